@@ -1,0 +1,125 @@
+/*
+ * api.h - what the tracker offers to code outside it.
+ *
+ * The preloaded tracker (libmwrap.so) exports one data symbol besides the
+ * functions that it interposes: `mwrap_api`, a table of function pointers.
+ * The HTTP server gets it when the tracker starts it; the Ruby extension
+ * looks it up with dlsym(RTLD_DEFAULT, "mwrap_api") and works, answering
+ * zeros, when it is not there.
+ *
+ * Rules for callers:
+ *  - Everything returned is a copy. No call returns with a lock or an RCU
+ *    read-side section held, so callers may block, sort, write to clients
+ *    or run Ruby code with what they got.
+ *  - Calls allocate, and therefore track, nothing: each enters quiet mode by
+ *    itself. What the caller allocates is tracked as anybody's is, unless
+ *    the caller is inside quiet_enter()/quiet_leave().
+ *  - Any thread may call, with or without the GVL; never a signal handler,
+ *    and never between fork() and exec() in a child of a threaded process.
+ *  - "NULL: no memory" is an answer that callers handle.
+ */
+#ifndef MW_API_H
+#define MW_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MW_API_VERSION 1u
+
+struct mw_options;
+
+enum mw_kind {
+	MW_KIND_RUBY,   /* location is "PATH:LINE" */
+	MW_KIND_NATIVE, /* location is "MODULE(symbol+0x1f) [0x7f..]" */
+	MW_KIND_SPECIAL /* "(other)", "(gone)" */
+};
+
+/* One location: its counters at the moment of the snapshot. */
+struct mw_row {
+	/* since the last reset, or the start of the process */
+	uint64_t total;       /* bytes allocated */
+	uint64_t allocations; /* calls */
+	uint64_t frees;       /* calls; after a reset it may exceed allocations */
+	uint64_t freed;       /* bytes freed */
+	uint64_t life_sum;    /* lifespans of the freed, see mw_stats.life_unit */
+	uint64_t life_max;
+	int64_t growth;       /* bytes: live_bytes now less at the reset (or fork) */
+	/* now, whatever was reset */
+	uint64_t live_bytes;
+	uint64_t live;        /* blocks */
+	/* where; bytes as the system has them, not necessarily UTF-8 */
+	const char *location; /* NUL-terminated, owned by the snapshot */
+	uint32_t location_len;
+	uint32_t file_len;    /* how much of `location` names the file or module */
+	uint32_t id;          /* for lives(); stable while anything is live there */
+	enum mw_kind kind;
+};
+
+struct mw_snapshot {
+	size_t n;
+	struct mw_row *rows; /* in no particular order; every location used */
+};
+
+/* One live allocation. */
+struct mw_live {
+	uintptr_t addr;
+	uint64_t size;       /* bytes asked for */
+	uint64_t generation; /* at allocation: GC.count, or bytes allocated */
+	uint32_t id;         /* its location */
+};
+
+struct mw_lives {
+	size_t n;
+	struct mw_live *v;
+};
+
+struct mw_stats {
+	uint64_t total, allocations, freed, frees; /* sums over all rows */
+	uint64_t live_bytes, live;
+	uint64_t locations, locations_max; /* in the table now; its ceiling */
+	uint64_t retired;         /* locations folded into "(gone)" so far */
+	uint64_t generation;      /* now */
+	const char *life_unit;    /* "gc" or "bytes": what lifespans count */
+	const char *ruby_lookup;  /* "fast", "public", "starting", "ended" or "none" */
+	const char *ruby_why;     /* why "public" is in use, or "" */
+	uint64_t tracker_bytes;   /* memory mapped for the tracker's own tables */
+	uint64_t lost;            /* live records that could not be had */
+	double uptime;            /* seconds */
+	uint64_t resets;
+};
+
+struct mw_api {
+	uint32_t version; /* MW_API_VERSION of the tracker */
+
+	const struct mw_options *(*options)(void); /* never NULL */
+
+	/* All locations; NULL: no memory. Free with snapshot_free. */
+	struct mw_snapshot *(*snapshot)(void);
+	void (*snapshot_free)(struct mw_snapshot *);
+
+	/*
+	 * The live allocations of the n locations ids[], all if ids is NULL.
+	 * Blocks freed meanwhile may be missing or present; none is torn.
+	 * NULL: no memory. Free with lives_free.
+	 */
+	struct mw_lives *(*lives)(const uint32_t *ids, size_t n);
+	void (*lives_free)(struct mw_lives *);
+
+	void (*stats)(struct mw_stats *);
+
+	/* Counters start again from zero; live blocks stay known. */
+	void (*reset)(void);
+
+	/* malloc_trim(3): true if memory was given back. */
+	bool (*trim)(void);
+
+	/*
+	 * This thread's allocations are not tracked until the same number of
+	 * quiet_leave()s. Both return the depth after the call.
+	 */
+	unsigned (*quiet_enter)(void);
+	unsigned (*quiet_leave)(void);
+};
+
+#endif

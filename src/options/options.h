@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * options.h - the one parser of $MWRAP.
+ *
+ * Used by the tracker at load (so: no malloc, no stdio, no locale, no
+ * exit) and by the launcher, through the Ruby extension, before anything
+ * runs. Both show the same line for the same mistake.
+ *
+ * The text is `key:value,key:value`. The first colon ends the key, so values
+ * may hold colons. In a value a backslash quotes the next character (a comma,
+ * a backslash), `%p` is the PID and `%%` a percent sign. Empty items are
+ * ignored, and with them a trailing comma. Numbers are decimal digits and
+ * nothing else. The PID is put in when the value is used, not when it is
+ * parsed: a forked child has another one.
+ */
+#ifndef MW_OPTIONS_H
+#define MW_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum mw_format { MW_FORMAT_TEXT, MW_FORMAT_TSV, MW_FORMAT_CSV, MW_FORMAT_JSON };
+
+#define MW_OPTIONS_TEXT_MAX 16384 /* bytes of $MWRAP that are accepted, with NUL */
+#define MW_ERROR_MAX 256          /* one line, with NUL, without newline */
+
+/*
+ * Strings point into `text`, so the struct is never copied; NULL where the
+ * option was not given. They are unquoted but not expanded: see
+ * mw_options_expand().
+ */
+struct mw_options {
+	const char *socket;      /* path, < sizeof(sun_path) after expansion and with ".PID" */
+	const char *socket_dir;  /* as long as DIR/PID.sock fits likewise */
+	const char *listen;      /* as given: "127.0.0.1:0", "[::1]:8080" */
+	char listen_host[64];    /* numeric loopback address without brackets */
+	uint16_t listen_port;    /* 0: any free one */
+	const char *dump_path;   /* < PATH_MAX after expansion */
+	int dump_fd;             /* -1: none */
+	uint64_t dump_dev;       /* what dump_fd was when it was parsed, so that */
+	uint64_t dump_ino;       /* nobody writes to what has its number later */
+	uint64_t dump_min;       /* bytes */
+	enum mw_format dump_format;
+	bool read_only;
+	char text[MW_OPTIONS_TEXT_MAX];
+};
+
+/*
+ * Parses `env` (may be NULL or "") into *o. Returns true, or false with one
+ * line in err that says which option is wrong and why; then *o holds every
+ * option that was right (the tracker goes on with those, without the rest).
+ * Of an option given twice, and of two that exclude each other (socket and
+ * socket_dir, dump_path and dump_fd), the first one counts.
+ * `err` holds the first mistake, printable ASCII only, without a prefix such
+ * as "mwrap: ", and "" when all is right. Does not allocate and does not
+ * touch errno.
+ */
+bool mw_options_parse(struct mw_options *o, const char *env, char err[MW_ERROR_MAX]);
+
+/*
+ * Writes `value` with %p and %% replaced to out (size bytes, NUL-terminated).
+ * Returns the length, or -1 if it does not fit or value is NULL; out is ""
+ * then. Does not allocate.
+ */
+int mw_options_expand(const char *value, long pid, char *out, size_t size);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * callsite.h - the table of locations.
+ *
+ * A location has a small id. Ids index type-stable memory; an lfht finds the
+ * id of a Ruby line or of a native module and offset. Adding is lock-free.
+ *
+ * Counters never go down and never start again: a reset, a fork and a new
+ * tenant of an id only move the baseline (read.c). The sum for an id is
+ * `flushed` here plus what the threads' slots hold under that id (thread.h).
+ *
+ * Lifetime: only retire.c takes a location out of the table, and reuses its
+ * id only after (1) every thread that was inside the tracker has left it, so
+ * that no cached id is in use, and (2) an RCU grace period, so that no
+ * reader stands on the node. A thread inside the tracker (busy) or counted
+ * in mw_late_ops therefore walks the table without rcu_read_lock, which
+ * would register it with liburcu, and that can abort() when memory is short.
+ * Readers of other kinds take rcu_read_lock.
+ *
+ * Lock order: mw_maintenance, then the reading lock (read.h).
+ */
+#ifndef MW_TABLE_CALLSITE_H
+#define MW_TABLE_CALLSITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <urcu-bp.h>
+#include <urcu/rculfhash.h>
+
+#include "own.h"
+
+enum {
+	MW_CS_NONE = 0,
+	MW_CS_OTHER = 1, /* "(other)": what did not fit */
+	MW_CS_GONE = 2,  /* "(gone)": what was retired */
+	MW_CS_FIRST = 3,
+	MW_CS_MAX = 131072,
+	MW_CS_CHUNK = 1024
+};
+
+enum mw_cs_kind {
+	MW_CS_FREE = 0,
+	MW_CS_SPECIAL,
+	MW_CS_RUBY,
+	MW_CS_NATIVE,
+	MW_CS_PENDING /* a Ruby pc whose line is not known yet */
+};
+
+/* Sums, each only ever added to. */
+struct mw_counters {
+	uint64_t bytes, allocs; /* allocated */
+	uint64_t freed, frees;  /* bytes and calls */
+	uint64_t life_sum;      /* lifespans of the freed, in generations */
+};
+
+/* A file or module; shared by its locations. */
+struct mw_path {
+	struct cds_lfht_node node;
+	uint32_t hash;
+	uint32_t refs; /* 0: dying, not to be found; atomic */
+	uint32_t len;
+	struct mw_path *next_dead; /* waits for a grace period */
+	char text[];   /* NUL-terminated */
+};
+
+struct mw_callsite {
+	struct cds_lfht_node node;
+	struct mw_counters flushed; /* atomic adds: slots that moved on, late threads */
+	uint64_t life_max;          /* epoch << 32 | maximum; compare-and-swap */
+	struct mw_path *path;       /* RUBY, NATIVE (may be NULL: no module) */
+	uint64_t at;                /* RUBY: line; NATIVE: offset; PENDING: pc */
+	uint64_t addr;              /* NATIVE: an address it was seen at */
+	char *symbol;               /* NATIVE: its shown name once asked for; release */
+	uint32_t id;                /* its own */
+	uint32_t hash;
+	uint32_t alias;             /* not 0: its counts belong to that id; release */
+	uint32_t seen;              /* allocs at the last sweep (retire.c) */
+	uint32_t born;              /* epoch: older maxima are another tenant's */
+	uint32_t next_free;         /* free id list */
+	uint8_t kind;               /* enum mw_cs_kind; release once filled */
+};
+
+extern struct mw_callsite *mw_cs_chunks[MW_CS_MAX / MW_CS_CHUNK];
+
+static inline struct mw_callsite *mw_callsite(uint32_t id)
+{
+	return &__atomic_load_n(&mw_cs_chunks[id / MW_CS_CHUNK], __ATOMIC_ACQUIRE)[id % MW_CS_CHUNK];
+}
+
+/*
+ * Maxima can't be subtracted, so each carries the epoch that it was seen in.
+ * The epoch goes up at each reset and retirement; a maximum counts if it is
+ * not older than the last reset, nor than the id's present tenant.
+ */
+extern uint32_t mw_epoch, mw_epoch_reset;
+static inline uint32_t mw_epoch_from(const struct mw_callsite *c)
+{
+	uint32_t r = __atomic_load_n(&mw_epoch_reset, __ATOMIC_ACQUIRE), b = mw_get(&c->born);
+
+	return r > b ? r : b;
+}
+/* Raises an id's maximum for an epoch. Lock-free, async-signal-safe. */
+void mw_life_max_raise(uint32_t id, uint32_t epoch, uint32_t life);
+
+/* Before anything else; false: no memory, and then nothing else may be called. */
+bool mw_callsites_init(void);
+
+/*
+ * Find or add; never fail: MW_CS_OTHER when there is no room. The caller is
+ * busy (thread.h), or between mw_late_enter and mw_late_leave.
+ */
+uint32_t mw_callsite_ruby(const char *path, size_t len, uint64_t line);
+uint32_t mw_callsite_native(uintptr_t addr);
+uint32_t mw_callsite_pending(uintptr_t pc);
+/* The same, but MW_CS_NONE instead of adding. */
+uint32_t mw_callsite_pending_known(uintptr_t pc);
+/* From now on the counts of a pending location are another one's. */
+void mw_callsite_resolve(uint32_t pending, uint32_t to);
+/* id, or what it is an alias of */
+uint32_t mw_callsite_real(uint32_t id);
+
+uint32_t mw_callsites_end(void);  /* one past the highest id in use */
+uint32_t mw_callsites_used(void); /* locations in the table */
+extern uint64_t mw_retired;        /* folded into "(gone)" so far */
+
+/* Operations of threads that have no state any more (malloc_slow.c). */
+extern uint32_t mw_late_ops;
+static inline void mw_late_enter(void)
+{
+	__atomic_fetch_add(&mw_late_ops, 1, __ATOMIC_SEQ_CST);
+}
+static inline void mw_late_leave(void)
+{
+	__atomic_fetch_sub(&mw_late_ops, 1, __ATOMIC_RELEASE);
+}
+
+/* --- for retire.c and fork ------------------------------------------------- */
+/* Held while locations are retired or the table grows; a try-lock, but fork waits. */
+bool mw_maintenance_try(void);
+void mw_maintenance_end(void);
+/* Grows the table if it is crowded, and sweeps; called after adding. */
+void mw_callsites_maintain(void);
+void mw_callsite_unlink(uint32_t id);          /* out of the table */
+uint32_t mw_callsite_relink(uint32_t id);      /* back in; or the id that is there instead */
+void mw_callsite_release(uint32_t id);         /* drops its texts; id is free */
+struct mw_path *mw_paths_dead(void);           /* takes all that died so far … */
+void mw_paths_free(struct mw_path *);          /* … to be freed a grace period later, */
+void mw_paths_dead_again(struct mw_path *);    /* … or put back */
+void mw_retire(void);                          /* retire.c; under mw_maintenance */
+
+#endif

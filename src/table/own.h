@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * own.h - the tracker's own memory.
+ *
+ * Tables that live as long as the process come from mmap, on demand, in
+ * pieces; they are never unmapped, so a reader may follow any pointer into
+ * them at any time. Short texts come from the real allocator underneath.
+ * Neither is ever seen by the counters. Any thread may call; a signal
+ * handler may call own_map only. errno is kept.
+ */
+#ifndef MW_TABLE_OWN_H
+#define MW_TABLE_OWN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define mw_likely(x) __builtin_expect(!!(x), 1)
+#define mw_unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Relaxed accesses: a word with one writer, or one that orders nothing. */
+#define mw_get(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define mw_set(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+/* Add by the word's only writer: no read-modify-write needed. */
+#define mw_bump(p, n) mw_set((p), mw_get(p) + (n))
+/* Add to a word that several threads write. */
+#define mw_add(p, n) __atomic_fetch_add((p), (n), __ATOMIC_RELAXED)
+
+/* bytes of zeroed memory, page-aligned, left out of core dumps; NULL: none. */
+void *mw_own_map(size_t bytes);
+/* Gives back what mw_own_map gave: for temporary tables, and lost races. */
+void mw_own_unmap(void *p, size_t bytes);
+/* Bytes held by the tracker now: mapped, plus texts. */
+uint64_t mw_own_bytes(void);
+
+/* Small texts. The functions are libc's until mw_own_use() names others. */
+void mw_own_use(void *(*alloc)(size_t), void (*release)(void *));
+void *mw_own_alloc(size_t bytes);
+void mw_own_free(void *p, size_t bytes);
+
+#endif

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "read.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "thread.h"
+
+/* Sums at the last reset or at the tenant's birth; live bytes for growth. */
+struct base {
+	struct mw_counters c;
+	int64_t live;
+};
+
+static struct base *bases[MW_CS_MAX / MW_CS_CHUNK]; /* under the reading lock; NULL: zeros */
+static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
+uint64_t mw_life_scale = 1;
+
+void mw_reading_lock(void)
+{
+	pthread_mutex_lock(&reading);
+}
+
+void mw_reading_unlock(void)
+{
+	pthread_mutex_unlock(&reading);
+}
+
+void mw_reading_init_child(void)
+{
+	static const pthread_mutex_t init = PTHREAD_MUTEX_INITIALIZER;
+
+	reading = init;
+}
+
+/* --- sums ---------------------------------------------------------------------- */
+
+static void add(struct mw_counters *to, const struct mw_counters *c)
+{
+	to->bytes += mw_get(&c->bytes);
+	to->allocs += mw_get(&c->allocs);
+	to->freed += mw_get(&c->freed);
+	to->frees += mw_get(&c->frees);
+	to->life_sum += mw_get(&c->life_sum);
+}
+
+static void add_slots(struct mw_sum *sums, uint32_t end, const struct mw_thread *t)
+{
+	for (uint32_t i = 0; i < MW_SLOTS; i++) {
+		const struct mw_slot *s = &t->slots[i];
+		uint32_t id = mw_get(&s->id), epoch, max;
+
+		if (!id || id >= end)
+			continue;
+		epoch = __atomic_load_n(&s->epoch, __ATOMIC_ACQUIRE);
+		max = mw_get(&s->life_max);
+		add(&sums[id].c, &s->c);
+		if (max > sums[id].life_max && epoch >= mw_epoch_from(mw_callsite(id)))
+			sums[id].life_max = max;
+	}
+}
+
+struct mw_sum *mw_sums(uint32_t *end)
+{
+	struct mw_thread *t;
+	struct mw_sum *sums;
+	uint32_t id;
+
+	mw_gate_close();
+	*end = mw_callsites_end();
+	sums = mw_own_map(*end * sizeof(*sums));
+	if (sums) {
+		for (id = 1; id < *end; id++) {
+			const struct mw_callsite *c = mw_callsite(id);
+			uint64_t max = mw_get(&c->life_max);
+
+			add(&sums[id].c, &c->flushed);
+			if ((uint32_t)(max >> 32) >= mw_epoch_from(c))
+				sums[id].life_max = (uint32_t)max;
+		}
+		for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
+			add_slots(sums, *end, t);
+	}
+	mw_gate_open();
+	return sums;
+}
+
+void mw_sums_free(struct mw_sum *sums, uint32_t end)
+{
+	mw_own_unmap(sums, end * sizeof(*sums));
+}
+
+/* --- baselines ------------------------------------------------------------------- */
+
+static const struct base *base_of(uint32_t id)
+{
+	static const struct base zero;
+	const struct base *chunk = bases[id / MW_CS_CHUNK];
+
+	return chunk ? &chunk[id % MW_CS_CHUNK] : &zero;
+}
+
+static struct base *base_for(uint32_t id)
+{
+	struct base **chunk = &bases[id / MW_CS_CHUNK];
+
+	if (!*chunk)
+		*chunk = mw_own_map(sizeof(struct base) * MW_CS_CHUNK);
+	return *chunk ? &(*chunk)[id % MW_CS_CHUNK] : NULL;
+}
+
+static int64_t live_bytes(const struct mw_sum *s)
+{
+	return (int64_t)(s->c.bytes - s->c.freed);
+}
+
+bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s)
+{
+	struct base *b = base_for(id), *to = base_for(into);
+	struct mw_counters *sum = &mw_callsite(into)->flushed;
+	/* freed since the reset, but allocated before it: the other has nothing live either */
+	uint64_t bytes, calls;
+
+	if (!b || !to)
+		return false;
+	bytes = (s->c.freed - b->c.freed) - (s->c.bytes - b->c.bytes);
+	calls = (s->c.frees - b->c.frees) - (s->c.allocs - b->c.allocs);
+	mw_add(&sum->freed, s->c.freed - b->c.freed);
+	mw_add(&sum->frees, s->c.frees - b->c.frees);
+	mw_add(&sum->bytes, s->c.bytes - b->c.bytes + bytes);
+	mw_add(&sum->allocs, s->c.allocs - b->c.allocs + calls);
+	mw_add(&sum->life_sum, s->c.life_sum - b->c.life_sum);
+	to->c.bytes += bytes;
+	to->c.allocs += calls;
+	to->live += b->live;
+	if (s->life_max)
+		mw_life_max_raise(into, mw_get(&mw_epoch), s->life_max);
+	b->c = s->c;
+	b->live = 0;
+	return true;
+}
+
+static void rebase(bool counters)
+{
+	struct mw_sum *sums;
+	uint32_t end, id;
+
+	sums = mw_sums(&end);
+	if (!sums)
+		return;
+	for (id = 1; id < end; id++) {
+		const struct mw_sum *s = &sums[id];
+		struct base *b;
+
+		if (!s->c.allocs && !bases[id / MW_CS_CHUNK])
+			continue; /* zero since ever: so is the baseline */
+		b = base_for(id);
+		if (!b)
+			continue;
+		if (counters)
+			b->c = s->c;
+		b->live = live_bytes(s);
+	}
+	mw_sums_free(sums, end);
+}
+
+void mw_reset(void)
+{
+	mw_reading_lock();
+	/* first: what dies from here on has a new maximum */
+	mw_set(&mw_epoch, mw_get(&mw_epoch) + 1);
+	__atomic_store_n(&mw_epoch_reset, mw_get(&mw_epoch), __ATOMIC_RELEASE);
+	rebase(true);
+	mw_reading_unlock();
+}
+
+void mw_growth_from_here(void)
+{
+	mw_reading_lock();
+	rebase(false);
+	mw_reading_unlock();
+}
+
+/* --- names of native locations ------------------------------------------------------ */
+
+/* "MODULE(symbol+0x1f) [0x7f..]" into out; returns its length. */
+static int native_name(char *out, size_t size, const char *module, uint64_t at, uint64_t addr)
+{
+	const char *symbol = NULL;
+	uint64_t off = at;
+	Dl_info i;
+	int n;
+
+	/* the module may be gone, and another one mapped in its place */
+	if (*module && dladdr((void *)(uintptr_t)addr, &i) && i.dli_sname &&
+	    (uintptr_t)i.dli_fbase <= addr && addr - (uintptr_t)i.dli_saddr < at + 1) {
+		symbol = i.dli_sname;
+		off = addr - (uintptr_t)i.dli_saddr;
+	}
+	if (!*module)
+		n = snprintf(out, size, "[0x%llx]", (unsigned long long)addr);
+	else
+		n = snprintf(out, size, "%s(%s+0x%llx) [0x%llx]", module, symbol ? symbol : "",
+			     (unsigned long long)off, (unsigned long long)addr);
+	return n < 0 ? 0 : (size_t)n < size ? n : (int)size - 1;
+}
+
+/*
+ * Asks the dynamic linker once for each native location, holding nothing:
+ * it takes a lock that a thread in dlopen() holds, which may be waiting for
+ * a grace period.
+ */
+static void name_native(struct mw_callsite *c)
+{
+	char module[4096], text[sizeof(module) + 1024], *copy = NULL;
+	uint64_t at = 0, addr = 0;
+	int n = -1;
+
+	rcu_read_lock();
+	if (__atomic_load_n(&c->kind, __ATOMIC_ACQUIRE) == MW_CS_NATIVE) {
+		n = snprintf(module, sizeof(module), "%s", c->path ? c->path->text : "");
+		at = c->at;
+		addr = c->addr;
+	}
+	rcu_read_unlock();
+	if (n < 0)
+		return;
+	n = native_name(text, sizeof(text), module, at, addr);
+	copy = mw_own_alloc((size_t)n + 1);
+	if (!copy)
+		return;
+	memcpy(copy, text, (size_t)n + 1);
+	mw_reading_lock(); /* the id may have another tenant by now */
+	if (c->kind == MW_CS_NATIVE && c->addr == addr && c->at == at && !c->symbol) {
+		__atomic_store_n(&c->symbol, copy, __ATOMIC_RELEASE);
+		copy = NULL;
+	}
+	mw_reading_unlock();
+	mw_own_free(copy, (size_t)n + 1);
+}
+
+static void name_natives(void)
+{
+	uint32_t end = mw_callsites_end(), id;
+
+	for (id = MW_CS_FIRST; id < end; id++) {
+		struct mw_callsite *c = mw_callsite(id);
+
+		if (mw_get(&c->kind) == MW_CS_NATIVE && !mw_get(&c->symbol))
+			name_native(c);
+	}
+}
+
+/* --- rows ------------------------------------------------------------------------------ */
+
+/* One block holds the snapshot, its rows and their texts. */
+struct building {
+	struct mw_snapshot *s;
+	char *text, *end;
+	bool full;
+};
+
+static const char *put_name(struct building *b, struct mw_row *r, const struct mw_callsite *c)
+{
+	char *out = b->text;
+	size_t room = (size_t)(b->end - out);
+	int n;
+
+	switch (c->kind) {
+	case MW_CS_RUBY:
+		n = snprintf(out, room, "%s:%llu", c->path->text, (unsigned long long)c->at);
+		r->kind = MW_KIND_RUBY;
+		r->file_len = c->path->len;
+		break;
+	case MW_CS_NATIVE:
+		if (c->symbol)
+			n = snprintf(out, room, "%s", c->symbol);
+		else
+			n = snprintf(out, room, "%s(+0x%llx) [0x%llx]", c->path ? c->path->text : "",
+				     (unsigned long long)c->at, (unsigned long long)c->addr);
+		r->kind = MW_KIND_NATIVE;
+		r->file_len = c->path ? c->path->len : 0;
+		break;
+	case MW_CS_PENDING:
+		n = snprintf(out, room, "(ruby, line not known)");
+		r->kind = MW_KIND_SPECIAL;
+		break;
+	default:
+		n = snprintf(out, room, "%s", r->id == MW_CS_GONE ? "(gone)" : "(other)");
+		r->kind = MW_KIND_SPECIAL;
+	}
+	if (n < 0 || (size_t)n >= room) {
+		b->full = true;
+		return "";
+	}
+	r->location_len = (uint32_t)n;
+	b->text += n + 1;
+	return out;
+}
+
+static bool count_row(struct mw_row *r, const struct mw_sum *s, const struct base *b)
+{
+	int64_t live = (int64_t)(s->c.allocs - s->c.frees), bytes = live_bytes(s);
+
+	r->total += s->c.bytes - b->c.bytes;
+	r->allocations += s->c.allocs - b->c.allocs;
+	r->freed += s->c.freed - b->c.freed;
+	r->frees += s->c.frees - b->c.frees;
+	r->life_sum += (s->c.life_sum - b->c.life_sum) * mw_life_scale;
+	if (s->life_max * mw_life_scale > r->life_max)
+		r->life_max = s->life_max * mw_life_scale;
+	r->growth += bytes - b->live;
+	/* a writer may be between two counters: never below zero */
+	r->live += live > 0 ? (uint64_t)live : 0;
+	r->live_bytes += bytes > 0 ? (uint64_t)bytes : 0;
+	return r->allocations || r->frees || r->live;
+}
+
+static void build(struct building *b, const struct mw_sum *sums, uint32_t end)
+{
+	struct mw_snapshot *s = b->s;
+	uint32_t *row_of = (uint32_t *)(void *)(s->rows + end); /* id -> row + 1 */
+
+	memset(row_of, 0, end * sizeof(*row_of));
+	rcu_read_lock();
+	for (int pass = 0; pass < 2; pass++) {
+		/* first the locations, then what is to be added to them */
+		for (uint32_t id = 1; id < end && !b->full; id++) {
+			const struct mw_callsite *c = mw_callsite(id);
+			uint32_t real = mw_callsite_real(id);
+			struct mw_row *r;
+
+			if (__atomic_load_n(&c->kind, __ATOMIC_ACQUIRE) == MW_CS_FREE ||
+			    (real != id) != pass)
+				continue;
+			if (row_of[real]) {
+				(void)count_row(&s->rows[row_of[real] - 1], &sums[id], base_of(id));
+				continue;
+			}
+			r = &s->rows[s->n];
+			memset(r, 0, sizeof(*r));
+			r->id = real;
+			if (!count_row(r, &sums[id], base_of(id)))
+				continue;
+			r->location = put_name(b, r, mw_callsite(real));
+			row_of[real] = (uint32_t)++s->n;
+		}
+	}
+	rcu_read_unlock();
+}
+
+struct mw_snapshot *mw_snapshot_take(void)
+{
+	size_t texts = 64 * 1024, fixed;
+	struct building b = { 0 };
+	struct mw_sum *sums;
+	uint32_t end;
+
+	name_natives();
+	for (;;) {
+		mw_reading_lock();
+		sums = mw_sums(&end);
+		fixed = sizeof(*b.s) + end * (sizeof(struct mw_row) + sizeof(uint32_t));
+		b.s = sums ? malloc(fixed + texts) : NULL;
+		if (b.s) {
+			b.s->n = 0;
+			b.s->rows = (struct mw_row *)(void *)(b.s + 1);
+			b.text = (char *)b.s + fixed;
+			b.end = b.text + texts;
+			b.full = false;
+			build(&b, sums, end);
+		}
+		if (sums)
+			mw_sums_free(sums, end);
+		mw_reading_unlock();
+		if (!b.s || !b.full)
+			return b.s;
+		free(b.s);
+		texts *= 4;
+	}
+}
+
+void mw_snapshot_free(struct mw_snapshot *s)
+{
+	free(s);
+}
+
+/* --- live allocations --------------------------------------------------------------------- */
+
+static int by_id(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool push(struct mw_lives **l, size_t *cap, const struct mw_live *v)
+{
+	if ((*l)->n == *cap) {
+		size_t more = *cap * 2;
+		struct mw_lives *p = realloc(*l, sizeof(*p) + more * sizeof(*v));
+
+		if (!p)
+			return false;
+		*l = p;
+		*cap = more;
+	}
+	((struct mw_live *)(void *)(*l + 1))[(*l)->n++] = *v;
+	return true;
+}
+
+struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n)
+{
+	uint32_t end = mw_records_end(), *wanted = malloc((n + 1) * sizeof(*wanted));
+	size_t cap = 1024;
+	struct mw_lives *l = malloc(sizeof(*l) + cap * sizeof(struct mw_live));
+
+	if (!l || !wanted)
+		goto fail;
+	l->n = 0;
+	if (ids)
+		memcpy(wanted, ids, n * sizeof(*wanted));
+	qsort(wanted, n, sizeof(*wanted), by_id);
+	for (uint32_t i = MW_BATCH; i < end; i++) {
+		const struct mw_record *r = mw_record_at(i);
+		uint64_t where = __atomic_load_n(&r->where, __ATOMIC_ACQUIRE), what;
+		struct mw_live v;
+
+		if (!where)
+			continue;
+		v.id = mw_callsite_real((uint32_t)where & MW_CS_MASK);
+		if (ids && !bsearch(&v.id, wanted, n, sizeof(*wanted), by_id))
+			continue;
+		what = mw_get(&r->what);
+		v.size = mw_size_decode((uint32_t)what);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (mw_get(&r->where) != where)
+			continue; /* freed while we looked */
+		v.addr = (uintptr_t)(where >> (MW_CS_BITS + 1) << 4);
+		v.generation = (what >> 32) * mw_life_scale;
+		if (!push(&l, &cap, &v))
+			goto fail;
+	}
+	free(wanted);
+	l->v = (struct mw_live *)(void *)(l + 1);
+	return l;
+fail:
+	free(wanted);
+	free(l);
+	return NULL;
+}
+
+void mw_lives_free(struct mw_lives *l)
+{
+	free(l);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * read.h - copies out of the table, for people.
+ *
+ * Every call takes the reading lock, a mutex that no path of an allocation
+ * ever takes; fork waits for it (the child must not find half a reset).
+ * Under it the gate is closed (thread.h) while counters are summed, and an
+ * RCU read-side section covers the walk over the locations. All are left
+ * before a call returns. Lock order: mw_maintenance, then this lock.
+ *
+ * The caller is quiet: these functions allocate.
+ */
+#ifndef MW_TABLE_READ_H
+#define MW_TABLE_READ_H
+
+#include "../api.h"
+#include "callsite.h"
+
+/* What one id counted since the process began (all its tenants). */
+struct mw_sum {
+	struct mw_counters c;
+	uint32_t life_max; /* of the present tenant since the last reset */
+};
+
+void mw_reading_lock(void);
+void mw_reading_unlock(void);
+void mw_reading_init_child(void); /* in a forked child */
+
+/*
+ * Sums for all ids below *end, from mw_own_map; NULL: no memory. Under the
+ * reading lock; closes and opens the gate. Free with mw_sums_free(p, *end).
+ */
+struct mw_sum *mw_sums(uint32_t *end);
+void mw_sums_free(struct mw_sum *, uint32_t end);
+
+/*
+ * For retire.c: what the tenant of id, who has nothing live, counted since
+ * the reset is added to another id for good, and id is as new: its baseline
+ * moves to *s. Under the reading lock; false: no memory, nothing is changed.
+ */
+bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s);
+
+struct mw_snapshot *mw_snapshot_take(void);
+void mw_snapshot_free(struct mw_snapshot *);
+struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n);
+void mw_lives_free(struct mw_lives *);
+void mw_reset(void);
+/* In a forked child: growth counts from here. Allocates nothing but maps. */
+void mw_growth_from_here(void);
+
+/* Scale of lifespans and generations as shown: 1, or bytes per unit. */
+extern uint64_t mw_life_scale;
+
+#endif

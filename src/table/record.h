@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * record.h - one 16-byte record for each live allocation.
+ *
+ * Type-stable: a record's memory is a record for ever, so readers scan all
+ * of them without stopping anybody and without touching the app's memory.
+ *
+ *   where = address / 16 (44 bits) | code (1) | location (19)
+ *   what  = size (32) | generation (32)
+ *
+ * A free record has where == 0; its `what` then links free records. Writing
+ * order is what, then where (release): a reader that sees the same non-zero
+ * `where` before and after reading `what` has a record that was true.
+ *
+ * Index 0 is no record. Indexes are taken and given back in batches: each
+ * thread keeps some (thread.h), the rest wait in a lock-free stack of
+ * batches, so that a thread that allocates and one that frees trade them.
+ */
+#ifndef MW_TABLE_RECORD_H
+#define MW_TABLE_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "own.h"
+
+struct mw_record {
+	uint64_t where; /* writers: release; readers: acquire */
+	uint64_t what;
+};
+
+enum {
+	MW_CS_BITS = 19,            /* bits of a location's id in a record */
+	MW_CHUNK_SHIFT = 16,        /* records in a chunk: 65,536, 1 MiB */
+	MW_CHUNKS = 1 << 14,        /* so 2^30 live allocations at most */
+	MW_BATCH = 64               /* records that change hands at once */
+};
+#define MW_CS_MASK ((1u << MW_CS_BITS) - 1)
+#define MW_CODE ((uint64_t)1 << MW_CS_BITS) /* the block holds a Ruby method's instructions */
+/* sizes from here on stand for an entry of the table of huge sizes */
+#define MW_SIZE_HUGE 0xfffff000u
+
+extern struct mw_record *mw_chunks[MW_CHUNKS]; /* each written once: release */
+
+static inline struct mw_record *mw_record_at(uint32_t i)
+{
+	return &__atomic_load_n(&mw_chunks[i >> MW_CHUNK_SHIFT], __ATOMIC_ACQUIRE)
+		[i & ((1u << MW_CHUNK_SHIFT) - 1)];
+}
+
+/* The same for an index that may be garbage: NULL if there is none such. */
+static inline struct mw_record *mw_record_if(uint32_t i)
+{
+	uint32_t c = i >> MW_CHUNK_SHIFT;
+	struct mw_record *chunk;
+
+	if (mw_unlikely(c >= MW_CHUNKS || i == 0))
+		return NULL;
+	chunk = __atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE);
+	return mw_likely(chunk != NULL) ? &chunk[i & ((1u << MW_CHUNK_SHIFT) - 1)] : NULL;
+}
+
+static inline uint64_t mw_where_of(const void *p, uint32_t cs)
+{
+	return ((uint64_t)(uintptr_t)p >> 4) << (MW_CS_BITS + 1) | cs;
+}
+
+static inline bool mw_record_is(const struct mw_record *r, const void *p)
+{
+	return mw_get(&r->where) >> (MW_CS_BITS + 1) == ((uint64_t)(uintptr_t)p >> 4) && mw_get(&r->where);
+}
+
+/*
+ * Fills ids[] with n free records, n <= MW_BATCH; returns how many there
+ * were (0: no memory). Async-signal-safe, lock-free.
+ */
+uint32_t mw_records_take(uint32_t *ids, uint32_t n);
+/* Gives n free records back: their `where` is 0 already. As safe as take. */
+void mw_records_give(const uint32_t *ids, uint32_t n);
+
+/* One past the highest index handed out so far. */
+uint32_t mw_records_end(void);
+
+/*
+ * Sizes of 4 GiB and more. encode returns what goes into the record, or
+ * UINT32_MAX if 4095 such blocks live already; decode is its inverse for a
+ * record that is live; release must follow the block's free.
+ */
+uint32_t mw_size_encode_huge(uint64_t size);
+uint64_t mw_size_decode_huge(uint32_t field);
+void mw_size_release_huge(uint32_t field);
+
+#define MW_SIZE_NONE UINT32_MAX
+
+static inline uint32_t mw_size_encode(uint64_t size)
+{
+	return mw_likely(size < MW_SIZE_HUGE) ? (uint32_t)size : mw_size_encode_huge(size);
+}
+
+static inline uint64_t mw_size_decode(uint32_t field)
+{
+	return mw_likely(field < MW_SIZE_HUGE) ? field : mw_size_decode_huge(field);
+}
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * thread.h - what each thread keeps for itself.
+ *
+ * A thread alone writes its state, with plain stores. Readers sum the
+ * counters of all states; states are never freed, a dead thread's is adopted
+ * by a new one with its counts in it.
+ *
+ * slots[]: a direct-mapped cache of counters, by location. On a conflict the
+ * owner moves the old counts to the location's `flushed` (claim). A reader
+ * must not see them in both places, or in none: it closes the gate, waits
+ * for moves under way, and while the gate is closed a conflicting thread
+ * adds straight to `flushed`, which is one place.
+ *
+ * busy: set while the thread is inside the tracker. A signal handler that
+ * allocates then finds it set and takes the shared, atomic path (malloc_slow.c);
+ * and retire.c waits for it (see callsite.h).
+ */
+#ifndef MW_TABLE_THREAD_H
+#define MW_TABLE_THREAD_H
+
+#include "callsite.h"
+#include "record.h"
+
+enum {
+	MW_SLOTS = 1024,   /* locations with counters at hand */
+	MW_WHERES = 1024,  /* callers with ids at hand */
+	MW_SPARE = 2 * MW_BATCH
+};
+
+struct mw_slot {
+	struct mw_counters c;
+	uint32_t life_max; /* of `epoch` */
+	uint32_t epoch;
+	uint32_t id;
+	uint32_t pad[3];
+};
+
+/* caller -> location: see where_cache.h */
+struct mw_where {
+	uintptr_t pc;
+	uint32_t id;
+	uint32_t epoch;
+};
+
+/* bits of mw_thread.hush: any of them, and calls leave the usual path */
+#define MW_BUSY 1u
+#define MW_QUIET 2u /* and upwards: depth of quiet * MW_QUIET */
+
+enum mw_thread_status { MW_THREAD_FREE, MW_THREAD_LIVE };
+
+struct mw_thread {
+	uint32_t hush;       /* own thread; retire.c reads it */
+	uint32_t n_spare;
+	uint64_t clock_due;  /* bytes not yet added to mw_clock */
+	uint32_t moving;     /* counts are on their way to `flushed` */
+	uint32_t status;     /* enum mw_thread_status; compare-and-swap to adopt */
+	struct mw_thread *next; /* all states; written before publishing */
+	uint32_t spare[MW_SPARE]; /* free records */
+	struct mw_where wheres[MW_WHERES];
+	struct mw_slot slots[MW_SLOTS];
+};
+
+/* All states ever made, newest first: acquire. */
+extern struct mw_thread *mw_threads;
+
+/* The calling thread's; NULL: none yet, MW_LATE: none any more. */
+extern __thread struct mw_thread *mw_self __attribute__((tls_model("initial-exec")));
+#define MW_LATE ((struct mw_thread *)1)
+
+/* A state for a thread that has none; NULL: no memory. */
+struct mw_thread *mw_thread_adopt(void);
+/* Hands it on. The caller doesn't use it after that. */
+void mw_thread_release(struct mw_thread *);
+/* In a forked child: every state but self's belongs to nobody now. */
+void mw_threads_after_fork(struct mw_thread *self);
+
+/* The gate, for readers only (read.c). */
+void mw_gate_close(void);
+void mw_gate_open(void);
+extern uint32_t mw_gate;
+
+/* The slot for id, or NULL while the gate is closed. */
+struct mw_slot *mw_slot_claim(struct mw_thread *, uint32_t id);
+void mw_slot_new_max(struct mw_slot *, uint32_t life);
+
+/* Atomic twins, for threads without a slot. */
+void mw_shared_alloc(uint32_t id, uint64_t bytes);
+void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t life);
+
+/* --- hot: 3 loads, 2 stores when the slot is the location's ----------------- */
+static inline uint64_t mw_count_alloc(struct mw_thread *t, uint32_t id, uint64_t bytes)
+{
+	struct mw_slot *s = &t->slots[id % MW_SLOTS];
+
+	if (mw_unlikely(s->id != id)) {
+		s = mw_slot_claim(t, id);
+		if (!s) {
+			mw_shared_alloc(id, bytes);
+			return 1;
+		}
+	}
+	mw_bump(&s->c.bytes, bytes);
+	mw_bump(&s->c.allocs, 1);
+	return mw_get(&s->c.allocs);
+}
+
+static inline void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t life)
+{
+	struct mw_slot *s = &t->slots[id % MW_SLOTS];
+
+	if (mw_unlikely(s->id != id)) {
+		s = mw_slot_claim(t, id);
+		if (!s) {
+			mw_shared_free(id, bytes, life);
+			return;
+		}
+	}
+	mw_bump(&s->c.freed, bytes);
+	mw_bump(&s->c.frees, 1);
+	if (life) {
+		mw_bump(&s->c.life_sum, life);
+		if (life > s->life_max || mw_unlikely(s->epoch != mw_get(&mw_epoch)))
+			mw_slot_new_max(s, life);
+	}
+}
+
+static inline uint32_t mw_spare_take(struct mw_thread *t)
+{
+	if (mw_unlikely(!t->n_spare)) {
+		t->n_spare = mw_records_take(t->spare, MW_BATCH);
+		if (!t->n_spare)
+			return 0;
+	}
+	return t->spare[--t->n_spare];
+}
+
+static inline void mw_spare_give(struct mw_thread *t, uint32_t i)
+{
+	if (mw_unlikely(t->n_spare == MW_SPARE)) {
+		/* the older half: the younger is in the processor's cache */
+		mw_records_give(t->spare, MW_BATCH);
+		for (uint32_t k = 0; k < MW_SPARE - MW_BATCH; k++)
+			t->spare[k] = t->spare[k + MW_BATCH];
+		t->n_spare = MW_SPARE - MW_BATCH;
+	}
+	t->spare[t->n_spare++] = i;
+}
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* api.c - the exported table: each entry makes itself quiet, then reads. */
+#include "../api.h"
+
+#include <malloc.h>
+#include <time.h>
+
+#include "../table/read.h"
+#include "process.h"
+#include "ruby.h"
+#include "track.h"
+
+static const struct mw_options *api_options(void)
+{
+	return &mw_options;
+}
+
+static struct mw_snapshot *api_snapshot(void)
+{
+	struct mw_snapshot *s;
+
+	mw_quiet_enter();
+	s = mw_snapshot_take();
+	mw_quiet_leave();
+	return s;
+}
+
+static void api_snapshot_free(struct mw_snapshot *s)
+{
+	mw_quiet_enter();
+	mw_snapshot_free(s);
+	mw_quiet_leave();
+}
+
+static struct mw_lives *api_lives(const uint32_t *ids, size_t n)
+{
+	struct mw_lives *l;
+
+	mw_quiet_enter();
+	l = mw_lives_take(ids, n);
+	mw_quiet_leave();
+	return l;
+}
+
+static void api_lives_free(struct mw_lives *l)
+{
+	mw_quiet_enter();
+	mw_lives_free(l);
+	mw_quiet_leave();
+}
+
+static void api_reset(void)
+{
+	mw_quiet_enter();
+	mw_reset();
+	mw_add(&mw_resets, 1);
+	mw_quiet_leave();
+}
+
+static bool api_trim(void)
+{
+	int (*trim)(size_t) = (int (*)(size_t))mw_real_next("malloc_trim");
+
+	return trim && trim(0) == 1;
+}
+
+static void api_stats(struct mw_stats *out)
+{
+	struct mw_snapshot *s = api_snapshot();
+	struct timespec now;
+
+	*out = (struct mw_stats){ 0 };
+	for (size_t i = 0; s && i < s->n; i++) {
+		const struct mw_row *r = &s->rows[i];
+
+		out->total += r->total;
+		out->allocations += r->allocations;
+		out->freed += r->freed;
+		out->frees += r->frees;
+		out->live_bytes += r->live_bytes;
+		out->live += r->live;
+	}
+	if (s)
+		api_snapshot_free(s);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	out->locations = mw_callsites_used();
+	out->locations_max = MW_CS_MAX;
+	out->retired = mw_get(&mw_retired);
+	out->generation = mw_generation(NULL) * mw_life_scale;
+	out->life_unit = mw_get(&mw_clock.mode) == MW_CLOCK_BYTES ? "bytes" : "gc";
+	out->ruby_lookup = mw_ruby_how_name();
+	out->ruby_why = mw_ruby.why ? mw_ruby.why : "";
+	out->tracker_bytes = mw_own_bytes();
+	out->lost = mw_get(&mw_lost);
+	out->resets = mw_get(&mw_resets);
+	out->uptime = (double)(now.tv_sec - mw_loaded_at.tv_sec) +
+		      (double)(now.tv_nsec - mw_loaded_at.tv_nsec) / 1e9;
+}
+
+MW_EXPORT const struct mw_api mwrap_api = {
+	.version = MW_API_VERSION,
+	.options = api_options,
+	.snapshot = api_snapshot,
+	.snapshot_free = api_snapshot_free,
+	.lives = api_lives,
+	.lives_free = api_lives_free,
+	.stats = api_stats,
+	.reset = api_reset,
+	.trim = api_trim,
+	.quiet_enter = mw_quiet_enter,
+	.quiet_leave = mw_quiet_leave,
+};

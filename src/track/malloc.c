@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * malloc.c - the malloc family, as the app sees it.
+ *
+ * Thin: each function asks the real one for room for the tail, and admits
+ * the block (track.h). Results and errno are the real functions'. Sizes so
+ * large that adding the tail could matter go to the real function as they
+ * are, and fail there as they would have.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "track.h"
+
+/* older headers don't have these */
+void cfree(void *);
+void free_sized(void *, size_t);
+void free_aligned_sized(void *, size_t, size_t);
+
+MW_EXPORT void *malloc(size_t n)
+{
+	struct mw_thread *t = mw_usual();
+	void *p;
+
+	if (mw_unlikely(!t || n > MW_ASK_MAX))
+		return mw_slow_alloc(&(struct mw_ask){ .how = MW_MALLOC, .n = n }, MW_CALLER);
+	p = mw_real.malloc(mw_padded(n));
+	return mw_likely(p != NULL) ? mw_admit(t, p, n, MW_CALLER) : NULL;
+}
+
+MW_EXPORT void free(void *p)
+{
+	struct mw_thread *t = mw_usual();
+
+	if (!p)
+		return;
+	if (mw_unlikely(!t || mw_real_is_boot(p))) {
+		mw_slow_free(p);
+		return;
+	}
+	mw_dismiss(t, p);
+	mw_real.free(p);
+}
+
+MW_EXPORT void *calloc(size_t count, size_t each)
+{
+	struct mw_thread *t = mw_usual();
+	size_t n;
+	void *p;
+
+	if (mw_unlikely(__builtin_mul_overflow(count, each, &n) || n > MW_ASK_MAX))
+		return mw_real.calloc(count, each);
+	if (mw_unlikely(!t))
+		return mw_slow_alloc(&(struct mw_ask){ .how = MW_CALLOC, .n = n }, MW_CALLER);
+	p = mw_real.calloc(1, mw_padded(n));
+	return mw_likely(p != NULL) ? mw_admit(t, p, n, MW_CALLER) : NULL;
+}
+
+static inline __attribute__((always_inline)) void *usual_realloc(struct mw_thread *t, void *p,
+								 size_t n, uintptr_t caller)
+{
+	struct mw_dismissed d = { 0 };
+	struct mw_record *r;
+	uint32_t i;
+	void *q;
+
+	/* hidden while the real one works: afterwards the address may be another's */
+	r = mw_record_of(p, &i);
+	if (mw_likely(r != NULL)) {
+		mw_enter(t);
+		mw_hide(r, i, &d);
+		mw_leave(t);
+	}
+	q = mw_real.realloc(p, mw_padded(n));
+	if (mw_unlikely(!q)) {
+		if (r)
+			__atomic_store_n(&r->where, d.where, __ATOMIC_RELEASE);
+		return NULL;
+	}
+	if (mw_likely(r != NULL)) {
+		mw_enter(t);
+		mw_count_hidden(t, p, &d);
+		mw_spare_give(t, i);
+		mw_leave(t);
+	}
+	return mw_admit(t, q, n, caller);
+}
+
+static inline __attribute__((always_inline)) void *any_realloc(void *p, size_t n, uintptr_t caller)
+{
+	struct mw_thread *t = mw_usual();
+	void *q;
+
+	if (mw_unlikely(!t || !n || n > MW_ASK_MAX || mw_real_is_boot(p)))
+		return mw_slow_realloc(p, n, caller);
+	if (p)
+		return usual_realloc(t, p, n, caller);
+	/* not malloc: an allocator may tell them apart */
+	q = mw_real.realloc(NULL, mw_padded(n));
+	return mw_likely(q != NULL) ? mw_admit(t, q, n, caller) : NULL;
+}
+
+MW_EXPORT void *realloc(void *p, size_t n)
+{
+	return any_realloc(p, n, MW_CALLER);
+}
+
+MW_EXPORT void *reallocarray(void *p, size_t count, size_t each)
+{
+	size_t n;
+
+	if (mw_unlikely(__builtin_mul_overflow(count, each, &n))) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return any_realloc(p, n, MW_CALLER);
+}
+
+/* --- aligned, and C++: not hot ------------------------------------------------------------- */
+
+void *mw_ask_at(struct mw_ask *a, uintptr_t caller)
+{
+	struct mw_thread *t = mw_usual();
+	void *p;
+
+	if (mw_unlikely(!t || a->n > MW_ASK_MAX))
+		return mw_slow_alloc(a, caller);
+	p = mw_ask_real(a, mw_padded(a->n));
+	return p ? mw_admit(t, p, a->n, caller) : NULL;
+}
+
+MW_EXPORT void *memalign(size_t align, size_t n)
+{
+	return mw_ask_at(&(struct mw_ask){ .how = MW_MEMALIGN, .n = n, .align = align }, MW_CALLER);
+}
+
+MW_EXPORT int posix_memalign(void **out, size_t align, size_t n)
+{
+	struct mw_ask a = { .how = MW_POSIX_MEMALIGN, .n = n, .align = align };
+	void *p = mw_ask_at(&a, MW_CALLER);
+
+	if (a.error == 0)
+		*out = p;
+	return a.error;
+}
+
+MW_EXPORT void *aligned_alloc(size_t align, size_t n)
+{
+	return mw_ask_at(&(struct mw_ask){ .how = MW_ALIGNED_ALLOC, .n = n, .align = align }, MW_CALLER);
+}
+
+MW_EXPORT void *valloc(size_t n)
+{
+	return mw_ask_at(&(struct mw_ask){ .how = MW_VALLOC, .n = n }, MW_CALLER);
+}
+
+MW_EXPORT void *pvalloc(size_t n)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	/* rounds up, so round before the tail comes on top */
+	if (n <= MW_ASK_MAX)
+		n = n ? (n + page - 1) & ~(page - 1) : page;
+	return mw_ask_at(&(struct mw_ask){ .how = MW_VALLOC, .n = n }, MW_CALLER);
+}
+
+/* --- the rest ------------------------------------------------------------------------ */
+
+MW_EXPORT size_t malloc_usable_size(void *p)
+{
+	size_t n;
+
+	if (!p)
+		return 0;
+	if (mw_real_is_boot(p))
+		return mw_boot_size(p);
+	n = mw_real.malloc_usable_size(p);
+	/* the tail isn't the app's; a block that has none we didn't give out */
+	return mw_tail_read(p, n) == MW_TAIL_NONE ? n : n - MW_TAIL;
+}
+
+MW_EXPORT void cfree(void *p)
+{
+	free(p);
+}
+
+MW_EXPORT void free_sized(void *p, size_t n)
+{
+	(void)n;
+	free(p);
+}
+
+MW_EXPORT void free_aligned_sized(void *p, size_t align, size_t n)
+{
+	(void)align;
+	(void)n;
+	free(p);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "process.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "../report/report.h"
+#include "../table/read.h"
+#include "ruby.h"
+#include "track.h"
+
+struct mw_options mw_options = { .dump_fd = -1 };
+struct timespec mw_loaded_at;
+uint64_t mw_resets;
+
+extern int __cxa_atexit(void (*)(void *), void *, void *);
+
+void mw_complain(const char *text)
+{
+	char line[MW_ERROR_MAX + 16];
+	int e = errno, n = snprintf(line, sizeof(line), "mwrap: %s\n", text);
+	ssize_t w;
+
+	if (n >= (int)sizeof(line)) {
+		n = sizeof(line) - 1;
+		line[n - 1] = '\n';
+	}
+	w = write(STDERR_FILENO, line, (size_t)n);
+	(void)w;
+	errno = e;
+}
+
+/* --- fork --------------------------------------------------------------------------- */
+
+/*
+ * Before: the server is between two steps; nobody retires, reads or moves
+ * counts. The locks are taken in their order and released on both sides.
+ * Other threads of the parent may be inside an operation of their own: in
+ * the child at most that one operation of each is missing.
+ */
+static void before_fork(void)
+{
+	mw_server_before_fork();
+	while (!mw_maintenance_try())
+		sched_yield();
+	mw_reading_lock();
+	mw_gate_close();
+	rcu_bp_before_fork();
+}
+
+static void after_fork_parent(void)
+{
+	rcu_bp_after_fork_parent();
+	mw_gate_open();
+	mw_reading_unlock();
+	mw_maintenance_end();
+	mw_server_after_fork(0);
+}
+
+static void after_fork_child(void)
+{
+	rcu_bp_after_fork_child();
+	mw_threads_after_fork((uintptr_t)mw_self > (uintptr_t)MW_LATE ? mw_self : NULL);
+	mw_late_ops = 0;
+	mw_gate_open();
+	mw_reading_init_child();
+	mw_maintenance_end();
+	mw_growth_from_here();
+	mw_server_after_fork(1);
+}
+
+/*
+ * The child's server is started here and not in a handler: a handler runs
+ * before the C library is itself again. daemon() and forkpty() fork inside
+ * the C library, past a wrapper of fork.
+ */
+MW_EXPORT pid_t fork(void)
+{
+	static pid_t (*next)(void);
+	pid_t pid;
+
+	if (!next)
+		next = (pid_t(*)(void))mw_real_next("fork");
+	pid = next();
+	if (pid == 0)
+		mw_server_start();
+	return pid;
+}
+
+MW_EXPORT int daemon(int nochdir, int noclose)
+{
+	static int (*next)(int, int);
+	int r;
+
+	if (!next)
+		next = (int (*)(int, int))mw_real_next("daemon");
+	r = next(nochdir, noclose);
+	if (r == 0)
+		mw_server_start();
+	return r;
+}
+
+struct winsize;
+MW_EXPORT int forkpty(int *, char *, const struct termios *, const struct winsize *);
+MW_EXPORT int forkpty(int *fd, char *name, const struct termios *t, const struct winsize *w)
+{
+	static int (*next)(int *, char *, const struct termios *, const struct winsize *);
+	int pid;
+
+	if (!next)
+		next = (int (*)(int *, char *, const struct termios *,
+				const struct winsize *))mw_real_next("forkpty");
+	if (!next) {
+		errno = ENOSYS;
+		return -1;
+	}
+	pid = next(fd, name, t, w);
+	if (pid == 0)
+		mw_server_start();
+	return pid;
+}
+
+/* Another library may be loaded where this one was. */
+MW_EXPORT int dlclose(void *handle)
+{
+	static int (*next)(void *);
+	int r;
+
+	if (!next)
+		next = (int (*)(void *))mw_real_next("dlclose");
+	r = next(handle);
+	mw_where_forget_all();
+	return r;
+}
+
+/* --- load and exit ------------------------------------------------------------------------ */
+
+static void last_of_all(void *unused)
+{
+	(void)unused;
+	mw_quiet_enter();
+	mw_dump_at_exit(&mwrap_api);
+	mw_quiet_leave();
+}
+
+__attribute__((constructor)) static void load(void)
+{
+	char err[MW_ERROR_MAX];
+
+	clock_gettime(CLOCK_MONOTONIC, &mw_loaded_at);
+	mw_start();
+	mw_quiet_enter();
+	if (!mw_options_parse(&mw_options, getenv("MWRAP"), err))
+		mw_complain(err);
+	if (mw_life != MW_ON) {
+		mw_complain("no memory for the tables: nothing is counted");
+		mw_quiet_leave();
+		return;
+	}
+	mw_ruby_init();
+	if (pthread_atfork(before_fork, after_fork_parent, after_fork_child) != 0)
+		mw_complain("pthread_atfork failed: forked children may count wrongly");
+	mw_server_start();
+	mw_quiet_leave();
+}
+
+/*
+ * Destructors of libraries that were loaded after us have yet to run, and
+ * free what is to be counted: a handler registered now is called after all
+ * of them. Without a DSO handle, or it would be called in our own unloading.
+ */
+__attribute__((destructor)) static void unload(void)
+{
+	mw_server_end();
+	if (mw_life == MW_ON && (mw_options.dump_path || mw_options.dump_fd >= 0)) {
+		mw_quiet_enter();
+		if (__cxa_atexit(last_of_all, NULL, NULL) != 0)
+			mw_complain("the dump could not be registered");
+		mw_quiet_leave();
+	}
+}

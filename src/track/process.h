@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * process.h - the tracker in the life of its process: load, fork, exit.
+ *
+ * At load (constructor): set up, read $MWRAP, look for Ruby, start what an
+ * option asks for. At fork: see process.c for the locks. At exit the dump is
+ * written as late as can be: after every destructor, by a handler that ours
+ * registers when all others have run.
+ */
+#ifndef MW_TRACK_PROCESS_H
+#define MW_TRACK_PROCESS_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "../options/options.h"
+
+extern struct mw_options mw_options; /* read-only after load */
+extern const struct mw_api mwrap_api;
+extern struct timespec mw_loaded_at; /* CLOCK_MONOTONIC */
+extern uint64_t mw_resets;           /* relaxed */
+
+/* One line on stderr, "mwrap: TEXT". Allocates nothing. */
+void mw_complain(const char *text);
+
+/*
+ * server.c. start: makes the thread that will load and run the server, if an
+ * option asks for one; it waits until Ruby is up, or 100 ms. go: Ruby is up.
+ * Both return at once. Fork: before/parent/child around the real call.
+ */
+void mw_server_start(void);
+void mw_server_go(void);
+void mw_server_before_fork(void);
+void mw_server_after_fork(int child);
+/* Asks it to remove its socket and waits for that, 200 ms at most. */
+void mw_server_end(void);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "real.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#include "../table/own.h"
+
+/* --- the arena --------------------------------------------------------------- */
+
+/*
+ * Only dlsym's own allocations while mw_real_init runs come here: one
+ * thread, a few hundred bytes, seen on some glibc versions when a symbol is
+ * missing. It is one fixed piece, so "is it ours" is one comparison; when it
+ * is used up the answer is ENOMEM, which dlsym copes with.
+ */
+enum { ARENA = 64 * 1024 };
+static char arena[ARENA] __attribute__((aligned(16)));
+static size_t arena_used;
+uintptr_t mw_boot_start, mw_boot_bytes;
+
+static void *boot_alloc(size_t align, size_t n)
+{
+	uintptr_t p;
+
+	if (align < 16)
+		align = 16;
+	if (n > ARENA || align > 4096)
+		goto none;
+	p = ((uintptr_t)arena + arena_used + 16 + align - 1) & ~(align - 1);
+	if (p + n > (uintptr_t)arena + ARENA)
+		goto none;
+	arena_used = p + n - (uintptr_t)arena;
+	((size_t *)p)[-1] = n;
+	mw_boot_start = (uintptr_t)arena;
+	mw_boot_bytes = ARENA;
+	return (void *)p;
+none:
+	errno = ENOMEM;
+	return NULL;
+}
+
+size_t mw_boot_size(const void *p)
+{
+	return ((const size_t *)p)[-1];
+}
+
+/* --- the first calls ------------------------------------------------------------ */
+
+static int state; /* 0 unknown, 1 being found, 2 found; release */
+
+static bool found(void)
+{
+	mw_real_init();
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == 2;
+}
+
+static void *first_malloc(size_t n)
+{
+	return found() ? mw_real.malloc(n) : boot_alloc(16, n);
+}
+
+static void first_free(void *p)
+{
+	if (found() && !mw_real_is_boot(p))
+		mw_real.free(p);
+}
+
+static void *first_calloc(size_t n, size_t m)
+{
+	size_t bytes;
+
+	if (found())
+		return mw_real.calloc(n, m);
+	if (__builtin_mul_overflow(n, m, &bytes))
+		bytes = SIZE_MAX;
+	return boot_alloc(16, bytes); /* never used before: zero */
+}
+
+static void *first_realloc(void *p, size_t n)
+{
+	void *q;
+
+	if (found())
+		return mw_real.realloc(p, n);
+	q = boot_alloc(16, n);
+	if (q && p)
+		memcpy(q, p, mw_boot_size(p) < n ? mw_boot_size(p) : n);
+	return q;
+}
+
+static void *first_memalign(size_t align, size_t n)
+{
+	return found() ? mw_real.memalign(align, n) : boot_alloc(align, n);
+}
+
+static int first_posix_memalign(void **out, size_t align, size_t n)
+{
+	if (found())
+		return mw_real.posix_memalign(out, align, n);
+	*out = boot_alloc(align, n);
+	return *out ? 0 : ENOMEM;
+}
+
+static void *first_aligned_alloc(size_t align, size_t n)
+{
+	return found() ? mw_real.aligned_alloc(align, n) : boot_alloc(align, n);
+}
+
+static void *first_valloc(size_t n)
+{
+	return found() ? mw_real.valloc(n) : boot_alloc(4096, n);
+}
+
+static void *first_pvalloc(size_t n)
+{
+	return found() ? mw_real.pvalloc(n) : boot_alloc(4096, n);
+}
+
+static size_t first_malloc_usable_size(void *p)
+{
+	return found() ? mw_real.malloc_usable_size(p) : mw_boot_size(p);
+}
+
+struct mw_real mw_real = {
+#define X(name, result, params) .name = first_##name,
+	MW_FOR_EACH_REAL(X)
+#undef X
+};
+
+bool mw_real_same_object(const void *a, const void *b)
+{
+	struct dl_find_object x, y;
+
+	return _dl_find_object((void *)(uintptr_t)a, &x) == 0 &&
+	       _dl_find_object((void *)(uintptr_t)b, &y) == 0 &&
+	       x.dlfo_map_start == y.dlfo_map_start;
+}
+
+void *mw_real_next(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+void mw_real_init(void)
+{
+	struct mw_real r;
+	int unknown = 0;
+
+	if (!__atomic_compare_exchange_n(&state, &unknown, 1, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return;
+#define X(name, result, params) r.name = (result(*) params)mw_real_next(#name);
+	MW_FOR_EACH_REAL(X)
+#undef X
+#define X(name, result, params)                                                    \
+	if (r.name && !mw_real_same_object((const void *)(uintptr_t)r.name,         \
+					   (const void *)(uintptr_t)r.malloc))      \
+		r.name = NULL;
+	MW_FOR_EACH_REAL(X)
+#undef X
+	mw_real = r;
+	__atomic_store_n(&state, 2, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * real.h - the functions beneath ours, and the one list of what we interpose.
+ *
+ * Each pointer starts at a function that finds all of them with dlsym and
+ * calls on, so the usual path needs no check. dlsym may itself allocate:
+ * that is served from a small arena, whose blocks may be freed and
+ * realloc'ed at any time later.
+ *
+ * A function that the next allocator lacks would be found in another
+ * library, whose blocks the allocator can't free: such a pointer is NULL and
+ * the caller does without (jemalloc has no pvalloc).
+ */
+#ifndef MW_TRACK_REAL_H
+#define MW_TRACK_REAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* name, result, parameters: what must come from one allocator */
+#define MW_FOR_EACH_REAL(X)                                      \
+	X(malloc, void *, (size_t))                              \
+	X(free, void, (void *))                                  \
+	X(calloc, void *, (size_t, size_t))                      \
+	X(realloc, void *, (void *, size_t))                     \
+	X(memalign, void *, (size_t, size_t))                    \
+	X(posix_memalign, int, (void **, size_t, size_t))        \
+	X(aligned_alloc, void *, (size_t, size_t))               \
+	X(valloc, void *, (size_t))                              \
+	X(pvalloc, void *, (size_t))                             \
+	X(malloc_usable_size, size_t, (void *))
+
+struct mw_real {
+#define X(name, result, params) result(*name) params;
+	MW_FOR_EACH_REAL(X)
+#undef X
+};
+extern struct mw_real mw_real;
+
+/* Finds them all, if that hasn't been done. Any thread. */
+void mw_real_init(void);
+/* What comes after us under that name, from the allocator or not; or NULL. */
+void *mw_real_next(const char *name);
+/* Do both addresses lie in the same loaded object? */
+bool mw_real_same_object(const void *, const void *);
+
+/* Was p served from the arena, while the real functions weren't known? */
+extern uintptr_t mw_boot_start, mw_boot_bytes; /* widest range; 0 bytes: none */
+static inline bool mw_real_is_boot(const void *p)
+{
+	return (uintptr_t)p - mw_boot_start < mw_boot_bytes;
+}
+size_t mw_boot_size(const void *p);
+
+#endif

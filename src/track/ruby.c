@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "ruby.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../table/read.h"
+#include "process.h"
+#include "ruby_api.h"
+#include "track.h"
+
+struct mw_ruby mw_ruby;
+struct mw_ruby_api mw_rb;
+
+static uint32_t pending_open;  /* relaxed: pending locations not resolved yet */
+static uint32_t finding;       /* one thread looks at a time */
+
+static void set_how(uint32_t how)
+{
+	__atomic_store_n(&mw_ruby.how, how, __ATOMIC_RELEASE);
+}
+
+void mw_ruby_init(void)
+{
+	bool all = true;
+
+#define X(name, result, params, needed)                                           \
+	mw_rb.name = (result(*) params)dlsym(RTLD_DEFAULT, #name);                \
+	if (needed && !mw_rb.name)                                                \
+		all = false;
+	MW_FOR_EACH_RUBY(X)
+#undef X
+	mw_rb.rb_cComplex = dlsym(RTLD_DEFAULT, "rb_cComplex");
+	if (!all || !mw_rb.rb_cComplex) {
+		mw_life_scale = 1 << MW_CLOCK_SHIFT;
+		return;
+	}
+	mw_set(&mw_clock.mode, MW_CLOCK_STILL);
+	mw_clock.gc_count = mw_rb.rb_gc_count;
+	set_how(MW_RUBY_STARTING);
+}
+
+const char *mw_ruby_how_name(void)
+{
+	static const char *const names[] = { "none", "starting", "fast", "public", "ended" };
+
+	return names[mw_get(&mw_ruby.how)];
+}
+
+/* --- the VM comes up, and goes --------------------------------------------------------- */
+
+static void vm_ended(void *vm)
+{
+	(void)vm;
+	mw_set(&mw_clock.count, (uint32_t)mw_rb.rb_gc_count());
+	mw_set(&mw_clock.mode, MW_CLOCK_STILL);
+	set_how(MW_RUBY_ENDED);
+}
+
+/* At a safe point of Ruby's own, where it may be asked to allocate. */
+static void vm_is_up(void *unused)
+{
+	static bool done;
+
+	(void)unused;
+	if (done)
+		return;
+	done = true;
+	mw_quiet_enter();
+	mw_rb.ruby_vm_at_exit(vm_ended);
+	mw_quiet_leave();
+	mw_server_go();
+}
+
+static void ask_for_safe_point(void)
+{
+	if (mw_rb.rb_postponed_job_preregister && mw_rb.rb_postponed_job_trigger)
+		mw_rb.rb_postponed_job_trigger(mw_rb.rb_postponed_job_preregister(0, vm_is_up, NULL));
+	else if (mw_rb.rb_postponed_job_register_one)
+		(void)mw_rb.rb_postponed_job_register_one(0, vm_is_up, NULL);
+}
+
+static void go_public(const char *why)
+{
+	mw_ruby.why = why;
+	set_how(MW_RUBY_PUBLIC);
+}
+
+static void look_for_vm(void)
+{
+	const char *why = "";
+	int found;
+
+	/* until here only a load: `ruby` allocates thousands of blocks before */
+	if (!*mw_rb.rb_cComplex || !mw_ruby_may_ask() ||
+	    __atomic_exchange_n(&finding, 1, __ATOMIC_ACQUIRE))
+		return;
+	if (mw_get(&mw_ruby.how) == MW_RUBY_STARTING) {
+		found = getenv("MWRAP_RUBY_PUBLIC") ? -1 : mw_ruby_find(&why);
+		if (found) {
+			mw_set(&mw_clock.mode, MW_CLOCK_CALL);
+			mw_ruby.why = why;
+			set_how(found > 0 ? MW_RUBY_FAST : MW_RUBY_PUBLIC);
+			ask_for_safe_point();
+		}
+	}
+	__atomic_store_n(&finding, 0, __ATOMIC_RELEASE);
+}
+
+/* --- the public way ---------------------------------------------------------------------- */
+
+static bool is_internal(const char *path)
+{
+	return strncmp(path, "<internal:", 10) == 0;
+}
+
+enum { FRAMES = 48, T_MASK = 0x1f, T_STRING = 0x05 };
+
+/* A frame's path, or NULL for one of a C function. No allocation, no raise. */
+static const char *path_of(mw_value frame)
+{
+	volatile mw_value s = mw_rb.rb_profile_frame_path(frame);
+
+	if (s % sizeof(uintptr_t) || s < 0x1000 || (MW_AT(uintptr_t, s, 0) & T_MASK) != T_STRING)
+		return NULL;
+	return mw_rb.rb_string_value_ptr(&s);
+}
+
+/*
+ * The line that a user wants, from Ruby's public calls: the innermost frame
+ * whose file is not Ruby's own. *skipped counts the frames of Ruby code that
+ * were passed over. MW_CS_NONE: there is none. With the GVL, outside GC.
+ */
+static uint32_t public_where(unsigned *skipped)
+{
+	mw_value frames[FRAMES];
+	int lines[FRAMES], n;
+	const char *path = mw_rb.rb_sourcefile();
+	int line = mw_rb.rb_sourceline();
+
+	*skipped = 0;
+	if (!path || line <= 0) /* while a file is being read, before its first line */
+		return MW_CS_NONE;
+	if (!is_internal(path)) /* the usual case; also right for a frame that YJIT runs */
+		return mw_callsite_ruby(path, strlen(path), (uint64_t)line);
+	n = mw_rb.rb_profile_frames(0, FRAMES, frames, lines);
+	for (int i = 0; i < n; i++) {
+		const char *p = path_of(frames[i]);
+
+		if (!p)
+			continue;
+		if (!is_internal(p) && lines[i] > 0)
+			return mw_callsite_ruby(p, strlen(p), (uint64_t)lines[i]);
+		++*skipped;
+	}
+	/* Ruby's own code and nothing else below it: better than no line */
+	*skipped = 0;
+	return mw_callsite_ruby(path, strlen(path), (uint64_t)line);
+}
+
+uint32_t mw_ruby_slow(struct mw_thread *t)
+{
+	unsigned skipped;
+	uint32_t id;
+
+	(void)t;
+	switch (mw_get(&mw_ruby.how)) {
+	case MW_RUBY_STARTING:
+		look_for_vm();
+		return MW_CS_NONE;
+	case MW_RUBY_PUBLIC:
+		if (!mw_ruby_may_ask())
+			return MW_CS_NONE;
+		id = public_where(&skipped);
+		mw_callsites_maintain();
+		return id;
+	default:
+		return MW_CS_NONE;
+	}
+}
+
+/* --- a pc that isn't remembered ---------------------------------------------------------- */
+
+/*
+ * May the pc of this frame be remembered? Only if we will see the free of
+ * the block that holds its instructions: then it is flagged.
+ */
+static bool flag_code(const char *cfp)
+{
+	uintptr_t body = MW_AT(uintptr_t, MW_AT(uintptr_t, cfp, MW_CFP_ISEQ), mw_ruby.body);
+	const void *code = MW_AT(const void *, body, MW_BODY_CODE);
+	uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
+	struct mw_record *r;
+	uint32_t i;
+
+	if (!code || pc < (uintptr_t)code ||
+	    pc > (uintptr_t)code + (uintptr_t)MW_AT(uint32_t, body, MW_BODY_SIZE) * sizeof(uintptr_t))
+		return false;
+	r = mw_record_of(code, &i);
+	if (!r)
+		return false;
+	if (!(mw_get(&r->where) & MW_CODE))
+		__atomic_fetch_or(&r->where, MW_CODE, __ATOMIC_RELAXED);
+	return true;
+}
+
+static void remember(struct mw_thread *t, const char *cfp, uint32_t id, uint32_t epoch)
+{
+	uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
+
+	if (id == MW_CS_OTHER || !flag_code(cfp))
+		return;
+	mw_where_remember(t, pc, id, epoch);
+	if (id != MW_WHERE_SKIP && mw_get(&pending_open)) {
+		uint32_t p = mw_callsite_pending_known(pc);
+
+		if (p != MW_CS_NONE) {
+			mw_callsite_resolve(p, id);
+			mw_add(&pending_open, (uint32_t)-1);
+		}
+	}
+}
+
+static uint32_t epoch_of(const char *cfp)
+{
+	return __atomic_load_n(mw_code_page(MW_AT(uintptr_t, cfp, MW_CFP_PC)), __ATOMIC_ACQUIRE);
+}
+
+/* Remembers the frames that the public way passed over, then the one it named. */
+static void remember_all(struct mw_thread *t, const char *ec, unsigned skipped, uint32_t id)
+{
+	const char *end, *cfp = mw_ruby_stack(ec, &end);
+
+	while (cfp && (cfp = mw_ruby_frame(cfp, end))) {
+		uint32_t epoch = epoch_of(cfp);
+
+		if (!skipped--) {
+			remember(t, cfp, id, epoch);
+			return;
+		}
+		remember(t, cfp, MW_WHERE_SKIP, epoch);
+		cfp += mw_ruby.frame_size;
+	}
+}
+
+uint32_t mw_ruby_miss(struct mw_thread *t, const char *ec, const char *cfp)
+{
+	uint32_t id, known;
+	unsigned skipped;
+
+	if (!mw_ruby_may_ask()) {
+		uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
+
+		known = mw_callsite_pending_known(pc);
+		if (known == MW_CS_NONE) {
+			known = mw_callsite_pending(pc);
+			mw_add(&pending_open, 1);
+			mw_callsites_maintain();
+		}
+		return known;
+	}
+	id = public_where(&skipped);
+	if (id != MW_CS_NONE)
+		remember_all(t, ec, skipped, id);
+	mw_callsites_maintain();
+	return id;
+}
+
+/* --- the check -------------------------------------------------------------------------------- */
+
+/* What the fast way says, without asking Ruby; MW_CS_NONE: it would have to. */
+static uint32_t fast_where(const struct mw_thread *t)
+{
+	const char *ec = MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
+	const char *end, *cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
+
+	while (cfp && (cfp = mw_ruby_frame(cfp, end))) {
+		uint32_t id = mw_where_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
+
+		if (id != MW_WHERE_SKIP)
+			return id;
+		cfp += mw_ruby.frame_size;
+	}
+	return MW_CS_NONE;
+}
+
+void mw_ruby_check(struct mw_thread *t)
+{
+	uint32_t fast = fast_where(t), pub;
+	unsigned skipped;
+
+	if (fast == MW_CS_NONE || !mw_ruby_may_ask())
+		return;
+	pub = public_where(&skipped);
+	if (pub == fast || pub == MW_CS_NONE || pub == MW_CS_OTHER)
+		return;
+	go_public("the fast lookup named another line than Ruby");
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ruby.h - the Ruby line that is executing, in a few loads.
+ *
+ * Nothing of Ruby is linked to: all comes by dlsym, and missing is a normal
+ * case. The fast way reads the VM's own structures:
+ *
+ *   thread pointer + mw_ruby.ec -> execution context (NULL: no Ruby thread)
+ *   ec: vm_stack, its size in words, cfp
+ *   cfp: frames from here to the stack's end; Ruby's own have iseq and pc
+ *
+ * A pc is one place in a program as long as its instructions live: the
+ * block that holds them is flagged (record.h: MW_CODE), and its free makes
+ * cached pcs stale. Only a miss asks Ruby, by its public calls, and those
+ * are allowed only with the GVL and outside GC. A miss without is counted
+ * under a pending location, which becomes an alias of the real one at the
+ * first lookup of the same pc under the GVL.
+ *
+ * Offsets are found and checked at run time (ruby_find.c), never taken from
+ * a version number. Answers are compared with the public calls' now and
+ * then; one disagreement, and the public calls take over for good.
+ */
+#ifndef MW_TRACK_RUBY_H
+#define MW_TRACK_RUBY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../table/thread.h"
+#include "../table/where_cache.h"
+
+enum mw_ruby_how {
+	MW_RUBY_NONE,     /* no Ruby in this process */
+	MW_RUBY_STARTING, /* its VM isn't up yet */
+	MW_RUBY_FAST,
+	MW_RUBY_PUBLIC,   /* by Ruby's public calls at every allocation */
+	MW_RUBY_ENDED     /* the VM is gone */
+};
+
+/* Written once before `how` (release); read-mostly. */
+struct mw_ruby {
+	uint32_t how;        /* enum mw_ruby_how */
+	uint32_t frame_size; /* bytes */
+	ptrdiff_t ec;        /* from the thread pointer */
+	uint32_t body;       /* iseq -> body */
+	const char *why;     /* why PUBLIC; or "" */
+};
+extern struct mw_ruby mw_ruby;
+
+/* offsets that are the same from 2.7 to 3.4; checked all the same */
+enum {
+	MW_EC_STACK = 0,
+	MW_EC_STACK_WORDS = 8,
+	MW_EC_CFP = 16,
+	MW_CFP_PC = 0,
+	MW_CFP_SP = 8,
+	MW_CFP_ISEQ = 16,
+	MW_CFP_EP = 32,
+	MW_BODY_SIZE = 4,
+	MW_BODY_CODE = 8
+};
+
+#define MW_AT(type, p, off) (*(type const *)((uintptr_t)(p) + (uintptr_t)(off)))
+
+static inline uintptr_t mw_thread_pointer(void)
+{
+#if defined(__x86_64__)
+	uintptr_t tp;
+
+	__asm__("mov %%fs:0, %0" : "=r"(tp));
+	return tp;
+#else
+	return (uintptr_t)__builtin_thread_pointer();
+#endif
+}
+
+/* Is there a Ruby in this process? Before main, once. */
+void mw_ruby_init(void);
+/* Where the frame at cfp is; MW_CS_NONE: not Ruby after all. */
+uint32_t mw_ruby_miss(struct mw_thread *, const char *ec, const char *cfp);
+/* STARTING: has it come up? PUBLIC: ask. ENDED: nothing. */
+uint32_t mw_ruby_slow(struct mw_thread *);
+/* Compares the fast answer with the public one; see above. */
+void mw_ruby_check(struct mw_thread *);
+/* What stats.json says. */
+const char *mw_ruby_how_name(void);
+
+/* The innermost frame of Ruby code from cfp on, or NULL. */
+static inline const char *mw_ruby_frame(const char *cfp, const char *end)
+{
+	for (; cfp < end; cfp += mw_ruby.frame_size)
+		if (MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) && MW_AT(uintptr_t, cfp, MW_CFP_PC))
+			return cfp;
+	return NULL;
+}
+
+static inline const char *mw_ruby_stack(const char *ec, const char **end)
+{
+	const char *base = MW_AT(const char *, ec, MW_EC_STACK);
+	const char *cfp = MW_AT(const char *, ec, MW_EC_CFP);
+	size_t bytes = MW_AT(size_t, ec, MW_EC_STACK_WORDS) * sizeof(uintptr_t);
+
+	/* also says no to a thread whose stack is not there, or no more */
+	if (mw_unlikely((uintptr_t)cfp - (uintptr_t)base >= bytes))
+		return NULL;
+	*end = base + bytes;
+	return cfp;
+}
+
+/* 9 loads and 3 branches for a remembered pc in the innermost frame. */
+static inline uint32_t mw_ruby_where(struct mw_thread *t)
+{
+	const char *ec, *cfp, *end;
+	uint32_t id;
+
+	if (mw_unlikely(__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) != MW_RUBY_FAST))
+		return mw_ruby_slow(t);
+	ec = MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
+	if (!ec || !(cfp = mw_ruby_stack(ec, &end)))
+		return MW_CS_NONE;
+	while ((cfp = mw_ruby_frame(cfp, end))) {
+		id = mw_where_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
+		if (mw_likely(id != MW_WHERE_SKIP))
+			return mw_likely(id != MW_CS_NONE) ? id : mw_ruby_miss(t, ec, cfp);
+		cfp += mw_ruby.frame_size;
+	}
+	return MW_CS_NONE;
+}
+
+#endif

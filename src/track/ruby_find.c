@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ruby_find.c - finds the VM's structures by looking, not by version.
+ *
+ * The current execution context (ec) is a thread-local variable of libruby,
+ * or of a ruby that has it linked in: exported up to 3.2, hidden since. From
+ * the current thread's own object we reach its thread structure; the word of
+ * the TLS block that also stands in that structure, and that looks in every
+ * way like an ec, is the variable. Its distance from the thread pointer is
+ * the same in all threads, for objects loaded at start.
+ *
+ * "Looks like an ec": a stack and its size; a frame pointer inside it; from
+ * there to the end of the stack whole frames, each with a stack pointer
+ * inside; and the innermost Ruby frame's pc lies inside the instructions of
+ * its iseq.
+ */
+#include <dlfcn.h>
+#include <link.h>
+
+#include "ruby.h"
+#include "ruby_api.h"
+
+enum { WORD = sizeof(uintptr_t), THREAD_WORDS = 20, MAX_STACK_WORDS = 1 << 24 };
+
+struct tls {
+	uintptr_t inside; /* an address in the object that is wanted */
+	const uintptr_t *block;
+	size_t words;
+};
+
+static bool pointer_like(uintptr_t p)
+{
+	return p > 0xffff && p % WORD == 0 && p >> 47 == 0;
+}
+
+static int find_tls(struct dl_phdr_info *i, size_t size, void *arg)
+{
+	struct tls *t = arg;
+	bool here = false;
+
+	if (size < sizeof(*i))
+		return 0;
+	for (int k = 0; k < i->dlpi_phnum; k++) {
+		const ElfW(Phdr) *p = &i->dlpi_phdr[k];
+
+		if (p->p_type == PT_LOAD && t->inside - (i->dlpi_addr + p->p_vaddr) < p->p_memsz)
+			here = true;
+	}
+	if (!here)
+		return 0;
+	for (int k = 0; k < i->dlpi_phnum; k++)
+		if (i->dlpi_phdr[k].p_type == PT_TLS && i->dlpi_tls_data) {
+			t->block = i->dlpi_tls_data;
+			t->words = i->dlpi_phdr[k].p_memsz / WORD;
+		}
+	return 1;
+}
+
+/* Is every frame from cfp to the end whole, if they are `size` bytes long? */
+static bool frames_fit(const char *base, const char *cfp, const char *end, uint32_t size)
+{
+	if ((size_t)(end - cfp) % size)
+		return false;
+	for (; cfp < end; cfp += size) {
+		const char *sp = MW_AT(const char *, cfp, MW_CFP_SP);
+		uintptr_t ep = MW_AT(uintptr_t, cfp, MW_CFP_EP), iseq = MW_AT(uintptr_t, cfp, MW_CFP_ISEQ);
+
+		if (sp < base || sp > end || !pointer_like(ep) || (iseq && !pointer_like(iseq)))
+			return false;
+	}
+	return true;
+}
+
+static uint32_t frame_size(const char *ec)
+{
+	static const uint32_t sizes[] = { 56, 64, 48, 72, 80 };
+	const char *base = MW_AT(const char *, ec, MW_EC_STACK);
+	const char *cfp = MW_AT(const char *, ec, MW_EC_CFP);
+	size_t words = MW_AT(size_t, ec, MW_EC_STACK_WORDS);
+
+	if (!pointer_like((uintptr_t)base) || !pointer_like((uintptr_t)cfp) || words < 256 ||
+	    words > MAX_STACK_WORDS || cfp < base || cfp >= base + words * WORD)
+		return 0;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		if (frames_fit(base, cfp, base + words * WORD, sizes[i]))
+			return sizes[i];
+	return 0;
+}
+
+/* Where in an iseq its body is, judged by this frame; 0: nowhere. */
+static uint32_t body_offset(const char *cfp)
+{
+	static const uint32_t offsets[] = { 16, 8 };
+	const char *iseq = MW_AT(const char *, cfp, MW_CFP_ISEQ);
+	uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
+
+	for (size_t i = 0; i < sizeof(offsets) / sizeof(*offsets); i++) {
+		uintptr_t body = MW_AT(uintptr_t, iseq, offsets[i]), code;
+
+		if (!pointer_like(body))
+			continue;
+		code = MW_AT(uintptr_t, body, MW_BODY_CODE);
+		if (pointer_like(code) && pc > code &&
+		    pc <= code + (uintptr_t)MW_AT(uint32_t, body, MW_BODY_SIZE) * WORD)
+			return offsets[i];
+	}
+	return 0;
+}
+
+/* The thread's structure, from the object that Ruby hands out; tried at both layouts. */
+static bool is_current_ec(const char *thread_object, uintptr_t ec)
+{
+	static const uint32_t data[] = { 32, 40 };
+
+	if (!pointer_like((uintptr_t)thread_object))
+		return false;
+	for (size_t i = 0; i < sizeof(data) / sizeof(*data); i++) {
+		uintptr_t th = MW_AT(uintptr_t, thread_object, data[i]);
+
+		for (uint32_t w = 0; pointer_like(th) && w < THREAD_WORDS; w++)
+			if (MW_AT(uintptr_t, th, w * WORD) == ec)
+				return true;
+	}
+	return false;
+}
+
+static const uintptr_t *ec_variable(const char **why)
+{
+	const uintptr_t *exported = dlsym(RTLD_DEFAULT, "ruby_current_ec");
+	struct tls t = { (uintptr_t)(void *)mw_rb.rb_thread_current, NULL, 0 };
+	const char *thread = (const char *)mw_rb.rb_thread_current();
+
+	if (exported && is_current_ec(thread, *exported))
+		return exported;
+	(void)dl_iterate_phdr(find_tls, &t);
+	for (size_t i = 0; i < t.words; i++)
+		if (pointer_like(t.block[i]) && is_current_ec(thread, t.block[i]) &&
+		    frame_size((const char *)t.block[i]))
+			return &t.block[i];
+	*why = t.words ? "no variable holds the execution context" : "Ruby has no thread-local variables";
+	return NULL;
+}
+
+int mw_ruby_find(const char **why)
+{
+	const uintptr_t *var = ec_variable(why);
+	const char *ec, *cfp, *end;
+
+	if (!var)
+		return -1;
+	ec = (const char *)*var;
+	mw_ruby.frame_size = frame_size(ec);
+	if (!mw_ruby.frame_size) {
+		*why = "the frames are of an unknown size";
+		return -1;
+	}
+	cfp = mw_ruby_stack(ec, &end);
+	cfp = cfp ? mw_ruby_frame(cfp, end) : NULL;
+	if (!cfp)
+		return 0;
+	mw_ruby.body = body_offset(cfp);
+	if (!mw_ruby.body) {
+		*why = "the instructions of a method were not found";
+		return -1;
+	}
+	mw_ruby.ec = (ptrdiff_t)((uintptr_t)var - mw_thread_pointer());
+	return 1;
+}

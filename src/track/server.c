@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * server.c - the thread that loads and runs the HTTP server.
+ *
+ * Loading takes milliseconds, so it is done in the server's own thread, and
+ * late: once Ruby's VM is up, or after 100 ms where there is no Ruby or in a
+ * forked child (which may be about to exec). `sh` and `git` end before that.
+ *
+ * Fork: a child must not find the dynamic linker half-way through a load, so
+ * fork waits for `loading` to pass. The child inherits no thread; it closes
+ * what it inherited of the server's descriptors, at once.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../httpd/httpd.h"
+#include "process.h"
+#include "ruby.h"
+#include "track.h"
+
+enum {
+	LATE_MS = 100,         /* without Ruby, and after a fork */
+	RUBY_MS = 5000,        /* a VM that doesn't come up: start all the same */
+	END_MS = 200,
+	STACK = 512 * 1024
+};
+
+static sem_t go;
+static const struct mw_httpd_api *httpd; /* once loaded: release */
+static uint32_t running;  /* the thread exists */
+static uint32_t loading;  /* it is inside dlopen */
+static uint32_t ending;   /* the process exits: don't begin */
+static bool forked;
+
+static bool wanted(void)
+{
+	return mw_options.socket || mw_options.socket_dir || mw_options.listen;
+}
+
+static void wait_for_go(void)
+{
+	bool ruby = mw_get(&mw_ruby.how) == MW_RUBY_STARTING && !forked;
+	long ms = ruby ? RUBY_MS : LATE_MS;
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += ms / 1000;
+	t.tv_nsec += ms % 1000 * 1000000;
+	if (t.tv_nsec >= 1000000000) {
+		t.tv_nsec -= 1000000000;
+		t.tv_sec++;
+	}
+	while (sem_clockwait(&go, CLOCK_MONOTONIC, &t) != 0 && errno == EINTR)
+		;
+}
+
+static const struct mw_httpd_api *load(char err[MW_ERROR_MAX])
+{
+	const struct mw_httpd_api *h = NULL;
+	char path[4096 + 32];
+	Dl_info me;
+	void *lib;
+	char *slash;
+
+	if (!dladdr(&mwrap_api, &me) || !me.dli_fname ||
+	    snprintf(path, sizeof(path) - 32, "%s", me.dli_fname) >= (int)sizeof(path) - 32) {
+		snprintf(err, MW_ERROR_MAX, "the server was not found");
+		return NULL;
+	}
+	slash = strrchr(path, '/');
+	strcpy(slash ? slash + 1 : path, "libmwrap_httpd.so");
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (lib)
+		h = dlsym(lib, "mwrap_httpd");
+	if (!h)
+		snprintf(err, MW_ERROR_MAX, "the server could not be loaded: %.180s", dlerror());
+	else if (h->version != MW_HTTPD_VERSION) {
+		snprintf(err, MW_ERROR_MAX, "%.150s is of another version", path);
+		h = NULL;
+	}
+	return h;
+}
+
+static void *serve(void *unused)
+{
+	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
+	char err[MW_ERROR_MAX] = "";
+
+	(void)unused;
+	mw_quiet_enter(); /* for good */
+	wait_for_go();
+	if (__atomic_load_n(&ending, __ATOMIC_ACQUIRE))
+		return NULL;
+	if (!h) {
+		__atomic_store_n(&loading, 1, __ATOMIC_SEQ_CST);
+		h = load(err);
+		__atomic_store_n(&httpd, h, __ATOMIC_RELEASE);
+		__atomic_store_n(&loading, 0, __ATOMIC_RELEASE);
+	}
+	if (!h || h->start(&mwrap_api, err) != 0)
+		mw_complain(err);
+	return NULL;
+}
+
+void mw_server_start(void)
+{
+	sigset_t all, old;
+	pthread_attr_t a;
+	pthread_t t;
+	int e;
+
+	if (!wanted() || mw_life != MW_ON || mw_get(&running))
+		return;
+	mw_quiet_enter();
+	sem_init(&go, 0, 0);
+	sigfillset(&all);
+	pthread_attr_init(&a);
+	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&a, STACK);
+	/* inherited by the new thread: the app's handlers never run in it */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	mw_set(&running, 1);
+	e = pthread_create(&t, &a, serve, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&a);
+	if (e) {
+		mw_set(&running, 0);
+		mw_complain("no thread could be had for the server");
+	}
+	mw_quiet_leave();
+}
+
+void mw_server_go(void)
+{
+	if (mw_get(&running))
+		sem_post(&go);
+}
+
+void mw_server_before_fork(void)
+{
+	struct timespec ms = { 0, 1000000 };
+
+	while (__atomic_load_n(&loading, __ATOMIC_SEQ_CST))
+		nanosleep(&ms, NULL);
+}
+
+void mw_server_after_fork(int child)
+{
+	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
+
+	if (!child)
+		return;
+	forked = true;
+	running = 0;
+	if (h)
+		h->child_after_fork();
+}
+
+void mw_server_end(void)
+{
+	const struct mw_httpd_api *h;
+
+	__atomic_store_n(&ending, 1, __ATOMIC_RELEASE);
+	h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
+	if (h && mw_get(&running)) {
+		mw_quiet_enter();
+		h->stop();
+		(void)h->wait_stopped(END_MS);
+		mw_quiet_leave();
+	}
+}

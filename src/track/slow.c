@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * slow.c - calls that can't go the usual way (track.h).
+ *
+ *   not set up yet, or it failed   pass through, without a tail
+ *   the thread's first call        gets a state, then goes the usual way
+ *   quiet                          a tail that says "not counted"
+ *   busy: from a signal handler    counted with atomic adds, its record
+ *   in the middle of our own work  taken from the shared pool
+ *   after the thread's last state  the same
+ */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "track.h"
+
+int mw_life = MW_UNBORN;
+uint64_t mw_lost;
+struct mw_clock mw_clock;
+
+static pthread_key_t key;
+static bool key_made;
+
+void mw_lose(uint32_t size)
+{
+	if (size >= MW_SIZE_HUGE && size != MW_SIZE_NONE)
+		mw_size_release_huge(size);
+	mw_add(&mw_lost, 1);
+}
+
+/* --- a thread's state ------------------------------------------------------------- */
+
+enum { LAST_ROUND = PTHREAD_DESTRUCTOR_ITERATIONS };
+
+/*
+ * The C library calls destructors in rounds. Others' may allocate: we ask to
+ * be called again until the last round, so that theirs are done by then.
+ */
+static __thread unsigned round_of __attribute__((tls_model("initial-exec")));
+
+static void thread_ends(void *p)
+{
+	struct mw_thread *t = p;
+
+	if (++round_of < LAST_ROUND && pthread_setspecific(key, t) == 0)
+		return;
+	mw_self = MW_LATE;
+	if (t->clock_due) {
+		mw_add(&mw_clock.bytes, t->clock_due);
+		t->clock_due = 0;
+	}
+	mw_thread_release(t);
+}
+
+static struct mw_thread *begin_thread(void)
+{
+	struct mw_thread *t = mw_thread_adopt();
+
+	if (!t)
+		return NULL;
+	t->hush = MW_QUIET; /* what the next call allocates is ours */
+	mw_self = t;
+	if (key_made && pthread_setspecific(key, t) != 0) {
+		/* it can't be handed on at the end: better none */
+		mw_self = NULL;
+		mw_thread_release(t);
+		return NULL;
+	}
+	t->hush = 0;
+	return t;
+}
+
+/* The state to go the usual way with, now that the caller found none; or NULL. */
+static struct mw_thread *usual_after_all(void)
+{
+	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_UNBORN)
+		mw_start();
+	if (mw_self || __atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
+		return NULL;
+	return begin_thread();
+}
+
+void mw_start(void)
+{
+	int is = MW_UNBORN;
+	bool ok;
+
+	if (!__atomic_compare_exchange_n(&mw_life, &is, MW_STARTING, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return;
+	mw_real_init();
+	mw_own_use(mw_real.malloc, mw_real.free);
+	key_made = pthread_key_create(&key, thread_ends) == 0;
+	ok = mw_real.malloc_usable_size && mw_callsites_init();
+	__atomic_store_n(&mw_life, ok ? MW_ON : MW_OFF, __ATOMIC_RELEASE);
+}
+
+unsigned mw_quiet_enter(void)
+{
+	struct mw_thread *t = mw_self;
+
+	if (!t)
+		t = usual_after_all();
+	if ((uintptr_t)t <= (uintptr_t)MW_LATE)
+		return 0;
+	mw_set(&t->hush, t->hush + MW_QUIET);
+	return t->hush / MW_QUIET;
+}
+
+unsigned mw_quiet_leave(void)
+{
+	struct mw_thread *t = mw_self;
+
+	if ((uintptr_t)t <= (uintptr_t)MW_LATE || t->hush < MW_QUIET)
+		return 0;
+	mw_set(&t->hush, t->hush - MW_QUIET);
+	return t->hush / MW_QUIET;
+}
+
+/* --- the shared path ----------------------------------------------------------------- */
+
+enum way { PASS, QUIET, SHARED };
+
+static enum way way_now(void)
+{
+	struct mw_thread *t = mw_self;
+
+	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
+		return PASS;
+	if ((uintptr_t)t > (uintptr_t)MW_LATE && t->hush >= MW_QUIET)
+		return QUIET;
+	return SHARED;
+}
+
+static void shared_admit(void *p, size_t n, uintptr_t caller)
+{
+	uint32_t id, i = 0, size;
+
+	if (mw_usual()) { /* it was this thread's first call */
+		(void)mw_admit(mw_self, p, n, caller);
+		return;
+	}
+	size = mw_size_encode(n);
+	mw_late_enter();
+	id = mw_callsite_native(caller);
+	if (size != MW_SIZE_NONE && mw_records_take(&i, 1) == 0)
+		i = 0;
+	mw_tail_write(p, mw_real.malloc_usable_size(p), i);
+	if (i) {
+		mw_record_fill(mw_record_at(i), p, size, id, mw_generation(NULL));
+		mw_shared_alloc(id, n);
+		if (mw_get(&mw_clock.mode) == MW_CLOCK_BYTES)
+			mw_add(&mw_clock.bytes, n);
+	} else {
+		mw_lose(size);
+	}
+	mw_late_leave();
+}
+
+static void shared_count_hidden(const void *p, const struct mw_dismissed *d)
+{
+	uint32_t size = (uint32_t)d->what;
+
+	mw_shared_free((uint32_t)d->where & MW_CS_MASK, mw_size_decode(size),
+		       mw_generation(NULL) - (uint32_t)(d->what >> 32));
+	if (d->where & MW_CODE)
+		mw_where_forget((uintptr_t)p, mw_size_decode(size));
+	if (size >= MW_SIZE_HUGE)
+		mw_size_release_huge(size);
+	mw_records_give(&d->index, 1);
+}
+
+/* Hides p's record, if it has one. */
+static bool shared_hide(const void *p, struct mw_dismissed *d)
+{
+	uint32_t i;
+	struct mw_record *r = mw_record_of(p, &i);
+
+	if (!r)
+		return false;
+	mw_hide(r, i, d);
+	return true;
+}
+
+/* --- asking ---------------------------------------------------------------------------- */
+
+static size_t page_size(void)
+{
+	return 4096; /* what valloc promises at least, where the allocator has none */
+}
+
+void *mw_ask_real(struct mw_ask *a, size_t bytes)
+{
+	void *p = NULL;
+
+	a->error = 0;
+	switch (a->how) {
+	case MW_MALLOC:
+		return mw_real.malloc(bytes);
+	case MW_CALLOC:
+		return mw_real.calloc(1, bytes);
+	case MW_VALLOC:
+		if (mw_real.valloc)
+			return mw_real.valloc(bytes);
+		a->align = page_size();
+		break;
+	case MW_MEMALIGN:
+		if (mw_real.memalign)
+			return mw_real.memalign(a->align, bytes);
+		break;
+	case MW_ALIGNED_ALLOC:
+		if (mw_real.aligned_alloc)
+			return mw_real.aligned_alloc(a->align, bytes);
+		break;
+	case MW_POSIX_MEMALIGN:
+		break;
+	}
+	if (!mw_real.posix_memalign)
+		a->error = ENOMEM;
+	else
+		a->error = mw_real.posix_memalign(&p, a->align, bytes);
+	if (a->error && a->how != MW_POSIX_MEMALIGN)
+		errno = a->error;
+	return a->error ? NULL : p;
+}
+
+void *mw_slow_alloc(struct mw_ask *a, uintptr_t caller)
+{
+	struct mw_thread *t;
+	enum way way;
+	void *p;
+
+	if (a->n > MW_ASK_MAX)
+		return mw_ask_real(a, a->n); /* fails, as it should */
+	t = usual_after_all();
+	way = way_now();
+	p = mw_ask_real(a, way == PASS ? a->n : mw_padded(a->n));
+	if (!p || way == PASS)
+		return p;
+	if (t)
+		return mw_admit(t, p, a->n, caller);
+	if (way == QUIET)
+		mw_tail_write(p, mw_real.malloc_usable_size(p), 0);
+	else
+		shared_admit(p, a->n, caller);
+	return p;
+}
+
+void *mw_slow_admit(void *p, size_t n, uintptr_t caller)
+{
+	(void)usual_after_all();
+	if (way_now() == SHARED)
+		shared_admit(p, n, caller);
+	else
+		mw_tail_write(p, mw_real.malloc_usable_size(p), 0);
+	return p;
+}
+
+void mw_slow_free(void *p)
+{
+	struct mw_thread *t;
+	struct mw_dismissed d;
+
+	if (mw_real_is_boot(p))
+		return;
+	t = usual_after_all();
+	if (t) {
+		mw_dismiss(t, p);
+	} else if (way_now() != PASS && shared_hide(p, &d)) {
+		mw_late_enter();
+		shared_count_hidden(p, &d);
+		mw_late_leave();
+	}
+	mw_real.free(p);
+}
+
+/* realloc(p, 0) frees with glibc, and makes a least block with others. */
+static void *realloc_to_none(void *p, enum way way, uintptr_t caller)
+{
+	struct mw_dismissed d = { 0 };
+	bool known = way != PASS && shared_hide(p, &d);
+	void *q = mw_real.realloc(p, 0);
+
+	if (known) {
+		mw_late_enter();
+		shared_count_hidden(p, &d);
+		mw_late_leave();
+	}
+	if (q && way == SHARED && mw_real.malloc_usable_size(q) >= MW_TAIL)
+		shared_admit(q, 0, caller);
+	return q;
+}
+
+void *mw_slow_realloc(void *p, size_t n, uintptr_t caller)
+{
+	struct mw_dismissed d = { 0 };
+	struct mw_record *r = NULL;
+	bool known;
+	enum way way;
+	void *q;
+
+	if (!p || mw_real_is_boot(p)) {
+		struct mw_thread *t = mw_usual();
+
+		q = t && n <= MW_ASK_MAX ? mw_real.malloc(mw_padded(n)) : NULL;
+		if (q)
+			(void)mw_admit(t, q, n, caller);
+		else if (!t || n > MW_ASK_MAX)
+			q = mw_slow_alloc(&(struct mw_ask){ .how = MW_MALLOC, .n = n }, caller);
+		if (q && p)
+			memcpy(q, p, mw_boot_size(p) < n ? mw_boot_size(p) : n);
+		return q;
+	}
+	(void)usual_after_all();
+	way = way_now();
+	if (n > MW_ASK_MAX)
+		return mw_real.realloc(p, n); /* fails: p stays as it is */
+	if (n == 0)
+		return realloc_to_none(p, way, caller);
+	if (way == PASS)
+		return mw_real.realloc(p, n);
+	known = shared_hide(p, &d);
+	if (known)
+		r = mw_record_at(d.index);
+	q = mw_real.realloc(p, mw_padded(n));
+	if (!q) {
+		if (known)
+			__atomic_store_n(&r->where, d.where, __ATOMIC_RELEASE);
+		return NULL;
+	}
+	if (known) {
+		mw_late_enter();
+		shared_count_hidden(p, &d);
+		mw_late_leave();
+	}
+	if (way == SHARED)
+		shared_admit(q, n, caller);
+	else
+		mw_tail_write(q, mw_real.malloc_usable_size(q), 0);
+	return q;
+}

@@ -1,0 +1,37 @@
+# Programs that the tests run: t/programs/*.c become .build/t/programs/*,
+# t/unit/*.c (cmocka) become .build/t/unit/* and are run by t/unit.t, and
+# t/preload/*.c and t/plugins/*.c, *.cc become .build/t/preload/*.so and
+# .build/t/plugins/*.so. t/lib/*.h is for all of these.
+T := $(B)/t
+PROGRAMS := $(patsubst t/programs/%.c,$(T)/programs/%,$(wildcard t/programs/*.c)) \
+	$(patsubst t/programs/%.cc,$(T)/programs/%,$(wildcard t/programs/*.cc))
+UNITS := $(patsubst t/unit/%.c,$(T)/unit/%,$(wildcard t/unit/*.c))
+PRELOADS := $(patsubst t/preload/%.c,$(T)/preload/%.so,$(wildcard t/preload/*.c))
+PLUGINS := $(patsubst t/plugins/%.c,$(T)/plugins/%.so,$(wildcard t/plugins/*.c)) \
+	$(patsubst t/plugins/%.cc,$(T)/plugins/%.so,$(wildcard t/plugins/*.cc))
+check-programs: $(PROGRAMS) $(UNITS) $(PRELOADS) $(PLUGINS)
+$(PROGRAMS) $(PRELOADS) $(PLUGINS): $(wildcard t/lib/*.h) src/api.h
+
+TEST_CFLAGS := -std=gnu11 -O1 -g $(WARN) -Wno-missing-prototypes -fno-builtin -D_GNU_SOURCE -Isrc
+$(T)/programs/%: t/programs/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -rdynamic -o $@ $< -lpthread -ldl
+$(T)/programs/%: t/programs/%.cc
+	$(call say,CXX,$<)
+	$(Q)mkdir -p $(@D) && $(CXX) -std=c++17 -O1 -g -rdynamic -o $@ $< -lpthread -ldl
+$(T)/preload/%.so: t/preload/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -fPIC -shared -o $@ $< -ldl -lpthread
+$(T)/preload/above.so: t/preload/witness.c
+$(T)/plugins/%.so: t/plugins/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -fPIC -shared -o $@ $< -ldl -lpthread
+$(T)/plugins/%.so: t/plugins/%.cc
+	$(call say,CXX,$<)
+	$(Q)mkdir -p $(@D) && $(CXX) -std=c++17 -O1 -g -fPIC -shared -o $@ $< -ldl -lpthread
+# a unit test names the objects that it needs in a comment: /* uses: src/options/options.c ... */
+$(T)/unit/%: t/unit/%.c $(TRACKER_OBJ)
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $< \
+		$$(sed -n 's,^/\* uses: \(.*\) \*/,\1,p' $< | tr ' ' '\n' | sed 's,^\(.*\)\.c$$,$(B)/\1.o,') \
+		-lcmocka -lpthread -ldl $(URCU_LIBS)
