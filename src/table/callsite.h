@@ -82,7 +82,7 @@ struct mw_callsite {
 	uint8_t kind;               /* enum mw_cs_kind; release once filled */
 };
 
-extern struct mw_callsite *mw_cs_chunks[MW_CS_MAX / MW_CS_CHUNK];
+extern MW_HIDDEN struct mw_callsite *mw_cs_chunks[MW_CS_MAX / MW_CS_CHUNK];
 
 static inline struct mw_callsite *mw_callsite(uint32_t id)
 {
@@ -94,7 +94,7 @@ static inline struct mw_callsite *mw_callsite(uint32_t id)
  * The epoch goes up at each reset and retirement; a maximum counts if it is
  * not older than the last reset, nor than the id's present tenant.
  */
-extern uint32_t mw_epoch, mw_epoch_reset;
+extern MW_HIDDEN uint32_t mw_epoch, mw_epoch_reset;
 static inline uint32_t mw_epoch_from(const struct mw_callsite *c)
 {
 	uint32_t r = __atomic_load_n(&mw_epoch_reset, __ATOMIC_ACQUIRE), b = mw_get(&c->born);

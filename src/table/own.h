@@ -14,6 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Ours alone: reached without the linker's table, also from other files. */
+#define MW_HIDDEN __attribute__((visibility("hidden")))
+#define MW_INLINE static inline __attribute__((always_inline))
 #define mw_likely(x) __builtin_expect(!!(x), 1)
 #define mw_unlikely(x) __builtin_expect(!!(x), 0)
 

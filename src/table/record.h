@@ -40,16 +40,16 @@ enum {
 /* sizes from here on stand for an entry of the table of huge sizes */
 #define MW_SIZE_HUGE 0xfffff000u
 
-extern struct mw_record *mw_chunks[MW_CHUNKS]; /* each written once: release */
+extern MW_HIDDEN struct mw_record *mw_chunks[MW_CHUNKS]; /* each written once: release */
 
-static inline struct mw_record *mw_record_at(uint32_t i)
+MW_INLINE struct mw_record *mw_record_at(uint32_t i)
 {
 	return &__atomic_load_n(&mw_chunks[i >> MW_CHUNK_SHIFT], __ATOMIC_ACQUIRE)
 		[i & ((1u << MW_CHUNK_SHIFT) - 1)];
 }
 
 /* The same for an index that may be garbage: NULL if there is none such. */
-static inline struct mw_record *mw_record_if(uint32_t i)
+MW_INLINE struct mw_record *mw_record_if(uint32_t i)
 {
 	uint32_t c = i >> MW_CHUNK_SHIFT;
 	struct mw_record *chunk;
@@ -60,12 +60,12 @@ static inline struct mw_record *mw_record_if(uint32_t i)
 	return mw_likely(chunk != NULL) ? &chunk[i & ((1u << MW_CHUNK_SHIFT) - 1)] : NULL;
 }
 
-static inline uint64_t mw_where_of(const void *p, uint32_t cs)
+MW_INLINE uint64_t mw_where_of(const void *p, uint32_t cs)
 {
 	return ((uint64_t)(uintptr_t)p >> 4) << (MW_CS_BITS + 1) | cs;
 }
 
-static inline bool mw_record_is(const struct mw_record *r, const void *p)
+MW_INLINE bool mw_record_is(const struct mw_record *r, const void *p)
 {
 	return mw_get(&r->where) >> (MW_CS_BITS + 1) == ((uint64_t)(uintptr_t)p >> 4) && mw_get(&r->where);
 }
@@ -92,12 +92,12 @@ void mw_size_release_huge(uint32_t field);
 
 #define MW_SIZE_NONE UINT32_MAX
 
-static inline uint32_t mw_size_encode(uint64_t size)
+MW_INLINE uint32_t mw_size_encode(uint64_t size)
 {
 	return mw_likely(size < MW_SIZE_HUGE) ? (uint32_t)size : mw_size_encode_huge(size);
 }
 
-static inline uint64_t mw_size_decode(uint32_t field)
+MW_INLINE uint64_t mw_size_decode(uint32_t field)
 {
 	return mw_likely(field < MW_SIZE_HUGE) ? field : mw_size_decode_huge(field);
 }

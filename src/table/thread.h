@@ -65,7 +65,7 @@ struct mw_thread {
 extern struct mw_thread *mw_threads;
 
 /* The calling thread's; NULL: none yet, MW_LATE: none any more. */
-extern __thread struct mw_thread *mw_self __attribute__((tls_model("initial-exec")));
+extern MW_HIDDEN __thread struct mw_thread *mw_self __attribute__((tls_model("initial-exec")));
 #define MW_LATE ((struct mw_thread *)1)
 
 /* A state for a thread that has none; NULL: no memory. */
@@ -89,7 +89,7 @@ void mw_shared_alloc(uint32_t id, uint64_t bytes);
 void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t life);
 
 /* --- hot: 3 loads, 2 stores when the slot is the location's ----------------- */
-static inline uint64_t mw_count_alloc(struct mw_thread *t, uint32_t id, uint64_t bytes)
+MW_INLINE uint64_t mw_count_alloc(struct mw_thread *t, uint32_t id, uint64_t bytes)
 {
 	struct mw_slot *s = &t->slots[id % MW_SLOTS];
 
@@ -105,7 +105,7 @@ static inline uint64_t mw_count_alloc(struct mw_thread *t, uint32_t id, uint64_t
 	return mw_get(&s->c.allocs);
 }
 
-static inline void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t life)
+MW_INLINE void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t life)
 {
 	struct mw_slot *s = &t->slots[id % MW_SLOTS];
 
@@ -125,7 +125,7 @@ static inline void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t byte
 	}
 }
 
-static inline uint32_t mw_spare_take(struct mw_thread *t)
+MW_INLINE uint32_t mw_spare_take(struct mw_thread *t)
 {
 	if (mw_unlikely(!t->n_spare)) {
 		t->n_spare = mw_records_take(t->spare, MW_BATCH);
@@ -135,7 +135,7 @@ static inline uint32_t mw_spare_take(struct mw_thread *t)
 	return t->spare[--t->n_spare];
 }
 
-static inline void mw_spare_give(struct mw_thread *t, uint32_t i)
+MW_INLINE void mw_spare_give(struct mw_thread *t, uint32_t i)
 {
 	if (mw_unlikely(t->n_spare == MW_SPARE)) {
 		/* the older half: the younger is in the processor's cache */

@@ -21,7 +21,7 @@
 enum { MW_CODE_PAGES = 1024 };
 #define MW_WHERE_SKIP MW_CS_MASK /* "look one frame up": an <internal:…> frame */
 
-extern uint32_t mw_code_epoch[MW_CODE_PAGES];
+extern MW_HIDDEN uint32_t mw_code_epoch[MW_CODE_PAGES];
 
 static inline uint32_t *mw_code_page(uintptr_t pc)
 {
@@ -29,7 +29,7 @@ static inline uint32_t *mw_code_page(uintptr_t pc)
 }
 
 /* The id remembered for pc, or MW_CS_NONE. Three loads, one line of a table. */
-static inline uint32_t mw_where_recall(const struct mw_thread *t, uintptr_t pc)
+MW_INLINE uint32_t mw_where_recall(const struct mw_thread *t, uintptr_t pc)
 {
 	const struct mw_where *w = &t->wheres[(pc >> 3 ^ pc >> 13) % MW_WHERES];
 

@@ -28,9 +28,9 @@ struct mw_clock {
 	size_t (*gc_count)(void);
 	uint64_t bytes __attribute__((aligned(64)));
 };
-extern struct mw_clock mw_clock;
+extern MW_HIDDEN struct mw_clock mw_clock;
 
-static inline uint32_t mw_generation(const struct mw_thread *t)
+MW_INLINE uint32_t mw_generation(const struct mw_thread *t)
 {
 	switch (mw_get(&mw_clock.mode)) {
 	case MW_CLOCK_CALL:
@@ -42,7 +42,7 @@ static inline uint32_t mw_generation(const struct mw_thread *t)
 	}
 }
 
-static inline void mw_generation_add(struct mw_thread *t, uint64_t bytes)
+MW_INLINE void mw_generation_add(struct mw_thread *t, uint64_t bytes)
 {
 	if (mw_get(&mw_clock.mode) != MW_CLOCK_BYTES)
 		return;

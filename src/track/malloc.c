@@ -58,7 +58,7 @@ MW_EXPORT void *calloc(size_t count, size_t each)
 	return mw_likely(p != NULL) ? mw_admit(t, p, n, MW_CALLER) : NULL;
 }
 
-static inline __attribute__((always_inline)) void *usual_realloc(struct mw_thread *t, void *p,
+MW_INLINE void *usual_realloc(struct mw_thread *t, void *p,
 								 size_t n, uintptr_t caller)
 {
 	struct mw_dismissed d = { 0 };
@@ -88,7 +88,7 @@ static inline __attribute__((always_inline)) void *usual_realloc(struct mw_threa
 	return mw_admit(t, q, n, caller);
 }
 
-static inline __attribute__((always_inline)) void *any_realloc(void *p, size_t n, uintptr_t caller)
+MW_INLINE void *any_realloc(void *p, size_t n, uintptr_t caller)
 {
 	struct mw_thread *t = mw_usual();
 	void *q;
@@ -170,15 +170,15 @@ MW_EXPORT void *pvalloc(size_t n)
 
 MW_EXPORT size_t malloc_usable_size(void *p)
 {
-	size_t n;
-
-	if (!p)
+	/*
+	 * The tail isn't the app's. Not checked whether there is one: Ruby asks
+	 * at every malloc and free, and a little less is always right.
+	 */
+	if (mw_unlikely(!p))
 		return 0;
-	if (mw_real_is_boot(p))
-		return mw_boot_size(p);
-	n = mw_real.malloc_usable_size(p);
-	/* the tail isn't the app's; a block that has none we didn't give out */
-	return mw_tail_read(p, n) == MW_TAIL_NONE ? n : n - MW_TAIL;
+	if (mw_unlikely(mw_real_is_boot(p) || mw_life != MW_ON))
+		return mw_real_is_boot(p) ? mw_boot_size(p) : mw_real.malloc_usable_size(p);
+	return mw_usable(p) - MW_TAIL;
 }
 
 MW_EXPORT void cfree(void *p)

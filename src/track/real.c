@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <string.h>
 
 #include "../table/own.h"
@@ -143,6 +144,27 @@ void *mw_real_next(const char *name)
 	return dlsym(RTLD_NEXT, name);
 }
 
+bool mw_real_glibc;
+
+static bool is_glibc(void)
+{
+	static const size_t sizes[] = { 1, 24, 25, 100, 1000, 5000, 140000, 1 << 20 };
+	bool same = true;
+
+	if (!mw_real_same_object((const void *)(uintptr_t)mw_real.malloc,
+				 (const void *)(uintptr_t)gnu_get_libc_version))
+		return false;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		void *p = mw_real.malloc(sizes[i]);
+
+		mw_real_glibc = true;
+		same = same && p && mw_usable(p) == mw_real.malloc_usable_size(p);
+		mw_real_glibc = false;
+		mw_real.free(p);
+	}
+	return same;
+}
+
 void mw_real_init(void)
 {
 	struct mw_real r;
@@ -161,5 +183,6 @@ void mw_real_init(void)
 	MW_FOR_EACH_REAL(X)
 #undef X
 	mw_real = r;
+	mw_real_glibc = is_glibc();
 	__atomic_store_n(&state, 2, __ATOMIC_RELEASE);
 }

@@ -19,6 +19,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "../table/own.h"
+
 /* name, result, parameters: what must come from one allocator */
 #define MW_FOR_EACH_REAL(X)                                      \
 	X(malloc, void *, (size_t))                              \
@@ -37,7 +39,24 @@ struct mw_real {
 	MW_FOR_EACH_REAL(X)
 #undef X
 };
-extern struct mw_real mw_real;
+extern MW_HIDDEN struct mw_real mw_real;
+
+/*
+ * glibc keeps a chunk's size in the word before it; with flags in the low
+ * bits, one of which says that it was mmapped and has two words of header.
+ * Reading it saves two calls a pair. Trusted only if the allocator beneath
+ * is glibc's and a handful of blocks agree with malloc_usable_size.
+ */
+extern MW_HIDDEN bool mw_real_glibc;
+MW_INLINE size_t mw_usable(const void *p)
+{
+	if (mw_likely(mw_real_glibc)) {
+		size_t w = ((const size_t *)p)[-1];
+
+		return (w & ~(size_t)7) - (w & 2 ? 16 : 8);
+	}
+	return mw_real.malloc_usable_size((void *)(uintptr_t)p);
+}
 
 /* Finds them all, if that hasn't been done. Any thread. */
 void mw_real_init(void);
@@ -47,7 +66,7 @@ void *mw_real_next(const char *name);
 bool mw_real_same_object(const void *, const void *);
 
 /* Was p served from the arena, while the real functions weren't known? */
-extern uintptr_t mw_boot_start, mw_boot_bytes; /* widest range; 0 bytes: none */
+extern MW_HIDDEN uintptr_t mw_boot_start, mw_boot_bytes; /* widest range; 0 bytes: none */
 static inline bool mw_real_is_boot(const void *p)
 {
 	return (uintptr_t)p - mw_boot_start < mw_boot_bytes;

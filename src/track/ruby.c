@@ -87,8 +87,11 @@ static void go_public(const char *why)
 	set_how(MW_RUBY_PUBLIC);
 }
 
+enum { MISFITS = 500 };
+
 static void look_for_vm(void)
 {
+	static unsigned misfits; /* under `finding` */
 	const char *why = "";
 	int found;
 
@@ -98,7 +101,8 @@ static void look_for_vm(void)
 		return;
 	if (mw_get(&mw_ruby.how) == MW_RUBY_STARTING) {
 		found = getenv("MWRAP_RUBY_PUBLIC") ? -1 : mw_ruby_find(&why);
-		if (found) {
+		/* the first frames may be half made: one that fits will come */
+		if (found > 0 || (found < 0 && ++misfits > MISFITS)) {
 			mw_set(&mw_clock.mode, MW_CLOCK_CALL);
 			mw_ruby.why = why;
 			set_how(found > 0 ? MW_RUBY_FAST : MW_RUBY_PUBLIC);

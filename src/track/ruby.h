@@ -46,7 +46,7 @@ struct mw_ruby {
 	uint32_t body;       /* iseq -> body */
 	const char *why;     /* why PUBLIC; or "" */
 };
-extern struct mw_ruby mw_ruby;
+extern MW_HIDDEN struct mw_ruby mw_ruby;
 
 /* offsets that are the same from 2.7 to 3.4; checked all the same */
 enum {
@@ -87,7 +87,7 @@ void mw_ruby_check(struct mw_thread *);
 const char *mw_ruby_how_name(void);
 
 /* The innermost frame of Ruby code from cfp on, or NULL. */
-static inline const char *mw_ruby_frame(const char *cfp, const char *end)
+MW_INLINE const char *mw_ruby_frame(const char *cfp, const char *end)
 {
 	for (; cfp < end; cfp += mw_ruby.frame_size)
 		if (MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) && MW_AT(uintptr_t, cfp, MW_CFP_PC))
@@ -95,7 +95,7 @@ static inline const char *mw_ruby_frame(const char *cfp, const char *end)
 	return NULL;
 }
 
-static inline const char *mw_ruby_stack(const char *ec, const char **end)
+MW_INLINE const char *mw_ruby_stack(const char *ec, const char **end)
 {
 	const char *base = MW_AT(const char *, ec, MW_EC_STACK);
 	const char *cfp = MW_AT(const char *, ec, MW_EC_CFP);
@@ -109,7 +109,7 @@ static inline const char *mw_ruby_stack(const char *ec, const char **end)
 }
 
 /* 9 loads and 3 branches for a remembered pc in the innermost frame. */
-static inline uint32_t mw_ruby_where(struct mw_thread *t)
+MW_INLINE uint32_t mw_ruby_where(struct mw_thread *t)
 {
 	const char *ec, *cfp, *end;
 	uint32_t id;

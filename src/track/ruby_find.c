@@ -100,7 +100,7 @@ static uint32_t body_offset(const char *cfp)
 		if (!pointer_like(body))
 			continue;
 		code = MW_AT(uintptr_t, body, MW_BODY_CODE);
-		if (pointer_like(code) && pc > code &&
+		if (pointer_like(code) && pc >= code &&
 		    pc <= code + (uintptr_t)MW_AT(uint32_t, body, MW_BODY_SIZE) * WORD)
 			return offsets[i];
 	}

@@ -148,7 +148,7 @@ static void shared_admit(void *p, size_t n, uintptr_t caller)
 	id = mw_callsite_native(caller);
 	if (size != MW_SIZE_NONE && mw_records_take(&i, 1) == 0)
 		i = 0;
-	mw_tail_write(p, mw_real.malloc_usable_size(p), i);
+	mw_tail_write(p, mw_usable(p), i);
 	if (i) {
 		mw_record_fill(mw_record_at(i), p, size, id, mw_generation(NULL));
 		mw_shared_alloc(id, n);
@@ -243,7 +243,7 @@ void *mw_slow_alloc(struct mw_ask *a, uintptr_t caller)
 	if (t)
 		return mw_admit(t, p, a->n, caller);
 	if (way == QUIET)
-		mw_tail_write(p, mw_real.malloc_usable_size(p), 0);
+		mw_tail_write(p, mw_usable(p), 0);
 	else
 		shared_admit(p, a->n, caller);
 	return p;
@@ -255,7 +255,7 @@ void *mw_slow_admit(void *p, size_t n, uintptr_t caller)
 	if (way_now() == SHARED)
 		shared_admit(p, n, caller);
 	else
-		mw_tail_write(p, mw_real.malloc_usable_size(p), 0);
+		mw_tail_write(p, mw_usable(p), 0);
 	return p;
 }
 
@@ -289,7 +289,7 @@ static void *realloc_to_none(void *p, enum way way, uintptr_t caller)
 		shared_count_hidden(p, &d);
 		mw_late_leave();
 	}
-	if (q && way == SHARED && mw_real.malloc_usable_size(q) >= MW_TAIL)
+	if (q && way == SHARED && mw_usable(q) >= MW_TAIL)
 		shared_admit(q, 0, caller);
 	return q;
 }
@@ -339,6 +339,6 @@ void *mw_slow_realloc(void *p, size_t n, uintptr_t caller)
 	if (way == SHARED)
 		shared_admit(q, n, caller);
 	else
-		mw_tail_write(q, mw_real.malloc_usable_size(q), 0);
+		mw_tail_write(q, mw_usable(q), 0);
 	return q;
 }

@@ -71,7 +71,7 @@ static inline void mw_record_fill(struct mw_record *r, const void *p, uint32_t s
 }
 
 /* p was asked for as mw_padded(n) bytes and is not NULL. Returns p. */
-static inline __attribute__((always_inline)) void *mw_admit(struct mw_thread *t, void *p, size_t n,
+MW_INLINE void *mw_admit(struct mw_thread *t, void *p, size_t n,
 							     uintptr_t caller)
 {
 	uint32_t id, i = 0, size;
@@ -82,7 +82,7 @@ static inline __attribute__((always_inline)) void *mw_admit(struct mw_thread *t,
 	size = mw_size_encode(n);
 	if (mw_likely(size != MW_SIZE_NONE))
 		i = mw_spare_take(t);
-	mw_tail_write(p, mw_real.malloc_usable_size(p), i);
+	mw_tail_write(p, mw_usable(p), i);
 	if (mw_likely(i)) {
 		mw_record_fill(mw_record_at(i), p, size, id, mw_generation(t));
 		calls = mw_count_alloc(t, id, n);
@@ -106,17 +106,17 @@ struct mw_dismissed {
 };
 
 /* The record of p, by its tail; NULL: none. */
-static inline struct mw_record *mw_record_of(const void *p, uint32_t *index)
+MW_INLINE struct mw_record *mw_record_of(const void *p, uint32_t *index)
 {
 	struct mw_record *r;
 
-	*index = mw_tail_read(p, mw_real.malloc_usable_size((void *)(uintptr_t)p));
+	*index = mw_tail_read(p, mw_usable(p));
 	r = mw_record_if(*index);
 	return mw_likely(r && mw_record_is(r, p)) ? r : NULL;
 }
 
 /* Takes the record out of sight of readers, without counting yet. */
-static inline void mw_hide(struct mw_record *r, uint32_t index, struct mw_dismissed *d)
+MW_INLINE void mw_hide(struct mw_record *r, uint32_t index, struct mw_dismissed *d)
 {
 	d->index = index;
 	d->where = mw_get(&r->where);
@@ -125,7 +125,7 @@ static inline void mw_hide(struct mw_record *r, uint32_t index, struct mw_dismis
 }
 
 /* Counts a hidden one as freed. */
-static inline void mw_count_hidden(struct mw_thread *t, const void *p, const struct mw_dismissed *d)
+MW_INLINE void mw_count_hidden(struct mw_thread *t, const void *p, const struct mw_dismissed *d)
 {
 	uint32_t size = (uint32_t)d->what;
 
@@ -137,7 +137,7 @@ static inline void mw_count_hidden(struct mw_thread *t, const void *p, const str
 		mw_size_release_huge(size);
 }
 
-static inline __attribute__((always_inline)) void mw_dismiss(struct mw_thread *t, void *p)
+MW_INLINE void mw_dismiss(struct mw_thread *t, void *p)
 {
 	struct mw_dismissed d;
 	struct mw_record *r;

@@ -19,14 +19,14 @@
 /* Misses: find out, remember. */
 uint32_t mw_where_native_miss(struct mw_thread *t, uintptr_t caller);
 
-static inline uint32_t mw_where_native(struct mw_thread *t, uintptr_t caller)
+MW_INLINE uint32_t mw_where_native(struct mw_thread *t, uintptr_t caller)
 {
 	uint32_t id = mw_where_recall(t, caller);
 
 	return mw_likely(id != MW_CS_NONE) ? id : mw_where_native_miss(t, caller);
 }
 
-static inline uint32_t mw_where(struct mw_thread *t, uintptr_t caller)
+MW_INLINE uint32_t mw_where(struct mw_thread *t, uintptr_t caller)
 {
 	uint32_t id = MW_CS_NONE;
 

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * buf.c - a growing byte buffer.
+ *
+ * Once memory could not be had `failed` stays set and every call does
+ * nothing, so that callers check once, at the end. What is in the buffer then
+ * is cut short and must not be shown.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+/* Room for n more bytes behind b->n; NULL (and failed) if there is none. */
+static char *more(struct mw_buf *b, size_t n)
+{
+	size_t cap, need;
+	char *p;
+
+	if (b->failed)
+		return NULL;
+	if (n <= b->cap - b->n)
+		return b->p + b->n;
+	cap = b->cap ? b->cap : 1024;
+	if (__builtin_add_overflow(b->n, n, &need) || need > SIZE_MAX / 2)
+		goto fail;
+	while (cap < need)
+		cap *= 2;
+	p = realloc(b->p, cap);
+	if (!p)
+		goto fail;
+	b->p = p;
+	b->cap = cap;
+	return p + b->n;
+fail:
+	b->failed = true;
+	return NULL;
+}
+
+void mw_buf_add(struct mw_buf *b, const void *s, size_t n)
+{
+	char *to = n ? more(b, n) : NULL;
+
+	if (to) {
+		memcpy(to, s, n);
+		b->n += n;
+	}
+}
+
+void mw_buf_str(struct mw_buf *b, const char *s)
+{
+	mw_buf_add(b, s, strlen(s));
+}
+
+void mw_buf_fmt(struct mw_buf *b, const char *fmt, ...)
+{
+	va_list ap;
+	char *to;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		b->failed = true;
+		return;
+	}
+	to = more(b, (size_t)n + 1);
+	if (!to)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(to, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	b->n += (size_t)n;
+}
+
+/* The digits of v, ending at `end`; returns where they start. */
+static char *digits(char *end, uint64_t v, bool commas)
+{
+	unsigned n = 0;
+
+	do {
+		if (commas && n && n % 3 == 0)
+			*--end = ',';
+		*--end = (char)('0' + v % 10);
+		n++;
+	} while (v /= 10);
+	return end;
+}
+
+void mw_buf_u64(struct mw_buf *b, uint64_t v)
+{
+	char tmp[20], *s = digits(tmp + sizeof(tmp), v, false);
+
+	mw_buf_add(b, s, (size_t)(tmp + sizeof(tmp) - s));
+}
+
+void mw_buf_commas(struct mw_buf *b, uint64_t v)
+{
+	char tmp[26], *s = digits(tmp + sizeof(tmp), v, true);
+
+	mw_buf_add(b, s, (size_t)(tmp + sizeof(tmp) - s));
+}
+
+void mw_buf_pad_u64(struct mw_buf *b, uint64_t v, unsigned width)
+{
+	char tmp[32], *s = digits(tmp + sizeof(tmp), v, false);
+
+	while (tmp + sizeof(tmp) - s < (ptrdiff_t)width && s > tmp)
+		*--s = ' ';
+	mw_buf_add(b, s, (size_t)(tmp + sizeof(tmp) - s));
+}
+
+void mw_buf_free(struct mw_buf *b)
+{
+	free(b->p);
+	*b = (struct mw_buf){ 0 };
+}

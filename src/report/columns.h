@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * columns.h - the one table of columns.
+ *
+ * TSV, CSV, JSON, HTML, sorting and the documentation take names, order,
+ * titles and explanations from here. A column is added in columns.c and
+ * nowhere else; its place there is its place in every form. Names are an
+ * interface: scripts use them.
+ */
+#ifndef MW_COLUMNS_H
+#define MW_COLUMNS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../api.h"
+
+struct mw_buf;
+
+enum mw_type {
+	MW_TYPE_BYTES,
+	MW_TYPE_COUNT, /* of calls or blocks */
+	MW_TYPE_MEAN,  /* of lifespans */
+	MW_TYPE_LIFE,  /* a lifespan, in mw_stats.life_unit */
+	MW_TYPE_TEXT
+};
+
+enum mw_cell_kind { MW_CELL_NONE, MW_CELL_UINT, MW_CELL_INT, MW_CELL_RATIO, MW_CELL_TEXT };
+
+/* One value of one row. */
+struct mw_cell {
+	enum mw_cell_kind kind;
+	uint64_t u;    /* UINT: the value; RATIO: what is divided; TEXT: bytes */
+	uint64_t by;   /* RATIO: the divisor, not 0 */
+	int64_t i;     /* INT */
+	const char *s; /* TEXT: borrowed from the row */
+};
+
+struct mw_column {
+	const char *name;  /* in TSV, CSV, JSON and `sort=` */
+	const char *title; /* for people, short */
+	const char *about; /* one sentence, plain text */
+	enum mw_type type;
+	int order;         /* when none is asked for: 1 ascending, -1 descending */
+	void (*get)(const struct mw_row *, struct mw_cell *);
+};
+
+#define MW_COLUMNS_N 9
+extern const struct mw_column mw_columns[MW_COLUMNS_N];
+
+/* What rows are sorted by when nothing is asked for: total, most first. */
+#define MW_COLUMN_DEFAULT 0
+
+/* The index of the column of that name or alias ("bytes" is total), or -1. */
+int mw_column_find(const char *name, size_t len);
+
+/*
+ * Appends a cell as TSV, CSV and JSON have it, TEXT as raw bytes: plain
+ * digits, a ratio with up to three decimals, nothing for NONE.
+ */
+void mw_cell_plain(struct mw_buf *, const struct mw_cell *);
+
+/*
+ * Appends a cell for people: numbers whole (a ratio rounded half up), with
+ * commas between thousands, nothing for NONE; TEXT as raw bytes.
+ */
+void mw_cell_whole(struct mw_buf *, const struct mw_cell *);
+
+#endif

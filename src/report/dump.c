@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dump.c - the dump at exit.
+ *
+ * Runs late, while other threads may still work, in every process of a
+ * family that appends to one file. What must hold:
+ *  - each process's dump is in one piece: one write(2) on an O_APPEND
+ *    descriptor, and a lock around it for when the kernel takes only a part.
+ *    The lock is the per-process kind (F_SETLK): forked processes share the
+ *    open file of dump_fd, and with it any lock of the other kinds;
+ *  - the process still ends as it would have: no signal from writing is
+ *    delivered, nothing waits for ever for a reader or a lock,
+ *    and a dump_fd that has become another file meanwhile is left alone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "report.h"
+
+#define LOCK_WAIT_MS 2000   /* then the dump is written without the lock */
+#define WRITE_WAIT_MS 10000 /* without any progress; then it is cut off */
+
+struct target {
+	int fd;
+	bool opened; /* here, from dump_path */
+	const char *key;
+	char name[PATH_MAX];
+};
+
+/* --- messages ------------------------------------------------------------- */
+
+struct line {
+	char s[512];
+	size_t n;
+};
+
+static void say(struct line *l, const char *s)
+{
+	for (; *s && l->n < sizeof(l->s) - 1; s++)
+		l->s[l->n++] = (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s;
+}
+
+/* One line on stderr, in one write. */
+static void complain(const struct target *t, const char *reason)
+{
+	struct line l = { .n = 0 };
+	ssize_t ignored;
+
+	say(&l, "mwrap: ");
+	say(&l, t->key);
+	say(&l, " ");
+	if (strlen(t->name) < 300) {
+		say(&l, t->name);
+	} else { /* its end says more than its beginning */
+		say(&l, "...");
+		say(&l, t->name + strlen(t->name) - 300);
+	}
+	say(&l, ": ");
+	say(&l, reason);
+	l.s[l.n++] = '\n';
+	ignored = write(STDERR_FILENO, l.s, l.n);
+	(void)ignored;
+}
+
+static void complain_errno(const struct target *t, int err)
+{
+	char tmp[128];
+
+	complain(t, strerror_r(err, tmp, sizeof(tmp)));
+}
+
+/* --- where to ------------------------------------------------------------- */
+
+static bool open_path(struct target *t, const struct mw_options *o)
+{
+	t->key = "dump_path";
+	if (mw_options_expand(o->dump_path, getpid(), t->name, sizeof(t->name)) < 0) {
+		complain_errno(t, ENAMETOOLONG);
+		return false;
+	}
+	/* O_NONBLOCK: a FIFO without a reader is an error instead of a long wait */
+	do
+		t->fd = open(t->name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+	while (t->fd < 0 && errno == EINTR);
+	if (t->fd < 0) {
+		complain_errno(t, errno);
+		return false;
+	}
+	t->opened = true;
+	return true;
+}
+
+static bool check_fd(struct target *t, const struct mw_options *o)
+{
+	struct stat st;
+
+	t->key = "dump_fd";
+	t->fd = o->dump_fd;
+	mw_options_expand("%p", o->dump_fd, t->name, sizeof(t->name)); /* the number in digits */
+	if (fstat(t->fd, &st) < 0) {
+		complain_errno(t, errno);
+		return false;
+	}
+	if (st.st_dev != o->dump_dev || st.st_ino != o->dump_ino) {
+		complain(t, "is another file now than at the start, nothing was written");
+		return false;
+	}
+	return true;
+}
+
+/* --- writing -------------------------------------------------------------- */
+
+static int set_lock(int fd, short type)
+{
+	struct flock l = { .l_type = type, .l_whence = SEEK_SET };
+
+	return fcntl(fd, F_SETLK, &l);
+}
+
+/* Waits for other processes, but not for ever; not every file can be locked. */
+static void lock(int fd)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < LOCK_WAIT_MS; i++) {
+		if (set_lock(fd, F_WRLCK) == 0 || (errno != EAGAIN && errno != EACCES && errno != EINTR))
+			return;
+		nanosleep(&ms, NULL);
+	}
+}
+
+/* Until fd takes something, or time is up: 0 or an errno. */
+static int wait_writable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	int n = poll(&p, 1, WRITE_WAIT_MS);
+
+	if (n < 0)
+		return errno == EINTR ? 0 : errno;
+	return n ? 0 : ETIMEDOUT;
+}
+
+/*
+ * Writes all of it: a file in one piece, a pipe or the like in pieces that it
+ * takes without blocking. 0 or an errno.
+ */
+static int write_all(int fd, const char *s, size_t n)
+{
+	struct stat st;
+	bool file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+
+	while (n) {
+		int err = file ? 0 : wait_writable(fd);
+		ssize_t w;
+
+		if (err)
+			return err;
+		w = write(fd, s, file || n < PIPE_BUF ? n : PIPE_BUF);
+		if (w == 0)
+			return EIO;
+		if (w > 0) {
+			s += w;
+			n -= (size_t)w;
+		} else if (errno != EINTR && (errno != EAGAIN || file)) {
+			return errno;
+		}
+	}
+	return 0;
+}
+
+/*
+ * Keeps the signals that writing can cause from this thread; *pending says
+ * which ones waited already. With SIGTTOU held a terminal takes the output of
+ * a background process instead of stopping it.
+ */
+static void hold_signals(sigset_t *held, sigset_t *before, sigset_t *pending)
+{
+	sigemptyset(held);
+	sigaddset(held, SIGPIPE);
+	sigaddset(held, SIGXFSZ);
+	sigaddset(held, SIGTTOU);
+	sigpending(pending);
+	pthread_sigmask(SIG_BLOCK, held, before);
+}
+
+/* Takes back the signals that writing caused, and those only. */
+static void release_signals(sigset_t *held, const sigset_t *before, const sigset_t *pending)
+{
+	static const int sigs[] = { SIGPIPE, SIGXFSZ, SIGTTOU };
+	const struct timespec now = { 0 };
+
+	for (size_t i = 0; i < sizeof(sigs) / sizeof(*sigs); i++) {
+		if (sigismember(pending, sigs[i]))
+			sigdelset(held, sigs[i]);
+	}
+	while (sigtimedwait(held, NULL, &now) > 0)
+		;
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+static void deliver(const struct target *t, const struct mw_buf *b)
+{
+	sigset_t held, before, pending;
+	int err;
+
+	hold_signals(&held, &before, &pending);
+	lock(t->fd);
+	err = write_all(t->fd, b->p, b->n);
+	set_lock(t->fd, F_UNLCK);
+	if (err == ETIMEDOUT)
+		complain(t, "nobody reads it, the dump was cut off");
+	else if (err)
+		complain_errno(t, err);
+	release_signals(&held, &before, &pending);
+}
+
+/* The rows as the options ask for them; false: no memory. */
+static bool render(struct mw_buf *b, const struct mw_api *api, const struct mw_options *o)
+{
+	struct mw_query q = { .min = o->dump_min, .sort = -1 };
+	struct mw_result res;
+
+	if (mw_result_make(&res, api, &q))
+		return false;
+	mw_render(b, &res, o->dump_format);
+	mw_result_free(&res, api);
+	return !b->failed;
+}
+
+static void dump(const struct mw_api *api, const struct mw_options *o)
+{
+	struct target t = { .fd = -1 };
+	struct mw_buf b = { 0 };
+
+	if (o->dump_path ? !open_path(&t, o) : !check_fd(&t, o))
+		return;
+	if (!render(&b, api, o))
+		complain_errno(&t, ENOMEM);
+	else if (b.n)
+		deliver(&t, &b);
+	mw_buf_free(&b);
+	if (t.opened)
+		close(t.fd);
+}
+
+void mw_dump_at_exit(const struct mw_api *api)
+{
+	const struct mw_options *o = api->options();
+	int saved = errno, cancel;
+
+	if (!o->dump_path && o->dump_fd < 0)
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	api->quiet_enter();
+	dump(api, o);
+	api->quiet_leave();
+	pthread_setcancelstate(cancel, NULL);
+	errno = saved;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * escape.c - bytes of any kind as TSV, CSV, JSON, HTML and dump text.
+ *
+ * A path is whatever bytes the file system took. All forms but the dump text
+ * come out as valid UTF-8: every maximal invalid sequence becomes one U+FFFD,
+ * and nothing is dropped. The dump text keeps such bytes as they are.
+ */
+#include <string.h>
+
+#include "report.h"
+
+#define REPLACEMENT "\xef\xbf\xbd"
+
+/*
+ * The length of the character at s, n >= 1 bytes of which can be read. If no
+ * valid one is there, *ok is false and the length is that of the longest
+ * piece that could have begun one, or 1.
+ */
+static size_t utf8_char(const unsigned char *s, size_t n, bool *ok)
+{
+	unsigned char least = 0x80, most = 0xbf;
+	size_t rest;
+
+	*ok = s[0] < 0x80;
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 1;
+	rest = s[0] < 0xe0 ? 1 : s[0] < 0xf0 ? 2 : 3;
+	if (s[0] == 0xe0)
+		least = 0xa0; /* overlong below */
+	else if (s[0] == 0xed)
+		most = 0x9f; /* surrogates above */
+	else if (s[0] == 0xf0)
+		least = 0x90; /* overlong below */
+	else if (s[0] == 0xf4)
+		most = 0x8f; /* U+10FFFF is the last one */
+	for (size_t i = 1; i <= rest; i++) {
+		if (i >= n || s[i] < least || s[i] > most)
+			return i;
+		least = 0x80;
+		most = 0xbf;
+	}
+	*ok = true;
+	return rest + 1;
+}
+
+/* What to write instead of the valid character s[n], or NULL for itself. */
+typedef const char *(*escape_fn)(const unsigned char *s, size_t n, char tmp[8]);
+
+/* Characters that no form escapes: most of a path, so worth a shortcut. */
+static bool harmless(unsigned char c)
+{
+	unsigned char l = c | 0x20;
+
+	return (l >= 'a' && l <= 'z') || (c >= '-' && c <= ':') || c == '_';
+}
+
+static void escape(struct mw_buf *b, const char *p, size_t n, bool keep_invalid, escape_fn fn)
+{
+	const unsigned char *s = (const unsigned char *)p, *end = s + n, *done = s;
+	char tmp[8];
+
+	while (s < end) {
+		const char *instead = NULL;
+		bool ok = true;
+		size_t len = 1;
+
+		if (!harmless(*s)) {
+			len = utf8_char(s, (size_t)(end - s), &ok);
+			if (ok)
+				instead = fn(s, len, tmp);
+			else if (!keep_invalid)
+				instead = REPLACEMENT;
+		}
+		if (instead) {
+			mw_buf_add(b, done, (size_t)(s - done));
+			mw_buf_str(b, instead);
+			done = s + len;
+		}
+		s += len;
+	}
+	mw_buf_add(b, done, (size_t)(end - done));
+}
+
+static const char *tsv_char(const unsigned char *s, size_t n, char tmp[8])
+{
+	(void)n;
+	(void)tmp;
+	switch (*s) {
+	case '\t':
+		return "\\t";
+	case '\n':
+		return "\\n";
+	case '\r':
+		return "\\r";
+	case '\\':
+		return "\\\\";
+	}
+	return NULL;
+}
+
+static const char *csv_char(const unsigned char *s, size_t n, char tmp[8])
+{
+	(void)n;
+	(void)tmp;
+	return *s == '"' ? "\"\"" : NULL;
+}
+
+static const char *html_char(const unsigned char *s, size_t n, char tmp[8])
+{
+	(void)n;
+	(void)tmp;
+	switch (*s) {
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return "&quot;";
+	case '\'':
+		return "&#39;";
+	case 0: /* not allowed in HTML, not even as a reference */
+		return REPLACEMENT;
+	}
+	return NULL;
+}
+
+static const char *plain_char(const unsigned char *s, size_t n, char tmp[8])
+{
+	(void)s;
+	(void)n;
+	(void)tmp;
+	return NULL;
+}
+
+/* < > & and U+2028/9 too: JSON is then safe inside of HTML and of a script. */
+static const char *json_char(const unsigned char *s, size_t n, char tmp[8])
+{
+	static const char hex[] = "0123456789abcdef";
+
+	switch (*s) {
+	case '"':
+		return "\\\"";
+	case '\\':
+		return "\\\\";
+	case '\b':
+		return "\\b";
+	case '\f':
+		return "\\f";
+	case '\n':
+		return "\\n";
+	case '\r':
+		return "\\r";
+	case '\t':
+		return "\\t";
+	}
+	if (n == 3 && !memcmp(s, "\xe2\x80\xa8", 3))
+		return "\\u2028";
+	if (n == 3 && !memcmp(s, "\xe2\x80\xa9", 3))
+		return "\\u2029";
+	if (*s >= 0x20 && *s != '<' && *s != '>' && *s != '&' && *s != 0x7f)
+		return NULL;
+	memcpy(tmp, "\\u00", 4);
+	tmp[4] = hex[*s >> 4];
+	tmp[5] = hex[*s & 15];
+	tmp[6] = 0;
+	return tmp;
+}
+
+void mw_buf_text(struct mw_buf *b, const char *s, size_t n)
+{
+	escape(b, s, n, true, tsv_char);
+}
+
+void mw_buf_utf8(struct mw_buf *b, const char *s, size_t n)
+{
+	escape(b, s, n, false, plain_char);
+}
+
+void mw_buf_tsv(struct mw_buf *b, const char *s, size_t n)
+{
+	escape(b, s, n, false, tsv_char);
+}
+
+void mw_buf_html(struct mw_buf *b, const char *s, size_t n)
+{
+	escape(b, s, n, false, html_char);
+}
+
+void mw_buf_json(struct mw_buf *b, const char *s, size_t n)
+{
+	mw_buf_str(b, "\"");
+	escape(b, s, n, false, json_char);
+	mw_buf_str(b, "\"");
+}
+
+/* Quoted only where RFC 4180 asks for it, or spaces could get lost. */
+void mw_buf_csv(struct mw_buf *b, const char *s, size_t n)
+{
+	bool quote = n && (s[0] == ' ' || s[n - 1] == ' ');
+
+	for (size_t i = 0; i < n && !quote; i++)
+		quote = s[i] == '"' || s[i] == ',' || s[i] == '\r' || s[i] == '\n';
+	if (quote)
+		mw_buf_str(b, "\"");
+	escape(b, s, n, false, csv_char);
+	if (quote)
+		mw_buf_str(b, "\"");
+}

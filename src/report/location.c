@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * location.c - from what somebody typed or copied back to a row.
+ *
+ * Inputs are compared in place, never copied to a buffer of fixed size, so
+ * their length does not matter.
+ */
+#include <string.h>
+
+#include "report.h"
+
+/* A location as name and address; the address is "0x7f.." or empty. */
+struct parts {
+	const char *name, *addr;
+	size_t name_len, addr_len;
+};
+
+static bool hex_digit(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* "NAME [0xADDR]", or with a tab; anything else is all name. */
+static struct parts split(const char *s, size_t n)
+{
+	struct parts p = { s, s + n, n, 0 };
+	size_t i = n;
+
+	if (!n || s[n - 1] != ']')
+		return p;
+	for (i = n - 1; i > 0 && hex_digit(s[i - 1]); i--)
+		;
+	/* s[i] is the first digit now, behind " [0x" */
+	if (i < 4 || i == n - 1 || s[i - 1] != 'x' || s[i - 2] != '0' || s[i - 3] != '[' ||
+	    (s[i - 4] != ' ' && s[i - 4] != '\t'))
+		return p;
+	p.name_len = i - 4;
+	p.addr = s + i - 2;
+	p.addr_len = n - 1 - (i - 2);
+	return p;
+}
+
+static bool same(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	return a_len == b_len && (!a_len || !memcmp(a, b, a_len));
+}
+
+/* How close the wanted location is to the row's: 3 the same, 0 another one. */
+static int closeness(const struct parts *want, const struct parts *have)
+{
+	if (!same(want->name, want->name_len, have->name, have->name_len))
+		return 0;
+	if (same(want->addr, want->addr_len, have->addr, have->addr_len))
+		return 3;
+	return want->addr_len ? 1 : 2;
+}
+
+/* Whether any escape of the row's location gives these bytes. */
+static bool same_escaped(const struct mw_row *r, const char *s, size_t n, struct mw_buf *b)
+{
+	static void (*const escapes[])(struct mw_buf *, const char *, size_t) = {
+		mw_buf_tsv, mw_buf_text, mw_buf_utf8
+	};
+
+	for (size_t i = 0; i < sizeof(escapes) / sizeof(*escapes); i++) {
+		b->n = 0;
+		escapes[i](b, r->location, r->location_len);
+		if (!b->failed && same(b->p, b->n, s, n))
+			return true;
+	}
+	return false;
+}
+
+/* Escaping makes locations longer, and only those with such characters. */
+static bool may_be_escaped(const struct mw_row *r, size_t n)
+{
+	if (r->location_len > n)
+		return false;
+	for (uint32_t i = 0; i < r->location_len; i++) {
+		unsigned char c = (unsigned char)r->location[i];
+
+		if (c < 0x20 || c == '\\' || c >= 0x80)
+			return true;
+	}
+	return false;
+}
+
+static const struct mw_row *find_escaped(const struct mw_snapshot *snap, const char *s, size_t n)
+{
+	const struct mw_row *best = NULL;
+	struct mw_buf b = { 0 };
+
+	for (size_t i = 0; i < snap->n; i++) {
+		const struct mw_row *r = &snap->rows[i];
+
+		if ((!best || r->total > best->total) && may_be_escaped(r, n) && same_escaped(r, s, n, &b))
+			best = r;
+	}
+	mw_buf_free(&b);
+	return best;
+}
+
+const struct mw_row *mw_location_find(const struct mw_snapshot *snap, const char *s, size_t n)
+{
+	const struct mw_row *best = NULL;
+	struct parts want = split(s, n);
+	int best_closeness = 0;
+
+	for (size_t i = 0; i < snap->n; i++) {
+		const struct mw_row *r = &snap->rows[i];
+		struct parts have = split(r->location, r->location_len);
+		int c = closeness(&want, &have);
+
+		if (same(r->location, r->location_len, s, n))
+			c = 4;
+		if (c > best_closeness || (c && c == best_closeness && r->total > best->total)) {
+			best = r;
+			best_closeness = c;
+		}
+	}
+	return best ? best : find_escaped(snap, s, n);
+}

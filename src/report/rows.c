@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * rows.c - a query: choose, group, sort, cut to a page.
+ *
+ * Works on copies only. Rows are sorted by a 128-bit key computed once for
+ * each, so that comparing is cheap for 10,000s of rows.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "columns.h"
+#include "report.h"
+
+__extension__ typedef unsigned __int128 u128;
+
+struct item {
+	uint64_t hi, lo; /* the column's value, in unsigned order */
+	bool none;       /* has no value: last in either order */
+	const struct mw_row *row;
+};
+
+struct order {
+	int numbers, ties; /* 1 ascending, -1 descending */
+};
+
+static uint64_t add_u64(uint64_t a, uint64_t b)
+{
+	return __builtin_add_overflow(a, b, &a) ? UINT64_MAX : a;
+}
+
+static int64_t add_i64(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
+void mw_row_add(struct mw_row *sum, const struct mw_row *r)
+{
+	sum->total = add_u64(sum->total, r->total);
+	sum->allocations = add_u64(sum->allocations, r->allocations);
+	sum->frees = add_u64(sum->frees, r->frees);
+	sum->freed = add_u64(sum->freed, r->freed);
+	sum->life_sum = add_u64(sum->life_sum, r->life_sum);
+	if (r->life_max > sum->life_max)
+		sum->life_max = r->life_max;
+	sum->growth = add_i64(sum->growth, r->growth);
+	sum->live_bytes = add_u64(sum->live_bytes, r->live_bytes);
+	sum->live = add_u64(sum->live, r->live);
+}
+
+int mw_location_cmp(const struct mw_row *a, const struct mw_row *b)
+{
+	uint32_t n = a->location_len < b->location_len ? a->location_len : b->location_len;
+	int c = n ? memcmp(a->location, b->location, n) : 0;
+
+	if (c)
+		return c;
+	return (a->location_len > b->location_len) - (a->location_len < b->location_len);
+}
+
+/* --- choosing ------------------------------------------------------------- */
+
+static bool contains(const char *s, size_t n, const struct mw_query *q)
+{
+	return memmem(s, n, q->q, q->q_len) != NULL;
+}
+
+static bool wanted_line(const struct mw_row *r, const struct mw_query *q, struct mw_buf *name)
+{
+	if (!q->q || !q->q_len || contains(r->location, r->location_len, q))
+		return true;
+	if (q->group == MW_GROUP_LINE)
+		return false;
+	name->n = 0;
+	mw_group_name(name, r, q->group);
+	return name->n && contains(name->p, name->n, q);
+}
+
+static bool wanted_size(const struct mw_row *r, const struct mw_query *q)
+{
+	return (r->total > r->live_bytes ? r->total : r->live_bytes) > q->min;
+}
+
+/* Pointers to the lines that q asks for, malloc'ed; NULL: no memory. */
+static const struct mw_row **choose(const struct mw_snapshot *s, const struct mw_query *q, size_t *n)
+{
+	const struct mw_row **lines = calloc(s->n + 1, sizeof(*lines));
+	struct mw_buf name = { 0 };
+
+	*n = 0;
+	for (size_t i = 0; lines && i < s->n; i++) {
+		const struct mw_row *r = &s->rows[i];
+
+		/* a group's size is known only when it is summed */
+		if (q->group == MW_GROUP_LINE && !wanted_size(r, q))
+			continue;
+		if (wanted_line(r, q, &name))
+			lines[(*n)++] = r;
+	}
+	if (name.failed) {
+		free(lines);
+		lines = NULL;
+	}
+	mw_buf_free(&name);
+	return lines;
+}
+
+/* --- sorting -------------------------------------------------------------- */
+
+static void set_key(struct item *it, const struct mw_row *r, const struct mw_column *column)
+{
+	struct mw_cell c = { 0 };
+
+	it->row = r;
+	it->hi = it->lo = 0;
+	column->get(r, &c);
+	it->none = c.kind == MW_CELL_NONE;
+	switch (c.kind) {
+	case MW_CELL_UINT:
+		it->hi = c.u;
+		break;
+	case MW_CELL_INT:
+		it->hi = (uint64_t)c.i ^ (UINT64_C(1) << 63);
+		break;
+	case MW_CELL_RATIO:
+		it->hi = c.u / c.by;
+		it->lo = (uint64_t)(((u128)(c.u % c.by) << 64) / c.by);
+		break;
+	case MW_CELL_TEXT: /* only the location is text: all ties */
+	case MW_CELL_NONE:
+		break;
+	}
+}
+
+static int compare(const void *a, const void *b, void *arg)
+{
+	const struct item *x = a, *y = b;
+	const struct order *o = arg;
+	int c;
+
+	if (x->none != y->none)
+		return x->none ? 1 : -1;
+	if (x->hi != y->hi)
+		return x->hi < y->hi ? -o->numbers : o->numbers;
+	if (x->lo != y->lo)
+		return x->lo < y->lo ? -o->numbers : o->numbers;
+	c = mw_location_cmp(x->row, y->row);
+	if (c)
+		return c < 0 ? -o->ties : o->ties;
+	return (x->row->id > y->row->id) - (x->row->id < y->row->id);
+}
+
+static struct item *sorted(const struct mw_row *const *rows, size_t n, const struct mw_query *q)
+{
+	bool known = q->sort >= 0 && q->sort < MW_COLUMNS_N;
+	const struct mw_column *column = &mw_columns[known ? q->sort : MW_COLUMN_DEFAULT];
+	int sign = q->order ? q->order : column->order;
+	struct order o = { sign < 0 ? -1 : 1, 1 };
+	struct item *items = calloc(n + 1, sizeof(*items));
+
+	if (!items)
+		return NULL;
+	if (column->type == MW_TYPE_TEXT)
+		o.ties = o.numbers;
+	for (size_t i = 0; i < n; i++)
+		set_key(&items[i], rows[i], column);
+	qsort_r(items, n, sizeof(*items), compare, &o);
+	return items;
+}
+
+/* The sum, and the page as copies, from all the matched rows. */
+static int fill(struct mw_result *res, const struct mw_row *const *rows, size_t n, const struct mw_query *q)
+{
+	struct item *items = sorted(rows, n, q);
+	size_t left = q->offset < n ? n - (size_t)q->offset : 0;
+
+	if (!items)
+		return -1;
+	res->matched = n;
+	for (size_t i = 0; i < n; i++)
+		mw_row_add(&res->sum, rows[i]);
+	res->n = q->limit && q->limit < left ? (size_t)q->limit : left;
+	res->rows = calloc(res->n + 1, sizeof(*res->rows));
+	for (size_t i = 0; res->rows && i < res->n; i++)
+		res->rows[i] = *items[(size_t)q->offset + i].row;
+	free(items);
+	return res->rows ? 0 : -1;
+}
+
+/* Sums the lines up by group, then goes on with the groups that are large enough. */
+static int fill_groups(struct mw_result *res, const struct mw_row **lines, size_t n, const struct mw_query *q)
+{
+	struct mw_row *groups = mw_group_rows(lines, &n, q->group, &res->names);
+	size_t chosen = 0;
+	int rc;
+
+	if (!groups)
+		return -1;
+	/* there are no more groups than lines, so their pointers fit in lines[] */
+	for (size_t i = 0; i < n; i++) {
+		if (wanted_size(&groups[i], q))
+			lines[chosen++] = &groups[i];
+	}
+	rc = fill(res, lines, chosen, q);
+	free(groups);
+	return rc;
+}
+
+int mw_result_make(struct mw_result *res, const struct mw_api *api, const struct mw_query *q)
+{
+	const struct mw_row **lines;
+	size_t n;
+	int rc;
+
+	*res = (struct mw_result){ .sum = { .location = "", .id = MW_ID_NONE, .kind = MW_KIND_SPECIAL } };
+	res->snapshot = api->snapshot();
+	lines = res->snapshot ? choose(res->snapshot, q, &n) : NULL;
+	if (!lines)
+		rc = -1;
+	else if (q->group == MW_GROUP_LINE)
+		rc = fill(res, lines, n, q);
+	else
+		rc = fill_groups(res, lines, n, q);
+	free(lines);
+	if (rc)
+		mw_result_free(res, api);
+	return rc;
+}
+
+void mw_result_free(struct mw_result *res, const struct mw_api *api)
+{
+	if (res->snapshot)
+		api->snapshot_free(res->snapshot);
+	free(res->rows);
+	free(res->names);
+	*res = (struct mw_result){ 0 };
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * stats.c - the process as one JSON object.
+ *
+ * Names are those of struct mw_stats. Decimals are written from integers,
+ * since printf's would follow the app's locale.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../version.h"
+#include "report.h"
+
+static void key(struct mw_buf *b, const char *name)
+{
+	if (b->n && b->p[b->n - 1] != '{')
+		mw_buf_str(b, ",");
+	mw_buf_str(b, "\n\"");
+	mw_buf_str(b, name);
+	mw_buf_str(b, "\":");
+}
+
+static void key_u64(struct mw_buf *b, const char *name, uint64_t v)
+{
+	key(b, name);
+	mw_buf_u64(b, v);
+}
+
+static void key_str(struct mw_buf *b, const char *name, const char *s)
+{
+	key(b, name);
+	if (s)
+		mw_buf_json(b, s, strlen(s));
+	else
+		mw_buf_str(b, "null");
+}
+
+static void key_bool(struct mw_buf *b, const char *name, bool v)
+{
+	key(b, name);
+	mw_buf_str(b, v ? "true" : "false");
+}
+
+/* Seconds with three decimals; what is no sensible number is 0. */
+static void key_seconds(struct mw_buf *b, const char *name, double v)
+{
+	uint64_t ms = v > 0 && v < 1e15 ? (uint64_t)(v * 1000 + 0.5) : 0;
+
+	key(b, name);
+	mw_buf_u64(b, ms / 1000);
+	mw_buf_fmt(b, ".%03u", (unsigned)(ms % 1000));
+}
+
+/* The second number of /proc/self/statm, in bytes; false if it can't be read. */
+static bool rss_bytes(uint64_t *out)
+{
+	char text[128];
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+	const char *s;
+	uint64_t pages = 0;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	s = strchr(text, ' ');
+	if (!s || s[1] < '0' || s[1] > '9')
+		return false;
+	for (s++; *s >= '0' && *s <= '9'; s++)
+		pages = pages * 10 + (uint64_t)(*s - '0');
+	*out = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return true;
+}
+
+static void options(struct mw_buf *b, const struct mw_options *o)
+{
+	static const char *const formats[] = { "text", "tsv", "csv", "json" };
+
+	key(b, "options");
+	mw_buf_str(b, "{");
+	key_str(b, "socket", o->socket);
+	key_str(b, "socket_dir", o->socket_dir);
+	key_str(b, "listen", o->listen);
+	key_str(b, "dump_path", o->dump_path);
+	key(b, "dump_fd");
+	if (o->dump_fd >= 0)
+		mw_buf_u64(b, (uint64_t)o->dump_fd);
+	else
+		mw_buf_str(b, "null");
+	key_u64(b, "dump_min", o->dump_min);
+	key_str(b, "dump_format", formats[o->dump_format & 3]);
+	key_bool(b, "read_only", o->read_only);
+	mw_buf_str(b, "}");
+}
+
+void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api)
+{
+	struct mw_stats s = { 0 };
+	uint64_t rss;
+
+	api->stats(&s);
+	mw_buf_str(b, "{");
+	key_str(b, "version", MWRAP_VERSION);
+	key_u64(b, "pid", (uint64_t)getpid());
+	key_seconds(b, "uptime", s.uptime);
+	key(b, "rss_bytes");
+	if (rss_bytes(&rss))
+		mw_buf_u64(b, rss);
+	else
+		mw_buf_str(b, "null");
+	key_u64(b, "tracker_bytes", s.tracker_bytes);
+	key_u64(b, "total", s.total);
+	key_u64(b, "allocations", s.allocations);
+	key_u64(b, "freed", s.freed);
+	key_u64(b, "frees", s.frees);
+	key_u64(b, "live_bytes", s.live_bytes);
+	key_u64(b, "live", s.live);
+	key_u64(b, "locations", s.locations);
+	key_u64(b, "locations_max", s.locations_max);
+	key_u64(b, "retired", s.retired);
+	key_u64(b, "lost", s.lost);
+	key_u64(b, "generation", s.generation);
+	key_str(b, "life_unit", s.life_unit);
+	key_str(b, "ruby_lookup", s.ruby_lookup);
+	key_str(b, "ruby_why", s.ruby_why);
+	key_u64(b, "resets", s.resets);
+	options(b, api->options());
+	mw_buf_str(b, "\n}\n");
+}

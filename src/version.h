@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* version.h - the one place in C that says which mwrap this is. */
+#ifndef MW_VERSION_H
+#define MW_VERSION_H
+
+#define MWRAP_VERSION "4.0.0"
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fake_api.h - a tracker that answers from tables which a test fills.
+ *
+ * Counts what it hands out, so that tests see whether all of it came back.
+ */
+#ifndef FAKE_API_H
+#define FAKE_API_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/report/report.h"
+
+static struct mw_row fake_rows[64];
+static size_t fake_n;
+static struct mw_live fake_lives[64];
+static size_t fake_lives_n;
+static struct mw_stats fake_stats;
+static struct mw_options fake_options;
+static bool fake_no_memory;
+static int fake_out; /* snapshots and lives not given back, and quiet depth */
+
+static const struct mw_options *fake_get_options(void)
+{
+	return &fake_options;
+}
+
+static struct mw_snapshot *fake_snapshot(void)
+{
+	struct mw_snapshot *s;
+
+	if (fake_no_memory)
+		return NULL;
+	s = malloc(sizeof(*s));
+	s->n = fake_n;
+	s->rows = malloc(sizeof(fake_rows));
+	memcpy(s->rows, fake_rows, sizeof(fake_rows));
+	fake_out++;
+	return s;
+}
+
+static void fake_snapshot_free(struct mw_snapshot *s)
+{
+	free(s->rows);
+	free(s);
+	fake_out--;
+}
+
+static struct mw_lives *fake_get_lives(const uint32_t *ids, size_t n)
+{
+	struct mw_lives *l;
+
+	if (fake_no_memory)
+		return NULL;
+	l = malloc(sizeof(*l));
+	l->n = 0;
+	l->v = malloc(sizeof(fake_lives));
+	for (size_t i = 0; i < fake_lives_n; i++) {
+		for (size_t k = 0; k < n; k++) {
+			if (fake_lives[i].id == ids[k])
+				l->v[l->n++] = fake_lives[i];
+		}
+	}
+	fake_out++;
+	return l;
+}
+
+static void fake_lives_free(struct mw_lives *l)
+{
+	free(l->v);
+	free(l);
+	fake_out--;
+}
+
+static void fake_get_stats(struct mw_stats *s)
+{
+	*s = fake_stats;
+}
+
+static unsigned fake_quiet_enter(void)
+{
+	return (unsigned)++fake_out;
+}
+
+static unsigned fake_quiet_leave(void)
+{
+	return (unsigned)--fake_out;
+}
+
+static const struct mw_api fake_api = {
+	.version = MW_API_VERSION,
+	.options = fake_get_options,
+	.snapshot = fake_snapshot,
+	.snapshot_free = fake_snapshot_free,
+	.lives = fake_get_lives,
+	.lives_free = fake_lives_free,
+	.stats = fake_get_stats,
+	.quiet_enter = fake_quiet_enter,
+	.quiet_leave = fake_quiet_leave,
+};
+
+/* Adds a row; its id is its index. file_len is up to the last colon or parenthesis. */
+static struct mw_row *fake_row_n(enum mw_kind kind, uint64_t total, const char *location, size_t len)
+{
+	struct mw_row *r = &fake_rows[fake_n];
+	const char *end = NULL;
+
+	if (kind == MW_KIND_RUBY)
+		end = memrchr(location, ':', len);
+	else if (kind == MW_KIND_NATIVE)
+		end = memchr(location, '(', len);
+	memset(r, 0, sizeof(*r));
+	r->kind = kind;
+	r->total = total;
+	r->allocations = 1;
+	r->live_bytes = total;
+	r->growth = (int64_t)total;
+	r->live = 1;
+	r->location = location;
+	r->location_len = (uint32_t)len;
+	r->file_len = (uint32_t)(end ? (size_t)(end - location) : len);
+	r->id = (uint32_t)fake_n++;
+	return r;
+}
+
+static struct mw_row *fake_row(enum mw_kind kind, uint64_t total, const char *location)
+{
+	return fake_row_n(kind, total, location, strlen(location));
+}
+
+/* A setup function for cmocka. */
+static int fake_clear(void **state)
+{
+	(void)state;
+	memset(fake_rows, 0, sizeof(fake_rows));
+	memset(&fake_stats, 0, sizeof(fake_stats));
+	memset(&fake_options, 0, sizeof(fake_options));
+	fake_options.dump_fd = -1;
+	fake_n = fake_lives_n = 0;
+	fake_no_memory = false;
+	fake_out = 0;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Locations given back, one location's live blocks, the process's numbers. */
+/* uses: src/report/location.c src/report/lives.c src/report/stats.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/render.c */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "../../src/report/columns.h"
+#include "../../src/version.h"
+#include "fake_api.h"
+
+#define RUBY MW_KIND_RUBY
+#define NATIVE MW_KIND_NATIVE
+
+/* The index of the row that is found for a location, or -1. */
+static int find_n(const char *s, size_t n)
+{
+	struct mw_snapshot snap = { fake_n, fake_rows };
+	char *copy = malloc(n + 1); /* on the heap, so that a sanitizer sees reads behind it */
+	const struct mw_row *r;
+
+	memcpy(copy, s, n);
+	copy = realloc(copy, n ? n : 1);
+	r = mw_location_find(&snap, copy, n);
+	free(copy);
+	return r ? (int)r->id : -1;
+}
+
+static int find(const char *s)
+{
+	return find_n(s, strlen(s));
+}
+
+static void finds_what_pages_show(void **state)
+{
+	(void)state;
+	assert_int_equal(find("/a.rb:1"), -1);
+	fake_row(RUBY, 10, "/a.rb:1");
+	fake_row(RUBY, 20, "/a.rb:12");
+	fake_row(NATIVE, 30, "/l/libx.so(f+0x1f) [0x7f0000001234]");
+	fake_row(NATIVE, 40, "/l/libx.so() [0x7f00000000aa]");
+	fake_row(NATIVE, 50, "/l/libx.so() [0x7f00000000bb]");
+	fake_row(RUBY, 60, "");
+	assert_int_equal(find("/a.rb:1"), 0);
+	assert_int_equal(find("/a.rb:12"), 1);
+	assert_int_equal(find("/a.rb:123"), -1);
+	assert_int_equal(find("/a.rb"), -1);
+	assert_int_equal(find(""), 5);
+	assert_int_equal(find("/l/libx.so(f+0x1f) [0x7f0000001234]"), 2);
+	assert_int_equal(find("/l/libx.so(f+0x1f)\t[0x7f0000001234]"), 2);
+	assert_int_equal(find("/l/libx.so(f+0x1f)"), 2);
+	assert_int_equal(find("/l/libx.so(f+0x1f) [0x1]"), 2); /* another process's address */
+	assert_int_equal(find("/a.rb:1\t[0x55aa]"), 0);
+	assert_int_equal(find("/l/libx.so() [0x7f00000000aa]"), 3);
+	assert_int_equal(find("/l/libx.so()\t[0x7f00000000bb]"), 4);
+	assert_int_equal(find("/l/libx.so()"), 4); /* the one with the larger total */
+	assert_int_equal(find("/l/libx.so() [0x99]"), 4);
+	assert_int_equal(find("/l/libx.so()  [0x7f00000000aa]"), -1);
+}
+
+static void things_that_only_look_like_addresses(void **state)
+{
+	static const char *const odd[] = {
+		"]", " [0x]", "[0x1]", " [0x1]", "x [0x]", "x [0xg]", "x [1]", "x[0x1]", "x [0x1", "\t[0x1]",
+		"x [0x1] ", " [0x1] [0x2]",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++)
+		assert_int_equal(find(odd[i]), -1);
+	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++)
+		fake_row(RUBY, i, odd[i]);
+	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++)
+		assert_int_equal(find(odd[i]), (int)i);
+}
+
+static void finds_what_files_show(void **state)
+{
+	static void (*const escapes[])(struct mw_buf *, const char *, size_t) = {
+		mw_buf_text, mw_buf_utf8, mw_buf_tsv
+	};
+	static const char *const names[] = { "/a\tb\n\\c.rb:1", "/caf\xe9.rb:1", "\xff\xfe\t:1", "/gr\xc3\xbcn.rb:1" };
+	struct mw_buf b = { 0 };
+
+	(void)state;
+	fake_row(RUBY, 1000, "/cafe.rb:1");
+	for (size_t i = 0; i < 4; i++)
+		fake_row(RUBY, i, names[i]);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(find(names[i]), (int)i + 1);
+		for (size_t e = 0; e < 3; e++) {
+			b.n = 0;
+			escapes[e](&b, names[i], strlen(names[i]));
+			assert_int_equal(find_n(b.p, b.n), (int)i + 1);
+		}
+	}
+	mw_buf_free(&b);
+	/* an escaped form that is another row's real name: that one */
+	fake_row(RUBY, 1, "/a\\tb\\n\\\\c.rb:1");
+	assert_int_equal(find("/a\\tb\\n\\\\c.rb:1"), 5);
+}
+
+static void any_length(void **state)
+{
+	static char big[200001];
+	uint32_t len = 100000;
+
+	(void)state;
+	memset(big, 'a', sizeof(big) - 1);
+	fake_row(RUBY, 1, "aaa");
+	assert_int_equal(find(big), -1);
+	fake_row_n(RUBY, 1, big, len);
+	assert_int_equal(find_n(big, len), 1);
+	assert_int_equal(find_n(big, len - 1), -1);
+	memset(big, '\xff', sizeof(big) - 1);
+	assert_int_equal(find_n(big, len), 1);
+	assert_int_equal(find(big), -1);
+	memset(big, '1', sizeof(big) - 1);
+	memcpy(big, "x [0x", 5);
+	big[sizeof(big) - 2] = ']';
+	assert_int_equal(find(big), -1);
+	fake_row(RUBY, 1, "x");
+	assert_int_equal(find(big), 2);
+}
+
+/* --- live blocks ---------------------------------------------------------- */
+
+static void live(uint32_t id, uintptr_t addr, uint64_t size, uint64_t generation)
+{
+	fake_lives[fake_lives_n++] = (struct mw_live){ addr, size, generation, id };
+}
+
+static void some_lives(void)
+{
+	fake_row(RUBY, 1000, "/b.rb:1");
+	fake_row(RUBY, 900, "/a.rb:2");
+	fake_stats.generation = 100;
+	fake_stats.life_unit = "gc";
+	live(1, 0x3000, 24, 90);
+	live(0, 0x9000, 1, 99);
+	live(1, 0x2000, 0, 100);
+	live(1, 0x1000, UINT64_MAX, 90);
+	live(1, 0x4000, 31, 101); /* allocated after the generation was read */
+	live(1, 0x5000, 1, 0);
+}
+
+static void lives_are_newest_first(void **state)
+{
+	static const uintptr_t order[] = { 0x4000, 0x2000, 0x1000, 0x3000, 0x5000 };
+	static const uint64_t ages[] = { 0, 0, 10, 10, 100 };
+	struct mw_at at;
+
+	(void)state;
+	some_lives();
+	assert_int_equal(mw_at_make(&at, &fake_api, "/a.rb:2", 7), 0);
+	assert_string_equal(at.row->location, "/a.rb:2");
+	assert_int_equal(at.lives->n, 5);
+	for (size_t i = 0; i < 5; i++) {
+		assert_true(at.lives->v[i].addr == order[i]);
+		assert_int_equal(mw_live_age(&at, &at.lives->v[i]), ages[i]);
+	}
+	mw_at_free(&at, &fake_api);
+	assert_int_equal(fake_out, 0);
+}
+
+static void bucket(const struct mw_bucket *b, uint64_t from, uint64_t to, uint64_t count, uint64_t bytes)
+{
+	assert_true(b->from == from);
+	assert_true(b->to == to);
+	assert_true(b->count == count);
+	assert_true(b->bytes == bytes);
+}
+
+static void summaries(void **state)
+{
+	struct mw_at at;
+
+	(void)state;
+	some_lives();
+	assert_int_equal(mw_at_make(&at, &fake_api, "/a.rb:2", 7), 0);
+	assert_int_equal(at.n_size, 4);
+	bucket(&at.by_size[0], 0, 0, 1, 0);
+	bucket(&at.by_size[1], 1, 1, 1, 1);
+	bucket(&at.by_size[2], 16, 31, 2, 55);
+	bucket(&at.by_size[3], UINT64_C(1) << 63, UINT64_MAX, 1, UINT64_MAX);
+	assert_int_equal(at.n_age, 3);
+	bucket(&at.by_age[0], 0, 0, 2, 31);
+	bucket(&at.by_age[1], 8, 15, 2, UINT64_MAX);
+	bucket(&at.by_age[2], 64, 127, 1, 1);
+	mw_at_free(&at, &fake_api);
+}
+
+static void at_renders(enum mw_format format, const char *want)
+{
+	struct mw_at at;
+	struct mw_buf b = { 0 };
+
+	assert_int_equal(mw_at_make(&at, &fake_api, "/b.rb:1", 7), 0);
+	mw_render_at(&b, &at, format);
+	mw_buf_add(&b, "", 1);
+	assert_false(b.failed);
+	assert_string_equal(b.p, want);
+	mw_buf_free(&b);
+	mw_at_free(&at, &fake_api);
+	assert_int_equal(fake_out, 0);
+}
+
+static void lives_in_every_form(void **state)
+{
+	(void)state;
+	some_lives();
+	live(0, (uintptr_t)0x7fffdeadbeef, 4096, 7);
+	at_renders(MW_FORMAT_TSV, "size\tgeneration\tage\taddress\n1\t99\t1\t0x9000\n4096\t7\t93\t0x7fffdeadbeef\n");
+	at_renders(MW_FORMAT_TEXT, "size\tgeneration\tage\taddress\n1\t99\t1\t0x9000\n4096\t7\t93\t0x7fffdeadbeef\n");
+	at_renders(MW_FORMAT_CSV, "size,generation,age,address\r\n1,99,1,0x9000\r\n4096,7,93,0x7fffdeadbeef\r\n");
+	at_renders(MW_FORMAT_JSON,
+		   "{\"total\":1000,\"allocations\":1,\"frees\":0,\"growth\":1000,\"live_bytes\":1000,\"live\":1,"
+		   "\"mean_life\":null,\"max_life\":0,\"location\":\"/b.rb:1\",\n"
+		   "\"generation\":100,\"life_unit\":\"gc\",\n"
+		   "\"by_size\":[{\"from\":1,\"to\":1,\"count\":1,\"bytes\":1},"
+		   "{\"from\":4096,\"to\":8191,\"count\":1,\"bytes\":4096}],\n"
+		   "\"by_age\":[{\"from\":1,\"to\":1,\"count\":1,\"bytes\":1},"
+		   "{\"from\":64,\"to\":127,\"count\":1,\"bytes\":4096}],\n"
+		   "\"lives\":[\n{\"size\":1,\"generation\":99,\"age\":1,\"address\":\"0x9000\"},"
+		   "\n{\"size\":4096,\"generation\":7,\"age\":93,\"address\":\"0x7fffdeadbeef\"}]}\n");
+	fake_lives_n = 0;
+	at_renders(MW_FORMAT_TSV, "size\tgeneration\tage\taddress\n");
+	at_renders(MW_FORMAT_CSV, "size,generation,age,address\r\n");
+}
+
+static void no_such_location_and_no_memory(void **state)
+{
+	struct mw_at at;
+
+	(void)state;
+	some_lives();
+	assert_int_equal(mw_at_make(&at, &fake_api, "/c.rb:1", 7), 1);
+	assert_int_equal(fake_out, 0);
+	fake_no_memory = true;
+	assert_int_equal(mw_at_make(&at, &fake_api, "/a.rb:2", 7), -1);
+	assert_null(at.snapshot);
+	assert_int_equal(fake_out, 0);
+}
+
+/* --- the process ---------------------------------------------------------- */
+
+static char *stats_json(void)
+{
+	struct mw_buf b = { 0 };
+
+	mw_render_stats_json(&b, &fake_api);
+	mw_buf_add(&b, "", 1);
+	assert_false(b.failed);
+	return b.p;
+}
+
+static void has(const char *json, const char *part)
+{
+	if (!strstr(json, part))
+		fail_msg("no %s in %s", part, json);
+}
+
+static void all_stats(void **state)
+{
+	static const char *const names[] = {
+		"total", "allocations", "freed", "frees", "live_bytes", "live", "locations",
+		"locations_max", "retired", "generation", "tracker_bytes", "lost", "resets",
+	};
+	uint64_t *const values[] = {
+		&fake_stats.total, &fake_stats.allocations, &fake_stats.freed, &fake_stats.frees,
+		&fake_stats.live_bytes, &fake_stats.live, &fake_stats.locations,
+		&fake_stats.locations_max, &fake_stats.retired, &fake_stats.generation,
+		&fake_stats.tracker_bytes, &fake_stats.lost, &fake_stats.resets,
+	};
+	char part[128], *json;
+
+	(void)state;
+	for (size_t i = 0; i < 13; i++)
+		*values[i] = 1000 + i;
+	fake_stats.life_unit = "gc";
+	fake_stats.ruby_lookup = "public";
+	fake_stats.ruby_why = "a \"reason\"";
+	fake_stats.uptime = 12.0625;
+	json = stats_json();
+	for (size_t i = 0; i < 13; i++) {
+		snprintf(part, sizeof(part), "\"%s\":%zu,", names[i], 1000 + i);
+		has(json, part);
+	}
+	has(json, "\"life_unit\":\"gc\"");
+	has(json, "\"ruby_lookup\":\"public\"");
+	has(json, "\"ruby_why\":\"a \\\"reason\\\"\"");
+	has(json, "\"uptime\":12.063,");
+	has(json, "\"version\":\"" MWRAP_VERSION "\"");
+	snprintf(part, sizeof(part), "\"pid\":%ld,", (long)getpid());
+	has(json, part);
+	assert_null(strstr(json, "\"rss_bytes\":null"));
+	assert_true(strtoull(strstr(json, "\"rss_bytes\":") + 12, NULL, 10) >= 4096);
+	free(json);
+}
+
+static void options_in_stats(void **state)
+{
+	char *json;
+
+	(void)state;
+	json = stats_json();
+	has(json, "\"options\":{\n\"socket\":null,");
+	has(json, "\"dump_fd\":null,");
+	has(json, "\"dump_format\":\"text\",");
+	has(json, "\"read_only\":false}\n}\n");
+	has(json, "\"life_unit\":null,");
+	has(json, "\"uptime\":0.000,");
+	assert_non_null(json);
+	assert_memory_equal(json, "{\n\"version\":", 12);
+	free(json);
+	fake_options.socket = "/tmp/\xff<%p>";
+	fake_options.dump_fd = 0;
+	fake_options.dump_min = UINT64_MAX;
+	fake_options.dump_format = MW_FORMAT_JSON;
+	fake_options.read_only = true;
+	fake_stats.uptime = -1;
+	json = stats_json();
+	has(json, "\"socket\":\"/tmp/\xef\xbf\xbd\\u003c%p\\u003e\",");
+	has(json, "\"dump_fd\":0,");
+	has(json, "\"dump_min\":18446744073709551615,");
+	has(json, "\"dump_format\":\"json\",");
+	has(json, "\"read_only\":true}");
+	has(json, "\"uptime\":0.000,");
+	free(json);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup(f, fake_clear)
+	const struct CMUnitTest tests[] = {
+		TEST(finds_what_pages_show), TEST(things_that_only_look_like_addresses),
+		TEST(finds_what_files_show), TEST(any_length),
+		TEST(lives_are_newest_first), TEST(summaries), TEST(lives_in_every_form),
+		TEST(no_such_location_and_no_memory), TEST(all_stats), TEST(options_in_stats),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

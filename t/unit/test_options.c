@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The parser of $MWRAP: what it takes, what it refuses, and with which words. */
+/* uses: src/options/options.c */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "../../src/options/options.h"
+
+static struct mw_options o;
+static char err[MW_ERROR_MAX];
+
+/* err is always one printable line that fits. */
+static bool parse(const char *env)
+{
+	bool ok;
+
+	memset(&o, 0xaa, sizeof(o));
+	memset(err, 0xaa, sizeof(err));
+	errno = 4242;
+	ok = mw_options_parse(&o, env, err);
+	assert_int_equal(errno, 4242);
+	assert_non_null(memchr(err, 0, sizeof(err)));
+	assert_int_equal(ok, err[0] == 0);
+	for (const char *s = err; *s; s++)
+		assert_in_range(*s, 0x20, 0x7e);
+	return ok;
+}
+
+static void right(const char *env)
+{
+	if (!parse(env))
+		fail_msg("refused: %s", err);
+}
+
+static void refused(const char *env, const char *message)
+{
+	assert_false(parse(env));
+	assert_string_equal(err, message);
+}
+
+static void nothing_given(void **state)
+{
+	static const char *const envs[] = { NULL, "", ",", ",,,", };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(envs) / sizeof(*envs); i++) {
+		right(envs[i]);
+		assert_null(o.socket);
+		assert_null(o.socket_dir);
+		assert_null(o.listen);
+		assert_null(o.dump_path);
+		assert_int_equal(o.dump_fd, -1);
+		assert_int_equal(o.dump_min, 0);
+		assert_int_equal(o.dump_format, MW_FORMAT_TEXT);
+		assert_false(o.read_only);
+	}
+}
+
+static void all_given(void **state)
+{
+	(void)state;
+	right("socket:/tmp/a.sock,listen:127.0.0.1:8080,dump_path:/tmp/d.%p,"
+	      "dump_min:4096,dump_format:json,read_only:1");
+	assert_string_equal(o.socket, "/tmp/a.sock");
+	assert_string_equal(o.listen, "127.0.0.1:8080");
+	assert_string_equal(o.listen_host, "127.0.0.1");
+	assert_int_equal(o.listen_port, 8080);
+	assert_string_equal(o.dump_path, "/tmp/d.%p");
+	assert_int_equal(o.dump_min, 4096);
+	assert_int_equal(o.dump_format, MW_FORMAT_JSON);
+	assert_true(o.read_only);
+	right("socket_dir:/run/app,dump_fd:2,read_only:0,dump_format:csv,");
+	assert_string_equal(o.socket_dir, "/run/app");
+	assert_int_equal(o.dump_fd, 2);
+	assert_false(o.read_only);
+	assert_int_equal(o.dump_format, MW_FORMAT_CSV);
+	right(",,dump_format:tsv,,");
+	assert_int_equal(o.dump_format, MW_FORMAT_TSV);
+}
+
+static void values_hold_colons_and_quoted_commas(void **state)
+{
+	(void)state;
+	right("socket:/a:b\\,c\\\\d\\e,,dump_path:x\\,y:\\,");
+	assert_string_equal(o.socket, "/a:b,c\\de");
+	assert_string_equal(o.dump_path, "x,y:,");
+	refused("dump_path:x\\", "dump_path: ends in a backslash that quotes nothing");
+	assert_null(o.dump_path);
+}
+
+static void unknown_options(void **state)
+{
+	char many[2001];
+
+	(void)state;
+	refused("sokcet:/x", "unknown option \"sokcet\"; known are socket, socket_dir, listen, "
+		"dump_path, dump_fd, dump_min, dump_format, read_only");
+	refused("1", "unknown option \"1\"; known are socket, socket_dir, listen, "
+		"dump_path, dump_fd, dump_min, dump_format, read_only");
+	refused("sock\x1b[2J\n\xff:x", "unknown option \"sock?[2J??\"; known are socket, socket_dir, "
+		"listen, dump_path, dump_fd, dump_min, dump_format, read_only");
+	refused(":x", "the name of an option is missing in \":x\"");
+	/* a part of a key and a longer key are other keys */
+	assert_false(parse("sock:/x"));
+	assert_false(parse("socket_:/x"));
+	memset(many, 'k', sizeof(many) - 1);
+	many[2000] = 0;
+	assert_false(parse(many));
+	assert_non_null(strstr(err, "kkk...\"; known are socket"));
+	assert_non_null(strstr(err, "read_only"));
+}
+
+static void missing_and_twice(void **state)
+{
+	(void)state;
+	refused("socket", "socket: the value is missing");
+	refused("socket:", "socket: the value is missing");
+	refused("socket:,read_only:1", "socket: the value is missing");
+	assert_true(o.read_only);
+	refused("socket:/a,socket:/b", "socket: given twice");
+	assert_string_equal(o.socket, "/a");
+	refused("dump_min:1,dump_min:1", "dump_min: given twice");
+}
+
+static void options_that_exclude_each_other(void **state)
+{
+	(void)state;
+	refused("socket:/a,socket_dir:/b", "socket_dir: not together with socket");
+	assert_string_equal(o.socket, "/a");
+	assert_null(o.socket_dir);
+	refused("socket_dir:/b,socket:/a", "socket: not together with socket_dir");
+	assert_string_equal(o.socket_dir, "/b");
+	assert_null(o.socket);
+	refused("dump_path:/a,dump_fd:2", "dump_fd: not together with dump_path");
+	assert_string_equal(o.dump_path, "/a");
+	assert_int_equal(o.dump_fd, -1);
+	refused("dump_fd:2,dump_path:/a", "dump_path: not together with dump_fd");
+	assert_int_equal(o.dump_fd, 2);
+	assert_null(o.dump_path);
+}
+
+static void numbers(void **state)
+{
+	static const char *const wrong[] = {
+		"-1", "+1", " 1", "1 ", "1k", "0x10", "1.0", "18446744073709551616",
+		"99999999999999999999999", "1e3",
+	};
+	char env[64], want[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		snprintf(env, sizeof(env), "dump_min:%s", wrong[i]);
+		snprintf(want, sizeof(want), "dump_min: \"%s\" is not a number of bytes "
+			 "(digits only, below 2^64)", wrong[i]);
+		refused(env, want);
+		assert_int_equal(o.dump_min, 0);
+	}
+	right("dump_min:18446744073709551615");
+	assert_true(o.dump_min == UINT64_MAX);
+	right("dump_min:007");
+	assert_int_equal(o.dump_min, 7);
+	refused("read_only:2", "read_only: \"2\" is neither 0 nor 1");
+	refused("read_only:true", "read_only: \"true\" is neither 0 nor 1");
+	refused("read_only:10", "read_only: \"10\" is neither 0 nor 1");
+	assert_false(o.read_only);
+	refused("dump_format:xml", "dump_format: \"xml\" is none of text, tsv, csv, json");
+	refused("dump_format:TSV", "dump_format: \"TSV\" is none of text, tsv, csv, json");
+}
+
+static void dump_fds(void **state)
+{
+	char env[64], want[128];
+	int p[2];
+	struct stat st;
+
+	(void)state;
+	refused("dump_fd:-1", "dump_fd: \"-1\" is not the number of a file descriptor");
+	refused("dump_fd:2147483648", "dump_fd: \"2147483648\" is not the number of a file descriptor");
+	refused("dump_fd:2147483647", "dump_fd: \"2147483647\" is not an open file descriptor");
+	assert_int_equal(o.dump_fd, -1);
+	assert_int_equal(pipe(p), 0);
+	snprintf(env, sizeof(env), "dump_fd:%d", p[0]);
+	snprintf(want, sizeof(want), "dump_fd: \"%d\" is not open for writing", p[0]);
+	refused(env, want);
+	snprintf(env, sizeof(env), "dump_fd:%d", p[1]);
+	right(env);
+	assert_int_equal(o.dump_fd, p[1]);
+	assert_int_equal(fstat(p[1], &st), 0);
+	assert_true(o.dump_dev == st.st_dev && o.dump_ino == st.st_ino);
+	close(p[0]);
+	close(p[1]);
+	assert_false(parse(env));
+}
+
+static void addresses(void **state)
+{
+	static const struct {
+		const char *value, *host;
+		int port;
+	} good[] = {
+		{ "127.0.0.1:0", "127.0.0.1", 0 },
+		{ "127.0.0.1:65535", "127.0.0.1", 65535 },
+		{ "127.1.2.3:80", "127.1.2.3", 80 },
+		{ "localhost:8080", "127.0.0.1", 8080 },
+		{ "[::1]:8080", "::1", 8080 },
+		{ "[0:0:0:0:0:0:0:1]:1", "::1", 1 },
+	};
+	static const char *const bad[] = {
+		"0.0.0.0:80", "*:80", "10.0.0.1:80", "[::]:80", "[fe80::1]:80", "128.0.0.1:80",
+		"example.org:80", "127.1:80", "[127.0.0.1]:80", "[localhost]:80", "[::ffff:127.0.0.1]:80",
+		":80", "[]:80", "127.0.0.1 :80", "localhost.:80", "2130706433:80",
+	};
+	char env[128], want[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+		snprintf(env, sizeof(env), "listen:%s", good[i].value);
+		right(env);
+		assert_string_equal(o.listen, good[i].value);
+		assert_string_equal(o.listen_host, good[i].host);
+		assert_int_equal(o.listen_port, good[i].port);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		snprintf(env, sizeof(env), "listen:%s", bad[i]);
+		snprintf(want, sizeof(want), "listen: \"%s\" is not loopback: only 127.0.0.1:PORT, "
+			 "[::1]:PORT and localhost:PORT are allowed", bad[i]);
+		refused(env, want);
+		assert_null(o.listen);
+		assert_int_equal(o.listen_port, 0);
+		assert_string_equal(o.listen_host, "");
+	}
+}
+
+static void addresses_of_wrong_form(void **state)
+{
+	char env[400] = "listen:";
+
+	(void)state;
+	refused("listen:8080", "listen: \"8080\" has no port: write 127.0.0.1:PORT");
+	refused("listen:127.0.0.1", "listen: \"127.0.0.1\" has no port: write 127.0.0.1:PORT");
+	refused("listen:[::1]", "listen: \"[::1]\" has no port: write [::1]:PORT");
+	refused("listen:[::1]80", "listen: \"[::1]80\" has no port: write [::1]:PORT");
+	refused("listen:[::1", "listen: \"[::1\" has no closing bracket");
+	refused("listen:::1:80", "listen: \"::1:80\" needs brackets around the address: write [::1]:PORT");
+	refused("listen:127.0.0.1:", "listen: \"127.0.0.1:\" has no port from 0 to 65535");
+	refused("listen:127.0.0.1:65536", "listen: \"127.0.0.1:65536\" has no port from 0 to 65535");
+	refused("listen:127.0.0.1:-1", "listen: \"127.0.0.1:-1\" has no port from 0 to 65535");
+	refused("listen:127.0.0.1:http", "listen: \"127.0.0.1:http\" has no port from 0 to 65535");
+	memset(env + 7, '1', 300);
+	strcpy(env + 307, ":80");
+	assert_false(parse(env));
+	assert_non_null(strstr(err, "11...\" is not a numeric loopback address"));
+}
+
+/* "KEY:/aaa", the value with len bytes in all, ending in tail */
+static const char *path_option(const char *key, size_t len, const char *tail)
+{
+	static char env[MW_OPTIONS_TEXT_MAX];
+	size_t n = (size_t)sprintf(env, "%s:/", key);
+
+	memset(env + n, 'a', len - 1 - strlen(tail));
+	strcpy(env + n + len - 1 - strlen(tail), tail);
+	return env;
+}
+
+static void long_paths(void **state)
+{
+	(void)state;
+	right(path_option("socket", 99, ""));
+	assert_false(parse(path_option("socket", 100, "")));
+	assert_non_null(strstr(err, "aaa...\" is too long for a socket: 99 bytes at most"));
+	assert_null(o.socket);
+	/* a PID of seven digits, so %p is five longer than it looks; %% is one shorter */
+	right(path_option("socket", 94, "%p"));
+	assert_false(parse(path_option("socket", 95, "%p")));
+	right(path_option("socket", 100, "%%"));
+	right(path_option("socket_dir", 94, ""));
+	assert_false(parse(path_option("socket_dir", 95, "")));
+	assert_non_null(strstr(err, "is too long for a socket: 94 bytes at most"));
+	right(path_option("dump_path", PATH_MAX - 1, ""));
+	assert_false(parse(path_option("dump_path", PATH_MAX, "")));
+	assert_false(parse(path_option("dump_path", PATH_MAX - 1, "%p")));
+	assert_false(parse(path_option("dump_path", 15000, "")));
+}
+
+static void percent_signs(void **state)
+{
+	static const char why[] = " has a % that is neither %p (the PID) nor %% (a percent sign)";
+	char want[256];
+
+	(void)state;
+	right("dump_path:/%p/%%p/%%%p");
+	snprintf(want, sizeof(want), "dump_path: \"/x%%d\"%s", why);
+	refused("dump_path:/x%d", want);
+	snprintf(want, sizeof(want), "socket: \"/x%%\"%s", why);
+	refused("socket:/x%", want);
+	snprintf(want, sizeof(want), "socket_dir: \"/x%%%%%%\"%s", why);
+	refused("socket_dir:/x%%%", want);
+}
+
+static void too_much_text(void **state)
+{
+	static char env[MW_OPTIONS_TEXT_MAX + 2];
+
+	(void)state;
+	memset(env, ',', sizeof(env) - 1);
+	memcpy(env, "read_only:1", 11);
+	refused(env, "MWRAP is too long: 16383 bytes at most");
+	assert_false(o.read_only);
+	env[MW_OPTIONS_TEXT_MAX] = 0;
+	assert_false(parse(env));
+	env[MW_OPTIONS_TEXT_MAX - 1] = 0;
+	right(env);
+	assert_true(o.read_only);
+}
+
+static void first_mistake_is_told_the_rest_goes_on(void **state)
+{
+	(void)state;
+	refused("dump_min:x,foo:1,listen:0.0.0.0:1,socket:/s,dump_format:json,read_only:9",
+		"dump_min: \"x\" is not a number of bytes (digits only, below 2^64)");
+	assert_string_equal(o.socket, "/s");
+	assert_int_equal(o.dump_format, MW_FORMAT_JSON);
+	assert_null(o.listen);
+	assert_int_equal(o.dump_min, 0);
+	assert_false(o.read_only);
+}
+
+static void expanding(void **state)
+{
+	char out[16];
+
+	(void)state;
+	assert_int_equal(mw_options_expand("a%p%%b", 4194304, out, sizeof(out)), 10);
+	assert_string_equal(out, "a4194304%b");
+	assert_int_equal(mw_options_expand("%%p", 1, out, sizeof(out)), 2);
+	assert_string_equal(out, "%p");
+	assert_int_equal(mw_options_expand("", 1, out, sizeof(out)), 0);
+	assert_string_equal(out, "");
+	assert_int_equal(mw_options_expand("%p", 0, out, 2), 1);
+	assert_string_equal(out, "0");
+	assert_int_equal(mw_options_expand("%p", 12, out, 2), -1);
+	assert_string_equal(out, "");
+	assert_int_equal(mw_options_expand("123456789012345", 1, out, 16), 15);
+	assert_int_equal(mw_options_expand("1234567890123456", 1, out, 16), -1);
+	assert_int_equal(mw_options_expand(NULL, 1, out, 16), -1);
+	out[0] = 'z';
+	assert_int_equal(mw_options_expand("a", 1, out, 0), -1);
+	assert_int_equal(out[0], 'z');
+}
+
+/* Every short text over the characters that mean something: no crash, err well formed. */
+static void any_text(void **state)
+{
+	static const char set[] = "s:,\\%\xff";
+	char env[32] = "socket:";
+	unsigned n, done = 0;
+
+	(void)state;
+	for (n = 0; n < 6 * 6 * 6 * 6 * 6 * 6; n++) {
+		unsigned v = n;
+
+		for (size_t i = 0; i < 6; i++, v /= 6)
+			env[7 + i] = set[v % 6];
+		env[13] = 0;
+		parse(env);
+		parse(env + 7);
+		done++;
+	}
+	assert_int_equal(done, 46656);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_given),
+		cmocka_unit_test(all_given),
+		cmocka_unit_test(values_hold_colons_and_quoted_commas),
+		cmocka_unit_test(unknown_options),
+		cmocka_unit_test(missing_and_twice),
+		cmocka_unit_test(options_that_exclude_each_other),
+		cmocka_unit_test(numbers),
+		cmocka_unit_test(dump_fds),
+		cmocka_unit_test(addresses),
+		cmocka_unit_test(addresses_of_wrong_form),
+		cmocka_unit_test(long_paths),
+		cmocka_unit_test(percent_signs),
+		cmocka_unit_test(too_much_text),
+		cmocka_unit_test(first_mistake_is_told_the_rest_goes_on),
+		cmocka_unit_test(expanding),
+		cmocka_unit_test(any_text),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Queries (choose, group, sort, page) and their rows in every form. */
+/* uses: src/report/rows.c src/report/group.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/render.c */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "../../src/report/columns.h"
+#include "fake_api.h"
+
+#define RUBY MW_KIND_RUBY
+#define NATIVE MW_KIND_NATIVE
+#define SPECIAL MW_KIND_SPECIAL
+#define TSV_HEADER "total\tallocations\tfrees\tgrowth\tlive_bytes\tlive\tmean_life\tmax_life\tlocation\n"
+
+static struct mw_query q;
+static struct mw_result res;
+
+static int setup(void **state)
+{
+	q = (struct mw_query){ .sort = -1 };
+	return fake_clear(state);
+}
+
+static void run(void)
+{
+	assert_int_equal(mw_result_make(&res, &fake_api, &q), 0);
+	for (size_t i = 0; i < res.n; i++)
+		assert_int_equal(res.rows[i].location[res.rows[i].location_len], 0);
+}
+
+static void done(void)
+{
+	mw_result_free(&res, &fake_api);
+	assert_null(res.rows);
+	assert_null(res.snapshot);
+	assert_int_equal(fake_out, 0);
+}
+
+/* The locations of the result, in order, with blanks between them. */
+static void gives(const char *want)
+{
+	struct mw_buf b = { 0 };
+
+	run();
+	for (size_t i = 0; i < res.n; i++) {
+		mw_buf_str(&b, i ? " " : "");
+		mw_buf_add(&b, res.rows[i].location, res.rows[i].location_len);
+	}
+	mw_buf_add(&b, "", 1);
+	assert_string_equal(b.p, want);
+	mw_buf_free(&b);
+	done();
+}
+
+static void renders(enum mw_format format, const char *want)
+{
+	struct mw_buf b = { 0 };
+
+	run();
+	mw_render(&b, &res, format);
+	assert_false(b.failed);
+	mw_buf_add(&b, "", 1);
+	assert_string_equal(b.p, want);
+	mw_buf_free(&b);
+	done();
+}
+
+static void sort_by(const char *name, int order)
+{
+	q.sort = mw_column_find(name, strlen(name));
+	assert_true(q.sort >= 0);
+	q.order = order;
+}
+
+static void no_rows(void **state)
+{
+	(void)state;
+	gives("");
+	q.group = MW_GROUP_GEM;
+	gives("");
+	q.group = MW_GROUP_FILE;
+	q.offset = 3;
+	gives("");
+	renders(MW_FORMAT_TEXT, "");
+	renders(MW_FORMAT_TSV, TSV_HEADER);
+	renders(MW_FORMAT_CSV, "total,allocations,frees,growth,live_bytes,live,mean_life,max_life,location\r\n");
+	renders(MW_FORMAT_JSON, "[]\n");
+}
+
+static void no_memory(void **state)
+{
+	(void)state;
+	fake_row(RUBY, 1, "a:1");
+	fake_no_memory = true;
+	assert_int_equal(mw_result_make(&res, &fake_api, &q), -1);
+	assert_null(res.rows);
+	assert_null(res.snapshot);
+	assert_int_equal(fake_out, 0);
+}
+
+static void min_is_compared_with_the_larger_of_total_and_live_bytes(void **state)
+{
+	(void)state;
+	fake_row(RUBY, 0, "nothing:1")->allocations = 7;
+	fake_row(RUBY, 100, "a:1")->live_bytes = 0;
+	fake_row(RUBY, 101, "b:1")->live_bytes = 5;
+	fake_row(RUBY, 0, "reset:1")->live_bytes = 102;
+	gives("b:1 a:1 reset:1");
+	q.min = 99;
+	gives("b:1 a:1 reset:1");
+	q.min = 100;
+	gives("b:1 reset:1");
+	q.min = 101;
+	gives("reset:1");
+	q.min = UINT64_MAX;
+	gives("");
+}
+
+static void sorting_by_every_column(void **state)
+{
+	struct mw_row *r;
+	static const char *const numbers[] = { "total", "bytes", "allocations", "frees", "live_bytes", "live", "max_life" };
+
+	(void)state;
+	/* every number of c is the largest, of a the least, of b between */
+	for (int i = 0; i < 3; i++) {
+		static const char *const names[] = { "b", "c", "a" };
+		static const uint64_t values[] = { 500, UINT64_MAX, 3 };
+
+		r = fake_row(RUBY, values[i], names[i]);
+		r->allocations = r->frees = r->live_bytes = r->live = r->life_max = values[i];
+	}
+	gives("c b a"); /* the default is total, most first */
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		sort_by(numbers[i], 0);
+		gives("c b a");
+		q.order = -1;
+		gives("c b a");
+		q.order = 1;
+		gives("a b c");
+	}
+	sort_by("location", 0);
+	gives("a b c");
+	q.order = -1;
+	gives("c b a");
+	q.sort = 1000; /* no such column: the default */
+	gives("c b a");
+}
+
+static void sorting_signed_and_means(void **state)
+{
+	struct mw_row *r;
+
+	(void)state;
+	fake_row(RUBY, 1, "plus")->growth = INT64_MAX;
+	fake_row(RUBY, 1, "minus")->growth = INT64_MIN;
+	fake_row(RUBY, 1, "one")->growth = -1;
+	fake_row(RUBY, 1, "zero")->growth = 0;
+	sort_by("growth", 0);
+	gives("plus zero one minus");
+	q.order = 1;
+	gives("minus one zero plus");
+
+	fake_n = 0;
+	fake_row(RUBY, 9, "none"); /* freed nothing: last in either order */
+	r = fake_row(RUBY, 1, "third");
+	r->life_sum = 1, r->frees = 3;
+	r = fake_row(RUBY, 1, "half");
+	r->life_sum = 1, r->frees = 2;
+	r = fake_row(RUBY, 1, "big");
+	r->life_sum = UINT64_MAX, r->frees = 1;
+	r = fake_row(RUBY, 1, "nearly"); /* the same as big but for the last digit */
+	r->life_sum = UINT64_MAX - 1, r->frees = 1;
+	r = fake_row(RUBY, 1, "never");
+	r->life_sum = 0, r->frees = 5;
+	sort_by("mean_life", 0);
+	gives("big nearly half third never none");
+	q.order = 1;
+	gives("never third half nearly big none");
+}
+
+static void ties_are_in_the_order_of_locations(void **state)
+{
+	(void)state;
+	fake_row(RUBY, 5, "b:1");
+	fake_row(RUBY, 5, "a:10");
+	fake_row(RUBY, 5, "a:1");
+	fake_row(RUBY, 5, "\xff");
+	fake_row(RUBY, 5, "A");
+	gives("A a:1 a:10 b:1 \xff");
+	sort_by("frees", 1);
+	gives("A a:1 a:10 b:1 \xff");
+	q.order = -1;
+	gives("A a:1 a:10 b:1 \xff");
+	sort_by("location", -1);
+	gives("\xff b:1 a:10 a:1 A");
+}
+
+static void pages(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		static const char *const names[] = { "a", "b", "c", "d", "e" };
+
+		fake_row(RUBY, (uint64_t)(50 - i), names[i]);
+	}
+	q.limit = 2;
+	gives("a b");
+	q.offset = 4;
+	gives("e");
+	q.offset = 5;
+	gives("");
+	q.offset = UINT64_MAX;
+	q.limit = UINT64_MAX;
+	gives("");
+	q.offset = 3;
+	gives("d e");
+	q.limit = 0;
+	gives("d e");
+	q.limit = 1;
+	run();
+	assert_int_equal(res.n, 1);
+	assert_int_equal(res.matched, 5);
+	assert_int_equal(res.sum.total, 50 + 49 + 48 + 47 + 46); /* of all that match */
+	done();
+}
+
+static void substrings(void **state)
+{
+	(void)state;
+	fake_row(RUBY, 3, "/srv/app.rb:1");
+	fake_row(RUBY, 2, "/srv/b.rb:1");
+	fake_row_n(RUBY, 1, "", 0);
+	q.q = "app";
+	q.q_len = 3;
+	gives("/srv/app.rb:1");
+	q.q = "/srv/app.rb:1x";
+	q.q_len = 14;
+	gives("");
+	q.q_len = 13;
+	gives("/srv/app.rb:1");
+	q.q = "", q.q_len = 0;
+	gives("/srv/app.rb:1 /srv/b.rb:1 ");
+	q.q = "APP", q.q_len = 3;
+	gives("");
+}
+
+static void sums(void **state)
+{
+	struct mw_row *r;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		r = fake_row(RUBY, 10, i ? "f.rb:1" : "f.rb:2");
+		r->allocations = 3, r->frees = 2, r->freed = 6;
+		r->life_sum = 7, r->life_max = i ? 4 : 5;
+		r->growth = i ? -4 : 1, r->live_bytes = 11, r->live = 2;
+	}
+	for (q.group = MW_GROUP_LINE; q.group <= MW_GROUP_GEM; q.group++) {
+		run();
+		r = q.group == MW_GROUP_LINE ? &res.sum : &res.rows[0];
+		assert_int_equal(res.matched, q.group == MW_GROUP_LINE ? 2 : 1);
+		for (int i = 0; i < 2; i++, r = &res.sum) {
+			assert_int_equal(r->total, 20);
+			assert_int_equal(r->allocations, 6);
+			assert_int_equal(r->frees, 4);
+			assert_int_equal(r->freed, 12);
+			assert_int_equal(r->life_sum, 14);
+			assert_int_equal(r->life_max, 5);
+			assert_int_equal(r->growth, -3);
+			assert_int_equal(r->live_bytes, 22);
+			assert_int_equal(r->live, 4);
+			assert_true(r->id == MW_ID_NONE);
+		}
+		done();
+	}
+}
+
+static void sums_stop_at_the_largest_value(void **state)
+{
+	(void)state;
+	fake_row(RUBY, UINT64_MAX, "f.rb:1")->growth = INT64_MAX;
+	fake_row(RUBY, 5, "f.rb:2")->growth = 5;
+	q.group = MW_GROUP_FILE;
+	run();
+	assert_true(res.rows[0].total == UINT64_MAX);
+	assert_true(res.rows[0].growth == INT64_MAX);
+	assert_true(res.sum.total == UINT64_MAX);
+	done();
+	fake_rows[0].growth = INT64_MIN;
+	fake_rows[1].growth = -5;
+	run();
+	assert_true(res.rows[0].growth == INT64_MIN);
+	done();
+}
+
+static void groups_by_file(void **state)
+{
+	(void)state;
+	fake_row(RUBY, 60, "/a.rb:1");
+	fake_row(RUBY, 100, "/b.rb:7");
+	fake_row(RUBY, 60, "/a.rb:22");
+	fake_row(NATIVE, 30, "/usr/lib/libx.so(f+0x1) [0x7f00]");
+	fake_row(NATIVE, 30, "/usr/lib/libx.so(g+0x2) [0x7f01]");
+	fake_row(SPECIAL, 10, "(other)");
+	q.group = MW_GROUP_FILE;
+	gives("/a.rb /b.rb /usr/lib/libx.so (other)");
+	q.min = 100; /* of the groups, not of the lines in them */
+	gives("/a.rb");
+	q.min = 0;
+	q.q = ":22";
+	q.q_len = 3;
+	gives("/a.rb");
+	run();
+	assert_int_equal(res.rows[0].total, 60); /* the lines that q asks for */
+	done();
+	q.q = "libx";
+	q.q_len = 4;
+	q.limit = 1;
+	gives("/usr/lib/libx.so");
+	/* a file_len that makes no sense: the whole location */
+	setup(NULL);
+	q.group = MW_GROUP_FILE;
+	fake_row(RUBY, 2, "odd:1")->file_len = 1000;
+	fake_row(RUBY, 1, "zero:1")->file_len = 0;
+	gives("odd:1 zero:1");
+}
+
+static void gem_is(enum mw_kind kind, const char *location, const char *want)
+{
+	setup(NULL);
+	fake_row(kind, 1, location);
+	q.group = MW_GROUP_GEM;
+	gives(want);
+}
+
+static void groups_by_gem(void **state)
+{
+	(void)state;
+	gem_is(RUBY, "/var/lib/gems/3.1.0/gems/sinatra-3.0.5/lib/sinatra/base.rb:9", "sinatra-3.0.5");
+	gem_is(RUBY, "/srv/app/vendor/bundle/ruby/3.1.0/gems/rack-2.2.4/lib/rack.rb:1", "rack-2.2.4");
+	gem_is(RUBY, "/h/.rvm/gems/ruby-3.1.2/gems/net-http-0.3.0/lib/x.rb:1", "net-http-0.3.0");
+	gem_is(RUBY, "/g/gems/nokogiri-1.13.0-x86_64-linux/lib/n.rb:1", "nokogiri-1.13.0-x86_64-linux");
+	gem_is(RUBY, "/b/ruby/3.1.0/bundler/gems/my-lib-0a1b2c3d4e5f/lib/m.rb:1", "my-lib-0a1b2c3d4e5f");
+	gem_is(RUBY, "/b/ruby/3.1.0/bundler/gems/lib-deadbeefcafe/lib/m.rb:1", "lib-deadbeefcafe");
+	gem_is(NATIVE, "/g/gems/redcarpet-3.3.2/lib/redcarpet.so(rb_x+0x1) [0x7f]", "redcarpet-3.3.2");
+	gem_is(NATIVE, "/g/extensions/x86_64-linux/3.1.0/redcarpet-3.3.2/redcarpet.so(f) [0x1]", "redcarpet-3.3.2");
+	gem_is(NATIVE, "/b/bundler/gems/extensions/x86_64-linux/3.3.0/zed-0123abc/zed.so(f) [0x1]", "zed-0123abc");
+	gem_is(RUBY, "/srv/gems/app/server.rb:3", "/srv/gems/app");
+	gem_is(RUBY, "/srv/gems/my-app/server.rb:3", "/srv/gems/my-app");
+	gem_is(RUBY, "/srv/gems/-1/server.rb:3", "/srv/gems/-1");
+	gem_is(RUBY, "/srv/gems/rack-1.0:3", "/srv/gems");
+}
+
+static void groups_of_ruby_itself(void **state)
+{
+	(void)state;
+	gem_is(RUBY, "/usr/lib/ruby/3.1.0/set.rb:5", "ruby 3.1 stdlib");
+	gem_is(RUBY, "/opt/rubies/3.4.5/lib/ruby/3.4.0/json/common.rb:5", "ruby 3.4 stdlib");
+	gem_is(NATIVE, "/usr/lib/x86_64-linux-gnu/ruby/3.1.0/stringio.so(f+0x1) [0x1]", "ruby 3.1 stdlib");
+	gem_is(RUBY, "/usr/lib/ruby/gems/3.1.0/gems/rbs-2.1.0/lib/rbs.rb:1", "rbs-2.1.0");
+	gem_is(RUBY, "/usr/lib/ruby/vendor_ruby/rack/utils.rb:1", "vendor_ruby/rack");
+	gem_is(RUBY, "/usr/lib/ruby/vendor_ruby/rack.rb:1", "vendor_ruby/rack");
+	gem_is(NATIVE, "/usr/lib/x86_64-linux-gnu/ruby/vendor_ruby/3.1.0/ox.so(f) [0x1]", "vendor_ruby/ox");
+	gem_is(RUBY, "/o/lib/ruby/site_ruby/3.3.0/x86_64-linux/bundler/x.rb:1", "site_ruby/bundler");
+	gem_is(RUBY, "<internal:kernel>:187", "ruby core");
+	gem_is(RUBY, "<internal:/usr/lib/ruby/vendor_ruby/rubygems/core_ext/kernel_require.rb>:85", "vendor_ruby/rubygems");
+	gem_is(RUBY, "/srv/ruby/3.1.0/x.rb:1", "/srv/ruby/3.1.0");
+	gem_is(RUBY, "/usr/lib/ruby/3.1/x.rb:1", "/usr/lib/ruby/3.1");
+}
+
+static void groups_of_the_rest(void **state)
+{
+	(void)state;
+	gem_is(NATIVE, "/usr/lib/x86_64-linux-gnu/libc.so.6(strdup+0x1f) [0x7f12]", "libc.so.6");
+	gem_is(NATIVE, "ruby(+0x1) [0x55]", "ruby");
+	gem_is(RUBY, "/srv/app/models/user.rb:3", "/srv/app/models");
+	gem_is(RUBY, "/x.rb:3", "/");
+	gem_is(RUBY, "server.rb:3", "server.rb");
+	gem_is(RUBY, "-e:1", "-e");
+	gem_is(RUBY, "(eval):1", "(eval)");
+	gem_is(RUBY, "(eval at /g/gems/erb-4.0/lib/erb.rb:3):1", "erb-4.0");
+	gem_is(RUBY, "(eval at (eval at /srv/a/b.rb:3):1):9", "/srv/a");
+	gem_is(RUBY, "(eval at :1", "(eval at ");
+	gem_is(RUBY, "(eval at ", "(eval at ");
+	gem_is(SPECIAL, "(gone)", "(gone)");
+	gem_is(RUBY, "", "");
+	gem_is(RUBY, "<internal:/:1", "/");
+	gem_is(RUBY, "<internal:/>:1", "/");
+	gem_is(RUBY, "/gems/", "/gems");
+	gem_is(RUBY, "/gems/a-1/", "a-1");
+	gem_is(RUBY, "/lib/ruby/vendor_ruby/", "vendor_ruby/");
+	gem_is(RUBY, "//", "/");
+}
+
+static void gems_are_summed_and_searched(void **state)
+{
+	(void)state;
+	fake_row(RUBY, 10, "/g/gems/rack-2/lib/a.rb:1");
+	fake_row(NATIVE, 20, "/g/gems/rack-2/lib/a.so(f) [0x1]");
+	fake_row(RUBY, 25, "/usr/lib/ruby/3.1.0/set.rb:1");
+	fake_row(RUBY, 1, "/usr/lib/ruby/3.1.0/json.rb:1");
+	fake_row(RUBY, 5, "<internal:a>:1");
+	fake_row(RUBY, 1, "<internal:b>:1");
+	q.group = MW_GROUP_GEM;
+	gives("rack-2 ruby 3.1 stdlib ruby core");
+	run();
+	assert_int_equal(res.rows[0].total, 30);
+	assert_int_equal(res.rows[1].total, 26);
+	assert_int_equal(res.rows[2].total, 6);
+	done();
+	q.q = "stdlib"; /* in no path: a group's name */
+	q.q_len = 6;
+	gives("ruby 3.1 stdlib");
+	q.q = "set.rb";
+	gives("ruby 3.1 stdlib");
+	run();
+	assert_int_equal(res.sum.total, 25);
+	done();
+}
+
+static void many_groups_keep_their_names(void **state)
+{
+	static char names[64][3000];
+
+	(void)state;
+	for (int i = 0; i < 64; i++) { /* names that make the buffer grow and move */
+		memset(names[i], 'a' + i % 26, sizeof(names[i]));
+		sprintf(names[i] + 2900, "%02d.rb:1", i);
+		fake_row(RUBY, (uint64_t)(1000 - i), names[i]);
+	}
+	q.group = MW_GROUP_FILE;
+	run();
+	assert_int_equal(res.n, 64);
+	for (int i = 0; i < 64; i++) {
+		assert_int_equal(res.rows[i].location_len, 2905);
+		assert_memory_equal(res.rows[i].location, names[i], 2905);
+	}
+	done();
+}
+
+static void forms(void **state)
+{
+	struct mw_row *r;
+
+	(void)state;
+	r = fake_row(RUBY, 51200000, "/srv/a,b\t\"c\xff.rb:3");
+	r->allocations = 100000, r->frees = 2, r->life_sum = 5, r->life_max = 4;
+	r->growth = -7, r->live = 3;
+	fake_row(NATIVE, 2, "x\n(f) [0x1]");
+	renders(MW_FORMAT_TEXT,
+		"        51200000       100000 /srv/a,b\\t\"c\xff.rb:3\n"
+		"               2            1 x\\n(f) [0x1]\n");
+	renders(MW_FORMAT_TSV, TSV_HEADER
+		"51200000\t100000\t2\t-7\t51200000\t3\t2.5\t4\t/srv/a,b\\t\"c\xef\xbf\xbd.rb:3\n"
+		"2\t1\t0\t2\t2\t1\t\t0\tx\\n(f) [0x1]\n");
+	renders(MW_FORMAT_CSV,
+		"total,allocations,frees,growth,live_bytes,live,mean_life,max_life,location\r\n"
+		"51200000,100000,2,-7,51200000,3,2.5,4,\"/srv/a,b\t\"\"c\xef\xbf\xbd.rb:3\"\r\n"
+		"2,1,0,2,2,1,,0,\"x\n(f) [0x1]\"\r\n");
+	renders(MW_FORMAT_JSON,
+		"[\n{\"total\":51200000,\"allocations\":100000,\"frees\":2,\"growth\":-7,\"live_bytes\":51200000,"
+		"\"live\":3,\"mean_life\":2.5,\"max_life\":4,\"location\":\"/srv/a,b\\t\\\"c\xef\xbf\xbd.rb:3\"},\n"
+		"{\"total\":2,\"allocations\":1,\"frees\":0,\"growth\":2,\"live_bytes\":2,"
+		"\"live\":1,\"mean_life\":null,\"max_life\":0,\"location\":\"x\\n(f) [0x1]\"}\n]\n");
+}
+
+static void extremes(void **state)
+{
+	struct mw_row *r = fake_row(RUBY, UINT64_MAX, "x:1");
+
+	(void)state;
+	r->allocations = r->frees = r->live = r->life_sum = r->life_max = UINT64_MAX;
+	r->growth = INT64_MIN;
+	renders(MW_FORMAT_TEXT, "18446744073709551615 18446744073709551615 x:1\n");
+	renders(MW_FORMAT_TSV, TSV_HEADER
+		"18446744073709551615\t18446744073709551615\t18446744073709551615\t-9223372036854775808\t"
+		"18446744073709551615\t18446744073709551615\t1\t18446744073709551615\tx:1\n");
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup(f, setup)
+	const struct CMUnitTest tests[] = {
+		TEST(no_rows), TEST(no_memory),
+		TEST(min_is_compared_with_the_larger_of_total_and_live_bytes),
+		TEST(sorting_by_every_column), TEST(sorting_signed_and_means),
+		TEST(ties_are_in_the_order_of_locations), TEST(pages), TEST(substrings),
+		TEST(sums), TEST(sums_stop_at_the_largest_value),
+		TEST(groups_by_file), TEST(groups_by_gem), TEST(groups_of_ruby_itself),
+		TEST(groups_of_the_rest), TEST(gems_are_summed_and_searched),
+		TEST(many_groups_keep_their_names), TEST(forms), TEST(extremes),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
