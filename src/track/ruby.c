@@ -131,41 +131,57 @@ static const char *path_of(mw_value frame)
 	return mw_rb.rb_string_value_ptr(&s);
 }
 
+/* What the public calls say of the present stack. */
+struct answer {
+	uint32_t id;      /* MW_CS_NONE: no Ruby code is running */
+	unsigned skipped; /* frames of Ruby's own code above the one that is named */
+	bool holds;       /* wherever that frame's pc is seen again */
+};
+
 /*
- * The line that a user wants, from Ruby's public calls: the innermost frame
- * whose file is not Ruby's own. *skipped counts the frames of Ruby code that
- * were passed over. MW_CS_NONE: there is none. With the GVL, outside GC.
+ * The line that a user wants: the innermost frame whose file is not Ruby's
+ * own. With the GVL, outside GC. Allocates nothing.
  */
-static uint32_t public_where(unsigned *skipped)
+static struct answer ask_ruby(void)
 {
-	mw_value frames[FRAMES];
-	int lines[FRAMES], n;
 	const char *path = mw_rb.rb_sourcefile();
 	int line = mw_rb.rb_sourceline();
+	struct answer a = { MW_CS_NONE, 0, true };
+	mw_value frames[FRAMES];
+	int lines[FRAMES], n;
 
-	*skipped = 0;
 	if (!path || line <= 0) /* while a file is being read, before its first line */
-		return MW_CS_NONE;
-	if (!is_internal(path)) /* the usual case; also right for a frame that YJIT runs */
-		return mw_callsite_ruby(path, strlen(path), (uint64_t)line);
+		return a;
+	if (!is_internal(path)) { /* the usual case; also right for a frame that YJIT runs */
+		a.id = mw_callsite_ruby(path, strlen(path), (uint64_t)line);
+		return a;
+	}
 	n = mw_rb.rb_profile_frames(0, FRAMES, frames, lines);
 	for (int i = 0; i < n; i++) {
 		const char *p = path_of(frames[i]);
 
 		if (!p)
 			continue;
-		if (!is_internal(p) && lines[i] > 0)
-			return mw_callsite_ruby(p, strlen(p), (uint64_t)lines[i]);
-		++*skipped;
+		if (!is_internal(p) && lines[i] > 0) {
+			a.id = mw_callsite_ruby(p, strlen(p), (uint64_t)lines[i]);
+			return a;
+		}
+		a.skipped++;
 	}
-	/* Ruby's own code and nothing else below it: better than no line */
-	*skipped = 0;
-	return mw_callsite_ruby(path, strlen(path), (uint64_t)line);
+	/* Ruby's own code and nothing below it: better than no line, but true
+	   of this stack only */
+	a.holds = false;
+	a.id = mw_callsite_ruby(path, strlen(path), (uint64_t)line);
+	return a;
+}
+
+uint32_t mw_ruby_all_internal(void)
+{
+	return mw_ruby_may_ask() ? ask_ruby().id : MW_CS_NONE;
 }
 
 uint32_t mw_ruby_slow(struct mw_thread *t)
 {
-	unsigned skipped;
 	uint32_t id;
 
 	(void)t;
@@ -176,7 +192,7 @@ uint32_t mw_ruby_slow(struct mw_thread *t)
 	case MW_RUBY_PUBLIC:
 		if (!mw_ruby_may_ask())
 			return MW_CS_NONE;
-		id = public_where(&skipped);
+		id = ask_ruby().id;
 		mw_callsites_maintain();
 		return id;
 	default:
@@ -231,27 +247,25 @@ static uint32_t epoch_of(const char *cfp)
 	return __atomic_load_n(mw_code_page(MW_AT(uintptr_t, cfp, MW_CFP_PC)), __ATOMIC_ACQUIRE);
 }
 
-/* Remembers the frames that the public way passed over, then the one it named. */
-static void remember_all(struct mw_thread *t, const char *ec, unsigned skipped, uint32_t id)
+/* Remembers the frames that the answer passed over, then the one it named. */
+static void remember_all(struct mw_thread *t, const char *ec, const struct answer *a)
 {
 	const char *end, *cfp = mw_ruby_stack(ec, &end);
+	unsigned over = 0;
 
-	while (cfp && (cfp = mw_ruby_frame(cfp, end))) {
-		uint32_t epoch = epoch_of(cfp);
-
-		if (!skipped--) {
-			remember(t, cfp, id, epoch);
-			return;
-		}
-		remember(t, cfp, MW_WHERE_SKIP, epoch);
+	while (cfp && (cfp = mw_ruby_frame(cfp, end)) && over < a->skipped) {
+		remember(t, cfp, MW_WHERE_SKIP, epoch_of(cfp));
 		cfp += mw_ruby.frame_size;
+		over++;
 	}
+	if (cfp && a->holds)
+		remember(t, cfp, a->id, epoch_of(cfp));
 }
 
 uint32_t mw_ruby_miss(struct mw_thread *t, const char *ec, const char *cfp)
 {
-	uint32_t id, known;
-	unsigned skipped;
+	struct answer a;
+	uint32_t known;
 
 	if (!mw_ruby_may_ask()) {
 		uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
@@ -264,11 +278,11 @@ uint32_t mw_ruby_miss(struct mw_thread *t, const char *ec, const char *cfp)
 		}
 		return known;
 	}
-	id = public_where(&skipped);
-	if (id != MW_CS_NONE)
-		remember_all(t, ec, skipped, id);
+	a = ask_ruby();
+	if (a.id != MW_CS_NONE)
+		remember_all(t, ec, &a);
 	mw_callsites_maintain();
-	return id;
+	return a.id;
 }
 
 /* --- the check -------------------------------------------------------------------------------- */
@@ -292,11 +306,10 @@ static uint32_t fast_where(const struct mw_thread *t)
 void mw_ruby_check(struct mw_thread *t)
 {
 	uint32_t fast = fast_where(t), pub;
-	unsigned skipped;
 
 	if (fast == MW_CS_NONE || !mw_ruby_may_ask())
 		return;
-	pub = public_where(&skipped);
+	pub = ask_ruby().id;
 	if (pub == fast || pub == MW_CS_NONE || pub == MW_CS_OTHER)
 		return;
 	go_public("the fast lookup named another line than Ruby");

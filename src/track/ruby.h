@@ -79,6 +79,8 @@ static inline uintptr_t mw_thread_pointer(void)
 void mw_ruby_init(void);
 /* Where the frame at cfp is; MW_CS_NONE: not Ruby after all. */
 uint32_t mw_ruby_miss(struct mw_thread *, const char *ec, const char *cfp);
+/* Every frame is of Ruby's own code: there is nothing to remember. */
+uint32_t mw_ruby_all_internal(void);
 /* STARTING: has it come up? PUBLIC: ask. ENDED: nothing. */
 uint32_t mw_ruby_slow(struct mw_thread *);
 /* Compares the fast answer with the public one; see above. */
@@ -112,6 +114,7 @@ MW_INLINE const char *mw_ruby_stack(const char *ec, const char **end)
 MW_INLINE uint32_t mw_ruby_where(struct mw_thread *t)
 {
 	const char *ec, *cfp, *end;
+	bool skipped = false;
 	uint32_t id;
 
 	if (mw_unlikely(__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) != MW_RUBY_FAST))
@@ -124,8 +127,9 @@ MW_INLINE uint32_t mw_ruby_where(struct mw_thread *t)
 		if (mw_likely(id != MW_WHERE_SKIP))
 			return mw_likely(id != MW_CS_NONE) ? id : mw_ruby_miss(t, ec, cfp);
 		cfp += mw_ruby.frame_size;
+		skipped = true;
 	}
-	return MW_CS_NONE;
+	return mw_unlikely(skipped) ? mw_ruby_all_internal() : MW_CS_NONE;
 }
 
 #endif
