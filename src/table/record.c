@@ -19,7 +19,7 @@ static bool chunk_ready(uint64_t i)
 	size_t bytes = sizeof(struct mw_record) << MW_CHUNK_SHIFT;
 	struct mw_record *none = NULL, *chunk;
 
-	if (c >= MW_CHUNKS)
+	if (c >= MW_CHUNKS - 1) /* UINT32_MAX stays unused */
 		return false;
 	if (__atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE))
 		return true;

@@ -32,7 +32,7 @@ struct mw_record {
 enum {
 	MW_CS_BITS = 19,            /* bits of a location's id in a record */
 	MW_CHUNK_SHIFT = 16,        /* records in a chunk: 65,536, 1 MiB */
-	MW_CHUNKS = 1 << 14,        /* so 2^30 live allocations at most */
+	MW_CHUNKS = 1 << 16,        /* one for every index of 32 bits */
 	MW_BATCH = 64               /* records that change hands at once */
 };
 #define MW_CS_MASK ((1u << MW_CS_BITS) - 1)
@@ -51,12 +51,8 @@ MW_INLINE struct mw_record *mw_record_at(uint32_t i)
 /* The same for an index that may be garbage: NULL if there is none such. */
 MW_INLINE struct mw_record *mw_record_if(uint32_t i)
 {
-	uint32_t c = i >> MW_CHUNK_SHIFT;
-	struct mw_record *chunk;
+	struct mw_record *chunk = __atomic_load_n(&mw_chunks[i >> MW_CHUNK_SHIFT], __ATOMIC_ACQUIRE);
 
-	if (mw_unlikely(c >= MW_CHUNKS || i == 0))
-		return NULL;
-	chunk = __atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE);
 	return mw_likely(chunk != NULL) ? &chunk[i & ((1u << MW_CHUNK_SHIFT) - 1)] : NULL;
 }
 
@@ -65,9 +61,10 @@ MW_INLINE uint64_t mw_where_of(const void *p, uint32_t cs)
 	return ((uint64_t)(uintptr_t)p >> 4) << (MW_CS_BITS + 1) | cs;
 }
 
-MW_INLINE bool mw_record_is(const struct mw_record *r, const void *p)
+/* Is it p's? Never for a free record: no block is at address 0. */
+MW_INLINE bool mw_record_is(uint64_t where, const void *p)
 {
-	return mw_get(&r->where) >> (MW_CS_BITS + 1) == ((uint64_t)(uintptr_t)p >> 4) && mw_get(&r->where);
+	return where >> (MW_CS_BITS + 1) == (uint64_t)(uintptr_t)p >> 4;
 }
 
 /*

@@ -61,28 +61,24 @@ MW_EXPORT void *calloc(size_t count, size_t each)
 MW_INLINE void *usual_realloc(struct mw_thread *t, void *p,
 								 size_t n, uintptr_t caller)
 {
-	struct mw_dismissed d = { 0 };
-	struct mw_record *r;
-	uint32_t i;
+	struct mw_dismissed d;
+	bool known;
 	void *q;
 
 	/* hidden while the real one works: afterwards the address may be another's */
-	r = mw_record_of(p, &i);
-	if (mw_likely(r != NULL)) {
-		mw_enter(t);
-		mw_hide(r, i, &d);
-		mw_leave(t);
-	}
+	mw_enter(t);
+	known = mw_hide(p, &d);
+	mw_leave(t);
 	q = mw_real.realloc(p, mw_padded(n));
 	if (mw_unlikely(!q)) {
-		if (r)
-			__atomic_store_n(&r->where, d.where, __ATOMIC_RELEASE);
+		if (known)
+			mw_unhide(&d);
 		return NULL;
 	}
-	if (mw_likely(r != NULL)) {
+	if (mw_likely(known)) {
 		mw_enter(t);
 		mw_count_hidden(t, p, &d);
-		mw_spare_give(t, i);
+		mw_spare_give(t, d.index);
 		mw_leave(t);
 	}
 	return mw_admit(t, q, n, caller);

@@ -212,13 +212,12 @@ static bool flag_code(const char *cfp)
 	const void *code = MW_AT(const void *, body, MW_BODY_CODE);
 	uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
 	struct mw_record *r;
-	uint32_t i;
 
 	if (!code || pc < (uintptr_t)code ||
 	    pc > (uintptr_t)code + (uintptr_t)MW_AT(uint32_t, body, MW_BODY_SIZE) * sizeof(uintptr_t))
 		return false;
-	r = mw_record_of(code, &i);
-	if (!r)
+	r = mw_record_if(mw_tail_read(code, mw_usable(code)));
+	if (!r || !mw_record_is(mw_get(&r->where), code))
 		return false;
 	if (!(mw_get(&r->where) & MW_CODE))
 		__atomic_fetch_or(&r->where, MW_CODE, __ATOMIC_RELAXED);

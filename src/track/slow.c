@@ -173,18 +173,6 @@ static void shared_count_hidden(const void *p, const struct mw_dismissed *d)
 	mw_records_give(&d->index, 1);
 }
 
-/* Hides p's record, if it has one. */
-static bool shared_hide(const void *p, struct mw_dismissed *d)
-{
-	uint32_t i;
-	struct mw_record *r = mw_record_of(p, &i);
-
-	if (!r)
-		return false;
-	mw_hide(r, i, d);
-	return true;
-}
-
 /* --- asking ---------------------------------------------------------------------------- */
 
 static size_t page_size(void)
@@ -269,7 +257,7 @@ void mw_slow_free(void *p)
 	t = usual_after_all();
 	if (t) {
 		mw_dismiss(t, p);
-	} else if (way_now() != PASS && shared_hide(p, &d)) {
+	} else if (way_now() != PASS && mw_hide(p, &d)) {
 		mw_late_enter();
 		shared_count_hidden(p, &d);
 		mw_late_leave();
@@ -280,8 +268,8 @@ void mw_slow_free(void *p)
 /* realloc(p, 0) frees with glibc, and makes a least block with others. */
 static void *realloc_to_none(void *p, enum way way, uintptr_t caller)
 {
-	struct mw_dismissed d = { 0 };
-	bool known = way != PASS && shared_hide(p, &d);
+	struct mw_dismissed d;
+	bool known = way != PASS && mw_hide(p, &d);
 	void *q = mw_real.realloc(p, 0);
 
 	if (known) {
@@ -296,8 +284,7 @@ static void *realloc_to_none(void *p, enum way way, uintptr_t caller)
 
 void *mw_slow_realloc(void *p, size_t n, uintptr_t caller)
 {
-	struct mw_dismissed d = { 0 };
-	struct mw_record *r = NULL;
+	struct mw_dismissed d;
 	bool known;
 	enum way way;
 	void *q;
@@ -322,13 +309,11 @@ void *mw_slow_realloc(void *p, size_t n, uintptr_t caller)
 		return realloc_to_none(p, way, caller);
 	if (way == PASS)
 		return mw_real.realloc(p, n);
-	known = shared_hide(p, &d);
-	if (known)
-		r = mw_record_at(d.index);
+	known = mw_hide(p, &d);
 	q = mw_real.realloc(p, mw_padded(n));
 	if (!q) {
 		if (known)
-			__atomic_store_n(&r->where, d.where, __ATOMIC_RELEASE);
+			mw_unhide(&d);
 		return NULL;
 	}
 	if (known) {

@@ -101,27 +101,30 @@ MW_INLINE void *mw_admit(struct mw_thread *t, void *p, size_t n,
 
 /* What a record said when its block was dismissed. */
 struct mw_dismissed {
-	uint32_t index; /* 0: the block has no record */
+	struct mw_record *record;
+	uint32_t index;
 	uint64_t where, what;
 };
 
-/* The record of p, by its tail; NULL: none. */
-MW_INLINE struct mw_record *mw_record_of(const void *p, uint32_t *index)
+/* Finds p's record by its tail; false: p has none. Hides it from readers. */
+MW_INLINE bool mw_hide(const void *p, struct mw_dismissed *d)
 {
-	struct mw_record *r;
-
-	*index = mw_tail_read(p, mw_usable(p));
-	r = mw_record_if(*index);
-	return mw_likely(r && mw_record_is(r, p)) ? r : NULL;
+	d->index = mw_tail_read(p, mw_usable(p));
+	d->record = mw_record_if(d->index);
+	if (mw_unlikely(!d->record))
+		return false;
+	d->where = mw_get(&d->record->where);
+	if (mw_unlikely(!mw_record_is(d->where, p)))
+		return false;
+	d->what = mw_get(&d->record->what);
+	mw_set(&d->record->where, 0);
+	return true;
 }
 
-/* Takes the record out of sight of readers, without counting yet. */
-MW_INLINE void mw_hide(struct mw_record *r, uint32_t index, struct mw_dismissed *d)
+/* The block lives on after all. */
+MW_INLINE void mw_unhide(const struct mw_dismissed *d)
 {
-	d->index = index;
-	d->where = mw_get(&r->where);
-	d->what = mw_get(&r->what);
-	mw_set(&r->where, 0);
+	__atomic_store_n(&d->record->where, d->where, __ATOMIC_RELEASE);
 }
 
 /* Counts a hidden one as freed. */
@@ -140,15 +143,11 @@ MW_INLINE void mw_count_hidden(struct mw_thread *t, const void *p, const struct 
 MW_INLINE void mw_dismiss(struct mw_thread *t, void *p)
 {
 	struct mw_dismissed d;
-	struct mw_record *r;
-	uint32_t i;
 
 	mw_enter(t);
-	r = mw_record_of(p, &i);
-	if (mw_likely(r != NULL)) {
-		mw_hide(r, i, &d);
+	if (mw_likely(mw_hide(p, &d))) {
 		mw_count_hidden(t, p, &d);
-		mw_spare_give(t, i);
+		mw_spare_give(t, d.index);
 	}
 	mw_leave(t);
 }

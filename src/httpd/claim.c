@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * claim.c - taking, binding and giving back a Unix socket's path. See claim.h
+ * for the rules. Called by the server's thread, and at exit by the thread
+ * that gave up waiting for it. Allocates nothing.
+ */
+#include "claim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server.h"
+
+#define LOCK_MARK "mwrap "
+#define LOCK_TRIES 16
+
+struct lock_path {
+	char s[sizeof(((struct mw_claim *)0)->path) + sizeof(".lock")];
+};
+
+static void lock_path(struct lock_path *l, const char *path)
+{
+	snprintf(l->s, sizeof(l->s), "%s.lock", path);
+}
+
+static enum mw_claimed failed(char err[MW_ERROR_MAX], const char *what, const char *path, int e)
+{
+	snprintf(err, MW_ERROR_MAX, "%s %s: %s", what, path, strerror(e));
+	return MW_CLAIM_ERROR;
+}
+
+/* 0, or -1 with errno: EAGAIN or EACCES when another process has the lock. */
+static int set_lock(int fd)
+{
+	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return fcntl(fd, F_SETLK, &fl);
+}
+
+static bool same_file(const char *path, dev_t dev, ino_t ino)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && st.st_dev == dev && st.st_ino == ino;
+}
+
+/* The lock's file, open; *made: it was not there before. -1 with errno. */
+static int open_lock(const char *lock, bool *made)
+{
+	const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+	int fd = open(lock, flags | O_CREAT | O_EXCL, 0600);
+
+	*made = fd >= 0;
+	if (fd >= 0 && fchmod(fd, 0600)) { /* a umask may have taken too much */
+		int e = errno;
+
+		unlink(lock);
+		close(fd);
+		errno = e;
+		return -1;
+	}
+	if (fd < 0 && errno == EEXIST)
+		fd = open(lock, flags);
+	/* before the lock is taken: closing any descriptor of the file drops it */
+	return fd < 0 ? fd : mw_fd_high(fd);
+}
+
+/* Is this one of our locks, and has its owner got as far as to bind? */
+static bool lock_is_ours(int fd, struct stat *st, bool *bound)
+{
+	char mark[sizeof(LOCK_MARK) - 1];
+
+	if (fstat(fd, st) || !S_ISREG(st->st_mode))
+		return false;
+	*bound = st->st_size > 0;
+	return !*bound || (pread(fd, mark, sizeof(mark), 0) == (ssize_t)sizeof(mark) &&
+			   !memcmp(mark, LOCK_MARK, sizeof(mark)));
+}
+
+static enum mw_claimed take_lock(struct mw_claim *c, const char *path, bool *bound,
+				 char err[MW_ERROR_MAX])
+{
+	struct lock_path l;
+	struct stat st;
+	bool made;
+
+	lock_path(&l, path);
+	for (int tries = 0; tries < LOCK_TRIES; tries++) {
+		int fd = open_lock(l.s, &made);
+
+		if (fd < 0 && errno == ENOENT && !made)
+			fd = open_lock(l.s, &made); /* removed in between, or no directory */
+		if (fd < 0) {
+			int e = errno;
+
+			/* another user's, such as a master that was root */
+			if ((e == EACCES || e == EPERM) && !lstat(l.s, &st) && S_ISREG(st.st_mode))
+				return MW_CLAIM_TAKEN;
+			return failed(err, "can't open", l.s, e);
+		}
+		if (!lock_is_ours(fd, &st, bound)) {
+			close(fd);
+			snprintf(err, MW_ERROR_MAX, "%s is in the way: not a lock of mwrap", l.s);
+			return MW_CLAIM_ERROR;
+		}
+		if (set_lock(fd)) {
+			int e = errno;
+
+			close(fd);
+			if (e == EAGAIN || e == EACCES)
+				return MW_CLAIM_TAKEN;
+			return failed(err, "can't lock", l.s, e);
+		}
+		if (same_file(l.s, st.st_dev, st.st_ino)) {
+			lock_is_ours(fd, &st, bound); /* may have changed before we had it */
+			c->lock_fd = fd;
+			c->lock_dev = st.st_dev;
+			c->lock_ino = st.st_ino;
+			return MW_CLAIM_OURS;
+		}
+		close(fd); /* its owner has just removed it: look again */
+	}
+	snprintf(err, MW_ERROR_MAX, "%s keeps changing", l.s);
+	return MW_CLAIM_ERROR;
+}
+
+/* Does anybody listen at path? Only "connection refused" is a sure no. */
+static bool answers(const char *path)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool yes;
+
+	if (fd < 0)
+		return true;
+	memcpy(un.sun_path, path, strlen(path) + 1);
+	yes = !connect(fd, (struct sockaddr *)&un, sizeof(un)) || errno != ECONNREFUSED;
+	close(fd);
+	return yes;
+}
+
+static enum mw_claimed clear_path(const char *path, bool bound, char err[MW_ERROR_MAX])
+{
+	struct stat st;
+
+	if (lstat(path, &st))
+		return errno == ENOENT ? MW_CLAIM_OURS : failed(err, "can't look at", path, errno);
+	if (!S_ISSOCK(st.st_mode)) {
+		snprintf(err, MW_ERROR_MAX, "%s is in the way: not a socket", path);
+		return MW_CLAIM_ERROR;
+	}
+	if (!bound && answers(path)) {
+		snprintf(err, MW_ERROR_MAX, "%s is in the way: another program's socket", path);
+		return MW_CLAIM_ERROR;
+	}
+	if (unlink(path) && errno != ENOENT)
+		return failed(err, "can't replace", path, errno);
+	return MW_CLAIM_OURS;
+}
+
+enum mw_claimed mw_claim_take(struct mw_claim *c, const char *path, char err[MW_ERROR_MAX])
+{
+	bool bound = false;
+	enum mw_claimed got;
+
+	memset(c, 0, sizeof(*c));
+	c->lock_fd = -1;
+	got = take_lock(c, path, &bound, err);
+	if (got != MW_CLAIM_OURS)
+		return got;
+	snprintf(c->path, sizeof(c->path), "%s", path);
+	c->owner = getpid();
+	got = clear_path(path, bound, err);
+	if (got != MW_CLAIM_OURS)
+		mw_claim_drop(c);
+	return got;
+}
+
+/* chmod without following a symlink, and of what was bound only. */
+static int set_mode(const char *path, mode_t mode)
+{
+	char proc[64];
+	int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -1;
+	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd);
+	ret = chmod(proc, mode);
+	close(fd);
+	return ret;
+}
+
+int mw_claim_bind(struct mw_claim *c, int fd, char err[MW_ERROR_MAX])
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	struct stat st;
+	char mark[32];
+	int n;
+
+	memcpy(un.sun_path, c->path, strlen(c->path) + 1);
+	/* Linux takes the file's mode from the socket, less the umask */
+	if (fchmod(fd, 0600) || bind(fd, (struct sockaddr *)&un, sizeof(un))) {
+		failed(err, "can't bind", c->path, errno);
+		return -1;
+	}
+	if (lstat(c->path, &st) || !S_ISSOCK(st.st_mode)) {
+		snprintf(err, MW_ERROR_MAX, "%s went away", c->path);
+		return -1;
+	}
+	c->dev = st.st_dev;
+	c->ino = st.st_ino;
+	if ((st.st_mode & 07777) != 0600 && set_mode(c->path, 0600)) {
+		failed(err, "can't set the mode of", c->path, errno);
+		return -1;
+	}
+	n = snprintf(mark, sizeof(mark), LOCK_MARK "%ld\n", (long)c->owner);
+	if (ftruncate(c->lock_fd, 0) || pwrite(c->lock_fd, mark, (size_t)n, 0) != n)
+		return 0; /* a full disk: only the socket of a killed owner is judged worse */
+	return 0;
+}
+
+/* The lock's descriptor, unless the application has closed or reused it. */
+static int lock_fd_checked(const struct mw_claim *c)
+{
+	struct stat st;
+
+	if (c->lock_fd >= 0 && !fstat(c->lock_fd, &st) && st.st_dev == c->lock_dev &&
+	    st.st_ino == c->lock_ino)
+		return c->lock_fd;
+	return -1;
+}
+
+void mw_claim_unlink(const struct mw_claim *c)
+{
+	struct lock_path l;
+	int fd, again = -1;
+
+	if (!c->path[0] || c->owner != getpid())
+		return;
+	lock_path(&l, c->path);
+	fd = lock_fd_checked(c);
+	if (fd < 0) /* with the descriptor the lock went, too */
+		fd = again = open(l.s, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 && errno != ENOENT)
+		return;
+	if (fd < 0 || (!set_lock(fd) && same_file(l.s, c->lock_dev, c->lock_ino))) {
+		if (c->ino && same_file(c->path, c->dev, c->ino))
+			unlink(c->path);
+		if (fd >= 0)
+			unlink(l.s);
+	}
+	if (again >= 0)
+		close(again);
+}
+
+void mw_claim_drop(struct mw_claim *c)
+{
+	int fd;
+
+	if (!c->path[0])
+		return;
+	mw_claim_unlink(c);
+	c->path[0] = '\0';
+	fd = lock_fd_checked(c);
+	c->lock_fd = -1;
+	if (fd >= 0)
+		close(fd);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * claim.h - who owns a Unix socket's path.
+ *
+ * The owner holds a write lock (fcntl F_SETLK) on PATH.lock. The kernel drops
+ * it with the owner's death, and a fork doesn't inherit it, so it tells a
+ * live owner from a dead one where connect() can't: a descriptor that leaked
+ * into a child keeps a dead owner's socket answering.
+ *
+ * PATH.lock is empty until the owner has bound PATH, then it says "mwrap PID".
+ * A socket at PATH beside an empty or new lock may be another program's, and
+ * is replaced only if nobody answers there. Both files go when the owner ends
+ * in an orderly way; the lock is taken again first, and files that are not
+ * the ones made here stay.
+ */
+#ifndef MW_HTTPD_CLAIM_H
+#define MW_HTTPD_CLAIM_H
+
+#include <sys/types.h>
+#include <sys/un.h>
+
+#include "../options/options.h"
+
+struct mw_claim {
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* absolute; "": none */
+	int lock_fd;
+	dev_t lock_dev, dev; /* of the lock, of the socket file */
+	ino_t lock_ino, ino;
+	pid_t owner;
+};
+
+enum mw_claimed {
+	MW_CLAIM_OURS,
+	MW_CLAIM_TAKEN, /* a live process owns the path */
+	MW_CLAIM_ERROR  /* one line in err */
+};
+
+/*
+ * Claims `path` (absolute, shorter than sun_path) and removes a dead owner's
+ * socket from it. *c is valid when the answer is MW_CLAIM_OURS.
+ */
+enum mw_claimed mw_claim_take(struct mw_claim *c, const char *path, char err[MW_ERROR_MAX]);
+
+/*
+ * Binds fd, a fresh Unix socket, to a claimed path: the file has mode 0600
+ * whatever the umask. 0, or -1 with a line in err; the caller gives up then.
+ * Nobody can connect before the caller listens.
+ */
+int mw_claim_bind(struct mw_claim *c, int fd, char err[MW_ERROR_MAX]);
+
+/*
+ * Removes the socket and the lock if this process made them and still owns
+ * the path; closes the lock. Safe to call on what was never claimed.
+ */
+void mw_claim_drop(struct mw_claim *c);
+
+/* Like mw_claim_drop, but the lock's descriptor stays open. Any thread. */
+void mw_claim_unlink(const struct mw_claim *c);
+
+#endif

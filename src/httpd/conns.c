@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * conns.c - the connections: who gets a slot, and who loses it.
+ *
+ * There are conns_max slots. When they are full the client that has been
+ * silent longest goes, so that idle ones never keep a newcomer out. A client
+ * has MW_REQUEST_MS in all for sending a request; trickling doesn't extend it.
+ *
+ * Dropping is shutdown(2): libmicrohttpd, which owns the descriptor, then sees
+ * the end of the stream, closes, and tells us (serve.c), which frees the slot.
+ * Called by the server's thread only.
+ */
+#include <errno.h>
+#include <microhttpd.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server.h"
+
+#define ACCEPT_BATCH 16
+#define PAUSE_MS 500u    /* after accept failed for want of descriptors */
+#define SLOW_MS 5000u    /* an answer that takes longer may be dropped for others */
+#define SHUFFLE_MS 1000u /* an answer younger than that never is */
+
+void mw_conns_reset(void)
+{
+	for (unsigned i = 0; i < MW_CONNS_MAX; i++)
+		mw_server.conns[i].fd = -1;
+}
+
+struct mw_conn *mw_conn_of(int fd)
+{
+	for (unsigned i = 0; i < mw_server.conns_max; i++)
+		if (mw_server.conns[i].fd == fd)
+			return &mw_server.conns[i];
+	return NULL;
+}
+
+static void drop(struct mw_conn *c)
+{
+	c->dropped = true;
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+static struct mw_conn *oldest(enum mw_conn_phase phase, const struct mw_conn *but)
+{
+	struct mw_conn *old = NULL;
+
+	for (unsigned i = 0; i < mw_server.conns_max; i++) {
+		struct mw_conn *c = &mw_server.conns[i];
+
+		if (c->fd >= 0 && !c->dropped && c != but && c->phase == phase &&
+		    (!old || c->since < old->since))
+			old = c;
+	}
+	return old;
+}
+
+void mw_conns_drop_slow(const struct mw_conn *but, uint64_t now)
+{
+	struct mw_conn *c = oldest(MW_CONN_ANSWERING, but);
+
+	if (c && now - c->since >= SLOW_MS)
+		drop(c);
+}
+
+/* A free slot, made free if need be; NULL if everybody is busy. */
+static struct mw_conn *slot(uint64_t now)
+{
+	struct mw_conn *c = mw_conn_of(-1);
+
+	if (c)
+		return c;
+	c = oldest(MW_CONN_WAITING, NULL);
+	if (!c) {
+		c = oldest(MW_CONN_ANSWERING, NULL);
+		if (!c || now - c->since < SHUFFLE_MS)
+			return NULL;
+	}
+	drop(c);
+	MHD_run(mw_server.daemon); /* sees the end of its stream, and closes it */
+	return mw_conn_of(-1);
+}
+
+static void take(struct mw_listener *l, int fd, uint64_t now)
+{
+	struct mw_conn *c = slot(now);
+
+	if (!c) {
+		close(fd);
+		return;
+	}
+	*c = (struct mw_conn){ .fd = fd, .tcp = l->tcp, .phase = MW_CONN_WAITING, .since = now };
+	/* takes the descriptor, and closes it if it fails */
+	if (MHD_add_connection(mw_server.daemon, fd, (struct sockaddr *)&l->addr, l->addr_len) != MHD_YES)
+		c->fd = -1;
+}
+
+static void pause_listener(struct mw_listener *l, uint64_t now)
+{
+	struct epoll_event none = { .events = 0, .data.ptr = l };
+
+	if (!epoll_ctl(mw_server.epfd, EPOLL_CTL_MOD, l->fd, &none))
+		l->paused_until = now + PAUSE_MS;
+}
+
+void mw_conns_accept(struct mw_listener *l, uint64_t now)
+{
+	for (int i = 0; i < ACCEPT_BATCH; i++) {
+		int fd;
+
+		atomic_store(&mw_server.churn, true);
+		fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0) {
+			take(l, mw_fd_high(fd), now);
+		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			pause_listener(l, now);
+		}
+		atomic_store(&mw_server.churn, false);
+		if (fd < 0 && errno != ECONNABORTED && errno != EINTR)
+			return;
+	}
+}
+
+static int sooner(int a, uint64_t ms)
+{
+	int b = ms > 60000 ? 60000 : (int)ms;
+
+	return a < 0 || b < a ? b : a;
+}
+
+int mw_conns_expire(uint64_t now)
+{
+	int next = -1;
+
+	for (unsigned i = 0; i < mw_server.conns_max; i++) {
+		struct mw_conn *c = &mw_server.conns[i];
+		uint64_t end = c->since + (c->phase == MW_CONN_WAITING ? MW_REQUEST_MS : MW_RESPONSE_MS);
+
+		if (c->fd < 0 || c->dropped)
+			continue;
+		if (now >= end)
+			drop(c);
+		else
+			next = sooner(next, end - now);
+	}
+	for (unsigned i = 0; i < mw_server.listeners_n; i++) {
+		struct mw_listener *l = &mw_server.listeners[i];
+		struct epoll_event in = { .events = EPOLLIN, .data.ptr = l };
+
+		if (!l->paused_until)
+			continue;
+		if (now < l->paused_until)
+			next = sooner(next, l->paused_until - now);
+		else if (!epoll_ctl(mw_server.epfd, EPOLL_CTL_MOD, l->fd, &in))
+			l->paused_until = 0;
+	}
+	return next;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * httpd.c - the server's life: start, loop, stop, park.
+ *
+ * The loop is ours, so that every descriptor is known: an epoll of listeners,
+ * an eventfd that wakes it, and libmicrohttpd's own epoll of connections.
+ * There is no select(2): descriptors may have any number.
+ *
+ * The application may close or replace descriptors that it doesn't know:
+ * daemons close everything above 2, `exec 3>file` in a shell takes whatever
+ * 3 was. Before descriptors are used after a sleep, epolls_intact() asks the kernel
+ * whether our numbers still mean our files; when not, the server ends without
+ * closing what is the application's now.
+ */
+#include "httpd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <microhttpd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server.h"
+
+struct mw_server mw_server = { .epfd = -1, .evfd = -1, .mhd_epfd = -1 };
+
+void mw_say(const char *fmt, ...)
+{
+	static const char prefix[] = "mwrap: ";
+	char line[MW_ERROR_MAX + sizeof(prefix)];
+	size_t n = sizeof(prefix) - 1;
+	va_list ap;
+	int len;
+
+	memcpy(line, prefix, n);
+	va_start(ap, fmt);
+	len = vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
+	va_end(ap);
+	if (len < 0)
+		return;
+	n += (size_t)len < sizeof(line) - n - 1 ? (size_t)len : sizeof(line) - n - 2;
+	line[n++] = '\n';
+	if (write(STDERR_FILENO, line, n) < 0)
+		return; /* nobody to tell */
+}
+
+uint64_t mw_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+int mw_fd_high(int fd)
+{
+	int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, mw_server.fd_base);
+
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
+static void set_state(enum mw_server_state s)
+{
+	atomic_store(&mw_server.state, (int)s);
+	syscall(SYS_futex, &mw_server.state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/*
+ * Connections take at most an eighth of what the application may open. Our
+ * numbers lie above 1023, which select(2) in the application can't use, or
+ * in the upper half of what there is.
+ */
+static void set_limits(void)
+{
+	struct rlimit rl = { .rlim_cur = 1024 };
+
+	getrlimit(RLIMIT_NOFILE, &rl);
+	mw_server.conns_max = rl.rlim_cur / 8 >= MW_CONNS_MAX ? MW_CONNS_MAX :
+			      rl.rlim_cur / 8 < 4 ? 4 : (unsigned)rl.rlim_cur / 8;
+	mw_server.fd_base = rl.rlim_cur / 2 > 1024 ? 1024 : (int)(rl.rlim_cur / 2);
+}
+
+static int epoll_add(int epfd, int fd, uint32_t events, void *ptr)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = ptr };
+
+	return epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev);
+}
+
+/* The kernel finds the eventfd in both only if all three are what they were. */
+static bool epolls_intact(void)
+{
+	struct epoll_event in = { .events = EPOLLIN, .data.ptr = &mw_server.evfd };
+	struct epoll_event none = { .events = 0 };
+
+	return !epoll_ctl(mw_server.epfd, EPOLL_CTL_MOD, mw_server.evfd, &in) &&
+	       !epoll_ctl(mw_server.mhd_epfd, EPOLL_CTL_MOD, mw_server.evfd, &none);
+}
+
+static int open_loop(char err[MW_ERROR_MAX])
+{
+	const union MHD_DaemonInfo *info;
+	int ret;
+
+	mw_server.epfd = mw_fd_high(epoll_create1(EPOLL_CLOEXEC));
+	mw_server.evfd = mw_fd_high(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (mw_server.epfd < 0 || mw_server.evfd < 0) {
+		snprintf(err, MW_ERROR_MAX, "can't make the server's descriptors: %s", strerror(errno));
+		return -1;
+	}
+	mw_server.daemon = mw_serve_open();
+	info = mw_server.daemon ? MHD_get_daemon_info(mw_server.daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+	if (!info) {
+		snprintf(err, MW_ERROR_MAX, "libmicrohttpd %s can't start a server", MHD_get_version());
+		return -1;
+	}
+	mw_server.mhd_epfd = info->epoll_fd;
+	ret = epoll_add(mw_server.epfd, mw_server.evfd, EPOLLIN, &mw_server.evfd) ||
+	      epoll_add(mw_server.epfd, mw_server.mhd_epfd, EPOLLIN, &mw_server.mhd_epfd) ||
+	      epoll_add(mw_server.mhd_epfd, mw_server.evfd, 0, NULL); /* for epolls_intact() */
+	for (unsigned i = 0; !ret && i < mw_server.listeners_n; i++)
+		ret = epoll_add(mw_server.epfd, mw_server.listeners[i].fd, EPOLLIN, &mw_server.listeners[i]);
+	if (ret)
+		snprintf(err, MW_ERROR_MAX, "can't watch the server's descriptors: %s", strerror(errno));
+	return ret ? -1 : 0;
+}
+
+static void close_fd(_Atomic int *fd)
+{
+	int n = atomic_exchange(fd, -1);
+
+	if (n >= 0)
+		close(n);
+}
+
+/*
+ * Files first: nobody shall find a socket that doesn't answer. With `intact`
+ * false only what provably is ours is closed, and the daemon is left as it is.
+ */
+static void close_all(bool intact)
+{
+	atomic_store(&mw_server.churn, true);
+	mw_listen_unlink();
+	if (intact && mw_server.daemon)
+		MHD_stop_daemon(mw_server.daemon);
+	mw_server.daemon = NULL;
+	mw_server.mhd_epfd = -1;
+	for (unsigned i = 0; i < mw_server.listeners_n; i++) {
+		struct mw_listener *l = &mw_server.listeners[i];
+
+		if (l->fd >= 0 && mw_listen_is_ours(l->fd))
+			close(l->fd);
+		l->fd = -1;
+		mw_claim_drop(&l->claim);
+	}
+	if (intact) {
+		close_fd(&mw_server.epfd);
+		close_fd(&mw_server.evfd);
+	}
+	atomic_store(&mw_server.epfd, -1);
+	atomic_store(&mw_server.evfd, -1);
+	mw_server.listeners_n = 0;
+	mw_conns_reset();
+	atomic_store(&mw_server.churn, false);
+}
+
+/* libmicrohttpd can't go on and would abort(): end the server, not the host. */
+static void panic(void *unused, const char *file, unsigned line, const char *why)
+{
+	(void)unused;
+	if (mw_server.tid == (pid_t)syscall(SYS_gettid)) {
+		mw_say("libmicrohttpd gave up (%s:%u%s%s); the server is off", file ? file : "?", line,
+		       why ? ": " : "", why ? why : "");
+		close_all(false);
+		set_state(MW_SERVER_PARKED);
+	}
+	for (;;)
+		pause();
+}
+
+static int timeout_ms(uint64_t now)
+{
+	MHD_UNSIGNED_LONG_LONG mhd;
+	int ms = mw_conns_expire(now);
+
+	if (MHD_get_timeout(mw_server.daemon, &mhd) == MHD_YES && (ms < 0 || mhd < (unsigned)ms))
+		ms = mhd > 60000 ? 60000 : (int)mhd;
+	return ms;
+}
+
+/* 0 when asked to stop; -1 if our descriptors are not ours any more. */
+static int loop(void)
+{
+	struct epoll_event ev[MW_LISTENERS_MAX + 2];
+
+	while (!atomic_load(&mw_server.stop_asked)) {
+		int n = epoll_wait(mw_server.epfd, ev, MW_LISTENERS_MAX + 2, timeout_ms(mw_now_ms()));
+		uint64_t now = mw_now_ms();
+
+		if ((n < 0 && errno != EINTR) || !epolls_intact())
+			return -1;
+		for (int i = 0; i < n; i++) {
+			struct mw_listener *l = ev[i].data.ptr;
+
+			if (l >= mw_server.listeners && l < mw_server.listeners + MW_LISTENERS_MAX)
+				mw_conns_accept(l, now);
+		}
+		atomic_store(&mw_server.churn, true);
+		MHD_run(mw_server.daemon);
+		atomic_store(&mw_server.churn, false);
+	}
+	return 0;
+}
+
+static int start(const struct mw_api *api, char err[MW_ERROR_MAX])
+{
+	int was = atomic_load(&mw_server.state), ret = -1;
+	bool intact = true;
+
+	if (was == MW_SERVER_RUNNING || was == MW_SERVER_PARKED ||
+	    !atomic_compare_exchange_strong(&mw_server.state, &was, MW_SERVER_RUNNING)) {
+		snprintf(err, MW_ERROR_MAX, "the server is running already");
+		return -1;
+	}
+	mw_server.api = api;
+	mw_server.pid = getpid();
+	mw_server.tid = (pid_t)syscall(SYS_gettid);
+	mw_server.held = 0;
+	mw_conns_reset();
+	set_limits();
+	MHD_set_panic_func(panic, NULL);
+	atomic_store(&mw_server.churn, true);
+	if (mw_listen_all(api->options(), err) && !open_loop(err)) {
+		atomic_store(&mw_server.churn, false);
+		ret = loop();
+		intact = !ret && epolls_intact();
+		if (ret)
+			snprintf(err, MW_ERROR_MAX, "the application closed descriptors of the server, "
+				 "which is off now");
+	}
+	close_all(intact);
+	set_state(MW_SERVER_ENDED);
+	return ret;
+}
+
+static void stop(void)
+{
+	struct epoll_event in = { .events = EPOLLIN, .data.ptr = &mw_server.evfd };
+	const uint64_t one = 1;
+	int evfd, saved = errno;
+
+	atomic_store(&mw_server.stop_asked, true);
+	evfd = mw_server.evfd;
+	/* not into a file of the application's that has the number now */
+	if (evfd >= 0 && !epoll_ctl(mw_server.epfd, EPOLL_CTL_MOD, evfd, &in) &&
+	    write(evfd, &one, sizeof(one)) < 0)
+		errno = saved; /* the counter is full: it wakes anyway */
+	errno = saved;
+}
+
+static bool wait_stopped(unsigned ms)
+{
+	uint64_t now = mw_now_ms(), end = now + ms;
+
+	for (;; now = mw_now_ms()) {
+		int s = atomic_load(&mw_server.state);
+		uint64_t left = end > now ? end - now : 0;
+		struct timespec ts = { .tv_sec = (time_t)(left / 1000),
+				       .tv_nsec = (long)(left % 1000) * 1000000 };
+
+		if (s != MW_SERVER_RUNNING)
+			return s != MW_SERVER_PARKED;
+		if (!left) {
+			mw_listen_unlink();
+			return false;
+		}
+		syscall(SYS_futex, &mw_server.state, FUTEX_WAIT_PRIVATE, s, &ts, NULL, 0);
+	}
+}
+
+const struct mw_httpd_api mwrap_httpd = {
+	.version = MW_HTTPD_VERSION,
+	.start = start,
+	.stop = stop,
+	.wait_stopped = wait_stopped,
+	.child_after_fork = mw_child_after_fork,
+};

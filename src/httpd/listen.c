@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * listen.c - opens the listeners that the options name: Unix sockets at a
+ * claimed path, TCP on loopback. Called by the server's thread while it
+ * starts; mw_listen_unlink() and mw_listen_is_ours() by others as server.h
+ * says. Every descriptor is close-on-exec and non-blocking.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "server.h"
+
+#define BACKLOG 128
+
+/*
+ * Relative paths are taken from where the first server of this process and
+ * its forked children was started: an app that daemonizes changes to "/".
+ */
+static char start_dir[PATH_MAX];
+
+static int absolute(const char *path, char *out, size_t size, char err[MW_ERROR_MAX])
+{
+	int n;
+
+	if (path[0] == '/') {
+		n = snprintf(out, size, "%s", path);
+	} else {
+		if (!start_dir[0] && !getcwd(start_dir, sizeof(start_dir))) {
+			snprintf(err, MW_ERROR_MAX, "%.100s: the working directory is gone", path);
+			return -1;
+		}
+		n = snprintf(out, size, "%s/%s", start_dir, path);
+	}
+	if (n < 0 || (size_t)n >= size) {
+		snprintf(err, MW_ERROR_MAX, "%.120s: with its directory longer than the %zu bytes "
+			 "of a socket's path", path, size - 1);
+		return -1;
+	}
+	return 0;
+}
+
+/* Written down before bind, so that a forked child can tell the socket. */
+static void note_unix(struct mw_listener *l)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+
+	memcpy(un.sun_path, l->claim.path, sizeof(un.sun_path));
+	memset(&l->addr, 0, sizeof(l->addr));
+	memcpy(&l->addr, &un, sizeof(un));
+	l->addr_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(un.sun_path) + 1);
+}
+
+static int new_socket(int family, char err[MW_ERROR_MAX])
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0) {
+		snprintf(err, MW_ERROR_MAX, "can't make a socket: %s", strerror(errno));
+		return -1;
+	}
+	return mw_fd_high(fd);
+}
+
+static int open_claimed(struct mw_listener *l, char err[MW_ERROR_MAX])
+{
+	int fd = new_socket(AF_UNIX, err);
+
+	l->tcp = false;
+	note_unix(l);
+	l->fd = fd;
+	if (fd >= 0 && !mw_claim_bind(&l->claim, fd, err)) {
+		if (!listen(fd, BACKLOG))
+			return 0;
+		snprintf(err, MW_ERROR_MAX, "can't listen on %s: %s", l->claim.path, strerror(errno));
+	}
+	l->fd = -1;
+	if (fd >= 0)
+		close(fd);
+	mw_claim_drop(&l->claim);
+	return -1;
+}
+
+static bool taken_by_us(const char *path)
+{
+	for (unsigned i = 0; i < mw_server.listeners_n; i++)
+		if (!strcmp(mw_server.listeners[i].claim.path, path))
+			return true;
+	return false;
+}
+
+/* Listens on `path`, or beside it if another process has it. */
+static int open_unix(struct mw_listener *l, const char *path, char err[MW_ERROR_MAX])
+{
+	char abs[sizeof(l->claim.path)], own[sizeof(abs) + 24];
+	enum mw_claimed got;
+
+	if (absolute(path, abs, sizeof(abs), err))
+		return -1;
+	if (taken_by_us(abs)) {
+		snprintf(err, MW_ERROR_MAX, "%s: given twice", abs);
+		return -1;
+	}
+	got = mw_claim_take(&l->claim, abs, err);
+	if (got == MW_CLAIM_TAKEN) {
+		int n = snprintf(own, sizeof(own), "%s.%ld", abs, (long)getpid());
+
+		if (n < 0 || (size_t)n >= sizeof(l->claim.path)) {
+			snprintf(err, MW_ERROR_MAX, "%s: longer than the %zu bytes of a socket's path",
+				 own, sizeof(l->claim.path) - 1);
+			return -1;
+		}
+		got = mw_claim_take(&l->claim, own, err);
+		if (got == MW_CLAIM_TAKEN)
+			snprintf(err, MW_ERROR_MAX, "%s and its .%ld both belong to live processes",
+				 abs, (long)getpid());
+	}
+	return got == MW_CLAIM_OURS ? open_claimed(l, err) : -1;
+}
+
+static int expand(const char *value, char *out, size_t size, char err[MW_ERROR_MAX])
+{
+	if (mw_options_expand(value, (long)getpid(), out, size) >= 0)
+		return 0;
+	snprintf(err, MW_ERROR_MAX, "%.120s: longer than the %zu bytes of a socket's path",
+		 value, size - 1);
+	return -1;
+}
+
+static int open_path(struct mw_listener *l, const struct mw_options *o, char err[MW_ERROR_MAX])
+{
+	char path[sizeof(l->claim.path)];
+
+	return expand(o->socket, path, sizeof(path), err) ? -1 : open_unix(l, path, err);
+}
+
+static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[MW_ERROR_MAX])
+{
+	char dir[sizeof(l->claim.path)], path[sizeof(dir) + 32];
+	struct stat st;
+
+	if (expand(o->socket_dir, path, sizeof(dir), err) || absolute(path, dir, sizeof(dir), err))
+		return -1;
+	if (!mkdir(dir, 0700)) {
+		if (chmod(dir, 0700)) { /* a umask may have taken too much */
+			snprintf(err, MW_ERROR_MAX, "can't set the mode of %s: %s", dir, strerror(errno));
+			return -1;
+		}
+	} else if (errno != EEXIST) {
+		snprintf(err, MW_ERROR_MAX, "can't make the directory %s: %s", dir, strerror(errno));
+		return -1;
+	} else if (stat(dir, &st) || !S_ISDIR(st.st_mode)) {
+		snprintf(err, MW_ERROR_MAX, "%s is in the way: not a directory", dir);
+		return -1;
+	}
+	snprintf(path, sizeof(path), "%s/%ld.sock", dir, (long)getpid());
+	return open_unix(l, path, err);
+}
+
+static socklen_t tcp_addr(struct sockaddr_storage *ss, const char *host, uint16_t port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+
+	memset(ss, 0, sizeof(*ss));
+	if (inet_pton(AF_INET, host, &in.sin_addr) == 1) {
+		memcpy(ss, &in, sizeof(in));
+		return sizeof(in);
+	}
+	if (inet_pton(AF_INET6, host, &in6.sin6_addr) == 1) {
+		memcpy(ss, &in6, sizeof(in6));
+		return sizeof(in6);
+	}
+	return 0;
+}
+
+static uint16_t tcp_port(const struct sockaddr_storage *ss)
+{
+	struct sockaddr_in6 in6; /* the port is where sockaddr_in has it */
+
+	memcpy(&in6, ss, sizeof(in6));
+	return ntohs(in6.sin6_port);
+}
+
+/* 0, or -1 with errno. l->addr is complete afterwards, port included. */
+static int bind_tcp(struct mw_listener *l, int fd, const char *host, uint16_t port)
+{
+	int one = 1;
+	socklen_t len = tcp_addr(&l->addr, host, port);
+
+	if (!len) {
+		errno = EINVAL;
+		return -1;
+	}
+	l->addr_len = len;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)))
+		return -1;
+	if (l->addr.ss_family == AF_INET6 &&
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)))
+		return -1;
+	if (bind(fd, (struct sockaddr *)&l->addr, len))
+		return -1;
+	len = sizeof(l->addr);
+	if (getsockname(fd, (struct sockaddr *)&l->addr, &len) || listen(fd, BACKLOG))
+		return -1;
+	l->addr_len = len;
+	return 0;
+}
+
+static void say_tcp(const struct mw_listener *l, const char *host)
+{
+	bool six = l->addr.ss_family == AF_INET6;
+
+	mw_say("listening on http://%s%s%s:%u/", six ? "[" : "", host, six ? "]" : "",
+	       (unsigned)tcp_port(&l->addr));
+}
+
+static int open_tcp(struct mw_listener *l, const struct mw_options *o, char err[MW_ERROR_MAX])
+{
+	const char *host = o->listen_host;
+	int fd = new_socket(strchr(host, ':') ? AF_INET6 : AF_INET, err), ret;
+
+	if (fd < 0)
+		return -1;
+	l->tcp = true;
+	l->fd = fd;
+	ret = bind_tcp(l, fd, host, o->listen_port);
+	/* a forked worker: its parent, or a sibling, has the port */
+	if (ret && errno == EADDRINUSE && o->listen_port && atomic_load(&mw_server.forked)) {
+		l->fd = -1;
+		close(fd);
+		fd = new_socket(strchr(host, ':') ? AF_INET6 : AF_INET, err);
+		if (fd < 0)
+			return -1;
+		l->fd = fd;
+		ret = bind_tcp(l, fd, host, 0);
+	}
+	if (!ret) {
+		if (tcp_port(&l->addr) != o->listen_port)
+			say_tcp(l, host);
+		return 0;
+	}
+	snprintf(err, MW_ERROR_MAX, "can't listen on %.100s: %s", o->listen, strerror(errno));
+	l->fd = -1;
+	close(fd);
+	return -1;
+}
+
+unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
+{
+	static int (*const openers[MW_LISTENERS_MAX])(struct mw_listener *, const struct mw_options *,
+						      char *) = { open_path, open_dir, open_tcp };
+	const char *const given[MW_LISTENERS_MAX] = { o->socket, o->socket_dir, o->listen };
+	bool pending = false; /* err holds a failure that nobody was told */
+
+	for (unsigned i = 0; i < MW_LISTENERS_MAX; i++) {
+		struct mw_listener *l = &mw_server.listeners[mw_server.listeners_n];
+
+		if (!given[i])
+			continue;
+		if (pending)
+			mw_say("%s", err);
+		memset(l, 0, sizeof(*l));
+		l->fd = l->claim.lock_fd = -1;
+		pending = openers[i](l, o, err) != 0;
+		if (!pending)
+			mw_server.listeners_n++;
+	}
+	if (pending && mw_server.listeners_n)
+		mw_say("%s", err);
+	if (!pending && !mw_server.listeners_n)
+		snprintf(err, MW_ERROR_MAX, "no socket, socket_dir or listen option");
+	return mw_server.listeners_n;
+}
+
+void mw_listen_unlink(void)
+{
+	for (unsigned i = 0; i < mw_server.listeners_n; i++)
+		mw_claim_unlink(&mw_server.listeners[i].claim);
+}
+
+bool mw_listen_is_ours(int fd)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+
+	memset(&ss, 0, sizeof(ss));
+	if (getsockname(fd, (struct sockaddr *)&ss, &len))
+		return false;
+	/* one beyond the counted ones: it may just be opening */
+	for (unsigned i = 0; i <= mw_server.listeners_n && i < MW_LISTENERS_MAX; i++) {
+		const struct mw_listener *l = &mw_server.listeners[i];
+
+		if (l->addr_len && len == l->addr_len && !memcmp(&ss, &l->addr, len))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * serve.c - between libmicrohttpd and the route table.
+ *
+ * libmicrohttpd runs without a thread, a listening socket or select(2): it
+ * gets accepted connections from conns.c and is driven by httpd.c. Called by
+ * the server's thread only, out of MHD_run() and MHD_add_connection().
+ *
+ * A request is answered when all of it is there; its body is read and thrown
+ * away, since no route takes one. What a request costs is bounded: 32 KiB for
+ * its head (a longer one is 431 or 413, by libmicrohttpd), nothing for its body, and
+ * for the answers of all clients together MW_HELD_MAX before a further one is
+ * made.
+ */
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../pages/routes.h"
+#include "server.h"
+
+#define CONN_MEMORY ((size_t)32 << 10)
+
+/* A request's own: its URI as received, since libmicrohttpd decodes it. */
+struct request {
+	bool seen;
+	char uri[];
+};
+
+/* An answer's body, alive until libmicrohttpd is done with it. */
+struct held {
+	struct mw_buf buf;
+};
+
+static void *begin(void *unused, const char *uri, struct MHD_Connection *mc)
+{
+	size_t n = strlen(uri) + 1;
+	struct request *r = malloc(sizeof(*r) + n);
+
+	(void)unused;
+	(void)mc;
+	if (r) {
+		r->seen = false;
+		memcpy(r->uri, uri, n);
+	}
+	return r;
+}
+
+static const char *header(void *ctx, const char *name)
+{
+	return MHD_lookup_connection_value(ctx, MHD_HEADER_KIND, name);
+}
+
+static struct mw_conn *conn_of(struct MHD_Connection *mc)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(mc, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+static void free_held(void *cls)
+{
+	struct held *h = cls;
+
+	mw_server.held -= h->buf.cap;
+	mw_buf_free(&h->buf);
+	free(h);
+}
+
+static struct MHD_Response *plain(const char *text)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(strlen(text), (void *)(uintptr_t)text,
+								  MHD_RESPMEM_PERSISTENT);
+
+	if (r)
+		MHD_add_response_header(r, "Content-Type", "text/plain; charset=utf-8");
+	return r;
+}
+
+/* libmicrohttpd's own form of a response; takes the body over. */
+static struct MHD_Response *convert(struct mw_response *res)
+{
+	struct MHD_Response *r;
+	struct held *h;
+
+	if (res->asset) {
+		r = MHD_create_response_from_buffer(res->asset_len, (void *)(uintptr_t)res->asset,
+						    MHD_RESPMEM_PERSISTENT);
+	} else {
+		h = malloc(sizeof(*h));
+		if (!h)
+			return NULL;
+		h->buf = res->body;
+		res->body = (struct mw_buf){ 0 };
+		mw_server.held += h->buf.cap;
+		r = MHD_create_response_from_buffer_with_free_callback_cls(h->buf.n, h->buf.p, free_held, h);
+		if (!r)
+			free_held(h);
+	}
+	if (r)
+		MHD_add_response_header(r, "Content-Type", res->content_type);
+	return r;
+}
+
+static void add_headers(struct MHD_Response *r, const struct mw_response *res)
+{
+	const struct mw_header *h;
+
+	for (size_t i = 0; (h = mw_response_header(res, i)); i++)
+		MHD_add_response_header(r, h->name, h->value);
+	if (res->allow)
+		MHD_add_response_header(r, "Allow", res->allow);
+	if (res->location.n)
+		MHD_add_response_header(r, "Location", res->location.p);
+}
+
+/* Takes r over; NULL ends the connection. */
+static enum MHD_Result send_it(struct MHD_Connection *mc, unsigned status, struct MHD_Response *r)
+{
+	enum MHD_Result ret;
+
+	if (!r)
+		return MHD_NO;
+	ret = MHD_queue_response(mc, status, r);
+	MHD_destroy_response(r);
+	return ret;
+}
+
+static enum MHD_Result busy(struct MHD_Connection *mc)
+{
+	struct MHD_Response *r = plain("too many answers are waiting for slow readers: try again\n");
+
+	if (r)
+		MHD_add_response_header(r, "Retry-After", "1");
+	return send_it(mc, MHD_HTTP_SERVICE_UNAVAILABLE, r);
+}
+
+static enum MHD_Result answer(struct MHD_Connection *mc, const struct mw_conn *c, const char *method,
+			      char *uri)
+{
+	struct mw_request req = {
+		.method = method, .path = uri, .base = "",
+		.peer = c && !c->tcp ? MW_PEER_UNIX : MW_PEER_TCP,
+		.header = header, .ctx = mc,
+	};
+	struct mw_response res;
+	struct MHD_Response *r;
+	unsigned status;
+	char *query = strchr(uri, '?');
+
+	if (query) {
+		*query = '\0';
+		req.query = query + 1;
+	}
+	mw_route(mw_server.api, &req, &res);
+	status = (unsigned)res.status;
+	r = convert(&res);
+	if (r)
+		add_headers(r, &res);
+	mw_response_free(&res);
+	return send_it(mc, status, r);
+}
+
+static enum MHD_Result handle(void *unused, struct MHD_Connection *mc, const char *url, const char *method,
+			      const char *version, const char *data, size_t *size, void **ctx)
+{
+	struct request *r = *ctx;
+	struct mw_conn *c = conn_of(mc);
+	uint64_t now;
+
+	(void)unused;
+	(void)url;
+	(void)version;
+	(void)data;
+	if (!r)
+		return send_it(mc, MHD_HTTP_INTERNAL_SERVER_ERROR, plain("out of memory\n"));
+	if (!r->seen) { /* the first call: headers only */
+		r->seen = true;
+		return MHD_YES;
+	}
+	if (*size) {
+		*size = 0;
+		return MHD_YES;
+	}
+	now = mw_now_ms();
+	if (c) {
+		c->phase = MW_CONN_ANSWERING;
+		c->since = now;
+	}
+	if (mw_server.held > MW_HELD_MAX) {
+		mw_conns_drop_slow(c, now);
+		return busy(mc);
+	}
+	return answer(mc, c, method, r->uri);
+}
+
+static void completed(void *unused, struct MHD_Connection *mc, void **ctx,
+		      enum MHD_RequestTerminationCode how)
+{
+	struct mw_conn *c = conn_of(mc);
+
+	(void)unused;
+	(void)how;
+	free(*ctx);
+	*ctx = NULL;
+	if (c) {
+		c->phase = MW_CONN_WAITING;
+		c->since = mw_now_ms();
+	}
+}
+
+static void connection(void *unused, struct MHD_Connection *mc, void **ctx,
+		       enum MHD_ConnectionNotificationCode what)
+{
+	const union MHD_ConnectionInfo *info;
+	struct mw_conn *c = *ctx;
+
+	(void)unused;
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		info = MHD_get_connection_info(mc, MHD_CONNECTION_INFO_CONNECTION_FD);
+		*ctx = info ? mw_conn_of(info->connect_fd) : NULL;
+	} else if (c) {
+		c->fd = -1;
+		*ctx = NULL;
+	}
+}
+
+struct MHD_Daemon *mw_serve_open(void)
+{
+	const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET;
+
+	return MHD_start_daemon(flags, 0, NULL, NULL, handle, NULL,
+				MHD_OPTION_CONNECTION_LIMIT, mw_server.conns_max,
+				MHD_OPTION_CONNECTION_TIMEOUT, MW_REQUEST_MS / 1000,
+				MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONN_MEMORY,
+				MHD_OPTION_URI_LOG_CALLBACK, begin, NULL,
+				MHD_OPTION_NOTIFY_COMPLETED, completed, NULL,
+				MHD_OPTION_NOTIFY_CONNECTION, connection, NULL,
+				MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+				MHD_OPTION_END);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * server.h - the server's state and what its files offer each other.
+ *
+ * There is one server, `mw_server`, in static memory. Only the server's thread
+ * writes it, but for `stop_asked`, and but for a forked child, in which no
+ * server's thread exists.
+ *
+ * A forked child starts with a copy of this state taken at any instruction
+ * of the server's thread. So that it can close what it inherited:
+ *  - a descriptor is written down right after the call that made it and
+ *    forgotten right before the call that closes it;
+ *  - `churn` is set around both, and then the child searches all its
+ *    descriptors instead of trusting the notes;
+ *  - a socket is closed only if its local address is one of ours: the number
+ *    alone may be the application's by now.
+ */
+#ifndef MW_HTTPD_SERVER_H
+#define MW_HTTPD_SERVER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "claim.h"
+#include "httpd.h"
+
+struct MHD_Daemon;
+struct MHD_Connection;
+
+#define MW_CONNS_MAX 64
+#define MW_LISTENERS_MAX 3 /* socket, socket_dir, listen */
+
+/* A client has this long to send a request, from the first byte to the last. */
+#define MW_REQUEST_MS (15 * 1000u)
+/* A reader that takes its answer in sips is dropped after this long. */
+#define MW_RESPONSE_MS (10 * 60 * 1000u)
+/* Bytes of answers waiting for slow readers; beyond, others are told 503. */
+#define MW_HELD_MAX ((size_t)32 << 20)
+
+enum mw_server_state {
+	MW_SERVER_NONE,    /* never started, or a forked child */
+	MW_SERVER_RUNNING, /* start() is being executed */
+	MW_SERVER_ENDED,   /* start() has returned */
+	MW_SERVER_PARKED   /* libmicrohttpd panicked; the thread sleeps for ever */
+};
+
+struct mw_listener {
+	int fd;                 /* -1: not open */
+	bool tcp;
+	uint64_t paused_until;  /* ms; accept failed for want of descriptors */
+	struct sockaddr_storage addr; /* what accepted sockets are bound to */
+	socklen_t addr_len;
+	struct mw_claim claim;  /* of a Unix socket */
+};
+
+enum mw_conn_phase {
+	MW_CONN_WAITING,   /* for a whole request */
+	MW_CONN_ANSWERING  /* the answer is on its way */
+};
+
+struct mw_conn {
+	int fd;                 /* -1: slot is free */
+	bool tcp;
+	bool dropped;           /* shut down; libmicrohttpd will close it */
+	enum mw_conn_phase phase;
+	uint64_t since;         /* ms; when the phase began */
+};
+
+struct mw_server {
+	_Atomic int state;      /* enum mw_server_state; also a futex */
+	atomic_bool stop_asked;
+	atomic_bool churn;
+	atomic_bool forked;     /* this process is a child of one with a server */
+	pid_t pid;
+	pid_t tid;
+	const struct mw_api *api;
+	struct MHD_Daemon *daemon;
+	_Atomic int epfd;       /* ours: listeners, evfd, mhd_epfd */
+	_Atomic int evfd;       /* wakes the loop */
+	int mhd_epfd;           /* libmicrohttpd's: connections */
+	int fd_base;            /* our descriptors are moved to this number or above */
+	unsigned listeners_n;
+	struct mw_listener listeners[MW_LISTENERS_MAX];
+	unsigned conns_max;
+	struct mw_conn conns[MW_CONNS_MAX];
+	size_t held;            /* bytes of answers that exist */
+};
+extern struct mw_server mw_server;
+
+/* httpd.c */
+
+/* One line on stderr, with "mwrap: " before it, in one write. */
+void mw_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Milliseconds of a clock that only goes forward. */
+uint64_t mw_now_ms(void);
+/*
+ * Moves fd, which the caller owns, to a number that scripts and select()
+ * don't use. Returns the new number, or fd if there is none free.
+ */
+int mw_fd_high(int fd);
+
+/* listen.c */
+
+/* Opens what the options name; the number of listeners, 0 with a line in err. */
+unsigned mw_listen_all(const struct mw_options *, char err[MW_ERROR_MAX]);
+/* Removes our socket files and their locks. Any thread; the first does it. */
+void mw_listen_unlink(void);
+/* True if fd is a socket bound to the address of one of our listeners. */
+bool mw_listen_is_ours(int fd);
+
+/* conns.c */
+
+/* Takes what waits at a listener, up to a bound. */
+void mw_conns_accept(struct mw_listener *, uint64_t now);
+/* Drops connections past their deadline. Returns ms to the next, -1: none. */
+int mw_conns_expire(uint64_t now);
+/* Drops the longest-answering connection but `but`, if it is slow. */
+void mw_conns_drop_slow(const struct mw_conn *but, uint64_t now);
+struct mw_conn *mw_conn_of(int fd);
+void mw_conns_reset(void);
+
+/* serve.c */
+
+/* The daemon, serving from mw_server's connections; NULL if it can't be had. */
+struct MHD_Daemon *mw_serve_open(void);
+
+/* child.c: see mw_httpd_api */
+void mw_child_after_fork(void);
+
+#endif

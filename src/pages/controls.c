@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * controls.c - POST: what changes something. routes.c has checked that the
+ * request may. A browser is sent back to the page it came from, a program
+ * gets a line on what was done.
+ */
+#include <string.h>
+
+#include "pages.h"
+
+static bool wants_html(const struct mw_request *req)
+{
+	const char *accept = req->header ? req->header(req->ctx, "Accept") : NULL;
+
+	return accept && strstr(accept, "text/html");
+}
+
+static void done(struct mw_call *call, const char *line)
+{
+	struct mw_buf *to = &call->res->location;
+	const char *back;
+
+	mw_reply(call, 200, line);
+	if (!wants_html(call->req))
+		return;
+	back = mw_own_referer(call->req);
+	if (back) {
+		mw_buf_str(to, back);
+	} else {
+		mw_buf_str(to, call->req->base);
+		mw_buf_str(to, "/");
+	}
+	mw_buf_add(to, "", 1);
+	call->res->status = 303;
+}
+
+void mw_page_reset(struct mw_call *call)
+{
+	call->api->reset();
+	done(call, "reset: the counters start again from zero");
+}
+
+void mw_page_trim(struct mw_call *call)
+{
+	if (call->api->trim())
+		done(call, "trim: memory was given back to the system");
+	else
+		done(call, "trim: there was no memory to give back");
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * each.c - the table of locations: /each/MIN in every form, and the home
+ * page, which is that table by growth with the process's facts above.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../report/columns.h"
+#include "pages.h"
+
+struct view {
+	struct mw_call *call;
+	struct mw_query q;
+	struct mw_result result;
+	bool home;
+};
+
+/* --- links ---------------------------------------------------------------- */
+
+/* "?" or "&amp;" and NAME=; the value follows. */
+static void param(struct mw_buf *b, unsigned *n, const char *name)
+{
+	mw_buf_str(b, (*n)++ ? "&amp;" : "?");
+	mw_buf_str(b, name);
+	mw_buf_str(b, "=");
+}
+
+static void param_u64(struct mw_buf *b, unsigned *n, const char *name, uint64_t v)
+{
+	param(b, n, name);
+	mw_buf_u64(b, v);
+}
+
+static const char *group_name(enum mw_group g)
+{
+	return g == MW_GROUP_FILE ? "file" : g == MW_GROUP_GEM ? "gem" : "line";
+}
+
+/* href="..." of /each as *q asks, in a form other than HTML without limit and offset. */
+static void href(struct mw_buf *b, const struct view *v, const struct mw_query *q, enum mw_form form)
+{
+	unsigned n = 0;
+
+	mw_buf_str(b, "href=\"");
+	mw_html_text(b, v->call->req->base);
+	mw_buf_fmt(b, "/each/%" PRIu64, q->min);
+	if (form != MW_FORM_HTML)
+		mw_buf_fmt(b, ".%s", mw_form_name(form));
+	if (q->sort >= 0) {
+		param(b, &n, "sort");
+		mw_buf_str(b, mw_columns[q->sort].name);
+	}
+	if (q->order) {
+		param(b, &n, "order");
+		mw_buf_str(b, q->order < 0 ? "desc" : "asc");
+	}
+	if (q->group != MW_GROUP_LINE) {
+		param(b, &n, "group");
+		mw_buf_str(b, group_name(q->group));
+	}
+	if (q->q_len) {
+		param(b, &n, "q");
+		mw_percent_encode(b, q->q, q->q_len);
+	}
+	if (form == MW_FORM_HTML && q->limit != MW_EACH_LIMIT)
+		param_u64(b, &n, "limit", q->limit);
+	if (form == MW_FORM_HTML && q->offset)
+		param_u64(b, &n, "offset", q->offset);
+	mw_buf_str(b, "\"");
+}
+
+/* --- the table ------------------------------------------------------------ */
+
+static int sorted_by(const struct view *v)
+{
+	return v->q.sort >= 0 ? v->q.sort : MW_COLUMN_DEFAULT;
+}
+
+static int order_of(const struct view *v)
+{
+	return v->q.order ? v->q.order : mw_columns[sorted_by(v)].order;
+}
+
+/* A header sorts by its column; the present one's turns the order around. */
+static void header(struct mw_buf *b, const struct view *v, int i)
+{
+	const struct mw_column *c = &mw_columns[i];
+	struct mw_query q = v->q;
+	bool here = i == sorted_by(v);
+	bool up = here && order_of(v) > 0;
+
+	q.sort = i;
+	q.order = here ? -order_of(v) : 0;
+	if (q.order == c->order)
+		q.order = 0;
+	q.offset = 0;
+	mw_buf_str(b, "<th scope=\"col\"");
+	if (c->type != MW_TYPE_TEXT)
+		mw_buf_str(b, " class=\"num\"");
+	if (here)
+		mw_buf_str(b, up ? " aria-sort=\"ascending\"" : " aria-sort=\"descending\"");
+	mw_buf_str(b, "><a ");
+	href(b, v, &q, MW_FORM_HTML);
+	mw_buf_str(b, " title=\"");
+	mw_html_text(b, c->about);
+	mw_buf_str(b, "\">");
+	mw_html_text(b, c->title);
+	if (here)
+		mw_buf_str(b, up ? "<span aria-hidden=\"true\"> \xe2\x96\xb2</span>" :
+				   "<span aria-hidden=\"true\"> \xe2\x96\xbc</span>");
+	mw_buf_str(b, "</a></th>\n");
+}
+
+static void head(struct mw_buf *b, void *ctx)
+{
+	for (int i = 0; i < MW_COLUMNS_N; i++)
+		header(b, ctx, i);
+}
+
+/* A line's page, or the lines of a file; a gem has no page of its own. */
+static void location(struct mw_buf *b, const struct view *v, const struct mw_row *r)
+{
+	struct mw_query q = v->q;
+	bool link = true;
+
+	mw_buf_str(b, "<td class=\"location\">");
+	if (v->q.group == MW_GROUP_LINE) {
+		mw_buf_str(b, "<a ");
+		mw_html_at_href(b, v->call, r, "");
+		mw_buf_str(b, ">");
+	} else if (v->q.group == MW_GROUP_FILE) {
+		q.group = MW_GROUP_LINE;
+		q.q = r->location;
+		q.q_len = r->location_len;
+		q.offset = 0;
+		mw_buf_str(b, "<a ");
+		href(b, v, &q, MW_FORM_HTML);
+		mw_buf_str(b, ">");
+	} else {
+		link = false;
+	}
+	mw_buf_html(b, r->location, r->location_len);
+	mw_buf_str(b, link ? "</a></td>" : "</td>");
+}
+
+static void rows(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	for (size_t i = 0; i < v->result.n; i++) {
+		mw_buf_str(b, "<tr>");
+		mw_html_cells(b, &v->result.rows[i]);
+		location(b, v, &v->result.rows[i]);
+		mw_buf_str(b, "</tr>\n");
+	}
+	if (!v->result.n)
+		mw_buf_fmt(b, "<tr><td class=\"empty\" colspan=\"%d\">%s</td></tr>\n", MW_COLUMNS_N,
+			   v->result.matched ? "No row is left at this offset." :
+			   v->q.q_len ? "No location matches." : "No location has that much.");
+}
+
+static void sum(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	mw_html_cells(b, &v->result.sum);
+	mw_buf_str(b, "<th scope=\"row\" class=\"location\">Sum of ");
+	mw_buf_commas(b, v->result.matched);
+	mw_buf_str(b, v->result.matched == 1 ? " row</th>" : " rows</th>");
+}
+
+static const char *things(const struct view *v)
+{
+	return v->q.group == MW_GROUP_FILE ? "Files" : v->q.group == MW_GROUP_GEM ? "Gems" : "Locations";
+}
+
+static void caption(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	mw_buf_str(b, things(v));
+	if (v->result.n) {
+		mw_buf_str(b, " ");
+		mw_buf_commas(b, v->q.offset + 1);
+		mw_buf_str(b, "\xe2\x80\x93");
+		mw_buf_commas(b, v->q.offset + v->result.n);
+		mw_buf_str(b, " of ");
+		mw_buf_commas(b, v->result.matched);
+	}
+	if (v->q.min) {
+		mw_buf_str(b, " with more than ");
+		mw_buf_commas(b, v->q.min);
+		mw_buf_str(b, " bytes in total or live");
+	}
+	if (v->q.q_len) {
+		mw_buf_str(b, " matching \xe2\x80\x9c");
+		mw_buf_html(b, v->q.q, v->q.q_len);
+		mw_buf_str(b, "\xe2\x80\x9d");
+	}
+	mw_buf_str(b, ", by ");
+	mw_html_text(b, mw_columns[sorted_by(v)].name);
+	mw_buf_str(b, order_of(v) > 0 ? ", least first" : ", most first");
+}
+
+/* --- around it ------------------------------------------------------------ */
+
+static void pager(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+	struct mw_query q = v->q;
+	bool before = v->q.offset > 0 && v->q.limit;
+	bool after = v->result.n && v->q.limit && v->q.offset + v->result.n < v->result.matched;
+
+	if (!before && !after)
+		return;
+	mw_buf_str(b, "<nav class=\"pager\" aria-label=\"Pages\">");
+	if (before) {
+		q.offset = v->q.offset > v->q.limit ? v->q.offset - v->q.limit : 0;
+		mw_buf_str(b, "<a rel=\"prev\" ");
+		href(b, v, &q, MW_FORM_HTML);
+		mw_buf_str(b, ">\xe2\x86\x90 Previous</a> ");
+	}
+	if (after) {
+		q.offset = v->q.offset + v->q.limit;
+		mw_buf_str(b, "<a rel=\"next\" ");
+		href(b, v, &q, MW_FORM_HTML);
+		mw_buf_str(b, ">Next \xe2\x86\x92</a>");
+	}
+	mw_buf_str(b, "</nav>\n");
+}
+
+static void exports(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	for (int f = MW_FORM_TSV; f <= MW_FORM_JSON; f++) {
+		mw_buf_str(b, "<a ");
+		href(b, v, &v->q, (enum mw_form)f);
+		mw_buf_fmt(b, ">%s</a> ", f == MW_FORM_TSV ? "TSV" : f == MW_FORM_CSV ? "CSV" : "JSON");
+	}
+}
+
+static void groups(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	for (int g = MW_GROUP_LINE; g <= MW_GROUP_GEM; g++)
+		mw_buf_fmt(b, "<option%s>%s</option>", v->q.group == (enum mw_group)g ? " selected" : "",
+			   group_name((enum mw_group)g));
+}
+
+static void q_value(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	mw_buf_html(b, v->q.q, v->q.q_len);
+}
+
+static void min_value(struct mw_buf *b, void *ctx)
+{
+	mw_buf_u64(b, ((const struct view *)ctx)->q.min);
+}
+
+static void limit_value(struct mw_buf *b, void *ctx)
+{
+	mw_buf_u64(b, ((const struct view *)ctx)->q.limit);
+}
+
+/* What the filter's form keeps of the present view. */
+static void hidden(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	if (v->q.sort >= 0)
+		mw_buf_fmt(b, "<input type=\"hidden\" name=\"sort\" value=\"%s\">", mw_columns[v->q.sort].name);
+	if (v->q.order)
+		mw_buf_fmt(b, "<input type=\"hidden\" name=\"order\" value=\"%s\">",
+			   v->q.order < 0 ? "desc" : "asc");
+}
+
+static void page(struct mw_buf *b, void *ctx)
+{
+	struct view *v = ctx;
+	const struct mw_slot slots[] = {
+		{ .name = "base", .text = v->call->req->base },
+		{ .name = "heading", .text = v->home ? "What is growing" : things(v) },
+		{ .name = "facts", .fill = mw_html_facts, .ctx = v->call },
+		{ .name = "controls", .fill = mw_html_controls, .ctx = v->call },
+		{ .name = "hidden", .fill = hidden, .ctx = v },
+		{ .name = "q", .fill = q_value, .ctx = v },
+		{ .name = "min", .fill = min_value, .ctx = v },
+		{ .name = "limit", .fill = limit_value, .ctx = v },
+		{ .name = "groups", .fill = groups, .ctx = v },
+		{ .name = "caption", .fill = caption, .ctx = v },
+		{ .name = "head", .fill = head, .ctx = v },
+		{ .name = "rows", .fill = rows, .ctx = v },
+		{ .name = "sum", .fill = sum, .ctx = v },
+		{ .name = "pager", .fill = pager, .ctx = v },
+		{ .name = "exports", .fill = exports, .ctx = v },
+	};
+
+	mw_template(b, v->home ? "home.html" : "each.html", slots, sizeof(slots) / sizeof(slots[0]));
+}
+
+static void answer(struct view *v, enum mw_form form)
+{
+	struct mw_call *call = v->call;
+	struct mw_buf none = { 0 };
+
+	if (mw_result_make(&v->result, call->api, &v->q)) {
+		mw_reply_why(call, 500, &none);
+		return;
+	}
+	if (form == MW_FORM_HTML) {
+		mw_reply_page(call, v->home ? "growth" : things(v), page, v);
+	} else {
+		mw_reply_form(call, form);
+		mw_render(&call->res->body, &v->result, mw_form_format(form));
+	}
+	mw_result_free(&v->result, call->api);
+}
+
+/* The last part of the path: MIN or MIN.tsv. 0, 400 or 500. */
+static int take_min(const char *rest, struct view *v, enum mw_form *form, struct mw_buf *why)
+{
+	size_t n = strlen(rest), len = mw_form_suffix(rest, n, form);
+
+	if (!n || mw_parse_u64(rest, len, &v->q.min))
+		return 0;
+	mw_buf_str(why, "/each/MIN: MIN must be a number of bytes, then .tsv, .csv, .json or nothing");
+	return 400;
+}
+
+void mw_page_each(struct mw_call *call)
+{
+	struct view v = { .call = call, .q = { .sort = -1 } };
+	enum mw_form form = MW_FORM_HTML;
+	struct mw_params p;
+	struct mw_buf why = { 0 };
+	int bad = mw_params_parse(&p, call->req->query, &why);
+
+	if (!bad)
+		bad = mw_params_form(&p, &form, &why);
+	if (!bad)
+		bad = take_min(call->rest, &v, &form, &why);
+	v.q.limit = form == MW_FORM_HTML ? MW_EACH_LIMIT : 0;
+	if (!bad)
+		bad = mw_params_query(&p, &v.q, &why);
+	if (bad)
+		mw_reply_why(call, bad, &why);
+	else
+		answer(&v, form);
+	mw_params_free(&p);
+}
+
+void mw_page_home(struct mw_call *call)
+{
+	struct view v = { .call = call, .home = true,
+			  .q = { .sort = mw_column_find("growth", 6), .limit = MW_HOME_LIMIT } };
+
+	answer(&v, MW_FORM_HTML);
+}

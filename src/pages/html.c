@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* html.c - pieces of pages that several handlers need. See pages.h. */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../report/columns.h"
+#include "../version.h"
+#include "pages.h"
+
+void mw_html_text(struct mw_buf *b, const char *s)
+{
+	mw_buf_html(b, s, strlen(s));
+}
+
+void mw_html_number(struct mw_buf *b, uint64_t v)
+{
+	mw_buf_str(b, "<td class=\"num\">");
+	mw_buf_commas(b, v);
+	mw_buf_str(b, "</td>");
+}
+
+static void cell(struct mw_buf *b, const struct mw_column *column, const struct mw_row *r)
+{
+	struct mw_cell c = { 0 };
+
+	column->get(r, &c);
+	if (c.kind == MW_CELL_NONE) {
+		mw_buf_str(b, "<td class=\"num none\">\xe2\x80\x93</td>"); /* an en dash */
+		return;
+	}
+	mw_buf_str(b, "<td class=\"num\">");
+	mw_cell_whole(b, &c);
+	mw_buf_str(b, "</td>");
+}
+
+void mw_html_cells(struct mw_buf *b, const struct mw_row *r)
+{
+	for (int i = 0; i < MW_COLUMNS_N; i++)
+		if (mw_columns[i].type != MW_TYPE_TEXT)
+			cell(b, &mw_columns[i], r);
+}
+
+void mw_html_at_href(struct mw_buf *b, const struct mw_call *call, const struct mw_row *r, const char *ext)
+{
+	mw_buf_str(b, "href=\"");
+	mw_html_text(b, call->req->base);
+	mw_buf_str(b, "/at/");
+	mw_percent_encode(b, r->location, r->location_len);
+	mw_buf_str(b, ext);
+	mw_buf_str(b, "\"");
+}
+
+void mw_html_controls(struct mw_buf *b, void *ctx)
+{
+	const struct mw_call *call = ctx;
+	const struct mw_slot slots[] = { { .name = "base", .text = call->req->base } };
+
+	if (call->api->options()->read_only)
+		mw_buf_str(b, "<p class=\"note\">Read-only: counters can\xe2\x80\x99t be reset from here.</p>\n");
+	else
+		mw_template(b, "controls.html", slots, 1);
+}
+
+/* 3 h 12 min, 12 min 5 s, 5 s */
+static void duration(struct mw_buf *b, double seconds)
+{
+	uint64_t s = seconds > 0 && seconds < 1e15 ? (uint64_t)seconds : 0;
+
+	if (s >= 86400)
+		mw_buf_fmt(b, "%" PRIu64 " d %" PRIu64 " h", s / 86400, s / 3600 % 24);
+	else if (s >= 3600)
+		mw_buf_fmt(b, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
+	else if (s >= 60)
+		mw_buf_fmt(b, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
+	else
+		mw_buf_fmt(b, "%" PRIu64 " s", s);
+}
+
+static void fact(struct mw_buf *b, const char *name, uint64_t v, const char *unit)
+{
+	mw_buf_str(b, "<li>");
+	mw_buf_str(b, name);
+	mw_buf_str(b, " <b>");
+	mw_buf_commas(b, v);
+	mw_buf_str(b, unit);
+	mw_buf_str(b, "</b></li>\n");
+}
+
+static void warnings(struct mw_buf *b, const struct mw_stats *s)
+{
+	if (s->lost) {
+		mw_buf_str(b, "<p class=\"warning\">");
+		mw_buf_commas(b, s->lost);
+		mw_buf_str(b, " live blocks could not be recorded for want of memory: they are missing from "
+			   "what is live, and from frees.</p>\n");
+	}
+	if (s->ruby_lookup && !strcmp(s->ruby_lookup, "public") && s->ruby_why && *s->ruby_why) {
+		mw_buf_str(b, "<p class=\"note\">Ruby lines are found the slow way: ");
+		mw_html_text(b, s->ruby_why);
+		mw_buf_str(b, ".</p>\n");
+	}
+}
+
+void mw_html_facts(struct mw_buf *b, void *ctx)
+{
+	const struct mw_call *call = ctx;
+	struct mw_stats s = { 0 };
+	bool bytes;
+
+	call->api->stats(&s);
+	bytes = s.life_unit && !strcmp(s.life_unit, "bytes");
+	mw_buf_str(b, "<ul class=\"facts\">\n");
+	fact(b, "Live", s.live_bytes, " bytes");
+	fact(b, "in blocks", s.live, "");
+	fact(b, s.resets ? "Allocated since the reset" : "Allocated", s.total, " bytes");
+	fact(b, "Freed", s.freed, " bytes");
+	fact(b, "Locations", s.locations, "");
+	if (s.retired)
+		fact(b, "Retired", s.retired, "");
+	fact(b, bytes ? "Bytes so far" : "Collections", s.generation, "");
+	fact(b, "Tracker\xe2\x80\x99s own", s.tracker_bytes, " bytes");
+	mw_buf_str(b, "</ul>\n");
+	warnings(b, &s);
+}
+
+static void process(struct mw_buf *b, void *ctx)
+{
+	const struct mw_call *call = ctx;
+	struct mw_stats s = { 0 };
+
+	call->api->stats(&s);
+	mw_buf_fmt(b, "pid %ld, up ", (long)getpid());
+	duration(b, s.uptime);
+}
+
+void mw_reply_page(struct mw_call *call, const char *title, void (*fill)(struct mw_buf *, void *), void *ctx)
+{
+	const struct mw_slot slots[] = {
+		{ .name = "title", .text = title },
+		{ .name = "base", .text = call->req->base },
+		{ .name = "version", .text = MWRAP_VERSION },
+		{ .name = "process", .fill = process, .ctx = call },
+		{ .name = "main", .fill = fill, .ctx = ctx },
+	};
+
+	mw_reply_form(call, MW_FORM_HTML);
+	mw_template(&call->res->body, "layout.html", slots, sizeof(slots) / sizeof(slots[0]));
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * origin.c - who may ask: what browsers say about where a request comes from.
+ * A program other than a browser can send any header, and needs no such
+ * trick: what guards against those is the socket's mode.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "request.h"
+
+static const char *header(const struct mw_request *req, const char *name)
+{
+	return req->header ? req->header(req->ctx, name) : NULL;
+}
+
+/* 127.0.0.0/8, written as four decimal numbers. */
+static bool loopback_v4(const char *s, size_t n)
+{
+	unsigned parts = 0, digits = 0, value = 0;
+
+	if (n < 4 || memcmp(s, "127.", 4))
+		return false;
+	for (size_t i = 0; i <= n; i++) {
+		if (i == n || s[i] == '.') {
+			if (!digits || value > 255)
+				return false;
+			parts++;
+			digits = value = 0;
+		} else if (s[i] >= '0' && s[i] <= '9' && digits < 3) {
+			value = value * 10 + (unsigned)(s[i] - '0');
+			digits++;
+		} else {
+			return false;
+		}
+	}
+	return parts == 4;
+}
+
+/* A loopback name with or without a port. */
+static bool loopback(const char *host)
+{
+	size_t n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+	const char *port;
+
+	if (n > strlen(host))
+		return false;
+	port = host + n;
+	if (*port == ':' && !port[1 + strspn(port + 1, "0123456789")])
+		port = "";
+	if (*port)
+		return false;
+	return (n == 9 && !strncasecmp(host, "localhost", 9)) || (n == 5 && !memcmp(host, "[::1]", 5)) ||
+	       loopback_v4(host, n);
+}
+
+bool mw_host_allowed(const struct mw_request *req)
+{
+	const char *host;
+
+	if (req->peer != MW_PEER_TCP)
+		return true;
+	host = header(req, "Host");
+	return host && loopback(host);
+}
+
+/* What follows the authority if the URL's is our Host, else NULL. */
+static const char *after_host(const struct mw_request *req, const char *url)
+{
+	const char *host = header(req, "Host");
+	size_t n;
+
+	if (!host || !*host)
+		return NULL;
+	if (!strncasecmp(url, "http://", 7))
+		url += 7;
+	else if (!strncasecmp(url, "https://", 8))
+		url += 8;
+	else
+		return NULL;
+	n = strlen(host);
+	return strncasecmp(url, host, n) ? NULL : url + n;
+}
+
+bool mw_origin_allowed(const struct mw_request *req)
+{
+	const char *origin = header(req, "Origin"), *site = header(req, "Sec-Fetch-Site");
+
+	if (site && strcasecmp(site, "same-origin") && strcasecmp(site, "none"))
+		return false;
+	if (origin) {
+		const char *rest = after_host(req, origin); /* "null" has none */
+
+		return rest && !*rest;
+	}
+	return true;
+}
+
+const char *mw_own_referer(const struct mw_request *req)
+{
+	const char *referer = header(req, "Referer"), *path, *c;
+
+	path = referer ? after_host(req, referer) : NULL;
+	if (!path || path[0] != '/' || path[1] == '/' || path[1] == '\\')
+		return NULL;
+	for (c = path; *c > ' ' && *c < 0x7f; c++)
+		;
+	return *c ? NULL : path;
+}

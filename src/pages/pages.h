@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * pages.h - what the handlers of the route table share. Each answers one
+ * request by filling call->res, and holds nothing afterwards.
+ */
+#ifndef MW_PAGES_PAGES_H
+#define MW_PAGES_PAGES_H
+
+#include "request.h"
+#include "routes.h"
+#include "template.h"
+
+struct mw_call {
+	const struct mw_api *api;
+	const struct mw_request *req;
+	struct mw_response *res;
+	const char *rest; /* of the path, behind a route's "*"; percent-encoded */
+};
+
+/* routes.c */
+
+/* Answers with a line of text, without its newline. */
+void mw_reply(struct mw_call *, int status, const char *line);
+/* As mw_reply for 4xx with a reason from request.h (freed here); 500: no memory. */
+void mw_reply_why(struct mw_call *, int status, struct mw_buf *why);
+/* 200 in that form; the body follows. */
+void mw_reply_form(struct mw_call *, enum mw_form);
+
+/* html.c */
+
+/* A whole page: 200, layout around what `fill` writes. */
+void mw_reply_page(struct mw_call *, const char *title, void (*fill)(struct mw_buf *, void *), void *ctx);
+/* The forms for POST, or a word on why there are none. ctx: struct mw_call. */
+void mw_html_controls(struct mw_buf *, void *ctx);
+/* The process in a few words, and what is wrong with the data if anything is. ctx: struct mw_call. */
+void mw_html_facts(struct mw_buf *, void *ctx);
+/* <td class="num">1,234</td> */
+void mw_html_number(struct mw_buf *, uint64_t);
+/* One cell per column of a row but the location. */
+void mw_html_cells(struct mw_buf *, const struct mw_row *);
+/* href="BASE/at/LOCATION" with ext appended to the location. */
+void mw_html_at_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
+void mw_html_text(struct mw_buf *, const char *);
+
+/* each.c, at.c, controls.c */
+
+#define MW_EACH_LIMIT 1000u /* rows of a page when none is asked for */
+#define MW_HOME_LIMIT 50u
+#define MW_AT_LIMIT 1000u   /* live allocations on a page */
+
+void mw_page_home(struct mw_call *);
+void mw_page_each(struct mw_call *);
+void mw_page_at(struct mw_call *);
+void mw_page_stats(struct mw_call *);
+void mw_page_reset(struct mw_call *);
+void mw_page_trim(struct mw_call *);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* request.c - parameters and percent-encoding. See request.h. */
+#include "request.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../report/columns.h"
+
+static const char *const param_names[MW_PARAMS_N] = {
+	[MW_PARAM_SORT] = "sort", [MW_PARAM_ORDER] = "order", [MW_PARAM_LIMIT] = "limit",
+	[MW_PARAM_OFFSET] = "offset", [MW_PARAM_Q] = "q", [MW_PARAM_GROUP] = "group",
+	[MW_PARAM_MIN] = "min", [MW_PARAM_FORMAT] = "format", [MW_PARAM_LOCATION] = "location",
+};
+
+static const struct {
+	const char *name, *type;
+	enum mw_format format;
+} forms[] = {
+	[MW_FORM_HTML] = { "html", "text/html; charset=utf-8", MW_FORMAT_TEXT },
+	[MW_FORM_TSV] = { "tsv", "text/tab-separated-values; charset=utf-8", MW_FORMAT_TSV },
+	[MW_FORM_CSV] = { "csv", "text/csv; charset=utf-8; header=present", MW_FORMAT_CSV },
+	[MW_FORM_JSON] = { "json", "application/json; charset=utf-8", MW_FORMAT_JSON },
+};
+#define FORMS_N (sizeof(forms) / sizeof(forms[0]))
+
+enum mw_format mw_form_format(enum mw_form f)
+{
+	return forms[f].format;
+}
+
+const char *mw_form_type(enum mw_form f)
+{
+	return forms[f].type;
+}
+
+const char *mw_form_name(enum mw_form f)
+{
+	return forms[f].name;
+}
+
+static bool is(const char *s, size_t n, const char *word)
+{
+	return strlen(word) == n && !memcmp(s, word, n);
+}
+
+bool mw_form_find(const char *name, size_t n, enum mw_form *form)
+{
+	for (size_t i = 0; i < FORMS_N; i++) {
+		if (is(name, n, forms[i].name)) {
+			*form = (enum mw_form)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+size_t mw_form_suffix(const char *s, size_t n, enum mw_form *form)
+{
+	const char *dot = n ? memrchr(s, '.', n) : NULL;
+	enum mw_form f;
+
+	if (!dot || !mw_form_find(dot + 1, (size_t)(s + n - dot - 1), &f) || f == MW_FORM_HTML)
+		return n;
+	*form = f;
+	return (size_t)(dot - s);
+}
+
+bool mw_parse_u64(const char *s, size_t n, uint64_t *out)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] < '0' || s[i] > '9' || __builtin_mul_overflow(v, (uint64_t)10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(s[i] - '0'), &v))
+			return false;
+	}
+	*out = v;
+	return n > 0;
+}
+
+/* --- percent-encoding ----------------------------------------------------- */
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+long mw_percent_decode(const char *s, size_t n, char *out, bool plus_is_space)
+{
+	long len = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		char c = s[i];
+
+		if (c == '%') {
+			int hi = i + 2 < n ? hex(s[i + 1]) : -1;
+			int lo = i + 2 < n ? hex(s[i + 2]) : -1;
+
+			if (hi < 0 || lo < 0)
+				return -1;
+			c = (char)(hi << 4 | lo);
+			i += 2;
+		} else if (c == '+' && plus_is_space) {
+			c = ' ';
+		}
+		if (!c)
+			return -1;
+		out[len++] = c;
+	}
+	out[len] = '\0';
+	return len;
+}
+
+static bool unreserved(unsigned char c)
+{
+	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '-' ||
+	       c == '.' || c == '_' || c == '~';
+}
+
+void mw_percent_encode(struct mw_buf *b, const char *s, size_t n)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	size_t done = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+		char e[3] = { '%', digits[c >> 4], digits[c & 15] };
+
+		if (unreserved(c))
+			continue;
+		mw_buf_add(b, s + done, i - done);
+		mw_buf_add(b, e, sizeof(e));
+		done = i + 1;
+	}
+	mw_buf_add(b, s + done, n - done);
+}
+
+/* --- parameters ----------------------------------------------------------- */
+
+static int param_of(const char *name, size_t n)
+{
+	for (int i = 0; i < MW_PARAMS_N; i++)
+		if (is(name, n, param_names[i]))
+			return i;
+	return -1;
+}
+
+/* One NAME=VALUE of n bytes, decoded in place; s[n] may be overwritten. */
+static bool take_pair(struct mw_params *p, char *s, size_t n)
+{
+	char *eq = memchr(s, '=', n), *value = eq ? eq + 1 : s + n;
+	long name_n = mw_percent_decode(s, eq ? (size_t)(eq - s) : n, s, true);
+	long value_n = eq ? mw_percent_decode(value, (size_t)(s + n - value), value, true) : 0;
+	int i;
+
+	if (name_n < 0 || value_n < 0)
+		return false;
+	i = param_of(s, (size_t)name_n);
+	if (i >= 0) {
+		p->v[i].s = value;
+		p->v[i].n = (size_t)value_n;
+	}
+	return true;
+}
+
+int mw_params_parse(struct mw_params *p, const char *query, struct mw_buf *why)
+{
+	size_t n = query ? strlen(query) : 0;
+	char *s, *end;
+
+	memset(p, 0, sizeof(*p));
+	if (!n)
+		return 0;
+	p->store = malloc(n + 1);
+	if (!p->store)
+		return 500;
+	memcpy(p->store, query, n + 1);
+	for (s = p->store; s < p->store + n; s = end + 1) {
+		end = s + strcspn(s, "&");
+		/* decoding ends the value with a NUL where "&" was */
+		if (end > s && !take_pair(p, s, (size_t)(end - s))) {
+			mw_buf_str(why, "query: broken percent-encoding, or a NUL byte");
+			return 400;
+		}
+	}
+	return 0;
+}
+
+void mw_params_free(struct mw_params *p)
+{
+	free(p->store);
+	memset(p, 0, sizeof(*p));
+}
+
+/* "NAME: EXPECTED, not "VALUE"" */
+static int bad(const struct mw_params *p, enum mw_param i, const char *expected, struct mw_buf *why)
+{
+	size_t n = p->v[i].n;
+
+	mw_buf_str(why, param_names[i]);
+	mw_buf_str(why, ": ");
+	mw_buf_str(why, expected);
+	mw_buf_str(why, " expected, not \"");
+	mw_buf_tsv(why, p->v[i].s, n < 64 ? n : 64);
+	mw_buf_str(why, n < 64 ? "\"" : "...\"");
+	return 400;
+}
+
+/* An empty field of a form is as good as none. */
+static bool given(const struct mw_params *p, enum mw_param i)
+{
+	return p->v[i].s && p->v[i].n;
+}
+
+static int take_number(const struct mw_params *p, enum mw_param i, uint64_t *out, struct mw_buf *why)
+{
+	if (given(p, i) && !mw_parse_u64(p->v[i].s, p->v[i].n, out))
+		return bad(p, i, "a whole number", why);
+	return 0;
+}
+
+static int take_sort(const struct mw_params *p, struct mw_query *q, struct mw_buf *why)
+{
+	struct mw_buf names = { 0 };
+	int ret = 0;
+
+	if (!given(p, MW_PARAM_SORT))
+		return 0;
+	q->sort = mw_column_find(p->v[MW_PARAM_SORT].s, p->v[MW_PARAM_SORT].n);
+	if (q->sort < 0) {
+		for (int i = 0; i < MW_COLUMNS_N; i++) {
+			mw_buf_str(&names, i ? ", " : "one of ");
+			mw_buf_str(&names, mw_columns[i].name);
+		}
+		mw_buf_add(&names, "", 1);
+		ret = bad(p, MW_PARAM_SORT, names.failed ? "a column" : names.p, why);
+		mw_buf_free(&names);
+	}
+	return ret;
+}
+
+static int take_order(const struct mw_params *p, struct mw_query *q, struct mw_buf *why)
+{
+	const char *s = p->v[MW_PARAM_ORDER].s;
+	size_t n = p->v[MW_PARAM_ORDER].n;
+
+	if (!given(p, MW_PARAM_ORDER))
+		return 0;
+	q->order = is(s, n, "asc") ? 1 : is(s, n, "desc") ? -1 : 0;
+	return q->order ? 0 : bad(p, MW_PARAM_ORDER, "asc or desc", why);
+}
+
+static int take_group(const struct mw_params *p, struct mw_query *q, struct mw_buf *why)
+{
+	const char *s = p->v[MW_PARAM_GROUP].s;
+	size_t n = p->v[MW_PARAM_GROUP].n;
+
+	if (!given(p, MW_PARAM_GROUP))
+		return 0;
+	if (is(s, n, "line"))
+		q->group = MW_GROUP_LINE;
+	else if (is(s, n, "file"))
+		q->group = MW_GROUP_FILE;
+	else if (is(s, n, "gem"))
+		q->group = MW_GROUP_GEM;
+	else
+		return bad(p, MW_PARAM_GROUP, "line, file or gem", why);
+	return 0;
+}
+
+int mw_params_query(const struct mw_params *p, struct mw_query *q, struct mw_buf *why)
+{
+	int bad_one = take_sort(p, q, why);
+
+	if (!bad_one)
+		bad_one = take_order(p, q, why);
+	if (!bad_one)
+		bad_one = take_group(p, q, why);
+	if (!bad_one)
+		bad_one = take_number(p, MW_PARAM_LIMIT, &q->limit, why);
+	if (!bad_one)
+		bad_one = take_number(p, MW_PARAM_OFFSET, &q->offset, why);
+	if (!bad_one)
+		bad_one = take_number(p, MW_PARAM_MIN, &q->min, why);
+	q->q = p->v[MW_PARAM_Q].s;
+	q->q_len = p->v[MW_PARAM_Q].n;
+	return bad_one;
+}
+
+int mw_params_form(const struct mw_params *p, enum mw_form *form, struct mw_buf *why)
+{
+	if (given(p, MW_PARAM_FORMAT) &&
+	    !mw_form_find(p->v[MW_PARAM_FORMAT].s, p->v[MW_PARAM_FORMAT].n, form))
+		return bad(p, MW_PARAM_FORMAT, "html, tsv, csv or json", why);
+	return 0;
+}

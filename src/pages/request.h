@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * request.h - the parts of a request: parameters, percent-encoding, and who
+ * may ask. For the handlers of src/pages only. Reasons are appended to a
+ * buffer as one line of text without a newline.
+ */
+#ifndef MW_PAGES_REQUEST_H
+#define MW_PAGES_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "routes.h"
+
+enum mw_param {
+	MW_PARAM_SORT, MW_PARAM_ORDER, MW_PARAM_LIMIT, MW_PARAM_OFFSET, MW_PARAM_Q,
+	MW_PARAM_GROUP, MW_PARAM_MIN, MW_PARAM_FORMAT, MW_PARAM_LOCATION,
+	MW_PARAMS_N
+};
+
+/* Decoded values; s is NULL for what was not given. Unknown names are left out. */
+struct mw_params {
+	char *store; /* owned; what s points into */
+	struct {
+		const char *s;
+		size_t n;
+	} v[MW_PARAMS_N];
+};
+
+/* 0; 400 with a reason; 500: no memory. The last of equal names counts. */
+int mw_params_parse(struct mw_params *, const char *query, struct mw_buf *why);
+void mw_params_free(struct mw_params *);
+
+enum mw_form { MW_FORM_HTML, MW_FORM_TSV, MW_FORM_CSV, MW_FORM_JSON };
+
+/* The form that `name` (html, tsv, csv, json) stands for; false: none. */
+bool mw_form_find(const char *name, size_t n, enum mw_form *);
+/* If s ends in ".tsv" and the like: sets *form and returns how much is before it; else n. */
+size_t mw_form_suffix(const char *s, size_t n, enum mw_form *);
+enum mw_format mw_form_format(enum mw_form);
+const char *mw_form_type(enum mw_form); /* Content-Type */
+const char *mw_form_name(enum mw_form); /* "tsv" */
+
+/* All of s is digits and the number fits. */
+bool mw_parse_u64(const char *s, size_t n, uint64_t *);
+
+/* What to show in /each, from defaults in *q. 0, or 400 with a reason. q->q borrows from p. */
+int mw_params_query(const struct mw_params *p, struct mw_query *q, struct mw_buf *why);
+/* format=, if it is given. 0, or 400 with a reason. */
+int mw_params_form(const struct mw_params *p, enum mw_form *, struct mw_buf *why);
+
+/*
+ * Decodes n bytes of s to out, which has room for n + 1 and may be s; ends it with a NUL.
+ * Returns the length, or -1 for a broken escape or a NUL byte.
+ */
+long mw_percent_decode(const char *s, size_t n, char *out, bool plus_is_space);
+/* Every byte but letters, digits and -._~ becomes %XX: safe in paths, queries, attributes. */
+void mw_percent_encode(struct mw_buf *, const char *, size_t);
+
+/* May this request be answered at all (Host)? And may it change something? */
+bool mw_host_allowed(const struct mw_request *);
+bool mw_origin_allowed(const struct mw_request *);
+
+/* The path and query that a Referer of our own names, NULL: none. Borrowed. */
+const char *mw_own_referer(const struct mw_request *);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * routes.h - the one route table: from a request to a response.
+ *
+ * Knows nothing of sockets or libmicrohttpd: the server and a Rack adapter
+ * call mw_route() alike, each with its own way of getting at headers. It reads
+ * through `struct mw_api` only, allocates (so: in quiet mode), and may be
+ * called by any thread; calls don't share anything.
+ *
+ * GET and HEAD change nothing. POST is refused when a browser sent it from
+ * a page of another origin, and when `read_only` is set. On MW_PEER_TCP
+ * every request must name a loopback host, which keeps out pages that
+ * rebind their own name to 127.0.0.1.
+ */
+#ifndef MW_PAGES_ROUTES_H
+#define MW_PAGES_ROUTES_H
+
+#include <stddef.h>
+
+#include "../api.h"
+#include "../report/report.h"
+
+enum mw_peer {
+	MW_PEER_UNIX, /* the file's mode decides who may connect; any Host */
+	MW_PEER_TCP,  /* loopback; Host must be a loopback name */
+	MW_PEER_RACK  /* the application decides who may; any Host */
+};
+
+struct mw_request {
+	const char *method;
+	const char *path;  /* as received, percent-encoded, without the query; starts with "/" */
+	const char *query; /* what follows "?", percent-encoded; NULL or "": none */
+	const char *base;  /* where "/" is mounted, for links: "" or "/mwrap"; percent-encoded */
+	enum mw_peer peer;
+	/* A header's value by its name in any case, NULL: not there. */
+	const char *(*header)(void *ctx, const char *name);
+	void *ctx;
+};
+
+struct mw_response {
+	int status;
+	const char *content_type; /* static */
+	struct mw_buf body;       /* owned by the response */
+	const void *asset;        /* static body, instead of `body`, if not NULL */
+	size_t asset_len;
+	const char *allow;        /* static; value of Allow, NULL: none */
+	struct mw_buf location;   /* owned, NUL-terminated; value of Location if n > 0 */
+};
+
+/*
+ * Answers a request. Never fails: what goes wrong is a status and a line of
+ * text. The whole body is there for HEAD as well; who sends it leaves it out.
+ * End with mw_response_free().
+ */
+void mw_route(const struct mw_api *, const struct mw_request *, struct mw_response *);
+void mw_response_free(struct mw_response *);
+
+/* Headers of every response besides Content-Type, Allow and Location. */
+struct mw_header {
+	const char *name, *value;
+};
+/* The i-th one, NULL after the last. Depends on content_type. */
+const struct mw_header *mw_response_header(const struct mw_response *, size_t i);
+
+#endif

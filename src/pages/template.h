@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * template.h - templates of web/: HTML with {{name}} where something goes in.
+ *
+ * A slot is text, which is escaped, or a function, which writes HTML and
+ * escapes what it puts in. A name without a slot writes nothing; a test checks
+ * that none is left.
+ */
+#ifndef MW_PAGES_TEMPLATE_H
+#define MW_PAGES_TEMPLATE_H
+
+#include <stddef.h>
+
+#include "../report/report.h"
+
+struct mw_slot {
+	const char *name;
+	const char *text;                        /* or NULL, and then: */
+	void (*fill)(struct mw_buf *, void *ctx);
+	void *ctx;
+};
+
+/* Appends the template of that name ("at.html"). Nothing if there is none. */
+void mw_template(struct mw_buf *, const char *file, const struct mw_slot *slots, size_t n);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * absent.c - the tracker that isn't there.
+ *
+ * Answers every call of `struct mw_api` with nothing: no locations, zeros.
+ * Only quiet depths are counted, because Mwrap.quiet yields them. Used by
+ * the extension where nothing is preloaded; allocates nothing.
+ */
+#include <string.h>
+
+#include "ext.h"
+
+static __thread unsigned depth;
+
+static const struct mw_options *no_options(void)
+{
+	static const struct mw_options none = { .dump_fd = -1 };
+
+	return &none;
+}
+
+static struct mw_snapshot empty_snapshot;
+static struct mw_lives empty_lives;
+
+static struct mw_snapshot *no_snapshot(void)
+{
+	return &empty_snapshot;
+}
+
+static void no_snapshot_free(struct mw_snapshot *snapshot)
+{
+	(void)snapshot;
+}
+
+static struct mw_lives *no_lives(const uint32_t *ids, size_t n)
+{
+	(void)ids;
+	(void)n;
+	return &empty_lives;
+}
+
+static void no_lives_free(struct mw_lives *lives)
+{
+	(void)lives;
+}
+
+static void no_stats(struct mw_stats *stats)
+{
+	memset(stats, 0, sizeof(*stats));
+	stats->life_unit = "gc";
+	stats->ruby_lookup = "none";
+	stats->ruby_why = "";
+}
+
+static void no_reset(void)
+{
+}
+
+static bool no_trim(void)
+{
+	return false;
+}
+
+static unsigned no_quiet_enter(void)
+{
+	return ++depth;
+}
+
+static unsigned no_quiet_leave(void)
+{
+	return depth ? --depth : 0;
+}
+
+const struct mw_api mw_no_tracker = {
+	.version = MW_API_VERSION,
+	.options = no_options,
+	.snapshot = no_snapshot,
+	.snapshot_free = no_snapshot_free,
+	.lives = no_lives,
+	.lives_free = no_lives_free,
+	.stats = no_stats,
+	.reset = no_reset,
+	.trim = no_trim,
+	.quiet_enter = no_quiet_enter,
+	.quiet_leave = no_quiet_leave,
+};

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * check.c - the parser of $MWRAP, for the launcher.
+ *
+ * The same C code that the tracker runs at load, so that a mistake is found
+ * before anything runs, and said in the same words.
+ */
+#include <string.h>
+
+#include "ext.h"
+
+/*
+ * Parses a String. *dump_fd is -1 if there is none. Returns the error or nil.
+ */
+static VALUE parse(VALUE text, int *dump_fd)
+{
+	char err[MW_ERROR_MAX] = "";
+	const char *env = StringValueCStr(text);
+	VALUE tmp = Qnil;
+	struct mw_options *o = rb_alloc_tmp_buffer(&tmp, sizeof(*o));
+	bool ok = mw_options_parse(o, env, err);
+
+	*dump_fd = ok ? o->dump_fd : -1;
+	rb_free_tmp_buffer(&tmp);
+	RB_GC_GUARD(text);
+	return ok ? Qnil : mw_string(err, strlen(err));
+}
+
+/* :nodoc: check_options(String) -> nil, or the line that says what is wrong */
+static VALUE mwrap_check_options(VALUE mod, VALUE text)
+{
+	int fd;
+
+	return parse(text, &fd);
+}
+
+/* :nodoc: dump_fd_option(String) -> Integer, or nil if there is none */
+static VALUE mwrap_dump_fd_option(VALUE mod, VALUE text)
+{
+	int fd;
+
+	parse(text, &fd);
+	return fd < 0 ? Qnil : INT2NUM(fd);
+}
+
+void mw_init_check(void)
+{
+	VALUE mod = rb_define_module("Mwrap");
+
+	rb_define_singleton_method(mod, "check_options", mwrap_check_options, 1);
+	rb_define_singleton_method(mod, "dump_fd_option", mwrap_dump_fd_option, 1);
+}

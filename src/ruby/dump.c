@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dump.c - Mwrap.dump.
+ *
+ * The text is made by the same code as the exit dump's, then handed to the
+ * given object in one piece by Ruby's own means.
+ */
+#include "ext.h"
+
+#include <ruby/io.h>
+#include <ruby/ractor.h>
+
+struct dump {
+	VALUE owner;
+	struct mw_hold *hold;
+	uint64_t min;
+	VALUE io;
+};
+
+static VALUE write_text(VALUE arg)
+{
+	struct dump *d = (struct dump *)arg;
+	VALUE text;
+
+	mw_hold_read(d->hold, d->min, true);
+	if (!d->hold->text.n)
+		return Qnil;
+	text = mw_string(d->hold->text.p, d->hold->text.n);
+	mw_hold_release(d->hold); /* not twice in memory while it is written */
+	rb_io_write(d->io, text);
+	return Qnil;
+}
+
+static VALUE write_done(VALUE arg)
+{
+	struct dump *d = (struct dump *)arg;
+
+	mw_hold_release(d->hold);
+	RB_GC_GUARD(d->owner);
+	return Qnil;
+}
+
+/* An unbuffered IO for a descriptor that stays its owner's. */
+static VALUE io_for_fd(VALUE fd)
+{
+	VALUE options = rb_hash_new();
+	VALUE args[3] = { fd, rb_str_new_cstr("wb"), options };
+	VALUE io;
+
+	rb_hash_aset(options, ID2SYM(rb_intern("autoclose")), Qfalse);
+	io = rb_funcallv_kw(rb_cIO, rb_intern("for_fd"), 3, args, RB_PASS_KEYWORDS);
+	rb_funcall(io, rb_intern("sync="), 1, Qtrue);
+	return io;
+}
+
+/* Something that can be written to, from what Mwrap.dump was given. */
+static VALUE writable(VALUE io)
+{
+	VALUE real;
+
+	if (NIL_P(io))
+		return rb_ractor_stderr();
+	if (rb_respond_to(io, rb_intern("write")))
+		return io;
+	real = rb_io_check_io(io);
+	if (!NIL_P(real))
+		return real;
+	if (rb_respond_to(io, rb_intern("fileno")))
+		return io_for_fd(rb_to_int(rb_funcall(io, rb_intern("fileno"), 0)));
+	rb_raise(rb_eTypeError, "can't write to %"PRIsVALUE" (no write, to_io or fileno)",
+		rb_obj_class(io));
+}
+
+/*
+ * call-seq:
+ *   Mwrap.dump(io = $stderr, min = 0) -> nil
+ *
+ * Writes the locations of which either the bytes allocated since the last
+ * reset or the bytes live now are more than +min+ as text: total bytes (16
+ * wide), number of allocations (12 wide) and location. <tt>sort
+ * -k1,1rn</tt> sorts it.
+ *
+ * +io+ is anything that responds to +write+, +to_io+ or +fileno+; nil is
+ * <tt>$stderr</tt>. It gets all of it as one String, which is UTF-8 if it is
+ * valid as that, else binary, and is neither flushed nor closed. Without the
+ * tracker nothing is written.
+ *
+ * Raises TypeError for another +io+, TypeError or RangeError for a +min+ that
+ * isn't a number from 0 to 2**64 - 1, NoMemoryError, and what writing raises.
+ */
+static VALUE mwrap_dump(int argc, VALUE *argv, VALUE mod)
+{
+	struct dump d = { .io = Qnil };
+
+	rb_check_arity(argc, 0, 2);
+	d.min = mw_min_arg(argc > 1 ? argv[1] : Qnil);
+	d.io = writable(argc > 0 ? argv[0] : Qnil);
+	d.owner = mw_hold_new(&d.hold);
+	rb_ensure(write_text, (VALUE)&d, write_done, (VALUE)&d);
+	return Qnil;
+}
+
+void mw_init_dump(void)
+{
+	VALUE mod = rb_define_module("Mwrap");
+
+	rb_define_singleton_method(mod, "dump", mwrap_dump, -1);
+}

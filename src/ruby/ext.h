@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ext.h - what the files of the Ruby extension share.
+ *
+ * The extension reads the tracker through `struct mw_api` alone. Where no
+ * tracker is preloaded a table of functions that answer "nothing" takes its
+ * place, so that no method needs to ask.
+ *
+ * Must stay true:
+ *  - What C owns while Ruby code may run (blocks can raise, throw, be killed,
+ *    fork, or never return at all in an abandoned Fiber) is owned by a
+ *    `struct mw_hold`, which the GC releases at the latest.
+ *  - No Ruby call between quiet_enter() and quiet_leave(), but for
+ *    Mwrap.quiet, which pairs them with rb_ensure().
+ *  - Nothing here is written after Init_mwrap_ext: methods are Ractor-safe.
+ */
+#ifndef MW_RUBY_EXT_H
+#define MW_RUBY_EXT_H
+
+#include <ruby.h>
+#include <ruby/encoding.h>
+
+#include "../api.h"
+#include "../report/report.h"
+
+/* The preloaded tracker, or &mw_no_tracker. Never NULL. */
+extern const struct mw_api *mw_tracker;
+extern const struct mw_api mw_no_tracker;
+
+/* Results that are in use by Ruby code. */
+struct mw_hold {
+	struct mw_result result; /* rows; the snapshot is NULL when there is none */
+	struct mw_lives *lives;
+	struct mw_buf text;
+};
+
+/*
+ * A new, hidden owner; it must be kept on the stack (RB_GC_GUARD) while
+ * *hold is in use. Raises NoMemoryError.
+ */
+VALUE mw_hold_new(struct mw_hold **hold);
+
+/* Frees what is held now instead of at the next GC; may be called again. */
+void mw_hold_release(struct mw_hold *hold);
+
+/*
+ * Reads the locations with more than `min` bytes, sorted as pages are, into
+ * hold->result; or, if `text`, the text dump of them into hold->text.
+ * Releases the GVL meanwhile. Raises NoMemoryError, and whatever is pending
+ * for this thread.
+ */
+void mw_hold_read(struct mw_hold *hold, uint64_t min, bool text);
+
+/* The same for the live allocations of location `id`, into hold->lives. */
+void mw_hold_lives(struct mw_hold *hold, uint32_t id);
+
+/* A String: UTF-8 if it is valid as that, else binary. */
+VALUE mw_string(const char *p, size_t n);
+
+/* The same, frozen and deduplicated. */
+VALUE mw_location_string(const char *p, size_t n);
+
+/*
+ * A MIN argument: nil is 0. Raises TypeError for what isn't a number,
+ * RangeError outside 0...2**64.
+ */
+uint64_t mw_min_arg(VALUE min);
+
+NORETURN(void mw_no_memory(void));
+
+/* Each file's part of Init_mwrap_ext. */
+void mw_init_quiet(void);
+void mw_init_each(void);
+void mw_init_dump(void);
+void mw_init_source_location(void);
+void mw_init_check(void);
+
+#endif

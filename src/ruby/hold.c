@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * hold.c - reading the tracker for Ruby, and owning what was read.
+ *
+ * A result is made in a local variable without the GVL, and moved to its
+ * owner with the GVL and no Ruby call in between: so an interrupt can't
+ * drop it, and a child forked by another thread meanwhile never sees half
+ * a result in an owner that its GC will free.
+ */
+#include "ext.h"
+
+#include <ruby/thread.h>
+
+static void hold_free(void *p)
+{
+	mw_hold_release(p);
+	ruby_xfree(p);
+}
+
+static size_t hold_size(const void *p)
+{
+	const struct mw_hold *hold = p;
+
+	return sizeof(*hold) + hold->text.cap +
+		hold->result.n * sizeof(*hold->result.rows);
+}
+
+static const rb_data_type_t hold_type = {
+	.wrap_struct_name = "mwrap_hold",
+	.function = { .dfree = hold_free, .dsize = hold_size },
+	.flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+VALUE mw_hold_new(struct mw_hold **hold)
+{
+	/* class 0: hidden from ObjectSpace, so that only C reaches it */
+	return TypedData_Make_Struct(0, struct mw_hold, &hold_type, *hold);
+}
+
+void mw_hold_release(struct mw_hold *hold)
+{
+	static const struct mw_hold nothing;
+	struct mw_hold h = *hold;
+
+	*hold = nothing;
+	mw_tracker->quiet_enter();
+	if (h.result.snapshot)
+		mw_result_free(&h.result, mw_tracker);
+	if (h.lives)
+		mw_tracker->lives_free(h.lives);
+	mw_buf_free(&h.text);
+	mw_tracker->quiet_leave();
+}
+
+struct reading {
+	struct mw_hold got;
+	struct mw_query query; /* for rows */
+	bool text;
+	uint32_t id; /* for lives */
+	bool ran;    /* false: an interrupt came first */
+	bool ok;
+};
+
+/* These two run without the GVL: no Ruby in them. */
+static void *read_rows(void *p)
+{
+	struct reading *r = p;
+
+	r->ran = true;
+	mw_tracker->quiet_enter();
+	r->ok = mw_result_make(&r->got.result, mw_tracker, &r->query) == 0;
+	if (r->ok && r->text) {
+		mw_render(&r->got.text, &r->got.result, MW_FORMAT_TEXT);
+		r->ok = !r->got.text.failed;
+		mw_result_free(&r->got.result, mw_tracker);
+		if (!r->ok)
+			mw_buf_free(&r->got.text);
+	}
+	mw_tracker->quiet_leave();
+	return NULL;
+}
+
+static void *read_lives(void *p)
+{
+	struct reading *r = p;
+
+	r->ran = true;
+	r->got.lives = mw_tracker->lives(&r->id, 1);
+	r->ok = r->got.lives != NULL;
+	return NULL;
+}
+
+static void without_gvl(void *(*work)(void *), struct reading *r)
+{
+	for (;;) {
+		/* the one that doesn't raise once the work is done */
+		rb_thread_call_without_gvl2(work, r, NULL, NULL);
+		if (r->ran)
+			break;
+		rb_thread_check_ints(); /* may raise; nothing is owned yet */
+	}
+	if (!r->ok)
+		mw_no_memory();
+}
+
+void mw_hold_read(struct mw_hold *hold, uint64_t min, bool text)
+{
+	struct reading r = { .query = { .min = min, .sort = -1 }, .text = text };
+
+	without_gvl(read_rows, &r);
+	if (text)
+		hold->text = r.got.text;
+	else
+		hold->result = r.got.result;
+}
+
+void mw_hold_lives(struct mw_hold *hold, uint32_t id)
+{
+	struct reading r = { .id = id };
+
+	without_gvl(read_lives, &r);
+	hold->lives = r.got.lives;
+}
+
+VALUE mw_string(const char *p, size_t n)
+{
+	VALUE s = rb_enc_str_new(p, (long)n, rb_utf8_encoding());
+
+	if (rb_enc_str_coderange(s) == ENC_CODERANGE_BROKEN)
+		rb_enc_associate(s, rb_ascii8bit_encoding());
+	return s;
+}
+
+VALUE mw_location_string(const char *p, size_t n)
+{
+	return rb_str_to_interned_str(mw_string(p, n));
+}
+
+uint64_t mw_min_arg(VALUE min)
+{
+	uint64_t u = 0;
+	int sign;
+
+	if (NIL_P(min))
+		return 0;
+	min = rb_to_int(min);
+	sign = rb_integer_pack(min, &u, 1, sizeof(u), 0, INTEGER_PACK_NATIVE_BYTE_ORDER);
+	if (sign < 0 || sign > 1)
+		rb_raise(rb_eRangeError, "min must be from 0 to 2**64 - 1: %+"PRIsVALUE, min);
+	return u;
+}
+
+void mw_no_memory(void)
+{
+	rb_raise(rb_eNoMemError, "mwrap: no memory to read the table");
+}

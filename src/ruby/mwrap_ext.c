@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * mwrap_ext.c - finds the tracker, and the methods of Mwrap that need nothing
+ * but one call of it. Loaded by lib/mwrap.rb; exports Init_mwrap_ext alone.
+ *
+ * Must load, and cost nothing, in a process without the tracker. Uses Ruby's
+ * public C API only.
+ */
+#include <dlfcn.h>
+
+#include "ext.h"
+
+const struct mw_api *mw_tracker = &mw_no_tracker;
+
+static void find_tracker(void)
+{
+	const struct mw_api *api = dlsym(RTLD_DEFAULT, "mwrap_api");
+
+	if (api && api->version == MW_API_VERSION)
+		mw_tracker = api;
+	else if (api)
+		rb_funcall(rb_mKernel, rb_intern("warn"), 1, rb_sprintf(
+			"mwrap: the preloaded tracker is of another version "
+			"(its interface is %u, not %u): not used",
+			api->version, MW_API_VERSION));
+}
+
+/*
+ * True if the tracker is in this process: it was started by mwrap(1), or
+ * with libmwrap.so of this version in LD_PRELOAD.
+ */
+static VALUE mwrap_tracking_p(VALUE mod)
+{
+	return mw_tracker == &mw_no_tracker ? Qfalse : Qtrue;
+}
+
+/*
+ * call-seq:
+ *   Mwrap.reset -> nil
+ *   Mwrap.clear -> nil
+ *
+ * Starts every counter again from zero, the two totals included. What is live
+ * stays known. Calls of other threads at this moment count before or after it.
+ */
+static VALUE mwrap_reset(VALUE mod)
+{
+	mw_tracker->reset();
+	return Qnil;
+}
+
+/*
+ * Bytes allocated since the last reset, or the start of the process: an
+ * Integer, 0 without the tracker.
+ */
+static VALUE mwrap_total_bytes_allocated(VALUE mod)
+{
+	struct mw_stats stats;
+
+	mw_tracker->stats(&stats);
+	return ULL2NUM(stats.total);
+}
+
+/*
+ * Bytes freed since the last reset, or the start of the process: an Integer, 0
+ * without the tracker. Only what was tracked when it was allocated counts.
+ */
+static VALUE mwrap_total_bytes_freed(VALUE mod)
+{
+	struct mw_stats stats;
+
+	mw_tracker->stats(&stats);
+	return ULL2NUM(stats.freed);
+}
+
+void Init_mwrap_ext(void);
+__attribute__((visibility("default"))) void Init_mwrap_ext(void)
+{
+	VALUE mod;
+
+	rb_ext_ractor_safe(true);
+	find_tracker();
+
+	mod = rb_define_module("Mwrap");
+	rb_define_singleton_method(mod, "tracking?", mwrap_tracking_p, 0);
+	rb_define_singleton_method(mod, "reset", mwrap_reset, 0);
+	rb_define_singleton_method(mod, "clear", mwrap_reset, 0);
+	rb_define_singleton_method(mod, "total_bytes_allocated", mwrap_total_bytes_allocated, 0);
+	rb_define_singleton_method(mod, "total_bytes_freed", mwrap_total_bytes_freed, 0);
+	mw_init_quiet();
+	mw_init_each();
+	mw_init_dump();
+	mw_init_source_location();
+	mw_init_check();
+}

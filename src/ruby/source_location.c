@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * source_location.c - Mwrap[] and Mwrap::SourceLocation.
+ *
+ * An object holds nothing but the name of its location, so it is valid for
+ * ever and can be shared between Ractors. Each method looks the name up in a
+ * new snapshot: the numbers are always those of the moment of the call.
+ * A look-up keeps the GVL: it takes about a microsecond for each location in
+ * the table, and giving the GVL away can cost much more.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ext.h"
+
+static VALUE cSourceLocation;
+
+struct place {
+	size_t len;
+	char name[]; /* not NUL-terminated */
+};
+
+static size_t place_size(const void *p)
+{
+	return sizeof(struct place) + ((const struct place *)p)->len;
+}
+
+static const rb_data_type_t place_type = {
+	.wrap_struct_name = "mwrap_source_location",
+	.function = { .dfree = RUBY_DEFAULT_FREE, .dsize = place_size },
+	.flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_FROZEN_SHAREABLE,
+};
+
+static const struct place *place_of(VALUE self)
+{
+	return rb_check_typeddata(self, &place_type);
+}
+
+static VALUE place_new(const char *name, size_t len)
+{
+	/* the object first: a raise in either line leaks nothing */
+	VALUE self = TypedData_Wrap_Struct(cSourceLocation, &place_type, NULL);
+	struct place *p = ruby_xmalloc(sizeof(*p) + len);
+
+	p->len = len;
+	memcpy(p->name, name, len);
+	RTYPEDDATA_DATA(self) = p;
+	OBJ_FREEZE(self);
+	return self;
+}
+
+/*
+ * Copies the row of the location that `name` says to *row and, unless `shown`
+ * is NULL, its name as pages show it to *shown. False if there is none; *row
+ * is all zeros then. No Ruby code runs while the snapshot is owned.
+ */
+static bool find(const char *name, size_t len, struct mw_row *row, struct mw_buf *shown)
+{
+	struct mw_snapshot *snapshot;
+	const struct mw_row *at = NULL;
+
+	memset(row, 0, sizeof(*row));
+	mw_tracker->quiet_enter();
+	snapshot = mw_tracker->snapshot();
+	if (snapshot) {
+		at = mw_location_find(snapshot, name, len);
+		if (at)
+			*row = *at;
+		if (at && shown)
+			mw_buf_add(shown, at->location, at->location_len);
+		row->location = NULL; /* goes with the snapshot */
+		mw_tracker->snapshot_free(snapshot);
+	}
+	mw_tracker->quiet_leave();
+	if (!snapshot || (shown && shown->failed))
+		mw_no_memory();
+	return at != NULL;
+}
+
+static struct mw_row row_of(VALUE self)
+{
+	const struct place *p = place_of(self);
+	struct mw_row row;
+
+	find(p->name, p->len, &row, NULL);
+	RB_GC_GUARD(self);
+	return row;
+}
+
+/*
+ * call-seq:
+ *   Mwrap[location] -> Mwrap::SourceLocation or nil
+ *
+ * The location of that name, or nil if nothing was allocated there (or there
+ * is no tracker). +location+ is a String as Mwrap.each yields and every page
+ * shows it: <tt>"/path/to/file.rb:12"</tt>,
+ * <tt>"/usr/lib/libfoo.so(function+0x1f) [0x7f...]"</tt>, or a name, a tab and
+ * <tt>[0xADDR]</tt>. It may have any length and hold any bytes.
+ *
+ * Raises TypeError for what isn't a String, and NoMemoryError.
+ */
+static VALUE mwrap_aref(VALUE mod, VALUE location)
+{
+	struct mw_hold *hold;
+	struct mw_row row;
+	VALUE owner, place = Qnil;
+
+	StringValue(location);
+	owner = mw_hold_new(&hold);
+	if (find(RSTRING_PTR(location), (size_t)RSTRING_LEN(location), &row, &hold->text))
+		place = place_new(hold->text.p, hold->text.n);
+	mw_hold_release(hold);
+	RB_GC_GUARD(owner);
+	RB_GC_GUARD(location);
+	return place;
+}
+
+struct lives {
+	VALUE self;
+	VALUE owner;
+	struct mw_hold *hold;
+};
+
+static VALUE each_live(VALUE arg)
+{
+	struct lives *l = (struct lives *)arg;
+	struct mw_row row = row_of(l->self);
+	size_t i;
+
+	if (!row.live) /* an id may be another's when nothing is live */
+		return Qnil;
+	mw_hold_lives(l->hold, row.id);
+	/* l->hold->lives is NULL if a continuation comes back after the end */
+	for (i = 0; l->hold->lives && i < l->hold->lives->n; i++) {
+		const struct mw_live *v = &l->hold->lives->v[i];
+		VALUE size = ULL2NUM(v->size);
+
+		rb_yield_values(2, size, ULL2NUM(v->generation));
+	}
+	return Qnil;
+}
+
+static VALUE each_done(VALUE arg)
+{
+	struct lives *l = (struct lives *)arg;
+
+	mw_hold_release(l->hold);
+	RB_GC_GUARD(l->owner);
+	return Qnil;
+}
+
+static VALUE place_live(VALUE self);
+
+static VALUE each_size(VALUE self, VALUE args, VALUE enumerator)
+{
+	return place_live(self);
+}
+
+/*
+ * call-seq:
+ *   each { |size, generation| ... } -> self
+ *   each -> Enumerator
+ *
+ * Yields every allocation of this location that is live now: the bytes asked
+ * for, and the GC generation (GC.count) in which it was made; both are
+ * Integers, in no particular order. They are a copy, made when the call
+ * begins, so the block may do anything. Raises NoMemoryError.
+ */
+static VALUE place_each(VALUE self)
+{
+	struct lives l = { .self = self };
+
+	RETURN_SIZED_ENUMERATOR(self, 0, NULL, each_size);
+	l.owner = mw_hold_new(&l.hold);
+	rb_ensure(each_live, (VALUE)&l, each_done, (VALUE)&l);
+	return self;
+}
+
+/*
+ * The name of the location, a frozen String, as Mwrap.each yields it: UTF-8 if
+ * it is valid as that, else binary.
+ */
+static VALUE place_name(VALUE self)
+{
+	const struct place *p = place_of(self);
+	VALUE name = mw_location_string(p->name, p->len);
+
+	RB_GC_GUARD(self);
+	return name;
+}
+
+/* Bytes allocated here since the last reset, or the start of the process. */
+static VALUE place_total(VALUE self)
+{
+	return ULL2NUM(row_of(self).total);
+}
+
+/* Calls that allocated here since the last reset, or the start. */
+static VALUE place_allocations(VALUE self)
+{
+	return ULL2NUM(row_of(self).allocations);
+}
+
+/*
+ * Calls, anywhere, that freed what was allocated here, since the last reset or
+ * the start. After a reset it may exceed #allocations.
+ */
+static VALUE place_frees(VALUE self)
+{
+	return ULL2NUM(row_of(self).frees);
+}
+
+/* Allocations of this location that are live now, whatever was reset. */
+static VALUE place_live(VALUE self)
+{
+	return ULL2NUM(row_of(self).live);
+}
+
+/* Bytes of this location that are live now, whatever was reset. */
+static VALUE place_live_bytes(VALUE self)
+{
+	return ULL2NUM(row_of(self).live_bytes);
+}
+
+/*
+ * Bytes that are live now less those that were at the last reset, at the fork
+ * that made this process, or at the start: an Integer that may be negative.
+ */
+static VALUE place_growth(VALUE self)
+{
+	return LL2NUM(row_of(self).growth);
+}
+
+static VALUE mean(const struct mw_row *row)
+{
+	return DBL2NUM(row->frees ? (double)row->life_sum / (double)row->frees : HUGE_VAL);
+}
+
+/*
+ * The mean lifespan, in GC generations, of what was freed since the last
+ * reset, or the start: a Float, Float::INFINITY if nothing was freed. What is
+ * live doesn't count.
+ */
+static VALUE place_mean_lifespan(VALUE self)
+{
+	struct mw_row row = row_of(self);
+
+	return mean(&row);
+}
+
+/*
+ * The longest lifespan, in GC generations, of what was freed since the last
+ * reset, or the start: an Integer, 0 if nothing was freed.
+ */
+static VALUE place_max_lifespan(VALUE self)
+{
+	return ULL2NUM(row_of(self).life_max);
+}
+
+/*
+ * call-seq:
+ *   to_h -> Hash
+ *
+ * All numbers at one moment, by the names of their methods as Symbols, with
+ * +name+ first.
+ */
+static VALUE place_to_h(VALUE self)
+{
+	struct mw_row row = row_of(self);
+	VALUE h = rb_hash_new();
+
+#define SET(key, value) rb_hash_aset(h, ID2SYM(rb_intern(key)), (value))
+	SET("name", place_name(self));
+	SET("total", ULL2NUM(row.total));
+	SET("allocations", ULL2NUM(row.allocations));
+	SET("frees", ULL2NUM(row.frees));
+	SET("growth", LL2NUM(row.growth));
+	SET("live_bytes", ULL2NUM(row.live_bytes));
+	SET("live", ULL2NUM(row.live));
+	SET("mean_lifespan", mean(&row));
+	SET("max_lifespan", ULL2NUM(row.life_max));
+#undef SET
+	return h;
+}
+
+/* The name and the main numbers, for people. */
+static VALUE place_inspect(VALUE self)
+{
+	struct mw_row row = row_of(self);
+	VALUE name = rb_inspect(place_name(self));
+
+	return rb_sprintf("#<%"PRIsVALUE" %"PRIsVALUE" total=%"PRIu64
+		" allocations=%"PRIu64" frees=%"PRIu64" live_bytes=%"PRIu64">",
+		rb_obj_class(self), name, row.total, row.allocations, row.frees,
+		row.live_bytes);
+}
+
+void mw_init_source_location(void)
+{
+	VALUE mod = rb_define_module("Mwrap");
+
+	/*
+	 * A place that allocates memory: a line of Ruby, or an address in native
+	 * code. Mwrap[] finds one. Its numbers are read at each call; they are all
+	 * zero again once the tracker has given the place up, which it does with
+	 * places long unused when its table is nearly full. Objects are frozen, and
+	 * may be shared between Ractors.
+	 *
+	 * Every number but those of #live and #live_bytes starts again from zero at
+	 * Mwrap.reset. Methods that read raise NoMemoryError if there is no memory
+	 * to do so, and nothing else.
+	 */
+	cSourceLocation = rb_define_class_under(mod, "SourceLocation", rb_cObject);
+	rb_undef_alloc_func(cSourceLocation);
+	rb_undef_method(CLASS_OF(cSourceLocation), "new");
+
+	rb_define_singleton_method(mod, "[]", mwrap_aref, 1);
+	rb_define_method(cSourceLocation, "each", place_each, 0);
+	rb_define_method(cSourceLocation, "name", place_name, 0);
+	rb_define_method(cSourceLocation, "total", place_total, 0);
+	rb_define_method(cSourceLocation, "allocations", place_allocations, 0);
+	rb_define_method(cSourceLocation, "frees", place_frees, 0);
+	rb_define_method(cSourceLocation, "growth", place_growth, 0);
+	rb_define_method(cSourceLocation, "live_bytes", place_live_bytes, 0);
+	rb_define_method(cSourceLocation, "live", place_live, 0);
+	rb_define_method(cSourceLocation, "mean_lifespan", place_mean_lifespan, 0);
+	rb_define_method(cSourceLocation, "max_lifespan", place_max_lifespan, 0);
+	rb_define_method(cSourceLocation, "to_h", place_to_h, 0);
+	rb_define_method(cSourceLocation, "inspect", place_inspect, 0);
+}

@@ -1,0 +1,87 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# Every allocation is counted at the Ruby line that was executing: in blocks,
+# evals, methods redefined in a loop, callbacks from C, exceptions, Fibers,
+# threads and blocking calls. Both ways of finding the line are tried.
+
+require_relative "lib/tap"
+
+class TestLines < Minitest::Test
+  CASES = File.expand_path("lines/cases.rb", __dir__)
+  SOURCE = File.readlines(CASES)
+
+  def line_of(name)
+    n = SOURCE.index { |l| l.end_with?("# LINE #{name}\n") } or flunk "no line for #{name}"
+    "#{CASES}:#{n + 1}"
+  end
+
+  # Runs the cases; returns their sizes and where each size was counted:
+  # { size => { location => blocks live } }.
+  def where_by_size(env)
+    @runs ||= {}
+    @runs[env] ||= begin
+      code = <<~RUBY
+        require "json"
+        load #{CASES.dump}
+        require "mwrap"
+        found = Hash.new { |h, k| h[k] = Hash.new(0) }
+        wanted = SIZES.values.to_h { |s| [s + 1, s] }
+        Mwrap.each do |location, |
+          Mwrap[location]&.each { |size, _| found[wanted[size]][location] += 1 if wanted[size] }
+        end
+        puts found.to_json
+      RUBY
+      r = mwrap_run(RUBY, "-I", LIB, "-e", code, env: env)
+      assert r.status.success?, r.stderr
+      sizes, found = r.stdout.lines
+      [Marshal.load([sizes.chomp].pack("H*")), JSON.parse(found).transform_keys(&:to_i)]
+    end
+  end
+
+  def check(name, location, env = {}, n: 40)
+    sizes, found = where_by_size(env)
+    assert_equal({ location => n }, found[sizes.fetch(name)], "#{name} #{env}")
+  end
+
+  PLAIN = %i[grab block nested_block callback before_raise ensure rescue fiber fibers enumerator thread
+             no_gvl no_gvl_thread array_each kernel_tap integer_times define_method proc].freeze
+
+  [[{}, "fast"], [{ "MWRAP_RUBY_PUBLIC" => "1" }, "public"]].each do |env, way|
+    PLAIN.each do |name|
+      next if way == "public" && name.start_with?("no_gvl") # needs the GVL: see below
+      define_method(:"test_#{name}_#{way}") { check(name, line_of(name), env) }
+    end
+
+    define_method(:"test_eval_#{way}") { check(:eval, "evaluated.rb:77", env) }
+
+    define_method(:"test_eval_with_moved_line_#{way}") do
+      n = SOURCE.index { |l| l.include?("size_of(:eval_moved)") } + 1
+      check(:eval_moved, "#{CASES}:#{n + 102}", env)
+    end
+
+    define_method(:"test_methods_redefined_#{way}") do
+      10.times { |i| check(:"redefined#{i}", "redefined.rb:#{i + 1}", env, n: 30) }
+    end
+
+    define_method(:"test_line_above_65535_#{way}") { check(:far, "far.rb:70001", env) }
+
+    define_method(:"test_#{way}_way_is_in_use") do
+      r = mwrap_run(RUBY, "-I", LIB, "-rjson", "-e", <<~RUBY, env: env)
+        require "mwrap"
+        1000.times { "x" * 1000 }
+        puts Mwrap.stats.fetch(:ruby_lookup)
+      RUBY
+      assert_equal "#{way}\n", r.stdout, r.stderr
+    end
+  end
+
+  # Without the GVL the public calls may not be made: the native caller then.
+  def test_no_gvl_public
+    sizes, found = where_by_size({ "MWRAP_RUBY_PUBLIC" => "1" })
+    where = found[sizes.fetch(:no_gvl)]
+    assert_equal 40, where.values.sum
+    assert_match(/libffi/, where.keys.join)
+  end
+end
