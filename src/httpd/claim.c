@@ -236,6 +236,16 @@ static int lock_fd_checked(const struct mw_claim *c)
 	return -1;
 }
 
+/* Still nobody else's: we have the lock, or there is none by this name. */
+static bool still_ours(const struct mw_claim *c, const char *lock, int fd)
+{
+	struct stat st;
+
+	if (lstat(lock, &st))
+		return errno == ENOENT; /* whoever makes a new one finds our socket alive */
+	return fd >= 0 && st.st_dev == c->lock_dev && st.st_ino == c->lock_ino && !set_lock(fd);
+}
+
 void mw_claim_unlink(const struct mw_claim *c)
 {
 	struct lock_path l;
@@ -247,13 +257,10 @@ void mw_claim_unlink(const struct mw_claim *c)
 	fd = lock_fd_checked(c);
 	if (fd < 0) /* with the descriptor the lock went, too */
 		fd = again = open(l.s, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0 && errno != ENOENT)
-		return;
-	if (fd < 0 || (!set_lock(fd) && same_file(l.s, c->lock_dev, c->lock_ino))) {
+	if (still_ours(c, l.s, fd)) {
 		if (c->ino && same_file(c->path, c->dev, c->ino))
 			unlink(c->path);
-		if (fd >= 0)
-			unlink(l.s);
+		unlink(l.s);
 	}
 	if (again >= 0)
 		close(again);

@@ -19,7 +19,7 @@
 
 #include "server.h"
 
-#define ACCEPT_BATCH 16
+#define ACCEPT_BATCH 16u
 #define PAUSE_MS 500u    /* after accept failed for want of descriptors */
 #define SLOW_MS 5000u    /* an answer that takes longer may be dropped for others */
 #define SHUFFLE_MS 1000u /* an answer younger than that never is */
@@ -38,6 +38,15 @@ struct mw_conn *mw_conn_of(int fd)
 	return NULL;
 }
 
+void mw_conn_phase(struct mw_conn *c, enum mw_conn_phase phase, uint64_t now)
+{
+	static uint64_t turns;
+
+	c->phase = phase;
+	c->since = now;
+	c->turn = turns++;
+}
+
 static void drop(struct mw_conn *c)
 {
 	c->dropped = true;
@@ -52,7 +61,7 @@ static struct mw_conn *oldest(enum mw_conn_phase phase, const struct mw_conn *bu
 		struct mw_conn *c = &mw_server.conns[i];
 
 		if (c->fd >= 0 && !c->dropped && c != but && c->phase == phase &&
-		    (!old || c->since < old->since))
+		    (!old || c->turn < old->turn))
 			old = c;
 	}
 	return old;
@@ -92,7 +101,8 @@ static void take(struct mw_listener *l, int fd, uint64_t now)
 		close(fd);
 		return;
 	}
-	*c = (struct mw_conn){ .fd = fd, .tcp = l->tcp, .phase = MW_CONN_WAITING, .since = now };
+	*c = (struct mw_conn){ .fd = fd, .tcp = l->tcp };
+	mw_conn_phase(c, MW_CONN_WAITING, now);
 	/* takes the descriptor, and closes it if it fails */
 	if (MHD_add_connection(mw_server.daemon, fd, (struct sockaddr *)&l->addr, l->addr_len) != MHD_YES)
 		c->fd = -1;
@@ -108,7 +118,10 @@ static void pause_listener(struct mw_listener *l, uint64_t now)
 
 void mw_conns_accept(struct mw_listener *l, uint64_t now)
 {
-	for (int i = 0; i < ACCEPT_BATCH; i++) {
+	/* fewer than there are slots: a newcomer's request is read before others push it out */
+	unsigned batch = mw_server.conns_max / 2 < ACCEPT_BATCH ? mw_server.conns_max / 2 : ACCEPT_BATCH;
+
+	for (unsigned i = 0; i < batch; i++) {
 		int fd;
 
 		atomic_store(&mw_server.churn, true);

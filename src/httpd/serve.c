@@ -183,10 +183,8 @@ static enum MHD_Result handle(void *unused, struct MHD_Connection *mc, const cha
 		return MHD_YES;
 	}
 	now = mw_now_ms();
-	if (c) {
-		c->phase = MW_CONN_ANSWERING;
-		c->since = now;
-	}
+	if (c)
+		mw_conn_phase(c, MW_CONN_ANSWERING, now);
 	if (mw_server.held > MW_HELD_MAX) {
 		mw_conns_drop_slow(c, now);
 		return busy(mc);
@@ -203,10 +201,8 @@ static void completed(void *unused, struct MHD_Connection *mc, void **ctx,
 	(void)how;
 	free(*ctx);
 	*ctx = NULL;
-	if (c) {
-		c->phase = MW_CONN_WAITING;
-		c->since = mw_now_ms();
-	}
+	if (c)
+		mw_conn_phase(c, MW_CONN_WAITING, mw_now_ms());
 }
 
 static void connection(void *unused, struct MHD_Connection *mc, void **ctx,

@@ -68,6 +68,7 @@ struct mw_conn {
 	bool dropped;           /* shut down; libmicrohttpd will close it */
 	enum mw_conn_phase phase;
 	uint64_t since;         /* ms; when the phase began */
+	uint64_t turn;          /* grows with each phase of any connection */
 };
 
 struct mw_server {
@@ -121,6 +122,7 @@ int mw_conns_expire(uint64_t now);
 /* Drops the longest-answering connection but `but`, if it is slow. */
 void mw_conns_drop_slow(const struct mw_conn *but, uint64_t now);
 struct mw_conn *mw_conn_of(int fd);
+void mw_conn_phase(struct mw_conn *, enum mw_conn_phase, uint64_t now);
 void mw_conns_reset(void);
 
 /* serve.c */

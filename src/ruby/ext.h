@@ -74,5 +74,6 @@ void mw_init_each(void);
 void mw_init_dump(void);
 void mw_init_source_location(void);
 void mw_init_check(void);
+void mw_init_stats(void);
 
 #endif

@@ -106,12 +106,16 @@ MW_EXPORT void *realloc(void *p, size_t n)
 MW_EXPORT void *reallocarray(void *p, size_t count, size_t each)
 {
 	size_t n;
+	void *q;
 
 	if (mw_unlikely(__builtin_mul_overflow(count, each, &n))) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	return any_realloc(p, n, MW_CALLER);
+	q = any_realloc(p, n, MW_CALLER);
+	if (!q && n)
+		errno = ENOMEM; /* mimalloc sets it here, but not in realloc */
+	return q;
 }
 
 /* --- aligned, and C++: not hot ------------------------------------------------------------- */

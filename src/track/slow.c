@@ -83,6 +83,34 @@ static struct mw_thread *usual_after_all(void)
 	return begin_thread();
 }
 
+/* tcmalloc's first malloc_usable_size() allocates: not inside our own work. */
+static void prime_usable_size(void)
+{
+	void *p = mw_real.malloc(1);
+
+	if (p && mw_real.malloc_usable_size)
+		(void)mw_real.malloc_usable_size(p);
+	mw_real.free(p);
+}
+
+/* Our texts lie in the app's heap, but aren't the app's: a witness beneath can tell. */
+static void *text_alloc(size_t n)
+{
+	void *p;
+
+	mw_quiet_enter();
+	p = mw_real.malloc(n);
+	mw_quiet_leave();
+	return p;
+}
+
+static void text_free(void *p)
+{
+	mw_quiet_enter();
+	mw_real.free(p);
+	mw_quiet_leave();
+}
+
 void mw_start(void)
 {
 	int is = MW_UNBORN;
@@ -92,11 +120,15 @@ void mw_start(void)
 					 __ATOMIC_ACQUIRE))
 		return;
 	mw_real_init();
-	mw_own_use(mw_real.malloc, mw_real.free);
+	mw_own_use(text_alloc, text_free);
+	prime_usable_size();
 	key_made = pthread_key_create(&key, thread_ends) == 0;
 	ok = mw_real.malloc_usable_size && mw_callsites_init();
 	__atomic_store_n(&mw_life, ok ? MW_ON : MW_OFF, __ATOMIC_RELEASE);
 }
+
+/* The depth of a thread that has no state (any more, or for want of memory). */
+static __thread unsigned stateless __attribute__((tls_model("initial-exec")));
 
 unsigned mw_quiet_enter(void)
 {
@@ -105,7 +137,7 @@ unsigned mw_quiet_enter(void)
 	if (!t)
 		t = usual_after_all();
 	if ((uintptr_t)t <= (uintptr_t)MW_LATE)
-		return 0;
+		return mw_life == MW_ON ? ++stateless : 0;
 	mw_set(&t->hush, t->hush + MW_QUIET);
 	return t->hush / MW_QUIET;
 }
@@ -114,7 +146,9 @@ unsigned mw_quiet_leave(void)
 {
 	struct mw_thread *t = mw_self;
 
-	if ((uintptr_t)t <= (uintptr_t)MW_LATE || t->hush < MW_QUIET)
+	if ((uintptr_t)t <= (uintptr_t)MW_LATE)
+		return stateless ? --stateless : 0;
+	if (t->hush < MW_QUIET)
 		return 0;
 	mw_set(&t->hush, t->hush - MW_QUIET);
 	return t->hush / MW_QUIET;
@@ -130,7 +164,7 @@ static enum way way_now(void)
 
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
 		return PASS;
-	if ((uintptr_t)t > (uintptr_t)MW_LATE && t->hush >= MW_QUIET)
+	if ((uintptr_t)t > (uintptr_t)MW_LATE ? t->hush >= MW_QUIET : stateless)
 		return QUIET;
 	return SHARED;
 }

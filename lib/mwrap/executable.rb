@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+module Mwrap
+  # A program file: where it is, and whether the dynamic linker will preload
+  # the tracker into it. Used by the launcher only.
+  class Executable # :nodoc: all
+    # Can't be run: a line, and the status that shells give.
+    class Missing < StandardError
+      attr_reader :status
+
+      def initialize(message, status)
+        super(message)
+        @status = status
+      end
+    end
+
+    DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+    SCRIPTS_DEEP = 4 # as the kernel
+    PT_INTERP = 3
+
+    # The text of an Errno exception without what Ruby adds to it.
+    def self.reason(error) = error.class.new.message
+
+    # The path of a command as execvp(3) finds it. Raises Missing.
+    def self.find(command)
+      return check(command, command) if command.include?("/")
+      found = candidates(command)
+      found.find { |path| runnable?(path) } or
+        check(command, found.find { |path| File.file?(path) })
+    end
+
+    def self.candidates(command)
+      return [] if command.empty?
+      dirs = ENV.fetch("PATH", DEFAULT_PATH).split(":", -1)
+      dirs.map { |dir| File.join(dir.empty? ? "." : dir, command) }
+    end
+
+    def self.check(command, path)
+      return path if path && runnable?(path)
+      raise Missing.new("#{command}: command not found", 127) unless path && File.exist?(path)
+      raise Missing.new("#{command}: is a directory", 126) if File.directory?(path)
+      raise Missing.new("#{command}: permission denied", 126)
+    end
+
+    def self.runnable?(path) = File.file?(path) && File.executable?(path)
+
+    private_class_method :candidates, :check, :runnable?
+
+    def initialize(path, depth = 0)
+      @path = path
+      @depth = depth
+      @head = File.binread(path, 4096) || ""
+    rescue SystemCallError, IOError # may be run but not be read
+      @head = ""
+    end
+
+    # Lines that say, behind the name of the command, why it won't be tracked.
+    # `tracker` is the path of libmwrap.so.
+    def problems(tracker)
+      return [] if @depth > SCRIPTS_DEEP
+      return script_problems(tracker) if @head.start_with?("#!")
+      return [] unless @head.start_with?("\x7FELF".b) && !dynamic_linker?
+      [*privileges, *linkage(tracker)]
+    end
+
+    # What the tracker has to match: 32 or 64 bits, byte order, machine.
+    def kind = @head.byteslice(4, 2) + (@head.byteslice(18, 2) || "")
+
+    private
+
+    # ld.so given a program: it has no interpreter, but preloads.
+    def dynamic_linker? = File.basename(@path).match?(/\Ald([-.]|\d|linux)/)
+
+    def script_problems(tracker)
+      interpreters.flat_map do |path|
+        self.class.new(path, @depth + 1).problems(tracker).map { |line| "(#{path}) #{line}" }
+      end
+    end
+
+    # Of "#!/usr/bin/env ruby" both.
+    def interpreters
+      first, *args = @head.lines[0].delete_prefix("#!").split
+      paths = [first]
+      name = args.find { |arg| !arg.match?(/\A-|=/) } if first && File.basename(first) == "env"
+      paths << self.class.find(name) if name
+      paths.compact.select { |path| File.file?(path) }
+    rescue Missing
+      paths.compact # env says it
+    end
+
+    def privileges
+      stat = File.stat(@path)
+      other = (stat.setuid? && stat.uid != Process.euid) || (stat.setgid? && stat.gid != Process.egid)
+      other ? ["is setuid or setgid: it will run without the tracker"] : []
+    end
+
+    def linkage(tracker)
+      if self.class.new(tracker).kind != kind
+        ["is of another architecture than the tracker: it will run without it"]
+      elsif !interpreter?
+        ["is statically linked: it will run without the tracker"]
+      else
+        []
+      end
+    end
+
+    # Whether a program header names a dynamic linker. True where the headers
+    # can't be read: then there is nothing to warn of.
+    def interpreter?
+      wide = @head.getbyte(4) == 2
+      e = @head.getbyte(5) == 2 ? ">" : "<"
+      offset = wide ? @head.byteslice(32, 8).unpack1("Q#{e}") : @head.byteslice(28, 4).unpack1("L#{e}")
+      size, count = @head.byteslice(wide ? 54 : 42, 4).unpack("S#{e}2")
+      return true unless size.to_i >= 4 && offset + size * count <= @head.bytesize
+      count.times.any? { |i| @head.byteslice(offset + size * i, 4).unpack1("L#{e}") == PT_INTERP }
+    rescue NoMethodError # cut off
+      true
+    end
+  end
+end

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+require_relative "version"
+require_relative "executable"
+
+module Mwrap
+  # What bin/mwrap does. Not for use elsewhere: it execs or exits.
+  class Launcher # :nodoc: all
+    HELP = <<~TEXT
+      usage: mwrap COMMAND [ARG ...]
+
+      Runs COMMAND with mwrap's tracker in it: which lines allocate memory, and
+      which keep it. What to do with the numbers is said in the environment:
+
+        MWRAP=key:value,key:value mwrap COMMAND [ARG ...]
+
+        socket:PATH        HTTP server on a Unix socket, mode 0600
+        socket_dir:DIR     each process listens on DIR/PID.sock
+        listen:ADDR:PORT   HTTP server on a TCP port of this machine; port 0: any
+        read_only:1        the server refuses every POST
+        dump_path:PATH     at exit, append the table to this file
+        dump_fd:NUMBER     at exit, write the table to this open descriptor
+        dump_min:BYTES     leave out locations with this many bytes or less
+        dump_format:FORM   text (default), tsv, csv or json
+
+      In a value, %p is the PID, %% a percent sign, and a backslash quotes a comma.
+
+        mwrap --help       this text
+        mwrap --version    the version
+    TEXT
+
+    # One line on stderr, and the status to exit with.
+    class Failure < StandardError
+      attr_reader :status
+
+      def initialize(message, status = 2)
+        super(message)
+        @status = status
+      end
+    end
+
+    def initialize(lib)
+      @lib = lib
+    end
+
+    def run(argv)
+      command = options(argv) or return
+      tracker = find_tracker
+      require_extension
+      check_options
+      keep_listening_sockets
+      path = Executable.find(command[0])
+      Executable.new(path).problems(tracker).each { |line| say("#{command[0]} #{line}") }
+      start(path, command, "LD_PRELOAD" => preload(tracker))
+    rescue Failure, Executable::Missing => e
+      say(e.message)
+      exit(e.status)
+    end
+
+    private
+
+    def say(line) = $stderr.write("mwrap: #{line}\n")
+
+    # The command, or nil if there is nothing more to do.
+    def options(argv)
+      case argv[0]
+      when "--help", "-h" then $stdout.write(HELP)
+      when "--version", "-v" then $stdout.write("mwrap #{VERSION}\n")
+      when nil then raise Failure, "no command given (mwrap --help says more)"
+      when "--"
+        raise Failure, "no command given (mwrap --help says more)" if argv.size == 1
+        return argv.drop(1)
+      when /\A-/ then raise Failure, "unknown option #{argv[0]} (mwrap --help lists them)"
+      else return argv
+      end
+      nil
+    end
+
+    # RubyGems may put what it built beside lib/ instead of in it.
+    def find_tracker
+      dirs = [@lib, *$LOAD_PATH.grep(String)]
+      found = dirs.lazy.map { |dir| File.join(dir, "libmwrap.so") }.find { |so| File.file?(so) }
+      found or raise Failure, "#{@lib}/libmwrap.so isn't built: run make in #{File.dirname(@lib)}"
+      found = File.realpath(found)
+      return found unless found.match?(/[ :$]/)
+      # the dynamic linker splits at the first two and expands the third
+      raise Failure, "can't preload #{found}: no space, colon or $ may be in its path"
+    end
+
+    def require_extension
+      require "mwrap"
+    rescue LoadError => e
+      raise Failure, "the Ruby extension can't be loaded: run make in #{File.dirname(@lib)} " \
+        "with this Ruby (#{RUBY_VERSION}): #{e.message.lines.first.chomp}"
+    end
+
+    # With the tracker's own parser.
+    def check_options
+      text = ENV["MWRAP"] or return
+      error = Mwrap.check_options(text)
+      fd = error ? error[/\Adump_fd: "(\d+)" is not open/, 1]&.to_i : Mwrap.dump_fd_option(text)
+      raise Failure, "dump_fd: \"#{fd}\" is not an open file descriptor" if fd && ours?(fd)
+      raise Failure, error if error
+    end
+
+    # Whether this Ruby opened a descriptor itself. What was open before it
+    # started isn't close-on-exec.
+    def ours?(fd)
+      IO.for_fd(fd, autoclose: false).close_on_exec?
+    rescue ArgumentError # Ruby tells of some
+      true
+    end
+
+    # From systemd: sockets 3 and up. Descriptors that this process was given
+    # stay open by themselves, unless something loaded by RUBYOPT changed that.
+    def keep_listening_sockets
+      return if ENV["LISTEN_PID"].to_i != Process.pid
+      (3...3 + ENV["LISTEN_FDS"].to_i.clamp(0, 1000)).each do |fd|
+        io = IO.for_fd(fd, autoclose: false)
+        io.close_on_exec = false if io.stat.socket?
+      rescue SystemCallError, ArgumentError
+        next
+      end
+    end
+
+    # Ours first, then what was there but for copies of mwrap.
+    def preload(tracker)
+      others = ENV.fetch("LD_PRELOAD", "").split(/[ :]+/).reject do |path|
+        path.empty? || %w[libmwrap.so mwrap.so].include?(File.basename(path))
+      end
+      [tracker, *others].join(":")
+    end
+
+    def start(path, command, env)
+      exec(env, [path, command[0]], *command.drop(1), close_others: false)
+    rescue Errno::ENOENT
+      raise Failure.new("#{command[0]}: its interpreter is not there", 127)
+    rescue SystemCallError => e
+      raise Failure.new("#{command[0]}: #{Executable.reason(e)}", 126)
+    end
+  end
+end

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+module Mwrap
+  # The version of mwrap, a String; the same as in src/version.h.
+  VERSION = "4.0.0"
+end

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* stats.c - Mwrap.stats: the process's totals, as a Hash. */
+#include "ext.h"
+
+static void set(VALUE hash, const char *name, VALUE value)
+{
+	rb_hash_aset(hash, ID2SYM(rb_intern(name)), value);
+}
+
+/*
+ * call-seq: Mwrap.stats -> Hash
+ *
+ * What the tracker knows of the whole process, at one moment, by Symbol.
+ *
+ * Sums over all locations: +total+ and +freed+ (bytes), +allocations+ and
+ * +frees+ (calls) since the last reset, +live_bytes+ and +live+ (blocks) now.
+ * +generation+:: the clock that lifespans are measured with, in units of
+ *                +life_unit+: "gc" or "bytes".
+ * +locations+, +locations_max+, +retired+::
+ *   locations in the table, its ceiling, and how many were folded into
+ *   "(gone)" to make room.
+ * +lost+:: live blocks that could not be recorded for want of memory.
+ * +ruby_lookup+, +ruby_why+::
+ *   how Ruby lines are found ("fast", "public", "starting", "ended", "none"),
+ *   and why not the fast way, if so.
+ * +tracker_bytes+:: memory mapped for the tracker's own tables.
+ * +uptime+:: seconds since the tracker was loaded, a Float.
+ * +resets+:: how many there have been.
+ *
+ * Every number is 0 without the tracker.
+ */
+static VALUE mwrap_stats(VALUE mod)
+{
+	struct mw_stats s;
+	VALUE h = rb_hash_new();
+
+	mw_tracker->stats(&s);
+	set(h, "total", ULL2NUM(s.total));
+	set(h, "allocations", ULL2NUM(s.allocations));
+	set(h, "freed", ULL2NUM(s.freed));
+	set(h, "frees", ULL2NUM(s.frees));
+	set(h, "live_bytes", ULL2NUM(s.live_bytes));
+	set(h, "live", ULL2NUM(s.live));
+	set(h, "locations", ULL2NUM(s.locations));
+	set(h, "locations_max", ULL2NUM(s.locations_max));
+	set(h, "retired", ULL2NUM(s.retired));
+	set(h, "generation", ULL2NUM(s.generation));
+	set(h, "life_unit", mw_location_string(s.life_unit, strlen(s.life_unit)));
+	set(h, "ruby_lookup", mw_location_string(s.ruby_lookup, strlen(s.ruby_lookup)));
+	set(h, "ruby_why", mw_location_string(s.ruby_why, strlen(s.ruby_why)));
+	set(h, "tracker_bytes", ULL2NUM(s.tracker_bytes));
+	set(h, "lost", ULL2NUM(s.lost));
+	set(h, "uptime", DBL2NUM(s.uptime));
+	set(h, "resets", ULL2NUM(s.resets));
+	return h;
+}
+
+void mw_init_stats(void)
+{
+	VALUE mod = rb_define_module("Mwrap");
+
+	rb_define_singleton_method(mod, "stats", mwrap_stats, 0);
+}

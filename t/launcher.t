@@ -1,0 +1,464 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# bin/mwrap: what it refuses, and in which words; what the command gets. Runs
+# copies of it beside a stand-in for the tracker, but for the last class.
+
+require_relative "lib/tap"
+require "fileutils"
+require "socket"
+
+module Layout
+  include MwrapTest
+
+  # A copy of what the launcher needs, in a directory of its own.
+  def layout(tracker: preload("fake_api"), name: "mwrap-dir")
+    in_tmp do |tmp|
+      dir = File.join(tmp, name)
+      FileUtils.mkdir_p(["#{dir}/bin", "#{dir}/lib/mwrap"])
+      FileUtils.cp(LAUNCHER, "#{dir}/bin")
+      Dir.chdir(LIB) do
+        Dir["**/*.rb", "mwrap/mwrap_ext.so"].each { |f| FileUtils.cp(f, "#{dir}/lib/#{f}") }
+      end
+      FileUtils.cp(tracker, "#{dir}/lib/libmwrap.so") if tracker
+      yield File.realpath(dir), tmp
+    end
+  end
+
+  def launch(dir, *args, **rest) = run_command("#{dir}/bin/mwrap", *args, **rest)
+
+  # Exactly one line on stderr, nothing on stdout, and this status.
+  def assert_refused(run, line, status = 2)
+    if line.is_a?(Regexp)
+      assert_match(/\Amwrap: #{line}\n\z/, run.stderr)
+    else
+      assert_equal "mwrap: #{line}\n", run.stderr
+    end
+    assert_equal "", run.stdout
+    assert_equal status, run.status.exitstatus
+  end
+end
+
+class TestOfLauncherOptions < Minitest::Test
+  include Layout
+
+  def test_help_names_every_option
+    layout do |dir|
+      %w[--help -h].each do |flag|
+        run = launch(dir, flag)
+        assert_success run
+        assert_equal "", run.stderr
+        assert_match(/\Ausage: mwrap COMMAND/, run.stdout)
+        known = launch(dir, "true", env: { "MWRAP" => "nonsense:1" }).stderr[/known are (.*)/, 1].split(", ")
+        assert_operator known.size, :>=, 8
+        known.each { |key| assert_match(/^  #{key}:\S+ +\S/, run.stdout) }
+      end
+    end
+  end
+
+  def test_version
+    layout do |dir|
+      run = launch(dir, "--version")
+      assert_success run
+      assert_equal "mwrap #{File.read("#{ROOT}/src/version.h")[/"(.*)"/, 1]}\n", run.stdout
+    end
+  end
+
+  def test_help_and_version_work_before_anything_is_built
+    layout(tracker: nil) do |dir|
+      File.unlink("#{dir}/lib/mwrap/mwrap_ext.so")
+      assert_success launch(dir, "--help")
+      assert_success launch(dir, "--version")
+    end
+  end
+
+  def test_options_behind_the_command_are_the_commands
+    layout do |dir|
+      assert_equal "--help --version\n", launch(dir, "echo", "--help", "--version").stdout
+      assert_equal "a\n", launch(dir, "--", "echo", "a").stdout
+    end
+  end
+
+  def test_refuses_a_wrong_command_line
+    layout do |dir|
+      assert_refused launch(dir), "no command given (mwrap --help says more)"
+      assert_refused launch(dir, "--"), "no command given (mwrap --help says more)"
+      assert_refused launch(dir, "--socket"), "unknown option --socket (mwrap --help lists them)"
+    end
+  end
+
+  # Wrong options; the command must not run.
+  WRONG = {
+    "nonsense:1" => /unknown option "nonsense"; known are .*socket.*/,
+    "dump_min:lots" => /dump_min: .*lots.*/,
+    "dump_format:xml" => /dump_format: .*xml.*/,
+    "dump_fd:x" => /dump_fd: .*x.*/,
+    "listen:0.0.0.0:80" => /listen: .*loopback.*/,
+    "socket:" => /socket: .*/,
+  }.freeze
+
+  def test_refuses_wrong_options_before_anything_runs
+    layout do |dir, tmp|
+      WRONG.each do |options, line|
+        run = launch(dir, "touch", "#{tmp}/ran", env: { "MWRAP" => options })
+        assert_refused run, line
+        refute File.exist?("#{tmp}/ran"), options
+      end
+    end
+  end
+
+  def test_refuses_options_of_any_bytes_in_one_line
+    layout do |dir|
+      ["\xff\xfe:1", "a\nb:2", "#{"x" * 20_000}:1", ",:,:", "dump_path:%p%q"].each do |options|
+        run = launch(dir, "true", env: { "MWRAP" => options })
+        next assert_success(run) if run.status.success?
+        assert_refused run, /[\x20-\x7e]+/
+      end
+    end
+  end
+
+  def test_right_options_and_none_run_the_command
+    layout do |dir|
+      [nil, "", "dump_path:/dev/null,dump_min:5,dump_format:tsv", "dump_fd:1", "read_only:1"].each do |options|
+        run = launch(dir, "sh", "-c", "echo \"$MWRAP\"", env: { "MWRAP" => options })
+        assert_equal "#{options}\n", run.stdout
+        assert_equal "", run.stderr
+      end
+    end
+  end
+end
+
+class TestOfLauncherCommand < Minitest::Test
+  include Layout
+
+  def test_a_command_that_is_not_there_is_127
+    layout do |dir|
+      assert_refused launch(dir, "no-such-command"), "no-such-command: command not found", 127
+      assert_refused launch(dir, "./no/such"), "./no/such: command not found", 127
+      assert_refused launch(dir, ""), ": command not found", 127
+      run = run_command(RUBY, "#{dir}/bin/mwrap", "cat", env: { "PATH" => "/nonexistent" })
+      assert_refused run, "cat: command not found", 127
+    end
+  end
+
+  def test_a_command_that_cannot_run_is_126
+    layout do |dir, tmp|
+      File.write("#{tmp}/plain", "x")
+      assert_refused launch(dir, "#{tmp}/plain"), "#{tmp}/plain: permission denied", 126
+      assert_refused launch(dir, tmp), "#{tmp}: is a directory", 126
+      assert_refused launch(dir, "plain", env: { "PATH" => "#{tmp}:#{ENV["PATH"]}" }),
+        "plain: permission denied", 126
+    end
+  end
+
+  def test_a_script_without_its_interpreter_is_127
+    layout do |dir, tmp|
+      script = script(tmp, "#!/no/such/interpreter\n")
+      assert_refused launch(dir, script), "#{script}: its interpreter is not there", 127
+    end
+  end
+
+  def test_a_script_without_a_first_line_runs_in_a_shell
+    layout do |dir, tmp|
+      assert_equal "ran\n", launch(dir, script(tmp, "echo ran\n")).stdout
+    end
+  end
+
+  def test_arguments_environment_and_status_pass_unchanged
+    layout do |dir|
+      args = ["", "a b", "$HOME;*", "\xff".b, "--help"]
+      code = "p ARGV.map(&:b), ENV.to_h.except('LD_PRELOAD', '_').sort; exit 41"
+      env = { "MWRAP" => "dump_min:1", "RUBYOPT" => "-W1" }
+      under = launch(dir, RUBY, "-e", code, "--", *args, env: env)
+      plain = run_command(RUBY, "-e", code, "--", *args, env: env)
+      assert_equal plain.stdout, under.stdout
+      assert_equal 41, under.status.exitstatus
+    end
+  end
+
+  def test_a_single_word_is_not_given_to_a_shell
+    layout do |dir|
+      assert_refused launch(dir, "echo a; echo b"), "echo a; echo b: command not found", 127
+    end
+  end
+
+  def test_the_command_has_the_pid_and_the_name_it_was_called_by
+    layout do |dir, tmp|
+      File.symlink("/bin/sh", "#{tmp}/mysh")
+      run = run_command("sh", "-c", 'echo $$; exec "$@"', "-", "#{dir}/bin/mwrap", "mysh", "-c", 'echo $$; echo $0',
+                        env: { "PATH" => "#{tmp}:#{ENV["PATH"]}" })
+      first, second, name = run.stdout.lines(chomp: true)
+      assert_equal first, second
+      assert_equal "mysh", name
+    end
+  end
+
+  private
+
+  def script(dir, text)
+    path = "#{dir}/script"
+    File.write(path, text)
+    File.chmod(0o755, path)
+    path
+  end
+end
+
+class TestOfLauncherPreload < Minitest::Test
+  include Layout
+
+  def ld_preload(dir, before)
+    run = launch(dir, "sh", "-c", "echo \"$LD_PRELOAD\"", env: { "LD_PRELOAD" => before })
+    assert_success run
+    run.stdout.chomp
+  end
+
+  def test_the_tracker_comes_first_and_what_was_there_stays
+    layout do |dir|
+      ours = "#{dir}/lib/libmwrap.so"
+      other, another = preload("fake_api"), preload("above")
+      assert_equal ours, ld_preload(dir, nil)
+      assert_equal ours, ld_preload(dir, "")
+      assert_equal "#{ours}:#{other}", ld_preload(dir, other)
+      assert_equal "#{ours}:#{other}:#{another}", ld_preload(dir, "#{other} #{another}")
+      assert_equal "#{ours}:#{other}:#{another}", ld_preload(dir, " #{other}:: #{another}:")
+    end
+  end
+
+  def test_an_older_copy_is_replaced
+    layout do |dir, tmp|
+      FileUtils.mkdir("#{tmp}/old")
+      old = %w[libmwrap.so mwrap.so].map { |name| "#{tmp}/old/#{name}" }
+      old.each { |path| FileUtils.cp(preload("fake_api"), path) }
+      other = preload("above")
+      assert_equal "#{dir}/lib/libmwrap.so:#{other}", ld_preload(dir, "#{old[0]}:#{other}:#{old[1]}")
+    end
+  end
+
+  def test_twice_is_as_once
+    layout do |dir|
+      run = launch(dir, "#{dir}/bin/mwrap", "sh", "-c", "echo $LD_PRELOAD")
+      assert_equal "#{dir}/lib/libmwrap.so\n", run.stdout
+    end
+  end
+
+  def test_it_is_loaded_into_the_command
+    layout do |dir, tmp|
+      assert_success launch(dir, "true", env: { "FAKE_API_LOG" => "#{tmp}/log" })
+      assert_match(/\Aprocess made=0 /, File.read("#{tmp}/log"))
+    end
+  end
+
+  def test_works_through_a_symlink
+    layout do |dir, tmp|
+      File.symlink("#{dir}/bin/mwrap", "#{tmp}/mwrap")
+      run = run_command("#{tmp}/mwrap", "sh", "-c", "echo $LD_PRELOAD")
+      assert_equal "#{dir}/lib/libmwrap.so\n", run.stdout
+    end
+  end
+
+  # RubyGems: a stub loads bin/mwrap, what was built is in another directory
+  # of the load path.
+  def test_works_as_a_gem
+    layout do |dir, tmp|
+      FileUtils.mkdir_p("#{tmp}/ext/mwrap")
+      FileUtils.mv("#{dir}/lib/libmwrap.so", "#{tmp}/ext")
+      FileUtils.mv("#{dir}/lib/mwrap/mwrap_ext.so", "#{tmp}/ext/mwrap")
+      File.write("#{tmp}/stub", "$LOAD_PATH.unshift('#{tmp}/ext', '#{dir}/lib')\nload '#{dir}/bin/mwrap'\n")
+      run = run_command(RUBY, "#{tmp}/stub", "sh", "-c", "echo $LD_PRELOAD")
+      assert_equal "#{File.realpath(tmp)}/ext/libmwrap.so\n", run.stdout
+      assert_refused run_command(RUBY, "#{tmp}/stub", "true", env: { "MWRAP" => "x:1" }), /unknown option "x".*/
+    end
+  end
+
+  def test_says_what_is_not_built
+    layout(tracker: nil) do |dir|
+      assert_refused launch(dir, "true"), "#{dir}/lib/libmwrap.so isn't built: run make in #{dir}"
+    end
+    layout do |dir|
+      File.unlink("#{dir}/lib/mwrap/mwrap_ext.so")
+      assert_refused launch(dir, "true"),
+        /the Ruby extension can't be loaded: run make in #{dir} with this Ruby \(#{RUBY_VERSION}\): .*mwrap_ext.*/
+    end
+  end
+
+  def test_refuses_a_path_that_cannot_be_preloaded
+    ["with space", "with:colon", "with$ORIGIN"].each do |name|
+      layout(name: name) do |dir|
+        run = run_command(RUBY, "#{dir}/bin/mwrap", "true")
+        assert_refused run, "can't preload #{dir}/lib/libmwrap.so: no space, colon or $ may be in its path"
+      end
+    end
+  end
+end
+
+class TestOfLauncherWarnings < Minitest::Test
+  include Layout
+
+  STATIC = "is statically linked: it will run without the tracker"
+
+  def test_a_static_binary_is_warned_of_and_runs
+    layout do |dir, tmp|
+      static = static(tmp)
+      run = launch(dir, static)
+      assert_equal "mwrap: #{static} #{STATIC}\n", run.stderr
+      assert_equal 7, run.status.exitstatus
+    end
+  end
+
+  def test_a_script_of_a_static_interpreter_is_warned_of
+    layout do |dir, tmp|
+      static = static(tmp)
+      ["#!#{static}\n", "#! #{static} -x\n", "#!/usr/bin/env #{File.basename(static)}\n"].each do |line|
+        File.write("#{tmp}/script", line)
+        File.chmod(0o755, "#{tmp}/script")
+        run = launch(dir, "#{tmp}/script", env: { "PATH" => "#{tmp}:#{ENV["PATH"]}" })
+        assert_equal "mwrap: #{tmp}/script (#{static}) #{STATIC}\n", run.stderr
+        assert_equal 7, run.status.exitstatus
+      end
+    end
+  end
+
+  def test_a_setuid_program_of_another_user_is_warned_of
+    layout do |dir, tmp|
+      command = ["su", "--version"]
+      if Process.euid.zero?
+        FileUtils.cp("/bin/true", "#{tmp}/setuid")
+        File.chown(65_534, 65_534, "#{tmp}/setuid")
+        File.chmod(0o4755, "#{tmp}/setuid")
+        File.chmod(0o755, tmp)
+        command = ["#{tmp}/setuid"]
+      end
+      run = launch(dir, *command)
+      assert_match(/\Amwrap: #{command[0]} is setuid or setgid: it will run without the tracker$/, run.stderr)
+      assert_success run
+    end
+  end
+
+  def test_another_architecture_is_warned_of
+    layout do |dir, tmp|
+      elf = File.binread("/bin/true")
+      elf.setbyte(18, elf.getbyte(18) ^ 0x55)
+      File.binwrite("#{tmp}/alien", elf)
+      File.chmod(0o755, "#{tmp}/alien")
+      run = launch(dir, "#{tmp}/alien")
+      assert_equal "mwrap: #{tmp}/alien is of another architecture than the tracker: it will run without it",
+        run.stderr.lines(chomp: true)[0]
+      refute run.status.success?
+    end
+  end
+
+  # Nothing is said of these.
+  def test_ordinary_programs_are_not_warned_of
+    layout do |dir, tmp|
+      File.write("#{tmp}/script", "#!/usr/bin/env ruby\n")
+      File.write("#{tmp}/loop", "#!#{tmp}/loop\n")
+      File.write("#{tmp}/cut", "\x7FELF\x02\x01\x01".b)
+      File.write("#{tmp}/empty", "")
+      Dir["#{tmp}/{script,loop,cut,empty}"].each { |f| File.chmod(0o755, f) }
+      linker = Dir["/lib*/ld-linux*.so*"].first
+      [["true"], ["sh", "-c", ":"], ["#{tmp}/script"], ["#{tmp}/empty"], *([[linker, "/bin/true"]] if linker)].each do |command|
+        run = launch(dir, *command)
+        assert_equal "", run.stderr, command.inspect
+        assert_success run
+      end
+      # these can't run, but don't upset the launcher either
+      %w[loop cut].each { |f| refute_match(/\.rb:\d+/, launch(dir, "#{tmp}/#{f}").stderr) }
+    end
+  end
+
+  private
+
+  def static(dir)
+    File.write("#{dir}/static.c", "int main(void) { return 7; }\n")
+    run = run_command(ENV["CC"] || "cc", "-static", "-o", "#{dir}/static", "#{dir}/static.c")
+    skip "no static libc to link to" unless run.status.success?
+    "#{dir}/static"
+  end
+end
+
+class TestOfLauncherDescriptors < Minitest::Test
+  include Layout
+
+  def test_open_descriptors_stay_open
+    layout do |dir, tmp|
+      File.open("#{tmp}/out", "w") do |out|
+        run = launch(dir, "sh", "-c", "echo seven >&7; echo nine >&9", 7 => out, 9 => out, env: { "MWRAP" => "dump_fd:7" })
+        assert_success run
+        assert_equal "", run.stderr
+      end
+      assert_equal "seven\nnine\n", File.read("#{tmp}/out")
+    end
+  end
+
+  def test_dump_fd_must_be_open_for_writing
+    layout do |dir|
+      # Ruby has descriptors of its own, with numbers from 3
+      (3..15).each do |fd|
+        run = launch(dir, "true", env: { "MWRAP" => "dump_fd:#{fd}" })
+        assert_refused run, "dump_fd: \"#{fd}\" is not an open file descriptor"
+      end
+      File.open(File::NULL) do |null|
+        run = launch(dir, "true", 7 => null, env: { "MWRAP" => "dump_fd:7" })
+        assert_refused run, /dump_fd: .*7.* is not open for writing/
+      end
+    end
+  end
+
+  # As systemd starts services: sockets at 3 and up, and the PID that they
+  # are for; also when something that Ruby loads made them close-on-exec.
+  def test_listening_sockets_survive
+    layout do |dir, tmp|
+      File.write("#{tmp}/cloexec.rb", "[3, 4].each { |fd| IO.for_fd(fd, autoclose: false).close_on_exec = true } if $0.end_with?('/mwrap')")
+      [nil, "-r#{tmp}/cloexec.rb"].each do |rubyopt|
+        servers = Array.new(2) { TCPServer.new("127.0.0.1", 0) }
+        run = run_command("sh", "-c", 'LISTEN_FDS=2 LISTEN_PID=$$ exec "$@"', "-", "#{dir}/bin/mwrap", RUBY, "-rsocket", "-e", <<~'RUBY', 3 => servers[0], 4 => servers[1], env: { "RUBYOPT" => rubyopt })
+          p ENV["LISTEN_PID"].to_i == $$
+          p (3...3 + ENV["LISTEN_FDS"].to_i).map { |fd| TCPServer.for_fd(fd).addr[1] }
+        RUBY
+        assert_equal "true\n#{servers.map { |s| s.addr[1] }}\n", run.stdout, run.stderr
+        servers.each(&:close)
+      end
+    end
+  end
+
+  def test_nonsense_in_listen_fds_does_no_harm
+    layout do |dir|
+      ["-1", "x", "99999999999999999999", ""].each do |n|
+        run = run_command("sh", "-c", 'LISTEN_PID=$$ exec "$@"', "-", "#{dir}/bin/mwrap", "true", env: { "LISTEN_FDS" => n })
+        assert_equal "", run.stderr
+        assert_success run
+      end
+    end
+  end
+end
+
+# With the tracker itself.
+class TestOfLauncherWithTracker < Minitest::Test
+  def test_a_dump_is_written_at_exit
+    in_tmp do |tmp|
+      assert File.exist?(TRACKER), "lib/libmwrap.so isn't built: run make"
+      run = run_command(LAUNCHER, RUBY, "-e", "$kept = Array.new(1000) { 'x' * 5000 }",
+                        env: { "MWRAP" => "dump_path:#{option_value(tmp)}/dump,dump_format:tsv" })
+      assert_equal "", run.stderr
+      assert_success run
+      rows = Dump.tsv(File.binread("#{tmp}/dump")).flatten
+      row = rows.find { |r| r.location == "-e:1" }
+      refute_nil row
+      assert_operator row.allocations, :>=, 1000
+      assert_operator row.live_bytes, :>=, 5_000_000
+    end
+  end
+
+  def test_dump_fd_gets_the_dump
+    in_tmp do |tmp|
+      assert File.exist?(TRACKER), "lib/libmwrap.so isn't built: run make"
+      File.open("#{tmp}/dump", "w") do |out|
+        assert_success run_command(LAUNCHER, RUBY, "-e", "$kept = 'x' * 123_456",
+                                   7 => out, env: { "MWRAP" => "dump_fd:7" })
+      end
+      rows = Dump.text(File.binread("#{tmp}/dump")).flatten
+      assert_operator rows.find { |r| r.location == "-e:1" }&.total.to_i, :>=, 123_456
+    end
+  end
+end

@@ -1,0 +1,96 @@
+#!/usr/bin/env ruby
+# frozen_string_literal: true
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# leaks.t - real gems whose old versions leak what they get from malloc
+# (t/leaks/gems.rb) are told apart from their fixed versions, at the right line.
+#
+#	t/leaks.t [NAME ...]     only these
+require "json"
+require "open3"
+require "tmpdir"
+require_relative "leaks/gems"
+
+CALLS = 10_000
+TOP = File.expand_path("..", __dir__)
+TRACKER = File.join(TOP, "lib", "libmwrap.so")
+
+# what one run of a script left in the dump
+Run = Struct.new(:problem, :rows, :printed) do
+  def growth(location)
+    rows.sum { |row| row["location"] == location ? row["growth"] : 0 }
+  end
+
+  def allocations(location)
+    rows.sum { |row| row["location"] == location ? row["allocations"] : 0 }
+  end
+
+  def top
+    rows.max_by { |row| row["growth"] }
+  end
+end
+
+def run(leak, version, calls)
+  Dir.mktmpdir("mwrap-leaks") do |dir|
+    dump = File.join(dir, "dump")
+    env = LeakGems.env(HOME).merge("LD_PRELOAD" => TRACKER, "MWRAP" => "dump_path:#{dump},dump_format:json")
+    out, status = Open3.capture2e(env, RbConfig.ruby, "-I", File.join(TOP, "lib"), leak.script_path, version, calls.to_s)
+    next Run.new("#{status}: #{out}", [], "") unless status.success?
+
+    Run.new(nil, JSON.parse(File.read(dump)), out)
+  rescue SystemCallError, JSON::ParserError => e
+    Run.new("no dump: #{e.message[0, 200]}; printed: #{out}", [], "")
+  end
+end
+
+def ok(good, what, *more)
+  @count = @count.to_i + 1
+  @failed = true unless good
+  puts "#{"not " unless good}ok #{@count} - #{what}"
+  more.each { |text| text.to_s.lines.first(12).each { |line| puts "# #{line.chomp}" } } unless good
+  good
+end
+
+# Is this growth what so many calls leak?
+def leaked?(leak, growth, calls)
+  all = leak.bytes * calls
+  (growth - all).abs <= all * leak.tolerance
+end
+
+def ran?(run, leak, version, calls)
+  ok run.problem.nil? && run.printed.start_with?("#{leak.gem_name}-#{version} #{calls} "),
+     "#{leak.script}: #{calls} calls with #{version}", run.problem, run.printed
+end
+
+def check(leak)
+  old = leak.location(HOME, leak.leaks)
+  new = leak.location(HOME, leak.fixed)
+  once = run(leak, leak.leaks, CALLS)
+  twice = run(leak, leak.leaks, 2 * CALLS)
+  fixed = run(leak, leak.fixed, CALLS)
+  ran?(once, leak, leak.leaks, CALLS)
+  ran?(twice, leak, leak.leaks, 2 * CALLS)
+  ran?(fixed, leak, leak.fixed, CALLS)
+  ok [once, twice].all? { |run| run.top && run.top["location"] == old },
+     "#{leak.script} #{leak.leaks}: #{File.basename(old)} has the most growth", once.top, twice.top
+  ok leaked?(leak, once.growth(old), CALLS), "#{leak.script} #{leak.leaks}: by #{leak.bytes} bytes a call",
+     "growth #{once.growth(old)}"
+  ok leaked?(leak, twice.growth(old) - once.growth(old), CALLS),
+     "#{leak.script} #{leak.leaks}: and by as much for as many calls more", "growth #{twice.growth(old)}"
+  ok fixed.rows.any? && fixed.allocations(new) >= CALLS && fixed.growth(new) < 0.05 * once.growth(old),
+     "#{leak.script} #{leak.fixed}: #{File.basename(new)} allocates, and does not grow",
+     "growth #{fixed.growth(new)}, allocations #{fixed.allocations(new)}"
+  puts format("# %-14s %s: %.1f bytes a call, %s: %.1f", leak.script, leak.leaks, once.growth(old).fdiv(CALLS),
+              leak.fixed, fixed.growth(new).fdiv(CALLS))
+end
+
+$stdout.sync = true
+HOME = LeakGems.install(TOP)
+leaks = LeakGems::ALL.select { |leak| ARGV.empty? || ARGV.include?(leak.script) }
+puts "1..#{1 + 7 * leaks.size}"
+missing = LeakGems.missing(HOME)
+if ok(missing.empty? && leaks.any?, "the gems are installed",
+      *missing.map { |name, version| "#{name} #{version}: see #{HOME}/leaks-#{name}-#{version}.log" })
+  leaks.each { |leak| check(leak) }
+end
+exit !@failed

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# For t/httpd*.t: runs t/programs/fake_server.c and speaks HTTP to it, byte by byte where
+# that is the point.
+
+require_relative "tap"
+require "socket"
+
+module HttpdTest
+  SERVER = File.join(MwrapTest::LIB, "libmwrap_httpd.so")
+  PATIENCE = 60 # seconds until something that must happen counts as not happening
+
+  Response = Struct.new(:status, :headers, :body)
+
+  # A fake_server, its stdin and stdout.
+  class Fake
+    attr_reader :pid, :log
+
+    def initialize(program, log, *options)
+      File.exist?(SERVER) or raise "#{SERVER} isn't built: run make"
+      @log = log
+      r, @in = IO.pipe
+      @out, w = IO.pipe
+      env = { "MWRAP_HTTPD" => SERVER, "LD_PRELOAD" => nil }
+      @pid = Process.spawn(env, program, *options, in: r, out: w, err: log, close_others: true)
+      [r, w].each(&:close)
+    end
+
+    def tell(command) = @in.puts(command)
+
+    def hear
+      Timeout.timeout(PATIENCE) { @out.gets&.chomp }
+    end
+
+    def ask(command)
+      tell(command)
+      hear
+    end
+
+    # What it said on stderr.
+    def said = File.read(log)
+
+    def kill
+      Process.kill(:KILL, pid)
+      Process.wait(pid)
+      @pid = nil
+    end
+
+    # Ends it in an orderly way.
+    def finish
+      return unless pid
+      @in.close unless @in.closed?
+      status = Timeout.timeout(PATIENCE) { Process.wait2(pid)[1] }
+      @pid = nil
+      status
+    rescue Timeout::Error
+      kill
+      nil
+    end
+  end
+
+  def setup
+    @dir = Dir.mktmpdir("mwrap-h")
+    @fakes = []
+  end
+
+  def teardown
+    @fakes.each(&:finish)
+  ensure
+    FileUtils.rm_rf(@dir)
+  end
+
+  def path(name = "s") = File.join(@dir, name)
+
+  # A running one; waits until it serves `at` (a path), if that is given.
+  def fake(*options, at: nil)
+    f = Fake.new(program("fake_server"), path("log#{@fakes.size}"), *options)
+    @fakes << f
+    wait_for_server(at) if at
+    f
+  end
+
+  # One that serves @dir/s.
+  def serving(*options) = fake("socket=#{path}", *options, at: path)
+
+  def eventually(what)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
+    until (result = yield)
+      flunk "never: #{what}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      sleep 0.02
+    end
+    result
+  end
+
+  def wait_for_server(at) = eventually("a server at #{at}") { connects?(at) }
+
+  def connects?(at)
+    UNIXSocket.open(at, &:close)
+    true
+  rescue Errno::ENOENT, Errno::ECONNREFUSED
+    false
+  end
+
+  def connect(at = path) = at.is_a?(Integer) ? TCPSocket.new("127.0.0.1", at) : UNIXSocket.new(at)
+
+  # What a socket has until its end; "" also if it was cut off.
+  def drain(s)
+    out = +"".b
+    Timeout.timeout(PATIENCE) { out << s.readpartial(65_536) while true }
+  rescue EOFError, Errno::ECONNRESET, Errno::EPIPE, Errno::ENOTCONN
+    out
+  end
+
+  def parse(text, head: false)
+    top, body = text.split("\r\n\r\n", 2)
+    raise "no response: #{text.inspect}" unless top&.start_with?("HTTP/1.")
+    lines = top.split("\r\n")
+    headers = lines.drop(1).to_h { |l| l.split(": ", 2).then { |k, v| [k.downcase, v] } }
+    length = headers["content-length"]
+    raise "#{body.bytesize} of #{length} bytes" if length && !head && body.bytesize != length.to_i
+    Response.new(lines[0].split[1].to_i, headers, body)
+  end
+
+  def request(method, target, headers = {}, body = nil, at: path)
+    headers = { "Host" => "localhost", "Connection" => "close" }.merge(headers).compact
+    headers["Content-Length"] = body.bytesize if body
+    s = connect(at)
+    s.write("#{method} #{target} HTTP/1.1\r\n#{headers.map { |k, v| "#{k}: #{v}\r\n" }.join}\r\n#{body}")
+    parse(drain(s), head: method == "HEAD")
+  ensure
+    s&.close
+  end
+
+  def get(target, headers = {}, at: path) = request("GET", target, headers, at: at)
+  def post(target, headers = {}, body = "", at: path) = request("POST", target, headers, body, at: at)
+
+  def assert_line(response, status, like = //)
+    assert_equal status, response.status, response.body
+    assert_equal "text/plain; charset=utf-8", response.headers["content-type"]
+    assert_match(/\A[^\n]+\n\z/, response.body.dup.force_encoding("UTF-8"))
+    assert_match like, response.body
+  end
+end
+
+Minitest::Test.include(HttpdTest)

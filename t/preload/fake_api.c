@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fake_api.c - a tracker with a fixed table and nothing behind it.
+ *
+ * Preloaded by tests of what reads `struct mw_api`. FAKE_API=version says to
+ * be of another version, FAKE_API=nomem to have no memory. At exit it appends
+ * one line to $FAKE_API_LOG: how many copies were made and not given back,
+ * given back twice, and how many quiet_enter()s lack their quiet_leave().
+ * Copies are overwritten when they are given back.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api.h"
+#include "options/options.h"
+
+#define AT(s, file) .location = (s), .location_len = sizeof(s) - 1, .file_len = sizeof(file) - 1
+
+static const struct mw_row rows[] = {
+	{ .total = 51200000, .allocations = 100000, .frees = 50000, .freed = 25600000,
+	  .life_sum = 150000, .life_max = 9, .growth = 25600000,
+	  .live_bytes = 25600000, .live = 50000, .id = 1, .kind = MW_KIND_RUBY,
+	  AT("/srv/app.rb:3", "/srv/app.rb") },
+	{ .total = 600, .allocations = 6, .frees = 3, .freed = 200, .life_sum = 5,
+	  .life_max = 4, .growth = 400, .live_bytes = 400, .live = 3, .id = 2,
+	  .kind = MW_KIND_RUBY, AT("/srv/lib/x.rb:10", "/srv/lib/x.rb") },
+	{ .total = 500, .allocations = 5, .frees = 5, .freed = 500, .life_sum = 10,
+	  .life_max = 3, .id = 3, .kind = MW_KIND_NATIVE,
+	  AT("/usr/lib/libfoo.so(fn+0x1f) [0x7f0012345678]", "/usr/lib/libfoo.so") },
+	{ .total = 400, .allocations = 4, .growth = 400, .live_bytes = 400, .live = 4,
+	  .id = 4, .kind = MW_KIND_RUBY, AT("/srv/\xff\xfe.rb:1", "/srv/\xff\xfe.rb") },
+	/* as after a reset: nothing new, something old */
+	{ .frees = 7, .freed = 700, .life_sum = 70, .life_max = 10, .growth = -700,
+	  .live_bytes = 4096, .live = 1, .id = 5, .kind = MW_KIND_RUBY,
+	  AT("/srv/kept.rb:7", "/srv/kept.rb") },
+	{ .total = UINT64_MAX, .allocations = UINT64_MAX, .frees = UINT64_MAX,
+	  .freed = UINT64_MAX, .life_sum = UINT64_MAX, .life_max = UINT64_MAX,
+	  .growth = INT64_MIN, .id = 6, .kind = MW_KIND_RUBY,
+	  AT("/srv/h\xc3\xbcge.rb:1", "/srv/h\xc3\xbcge.rb") },
+	{ .id = 7, .kind = MW_KIND_RUBY, AT("/srv/nothing.rb:1", "/srv/nothing.rb") },
+};
+#define N (sizeof(rows) / sizeof(*rows))
+
+static const struct mw_live live[] = {
+	{ .addr = 0x10000, .size = 100, .generation = 1, .id = 2 },
+	{ .addr = 0x20000, .size = 299, .generation = 12, .id = 2 },
+	{ .addr = 0x30000, .size = 1, .generation = 1ull << 40, .id = 2 },
+	{ .addr = 0x40000, .size = 4096, .generation = 2, .id = 5 },
+};
+
+/* frees are deferred to exit, so that one given back twice is seen as such */
+struct copy {
+	struct copy *next;
+	int back;
+	union {
+		struct mw_snapshot snapshot;
+		struct mw_lives lives;
+	};
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct copy *copies;
+static atomic_int quiet;    /* enters less leaves, of all threads */
+static atomic_int unpaired; /* leaves of threads that weren't quiet */
+static _Thread_local unsigned depth;
+static atomic_bool was_reset;
+static struct mw_options no_options = { .dump_fd = -1 };
+static pid_t started;
+
+static int asked(const char *what)
+{
+	const char *v = getenv("FAKE_API");
+
+	return v && !strcmp(v, what);
+}
+
+static struct copy *copy_new(void)
+{
+	struct copy *c = asked("nomem") ? NULL : calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	c->next = copies;
+	copies = c;
+	pthread_mutex_unlock(&lock);
+	return c;
+}
+
+static void copy_back(void *part)
+{
+	struct copy *c = (struct copy *)((char *)part - offsetof(struct copy, snapshot));
+
+	pthread_mutex_lock(&lock);
+	c->back++;
+	pthread_mutex_unlock(&lock);
+}
+
+static struct mw_snapshot *snapshot(void)
+{
+	struct copy *c = copy_new();
+
+	if (!c)
+		return NULL;
+	c->snapshot.n = N;
+	c->snapshot.rows = malloc(sizeof(rows));
+	memcpy(c->snapshot.rows, rows, sizeof(rows));
+	for (size_t i = 0; i < N; i++) {
+		struct mw_row *r = &c->snapshot.rows[i];
+
+		r->location = strdup(r->location);
+		if (was_reset) {
+			r->total = r->allocations = r->frees = r->freed = 0;
+			r->life_sum = r->life_max = 0;
+			r->growth = 0;
+		}
+	}
+	return &c->snapshot;
+}
+
+static void snapshot_free(struct mw_snapshot *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		memset((char *)s->rows[i].location, '!', s->rows[i].location_len);
+		free((char *)s->rows[i].location);
+	}
+	free(s->rows);
+	s->n = 0;
+	s->rows = NULL;
+	copy_back(s);
+}
+
+static struct mw_lives *lives(const uint32_t *ids, size_t n)
+{
+	struct copy *c = copy_new();
+
+	if (!c)
+		return NULL;
+	c->lives.v = malloc(sizeof(live));
+	for (size_t i = 0; i < sizeof(live) / sizeof(*live); i++)
+		for (size_t j = 0; j < (ids ? n : 1); j++)
+			if (!ids || ids[j] == live[i].id)
+				c->lives.v[c->lives.n++] = live[i];
+	return &c->lives;
+}
+
+static void lives_free(struct mw_lives *l)
+{
+	memset(l->v, '!', l->n * sizeof(*l->v));
+	free(l->v);
+	l->v = NULL;
+	copy_back(l);
+}
+
+static void stats(struct mw_stats *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->life_unit = "gc";
+	s->ruby_lookup = "none";
+	s->ruby_why = "";
+	s->total = was_reset ? 0 : UINT64_MAX;
+	s->freed = was_reset ? 0 : 1234;
+	s->resets = was_reset;
+}
+
+static const struct mw_options *options(void) { return &no_options; }
+static void reset(void) { was_reset = true; }
+static bool trim(void) { return true; }
+
+static unsigned quiet_enter(void)
+{
+	quiet++;
+	return ++depth;
+}
+
+static unsigned quiet_leave(void)
+{
+	quiet--;
+	if (!depth) {
+		unpaired++;
+		return 0;
+	}
+	return --depth;
+}
+
+struct mw_api mwrap_api = {
+	.version = MW_API_VERSION,
+	.options = options,
+	.snapshot = snapshot, .snapshot_free = snapshot_free,
+	.lives = lives, .lives_free = lives_free,
+	.stats = stats, .reset = reset, .trim = trim,
+	.quiet_enter = quiet_enter, .quiet_leave = quiet_leave,
+};
+
+__attribute__((constructor)) static void start(void)
+{
+	started = getpid();
+	if (asked("version"))
+		mwrap_api.version = MW_API_VERSION + 98;
+}
+
+__attribute__((destructor)) static void report(void)
+{
+	const char *path = getenv("FAKE_API_LOG");
+	int made = 0, kept = 0, twice = 0;
+	char line[200];
+	int fd;
+
+	for (struct copy *c = copies; c; c = c->next) {
+		made++;
+		kept += c->back == 0;
+		twice += c->back > 1;
+	}
+	fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT, 0600) : -1;
+	if (fd < 0)
+		return;
+	snprintf(line, sizeof(line), "%s made=%d kept=%d twice=%d quiet=%d unpaired=%d\n",
+		started == getpid() ? "process" : "fork", made, kept, twice,
+		atomic_load(&quiet), atomic_load(&unpaired));
+	if (write(fd, line, strlen(line)) < 0)
+		perror("fake_api");
+	close(fd);
+}

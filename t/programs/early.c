@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* early.c - allocations before main, freed after it. */
+#include "../lib/site.h"
+
+static void *block[10];
+
+SITE void *in_constructor(size_t n) { return keep(malloc(n)); }
+SITE void *moved(void *p, size_t n) { return keep(realloc(p, n)); }
+
+__attribute__((constructor(101))) static void first(void)
+{
+	size_t i;
+
+	for (i = 0; i < 10; i++)
+		block[i] = in_constructor(100);
+}
+
+__attribute__((destructor(101))) static void last(void)
+{
+	free(block[0]);
+}
+
+int main(void)
+{
+	block[1] = moved(block[1], 5000);
+	free(block[2]);
+	expect("in_constructor", 10, 3, 1000, 700);
+	expect("moved", 1, 0, 5000, 5000);
+	return 0;
+}
