@@ -31,7 +31,7 @@ static void lock_path(struct lock_path *l, const char *path)
 
 static enum mw_claimed failed(char err[MW_ERROR_MAX], const char *what, const char *path, int e)
 {
-	snprintf(err, MW_ERROR_MAX, "%s %s: %s", what, path, strerror(e));
+	snprintf(err, MW_ERROR_MAX, "%s %s: %s", what, path, mw_strerror(e));
 	return MW_CLAIM_ERROR;
 }
 

@@ -47,8 +47,18 @@ void mw_conn_phase(struct mw_conn *c, enum mw_conn_phase phase, uint64_t now)
 	c->turn = turns++;
 }
 
+/*
+ * libmicrohttpd 0.9.75 takes a short read for the last one until epoll reports
+ * more, and so misses an end of stream that came with the data. Hence nothing
+ * is left for it to read but the end.
+ */
 static void drop(struct mw_conn *c)
 {
+	char waste[1024];
+	int tries = 0;
+
+	while (tries++ < 256 && recv(c->fd, waste, sizeof(waste), MSG_DONTWAIT) > 0)
+		;
 	c->dropped = true;
 	shutdown(c->fd, SHUT_RDWR);
 }
@@ -75,22 +85,30 @@ void mw_conns_drop_slow(const struct mw_conn *but, uint64_t now)
 		drop(c);
 }
 
+static struct mw_conn *least_useful(uint64_t now)
+{
+	struct mw_conn *c = oldest(MW_CONN_WAITING, NULL);
+
+	if (c)
+		return c;
+	c = oldest(MW_CONN_ANSWERING, NULL);
+	return c && now - c->since >= SHUFFLE_MS ? c : NULL;
+}
+
 /* A free slot, made free if need be; NULL if everybody is busy. */
 static struct mw_conn *slot(uint64_t now)
 {
 	struct mw_conn *c = mw_conn_of(-1);
 
-	if (c)
-		return c;
-	c = oldest(MW_CONN_WAITING, NULL);
-	if (!c) {
-		c = oldest(MW_CONN_ANSWERING, NULL);
-		if (!c || now - c->since < SHUFFLE_MS)
-			return NULL;
+	for (int tries = 0; !c && tries < 4; tries++) {
+		c = least_useful(now);
+		if (!c)
+			break;
+		drop(c);
+		MHD_run(mw_server.daemon); /* sees the end of its stream, and closes it */
+		c = mw_conn_of(-1);
 	}
-	drop(c);
-	MHD_run(mw_server.daemon); /* sees the end of its stream, and closes it */
-	return mw_conn_of(-1);
+	return c;
 }
 
 static void take(struct mw_listener *l, int fd, uint64_t now)

@@ -53,6 +53,14 @@ void mw_say(const char *fmt, ...)
 		return; /* nobody to tell */
 }
 
+/* strerror() would take locks of the locale, which a fork could catch held. */
+const char *mw_strerror(int e)
+{
+	const char *s = strerrordesc_np(e);
+
+	return s ? s : "unknown error";
+}
+
 uint64_t mw_now_ms(void)
 {
 	struct timespec ts;
@@ -117,7 +125,7 @@ static int open_loop(char err[MW_ERROR_MAX])
 	mw_server.epfd = mw_fd_high(epoll_create1(EPOLL_CLOEXEC));
 	mw_server.evfd = mw_fd_high(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (mw_server.epfd < 0 || mw_server.evfd < 0) {
-		snprintf(err, MW_ERROR_MAX, "can't make the server's descriptors: %s", strerror(errno));
+		snprintf(err, MW_ERROR_MAX, "can't make the server's descriptors: %s", mw_strerror(errno));
 		return -1;
 	}
 	mw_server.daemon = mw_serve_open();
@@ -133,7 +141,7 @@ static int open_loop(char err[MW_ERROR_MAX])
 	for (unsigned i = 0; !ret && i < mw_server.listeners_n; i++)
 		ret = epoll_add(mw_server.epfd, mw_server.listeners[i].fd, EPOLLIN, &mw_server.listeners[i]);
 	if (ret)
-		snprintf(err, MW_ERROR_MAX, "can't watch the server's descriptors: %s", strerror(errno));
+		snprintf(err, MW_ERROR_MAX, "can't watch the server's descriptors: %s", mw_strerror(errno));
 	return ret ? -1 : 0;
 }
 
@@ -163,6 +171,7 @@ static void close_all(bool intact)
 		if (l->fd >= 0 && mw_listen_is_ours(l->fd))
 			close(l->fd);
 		l->fd = -1;
+		l->addr_len = 0;
 		mw_claim_drop(&l->claim);
 	}
 	if (intact) {
@@ -242,7 +251,9 @@ static int start(const struct mw_api *api, char err[MW_ERROR_MAX])
 	set_limits();
 	MHD_set_panic_func(panic, NULL);
 	atomic_store(&mw_server.churn, true);
-	if (mw_listen_all(api->options(), err) && !open_loop(err)) {
+	if (atomic_load(&mw_server.stop_asked)) {
+		ret = 0;
+	} else if (mw_listen_all(api->options(), err) && !open_loop(err)) {
 		atomic_store(&mw_server.churn, false);
 		ret = loop();
 		intact = !ret && epolls_intact();

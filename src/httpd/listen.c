@@ -19,7 +19,8 @@
 
 #include "server.h"
 
-#define BACKLOG 128
+/* Clients that wait cost nothing of ours; a full queue fails who connects without blocking. */
+#define BACKLOG 1024
 
 /*
  * Relative paths are taken from where the first server of this process and
@@ -64,7 +65,7 @@ static int new_socket(int family, char err[MW_ERROR_MAX])
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0) {
-		snprintf(err, MW_ERROR_MAX, "can't make a socket: %s", strerror(errno));
+		snprintf(err, MW_ERROR_MAX, "can't make a socket: %s", mw_strerror(errno));
 		return -1;
 	}
 	return mw_fd_high(fd);
@@ -80,7 +81,7 @@ static int open_claimed(struct mw_listener *l, char err[MW_ERROR_MAX])
 	if (fd >= 0 && !mw_claim_bind(&l->claim, fd, err)) {
 		if (!listen(fd, BACKLOG))
 			return 0;
-		snprintf(err, MW_ERROR_MAX, "can't listen on %s: %s", l->claim.path, strerror(errno));
+		snprintf(err, MW_ERROR_MAX, "can't listen on %s: %s", l->claim.path, mw_strerror(errno));
 	}
 	l->fd = -1;
 	if (fd >= 0)
@@ -151,11 +152,11 @@ static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[
 		return -1;
 	if (!mkdir(dir, 0700)) {
 		if (chmod(dir, 0700)) { /* a umask may have taken too much */
-			snprintf(err, MW_ERROR_MAX, "can't set the mode of %s: %s", dir, strerror(errno));
+			snprintf(err, MW_ERROR_MAX, "can't set the mode of %s: %s", dir, mw_strerror(errno));
 			return -1;
 		}
 	} else if (errno != EEXIST) {
-		snprintf(err, MW_ERROR_MAX, "can't make the directory %s: %s", dir, strerror(errno));
+		snprintf(err, MW_ERROR_MAX, "can't make the directory %s: %s", dir, mw_strerror(errno));
 		return -1;
 	} else if (stat(dir, &st) || !S_ISDIR(st.st_mode)) {
 		snprintf(err, MW_ERROR_MAX, "%s is in the way: not a directory", dir);
@@ -190,29 +191,29 @@ static uint16_t tcp_port(const struct sockaddr_storage *ss)
 	return ntohs(in6.sin6_port);
 }
 
-/* 0, or -1 with errno. l->addr is complete afterwards, port included. */
+/* 0, or -1 with errno. On success l->addr is complete, port included. */
 static int bind_tcp(struct mw_listener *l, int fd, const char *host, uint16_t port)
 {
+	struct sockaddr_storage ss;
+	socklen_t len = tcp_addr(&ss, host, port);
 	int one = 1;
-	socklen_t len = tcp_addr(&l->addr, host, port);
 
 	if (!len) {
 		errno = EINVAL;
 		return -1;
 	}
-	l->addr_len = len;
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)))
 		return -1;
-	if (l->addr.ss_family == AF_INET6 &&
-	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)))
+	if (ss.ss_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)))
 		return -1;
-	if (bind(fd, (struct sockaddr *)&l->addr, len))
+	if (bind(fd, (struct sockaddr *)&ss, len))
 		return -1;
+	/* not before: until it is bound, a socket with this address is another's */
 	len = sizeof(l->addr);
-	if (getsockname(fd, (struct sockaddr *)&l->addr, &len) || listen(fd, BACKLOG))
+	if (getsockname(fd, (struct sockaddr *)&l->addr, &len))
 		return -1;
 	l->addr_len = len;
-	return 0;
+	return listen(fd, BACKLOG);
 }
 
 static void say_tcp(const struct mw_listener *l, const char *host)
@@ -248,7 +249,7 @@ static int open_tcp(struct mw_listener *l, const struct mw_options *o, char err[
 			say_tcp(l, host);
 		return 0;
 	}
-	snprintf(err, MW_ERROR_MAX, "can't listen on %.100s: %s", o->listen, strerror(errno));
+	snprintf(err, MW_ERROR_MAX, "can't listen on %.100s: %s", o->listen, mw_strerror(errno));
 	l->fd = -1;
 	close(fd);
 	return -1;
@@ -271,7 +272,9 @@ unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
 		memset(l, 0, sizeof(*l));
 		l->fd = l->claim.lock_fd = -1;
 		pending = openers[i](l, o, err) != 0;
-		if (!pending)
+		if (pending)
+			l->addr_len = 0; /* whatever has this address, it isn't ours */
+		else
 			mw_server.listeners_n++;
 	}
 	if (pending && mw_server.listeners_n)
@@ -295,8 +298,8 @@ bool mw_listen_is_ours(int fd)
 	memset(&ss, 0, sizeof(ss));
 	if (getsockname(fd, (struct sockaddr *)&ss, &len))
 		return false;
-	/* one beyond the counted ones: it may just be opening */
-	for (unsigned i = 0; i <= mw_server.listeners_n && i < MW_LISTENERS_MAX; i++) {
+	/* also one that is just being opened, which isn't counted yet */
+	for (unsigned i = 0; i < MW_LISTENERS_MAX; i++) {
 		const struct mw_listener *l = &mw_server.listeners[i];
 
 		if (l->addr_len && len == l->addr_len && !memcmp(&ss, &l->addr, len))

@@ -223,7 +223,11 @@ static void connection(void *unused, struct MHD_Connection *mc, void **ctx,
 
 struct MHD_Daemon *mw_serve_open(void)
 {
-	const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET;
+	/*
+	 * No Date: for it libmicrohttpd calls gmtime_r(), which holds glibc's lock on the
+	 * time zone, and a child forked meanwhile would never get it.
+	 */
+	const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_SUPPRESS_DATE_NO_CLOCK;
 
 	return MHD_start_daemon(flags, 0, NULL, NULL, handle, NULL,
 				MHD_OPTION_CONNECTION_LIMIT, mw_server.conns_max,

@@ -96,6 +96,8 @@ extern struct mw_server mw_server;
 
 /* One line on stderr, with "mwrap: " before it, in one write. */
 void mw_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* What errno's value means, in English; static. */
+const char *mw_strerror(int);
 /* Milliseconds of a clock that only goes forward. */
 uint64_t mw_now_ms(void);
 /*

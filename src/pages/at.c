@@ -74,7 +74,7 @@ static void head(struct mw_buf *b, void *unused)
 
 static void cells(struct mw_buf *b, void *ctx)
 {
-	mw_html_cells(b, ((const struct view *)ctx)->at.row);
+	mw_html_cells(b, ((const struct view *)ctx)->at.row, -1);
 }
 
 static void name(struct mw_buf *b, void *ctx)

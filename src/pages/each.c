@@ -97,7 +97,7 @@ static void header(struct mw_buf *b, const struct view *v, int i)
 	q.offset = 0;
 	mw_buf_str(b, "<th scope=\"col\"");
 	if (c->type != MW_TYPE_TEXT)
-		mw_buf_str(b, " class=\"num\"");
+		mw_buf_str(b, here ? " class=\"num by\"" : " class=\"num\"");
 	if (here)
 		mw_buf_str(b, up ? " aria-sort=\"ascending\"" : " aria-sort=\"descending\"");
 	mw_buf_str(b, "><a ");
@@ -150,7 +150,7 @@ static void rows(struct mw_buf *b, void *ctx)
 
 	for (size_t i = 0; i < v->result.n; i++) {
 		mw_buf_str(b, "<tr>");
-		mw_html_cells(b, &v->result.rows[i]);
+		mw_html_cells(b, &v->result.rows[i], sorted_by(v));
 		location(b, v, &v->result.rows[i]);
 		mw_buf_str(b, "</tr>\n");
 	}
@@ -164,7 +164,7 @@ static void sum(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 
-	mw_html_cells(b, &v->result.sum);
+	mw_html_cells(b, &v->result.sum, sorted_by(v));
 	mw_buf_str(b, "<th scope=\"row\" class=\"location\">Sum of ");
 	mw_buf_commas(b, v->result.matched);
 	mw_buf_str(b, v->result.matched == 1 ? " row</th>" : " rows</th>");

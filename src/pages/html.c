@@ -20,25 +20,24 @@ void mw_html_number(struct mw_buf *b, uint64_t v)
 	mw_buf_str(b, "</td>");
 }
 
-static void cell(struct mw_buf *b, const struct mw_column *column, const struct mw_row *r)
+static void cell(struct mw_buf *b, const struct mw_column *column, const struct mw_row *r, bool sorted_by)
 {
 	struct mw_cell c = { 0 };
 
 	column->get(r, &c);
-	if (c.kind == MW_CELL_NONE) {
-		mw_buf_str(b, "<td class=\"num none\">\xe2\x80\x93</td>"); /* an en dash */
-		return;
-	}
-	mw_buf_str(b, "<td class=\"num\">");
-	mw_cell_whole(b, &c);
+	mw_buf_str(b, sorted_by ? "<td class=\"num by\">" : "<td class=\"num\">");
+	if (c.kind == MW_CELL_NONE)
+		mw_buf_str(b, "\xe2\x80\x93"); /* an en dash */
+	else
+		mw_cell_whole(b, &c);
 	mw_buf_str(b, "</td>");
 }
 
-void mw_html_cells(struct mw_buf *b, const struct mw_row *r)
+void mw_html_cells(struct mw_buf *b, const struct mw_row *r, int sorted_by)
 {
 	for (int i = 0; i < MW_COLUMNS_N; i++)
 		if (mw_columns[i].type != MW_TYPE_TEXT)
-			cell(b, &mw_columns[i], r);
+			cell(b, &mw_columns[i], r, i == sorted_by);
 }
 
 void mw_html_at_href(struct mw_buf *b, const struct mw_call *call, const struct mw_row *r, const char *ext)

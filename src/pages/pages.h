@@ -36,8 +36,8 @@ void mw_html_controls(struct mw_buf *, void *ctx);
 void mw_html_facts(struct mw_buf *, void *ctx);
 /* <td class="num">1,234</td> */
 void mw_html_number(struct mw_buf *, uint64_t);
-/* One cell per column of a row but the location. */
-void mw_html_cells(struct mw_buf *, const struct mw_row *);
+/* One cell per column of a row but the location; sorted_by is a column's index or -1. */
+void mw_html_cells(struct mw_buf *, const struct mw_row *, int sorted_by);
 /* href="BASE/at/LOCATION" with ext appended to the location. */
 void mw_html_at_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
 void mw_html_text(struct mw_buf *, const char *);

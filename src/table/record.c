@@ -7,11 +7,9 @@ struct mw_record *mw_chunks[MW_CHUNKS];
  * The stack of batches. Low half: index of the first record of the top
  * batch; high half: a tag that changes with every push and pop, so that a
  * compare-and-swap can't take a top that was away in between.
- * In a batch, `what` of each record holds the next record of the batch in
- * its low half; the first one's high half names the next batch.
  */
 static uint64_t pool __attribute__((aligned(64)));
-static uint64_t fresh __attribute__((aligned(64))) = MW_BATCH; /* next index never used */
+static uint64_t fresh_at __attribute__((aligned(64))) = MW_BATCH; /* next index never used */
 
 static bool chunk_ready(uint64_t i)
 {
@@ -32,30 +30,29 @@ static bool chunk_ready(uint64_t i)
 	return true;
 }
 
-/* n never-used records in a row; a batch never spans two chunks. */
-static uint32_t take_fresh(uint32_t *ids)
+/* Never used records in a row; a batch never spans two chunks. */
+static uint32_t take_fresh(void)
 {
-	uint64_t i = mw_get(&fresh);
-	uint32_t k;
+	uint64_t i = mw_get(&fresh_at);
 
 	do {
 		if (!chunk_ready(i))
 			return 0;
-	} while (!__atomic_compare_exchange_n(&fresh, &i, i + MW_BATCH, true,
+	} while (!__atomic_compare_exchange_n(&fresh_at, &i, i + MW_BATCH, true,
 					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
-	/* downwards: the owner takes from the end, so memory is used upwards */
-	for (k = 0; k < MW_BATCH; k++)
-		ids[k] = (uint32_t)i + MW_BATCH - 1 - k;
-	return MW_BATCH;
+	return (uint32_t)i;
 }
 
-static uint32_t pop_batch(void)
+uint32_t mw_batch_take(bool *fresh)
 {
 	uint64_t top = __atomic_load_n(&pool, __ATOMIC_ACQUIRE), next;
 
+	*fresh = false;
 	do {
-		if ((uint32_t)top == 0)
-			return 0;
+		if ((uint32_t)top == 0) {
+			*fresh = true;
+			return take_fresh();
+		}
 		/* may be stale when another thread took it: then the swap fails */
 		next = mw_get(&mw_record_at((uint32_t)top)->what) >> 32;
 		next |= ((top >> 32) + 1) << 32;
@@ -64,48 +61,38 @@ static uint32_t pop_batch(void)
 	return (uint32_t)top;
 }
 
-uint32_t mw_records_take(uint32_t *ids, uint32_t n)
+void mw_batch_give(uint32_t first)
 {
-	uint32_t all[MW_BATCH], got = 0, i = pop_batch();
+	uint64_t top = mw_get(&pool), head;
+	struct mw_record *r = mw_record_at(first);
+	uint32_t rest = (uint32_t)mw_get(&r->what);
 
-	while (i && got < MW_BATCH) {
-		all[got++] = i;
-		i = (uint32_t)mw_get(&mw_record_at(i)->what);
-	}
-	if (!got)
-		got = take_fresh(all);
-	if (got > n) {
-		mw_records_give(all, got - n);
-		for (i = 0; i < n; i++)
-			ids[i] = all[got - n + i];
-		return n;
-	}
-	for (i = 0; i < got; i++)
-		ids[i] = all[i];
-	return got;
-}
-
-void mw_records_give(const uint32_t *ids, uint32_t n)
-{
-	uint64_t top, head;
-	uint32_t i;
-
-	if (!n)
-		return;
-	for (i = 1; i < n; i++)
-		mw_set(&mw_record_at(ids[i])->what, (uint64_t)(i + 1 < n ? ids[i + 1] : 0));
-	top = mw_get(&pool);
 	do {
-		mw_set(&mw_record_at(ids[0])->what,
-		       (top & UINT32_MAX) << 32 | (n > 1 ? ids[1] : 0));
-		head = ((top >> 32) + 1) << 32 | ids[0];
+		mw_free_link(r, rest, (uint32_t)top);
+		head = ((top >> 32) + 1) << 32 | first;
 	} while (!__atomic_compare_exchange_n(&pool, &top, head, true,
 					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 }
 
+uint32_t mw_record_take(void)
+{
+	bool fresh;
+	uint32_t i = mw_batch_take(&fresh), rest, k;
+
+	if (!i)
+		return 0;
+	if (fresh)
+		for (k = 0; k < MW_BATCH; k++)
+			mw_free_link(mw_record_at(i + k), k + 1 < MW_BATCH ? i + k + 1 : 0, 0);
+	rest = mw_free_next(i);
+	if (rest)
+		mw_batch_give(rest);
+	return i;
+}
+
 uint32_t mw_records_end(void)
 {
-	return (uint32_t)__atomic_load_n(&fresh, __ATOMIC_ACQUIRE);
+	return (uint32_t)__atomic_load_n(&fresh_at, __ATOMIC_ACQUIRE);
 }
 
 /* --- huge sizes ------------------------------------------------------------ */

@@ -8,13 +8,16 @@
  *   where = address / 16 (44 bits) | code (1) | location (19)
  *   what  = size (32) | generation (32)
  *
- * A free record has where == 0; its `what` then links free records. Writing
- * order is what, then where (release): a reader that sees the same non-zero
- * `where` before and after reading `what` has a record that was true.
+ * A free record has where == 0. Writing order is what, then where (release):
+ * a reader that sees the same non-zero `where` before and after reading
+ * `what` has a record that was true.
  *
- * Index 0 is no record. Indexes are taken and given back in batches: each
- * thread keeps some (thread.h), the rest wait in a lock-free stack of
- * batches, so that a thread that allocates and one that frees trade them.
+ * Index 0 is no record. Free records are linked in batches of MW_BATCH at
+ * most: `what` of each names the next of its batch in the low half; the
+ * first one's high half names the next batch. Each thread keeps a batch that
+ * it takes from and gives to, and some full ones (thread.h). The rest wait
+ * in a lock-free stack, so that a thread that allocates and one that frees
+ * trade them. Nothing ever walks a batch.
  */
 #ifndef MW_TABLE_RECORD_H
 #define MW_TABLE_RECORD_H
@@ -33,7 +36,7 @@ enum {
 	MW_CS_BITS = 19,            /* bits of a location's id in a record */
 	MW_CHUNK_SHIFT = 16,        /* records in a chunk: 65,536, 1 MiB */
 	MW_CHUNKS = 1 << 16,        /* one for every index of 32 bits */
-	MW_BATCH = 64               /* records that change hands at once */
+	MW_BATCH = 256              /* records that change hands at once */
 };
 #define MW_CS_MASK ((1u << MW_CS_BITS) - 1)
 #define MW_CODE ((uint64_t)1 << MW_CS_BITS) /* the block holds a Ruby method's instructions */
@@ -68,12 +71,25 @@ MW_INLINE bool mw_record_is(uint64_t where, const void *p)
 }
 
 /*
- * Fills ids[] with n free records, n <= MW_BATCH; returns how many there
- * were (0: no memory). Async-signal-safe, lock-free.
+ * The first record of a batch, or 0: no memory; *fresh: it is not linked,
+ * but the first of MW_BATCH records in a row that were never used. Lock-free,
+ * async-signal-safe, as are the others.
  */
-uint32_t mw_records_take(uint32_t *ids, uint32_t n);
-/* Gives n free records back: their `where` is 0 already. As safe as take. */
-void mw_records_give(const uint32_t *ids, uint32_t n);
+uint32_t mw_batch_take(bool *fresh);
+/* Gives a batch back by its first record. */
+void mw_batch_give(uint32_t first);
+/* One record, for threads that keep none: taken out of a batch, or 0. */
+uint32_t mw_record_take(void);
+
+/* Of a free record. */
+MW_INLINE uint32_t mw_free_next(uint32_t i)
+{
+	return (uint32_t)mw_get(&mw_record_at(i)->what);
+}
+MW_INLINE void mw_free_link(struct mw_record *r, uint32_t next, uint32_t batch)
+{
+	mw_set(&r->what, (uint64_t)batch << 32 | next);
+}
 
 /* One past the highest index handed out so far. */
 uint32_t mw_records_end(void);

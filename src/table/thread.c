@@ -44,12 +44,67 @@ void mw_threads_after_fork(struct mw_thread *self)
 	for (t = mw_threads; t; t = t->next) {
 		if (t == self)
 			continue;
-		/* caught in the middle, its list may name records that are in the
-		   pool as well: 128 records at most are given up */
+		/* caught in the middle, its lists may be half changed: they are
+		   given up, 16,640 records at the very most */
 		if (t->hush & MW_BUSY)
-			t->n_spare = 0;
+			t->spare = t->n_spare = t->full = t->n_full = t->fresh = t->fresh_end = 0;
 		mw_thread_release(t);
 	}
+}
+
+/* Some of the row that was never used; the rest of its memory isn't touched yet. */
+static void link_fresh(struct mw_thread *t)
+{
+	uint32_t end = t->fresh + 16 < t->fresh_end ? t->fresh + 16 : t->fresh_end, i;
+
+	for (i = end; i-- > t->fresh;)
+		mw_spare_push(t, mw_record_at(i), i);
+	t->fresh = end;
+}
+
+uint32_t mw_spare_take(struct mw_thread *t)
+{
+	bool fresh;
+	uint32_t i;
+
+	if (!t->spare && t->fresh < t->fresh_end)
+		link_fresh(t);
+	if (!t->spare && t->full) {
+		t->spare = t->full;
+		t->full = (uint32_t)(mw_get(&mw_record_at(t->spare)->what) >> 32);
+		t->n_full--;
+		t->n_spare = MW_BATCH;
+	}
+	if (!t->spare) {
+		i = mw_batch_take(&fresh);
+		if (!i)
+			return 0;
+		if (fresh) {
+			t->fresh = i;
+			t->fresh_end = i + MW_BATCH;
+			link_fresh(t);
+		} else {
+			t->spare = i;
+			t->n_spare = MW_BATCH; /* or less: only a bound on what is given */
+		}
+	}
+	(void)mw_spare_pop(t, &i);
+	return i;
+}
+
+void mw_spare_give(struct mw_thread *t, struct mw_record *r, uint32_t i)
+{
+	if (t->n_spare >= MW_BATCH) {
+		if (t->n_full < MW_FULL) {
+			mw_free_link(mw_record_at(t->spare), mw_free_next(t->spare), t->full);
+			t->full = t->spare;
+			t->n_full++;
+		} else {
+			mw_batch_give(t->spare);
+		}
+		t->spare = t->n_spare = 0;
+	}
+	mw_spare_push(t, r, i);
 }
 
 /* Readers are serialised by the reading lock, so there is one at a time. */
@@ -121,6 +176,33 @@ void mw_slot_new_max(struct mw_slot *s, uint32_t life)
 	}
 	if (life > s->life_max)
 		mw_set(&s->life_max, life);
+}
+
+void mw_count_alloc(struct mw_thread *t, uint32_t id, uint64_t bytes)
+{
+	struct mw_slot *s = &t->slots[id % MW_SLOTS];
+
+	if (s->id != id)
+		s = mw_slot_claim(t, id);
+	if (s)
+		(void)mw_slot_alloc(s, bytes);
+	else
+		mw_shared_alloc(id, bytes);
+}
+
+void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t life)
+{
+	struct mw_slot *s = &t->slots[id % MW_SLOTS];
+
+	if (s->id != id)
+		s = mw_slot_claim(t, id);
+	if (s) {
+		if (life > s->life_max || s->epoch != mw_get(&mw_epoch))
+			mw_slot_new_max(s, life);
+		mw_slot_add_free(s, bytes, life);
+	} else {
+		mw_shared_free(id, bytes, life);
+	}
 }
 
 void mw_shared_alloc(uint32_t id, uint64_t bytes)

@@ -25,7 +25,7 @@
 enum {
 	MW_SLOTS = 1024,   /* locations with counters at hand */
 	MW_WHERES = 1024,  /* callers with ids at hand */
-	MW_SPARE = 2 * MW_BATCH
+	MW_FULL = 64       /* full batches of free records kept: 16,384 of them */
 };
 
 struct mw_slot {
@@ -34,7 +34,7 @@ struct mw_slot {
 	uint32_t epoch;
 	uint32_t id;
 	uint32_t pad[3];
-};
+} __attribute__((aligned(64)));
 
 /* caller -> location: see where_cache.h */
 struct mw_where {
@@ -51,12 +51,16 @@ enum mw_thread_status { MW_THREAD_FREE, MW_THREAD_LIVE };
 
 struct mw_thread {
 	uint32_t hush;       /* own thread; retire.c reads it */
-	uint32_t n_spare;
+	uint32_t spare;      /* first free record of the batch in use; 0: none */
+	uint32_t n_spare;    /* how many it has, MW_BATCH at most */
+	uint32_t full;       /* first record of the first full batch; 0: none */
+	uint32_t n_full;
+	uint32_t fresh;      /* next of a row of records never used, … */
+	uint32_t fresh_end;  /* … and its end */
 	uint64_t clock_due;  /* bytes not yet added to mw_clock */
 	uint32_t moving;     /* counts are on their way to `flushed` */
 	uint32_t status;     /* enum mw_thread_status; compare-and-swap to adopt */
 	struct mw_thread *next; /* all states; written before publishing */
-	uint32_t spare[MW_SPARE]; /* free records */
 	struct mw_where wheres[MW_WHERES];
 	struct mw_slot slots[MW_SLOTS];
 };
@@ -88,63 +92,68 @@ void mw_slot_new_max(struct mw_slot *, uint32_t life);
 void mw_shared_alloc(uint32_t id, uint64_t bytes);
 void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t life);
 
-/* --- hot: 3 loads, 2 stores when the slot is the location's ----------------- */
-MW_INLINE uint64_t mw_count_alloc(struct mw_thread *t, uint32_t id, uint64_t bytes)
-{
-	struct mw_slot *s = &t->slots[id % MW_SLOTS];
+/* --- hot: a slot is 64 bytes, so each of these touches one line ---------------- */
 
-	if (mw_unlikely(s->id != id)) {
-		s = mw_slot_claim(t, id);
-		if (!s) {
-			mw_shared_alloc(id, bytes);
-			return 1;
-		}
-	}
+/* Counts an allocation; returns how many there were in this slot. */
+MW_INLINE uint64_t mw_slot_alloc(struct mw_slot *s, uint64_t bytes)
+{
+	uint64_t calls = mw_get(&s->c.allocs) + 1;
+
 	mw_bump(&s->c.bytes, bytes);
-	mw_bump(&s->c.allocs, 1);
-	return mw_get(&s->c.allocs);
+	mw_set(&s->c.allocs, calls);
+	return calls;
 }
 
-MW_INLINE void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t life)
+/* Counts a free. */
+MW_INLINE void mw_slot_add_free(struct mw_slot *s, uint64_t bytes, uint32_t life)
 {
-	struct mw_slot *s = &t->slots[id % MW_SLOTS];
-
-	if (mw_unlikely(s->id != id)) {
-		s = mw_slot_claim(t, id);
-		if (!s) {
-			mw_shared_free(id, bytes, life);
-			return;
-		}
-	}
+	if (life)
+		mw_bump(&s->c.life_sum, life);
 	mw_bump(&s->c.freed, bytes);
 	mw_bump(&s->c.frees, 1);
-	if (life) {
-		mw_bump(&s->c.life_sum, life);
-		if (life > s->life_max || mw_unlikely(s->epoch != mw_get(&mw_epoch)))
-			mw_slot_new_max(s, life);
-	}
 }
 
-MW_INLINE uint32_t mw_spare_take(struct mw_thread *t)
+/* The same unless it makes a new maximum: then false, and nothing is done. */
+MW_INLINE bool mw_slot_free(struct mw_slot *s, uint64_t bytes, uint32_t life)
 {
-	if (mw_unlikely(!t->n_spare)) {
-		t->n_spare = mw_records_take(t->spare, MW_BATCH);
-		if (!t->n_spare)
-			return 0;
-	}
-	return t->spare[--t->n_spare];
+	if (life && mw_unlikely(life > s->life_max || s->epoch != mw_get(&mw_epoch)))
+		return false;
+	mw_slot_add_free(s, bytes, life);
+	return true;
 }
 
-MW_INLINE void mw_spare_give(struct mw_thread *t, uint32_t i)
+/* The same for any location. */
+void mw_count_alloc(struct mw_thread *t, uint32_t id, uint64_t bytes);
+void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t life);
+
+/*
+ * A free record, and the record itself with it, taken from the batch in use.
+ * False: that is empty; mw_spare_take() gets more.
+ */
+MW_INLINE bool mw_spare_at_hand(const struct mw_thread *t)
 {
-	if (mw_unlikely(t->n_spare == MW_SPARE)) {
-		/* the older half: the younger is in the processor's cache */
-		mw_records_give(t->spare, MW_BATCH);
-		for (uint32_t k = 0; k < MW_SPARE - MW_BATCH; k++)
-			t->spare[k] = t->spare[k + MW_BATCH];
-		t->n_spare = MW_SPARE - MW_BATCH;
-	}
-	t->spare[t->n_spare++] = i;
+	return t->spare != 0;
 }
+
+MW_INLINE struct mw_record *mw_spare_pop(struct mw_thread *t, uint32_t *i)
+{
+	struct mw_record *r = mw_record_at(*i = t->spare);
+
+	t->spare = (uint32_t)mw_get(&r->what);
+	t->n_spare--;
+	return r;
+}
+
+MW_INLINE void mw_spare_push(struct mw_thread *t, struct mw_record *r, uint32_t i)
+{
+	mw_free_link(r, t->spare, 0);
+	t->spare = i;
+	t->n_spare++;
+}
+
+/* With all it may take; 0: no memory. */
+uint32_t mw_spare_take(struct mw_thread *t);
+/* r is free now, and i its index. */
+void mw_spare_give(struct mw_thread *t, struct mw_record *r, uint32_t i);
 
 #endif

@@ -87,7 +87,7 @@ static void api_stats(struct mw_stats *out)
 	out->locations_max = MW_CS_MAX;
 	out->retired = mw_get(&mw_retired);
 	out->generation = mw_generation(NULL) * mw_life_scale;
-	out->life_unit = mw_get(&mw_clock.mode) == MW_CLOCK_BYTES ? "bytes" : "gc";
+	out->life_unit = mw_clock.in_bytes ? "bytes" : "gc";
 	out->ruby_lookup = mw_ruby_how_name();
 	out->ruby_why = mw_ruby.why ? mw_ruby.why : "";
 	out->tracker_bytes = mw_own_bytes();

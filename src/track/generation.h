@@ -10,41 +10,36 @@
 #ifndef MW_TRACK_GENERATION_H
 #define MW_TRACK_GENERATION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "../table/thread.h"
 
-enum mw_clock_mode {
-	MW_CLOCK_BYTES, /* no Ruby here */
-	MW_CLOCK_STILL, /* Ruby, but its VM is not up yet, or gone */
-	MW_CLOCK_CALL,  /* rb_gc_count() */
-	MW_CLOCK_HOOK   /* counted by a GC event hook */
-};
 enum { MW_CLOCK_SHIFT = 8, MW_CLOCK_STEP = 64 * 1024 };
 
 struct mw_clock {
-	uint32_t mode;           /* enum mw_clock_mode; changes twice in a process */
-	uint32_t count;          /* STILL, HOOK: the generation */
-	size_t (*gc_count)(void);
+	bool in_bytes;              /* no Ruby here; decided before main */
+	const uint32_t *now;        /* else where the count is to be read; or NULL: … */
+	size_t (*gc_count)(void);   /* … ask. Changes twice: the VM comes up, and goes */
+	uint32_t still;             /* what `now` points to before and after the VM */
 	uint64_t bytes __attribute__((aligned(64)));
 };
 extern MW_HIDDEN struct mw_clock mw_clock;
 
 MW_INLINE uint32_t mw_generation(const struct mw_thread *t)
 {
-	switch (mw_get(&mw_clock.mode)) {
-	case MW_CLOCK_CALL:
-		return (uint32_t)mw_clock.gc_count();
-	case MW_CLOCK_BYTES:
+	const uint32_t *now = __atomic_load_n(&mw_clock.now, __ATOMIC_ACQUIRE);
+
+	if (mw_likely(now != NULL))
+		return mw_get(now);
+	if (mw_clock.in_bytes)
 		return (uint32_t)((mw_get(&mw_clock.bytes) + (t ? t->clock_due : 0)) >> MW_CLOCK_SHIFT);
-	default:
-		return mw_get(&mw_clock.count);
-	}
+	return (uint32_t)mw_clock.gc_count();
 }
 
 MW_INLINE void mw_generation_add(struct mw_thread *t, uint64_t bytes)
 {
-	if (mw_get(&mw_clock.mode) != MW_CLOCK_BYTES)
+	if (!mw_clock.in_bytes)
 		return;
 	t->clock_due += bytes;
 	if (mw_unlikely(t->clock_due >= MW_CLOCK_STEP)) {

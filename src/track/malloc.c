@@ -19,13 +19,19 @@ void cfree(void *);
 void free_sized(void *, size_t);
 void free_aligned_sized(void *, size_t, size_t);
 
+/* Out of line, so that the usual way has no stack frame for their sake. */
+static __attribute__((noinline)) void *slow_alloc(enum mw_how how, size_t n, uintptr_t caller)
+{
+	return mw_slow_alloc(&(struct mw_ask){ .how = how, .n = n }, caller);
+}
+
 MW_EXPORT void *malloc(size_t n)
 {
 	struct mw_thread *t = mw_usual();
 	void *p;
 
 	if (mw_unlikely(!t || n > MW_ASK_MAX))
-		return mw_slow_alloc(&(struct mw_ask){ .how = MW_MALLOC, .n = n }, MW_CALLER);
+		return slow_alloc(MW_MALLOC, n, MW_CALLER);
 	p = mw_real.malloc(mw_padded(n));
 	return mw_likely(p != NULL) ? mw_admit(t, p, n, MW_CALLER) : NULL;
 }
@@ -53,7 +59,7 @@ MW_EXPORT void *calloc(size_t count, size_t each)
 	if (mw_unlikely(__builtin_mul_overflow(count, each, &n) || n > MW_ASK_MAX))
 		return mw_real.calloc(count, each);
 	if (mw_unlikely(!t))
-		return mw_slow_alloc(&(struct mw_ask){ .how = MW_CALLOC, .n = n }, MW_CALLER);
+		return slow_alloc(MW_CALLOC, n, MW_CALLER);
 	p = mw_real.calloc(1, mw_padded(n));
 	return mw_likely(p != NULL) ? mw_admit(t, p, n, MW_CALLER) : NULL;
 }
@@ -78,7 +84,6 @@ MW_INLINE void *usual_realloc(struct mw_thread *t, void *p,
 	if (mw_likely(known)) {
 		mw_enter(t);
 		mw_count_hidden(t, p, &d);
-		mw_spare_give(t, d.index);
 		mw_leave(t);
 	}
 	return mw_admit(t, q, n, caller);
@@ -168,17 +173,24 @@ MW_EXPORT void *pvalloc(size_t n)
 
 /* --- the rest ------------------------------------------------------------------------ */
 
+static __attribute__((noinline)) size_t slow_usable_size(void *p)
+{
+	if (!p)
+		return 0;
+	if (mw_real_is_boot(p))
+		return mw_boot_size(p);
+	return mw_usable(p) - (mw_life == MW_OFF ? 0 : MW_TAIL);
+}
+
+/*
+ * The tail isn't the app's. Not checked whether there is one: Ruby asks at
+ * every malloc and free, and a little less is always right.
+ */
 MW_EXPORT size_t malloc_usable_size(void *p)
 {
-	/*
-	 * The tail isn't the app's. Not checked whether there is one: Ruby asks
-	 * at every malloc and free, and a little less is always right.
-	 */
-	if (mw_unlikely(!p))
-		return 0;
-	if (mw_unlikely(mw_real_is_boot(p) || mw_life != MW_ON))
-		return mw_real_is_boot(p) ? mw_boot_size(p) : mw_real.malloc_usable_size(p);
-	return mw_usable(p) - MW_TAIL;
+	if (mw_likely(p && mw_plain))
+		return mw_chunk_usable(p) - MW_TAIL;
+	return slow_usable_size(p);
 }
 
 MW_EXPORT void cfree(void *p)

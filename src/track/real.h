@@ -48,13 +48,17 @@ extern MW_HIDDEN struct mw_real mw_real;
  * is glibc's and a handful of blocks agree with malloc_usable_size.
  */
 extern MW_HIDDEN bool mw_real_glibc;
+MW_INLINE size_t mw_chunk_usable(const void *p)
+{
+	size_t w = ((const size_t *)p)[-1];
+
+	return (w & ~(size_t)7) - 8 - ((w & 2) << 2);
+}
+
 MW_INLINE size_t mw_usable(const void *p)
 {
-	if (mw_likely(mw_real_glibc)) {
-		size_t w = ((const size_t *)p)[-1];
-
-		return (w & ~(size_t)7) - (w & 2 ? 16 : 8);
-	}
+	if (mw_likely(mw_real_glibc))
+		return mw_chunk_usable(p);
 	return mw_real.malloc_usable_size((void *)(uintptr_t)p);
 }
 

@@ -36,8 +36,9 @@ void mw_ruby_init(void)
 		mw_life_scale = 1 << MW_CLOCK_SHIFT;
 		return;
 	}
-	mw_set(&mw_clock.mode, MW_CLOCK_STILL);
+	mw_clock.in_bytes = false;
 	mw_clock.gc_count = mw_rb.rb_gc_count;
+	mw_clock.now = &mw_clock.still;
 	set_how(MW_RUBY_STARTING);
 }
 
@@ -53,8 +54,8 @@ const char *mw_ruby_how_name(void)
 static void vm_ended(void *vm)
 {
 	(void)vm;
-	mw_set(&mw_clock.count, (uint32_t)mw_rb.rb_gc_count());
-	mw_set(&mw_clock.mode, MW_CLOCK_STILL);
+	mw_set(&mw_clock.still, (uint32_t)mw_rb.rb_gc_count());
+	__atomic_store_n(&mw_clock.now, &mw_clock.still, __ATOMIC_RELEASE);
 	set_how(MW_RUBY_ENDED);
 }
 
@@ -103,7 +104,7 @@ static void look_for_vm(void)
 		found = getenv("MWRAP_RUBY_PUBLIC") ? -1 : mw_ruby_find(&why);
 		/* the first frames may be half made: one that fits will come */
 		if (found > 0 || (found < 0 && ++misfits > MISFITS)) {
-			mw_set(&mw_clock.mode, MW_CLOCK_CALL);
+			__atomic_store_n(&mw_clock.now, mw_ruby_find_count(), __ATOMIC_RELEASE);
 			mw_ruby.why = why;
 			set_how(found > 0 ? MW_RUBY_FAST : MW_RUBY_PUBLIC);
 			ask_for_safe_point();
@@ -175,16 +176,11 @@ static struct answer ask_ruby(void)
 	return a;
 }
 
-uint32_t mw_ruby_all_internal(void)
-{
-	return mw_ruby_may_ask() ? ask_ruby().id : MW_CS_NONE;
-}
-
-uint32_t mw_ruby_slow(struct mw_thread *t)
+/* STARTING: has it come up? PUBLIC: ask. ENDED: nothing. */
+static uint32_t not_fast(void)
 {
 	uint32_t id;
 
-	(void)t;
 	switch (mw_get(&mw_ruby.how)) {
 	case MW_RUBY_STARTING:
 		look_for_vm();
@@ -261,7 +257,8 @@ static void remember_all(struct mw_thread *t, const char *ec, const struct answe
 		remember(t, cfp, a->id, epoch_of(cfp));
 }
 
-uint32_t mw_ruby_miss(struct mw_thread *t, const char *ec, const char *cfp)
+/* Where the frame at cfp is; MW_CS_NONE: not Ruby after all. */
+static uint32_t miss(struct mw_thread *t, const char *ec, const char *cfp)
 {
 	struct answer a;
 	uint32_t known;
@@ -284,28 +281,65 @@ uint32_t mw_ruby_miss(struct mw_thread *t, const char *ec, const char *cfp)
 	return a.id;
 }
 
+/* --- the fast way ------------------------------------------------------------------------- */
+
+uint32_t mw_ruby_where(struct mw_thread *t)
+{
+	const char *ec, *cfp, *end;
+	uint32_t id;
+
+	if (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) != MW_RUBY_FAST)
+		return not_fast();
+	ec = MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
+	cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
+	cfp = cfp ? mw_ruby_frame(cfp, end) : NULL;
+	if (!cfp)
+		return MW_CS_NONE;
+	for (; cfp; cfp = mw_ruby_frame(cfp + mw_ruby.frame_size, end)) {
+		id = mw_where_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
+		if (id == MW_CS_NONE)
+			return miss(t, ec, cfp);
+		if (id != MW_WHERE_SKIP)
+			return id;
+	}
+	/* nothing but Ruby's own code: there is nothing to remember */
+	return mw_ruby_may_ask() ? ask_ruby().id : MW_CS_NONE;
+}
+
 /* --- the check -------------------------------------------------------------------------------- */
+
+/* The frame at cfp is to be passed over: what is remembered of the next? */
+static uint32_t recall_below(const struct mw_thread *t, const char *cfp, const char *end)
+{
+	while ((cfp = mw_ruby_frame(cfp + mw_ruby.frame_size, end))) {
+		uint32_t id = mw_where_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
+
+		if (id != MW_WHERE_SKIP)
+			return id;
+	}
+	return MW_CS_NONE;
+}
 
 /* What the fast way says, without asking Ruby; MW_CS_NONE: it would have to. */
 static uint32_t fast_where(const struct mw_thread *t)
 {
 	const char *ec = MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
 	const char *end, *cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
+	uint32_t id;
 
-	while (cfp && (cfp = mw_ruby_frame(cfp, end))) {
-		uint32_t id = mw_where_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
-
-		if (id != MW_WHERE_SKIP)
-			return id;
-		cfp += mw_ruby.frame_size;
-	}
-	return MW_CS_NONE;
+	cfp = cfp ? mw_ruby_frame(cfp, end) : NULL;
+	if (!cfp)
+		return MW_CS_NONE;
+	id = mw_where_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
+	return id != MW_WHERE_SKIP ? id : recall_below(t, cfp, end);
 }
 
 void mw_ruby_check(struct mw_thread *t)
 {
 	uint32_t fast = fast_where(t), pub;
 
+	if (mw_clock.now && mw_get(mw_clock.now) != (uint32_t)mw_rb.rb_gc_count())
+		__atomic_store_n(&mw_clock.now, NULL, __ATOMIC_RELEASE);
 	if (fast == MW_CS_NONE || !mw_ruby_may_ask())
 		return;
 	pub = ask_ruby().id;

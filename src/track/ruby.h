@@ -77,12 +77,6 @@ static inline uintptr_t mw_thread_pointer(void)
 
 /* Is there a Ruby in this process? Before main, once. */
 void mw_ruby_init(void);
-/* Where the frame at cfp is; MW_CS_NONE: not Ruby after all. */
-uint32_t mw_ruby_miss(struct mw_thread *, const char *ec, const char *cfp);
-/* Every frame is of Ruby's own code: there is nothing to remember. */
-uint32_t mw_ruby_all_internal(void);
-/* STARTING: has it come up? PUBLIC: ask. ENDED: nothing. */
-uint32_t mw_ruby_slow(struct mw_thread *);
 /* Compares the fast answer with the public one; see above. */
 void mw_ruby_check(struct mw_thread *);
 /* What stats.json says. */
@@ -110,26 +104,7 @@ MW_INLINE const char *mw_ruby_stack(const char *ec, const char **end)
 	return cfp;
 }
 
-/* 9 loads and 3 branches for a remembered pc in the innermost frame. */
-MW_INLINE uint32_t mw_ruby_where(struct mw_thread *t)
-{
-	const char *ec, *cfp, *end;
-	bool skipped = false;
-	uint32_t id;
-
-	if (mw_unlikely(__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) != MW_RUBY_FAST))
-		return mw_ruby_slow(t);
-	ec = MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
-	if (!ec || !(cfp = mw_ruby_stack(ec, &end)))
-		return MW_CS_NONE;
-	while ((cfp = mw_ruby_frame(cfp, end))) {
-		id = mw_where_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
-		if (mw_likely(id != MW_WHERE_SKIP))
-			return mw_likely(id != MW_CS_NONE) ? id : mw_ruby_miss(t, ec, cfp);
-		cfp += mw_ruby.frame_size;
-		skipped = true;
-	}
-	return mw_unlikely(skipped) ? mw_ruby_all_internal() : MW_CS_NONE;
-}
+/* With all it may take; MW_CS_NONE: no Ruby code is running. */
+uint32_t mw_ruby_where(struct mw_thread *t);
 
 #endif

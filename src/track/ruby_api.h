@@ -55,5 +55,7 @@ static inline bool mw_ruby_may_ask(void)
  * code yet). -1: not to be found in this Ruby; *why says what.
  */
 int mw_ruby_find(const char **why);
+/* Where GC.count is to be read, with the VM up; NULL: by calling rb_gc_count. */
+const uint32_t *mw_ruby_find_count(void);
 
 #endif

@@ -16,6 +16,7 @@
  */
 #include <dlfcn.h>
 #include <link.h>
+#include <string.h>
 
 #include "ruby.h"
 #include "ruby_api.h"
@@ -166,3 +167,63 @@ int mw_ruby_find(const char **why)
 	mw_ruby.ec = (ptrdiff_t)((uintptr_t)var - mw_thread_pointer());
 	return 1;
 }
+
+/* --- GC.count ------------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+/*
+ * rb_gc_count() is a chain of loads in Ruby up to 3.3: from a variable of
+ * libruby's through one or two structures that stay where they are as long
+ * as the VM lives. If its code is that and nothing else, the chain is
+ * followed once. What it leads to is compared with the call then, and again
+ * now and then (mw_ruby_check).
+ */
+const uint32_t *mw_ruby_find_count(void)
+{
+	const uint8_t *c = (const uint8_t *)(uintptr_t)mw_rb.rb_gc_count;
+	uintptr_t at;
+	int32_t off;
+
+	if (c[0] == 0xf3 && c[1] == 0x0f && c[2] == 0x1e && c[3] == 0xfa) /* endbr64 */
+		c += 4;
+	if (c[0] != 0x48 || c[1] != 0x8b || c[2] != 0x05) /* mov off(%rip), %rax */
+		return NULL;
+	memcpy(&off, c + 3, sizeof(off));
+	c += 7;
+	at = (uintptr_t)c + (uintptr_t)(intptr_t)off;
+	for (int loads = 0; loads < 4; loads++) {
+		if (c[0] == 0xc3) { /* ret: the last load is the count */
+			const uint32_t *count = (const uint32_t *)at;
+
+			return loads && *count == (uint32_t)mw_rb.rb_gc_count() ? count : NULL;
+		}
+		if (c[0] != 0x48 || c[1] != 0x8b)
+			return NULL;
+		at = *(const uintptr_t *)at;
+		if (!pointer_like(at))
+			return NULL;
+		switch (c[2]) {
+		case 0x00: /* mov (%rax), %rax */
+			c += 3;
+			break;
+		case 0x40: /* mov off8(%rax), %rax */
+			at += (uintptr_t)(intptr_t)(int8_t)c[3];
+			c += 4;
+			break;
+		case 0x80: /* mov off32(%rax), %rax */
+			memcpy(&off, c + 3, sizeof(off));
+			at += (uintptr_t)(intptr_t)off;
+			c += 7;
+			break;
+		default:
+			return NULL;
+		}
+	}
+	return NULL;
+}
+#else
+const uint32_t *mw_ruby_find_count(void)
+{
+	return NULL;
+}
+#endif

@@ -18,8 +18,9 @@
 #include "track.h"
 
 int mw_life = MW_UNBORN;
+bool mw_plain;
 uint64_t mw_lost;
-struct mw_clock mw_clock;
+struct mw_clock mw_clock = { .in_bytes = true };
 
 static pthread_key_t key;
 static bool key_made;
@@ -29,6 +30,54 @@ void mw_lose(uint32_t size)
 	if (size >= MW_SIZE_HUGE && size != MW_SIZE_NONE)
 		mw_size_release_huge(size);
 	mw_add(&mw_lost, 1);
+}
+
+/* --- usual calls for which something isn't at hand ---------------------------------- */
+
+void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller, uint32_t generation)
+{
+	uint32_t id = mw_where(t, caller), size = mw_size_encode(n), i = 0;
+
+	if (size != MW_SIZE_NONE)
+		i = mw_spare_take(t);
+	mw_tail_write(p, mw_usable(p), i);
+	if (i) {
+		mw_record_fill(mw_record_at(i), p, size, id, generation);
+		mw_count_alloc(t, id, n);
+		mw_generation_add(t, n);
+	} else {
+		mw_lose(size);
+	}
+	mw_leave(t);
+	return p;
+}
+
+void *mw_admit_check(struct mw_thread *t, void *p)
+{
+	mw_where_check(t);
+	mw_leave(t);
+	return p;
+}
+
+void mw_count_hidden(struct mw_thread *t, const void *p, const struct mw_dismissed *d)
+{
+	uint32_t size = (uint32_t)d->what;
+
+	mw_count_free(t, (uint32_t)d->where & MW_CS_MASK, mw_size_decode(size),
+		      mw_generation(t) - (uint32_t)(d->what >> 32));
+	if (d->where & MW_CODE)
+		mw_where_forget((uintptr_t)p, mw_size_decode(size));
+	if (size >= MW_SIZE_HUGE)
+		mw_size_release_huge(size);
+	mw_spare_give(t, d->record, d->index);
+}
+
+void mw_dismiss_slow(struct mw_thread *t, const void *p)
+{
+	struct mw_dismissed d;
+
+	if (mw_hide(p, &d))
+		mw_count_hidden(t, p, &d);
 }
 
 /* --- a thread's state ------------------------------------------------------------- */
@@ -124,6 +173,7 @@ void mw_start(void)
 	prime_usable_size();
 	key_made = pthread_key_create(&key, thread_ends) == 0;
 	ok = mw_real.malloc_usable_size && mw_callsites_init();
+	mw_plain = ok && mw_real_glibc && !mw_boot_bytes;
 	__atomic_store_n(&mw_life, ok ? MW_ON : MW_OFF, __ATOMIC_RELEASE);
 }
 
@@ -180,13 +230,13 @@ static void shared_admit(void *p, size_t n, uintptr_t caller)
 	size = mw_size_encode(n);
 	mw_late_enter();
 	id = mw_callsite_native(caller);
-	if (size != MW_SIZE_NONE && mw_records_take(&i, 1) == 0)
-		i = 0;
+	if (size != MW_SIZE_NONE)
+		i = mw_record_take();
 	mw_tail_write(p, mw_usable(p), i);
 	if (i) {
 		mw_record_fill(mw_record_at(i), p, size, id, mw_generation(NULL));
 		mw_shared_alloc(id, n);
-		if (mw_get(&mw_clock.mode) == MW_CLOCK_BYTES)
+		if (mw_clock.in_bytes)
 			mw_add(&mw_clock.bytes, n);
 	} else {
 		mw_lose(size);
@@ -204,7 +254,8 @@ static void shared_count_hidden(const void *p, const struct mw_dismissed *d)
 		mw_where_forget((uintptr_t)p, mw_size_decode(size));
 	if (size >= MW_SIZE_HUGE)
 		mw_size_release_huge(size);
-	mw_records_give(&d->index, 1);
+	mw_free_link(d->record, 0, 0);
+	mw_batch_give(d->index);
 }
 
 /* --- asking ---------------------------------------------------------------------------- */

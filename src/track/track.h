@@ -33,7 +33,9 @@ enum mw_life {
 	MW_ON,
 	MW_OFF       /* could not be set up: calls pass through for ever */
 };
-extern int mw_life; /* enum mw_life; release */
+extern MW_HIDDEN int mw_life; /* enum mw_life; release */
+/* On, on glibc, and the arena was never used: as it mostly is. */
+extern MW_HIDDEN bool mw_plain;
 
 extern uint64_t mw_lost; /* live records that could not be had */
 void mw_lose(uint32_t size); /* counts one; size: as encoded */
@@ -63,36 +65,50 @@ static inline void mw_leave(struct mw_thread *t)
 
 /* --- allocated ------------------------------------------------------------------ */
 
-static inline void mw_record_fill(struct mw_record *r, const void *p, uint32_t size, uint32_t id,
-				  uint32_t generation)
+MW_INLINE void mw_record_fill(struct mw_record *r, const void *p, uint32_t size, uint32_t id,
+			      uint32_t generation)
 {
 	mw_set(&r->what, (uint64_t)generation << 32 | size);
 	__atomic_store_n(&r->where, mw_where_of(p, id), __ATOMIC_RELEASE);
 }
 
-/* p was asked for as mw_padded(n) bytes and is not NULL. Returns p. */
-MW_INLINE void *mw_admit(struct mw_thread *t, void *p, size_t n,
-							     uintptr_t caller)
+/* slow.c: the same as mw_admit, whatever is missing. t is busy; leaves it. */
+void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller, uint32_t generation);
+/* Compares fast and public lookups (ruby.h) and returns p. Leaves t. */
+void *mw_admit_check(struct mw_thread *t, void *p);
+
+/*
+ * p was asked for as mw_padded(n) bytes and is not NULL. Returns p.
+ *
+ * Calls nothing but rb_gc_count, where that is the clock, and usable_size,
+ * where it must, both first: what isn't at hand
+ * (the location, a slot with its counters, a free record) makes it jump to
+ * mw_admit_slow before anything has changed. So the compiler needs to save
+ * hardly a register.
+ */
+MW_INLINE void *mw_admit(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 {
-	uint32_t id, i = 0, size;
+	uint32_t generation, id, i;
+	struct mw_record *r;
+	struct mw_slot *s;
 	uint64_t calls;
+	size_t usable;
 
 	mw_enter(t);
-	id = mw_where(t, caller);
-	size = mw_size_encode(n);
-	if (mw_likely(size != MW_SIZE_NONE))
-		i = mw_spare_take(t);
-	mw_tail_write(p, mw_usable(p), i);
-	if (mw_likely(i)) {
-		mw_record_fill(mw_record_at(i), p, size, id, mw_generation(t));
-		calls = mw_count_alloc(t, id, n);
-		mw_generation_add(t, n);
-		/* the first calls of a line, then one in a thousand */
-		if (mw_unlikely((calls & (calls - 1) & 0x3fff) == 0))
-			mw_where_check(t);
-	} else {
-		mw_lose(size);
-	}
+	generation = mw_generation(t);
+	usable = mw_usable(p);
+	id = mw_where_at_hand(t, caller);
+	s = &t->slots[id % MW_SLOTS];
+	if (mw_unlikely(s->id != id || !id || !mw_spare_at_hand(t) || n >= MW_SIZE_HUGE))
+		return mw_admit_slow(t, p, n, caller, generation);
+	r = mw_spare_pop(t, &i);
+	mw_tail_write(p, usable, i);
+	mw_record_fill(r, p, (uint32_t)n, id, generation);
+	calls = mw_slot_alloc(s, n);
+	mw_generation_add(t, n);
+	/* the first calls of a line, then one in a thousand */
+	if (mw_unlikely((calls & (calls - 1) & 0x3fff) == 0))
+		return mw_admit_check(t, p);
 	mw_leave(t);
 	return p;
 }
@@ -127,28 +143,39 @@ MW_INLINE void mw_unhide(const struct mw_dismissed *d)
 	__atomic_store_n(&d->record->where, d->where, __ATOMIC_RELEASE);
 }
 
-/* Counts a hidden one as freed. */
-MW_INLINE void mw_count_hidden(struct mw_thread *t, const void *p, const struct mw_dismissed *d)
-{
-	uint32_t size = (uint32_t)d->what;
+/* slow.c: counts a hidden one as freed; mw_dismiss for what isn't usual. */
+void mw_count_hidden(struct mw_thread *t, const void *p, const struct mw_dismissed *d);
+void mw_dismiss_slow(struct mw_thread *t, const void *p);
 
-	mw_count_free(t, (uint32_t)d->where & MW_CS_MASK, mw_size_decode(size),
-		      mw_generation(t) - (uint32_t)(d->what >> 32));
-	if (mw_unlikely(d->where & MW_CODE))
-		mw_where_forget((uintptr_t)p, mw_size_decode(size));
-	if (mw_unlikely(size >= MW_SIZE_HUGE))
-		mw_size_release_huge(size);
-}
-
+/* As mw_admit: looks first, and changes nothing if something is missing. */
 MW_INLINE void mw_dismiss(struct mw_thread *t, void *p)
 {
-	struct mw_dismissed d;
+	uint32_t generation, index, id, life;
+	uint64_t where, what;
+	struct mw_record *r;
+	struct mw_slot *s;
 
 	mw_enter(t);
-	if (mw_likely(mw_hide(p, &d))) {
-		mw_count_hidden(t, p, &d);
-		mw_spare_give(t, d.index);
+	generation = mw_generation(t);
+	index = mw_tail_read(p, mw_usable(p));
+	r = mw_record_if(index);
+	if (mw_unlikely(!r))
+		goto done; /* not ours */
+	where = mw_get(&r->where);
+	if (mw_unlikely(!mw_record_is(where, p)))
+		goto done;
+	what = mw_get(&r->what);
+	id = (uint32_t)where & MW_CS_MASK;
+	s = &t->slots[id % MW_SLOTS];
+	life = generation - (uint32_t)(what >> 32);
+	if (mw_unlikely(s->id != id || where & MW_CODE || (uint32_t)what >= MW_SIZE_HUGE ||
+			t->n_spare >= MW_BATCH || !mw_slot_free(s, (uint32_t)what, life))) {
+		mw_dismiss_slow(t, p);
+		goto done;
 	}
+	mw_set(&r->where, 0);
+	mw_spare_push(t, r, index);
+done:
 	mw_leave(t);
 }
 

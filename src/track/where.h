@@ -19,20 +19,49 @@
 /* Misses: find out, remember. */
 uint32_t mw_where_native_miss(struct mw_thread *t, uintptr_t caller);
 
-MW_INLINE uint32_t mw_where_native(struct mw_thread *t, uintptr_t caller)
+static inline uint32_t mw_where_native(struct mw_thread *t, uintptr_t caller)
 {
 	uint32_t id = mw_where_recall(t, caller);
 
 	return mw_likely(id != MW_CS_NONE) ? id : mw_where_native_miss(t, caller);
 }
 
-MW_INLINE uint32_t mw_where(struct mw_thread *t, uintptr_t caller)
+/* Never MW_CS_NONE. */
+static inline uint32_t mw_where(struct mw_thread *t, uintptr_t caller)
 {
 	uint32_t id = MW_CS_NONE;
 
 	if (mw_get(&mw_ruby.how) != MW_RUBY_NONE)
 		id = mw_ruby_where(t);
 	return id != MW_CS_NONE ? id : mw_where_native(t, caller);
+}
+
+/* The same if that takes no call; else MW_CS_NONE. */
+MW_INLINE uint32_t mw_where_at_hand(const struct mw_thread *t, uintptr_t caller)
+{
+	uint32_t how = __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE), id;
+	const char *ec, *cfp, *end;
+	bool skipped = false;
+
+	if (mw_likely(how == MW_RUBY_FAST)) {
+		ec = MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
+		cfp = mw_likely(ec != NULL) ? mw_ruby_stack(ec, &end) : NULL;
+		for (; cfp && cfp < end; cfp += mw_ruby.frame_size) {
+			uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
+
+			if (!MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) || !pc)
+				continue;
+			id = mw_where_recall(t, pc);
+			if (mw_likely(id != MW_WHERE_SKIP))
+				return id;
+			skipped = true;
+		}
+		if (mw_unlikely(skipped))
+			return MW_CS_NONE;
+	} else if (how != MW_RUBY_NONE && how != MW_RUBY_ENDED) {
+		return MW_CS_NONE;
+	}
+	return mw_where_recall(t, caller);
 }
 
 /* Now and then: is the fast answer still the right one? */
