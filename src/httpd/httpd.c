@@ -190,8 +190,9 @@ static void panic(void *unused, const char *file, unsigned line, const char *why
 {
 	(void)unused;
 	if (mw_server.tid == (pid_t)syscall(SYS_gettid)) {
-		mw_say("libmicrohttpd gave up (%s:%u%s%s); the server is off", file ? file : "?", line,
-		       why ? ": " : "", why ? why : "");
+		why = why ? why : "no reason given";
+		mw_say("libmicrohttpd gave up (%s:%u: %.*s); the server is off", file ? file : "?", line,
+		       (int)strcspn(why, "\n"), why);
 		close_all(false);
 		set_state(MW_SERVER_PARKED);
 	}

@@ -305,6 +305,12 @@ uint32_t mw_callsite_real(uint32_t id)
 	return id;
 }
 
+uint32_t mw_callsite_shown(uint32_t id)
+{
+	id = mw_callsite_real(id);
+	return mw_callsite(id)->kind == MW_CS_PENDING ? (uint32_t)MW_CS_UNKNOWN : id;
+}
+
 void mw_callsite_resolve(uint32_t pending, uint32_t to)
 {
 	struct mw_callsite *c = mw_callsite(pending);
@@ -388,9 +394,10 @@ bool mw_callsites_init(void)
 	exe[n > 0 ? n : 0] = '\0';
 	if (!id_chunk_ready(0))
 		return false;
-	mw_callsite(MW_CS_OTHER)->kind = mw_callsite(MW_CS_GONE)->kind = MW_CS_SPECIAL;
-	mw_callsite(MW_CS_OTHER)->id = MW_CS_OTHER;
-	mw_callsite(MW_CS_GONE)->id = MW_CS_GONE;
+	for (uint32_t id = MW_CS_OTHER; id < MW_CS_FIRST; id++) {
+		mw_callsite(id)->kind = MW_CS_SPECIAL;
+		mw_callsite(id)->id = id;
+	}
 	/* no flags: either of them would start threads in the host */
 	sites = cds_lfht_new(BUCKETS_FIRST, 1, BUCKETS_MAX, 0, NULL);
 	paths = cds_lfht_new(PATH_BUCKETS, 1, PATH_BUCKETS, 0, NULL);

@@ -35,7 +35,8 @@ enum {
 	MW_CS_NONE = 0,
 	MW_CS_OTHER = 1, /* "(other)": what did not fit */
 	MW_CS_GONE = 2,  /* "(gone)": what was retired */
-	MW_CS_FIRST = 3,
+	MW_CS_UNKNOWN = 3, /* shows what pending locations counted */
+	MW_CS_FIRST = 4,
 	MW_CS_MAX = 131072,
 	MW_CS_CHUNK = 1024
 };
@@ -120,6 +121,8 @@ uint32_t mw_callsite_pending_known(uintptr_t pc);
 void mw_callsite_resolve(uint32_t pending, uint32_t to);
 /* id, or what it is an alias of */
 uint32_t mw_callsite_real(uint32_t id);
+/* The id whose row shows this one's counts. */
+uint32_t mw_callsite_shown(uint32_t id);
 
 uint32_t mw_callsites_end(void);  /* one past the highest id in use */
 uint32_t mw_callsites_used(void); /* locations in the table */

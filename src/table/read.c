@@ -265,6 +265,11 @@ struct building {
 
 static const char *put_name(struct building *b, struct mw_row *r, const struct mw_callsite *c)
 {
+	static const char *const special[MW_CS_FIRST] = {
+		[MW_CS_OTHER] = "(other)",
+		[MW_CS_GONE] = "(gone)",
+		[MW_CS_UNKNOWN] = "(ruby, line not known)",
+	};
 	char *out = b->text;
 	size_t room = (size_t)(b->end - out);
 	int n;
@@ -284,12 +289,8 @@ static const char *put_name(struct building *b, struct mw_row *r, const struct m
 		r->kind = MW_KIND_NATIVE;
 		r->file_len = c->path ? c->path->len : 0;
 		break;
-	case MW_CS_PENDING:
-		n = snprintf(out, room, "(ruby, line not known)");
-		r->kind = MW_KIND_SPECIAL;
-		break;
 	default:
-		n = snprintf(out, room, "%s", r->id == MW_CS_GONE ? "(gone)" : "(other)");
+		n = snprintf(out, room, "%s", special[r->id]);
 		r->kind = MW_KIND_SPECIAL;
 	}
 	if (n < 0 || (size_t)n >= room) {
@@ -330,7 +331,7 @@ static void build(struct building *b, const struct mw_sum *sums, uint32_t end)
 		/* first the locations, then what is to be added to them */
 		for (uint32_t id = 1; id < end && !b->full; id++) {
 			const struct mw_callsite *c = mw_callsite(id);
-			uint32_t real = mw_callsite_real(id);
+			uint32_t real = mw_callsite_shown(id);
 			struct mw_row *r;
 
 			if (__atomic_load_n(&c->kind, __ATOMIC_ACQUIRE) == MW_CS_FREE ||
@@ -431,7 +432,7 @@ struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n)
 
 		if (!where)
 			continue;
-		v.id = mw_callsite_real((uint32_t)where & MW_CS_MASK);
+		v.id = mw_callsite_shown((uint32_t)where & MW_CS_MASK);
 		if (ids && !bsearch(&v.id, wanted, n, sizeof(*wanted), by_id))
 			continue;
 		what = mw_get(&r->what);

@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+# SPDX-License-Identifier: GPL-2.0-or-later
+require_relative "lib/mwrap/version"
+
+Gem::Specification.new do |s|
+  s.name = "mwrap"
+  s.version = Mwrap::VERSION
+  s.summary = "Shows which line of a running Ruby program allocates and keeps memory"
+  s.description = <<~TEXT
+    A malloc tracker that is preloaded into a Ruby process (or any other), cheap
+    enough to leave on, with a small HTTP server on a Unix socket: a table of
+    every line of Ruby that allocates, how much is live there, and what grew.
+  TEXT
+  s.authors = ["mwrap contributors"]
+  s.license = "GPL-2.0-or-later"
+  s.required_ruby_version = ">= 3.0"
+
+  # what building needs, by what is there: a gem is built without git as well
+  s.files = Dir.chdir(__dir__) do
+    Dir["src/**/*.{c,cc,h,rb,map}", "web/**/*", "lib/**/*.rb", "t/*.mk", "GNUmakefile",
+        "bin/mwrap", "README", "NEWS", "LICENSE", "mwrap.gemspec"].select { |path| File.file?(path) }.sort
+  end
+  s.extensions = ["src/extconf.rb"]
+  s.require_paths = ["lib"]
+  s.bindir = "bin"
+  s.executables = ["mwrap"]
+  s.extra_rdoc_files = ["README", "NEWS", "LICENSE"].select { |path| File.file?(File.join(__dir__, path)) }
+end

@@ -1,0 +1,10 @@
+# make bench: prints what tracking costs. Never part of the tests: it says how
+# long things take, which no test does. Options: see t/bench/run.rb.
+BENCH_PROGRAMS := $(patsubst t/bench/work/%.c,$(B)/t/bench/%,$(wildcard t/bench/work/*.c))
+bench-programs: $(BENCH_PROGRAMS)
+$(B)/t/bench/%: t/bench/work/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -O2 -g $(WARN) -fno-builtin -D_GNU_SOURCE -o $@ $< -lpthread -lm
+bench:
+	$(Q)RUBY='$(RUBY)' t/bench/run.sh
+.PHONY: bench bench-programs

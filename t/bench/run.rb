@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# run.rb - what `make bench` runs once all is installed and built (run.sh): the
+# cost table, as text.
+#
+#   PAIRS=15                runs of each work with and without mwrap, in turns
+#   OTHERS=3                the same for the older mwraps and heaptrack
+#   ONLY=strings,json       these works alone: strings appends json erb pair
+#                           pair16 live puma start page latency
+#   SUBJECTS=mwrap,mwrap2   these beside native alone: mwrap socket (mwrap with the
+#                           server, under Puma only) mwrap2 mwrap3 heaptrack
+#
+# A pair is one run with and one without, in a random order, each a new process;
+# what counts is the ratio (or difference) within a pair. Printed are the median
+# over the pairs and the interval that holds it with 95 %; of fewer than six pairs
+# the least and the greatest.
+require "etc"
+require_relative "stats"
+require_relative "subjects"
+require_relative "works"
+require_relative "serving"
+
+class Bench
+  WIDTHS = [38, 10, 26, 8, 5].freeze
+
+  def initialize(env)
+    @pairs = Integer(env["PAIRS"] || 15)
+    @others = Integer(env["OTHERS"] || 3)
+    @only = env["ONLY"].to_s.split(",")
+    wanted = env["SUBJECTS"].to_s.split(",")
+    @native, @mine, *others = Subject.all
+    @compared = [@mine, *others].select { |s| wanted.empty? || wanted.include?(s.key) }
+    check_names(wanted)
+    @random = Random.new(1)
+  end
+
+  # Prints the table; a last line says whether all figures are within the budget.
+  def run
+    head
+    works = Work.all.select { |work| wanted?(work.key) }
+    ok = works.flat_map { |work| measure(work) }
+    ok += Serving.all.select { |s| wanted?(s.key) }.flat_map { |s| s.run(@pairs) } if @compared.include?(@mine)
+    over = ok.count(false)
+    puts "", over.zero? ? "All within the budget." : "#{over} of #{ok.size} over the budget."
+  end
+
+  private
+
+  def wanted?(key)
+    @only.empty? || @only.include?(key)
+  end
+
+  def check_names(subjects)
+    unknown = @only - Work.all.map(&:key) - Serving.all.map(&:key)
+    unknown += subjects - Subject.all.map(&:key)
+    abort "bench: no such name: #{unknown.join(", ")}" unless unknown.empty?
+  end
+
+  def head
+    cpu = File.read("/proc/cpuinfo")[/^model name\s*:\s*(.+)/, 1]
+    puts "#{RUBY_DESCRIPTION}", "#{Etc.nprocessors} × #{cpu}; #{@pairs} pairs (the others: #{@others})"
+    @compared.each { |s| puts "#{s.title} #{s.missing}#{s.why && ": #{s.why}"}" if s.missing }
+    puts "load average #{File.read("/proc/loadavg").split.first(3).join(" ")} at the start", ""
+    line("", "native", "median [95 % interval]", "budget", "")
+  end
+
+  def line(*cells)
+    puts cells.each_with_index.map { |text, i| i.zero? ? text.ljust(WIDTHS[i]) : text.rjust(WIDTHS[i]) }.join("  ").rstrip
+    $stdout.flush
+  end
+
+  # Returns, for each figure, whether it is within the budget.
+  def measure(work)
+    compared = @compared.select { |subject| subject.key != "socket" || work.key == "puma" }
+    results = compared.to_h do |subject|
+      [subject, subject.missing ? nil : pairs(work, subject, subject == @mine ? @pairs : @others)]
+    end
+    work.figures.map do |figure|
+      natives = results.values.compact.flatten(1).map { |native, _| native.fetch(figure.key) * figure.scale }
+      results.map { |subject, runs| show(figure, natives, subject, runs) }.all?
+    end
+  end
+
+  # [[native, other], …], each a hash of figures
+  def pairs(work, subject, count)
+    Array.new(count) do
+      two = [@native, subject].shuffle(random: @random).to_h { |s| [s, work.run(s)] }
+      [two[@native], two[subject]]
+    end
+  rescue RuntimeError => e
+    raise if subject == @mine
+
+    warn "bench: #{e.message.lines.first}"
+    nil
+  end
+
+  def show(figure, natives, subject, runs)
+    mine = subject == @mine
+    title = mine ? figure.title : "    #{subject.title}"
+    native = mine && runs ? format("%.3g %s", Stats.new(natives).median, figure.unit) : ""
+    unless runs
+      line(title, native, subject.missing || "failed", "", "")
+      return !mine
+    end
+    stats = Stats.new(runs.map { |a, b| figure.compare(a.fetch(figure.key), b.fetch(figure.key)) })
+    more = figure.or_plus && Stats.new(runs.map { |a, b| (b.fetch(figure.key) - a.fetch(figure.key)) * figure.scale })
+    line(title, native, range(figure, stats), mine ? budget(figure) : "", mine ? verdict(figure, stats, more) : "")
+    line("", "", format("%+.1f %s", more.median, figure.unit), "", "") if more
+    !mine || verdict(figure, stats, more) != "over"
+  end
+
+  def range(figure, stats)
+    form = figure.mode == :ratio ? "×%.3f [%.3f, %.3f]" : "%+.1f [%+.1f, %+.1f] #{figure.unit}"
+    format(form, stats.median, stats.low, stats.high)
+  end
+
+  def budget(figure)
+    return "" unless figure.most
+
+    format(figure.mode == :ratio ? "≤ ×%.2f" : "≤ %+d #{figure.unit}", figure.most)
+  end
+
+  # more: Stats of the difference, or nil
+  def verdict(figure, stats, more)
+    return "" unless figure.most
+
+    stats.median <= figure.most || (more && more.median <= figure.or_plus) ? "ok" : "over"
+  end
+end
+
+$stdout.sync = true
+Bench.new(ENV).run if $PROGRAM_NAME == __FILE__

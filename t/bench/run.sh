@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# run.sh: installs what is missing, builds, and runs run.rb, which says what the
+# options are. `make bench` calls it.
+set -eu
+cd "$(dirname "$0")/../.."
+# shellcheck source=t/lib/setup.sh
+. t/lib/setup.sh
+mw_setup build demo bench
+mw_build all bench-programs
+
+# The older mwraps, measured beside this one; on a Ruby that they can't be built
+# for, the table says so.
+for version in 2.3.0 3.0.0.pre1; do
+	if [ ! -e "$GEM_HOME/gems/mwrap-$version" ]; then
+		mw_say "installing mwrap $version"
+		mw_gem install --no-document --no-user-install --install-dir "$GEM_HOME" "mwrap:$version" >"$mw_log" 2>&1 </dev/null ||
+			mw_say "mwrap $version can't be built here"
+	fi
+done
+exec "$RUBY" t/bench/run.rb

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# subjects.rb - what is measured: nothing, this mwrap, the older ones, heaptrack.
+# Each is a set of environment variables: all of them are preloads.
+require "open3"
+require "rbconfig"
+require "tmpdir"
+
+class Subject
+  TOP = File.expand_path("../..", __dir__)
+  ENV_NAMES = %w[LD_PRELOAD MWRAP DUMP_HEAPTRACK_OUTPUT].freeze
+  NONE = ENV_NAMES.to_h { |name| [name, nil] }.freeze
+
+  attr_reader :key, :title, :env
+  attr_reader :why # more about `missing`, or nil
+
+  # preload: path, or nil where it isn't installed
+  def initialize(key, title, preload: nil, env: {})
+    @key = key
+    @title = title
+    @preload = preload
+    @env = NONE.merge("LD_PRELOAD" => preload).merge(env)
+  end
+
+  # nil, or why it can't be measured: one or two words.
+  def missing
+    return if @key == "native"
+    return "not installed" unless @preload
+
+    @missing ||= check
+    @missing unless @missing.empty?
+  end
+
+  private
+
+  # The program must run, and with the preload in it: a preload that can't be
+  # opened is but a warning.
+  def check
+    code = "exit File.read('/proc/self/maps').include?(ARGV[0])"
+    out, status = Open3.capture2e(@env, RbConfig.ruby, "--disable=gems", "-e", code, File.realpath(@preload))
+    return "" if status.success?
+
+    @why = out.lines.last.to_s[/undefined symbol.*/]
+    @why || status.exitstatus ? "can't be loaded" : "crashes"
+  end
+
+  class << self
+    def all
+      [new("native", "native"), mine("mwrap", "mwrap"),
+       mine("socket", "with a socket", "MWRAP" => "socket:#{Dir.tmpdir}/mwrap-bench-%p.sock")] +
+        [["mwrap2", "2.3.0"], ["mwrap3", "3.0.0.pre1"]].map { |key, version| older(key, version) } + [heaptrack]
+    end
+
+    private
+
+    def mine(key, title, env = {})
+      new(key, title, preload: File.join(TOP, "lib/libmwrap.so"), env: env)
+    end
+
+    # What their own `mwrap` command preloads.
+    def older(key, version)
+      found = Gem.path.flat_map { |dir| Dir[File.join(dir, "gems/mwrap-#{version}/lib/mwrap.so")] }
+      new(key, "mwrap #{version}", preload: found.first)
+    end
+
+    # What its own command preloads, writing to nowhere: there a second process
+    # reads and packs that, whose time isn't counted here.
+    def heaptrack
+      found = Dir["/usr/lib/heaptrack/libheaptrack_preload.so", "/usr/lib/*/heaptrack/libheaptrack_preload.so"]
+      new("heaptrack", "heaptrack", preload: found.first, env: { "DUMP_HEAPTRACK_OUTPUT" => "/dev/null" })
+    end
+  end
+end

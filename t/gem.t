@@ -1,0 +1,133 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# gem.t - `gem build` and `gem install` leave a working mwrap, made from nothing
+# but the files that the gem lists, and without git.
+require_relative "lib/tap"
+require "fileutils"
+require "rubygems/package"
+
+class GemTest < Minitest::Test
+  Installed = Struct.new(:dir, :file, :home, :env)
+  GEM = <<~RUBY
+    begin
+      Gem::GemRunner.new.run(ARGV.dup)
+    rescue Gem::SystemExitException => e
+      exit e.exit_code
+    end
+  RUBY
+  # what the installed gem must not see of the checkout, or of a bundle
+  CLEAN = %w[BUNDLE_GEMFILE CFLAGS CPPFLAGS LDFLAGS MAKEFLAGS MAKELEVEL MFLAGS].to_h { |name| [name, nil] }.freeze
+
+  def gem(env, *args, **rest)
+    run_command(RUBY, "-rrubygems/gem_runner", "-rrubygems/exceptions", "-e", GEM, "--", *args,
+                env: env, timeout: 600, **rest)
+  end
+
+  # The gem, built in a copy of the checkout without .git and installed into a
+  # folder of its own; once for all tests.
+  def installed
+    @@installed ||= begin
+      dir = Dir.mktmpdir("mwrap-gem")
+      owner = Process.pid
+      Minitest.after_run { FileUtils.rm_rf(dir) if Process.pid == owner }
+      home = File.join(dir, "home")
+      env = CLEAN.merge("HOME" => dir, "GEM_HOME" => home, "GEM_PATH" => home, "PATH" => "#{path_without_git(dir)}:#{home}/bin:#{ENV["PATH"]}")
+      file = build(File.join(dir, "source"), env)
+      assert_success gem(env, "install", "--local", "--no-document", file, chdir: dir)
+      # it must not be found by accident any more
+      FileUtils.rm_rf(File.join(dir, "source"))
+      Installed.new(dir, file, home, env)
+    end
+  end
+
+  def build(source, env)
+    FileUtils.mkdir_p(source)
+    Dir.each_child(ROOT) do |name|
+      FileUtils.cp_r(File.join(ROOT, name), source) unless %w[.git .build].include?(name)
+    end
+    assert_success gem(env, "build", "mwrap.gemspec", chdir: source)
+    made = Dir[File.join(source, "mwrap-*.gem")]
+    assert_equal 1, made.size, made.inspect
+    made[0].sub(source, File.dirname(source)).tap { |file| FileUtils.mv(made[0], file) }
+  end
+
+  # A folder with a git that fails.
+  def path_without_git(dir)
+    File.join(dir, "bin").tap do |bin|
+      FileUtils.mkdir_p(bin)
+      File.write(File.join(bin, "git"), "#!/bin/sh\nexit 1\n", perm: 0o755)
+    end
+  end
+
+  def mwrap(*cmd, env: {}, **rest)
+    run_command("mwrap", *cmd, env: installed.env.merge(env), chdir: "/", **rest)
+  end
+
+  def test_the_gem_lists_no_built_files
+    names = Gem::Package.new(installed.file).spec.files
+    assert_includes names, "src/extconf.rb"
+    assert_includes names, "GNUmakefile"
+    assert_empty(names.reject { |name| name.match?(/\.(c|cc|h|rb|map|mk|gemspec|html|css|js|svg)\z|\A[A-Z]+\z|\A(GNUmakefile|bin\/mwrap)\z/) })
+  end
+
+  def test_the_three_shared_objects_are_there_and_no_objects
+    gem_dir = Dir[File.join(installed.home, "gems/mwrap-*")]
+    assert_equal 1, gem_dir.size
+    %w[lib/libmwrap.so lib/libmwrap_httpd.so lib/mwrap/mwrap_ext.so].each do |name|
+      assert File.file?(File.join(gem_dir[0], name)), name
+    end
+    assert_empty Dir.glob("**/*.o", File::FNM_DOTMATCH, base: gem_dir[0])
+  end
+
+  def test_the_version_is_one
+    version = Gem::Package.new(installed.file).spec.version.to_s
+    assert_equal version, File.read(File.join(ROOT, "src/version.h"))[/"(.*)"/, 1]
+    run = mwrap("--version")
+    assert_success run
+    assert_equal "mwrap #{version}\n", run.stdout
+  end
+
+  def test_a_ruby_program_is_tracked
+    run = mwrap(RUBY, "-e", <<~'SCRIPT')
+      require "mwrap"
+      KEPT = Array.new(100) { "x" * 10_000 }
+      row = Mwrap.each.find { |location, *| location == "-e:2" }
+      puts [row ? row[1] : 0, $".find { |path| path.end_with?("mwrap.rb") }]
+    SCRIPT
+    assert_success run
+    total, path = run.stdout.lines(chomp: true)
+    assert_operator total.to_i, :>=, 1_000_000
+    assert_match %r{\A#{Regexp.escape(File.realpath(installed.home))}/gems/mwrap-}, File.realpath(path)
+  end
+
+  def test_the_server_answers
+    socket = File.join(installed.dir, "server.sock")
+    run = mwrap(RUBY, "-rsocket", "-e", <<~'SCRIPT', socket, env: { "MWRAP" => "socket:#{option_value(socket)}" })
+      1000.times { File.socket?(ARGV[0]) ? break : sleep(0.02) }
+      UNIXSocket.open(ARGV[0]) do |server|
+        server.write("GET /stats.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        puts server.read
+      end
+    SCRIPT
+    assert_success run
+    assert_match(/\AHTTP\/1\.1 200 /, run.stdout)
+  end
+
+  def test_without_the_tracker_it_loads_too
+    run = run_command(RUBY, "-e", 'require "mwrap"; p Mwrap.total_bytes_allocated', env: installed.env, chdir: "/")
+    assert_success run
+    assert_equal "0\n", run.stdout
+  end
+
+  def test_missing_headers_are_named_in_one_line
+    in_tmp do |dir|
+      run = run_command(RUBY, File.join(ROOT, "src/extconf.rb"), env: { "CC" => "no-such-compiler" }, chdir: dir)
+      refute run.status.success?
+      assert_equal 1, run.stderr.lines.size, run.stderr
+      assert_match(/\Amwrap: .*liburcu-dev.*libxxhash-dev.*libmicrohttpd-dev/, run.stderr)
+      assert_empty Dir.children(dir)
+    end
+  end
+end

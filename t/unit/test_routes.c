@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The route table without a server: mount points, missing headers and memory, random requests. */
+/* uses: src/pages/routes.c src/pages/request.c src/pages/origin.c src/pages/template.c src/pages/html.c src/pages/each.c src/pages/at.c src/pages/controls.c .build/web.o src/report/buf.c src/report/escape.c src/report/columns.c src/report/rows.c src/report/group.c src/report/render.c src/report/location.c src/report/lives.c src/report/stats.c */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <cmocka.h>
+
+#include "../../src/pages/request.h"
+#include "../../src/pages/routes.h"
+#include "../../src/pages/template.h"
+#include "../../src/pages/web.h"
+#include "fake_api.h"
+
+#ifndef SEEDS
+#define SEEDS 50000
+#endif
+
+static struct mw_api api;
+static int resets, trims;
+static struct mw_response res;
+
+/* NAME, VALUE, NAME, VALUE, ..., NULL */
+static const char *const *headers;
+
+static const char *header(void *ctx, const char *name)
+{
+	(void)ctx;
+	for (const char *const *h = headers; h && *h; h += 2)
+		if (!strcasecmp(*h, name))
+			return h[1];
+	return NULL;
+}
+
+static void do_reset(void)
+{
+	resets++;
+}
+
+static bool do_trim(void)
+{
+	return trims++ & 1;
+}
+
+static int setup(void **state)
+{
+	fake_clear(state);
+	api = fake_api;
+	api.reset = do_reset;
+	api.trim = do_trim;
+	resets = trims = 0;
+	headers = NULL;
+	fake_stats.life_unit = "gc";
+	fake_stats.ruby_lookup = "fast";
+	fake_stats.ruby_why = "";
+	fake_row(MW_KIND_RUBY, 100, "/srv/a.rb:1")->frees = 3;
+	fake_row(MW_KIND_RUBY, 5000, "/srv/<i>&.rb:2");
+	fake_row(MW_KIND_RUBY, 70, "/srv/\xff\t\n\".rb:3");
+	fake_row(MW_KIND_NATIVE, 60, "/usr/lib/libx.so(f+0x1) [0x7f00]");
+	fake_row(MW_KIND_SPECIAL, 50, "(other)");
+	fake_lives[0] = (struct mw_live){ .addr = 64, .size = 100, .generation = 1, .id = 0 };
+	fake_lives_n = 1;
+	return 0;
+}
+
+static void ask(const char *method, const char *path, const char *query, const char *base, enum mw_peer peer)
+{
+	struct mw_request req = { .method = method, .path = path, .query = query, .base = base,
+				  .peer = peer, .header = header };
+
+	mw_response_free(&res);
+	mw_route(&api, &req, &res);
+	assert_int_equal(fake_out, 0);
+	assert_non_null(res.content_type);
+	assert_false(res.body.failed);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	mw_response_free(&res);
+	return 0;
+}
+
+static bool has(const char *s)
+{
+	return res.body.n && memmem(res.body.p, res.body.n, s, strlen(s));
+}
+
+static void test_mounted_elsewhere(void **state)
+{
+	(void)state;
+	ask("GET", "/", NULL, "/a/b%20c", MW_PEER_RACK);
+	assert_int_equal(res.status, 200);
+	assert_true(has("href=\"/a/b%20c/mwrap.css\""));
+	assert_true(has("href=\"/a/b%20c/at/%2Fsrv%2Fa.rb%3A1\""));
+	assert_true(has("action=\"/a/b%20c/reset\""));
+	assert_true(has("href=\"/a/b%20c/each/0?sort=total"));
+	assert_false(has("=\"/each"));
+	assert_false(has("=\"/at"));
+	assert_false(has("=\"/reset"));
+	ask("GET", "/at/%2Fsrv%2Fa.rb%3A1", NULL, "/m", MW_PEER_RACK);
+	assert_true(has("href=\"/m/at/%2Fsrv%2Fa.rb%3A1.tsv\""));
+	headers = (const char *const[]){ "accept", "text/html", NULL };
+	ask("POST", "/reset", NULL, "/m", MW_PEER_RACK);
+	assert_int_equal(res.status, 303);
+	assert_string_equal(res.location.p, "/m/");
+	assert_int_equal(resets, 1);
+	ask("GET", "/", NULL, "/\"><script>", MW_PEER_RACK);
+	assert_false(has("<script>"));
+}
+
+static void test_no_header_getter(void **state)
+{
+	struct mw_request req = { .method = "POST", .path = "/trim", .base = "", .peer = MW_PEER_UNIX };
+
+	(void)state;
+	mw_response_free(&res);
+	mw_route(&api, &req, &res);
+	assert_int_equal(res.status, 200);
+	req.peer = MW_PEER_TCP;
+	mw_response_free(&res);
+	mw_route(&api, &req, &res);
+	assert_int_equal(res.status, 403);
+	assert_int_equal(trims, 1);
+}
+
+static void test_no_memory(void **state)
+{
+	(void)state;
+	fake_no_memory = true;
+	for (const char *const *p = (const char *const[]){ "/", "/each/0", "/each/0.tsv", "/at/x", NULL }; *p; p++) {
+		ask("GET", *p, NULL, "", MW_PEER_UNIX);
+		assert_int_equal(res.status, 500);
+		assert_non_null(res.asset);
+		assert_int_equal(res.asset_len, strlen(res.asset));
+	}
+}
+
+static void test_methods_are_case_sensitive(void **state)
+{
+	(void)state;
+	ask("get", "/", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 405);
+	ask("", "/", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 405);
+	ask("post", "/reset", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 405);
+	assert_int_equal(resets, 0);
+}
+
+static void test_warnings(void **state)
+{
+	(void)state;
+	ask("GET", "/", NULL, "", MW_PEER_UNIX);
+	assert_false(has("warning"));
+	fake_stats.lost = 1234;
+	fake_stats.ruby_lookup = "public";
+	fake_stats.ruby_why = "<no> offsets";
+	ask("GET", "/", NULL, "", MW_PEER_UNIX);
+	assert_true(has("1,234 live blocks could not be recorded"));
+	assert_true(has("&lt;no&gt; offsets"));
+}
+
+static void test_empty_table(void **state)
+{
+	(void)state;
+	fake_n = 0;
+	ask("GET", "/", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 200);
+	assert_true(has("No location has that much"));
+	assert_true(has("Sum of 0 rows"));
+	ask("GET", "/each/0.json", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 200);
+}
+
+/* Each {{name}} of a template has a slot: what is left after filling has no braces of ours. */
+static void test_no_slot_is_forgotten(void **state)
+{
+	size_t templates = 0;
+
+	(void)state;
+	for (size_t i = 0; i < mw_web_files_n; i++)
+		templates += !mw_web_files[i].type;
+	assert_true(templates >= 5);
+	ask("GET", "/each/0", "limit=1", "", MW_PEER_UNIX);
+	assert_false(has("{{"));
+	assert_false(has("value=\"\" value"));
+	assert_true(has("name=\"min\" min=\"0\" value=\"0\""));
+	assert_true(has("<p class=\"exports\">All rows as <a href=\"/each/0.tsv\">TSV</a>"));
+	assert_true(has("<main>\n<h1>Locations</h1>"));
+	assert_true(has("rel=\"next\""));
+}
+
+static void test_template(void **state)
+{
+	struct mw_buf b = { 0 };
+	const struct mw_slot slots[] = { { .name = "base", .text = "<&\"'>{{base}}" } };
+
+	(void)state;
+	mw_template(&b, "controls.html", slots, 1);
+	mw_buf_add(&b, "", 1);
+	assert_non_null(strstr(b.p, "action=\"&lt;&amp;&quot;&#39;&gt;{{base}}/reset\""));
+	b.n = 0;
+	mw_template(&b, "none.html", slots, 1);
+	assert_int_equal(b.n, 0);
+	mw_buf_free(&b);
+}
+
+static void test_percent(void **state)
+{
+	struct mw_buf b = { 0 };
+	char all[256], out[257];
+
+	(void)state;
+	for (int i = 0; i < 256; i++)
+		all[i] = (char)i;
+	mw_percent_encode(&b, all + 1, 255);
+	for (size_t i = 0; i < b.n; i++)
+		assert_non_null(strchr("%-._~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", b.p[i]));
+	assert_int_equal(mw_percent_decode(b.p, b.n, b.p, false), 255);
+	assert_memory_equal(b.p, all + 1, 255);
+	mw_buf_free(&b);
+	assert_int_equal(mw_percent_decode("a+b%2b", 6, out, true), 4);
+	assert_string_equal(out, "a b+");
+	assert_int_equal(mw_percent_decode("a+b", 3, out, false), 3);
+	assert_string_equal(out, "a+b");
+	for (const char *const *p = (const char *const[]){ "%", "%4", "%g0", "%0g", "a%", "%00", "%%41", NULL }; *p; p++)
+		assert_int_equal(mw_percent_decode(*p, strlen(*p), out, false), -1);
+	assert_int_equal(mw_percent_decode("%41", 2, out, false), -1); /* not past n */
+}
+
+/* --- random requests ------------------------------------------------------ */
+
+static uint64_t state64;
+
+static unsigned rnd(unsigned n)
+{
+	state64 ^= state64 << 13, state64 ^= state64 >> 7, state64 ^= state64 << 17;
+	return (unsigned)(state64 >> 16) % n;
+}
+
+static const char *const pieces[] = {
+	"/", "/each", "/each/", "/at", "/at/", "/at.", "/stats.json", "/reset", "/clear", "/trim", "/mwrap.css", ".tsv",
+	".csv", ".json", ".html", "tsv", "2000", "0", "18446744073709551615", "99999999999999999999", "-1", "%", "%2F",
+	"%00", "%zz", "%f", "+", "&", "=", "?", ";", "#", "sort", "order", "limit", "offset", "q", "group", "min",
+	"format", "location", "total", "bytes", "location", "growth", "asc", "desc", "line", "file", "gem", "..",
+	"%2Fsrv%2Fa.rb%3A1", "/srv/a.rb:1", "(other)", "\xff", "\xe2\x82", " ", "\t", "<", ">", "\"", "'", "\\", "{{q}}",
+	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+};
+static const char *const values[] = {
+	"", "localhost", "localhost:80", "127.0.0.1", "[::1]", "[::1", "[", "]", ":", "evil.example", "null", "http://localhost",
+	"https://localhost:80", "http://", "http://localhost/each/0?q=1", "http://localhost//x", "same-origin", "none",
+	"cross-site", "text/html", "*/*", "127.0.0.1.", "127.", "127.0.0.1:", "\xff",
+};
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define PICK(a) ((a)[rnd((unsigned)COUNT(a))])
+
+/* A malloc'ed text, so that a sanitizer sees what is read behind its end. */
+static char *text(const char *start, unsigned most)
+{
+	char *s = strdup(start);
+
+	for (unsigned n = rnd(2) ? rnd(most + 1) : 0; n; n--) {
+		const char *piece = PICK(pieces);
+
+		s = realloc(s, strlen(s) + strlen(piece) + 1);
+		strcat(s, piece);
+	}
+	return s;
+}
+
+/* What holds for any answer. */
+static void check(const struct mw_request *req)
+{
+	bool post = !strcmp(req->method, "POST");
+
+	assert_int_equal(fake_out, 0);
+	assert_true(res.status == 200 || res.status == 303 || res.status == 400 || res.status == 403 ||
+		    res.status == 404 || res.status == 405);
+	assert_non_null(res.content_type);
+	assert_true(res.asset || res.body.n);
+	assert_true((res.status == 405) == (res.allow != NULL));
+	assert_true((res.status == 303) == (res.location.n > 0));
+	if (res.status != 200 || post) {
+		assert_int_equal(strncmp(res.content_type, "text/plain", 10), 0);
+		assert_ptr_equal(memchr(res.body.p, '\n', res.body.n), res.body.p + res.body.n - 1);
+	}
+	if (!post)
+		assert_int_equal(resets + trims, 0);
+	if (res.location.n) {
+		assert_int_equal(strlen(res.location.p) + 1, res.location.n);
+		assert_int_equal(res.location.p[0], '/');
+		assert_null(strpbrk(res.location.p, "\r\n"));
+	}
+	if (!strncmp(res.content_type, "text/html", 9)) {
+		assert_true(has("</html>\n"));
+		assert_false(has("<i>"));
+	}
+}
+
+static void test_random_requests(void **state)
+{
+	static const char *const methods[] = { "GET", "GET", "GET", "HEAD", "POST", "POST", "PUT", "" };
+	static const char *const starts[] = { "/", "/each/", "/each/0", "/at/", "/at", "/reset", "/trim", "" };
+	static const char *const names[] = { "Host", "Origin", "Referer", "Accept", "Sec-Fetch-Site" };
+	unsigned answered[600] = { 0 };
+
+	(void)state;
+	for (unsigned i = 1; i <= SEEDS; i++) {
+		const char *given[2 * COUNT(names) + 1] = { NULL };
+		char *path, *query;
+		struct mw_request req = { .base = "", .header = header };
+		unsigned n = 0;
+
+		state64 = i * UINT64_C(0x9e3779b97f4a7c15);
+		for (unsigned k = 0; k < COUNT(names); k++) {
+			if (rnd(3))
+				continue;
+			given[n++] = names[k];
+			given[n++] = strcmp(names[k], "Accept") ? PICK(values) : "a/b, text/html;q=1";
+		}
+		headers = given;
+		path = text(PICK(starts), 5);
+		query = text("", 12);
+		req.method = PICK(methods);
+		req.path = path;
+		req.query = rnd(4) ? query : NULL;
+		req.peer = (enum mw_peer)rnd(3);
+		fake_options.read_only = !rnd(8);
+		resets = trims = 0;
+		mw_response_free(&res);
+		mw_route(&api, &req, &res);
+		check(&req);
+		if (res.status < 600)
+			answered[res.status]++;
+		free(path);
+		free(query);
+	}
+	/* all kinds were met */
+	for (const int *s = (const int[]){ 200, 303, 400, 403, 404, 405, 0 }; *s; s++)
+		if (answered[*s] <= 20)
+			fail_msg("%u answers with %d", answered[*s], *s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_mounted_elsewhere, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_header_getter, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_methods_are_case_sensitive, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_warnings, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_empty_table, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_slot_is_forgotten, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_template, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_percent, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_random_requests, setup, teardown),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
