@@ -235,6 +235,21 @@ class TestOfLauncherPreload < Minitest::Test
     end
   end
 
+  def test_relative_paths_become_absolute_for_the_whole_family
+    layout do |dir, tmp|
+      here = File.join(tmp, "a,b%p")
+      Dir.mkdir(here)
+      there = File.join(File.realpath(tmp), "a\\,b%%p")
+      { "socket:s" => "socket:#{there}/s",
+        "read_only:1,socket_dir:d,dump_path:/d" => "read_only:1,socket_dir:#{there}/d,dump_path:/d",
+        "dump_path:x\\,socket:y,socket:./z" => "dump_path:#{there}/x\\,socket:y,socket:#{there}/./z",
+        "dump_min:1" => "dump_min:1" }.each do |given, got|
+        r = launch(dir, "sh", "-c", "printf %s \"$MWRAP\"", env: { "MWRAP" => given }, chdir: here)
+        assert_equal [got, ""], [r.stdout, r.stderr]
+      end
+    end
+  end
+
   def test_twice_is_as_once
     layout do |dir|
       run = launch(dir, "#{dir}/bin/mwrap", "sh", "-c", "echo $LD_PRELOAD")

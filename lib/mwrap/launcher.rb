@@ -48,11 +48,12 @@ module Mwrap
       command = options(argv) or return
       tracker = find_tracker
       require_extension
-      check_options
+      text = ENV["MWRAP"]&.then { |t| absolute(t) }
+      check_options(text)
       keep_listening_sockets
       path = Executable.find(command[0])
       Executable.new(path).problems(tracker).each { |line| say("#{command[0]} #{line}") }
-      start(path, command, "LD_PRELOAD" => preload(tracker))
+      start(path, command, "LD_PRELOAD" => preload(tracker), "MWRAP" => text)
     rescue Failure, Executable::Missing => e
       say(e.message)
       exit(e.status)
@@ -95,9 +96,17 @@ module Mwrap
         "with this Ruby (#{RUBY_VERSION}): #{e.message.lines.first.chomp}"
     end
 
+    # The options with absolute paths: what COMMAND starts may run elsewhere,
+    # and belongs to the same family all the same.
+    def absolute(text)
+      here = "#{Dir.pwd}/".gsub(/[,\\]/) { "\\#{_1}" }.gsub("%", "%%")
+      items = text.b.scan(/(?:\\.|[^,\\]|\\\z)+|,/mn)
+      items.map { |item| item.sub(/\A(?:socket|socket_dir|dump_path):(?=[^\/])/n) { "#{$&}#{here.b}" } }.join
+    end
+
     # With the tracker's own parser.
-    def check_options
-      text = ENV["MWRAP"] or return
+    def check_options(text)
+      return unless text
       error = Mwrap.check_options(text)
       fd = error ? error[/\Adump_fd: "(\d+)" is not open/, 1]&.to_i : Mwrap.dump_fd_option(text)
       raise Failure, "dump_fd: \"#{fd}\" is not an open file descriptor" if fd && ours?(fd)

@@ -50,7 +50,7 @@ class PumaApp
   private
 
   def initialize(env, dir)
-    @env = env
+    @env = env.transform_values { |value| value&.sub("DIR", dir) }
     @log = File.join(dir, "log")
   end
 

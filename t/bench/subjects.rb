@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # subjects.rb - what is measured: nothing, this mwrap, the older ones, heaptrack.
-# Each is a set of environment variables: all of them are preloads.
+# Each is a set of environment variables: all of them are preloads. DIR in a value
+# stands for the app's temporary folder (puma.rb).
 require "open3"
 require "rbconfig"
-require "tmpdir"
 
 class Subject
   TOP = File.expand_path("../..", __dir__)
@@ -48,7 +48,7 @@ class Subject
   class << self
     def all
       [new("native", "native"), mine("mwrap", "mwrap"),
-       mine("socket", "with a socket", "MWRAP" => "socket:#{Dir.tmpdir}/mwrap-bench-%p.sock")] +
+       mine("socket", "with a socket", "MWRAP" => "socket:DIR/mwrap.sock")] +
         [["mwrap2", "2.3.0"], ["mwrap3", "3.0.0.pre1"]].map { |key, version| older(key, version) } + [heaptrack]
     end
 
