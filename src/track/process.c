@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,10 +146,33 @@ MW_EXPORT int dlclose(void *handle)
 
 static void last_of_all(void *unused)
 {
+	static bool done;
+
 	(void)unused;
+	if (__atomic_exchange_n(&done, true, __ATOMIC_ACQ_REL))
+		return;
 	mw_quiet_enter();
 	mw_dump_at_exit(&mwrap_api);
 	mw_quiet_leave();
+}
+
+/*
+ * A Ruby that a signal ends (an uncaught SignalException: what SIGTERM does
+ * to Puma and Sidekiq) takes its VM down in good order and then raises the
+ * signal against itself, so that no handler of exit runs. Its socket is to
+ * go, and its dump to be written, all the same.
+ */
+MW_EXPORT int raise(int sig)
+{
+	static int (*next)(int);
+
+	if (mw_get(&mw_ruby.how) == MW_RUBY_ENDED) {
+		mw_server_end();
+		last_of_all(NULL);
+	}
+	if (!next)
+		next = (int (*)(int))mw_real_next("raise");
+	return next(sig);
 }
 
 __attribute__((constructor)) static void load(void)

@@ -145,24 +145,31 @@ void *mw_real_next(const char *name)
 }
 
 bool mw_real_glibc;
+size_t mw_real_mapped = 2;
 
-static bool is_glibc(void)
+static bool chunks_agree(void)
 {
 	static const size_t sizes[] = { 1, 24, 25, 100, 1000, 5000, 140000, 1 << 20 };
 	bool same = true;
 
-	if (!mw_real_same_object((const void *)(uintptr_t)mw_real.malloc,
-				 (const void *)(uintptr_t)gnu_get_libc_version))
-		return false;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		void *p = mw_real.malloc(sizes[i]);
 
-		mw_real_glibc = true;
-		same = same && p && mw_usable(p) == mw_real.malloc_usable_size(p);
-		mw_real_glibc = false;
+		same = same && p && mw_chunk_usable(p) == mw_real.malloc_usable_size(p);
 		mw_real.free(p);
 	}
 	return same;
+}
+
+static bool is_glibc(void)
+{
+	if (!mw_real_same_object((const void *)(uintptr_t)mw_real.malloc,
+				 (const void *)(uintptr_t)gnu_get_libc_version))
+		return false;
+	if (chunks_agree())
+		return true;
+	mw_real_mapped = 0; /* glibc 2.43 */
+	return chunks_agree();
 }
 
 void mw_real_init(void)

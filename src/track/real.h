@@ -43,16 +43,18 @@ extern MW_HIDDEN struct mw_real mw_real;
 
 /*
  * glibc keeps a chunk's size in the word before it; with flags in the low
- * bits, one of which says that it was mmapped and has two words of header.
+ * bits, one of which says that it was mmapped. Such a chunk has a word less
+ * to use, or hasn't, by glibc's version: mw_real_mapped is the flag or 0.
  * Reading it saves two calls a pair. Trusted only if the allocator beneath
  * is glibc's and a handful of blocks agree with malloc_usable_size.
  */
 extern MW_HIDDEN bool mw_real_glibc;
+extern MW_HIDDEN size_t mw_real_mapped;
 MW_INLINE size_t mw_chunk_usable(const void *p)
 {
 	size_t w = ((const size_t *)p)[-1];
 
-	return (w & ~(size_t)7) - 8 - ((w & 2) << 2);
+	return (w & ~(size_t)7) - 8 - ((w & mw_real_mapped) << 2);
 }
 
 MW_INLINE size_t mw_usable(const void *p)

@@ -30,9 +30,7 @@ typedef uintptr_t mw_value; /* Ruby's VALUE */
 	X(rb_postponed_job_preregister, unsigned, (unsigned, void (*)(void *), void *), false) \
 	X(rb_postponed_job_trigger, void, (unsigned), false)                       \
 	X(rb_postponed_job_register_one, int, (unsigned, void (*)(void *), void *), false) \
-	X(rb_tracepoint_new, mw_value, (mw_value, unsigned, void (*)(mw_value, void *), void *), false) \
-	X(rb_tracepoint_enable, mw_value, (mw_value), false)                       \
-	X(rb_gc_register_mark_object, void, (mw_value), false)
+	X(rb_gc_get_objspace, void *, (void), false)
 
 struct mw_ruby_api {
 #define X(name, result, params, needed) result(*name) params;

@@ -171,55 +171,76 @@ int mw_ruby_find(const char **why)
 /* --- GC.count ------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
+/* Reads code bytes: true, and past them, if they are these. */
+static bool eat(const uint8_t **c, const char *bytes, size_t n)
+{
+	if (memcmp(*c, bytes, n) != 0)
+		return false;
+	*c += n;
+	return true;
+}
+#define EAT(c, bytes) eat(c, bytes, sizeof(bytes) - 1)
+
+static uintptr_t eat_offset(const uint8_t **c)
+{
+	int32_t off;
+
+	memcpy(&off, *c, sizeof(off));
+	*c += sizeof(off);
+	return (uintptr_t)(intptr_t)off;
+}
+
+/* A chain of loads from `at`, up to `end`; 0: something else is there. */
+static uintptr_t follow(const uint8_t *c, uintptr_t at, const char *end, size_t n)
+{
+	for (int loads = 0; loads < 4; loads++) {
+		if (memcmp(c, end, n) == 0)
+			return at;
+		if (loads) {
+			at = *(const uintptr_t *)at;
+			if (!pointer_like(at))
+				return 0;
+		}
+		if (EAT(&c, "\x48\x8b\x80")) /* mov off32(%rax), %rax */
+			at += eat_offset(&c);
+		else if (EAT(&c, "\x48\x8b\x40")) /* mov off8(%rax), %rax */
+			at += (uintptr_t)(intptr_t)(int8_t)*c++;
+		else if (!EAT(&c, "\x48\x8b\x00")) /* mov (%rax), %rax */
+			return 0;
+	}
+	return 0;
+}
+
 /*
- * rb_gc_count() is a chain of loads in Ruby up to 3.3: from a variable of
- * libruby's through one or two structures that stay where they are as long
- * as the VM lives. If its code is that and nothing else, the chain is
- * followed once. What it leads to is compared with the call then, and again
- * now and then (mw_ruby_check).
+ * rb_gc_count() is a chain of loads: up to 3.3 from a variable of libruby's
+ * through one or two structures, in 3.4 from what rb_gc_get_objspace()
+ * returns; they stay where they are as long as the VM lives. If its code is
+ * that and nothing else, the chain is followed once. What it leads to is
+ * compared with the call then, and again now and then (mw_ruby_check).
  */
 const uint32_t *mw_ruby_find_count(void)
 {
 	const uint8_t *c = (const uint8_t *)(uintptr_t)mw_rb.rb_gc_count;
-	uintptr_t at;
-	int32_t off;
+	const uint32_t *count;
+	uintptr_t at = 0, off;
 
-	if (c[0] == 0xf3 && c[1] == 0x0f && c[2] == 0x1e && c[3] == 0xfa) /* endbr64 */
-		c += 4;
-	if (c[0] != 0x48 || c[1] != 0x8b || c[2] != 0x05) /* mov off(%rip), %rax */
-		return NULL;
-	memcpy(&off, c + 3, sizeof(off));
-	c += 7;
-	at = (uintptr_t)c + (uintptr_t)(intptr_t)off;
-	for (int loads = 0; loads < 4; loads++) {
-		if (c[0] == 0xc3) { /* ret: the last load is the count */
-			const uint32_t *count = (const uint32_t *)at;
-
-			return loads && *count == (uint32_t)mw_rb.rb_gc_count() ? count : NULL;
-		}
-		if (c[0] != 0x48 || c[1] != 0x8b)
-			return NULL;
-		at = *(const uintptr_t *)at;
-		if (!pointer_like(at))
-			return NULL;
-		switch (c[2]) {
-		case 0x00: /* mov (%rax), %rax */
-			c += 3;
-			break;
-		case 0x40: /* mov off8(%rax), %rax */
-			at += (uintptr_t)(intptr_t)(int8_t)c[3];
-			c += 4;
-			break;
-		case 0x80: /* mov off32(%rax), %rax */
-			memcpy(&off, c + 3, sizeof(off));
-			at += (uintptr_t)(intptr_t)off;
-			c += 7;
-			break;
-		default:
-			return NULL;
-		}
+	(void)EAT(&c, "\xf3\x0f\x1e\xfa"); /* endbr64 */
+	if (EAT(&c, "\x48\x8b\x05")) { /* mov off(%rip), %rax: at holds what the chain starts from */
+		off = eat_offset(&c);
+		at = *(const uintptr_t *)((uintptr_t)c + off);
+	} else if (EAT(&c, "\x48\x8d\x05")) { /* lea off(%rip), %rax */
+		off = eat_offset(&c);
+		at = (uintptr_t)c + off;
+	} else if (EAT(&c, "\x48\x83\xec\x08\xe8") && mw_rb.rb_gc_get_objspace) { /* sub $8, %rsp; call */
+		(void)eat_offset(&c);
+		at = (uintptr_t)mw_rb.rb_gc_get_objspace();
+		at = pointer_like(at) ? follow(c, at, "\x48\x83\xc4\x08\xc3", 5) : 0;
+		c = NULL;
 	}
-	return NULL;
+	if (c && pointer_like(at))
+		at = follow(c, at, "\xc3", 1);
+	count = (const uint32_t *)at;
+	return pointer_like(at) && *count == (uint32_t)mw_rb.rb_gc_count() ? count : NULL;
 }
 #else
 const uint32_t *mw_ruby_find_count(void)

@@ -46,7 +46,9 @@ MW_INLINE uint32_t mw_where_at_hand(const struct mw_thread *t, uintptr_t caller)
 	if (mw_likely(how == MW_RUBY_FAST)) {
 		ec = MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
 		cfp = mw_likely(ec != NULL) ? mw_ruby_stack(ec, &end) : NULL;
-		for (; cfp && cfp < end; cfp += mw_ruby.frame_size) {
+		if (mw_unlikely(!cfp))
+			return mw_where_recall(t, caller);
+		do {
 			uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
 
 			if (!MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) || !pc)
@@ -55,7 +57,7 @@ MW_INLINE uint32_t mw_where_at_hand(const struct mw_thread *t, uintptr_t caller)
 			if (mw_likely(id != MW_WHERE_SKIP))
 				return id;
 			skipped = true;
-		}
+		} while ((cfp += mw_ruby.frame_size) < end);
 		if (mw_unlikely(skipped))
 			return MW_CS_NONE;
 	} else if (how != MW_RUBY_NONE && how != MW_RUBY_ENDED) {
