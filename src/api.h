@@ -99,6 +99,13 @@ struct mw_api {
 	void (*snapshot_free)(struct mw_snapshot *);
 
 	/*
+	 * The row of a Ruby location as it is shown, "PATH:LINE", without its
+	 * text, for much less than a snapshot costs. False: there is none by
+	 * exactly that name; one that is shown escaped may be in a snapshot.
+	 */
+	bool (*find)(const char *location, size_t n, struct mw_row *);
+
+	/*
 	 * The live allocations of the n locations ids[], all if ids is NULL.
 	 * Blocks freed meanwhile may be missing or present; none is torn.
 	 * NULL: no memory. Free with lives_free.

@@ -29,6 +29,8 @@ class TestLines < Minitest::Test
         found = Hash.new { |h, k| h[k] = Hash.new(0) }
         wanted = SIZES.values.to_h { |s| [s + 1, s] }
         Mwrap.each do |location, |
+          # native ones take long to look up one by one, and only one is wanted
+          next if location.end_with?("]") && !location.include?("ffi")
           Mwrap[location]&.each { |size, _| found[wanted[size]][location] += 1 if wanted[size] }
         end
         puts found.to_json

@@ -32,6 +32,14 @@ static void no_snapshot_free(struct mw_snapshot *snapshot)
 	(void)snapshot;
 }
 
+static bool no_find(const char *location, size_t n, struct mw_row *row)
+{
+	(void)location;
+	(void)n;
+	(void)row;
+	return false;
+}
+
 static struct mw_lives *no_lives(const uint32_t *ids, size_t n)
 {
 	(void)ids;
@@ -76,6 +84,7 @@ const struct mw_api mw_no_tracker = {
 	.options = no_options,
 	.snapshot = no_snapshot,
 	.snapshot_free = no_snapshot_free,
+	.find = no_find,
 	.lives = no_lives,
 	.lives_free = no_lives_free,
 	.stats = no_stats,

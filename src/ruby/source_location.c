@@ -60,6 +60,13 @@ static bool find(const char *name, size_t len, struct mw_row *row, struct mw_buf
 	const struct mw_row *at = NULL;
 
 	memset(row, 0, sizeof(*row));
+	if (mw_tracker->find(name, len, row)) { /* as most are */
+		if (shown)
+			mw_buf_add(shown, name, len);
+		if (shown && shown->failed)
+			mw_no_memory();
+		return true;
+	}
 	mw_tracker->quiet_enter();
 	snapshot = mw_tracker->snapshot();
 	if (snapshot) {

@@ -267,13 +267,29 @@ uint32_t mw_callsite_pending(uintptr_t pc)
 	return site_take(&k, 0);
 }
 
-uint32_t mw_callsite_pending_known(uintptr_t pc)
+static uint32_t site_known(const struct key *k)
 {
-	struct key k = { MW_CS_PENDING, NULL, pc };
 	struct cds_lfht_iter it;
 
-	cds_lfht_lookup(sites, key_hash(&k), site_match, &k, &it);
+	cds_lfht_lookup(sites, key_hash(k), site_match, k, &it);
 	return it.node ? caa_container_of(it.node, struct mw_callsite, node)->id : MW_CS_NONE;
+}
+
+uint32_t mw_callsite_pending_known(uintptr_t pc)
+{
+	return site_known(&(struct key){ MW_CS_PENDING, NULL, pc });
+}
+
+uint32_t mw_callsite_ruby_known(const char *path, size_t len, uint64_t line)
+{
+	struct text key = { path, len };
+	struct cds_lfht_iter it;
+
+	cds_lfht_lookup(paths, (uint32_t)XXH3_64bits(path, len), path_match, &key, &it);
+	if (!it.node)
+		return MW_CS_NONE;
+	return site_known(&(struct key){ MW_CS_RUBY, caa_container_of(it.node, struct mw_path, node),
+					 line });
 }
 
 uint32_t mw_callsite_native(uintptr_t addr)

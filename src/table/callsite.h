@@ -117,6 +117,8 @@ uint32_t mw_callsite_native(uintptr_t addr);
 uint32_t mw_callsite_pending(uintptr_t pc);
 /* The same, but MW_CS_NONE instead of adding. */
 uint32_t mw_callsite_pending_known(uintptr_t pc);
+/* Also MW_CS_NONE; under rcu_read_lock. */
+uint32_t mw_callsite_ruby_known(const char *path, size_t len, uint64_t line);
 /* From now on the counts of a pending location are another one's. */
 void mw_callsite_resolve(uint32_t pending, uint32_t to);
 /* id, or what it is an alias of */

@@ -47,19 +47,32 @@ static void add(struct mw_counters *to, const struct mw_counters *c)
 	to->life_sum += mw_get(&c->life_sum);
 }
 
+void mw_sum_slot(struct mw_sum *sum, const struct mw_slot *s)
+{
+	uint32_t epoch = __atomic_load_n(&s->epoch, __ATOMIC_ACQUIRE), max = mw_get(&s->life_max);
+
+	add(&sum->c, &s->c);
+	if (max > sum->life_max && epoch >= mw_epoch_from(mw_callsite(mw_get(&s->id))))
+		sum->life_max = max;
+}
+
+void mw_sum_flushed(struct mw_sum *sum, uint32_t id)
+{
+	const struct mw_callsite *c = mw_callsite(id);
+	uint64_t max = mw_get(&c->life_max);
+
+	add(&sum->c, &c->flushed);
+	if ((uint32_t)(max >> 32) >= mw_epoch_from(c) && (uint32_t)max > sum->life_max)
+		sum->life_max = (uint32_t)max;
+}
+
 static void add_slots(struct mw_sum *sums, uint32_t end, const struct mw_thread *t)
 {
 	for (uint32_t i = 0; i < MW_SLOTS; i++) {
-		const struct mw_slot *s = &t->slots[i];
-		uint32_t id = mw_get(&s->id), epoch, max;
+		uint32_t id = mw_get(&t->slots[i].id);
 
-		if (!id || id >= end)
-			continue;
-		epoch = __atomic_load_n(&s->epoch, __ATOMIC_ACQUIRE);
-		max = mw_get(&s->life_max);
-		add(&sums[id].c, &s->c);
-		if (max > sums[id].life_max && epoch >= mw_epoch_from(mw_callsite(id)))
-			sums[id].life_max = max;
+		if (id && id < end)
+			mw_sum_slot(&sums[id], &t->slots[i]);
 	}
 }
 
@@ -73,14 +86,8 @@ struct mw_sum *mw_sums(uint32_t *end)
 	*end = mw_callsites_end();
 	sums = mw_own_map(*end * sizeof(*sums));
 	if (sums) {
-		for (id = 1; id < *end; id++) {
-			const struct mw_callsite *c = mw_callsite(id);
-			uint64_t max = mw_get(&c->life_max);
-
-			add(&sums[id].c, &c->flushed);
-			if ((uint32_t)(max >> 32) >= mw_epoch_from(c))
-				sums[id].life_max = (uint32_t)max;
-		}
+		for (id = 1; id < *end; id++)
+			mw_sum_flushed(&sums[id], id);
 		for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
 			add_slots(sums, *end, t);
 	}
@@ -302,8 +309,9 @@ static const char *put_name(struct building *b, struct mw_row *r, const struct m
 	return out;
 }
 
-static bool count_row(struct mw_row *r, const struct mw_sum *s, const struct base *b)
+bool mw_row_count(struct mw_row *r, uint32_t id, const struct mw_sum *s)
 {
+	const struct base *b = base_of(id);
 	int64_t live = (int64_t)(s->c.allocs - s->c.frees), bytes = live_bytes(s);
 
 	r->total += s->c.bytes - b->c.bytes;
@@ -338,13 +346,13 @@ static void build(struct building *b, const struct mw_sum *sums, uint32_t end)
 			    (real != id) != pass)
 				continue;
 			if (row_of[real]) {
-				(void)count_row(&s->rows[row_of[real] - 1], &sums[id], base_of(id));
+				(void)mw_row_count(&s->rows[row_of[real] - 1], id, &sums[id]);
 				continue;
 			}
 			r = &s->rows[s->n];
 			memset(r, 0, sizeof(*r));
 			r->id = real;
-			if (!count_row(r, &sums[id], base_of(id)))
+			if (!mw_row_count(r, id, &sums[id]))
 				continue;
 			r->location = put_name(b, r, mw_callsite(real));
 			row_of[real] = (uint32_t)++s->n;

@@ -15,6 +15,7 @@
 
 #include "../api.h"
 #include "callsite.h"
+#include "thread.h"
 
 /* What one id counted since the process began (all its tenants). */
 struct mw_sum {
@@ -39,6 +40,15 @@ void mw_sums_free(struct mw_sum *, uint32_t end);
  * moves to *s. Under the reading lock; false: no memory, nothing is changed.
  */
 bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s);
+
+/* find.c: the row of a Ruby location "PATH:LINE", without a snapshot; false: none. */
+bool mw_row_find(const char *location, size_t n, struct mw_row *);
+/* For find.c: adds what the present tenant of id counted since the reset. */
+bool mw_row_count(struct mw_row *, uint32_t id, const struct mw_sum *);
+/* And: adds what one thread's slot holds. Under the reading lock, gate closed. */
+void mw_sum_slot(struct mw_sum *, const struct mw_slot *);
+/* And: what left the slots. */
+void mw_sum_flushed(struct mw_sum *, uint32_t id);
 
 struct mw_snapshot *mw_snapshot_take(void);
 void mw_snapshot_free(struct mw_snapshot *);

@@ -32,6 +32,16 @@ static void api_snapshot_free(struct mw_snapshot *s)
 	mw_quiet_leave();
 }
 
+static bool api_find(const char *location, size_t n, struct mw_row *row)
+{
+	bool found;
+
+	mw_quiet_enter();
+	found = mw_row_find(location, n, row);
+	mw_quiet_leave();
+	return found;
+}
+
 static struct mw_lives *api_lives(const uint32_t *ids, size_t n)
 {
 	struct mw_lives *l;
@@ -102,6 +112,7 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.options = api_options,
 	.snapshot = api_snapshot,
 	.snapshot_free = api_snapshot_free,
+	.find = api_find,
 	.lives = api_lives,
 	.lives_free = api_lives_free,
 	.stats = api_stats,

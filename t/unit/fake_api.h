@@ -88,11 +88,20 @@ static unsigned fake_quiet_leave(void)
 	return (unsigned)--fake_out;
 }
 
+static bool fake_find(const char *location, size_t n, struct mw_row *row)
+{
+	(void)location;
+	(void)n;
+	(void)row;
+	return false;
+}
+
 static const struct mw_api fake_api = {
 	.version = MW_API_VERSION,
 	.options = fake_get_options,
 	.snapshot = fake_snapshot,
 	.snapshot_free = fake_snapshot_free,
+	.find = fake_find,
 	.lives = fake_get_lives,
 	.lives_free = fake_lives_free,
 	.stats = fake_get_stats,
