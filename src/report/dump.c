@@ -237,8 +237,10 @@ static bool render(struct mw_buf *b, const struct mw_api *api, const struct mw_o
 
 static void dump(const struct mw_api *api, const struct mw_options *o)
 {
-	struct target t = { .fd = -1 };
+	static struct target t; /* once in a process; too big for a small thread's stack */
 	struct mw_buf b = { 0 };
+
+	t = (struct target){ .fd = -1 };
 
 	if (o->dump_path ? !open_path(&t, o) : !check_fd(&t, o))
 		return;

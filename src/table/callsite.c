@@ -5,6 +5,7 @@
 #include <link.h>
 #include <sched.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
@@ -25,7 +26,7 @@ static struct cds_lfht *sites, *paths;
 static uint32_t next_id = MW_CS_FIRST; /* never used yet */
 static uint64_t free_ids;              /* tag << 32 | first free id */
 static uint32_t used;                  /* relaxed: locations in the table */
-static uint32_t created;               /* relaxed: locations ever added */
+static uint32_t created;               /* relaxed: locations ever added, or wanted in vain */
 static uint32_t buckets = BUCKETS_FIRST; /* written under mw_maintenance */
 static uint32_t maintenance;
 static char exe[4096];                 /* name of the program, for its own addresses */
@@ -227,6 +228,7 @@ static uint32_t site_take(struct key *k, uintptr_t addr)
 	}
 	id = id_take();
 	if (id == MW_CS_NONE) {
+		mw_add(&created, 1); /* wanted: a full table must be swept again */
 		path_drop((struct mw_path *)k->path);
 		return MW_CS_OTHER;
 	}
@@ -420,14 +422,30 @@ bool mw_callsites_init(void)
 	return sites && paths;
 }
 
+static __thread bool maintains __attribute__((tls_model("initial-exec")));
+
 bool mw_maintenance_try(void)
 {
-	return !mw_get(&maintenance) && !__atomic_exchange_n(&maintenance, 1, __ATOMIC_ACQUIRE);
+	if (mw_get(&maintenance))
+		return false;
+	maintains = true; /* before and after: see mw_reading_mine */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!__atomic_exchange_n(&maintenance, 1, __ATOMIC_ACQUIRE))
+		return true;
+	maintains = false;
+	return false;
 }
 
 void mw_maintenance_end(void)
 {
 	__atomic_store_n(&maintenance, 0, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	maintains = false;
+}
+
+bool mw_maintenance_mine(void)
+{
+	return maintains;
 }
 
 /*
@@ -442,14 +460,25 @@ static bool memory_is_there(void)
 	return p != NULL;
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
 void mw_callsites_maintain(void)
 {
 	static uint32_t swept; /* under maintenance: `created` at the last sweep */
+	static uint64_t rest;  /* ms: not before; a full table's callers all ask */
 	uint32_t n = mw_get(&used), c = mw_get(&created);
 	bool crowded = n > 2 * mw_get(&buckets) && mw_get(&buckets) < BUCKETS_MAX;
 	bool sweep = n > MW_CS_MAX / 2 && c - mw_get(&swept) > MW_CS_MAX / 16;
+	bool full = n >= MW_CS_MAX - MW_CS_CHUNK;
 
-	if (!(crowded || sweep) || !mw_maintenance_try())
+	if (!(crowded || sweep) || (!crowded && full && now_ms() < mw_get(&rest)) ||
+	    !mw_maintenance_try())
 		return;
 	if (memory_is_there()) {
 		if (crowded) {
@@ -460,6 +489,7 @@ void mw_callsites_maintain(void)
 		if (sweep) {
 			mw_set(&swept, c);
 			mw_retire();
+			mw_set(&rest, now_ms() + 200);
 		}
 	}
 	mw_maintenance_end();

@@ -145,7 +145,12 @@ static inline void mw_late_leave(void)
 /* Held while locations are retired or the table grows; a try-lock, but fork waits. */
 bool mw_maintenance_try(void);
 void mw_maintenance_end(void);
-/* Grows the table if it is crowded, and sweeps; called after adding. */
+bool mw_maintenance_mine(void);
+/*
+ * Grows the table if it is crowded, and sweeps. Called before looking for a
+ * location: the caller holds no id that isn't counted yet, for this thread
+ * isn't waited for.
+ */
 void mw_callsites_maintain(void);
 void mw_callsite_unlink(uint32_t id);          /* out of the table */
 uint32_t mw_callsite_relink(uint32_t id);      /* back in; or the id that is there instead */

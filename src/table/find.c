@@ -38,7 +38,7 @@ bool mw_row_find(const char *location, size_t n, struct mw_row *row)
 	bool any = false;
 
 	memset(row, 0, sizeof(*row));
-	if (!len)
+	if (!len || !mw_may_read())
 		return false;
 	mw_reading_lock(); /* keeps the id's tenant */
 	rcu_read_lock();

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "read.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,14 +18,26 @@ static struct base *bases[MW_CS_MAX / MW_CS_CHUNK]; /* under the reading lock; N
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 uint64_t mw_life_scale = 1;
 
+/* Set around the lock, not under it: see mw_reading_mine. */
+static __thread bool mine __attribute__((tls_model("initial-exec")));
+
 void mw_reading_lock(void)
 {
+	mine = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	pthread_mutex_lock(&reading);
 }
 
 void mw_reading_unlock(void)
 {
 	pthread_mutex_unlock(&reading);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	mine = false;
+}
+
+bool mw_reading_mine(void)
+{
+	return mine;
 }
 
 void mw_reading_init_child(void)
@@ -34,6 +45,26 @@ void mw_reading_init_child(void)
 	static const pthread_mutex_t init = PTHREAD_MUTEX_INITIALIZER;
 
 	reading = init;
+}
+
+/*
+ * A thread's first rcu_read_lock registers it with liburcu, which abort()s
+ * when it finds no memory for that: look first.
+ */
+bool mw_may_read(void)
+{
+	static __thread bool registered __attribute__((tls_model("initial-exec")));
+	void *room;
+
+	if (registered)
+		return true;
+	room = mw_own_map(1 << 16);
+	mw_own_unmap(room, 1 << 16);
+	if (!room)
+		return false;
+	rcu_read_lock();
+	rcu_read_unlock();
+	return registered = true;
 }
 
 /* --- sums ---------------------------------------------------------------------- */
@@ -191,76 +222,6 @@ void mw_growth_from_here(void)
 	mw_reading_unlock();
 }
 
-/* --- names of native locations ------------------------------------------------------ */
-
-/* "MODULE(symbol+0x1f) [0x7f..]" into out; returns its length. */
-static int native_name(char *out, size_t size, const char *module, uint64_t at, uint64_t addr)
-{
-	const char *symbol = NULL;
-	uint64_t off = at;
-	Dl_info i;
-	int n;
-
-	/* the module may be gone, and another one mapped in its place */
-	if (*module && dladdr((void *)(uintptr_t)addr, &i) && i.dli_sname &&
-	    (uintptr_t)i.dli_fbase <= addr && addr - (uintptr_t)i.dli_saddr < at + 1) {
-		symbol = i.dli_sname;
-		off = addr - (uintptr_t)i.dli_saddr;
-	}
-	if (!*module)
-		n = snprintf(out, size, "[0x%llx]", (unsigned long long)addr);
-	else
-		n = snprintf(out, size, "%s(%s+0x%llx) [0x%llx]", module, symbol ? symbol : "",
-			     (unsigned long long)off, (unsigned long long)addr);
-	return n < 0 ? 0 : (size_t)n < size ? n : (int)size - 1;
-}
-
-/*
- * Asks the dynamic linker once for each native location, holding nothing:
- * it takes a lock that a thread in dlopen() holds, which may be waiting for
- * a grace period.
- */
-static void name_native(struct mw_callsite *c)
-{
-	char module[4096], text[sizeof(module) + 1024], *copy = NULL;
-	uint64_t at = 0, addr = 0;
-	int n = -1;
-
-	rcu_read_lock();
-	if (__atomic_load_n(&c->kind, __ATOMIC_ACQUIRE) == MW_CS_NATIVE) {
-		n = snprintf(module, sizeof(module), "%s", c->path ? c->path->text : "");
-		at = c->at;
-		addr = c->addr;
-	}
-	rcu_read_unlock();
-	if (n < 0)
-		return;
-	n = native_name(text, sizeof(text), module, at, addr);
-	copy = mw_own_alloc((size_t)n + 1);
-	if (!copy)
-		return;
-	memcpy(copy, text, (size_t)n + 1);
-	mw_reading_lock(); /* the id may have another tenant by now */
-	if (c->kind == MW_CS_NATIVE && c->addr == addr && c->at == at && !c->symbol) {
-		__atomic_store_n(&c->symbol, copy, __ATOMIC_RELEASE);
-		copy = NULL;
-	}
-	mw_reading_unlock();
-	mw_own_free(copy, (size_t)n + 1);
-}
-
-static void name_natives(void)
-{
-	uint32_t end = mw_callsites_end(), id;
-
-	for (id = MW_CS_FIRST; id < end; id++) {
-		struct mw_callsite *c = mw_callsite(id);
-
-		if (mw_get(&c->kind) == MW_CS_NATIVE && !mw_get(&c->symbol))
-			name_native(c);
-	}
-}
-
 /* --- rows ------------------------------------------------------------------------------ */
 
 /* One block holds the snapshot, its rows and their texts. */
@@ -368,7 +329,9 @@ struct mw_snapshot *mw_snapshot_take(void)
 	struct mw_sum *sums;
 	uint32_t end;
 
-	name_natives();
+	if (!mw_may_read())
+		return NULL;
+	mw_name_natives();
 	for (;;) {
 		mw_reading_lock();
 		sums = mw_sums(&end);

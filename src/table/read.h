@@ -25,6 +25,8 @@ struct mw_sum {
 
 void mw_reading_lock(void);
 void mw_reading_unlock(void);
+/* For a handler that forks: may this thread, interrupted, hold the lock? */
+bool mw_reading_mine(void);
 void mw_reading_init_child(void); /* in a forked child */
 
 /*
@@ -45,10 +47,15 @@ bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s);
 bool mw_row_find(const char *location, size_t n, struct mw_row *);
 /* For find.c: adds what the present tenant of id counted since the reset. */
 bool mw_row_count(struct mw_row *, uint32_t id, const struct mw_sum *);
+/* And: may this thread enter an RCU read-side section? No: no memory. */
+bool mw_may_read(void);
 /* And: adds what one thread's slot holds. Under the reading lock, gate closed. */
 void mw_sum_slot(struct mw_sum *, const struct mw_slot *);
 /* And: what left the slots. */
 void mw_sum_flushed(struct mw_sum *, uint32_t id);
+
+/* names.c: names every native location that has no name yet. Holds nothing. */
+void mw_name_natives(void);
 
 struct mw_snapshot *mw_snapshot_take(void);
 void mw_snapshot_free(struct mw_snapshot *);

@@ -112,7 +112,8 @@ static uint32_t keep_targets(uint32_t *chosen, uint32_t n, uint32_t end, uint8_t
 	for (id = MW_CS_FIRST; id < end; id++) {
 		uint32_t to = mw_get(&mw_callsite(id)->alias);
 
-		if (to && mw_callsite(id)->kind != MW_CS_FREE)
+		/* an alias made meanwhile may be of a location newer than `end` */
+		if (to && to < end && mw_callsite(id)->kind != MW_CS_FREE)
 			is_target[to] = 1;
 	}
 	for (i = 0; i < n; i++)

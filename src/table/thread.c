@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "thread.h"
 
-#include <errno.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 struct mw_thread *mw_threads;
 __thread struct mw_thread *mw_self __attribute__((tls_model("initial-exec")));
@@ -48,6 +50,8 @@ void mw_threads_after_fork(struct mw_thread *self)
 		   given up, 16,640 records at the very most */
 		if (t->hush & MW_BUSY)
 			t->spare = t->n_spare = t->full = t->n_full = t->fresh = t->fresh_end = 0;
+		/* it may have been about to find the gate closed: nobody waits for that now */
+		t->moving = 0;
 		mw_thread_release(t);
 	}
 }
@@ -107,17 +111,33 @@ void mw_spare_give(struct mw_thread *t, struct mw_record *r, uint32_t i)
 	mw_spare_push(t, r, i);
 }
 
+/* Lets another thread run; yielding alone never lets one of lower priority. */
+static void let_run(unsigned *turns)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	if (++*turns < 100)
+		sched_yield();
+	else /* not nanosleep: that is a cancellation point */
+		(void)syscall(SYS_nanosleep, &ms, NULL);
+}
+
 /* Readers are serialised by the reading lock, so there is one at a time. */
 void mw_gate_close(void)
 {
 	struct mw_thread *t;
+	unsigned turns = 0;
 
 	__atomic_store_n(&mw_gate, 1, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the one in mw_slot_claim */
-	/* a move is some twenty instructions: only a preempted one is waited for */
+	/*
+	 * A move is some twenty instructions: only a preempted one is waited for.
+	 * Our own goes on when we return: a handler that forks or exits in the
+	 * middle of one can't wait for it.
+	 */
 	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
-		while (__atomic_load_n(&t->moving, __ATOMIC_ACQUIRE))
-			sched_yield();
+		while (t != mw_self && __atomic_load_n(&t->moving, __ATOMIC_ACQUIRE))
+			let_run(&turns);
 }
 
 void mw_gate_open(void)
@@ -190,10 +210,22 @@ void mw_count_alloc(struct mw_thread *t, uint32_t id, uint64_t bytes)
 		mw_shared_alloc(id, bytes);
 }
 
+/*
+ * A thread that frees may have a clock that is behind that of the thread which
+ * allocated, by a step at most (generation.h): less than no time is none, not
+ * nearly 2^32. A life as long as that is always a new maximum, so the fast
+ * path never counts one.
+ */
+static uint32_t life_of(uint32_t life)
+{
+	return life > UINT32_MAX - MW_LIFE_BEHIND ? 0 : life;
+}
+
 void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t life)
 {
 	struct mw_slot *s = &t->slots[id % MW_SLOTS];
 
+	life = life_of(life);
 	if (s->id != id)
 		s = mw_slot_claim(t, id);
 	if (s) {
@@ -217,6 +249,7 @@ void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t life)
 {
 	struct mw_counters *c = &mw_callsite(id)->flushed;
 
+	life = life_of(life);
 	mw_add(&c->freed, bytes);
 	mw_add(&c->frees, 1);
 	if (life) {

@@ -25,6 +25,7 @@
 enum {
 	MW_SLOTS = 1024,   /* locations with counters at hand */
 	MW_WHERES = 1024,  /* callers with ids at hand */
+	MW_LIFE_BEHIND = 1 << 20, /* generations; more than 4,000 threads' clocks differ by */
 	MW_FULL = 64       /* full batches of free records kept: 16,384 of them */
 };
 

@@ -54,16 +54,39 @@ static void *next_of(const char *name, uintptr_t caller)
 	return f;
 }
 
+/*
+ * Does the program define some of them itself? Those win over ours, and the
+ * standard library's others are made of them (a sized delete calls the plain
+ * one, new[] calls new): so they must get the calls, not malloc and free.
+ */
+static bool program_has_own(void)
+{
+	static const char *const made_of[] = { "_Znwm", "_ZdlPv", "_Znam", "_ZdaPv",
+					       "_ZnwmSt11align_val_t", "_ZdlPvSt11align_val_t" };
+
+	for (size_t k = 0; k < sizeof(made_of) / sizeof(*made_of); k++) {
+		void *first = dlsym(RTLD_DEFAULT, made_of[k]);
+
+		if (first && !mw_real_same_object(first, &mw_life))
+			return true;
+	}
+	return false;
+}
+
 static enum owner find_owner(uintptr_t caller)
 {
 	const char *base;
+	bool own;
 	void *f;
 	Dl_info i;
 
 	mw_start();
 	mw_quiet_enter();
+	own = program_has_own();
 	f = next_of("_Znwm", caller);
 	mw_quiet_leave();
+	if (own && f)
+		return FOREIGN;
 	if (!f || !dladdr(f, &i) || !i.dli_fname)
 		return MALLOCS;
 	base = strrchr(i.dli_fname, '/');

@@ -4,11 +4,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <termios.h>
 #include <unistd.h>
@@ -47,31 +47,51 @@ void mw_complain(const char *text)
  * Other threads of the parent may be inside an operation of their own: in
  * the child at most that one operation of each is missing.
  */
+/* A handler forks in the middle of this thread's reading: its locks stay as they are. */
+static __thread unsigned in_reading __attribute__((tls_model("initial-exec"))); /* such forks, nested */
+
 static void before_fork(void)
 {
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
 	mw_server_before_fork();
-	while (!mw_maintenance_try())
-		sched_yield();
-	mw_reading_lock();
-	mw_gate_close();
+	if (mw_reading_mine() || mw_maintenance_mine()) {
+		in_reading++;
+	} else {
+		while (!mw_maintenance_try())
+			(void)syscall(SYS_nanosleep, &ms, NULL);
+		mw_reading_lock();
+		mw_gate_close();
+	}
 	rcu_bp_before_fork();
 }
 
 static void after_fork_parent(void)
 {
 	rcu_bp_after_fork_parent();
-	mw_gate_open();
-	mw_reading_unlock();
-	mw_maintenance_end();
+	if (in_reading) {
+		in_reading--;
+	} else {
+		mw_gate_open();
+		mw_reading_unlock();
+		mw_maintenance_end();
+	}
 	mw_server_after_fork(0);
 }
 
 static void after_fork_child(void)
 {
 	rcu_bp_after_fork_child();
+	if (in_reading) {
+		in_reading--;
+		mw_threads_after_fork((uintptr_t)mw_self > (uintptr_t)MW_LATE ? mw_self : NULL);
+		mw_server_after_fork(1);
+		return;
+	}
 	mw_threads_after_fork((uintptr_t)mw_self > (uintptr_t)MW_LATE ? mw_self : NULL);
 	mw_late_ops = 0;
 	mw_gate_open();
+	mw_reading_unlock();
 	mw_reading_init_child();
 	mw_maintenance_end();
 	mw_growth_from_here();

@@ -179,8 +179,6 @@ static struct answer ask_ruby(void)
 /* STARTING: has it come up? PUBLIC: ask. ENDED: nothing. */
 static uint32_t not_fast(void)
 {
-	uint32_t id;
-
 	switch (mw_get(&mw_ruby.how)) {
 	case MW_RUBY_STARTING:
 		look_for_vm();
@@ -188,9 +186,8 @@ static uint32_t not_fast(void)
 	case MW_RUBY_PUBLIC:
 		if (!mw_ruby_may_ask())
 			return MW_CS_NONE;
-		id = ask_ruby().id;
 		mw_callsites_maintain();
-		return id;
+		return ask_ruby().id;
 	default:
 		return MW_CS_NONE;
 	}
@@ -268,16 +265,16 @@ static uint32_t miss(struct mw_thread *t, const char *ec, const char *cfp)
 
 		known = mw_callsite_pending_known(pc);
 		if (known == MW_CS_NONE) {
+			mw_callsites_maintain();
 			known = mw_callsite_pending(pc);
 			mw_add(&pending_open, 1);
-			mw_callsites_maintain();
 		}
 		return known;
 	}
+	mw_callsites_maintain();
 	a = ask_ruby();
 	if (a.id != MW_CS_NONE)
 		remember_all(t, ec, &a);
-	mw_callsites_maintain();
 	return a.id;
 }
 

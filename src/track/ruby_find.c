@@ -108,21 +108,42 @@ static uint32_t body_offset(const char *cfp)
 	return 0;
 }
 
-/* The thread's structure, from the object that Ruby hands out; tried at both layouts. */
-static bool is_current_ec(const char *thread_object, uintptr_t ec)
+/* The thread's structure, from the object that Ruby hands out, whose data pointer is at `data`. */
+static bool is_current_ec(const char *thread_object, uint32_t data, uintptr_t ec)
 {
-	static const uint32_t data[] = { 32, 40 };
+	uintptr_t th;
 
 	if (!pointer_like((uintptr_t)thread_object))
 		return false;
-	for (size_t i = 0; i < sizeof(data) / sizeof(*data); i++) {
-		uintptr_t th = MW_AT(uintptr_t, thread_object, data[i]);
-
-		for (uint32_t w = 0; pointer_like(th) && w < THREAD_WORDS; w++)
-			if (MW_AT(uintptr_t, th, w * WORD) == ec)
-				return true;
-	}
+	th = MW_AT(uintptr_t, thread_object, data);
+	for (uint32_t w = 0; pointer_like(th) && w < THREAD_WORDS; w++)
+		if (MW_AT(uintptr_t, th, w * WORD) == ec)
+			return true;
 	return false;
+}
+
+/*
+ * The first layout is tried to its end before the second: under the first,
+ * the second's word is another object's flags, which may look like a pointer.
+ */
+static const uintptr_t *ec_in(const struct tls *t, const char *thread)
+{
+	static const uint32_t data[] = { 32, 40 };
+
+	for (size_t d = 0; d < sizeof(data) / sizeof(*data); d++) {
+		bool seen = false;
+
+		for (size_t i = 0; i < t->words; i++) {
+			if (!pointer_like(t->block[i]) || !is_current_ec(thread, data[d], t->block[i]))
+				continue;
+			if (frame_size((const char *)t->block[i]))
+				return &t->block[i];
+			seen = true; /* the layout is right, the frames aren't whole yet */
+		}
+		if (seen)
+			break;
+	}
+	return NULL;
 }
 
 static const uintptr_t *ec_variable(const char **why)
@@ -131,13 +152,14 @@ static const uintptr_t *ec_variable(const char **why)
 	struct tls t = { (uintptr_t)(void *)mw_rb.rb_thread_current, NULL, 0 };
 	const char *thread = (const char *)mw_rb.rb_thread_current();
 
-	if (exported && is_current_ec(thread, *exported))
+	const uintptr_t *var;
+
+	if (exported && is_current_ec(thread, 32, *exported))
 		return exported;
 	(void)dl_iterate_phdr(find_tls, &t);
-	for (size_t i = 0; i < t.words; i++)
-		if (pointer_like(t.block[i]) && is_current_ec(thread, t.block[i]) &&
-		    frame_size((const char *)t.block[i]))
-			return &t.block[i];
+	var = ec_in(&t, thread);
+	if (var)
+		return var;
 	*why = t.words ? "no variable holds the execution context" : "Ruby has no thread-local variables";
 	return NULL;
 }

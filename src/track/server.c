@@ -29,6 +29,7 @@ enum {
 	LATE_MS = 100,         /* without Ruby, and after a fork */
 	RUBY_MS = 5000,        /* a VM that doesn't come up: start all the same */
 	END_MS = 200,
+	LOADING_MS = 1000,       /* fork waits for a load no longer */
 	STACK = 512 * 1024
 };
 
@@ -36,6 +37,7 @@ static sem_t go;
 static const struct mw_httpd_api *httpd; /* once loaded: release */
 static uint32_t running;  /* the thread exists */
 static uint32_t loading;  /* it is inside dlopen */
+static uint32_t forking;  /* threads between before_fork and after_fork */
 static uint32_t ending;   /* the process exits: don't begin */
 static bool forked;
 
@@ -88,6 +90,20 @@ static const struct mw_httpd_api *load(char err[MW_ERROR_MAX])
 	return h;
 }
 
+/* Either fork sees that we load, or we see the fork and let it go first. */
+static void begin_loading(void)
+{
+	const struct timespec ms = { 0, 1000000 };
+
+	for (;;) {
+		__atomic_store_n(&loading, 1, __ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&forking, __ATOMIC_SEQ_CST))
+			return;
+		__atomic_store_n(&loading, 0, __ATOMIC_SEQ_CST);
+		nanosleep(&ms, NULL);
+	}
+}
+
 static void *serve(void *unused)
 {
 	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
@@ -99,11 +115,14 @@ static void *serve(void *unused)
 	if (__atomic_load_n(&ending, __ATOMIC_ACQUIRE))
 		return NULL;
 	if (!h) {
-		__atomic_store_n(&loading, 1, __ATOMIC_SEQ_CST);
+		begin_loading();
 		h = load(err);
-		__atomic_store_n(&httpd, h, __ATOMIC_RELEASE);
+		__atomic_store_n(&httpd, h, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&loading, 0, __ATOMIC_RELEASE);
 	}
+	/* either we see the end, or mw_server_end sees httpd and asks us to stop */
+	if (__atomic_load_n(&ending, __ATOMIC_SEQ_CST))
+		return NULL;
 	if (!h || h->start(&mwrap_api, err) != 0)
 		mw_complain(err);
 	return NULL;
@@ -145,20 +164,30 @@ void mw_server_go(void)
 
 void mw_server_before_fork(void)
 {
-	struct timespec ms = { 0, 1000000 };
+	const struct timespec ms = { 0, 1000000 };
+	int cancel;
 
-	while (__atomic_load_n(&loading, __ATOMIC_SEQ_CST))
+	__atomic_fetch_add(&forking, 1, __ATOMIC_SEQ_CST);
+	/*
+	 * Not for ever: this may be a library's constructor, which holds the
+	 * dynamic linker's lock, and the load waits for that.
+	 */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	for (int i = 0; i < LOADING_MS && __atomic_load_n(&loading, __ATOMIC_SEQ_CST); i++)
 		nanosleep(&ms, NULL);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 void mw_server_after_fork(int child)
 {
 	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
 
-	if (!child)
+	if (!child) {
+		__atomic_fetch_sub(&forking, 1, __ATOMIC_SEQ_CST);
 		return;
+	}
 	forked = true;
-	running = 0;
+	running = forking = loading = 0;
 	if (h)
 		h->child_after_fork();
 }
@@ -167,8 +196,8 @@ void mw_server_end(void)
 {
 	const struct mw_httpd_api *h;
 
-	__atomic_store_n(&ending, 1, __ATOMIC_RELEASE);
-	h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
+	__atomic_store_n(&ending, 1, __ATOMIC_SEQ_CST);
+	h = __atomic_load_n(&httpd, __ATOMIC_SEQ_CST);
 	if (h && mw_get(&running)) {
 		mw_quiet_enter();
 		h->stop();
