@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "callsite.h"
+#include "thread.h"
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <time.h>
@@ -476,10 +477,17 @@ void mw_callsites_maintain(void)
 	bool crowded = n > 2 * mw_get(&buckets) && mw_get(&buckets) < BUCKETS_MAX;
 	bool sweep = n > MW_CS_MAX / 2 && c - mw_get(&swept) > MW_CS_MAX / 16;
 	bool full = n >= MW_CS_MAX - MW_CS_CHUNK;
+	struct mw_thread *t = (uintptr_t)mw_self > (uintptr_t)MW_LATE ? mw_self : NULL;
+	int cancel;
 
 	if (!(crowded || sweep) || (!crowded && full && now_ms() < mw_get(&rest)) ||
 	    !mw_maintenance_try())
 		return;
+	/* growing and waiting call libc, which may be cancelled there, and
+	   allocate what is ours */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (t)
+		t->hush += MW_QUIET;
 	if (memory_is_there()) {
 		if (crowded) {
 			mw_set(&buckets, mw_get(&buckets) * 4 > BUCKETS_MAX ? BUCKETS_MAX
@@ -492,5 +500,8 @@ void mw_callsites_maintain(void)
 			mw_set(&rest, now_ms() + 200);
 		}
 	}
+	if (t)
+		t->hush -= MW_QUIET;
 	mw_maintenance_end();
+	pthread_setcancelstate(cancel, NULL);
 }

@@ -411,6 +411,10 @@ struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n)
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (mw_get(&r->where) != where)
 			continue; /* freed while we looked */
+		/* freed and taken again at the same place meanwhile: `what` may be a link of free records */
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (mw_get(&r->what) != what)
+			continue;
 		v.addr = (uintptr_t)(where >> (MW_CS_BITS + 1) << 4);
 		v.generation = (what >> 32) * mw_life_scale;
 		if (!push(&l, &cap, &v))

@@ -3,7 +3,7 @@
  * read.h - copies out of the table, for people.
  *
  * Every call takes the reading lock, a mutex that no path of an allocation
- * ever takes; fork waits for it (the child must not find half a reset).
+ * takes but a sweep (retire.c); fork waits for it (the child must not find half a reset).
  * Under it the gate is closed (thread.h) while counters are summed, and an
  * RCU read-side section covers the walk over the locations. All are left
  * before a call returns. Lock order: mw_maintenance, then this lock.

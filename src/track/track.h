@@ -174,6 +174,7 @@ MW_INLINE void mw_dismiss(struct mw_thread *t, void *p)
 		goto done;
 	}
 	mw_set(&r->where, 0);
+	__atomic_thread_fence(__ATOMIC_RELEASE); /* before `what` is a link */
 	mw_spare_push(t, r, index);
 done:
 	mw_leave(t);
