@@ -7,7 +7,7 @@
  * the server's thread only, out of MHD_run() and MHD_add_connection().
  *
  * A request is answered when all of it is there; its body is read and thrown
- * away, since no route takes one. What a request costs is bounded: 32 KiB for
+ * away, since no route takes one. What a request costs is bounded: 64 KiB for
  * its head (a longer one is 431 or 413, by libmicrohttpd), nothing for its body, and
  * for the answers of all clients together MW_HELD_MAX before a further one is
  * made.
@@ -19,7 +19,7 @@
 #include "../pages/routes.h"
 #include "server.h"
 
-#define CONN_MEMORY ((size_t)32 << 10)
+#define CONN_MEMORY ((size_t)64 << 10)
 
 /* A request's own: its URI as received, since libmicrohttpd decodes it. */
 struct request {

@@ -58,8 +58,8 @@ bool mw_may_read(void)
 
 	if (registered)
 		return true;
-	room = mw_own_map(1 << 16);
-	mw_own_unmap(room, 1 << 16);
+	room = mw_own_map(1 << 13);
+	mw_own_unmap(room, 1 << 13);
 	if (!room)
 		return false;
 	rcu_read_lock();
@@ -324,7 +324,7 @@ static void build(struct building *b, const struct mw_sum *sums, uint32_t end)
 
 struct mw_snapshot *mw_snapshot_take(void)
 {
-	size_t texts = 64 * 1024, fixed;
+	size_t texts = 16 * 1024, fixed;
 	struct building b = { 0 };
 	struct mw_sum *sums;
 	uint32_t end;

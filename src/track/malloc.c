@@ -114,6 +114,8 @@ MW_EXPORT void *reallocarray(void *p, size_t count, size_t each)
 	void *q;
 
 	if (mw_unlikely(__builtin_mul_overflow(count, each, &n))) {
+		if (mw_real.reallocarray) /* fails, in its own way */
+			return mw_real.reallocarray(p, count, each);
 		errno = ENOMEM;
 		return NULL;
 	}

@@ -91,6 +91,19 @@ static void *first_realloc(void *p, size_t n)
 	return q;
 }
 
+static void *first_reallocarray(void *p, size_t n, size_t m)
+{
+	size_t bytes;
+
+	if (found() && mw_real.reallocarray)
+		return mw_real.reallocarray(p, n, m);
+	if (__builtin_mul_overflow(n, m, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return first_realloc(p, bytes);
+}
+
 static void *first_memalign(size_t align, size_t n)
 {
 	return found() ? mw_real.memalign(align, n) : boot_alloc(align, n);

@@ -27,6 +27,7 @@
 	X(free, void, (void *))                                  \
 	X(calloc, void *, (size_t, size_t))                      \
 	X(realloc, void *, (void *, size_t))                     \
+	X(reallocarray, void *, (void *, size_t, size_t))        \
 	X(memalign, void *, (size_t, size_t))                    \
 	X(posix_memalign, int, (void **, size_t, size_t))        \
 	X(aligned_alloc, void *, (size_t, size_t))               \

@@ -14,6 +14,7 @@ struct mw_ruby mw_ruby;
 struct mw_ruby_api mw_rb;
 
 static uint32_t pending_open;  /* relaxed: pending locations not resolved yet */
+static bool public_wanted;     /* $MWRAP_RUBY_PUBLIC at load: Ruby moves the environment later */
 static uint32_t finding;       /* one thread looks at a time */
 
 static void set_how(uint32_t how)
@@ -36,6 +37,7 @@ void mw_ruby_init(void)
 		mw_life_scale = 1 << MW_CLOCK_SHIFT;
 		return;
 	}
+	public_wanted = getenv("MWRAP_RUBY_PUBLIC") != NULL;
 	mw_clock.in_bytes = false;
 	mw_clock.gc_count = mw_rb.rb_gc_count;
 	mw_clock.now = &mw_clock.still;
@@ -101,7 +103,7 @@ static void look_for_vm(void)
 	    __atomic_exchange_n(&finding, 1, __ATOMIC_ACQUIRE))
 		return;
 	if (mw_get(&mw_ruby.how) == MW_RUBY_STARTING) {
-		found = getenv("MWRAP_RUBY_PUBLIC") ? -1 : mw_ruby_find(&why);
+		found = public_wanted ? -1 : mw_ruby_find(&why);
 		/* the first frames may be half made: one that fits will come */
 		if (found > 0 || (found < 0 && ++misfits > MISFITS)) {
 			__atomic_store_n(&mw_clock.now, mw_ruby_find_count(), __ATOMIC_RELEASE);
