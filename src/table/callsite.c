@@ -300,7 +300,7 @@ uint32_t mw_callsite_native(uintptr_t addr)
 	struct key k = { MW_CS_NATIVE, NULL, addr };
 	struct dl_find_object o;
 
-	/* takes no lock, unlike dladdr: see pitfalls on dlopen in t/README */
+	/* takes no lock, unlike dladdr, whose lock a thread inside dlopen() holds */
 	if (_dl_find_object((void *)addr, &o) == 0 && o.dlfo_link_map) {
 		const char *name = o.dlfo_link_map->l_name;
 

@@ -130,7 +130,7 @@ uint32_t mw_callsites_end(void);  /* one past the highest id in use */
 uint32_t mw_callsites_used(void); /* locations in the table */
 extern uint64_t mw_retired;        /* folded into "(gone)" so far */
 
-/* Operations of threads that have no state any more (malloc_slow.c). */
+/* Operations of threads that have no state any more (track/slow.c). */
 extern uint32_t mw_late_ops;
 static inline void mw_late_enter(void)
 {

@@ -13,7 +13,7 @@
  * adds straight to `flushed`, which is one place.
  *
  * busy: set while the thread is inside the tracker. A signal handler that
- * allocates then finds it set and takes the shared, atomic path (malloc_slow.c);
+ * allocates then finds it set and takes the shared, atomic path (track/slow.c);
  * and retire.c waits for it (see callsite.h).
  */
 #ifndef MW_TABLE_THREAD_H

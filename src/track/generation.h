@@ -26,15 +26,19 @@ struct mw_clock {
 };
 extern MW_HIDDEN struct mw_clock mw_clock;
 
-MW_INLINE uint32_t mw_generation(const struct mw_thread *t)
+/* now: mw_clock.now, as loaded once. */
+MW_INLINE uint32_t mw_generation_at(const struct mw_thread *t, const uint32_t *now)
 {
-	const uint32_t *now = __atomic_load_n(&mw_clock.now, __ATOMIC_ACQUIRE);
-
 	if (mw_likely(now != NULL))
 		return mw_get(now);
 	if (mw_clock.in_bytes)
 		return (uint32_t)((mw_get(&mw_clock.bytes) + (t ? t->clock_due : 0)) >> MW_CLOCK_SHIFT);
 	return (uint32_t)mw_clock.gc_count();
+}
+
+MW_INLINE uint32_t mw_generation(const struct mw_thread *t)
+{
+	return mw_generation_at(t, __atomic_load_n(&mw_clock.now, __ATOMIC_ACQUIRE));
 }
 
 MW_INLINE void mw_generation_add(struct mw_thread *t, uint64_t bytes)

@@ -30,10 +30,10 @@ MW_EXPORT void *malloc(size_t n)
 	struct mw_thread *t = mw_usual();
 	void *p;
 
-	if (mw_unlikely(!t || n > MW_ASK_MAX))
+	if (mw_unlikely(!t || n >= MW_SIZE_HUGE))
 		return slow_alloc(MW_MALLOC, n, MW_CALLER);
 	p = mw_real.malloc(mw_padded(n));
-	return mw_likely(p != NULL) ? mw_admit(t, p, n, MW_CALLER) : NULL;
+	return mw_likely(p != NULL) ? mw_admit_small(t, p, n, MW_CALLER) : NULL;
 }
 
 MW_EXPORT void free(void *p)
@@ -42,12 +42,12 @@ MW_EXPORT void free(void *p)
 
 	if (!p)
 		return;
-	if (mw_unlikely(!t || mw_real_is_boot(p))) {
+	if (mw_unlikely(!t)) {
 		mw_slow_free(p);
 		return;
 	}
-	mw_dismiss(t, p);
-	mw_real.free(p);
+	if (mw_likely(mw_dismiss(t, p)) || !mw_real_is_boot(p))
+		mw_real.free(p);
 }
 
 MW_EXPORT void *calloc(size_t count, size_t each)

@@ -33,7 +33,7 @@ static void *boot_alloc(size_t align, size_t n)
 	if (p + n > (uintptr_t)arena + ARENA)
 		goto none;
 	arena_used = p + n - (uintptr_t)arena;
-	((size_t *)p)[-1] = n;
+	((size_t *)p)[-1] = n; /* read as a chunk's header, it leads to somewhere in the arena */
 	mw_boot_start = (uintptr_t)arena;
 	mw_boot_bytes = ARENA;
 	return (void *)p;

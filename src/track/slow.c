@@ -341,7 +341,7 @@ void mw_slow_free(void *p)
 		return;
 	t = usual_after_all();
 	if (t) {
-		mw_dismiss(t, p);
+		(void)mw_dismiss(t, p);
 	} else if (way_now() != PASS && mw_hide(p, &d)) {
 		mw_late_enter();
 		shared_count_hidden(p, &d);

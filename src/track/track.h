@@ -78,7 +78,8 @@ void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller, ui
 void *mw_admit_check(struct mw_thread *t, void *p);
 
 /*
- * p was asked for as mw_padded(n) bytes and is not NULL. Returns p.
+ * p was asked for as mw_padded(n) bytes, n < MW_SIZE_HUGE, and is not NULL.
+ * Returns p.
  *
  * Calls nothing but rb_gc_count, where that is the clock, and usable_size,
  * where it must, both first: what isn't at hand
@@ -86,31 +87,43 @@ void *mw_admit_check(struct mw_thread *t, void *p);
  * mw_admit_slow before anything has changed. So the compiler needs to save
  * hardly a register.
  */
-MW_INLINE void *mw_admit(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
+MW_INLINE void *mw_admit_small(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 {
 	uint32_t generation, id, i;
 	struct mw_record *r;
 	struct mw_slot *s;
+	const uint32_t *now;
 	uint64_t calls;
 	size_t usable;
 
 	mw_enter(t);
-	generation = mw_generation(t);
+	now = __atomic_load_n(&mw_clock.now, __ATOMIC_ACQUIRE);
+	generation = mw_generation_at(t, now);
 	usable = mw_usable(p);
 	id = mw_where_at_hand(t, caller);
 	s = &t->slots[id % MW_SLOTS];
-	if (mw_unlikely(s->id != id || !id || !mw_spare_at_hand(t) || n >= MW_SIZE_HUGE))
+	if (mw_unlikely(s->id != id || !id || !mw_spare_at_hand(t)))
 		return mw_admit_slow(t, p, n, caller, generation);
 	r = mw_spare_pop(t, &i);
 	mw_tail_write(p, usable, i);
 	mw_record_fill(r, p, (uint32_t)n, id, generation);
 	calls = mw_slot_alloc(s, n);
-	mw_generation_add(t, n);
+	if (!now)
+		mw_generation_add(t, n);
 	/* the first calls of a line, then one in a thousand */
 	if (mw_unlikely((calls & (calls - 1) & 0x3fff) == 0))
 		return mw_admit_check(t, p);
 	mw_leave(t);
 	return p;
+}
+
+/* For any n. */
+MW_INLINE void *mw_admit(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
+{
+	if (mw_likely(n < MW_SIZE_HUGE))
+		return mw_admit_small(t, p, n, caller);
+	mw_enter(t);
+	return mw_admit_slow(t, p, n, caller, mw_generation(t));
 }
 
 /* --- freed ---------------------------------------------------------------------- */
@@ -147,9 +160,13 @@ MW_INLINE void mw_unhide(const struct mw_dismissed *d)
 void mw_count_hidden(struct mw_thread *t, const void *p, const struct mw_dismissed *d);
 void mw_dismiss_slow(struct mw_thread *t, const void *p);
 
-/* As mw_admit: looks first, and changes nothing if something is missing. */
-MW_INLINE void mw_dismiss(struct mw_thread *t, void *p)
+/*
+ * As mw_admit: looks first, and changes nothing if something is missing.
+ * False: p has no record; a block of the arena never has one, but a readable tail.
+ */
+MW_INLINE bool mw_dismiss(struct mw_thread *t, void *p)
 {
+	bool known = true;
 	uint32_t generation, index, id, life;
 	uint64_t where, what;
 	struct mw_record *r;
@@ -160,10 +177,10 @@ MW_INLINE void mw_dismiss(struct mw_thread *t, void *p)
 	index = mw_tail_read(p, mw_usable(p));
 	r = mw_record_if(index);
 	if (mw_unlikely(!r))
-		goto done; /* not ours */
+		goto unknown;
 	where = mw_get(&r->where);
 	if (mw_unlikely(!mw_record_is(where, p)))
-		goto done;
+		goto unknown;
 	what = mw_get(&r->what);
 	id = (uint32_t)where & MW_CS_MASK;
 	s = &t->slots[id % MW_SLOTS];
@@ -178,6 +195,10 @@ MW_INLINE void mw_dismiss(struct mw_thread *t, void *p)
 	mw_spare_push(t, r, index);
 done:
 	mw_leave(t);
+	return known;
+unknown: /* not counted, or not ours */
+	known = false;
+	goto done;
 }
 
 /* --- slow.c: everything that isn't usual ------------------------------------------ */

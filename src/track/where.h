@@ -41,7 +41,6 @@ MW_INLINE uint32_t mw_where_at_hand(const struct mw_thread *t, uintptr_t caller)
 {
 	uint32_t how = __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE), id;
 	const char *ec, *cfp, *end;
-	bool skipped = false;
 
 	if (mw_likely(how == MW_RUBY_FAST)) {
 		ec = MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
@@ -54,12 +53,9 @@ MW_INLINE uint32_t mw_where_at_hand(const struct mw_thread *t, uintptr_t caller)
 			if (!MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) || !pc)
 				continue;
 			id = mw_where_recall(t, pc);
-			if (mw_likely(id != MW_WHERE_SKIP))
-				return id;
-			skipped = true;
+			/* a frame of Ruby's own code: the slow way passes over it */
+			return mw_likely(id != MW_WHERE_SKIP) ? id : MW_CS_NONE;
 		} while ((cfp += mw_ruby.frame_size) < end);
-		if (mw_unlikely(skipped))
-			return MW_CS_NONE;
 	} else if (how != MW_RUBY_NONE && how != MW_RUBY_ENDED) {
 		return MW_CS_NONE;
 	}
