@@ -1,8 +1,8 @@
 # make bench: prints what tracking costs. Never part of the tests: it says how
 # long things take, which no test does. Options: see t/bench/run.rb.
-BENCH_PROGRAMS := $(patsubst t/bench/work/%.c,$(B)/t/bench/%,$(wildcard t/bench/work/*.c))
+BENCH_PROGRAMS := $(patsubst t/bench/programs/%.c,$(B)/t/bench/%,$(wildcard t/bench/programs/*.c))
 bench-programs: $(BENCH_PROGRAMS)
-$(B)/t/bench/%: t/bench/work/%.c
+$(B)/t/bench/%: t/bench/programs/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -O2 -g $(WARN) -fno-builtin -D_GNU_SOURCE -o $@ $< -lpthread -lm
 bench:

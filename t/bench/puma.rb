@@ -9,7 +9,7 @@ require "tmpdir"
 
 # The app's process.
 class PumaApp
-  SERVER = File.join(__dir__, "work/server.rb")
+  SERVER = File.join(__dir__, "programs/server.rb")
   LOAD = File.expand_path("../../.build/t/bench/load", __dir__)
   PATHS = %w[/ /books/7 /books.json /search?q=12 /books/31].freeze
 

@@ -11,11 +11,13 @@ mw_setup build demo bench
 mw_build all bench-programs
 
 # The older mwraps, measured beside this one; on a Ruby that they can't be built
-# for, the table says so.
+# for, the table says so. In a folder of their own: nothing else shall find them.
+older=$PWD/.build/older-mwraps-${GEM_HOME##*gems-}
+export GEM_PATH=$GEM_HOME:$older
 for version in 2.3.0 3.0.0.pre1; do
-	if [ ! -e "$GEM_HOME/gems/mwrap-$version" ]; then
+	if [ ! -e "$older/gems/mwrap-$version" ]; then
 		mw_say "installing mwrap $version"
-		mw_gem install --no-document --no-user-install --install-dir "$GEM_HOME" "mwrap:$version" >"$mw_log" 2>&1 </dev/null ||
+		mw_gem install --no-document --no-user-install --install-dir "$older" "mwrap:$version" >"$mw_log" 2>&1 </dev/null ||
 			mw_say "mwrap $version can't be built here"
 	fi
 done

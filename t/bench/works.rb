@@ -20,7 +20,7 @@ end
 
 class Work
   PROGRAMS = File.expand_path("../../.build/t/bench", __dir__)
-  SOURCES = File.join(__dir__, "work")
+  SOURCES = File.join(__dir__, "programs")
 
   attr_reader :key, :figures
 
