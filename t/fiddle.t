@@ -160,8 +160,9 @@ class FiddleTest < Minitest::Test
         i += 1
       end
     end
-    room = Array.new(#{N * 2}) { "y" * 700 }
-    room = room.each_slice(25).map(&:first)
+    all = Array.new(#{N * 2}) { "y" * 700 }
+    room = all.each_slice(25).map(&:first)
+    all.clear # whatever may still point to it
     kept = Array.new(#{N / 2})
     [*[2] * 50, #{N}].each do |n|
       kept.fill(nil)
