@@ -221,6 +221,17 @@ static void connection(void *unused, struct MHD_Connection *mc, void **ctx,
 	}
 }
 
+/*
+ * Targets are decoded from what begin() was given. libmicrohttpd decodes a copy
+ * that nobody reads, and from 1.0 on would answer broken ones itself, in HTML.
+ */
+static size_t leave_escaped(void *unused, struct MHD_Connection *mc, char *s)
+{
+	(void)unused;
+	(void)mc;
+	return strlen(s);
+}
+
 struct MHD_Daemon *mw_serve_open(void)
 {
 	/*
@@ -234,6 +245,7 @@ struct MHD_Daemon *mw_serve_open(void)
 				MHD_OPTION_CONNECTION_TIMEOUT, MW_REQUEST_MS / 1000,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONN_MEMORY,
 				MHD_OPTION_URI_LOG_CALLBACK, begin, NULL,
+				MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
 				MHD_OPTION_NOTIFY_COMPLETED, completed, NULL,
 				MHD_OPTION_NOTIFY_CONNECTION, connection, NULL,
 				MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
