@@ -205,8 +205,20 @@ struct mw_api mwrap_api = {
 	.quiet_enter = quiet_enter, .quiet_leave = quiet_leave,
 };
 
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
 __attribute__((constructor)) static void start(void)
 {
+	/* as the real one does: a child must not find it held by a thread that isn't there */
+	pthread_atfork(before_fork, after_fork, after_fork);
 	started = getpid();
 	if (asked("version"))
 		mwrap_api.version = MW_API_VERSION + 98;
