@@ -17,14 +17,26 @@
 /* Ours alone: reached without the linker's table, also from other files. */
 #define MW_HIDDEN __attribute__((visibility("hidden")))
 #define MW_INLINE static inline __attribute__((always_inline))
+/*
+ * What every allocation reads and hardly anything writes lies side by side,
+ * in as few cache lines as it needs: Ruby's interpreter wants the others.
+ */
+#define MW_HOT __attribute__((visibility("hidden"), section("mw_hot"), aligned(8)))
 #define mw_likely(x) __builtin_expect(!!(x), 1)
 #define mw_unlikely(x) __builtin_expect(!!(x), 0)
 
 /* Relaxed accesses: a word with one writer, or one that orders nothing. */
 #define mw_get(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define mw_set(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
-/* Add by the word's only writer: no read-modify-write needed. */
+/*
+ * Add by the word's only writer: no locked read-modify-write needed. One
+ * instruction where there is one, which no signal can split; *p has 64 bits.
+ */
+#if defined(__x86_64__)
+#define mw_bump(p, n) __asm__("addq %1, %0" : "+m"(*(p)) : "er"((uint64_t)(n)) : "cc")
+#else
 #define mw_bump(p, n) mw_set((p), mw_get(p) + (n))
+#endif
 /* Add to a word that several threads write. */
 #define mw_add(p, n) __atomic_fetch_add((p), (n), __ATOMIC_RELAXED)
 

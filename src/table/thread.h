@@ -41,7 +41,7 @@ struct mw_slot {
 struct mw_where {
 	uintptr_t pc;
 	uint32_t id;
-	uint32_t epoch;
+	uint32_t changes;
 };
 
 /* bits of mw_thread.hush: any of them, and calls leave the usual path */
@@ -63,6 +63,7 @@ struct mw_thread {
 	uint32_t status;     /* enum mw_thread_status; compare-and-swap to adopt */
 	struct mw_thread *next; /* all states; written before publishing */
 	struct mw_where wheres[MW_WHERES];
+	uint32_t where_epochs[MW_WHERES]; /* of each one's page of code */
 	struct mw_slot slots[MW_SLOTS];
 };
 
@@ -95,13 +96,21 @@ void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t life);
 
 /* --- hot: a slot is 64 bytes, so each of these touches one line ---------------- */
 
+MW_INLINE struct mw_slot *mw_slot(struct mw_thread *t, uint32_t id)
+{
+	struct mw_slot *s = &t->slots[id % MW_SLOTS];
+
+	__asm__("" : "+r"(s)); /* or the compiler finds out where it is for each counter anew */
+	return s;
+}
+
 /* Counts an allocation; returns how many there were in this slot. */
 MW_INLINE uint64_t mw_slot_alloc(struct mw_slot *s, uint64_t bytes)
 {
 	uint64_t calls = mw_get(&s->c.allocs) + 1;
 
 	mw_bump(&s->c.bytes, bytes);
-	mw_set(&s->c.allocs, calls);
+	mw_bump(&s->c.allocs, 1);
 	return calls;
 }
 

@@ -2,6 +2,7 @@
 #include "where_cache.h"
 
 uint32_t mw_code_epoch[MW_CODE_PAGES];
+uint32_t mw_code_changes __attribute__((aligned(64))); /* the first of MW_HOT */
 
 void mw_where_forget(uintptr_t start, uint64_t bytes)
 {
@@ -10,7 +11,9 @@ void mw_where_forget(uintptr_t start, uint64_t bytes)
 	if (pages > MW_CODE_PAGES)
 		pages = MW_CODE_PAGES;
 	for (uint64_t i = 0; i < pages; i++)
-		__atomic_fetch_add(mw_code_page(start + (i << 12)), 1, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&mw_code_epoch[((start >> 12) + i) % MW_CODE_PAGES], 1,
+				   __ATOMIC_RELEASE);
+	__atomic_fetch_add(&mw_code_changes, 1, __ATOMIC_RELEASE);
 }
 
 void mw_where_forget_all(void)

@@ -6,11 +6,13 @@
  * return address or a Ruby pc; both can come to mean other code: a library
  * is closed, a method's instructions are freed. Each page of code, hashed to
  * one of MW_CODE_PAGES counters, has an epoch; a remembered caller holds
- * while the epoch is the one that it was remembered under. So forgetting
- * costs the forgetter a few adds, and nobody else anything.
+ * while the epoch is the one that it was remembered under. A counter of all
+ * changes is looked at first: while it stands still, which is mostly, nothing
+ * became stale. So forgetting costs the forgetter a few adds, and each caller
+ * one look at its page.
  *
- * Order: the counter goes up before the memory can be used again; whoever
- * runs the new code has synchronised with who freed the old.
+ * Order: the counters go up, the page's first, before the memory can be used
+ * again; whoever runs the new code has synchronised with who freed the old.
  */
 #ifndef MW_TABLE_WHERE_CACHE_H
 #define MW_TABLE_WHERE_CACHE_H
@@ -22,28 +24,64 @@ enum { MW_CODE_PAGES = 1024 };
 #define MW_WHERE_SKIP MW_CS_MASK /* "look one frame up": an <internal:…> frame */
 
 extern MW_HIDDEN uint32_t mw_code_epoch[MW_CODE_PAGES];
+extern MW_HOT uint32_t mw_code_changes;
 
-static inline uint32_t *mw_code_page(uintptr_t pc)
+/* When a caller is asked for. */
+struct mw_where_time {
+	uint32_t changes, epoch;
+};
+
+static inline struct mw_where_time mw_where_time(uintptr_t pc)
 {
-	return &mw_code_epoch[(pc >> 12) % MW_CODE_PAGES];
+	struct mw_where_time t;
+
+	t.changes = __atomic_load_n(&mw_code_changes, __ATOMIC_ACQUIRE); /* before its page's */
+	t.epoch = __atomic_load_n(&mw_code_epoch[(pc >> 12) % MW_CODE_PAGES], __ATOMIC_ACQUIRE);
+	return t;
 }
 
-/* The id remembered for pc, or MW_CS_NONE. Three loads, one line of a table. */
-MW_INLINE uint32_t mw_where_recall(const struct mw_thread *t, uintptr_t pc)
+/*
+ * Where pc is remembered, if it is. Ruby's instructions are words, and those
+ * of one method lie in a row: the next one is mostly in the same cache line.
+ */
+static inline uint32_t mw_where_slot(uintptr_t pc)
 {
-	const struct mw_where *w = &t->wheres[(pc >> 3 ^ pc >> 13) % MW_WHERES];
-
-	return mw_likely(w->pc == pc && w->epoch == mw_get(mw_code_page(pc))) ? w->id : MW_CS_NONE;
+	return (pc >> 3) % MW_WHERES;
 }
 
-/* epoch: the page's, read before the id was found out. */
-static inline void mw_where_remember(struct mw_thread *t, uintptr_t pc, uint32_t id, uint32_t epoch)
+/* The id remembered for pc, or `none`, also if it must be looked up first. */
+MW_INLINE uint32_t mw_where_at_once(const struct mw_thread *t, uintptr_t pc, uint32_t none)
 {
-	struct mw_where *w = &t->wheres[(pc >> 3 ^ pc >> 13) % MW_WHERES];
+	const struct mw_where *w = &t->wheres[mw_where_slot(pc)];
 
-	w->pc = pc;
-	w->id = id;
-	w->epoch = epoch;
+	return mw_likely(w->pc == pc && w->changes == mw_get(&mw_code_changes)) ? w->id : none;
+}
+
+/* The id remembered for pc, or MW_CS_NONE. */
+static inline uint32_t mw_where_recall(struct mw_thread *t, uintptr_t pc)
+{
+	uint32_t i = mw_where_slot(pc);
+	struct mw_where_time now;
+
+	if (t->wheres[i].pc != pc)
+		return MW_CS_NONE;
+	now = mw_where_time(pc);
+	if (t->where_epochs[i] != now.epoch)
+		return MW_CS_NONE;
+	t->wheres[i].changes = now.changes;
+	return t->wheres[i].id;
+}
+
+/* when: taken before the id was found out. */
+static inline void mw_where_remember(struct mw_thread *t, uintptr_t pc, uint32_t id,
+				     struct mw_where_time when)
+{
+	uint32_t i = mw_where_slot(pc);
+
+	t->wheres[i].pc = pc;
+	t->wheres[i].id = id;
+	t->wheres[i].changes = when.changes;
+	t->where_epochs[i] = when.epoch;
 }
 
 void mw_where_forget(uintptr_t start, uint64_t bytes);

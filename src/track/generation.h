@@ -18,36 +18,40 @@
 enum { MW_CLOCK_SHIFT = 8, MW_CLOCK_STEP = 64 * 1024 };
 
 struct mw_clock {
-	bool in_bytes;              /* no Ruby here; decided before main */
-	const uint32_t *now;        /* else where the count is to be read; or NULL: … */
-	size_t (*gc_count)(void);   /* … ask. Changes twice: the VM comes up, and goes */
-	uint32_t still;             /* what `now` points to before and after the VM */
-	uint64_t bytes __attribute__((aligned(64)));
+	const uint32_t *now; /* where Ruby's count is to be read; never NULL. Release: … */
+	uint32_t still;      /* … what it points to before and after the VM */
+	bool in_bytes;       /* no Ruby here; decided before main */
+	bool asked;          /* by gc_count(), since it can't be read */
+	size_t (*gc_count)(void);
 };
-extern MW_HIDDEN struct mw_clock mw_clock;
+extern MW_HOT struct mw_clock mw_clock;
+/* The shared clock: relaxed adds. Alone in its line. */
+extern MW_HIDDEN uint64_t mw_clock_bytes;
 
-/* now: mw_clock.now, as loaded once. */
-MW_INLINE uint32_t mw_generation_at(const struct mw_thread *t, const uint32_t *now)
+/* Where Ruby's count can be read, or is known to stand still. */
+MW_INLINE uint32_t mw_generation_read(void)
 {
-	if (mw_likely(now != NULL))
-		return mw_get(now);
+	return mw_get(__atomic_load_n(&mw_clock.now, __ATOMIC_ACQUIRE));
+}
+
+MW_INLINE uint32_t mw_generation_in_bytes(const struct mw_thread *t)
+{
+	return (uint32_t)((mw_get(&mw_clock_bytes) + (t ? t->clock_due : 0)) >> MW_CLOCK_SHIFT);
+}
+
+static inline uint32_t mw_generation(const struct mw_thread *t)
+{
 	if (mw_clock.in_bytes)
-		return (uint32_t)((mw_get(&mw_clock.bytes) + (t ? t->clock_due : 0)) >> MW_CLOCK_SHIFT);
-	return (uint32_t)mw_clock.gc_count();
+		return mw_generation_in_bytes(t);
+	return mw_get(&mw_clock.asked) ? (uint32_t)mw_clock.gc_count() : mw_generation_read();
 }
 
-MW_INLINE uint32_t mw_generation(const struct mw_thread *t)
-{
-	return mw_generation_at(t, __atomic_load_n(&mw_clock.now, __ATOMIC_ACQUIRE));
-}
-
+/* To be called only where the clock is in bytes. */
 MW_INLINE void mw_generation_add(struct mw_thread *t, uint64_t bytes)
 {
-	if (!mw_clock.in_bytes)
-		return;
 	t->clock_due += bytes;
 	if (mw_unlikely(t->clock_due >= MW_CLOCK_STEP)) {
-		mw_add(&mw_clock.bytes, t->clock_due);
+		mw_add(&mw_clock_bytes, t->clock_due);
 		t->clock_due = 0;
 	}
 }

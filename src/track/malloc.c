@@ -25,29 +25,101 @@ static __attribute__((noinline)) void *slow_alloc(enum mw_how how, size_t n, uin
 	return mw_slow_alloc(&(struct mw_ask){ .how = how, .n = n }, caller);
 }
 
-MW_EXPORT void *malloc(size_t n)
+/* For what a Ruby process on glibc hardly meets. A function of its own for a process
+   without Ruby costs that one a jump; knowing that there is no Ruby gains more. */
+static __attribute__((noinline)) void *malloc_in_bytes(struct mw_thread *t, size_t n,
+							    uintptr_t caller)
 {
-	struct mw_thread *t = mw_usual();
 	void *p;
 
 	if (mw_unlikely(!t || n >= MW_SIZE_HUGE))
+		return slow_alloc(MW_MALLOC, n, caller);
+	p = mw_real.malloc(mw_padded(n));
+	return mw_likely(p != NULL) ? mw_admit_fit(t, p, n, MW_FIT_BYTES, caller) : NULL;
+}
+
+static __attribute__((noinline)) void *malloc_other(struct mw_thread *t, size_t n, uintptr_t caller)
+{
+	void *p;
+
+	if (mw_unlikely(!t || n >= MW_SIZE_HUGE))
+		return slow_alloc(MW_MALLOC, n, caller);
+	p = mw_real.malloc(mw_padded(n));
+	return mw_likely(p != NULL) ? mw_admit_fit(t, p, n, MW_FIT_NONE, caller) : NULL;
+}
+
+MW_EXPORT void *malloc(size_t n)
+{
+	struct mw_thread *t = mw_usual();
+	uint32_t fit = mw_get(&mw_fit);
+	void *p;
+
+	if (mw_unlikely(fit != MW_FIT_RUBY))
+		return fit == MW_FIT_BYTES ? malloc_in_bytes(t, n, MW_CALLER) :
+					     malloc_other(t, n, MW_CALLER);
+	if (mw_unlikely(!t || n >= MW_SIZE_HUGE))
 		return slow_alloc(MW_MALLOC, n, MW_CALLER);
 	p = mw_real.malloc(mw_padded(n));
-	return mw_likely(p != NULL) ? mw_admit_small(t, p, n, MW_CALLER) : NULL;
+	return mw_likely(p != NULL) ? mw_admit_fit(t, p, n, MW_FIT_RUBY, MW_CALLER) : NULL;
+}
+
+static __attribute__((noinline)) void free_other(struct mw_thread *t, void *p)
+{
+	bool known;
+
+	if (!p)
+		return;
+	if (!t) {
+		mw_slow_free(p);
+		return;
+	}
+	mw_enter(t);
+	known = mw_dismiss_at_hand(t, p, mw_usable(p), mw_generation(t));
+	mw_leave(t);
+	if (known || mw_dismiss(t, p) || !mw_real_is_boot(p))
+		mw_real.free(p);
+}
+
+/* Of a process without Ruby; as malloc_in_bytes. */
+static __attribute__((noinline)) void free_in_bytes(struct mw_thread *t, void *p)
+{
+	size_t usable;
+	bool done = false;
+
+	if (mw_likely(t && p && mw_chunk_plain(p, &usable))) {
+		mw_enter(t);
+		done = mw_dismiss_at_hand(t, p, usable, mw_generation_in_bytes(t));
+		mw_leave(t);
+	}
+	if (mw_likely(done))
+		mw_real.free(p);
+	else
+		free_other(t, p);
 }
 
 MW_EXPORT void free(void *p)
 {
 	struct mw_thread *t = mw_usual();
+	uint32_t fit = mw_get(&mw_fit);
+	size_t usable;
+	bool done = false;
 
-	if (!p)
-		return;
-	if (mw_unlikely(!t)) {
-		mw_slow_free(p);
+	if (mw_unlikely(fit != MW_FIT_RUBY)) {
+		if (fit == MW_FIT_BYTES)
+			free_in_bytes(t, p);
+		else
+			free_other(t, p);
 		return;
 	}
-	if (mw_likely(mw_dismiss(t, p)) || !mw_real_is_boot(p))
+	if (mw_likely(t && p && mw_chunk_plain(p, &usable))) {
+		mw_enter(t);
+		done = mw_dismiss_at_hand(t, p, usable, mw_generation_read());
+		mw_leave(t);
+	}
+	if (mw_likely(done))
 		mw_real.free(p);
+	else
+		free_other(t, p);
 }
 
 MW_EXPORT void *calloc(size_t count, size_t each)
@@ -191,10 +263,10 @@ static __attribute__((noinline)) size_t slow_usable_size(void *p)
  */
 MW_EXPORT size_t malloc_usable_size(void *p)
 {
-	if (mw_likely(p && mw_plain)) {
-		size_t n = mw_chunk_usable(p);
+	size_t n;
 
-		__builtin_prefetch(mw_record_if(mw_tail_read(p, n)), 1);
+	if (mw_likely(p && mw_plain && mw_chunk_plain(p, &n))) {
+		mw_record_fetch(mw_tail_read(p, n));
 		return n - MW_TAIL;
 	}
 	return slow_usable_size(p);

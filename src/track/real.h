@@ -40,7 +40,7 @@ struct mw_real {
 	MW_FOR_EACH_REAL(X)
 #undef X
 };
-extern MW_HIDDEN struct mw_real mw_real;
+extern MW_HOT struct mw_real mw_real;
 
 /*
  * glibc keeps a chunk's size in the word before it; with flags in the low
@@ -49,13 +49,22 @@ extern MW_HIDDEN struct mw_real mw_real;
  * Reading it saves two calls a pair. Trusted only if the allocator beneath
  * is glibc's and a handful of blocks agree with malloc_usable_size.
  */
-extern MW_HIDDEN bool mw_real_glibc;
-extern MW_HIDDEN size_t mw_real_mapped;
+extern MW_HOT bool mw_real_glibc;
+extern MW_HOT size_t mw_real_mapped;
 MW_INLINE size_t mw_chunk_usable(const void *p)
 {
 	size_t w = ((const size_t *)p)[-1];
 
 	return (w & ~(size_t)7) - 8 - ((w & mw_real_mapped) << 2);
+}
+
+/* The usual chunk, from the heap: true, and what it has. */
+MW_INLINE bool mw_chunk_plain(const void *p, size_t *usable)
+{
+	size_t w = ((const size_t *)p)[-1];
+
+	*usable = (w & ~(size_t)7) - 8;
+	return !(w & 2);
 }
 
 MW_INLINE size_t mw_usable(const void *p)

@@ -40,7 +40,7 @@ void mw_ruby_init(void)
 	public_wanted = getenv("MWRAP_RUBY_PUBLIC") != NULL;
 	mw_clock.in_bytes = false;
 	mw_clock.gc_count = mw_rb.rb_gc_count;
-	mw_clock.now = &mw_clock.still;
+	mw_fit_choose();
 	set_how(MW_RUBY_STARTING);
 }
 
@@ -58,6 +58,8 @@ static void vm_ended(void *vm)
 	(void)vm;
 	mw_set(&mw_clock.still, (uint32_t)mw_rb.rb_gc_count());
 	__atomic_store_n(&mw_clock.now, &mw_clock.still, __ATOMIC_RELEASE);
+	mw_set(&mw_clock.asked, false);
+	mw_fit_choose();
 	set_how(MW_RUBY_ENDED);
 }
 
@@ -84,6 +86,18 @@ static void ask_for_safe_point(void)
 		(void)mw_rb.rb_postponed_job_register_one(0, vm_is_up, NULL);
 }
 
+/* Where GC.count is to be read, or NULL: nowhere. */
+static void use_count(const uint32_t *count)
+{
+	if (!count) {
+		mw_set(&mw_clock.still, (uint32_t)mw_rb.rb_gc_count());
+		mw_set(&mw_clock.asked, true);
+		mw_fit_choose();
+		count = &mw_clock.still;
+	}
+	__atomic_store_n(&mw_clock.now, count, __ATOMIC_RELEASE);
+}
+
 static void go_public(const char *why)
 {
 	mw_ruby.why = why;
@@ -106,7 +120,7 @@ static void look_for_vm(void)
 		found = public_wanted ? -1 : mw_ruby_find(&why);
 		/* the first frames may be half made: one that fits will come */
 		if (found > 0 || (found < 0 && ++misfits > MISFITS)) {
-			__atomic_store_n(&mw_clock.now, mw_ruby_find_count(), __ATOMIC_RELEASE);
+			use_count(mw_ruby_find_count());
 			mw_ruby.why = why;
 			set_how(found > 0 ? MW_RUBY_FAST : MW_RUBY_PUBLIC);
 			ask_for_safe_point();
@@ -219,13 +233,14 @@ static bool flag_code(const char *cfp)
 	return true;
 }
 
-static void remember(struct mw_thread *t, const char *cfp, uint32_t id, uint32_t epoch)
+static void remember(struct mw_thread *t, const char *cfp, uint32_t id,
+		     struct mw_where_time when)
 {
 	uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
 
 	if (id == MW_CS_OTHER || !flag_code(cfp))
 		return;
-	mw_where_remember(t, pc, id, epoch);
+	mw_where_remember(t, pc, id, when);
 	if (id != MW_WHERE_SKIP && mw_get(&pending_open)) {
 		uint32_t p = mw_callsite_pending_known(pc);
 
@@ -236,9 +251,9 @@ static void remember(struct mw_thread *t, const char *cfp, uint32_t id, uint32_t
 	}
 }
 
-static uint32_t epoch_of(const char *cfp)
+static struct mw_where_time time_of(const char *cfp)
 {
-	return __atomic_load_n(mw_code_page(MW_AT(uintptr_t, cfp, MW_CFP_PC)), __ATOMIC_ACQUIRE);
+	return mw_where_time(MW_AT(uintptr_t, cfp, MW_CFP_PC));
 }
 
 /* Remembers the frames that the answer passed over, then the one it named. */
@@ -248,12 +263,12 @@ static void remember_all(struct mw_thread *t, const char *ec, const struct answe
 	unsigned over = 0;
 
 	while (cfp && (cfp = mw_ruby_frame(cfp, end)) && over < a->skipped) {
-		remember(t, cfp, MW_WHERE_SKIP, epoch_of(cfp));
+		remember(t, cfp, MW_WHERE_SKIP, time_of(cfp));
 		cfp += mw_ruby.frame_size;
 		over++;
 	}
 	if (cfp && a->holds)
-		remember(t, cfp, a->id, epoch_of(cfp));
+		remember(t, cfp, a->id, time_of(cfp));
 }
 
 /* Where the frame at cfp is; MW_CS_NONE: not Ruby after all. */
@@ -308,7 +323,7 @@ uint32_t mw_ruby_where(struct mw_thread *t)
 /* --- the check -------------------------------------------------------------------------------- */
 
 /* The frame at cfp is to be passed over: what is remembered of the next? */
-static uint32_t recall_below(const struct mw_thread *t, const char *cfp, const char *end)
+static uint32_t recall_below(struct mw_thread *t, const char *cfp, const char *end)
 {
 	while ((cfp = mw_ruby_frame(cfp + mw_ruby.frame_size, end))) {
 		uint32_t id = mw_where_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
@@ -320,7 +335,7 @@ static uint32_t recall_below(const struct mw_thread *t, const char *cfp, const c
 }
 
 /* What the fast way says, without asking Ruby; MW_CS_NONE: it would have to. */
-static uint32_t fast_where(const struct mw_thread *t)
+static uint32_t fast_where(struct mw_thread *t)
 {
 	const char *ec = MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
 	const char *end, *cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
@@ -337,8 +352,8 @@ void mw_ruby_check(struct mw_thread *t)
 {
 	uint32_t fast = fast_where(t), pub;
 
-	if (mw_clock.now && mw_get(mw_clock.now) != (uint32_t)mw_rb.rb_gc_count())
-		__atomic_store_n(&mw_clock.now, NULL, __ATOMIC_RELEASE);
+	if (!mw_get(&mw_clock.asked) && mw_generation_read() != (uint32_t)mw_rb.rb_gc_count())
+		use_count(NULL);
 	if (fast == MW_CS_NONE || !mw_ruby_may_ask())
 		return;
 	pub = ask_ruby().id;

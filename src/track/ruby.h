@@ -46,7 +46,7 @@ struct mw_ruby {
 	uint32_t body;       /* iseq -> body */
 	const char *why;     /* why PUBLIC; or "" */
 };
-extern MW_HIDDEN struct mw_ruby mw_ruby;
+extern MW_HOT struct mw_ruby mw_ruby;
 
 /* offsets that are the same from 2.7 to 3.4; checked all the same */
 enum {
@@ -91,17 +91,20 @@ MW_INLINE const char *mw_ruby_frame(const char *cfp, const char *end)
 	return NULL;
 }
 
-MW_INLINE const char *mw_ruby_stack(const char *ec, const char **end)
+/* The end of ec's stack of frames; NULL: cfp isn't in it, or it is no more. */
+MW_INLINE const char *mw_ruby_stack_end(const char *ec, const char *cfp)
 {
 	const char *base = MW_AT(const char *, ec, MW_EC_STACK);
-	const char *cfp = MW_AT(const char *, ec, MW_EC_CFP);
 	size_t bytes = MW_AT(size_t, ec, MW_EC_STACK_WORDS) * sizeof(uintptr_t);
 
-	/* also says no to a thread whose stack is not there, or no more */
-	if (mw_unlikely((uintptr_t)cfp - (uintptr_t)base >= bytes))
-		return NULL;
-	*end = base + bytes;
-	return cfp;
+	return mw_likely((uintptr_t)cfp - (uintptr_t)base < bytes) ? base + bytes : NULL;
+}
+
+static inline const char *mw_ruby_stack(const char *ec, const char **end)
+{
+	const char *cfp = MW_AT(const char *, ec, MW_EC_CFP);
+
+	return (*end = mw_ruby_stack_end(ec, cfp)) ? cfp : NULL;
 }
 
 /* With all it may take; MW_CS_NONE: no Ruby code is running. */

@@ -18,9 +18,9 @@
 #include "track.h"
 
 int mw_life = MW_UNBORN;
+uint32_t mw_fit = MW_FIT_NONE;
 bool mw_plain;
 uint64_t mw_lost;
-struct mw_clock mw_clock = { .in_bytes = true };
 
 static pthread_key_t key;
 static bool key_made;
@@ -34,8 +34,9 @@ void mw_lose(uint32_t size)
 
 /* --- usual calls for which something isn't at hand ---------------------------------- */
 
-void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller, uint32_t generation)
+void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 {
+	uint32_t generation = mw_generation(t);
 	uint32_t id = mw_where(t, caller), size = mw_size_encode(n), i = 0;
 
 	if (size != MW_SIZE_NONE)
@@ -44,12 +45,21 @@ void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller, ui
 	if (i) {
 		mw_record_fill(mw_record_at(i), p, size, id, generation);
 		mw_count_alloc(t, id, n);
-		mw_generation_add(t, n);
+		if (mw_clock.in_bytes)
+			mw_generation_add(t, n);
 	} else {
 		mw_lose(size);
 	}
 	mw_leave(t);
 	return p;
+}
+
+void *mw_admit_other(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
+{
+	size_t usable = mw_usable(p);
+
+	return mw_admit_at_hand(t, p, n, usable, mw_where_at_hand(t, caller), mw_generation(t),
+				mw_clock.in_bytes, caller);
 }
 
 void *mw_admit_check(struct mw_thread *t, void *p)
@@ -72,12 +82,17 @@ void mw_count_hidden(struct mw_thread *t, const void *p, const struct mw_dismiss
 	mw_spare_give(t, d->record, d->index);
 }
 
-void mw_dismiss_slow(struct mw_thread *t, const void *p)
+bool mw_dismiss(struct mw_thread *t, const void *p)
 {
 	struct mw_dismissed d;
+	bool known;
 
-	if (mw_hide(p, &d))
+	mw_enter(t);
+	known = mw_hide(p, &d);
+	if (known)
 		mw_count_hidden(t, p, &d);
+	mw_leave(t);
+	return known;
 }
 
 /* --- a thread's state ------------------------------------------------------------- */
@@ -98,7 +113,7 @@ static void thread_ends(void *p)
 		return;
 	mw_self = MW_LATE;
 	if (t->clock_due) {
-		mw_add(&mw_clock.bytes, t->clock_due);
+		mw_add(&mw_clock_bytes, t->clock_due);
 		t->clock_due = 0;
 	}
 	mw_thread_release(t);
@@ -160,6 +175,15 @@ static void text_free(void *p)
 	mw_quiet_leave();
 }
 
+void mw_fit_choose(void)
+{
+	uint32_t fit = MW_FIT_NONE;
+
+	if (mw_real_glibc && !mw_get(&mw_clock.asked))
+		fit = mw_clock.in_bytes ? MW_FIT_BYTES : MW_FIT_RUBY;
+	mw_set(&mw_fit, fit);
+}
+
 void mw_start(void)
 {
 	int is = MW_UNBORN;
@@ -173,6 +197,7 @@ void mw_start(void)
 	prime_usable_size();
 	key_made = pthread_key_create(&key, thread_ends) == 0;
 	ok = mw_real.malloc_usable_size && mw_callsites_init();
+	mw_fit_choose();
 	mw_plain = ok && mw_real_glibc && !mw_boot_bytes;
 	__atomic_store_n(&mw_life, ok ? MW_ON : MW_OFF, __ATOMIC_RELEASE);
 }
@@ -237,7 +262,7 @@ static void shared_admit(void *p, size_t n, uintptr_t caller)
 		mw_record_fill(mw_record_at(i), p, size, id, mw_generation(NULL));
 		mw_shared_alloc(id, n);
 		if (mw_clock.in_bytes)
-			mw_add(&mw_clock.bytes, n);
+			mw_add(&mw_clock_bytes, n);
 	} else {
 		mw_lose(size);
 	}

@@ -34,8 +34,17 @@ enum mw_life {
 	MW_OFF       /* could not be set up: calls pass through for ever */
 };
 extern MW_HIDDEN int mw_life; /* enum mw_life; release */
+
+/* What may be taken for granted in this process, so that malloc and free needn't look. */
+enum mw_fit {
+	MW_FIT_NONE,  /* nothing */
+	MW_FIT_BYTES, /* on glibc, whose chunks can be read, and no Ruby is here */
+	MW_FIT_RUBY   /* on glibc, and Ruby's GC.count can be read */
+};
+extern MW_HOT uint32_t mw_fit; /* enum mw_fit; relaxed: each is right for a while after a change */
+void mw_fit_choose(void);
 /* On, on glibc, and the arena was never used: as it mostly is. */
-extern MW_HIDDEN bool mw_plain;
+extern MW_HOT bool mw_plain;
 
 extern uint64_t mw_lost; /* live records that could not be had */
 void mw_lose(uint32_t size); /* counts one; size: as encoded */
@@ -73,42 +82,36 @@ MW_INLINE void mw_record_fill(struct mw_record *r, const void *p, uint32_t size,
 }
 
 /* slow.c: the same as mw_admit, whatever is missing. t is busy; leaves it. */
-void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller, uint32_t generation);
+void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller);
 /* Compares fast and public lookups (ruby.h) and returns p. Leaves t. */
 void *mw_admit_check(struct mw_thread *t, void *p);
+/* mw_admit_small for MW_FIT_NONE, and for a chunk that was mmapped. */
+void *mw_admit_other(struct mw_thread *t, void *p, size_t n, uintptr_t caller);
 
 /*
- * p was asked for as mw_padded(n) bytes, n < MW_SIZE_HUGE, and is not NULL.
- * Returns p.
+ * p was asked for as mw_padded(n) bytes, n < MW_SIZE_HUGE, and is not NULL;
+ * usable: the room that it has. t is busy; leaves it. Returns p.
  *
- * Calls nothing but rb_gc_count, where that is the clock, and usable_size,
- * where it must, both first: what isn't at hand
- * (the location, a slot with its counters, a free record) makes it jump to
- * mw_admit_slow before anything has changed. So the compiler needs to save
- * hardly a register.
+ * Calls nothing: what isn't at hand (the location, a slot with its counters,
+ * a free record) makes it jump to mw_admit_slow before anything has changed.
+ * So the compiler needs to save hardly a register.
  */
-MW_INLINE void *mw_admit_small(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
+MW_INLINE void *mw_admit_at_hand(struct mw_thread *t, void *p, size_t n, size_t usable,
+				 uint32_t id, uint32_t generation, bool in_bytes,
+				 uintptr_t caller)
 {
-	uint32_t generation, id, i;
+	struct mw_slot *s = mw_slot(t, id);
 	struct mw_record *r;
-	struct mw_slot *s;
-	const uint32_t *now;
 	uint64_t calls;
-	size_t usable;
+	uint32_t i;
 
-	mw_enter(t);
-	now = __atomic_load_n(&mw_clock.now, __ATOMIC_ACQUIRE);
-	generation = mw_generation_at(t, now);
-	usable = mw_usable(p);
-	id = mw_where_at_hand(t, caller);
-	s = &t->slots[id % MW_SLOTS];
-	if (mw_unlikely(s->id != id || !id || !mw_spare_at_hand(t)))
-		return mw_admit_slow(t, p, n, caller, generation);
+	if (mw_unlikely(s->id != id || !mw_spare_at_hand(t)))
+		return mw_admit_slow(t, p, n, caller);
 	r = mw_spare_pop(t, &i);
 	mw_tail_write(p, usable, i);
 	mw_record_fill(r, p, (uint32_t)n, id, generation);
 	calls = mw_slot_alloc(s, n);
-	if (!now)
+	if (in_bytes)
 		mw_generation_add(t, n);
 	/* the first calls of a line, then one in a thousand */
 	if (mw_unlikely((calls & (calls - 1) & 0x3fff) == 0))
@@ -117,13 +120,28 @@ MW_INLINE void *mw_admit_small(struct mw_thread *t, void *p, size_t n, uintptr_t
 	return p;
 }
 
+/* With mw_fit as the caller found it. */
+MW_INLINE void *mw_admit_fit(struct mw_thread *t, void *p, size_t n, uint32_t fit, uintptr_t caller)
+{
+	size_t usable;
+
+	mw_enter(t);
+	if (mw_unlikely(fit == MW_FIT_NONE || !mw_chunk_plain(p, &usable)))
+		return mw_admit_other(t, p, n, caller);
+	if (fit == MW_FIT_RUBY)
+		return mw_admit_at_hand(t, p, n, usable, mw_where_at_hand(t, caller),
+					mw_generation_read(), false, caller);
+	return mw_admit_at_hand(t, p, n, usable, mw_where_at_once(t, caller, MW_WHERE_SKIP),
+				mw_generation_in_bytes(t), true, caller);
+}
+
 /* For any n. */
 MW_INLINE void *mw_admit(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 {
 	if (mw_likely(n < MW_SIZE_HUGE))
-		return mw_admit_small(t, p, n, caller);
+		return mw_admit_fit(t, p, n, mw_get(&mw_fit), caller);
 	mw_enter(t);
-	return mw_admit_slow(t, p, n, caller, mw_generation(t));
+	return mw_admit_slow(t, p, n, caller);
 }
 
 /* --- freed ---------------------------------------------------------------------- */
@@ -156,49 +174,38 @@ MW_INLINE void mw_unhide(const struct mw_dismissed *d)
 	__atomic_store_n(&d->record->where, d->where, __ATOMIC_RELEASE);
 }
 
-/* slow.c: counts a hidden one as freed; mw_dismiss for what isn't usual. */
+/* slow.c: counts a hidden one as freed. t is busy. */
 void mw_count_hidden(struct mw_thread *t, const void *p, const struct mw_dismissed *d);
-void mw_dismiss_slow(struct mw_thread *t, const void *p);
+/* Any block, before its free. False: p has no record, was not counted, or is not ours. */
+bool mw_dismiss(struct mw_thread *t, const void *p);
 
 /*
- * As mw_admit: looks first, and changes nothing if something is missing.
- * False: p has no record; a block of the arena never has one, but a readable tail.
+ * The same if that takes no call, at the time of `generation`, and the room
+ * in p is known. False: nothing has changed. t is busy.
  */
-MW_INLINE bool mw_dismiss(struct mw_thread *t, void *p)
+MW_INLINE bool mw_dismiss_at_hand(struct mw_thread *t, void *p, size_t usable, uint32_t generation)
 {
-	bool known = true;
-	uint32_t generation, index, id, life;
+	uint32_t index = mw_tail_read(p, usable), id, life;
+	struct mw_record *r = mw_record_if(index);
 	uint64_t where, what;
-	struct mw_record *r;
 	struct mw_slot *s;
 
-	mw_enter(t);
-	generation = mw_generation(t);
-	index = mw_tail_read(p, mw_usable(p));
-	r = mw_record_if(index);
 	if (mw_unlikely(!r))
-		goto unknown;
+		return false;
 	where = mw_get(&r->where);
 	if (mw_unlikely(!mw_record_is(where, p)))
-		goto unknown;
+		return false;
 	what = mw_get(&r->what);
-	id = (uint32_t)where & MW_CS_MASK;
-	s = &t->slots[id % MW_SLOTS];
+	id = (uint32_t)where & (MW_CS_MASK | (uint32_t)MW_CODE); /* no slot has an id with MW_CODE */
+	s = mw_slot(t, id);
 	life = generation - (uint32_t)(what >> 32);
-	if (mw_unlikely(s->id != id || where & MW_CODE || (uint32_t)what >= MW_SIZE_HUGE ||
-			t->n_spare >= MW_BATCH || !mw_slot_free(s, (uint32_t)what, life))) {
-		mw_dismiss_slow(t, p);
-		goto done;
-	}
+	if (mw_unlikely(s->id != id || (uint32_t)what >= MW_SIZE_HUGE || t->n_spare >= MW_BATCH ||
+			!mw_slot_free(s, (uint32_t)what, life)))
+		return false;
 	mw_set(&r->where, 0);
 	__atomic_thread_fence(__ATOMIC_RELEASE); /* before `what` is a link */
 	mw_spare_push(t, r, index);
-done:
-	mw_leave(t);
-	return known;
-unknown: /* not counted, or not ours */
-	known = false;
-	goto done;
+	return true;
 }
 
 /* --- slow.c: everything that isn't usual ------------------------------------------ */

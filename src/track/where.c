@@ -3,13 +3,14 @@
 
 uint32_t mw_where_native_miss(struct mw_thread *t, uintptr_t caller)
 {
-	uint32_t epoch, id;
+	struct mw_where_time when;
+	uint32_t id;
 
 	mw_callsites_maintain(); /* first: a sweep may retire what we find, as long as it isn't counted */
-	epoch = __atomic_load_n(mw_code_page(caller), __ATOMIC_ACQUIRE);
+	when = mw_where_time(caller);
 	id = mw_callsite_native(caller);
 	/* a full table may have room later: asked again then */
 	if (id != MW_CS_OTHER)
-		mw_where_remember(t, caller, id, epoch);
+		mw_where_remember(t, caller, id, when);
 	return id;
 }

@@ -36,30 +36,43 @@ static inline uint32_t mw_where(struct mw_thread *t, uintptr_t caller)
 	return id != MW_CS_NONE ? id : mw_where_native(t, caller);
 }
 
-/* The same if that takes no call; else MW_CS_NONE. */
+/*
+ * The pc of the innermost frame that runs Ruby code; 0: none does. Where
+ * there are frames at all, the first one can be read; how far the others go
+ * is worth finding out only for a C function's.
+ */
+MW_INLINE uintptr_t mw_ruby_pc(const char *ec, const char *cfp)
+{
+	uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
+	const char *end;
+
+	if (!pc) {
+		end = mw_ruby_stack_end(ec, cfp);
+		while (!pc && (cfp += mw_ruby.frame_size) < end)
+			pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
+	}
+	return pc;
+}
+
+/*
+ * The same if that takes no call; else MW_WHERE_SKIP, which no slot has. A
+ * frame that runs no Ruby code has no pc.
+ */
 MW_INLINE uint32_t mw_where_at_hand(const struct mw_thread *t, uintptr_t caller)
 {
-	uint32_t how = __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE), id;
-	const char *ec, *cfp, *end;
+	uint32_t how = __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE);
+	const char *ec, *cfp;
+	uintptr_t pc;
 
 	if (mw_likely(how == MW_RUBY_FAST)) {
 		ec = MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
-		cfp = mw_likely(ec != NULL) ? mw_ruby_stack(ec, &end) : NULL;
-		if (mw_unlikely(!cfp))
-			return mw_where_recall(t, caller);
-		do {
-			uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
-
-			if (!MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) || !pc)
-				continue;
-			id = mw_where_recall(t, pc);
-			/* a frame of Ruby's own code: the slow way passes over it */
-			return mw_likely(id != MW_WHERE_SKIP) ? id : MW_CS_NONE;
-		} while ((cfp += mw_ruby.frame_size) < end);
-	} else if (how != MW_RUBY_NONE && how != MW_RUBY_ENDED) {
-		return MW_CS_NONE;
+		cfp = mw_likely(ec != NULL) ? MW_AT(const char *, ec, MW_EC_CFP) : NULL;
+		if (mw_likely(cfp != NULL) && mw_likely((pc = mw_ruby_pc(ec, cfp)) != 0))
+			caller = pc;
+	} else if (mw_unlikely(how != MW_RUBY_NONE && how != MW_RUBY_ENDED)) {
+		return MW_WHERE_SKIP;
 	}
-	return mw_where_recall(t, caller);
+	return mw_where_at_once(t, caller, MW_WHERE_SKIP);
 }
 
 /* Now and then: is the fast answer still the right one? */
