@@ -135,13 +135,42 @@ class FiddleTest < Minitest::Test
     end
   end
 
-  # While other threads may run: no line is found then unless something was allocated there
-  # before with the lock held. Such memory is shown as Ruby's, and as nothing else's.
+  # While other threads may run: nobody can be asked for the line then, only once the call is over.
   def test_half_is_freed_through_a_function_without_the_lock
     through_a_function(false) do |rows, blocks|
-      ours = rows.select { |r| r.location.end_with?("/half.rb:9") || r.location == "(ruby, line not known)" }
-      assert_at_least_half ours.max_by(&:total)
-      assert_equal N / 2, ours.sum(&blocks)
+      row = rows.find { |r| r.location.end_with?("/half.rb:9") }
+      assert_at_least_half row
+      assert_equal N / 2, blocks.call(row)
+    end
+  end
+
+  # Each line calls once, or from several threads while others have the lock.
+  ONCE = <<~RUBY
+    require "fiddle"
+    SETUP
+    stop = false
+    others = Array.new(3) { Thread.new { Thread.pass until stop } }
+    MALLOC.call(70_001)
+    MALLOC.call(70_002)
+    others.concat(Array.new(4) {
+      Thread.new { 500.times {
+        MALLOC.call(70_003)
+      } }
+    })
+    others.last(4).each(&:join)
+    stop = true
+    others.each(&:join)
+  RUBY
+
+  def test_lines_that_only_allocate_without_the_lock_are_named
+    File.write(path("once.rb"), ONCE.sub("SETUP", function(false)))
+    run = mwrap_run(MwrapTest::RUBY, *flags, path("once.rb"))
+    assert_success run
+    [[5, 1, 70_001], [6, 1, 70_002], [9, 2000, 70_003]].each do |line, calls, size|
+      row = run.row("/once.rb:#{line}")
+      assert row, run.dump
+      assert_operator row.total, :>=, calls * size, row.inspect
+      assert_operator row.total, :<, (calls + 1) * size, row.inspect
     end
   end
 

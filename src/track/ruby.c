@@ -78,12 +78,44 @@ static void vm_is_up(void *unused)
 	mw_server_go();
 }
 
-static void ask_for_safe_point(void)
+/*
+ * Runs once a blocking call is over, mostly in the thread that made it, which
+ * is still at the same line: what was allocated during the call can be named.
+ */
+static void look_here(void *unused)
+{
+	struct mw_thread *t = mw_usual();
+
+	(void)unused;
+	if (!t)
+		return;
+	mw_enter(t);
+	(void)mw_ruby_where(t);
+	mw_leave(t);
+}
+
+/* Ruby calls a job at a safe point of its own. */
+static struct job {
+	void (*run)(void *);
+	unsigned handle; /* where Ruby wants jobs to be known before */
+} at_start = { vm_is_up, 0 }, after_blocking = { look_here, 0 };
+
+/* With the GVL, once. */
+static void prepare_jobs(void)
+{
+	if (!mw_rb.rb_postponed_job_preregister)
+		return;
+	at_start.handle = mw_rb.rb_postponed_job_preregister(0, at_start.run, NULL);
+	after_blocking.handle = mw_rb.rb_postponed_job_preregister(0, after_blocking.run, NULL);
+}
+
+/* Any thread, also without the GVL. */
+static void ask_for(const struct job *j)
 {
 	if (mw_rb.rb_postponed_job_preregister && mw_rb.rb_postponed_job_trigger)
-		mw_rb.rb_postponed_job_trigger(mw_rb.rb_postponed_job_preregister(0, vm_is_up, NULL));
+		mw_rb.rb_postponed_job_trigger(j->handle);
 	else if (mw_rb.rb_postponed_job_register_one)
-		(void)mw_rb.rb_postponed_job_register_one(0, vm_is_up, NULL);
+		(void)mw_rb.rb_postponed_job_register_one(0, j->run, NULL);
 }
 
 /* Where GC.count is to be read, or NULL: nowhere. */
@@ -123,7 +155,8 @@ static void look_for_vm(void)
 			use_count(mw_ruby_find_count());
 			mw_ruby.why = why;
 			set_how(found > 0 ? MW_RUBY_FAST : MW_RUBY_PUBLIC);
-			ask_for_safe_point();
+			prepare_jobs();
+			ask_for(&at_start);
 		}
 	}
 	__atomic_store_n(&finding, 0, __ATOMIC_RELEASE);
@@ -271,23 +304,33 @@ static void remember_all(struct mw_thread *t, const char *ec, const struct answe
 		remember(t, cfp, a->id, time_of(cfp));
 }
 
+enum { ASK_AGAIN = 64 };
+
+/* Without the GVL, or in GC. Another thread may get the job: asked for again now and then. */
+static uint32_t pending(uintptr_t pc)
+{
+	static uint32_t asked; /* relaxed */
+	uint32_t id = mw_callsite_pending_known(pc);
+
+	if (id != MW_CS_NONE) {
+		if (mw_add(&asked, 1) % ASK_AGAIN == 0)
+			ask_for(&after_blocking);
+		return id;
+	}
+	mw_callsites_maintain();
+	id = mw_callsite_pending(pc);
+	mw_add(&pending_open, 1);
+	ask_for(&after_blocking);
+	return id;
+}
+
 /* Where the frame at cfp is; MW_CS_NONE: not Ruby after all. */
 static uint32_t miss(struct mw_thread *t, const char *ec, const char *cfp)
 {
 	struct answer a;
-	uint32_t known;
 
-	if (!mw_ruby_may_ask()) {
-		uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
-
-		known = mw_callsite_pending_known(pc);
-		if (known == MW_CS_NONE) {
-			mw_callsites_maintain();
-			known = mw_callsite_pending(pc);
-			mw_add(&pending_open, 1);
-		}
-		return known;
-	}
+	if (!mw_ruby_may_ask())
+		return pending(MW_AT(uintptr_t, cfp, MW_CFP_PC));
 	mw_callsites_maintain();
 	a = ask_ruby();
 	if (a.id != MW_CS_NONE)

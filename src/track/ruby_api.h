@@ -3,7 +3,8 @@
  * ruby_api.h - Ruby's exported functions that we call, by dlsym.
  *
  * All may be missing. Which may be called when:
- *   anywhere once the VM is up      gc_count, has_gvl, during_gc
+ *   anywhere once the VM is up      gc_count, has_gvl, during_gc, and
+ *                                   postponed_job_trigger, _register_one
  *   with the GVL, outside GC        the rest
  */
 #ifndef MW_TRACK_RUBY_API_H
