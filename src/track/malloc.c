@@ -32,9 +32,9 @@ static __attribute__((noinline)) void *malloc_in_bytes(struct mw_thread *t, size
 {
 	void *p;
 
-	if (mw_unlikely(!t || n >= MW_SIZE_HUGE))
+	if (mw_unlikely(!t || n > INT32_MAX))
 		return slow_alloc(MW_MALLOC, n, caller);
-	p = mw_real.malloc(mw_padded(n));
+	p = mw_real.malloc(n + MW_TAIL); /* as there */
 	return mw_likely(p != NULL) ? mw_admit_fit(t, p, n, MW_FIT_BYTES, caller) : NULL;
 }
 
@@ -57,9 +57,9 @@ MW_EXPORT void *malloc(size_t n)
 	if (mw_unlikely(fit != MW_FIT_RUBY))
 		return fit == MW_FIT_BYTES ? malloc_in_bytes(t, n, MW_CALLER) :
 					     malloc_other(t, n, MW_CALLER);
-	if (mw_unlikely(!t || n >= MW_SIZE_HUGE))
+	if (mw_unlikely(!t || n > INT32_MAX))
 		return slow_alloc(MW_MALLOC, n, MW_CALLER);
-	p = mw_real.malloc(mw_padded(n));
+	p = mw_real.malloc(n + MW_TAIL); /* glibc's least chunk has room for 24 */
 	return mw_likely(p != NULL) ? mw_admit_fit(t, p, n, MW_FIT_RUBY, MW_CALLER) : NULL;
 }
 
