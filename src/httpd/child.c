@@ -98,11 +98,11 @@ static void close_lock(const struct mw_claim *c)
 		close(c->lock_fd);
 }
 
-static void close_inherited(void)
+static void close_inherited(uint32_t moves)
 {
 	bool mhd = has_evfd(mw_server.mhd_epfd, 0), own = has_evfd(mw_server.epfd, EPOLLIN);
 
-	if (atomic_load(&mw_server.churn))
+	if (moves & 1 || atomic_load(&mw_server.moves) != moves)
 		search();
 	for (unsigned i = 0; i < MW_CONNS_MAX; i++)
 		close_if_ours(mw_server.conns[i].fd);
@@ -120,12 +120,17 @@ static void close_inherited(void)
 	}
 }
 
-void mw_child_after_fork(void)
+uint32_t mw_child_before_fork(void)
+{
+	return atomic_load(&mw_server.moves);
+}
+
+void mw_child_after_fork(uint32_t moves)
 {
 	int saved = errno, was = atomic_load(&mw_server.state);
 
 	if (was == MW_SERVER_RUNNING || was == MW_SERVER_PARKED)
-		close_inherited();
+		close_inherited(moves);
 	if (was != MW_SERVER_NONE)
 		atomic_store(&mw_server.forked, true);
 	mw_server.daemon = NULL;
@@ -138,7 +143,7 @@ void mw_child_after_fork(void)
 		mw_server.listeners[i].fd = mw_server.listeners[i].claim.lock_fd = -1;
 	mw_conns_reset();
 	mw_server.held = 0;
-	atomic_store(&mw_server.churn, false);
+	atomic_store(&mw_server.moves, 0);
 	atomic_store(&mw_server.stop_asked, false);
 	atomic_store(&mw_server.state, MW_SERVER_NONE);
 	errno = saved;

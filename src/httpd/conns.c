@@ -142,14 +142,14 @@ void mw_conns_accept(struct mw_listener *l, uint64_t now)
 	for (unsigned i = 0; i < batch; i++) {
 		int fd;
 
-		atomic_store(&mw_server.churn, true);
+		mw_moves_begin();
 		fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {
 			take(l, mw_fd_high(fd), now);
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
 			pause_listener(l, now);
 		}
-		atomic_store(&mw_server.churn, false);
+		mw_moves_end();
 		if (fd < 0 && errno != ECONNABORTED && errno != EINTR)
 			return;
 	}

@@ -159,7 +159,7 @@ static void close_fd(_Atomic int *fd)
  */
 static void close_all(bool intact)
 {
-	atomic_store(&mw_server.churn, true);
+	mw_moves_begin();
 	mw_listen_unlink();
 	if (intact && mw_server.daemon)
 		MHD_stop_daemon(mw_server.daemon);
@@ -182,7 +182,7 @@ static void close_all(bool intact)
 	atomic_store(&mw_server.evfd, -1);
 	mw_server.listeners_n = 0;
 	mw_conns_reset();
-	atomic_store(&mw_server.churn, false);
+	mw_moves_end();
 }
 
 /* libmicrohttpd can't go on and would abort(): end the server, not the host. */
@@ -227,9 +227,9 @@ static int loop(void)
 			if (l >= mw_server.listeners && l < mw_server.listeners + MW_LISTENERS_MAX)
 				mw_conns_accept(l, now);
 		}
-		atomic_store(&mw_server.churn, true);
+		mw_moves_begin();
 		MHD_run(mw_server.daemon);
-		atomic_store(&mw_server.churn, false);
+		mw_moves_end();
 	}
 	return 0;
 }
@@ -251,11 +251,11 @@ static int start(const struct mw_api *api, char err[MW_ERROR_MAX])
 	mw_conns_reset();
 	set_limits();
 	MHD_set_panic_func(panic, NULL);
-	atomic_store(&mw_server.churn, true);
+	mw_moves_begin();
 	if (atomic_load(&mw_server.stop_asked)) {
 		ret = 0;
 	} else if (mw_listen_all(api->options(), err) && !open_loop(err)) {
-		atomic_store(&mw_server.churn, false);
+		mw_moves_end();
 		ret = loop();
 		intact = !ret && epolls_intact();
 		if (ret)
@@ -307,5 +307,6 @@ const struct mw_httpd_api mwrap_httpd = {
 	.start = start,
 	.stop = stop,
 	.wait_stopped = wait_stopped,
+	.before_fork = mw_child_before_fork,
 	.child_after_fork = mw_child_after_fork,
 };

@@ -10,7 +10,7 @@
  *
  *	tracker's thread:  start()  .... serves ....  returns
  *	any thread:                       stop(), then wait_stopped()
- *	after fork:        child_after_fork(), then start() in a new thread
+ *	fork:              before_fork(), child_after_fork(), then start() in a new thread
  */
 #ifndef MW_HTTPD_H
 #define MW_HTTPD_H
@@ -21,7 +21,7 @@
 #include "../api.h"
 #include "../options/options.h"
 
-#define MW_HTTPD_VERSION 1u
+#define MW_HTTPD_VERSION 2u
 
 struct mw_httpd_api {
 	uint32_t version; /* MW_HTTPD_VERSION */
@@ -52,14 +52,18 @@ struct mw_httpd_api {
 	 */
 	bool (*wait_stopped)(unsigned ms);
 
+	/* Right before a fork, in the thread that forks; for child_after_fork(). */
+	uint32_t (*before_fork)(void);
+
 	/*
-	 * In a forked child, before anything else of the server's: closes every
+	 * In a forked child, before anything else of the server's, with what
+	 * before_fork() returned to this thread (1 if nobody asked): closes every
 	 * inherited descriptor of the parent's server. The parent's sockets,
 	 * clients and files are not touched. System calls only; errno is kept.
 	 * Afterwards start() may be called. Some memory of the parent's
 	 * daemon stays unused in the child.
 	 */
-	void (*child_after_fork)(void);
+	void (*child_after_fork)(uint32_t moves);
 };
 
 extern const struct mw_httpd_api mwrap_httpd __attribute__((visibility("default")));

@@ -7,11 +7,13 @@
  * server's thread exists.
  *
  * A forked child starts with a copy of this state taken at any instruction
- * of the server's thread. So that it can close what it inherited:
+ * of the server's thread, and with descriptors that the kernel copied a
+ * little earlier. So that it can close what it inherited:
  *  - a descriptor is written down right after the call that made it and
  *    forgotten right before the call that closes it;
- *  - `churn` is set around both, and then the child searches all its
- *    descriptors instead of trusting the notes;
+ *  - `moves` is odd around both, and another number afterwards: if it changed
+ *    between fork's beginning and the copy, or is odd, the child searches all
+ *    its descriptors instead of trusting the notes;
  *  - a socket is closed only if its local address is one of ours: the number
  *    alone may be the application's by now.
  */
@@ -74,7 +76,7 @@ struct mw_conn {
 struct mw_server {
 	_Atomic int state;      /* enum mw_server_state; also a futex */
 	atomic_bool stop_asked;
-	atomic_bool churn;
+	_Atomic uint32_t moves; /* of descriptors: odd during one */
 	atomic_bool forked;     /* this process is a child of one with a server */
 	pid_t pid;
 	pid_t tid;
@@ -91,6 +93,17 @@ struct mw_server {
 	size_t held;            /* bytes of answers that exist */
 };
 extern struct mw_server mw_server;
+
+/* Around whatever makes or closes descriptors; a second begin changes nothing. */
+static inline void mw_moves_begin(void)
+{
+	atomic_store(&mw_server.moves, atomic_load(&mw_server.moves) | 1);
+}
+
+static inline void mw_moves_end(void)
+{
+	atomic_store(&mw_server.moves, (atomic_load(&mw_server.moves) | 1) + 1);
+}
 
 /* httpd.c */
 
@@ -133,6 +146,7 @@ void mw_conns_reset(void);
 struct MHD_Daemon *mw_serve_open(void);
 
 /* child.c: see mw_httpd_api */
-void mw_child_after_fork(void);
+uint32_t mw_child_before_fork(void);
+void mw_child_after_fork(uint32_t moves);
 
 #endif

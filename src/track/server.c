@@ -40,6 +40,8 @@ static uint32_t loading;  /* it is inside dlopen */
 static uint32_t forking;  /* threads between before_fork and after_fork */
 static uint32_t ending;   /* the process exits: don't begin */
 static bool forked;
+/* what the server said before this thread's fork; 1: nothing */
+static __thread uint32_t before_fork __attribute__((tls_model("initial-exec")));
 
 static bool wanted(void)
 {
@@ -164,6 +166,7 @@ void mw_server_go(void)
 
 void mw_server_before_fork(void)
 {
+	const struct mw_httpd_api *h;
 	const struct timespec ms = { 0, 1000000 };
 	int cancel;
 
@@ -176,6 +179,8 @@ void mw_server_before_fork(void)
 	for (int i = 0; i < LOADING_MS && __atomic_load_n(&loading, __ATOMIC_SEQ_CST); i++)
 		nanosleep(&ms, NULL);
 	pthread_setcancelstate(cancel, NULL);
+	h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
+	before_fork = h ? h->before_fork() : 1;
 }
 
 void mw_server_after_fork(int child)
@@ -189,7 +194,7 @@ void mw_server_after_fork(int child)
 	forked = true;
 	running = forking = loading = 0;
 	if (h)
-		h->child_after_fork();
+		h->child_after_fork(before_fork);
 }
 
 void mw_server_end(void)

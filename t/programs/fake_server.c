@@ -249,12 +249,13 @@ static void nap(long ms)
 /* Forks; the child lets go, says what it still has, then does what is asked. */
 static void do_fork(const char *how)
 {
+	uint32_t moves = httpd->before_fork();
 	pid_t pid = fork();
 
 	if (pid)
 		return;
 	if (strcmp(how, "leaky"))
-		httpd->child_after_fork();
+		httpd->child_after_fork(moves);
 	say("child %d has %d\n", (int)getpid(), servers_fds());
 	if (!strcmp(how, "serving"))
 		start();
@@ -273,11 +274,12 @@ static void do_forks(int n)
 	int bad = 0;
 
 	for (int i = 0; i < n; i++) {
+		uint32_t moves = httpd->before_fork();
 		pid_t pid = fork();
 		int status = 0;
 
 		if (!pid) {
-			httpd->child_after_fork();
+			httpd->child_after_fork(moves);
 			_exit(servers_fds() != 0);
 		}
 		waitpid(pid, &status, 0);
