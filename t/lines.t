@@ -4,7 +4,8 @@
 #
 # Every allocation is counted at the Ruby line that was executing: in blocks,
 # evals, methods redefined in a loop, callbacks from C, exceptions, Fibers,
-# threads and blocking calls. Both ways of finding the line are tried.
+# threads and blocking calls. Both ways of finding the line are tried, and the
+# fast one also under YJIT, where this Ruby has it.
 
 require_relative "lib/tap"
 
@@ -50,9 +51,23 @@ class TestLines < Minitest::Test
   PLAIN = %i[grab block nested_block callback before_raise ensure rescue fiber fibers enumerator thread
              no_gvl no_gvl_thread array_each kernel_tap integer_times define_method proc].freeze
 
-  [[{}, "fast"], [{ "MWRAP_RUBY_PUBLIC" => "1" }, "public"]].each do |env, way|
+  # Compiled from the first call on; the environment reaches Ruby through every exec.
+  YJIT = { "RUBYOPT" => "--yjit --yjit-call-threshold=1" }.freeze
+  HAS_YJIT = system(RUBY, "--yjit", "-e", "exit RubyVM::YJIT.enabled?", out: File::NULL, err: File::NULL)
+
+  def test_yjit_is_tried
+    skip "this Ruby has no YJIT" unless HAS_YJIT
+    r = mwrap_run(RUBY, "-e", "def f = 1; 10.times { f }; p RubyVM::YJIT.runtime_stats[:compiled_iseq_count].to_i > 0",
+                  env: YJIT)
+    assert_equal "true\n", r.stdout, r.stderr
+  end
+
+  WAYS = [[{}, "fast"], [{ "MWRAP_RUBY_PUBLIC" => "1" }, "public"]]
+  WAYS << [YJIT, "yjit"] << [YJIT.merge("MWRAP_RUBY_PUBLIC" => "1"), "yjit_public"] if HAS_YJIT
+
+  WAYS.each do |env, way|
     PLAIN.each do |name|
-      next if way == "public" && name.start_with?("no_gvl") # needs the GVL: see below
+      next if way.end_with?("public") && name.start_with?("no_gvl") # needs the GVL: see below
       define_method(:"test_#{name}_#{way}") { check(name, line_of(name), env) }
     end
 
@@ -75,7 +90,7 @@ class TestLines < Minitest::Test
         1000.times { "x" * 1000 }
         puts Mwrap.stats.fetch(:ruby_lookup)
       RUBY
-      assert_equal "#{way}\n", r.stdout, r.stderr
+      assert_equal "#{way.end_with?("public") ? "public" : "fast"}\n", r.stdout, r.stderr
     end
   end
 

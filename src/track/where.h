@@ -36,6 +36,13 @@ static inline uint32_t mw_where(struct mw_thread *t, uintptr_t caller)
 	return id != MW_CS_NONE ? id : mw_where_native(t, caller);
 }
 
+/* 0: a C function's frame. Neither alone tells: blocks of C functions have an
+   iseq that is none, and YJIT leaves a stale pc in the frames of C functions. */
+MW_INLINE uintptr_t mw_ruby_frame_pc(const char *cfp)
+{
+	return mw_likely(MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) != 0) ? MW_AT(uintptr_t, cfp, MW_CFP_PC) : 0;
+}
+
 /*
  * The pc of the innermost frame that runs Ruby code; 0: none does. Where
  * there are frames at all, the first one can be read; how far the others go
@@ -43,21 +50,18 @@ static inline uint32_t mw_where(struct mw_thread *t, uintptr_t caller)
  */
 MW_INLINE uintptr_t mw_ruby_pc(const char *ec, const char *cfp)
 {
-	uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
+	uintptr_t pc = mw_ruby_frame_pc(cfp);
 	const char *end;
 
 	if (!pc) {
 		end = mw_ruby_stack_end(ec, cfp);
 		while (!pc && (cfp += mw_ruby.frame_size) < end)
-			pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
+			pc = mw_ruby_frame_pc(cfp);
 	}
 	return pc;
 }
 
-/*
- * The same if that takes no call; else MW_WHERE_SKIP, which no slot has. A
- * frame that runs no Ruby code has no pc.
- */
+/* The same if that takes no call; else MW_WHERE_SKIP, which no slot has. */
 MW_INLINE uint32_t mw_where_at_hand(const struct mw_thread *t, uintptr_t caller)
 {
 	uint32_t how = __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE);
