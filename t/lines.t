@@ -57,8 +57,7 @@ class TestLines < Minitest::Test
 
   def test_yjit_is_tried
     skip "this Ruby has no YJIT" unless HAS_YJIT
-    r = mwrap_run(RUBY, "-e", "def f = 1; 10.times { f }; p RubyVM::YJIT.runtime_stats[:compiled_iseq_count].to_i > 0",
-                  env: YJIT)
+    r = mwrap_run(RUBY, "-e", "p RubyVM::YJIT.enabled?", env: YJIT)
     assert_equal "true\n", r.stdout, r.stderr
   end
 
