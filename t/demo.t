@@ -53,8 +53,6 @@ class DemoTest < Minitest::Test
   end
 
   def assert_ends_by(signal)
-    # what was started in the background by a shell may ignore it, and so would the demo
-    trap(signal, "DEFAULT")
     in_tmp do |dir|
       IO.popen([{ "TMPDIR" => dir, "RUBY" => RUBY, "LD_PRELOAD" => nil, "MWRAP" => nil },
                 File.join(ROOT, "bin/demo"), { pgroup: true, err: %i[child out] }]) do |demo|

@@ -23,6 +23,9 @@ require "tempfile"
 require "timeout"
 require "tmpdir"
 
+# A shell's background jobs ignore these, and so would every program started from here.
+%w[INT QUIT].each { |signal| trap(signal, "DEFAULT") }
+
 module MwrapTest
   ROOT = File.expand_path("../..", __dir__)
   LIB = File.join(ROOT, "lib")
