@@ -18,7 +18,8 @@
 enum { BUCKETS_FIRST = 256, BUCKETS_MAX = 8192, PATH_BUCKETS = 256 };
 
 struct mw_callsite *mw_cs_chunks[MW_CS_MAX / MW_CS_CHUNK];
-uint32_t mw_epoch = 1, mw_epoch_reset;
+uint32_t mw_epoch __attribute__((aligned(64))) = 1; /* the first of MW_HOT */
+uint32_t mw_epoch_reset;
 uint64_t mw_retired;
 uint32_t mw_late_ops;
 

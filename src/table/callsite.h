@@ -95,7 +95,8 @@ static inline struct mw_callsite *mw_callsite(uint32_t id)
  * The epoch goes up at each reset and retirement; a maximum counts if it is
  * not older than the last reset, nor than the id's present tenant.
  */
-extern MW_HIDDEN uint32_t mw_epoch, mw_epoch_reset;
+extern MW_HOT uint32_t mw_epoch;
+extern MW_HIDDEN uint32_t mw_epoch_reset;
 static inline uint32_t mw_epoch_from(const struct mw_callsite *c)
 {
 	uint32_t r = __atomic_load_n(&mw_epoch_reset, __ATOMIC_ACQUIRE), b = mw_get(&c->born);

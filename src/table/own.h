@@ -21,7 +21,9 @@
  * What every allocation reads and hardly anything writes lies side by side,
  * in as few cache lines as it needs: Ruby's interpreter wants the others.
  */
-#define MW_HOT __attribute__((visibility("hidden"), section("mw_hot"), aligned(8)))
+#define MW_HOT __attribute__((visibility("hidden"), section("mw_hot")))
+/* … and of more than one word: or the compiler aligns it to more than that. */
+#define MW_HOT_STRUCT MW_HOT __attribute__((aligned(8)))
 #define mw_likely(x) __builtin_expect(!!(x), 1)
 #define mw_unlikely(x) __builtin_expect(!!(x), 0)
 

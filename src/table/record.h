@@ -59,15 +59,6 @@ MW_INLINE struct mw_record *mw_record_if(uint32_t i)
 	return mw_likely(chunk != NULL) ? &chunk[i & ((1u << MW_CHUNK_SHIFT) - 1)] : NULL;
 }
 
-/* Asks for it to be in the cache soon; does nothing if there is none such. */
-MW_INLINE void mw_record_fetch(uint32_t i)
-{
-	uintptr_t chunk = (uintptr_t)mw_get(&mw_chunks[i >> MW_CHUNK_SHIFT]);
-
-	__builtin_prefetch((const void *)(chunk + (i & ((1u << MW_CHUNK_SHIFT) - 1)) *
-					  sizeof(struct mw_record)), 1);
-}
-
 MW_INLINE uint64_t mw_where_of(const void *p, uint32_t cs)
 {
 	return ((uint64_t)(uintptr_t)p >> 4) << (MW_CS_BITS + 1) | cs;

@@ -56,6 +56,14 @@ void mw_threads_after_fork(struct mw_thread *self)
 	}
 }
 
+/* A batch is the one in use now. */
+static void use_batch(struct mw_thread *t, uint32_t first)
+{
+	t->spare = first;
+	t->spare_at = mw_record_at(first);
+	t->n_spare = MW_BATCH; /* or less: only a bound on what is given */
+}
+
 /* Some of the row that was never used; the rest of its memory isn't touched yet. */
 static void link_fresh(struct mw_thread *t)
 {
@@ -74,10 +82,9 @@ uint32_t mw_spare_take(struct mw_thread *t)
 	if (!t->spare && t->fresh < t->fresh_end)
 		link_fresh(t);
 	if (!t->spare && t->full) {
-		t->spare = t->full;
-		t->full = (uint32_t)(mw_get(&mw_record_at(t->spare)->what) >> 32);
+		use_batch(t, t->full);
+		t->full = (uint32_t)(mw_get(&t->spare_at->what) >> 32);
 		t->n_full--;
-		t->n_spare = MW_BATCH;
 	}
 	if (!t->spare) {
 		i = mw_batch_take(&fresh);
@@ -88,8 +95,7 @@ uint32_t mw_spare_take(struct mw_thread *t)
 			t->fresh_end = i + MW_BATCH;
 			link_fresh(t);
 		} else {
-			t->spare = i;
-			t->n_spare = MW_BATCH; /* or less: only a bound on what is given */
+			use_batch(t, i);
 		}
 	}
 	(void)mw_spare_pop(t, &i);
@@ -100,7 +106,7 @@ void mw_spare_give(struct mw_thread *t, struct mw_record *r, uint32_t i)
 {
 	if (t->n_spare >= MW_BATCH) {
 		if (t->n_full < MW_FULL) {
-			mw_free_link(mw_record_at(t->spare), mw_free_next(t->spare), t->full);
+			mw_free_link(t->spare_at, mw_free_next(t->spare), t->full);
 			t->full = t->spare;
 			t->n_full++;
 		} else {

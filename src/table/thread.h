@@ -52,12 +52,13 @@ enum mw_thread_status { MW_THREAD_FREE, MW_THREAD_LIVE };
 
 struct mw_thread {
 	uint32_t hush;       /* own thread; retire.c reads it */
-	uint32_t spare;      /* first free record of the batch in use; 0: none */
+	uint32_t spare;      /* first free record of the batch in use; 0: none … */
 	uint32_t n_spare;    /* how many it has, MW_BATCH at most */
 	uint32_t full;       /* first record of the first full batch; 0: none */
 	uint32_t n_full;
 	uint32_t fresh;      /* next of a row of records never used, … */
 	uint32_t fresh_end;  /* … and its end */
+	struct mw_record *spare_at; /* … and where that is, unless it is 0 */
 	uint64_t clock_due;  /* bytes not yet added to mw_clock */
 	uint32_t moving;     /* counts are on their way to `flushed` */
 	uint32_t status;     /* enum mw_thread_status; compare-and-swap to adopt */
@@ -145,11 +146,19 @@ MW_INLINE bool mw_spare_at_hand(const struct mw_thread *t)
 	return t->spare != 0;
 }
 
+/*
+ * The next one is fetched meanwhile: it was freed long ago, mostly. Waiting
+ * for it is what would cost, and its address is needed then anyway.
+ */
 MW_INLINE struct mw_record *mw_spare_pop(struct mw_thread *t, uint32_t *i)
 {
-	struct mw_record *r = mw_record_at(*i = t->spare);
+	struct mw_record *r = t->spare_at;
+	uint32_t next = (uint32_t)mw_get(&r->what);
 
-	t->spare = (uint32_t)mw_get(&r->what);
+	*i = t->spare;
+	t->spare = next;
+	t->spare_at = mw_record_at(next); /* of 0 too: what no one looks at */
+	__builtin_prefetch(t->spare_at, 1);
 	t->n_spare--;
 	return r;
 }
@@ -158,6 +167,7 @@ MW_INLINE void mw_spare_push(struct mw_thread *t, struct mw_record *r, uint32_t 
 {
 	mw_free_link(r, t->spare, 0);
 	t->spare = i;
+	t->spare_at = r;
 	t->n_spare++;
 }
 

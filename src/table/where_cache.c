@@ -2,7 +2,7 @@
 #include "where_cache.h"
 
 uint32_t mw_code_epoch[MW_CODE_PAGES];
-uint32_t mw_code_changes __attribute__((aligned(64))); /* the first of MW_HOT */
+uint32_t mw_code_changes;
 
 void mw_where_forget(uintptr_t start, uint64_t bytes)
 {

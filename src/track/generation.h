@@ -24,7 +24,7 @@ struct mw_clock {
 	bool asked;          /* by gc_count(), since it can't be read */
 	size_t (*gc_count)(void);
 };
-extern MW_HOT struct mw_clock mw_clock;
+extern MW_HOT_STRUCT struct mw_clock mw_clock;
 /* The shared clock: relaxed adds. Alone in its line. */
 extern MW_HIDDEN uint64_t mw_clock_bytes;
 

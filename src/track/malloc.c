@@ -258,17 +258,14 @@ static __attribute__((noinline)) size_t slow_usable_size(void *p)
 
 /*
  * The tail isn't the app's. Not checked whether there is one: Ruby asks at
- * every malloc and free, and a little less is always right. Before a free is
- * also when to fetch the record, which was not touched since the malloc.
+ * every malloc and free, and a little less is always right.
  */
 MW_EXPORT size_t malloc_usable_size(void *p)
 {
 	size_t n;
 
-	if (mw_likely(p && mw_plain && mw_chunk_plain(p, &n))) {
-		mw_record_fetch(mw_tail_read(p, n));
+	if (mw_likely(p && mw_plain && mw_chunk_plain(p, &n)))
 		return n - MW_TAIL;
-	}
 	return slow_usable_size(p);
 }
 

@@ -40,7 +40,7 @@ struct mw_real {
 	MW_FOR_EACH_REAL(X)
 #undef X
 };
-extern MW_HOT struct mw_real mw_real;
+extern MW_HOT_STRUCT struct mw_real mw_real;
 
 /*
  * glibc keeps a chunk's size in the word before it; with flags in the low

@@ -46,7 +46,7 @@ struct mw_ruby {
 	uint32_t body;       /* iseq -> body */
 	const char *why;     /* why PUBLIC; or "" */
 };
-extern MW_HOT struct mw_ruby mw_ruby;
+extern MW_HOT_STRUCT struct mw_ruby mw_ruby;
 
 /* offsets that are the same from 2.7 to 3.4; checked all the same */
 enum {
