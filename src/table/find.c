@@ -63,3 +63,20 @@ bool mw_row_find(const char *location, size_t n, struct mw_row *row)
 	row->file_len = (uint32_t)len;
 	return any;
 }
+
+bool mw_row_total(struct mw_row *sum)
+{
+	struct mw_sum *sums;
+	uint32_t end;
+
+	*sum = (struct mw_row){ 0 };
+	mw_reading_lock();
+	sums = mw_sums(&end);
+	for (uint32_t id = 1; sums && id < end; id++)
+		if (__atomic_load_n(&mw_callsite(id)->kind, __ATOMIC_ACQUIRE) != MW_CS_FREE)
+			(void)mw_row_count(sum, id, &sums[id]);
+	if (sums)
+		mw_sums_free(sums, end);
+	mw_reading_unlock();
+	return sums != NULL;
+}

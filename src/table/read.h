@@ -45,6 +45,8 @@ bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s);
 
 /* find.c: the row of a Ruby location "PATH:LINE", without a snapshot; false: none. */
 bool mw_row_find(const char *location, size_t n, struct mw_row *);
+/* find.c: all rows added up, without a snapshot; false: no memory. */
+bool mw_row_total(struct mw_row *);
 /* For find.c: adds what the present tenant of id counted since the reset. */
 bool mw_row_count(struct mw_row *, uint32_t id, const struct mw_sum *);
 /* And: may this thread enter an RCU read-side section? No: no memory. */

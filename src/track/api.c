@@ -76,22 +76,14 @@ static bool api_trim(void)
 
 static void api_stats(struct mw_stats *out)
 {
-	struct mw_snapshot *s = api_snapshot();
 	struct timespec now;
+	struct mw_row sum;
 
-	*out = (struct mw_stats){ 0 };
-	for (size_t i = 0; s && i < s->n; i++) {
-		const struct mw_row *r = &s->rows[i];
-
-		out->total += r->total;
-		out->allocations += r->allocations;
-		out->freed += r->freed;
-		out->frees += r->frees;
-		out->live_bytes += r->live_bytes;
-		out->live += r->live;
-	}
-	if (s)
-		api_snapshot_free(s);
+	mw_quiet_enter();
+	(void)mw_row_total(&sum); /* zeros, if there is no memory */
+	mw_quiet_leave();
+	*out = (struct mw_stats){ .total = sum.total, .allocations = sum.allocations, .freed = sum.freed,
+				  .frees = sum.frees, .live_bytes = sum.live_bytes, .live = sum.live };
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	out->locations = mw_callsites_used();
 	out->locations_max = MW_CS_MAX;

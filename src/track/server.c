@@ -31,7 +31,7 @@ enum {
 	LATE_MS = 100,         /* without Ruby, and after a fork */
 	RUBY_MS = 5000,        /* a VM that doesn't come up: start all the same */
 	END_MS = 200,
-	NICER = 5,
+	NICER = 10,
 	LOADING_MS = 1000,       /* fork waits for a load no longer */
 	STACK = 512 * 1024
 };
