@@ -9,7 +9,7 @@ UNITS := $(patsubst t/unit/%.c,$(T)/unit/%,$(wildcard t/unit/*.c))
 PRELOADS := $(patsubst t/preload/%.c,$(T)/preload/%.so,$(wildcard t/preload/*.c))
 PLUGINS := $(patsubst t/plugins/%.c,$(T)/plugins/%.so,$(wildcard t/plugins/*.c)) \
 	$(patsubst t/plugins/%.cc,$(T)/plugins/%.so,$(wildcard t/plugins/*.cc))
-check-programs: $(PROGRAMS) $(UNITS) $(PRELOADS) $(PLUGINS)
+check-programs: $(PROGRAMS) $(UNITS) $(PRELOADS) $(PLUGINS) bench-programs
 $(PROGRAMS) $(PRELOADS) $(PLUGINS): $(wildcard t/lib/*.h) src/api.h
 
 TEST_CFLAGS := -std=gnu11 -O1 -g $(WARN) -Wno-missing-prototypes -fno-builtin -D_GNU_SOURCE -Isrc

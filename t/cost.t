@@ -1,0 +1,82 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# What tracking costs in instructions, which is the same in every run: counted by
+# callgrind in libmwrap.so alone, for a malloc and a free together (in Ruby: a string's,
+# with the two malloc_usable_size that Ruby asks for). A change that makes them dearer
+# by more than 5 % must say so here, and one that makes them cheaper too.
+
+require_relative "lib/tap"
+
+class CostTest < Minitest::Test
+  # By compiler: each makes other code of the same source.
+  COMMITTED = {
+    "gcc 12" => { pair: 208, string: 221 }
+  }.freeze
+  TOLERANCE = 0.05
+
+  # The compiler and its major version, as it says itself.
+  def compiler
+    line = run_command("cc", "-v").stderr[/^(gcc|clang|Debian clang) version (\d+)/] or return "?"
+    line.sub(/.*(gcc|clang) version /, '\1 ')
+  end
+
+  def committed
+    COMMITTED.fetch(compiler) { skip "no figures for #{compiler} yet" }
+  end
+
+  # Instructions executed in libmwrap.so by the command.
+  def ours(*command, env: {})
+    in_tmp do |dir|
+      out = File.join(dir, "callgrind")
+      run = run_command("valgrind", "--tool=callgrind", "--trace-children=yes", "--callgrind-out-file=#{out}.%p",
+                        "env", "LD_PRELOAD=#{TRACKER}", *command, env: env, timeout: 300)
+      assert run.status.success?, run.stderr
+      # `env` itself has a file too, without the tracker
+      Dir["#{out}.*"].sum { |f| in_object(File.readlines(f), "/libmwrap.so") }
+    end
+  end
+
+  # Self cost, summed over a callgrind file's lines "LINE COST" in that object; names
+  # are given once and abbreviated "(1)" from then on, and the line after "calls=" is
+  # what the called function cost.
+  def in_object(lines, suffix)
+    names = {}
+    inside = called = false
+    lines.sum do |line|
+      case line
+      when /\Aob=(\(\d+\))(?: (.*))?$/
+        names[$1] = $2 if $2
+        inside = names[$1].end_with?(suffix)
+        0
+      when /\Acob=(\(\d+\)) (.*)$/ then names[$1] = $2; 0
+      when /\Acalls=/ then called = true; 0
+      when /\A[+\-*\d]\S* (\d+)$/ then (inside && !called ? $1.to_i : 0).tap { called = false }
+      else 0
+      end
+    end
+  end
+
+  # What one more round costs: start and end are in both.
+  def each_round(few, many)
+    (yield(many) - yield(few)).fdiv(many - few)
+  end
+
+  def assert_cost(figure, found)
+    wanted = committed.fetch(figure)
+    assert_in_delta wanted, found, wanted * TOLERANCE, "#{figure}: #{found.round(1)} instructions, committed are #{wanted}"
+  end
+
+  def test_a_pair_in_c
+    pair = File.join(BUILT, "bench/pair")
+    found = each_round(20_000, 120_000) { |n| ours(pair, "1", n.to_s, env: { "BENCH_OUT" => "/dev/null" }) }
+    assert_cost :pair, found
+  end
+
+  def test_a_string_in_ruby
+    script = "GC.start; i = 0; while i < ARGV[0].to_i; 'x' * (640 + (i & 63)); i += 1; end"
+    found = each_round(2_000, 22_000) { |n| ours(RUBY, "--disable=gems", "-e", script, n.to_s) }
+    assert_cost :string, found
+  end
+end
