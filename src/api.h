@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 1u
+#define MW_API_VERSION 2u
 
 struct mw_options;
 
@@ -48,6 +48,9 @@ struct mw_row {
 	/* now, whatever was reset */
 	uint64_t live_bytes;
 	uint64_t live;        /* blocks */
+	/* since the start, whatever was reset; see mw_stats.overruns */
+	uint64_t overruns;    /* blocks of this location found written past their end */
+	uint64_t overrun_size; /* bytes asked for, of the last of them; 0: none */
 	/* where; bytes as the system has them, not necessarily UTF-8 */
 	const char *location; /* NUL-terminated, owned by the snapshot */
 	uint32_t location_len;
@@ -85,6 +88,15 @@ struct mw_stats {
 	const char *ruby_why;     /* why "public" is in use, or "" */
 	uint64_t tracker_bytes;   /* memory mapped for the tracker's own tables */
 	uint64_t lost;            /* live records that could not be had */
+	/*
+	 * Since the start, whatever was reset. A block whose last bytes, which
+	 * are the tracker's, were overwritten is found at its free or realloc:
+	 * an overrun. It is freed, and counted as freed, as any other. A free
+	 * of no live block is passed on: a double one if it looks as if a block
+	 * of the tracker's had been there, else an unknown one (a block
+	 * that another allocator made, or none at all).
+	 */
+	uint64_t overruns, double_frees, unknown_frees;
 	double uptime;            /* seconds */
 	uint64_t resets;
 };

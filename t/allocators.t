@@ -7,20 +7,9 @@
 # bin/check installs all three.
 
 require_relative "lib/c_tests"
+require_relative "lib/allocators"
 
 include CTests
-
-ALLOCATORS = {
-  "jemalloc" => ["libjemalloc.so.2", "libjemalloc2"],
-  "mimalloc" => [/\Alibmimalloc\.so\.\d+\z/, "libmimalloc2.0 (Debian 12) or libmimalloc3 (13)"],
-  "tcmalloc" => ["libtcmalloc_minimal.so.4", "libtcmalloc-minimal4 (Debian 12) or libtcmalloc-minimal4t64 (13)"]
-}.freeze
-
-def libraries
-  @libraries ||= `PATH=$PATH:/sbin:/usr/sbin ldconfig -p`.lines.filter_map do |l|
-    l =~ /^\s*(\S+) \(.*\) => (\S+)$/ && [$1, $2]
-  end
-end
 
 def on(allocator, path, *argv, dies: false)
   name = "#{allocator}: #{File.basename(argv[0])} #{argv[1..].map { |a| File.basename(a) }.join(" ")}".strip
@@ -40,8 +29,7 @@ def on(allocator, path, *argv, dies: false)
   tracked.dumps.each_value { |rows| sound?(rows, name, reset: argv.include?("poll") || argv.include?("child")) }
 end
 
-ALLOCATORS.each do |allocator, (soname, package)|
-  path = libraries.find { |name, _| soname === name }&.last
+Allocators.each do |allocator, path, package|
   next unless ok(path, "#{allocator} is installed", "needs the Debian package #{package}")
 
   maps = track("/bin/cat", "/proc/self/maps", below: [path])

@@ -86,8 +86,16 @@ static void fact(struct mw_buf *b, const char *name, uint64_t v, const char *uni
 	mw_buf_str(b, "</b></li>\n");
 }
 
-static void warnings(struct mw_buf *b, const struct mw_stats *s)
+static void warnings(struct mw_buf *b, const struct mw_call *call, const struct mw_stats *s)
 {
+	if (s->overruns) {
+		mw_buf_str(b, "<p class=\"warning\"><a href=\"");
+		mw_html_text(b, call->req->base);
+		mw_buf_str(b, "/overruns\">");
+		mw_buf_commas(b, s->overruns);
+		mw_buf_str(b, s->overruns == 1 ? " block was" : " blocks were");
+		mw_buf_str(b, " written past the end</a>.</p>\n");
+	}
 	if (s->lost) {
 		mw_buf_str(b, "<p class=\"warning\">");
 		mw_buf_commas(b, s->lost);
@@ -120,7 +128,7 @@ void mw_html_facts(struct mw_buf *b, void *ctx)
 	fact(b, bytes ? "Bytes so far" : "Collections", s.generation, "");
 	fact(b, "Tracker\xe2\x80\x99s own", s.tracker_bytes, " bytes");
 	mw_buf_str(b, "</ul>\n");
-	warnings(b, &s);
+	warnings(b, call, &s);
 }
 
 static void process(struct mw_buf *b, void *ctx)

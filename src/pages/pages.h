@@ -42,7 +42,7 @@ void mw_html_cells(struct mw_buf *, const struct mw_row *, int sorted_by);
 void mw_html_at_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
 void mw_html_text(struct mw_buf *, const char *);
 
-/* each.c, at.c, controls.c */
+/* each.c, at.c, overruns.c, controls.c */
 
 #define MW_EACH_LIMIT 1000u /* rows of a page when none is asked for */
 #define MW_HOME_LIMIT 50u
@@ -51,6 +51,7 @@ void mw_html_text(struct mw_buf *, const char *);
 void mw_page_home(struct mw_call *);
 void mw_page_each(struct mw_call *);
 void mw_page_at(struct mw_call *);
+void mw_page_overruns(struct mw_call *);
 void mw_page_stats(struct mw_call *);
 void mw_page_reset(struct mw_call *);
 void mw_page_trim(struct mw_call *);

@@ -25,6 +25,8 @@ static const struct route routes[] = {
 	{ GET, "/at", mw_page_at },
 	{ GET, "/at.*", mw_page_at },
 	{ GET, "/at/*", mw_page_at },
+	{ GET, "/overruns", mw_page_overruns },
+	{ GET, "/overruns.*", mw_page_overruns },
 	{ GET, "/stats.json", mw_page_stats },
 	{ POST, "/reset", mw_page_reset },
 	{ POST, "/clear", mw_page_reset },

@@ -21,6 +21,8 @@ GET_UINT(frees)
 GET_UINT(live_bytes)
 GET_UINT(live)
 GET_UINT(life_max)
+GET_UINT(overruns)
+GET_UINT(overrun_size)
 
 static void get_growth(const struct mw_row *r, struct mw_cell *c)
 {
@@ -64,6 +66,17 @@ const struct mw_column mw_columns[MW_COLUMNS_N] = {
 	  MW_TYPE_LIFE, -1, get_life_max },
 	{ "location", "Location", "Ruby file and line, or native module with symbol and offset, "
 	  "that called the allocator.",
+	  MW_TYPE_TEXT, 1, get_location },
+};
+
+const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N] = {
+	{ "count", "Blocks", "Blocks allocated here that were found written past their end when they "
+	  "were freed or reallocated, since the start.",
+	  MW_TYPE_COUNT, -1, get_overruns },
+	{ "last_size", "Last size", "Bytes asked for, of the last of them.",
+	  MW_TYPE_BYTES, -1, get_overrun_size },
+	{ "location", "Location", "Where they were allocated: Ruby file and line, or native module "
+	  "with symbol and offset.",
 	  MW_TYPE_TEXT, 1, get_location },
 };
 

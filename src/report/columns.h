@@ -48,6 +48,10 @@ struct mw_column {
 #define MW_COLUMNS_N 9
 extern const struct mw_column mw_columns[MW_COLUMNS_N];
 
+/* Of /overruns: count, last_size, location. */
+#define MW_OVERRUN_COLUMNS_N 3
+extern const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N];
+
 /* What rows are sorted by when nothing is asked for: total, most first. */
 #define MW_COLUMN_DEFAULT 0
 

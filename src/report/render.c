@@ -24,38 +24,63 @@ static void text(struct mw_buf *b, const struct mw_result *res)
 
 typedef void (*escape_fn)(struct mw_buf *, const char *, size_t);
 
-/* TSV and CSV: a header line, then one line for each row. */
-static void lines(struct mw_buf *b, const struct mw_result *res, const char *between,
-		  const char *end, escape_fn escape)
-{
-	for (int c = 0; c < MW_COLUMNS_N; c++) {
-		mw_buf_str(b, c ? between : "");
-		mw_buf_str(b, mw_columns[c].name);
-	}
-	mw_buf_str(b, end);
-	for (size_t i = 0; i < res->n; i++) {
-		for (int c = 0; c < MW_COLUMNS_N; c++) {
-			struct mw_cell cell = { 0 };
+/* The columns of a table, and how TSV or CSV separates and escapes them. */
+struct form {
+	const struct mw_column *columns;
+	int n;
+	const char *between, *end;
+	escape_fn escape;
+};
 
-			mw_columns[c].get(&res->rows[i], &cell);
-			mw_buf_str(b, c ? between : "");
-			if (cell.kind == MW_CELL_TEXT)
-				escape(b, cell.s, cell.u);
-			else
-				mw_cell_plain(b, &cell);
-		}
-		mw_buf_str(b, end);
-	}
+static struct form form_of(const struct mw_column *columns, int n, enum mw_format format)
+{
+	if (format == MW_FORMAT_CSV)
+		return (struct form){ columns, n, ",", "\r\n", mw_buf_csv };
+	return (struct form){ columns, n, "\t", "\n", mw_buf_tsv };
 }
 
-void mw_json_row(struct mw_buf *b, const struct mw_row *r)
+static void header(struct mw_buf *b, const struct form *f)
 {
-	for (int c = 0; c < MW_COLUMNS_N; c++) {
+	for (int c = 0; c < f->n; c++) {
+		mw_buf_str(b, c ? f->between : "");
+		mw_buf_str(b, f->columns[c].name);
+	}
+	mw_buf_str(b, f->end);
+}
+
+static void line(struct mw_buf *b, const struct form *f, const struct mw_row *r)
+{
+	for (int c = 0; c < f->n; c++) {
 		struct mw_cell cell = { 0 };
 
-		mw_columns[c].get(r, &cell);
+		f->columns[c].get(r, &cell);
+		mw_buf_str(b, c ? f->between : "");
+		if (cell.kind == MW_CELL_TEXT)
+			f->escape(b, cell.s, cell.u);
+		else
+			mw_cell_plain(b, &cell);
+	}
+	mw_buf_str(b, f->end);
+}
+
+/* TSV and CSV: a header line, then one line for each row. */
+static void lines(struct mw_buf *b, const struct mw_result *res, enum mw_format format)
+{
+	struct form f = form_of(mw_columns, MW_COLUMNS_N, format);
+
+	header(b, &f);
+	for (size_t i = 0; i < res->n; i++)
+		line(b, &f, &res->rows[i]);
+}
+
+static void members(struct mw_buf *b, const struct mw_column *columns, int n, const struct mw_row *r)
+{
+	for (int c = 0; c < n; c++) {
+		struct mw_cell cell = { 0 };
+
+		columns[c].get(r, &cell);
 		mw_buf_str(b, c ? ",\"" : "\"");
-		mw_buf_str(b, mw_columns[c].name);
+		mw_buf_str(b, columns[c].name);
 		mw_buf_str(b, "\":");
 		if (cell.kind == MW_CELL_TEXT)
 			mw_buf_json(b, cell.s, cell.u);
@@ -64,6 +89,11 @@ void mw_json_row(struct mw_buf *b, const struct mw_row *r)
 		else
 			mw_cell_plain(b, &cell);
 	}
+}
+
+void mw_json_row(struct mw_buf *b, const struct mw_row *r)
+{
+	members(b, mw_columns, MW_COLUMNS_N, r);
 }
 
 static void json(struct mw_buf *b, const struct mw_result *res)
@@ -84,13 +114,43 @@ void mw_render(struct mw_buf *b, const struct mw_result *res, enum mw_format for
 		text(b, res);
 		break;
 	case MW_FORMAT_TSV:
-		lines(b, res, "\t", "\n", mw_buf_tsv);
-		break;
 	case MW_FORMAT_CSV:
-		lines(b, res, ",", "\r\n", mw_buf_csv);
+		lines(b, res, format);
 		break;
 	case MW_FORMAT_JSON:
 		json(b, res);
 		break;
 	}
+}
+
+/* --- overruns ------------------------------------------------------------- */
+
+static void overruns_json(struct mw_buf *b, const struct mw_overruns_list *l)
+{
+	mw_buf_str(b, "{\n\"overruns\":");
+	mw_buf_u64(b, l->stats.overruns);
+	mw_buf_str(b, ",\n\"double_frees\":");
+	mw_buf_u64(b, l->stats.double_frees);
+	mw_buf_str(b, ",\n\"unknown_frees\":");
+	mw_buf_u64(b, l->stats.unknown_frees);
+	mw_buf_str(b, ",\n\"rows\":[");
+	for (size_t i = 0; i < l->n; i++) {
+		mw_buf_str(b, i ? ",\n{" : "\n{");
+		members(b, mw_overrun_columns, MW_OVERRUN_COLUMNS_N, l->rows[i]);
+		mw_buf_str(b, "}");
+	}
+	mw_buf_str(b, l->n ? "\n]\n}\n" : "]\n}\n");
+}
+
+void mw_render_overruns(struct mw_buf *b, const struct mw_overruns_list *l, enum mw_format format)
+{
+	struct form f = form_of(mw_overrun_columns, MW_OVERRUN_COLUMNS_N, format);
+
+	if (format == MW_FORMAT_JSON) {
+		overruns_json(b, l);
+		return;
+	}
+	header(b, &f);
+	for (size_t i = 0; i < l->n; i++)
+		line(b, &f, l->rows[i]);
 }

@@ -179,6 +179,26 @@ uint64_t mw_live_age(const struct mw_at *, const struct mw_live *);
  */
 void mw_render_at(struct mw_buf *, const struct mw_at *, enum mw_format);
 
+/* --- blocks written past their end ------------------------------------------ */
+
+struct mw_overruns_list {
+	struct mw_snapshot *snapshot; /* owned */
+	const struct mw_row **rows;   /* owned; in the snapshot, those with overruns, most first */
+	size_t n;
+	struct mw_stats stats;        /* taken just before the rows */
+};
+
+/* 0, or -1 when there is no memory; then *list is all zero. Ties are in order of location. */
+int mw_overruns_make(struct mw_overruns_list *, const struct mw_api *);
+void mw_overruns_free(struct mw_overruns_list *, const struct mw_api *); /* all zero again */
+
+/*
+ * TSV and CSV: mw_overrun_columns, one row for each location. JSON: an object
+ * with overruns, double_frees and unknown_frees of mw_stats, and rows. Text is
+ * as TSV.
+ */
+void mw_render_overruns(struct mw_buf *, const struct mw_overruns_list *, enum mw_format);
+
 /* --- the process ---------------------------------------------------------- */
 
 /* One JSON object: all of mw_stats, pid, rss_bytes (or null), version, options. */

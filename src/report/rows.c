@@ -49,6 +49,9 @@ void mw_row_add(struct mw_row *sum, const struct mw_row *r)
 	sum->growth = add_i64(sum->growth, r->growth);
 	sum->live_bytes = add_u64(sum->live_bytes, r->live_bytes);
 	sum->live = add_u64(sum->live, r->live);
+	sum->overruns = add_u64(sum->overruns, r->overruns);
+	if (r->overrun_size)
+		sum->overrun_size = r->overrun_size;
 }
 
 int mw_location_cmp(const struct mw_row *a, const struct mw_row *b)

@@ -124,6 +124,9 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api)
 	key_u64(b, "locations_max", s.locations_max);
 	key_u64(b, "retired", s.retired);
 	key_u64(b, "lost", s.lost);
+	key_u64(b, "overruns", s.overruns);
+	key_u64(b, "double_frees", s.double_frees);
+	key_u64(b, "unknown_frees", s.unknown_frees);
 	key_u64(b, "generation", s.generation);
 	key_str(b, "life_unit", s.life_unit);
 	key_str(b, "ruby_lookup", s.ruby_lookup);

@@ -20,6 +20,11 @@ static void set(VALUE hash, const char *name, VALUE value)
  *   locations in the table, its ceiling, and how many were folded into
  *   "(gone)" to make room.
  * +lost+:: live blocks that could not be recorded for want of memory.
+ * +overruns+::
+ *   blocks found written past their end when they were freed or reallocated.
+ * +double_frees+, +unknown_frees+::
+ *   frees of no live block: of one freed before, and of one that the tracker
+ *   never saw. These three count since the start, whatever was reset.
  * +ruby_lookup+, +ruby_why+::
  *   how Ruby lines are found ("fast", "public", "starting", "ended", "none"),
  *   and why not the fast way, if so.
@@ -50,6 +55,9 @@ static VALUE mwrap_stats(VALUE mod)
 	set(h, "ruby_why", mw_location_string(s.ruby_why, strlen(s.ruby_why)));
 	set(h, "tracker_bytes", ULL2NUM(s.tracker_bytes));
 	set(h, "lost", ULL2NUM(s.lost));
+	set(h, "overruns", ULL2NUM(s.overruns));
+	set(h, "double_frees", ULL2NUM(s.double_frees));
+	set(h, "unknown_frees", ULL2NUM(s.unknown_frees));
 	set(h, "uptime", DBL2NUM(s.uptime));
 	set(h, "resets", ULL2NUM(s.resets));
 	return h;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "overruns.h"
 #include "thread.h"
 
 /* Sums at the last reset or at the tenant's birth; live bytes for growth. */
@@ -301,6 +302,7 @@ static const char *put_name(struct building *b, struct mw_row *r, const struct m
 bool mw_row_count(struct mw_row *r, uint32_t id, const struct mw_sum *s)
 {
 	const struct base *b = base_of(id);
+	const struct mw_overruns *o = mw_overruns_at(id);
 	int64_t live = (int64_t)(s->c.allocs - s->c.frees), bytes = live_bytes(s);
 
 	r->total += s->c.bytes - b->c.bytes;
@@ -314,7 +316,11 @@ bool mw_row_count(struct mw_row *r, uint32_t id, const struct mw_sum *s)
 	/* a writer may be between two counters: never below zero */
 	r->live += live > 0 ? (uint64_t)live : 0;
 	r->live_bytes += bytes > 0 ? (uint64_t)bytes : 0;
-	return r->allocations || r->frees || r->live;
+	if (o) {
+		r->overruns += __atomic_load_n(&o->count, __ATOMIC_ACQUIRE);
+		r->overrun_size = mw_get(&o->last_size);
+	}
+	return r->allocations || r->frees || r->live || r->overruns;
 }
 
 static void build(struct building *b, const struct mw_sum *sums, uint32_t end)

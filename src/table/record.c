@@ -95,6 +95,20 @@ uint32_t mw_records_end(void)
 	return (uint32_t)__atomic_load_n(&fresh_at, __ATOMIC_ACQUIRE);
 }
 
+uint32_t mw_record_search(const void *p, uint64_t from, uint64_t to)
+{
+	uint64_t end = mw_records_end();
+
+	if (from < MW_BATCH)
+		from = MW_BATCH;
+	if (to > end)
+		to = end;
+	for (uint64_t i = from; i < to; i++)
+		if (mw_unlikely(mw_record_is(mw_get(&mw_record_at((uint32_t)i)->where), p)))
+			return (uint32_t)i;
+	return 0;
+}
+
 /* --- huge sizes ------------------------------------------------------------ */
 
 enum { HUGE_MAX = 4095 };

@@ -93,6 +93,12 @@ MW_INLINE void mw_free_link(struct mw_record *r, uint32_t next, uint32_t batch)
 
 /* One past the highest index handed out so far. */
 uint32_t mw_records_end(void);
+/*
+ * The first record of p's with an index from `from` to before `to`, or 0.
+ * Any `from` and `to` do: only records that were ever handed out are looked
+ * at, each for about a nanosecond.
+ */
+uint32_t mw_record_search(const void *p, uint64_t from, uint64_t to);
 
 /*
  * Sizes of 4 GiB and more. encode returns what goes into the record, or

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "overruns.h"
 #include "read.h"
 #include "thread.h"
 #include "where_cache.h"
@@ -72,7 +73,8 @@ static bool calls_left(void)
 static bool idle(const struct mw_callsite *c, const struct mw_sum *s)
 {
 	return (c->kind == MW_CS_RUBY || c->kind == MW_CS_NATIVE || c->kind == MW_CS_PENDING) &&
-	       s->c.allocs == s->c.frees && c->seen == (uint32_t)s->c.allocs;
+	       s->c.allocs == s->c.frees && c->seen == (uint32_t)s->c.allocs &&
+	       !mw_overruns_at(c->id); /* what was found there is shown for ever */
 }
 
 /* Chooses into chosen[]; marks the others as seen. Returns how many. */

@@ -94,6 +94,9 @@ static void api_stats(struct mw_stats *out)
 	out->ruby_why = mw_ruby.why ? mw_ruby.why : "";
 	out->tracker_bytes = mw_own_bytes();
 	out->lost = mw_get(&mw_lost);
+	out->overruns = mw_get(&mw_strays.overruns);
+	out->double_frees = mw_get(&mw_strays.double_frees);
+	out->unknown_frees = mw_get(&mw_strays.unknown_frees);
 	out->resets = mw_get(&mw_resets);
 	out->uptime = (double)(now.tv_sec - mw_loaded_at.tv_sec) +
 		      (double)(now.tv_nsec - mw_loaded_at.tv_nsec) / 1e9;

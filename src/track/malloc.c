@@ -74,10 +74,14 @@ static __attribute__((noinline)) void free_other(struct mw_thread *t, void *p)
 		return;
 	}
 	mw_enter(t);
-	known = mw_dismiss_at_hand(t, p, mw_usable(p), mw_generation(t));
+	known = mw_dismiss_at_hand(t, p, mw_usable(p), MW_FIT_NONE);
 	mw_leave(t);
-	if (known || mw_dismiss(t, p) || !mw_real_is_boot(p))
-		mw_real.free(p);
+	if (!known) {
+		if (mw_real_is_boot(p))
+			return;
+		(void)mw_dismiss(t, p);
+	}
+	mw_real.free(p);
 }
 
 /* Of a process without Ruby; as malloc_in_bytes. */
@@ -88,7 +92,7 @@ static __attribute__((noinline)) void free_in_bytes(struct mw_thread *t, void *p
 
 	if (mw_likely(t && p && mw_chunk_plain(p, &usable))) {
 		mw_enter(t);
-		done = mw_dismiss_at_hand(t, p, usable, mw_generation_in_bytes(t));
+		done = mw_dismiss_at_hand(t, p, usable, MW_FIT_BYTES);
 		mw_leave(t);
 	}
 	if (mw_likely(done))
@@ -113,7 +117,7 @@ MW_EXPORT void free(void *p)
 	}
 	if (mw_likely(t && p && mw_chunk_plain(p, &usable))) {
 		mw_enter(t);
-		done = mw_dismiss_at_hand(t, p, usable, mw_generation_read());
+		done = mw_dismiss_at_hand(t, p, usable, MW_FIT_RUBY);
 		mw_leave(t);
 	}
 	if (mw_likely(done))

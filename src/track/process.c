@@ -16,6 +16,7 @@
 #include "../report/report.h"
 #include "../table/read.h"
 #include "ruby.h"
+#include "say.h"
 #include "track.h"
 
 struct mw_options mw_options = { .dump_fd = -1 };
@@ -200,6 +201,7 @@ __attribute__((constructor)) static void load(void)
 	char err[MW_ERROR_MAX];
 
 	clock_gettime(CLOCK_MONOTONIC, &mw_loaded_at);
+	mw_say_init();
 	mw_start();
 	mw_quiet_enter();
 	if (!mw_options_parse(&mw_options, getenv("MWRAP"), err))

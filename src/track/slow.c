@@ -41,7 +41,7 @@ void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 
 	if (size != MW_SIZE_NONE)
 		i = mw_spare_take(t);
-	mw_tail_write(p, mw_usable(p), i);
+	mw_tail_write(p, mw_usable(p), i ? i : MW_TAIL_NONE);
 	if (i) {
 		mw_record_fill(mw_record_at(i), p, size, id, generation);
 		mw_count_alloc(t, id, n);
@@ -73,6 +73,8 @@ void mw_count_hidden(struct mw_thread *t, const void *p, const struct mw_dismiss
 {
 	uint32_t size = (uint32_t)d->what;
 
+	if (mw_unlikely(d->overrun)) /* first: the live block keeps the location's id */
+		mw_overrun_note((uint32_t)d->where & MW_CS_MASK, mw_size_decode(size));
 	mw_count_free(t, (uint32_t)d->where & MW_CS_MASK, mw_size_decode(size),
 		      mw_generation(t) - (uint32_t)(d->what >> 32));
 	if (d->where & MW_CODE)
@@ -257,7 +259,7 @@ static void shared_admit(void *p, size_t n, uintptr_t caller)
 	id = mw_callsite_native(caller);
 	if (size != MW_SIZE_NONE)
 		i = mw_record_take();
-	mw_tail_write(p, mw_usable(p), i);
+	mw_tail_write(p, mw_usable(p), i ? i : MW_TAIL_NONE);
 	if (i) {
 		mw_record_fill(mw_record_at(i), p, size, id, mw_generation(NULL));
 		mw_shared_alloc(id, n);
@@ -273,6 +275,8 @@ static void shared_count_hidden(const void *p, const struct mw_dismissed *d)
 {
 	uint32_t size = (uint32_t)d->what;
 
+	if (d->overrun)
+		mw_overrun_note((uint32_t)d->where & MW_CS_MASK, mw_size_decode(size));
 	mw_shared_free((uint32_t)d->where & MW_CS_MASK, mw_size_decode(size),
 		       mw_generation(NULL) - (uint32_t)(d->what >> 32));
 	if (d->where & MW_CODE)
@@ -341,7 +345,7 @@ void *mw_slow_alloc(struct mw_ask *a, uintptr_t caller)
 	if (t)
 		return mw_admit(t, p, a->n, caller);
 	if (way == QUIET)
-		mw_tail_write(p, mw_usable(p), 0);
+		mw_tail_write(p, mw_usable(p), MW_TAIL_NONE);
 	else
 		shared_admit(p, a->n, caller);
 	return p;
@@ -353,7 +357,7 @@ void *mw_slow_admit(void *p, size_t n, uintptr_t caller)
 	if (way_now() == SHARED)
 		shared_admit(p, n, caller);
 	else
-		mw_tail_write(p, mw_usable(p), 0);
+		mw_tail_write(p, mw_usable(p), MW_TAIL_NONE);
 	return p;
 }
 
@@ -434,6 +438,6 @@ void *mw_slow_realloc(void *p, size_t n, uintptr_t caller)
 	if (way == SHARED)
 		shared_admit(q, n, caller);
 	else
-		mw_tail_write(q, mw_usable(q), 0);
+		mw_tail_write(q, mw_usable(q), MW_TAIL_NONE);
 	return q;
 }

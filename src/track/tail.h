@@ -7,10 +7,14 @@
  * one. The pointer that the app gets is the allocator's own, so a block that
  * is freed past us does no harm. Nor does one that we never saw: whatever
  * index its last bytes hold, that record has another address, or is free.
+ *
+ * A tail is right if both halves are: the record has the block's address, and
+ * the check agrees with it. overrun.h deals with those that aren't.
  */
 #ifndef MW_TRACK_TAIL_H
 #define MW_TRACK_TAIL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -19,6 +23,13 @@
 enum { MW_TAIL = 8, MW_LEAST = 16 }; /* 16: below, some allocators align to 8 */
 /* above it no allocator gives anything; below it size + tail can't wrap */
 #define MW_ASK_MAX ((size_t)PTRDIFF_MAX - 8192)
+
+/*
+ * The index of a block that is not counted: allocated in quiet mode, or for
+ * want of a record. No record ever has it, and no app writes it past a
+ * block's end, as it may 0 or -1.
+ */
+#define MW_TAIL_NONE 0xffff5f6du
 
 /* What to ask for. */
 MW_INLINE size_t mw_padded(size_t n)
@@ -40,6 +51,15 @@ MW_INLINE uint32_t mw_tail_read(const void *p, size_t usable)
 
 	memcpy(&i, (const char *)p + usable - MW_TAIL, sizeof(i));
 	return i;
+}
+
+/* Is the check p's? False: overwritten, or p has no tail. */
+MW_INLINE bool mw_tail_checks(const void *p, size_t usable)
+{
+	uint32_t half;
+
+	memcpy(&half, (const char *)p + usable - sizeof(half), sizeof(half));
+	return half == (uint32_t)((uintptr_t)p >> 4);
 }
 
 #endif

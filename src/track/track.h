@@ -19,6 +19,7 @@
 #include "../table/thread.h"
 #include "../table/where_cache.h"
 #include "generation.h"
+#include "overrun.h"
 #include "real.h"
 #include "tail.h"
 #include "where.h"
@@ -150,19 +151,23 @@ MW_INLINE void *mw_admit(struct mw_thread *t, void *p, size_t n, uintptr_t calle
 struct mw_dismissed {
 	struct mw_record *record;
 	uint32_t index;
+	bool overrun; /* the app wrote past the block's end: to be noted if it dies */
 	uint64_t where, what;
 };
 
-/* Finds p's record by its tail; false: p has none. Hides it from readers. */
+/* Finds p's record by its tail, or without (overrun.h); false: p has none. Hides it from readers. */
 MW_INLINE bool mw_hide(const void *p, struct mw_dismissed *d)
 {
-	d->index = mw_tail_read(p, mw_usable(p));
+	size_t usable = mw_usable(p);
+
+	d->overrun = false;
+	d->index = mw_tail_read(p, usable);
 	d->record = mw_record_if(d->index);
-	if (mw_unlikely(!d->record))
-		return false;
+	if (mw_unlikely(!d->record || !mw_tail_checks(p, usable)))
+		return mw_hide_stray(p, usable, d);
 	d->where = mw_get(&d->record->where);
 	if (mw_unlikely(!mw_record_is(d->where, p)))
-		return false;
+		return mw_hide_stray(p, usable, d);
 	d->what = mw_get(&d->record->what);
 	mw_set(&d->record->where, 0);
 	return true;
@@ -179,11 +184,17 @@ void mw_count_hidden(struct mw_thread *t, const void *p, const struct mw_dismiss
 /* Any block, before its free. False: p has no record, was not counted, or is not ours. */
 bool mw_dismiss(struct mw_thread *t, const void *p);
 
+MW_INLINE uint32_t mw_generation_fit(const struct mw_thread *t, uint32_t fit)
+{
+	return fit == MW_FIT_RUBY ? mw_generation_read() :
+	       fit == MW_FIT_BYTES ? mw_generation_in_bytes(t) : mw_generation(t);
+}
+
 /*
- * The same if that takes no call, at the time of `generation`, and the room
- * in p is known. False: nothing has changed. t is busy.
+ * The same if that is at hand, and the room in p is known; fit: enum mw_fit,
+ * as the caller found it. False: nothing has changed. t is busy.
  */
-MW_INLINE bool mw_dismiss_at_hand(struct mw_thread *t, void *p, size_t usable, uint32_t generation)
+MW_INLINE bool mw_dismiss_at_hand(struct mw_thread *t, void *p, size_t usable, uint32_t fit)
 {
 	uint32_t index = mw_tail_read(p, usable), id, life;
 	struct mw_record *r = mw_record_if(index);
@@ -193,12 +204,12 @@ MW_INLINE bool mw_dismiss_at_hand(struct mw_thread *t, void *p, size_t usable, u
 	if (mw_unlikely(!r))
 		return false;
 	where = mw_get(&r->where);
-	if (mw_unlikely(!mw_record_is(where, p)))
+	if (mw_unlikely(!mw_record_is(where, p) || !mw_tail_checks(p, usable)))
 		return false;
 	what = mw_get(&r->what);
 	id = (uint32_t)where & (MW_CS_MASK | (uint32_t)MW_CODE); /* no slot has an id with MW_CODE */
 	s = mw_slot(t, id);
-	life = generation - (uint32_t)(what >> 32);
+	life = mw_generation_fit(t, fit) - (uint32_t)(what >> 32); /* here: it needs registers */
 	if (mw_unlikely(s->id != id || (uint32_t)what >= MW_SIZE_HUGE || t->n_spare >= MW_BATCH ||
 			!mw_slot_free(s, (uint32_t)what, life)))
 		return false;

@@ -228,6 +228,7 @@ module CTests
        s.values_at("total", "allocations", "freed", "frees", "live_bytes", "live"), "#{name}: rows add up to the totals")
     is([s["allocations"], s["frees"]], low.values_at("calls", "frees"), "#{name}: calls as the witness counts them")
     is(s["lost"], 0, "#{name}: no record was lost")
+    is(s["strays"], 0, "#{name}: no overrun, no double free, no unknown one")
     if up
       is(s.values_at("allocations", "total", "frees"), up.values_at("calls", "bytes", "frees"), "#{name}: bytes as the app asked")
       is(low["bytes"], up["padded"], "#{name}: bytes asked for beneath")

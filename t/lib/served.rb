@@ -179,6 +179,12 @@ module Served
   def assert_sums(rows, stats, columns = %w[total allocations frees live_bytes live])
     columns.each { |c| assert_equal stats.fetch(c), rows.sum { |r| r[c] }, "sum of #{c}" }
     assert_equal stats["total"] - stats["freed"], rows.sum(&:growth), "sum of growth"
+    assert_no_strays stats
+  end
+
+  # As it is wherever a test doesn't do such things on purpose.
+  def assert_no_strays(stats)
+    assert_equal [0, 0, 0], stats.fetch_values("overruns", "double_frees", "unknown_frees"), "overruns and stray frees"
   end
 end
 

@@ -95,9 +95,10 @@ static void put_tracker(const struct mw_stats *s, const struct mw_row *r)
 {
 	put(",\"stats\":{\"total\":%lu,\"allocations\":%lu,\"freed\":%lu,\"frees\":%lu,"
 	    "\"live_bytes\":%lu,\"live\":%lu,\"lost\":%lu,\"resets\":%lu,\"locations\":%lu,"
-	    "\"locations_max\":%lu,\"retired\":%lu}", s->total, s->allocations, s->freed,
+	    "\"locations_max\":%lu,\"retired\":%lu,\"strays\":%lu}", s->total, s->allocations, s->freed,
 	    s->frees, s->live_bytes, s->live, s->lost, s->resets, s->locations,
-	    s->locations_max, s->retired);
+	    s->locations_max, s->retired,
+	    s->overruns + s->double_frees + s->unknown_frees);
 	put(",\"rows\":{\"total\":%lu,\"allocations\":%lu,\"freed\":%lu,\"frees\":%lu,"
 	    "\"live_bytes\":%lu,\"live\":%lu,\"growth\":%ld}", r->total, r->allocations,
 	    r->freed, r->frees, r->live_bytes, r->live, r->growth);

@@ -28,6 +28,7 @@ static const struct mw_row rows[] = {
 	  AT("/srv/app.rb:3", "/srv/app.rb") },
 	{ .total = 600, .allocations = 6, .frees = 3, .freed = 200, .life_sum = 5,
 	  .life_max = 4, .growth = 400, .live_bytes = 400, .live = 3, .id = 2,
+	  .overruns = 12, .overrun_size = 24,
 	  .kind = MW_KIND_RUBY, AT("/srv/lib/x.rb:10", "/srv/lib/x.rb") },
 	{ .total = 500, .allocations = 5, .frees = 5, .freed = 500, .life_sum = 10,
 	  .life_max = 3, .id = 3, .kind = MW_KIND_NATIVE,
@@ -166,6 +167,9 @@ static void stats(struct mw_stats *s)
 	s->total = was_reset ? 0 : UINT64_MAX;
 	s->freed = was_reset ? 0 : 1234;
 	s->resets = was_reset;
+	s->overruns = 12;
+	s->double_frees = 3;
+	s->unknown_frees = UINT64_MAX;
 }
 
 static const struct mw_options *options(void) { return &no_options; }

@@ -85,6 +85,8 @@ static void make_rows(void)
 		r->growth = i == 2 ? -1234567 : (int64_t)r->live_bytes;
 		r->life_sum = r->frees * 3;
 		r->life_max = r->frees ? 9 : 0;
+		r->overruns = i % 3 == 1 ? i % 5 + 1000 : 0;
+		r->overrun_size = r->overruns ? i * 8 : 0;
 	}
 }
 
@@ -140,6 +142,10 @@ static void stats(struct mw_stats *s)
 	s->uptime = 4711;
 	s->locations = rows_n;
 	s->resets = (uint64_t)resets;
+	for (size_t i = 0; i < rows_n; i++)
+		s->overruns += rows[i].overruns;
+	s->double_frees = 7;
+	s->unknown_frees = 1234567;
 }
 
 static void reset(void)

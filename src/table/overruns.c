@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "overruns.h"
+
+#include "callsite.h"
+
+enum { CHUNK = 128 }; /* locations; a page is the least that can be had */
+
+/* By id; each written once: release. */
+static struct mw_overruns *chunks[MW_CS_MAX / CHUNK];
+
+static struct mw_overruns *entry(uint32_t id)
+{
+	struct mw_overruns *none = NULL, *chunk;
+	size_t bytes = sizeof(*chunk) * CHUNK;
+
+	chunk = __atomic_load_n(&chunks[id / CHUNK], __ATOMIC_ACQUIRE);
+	if (!chunk) {
+		chunk = mw_own_map(bytes);
+		if (!chunk)
+			return NULL;
+		if (!__atomic_compare_exchange_n(&chunks[id / CHUNK], &none, chunk, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+			mw_own_unmap(chunk, bytes);
+			chunk = none;
+		}
+	}
+	return &chunk[id % CHUNK];
+}
+
+struct mw_overruns *mw_overruns_add(uint32_t id, uint64_t size)
+{
+	struct mw_overruns *o = entry(id);
+
+	if (!o)
+		return NULL;
+	mw_set(&o->last_size, size);
+	__atomic_fetch_add(&o->count, 1, __ATOMIC_RELEASE);
+	return o;
+}
+
+const struct mw_overruns *mw_overruns_at(uint32_t id)
+{
+	const struct mw_overruns *chunk = __atomic_load_n(&chunks[id / CHUNK], __ATOMIC_ACQUIRE);
+
+	return chunk && __atomic_load_n(&chunk[id % CHUNK].count, __ATOMIC_ACQUIRE) ?
+		       &chunk[id % CHUNK] : NULL;
+}
