@@ -46,6 +46,27 @@ class HttpdRoutesTest < Minitest::Test
     assert(rows.any? { |r| r[0].match?(/\A\d{1,3}(,\d{3})+\z/) })
   end
 
+  def test_overruns_in_every_form_are_the_same_rows
+    serving("rows=60")
+    table = tsv("/overruns.tsv")
+    assert_equal %w[count last_size location], table.shift
+    assert_equal 20, table.size
+    assert_equal table.map { |r| r[0].to_i }.sort.reverse, table.map { |r| r[0].to_i }
+    unescaped = table.map { |n, size, name| [n.to_i, size.to_i, MwrapTest::Dump.unescape(name)] }
+    json = JSON.parse(get("/overruns.json").body)
+    assert_equal unescaped, json["rows"].map { |r| r.values_at("count", "last_size", "location") }
+    totals = [unescaped.sum(&:first), 7, 1_234_567]
+    assert_equal totals, json.values_at("overruns", "double_frees", "unknown_frees")
+    assert_equal totals, JSON.parse(get("/stats.json").body).values_at("overruns", "double_frees", "unknown_frees")
+    csv = MwrapTest::Dump.csv_records(get("/overruns?format=csv").body)
+    assert_equal %w[count last_size location], csv.shift
+    assert_equal unescaped, csv.map { |n, size, name| [n.to_i, size.to_i, name.force_encoding("UTF-8")] }
+    page = get("/overruns").body
+    rows = html_rows(page).map { |n, size, name| [n.delete(",").to_i, size.delete(",").to_i, name] }
+    assert_equal unescaped.map { |*n, name| [*n, name.gsub("\r", "\n")] }, rows.map { |*n, name| [*n, name.gsub("\r", "\n")] }
+    assert_includes page, "1,234,567 of one that the tracker never saw"
+  end
+
   def test_content_types_and_headers
     serving
     { "/" => "text/html; charset=utf-8", "/each/0" => "text/html; charset=utf-8",
@@ -53,6 +74,9 @@ class HttpdRoutesTest < Minitest::Test
       "/each/0.csv" => "text/csv; charset=utf-8; header=present",
       "/each/0.json" => "application/json; charset=utf-8",
       "/stats.json" => "application/json; charset=utf-8",
+      "/overruns" => "text/html; charset=utf-8",
+      "/overruns.tsv" => "text/tab-separated-values; charset=utf-8",
+      "/overruns.json" => "application/json; charset=utf-8",
       "/mwrap.css" => "text/css; charset=utf-8",
       "/at/%2Fsrv%2Fapp%2Fa.rb%3A1" => "text/html; charset=utf-8",
       "/none" => "text/plain; charset=utf-8" }.each do |target, type|
@@ -117,7 +141,7 @@ class HttpdRoutesTest < Minitest::Test
 
   def test_methods
     serving
-    %w[/ /each/0 /at?location=x /stats.json /mwrap.css].each do |target|
+    %w[/ /each/0 /at?location=x /overruns /overruns.tsv /stats.json /mwrap.css].each do |target|
       %w[POST PUT DELETE OPTIONS TRACE PROPFIND].each do |method|
         r = request(method, target)
         assert_line r, 405
@@ -135,7 +159,7 @@ class HttpdRoutesTest < Minitest::Test
 
   def test_head_is_get_without_a_body
     serving
-    %w[/ /each/0 /each/0.tsv /each/0.csv /each/0.json /stats.json /mwrap.css /at?location=/srv/app/a.rb:1
+    %w[/ /each/0 /each/0.tsv /each/0.csv /each/0.json /overruns /overruns.json /stats.json /mwrap.css /at?location=/srv/app/a.rb:1
        /none /each/x].each do |target|
       got, head = get(target), request("HEAD", target)
       assert_equal "", head.body
@@ -147,7 +171,7 @@ class HttpdRoutesTest < Minitest::Test
 
   def test_get_changes_nothing
     f = serving
-    %w[/ /reset /clear /trim /each/0 /stats.json].each { |t| get(t) }
+    %w[/ /reset /clear /trim /each/0 /overruns /stats.json].each { |t| get(t) }
     assert_equal "copies 0 resets 0 trims 0", f.ask("counts")
   end
 

@@ -7,6 +7,7 @@
 # as freed, and what was found is exactly what was done (t/programs/overruns.c
 # looks that up), with one line on stderr for each location.
 
+require "io/nonblock"
 require_relative "lib/c_tests"
 require_relative "lib/allocators"
 
@@ -85,13 +86,29 @@ Allocators.each do |name, path, package|
 end
 
 # --- stderr --------------------------------------------------------------------
-# closed; a file of the app's; a pipe that is full; one that nobody reads
-%w[closed file full broken].each do |how|
-  native = run(program("overruns"), "stderr", how)
-  r = track(program("overruns"), "stderr", how)
+def without(how, **redirect)
+  native = run(program("overruns"), "stderr", how, **redirect)
+  r = track(program("overruns"), "stderr", how, **redirect)
   is(r.visible, native.visible, "stderr #{how}: as natively")
   ok(r.ending == "exit 0" && !r.out.include?("NOT OK"), "stderr #{how}: nothing happens", r.out)
   is(r.dumps.size, 1, "stderr #{how}: leaves a dump")
+end
+
+# closed, or something of the app's own; a pipe that is full, and one that nobody reads
+%w[closed file pipe].each { |how| without(how) }
+IO.pipe do |r, w|
+  loop { w.write_nonblock("x") }
+rescue IO::WaitWritable
+  w.nonblock = false
+  without("full", err: w)
+  r.close
+  without("broken", err: w)
+end
+IO.pipe do |reader, w|
+  r = track(program("overruns"), "stderr", "there", err: w)
+  w.close
+  said = reader.read
+  ok(r.ending == "exit 0" && said.lines.size == 1 && LINE.match?(said), "stderr there: a line for five", said)
 end
 r = track("sh", "-c", "exec \"$0\" free 2>/dev/null", program("overruns"))
 ok(r.ending == "exit 0" && !r.out.include?("NOT OK"), "stderr in /dev/null", r.out)

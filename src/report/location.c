@@ -45,11 +45,25 @@ static bool same(const char *a, size_t a_len, const char *b, size_t b_len)
 	return a_len == b_len && (!a_len || !memcmp(a, b, a_len));
 }
 
+/*
+ * "MODULE(+0xOFFSET) [0xADDR]", as a line on stderr has it that couldn't ask
+ * for the symbol: the address in the module tells.
+ */
+static bool same_place(const struct parts *want, const struct parts *have)
+{
+	const char *open = want->name_len ? memrchr(want->name, '(', want->name_len) : NULL;
+	size_t n = open ? (size_t)(open - want->name) + 1 : 0;
+
+	return open && want->name_len > n && open[1] == '+' && want->addr_len &&
+	       same(want->addr, want->addr_len, have->addr, have->addr_len) &&
+	       have->name_len > n && !memcmp(want->name, have->name, n);
+}
+
 /* How close the wanted location is to the row's: 3 the same, 0 another one. */
 static int closeness(const struct parts *want, const struct parts *have)
 {
 	if (!same(want->name, want->name_len, have->name, have->name_len))
-		return 0;
+		return same_place(want, have);
 	if (same(want->addr, want->addr_len, have->addr, have->addr_len))
 		return 3;
 	return want->addr_len ? 1 : 2;

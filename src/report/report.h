@@ -122,6 +122,7 @@ void mw_json_row(struct mw_buf *, const struct mw_row *);
 /*
  * Finds a location as any page shows it: "PATH:LINE", "MODULE(sym+0x1) [0x..]",
  * the latter also without its address or with another one (another process's),
+ * or without its symbol, "MODULE(+0x9) [0x..]", as a line on stderr has it,
  * mwrap 2.x's "NAME\t[0xADDR]", and what became of any of these in TSV, CSV,
  * JSON or the dump (escaped, or with U+FFFD for invalid bytes). The closest
  * form wins, and among equally close ones the row with the largest total. Any length is fine.

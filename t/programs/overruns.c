@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 
 #include "../lib/site.h"
@@ -179,9 +178,10 @@ static void reallocs(void)
 		for (size_t s = 0; s < SIZES; s++) {
 			for (size_t k = 0; k < TO; k++) {
 				size_t n = sizes[s] < to[k] ? sizes[s] : to[k];
-				char *p = makes[how](sizes[s]);
+				char *p;
 
 				between[how][s][k] = make_other(8);
+				p = makes[how](sizes[s]);
 				memset(p, 'y', sizes[s]);
 				if (overrun(p, sizes[s], (enum how)how)) {
 					over++;
@@ -456,35 +456,37 @@ static void twice(size_t n)
 	_exit(3);
 }
 
+/* One overrun, and then it stays, to be asked. */
+static void served(void)
+{
+	char *p = make_text(64), c;
+
+	overrun(p, 64, TEXT);
+	free(p);
+	say("done\n");
+	while (read(0, &c, 1) > 0)
+		;
+}
+
 /* --- stderr ------------------------------------------------------------------------ */
 
-/* What was written there, and that nothing happened to us. */
+/* fd 2 as it came, closed, or a file or pipe of the app's own: nothing is written to those. */
 static void no_stderr(const char *how)
 {
-	int pipes[2], fd = -1;
-	char *p = make_text(64), text[64];
-	struct stat st;
+	int fds[2] = { -1, -1 };
+	char *p = make_text(64), c;
 
-	if (!strcmp(how, "closed")) {
+	if (!strcmp(how, "closed"))
 		close(2);
-	} else if (!strcmp(how, "file")) { /* the app's own now */
+	if (!strcmp(how, "file")) {
 		char name[] = "/tmp/mwrap-t-XXXXXX";
 
-		fd = mkstemp(name);
+		fds[0] = mkstemp(name);
 		unlink(name);
-		dup2(fd, 2);
-	} else if (pipe(pipes) == 0) {
-		dup2(pipes[1], 2);
-		close(pipes[1]);
-		if (!strcmp(how, "broken"))
-			close(pipes[0]);
-		if (!strcmp(how, "full")) {
-			fcntl(2, F_SETFL, O_NONBLOCK);
-			while (write(2, text, sizeof(text)) > 0)
-				;
-			fcntl(2, F_SETFL, 0);
-		}
+		dup2(fds[0], 2);
 	}
+	if (!strcmp(how, "pipe") && pipe2(fds, O_NONBLOCK) == 0)
+		dup2(fds[1], 2);
 	for (int i = 0; i < 5; i++) {
 		overrun(p, 64, TEXT);
 		errno = 4711;
@@ -492,8 +494,9 @@ static void no_stderr(const char *how)
 		check(errno == 4711, "errno is kept");
 		p = make_text(64);
 	}
-	if (fd >= 0)
-		check(fstat(fd, &st) == 0 && st.st_size == 0, "nothing is in the app's file");
+	if (fds[0] >= 0)
+		lseek(fds[0], 0, SEEK_SET);
+	check(fds[0] < 0 || read(fds[0], &c, 1) == (fds[1] < 0 ? 0 : -1), "nothing is in what is ours");
 	found(tracker() ? 5 : 0, 0, 0);
 }
 
@@ -523,6 +526,8 @@ int main(int argc, char **argv)
 		grown(arg);
 	else if (!strcmp(mode, "twice"))
 		twice(strtoul(arg, NULL, 10));
+	else if (!strcmp(mode, "served"))
+		served();
 	else if (!strcmp(mode, "stderr"))
 		no_stderr(arg);
 	else

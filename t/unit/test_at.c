@@ -52,6 +52,13 @@ static void finds_what_pages_show(void **state)
 	assert_int_equal(find("/l/libx.so(f+0x1f)\t[0x7f0000001234]"), 2);
 	assert_int_equal(find("/l/libx.so(f+0x1f)"), 2);
 	assert_int_equal(find("/l/libx.so(f+0x1f) [0x1]"), 2); /* another process's address */
+	/* as on stderr, without the symbol, with the offset in the module */
+	assert_int_equal(find("/l/libx.so(+0x1234) [0x7f0000001234]"), 2);
+	assert_int_equal(find("/l/libx.so(+0x1234)\t[0x7f00000000aa]"), 3);
+	assert_int_equal(find("/l/libx.so(+0x1234) [0x1]"), -1);
+	assert_int_equal(find("/l/libx.so(+0x1234)"), -1);
+	assert_int_equal(find("/l/liby.so(+0x1234) [0x7f0000001234]"), -1);
+	assert_int_equal(find("/l/libx.so(g+0x1234) [0x7f0000001234]"), -1);
 	assert_int_equal(find("/a.rb:1\t[0x55aa]"), 0);
 	assert_int_equal(find("/l/libx.so() [0x7f00000000aa]"), 3);
 	assert_int_equal(find("/l/libx.so()\t[0x7f00000000bb]"), 4);

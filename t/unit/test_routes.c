@@ -133,7 +133,7 @@ static void test_no_memory(void **state)
 {
 	(void)state;
 	fake_no_memory = true;
-	for (const char *const *p = (const char *const[]){ "/", "/each/0", "/each/0.tsv", "/at/x", NULL }; *p; p++) {
+	for (const char *const *p = (const char *const[]){ "/", "/each/0", "/each/0.tsv", "/at/x", "/overruns", "/overruns.json", NULL }; *p; p++) {
 		ask("GET", *p, NULL, "", MW_PEER_UNIX);
 		assert_int_equal(res.status, 500);
 		assert_non_null(res.asset);
@@ -164,6 +164,48 @@ static void test_warnings(void **state)
 	ask("GET", "/", NULL, "", MW_PEER_UNIX);
 	assert_true(has("1,234 live blocks could not be recorded"));
 	assert_true(has("&lt;no&gt; offsets"));
+}
+
+static void test_overruns(void **state)
+{
+	(void)state;
+	ask("GET", "/overruns", NULL, "/m", MW_PEER_RACK);
+	assert_int_equal(res.status, 200);
+	assert_true(has("No block was found written past its end."));
+	assert_true(has("href=\"/m/overruns.tsv\""));
+	assert_false(has("{{"));
+	fake_rows[0].overruns = 2;
+	fake_rows[0].overrun_size = 24;
+	fake_rows[1].overruns = 1234;
+	fake_rows[1].overrun_size = 5000;
+	fake_rows[2].overruns = 2;
+	fake_rows[2].overrun_size = 1;
+	fake_stats.overruns = 1238;
+	fake_stats.double_frees = 7;
+	fake_stats.unknown_frees = UINT64_MAX;
+	ask("GET", "/", NULL, "/m", MW_PEER_RACK);
+	assert_true(has("<a href=\"/m/overruns\">1,238 blocks were written past the end</a>"));
+	ask("GET", "/overruns", NULL, "/m", MW_PEER_RACK);
+	assert_true(has("1,238 blocks"));
+	assert_true(has("7 frees of a block"));
+	assert_true(has("18,446,744,073,709,551,615 of one"));
+	assert_true(has("<td class=\"num\">1,234</td><td class=\"num\">5,000</td><td class=\"location\">"
+			"<a href=\"/m/at/%2Fsrv%2F%3Ci%3E%26.rb%3A2\">/srv/&lt;i&gt;&amp;.rb:2</a></td>"));
+	ask("GET", "/overruns.tsv", NULL, "", MW_PEER_UNIX);
+	mw_buf_add(&res.body, "", 1);
+	/* most first, ties by location */
+	assert_string_equal(res.body.p, "count\tlast_size\tlocation\n1234\t5000\t/srv/<i>&.rb:2\n"
+			    "2\t24\t/srv/a.rb:1\n2\t1\t/srv/\xef\xbf\xbd\\t\\n\".rb:3\n");
+	ask("GET", "/overruns", "format=json", "", MW_PEER_UNIX);
+	assert_string_equal(res.content_type, "application/json; charset=utf-8");
+	assert_true(has("\"overruns\":1238,\n\"double_frees\":7,\n\"unknown_frees\":18446744073709551615,\n"
+			"\"rows\":[\n{\"count\":1234,\"last_size\":5000,\"location\":\"/srv/"));
+	ask("GET", "/overruns.txt", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 404);
+	ask("GET", "/overruns", "format=txt", "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 400);
+	ask("POST", "/overruns", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 405);
 }
 
 static void test_empty_table(void **state)
@@ -245,7 +287,7 @@ static unsigned rnd(unsigned n)
 }
 
 static const char *const pieces[] = {
-	"/", "/each", "/each/", "/at", "/at/", "/at.", "/stats.json", "/reset", "/clear", "/trim", "/mwrap.css", ".tsv",
+	"/", "/each", "/each/", "/at", "/at/", "/at.", "/overruns", "/overruns.", "/stats.json", "/reset", "/clear", "/trim", "/mwrap.css", ".tsv",
 	".csv", ".json", ".html", "tsv", "2000", "0", "18446744073709551615", "99999999999999999999", "-1", "%", "%2F",
 	"%00", "%zz", "%f", "+", "&", "=", "?", ";", "#", "sort", "order", "limit", "offset", "q", "group", "min",
 	"format", "location", "total", "bytes", "location", "growth", "asc", "desc", "line", "file", "gem", "..",
@@ -355,6 +397,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_methods_are_case_sensitive, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_warnings, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_overruns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_empty_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_slot_is_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_template, setup, teardown),
