@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <sys/time.h>
 
-#include "../lib/site.h"
+#include "../lib/found.h"
 
 enum how { NUL, TWO_NULS, ZEROS, ONES, TEXT, HALF, FAR, WAYS };
 
@@ -46,78 +46,21 @@ SITE void *remake(void *p, size_t n)
 /* Writes past the n bytes of p; false if that changed nothing, by chance or because nobody looks. */
 static bool overrun(char *p, size_t n, enum how how)
 {
+	static const struct {
+		size_t from, n; /* of the tracker's 8 bytes */
+		int c;
+	} what[WAYS] = { [NUL] = { 0, 1, 0 }, [TWO_NULS] = { 0, 2, 0 }, [ZEROS] = { 0, 4, 0 },
+			 [ONES] = { 0, 4, 0xff }, [TEXT] = { 0, 8, 'A' }, [HALF] = { 4, 4, 0 } };
 	char *end = p + malloc_usable_size(p), before[8];
 
 	if (!tracker())
 		return false;
 	memcpy(before, end, 8);
-	switch (how) {
-	case NUL:
-		end[0] = 0;
-		break;
-	case TWO_NULS:
-		memset(end, 0, 2);
-		break;
-	case ZEROS:
-		memset(end, 0, 4);
-		break;
-	case ONES:
-		memset(end, 0xff, 4);
-		break;
-	case TEXT:
-		memset(end, 'A', 8);
-		break;
-	case HALF:
-		memset(end + 4, 0, 4);
-		break;
-	default: /* all that the block has */
+	if (how == FAR) /* all that the block has */
 		memset(p + n, 'B', (size_t)(end - p) + 8 - n);
-	}
+	else
+		memset(end + what[how].from, what[how].c, what[how].n);
 	return memcmp(before, end, 8) != 0;
-}
-
-/* --- what the tracker says ------------------------------------------------- */
-
-static struct mw_stats stats(void)
-{
-	struct mw_stats s = { 0 };
-
-	if (tracker())
-		tracker()->stats(&s);
-	return s;
-}
-
-static void found_at(const char *function, uint64_t blocks, uint64_t last_size)
-{
-	const struct mw_api *t = tracker();
-	struct mw_snapshot *s = t ? t->snapshot() : NULL;
-	uint64_t n = 0, size = 0;
-	size_t i;
-
-	for (i = 0; s && i < s->n; i++) {
-		if (!is_at(&s->rows[i], function))
-			continue;
-		n += s->rows[i].overruns;
-		if (s->rows[i].overruns) {
-			size = s->rows[i].overrun_size;
-			say("# found %s %lu %lu %s\n", function, s->rows[i].overruns, size, s->rows[i].location);
-		}
-	}
-	if (s)
-		t->snapshot_free(s);
-	if (!check(!t || (n == blocks && size == (blocks ? last_size : 0)), "overruns of %s", function))
-		say("# found %lu, last %lu; want %lu, last %lu\n", n, size, blocks, last_size);
-}
-
-/* In all, and nothing else. */
-static void found(uint64_t overruns, uint64_t doubles, uint64_t unknown)
-{
-	struct mw_stats s = stats();
-
-	if (!check(!tracker() || (s.overruns == overruns && s.double_frees == doubles &&
-				  s.unknown_frees == unknown), "nothing else was found"))
-		say("# overruns %lu double %lu unknown %lu, want %lu %lu %lu\n", s.overruns,
-		    s.double_frees, s.unknown_frees, overruns, doubles, unknown);
 }
 
 /* --- one thread -------------------------------------------------------------- */
@@ -439,8 +382,9 @@ static void grown(const char *lib)
 	found(0, 0, 0);
 }
 
-static void twice(size_t n)
+static void twice(const char *size)
 {
+	size_t n = strtoul(size, NULL, 10);
 	char *volatile p = make_other(n);
 	void *volatile after = make_other(n); /* or glibc makes p part of the end of its heap */
 
@@ -502,35 +446,26 @@ static void no_stderr(const char *how)
 
 int main(int argc, char **argv)
 {
-	const char *mode = argc > 1 ? argv[1] : "", *arg = argc > 2 ? argv[2] : "";
+	static const struct {
+		const char *name;
+		void (*plain)(void);
+		void (*of)(const char *arg);
+	} modes[] = {
+		{ "free", frees, NULL }, { "realloc", reallocs, NULL }, { "failing", failing, NULL },
+		{ "threads", threads, NULL }, { "interrupted", interrupted, NULL },
+		{ "quiet", quiet, NULL }, { "served", served, NULL }, { "unknown", NULL, unknown },
+		{ "past", NULL, past }, { "many", NULL, many }, { "grown", NULL, grown },
+		{ "twice", NULL, twice }, { "stderr", NULL, no_stderr },
+	};
 
-	if (!strcmp(mode, "free"))
-		frees();
-	else if (!strcmp(mode, "realloc"))
-		reallocs();
-	else if (!strcmp(mode, "failing"))
-		failing();
-	else if (!strcmp(mode, "threads"))
-		threads();
-	else if (!strcmp(mode, "interrupted"))
-		interrupted();
-	else if (!strcmp(mode, "quiet"))
-		quiet();
-	else if (!strcmp(mode, "unknown"))
-		unknown(arg);
-	else if (!strcmp(mode, "past"))
-		past(arg);
-	else if (!strcmp(mode, "many"))
-		many(arg);
-	else if (!strcmp(mode, "grown"))
-		grown(arg);
-	else if (!strcmp(mode, "twice"))
-		twice(strtoul(arg, NULL, 10));
-	else if (!strcmp(mode, "served"))
-		served();
-	else if (!strcmp(mode, "stderr"))
-		no_stderr(arg);
-	else
-		return 2;
-	return 0;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+		if (argc < 2 || strcmp(modes[i].name, argv[1]) != 0)
+			continue;
+		if (modes[i].plain)
+			modes[i].plain();
+		else
+			modes[i].of(argc > 2 ? argv[2] : "");
+		return 0;
+	}
+	return 2;
 }
