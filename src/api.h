@@ -86,7 +86,13 @@ struct mw_stats {
 	const char *life_unit;    /* "gc" or "bytes": what lifespans count */
 	const char *ruby_lookup;  /* "fast", "public", "starting", "ended" or "none" */
 	const char *ruby_why;     /* why "public" is in use, or "" */
-	uint64_t tracker_bytes;   /* memory mapped for the tracker's own tables */
+	uint64_t tracker_bytes;   /* memory held for the tracker's own tables: own.h */
+	uint64_t memory_max;      /* its ceiling, 0: none; own.h says what that covers */
+	/* for want of memory, or at a ceiling; once true, they stay true */
+	bool locations_full;      /* a location found no room: it is in "(other)" */
+	bool records_full;        /* a live block found none: it is in `lost` */
+	bool threads_full;        /* a thread did: its calls count at their native callers */
+	bool paused;              /* see mw_api.pause */
 	uint64_t lost;            /* live records that could not be had */
 	/*
 	 * Since the start, whatever was reset. A block whose last bytes, which
@@ -132,6 +138,16 @@ struct mw_api {
 
 	/* malloc_trim(3): true if memory was given back. */
 	bool (*trim)(void);
+
+	/*
+	 * Tracking off (true) or on (false), for the whole process. What is
+	 * allocated while it is off is not counted, then or later; a realloc
+	 * then is the free of a known block. What is live stays known, and its
+	 * frees are counted. Calls under way at this moment count before or
+	 * after it. A forked child inherits it.
+	 */
+	void (*pause)(bool on);
+	bool (*paused)(void);
 
 	/*
 	 * This thread's allocations are not tracked until the same number of

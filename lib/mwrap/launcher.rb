@@ -23,6 +23,9 @@ module Mwrap
         dump_fd:NUMBER     at exit, write the table to this open descriptor
         dump_min:BYTES     leave out locations with this many bytes or less
         dump_format:FORM   text (default), tsv, csv or json
+        dump_every:SECONDS also write it to dump_path's side, each time whole
+        dump_keep:FILES    ... and keep the last of these (default 3)
+        memory_max:BYTES   ceiling of the tracker's own memory (k, m, g: 64m)
 
       In a value, %p is the PID, %% a percent sign, and a backslash quotes a comma.
 

@@ -21,7 +21,7 @@
 #include "../api.h"
 #include "../options/options.h"
 
-#define MW_HTTPD_VERSION 2u
+#define MW_HTTPD_VERSION 3u
 
 struct mw_httpd_api {
 	uint32_t version; /* MW_HTTPD_VERSION */

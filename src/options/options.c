@@ -248,6 +248,45 @@ static bool set_dump_format(struct parser *p, const char *value)
 	return wrong(p, value, "is none of text, tsv, csv, json");
 }
 
+static bool set_dump_every(struct parser *p, const char *value)
+{
+	uint64_t v;
+
+	if (!number(value, MW_EVERY_MAX, &v) || !v)
+		return wrong(p, value, "is not a number of seconds from 1 to 31536000 (digits only)");
+	p->o->dump_every = v;
+	return true;
+}
+
+static bool set_dump_keep(struct parser *p, const char *value)
+{
+	uint64_t v;
+
+	if (!number(value, MW_KEEP_MAX, &v) || !v)
+		return wrong(p, value, "is not a number of files from 1 to 1000 (digits only)");
+	p->o->dump_keep = v;
+	return true;
+}
+
+/* Digits, then k, m or g in either case, or nothing. */
+static bool set_memory_max(struct parser *p, const char *value)
+{
+	static const char units[] = "kmg";
+	size_t n = strlen(value);
+	const char *unit = strchr(units, value[n - 1] | 0x20);
+	unsigned shift = unit ? (unsigned)(unit - units + 1) * 10 : 0;
+	char digits[24] = "";
+	uint64_t v;
+
+	n -= unit != NULL;
+	if (n < sizeof(digits))
+		memcpy(digits, value, n);
+	if (!number(digits, INT64_MAX >> shift, &v) || !v)
+		return wrong(p, value, "is not a number of bytes from 1 (digits, then k, m or g if you like)");
+	p->o->memory_max = v << shift;
+	return true;
+}
+
 static bool set_read_only(struct parser *p, const char *value)
 {
 	if (strcmp(value, "0") && strcmp(value, "1"))
@@ -328,6 +367,9 @@ static const struct key keys[] = {
 	{ "dump_fd", set_dump_fd },
 	{ "dump_min", set_dump_min },
 	{ "dump_format", set_dump_format },
+	{ "dump_every", set_dump_every },
+	{ "dump_keep", set_dump_keep },
+	{ "memory_max", set_memory_max },
 	{ "read_only", set_read_only },
 };
 #define KEYS (sizeof(keys) / sizeof(*keys))
@@ -402,6 +444,20 @@ static void parse_item(struct parser *p, char *item)
 		p->key->set(p, value);
 }
 
+/* What only holds together, in whatever order it was given. */
+static void check_together(struct parser *p)
+{
+	const char *path = p->o->dump_path;
+
+	if (!p->o->dump_every ||
+	    (path && expanded(path, PID_DIGITS_MAX, NULL, 0) < PATH_MAX - MW_SNAPSHOT_ROOM))
+		return;
+	p->o->dump_every = 0;
+	p->key = find_key("dump_every", strlen("dump_every"));
+	wrong(p, NULL, path ? "dump_path is too long, as PID and time are added" :
+			      "needs dump_path, which says where to");
+}
+
 /* Ends the item at its comma; returns the next item, or NULL. */
 static char *cut_item(char *s)
 {
@@ -426,6 +482,7 @@ bool mw_options_parse(struct mw_options *o, const char *env, char err[MW_ERROR_M
 	/* not the text: its 16 KiB would cost every process four pages */
 	memset(o, 0, offsetof(struct mw_options, text));
 	o->dump_fd = -1;
+	o->dump_keep = MW_KEEP;
 	o->text[0] = 0;
 	err[0] = 0;
 	if (n == MW_OPTIONS_TEXT_MAX) {
@@ -441,6 +498,7 @@ bool mw_options_parse(struct mw_options *o, const char *env, char err[MW_ERROR_M
 			parse_item(&p, item);
 		item = next;
 	}
+	check_together(&p);
 	errno = saved;
 	return !p.failed;
 }

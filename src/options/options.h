@@ -10,7 +10,8 @@
  * may hold colons. In a value a backslash quotes the next character (a comma,
  * a backslash), `%p` is the PID and `%%` a percent sign. Empty items are
  * ignored, and with them a trailing comma. Numbers are decimal digits and
- * nothing else. The PID is put in when the value is used, not when it is
+ * nothing else, but that memory_max takes a k, m or g behind them (1024, ...).
+ *The PID is put in when the value is used, not when it is
  * parsed: a forked child has another one.
  */
 #ifndef MW_OPTIONS_H
@@ -24,6 +25,10 @@ enum mw_format { MW_FORMAT_TEXT, MW_FORMAT_TSV, MW_FORMAT_CSV, MW_FORMAT_JSON };
 
 #define MW_OPTIONS_TEXT_MAX 16384 /* bytes of $MWRAP that are accepted, with NUL */
 #define MW_ERROR_MAX 256          /* one line, with NUL, without newline */
+#define MW_EVERY_MAX 31536000u    /* seconds: a year */
+#define MW_KEEP_MAX 1000u
+#define MW_KEEP 3u
+#define MW_SNAPSHOT_ROOM 48       /* bytes of a path beyond the expanded dump_path: snapshots.c */
 
 /*
  * Strings point into `text`, so the struct is never copied; NULL where the
@@ -42,6 +47,9 @@ struct mw_options {
 	uint64_t dump_ino;       /* nobody writes to what has its number later */
 	uint64_t dump_min;       /* bytes */
 	enum mw_format dump_format;
+	uint64_t dump_every;     /* seconds, 1 to MW_EVERY_MAX; 0: not given. Then dump_path is, too */
+	uint64_t dump_keep;      /* files, 1 to MW_KEEP_MAX; MW_KEEP if not given */
+	uint64_t memory_max;     /* bytes, as given; 0: not given */
 	bool read_only;
 	char text[MW_OPTIONS_TEXT_MAX];
 };

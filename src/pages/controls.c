@@ -47,3 +47,15 @@ void mw_page_trim(struct mw_call *call)
 	else
 		done(call, "trim: there was no memory to give back");
 }
+
+void mw_page_pause(struct mw_call *call)
+{
+	call->api->pause(true);
+	done(call, "pause: tracking is off; what is live stays known, and its frees are counted");
+}
+
+void mw_page_resume(struct mw_call *call)
+{
+	call->api->pause(false);
+	done(call, "resume: tracking is on");
+}

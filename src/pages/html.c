@@ -53,12 +53,20 @@ void mw_html_at_href(struct mw_buf *b, const struct mw_call *call, const struct 
 void mw_html_controls(struct mw_buf *b, void *ctx)
 {
 	const struct mw_call *call = ctx;
-	const struct mw_slot slots[] = { { .name = "base", .text = call->req->base } };
+	bool paused = call->api->paused();
+	const struct mw_slot slots[] = {
+		{ .name = "base", .text = call->req->base },
+		{ .name = "pause", .text = paused ? "resume" : "pause" },
+		{ .name = "pause_title", .text = paused ?
+		  "What is allocated from now on is counted again" :
+		  "What is allocated until tracking is resumed isn't counted; frees of what is known are" },
+		{ .name = "pause_label", .text = paused ? "Resume tracking" : "Pause tracking" },
+	};
 
 	if (call->api->options()->read_only)
 		mw_buf_str(b, "<p class=\"note\">Read-only: counters can\xe2\x80\x99t be reset from here.</p>\n");
 	else
-		mw_template(b, "controls.html", slots, 1);
+		mw_template(b, "controls.html", slots, sizeof(slots) / sizeof(slots[0]));
 }
 
 /* 3 h 12 min, 12 min 5 s, 5 s */
@@ -86,22 +94,48 @@ static void fact(struct mw_buf *b, const char *name, uint64_t v, const char *uni
 	mw_buf_str(b, "</b></li>\n");
 }
 
-static void warnings(struct mw_buf *b, const struct mw_call *call, const struct mw_stats *s)
+static void overruns(struct mw_buf *b, const struct mw_call *call, const struct mw_stats *s)
 {
-	if (s->overruns) {
-		mw_buf_str(b, "<p class=\"warning\"><a href=\"");
-		mw_html_text(b, call->req->base);
-		mw_buf_str(b, "/overruns\">");
-		mw_buf_commas(b, s->overruns);
-		mw_buf_str(b, s->overruns == 1 ? " block was" : " blocks were");
-		mw_buf_str(b, " written past the end</a>.</p>\n");
-	}
+	if (!s->overruns)
+		return;
+	mw_buf_str(b, "<p class=\"warning\"><a href=\"");
+	mw_html_text(b, call->req->base);
+	mw_buf_str(b, "/overruns\">");
+	mw_buf_commas(b, s->overruns);
+	mw_buf_str(b, s->overruns == 1 ? " block was" : " blocks were");
+	mw_buf_str(b, " written past the end</a>.</p>\n");
+}
+
+static void warn(struct mw_buf *b, const char *text)
+{
+	mw_buf_str(b, "<p class=\"warning\">");
+	mw_buf_str(b, text);
+	mw_buf_str(b, "</p>\n");
+}
+
+/* What is missing from the numbers, on every page. */
+static void state(struct mw_buf *b, void *ctx)
+{
+	const struct mw_stats *s = ctx;
+
+	if (s->paused)
+		warn(b, "Tracking is paused: what is allocated now isn\xe2\x80\x99t counted.");
+	if (s->memory_max && (s->locations_full || s->records_full || s->threads_full))
+		warn(b, "The tracker\xe2\x80\x99s memory is at the ceiling that memory_max sets.");
+	if (s->locations_full)
+		warn(b, "There was no room for some locations: they are counted under (other).");
+	if (s->threads_full)
+		warn(b, "There was no room for some threads: theirs count at native callers.");
 	if (s->lost) {
 		mw_buf_str(b, "<p class=\"warning\">");
 		mw_buf_commas(b, s->lost);
 		mw_buf_str(b, " live blocks could not be recorded for want of memory: they are missing from "
-			   "what is live, and from frees.</p>\n");
+			   "every number.</p>\n");
 	}
+}
+
+static void lookup(struct mw_buf *b, const struct mw_stats *s)
+{
 	if (s->ruby_lookup && !strcmp(s->ruby_lookup, "public") && s->ruby_why && *s->ruby_why) {
 		mw_buf_str(b, "<p class=\"note\">Ruby lines are found the slow way: ");
 		mw_html_text(b, s->ruby_why);
@@ -128,29 +162,31 @@ void mw_html_facts(struct mw_buf *b, void *ctx)
 	fact(b, bytes ? "Bytes so far" : "Collections", s.generation, "");
 	fact(b, "Tracker\xe2\x80\x99s own", s.tracker_bytes, " bytes");
 	mw_buf_str(b, "</ul>\n");
-	warnings(b, call, &s);
+	overruns(b, call, &s);
+	lookup(b, &s);
 }
 
 static void process(struct mw_buf *b, void *ctx)
 {
-	const struct mw_call *call = ctx;
-	struct mw_stats s = { 0 };
+	const struct mw_stats *s = ctx;
 
-	call->api->stats(&s);
 	mw_buf_fmt(b, "pid %ld, up ", (long)getpid());
-	duration(b, s.uptime);
+	duration(b, s->uptime);
 }
 
 void mw_reply_page(struct mw_call *call, const char *title, void (*fill)(struct mw_buf *, void *), void *ctx)
 {
+	struct mw_stats stats = { 0 };
 	const struct mw_slot slots[] = {
 		{ .name = "title", .text = title },
 		{ .name = "base", .text = call->req->base },
 		{ .name = "version", .text = MWRAP_VERSION },
-		{ .name = "process", .fill = process, .ctx = call },
+		{ .name = "process", .fill = process, .ctx = &stats },
+		{ .name = "state", .fill = state, .ctx = &stats },
 		{ .name = "main", .fill = fill, .ctx = ctx },
 	};
 
+	call->api->stats(&stats);
 	mw_reply_form(call, MW_FORM_HTML);
 	mw_template(&call->res->body, "layout.html", slots, sizeof(slots) / sizeof(slots[0]));
 }

@@ -32,7 +32,7 @@ void mw_reply_form(struct mw_call *, enum mw_form);
 void mw_reply_page(struct mw_call *, const char *title, void (*fill)(struct mw_buf *, void *), void *ctx);
 /* The forms for POST, or a word on why there are none. ctx: struct mw_call. */
 void mw_html_controls(struct mw_buf *, void *ctx);
-/* The process in a few words, and what is wrong with the data if anything is. ctx: struct mw_call. */
+/* The process in a few words. ctx: struct mw_call. */
 void mw_html_facts(struct mw_buf *, void *ctx);
 /* <td class="num">1,234</td> */
 void mw_html_number(struct mw_buf *, uint64_t);
@@ -55,5 +55,7 @@ void mw_page_overruns(struct mw_call *);
 void mw_page_stats(struct mw_call *);
 void mw_page_reset(struct mw_call *);
 void mw_page_trim(struct mw_call *);
+void mw_page_pause(struct mw_call *);
+void mw_page_resume(struct mw_call *);
 
 #endif

@@ -31,6 +31,8 @@ static const struct route routes[] = {
 	{ POST, "/reset", mw_page_reset },
 	{ POST, "/clear", mw_page_reset },
 	{ POST, "/trim", mw_page_trim },
+	{ POST, "/pause", mw_page_pause },
+	{ POST, "/resume", mw_page_resume },
 	{ GET, "/*", page_asset }, /* last: 404 for what is none */
 };
 

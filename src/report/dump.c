@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "report.h"
+#include "dump.h"
 
 #define LOCK_WAIT_MS 2000   /* then the dump is written without the lock */
 #define WRITE_WAIT_MS 10000 /* without any progress; then it is cut off */
@@ -48,20 +48,19 @@ static void say(struct line *l, const char *s)
 		l->s[l->n++] = (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s;
 }
 
-/* One line on stderr, in one write. */
-static void complain(const struct target *t, const char *reason)
+void mw_dump_complain(const char *key, const char *name, const char *reason)
 {
 	struct line l = { .n = 0 };
 	ssize_t ignored;
 
 	say(&l, "mwrap: ");
-	say(&l, t->key);
+	say(&l, key);
 	say(&l, " ");
-	if (strlen(t->name) < 300) {
-		say(&l, t->name);
+	if (strlen(name) < 300) {
+		say(&l, name);
 	} else { /* its end says more than its beginning */
 		say(&l, "...");
-		say(&l, t->name + strlen(t->name) - 300);
+		say(&l, name + strlen(name) - 300);
 	}
 	say(&l, ": ");
 	say(&l, reason);
@@ -70,11 +69,21 @@ static void complain(const struct target *t, const char *reason)
 	(void)ignored;
 }
 
-static void complain_errno(const struct target *t, int err)
+void mw_dump_complain_errno(const char *key, const char *name, int err)
 {
 	char tmp[128];
 
-	complain(t, strerror_r(err, tmp, sizeof(tmp)));
+	mw_dump_complain(key, name, strerror_r(err, tmp, sizeof(tmp)));
+}
+
+static void complain(const struct target *t, const char *reason)
+{
+	mw_dump_complain(t->key, t->name, reason);
+}
+
+static void complain_errno(const struct target *t, int err)
+{
+	mw_dump_complain_errno(t->key, t->name, err);
 }
 
 /* --- where to ------------------------------------------------------------- */
@@ -152,7 +161,7 @@ static int wait_writable(int fd)
  * Writes all of it: a file in one piece, a pipe or the like in pieces that it
  * takes without blocking. 0 or an errno.
  */
-static int write_all(int fd, const char *s, size_t n)
+int mw_dump_write(int fd, const char *s, size_t n)
 {
 	struct stat st;
 	bool file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
@@ -206,26 +215,27 @@ static void release_signals(sigset_t *held, const sigset_t *before, const sigset
 	pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-static void deliver(const struct target *t, const struct mw_buf *b)
+static bool deliver(const struct target *t, const struct mw_buf *b)
 {
 	sigset_t held, before, pending;
 	int err;
 
 	hold_signals(&held, &before, &pending);
 	lock(t->fd);
-	err = write_all(t->fd, b->p, b->n);
+	err = mw_dump_write(t->fd, b->p, b->n);
 	set_lock(t->fd, F_UNLCK);
 	if (err == ETIMEDOUT)
 		complain(t, "nobody reads it, the dump was cut off");
 	else if (err)
 		complain_errno(t, err);
 	release_signals(&held, &before, &pending);
+	return !err;
 }
 
-/* The rows as the options ask for them; false: no memory. */
-static bool render(struct mw_buf *b, const struct mw_api *api, const struct mw_options *o)
+bool mw_dump_render(struct mw_buf *b, const struct mw_api *api, int sort)
 {
-	struct mw_query q = { .min = o->dump_min, .sort = -1 };
+	const struct mw_options *o = api->options();
+	struct mw_query q = { .min = o->dump_min, .sort = sort };
 	struct mw_result res;
 
 	if (mw_result_make(&res, api, &q))
@@ -235,35 +245,39 @@ static bool render(struct mw_buf *b, const struct mw_api *api, const struct mw_o
 	return !b->failed;
 }
 
-static void dump(const struct mw_api *api, const struct mw_options *o)
+static bool dump(const struct mw_api *api, const struct mw_options *o)
 {
 	static struct target t; /* once in a process; too big for a small thread's stack */
 	struct mw_buf b = { 0 };
+	bool done = false;
 
 	t = (struct target){ .fd = -1 };
 
 	if (o->dump_path ? !open_path(&t, o) : !check_fd(&t, o))
-		return;
-	if (!render(&b, api, o))
+		return false;
+	if (!mw_dump_render(&b, api, -1))
 		complain_errno(&t, ENOMEM);
-	else if (b.n)
-		deliver(&t, &b);
+	else
+		done = !b.n || deliver(&t, &b);
 	mw_buf_free(&b);
 	if (t.opened)
 		close(t.fd);
+	return done;
 }
 
-void mw_dump_at_exit(const struct mw_api *api)
+bool mw_dump_at_exit(const struct mw_api *api)
 {
 	const struct mw_options *o = api->options();
 	int saved = errno, cancel;
+	bool done;
 
 	if (!o->dump_path && o->dump_fd < 0)
-		return;
+		return true;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	api->quiet_enter();
-	dump(api, o);
+	done = dump(api, o);
 	api->quiet_leave();
 	pthread_setcancelstate(cancel, NULL);
 	errno = saved;
+	return done;
 }

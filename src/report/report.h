@@ -208,8 +208,26 @@ void mw_render_stats_json(struct mw_buf *, const struct mw_api *);
 /*
  * Appends the exit dump as the options say, in one piece; does nothing if
  * they don't ask for one. On failure one line on stderr. Neither allocations
- * nor errno of the caller are affected; never blocks for ever.
+ * nor errno of the caller are affected; never blocks for ever. False: it was
+ * asked for and could not be written.
  */
-void mw_dump_at_exit(const struct mw_api *);
+bool mw_dump_at_exit(const struct mw_api *);
+
+/*
+ * Periodic dumps (option dump_every; periodic.c). At most one thread at a
+ * time is inside any of these. render allocates what write then writes, and
+ * the caller frees; both want a quiet thread. write holds no lock, uses no
+ * memory but the stack, and opens, writes and closes one file under a name
+ * that nobody looks for before it gets its real one. Returns 0 or an errno.
+ * shared: the calling thread has the app's table of descriptors.
+ */
+bool mw_periodic_render(struct mw_buf *, const struct mw_api *); /* false: no memory */
+int mw_periodic_write(const struct mw_buf *, const struct mw_options *, bool shared);
+/* One line for a dump that failed, but only one for each errno in a process and its forks. */
+void mw_periodic_complain(int err, const struct mw_options *);
+/* Removes what this process wrote: its exit dump says all of that, and more. */
+void mw_periodic_remove(const struct mw_options *);
+/* In a forked child: the files are the parent's; a descriptor that it had open is closed. */
+void mw_periodic_child(void);
 
 #endif

@@ -94,6 +94,9 @@ static void options(struct mw_buf *b, const struct mw_options *o)
 		mw_buf_str(b, "null");
 	key_u64(b, "dump_min", o->dump_min);
 	key_str(b, "dump_format", formats[o->dump_format & 3]);
+	key_u64(b, "dump_every", o->dump_every);
+	key_u64(b, "dump_keep", o->dump_keep);
+	key_u64(b, "memory_max", o->memory_max);
 	key_bool(b, "read_only", o->read_only);
 	mw_buf_str(b, "}");
 }
@@ -114,6 +117,11 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api)
 	else
 		mw_buf_str(b, "null");
 	key_u64(b, "tracker_bytes", s.tracker_bytes);
+	key_u64(b, "memory_max", s.memory_max);
+	key_bool(b, "locations_full", s.locations_full);
+	key_bool(b, "records_full", s.records_full);
+	key_bool(b, "threads_full", s.threads_full);
+	key_bool(b, "paused", s.paused);
 	key_u64(b, "total", s.total);
 	key_u64(b, "allocations", s.allocations);
 	key_u64(b, "freed", s.freed);

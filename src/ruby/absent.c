@@ -69,6 +69,16 @@ static bool no_trim(void)
 	return false;
 }
 
+static void no_pause(bool on)
+{
+	(void)on;
+}
+
+static bool no_paused(void)
+{
+	return false;
+}
+
 static unsigned no_quiet_enter(void)
 {
 	return ++depth;
@@ -90,6 +100,8 @@ const struct mw_api mw_no_tracker = {
 	.stats = no_stats,
 	.reset = no_reset,
 	.trim = no_trim,
+	.pause = no_pause,
+	.paused = no_paused,
 	.quiet_enter = no_quiet_enter,
 	.quiet_leave = no_quiet_leave,
 };

@@ -49,6 +49,42 @@ static VALUE mwrap_reset(VALUE mod)
 }
 
 /*
+ * call-seq: Mwrap.pause -> nil
+ *
+ * Turns tracking off for the whole process, until Mwrap.resume or a POST of
+ * /resume. What is allocated meanwhile, also by a realloc, is not counted, then or
+ * later. What is live stays known, and its frees are counted. Calls of other
+ * threads at this moment count before or after it. A forked child inherits it.
+ *
+ * Mwrap.quiet does the same for one thread.
+ */
+static VALUE mwrap_pause(VALUE mod)
+{
+	mw_tracker->pause(true);
+	return Qnil;
+}
+
+/*
+ * call-seq: Mwrap.resume -> nil
+ *
+ * Turns tracking on again.
+ */
+static VALUE mwrap_resume(VALUE mod)
+{
+	mw_tracker->pause(false);
+	return Qnil;
+}
+
+/*
+ * Whether tracking is off, by Mwrap.pause or a POST of /pause. False without
+ * the tracker.
+ */
+static VALUE mwrap_paused_p(VALUE mod)
+{
+	return mw_tracker->paused() ? Qtrue : Qfalse;
+}
+
+/*
  * Bytes allocated since the last reset, or the start of the process: an
  * Integer, 0 without the tracker.
  */
@@ -84,6 +120,9 @@ __attribute__((visibility("default"))) void Init_mwrap_ext(void)
 	rb_define_singleton_method(mod, "tracking?", mwrap_tracking_p, 0);
 	rb_define_singleton_method(mod, "reset", mwrap_reset, 0);
 	rb_define_singleton_method(mod, "clear", mwrap_reset, 0);
+	rb_define_singleton_method(mod, "pause", mwrap_pause, 0);
+	rb_define_singleton_method(mod, "resume", mwrap_resume, 0);
+	rb_define_singleton_method(mod, "paused?", mwrap_paused_p, 0);
 	rb_define_singleton_method(mod, "total_bytes_allocated", mwrap_total_bytes_allocated, 0);
 	rb_define_singleton_method(mod, "total_bytes_freed", mwrap_total_bytes_freed, 0);
 	mw_init_quiet();

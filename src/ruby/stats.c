@@ -25,6 +25,12 @@ static void set(VALUE hash, const char *name, VALUE value)
  * +double_frees+, +unknown_frees+::
  *   frees of no live block: of one freed before, and of one that the tracker
  *   never saw. These three count since the start, whatever was reset.
+ * +paused+:: whether tracking is off: see Mwrap.pause.
+ * +locations_full+, +records_full+, +threads_full+::
+ *   whether memory for any of these was wanted in vain, such as at the ceiling
+ *   +memory_max+ (bytes, 0: none): what a location without room allocates is
+ *   under "(other)", a block without is +lost+, and a thread without counts at
+ *   its native callers.
  * +ruby_lookup+, +ruby_why+::
  *   how Ruby lines are found ("fast", "public", "starting", "ended", "none"),
  *   and why not the fast way, if so.
@@ -58,6 +64,11 @@ static VALUE mwrap_stats(VALUE mod)
 	set(h, "overruns", ULL2NUM(s.overruns));
 	set(h, "double_frees", ULL2NUM(s.double_frees));
 	set(h, "unknown_frees", ULL2NUM(s.unknown_frees));
+	set(h, "memory_max", ULL2NUM(s.memory_max));
+	set(h, "locations_full", s.locations_full ? Qtrue : Qfalse);
+	set(h, "records_full", s.records_full ? Qtrue : Qfalse);
+	set(h, "threads_full", s.threads_full ? Qtrue : Qfalse);
+	set(h, "paused", s.paused ? Qtrue : Qfalse);
 	set(h, "uptime", DBL2NUM(s.uptime));
 	set(h, "resets", ULL2NUM(s.resets));
 	return h;

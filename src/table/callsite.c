@@ -21,10 +21,12 @@ struct mw_callsite *mw_cs_chunks[MW_CS_MAX / MW_CS_CHUNK];
 uint32_t mw_epoch __attribute__((aligned(64))) = 1; /* the first of MW_HOT */
 uint32_t mw_epoch_reset;
 uint64_t mw_retired;
+bool mw_locations_full;
 uint32_t mw_late_ops;
 
 static struct cds_lfht *sites, *paths;
 static uint32_t next_id = MW_CS_FIRST; /* never used yet */
+static uint32_t ids_max = MW_CS_MAX;   /* relaxed: less where memory ended before */
 static uint64_t free_ids;              /* tag << 32 | first free id */
 static uint32_t used;                  /* relaxed: locations in the table */
 static uint32_t created;               /* relaxed: locations ever added, or wanted in vain */
@@ -36,18 +38,31 @@ static char exe[4096];                 /* name of the program, for its own addre
 
 static bool id_chunk_ready(uint32_t id)
 {
-	struct mw_callsite *none = NULL, *chunk;
+	struct mw_callsite *empty = NULL, *chunk;
 	size_t bytes = sizeof(*chunk) * MW_CS_CHUNK;
 
 	if (__atomic_load_n(&mw_cs_chunks[id / MW_CS_CHUNK], __ATOMIC_ACQUIRE))
 		return true;
-	chunk = mw_own_map(bytes);
-	if (!chunk)
-		return false;
-	if (!__atomic_compare_exchange_n(&mw_cs_chunks[id / MW_CS_CHUNK], &none, chunk, false,
-					 __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
+	/* a reset must not fail for want of memory: its part is set aside here */
+	if (!mw_own_set_aside(MW_CS_BASES, MW_OWN_LOCATION))
+		goto none;
+	chunk = mw_own_grow(bytes, MW_OWN_LOCATION);
+	if (!chunk) {
+		mw_own_put_back(MW_CS_BASES);
+		goto none;
+	}
+	if (!__atomic_compare_exchange_n(&mw_cs_chunks[id / MW_CS_CHUNK], &empty, chunk, false,
+					 __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
 		mw_own_unmap(chunk, bytes);
+		mw_own_put_back(MW_CS_BASES);
+	}
+	mw_set(&ids_max, MW_CS_MAX);
 	return true;
+none:
+	if (__atomic_load_n(&mw_cs_chunks[id / MW_CS_CHUNK], __ATOMIC_ACQUIRE))
+		return true; /* another thread had the last that there was */
+	mw_set(&ids_max, id / MW_CS_CHUNK * MW_CS_CHUNK);
+	return false;
 }
 
 static uint32_t id_take(void)
@@ -132,9 +147,11 @@ static struct mw_path *path_take(const char *text, size_t n)
 				break;
 			continue; /* died meanwhile: it doesn't match any more */
 		}
-		mine = mw_own_alloc(sizeof(*mine) + n + 1);
-		if (!mine)
+		mine = mw_own_alloc(sizeof(*mine) + n + 1, MW_OWN_LOCATION);
+		if (!mine) {
+			mw_set(&mw_locations_full, true);
 			return NULL;
+		}
 		cds_lfht_node_init(&mine->node);
 		mine->hash = hash;
 		mine->refs = 1;
@@ -229,6 +246,7 @@ static uint32_t site_take(struct key *k, uintptr_t addr)
 	}
 	id = id_take();
 	if (id == MW_CS_NONE) {
+		mw_set(&mw_locations_full, true);
 		mw_add(&created, 1); /* wanted: a full table must be swept again */
 		path_drop((struct mw_path *)k->path);
 		return MW_CS_OTHER;
@@ -399,6 +417,11 @@ uint32_t mw_callsites_end(void)
 	return __atomic_load_n(&next_id, __ATOMIC_ACQUIRE);
 }
 
+uint32_t mw_callsites_max(void)
+{
+	return mw_get(&ids_max);
+}
+
 uint32_t mw_callsites_used(void)
 {
 	return mw_get(&used);
@@ -455,9 +478,9 @@ bool mw_maintenance_mine(void)
  */
 static bool memory_is_there(void)
 {
-	void *p = mw_own_map(1 << 20);
+	void *p = mw_own_lend(1 << 20);
 
-	mw_own_unmap(p, 1 << 20);
+	mw_own_return(p, 1 << 20);
 	return p != NULL;
 }
 
@@ -473,10 +496,10 @@ void mw_callsites_maintain(void)
 {
 	static uint32_t swept; /* under maintenance: `created` at the last sweep */
 	static uint64_t rest;  /* ms: not before; a full table's callers all ask */
-	uint32_t n = mw_get(&used), c = mw_get(&created);
+	uint32_t n = mw_get(&used), c = mw_get(&created), max = mw_callsites_max();
 	bool crowded = n > 2 * mw_get(&buckets) && mw_get(&buckets) < BUCKETS_MAX;
-	bool sweep = n > MW_CS_MAX / 2 && c - mw_get(&swept) > MW_CS_MAX / 16;
-	bool full = n >= MW_CS_MAX - MW_CS_CHUNK;
+	bool sweep = n > max / 2 && c - mw_get(&swept) > max / 16;
+	bool full = n >= max - max / 128;
 	struct mw_thread *t = (uintptr_t)mw_self > (uintptr_t)MW_LATE ? mw_self : NULL;
 	int cancel;
 

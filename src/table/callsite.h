@@ -38,7 +38,8 @@ enum {
 	MW_CS_UNKNOWN = 3, /* shows what pending locations counted */
 	MW_CS_FIRST = 4,
 	MW_CS_MAX = 131072,
-	MW_CS_CHUNK = 1024
+	MW_CS_CHUNK = 1024,
+	MW_CS_BASES = 48 * MW_CS_CHUNK /* bytes: baselines of a chunk's locations (read.c) */
 };
 
 enum mw_cs_kind {
@@ -129,6 +130,8 @@ uint32_t mw_callsite_shown(uint32_t id);
 
 uint32_t mw_callsites_end(void);  /* one past the highest id in use */
 uint32_t mw_callsites_used(void); /* locations in the table */
+uint32_t mw_callsites_max(void);  /* how many it can have: MW_CS_MAX, less where memory ended */
+extern bool mw_locations_full;    /* relaxed: some location found no room */
 extern uint64_t mw_retired;        /* folded into "(gone)" so far */
 
 /* Operations of threads that have no state any more (track/slow.c). */

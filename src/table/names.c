@@ -36,9 +36,9 @@ struct names {
 /*
  * Asks the dynamic linker once for each native location, holding nothing:
  * it takes a lock that a thread in dlopen() holds, which may be waiting for
- * a grace period.
+ * a grace period. False: no memory for the name.
  */
-static void name_native(struct mw_callsite *c, struct names *w)
+static bool name_native(struct mw_callsite *c, struct names *w)
 {
 	uint64_t at = 0, addr = 0;
 	char *copy;
@@ -54,11 +54,11 @@ static void name_native(struct mw_callsite *c, struct names *w)
 	}
 	rcu_read_unlock();
 	if (n < 0)
-		return;
+		return true;
 	n = native_name(w->text, sizeof(w->text), w->module, at, addr);
-	copy = mw_own_alloc((size_t)n + 1);
+	copy = mw_own_alloc((size_t)n + 1, MW_OWN_NAME);
 	if (!copy)
-		return;
+		return false;
 	memcpy(copy, w->text, (size_t)n + 1);
 	mw_reading_lock(); /* the id may have another tenant by now */
 	if (c->kind == MW_CS_NATIVE && c->addr == addr && c->at == at && !c->symbol) {
@@ -67,18 +67,19 @@ static void name_native(struct mw_callsite *c, struct names *w)
 	}
 	mw_reading_unlock();
 	mw_own_free(copy, (size_t)n + 1);
+	return true;
 }
 
 void mw_name_natives(void)
 {
 	uint32_t end = mw_callsites_end(), id;
-	struct names *w = mw_own_map(sizeof(*w));
+	struct names *w = mw_own_lend(sizeof(*w));
 
 	for (id = MW_CS_FIRST; w && id < end; id++) {
 		struct mw_callsite *c = mw_callsite(id);
 
-		if (mw_get(&c->kind) == MW_CS_NATIVE && !mw_get(&c->symbol))
-			name_native(c, w);
+		if (mw_get(&c->kind) == MW_CS_NATIVE && !mw_get(&c->symbol) && !name_native(c, w))
+			break; /* the others won't find memory either: shown without */
 	}
-	mw_own_unmap(w, sizeof(*w));
+	mw_own_return(w, sizeof(*w));
 }

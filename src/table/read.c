@@ -15,6 +15,8 @@ struct base {
 	int64_t live;
 };
 
+_Static_assert(sizeof(struct base) * MW_CS_CHUNK == MW_CS_BASES, "what callsite.c sets aside");
+
 static struct base *bases[MW_CS_MAX / MW_CS_CHUNK]; /* under the reading lock; NULL: zeros */
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 uint64_t mw_life_scale = 1;
@@ -59,8 +61,8 @@ bool mw_may_read(void)
 
 	if (registered)
 		return true;
-	room = mw_own_map(1 << 13);
-	mw_own_unmap(room, 1 << 13);
+	room = mw_own_lend(1 << 13);
+	mw_own_return(room, 1 << 13);
 	if (!room)
 		return false;
 	rcu_read_lock();
@@ -116,7 +118,7 @@ struct mw_sum *mw_sums(uint32_t *end)
 
 	mw_gate_close();
 	*end = mw_callsites_end();
-	sums = mw_own_map(*end * sizeof(*sums));
+	sums = mw_own_lend(*end * sizeof(*sums));
 	if (sums) {
 		for (id = 1; id < *end; id++)
 			mw_sum_flushed(&sums[id], id);
@@ -129,7 +131,7 @@ struct mw_sum *mw_sums(uint32_t *end)
 
 void mw_sums_free(struct mw_sum *sums, uint32_t end)
 {
-	mw_own_unmap(sums, end * sizeof(*sums));
+	mw_own_return(sums, end * sizeof(*sums));
 }
 
 /* --- baselines ------------------------------------------------------------------- */
@@ -147,7 +149,7 @@ static struct base *base_for(uint32_t id)
 	struct base **chunk = &bases[id / MW_CS_CHUNK];
 
 	if (!*chunk)
-		*chunk = mw_own_map(sizeof(struct base) * MW_CS_CHUNK);
+		*chunk = mw_own_map_aside(sizeof(struct base) * MW_CS_CHUNK);
 	return *chunk ? &(*chunk)[id % MW_CS_CHUNK] : NULL;
 }
 

@@ -30,7 +30,7 @@ bool mw_reading_mine(void);
 void mw_reading_init_child(void); /* in a forked child */
 
 /*
- * Sums for all ids below *end, from mw_own_map; NULL: no memory. Under the
+ * Sums for all ids below *end, from mw_own_lend; NULL: no memory. Under the
  * reading lock; closes and opens the gate. Free with mw_sums_free(p, *end).
  */
 struct mw_sum *mw_sums(uint32_t *end);

@@ -2,6 +2,7 @@
 #include "record.h"
 
 struct mw_record *mw_chunks[MW_CHUNKS];
+bool mw_records_full;
 
 /*
  * The stack of batches. Low half: index of the first record of the top
@@ -21,9 +22,9 @@ static bool chunk_ready(uint64_t i)
 		return false;
 	if (__atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE))
 		return true;
-	chunk = mw_own_map(bytes);
-	if (!chunk)
-		return false;
+	chunk = mw_own_grow(bytes, MW_OWN_RECORD);
+	if (!chunk) /* another thread may have had the last that there was */
+		return __atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE) != NULL;
 	if (!__atomic_compare_exchange_n(&mw_chunks[c], &none, chunk, false,
 					 __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
 		mw_own_unmap(chunk, bytes); /* another thread was first */
@@ -36,8 +37,10 @@ static uint32_t take_fresh(void)
 	uint64_t i = mw_get(&fresh_at);
 
 	do {
-		if (!chunk_ready(i))
+		if (!chunk_ready(i)) {
+			mw_set(&mw_records_full, true);
 			return 0;
+		}
 	} while (!__atomic_compare_exchange_n(&fresh_at, &i, i + MW_BATCH, true,
 					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 	return (uint32_t)i;

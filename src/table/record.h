@@ -44,6 +44,7 @@ enum {
 #define MW_SIZE_HUGE 0xfffff000u
 
 extern MW_HIDDEN struct mw_record *mw_chunks[MW_CHUNKS]; /* each written once: release */
+extern bool mw_records_full; /* relaxed: some block found no record */
 
 MW_INLINE struct mw_record *mw_record_at(uint32_t i)
 {

@@ -132,7 +132,7 @@ static void fold(const uint32_t *chosen, uint32_t n)
 	mw_reading_lock();
 	mw_set(&mw_epoch, mw_get(&mw_epoch) + 1);
 	sums = mw_sums(&end);
-	again = mw_own_map((n + 1) * sizeof(*again));
+	again = mw_own_lend((n + 1) * sizeof(*again));
 	for (i = 0; i < n && sums && again; i++) {
 		struct mw_callsite *c = mw_callsite(chosen[i]);
 		const struct mw_sum *s = &sums[chosen[i]];
@@ -154,14 +154,14 @@ static void fold(const uint32_t *chosen, uint32_t n)
 		back(again, used_again);
 	else
 		back(chosen, n);
-	mw_own_unmap(again, (n + 1) * sizeof(*again));
+	mw_own_return(again, (n + 1) * sizeof(*again));
 	if (sums)
 		mw_sums_free(sums, end);
 }
 
 void mw_retire(void)
 {
-	bool now = mw_callsites_used() > MW_CS_MAX / 4 * 3;
+	bool now = mw_callsites_used() > mw_callsites_max() / 4 * 3;
 	struct mw_path *dead = mw_paths_dead();
 	uint32_t end, n, i, *chosen;
 	struct mw_sum *sums;
@@ -172,7 +172,7 @@ void mw_retire(void)
 	sums = mw_sums(&end);
 	mw_reading_unlock();
 	map = end * (sizeof(*chosen) + 1);
-	chosen = mw_own_map(map);
+	chosen = mw_own_lend(map);
 	if (sums && chosen) {
 		is_target = (uint8_t *)(chosen + end);
 		n = choose(chosen, sums, end, now);
@@ -190,7 +190,7 @@ void mw_retire(void)
 		}
 	}
 	mw_paths_dead_again(dead); /* no grace period was had: wait for the next */
-	mw_own_unmap(chosen, map);
+	mw_own_return(chosen, map);
 	if (sums)
 		mw_sums_free(sums, end);
 }

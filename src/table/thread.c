@@ -9,6 +9,7 @@
 struct mw_thread *mw_threads;
 __thread struct mw_thread *mw_self __attribute__((tls_model("initial-exec")));
 uint32_t mw_gate;
+bool mw_threads_full;
 
 struct mw_thread *mw_thread_adopt(void)
 {
@@ -22,9 +23,11 @@ struct mw_thread *mw_thread_adopt(void)
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return t;
 	}
-	t = mw_own_map(sizeof(*t));
-	if (!t)
+	t = mw_own_grow(sizeof(*t), MW_OWN_THREAD);
+	if (!t) {
+		mw_set(&mw_threads_full, true);
 		return NULL;
+	}
 	t->status = MW_THREAD_LIVE;
 	t->next = mw_get(&mw_threads);
 	while (!__atomic_compare_exchange_n(&mw_threads, &t->next, t, true,

@@ -75,6 +75,8 @@ extern struct mw_thread *mw_threads;
 extern MW_HIDDEN __thread struct mw_thread *mw_self __attribute__((tls_model("initial-exec")));
 #define MW_LATE ((struct mw_thread *)1)
 
+extern bool mw_threads_full; /* relaxed: some thread found no memory for its state */
+
 /* A state for a thread that has none; NULL: no memory. */
 struct mw_thread *mw_thread_adopt(void);
 /* Hands it on. The caller doesn't use it after that. */

@@ -74,6 +74,11 @@ static bool api_trim(void)
 	return trim && trim(0) == 1;
 }
 
+static bool api_paused(void)
+{
+	return mw_get(&mw_paused);
+}
+
 static void api_stats(struct mw_stats *out)
 {
 	struct timespec now;
@@ -86,13 +91,18 @@ static void api_stats(struct mw_stats *out)
 				  .frees = sum.frees, .live_bytes = sum.live_bytes, .live = sum.live };
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	out->locations = mw_callsites_used();
-	out->locations_max = MW_CS_MAX;
+	out->locations_max = mw_callsites_max();
 	out->retired = mw_get(&mw_retired);
 	out->generation = mw_generation(NULL) * mw_life_scale;
 	out->life_unit = mw_clock.in_bytes ? "bytes" : "gc";
 	out->ruby_lookup = mw_ruby_how_name();
 	out->ruby_why = mw_ruby.why ? mw_ruby.why : "";
 	out->tracker_bytes = mw_own_bytes();
+	out->memory_max = mw_own_max();
+	out->locations_full = mw_get(&mw_locations_full);
+	out->records_full = mw_get(&mw_records_full);
+	out->threads_full = mw_get(&mw_threads_full);
+	out->paused = mw_get(&mw_paused);
 	out->lost = mw_get(&mw_lost);
 	out->overruns = mw_get(&mw_strays.overruns);
 	out->double_frees = mw_get(&mw_strays.double_frees);
@@ -113,6 +123,8 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.stats = api_stats,
 	.reset = api_reset,
 	.trim = api_trim,
+	.pause = mw_pause,
+	.paused = api_paused,
 	.quiet_enter = mw_quiet_enter,
 	.quiet_leave = mw_quiet_leave,
 };

@@ -56,6 +56,7 @@ static void before_fork(void)
 	const struct timespec ms = { .tv_nsec = 1000000 };
 
 	mw_server_before_fork();
+	mw_dumper_before_fork();
 	if (mw_reading_mine() || mw_maintenance_mine()) {
 		in_reading++;
 	} else {
@@ -77,6 +78,7 @@ static void after_fork_parent(void)
 		mw_reading_unlock();
 		mw_maintenance_end();
 	}
+	mw_dumper_after_fork(0);
 	mw_server_after_fork(0);
 }
 
@@ -86,6 +88,7 @@ static void after_fork_child(void)
 	if (in_reading) {
 		in_reading--;
 		mw_threads_after_fork((uintptr_t)mw_self > (uintptr_t)MW_LATE ? mw_self : NULL);
+		mw_dumper_after_fork(1);
 		mw_server_after_fork(1);
 		return;
 	}
@@ -96,14 +99,21 @@ static void after_fork_child(void)
 	mw_reading_init_child();
 	mw_maintenance_end();
 	mw_growth_from_here();
+	mw_dumper_after_fork(1);
 	mw_server_after_fork(1);
 }
 
 /*
- * The child's server is started here and not in a handler: a handler runs
+ * The child's threads are started here and not in a handler: a handler runs
  * before the C library is itself again. daemon() and forkpty() fork inside
  * the C library, past a wrapper of fork.
  */
+static void start_child(void)
+{
+	mw_server_start();
+	mw_dumper_start_child();
+}
+
 MW_EXPORT pid_t fork(void)
 {
 	static pid_t (*next)(void);
@@ -113,7 +123,7 @@ MW_EXPORT pid_t fork(void)
 		next = (pid_t(*)(void))mw_real_next("fork");
 	pid = next();
 	if (pid == 0)
-		mw_server_start();
+		start_child();
 	return pid;
 }
 
@@ -126,7 +136,7 @@ MW_EXPORT int daemon(int nochdir, int noclose)
 		next = (int (*)(int, int))mw_real_next("daemon");
 	r = next(nochdir, noclose);
 	if (r == 0)
-		mw_server_start();
+		start_child();
 	return r;
 }
 
@@ -146,7 +156,7 @@ MW_EXPORT int forkpty(int *fd, char *name, const struct termios *t, const struct
 	}
 	pid = next(fd, name, t, w);
 	if (pid == 0)
-		mw_server_start();
+		start_child();
 	return pid;
 }
 
@@ -165,6 +175,14 @@ MW_EXPORT int dlclose(void *handle)
 
 /* --- load and exit ------------------------------------------------------------------------ */
 
+static bool dumper_ended;
+
+static void end_threads(void)
+{
+	mw_server_end();
+	dumper_ended = mw_dumper_end();
+}
+
 static void last_of_all(void *unused)
 {
 	static bool done;
@@ -173,7 +191,8 @@ static void last_of_all(void *unused)
 	if (__atomic_exchange_n(&done, true, __ATOMIC_ACQ_REL))
 		return;
 	mw_quiet_enter();
-	mw_dump_at_exit(&mwrap_api);
+	if (mw_dump_at_exit(&mwrap_api) && dumper_ended)
+		mw_periodic_remove(&mw_options);
 	mw_quiet_leave();
 }
 
@@ -188,7 +207,7 @@ MW_EXPORT int raise(int sig)
 	static int (*next)(int);
 
 	if (mw_get(&mw_ruby.how) == MW_RUBY_ENDED) {
-		mw_server_end();
+		end_threads();
 		last_of_all(NULL);
 	}
 	if (!next)
@@ -211,10 +230,12 @@ __attribute__((constructor)) static void load(void)
 		mw_quiet_leave();
 		return;
 	}
+	mw_own_limit(mw_options.memory_max);
 	mw_ruby_init();
 	if (pthread_atfork(before_fork, after_fork_parent, after_fork_child) != 0)
 		mw_complain("pthread_atfork failed: forked children may count wrongly");
 	mw_server_start();
+	mw_dumper_start();
 	mw_quiet_leave();
 }
 
@@ -225,7 +246,7 @@ __attribute__((constructor)) static void load(void)
  */
 __attribute__((destructor)) static void unload(void)
 {
-	mw_server_end();
+	end_threads();
 	if (mw_life == MW_ON && (mw_options.dump_path || mw_options.dump_fd >= 0)) {
 		mw_quiet_enter();
 		if (__cxa_atexit(last_of_all, NULL, NULL) != 0)

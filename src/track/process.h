@@ -10,6 +10,7 @@
 #ifndef MW_TRACK_PROCESS_H
 #define MW_TRACK_PROCESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -34,5 +35,17 @@ void mw_server_before_fork(void);
 void mw_server_after_fork(int child);
 /* Asks it to remove its socket and waits for that, 200 ms at most. */
 void mw_server_end(void);
+
+/*
+ * dumper.c, the same for the thread of the periodic dumps. start: if there is
+ * to be one, and Ruby, if there is one, is up. start_child: after fork
+ * returned in the child. end: true if nothing is being written, waited for
+ * 200 ms at most; none begins after it.
+ */
+void mw_dumper_start(void);
+void mw_dumper_start_child(void);
+void mw_dumper_before_fork(void);
+void mw_dumper_after_fork(int child);
+bool mw_dumper_end(void);
 
 #endif

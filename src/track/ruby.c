@@ -76,6 +76,7 @@ static void vm_is_up(void *unused)
 	mw_rb.ruby_vm_at_exit(vm_ended);
 	mw_quiet_leave();
 	mw_server_go();
+	mw_dumper_start();
 }
 
 /*

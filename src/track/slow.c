@@ -20,6 +20,7 @@
 int mw_life = MW_UNBORN;
 uint32_t mw_fit = MW_FIT_NONE;
 bool mw_plain;
+bool mw_paused;
 uint64_t mw_lost;
 
 static pthread_key_t key;
@@ -34,11 +35,23 @@ void mw_lose(uint32_t size)
 
 /* --- usual calls for which something isn't at hand ---------------------------------- */
 
+/* Not counted. t is busy; leaves it. */
+static void *admit_unseen(struct mw_thread *t, void *p)
+{
+	mw_tail_write(p, mw_usable(p), 0);
+	mw_leave(t);
+	return p;
+}
+
 void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 {
-	uint32_t generation = mw_generation(t);
-	uint32_t id = mw_where(t, caller), size = mw_size_encode(n), i = 0;
+	uint32_t generation, id, size, i = 0;
 
+	if (mw_unlikely(mw_get(&mw_paused)))
+		return admit_unseen(t, p);
+	generation = mw_generation(t);
+	id = mw_where(t, caller);
+	size = mw_size_encode(n);
 	if (size != MW_SIZE_NONE)
 		i = mw_spare_take(t);
 	mw_tail_write(p, mw_usable(p), i ? i : MW_TAIL_NONE);
@@ -56,9 +69,9 @@ void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 
 void *mw_admit_other(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 {
-	size_t usable = mw_usable(p);
-
-	return mw_admit_at_hand(t, p, n, usable, mw_where_at_hand(t, caller), mw_generation(t),
+	if (mw_unlikely(mw_get(&mw_paused)))
+		return admit_unseen(t, p);
+	return mw_admit_at_hand(t, p, n, mw_usable(p), mw_where_at_hand(t, caller), mw_generation(t),
 				mw_clock.in_bytes, caller);
 }
 
@@ -177,13 +190,29 @@ static void text_free(void *p)
 	mw_quiet_leave();
 }
 
+static uint32_t fit_now(void)
+{
+	if (!mw_real_glibc || mw_get(&mw_clock.asked) ||
+	    __atomic_load_n(&mw_paused, __ATOMIC_SEQ_CST))
+		return MW_FIT_NONE;
+	return mw_clock.in_bytes ? MW_FIT_BYTES : MW_FIT_RUBY;
+}
+
+/* Two threads may choose at once: whoever stores last has seen what both changed. */
 void mw_fit_choose(void)
 {
-	uint32_t fit = MW_FIT_NONE;
+	uint32_t fit;
 
-	if (mw_real_glibc && !mw_get(&mw_clock.asked))
-		fit = mw_clock.in_bytes ? MW_FIT_BYTES : MW_FIT_RUBY;
-	mw_set(&mw_fit, fit);
+	do {
+		fit = fit_now();
+		__atomic_store_n(&mw_fit, fit, __ATOMIC_SEQ_CST);
+	} while (fit != fit_now());
+}
+
+void mw_pause(bool on)
+{
+	__atomic_store_n(&mw_paused, on, __ATOMIC_SEQ_CST);
+	mw_fit_choose();
 }
 
 void mw_start(void)
@@ -233,7 +262,7 @@ unsigned mw_quiet_leave(void)
 
 /* --- the shared path ----------------------------------------------------------------- */
 
-enum way { PASS, QUIET, SHARED };
+enum way { PASS, QUIET, SHARED }; /* QUIET: or paused */
 
 static enum way way_now(void)
 {
@@ -241,7 +270,8 @@ static enum way way_now(void)
 
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
 		return PASS;
-	if ((uintptr_t)t > (uintptr_t)MW_LATE ? t->hush >= MW_QUIET : stateless)
+	if (((uintptr_t)t > (uintptr_t)MW_LATE ? t->hush >= MW_QUIET : stateless) ||
+	    mw_get(&mw_paused))
 		return QUIET;
 	return SHARED;
 }

@@ -38,12 +38,20 @@ extern MW_HIDDEN int mw_life; /* enum mw_life; release */
 
 /* What may be taken for granted in this process, so that malloc and free needn't look. */
 enum mw_fit {
-	MW_FIT_NONE,  /* nothing */
+	MW_FIT_NONE,  /* nothing; nor is tracking on, perhaps: mw_paused */
 	MW_FIT_BYTES, /* on glibc, whose chunks can be read, and no Ruby is here */
 	MW_FIT_RUBY   /* on glibc, and Ruby's GC.count can be read */
 };
 extern MW_HOT uint32_t mw_fit; /* enum mw_fit; relaxed: each is right for a while after a change */
 void mw_fit_choose(void);
+/*
+ * Tracking is off. Looked at only where mw_fit is MW_FIT_NONE or something
+ * isn't at hand, so the usual path pays nothing for it; a block admitted
+ * meanwhile gets a tail that says "not counted", as a quiet one's.
+ */
+extern MW_HOT bool mw_paused;
+/* Any thread; calls that are under way count before or after it. */
+void mw_pause(bool on);
 /* On, on glibc, and the arena was never used: as it mostly is. */
 extern MW_HOT bool mw_plain;
 

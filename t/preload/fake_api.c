@@ -70,6 +70,7 @@ static atomic_int quiet;    /* enters less leaves, of all threads */
 static atomic_int unpaired; /* leaves of threads that weren't quiet */
 static _Thread_local unsigned depth;
 static atomic_bool was_reset;
+static atomic_bool is_paused;
 static struct mw_options no_options = { .dump_fd = -1 };
 static pid_t started;
 
@@ -161,6 +162,7 @@ static void lives_free(struct mw_lives *l)
 static void stats(struct mw_stats *s)
 {
 	memset(s, 0, sizeof(*s));
+	s->paused = is_paused;
 	s->life_unit = "gc";
 	s->ruby_lookup = "none";
 	s->ruby_why = "";
@@ -175,6 +177,8 @@ static void stats(struct mw_stats *s)
 static const struct mw_options *options(void) { return &no_options; }
 static void reset(void) { was_reset = true; }
 static bool trim(void) { return true; }
+static void pause_tracking(bool on) { is_paused = on; }
+static bool paused(void) { return is_paused; }
 
 static unsigned quiet_enter(void)
 {
@@ -205,7 +209,7 @@ struct mw_api mwrap_api = {
 	.options = options,
 	.snapshot = snapshot, .snapshot_free = snapshot_free, .find = find,
 	.lives = lives, .lives_free = lives_free,
-	.stats = stats, .reset = reset, .trim = trim,
+	.stats = stats, .reset = reset, .trim = trim, .pause = pause_tracking, .paused = paused,
 	.quiet_enter = quiet_enter, .quiet_leave = quiet_leave,
 };
 

@@ -38,6 +38,7 @@ static struct mw_options options = { .dump_fd = -1 };
 static size_t rows_n = 20, lives_n = 5;
 static struct mw_row *rows;
 static atomic_int copies, resets, trims;
+static atomic_bool paused;
 static const struct mw_httpd_api *httpd;
 static pthread_t thread;
 
@@ -146,6 +147,7 @@ static void stats(struct mw_stats *s)
 		s->overruns += rows[i].overruns;
 	s->double_frees = 7;
 	s->unknown_frees = 1234567;
+	s->paused = paused;
 }
 
 static void reset(void)
@@ -156,6 +158,16 @@ static void reset(void)
 static bool trim(void)
 {
 	return trims++ % 2 == 0;
+}
+
+static void pause_tracking(bool on)
+{
+	paused = on;
+}
+
+static bool is_paused(void)
+{
+	return paused;
 }
 
 static unsigned quiet(void)
@@ -175,7 +187,7 @@ static const struct mw_api api = {
 	.version = MW_API_VERSION, .options = get_options,
 	.snapshot = snapshot, .snapshot_free = snapshot_free, .find = find_row,
 	.lives = lives, .lives_free = lives_free,
-	.stats = stats, .reset = reset, .trim = trim,
+	.stats = stats, .reset = reset, .trim = trim, .pause = pause_tracking, .paused = is_paused,
 	.quiet_enter = quiet, .quiet_leave = quiet,
 };
 

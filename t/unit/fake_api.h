@@ -78,6 +78,16 @@ static void fake_get_stats(struct mw_stats *s)
 	*s = fake_stats;
 }
 
+static void fake_pause(bool on)
+{
+	fake_stats.paused = on;
+}
+
+static bool fake_paused(void)
+{
+	return fake_stats.paused;
+}
+
 static unsigned fake_quiet_enter(void)
 {
 	return (unsigned)++fake_out;
@@ -105,6 +115,8 @@ static const struct mw_api fake_api = {
 	.lives = fake_get_lives,
 	.lives_free = fake_lives_free,
 	.stats = fake_get_stats,
+	.pause = fake_pause,
+	.paused = fake_paused,
 	.quiet_enter = fake_quiet_enter,
 	.quiet_leave = fake_quiet_leave,
 };

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * periodic.c - the periodic dumps: names, one whole file, the last few kept.
+ *
+ *   dump_path, with %p    PATH.20260131T235959Z      (UTC)
+ *   without               PATH.PID.20260131T235959Z
+ *
+ * Each process has names of its own, and none is used twice: the time goes up
+ * by a second at least. So they sort by name as they do by time, and what a
+ * killed process left is never replaced; nor is it ever removed, except by
+ * the process that wrote it.
+ *
+ * A file is written as DIR/.NAME.tmp, made by this call and no other (O_EXCL),
+ * and renamed when it is whole. Nothing is allocated and no lock is held: the
+ * disk may be stuck, and the process forks and goes on meanwhile.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "columns.h"
+#include "dump.h"
+
+enum { DAY = 86400 };
+
+static int64_t written[MW_KEEP_MAX + 1]; /* seconds since 1970: a ring of the files there are */
+static uint32_t oldest, files;
+static int64_t last;      /* the time in the newest name, written or not */
+static int open_fd = -1;  /* what a forked child would inherit; atomic */
+static uint64_t told[4];  /* one bit for each errno that was complained about */
+static char final[PATH_MAX], hidden[PATH_MAX]; /* the files of the present write */
+
+/* --- names ---------------------------------------------------------------- */
+
+static bool leap(int64_t y)
+{
+	return y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);
+}
+
+/* "20260131T235959Z" of a time; not by gmtime_r(), which takes a lock of libc's. */
+static void stamp(char out[24], int64_t t)
+{
+	static const uint8_t days_of[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	int64_t day = t / DAY, y = 1970, n;
+	unsigned s = (unsigned)(t % DAY), m = 0;
+
+	for (; day >= 365 + leap(y); y++)
+		day -= 365 + leap(y);
+	for (; day >= (n = days_of[m] + (m == 1 && leap(y))); m++)
+		day -= n;
+	snprintf(out, 24, "%04u%02u%02uT%02u%02u%02uZ", (unsigned)(y % 10000), m + 1,
+		 (unsigned)day + 1, s / 3600, s / 60 % 60, s % 60);
+}
+
+/* Does it name the process? */
+static bool has_pid(const char *value)
+{
+	for (; (value = strchr(value, '%')) && value[1]; value += 2)
+		if (value[1] == 'p')
+			return true;
+	return false;
+}
+
+/* The name for a time, in final[]; 0 or an errno. */
+static int name_for(const struct mw_options *o, int64_t t)
+{
+	long pid = (long)getpid();
+	int n = mw_options_expand(o->dump_path, pid, final, sizeof(final));
+	char at[24];
+
+	stamp(at, t);
+	if (n >= 0 && !has_pid(o->dump_path))
+		n += snprintf(final + n, sizeof(final) - (size_t)n, ".%ld", pid);
+	if (n >= 0 && (size_t)n < sizeof(final))
+		n += snprintf(final + n, sizeof(final) - (size_t)n, ".%s", at);
+	return n >= 0 && (size_t)n < sizeof(final) ? 0 : ENAMETOOLONG;
+}
+
+/* The hidden one beside it, in hidden[]. */
+static int hide_name(void)
+{
+	const char *slash = strrchr(final, '/');
+	int dir = slash ? (int)(slash + 1 - final) : 0;
+	int n = snprintf(hidden, sizeof(hidden), "%.*s.%s.tmp", dir, final, final + dir);
+
+	return n > 0 && (size_t)n < sizeof(hidden) ? 0 : ENAMETOOLONG;
+}
+
+/* --- one file ------------------------------------------------------------- */
+
+/* A descriptor above the standard ones, where the app could take it for its own. */
+static int open_hidden(void)
+{
+	int fd = open(hidden, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0666), up;
+
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	up = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (up >= 0)
+		close(fd);
+	return up >= 0 ? up : fd;
+}
+
+/* Writes, unless the app closed the descriptor and has another file there now. */
+static int fill(int fd, const struct stat *made, const struct mw_buf *b)
+{
+	struct stat is;
+
+	if (fstat(fd, &is) < 0 || is.st_ino != made->st_ino || is.st_dev != made->st_dev)
+		return EBADF;
+	return mw_dump_write(fd, b->p, b->n);
+}
+
+/* The whole of it, under its hidden name. 0 or an errno, and then there is no such file. */
+static int write_hidden(const struct mw_buf *b, bool shared)
+{
+	struct stat made;
+	int fd = open_hidden(), err;
+
+	if (fd < 0)
+		return errno;
+	if (shared)
+		__atomic_store_n(&open_fd, fd, __ATOMIC_RELEASE);
+	err = fstat(fd, &made) < 0 ? errno : fill(fd, &made, b);
+	__atomic_store_n(&open_fd, -1, __ATOMIC_RELEASE);
+	if (err != EBADF && close(fd) < 0 && errno != EINTR && !err)
+		err = errno;
+	if (err)
+		(void)unlink(hidden);
+	return err;
+}
+
+/* Removes the oldest beyond `keep`. */
+static void prune(const struct mw_options *o, uint64_t keep)
+{
+	while (files > keep) {
+		if (name_for(o, written[oldest]) == 0)
+			(void)unlink(final);
+		oldest = (oldest + 1) % (MW_KEEP_MAX + 1);
+		files--;
+	}
+}
+
+int mw_periodic_write(const struct mw_buf *b, const struct mw_options *o, bool shared)
+{
+	struct timespec now;
+	int err;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	last = now.tv_sec > last ? now.tv_sec : last + 1;
+	err = name_for(o, last);
+	if (!err)
+		err = hide_name();
+	if (!err)
+		err = write_hidden(b, shared);
+	if (err)
+		return err;
+	if (rename(hidden, final) < 0) {
+		err = errno;
+		(void)unlink(hidden);
+		return err;
+	}
+	written[(oldest + files++) % (MW_KEEP_MAX + 1)] = last;
+	prune(o, o->dump_keep);
+	return 0;
+}
+
+bool mw_periodic_render(struct mw_buf *b, const struct mw_api *api)
+{
+	/* what a process that ran out of memory held, whatever it allocated */
+	return mw_dump_render(b, api, mw_column_find("live_bytes", strlen("live_bytes")));
+}
+
+void mw_periodic_complain(int err, const struct mw_options *o)
+{
+	uint64_t bit = (uint64_t)1 << (err & 63);
+	uint64_t *word = &told[err >> 6 & 3];
+
+	if (*word & bit)
+		return;
+	*word |= bit;
+	mw_dump_complain_errno("dump_every", o->dump_path, err);
+}
+
+void mw_periodic_remove(const struct mw_options *o)
+{
+	prune(o, 0);
+}
+
+void mw_periodic_child(void)
+{
+	int fd = __atomic_exchange_n(&open_fd, -1, __ATOMIC_ACQ_REL);
+
+	if (fd >= 0)
+		close(fd);
+	files = 0;
+	last = 0;
+}

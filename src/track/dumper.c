@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dumper.c - the thread that writes the periodic dumps (option dump_every).
+ *
+ * It begins when Ruby's VM is up, at load in a process without Ruby, and
+ * anew in a forked child; it sleeps until its first dump is due, so a short
+ * process has nothing of it but a thread that never ran.
+ *
+ * Reading the table is one step, which fork waits for, though not for ever:
+ * a child must not find the dynamic linker's lock held (names of native
+ * locations). Writing is another, which nobody waits for, since a disk may
+ * be stuck for hours. It is done in a thread of its own, with a table of
+ * descriptors of its own (close_range(2)): no forked child inherits the file,
+ * the app can't close it and have its number for another, nor run out of
+ * numbers. Complaints are printed by the first thread, whose stderr is the
+ * app's. Where the kernel has no such tables, periodic.c takes care.
+ *
+ * At exit: no dump begins; one that is being written is waited for, shortly.
+ */
+#include <errno.h>
+#include <linux/close_range.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../report/report.h"
+#include "process.h"
+#include "ruby.h"
+#include "track.h"
+
+enum {
+	STACK = 256 * 1024,    /* libraries' thread-local data comes out of it */
+	READING_MS = 1000,     /* fork waits for reading no longer */
+	END_MS = 200
+};
+
+static sem_t wake, done;
+static struct mw_buf text;  /* what is to be written */
+static int outcome;         /* of the write: 0 or an errno */
+static uint32_t running;    /* the thread exists */
+static uint32_t busy;       /* between two sleeps */
+static uint32_t reading;    /* the table is being read */
+static uint32_t writing;    /* `text` is whole */
+static uint32_t forking;    /* threads between before_fork and after_fork */
+static uint32_t ending;     /* the process exits: don't begin */
+
+static void nap(void)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	nanosleep(&ms, NULL);
+}
+
+/* A detached thread that runs none of the app's handlers. 0 or an errno. */
+static int start_thread(void *(*run)(void *))
+{
+	sigset_t all, old;
+	pthread_attr_t a;
+	pthread_t t;
+	int e;
+
+	sigfillset(&all);
+	pthread_attr_init(&a);
+	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&a, STACK);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited by the new thread */
+	e = pthread_create(&t, &a, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&a);
+	return e;
+}
+
+/* --- one dump ----------------------------------------------------------------- */
+
+static void *write_text(void *unused)
+{
+	bool shared = close_range(0, ~0U, CLOSE_RANGE_UNSHARE) != 0;
+
+	(void)unused;
+	mw_quiet_enter(); /* for good */
+	outcome = mw_periodic_write(&text, &mw_options, shared);
+	sem_post(&done);
+	return NULL;
+}
+
+/* Either fork sees that we read, or we see the fork and let it go first. */
+static void begin_reading(void)
+{
+	for (;;) {
+		__atomic_store_n(&reading, 1, __ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&forking, __ATOMIC_SEQ_CST))
+			return;
+		__atomic_store_n(&reading, 0, __ATOMIC_SEQ_CST);
+		nap();
+	}
+}
+
+static void dump(void)
+{
+	bool had;
+	int err;
+
+	begin_reading();
+	had = mw_periodic_render(&text, &mwrap_api);
+	__atomic_store_n(&writing, had, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&reading, 0, __ATOMIC_SEQ_CST);
+	err = had ? start_thread(write_text) : ENOMEM;
+	if (had && !err) {
+		while (sem_wait(&done) != 0)
+			;
+		err = outcome;
+	}
+	__atomic_store_n(&writing, 0, __ATOMIC_SEQ_CST);
+	mw_buf_free(&text);
+	if (err)
+		mw_periodic_complain(err, &mw_options);
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* True: it is time. False: the process ends. */
+static bool sleep_until(int64_t ns)
+{
+	const struct timespec t = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+
+	while (sem_clockwait(&wake, CLOCK_MONOTONIC, &t) != 0)
+		if (errno != EINTR)
+			return true;
+	return false;
+}
+
+static void *dump_for_ever(void *unused)
+{
+	int64_t every = (int64_t)mw_options.dump_every * 1000000000, next = now_ns() + every;
+
+	(void)unused;
+	while (sleep_until(next)) {
+		__atomic_store_n(&busy, 1, __ATOMIC_SEQ_CST);
+		/* either we see the end, or it sees that we are busy */
+		if (!__atomic_load_n(&ending, __ATOMIC_SEQ_CST)) {
+			mw_quiet_enter();
+			dump();
+			mw_quiet_leave();
+		}
+		__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
+		for (next += every; next <= now_ns(); next += every)
+			; /* too late for that one */
+	}
+	return NULL;
+}
+
+/* --- the process ---------------------------------------------------------------- */
+
+void mw_dumper_start(void)
+{
+	if (!mw_options.dump_every || mw_life != MW_ON || mw_get(&running) ||
+	    mw_get(&mw_ruby.how) == MW_RUBY_STARTING)
+		return;
+	mw_quiet_enter();
+	sem_init(&wake, 0, 0);
+	sem_init(&done, 0, 0);
+	mw_set(&running, 1);
+	if (start_thread(dump_for_ever) != 0) {
+		mw_set(&running, 0);
+		mw_complain("no thread could be had for dump_every");
+	}
+	mw_quiet_leave();
+}
+
+void mw_dumper_before_fork(void)
+{
+	int cancel;
+
+	__atomic_fetch_add(&forking, 1, __ATOMIC_SEQ_CST);
+	/* not for ever: this thread may hold the dynamic linker's lock */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	for (int i = 0; i < READING_MS && __atomic_load_n(&reading, __ATOMIC_SEQ_CST); i++)
+		nap();
+	pthread_setcancelstate(cancel, NULL);
+}
+
+void mw_dumper_after_fork(int child)
+{
+	if (!child) {
+		__atomic_fetch_sub(&forking, 1, __ATOMIC_SEQ_CST);
+		return;
+	}
+	/* what the parent's thread holds is lost, or harmless: see mw_dumper_start_child */
+	running = busy = reading = forking = 0;
+	mw_periodic_child();
+}
+
+void mw_dumper_start_child(void)
+{
+	mw_quiet_enter();
+	if (writing)
+		mw_buf_free(&text);
+	text = (struct mw_buf){ 0 };
+	writing = 0;
+	mw_quiet_leave();
+	mw_dumper_start();
+}
+
+bool mw_dumper_end(void)
+{
+	__atomic_store_n(&ending, 1, __ATOMIC_SEQ_CST);
+	if (!mw_get(&running))
+		return true;
+	sem_post(&wake);
+	for (int i = 0; i < END_MS && __atomic_load_n(&busy, __ATOMIC_SEQ_CST); i++)
+		nap();
+	return !__atomic_load_n(&busy, __ATOMIC_SEQ_CST);
+}
