@@ -248,24 +248,27 @@ static bool set_dump_format(struct parser *p, const char *value)
 	return wrong(p, value, "is none of text, tsv, csv, json");
 }
 
-static bool set_dump_every(struct parser *p, const char *value)
+/* A number from 1 to max. */
+static bool from_one(struct parser *p, const char *value, uint64_t max, uint64_t *out, const char *why)
 {
 	uint64_t v;
 
-	if (!number(value, MW_EVERY_MAX, &v) || !v)
-		return wrong(p, value, "is not a number of seconds from 1 to 31536000 (digits only)");
-	p->o->dump_every = v;
+	if (!number(value, max, &v) || !v)
+		return wrong(p, value, why);
+	*out = v;
 	return true;
+}
+
+static bool set_dump_every(struct parser *p, const char *value)
+{
+	return from_one(p, value, MW_EVERY_MAX, &p->o->dump_every,
+			"is not a number of seconds from 1 to 31536000 (digits only)");
 }
 
 static bool set_dump_keep(struct parser *p, const char *value)
 {
-	uint64_t v;
-
-	if (!number(value, MW_KEEP_MAX, &v) || !v)
-		return wrong(p, value, "is not a number of files from 1 to 1000 (digits only)");
-	p->o->dump_keep = v;
-	return true;
+	return from_one(p, value, MW_KEEP_MAX, &p->o->dump_keep,
+			"is not a number of files from 1 to 1000 (digits only)");
 }
 
 /* Digits, then k, m or g in either case, or nothing. */

@@ -36,7 +36,7 @@ enum {
 	END_MS = 200
 };
 
-static sem_t wake, done;
+static sem_t done;
 static struct mw_buf text;  /* what is to be written */
 static int outcome;         /* of the write: 0 or an errno */
 static uint32_t running;    /* the thread exists */
@@ -126,15 +126,12 @@ static int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* True: it is time. False: the process ends. */
-static bool sleep_until(int64_t ns)
+static void sleep_until(int64_t ns)
 {
 	const struct timespec t = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
 
-	while (sem_clockwait(&wake, CLOCK_MONOTONIC, &t) != 0)
-		if (errno != EINTR)
-			return true;
-	return false;
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
 }
 
 static void *dump_for_ever(void *unused)
@@ -142,18 +139,20 @@ static void *dump_for_ever(void *unused)
 	int64_t every = (int64_t)mw_options.dump_every * 1000000000, next = now_ns() + every;
 
 	(void)unused;
-	while (sleep_until(next)) {
+	for (;;) {
+		sleep_until(next);
 		__atomic_store_n(&busy, 1, __ATOMIC_SEQ_CST);
 		/* either we see the end, or it sees that we are busy */
-		if (!__atomic_load_n(&ending, __ATOMIC_SEQ_CST)) {
-			mw_quiet_enter();
-			dump();
-			mw_quiet_leave();
-		}
+		if (__atomic_load_n(&ending, __ATOMIC_SEQ_CST))
+			break;
+		mw_quiet_enter();
+		dump();
+		mw_quiet_leave();
 		__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
 		for (next += every; next <= now_ns(); next += every)
 			; /* too late for that one */
 	}
+	__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
 	return NULL;
 }
 
@@ -165,7 +164,6 @@ void mw_dumper_start(void)
 	    mw_get(&mw_ruby.how) == MW_RUBY_STARTING)
 		return;
 	mw_quiet_enter();
-	sem_init(&wake, 0, 0);
 	sem_init(&done, 0, 0);
 	mw_set(&running, 1);
 	if (start_thread(dump_for_ever) != 0) {
@@ -200,6 +198,8 @@ void mw_dumper_after_fork(int child)
 
 void mw_dumper_start_child(void)
 {
+	if (!mw_options.dump_every)
+		return;
 	mw_quiet_enter();
 	if (writing)
 		mw_buf_free(&text);
@@ -214,7 +214,6 @@ bool mw_dumper_end(void)
 	__atomic_store_n(&ending, 1, __ATOMIC_SEQ_CST);
 	if (!mw_get(&running))
 		return true;
-	sem_post(&wake);
 	for (int i = 0; i < END_MS && __atomic_load_n(&busy, __ATOMIC_SEQ_CST); i++)
 		nap();
 	return !__atomic_load_n(&busy, __ATOMIC_SEQ_CST);

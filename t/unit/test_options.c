@@ -60,6 +60,9 @@ static void nothing_given(void **state)
 		assert_int_equal(o.dump_fd, -1);
 		assert_int_equal(o.dump_min, 0);
 		assert_int_equal(o.dump_format, MW_FORMAT_TEXT);
+		assert_int_equal(o.dump_every, 0);
+		assert_int_equal(o.dump_keep, 3);
+		assert_int_equal(o.memory_max, 0);
 		assert_false(o.read_only);
 	}
 }
@@ -102,11 +105,12 @@ static void unknown_options(void **state)
 
 	(void)state;
 	refused("sokcet:/x", "unknown option \"sokcet\"; known are socket, socket_dir, listen, "
-		"dump_path, dump_fd, dump_min, dump_format, read_only");
+		"dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, read_only");
 	refused("1", "unknown option \"1\"; known are socket, socket_dir, listen, "
-		"dump_path, dump_fd, dump_min, dump_format, read_only");
+		"dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, read_only");
 	refused("sock\x1b[2J\n\xff:x", "unknown option \"sock?[2J??\"; known are socket, socket_dir, "
-		"listen, dump_path, dump_fd, dump_min, dump_format, read_only");
+		"listen, dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, "
+		"read_only");
 	refused(":x", "the name of an option is missing in \":x\"");
 	/* a part of a key and a longer key are other keys */
 	assert_false(parse("sock:/x"));
@@ -145,6 +149,79 @@ static void options_that_exclude_each_other(void **state)
 	refused("dump_fd:2,dump_path:/a", "dump_path: not together with dump_fd");
 	assert_int_equal(o.dump_fd, 2);
 	assert_null(o.dump_path);
+}
+
+static void periodic_dumps(void **state)
+{
+	static const char *const wrong[] = { "0", "00", "1.5", "1s", "-1", "x", "31536001", " 1" };
+	static const char *const wrong_keep[] = { "0", "1001", "all", "-3", "3 " };
+	char env[PATH_MAX + 64], want[160];
+
+	(void)state;
+	right("dump_path:/a,dump_every:60");
+	assert_int_equal(o.dump_every, 60);
+	assert_int_equal(o.dump_keep, 3);
+	right("dump_keep:1000,dump_every:31536000,dump_path:/a");
+	assert_int_equal(o.dump_every, 31536000);
+	assert_int_equal(o.dump_keep, 1000);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		snprintf(env, sizeof(env), "dump_path:/a,dump_every:%s", wrong[i]);
+		snprintf(want, sizeof(want), "dump_every: \"%s\" is not a number of seconds "
+			 "from 1 to 31536000 (digits only)", wrong[i]);
+		refused(env, want);
+		assert_int_equal(o.dump_every, 0);
+		assert_string_equal(o.dump_path, "/a");
+	}
+	for (size_t i = 0; i < sizeof(wrong_keep) / sizeof(*wrong_keep); i++) {
+		snprintf(env, sizeof(env), "dump_path:/a,dump_every:1,dump_keep:%s", wrong_keep[i]);
+		snprintf(want, sizeof(want), "dump_keep: \"%s\" is not a number of files "
+			 "from 1 to 1000 (digits only)", wrong_keep[i]);
+		refused(env, want);
+		assert_int_equal(o.dump_keep, 3);
+		assert_int_equal(o.dump_every, 1);
+	}
+	refused("dump_every:5", "dump_every: needs dump_path, which says where to");
+	assert_int_equal(o.dump_every, 0);
+	refused("dump_every:5,dump_fd:2", "dump_every: needs dump_path, which says where to");
+	assert_int_equal(o.dump_fd, 2);
+	/* what is added must fit, too */
+	snprintf(env, sizeof(env), "dump_every:1,dump_path:%0*d", PATH_MAX - MW_SNAPSHOT_ROOM - 1, 0);
+	right(env);
+	snprintf(env, sizeof(env), "dump_every:1,dump_path:%0*d", PATH_MAX - MW_SNAPSHOT_ROOM, 0);
+	refused(env, "dump_every: dump_path is too long, as PID and time are added");
+	assert_int_equal(o.dump_every, 0);
+	assert_non_null(o.dump_path);
+}
+
+static void ceilings(void **state)
+{
+	static const struct {
+		const char *given;
+		uint64_t bytes;
+	} sizes[] = {
+		{ "1", 1 }, { "100k", 102400 }, { "64m", 67108864 }, { "64M", 67108864 },
+		{ "2G", 2147483648 }, { "1K", 1024 }, { "9223372036854775807", INT64_MAX },
+		{ "8388607m", 8388607ull << 20 },
+	};
+	static const char *const wrong[] = {
+		"0", "0k", "k", "m", "1kb", "1.5m", "-1", "1 m", "1t", "9223372036854775808",
+		"9007199254740992k", "8388608t", "99999999999999999999999999999999999m", "1km", "+1",
+	};
+	char env[80], want[160];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		snprintf(env, sizeof(env), "memory_max:%s", sizes[i].given);
+		right(env);
+		assert_true(o.memory_max == sizes[i].bytes);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		snprintf(env, sizeof(env), "memory_max:%s", wrong[i]);
+		snprintf(want, sizeof(want), "memory_max: \"%s\" is not a number of bytes from 1 "
+			 "(digits, then k, m or g if you like)", wrong[i]);
+		refused(env, want);
+		assert_int_equal(o.memory_max, 0);
+	}
 }
 
 static void numbers(void **state)
@@ -387,6 +464,8 @@ int main(void)
 		cmocka_unit_test(unknown_options),
 		cmocka_unit_test(missing_and_twice),
 		cmocka_unit_test(options_that_exclude_each_other),
+		cmocka_unit_test(periodic_dumps),
+		cmocka_unit_test(ceilings),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(dump_fds),
 		cmocka_unit_test(addresses),

@@ -206,6 +206,68 @@ static void test_overruns(void **state)
 	assert_int_equal(res.status, 400);
 	ask("POST", "/overruns", NULL, "", MW_PEER_UNIX);
 	assert_int_equal(res.status, 405);
+/* On every page, not only the first. */
+static void test_what_is_missing_is_said(void **state)
+{
+	static const char *const pages[] = { "/", "/each/0", "/at/%2Fsrv%2Fa.rb%3A1" };
+	static const struct {
+		bool *flag;
+		const char *text;
+	} kinds[] = {
+		{ &fake_stats.paused, "Tracking is paused" },
+		{ &fake_stats.locations_full, "no room for some locations" },
+		{ &fake_stats.threads_full, "no room for some threads" },
+		{ &fake_stats.records_full, "ceiling that memory_max sets" },
+	};
+
+	(void)state;
+	fake_stats.memory_max = 1 << 21;
+	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
+		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+			ask("GET", pages[i], NULL, "", MW_PEER_UNIX);
+			assert_int_equal(res.status, 200);
+			assert_false(has(kinds[k].text));
+			assert_false(has("class=\"warning\""));
+			*kinds[k].flag = true;
+			ask("GET", pages[i], NULL, "", MW_PEER_UNIX);
+			assert_true(has(kinds[k].text));
+			assert_true(has("class=\"warning\""));
+			*kinds[k].flag = false;
+		}
+	}
+	fake_stats.records_full = fake_stats.paused = true;
+	ask("GET", "/stats.json", NULL, "", MW_PEER_UNIX);
+	assert_true(has("\n\"memory_max\":2097152,\n\"locations_full\":false,\n\"records_full\":true,"
+			"\n\"threads_full\":false,\n\"paused\":true"));
+}
+
+static void test_pause(void **state)
+{
+	(void)state;
+	ask("GET", "/", NULL, "/m", MW_PEER_RACK);
+	assert_true(has("action=\"/m/pause\""));
+	assert_false(has("action=\"/m/resume\""));
+	ask("GET", "/pause", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 405);
+	assert_false(fake_stats.paused);
+	ask("POST", "/pause", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 200);
+	assert_true(has("pause: tracking is off"));
+	assert_true(fake_stats.paused);
+	ask("GET", "/", NULL, "/m", MW_PEER_RACK);
+	assert_true(has("action=\"/m/resume\""));
+	assert_false(has("action=\"/m/pause\""));
+	fake_options.read_only = true;
+	ask("POST", "/resume", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 403);
+	assert_true(fake_stats.paused);
+	ask("GET", "/", NULL, "", MW_PEER_UNIX);
+	assert_false(has("action=\"/resume\""));
+	assert_true(has("Tracking is paused"));
+	fake_options.read_only = false;
+	ask("POST", "/resume", NULL, "", MW_PEER_UNIX);
+	assert_true(has("resume: tracking is on"));
+	assert_false(fake_stats.paused);
 }
 
 static void test_empty_table(void **state)
@@ -288,6 +350,8 @@ static unsigned rnd(unsigned n)
 
 static const char *const pieces[] = {
 	"/", "/each", "/each/", "/at", "/at/", "/at.", "/overruns", "/overruns.", "/stats.json", "/reset", "/clear", "/trim", "/mwrap.css", ".tsv",
+	"/", "/each", "/each/", "/at", "/at/", "/at.", "/stats.json", "/reset", "/clear", "/trim", "/pause", "/resume",
+	"/mwrap.css", ".tsv",
 	".csv", ".json", ".html", "tsv", "2000", "0", "18446744073709551615", "99999999999999999999", "-1", "%", "%2F",
 	"%00", "%zz", "%f", "+", "&", "=", "?", ";", "#", "sort", "order", "limit", "offset", "q", "group", "min",
 	"format", "location", "total", "bytes", "location", "growth", "asc", "desc", "line", "file", "gem", "..",
@@ -333,7 +397,7 @@ static void check(const struct mw_request *req)
 		assert_ptr_equal(memchr(res.body.p, '\n', res.body.n), res.body.p + res.body.n - 1);
 	}
 	if (!post)
-		assert_int_equal(resets + trims, 0);
+		assert_int_equal(resets + trims + fake_stats.paused, 0);
 	if (res.location.n) {
 		assert_int_equal(strlen(res.location.p) + 1, res.location.n);
 		assert_int_equal(res.location.p[0], '/');
@@ -348,7 +412,7 @@ static void check(const struct mw_request *req)
 static void test_random_requests(void **state)
 {
 	static const char *const methods[] = { "GET", "GET", "GET", "HEAD", "POST", "POST", "PUT", "" };
-	static const char *const starts[] = { "/", "/each/", "/each/0", "/at/", "/at", "/reset", "/trim", "" };
+	static const char *const starts[] = { "/", "/each/", "/each/0", "/at/", "/at", "/reset", "/trim", "/pause", "" };
 	static const char *const names[] = { "Host", "Origin", "Referer", "Accept", "Sec-Fetch-Site" };
 	unsigned answered[600] = { 0 };
 
@@ -375,6 +439,7 @@ static void test_random_requests(void **state)
 		req.peer = (enum mw_peer)rnd(3);
 		fake_options.read_only = !rnd(8);
 		resets = trims = 0;
+		fake_stats.paused = false;
 		mw_response_free(&res);
 		mw_route(&api, &req, &res);
 		check(&req);
@@ -398,6 +463,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_methods_are_case_sensitive, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_warnings, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_overruns, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_missing_is_said, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pause, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_empty_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_slot_is_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_template, setup, teardown),
