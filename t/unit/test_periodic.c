@@ -18,6 +18,8 @@
 
 #include "fake_api.h"
 
+enum { BIG = 6 << 20 };
+
 static char dir[64], base[160];
 static struct mw_buf text;
 
@@ -239,21 +241,20 @@ static int poll_until(const volatile int *ended, size_t want)
 static void no_half_file_is_ever_seen(void **state)
 {
 	const struct timespec ms = { .tv_nsec = 2000000 };
+	/* so big that writing it takes long enough to be caught at it */
+	struct mw_buf big = { .p = malloc(BIG), .n = BIG, .cap = BIG };
 	int *ended = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int status;
 	pid_t pid;
 
 	(void)state;
-	for (int i = 0; i < 50; i++)
-		fake_row(MW_KIND_RUBY, 100, "/a/rather/long/path/to/a/file/in/some/gem.rb:1");
-	fake_options.dump_format = MW_FORMAT_TSV;
-	render();
-	assert_true(text.n > 3000);
+	assert_non_null(big.p);
+	memset(big.p, 'x', BIG);
 	pid = fork();
 	if (pid == 0)
-		_exit(poll_until(ended, text.n));
+		_exit(poll_until(ended, BIG));
 	for (int i = 0; i < 50; i++) {
-		write_one();
+		assert_int_equal(mw_periodic_write(&big, &fake_options, false), 0);
 		nanosleep(&ms, NULL); /* so that the reader sees each */
 	}
 	*ended = 1;
@@ -261,6 +262,7 @@ static void no_half_file_is_ever_seen(void **state)
 	assert_int_equal(status, 0);
 	assert_int_equal(listed().n, 3);
 	munmap(ended, 4096);
+	mw_buf_free(&big);
 }
 
 /* --- what goes wrong -------------------------------------------------------- */

@@ -206,6 +206,8 @@ static void test_overruns(void **state)
 	assert_int_equal(res.status, 400);
 	ask("POST", "/overruns", NULL, "", MW_PEER_UNIX);
 	assert_int_equal(res.status, 405);
+}
+
 /* On every page, not only the first. */
 static void test_what_is_missing_is_said(void **state)
 {
