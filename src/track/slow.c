@@ -38,7 +38,7 @@ void mw_lose(uint32_t size)
 /* Not counted. t is busy; leaves it. */
 static void *admit_unseen(struct mw_thread *t, void *p)
 {
-	mw_tail_write(p, mw_usable(p), 0);
+	mw_tail_write(p, mw_usable(p), MW_TAIL_NONE);
 	mw_leave(t);
 	return p;
 }
