@@ -25,6 +25,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -69,13 +70,20 @@ uint64_t mw_now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+/*
+ * The first one to be moved waits some 10 ms while the kernel makes the table
+ * bigger. Meanwhile the application may have closed `fd` and opened a file of
+ * its own there, which isn't ours to close.
+ */
 int mw_fd_high(int fd)
 {
 	int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, mw_server.fd_base);
+	struct stat a, b;
 
 	if (high < 0)
 		return fd;
-	close(fd);
+	if (!fstat(high, &a) && !fstat(fd, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		close(fd);
 	return high;
 }
 
