@@ -33,7 +33,8 @@ enum {
 	END_MS = 200,
 	NICER = 10,
 	LOADING_MS = 1000,       /* fork waits for a load no longer */
-	STACK = 512 * 1024
+	STACK = 512 * 1024,
+	CLOSE_UNSHARE = 1 << 1   /* CLOSE_RANGE_UNSHARE, which not all headers have */
 };
 
 static sem_t go;
@@ -121,6 +122,37 @@ static void step_back(void)
 		(void)setpriority(PRIO_PROCESS, me, nice + NICER); /* capped by the kernel */
 }
 
+/*
+ * Loads with a table of descriptors of its own, which ends with this thread:
+ * a daemon that closes all descriptors, or opens its own in their place, would
+ * have the dynamic linker map another file for the library, and end by
+ * SIGBUS. Where the kernel can't (before 5.9), as it is.
+ */
+static void *load_apart(void *err)
+{
+	mw_quiet_enter(); /* for good */
+#ifdef SYS_close_range
+	(void)syscall(SYS_close_range, 3u, ~0u, CLOSE_UNSHARE);
+#endif
+	return (void *)(uintptr_t)load(err);
+}
+
+static const struct mw_httpd_api *load_in_thread(char err[MW_ERROR_MAX])
+{
+	pthread_attr_t a;
+	pthread_t t;
+	void *h;
+	int e;
+
+	pthread_attr_init(&a);
+	pthread_attr_setstacksize(&a, STACK);
+	e = pthread_create(&t, &a, load_apart, err);
+	pthread_attr_destroy(&a);
+	if (e || pthread_join(t, &h) != 0)
+		return load(err);
+	return h;
+}
+
 static void *serve(void *unused)
 {
 	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
@@ -134,7 +166,7 @@ static void *serve(void *unused)
 		return NULL;
 	if (!h) {
 		begin_loading();
-		h = load(err);
+		h = load_in_thread(err);
 		__atomic_store_n(&httpd, h, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&loading, 0, __ATOMIC_RELEASE);
 	}
