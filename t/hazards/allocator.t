@@ -1,0 +1,116 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# Hazards between the tracker, the dynamic linker and other allocators.
+
+require_relative "../lib/hazard"
+
+class AllocatorHazards < Minitest::Test
+  OBJECTS = %w[libmwrap.so libmwrap_httpd.so].freeze
+
+  def read(*cmd)
+    r = run_command(*cmd)
+    assert_success r
+    r.stdout
+  end
+
+  # Names that an object needs from others, without versions: { name => its type in nm }.
+  def needs(object)
+    list = read("nm", "-D", "--undefined-only", File.join(MwrapTest::LIB, object)).lines.to_h do |l|
+      type, name = l.split
+      [name.sub(/@.*/, ""), type]
+    end
+    refute_empty list
+    list
+  end
+
+  def allocator(soname)
+    `PATH=$PATH:/sbin:/usr/sbin ldconfig -p`[/#{soname}\S* \(.*\) => (\S+)$/, 1]
+  end
+
+  # --- the linker ----------------------------------------------------------------
+
+  def test_dlsym_allocates_before_the_real_functions_are_known
+    tracked = twice(program("bootstrap"), below: [preload("greedy_dlsym")])
+    assert_adds_up tracked
+    assert_adds_up twice_ruby("$kept = Array.new(200) { 'k' * 5000 } # keeps 200 of 5000\nputs 1\n",
+                              below: [preload("greedy_dlsym")])
+  end
+
+  # Asked for at the first touch in a thread, it would be allocated by malloc.
+  def test_thread_local_storage_is_static_and_small
+    tracker = File.join(MwrapTest::LIB, "libmwrap.so")
+    assert_match(/FLAGS.*STATIC_TLS/, read("readelf", "-dW", tracker))
+    refute_includes needs("libmwrap.so"), "__tls_get_addr"
+    size = read("readelf", "-lW", tracker)[/^\s+TLS\s+(?:0x\h+\s+){4}(0x\h+)/, 1] or flunk "no TLS"
+    assert_operator size.hex, :<=, 256
+  end
+
+  # Weak ones: &symbol isn't NULL for a thread-local one that nobody defines. And Ruby's may be hidden.
+  def test_nothing_of_rubys_is_linked_to
+    OBJECTS.each do |object|
+      list = needs(object)
+      assert_empty list.keys.grep(/\A(rb_|ruby_|Init_)/), object
+      own = %w[__cxa_finalize __gmon_start__ _ITM_deregisterTMCloneTable _ITM_registerTMCloneTable]
+      assert_empty list.select { |_, type| type.match?(/[wv]/i) }.keys - own, "weak ones of #{object}"
+    end
+  end
+
+  # Nobody ends the process but itself.
+  def test_nothing_that_ends_the_process_is_called
+    OBJECTS.each do |object|
+      assert_empty needs(object).keys & %w[exit _exit _Exit quick_exit abort __assert_fail __assert kill], object
+    end
+  end
+
+  def test_unwinding_while_libraries_come_and_go
+    assert_adds_up twice(program("unwind"), built("plugins/swap_a.so"))
+  end
+
+  # --- other allocators -------------------------------------------------------------
+
+  def test_rtld_deepbind_passes_foreign_blocks
+    assert_adds_up twice(program("deepbind"), built("plugins/deep.so"))
+  end
+
+  # The C library's checking malloc has its own marks at a block's end.
+  def test_the_c_librarys_debugging_malloc_beneath
+    lib = allocator("libc_malloc_debug\\.so\\.0") or skip "no libc_malloc_debug.so.0"
+    %w[malloc calloc realloc aligned free usable].each do |section|
+      native = once(program("family"), section, tracked: false)
+      tracked = once(program("family"), section, tracked: true, below: [lib], env: { "MALLOC_CHECK_" => "3" })
+      assert_equal native.visible, tracked.visible, section
+      assert_empty tracked.said
+      assert_adds_up tracked
+    end
+    assert_adds_up twice(program("counts"), below: [lib], env: { "MALLOC_CHECK_" => "3" })
+  end
+
+  SETTINGS = [{ "MALLOC_ARENA_MAX" => "1" }, { "MALLOC_PERTURB_" => "165" }, { "MALLOC_MMAP_THRESHOLD_" => "64" },
+              { "MALLOC_TRIM_THRESHOLD_" => "0" }, { "GLIBC_TUNABLES" => "glibc.malloc.tcache_count=0" },
+              { "GLIBC_TUNABLES" => "glibc.malloc.hugetlb=1" }].freeze
+
+  def test_settings_of_the_c_librarys_malloc
+    SETTINGS.each do |env|
+      assert_adds_up twice(program("counts"), env: env)
+      assert_adds_up twice(program("threads"), "keys", env: env)
+    end
+  end
+
+  # Known: on these, 8 bytes more are the next size class. Behaviour and counts are right all the same.
+  def test_power_of_two_buffers
+    { nil => nil, "jemalloc" => allocator("libjemalloc\\.so\\.2"), "mimalloc" => allocator("libmimalloc\\.so\\."),
+      "tcmalloc" => allocator("libtcmalloc_minimal\\.so\\.4") }.each do |name, lib|
+      next if name && !lib
+      more = [64, 1024, 4096, 16_384].map do |size|
+        n = (32 << 20) / size
+        native = once(program("buffers"), size.to_s, n.to_s, tracked: false, below: [*lib])
+        tracked = twice(program("buffers"), size.to_s, n.to_s, below: [*lib])
+        a, b = [native, tracked].map { |o| Integer(o.stdout[/^# resident (\d+)/, 1]) }
+        format("%d: %+d %%", size, (b - a) * 100.0 / a)
+      end
+      $stderr.puts "# resident memory of buffers on #{name || "libc"}: #{more.join(", ")}"
+    end
+  end
+end

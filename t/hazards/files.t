@@ -1,0 +1,138 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# Hazards of the tracker's own files: no room for the dump or the socket, directories
+# that go away. The program behaves as it does natively; one line says what is missing.
+
+require_relative "../lib/hazard"
+require_relative "../lib/served"
+
+class FileHazards < Minitest::Test
+  SCRIPT = "$kept = Array.new(200) { 'k' * 5000 }\nputs 'fine'\nexit 3\n"
+
+  # Runs it with these options: it ends as natively, and one line is as it should be.
+  def assert_said(line, options, **rest)
+    twice_ruby(SCRIPT, counts: false, dump: nil, options: options, said: line, ends: "exit 3", **rest)
+  end
+
+  def test_disk_full_while_dumping
+    skip "no /dev/full" unless File.chardev?("/dev/full")
+    %w[text tsv csv json].each do |format|
+      assert_said(/\Amwrap: dump_path \/dev\/full: No space left on device$/, "dump_path:/dev/full,dump_format:#{format}")
+    end
+    File.open("/dev/full", "w") do |full|
+      assert_said(/\Amwrap: dump_fd \d+: No space left on device$/, "dump_fd:#{full.fileno}", full => full)
+    end
+    # the application's own output, too
+    native = once(MwrapTest::RUBY, "-e", SCRIPT, tracked: false, out: "/dev/full")
+    tracked = once(MwrapTest::RUBY, "-e", SCRIPT, tracked: true, out: "/dev/full")
+    assert_equal native.visible, tracked.visible
+    assert_equal 1, tracked.dumps.size
+  end
+
+  # A file system of that many KiB, unmounted when the block ends.
+  def tmpfs(kib)
+    dir = path("tmpfs")
+    FileUtils.mkdir_p(dir)
+    system("mount", "-t", "tmpfs", "-o", "size=#{kib}k", "tmpfs", dir, err: File::NULL) or skip "mount is refused here"
+    begin
+      yield dir
+    ensure
+      system("umount", dir)
+    end
+  end
+
+  def test_tiny_file_system_while_dumping
+    tmpfs(8) do |dir|
+      assert_said(/\Amwrap: dump_path .*: No space left on device$/, "dump_path:#{dir}/dump")
+      assert_operator File.size("#{dir}/dump"), :<=, 8192
+      # what is there already stays
+      File.write("#{dir}/dump", "precious\n")
+      File.write("#{dir}/rest", "x" * 4096)
+      assert_said(/No space left on device$/, "dump_path:#{dir}/dump")
+      assert File.read("#{dir}/dump").start_with?("precious\n")
+    end
+  end
+
+  # A socket needs no room for data; if it can be made it works.
+  def test_full_file_system_for_the_socket
+    tmpfs(8) do |dir|
+      File.open("#{dir}/all", "w") { |f| f.syswrite("x" * 4096) while true } rescue Errno::ENOSPC
+      app = served_ruby("puts 'up'; $stdout.flush; gets\n", at: "#{dir}/s", wait: false)
+      assert_equal "up", app.hear
+      eventually("a server, or a word") { File.socket?("#{dir}/s") && connects?("#{dir}/s") || !app.stderr.empty? }
+      assert_equal 200, get("/", at: "#{dir}/s").status if app.stderr.empty?
+      assert_operator app.stderr.lines.size, :<=, 1
+      assert app.finish.success?
+      assert_equal ["all"], Dir.children(dir)
+    end
+  end
+
+  def test_socket_directory_removed
+    sub = path("sub")
+    Dir.mkdir(sub)
+    app = served_ruby(<<~'RUBY', at: "#{sub}/s")
+      $stdout.sync = true
+      $kept = Array.new(200) { "k" * 5000 }
+      while gets
+        pid = fork { sleep 0.3; exit 4 }
+        Process.wait(pid)
+        puts $?.exitstatus
+      end
+    RUBY
+    open = connect("#{sub}/s") # who is in stays in
+    FileUtils.rm_rf(sub)
+    open.write("GET /stats.json HTTP/1.0\r\n\r\n")
+    assert_equal 200, parse(drain(open)).status
+    assert_equal "4", app.ask("fork")
+    said = app.stderr
+    assert_match(/\A(mwrap: [^\n]*No such file or directory\n)+\z/, said)
+    Dir.mkdir(sub)
+    File.write("#{sub}/s", "precious")
+    assert app.finish.success?
+    assert_equal "precious", File.read("#{sub}/s")
+    assert_equal said, app.stderr
+    assert_equal 2, app.dumps.size
+  end
+
+  def test_dump_directory_removed
+    script = "Dir.rmdir(File.dirname(ENV['DUMP'])) if ENV['DUMP']\n#{SCRIPT}"
+    dump = path("gone/dump")
+    Dir.mkdir(path("gone"))
+    native = once(MwrapTest::RUBY, "%DIR%/s.rb", files: { "s.rb" => script }, tracked: false)
+    tracked = once(MwrapTest::RUBY, "%DIR%/s.rb", files: { "s.rb" => script }, tracked: true, dump: nil,
+                   env: { "DUMP" => dump }, options: "dump_path:#{dump}")
+    assert_equal native.visible, tracked.visible
+    assert_equal ["mwrap: dump_path #{dump}: No such file or directory\n"], tracked.said
+    refute File.exist?(path("gone"))
+  end
+
+  def test_dump_file_removed_or_renamed_meanwhile
+    app = served_ruby("$kept = Array.new(200) { 'k' * 5000 }\nputs 'up'; $stdout.flush; gets\n")
+    assert_equal "up", app.hear
+    File.write(app.dump_path, "old\n")
+    File.rename(app.dump_path, path("rotated"))
+    assert app.finish.success?
+    assert_equal "old\n", File.read(path("rotated"))
+    assert_equal 1, app.dumps.size
+  end
+
+  def test_the_working_directory_removed
+    twice_ruby(<<~'RUBY')
+      $kept = Array.new(200) {
+        "k" * 5000 # keeps 200 of 5000
+      }
+      Dir.mkdir("#{ENV["DIR"]}/here")
+      Dir.chdir("#{ENV["DIR"]}/here")
+      Dir.rmdir("#{ENV["DIR"]}/here")
+      begin
+        Dir.pwd
+      rescue SystemCallError => e
+        puts e.class
+      end
+      Process.wait(fork { exit 4 })
+      puts $?.exitstatus
+    RUBY
+  end
+end

@@ -1,0 +1,39 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# Hazards of threads: hardly any stack, cancelled, and ends that come from them.
+
+require_relative "../lib/hazard"
+
+class ThreadHazards < Minitest::Test
+  def test_stacks_of_16_kib_every_call
+    assert_adds_up twice(program("stack"), "calls")
+  end
+
+  # The dump is written there.
+  def test_stacks_of_16_kib_exit
+    %w[text tsv csv json].each do |format|
+      tracked = once(program("stack"), "exit", tracked: true, dump: nil,
+                     options: ->(d) { "dump_path:#{d}/x,dump_format:#{format}" })
+      assert_equal ["exit 0", ""], [tracked.ending, tracked.stderr], format
+    end
+    assert_adds_up twice(program("stack"), "exit")
+    assert_adds_up twice(program("stack"), "exit", options: ->(d) { "socket:#{d}/s" })
+  end
+
+  def test_stacks_of_16_kib_fork
+    tracked = twice(program("stack"), "fork")
+    assert_equal 11, tracked.dumps.size
+    assert_adds_up tracked
+    assert_equal 11, twice(program("stack"), "fork", options: ->(d) { "socket:#{d}/s" }, open_files: false).dumps.size
+  end
+
+  def test_a_handler_on_the_smallest_alternate_stack
+    assert_adds_up twice(program("stack"), "signal")
+  end
+
+  def test_cancelled_threads
+    assert_adds_up twice(program("stack"), "cancel")
+  end
+end

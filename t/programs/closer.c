@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * closer.c HOW MS [PATH] - closes all descriptors from 3 up, MS milliseconds after the start
+ * and, given a path, not before there is a socket at it. Files of its own get all those
+ * numbers then, and nobody else may read from or write to them.
+ *
+ * HOW: loop, range (close_range), over (dup2 over what is there), fork (a child does it),
+ * few (own files get the first numbers only)
+ */
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "../lib/site.h"
+
+#define TEXT "this file is the application's own\n"
+
+SITE void *before(size_t n) { return keep(malloc(n)); }
+SITE void *after(size_t n) { return keep(malloc(n)); }
+
+static char name[4096];
+
+static int own_file(void)
+{
+	int fd = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+	if (fd < 0 || write(fd, TEXT, sizeof(TEXT) - 1) != sizeof(TEXT) - 1)
+		say("NOT OK own file: %s\n", strerror(errno));
+	lseek(fd, 3, SEEK_SET);
+	return fd;
+}
+
+static void wait_for(const char *path, unsigned ms)
+{
+	struct stat st;
+	int i;
+
+	usleep(ms * 1000);
+	for (i = 0; path && i < 20000 && (lstat(path, &st) || !S_ISSOCK(st.st_mode)); i++)
+		usleep(1000);
+	if (path)
+		usleep(50000); /* until the server sleeps */
+}
+
+/* Ours from 3 to last. */
+static void take(const char *how, int last)
+{
+	int fd, n;
+
+	if (!strcmp(how, "range") && syscall(SYS_close_range, 3u, ~0u, 0u))
+		how = "loop";
+	if (!strcmp(how, "loop"))
+		for (n = 3; n < last; n++)
+			close(n);
+	fd = own_file();
+	for (n = 3; n < last; n++)
+		if (n != fd && dup2(fd, n) != n)
+			say("NOT OK dup2 to %d: %s\n", n, strerror(errno));
+}
+
+/* All of them share one position: a read or write through any would move it. */
+static void untouched(int last)
+{
+	char text[100];
+	struct stat a, b;
+	int n, bad = 0;
+
+	check(lseek(3, 0, SEEK_CUR) == 3, "nobody read or wrote there");
+	fstat(3, &a);
+	for (n = 4; n < last; n++)
+		bad += fstat(n, &b) || a.st_ino != b.st_ino || a.st_dev != b.st_dev;
+	check(!bad, "none was closed or replaced: %d", bad);
+	n = (int)pread(3, text, sizeof(text), 0);
+	check(n == sizeof(TEXT) - 1 && !memcmp(text, TEXT, sizeof(TEXT) - 1), "the contents are its own");
+}
+
+static void closing(const char *how)
+{
+	struct rlimit r;
+	int last, i;
+
+	getrlimit(RLIMIT_NOFILE, &r);
+	last = r.rlim_cur > 4096 ? 4096 : (int)r.rlim_cur;
+	if (!strcmp(how, "few")) {
+		for (i = 3; i < last; i++)
+			close(i);
+		last = 10;
+		how = "over";
+	}
+	take(how, last);
+	for (i = 0; i < 100; i++)
+		free(after(100));
+	usleep(150000);
+	untouched(last);
+}
+
+int main(int argc, char **argv)
+{
+	const char *dir = getenv("DIR");
+	int status = -1;
+	pid_t pid;
+
+	if (argc < 3 || !dir)
+		return 2;
+	snprintf(name, sizeof(name), "%s/own", dir);
+	(void)before(1000);
+	wait_for(argv[3], (unsigned)atoi(argv[2]));
+	if (strcmp(argv[1], "fork")) {
+		closing(argv[1]);
+		expect("after", 100, 100, 10000, 0);
+	} else {
+		pid = fork();
+		if (!pid) {
+			closing("loop");
+			exit(0);
+		}
+		waitpid(pid, &status, 0);
+		check(!status, "the child");
+	}
+	expect("before", 1, 0, 1000, 1000);
+	return 0;
+}
