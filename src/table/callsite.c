@@ -429,6 +429,18 @@ uint32_t mw_callsites_used(void)
 
 /* --- set-up and upkeep ------------------------------------------------------------ */
 
+/*
+ * liburcu abort()s when it finds no memory, here for its registry and for
+ * new buckets: look first.
+ */
+static bool memory_is_there(void)
+{
+	void *p = mw_own_lend(1 << 20);
+
+	mw_own_return(p, 1 << 20);
+	return p != NULL;
+}
+
 bool mw_callsites_init(void)
 {
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -440,6 +452,8 @@ bool mw_callsites_init(void)
 		mw_callsite(id)->kind = MW_CS_SPECIAL;
 		mw_callsite(id)->id = id;
 	}
+	if (!memory_is_there())
+		return false;
 	/* no flags: either of them would start threads in the host */
 	sites = cds_lfht_new(BUCKETS_FIRST, 1, BUCKETS_MAX, 0, NULL);
 	paths = cds_lfht_new(PATH_BUCKETS, 1, PATH_BUCKETS, 0, NULL);
@@ -470,18 +484,6 @@ void mw_maintenance_end(void)
 bool mw_maintenance_mine(void)
 {
 	return maintains;
-}
-
-/*
- * liburcu abort()s when it finds no memory, here for its registry and for
- * new buckets: look first.
- */
-static bool memory_is_there(void)
-{
-	void *p = mw_own_lend(1 << 20);
-
-	mw_own_return(p, 1 << 20);
-	return p != NULL;
 }
 
 static uint64_t now_ms(void)
