@@ -130,14 +130,18 @@ class LimitHazards < Minitest::Test
       end
       exec(*ARGV)
     RUBY
+    # where that user may read it
+    files = { "counts" => File.binread(program("counts")), "libmwrap.so" => File.binread(MwrapTest::TRACKER) }
     run = ->(tracked) do
       once("/usr/bin/env", "-u", "LD_PRELOAD", MwrapTest::RUBY, "--disable=gems", "%DIR%/script.rb",
-           "/usr/bin/env", *("LD_PRELOAD=#{MwrapTest::TRACKER}" if tracked), program("counts"),
-           files: { "script.rb" => script }, tracked: tracked, options: ->(d) { "socket:#{d}/s" })
+           "/usr/bin/env", *("LD_PRELOAD=%DIR%/libmwrap.so" if tracked), "%DIR%/counts",
+           files: { "script.rb" => script, **files }, tracked: tracked, options: ->(d) { "socket:#{d}/s" })
     end
     native, tracked = run.call(false), run.call(true)
     skip "setuid is refused here" if native.stdout.include?("# refused")
+    assert_equal "exit 0", native.ending
     assert_equal native.visible, tracked.visible
+    skip "more may be had all the same" if tracked.said.empty? && tracked.dumps.size == 1
     assert_equal ["mwrap: no thread could be had for the server\n"], tracked.said.uniq
     assert_expected tracked
   end

@@ -293,11 +293,19 @@ class ProcessHazards < Minitest::Test
 
   def tasks(pid) = Dir.children("/proc/#{pid}/task").sort
 
-  # Nothing is joined or started anew in the parent, and the child has its own server only.
+  # The one that blocks every signal. 32 and 33 are libc's own.
+  ALL_SIGNALS = (1..64).reject { |n| [9, 19, 32, 33].include?(n) }.sum { |n| 1 << (n - 1) }
+
+  def server_threads(pid)
+    tasks(pid).select { |t| File.read("/proc/#{pid}/task/#{t}/status")[/^SigBlk:\s*(\h+)/, 1].hex & ALL_SIGNALS == ALL_SIGNALS }
+  end
+
+  # The server's isn't joined or started anew in the parent (Ruby's timer may be), and the child has its own only.
   def test_a_fork_costs_the_parent_no_thread
     app = served_ruby(<<~'RUBY')
       $stdout.sync = true
       threads = Array.new(20) { Thread.new { sleep } }
+      GC.start # so that all have begun
       gets
       50.times { Process.wait(fork { exit!(Dir.children("/proc/self/task").size) }); $most = [$most.to_i, $?.exitstatus].max }
       puts $most
@@ -305,9 +313,12 @@ class ProcessHazards < Minitest::Test
     RUBY
     eventually("21 threads, the server's and Ruby's own") { tasks(app.pid).size >= 22 }
     body("/each/0") # the server is up
-    before = tasks(app.pid)
+    before = server_threads(app.pid)
+    assert_equal 1, before.size
+    count = tasks(app.pid).size
     most = Integer(app.ask("fork"))
-    assert_empty before - tasks(app.pid), "all threads are still there"
+    assert_equal before, server_threads(app.pid)
+    assert_includes count - 1..count + 1, tasks(app.pid).size # Ruby's timer comes and goes
     assert_operator most, :<=, 3 # itself, the server's thread, Ruby's timer
     assert app.finish.success?
   end
@@ -329,9 +340,7 @@ class ProcessHazards < Minitest::Test
       Process.kill(s, app.pid)
       assert_equal s, app.hear
     end
-    masks = tasks(app.pid).map { |t| File.read("/proc/#{app.pid}/task/#{t}/status")[/^SigBlk:\s*(\h+)/, 1].hex }
-    real = (1..64).reject { |n| [9, 19, 32, 33].include?(n) }.sum { |n| 1 << (n - 1) } # 32, 33: libc's own
-    assert_equal 1, masks.count { |m| m & real == real }, "one thread blocks all: the server's"
+    assert_equal 1, server_threads(app.pid).size, "one thread blocks all: the server's"
     assert app.finish.success?
     assert_equal "", app.stderr
   end

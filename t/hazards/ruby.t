@@ -186,7 +186,7 @@ class RubyHazards < Minitest::Test
 
   def test_mn_threads
     skip "this Ruby has no M:N threads" unless version?("3.3")
-    twice_ruby(<<~RUBY, "-W:no-experimental", env: { "RUBY_MN_THREADS" => "1" })
+    script = <<~RUBY
       #{WORK}
       q = Queue.new
       threads = Array.new(40) { Thread.new { 5.times { q << keep(1)[0]; churn(2); sleep 0.001; Thread.pass } } }
@@ -195,6 +195,14 @@ class RubyHazards < Minitest::Test
       puts $kept.size, RUBY_DESCRIPTION[/\\+MN/]
       300.times { Thread.new { "s" * 3000 }.join }
     RUBY
+    # 3.3's crash without the tracker, too: this script one time in a hundred
+    tries = version?("3.4") ? 1 : 4
+    begin
+      twice_ruby(script, "-W:no-experimental", env: { "RUBY_MN_THREADS" => "1" })
+    rescue Minitest::Assertion => e
+      raise if (tries -= 1).zero? || !e.message.match?(/"signal \d+"/)
+      retry
+    end
   end
 
   def test_thousands_of_short_ruby_threads
@@ -228,7 +236,8 @@ class RubyHazards < Minitest::Test
   def test_other_jits
     %w[--mjit --rjit --jit].each do |flag|
       next unless system(RUBY, flag, "-e", "1", out: File::NULL, err: File::NULL)
-      twice_ruby("#{WORK}\n$kept = keep(200)\nputs churn(300)\n", flag, open_files: false)
+      # one that is written in Ruby itself allocates at any line
+      assert_adds_up twice_ruby("#{WORK}\n$kept = keep(200)\nputs churn(300)\n", flag, open_files: false, counts: false)
     end
     twice_ruby("#{WORK}\n$kept = keep(200)\n")
   end

@@ -44,7 +44,7 @@ module Hazard
       Dir.mkdir("#{dir}/own", 0o777)
       Dir.mkdir("#{dir}/dumps")
       [dir, "#{dir}/own", "#{dir}/dumps"].drop(1).each { |d| File.chmod(0o777, d) } # whoever the program becomes
-      files.each { |name, text| File.write("#{dir}/#{name}", text) }
+      files.each { |name, text| File.binwrite("#{dir}/#{name}", text, perm: 0o755) }
       File.write("#{dir}/open", "")
       File.chmod(0o666, "#{dir}/open")
       chain = [*above, *(MwrapTest::TRACKER if tracked), *below, preload("open_files")]
