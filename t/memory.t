@@ -365,10 +365,10 @@ class TestOfMemoryMax < Minitest::Test
   end
 
   # Lines that nothing is left of make room for new ones, long before the table itself is full.
-  def test_old_lines_make_room
-    script = <<~'RUBY'
+  def old_lines_make_room(path)
+    script = <<~RUBY
       $stdout.sync = true
-      40_000.times { |i| eval("'x' * 300\n", binding, "/gone/#{i / 50}.rb", i % 50 + 1) }
+      40_000.times { |i| eval("'x' * 300\n", binding, #{path}, i % 50 + 1) }
       GC.start
       puts "ready"
       $stdin.gets
@@ -381,6 +381,11 @@ class TestOfMemoryMax < Minitest::Test
     assert_operator s["locations_max"], :<, 131_072
     assert app.finish.success?
   end
+
+  def test_old_lines_make_room = old_lines_make_room('"/gone/#{i / 50}.rb"')
+
+  # Each in a file of its own: memory ends at the paths, with few locations.
+  def test_old_files_make_room = old_lines_make_room('"/gone/#{"x" * 300}#{i}.rb"')
 
   # A thread without memory for its own counters counts all the same.
   def test_more_threads_than_there_is_room_for

@@ -32,6 +32,7 @@ static uint32_t used;                  /* relaxed: locations in the table */
 static uint32_t created;               /* relaxed: locations ever added, or wanted in vain */
 static uint32_t buckets = BUCKETS_FIRST; /* written under mw_maintenance */
 static uint32_t maintenance;
+static bool texts_full;                /* relaxed: since the last sweep no room was found for some path */
 static char exe[4096];                 /* name of the program, for its own addresses */
 
 /* --- ids --------------------------------------------------------------------- */
@@ -230,6 +231,20 @@ static uint32_t key_hash(const struct key *k)
 					      (uint64_t)(uintptr_t)k->path + k->kind);
 }
 
+/* Counts as one that was made: a table where nothing fits must be swept again. */
+static uint32_t no_room(void)
+{
+	mw_set(&mw_locations_full, true);
+	mw_add(&created, 1);
+	return MW_CS_OTHER;
+}
+
+static uint32_t no_text(void)
+{
+	mw_set(&texts_full, true);
+	return no_room();
+}
+
 /* k->path comes with a reference, which the location takes over. */
 static uint32_t site_take(struct key *k, uintptr_t addr)
 {
@@ -246,10 +261,8 @@ static uint32_t site_take(struct key *k, uintptr_t addr)
 	}
 	id = id_take();
 	if (id == MW_CS_NONE) {
-		mw_set(&mw_locations_full, true);
-		mw_add(&created, 1); /* wanted: a full table must be swept again */
 		path_drop((struct mw_path *)k->path);
-		return MW_CS_OTHER;
+		return no_room();
 	}
 	c = mw_callsite(id);
 	c->id = id;
@@ -278,7 +291,7 @@ uint32_t mw_callsite_ruby(const char *path, size_t len, uint64_t line)
 	struct key k = { MW_CS_RUBY, NULL, line };
 
 	k.path = path_take(path, len);
-	return k.path ? site_take(&k, 0) : MW_CS_OTHER;
+	return k.path ? site_take(&k, 0) : no_text();
 }
 
 uint32_t mw_callsite_pending(uintptr_t pc)
@@ -326,7 +339,7 @@ uint32_t mw_callsite_native(uintptr_t addr)
 			name = exe;
 		k.path = path_take(name, strlen(name));
 		if (!k.path)
-			return MW_CS_OTHER;
+			return no_text();
 		k.at = addr - o.dlfo_link_map->l_addr;
 	}
 	return site_take(&k, addr);
@@ -500,8 +513,8 @@ void mw_callsites_maintain(void)
 	static uint64_t rest;  /* ms: not before; a full table's callers all ask */
 	uint32_t n = mw_get(&used), c = mw_get(&created), max = mw_callsites_max();
 	bool crowded = n > 2 * mw_get(&buckets) && mw_get(&buckets) < BUCKETS_MAX;
-	bool sweep = n > max / 2 && c - mw_get(&swept) > max / 16;
-	bool full = n >= max - max / 128;
+	bool sweep = (n > max / 2 || mw_get(&texts_full)) && c - mw_get(&swept) > max / 16;
+	bool full = n >= max - max / 128 || mw_get(&texts_full);
 	struct mw_thread *t = (uintptr_t)mw_self > (uintptr_t)MW_LATE ? mw_self : NULL;
 	int cancel;
 
@@ -521,7 +534,8 @@ void mw_callsites_maintain(void)
 		}
 		if (sweep) {
 			mw_set(&swept, c);
-			mw_retire();
+			mw_retire(n > max / 4 * 3 || mw_get(&texts_full));
+			mw_set(&texts_full, false);
 			mw_set(&rest, now_ms() + 200);
 		}
 	}

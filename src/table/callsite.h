@@ -162,6 +162,6 @@ void mw_callsite_release(uint32_t id);         /* drops its texts; id is free */
 struct mw_path *mw_paths_dead(void);           /* takes all that died so far … */
 void mw_paths_free(struct mw_path *);          /* … to be freed a grace period later, */
 void mw_paths_dead_again(struct mw_path *);    /* … or put back */
-void mw_retire(void);                          /* retire.c; under mw_maintenance */
+void mw_retire(bool now);                      /* retire.c; under mw_maintenance. now: don't only look */
 
 #endif

@@ -159,9 +159,8 @@ static void fold(const uint32_t *chosen, uint32_t n)
 		mw_sums_free(sums, end);
 }
 
-void mw_retire(void)
+void mw_retire(bool now)
 {
-	bool now = mw_callsites_used() > mw_callsites_max() / 4 * 3;
 	struct mw_path *dead = mw_paths_dead();
 	uint32_t end, n, i, *chosen;
 	struct mw_sum *sums;
