@@ -378,11 +378,13 @@ class TestOfMemoryMax < Minitest::Test
     s = stats
     assert_operator s["tracker_bytes"], :<=, 4 << 20
     assert_operator s["retired"], :>, least
-    assert_operator s["locations_max"], :<, 131_072
     assert app.finish.success?
+    s["locations_max"]
   end
 
-  def test_old_lines_make_room = old_lines_make_room(%q("/gone/#{i / 50}.rb"), 5000)
+  def test_old_lines_make_room
+    assert_operator old_lines_make_room(%q("/gone/#{i / 50}.rb"), 5000), :<, 131_072
+  end
 
   # Each in a file of its own: memory ends at the paths, with few locations.
   def test_old_files_make_room = old_lines_make_room(%q("/gone/#{"x" * 300}#{i}.rb"), 1000)
