@@ -1,0 +1,79 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# What the three shared objects export is what t/symbols/ lists, and they need
+# nothing that they may not: the tracker, which is loaded into every process,
+# libc and liburcu, and nothing of Ruby's (a symbol that a later Ruby hides would
+# keep every preloaded process from starting); the server nothing of the
+# tracker's but what it is handed; the extension nothing but Ruby and libc.
+
+require_relative "lib/c_tests"
+
+include CTests
+
+LIBC = /\A(libc\.so\.6|ld-linux[-\w]*\.so\.\d+)\z/
+OBJECTS = {
+  "tracker" => ["lib/libmwrap.so", [/\Aliburcu-(bp|cds|common)\.so\.\d+\z/]],
+  "server" => ["lib/libmwrap_httpd.so", [/\Alibmicrohttpd\.so\.\d+\z/]],
+  "extension" => ["lib/mwrap/mwrap_ext.so", [/\Alibruby.*\.so[.\d]*\z/]]
+}.freeze
+# put into every object by the compiler, and absent from most processes
+TOOLCHAIN = /\A(_ITM_(de)?registerTMCloneTable|__gmon_start__|__cxa_finalize)\z/
+
+def tool(*argv)
+  r = run(*argv, env: { "LC_ALL" => "C" }, dir: ROOT)
+  raise "#{argv.join(" ")}: #{r.ending} #{r.err}" unless r.ending == "exit 0"
+
+  r.out.lines(chomp: true)
+end
+
+# [name, version] pairs; no version: "".
+def symbols(object, which)
+  tool("nm", "-D", which, object).map { |l| l.split.last.split(/@+/, 2).then { |n, v| [n, v.to_s] } }
+end
+
+def needed(object)
+  tool("readelf", "-dW", object).filter_map { |l| l[/\(NEEDED\).*\[(.+)\]/, 1] }
+end
+
+def listed(name)
+  File.readlines("#{ROOT}/t/symbols/#{name}", chomp: true).grep_v(/\A(#|\z)/)
+end
+
+OBJECTS.each do |name, (object, libraries)|
+  want = listed(name)
+  got = symbols(object, "--defined-only").map(&:first)
+  ok(!want.empty? && want == want.sort.uniq, "#{name}: the list is sorted")
+  is([(got - want).sort, (want - got).sort], [[], []], "#{name}: exports what is listed and nothing else")
+  libs = needed(object)
+  ok(libs.any?(LIBC), "#{name}: what it needs could be read", libs.inspect)
+  is(libs.reject { |l| [LIBC, *libraries].any? { |re| re.match?(l) } }, [], "#{name}: needs no other library")
+end
+
+tracker = OBJECTS["tracker"][0]
+undefined = symbols(tracker, "--undefined-only").reject { |n, _| TOOLCHAIN.match?(n) }
+ok(undefined.size > 30, "tracker: what it takes from others could be read")
+strange = undefined.reject { |n, v| v.start_with?("GLIBC_") || n.match?(/\A_?(urcu_bp|cds_lfht)_/) }
+is(strange, [], "tracker: takes all from libc and liburcu")
+is(undefined.map(&:first).grep(/\A_?(rb|ruby|Init|onig)_?/i), [], "tracker: nothing of Ruby's")
+is(undefined.map(&:first) & %w[__tls_get_addr exit _exit abort __assert_fail printf puts], [],
+   "tracker: neither dynamic TLS, which would allocate, nor what ends a process or prints")
+
+# What it interposes, under the names by which it asks for the next of them.
+real = File.read("#{ROOT}/src/track/real.h")[/#define MW_FOR_EACH_REAL.*?\n\n/m].scan(/X\((\w+), /).flatten
+ok(real.size > 10 && (real - listed("tracker")).empty?, "tracker: exports each function that it passes on to", real.inspect)
+
+flags = tool("readelf", "-dW", tracker).grep(/FLAGS/).join
+ok(flags.include?("NODELETE"), "tracker: is never unmapped", flags)
+ok(flags.include?("STATIC_TLS"), "tracker: its thread-local variables are the initial-exec kind", flags)
+ok(tool("readelf", "-lW", tracker).none? { |l| l =~ /GNU_STACK.*RWE|LOAD.*RWE/ }, "tracker: no memory is both writable and executable")
+
+server = symbols(OBJECTS["server"][0], "--undefined-only").map(&:first)
+is(server & (listed("tracker") - %w[malloc free calloc realloc]), [], "server: takes nothing of the tracker's by name")
+
+extension = symbols(OBJECTS["extension"][0], "--undefined-only").reject { |n, _| TOOLCHAIN.match?(n) }
+ok(extension.map(&:first).include?("rb_define_module"), "extension: what it takes could be read")
+is(extension.reject { |n, v| v.start_with?("GLIBC_") || n.match?(/\A(rb|ruby)/) }, [], "extension: takes all from Ruby and libc")
+
+done_testing
