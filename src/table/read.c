@@ -339,8 +339,12 @@ static void build(struct building *b, const struct mw_sum *sums, uint32_t end)
 			uint32_t real = mw_callsite_shown(id);
 			struct mw_row *r;
 
+			/* a line found out since the sums were taken can be newer than they are */
+			if (real >= end)
+				real = MW_CS_UNKNOWN;
+			/* an alias made between the passes was added in the first one */
 			if (__atomic_load_n(&c->kind, __ATOMIC_ACQUIRE) == MW_CS_FREE ||
-			    (real != id) != pass)
+			    (real != id) != pass || (pass && row_of[id]))
 				continue;
 			if (row_of[real]) {
 				(void)mw_row_count(&s->rows[row_of[real] - 1], id, &sums[id]);
