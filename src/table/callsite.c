@@ -110,6 +110,7 @@ static int path_match(struct cds_lfht_node *n, const void *key)
 	const struct mw_path *p = caa_container_of(n, struct mw_path, node);
 	const struct text *k = key;
 
+	mw_take_over(p);
 	return p->len == k->n && mw_get(&p->refs) && memcmp(p->text, k->p, k->n) == 0;
 }
 
@@ -138,6 +139,7 @@ static struct mw_path *path_take(const char *text, size_t n)
 			cds_lfht_lookup(paths, hash, path_match, &key, &it);
 			found = cds_lfht_iter_get_node(&it);
 		} else {
+			mw_hand_over(mine);
 			found = cds_lfht_add_unique(paths, hash, path_match, &key, &mine->node);
 			if (found == &mine->node)
 				return mine;
@@ -222,6 +224,7 @@ static int site_match(struct cds_lfht_node *n, const void *key)
 	const struct mw_callsite *c = caa_container_of(n, struct mw_callsite, node);
 	const struct key *k = key;
 
+	mw_take_over(c);
 	return c->kind == k->kind && c->path == k->path && c->at == k->at;
 }
 
@@ -266,18 +269,20 @@ static uint32_t site_take(struct key *k, uintptr_t addr)
 	}
 	c = mw_callsite(id);
 	c->id = id;
-	c->path = (struct mw_path *)k->path;
-	c->at = k->at;
-	c->addr = addr;
+	/* a reader may still look at what was begun under this id, and given up */
+	mw_set(&c->path, (struct mw_path *)k->path);
+	mw_set(&c->at, k->at);
+	mw_set(&c->addr, addr);
 	c->hash = hash;
 	mw_set(&c->alias, 0);
-	c->seen = UINT32_MAX;
+	mw_set(&c->seen, UINT32_MAX);
 	cds_lfht_node_init(&c->node);
 	__atomic_store_n(&c->kind, k->kind, __ATOMIC_RELEASE);
+	mw_hand_over(c);
 	found = cds_lfht_add_unique(sites, hash, site_match, k, &c->node);
 	if (found != &c->node) { /* another thread was first */
 		path_drop(c->path);
-		c->path = NULL;
+		mw_set(&c->path, NULL);
 		id_give(id);
 		return caa_container_of(found, struct mw_callsite, node)->id;
 	}
@@ -358,7 +363,7 @@ uint32_t mw_callsite_real(uint32_t id)
 uint32_t mw_callsite_shown(uint32_t id)
 {
 	id = mw_callsite_real(id);
-	return mw_callsite(id)->kind == MW_CS_PENDING ? (uint32_t)MW_CS_UNKNOWN : id;
+	return mw_get(&mw_callsite(id)->kind) == MW_CS_PENDING ? (uint32_t)MW_CS_UNKNOWN : id;
 }
 
 void mw_callsite_resolve(uint32_t pending, uint32_t to)
@@ -366,7 +371,7 @@ void mw_callsite_resolve(uint32_t pending, uint32_t to)
 	struct mw_callsite *c = mw_callsite(pending);
 	uint32_t none = 0;
 
-	if (pending == to || c->kind != MW_CS_PENDING)
+	if (pending == to || mw_get(&c->kind) != MW_CS_PENDING)
 		return;
 	if (__atomic_compare_exchange_n(&c->alias, &none, to, false, __ATOMIC_RELEASE,
 					__ATOMIC_RELAXED)) {
@@ -389,6 +394,7 @@ uint32_t mw_callsite_relink(uint32_t id)
 	struct cds_lfht_node *found;
 
 	cds_lfht_node_init(&c->node);
+	mw_hand_over(c);
 	found = cds_lfht_add_unique(sites, c->hash, site_match, &k, &c->node);
 	if (found != &c->node)
 		return caa_container_of(found, struct mw_callsite, node)->id;
@@ -402,9 +408,9 @@ void mw_callsite_release(uint32_t id)
 
 	if (c->symbol)
 		mw_own_free(c->symbol, strlen(c->symbol) + 1);
-	c->symbol = NULL;
+	mw_set(&c->symbol, NULL);
 	path_drop(c->path);
-	c->path = NULL;
+	mw_set(&c->path, NULL);
 	id_give(id);
 }
 
@@ -525,7 +531,7 @@ void mw_callsites_maintain(void)
 	   allocate what is ours */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (t)
-		t->hush += MW_QUIET;
+		mw_set(&t->hush, t->hush + MW_QUIET);
 	if (memory_is_there()) {
 		if (crowded) {
 			mw_set(&buckets, mw_get(&buckets) * 4 > BUCKETS_MAX ? BUCKETS_MAX
@@ -540,7 +546,7 @@ void mw_callsites_maintain(void)
 		}
 	}
 	if (t)
-		t->hush -= MW_QUIET;
+		mw_set(&t->hush, t->hush - MW_QUIET);
 	mw_maintenance_end();
 	pthread_setcancelstate(cancel, NULL);
 }

@@ -78,7 +78,7 @@ struct mw_callsite {
 	uint32_t id;                /* its own */
 	uint32_t hash;
 	uint32_t alias;             /* not 0: its counts belong to that id; release */
-	uint32_t seen;              /* allocs at the last sweep (retire.c) */
+	uint32_t seen;              /* allocs at the last sweep (retire.c); relaxed */
 	uint32_t born;              /* epoch: older maxima are another tenant's */
 	uint32_t next_free;         /* free id list */
 	uint8_t kind;               /* enum mw_cs_kind; release once filled */
@@ -133,6 +133,17 @@ uint32_t mw_callsites_used(void); /* locations in the table */
 uint32_t mw_callsites_max(void);  /* how many it can have: MW_CS_MAX, less where memory ended */
 extern bool mw_locations_full;    /* relaxed: some location found no room */
 extern uint64_t mw_retired;        /* folded into "(gone)" so far */
+
+/* rcu_read_lock and its end, for readers who may enter (read.h: mw_may_read). */
+static inline void mw_rcu_enter(void)
+{
+	rcu_read_lock();
+}
+static inline void mw_rcu_leave(void)
+{
+	mw_hand_over(&mw_retired); /* to whoever waits for a grace period */
+	rcu_read_unlock();
+}
 
 /* Operations of threads that have no state any more (track/slow.c). */
 extern uint32_t mw_late_ops;

@@ -41,9 +41,9 @@ bool mw_row_find(const char *location, size_t n, struct mw_row *row)
 	if (!len || !mw_may_read())
 		return false;
 	mw_reading_lock(); /* keeps the id's tenant */
-	rcu_read_lock();
+	mw_rcu_enter();
 	id = mw_callsite_ruby_known(location, len, line);
-	rcu_read_unlock();
+	mw_rcu_leave();
 	if (id != MW_CS_NONE) {
 		mw_gate_close();
 		sum_of(&sum, id);

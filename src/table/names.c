@@ -44,15 +44,15 @@ static bool name_native(struct mw_callsite *c, struct names *w)
 	char *copy;
 	int n = -1;
 
-	rcu_read_lock();
+	mw_rcu_enter();
 	if (__atomic_load_n(&c->kind, __ATOMIC_ACQUIRE) == MW_CS_NATIVE) {
 		const struct mw_path *path = mw_get(&c->path);
 
 		n = snprintf(w->module, sizeof(w->module), "%s", path ? path->text : "");
-		at = c->at;
-		addr = c->addr;
+		at = mw_get(&c->at);
+		addr = mw_get(&c->addr);
 	}
-	rcu_read_unlock();
+	mw_rcu_leave();
 	if (n < 0)
 		return true;
 	n = native_name(w->text, sizeof(w->text), w->module, at, addr);
@@ -61,7 +61,8 @@ static bool name_native(struct mw_callsite *c, struct names *w)
 		return false;
 	memcpy(copy, w->text, (size_t)n + 1);
 	mw_reading_lock(); /* the id may have another tenant by now */
-	if (c->kind == MW_CS_NATIVE && c->addr == addr && c->at == at && !c->symbol) {
+	if (mw_get(&c->kind) == MW_CS_NATIVE && mw_get(&c->addr) == addr && mw_get(&c->at) == at &&
+	    !c->symbol) {
 		__atomic_store_n(&c->symbol, copy, __ATOMIC_RELEASE);
 		copy = NULL;
 	}

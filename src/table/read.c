@@ -279,7 +279,7 @@ static const char *put_name(struct building *b, struct mw_row *r, const struct m
 	};
 	char *out = b->text;
 
-	switch (c->kind) {
+	switch (mw_get(&c->kind)) {
 	case MW_CS_RUBY:
 		put(b, c->path->text, c->path->len);
 		put(b, ":", 1);
@@ -331,7 +331,7 @@ static void build(struct building *b, const struct mw_sum *sums, uint32_t end)
 	uint32_t *row_of = (uint32_t *)(void *)(s->rows + end); /* id -> row + 1 */
 
 	memset(row_of, 0, end * sizeof(*row_of));
-	rcu_read_lock();
+	mw_rcu_enter();
 	for (int pass = 0; pass < 2; pass++) {
 		/* first the locations, then what is to be added to them */
 		for (uint32_t id = 1; id < end && !b->full; id++) {
@@ -359,7 +359,7 @@ static void build(struct building *b, const struct mw_sum *sums, uint32_t end)
 			row_of[real] = (uint32_t)++s->n;
 		}
 	}
-	rcu_read_unlock();
+	mw_rcu_leave();
 }
 
 enum { NAME = 128 }; /* bytes for a location's text; what isn't used is never touched */

@@ -56,7 +56,7 @@ static bool calls_left(void)
 	if (!barrier())
 		return false;
 	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next) {
-		while (t != mw_self && mw_get(&t->hush) & MW_BUSY) {
+		while (t != mw_self && __atomic_load_n(&t->hush, __ATOMIC_ACQUIRE) & MW_BUSY) {
 			if (ms_now() > until)
 				return false;
 			sched_yield();
@@ -72,8 +72,10 @@ static bool calls_left(void)
 
 static bool idle(const struct mw_callsite *c, const struct mw_sum *s)
 {
-	return (c->kind == MW_CS_RUBY || c->kind == MW_CS_NATIVE || c->kind == MW_CS_PENDING) &&
-	       s->c.allocs == s->c.frees && c->seen == (uint32_t)s->c.allocs &&
+	uint8_t kind = mw_get(&c->kind);
+
+	return (kind == MW_CS_RUBY || kind == MW_CS_NATIVE || kind == MW_CS_PENDING) &&
+	       s->c.allocs == s->c.frees && mw_get(&c->seen) == (uint32_t)s->c.allocs &&
 	       !mw_overruns_at(c->id); /* what was found there is shown for ever */
 }
 
@@ -88,7 +90,7 @@ static uint32_t choose(uint32_t *chosen, const struct mw_sum *sums, uint32_t end
 		if (now && idle(c, &sums[id]))
 			chosen[n++] = id;
 		else
-			c->seen = (uint32_t)sums[id].c.allocs;
+			mw_set(&c->seen, (uint32_t)sums[id].c.allocs);
 	}
 	return n;
 }
@@ -115,7 +117,7 @@ static uint32_t keep_targets(uint32_t *chosen, uint32_t n, uint32_t end, uint8_t
 		uint32_t to = mw_get(&mw_callsite(id)->alias);
 
 		/* an alias made meanwhile may be of a location newer than `end` */
-		if (to && to < end && mw_callsite(id)->kind != MW_CS_FREE)
+		if (to && to < end && mw_get(&mw_callsite(id)->kind) != MW_CS_FREE)
 			is_target[to] = 1;
 	}
 	for (i = 0; i < n; i++)
@@ -181,6 +183,7 @@ void mw_retire(bool now)
 		mw_where_forget_all();
 		if (n && calls_left()) {
 			synchronize_rcu();
+			mw_take_over(&mw_retired);
 			mw_paths_free(dead);
 			dead = NULL;
 			fold(chosen, n);

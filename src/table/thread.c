@@ -38,7 +38,7 @@ struct mw_thread *mw_thread_adopt(void)
 
 void mw_thread_release(struct mw_thread *t)
 {
-	t->hush = 0;
+	mw_set(&t->hush, 0);
 	__atomic_store_n(&t->status, MW_THREAD_FREE, __ATOMIC_RELEASE);
 }
 

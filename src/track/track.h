@@ -78,7 +78,7 @@ static inline void mw_enter(struct mw_thread *t)
 static inline void mw_leave(struct mw_thread *t)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	mw_set(&t->hush, 0);
+	__atomic_store_n(&t->hush, 0, __ATOMIC_RELEASE); /* retire.c: all that was done inside is done */
 }
 
 /* --- allocated ------------------------------------------------------------------ */

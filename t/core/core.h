@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * core.h - what the drivers' modes share (core.c says what each does): blocks
+ * whose size and contents are known, what was done with them, and threads.
+ */
+#ifndef CORE_H
+#define CORE_H
+
+#include "../../src/table/read.h"
+#include "../../src/track/process.h"
+#include "../../src/track/track.h"
+#include "../lib/site.h"
+#include "beneath.h"
+#include "renamed.h"
+
+enum { THREADS = 4, PLACES = 3000 };
+
+static const struct mw_api *const a = &mwrap_api;
+extern bool finished;           /* atomic: all_threads' are done */
+extern bool starving;           /* no memory is an answer */
+extern struct timespec a_while; /* between two looks of all_threads' reader */
+
+/* What the application did since the last reset; relaxed. */
+extern struct did {
+	uint64_t calls, bytes, frees, freed;
+} did;
+
+struct block {
+	size_t size;
+	unsigned char fill[];
+};
+
+/* From one of many places: addresses that belong to no module. */
+static inline uintptr_t place(size_t i)
+{
+	return 0x1000 + 8 * (uintptr_t)i;
+}
+
+/* By one of the family's calls, at one of PLACES places; never NULL. */
+struct block *make(unsigned k);
+/* The same of a block that was made otherwise. */
+void made(struct block *b, size_t n);
+void drop(struct block *b);
+struct block *regrow(struct block *b, size_t n);
+
+/* Compares all sums; resets: only what lives is known. */
+void sums(const char *when, bool resets);
+/* Everything that reads; some pages, in turn. */
+void look(unsigned i);
+/* Runs run(0), run(1), ... to their end; polled: while another thread looks, and resets. */
+void all_threads(void *(*run)(void *), bool polled, bool resets);
+
+/* table.c */
+void sweep(void);
+void refuse(void);
+void sizes(void);
+/* life.c */
+void threads(void);
+void forks(void);
+void signals(void);
+
+#endif

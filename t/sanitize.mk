@@ -1,0 +1,41 @@
+# The core under sanitizers: the tracker's objects within a driver (t/core/),
+# and the unit tests, built into .build/asan and .build/tsan. t/asan.t and
+# t/tsan.t run them. Always with the compiler's dynamic runtime: the drivers look
+# up what is beneath them as the tracker does.
+SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
+SANITIZE_tsan := -fsanitize=thread
+# gcc has no model of a fence under TSan; what is ordered by one is atomic all the same
+WARN_tsan := $(if $(findstring clang,$(CC)),,-Wno-tsan)
+SANITIZED_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -Isrc
+CORE_SRC := $(filter-out src/track/cxx.c,$(TRACKER_SRC)) $(wildcard src/pages/*.c)
+
+# $1: asan or tsan
+define sanitized
+$(B)/$1/src/%.o: src/%.c GNUmakefile t/sanitize.mk
+	$$(call say,CC,'$$< for $1')
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(SANITIZED_CFLAGS) $$(SANITIZE_$1) $$(WARN_$1) $$(RENAMED_$$*) -MMD -c -o $$@ $$<
+$(B)/$1/web.o: $(B)/web.c
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(SANITIZED_CFLAGS) $$(SANITIZE_$1) -Isrc/pages -c -o $$@ $$<
+$(B)/$1/core: $$(CORE_SRC:%.c=$(B)/$1/%.o) $(B)/$1/web.o $$(wildcard t/core/*) t/lib/site.h
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) $$(SANITIZED_CFLAGS) -Wno-missing-prototypes $$(SANITIZE_$1) -o $$@ \
+		$$(filter %.o,$$^) $$(filter t/core/%.c,$$^) -Wl,--wrap=mmap -rdynamic $(URCU_LIBS) -lpthread -ldl
+$1: $(B)/$1/core
+endef
+# what malloc.c and process.c interpose has other names here
+RENAMED_track/malloc := -DCORE_RENAME -include t/core/renamed.h
+RENAMED_track/process := -DCORE_RENAME -include t/core/renamed.h
+$(eval $(call sanitized,asan))
+$(eval $(call sanitized,tsan))
+
+# as in build.mk
+ASAN_UNITS := $(UNITS:$(T)/unit/%=$(B)/asan/unit/%)
+$(B)/asan/unit/%: t/unit/%.c t/unit/fake_api.h $(CORE_SRC:%.c=$(B)/asan/%.o) $(B)/asan/web.o
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) $(SANITIZE_asan) -o $@ $< \
+		$$(sed -n 's,^/\* uses: \(.*\) \*/,\1,p' $< | tr ' ' '\n' | \
+			sed 's,^\.build/,$(B)/asan/,; s,^\(src.*\)\.c$$,$(B)/asan/\1.o,') \
+		-lcmocka -lpthread -ldl $(URCU_LIBS)
+asan: $(ASAN_UNITS)
+.PHONY: asan tsan
