@@ -449,8 +449,8 @@ uint32_t mw_callsites_used(void)
 /* --- set-up and upkeep ------------------------------------------------------------ */
 
 /*
- * liburcu abort()s when it finds no memory, here for its registry and for
- * new buckets: look first.
+ * liburcu abort()s when it finds no memory, here for its tables, their
+ * buckets and its registry: look first.
  */
 static bool memory_is_there(void)
 {
@@ -465,7 +465,7 @@ bool mw_callsites_init(void)
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
 	exe[n > 0 ? n : 0] = '\0';
-	if (!id_chunk_ready(0))
+	if (!id_chunk_ready(0) || !memory_is_there())
 		return false;
 	for (uint32_t id = MW_CS_OTHER; id < MW_CS_FIRST; id++) {
 		mw_callsite(id)->kind = MW_CS_SPECIAL;

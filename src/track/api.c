@@ -15,10 +15,16 @@ static const struct mw_options *api_options(void)
 	return &mw_options;
 }
 
+/* Where there was no memory for the tables, there is nothing in them. */
+static struct mw_snapshot nothing;
+static struct mw_lives none_live;
+
 static struct mw_snapshot *api_snapshot(void)
 {
 	struct mw_snapshot *s;
 
+	if (mw_life != MW_ON)
+		return &nothing;
 	mw_quiet_enter();
 	s = mw_snapshot_take();
 	mw_quiet_leave();
@@ -27,6 +33,8 @@ static struct mw_snapshot *api_snapshot(void)
 
 static void api_snapshot_free(struct mw_snapshot *s)
 {
+	if (s == &nothing)
+		return;
 	mw_quiet_enter();
 	mw_snapshot_free(s);
 	mw_quiet_leave();
@@ -36,6 +44,10 @@ static bool api_find(const char *location, size_t n, struct mw_row *row)
 {
 	bool found;
 
+	if (mw_life != MW_ON) {
+		*row = (struct mw_row){ 0 };
+		return false;
+	}
 	mw_quiet_enter();
 	found = mw_row_find(location, n, row);
 	mw_quiet_leave();
@@ -46,6 +58,8 @@ static struct mw_lives *api_lives(const uint32_t *ids, size_t n)
 {
 	struct mw_lives *l;
 
+	if (mw_life != MW_ON)
+		return &none_live;
 	mw_quiet_enter();
 	l = mw_lives_take(ids, n);
 	mw_quiet_leave();
@@ -54,6 +68,8 @@ static struct mw_lives *api_lives(const uint32_t *ids, size_t n)
 
 static void api_lives_free(struct mw_lives *l)
 {
+	if (l == &none_live)
+		return;
 	mw_quiet_enter();
 	mw_lives_free(l);
 	mw_quiet_leave();
@@ -61,6 +77,8 @@ static void api_lives_free(struct mw_lives *l)
 
 static void api_reset(void)
 {
+	if (mw_life != MW_ON)
+		return;
 	mw_quiet_enter();
 	mw_reset();
 	mw_add(&mw_resets, 1);
