@@ -57,9 +57,12 @@ static bool harmless(unsigned char c)
 
 static void escape(struct mw_buf *b, const char *p, size_t n, bool keep_invalid, escape_fn fn)
 {
-	const unsigned char *s = (const unsigned char *)p, *end = s + n, *done = s;
+	const unsigned char *s = (const unsigned char *)p, *end, *done = s;
 	char tmp[8];
 
+	if (!n)
+		return; /* p may be NULL */
+	end = s + n;
 	while (s < end) {
 		const char *instead = NULL;
 		bool ok = true;

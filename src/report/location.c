@@ -9,7 +9,7 @@
 
 #include "report.h"
 
-/* A location as name and address; the address is "0x7f.." or empty. */
+/* A location as name and address; the address is "0x7f..", or empty and NULL. */
 struct parts {
 	const char *name, *addr;
 	size_t name_len, addr_len;
@@ -23,7 +23,7 @@ static bool hex_digit(char c)
 /* "NAME [0xADDR]", or with a tab; anything else is all name. */
 static struct parts split(const char *s, size_t n)
 {
-	struct parts p = { s, s + n, n, 0 };
+	struct parts p = { s, NULL, n, 0 };
 	size_t i = n;
 
 	if (!n || s[n - 1] != ']')
