@@ -471,8 +471,6 @@ bool mw_callsites_init(void)
 		mw_callsite(id)->kind = MW_CS_SPECIAL;
 		mw_callsite(id)->id = id;
 	}
-	if (!memory_is_there())
-		return false;
 	/* no flags: either of them would start threads in the host */
 	sites = cds_lfht_new(BUCKETS_FIRST, 1, BUCKETS_MAX, 0, NULL);
 	paths = cds_lfht_new(PATH_BUCKETS, 1, PATH_BUCKETS, 0, NULL);

@@ -100,10 +100,11 @@ static bool api_paused(void)
 static void api_stats(struct mw_stats *out)
 {
 	struct timespec now;
-	struct mw_row sum;
+	struct mw_row sum = { 0 };
 
 	mw_quiet_enter();
-	(void)mw_row_total(&sum); /* zeros, if there is no memory */
+	if (mw_life == MW_ON)
+		(void)mw_row_total(&sum); /* zeros, if there is no memory */
 	mw_quiet_leave();
 	*out = (struct mw_stats){ .total = sum.total, .allocations = sum.allocations, .freed = sum.freed,
 				  .frees = sum.frees, .live_bytes = sum.live_bytes, .live = sum.live };
