@@ -44,20 +44,19 @@ MW_INLINE uintptr_t mw_ruby_frame_pc(const char *cfp)
 }
 
 /*
- * The pc of the innermost frame that runs Ruby code; 0: none does. Where
- * there are frames at all, the first one can be read; how far the others go
- * is worth finding out only for a C function's.
+ * The pc of the innermost frame that runs Ruby code; 0: none does. A thread
+ * that ends may have a stale cfp, and then no stack: looked at first.
  */
-MW_INLINE uintptr_t mw_ruby_pc(const char *ec, const char *cfp)
+MW_INLINE uintptr_t mw_ruby_pc(const char *ec)
 {
-	uintptr_t pc = mw_ruby_frame_pc(cfp);
-	const char *end;
+	const char *cfp = MW_AT(const char *, ec, MW_EC_CFP), *end = mw_ruby_stack_end(ec, cfp);
+	uintptr_t pc;
 
-	if (!pc) {
-		end = mw_ruby_stack_end(ec, cfp);
-		while (!pc && (cfp += mw_ruby.frame_size) < end)
-			pc = mw_ruby_frame_pc(cfp);
-	}
+	if (mw_unlikely(!end))
+		return 0;
+	do {
+		pc = mw_ruby_frame_pc(cfp);
+	} while (!pc && (cfp += mw_ruby.frame_size) < end);
 	return pc;
 }
 
@@ -65,13 +64,13 @@ MW_INLINE uintptr_t mw_ruby_pc(const char *ec, const char *cfp)
 MW_INLINE uint32_t mw_where_at_hand(const struct mw_thread *t, uintptr_t caller)
 {
 	uint32_t how = __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE);
-	const char *ec, *cfp;
+	const char *ec;
 	uintptr_t pc;
 
 	if (mw_likely(how == MW_RUBY_FAST)) {
 		ec = MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
-		cfp = mw_likely(ec != NULL) ? MW_AT(const char *, ec, MW_EC_CFP) : NULL;
-		if (mw_likely(cfp != NULL) && mw_likely((pc = mw_ruby_pc(ec, cfp)) != 0))
+		pc = mw_likely(ec != NULL) ? mw_ruby_pc(ec) : 0;
+		if (mw_likely(pc != 0))
 			caller = pc;
 	} else if (mw_unlikely(how != MW_RUBY_NONE && how != MW_RUBY_ENDED)) {
 		return MW_WHERE_SKIP;
