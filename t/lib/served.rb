@@ -22,7 +22,8 @@ module Served
       @dump_path = dump_path
       r, @in = IO.pipe
       @out, w = IO.pipe
-      @pid = Process.spawn(env, *cmd, in: r, out: w, err: err, close_others: true)
+      # a process group of its own: the kernel lets nobody stop one of whose parents none is left
+      @pid = Process.spawn(env, *cmd, in: r, out: w, err: err, close_others: true, pgroup: true)
       [r, w].each(&:close)
     end
 
