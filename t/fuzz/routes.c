@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The route table, with a tracker that answers from tables. Input, by lines:
+ *
+ *   METHOD unix|tcp|rack BASE
+ *   PATH
+ *   QUERY
+ *   NAME: VALUE ...   headers, then an empty line
+ *   LOCATION ...      rows besides the usual ones
+ */
+#include <strings.h>
+
+#include "../../src/pages/routes.h"
+#include "../unit/fake_api.h"
+#include "fuzz.h"
+
+enum { HEADERS = 8 };
+
+static char *names[HEADERS], *values[HEADERS];
+static size_t headers;
+static int changes;
+
+static const char *header(void *ctx, const char *name)
+{
+	(void)ctx;
+	for (size_t i = 0; i < headers; i++)
+		if (!strcasecmp(names[i], name))
+			return values[i];
+	return NULL;
+}
+
+static void reset(void)
+{
+	changes++;
+}
+
+static bool trim(void)
+{
+	return changes++ & 1;
+}
+
+static bool is(const char *type, const char *want)
+{
+	return !strncmp(type, want, strlen(want));
+}
+
+static size_t count(const struct mw_buf *b, char c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		n += b->p[i] == c;
+	return n;
+}
+
+/* Nesting, strings and what stands between: enough to see a broken escape. */
+static void is_json(const struct mw_buf *b)
+{
+	char open[64];
+	size_t depth = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		unsigned char c = (unsigned char)b->p[i];
+
+		if (c == '"') {
+			while (++i < b->n && b->p[i] != '"') {
+				must((unsigned char)b->p[i] >= ' ');
+				i += b->p[i] == '\\';
+			}
+			must(i < b->n && depth);
+		} else if (c == '{' || c == '[') {
+			must(depth < sizeof(open));
+			open[depth++] = c == '{' ? '}' : ']';
+		} else if (c == '}' || c == ']') {
+			must(depth && open[--depth] == c);
+		} else {
+			must(strchr(" \n\t,:-+.eE0123456789truefalsn", c) && c);
+		}
+	}
+	must(!depth);
+}
+
+/* Every line has as many fields as the first. */
+static void is_tsv(const struct mw_buf *b)
+{
+	size_t tabs = 0, first = 0, lines = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		must(b->p[i] != '\r');
+		tabs += b->p[i] == '\t';
+		if (b->p[i] == '\n') {
+			first = lines++ ? first : tabs;
+			must(tabs == first);
+			tabs = 0;
+		}
+	}
+	must(lines && b->p[b->n - 1] == '\n');
+}
+
+static void body(const struct mw_response *res, bool post)
+{
+	const struct mw_buf *b = &res->body;
+
+	must(!b->failed && !res->location.failed);
+	must(res->asset || b->n);
+	if (res->asset)
+		return;
+	must(is_utf8(b->p, b->n) && !memchr(b->p, '\0', b->n));
+	if (res->status != 200 || post) {
+		must(is(res->content_type, "text/plain"));
+		must(count(b, '\n') == 1 && b->p[b->n - 1] == '\n');
+	} else if (is(res->content_type, "application/json")) {
+		is_json(b);
+	} else if (is(res->content_type, "text/tab-separated-values")) {
+		is_tsv(b);
+	} else if (is(res->content_type, "text/html")) {
+		must(memmem(b->p, b->n, "</html>\n", 8) && !memmem(b->p, b->n, "<script", 7) &&
+		     !memmem(b->p, b->n, "<evil", 5));
+	}
+}
+
+static void answer(const struct mw_request *req, struct mw_response *res)
+{
+	static const int known[] = { 200, 303, 400, 401, 403, 404, 405 };
+	bool post = !strcmp(req->method, "POST"), is_known = false;
+	struct mw_api api = fake_api;
+
+	api.reset = reset;
+	api.trim = trim;
+	changes = 0;
+	mw_route(&api, req, res);
+	must(!fake_out);
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		is_known |= res->status == known[i];
+	must(is_known && res->content_type);
+	must((res->status == 405) == (res->allow != NULL));
+	must((res->status == 303) == (res->location.n > 0));
+	must(post || !changes);
+	must(!changes || !fake_options.read_only);
+	if (res->location.n) {
+		must(strlen(res->location.p) + 1 == res->location.n && res->location.p[0] == '/');
+		for (const char *p = res->location.p; *p; p++)
+			must(*p > ' ' && *p <= '~');
+	}
+	body(res, post);
+}
+
+static char *word(const char **p, size_t *n)
+{
+	const char *end = *n ? memchr(*p, ' ', *n) : NULL;
+	size_t len = end ? (size_t)(end - *p) : *n;
+	char *w = copy_of(*p, len);
+
+	*p += end ? len + 1 : len;
+	*n -= end ? len + 1 : len;
+	return w;
+}
+
+static void usual(void)
+{
+	(void)fake_clear(NULL);
+	fake_stats.life_unit = "gc";
+	fake_stats.ruby_lookup = "fast";
+	fake_stats.ruby_why = "";
+	fake_row(MW_KIND_RUBY, 100, "/srv/a.rb:1")->frees = 3;
+	fake_row(MW_KIND_RUBY, 5000, "/srv/<evil>&.rb:2");
+	fake_row(MW_KIND_RUBY, 70, "/srv/\xff\t\n\".rb:3");
+	fake_row(MW_KIND_NATIVE, 60, "/usr/lib/libx.so(f+0x1) [0x7f00]");
+	fake_row(MW_KIND_SPECIAL, 50, "(other)");
+	fake_lives[0] = (struct mw_live){ .addr = 64, .size = 100, .generation = 1, .id = 0 };
+	fake_lives[1] = (struct mw_live){ .addr = 96, .size = 5000, .generation = 0, .id = 1 };
+	fake_lives_n = 2;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *p = (const char *)data, *line, *colon;
+	char *method, *peer, *base, *path, *query;
+	struct mw_response res, again;
+	struct mw_request req;
+	size_t n;
+
+	usual();
+	n = line_of(&p, &size, &line);
+	method = word(&line, &n);
+	peer = word(&line, &n);
+	base = n && line[0] == '/' ? copy_of(line, n) : copy_of("", 0);
+	n = line_of(&p, &size, &line);
+	path = copy_of(line, n);
+	n = line_of(&p, &size, &line);
+	query = copy_of(line, n);
+	while ((n = line_of(&p, &size, &line)) && headers < HEADERS) {
+		colon = memchr(line, ':', n);
+		if (!colon)
+			continue;
+		names[headers] = copy_of(line, (size_t)(colon - line));
+		for (colon++; colon < line + n && *colon == ' '; colon++)
+			;
+		values[headers++] = copy_of(colon, (size_t)(line + n - colon));
+	}
+	while (size && fake_n < 20) {
+		n = line_of(&p, &size, &line);
+		n = strnlen(line, n); /* the system's paths have no NUL */
+		if (!n)
+			break;
+		fake_row_n(fake_n % 2 ? MW_KIND_RUBY : MW_KIND_NATIVE, n * 37, line, n);
+	}
+	fake_options.read_only = peer[0] == 'U';
+	/* who calls mw_route gives it a mount point that is percent-encoded */
+	req = (struct mw_request){
+		.method = method, .path = path, .query = query, .header = header,
+		.base = base[strcspn(base, "\"'<> \\\r\n\t")] || !is_utf8(base, strlen(base)) ? "/m" : base,
+		.peer = peer[0] == 't' ? MW_PEER_TCP : peer[0] == 'r' ? MW_PEER_RACK : MW_PEER_UNIX,
+	};
+	for (const char *c = req.base; *c; c++)
+		if (*c < '!' || *c > '~')
+			req.base = "/m";
+	answer(&req, &res);
+	answer(&req, &again);
+	must(res.status == again.status && res.content_type == again.content_type);
+	must(strcmp(path, "/stats.json") ? res.body.n == again.body.n || changes : true);
+	mw_response_free(&res);
+	mw_response_free(&again);
+	while (headers) {
+		free(names[--headers]);
+		free(values[headers]);
+	}
+	free(method);
+	free(peer);
+	free(base);
+	free(path);
+	free(query);
+	return 0;
+}
