@@ -368,8 +368,12 @@ class TestOfMemoryMax < Minitest::Test
   def old_lines_make_room(path, least)
     script = <<~RUBY
       $stdout.sync = true
-      40_000.times { |i| eval("'x' * 300\n", binding, #{path}, i % 50 + 1) }
-      GC.start
+      require "mwrap"
+      i = 0
+      # a full table is swept five times a second at most: however fast this is
+      until Mwrap.stats.fetch(:retired) > #{least} || i == 4_000_000
+        1000.times { eval("'x' * 300\n", binding, #{path}, i % 50 + 1); i += 1 }
+      end
       puts "ready"
       $stdin.gets
     RUBY
@@ -378,8 +382,6 @@ class TestOfMemoryMax < Minitest::Test
     s = stats
     assert_operator s["tracker_bytes"], :<=, 4 << 20
     assert app.finish.success?
-    # README says so among what isn't met
-    skip "not met: no old line made room in this run" if s["retired"].zero?
     assert_operator s["retired"], :>, least
     s["locations_max"]
   end
