@@ -18,7 +18,7 @@
 enum { BUCKETS_FIRST = 256, BUCKETS_MAX = 8192, PATH_BUCKETS = 256 };
 
 struct mw_callsite *mw_cs_chunks[MW_CS_MAX / MW_CS_CHUNK];
-uint32_t mw_epoch __attribute__((aligned(64))) = 1; /* the first of MW_HOT */
+uint64_t mw_epoch_high __attribute__((aligned(64))) = (uint64_t)1 << 32; /* the first of MW_HOT */
 uint32_t mw_epoch_reset;
 uint64_t mw_retired;
 bool mw_locations_full;
@@ -519,7 +519,7 @@ void mw_callsites_maintain(void)
 	bool crowded = n > 2 * mw_get(&buckets) && mw_get(&buckets) < BUCKETS_MAX;
 	bool sweep = (n > max / 2 || mw_get(&texts_full)) && c - mw_get(&swept) > max / 16;
 	bool full = n >= max - max / 128 || mw_get(&texts_full);
-	struct mw_thread *t = (uintptr_t)mw_self > (uintptr_t)MW_LATE ? mw_self : NULL;
+	struct mw_thread *t = mw_state();
 	int cancel;
 
 	if (!(crowded || sweep) || (!crowded && full && now_ms() < mw_get(&rest)) ||

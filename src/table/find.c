@@ -24,9 +24,13 @@ static void sum_of(struct mw_sum *sum, uint32_t id)
 
 	memset(sum, 0, sizeof(*sum));
 	mw_sum_flushed(sum, id);
-	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
+	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next) {
 		if (mw_get(&t->slots[id % MW_SLOTS].id) == id)
 			mw_sum_slot(sum, &t->slots[id % MW_SLOTS]);
+		for (uint32_t i = 0; i < MW_WHERES; i++)
+			if (mw_get(&t->wheres[i].id) == id)
+				mw_sum_where(sum, &t->wheres[i]);
+	}
 }
 
 bool mw_row_find(const char *location, size_t n, struct mw_row *row)

@@ -81,23 +81,31 @@ static void add(struct mw_counters *to, const struct mw_counters *c)
 	to->life_sum += mw_get(&c->life_sum);
 }
 
+/* max: with its epoch */
+static void add_max(struct mw_sum *sum, uint64_t max, const struct mw_callsite *c)
+{
+	if ((uint32_t)(max >> 32) >= mw_epoch_from(c) && (uint32_t)max > sum->life_max)
+		sum->life_max = (uint32_t)max;
+}
+
 void mw_sum_slot(struct mw_sum *sum, const struct mw_slot *s)
 {
-	uint32_t epoch = __atomic_load_n(&s->epoch, __ATOMIC_ACQUIRE), max = mw_get(&s->life_max);
-
 	add(&sum->c, &s->c);
-	if (max > sum->life_max && epoch >= mw_epoch_from(mw_callsite(mw_get(&s->id))))
-		sum->life_max = max;
+	add_max(sum, mw_get(&s->life_max), mw_callsite(mw_get(&s->id)));
 }
 
 void mw_sum_flushed(struct mw_sum *sum, uint32_t id)
 {
 	const struct mw_callsite *c = mw_callsite(id);
-	uint64_t max = mw_get(&c->life_max);
 
 	add(&sum->c, &c->flushed);
-	if ((uint32_t)(max >> 32) >= mw_epoch_from(c) && (uint32_t)max > sum->life_max)
-		sum->life_max = (uint32_t)max;
+	add_max(sum, mw_get(&c->life_max), c);
+}
+
+void mw_sum_where(struct mw_sum *sum, const struct mw_where *w)
+{
+	sum->c.bytes += mw_get(&w->bytes);
+	sum->c.allocs += mw_get(&w->allocs);
 }
 
 static void add_slots(struct mw_sum *sums, uint32_t end, const struct mw_thread *t)
@@ -107,6 +115,16 @@ static void add_slots(struct mw_sum *sums, uint32_t end, const struct mw_thread 
 
 		if (id && id < end)
 			mw_sum_slot(&sums[id], &t->slots[i]);
+	}
+}
+
+static void add_wheres(struct mw_sum *sums, uint32_t end, const struct mw_thread *t)
+{
+	for (uint32_t i = 0; i < MW_WHERES; i++) {
+		uint32_t id = mw_get(&t->wheres[i].id);
+
+		if (id && id < end)
+			mw_sum_where(&sums[id], &t->wheres[i]);
 	}
 }
 
@@ -124,6 +142,9 @@ struct mw_sum *mw_sums(uint32_t *end)
 			mw_sum_flushed(&sums[id], id);
 		for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
 			add_slots(sums, *end, t);
+		/* after the frees: what is freed was allocated */
+		for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
+			add_wheres(sums, *end, t);
 	}
 	mw_gate_open();
 	return sums;
@@ -178,7 +199,7 @@ bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s)
 	to->c.allocs += calls;
 	to->live += b->live;
 	if (s->life_max)
-		mw_life_max_raise(into, mw_get(&mw_epoch), s->life_max);
+		mw_life_max_raise(into, mw_epoch(), s->life_max);
 	b->c = s->c;
 	b->live = 0;
 	return true;
@@ -212,8 +233,8 @@ void mw_reset(void)
 {
 	mw_reading_lock();
 	/* first: what dies from here on has a new maximum */
-	mw_set(&mw_epoch, mw_get(&mw_epoch) + 1);
-	__atomic_store_n(&mw_epoch_reset, mw_get(&mw_epoch), __ATOMIC_RELEASE);
+	mw_epoch_next();
+	__atomic_store_n(&mw_epoch_reset, mw_epoch(), __ATOMIC_RELEASE);
 	rebase(true);
 	mw_reading_unlock();
 }
@@ -441,25 +462,27 @@ struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n)
 	qsort(wanted, n, sizeof(*wanted), by_id);
 	for (uint32_t i = MW_BATCH; i < end; i++) {
 		const struct mw_record *r = mw_record_at(i);
-		uint64_t where = __atomic_load_n(&r->where, __ATOMIC_ACQUIRE), what;
+		uint64_t where = __atomic_load_n(&r->where, __ATOMIC_ACQUIRE);
+		uint32_t size, generation;
 		struct mw_live v;
 
-		if (!where)
+		if (!mw_where_live(where))
 			continue;
 		v.id = mw_callsite_shown((uint32_t)where & MW_CS_MASK);
 		if (ids && !bsearch(&v.id, wanted, n, sizeof(*wanted), by_id))
 			continue;
-		what = mw_get(&r->what);
-		v.size = mw_size_decode((uint32_t)what);
+		size = mw_get(&r->size);
+		generation = mw_get(&r->generation);
+		v.size = mw_size_decode(size);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (mw_get(&r->where) != where)
 			continue; /* freed while we looked */
-		/* freed and taken again at the same place meanwhile: `what` may be a link of free records */
+		/* freed and taken again at the same place meanwhile: it may have been a link */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (mw_get(&r->what) != what)
+		if (mw_get(&r->size) != size || mw_get(&r->generation) != generation)
 			continue;
 		v.addr = (uintptr_t)(where >> (MW_CS_BITS + 1) << 4);
-		v.generation = (what >> 32) * mw_life_scale;
+		v.generation = generation * mw_life_scale;
 		if (!push(&l, &cap, &v))
 			goto fail;
 	}

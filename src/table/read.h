@@ -53,6 +53,8 @@ bool mw_row_count(struct mw_row *, uint32_t id, const struct mw_sum *);
 bool mw_may_read(void);
 /* And: adds what one thread's slot holds. Under the reading lock, gate closed. */
 void mw_sum_slot(struct mw_sum *, const struct mw_slot *);
+/* And what one remembered caller counted. The same. */
+void mw_sum_where(struct mw_sum *, const struct mw_where *);
 /* And: what left the slots. */
 void mw_sum_flushed(struct mw_sum *, uint32_t id);
 

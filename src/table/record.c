@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record.h"
 
-struct mw_record *mw_chunks[MW_CHUNKS];
+uintptr_t mw_chunks[MW_CHUNKS];
 bool mw_records_full;
 
 /*
@@ -15,17 +15,19 @@ static uint64_t fresh_at __attribute__((aligned(64))) = MW_BATCH; /* next index 
 static bool chunk_ready(uint64_t i)
 {
 	uint64_t c = i >> MW_CHUNK_SHIFT;
-	size_t bytes = sizeof(struct mw_record) << MW_CHUNK_SHIFT;
-	struct mw_record *none = NULL, *chunk;
+	size_t all = sizeof(struct mw_record) << MW_CHUNK_SHIFT;
+	size_t bytes = all + sizeof(struct mw_record); /* the one more: see mw_record_if */
+	uintptr_t none = 0;
+	void *chunk;
 
-	if (c >= MW_CHUNKS - 1) /* UINT32_MAX stays unused */
+	if (c >= MW_CHUNKS - 1) /* the highest refs stay unused: MW_TAIL_NONE, for one */
 		return false;
 	if (__atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE))
 		return true;
 	chunk = mw_own_grow(bytes, MW_OWN_RECORD);
 	if (!chunk) /* another thread may have had the last that there was */
-		return __atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE) != NULL;
-	if (!__atomic_compare_exchange_n(&mw_chunks[c], &none, chunk, false,
+		return __atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE) != 0;
+	if (!__atomic_compare_exchange_n(&mw_chunks[c], &none, (uintptr_t)chunk - c * all, false,
 					 __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
 		mw_own_unmap(chunk, bytes); /* another thread was first */
 	return true;
@@ -57,7 +59,7 @@ uint32_t mw_batch_take(bool *fresh)
 			return take_fresh();
 		}
 		/* may be stale when another thread took it: then the swap fails */
-		next = mw_get(&mw_record_at((uint32_t)top)->what) >> 32;
+		next = mw_ref_index(mw_get(&mw_record_at((uint32_t)top)->ref));
 		next |= ((top >> 32) + 1) << 32;
 	} while (!__atomic_compare_exchange_n(&pool, &top, next, true,
 					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
@@ -68,10 +70,9 @@ void mw_batch_give(uint32_t first)
 {
 	uint64_t top = mw_get(&pool), head;
 	struct mw_record *r = mw_record_at(first);
-	uint32_t rest = (uint32_t)mw_get(&r->what);
 
 	do {
-		mw_free_link(r, rest, (uint32_t)top);
+		mw_set(&r->ref, mw_ref((uint32_t)top));
 		head = ((top >> 32) + 1) << 32 | first;
 	} while (!__atomic_compare_exchange_n(&pool, &top, head, true,
 					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
@@ -80,16 +81,18 @@ void mw_batch_give(uint32_t first)
 uint32_t mw_record_take(void)
 {
 	bool fresh;
-	uint32_t i = mw_batch_take(&fresh), rest, k;
+	uint32_t i = mw_batch_take(&fresh), k;
+	struct mw_record *r, *rest;
 
 	if (!i)
 		return 0;
+	r = mw_record_at(i);
 	if (fresh)
 		for (k = 0; k < MW_BATCH; k++)
-			mw_free_link(mw_record_at(i + k), k + 1 < MW_BATCH ? i + k + 1 : 0, 0);
-	rest = mw_free_next(i);
+			mw_free_link(r + k, mw_ref(i + k), k + 1 < MW_BATCH ? r + k + 1 : NULL);
+	rest = mw_get(&r->next);
 	if (rest)
-		mw_batch_give(rest);
+		mw_batch_give(mw_ref_index(mw_get(&rest->ref)));
 	return i;
 }
 

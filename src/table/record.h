@@ -6,18 +6,24 @@
  * of them without stopping anybody and without touching the app's memory.
  *
  *   where = address / 16 (44 bits) | code (1) | location (19)
- *   what  = size (32) | generation (32)
+ *   size, generation: 32 bits each
  *
- * A free record has where == 0. Writing order is what, then where (release):
- * a reader that sees the same non-zero `where` before and after reading
- * `what` has a record that was true.
+ * Location 0 is none: such a record is free. Writing order is size and
+ * generation, then where (release): a reader that sees the same live `where`
+ * before and after reading them has a record that was true.
  *
- * Index 0 is no record. Free records are linked in batches of MW_BATCH at
- * most: `what` of each names the next of its batch in the low half; the
- * first one's high half names the next batch. Each thread keeps a batch that
- * it takes from and gives to, and some full ones (thread.h). The rest wait
- * in a lock-free stack, so that a thread that allocates and one that frees
- * trade them. Nothing ever walks a batch.
+ * Records are numbered; index 0 is none. What leads to one from elsewhere is
+ * its ref, 16 times the index: where it lies, once its chunk is known.
+ *
+ * A free record says its own ref, instead of an address, so that who takes it
+ * needn't compute it; with the code bit, so that it never looks like a block's
+ * (mw_record_id). Free records are linked in batches of MW_BATCH at most, by
+ * address: `next`. Each thread keeps a batch that it takes from and gives to,
+ * and some full ones (thread.h). The rest wait in a lock-free stack, so that a
+ * thread that allocates and one that frees trade them. Batches are linked by
+ * their first records, which name the next batch's instead of their own ref:
+ * that is known by then. Nothing ever walks a batch. A record never used is
+ * all zeros.
  */
 #ifndef MW_TABLE_RECORD_H
 #define MW_TABLE_RECORD_H
@@ -28,47 +34,89 @@
 #include "own.h"
 
 struct mw_record {
-	uint64_t where; /* writers: release; readers: acquire */
-	uint64_t what;
+	union {
+		uint64_t where; /* writers: release; readers: acquire */
+		struct {
+			uint32_t low, ref; /* free: MW_FREE, and its own or the next batch's */
+		};
+	};
+	union {
+		struct {
+			uint32_t size, generation; /* live */
+		};
+		struct mw_record *next; /* free */
+	};
 };
 
 enum {
 	MW_CS_BITS = 19,            /* bits of a location's id in a record */
 	MW_CHUNK_SHIFT = 16,        /* records in a chunk: 65,536, 1 MiB */
-	MW_CHUNKS = 1 << 16,        /* one for every index of 32 bits */
+	MW_CHUNKS = 1 << 12,        /* one for every index of 28 bits */
 	MW_BATCH = 256              /* records that change hands at once */
 };
 #define MW_CS_MASK ((1u << MW_CS_BITS) - 1)
-#define MW_CODE ((uint64_t)1 << MW_CS_BITS) /* the block holds a Ruby method's instructions */
+/* In `where`: the block holds a Ruby method's instructions, or its size is a huge one,
+   so its free isn't the usual one. */
+#define MW_CODE ((uint64_t)1 << MW_CS_BITS)
+#define MW_FREE ((uint32_t)MW_CODE) /* what the low half of a free record's `where` is */
 /* sizes from here on stand for an entry of the table of huge sizes */
 #define MW_SIZE_HUGE 0xfffff000u
 
-extern MW_HIDDEN struct mw_record *mw_chunks[MW_CHUNKS]; /* each written once: release */
+/*
+ * Each written once: release. It is where the chunk would begin if all lay in
+ * one row: a ref more is the record.
+ */
+extern MW_HIDDEN uintptr_t mw_chunks[MW_CHUNKS];
 extern bool mw_records_full; /* relaxed: some block found no record */
+
+MW_INLINE uint32_t mw_ref(uint32_t index)
+{
+	return index << 4;
+}
+MW_INLINE uint32_t mw_ref_index(uint32_t ref)
+{
+	return ref >> 4;
+}
 
 MW_INLINE struct mw_record *mw_record_at(uint32_t i)
 {
-	return &__atomic_load_n(&mw_chunks[i >> MW_CHUNK_SHIFT], __ATOMIC_ACQUIRE)
-		[i & ((1u << MW_CHUNK_SHIFT) - 1)];
+	return (struct mw_record *)(__atomic_load_n(&mw_chunks[i >> MW_CHUNK_SHIFT],
+						    __ATOMIC_ACQUIRE) + mw_ref(i));
 }
 
-/* The same for an index that may be garbage: NULL if there is none such. */
-MW_INLINE struct mw_record *mw_record_if(uint32_t i)
+/*
+ * The same for a ref that may be garbage: false if there is none such. Garbage may
+ * lead to between two records, or just past a chunk's last; both can be read.
+ */
+MW_INLINE bool mw_record_if(uint32_t ref, struct mw_record **r)
 {
-	struct mw_record *chunk = __atomic_load_n(&mw_chunks[i >> MW_CHUNK_SHIFT], __ATOMIC_ACQUIRE);
+	uintptr_t base = __atomic_load_n(&mw_chunks[ref >> (MW_CHUNK_SHIFT + 4)], __ATOMIC_ACQUIRE);
 
-	return mw_likely(chunk != NULL) ? &chunk[i & ((1u << MW_CHUNK_SHIFT) - 1)] : NULL;
+	*r = (struct mw_record *)(base + ref);
+	return base != 0;
 }
 
+/* p is a multiple of 16, and below 2^48. */
 MW_INLINE uint64_t mw_where_of(const void *p, uint32_t cs)
 {
-	return ((uint64_t)(uintptr_t)p >> 4) << (MW_CS_BITS + 1) | cs;
+	return (uint64_t)(uintptr_t)p << (MW_CS_BITS + 1 - 4) | cs;
 }
 
-/* Is it p's? Never for a free record: no block is at address 0. */
+MW_INLINE bool mw_where_live(uint64_t where)
+{
+	return (where & MW_CS_MASK) != 0;
+}
+
+/* The location, if the record is p's and its code bit isn't set; else MW_CODE or more. */
+MW_INLINE uint64_t mw_record_id(uint64_t where, const void *p)
+{
+	return where ^ mw_where_of(p, 0);
+}
+
+/* Is it p's? */
 MW_INLINE bool mw_record_is(uint64_t where, const void *p)
 {
-	return where >> (MW_CS_BITS + 1) == (uint64_t)(uintptr_t)p >> 4;
+	return mw_record_id(where & ~MW_CODE, p) < MW_CODE && mw_where_live(where);
 }
 
 /*
@@ -82,14 +130,18 @@ void mw_batch_give(uint32_t first);
 /* One record, for threads that keep none: taken out of a batch, or 0. */
 uint32_t mw_record_take(void);
 
-/* Of a free record. */
-MW_INLINE uint32_t mw_free_next(uint32_t i)
+/* r isn't any block's from here on. */
+MW_INLINE void mw_record_free(struct mw_record *r, uint32_t ref)
 {
-	return (uint32_t)mw_get(&mw_record_at(i)->what);
+	mw_set(&r->low, MW_FREE);
+	__atomic_thread_fence(__ATOMIC_RELEASE); /* before its address is a ref, and its size a link */
+	mw_set(&r->ref, ref);
 }
-MW_INLINE void mw_free_link(struct mw_record *r, uint32_t next, uint32_t batch)
+/* The same, and it lies before `next` in its batch. */
+MW_INLINE void mw_free_link(struct mw_record *r, uint32_t ref, struct mw_record *next)
 {
-	mw_set(&r->what, (uint64_t)batch << 32 | next);
+	mw_record_free(r, ref);
+	mw_set(&r->next, next);
 }
 
 /* One past the highest index handed out so far. */

@@ -132,7 +132,7 @@ static void fold(const uint32_t *chosen, uint32_t n)
 	uint32_t end, i, used_again = 0, *again;
 
 	mw_reading_lock();
-	mw_set(&mw_epoch, mw_get(&mw_epoch) + 1);
+	mw_epoch_next();
 	sums = mw_sums(&end);
 	again = mw_own_lend((n + 1) * sizeof(*again));
 	for (i = 0; i < n && sums && again; i++) {
@@ -144,7 +144,7 @@ static void fold(const uint32_t *chosen, uint32_t n)
 		    !mw_base_fold(chosen[i], to ? mw_callsite_real(to) : MW_CS_GONE, s))
 			goto keep;
 		__atomic_store_n(&c->alias, 0, __ATOMIC_RELEASE);
-		mw_set(&c->born, mw_get(&mw_epoch));
+		mw_set(&c->born, mw_epoch());
 		mw_callsite_release(chosen[i]);
 		mw_add(&mw_retired, 1);
 		continue;

@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 struct mw_thread *mw_threads;
-__thread struct mw_thread *mw_self __attribute__((tls_model("initial-exec")));
+uint32_t mw_no_states[32] __attribute__((aligned(64))) = { [0] = MW_QUIET, [16] = MW_QUIET };
+__thread struct mw_thread *mw_self __attribute__((tls_model("initial-exec"))) = MW_NONE;
 uint32_t mw_gate;
 bool mw_threads_full;
 
@@ -29,6 +30,7 @@ struct mw_thread *mw_thread_adopt(void)
 		return NULL;
 	}
 	t->status = MW_THREAD_LIVE;
+	t->check_in = 1;
 	t->next = mw_get(&mw_threads);
 	while (!__atomic_compare_exchange_n(&mw_threads, &t->next, t, true,
 					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
@@ -42,6 +44,12 @@ void mw_thread_release(struct mw_thread *t)
 	__atomic_store_n(&t->status, MW_THREAD_FREE, __ATOMIC_RELEASE);
 }
 
+static void forget_records(struct mw_thread *t)
+{
+	t->spare = NULL;
+	t->n_spare = t->full = t->n_full = t->fresh = t->fresh_end = 0;
+}
+
 void mw_threads_after_fork(struct mw_thread *self)
 {
 	struct mw_thread *t;
@@ -52,7 +60,7 @@ void mw_threads_after_fork(struct mw_thread *self)
 		/* caught in the middle, its lists may be half changed: they are
 		   given up, 16,640 records at the very most */
 		if (t->hush & MW_BUSY)
-			t->spare = t->n_spare = t->full = t->n_full = t->fresh = t->fresh_end = 0;
+			forget_records(t);
 		/* it may have been about to find the gate closed: nobody waits for that now */
 		t->moving = 0;
 		mw_thread_release(t);
@@ -62,8 +70,8 @@ void mw_threads_after_fork(struct mw_thread *self)
 /* A batch is the one in use now. */
 static void use_batch(struct mw_thread *t, uint32_t first)
 {
-	t->spare = first;
-	t->spare_at = mw_record_at(first);
+	t->spare = mw_record_at(first);
+	mw_set(&t->spare->ref, mw_ref(first)); /* until here: the batch after it */
 	t->n_spare = MW_BATCH; /* or less: only a bound on what is given */
 }
 
@@ -73,26 +81,28 @@ static void link_fresh(struct mw_thread *t)
 	uint32_t end = t->fresh + 16 < t->fresh_end ? t->fresh + 16 : t->fresh_end, i;
 
 	for (i = end; i-- > t->fresh;)
-		mw_spare_push(t, mw_record_at(i), i);
+		mw_spare_push(t, mw_record_at(i), mw_ref(i));
 	t->fresh = end;
 }
 
-uint32_t mw_spare_take(struct mw_thread *t)
+struct mw_record *mw_spare_take(struct mw_thread *t, uint32_t *ref)
 {
+	struct mw_record *r;
 	bool fresh;
 	uint32_t i;
 
 	if (!t->spare && t->fresh < t->fresh_end)
 		link_fresh(t);
 	if (!t->spare && t->full) {
-		use_batch(t, t->full);
-		t->full = (uint32_t)(mw_get(&t->spare_at->what) >> 32);
+		i = t->full;
+		t->full = mw_ref_index(mw_get(&mw_record_at(i)->ref));
 		t->n_full--;
+		use_batch(t, i);
 	}
 	if (!t->spare) {
 		i = mw_batch_take(&fresh);
 		if (!i)
-			return 0;
+			return NULL;
 		if (fresh) {
 			t->fresh = i;
 			t->fresh_end = i + MW_BATCH;
@@ -101,23 +111,27 @@ uint32_t mw_spare_take(struct mw_thread *t)
 			use_batch(t, i);
 		}
 	}
-	(void)mw_spare_pop(t, &i);
-	return i;
+	r = t->spare;
+	*ref = mw_spare_pop(t, r);
+	return r;
 }
 
-void mw_spare_give(struct mw_thread *t, struct mw_record *r, uint32_t i)
+void mw_spare_give(struct mw_thread *t, struct mw_record *r, uint32_t ref)
 {
 	if (t->n_spare >= MW_BATCH) {
+		uint32_t first = mw_ref_index(mw_get(&t->spare->ref));
+
 		if (t->n_full < MW_FULL) {
-			mw_free_link(t->spare_at, mw_free_next(t->spare), t->full);
-			t->full = t->spare;
+			mw_set(&t->spare->ref, mw_ref(t->full));
+			t->full = first;
 			t->n_full++;
 		} else {
-			mw_batch_give(t->spare);
+			mw_batch_give(first);
 		}
-		t->spare = t->n_spare = 0;
+		t->spare = NULL;
+		t->n_spare = 0;
 	}
-	mw_spare_push(t, r, i);
+	mw_spare_push(t, r, ref);
 }
 
 /* Lets another thread run; yielding alone never lets one of lower priority. */
@@ -154,6 +168,13 @@ void mw_gate_open(void)
 	__atomic_store_n(&mw_gate, 0, __ATOMIC_RELEASE);
 }
 
+/* The slot's maximum is the location's too. */
+static void raise_max(const struct mw_slot *s)
+{
+	if ((uint32_t)s->life_max)
+		mw_life_max_raise(s->id, (uint32_t)(s->life_max >> 32), (uint32_t)s->life_max);
+}
+
 static void move(struct mw_slot *s)
 {
 	struct mw_counters *to = &mw_callsite(s->id)->flushed;
@@ -163,8 +184,7 @@ static void move(struct mw_slot *s)
 	mw_add(&to->freed, s->c.freed);
 	mw_add(&to->frees, s->c.frees);
 	mw_add(&to->life_sum, s->c.life_sum);
-	if (s->life_max)
-		mw_life_max_raise(s->id, s->epoch, s->life_max);
+	raise_max(s);
 	mw_set(&s->c.bytes, 0);
 	mw_set(&s->c.allocs, 0);
 	mw_set(&s->c.freed, 0);
@@ -173,38 +193,62 @@ static void move(struct mw_slot *s)
 	mw_set(&s->life_max, 0);
 }
 
+static void move_end(struct mw_thread *t)
+{
+	__atomic_store_n(&t->moving, 0, __ATOMIC_RELEASE);
+}
+
+/* False: the gate is closed. */
+static bool move_begin(struct mw_thread *t)
+{
+	mw_set(&t->moving, 1);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* either we see the gate, or it sees us */
+	if (mw_likely(!mw_get(&mw_gate)))
+		return true;
+	move_end(t);
+	return false;
+}
+
 struct mw_slot *mw_slot_claim(struct mw_thread *t, uint32_t id)
 {
 	struct mw_slot *s = &t->slots[id % MW_SLOTS];
 
-	mw_set(&t->moving, 1);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* either we see the gate, or it sees us */
-	if (mw_get(&mw_gate)) {
-		__atomic_store_n(&t->moving, 0, __ATOMIC_RELEASE);
+	if (!move_begin(t))
 		return NULL;
-	}
 	if (s->id)
 		move(s);
 	mw_set(&s->id, id);
-	mw_set(&s->epoch, mw_get(&mw_epoch));
-	__atomic_store_n(&t->moving, 0, __ATOMIC_RELEASE);
+	move_end(t);
 	return s;
+}
+
+bool mw_where_claim(struct mw_thread *t, struct mw_where *w, uint32_t id)
+{
+	struct mw_counters *to;
+
+	if (!move_begin(t))
+		return false;
+	if (w->allocs) { /* and so w->id is a location's */
+		to = &mw_callsite(w->id)->flushed;
+		mw_add(&to->bytes, w->bytes);
+		mw_add(&to->allocs, w->allocs);
+		mw_set(&w->bytes, 0);
+		mw_set(&w->allocs, 0);
+	}
+	mw_set(&w->id, id);
+	move_end(t);
+	return true;
 }
 
 void mw_slot_new_max(struct mw_slot *s, uint32_t life)
 {
-	uint32_t now = mw_get(&mw_epoch);
+	uint64_t max = mw_epoch_life(life);
 
-	if (s->epoch != now) {
-		/* the old epoch's maximum may still be wanted: see retire.c */
-		if (s->life_max)
-			mw_life_max_raise(s->id, s->epoch, s->life_max);
-		mw_set(&s->life_max, 0);
-		/* after the zero: readers take the epoch first */
-		__atomic_store_n(&s->epoch, now, __ATOMIC_RELEASE);
-	}
-	if (life > s->life_max)
-		mw_set(&s->life_max, life);
+	if (max <= s->life_max)
+		return;
+	if (max >> 32 != s->life_max >> 32)
+		raise_max(s); /* the old epoch's may still be wanted: see retire.c */
+	mw_set(&s->life_max, max);
 }
 
 void mw_count_alloc(struct mw_thread *t, uint32_t id, uint64_t bytes)
@@ -213,10 +257,12 @@ void mw_count_alloc(struct mw_thread *t, uint32_t id, uint64_t bytes)
 
 	if (s->id != id)
 		s = mw_slot_claim(t, id);
-	if (s)
-		(void)mw_slot_alloc(s, bytes);
-	else
+	if (s) {
+		mw_bump(&s->c.bytes, bytes);
+		mw_bump(&s->c.allocs, 1);
+	} else {
 		mw_shared_alloc(id, bytes);
+	}
 }
 
 /*
@@ -238,9 +284,10 @@ void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t li
 	if (s->id != id)
 		s = mw_slot_claim(t, id);
 	if (s) {
-		if (life > s->life_max || s->epoch != mw_get(&mw_epoch))
-			mw_slot_new_max(s, life);
-		mw_slot_add_free(s, bytes, life);
+		/* a reset may begin an epoch in between: so nothing else depends on it */
+		mw_slot_new_max(s, life);
+		mw_bump(&s->c.life_sum, life);
+		mw_slot_add_free(s, bytes);
 	} else {
 		mw_shared_free(id, bytes, life);
 	}
@@ -263,6 +310,6 @@ void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t life)
 	mw_add(&c->frees, 1);
 	if (life) {
 		mw_add(&c->life_sum, life);
-		mw_life_max_raise(id, mw_get(&mw_epoch), life);
+		mw_life_max_raise(id, mw_epoch(), life);
 	}
 }

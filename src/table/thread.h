@@ -6,11 +6,12 @@
  * counters of all states; states are never freed, a dead thread's is adopted
  * by a new one with its counts in it.
  *
- * slots[]: a direct-mapped cache of counters, by location. On a conflict the
- * owner moves the old counts to the location's `flushed` (claim). A reader
- * must not see them in both places, or in none: it closes the gate, waits
- * for moves under way, and while the gate is closed a conflicting thread
- * adds straight to `flushed`, which is one place.
+ * slots[]: a direct-mapped cache of counters, by location; wheres[]: one of
+ * callers, with counters too. On a conflict the owner moves the old counts to
+ * the location's `flushed` (claim). A reader must not see them in both places,
+ * or in none: it closes the gate, waits for moves under way, and while the
+ * gate is closed a conflicting thread adds straight to `flushed`, which is one
+ * place, and remembers no other caller.
  *
  * busy: set while the thread is inside the tracker. A signal handler that
  * allocates then finds it set and takes the shared, atomic path (track/slow.c);
@@ -31,18 +32,22 @@ enum {
 
 struct mw_slot {
 	struct mw_counters c;
-	uint32_t life_max; /* of `epoch` */
-	uint32_t epoch;
+	uint64_t life_max; /* epoch << 32 | maximum in it: callsite.h */
 	uint32_t id;
 	uint32_t pad[3];
 } __attribute__((aligned(64)));
 
-/* caller -> location: see where_cache.h */
+/*
+ * A caller remembered: see where_cache.h. What it allocates is counted right
+ * here, in the line that was just looked at, until the entry becomes another
+ * location's; its frees are counted in the location's slot.
+ */
 struct mw_where {
 	uintptr_t pc;
 	uint32_t id;
 	uint32_t changes;
-};
+	uint64_t bytes, allocs;
+} __attribute__((aligned(32)));
 
 /* bits of mw_thread.hush: any of them, and calls leave the usual path */
 #define MW_BUSY 1u
@@ -51,14 +56,15 @@ struct mw_where {
 enum mw_thread_status { MW_THREAD_FREE, MW_THREAD_LIVE };
 
 struct mw_thread {
-	uint32_t hush;       /* own thread; retire.c reads it */
-	uint32_t spare;      /* first free record of the batch in use; 0: none … */
-	uint32_t n_spare;    /* how many it has, MW_BATCH at most */
+	uint32_t hush;       /* first: mw_no_states. Own thread; retire.c reads it */
+	uint32_t n_spare;    /* how many there are in the batch in use, MW_BATCH at most */
+	struct mw_record *spare; /* its first, or NULL */
+	uint32_t check_in;   /* allocations until one is checked (track.h), at least 1, … */
+	uint32_t check_every; /* … and when it was set, how many; 0: never yet */
 	uint32_t full;       /* first record of the first full batch; 0: none */
 	uint32_t n_full;
 	uint32_t fresh;      /* next of a row of records never used, … */
 	uint32_t fresh_end;  /* … and its end */
-	struct mw_record *spare_at; /* … and where that is, unless it is 0 */
 	uint64_t clock_due;  /* bytes not yet added to mw_clock */
 	uint32_t moving;     /* counts are on their way to `flushed` */
 	uint32_t status;     /* enum mw_thread_status; compare-and-swap to adopt */
@@ -71,9 +77,22 @@ struct mw_thread {
 /* All states ever made, newest first: acquire. */
 extern struct mw_thread *mw_threads;
 
-/* The calling thread's; NULL: none yet, MW_LATE: none any more. */
+/*
+ * The calling thread's; MW_NONE: none yet, MW_LATE: none any more. Of those two
+ * only `hush` may be read, which says quiet for ever: one look tells the usual
+ * path all that it must know.
+ */
 extern MW_HIDDEN __thread struct mw_thread *mw_self __attribute__((tls_model("initial-exec")));
-#define MW_LATE ((struct mw_thread *)1)
+extern MW_HIDDEN uint32_t mw_no_states[32];
+#define MW_NONE ((struct mw_thread *)(void *)&mw_no_states[0])
+#define MW_LATE ((struct mw_thread *)(void *)&mw_no_states[16])
+/* The calling thread's, or NULL. */
+MW_INLINE struct mw_thread *mw_state(void)
+{
+	struct mw_thread *t = mw_self;
+
+	return t == MW_NONE || t == MW_LATE ? NULL : t;
+}
 
 extern bool mw_threads_full; /* relaxed: some thread found no memory for its state */
 
@@ -91,6 +110,8 @@ extern uint32_t mw_gate;
 
 /* The slot for id, or NULL while the gate is closed. */
 struct mw_slot *mw_slot_claim(struct mw_thread *, uint32_t id);
+/* The entry counts for id from here on; false: the gate is closed. */
+bool mw_where_claim(struct mw_thread *, struct mw_where *, uint32_t id);
 void mw_slot_new_max(struct mw_slot *, uint32_t life);
 
 /* Atomic twins, for threads without a slot. */
@@ -99,39 +120,52 @@ void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t life);
 
 /* --- hot: a slot is 64 bytes, so each of these touches one line ---------------- */
 
+/*
+ * A thread's state, so many bytes further on: as far as an entry is into its array.
+ * What the array's own place adds costs nothing then, nor does the compiler find out
+ * where the entry is for each of its words anew.
+ */
+MW_INLINE uintptr_t mw_thread_on(struct mw_thread *t, uintptr_t bytes)
+{
+	uintptr_t at = (uintptr_t)t + bytes;
+
+	__asm__("" : "+r"(at));
+	return at;
+}
+
 MW_INLINE struct mw_slot *mw_slot(struct mw_thread *t, uint32_t id)
 {
-	struct mw_slot *s = &t->slots[id % MW_SLOTS];
-
-	__asm__("" : "+r"(s)); /* or the compiler finds out where it is for each counter anew */
-	return s;
+	return (struct mw_slot *)(mw_thread_on(t, id % MW_SLOTS * sizeof(struct mw_slot)) +
+				  offsetof(struct mw_thread, slots));
 }
 
-/* Counts an allocation; returns how many there were in this slot. */
-MW_INLINE uint64_t mw_slot_alloc(struct mw_slot *s, uint64_t bytes)
+/* Counts an allocation by a remembered caller. */
+MW_INLINE void mw_where_alloc(struct mw_where *w, uint64_t bytes)
 {
-	uint64_t calls = mw_get(&s->c.allocs) + 1;
-
-	mw_bump(&s->c.bytes, bytes);
-	mw_bump(&s->c.allocs, 1);
-	return calls;
+	mw_bump(&w->bytes, bytes);
+	mw_bump(&w->allocs, 1);
 }
 
-/* Counts a free. */
-MW_INLINE void mw_slot_add_free(struct mw_slot *s, uint64_t bytes, uint32_t life)
+/* Counts a free, but for its life. */
+MW_INLINE void mw_slot_add_free(struct mw_slot *s, uint64_t bytes)
 {
-	if (life)
-		mw_bump(&s->c.life_sum, life);
 	mw_bump(&s->c.freed, bytes);
 	mw_bump(&s->c.frees, 1);
 }
 
-/* The same unless it makes a new maximum: then false, and nothing is done. */
-MW_INLINE bool mw_slot_free(struct mw_slot *s, uint64_t bytes, uint32_t life)
+/*
+ * Counts a free, unless it makes a new maximum: then false, and nothing is done.
+ * seldom: most lives are expected to be 0, for which nothing need be looked at.
+ */
+MW_INLINE bool mw_slot_free(struct mw_slot *s, uint64_t bytes, uint32_t life, bool seldom)
 {
-	if (life && mw_unlikely(life > s->life_max || s->epoch != mw_get(&mw_epoch)))
-		return false;
-	mw_slot_add_free(s, bytes, life);
+	if (!seldom || mw_unlikely(life)) {
+		/* of an older epoch: less than any life in this one */
+		if (mw_unlikely(mw_epoch_life(life) > s->life_max))
+			return false;
+		mw_bump(&s->c.life_sum, life);
+	}
+	mw_slot_add_free(s, bytes);
 	return true;
 }
 
@@ -139,43 +173,33 @@ MW_INLINE bool mw_slot_free(struct mw_slot *s, uint64_t bytes, uint32_t life)
 void mw_count_alloc(struct mw_thread *t, uint32_t id, uint64_t bytes);
 void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t life);
 
-/*
- * A free record, and the record itself with it, taken from the batch in use.
- * False: that is empty; mw_spare_take() gets more.
- */
-MW_INLINE bool mw_spare_at_hand(const struct mw_thread *t)
-{
-	return t->spare != 0;
-}
 
 /*
- * The next one is fetched meanwhile: it was freed long ago, mostly. Waiting
- * for it is what would cost, and its address is needed then anyway.
+ * Takes t->spare, which is r and not NULL, out of the batch in use; returns
+ * its ref. The next one is fetched meanwhile: it was freed long ago, mostly,
+ * and waiting for it is what would cost.
  */
-MW_INLINE struct mw_record *mw_spare_pop(struct mw_thread *t, uint32_t *i)
+MW_INLINE uint32_t mw_spare_pop(struct mw_thread *t, const struct mw_record *r)
 {
-	struct mw_record *r = t->spare_at;
-	uint32_t next = (uint32_t)mw_get(&r->what);
+	struct mw_record *next = r->next;
 
-	*i = t->spare;
 	t->spare = next;
-	t->spare_at = mw_record_at(next); /* of 0 too: what no one looks at */
-	__builtin_prefetch(t->spare_at, 1);
+	__builtin_prefetch(next, 1);
 	t->n_spare--;
-	return r;
+	return r->ref;
 }
 
-MW_INLINE void mw_spare_push(struct mw_thread *t, struct mw_record *r, uint32_t i)
+/* r is free from here on. */
+MW_INLINE void mw_spare_push(struct mw_thread *t, struct mw_record *r, uint32_t ref)
 {
-	mw_free_link(r, t->spare, 0);
-	t->spare = i;
-	t->spare_at = r;
+	mw_free_link(r, ref, t->spare);
+	t->spare = r;
 	t->n_spare++;
 }
 
-/* With all it may take; 0: no memory. */
-uint32_t mw_spare_take(struct mw_thread *t);
-/* r is free now, and i its index. */
-void mw_spare_give(struct mw_thread *t, struct mw_record *r, uint32_t i);
+/* A free record, with all it may take, and its ref; NULL: no memory. */
+struct mw_record *mw_spare_take(struct mw_thread *t, uint32_t *ref);
+/* r is free from here on. */
+void mw_spare_give(struct mw_thread *t, struct mw_record *r, uint32_t ref);
 
 #endif

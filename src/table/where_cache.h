@@ -49,38 +49,48 @@ static inline uint32_t mw_where_slot(uintptr_t pc)
 	return (pc >> 3) % MW_WHERES;
 }
 
-/* The id remembered for pc, or `none`, also if it must be looked up first. */
-MW_INLINE uint32_t mw_where_at_once(const struct mw_thread *t, uintptr_t pc, uint32_t none)
+/* What is remembered for pc, a location to count at; NULL: nothing, or it must be looked up. */
+MW_INLINE struct mw_where *mw_where_at_once(struct mw_thread *t, uintptr_t pc)
 {
-	const struct mw_where *w = &t->wheres[mw_where_slot(pc)];
+	enum { SHIFT = 5 - 3 }; /* as mw_where_slot, times the size of an entry: 32 */
+	struct mw_where *w = (struct mw_where *)(mw_thread_on(t, pc << SHIFT & (MW_WHERES - 1) << 5) +
+						 offsetof(struct mw_thread, wheres));
 
-	return mw_likely(w->pc == pc && w->changes == mw_get(&mw_code_changes)) ? w->id : none;
+	_Static_assert(sizeof(*w) == 32, "SHIFT");
+	return mw_likely(w->pc == pc && w->changes == mw_get(&mw_code_changes)) ? w : NULL;
 }
 
-/* The id remembered for pc, or MW_CS_NONE. */
+/*
+ * The id remembered for pc, perhaps MW_WHERE_SKIP; or MW_CS_NONE. A frame to be
+ * skipped is remembered under an address that no frame has, so that at_once
+ * never finds it.
+ */
 static inline uint32_t mw_where_recall(struct mw_thread *t, uintptr_t pc)
 {
 	uint32_t i = mw_where_slot(pc);
+	struct mw_where *w = &t->wheres[i];
 	struct mw_where_time now;
 
-	if (t->wheres[i].pc != pc)
+	if (w->pc != (w->id == MW_WHERE_SKIP ? pc | 1 : pc))
 		return MW_CS_NONE;
 	now = mw_where_time(pc);
 	if (t->where_epochs[i] != now.epoch)
 		return MW_CS_NONE;
-	t->wheres[i].changes = now.changes;
-	return t->wheres[i].id;
+	w->changes = now.changes;
+	return w->id;
 }
 
-/* when: taken before the id was found out. */
+/* when: taken before the id was found out. While a reader reads, nothing is remembered. */
 static inline void mw_where_remember(struct mw_thread *t, uintptr_t pc, uint32_t id,
 				     struct mw_where_time when)
 {
 	uint32_t i = mw_where_slot(pc);
+	struct mw_where *w = &t->wheres[i];
 
-	t->wheres[i].pc = pc;
-	t->wheres[i].id = id;
-	t->wheres[i].changes = when.changes;
+	if (w->id != id && !mw_where_claim(t, w, id))
+		return;
+	w->pc = id == MW_WHERE_SKIP ? pc | 1 : pc;
+	w->changes = when.changes;
 	t->where_epochs[i] = when.epoch;
 }
 

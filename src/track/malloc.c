@@ -32,7 +32,7 @@ static __attribute__((noinline)) void *malloc_in_bytes(struct mw_thread *t, size
 {
 	void *p;
 
-	if (mw_unlikely(!t || n > INT32_MAX))
+	if (mw_unlikely(t->hush || n > INT32_MAX))
 		return slow_alloc(MW_MALLOC, n, caller);
 	p = mw_real.malloc(n + MW_TAIL); /* as there */
 	return mw_likely(p != NULL) ? mw_admit_fit(t, p, n, MW_FIT_BYTES, caller) : NULL;
@@ -42,7 +42,7 @@ static __attribute__((noinline)) void *malloc_other(struct mw_thread *t, size_t 
 {
 	void *p;
 
-	if (mw_unlikely(!t || n >= MW_SIZE_HUGE))
+	if (mw_unlikely(t->hush || n >= MW_SIZE_HUGE))
 		return slow_alloc(MW_MALLOC, n, caller);
 	p = mw_real.malloc(mw_padded(n));
 	return mw_likely(p != NULL) ? mw_admit_fit(t, p, n, MW_FIT_NONE, caller) : NULL;
@@ -50,26 +50,26 @@ static __attribute__((noinline)) void *malloc_other(struct mw_thread *t, size_t 
 
 MW_EXPORT void *malloc(size_t n)
 {
-	struct mw_thread *t = mw_usual();
-	uint32_t fit = mw_get(&mw_fit);
+	struct mw_thread *t = mw_self;
+	uint32_t fit = __atomic_load_n(&mw_fit, __ATOMIC_ACQUIRE);
 	void *p;
 
 	if (mw_unlikely(fit != MW_FIT_RUBY))
 		return fit == MW_FIT_BYTES ? malloc_in_bytes(t, n, MW_CALLER) :
 					     malloc_other(t, n, MW_CALLER);
-	if (mw_unlikely(!t || n > INT32_MAX))
+	if (mw_unlikely(t->hush || n > INT32_MAX))
 		return slow_alloc(MW_MALLOC, n, MW_CALLER);
 	p = mw_real.malloc(n + MW_TAIL); /* glibc's least chunk has room for 24 */
 	return mw_likely(p != NULL) ? mw_admit_fit(t, p, n, MW_FIT_RUBY, MW_CALLER) : NULL;
 }
 
-static __attribute__((noinline)) void free_other(struct mw_thread *t, void *p)
+static __attribute__((noinline)) void free_other(void *p, struct mw_thread *t)
 {
 	bool known;
 
 	if (!p)
 		return;
-	if (!t) {
+	if (t->hush) {
 		mw_slow_free(p);
 		return;
 	}
@@ -85,12 +85,12 @@ static __attribute__((noinline)) void free_other(struct mw_thread *t, void *p)
 }
 
 /* Of a process without Ruby; as malloc_in_bytes. */
-static __attribute__((noinline)) void free_in_bytes(struct mw_thread *t, void *p)
+static __attribute__((noinline)) void free_in_bytes(void *p, struct mw_thread *t)
 {
 	size_t usable;
 	bool done = false;
 
-	if (mw_likely(t && p && mw_chunk_plain(p, &usable))) {
+	if (mw_likely(!t->hush && p && mw_chunk_plain(p, &usable))) {
 		mw_enter(t);
 		done = mw_dismiss_at_hand(t, p, usable, MW_FIT_BYTES);
 		mw_leave(t);
@@ -98,24 +98,24 @@ static __attribute__((noinline)) void free_in_bytes(struct mw_thread *t, void *p
 	if (mw_likely(done))
 		mw_real.free(p);
 	else
-		free_other(t, p);
+		free_other(p, t);
 }
 
 MW_EXPORT void free(void *p)
 {
-	struct mw_thread *t = mw_usual();
-	uint32_t fit = mw_get(&mw_fit);
+	struct mw_thread *t = mw_self;
+	uint32_t fit = __atomic_load_n(&mw_fit, __ATOMIC_ACQUIRE);
 	size_t usable;
 	bool done = false;
 
 	if (mw_unlikely(fit != MW_FIT_RUBY)) {
 		if (fit == MW_FIT_BYTES)
-			free_in_bytes(t, p);
+			free_in_bytes(p, t);
 		else
-			free_other(t, p);
+			free_other(p, t);
 		return;
 	}
-	if (mw_likely(t && p && mw_chunk_plain(p, &usable))) {
+	if (mw_likely(!t->hush && p && mw_chunk_plain(p, &usable))) {
 		mw_enter(t);
 		done = mw_dismiss_at_hand(t, p, usable, MW_FIT_RUBY);
 		mw_leave(t);
@@ -123,7 +123,7 @@ MW_EXPORT void free(void *p)
 	if (mw_likely(done))
 		mw_real.free(p);
 	else
-		free_other(t, p);
+		free_other(p, t);
 }
 
 MW_EXPORT void *calloc(size_t count, size_t each)

@@ -51,7 +51,7 @@ static uint32_t look(const void *p, size_t usable, uint64_t from, uint64_t to)
 	uint32_t i;
 
 	while ((i = mw_record_search(p, from, to))) {
-		uint64_t size = mw_size_decode((uint32_t)mw_get(&mw_record_at(i)->what));
+		uint64_t size = mw_size_decode(mw_get(&mw_record_at(i)->size));
 
 		if (size <= MW_ASK_MAX && mw_padded(size) <= usable)
 			break;
@@ -102,7 +102,7 @@ static uint32_t find(const void *p, size_t usable, uint32_t index)
  * Is p's tail whole, but elsewhere? A block that was made larger in place by a
  * function of its allocator that we don't know has more room than it had.
  */
-static bool tail_elsewhere(const void *p, size_t usable, uint32_t index, uint64_t size)
+static bool tail_elsewhere(const void *p, size_t usable, uint32_t ref, uint64_t size)
 {
 	enum { FAR = 1 << 20 };
 	uint64_t from = (size + 7) & ~(uint64_t)7, to = usable - MW_TAIL;
@@ -110,7 +110,7 @@ static bool tail_elsewhere(const void *p, size_t usable, uint32_t index, uint64_
 	if (to > from + FAR)
 		to = from + FAR;
 	for (uint64_t at = from; at < to; at += 8)
-		if (mw_tail_read(p, at + MW_TAIL) == index && mw_tail_checks(p, at + MW_TAIL))
+		if (mw_tail_read(p, at + MW_TAIL) == ref && mw_tail_checks(p, at + MW_TAIL))
 			return true;
 	return false;
 }
@@ -120,23 +120,22 @@ bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 	bool checks = mw_tail_checks(p, usable);
 	uint32_t i;
 
-	if (checks && d->index == MW_TAIL_NONE)
+	if (checks && d->ref == MW_TAIL_NONE)
 		return false;
-	i = find(p, usable, d->index);
+	i = find(p, usable, mw_ref_index(d->ref));
 	if (!i) {
 		/* what a freed block's tail says, unless the allocator has written there */
-		if (checks && d->index >= MW_BATCH && d->index < mw_records_end())
+		if (checks && mw_ref_index(d->ref) >= MW_BATCH &&
+		    mw_ref_index(d->ref) < mw_records_end())
 			mw_add(&mw_strays.double_frees, 1);
 		else
 			mw_add(&mw_strays.unknown_frees, 1);
 		return false;
 	}
-	d->index = i;
+	d->ref = mw_ref(i);
 	d->record = mw_record_at(i);
-	d->where = mw_get(&d->record->where);
-	d->what = mw_get(&d->record->what);
-	d->overrun = !tail_elsewhere(p, usable, i, mw_size_decode((uint32_t)d->what));
-	mw_set(&d->record->where, 0);
+	mw_hide_record(d);
+	d->overrun = !tail_elsewhere(p, usable, d->ref, mw_size_decode(d->size));
 	return true;
 }
 

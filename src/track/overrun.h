@@ -30,7 +30,7 @@ extern struct mw_strays mw_strays;
 
 /*
  * What mw_hide() (track.h) does for a block p whose tail isn't right;
- * d->index as read from there. False: no record, and that is counted if it
+ * d->ref as read from there. False: no record, and that is counted if it
  * is to be.
  */
 bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d);

@@ -87,12 +87,12 @@ static void after_fork_child(void)
 	rcu_bp_after_fork_child();
 	if (in_reading) {
 		in_reading--;
-		mw_threads_after_fork((uintptr_t)mw_self > (uintptr_t)MW_LATE ? mw_self : NULL);
+		mw_threads_after_fork(mw_state());
 		mw_dumper_after_fork(1);
 		mw_server_after_fork(1);
 		return;
 	}
-	mw_threads_after_fork((uintptr_t)mw_self > (uintptr_t)MW_LATE ? mw_self : NULL);
+	mw_threads_after_fork(mw_state());
 	mw_late_ops = 0;
 	mw_gate_open();
 	mw_reading_unlock();

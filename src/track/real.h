@@ -63,8 +63,10 @@ MW_INLINE bool mw_chunk_plain(const void *p, size_t *usable)
 {
 	size_t w = ((const size_t *)p)[-1];
 
+	if (mw_unlikely(w & 2))
+		return false;
 	*usable = (w & ~(size_t)7) - 8;
-	return !(w & 2);
+	return true;
 }
 
 MW_INLINE size_t mw_usable(const void *p)

@@ -20,6 +20,7 @@ static uint32_t finding;       /* one thread looks at a time */
 static void set_how(uint32_t how)
 {
 	__atomic_store_n(&mw_ruby.how, how, __ATOMIC_RELEASE);
+	mw_fit_choose(); /* after it: the usual path of malloc takes the fast way for granted */
 }
 
 void mw_ruby_init(void)
@@ -40,7 +41,6 @@ void mw_ruby_init(void)
 	public_wanted = getenv("MWRAP_RUBY_PUBLIC") != NULL;
 	mw_clock.in_bytes = false;
 	mw_clock.gc_count = mw_rb.rb_gc_count;
-	mw_fit_choose();
 	set_how(MW_RUBY_STARTING);
 }
 
@@ -59,7 +59,6 @@ static void vm_ended(void *vm)
 	mw_set(&mw_clock.still, (uint32_t)mw_rb.rb_gc_count());
 	__atomic_store_n(&mw_clock.now, &mw_clock.still, __ATOMIC_RELEASE);
 	mw_set(&mw_clock.asked, false);
-	mw_fit_choose();
 	set_how(MW_RUBY_ENDED);
 }
 
@@ -259,8 +258,7 @@ static bool flag_code(const char *cfp)
 	if (!code || pc < (uintptr_t)code ||
 	    pc > (uintptr_t)code + (uintptr_t)MW_AT(uint32_t, body, MW_BODY_SIZE) * sizeof(uintptr_t))
 		return false;
-	r = mw_record_if(mw_tail_read(code, mw_usable(code)));
-	if (!r || !mw_record_is(mw_get(&r->where), code))
+	if (!mw_record_if(mw_tail_read(code, mw_usable(code)), &r) || !mw_record_is(mw_get(&r->where), code))
 		return false;
 	if (!(mw_get(&r->where) & MW_CODE))
 		__atomic_fetch_or(&r->where, MW_CODE, __ATOMIC_RELAXED);
@@ -348,7 +346,7 @@ uint32_t mw_ruby_where(struct mw_thread *t)
 
 	if (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) != MW_RUBY_FAST)
 		return not_fast();
-	ec = MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
+	ec = mw_ruby_ec();
 	cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
 	cfp = cfp ? mw_ruby_frame(cfp, end) : NULL;
 	if (!cfp)
@@ -381,7 +379,7 @@ static uint32_t recall_below(struct mw_thread *t, const char *cfp, const char *e
 /* What the fast way says, without asking Ruby; MW_CS_NONE: it would have to. */
 static uint32_t fast_where(struct mw_thread *t)
 {
-	const char *ec = MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
+	const char *ec = mw_ruby_ec();
 	const char *end, *cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
 	uint32_t id;
 

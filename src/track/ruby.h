@@ -75,6 +75,19 @@ static inline uintptr_t mw_thread_pointer(void)
 #endif
 }
 
+/* The calling thread's execution context; NULL: it isn't Ruby's. Only where mw_ruby.ec is known. */
+MW_INLINE const char *mw_ruby_ec(void)
+{
+#if defined(__x86_64__)
+	const char *ec;
+
+	__asm__ volatile("mov %%fs:(%1), %0" : "=r"(ec) : "r"(mw_ruby.ec));
+	return ec;
+#else
+	return MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
+#endif
+}
+
 /* Is there a Ruby in this process? Before main, once. */
 void mw_ruby_init(void);
 /* Compares the fast answer with the public one; see above. */

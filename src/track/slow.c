@@ -43,9 +43,16 @@ static void *admit_unseen(struct mw_thread *t, void *p)
 	return p;
 }
 
+/* A huge size must be released when the block is freed. */
+static uint32_t flag_of(uint32_t size)
+{
+	return size >= MW_SIZE_HUGE ? (uint32_t)MW_CODE : 0;
+}
+
 void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 {
-	uint32_t generation, id, size, i = 0;
+	uint32_t generation, id, size, ref;
+	struct mw_record *r = NULL;
 
 	if (mw_unlikely(mw_get(&mw_paused)))
 		return admit_unseen(t, p);
@@ -53,10 +60,10 @@ void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 	id = mw_where(t, caller);
 	size = mw_size_encode(n);
 	if (size != MW_SIZE_NONE)
-		i = mw_spare_take(t);
-	mw_tail_write(p, mw_usable(p), i ? i : MW_TAIL_NONE);
-	if (i) {
-		mw_record_fill(mw_record_at(i), p, size, id, generation);
+		r = mw_spare_take(t, &ref);
+	mw_tail_write(p, mw_usable(p), r ? ref : MW_TAIL_NONE);
+	if (r) {
+		mw_record_fill(r, p, size, id | flag_of(size), generation);
 		mw_count_alloc(t, id, n);
 		if (mw_clock.in_bytes)
 			mw_generation_add(t, n);
@@ -77,24 +84,36 @@ void *mw_admit_other(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 
 void *mw_admit_check(struct mw_thread *t, void *p)
 {
+	/* a prime: so that no loop of the app's makes us look at the same line always */
+	enum { RARELY = 4093 };
+
+	t->check_every = t->check_every == 0 ? 1 : t->check_every * 2;
+	if (t->check_every > RARELY)
+		t->check_every = RARELY;
+	t->check_in = t->check_every;
 	mw_where_check(t);
 	mw_leave(t);
 	return p;
 }
 
+/* The block at p is gone: what else went with it. */
+static void unflag(const void *p, const struct mw_dismissed *d)
+{
+	if (d->size >= MW_SIZE_HUGE)
+		mw_size_release_huge(d->size);
+	else if (d->where & MW_CODE)
+		mw_where_forget((uintptr_t)p, d->size);
+}
+
 void mw_count_hidden(struct mw_thread *t, const void *p, const struct mw_dismissed *d)
 {
-	uint32_t size = (uint32_t)d->what;
+	uint32_t id = (uint32_t)d->where & MW_CS_MASK;
 
 	if (mw_unlikely(d->overrun)) /* first: the live block keeps the location's id */
-		mw_overrun_note((uint32_t)d->where & MW_CS_MASK, mw_size_decode(size));
-	mw_count_free(t, (uint32_t)d->where & MW_CS_MASK, mw_size_decode(size),
-		      mw_generation(t) - (uint32_t)(d->what >> 32));
-	if (d->where & MW_CODE)
-		mw_where_forget((uintptr_t)p, mw_size_decode(size));
-	if (size >= MW_SIZE_HUGE)
-		mw_size_release_huge(size);
-	mw_spare_give(t, d->record, d->index);
+		mw_overrun_note(id, mw_size_decode(d->size));
+	mw_count_free(t, id, mw_size_decode(d->size), mw_generation(t) - d->generation);
+	unflag(p, d);
+	mw_spare_give(t, d->record, d->ref);
 }
 
 bool mw_dismiss(struct mw_thread *t, const void *p)
@@ -148,7 +167,7 @@ static struct mw_thread *begin_thread(void)
 	mw_self = t;
 	if (key_made && pthread_setspecific(key, t) != 0) {
 		/* it can't be handed on at the end: better none */
-		mw_self = NULL;
+		mw_self = MW_NONE;
 		mw_thread_release(t);
 		return NULL;
 	}
@@ -161,7 +180,7 @@ static struct mw_thread *usual_after_all(void)
 {
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_UNBORN)
 		mw_start();
-	if (mw_self || __atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
+	if (mw_self != MW_NONE || __atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
 		return NULL;
 	return begin_thread();
 }
@@ -199,7 +218,10 @@ static uint32_t fit_now(void)
 	if (!mw_real_glibc || mw_get(&mw_clock.asked) ||
 	    __atomic_load_n(&mw_paused, __ATOMIC_SEQ_CST))
 		return MW_FIT_NONE;
-	return mw_clock.in_bytes ? MW_FIT_BYTES : MW_FIT_RUBY;
+	if (mw_clock.in_bytes)
+		return MW_FIT_BYTES;
+	return __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) == MW_RUBY_FAST ? MW_FIT_RUBY :
+										 MW_FIT_NONE;
 }
 
 /* Two threads may choose at once: whoever stores last has seen what both changed. */
@@ -242,11 +264,11 @@ static __thread unsigned stateless __attribute__((tls_model("initial-exec")));
 
 unsigned mw_quiet_enter(void)
 {
-	struct mw_thread *t = mw_self;
+	struct mw_thread *t = mw_state();
 
 	if (!t)
 		t = usual_after_all();
-	if ((uintptr_t)t <= (uintptr_t)MW_LATE)
+	if (!t)
 		return mw_life == MW_ON ? ++stateless : 0;
 	mw_set(&t->hush, t->hush + MW_QUIET);
 	return t->hush / MW_QUIET;
@@ -254,9 +276,9 @@ unsigned mw_quiet_enter(void)
 
 unsigned mw_quiet_leave(void)
 {
-	struct mw_thread *t = mw_self;
+	struct mw_thread *t = mw_state();
 
-	if ((uintptr_t)t <= (uintptr_t)MW_LATE)
+	if (!t)
 		return stateless ? --stateless : 0;
 	if (t->hush < MW_QUIET)
 		return 0;
@@ -270,11 +292,11 @@ enum way { PASS, QUIET, SHARED }; /* QUIET: or paused */
 
 static enum way way_now(void)
 {
-	struct mw_thread *t = mw_self;
+	struct mw_thread *t = mw_state();
 
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
 		return PASS;
-	if (((uintptr_t)t > (uintptr_t)MW_LATE ? t->hush >= MW_QUIET : stateless) ||
+	if ((t ? t->hush >= MW_QUIET : stateless) ||
 	    mw_get(&mw_paused))
 		return QUIET;
 	return SHARED;
@@ -293,9 +315,9 @@ static void shared_admit(void *p, size_t n, uintptr_t caller)
 	id = mw_callsite_native(caller);
 	if (size != MW_SIZE_NONE)
 		i = mw_record_take();
-	mw_tail_write(p, mw_usable(p), i ? i : MW_TAIL_NONE);
+	mw_tail_write(p, mw_usable(p), i ? mw_ref(i) : MW_TAIL_NONE);
 	if (i) {
-		mw_record_fill(mw_record_at(i), p, size, id, mw_generation(NULL));
+		mw_record_fill(mw_record_at(i), p, size, id | flag_of(size), mw_generation(NULL));
 		mw_shared_alloc(id, n);
 		if (mw_clock.in_bytes)
 			mw_add(&mw_clock_bytes, n);
@@ -307,18 +329,14 @@ static void shared_admit(void *p, size_t n, uintptr_t caller)
 
 static void shared_count_hidden(const void *p, const struct mw_dismissed *d)
 {
-	uint32_t size = (uint32_t)d->what;
+	uint32_t id = (uint32_t)d->where & MW_CS_MASK;
 
 	if (d->overrun)
-		mw_overrun_note((uint32_t)d->where & MW_CS_MASK, mw_size_decode(size));
-	mw_shared_free((uint32_t)d->where & MW_CS_MASK, mw_size_decode(size),
-		       mw_generation(NULL) - (uint32_t)(d->what >> 32));
-	if (d->where & MW_CODE)
-		mw_where_forget((uintptr_t)p, mw_size_decode(size));
-	if (size >= MW_SIZE_HUGE)
-		mw_size_release_huge(size);
-	mw_free_link(d->record, 0, 0);
-	mw_batch_give(d->index);
+		mw_overrun_note(id, mw_size_decode(d->size));
+	mw_shared_free(id, mw_size_decode(d->size), mw_generation(NULL) - d->generation);
+	unflag(p, d);
+	mw_free_link(d->record, d->ref, NULL);
+	mw_batch_give(mw_ref_index(d->ref));
 }
 
 /* --- asking ---------------------------------------------------------------------------- */

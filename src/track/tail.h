@@ -2,11 +2,11 @@
 /*
  * tail.h - how a block leads to its record.
  *
- * The last 8 usable bytes of each block hold the index of its record, and
- * half of the block's address, which tells an overwritten tail from a whole
- * one. The pointer that the app gets is the allocator's own, so a block that
+ * The last 8 usable bytes of each block hold the ref of its record, and half
+ * of the block's address, which tells an overwritten tail from a whole one.
+ * Each half is written and read by itself. The pointer that the app gets is the allocator's own, so a block that
  * is freed past us does no harm. Nor does one that we never saw: whatever
- * index its last bytes hold, that record has another address, or is free.
+ * ref its last bytes hold, that record has another address, or is free.
  *
  * A tail is right if both halves are: the record has the block's address, and
  * the check agrees with it. overrun.h deals with those that aren't.
@@ -25,7 +25,7 @@ enum { MW_TAIL = 8, MW_LEAST = 16 }; /* 16: below, some allocators align to 8 */
 #define MW_ASK_MAX ((size_t)PTRDIFF_MAX - 8192)
 
 /*
- * The index of a block that is not counted: allocated in quiet mode, or for
+ * The ref of a block that is not counted: allocated in quiet mode, or for
  * want of a record. No record ever has it, and no app writes it past a
  * block's end, as it may 0 or -1.
  */
@@ -37,20 +37,22 @@ MW_INLINE size_t mw_padded(size_t n)
 	return n < MW_LEAST - MW_TAIL ? (size_t)MW_LEAST : n + MW_TAIL;
 }
 
-MW_INLINE void mw_tail_write(void *p, size_t usable, uint32_t index)
+MW_INLINE void mw_tail_write(void *p, size_t usable, uint32_t ref)
 {
-	uint64_t w = (uint64_t)((uintptr_t)p >> 4) << 32 | index;
+	uint32_t half = (uint32_t)(uintptr_t)p;
 
-	memcpy((char *)p + usable - MW_TAIL, &w, sizeof(w));
+	memcpy((char *)p + usable - MW_TAIL, &ref, sizeof(ref));
+	__asm__("" : : : "memory"); /* two stores: one of both halves takes more to put together */
+	memcpy((char *)p + usable - sizeof(half), &half, sizeof(half));
 }
 
-/* The index; garbage if p has no tail. */
+/* The ref; garbage if p has no tail. */
 MW_INLINE uint32_t mw_tail_read(const void *p, size_t usable)
 {
-	uint32_t i;
+	uint32_t ref;
 
-	memcpy(&i, (const char *)p + usable - MW_TAIL, sizeof(i));
-	return i;
+	memcpy(&ref, (const char *)p + usable - MW_TAIL, sizeof(ref));
+	return ref;
 }
 
 /* Is the check p's? False: overwritten, or p has no tail. */
@@ -59,7 +61,7 @@ MW_INLINE bool mw_tail_checks(const void *p, size_t usable)
 	uint32_t half;
 
 	memcpy(&half, (const char *)p + usable - sizeof(half), sizeof(half));
-	return half == (uint32_t)((uintptr_t)p >> 4);
+	return half == (uint32_t)(uintptr_t)p;
 }
 
 #endif

@@ -40,9 +40,10 @@ extern MW_HIDDEN int mw_life; /* enum mw_life; release */
 enum mw_fit {
 	MW_FIT_NONE,  /* nothing; nor is tracking on, perhaps: mw_paused */
 	MW_FIT_BYTES, /* on glibc, whose chunks can be read, and no Ruby is here */
-	MW_FIT_RUBY   /* on glibc, and Ruby's GC.count can be read */
+	MW_FIT_RUBY   /* on glibc, Ruby's GC.count can be read, and lines found the fast way */
 };
-extern MW_HOT uint32_t mw_fit; /* enum mw_fit; relaxed: each is right for a while after a change */
+/* enum mw_fit. Acquire: what it says is set up. Each is right for a while after a change. */
+extern MW_HOT uint32_t mw_fit;
 void mw_fit_choose(void);
 /*
  * Tracking is off. Looked at only where mw_fit is MW_FIT_NONE or something
@@ -62,11 +63,11 @@ void mw_lose(uint32_t size); /* counts one; size: as encoded */
  * This thread's state if its call can go the usual way: set up, not busy,
  * not quiet, not over. NULL: slow.c decides.
  */
-static inline struct mw_thread *mw_usual(void)
+MW_INLINE struct mw_thread *mw_usual(void)
 {
 	struct mw_thread *t = mw_self;
 
-	return mw_likely((uintptr_t)t > (uintptr_t)MW_LATE && !t->hush) ? t : NULL;
+	return mw_likely(!t->hush) ? t : NULL;
 }
 
 static inline void mw_enter(struct mw_thread *t)
@@ -83,10 +84,12 @@ static inline void mw_leave(struct mw_thread *t)
 
 /* --- allocated ------------------------------------------------------------------ */
 
+/* id: perhaps with MW_CODE */
 MW_INLINE void mw_record_fill(struct mw_record *r, const void *p, uint32_t size, uint32_t id,
 			      uint32_t generation)
 {
-	mw_set(&r->what, (uint64_t)generation << 32 | size);
+	mw_set(&r->size, size);
+	mw_set(&r->generation, generation);
 	__atomic_store_n(&r->where, mw_where_of(p, id), __ATOMIC_RELEASE);
 }
 
@@ -106,24 +109,19 @@ void *mw_admit_other(struct mw_thread *t, void *p, size_t n, uintptr_t caller);
  * So the compiler needs to save hardly a register.
  */
 MW_INLINE void *mw_admit_at_hand(struct mw_thread *t, void *p, size_t n, size_t usable,
-				 uint32_t id, uint32_t generation, bool in_bytes,
+				 struct mw_where *w, uint32_t generation, bool in_bytes,
 				 uintptr_t caller)
 {
-	struct mw_slot *s = mw_slot(t, id);
-	struct mw_record *r;
-	uint64_t calls;
-	uint32_t i;
+	struct mw_record *r = t->spare;
 
-	if (mw_unlikely(s->id != id || !mw_spare_at_hand(t)))
+	if (mw_unlikely(!w || !r))
 		return mw_admit_slow(t, p, n, caller);
-	r = mw_spare_pop(t, &i);
-	mw_tail_write(p, usable, i);
-	mw_record_fill(r, p, (uint32_t)n, id, generation);
-	calls = mw_slot_alloc(s, n);
+	mw_tail_write(p, usable, mw_spare_pop(t, r));
+	mw_record_fill(r, p, (uint32_t)n, w->id, generation);
+	mw_where_alloc(w, n);
 	if (in_bytes)
 		mw_generation_add(t, n);
-	/* the first calls of a line, then one in a thousand */
-	if (mw_unlikely((calls & (calls - 1) & 0x3fff) == 0))
+	else if (mw_unlikely(--t->check_in == 0))
 		return mw_admit_check(t, p);
 	mw_leave(t);
 	return p;
@@ -132,23 +130,27 @@ MW_INLINE void *mw_admit_at_hand(struct mw_thread *t, void *p, size_t n, size_t 
 /* With mw_fit as the caller found it. */
 MW_INLINE void *mw_admit_fit(struct mw_thread *t, void *p, size_t n, uint32_t fit, uintptr_t caller)
 {
+	uintptr_t pc;
 	size_t usable;
 
 	mw_enter(t);
 	if (mw_unlikely(fit == MW_FIT_NONE || !mw_chunk_plain(p, &usable)))
 		return mw_admit_other(t, p, n, caller);
-	if (fit == MW_FIT_RUBY)
-		return mw_admit_at_hand(t, p, n, usable, mw_where_at_hand(t, caller),
-					mw_generation_read(), false, caller);
-	return mw_admit_at_hand(t, p, n, usable, mw_where_at_once(t, caller, MW_WHERE_SKIP),
-				mw_generation_in_bytes(t), true, caller);
+	if (fit == MW_FIT_BYTES)
+		return mw_admit_at_hand(t, p, n, usable, mw_where_at_once(t, caller),
+					mw_generation_in_bytes(t), true, caller);
+	pc = mw_ruby_pc_now();
+	if (mw_unlikely(!pc))
+		return mw_admit_other(t, p, n, caller);
+	return mw_admit_at_hand(t, p, n, usable, mw_where_at_once(t, pc), mw_generation_read(), false,
+				caller);
 }
 
 /* For any n. */
 MW_INLINE void *mw_admit(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 {
 	if (mw_likely(n < MW_SIZE_HUGE))
-		return mw_admit_fit(t, p, n, mw_get(&mw_fit), caller);
+		return mw_admit_fit(t, p, n, __atomic_load_n(&mw_fit, __ATOMIC_ACQUIRE), caller);
 	mw_enter(t);
 	return mw_admit_slow(t, p, n, caller);
 }
@@ -158,10 +160,20 @@ MW_INLINE void *mw_admit(struct mw_thread *t, void *p, size_t n, uintptr_t calle
 /* What a record said when its block was dismissed. */
 struct mw_dismissed {
 	struct mw_record *record;
-	uint32_t index;
+	uint32_t ref;
 	bool overrun; /* the app wrote past the block's end: to be noted if it dies */
-	uint64_t where, what;
+	uint32_t size, generation;
+	uint64_t where;
 };
+
+/* d->record and d->ref are p's: says what it was, and hides it from readers. */
+MW_INLINE void mw_hide_record(struct mw_dismissed *d)
+{
+	d->where = mw_get(&d->record->where);
+	d->size = mw_get(&d->record->size);
+	d->generation = mw_get(&d->record->generation);
+	mw_record_free(d->record, d->ref);
+}
 
 /* Finds p's record by its tail, or without (overrun.h); false: p has none. Hides it from readers. */
 MW_INLINE bool mw_hide(const void *p, struct mw_dismissed *d)
@@ -169,15 +181,12 @@ MW_INLINE bool mw_hide(const void *p, struct mw_dismissed *d)
 	size_t usable = mw_usable(p);
 
 	d->overrun = false;
-	d->index = mw_tail_read(p, usable);
-	d->record = mw_record_if(d->index);
-	if (mw_unlikely(!d->record || !mw_tail_checks(p, usable)))
+	d->ref = mw_tail_read(p, usable);
+	if (mw_unlikely(!mw_record_if(d->ref, &d->record) || !mw_tail_checks(p, usable)))
 		return mw_hide_stray(p, usable, d);
-	d->where = mw_get(&d->record->where);
-	if (mw_unlikely(!mw_record_is(d->where, p)))
+	if (mw_unlikely(!mw_record_is(mw_get(&d->record->where), p)))
 		return mw_hide_stray(p, usable, d);
-	d->what = mw_get(&d->record->what);
-	mw_set(&d->record->where, 0);
+	mw_hide_record(d);
 	return true;
 }
 
@@ -200,30 +209,27 @@ MW_INLINE uint32_t mw_generation_fit(const struct mw_thread *t, uint32_t fit)
 
 /*
  * The same if that is at hand, and the room in p is known; fit: enum mw_fit,
- * as the caller found it. False: nothing has changed. t is busy.
+ * as the caller found it. False: nothing has changed. t is busy. Plain reads of
+ * the record: since the block was allocated, nobody else writes it.
  */
 MW_INLINE bool mw_dismiss_at_hand(struct mw_thread *t, void *p, size_t usable, uint32_t fit)
 {
-	uint32_t index = mw_tail_read(p, usable), id, life;
-	struct mw_record *r = mw_record_if(index);
-	uint64_t where, what;
+	uint32_t ref = mw_tail_read(p, usable), life;
+	struct mw_record *r;
 	struct mw_slot *s;
+	uint64_t id;
 
-	if (mw_unlikely(!r))
+	if (mw_unlikely(!mw_record_if(ref, &r)))
 		return false;
-	where = mw_get(&r->where);
-	if (mw_unlikely(!mw_record_is(where, p) || !mw_tail_checks(p, usable)))
+	id = mw_record_id(r->where, p);
+	if (mw_unlikely(id >= MW_CODE || !mw_tail_checks(p, usable)))
 		return false;
-	what = mw_get(&r->what);
-	id = (uint32_t)where & (MW_CS_MASK | (uint32_t)MW_CODE); /* no slot has an id with MW_CODE */
-	s = mw_slot(t, id);
-	life = mw_generation_fit(t, fit) - (uint32_t)(what >> 32); /* here: it needs registers */
-	if (mw_unlikely(s->id != id || (uint32_t)what >= MW_SIZE_HUGE || t->n_spare >= MW_BATCH ||
-			!mw_slot_free(s, (uint32_t)what, life)))
+	s = mw_slot(t, (uint32_t)id);
+	life = mw_generation_fit(t, fit) - r->generation; /* here: it needs registers */
+	if (mw_unlikely(s->id != (uint32_t)id || t->n_spare >= MW_BATCH ||
+			!mw_slot_free(s, r->size, life, fit != MW_FIT_RUBY)))
 		return false;
-	mw_set(&r->where, 0);
-	__atomic_thread_fence(__ATOMIC_RELEASE); /* before `what` is a link */
-	mw_spare_push(t, r, index);
+	mw_spare_push(t, r, ref);
 	return true;
 }
 

@@ -45,37 +45,46 @@ MW_INLINE uintptr_t mw_ruby_frame_pc(const char *cfp)
 
 /*
  * The pc of the innermost frame that runs Ruby code; 0: none does. A thread
- * that ends may have a stale cfp, and then no stack: looked at first.
+ * that begins or ends has no stack: Ruby sets both words to NULL then, and the
+ * stack's first, which is compared. Of the frames, Ruby's own marking trusts
+ * no more either. Only beyond the innermost must the end be known.
  */
 MW_INLINE uintptr_t mw_ruby_pc(const char *ec)
 {
-	const char *cfp = MW_AT(const char *, ec, MW_EC_CFP), *end = mw_ruby_stack_end(ec, cfp);
+	const char *cfp = MW_AT(const char *, ec, MW_EC_CFP), *end;
 	uintptr_t pc;
 
-	if (mw_unlikely(!end))
+	if (mw_unlikely(cfp <= MW_AT(const char *, ec, MW_EC_STACK)))
 		return 0;
-	do {
+	pc = mw_ruby_frame_pc(cfp);
+	if (pc)
+		return pc;
+	end = MW_AT(const char *, ec, MW_EC_STACK) +
+	      MW_AT(size_t, ec, MW_EC_STACK_WORDS) * sizeof(uintptr_t);
+	while (!pc && (cfp += mw_ruby.frame_size) < end)
 		pc = mw_ruby_frame_pc(cfp);
-	} while (!pc && (cfp += mw_ruby.frame_size) < end);
 	return pc;
 }
 
-/* The same if that takes no call; else MW_WHERE_SKIP, which no slot has. */
-MW_INLINE uint32_t mw_where_at_hand(const struct mw_thread *t, uintptr_t caller)
+/* Where the fast way is on: the pc of the Ruby code that is running, or 0. */
+MW_INLINE uintptr_t mw_ruby_pc_now(void)
+{
+	const char *ec = mw_ruby_ec();
+
+	return mw_likely(ec != NULL) ? mw_ruby_pc(ec) : 0;
+}
+
+/* What is remembered of where this call is, if finding that takes no call; else NULL. */
+static inline struct mw_where *mw_where_at_hand(struct mw_thread *t, uintptr_t caller)
 {
 	uint32_t how = __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE);
-	const char *ec;
-	uintptr_t pc;
+	uintptr_t pc = 0;
 
-	if (mw_likely(how == MW_RUBY_FAST)) {
-		ec = MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
-		pc = mw_likely(ec != NULL) ? mw_ruby_pc(ec) : 0;
-		if (mw_likely(pc != 0))
-			caller = pc;
-	} else if (mw_unlikely(how != MW_RUBY_NONE && how != MW_RUBY_ENDED)) {
-		return MW_WHERE_SKIP;
-	}
-	return mw_where_at_once(t, caller, MW_WHERE_SKIP);
+	if (how == MW_RUBY_FAST)
+		pc = mw_ruby_pc_now();
+	else if (how != MW_RUBY_NONE && how != MW_RUBY_ENDED)
+		return NULL;
+	return mw_where_at_once(t, pc ? pc : caller);
 }
 
 /* Now and then: is the fast answer still the right one? */

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "../../src/table/read.h"
+#include "../../src/track/ruby_api.h"
 #include "../../src/track/track.h"
 
 /* --- chunks as glibc's ------------------------------------------------------- */
@@ -159,6 +160,14 @@ static size_t like_usable_size(void *p)
 	return mw_chunk_usable(p);
 }
 
+/* No thread runs Ruby code: callers are places of ours. */
+static __thread const char *no_ruby_code;
+
+static size_t gc_count(void)
+{
+	return mw_get(&beneath_gc);
+}
+
 void beneath_like_glibc(bool ruby)
 {
 	mw_real = (struct mw_real){
@@ -181,6 +190,9 @@ void beneath_like_glibc(bool ruby)
 		mw_clock.in_bytes = false;
 		mw_life_scale = 1;
 		__atomic_store_n(&mw_clock.now, &beneath_gc, __ATOMIC_RELEASE);
+		mw_rb.rb_gc_count = gc_count;
+		mw_ruby.ec = (char *)&no_ruby_code - (char *)mw_thread_pointer();
+		__atomic_store_n(&mw_ruby.how, MW_RUBY_FAST, __ATOMIC_RELEASE);
 	}
 	mw_fit_choose();
 }
