@@ -262,7 +262,9 @@ static __attribute__((noinline)) size_t slow_usable_size(void *p)
 
 /*
  * The tail isn't the app's. Not checked whether there is one: Ruby asks at
- * every malloc and free, and a little less is always right.
+ * every malloc and free, and a little less is always right. (One test of the
+ * chunk's flags and of mw_plain together would be shorter, but another
+ * allocator's block may have no word before it.)
  */
 MW_EXPORT size_t malloc_usable_size(void *p)
 {
