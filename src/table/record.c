@@ -20,7 +20,8 @@ static bool chunk_ready(uint64_t i)
 	uintptr_t none = 0;
 	void *chunk;
 
-	if (c >= MW_CHUNKS - 1) /* the highest refs stay unused: MW_TAIL_NONE, for one */
+	_Static_assert((MW_CHUNKS - 1u) << (MW_CHUNK_SHIFT + 4) == MW_REF_END, "");
+	if (c >= MW_CHUNKS - 1)
 		return false;
 	if (__atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE))
 		return true;

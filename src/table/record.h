@@ -58,6 +58,7 @@ enum {
 /* In `where`: the block holds a Ruby method's instructions, or its size is a huge one,
    so its free isn't the usual one. */
 #define MW_CODE ((uint64_t)1 << MW_CS_BITS)
+#define MW_REF_END 0xfff00000u /* the highest chunk isn't used, so that these refs say other things */
 #define MW_FREE ((uint32_t)MW_CODE) /* what the low half of a free record's `where` is */
 /* sizes from here on stand for an entry of the table of huge sizes */
 #define MW_SIZE_HUGE 0xfffff000u

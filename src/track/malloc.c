@@ -210,7 +210,7 @@ void *mw_ask_at(struct mw_ask *a, uintptr_t caller)
 
 	if (mw_unlikely(!t || a->n > MW_ASK_MAX))
 		return mw_slow_alloc(a, caller);
-	p = mw_ask_real(a, mw_padded(a->n));
+	p = mw_ask_real(a, mw_ask_bytes(a));
 	return p ? mw_admit(t, p, a->n, caller) : NULL;
 }
 
@@ -253,11 +253,16 @@ MW_EXPORT void *pvalloc(size_t n)
 
 static __attribute__((noinline)) size_t slow_usable_size(void *p)
 {
+	size_t n;
+
 	if (!p)
 		return 0;
 	if (mw_real_is_boot(p))
 		return mw_boot_size(p);
-	return mw_usable(p) - (mw_life == MW_OFF ? 0 : MW_TAIL);
+	n = mw_usable(p);
+	if (mw_life == MW_OFF || (mw_real_classes && mw_tailless(p, n)))
+		return n;
+	return n - MW_TAIL;
 }
 
 /*

@@ -115,11 +115,45 @@ static bool tail_elsewhere(const void *p, size_t usable, uint32_t ref, uint64_t 
 	return false;
 }
 
+/* Is there a record, and is it p's? */
+static bool leads(uint32_t ref, const void *p, struct mw_record **r)
+{
+	return ref && mw_record_if(ref, r) && mw_record_is(mw_get(&(*r)->where), p);
+}
+
+/* What leads to p's record lies beside the heap: true, and hides it, or it is not counted. */
+static bool beside(const void *p, struct mw_dismissed *d)
+{
+	uint32_t ref = mw_beside_get(p);
+
+	if (ref < MW_REF_END && !leads(ref, p, &d->record))
+		return false;
+	d->ref = ref;
+	if (ref < MW_REF_END)
+		mw_hide_record(d);
+	return true;
+}
+
+/* Where a tail would be, the last block's may still be: so the record decides, if there is one. */
+bool mw_tailless(const void *p, size_t usable)
+{
+	uint32_t ref = mw_beside_get(p);
+	struct mw_record *r;
+
+	if (leads(mw_tail_read(p, usable), p, &r) || (ref < MW_REF_END && leads(ref, p, &r)))
+		return usable - mw_size_decode(mw_get(&r->size)) < MW_TAIL;
+	return ref >= MW_REF_END;
+}
+
+
 bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 {
 	bool checks = mw_tail_checks(p, usable);
 	uint32_t i;
 
+	/* first: a tail that says "not counted" may be the last block's */
+	if (mw_real_classes && beside(p, d))
+		return d->ref < MW_REF_END;
 	if (checks && d->ref == MW_TAIL_NONE)
 		return false;
 	i = find(p, usable, mw_ref_index(d->ref));

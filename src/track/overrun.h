@@ -35,6 +35,9 @@ extern struct mw_strays mw_strays;
  */
 bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d);
 
+/* Has p no tail, because what leads to its record lies beside the heap (tail.h)? */
+bool mw_tailless(const void *p, size_t usable);
+
 /*
  * Counts an overrun of a block of `size` bytes from location id; the first
  * one there is worth a line on stderr. Between mw_enter and mw_leave, or

@@ -158,6 +158,7 @@ void *mw_real_next(const char *name)
 }
 
 bool mw_real_glibc;
+bool mw_real_classes;
 size_t mw_real_mapped = 2;
 
 static bool chunks_agree(void)
@@ -172,6 +173,24 @@ static bool chunks_agree(void)
 		mw_real.free(p);
 	}
 	return same;
+}
+
+/* By a function of its own, in the same object as its malloc. */
+static bool has_classes(void)
+{
+	static const char *const own[] = { "mallocx", "mi_malloc", "tc_malloc" };
+
+	bool found = false;
+
+	for (size_t i = 0; !found && i < sizeof(own) / sizeof(*own); i++) {
+		const void *f = mw_real_next(own[i]);
+
+		found = f && mw_real_same_object(f, (const void *)(uintptr_t)mw_real.malloc);
+	}
+	/* what is said of those that aren't there is freed by the second call: while we pass all on */
+	if (!found && dlerror())
+		(void)dlerror();
+	return found;
 }
 
 static bool is_glibc(void)
@@ -204,5 +223,6 @@ void mw_real_init(void)
 #undef X
 	mw_real = r;
 	mw_real_glibc = is_glibc();
+	mw_real_classes = !mw_real_glibc && has_classes();
 	__atomic_store_n(&state, 2, __ATOMIC_RELEASE);
 }

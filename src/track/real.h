@@ -51,6 +51,11 @@ extern MW_HOT_STRUCT struct mw_real mw_real;
  */
 extern MW_HOT bool mw_real_glibc;
 extern MW_HOT size_t mw_real_mapped;
+/*
+ * Beneath is an allocator of whose classes of sizes it is known that a power of
+ * two is one, and the next is a fifth larger or more: jemalloc, mimalloc, tcmalloc.
+ */
+extern MW_HIDDEN bool mw_real_classes;
 MW_INLINE size_t mw_chunk_usable(const void *p)
 {
 	size_t w = ((const size_t *)p)[-1];

@@ -36,9 +36,9 @@ void mw_lose(uint32_t size)
 /* --- usual calls for which something isn't at hand ---------------------------------- */
 
 /* Not counted. t is busy; leaves it. */
-static void *admit_unseen(struct mw_thread *t, void *p)
+static void *admit_unseen(struct mw_thread *t, void *p, size_t n)
 {
-	mw_tail_write(p, mw_usable(p), MW_TAIL_NONE);
+	(void)mw_lead(p, n, mw_usable(p), MW_TAIL_NONE);
 	mw_leave(t);
 	return p;
 }
@@ -55,13 +55,16 @@ void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 	struct mw_record *r = NULL;
 
 	if (mw_unlikely(mw_get(&mw_paused)))
-		return admit_unseen(t, p);
+		return admit_unseen(t, p, n);
 	generation = mw_generation(t);
 	id = mw_where(t, caller);
 	size = mw_size_encode(n);
 	if (size != MW_SIZE_NONE)
 		r = mw_spare_take(t, &ref);
-	mw_tail_write(p, mw_usable(p), r ? ref : MW_TAIL_NONE);
+	if (!mw_lead(p, n, mw_usable(p), r ? ref : MW_TAIL_NONE) && r) {
+		mw_spare_give(t, r, ref);
+		r = NULL;
+	}
 	if (r) {
 		mw_record_fill(r, p, size, id | flag_of(size), generation);
 		mw_count_alloc(t, id, n);
@@ -76,9 +79,13 @@ void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 
 void *mw_admit_other(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 {
+	size_t usable = mw_usable(p);
+
 	if (mw_unlikely(mw_get(&mw_paused)))
-		return admit_unseen(t, p);
-	return mw_admit_at_hand(t, p, n, mw_usable(p), mw_where_at_hand(t, caller), mw_generation(t),
+		return admit_unseen(t, p, n);
+	if (mw_unlikely(usable - n < MW_TAIL))
+		return mw_admit_slow(t, p, n, caller);
+	return mw_admit_at_hand(t, p, n, usable, mw_where_at_hand(t, caller), mw_generation(t),
 				mw_clock.in_bytes, caller);
 }
 
@@ -315,7 +322,11 @@ static void shared_admit(void *p, size_t n, uintptr_t caller)
 	id = mw_callsite_native(caller);
 	if (size != MW_SIZE_NONE)
 		i = mw_record_take();
-	mw_tail_write(p, mw_usable(p), i ? mw_ref(i) : MW_TAIL_NONE);
+	if (!mw_lead(p, n, mw_usable(p), i ? mw_ref(i) : MW_TAIL_NONE) && i) {
+		mw_free_link(mw_record_at(i), mw_ref(i), NULL);
+		mw_batch_give(i);
+		i = 0;
+	}
 	if (i) {
 		mw_record_fill(mw_record_at(i), p, size, id | flag_of(size), mw_generation(NULL));
 		mw_shared_alloc(id, n);
@@ -391,13 +402,13 @@ void *mw_slow_alloc(struct mw_ask *a, uintptr_t caller)
 		return mw_ask_real(a, a->n); /* fails, as it should */
 	t = usual_after_all();
 	way = way_now();
-	p = mw_ask_real(a, way == PASS ? a->n : mw_padded(a->n));
+	p = mw_ask_real(a, way == PASS ? a->n : mw_ask_bytes(a));
 	if (!p || way == PASS)
 		return p;
 	if (t)
 		return mw_admit(t, p, a->n, caller);
 	if (way == QUIET)
-		mw_tail_write(p, mw_usable(p), MW_TAIL_NONE);
+		(void)mw_lead(p, a->n, mw_usable(p), MW_TAIL_NONE);
 	else
 		shared_admit(p, a->n, caller);
 	return p;
@@ -409,7 +420,7 @@ void *mw_slow_admit(void *p, size_t n, uintptr_t caller)
 	if (way_now() == SHARED)
 		shared_admit(p, n, caller);
 	else
-		mw_tail_write(p, mw_usable(p), MW_TAIL_NONE);
+		(void)mw_lead(p, n, mw_usable(p), MW_TAIL_NONE);
 	return p;
 }
 
@@ -490,6 +501,6 @@ void *mw_slow_realloc(void *p, size_t n, uintptr_t caller)
 	if (way == SHARED)
 		shared_admit(q, n, caller);
 	else
-		mw_tail_write(q, mw_usable(q), MW_TAIL_NONE);
+		(void)mw_lead(q, n, mw_usable(q), MW_TAIL_NONE);
 	return q;
 }

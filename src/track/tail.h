@@ -8,6 +8,11 @@
  * is freed past us does no harm. Nor does one that we never saw: whatever
  * ref its last bytes hold, that record has another address, or is free.
  *
+ * Other allocators than the C library's have classes of sizes in which a
+ * power of two and 8 bytes more take a fifth more room, or twice as much if
+ * aligned. A block of such a size gets no tail there; what leads to its record
+ * lies beside the heap. Nobody notices when it is written past its end.
+ *
  * A tail is right if both halves are: the record has the block's address, and
  * the check agrees with it. overrun.h deals with those that aren't.
  */
@@ -18,7 +23,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../table/beside.h"
 #include "../table/record.h"
+#include "real.h"
 
 enum { MW_TAIL = 8, MW_LEAST = 16 }; /* 16: below, some allocators align to 8 */
 /* above it no allocator gives anything; below it size + tail can't wrap */
@@ -31,10 +38,18 @@ enum { MW_TAIL = 8, MW_LEAST = 16 }; /* 16: below, some allocators align to 8 */
  */
 #define MW_TAIL_NONE 0xffff5f6du
 
-/* What to ask for. */
-MW_INLINE size_t mw_padded(size_t n)
+/* What to ask for, with a tail. */
+MW_INLINE size_t mw_with_tail(size_t n)
 {
 	return n < MW_LEAST - MW_TAIL ? (size_t)MW_LEAST : n + MW_TAIL;
+}
+
+/* What to ask for where no alignment is wanted. */
+MW_INLINE size_t mw_padded(size_t n)
+{
+	if (mw_unlikely(mw_real_classes) && (n & (n - 1)) == 0 && n >= MW_BESIDE)
+		return n;
+	return mw_with_tail(n);
 }
 
 MW_INLINE void mw_tail_write(void *p, size_t usable, uint32_t ref)
@@ -44,6 +59,18 @@ MW_INLINE void mw_tail_write(void *p, size_t usable, uint32_t ref)
 	memcpy((char *)p + usable - MW_TAIL, &ref, sizeof(ref));
 	__asm__("" : : : "memory"); /* two stores: one of both halves takes more to put together */
 	memcpy((char *)p + usable - sizeof(half), &half, sizeof(half));
+}
+
+/*
+ * Makes p lead to its record, in its tail if there is room. n: as asked for;
+ * false: no memory, and nothing leads there.
+ */
+MW_INLINE bool mw_lead(void *p, size_t n, size_t usable, uint32_t ref)
+{
+	if (mw_unlikely(usable - n < MW_TAIL))
+		return mw_beside_put(p, ref);
+	mw_tail_write(p, usable, ref);
+	return true;
 }
 
 /* The ref; garbage if p has no tail. */

@@ -242,6 +242,12 @@ struct mw_ask {
 	size_t n, align; /* n: bytes, without the tail */
 	int error;       /* out, for MW_POSIX_MEMALIGN */
 };
+/* What to ask for, so that the block can lead to its record. Aligned ones always get a tail:
+   there are allocators that align the very size of the alignment less than asked. */
+static inline size_t mw_ask_bytes(const struct mw_ask *a)
+{
+	return a->how == MW_MALLOC || a->how == MW_CALLOC ? mw_padded(a->n) : mw_with_tail(a->n);
+}
 /* The real call for `bytes`; NULL and errno as the allocator has it. */
 void *mw_ask_real(struct mw_ask *, size_t bytes);
 /* First calls of a thread, quiet ones, those from signal handlers, late ones. */

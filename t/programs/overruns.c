@@ -65,7 +65,7 @@ static bool overrun(char *p, size_t n, enum how how)
 
 /* --- one thread -------------------------------------------------------------- */
 
-static const size_t sizes[] = { 1, 16, 24, 32, 100, 496, 1000, 5000, 70000, 200000, 1 << 20 };
+static const size_t sizes[] = { 1, 16, 24, 32, 100, 496, 1000, 5000, 70000, 200000, 1050000 };
 enum { SIZES = sizeof(sizes) / sizeof(*sizes), EACH = 20 };
 
 /* Each way, each size; half of the blocks are left alone. */
@@ -110,7 +110,7 @@ static void frees(void)
 /* To more and to less, in place and not, and the copy is overrun too or isn't. */
 static void reallocs(void)
 {
-	static const size_t to[] = { 1, 40, 64, 200, 10000, 150000, 1 << 20, 3 << 20 };
+	static const size_t to[] = { 1, 40, 64, 200, 10000, 150000, 1050000, 3 << 20 };
 	enum { TO = sizeof(to) / sizeof(*to) };
 	uint64_t all = 0, again = 0, total = 0, last_again = 0;
 	static void *between[WAYS][SIZES][TO]; /* so that not all get the same record */
