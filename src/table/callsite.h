@@ -5,6 +5,8 @@
  * A location has a small id. Ids index type-stable memory; an lfht finds the
  * id of a Ruby line or of a native module and offset. Adding is lock-free.
  *
+ * callsite.c has the table; ids.c, paths.c and maintain.c are its parts.
+ *
  * Counters never go down and never start again: a reset, a fork and a new
  * tenant of an id only move the baseline (read.c). The sum for an id is
  * `flushed` here plus what the threads' slots hold under that id (thread.h).
@@ -30,6 +32,7 @@
 #include <urcu/rculfhash.h>
 
 #include "own.h"
+#include "paths.h"
 
 enum {
 	MW_CS_NONE = 0,
@@ -55,16 +58,6 @@ struct mw_counters {
 	uint64_t bytes, allocs; /* allocated */
 	uint64_t freed, frees;  /* bytes and calls */
 	uint64_t life_sum;      /* lifespans of the freed, in generations */
-};
-
-/* A file or module; shared by its locations. */
-struct mw_path {
-	struct cds_lfht_node node;
-	uint32_t hash;
-	uint32_t refs; /* 0: dying, not to be found; atomic */
-	uint32_t len;
-	struct mw_path *next_dead; /* waits for a grace period */
-	char text[];   /* NUL-terminated */
 };
 
 struct mw_callsite {
@@ -184,9 +177,6 @@ void mw_callsites_maintain(void);
 void mw_callsite_unlink(uint32_t id);          /* out of the table */
 uint32_t mw_callsite_relink(uint32_t id);      /* back in; or the id that is there instead */
 void mw_callsite_release(uint32_t id);         /* drops its texts; id is free */
-struct mw_path *mw_paths_dead(void);           /* takes all that died so far … */
-void mw_paths_free(struct mw_path *);          /* … to be freed a grace period later, */
-void mw_paths_dead_again(struct mw_path *);    /* … or put back */
 void mw_retire(bool now);                      /* retire.c; under mw_maintenance. now: don't only look */
 
 #endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ids.c - gives out the ids of locations, and has the memory that they index.
+ *
+ * Lock-free. Ids given back come first, last in first out: free_ids is the top
+ * of their stack with a tag that changes with each push and pop, so that a
+ * compare-and-swap sees an id that went and came back meanwhile. Never used
+ * ones come from next_id; the memory behind them is mapped a chunk at a time.
+ */
+#include "ids.h"
+
+struct mw_callsite *mw_cs_chunks[MW_CS_MAX / MW_CS_CHUNK];
+
+static uint32_t next_id = MW_CS_FIRST; /* never used yet */
+static uint32_t ids_max = MW_CS_MAX;   /* relaxed: less where memory ended before */
+static uint64_t free_ids;              /* tag << 32 | first free id */
+
+bool mw_ids_ready(uint32_t id)
+{
+	struct mw_callsite *empty = NULL, *chunk;
+	size_t bytes = sizeof(*chunk) * MW_CS_CHUNK;
+
+	if (__atomic_load_n(&mw_cs_chunks[id / MW_CS_CHUNK], __ATOMIC_ACQUIRE))
+		return true;
+	/* a reset must not fail for want of memory: its part is set aside here */
+	if (!mw_own_set_aside(MW_CS_BASES, MW_OWN_LOCATION))
+		goto none;
+	chunk = mw_own_grow(bytes, MW_OWN_LOCATION);
+	if (!chunk) {
+		mw_own_put_back(MW_CS_BASES);
+		goto none;
+	}
+	if (!__atomic_compare_exchange_n(&mw_cs_chunks[id / MW_CS_CHUNK], &empty, chunk, false,
+					 __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
+		mw_own_unmap(chunk, bytes);
+		mw_own_put_back(MW_CS_BASES);
+	}
+	mw_set(&ids_max, MW_CS_MAX);
+	return true;
+none:
+	if (__atomic_load_n(&mw_cs_chunks[id / MW_CS_CHUNK], __ATOMIC_ACQUIRE))
+		return true; /* another thread had the last that there was */
+	mw_set(&ids_max, id / MW_CS_CHUNK * MW_CS_CHUNK);
+	return false;
+}
+
+uint32_t mw_id_take(void)
+{
+	uint64_t top = __atomic_load_n(&free_ids, __ATOMIC_ACQUIRE), next;
+	uint32_t id;
+
+	while ((uint32_t)top) {
+		next = ((top >> 32) + 1) << 32 | mw_get(&mw_callsite((uint32_t)top)->next_free);
+		if (__atomic_compare_exchange_n(&free_ids, &top, next, true,
+						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			return (uint32_t)top;
+	}
+	id = mw_get(&next_id);
+	do {
+		if (id >= MW_CS_MAX || !mw_ids_ready(id))
+			return MW_CS_NONE;
+	} while (!__atomic_compare_exchange_n(&next_id, &id, id + 1, true,
+					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	return id;
+}
+
+void mw_id_give(uint32_t id)
+{
+	uint64_t top = mw_get(&free_ids), head;
+
+	__atomic_store_n(&mw_callsite(id)->kind, MW_CS_FREE, __ATOMIC_RELEASE);
+	do {
+		mw_set(&mw_callsite(id)->next_free, (uint32_t)top);
+		head = ((top >> 32) + 1) << 32 | id;
+	} while (!__atomic_compare_exchange_n(&free_ids, &top, head, true,
+					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+}
+
+uint32_t mw_callsites_end(void)
+{
+	return __atomic_load_n(&next_id, __ATOMIC_ACQUIRE);
+}
+
+uint32_t mw_callsites_max(void)
+{
+	return mw_get(&ids_max);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * maintain.c - decides when the table of locations grows, and when it is swept.
+ *
+ * One thread at a time, and none waits for its turn: mw_maintenance is a
+ * try-lock, which only fork waits for (track/process.c). A sweep (retire.c) is
+ * due when the table is half full, or a path found no room, and many more
+ * locations were wanted since the last one; a full table rests in between.
+ */
+#include "maintain.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "thread.h"
+
+static uint32_t buckets = MW_BUCKETS_FIRST; /* written under maintenance */
+static uint32_t maintenance;
+static __thread bool maintains __attribute__((tls_model("initial-exec")));
+
+bool mw_memory_is_there(void)
+{
+	void *p = mw_own_lend(1 << 20);
+
+	mw_own_return(p, 1 << 20);
+	return p != NULL;
+}
+
+bool mw_maintenance_try(void)
+{
+	if (mw_get(&maintenance))
+		return false;
+	maintains = true; /* before and after: see mw_reading_mine */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!__atomic_exchange_n(&maintenance, 1, __ATOMIC_ACQUIRE))
+		return true;
+	maintains = false;
+	return false;
+}
+
+void mw_maintenance_end(void)
+{
+	__atomic_store_n(&maintenance, 0, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	maintains = false;
+}
+
+bool mw_maintenance_mine(void)
+{
+	return maintains;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+void mw_callsites_maintain(void)
+{
+	static uint32_t swept; /* under maintenance: `wanted` at the last sweep */
+	static uint64_t rest;  /* ms: not before; a full table's callers all ask */
+	uint32_t n = mw_callsites_used(), wanted = mw_callsites_wanted(), max = mw_callsites_max();
+	bool crowded = n > 2 * mw_get(&buckets) && mw_get(&buckets) < MW_BUCKETS_MAX;
+	bool sweep = (n > max / 2 || mw_get(&mw_texts_full)) && wanted - mw_get(&swept) > max / 16;
+	bool full = n >= max - max / 128 || mw_get(&mw_texts_full);
+	struct mw_thread *t = mw_state();
+	int cancel;
+
+	if (!(crowded || sweep) || (!crowded && full && now_ms() < mw_get(&rest)) ||
+	    !mw_maintenance_try())
+		return;
+	/* growing and waiting call libc, which may be cancelled there, and
+	   allocate what is ours */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	if (t)
+		mw_set(&t->hush, t->hush + MW_QUIET);
+	if (mw_memory_is_there()) {
+		if (crowded) {
+			mw_set(&buckets, mw_get(&buckets) * 4 > MW_BUCKETS_MAX ? MW_BUCKETS_MAX
+									       : mw_get(&buckets) * 4);
+			mw_callsites_resize(mw_get(&buckets));
+		}
+		if (sweep) {
+			mw_set(&swept, wanted);
+			mw_retire(n > max / 4 * 3 || mw_get(&mw_texts_full));
+			mw_set(&mw_texts_full, false);
+			mw_set(&rest, now_ms() + 200);
+		}
+	}
+	if (t)
+		mw_set(&t->hush, t->hush - MW_QUIET);
+	mw_maintenance_end();
+	pthread_setcancelstate(cancel, NULL);
+}
