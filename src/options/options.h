@@ -11,8 +11,8 @@
  * a backslash), `%p` is the PID and `%%` a percent sign. Empty items are
  * ignored, and with them a trailing comma. Numbers are decimal digits and
  * nothing else, but that memory_max takes a k, m or g behind them (1024, ...).
- *The PID is put in when the value is used, not when it is
- * parsed: a forked child has another one.
+ * The PID is put in when the value is used, not when it is parsed: a forked
+ * child has another one.
  */
 #ifndef MW_OPTIONS_H
 #define MW_OPTIONS_H

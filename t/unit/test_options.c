@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parser of $MWRAP: what it takes, what it refuses, and with which words. */
-/* uses: src/options/options.c */
+/* uses: src/options/options.c src/options/keys.c src/options/values.c src/options/address.c */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * address.c - the value of `listen`: see values.h.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "values.h"
+
+/*
+ * Splits "HOST:PORT" or "[HOST]:PORT". The host goes to host[size], *port
+ * points behind the colon. Returns what is wrong, or NULL.
+ */
+static const char *split(const char *value, char *host, size_t size, const char **port)
+{
+	const char *from = value, *end = strrchr(value, ':');
+
+	if (value[0] == '[') {
+		from = value + 1;
+		end = strchr(value, ']');
+		if (!end)
+			return "has no closing bracket";
+		if (end[1] != ':')
+			return "has no port: write [::1]:PORT";
+		*port = end + 2;
+	} else if (!end) {
+		return "has no port: write 127.0.0.1:PORT";
+	} else if (strchr(value, ':') != end) {
+		return "needs brackets around the address: write [::1]:PORT";
+	} else {
+		*port = end + 1;
+	}
+	if ((size_t)(end - from) >= size)
+		return "is not a numeric loopback address";
+	memcpy(host, from, (size_t)(end - from));
+	host[end - from] = 0;
+	return NULL;
+}
+
+/* Whether host is a numeric address that only this machine can reach. */
+static bool is_loopback(const char *host, bool bracketed)
+{
+	struct in_addr v4;
+	struct in6_addr v6;
+
+	if (bracketed)
+		return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+	return inet_pton(AF_INET, host, &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127;
+}
+
+const char *mw_value_address(const char *value, char *host, size_t size, uint16_t *port)
+{
+	const char *digits = "", *why;
+	uint64_t v;
+	bool bracketed = value[0] == '[';
+
+	why = split(value, host, size, &digits);
+	if (why)
+		return why;
+	if (!bracketed && !strcmp(host, "localhost"))
+		strcpy(host, "127.0.0.1");
+	if (!is_loopback(host, bracketed))
+		return "is not loopback: only 127.0.0.1:PORT, [::1]:PORT "
+		       "and localhost:PORT are allowed";
+	if (!mw_value_number(digits, UINT16_MAX, &v))
+		return "has no port from 0 to 65535";
+	if (bracketed)
+		strcpy(host, "::1");
+	*port = (uint16_t)v;
+	return NULL;
+}

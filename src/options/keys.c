@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * keys.c - the options that there are, and what each takes: see parser.h.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "parser.h"
+#include "values.h"
+
+/* A path that has, expanded for any PID, less than `room` bytes. */
+static bool path_fits(struct mw_parser *p, const char *value, size_t room, const char *too_long)
+{
+	for (const char *s = value; (s = strchr(s, '%')); s += 2) {
+		if (s[1] != 'p' && s[1] != '%')
+			return mw_option_wrong(p, value, "has a % that is neither %p (the PID) "
+					       "nor %% (a percent sign)");
+	}
+	if (mw_value_longest(value) >= room)
+		return mw_option_wrong(p, value, too_long);
+	return true;
+}
+
+#define SUN_PATH_SIZE sizeof(((struct sockaddr_un *)0)->sun_path)
+
+static bool set_socket(struct mw_parser *p, const char *value)
+{
+	if (p->o->socket_dir)
+		return mw_option_wrong(p, NULL, "not together with socket_dir");
+	if (!path_fits(p, value, SUN_PATH_SIZE - strlen(".4194304"),
+		       "is too long for a socket: 99 bytes at most, as \".PID\" may be added"))
+		return false;
+	p->o->socket = value;
+	return true;
+}
+
+static bool set_socket_dir(struct mw_parser *p, const char *value)
+{
+	if (p->o->socket)
+		return mw_option_wrong(p, NULL, "not together with socket");
+	if (!path_fits(p, value, SUN_PATH_SIZE - strlen("/4194304.sock"),
+		       "is too long for a socket: 94 bytes at most, as \"/PID.sock\" is added"))
+		return false;
+	p->o->socket_dir = value;
+	return true;
+}
+
+static bool set_dump_path(struct mw_parser *p, const char *value)
+{
+	if (p->o->dump_fd >= 0)
+		return mw_option_wrong(p, NULL, "not together with dump_fd");
+	if (!path_fits(p, value, PATH_MAX, "is too long for a path"))
+		return false;
+	p->o->dump_path = value;
+	return true;
+}
+
+static bool set_dump_fd(struct mw_parser *p, const char *value)
+{
+	uint64_t v;
+	int flags;
+	struct stat st;
+
+	if (p->o->dump_path)
+		return mw_option_wrong(p, NULL, "not together with dump_path");
+	if (!mw_value_number(value, INT_MAX, &v))
+		return mw_option_wrong(p, value, "is not the number of a file descriptor");
+	flags = fcntl((int)v, F_GETFL);
+	if (flags < 0 || fstat((int)v, &st) < 0)
+		return mw_option_wrong(p, value, "is not an open file descriptor");
+	if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH))
+		return mw_option_wrong(p, value, "is not open for writing");
+	p->o->dump_fd = (int)v;
+	p->o->dump_dev = st.st_dev;
+	p->o->dump_ino = st.st_ino;
+	return true;
+}
+
+static bool set_dump_min(struct mw_parser *p, const char *value)
+{
+	if (!mw_value_number(value, UINT64_MAX, &p->o->dump_min))
+		return mw_option_wrong(p, value, "is not a number of bytes (digits only, below 2^64)");
+	return true;
+}
+
+static bool set_dump_format(struct mw_parser *p, const char *value)
+{
+	static const struct {
+		const char *name;
+		enum mw_format format;
+	} formats[] = {
+		{ "text", MW_FORMAT_TEXT }, { "tsv", MW_FORMAT_TSV },
+		{ "csv", MW_FORMAT_CSV }, { "json", MW_FORMAT_JSON },
+	};
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		if (!strcmp(value, formats[i].name)) {
+			p->o->dump_format = formats[i].format;
+			return true;
+		}
+	}
+	return mw_option_wrong(p, value, "is none of text, tsv, csv, json");
+}
+
+/* A number from 1 to max. */
+static bool from_one(struct mw_parser *p, const char *value, uint64_t max, uint64_t *out, const char *why)
+{
+	uint64_t v;
+
+	if (!mw_value_number(value, max, &v) || !v)
+		return mw_option_wrong(p, value, why);
+	*out = v;
+	return true;
+}
+
+static bool set_dump_every(struct mw_parser *p, const char *value)
+{
+	return from_one(p, value, MW_EVERY_MAX, &p->o->dump_every,
+			"is not a number of seconds from 1 to 31536000 (digits only)");
+}
+
+static bool set_dump_keep(struct mw_parser *p, const char *value)
+{
+	return from_one(p, value, MW_KEEP_MAX, &p->o->dump_keep,
+			"is not a number of files from 1 to 1000 (digits only)");
+}
+
+static bool set_memory_max(struct mw_parser *p, const char *value)
+{
+	if (!mw_value_bytes(value, &p->o->memory_max))
+		return mw_option_wrong(p, value, "is not a number of bytes from 1 (digits, then k, m or g if you like)");
+	return true;
+}
+
+static bool set_read_only(struct mw_parser *p, const char *value)
+{
+	if (strcmp(value, "0") && strcmp(value, "1"))
+		return mw_option_wrong(p, value, "is neither 0 nor 1");
+	p->o->read_only = value[0] == '1';
+	return true;
+}
+
+static bool set_listen(struct mw_parser *p, const char *value)
+{
+	char host[sizeof(p->o->listen_host)];
+	const char *why = mw_value_address(value, host, sizeof(host), &p->o->listen_port);
+
+	if (why)
+		return mw_option_wrong(p, value, why);
+	strcpy(p->o->listen_host, host);
+	p->o->listen = value;
+	return true;
+}
+
+const struct mw_key mw_keys[] = {
+	{ "socket", set_socket },
+	{ "socket_dir", set_socket_dir },
+	{ "listen", set_listen },
+	{ "dump_path", set_dump_path },
+	{ "dump_fd", set_dump_fd },
+	{ "dump_min", set_dump_min },
+	{ "dump_format", set_dump_format },
+	{ "dump_every", set_dump_every },
+	{ "dump_keep", set_dump_keep },
+	{ "memory_max", set_memory_max },
+	{ "read_only", set_read_only },
+	{ NULL, NULL },
+};
+
+const struct mw_key *mw_key_find(const char *name, size_t n)
+{
+	for (const struct mw_key *k = mw_keys; k->name; k++) {
+		if (strlen(k->name) == n && !memcmp(k->name, name, n))
+			return k;
+	}
+	return NULL;
+}
+
+void mw_keys_together(struct mw_parser *p)
+{
+	const char *path = p->o->dump_path;
+
+	if (!p->o->dump_every ||
+	    (path && mw_value_longest(path) < PATH_MAX - MW_SNAPSHOT_ROOM))
+		return;
+	p->o->dump_every = 0;
+	p->key = mw_key_find("dump_every", strlen("dump_every"));
+	mw_option_wrong(p, NULL, path ? "dump_path is too long, as PID and time are added" :
+					"needs dump_path, which says where to");
+}
