@@ -19,58 +19,26 @@
  */
 #include <errno.h>
 #include <linux/close_range.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../report/report.h"
+#include "own_thread.h"
 #include "process.h"
 #include "ruby.h"
 #include "track.h"
 
-enum {
-	STACK = 256 * 1024,    /* libraries' thread-local data comes out of it */
-	READING_MS = 1000,     /* fork waits for reading no longer */
-	END_MS = 200
-};
+enum { STACK = 256 * 1024, END_MS = 200 };
 
 static sem_t done;
 static struct mw_buf text;  /* what is to be written */
 static int outcome;         /* of the write: 0 or an errno */
 static uint32_t running;    /* the thread exists */
 static uint32_t busy;       /* between two sleeps */
-static uint32_t reading;    /* the table is being read */
 static uint32_t writing;    /* `text` is whole */
-static uint32_t forking;    /* threads between before_fork and after_fork */
 static uint32_t ending;     /* the process exits: don't begin */
-
-static void nap(void)
-{
-	const struct timespec ms = { .tv_nsec = 1000000 };
-
-	nanosleep(&ms, NULL);
-}
-
-/* A detached thread that runs none of the app's handlers. 0 or an errno. */
-static int start_thread(void *(*run)(void *))
-{
-	sigset_t all, old;
-	pthread_attr_t a;
-	pthread_t t;
-	int e;
-
-	sigfillset(&all);
-	pthread_attr_init(&a);
-	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&a, STACK);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited by the new thread */
-	e = pthread_create(&t, &a, run, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&a);
-	return e;
-}
+static struct mw_step reading; /* the table */
 
 /* --- one dump ----------------------------------------------------------------- */
 
@@ -85,28 +53,16 @@ static void *write_text(void *unused)
 	return NULL;
 }
 
-/* Either fork sees that we read, or we see the fork and let it go first. */
-static void begin_reading(void)
-{
-	for (;;) {
-		__atomic_store_n(&reading, 1, __ATOMIC_SEQ_CST);
-		if (!__atomic_load_n(&forking, __ATOMIC_SEQ_CST))
-			return;
-		__atomic_store_n(&reading, 0, __ATOMIC_SEQ_CST);
-		nap();
-	}
-}
-
 static void dump(void)
 {
 	bool had;
 	int err;
 
-	begin_reading();
+	mw_step_begin(&reading);
 	had = mw_periodic_render(&text, &mwrap_api);
 	__atomic_store_n(&writing, had, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&reading, 0, __ATOMIC_SEQ_CST);
-	err = had ? start_thread(write_text) : ENOMEM;
+	mw_step_end(&reading);
+	err = had ? mw_own_thread(write_text, STACK) : ENOMEM;
 	if (had && !err) {
 		while (sem_wait(&done) != 0)
 			;
@@ -166,7 +122,7 @@ void mw_dumper_start(void)
 	mw_quiet_enter();
 	sem_init(&done, 0, 0);
 	mw_set(&running, 1);
-	if (start_thread(dump_for_ever) != 0) {
+	if (mw_own_thread(dump_for_ever, STACK) != 0) {
 		mw_set(&running, 0);
 		mw_complain("no thread could be had for dump_every");
 	}
@@ -175,24 +131,16 @@ void mw_dumper_start(void)
 
 void mw_dumper_before_fork(void)
 {
-	int cancel;
-
-	__atomic_fetch_add(&forking, 1, __ATOMIC_SEQ_CST);
-	/* not for ever: this thread may hold the dynamic linker's lock */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	for (int i = 0; i < READING_MS && __atomic_load_n(&reading, __ATOMIC_SEQ_CST); i++)
-		nap();
-	pthread_setcancelstate(cancel, NULL);
+	mw_step_before_fork(&reading);
 }
 
 void mw_dumper_after_fork(int child)
 {
-	if (!child) {
-		__atomic_fetch_sub(&forking, 1, __ATOMIC_SEQ_CST);
+	mw_step_after_fork(&reading, child);
+	if (!child)
 		return;
-	}
 	/* what the parent's thread holds is lost, or harmless: see mw_dumper_start_child */
-	running = busy = reading = forking = 0;
+	running = busy = 0;
 	mw_periodic_child();
 }
 
@@ -215,6 +163,6 @@ bool mw_dumper_end(void)
 	if (!mw_get(&running))
 		return true;
 	for (int i = 0; i < END_MS && __atomic_load_n(&busy, __ATOMIC_SEQ_CST); i++)
-		nap();
+		mw_nap();
 	return !__atomic_load_n(&busy, __ATOMIC_SEQ_CST);
 }

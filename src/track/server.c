@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -23,6 +22,7 @@
 #include <unistd.h>
 
 #include "../httpd/httpd.h"
+#include "own_thread.h"
 #include "process.h"
 #include "ruby.h"
 #include "track.h"
@@ -32,7 +32,6 @@ enum {
 	RUBY_MS = 5000,        /* a VM that doesn't come up: start all the same */
 	END_MS = 200,
 	NICER = 10,
-	LOADING_MS = 1000,       /* fork waits for a load no longer */
 	STACK = 512 * 1024,
 	CLOSE_UNSHARE = 1 << 1   /* CLOSE_RANGE_UNSHARE, which not all headers have */
 };
@@ -40,9 +39,8 @@ enum {
 static sem_t go;
 static const struct mw_httpd_api *httpd; /* once loaded: release */
 static uint32_t running;  /* the thread exists */
-static uint32_t loading;  /* it is inside dlopen */
-static uint32_t forking;  /* threads between before_fork and after_fork */
 static uint32_t ending;   /* the process exits: don't begin */
+static struct mw_step loading;
 static bool forked;
 /* what the server said before this thread's fork; 1: nothing */
 static __thread uint32_t before_fork __attribute__((tls_model("initial-exec")));
@@ -94,20 +92,6 @@ static const struct mw_httpd_api *load(char err[MW_ERROR_MAX])
 		h = NULL;
 	}
 	return h;
-}
-
-/* Either fork sees that we load, or we see the fork and let it go first. */
-static void begin_loading(void)
-{
-	const struct timespec ms = { 0, 1000000 };
-
-	for (;;) {
-		__atomic_store_n(&loading, 1, __ATOMIC_SEQ_CST);
-		if (!__atomic_load_n(&forking, __ATOMIC_SEQ_CST))
-			return;
-		__atomic_store_n(&loading, 0, __ATOMIC_SEQ_CST);
-		nanosleep(&ms, NULL);
-	}
 }
 
 /* The app goes first: its threads don't wait for a page that is being made. */
@@ -165,10 +149,10 @@ static void *serve(void *unused)
 	if (__atomic_load_n(&ending, __ATOMIC_ACQUIRE))
 		return NULL;
 	if (!h) {
-		begin_loading();
+		mw_step_begin(&loading);
 		h = load_in_thread(err);
 		__atomic_store_n(&httpd, h, __ATOMIC_SEQ_CST);
-		__atomic_store_n(&loading, 0, __ATOMIC_RELEASE);
+		mw_step_end(&loading);
 	}
 	/* either we see the end, or mw_server_end sees httpd and asks us to stop */
 	if (__atomic_load_n(&ending, __ATOMIC_SEQ_CST))
@@ -180,26 +164,12 @@ static void *serve(void *unused)
 
 void mw_server_start(void)
 {
-	sigset_t all, old;
-	pthread_attr_t a;
-	pthread_t t;
-	int e;
-
 	if (!wanted() || mw_life != MW_ON || mw_get(&running))
 		return;
 	mw_quiet_enter();
 	sem_init(&go, 0, 0);
-	sigfillset(&all);
-	pthread_attr_init(&a);
-	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&a, STACK);
-	/* inherited by the new thread: the app's handlers never run in it */
-	pthread_sigmask(SIG_SETMASK, &all, &old);
 	mw_set(&running, 1);
-	e = pthread_create(&t, &a, serve, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&a);
-	if (e) {
+	if (mw_own_thread(serve, STACK) != 0) {
 		mw_set(&running, 0);
 		mw_complain("no thread could be had for the server");
 	}
@@ -215,18 +185,8 @@ void mw_server_go(void)
 void mw_server_before_fork(void)
 {
 	const struct mw_httpd_api *h;
-	const struct timespec ms = { 0, 1000000 };
-	int cancel;
 
-	__atomic_fetch_add(&forking, 1, __ATOMIC_SEQ_CST);
-	/*
-	 * Not for ever: this may be a library's constructor, which holds the
-	 * dynamic linker's lock, and the load waits for that.
-	 */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	for (int i = 0; i < LOADING_MS && __atomic_load_n(&loading, __ATOMIC_SEQ_CST); i++)
-		nanosleep(&ms, NULL);
-	pthread_setcancelstate(cancel, NULL);
+	mw_step_before_fork(&loading);
 	h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
 	before_fork = h ? h->before_fork() : 1;
 }
@@ -235,12 +195,11 @@ void mw_server_after_fork(int child)
 {
 	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
 
-	if (!child) {
-		__atomic_fetch_sub(&forking, 1, __ATOMIC_SEQ_CST);
+	mw_step_after_fork(&loading, child);
+	if (!child)
 		return;
-	}
 	forked = true;
-	running = forking = loading = 0;
+	running = 0;
 	if (h)
 		h->child_after_fork(before_fork);
 }

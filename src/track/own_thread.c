@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * own_thread.c - threads of the tracker's own, and fork: see own_thread.h.
+ */
+#include "own_thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+enum { FORK_WAITS_MS = 1000 };
+
+int mw_own_thread(void *(*run)(void *), size_t stack)
+{
+	sigset_t all, old;
+	pthread_attr_t a;
+	pthread_t t;
+	int e;
+
+	sigfillset(&all);
+	pthread_attr_init(&a);
+	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&a, stack);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited by the new thread */
+	e = pthread_create(&t, &a, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&a);
+	return e;
+}
+
+void mw_nap(void)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	nanosleep(&ms, NULL);
+}
+
+void mw_step_begin(struct mw_step *s)
+{
+	for (;;) {
+		__atomic_store_n(&s->under_way, 1, __ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&s->forking, __ATOMIC_SEQ_CST))
+			return;
+		mw_step_end(s);
+		mw_nap();
+	}
+}
+
+void mw_step_end(struct mw_step *s)
+{
+	__atomic_store_n(&s->under_way, 0, __ATOMIC_SEQ_CST);
+}
+
+void mw_step_before_fork(struct mw_step *s)
+{
+	int cancel;
+
+	__atomic_fetch_add(&s->forking, 1, __ATOMIC_SEQ_CST);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	for (int i = 0; i < FORK_WAITS_MS && __atomic_load_n(&s->under_way, __ATOMIC_SEQ_CST); i++)
+		mw_nap();
+	pthread_setcancelstate(cancel, NULL);
+}
+
+void mw_step_after_fork(struct mw_step *s, int child)
+{
+	if (child)
+		*s = (struct mw_step){ 0 };
+	else
+		__atomic_fetch_sub(&s->forking, 1, __ATOMIC_SEQ_CST);
+}
