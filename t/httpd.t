@@ -133,7 +133,7 @@ class HttpdRoutesTest < Minitest::Test
 
   def test_unknown_pages
     serving
-    %w[/x /each.tsv /EACH/0 /%65ach/0 /at.xml?location=x /home.html /layout.html /mwrap.css/ /../etc/passwd
+    %w[/x /each.tsv /EACH/0 /%65ach/0 /at.xml?location=x /controls.html /layout.html /mwrap.css/ /../etc/passwd
        /%2e%2e/%2e%2e/etc/passwd //each/0 /stats /favicon.ico /reset/].each { |t| assert_line get(t), 404 }
     assert_line get("/at/nowhere"), 404, /no such location/
     assert_line request("POST", "/x"), 404

@@ -285,8 +285,8 @@ static void page(struct mw_buf *b, void *ctx)
 	const struct mw_slot slots[] = {
 		{ .name = "base", .text = v->call->req->base },
 		{ .name = "heading", .text = v->home ? "What is growing" : things(v) },
-		{ .name = "facts", .fill = mw_html_facts, .ctx = v->call },
-		{ .name = "controls", .fill = mw_html_controls, .ctx = v->call },
+		{ .name = "facts", .fill = v->home ? mw_html_facts : NULL, .ctx = v->call },
+		{ .name = "controls", .fill = v->home ? mw_html_controls : NULL, .ctx = v->call },
 		{ .name = "hidden", .fill = hidden, .ctx = v },
 		{ .name = "q", .fill = q_value, .ctx = v },
 		{ .name = "min", .fill = min_value, .ctx = v },
@@ -296,11 +296,11 @@ static void page(struct mw_buf *b, void *ctx)
 		{ .name = "head", .fill = head, .ctx = v },
 		{ .name = "rows", .fill = rows, .ctx = v },
 		{ .name = "sum", .fill = sum, .ctx = v },
-		{ .name = "pager", .fill = pager, .ctx = v },
+		{ .name = "pager", .fill = v->home ? NULL : pager, .ctx = v },
 		{ .name = "exports", .fill = exports, .ctx = v },
 	};
 
-	mw_template(b, v->home ? "home.html" : "each.html", slots, sizeof(slots) / sizeof(slots[0]));
+	mw_template(b, "each.html", slots, sizeof(slots) / sizeof(slots[0]));
 }
 
 static void answer(struct view *v, enum mw_form form)

@@ -3,8 +3,8 @@
  * template.h - templates of web/: HTML with {{name}} where something goes in.
  *
  * A slot is text, which is escaped, or a function, which writes HTML and
- * escapes what it puts in. A name without a slot writes nothing; a test checks
- * that none is left.
+ * escapes what it puts in, or neither: then it stays empty. A name without a
+ * slot writes nothing; a test checks that none is left.
  */
 #ifndef MW_PAGES_TEMPLATE_H
 #define MW_PAGES_TEMPLATE_H
@@ -16,7 +16,7 @@
 struct mw_slot {
 	const char *name;
 	const char *text;                        /* or NULL, and then: */
-	void (*fill)(struct mw_buf *, void *ctx);
+	void (*fill)(struct mw_buf *, void *ctx); /* or NULL */
 	void *ctx;
 };
 

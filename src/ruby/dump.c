@@ -11,32 +11,21 @@
 #include <ruby/ractor.h>
 
 struct dump {
-	VALUE owner;
-	struct mw_hold *hold;
 	uint64_t min;
 	VALUE io;
 };
 
-static VALUE write_text(VALUE arg)
+static VALUE write_text(struct mw_hold *hold, void *arg)
 {
-	struct dump *d = (struct dump *)arg;
+	const struct dump *d = arg;
 	VALUE text;
 
-	mw_hold_read(d->hold, d->min, true);
-	if (!d->hold->text.n)
+	mw_hold_read(hold, d->min, true);
+	if (!hold->text.n)
 		return Qnil;
-	text = mw_string(d->hold->text.p, d->hold->text.n);
-	mw_hold_release(d->hold); /* not twice in memory while it is written */
+	text = mw_string(hold->text.p, hold->text.n);
+	mw_hold_release(hold); /* not twice in memory while it is written */
 	rb_io_write(d->io, text);
-	return Qnil;
-}
-
-static VALUE write_done(VALUE arg)
-{
-	struct dump *d = (struct dump *)arg;
-
-	mw_hold_release(d->hold);
-	RB_GC_GUARD(d->owner);
 	return Qnil;
 }
 
@@ -95,9 +84,7 @@ static VALUE mwrap_dump(int argc, VALUE *argv, VALUE mod)
 	rb_check_arity(argc, 0, 2);
 	d.min = mw_min_arg(argc > 1 ? argv[1] : Qnil);
 	d.io = writable(argc > 0 ? argv[0] : Qnil);
-	d.owner = mw_hold_new(&d.hold);
-	rb_ensure(write_text, (VALUE)&d, write_done, (VALUE)&d);
-	return Qnil;
+	return mw_with_hold(write_text, &d);
 }
 
 void mw_init_dump(void)

@@ -7,21 +7,14 @@
  */
 #include "ext.h"
 
-struct each {
-	VALUE owner;
-	struct mw_hold *hold;
-	uint64_t min;
-};
-
-static VALUE each_rows(VALUE arg)
+static VALUE each_rows(struct mw_hold *hold, void *min)
 {
-	struct each *e = (struct each *)arg;
 	size_t i;
 
-	mw_hold_read(e->hold, e->min, false);
+	mw_hold_read(hold, *(const uint64_t *)min, false);
 	/* n is read anew: a continuation may come back after the release */
-	for (i = 0; i < e->hold->result.n; i++) {
-		const struct mw_row *row = &e->hold->result.rows[i];
+	for (i = 0; i < hold->result.n; i++) {
+		const struct mw_row *row = &hold->result.rows[i];
 		VALUE v[6] = {
 			mw_location_string(row->location, row->location_len),
 			ULL2NUM(row->total),
@@ -36,44 +29,19 @@ static VALUE each_rows(VALUE arg)
 	return Qnil;
 }
 
-static VALUE each_done(VALUE arg)
+static VALUE count_rows(struct mw_hold *hold, void *min)
 {
-	struct each *e = (struct each *)arg;
-
-	mw_hold_release(e->hold);
-	RB_GC_GUARD(e->owner);
-	return Qnil;
-}
-
-static VALUE count_rows(VALUE arg)
-{
-	struct each *e = (struct each *)arg;
-
-	mw_hold_read(e->hold, e->min, false);
-	return ULL2NUM(e->hold->result.n);
-}
-
-static uint64_t min_of(int argc, const VALUE *argv)
-{
-	rb_check_arity(argc, 0, 1);
-	return mw_min_arg(argc ? argv[0] : Qnil);
-}
-
-static VALUE with_hold(VALUE (*work)(VALUE), uint64_t min)
-{
-	struct each e = { .min = min };
-
-	e.owner = mw_hold_new(&e.hold);
-	return rb_ensure(work, (VALUE)&e, each_done, (VALUE)&e);
+	mw_hold_read(hold, *(const uint64_t *)min, false);
+	return ULL2NUM(hold->result.n);
 }
 
 /* Enumerator#size */
 static VALUE each_size(VALUE mod, VALUE args, VALUE enumerator)
 {
 	long n = RTEST(args) ? RARRAY_LEN(args) : 0; /* false: no arguments */
-	VALUE min = n ? rb_ary_entry(args, 0) : Qnil;
+	uint64_t min = mw_min_arg(n ? rb_ary_entry(args, 0) : Qnil);
 
-	return with_hold(count_rows, mw_min_arg(min));
+	return mw_with_hold(count_rows, &min);
 }
 
 /*
@@ -103,8 +71,12 @@ static VALUE each_size(VALUE mod, VALUE args, VALUE enumerator)
  */
 static VALUE mwrap_each(int argc, VALUE *argv, VALUE mod)
 {
+	uint64_t min;
+
 	RETURN_SIZED_ENUMERATOR(mod, argc, argv, each_size);
-	with_hold(each_rows, min_of(argc, argv));
+	rb_check_arity(argc, 0, 1);
+	min = mw_min_arg(argc ? argv[0] : Qnil);
+	mw_with_hold(each_rows, &min);
 	return mod;
 }
 

@@ -44,6 +44,14 @@ VALUE mw_hold_new(struct mw_hold **hold);
 void mw_hold_release(struct mw_hold *hold);
 
 /*
+ * Calls work(hold, arg) with a hold of its own, and releases that however work
+ * ends. A continuation may take work up again after that: it then finds
+ * nothing in the hold. Returns what work returns. Raises NoMemoryError, and
+ * what work raises.
+ */
+VALUE mw_with_hold(VALUE (*work)(struct mw_hold *, void *arg), void *arg);
+
+/*
  * Reads the locations with more than `min` bytes, sorted as pages are, into
  * hold->result; or, if `text`, the text dump of them into hold->text.
  * Releases the GVL meanwhile. Raises NoMemoryError, and whatever is pending

@@ -52,6 +52,37 @@ void mw_hold_release(struct mw_hold *hold)
 	mw_tracker->quiet_leave();
 }
 
+struct user {
+	VALUE owner;
+	struct mw_hold *hold;
+	VALUE (*work)(struct mw_hold *, void *arg);
+	void *arg;
+};
+
+static VALUE user_works(VALUE arg)
+{
+	struct user *u = (struct user *)arg;
+
+	return u->work(u->hold, u->arg);
+}
+
+static VALUE user_ends(VALUE arg)
+{
+	struct user *u = (struct user *)arg;
+
+	mw_hold_release(u->hold);
+	RB_GC_GUARD(u->owner);
+	return Qnil;
+}
+
+VALUE mw_with_hold(VALUE (*work)(struct mw_hold *, void *arg), void *arg)
+{
+	struct user u = { .work = work, .arg = arg };
+
+	u.owner = mw_hold_new(&u.hold);
+	return rb_ensure(user_works, (VALUE)&u, user_ends, (VALUE)&u);
+}
+
 struct reading {
 	struct mw_hold got;
 	struct mw_query query; /* for rows */

@@ -122,37 +122,21 @@ static VALUE mwrap_aref(VALUE mod, VALUE location)
 	return place;
 }
 
-struct lives {
-	VALUE self;
-	VALUE owner;
-	struct mw_hold *hold;
-};
-
-static VALUE each_live(VALUE arg)
+static VALUE each_live(struct mw_hold *hold, void *self)
 {
-	struct lives *l = (struct lives *)arg;
-	struct mw_row row = row_of(l->self);
+	struct mw_row row = row_of(*(const VALUE *)self);
 	size_t i;
 
 	if (!row.live) /* an id may be another's when nothing is live */
 		return Qnil;
-	mw_hold_lives(l->hold, row.id);
-	/* l->hold->lives is NULL if a continuation comes back after the end */
-	for (i = 0; l->hold->lives && i < l->hold->lives->n; i++) {
-		const struct mw_live *v = &l->hold->lives->v[i];
+	mw_hold_lives(hold, row.id);
+	/* hold->lives is NULL if a continuation comes back after the end */
+	for (i = 0; hold->lives && i < hold->lives->n; i++) {
+		const struct mw_live *v = &hold->lives->v[i];
 		VALUE size = ULL2NUM(v->size);
 
 		rb_yield_values(2, size, ULL2NUM(v->generation));
 	}
-	return Qnil;
-}
-
-static VALUE each_done(VALUE arg)
-{
-	struct lives *l = (struct lives *)arg;
-
-	mw_hold_release(l->hold);
-	RB_GC_GUARD(l->owner);
 	return Qnil;
 }
 
@@ -175,11 +159,8 @@ static VALUE each_size(VALUE self, VALUE args, VALUE enumerator)
  */
 static VALUE place_each(VALUE self)
 {
-	struct lives l = { .self = self };
-
 	RETURN_SIZED_ENUMERATOR(self, 0, NULL, each_size);
-	l.owner = mw_hold_new(&l.hold);
-	rb_ensure(each_live, (VALUE)&l, each_done, (VALUE)&l);
+	mw_with_hold(each_live, &self);
 	return self;
 }
 

@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <cmocka.h>
 
+#include "../../src/pages/pages.h"
 #include "../../src/pages/request.h"
 #include "../../src/pages/routes.h"
 #include "../../src/pages/template.h"
@@ -287,6 +288,7 @@ static void test_empty_table(void **state)
 /* Each {{name}} of a template has a slot: what is left after filling has no braces of ours. */
 static void test_no_slot_is_forgotten(void **state)
 {
+	static const char *const pages[] = { "/", "/each/0", "/at/%2Fsrv%2Fa.rb%3A1", "/overruns" };
 	size_t templates = 0;
 
 	(void)state;
@@ -298,8 +300,38 @@ static void test_no_slot_is_forgotten(void **state)
 	assert_false(has("value=\"\" value"));
 	assert_true(has("name=\"min\" min=\"0\" value=\"0\""));
 	assert_true(has("<p class=\"exports\">All rows as <a href=\"/each/0.tsv\">TSV</a>"));
-	assert_true(has("<main>\n<h1>Locations</h1>"));
+	assert_true(has("<main>\n<h1>Locations</h1>\n<form class=\"filter\""));
 	assert_true(has("rel=\"next\""));
+	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
+		ask("GET", pages[i], NULL, "", MW_PEER_UNIX);
+		assert_int_equal(res.status, 200);
+		assert_true(has("</html>"));
+		assert_false(has("{{"));
+	}
+}
+
+/* One template serves both: what is only for one of them is not in the other. */
+static void test_home_and_table(void **state)
+{
+	static char names[MW_HOME_LIMIT][32];
+
+	(void)state;
+	ask("GET", "/each/0", NULL, "", MW_PEER_UNIX);
+	assert_false(has("action=\"/reset\""));
+	assert_false(has("class=\"facts\""));
+	assert_false(has("class=\"pager\""));
+	for (unsigned i = 0; i < MW_HOME_LIMIT; i++) {
+		snprintf(names[i], sizeof(names[i]), "/srv/more.rb:%u", i);
+		fake_row(MW_KIND_RUBY, 10, names[i]);
+	}
+	ask("GET", "/", NULL, "", MW_PEER_UNIX);
+	assert_true(has("action=\"/reset\""));
+	assert_true(has("<main>\n<h1>What is growing</h1>\n<ul class=\"facts\">"));
+	assert_true(has("<form class=\"filter\""));
+	assert_true(has("<p class=\"exports\">All rows as "));
+	assert_false(has("class=\"pager\""));
+	ask("GET", "/each/0", "limit=20", "", MW_PEER_UNIX);
+	assert_true(has("class=\"pager\""));
 }
 
 static void test_template(void **state)
@@ -469,6 +501,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pause, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_empty_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_slot_is_forgotten, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_home_and_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_template, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_percent, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_random_requests, setup, teardown),
