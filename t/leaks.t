@@ -34,7 +34,7 @@ def run(leak, version, calls)
   Dir.mktmpdir("mwrap-leaks") do |dir|
     dump = File.join(dir, "dump")
     env = LeakGems.env(HOME).merge("LD_PRELOAD" => TRACKER, "MWRAP" => "dump_path:#{dump},dump_format:json")
-    out, status = Open3.capture2e(env, RbConfig.ruby, "-I", File.join(TOP, "lib"), leak.script_path, version, calls.to_s)
+    out, status = Open3.capture2e(env, RbConfig.ruby, "-I", File.join(TOP, "lib"), *leak.command(version, calls))
     next Run.new("#{status}: #{out}", [], "") unless status.success?
 
     Run.new(nil, JSON.parse(File.read(dump)), out)
@@ -59,7 +59,7 @@ end
 
 def ran?(run, leak, version, calls)
   ok run.problem.nil? && run.printed.start_with?("#{leak.gem_name}-#{version} #{calls} "),
-     "#{leak.script}: #{calls} calls with #{version}", run.problem, run.printed
+     "#{leak.name}: #{calls} calls with #{version}", run.problem, run.printed
 end
 
 def check(leak)
@@ -72,15 +72,15 @@ def check(leak)
   ran?(twice, leak, leak.leaks, 2 * CALLS)
   ran?(fixed, leak, leak.fixed, CALLS)
   ok [once, twice].all? { |run| run.top && run.top["location"] == old },
-     "#{leak.script} #{leak.leaks}: #{File.basename(old)} has the most growth", once.top, twice.top
-  ok leaked?(leak, once.growth(old), CALLS), "#{leak.script} #{leak.leaks}: by #{leak.bytes} bytes a call",
+     "#{leak.name} #{leak.leaks}: #{File.basename(old)} has the most growth", once.top, twice.top
+  ok leaked?(leak, once.growth(old), CALLS), "#{leak.name} #{leak.leaks}: by #{leak.bytes} bytes a call",
      "growth #{once.growth(old)}"
   ok leaked?(leak, twice.growth(old) - once.growth(old), CALLS),
-     "#{leak.script} #{leak.leaks}: and by as much for as many calls more", "growth #{twice.growth(old)}"
+     "#{leak.name} #{leak.leaks}: and by as much for as many calls more", "growth #{twice.growth(old)}"
   ok fixed.rows.any? && fixed.allocations(new) >= CALLS && fixed.growth(new) < 0.05 * once.growth(old),
-     "#{leak.script} #{leak.fixed}: #{File.basename(new)} allocates, and does not grow",
+     "#{leak.name} #{leak.fixed}: #{File.basename(new)} allocates, and does not grow",
      "growth #{fixed.growth(new)}, allocations #{fixed.allocations(new)}"
-  puts format("# %-14s %s: %.1f bytes a call, %s: %.1f", leak.script, leak.leaks, once.growth(old).fdiv(CALLS),
+  puts format("# %-16s %s: %.1f bytes a call, %s: %.1f", leak.name, leak.leaks, once.growth(old).fdiv(CALLS),
               leak.fixed, fixed.growth(new).fdiv(CALLS))
 end
 

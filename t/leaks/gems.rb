@@ -10,15 +10,22 @@ require "fileutils"
 require "rbconfig"
 
 module LeakGems
-  # script      its name without .rb; the gem's, unless `gem` says otherwise
+  # script      its name without .rb, which is the gem's
+  # way         which of its calls to make, where it has several
   # bytes       what one call leaks, as it was asked of malloc (by the gem's source)
   # within      by which part of that the growth may differ
   # at          where, if not at the script's line "# leaks here": a file of the
   #             gem, a method's head, and the line after it
   # news        where the fix is told of
-  Leak = Struct.new(:script, :gem, :leaks, :fixed, :bytes, :within, :at, :news, keyword_init: true) do
-    def gem_name
-      gem || script
+  Leak = Struct.new(:script, :way, :leaks, :fixed, :bytes, :within, :at, :news, keyword_init: true) do
+    alias_method :gem_name, :script
+
+    def name
+      [script, way].compact.join(" ")
+    end
+
+    def command(version, calls)
+      [script_path, version, calls.to_s, *way]
     end
 
     def tolerance
@@ -56,9 +63,9 @@ module LeakGems
              news: "its #20: the C extension leaks when it raises InvalidWeightError"),
     Leak.new(script: "version_sorter", leaks: "2.2.2", fixed: "2.2.3", bytes: 272 + 288,
              news: "rb_version_compare has called xfree for both of its versions since 2.2.3"),
-    Leak.new(script: "json", leaks: "2.7.4", fixed: "2.7.5", bytes: 1024 + 32,
+    Leak.new(script: "json", way: "to_json", leaks: "2.7.4", fixed: "2.7.5", bytes: 1024 + 32,
              news: "CHANGES of 2.7.5: a memory leak when a to_json method raises"),
-    Leak.new(script: "json_generate", gem: "json", leaks: "2.7.1", fixed: "2.7.2", bytes: 1024 + 32,
+    Leak.new(script: "json", way: "generate", leaks: "2.7.1", fixed: "2.7.2", bytes: 1024 + 32,
              at: ["lib/json/common.rb", "def generate(", "state.generate(obj)"],
              news: "CHANGES of 2.7.2, #574: a memory leak when an exception is raised during generation"),
     # a chunk of 32 pages more or less, and what the GC has not found yet

@@ -4,7 +4,7 @@
 # run.rb - what the scripts in this folder have in common: each makes calls of
 # which a gem's old version leaks some memory, at the line with "# leaks here".
 #
-#	ruby t/leaks/GEM.rb VERSION CALLS
+#	ruby t/leaks/GEM.rb VERSION CALLS [WAY]
 #
 # with GEM_HOME as leaks.t sets it. Prints the gem's version as it was loaded,
 # the calls made, and by how much the process grew for each of them (bytes, by
