@@ -127,21 +127,21 @@ class FiddleTest < Minitest::Test
     assert_in_delta N / 2 * SIZE, row.growth, 4096, row.inspect
   end
 
-  def test_half_is_freed_through_a_function
-    through_a_function(true) do |rows, blocks|
+  def half_through_a_function(gvl)
+    through_a_function(gvl) do |rows, blocks|
       row = rows.find { |r| r.location.end_with?("/half.rb:9") }
       assert_at_least_half row
       assert_equal N / 2, blocks.call(row)
     end
   end
 
+  def test_half_is_freed_through_a_function
+    half_through_a_function(true)
+  end
+
   # While other threads may run: nobody can be asked for the line then, only once the call is over.
   def test_half_is_freed_through_a_function_without_the_lock
-    through_a_function(false) do |rows, blocks|
-      row = rows.find { |r| r.location.end_with?("/half.rb:9") }
-      assert_at_least_half row
-      assert_equal N / 2, blocks.call(row)
-    end
+    half_through_a_function(false)
   end
 
   # Each line calls once, or from several threads while others have the lock.

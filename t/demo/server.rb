@@ -1,19 +1,6 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# server.rb REDCARPET-VERSION: the demo's app under Puma, on a free port of the
-# loopback address, which Puma prints. Ends when its standard input does, so that
-# it doesn't outlive whoever started it, whatever happens to them.
-File.foreach(File.expand_path("../lib/gems", __dir__)) do |line|
-  level, name, version = line.split
-  gem name, "= #{version}" if level == "demo" && name != "redcarpet"
-end
-gem "redcarpet", "= #{ARGV.fetch(0)}"
-require "puma/cli"
-
-Thread.new do
-  $stdin.read
-  Process.kill(:TERM, Process.pid)
-end
-Puma::CLI.new(["--environment", "production", "--threads", "2:2", "--bind", "tcp://127.0.0.1:0",
-               File.expand_path("config.ru", __dir__)]).run
+# server.rb REDCARPET-VERSION: the demo's app under Puma, see t/lib/under_puma.rb.
+require_relative "../lib/under_puma"
+UnderPuma.run File.expand_path("config.ru", __dir__), redcarpet: ARGV.fetch(0)

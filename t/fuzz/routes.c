@@ -159,17 +159,7 @@ static char *word(const char **p, size_t *n)
 static void usual(void)
 {
 	(void)fake_clear(NULL);
-	fake_stats.life_unit = "gc";
-	fake_stats.ruby_lookup = "fast";
-	fake_stats.ruby_why = "";
-	fake_row(MW_KIND_RUBY, 100, "/srv/a.rb:1")->frees = 3;
-	fake_row(MW_KIND_RUBY, 5000, "/srv/<evil>&.rb:2");
-	fake_row(MW_KIND_RUBY, 70, "/srv/\xff\t\n\".rb:3");
-	fake_row(MW_KIND_NATIVE, 60, "/usr/lib/libx.so(f+0x1) [0x7f00]");
-	fake_row(MW_KIND_SPECIAL, 50, "(other)");
-	fake_lives[0] = (struct mw_live){ .addr = 64, .size = 100, .generation = 1, .id = 0 };
-	fake_lives[1] = (struct mw_live){ .addr = 96, .size = 5000, .generation = 0, .id = 1 };
-	fake_lives_n = 2;
+	fake_site();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
