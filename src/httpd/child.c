@@ -85,8 +85,7 @@ static bool has_evfd(int epfd, uint32_t events)
 {
 	struct epoll_event ev = { .events = events, .data.ptr = events ? &mw_server.evfd : NULL };
 
-	return epfd >= 0 && mw_server.evfd >= 0 &&
-	       !epoll_ctl(epfd, EPOLL_CTL_MOD, mw_server.evfd, &ev);
+	return epfd >= 0 && mw_server.evfd >= 0 && !epoll_ctl(epfd, EPOLL_CTL_MOD, mw_server.evfd, &ev);
 }
 
 static void close_lock(const struct mw_claim *c)

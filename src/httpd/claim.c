@@ -83,8 +83,7 @@ static bool lock_is_ours(int fd, struct stat *st, bool *bound)
 			   !memcmp(mark, LOCK_MARK, sizeof(mark)));
 }
 
-static enum mw_claimed take_lock(struct mw_claim *c, const char *path, bool *bound,
-				 char err[MW_ERROR_MAX])
+static enum mw_claimed take_lock(struct mw_claim *c, const char *path, bool *bound, char err[MW_ERROR_MAX])
 {
 	struct lock_path l;
 	struct stat st;

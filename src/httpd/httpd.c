@@ -101,10 +101,11 @@ static void set_state(enum mw_server_state s)
 static void set_limits(void)
 {
 	struct rlimit rl = { .rlim_cur = 1024 };
+	rlim_t eighth;
 
 	getrlimit(RLIMIT_NOFILE, &rl);
-	mw_server.conns_max = rl.rlim_cur / 8 >= MW_CONNS_MAX ? MW_CONNS_MAX :
-			      rl.rlim_cur / 8 < 4 ? 4 : (unsigned)rl.rlim_cur / 8;
+	eighth = rl.rlim_cur / 8;
+	mw_server.conns_max = eighth < 4 ? 4 : eighth > MW_CONNS_MAX ? MW_CONNS_MAX : (unsigned)eighth;
 	mw_server.fd_base = rl.rlim_cur / 2 > 1024 ? 1024 : (int)(rl.rlim_cur / 2);
 }
 
@@ -147,7 +148,8 @@ static int open_loop(char err[MW_ERROR_MAX])
 	      epoll_add(mw_server.epfd, mw_server.mhd_epfd, EPOLLIN, &mw_server.mhd_epfd) ||
 	      epoll_add(mw_server.mhd_epfd, mw_server.evfd, 0, NULL); /* for epolls_intact() */
 	for (unsigned i = 0; !ret && i < mw_server.listeners_n; i++)
-		ret = epoll_add(mw_server.epfd, mw_server.listeners[i].fd, EPOLLIN, &mw_server.listeners[i]);
+		ret = epoll_add(mw_server.epfd, mw_server.listeners[i].fd, EPOLLIN,
+				&mw_server.listeners[i]);
 	if (ret)
 		snprintf(err, MW_ERROR_MAX, "can't watch the server's descriptors: %s", mw_strerror(errno));
 	return ret ? -1 : 0;
@@ -267,7 +269,8 @@ static int start(const struct mw_api *api, char err[MW_ERROR_MAX])
 		ret = loop();
 		intact = !ret && epolls_intact();
 		if (ret)
-			snprintf(err, MW_ERROR_MAX, "the application closed descriptors of the server, "
+			snprintf(err, MW_ERROR_MAX,
+				 "the application closed descriptors of the server, "
 				 "which is off now");
 	}
 	close_all(intact);

@@ -42,8 +42,10 @@ static int absolute(const char *path, char *out, size_t size, char err[MW_ERROR_
 		n = snprintf(out, size, "%s/%s", start_dir, path);
 	}
 	if (n < 0 || (size_t)n >= size) {
-		snprintf(err, MW_ERROR_MAX, "%.120s: with its directory longer than the %zu bytes "
-			 "of a socket's path", path, size - 1);
+		snprintf(err, MW_ERROR_MAX,
+			 "%.120s: with its directory longer than the %zu bytes "
+			 "of a socket's path",
+			 path, size - 1);
 		return -1;
 	}
 	return 0;
@@ -121,8 +123,8 @@ static int open_unix(struct mw_listener *l, const char *path, char err[MW_ERROR_
 		}
 		got = mw_claim_take(&l->claim, own, err);
 		if (got == MW_CLAIM_TAKEN)
-			snprintf(err, MW_ERROR_MAX, "%s and its .%ld both belong to live processes",
-				 abs, (long)getpid());
+			snprintf(err, MW_ERROR_MAX, "%s and its .%ld both belong to live processes", abs,
+				 (long)getpid());
 	}
 	return got == MW_CLAIM_OURS ? open_claimed(l, err) : -1;
 }
@@ -131,8 +133,8 @@ static int expand(const char *value, char *out, size_t size, char err[MW_ERROR_M
 {
 	if (mw_options_expand(value, (long)getpid(), out, size) >= 0)
 		return 0;
-	snprintf(err, MW_ERROR_MAX, "%.120s: longer than the %zu bytes of a socket's path",
-		 value, size - 1);
+	snprintf(err, MW_ERROR_MAX, "%.120s: longer than the %zu bytes of a socket's path", value,
+		 size - 1);
 	return -1;
 }
 
@@ -152,7 +154,8 @@ static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[
 		return -1;
 	if (!mkdir(dir, 0700)) {
 		if (chmod(dir, 0700)) { /* a umask may have taken too much */
-			snprintf(err, MW_ERROR_MAX, "can't set the mode of %s: %s", dir, mw_strerror(errno));
+			snprintf(err, MW_ERROR_MAX, "can't set the mode of %s: %s", dir,
+				 mw_strerror(errno));
 			return -1;
 		}
 	} else if (errno != EEXIST) {

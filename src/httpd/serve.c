@@ -53,7 +53,8 @@ static const char *header(void *ctx, const char *name)
 
 static struct mw_conn *conn_of(struct MHD_Connection *mc)
 {
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(mc, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(mc, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
 	return info ? info->socket_context : NULL;
 }
@@ -70,7 +71,7 @@ static void free_held(void *cls)
 static struct MHD_Response *plain(const char *text)
 {
 	struct MHD_Response *r = MHD_create_response_from_buffer(strlen(text), (void *)(uintptr_t)text,
-								  MHD_RESPMEM_PERSISTENT);
+								 MHD_RESPMEM_PERSISTENT);
 
 	if (r)
 		MHD_add_response_header(r, "Content-Type", "text/plain; charset=utf-8");
@@ -139,9 +140,12 @@ static enum MHD_Result answer(struct MHD_Connection *mc, const struct mw_conn *c
 			      char *uri)
 {
 	struct mw_request req = {
-		.method = method, .path = uri, .base = "",
+		.method = method,
+		.path = uri,
+		.base = "",
 		.peer = c && !c->tcp ? MW_PEER_UNIX : MW_PEER_TCP,
-		.header = header, .ctx = mc,
+		.header = header,
+		.ctx = mc,
 	};
 	struct mw_response res;
 	struct MHD_Response *r;
@@ -240,6 +244,7 @@ struct MHD_Daemon *mw_serve_open(void)
 	 */
 	const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_SUPPRESS_DATE_NO_CLOCK;
 
+	/* clang-format off */
 	return MHD_start_daemon(flags, 0, NULL, NULL, handle, NULL,
 				MHD_OPTION_CONNECTION_LIMIT, mw_server.conns_max,
 				MHD_OPTION_CONNECTION_TIMEOUT, MW_REQUEST_MS / 1000,
@@ -250,4 +255,5 @@ struct MHD_Daemon *mw_serve_open(void)
 				MHD_OPTION_NOTIFY_CONNECTION, connection, NULL,
 				MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
 				MHD_OPTION_END);
+	/* clang-format on */
 }

@@ -51,7 +51,7 @@ enum mw_server_state {
 };
 
 struct mw_listener {
-	int fd;                 /* -1: not open */
+	int fd; /* -1: not open */
 	bool tcp;
 	uint64_t paused_until;  /* ms; accept failed for want of descriptors */
 	struct sockaddr_storage addr; /* what accepted sockets are bound to */
@@ -65,7 +65,7 @@ enum mw_conn_phase {
 };
 
 struct mw_conn {
-	int fd;                 /* -1: slot is free */
+	int fd; /* -1: slot is free */
 	bool tcp;
 	bool dropped;           /* shut down; libmicrohttpd will close it */
 	enum mw_conn_phase phase;

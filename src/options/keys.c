@@ -16,7 +16,8 @@ static bool path_fits(struct mw_parser *p, const char *value, size_t room, const
 {
 	for (const char *s = value; (s = strchr(s, '%')); s += 2) {
 		if (s[1] != 'p' && s[1] != '%')
-			return mw_option_wrong(p, value, "has a % that is neither %p (the PID) "
+			return mw_option_wrong(p, value,
+					       "has a % that is neither %p (the PID) "
 					       "nor %% (a percent sign)");
 	}
 	if (mw_value_longest(value) >= room)
@@ -92,8 +93,10 @@ static bool set_dump_format(struct mw_parser *p, const char *value)
 		const char *name;
 		enum mw_format format;
 	} formats[] = {
-		{ "text", MW_FORMAT_TEXT }, { "tsv", MW_FORMAT_TSV },
-		{ "csv", MW_FORMAT_CSV }, { "json", MW_FORMAT_JSON },
+		{ "text", MW_FORMAT_TEXT },
+		{ "tsv", MW_FORMAT_TSV },
+		{ "csv", MW_FORMAT_CSV },
+		{ "json", MW_FORMAT_JSON },
 	};
 
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
@@ -131,7 +134,8 @@ static bool set_dump_keep(struct mw_parser *p, const char *value)
 static bool set_memory_max(struct mw_parser *p, const char *value)
 {
 	if (!mw_value_bytes(value, &p->o->memory_max))
-		return mw_option_wrong(p, value, "is not a number of bytes from 1 (digits, then k, m or g if you like)");
+		return mw_option_wrong(
+			p, value, "is not a number of bytes from 1 (digits, then k, m or g if you like)");
 	return true;
 }
 
@@ -155,6 +159,7 @@ static bool set_listen(struct mw_parser *p, const char *value)
 	return true;
 }
 
+/* clang-format off */
 const struct mw_key mw_keys[] = {
 	{ "socket", set_socket },
 	{ "socket_dir", set_socket_dir },
@@ -169,6 +174,7 @@ const struct mw_key mw_keys[] = {
 	{ "read_only", set_read_only },
 	{ NULL, NULL },
 };
+/* clang-format on */
 
 const struct mw_key *mw_key_find(const char *name, size_t n)
 {
@@ -183,11 +189,11 @@ void mw_keys_together(struct mw_parser *p)
 {
 	const char *path = p->o->dump_path;
 
-	if (!p->o->dump_every ||
-	    (path && mw_value_longest(path) < PATH_MAX - MW_SNAPSHOT_ROOM))
+	if (!p->o->dump_every || (path && mw_value_longest(path) < PATH_MAX - MW_SNAPSHOT_ROOM))
 		return;
 	p->o->dump_every = 0;
 	p->key = mw_key_find("dump_every", strlen("dump_every"));
-	mw_option_wrong(p, NULL, path ? "dump_path is too long, as PID and time are added" :
-					"needs dump_path, which says where to");
+	mw_option_wrong(p, NULL,
+			path ? "dump_path is too long, as PID and time are added" :
+			       "needs dump_path, which says where to");
 }

@@ -18,8 +18,7 @@ bool mw_value_number(const char *s, uint64_t max, uint64_t *out)
 	if (!*s)
 		return false;
 	for (; *s; s++) {
-		if (*s < '0' || *s > '9' ||
-		    __builtin_mul_overflow(v, (uint64_t)10, &v) ||
+		if (*s < '0' || *s > '9' || __builtin_mul_overflow(v, (uint64_t)10, &v) ||
 		    __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v))
 			return false;
 	}

@@ -170,7 +170,10 @@ static void exports(struct mw_buf *b, void *ctx)
 
 	for (int f = MW_FORM_TSV; f <= MW_FORM_JSON; f++) {
 		mw_buf_str(b, "<a ");
-		mw_html_at_href(b, v->call, v->at.row, f == MW_FORM_TSV ? ".tsv" : f == MW_FORM_CSV ? ".csv" : ".json");
+		mw_html_at_href(b, v->call, v->at.row,
+				f == MW_FORM_TSV ? ".tsv" :
+				f == MW_FORM_CSV ? ".csv" :
+						   ".json");
 		mw_buf_fmt(b, ">%s</a> ", f == MW_FORM_TSV ? "TSV" : f == MW_FORM_CSV ? "CSV" : "JSON");
 	}
 }
@@ -180,7 +183,8 @@ static void age_unit(struct mw_buf *b, void *ctx)
 	const struct view *v = ctx;
 	const char *unit = v->at.stats.life_unit;
 
-	mw_buf_str(b, unit && !strcmp(unit, "bytes") ? "bytes allocated since" : "garbage collections since");
+	mw_buf_str(b,
+		   unit && !strcmp(unit, "bytes") ? "bytes allocated since" : "garbage collections since");
 }
 
 static void page(struct mw_buf *b, void *ctx)

@@ -144,6 +144,13 @@ static void location(struct mw_buf *b, const struct view *v, const struct mw_row
 	mw_buf_str(b, link ? "</a></td>" : "</td>");
 }
 
+static const char *why_no_row(const struct view *v)
+{
+	if (v->result.matched)
+		return "No row is left at this offset.";
+	return v->q.q_len ? "No location matches." : "No location has that much.";
+}
+
 static void rows(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
@@ -156,8 +163,7 @@ static void rows(struct mw_buf *b, void *ctx)
 	}
 	if (!v->result.n)
 		mw_buf_fmt(b, "<tr><td class=\"empty\" colspan=\"%d\">%s</td></tr>\n", MW_COLUMNS_N,
-			   v->result.matched ? "No row is left at this offset." :
-			   v->q.q_len ? "No location matches." : "No location has that much.");
+			   why_no_row(v));
 }
 
 static void sum(struct mw_buf *b, void *ctx)
@@ -273,7 +279,8 @@ static void hidden(struct mw_buf *b, void *ctx)
 	const struct view *v = ctx;
 
 	if (v->q.sort >= 0)
-		mw_buf_fmt(b, "<input type=\"hidden\" name=\"sort\" value=\"%s\">", mw_columns[v->q.sort].name);
+		mw_buf_fmt(b, "<input type=\"hidden\" name=\"sort\" value=\"%s\">",
+			   mw_columns[v->q.sort].name);
 	if (v->q.order)
 		mw_buf_fmt(b, "<input type=\"hidden\" name=\"order\" value=\"%s\">",
 			   v->q.order < 0 ? "desc" : "asc");
@@ -356,7 +363,8 @@ void mw_page_each(struct mw_call *call)
 
 void mw_page_home(struct mw_call *call)
 {
-	struct view v = { .call = call, .home = true,
+	struct view v = { .call = call,
+			  .home = true,
 			  .q = { .sort = mw_column_find("growth", 6), .limit = MW_HOME_LIMIT } };
 
 	answer(&v, MW_FORM_HTML);

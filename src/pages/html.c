@@ -57,14 +57,15 @@ void mw_html_controls(struct mw_buf *b, void *ctx)
 	const struct mw_slot slots[] = {
 		{ .name = "base", .text = call->req->base },
 		{ .name = "pause", .text = paused ? "resume" : "pause" },
-		{ .name = "pause_title", .text = paused ?
-		  "What is allocated from now on is counted again" :
-		  "What is allocated until tracking is resumed isn't counted; frees of what is known are" },
+		{ .name = "pause_title",
+		  .text = paused ? "What is allocated from now on is counted again" :
+				   "What is allocated until tracking is resumed isn't counted; frees of what is known are" },
 		{ .name = "pause_label", .text = paused ? "Resume tracking" : "Pause tracking" },
 	};
 
 	if (call->api->options()->read_only)
-		mw_buf_str(b, "<p class=\"note\">Read-only: counters can\xe2\x80\x99t be reset from here.</p>\n");
+		mw_buf_str(b,
+			   "<p class=\"note\">Read-only: counters can\xe2\x80\x99t be reset from here.</p>\n");
 	else
 		mw_template(b, "controls.html", slots, sizeof(slots) / sizeof(slots[0]));
 }
@@ -130,7 +131,7 @@ static void state(struct mw_buf *b, void *ctx)
 		mw_buf_str(b, "<p class=\"warning\">");
 		mw_buf_commas(b, s->lost);
 		mw_buf_str(b, " live blocks could not be recorded for want of memory: they are missing from "
-			   "every number.</p>\n");
+			      "every number.</p>\n");
 	}
 }
 

@@ -16,7 +16,8 @@ static void head(struct mw_buf *b, void *unused)
 	for (int i = 0; i < MW_OVERRUN_COLUMNS_N; i++) {
 		const struct mw_column *c = &mw_overrun_columns[i];
 
-		mw_buf_fmt(b, "<th scope=\"col\"%s title=\"", c->type == MW_TYPE_TEXT ? "" : " class=\"num\"");
+		mw_buf_fmt(b, "<th scope=\"col\"%s title=\"",
+			   c->type == MW_TYPE_TEXT ? "" : " class=\"num\"");
 		mw_html_text(b, c->about);
 		mw_buf_str(b, "\">");
 		mw_html_text(b, c->title);
@@ -51,7 +52,8 @@ static void rows(struct mw_buf *b, void *ctx)
 		mw_buf_str(b, "</tr>\n");
 	}
 	if (!v->list.n)
-		mw_buf_fmt(b, "<tr><td class=\"empty\" colspan=\"%d\">No block was found written past its end.</td></tr>\n",
+		mw_buf_fmt(b,
+			   "<tr><td class=\"empty\" colspan=\"%d\">No block was found written past its end.</td></tr>\n",
 			   MW_OVERRUN_COLUMNS_N);
 }
 

@@ -9,9 +9,9 @@
 #include "../report/columns.h"
 
 static const char *const param_names[MW_PARAMS_N] = {
-	[MW_PARAM_SORT] = "sort", [MW_PARAM_ORDER] = "order", [MW_PARAM_LIMIT] = "limit",
-	[MW_PARAM_OFFSET] = "offset", [MW_PARAM_Q] = "q", [MW_PARAM_GROUP] = "group",
-	[MW_PARAM_MIN] = "min", [MW_PARAM_FORMAT] = "format", [MW_PARAM_LOCATION] = "location",
+	[MW_PARAM_SORT] = "sort",     [MW_PARAM_ORDER] = "order",   [MW_PARAM_LIMIT] = "limit",
+	[MW_PARAM_OFFSET] = "offset", [MW_PARAM_Q] = "q",           [MW_PARAM_GROUP] = "group",
+	[MW_PARAM_MIN] = "min",       [MW_PARAM_FORMAT] = "format", [MW_PARAM_LOCATION] = "location",
 };
 
 static const struct {

@@ -42,7 +42,7 @@ static const struct mw_header headers[] = {
 	/* not "no-referrer": with that, browsers say "Origin: null" for our own forms */
 	{ "Referrer-Policy", "same-origin" },
 	{ "Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; "
-	  "base-uri 'none'; frame-ancestors 'none'" },
+				     "base-uri 'none'; frame-ancestors 'none'" },
 };
 
 const struct mw_header *mw_response_header(const struct mw_response *res, size_t i)

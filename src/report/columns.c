@@ -13,8 +13,11 @@ static void get_uint(struct mw_cell *c, uint64_t v)
 	c->u = v;
 }
 
-#define GET_UINT(field) \
-	static void get_##field(const struct mw_row *r, struct mw_cell *c) { get_uint(c, r->field); }
+#define GET_UINT(field)                                                    \
+	static void get_##field(const struct mw_row *r, struct mw_cell *c) \
+	{                                                                  \
+		get_uint(c, r->field);                                     \
+	}
 GET_UINT(total)
 GET_UINT(allocations)
 GET_UINT(frees)
@@ -44,6 +47,7 @@ static void get_location(const struct mw_row *r, struct mw_cell *c)
 	c->u = r->location_len;
 }
 
+/* clang-format off */
 const struct mw_column mw_columns[MW_COLUMNS_N] = {
 	{ "total", "Total", "Bytes allocated here since the start or the last reset.",
 	  MW_TYPE_BYTES, -1, get_total },
@@ -79,6 +83,7 @@ const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N] = {
 	  "with symbol and offset.",
 	  MW_TYPE_TEXT, 1, get_location },
 };
+/* clang-format on */
 
 int mw_column_find(const char *name, size_t len)
 {
@@ -96,7 +101,8 @@ static void add_ratio(struct mw_buf *b, uint64_t u, uint64_t by)
 {
 	u128 thousandths = ((u128)u * 1000 + by / 2) / by;
 	unsigned rest = (unsigned)(thousandths % 1000);
-	char d[4] = { '.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10), (char)('0' + rest % 10) };
+	char d[4] = { '.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10),
+		      (char)('0' + rest % 10) };
 	size_t n = d[3] != '0' ? 4 : d[2] != '0' ? 3 : d[1] != '0' ? 2 : 0;
 
 	/* fits: without rounding up it is at most u, and by 1 nothing is rounded */

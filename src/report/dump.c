@@ -97,7 +97,8 @@ static bool open_path(struct target *t, const struct mw_options *o)
 	}
 	/* O_NONBLOCK: a FIFO without a reader is an error instead of a long wait */
 	do
-		t->fd = open(t->name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+		t->fd = open(t->name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+			     0666);
 	while (t->fd < 0 && errno == EINTR);
 	if (t->fd < 0) {
 		complain_errno(t, errno);

@@ -12,12 +12,12 @@
 
 #include "report.h"
 
-enum class { /* how the name is made of the key's text */
-	AS_IS,
-	STDLIB, /* text is "3.1" */
-	VENDOR_RUBY,
-	SITE_RUBY,
-	CORE
+enum how { /* how the name is made of the key's text */
+	   AS_IS,
+	   STDLIB, /* text is "3.1" */
+	   VENDOR_RUBY,
+	   SITE_RUBY,
+	   CORE
 };
 
 struct text {
@@ -27,7 +27,7 @@ struct text {
 
 struct key {
 	struct text text; /* a piece of the location */
-	enum class class;
+	enum how how;
 };
 
 struct member {
@@ -156,7 +156,8 @@ static bool find_ruby_lib(struct text path, struct key *key)
 			return true;
 		}
 		if (in_ruby && (is(c, "vendor_ruby") || is(c, "site_ruby"))) {
-			*key = (struct key){ library(path, c), is(c, "site_ruby") ? SITE_RUBY : VENDOR_RUBY };
+			*key = (struct key){ library(path, c),
+					     is(c, "site_ruby") ? SITE_RUBY : VENDOR_RUBY };
 			return true;
 		}
 		in_ruby = is(c, "ruby") && (after_lib == 1 || after_lib == 2);
@@ -230,9 +231,9 @@ static void add_name(struct mw_buf *b, const struct key *k)
 {
 	static const char *const before[] = { "", "ruby ", "vendor_ruby/", "site_ruby/", "ruby core" };
 
-	mw_buf_str(b, before[k->class]);
+	mw_buf_str(b, before[k->how]);
 	mw_buf_add(b, k->text.p, k->text.n);
-	if (k->class == STDLIB)
+	if (k->how == STDLIB)
 		mw_buf_str(b, " stdlib");
 }
 
@@ -250,8 +251,8 @@ static int key_cmp(const struct key *a, const struct key *b)
 	size_t n = a->text.n < b->text.n ? a->text.n : b->text.n;
 	int c = n ? memcmp(a->text.p, b->text.p, n) : 0;
 
-	if (a->class != b->class)
-		return a->class < b->class ? -1 : 1;
+	if (a->how != b->how)
+		return a->how < b->how ? -1 : 1;
 	return c ? c : (a->text.n > b->text.n) - (a->text.n < b->text.n);
 }
 

@@ -13,7 +13,8 @@
 
 const struct mw_live_column mw_live_columns[MW_LIVE_COLUMNS_N] = {
 	{ "size", "Size", "Bytes asked for." },
-	{ "generation", "Generation", "When it was allocated: the count of garbage collections "
+	{ "generation", "Generation",
+	  "When it was allocated: the count of garbage collections "
 	  "(without Ruby: of bytes allocated) at that time." },
 	{ "age", "Age", "Generations since then." },
 	{ "address", "Address", "Where the block is in the process's memory." },
@@ -122,9 +123,8 @@ static void lines(struct mw_buf *b, const struct mw_at *at, char between, const 
 	for (size_t i = 0; i < at->lives->n; i++) {
 		const struct mw_live *l = &at->lives->v[i];
 
-		mw_buf_fmt(b, "%" PRIu64 "%c%" PRIu64 "%c%" PRIu64 "%c0x%" PRIxPTR "%s",
-			   l->size, between, l->generation, between, mw_live_age(at, l), between,
-			   l->addr, end);
+		mw_buf_fmt(b, "%" PRIu64 "%c%" PRIu64 "%c%" PRIu64 "%c0x%" PRIxPTR "%s", l->size,
+			   between, l->generation, between, mw_live_age(at, l), between, l->addr, end);
 	}
 }
 
@@ -132,8 +132,10 @@ static void json_buckets(struct mw_buf *b, const struct mw_bucket *k, size_t n)
 {
 	mw_buf_str(b, "[");
 	for (size_t i = 0; i < n; i++)
-		mw_buf_fmt(b, "%s{\"from\":%" PRIu64 ",\"to\":%" PRIu64 ",\"count\":%" PRIu64
-			   ",\"bytes\":%" PRIu64 "}", i ? "," : "", k[i].from, k[i].to, k[i].count, k[i].bytes);
+		mw_buf_fmt(b,
+			   "%s{\"from\":%" PRIu64 ",\"to\":%" PRIu64 ",\"count\":%" PRIu64
+			   ",\"bytes\":%" PRIu64 "}",
+			   i ? "," : "", k[i].from, k[i].to, k[i].count, k[i].bytes);
 	mw_buf_str(b, "]");
 }
 
@@ -153,9 +155,10 @@ static void json(struct mw_buf *b, const struct mw_at *at)
 	for (size_t i = 0; i < at->lives->n; i++) {
 		const struct mw_live *l = &at->lives->v[i];
 
-		mw_buf_fmt(b, "%s\n{\"size\":%" PRIu64 ",\"generation\":%" PRIu64 ",\"age\":%" PRIu64
-			   ",\"address\":\"0x%" PRIxPTR "\"}", i ? "," : "",
-			   l->size, l->generation, mw_live_age(at, l), l->addr);
+		mw_buf_fmt(b,
+			   "%s\n{\"size\":%" PRIu64 ",\"generation\":%" PRIu64 ",\"age\":%" PRIu64
+			   ",\"address\":\"0x%" PRIxPTR "\"}",
+			   i ? "," : "", l->size, l->generation, mw_live_age(at, l), l->addr);
 	}
 	mw_buf_str(b, "]}\n");
 }

@@ -55,8 +55,8 @@ static bool same_place(const struct parts *want, const struct parts *have)
 	size_t n = open ? (size_t)(open - want->name) + 1 : 0;
 
 	return open && want->name_len > n && open[1] == '+' && want->addr_len &&
-	       same(want->addr, want->addr_len, have->addr, have->addr_len) &&
-	       have->name_len > n && !memcmp(want->name, have->name, n);
+	       same(want->addr, want->addr_len, have->addr, have->addr_len) && have->name_len > n &&
+	       !memcmp(want->name, have->name, n);
 }
 
 /* How close the wanted location is to the row's: 3 the same, 0 another one. */
@@ -73,7 +73,9 @@ static int closeness(const struct parts *want, const struct parts *have)
 static bool same_escaped(const struct mw_row *r, const char *s, size_t n, struct mw_buf *b)
 {
 	static void (*const escapes[])(struct mw_buf *, const char *, size_t) = {
-		mw_buf_tsv, mw_buf_text, mw_buf_utf8
+		mw_buf_tsv,
+		mw_buf_text,
+		mw_buf_utf8,
 	};
 
 	for (size_t i = 0; i < sizeof(escapes) / sizeof(*escapes); i++) {

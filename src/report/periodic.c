@@ -53,8 +53,8 @@ static void stamp(char out[24], int64_t t)
 		day -= 365 + leap(y);
 	for (; day >= (n = days_of[m] + (m == 1 && leap(y))); m++)
 		day -= n;
-	snprintf(out, 24, "%04u%02u%02uT%02u%02u%02uZ", (unsigned)(y % 10000), m + 1,
-		 (unsigned)day + 1, s / 3600, s / 60 % 60, s % 60);
+	snprintf(out, 24, "%04u%02u%02uT%02u%02u%02uZ", (unsigned)(y % 10000), m + 1, (unsigned)day + 1,
+		 s / 3600, s / 60 % 60, s % 60);
 }
 
 /* Does it name the process? */

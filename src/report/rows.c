@@ -194,7 +194,8 @@ static int fill(struct mw_result *res, const struct mw_row *const *rows, size_t 
 }
 
 /* Sums the lines up by group, then goes on with the groups that are large enough. */
-static int fill_groups(struct mw_result *res, const struct mw_row **lines, size_t n, const struct mw_query *q)
+static int fill_groups(struct mw_result *res, const struct mw_row **lines, size_t n,
+		       const struct mw_query *q)
 {
 	struct mw_row *groups = mw_group_rows(lines, &n, q->group, &res->names);
 	size_t chosen = 0;

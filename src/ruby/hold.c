@@ -21,8 +21,7 @@ static size_t hold_size(const void *p)
 {
 	const struct mw_hold *hold = p;
 
-	return sizeof(*hold) + hold->text.cap +
-		hold->result.n * sizeof(*hold->result.rows);
+	return sizeof(*hold) + hold->text.cap + hold->result.n * sizeof(*hold->result.rows);
 }
 
 static const rb_data_type_t hold_type = {
@@ -177,7 +176,7 @@ uint64_t mw_min_arg(VALUE min)
 	min = rb_to_int(min);
 	sign = rb_integer_pack(min, &u, 1, sizeof(u), 0, INTEGER_PACK_NATIVE_BYTE_ORDER);
 	if (sign < 0 || sign > 1)
-		rb_raise(rb_eRangeError, "min must be from 0 to 2**64 - 1: %+"PRIsVALUE, min);
+		rb_raise(rb_eRangeError, "min must be from 0 to 2**64 - 1: %+" PRIsVALUE, min);
 	return u;
 }
 

@@ -19,10 +19,10 @@ static void find_tracker(void)
 	if (api && api->version == MW_API_VERSION)
 		mw_tracker = api;
 	else if (api)
-		rb_funcall(rb_mKernel, rb_intern("warn"), 1, rb_sprintf(
-			"mwrap: the preloaded tracker is of another version "
-			"(its interface is %u, not %u): not used",
-			api->version, MW_API_VERSION));
+		rb_funcall(rb_mKernel, rb_intern("warn"), 1,
+			   rb_sprintf("mwrap: the preloaded tracker is of another version "
+				      "(its interface is %u, not %u): not used",
+				      api->version, MW_API_VERSION));
 }
 
 /*

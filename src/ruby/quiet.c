@@ -48,7 +48,7 @@ static bool bound(void)
 	VALUE yes;
 
 	return rb_ractor_local_storage_value_lookup(in_main_ractor, &yes) &&
-		(!all_mn || rb_thread_current() == rb_thread_main());
+	       (!all_mn || rb_thread_current() == rb_thread_main());
 }
 #else
 static void init_binding(void)

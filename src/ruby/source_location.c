@@ -277,10 +277,9 @@ static VALUE place_inspect(VALUE self)
 	struct mw_row row = row_of(self);
 	VALUE name = rb_inspect(place_name(self));
 
-	return rb_sprintf("#<%"PRIsVALUE" %"PRIsVALUE" total=%"PRIu64
-		" allocations=%"PRIu64" frees=%"PRIu64" live_bytes=%"PRIu64">",
-		rb_obj_class(self), name, row.total, row.allocations, row.frees,
-		row.live_bytes);
+	return rb_sprintf("#<%" PRIsVALUE " %" PRIsVALUE " total=%" PRIu64 " allocations=%" PRIu64
+			  " frees=%" PRIu64 " live_bytes=%" PRIu64 ">",
+			  rb_obj_class(self), name, row.total, row.allocations, row.frees, row.live_bytes);
 }
 
 void mw_init_source_location(void)

@@ -46,8 +46,7 @@ static int site_match(struct cds_lfht_node *n, const void *key)
 
 static uint32_t key_hash(const struct key *k)
 {
-	return (uint32_t)XXH3_64bits_withSeed(&k->at, sizeof(k->at),
-					      (uint64_t)(uintptr_t)k->path + k->kind);
+	return (uint32_t)XXH3_64bits_withSeed(&k->at, sizeof(k->at), (uint64_t)(uintptr_t)k->path + k->kind);
 }
 
 /* Counts as one that was made: a table where nothing fits must be swept again. */
@@ -184,8 +183,7 @@ void mw_callsite_resolve(uint32_t pending, uint32_t to)
 
 	if (pending == to || mw_get(&c->kind) != MW_CS_PENDING)
 		return;
-	if (__atomic_compare_exchange_n(&c->alias, &none, to, false, __ATOMIC_RELEASE,
-					__ATOMIC_RELAXED)) {
+	if (__atomic_compare_exchange_n(&c->alias, &none, to, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
 		/* the pc may belong to other code one day: not to be found again */
 		if (cds_lfht_del(sites, &c->node) == 0)
 			mw_add(&used, (uint32_t)-1);
@@ -237,9 +235,8 @@ void mw_life_max_raise(uint32_t id, uint32_t epoch, uint32_t life)
 		uint32_t e = (uint32_t)(is >> 32), m = e < from ? 0 : (uint32_t)is;
 
 		want = (uint64_t)(e > epoch ? e : epoch) << 32 | (m > life ? m : life);
-	} while (want != is &&
-		 !__atomic_compare_exchange_n(&c->life_max, &is, want, true, __ATOMIC_RELAXED,
-					      __ATOMIC_RELAXED));
+	} while (want != is && !__atomic_compare_exchange_n(&c->life_max, &is, want, true,
+							    __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
 uint32_t mw_callsites_used(void)

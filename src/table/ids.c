@@ -51,16 +51,16 @@ uint32_t mw_id_take(void)
 
 	while ((uint32_t)top) {
 		next = ((top >> 32) + 1) << 32 | mw_get(&mw_callsite((uint32_t)top)->next_free);
-		if (__atomic_compare_exchange_n(&free_ids, &top, next, true,
-						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		if (__atomic_compare_exchange_n(&free_ids, &top, next, true, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE))
 			return (uint32_t)top;
 	}
 	id = mw_get(&next_id);
 	do {
 		if (id >= MW_CS_MAX || !mw_ids_ready(id))
 			return MW_CS_NONE;
-	} while (!__atomic_compare_exchange_n(&next_id, &id, id + 1, true,
-					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&next_id, &id, id + 1, true, __ATOMIC_ACQ_REL,
+					      __ATOMIC_RELAXED));
 	return id;
 }
 
@@ -72,8 +72,8 @@ void mw_id_give(uint32_t id)
 	do {
 		mw_set(&mw_callsite(id)->next_free, (uint32_t)top);
 		head = ((top >> 32) + 1) << 32 | id;
-	} while (!__atomic_compare_exchange_n(&free_ids, &top, head, true,
-					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&free_ids, &top, head, true, __ATOMIC_ACQ_REL,
+					      __ATOMIC_RELAXED));
 }
 
 uint32_t mw_callsites_end(void)

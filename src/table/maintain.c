@@ -69,8 +69,7 @@ void mw_callsites_maintain(void)
 	struct mw_thread *t = mw_state();
 	int cancel;
 
-	if (!(crowded || sweep) || (!crowded && full && now_ms() < mw_get(&rest)) ||
-	    !mw_maintenance_try())
+	if (!(crowded || sweep) || (!crowded && full && now_ms() < mw_get(&rest)) || !mw_maintenance_try())
 		return;
 	/* growing and waiting call libc, which may be cancelled there, and
 	   allocate what is ours */
@@ -79,8 +78,8 @@ void mw_callsites_maintain(void)
 		mw_set(&t->hush, t->hush + MW_QUIET);
 	if (mw_memory_is_there()) {
 		if (crowded) {
-			mw_set(&buckets, mw_get(&buckets) * 4 > MW_BUCKETS_MAX ? MW_BUCKETS_MAX
-									       : mw_get(&buckets) * 4);
+			mw_set(&buckets, mw_get(&buckets) * 4 > MW_BUCKETS_MAX ? MW_BUCKETS_MAX :
+										 mw_get(&buckets) * 4);
 			mw_callsites_resize(mw_get(&buckets));
 		}
 		if (sweep) {

@@ -16,7 +16,7 @@ enum { MW_BUCKETS_FIRST = 256, MW_BUCKETS_MAX = 8192 };
 
 /* callsite.c */
 extern MW_HIDDEN bool mw_texts_full; /* relaxed: since the last sweep no room was found for some path */
-uint32_t mw_callsites_wanted(void);  /* locations ever added, or wanted in vain; wraps */
+uint32_t mw_callsites_wanted(void); /* locations ever added, or wanted in vain; wraps */
 void mw_callsites_resize(uint32_t buckets); /* a power of 2 up to MW_BUCKETS_MAX; under mw_maintenance */
 
 /*

@@ -42,6 +42,7 @@ const struct mw_overruns *mw_overruns_at(uint32_t id)
 {
 	const struct mw_overruns *chunk = __atomic_load_n(&chunks[id / CHUNK], __ATOMIC_ACQUIRE);
 
-	return chunk && __atomic_load_n(&chunk[id % CHUNK].count, __ATOMIC_ACQUIRE) ?
-		       &chunk[id % CHUNK] : NULL;
+	if (!chunk || !__atomic_load_n(&chunk[id % CHUNK].count, __ATOMIC_ACQUIRE))
+		return NULL;
+	return &chunk[id % CHUNK];
 }

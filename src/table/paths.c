@@ -44,8 +44,8 @@ static bool path_hold(struct mw_path *p)
 	uint32_t r = mw_get(&p->refs);
 
 	while (r)
-		if (__atomic_compare_exchange_n(&p->refs, &r, r + 1, true,
-						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&p->refs, &r, r + 1, true, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
 			return true;
 	return false;
 }

@@ -106,8 +106,12 @@ static void api_stats(struct mw_stats *out)
 	if (mw_life == MW_ON)
 		(void)mw_row_total(&sum); /* zeros, if there is no memory */
 	mw_quiet_leave();
-	*out = (struct mw_stats){ .total = sum.total, .allocations = sum.allocations, .freed = sum.freed,
-				  .frees = sum.frees, .live_bytes = sum.live_bytes, .live = sum.live };
+	*out = (struct mw_stats){ .total = sum.total,
+				  .allocations = sum.allocations,
+				  .freed = sum.freed,
+				  .frees = sum.frees,
+				  .live_bytes = sum.live_bytes,
+				  .live = sum.live };
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	out->locations = mw_callsites_used();
 	out->locations_max = mw_callsites_max();

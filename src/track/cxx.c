@@ -61,8 +61,9 @@ static void *next_of(const char *name, uintptr_t caller)
  */
 static bool program_has_own(void)
 {
-	static const char *const made_of[] = { "_Znwm", "_ZdlPv", "_Znam", "_ZdaPv",
-					       "_ZnwmSt11align_val_t", "_ZdlPvSt11align_val_t" };
+	static const char *const made_of[] = {
+		"_Znwm", "_ZdlPv", "_Znam", "_ZdaPv", "_ZnwmSt11align_val_t", "_ZdlPvSt11align_val_t"
+	};
 
 	for (size_t k = 0; k < sizeof(made_of) / sizeof(*made_of); k++) {
 		void *first = dlsym(RTLD_DEFAULT, made_of[k]);
@@ -108,17 +109,17 @@ static enum owner owner_now(uintptr_t caller)
 }
 
 /* The next function under this name, found once. */
-#define NEXT(type, name)                                              \
-	__extension__({                                               \
-		static type *f;                                       \
-		type *g = mw_get(&f);                                 \
-		if (!g) {                                             \
-			mw_quiet_enter();                             \
-			g = (type *)next_of(#name, MW_CALLER);        \
-			mw_quiet_leave();                             \
-			mw_set(&f, g);                                \
-		}                                                     \
-		g;                                                    \
+#define NEXT(type, name)                                       \
+	__extension__({                                        \
+		static type *f;                                \
+		type *g = mw_get(&f);                          \
+		if (!g) {                                      \
+			mw_quiet_enter();                      \
+			g = (type *)next_of(#name, MW_CALLER); \
+			mw_quiet_leave();                      \
+			mw_set(&f, g);                         \
+		}                                              \
+		g;                                             \
 	})
 
 /* Counts a block of the allocator's own `new`; n as the app asked. */
@@ -134,29 +135,29 @@ static void *counted(void *p, size_t n, uintptr_t caller)
 }
 
 /* `next` is called when malloc's answer was NULL, or isn't to be used. */
-#define NEW(name, args_decl, n, ask, next_type, ...)                            \
-	MW_EXPORT void *name args_decl;                                         \
-	MW_EXPORT void *name args_decl                                          \
-	{                                                                       \
-		uintptr_t caller = MW_CALLER;                                   \
-		enum owner o = owner_now(caller);                               \
-		next_type *next;                                                \
-		void *p;                                                        \
-		if (mw_likely(o == MALLOCS)) {                                  \
-			p = mw_ask_at(&(struct mw_ask)ask, caller);             \
-			if (mw_likely(p != NULL))                               \
-				return p;                                       \
-		}                                                               \
-		next = NEXT(next_type, name);                                   \
-		if (!next)                                                      \
-			return NULL;                                            \
-		if (o != ALLOCATOR || mw_life != MW_ON || n > MW_ASK_MAX) {     \
-			size_t bytes = n;                                       \
-			return next(bytes, ##__VA_ARGS__);                      \
-		} else {                                                        \
-			size_t bytes = mw_padded(n);                            \
-			return counted(next(bytes, ##__VA_ARGS__), n, caller);  \
-		}                                                               \
+#define NEW(name, args_decl, n, ask, next_type, ...)                           \
+	MW_EXPORT void *name args_decl;                                        \
+	MW_EXPORT void *name args_decl                                         \
+	{                                                                      \
+		uintptr_t caller = MW_CALLER;                                  \
+		enum owner o = owner_now(caller);                              \
+		next_type *next;                                               \
+		void *p;                                                       \
+		if (mw_likely(o == MALLOCS)) {                                 \
+			p = mw_ask_at(&(struct mw_ask)ask, caller);            \
+			if (mw_likely(p != NULL))                              \
+				return p;                                      \
+		}                                                              \
+		next = NEXT(next_type, name);                                  \
+		if (!next)                                                     \
+			return NULL;                                           \
+		if (o != ALLOCATOR || mw_life != MW_ON || n > MW_ASK_MAX) {    \
+			size_t bytes = n;                                      \
+			return next(bytes, ##__VA_ARGS__);                     \
+		} else {                                                       \
+			size_t bytes = mw_padded(n);                           \
+			return counted(next(bytes, ##__VA_ARGS__), n, caller); \
+		}                                                              \
 	}
 #define PLAIN { .how = MW_MALLOC, .n = n }
 #define ALIGNED { .how = MW_MEMALIGN, .n = n, .align = align }
@@ -177,17 +178,17 @@ NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t n, size_t align, const void *not
  * so its plain free is called instead, which is right for every block of its
  * heap. A foreign one gets exactly what the app passed.
  */
-#define DELETE(name, decl, type, ...)                                           \
-	MW_EXPORT void name decl;                                               \
-	MW_EXPORT void name decl                                                \
-	{                                                                       \
-		if (mw_likely(owner_now(MW_CALLER) != FOREIGN)) {               \
-			free(p);                                                \
-		} else {                                                        \
-			type *next = NEXT(type, name);                          \
-			if (next)                                               \
-				next(__VA_ARGS__);                              \
-		}                                                               \
+#define DELETE(name, decl, type, ...)                             \
+	MW_EXPORT void name decl;                                 \
+	MW_EXPORT void name decl                                  \
+	{                                                         \
+		if (mw_likely(owner_now(MW_CALLER) != FOREIGN)) { \
+			free(p);                                  \
+		} else {                                          \
+			type *next = NEXT(type, name);            \
+			if (next)                                 \
+				next(__VA_ARGS__);                \
+		}                                                 \
 	}
 typedef void delete_fn(void *);
 typedef void delete_2_fn(void *, uintptr_t);
@@ -203,7 +204,7 @@ DELETE(_ZdlPvSt11align_val_t, (void *p, size_t align), delete_2_fn, p, align)
 DELETE(_ZdaPvSt11align_val_t, (void *p, size_t align), delete_2_fn, p, align)
 DELETE(_ZdlPvmSt11align_val_t, (void *p, size_t n, size_t align), delete_3_fn, p, n, align)
 DELETE(_ZdaPvmSt11align_val_t, (void *p, size_t n, size_t align), delete_3_fn, p, n, align)
-DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t align, uintptr_t nothrow), delete_3_fn,
-       p, align, nothrow)
-DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t align, uintptr_t nothrow), delete_3_fn,
-       p, align, nothrow)
+DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t align, uintptr_t nothrow), delete_3_fn, p,
+       align, nothrow)
+DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t align, uintptr_t nothrow), delete_3_fn, p,
+       align, nothrow)

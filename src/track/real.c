@@ -148,8 +148,7 @@ bool mw_real_same_object(const void *a, const void *b)
 	struct dl_find_object x, y;
 
 	return _dl_find_object((void *)(uintptr_t)a, &x) == 0 &&
-	       _dl_find_object((void *)(uintptr_t)b, &y) == 0 &&
-	       x.dlfo_map_start == y.dlfo_map_start;
+	       _dl_find_object((void *)(uintptr_t)b, &y) == 0 && x.dlfo_map_start == y.dlfo_map_start;
 }
 
 void *mw_real_next(const char *name)
@@ -209,15 +208,14 @@ void mw_real_init(void)
 	struct mw_real r;
 	int unknown = 0;
 
-	if (!__atomic_compare_exchange_n(&state, &unknown, 1, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
+	if (!__atomic_compare_exchange_n(&state, &unknown, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return;
 #define X(name, result, params) r.name = (result(*) params)mw_real_next(#name);
 	MW_FOR_EACH_REAL(X)
 #undef X
-#define X(name, result, params)                                                    \
-	if (r.name && !mw_real_same_object((const void *)(uintptr_t)r.name,         \
-					   (const void *)(uintptr_t)r.malloc))      \
+#define X(name, result, params)                                                                       \
+	if (r.name &&                                                                                 \
+	    !mw_real_same_object((const void *)(uintptr_t)r.name, (const void *)(uintptr_t)r.malloc)) \
 		r.name = NULL;
 	MW_FOR_EACH_REAL(X)
 #undef X

@@ -22,17 +22,17 @@
 #include "../table/own.h"
 
 /* name, result, parameters: what must come from one allocator */
-#define MW_FOR_EACH_REAL(X)                                      \
-	X(malloc, void *, (size_t))                              \
-	X(free, void, (void *))                                  \
-	X(calloc, void *, (size_t, size_t))                      \
-	X(realloc, void *, (void *, size_t))                     \
-	X(reallocarray, void *, (void *, size_t, size_t))        \
-	X(memalign, void *, (size_t, size_t))                    \
-	X(posix_memalign, int, (void **, size_t, size_t))        \
-	X(aligned_alloc, void *, (size_t, size_t))               \
-	X(valloc, void *, (size_t))                              \
-	X(pvalloc, void *, (size_t))                             \
+#define MW_FOR_EACH_REAL(X)                               \
+	X(malloc, void *, (size_t))                       \
+	X(free, void, (void *))                           \
+	X(calloc, void *, (size_t, size_t))               \
+	X(realloc, void *, (void *, size_t))              \
+	X(reallocarray, void *, (void *, size_t, size_t)) \
+	X(memalign, void *, (size_t, size_t))             \
+	X(posix_memalign, int, (void **, size_t, size_t)) \
+	X(aligned_alloc, void *, (size_t, size_t))        \
+	X(valloc, void *, (size_t))                       \
+	X(pvalloc, void *, (size_t))                      \
 	X(malloc_usable_size, size_t, (void *))
 
 struct mw_real {

@@ -57,12 +57,23 @@ struct block *make(unsigned k)
 	if (k % 1500 == 7)
 		n += 200000;
 	switch (k % 8) {
-	case 0: b = app_malloc(n); break;
-	case 1: b = app_calloc(1, n); break;
-	case 2: b = app_realloc(NULL, n); break;
-	case 3: b = app_posix_memalign(&p, 64, n) ? NULL : p; break;
-	default: b = mw_ask_at(&(struct mw_ask){ .how = k % 16 == 5 ? MW_MEMALIGN : MW_MALLOC,
-						 .n = n, .align = 32 }, place(k % PLACES));
+	case 0:
+		b = app_malloc(n);
+		break;
+	case 1:
+		b = app_calloc(1, n);
+		break;
+	case 2:
+		b = app_realloc(NULL, n);
+		break;
+	case 3:
+		b = app_posix_memalign(&p, 64, n) ? NULL : p;
+		break;
+	default:
+		b = mw_ask_at(&(struct mw_ask){ .how = k % 16 == 5 ? MW_MEMALIGN : MW_MALLOC,
+						.n = n,
+						.align = 32 },
+			      place(k % PLACES));
 	}
 	if (!b) {
 		check(false, "call %u got a block", k);
@@ -107,8 +118,9 @@ void sums(const char *when, bool resets)
 	check(lost == 0, "%s: nothing is lost", when);
 	if (!resets)
 		check(s.allocations == did.calls && s.total == did.bytes && s.frees == did.frees &&
-		      s.freed == did.freed, "%s: %lu of %lu calls, %lu of %lu frees, %lu of %lu bytes", when,
-		      s.allocations, did.calls, s.frees, did.frees, s.total, did.bytes);
+			      s.freed == did.freed,
+		      "%s: %lu of %lu calls, %lu of %lu frees, %lu of %lu bytes", when, s.allocations,
+		      did.calls, s.frees, did.frees, s.total, did.bytes);
 	check(s.live == did.calls - did.frees && s.live_bytes == did.bytes - did.freed,
 	      "%s: %lu of %lu blocks live", when, s.live, did.calls - did.frees);
 	l = a->lives(NULL, 0);
@@ -182,12 +194,21 @@ static const char *header(void *ctx, const char *name)
 void look(unsigned i)
 {
 	static const char *const paths[][2] = {
-		{ "/", "" }, { "/each/0", "sort=live&group=file" }, { "/each/100.json", "limit=20" },
-		{ "/each/0.tsv", "q=rb&group=gem" }, { "/stats.json", "" }, { "/at", "location=/a/0.rb%3A1" },
-		{ "/at/%5B0x1000%5D.json", "" }, { "/each/0.csv", "offset=5" },
+		{ "/", "" },
+		{ "/each/0", "sort=live&group=file" },
+		{ "/each/100.json", "limit=20" },
+		{ "/each/0.tsv", "q=rb&group=gem" },
+		{ "/stats.json", "" },
+		{ "/at", "location=/a/0.rb%3A1" },
+		{ "/at/%5B0x1000%5D.json", "" },
+		{ "/each/0.csv", "offset=5" },
 	};
-	struct mw_request req = { .method = "GET", .path = paths[i % 8][0], .query = paths[i % 8][1],
-				  .base = "", .peer = MW_PEER_UNIX, .header = header };
+	struct mw_request req = { .method = "GET",
+				  .path = paths[i % 8][0],
+				  .query = paths[i % 8][1],
+				  .base = "",
+				  .peer = MW_PEER_UNIX,
+				  .header = header };
 	struct mw_response res = { 0 };
 	struct mw_lives *l;
 	struct mw_row row;
@@ -291,7 +312,9 @@ int main(int argc, char **argv)
 	if (strcmp(beneath, "plain"))
 		beneath_like_glibc(!strcmp(beneath, "ruby"));
 	check(mw_fit == (!strcmp(beneath, "plain") ? MW_FIT_NONE :
-			 !strcmp(beneath, "ruby") ? MW_FIT_RUBY : MW_FIT_BYTES), "the way of %s", beneath);
+			 !strcmp(beneath, "ruby")  ? MW_FIT_RUBY :
+						     MW_FIT_BYTES),
+	      "the way of %s", beneath);
 	if (!strcmp(mode, "ring") || !strcmp(mode, "poll"))
 		ring(!strcmp(mode, "poll"));
 	else if (!strcmp(mode, "sweep"))

@@ -64,7 +64,9 @@ static int in_child(void)
 		drop(b[k]);
 	a->stats(&then);
 	return then.allocations - s.allocations == 20 && then.frees - s.frees == 10 &&
-	       then.live - s.live == 10 ? 0 : 1;
+			       then.live - s.live == 10 ?
+		       0 :
+		       1;
 }
 
 void forks(void)

@@ -41,7 +41,8 @@ static void *sweep_one(void *arg)
 	drop(make(0)); /* so that there is a state */
 	t = mw_self;
 	while ((i = mw_add(&next_place, 1)) < 1500000 && mw_get(&mw_retired) < SWEPT) {
-		struct block *b = mw_ask_at(&(struct mw_ask){ .how = MW_MALLOC, .n = 24 }, place(PLACES + i));
+		struct block *b =
+			mw_ask_at(&(struct mw_ask){ .how = MW_MALLOC, .n = 24 }, place(PLACES + i));
 
 		if (!b)
 			_exit(1);

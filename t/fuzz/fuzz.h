@@ -15,12 +15,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define must(cond)                                                            \
-	do {                                                                  \
-		if (!(cond)) {                                                \
+#define must(cond)                                                                            \
+	do {                                                                                  \
+		if (!(cond)) {                                                                \
 			fprintf(stderr, "%s:%d: must hold: %s\n", __FILE__, __LINE__, #cond); \
-			abort();                                              \
-		}                                                             \
+			abort();                                                              \
+		}                                                                             \
 	} while (0)
 
 /* A copy that ends where it ends, so that reading on is found. Never NULL. */
@@ -52,7 +52,12 @@ static inline bool is_utf8(const char *text, size_t n)
 	const unsigned char *s = (const unsigned char *)text;
 
 	for (size_t i = 0; i < n;) {
-		unsigned more = s[i] < 0x80 ? 0 : s[i] < 0xc2 ? 9 : s[i] < 0xe0 ? 1 : s[i] < 0xf0 ? 2 : s[i] < 0xf5 ? 3 : 9;
+		unsigned more = s[i] < 0x80 ? 0 :
+				s[i] < 0xc2 ? 9 :
+				s[i] < 0xe0 ? 1 :
+				s[i] < 0xf0 ? 2 :
+				s[i] < 0xf5 ? 3 :
+					      9;
 		uint32_t c = more ? s[i] & (0x3fu >> more) : s[i];
 
 		if (more > 3 || n - i <= more)

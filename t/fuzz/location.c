@@ -11,9 +11,14 @@ enum { ROWS = 16 };
 
 static struct mw_row row(enum mw_kind kind, const char *s, size_t n)
 {
-	const char *end = kind == MW_KIND_RUBY ? memrchr(s, ':', n) : kind == MW_KIND_NATIVE ? memchr(s, '(', n) : NULL;
+	const char *end = kind == MW_KIND_RUBY   ? memrchr(s, ':', n) :
+			  kind == MW_KIND_NATIVE ? memchr(s, '(', n) :
+						   NULL;
 
-	return (struct mw_row){ .kind = kind, .total = n * 7 % 5, .location = s, .location_len = (uint32_t)n,
+	return (struct mw_row){ .kind = kind,
+				.total = n * 7 % 5,
+				.location = s,
+				.location_len = (uint32_t)n,
 				.file_len = (uint32_t)(end ? (size_t)(end - s) : n) };
 }
 
@@ -34,7 +39,11 @@ static const struct mw_row *find(const struct mw_snapshot *s, const char *text, 
 /* Whatever a page shows of a row leads to one that looks the same. */
 static void found_again(const struct mw_snapshot *s, const struct mw_row *r)
 {
-	static void (*const escapes[])(struct mw_buf *, const char *, size_t) = { mw_buf_tsv, mw_buf_text, mw_buf_utf8 };
+	static void (*const escapes[])(struct mw_buf *, const char *, size_t) = {
+		mw_buf_tsv,
+		mw_buf_text,
+		mw_buf_utf8,
+	};
 	const struct mw_row *f = find(s, r->location, r->location_len);
 	struct mw_buf b = { 0 };
 
@@ -44,7 +53,8 @@ static void found_again(const struct mw_snapshot *s, const struct mw_row *r)
 		escapes[i](&b, r->location, r->location_len);
 		must(!b.failed && find(s, b.p, b.n));
 		must(i == 1 || is_utf8(b.p, b.n));
-		must(i == 2 || !b.n || (!memchr(b.p, '\n', b.n) && !memchr(b.p, '\t', b.n) && !memchr(b.p, '\r', b.n)));
+		must(i == 2 || !b.n ||
+		     (!memchr(b.p, '\n', b.n) && !memchr(b.p, '\t', b.n) && !memchr(b.p, '\r', b.n)));
 	}
 	mw_buf_free(&b);
 }
@@ -61,8 +71,9 @@ static void encodes(const struct mw_row *r)
 	back = malloc(b.n + 1);
 	must(back != NULL);
 	n = mw_percent_decode(b.n ? b.p : "", b.n, back, false);
-	must(memchr(r->location, '\0', r->location_len) ? n == -1 :
-	     n == (long)r->location_len && !memcmp(back, r->location, r->location_len));
+	must(memchr(r->location, '\0', r->location_len) ?
+		     n == -1 :
+		     n == (long)r->location_len && !memcmp(back, r->location, r->location_len));
 	free(back);
 	mw_buf_free(&b);
 }
@@ -78,7 +89,8 @@ static void shows(const struct mw_row *r)
 	}
 	b.n = 0;
 	mw_buf_html(&b, r->location, r->location_len);
-	must(is_utf8(b.p, b.n) && (!b.n || (!memchr(b.p, '<', b.n) && !memchr(b.p, '"', b.n) && !memchr(b.p, '\'', b.n))));
+	must(is_utf8(b.p, b.n) &&
+	     (!b.n || (!memchr(b.p, '<', b.n) && !memchr(b.p, '"', b.n) && !memchr(b.p, '\'', b.n))));
 	b.n = 0;
 	mw_buf_json(&b, r->location, r->location_len);
 	must(is_utf8(b.p, b.n) && b.n >= 2 && b.p[0] == '"' && b.p[b.n - 1] == '"');

@@ -41,8 +41,9 @@ static void sane(const struct mw_options *o)
 	must(o->dump_format >= MW_FORMAT_TEXT && o->dump_format <= MW_FORMAT_JSON);
 	must(memchr(o->listen_host, '\0', sizeof(o->listen_host)) != NULL);
 	if (o->listen) {
-		must(inet_pton(AF_INET, o->listen_host, addr) == 1 ? addr[0] == 127 :
-		     inet_pton(AF_INET6, o->listen_host, addr) == 1 && addr[15] == 1);
+		must(inet_pton(AF_INET, o->listen_host, addr) == 1 ?
+			     addr[0] == 127 :
+			     inet_pton(AF_INET6, o->listen_host, addr) == 1 && addr[15] == 1);
 	}
 	must(!o->socket || !o->socket_dir);
 	must(!o->dump_path || o->dump_fd == -1);

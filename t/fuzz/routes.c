@@ -198,9 +198,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fake_options.read_only = peer[0] == 'U';
 	/* who calls mw_route gives it a mount point that is percent-encoded */
 	req = (struct mw_request){
-		.method = method, .path = path, .query = query, .header = header,
+		.method = method,
+		.path = path,
+		.query = query,
+		.header = header,
 		.base = base[strcspn(base, "\"'<> \\\r\n\t")] || !is_utf8(base, strlen(base)) ? "/m" : base,
-		.peer = peer[0] == 't' ? MW_PEER_TCP : peer[0] == 'r' ? MW_PEER_RACK : MW_PEER_UNIX,
+		.peer = peer[0] == 't' ? MW_PEER_TCP :
+			peer[0] == 'r' ? MW_PEER_RACK :
+					 MW_PEER_UNIX,
 	};
 	for (const char *c = req.base; *c; c++)
 		if (*c < '!' || *c > '~')

@@ -32,7 +32,8 @@ __attribute__((unused)) static void found_at(const char *function, uint64_t bloc
 		n += s->rows[i].overruns;
 		if (s->rows[i].overruns) {
 			size = s->rows[i].overrun_size;
-			say("# found %s %lu %lu %s\n", function, s->rows[i].overruns, size, s->rows[i].location);
+			say("# found %s %lu %lu %s\n", function, s->rows[i].overruns, size,
+			    s->rows[i].location);
 		}
 	}
 	if (s)
@@ -47,7 +48,8 @@ __attribute__((unused)) static void found(uint64_t overruns, uint64_t doubles, u
 	struct mw_stats s = stats();
 
 	if (!check(!tracker() || (s.overruns == overruns && s.double_frees == doubles &&
-				  s.unknown_frees == unknown), "nothing else was found"))
+				  s.unknown_frees == unknown),
+		   "nothing else was found"))
 		say("# overruns %lu double %lu unknown %lu, want %lu %lu %lu\n", s.overruns,
 		    s.double_frees, s.unknown_frees, overruns, doubles, unknown);
 }

@@ -85,16 +85,16 @@ struct expected {
 
 __attribute__((unused)) static void expect_all(const char *function, struct expected e)
 {
-	say("expect %s %lu %lu %lu %lu %lu %ld\n", function, e.allocations, e.frees, e.total,
-	    e.live, e.live_bytes, e.growth);
+	say("expect %s %lu %lu %lu %lu %lu %ld\n", function, e.allocations, e.frees, e.total, e.live,
+	    e.live_bytes, e.growth);
 }
 
 /* The same where nothing was reset and no fork came between. */
 __attribute__((unused)) static void expect(const char *function, uint64_t allocations, uint64_t frees,
 					   uint64_t total, uint64_t live_bytes)
 {
-	struct expected e = { allocations, frees, total, allocations - frees, live_bytes,
-			      (int64_t)live_bytes };
+	struct expected e = { allocations,         frees,      total,
+			      allocations - frees, live_bytes, (int64_t)live_bytes };
 
 	expect_all(function, e);
 }
@@ -102,8 +102,8 @@ __attribute__((unused)) static void expect(const char *function, uint64_t alloca
 /* In a child of fork. */
 __attribute__((unused)) static void expect_child(const char *function, struct expected e)
 {
-	say("# %d expect %s %lu %lu %lu %lu %lu %ld\n", (int)getpid(), function, e.allocations,
-	    e.frees, e.total, e.live, e.live_bytes, e.growth);
+	say("# %d expect %s %lu %lu %lu %lu %lu %ld\n", (int)getpid(), function, e.allocations, e.frees,
+	    e.total, e.live, e.live_bytes, e.growth);
 }
 
 /* NULL: running natively. */

@@ -87,21 +87,21 @@ static void put_counts(const char *name, const struct counts *c)
 {
 	put(",\"%s\":{\"calls\":%lu,\"bytes\":%lu,\"frees\":%lu,\"padded\":%lu,\"small\":%lu,"
 	    "\"failed\":%lu,\"quiet_calls\":%lu,\"quiet_bytes\":%lu,\"quiet_frees\":%lu,"
-	    "\"untidy\":%lu}", name, c->calls, c->bytes, c->frees, c->padded, c->small,
-	    c->failed, c->quiet_calls, c->quiet_bytes, c->quiet_frees, c->untidy);
+	    "\"untidy\":%lu}",
+	    name, c->calls, c->bytes, c->frees, c->padded, c->small, c->failed, c->quiet_calls,
+	    c->quiet_bytes, c->quiet_frees, c->untidy);
 }
 
 static void put_tracker(const struct mw_stats *s, const struct mw_row *r)
 {
 	put(",\"stats\":{\"total\":%lu,\"allocations\":%lu,\"freed\":%lu,\"frees\":%lu,"
 	    "\"live_bytes\":%lu,\"live\":%lu,\"lost\":%lu,\"resets\":%lu,\"locations\":%lu,"
-	    "\"locations_max\":%lu,\"retired\":%lu,\"strays\":%lu}", s->total, s->allocations, s->freed,
-	    s->frees, s->live_bytes, s->live, s->lost, s->resets, s->locations,
-	    s->locations_max, s->retired,
-	    s->overruns + s->double_frees + s->unknown_frees);
+	    "\"locations_max\":%lu,\"retired\":%lu,\"strays\":%lu}",
+	    s->total, s->allocations, s->freed, s->frees, s->live_bytes, s->live, s->lost, s->resets,
+	    s->locations, s->locations_max, s->retired, s->overruns + s->double_frees + s->unknown_frees);
 	put(",\"rows\":{\"total\":%lu,\"allocations\":%lu,\"freed\":%lu,\"frees\":%lu,"
-	    "\"live_bytes\":%lu,\"live\":%lu,\"growth\":%ld}", r->total, r->allocations,
-	    r->freed, r->frees, r->live_bytes, r->live, r->growth);
+	    "\"live_bytes\":%lu,\"live\":%lu,\"growth\":%ld}",
+	    r->total, r->allocations, r->freed, r->frees, r->live_bytes, r->live, r->growth);
 }
 
 static char out_path[4096]; /* copied at start: the app may change its environment */
@@ -158,8 +158,8 @@ __attribute__((destructor)) static void end(void)
 	if (a)
 		put_tracker(&stats, &rows);
 	if (comparison)
-		put(",\"lives\":{\"tracker\":%zu,\"witness\":%zu,\"agree\":%zu}", lives[0],
-		    lives[1], lives[2]);
+		put(",\"lives\":{\"tracker\":%zu,\"witness\":%zu,\"agree\":%zu}", lives[0], lives[1],
+		    lives[2]);
 	put("}\n");
 	write_line();
 }

@@ -11,8 +11,14 @@ SITE void *plug_new(size_t n);
 SITE void plug_delete(void *p);
 SITE int plug_throw(size_t n);
 
-SITE void *plug_new(size_t n) { return keep(new char[n]); }
-SITE void plug_delete(void *p) { delete[] static_cast<char *>(p); }
+SITE void *plug_new(size_t n)
+{
+	return keep(new char[n]);
+}
+SITE void plug_delete(void *p)
+{
+	delete[] static_cast<char *>(p);
+}
 
 SITE int plug_throw(size_t n)
 {

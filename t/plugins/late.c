@@ -4,7 +4,10 @@
 
 static void *block[10];
 
-SITE void *late_make(size_t n) { return keep(malloc(n)); }
+SITE void *late_make(size_t n)
+{
+	return keep(malloc(n));
+}
 
 __attribute__((constructor)) static void start(void)
 {

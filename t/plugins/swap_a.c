@@ -3,4 +3,7 @@
 #include "../lib/site.h"
 
 SITE void *swap_make(size_t n);
-SITE void *swap_make(size_t n) { return keep(malloc(n)); }
+SITE void *swap_make(size_t n)
+{
+	return keep(malloc(n));
+}

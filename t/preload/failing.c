@@ -44,11 +44,13 @@ void *pvalloc(size_t n);
 size_t malloc_usable_size(void *p);
 
 /* All at once, before a dlsym that fails: the next one would free its message. */
+/* clang-format off */
 #define FOR_EACH_NEXT(X)                                                           \
 	X(malloc) X(calloc) X(realloc) X(free) X(memalign) X(aligned_alloc)        \
 	X(posix_memalign) X(valloc) X(pvalloc) X(malloc_usable_size)               \
 	X(getpriority) X(mmap) X(socket) X(bind) X(listen) X(epoll_create1)        \
 	X(epoll_ctl) X(pthread_create) X(dlopen) X(pthread_key_create)
+/* clang-format on */
 #define X(name) static __typeof__(&name) next_##name;
 FOR_EACH_NEXT(X)
 #undef X
@@ -60,10 +62,12 @@ static void find(void)
 #undef X
 }
 
+/* clang-format off */
 #define NEXT(name)                                    \
 	__typeof__(&name) next = next_##name;         \
 	if (!next)                                    \
 		next = (find(), next_##name)
+/* clang-format on */
 
 /* --- allocations ---------------------------------------------------------------- */
 
@@ -209,7 +213,9 @@ static enum whose whose(const void *caller)
 	name = strrchr(o.dlfo_link_map->l_name, '/');
 	if (name && !strncmp(name, "/libmwrap", 9))
 		return OURS;
-	return name && (!strncmp(name, "/liburcu", 8) || !strncmp(name, "/libmicrohttpd", 14)) ? LIBRARYS : OTHERS;
+	return name && (!strncmp(name, "/liburcu", 8) || !strncmp(name, "/libmicrohttpd", 14)) ?
+		       LIBRARYS :
+		       OTHERS;
 }
 
 static bool call_fails(const char *name, const void *caller)
@@ -230,6 +236,7 @@ static bool call_fails(const char *name, const void *caller)
 	return i == what_at || (i > what_at && what_on && what_at);
 }
 
+/* clang-format off */
 #define CALL(result, name, params, args, error, failed)                   \
 	__attribute__((noinline)) result name params                      \
 	{                                                                 \
@@ -252,6 +259,7 @@ CALL(int, pthread_create, (pthread_t *t, const pthread_attr_t *a, void *(*run)(v
      EAGAIN, EAGAIN)
 CALL(void *, dlopen, (const char *file, int flags), (file, flags), ENOMEM, NULL)
 CALL(int, pthread_key_create, (pthread_key_t *key, void (*end)(void *)), (key, end), EAGAIN, EAGAIN)
+/* clang-format on */
 
 __attribute__((constructor)) static void start(void)
 {

@@ -21,6 +21,7 @@
 
 #define AT(s, file) .location = (s), .location_len = sizeof(s) - 1, .file_len = sizeof(file) - 1
 
+/* clang-format off */
 static const struct mw_row rows[] = {
 	{ .total = 51200000, .allocations = 100000, .frees = 50000, .freed = 25600000,
 	  .life_sum = 150000, .life_max = 9, .growth = 25600000,
@@ -45,6 +46,7 @@ static const struct mw_row rows[] = {
 	  AT("/srv/h\xc3\xbcge.rb:1", "/srv/h\xc3\xbcge.rb") },
 	{ .id = 7, .kind = MW_KIND_RUBY, AT("/srv/nothing.rb:1", "/srv/nothing.rb") },
 };
+/* clang-format on */
 #define N (sizeof(rows) / sizeof(*rows))
 
 static const struct mw_live live[] = {
@@ -174,11 +176,26 @@ static void stats(struct mw_stats *s)
 	s->unknown_frees = UINT64_MAX;
 }
 
-static const struct mw_options *options(void) { return &no_options; }
-static void reset(void) { was_reset = true; }
-static bool trim(void) { return true; }
-static void pause_tracking(bool on) { is_paused = on; }
-static bool paused(void) { return is_paused; }
+static const struct mw_options *options(void)
+{
+	return &no_options;
+}
+static void reset(void)
+{
+	was_reset = true;
+}
+static bool trim(void)
+{
+	return true;
+}
+static void pause_tracking(bool on)
+{
+	is_paused = on;
+}
+static bool paused(void)
+{
+	return is_paused;
+}
 
 static unsigned quiet_enter(void)
 {
@@ -207,10 +224,18 @@ static bool find(const char *location, size_t n, struct mw_row *row)
 struct mw_api mwrap_api = {
 	.version = MW_API_VERSION,
 	.options = options,
-	.snapshot = snapshot, .snapshot_free = snapshot_free, .find = find,
-	.lives = lives, .lives_free = lives_free,
-	.stats = stats, .reset = reset, .trim = trim, .pause = pause_tracking, .paused = paused,
-	.quiet_enter = quiet_enter, .quiet_leave = quiet_leave,
+	.snapshot = snapshot,
+	.snapshot_free = snapshot_free,
+	.find = find,
+	.lives = lives,
+	.lives_free = lives_free,
+	.stats = stats,
+	.reset = reset,
+	.trim = trim,
+	.pause = pause_tracking,
+	.paused = paused,
+	.quiet_enter = quiet_enter,
+	.quiet_leave = quiet_leave,
 };
 
 static void before_fork(void)
@@ -248,8 +273,8 @@ __attribute__((destructor)) static void report(void)
 	if (fd < 0)
 		return;
 	snprintf(line, sizeof(line), "%s made=%d kept=%d twice=%d quiet=%d unpaired=%d\n",
-		started == getpid() ? "process" : "fork", made, kept, twice,
-		atomic_load(&quiet), atomic_load(&unpaired));
+		 started == getpid() ? "process" : "fork", made, kept, twice, atomic_load(&quiet),
+		 atomic_load(&unpaired));
 	if (write(fd, line, strlen(line)) < 0)
 		perror("fake_api");
 	close(fd);

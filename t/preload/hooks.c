@@ -11,16 +11,17 @@ int hooks_set(void)
 	return asked;
 }
 
-#define COUNT(type, name, params, args)                                    \
-	type name params                                                    \
-	{                                                                   \
-		static type(*next) params;                                  \
-                                                                            \
-		if (!next)                                                  \
-			*(void **)&next = dlsym(RTLD_NEXT, #name);          \
-		asked++;                                                    \
-		return next args;                                           \
+#define COUNT(type, name, params, args)                            \
+	type name params                                           \
+	{                                                          \
+		static type(*next) params;                         \
+                                                                   \
+		if (!next)                                         \
+			*(void **)&next = dlsym(RTLD_NEXT, #name); \
+		asked++;                                           \
+		return next args;                                  \
 	}
 
-COUNT(uintptr_t, rb_tracepoint_new, (uintptr_t v, uint32_t e, void (*f)(uintptr_t, void *), void *d), (v, e, f, d))
+COUNT(uintptr_t, rb_tracepoint_new, (uintptr_t v, uint32_t e, void (*f)(uintptr_t, void *), void *d),
+      (v, e, f, d))
 COUNT(void, rb_add_event_hook, (void (*f)(void), uint32_t e, uintptr_t d), (f, e, d))

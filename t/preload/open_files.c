@@ -30,8 +30,12 @@ __attribute__((constructor)) static void begin(void)
 
 static const char *type_of(mode_t mode)
 {
-	return S_ISREG(mode) ? "file" : S_ISDIR(mode) ? "dir" : S_ISFIFO(mode) ? "pipe" :
-	       S_ISSOCK(mode) ? "socket" : S_ISCHR(mode) ? "device" : "other";
+	return S_ISREG(mode)  ? "file" :
+	       S_ISDIR(mode)  ? "dir" :
+	       S_ISFIFO(mode) ? "pipe" :
+	       S_ISSOCK(mode) ? "socket" :
+	       S_ISCHR(mode)  ? "device" :
+				"other";
 }
 
 __attribute__((destructor)) static void end(void)

@@ -23,12 +23,14 @@
 #define SLOTS 4096
 #define OWN 64 /* further slots of each thread, so that it has something live */
 
+/* clang-format off */
 #define MAKE(i) SITE void *make##i(size_t n) { return keep(malloc(n)); }
 #define GROW(i) SITE void *grow##i(void *p, size_t n) { return keep(realloc(p, n)); }
 MAKE(0) MAKE(1) MAKE(2) MAKE(3) MAKE(4) MAKE(5) MAKE(6) MAKE(7)
 GROW(0) GROW(1) GROW(2) GROW(3) GROW(4) GROW(5) GROW(6) GROW(7)
 static void *(*const make[THREADS])(size_t) = { make0, make1, make2, make3, make4, make5, make6, make7 };
 static void *(*const grow[THREADS])(void *, size_t) = { grow0, grow1, grow2, grow3, grow4, grow5, grow6, grow7 };
+/* clang-format on */
 
 /* Lines: 0 to 7 are make's, 8 to 15 grow's. */
 #define LINES (2 * THREADS)

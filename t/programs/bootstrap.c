@@ -7,7 +7,10 @@
 
 #include "../lib/site.h"
 
-SITE void *grown(void *p, size_t n) { return keep(realloc(p, n)); }
+SITE void *grown(void *p, size_t n)
+{
+	return keep(realloc(p, n));
+}
 
 static bool holds(const unsigned char *p, size_t n, unsigned char c)
 {
@@ -28,7 +31,8 @@ int main(void)
 	while (*n < 64) /* natively only these calls fill it */
 		dlsym(RTLD_DEFAULT, "main");
 	for (i = 0; i < 64; i++) {
-		wrong += malloc_usable_size(block[i]) < size[i] || !holds(block[i], size[i], (unsigned char)i);
+		wrong += malloc_usable_size(block[i]) < size[i] ||
+			 !holds(block[i], size[i], (unsigned char)i);
 		if (i % 3 == 0) {
 			block[i] = grown(block[i], 10000);
 			grew++;

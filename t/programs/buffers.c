@@ -5,7 +5,10 @@
  */
 #include "../lib/site.h"
 
-SITE void *buffer(size_t n) { return keep(malloc(n)); }
+SITE void *buffer(size_t n)
+{
+	return keep(malloc(n));
+}
 
 static size_t resident(void)
 {
@@ -21,7 +24,8 @@ static size_t resident(void)
 
 int main(int argc, char **argv)
 {
-	size_t size = argc > 2 ? strtoul(argv[1], NULL, 10) : 0, n = argc > 2 ? strtoul(argv[2], NULL, 10) : 0, i;
+	size_t size = argc > 2 ? strtoul(argv[1], NULL, 10) : 0,
+	       n = argc > 2 ? strtoul(argv[2], NULL, 10) : 0, i;
 	size_t before;
 
 	if (!size || !n)

@@ -17,8 +17,14 @@
 
 #define TEXT "this file is the application's own\n"
 
-SITE void *before(size_t n) { return keep(malloc(n)); }
-SITE void *after(size_t n) { return keep(malloc(n)); }
+SITE void *before(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *after(size_t n)
+{
+	return keep(malloc(n));
+}
 
 static char name[4096];
 

@@ -7,25 +7,64 @@
 #define N 100
 static void *block[4 * N];
 
-SITE void *do_malloc(size_t n) { return keep(malloc(n)); }
-SITE void *do_calloc(size_t a, size_t b) { return keep(calloc(a, b)); }
-SITE void *do_realloc(void *p, size_t n) { return keep(realloc(p, n)); }
-SITE void *do_reallocarray(void *p, size_t a, size_t b) { return keep(reallocarray(p, a, b)); }
-SITE void *do_memalign(size_t a, size_t n) { return keep(memalign(a, n)); }
-SITE void *do_aligned_alloc(size_t a, size_t n) { return keep(aligned_alloc(a, n)); }
-SITE void *do_valloc(size_t n) { return keep(valloc(n)); }
-SITE void *do_pvalloc(size_t n) { return keep(pvalloc(n)); }
+SITE void *do_malloc(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *do_calloc(size_t a, size_t b)
+{
+	return keep(calloc(a, b));
+}
+SITE void *do_realloc(void *p, size_t n)
+{
+	return keep(realloc(p, n));
+}
+SITE void *do_reallocarray(void *p, size_t a, size_t b)
+{
+	return keep(reallocarray(p, a, b));
+}
+SITE void *do_memalign(size_t a, size_t n)
+{
+	return keep(memalign(a, n));
+}
+SITE void *do_aligned_alloc(size_t a, size_t n)
+{
+	return keep(aligned_alloc(a, n));
+}
+SITE void *do_valloc(size_t n)
+{
+	return keep(valloc(n));
+}
+SITE void *do_pvalloc(size_t n)
+{
+	return keep(pvalloc(n));
+}
 SITE void *do_posix_memalign(size_t a, size_t n)
 {
 	void *p = NULL;
 
 	return posix_memalign(&p, a, n) ? NULL : keep(p);
 }
-SITE void *from_malloc(size_t n) { return keep(malloc(n)); }
-SITE void *grow(void *p, size_t n) { return keep(realloc(p, n)); }
-SITE void *shrink(void *p, size_t n) { return keep(realloc(p, n)); }
-SITE void *again(void *p, size_t n) { return keep(realloc(p, n)); }
-SITE void *fails(size_t n) { return keep(malloc(n)); }
+SITE void *from_malloc(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *grow(void *p, size_t n)
+{
+	return keep(realloc(p, n));
+}
+SITE void *shrink(void *p, size_t n)
+{
+	return keep(realloc(p, n));
+}
+SITE void *again(void *p, size_t n)
+{
+	return keep(realloc(p, n));
+}
+SITE void *fails(size_t n)
+{
+	return keep(malloc(n));
+}
 SITE void *two_lines(size_t n, bool second)
 {
 	if (second)
@@ -34,7 +73,11 @@ SITE void *two_lines(size_t n, bool second)
 }
 
 /* free() is nobody's line: the block's own line counts it. */
-SITE void drop(void *p) { free(p); STAY(); }
+SITE void drop(void *p)
+{
+	free(p);
+	STAY();
+}
 
 /* Sizes 1 to N; every second one is freed. */
 static void plain(void)

@@ -13,18 +13,36 @@
 
 #include "../lib/site.h"
 
-using std::size_t;
 using std::align_val_t;
+using std::size_t;
 
 #define N 100
 
 extern "C" {
-SITE void *new_one(size_t n) { return keep(::operator new(n)); }
-SITE void *new_array(size_t n) { return keep(::operator new[](n)); }
-SITE void *new_nothrow(size_t n) { return keep(::operator new(n, std::nothrow)); }
-SITE void *new_array_nothrow(size_t n) { return keep(::operator new[](n, std::nothrow)); }
-SITE void *new_aligned(size_t n, size_t a) { return keep(::operator new(n, align_val_t(a))); }
-SITE void *new_array_aligned(size_t n, size_t a) { return keep(::operator new[](n, align_val_t(a))); }
+SITE void *new_one(size_t n)
+{
+	return keep(::operator new(n));
+}
+SITE void *new_array(size_t n)
+{
+	return keep(::operator new[](n));
+}
+SITE void *new_nothrow(size_t n)
+{
+	return keep(::operator new(n, std::nothrow));
+}
+SITE void *new_array_nothrow(size_t n)
+{
+	return keep(::operator new[](n, std::nothrow));
+}
+SITE void *new_aligned(size_t n, size_t a)
+{
+	return keep(::operator new(n, align_val_t(a)));
+}
+SITE void *new_array_aligned(size_t n, size_t a)
+{
+	return keep(::operator new[](n, align_val_t(a)));
+}
 SITE void *new_aligned_nothrow(size_t n, size_t a)
 {
 	return keep(::operator new(n, align_val_t(a), std::nothrow));
@@ -33,12 +51,21 @@ SITE void *new_array_aligned_nothrow(size_t n, size_t a)
 {
 	return keep(::operator new[](n, align_val_t(a), std::nothrow));
 }
-SITE void *by_malloc(size_t n) { return keep(malloc(n)); }
+SITE void *by_malloc(size_t n)
+{
+	return keep(malloc(n));
+}
 }
 
 struct Big {
-	Big() { memset(data, 7, sizeof(data)); }
-	virtual ~Big() { STAY(); }
+	Big()
+	{
+		memset(data, 7, sizeof(data));
+	}
+	virtual ~Big()
+	{
+		STAY();
+	}
 	char data[1000];
 };
 
@@ -49,20 +76,41 @@ struct alignas(128) Wide {
 static int own_news, own_deletes;
 
 struct Own {
-	static void *operator new(size_t n) { own_news++; return by_malloc(n); }
-	static void operator delete(void *p) { own_deletes++; free(p); }
+	static void *operator new(size_t n)
+	{
+		own_news++;
+		return by_malloc(n);
+	}
+	static void operator delete(void *p)
+	{
+		own_deletes++;
+		free(p);
+	}
 	char data[500];
 };
 
 struct Throws {
-	Throws() { if (hide(1)) throw 1; }
+	Throws()
+	{
+		if (hide(1))
+			throw 1;
+	}
 	char data[300];
 };
 
 extern "C" {
-SITE Big *make_object() { return static_cast<Big *>(keep(new Big)); }
-SITE Wide *make_wide() { return static_cast<Wide *>(keep(new Wide)); }
-SITE Own *make_own() { return static_cast<Own *>(keep(new Own)); }
+SITE Big *make_object()
+{
+	return static_cast<Big *>(keep(new Big));
+}
+SITE Wide *make_wide()
+{
+	return static_cast<Wide *>(keep(new Wide));
+}
+SITE Own *make_own()
+{
+	return static_cast<Own *>(keep(new Own));
+}
 SITE void throwing()
 {
 	try {
@@ -72,7 +120,10 @@ SITE void throwing()
 }
 }
 
-static bool is_aligned(void *p, size_t a) { return reinterpret_cast<uintptr_t>(p) % a == 0; }
+static bool is_aligned(void *p, size_t a)
+{
+	return reinterpret_cast<uintptr_t>(p) % a == 0;
+}
 
 /* Each new with each delete that fits it. */
 static void forms()
@@ -176,11 +227,15 @@ static bool throws(void *(*f)(size_t, size_t), size_t n, size_t a)
 	return false;
 }
 
-static bool aligned_throws(size_t n) { return throws(new_aligned, n, 64) && throws(new_array_aligned, n, 64); }
+static bool aligned_throws(size_t n)
+{
+	return throws(new_aligned, n, 64) && throws(new_array_aligned, n, 64);
+}
 
 static void failures()
 {
-	const size_t sizes[] = { hide(PTRDIFF_MAX), hide(SIZE_MAX), hide(SIZE_MAX - 7), hide(SIZE_MAX - 15) };
+	const size_t sizes[] = { hide(PTRDIFF_MAX), hide(SIZE_MAX), hide(SIZE_MAX - 7),
+				 hide(SIZE_MAX - 15) };
 
 	for (size_t n : sizes) {
 		check(throws(new_one, n) && throws(new_array, n), "bad_alloc");

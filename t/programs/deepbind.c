@@ -9,9 +9,18 @@
 
 #define N 300
 
-SITE void *ours(size_t n) { return keep(malloc(n)); }
-SITE void *ours_from_theirs(void *p, size_t n) { return keep(realloc(p, n)); }
-SITE void *after(size_t n) { return keep(malloc(n)); }
+SITE void *ours(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *ours_from_theirs(void *p, size_t n)
+{
+	return keep(realloc(p, n));
+}
+SITE void *after(size_t n)
+{
+	return keep(malloc(n));
+}
 
 int main(int argc, char **argv)
 {

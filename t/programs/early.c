@@ -4,8 +4,14 @@
 
 static void *block[10];
 
-SITE void *in_constructor(size_t n) { return keep(malloc(n)); }
-SITE void *moved(void *p, size_t n) { return keep(realloc(p, n)); }
+SITE void *in_constructor(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *moved(void *p, size_t n)
+{
+	return keep(realloc(p, n));
+}
 
 __attribute__((constructor(101))) static void first(void)
 {

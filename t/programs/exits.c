@@ -17,8 +17,14 @@
 
 static void *block[100];
 
-SITE void *early(size_t n) { return keep(malloc(n)); }
-SITE void *at_end(size_t n) { return keep(malloc(n)); }
+SITE void *early(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *at_end(size_t n)
+{
+	return keep(malloc(n));
+}
 
 static void five(void)
 {

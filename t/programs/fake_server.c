@@ -184,11 +184,20 @@ static bool find_row(const char *location, size_t n, struct mw_row *row)
 }
 
 static const struct mw_api api = {
-	.version = MW_API_VERSION, .options = get_options,
-	.snapshot = snapshot, .snapshot_free = snapshot_free, .find = find_row,
-	.lives = lives, .lives_free = lives_free,
-	.stats = stats, .reset = reset, .trim = trim, .pause = pause_tracking, .paused = is_paused,
-	.quiet_enter = quiet, .quiet_leave = quiet,
+	.version = MW_API_VERSION,
+	.options = get_options,
+	.snapshot = snapshot,
+	.snapshot_free = snapshot_free,
+	.find = find_row,
+	.lives = lives,
+	.lives_free = lives_free,
+	.stats = stats,
+	.reset = reset,
+	.trim = trim,
+	.pause = pause_tracking,
+	.paused = is_paused,
+	.quiet_enter = quiet,
+	.quiet_leave = quiet,
 };
 
 /* --- what the tracker does ------------------------------------------------ */
@@ -394,7 +403,7 @@ static bool command(char *line)
 	} else if (!strcmp(line, "cpu")) {
 		getrusage(RUSAGE_SELF, &ru);
 		say("cpu %ld ms\n", (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000 +
-		    (ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1000);
+					    (ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1000);
 	} else if (!strcmp(line, "eat")) { /* every descriptor there is */
 		int n = 0;
 

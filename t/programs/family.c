@@ -60,8 +60,8 @@ static void *show(const char *what, void *p, size_t n, size_t align)
 		return p;
 	}
 	pattern(p, usable, 3);
-	say("%s: block errno %d aligned %d usable %d holds %d\n", what, e,
-	    aligned(p, align), usable >= n, has_pattern(p, usable, 3));
+	say("%s: block errno %d aligned %d usable %d holds %d\n", what, e, aligned(p, align),
+	    usable >= n, has_pattern(p, usable, 3));
 	return p;
 }
 
@@ -82,7 +82,8 @@ static size_t promised(size_t n)
 
 static void do_malloc(void)
 {
-	static const size_t sizes[] = { 0, 1, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 1000, 1024, 1032,
+	static const size_t sizes[] = { 0,    1,     7,      8,      9,      15,     16,      17,
+					23,   24,    25,     31,     32,     1000,   1024,    1032,
 					4096, 65536, 131063, 131064, 131072, 135168, 1 << 20, 3 << 20 };
 	size_t i;
 	char what[32];
@@ -112,8 +113,9 @@ static bool all_zero(const char *p, size_t n)
 
 static void do_calloc(void)
 {
-	static const size_t n[][2] = { { 0, 0 }, { 0, 10 }, { 10, 0 }, { 1, 1 }, { 3, 5 }, { 100, 100 },
-				       { 1, 200000 }, { 4096, 512 }, { 0, SIZE_MAX }, { SIZE_MAX, 0 } };
+	static const size_t n[][2] = { { 0, 0 },        { 0, 10 },      { 10, 0 },     { 1, 1 },
+				       { 3, 5 },        { 100, 100 },   { 1, 200000 }, { 4096, 512 },
+				       { 0, SIZE_MAX }, { SIZE_MAX, 0 } };
 	size_t i, k;
 	char *p;
 
@@ -145,8 +147,8 @@ SITE void *wont(void *p, size_t count, size_t each)
 /* What fits into both sizes must survive. */
 static void do_realloc(void)
 {
-	static const size_t steps[] = { 1, 8, 9, 24, 16, 100, 4000, 40, 200000, 100, 1 << 20, 3 << 20,
-					1 << 19, 131072, 10, 5000, 0 };
+	static const size_t steps[] = { 1,   8,       9,       24,      16,     100, 4000, 40, 200000,
+					100, 1 << 20, 3 << 20, 1 << 19, 131072, 10,  5000, 0 };
 	size_t i, had = 0;
 	char *p = NULL, *q;
 
@@ -354,7 +356,8 @@ static void do_usable(void)
 		pattern(p[i], usable[i], (unsigned char)i);
 	}
 	for (i = 0; i < N; i++)
-		bad += usable[i] != malloc_usable_size(p[i]) || !has_pattern(p[i], usable[i], (unsigned char)i);
+		bad += usable[i] != malloc_usable_size(p[i]) ||
+		       !has_pattern(p[i], usable[i], (unsigned char)i);
 	for (i = 0; i < N; i++) {
 		size_t n = usable[i];
 
@@ -405,9 +408,11 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} sections[] = {
-		{ "malloc", do_malloc }, { "calloc", do_calloc }, { "realloc", do_realloc },
-		{ "posix_memalign", do_posix_memalign }, { "aligned", do_aligned }, { "pages", do_pages },
-		{ "free", do_free }, { "cfree", do_cfree }, { "usable", do_usable }, { "others", do_others },
+		{ "malloc", do_malloc },   { "calloc", do_calloc },
+		{ "realloc", do_realloc }, { "posix_memalign", do_posix_memalign },
+		{ "aligned", do_aligned }, { "pages", do_pages },
+		{ "free", do_free },       { "cfree", do_cfree },
+		{ "usable", do_usable },   { "others", do_others },
 	};
 	size_t i;
 

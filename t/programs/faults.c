@@ -63,28 +63,45 @@ SITE bool call(unsigned k)
 
 	errno = 0;
 	switch (k) {
-	case 0: return got(0, malloc(hide(100)), 100);
-	case 1: return got(1, calloc(10, hide(20)), 200);
-	case 2: return got(2, realloc(NULL, hide(300)), 300);
-	case 3: return got(3, reallocarray(NULL, 20, hide(20)), 400);
-	case 4: return got(4, aligned_alloc(64, hide(512)), 512);
-	case 5: return got(5, memalign(64, hide(600)), 600);
+	case 0:
+		return got(0, malloc(hide(100)), 100);
+	case 1:
+		return got(1, calloc(10, hide(20)), 200);
+	case 2:
+		return got(2, realloc(NULL, hide(300)), 300);
+	case 3:
+		return got(3, reallocarray(NULL, 20, hide(20)), 400);
+	case 4:
+		return got(4, aligned_alloc(64, hide(512)), 512);
+	case 5:
+		return got(5, memalign(64, hide(600)), 600);
 	case 6:
 		k = (unsigned)posix_memalign(&p, 4096, hide(700));
 		if (k)
 			errno += (int)k * 1000; /* that it leaves errno is to be seen */
 		return got(6, k ? NULL : p, 700);
-	case 7: return got(7, valloc(hide(800)), 800);
-	case 8: return got(8, pvalloc(hide(4096)), 4096);
-	case 9: return got(9, malloc(hide(200000)), 200000);
-	case 10: return got(10, malloc(hide(0)), 0);
-	case 11: return got(11, strdup("a copy"), 7);
-	case 12: return regrown(0, block[0] ? realloc(block[0], hide(5000)) : NULL, 5000);
-	case 13: return regrown(1, block[1] ? realloc(block[1], hide(50)) : NULL, 50);
-	case 14: return regrown(9, block[9] ? realloc(block[9], hide(400000)) : NULL, 400000);
-	case 15: return regrown(3, block[3] ? reallocarray(block[3], 50, hide(20)) : NULL, 1000);
-	case 16: return regrown(4, block[4] ? realloc(block[4], hide(1 << 20)) : NULL, 1 << 20);
-	default: return regrown(2, block[2] ? realloc(block[2], hide(301)) : NULL, 301);
+	case 7:
+		return got(7, valloc(hide(800)), 800);
+	case 8:
+		return got(8, pvalloc(hide(4096)), 4096);
+	case 9:
+		return got(9, malloc(hide(200000)), 200000);
+	case 10:
+		return got(10, malloc(hide(0)), 0);
+	case 11:
+		return got(11, strdup("a copy"), 7);
+	case 12:
+		return regrown(0, block[0] ? realloc(block[0], hide(5000)) : NULL, 5000);
+	case 13:
+		return regrown(1, block[1] ? realloc(block[1], hide(50)) : NULL, 50);
+	case 14:
+		return regrown(9, block[9] ? realloc(block[9], hide(400000)) : NULL, 400000);
+	case 15:
+		return regrown(3, block[3] ? reallocarray(block[3], 50, hide(20)) : NULL, 1000);
+	case 16:
+		return regrown(4, block[4] ? realloc(block[4], hide(1 << 20)) : NULL, 1 << 20);
+	default:
+		return regrown(2, block[2] ? realloc(block[2], hide(301)) : NULL, 301);
 	}
 }
 

@@ -19,9 +19,18 @@
 extern char **environ;
 static void *block[100];
 
-SITE void *before(size_t n) { return keep(malloc(n)); }
-SITE void *after(size_t n) { return keep(malloc(n)); }
-SITE void *churn(size_t n) { return keep(malloc(n)); }
+SITE void *before(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *after(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *churn(size_t n)
+{
+	return keep(malloc(n));
+}
 
 static void reap(pid_t pid, const char *what)
 {

@@ -4,16 +4,25 @@
 
 #define GIB ((size_t)1 << 30)
 
-SITE void *big(size_t n) { return keep(malloc(n)); }
-SITE void *zeroed(size_t n) { return keep(calloc(n, 1)); }
-SITE void *resized(void *p, size_t n) { return keep(realloc(p, n)); }
+SITE void *big(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *zeroed(size_t n)
+{
+	return keep(calloc(n, 1));
+}
+SITE void *resized(void *p, size_t n)
+{
+	return keep(realloc(p, n));
+}
 
 int main(void)
 {
 	const struct mw_api *a = tracker();
 	/* around the sizes where 32 bits end */
-	const size_t sizes[] = { 4 * GIB - 4096, 4 * GIB - 4095, 4 * GIB - 1, 4 * GIB,
-				 4 * GIB + 1, 5 * GIB, 6 * GIB - 100 };
+	const size_t sizes[] = { 4 * GIB - 4096, 4 * GIB - 4095, 4 * GIB - 1,  4 * GIB,
+				 4 * GIB + 1,    5 * GIB,        6 * GIB - 100 };
 	const size_t n = sizeof(sizes) / sizeof(*sizes);
 	struct mw_lives *l;
 	size_t i, total = 0, found = 0;
@@ -22,7 +31,8 @@ int main(void)
 	for (i = 0; i < n; i++) {
 		p[i] = big(sizes[i]);
 		if (!p[i]) {
-			say("NOT OK malloc of %zu: needs vm.overcommit_memory 0 or 1, and as much memory and swap\n", sizes[i]);
+			say("NOT OK malloc of %zu: needs vm.overcommit_memory 0 or 1, and as much memory and swap\n",
+			    sizes[i]);
 			return 1;
 		}
 		total += sizes[i];

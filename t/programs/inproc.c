@@ -8,10 +8,22 @@
 static const struct mw_api *a;
 static void *block[100];
 
-SITE void *site_a(size_t n) { return keep(malloc(n)); }
-SITE void *site_b(size_t n) { return keep(malloc(n)); }
-SITE void *hushed(size_t n) { return keep(malloc(n)); }
-SITE void *unhushed(void *p, size_t n) { return keep(realloc(p, n)); }
+SITE void *site_a(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *site_b(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *hushed(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *unhushed(void *p, size_t n)
+{
+	return keep(realloc(p, n));
+}
 
 static struct mw_row row(const char *function)
 {
@@ -30,10 +42,10 @@ static void is_row(const char *function, struct expected e, const char *when)
 	struct mw_row r = row(function);
 
 	check(r.allocations == e.allocations && r.frees == e.frees && r.total == e.total &&
-	      r.live == e.live && r.live_bytes == e.live_bytes && r.growth == e.growth &&
-	      r.freed == r.total - (uint64_t)r.growth,
-	      "%s %s: %lu %lu %lu %lu %lu %ld", function, when, r.allocations, r.frees, r.total,
-	      r.live, r.live_bytes, r.growth);
+		      r.live == e.live && r.live_bytes == e.live_bytes && r.growth == e.growth &&
+		      r.freed == r.total - (uint64_t)r.growth,
+	      "%s %s: %lu %lu %lu %lu %lu %ld", function, when, r.allocations, r.frees, r.total, r.live,
+	      r.live_bytes, r.growth);
 }
 
 /* Every live block of a location, with its address and size; no other's. */
@@ -106,10 +118,12 @@ static void quiet(void)
 	is_row("unhushed", (struct expected){ 0 }, "of which the rest isn't counted");
 	check(a->quiet_leave() == 0, "no longer quiet");
 	q = unhushed(q, 6000);
-	is_row("unhushed", (struct expected){ 1, 0, 6000, 1, 6000, 6000 }, "an unknown block becomes known");
+	is_row("unhushed", (struct expected){ 1, 0, 6000, 1, 6000, 6000 },
+	       "an unknown block becomes known");
 	free(q);
 	free(block[90]);
-	is_row("hushed", (struct expected){ 2, 2, 300, 0, 0, 0 }, "freeing an unknown block counts nothing");
+	is_row("hushed", (struct expected){ 2, 2, 300, 0, 0, 0 },
+	       "freeing an unknown block counts nothing");
 	is_row("unhushed", (struct expected){ 1, 1, 6000, 0, 0, 0 }, "freed");
 }
 
@@ -130,7 +144,8 @@ static void lifespans(void)
 	r = row("site_b");
 	/* counted in units of 256 */
 	check(r.life_max >= (1 << 20) - 256 && r.life_max <= (1 << 20) + 256 &&
-	      r.life_sum == r.life_max && r.frees == 1, "life_max: %lu", r.life_max);
+		      r.life_sum == r.life_max && r.frees == 1,
+	      "life_max: %lu", r.life_max);
 	a->reset();
 	r = row("site_b");
 	check(!r.life_max && !r.life_sum, "a reset forgets lifespans: %lu", r.life_max);
@@ -152,7 +167,8 @@ static void unseen(void)
 	l = a->lives(NULL, 0);
 	a->stats(&after);
 	check(before.allocations == after.allocations && before.live == after.live &&
-	      before.total == after.total, "a snapshot isn't in a snapshot");
+		      before.total == after.total,
+	      "a snapshot isn't in a snapshot");
 	a->snapshot_free(s);
 	a->lives_free(l);
 	a->stats(&after);
@@ -161,7 +177,8 @@ static void unseen(void)
 	a->stats(&after);
 	check(before.frees == after.frees && before.allocations == after.allocations, "nor is trim");
 	check(after.uptime > 0 && after.tracker_bytes > 0 && after.locations > 0 &&
-	      after.locations <= after.locations_max, "figures");
+		      after.locations <= after.locations_max,
+	      "figures");
 }
 
 int main(void)

@@ -21,12 +21,14 @@
 #define STUB 32
 static void write_stub(unsigned char *at)
 {
+	/* clang-format off */
 	static const unsigned char code[] = {
 		0x48, 0x83, 0xec, 0x08,                         /* sub $8,%rsp */
 		0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0,             /* mov $malloc,%rax */
 		0xff, 0xd0,                                     /* call *%rax */
 		0x48, 0x83, 0xc4, 0x08, 0xc3                    /* add $8,%rsp; ret */
 	};
+	/* clang-format on */
 	void *(*f)(size_t) = malloc;
 
 	memcpy(at, code, sizeof(code));
@@ -52,7 +54,10 @@ static void write_stub(unsigned char *at)
 #error "no stub for this processor"
 #endif
 
-SITE void *last_place(size_t n) { return keep(malloc(n)); }
+SITE void *last_place(size_t n)
+{
+	return keep(malloc(n));
+}
 
 static unsigned char *code;
 static void *block[STUBS];
@@ -84,10 +89,10 @@ static void grew(const struct mw_api *a, struct totals *was, uint64_t allocation
 {
 	struct totals is = now(a);
 
-	if (a && (is.allocations - was->allocations != allocations || is.frees - was->frees != frees ||
-		  is.total - was->total != allocations * SIZE ||
-		  is.live - was->live != allocations - frees ||
-		  is.live_bytes - was->live_bytes != (allocations - frees) * SIZE))
+	if (a &&
+	    (is.allocations - was->allocations != allocations || is.frees - was->frees != frees ||
+	     is.total - was->total != allocations * SIZE || is.live - was->live != allocations - frees ||
+	     is.live_bytes - was->live_bytes != (allocations - frees) * SIZE))
 		say("NOT OK %lu allocations, %lu frees, %ld bytes, %ld live, %ld live bytes\n",
 		    is.allocations - was->allocations, is.frees - was->frees,
 		    (long)(is.total - was->total), (long)(is.live - was->live),

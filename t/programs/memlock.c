@@ -7,7 +7,10 @@
 
 #include "../lib/site.h"
 
-SITE void *locked(size_t n) { return keep(malloc(n)); }
+SITE void *locked(size_t n)
+{
+	return keep(malloc(n));
+}
 
 static size_t kilobytes(const char *what)
 {

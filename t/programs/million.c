@@ -5,9 +5,18 @@
 #define N 1000000
 static void *block[N];
 
-SITE void *fifo(size_t n) { return keep(malloc(n)); }
-SITE void *lifo(size_t n) { return keep(malloc(n)); }
-SITE void *mixed(size_t n) { return keep(malloc(n)); }
+SITE void *fifo(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *lifo(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *mixed(size_t n)
+{
+	return keep(malloc(n));
+}
 
 static void fill(void *(*make)(size_t))
 {

@@ -16,12 +16,12 @@
 
 enum how { NUL, TWO_NULS, ZEROS, ONES, TEXT, HALF, FAR, WAYS };
 
-#define MAKE(name)                          \
-	SITE void *name(size_t n)           \
-	{                                   \
+#define MAKE(name)                         \
+	SITE void *name(size_t n)          \
+	{                                  \
 		void *p = keep(malloc(n)); \
-		STAY();                     \
-		return p;                   \
+		STAY();                    \
+		return p;                  \
 	}
 MAKE(make_nul)
 MAKE(make_two_nuls)
@@ -31,10 +31,10 @@ MAKE(make_text)
 MAKE(make_half)
 MAKE(make_far)
 MAKE(make_other)
-static void *(*const makes[WAYS])(size_t) = { make_nul, make_two_nuls, make_zeros, make_ones,
-					      make_text, make_half, make_far };
-static const char *const names[WAYS] = { "make_nul", "make_two_nuls", "make_zeros", "make_ones",
-					 "make_text", "make_half", "make_far" };
+static void *(*const makes[WAYS])(size_t) = { make_nul,  make_two_nuls, make_zeros, make_ones,
+					      make_text, make_half,     make_far };
+static const char *const names[WAYS] = { "make_nul",  "make_two_nuls", "make_zeros", "make_ones",
+					 "make_text", "make_half",     "make_far" };
 
 SITE void *remake(void *p, size_t n)
 {
@@ -49,8 +49,8 @@ static bool overrun(char *p, size_t n, enum how how)
 	static const struct {
 		size_t from, n; /* of the tracker's 8 bytes */
 		int c;
-	} what[WAYS] = { [NUL] = { 0, 1, 0 }, [TWO_NULS] = { 0, 2, 0 }, [ZEROS] = { 0, 4, 0 },
-			 [ONES] = { 0, 4, 0xff }, [TEXT] = { 0, 8, 'A' }, [HALF] = { 4, 4, 0 } };
+	} what[WAYS] = { [NUL] = { 0, 1, 0 },     [TWO_NULS] = { 0, 2, 0 }, [ZEROS] = { 0, 4, 0 },
+			 [ONES] = { 0, 4, 0xff }, [TEXT] = { 0, 8, 'A' },   [HALF] = { 4, 4, 0 } };
 	char *end = p + malloc_usable_size(p), before[8];
 
 	if (!tracker())
@@ -101,7 +101,8 @@ static void frees(void)
 		found_at(names[how], over, last);
 		check(whole == SIZES * EACH, "all blocks are whole");
 		/* a byte may be right by chance, but not often */
-		check(!tracker() || over > SIZES * EACH / 2 * 8 / 10, "most were overwritten, %s", names[how]);
+		check(!tracker() || over > SIZES * EACH / 2 * 8 / 10, "most were overwritten, %s",
+		      names[how]);
 	}
 	found_at("make_other", 0, 0);
 	found(all, 0, 0);
@@ -451,11 +452,19 @@ int main(int argc, char **argv)
 		void (*plain)(void);
 		void (*of)(const char *arg);
 	} modes[] = {
-		{ "free", frees, NULL }, { "realloc", reallocs, NULL }, { "failing", failing, NULL },
-		{ "threads", threads, NULL }, { "interrupted", interrupted, NULL },
-		{ "quiet", quiet, NULL }, { "served", served, NULL }, { "unknown", NULL, unknown },
-		{ "past", NULL, past }, { "many", NULL, many }, { "grown", NULL, grown },
-		{ "twice", NULL, twice }, { "stderr", NULL, no_stderr },
+		{ "free", frees, NULL },
+		{ "realloc", reallocs, NULL },
+		{ "failing", failing, NULL },
+		{ "threads", threads, NULL },
+		{ "interrupted", interrupted, NULL },
+		{ "quiet", quiet, NULL },
+		{ "served", served, NULL },
+		{ "unknown", NULL, unknown },
+		{ "past", NULL, past },
+		{ "many", NULL, many },
+		{ "grown", NULL, grown },
+		{ "twice", NULL, twice },
+		{ "stderr", NULL, no_stderr },
 	};
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {

@@ -20,11 +20,26 @@ enum { CALLS = 1000, THREADS = 4, KEEP = 64, SWITCHES = 2000 };
 static const struct mw_api *a;
 static void *known[CALLS], *unknown[CALLS];
 
-SITE void *site_known(size_t n) { return keep(malloc(n)); }
-SITE void *site_off(size_t n) { return keep(malloc(n)); }
-SITE void *site_grown(void *p, size_t n) { return keep(realloc(p, n)); }
-SITE void *site_busy(size_t n) { return keep(malloc(n)); }
-SITE void *site_busy_grown(void *p, size_t n) { return keep(realloc(p, n)); }
+SITE void *site_known(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *site_off(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *site_grown(void *p, size_t n)
+{
+	return keep(realloc(p, n));
+}
+SITE void *site_busy(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *site_busy_grown(void *p, size_t n)
+{
+	return keep(realloc(p, n));
+}
 
 static void pause_tracking(bool on)
 {
@@ -40,7 +55,7 @@ static void is_row(const char *function, struct expected e, const char *when)
 	if (!a)
 		return;
 	check(s && r.allocations == e.allocations && r.frees == e.frees && r.total == e.total &&
-	      r.live == e.live && r.live_bytes == e.live_bytes && r.growth == e.growth,
+		      r.live == e.live && r.live_bytes == e.live_bytes && r.growth == e.growth,
 	      "%s %s: %lu %lu %lu %lu %lu %ld", function, when, r.allocations, r.frees, r.total, r.live,
 	      r.live_bytes, r.growth);
 	a->snapshot_free(s);
@@ -80,7 +95,8 @@ static void calm(void)
 
 	for (int i = 0; i < CALLS; i++)
 		known[i] = site_known(100);
-	is_row("site_known", (struct expected){ CALLS, 0, 100 * CALLS, CALLS, 100 * CALLS, 100 * CALLS }, "at first");
+	is_row("site_known", (struct expected){ CALLS, 0, 100 * CALLS, CALLS, 100 * CALLS, 100 * CALLS },
+	       "at first");
 	pause_tracking(true);
 	check(!a || a->paused(), "it is off");
 	for (int i = 0; i < CALLS; i++)
@@ -93,9 +109,11 @@ static void calm(void)
 	is_row("every_call", (struct expected){ 0 }, "off");
 	for (int i = 0; i < CALLS / 2; i++)
 		free(known[i]);
-	is_row("site_known", (struct expected){ CALLS, 500, 100 * CALLS, 500, 50000, 50000 }, "frees are counted");
+	is_row("site_known", (struct expected){ CALLS, 500, 100 * CALLS, 500, 50000, 50000 },
+	       "frees are counted");
 	known[500] = site_grown(known[500], 5000);
-	is_row("site_known", (struct expected){ CALLS, 501, 100 * CALLS, 499, 49900, 49900 }, "and a realloc's free");
+	is_row("site_known", (struct expected){ CALLS, 501, 100 * CALLS, 499, 49900, 49900 },
+	       "and a realloc's free");
 	is_row("site_grown", (struct expected){ 0 }, "but not what it allocates");
 	unknown[2] = site_grown(unknown[2], 300);
 	pause_tracking(true);
@@ -165,7 +183,8 @@ static void adds_up(const char *function, uint64_t most)
 	check(r.allocations > 0 && r.allocations <= most, "%s: %lu of %lu were counted", function,
 	      r.allocations, most);
 	check(r.frees == r.allocations && r.live == 0 && r.live_bytes == 0 && r.growth == 0 &&
-	      r.freed == r.total, "%s: %lu freed, %lu live", function, r.frees, r.live);
+		      r.freed == r.total,
+	      "%s: %lu freed, %lu live", function, r.frees, r.live);
 	a->snapshot_free(s);
 }
 
@@ -186,7 +205,8 @@ static void threads(void)
 		r = sum_at(s, "site_busy", NULL);
 		/* a thread may be between two counters of one call */
 		if (!s || r.live > THREADS * (KEEP + 1) || r.frees > r.allocations + THREADS)
-			check(false, "site_busy: %lu live, %lu of %lu freed", r.live, r.frees, r.allocations);
+			check(false, "site_busy: %lu live, %lu of %lu freed", r.live, r.frees,
+			      r.allocations);
 		a->snapshot_free(s);
 	}
 	usleep(20000);

@@ -4,7 +4,9 @@
 
 static void *block[5000];
 
-#define P block[i] = keep(malloc(i + 1)); i++;
+#define P                               \
+	block[i] = keep(malloc(i + 1)); \
+	i++;
 #define P5 P P P P P
 #define P50 P5 P5 P5 P5 P5 P5 P5 P5 P5 P5
 #define P500 P50 P50 P50 P50 P50 P50 P50 P50 P50 P50

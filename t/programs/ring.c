@@ -19,6 +19,7 @@ static size_t size_of(size_t thread, size_t k)
 	return 16 + (k * 37 + thread * 101) % 2000;
 }
 
+/* clang-format off */
 #define MAKE(i) SITE void *make##i(size_t n) { return keep(malloc(n)); }
 #define REGROW(i) SITE void *regrow##i(void *p, size_t n) { return keep(realloc(p, n)); }
 MAKE(0) MAKE(1) MAKE(2) MAKE(3) MAKE(4) MAKE(5) MAKE(6) MAKE(7)
@@ -26,6 +27,7 @@ REGROW(0) REGROW(1) REGROW(2) REGROW(3) REGROW(4) REGROW(5) REGROW(6) REGROW(7)
 static void *(*const make[THREADS])(size_t) = { make0, make1, make2, make3, make4, make5, make6, make7 };
 static void *(*const regrow[THREADS])(void *, size_t) = { regrow0, regrow1, regrow2, regrow3,
 							   regrow4, regrow5, regrow6, regrow7 };
+/* clang-format on */
 
 /* One writer, one reader. */
 static struct ring {

@@ -14,11 +14,26 @@
 
 #include "../lib/site.h"
 
-SITE void *starved(size_t n) { return keep(malloc(n)); }
-SITE void *moved(void *p, size_t n) { return keep(realloc(p, n)); }
-SITE void *zeroed(size_t n) { return keep(calloc(1, n)); }
-SITE void *aligned(size_t a, size_t n) { return keep(memalign(a, n)); }
-SITE void *in_handler(size_t n) { return keep(malloc(n)); }
+SITE void *starved(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *moved(void *p, size_t n)
+{
+	return keep(realloc(p, n));
+}
+SITE void *zeroed(size_t n)
+{
+	return keep(calloc(1, n));
+}
+SITE void *aligned(size_t a, size_t n)
+{
+	return keep(memalign(a, n));
+}
+SITE void *in_handler(size_t n)
+{
+	return keep(malloc(n));
+}
 
 static void run(void *(*f)(void *), void *arg)
 {

@@ -12,10 +12,22 @@
 
 #include "../lib/site.h"
 
-SITE void *in_thread(size_t n) { return keep(malloc(n)); }
-SITE void *in_main(size_t n) { return keep(malloc(n)); }
-SITE void *in_destructor(size_t n) { return keep(malloc(n)); }
-SITE void *for_key(size_t n) { return keep(malloc(n)); }
+SITE void *in_thread(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *in_main(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *in_destructor(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *for_key(size_t n)
+{
+	return keep(malloc(n));
+}
 
 static void *one(void *arg)
 {
@@ -105,8 +117,14 @@ static void round_done(void *value, pthread_key_t k)
 	*next = (char)(left - 1);
 	pthread_setspecific(k, next);
 }
-static void first_done(void *v) { round_done(v, key[0]); }
-static void last_done(void *v) { round_done(v, key[1]); }
+static void first_done(void *v)
+{
+	round_done(v, key[0]);
+}
+static void last_done(void *v)
+{
+	round_done(v, key[1]);
+}
 
 static void *with_keys(void *arg)
 {

@@ -9,8 +9,14 @@
 
 extern char **environ;
 
-SITE void *before(size_t n) { return keep(malloc(n)); }
-SITE void *after(size_t n) { return keep(malloc(n)); }
+SITE void *before(size_t n)
+{
+	return keep(malloc(n));
+}
+SITE void *after(size_t n)
+{
+	return keep(malloc(n));
+}
 
 static void show(void)
 {

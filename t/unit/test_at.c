@@ -70,8 +70,8 @@ static void finds_what_pages_show(void **state)
 static void things_that_only_look_like_addresses(void **state)
 {
 	static const char *const odd[] = {
-		"]", " [0x]", "[0x1]", " [0x1]", "x [0x]", "x [0xg]", "x [1]", "x[0x1]", "x [0x1", "\t[0x1]",
-		"x [0x1] ", " [0x1] [0x2]",
+		"]",     " [0x]",  "[0x1]",  " [0x1]",  "x [0x]",   "x [0xg]",
+		"x [1]", "x[0x1]", "x [0x1", "\t[0x1]", "x [0x1] ", " [0x1] [0x2]",
 	};
 
 	(void)state;
@@ -86,9 +86,12 @@ static void things_that_only_look_like_addresses(void **state)
 static void finds_what_files_show(void **state)
 {
 	static void (*const escapes[])(struct mw_buf *, const char *, size_t) = {
-		mw_buf_text, mw_buf_utf8, mw_buf_tsv
+		mw_buf_text,
+		mw_buf_utf8,
+		mw_buf_tsv,
 	};
-	static const char *const names[] = { "/a\tb\n\\c.rb:1", "/caf\xe9.rb:1", "\xff\xfe\t:1", "/gr\xc3\xbcn.rb:1" };
+	static const char *const names[] = { "/a\tb\n\\c.rb:1", "/caf\xe9.rb:1", "\xff\xfe\t:1",
+					     "/gr\xc3\xbcn.rb:1" };
 	struct mw_buf b = { 0 };
 
 	(void)state;
@@ -219,9 +222,12 @@ static void lives_in_every_form(void **state)
 	(void)state;
 	some_lives();
 	live(0, (uintptr_t)0x7fffdeadbeef, 4096, 7);
-	at_renders(MW_FORMAT_TSV, "size\tgeneration\tage\taddress\n1\t99\t1\t0x9000\n4096\t7\t93\t0x7fffdeadbeef\n");
-	at_renders(MW_FORMAT_TEXT, "size\tgeneration\tage\taddress\n1\t99\t1\t0x9000\n4096\t7\t93\t0x7fffdeadbeef\n");
-	at_renders(MW_FORMAT_CSV, "size,generation,age,address\r\n1,99,1,0x9000\r\n4096,7,93,0x7fffdeadbeef\r\n");
+	at_renders(MW_FORMAT_TSV,
+		   "size\tgeneration\tage\taddress\n1\t99\t1\t0x9000\n4096\t7\t93\t0x7fffdeadbeef\n");
+	at_renders(MW_FORMAT_TEXT,
+		   "size\tgeneration\tage\taddress\n1\t99\t1\t0x9000\n4096\t7\t93\t0x7fffdeadbeef\n");
+	at_renders(MW_FORMAT_CSV,
+		   "size,generation,age,address\r\n1,99,1,0x9000\r\n4096,7,93,0x7fffdeadbeef\r\n");
 	at_renders(MW_FORMAT_JSON,
 		   "{\"total\":1000,\"allocations\":1,\"frees\":0,\"growth\":1000,\"live_bytes\":1000,\"live\":1,"
 		   "\"mean_life\":null,\"max_life\":0,\"location\":\"/b.rb:1\",\n"
@@ -272,14 +278,16 @@ static void has(const char *json, const char *part)
 static void all_stats(void **state)
 {
 	static const char *const names[] = {
-		"total", "allocations", "freed", "frees", "live_bytes", "live", "locations",
-		"locations_max", "retired", "generation", "tracker_bytes", "lost", "resets",
+		"total",         "allocations", "freed",         "frees",   "live_bytes",
+		"live",          "locations",   "locations_max", "retired", "generation",
+		"tracker_bytes", "lost",        "resets",
 	};
 	uint64_t *const values[] = {
-		&fake_stats.total, &fake_stats.allocations, &fake_stats.freed, &fake_stats.frees,
-		&fake_stats.live_bytes, &fake_stats.live, &fake_stats.locations,
-		&fake_stats.locations_max, &fake_stats.retired, &fake_stats.generation,
-		&fake_stats.tracker_bytes, &fake_stats.lost, &fake_stats.resets,
+		&fake_stats.total,      &fake_stats.allocations,   &fake_stats.freed,
+		&fake_stats.frees,      &fake_stats.live_bytes,    &fake_stats.live,
+		&fake_stats.locations,  &fake_stats.locations_max, &fake_stats.retired,
+		&fake_stats.generation, &fake_stats.tracker_bytes, &fake_stats.lost,
+		&fake_stats.resets,
 	};
 	char part[128], *json;
 
@@ -342,10 +350,16 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup(f, fake_clear)
 	const struct CMUnitTest tests[] = {
-		TEST(finds_what_pages_show), TEST(things_that_only_look_like_addresses),
-		TEST(finds_what_files_show), TEST(any_length),
-		TEST(lives_are_newest_first), TEST(summaries), TEST(lives_in_every_form),
-		TEST(no_such_location_and_no_memory), TEST(all_stats), TEST(options_in_stats),
+		TEST(finds_what_pages_show),
+		TEST(things_that_only_look_like_addresses),
+		TEST(finds_what_files_show),
+		TEST(any_length),
+		TEST(lives_are_newest_first),
+		TEST(summaries),
+		TEST(lives_in_every_form),
+		TEST(no_such_location_and_no_memory),
+		TEST(all_stats),
+		TEST(options_in_stats),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -115,7 +115,8 @@ static void appends_sorted_rows_to_a_path(void **state)
 	fake_options.dump_path = file;
 	dump_complains("");
 	umask(mask);
-	snprintf(want, sizeof(want), "%16d %12d b\\n:1\n%16d %12d c\xff:1\n%16d %12d a:1\n", 30, 1, 20, 1, 10, 1);
+	snprintf(want, sizeof(want), "%16d %12d b\\n:1\n%16d %12d c\xff:1\n%16d %12d a:1\n", 30, 1, 20,
+		 1, 10, 1);
 	file_holds(want);
 	assert_int_equal(stat(file, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0640);
@@ -320,8 +321,10 @@ static void descriptor_that_became_another_file(void **state)
 	file_holds("              10            1 a:1\n");
 	other = memfd_create("other", 0);
 	assert_int_equal(dup2(other, fd), fd);
-	snprintf(want, sizeof(want), "mwrap: dump_fd %d: is another file now than at the start, "
-		 "nothing was written\n", fd);
+	snprintf(want, sizeof(want),
+		 "mwrap: dump_fd %d: is another file now than at the start, "
+		 "nothing was written\n",
+		 fd);
 	dump_complains(want);
 	assert_int_equal(lseek(other, 0, SEEK_END), 0);
 	close(other);
@@ -440,12 +443,19 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(not_asked_for), TEST(appends_sorted_rows_to_a_path), TEST(min_and_format),
-		TEST(path_holds_the_pid), TEST(failures_are_one_line),
-		TEST(fifo_without_reader_is_an_error), TEST(closed_pipe_sends_no_signal),
-		TEST(pending_signal_of_the_app_stays), TEST(size_limit_sends_no_signal),
-		TEST(more_than_a_pipe_holds), TEST(descriptor_that_became_another_file),
-		TEST(family_with_one_path), TEST(family_with_one_descriptor),
+		TEST(not_asked_for),
+		TEST(appends_sorted_rows_to_a_path),
+		TEST(min_and_format),
+		TEST(path_holds_the_pid),
+		TEST(failures_are_one_line),
+		TEST(fifo_without_reader_is_an_error),
+		TEST(closed_pipe_sends_no_signal),
+		TEST(pending_signal_of_the_app_stays),
+		TEST(size_limit_sends_no_signal),
+		TEST(more_than_a_pipe_holds),
+		TEST(descriptor_that_became_another_file),
+		TEST(family_with_one_path),
+		TEST(family_with_one_descriptor),
 		TEST(lock_that_is_never_given_back),
 	};
 

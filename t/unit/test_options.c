@@ -46,9 +46,19 @@ static void refused(const char *env, const char *message)
 	assert_string_equal(err, message);
 }
 
+/* `before` and one wrong value of a key, which is shown as it is. */
+static void refused_value(const char *before, const char *key, const char *value, const char *why)
+{
+	char env[160], want[MW_ERROR_MAX];
+
+	snprintf(env, sizeof(env), "%s%s:%s", before, key, value);
+	snprintf(want, sizeof(want), "%s: \"%s\" %s", key, value, why);
+	refused(env, want);
+}
+
 static void nothing_given(void **state)
 {
-	static const char *const envs[] = { NULL, "", ",", ",,,", };
+	static const char *const envs[] = { NULL, "", ",", ",,," };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(envs) / sizeof(*envs); i++) {
@@ -104,11 +114,14 @@ static void unknown_options(void **state)
 	char many[2001];
 
 	(void)state;
-	refused("sokcet:/x", "unknown option \"sokcet\"; known are socket, socket_dir, listen, "
+	refused("sokcet:/x",
+		"unknown option \"sokcet\"; known are socket, socket_dir, listen, "
 		"dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, read_only");
-	refused("1", "unknown option \"1\"; known are socket, socket_dir, listen, "
+	refused("1",
+		"unknown option \"1\"; known are socket, socket_dir, listen, "
 		"dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, read_only");
-	refused("sock\x1b[2J\n\xff:x", "unknown option \"sock?[2J??\"; known are socket, socket_dir, "
+	refused("sock\x1b[2J\n\xff:x",
+		"unknown option \"sock?[2J??\"; known are socket, socket_dir, "
 		"listen, dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, "
 		"read_only");
 	refused(":x", "the name of an option is missing in \":x\"");
@@ -155,7 +168,7 @@ static void periodic_dumps(void **state)
 {
 	static const char *const wrong[] = { "0", "00", "1.5", "1s", "-1", "x", "31536001", " 1" };
 	static const char *const wrong_keep[] = { "0", "1001", "all", "-3", "3 " };
-	char env[PATH_MAX + 64], want[160];
+	char env[PATH_MAX + 64];
 
 	(void)state;
 	right("dump_path:/a,dump_every:60");
@@ -165,18 +178,16 @@ static void periodic_dumps(void **state)
 	assert_int_equal(o.dump_every, 31536000);
 	assert_int_equal(o.dump_keep, 1000);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		snprintf(env, sizeof(env), "dump_path:/a,dump_every:%s", wrong[i]);
-		snprintf(want, sizeof(want), "dump_every: \"%s\" is not a number of seconds "
-			 "from 1 to 31536000 (digits only)", wrong[i]);
-		refused(env, want);
+		refused_value("dump_path:/a,", "dump_every", wrong[i],
+			      "is not a number of seconds "
+			      "from 1 to 31536000 (digits only)");
 		assert_int_equal(o.dump_every, 0);
 		assert_string_equal(o.dump_path, "/a");
 	}
 	for (size_t i = 0; i < sizeof(wrong_keep) / sizeof(*wrong_keep); i++) {
-		snprintf(env, sizeof(env), "dump_path:/a,dump_every:1,dump_keep:%s", wrong_keep[i]);
-		snprintf(want, sizeof(want), "dump_keep: \"%s\" is not a number of files "
-			 "from 1 to 1000 (digits only)", wrong_keep[i]);
-		refused(env, want);
+		refused_value("dump_path:/a,dump_every:1,", "dump_keep", wrong_keep[i],
+			      "is not a number of files "
+			      "from 1 to 1000 (digits only)");
 		assert_int_equal(o.dump_keep, 3);
 		assert_int_equal(o.dump_every, 1);
 	}
@@ -195,6 +206,7 @@ static void periodic_dumps(void **state)
 
 static void ceilings(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		const char *given;
 		uint64_t bytes;
@@ -207,7 +219,8 @@ static void ceilings(void **state)
 		"0", "0k", "k", "m", "1kb", "1.5m", "-1", "1 m", "1t", "9223372036854775808",
 		"9007199254740992k", "8388608t", "99999999999999999999999999999999999m", "1km", "+1",
 	};
-	char env[80], want[160];
+	/* clang-format on */
+	char env[80];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
@@ -216,28 +229,27 @@ static void ceilings(void **state)
 		assert_true(o.memory_max == sizes[i].bytes);
 	}
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		snprintf(env, sizeof(env), "memory_max:%s", wrong[i]);
-		snprintf(want, sizeof(want), "memory_max: \"%s\" is not a number of bytes from 1 "
-			 "(digits, then k, m or g if you like)", wrong[i]);
-		refused(env, want);
+		refused_value("", "memory_max", wrong[i],
+			      "is not a number of bytes from 1 "
+			      "(digits, then k, m or g if you like)");
 		assert_int_equal(o.memory_max, 0);
 	}
 }
 
 static void numbers(void **state)
 {
+	/* clang-format off */
 	static const char *const wrong[] = {
 		"-1", "+1", " 1", "1 ", "1k", "0x10", "1.0", "18446744073709551616",
 		"99999999999999999999999", "1e3",
 	};
-	char env[64], want[128];
+	/* clang-format on */
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		snprintf(env, sizeof(env), "dump_min:%s", wrong[i]);
-		snprintf(want, sizeof(want), "dump_min: \"%s\" is not a number of bytes "
-			 "(digits only, below 2^64)", wrong[i]);
-		refused(env, want);
+		refused_value("", "dump_min", wrong[i],
+			      "is not a number of bytes "
+			      "(digits only, below 2^64)");
 		assert_int_equal(o.dump_min, 0);
 	}
 	right("dump_min:18446744073709551615");
@@ -279,6 +291,7 @@ static void dump_fds(void **state)
 
 static void addresses(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		const char *value, *host;
 		int port;
@@ -295,7 +308,8 @@ static void addresses(void **state)
 		"example.org:80", "127.1:80", "[127.0.0.1]:80", "[localhost]:80", "[::ffff:127.0.0.1]:80",
 		":80", "[]:80", "127.0.0.1 :80", "localhost.:80", "2130706433:80",
 	};
-	char env[128], want[256];
+	/* clang-format on */
+	char env[128];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
@@ -306,10 +320,9 @@ static void addresses(void **state)
 		assert_int_equal(o.listen_port, good[i].port);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		snprintf(env, sizeof(env), "listen:%s", bad[i]);
-		snprintf(want, sizeof(want), "listen: \"%s\" is not loopback: only 127.0.0.1:PORT, "
-			 "[::1]:PORT and localhost:PORT are allowed", bad[i]);
-		refused(env, want);
+		refused_value("", "listen", bad[i],
+			      "is not loopback: only 127.0.0.1:PORT, "
+			      "[::1]:PORT and localhost:PORT are allowed");
 		assert_null(o.listen);
 		assert_int_equal(o.listen_port, 0);
 		assert_string_equal(o.listen_host, "");

@@ -85,7 +85,8 @@ static void no_rows(void **state)
 	gives("");
 	renders(MW_FORMAT_TEXT, "");
 	renders(MW_FORMAT_TSV, TSV_HEADER);
-	renders(MW_FORMAT_CSV, "total,allocations,frees,growth,live_bytes,live,mean_life,max_life,location\r\n");
+	renders(MW_FORMAT_CSV,
+		"total,allocations,frees,growth,live_bytes,live,mean_life,max_life,location\r\n");
 	renders(MW_FORMAT_JSON, "[]\n");
 }
 
@@ -121,7 +122,8 @@ static void min_is_compared_with_the_larger_of_total_and_live_bytes(void **state
 static void sorting_by_every_column(void **state)
 {
 	struct mw_row *r;
-	static const char *const numbers[] = { "total", "bytes", "allocations", "frees", "live_bytes", "live", "max_life" };
+	static const char *const numbers[] = { "total",      "bytes", "allocations", "frees",
+					       "live_bytes", "live",  "max_life" };
 
 	(void)state;
 	/* every number of c is the largest, of a the least, of b between */
@@ -328,73 +330,6 @@ static void groups_by_file(void **state)
 	gives("odd:1 zero:1");
 }
 
-static void gem_is(enum mw_kind kind, const char *location, const char *want)
-{
-	setup(NULL);
-	fake_row(kind, 1, location);
-	q.group = MW_GROUP_GEM;
-	gives(want);
-}
-
-static void groups_by_gem(void **state)
-{
-	(void)state;
-	gem_is(RUBY, "/var/lib/gems/3.1.0/gems/sinatra-3.0.5/lib/sinatra/base.rb:9", "sinatra-3.0.5");
-	gem_is(RUBY, "/srv/app/vendor/bundle/ruby/3.1.0/gems/rack-2.2.4/lib/rack.rb:1", "rack-2.2.4");
-	gem_is(RUBY, "/h/.rvm/gems/ruby-3.1.2/gems/net-http-0.3.0/lib/x.rb:1", "net-http-0.3.0");
-	gem_is(RUBY, "/g/gems/nokogiri-1.13.0-x86_64-linux/lib/n.rb:1", "nokogiri-1.13.0-x86_64-linux");
-	gem_is(RUBY, "/b/ruby/3.1.0/bundler/gems/my-lib-0a1b2c3d4e5f/lib/m.rb:1", "my-lib-0a1b2c3d4e5f");
-	gem_is(RUBY, "/b/ruby/3.1.0/bundler/gems/lib-deadbeefcafe/lib/m.rb:1", "lib-deadbeefcafe");
-	gem_is(NATIVE, "/g/gems/redcarpet-3.3.2/lib/redcarpet.so(rb_x+0x1) [0x7f]", "redcarpet-3.3.2");
-	gem_is(NATIVE, "/g/extensions/x86_64-linux/3.1.0/redcarpet-3.3.2/redcarpet.so(f) [0x1]", "redcarpet-3.3.2");
-	gem_is(NATIVE, "/b/bundler/gems/extensions/x86_64-linux/3.3.0/zed-0123abc/zed.so(f) [0x1]", "zed-0123abc");
-	gem_is(RUBY, "/srv/gems/app/server.rb:3", "/srv/gems/app");
-	gem_is(RUBY, "/srv/gems/my-app/server.rb:3", "/srv/gems/my-app");
-	gem_is(RUBY, "/srv/gems/-1/server.rb:3", "/srv/gems/-1");
-	gem_is(RUBY, "/srv/gems/rack-1.0:3", "/srv/gems");
-}
-
-static void groups_of_ruby_itself(void **state)
-{
-	(void)state;
-	gem_is(RUBY, "/usr/lib/ruby/3.1.0/set.rb:5", "ruby 3.1 stdlib");
-	gem_is(RUBY, "/opt/rubies/3.4.5/lib/ruby/3.4.0/json/common.rb:5", "ruby 3.4 stdlib");
-	gem_is(NATIVE, "/usr/lib/x86_64-linux-gnu/ruby/3.1.0/stringio.so(f+0x1) [0x1]", "ruby 3.1 stdlib");
-	gem_is(RUBY, "/usr/lib/ruby/gems/3.1.0/gems/rbs-2.1.0/lib/rbs.rb:1", "rbs-2.1.0");
-	gem_is(RUBY, "/usr/lib/ruby/vendor_ruby/rack/utils.rb:1", "vendor_ruby/rack");
-	gem_is(RUBY, "/usr/lib/ruby/vendor_ruby/rack.rb:1", "vendor_ruby/rack");
-	gem_is(NATIVE, "/usr/lib/x86_64-linux-gnu/ruby/vendor_ruby/3.1.0/ox.so(f) [0x1]", "vendor_ruby/ox");
-	gem_is(RUBY, "/o/lib/ruby/site_ruby/3.3.0/x86_64-linux/bundler/x.rb:1", "site_ruby/bundler");
-	gem_is(RUBY, "<internal:kernel>:187", "ruby core");
-	gem_is(RUBY, "<internal:/usr/lib/ruby/vendor_ruby/rubygems/core_ext/kernel_require.rb>:85", "vendor_ruby/rubygems");
-	gem_is(RUBY, "/srv/ruby/3.1.0/x.rb:1", "/srv/ruby/3.1.0");
-	gem_is(RUBY, "/usr/lib/ruby/3.1/x.rb:1", "/usr/lib/ruby/3.1");
-}
-
-static void groups_of_the_rest(void **state)
-{
-	(void)state;
-	gem_is(NATIVE, "/usr/lib/x86_64-linux-gnu/libc.so.6(strdup+0x1f) [0x7f12]", "libc.so.6");
-	gem_is(NATIVE, "ruby(+0x1) [0x55]", "ruby");
-	gem_is(RUBY, "/srv/app/models/user.rb:3", "/srv/app/models");
-	gem_is(RUBY, "/x.rb:3", "/");
-	gem_is(RUBY, "server.rb:3", "server.rb");
-	gem_is(RUBY, "-e:1", "-e");
-	gem_is(RUBY, "(eval):1", "(eval)");
-	gem_is(RUBY, "(eval at /g/gems/erb-4.0/lib/erb.rb:3):1", "erb-4.0");
-	gem_is(RUBY, "(eval at (eval at /srv/a/b.rb:3):1):9", "/srv/a");
-	gem_is(RUBY, "(eval at :1", "(eval at ");
-	gem_is(RUBY, "(eval at ", "(eval at ");
-	gem_is(SPECIAL, "(gone)", "(gone)");
-	gem_is(RUBY, "", "");
-	gem_is(RUBY, "<internal:/:1", "/");
-	gem_is(RUBY, "<internal:/>:1", "/");
-	gem_is(RUBY, "/gems/", "/gems");
-	gem_is(RUBY, "/gems/a-1/", "a-1");
-	gem_is(RUBY, "/lib/ruby/vendor_ruby/", "vendor_ruby/");
-	gem_is(RUBY, "//", "/");
-}
-
 static void gems_are_summed_and_searched(void **state)
 {
 	(void)state;
@@ -450,9 +385,8 @@ static void forms(void **state)
 	r->allocations = 100000, r->frees = 2, r->life_sum = 5, r->life_max = 4;
 	r->growth = -7, r->live = 3;
 	fake_row(NATIVE, 2, "x\n(f) [0x1]");
-	renders(MW_FORMAT_TEXT,
-		"        51200000       100000 /srv/a,b\\t\"c\xff.rb:3\n"
-		"               2            1 x\\n(f) [0x1]\n");
+	renders(MW_FORMAT_TEXT, "        51200000       100000 /srv/a,b\\t\"c\xff.rb:3\n"
+				"               2            1 x\\n(f) [0x1]\n");
 	renders(MW_FORMAT_TSV, TSV_HEADER
 		"51200000\t100000\t2\t-7\t51200000\t3\t2.5\t4\t/srv/a,b\\t\"c\xef\xbf\xbd.rb:3\n"
 		"2\t1\t0\t2\t2\t1\t\t0\tx\\n(f) [0x1]\n");
@@ -484,14 +418,21 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup(f, setup)
 	const struct CMUnitTest tests[] = {
-		TEST(no_rows), TEST(no_memory),
+		TEST(no_rows),
+		TEST(no_memory),
 		TEST(min_is_compared_with_the_larger_of_total_and_live_bytes),
-		TEST(sorting_by_every_column), TEST(sorting_signed_and_means),
-		TEST(ties_are_in_the_order_of_locations), TEST(pages), TEST(substrings),
-		TEST(sums), TEST(sums_stop_at_the_largest_value),
-		TEST(groups_by_file), TEST(groups_by_gem), TEST(groups_of_ruby_itself),
-		TEST(groups_of_the_rest), TEST(gems_are_summed_and_searched),
-		TEST(many_groups_keep_their_names), TEST(forms), TEST(extremes),
+		TEST(sorting_by_every_column),
+		TEST(sorting_signed_and_means),
+		TEST(ties_are_in_the_order_of_locations),
+		TEST(pages),
+		TEST(substrings),
+		TEST(sums),
+		TEST(sums_stop_at_the_largest_value),
+		TEST(groups_by_file),
+		TEST(gems_are_summed_and_searched),
+		TEST(many_groups_keep_their_names),
+		TEST(forms),
+		TEST(extremes),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -13,7 +13,6 @@
 #include "../../src/pages/pages.h"
 #include "../../src/pages/request.h"
 #include "../../src/pages/routes.h"
-#include "../../src/pages/template.h"
 #include "../../src/pages/web.h"
 #include "fake_api.h"
 
@@ -61,8 +60,9 @@ static int setup(void **state)
 
 static void ask(const char *method, const char *path, const char *query, const char *base, enum mw_peer peer)
 {
-	struct mw_request req = { .method = method, .path = path, .query = query, .base = base,
-				  .peer = peer, .header = header };
+	struct mw_request req = {
+		.method = method, .path = path, .query = query, .base = base, .peer = peer, .header = header
+	};
 
 	mw_response_free(&res);
 	mw_route(&api, &req, &res);
@@ -125,7 +125,9 @@ static void test_no_memory(void **state)
 {
 	(void)state;
 	fake_no_memory = true;
-	for (const char *const *p = (const char *const[]){ "/", "/each/0", "/each/0.tsv", "/at/x", "/overruns", "/overruns.json", NULL }; *p; p++) {
+	for (const char *const *p = (const char *const[]){ "/", "/each/0", "/each/0.tsv", "/at/x",
+							   "/overruns", "/overruns.json", NULL };
+	     *p; p++) {
 		ask("GET", *p, NULL, "", MW_PEER_UNIX);
 		assert_int_equal(res.status, 500);
 		assert_non_null(res.asset);
@@ -181,13 +183,14 @@ static void test_overruns(void **state)
 	assert_true(has("1,238 blocks"));
 	assert_true(has("7 frees of a block"));
 	assert_true(has("18,446,744,073,709,551,615 of one"));
-	assert_true(has("<td class=\"num\">1,234</td><td class=\"num\">5,000</td><td class=\"location\">"
-			"<a href=\"/m/at/%2Fsrv%2F%3Cevil%3E%26.rb%3A2\">/srv/&lt;evil&gt;&amp;.rb:2</a></td>"));
+	assert_true(has(
+		"<td class=\"num\">1,234</td><td class=\"num\">5,000</td><td class=\"location\">"
+		"<a href=\"/m/at/%2Fsrv%2F%3Cevil%3E%26.rb%3A2\">/srv/&lt;evil&gt;&amp;.rb:2</a></td>"));
 	ask("GET", "/overruns.tsv", NULL, "", MW_PEER_UNIX);
 	mw_buf_add(&res.body, "", 1);
 	/* most first, ties by location */
 	assert_string_equal(res.body.p, "count\tlast_size\tlocation\n1234\t5000\t/srv/<evil>&.rb:2\n"
-			    "2\t24\t/srv/a.rb:1\n2\t1\t/srv/\xef\xbf\xbd\\t\\n\".rb:3\n");
+					"2\t24\t/srv/a.rb:1\n2\t1\t/srv/\xef\xbf\xbd\\t\\n\".rb:3\n");
 	ask("GET", "/overruns", "format=json", "", MW_PEER_UNIX);
 	assert_string_equal(res.content_type, "application/json; charset=utf-8");
 	assert_true(has("\"overruns\":1238,\n\"double_frees\":7,\n\"unknown_frees\":18446744073709551615,\n"
@@ -325,44 +328,6 @@ static void test_home_and_table(void **state)
 	assert_true(has("class=\"pager\""));
 }
 
-static void test_template(void **state)
-{
-	struct mw_buf b = { 0 };
-	const struct mw_slot slots[] = { { .name = "base", .text = "<&\"'>{{base}}" } };
-
-	(void)state;
-	mw_template(&b, "controls.html", slots, 1);
-	mw_buf_add(&b, "", 1);
-	assert_non_null(strstr(b.p, "action=\"&lt;&amp;&quot;&#39;&gt;{{base}}/reset\""));
-	b.n = 0;
-	mw_template(&b, "none.html", slots, 1);
-	assert_int_equal(b.n, 0);
-	mw_buf_free(&b);
-}
-
-static void test_percent(void **state)
-{
-	struct mw_buf b = { 0 };
-	char all[256], out[257];
-
-	(void)state;
-	for (int i = 0; i < 256; i++)
-		all[i] = (char)i;
-	mw_percent_encode(&b, all + 1, 255);
-	for (size_t i = 0; i < b.n; i++)
-		assert_non_null(strchr("%-._~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", b.p[i]));
-	assert_int_equal(mw_percent_decode(b.p, b.n, b.p, false), 255);
-	assert_memory_equal(b.p, all + 1, 255);
-	mw_buf_free(&b);
-	assert_int_equal(mw_percent_decode("a+b%2b", 6, out, true), 4);
-	assert_string_equal(out, "a b+");
-	assert_int_equal(mw_percent_decode("a+b", 3, out, false), 3);
-	assert_string_equal(out, "a+b");
-	for (const char *const *p = (const char *const[]){ "%", "%4", "%g0", "%0g", "a%", "%00", "%%41", NULL }; *p; p++)
-		assert_int_equal(mw_percent_decode(*p, strlen(*p), out, false), -1);
-	assert_int_equal(mw_percent_decode("%41", 2, out, false), -1); /* not past n */
-}
-
 /* --- random requests ------------------------------------------------------ */
 
 static uint64_t state64;
@@ -373,10 +338,10 @@ static unsigned rnd(unsigned n)
 	return (unsigned)(state64 >> 16) % n;
 }
 
+/* clang-format off */
 static const char *const pieces[] = {
-	"/", "/each", "/each/", "/at", "/at/", "/at.", "/overruns", "/overruns.", "/stats.json", "/reset", "/clear", "/trim", "/mwrap.css", ".tsv",
-	"/", "/each", "/each/", "/at", "/at/", "/at.", "/stats.json", "/reset", "/clear", "/trim", "/pause", "/resume",
-	"/mwrap.css", ".tsv",
+	"/", "/each", "/each/", "/at", "/at/", "/at.", "/overruns", "/overruns.", "/stats.json", "/reset",
+	"/clear", "/trim", "/pause", "/resume", "/mwrap.css", ".tsv",
 	".csv", ".json", ".html", "tsv", "2000", "0", "18446744073709551615", "99999999999999999999", "-1", "%", "%2F",
 	"%00", "%zz", "%f", "+", "&", "=", "?", ";", "#", "sort", "order", "limit", "offset", "q", "group", "min",
 	"format", "location", "total", "bytes", "location", "growth", "asc", "desc", "line", "file", "gem", "..",
@@ -388,6 +353,7 @@ static const char *const values[] = {
 	"https://localhost:80", "http://", "http://localhost/each/0?q=1", "http://localhost//x", "same-origin", "none",
 	"cross-site", "text/html", "*/*", "127.0.0.1.", "127.", "127.0.0.1:", "\xff",
 };
+/* clang-format on */
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define PICK(a) ((a)[rnd((unsigned)COUNT(a))])
 
@@ -437,7 +403,8 @@ static void check(const struct mw_request *req)
 static void test_random_requests(void **state)
 {
 	static const char *const methods[] = { "GET", "GET", "GET", "HEAD", "POST", "POST", "PUT", "" };
-	static const char *const starts[] = { "/", "/each/", "/each/0", "/at/", "/at", "/reset", "/trim", "/pause", "" };
+	static const char *const starts[] = { "/",      "/each/", "/each/0", "/at/", "/at",
+					      "/reset", "/trim",  "/pause",  "" };
 	static const char *const names[] = { "Host", "Origin", "Referer", "Accept", "Sec-Fetch-Site" };
 	unsigned answered[600] = { 0 };
 
@@ -493,8 +460,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_empty_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_slot_is_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_home_and_table, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_template, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_percent, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_random_requests, setup, teardown),
 	};
 

@@ -83,7 +83,8 @@ static bool send_all(int fd, const char *p, size_t n)
 static void request(const char *path)
 {
 	char text[1024], got[65536], start[12];
-	int n = snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", path);
+	int n = snprintf(text, sizeof(text),
+			 "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", path);
 	int fd = connection();
 	size_t have = 0;
 	ssize_t r;
