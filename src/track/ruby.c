@@ -1,166 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ruby.c - the Ruby line that is executing; see ruby.h. */
 #include "ruby.h"
 
-#include <dlfcn.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "../table/read.h"
-#include "process.h"
-#include "ruby_api.h"
+#include "readable.h"
+#include "ruby_look.h"
+#include "ruby_vm.h"
 #include "track.h"
 
-struct mw_ruby mw_ruby;
-struct mw_ruby_api mw_rb;
-
-static uint32_t pending_open;  /* relaxed: pending locations not resolved yet */
-static bool public_wanted;     /* $MWRAP_RUBY_PUBLIC at load: Ruby moves the environment later */
-static uint32_t finding;       /* one thread looks at a time */
-
-static void set_how(uint32_t how)
-{
-	__atomic_store_n(&mw_ruby.how, how, __ATOMIC_RELEASE);
-	mw_fit_choose(); /* after it: the usual path of malloc takes the fast way for granted */
-}
-
-void mw_ruby_init(void)
-{
-	bool all = true;
-
-#define X(name, result, params, needed)                                           \
-	mw_rb.name = (result(*) params)dlsym(RTLD_DEFAULT, #name);                \
-	if (needed && !mw_rb.name)                                                \
-		all = false;
-	MW_FOR_EACH_RUBY(X)
-#undef X
-	mw_rb.rb_cComplex = dlsym(RTLD_DEFAULT, "rb_cComplex");
-	if (!all || !mw_rb.rb_cComplex) {
-		mw_life_scale = 1 << MW_CLOCK_SHIFT;
-		return;
-	}
-	public_wanted = getenv("MWRAP_RUBY_PUBLIC") != NULL;
-	mw_clock.in_bytes = false;
-	mw_clock.gc_count = mw_rb.rb_gc_count;
-	set_how(MW_RUBY_STARTING);
-}
-
-const char *mw_ruby_how_name(void)
-{
-	static const char *const names[] = { "none", "starting", "fast", "public", "ended" };
-
-	return names[mw_get(&mw_ruby.how)];
-}
-
-/* --- the VM comes up, and goes --------------------------------------------------------- */
-
-static void vm_ended(void *vm)
-{
-	(void)vm;
-	mw_set(&mw_clock.still, (uint32_t)mw_rb.rb_gc_count());
-	__atomic_store_n(&mw_clock.now, &mw_clock.still, __ATOMIC_RELEASE);
-	mw_set(&mw_clock.asked, false);
-	set_how(MW_RUBY_ENDED);
-}
-
-/* At a safe point of Ruby's own, where it may be asked to allocate. */
-static void vm_is_up(void *unused)
-{
-	static bool done;
-
-	(void)unused;
-	if (done)
-		return;
-	done = true;
-	mw_quiet_enter();
-	mw_rb.ruby_vm_at_exit(vm_ended);
-	mw_quiet_leave();
-	mw_server_go();
-	mw_dumper_start();
-}
-
-/*
- * Runs once a blocking call is over, mostly in the thread that made it, which
- * is still at the same line: what was allocated during the call can be named.
- */
-static void look_here(void *unused)
-{
-	struct mw_thread *t = mw_usual();
-
-	(void)unused;
-	if (!t)
-		return;
-	mw_enter(t);
-	(void)mw_ruby_where(t);
-	mw_leave(t);
-}
-
-/* Ruby calls a job at a safe point of its own. */
-static struct job {
-	void (*run)(void *);
-	unsigned handle; /* where Ruby wants jobs to be known before */
-} at_start = { vm_is_up, 0 }, after_blocking = { look_here, 0 };
-
-/* With the GVL, once. */
-static void prepare_jobs(void)
-{
-	if (!mw_rb.rb_postponed_job_preregister)
-		return;
-	at_start.handle = mw_rb.rb_postponed_job_preregister(0, at_start.run, NULL);
-	after_blocking.handle = mw_rb.rb_postponed_job_preregister(0, after_blocking.run, NULL);
-}
-
-/* Any thread, also without the GVL. */
-static void ask_for(const struct job *j)
-{
-	if (mw_rb.rb_postponed_job_preregister && mw_rb.rb_postponed_job_trigger)
-		mw_rb.rb_postponed_job_trigger(j->handle);
-	else if (mw_rb.rb_postponed_job_register_one)
-		(void)mw_rb.rb_postponed_job_register_one(0, j->run, NULL);
-}
-
-/* Where GC.count is to be read, or NULL: nowhere. */
-static void use_count(const uint32_t *count)
-{
-	if (!count) {
-		mw_set(&mw_clock.still, (uint32_t)mw_rb.rb_gc_count());
-		mw_set(&mw_clock.asked, true);
-		mw_fit_choose();
-		count = &mw_clock.still;
-	}
-	__atomic_store_n(&mw_clock.now, count, __ATOMIC_RELEASE);
-}
-
-static void go_public(const char *why)
-{
-	mw_ruby.why = why;
-	set_how(MW_RUBY_PUBLIC);
-}
-
-enum { MISFITS = 500 };
-
-static void look_for_vm(void)
-{
-	static unsigned misfits; /* under `finding` */
-	const char *why = "";
-	int found;
-
-	/* until here only a load: `ruby` allocates thousands of blocks before */
-	if (!*mw_rb.rb_cComplex || !mw_ruby_may_ask() ||
-	    __atomic_exchange_n(&finding, 1, __ATOMIC_ACQUIRE))
-		return;
-	if (mw_get(&mw_ruby.how) == MW_RUBY_STARTING) {
-		found = public_wanted ? -1 : mw_ruby_find(&why);
-		/* the first frames may be half made: one that fits will come */
-		if (found > 0 || (found < 0 && ++misfits > MISFITS)) {
-			use_count(mw_ruby_find_count());
-			mw_ruby.why = why;
-			set_how(found > 0 ? MW_RUBY_FAST : MW_RUBY_PUBLIC);
-			prepare_jobs();
-			ask_for(&at_start);
-		}
-	}
-	__atomic_store_n(&finding, 0, __ATOMIC_RELEASE);
-}
+static uint32_t pending_open; /* relaxed: pending locations not resolved yet */
 
 /* --- the public way ---------------------------------------------------------------------- */
 
@@ -169,23 +18,13 @@ static bool is_internal(const char *path)
 	return strncmp(path, "<internal:", 10) == 0;
 }
 
-enum { FRAMES = 48, T_MASK = 0x1f, T_STRING = 0x05 };
-
-/* A frame's path, or NULL for one of a C function. No allocation, no raise. */
-static const char *path_of(mw_value frame)
-{
-	volatile mw_value s = mw_rb.rb_profile_frame_path(frame);
-
-	if (s % sizeof(uintptr_t) || s < 0x1000 || (MW_AT(uintptr_t, s, 0) & T_MASK) != T_STRING)
-		return NULL;
-	return mw_rb.rb_string_value_ptr(&s);
-}
+enum { FRAMES = 48 };
 
 /* What the public calls say of the present stack. */
 struct answer {
 	uint32_t id;      /* MW_CS_NONE: no Ruby code is running */
 	unsigned skipped; /* frames of Ruby's own code above the one that is named */
-	bool holds;       /* wherever that frame's pc is seen again */
+	bool holds;       /* all of it, wherever those frames' pcs are seen again */
 };
 
 /*
@@ -200,19 +39,25 @@ static struct answer ask_ruby(void)
 	mw_value frames[FRAMES];
 	int lines[FRAMES], n;
 
-	if (!path || line <= 0) /* while a file is being read, before its first line */
+	if (!path)
 		return a;
-	if (!is_internal(path)) { /* the usual case; also right for a frame that YJIT runs */
+	if (line > 0 && !is_internal(path)) { /* the usual case; also right for a frame that YJIT runs */
 		a.id = mw_callsite_ruby(path, strlen(path), (uint64_t)line);
 		return a;
 	}
 	n = mw_rb.rb_profile_frames(0, FRAMES, frames, lines);
 	for (int i = 0; i < n; i++) {
-		const char *p = path_of(frames[i]);
+		const char *p = mw_ruby_path(frames[i]);
 
 		if (!p)
 			continue;
-		if (!is_internal(p) && lines[i] > 0) {
+		if (lines[i] <= 0) {
+			/* a file or library that is being loaded, or code that was given such a
+			   line; the fast way sees a frame for the latter only */
+			a.holds = false;
+			continue;
+		}
+		if (!is_internal(p)) {
 			a.id = mw_callsite_ruby(p, strlen(p), (uint64_t)lines[i]);
 			return a;
 		}
@@ -221,17 +66,19 @@ static struct answer ask_ruby(void)
 	/* Ruby's own code and nothing below it: better than no line, but true
 	   of this stack only */
 	a.holds = false;
-	a.id = mw_callsite_ruby(path, strlen(path), (uint64_t)line);
+	if (line > 0)
+		a.id = mw_callsite_ruby(path, strlen(path), (uint64_t)line);
 	return a;
 }
 
-/* STARTING: has it come up? PUBLIC: ask. ENDED: nothing. */
+/* STARTING: has it come up? Then, and if PUBLIC: ask. ENDED: nothing. */
 static uint32_t not_fast(void)
 {
 	switch (mw_get(&mw_ruby.how)) {
 	case MW_RUBY_STARTING:
-		look_for_vm();
-		return MW_CS_NONE;
+		if (!mw_ruby_look_for_vm())
+			return MW_CS_NONE;
+		/* fallthrough */
 	case MW_RUBY_PUBLIC:
 		if (!mw_ruby_may_ask())
 			return MW_CS_NONE;
@@ -242,23 +89,64 @@ static uint32_t not_fast(void)
 	}
 }
 
+/* --- doubt -------------------------------------------------------------------------------- */
+
+/*
+ * Something wasn't as the fast way expects: at one place that may be a thread
+ * about to end. So Ruby is asked for a moment of its own, in which it must be
+ * right; a thread that gives cause again and again meanwhile is enough, too.
+ */
+enum { DOUBTS = 8, THREADS = 64 };
+static uint8_t doubts[THREADS]; /* relaxed: of threads' states, hashed */
+
+static uint8_t *doubts_of(const struct mw_thread *t)
+{
+	return &doubts[(uintptr_t)t / sizeof(*t) % THREADS];
+}
+
+void mw_ruby_look_again(void *unused)
+{
+	struct mw_thread *t = mw_usual();
+	const char *why;
+
+	(void)unused;
+	if (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) != MW_RUBY_FAST)
+		return;
+	if (mw_ruby_verify(&why) < 0)
+		mw_ruby_go_public(why);
+	else if (t)
+		mw_set(doubts_of(t), 0);
+}
+
+static void doubt(struct mw_thread *t, const char *why)
+{
+	uint8_t n = (uint8_t)(mw_get(doubts_of(t)) + 1);
+
+	mw_set(doubts_of(t), n);
+	if (n >= DOUBTS)
+		mw_ruby_go_public(why);
+	else
+		mw_ruby_ask_for(MW_RUBY_WHEN_DOUBTED);
+}
+
 /* --- a pc that isn't remembered ---------------------------------------------------------- */
 
 /*
  * May the pc of this frame be remembered? Only if we will see the free of
  * the block that holds its instructions: then it is flagged.
  */
-static bool flag_code(const char *cfp)
+static bool flag_code(struct mw_thread *t, const char *cfp)
 {
-	uintptr_t body = MW_AT(uintptr_t, MW_AT(uintptr_t, cfp, MW_CFP_ISEQ), mw_ruby.body);
-	const void *code = MW_AT(const void *, body, MW_BODY_CODE);
-	uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
+	const void *code = (const void *)mw_ruby_code(MW_AT(uintptr_t, cfp, MW_CFP_ISEQ), mw_ruby.body,
+						      MW_AT(uintptr_t, cfp, MW_CFP_PC));
 	struct mw_record *r;
 
-	if (!code || pc < (uintptr_t)code ||
-	    pc > (uintptr_t)code + (uintptr_t)MW_AT(uint32_t, body, MW_BODY_SIZE) * sizeof(uintptr_t))
+	if (!code) {
+		doubt(t, "a frame isn't within its instructions");
 		return false;
-	if (!mw_record_if(mw_tail_read(code, mw_usable(code)), &r) || !mw_record_is(mw_get(&r->where), code))
+	}
+	if (!mw_record_if(mw_tail_read(code, mw_usable(code)), &r) ||
+	    !mw_record_is(mw_get(&r->where), code))
 		return false;
 	if (!(mw_get(&r->where) & MW_CODE))
 		__atomic_fetch_or(&r->where, MW_CODE, __ATOMIC_RELAXED);
@@ -270,7 +158,7 @@ static void remember(struct mw_thread *t, const char *cfp, uint32_t id,
 {
 	uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
 
-	if (id == MW_CS_OTHER || !flag_code(cfp))
+	if (id == MW_CS_OTHER || !flag_code(t, cfp))
 		return;
 	mw_where_remember(t, pc, id, when);
 	if (id != MW_WHERE_SKIP && mw_get(&pending_open)) {
@@ -303,6 +191,22 @@ static void remember_all(struct mw_thread *t, const char *ec, const struct answe
 		remember(t, cfp, a->id, time_of(cfp));
 }
 
+/*
+ * Runs once a blocking call is over, mostly in the thread that made it, which
+ * is still at the same line: what was allocated during the call can be named.
+ */
+void mw_ruby_look_here(void *unused)
+{
+	struct mw_thread *t = mw_usual();
+
+	(void)unused;
+	if (!t)
+		return;
+	mw_enter(t);
+	(void)mw_ruby_where(t);
+	mw_leave(t);
+}
+
 enum { ASK_AGAIN = 64 };
 
 /* Without the GVL, or in GC. Another thread may get the job: asked for again now and then. */
@@ -313,14 +217,26 @@ static uint32_t pending(uintptr_t pc)
 
 	if (id != MW_CS_NONE) {
 		if (mw_add(&asked, 1) % ASK_AGAIN == 0)
-			ask_for(&after_blocking);
+			mw_ruby_ask_for(MW_RUBY_AFTER_BLOCKING);
 		return id;
 	}
 	mw_callsites_maintain();
 	id = mw_callsite_pending(pc);
 	mw_add(&pending_open, 1);
-	ask_for(&after_blocking);
+	mw_ruby_ask_for(MW_RUBY_AFTER_BLOCKING);
 	return id;
+}
+
+/* The whole stack, at the 1st, 2nd, 4th … miss, and at one in 256. With the GVL. */
+static void verify_now_and_then(struct mw_thread *t)
+{
+	static uint32_t misses; /* relaxed; one may be overlooked */
+	uint32_t n = mw_get(&misses) + 1;
+	const char *why;
+
+	mw_set(&misses, n);
+	if ((n & (n - 1) & 0xff) == 0 && mw_ruby_verify(&why) < 0)
+		doubt(t, why);
 }
 
 /* Where the frame at cfp is; MW_CS_NONE: not Ruby after all. */
@@ -332,8 +248,10 @@ static uint32_t miss(struct mw_thread *t, const char *ec, const char *cfp)
 		return pending(MW_AT(uintptr_t, cfp, MW_CFP_PC));
 	mw_callsites_maintain();
 	a = ask_ruby();
-	if (a.id != MW_CS_NONE)
+	if (a.id != MW_CS_NONE) {
 		remember_all(t, ec, &a);
+		verify_now_and_then(t);
+	}
 	return a.id;
 }
 
@@ -376,30 +294,73 @@ static uint32_t recall_below(struct mw_thread *t, const char *cfp, const char *e
 	return MW_CS_NONE;
 }
 
-/* What the fast way says, without asking Ruby; MW_CS_NONE: it would have to. */
-static uint32_t fast_where(struct mw_thread *t)
+/* What the fast way says of the frame at cfp, without asking Ruby; MW_CS_NONE: it would have to. */
+static uint32_t fast_where(struct mw_thread *t, const char *cfp, const char *end)
 {
-	const char *ec = mw_ruby_ec();
-	const char *end, *cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
-	uint32_t id;
+	uint32_t id = mw_where_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
 
-	cfp = cfp ? mw_ruby_frame(cfp, end) : NULL;
-	if (!cfp)
-		return MW_CS_NONE;
-	id = mw_where_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
 	return id != MW_WHERE_SKIP ? id : recall_below(t, cfp, end);
+}
+
+/* Is GC.count still read where it is? The GC may run between two looks. */
+static void check_count(void)
+{
+	uint32_t before, read;
+
+	if (mw_get(&mw_clock.asked))
+		return;
+	before = (uint32_t)mw_rb.rb_gc_count();
+	read = mw_generation_read();
+	if (read != before && before == (uint32_t)mw_rb.rb_gc_count())
+		mw_ruby_use_count(NULL);
+}
+
+/* Has the execution context no stack (any more)? So it is in a thread that ends. */
+static bool has_ended(const char *ec)
+{
+	uintptr_t base, words;
+
+	return mw_peek((uintptr_t)ec + MW_EC_STACK, &base) && !base &&
+	       mw_peek((uintptr_t)ec + MW_EC_STACK_WORDS, &words) && !words;
+}
+
+/*
+ * The fast way sees no Ruby code, though this is a thread that Ruby runs: a
+ * C function that Ruby code didn't call, or a thread that ends, or the wrong
+ * place. Only in the first case may Ruby be asked.
+ */
+static void check_nothing(struct mw_thread *t, const char *ec)
+{
+	struct mw_ruby_stack s;
+
+	if (mw_ruby_read_stack((uintptr_t)ec, &s) && ask_ruby().id == MW_CS_NONE)
+		return;
+	if (has_ended(ec))
+		mw_ruby_ask_for(MW_RUBY_WHEN_DOUBTED);
+	else
+		doubt(t, "the fast lookup sees no Ruby code where there is some");
 }
 
 void mw_ruby_check(struct mw_thread *t)
 {
-	uint32_t fast = fast_where(t), pub;
+	const char *ec = mw_ruby_ec();
+	const char *end = NULL, *cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
+	uint32_t fast, pub;
 
-	if (!mw_get(&mw_clock.asked) && mw_generation_read() != (uint32_t)mw_rb.rb_gc_count())
-		use_count(NULL);
-	if (fast == MW_CS_NONE || !mw_ruby_may_ask())
+	check_count();
+	if (!mw_ruby_may_ask())
+		return;
+	cfp = cfp ? mw_ruby_frame(cfp, end) : NULL;
+	if (!cfp) {
+		check_nothing(t, ec);
+		return;
+	}
+	fast = fast_where(t, cfp, end);
+	if (fast == MW_CS_NONE)
 		return;
 	pub = ask_ruby().id;
 	if (pub == fast || pub == MW_CS_NONE || pub == MW_CS_OTHER)
-		return;
-	go_public("the fast lookup named another line than Ruby");
+		mw_set(doubts_of(t), 0);
+	else
+		mw_ruby_go_public("the fast lookup named another line than Ruby");
 }

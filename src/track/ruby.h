@@ -16,9 +16,13 @@
  * under a pending location, which becomes an alias of the real one at the
  * first lookup of the same pc under the GVL.
  *
- * Offsets are found and checked at run time (ruby_find.c), never taken from
- * a version number. Answers are compared with the public calls' now and
- * then; one disagreement, and the public calls take over for good.
+ * Offsets are found at run time (ruby_find.c), never taken from a version
+ * number, and trusted after a self-check of a whole stack (ruby_verify.c).
+ * Until then, and where that fails, only memory is read that was found to be
+ * readable. Answers are compared with the public calls' now and then, and
+ * stacks checked again; one disagreement, and the public calls take over for
+ * good. Whatever isn't as expected on the way to an answer under the GVL makes
+ * the public calls give it.
  */
 #ifndef MW_TRACK_RUBY_H
 #define MW_TRACK_RUBY_H
@@ -49,6 +53,12 @@ struct mw_ruby {
 extern MW_HOT_STRUCT struct mw_ruby mw_ruby;
 
 /* offsets that are the same from 2.7 to 3.4; checked all the same */
+#ifdef MW_PLANT /* a test's build, with variables instead, to be set wrong: t/planted */
+#include MW_PLANT
+#else
+#define mw_plant_found() ((void)0)
+#define mw_plant_count(count) ((void)(count))
+#define mw_plant_checked() ((void)0)
 enum {
 	MW_EC_STACK = 0,
 	MW_EC_STACK_WORDS = 8,
@@ -60,6 +70,7 @@ enum {
 	MW_BODY_SIZE = 4,
 	MW_BODY_CODE = 8
 };
+#endif
 
 #define MW_AT(type, p, off) (*(type const *)((uintptr_t)(p) + (uintptr_t)(off)))
 

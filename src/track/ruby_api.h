@@ -48,13 +48,14 @@ static inline bool mw_ruby_may_ask(void)
 }
 
 /*
- * ruby_find.c: finds the execution context and the offsets, and checks them
- * against each other. Under the GVL, outside GC, with the VM up.
- * 1: found, mw_ruby is filled in. 0: not now, try again (no frame of Ruby
- * code yet). -1: not to be found in this Ruby; *why says what.
+ * ruby_find.c: finds the execution context and the offsets. Under the GVL,
+ * outside GC, with the VM up.
+ * 1: found, mw_ruby is filled in; to be verified (ruby_look.h). 0: not now,
+ * try again (no frame of Ruby code yet). -1: not to be found in this Ruby;
+ * *why says what.
  */
 int mw_ruby_find(const char **why);
-/* Where GC.count is to be read, with the VM up; NULL: by calling rb_gc_count. */
+/* Where GC.count may be, to be verified; NULL: to be had by rb_gc_count only. With the VM up. */
 const uint32_t *mw_ruby_find_count(void);
 
 #endif

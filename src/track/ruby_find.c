@@ -13,26 +13,24 @@
  * there to the end of the stack whole frames, each with a stack pointer
  * inside; and the innermost Ruby frame's pc lies inside the instructions of
  * its iseq.
+ *
+ * Nothing is known here yet, so words are read by mw_peek (readable.h) only.
+ * What is found is a guess until mw_ruby_verify (ruby_verify.c) agrees.
  */
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
 
-#include "ruby.h"
-#include "ruby_api.h"
+#include "readable.h"
+#include "ruby_look.h"
 
-enum { WORD = sizeof(uintptr_t), THREAD_WORDS = 20, MAX_STACK_WORDS = 1 << 24 };
+enum { WORD = sizeof(uintptr_t), THREAD_WORDS = 20 };
 
 struct tls {
 	uintptr_t inside; /* an address in the object that is wanted */
 	const uintptr_t *block;
 	size_t words;
 };
-
-static bool pointer_like(uintptr_t p)
-{
-	return p > 0xffff && p % WORD == 0 && p >> 47 == 0;
-}
 
 static int find_tls(struct dl_phdr_info *i, size_t size, void *arg)
 {
@@ -58,66 +56,51 @@ static int find_tls(struct dl_phdr_info *i, size_t size, void *arg)
 }
 
 /* Is every frame from cfp to the end whole, if they are `size` bytes long? */
-static bool frames_fit(const char *base, const char *cfp, const char *end, uint32_t size)
+static bool frames_fit(const struct mw_ruby_stack *s, uint32_t size)
 {
-	if ((size_t)(end - cfp) % size)
-		return false;
-	for (; cfp < end; cfp += size) {
-		const char *sp = MW_AT(const char *, cfp, MW_CFP_SP);
-		uintptr_t ep = MW_AT(uintptr_t, cfp, MW_CFP_EP), iseq = MW_AT(uintptr_t, cfp, MW_CFP_ISEQ);
+	struct mw_ruby_frame f;
 
-		if (sp < base || sp > end || !pointer_like(ep) || (iseq && !pointer_like(iseq)))
+	if ((s->end - s->cfp) % size)
+		return false;
+	for (uintptr_t at = s->cfp; at < s->end; at += size)
+		if (!mw_ruby_read_frame(s, at, &f))
 			return false;
-	}
 	return true;
 }
 
-static uint32_t frame_size(const char *ec)
+static uint32_t frame_size(uintptr_t ec)
 {
 	static const uint32_t sizes[] = { 56, 64, 48, 72, 80 };
-	const char *base = MW_AT(const char *, ec, MW_EC_STACK);
-	const char *cfp = MW_AT(const char *, ec, MW_EC_CFP);
-	size_t words = MW_AT(size_t, ec, MW_EC_STACK_WORDS);
+	struct mw_ruby_stack s;
 
-	if (!pointer_like((uintptr_t)base) || !pointer_like((uintptr_t)cfp) || words < 256 ||
-	    words > MAX_STACK_WORDS || cfp < base || cfp >= base + words * WORD)
+	if (!mw_ruby_read_stack(ec, &s))
 		return 0;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-		if (frames_fit(base, cfp, base + words * WORD, sizes[i]))
+		if (frames_fit(&s, sizes[i]))
 			return sizes[i];
 	return 0;
 }
 
 /* Where in an iseq its body is, judged by this frame; 0: nowhere. */
-static uint32_t body_offset(const char *cfp)
+static uint32_t body_offset(const struct mw_ruby_frame *f)
 {
 	static const uint32_t offsets[] = { 16, 8 };
-	const char *iseq = MW_AT(const char *, cfp, MW_CFP_ISEQ);
-	uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
 
-	for (size_t i = 0; i < sizeof(offsets) / sizeof(*offsets); i++) {
-		uintptr_t body = MW_AT(uintptr_t, iseq, offsets[i]), code;
-
-		if (!pointer_like(body))
-			continue;
-		code = MW_AT(uintptr_t, body, MW_BODY_CODE);
-		if (pointer_like(code) && pc >= code &&
-		    pc <= code + (uintptr_t)MW_AT(uint32_t, body, MW_BODY_SIZE) * WORD)
+	for (size_t i = 0; i < sizeof(offsets) / sizeof(*offsets); i++)
+		if (mw_ruby_code(f->iseq, offsets[i], f->pc))
 			return offsets[i];
-	}
 	return 0;
 }
 
 /* The thread's structure, from the object that Ruby hands out, whose data pointer is at `data`. */
-static bool is_current_ec(const char *thread_object, uint32_t data, uintptr_t ec)
+static bool is_current_ec(uintptr_t thread_object, uint32_t data, uintptr_t ec)
 {
-	uintptr_t th;
+	uintptr_t th, word;
 
-	if (!pointer_like((uintptr_t)thread_object))
+	if (!mw_pointer_like(thread_object) || !mw_peek(thread_object + data, &th) || !mw_pointer_like(th))
 		return false;
-	th = MW_AT(uintptr_t, thread_object, data);
-	for (uint32_t w = 0; pointer_like(th) && w < THREAD_WORDS; w++)
-		if (MW_AT(uintptr_t, th, w * WORD) == ec)
+	for (uint32_t w = 0; w < THREAD_WORDS && mw_peek(th + w * WORD, &word); w++)
+		if (word == ec)
 			return true;
 	return false;
 }
@@ -126,7 +109,7 @@ static bool is_current_ec(const char *thread_object, uint32_t data, uintptr_t ec
  * The first layout is tried to its end before the second: under the first,
  * the second's word is another object's flags, which may look like a pointer.
  */
-static const uintptr_t *ec_in(const struct tls *t, const char *thread)
+static const uintptr_t *ec_in(const struct tls *t, uintptr_t thread)
 {
 	static const uint32_t data[] = { 32, 40 };
 
@@ -134,9 +117,9 @@ static const uintptr_t *ec_in(const struct tls *t, const char *thread)
 		bool seen = false;
 
 		for (size_t i = 0; i < t->words; i++) {
-			if (!pointer_like(t->block[i]) || !is_current_ec(thread, data[d], t->block[i]))
+			if (!mw_pointer_like(t->block[i]) || !is_current_ec(thread, data[d], t->block[i]))
 				continue;
-			if (frame_size((const char *)t->block[i]))
+			if (frame_size(t->block[i]))
 				return &t->block[i];
 			seen = true; /* the layout is right, the frames aren't whole yet */
 		}
@@ -150,8 +133,7 @@ static const uintptr_t *ec_variable(const char **why)
 {
 	const uintptr_t *exported = dlsym(RTLD_DEFAULT, "ruby_current_ec");
 	struct tls t = { (uintptr_t)(void *)mw_rb.rb_thread_current, NULL, 0 };
-	const char *thread = (const char *)mw_rb.rb_thread_current();
-
+	uintptr_t thread = mw_rb.rb_thread_current();
 	const uintptr_t *var;
 
 	if (exported && is_current_ec(thread, 32, *exported))
@@ -167,21 +149,22 @@ static const uintptr_t *ec_variable(const char **why)
 int mw_ruby_find(const char **why)
 {
 	const uintptr_t *var = ec_variable(why);
-	const char *ec, *cfp, *end;
+	struct mw_ruby_stack s;
+	struct mw_ruby_frame f;
 
 	if (!var)
 		return -1;
-	ec = (const char *)*var;
-	mw_ruby.frame_size = frame_size(ec);
-	if (!mw_ruby.frame_size) {
+	mw_ruby.frame_size = frame_size(*var);
+	if (!mw_ruby.frame_size || !mw_ruby_read_stack(*var, &s)) {
 		*why = "the frames are of an unknown size";
 		return -1;
 	}
-	cfp = mw_ruby_stack(ec, &end);
-	cfp = cfp ? mw_ruby_frame(cfp, end) : NULL;
-	if (!cfp)
-		return 0;
-	mw_ruby.body = body_offset(cfp);
+	do {
+		if (s.cfp >= s.end || !mw_ruby_read_frame(&s, s.cfp, &f))
+			return 0;
+		s.cfp += mw_ruby.frame_size;
+	} while (!f.iseq || !f.pc);
+	mw_ruby.body = body_offset(&f);
 	if (!mw_ruby.body) {
 		*why = "the instructions of a method were not found";
 		return -1;
@@ -218,11 +201,8 @@ static uintptr_t follow(const uint8_t *c, uintptr_t at, const char *end, size_t 
 	for (int loads = 0; loads < 4; loads++) {
 		if (memcmp(c, end, n) == 0)
 			return at;
-		if (loads) {
-			at = *(const uintptr_t *)at;
-			if (!pointer_like(at))
-				return 0;
-		}
+		if (loads && (!mw_peek(at, &at) || !mw_pointer_like(at)))
+			return 0;
 		if (EAT(&c, "\x48\x8b\x80")) /* mov off32(%rax), %rax */
 			at += eat_offset(&c);
 		else if (EAT(&c, "\x48\x8b\x40")) /* mov off8(%rax), %rax */
@@ -238,31 +218,31 @@ static uintptr_t follow(const uint8_t *c, uintptr_t at, const char *end, size_t 
  * through one or two structures, in 3.4 from what rb_gc_get_objspace()
  * returns; they stay where they are as long as the VM lives. If its code is
  * that and nothing else, the chain is followed once. What it leads to is
- * compared with the call then, and again now and then (mw_ruby_check).
+ * compared with the call then (mw_ruby_verify_count), and again now and then
+ * (mw_ruby_check).
  */
 const uint32_t *mw_ruby_find_count(void)
 {
 	const uint8_t *c = (const uint8_t *)(uintptr_t)mw_rb.rb_gc_count;
-	const uint32_t *count;
 	uintptr_t at = 0, off;
 
 	(void)EAT(&c, "\xf3\x0f\x1e\xfa"); /* endbr64 */
 	if (EAT(&c, "\x48\x8b\x05")) { /* mov off(%rip), %rax: at holds what the chain starts from */
 		off = eat_offset(&c);
-		at = *(const uintptr_t *)((uintptr_t)c + off);
+		if (!mw_peek((uintptr_t)c + off, &at))
+			return NULL;
 	} else if (EAT(&c, "\x48\x8d\x05")) { /* lea off(%rip), %rax */
 		off = eat_offset(&c);
 		at = (uintptr_t)c + off;
 	} else if (EAT(&c, "\x48\x83\xec\x08\xe8") && mw_rb.rb_gc_get_objspace) { /* sub $8, %rsp; call */
 		(void)eat_offset(&c);
 		at = (uintptr_t)mw_rb.rb_gc_get_objspace();
-		at = pointer_like(at) ? follow(c, at, "\x48\x83\xc4\x08\xc3", 5) : 0;
+		at = mw_pointer_like(at) ? follow(c, at, "\x48\x83\xc4\x08\xc3", 5) : 0;
 		c = NULL;
 	}
-	if (c && pointer_like(at))
+	if (c && mw_pointer_like(at))
 		at = follow(c, at, "\xc3", 1);
-	count = (const uint32_t *)at;
-	return pointer_like(at) && *count == (uint32_t)mw_rb.rb_gc_count() ? count : NULL;
+	return (const uint32_t *)at;
 }
 #else
 const uint32_t *mw_ruby_find_count(void)
