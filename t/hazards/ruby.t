@@ -215,6 +215,26 @@ class RubyHazards < Minitest::Test
     RUBY
   end
 
+  # Up to 3.2 Ruby keeps native threads for its next ones. Meanwhile what they ran on is
+  # freed, which here the C library fills with other bytes: who reads it then crashes.
+  def test_a_native_thread_is_used_again
+    script = <<~RUBY
+      #{WORK}
+      take = Ractor.method_defined?(:value) ? :value : :take
+      $kept = []
+      20.times do
+        10.times.map { Thread.new { keep(1)[0] } }.each { |t| $kept << t.value }
+        GC.start
+        churn(300)
+      end
+      20.times { Ractor.new { "s" * 3000 }.public_send(take); GC.start }
+      puts $kept.size
+    RUBY
+    [{}, { "MWRAP_RUBY_PUBLIC" => "1" }].each do |way|
+      twice_ruby(script, "-W:no-experimental", env: { "MALLOC_PERTURB_" => "165" }.merge(way))
+    end
+  end
+
   # --- compiled code -----------------------------------------------------------------------
 
   HAS_YJIT = system(RUBY, "--yjit", "-e", "exit RubyVM::YJIT.enabled?", out: File::NULL, err: File::NULL)
