@@ -4,8 +4,8 @@
 #
 # Every allocation is counted at the Ruby line that was executing: in blocks,
 # evals, methods redefined in a loop, callbacks from C, exceptions, Fibers,
-# threads and blocking calls. Both ways of finding the line are tried, and the
-# fast one also under YJIT, where this Ruby has it.
+# threads, Ractors and blocking calls, and after compaction. Both ways of finding
+# the line are tried, with and without YJIT, where this Ruby has it.
 
 require_relative "lib/tap"
 
@@ -36,7 +36,7 @@ class TestLines < Minitest::Test
         end
         puts found.to_json
       RUBY
-      r = mwrap_run(RUBY, "-I", LIB, "-e", code, env: env)
+      r = mwrap_run(RUBY, "-W:no-experimental", "-I", LIB, "-e", code, env: env)
       assert r.status.success?, r.stderr
       sizes, found = r.stdout.lines
       [Marshal.load([sizes.chomp].pack("H*")), JSON.parse(found).transform_keys(&:to_i)]
@@ -49,7 +49,8 @@ class TestLines < Minitest::Test
   end
 
   PLAIN = %i[grab block nested_block callback before_raise ensure rescue fiber fibers enumerator thread
-             no_gvl no_gvl_thread array_each kernel_tap integer_times define_method proc].freeze
+             no_gvl no_gvl_thread array_each kernel_tap integer_times define_method proc fiber_of_thread
+             compacted fiber_compacted auto_compact ractor ractor_fiber main_of_ractors].freeze
 
   # Compiled from the first call on; the environment reaches Ruby through every exec.
   YJIT = { "RUBYOPT" => "--yjit --yjit-call-threshold=1" }.freeze
@@ -90,6 +91,60 @@ class TestLines < Minitest::Test
         puts Mwrap.stats.fetch(:ruby_lookup)
       RUBY
       assert_equal "#{way.end_with?("public") ? "public" : "fast"}\n", r.stdout, r.stderr
+    end
+  end
+
+  # The self-checks and the doubts find nothing wrong in what programs do.
+  BUSY = <<~'RUBY'
+    require "mwrap"
+    %w[json erb set ripper optparse socket psych open3 digest openssl zlib stringio strscan date tempfile].each do |l|
+      require l
+    rescue LoadError
+      # not in this Ruby
+    end
+    Gem::Specification.each(&:name)
+    files = $LOADED_FEATURES.grep(/\.rb\z/).select { |f| File.exist?(f) }.first(120)
+    6.times.map do |k|
+      Thread.new do
+        files.each_with_index do |f, i|
+          next unless i % 6 == k
+          text = File.read(f).scrub
+          RubyVM::InstructionSequence.compile(text) rescue SyntaxError
+          JSON.parse(JSON.generate(text.lines))
+          Psych.load(Psych.dump(text.lines.first(30)))
+          ERB.new("<% 10.times { |n| %><%= n %><% } %>").result
+        end
+      end
+    end.each(&:join)
+    300.times { Thread.new { "s" * 3000 }.join }
+    50.times { Thread.new { loop { "k" * 900 } }.tap { Thread.pass }.kill.join }
+    20.times { Ractor.new { "s" * 3000 }.public_send(Ractor.method_defined?(:value) ? :value : :take) }
+    20.times { Open3.capture2e("true") }
+    TracePoint.new(:line, :call, :c_call) { |t| t.path.dup }.enable { 200.times { [1, 2].sort_by { |x| -x }.map(&:to_s) } }
+    def deep(n) = [n].each { |x| deep(x + 1) }
+    begin
+      deep(0)
+    rescue SystemStackError
+      puts "deep"
+    end
+    500.times do |i|
+      c = Class.new do
+        define_method(:a) { |*x, **k, &b| "#{i}" * 900 }
+        def method_missing(*) = "m" * 900
+        def respond_to_missing?(*) = true
+      end
+      c.new.then { |o| o.a(1, b: 2); o.foo; o.instance_eval { a } }
+    end
+    eval("1000.times { 'e' * 900 }", binding, "zero.rb", 0)
+    eval("1000.times { 'e' * 900 }", binding, "below.rb", -7)
+    puts Mwrap.stats.values_at(:ruby_lookup, :ruby_why).inspect
+  RUBY
+
+  [[{}, ""], *([[YJIT, "_yjit"]] if HAS_YJIT)].each do |env, name|
+    define_method(:"test_the_fast_way_stays_in_use#{name}") do
+      r = mwrap_run(RUBY, "-W0", "-I", LIB, "-e", BUSY, env: env)
+      assert r.status.success?, "#{r.status} #{r.stderr[0, 2000]}"
+      assert_equal ["deep", '["fast", ""]'], r.stdout.lines(chomp: true), r.stderr[0, 2000]
     end
   end
 

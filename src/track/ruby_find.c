@@ -146,6 +146,15 @@ static const uintptr_t *ec_variable(const char **why)
 	return NULL;
 }
 
+/* No frame of Ruby code is seen. Is there one? */
+static int no_frame(const char **why)
+{
+	if (mw_rb.rb_sourceline() <= 0)
+		return 0;
+	*why = "no frame of Ruby code is where one is";
+	return -1;
+}
+
 int mw_ruby_find(const char **why)
 {
 	const uintptr_t *var = ec_variable(why);
@@ -161,7 +170,7 @@ int mw_ruby_find(const char **why)
 	}
 	do {
 		if (s.cfp >= s.end || !mw_ruby_read_frame(&s, s.cfp, &f))
-			return 0;
+			return no_frame(why);
 		s.cfp += mw_ruby.frame_size;
 	} while (!f.iseq || !f.pc);
 	mw_ruby.body = body_offset(&f);

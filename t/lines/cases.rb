@@ -70,6 +70,10 @@ N.times { Fiber.new { KEEP << "f" * size_of(:fibers) }.resume } # LINE fibers
 enum = Enumerator.new { |y| loop { y << "e" * size_of(:enumerator) } } # LINE enumerator
 N.times { KEEP << enum.next }
 
+2.times.map do
+  Thread.new { (N / 2).times { KEEP << Fiber.new { "g" * size_of(:fiber_of_thread) }.resume } } # LINE fiber_of_thread
+end.each(&:join)
+
 # threads
 4.times.map do
   Thread.new { (N / 4).times { KEEP << "t" * size_of(:thread) } } # LINE thread
@@ -97,5 +101,47 @@ N.times(&handler)
 
 # a line far down, over 65,535
 eval "\n" * 70_000 + "N.times { KEEP << 'l' * size_of(:far) }", binding, "far.rb", 1 # far.rb:70001
+
+# compaction moves the objects that code consists of, not the code; also below a Fiber that waits
+def compact
+  GC.compact
+rescue NotImplementedError
+  GC.start
+end
+
+def compacted = KEEP << ("c" * size_of(:compacted)) # LINE compacted
+waiting = Fiber.new do
+  loop do
+    KEEP << "w" * size_of(:fiber_compacted) # LINE fiber_compacted
+    Fiber.yield
+  end
+end
+N.times do |i|
+  compacted
+  waiting.resume
+  compact if i % 10 == 5
+end
+begin
+  GC.auto_compact = true
+rescue NotImplementedError
+  # then there is nothing to be tried
+end
+N.times do |i|
+  KEEP << "a" * size_of(:auto_compact) # LINE auto_compact
+  GC.start if i % 10 == 5
+end
+GC.auto_compact = false if GC.respond_to?(:auto_compact=)
+
+# Ractors, last: Ruby goes other ways once there is one
+value = Ractor.method_defined?(:value) ? :value : :take
+size = size_of(:ractor)
+KEEP.concat(Array.new(4) do
+  Ractor.new(N / 4, size) { |n, s| Array.new(n) { "r" * s } } # LINE ractor
+end.flat_map { |r| r.public_send(value) })
+size = size_of(:ractor_fiber)
+KEEP.concat(Ractor.new(N, size) do |n, s|
+  Array.new(n) { Fiber.new { "q" * s }.resume } # LINE ractor_fiber
+end.public_send(value))
+N.times { KEEP << "m" * size_of(:main_of_ractors) } # LINE main_of_ractors
 
 puts Marshal.dump(SIZES).unpack1("H*")
