@@ -11,11 +11,11 @@
 #
 # Wrong after it held, or wrong only elsewhere (other threads, Fibers) than where it held:
 # reading without asking can name a wrong line then, or none, until the next comparison.
-# A thread compares the 1st, 2nd, 4th, 8th ... call that it counts at a location, and so
-# on at most AT_MOST calls later; from the first that disagrees on, the public way is
-# taken in all threads, for good. So a line that is counted wrong each time it is called
-# has at most AT_MOST wrong counts for each thread that calls it, and none afterwards. A
-# line that is wrong only now and then is found by chance: nothing is promised for it.
+# A thread compares the 1st, 3rd, 7th, 15th ... of its allocations, and from 4095 on every
+# 4093rd; from the first that disagrees on, the public way is taken in all threads, for
+# good. So if all lines are counted wrong, or one that is called AT_MOST times in a row,
+# there are at most AT_MOST wrong counts for each thread, and none afterwards. A line that
+# is wrong only now and then is found by chance: nothing is promised for it.
 #
 # Not tried late: a size of a frame of 0, and bounds of the stack that lie beyond it. With
 # either the lookup has no end, and the self-check walks a whole stack to its end.

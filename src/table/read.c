@@ -287,8 +287,9 @@ static void put_native(struct building *b, const struct mw_callsite *c)
 	}
 	if (c->path)
 		put(b, c->path->text, c->path->len);
-	put(b, where, (size_t)snprintf(where, sizeof(where), "(+0x%llx) [0x%llx]",
-				       (unsigned long long)c->at, (unsigned long long)c->addr));
+	put(b, where,
+	    (size_t)snprintf(where, sizeof(where), "(+0x%llx) [0x%llx]", (unsigned long long)c->at,
+			     (unsigned long long)c->addr));
 }
 
 static const char *put_name(struct building *b, struct mw_row *r, const struct mw_callsite *c)

@@ -44,8 +44,8 @@ static uint32_t take_fresh(void)
 			mw_set(&mw_records_full, true);
 			return 0;
 		}
-	} while (!__atomic_compare_exchange_n(&fresh_at, &i, i + MW_BATCH, true,
-					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&fresh_at, &i, i + MW_BATCH, true, __ATOMIC_ACQ_REL,
+					      __ATOMIC_RELAXED));
 	return (uint32_t)i;
 }
 
@@ -62,8 +62,7 @@ uint32_t mw_batch_take(bool *fresh)
 		/* may be stale when another thread took it: then the swap fails */
 		next = mw_ref_index(mw_get(&mw_record_at((uint32_t)top)->ref));
 		next |= ((top >> 32) + 1) << 32;
-	} while (!__atomic_compare_exchange_n(&pool, &top, next, true,
-					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+	} while (!__atomic_compare_exchange_n(&pool, &top, next, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 	return (uint32_t)top;
 }
 
@@ -75,8 +74,7 @@ void mw_batch_give(uint32_t first)
 	do {
 		mw_set(&r->ref, mw_ref((uint32_t)top));
 		head = ((top >> 32) + 1) << 32 | first;
-	} while (!__atomic_compare_exchange_n(&pool, &top, head, true,
-					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&pool, &top, head, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 }
 
 uint32_t mw_record_take(void)
@@ -126,9 +124,8 @@ uint32_t mw_size_encode_huge(uint64_t size)
 	for (uint32_t i = 0; i < HUGE_MAX; i++) {
 		uint64_t none = 0;
 
-		if (!mw_get(&huge[i]) &&
-		    __atomic_compare_exchange_n(&huge[i], &none, size, false,
-						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (!mw_get(&huge[i]) && __atomic_compare_exchange_n(&huge[i], &none, size, false,
+								     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return MW_SIZE_HUGE + i;
 	}
 	return MW_SIZE_NONE;

@@ -81,8 +81,8 @@ MW_INLINE uint32_t mw_ref_index(uint32_t ref)
 
 MW_INLINE struct mw_record *mw_record_at(uint32_t i)
 {
-	return (struct mw_record *)(__atomic_load_n(&mw_chunks[i >> MW_CHUNK_SHIFT],
-						    __ATOMIC_ACQUIRE) + mw_ref(i));
+	return (struct mw_record *)(__atomic_load_n(&mw_chunks[i >> MW_CHUNK_SHIFT], __ATOMIC_ACQUIRE) +
+				    mw_ref(i));
 }
 
 /*

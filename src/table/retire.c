@@ -33,8 +33,7 @@ static bool barrier(void)
 {
 	static bool registered;
 
-	if (!registered &&
-	    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0)
+	if (!registered && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0)
 		registered = true;
 	return registered && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
@@ -140,8 +139,7 @@ static void fold(const uint32_t *chosen, uint32_t n)
 		const struct mw_sum *s = &sums[chosen[i]];
 		uint32_t to = mw_get(&c->alias);
 
-		if (!idle(c, s) ||
-		    !mw_base_fold(chosen[i], to ? mw_callsite_real(to) : MW_CS_GONE, s))
+		if (!idle(c, s) || !mw_base_fold(chosen[i], to ? mw_callsite_real(to) : MW_CS_GONE, s))
 			goto keep;
 		__atomic_store_n(&c->alias, 0, __ATOMIC_RELEASE);
 		mw_set(&c->born, mw_epoch());

@@ -20,8 +20,8 @@ struct mw_thread *mw_thread_adopt(void)
 		uint32_t is = MW_THREAD_FREE;
 
 		if (mw_get(&t->status) == MW_THREAD_FREE &&
-		    __atomic_compare_exchange_n(&t->status, &is, MW_THREAD_LIVE, false,
-						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		    __atomic_compare_exchange_n(&t->status, &is, MW_THREAD_LIVE, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
 			return t;
 	}
 	t = mw_own_grow(sizeof(*t), MW_OWN_THREAD);
@@ -32,8 +32,8 @@ struct mw_thread *mw_thread_adopt(void)
 	t->status = MW_THREAD_LIVE;
 	t->check_in = 1;
 	t->next = mw_get(&mw_threads);
-	while (!__atomic_compare_exchange_n(&mw_threads, &t->next, t, true,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+	while (!__atomic_compare_exchange_n(&mw_threads, &t->next, t, true, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
 		;
 	return t;
 }

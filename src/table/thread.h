@@ -173,7 +173,6 @@ MW_INLINE bool mw_slot_free(struct mw_slot *s, uint64_t bytes, uint32_t life, bo
 void mw_count_alloc(struct mw_thread *t, uint32_t id, uint64_t bytes);
 void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t life);
 
-
 /*
  * Takes t->spare, which is r and not NULL, out of the batch in use; returns
  * its ref. The next one is fetched meanwhile: it was freed long ago, mostly,

@@ -27,8 +27,7 @@ static __attribute__((noinline)) void *slow_alloc(enum mw_how how, size_t n, uin
 
 /* For what a Ruby process on glibc hardly meets. A function of its own for a process
    without Ruby costs that one a jump; knowing that there is no Ruby gains more. */
-static __attribute__((noinline)) void *malloc_in_bytes(struct mw_thread *t, size_t n,
-							    uintptr_t caller)
+static __attribute__((noinline)) void *malloc_in_bytes(struct mw_thread *t, size_t n, uintptr_t caller)
 {
 	void *p;
 
@@ -140,8 +139,7 @@ MW_EXPORT void *calloc(size_t count, size_t each)
 	return mw_likely(p != NULL) ? mw_admit(t, p, n, MW_CALLER) : NULL;
 }
 
-MW_INLINE void *usual_realloc(struct mw_thread *t, void *p,
-								 size_t n, uintptr_t caller)
+MW_INLINE void *usual_realloc(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 {
 	struct mw_dismissed d;
 	bool known;

@@ -145,7 +145,6 @@ bool mw_tailless(const void *p, size_t usable)
 	return ref >= MW_REF_END;
 }
 
-
 bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 {
 	bool checks = mw_tail_checks(p, usable);
@@ -159,8 +158,7 @@ bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 	i = find(p, usable, mw_ref_index(d->ref));
 	if (!i) {
 		/* what a freed block's tail says, unless the allocator has written there */
-		if (checks && mw_ref_index(d->ref) >= MW_BATCH &&
-		    mw_ref_index(d->ref) < mw_records_end())
+		if (checks && mw_ref_index(d->ref) >= MW_BATCH && mw_ref_index(d->ref) < mw_records_end())
 			mw_add(&mw_strays.double_frees, 1);
 		else
 			mw_add(&mw_strays.unknown_frees, 1);

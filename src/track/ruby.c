@@ -153,8 +153,7 @@ static bool flag_code(struct mw_thread *t, const char *cfp)
 	return true;
 }
 
-static void remember(struct mw_thread *t, const char *cfp, uint32_t id,
-		     struct mw_where_time when)
+static void remember(struct mw_thread *t, const char *cfp, uint32_t id, struct mw_where_time when)
 {
 	uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
 

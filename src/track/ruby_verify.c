@@ -31,9 +31,8 @@ bool mw_ruby_read_frame(const struct mw_ruby_stack *s, uintptr_t at, struct mw_r
 	uintptr_t sp, ep;
 
 	return mw_peek(at + MW_CFP_PC, &f->pc) && mw_peek(at + MW_CFP_SP, &sp) &&
-	       mw_peek(at + MW_CFP_ISEQ, &f->iseq) && mw_peek(at + MW_CFP_EP, &ep) &&
-	       sp >= s->base && sp <= s->end && mw_pointer_like(ep) &&
-	       (!f->iseq || mw_pointer_like(f->iseq));
+	       mw_peek(at + MW_CFP_ISEQ, &f->iseq) && mw_peek(at + MW_CFP_EP, &ep) && sp >= s->base &&
+	       sp <= s->end && mw_pointer_like(ep) && (!f->iseq || mw_pointer_like(f->iseq));
 }
 
 uintptr_t mw_ruby_code(uintptr_t iseq, uint32_t body_at, uintptr_t pc)
@@ -46,7 +45,9 @@ uintptr_t mw_ruby_code(uintptr_t iseq, uint32_t body_at, uintptr_t pc)
 		return 0;
 	/* the pc is the next instruction's; the word before the code: an allocator may ask for it */
 	return mw_pointer_like(code) && pc % WORD == 0 && pc >= code &&
-	       pc - code <= (uintptr_t)size * WORD && mw_readable(code - WORD, 2 * WORD) ? code : 0;
+			       pc - code <= (uintptr_t)size * WORD && mw_readable(code - WORD, 2 * WORD) ?
+		       code :
+		       0;
 }
 
 const char *mw_ruby_path(mw_value frame)

@@ -26,9 +26,9 @@ void mw_ruby_init(void)
 {
 	bool all = true;
 
-#define X(name, result, params, needed)                                           \
-	mw_rb.name = (result(*) params)dlsym(RTLD_DEFAULT, #name);                \
-	if (needed && !mw_rb.name)                                                \
+#define X(name, result, params, needed)                            \
+	mw_rb.name = (result(*) params)dlsym(RTLD_DEFAULT, #name); \
+	if (needed && !mw_rb.name)                                 \
 		all = false;
 	MW_FOR_EACH_RUBY(X)
 #undef X

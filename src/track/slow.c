@@ -222,13 +222,11 @@ static void text_free(void *p)
 
 static uint32_t fit_now(void)
 {
-	if (!mw_real_glibc || mw_get(&mw_clock.asked) ||
-	    __atomic_load_n(&mw_paused, __ATOMIC_SEQ_CST))
+	if (!mw_real_glibc || mw_get(&mw_clock.asked) || __atomic_load_n(&mw_paused, __ATOMIC_SEQ_CST))
 		return MW_FIT_NONE;
 	if (mw_clock.in_bytes)
 		return MW_FIT_BYTES;
-	return __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) == MW_RUBY_FAST ? MW_FIT_RUBY :
-										 MW_FIT_NONE;
+	return __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) == MW_RUBY_FAST ? MW_FIT_RUBY : MW_FIT_NONE;
 }
 
 /* Two threads may choose at once: whoever stores last has seen what both changed. */
@@ -303,8 +301,7 @@ static enum way way_now(void)
 
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
 		return PASS;
-	if ((t ? t->hush >= MW_QUIET : stateless) ||
-	    mw_get(&mw_paused))
+	if ((t ? t->hush >= MW_QUIET : stateless) || mw_get(&mw_paused))
 		return QUIET;
 	return SHARED;
 }

@@ -109,8 +109,7 @@ void *mw_admit_other(struct mw_thread *t, void *p, size_t n, uintptr_t caller);
  * So the compiler needs to save hardly a register.
  */
 MW_INLINE void *mw_admit_at_hand(struct mw_thread *t, void *p, size_t n, size_t usable,
-				 struct mw_where *w, uint32_t generation, bool in_bytes,
-				 uintptr_t caller)
+				 struct mw_where *w, uint32_t generation, bool in_bytes, uintptr_t caller)
 {
 	struct mw_record *r = t->spare;
 
@@ -203,8 +202,9 @@ bool mw_dismiss(struct mw_thread *t, const void *p);
 
 MW_INLINE uint32_t mw_generation_fit(const struct mw_thread *t, uint32_t fit)
 {
-	return fit == MW_FIT_RUBY ? mw_generation_read() :
-	       fit == MW_FIT_BYTES ? mw_generation_in_bytes(t) : mw_generation(t);
+	return fit == MW_FIT_RUBY  ? mw_generation_read() :
+	       fit == MW_FIT_BYTES ? mw_generation_in_bytes(t) :
+				     mw_generation(t);
 }
 
 /*
@@ -240,7 +240,7 @@ enum mw_how { MW_MALLOC, MW_CALLOC, MW_MEMALIGN, MW_POSIX_MEMALIGN, MW_ALIGNED_A
 struct mw_ask {
 	enum mw_how how;
 	size_t n, align; /* n: bytes, without the tail */
-	int error;       /* out, for MW_POSIX_MEMALIGN */
+	int error; /* out, for MW_POSIX_MEMALIGN */
 };
 /* What to ask for, so that the block can lead to its record. Aligned ones always get a tail:
    there are allocators that align the very size of the alignment less than asked. */

@@ -9,19 +9,25 @@
 
 /* as ruby.h has them */
 struct mw_planted mw_planted = {
-	.ec_stack = 0, .ec_stack_words = 8, .ec_cfp = 16,
-	.cfp_pc = 0, .cfp_sp = 8, .cfp_iseq = 16, .cfp_ep = 32,
-	.body_size = 4, .body_code = 8
+	.ec_stack = 0,
+	.ec_stack_words = 8,
+	.ec_cfp = 16,
+	.cfp_pc = 0,
+	.cfp_sp = 8,
+	.cfp_iseq = 16,
+	.cfp_ep = 32,
+	.body_size = 4,
+	.body_code = 8
 };
 
 static const struct {
 	const char *name;
 	ptrdiff_t *at;
 } constants[] = {
-	{ "ec_stack", &mw_planted.ec_stack }, { "ec_stack_words", &mw_planted.ec_stack_words },
-	{ "ec_cfp", &mw_planted.ec_cfp },     { "cfp_pc", &mw_planted.cfp_pc },
-	{ "cfp_sp", &mw_planted.cfp_sp },     { "cfp_iseq", &mw_planted.cfp_iseq },
-	{ "cfp_ep", &mw_planted.cfp_ep },     { "body_size", &mw_planted.body_size },
+	{ "ec_stack", &mw_planted.ec_stack },   { "ec_stack_words", &mw_planted.ec_stack_words },
+	{ "ec_cfp", &mw_planted.ec_cfp },       { "cfp_pc", &mw_planted.cfp_pc },
+	{ "cfp_sp", &mw_planted.cfp_sp },       { "cfp_iseq", &mw_planted.cfp_iseq },
+	{ "cfp_ep", &mw_planted.cfp_ep },       { "body_size", &mw_planted.body_size },
 	{ "body_code", &mw_planted.body_code },
 };
 
@@ -60,7 +66,8 @@ static void plant_constant(void)
 static void plant_ec(void)
 {
 	const char **var = !strcmp(plant.value, "decoy") ? &decoy :
-			   !strcmp(plant.value, "null") ? &null : NULL;
+			   !strcmp(plant.value, "null")  ? &null :
+							   NULL;
 
 	if (!var) {
 		mw_ruby.ec = (ptrdiff_t)wrong((uintptr_t)mw_ruby.ec);
