@@ -84,6 +84,7 @@ class BehaviourTest < Minitest::Test
       assert_equal({ "T#test_b" => "did not run", "T#test_c" => "did not run" },
                    done.differences.slice("T#test_b").merge(done.differences.slice("T#test_c"))
                                    .transform_values { |_, tracked| tracked[0] })
+      assert_equal ["it ended with exit 0, tracked with SIGKILL"], done.problems
     end
   end
 
@@ -98,7 +99,7 @@ class BehaviourTest < Minitest::Test
   def test_another_ending_is_a_problem
     in_tmp do |dir|
       done = compare(dir, "def test_passes = pass\nMinitest.after_run { exit!(9) if TRACKED }")
-      assert_match(/all tests agree, but it ended with 0, tracked with 9/, done.problems.join)
+      assert_match(/it ended with exit 0, tracked with exit 9/, done.problems.join)
     end
   end
 end

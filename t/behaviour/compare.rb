@@ -99,6 +99,7 @@ module Behaviour
   class Comparison
     LIMIT = 1800 # seconds; then a run counts as hanging
     AGAIN = 5 # more runs of the tests that differ, on each side
+    MANY = 50 # of more, the whole suite is run again, once
     CLEAN = %w[LD_PRELOAD MWRAP RUBYOPT RUBYLIB BUNDLE_GEMFILE MAKEFLAGS MAKELEVEL MFLAGS].to_h { |n| [n, nil] }.freeze
 
     attr_reader :native, :tracked, :processes
@@ -115,16 +116,13 @@ module Behaviour
       @native = once(:native)
       @tracked = once(:tracked)
       @seen = unequal.to_h { |name| [name, { native: [@native.outcomes[name]], tracked: [@tracked.outcomes[name]] }] }
-      again if @seen.any? && @seen.size <= 50
+      again if @seen.any?
       self
     end
 
     def problems
       none = ("not one test passed" if [@native, @tracked].any? { |r| r.count("pass").zero? })
-      status = if @native.status != @tracked.status && @seen.empty?
-                 "all tests agree, but it ended with #{@native.status.inspect}, tracked with #{@tracked.status.inspect}"
-               end
-      [@native.problem, @tracked.problem, none, status, *@problems].compact.uniq
+      [@native.problem, @tracked.problem, none, ending, *@problems].compact.uniq
     end
 
     # Tests that had, when they were run again with the tracker, an outcome that
@@ -135,6 +133,13 @@ module Behaviour
     def wavering = outcomes_seen.select { |_, (native, tracked)| same?(native, tracked) }
 
     private
+
+    # Its endings, if they differ and no test that failed is why.
+    def ending
+      return if @native.status == @tracked.status
+      return unless @seen.empty? || @native.status.start_with?("SIG") || @tracked.status.start_with?("SIG")
+      "it ended with #{@native.status}, tracked with #{@tracked.status}"
+    end
 
     def outcomes_seen
       @seen.to_h { |name, sides| [name, sides.values_at(:native, :tracked).map { |runs| runs.map { |o| o.join("+") } }] }
@@ -152,10 +157,15 @@ module Behaviour
     # Those tests alone; and, for what one only does beside the others, the whole
     # suite when the first outcome with the tracker is still one that never came without.
     def again
+      return whole(:native, :tracked) if @seen.size > MANY
       AGAIN.times do |i|
         %i[native tracked].each { |side| add(side, once(side, *@suite.only[@seen.keys], log: "#{side}.again#{i + 1}")) }
       end
-      add(:tracked, once(:tracked, log: "tracked.whole")) if outcomes_seen.any? { |_, (native, tracked)| !native.include?(tracked[0]) }
+      whole(:tracked) if outcomes_seen.any? { |_, (native, tracked)| !native.include?(tracked[0]) }
+    end
+
+    def whole(*sides)
+      sides.each { |side| add(side, once(side, log: "#{side}.whole")) }
     end
 
     def add(side, results)
@@ -185,10 +195,15 @@ module Behaviour
                                          close_others: true, pgroup: true)
       watcher = yield
       status = wait(pid)
-      [status&.exitstatus || status&.termsig, ("#{path}: still running after #{LIMIT} s" unless status)]
+      [ending_of(status), ("#{path}: still running after #{LIMIT} s" unless status)]
     ensure
       kill(pid) if pid
       look_at(watcher) if watcher
+    end
+
+    def ending_of(status)
+      return "no end" unless status
+      status.signaled? ? "SIG#{Signal.signame(status.termsig)}" : "exit #{status.exitstatus}"
     end
 
     def wait(pid)

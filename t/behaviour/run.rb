@@ -16,6 +16,7 @@ require_relative "suites"
 class BehaviourRun
   DIR = File.join(Behaviour::TOP, ".build", "behaviour")
   ROW = "%-16s %7s %10s %8s %8s %10s %11s"
+  SHOWN = 20 # differences of a suite
 
   def initialize(wanted)
     unknown = wanted - Behaviour::Suites::NAMES
@@ -54,9 +55,10 @@ class BehaviourRun
   end
 
   def note(name, what, tests)
-    tests.each do |test, (native, tracked)|
+    tests.first(SHOWN).each do |test, (native, tracked)|
       @notes << "#{name}: #{test} #{what}: without #{native.join(", ")}; with #{tracked.join(", ")}"
     end
+    @notes << "#{name}: and #{tests.size - SHOWN} more" if tests.size > SHOWN
   end
 end
 

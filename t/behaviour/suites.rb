@@ -65,10 +65,10 @@ module Behaviour
     def ruby(name, part)
       top = @sources.ruby
       files = part == "language" ? others(top) : RUBY.fetch(part)
-      files = files.flat_map { |f| self.class.files(File.join(top, "test"), "#{f}.rb", "#{f}/**/test_*.rb") }.grep_v(NOT)
+      files = files.flat_map { |f| self.class.files(File.join(top, "test"), "#{f}.rb", "#{f}/**/{test_*,*_test}.rb") }.grep_v(NOT)
       Suite.new(name: name, kind: :ruby, dir: top, only: ->(names) { ["-n", self.class.exactly(names)] },
-                args: ["-I#{top}/tool/lib", "#{top}/test/runner.rb", "-v", "--seed=1", "--ruby=#{RbConfig.ruby}",
-                       *files.map { |f| "test/#{f}" }])
+                args: ["-I#{top}/tool/lib", "#{top}/test/runner.rb", "-v", "--seed=1", "--subprocess-timeout-scale=10",
+                       "--ruby=#{RbConfig.ruby}", *files.map { |f| "test/#{f}" }])
     end
 
     # What is in test/ruby and in none of the others.
