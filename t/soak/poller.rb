@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# poller.rb - goes round all of a cluster's processes, until it is stopped. One that
+# ends while it is asked is no mistake, provided that it has ended and has taken its
+# socket with it.
+require_relative "visit"
+
+class Poller
+  attr_reader :rounds, :pages, :wrong, :gone, :visited
+
+  def initialize(cluster)
+    @cluster = cluster
+    @rounds = @pages = @visits = 0
+    @wrong = []
+    @gone = 0
+    @visited = [] # PIDs
+  end
+
+  def start
+    @over = false
+    @thread = Thread.new { round until @over }
+  end
+
+  def stop
+    @over = true
+    @thread.join
+  end
+
+  # Once through every process.
+  def round
+    @cluster.listeners.each { |path, pid| visit(path, pid) }
+    @rounds += 1
+  end
+
+  private
+
+  def visit(path, pid)
+    visit = Visit.new(path, pid, @visits += 1, Visit::CHANGES[@rounds % Visit::CHANGES.size])
+    visit.run
+    @visited |= [pid]
+  rescue Http::Broken => e
+    broken(path, pid, e.message)
+  ensure
+    @pages += visit.pages
+    @wrong.concat(visit.wrong)
+  end
+
+  def broken(path, pid, why)
+    if pid == @cluster.pid || !Cluster.ended?(pid)
+      @wrong << "#{File.basename(path)} of a process that is alive: #{why}"
+    elsif File.exist?(path)
+      @wrong << "#{File.basename(path)} is still there though its process has ended: #{why}"
+      File.unlink(path) # told once
+    else
+      @gone += 1
+    end
+  end
+end

@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# server.rb preloaded|phased: app.rb under a Puma cluster of two workers with five
+# threads each, on a free port of the loopback address, which Puma prints. Puma has
+# phased restarts only where the app isn't preloaded. Ends when its standard input does.
+File.foreach(File.expand_path("../lib/gems", __dir__)) do |line|
+  level, name, version = line.split
+  gem name, "= #{version}" if level == "demo" && name != "redcarpet"
+end
+require "puma"
+require "puma/launcher"
+
+Thread.new do
+  $stdin.read
+  Process.kill(:TERM, Process.pid)
+end
+config = Puma::Configuration.new do |c|
+  c.environment "production"
+  c.bind "tcp://127.0.0.1:0"
+  c.workers 2
+  c.threads 5, 5
+  # With its queue, Puma closes a connection that it took but read nothing of when a worker is to end.
+  c.queue_requests false
+  c.preload_app! ARGV.fetch(0) == "preloaded"
+  c.rackup File.expand_path("config.ru", __dir__)
+end
+Puma::Launcher.new(config, argv: ARGV).run
