@@ -58,7 +58,7 @@ class Cluster
     FileUtils.rm_rf(@dir)
   end
 
-  def log = File.read(@log).scrub("?")
+  def log = File.exist?(@log) ? File.read(@log).scrub("?") : ""
 
   # Lines on stderr that are the tracker's.
   def complaints = log.lines.grep(/^mwrap: /)

@@ -25,7 +25,7 @@ class Soak
     @report = Report.new(kind)
   end
 
-  # A Report.
+  # A Report, whatever happens.
   def run
     start
     go_on(@seconds / 10.0) { @restarts.rounds.positive? && @poller.rounds > Visit::CHANGES.size }
@@ -35,12 +35,13 @@ class Soak
     counts_since_reset
     @report.look(settle)
     finish
+    @report
   rescue StandardError => e
     @report.broken(e)
+    @report
   ensure
     @report.log = @cluster.log
     @cluster.clean
-    return @report
   end
 
   private
