@@ -154,6 +154,10 @@ static void thread_ends(void *p)
 {
 	struct mw_thread *t = p;
 
+	/* what Ruby says of this thread was freed, perhaps (thread_start.c): busy from here on,
+	   so that what others' destructors allocate is counted without looking there */
+	if (mw_get(&mw_ruby.how) != MW_RUBY_NONE)
+		mw_set(&t->hush, t->hush | MW_BUSY);
 	if (++round_of < LAST_ROUND && pthread_setspecific(key, t) == 0)
 		return;
 	mw_self = MW_LATE;
