@@ -6,6 +6,7 @@
 # copies of it beside a stand-in for the tracker, but for the last class.
 
 require_relative "lib/tap"
+require_relative "lib/allocators"
 require "fileutils"
 require "socket"
 
@@ -450,6 +451,63 @@ class TestOfLauncherDescriptors < Minitest::Test
 end
 
 # With the tracker itself.
+# malloc:NAME puts another allocator beneath.
+class TestOfLauncherAllocators < Minitest::Test
+  include Layout
+
+  SEEN = 'puts ENV["LD_PRELOAD"].split(":").map { File.basename(_1) }.join(" "),
+    File.read("/proc/self/maps").scan(/lib(?:jemalloc|mimalloc|tcmalloc\w*)/).uniq.join(" ")'
+
+  def test_it_is_beneath_and_counted
+    Allocators.each do |name, path, package|
+      assert path, "#{name} isn't installed: #{package}"
+      in_tmp do |dir|
+        env = { "MWRAP" => "malloc:#{name},dump_path:#{dir}/dump" }
+        run = run_command(LAUNCHER, RUBY, "--disable-gems", "-e", SEEN, env: env)
+        assert_success run
+        preload, mapped = run.stdout.lines(chomp: true)
+        assert_match(/\Alibmwrap\.so lib#{name}[\w.]*\z/, preload)
+        assert_equal 1, mapped.split.size, mapped
+        assert_includes mapped, name
+        assert_match(/^ *\d+ +\d+ +-e:1$/, File.read("#{dir}/dump"))
+      end
+    end
+  end
+
+  def test_it_is_there_once_and_before_others
+    _, jemalloc, = Allocators.enum_for(:each).find { |name,| name == "jemalloc" }
+    env = { "MWRAP" => "malloc:jemalloc", "LD_PRELOAD" => "#{preload("witness")}:#{jemalloc}" }
+    run = run_command(LAUNCHER, RUBY, "--disable-gems", "-e", 'puts ENV["LD_PRELOAD"]', env: env)
+    assert_success run
+    assert_equal %w[libmwrap.so libjemalloc.so.2] << File.basename(preload("witness")),
+                 run.stdout.chomp.split(":").map { |f| File.basename(f) }
+  end
+
+  def test_refuses_what_is_not_installed_and_what_is_not_known
+    layout do |dir|
+      file = "#{dir}/lib/mwrap/allocators.rb"
+      File.write(file, File.read(file).gsub("libjemalloc", "libnowhere"))
+      assert_refused launch(dir, "true", env: { "MWRAP" => "malloc:jemalloc" }),
+                     'malloc: "jemalloc" is not installed (Debian: libnowhere2)'
+      assert_refused launch(dir, "true", env: { "MWRAP" => "malloc:glibc" }),
+                     'malloc: "glibc" is none of jemalloc, mimalloc, tcmalloc'
+    end
+  end
+
+  # Of several versions the newest; never a link for the linker of programs, nor what can't be preloaded.
+  def test_which_one_is_found
+    require "#{LIB}/mwrap/allocators"
+    in_tmp do |dir|
+      FileUtils.mkdir_p("#{dir}/a b")
+      names = %w[libmimalloc.so.2.9 libmimalloc.so.2.10 libmimalloc.so libmimalloc.so.1 libtcmalloc.so.4
+                 libtcmalloc_minimal.so.4] << "a b/libmimalloc.so.7"
+      paths = names.map { |n| File.join(dir, n).tap { |path| FileUtils.touch(path) } }
+      found = %w[mimalloc tcmalloc jemalloc].map { |name| Mwrap::Allocators.find(name, paths << "#{dir}/libjemalloc.so.2") }
+      assert_equal ["#{dir}/libmimalloc.so.2.10", "#{dir}/libtcmalloc_minimal.so.4", nil], found
+    end
+  end
+end
+
 class TestOfLauncherWithTracker < Minitest::Test
   def test_a_dump_is_written_at_exit
     in_tmp do |tmp|

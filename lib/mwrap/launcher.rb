@@ -2,6 +2,7 @@
 # frozen_string_literal: true
 
 require_relative "version"
+require_relative "allocators"
 require_relative "executable"
 
 module Mwrap
@@ -26,6 +27,7 @@ module Mwrap
         dump_every:SECONDS also write it to dump_path's side, each time whole
         dump_keep:FILES    ... and keep the last of these (default 3)
         memory_max:BYTES   ceiling of the tracker's own memory (k, m, g: 64m)
+        malloc:NAME        run on jemalloc, mimalloc or tcmalloc, if installed
 
       In a value, %p is the PID, %% a percent sign, and a backslash quotes a comma.
 
@@ -56,7 +58,7 @@ module Mwrap
       keep_listening_sockets
       path = Executable.find(command[0])
       Executable.new(path).problems(tracker).each { |line| say("#{command[0]} #{line}") }
-      start(path, command, "LD_PRELOAD" => preload(tracker), "MWRAP" => text)
+      start(path, command, "LD_PRELOAD" => preload(tracker, allocator(text)), "MWRAP" => text)
     rescue Failure, Executable::Missing => e
       say(e.message)
       exit(e.status)
@@ -136,12 +138,21 @@ module Mwrap
       end
     end
 
-    # Ours first, then what was there but for copies of mwrap.
-    def preload(tracker)
+    # The path of what malloc: names, or nil.
+    def allocator(text)
+      name = text && Mwrap.malloc_option(text) or return
+      Allocators.find(name) or
+        raise Failure, "malloc: \"#{name}\" is not installed (Debian: #{Allocators.package(name)})"
+    end
+
+    # Ours first, then the allocator that is wanted beneath, then what was there but
+    # for copies of either. Of several allocators the first one serves.
+    def preload(tracker, allocator)
       others = ENV.fetch("LD_PRELOAD", "").split(/[ :]+/).reject do |path|
         path.empty? || %w[libmwrap.so mwrap.so].include?(File.basename(path))
       end
-      [tracker, *others].join(":")
+      others.reject! { |path| File.basename(path) == File.basename(allocator) } if allocator
+      [tracker, *allocator, *others].join(":")
     end
 
     def start(path, command, env)

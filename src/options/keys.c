@@ -139,6 +139,15 @@ static bool set_memory_max(struct mw_parser *p, const char *value)
 	return true;
 }
 
+/* The launcher looks for it, before anything runs; in the tracker it does nothing. */
+static bool set_malloc(struct mw_parser *p, const char *value)
+{
+	if (strcmp(value, "jemalloc") && strcmp(value, "mimalloc") && strcmp(value, "tcmalloc"))
+		return mw_option_wrong(p, value, "is none of jemalloc, mimalloc, tcmalloc");
+	p->o->malloc = value;
+	return true;
+}
+
 static bool set_read_only(struct mw_parser *p, const char *value)
 {
 	if (strcmp(value, "0") && strcmp(value, "1"))
@@ -171,6 +180,7 @@ const struct mw_key mw_keys[] = {
 	{ "dump_every", set_dump_every },
 	{ "dump_keep", set_dump_keep },
 	{ "memory_max", set_memory_max },
+	{ "malloc", set_malloc },
 	{ "read_only", set_read_only },
 	{ NULL, NULL },
 };

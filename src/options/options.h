@@ -50,6 +50,7 @@ struct mw_options {
 	uint64_t dump_every;     /* seconds, 1 to MW_EVERY_MAX; 0: not given. Then dump_path is, too */
 	uint64_t dump_keep;      /* files, 1 to MW_KEEP_MAX; MW_KEEP if not given */
 	uint64_t memory_max;     /* bytes, as given; 0: not given */
+	const char *malloc;      /* "jemalloc", "mimalloc", "tcmalloc": for the launcher */
 	bool read_only;
 	char text[MW_OPTIONS_TEXT_MAX];
 };

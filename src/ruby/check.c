@@ -9,10 +9,8 @@
 
 #include "ext.h"
 
-/*
- * Parses a String. *dump_fd is -1 if there is none. Returns the error or nil.
- */
-static VALUE parse(VALUE text, int *dump_fd)
+/* Parses a String. *dump_fd is -1 if there is none, *malloc nil. Returns the error or nil. */
+static VALUE parse(VALUE text, int *dump_fd, VALUE *malloc)
 {
 	char err[MW_ERROR_MAX] = "";
 	const char *env = StringValueCStr(text);
@@ -21,6 +19,7 @@ static VALUE parse(VALUE text, int *dump_fd)
 	bool ok = mw_options_parse(o, env, err);
 
 	*dump_fd = ok ? o->dump_fd : -1;
+	*malloc = ok && o->malloc ? mw_string(o->malloc, strlen(o->malloc)) : Qnil;
 	rb_free_tmp_buffer(&tmp);
 	RB_GC_GUARD(text);
 	return ok ? Qnil : mw_string(err, strlen(err));
@@ -29,18 +28,30 @@ static VALUE parse(VALUE text, int *dump_fd)
 /* :nodoc: check_options(String) -> nil, or the line that says what is wrong */
 static VALUE mwrap_check_options(VALUE mod, VALUE text)
 {
+	VALUE malloc;
 	int fd;
 
-	return parse(text, &fd);
+	return parse(text, &fd, &malloc);
 }
 
 /* :nodoc: dump_fd_option(String) -> Integer, or nil if there is none */
 static VALUE mwrap_dump_fd_option(VALUE mod, VALUE text)
 {
+	VALUE malloc;
 	int fd;
 
-	parse(text, &fd);
+	parse(text, &fd, &malloc);
 	return fd < 0 ? Qnil : INT2NUM(fd);
+}
+
+/* :nodoc: malloc_option(String) -> String, or nil if there is none */
+static VALUE mwrap_malloc_option(VALUE mod, VALUE text)
+{
+	VALUE malloc;
+	int fd;
+
+	parse(text, &fd, &malloc);
+	return malloc;
 }
 
 void mw_init_check(void)
@@ -49,4 +60,5 @@ void mw_init_check(void)
 
 	rb_define_singleton_method(mod, "check_options", mwrap_check_options, 1);
 	rb_define_singleton_method(mod, "dump_fd_option", mwrap_dump_fd_option, 1);
+	rb_define_singleton_method(mod, "malloc_option", mwrap_malloc_option, 1);
 }

@@ -4,9 +4,9 @@
 #include "record.h"
 
 enum {
-	LEAF_SHIFT = 27,			    /* address space that a piece is for: 128 MiB */
+	LEAF_SHIFT = 27, /* address space that a piece is for: 128 MiB */
 	ROOT = 1 << (48 - LEAF_SHIFT), /* and all of it; what isn't used is never touched */
-	LEAF = (1 << LEAF_SHIFT) / MW_BESIDE /* words in a piece: 1 MiB */
+	LEAF = (1 << LEAF_SHIFT) / MW_BESIDE, /* words in a piece: 1 MiB */
 };
 
 /* Not counted, and which of the addresses that share its word isn't. */

@@ -70,6 +70,7 @@ static void nothing_given(void **state)
 		assert_int_equal(o.dump_fd, -1);
 		assert_int_equal(o.dump_min, 0);
 		assert_int_equal(o.dump_format, MW_FORMAT_TEXT);
+		assert_null(o.malloc);
 		assert_int_equal(o.dump_every, 0);
 		assert_int_equal(o.dump_keep, 3);
 		assert_int_equal(o.memory_max, 0);
@@ -116,14 +117,14 @@ static void unknown_options(void **state)
 	(void)state;
 	refused("sokcet:/x",
 		"unknown option \"sokcet\"; known are socket, socket_dir, listen, "
-		"dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, read_only");
+		"dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, malloc, read_only");
 	refused("1",
 		"unknown option \"1\"; known are socket, socket_dir, listen, "
-		"dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, read_only");
+		"dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, malloc, read_only");
 	refused("sock\x1b[2J\n\xff:x",
 		"unknown option \"sock?[2J??\"; known are socket, socket_dir, "
 		"listen, dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, "
-		"read_only");
+		"malloc, read_only");
 	refused(":x", "the name of an option is missing in \":x\"");
 	/* a part of a key and a longer key are other keys */
 	assert_false(parse("sock:/x"));
@@ -233,6 +234,26 @@ static void ceilings(void **state)
 			      "is not a number of bytes from 1 "
 			      "(digits, then k, m or g if you like)");
 		assert_int_equal(o.memory_max, 0);
+	}
+}
+
+static void allocators(void **state)
+{
+	static const char *const names[] = { "jemalloc", "mimalloc", "tcmalloc" };
+	static const char *const wrong[] = { "glibc", "Jemalloc", "jemalloc2", "mi",
+					     "/usr/lib/libjemalloc.so.2" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		char env[80];
+
+		snprintf(env, sizeof(env), "malloc:%s", names[i]);
+		right(env);
+		assert_string_equal(o.malloc, names[i]);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		refused_value("", "malloc", wrong[i], "is none of jemalloc, mimalloc, tcmalloc");
+		assert_null(o.malloc);
 	}
 }
 
@@ -479,6 +500,7 @@ int main(void)
 		cmocka_unit_test(options_that_exclude_each_other),
 		cmocka_unit_test(periodic_dumps),
 		cmocka_unit_test(ceilings),
+		cmocka_unit_test(allocators),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(dump_fds),
 		cmocka_unit_test(addresses),
