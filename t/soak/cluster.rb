@@ -60,6 +60,9 @@ class Cluster
 
   def log = File.exist?(@log) ? File.read(@log).scrub("?") : ""
 
+  # How workers ended: PID => "exit 0" or "SIG…".
+  def endings = log.scan(/^worker (\d+) ended: (.*)$/).to_h { |pid, how| [pid.to_i, how] }
+
   # Lines on stderr that are the tracker's.
   def complaints = log.lines.grep(/^mwrap: /)
 
@@ -71,7 +74,12 @@ class Cluster
     }.to_h
   end
 
-  def files = Dir.children(@sockets).sort
+  # What is there but shouldn't be after the end: who was killed couldn't take its socket with it.
+  def left_behind
+    killed = endings.select { |_, how| how == "SIGKILL" }.keys
+    Dir.children(@sockets).reject { |name| killed.include?(name[/\d+/].to_i) }.sort
+  end
+
   def path_of(pid) = pid == @pid ? @socket : "#{@socket}.#{pid}"
   def processes = [@pid, *workers]
 

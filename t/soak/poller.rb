@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # poller.rb - goes round all of a cluster's processes, until it is stopped. One that
-# ends while it is asked is no mistake, provided that it has ended and has taken its
-# socket with it.
+# ends while it is asked is no mistake, provided that it has really ended; whether it took
+# its socket with it is seen at the end (Cluster#left_behind).
 require_relative "visit"
 
 class Poller
@@ -13,6 +13,7 @@ class Poller
     @cluster = cluster
     @rounds = @pages = @visits = 0
     @wrong = []
+    @stale = []
     @gone = 0
     @visited = [] # PIDs
   end
@@ -29,7 +30,7 @@ class Poller
 
   # Once through every process.
   def round
-    @cluster.listeners.each { |path, pid| visit(path, pid) }
+    @cluster.listeners.except(*@stale).each { |path, pid| visit(path, pid) }
     @rounds += 1
   end
 
@@ -49,11 +50,9 @@ class Poller
   def broken(path, pid, why)
     if pid == @cluster.pid || !Cluster.ended?(pid)
       @wrong << "#{File.basename(path)} of a process that is alive: #{why}"
-    elsif File.exist?(path)
-      @wrong << "#{File.basename(path)} is still there though its process has ended: #{why}"
-      File.unlink(path) # told once
     else
       @gone += 1
+      @stale |= [path] if File.exist?(path) # not asked again, but found at the end
     end
   end
 end

@@ -18,9 +18,12 @@ require "tmpdir"
 class Report
   SHOWN = 5 # mistakes of a kind
   LATE = { "master" => 90 << 10, "elder worker" => (1 << 20) + (4 * 90 << 10) }.freeze # bytes of tables
+  # Puma 6.6 on Ruby 3.4: the thread of a worker's server that is to end may wait in IO#close
+  # for ever; without the tracker, too, and some 3 times in 100.
+  KILLS = RUBY_VERSION >= "3.4"
   OWN = { "master" => 3 << 20 }.freeze # bytes, from the warm-up's end to the soak's
 
-  attr_writer :load, :poller, :restarts, :complaints, :missing, :log
+  attr_writer :load, :poller, :restarts, :complaints, :missing, :endings, :log
 
   # kind: as a Cluster's
   def initialize(kind)
@@ -127,6 +130,9 @@ class Report
     none("counts that don't agree", @off)
     none("live processes never asked", @missing)
     none("lines on stderr", @complaints)
+    killed = @endings.count("SIGKILL")
+    none("workers that crashed", @endings - ["exit 0", "SIGKILL"])
+    line("workers that Puma killed since they didn't end", killed, KILLS || killed.zero?)
     how = @status.signaled? ? "SIG#{Signal.signame(@status.termsig)}" : @status.exitstatus
     line("ended by", how, [0, "SIGTERM"].include?(how))
     none("files left behind", @files)

@@ -11,6 +11,15 @@ end
 require "puma"
 require "puma/launcher"
 
+# says how each worker ended, which Puma doesn't
+Process.singleton_class.prepend(Module.new do
+  def wait2(*)
+    super.tap do |pid, status|
+      warn "worker #{pid} ended: #{status.signaled? ? "SIG#{Signal.signame(status.termsig)}" : "exit #{status.exitstatus}"}" if pid
+    end
+  end
+end)
+
 Thread.new do
   $stdin.read
   Process.kill(:TERM, Process.pid)
@@ -23,6 +32,7 @@ config = Puma::Configuration.new do |c|
   # With its queue, Puma closes a connection that it took but read nothing of when a worker is to end.
   c.queue_requests false
   c.preload_app! ARGV.fetch(0) == "preloaded"
+  c.worker_shutdown_timeout 10 # then it is killed
   c.rackup File.expand_path("config.ru", __dir__)
 end
 Puma::Launcher.new(config, argv: ARGV).run

@@ -110,6 +110,7 @@ class Soak
     @report.missing = @cluster.processes - @poller.visited
     status = @cluster.stop
     @report.complaints = @cluster.complaints
-    @report.ended(status, @cluster.files)
+    @report.endings = @cluster.endings.values
+    @report.ended(status, @cluster.left_behind)
   end
 end
