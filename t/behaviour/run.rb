@@ -41,9 +41,9 @@ class BehaviourRun
   def one(name)
     done = Behaviour::Comparison.new(@suites[name], DIR).run
     differences = done.differences
-    counts = done.native
-    puts format(ROW, name, counts.tests, counts.assertions, counts.count("skip"), counts.count("fail") + counts.count("error"),
-                done.processes, differences.size)
+    native = done.native
+    puts format(ROW, name, native.tests, native.assertions, native.count("skip"),
+                native.count("fail") + native.count("error"), done.processes, differences.size)
     note(name, "DIFFERS", differences)
     note(name, "has either outcome", done.wavering)
     done.problems.each { |problem| @notes << "#{name}: #{problem}" }

@@ -34,7 +34,8 @@ module Behaviour
 
     # Puma's repository at the version of that gem, and the gem's extension in it.
     def puma(version)
-      top = ENV["PUMA_SOURCE"] ? named("PUMA_SOURCE") : unpacked("puma-#{version}", "test") { |into| clone("puma/puma", "v#{version}", into) }
+      top = named("PUMA_SOURCE") if ENV["PUMA_SOURCE"]
+      top ||= unpacked("puma-#{version}", "test") { |into| git("puma/puma", "v#{version}", into) }
       built = Dir[File.join(ENV.fetch("GEM_HOME"), "gems/puma-#{version}/lib/puma/*.so")]
       built.empty? and raise Missing, "the gem puma #{version} has no extension"
       copy = File.join(@dir, "puma-#{version}-#{RUBY_VERSION}")
@@ -64,7 +65,7 @@ module Behaviour
       into
     end
 
-    def clone(repository, tag, into)
+    def git(repository, tag, into)
       sh("git", "clone", "--quiet", "--depth", "1", "--branch", tag, "https://github.com/#{repository}", into)
     end
 
@@ -113,7 +114,7 @@ module Behaviour
 
     # Returns what a command printed.
     def sh(*command)
-      out, err, status = Open3.capture3({ "LC_ALL" => "C" }, *command, chdir: @dir, stdin_data: "")
+      out, err, status = Open3.capture3({ "LC_ALL" => "C", "GIT_TERMINAL_PROMPT" => "0" }, *command, chdir: @dir, stdin_data: "")
       status.success? or raise Missing, "#{command.grep_v(/\A-|::/).join(" ")}: #{err.lines.last(3).join.strip}"
       out
     rescue SystemCallError => e

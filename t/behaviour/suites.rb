@@ -23,7 +23,7 @@ module Behaviour
       "extensions" => %w[stringio strscan zlib digest date fiddle socket psych openssl coverage ripper erb drb]
     }.freeze
     # A JIT of Ruby's own runs a compiler, and its tests never end on Debian's Ruby.
-    NOT = /\A(?:ruby\/)?test_(?:jit|rubyvm_.?jit|rjit|yjit|bug_reporter)/
+    NOT = /\A(?:ruby\/)?test_(?:jit|rubyvm_.?jit|rjit|yjit)/
 
     # the versions in t/lib/gems
     MSGPACK = "1.4.5"
@@ -65,7 +65,9 @@ module Behaviour
     def ruby(name, part)
       top = @sources.ruby
       files = part == "language" ? others(top) : RUBY.fetch(part)
-      files = files.flat_map { |f| self.class.files(File.join(top, "test"), "#{f}.rb", "#{f}/**/{test_*,*_test}.rb") }.grep_v(NOT)
+      files = files.flat_map do |f|
+        self.class.files(File.join(top, "test"), "#{f}.rb", "#{f}/**/{test_*,*_test}.rb").grep_v(NOT)
+      end
       Suite.new(name: name, kind: :ruby, dir: top, only: ->(names) { ["-n", self.class.exactly(names)] },
                 args: ["-I#{top}/tool/lib", "#{top}/test/runner.rb", "-v", "--seed=1", "--subprocess-timeout-scale=10",
                        "--ruby=#{RbConfig.ruby}", *files.map { |f| "test/#{f}" }])
@@ -80,8 +82,8 @@ module Behaviour
     def msgpack
       dir = @sources.gem("msgpack", MSGPACK)
       Suite.new(name: "msgpack", kind: :rspec, dir: dir, only: ->(names) { names.flat_map { |n| ["-e", n[/\S+ (.*)/, 1]] } },
-                args: ["-Ilib", "-Ispec", "-e", "exit RSpec::Core::Runner.run(ARGV)", "--", "--order", "defined", "-f", "doc",
-                       *self.class.files(dir, "spec/*_spec.rb", "spec/cruby/*_spec.rb")])
+                args: ["-Ilib", "-Ispec", "-e", "exit RSpec::Core::Runner.run(ARGV)", "--", "--order", "defined",
+                       "-f", "doc", *self.class.files(dir, "spec/*_spec.rb", "spec/cruby/*_spec.rb")])
     end
 
     # Without Bundler: what needs it fails, with and without the tracker.
