@@ -74,7 +74,8 @@ static int next_frame(struct mw_ruby_stack *s, struct mw_ruby_frame *f)
 
 /*
  * The next frame of ours is the one that Ruby calls `value`? A frame without
- * a pc stands for a library while it is loaded, and isn't always named.
+ * a pc stands for a library while it is loaded, and isn't always named. The
+ * outermost one of the main thread runs nothing, and says little.
  */
 static bool is_next(struct mw_ruby_stack *s, mw_value value, bool *surely, const char **why)
 {
@@ -85,13 +86,14 @@ static bool is_next(struct mw_ruby_stack *s, mw_value value, bool *surely, const
 			return false;
 	} while (!f.pc && f.iseq != value);
 	/* Ruby names a method by another object than its instructions; all else by those */
-	*surely = f.iseq == value;
+	*surely = f.iseq == value && s->cfp < s->end;
 	if (!f.pc || mw_ruby_code(f.iseq, mw_ruby.body, f.pc))
 		return true;
 	*why = "a frame isn't within its instructions";
 	return false;
 }
 
+/* From 3.3 on Ruby doesn't name the outermost one. */
 static bool no_more(struct mw_ruby_stack *s)
 {
 	struct mw_ruby_frame f;
@@ -99,7 +101,7 @@ static bool no_more(struct mw_ruby_stack *s)
 
 	do {
 		is = next_frame(s, &f);
-	} while (is == 1 && !f.pc);
+	} while (is == 1 && (!f.pc || s->cfp >= s->end));
 	return is == 0;
 }
 

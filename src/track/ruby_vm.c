@@ -140,7 +140,12 @@ static int find_and_verify(const char **why)
 	if (found <= 0)
 		return found;
 	mw_plant_found();
-	return mw_ruby_verify(why) > 0 ? 1 : -1;
+	found = mw_ruby_verify(why);
+	if (found == 0 && mw_rb.rb_sourceline() > 0) {
+		*why = "none of the frames could be compared";
+		return -1;
+	}
+	return found;
 }
 
 static const uint32_t *find_count(void)
