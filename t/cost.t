@@ -13,7 +13,7 @@ class CostTest < Minitest::Test
   # By compiler: each makes other code of the same source.
   COMMITTED = {
     "gcc 12" => { pair: 164, string: 173 },
-    "gcc 14" => { pair: 210, string: 216 },
+    "gcc 14" => { pair: 164, string: 166 },
     "gcc 16" => { pair: 212, string: 216 }
   }.freeze
   TOLERANCE = 0.05

@@ -11,8 +11,8 @@
 #
 # Wrong after it held, or wrong only elsewhere (other threads, Fibers) than where it held:
 # reading without asking can name a wrong line then, or none, until the next comparison.
-# A thread compares the 1st, 3rd, 7th, 15th ... of its allocations, and from 4095 on every
-# 4093rd; from the first that disagrees on, the public way is taken in all threads, for
+# A thread compares the 1st, 2nd, 4th ... 4096th of its allocations at remembered lines, then
+# every 4093rd; from the first that disagrees on, the public way is taken in all threads, for
 # good. So if all lines are counted wrong, or one that is called AT_MOST times in a row,
 # there are at most AT_MOST wrong counts for each thread, and none afterwards. A line that
 # is wrong only now and then is found by chance: nothing is promised for it.
