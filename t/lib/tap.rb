@@ -119,7 +119,7 @@ module MwrapTest
     end
 
     def unescape(s)
-      s.b.gsub(/\\(.)/mn) { { "t" => "\t", "n" => "\n", "r" => "\r", "\\" => "\\" }.fetch($1) }
+      s.b.gsub(/\\(.)/mn) { { "t" => "\t", "n" => "\n", "r" => "\r", "\\" => "\\" }.fetch($1) }.force_encoding(s.encoding)
     end
 
     def utf8(s)
