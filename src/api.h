@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 2u
+#define MW_API_VERSION 3u
 
 struct mw_options;
 

@@ -10,7 +10,7 @@ PRELOADS := $(patsubst t/preload/%.c,$(T)/preload/%.so,$(wildcard t/preload/*.c)
 PLUGINS := $(patsubst t/plugins/%.c,$(T)/plugins/%.so,$(wildcard t/plugins/*.c)) \
 	$(patsubst t/plugins/%.cc,$(T)/plugins/%.so,$(wildcard t/plugins/*.cc))
 check-programs: $(PROGRAMS) $(UNITS) $(PRELOADS) $(PLUGINS) bench-programs
-$(PROGRAMS) $(PRELOADS) $(PLUGINS): $(wildcard t/lib/*.h) src/api.h
+$(PROGRAMS) $(PRELOADS) $(PLUGINS): $(wildcard t/lib/*.h) src/api.h src/options/options.h src/httpd/httpd.h
 
 TEST_CFLAGS := -std=gnu11 -O1 -g $(WARN) -Wno-missing-prototypes -fno-builtin -D_GNU_SOURCE -Isrc
 $(T)/programs/%: t/programs/%.c
