@@ -26,6 +26,7 @@ endef
 # what malloc.c and process.c interpose has other names here
 RENAMED_track/malloc := -DCORE_RENAME -include t/core/renamed.h
 RENAMED_track/process := -DCORE_RENAME -include t/core/renamed.h
+RENAMED_track/thread_start := -DCORE_RENAME -include t/core/renamed.h
 $(eval $(call sanitized,asan))
 $(eval $(call sanitized,tsan))
 

@@ -18,16 +18,19 @@
 /* Results and errors are the C library's. */
 MW_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 {
-	static int (*next)(pthread_t, pthread_attr_t *);
+	static int (*next)(pthread_t, pthread_attr_t *); /* relaxed: the same whoever finds it */
+	int (*f)(pthread_t, pthread_attr_t *) = mw_get(&next);
 	struct mw_thread *t = mw_get(&mw_ruby.how) == MW_RUBY_NONE ? NULL : mw_usual();
 	int r;
 
 	/* busy, as if a signal handler called the allocator: counted at its native caller */
 	if (t)
 		mw_enter(t);
-	if (!next)
-		next = (int (*)(pthread_t, pthread_attr_t *))mw_real_next("pthread_getattr_np");
-	r = next ? next(thread, attr) : ENOSYS;
+	if (!f) {
+		f = (int (*)(pthread_t, pthread_attr_t *))mw_real_next("pthread_getattr_np");
+		mw_set(&next, f);
+	}
+	r = f ? f(thread, attr) : ENOSYS;
 	if (t)
 		mw_leave(t);
 	return r;

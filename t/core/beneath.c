@@ -163,6 +163,12 @@ static size_t like_usable_size(void *p)
 /* No thread runs Ruby code: callers are places of ours. */
 static __thread const char *no_ruby_code;
 
+/* Nor may Ruby be asked. */
+static int has_gvl(void)
+{
+	return 0;
+}
+
 static size_t gc_count(void)
 {
 	return mw_get(&beneath_gc);
@@ -191,6 +197,7 @@ void beneath_like_glibc(bool ruby)
 		mw_life_scale = 1;
 		__atomic_store_n(&mw_clock.now, &beneath_gc, __ATOMIC_RELEASE);
 		mw_rb.rb_gc_count = gc_count;
+		mw_rb.ruby_thread_has_gvl_p = has_gvl;
 		mw_ruby.ec = (char *)&no_ruby_code - (char *)mw_thread_pointer();
 		__atomic_store_n(&mw_ruby.how, MW_RUBY_FAST, __ATOMIC_RELEASE);
 	}

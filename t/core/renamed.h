@@ -26,6 +26,7 @@
 #define daemon app_daemon
 #define forkpty app_forkpty
 #define dlclose app_dlclose
+#define pthread_getattr_np app_pthread_getattr_np
 #define raise app_raise
 #else
 #include <stddef.h>
