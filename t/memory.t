@@ -401,8 +401,10 @@ class TestOfMemoryMax < Minitest::Test
       require "mwrap"
       $stdout.sync = true
       before = Mwrap.stats
-      go = Queue.new
-      threads = 60.times.map { Thread.new { go.pop; 50.times.map { "t" * 700 } } }
+      done = Queue.new
+      go = Queue.new # none ends before all have allocated: another would take over what it had
+      threads = 60.times.map { Thread.new { 50.times.map { "t" * 700 }.tap { done << 1; go.pop } } }
+      60.times { done.pop }
       60.times { go << 1 }
       kept = threads.map(&:value)
       s = Mwrap.stats
