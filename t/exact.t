@@ -23,7 +23,7 @@ def exactly(name, *argv, witness: :below, over: true, reset: false,
   same?(native, tracked, name)
   ok(!tracked.dumps.empty?, "#{name}: leaves a dump")
   counts?(tracked, name) unless expected(tracked.out).empty?
-  tracked.dumps.each { |pid, rows| sound?(rows, name, reset: reset || fork, empty: pid != tracked.status.pid) }
+  tracked.dumps.each { |pid, rows| sound?(rows, name, reset: reset || fork, empty: pid != tracked.status.pid, torn: fork && pid != tracked.status.pid) }
   return tracked unless witness
 
   ok(!tracked.lines.empty?, "#{name}: there is a witness")
