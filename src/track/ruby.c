@@ -234,7 +234,7 @@ static void verify_now_and_then(struct mw_thread *t)
 	const char *why;
 
 	mw_set(&misses, n);
-	if ((n & (n - 1) & 0xff) == 0 && mw_ruby_verify(&why) < 0)
+	if ((n % 256 == 0 || (n < 256 && (n & (n - 1)) == 0)) && mw_ruby_verify(&why) < 0)
 		doubt(t, why);
 }
 

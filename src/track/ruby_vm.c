@@ -121,6 +121,8 @@ void mw_ruby_go_public(const char *why)
 {
 	uint32_t fast = MW_RUBY_FAST; /* the VM may have ended meanwhile */
 
+	if (mw_get(&mw_ruby.how) != fast)
+		return;
 	mw_ruby.why = why;
 	(void)__atomic_compare_exchange_n(&mw_ruby.how, &fast, MW_RUBY_PUBLIC, false, __ATOMIC_RELEASE,
 					  __ATOMIC_RELAXED);
