@@ -86,10 +86,11 @@ module Behaviour
                        "-f", "doc", *self.class.files(dir, "spec/*_spec.rb", "spec/cruby/*_spec.rb")])
     end
 
-    # Without Bundler: what needs it fails, with and without the tracker.
+    # Without Bundler: what needs it fails, with and without the tracker. HOME is
+    # where the gem localhost keeps certificates.
     def puma
       dir = @sources.puma(PUMA)
-      Suite.new(name: "puma", kind: :minitest, dir: dir, only: ->(names) { ["-n", self.class.exactly(names)] },
+      Suite.new(name: "puma", kind: :minitest, dir: dir, env: { "HOME" => dir }, only: ->(names) { ["-n", self.class.exactly(names)] },
                 args: ["-Ilib", "-Itest", "-e", "ARGV.shift(ARGV.index('-v')).each { |f| require File.expand_path(f) }",
                        *self.class.files(dir, "test/test_*.rb"), "-v", "--seed=1"])
     end
