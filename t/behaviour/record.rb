@@ -9,7 +9,10 @@
 #	BEHAVIOUR_KIND      what runs the tests, see below
 #
 # Both are gone from ENV when the tests start, and what a test forks or spawns
-# writes nothing: only the process that loaded this file does.
+# writes nothing: only the process that loaded this file does. What a suite
+# chooses by chance is the same in every run.
+srand(1)
+
 module BehaviourRecord
   FILE = File.open(ENV.delete("BEHAVIOUR_RESULTS"), "w")
   FILE.sync = true
