@@ -16,8 +16,8 @@
 
 #include "ids.h"
 #include "maintain.h"
+#include "record.h"
 
-uint64_t mw_epoch_high __attribute__((aligned(64))) = (uint64_t)1 << 32; /* the first of MW_HOT */
 uint32_t mw_epoch_reset;
 uint64_t mw_retired;
 bool mw_locations_full;
@@ -259,7 +259,7 @@ bool mw_callsites_init(void)
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
 	exe[n > 0 ? n : 0] = '\0';
-	if (!mw_ids_ready(0) || !mw_memory_is_there())
+	if (!mw_records_init() || !mw_ids_ready(0) || !mw_memory_is_there())
 		return false;
 	for (uint32_t id = MW_CS_OTHER; id < MW_CS_FIRST; id++) {
 		mw_callsite(id)->kind = MW_CS_SPECIAL;

@@ -89,22 +89,10 @@ static inline struct mw_callsite *mw_callsite(uint32_t id)
  * The epoch goes up at each reset and retirement; a maximum counts if it is
  * not older than the last reset, nor than the id's present tenant.
  */
-extern MW_HOT uint64_t mw_epoch_high; /* epoch << 32; written under the reading lock */
 extern MW_HIDDEN uint32_t mw_epoch_reset;
-static inline uint32_t mw_epoch(void)
-{
-	return (uint32_t)(mw_get(&mw_epoch_high) >> 32);
-}
-/* A life as it compares with maxima: any of this epoch is longer than all older ones. */
-MW_INLINE uint64_t mw_epoch_life(uint32_t life)
-{
-	return mw_get(&mw_epoch_high) + life;
-}
-/* The next epoch begins. */
-static inline void mw_epoch_next(void)
-{
-	mw_set(&mw_epoch_high, mw_get(&mw_epoch_high) + ((uint64_t)1 << 32));
-}
+uint32_t mw_epoch(void);
+/* The next epoch begins. Under the reading lock. */
+void mw_epoch_next(void);
 static inline uint32_t mw_epoch_from(const struct mw_callsite *c)
 {
 	uint32_t r = __atomic_load_n(&mw_epoch_reset, __ATOMIC_ACQUIRE), b = mw_get(&c->born);

@@ -23,14 +23,16 @@ static void sum_of(struct mw_sum *sum, uint32_t id)
 	const struct mw_thread *t;
 
 	memset(sum, 0, sizeof(*sum));
-	mw_sum_flushed(sum, id);
-	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next) {
+	mw_sum_flushed_frees(sum, id);
+	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
 		if (mw_get(&t->slots[id % MW_SLOTS].id) == id)
-			mw_sum_slot(sum, &t->slots[id % MW_SLOTS]);
+			mw_sum_slot(sum, t, &t->slots[id % MW_SLOTS]);
+	mw_sum_allocs_next();
+	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
 		for (uint32_t i = 0; i < MW_WHERES; i++)
 			if (mw_get(&t->wheres[i].id) == id)
 				mw_sum_where(sum, &t->wheres[i]);
-	}
+	mw_sum_flushed_allocs(sum, id);
 }
 
 bool mw_row_find(const char *location, size_t n, struct mw_row *row)

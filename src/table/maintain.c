@@ -75,7 +75,7 @@ void mw_callsites_maintain(void)
 	   allocate what is ours */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (t)
-		mw_set(&t->hush, t->hush + MW_QUIET);
+		mw_thread_hush(t);
 	if (mw_memory_is_there()) {
 		if (crowded) {
 			mw_set(&buckets, mw_get(&buckets) * 4 > MW_BUCKETS_MAX ? MW_BUCKETS_MAX :
@@ -90,7 +90,7 @@ void mw_callsites_maintain(void)
 		}
 	}
 	if (t)
-		mw_set(&t->hush, t->hush - MW_QUIET);
+		mw_thread_unhush(t);
 	mw_maintenance_end();
 	pthread_setcancelstate(cancel, NULL);
 }

@@ -66,6 +66,18 @@
 #else
 #define mw_bump(p, n) mw_set((p), mw_get(p) + (n))
 #endif
+/* Takes 1 away from a word of 32 bits with one writer; true: it was 0, and is all ones now. */
+MW_INLINE bool mw_lower(uint32_t *word)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+	bool below;
+
+	__asm__("subl $1, %0" : "+m"(*word), "=@ccc"(below));
+	return below;
+#else
+	return (*word)-- == 0;
+#endif
+}
 /* Add to a word that several threads write. */
 #define mw_add(p, n) __atomic_fetch_add((p), (n), __ATOMIC_RELAXED)
 
@@ -98,7 +110,10 @@ bool mw_own_set_aside(size_t bytes, enum mw_own_for);
 void mw_own_put_back(size_t bytes); /* it wasn't needed */
 void *mw_own_map_aside(size_t bytes);
 
-/* The same for a while; not counted. */
+/* To be read only, for good; takes address space and no memory, so isn't counted. */
+const void *mw_own_zeros(size_t bytes);
+
+/* As mw_own_map for a while; not counted. */
 void *mw_own_lend(size_t bytes);
 void mw_own_return(void *p, size_t bytes);
 

@@ -72,15 +72,6 @@ bool mw_may_read(void)
 
 /* --- sums ---------------------------------------------------------------------- */
 
-static void add(struct mw_counters *to, const struct mw_counters *c)
-{
-	to->bytes += mw_get(&c->bytes);
-	to->allocs += mw_get(&c->allocs);
-	to->freed += mw_get(&c->freed);
-	to->frees += mw_get(&c->frees);
-	to->life_sum += mw_get(&c->life_sum);
-}
-
 /* max: with its epoch */
 static void add_max(struct mw_sum *sum, uint64_t max, const struct mw_callsite *c)
 {
@@ -88,17 +79,36 @@ static void add_max(struct mw_sum *sum, uint64_t max, const struct mw_callsite *
 		sum->life_max = (uint32_t)max;
 }
 
-void mw_sum_slot(struct mw_sum *sum, const struct mw_slot *s)
+/* s: t's */
+void mw_sum_slot(struct mw_sum *sum, const struct mw_thread *t, const struct mw_slot *s)
 {
-	add(&sum->c, &s->c);
-	add_max(sum, mw_get(&s->life_max), mw_callsite(mw_get(&s->id)));
+	uint32_t epoch, max;
+
+	sum->c.freed += mw_get(&s->freed);
+	sum->c.frees += mw_get(&s->frees);
+	sum->c.life_sum += mw_get(&s->life_sum);
+	do {
+		epoch = mw_thread_epoch(t);
+		max = __atomic_load_n(&s->life_max, __ATOMIC_ACQUIRE);
+	} while (epoch != mw_thread_epoch(t)); /* at its end they go to the location's, which is read later */
+	add_max(sum, (uint64_t)epoch << 32 | max, mw_callsite(mw_get(&s->id)));
 }
 
-void mw_sum_flushed(struct mw_sum *sum, uint32_t id)
+void mw_sum_flushed_frees(struct mw_sum *sum, uint32_t id)
+{
+	const struct mw_counters *c = &mw_callsite(id)->flushed;
+
+	sum->c.freed += mw_get(&c->freed);
+	sum->c.frees += mw_get(&c->frees);
+	sum->c.life_sum += mw_get(&c->life_sum);
+}
+
+void mw_sum_flushed_allocs(struct mw_sum *sum, uint32_t id)
 {
 	const struct mw_callsite *c = mw_callsite(id);
 
-	add(&sum->c, &c->flushed);
+	sum->c.bytes += mw_get(&c->flushed.bytes);
+	sum->c.allocs += mw_get(&c->flushed.allocs);
 	add_max(sum, mw_get(&c->life_max), c);
 }
 
@@ -114,7 +124,7 @@ static void add_slots(struct mw_sum *sums, uint32_t end, const struct mw_thread 
 		uint32_t id = mw_get(&t->slots[i].id);
 
 		if (id && id < end)
-			mw_sum_slot(&sums[id], &t->slots[i]);
+			mw_sum_slot(&sums[id], t, &t->slots[i]);
 	}
 }
 
@@ -139,12 +149,14 @@ struct mw_sum *mw_sums(uint32_t *end)
 	sums = mw_own_lend(*end * sizeof(*sums));
 	if (sums) {
 		for (id = 1; id < *end; id++)
-			mw_sum_flushed(&sums[id], id);
+			mw_sum_flushed_frees(&sums[id], id);
 		for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
 			add_slots(sums, *end, t);
-		/* after the frees: what is freed was allocated */
+		mw_sum_allocs_next();
 		for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
 			add_wheres(sums, *end, t);
+		for (id = 1; id < *end; id++)
+			mw_sum_flushed_allocs(&sums[id], id);
 	}
 	mw_gate_open();
 	return sums;

@@ -51,12 +51,22 @@ bool mw_row_total(struct mw_row *);
 bool mw_row_count(struct mw_row *, uint32_t id, const struct mw_sum *);
 /* And: may this thread enter an RCU read-side section? No: no memory. */
 bool mw_may_read(void);
-/* And: adds what one thread's slot holds. Under the reading lock, gate closed. */
-void mw_sum_slot(struct mw_sum *, const struct mw_slot *);
-/* And what one remembered caller counted. The same. */
+/*
+ * And, under the reading lock, the gate closed: a sum's parts. All frees first, then
+ * mw_sum_allocs_next, then allocations: what was seen freed was allocated.
+ */
+/* Adds what one thread's slot holds. */
+void mw_sum_slot(struct mw_sum *, const struct mw_thread *, const struct mw_slot *);
+/* What left the slots. */
+void mw_sum_flushed_frees(struct mw_sum *, uint32_t id);
+static inline void mw_sum_allocs_next(void)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+}
+/* What one remembered caller counted. */
 void mw_sum_where(struct mw_sum *, const struct mw_where *);
-/* And: what left the slots. */
-void mw_sum_flushed(struct mw_sum *, uint32_t id);
+/* What others counted. */
+void mw_sum_flushed_allocs(struct mw_sum *, uint32_t id);
 
 /* names.c: names every native location that has no name yet. Holds nothing. */
 void mw_name_natives(void);

@@ -12,25 +12,37 @@ bool mw_records_full;
 static uint64_t pool __attribute__((aligned(64)));
 static uint64_t fresh_at __attribute__((aligned(64))) = MW_BATCH; /* next index never used */
 
+enum {
+	CHUNK = sizeof(struct mw_record) << MW_CHUNK_SHIFT,
+	CHUNK_ALL = CHUNK + sizeof(struct mw_record) /* the one more: see mw_record_guess */
+};
+static uintptr_t no_chunk; /* zeros; written before all else */
+
+bool mw_records_init(void)
+{
+	no_chunk = (uintptr_t)mw_own_zeros(CHUNK_ALL);
+	for (size_t c = 0; no_chunk && c < MW_CHUNKS; c++)
+		mw_chunks[c] = no_chunk - c * CHUNK;
+	return no_chunk != 0;
+}
+
 static bool chunk_ready(uint64_t i)
 {
 	uint64_t c = i >> MW_CHUNK_SHIFT;
-	size_t all = sizeof(struct mw_record) << MW_CHUNK_SHIFT;
-	size_t bytes = all + sizeof(struct mw_record); /* the one more: see mw_record_if */
-	uintptr_t none = 0;
+	uintptr_t none = no_chunk - c * CHUNK;
 	void *chunk;
 
 	_Static_assert((MW_CHUNKS - 1u) << (MW_CHUNK_SHIFT + 4) == MW_REF_END, "");
 	if (c >= MW_CHUNKS - 1)
 		return false;
-	if (__atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE))
+	if (__atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE) != none)
 		return true;
-	chunk = mw_own_grow(bytes, MW_OWN_RECORD);
+	chunk = mw_own_grow(CHUNK_ALL, MW_OWN_RECORD);
 	if (!chunk) /* another thread may have had the last that there was */
-		return __atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE) != 0;
-	if (!__atomic_compare_exchange_n(&mw_chunks[c], &none, (uintptr_t)chunk - c * all, false,
+		return __atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE) != none;
+	if (!__atomic_compare_exchange_n(&mw_chunks[c], &none, (uintptr_t)chunk - c * CHUNK, false,
 					 __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
-		mw_own_unmap(chunk, bytes); /* another thread was first */
+		mw_own_unmap(chunk, CHUNK_ALL); /* another thread was first */
 	return true;
 }
 

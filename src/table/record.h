@@ -64,10 +64,12 @@ enum {
 #define MW_SIZE_HUGE 0xfffff000u
 
 /*
- * Each written once: release. It is where the chunk would begin if all lay in
- * one row: a ref more is the record.
+ * It is where the chunk would begin if all lay in one row: a ref more is the record.
+ * Each changes once, from where all are zeros to the chunk's own: release.
  */
 extern MW_HIDDEN uintptr_t mw_chunks[MW_CHUNKS];
+/* Before anything else; false: no memory. */
+bool mw_records_init(void);
 extern bool mw_records_full; /* relaxed: some block found no record */
 
 MW_INLINE uint32_t mw_ref(uint32_t index)
@@ -86,15 +88,14 @@ MW_INLINE struct mw_record *mw_record_at(uint32_t i)
 }
 
 /*
- * The same for a ref that may be garbage: false if there is none such. Garbage may
- * lead to between two records, or just past a chunk's last; both can be read.
+ * The same for a ref that may be garbage, which may lead to zeros, between two records,
+ * or just past a chunk's last: all can be read, and are nobody's record (mw_record_is).
  */
-MW_INLINE bool mw_record_if(uint32_t ref, struct mw_record **r)
+MW_INLINE struct mw_record *mw_record_guess(uint32_t ref)
 {
-	uintptr_t base = __atomic_load_n(&mw_chunks[ref >> (MW_CHUNK_SHIFT + 4)], __ATOMIC_ACQUIRE);
-
-	*r = (struct mw_record *)(base + ref);
-	return base != 0;
+	return (struct mw_record *)(__atomic_load_n(&mw_chunks[ref >> (MW_CHUNK_SHIFT + 4)],
+						    __ATOMIC_ACQUIRE) +
+				    ref);
 }
 
 /* p is a multiple of 16, and below 2^48. */

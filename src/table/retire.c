@@ -55,7 +55,7 @@ static bool calls_left(void)
 	if (!barrier())
 		return false;
 	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next) {
-		while (t != mw_self && __atomic_load_n(&t->hush, __ATOMIC_ACQUIRE) & MW_BUSY) {
+		while (t != mw_self && __atomic_load_n(&t->pass, __ATOMIC_ACQUIRE) == MW_PASS_BUSY) {
 			if (ms_now() > until)
 				return false;
 			sched_yield();

@@ -7,10 +7,73 @@
 #include <unistd.h>
 
 struct mw_thread *mw_threads;
-uint32_t mw_no_states[32] __attribute__((aligned(64))) = { [0] = MW_QUIET, [16] = MW_QUIET };
+uint32_t mw_no_states[32] __attribute__((aligned(64))) = { [0] = MW_PASS_QUIET, [16] = MW_PASS_QUIET };
+uint32_t mw_pass = MW_PASS_EPOCH;
+uint32_t mw_pass_ruby __attribute__((aligned(64))) = MW_PASS_NOBODY; /* the first of MW_HOT */
 __thread struct mw_thread *mw_self __attribute__((tls_model("initial-exec"))) = MW_NONE;
 uint32_t mw_gate;
 bool mw_threads_full;
+
+/* --- the pass ------------------------------------------------------------------------- */
+
+uint32_t mw_epoch(void)
+{
+	return mw_get(&mw_pass) / MW_PASS_EPOCH;
+}
+
+/* Two threads may change mw_pass at once: whoever is last has seen what both did. */
+static void derive_pass_ruby(void)
+{
+	uint32_t pass;
+
+	do {
+		pass = __atomic_load_n(&mw_pass, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&mw_pass_ruby, (pass & MW_PASS_FIT) == MW_FIT_RUBY ? pass : MW_PASS_NOBODY,
+				 __ATOMIC_SEQ_CST);
+	} while (pass != __atomic_load_n(&mw_pass, __ATOMIC_SEQ_CST));
+}
+
+void mw_epoch_next(void)
+{
+	__atomic_fetch_add(&mw_pass, MW_PASS_EPOCH, __ATOMIC_SEQ_CST);
+	derive_pass_ruby();
+}
+
+void mw_fit_set(enum mw_fit fit)
+{
+	uint32_t is = mw_get(&mw_pass);
+
+	while (!__atomic_compare_exchange_n(&mw_pass, &is, (is & ~MW_PASS_FIT) | fit, true,
+					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
+	derive_pass_ruby();
+}
+
+/* What the location's maximum must not be below. Readers may see it in both places. */
+static void raise_max(const struct mw_thread *t, const struct mw_slot *s)
+{
+	if (s->life_max)
+		mw_life_max_raise(s->id, mw_thread_epoch(t), s->life_max);
+}
+
+void mw_thread_catch_up(struct mw_thread *t)
+{
+	uint32_t now = __atomic_load_n(&mw_pass, __ATOMIC_ACQUIRE);
+
+	if (now == t->known)
+		return;
+	mw_enter(t);
+	if (now / MW_PASS_EPOCH != mw_thread_epoch(t)) {
+		for (struct mw_slot *s = t->slots; s < t->slots + MW_SLOTS; s++) {
+			raise_max(t, s); /* the old epoch's may still be wanted: see retire.c */
+			mw_set(&s->life_max, 0);
+		}
+	}
+	__atomic_store_n(&t->known, now, __ATOMIC_RELEASE); /* after the maxima are gone */
+	mw_leave_as(t, now);
+}
+
+/* --- states ----------------------------------------------------------------------------- */
 
 struct mw_thread *mw_thread_adopt(void)
 {
@@ -31,6 +94,7 @@ struct mw_thread *mw_thread_adopt(void)
 	}
 	t->status = MW_THREAD_LIVE;
 	t->check_in = 1;
+	t->pass = t->known = mw_get(&mw_pass);
 	t->next = mw_get(&mw_threads);
 	while (!__atomic_compare_exchange_n(&mw_threads, &t->next, t, true, __ATOMIC_RELEASE,
 					    __ATOMIC_RELAXED))
@@ -40,14 +104,16 @@ struct mw_thread *mw_thread_adopt(void)
 
 void mw_thread_release(struct mw_thread *t)
 {
-	mw_set(&t->hush, 0);
+	mw_set(&t->quiet, 0);
+	mw_set(&t->pass, t->known);
 	__atomic_store_n(&t->status, MW_THREAD_FREE, __ATOMIC_RELEASE);
 }
 
 static void forget_records(struct mw_thread *t)
 {
 	t->spare = NULL;
-	t->n_spare = t->full = t->n_full = t->fresh = t->fresh_end = 0;
+	t->room = 0;
+	t->full = t->n_full = t->fresh = t->fresh_end = 0;
 }
 
 void mw_threads_after_fork(struct mw_thread *self)
@@ -59,7 +125,7 @@ void mw_threads_after_fork(struct mw_thread *self)
 			continue;
 		/* caught in the middle, its lists may be half changed: they are
 		   given up, 16,640 records at the very most */
-		if (t->hush & MW_BUSY)
+		if (t->pass == MW_PASS_BUSY)
 			forget_records(t);
 		/* it may have been about to find the gate closed: nobody waits for that now */
 		t->moving = 0;
@@ -72,7 +138,7 @@ static void use_batch(struct mw_thread *t, uint32_t first)
 {
 	t->spare = mw_record_at(first);
 	mw_set(&t->spare->ref, mw_ref(first)); /* until here: the batch after it */
-	t->n_spare = MW_BATCH; /* or less: only a bound on what is given */
+	t->room = 0; /* or more */
 }
 
 /* Some of the row that was never used; the rest of its memory isn't touched yet. */
@@ -82,6 +148,7 @@ static void link_fresh(struct mw_thread *t)
 
 	for (i = end; i-- > t->fresh;)
 		mw_spare_push(t, mw_record_at(i), mw_ref(i));
+	t->room = MW_BATCH - (end - t->fresh);
 	t->fresh = end;
 }
 
@@ -118,7 +185,9 @@ struct mw_record *mw_spare_take(struct mw_thread *t, uint32_t *ref)
 
 void mw_spare_give(struct mw_thread *t, struct mw_record *r, uint32_t ref)
 {
-	if (t->n_spare >= MW_BATCH) {
+	if (!t->room && !t->spare) {
+		t->room = MW_BATCH;
+	} else if (!t->room) {
 		uint32_t first = mw_ref_index(mw_get(&t->spare->ref));
 
 		if (t->n_full < MW_FULL) {
@@ -129,8 +198,9 @@ void mw_spare_give(struct mw_thread *t, struct mw_record *r, uint32_t ref)
 			mw_batch_give(first);
 		}
 		t->spare = NULL;
-		t->n_spare = 0;
+		t->room = MW_BATCH;
 	}
+	t->room--;
 	mw_spare_push(t, r, ref);
 }
 
@@ -168,28 +238,17 @@ void mw_gate_open(void)
 	__atomic_store_n(&mw_gate, 0, __ATOMIC_RELEASE);
 }
 
-/* The slot's maximum is the location's too. */
-static void raise_max(const struct mw_slot *s)
-{
-	if ((uint32_t)s->life_max)
-		mw_life_max_raise(s->id, (uint32_t)(s->life_max >> 32), (uint32_t)s->life_max);
-}
-
-static void move(struct mw_slot *s)
+static void move(const struct mw_thread *t, struct mw_slot *s)
 {
 	struct mw_counters *to = &mw_callsite(s->id)->flushed;
 
-	mw_add(&to->bytes, s->c.bytes);
-	mw_add(&to->allocs, s->c.allocs);
-	mw_add(&to->freed, s->c.freed);
-	mw_add(&to->frees, s->c.frees);
-	mw_add(&to->life_sum, s->c.life_sum);
-	raise_max(s);
-	mw_set(&s->c.bytes, 0);
-	mw_set(&s->c.allocs, 0);
-	mw_set(&s->c.freed, 0);
-	mw_set(&s->c.frees, 0);
-	mw_set(&s->c.life_sum, 0);
+	mw_add(&to->freed, s->freed);
+	mw_add(&to->frees, s->frees);
+	mw_add(&to->life_sum, s->life_sum);
+	raise_max(t, s);
+	mw_set(&s->freed, 0);
+	mw_set(&s->frees, 0);
+	mw_set(&s->life_sum, 0);
 	mw_set(&s->life_max, 0);
 }
 
@@ -216,7 +275,7 @@ struct mw_slot *mw_slot_claim(struct mw_thread *t, uint32_t id)
 	if (!move_begin(t))
 		return NULL;
 	if (s->id)
-		move(s);
+		move(t, s);
 	mw_set(&s->id, id);
 	move_end(t);
 	return s;
@@ -240,31 +299,6 @@ bool mw_where_claim(struct mw_thread *t, struct mw_where *w, uint32_t id)
 	return true;
 }
 
-void mw_slot_new_max(struct mw_slot *s, uint32_t life)
-{
-	uint64_t max = mw_epoch_life(life);
-
-	if (max <= s->life_max)
-		return;
-	if (max >> 32 != s->life_max >> 32)
-		raise_max(s); /* the old epoch's may still be wanted: see retire.c */
-	mw_set(&s->life_max, max);
-}
-
-void mw_count_alloc(struct mw_thread *t, uint32_t id, uint64_t bytes)
-{
-	struct mw_slot *s = &t->slots[id % MW_SLOTS];
-
-	if (s->id != id)
-		s = mw_slot_claim(t, id);
-	if (s) {
-		mw_bump(&s->c.bytes, bytes);
-		mw_bump(&s->c.allocs, 1);
-	} else {
-		mw_shared_alloc(id, bytes);
-	}
-}
-
 /*
  * A thread that frees may have a clock that is behind that of the thread which
  * allocated, by a step at most (generation.h): less than no time is none, not
@@ -284,9 +318,9 @@ void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t li
 	if (s->id != id)
 		s = mw_slot_claim(t, id);
 	if (s) {
-		/* a reset may begin an epoch in between: so nothing else depends on it */
-		mw_slot_new_max(s, life);
-		mw_bump(&s->c.life_sum, life);
+		if (life > s->life_max) /* release: mw_sum_slot looks whether it is of t's epoch */
+			__atomic_store_n(&s->life_max, life, __ATOMIC_RELEASE);
+		mw_bump(&s->life_sum, life);
 		mw_slot_add_free(s, bytes);
 	} else {
 		mw_shared_free(id, bytes, life);

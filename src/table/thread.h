@@ -13,9 +13,14 @@
  * gate is closed a conflicting thread adds straight to `flushed`, which is one
  * place, and remembers no other caller.
  *
- * busy: set while the thread is inside the tracker. A signal handler that
- * allocates then finds it set and takes the shared, atomic path (track/slow.c);
- * and retire.c waits for it (see callsite.h).
+ * pass: one look tells the usual path all that it must know. A thread carries
+ * the mw_pass that it saw last, and may go on while that is the present one. It
+ * lays it down while it is inside the tracker (busy: a signal handler that
+ * allocates then takes the shared, atomic path (track/slow.c), and retire.c
+ * waits for it, see callsite.h), and while it is quiet. When a reset begins an
+ * epoch, or another way is to be gone, mw_pass changes; each thread then ends
+ * its own old epoch before it goes on (mw_thread_catch_up): so the maxima in
+ * its slots are always those of the epoch in `known`.
  */
 #ifndef MW_TABLE_THREAD_H
 #define MW_TABLE_THREAD_H
@@ -30,12 +35,12 @@ enum {
 	MW_FULL = 64       /* full batches of free records kept: 16,384 of them */
 };
 
+/* What a thread freed of a location. */
 struct mw_slot {
-	struct mw_counters c;
-	uint64_t life_max; /* epoch << 32 | maximum in it: callsite.h */
+	uint64_t freed, frees, life_sum; /* as in mw_counters */
 	uint32_t id;
-	uint32_t pad[3];
-} __attribute__((aligned(64)));
+	uint32_t life_max; /* release; in the thread's epoch: mw_thread_epoch */
+} __attribute__((aligned(32)));
 
 /*
  * A caller remembered: see where_cache.h. What it allocates is counted right
@@ -49,15 +54,31 @@ struct mw_where {
 	uint64_t bytes, allocs;
 } __attribute__((aligned(32)));
 
-/* bits of mw_thread.hush: any of them, and calls leave the usual path */
-#define MW_BUSY 1u
-#define MW_QUIET 2u /* and upwards: depth of quiet * MW_QUIET */
+/*
+ * What may be taken for granted in this process (mw_fit, in the low two bits; track.h
+ * says what it means), and the epoch: callsite.h. Acquire: what it says is set up.
+ * mw_pass_ruby is the same where the low bits say that, else nobody's.
+ */
+extern MW_HOT uint32_t mw_pass, mw_pass_ruby;
+enum mw_fit { MW_FIT_NONE, MW_FIT_BYTES, MW_FIT_RUBY };
+#define MW_PASS_FIT 3u
+#define MW_PASS_EPOCH 4u /* times the epoch, of 30 bits: five a second for six years */
+/* Never mw_pass: the first epoch is 1. */
+#define MW_PASS_BUSY 0u
+#define MW_PASS_QUIET 1u
+#define MW_PASS_NOBODY 2u
+MW_INLINE uint32_t mw_fit(void)
+{
+	return __atomic_load_n(&mw_pass, __ATOMIC_ACQUIRE) & MW_PASS_FIT;
+}
+/* Any thread; of two at once, either's may last. */
+void mw_fit_set(enum mw_fit);
 
 enum mw_thread_status { MW_THREAD_FREE, MW_THREAD_LIVE };
 
 struct mw_thread {
-	uint32_t hush;       /* first: mw_no_states. Own thread; retire.c reads it */
-	uint32_t n_spare;    /* how many there are in the batch in use, MW_BATCH at most */
+	uint32_t pass;       /* first: mw_no_states. Own thread; retire.c reads it */
+	uint32_t room;       /* records that the batch in use has room for, at least */
 	struct mw_record *spare; /* its first, or NULL */
 	uint32_t check_in;   /* allocations until one is checked (track.h), at least 1, … */
 	uint32_t check_every; /* … and when it was set, how many; 0: never yet */
@@ -68,6 +89,8 @@ struct mw_thread {
 	uint64_t clock_due;  /* bytes not yet added to mw_clock */
 	uint32_t moving;     /* counts are on their way to `flushed` */
 	uint32_t status;     /* enum mw_thread_status; compare-and-swap to adopt */
+	uint32_t known;      /* the mw_pass that it may go on with; release: after the maxima */
+	uint32_t quiet;      /* depth */
 	struct mw_thread *next; /* all states; written before publishing */
 	struct mw_where wheres[MW_WHERES];
 	uint32_t where_epochs[MW_WHERES]; /* of each one's page of code */
@@ -79,8 +102,7 @@ extern struct mw_thread *mw_threads;
 
 /*
  * The calling thread's; MW_NONE: none yet, MW_LATE: none any more. Of those two
- * only `hush` may be read, which says quiet for ever: one look tells the usual
- * path all that it must know.
+ * only `pass` may be read, which says quiet for ever.
  */
 extern MW_HIDDEN __thread struct mw_thread *mw_self __attribute__((tls_model("initial-exec")));
 extern MW_HIDDEN uint32_t mw_no_states[32];
@@ -103,6 +125,43 @@ void mw_thread_release(struct mw_thread *);
 /* In a forked child: every state but self's belongs to nobody now. */
 void mw_threads_after_fork(struct mw_thread *self);
 
+/* The epoch that the maxima in t's slots belong to. */
+static inline uint32_t mw_thread_epoch(const struct mw_thread *t)
+{
+	return __atomic_load_n(&t->known, __ATOMIC_ACQUIRE) / MW_PASS_EPOCH;
+}
+/* t, neither busy nor quiet, may go the usual way again, whatever changed. Own thread. */
+void mw_thread_catch_up(struct mw_thread *t);
+/* t is inside from here on, … */
+MW_INLINE void mw_enter(struct mw_thread *t)
+{
+	mw_set(&t->pass, MW_PASS_BUSY);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+/* … and no longer. known: t->known, which the usual path has at hand. */
+MW_INLINE void mw_leave_as(struct mw_thread *t, uint32_t known)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&t->pass, known, __ATOMIC_RELEASE); /* retire.c: all that was done inside is done */
+}
+static inline void mw_leave(struct mw_thread *t)
+{
+	mw_leave_as(t, t->known);
+}
+/* What t allocates and frees isn't counted, until as many leaves. t may be busy. */
+static inline void mw_thread_hush(struct mw_thread *t)
+{
+	mw_set(&t->quiet, t->quiet + 1);
+	if (t->pass != MW_PASS_BUSY)
+		mw_set(&t->pass, MW_PASS_QUIET);
+}
+static inline void mw_thread_unhush(struct mw_thread *t)
+{
+	mw_set(&t->quiet, t->quiet - 1);
+	if (!t->quiet && t->pass != MW_PASS_BUSY)
+		mw_set(&t->pass, t->known);
+}
+
 /* The gate, for readers only (read.c). */
 void mw_gate_close(void);
 void mw_gate_open(void);
@@ -112,22 +171,20 @@ extern uint32_t mw_gate;
 struct mw_slot *mw_slot_claim(struct mw_thread *, uint32_t id);
 /* The entry counts for id from here on; false: the gate is closed. */
 bool mw_where_claim(struct mw_thread *, struct mw_where *, uint32_t id);
-void mw_slot_new_max(struct mw_slot *, uint32_t life);
 
 /* Atomic twins, for threads without a slot. */
 void mw_shared_alloc(uint32_t id, uint64_t bytes);
 void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t life);
 
-/* --- hot: a slot is 64 bytes, so each of these touches one line ---------------- */
+/* --- hot: each of these touches one line of cache ---------------- */
 
 /*
- * A thread's state, so many bytes further on: as far as an entry is into its array.
- * What the array's own place adds costs nothing then, nor does the compiler find out
- * where the entry is for each of its words anew.
+ * An entry of one of t's arrays, `bytes` into it. In one instruction, and the compiler
+ * doesn't find out where the entry is for each of its words anew.
  */
-MW_INLINE uintptr_t mw_thread_on(struct mw_thread *t, uintptr_t bytes)
+MW_INLINE uintptr_t mw_thread_on(struct mw_thread *t, uintptr_t array, uintptr_t bytes)
 {
-	uintptr_t at = (uintptr_t)t + bytes;
+	uintptr_t at = (uintptr_t)t + bytes + array;
 
 	__asm__("" : "+r"(at));
 	return at;
@@ -135,8 +192,8 @@ MW_INLINE uintptr_t mw_thread_on(struct mw_thread *t, uintptr_t bytes)
 
 MW_INLINE struct mw_slot *mw_slot(struct mw_thread *t, uint32_t id)
 {
-	return (struct mw_slot *)(mw_thread_on(t, id % MW_SLOTS * sizeof(struct mw_slot)) +
-				  offsetof(struct mw_thread, slots));
+	return (struct mw_slot *)mw_thread_on(t, offsetof(struct mw_thread, slots),
+					      id % MW_SLOTS * sizeof(struct mw_slot));
 }
 
 /* Counts an allocation by a remembered caller. */
@@ -149,28 +206,11 @@ MW_INLINE void mw_where_alloc(struct mw_where *w, uint64_t bytes)
 /* Counts a free, but for its life. */
 MW_INLINE void mw_slot_add_free(struct mw_slot *s, uint64_t bytes)
 {
-	mw_bump(&s->c.freed, bytes);
-	mw_bump(&s->c.frees, 1);
+	mw_bump(&s->freed, bytes);
+	mw_bump(&s->frees, 1);
 }
 
-/*
- * Counts a free, unless it makes a new maximum: then false, and nothing is done.
- * seldom: most lives are expected to be 0, for which nothing need be looked at.
- */
-MW_INLINE bool mw_slot_free(struct mw_slot *s, uint64_t bytes, uint32_t life, bool seldom)
-{
-	if (!seldom || mw_unlikely(life)) {
-		/* of an older epoch: less than any life in this one */
-		if (mw_unlikely(mw_epoch_life(life) > s->life_max))
-			return false;
-		mw_bump(&s->c.life_sum, life);
-	}
-	mw_slot_add_free(s, bytes);
-	return true;
-}
-
-/* The same for any location. */
-void mw_count_alloc(struct mw_thread *t, uint32_t id, uint64_t bytes);
+/* Any location's: */
 void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t life);
 
 /*
@@ -184,16 +224,15 @@ MW_INLINE uint32_t mw_spare_pop(struct mw_thread *t, const struct mw_record *r)
 
 	t->spare = next;
 	__builtin_prefetch(next, 1);
-	t->n_spare--;
+	t->room++;
 	return r->ref;
 }
 
-/* r is free from here on. */
+/* There is room: t->room was lowered for it. r is free from here on. */
 MW_INLINE void mw_spare_push(struct mw_thread *t, struct mw_record *r, uint32_t ref)
 {
 	mw_free_link(r, ref, t->spare);
 	t->spare = r;
-	t->n_spare++;
 }
 
 /* A free record, with all it may take, and its ref; NULL: no memory. */

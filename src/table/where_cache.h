@@ -53,8 +53,8 @@ static inline uint32_t mw_where_slot(uintptr_t pc)
 MW_INLINE struct mw_where *mw_where_at_once(struct mw_thread *t, uintptr_t pc)
 {
 	enum { SHIFT = 5 - 3 }; /* as mw_where_slot, times the size of an entry: 32 */
-	struct mw_where *w = (struct mw_where *)(mw_thread_on(t, pc << SHIFT & (MW_WHERES - 1) << 5) +
-						 offsetof(struct mw_thread, wheres));
+	struct mw_where *w = (struct mw_where *)mw_thread_on(t, offsetof(struct mw_thread, wheres),
+							     pc << SHIFT & (MW_WHERES - 1) << 5);
 
 	_Static_assert(sizeof(*w) == 32, "SHIFT");
 	return mw_likely(w->pc == pc && w->changes == mw_get(&mw_code_changes)) ? w : NULL;

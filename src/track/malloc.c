@@ -25,41 +25,40 @@ static __attribute__((noinline)) void *slow_alloc(enum mw_how how, size_t n, uin
 	return mw_slow_alloc(&(struct mw_ask){ .how = how, .n = n }, caller);
 }
 
-/* For what a Ruby process on glibc hardly meets. A function of its own for a process
-   without Ruby costs that one a jump; knowing that there is no Ruby gains more. */
-static __attribute__((noinline)) void *malloc_in_bytes(struct mw_thread *t, size_t n, uintptr_t caller)
+/* p is new, with room for a tail. For what a Ruby process on glibc hardly meets: a
+   function of its own costs others a jump, and keeps registers free there. */
+static __attribute__((noinline)) void *admit_other(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 {
-	void *p;
+	uint32_t pass = __atomic_load_n(&mw_pass, __ATOMIC_ACQUIRE);
 
-	if (mw_unlikely(t->hush || n > INT32_MAX))
-		return slow_alloc(MW_MALLOC, n, caller);
-	p = mw_real.malloc(n + MW_TAIL); /* as there */
-	return mw_likely(p != NULL) ? mw_admit_fit(t, p, n, MW_FIT_BYTES, caller) : NULL;
-}
+	if (mw_unlikely(t->pass != pass))
+		return mw_slow_admit(p, n, caller);
+	if (mw_likely((pass & MW_PASS_FIT) == MW_FIT_BYTES)) {
+		void *q = mw_admit_fit(t, p, n, MW_FIT_BYTES, caller, pass);
 
-static __attribute__((noinline)) void *malloc_other(struct mw_thread *t, size_t n, uintptr_t caller)
-{
-	void *p;
-
-	if (mw_unlikely(t->hush || n >= MW_SIZE_HUGE))
-		return slow_alloc(MW_MALLOC, n, caller);
-	p = mw_real.malloc(mw_padded(n));
-	return mw_likely(p != NULL) ? mw_admit_fit(t, p, n, MW_FIT_NONE, caller) : NULL;
+		if (mw_likely(q != NULL))
+			return q;
+	}
+	mw_enter(t);
+	return mw_admit_other(t, p, n, caller);
 }
 
 MW_EXPORT void *malloc(size_t n)
 {
-	struct mw_thread *t = mw_self;
-	uint32_t fit = __atomic_load_n(&mw_fit, __ATOMIC_ACQUIRE);
-	void *p;
+	struct mw_thread *t;
+	uint32_t pass;
+	void *p, *q;
 
-	if (mw_unlikely(fit != MW_FIT_RUBY))
-		return fit == MW_FIT_BYTES ? malloc_in_bytes(t, n, MW_CALLER) :
-					     malloc_other(t, n, MW_CALLER);
-	if (mw_unlikely(t->hush || n > INT32_MAX))
+	if (mw_unlikely(n > INT32_MAX))
 		return slow_alloc(MW_MALLOC, n, MW_CALLER);
-	p = mw_real.malloc(n + MW_TAIL); /* glibc's least chunk has room for 24 */
-	return mw_likely(p != NULL) ? mw_admit_fit(t, p, n, MW_FIT_RUBY, MW_CALLER) : NULL;
+	p = mw_roomy_malloc(n + MW_TAIL); /* glibc's least chunk has room for 24 */
+	if (mw_unlikely(!p))
+		return NULL;
+	/* only now: what is found out before a call must be saved from it */
+	t = mw_self;
+	pass = __atomic_load_n(&mw_pass_ruby, __ATOMIC_ACQUIRE);
+	q = mw_likely(t->pass == pass) ? mw_admit_fit(t, p, n, MW_FIT_RUBY, 0, pass) : NULL;
+	return mw_likely(q != NULL) ? q : admit_other(t, p, n, MW_CALLER);
 }
 
 static __attribute__((noinline)) void free_other(void *p, struct mw_thread *t)
@@ -68,7 +67,7 @@ static __attribute__((noinline)) void free_other(void *p, struct mw_thread *t)
 
 	if (!p)
 		return;
-	if (t->hush) {
+	if (t->pass != __atomic_load_n(&mw_pass, __ATOMIC_ACQUIRE)) {
 		mw_slow_free(p);
 		return;
 	}
@@ -83,16 +82,17 @@ static __attribute__((noinline)) void free_other(void *p, struct mw_thread *t)
 	mw_real.free(p);
 }
 
-/* Of a process without Ruby; as malloc_in_bytes. */
-static __attribute__((noinline)) void free_in_bytes(void *p, struct mw_thread *t)
+/* One with a way of its own, in a process that goes it; a thread with another pass, or NULL,
+   is for free_other. */
+MW_INLINE void free_fit(void *p, struct mw_thread *t, uint32_t pass, uint32_t fit)
 {
 	size_t usable;
 	bool done = false;
 
-	if (mw_likely(!t->hush && p && mw_chunk_plain(p, &usable))) {
+	if (mw_likely(t->pass == pass && p && mw_chunk_plain(p, &usable))) {
 		mw_enter(t);
-		done = mw_dismiss_at_hand(t, p, usable, MW_FIT_BYTES);
-		mw_leave(t);
+		done = mw_dismiss_at_hand(t, p, usable, fit);
+		mw_leave_as(t, pass);
 	}
 	if (mw_likely(done))
 		mw_real.free(p);
@@ -100,29 +100,25 @@ static __attribute__((noinline)) void free_in_bytes(void *p, struct mw_thread *t
 		free_other(p, t);
 }
 
+static __attribute__((noinline)) void free_not_ruby(void *p, struct mw_thread *t)
+{
+	uint32_t pass = __atomic_load_n(&mw_pass, __ATOMIC_ACQUIRE);
+
+	if (mw_likely((pass & MW_PASS_FIT) == MW_FIT_BYTES))
+		free_fit(p, t, pass, MW_FIT_BYTES);
+	else
+		free_other(p, t);
+}
+
 MW_EXPORT void free(void *p)
 {
 	struct mw_thread *t = mw_self;
-	uint32_t fit = __atomic_load_n(&mw_fit, __ATOMIC_ACQUIRE);
-	size_t usable;
-	bool done = false;
+	uint32_t pass = __atomic_load_n(&mw_pass_ruby, __ATOMIC_ACQUIRE);
 
-	if (mw_unlikely(fit != MW_FIT_RUBY)) {
-		if (fit == MW_FIT_BYTES)
-			free_in_bytes(p, t);
-		else
-			free_other(p, t);
-		return;
-	}
-	if (mw_likely(!t->hush && p && mw_chunk_plain(p, &usable))) {
-		mw_enter(t);
-		done = mw_dismiss_at_hand(t, p, usable, MW_FIT_RUBY);
-		mw_leave(t);
-	}
-	if (mw_likely(done))
-		mw_real.free(p);
+	if (mw_unlikely(t->pass != pass))
+		free_not_ruby(p, t);
 	else
-		free_other(p, t);
+		free_fit(p, t, pass, MW_FIT_RUBY);
 }
 
 MW_EXPORT void *calloc(size_t count, size_t each)

@@ -118,7 +118,8 @@ static bool tail_elsewhere(const void *p, size_t usable, uint32_t ref, uint64_t 
 /* Is there a record, and is it p's? */
 static bool leads(uint32_t ref, const void *p, struct mw_record **r)
 {
-	return ref && mw_record_if(ref, r) && mw_record_is(mw_get(&(*r)->where), p);
+	*r = mw_record_guess(ref);
+	return ref && mw_record_is(mw_get(&(*r)->where), p);
 }
 
 /* What leads to p's record lies beside the heap: true, and hides it, or it is not counted. */

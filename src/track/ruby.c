@@ -145,8 +145,8 @@ static bool flag_code(struct mw_thread *t, const char *cfp)
 		doubt(t, "a frame isn't within its instructions");
 		return false;
 	}
-	if (!mw_record_if(mw_tail_read(code, mw_usable(code)), &r) ||
-	    !mw_record_is(mw_get(&r->where), code))
+	r = mw_record_guess(mw_tail_read(code, mw_usable(code)));
+	if (!mw_record_is(mw_get(&r->where), code))
 		return false;
 	if (!(mw_get(&r->where) & MW_CODE))
 		__atomic_fetch_or(&r->where, MW_CODE, __ATOMIC_RELAXED);

@@ -18,7 +18,6 @@
 #include "track.h"
 
 int mw_life = MW_UNBORN;
-uint32_t mw_fit = MW_FIT_NONE;
 bool mw_plain;
 bool mw_paused;
 uint64_t mw_lost;
@@ -67,7 +66,7 @@ void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 	}
 	if (r) {
 		mw_record_fill(r, p, size, id | flag_of(size), generation);
-		mw_count_alloc(t, id, n);
+		mw_shared_alloc(id, n); /* seldom: its caller is remembered by now, mostly */
 		if (mw_clock.in_bytes)
 			mw_generation_add(t, n);
 	} else {
@@ -85,8 +84,12 @@ void *mw_admit_other(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 		return admit_unseen(t, p, n);
 	if (mw_unlikely(usable - n < MW_TAIL))
 		return mw_admit_slow(t, p, n, caller);
-	return mw_admit_at_hand(t, p, n, usable, mw_where_at_hand(t, caller), mw_generation(t),
-				mw_clock.in_bytes, caller);
+	if (!mw_admit_at_hand(t, p, n, usable, mw_where_at_hand(t, caller), mw_generation(t)))
+		return mw_admit_slow(t, p, n, caller);
+	if (mw_clock.in_bytes)
+		mw_generation_add(t, n);
+	mw_leave(t);
+	return p;
 }
 
 void *mw_admit_check(struct mw_thread *t, void *p)
@@ -157,7 +160,7 @@ static void thread_ends(void *p)
 	/* what Ruby says of this thread was freed, perhaps (thread_start.c): busy from here on,
 	   so that what others' destructors allocate is counted without looking there */
 	if (mw_get(&mw_ruby.how) != MW_RUBY_NONE)
-		mw_set(&t->hush, t->hush | MW_BUSY);
+		mw_set(&t->pass, MW_PASS_BUSY);
 	if (++round_of < LAST_ROUND && pthread_setspecific(key, t) == 0)
 		return;
 	mw_self = MW_LATE;
@@ -174,7 +177,7 @@ static struct mw_thread *begin_thread(void)
 
 	if (!t)
 		return NULL;
-	mw_set(&t->hush, MW_QUIET); /* what the next call allocates is ours */
+	mw_thread_hush(t); /* what the next call allocates is ours */
 	mw_self = t;
 	if (key_made && pthread_setspecific(key, t) != 0) {
 		/* it can't be handed on at the end: better none */
@@ -182,18 +185,26 @@ static struct mw_thread *begin_thread(void)
 		mw_thread_release(t);
 		return NULL;
 	}
-	mw_set(&t->hush, 0);
+	mw_thread_unhush(t);
+	mw_thread_catch_up(t);
 	return t;
 }
 
-/* The state to go the usual way with, now that the caller found none; or NULL. */
-static struct mw_thread *usual_after_all(void)
+struct mw_thread *mw_usual_after_all(void)
 {
+	struct mw_thread *t;
+
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_UNBORN)
 		mw_start();
-	if (mw_self != MW_NONE || __atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
+	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
 		return NULL;
-	return begin_thread();
+	t = mw_self;
+	if (t == MW_NONE)
+		return begin_thread();
+	if (t->pass == MW_PASS_BUSY || t->pass == MW_PASS_QUIET)
+		return NULL;
+	mw_thread_catch_up(t);
+	return t;
 }
 
 /* tcmalloc's first malloc_usable_size() allocates: not inside our own work. */
@@ -224,7 +235,7 @@ static void text_free(void *p)
 	mw_quiet_leave();
 }
 
-static uint32_t fit_now(void)
+static enum mw_fit fit_now(void)
 {
 	if (!mw_real_glibc || mw_get(&mw_clock.asked) || __atomic_load_n(&mw_paused, __ATOMIC_SEQ_CST))
 		return MW_FIT_NONE;
@@ -236,11 +247,11 @@ static uint32_t fit_now(void)
 /* Two threads may choose at once: whoever stores last has seen what both changed. */
 void mw_fit_choose(void)
 {
-	uint32_t fit;
+	enum mw_fit fit;
 
 	do {
 		fit = fit_now();
-		__atomic_store_n(&mw_fit, fit, __ATOMIC_SEQ_CST);
+		mw_fit_set(fit);
 	} while (fit != fit_now());
 }
 
@@ -249,6 +260,20 @@ void mw_pause(bool on)
 	__atomic_store_n(&mw_paused, on, __ATOMIC_SEQ_CST);
 	mw_fit_choose();
 }
+
+static void *room_by_class(size_t bytes)
+{
+	return mw_real.malloc(mw_padded(bytes - MW_TAIL));
+}
+
+static void *room_at_first(size_t bytes)
+{
+	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_UNBORN)
+		mw_start();
+	return mw_real.malloc(bytes);
+}
+
+void *(*mw_roomy_malloc)(size_t) = room_at_first;
 
 void mw_start(void)
 {
@@ -265,6 +290,9 @@ void mw_start(void)
 	ok = mw_real.malloc_usable_size && mw_callsites_init();
 	mw_fit_choose();
 	mw_plain = ok && mw_real_glibc && !mw_boot_bytes;
+	if (ok)
+		__atomic_store_n(&mw_roomy_malloc, mw_real_glibc ? mw_real.malloc : room_by_class,
+				 __ATOMIC_RELEASE);
 	__atomic_store_n(&mw_life, ok ? MW_ON : MW_OFF, __ATOMIC_RELEASE);
 }
 
@@ -276,11 +304,11 @@ unsigned mw_quiet_enter(void)
 	struct mw_thread *t = mw_state();
 
 	if (!t)
-		t = usual_after_all();
+		t = mw_usual_after_all();
 	if (!t)
 		return mw_life == MW_ON ? ++stateless : 0;
-	mw_set(&t->hush, t->hush + MW_QUIET);
-	return t->hush / MW_QUIET;
+	mw_thread_hush(t);
+	return t->quiet;
 }
 
 unsigned mw_quiet_leave(void)
@@ -289,10 +317,10 @@ unsigned mw_quiet_leave(void)
 
 	if (!t)
 		return stateless ? --stateless : 0;
-	if (t->hush < MW_QUIET)
+	if (!t->quiet)
 		return 0;
-	mw_set(&t->hush, t->hush - MW_QUIET);
-	return t->hush / MW_QUIET;
+	mw_thread_unhush(t);
+	return t->quiet;
 }
 
 /* --- the shared path ----------------------------------------------------------------- */
@@ -305,7 +333,7 @@ static enum way way_now(void)
 
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
 		return PASS;
-	if ((t ? t->hush >= MW_QUIET : stateless) || mw_get(&mw_paused))
+	if ((t ? t->quiet : stateless) || mw_get(&mw_paused))
 		return QUIET;
 	return SHARED;
 }
@@ -314,10 +342,6 @@ static void shared_admit(void *p, size_t n, uintptr_t caller)
 {
 	uint32_t id, i = 0, size;
 
-	if (mw_usual()) { /* it was this thread's first call */
-		(void)mw_admit(mw_self, p, n, caller);
-		return;
-	}
 	size = mw_size_encode(n);
 	mw_late_enter();
 	id = mw_callsite_native(caller);
@@ -337,6 +361,16 @@ static void shared_admit(void *p, size_t n, uintptr_t caller)
 		mw_lose(size);
 	}
 	mw_late_leave();
+}
+
+/* For a thread that can't go the usual way. p has room for a tail, unless `way` is PASS. */
+static void *admit_unusual(enum way way, void *p, size_t n, uintptr_t caller)
+{
+	if (way == SHARED)
+		shared_admit(p, n, caller);
+	else if (way == QUIET)
+		(void)mw_lead(p, n, mw_usable(p), MW_TAIL_NONE);
+	return p;
 }
 
 static void shared_count_hidden(const void *p, const struct mw_dismissed *d)
@@ -401,28 +435,24 @@ void *mw_slow_alloc(struct mw_ask *a, uintptr_t caller)
 
 	if (a->n > MW_ASK_MAX)
 		return mw_ask_real(a, a->n); /* fails, as it should */
-	t = usual_after_all();
+	t = mw_usual_after_all();
 	way = way_now();
 	p = mw_ask_real(a, way == PASS ? a->n : mw_ask_bytes(a));
 	if (!p || way == PASS)
 		return p;
 	if (t)
 		return mw_admit(t, p, a->n, caller);
-	if (way == QUIET)
-		(void)mw_lead(p, a->n, mw_usable(p), MW_TAIL_NONE);
-	else
-		shared_admit(p, a->n, caller);
-	return p;
+	return admit_unusual(way, p, a->n, caller);
 }
 
 void *mw_slow_admit(void *p, size_t n, uintptr_t caller)
 {
-	(void)usual_after_all();
-	if (way_now() == SHARED)
-		shared_admit(p, n, caller);
-	else
-		(void)mw_lead(p, n, mw_usable(p), MW_TAIL_NONE);
-	return p;
+	struct mw_thread *t;
+
+	if (mw_real_is_boot(p))
+		return p;
+	t = mw_usual_after_all();
+	return t ? mw_admit(t, p, n, caller) : admit_unusual(way_now(), p, n, caller);
 }
 
 void mw_slow_free(void *p)
@@ -432,7 +462,7 @@ void mw_slow_free(void *p)
 
 	if (mw_real_is_boot(p))
 		return;
-	t = usual_after_all();
+	t = mw_usual_after_all();
 	if (t) {
 		(void)mw_dismiss(t, p);
 	} else if (way_now() != PASS && mw_hide(p, &d)) {
@@ -456,7 +486,7 @@ static void *realloc_to_none(void *p, enum way way, uintptr_t caller)
 		mw_late_leave();
 	}
 	if (q && way == SHARED && mw_usable(q) >= MW_TAIL)
-		shared_admit(q, 0, caller);
+		(void)mw_slow_admit(q, 0, caller);
 	return q;
 }
 
@@ -468,18 +498,12 @@ void *mw_slow_realloc(void *p, size_t n, uintptr_t caller)
 	void *q;
 
 	if (!p || mw_real_is_boot(p)) {
-		struct mw_thread *t = mw_usual();
-
-		q = t && n <= MW_ASK_MAX ? mw_real.malloc(mw_padded(n)) : NULL;
-		if (q)
-			(void)mw_admit(t, q, n, caller);
-		else if (!t || n > MW_ASK_MAX)
-			q = mw_slow_alloc(&(struct mw_ask){ .how = MW_MALLOC, .n = n }, caller);
+		q = mw_slow_alloc(&(struct mw_ask){ .how = MW_MALLOC, .n = n }, caller);
 		if (q && p)
 			memcpy(q, p, mw_boot_size(p) < n ? mw_boot_size(p) : n);
 		return q;
 	}
-	(void)usual_after_all();
+	(void)mw_usual_after_all();
 	way = way_now();
 	if (n > MW_ASK_MAX)
 		return mw_real.realloc(p, n); /* fails: p stays as it is */
@@ -499,9 +523,5 @@ void *mw_slow_realloc(void *p, size_t n, uintptr_t caller)
 		shared_count_hidden(p, &d);
 		mw_late_leave();
 	}
-	if (way == SHARED)
-		shared_admit(q, n, caller);
-	else
-		(void)mw_lead(q, n, mw_usable(q), MW_TAIL_NONE);
-	return q;
+	return mw_slow_admit(q, n, caller);
 }

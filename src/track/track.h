@@ -36,17 +36,19 @@ enum mw_life {
 };
 extern MW_HIDDEN int mw_life; /* enum mw_life; release */
 
-/* What may be taken for granted in this process, so that malloc and free needn't look. */
-enum mw_fit {
-	MW_FIT_NONE,  /* nothing; nor is tracking on, perhaps: mw_paused */
-	MW_FIT_BYTES, /* on glibc, whose chunks can be read, and no Ruby is here */
-	MW_FIT_RUBY   /* on glibc, Ruby's GC.count can be read, and lines found the fast way */
-};
-/* enum mw_fit. Acquire: what it says is set up. Each is right for a while after a change. */
-extern MW_HOT uint32_t mw_fit;
+/*
+ * Chooses what may be taken for granted in this process, so that malloc and free
+ * needn't look (enum mw_fit, in mw_pass):
+ *
+ *   MW_FIT_NONE   nothing; nor is tracking on, perhaps: mw_paused
+ *   MW_FIT_BYTES  on glibc, whose chunks can be read, and no Ruby is here
+ *   MW_FIT_RUBY   on glibc, Ruby's GC.count can be read, and lines found the fast way
+ *
+ * Each is right for a while after a change.
+ */
 void mw_fit_choose(void);
 /*
- * Tracking is off. Looked at only where mw_fit is MW_FIT_NONE or something
+ * Tracking is off. Looked at only where the fit is MW_FIT_NONE or something
  * isn't at hand, so the usual path pays nothing for it; a block admitted
  * meanwhile gets a tail that says "not counted", as a quiet one's.
  */
@@ -60,6 +62,15 @@ extern uint64_t mw_lost; /* live records that could not be had */
 void mw_lose(uint32_t size); /* counts one; size: as encoded */
 
 /*
+ * The real malloc, for bytes that are an app's and the tail's together; where the
+ * allocator has classes of sizes, a function that asks for what mw_padded says.
+ * At first one that sets the tracker up: so the usual path needs no check.
+ */
+extern MW_HOT_STRUCT void *(*mw_roomy_malloc)(size_t);
+
+/* slow.c: the same as mw_usual for a thread that has no pass, or an old one. */
+struct mw_thread *mw_usual_after_all(void);
+/*
  * This thread's state if its call can go the usual way: set up, not busy,
  * not quiet, not over. NULL: slow.c decides.
  */
@@ -67,19 +78,7 @@ MW_INLINE struct mw_thread *mw_usual(void)
 {
 	struct mw_thread *t = mw_self;
 
-	return mw_likely(!t->hush) ? t : NULL;
-}
-
-static inline void mw_enter(struct mw_thread *t)
-{
-	mw_set(&t->hush, MW_BUSY);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
-static inline void mw_leave(struct mw_thread *t)
-{
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(&t->hush, 0, __ATOMIC_RELEASE); /* retire.c: all that was done inside is done */
+	return mw_likely(t->pass == __atomic_load_n(&mw_pass, __ATOMIC_ACQUIRE)) ? t : mw_usual_after_all();
 }
 
 /* --- allocated ------------------------------------------------------------------ */
@@ -95,63 +94,71 @@ MW_INLINE void mw_record_fill(struct mw_record *r, const void *p, uint32_t size,
 
 /* slow.c: the same as mw_admit, whatever is missing. t is busy; leaves it. */
 void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller);
-/* Compares fast and public lookups (ruby.h) and returns p. Leaves t. */
-void *mw_admit_check(struct mw_thread *t, void *p);
-/* mw_admit_small for MW_FIT_NONE, and for a chunk that was mmapped. */
+/* The same for n < MW_SIZE_HUGE, where more may be at hand than in the usual way. */
 void *mw_admit_other(struct mw_thread *t, void *p, size_t n, uintptr_t caller);
+/* Compares fast and public lookups (ruby.h) and returns p. t is busy; leaves it. */
+void *mw_admit_check(struct mw_thread *t, void *p) __attribute__((returns_nonnull));
 
 /*
  * p was asked for as mw_padded(n) bytes, n < MW_SIZE_HUGE, and is not NULL;
- * usable: the room that it has. t is busy; leaves it. Returns p.
- *
- * Calls nothing: what isn't at hand (the location, a slot with its counters,
- * a free record) makes it jump to mw_admit_slow before anything has changed.
- * So the compiler needs to save hardly a register.
+ * usable: the room that it has. t is busy. False: something isn't at hand (the
+ * location with its counters, a free record), and nothing has changed. Calls
+ * nothing, so the compiler needs to save hardly a register.
  */
-MW_INLINE void *mw_admit_at_hand(struct mw_thread *t, void *p, size_t n, size_t usable,
-				 struct mw_where *w, uint32_t generation, bool in_bytes, uintptr_t caller)
+MW_INLINE bool mw_admit_at_hand(struct mw_thread *t, void *p, size_t n, size_t usable,
+				struct mw_where *w, uint32_t generation)
 {
 	struct mw_record *r = t->spare;
 
 	if (mw_unlikely(!w || !r))
-		return mw_admit_slow(t, p, n, caller);
+		return false;
 	mw_tail_write(p, usable, mw_spare_pop(t, r));
 	mw_record_fill(r, p, (uint32_t)n, w->id, generation);
 	mw_where_alloc(w, n);
-	if (in_bytes)
-		mw_generation_add(t, n);
-	else if (mw_unlikely(--t->check_in == 0))
-		return mw_admit_check(t, p);
-	mw_leave(t);
-	return p;
+	return true;
 }
 
-/* With mw_fit as the caller found it. */
-MW_INLINE void *mw_admit_fit(struct mw_thread *t, void *p, size_t n, uint32_t fit, uintptr_t caller)
+/*
+ * The same for a thread that may go on with `pass`, in which `fit` is, a constant and
+ * not MW_FIT_NONE. Returns p; or NULL, and nothing has changed. Where the caller needn't be
+ * known (MW_FIT_RUBY) it is 0: to have it costs something.
+ */
+MW_INLINE void *mw_admit_fit(struct mw_thread *t, void *p, size_t n, uint32_t fit, uintptr_t caller,
+			     uint32_t pass)
 {
-	uintptr_t pc;
+	bool ruby = fit == MW_FIT_RUBY, done = false;
+	uintptr_t pc = caller;
 	size_t usable;
 
 	mw_enter(t);
-	if (mw_unlikely(fit == MW_FIT_NONE || !mw_chunk_plain(p, &usable)))
-		return mw_admit_other(t, p, n, caller);
-	if (fit == MW_FIT_BYTES)
-		return mw_admit_at_hand(t, p, n, usable, mw_where_at_once(t, caller),
-					mw_generation_in_bytes(t), true, caller);
-	pc = mw_ruby_pc_now();
-	if (mw_unlikely(!pc))
-		return mw_admit_other(t, p, n, caller);
-	return mw_admit_at_hand(t, p, n, usable, mw_where_at_once(t, pc), mw_generation_read(), false,
-				caller);
+	if (mw_likely(mw_chunk_plain(p, &usable))) {
+		if (ruby)
+			pc = mw_ruby_pc_now();
+		if (mw_likely(pc))
+			done = mw_admit_at_hand(t, p, n, usable, mw_where_at_once(t, pc),
+						ruby ? mw_generation_read() : mw_generation_in_bytes(t));
+	}
+	if (mw_likely(done)) {
+		if (!ruby)
+			mw_generation_add(t, n);
+		else if (mw_unlikely(--t->check_in == 0))
+			return mw_admit_check(t, p);
+	}
+	mw_leave_as(t, pass);
+	return done ? p : NULL;
 }
 
-/* For any n. */
-MW_INLINE void *mw_admit(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
+/* For any n, and any thread that may go on. */
+static inline void *mw_admit(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 {
-	if (mw_likely(n < MW_SIZE_HUGE))
-		return mw_admit_fit(t, p, n, __atomic_load_n(&mw_fit, __ATOMIC_ACQUIRE), caller);
+	void *q = NULL;
+
+	if (mw_likely(t->known == mw_get(&mw_pass_ruby) && n < MW_SIZE_HUGE))
+		q = mw_admit_fit(t, p, n, MW_FIT_RUBY, 0, t->known);
+	if (mw_likely(q != NULL))
+		return q;
 	mw_enter(t);
-	return mw_admit_slow(t, p, n, caller);
+	return n < MW_SIZE_HUGE ? mw_admit_other(t, p, n, caller) : mw_admit_slow(t, p, n, caller);
 }
 
 /* --- freed ---------------------------------------------------------------------- */
@@ -181,9 +188,8 @@ MW_INLINE bool mw_hide(const void *p, struct mw_dismissed *d)
 
 	d->overrun = false;
 	d->ref = mw_tail_read(p, usable);
-	if (mw_unlikely(!mw_record_if(d->ref, &d->record) || !mw_tail_checks(p, usable)))
-		return mw_hide_stray(p, usable, d);
-	if (mw_unlikely(!mw_record_is(mw_get(&d->record->where), p)))
+	d->record = mw_record_guess(d->ref);
+	if (mw_unlikely(!mw_tail_checks(p, usable) || !mw_record_is(mw_get(&d->record->where), p)))
 		return mw_hide_stray(p, usable, d);
 	mw_hide_record(d);
 	return true;
@@ -215,20 +221,29 @@ MW_INLINE uint32_t mw_generation_fit(const struct mw_thread *t, uint32_t fit)
 MW_INLINE bool mw_dismiss_at_hand(struct mw_thread *t, void *p, size_t usable, uint32_t fit)
 {
 	uint32_t ref = mw_tail_read(p, usable), life;
-	struct mw_record *r;
+	struct mw_record *r = mw_record_guess(ref);
 	struct mw_slot *s;
 	uint64_t id;
 
-	if (mw_unlikely(!mw_record_if(ref, &r)))
-		return false;
 	id = mw_record_id(r->where, p);
 	if (mw_unlikely(id >= MW_CODE || !mw_tail_checks(p, usable)))
 		return false;
 	s = mw_slot(t, (uint32_t)id);
 	life = mw_generation_fit(t, fit) - r->generation; /* here: it needs registers */
-	if (mw_unlikely(s->id != (uint32_t)id || t->n_spare >= MW_BATCH ||
-			!mw_slot_free(s, r->size, life, fit != MW_FIT_RUBY)))
+	if (mw_unlikely(s->id != (uint32_t)id))
 		return false;
+	/* in bytes most lives are 0, for which nothing need be looked at */
+	if (fit == MW_FIT_RUBY || mw_unlikely(life)) {
+		if (mw_unlikely(life > s->life_max))
+			return false;
+	}
+	if (mw_unlikely(mw_lower(&t->room))) {
+		t->room++;
+		return false;
+	}
+	if (fit == MW_FIT_RUBY || mw_unlikely(life))
+		mw_bump(&s->life_sum, life);
+	mw_slot_add_free(s, r->size);
 	mw_spare_push(t, r, ref);
 	return true;
 }
@@ -250,11 +265,11 @@ static inline size_t mw_ask_bytes(const struct mw_ask *a)
 }
 /* The real call for `bytes`; NULL and errno as the allocator has it. */
 void *mw_ask_real(struct mw_ask *, size_t bytes);
-/* First calls of a thread, quiet ones, those from signal handlers, late ones. */
+/* Any: first calls of a thread, quiet ones, those from signal handlers, late ones. */
 void *mw_slow_alloc(struct mw_ask *, uintptr_t caller);
 /* Any allocation call, usual or not. */
 void *mw_ask_at(struct mw_ask *, uintptr_t caller);
-/* Counts a block that was asked for as mw_padded(n), when not usual. */
+/* Counts a block that was asked for as mw_padded(n) or with room for a tail, when not usual. */
 void *mw_slow_admit(void *p, size_t n, uintptr_t caller);
 void mw_slow_free(void *p);
 void *mw_slow_realloc(void *p, size_t n, uintptr_t caller);

@@ -311,9 +311,9 @@ int main(int argc, char **argv)
 		return 1;
 	if (strcmp(beneath, "plain"))
 		beneath_like_glibc(!strcmp(beneath, "ruby"));
-	check(mw_fit == (!strcmp(beneath, "plain") ? MW_FIT_NONE :
-			 !strcmp(beneath, "ruby")  ? MW_FIT_RUBY :
-						     MW_FIT_BYTES),
+	check(mw_fit() == (!strcmp(beneath, "plain") ? MW_FIT_NONE :
+			   !strcmp(beneath, "ruby")  ? MW_FIT_RUBY :
+						       MW_FIT_BYTES),
 	      "the way of %s", beneath);
 	if (!strcmp(mode, "ring") || !strcmp(mode, "poll"))
 		ring(!strcmp(mode, "poll"));
