@@ -4,13 +4,14 @@
  *
  * The last 8 usable bytes of each block hold the ref of its record, and half
  * of the block's address, which tells an overwritten tail from a whole one.
- * Each half is written and read by itself. The pointer that the app gets is the allocator's own, so a block that
- * is freed past us does no harm. Nor does one that we never saw: whatever
- * ref its last bytes hold, that record has another address, or is free.
+ * Each half is written and read by itself. The pointer that the app gets is the
+ * allocator's own, so a block that is freed past us does no harm. Nor does one
+ * that we never saw: whatever ref its last bytes hold, that record has another
+ * address, or is free.
  *
  * Other allocators than the C library's have classes of sizes in which a
- * power of two and 8 bytes more take a fifth more room, or twice as much if
- * aligned. A block of such a size gets no tail there; what leads to its record
+ * power of two and 8 bytes more take a fifth more room. A block of such a size
+ * gets no tail there, unless it was asked for aligned; what leads to its record
  * lies beside the heap. Nobody notices when it is written past its end.
  *
  * A tail is right if both halves are: the record has the block's address, and
