@@ -2,6 +2,7 @@
 # long things take, which no test does. Options: see t/bench/run.rb.
 BENCH_PROGRAMS := $(patsubst t/bench/programs/%.c,$(B)/t/bench/%,$(wildcard t/bench/programs/*.c))
 bench-programs: $(BENCH_PROGRAMS)
+$(BENCH_PROGRAMS): $(wildcard t/bench/programs/*.h)
 $(B)/t/bench/%: t/bench/programs/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -O2 -g $(WARN) -fno-builtin -D_GNU_SOURCE -o $@ $< -lpthread -lm

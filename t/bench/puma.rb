@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # puma.rb - a Sinatra app under Puma, each time a new process: CPU time per
-# request, by the app's own clock, and memory after the last one (PSS).
+# request, by the app's own clock, and memory after so many (PSS).
 require "net/http"
 require "rbconfig"
 require "tmpdir"
+require_relative "turns"
+require_relative "work"
 
 # The app's process.
 class PumaApp
@@ -22,7 +24,14 @@ class PumaApp
 
   # Seconds of CPU time so far.
   def cpu
-    Float(get("/cpu"))
+    @cpu = Float(get("/cpu"))
+  end
+
+  # So many requests; seconds of CPU time since the last one before them.
+  def slice(count)
+    before = @cpu
+    requests(count)
+    cpu - before
   end
 
   # kB, shared pages by halves, thirds, …
@@ -84,25 +93,49 @@ class PumaApp
   end
 end
 
-class PumaWork
+# CPU time of two servers that are up at once and get their requests in turns; and
+# memory of one after the other: what both map of the same files (all of Ruby, and
+# the tracker's own libraries in neither) would be halved in PSS if both were up.
+class PumaWork < Work
   WARM_UP = 400
-  REQUESTS = 2000
+  SLICE = 25 # requests
+  TURNS = 80
+  REQUESTS = WARM_UP + SLICE * TURNS # before memory is looked at
 
   def key = "puma"
+  def socket? = true
 
   def figures
-    [Figure.new(title: "Sinatra under Puma: CPU of a request", key: "cpu", unit: "µs", scale: 1e6 / REQUESTS,
+    [Figure.new(title: "Sinatra under Puma: CPU of a request", key: "cpu", unit: "µs", scale: 1e6,
                 mode: :ratio, most: 1.08),
      Figure.new(title: "Sinatra under Puma: memory (PSS)", key: "pss", unit: "MB", scale: 1.024e-3,
                 mode: :ratio, most: 1.08, or_plus: 5)]
   end
 
-  def run(subject)
+  def pair(native, other, random)
+    times = cpu(native, other, random)
+    memory = [native, other].shuffle(random: random).to_h { |subject| [subject, pss(subject)] }
+    [native, other].zip(times).map { |subject, cpu| { "cpu" => cpu, "pss" => memory[subject] } }
+  end
+
+  private
+
+  # Seconds for a request, of both.
+  def cpu(native, other, random)
+    PumaApp.run(native.env) do |one|
+      PumaApp.run(other.env) do |two|
+        cpu = Pin.any(random)
+        [one, two].each { |app| Pin.to(cpu, app.pid) or raise "can't be put on CPU #{cpu}" }
+        [one, two].map { |app| Thread.new { app.requests(WARM_UP) && app.cpu } }.each(&:join)
+        return Turns.take([one, two], TURNS, random) { |app| app.slice(SLICE) }.map { |spent| spent / SLICE }
+      end
+    end
+  end
+
+  def pss(subject)
     PumaApp.run(subject.env) do |app|
-      app.requests(WARM_UP)
-      before = app.cpu
       app.requests(REQUESTS)
-      { "cpu" => app.cpu - before, "pss" => app.pss.to_f }
+      app.pss.to_f
     end
   end
 end

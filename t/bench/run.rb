@@ -11,10 +11,11 @@
 #   SUBJECTS=mwrap,mwrap2   these beside native alone: mwrap socket (mwrap with the
 #                           server, under Puma only) mwrap2 mwrap3 heaptrack
 #
-# A pair is one run with and one without, in a random order, each a new process;
-# what counts is the ratio (or difference) within a pair. Printed are the median
-# over the pairs and the interval that holds it with 95 %; of fewer than six pairs
-# the least and the greatest.
+# A pair is one run with and one without, each a new process; what counts is the
+# ratio (or difference) within a pair. Where it is of CPU time, both run at once and
+# take turns of a few milliseconds, in a random order (turns.rb); memory is measured of
+# one after the other. Printed are the median over the pairs and the interval that
+# holds it with 95 %; of fewer than six pairs the least and the greatest.
 require "etc"
 require_relative "stats"
 require_relative "subjects"
@@ -38,7 +39,7 @@ class Bench
   # Prints the table; a last line says whether all figures are within the budget.
   def run
     head
-    works = Work.all.select { |work| wanted?(work.key) }
+    works = Works.all.select { |work| wanted?(work.key) }
     ok = works.flat_map { |work| measure(work) }
     ok += Serving.all.select { |s| wanted?(s.key) }.flat_map { |s| s.run(@pairs) } if @compared.include?(@mine)
     over = ok.count(false)
@@ -52,7 +53,7 @@ class Bench
   end
 
   def check_names(subjects)
-    unknown = @only - Work.all.map(&:key) - Serving.all.map(&:key)
+    unknown = @only - Works.all.map(&:key) - Serving.all.map(&:key)
     unknown += subjects - Subject.all.map(&:key)
     abort "bench: no such name: #{unknown.join(", ")}" unless unknown.empty?
   end
@@ -72,7 +73,7 @@ class Bench
 
   # Returns, for each figure, whether it is within the budget.
   def measure(work)
-    compared = @compared.select { |subject| subject.key != "socket" || work.key == "puma" }
+    compared = @compared.select { |subject| subject.key != "socket" || work.socket? }
     results = compared.to_h do |subject|
       [subject, subject.missing ? nil : pairs(work, subject, subject == @mine ? @pairs : @others)]
     end
@@ -84,10 +85,7 @@ class Bench
 
   # [[native, other], …], each a hash of figures
   def pairs(work, subject, count)
-    Array.new(count) do
-      two = [@native, subject].shuffle(random: @random).to_h { |s| [s, work.run(s)] }
-      [two[@native], two[subject]]
-    end
+    Array.new(count) { work.pair(@native, subject, @random) }
   rescue RuntimeError => e
     raise if subject == @mine
 

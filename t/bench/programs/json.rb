@@ -14,6 +14,6 @@ TEXT = JSON.generate(
   }
 )
 
-Measure.run(500) do |rounds|
+Measure.run do |rounds|
   rounds.times { JSON.generate(JSON.parse(TEXT)) }
 end

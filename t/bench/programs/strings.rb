@@ -6,7 +6,7 @@
 # live in Ruby's own heap; appends.rb has work that calls malloc on every Ruby.
 require_relative "measure"
 
-Measure.run(3_000_000) do |rounds|
+Measure.run do |rounds|
   i = 0
   while i < rounds
     "x" * (24 + (i & 63))
