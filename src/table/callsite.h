@@ -165,6 +165,11 @@ void mw_callsites_maintain(void);
 void mw_callsite_unlink(uint32_t id);          /* out of the table */
 uint32_t mw_callsite_relink(uint32_t id);      /* back in; or the id that is there instead */
 void mw_callsite_release(uint32_t id);         /* drops its texts; id is free */
+/*
+ * retire.c: true once no call that began before is still inside; false after some
+ * 50 ms, or where the system can't tell.
+ */
+bool mw_calls_left(void);
 void mw_retire(bool now); /* retire.c; under mw_maintenance. now: don't only look */
 
 #endif

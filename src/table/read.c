@@ -247,6 +247,8 @@ void mw_reset(void)
 	/* first: what dies from here on has a new maximum */
 	mw_epoch_next();
 	__atomic_store_n(&mw_epoch_reset, mw_epoch(), __ATOMIC_RELEASE);
+	/* who compares with an old maximum counts before the reset, too */
+	(void)mw_calls_left();
 	rebase(true);
 	mw_reading_unlock();
 }

@@ -30,6 +30,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "own.h"
 
@@ -96,6 +97,15 @@ MW_INLINE struct mw_record *mw_record_guess(uint32_t ref)
 	return (struct mw_record *)(__atomic_load_n(&mw_chunks[ref >> (MW_CHUNK_SHIFT + 4)],
 						    __ATOMIC_ACQUIRE) +
 				    ref);
+}
+
+/* What a guessed one says. */
+MW_INLINE uint64_t mw_guess_where(const void *r)
+{
+	uint64_t where;
+
+	memcpy(&where, r, sizeof(where));
+	return where;
 }
 
 /* p is a multiple of 16, and below 2^48. */

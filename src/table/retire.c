@@ -46,8 +46,7 @@ static long ms_now(void)
 	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* True once no call that began before is still inside. */
-static bool calls_left(void)
+bool mw_calls_left(void)
 {
 	long until = ms_now() + WAIT_MS;
 	struct mw_thread *t;
@@ -179,7 +178,7 @@ void mw_retire(bool now)
 		for (i = 0; i < n; i++)
 			mw_callsite_unlink(chosen[i]);
 		mw_where_forget_all();
-		if (n && calls_left()) {
+		if (n && mw_calls_left()) {
 			synchronize_rcu();
 			mw_take_over(&mw_retired);
 			mw_paths_free(dead);

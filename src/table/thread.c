@@ -9,6 +9,7 @@
 struct mw_thread *mw_threads;
 uint32_t mw_no_states[32] __attribute__((aligned(64))) = { [0] = MW_PASS_QUIET, [16] = MW_PASS_QUIET };
 uint32_t mw_pass = MW_PASS_EPOCH;
+uint32_t mw_pass_bytes = MW_PASS_NOBODY;
 uint32_t mw_pass_ruby __attribute__((aligned(64))) = MW_PASS_NOBODY; /* the first of MW_HOT */
 __thread struct mw_thread *mw_self __attribute__((tls_model("initial-exec"))) = MW_NONE;
 uint32_t mw_gate;
@@ -21,22 +22,27 @@ uint32_t mw_epoch(void)
 	return mw_get(&mw_pass) / MW_PASS_EPOCH;
 }
 
+static void derive(uint32_t *word, uint32_t pass, enum mw_fit fit)
+{
+	__atomic_store_n(word, (pass & MW_PASS_FIT) == fit ? pass : MW_PASS_NOBODY, __ATOMIC_SEQ_CST);
+}
+
 /* Two threads may change mw_pass at once: whoever is last has seen what both did. */
-static void derive_pass_ruby(void)
+static void derive_both(void)
 {
 	uint32_t pass;
 
 	do {
 		pass = __atomic_load_n(&mw_pass, __ATOMIC_SEQ_CST);
-		__atomic_store_n(&mw_pass_ruby, (pass & MW_PASS_FIT) == MW_FIT_RUBY ? pass : MW_PASS_NOBODY,
-				 __ATOMIC_SEQ_CST);
+		derive(&mw_pass_ruby, pass, MW_FIT_RUBY);
+		derive(&mw_pass_bytes, pass, MW_FIT_BYTES);
 	} while (pass != __atomic_load_n(&mw_pass, __ATOMIC_SEQ_CST));
 }
 
 void mw_epoch_next(void)
 {
 	__atomic_fetch_add(&mw_pass, MW_PASS_EPOCH, __ATOMIC_SEQ_CST);
-	derive_pass_ruby();
+	derive_both();
 }
 
 void mw_fit_set(enum mw_fit fit)
@@ -46,7 +52,7 @@ void mw_fit_set(enum mw_fit fit)
 	while (!__atomic_compare_exchange_n(&mw_pass, &is, (is & ~MW_PASS_FIT) | fit, true,
 					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		;
-	derive_pass_ruby();
+	derive_both();
 }
 
 /* What the location's maximum must not be below. Readers may see it in both places. */
@@ -56,13 +62,12 @@ static void raise_max(const struct mw_thread *t, const struct mw_slot *s)
 		mw_life_max_raise(s->id, mw_thread_epoch(t), s->life_max);
 }
 
-void mw_thread_catch_up(struct mw_thread *t)
+void mw_thread_renew(struct mw_thread *t)
 {
 	uint32_t now = __atomic_load_n(&mw_pass, __ATOMIC_ACQUIRE);
 
-	if (now == t->known)
+	if (mw_likely(now == t->known))
 		return;
-	mw_enter(t);
 	if (now / MW_PASS_EPOCH != mw_thread_epoch(t)) {
 		for (struct mw_slot *s = t->slots; s < t->slots + MW_SLOTS; s++) {
 			raise_max(t, s); /* the old epoch's may still be wanted: see retire.c */
@@ -70,7 +75,6 @@ void mw_thread_catch_up(struct mw_thread *t)
 		}
 	}
 	__atomic_store_n(&t->known, now, __ATOMIC_RELEASE); /* after the maxima are gone */
-	mw_leave_as(t, now);
 }
 
 /* --- states ----------------------------------------------------------------------------- */
@@ -314,6 +318,7 @@ void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t li
 {
 	struct mw_slot *s = &t->slots[id % MW_SLOTS];
 
+	mw_thread_renew(t); /* a new maximum is the present epoch's */
 	life = life_of(life);
 	if (s->id != id)
 		s = mw_slot_claim(t, id);

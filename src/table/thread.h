@@ -16,11 +16,13 @@
  * pass: one look tells the usual path all that it must know. A thread carries
  * the mw_pass that it saw last, and may go on while that is the present one. It
  * lays it down while it is inside the tracker (busy: a signal handler that
- * allocates then takes the shared, atomic path (track/slow.c), and retire.c
- * waits for it, see callsite.h), and while it is quiet. When a reset begins an
+ * allocates then takes the shared, atomic path (track/slow.c), and others can
+ * wait for it: mw_calls_left), and while it is quiet. When a reset begins an
  * epoch, or another way is to be gone, mw_pass changes; each thread then ends
  * its own old epoch before it goes on (mw_thread_catch_up): so the maxima in
- * its slots are always those of the epoch in `known`.
+ * its slots are always those of the epoch in `known`. It is laid down before
+ * it is compared: who changes mw_pass and then waits for the busy has seen
+ * the last call that went by the old one.
  */
 #ifndef MW_TABLE_THREAD_H
 #define MW_TABLE_THREAD_H
@@ -57,9 +59,9 @@ struct mw_where {
 /*
  * What may be taken for granted in this process (mw_fit, in the low two bits; track.h
  * says what it means), and the epoch: callsite.h. Acquire: what it says is set up.
- * mw_pass_ruby is the same where the low bits say that, else nobody's.
+ * mw_pass_ruby and mw_pass_bytes are the same where the low bits say that, else nobody's.
  */
-extern MW_HOT uint32_t mw_pass, mw_pass_ruby;
+extern MW_HOT uint32_t mw_pass, mw_pass_ruby, mw_pass_bytes;
 enum mw_fit { MW_FIT_NONE, MW_FIT_BYTES, MW_FIT_RUBY };
 #define MW_PASS_FIT 3u
 #define MW_PASS_EPOCH 4u /* times the epoch, of 30 bits: five a second for six years */
@@ -101,8 +103,8 @@ struct mw_thread {
 extern struct mw_thread *mw_threads;
 
 /*
- * The calling thread's; MW_NONE: none yet, MW_LATE: none any more. Of those two
- * only `pass` may be read, which says quiet for ever.
+ * The calling thread's; MW_NONE: none yet, MW_LATE: none any more. Those two have
+ * only a `pass`, which all such threads share: it says quiet or busy.
  */
 extern MW_HIDDEN __thread struct mw_thread *mw_self __attribute__((tls_model("initial-exec")));
 extern MW_HIDDEN uint32_t mw_no_states[32];
@@ -130,19 +132,34 @@ static inline uint32_t mw_thread_epoch(const struct mw_thread *t)
 {
 	return __atomic_load_n(&t->known, __ATOMIC_ACQUIRE) / MW_PASS_EPOCH;
 }
-/* t, neither busy nor quiet, may go the usual way again, whatever changed. Own thread. */
-void mw_thread_catch_up(struct mw_thread *t);
+/* t, which is busy, may go on with the present mw_pass, whatever changed. Own thread. */
+void mw_thread_renew(struct mw_thread *t);
 /* t is inside from here on, … */
 MW_INLINE void mw_enter(struct mw_thread *t)
 {
 	mw_set(&t->pass, MW_PASS_BUSY);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
-/* … and no longer. known: t->known, which the usual path has at hand. */
+/* … and no longer. known: t->known, or what `pass` was, which the usual path has at hand. */
 MW_INLINE void mw_leave_as(struct mw_thread *t, uint32_t known)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&t->pass, known, __ATOMIC_RELEASE); /* retire.c: all that was done inside is done */
+}
+/*
+ * The usual way in: lays down the pass that t carries, and returns it. It may go on if
+ * that is the present one (mw_pass_is), and must take it up again in any case.
+ */
+MW_INLINE uint32_t mw_enter_carrying(struct mw_thread *t)
+{
+	uint32_t pass = mw_get(&t->pass);
+
+	mw_enter(t);
+	return pass;
+}
+MW_INLINE bool mw_pass_is(uint32_t known, const uint32_t *pass)
+{
+	return known == __atomic_load_n(pass, __ATOMIC_ACQUIRE);
 }
 static inline void mw_leave(struct mw_thread *t)
 {

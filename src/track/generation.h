@@ -36,13 +36,15 @@ MW_INLINE uint32_t mw_generation_read(void)
 
 MW_INLINE uint32_t mw_generation_in_bytes(const struct mw_thread *t)
 {
-	return (uint32_t)((mw_get(&mw_clock_bytes) + (t ? t->clock_due : 0)) >> MW_CLOCK_SHIFT);
+	return (uint32_t)((mw_get(&mw_clock_bytes) + t->clock_due) >> MW_CLOCK_SHIFT);
 }
 
+/* t: the calling thread's state, or NULL. */
 static inline uint32_t mw_generation(const struct mw_thread *t)
 {
 	if (mw_clock.in_bytes)
-		return mw_generation_in_bytes(t);
+		return t ? mw_generation_in_bytes(t) :
+			   (uint32_t)(mw_get(&mw_clock_bytes) >> MW_CLOCK_SHIFT);
 	return mw_get(&mw_clock.asked) ? (uint32_t)mw_clock.gc_count() : mw_generation_read();
 }
 

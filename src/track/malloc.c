@@ -25,28 +25,28 @@ static __attribute__((noinline)) void *slow_alloc(enum mw_how how, size_t n, uin
 	return mw_slow_alloc(&(struct mw_ask){ .how = how, .n = n }, caller);
 }
 
-/* p is new, with room for a tail. For what a Ruby process on glibc hardly meets: a
-   function of its own costs others a jump, and keeps registers free there. */
-static __attribute__((noinline)) void *admit_other(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
+/* p is new, with room for a tail; t has laid down `known`. For what a Ruby process on glibc
+   hardly meets: a function of its own costs others a jump, and keeps registers free there. */
+static __attribute__((noinline)) void *admit_other(struct mw_thread *t, void *p, size_t n,
+						   uintptr_t caller, uint32_t known)
 {
-	uint32_t pass = __atomic_load_n(&mw_pass, __ATOMIC_ACQUIRE);
+	void *q;
 
-	if (mw_unlikely(t->pass != pass))
-		return mw_slow_admit(p, n, caller);
-	if (mw_likely((pass & MW_PASS_FIT) == MW_FIT_BYTES)) {
-		void *q = mw_admit_fit(t, p, n, MW_FIT_BYTES, caller, pass);
-
+	if (mw_likely(mw_pass_is(known, &mw_pass_bytes))) {
+		q = mw_admit_fit(t, p, n, MW_FIT_BYTES, caller, known);
 		if (mw_likely(q != NULL))
 			return q;
+	} else if (mw_unlikely(!mw_pass_is(known, &mw_pass))) {
+		mw_leave_as(t, known);
+		return mw_slow_admit(p, n, caller);
 	}
-	mw_enter(t);
 	return mw_admit_other(t, p, n, caller);
 }
 
 MW_EXPORT void *malloc(size_t n)
 {
 	struct mw_thread *t;
-	uint32_t pass;
+	uint32_t known;
 	void *p, *q;
 
 	if (mw_unlikely(n > INT32_MAX))
@@ -56,25 +56,28 @@ MW_EXPORT void *malloc(size_t n)
 		return NULL;
 	/* only now: what is found out before a call must be saved from it */
 	t = mw_self;
-	pass = __atomic_load_n(&mw_pass_ruby, __ATOMIC_ACQUIRE);
-	q = mw_likely(t->pass == pass) ? mw_admit_fit(t, p, n, MW_FIT_RUBY, 0, pass) : NULL;
-	return mw_likely(q != NULL) ? q : admit_other(t, p, n, MW_CALLER);
+	known = mw_enter_carrying(t);
+	if (mw_likely(mw_pass_is(known, &mw_pass_ruby))) {
+		q = mw_admit_fit(t, p, n, MW_FIT_RUBY, 0, known);
+		if (mw_likely(q != NULL))
+			return q;
+	}
+	return admit_other(t, p, n, MW_CALLER, known);
 }
 
-static __attribute__((noinline)) void free_other(void *p, struct mw_thread *t)
+/* t has laid down `known`. */
+static __attribute__((noinline)) void free_other(void *p, struct mw_thread *t, uint32_t known)
 {
-	bool known;
+	bool done;
 
-	if (!p)
-		return;
-	if (t->pass != __atomic_load_n(&mw_pass, __ATOMIC_ACQUIRE)) {
+	if (!mw_pass_is(known, &mw_pass)) {
+		mw_leave_as(t, known);
 		mw_slow_free(p);
 		return;
 	}
-	mw_enter(t);
-	known = mw_dismiss_at_hand(t, p, mw_usable(p), MW_FIT_NONE);
-	mw_leave(t);
-	if (!known) {
+	done = mw_dismiss_at_hand(t, p, mw_usable(p), MW_FIT_NONE);
+	mw_leave_as(t, known);
+	if (!done) {
 		if (mw_real_is_boot(p))
 			return;
 		(void)mw_dismiss(t, p);
@@ -82,43 +85,40 @@ static __attribute__((noinline)) void free_other(void *p, struct mw_thread *t)
 	mw_real.free(p);
 }
 
-/* One with a way of its own, in a process that goes it; a thread with another pass, or NULL,
-   is for free_other. */
-MW_INLINE void free_fit(void *p, struct mw_thread *t, uint32_t pass, uint32_t fit)
+/* t is inside. False: nothing has changed. */
+MW_INLINE bool dismiss_plain(void *p, struct mw_thread *t, uint32_t fit)
 {
 	size_t usable;
-	bool done = false;
 
-	if (mw_likely(t->pass == pass && p && mw_chunk_plain(p, &usable))) {
-		mw_enter(t);
-		done = mw_dismiss_at_hand(t, p, usable, fit);
-		mw_leave_as(t, pass);
-	}
-	if (mw_likely(done))
-		mw_real.free(p);
-	else
-		free_other(p, t);
+	return mw_likely(mw_chunk_plain(p, &usable)) && mw_dismiss_at_hand(t, p, usable, fit);
 }
 
-static __attribute__((noinline)) void free_not_ruby(void *p, struct mw_thread *t)
+static __attribute__((noinline)) void free_not_ruby(void *p, struct mw_thread *t, uint32_t known)
 {
-	uint32_t pass = __atomic_load_n(&mw_pass, __ATOMIC_ACQUIRE);
-
-	if (mw_likely((pass & MW_PASS_FIT) == MW_FIT_BYTES))
-		free_fit(p, t, pass, MW_FIT_BYTES);
-	else
-		free_other(p, t);
+	if (mw_likely(mw_pass_is(known, &mw_pass_bytes) && dismiss_plain(p, t, MW_FIT_BYTES))) {
+		mw_leave_as(t, known);
+		mw_real.free(p);
+	} else {
+		free_other(p, t, known);
+	}
 }
 
 MW_EXPORT void free(void *p)
 {
 	struct mw_thread *t = mw_self;
-	uint32_t pass = __atomic_load_n(&mw_pass_ruby, __ATOMIC_ACQUIRE);
+	uint32_t known;
 
-	if (mw_unlikely(t->pass != pass))
-		free_not_ruby(p, t);
-	else
-		free_fit(p, t, pass, MW_FIT_RUBY);
+	if (mw_unlikely(!p))
+		return;
+	known = mw_enter_carrying(t);
+	if (mw_unlikely(!mw_pass_is(known, &mw_pass_ruby))) {
+		free_not_ruby(p, t, known);
+	} else if (mw_likely(dismiss_plain(p, t, MW_FIT_RUBY))) {
+		mw_leave_as(t, known);
+		mw_real.free(p);
+	} else {
+		free_other(p, t, known);
+	}
 }
 
 MW_EXPORT void *calloc(size_t count, size_t each)

@@ -119,7 +119,7 @@ static bool tail_elsewhere(const void *p, size_t usable, uint32_t ref, uint64_t 
 static bool leads(uint32_t ref, const void *p, struct mw_record **r)
 {
 	*r = mw_record_guess(ref);
-	return ref && mw_record_is(mw_get(&(*r)->where), p);
+	return ref && mw_record_is(mw_guess_where(*r), p);
 }
 
 /* What leads to p's record lies beside the heap: true, and hides it, or it is not counted. */

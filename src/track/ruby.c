@@ -146,7 +146,7 @@ static bool flag_code(struct mw_thread *t, const char *cfp)
 		return false;
 	}
 	r = mw_record_guess(mw_tail_read(code, mw_usable(code)));
-	if (!mw_record_is(mw_get(&r->where), code))
+	if (!mw_record_is(mw_guess_where(r), code))
 		return false;
 	if (!(mw_get(&r->where) & MW_CODE))
 		__atomic_fetch_or(&r->where, MW_CODE, __ATOMIC_RELAXED);

@@ -88,6 +88,8 @@ void *mw_admit_other(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 		return mw_admit_slow(t, p, n, caller);
 	if (mw_clock.in_bytes)
 		mw_generation_add(t, n);
+	else if (--t->check_in == 0)
+		return mw_admit_check(t, p);
 	mw_leave(t);
 	return p;
 }
@@ -171,6 +173,13 @@ static void thread_ends(void *p)
 	mw_thread_release(t);
 }
 
+static void catch_up(struct mw_thread *t)
+{
+	mw_enter(t);
+	mw_thread_renew(t);
+	mw_leave(t);
+}
+
 static struct mw_thread *begin_thread(void)
 {
 	struct mw_thread *t = mw_thread_adopt();
@@ -186,7 +195,7 @@ static struct mw_thread *begin_thread(void)
 		return NULL;
 	}
 	mw_thread_unhush(t);
-	mw_thread_catch_up(t);
+	catch_up(t);
 	return t;
 }
 
@@ -201,9 +210,9 @@ struct mw_thread *mw_usual_after_all(void)
 	t = mw_self;
 	if (t == MW_NONE)
 		return begin_thread();
-	if (t->pass == MW_PASS_BUSY || t->pass == MW_PASS_QUIET)
+	if (mw_get(&t->pass) == MW_PASS_BUSY || mw_get(&t->pass) == MW_PASS_QUIET)
 		return NULL;
-	mw_thread_catch_up(t);
+	catch_up(t);
 	return t;
 }
 

@@ -78,7 +78,9 @@ MW_INLINE struct mw_thread *mw_usual(void)
 {
 	struct mw_thread *t = mw_self;
 
-	return mw_likely(t->pass == __atomic_load_n(&mw_pass, __ATOMIC_ACQUIRE)) ? t : mw_usual_after_all();
+	return mw_likely(mw_get(&t->pass) == __atomic_load_n(&mw_pass, __ATOMIC_ACQUIRE)) ?
+		       t :
+		       mw_usual_after_all();
 }
 
 /* --- allocated ------------------------------------------------------------------ */
@@ -119,33 +121,32 @@ MW_INLINE bool mw_admit_at_hand(struct mw_thread *t, void *p, size_t n, size_t u
 }
 
 /*
- * The same for a thread that may go on with `pass`, in which `fit` is, a constant and
- * not MW_FIT_NONE. Returns p; or NULL, and nothing has changed. Where the caller needn't be
- * known (MW_FIT_RUBY) it is 0: to have it costs something.
+ * The same for a thread that entered with `known`, in which `fit` is, a constant and
+ * not MW_FIT_NONE. Returns p, and has left; or NULL, and nothing has changed. Where the
+ * caller needn't be known (MW_FIT_RUBY) it is 0: to have it costs something.
  */
 MW_INLINE void *mw_admit_fit(struct mw_thread *t, void *p, size_t n, uint32_t fit, uintptr_t caller,
-			     uint32_t pass)
+			     uint32_t known)
 {
 	bool ruby = fit == MW_FIT_RUBY, done = false;
 	uintptr_t pc = caller;
 	size_t usable;
 
-	mw_enter(t);
 	if (mw_likely(mw_chunk_plain(p, &usable))) {
 		if (ruby)
 			pc = mw_ruby_pc_now();
-		if (mw_likely(pc))
+		if (mw_likely(!ruby || pc))
 			done = mw_admit_at_hand(t, p, n, usable, mw_where_at_once(t, pc),
 						ruby ? mw_generation_read() : mw_generation_in_bytes(t));
 	}
-	if (mw_likely(done)) {
-		if (!ruby)
-			mw_generation_add(t, n);
-		else if (mw_unlikely(--t->check_in == 0))
-			return mw_admit_check(t, p);
-	}
-	mw_leave_as(t, pass);
-	return done ? p : NULL;
+	if (mw_unlikely(!done))
+		return NULL;
+	if (!ruby)
+		mw_generation_add(t, n);
+	else if (mw_unlikely(--t->check_in == 0))
+		return mw_admit_check(t, p);
+	mw_leave_as(t, known);
+	return p;
 }
 
 /* For any n, and any thread that may go on. */
@@ -153,11 +154,11 @@ static inline void *mw_admit(struct mw_thread *t, void *p, size_t n, uintptr_t c
 {
 	void *q = NULL;
 
+	mw_enter(t);
 	if (mw_likely(t->known == mw_get(&mw_pass_ruby) && n < MW_SIZE_HUGE))
 		q = mw_admit_fit(t, p, n, MW_FIT_RUBY, 0, t->known);
 	if (mw_likely(q != NULL))
 		return q;
-	mw_enter(t);
 	return n < MW_SIZE_HUGE ? mw_admit_other(t, p, n, caller) : mw_admit_slow(t, p, n, caller);
 }
 
@@ -189,7 +190,7 @@ MW_INLINE bool mw_hide(const void *p, struct mw_dismissed *d)
 	d->overrun = false;
 	d->ref = mw_tail_read(p, usable);
 	d->record = mw_record_guess(d->ref);
-	if (mw_unlikely(!mw_tail_checks(p, usable) || !mw_record_is(mw_get(&d->record->where), p)))
+	if (mw_unlikely(!mw_tail_checks(p, usable) || !mw_record_is(mw_guess_where(d->record), p)))
 		return mw_hide_stray(p, usable, d);
 	mw_hide_record(d);
 	return true;
@@ -225,7 +226,7 @@ MW_INLINE bool mw_dismiss_at_hand(struct mw_thread *t, void *p, size_t usable, u
 	struct mw_slot *s;
 	uint64_t id;
 
-	id = mw_record_id(r->where, p);
+	id = mw_record_id(mw_guess_where(r), p);
 	if (mw_unlikely(id >= MW_CODE || !mw_tail_checks(p, usable)))
 		return false;
 	s = mw_slot(t, (uint32_t)id);
