@@ -12,7 +12,7 @@ require_relative "lib/tap"
 class CostTest < Minitest::Test
   # By compiler: each makes other code of the same source.
   COMMITTED = {
-    "gcc 12" => { pair: 152, string: 152 },
+    "gcc 12" => { pair: 144, string: 152 },
     "gcc 14" => { pair: 164, string: 166 },
     "gcc 16" => { pair: 164, string: 167 }
   }.freeze
