@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # puma.rb - a Sinatra app under Puma, each time a new process: CPU time per
-# request, by the app's own clock, and memory after so many (PSS).
+# request, by the app's own clock, and memory after so many (PSS); and memory of
+# a cluster.
 require "net/http"
 require "rbconfig"
 require "tmpdir"
@@ -22,6 +23,14 @@ class PumaApp
     Dir.mktmpdir("mwrap-bench-") { |dir| new(env, dir).send(:serve, &block) }
   end
 
+  # kB that it has when it has answered so many requests.
+  def self.memory(env, requests)
+    run(env) do |app|
+      app.requests(requests)
+      app.pss.to_f
+    end
+  end
+
   # Seconds of CPU time so far.
   def cpu
     @cpu = Float(get("/cpu"))
@@ -36,7 +45,7 @@ class PumaApp
 
   # kB, shared pages by halves, thirds, …
   def pss
-    Integer(File.read("/proc/#{@pid}/smaps_rollup")[/^Pss:\s+(\d+)/, 1])
+    processes.sum { |pid| Integer(File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s+(\d+)/, 1]) }
   end
 
   def get(path)
@@ -74,9 +83,15 @@ class PumaApp
     Process.wait(@pid) if @pid
   end
 
+  def processes = [@pid]
+
+  # The port, or nil.
+  def ready = port_of(File.read(@log))
+  def port_of(log) = log[%r{Listening on http://127.0.0.1:(\d+)}, 1]
+
   def wait_for_port
     1200.times do
-      port = File.read(@log)[%r{Listening on http://127.0.0.1:(\d+)}, 1] and return Integer(port)
+      port = ready and return Integer(port)
       if Process.wait(@pid, Process::WNOHANG)
         @pid = nil
         break
@@ -93,9 +108,28 @@ class PumaApp
   end
 end
 
+# The same app, loaded by the master of a cluster before it forks the workers.
+class PumaCluster < PumaApp
+  WORKERS = 2
+
+  private
+
+  def initialize(env, dir)
+    super(env.merge("WEB_CONCURRENCY" => WORKERS.to_s), dir) # Puma's own; with that it preloads the app
+  end
+
+  def processes = [@pid, *@workers]
+
+  def ready
+    log = File.read(@log)
+    @workers = log.scan(/Worker \d+ \(PID: (\d+)\) booted/).flatten
+    log.include?("Preloading application") && @workers.size == WORKERS && port_of(log)
+  end
+end
+
 # CPU time of two servers that are up at once and get their requests in turns; and
 # memory of one after the other: what both map of the same files (all of Ruby, and
-# the tracker's own libraries in neither) would be halved in PSS if both were up.
+# the tracker's own libraries in one) would be halved in PSS if both were up.
 class PumaWork < Work
   WARM_UP = 400
   SLICE = 25 # requests
@@ -114,8 +148,8 @@ class PumaWork < Work
 
   def pair(native, other, random)
     times = cpu(native, other, random)
-    memory = [native, other].shuffle(random: random).to_h { |subject| [subject, pss(subject)] }
-    [native, other].zip(times).map { |subject, cpu| { "cpu" => cpu, "pss" => memory[subject] } }
+    memory = one_by_one(native, other, random) { |subject| PumaApp.memory(subject.env, REQUESTS) }
+    times.zip(memory).map { |cpu, pss| { "cpu" => cpu, "pss" => pss } }
   end
 
   private
@@ -131,11 +165,19 @@ class PumaWork < Work
       end
     end
   end
+end
 
-  def pss(subject)
-    PumaApp.run(subject.env) do |app|
-      app.requests(REQUESTS)
-      app.pss.to_f
-    end
+# Memory of a cluster, the sum over master and workers.
+class ClusterWork < Work
+  def key = "cluster"
+  def socket? = true
+
+  def figures
+    [Figure.new(title: "Puma, 2 workers, preloaded: memory (PSS)", key: "pss", unit: "MB", scale: 1.024e-3,
+                mode: :ratio, most: 1.06, or_plus: 4 * PumaCluster::WORKERS)]
+  end
+
+  def pair(native, other, random)
+    one_by_one(native, other, random) { |s| { "pss" => PumaCluster.memory(s.env, PumaWork::REQUESTS) } }
   end
 end

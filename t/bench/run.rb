@@ -6,8 +6,8 @@
 #
 #   PAIRS=15                runs of each work with and without mwrap, in turns
 #   OTHERS=3                the same for the older mwraps and heaptrack
-#   ONLY=strings,json       these works alone: strings appends json erb pair
-#                           pair16 live puma start page latency
+#   ONLY=strings,json       these works alone: strings appends json erb pair pair16
+#                           couple couple8 live lines puma cluster start page latency
 #   SUBJECTS=mwrap,mwrap2   these beside native alone: mwrap socket (mwrap with the
 #                           server, under Puma only) mwrap2 mwrap3 heaptrack
 #
@@ -16,11 +16,30 @@
 # take turns of a few milliseconds, in a random order (turns.rb); memory is measured of
 # one after the other. Printed are the median over the pairs and the interval that
 # holds it with 95 %; of fewer than six pairs the least and the greatest.
+#
+# "grows to 16 threads": by how much a round's CPU time grows natively, and how much
+# more or less than that it grows with the tracker; ×1 is no growth but the
+# allocator's own. Two pairs, one with few threads, one with many, give one value.
 require "etc"
 require_relative "stats"
 require_relative "subjects"
 require_relative "works"
 require_relative "serving"
+
+# What a round costs with many threads, in terms of what it costs with few.
+module Growth
+  # ×1 is meant; this is as finely as it can be measured.
+  MOST = 1.05
+
+  # few, many: [[native, other], …], each a hash of figures. The growth of each native
+  # one, and how many times that the other one's is.
+  def self.of(few, many, key)
+    native, other = [0, 1].map do |side|
+      few.zip(many).map { |pair_of_few, pair_of_many| pair_of_many[side].fetch(key) / pair_of_few[side].fetch(key) }
+    end
+    [native, native.zip(other).map { |a, b| b / a }]
+  end
+end
 
 class Bench
   WIDTHS = [38, 10, 26, 8, 5].freeze
@@ -34,6 +53,7 @@ class Bench
     @compared = [@mine, *others].select { |s| wanted.empty? || wanted.include?(s.key) }
     check_names(wanted)
     @random = Random.new(1)
+    @results = {} # key of a work => { subject => pairs }
   end
 
   # Prints the table; a last line says whether all figures are within the budget.
@@ -77,10 +97,35 @@ class Bench
     results = compared.to_h do |subject|
       [subject, subject.missing ? nil : pairs(work, subject, subject == @mine ? @pairs : @others)]
     end
-    work.figures.map do |figure|
+    @results[work.key] = results
+    within = work.figures.map do |figure|
       natives = results.values.compact.flatten(1).map { |native, _| native.fetch(figure.key) * figure.scale }
       results.map { |subject, runs| show(figure, natives, subject, runs) }.all?
     end
+    fewer = @results[work.grows_from]
+    within + (fewer ? [growth(work.figures.first.key, fewer, results)] : [])
+  end
+
+  # The rows about what more threads cost; is that within the budget?
+  def growth(key, fewer, more)
+    more.map { |subject, many|
+      few = fewer[subject]
+      next subject != @mine unless few && many
+
+      native, ratio = Growth.of(few, many, key).map { |values| Stats.new(values) }
+      show_growth(subject, native, ratio)
+    }.all?
+  end
+
+  def show_growth(subject, native, ratio)
+    text = format("×%.3f [%.3f, %.3f]", ratio.median, ratio.low, ratio.high)
+    good = ratio.median <= Growth::MOST
+    if subject == @mine
+      line("    grows to 16 threads", format("×%.2f", native.median), text, format("≤ ×%.2f", Growth::MOST), good ? "ok" : "over")
+    else
+      line("    #{subject.title}", "", text, "", "")
+    end
+    good || subject != @mine
   end
 
   # [[native, other], …], each a hash of figures

@@ -111,7 +111,8 @@ module Pin
   # One of those that this process may use.
   def self.any(random)
     list = File.read("/proc/self/status")[/^Cpus_allowed_list:\s*(\S+)/, 1]
-    list.split(",").flat_map { |range| Range.new(*range.split("-").values_at(0, -1).map { |n| Integer(n) }).to_a }.sample(random: random)
+    ranges = list.split(",").map { |range| range.split("-").map { |n| Integer(n) } }
+    ranges.flat_map { |ends| (ends.first..ends.last).to_a }.sample(random: random)
   end
 
   # All threads of that process, and those that they will start. Does it exist?

@@ -29,8 +29,20 @@ class Work
   # Is it also measured with a socket?
   def socket? = false
 
+  # Key of an earlier work, the same with fewer threads, or nil: then the table also
+  # says how the cost of a round grew from that one to this one.
+  def grows_from = nil
+
   def self.parse(text)
     text.lines.to_h { |line| line.split.then { |name, number| [name, Float(number)] } }
+  end
+
+  private
+
+  # Yields both, in a random order; the block's values, native's first.
+  def one_by_one(native, other, random)
+    two = [native, other].shuffle(random: random).to_h { |subject| [subject, yield(subject)] }
+    two.values_at(native, other)
   end
 end
 
@@ -38,9 +50,11 @@ end
 class TurnWork < Work
   WARM_UP = 0.1 # of the rounds that count, when the program has just started
 
+  attr_reader :grows_from
+
   # slice: rounds of one turn; one_cpu: false where threads shall be at work at the same
   # time. Then a slice must be long enough for all of them to get to it.
-  def initialize(key, figure, command, slice:, turns:, one_cpu: true)
+  def initialize(key, figure, command, slice:, turns:, one_cpu: true, grows_from: nil)
     super()
     @key = key
     @figures = [figure]
@@ -48,6 +62,7 @@ class TurnWork < Work
     @slice = slice
     @turns = turns
     @one_cpu = one_cpu
+    @grows_from = grows_from
   end
 
   def pair(native, other, random)
@@ -60,8 +75,7 @@ class TurnWork < Work
   end
 end
 
-# Memory of a program that says itself what it took: one after the other, since pages
-# that both have are counted.
+# Memory of a program that says itself what it took: one after the other.
 class MemoryWork < Work
   def initialize(key, figure, command)
     super()
@@ -71,8 +85,7 @@ class MemoryWork < Work
   end
 
   def pair(native, other, random)
-    two = [native, other].shuffle(random: random).to_h { |subject| [subject, run(subject)] }
-    two.values_at(native, other)
+    one_by_one(native, other, random) { |subject| run(subject) }
   end
 
   private
