@@ -14,10 +14,10 @@
 #include "../unit/fake_api.h"
 #include "fuzz.h"
 
-enum { HEADERS = 8 };
+enum { HEADERS = 8, ROWS = 20 };
 
-static char *names[HEADERS], *values[HEADERS];
-static size_t headers;
+static char *names[HEADERS], *values[HEADERS], *places[ROWS];
+static size_t headers, places_n;
 static int changes;
 
 static const char *header(void *ctx, const char *name)
@@ -188,12 +188,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			;
 		values[headers++] = copy_of(colon, (size_t)(line + n - colon));
 	}
-	while (size && fake_n < 20) {
+	while (size && fake_n < ROWS) {
 		n = line_of(&p, &size, &line);
 		n = strnlen(line, n); /* the system's paths have no NUL */
 		if (!n)
 			break;
-		fake_row_n(fake_n % 2 ? MW_KIND_RUBY : MW_KIND_NATIVE, n * 37, line, n);
+		/* api.h: a row's location ends with a NUL */
+		places[places_n] = copy_of(line, n);
+		fake_row_n(fake_n % 2 ? MW_KIND_RUBY : MW_KIND_NATIVE, n * 37, places[places_n++], n);
 	}
 	fake_options.read_only = peer[0] == 'U';
 	/* who calls mw_route gives it a mount point that is percent-encoded */
@@ -220,6 +222,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		free(names[--headers]);
 		free(values[headers]);
 	}
+	while (places_n)
+		free(places[--places_n]);
 	free(method);
 	free(peer);
 	free(base);
