@@ -49,7 +49,7 @@ class SoakTest < Minitest::Test
       # three processes at the start, and three before and after what is counted at the end
       assert_equal 9, number(part, "counts checked")
       ["errors", "wrong answers", "counts that don't agree", "live processes never asked", "lines on stderr",
-       "files left behind", "workers that crashed"].each { |name| assert_equal 0, number(part, name), name }
+       "files left behind", "workers that crashed", "workers that Puma killed since they didn't end"].each { |name| assert_equal 0, number(part, name), name }
     end
     assert_operator number(parts["phased app"], "phased restarts"), :>=, 1
     assert_equal 1, number(parts["phased app"], "hot restarts of the master")
@@ -139,5 +139,30 @@ class SoakTest < Minitest::Test
     assert_equal ["1: the sum of frees is 6, not 7"], since_reset(moved, { "frees" => 5 }, here)
     assert_match(/\A1: 1 locations off, since a reset.*kept/, since_reset(moved.merge("live" => 1), { "frees" => 4 }, here)[0])
     assert_match(/\A1: 1 locations off, since a reset.*line not known/, since_reset(moved, { "frees" => 4 }, here, here)[0])
+  end
+
+  # Only what said that it waits in IO#close is excused, and only of what Puma killed.
+  def test_how_workers_ended
+    cluster = Cluster.allocate
+    cluster.define_singleton_method(:log) do
+      "worker 11 waits in IO#close\nworker 1 ended: SIGKILL\nworker 11 ended: SIGKILL\nworker 12 waits in IO#close\n" \
+        "worker 12 ended: SIGSEGV\nworker 13 ended: exit 0\n"
+    end
+    assert_equal({ 1 => "SIGKILL", 11 => Report::CLOSING, 12 => "SIGSEGV", 13 => "exit 0" }, cluster.endings)
+    assert_match(/killed since they didn't end +1  WRONG\n/, ended("SIGKILL", "exit 0"))
+    assert_match(/crashed +1  WRONG\n/, ended("SIGSEGV"))
+    assert_match(/in Ruby's IO#close +2  #{Report::CLOSES ? "ok" : "WRONG"}\n/, ended(Report::CLOSING, Report::CLOSING))
+  end
+
+  # The report of a cluster whose workers ended so.
+  def ended(*endings)
+    report = Report.new("preloaded")
+    report.complaints = report.missing = []
+    report.endings = endings
+    report.log = ""
+    report.ended(run_command("true").status, [])
+    text = report.to_s
+    FileUtils.rm_f(text[/log is in (.*)/, 1])
+    text
   end
 end

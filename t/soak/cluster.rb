@@ -60,8 +60,14 @@ class Cluster
 
   def log = File.exist?(@log) ? File.read(@log).scrub("?") : ""
 
-  # How workers ended: PID => "exit 0" or "SIG…".
-  def endings = log.scan(/^worker (\d+) ended: (.*)$/).to_h { |pid, how| [pid.to_i, how] }
+  # How workers ended: PID => "exit 0" or "SIG…", or that with what it was doing.
+  def endings
+    text = log
+    waited = text.scan(/^worker (\d+) (waits in IO#close)$/).to_h
+    text.scan(/^worker (\d+) ended: (.*)$/).to_h do |pid, how|
+      [pid.to_i, how == "SIGKILL" && waited[pid] ? "SIGKILL, #{waited[pid]}" : how]
+    end
+  end
 
   # Lines on stderr that are the tracker's.
   def complaints = log.lines.grep(/^mwrap: /)
@@ -76,7 +82,7 @@ class Cluster
 
   # What is there but shouldn't be after the end: who was killed couldn't take its socket with it.
   def left_behind
-    killed = endings.select { |_, how| how == "SIGKILL" }.keys
+    killed = endings.select { |_, how| how.start_with?("SIGKILL") }.keys
     Dir.children(@sockets).reject { |name| killed.include?(name[/\d+/].to_i) }.sort
   end
 

@@ -20,6 +20,18 @@ Process.singleton_class.prepend(Module.new do
   end
 end)
 
+# says where a worker is that was told to end and is still there, see report.rb
+Puma::Server.prepend(Module.new do
+  def stop(*)
+    @ending ||= Thread.new do
+      sleep 5
+      closing = Thread.list.any? { |thread| thread.backtrace&.first&.match?(%r{/puma/server\.rb:\d+:in [`'](IO#)?close'\z}) }
+      warn "worker #{Process.pid} waits in IO#close" if closing
+    end
+    super
+  end
+end)
+
 Thread.new do
   $stdin.read
   Process.kill(:TERM, Process.pid)
