@@ -226,7 +226,7 @@ void mw_callsite_release(uint32_t id)
 void mw_life_max_raise(uint32_t id, uint32_t epoch, uint32_t life)
 {
 	struct mw_callsite *c = mw_callsite(id);
-	uint64_t is = mw_get(&c->life_max), want;
+	uint64_t *max = &mw_flushed(id)->life_max, is = mw_get(max), want;
 	uint32_t from = mw_epoch_from(c);
 
 	if (epoch < from)
@@ -235,8 +235,8 @@ void mw_life_max_raise(uint32_t id, uint32_t epoch, uint32_t life)
 		uint32_t e = (uint32_t)(is >> 32), m = e < from ? 0 : (uint32_t)is;
 
 		want = (uint64_t)(e > epoch ? e : epoch) << 32 | (m > life ? m : life);
-	} while (want != is && !__atomic_compare_exchange_n(&c->life_max, &is, want, true,
-							    __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (want != is &&
+		 !__atomic_compare_exchange_n(max, &is, want, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
 uint32_t mw_callsites_used(void)

@@ -60,10 +60,14 @@ struct mw_counters {
 	uint64_t life_sum;      /* lifespans of the freed, in generations */
 };
 
+/* What is counted of a location outside the threads' slots. */
+struct mw_flushed {
+	struct mw_counters c; /* atomic adds: slots that moved on, late threads */
+	uint64_t life_max;    /* epoch << 32 | maximum; compare-and-swap */
+};
+
 struct mw_callsite {
 	struct cds_lfht_node node;
-	struct mw_counters flushed; /* atomic adds: slots that moved on, late threads */
-	uint64_t life_max;          /* epoch << 32 | maximum; compare-and-swap */
 	struct mw_path *path;       /* RUBY, NATIVE (may be NULL: no module) */
 	uint64_t at;                /* RUBY: line; NATIVE: offset; PENDING: pc */
 	uint64_t addr;              /* NATIVE: an address it was seen at */
@@ -77,11 +81,20 @@ struct mw_callsite {
 	uint8_t kind;               /* enum mw_cs_kind; release once filled */
 };
 
-extern MW_HIDDEN struct mw_callsite *mw_cs_chunks[MW_CS_MAX / MW_CS_CHUNK];
+/* What is seldom written lies apart, so that a forked child's counts leave it shared. */
+struct mw_cs_chunk {
+	struct mw_callsite sites[MW_CS_CHUNK];
+	struct mw_flushed flushed[MW_CS_CHUNK];
+};
+extern MW_HIDDEN struct mw_cs_chunk *mw_cs_chunks[MW_CS_MAX / MW_CS_CHUNK];
 
 static inline struct mw_callsite *mw_callsite(uint32_t id)
 {
-	return &__atomic_load_n(&mw_cs_chunks[id / MW_CS_CHUNK], __ATOMIC_ACQUIRE)[id % MW_CS_CHUNK];
+	return &__atomic_load_n(&mw_cs_chunks[id / MW_CS_CHUNK], __ATOMIC_ACQUIRE)->sites[id % MW_CS_CHUNK];
+}
+static inline struct mw_flushed *mw_flushed(uint32_t id)
+{
+	return &__atomic_load_n(&mw_cs_chunks[id / MW_CS_CHUNK], __ATOMIC_ACQUIRE)->flushed[id % MW_CS_CHUNK];
 }
 
 /*

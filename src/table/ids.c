@@ -9,7 +9,7 @@
  */
 #include "ids.h"
 
-struct mw_callsite *mw_cs_chunks[MW_CS_MAX / MW_CS_CHUNK];
+struct mw_cs_chunk *mw_cs_chunks[MW_CS_MAX / MW_CS_CHUNK];
 
 static uint32_t next_id = MW_CS_FIRST; /* never used yet */
 static uint32_t ids_max = MW_CS_MAX;   /* relaxed: less where memory ended before */
@@ -17,8 +17,8 @@ static uint64_t free_ids;              /* tag << 32 | first free id */
 
 bool mw_ids_ready(uint32_t id)
 {
-	struct mw_callsite *empty = NULL, *chunk;
-	size_t bytes = sizeof(*chunk) * MW_CS_CHUNK;
+	struct mw_cs_chunk *empty = NULL, *chunk;
+	size_t bytes = sizeof(*chunk);
 
 	if (__atomic_load_n(&mw_cs_chunks[id / MW_CS_CHUNK], __ATOMIC_ACQUIRE))
 		return true;

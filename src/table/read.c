@@ -10,14 +10,13 @@
 #include "thread.h"
 
 /* Sums at the last reset or at the tenant's birth; live bytes for growth. */
-struct base {
-	struct mw_counters c;
-	int64_t live;
+struct bases {
+	int64_t live[MW_CS_CHUNK]; /* bytes; alone, since a fork sets only these */
+	struct mw_counters c[MW_CS_CHUNK];
 };
+_Static_assert(sizeof(struct bases) == MW_CS_BASES, "what ids.c sets aside");
 
-_Static_assert(sizeof(struct base) * MW_CS_CHUNK == MW_CS_BASES, "what callsite.c sets aside");
-
-static struct base *bases[MW_CS_MAX / MW_CS_CHUNK]; /* under the reading lock; NULL: zeros */
+static struct bases *bases[MW_CS_MAX / MW_CS_CHUNK]; /* under the reading lock; NULL: zeros */
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 uint64_t mw_life_scale = 1;
 
@@ -96,7 +95,7 @@ void mw_sum_slot(struct mw_sum *sum, const struct mw_thread *t, const struct mw_
 
 void mw_sum_flushed_frees(struct mw_sum *sum, uint32_t id)
 {
-	const struct mw_counters *c = &mw_callsite(id)->flushed;
+	const struct mw_counters *c = &mw_flushed(id)->c;
 
 	sum->c.freed += mw_get(&c->freed);
 	sum->c.frees += mw_get(&c->frees);
@@ -105,11 +104,11 @@ void mw_sum_flushed_frees(struct mw_sum *sum, uint32_t id)
 
 void mw_sum_flushed_allocs(struct mw_sum *sum, uint32_t id)
 {
-	const struct mw_callsite *c = mw_callsite(id);
+	const struct mw_flushed *f = mw_flushed(id);
 
-	sum->c.bytes += mw_get(&c->flushed.bytes);
-	sum->c.allocs += mw_get(&c->flushed.allocs);
-	add_max(sum, mw_get(&c->life_max), c);
+	sum->c.bytes += mw_get(&f->c.bytes);
+	sum->c.allocs += mw_get(&f->c.allocs);
+	add_max(sum, mw_get(&f->life_max), mw_callsite(id));
 }
 
 void mw_sum_where(struct mw_sum *sum, const struct mw_where *w)
@@ -169,21 +168,27 @@ void mw_sums_free(struct mw_sum *sums, uint32_t end)
 
 /* --- baselines ------------------------------------------------------------------- */
 
-static const struct base *base_of(uint32_t id)
-{
-	static const struct base zero;
-	const struct base *chunk = bases[id / MW_CS_CHUNK];
+/* An id's: where they are. */
+struct base {
+	int64_t *live;
+	struct mw_counters *c;
+};
 
-	return chunk ? &chunk[id % MW_CS_CHUNK] : &zero;
+static struct base base_in(struct bases *chunk, uint32_t id)
+{
+	return (struct base){ &chunk->live[id % MW_CS_CHUNK], &chunk->c[id % MW_CS_CHUNK] };
 }
 
-static struct base *base_for(uint32_t id)
+/* False: no memory. */
+static bool base_for(uint32_t id, struct base *b)
 {
-	struct base **chunk = &bases[id / MW_CS_CHUNK];
+	struct bases **chunk = &bases[id / MW_CS_CHUNK];
 
 	if (!*chunk)
-		*chunk = mw_own_map_aside(sizeof(struct base) * MW_CS_CHUNK);
-	return *chunk ? &(*chunk)[id % MW_CS_CHUNK] : NULL;
+		*chunk = mw_own_map_aside(sizeof(**chunk));
+	if (*chunk)
+		*b = base_in(*chunk, id);
+	return *chunk != NULL;
 }
 
 static int64_t live_bytes(const struct mw_sum *s)
@@ -193,27 +198,27 @@ static int64_t live_bytes(const struct mw_sum *s)
 
 bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s)
 {
-	struct base *b = base_for(id), *to = base_for(into);
-	struct mw_counters *sum = &mw_callsite(into)->flushed;
+	struct mw_counters *sum = &mw_flushed(into)->c;
+	struct base b, to;
 	/* freed since the reset, but allocated before it: the other has nothing live either */
 	uint64_t bytes, calls;
 
-	if (!b || !to)
+	if (!base_for(id, &b) || !base_for(into, &to))
 		return false;
-	bytes = (s->c.freed - b->c.freed) - (s->c.bytes - b->c.bytes);
-	calls = (s->c.frees - b->c.frees) - (s->c.allocs - b->c.allocs);
-	mw_add(&sum->freed, s->c.freed - b->c.freed);
-	mw_add(&sum->frees, s->c.frees - b->c.frees);
-	mw_add(&sum->bytes, s->c.bytes - b->c.bytes + bytes);
-	mw_add(&sum->allocs, s->c.allocs - b->c.allocs + calls);
-	mw_add(&sum->life_sum, s->c.life_sum - b->c.life_sum);
-	to->c.bytes += bytes;
-	to->c.allocs += calls;
-	to->live += b->live;
+	bytes = (s->c.freed - b.c->freed) - (s->c.bytes - b.c->bytes);
+	calls = (s->c.frees - b.c->frees) - (s->c.allocs - b.c->allocs);
+	mw_add(&sum->freed, s->c.freed - b.c->freed);
+	mw_add(&sum->frees, s->c.frees - b.c->frees);
+	mw_add(&sum->bytes, s->c.bytes - b.c->bytes + bytes);
+	mw_add(&sum->allocs, s->c.allocs - b.c->allocs + calls);
+	mw_add(&sum->life_sum, s->c.life_sum - b.c->life_sum);
+	to.c->bytes += bytes;
+	to.c->allocs += calls;
+	*to.live += *b.live;
 	if (s->life_max)
 		mw_life_max_raise(into, mw_epoch(), s->life_max);
-	b->c = s->c;
-	b->live = 0;
+	*b.c = s->c;
+	*b.live = 0;
 	return true;
 }
 
@@ -227,16 +232,15 @@ static void rebase(bool counters)
 		return;
 	for (id = 1; id < end; id++) {
 		const struct mw_sum *s = &sums[id];
-		struct base *b;
+		struct base b;
 
 		if (!s->c.allocs && !bases[id / MW_CS_CHUNK])
 			continue; /* zero since ever: so is the baseline */
-		b = base_for(id);
-		if (!b)
+		if (!base_for(id, &b))
 			continue;
 		if (counters)
-			b->c = s->c;
-		b->live = live_bytes(s);
+			*b.c = s->c;
+		*b.live = live_bytes(s);
 	}
 	mw_sums_free(sums, end);
 }
@@ -339,18 +343,20 @@ static const char *put_name(struct building *b, struct mw_row *r, const struct m
 
 bool mw_row_count(struct mw_row *r, uint32_t id, const struct mw_sum *s)
 {
-	const struct base *b = base_of(id);
+	static const struct mw_counters zero;
+	const struct bases *chunk = bases[id / MW_CS_CHUNK];
+	const struct mw_counters *since = chunk ? &chunk->c[id % MW_CS_CHUNK] : &zero;
 	const struct mw_overruns *o = mw_overruns_at(id);
 	int64_t live = (int64_t)(s->c.allocs - s->c.frees), bytes = live_bytes(s);
 
-	r->total += s->c.bytes - b->c.bytes;
-	r->allocations += s->c.allocs - b->c.allocs;
-	r->freed += s->c.freed - b->c.freed;
-	r->frees += s->c.frees - b->c.frees;
-	r->life_sum += (s->c.life_sum - b->c.life_sum) * mw_life_scale;
+	r->total += s->c.bytes - since->bytes;
+	r->allocations += s->c.allocs - since->allocs;
+	r->freed += s->c.freed - since->freed;
+	r->frees += s->c.frees - since->frees;
+	r->life_sum += (s->c.life_sum - since->life_sum) * mw_life_scale;
 	if (s->life_max * mw_life_scale > r->life_max)
 		r->life_max = s->life_max * mw_life_scale;
-	r->growth += bytes - b->live;
+	r->growth += bytes - (chunk ? chunk->live[id % MW_CS_CHUNK] : 0);
 	/* a writer may be between two counters: never below zero */
 	r->live += live > 0 ? (uint64_t)live : 0;
 	r->live_bytes += bytes > 0 ? (uint64_t)bytes : 0;
@@ -437,80 +443,4 @@ struct mw_snapshot *mw_snapshot_take(void)
 void mw_snapshot_free(struct mw_snapshot *s)
 {
 	free(s);
-}
-
-/* --- live allocations --------------------------------------------------------------------- */
-
-static int by_id(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static bool push(struct mw_lives **l, size_t *cap, const struct mw_live *v)
-{
-	if ((*l)->n == *cap) {
-		size_t more = *cap * 2;
-		struct mw_lives *p = realloc(*l, sizeof(*p) + more * sizeof(*v));
-
-		if (!p)
-			return false;
-		*l = p;
-		*cap = more;
-	}
-	((struct mw_live *)(void *)(*l + 1))[(*l)->n++] = *v;
-	return true;
-}
-
-struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n)
-{
-	uint32_t end = mw_records_end(), *wanted = malloc((n + 1) * sizeof(*wanted));
-	size_t cap = 1024;
-	struct mw_lives *l = malloc(sizeof(*l) + cap * sizeof(struct mw_live));
-
-	if (!l || !wanted)
-		goto fail;
-	l->n = 0;
-	if (ids)
-		memcpy(wanted, ids, n * sizeof(*wanted));
-	qsort(wanted, n, sizeof(*wanted), by_id);
-	for (uint32_t i = MW_BATCH; i < end; i++) {
-		const struct mw_record *r = mw_record_at(i);
-		uint64_t where = __atomic_load_n(&r->where, __ATOMIC_ACQUIRE);
-		uint32_t size, generation;
-		struct mw_live v;
-
-		if (!mw_where_live(where))
-			continue;
-		v.id = mw_callsite_shown((uint32_t)where & MW_CS_MASK);
-		if (ids && !bsearch(&v.id, wanted, n, sizeof(*wanted), by_id))
-			continue;
-		size = mw_get(&r->size);
-		generation = mw_get(&r->generation);
-		v.size = mw_size_decode(size);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (mw_get(&r->where) != where)
-			continue; /* freed while we looked */
-		/* freed and taken again at the same place meanwhile: it may have been a link */
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (mw_get(&r->size) != size || mw_get(&r->generation) != generation)
-			continue;
-		v.addr = (uintptr_t)(where >> (MW_CS_BITS + 1) << 4);
-		v.generation = generation * mw_life_scale;
-		if (!push(&l, &cap, &v))
-			goto fail;
-	}
-	free(wanted);
-	l->v = (struct mw_live *)(void *)(l + 1);
-	return l;
-fail:
-	free(wanted);
-	free(l);
-	return NULL;
-}
-
-void mw_lives_free(struct mw_lives *l)
-{
-	free(l);
 }

@@ -244,7 +244,7 @@ void mw_gate_open(void)
 
 static void move(const struct mw_thread *t, struct mw_slot *s)
 {
-	struct mw_counters *to = &mw_callsite(s->id)->flushed;
+	struct mw_counters *to = &mw_flushed(s->id)->c;
 
 	mw_add(&to->freed, s->freed);
 	mw_add(&to->frees, s->frees);
@@ -292,7 +292,7 @@ bool mw_where_claim(struct mw_thread *t, struct mw_where *w, uint32_t id)
 	if (!move_begin(t))
 		return false;
 	if (w->allocs) { /* and so w->id is a location's */
-		to = &mw_callsite(w->id)->flushed;
+		to = &mw_flushed(w->id)->c;
 		mw_add(&to->bytes, w->bytes);
 		mw_add(&to->allocs, w->allocs);
 		mw_set(&w->bytes, 0);
@@ -334,7 +334,7 @@ void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t li
 
 void mw_shared_alloc(uint32_t id, uint64_t bytes)
 {
-	struct mw_counters *c = &mw_callsite(id)->flushed;
+	struct mw_counters *c = &mw_flushed(id)->c;
 
 	mw_add(&c->bytes, bytes);
 	mw_add(&c->allocs, 1);
@@ -342,7 +342,7 @@ void mw_shared_alloc(uint32_t id, uint64_t bytes)
 
 void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t life)
 {
-	struct mw_counters *c = &mw_callsite(id)->flushed;
+	struct mw_counters *c = &mw_flushed(id)->c;
 
 	life = life_of(life);
 	mw_add(&c->freed, bytes);
