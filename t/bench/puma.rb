@@ -72,6 +72,7 @@ class PumaApp
     @log = File.join(dir, "log")
   end
 
+  # Returns the block's value.
   def serve
     input, alive = IO.pipe
     @pid = spawn(@env, RbConfig.ruby, SERVER, in: input, %i[out err] => @log)
@@ -128,8 +129,8 @@ class PumaCluster < PumaApp
 end
 
 # CPU time of two servers that are up at once and get their requests in turns; and
-# memory of one after the other: what both map of the same files (all of Ruby, and
-# the tracker's own libraries in one) would be halved in PSS if both were up.
+# memory of one after the other: of the files that both map (all of Ruby) each would
+# have but half in PSS if both were up, so that the ratio would be of less than it is.
 class PumaWork < Work
   WARM_UP = 400
   SLICE = 25 # requests
@@ -161,7 +162,7 @@ class PumaWork < Work
         cpu = Pin.any(random)
         [one, two].each { |app| Pin.to(cpu, app.pid) or raise "can't be put on CPU #{cpu}" }
         [one, two].map { |app| Thread.new { app.requests(WARM_UP) && app.cpu } }.each(&:join)
-        return Turns.take([one, two], TURNS, random) { |app| app.slice(SLICE) }.map { |spent| spent / SLICE }
+        Turns.take([one, two], TURNS, random) { |app| app.slice(SLICE) }.map { |spent| spent / SLICE }
       end
     end
   end

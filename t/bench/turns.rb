@@ -17,8 +17,9 @@ class Worker
       workers = []
       envs.each { |name, env| workers << new(name, env, command, dir) }
       workers.each { |worker| worker.pin(cpu) } if cpu
-      yield workers
+      result = yield workers
       workers.each(&:finish)
+      result
     ensure
       workers.each(&:stop)
     end

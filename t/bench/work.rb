@@ -70,7 +70,7 @@ class TurnWork < Work
     Worker.run(envs, @command, @one_cpu ? Pin.any(random) : nil) do |workers|
       workers.each { |w| w.start(@slice * (WARM_UP * @turns).ceil) }
       workers.each(&:answer)
-      return Turns.take(workers, @turns, random) { |w| w.slice(@slice) }.map { |spent| { "cpu" => spent / @slice } }
+      Turns.take(workers, @turns, random) { |w| w.slice(@slice) }.map { |spent| { "cpu" => spent / @slice } }
     end
   end
 end
