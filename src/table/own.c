@@ -50,15 +50,6 @@ static bool take(uint64_t bytes, enum mw_own_for what)
 	return true;
 }
 
-const void *mw_own_zeros(size_t bytes)
-{
-	int e = errno;
-	void *p = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	errno = e;
-	return p == MAP_FAILED ? NULL : p;
-}
-
 void *mw_own_lend(size_t bytes)
 {
 	int e = errno;

@@ -110,9 +110,6 @@ bool mw_own_set_aside(size_t bytes, enum mw_own_for);
 void mw_own_put_back(size_t bytes); /* it wasn't needed */
 void *mw_own_map_aside(size_t bytes);
 
-/* To be read only, for good; takes address space and no memory, so isn't counted. */
-const void *mw_own_zeros(size_t bytes);
-
 /* As mw_own_map for a while; not counted. */
 void *mw_own_lend(size_t bytes);
 void mw_own_return(void *p, size_t bytes);

@@ -16,26 +16,26 @@ enum {
 	CHUNK = sizeof(struct mw_record) << MW_CHUNK_SHIFT,
 	CHUNK_ALL = CHUNK + sizeof(struct mw_record) /* the one more: see mw_record_guess */
 };
-static uintptr_t no_chunk; /* zeros; written before all else */
+static uintptr_t first_chunk; /* written before all else */
 
 bool mw_records_init(void)
 {
-	no_chunk = (uintptr_t)mw_own_zeros(CHUNK_ALL);
-	for (size_t c = 0; no_chunk && c < MW_CHUNKS; c++)
-		mw_chunks[c] = no_chunk - c * CHUNK;
-	return no_chunk != 0;
+	first_chunk = (uintptr_t)mw_own_grow(CHUNK_ALL, MW_OWN_RECORD);
+	for (size_t c = 0; first_chunk && c < MW_CHUNKS; c++)
+		mw_chunks[c] = first_chunk - c * CHUNK;
+	return first_chunk != 0;
 }
 
 static bool chunk_ready(uint64_t i)
 {
 	uint64_t c = i >> MW_CHUNK_SHIFT;
-	uintptr_t none = no_chunk - c * CHUNK;
+	uintptr_t none = first_chunk - c * CHUNK;
 	void *chunk;
 
 	_Static_assert((MW_CHUNKS - 1u) << (MW_CHUNK_SHIFT + 4) == MW_REF_END, "");
 	if (c >= MW_CHUNKS - 1)
 		return false;
-	if (__atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE) != none)
+	if (!c || __atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE) != none)
 		return true;
 	chunk = mw_own_grow(CHUNK_ALL, MW_OWN_RECORD);
 	if (!chunk) /* another thread may have had the last that there was */

@@ -66,7 +66,7 @@ enum {
 
 /*
  * It is where the chunk would begin if all lay in one row: a ref more is the record.
- * Each changes once, from where all are zeros to the chunk's own: release.
+ * Each changes once, from the first chunk's place to its own: release.
  */
 extern MW_HIDDEN uintptr_t mw_chunks[MW_CHUNKS];
 /* Before anything else; false: no memory. */
@@ -89,8 +89,9 @@ MW_INLINE struct mw_record *mw_record_at(uint32_t i)
 }
 
 /*
- * The same for a ref that may be garbage, which may lead to zeros, between two records,
- * or just past a chunk's last: all can be read, and are nobody's record (mw_record_is).
+ * The same for a ref that may be garbage: of a chunk that isn't there it leads into the
+ * first, of any other perhaps between two records, or just past the last. All that can
+ * be read; whether it is a block's record, mw_record_is says.
  */
 MW_INLINE struct mw_record *mw_record_guess(uint32_t ref)
 {
