@@ -82,7 +82,7 @@ class HttpdRoutesTest < Minitest::Test
       "/none" => "text/plain; charset=utf-8" }.each do |target, type|
       r = get(target)
       assert_equal type, r.headers["content-type"], target
-      assert_equal "no-store", r.headers["cache-control"]
+      assert_equal target == "/mwrap.css" ? "no-cache" : "no-store", r.headers["cache-control"]
       assert_equal "nosniff", r.headers["x-content-type-options"]
       assert_equal "same-origin", r.headers["referrer-policy"]
       assert_equal [*(POLICY if type.start_with?("text/html"))], [*r.headers["content-security-policy"]], target
@@ -122,7 +122,7 @@ class HttpdRoutesTest < Minitest::Test
     serving
     { "sort=nothing" => /\Asort: one of total, .*not "nothing"/, "order=up" => /\Aorder: /,
       "limit=-1" => /\Alimit: a whole number/, "limit=1e3" => /\Alimit: /,
-      "offset=#{2**64}" => /\Aoffset: /, "group=class" => /\Agroup: line, file or gem/, "min=2k" => /\Amin: /,
+      "offset=#{2**64}" => /\Aoffset: /, "group=class" => /\Agroup: line, file, dir or gem/, "min=2k" => /\Amin: /,
       "format=xml" => /\Aformat: /, "q=%" => /percent/, "q=%zz" => /percent/, "q=%0" => /percent/,
       "q=a%00b" => /NUL/, "sort=%0a%0d%1b" => /\Asort: /, "order=#{"x" * 5000}" => /\Aorder: .{1,200}$/ }
       .each { |query, why| assert_line get("/each/0?#{query}"), 400, why }
