@@ -15,7 +15,7 @@
 
 #include "pages.h"
 
-#define AROUND 10u		   /* lines before, and after */
+#define AROUND 10u     /* lines before, and after */
 #define LINE_BYTES 400u
 #define FILE_BYTES ((off_t)4 << 20)
 
