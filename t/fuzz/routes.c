@@ -98,6 +98,20 @@ static void is_tsv(const struct mw_buf *b)
 	must(lines && b->p[b->n - 1] == '\n');
 }
 
+/* Every script is the one of the head. */
+static bool strange_script(const struct mw_buf *b)
+{
+	static const char ours[] = "<script type=\"module\" src=\"";
+	const char *p = b->p, *end = b->p + b->n;
+
+	while ((p = memmem(p, (size_t)(end - p), "<script", 7))) {
+		if ((size_t)(end - p) < sizeof(ours) - 1 || memcmp(p, ours, sizeof(ours) - 1))
+			return true;
+		p++;
+	}
+	return false;
+}
+
 static void body(const struct mw_response *res, bool post)
 {
 	const struct mw_buf *b = &res->body;
@@ -120,7 +134,7 @@ static void body(const struct mw_response *res, bool post)
 	} else if (is(res->content_type, "text/tab-separated-values")) {
 		is_tsv(b);
 	} else if (is(res->content_type, "text/html")) {
-		must(memmem(b->p, b->n, "</html>\n", 8) && !memmem(b->p, b->n, "<script", 7) &&
+		must(memmem(b->p, b->n, "</html>\n", 8) && !strange_script(b) &&
 		     !memmem(b->p, b->n, "<evil", 5));
 	}
 }
