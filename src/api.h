@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 3u
+#define MW_API_VERSION 4u
 
 struct mw_options;
 
@@ -103,6 +103,9 @@ struct mw_stats {
 	 * that another allocator made, or none at all).
 	 */
 	uint64_t overruns, double_frees, unknown_frees;
+	uint64_t heap_bytes;      /* Ruby's heap pages, if heap_known */
+	bool heap_known;
+	const char *ruby;         /* its version, "3.4.5"; NULL: no Ruby, or not known */
 	double uptime;            /* seconds */
 	uint64_t resets;
 };

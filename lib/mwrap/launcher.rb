@@ -20,6 +20,7 @@ module Mwrap
         socket_dir:DIR     each process listens on DIR/PID.sock
         listen:ADDR:PORT   HTTP server on a TCP port of this machine; port 0: any
         read_only:1        the server refuses every POST
+        source:0           no page shows lines of source code
         dump_path:PATH     at exit, append the table to this file
         dump_fd:NUMBER     at exit, write the table to this open descriptor
         dump_min:BYTES     leave out locations with this many bytes or less

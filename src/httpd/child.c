@@ -110,6 +110,8 @@ static void close_inherited(uint32_t moves)
 		if (mw_server.listeners[i].claim.path[0])
 			close_lock(&mw_server.listeners[i].claim);
 	}
+	if (mw_statm_is_ours())
+		close(mw_server.statm);
 	/* these can be told from the application's while they know each other */
 	if (mhd)
 		close(mw_server.mhd_epfd);
@@ -140,7 +142,9 @@ void mw_child_after_fork(uint32_t moves)
 	memset(mw_server.listeners, 0, sizeof(mw_server.listeners));
 	for (unsigned i = 0; i < MW_LISTENERS_MAX; i++)
 		mw_server.listeners[i].fd = mw_server.listeners[i].claim.lock_fd = -1;
+	mw_server.statm = -1;
 	mw_conns_reset();
+	mw_live_reset();
 	mw_server.held = 0;
 	atomic_store(&mw_server.moves, 0);
 	atomic_store(&mw_server.stop_asked, false);

@@ -5,6 +5,7 @@
  * There are conns_max slots. When they are full the client that has been
  * silent longest goes, so that idle ones never keep a newcomer out. A client
  * has MW_REQUEST_MS in all for sending a request; trickling doesn't extend it.
+ * Watchers (live.c) stay as long as they read.
  *
  * Dropping is shutdown(2): libmicrohttpd, which owns the descriptor, then sees
  * the end of the stream, closes, and tells us (serve.c), which frees the slot.
@@ -155,6 +156,13 @@ void mw_conns_accept(struct mw_listener *l, uint64_t now)
 	}
 }
 
+static uint64_t patience(const struct mw_conn *c)
+{
+	return c->phase == MW_CONN_WAITING  ? MW_REQUEST_MS :
+	       c->phase == MW_CONN_WATCHING ? MW_STALL_MS :
+					      MW_RESPONSE_MS;
+}
+
 static int sooner(int a, uint64_t ms)
 {
 	int b = ms > 60000 ? 60000 : (int)ms;
@@ -168,9 +176,9 @@ int mw_conns_expire(uint64_t now)
 
 	for (unsigned i = 0; i < mw_server.conns_max; i++) {
 		struct mw_conn *c = &mw_server.conns[i];
-		uint64_t end = c->since + (c->phase == MW_CONN_WAITING ? MW_REQUEST_MS : MW_RESPONSE_MS);
+		uint64_t end = c->since + patience(c);
 
-		if (c->fd < 0 || c->dropped)
+		if (c->fd < 0 || c->dropped || (c->phase == MW_CONN_WATCHING && mw_live_waits(c)))
 			continue;
 		if (now >= end)
 			drop(c);

@@ -32,7 +32,7 @@
 
 #include "server.h"
 
-struct mw_server mw_server = { .epfd = -1, .evfd = -1, .mhd_epfd = -1 };
+struct mw_server mw_server = { .epfd = -1, .evfd = -1, .mhd_epfd = -1, .statm = -1 };
 
 void mw_say(const char *fmt, ...)
 {
@@ -126,6 +126,29 @@ static bool epolls_intact(void)
 	       !epoll_ctl(mw_server.mhd_epfd, EPOLL_CTL_MOD, mw_server.evfd, &none);
 }
 
+/*
+ * Kept open, since a descriptor opened each second could be in the way of the
+ * application's: `close(0); open(...)` counts on its number.
+ */
+static void open_statm(void)
+{
+	struct stat st;
+
+	mw_server.statm = mw_fd_high(open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
+	if (mw_server.statm < 0 || fstat(mw_server.statm, &st))
+		return;
+	mw_server.statm_dev = st.st_dev;
+	mw_server.statm_ino = st.st_ino;
+}
+
+bool mw_statm_is_ours(void)
+{
+	struct stat st;
+
+	return mw_server.statm >= 0 && !fstat(mw_server.statm, &st) &&
+	       st.st_dev == mw_server.statm_dev && st.st_ino == mw_server.statm_ino;
+}
+
 static int open_loop(char err[MW_ERROR_MAX])
 {
 	const union MHD_DaemonInfo *info;
@@ -137,6 +160,7 @@ static int open_loop(char err[MW_ERROR_MAX])
 		snprintf(err, MW_ERROR_MAX, "can't make the server's descriptors: %s", mw_strerror(errno));
 		return -1;
 	}
+	open_statm();
 	mw_server.daemon = mw_serve_open();
 	info = mw_server.daemon ? MHD_get_daemon_info(mw_server.daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info) {
@@ -171,8 +195,14 @@ static void close_all(bool intact)
 {
 	mw_moves_begin();
 	mw_listen_unlink();
-	if (intact && mw_server.daemon)
+	if (intact && mw_server.daemon) {
+		mw_live_close();
 		MHD_stop_daemon(mw_server.daemon);
+	}
+	mw_live_reset();
+	if (mw_statm_is_ours())
+		close(mw_server.statm);
+	mw_server.statm = -1;
 	mw_server.daemon = NULL;
 	mw_server.mhd_epfd = -1;
 	for (unsigned i = 0; i < mw_server.listeners_n; i++) {
@@ -210,33 +240,51 @@ static void panic(void *unused, const char *file, unsigned line, const char *why
 		pause();
 }
 
-static int timeout_ms(uint64_t now)
+/* second: until the next point of the history */
+static int timeout_ms(uint64_t now, unsigned second)
 {
 	MHD_UNSIGNED_LONG_LONG mhd;
-	int ms = mw_conns_expire(now);
+	int ms = mw_conns_expire(now), live = mw_live_due(now);
 
-	if (MHD_get_timeout(mw_server.daemon, &mhd) == MHD_YES && (ms < 0 || mhd < (unsigned)ms))
-		ms = mhd > 60000 ? 60000 : (int)mhd;
+	if (ms < 0 || second < (unsigned)ms)
+		ms = (int)second;
+	if (live >= 0 && live < ms)
+		ms = live;
+	if (MHD_get_timeout(mw_server.daemon, &mhd) == MHD_YES && mhd < (unsigned)ms)
+		ms = (int)mhd;
 	return ms;
+}
+
+enum { EVENTS = MW_LISTENERS_MAX + 2 + MW_WATCHERS_MAX };
+
+/* What an event of ours is about: a listener, a watcher's connection, or a descriptor. */
+static void dispatch(void *about, uint64_t now)
+{
+	struct mw_listener *l = about;
+	struct mw_conn *c = about;
+
+	if (l >= mw_server.listeners && l < mw_server.listeners + MW_LISTENERS_MAX)
+		mw_conns_accept(l, now);
+	else if (c >= mw_server.conns && c < mw_server.conns + MW_CONNS_MAX)
+		mw_live_hangup(c);
 }
 
 /* 0 when asked to stop; -1 if our descriptors are not ours any more. */
 static int loop(void)
 {
-	struct epoll_event ev[MW_LISTENERS_MAX + 2];
+	struct epoll_event ev[EVENTS];
 
 	while (!atomic_load(&mw_server.stop_asked)) {
-		int n = epoll_wait(mw_server.epfd, ev, MW_LISTENERS_MAX + 2, timeout_ms(mw_now_ms()));
+		unsigned second = mw_site_second(&mw_server.site, mw_server.api,
+						 mw_statm_is_ours() ? mw_server.statm : -1);
+		int n = epoll_wait(mw_server.epfd, ev, EVENTS, timeout_ms(mw_now_ms(), second));
 		uint64_t now = mw_now_ms();
 
 		if ((n < 0 && errno != EINTR) || !epolls_intact())
 			return -1;
-		for (int i = 0; i < n; i++) {
-			struct mw_listener *l = ev[i].data.ptr;
-
-			if (l >= mw_server.listeners && l < mw_server.listeners + MW_LISTENERS_MAX)
-				mw_conns_accept(l, now);
-		}
+		for (int i = 0; i < n; i++)
+			dispatch(ev[i].data.ptr, now);
+		mw_live_run(now);
 		mw_moves_begin();
 		MHD_run(mw_server.daemon);
 		mw_moves_end();
@@ -260,6 +308,7 @@ static int start(const struct mw_api *api, char err[MW_ERROR_MAX])
 	mw_server.held = 0;
 	mw_conns_reset();
 	set_limits();
+	mw_site_start(&mw_server.site, api);
 	MHD_set_panic_func(panic, NULL);
 	mw_moves_begin();
 	if (atomic_load(&mw_server.stop_asked)) {
@@ -268,12 +317,15 @@ static int start(const struct mw_api *api, char err[MW_ERROR_MAX])
 		mw_moves_end();
 		ret = loop();
 		intact = !ret && epolls_intact();
+		if (ret && atomic_load(&mw_server.stop_asked))
+			ret = 0; /* nobody misses it */
 		if (ret)
 			snprintf(err, MW_ERROR_MAX,
 				 "the application closed descriptors of the server, "
 				 "which is off now");
 	}
 	close_all(intact);
+	mw_site_end(&mw_server.site, api);
 	set_state(MW_SERVER_ENDED);
 	return ret;
 }

@@ -103,6 +103,17 @@ static struct MHD_Response *convert(struct mw_response *res)
 	return r;
 }
 
+/* NULL: no more may watch. */
+static struct MHD_Response *convert_stream(struct MHD_Connection *mc, struct mw_conn *c,
+					   struct mw_response *res)
+{
+	struct MHD_Response *r = mw_live_open(mc, c, &res->body);
+
+	if (r)
+		MHD_add_response_header(r, "Content-Type", res->content_type);
+	return r;
+}
+
 static void add_headers(struct MHD_Response *r, const struct mw_response *res)
 {
 	const struct mw_header *h;
@@ -136,8 +147,16 @@ static enum MHD_Result busy(struct MHD_Connection *mc)
 	return send_it(mc, MHD_HTTP_SERVICE_UNAVAILABLE, r);
 }
 
-static enum MHD_Result answer(struct MHD_Connection *mc, const struct mw_conn *c, const char *method,
-			      char *uri)
+static enum MHD_Result no_room(struct MHD_Connection *mc)
+{
+	struct MHD_Response *r = plain("as many clients are watching as may: try again later\n");
+
+	if (r)
+		MHD_add_response_header(r, "Retry-After", "5");
+	return send_it(mc, MHD_HTTP_SERVICE_UNAVAILABLE, r);
+}
+
+static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, const char *method, char *uri)
 {
 	struct mw_request req = {
 		.method = method,
@@ -146,6 +165,7 @@ static enum MHD_Result answer(struct MHD_Connection *mc, const struct mw_conn *c
 		.peer = c && !c->tcp ? MW_PEER_UNIX : MW_PEER_TCP,
 		.header = header,
 		.ctx = mc,
+		.site = &mw_server.site,
 	};
 	struct mw_response res;
 	struct MHD_Response *r;
@@ -158,7 +178,11 @@ static enum MHD_Result answer(struct MHD_Connection *mc, const struct mw_conn *c
 	}
 	mw_route(mw_server.api, &req, &res);
 	status = (unsigned)res.status;
-	r = convert(&res);
+	r = res.stream ? convert_stream(mc, c, &res) : convert(&res);
+	if (!r && res.stream) {
+		mw_response_free(&res);
+		return no_room(mc);
+	}
 	if (r)
 		add_headers(r, &res);
 	mw_response_free(&res);
@@ -242,7 +266,8 @@ struct MHD_Daemon *mw_serve_open(void)
 	 * No Date: for it libmicrohttpd calls gmtime_r(), which holds glibc's lock on the
 	 * time zone, and a child forked meanwhile would never get it.
 	 */
-	const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_SUPPRESS_DATE_NO_CLOCK;
+	const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
+			       MHD_USE_SUPPRESS_DATE_NO_CLOCK | MHD_ALLOW_SUSPEND_RESUME;
 
 	/* clang-format off */
 	return MHD_start_daemon(flags, 0, NULL, NULL, handle, NULL,

@@ -27,19 +27,24 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "../pages/site.h"
 #include "claim.h"
 #include "httpd.h"
 
 struct MHD_Daemon;
 struct MHD_Connection;
+struct MHD_Response;
 
 #define MW_CONNS_MAX 64
+#define MW_WATCHERS_MAX 8 /* of /live, and half of all connections at most */
 #define MW_LISTENERS_MAX 3 /* socket, socket_dir, listen */
 
 /* A client has this long to send a request, from the first byte to the last. */
 #define MW_REQUEST_MS (15 * 1000u)
 /* A reader that takes its answer in sips is dropped after this long. */
 #define MW_RESPONSE_MS (10 * 60 * 1000u)
+/* A watcher that takes nothing of what there is for it is dropped after this long. */
+#define MW_STALL_MS (60 * 1000u)
 /* Bytes of answers waiting for slow readers; beyond, others are told 503. */
 #define MW_HELD_MAX ((size_t)32 << 20)
 
@@ -61,7 +66,8 @@ struct mw_listener {
 
 enum mw_conn_phase {
 	MW_CONN_WAITING,   /* for a whole request */
-	MW_CONN_ANSWERING  /* the answer is on its way */
+	MW_CONN_ANSWERING, /* the answer is on its way */
+	MW_CONN_WATCHING   /* the answer has no end: live.c */
 };
 
 struct mw_conn {
@@ -69,7 +75,7 @@ struct mw_conn {
 	bool tcp;
 	bool dropped;           /* shut down; libmicrohttpd will close it */
 	enum mw_conn_phase phase;
-	uint64_t since;         /* ms; when the phase began */
+	uint64_t since;         /* ms; when the phase began, or a watcher last read */
 	uint64_t turn;          /* grows with each phase of any connection */
 };
 
@@ -91,6 +97,10 @@ struct mw_server {
 	unsigned conns_max;
 	struct mw_conn conns[MW_CONNS_MAX];
 	size_t held;            /* bytes of answers that exist */
+	int statm;              /* /proc/self/statm, kept open: -1 where there is none */
+	dev_t statm_dev;        /* what it is, */
+	ino_t statm_ino;        /* since the application may use its number */
+	struct mw_site site;
 };
 extern struct mw_server mw_server;
 
@@ -118,6 +128,8 @@ uint64_t mw_now_ms(void);
  * don't use. Returns the new number, or fd if there is none free.
  */
 int mw_fd_high(int fd);
+/* Is `statm` what was opened? System calls only. */
+bool mw_statm_is_ours(void);
 
 /* listen.c */
 
@@ -139,6 +151,26 @@ void mw_conns_drop_slow(const struct mw_conn *but, uint64_t now);
 struct mw_conn *mw_conn_of(int fd);
 void mw_conn_phase(struct mw_conn *, enum mw_conn_phase, uint64_t now);
 void mw_conns_reset(void);
+
+/* live.c */
+
+/*
+ * The answer without an end for a request of /live; the watcher takes *first,
+ * with which it begins. NULL: there are as many watchers as there may be, or no memory.
+ */
+struct MHD_Response *mw_live_open(struct MHD_Connection *, struct mw_conn *, struct mw_buf *first);
+/* Ticks if it is time to, before MHD_run(). */
+void mw_live_run(uint64_t now);
+/* Milliseconds to what mw_live_run has to do next; -1: nothing. */
+int mw_live_due(uint64_t now);
+/* The other end of a watcher's connection may be closed. */
+void mw_live_hangup(struct mw_conn *);
+/* Has this watcher read all there was for it? */
+bool mw_live_waits(const struct mw_conn *);
+/* Ends all, before MHD_stop_daemon(). */
+void mw_live_close(void);
+/* Forgets all, whose memory is lost: a forked child, or a daemon that isn't stopped. */
+void mw_live_reset(void);
 
 /* serve.c */
 

@@ -148,12 +148,22 @@ static bool set_malloc(struct mw_parser *p, const char *value)
 	return true;
 }
 
-static bool set_read_only(struct mw_parser *p, const char *value)
+static bool zero_or_one(struct mw_parser *p, const char *value, bool *out)
 {
 	if (strcmp(value, "0") && strcmp(value, "1"))
 		return mw_option_wrong(p, value, "is neither 0 nor 1");
-	p->o->read_only = value[0] == '1';
+	*out = value[0] == '1';
 	return true;
+}
+
+static bool set_read_only(struct mw_parser *p, const char *value)
+{
+	return zero_or_one(p, value, &p->o->read_only);
+}
+
+static bool set_source(struct mw_parser *p, const char *value)
+{
+	return zero_or_one(p, value, &p->o->source);
 }
 
 static bool set_listen(struct mw_parser *p, const char *value)
@@ -182,6 +192,7 @@ const struct mw_key mw_keys[] = {
 	{ "memory_max", set_memory_max },
 	{ "malloc", set_malloc },
 	{ "read_only", set_read_only },
+	{ "source", set_source },
 	{ NULL, NULL },
 };
 /* clang-format on */

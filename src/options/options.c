@@ -139,6 +139,7 @@ bool mw_options_parse(struct mw_options *o, const char *env, char err[MW_ERROR_M
 	memset(o, 0, offsetof(struct mw_options, text));
 	o->dump_fd = -1;
 	o->dump_keep = MW_KEEP;
+	o->source = true;
 	o->text[0] = 0;
 	err[0] = 0;
 	if (n == MW_OPTIONS_TEXT_MAX) {

@@ -52,6 +52,7 @@ struct mw_options {
 	uint64_t memory_max;     /* bytes, as given; 0: not given */
 	const char *malloc;      /* "jemalloc", "mimalloc", "tcmalloc": for the launcher */
 	bool read_only;
+	bool source; /* pages may show lines of the files in the table; true if not given */
 	char text[MW_OPTIONS_TEXT_MAX];
 };
 

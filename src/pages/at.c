@@ -16,6 +16,7 @@
 struct view {
 	struct mw_call *call;
 	struct mw_at at;
+	uint64_t limit, oldest; /* of JSON; 0: all, none */
 };
 
 /* --- the page ------------------------------------------------------------- */
@@ -305,7 +306,10 @@ static void answer(struct view *v, enum mw_form form)
 		mw_reply_page(call, v->at.row->location, page, v);
 	} else {
 		mw_reply_form(call, form);
-		mw_render_at(&call->res->body, &v->at, mw_form_format(form));
+		if (form == MW_FORM_JSON)
+			mw_render_at_part(&call->res->body, &v->at, v->limit, v->oldest);
+		else
+			mw_render_at(&call->res->body, &v->at, mw_form_format(form));
 	}
 }
 
@@ -319,6 +323,8 @@ void mw_page_at(struct mw_call *call)
 
 	if (!bad)
 		bad = understand(call, &p, &w, &why);
+	if (!bad)
+		bad = mw_params_part(&p, &v->limit, &v->oldest, &why);
 	if (!bad)
 		bad = find(call, &v->at, &w, &why);
 	if (bad) {

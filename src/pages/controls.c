@@ -15,12 +15,27 @@ static bool wants_html(const struct mw_request *req)
 	return accept && strstr(accept, "text/html");
 }
 
-static void done(struct mw_call *call, const char *line)
+static bool wants_json(const struct mw_request *req)
 {
-	struct mw_buf *to = &call->res->location;
+	const char *accept = req->header ? req->header(req->ctx, "Accept") : NULL;
+
+	return accept && strstr(accept, "application/json");
+}
+
+void mw_done(struct mw_call *call, const char *line, const char *said)
+{
+	struct mw_buf *to = &call->res->location, *body = &call->res->body;
 	const char *back;
 
 	mw_reply(call, 200, line);
+	if (wants_json(call->req)) {
+		mw_reply_form(call, MW_FORM_JSON);
+		body->n = 0;
+		mw_buf_str(body, "{\"ok\":true,\"said\":");
+		mw_buf_json(body, said, strlen(said));
+		mw_buf_str(body, "}\n");
+		return;
+	}
 	if (!wants_html(call->req))
 		return;
 	back = mw_own_referer(call->req);
@@ -37,25 +52,29 @@ static void done(struct mw_call *call, const char *line)
 void mw_page_reset(struct mw_call *call)
 {
 	call->api->reset();
-	done(call, "reset: the counters start again from zero");
+	mw_done(call, "reset: the counters start again from zero",
+		"The counters start again from zero; what is live stays known.");
 }
 
 void mw_page_trim(struct mw_call *call)
 {
 	if (call->api->trim())
-		done(call, "trim: memory was given back to the system");
+		mw_done(call, "trim: memory was given back to the system",
+			"Memory was given back to the system.");
 	else
-		done(call, "trim: there was no memory to give back");
+		mw_done(call, "trim: there was no memory to give back",
+			"There was no memory to give back.");
 }
 
 void mw_page_pause(struct mw_call *call)
 {
 	call->api->pause(true);
-	done(call, "pause: tracking is off; what is live stays known, and its frees are counted");
+	mw_done(call, "pause: tracking is off; what is live stays known, and its frees are counted",
+		"Tracking is off; what is live stays known, and its frees are counted.");
 }
 
 void mw_page_resume(struct mw_call *call)
 {
 	call->api->pause(false);
-	done(call, "resume: tracking is on");
+	mw_done(call, "resume: tracking is on", "Tracking is on.");
 }

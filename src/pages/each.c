@@ -34,7 +34,9 @@ static void param_u64(struct mw_buf *b, unsigned *n, const char *name, uint64_t 
 
 static const char *group_name(enum mw_group g)
 {
-	return g == MW_GROUP_FILE ? "file" : g == MW_GROUP_GEM ? "gem" : "line";
+	static const char *const names[] = { "line", "file", "dir", "gem" };
+
+	return names[g];
 }
 
 /* href="..." of /each as *q asks, in a form other than HTML without limit and offset. */
@@ -118,7 +120,7 @@ static void head(struct mw_buf *b, void *ctx)
 		header(b, ctx, i);
 }
 
-/* A line's page, or the lines of a file; a gem has no page of its own. */
+/* A line's page, the lines of a file, or the files of a folder; a gem has no page of its own. */
 static void location(struct mw_buf *b, const struct view *v, const struct mw_row *r)
 {
 	struct mw_query q = v->q;
@@ -129,8 +131,8 @@ static void location(struct mw_buf *b, const struct view *v, const struct mw_row
 		mw_buf_str(b, "<a ");
 		mw_html_at_href(b, v->call, r, "");
 		mw_buf_str(b, ">");
-	} else if (v->q.group == MW_GROUP_FILE) {
-		q.group = MW_GROUP_LINE;
+	} else if (v->q.group == MW_GROUP_FILE || v->q.group == MW_GROUP_DIR) {
+		q.group = v->q.group == MW_GROUP_DIR ? MW_GROUP_FILE : MW_GROUP_LINE;
 		q.q = r->location;
 		q.q_len = r->location_len;
 		q.offset = 0;
@@ -178,7 +180,9 @@ static void sum(struct mw_buf *b, void *ctx)
 
 static const char *things(const struct view *v)
 {
-	return v->q.group == MW_GROUP_FILE ? "Files" : v->q.group == MW_GROUP_GEM ? "Gems" : "Locations";
+	static const char *const names[] = { "Locations", "Files", "Folders", "Gems" };
+
+	return names[v->q.group];
 }
 
 static void caption(struct mw_buf *b, void *ctx)
@@ -367,5 +371,6 @@ void mw_page_home(struct mw_call *call)
 			  .home = true,
 			  .q = { .sort = mw_column_find("growth", 6), .limit = MW_HOME_LIMIT } };
 
+	call->script = true;
 	answer(&v, MW_FORM_HTML);
 }

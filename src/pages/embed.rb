@@ -1,29 +1,50 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 
-# embed.rb FILE... - prints the C source of mw_web_files (see web.h): a build step, never
+# embed.rb web/FILE... - prints the C source of mw_web_files (see web.h): a build step, never
 # loaded at run time. Templates (.html) get no content type: they are not served as they are.
+
+require "digest"
+require "zlib"
 
 TYPES = {
   ".css" => "text/css; charset=utf-8",
+  ".js" => "text/javascript; charset=utf-8",
   ".svg" => "image/svg+xml",
+  "" => "text/plain; charset=utf-8", # LICENSES
   ".html" => nil
 }.freeze
 
-files = ARGV.sort_by { |path| File.basename(path) }
-names = files.map { |path| File.basename(path) }
-abort "embed.rb: two files of one name" if names.uniq.size != names.size
+# The same bytes for the same bytes: without a time, a name or a system.
+def gzip(bytes)
+  deflate = Zlib::Deflate.new(Zlib::BEST_COMPRESSION, 16 + Zlib::MAX_WBITS)
+  out = deflate.deflate(bytes, Zlib::FINISH)
+  deflate.close
+  out
+end
 
-puts "/* made by embed.rb from: #{names.join(' ')} */", "#include \"web.h\""
-files.each_with_index do |path, i|
-  bytes = File.binread(path).bytes
-  puts "static const unsigned char file_#{i}[] = {"
-  (bytes + [0]).each_slice(20) { |row| puts "\t#{row.join(',')}," }
+def array(name, bytes)
+  puts "static const unsigned char #{name}[] = {"
+  (bytes.bytes + [0]).each_slice(20) { |row| puts "\t#{row.join(",")}," }
   puts "};"
 end
-puts "const struct mw_web_file mw_web_files[] = {"
-names.each_with_index do |name, i|
+
+files = ARGV.to_h { |path| [path.sub(%r{\A(?:.*/)?web/}, ""), path] }.sort
+abort "embed.rb: two files of one name" if files.size != ARGV.size
+
+puts "/* made by embed.rb from: #{files.map(&:first).join(" ")} */", "#include \"web.h\""
+rows = files.each_with_index.map do |(name, path), i|
   type = TYPES.fetch(File.extname(name)) { abort "embed.rb: #{name}: no content type known" }
-  puts "\t{ #{name.dump}, #{type ? type.dump : 'NULL'}, file_#{i}, sizeof(file_#{i}) - 1 },"
+  bytes = File.binread(path)
+  array("file_#{i}", bytes)
+  next "{ #{name.dump}, NULL, file_#{i}, #{bytes.bytesize}, NULL, 0, NULL, { NULL, NULL } }" unless type
+
+  small = gzip(bytes)
+  small = nil if small.bytesize >= bytes.bytesize
+  array("gzip_#{i}", small) if small
+  version = Digest::SHA256.hexdigest(bytes)[0, 16]
+  "{ #{name.dump}, #{type.dump}, file_#{i}, #{bytes.bytesize}, #{small ? "gzip_#{i}, #{small.bytesize}" : "NULL, 0"}, " \
+    "#{version.dump}, { \"ETag\", #{"\"#{version}\"".dump} } }"
 end
-puts "};", "const size_t mw_web_files_n = #{files.size};"
+puts "const struct mw_web_file mw_web_files[] = {", rows.map { |row| "\t#{row}," }, "};",
+     "const size_t mw_web_files_n = #{files.size};"

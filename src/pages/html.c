@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "../report/columns.h"
-#include "../version.h"
 #include "pages.h"
 
 void mw_html_text(struct mw_buf *b, const char *s)
@@ -107,32 +106,43 @@ static void overruns(struct mw_buf *b, const struct mw_call *call, const struct 
 	mw_buf_str(b, " written past the end</a>.</p>\n");
 }
 
-static void warn(struct mw_buf *b, const char *text)
+void mw_warnings(const struct mw_stats *s, void (*say)(void *ctx, const char *text), void *ctx)
 {
+	struct mw_buf lost = { 0 };
+
+	if (s->paused)
+		say(ctx, "Tracking is paused: what is allocated now isn\xe2\x80\x99t counted.");
+	if (s->memory_max && (s->locations_full || s->records_full || s->threads_full))
+		say(ctx, "The tracker\xe2\x80\x99s memory is at the ceiling that memory_max sets.");
+	if (s->locations_full)
+		say(ctx, "There was no room for some locations: they are counted under (other).");
+	if (s->threads_full)
+		say(ctx, "There was no room for some threads: theirs count at native callers.");
+	if (s->lost) {
+		mw_buf_commas(&lost, s->lost);
+		mw_buf_str(&lost,
+			   " live blocks could not be recorded for want of memory: they are missing from "
+			   "every number.");
+		mw_buf_add(&lost, "", 1);
+		say(ctx,
+		    lost.failed ? "Some live blocks could not be recorded for want of memory." : lost.p);
+		mw_buf_free(&lost);
+	}
+}
+
+static void warn(void *ctx, const char *text)
+{
+	struct mw_buf *b = ctx;
+
 	mw_buf_str(b, "<p class=\"warning\">");
-	mw_buf_str(b, text);
+	mw_html_text(b, text);
 	mw_buf_str(b, "</p>\n");
 }
 
 /* What is missing from the numbers, on every page. */
 static void state(struct mw_buf *b, void *ctx)
 {
-	const struct mw_stats *s = ctx;
-
-	if (s->paused)
-		warn(b, "Tracking is paused: what is allocated now isn\xe2\x80\x99t counted.");
-	if (s->memory_max && (s->locations_full || s->records_full || s->threads_full))
-		warn(b, "The tracker\xe2\x80\x99s memory is at the ceiling that memory_max sets.");
-	if (s->locations_full)
-		warn(b, "There was no room for some locations: they are counted under (other).");
-	if (s->threads_full)
-		warn(b, "There was no room for some threads: theirs count at native callers.");
-	if (s->lost) {
-		mw_buf_str(b, "<p class=\"warning\">");
-		mw_buf_commas(b, s->lost);
-		mw_buf_str(b, " live blocks could not be recorded for want of memory: they are missing from "
-			      "every number.</p>\n");
-	}
+	mw_warnings(ctx, warn, b);
 }
 
 static void lookup(struct mw_buf *b, const struct mw_stats *s)
@@ -175,6 +185,39 @@ static void process(struct mw_buf *b, void *ctx)
 	duration(b, s->uptime);
 }
 
+/* href or src of an asset; its content's version makes it cachable for ever. */
+static void asset_url(struct mw_buf *b, const struct mw_call *call, const char *name)
+{
+	const struct mw_web_file *f = mw_asset(name);
+
+	mw_html_text(b, call->req->base);
+	mw_buf_fmt(b, "/%s", name);
+	if (f)
+		mw_buf_fmt(b, "?v=%s", f->version);
+}
+
+static void css(struct mw_buf *b, void *ctx)
+{
+	asset_url(b, ctx, "mwrap.css");
+}
+
+static void script(struct mw_buf *b, void *ctx)
+{
+	struct mw_call *call = ctx;
+
+	if (!call->script || !mw_asset("dist/mwrap.js"))
+		return;
+	call->res->script = true;
+	if (mw_asset("dist/mwrap.css")) {
+		mw_buf_str(b, "<link rel=\"stylesheet\" href=\"");
+		asset_url(b, call, "dist/mwrap.css");
+		mw_buf_str(b, "\">\n");
+	}
+	mw_buf_str(b, "<script type=\"module\" src=\"");
+	asset_url(b, call, "dist/mwrap.js");
+	mw_buf_str(b, "\"></script>\n");
+}
+
 void mw_reply_page(struct mw_call *call, const char *title, void (*fill)(struct mw_buf *, void *), void *ctx)
 {
 	struct mw_stats stats = { 0 };
@@ -182,6 +225,8 @@ void mw_reply_page(struct mw_call *call, const char *title, void (*fill)(struct 
 		{ .name = "title", .text = title },
 		{ .name = "base", .text = call->req->base },
 		{ .name = "version", .text = MWRAP_VERSION },
+		{ .name = "css", .fill = css, .ctx = call },
+		{ .name = "script", .fill = script, .ctx = call },
 		{ .name = "process", .fill = process, .ctx = &stats },
 		{ .name = "state", .fill = state, .ctx = &stats },
 		{ .name = "main", .fill = fill, .ctx = ctx },

@@ -6,15 +6,19 @@
 #ifndef MW_PAGES_PAGES_H
 #define MW_PAGES_PAGES_H
 
+#include "../version.h"
 #include "request.h"
 #include "routes.h"
+#include "site.h"
 #include "template.h"
+#include "web.h"
 
 struct mw_call {
 	const struct mw_api *api;
 	const struct mw_request *req;
 	struct mw_response *res;
 	const char *rest; /* of the path, behind a route's "*"; percent-encoded */
+	bool script; /* for mw_reply_page: the page loads the dashboard's script, if that is built */
 };
 
 /* routes.c */
@@ -26,7 +30,23 @@ void mw_reply_why(struct mw_call *, int status, struct mw_buf *why);
 /* 200 in that form; the body follows. */
 void mw_reply_form(struct mw_call *, enum mw_form);
 
+/* The asset of that name below web/ ("mwrap.css"); NULL: there is none. */
+const struct mw_web_file *mw_asset(const char *name);
+
+/* controls.c */
+
+/* What a POST did: a line for programs, or 303 for a browser's form, or JSON with `said`. */
+void mw_done(struct mw_call *, const char *line, const char *said);
+
+/* source.c */
+
+/* Up to `size` bytes from a file's start; how many, 0 if it can't be read. */
+size_t mw_read_start(const char *path, char *text, size_t size);
+
 /* html.c */
+
+/* Calls say with each thing that is missing from the numbers, as text. */
+void mw_warnings(const struct mw_stats *, void (*say)(void *ctx, const char *text), void *ctx);
 
 /* A whole page: 200, layout around what `fill` writes. */
 void mw_reply_page(struct mw_call *, const char *title, void (*fill)(struct mw_buf *, void *), void *ctx);
@@ -42,17 +62,22 @@ void mw_html_cells(struct mw_buf *, const struct mw_row *, int sorted_by);
 void mw_html_at_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
 void mw_html_text(struct mw_buf *, const char *);
 
-/* each.c, at.c, overruns.c, controls.c */
+/* each.c, at.c, overruns.c, controls.c, site.c, source.c */
 
 #define MW_EACH_LIMIT 1000u /* rows of a page when none is asked for */
 #define MW_HOME_LIMIT 50u
-#define MW_AT_LIMIT 1000u   /* live allocations on a page */
+#define MW_AT_LIMIT 1000u /* live allocations on a page */
 
 void mw_page_home(struct mw_call *);
 void mw_page_each(struct mw_call *);
 void mw_page_at(struct mw_call *);
 void mw_page_overruns(struct mw_call *);
 void mw_page_stats(struct mw_call *);
+void mw_page_history(struct mw_call *);
+void mw_page_live(struct mw_call *);
+void mw_page_source(struct mw_call *);
+void mw_page_mark(struct mw_call *);
+void mw_page_mark_clear(struct mw_call *);
 void mw_page_reset(struct mw_call *);
 void mw_page_trim(struct mw_call *);
 void mw_page_pause(struct mw_call *);

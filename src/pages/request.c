@@ -12,6 +12,7 @@ static const char *const param_names[MW_PARAMS_N] = {
 	[MW_PARAM_SORT] = "sort",     [MW_PARAM_ORDER] = "order",   [MW_PARAM_LIMIT] = "limit",
 	[MW_PARAM_OFFSET] = "offset", [MW_PARAM_Q] = "q",           [MW_PARAM_GROUP] = "group",
 	[MW_PARAM_MIN] = "min",       [MW_PARAM_FORMAT] = "format", [MW_PARAM_LOCATION] = "location",
+	[MW_PARAM_OLDEST] = "oldest", [MW_PARAM_V] = "v",
 };
 
 static const struct {
@@ -266,11 +267,20 @@ static int take_group(const struct mw_params *p, struct mw_query *q, struct mw_b
 		q->group = MW_GROUP_LINE;
 	else if (is(s, n, "file"))
 		q->group = MW_GROUP_FILE;
+	else if (is(s, n, "dir"))
+		q->group = MW_GROUP_DIR;
 	else if (is(s, n, "gem"))
 		q->group = MW_GROUP_GEM;
 	else
-		return bad(p, MW_PARAM_GROUP, "line, file or gem", why);
+		return bad(p, MW_PARAM_GROUP, "line, file, dir or gem", why);
 	return 0;
+}
+
+int mw_params_part(const struct mw_params *p, uint64_t *limit, uint64_t *oldest, struct mw_buf *why)
+{
+	int bad_one = take_number(p, MW_PARAM_LIMIT, limit, why);
+
+	return bad_one ? bad_one : take_number(p, MW_PARAM_OLDEST, oldest, why);
 }
 
 int mw_params_query(const struct mw_params *p, struct mw_query *q, struct mw_buf *why)

@@ -3,6 +3,7 @@
 #include "routes.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "pages.h"
 #include "web.h"
@@ -28,30 +29,57 @@ static const struct route routes[] = {
 	{ GET, "/overruns", mw_page_overruns },
 	{ GET, "/overruns.*", mw_page_overruns },
 	{ GET, "/stats.json", mw_page_stats },
+	{ GET, "/history.json", mw_page_history },
+	{ GET, "/live", mw_page_live },
+	{ GET, "/source", mw_page_source },
 	{ POST, "/reset", mw_page_reset },
 	{ POST, "/clear", mw_page_reset },
 	{ POST, "/trim", mw_page_trim },
+	{ POST, "/mark", mw_page_mark },
+	{ POST, "/mark/clear", mw_page_mark_clear },
 	{ POST, "/pause", mw_page_pause },
 	{ POST, "/resume", mw_page_resume },
 	{ GET, "/*", page_asset }, /* last: 404 for what is none */
 };
 
-static const struct mw_header headers[] = {
-	{ "Cache-Control", "no-store" },
-	{ "X-Content-Type-Options", "nosniff" },
-	/* not "no-referrer": with that, browsers say "Origin: null" for our own forms */
-	{ "Referrer-Policy", "same-origin" },
-	{ "Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; "
-				     "base-uri 'none'; frame-ancestors 'none'" },
+/* Of every response; the first depends on what it is. */
+static const struct mw_header no_store = { "Cache-Control", "no-store" };
+static const struct mw_header ask_again = { "Cache-Control", "no-cache" };
+static const struct mw_header for_ever = { "Cache-Control", "max-age=31536000, immutable" };
+static const struct mw_header nosniff = { "X-Content-Type-Options", "nosniff" };
+/* not "no-referrer": with that, browsers say "Origin: null" for our own forms */
+static const struct mw_header referrer = { "Referrer-Policy", "same-origin" };
+/* of HTML */
+static const struct mw_header policy = { "Content-Security-Policy",
+					 "default-src 'none'; style-src 'self'; form-action 'self'; "
+					 "base-uri 'none'; frame-ancestors 'none'" };
+static const struct mw_header script_policy = {
+	"Content-Security-Policy",
+	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+	"img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 };
+/* of assets */
+static const struct mw_header vary = { "Vary", "Accept-Encoding" };
+static const struct mw_header gzipped = { "Content-Encoding", "gzip" };
 
 const struct mw_header *mw_response_header(const struct mw_response *res, size_t i)
 {
-	size_t n = sizeof(headers) / sizeof(headers[0]);
+	bool html = res->content_type && !strncmp(res->content_type, "text/html", 9);
+	const struct mw_header *all[8];
+	size_t n = 0;
 
-	if (!res->content_type || strncmp(res->content_type, "text/html", 9))
-		n--; /* the policy is for HTML */
-	return i < n ? &headers[i] : NULL;
+	all[n++] = !res->etag ? &no_store : res->forever ? &for_ever : &ask_again;
+	all[n++] = &nosniff;
+	all[n++] = &referrer;
+	if (html)
+		all[n++] = res->script ? &script_policy : &policy;
+	if (res->etag) {
+		all[n++] = res->etag;
+		all[n++] = &vary;
+	}
+	if (res->gzip)
+		all[n++] = &gzipped;
+	return i < n ? all[i] : NULL;
 }
 
 void mw_response_free(struct mw_response *res)
@@ -103,7 +131,7 @@ void mw_reply_form(struct mw_call *call, enum mw_form form)
 	call->res->content_type = mw_form_type(form);
 }
 
-static const struct mw_web_file *find_asset(const char *name)
+const struct mw_web_file *mw_asset(const char *name)
 {
 	for (size_t i = 0; i < mw_web_files_n; i++)
 		if (mw_web_files[i].type && !strcmp(mw_web_files[i].name, name))
@@ -111,14 +139,58 @@ static const struct mw_web_file *find_asset(const char *name)
 	return NULL;
 }
 
+static const char *header(const struct mw_request *req, const char *name)
+{
+	const char *value = req->header ? req->header(req->ctx, name) : NULL;
+
+	return value ? value : "";
+}
+
+/* The client has that very content. */
+static bool has_it(const struct mw_request *req, const struct mw_web_file *f)
+{
+	return strstr(header(req, "If-None-Match"), f->etag.value) != NULL;
+}
+
+/* A URL with "?v=VERSION", as pages have it. */
+static bool names_version(const char *query, const char *version)
+{
+	return query && !strncmp(query, "v=", 2) && !strcmp(query + 2, version);
+}
+
+/* "gzip" is in Accept-Encoding, and not with "q=0". */
+static bool takes_gzip(const struct mw_request *req)
+{
+	for (const char *s = header(req, "Accept-Encoding"); *s;) {
+		size_t n = strcspn(s, ","), name = strcspn(s, ",; \t");
+		const char *q = memmem(s, n, "q=0", 3);
+
+		if (name == 4 && !strncasecmp(s, "gzip", 4))
+			return !q || strspn(q + 3, ".0") < strcspn(q + 3, ", \t");
+		s += n;
+		s += strspn(s, ", \t");
+	}
+	return false;
+}
+
 static void page_asset(struct mw_call *call)
 {
-	const struct mw_web_file *f = find_asset(call->rest);
+	const struct mw_web_file *f = mw_asset(call->rest);
+	struct mw_response *res = call->res;
 
-	if (f)
-		set_asset(call->res, 200, f->type, f->data, f->size);
-	else
+	if (!f) {
 		mw_reply(call, 404, "no such page");
+		return;
+	}
+	set_asset(res, 200, f->type, f->data, f->size);
+	res->etag = &f->etag;
+	res->forever = names_version(call->req->query, f->version);
+	if (has_it(call->req, f)) {
+		set_asset(res, 304, f->type, "", 0);
+	} else if (f->gzip && takes_gzip(call->req)) {
+		set_asset(res, 200, f->type, f->gzip, f->gzip_size);
+		res->gzip = true;
+	}
 }
 
 void mw_page_stats(struct mw_call *call)
@@ -148,7 +220,7 @@ static unsigned method_of(const char *name)
 static bool refused(struct mw_call *call, const struct route *r)
 {
 	/* an unknown page is unknown to every method */
-	if (r->handler == page_asset && !find_asset(call->rest))
+	if (r->handler == page_asset && !mw_asset(call->rest))
 		return false;
 	if (!(method_of(call->req->method) & r->methods)) {
 		mw_reply(call, 405, r->methods == POST ? "POST only" : "GET and HEAD only");

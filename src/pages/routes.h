@@ -15,6 +15,7 @@
 #ifndef MW_PAGES_ROUTES_H
 #define MW_PAGES_ROUTES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "../api.h"
@@ -26,6 +27,8 @@ enum mw_peer {
 	MW_PEER_RACK  /* the application decides who may; any Host */
 };
 
+struct mw_site;
+
 struct mw_request {
 	const char *method;
 	const char *path;  /* as received, percent-encoded, without the query; starts with "/" */
@@ -35,14 +38,24 @@ struct mw_request {
 	/* A header's value by its name in any case, NULL: not there. */
 	const char *(*header)(void *ctx, const char *name);
 	void *ctx;
+	struct mw_site *site; /* whose owner calls (site.h); NULL: there is none */
+};
+
+struct mw_header {
+	const char *name, *value;
 };
 
 struct mw_response {
 	int status;
+	bool stream; /* the body begins an endless one: site.h goes on. Else the body is all */
+	bool script; /* the page loads one of ours */
 	const char *content_type; /* static */
 	struct mw_buf body;       /* owned by the response */
 	const void *asset;        /* static body, instead of `body`, if not NULL */
 	size_t asset_len;
+	const struct mw_header *etag; /* static, of an asset; NULL: none */
+	bool gzip;      /* the asset is compressed */
+	bool forever;                 /* the URL names the content: it never changes */
 	const char *allow;        /* static; value of Allow, NULL: none */
 	struct mw_buf location;   /* owned, NUL-terminated; value of Location if n > 0 */
 };
@@ -55,11 +68,7 @@ struct mw_response {
 void mw_route(const struct mw_api *, const struct mw_request *, struct mw_response *);
 void mw_response_free(struct mw_response *);
 
-/* Headers of every response besides Content-Type, Allow and Location. */
-struct mw_header {
-	const char *name, *value;
-};
-/* The i-th one, NULL after the last. Depends on content_type. */
+/* The i-th header besides Content-Type, Allow and Location; NULL after the last. */
 const struct mw_header *mw_response_header(const struct mw_response *, size_t i);
 
 #endif

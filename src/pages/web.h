@@ -8,11 +8,17 @@
 
 #include <stddef.h>
 
+#include "routes.h"
+
 struct mw_web_file {
-	const char *name;          /* without a folder: "mwrap.css" */
+	const char *name;          /* below web/: "mwrap.css", "dist/mwrap.js" */
 	const char *type;          /* value of Content-Type; NULL: a template, not served */
 	const unsigned char *data; /* followed by a NUL that size doesn't count */
 	size_t size;
+	const unsigned char *gzip; /* the same compressed; NULL: that isn't smaller */
+	size_t gzip_size;
+	const char *version;       /* of its content, for URLs: hexadecimal digits; NULL: a template */
+	struct mw_header etag;     /* {"ETag", "\"VERSION\""} */
 };
 
 extern const struct mw_web_file mw_web_files[];

@@ -104,6 +104,17 @@ void mw_buf_commas(struct mw_buf *b, uint64_t v)
 	mw_buf_add(b, s, (size_t)(tmp + sizeof(tmp) - s));
 }
 
+/* From integers: printf's decimals would follow the app's locale. */
+void mw_buf_seconds(struct mw_buf *b, double v)
+{
+	uint64_t ms = v > 0 && v < 1e15 ? (uint64_t)(v * 1000 + 0.5) : 0;
+	char decimals[4] = { '.', (char)('0' + ms / 100 % 10), (char)('0' + ms / 10 % 10),
+			     (char)('0' + ms % 10) };
+
+	mw_buf_u64(b, ms / 1000);
+	mw_buf_add(b, decimals, sizeof(decimals));
+}
+
 void mw_buf_pad_u64(struct mw_buf *b, uint64_t v, unsigned width)
 {
 	char tmp[32], *s = digits(tmp + sizeof(tmp), v, false);

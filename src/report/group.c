@@ -218,10 +218,23 @@ static struct key gem_key(const struct mw_row *r)
 	return key;
 }
 
+/* The folder of a file or module; what has none stands for itself. */
+static struct key dir_key(const struct mw_row *r)
+{
+	struct text path = inner_path(file_of(r));
+	const char *slash = r->kind != MW_KIND_SPECIAL && path.n ? memrchr(path.p, '/', path.n) : NULL;
+
+	if (slash) /* "/x.rb" is in "/" */
+		path.n = slash > path.p ? (size_t)(slash - path.p) : 1;
+	return (struct key){ path, AS_IS };
+}
+
 static struct key key_of(const struct mw_row *r, enum mw_group group)
 {
 	if (group == MW_GROUP_GEM)
 		return gem_key(r);
+	if (group == MW_GROUP_DIR)
+		return dir_key(r);
 	if (group == MW_GROUP_FILE)
 		return (struct key){ file_of(r), AS_IS };
 	return (struct key){ { r->location, r->location_len }, AS_IS };

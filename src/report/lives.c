@@ -139,8 +139,18 @@ static void json_buckets(struct mw_buf *b, const struct mw_bucket *k, size_t n)
 	mw_buf_str(b, "]");
 }
 
-static void json(struct mw_buf *b, const struct mw_at *at)
+static void json_live(struct mw_buf *b, const struct mw_at *at, const struct mw_live *l, bool first)
 {
+	mw_buf_fmt(b,
+		   "%s\n{\"size\":%" PRIu64 ",\"generation\":%" PRIu64 ",\"age\":%" PRIu64
+		   ",\"address\":\"0x%" PRIxPTR "\"}",
+		   first ? "" : ",", l->size, l->generation, mw_live_age(at, l), l->addr);
+}
+
+void mw_render_at_part(struct mw_buf *b, const struct mw_at *at, uint64_t limit, uint64_t oldest)
+{
+	size_t n = at->lives->n, newest = limit && limit < n ? (size_t)limit : n;
+	size_t last = oldest < n ? (size_t)oldest : n;
 	const char *unit = at->stats.life_unit ? at->stats.life_unit : "";
 
 	mw_buf_str(b, "{");
@@ -152,13 +162,12 @@ static void json(struct mw_buf *b, const struct mw_at *at)
 	mw_buf_str(b, ",\n\"by_age\":");
 	json_buckets(b, at->by_age, at->n_age);
 	mw_buf_str(b, ",\n\"lives\":[");
-	for (size_t i = 0; i < at->lives->n; i++) {
-		const struct mw_live *l = &at->lives->v[i];
-
-		mw_buf_fmt(b,
-			   "%s\n{\"size\":%" PRIu64 ",\"generation\":%" PRIu64 ",\"age\":%" PRIu64
-			   ",\"address\":\"0x%" PRIxPTR "\"}",
-			   i ? "," : "", l->size, l->generation, mw_live_age(at, l), l->addr);
+	for (size_t i = 0; i < newest; i++)
+		json_live(b, at, &at->lives->v[i], !i);
+	if (oldest) {
+		mw_buf_str(b, "],\n\"oldest\":[");
+		for (size_t i = 0; i < last; i++)
+			json_live(b, at, &at->lives->v[n - 1 - i], !i);
 	}
 	mw_buf_str(b, "]}\n");
 }
@@ -174,7 +183,7 @@ void mw_render_at(struct mw_buf *b, const struct mw_at *at, enum mw_format forma
 		lines(b, at, ',', "\r\n");
 		break;
 	case MW_FORMAT_JSON:
-		json(b, at);
+		mw_render_at_part(b, at, 0, 0);
 		break;
 	}
 }

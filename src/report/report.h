@@ -40,11 +40,12 @@ void mw_buf_fmt(struct mw_buf *, const char *fmt, ...) __attribute__((format(pri
 void mw_buf_u64(struct mw_buf *, uint64_t);    /* 1234567 */
 void mw_buf_commas(struct mw_buf *, uint64_t); /* 1,234,567 */
 void mw_buf_pad_u64(struct mw_buf *, uint64_t, unsigned width); /* right-aligned, width <= 32 */
+void mw_buf_seconds(struct mw_buf *, double); /* 4711.250; what is no sensible number is 0.000 */
 void mw_buf_free(struct mw_buf *); /* all zero again */
 
 /*
- * LINE: rows as they are. FILE: one row for each file or module. GEM: one for
- * each of
+ * LINE: rows as they are. FILE: one row for each file or module. DIR: one for
+ * each folder that holds these. GEM: one for each of
  *   NAME-VERSION       a gem: .../gems/NAME-VERSION/..., also bundler's git
  *                      gems (NAME-SHA) and built extensions; its .so, too
  *   ruby X.Y stdlib    .../lib/ruby/X.Y.Z/...
@@ -55,7 +56,7 @@ void mw_buf_free(struct mw_buf *); /* all zero again */
  * Code from eval without a file of its own counts to the file that called it
  * where Ruby says which, as in "(eval at FILE:LINE)".
  */
-enum mw_group { MW_GROUP_LINE, MW_GROUP_FILE, MW_GROUP_GEM };
+enum mw_group { MW_GROUP_LINE, MW_GROUP_FILE, MW_GROUP_DIR, MW_GROUP_GEM };
 
 /*
  * What to show. All of it has a default: zero the struct, then set sort to -1.
@@ -180,6 +181,12 @@ uint64_t mw_live_age(const struct mw_at *, const struct mw_live *);
  */
 void mw_render_at(struct mw_buf *, const struct mw_at *, enum mw_format);
 
+/*
+ * The same JSON with the newest `limit` lives only (0: all) and, if oldest is
+ * not 0, the member "oldest": so many of the oldest ones, oldest first.
+ */
+void mw_render_at_part(struct mw_buf *, const struct mw_at *, uint64_t limit, uint64_t oldest);
+
 /* --- blocks written past their end ------------------------------------------ */
 
 struct mw_overruns_list {
@@ -201,6 +208,12 @@ void mw_overruns_free(struct mw_overruns_list *, const struct mw_api *); /* all 
 void mw_render_overruns(struct mw_buf *, const struct mw_overruns_list *, enum mw_format);
 
 /* --- the process ---------------------------------------------------------- */
+
+/*
+ * Resident memory in bytes. statm: /proc/self/statm, opened by this process, or
+ * -1: opens and closes it. False: it can't be read.
+ */
+bool mw_rss_bytes(int statm, uint64_t *);
 
 /* One JSON object: all of mw_stats, pid, rss_bytes (or null), version, options. */
 void mw_render_stats_json(struct mw_buf *, const struct mw_api *);

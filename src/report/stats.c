@@ -5,7 +5,6 @@
  * Names are those of struct mw_stats. Decimals are written from integers,
  * since printf's would follow the app's locale.
  */
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,39 +41,10 @@ static void key_bool(struct mw_buf *b, const char *name, bool v)
 	mw_buf_str(b, v ? "true" : "false");
 }
 
-/* Seconds with three decimals; what is no sensible number is 0. */
 static void key_seconds(struct mw_buf *b, const char *name, double v)
 {
-	uint64_t ms = v > 0 && v < 1e15 ? (uint64_t)(v * 1000 + 0.5) : 0;
-
 	key(b, name);
-	mw_buf_u64(b, ms / 1000);
-	mw_buf_fmt(b, ".%03u", (unsigned)(ms % 1000));
-}
-
-/* The second number of /proc/self/statm, in bytes; false if it can't be read. */
-static bool rss_bytes(uint64_t *out)
-{
-	char text[128];
-	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-	const char *s;
-	uint64_t pages = 0;
-
-	if (fd < 0)
-		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = 0;
-	s = strchr(text, ' ');
-	if (!s || s[1] < '0' || s[1] > '9')
-		return false;
-	for (s++; *s >= '0' && *s <= '9'; s++)
-		pages = pages * 10 + (uint64_t)(*s - '0');
-	*out = pages * (uint64_t)sysconf(_SC_PAGESIZE);
-	return true;
+	mw_buf_seconds(b, v);
 }
 
 static void options(struct mw_buf *b, const struct mw_options *o)
@@ -97,6 +67,7 @@ static void options(struct mw_buf *b, const struct mw_options *o)
 	key_u64(b, "dump_every", o->dump_every);
 	key_u64(b, "dump_keep", o->dump_keep);
 	key_u64(b, "memory_max", o->memory_max);
+	key_bool(b, "source", o->source);
 	key_bool(b, "read_only", o->read_only);
 	mw_buf_str(b, "}");
 }
@@ -112,8 +83,13 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api)
 	key_u64(b, "pid", (uint64_t)getpid());
 	key_seconds(b, "uptime", s.uptime);
 	key(b, "rss_bytes");
-	if (rss_bytes(&rss))
+	if (mw_rss_bytes(-1, &rss))
 		mw_buf_u64(b, rss);
+	else
+		mw_buf_str(b, "null");
+	key(b, "heap_bytes");
+	if (s.heap_known)
+		mw_buf_u64(b, s.heap_bytes);
 	else
 		mw_buf_str(b, "null");
 	key_u64(b, "tracker_bytes", s.tracker_bytes);

@@ -130,6 +130,8 @@ static void api_stats(struct mw_stats *out)
 	out->overruns = mw_get(&mw_strays.overruns);
 	out->double_frees = mw_get(&mw_strays.double_frees);
 	out->unknown_frees = mw_get(&mw_strays.unknown_frees);
+	out->heap_known = false;
+	out->ruby = mw_ruby_version;
 	out->resets = mw_get(&mw_resets);
 	out->uptime = (double)(now.tv_sec - mw_loaded_at.tv_sec) +
 		      (double)(now.tv_nsec - mw_loaded_at.tv_nsec) / 1e9;

@@ -51,6 +51,7 @@ struct mw_ruby {
 	const char *why;     /* why PUBLIC; or "" */
 };
 extern MW_HOT_STRUCT struct mw_ruby mw_ruby;
+extern const char *mw_ruby_version; /* "3.4.5"; NULL: no Ruby */
 
 /* offsets that are the same from 2.7 to 3.4; checked all the same */
 #ifdef MW_PLANT /* a test's build, with variables instead, to be set wrong: t/planted */

@@ -12,6 +12,7 @@
 
 struct mw_ruby mw_ruby;
 struct mw_ruby_api mw_rb;
+const char *mw_ruby_version;
 
 static bool public_wanted;     /* $MWRAP_RUBY_PUBLIC at load: Ruby moves the environment later */
 static uint32_t finding;       /* one thread looks at a time */
@@ -37,6 +38,7 @@ void mw_ruby_init(void)
 		mw_life_scale = 1 << MW_CLOCK_SHIFT;
 		return;
 	}
+	mw_ruby_version = dlsym(RTLD_DEFAULT, "ruby_version");
 	public_wanted = getenv("MWRAP_RUBY_PUBLIC") != NULL;
 	mw_clock.in_bytes = false;
 	mw_clock.gc_count = mw_rb.rb_gc_count;

@@ -10,7 +10,7 @@
  */
 #include <strings.h>
 
-#include "../../src/pages/routes.h"
+#include "../../src/pages/site.h"
 #include "../unit/fake_api.h"
 #include "fuzz.h"
 
@@ -19,6 +19,7 @@ enum { HEADERS = 8, ROWS = 20 };
 static char *names[HEADERS], *values[HEADERS], *places[ROWS];
 static size_t headers, places_n;
 static int changes;
+static struct mw_site site;
 
 static const char *header(void *ctx, const char *name)
 {
@@ -97,6 +98,20 @@ static void is_tsv(const struct mw_buf *b)
 	must(lines && b->p[b->n - 1] == '\n');
 }
 
+/* Every script is the one of the head. */
+static bool strange_script(const struct mw_buf *b)
+{
+	static const char ours[] = "<script type=\"module\" src=\"";
+	const char *p = b->p, *end = b->p + b->n;
+
+	while ((p = memmem(p, (size_t)(end - p), "<script", 7))) {
+		if ((size_t)(end - p) < sizeof(ours) - 1 || memcmp(p, ours, sizeof(ours) - 1))
+			return true;
+		p++;
+	}
+	return false;
+}
+
 static void body(const struct mw_response *res, bool post)
 {
 	const struct mw_buf *b = &res->body;
@@ -106,7 +121,12 @@ static void body(const struct mw_response *res, bool post)
 	if (res->asset)
 		return;
 	must(is_utf8(b->p, b->n) && !memchr(b->p, '\0', b->n));
-	if (res->status != 200 || post) {
+	if (res->stream) {
+		must(is(res->content_type, "text/event-stream") && !memcmp(b->p + b->n - 2, "\n\n", 2));
+	} else if (post && is(res->content_type, "application/json")) {
+		must(res->status == 200);
+		is_json(b);
+	} else if (res->status != 200 || post) {
 		must(is(res->content_type, "text/plain"));
 		must(count(b, '\n') == 1 && b->p[b->n - 1] == '\n');
 	} else if (is(res->content_type, "application/json")) {
@@ -114,14 +134,14 @@ static void body(const struct mw_response *res, bool post)
 	} else if (is(res->content_type, "text/tab-separated-values")) {
 		is_tsv(b);
 	} else if (is(res->content_type, "text/html")) {
-		must(memmem(b->p, b->n, "</html>\n", 8) && !memmem(b->p, b->n, "<script", 7) &&
+		must(memmem(b->p, b->n, "</html>\n", 8) && !strange_script(b) &&
 		     !memmem(b->p, b->n, "<evil", 5));
 	}
 }
 
 static void answer(const struct mw_request *req, struct mw_response *res)
 {
-	static const int known[] = { 200, 303, 400, 401, 403, 404, 405 };
+	static const int known[] = { 200, 303, 304, 400, 401, 403, 404, 405, 503 };
 	bool post = !strcmp(req->method, "POST"), is_known = false;
 	struct mw_api api = fake_api;
 
@@ -136,6 +156,8 @@ static void answer(const struct mw_request *req, struct mw_response *res)
 	must((res->status == 405) == (res->allow != NULL));
 	must((res->status == 303) == (res->location.n > 0));
 	must(post || !changes);
+	must(res->status != 503 || !req->site);
+	must(!site.mark.set || !fake_options.read_only);
 	must(!changes || !fake_options.read_only);
 	if (res->location.n) {
 		must(strlen(res->location.p) + 1 == res->location.n && res->location.p[0] == '/');
@@ -143,6 +165,30 @@ static void answer(const struct mw_request *req, struct mw_response *res)
 			must(*p > ' ' && *p <= '~');
 	}
 	body(res, post);
+}
+
+/* What a watcher would get: whole events of JSON. */
+static void watch(void)
+{
+	struct mw_cursor c = { 0 };
+	struct mw_buf b = { 0 };
+	uint32_t point = 0;
+	unsigned n = 0;
+
+	while (mw_site_next(&site, &c, &point, &b)) {
+		struct mw_buf data;
+		char *brace = memchr(b.p, '{', b.n);
+
+		must(brace && b.n > 2 && !memcmp(b.p + b.n - 3, "}\n\n", 3));
+		data = (struct mw_buf){ .p = brace, .n = (size_t)(b.p + b.n - brace) };
+		must(is_utf8(b.p, b.n) && count(&data, '\n') == 2);
+		is_json(&data);
+		b.n = 0;
+		n++;
+	}
+	must(n == 2);
+	mw_cursor_free(&c);
+	mw_buf_free(&b);
 }
 
 static char *word(const char **p, size_t *n)
@@ -212,10 +258,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (const char *c = req.base; *c; c++)
 		if (*c < '!' || *c > '~')
 			req.base = "/m";
+	mw_site_start(&site, &fake_api);
+	(void)mw_site_second(&site, &fake_api, -1);
+	req.site = peer[0] == 'r' ? NULL : &site;
 	answer(&req, &res);
 	answer(&req, &again);
 	must(res.status == again.status && res.content_type == again.content_type);
-	must(strcmp(path, "/stats.json") ? res.body.n == again.body.n || changes : true);
+	/* some say what time it is */
+	must(res.body.n == again.body.n || changes || !strcmp(path, "/stats.json") ||
+	     !strcmp(path, "/history.json") || !strcmp(path, "/live"));
+	(void)mw_site_tick(&site, &fake_api);
+	watch();
+	mw_site_end(&site, &fake_api);
+	must(!fake_out);
 	mw_response_free(&res);
 	mw_response_free(&again);
 	while (headers) {

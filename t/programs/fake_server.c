@@ -5,7 +5,7 @@
  * For t/httpd*.t. Loads $MWRAP_HTTPD as the tracker does, and does one
  * thing for each line on stdin, answering with a line on stdout.
  *
- *	socket=PATH socket_dir=DIR listen=HOST:PORT read_only=1   as in $MWRAP
+ *	socket=PATH socket_dir=DIR listen=HOST:PORT read_only=1 source=0   as in $MWRAP
  *	rows=N     locations (default 20); lives=N blocks live at the first one
  *	fds=N      open N descriptors first
  *	nofile=N   soft RLIMIT_NOFILE
@@ -34,10 +34,10 @@
 
 #include "../../src/httpd/httpd.h"
 
-static struct mw_options options = { .dump_fd = -1 };
+static struct mw_options options = { .dump_fd = -1, .source = true };
 static size_t rows_n = 20, lives_n = 5;
 static struct mw_row *rows;
-static atomic_int copies, resets, trims;
+static atomic_int copies, taken, resets, trims;
 static atomic_bool paused;
 static const struct mw_httpd_api *httpd;
 static pthread_t thread;
@@ -104,6 +104,7 @@ static struct mw_snapshot *snapshot(void)
 	s->rows = malloc((rows_n + 1) * sizeof(*rows));
 	memcpy(s->rows, rows, rows_n * sizeof(*rows));
 	copies++;
+	taken++;
 	return s;
 }
 
@@ -243,7 +244,7 @@ static void stop(void)
 
 /* --- looking at descriptors ----------------------------------------------- */
 
-/* How many of our descriptors are sockets, epolls or eventfds, or name a lock. */
+/* How many of our descriptors are sockets, epolls or eventfds, or name a lock or statm. */
 static int servers_fds(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -258,7 +259,7 @@ static int servers_fds(void)
 			continue;
 		to[len] = '\0';
 		n += strstr(to, "socket:") || strstr(to, "eventpoll") || strstr(to, "eventfd") ||
-		     strstr(to, ".lock");
+		     strstr(to, ".lock") || strstr(to, "statm");
 	}
 	if (!dir)
 		return -1;
@@ -364,6 +365,8 @@ static void set(const char *key, char *value)
 			 (int)strcspn(value, "]"), value);
 	} else if (!strcmp(key, "read_only")) {
 		options.read_only = true;
+	} else if (!strcmp(key, "source")) {
+		options.source = *value == '1';
 	} else if (!strcmp(key, "rows")) {
 		rows_n = (size_t)atol(value);
 	} else if (!strcmp(key, "lives")) {
@@ -400,6 +403,14 @@ static bool command(char *line)
 		do_files();
 	} else if (!strcmp(line, "counts")) {
 		say("copies %d resets %d trims %d\n", copies, resets, trims);
+	} else if (!strcmp(line, "taken")) { /* snapshots so far */
+		say("taken %d\n", taken);
+	} else if (!strcmp(line, "grow")) { /* the location with that index, by 100 bytes */
+		struct mw_row *r = &rows[atol(arg)];
+
+		r->live++, r->allocations++;
+		r->live_bytes += 100, r->total += 100, r->growth += 100;
+		say("grown\n");
 	} else if (!strcmp(line, "cpu")) {
 		getrusage(RUSAGE_SELF, &ru);
 		say("cpu %ld ms\n", (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000 +

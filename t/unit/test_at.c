@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Locations given back, one location's live blocks, the process's numbers. */
-/* uses: src/report/location.c src/report/lives.c src/report/stats.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/render.c */
+/* uses: src/report/location.c src/report/lives.c src/report/stats.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/render.c src/report/rss.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -13,9 +13,9 @@
 #define SPECIAL MW_KIND_SPECIAL
 
 /* The group of a location that is alone in the table. */
-static void gem_is(enum mw_kind kind, const char *location, const char *want)
+static void group_is(enum mw_group group, enum mw_kind kind, const char *location, const char *want)
 {
-	const struct mw_query q = { .sort = -1, .group = MW_GROUP_GEM };
+	const struct mw_query q = { .sort = -1, .group = group };
 	struct mw_result res;
 
 	fake_clear(NULL);
@@ -26,6 +26,24 @@ static void gem_is(enum mw_kind kind, const char *location, const char *want)
 	assert_string_equal(res.rows[0].location, want);
 	mw_result_free(&res, &fake_api);
 	assert_int_equal(fake_out, 0);
+}
+
+static void gem_is(enum mw_kind kind, const char *location, const char *want)
+{
+	group_is(MW_GROUP_GEM, kind, location, want);
+}
+
+static void groups_by_folder(void **state)
+{
+	(void)state;
+	group_is(MW_GROUP_DIR, RUBY, "/srv/gems/a-1/lib/a.rb:9", "/srv/gems/a-1/lib");
+	group_is(MW_GROUP_DIR, RUBY, "/a.rb:9", "/");
+	group_is(MW_GROUP_DIR, RUBY, "a.rb:9", "a.rb");
+	group_is(MW_GROUP_DIR, RUBY, "lib/a.rb:9", "lib");
+	group_is(MW_GROUP_DIR, RUBY, "(eval at /srv/x/y.rb:3):1", "/srv/x");
+	group_is(MW_GROUP_DIR, RUBY, "<internal:kernel>:1", "<internal:kernel>");
+	group_is(MW_GROUP_DIR, NATIVE, "/usr/lib/libx.so(f/g+0x1) [0x1]", "/usr/lib");
+	group_is(MW_GROUP_DIR, SPECIAL, "(ruby, line/not known)", "(ruby, line/not known)");
 }
 
 static void groups_by_gem(void **state)
@@ -94,6 +112,7 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup(f, fake_clear)
 	const struct CMUnitTest tests[] = {
+		TEST(groups_by_folder),
 		TEST(groups_by_gem),
 		TEST(groups_of_ruby_itself),
 		TEST(groups_of_the_rest),

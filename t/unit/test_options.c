@@ -75,6 +75,7 @@ static void nothing_given(void **state)
 		assert_int_equal(o.dump_keep, 3);
 		assert_int_equal(o.memory_max, 0);
 		assert_false(o.read_only);
+		assert_true(o.source);
 	}
 }
 
@@ -117,14 +118,16 @@ static void unknown_options(void **state)
 	(void)state;
 	refused("sokcet:/x",
 		"unknown option \"sokcet\"; known are socket, socket_dir, listen, "
-		"dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, malloc, read_only");
+		"dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, malloc, read_only, "
+		"source");
 	refused("1",
 		"unknown option \"1\"; known are socket, socket_dir, listen, "
-		"dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, malloc, read_only");
+		"dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, malloc, read_only, "
+		"source");
 	refused("sock\x1b[2J\n\xff:x",
 		"unknown option \"sock?[2J??\"; known are socket, socket_dir, "
 		"listen, dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, "
-		"malloc, read_only");
+		"malloc, read_only, source");
 	refused(":x", "the name of an option is missing in \":x\"");
 	/* a part of a key and a longer key are other keys */
 	assert_false(parse("sock:/x"));
@@ -277,6 +280,12 @@ static void numbers(void **state)
 	assert_true(o.dump_min == UINT64_MAX);
 	right("dump_min:007");
 	assert_int_equal(o.dump_min, 7);
+	refused("source:2", "source: \"2\" is neither 0 nor 1");
+	assert_true(o.source);
+	right("source:0");
+	assert_false(o.source);
+	right("source:1");
+	assert_true(o.source);
 	refused("read_only:2", "read_only: \"2\" is neither 0 nor 1");
 	refused("read_only:true", "read_only: \"true\" is neither 0 nor 1");
 	refused("read_only:10", "read_only: \"10\" is neither 0 nor 1");

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * live.c - who watches: GET /live, an answer without an end.
+ *
+ * A watcher has one event at a time in its hands, and the last tick that it
+ * got; everything else is in the site's journal (../pages/site.h). One that doesn't
+ * read holds up nobody: its event waits, it misses ticks, and then it gets what
+ * changed since. After MW_STALL_MS without reading it is dropped.
+ *
+ * With nothing to say a connection is suspended: libmicrohttpd forgets its
+ * descriptor until it is resumed, here, by the next tick. (In a daemon that
+ * runs in its caller's loop, libmicrohttpd makes no descriptor for this.) It
+ * wouldn't see the client go meanwhile: the loop's own epoll does.
+ *
+ * Nobody watches: there is no tick, no snapshot and no journal.
+ *
+ * The server's thread only, but for a forked child. Before MHD_stop_daemon()
+ * all must be resumed: libmicrohttpd panics otherwise.
+ */
+#include <errno.h>
+#include <microhttpd.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "server.h"
+
+#define TICK_MS 1000u
+#define TICK_MS_MAX 60000u
+#define TICK_SHARE 200u     /* a tick may take that part of the time between two */
+#define SILENCE_MS 15000u   /* then a comment, for proxies */
+
+struct watcher {
+	struct MHD_Connection *mc; /* NULL: nobody */
+	struct mw_conn *conn;
+	bool suspended;
+	bool ended;          /* the client went: no more is sent */
+	struct mw_cursor cursor;
+	uint32_t point_tick;
+	struct mw_buf out;   /* an event */
+	size_t sent;         /* of it */
+	uint64_t spoke;      /* ms; when the last one was begun */
+};
+
+static struct watcher watchers[MW_WATCHERS_MAX];
+static unsigned watching;
+static uint64_t next_tick; /* ms; while somebody watches */
+
+static uint64_t thread_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* --- one watcher ------------------------------------------------------------------- */
+
+static void resume(struct watcher *w)
+{
+	if (!w->mc || !w->suspended)
+		return;
+	w->suspended = false;
+	MHD_resume_connection(w->mc);
+}
+
+/* The next event into w->out. False: there is none. */
+static bool refill(struct watcher *w, uint64_t now)
+{
+	if (w->out.cap > MW_EVENT_BYTES / 4)
+		mw_buf_free(&w->out);
+	w->out.n = w->sent = 0;
+	if (!mw_site_next(&mw_server.site, &w->cursor, &w->point_tick, &w->out) &&
+	    now - w->spoke >= SILENCE_MS)
+		mw_buf_str(&w->out, ":\n\n");
+	if (w->out.failed) { /* half an event would be nonsense */
+		mw_buf_free(&w->out);
+		w->ended = true;
+	}
+	if (!w->out.n)
+		return false;
+	w->spoke = now;
+	return true;
+}
+
+static ssize_t read_event(void *cls, uint64_t pos, char *to, size_t max)
+{
+	struct watcher *w = cls;
+	uint64_t now = mw_now_ms();
+	size_t n;
+
+	(void)pos;
+	w->conn->since = now; /* it reads */
+	if (!w->ended && w->sent == w->out.n)
+		(void)refill(w, now);
+	if (w->ended)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	n = w->out.n - w->sent < max ? w->out.n - w->sent : max;
+	if (!n) {
+		w->suspended = true;
+		MHD_suspend_connection(w->mc);
+		return 0;
+	}
+	memcpy(to, w->out.p + w->sent, n);
+	w->sent += n;
+	return (ssize_t)n;
+}
+
+static void leave(void *cls)
+{
+	struct watcher *w = cls;
+
+	mw_cursor_free(&w->cursor);
+	mw_buf_free(&w->out);
+	*w = (struct watcher){ 0 };
+	if (!--watching)
+		mw_site_unwatched(&mw_server.site, mw_server.api);
+}
+
+/* The loop hears of the client's end once; a slot with a new client is looked at again. */
+static bool hear_of_end(struct mw_conn *c)
+{
+	struct epoll_event ev = { .events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = c };
+
+	return !epoll_ctl(mw_server.epfd, EPOLL_CTL_ADD, c->fd, &ev) ||
+	       (errno == EEXIST && !epoll_ctl(mw_server.epfd, EPOLL_CTL_MOD, c->fd, &ev));
+}
+
+static struct watcher *free_one(void)
+{
+	/* watchers leave room for others */
+	unsigned max =
+		mw_server.conns_max / 2 < MW_WATCHERS_MAX ? mw_server.conns_max / 2 : MW_WATCHERS_MAX;
+
+	for (unsigned i = 0; i < max; i++)
+		if (!watchers[i].mc)
+			return &watchers[i];
+	return NULL;
+}
+
+struct MHD_Response *mw_live_open(struct MHD_Connection *mc, struct mw_conn *c, struct mw_buf *first)
+{
+	struct watcher *w = c ? free_one() : NULL;
+	uint64_t now = mw_now_ms();
+	struct MHD_Response *r;
+
+	if (!w || !hear_of_end(c))
+		return NULL;
+	r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 << 10, read_event, w, leave);
+	if (!r)
+		return NULL;
+	*w = (struct watcher){ .mc = mc, .conn = c, .out = *first, .spoke = now };
+	*first = (struct mw_buf){ 0 };
+	if (!watching++)
+		next_tick = now;
+	/* whose silence is no fault; MW_STALL_MS is for those who don't read */
+	MHD_set_connection_option(mc, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
+	mw_conn_phase(c, MW_CONN_WATCHING, now);
+	return r;
+}
+
+/* --- all of them ----------------------------------------------------------------------- */
+
+void mw_live_hangup(struct mw_conn *c)
+{
+	char byte;
+
+	if (c->fd < 0 || c->phase != MW_CONN_WATCHING || recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+		return;
+	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++) {
+		if (watchers[i].mc && watchers[i].conn == c) {
+			watchers[i].ended = true;
+			resume(&watchers[i]);
+		}
+	}
+}
+
+bool mw_live_waits(const struct mw_conn *c)
+{
+	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
+		if (watchers[i].mc && watchers[i].conn == c)
+			return watchers[i].suspended;
+	return false;
+}
+
+static void tick(uint64_t now)
+{
+	uint64_t from = thread_ns(), ms;
+	bool had_some = mw_server.site.journal.tick != 0 && mw_server.site.journal.snapshot;
+
+	(void)mw_site_tick(&mw_server.site, mw_server.api); /* no memory: the next one may have some */
+	ms = (thread_ns() - from) * TICK_SHARE / 1000000;
+	/* the first one of all names and sorts what later ones only compare */
+	if (!had_some || ms < TICK_MS)
+		ms = TICK_MS;
+	next_tick = now + (ms < TICK_MS_MAX ? ms : TICK_MS_MAX);
+}
+
+void mw_live_run(uint64_t now)
+{
+	if (!watching)
+		return;
+	if (now >= next_tick) {
+		tick(now);
+		for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
+			resume(&watchers[i]);
+	}
+	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
+		if (watchers[i].mc && now - watchers[i].spoke >= SILENCE_MS)
+			resume(&watchers[i]);
+}
+
+int mw_live_due(uint64_t now)
+{
+	uint64_t due = next_tick;
+
+	if (!watching)
+		return -1;
+	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
+		if (watchers[i].suspended && watchers[i].spoke + SILENCE_MS < due)
+			due = watchers[i].spoke + SILENCE_MS;
+	return due > now ? (int)(due - now) : 0;
+}
+
+void mw_live_close(void)
+{
+	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++) {
+		watchers[i].ended = true;
+		resume(&watchers[i]);
+	}
+}
+
+void mw_live_reset(void)
+{
+	memset(watchers, 0, sizeof(watchers));
+	watching = 0;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * source.c - GET /source?location=PATH:LINE: the lines around a location.
+ *
+ * Only files that Ruby ran code from: the location must be in the table,
+ * letter by letter or as pages show it. Only regular files with a size, which
+ * keeps out devices, pipes and /proc. Nothing is read with `source:0`.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pages.h"
+
+#define AROUND 10u     /* lines before, and after */
+#define LINE_BYTES 400u
+#define FILE_BYTES ((off_t)4 << 20)
+
+struct source {
+	char *location; /* owned; as the system has it */
+	char *path;     /* owned */
+	uint64_t line;
+	char *text;     /* owned */
+	size_t n;
+};
+
+size_t mw_read_start(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, size);
+	close(fd);
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* All of an open file of that size; false: no memory, or it can't be read. */
+static bool slurp(int fd, struct source *s, size_t size)
+{
+	ssize_t n = 0;
+
+	s->text = malloc(size);
+	if (!s->text)
+		return false;
+	do {
+		s->n += (size_t)n;
+		n = s->n < size ? read(fd, s->text + s->n, size - s->n) : 0;
+	} while (n > 0 || (n < 0 && errno == EINTR && !(n = 0)));
+	return n == 0;
+}
+
+static const char *read_file(struct source *s)
+{
+	/* a pipe without a writer doesn't keep us waiting */
+	int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	const char *why = NULL;
+	struct stat st;
+
+	if (fd < 0)
+		return "the file can't be opened";
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0)
+		why = "the file isn't a regular file with something in it";
+	else if (st.st_size > FILE_BYTES)
+		why = "the file is larger than 4 MiB";
+	else if (!slurp(fd, s, (size_t)st.st_size))
+		why = "the file can't be read";
+	close(fd);
+	return why;
+}
+
+/* Takes "PATH:LINE" apart. */
+static const char *locate(struct source *s, const struct mw_snapshot *table, const char *location, size_t n)
+{
+	const struct mw_row *r = mw_location_find(table, location, n);
+	const char *digits;
+
+	if (!r)
+		return "no such location: nothing was allocated there";
+	if (r->kind != MW_KIND_RUBY || !r->file_len || r->file_len + 1 >= r->location_len)
+		return "the location isn't in a file of Ruby code";
+	digits = r->location + r->file_len + 1;
+	if (!mw_parse_u64(digits, r->location_len - r->file_len - 1, &s->line))
+		return "the location has no line";
+	s->path = strndup(r->location, r->file_len);
+	s->location = strndup(r->location, r->location_len);
+	return s->path && s->location ? NULL : "there is no memory";
+}
+
+/* --- the answer ----------------------------------------------------------------------- */
+
+static const char *line_end(const char *p, const char *end)
+{
+	const char *nl = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
+
+	return nl ? nl : end;
+}
+
+/* How much of a line is sent: no more than LINE_BYTES, whole characters. */
+static size_t shorten(const char *p, size_t n, bool *cut)
+{
+	if (n && p[n - 1] == '\r')
+		n--;
+	if (n <= LINE_BYTES)
+		return n;
+	*cut = true;
+	n = LINE_BYTES;
+	for (size_t back = 0; back < 3 && ((unsigned char)p[n] & 0xc0) == 0x80; back++)
+		n--;
+	return n;
+}
+
+/* False: the file has no such line. */
+static bool lines(struct mw_buf *b, const struct source *s, uint64_t first, bool *cut)
+{
+	const char *p = s->text, *end = s->text + s->n, *nl;
+	bool any = false, there = false;
+
+	for (uint64_t i = 1; p < end && i <= s->line + AROUND; i++, p = nl + 1) {
+		nl = line_end(p, end);
+		if (i < first)
+			continue;
+		mw_buf_str(b, any ? ",\n" : "\n");
+		mw_buf_json(b, p, shorten(p, (size_t)(nl - p), cut));
+		any = true;
+		there |= i >= s->line;
+	}
+	return there;
+}
+
+static bool render(struct mw_buf *b, const struct source *s)
+{
+	uint64_t first = s->line > AROUND ? s->line - AROUND : 1;
+	bool cut = false, there;
+
+	mw_buf_str(b, "{\"location\":");
+	mw_buf_json(b, s->location, strlen(s->location));
+	mw_buf_str(b, ",\n\"file\":");
+	mw_buf_json(b, s->path, strlen(s->path));
+	mw_buf_str(b, ",\n\"line\":");
+	mw_buf_u64(b, s->line);
+	mw_buf_str(b, ",\n\"first\":");
+	mw_buf_u64(b, first);
+	mw_buf_str(b, ",\n\"lines\":[");
+	there = s->line < UINT64_MAX - AROUND && lines(b, s, first, &cut);
+	mw_buf_str(b, cut ? "],\n\"truncated\":true}\n" : "],\n\"truncated\":false}\n");
+	return there;
+}
+
+static const char *find(struct mw_call *call, struct source *s, const char *location, size_t n)
+{
+	struct mw_snapshot *table = call->api->snapshot();
+	const char *why;
+
+	if (!table)
+		return "there is no memory";
+	why = locate(s, table, location, n);
+	call->api->snapshot_free(table);
+	return why ? why : read_file(s);
+}
+
+void mw_page_source(struct mw_call *call)
+{
+	struct source s = { 0 };
+	struct mw_params p;
+	struct mw_buf why = { 0 };
+	int bad = mw_params_parse(&p, call->req->query, &why);
+	const char *failed;
+
+	if (bad) {
+		mw_reply_why(call, bad, &why);
+	} else if (!call->api->options()->source) {
+		mw_reply(call, 403, "source is off: the option source:0 is set");
+	} else if (!p.v[MW_PARAM_LOCATION].n) {
+		mw_reply(call, 400, "location: missing; ask for /source?location=PATH:LINE");
+	} else {
+		failed = find(call, &s, p.v[MW_PARAM_LOCATION].s, p.v[MW_PARAM_LOCATION].n);
+		if (!failed) {
+			mw_reply_form(call, MW_FORM_JSON);
+			if (!render(&call->res->body, &s))
+				failed = "the file has no such line";
+		}
+		if (failed)
+			mw_reply(call, 404, failed);
+	}
+	free(s.location);
+	free(s.path);
+	free(s.text);
+	mw_params_free(&p);
+}

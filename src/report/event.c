@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* event.c - what a watcher of the journal has not got yet, as JSON. See journal.h. */
+#include <stdlib.h>
+
+#include "journal.h"
+
+struct by_growth {
+	int64_t growth;
+	uint32_t id;
+};
+
+static int most_first(const void *a, const void *b)
+{
+	const struct by_growth *x = a, *y = b;
+
+	if (x->growth != y->growth)
+		return x->growth > y->growth ? -1 : 1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Without memory the order is that of the ids. */
+static void make_order(const struct mw_journal *j, struct mw_cursor *c)
+{
+	size_t n = j->snapshot ? j->snapshot->n : 0, used = 0;
+	struct by_growth *v = malloc((n + 1) * sizeof(*v));
+
+	c->order = malloc((n + 1) * sizeof(*c->order));
+	if (v && c->order) {
+		for (size_t i = 0; i < j->n && used < n; i++)
+			if (j->entries[i].row)
+				v[used++] = (struct by_growth){ j->entries[i].row->growth, (uint32_t)i };
+		qsort(v, used, sizeof(*v), most_first);
+		for (size_t i = 0; i < used; i++)
+			c->order[i] = v[i].id;
+		c->order_n = used;
+	} else {
+		free(c->order);
+		c->order = NULL;
+	}
+	free(v);
+}
+
+void mw_cursor_free(struct mw_cursor *c)
+{
+	free(c->order);
+	*c = (struct mw_cursor){ 0 };
+}
+
+static void begin(const struct mw_journal *j, struct mw_cursor *c)
+{
+	c->target = j->tick;
+	c->at = 0;
+	c->more = false;
+	c->gone_told = !c->got; /* there is nothing that could go */
+	if (!c->got)
+		make_order(j, c);
+}
+
+static void end(struct mw_cursor *c)
+{
+	uint32_t got = c->target;
+
+	mw_cursor_free(c);
+	c->got = got;
+}
+
+/* Moves c->at to the next row to send; NULL: there is none. */
+static const struct mw_entry *next(const struct mw_journal *j, struct mw_cursor *c)
+{
+	size_t n = c->order ? c->order_n : j->n;
+
+	for (; c->at < n; c->at++) {
+		size_t id = c->order ? c->order[c->at] : c->at;
+		const struct mw_entry *e = id < j->n ? &j->entries[id] : NULL;
+
+		if (e && e->row && e->changed > c->got)
+			return e;
+	}
+	return NULL;
+}
+
+static void put_i64(struct mw_buf *b, int64_t v)
+{
+	if (v < 0)
+		mw_buf_str(b, "-");
+	mw_buf_u64(b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+/* How long a text becomes as JavaScript's string, invalid bytes as U+FFFD. */
+static size_t utf16_units(const char *s, size_t n)
+{
+	struct mw_buf valid = { 0 };
+	size_t units = 0, i = 0;
+
+	while (i < n && (unsigned char)s[i] < 0x80)
+		i++;
+	if (i == n)
+		return n;
+	mw_buf_utf8(&valid, s, n);
+	for (i = 0; i < valid.n; i++) {
+		unsigned char c = (unsigned char)valid.p[i];
+
+		units += (c & 0xc0) != 0x80;
+		units += c >= 0xf0;
+	}
+	mw_buf_free(&valid);
+	return units;
+}
+
+static void name(struct mw_buf *b, const struct mw_row *r)
+{
+	static const char *const kinds[] = { "ruby", "native", "special" };
+
+	mw_buf_str(b, ",");
+	mw_buf_json(b, r->location, r->location_len);
+	mw_buf_str(b, ",");
+	mw_buf_u64(b, utf16_units(r->location,
+				  r->file_len < r->location_len ? r->file_len : r->location_len));
+	mw_buf_str(b, ",\"");
+	mw_buf_str(b, kinds[r->kind <= MW_KIND_SPECIAL ? r->kind : MW_KIND_SPECIAL]);
+	mw_buf_str(b, "\"");
+}
+
+static void row(struct mw_buf *b, const struct mw_entry *e, bool known)
+{
+	const struct mw_row *r = e->row;
+	const uint64_t before[] = { r->id, r->total, r->allocations, r->frees };
+	const uint64_t after[] = { r->live_bytes, r->live, r->life_sum, r->life_max };
+
+	for (size_t i = 0; i < 4; i++) {
+		mw_buf_str(b, i ? "," : "[");
+		mw_buf_u64(b, before[i]);
+	}
+	mw_buf_str(b, ",");
+	put_i64(b, r->growth);
+	for (size_t i = 0; i < 4; i++) {
+		mw_buf_str(b, ",");
+		mw_buf_u64(b, after[i]);
+	}
+	mw_buf_str(b, ",");
+	put_i64(b, e->mark);
+	if (!known)
+		name(b, r);
+	mw_buf_str(b, "]");
+}
+
+static void head(struct mw_buf *b, double uptime, bool all, bool more)
+{
+	mw_buf_str(b, "{\"t\":");
+	mw_buf_seconds(b, uptime);
+	mw_buf_str(b, all ? ",\"all\":true,\"more\":" : ",\"all\":false,\"more\":");
+	mw_buf_str(b, more ? "true" : "false");
+}
+
+/* The ids that went since. False: none did. */
+static bool gone(const struct mw_journal *j, struct mw_cursor *c, struct mw_buf *b, double uptime)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < j->n; i++) {
+		const struct mw_entry *e = &j->entries[i];
+
+		if (e->gone <= c->got)
+			continue;
+		if (!any) {
+			c->more = next(j, c) != NULL;
+			head(b, uptime, false, c->more);
+			mw_buf_str(b, ",\"rows\":[],\"gone\":[");
+		}
+		mw_buf_str(b, any ? "," : "");
+		mw_buf_u64(b, i);
+		any = true;
+	}
+	if (any)
+		mw_buf_str(b, "]}");
+	return any;
+}
+
+/* "all" is true for the first event of a first tick only: the others add to it. */
+static void rows(const struct mw_journal *j, struct mw_cursor *c, struct mw_buf *b, double uptime, bool all)
+{
+	struct mw_buf list = { 0 };
+	const struct mw_entry *e;
+	unsigned n = 0;
+
+	while (n < MW_EVENT_ROWS && list.n < MW_EVENT_BYTES && (e = next(j, c))) {
+		mw_buf_str(&list, n++ ? "," : "");
+		row(&list, e, e->born <= c->got);
+		c->at++;
+	}
+	c->more = next(j, c) != NULL;
+	head(b, uptime, all, c->more);
+	mw_buf_str(b, ",\"rows\":[");
+	mw_buf_add(b, list.p, list.n);
+	mw_buf_str(b, "],\"gone\":[]}");
+	b->failed |= list.failed;
+	mw_buf_free(&list);
+}
+
+bool mw_journal_event(const struct mw_journal *j, struct mw_cursor *c, struct mw_buf *b, double uptime)
+{
+	bool first, told;
+
+	if (!mw_journal_ahead(j, c))
+		return false;
+	if (!c->target)
+		begin(j, c);
+	first = !c->got && !c->at && !c->more;
+	if (!c->gone_told) {
+		c->gone_told = true;
+		if (gone(j, c, b, uptime)) {
+			if (!c->more)
+				end(c);
+			return true;
+		}
+	}
+	/* what was promised may be gone by now: then the list is empty */
+	told = first || c->more || next(j, c);
+	if (told)
+		rows(j, c, b, uptime, first);
+	if (!told || !c->more)
+		end(c);
+	return told;
+}

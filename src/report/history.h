@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * history.h - how much memory the process had, over time, and when marks were set.
+ *
+ * Two rings of fixed size: a point a second for the last 15 minutes, and one a
+ * minute for the last 24 hours; 38 KiB together, nothing is allocated. All
+ * zero at first. Times are seconds of uptime and only go forward: a point
+ * that isn't later than the last one is left out. Seconds in which nobody took
+ * a point (a stopped process) are simply missing.
+ *
+ * Not thread-safe: whoever owns the struct calls.
+ */
+#ifndef MW_REPORT_HISTORY_H
+#define MW_REPORT_HISTORY_H
+
+#include <stdint.h>
+
+#include "report.h"
+
+enum {
+	MW_FINE_N = 15 * 60,
+	MW_COARSE_N = 24 * 60,
+	MW_COARSE_STEP = 60, /* seconds */
+	MW_MARKS_N = 32
+};
+
+#define MW_KIB_UNKNOWN UINT32_MAX
+
+/* Sizes in KiB, MW_KIB_UNKNOWN where that can't be had. */
+struct mw_point {
+	uint32_t t; /* whole seconds of uptime */
+	uint32_t rss, live, heap;
+};
+
+struct mw_history {
+	uint32_t fine_n, coarse_n, marks_n; /* ever added; the last ones are kept */
+	struct mw_point fine[MW_FINE_N], coarse[MW_COARSE_N];
+	double marks[MW_MARKS_N]; /* uptime in seconds */
+};
+
+/* Bytes, rounded to KiB; 4 TiB at most. */
+uint32_t mw_kib(uint64_t bytes);
+
+/* The first point of each minute goes to both rings. */
+void mw_history_add(struct mw_history *, struct mw_point);
+void mw_history_mark(struct mw_history *, double uptime);
+
+/*
+ * One JSON object: now, unix (s), fine, coarse, marks. What is older than
+ * 15 minutes is left out of `fine`, than a day out of `coarse`.
+ */
+void mw_history_render(struct mw_buf *, const struct mw_history *, double now, double unix_now);
+
+#endif

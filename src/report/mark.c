@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mark.c - what was live at the mark. See mark.h. */
+#include "mark.h"
+
+#include <stdlib.h>
+
+/* FNV-1a */
+uint64_t mw_location_hash(const struct mw_row *r)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (uint32_t i = 0; i < r->location_len; i++)
+		h = (h ^ (unsigned char)r->location[i]) * UINT64_C(0x100000001b3);
+	return h ? h : 1;
+}
+
+static size_t ids_of(const struct mw_snapshot *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->rows[i].id < MW_ID_END && s->rows[i].id >= n)
+			n = (size_t)s->rows[i].id + 1;
+	return n;
+}
+
+int mw_mark_set(struct mw_mark *m, const struct mw_snapshot *s, double uptime)
+{
+	size_t n = ids_of(s);
+	struct mw_mark_base *base = calloc(n + 1, sizeof(*base));
+
+	if (!base)
+		return -1;
+	for (size_t i = 0; i < s->n; i++) {
+		const struct mw_row *r = &s->rows[i];
+
+		if (r->id < n)
+			base[r->id] = (struct mw_mark_base){ mw_location_hash(r), r->live_bytes };
+	}
+	free(m->base);
+	m->base = base;
+	m->n = n;
+	m->at = uptime;
+	m->set = true;
+	m->turns++;
+	return 0;
+}
+
+void mw_mark_clear(struct mw_mark *m)
+{
+	free(m->base);
+	*m = (struct mw_mark){ .turns = m->turns + 1 };
+}
+
+/* a - b, at the ends of the type instead of beyond them */
+static int64_t difference(uint64_t a, uint64_t b)
+{
+	uint64_t d = a > b ? a - b : b - a;
+
+	if (d > INT64_MAX)
+		return a > b ? INT64_MAX : INT64_MIN;
+	return a > b ? (int64_t)d : -(int64_t)d;
+}
+
+int64_t mw_mark_growth(const struct mw_mark *m, const struct mw_row *r, uint64_t hash)
+{
+	bool known = r->id < m->n && m->base[r->id].hash == hash;
+
+	if (!m->set)
+		return 0;
+	return difference(r->live_bytes, known ? m->base[r->id].live_bytes : 0);
+}

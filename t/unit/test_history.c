@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The rings of points: order, gaps, wrapping, what is too old, what isn't known. */
+/* uses: src/report/history.c src/report/buf.c src/report/escape.c */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../../src/report/history.h"
+
+static struct mw_history h;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&h, 0, sizeof(h));
+	return 0;
+}
+
+static char *json(double now)
+{
+	struct mw_buf b = { 0 };
+
+	mw_history_render(&b, &h, now, 1700000000.25);
+	mw_buf_add(&b, "", 1);
+	assert_false(b.failed);
+	return b.p;
+}
+
+static void has(double now, const char *text)
+{
+	char *s = json(now);
+
+	if (!strstr(s, text))
+		print_error("no %s in %s\n", text, s);
+	assert_non_null(strstr(s, text));
+	free(s);
+}
+
+static void add(uint32_t t, uint32_t rss, uint32_t live, uint32_t heap)
+{
+	mw_history_add(&h, (struct mw_point){ .t = t, .rss = rss, .live = live, .heap = heap });
+}
+
+static void nothing_yet(void **state)
+{
+	(void)state;
+	has(0.5, "{\"now\":0.500,\"unix\":1700000000.250,\n\"fine\":{\"step\":1,\n\"t\":[],\n\"rss\":[],\n"
+		 "\"live\":[],\n\"heap\":[]},\n\"coarse\":{\"step\":60,\n\"t\":[],");
+	has(0.5, "\"marks\":[]}\n");
+}
+
+static void points_are_bytes_and_unknown_is_null(void **state)
+{
+	(void)state;
+	add(0, 10, 5, MW_KIB_UNKNOWN);
+	add(1, MW_KIB_UNKNOWN, MW_KIB_UNKNOWN - 1, 3);
+	has(1.5, "\"fine\":{\"step\":1,\n\"t\":[0,1],\n\"rss\":[10240,null],\n"
+		 "\"live\":[5120,4398046509056],\n\"heap\":[null,3072]}");
+}
+
+static void kib_rounds_and_saturates(void **state)
+{
+	(void)state;
+	assert_int_equal(mw_kib(0), 0);
+	assert_int_equal(mw_kib(511), 0);
+	assert_int_equal(mw_kib(512), 1);
+	assert_int_equal(mw_kib(1024), 1);
+	assert_int_equal(mw_kib((uint64_t)1 << 42), MW_KIB_UNKNOWN - 1);
+	assert_int_equal(mw_kib(UINT64_MAX), MW_KIB_UNKNOWN - 1);
+}
+
+static void time_goes_forward_only(void **state)
+{
+	(void)state;
+	add(7, 1, 1, 1);
+	add(7, 2, 2, 2);
+	add(6, 3, 3, 3);
+	add(8, 4, 4, 4);
+	has(9, "\"t\":[7,8],\n\"rss\":[1024,4096]");
+}
+
+static void coarse_has_the_first_of_each_minute(void **state)
+{
+	(void)state;
+	for (uint32_t t = 50; t <= 250; t++)
+		if (t < 115 || t > 185) /* stopped meanwhile: no point in the minute from 120 on */
+			add(t, t, 0, 0);
+	has(250, "\"coarse\":{\"step\":60,\n\"t\":[50,60,186,240],\n\"rss\":[51200,61440,190464,245760]");
+	has(250, ",114,186,");
+}
+
+static void the_rings_wrap(void **state)
+{
+	char text[64];
+	char *s;
+	unsigned commas = 0;
+
+	(void)state;
+	for (uint32_t t = 1; t <= MW_FINE_N + 5; t++)
+		add(t, t, 0, 0);
+	snprintf(text, sizeof(text), ",%d],\n\"rss\":[", MW_FINE_N + 5);
+	has(MW_FINE_N + 5, text);
+	has(MW_FINE_N + 5, "\"fine\":{\"step\":1,\n\"t\":[6,7,8,");
+	s = json(MW_FINE_N + 5);
+	for (char *p = strstr(s, "\"t\":["); *p != ']'; p++)
+		commas += *p == ',';
+	assert_int_equal(commas, MW_FINE_N - 1);
+	free(s);
+	assert_int_equal(h.coarse_n, MW_FINE_N / 60 + 1);
+	for (uint32_t t = 1000; t < 1000 + 60 * (MW_COARSE_N + 10); t += 60)
+		add(t, t, 0, 0);
+	assert_true(h.coarse_n > MW_COARSE_N);
+	assert_int_equal(h.coarse[(h.coarse_n - 1) % MW_COARSE_N].t, 1000 + 60 * (MW_COARSE_N + 9));
+}
+
+static void what_is_too_old_is_left_out(void **state)
+{
+	(void)state;
+	add(10, 1, 1, 1);
+	add(11, 2, 2, 2);
+	add(5000, 3, 3, 3);
+	has(5000, "\"fine\":{\"step\":1,\n\"t\":[5000],\n\"rss\":[3072]");
+	has(5000, "\"coarse\":{\"step\":60,\n\"t\":[10,5000]");
+	add(200000, 4, 4, 4);
+	has(200000, "\"coarse\":{\"step\":60,\n\"t\":[200000]");
+	/* the server's clock stands still, or nobody took a point for a day */
+	has(900000, "\"fine\":{\"step\":1,\n\"t\":[],");
+	has(900000, "\"coarse\":{\"step\":60,\n\"t\":[],");
+}
+
+static void the_last_marks_stay(void **state)
+{
+	(void)state;
+	mw_history_mark(&h, 1.5);
+	has(2, "\"marks\":[1.500]}");
+	for (int i = 0; i < MW_MARKS_N; i++)
+		mw_history_mark(&h, 10 + i);
+	has(99, "\"marks\":[10.000,11.000,");
+	has(99, ",41.000]}");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(nothing_yet, setup),
+		cmocka_unit_test_setup(points_are_bytes_and_unknown_is_null, setup),
+		cmocka_unit_test_setup(kib_rounds_and_saturates, setup),
+		cmocka_unit_test_setup(time_goes_forward_only, setup),
+		cmocka_unit_test_setup(coarse_has_the_first_of_each_minute, setup),
+		cmocka_unit_test_setup(the_rings_wrap, setup),
+		cmocka_unit_test_setup(what_is_too_old_is_left_out, setup),
+		cmocka_unit_test_setup(the_last_marks_stay, setup),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
