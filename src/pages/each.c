@@ -286,21 +286,11 @@ static void hidden(struct mw_buf *b, void *ctx)
 			   v->q.order < 0 ? "desc" : "asc");
 }
 
-/* What makes the home page a live one, for browsers that run scripts. */
-static void script(struct mw_buf *b, void *ctx)
-{
-	const struct view *v = ctx;
-	const struct mw_slot slot = { .name = "base", .text = v->call->req->base };
-
-	mw_template(b, "home.html", &slot, 1);
-}
-
 static void page(struct mw_buf *b, void *ctx)
 {
 	struct view *v = ctx;
 	const struct mw_slot slots[] = {
 		{ .name = "base", .text = v->call->req->base },
-		{ .name = "script", .fill = v->home ? script : NULL, .ctx = ctx },
 		{ .name = "heading", .text = v->home ? "What is growing" : things(v) },
 		{ .name = "facts", .fill = v->home ? mw_html_facts : NULL, .ctx = v->call },
 		{ .name = "controls", .fill = v->home ? mw_html_controls : NULL, .ctx = v->call },

@@ -175,6 +175,16 @@ static void process(struct mw_buf *b, void *ctx)
 	duration(b, s->uptime);
 }
 
+/* What makes the home page a live one, for browsers that run scripts. */
+static void script(struct mw_buf *b, void *ctx)
+{
+	const struct mw_call *call = ctx;
+	const struct mw_slot slot = { .name = "base", .text = call->req->base };
+
+	if (!strcmp(call->req->path, "/"))
+		mw_template(b, "home.html", &slot, 1);
+}
+
 void mw_reply_page(struct mw_call *call, const char *title, void (*fill)(struct mw_buf *, void *), void *ctx)
 {
 	struct mw_stats stats = { 0 };
@@ -182,6 +192,7 @@ void mw_reply_page(struct mw_call *call, const char *title, void (*fill)(struct 
 		{ .name = "title", .text = title },
 		{ .name = "base", .text = call->req->base },
 		{ .name = "version", .text = MWRAP_VERSION },
+		{ .name = "script", .fill = script, .ctx = call },
 		{ .name = "process", .fill = process, .ctx = &stats },
 		{ .name = "state", .fill = state, .ctx = &stats },
 		{ .name = "main", .fill = fill, .ctx = ctx },

@@ -32,6 +32,7 @@ export class App {
 		this.point = null;
 		this.away = false;
 		this.pointedAt = -Infinity;
+		this.prepared = 0;
 		const draw = () => this.ask({ place: true });
 		this.headline = new Headline(this.history, {
 			range: (range) => this.set({ range, from: null, to: null }),
@@ -56,7 +57,7 @@ export class App {
 		this.table.body.addEventListener("pointerleave", () => { this.pointedAt = -Infinity; });
 		follow({
 			hello: (h) => this.greet(h),
-			rows: (e) => { this.rows.apply(e); this.takeOver(); this.ask({ data: true }); },
+			rows: (e) => { this.rows.apply(e); this.takeOver(); this.ask({ data: true }); this.prepare(); },
 			point: (p) => this.tick(p),
 			lost: (why) => this.lost(why),
 		});
@@ -69,6 +70,26 @@ export class App {
 		document.querySelector("main").replaceChildren(this.root);
 		document.documentElement.classList.add("taken");
 		this.headline.start();
+	}
+
+	// Names of gems are made while there is nothing else to do: the first filter by
+	// gem shouldn't wait for 50,000 of them.
+	prepare(from = 0) {
+		const { rows } = this;
+		if (!rows.full || this.prepared >= rows.version)
+			return;
+		const idle = window.requestIdleCallback || ((f) => setTimeout(() => f({ timeRemaining: () => 5 }), 50));
+		idle((deadline) => {
+			let slot = from;
+			while (slot < rows.slots && deadline.timeRemaining() > 1)
+				for (const end = Math.min(slot + 100, rows.slots); slot < end; slot++)
+					if (rows.used[slot])
+						rows.gemLower(slot);
+			if (slot < rows.slots)
+				this.prepare(slot);
+			else
+				this.prepared = rows.version;
+		});
 	}
 
 	greet(hello) {
@@ -112,7 +133,11 @@ export class App {
 		const before = this.state;
 		this.state = { ...before, ...change };
 		const url = location.pathname + location.search + formatState(this.state);
-		history[replace ? "replaceState" : "pushState"](null, "", url);
+		clearTimeout(this.later);
+		if (replace) // not at every keystroke: browsers count these
+			this.later = setTimeout(() => history.replaceState(null, "", url), 200);
+		else
+			history.pushState(null, "", url);
 		this.react(before);
 	}
 
@@ -128,7 +153,8 @@ export class App {
 			this.table.top();
 		if (before.at !== null && state.at === null)
 			this.back = true;
-		this.ask({ now: true });
+		// also when it comes back: it isn't drawn while a location is looked at
+		this.ask({ times: ["range", "from", "to", "at"].some((k) => before[k] !== state[k]) });
 	}
 
 	sort(column) {
@@ -184,9 +210,9 @@ export class App {
 		return this.point?.mark !== null && this.point?.mark !== undefined;
 	}
 
-	// what: {data: numbers changed; now: the user changed something; place: only where it scrolled to}
+	// what: {data: numbers changed; times: other times are shown; place: only where it scrolled to; focus: the filter}
 	ask(what) {
-		this.todo = { ...this.todo, ...what, all: this.todo?.all || !what.place };
+		this.todo = { ...this.todo, ...what, all: Boolean(this.todo?.all) || !what.place };
 		this.frame ||= requestAnimationFrame(() => {
 			this.frame = 0;
 			const { todo } = this;
@@ -217,7 +243,8 @@ export class App {
 
 	drawAll(todo, span) {
 		const { state, view, rows } = this;
-		const hold = !todo.now && performance.now() - this.pointedAt < HOLD;
+		// a keystroke in the filter needs no sorting: the numbers are those of the last time
+		const hold = !todo.data || performance.now() - this.pointedAt < HOLD;
 		const sort = view.update(state, this.marked, hold);
 		this.toolbar.update(state, this.summary(), this.marked);
 		this.table.root.hidden = state.view !== "table";
@@ -226,10 +253,8 @@ export class App {
 			this.map.update(rows, state.group === "line" ? view.order : view.matching(state, view.all), state.zoom);
 		else
 			this.drawTable(sort, span);
-		if (!todo.now || todo.data)
+		if (todo.data || todo.times)
 			this.headline.update(state, rows.now, this.verdict(), () => this.openTop());
-		else
-			this.headlineLater ||= setTimeout(() => { this.headlineLater = 0; this.ask({ data: true }); }, 0);
 		if (this.back) {
 			this.back = false;
 			this.table.focus();
@@ -240,7 +265,7 @@ export class App {
 		const { state, view, rows } = this;
 		let columns = shown(state.columns, this.marked);
 		if (!state.columns && innerWidth < 640) // a phone has room for what it is sorted by, and where
-			columns = columns.filter((c) => c.fixed || c.id === sort.id || (c.id === "live_bytes" && sort.id !== "live_bytes") || c.id === "trend").slice(-4);
+			columns = columns.filter((c) => c.fixed || c.id === sort.id || c.id === "trend");
 		if (!columns.some((c) => c.id === sort.id)) // what it is sorted by can always be seen
 			columns = COLUMNS.filter((c) => c.id === sort.id || columns.includes(c));
 		// the curves begin where the page knows something

@@ -39,7 +39,7 @@ function plot(box, make, height) {
 		u = new uPlot({
 			width: Math.max(box.clientWidth, 200), height, legend: { show: false }, pxAlign: 1, ms: 1,
 			cursor: { y: false, x: true, points: { show: false }, drag: { x: Boolean(spec.select), y: false, setScale: false } },
-			padding: [8, spec.axes.length > 2 ? 0 : 8, 0, 0],
+			padding: [12, spec.axes.length > 2 ? 0 : 8, 0, 0],
 			...spec,
 			scales: { x: { time: true, range: () => [from, to] }, ...spec.scales },
 			hooks: {
@@ -68,10 +68,7 @@ function plot(box, make, height) {
 			data = newData;
 			from = newFrom;
 			to = newTo;
-			u.batch(() => {
-				u.setData(data, false);
-				u.setScale("x", { min: from, max: to });
-			});
+			u.setData(data); // scales anew: x by range() above
 		},
 		remove() {
 			sizes.disconnect();
@@ -97,7 +94,7 @@ function drawMarks(u, marks) {
 		ctx.moveTo(x, bbox.top);
 		ctx.lineTo(x, bbox.top + bbox.height);
 		ctx.stroke();
-		ctx.fillText("mark", Math.min(x + 4 * px, bbox.left + bbox.width - 28 * px), bbox.top + 9 * px);
+		ctx.fillText("mark", Math.min(x + 4 * px, bbox.left + bbox.width - 28 * px), bbox.top - 2 * px);
 	}
 	ctx.restore();
 }

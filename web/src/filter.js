@@ -24,7 +24,7 @@ export function matcher(rows, words) {
 	}
 	return (slot) => {
 		for (const { word, gem, not } of words) {
-			const text = gem ? rows.name(slot, "gem").toLowerCase() : lower[slot];
+			const text = gem ? rows.gemLower(slot) : lower[slot];
 			if (text.includes(word) === not)
 				return false;
 		}

@@ -46,14 +46,16 @@ export class TreeMap {
 		node.data = data;
 		const heat = data.growth > 0 && data.bytes ? data.growth / data.bytes : 0;
 		const share = root.bytes ? data.growth / root.bytes : 0;
-		setAttr(node, "class", `area depth-${depth}${data.children.length ? " parent" : ""}`);
+		setAttr(node, "class", `area depth-${depth}${data.children.length ? " parent" : ""}${x1 - x0 < 40 || y1 - y0 < 16 ? " small" : ""}`);
 		setAttr(node, "data-heat", heat > 0.3 && share > 0.02 ? (share > 0.3 ? 3 : share > 0.1 ? 2 : 1) : 0);
 		setAttr(node, "data-key", `${data.level} ${data.name}`);
 		node.disabled = data.level === "others";
+		node.hidden = x1 - x0 < 3 || y1 - y0 < 3;
 		Object.assign(node.style, { left: `${x0}px`, top: `${y0}px`, width: `${x1 - x0}px`, height: `${y1 - y0}px` });
 		const small = x1 - x0 < 40 || y1 - y0 < 16;
+		const low = y1 - y0 < 32 || (data.children.length && depth === 1); // one line at most
 		setText(node.children[0], small ? "" : visible(short(data)));
-		setText(node.children[1], small ? "" : ` ${bytes(data.bytes)}`);
+		setText(node.children[1], small || (low && x1 - x0 < 110) ? "" : bytes(data.bytes));
 		const label = `${visible(data.name)}: ${bytes(data.bytes)} live, ${(data.bytes / Math.max(root.bytes, 1) * 100).toFixed(1)} %, growth ${bytes(data.growth)}`;
 		setAttr(node, "aria-label", label);
 		node.title = label;
@@ -89,7 +91,7 @@ export class TreeMap {
 	}
 
 	press(event) {
-		const all = [...this.box.children].filter((n) => !n.disabled);
+		const all = [...this.box.children].filter((n) => !n.disabled && !n.hidden);
 		const i = all.indexOf(document.activeElement);
 		const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
 		if (i < 0 || !step)

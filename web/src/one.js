@@ -173,7 +173,7 @@ function histogram(table, caption, what, buckets, range) {
 	const most2 = Math.max(1, ...buckets.map((b) => b.count));
 	const cell = (text, part) => {
 		const td = el("td", { class: "num bar live" }, el("span", {}, text));
-		td.style.setProperty("--part", `${(part * 100).toFixed(1)}%`);
+		td.style.setProperty("--part", part.toFixed(3));
 		return td;
 	};
 	table.replaceChildren(el("caption", {}, caption),

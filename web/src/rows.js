@@ -32,6 +32,8 @@ export class Rows {
 		for (const name of [...NUMBERS, "rate"])
 			this[name] = new Float64Array(0);
 		this.names = { file: [], dir: [], gem: [] }; // made when first asked for
+		this.gems = new Map();  // kind and file → gem
+		this.lowers = new Map(); // gem → lower-cased
 		this.kept = new Map();  // id → {location, series} of rows that may come again
 		this.hot = new Set();   // slots that changed lately: those with a rate
 		this.now = 0;
@@ -156,9 +158,26 @@ export class Rows {
 		const list = this.names[group];
 		if (list[slot] === undefined) {
 			const row = { location: this.location[slot], fileLength: this.fileLength[slot], kind: this.kind[slot] };
-			list[slot] = group === "gem" ? gemOf(row) : group === "dir" ? dirOf(row) : fileOf(row);
+			list[slot] = group === "gem" ? this.gem(row) : group === "dir" ? dirOf(row) : fileOf(row);
 		}
 		return list[slot];
+	}
+
+	// A file's lines have the same gem: it is found once for each file.
+	gem(row) {
+		const file = row.kind + fileOf(row);
+		let gem = row.kind === "special" ? row.location : this.gems.get(file);
+		if (gem === undefined)
+			this.gems.set(file, gem = gemOf(row));
+		return gem;
+	}
+
+	gemLower(slot) {
+		const gem = this.name(slot, "gem");
+		let lower = this.lowers.get(gem);
+		if (lower === undefined)
+			this.lowers.set(gem, lower = gem.toLowerCase());
+		return lower;
 	}
 
 	find(location) {

@@ -49,20 +49,21 @@ export class Table {
 	}
 
 	header() {
-		const key = this.columns.map((c) => c.id).join();
+		const narrow = innerWidth < 640;
+		const key = this.columns.map((c) => c.id).join() + narrow;
 		if (key !== this.key) {
+			const wide = (c) => (narrow ? c.wide * 0.66 : c.wide);
 			this.key = key;
 			this.pool = [];
 			this.body.replaceChildren(this.above, this.below);
 			this.cols.replaceChildren(...this.columns.map((c) => {
 				const col = el("col");
-				col.style.width = c.wide ? `${c.wide}rem` : "auto";
+				col.style.width = c.wide ? `${wide(c)}rem` : "auto";
 				return col;
 			}));
 			this.head.replaceChildren(...this.columns.map((c) => this.headerCell(c)));
 			this.above.firstChild.colSpan = this.below.firstChild.colSpan = this.columns.length;
-			const wide = this.columns.reduce((n, c) => n + c.wide, 0);
-			this.table.style.minWidth = `${wide + 12}rem`;
+			this.table.style.minWidth = `${this.columns.reduce((n, c) => n + wide(c), narrow ? 9 : 12)}rem`;
 		}
 		this.columns.forEach((c, i) => {
 			const here = c.id === this.sort.id;
@@ -145,7 +146,7 @@ export class Table {
 		if (c.bar) {
 			const max = this.view.max[c.id];
 			const part = max ? Math.abs(value) / max : 0;
-			cell.style.setProperty("--part", `${(part * 100).toFixed(1)}%`);
+			cell.style.setProperty("--part", part.toFixed(3));
 			setAttr(cell, "data-sign", value < 0 ? "less" : value > 0 ? "more" : null);
 			setAttr(cell, "data-heat", c.bar === "growth" && value > 0 ? (part > 0.5 ? 3 : part > 0.1 ? 2 : 1) : null);
 		}

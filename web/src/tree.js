@@ -51,6 +51,7 @@ function few(node, most, mostBelow) {
 export function layout(root, width, height) {
 	const h = hierarchy(root).sum((d) => (d.children.length ? 0 : d.bytes));
 	treemap().tile(treemapSquarify.ratio(1.4)).size([width, height]).round(true)
-		.paddingInner(2).paddingTop((n) => (n.depth === 1 && n.children ? 22 : 0)).paddingOuter((n) => (n.depth === 1 ? 2 : 0))(h);
+		// paddingOuter sets all sides: the top comes after it, for the parent's name
+		.paddingInner(2).paddingOuter((n) => (n.depth === 1 ? 2 : 0)).paddingTop((n) => (n.depth === 1 && n.children ? 20 : 0))(h);
 	return h.descendants().filter((n) => n.depth > 0).map(({ data, depth, x0, y0, x1, y1 }) => ({ data, depth, x0, y0, x1, y1 }));
 }
