@@ -16,6 +16,7 @@ export class Table {
 	constructor(on) {
 		this.on = on;
 		this.pool = [];
+		this.spare = [];
 		this.key = "";
 		this.active = -1;      // position of the row that the arrows moved to
 		this.activeId = null;  // what it was, to follow it when the order changes
@@ -55,6 +56,7 @@ export class Table {
 			const wide = (c) => (narrow ? c.wide * 0.66 : c.wide);
 			this.key = key;
 			this.pool = [];
+			this.spare = [];
 			this.body.replaceChildren(this.above, this.below);
 			this.cols.replaceChildren(...this.columns.map((c) => {
 				const col = el("col");
@@ -98,12 +100,15 @@ export class Table {
 
 	stretch(n) {
 		while (this.pool.length < n) {
-			const row = this.makeRow();
+			const row = this.spare.pop() || this.makeRow();
 			this.pool.push(row);
 			this.below.before(row.tr);
 		}
-		while (this.pool.length > n)
-			this.pool.pop().tr.remove();
+		while (this.pool.length > n) {
+			const row = this.pool.pop();
+			row.tr.remove();
+			this.spare.push(row); // making one takes longer than filling it
+		}
 	}
 
 	makeRow() {
