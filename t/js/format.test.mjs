@@ -43,7 +43,7 @@ test("durations and spans", () => {
 });
 
 test("what can't be seen is shown, and nothing else is changed", () => {
-	assert.equal(visible("a\nb\tc\r\u0000\u007f"), "a\u240ab\u2409c\u240d\u2400\u2421");
+	assert.equal(visible("a\nb\tc\r\u0000\u007f"), "a\\nb\\tc\\r\u27e80000\u27e9\u27e8007F\u27e9");
 	assert.equal(visible("x\u202egnp.rb"), "x\u27e8202E\u27e9gnp.rb");
 	assert.equal(visible("\ufffd<b>&\"'é字"), "\ufffd<b>&\"'é字");
 });

@@ -87,14 +87,11 @@ export function clock(unix, withSeconds) {
 }
 
 // What can't be seen, or would turn the line around, as something to be seen:
-// a newline is ␊, a right-to-left override is ⟨202E⟩.
+// a newline is \n, as in TSV, a right-to-left override is ⟨202E⟩.
 export function visible(s) {
-	// eslint-disable-next-line no-control-regex
 	return s.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, (c) => {
-		const n = c.charCodeAt(0);
-		if (n < 0x20)
-			return String.fromCharCode(0x2400 + n);
-		return n === 0x7f ? "\u2421" : `\u27e8${n.toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
+		const usual = { "\n": "\\n", "\t": "\\t", "\r": "\\r" }[c];
+		return usual || `\u27e8${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
 	});
 }
 

@@ -5,7 +5,6 @@
 // Length of the file's part. The server counts bytes, which are characters
 // only when all is ASCII.
 export function fileLength(location, given, kind) {
-	// eslint-disable-next-line no-control-regex
 	if (given >= 0 && given <= location.length && /^[\x00-\x7f]*$/.test(location))
 		return given;
 	if (kind === "ruby") {
