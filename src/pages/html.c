@@ -208,9 +208,9 @@ static void script(struct mw_buf *b, void *ctx)
 	if (!call->script || !mw_asset("dist/mwrap.js"))
 		return;
 	call->res->script = true;
-	if (mw_asset("dist/mwrap.css")) {
+	if (mw_asset("dist/uplot.css")) {
 		mw_buf_str(b, "<link rel=\"stylesheet\" href=\"");
-		asset_url(b, call, "dist/mwrap.css");
+		asset_url(b, call, "dist/uplot.css");
 		mw_buf_str(b, "\">\n");
 	}
 	mw_buf_str(b, "<script type=\"module\" src=\"");

@@ -8,8 +8,8 @@
 #
 # The current folder must be the top of the checkout. What may change outside of
 # it is Debian's list of installed packages (t/lib/packages says which); gems
-# (t/lib/gems) go to .build/gems-*, one folder for each Ruby. Nothing is asked
-# on the terminal, except a password by sudo.
+# (t/lib/gems) go to .build/gems-*, one folder for each Ruby, npm packages to
+# web/node_modules. Nothing is asked on the terminal, except a password by sudo.
 #
 # RUBY names another Ruby than the first in PATH. A function that can't go on
 # says why in one line on stderr and exits 1.
@@ -174,6 +174,19 @@ mw_gems() {
 		--platform ruby --install-dir "$GEM_HOME" "${missing[@]}"
 }
 
+# mw_npm LEVEL...: for the tests, what the page is built with, into web/node_modules,
+# exactly as web/package-lock.json says
+mw_npm() {
+	case " $* " in
+	*" check "*) ;;
+	*) return 0 ;;
+	esac
+	! cmp -s web/package-lock.json web/node_modules/.mwrap-lock || return 0
+	mw_say "installing what the page is built with"
+	mw_quietly "npm ci" npm ci --prefix web --no-audit --no-fund
+	cp web/package-lock.json web/node_modules/.mwrap-lock
+}
+
 # mw_setup LEVEL...: all of the above
 mw_setup() {
 	mkdir -p .build
@@ -183,6 +196,7 @@ mw_setup() {
 		mw_packages "$@" 9>&-
 		mw_ruby
 		mw_gems "$@" 9>&-
+		mw_npm "$@" 9>&-
 	} 9>.build/setup.lock
 }
 

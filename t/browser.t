@@ -1,0 +1,333 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# The page at / in a real browser, with a made-up app behind it.
+require_relative "lib/browser"
+
+class PageTest < Minitest::Test
+  include BrowserTest
+
+  LEAK = "/usr/share/gems/gems/redcarpet-3.3.2/lib/redcarpet.rb:51"
+  ROWS = "tr[role=row]"
+  COLUMNS = %w[mark growth live_bytes live rate total allocations frees mean_life max_life trend location].freeze
+
+  def teardown
+    close_page
+    @server&.close
+  end
+
+  def serve(*args, **options) = @server = FakeServer.new(*args, **options)
+
+  # Loads the page; returns when all rows of the first tick are there.
+  def visit(*args, hash: "", base: "", ready: true, **page)
+    serve(*args, base: base)
+    open_page(@server.url(hash), **page)
+    wait_until("document.querySelector('.light')?.dataset.state === 'live'") if ready
+    wait_until("document.querySelectorAll('#{ROWS}').length > 0") if ready && hash !~ /at=|view=map/
+  end
+
+  def locations = texts("#{ROWS} td.location")
+  def type(words) = js(<<~JS, words)
+    (() => { const i = document.querySelector("input[type=search]"); i.focus(); i.value = arguments[0];
+      i.dispatchEvent(new Event("input", { bubbles: true })); })()
+  JS
+
+  def assert_quiet(*allowed)
+    left = @complaints.reject { |c| allowed.any? { |a| c.include?(a) } }
+    assert_empty left
+    foreign = @requests.reject { |u| u.start_with?(@server.origin) || u.start_with?("data:") }
+    assert_empty foreign
+    refute_empty @requests
+  end
+
+  def test_the_leak_is_the_first_row_and_its_curve_rises
+    visit
+    assert_equal LEAK, locations.first
+    @server.tick(20)
+    wait_until("document.querySelector('#{ROWS} .trend').dataset.way === 'up'")
+    assert_includes text(".verdict"), "redcarpet.rb:51"
+    assert_equal "true", js("document.querySelector('.verdict').dataset.growing")
+    assert_match(/\d+ locations/, text(".toolbar .summary"))
+    assert_includes text(".process"), "pid 4711"
+    assert_match(/\d.*MB/, text(".figure.live dd"))
+    assert_equal 1, js("document.querySelectorAll('.headline canvas').length")
+    assert_quiet
+  end
+
+  def test_numbers_move_while_it_leaks
+    visit
+    before = text("#{ROWS} td.growth")
+    exact = js("parseInt(document.querySelector('#{ROWS} td.growth').title.replaceAll(',', ''))")
+    @server.tick(30)
+    wait_until("document.querySelector('#{ROWS} td.growth').textContent !== arguments[0]", before)
+    assert_operator js("parseInt(document.querySelector('#{ROWS} td.growth').title.replaceAll(',', ''))"), :>, exact
+    assert_quiet
+  end
+
+  def test_sorts_by_every_column_both_ways
+    visit("--locations=20", hash: "#columns=#{(COLUMNS - %w[location]).join("+")}")
+    @server.tick(20)
+    wait_until("document.querySelector('#{ROWS} .trend').dataset.way === 'up'")
+    click("[data-action=mark]")
+    wait_until("!!document.querySelector('th[data-column=mark]')")
+    COLUMNS.each do |id|
+      2.times do
+        was = js("document.querySelector(arguments[0]).getAttribute('aria-sort')", "th[data-column=#{id}]")
+        click("th[data-column=#{id}] button")
+        now = wait_until("document.querySelector(arguments[0]).getAttribute('aria-sort')", "th[data-column=#{id}]") { |v| v && v != was }
+        assert_equal 1, js("document.querySelectorAll('th[aria-sort]').length")
+        assert_ordered id, now
+      end
+    end
+    assert_quiet
+  end
+
+  # The cells' exact values are in their titles.
+  def assert_ordered(id, way)
+    # rows that came late rise faster still; every fifth second brings one
+    return assert_operator(locations.index(LEAK), way == "ascending" ? :> : :<, 8) if id == "trend"
+    index = js("[...document.querySelectorAll('thead th')].findIndex((n) => n.dataset.column === arguments[0])", id)
+    cells = js("[...document.querySelectorAll('#{ROWS}')].map((r) => r.children[arguments[0]].title)", index)
+    values = id == "location" ? js("[...document.querySelectorAll('#{ROWS} td.location')].map((n) => n.title)") : cells.map { |s| amount(s) }
+    assert_operator values.size, :>, 15
+    pairs = values.each_cons(2)
+    return assert_operator(values.first <=> values.last, way == "ascending" ? :< : :>, 0) if id == "location"
+    assert(way == "ascending" ? pairs.all? { |a, b| a <= b } : pairs.all? { |a, b| a >= b }, "#{id} #{way}: #{values.inspect}")
+  end
+
+  def amount(s)
+    return -1.0 if s.start_with?("none")
+    s.delete(",").tr("\u2212", "-").to_f
+  end
+
+  def test_filters_as_it_is_typed
+    visit
+    js("document.body.focus()")
+    keys("/")
+    wait_until("document.activeElement.type === 'search'")
+    keys("redcarpet")
+    wait_until("document.querySelectorAll('#{ROWS}').length === 1")
+    assert_equal [LEAK], locations
+    wait_until("location.hash.includes('q=redcarpet')")
+    type("gem:rack")
+    wait_until("[...document.querySelectorAll('#{ROWS} td.location')].every((n) => n.textContent.includes('rack-3.1.23'))")
+    type("no such thing")
+    wait_until("!document.querySelector('.nothing').hidden")
+    assert_includes text(".nothing"), "no such thing"
+    keys(:Escape)
+    wait_until("document.querySelectorAll('#{ROWS}').length > 10")
+    assert_quiet
+  end
+
+  def test_groups_by_file_folder_and_gem
+    visit
+    { "gem" => "redcarpet-3.3.2", "dir" => File.dirname(LEAK), "file" => LEAK.delete_suffix(":51") }.each do |group, name|
+      click("[data-group=#{group}]")
+      wait_until("document.querySelector('#{ROWS} td.location').textContent === arguments[0]", name)
+    end
+    click("[data-group=gem]")
+    wait_until("document.querySelector('#{ROWS} td.location').textContent === 'redcarpet-3.3.2'")
+    click("#{ROWS} td.growth")
+    wait_until("document.querySelectorAll('#{ROWS}').length === 1")
+    assert_equal [LEAK], locations
+    assert_quiet
+  end
+
+  def test_opens_a_location_and_comes_back
+    visit
+    @server.tick(5)
+    click("#{ROWS} td.location a")
+    wait_until("!!document.querySelector('.one .histogram td')")
+    assert_equal LEAK, text(".one h1")
+    assert_match(/\A[\d,]+ blocks live, .*none was freed/, text(".one .sentence"))
+    wait_until("!!document.querySelector('.source .here')")
+    assert_includes text(".source .here"), '# <b>"kept"</b> & never freed'
+    assert_equal 2, js("document.querySelectorAll('.one canvas').length")
+    assert_equal 10, js("document.querySelectorAll('.one .blocks')[1].querySelectorAll('tbody tr').length")
+    assert_includes js("location.hash"), "redcarpet.rb"
+    keys(:Escape)
+    wait_until("!document.querySelector('.browse').hidden && document.querySelector('.one').hidden")
+    js("history.back()")
+    wait_until("!document.querySelector('.one').hidden")
+    assert_quiet
+  end
+
+  def test_arrows_and_enter
+    visit
+    js("document.body.focus()")
+    keys(:Down)
+    wait_until("document.querySelector('.locations').getAttribute('aria-activedescendant') === 'row-0'")
+    keys(:Down)
+    wait_until("document.querySelector('#row-1').getAttribute('aria-selected') === 'true'")
+    keys(:End)
+    wait_until("document.querySelector('tr[aria-selected]')?.getAttribute('aria-rowindex') === document.querySelector('.locations').getAttribute('aria-rowcount')")
+    keys(:Home)
+    wait_until("document.querySelector('#row-0')?.getAttribute('aria-selected') === 'true'")
+    keys(:Enter)
+    wait_until("document.querySelector('.one h1')?.textContent === arguments[0]", LEAK)
+    assert_quiet
+  end
+
+  def test_only_what_can_be_seen_is_in_the_document
+    visit("--locations=50000")
+    wait_until("document.querySelector('.locations').getAttribute('aria-rowcount')") { |n| n.to_i == 50_001 }
+    assert_operator js("document.querySelectorAll('#{ROWS}').length"), :<, 80
+    js("document.querySelector('.grid').scrollTop = 26 * 30000")
+    wait_until("Number(document.querySelector('#{ROWS}').getAttribute('aria-rowindex')) > 29000")
+    assert_operator js("document.querySelectorAll('#{ROWS}').length"), :<, 80
+    type("part_77")
+    wait_until("/^[\\d,]+ of 50,0\\d\\d locations/.test(document.querySelector('.toolbar .summary').textContent)")
+    assert locations.all? { |l| l.include?("part_77") }
+    assert_quiet
+  end
+
+  def test_marks_and_clears
+    visit
+    refute js("!!document.querySelector('th[data-column=mark]')")
+    click("[data-action=mark]")
+    wait_until("document.querySelector('th[data-column=mark]')?.getAttribute('aria-sort') === 'descending'")
+    wait_until("document.querySelector('.said').textContent.startsWith('mark: ')")
+    @server.tick(10)
+    wait_until("parseInt(document.querySelector('#{ROWS} td.growth').title.replaceAll(',', '')) > 1e6")
+    assert_equal LEAK, locations.first
+    click("[data-action=unmark]")
+    wait_until("!document.querySelector('.ask').hidden")
+    click(".ask .yes")
+    wait_until("!document.querySelector('th[data-column=mark]')")
+    assert_equal "descending", js("document.querySelector('th[data-column=growth]').getAttribute('aria-sort')")
+    assert_quiet
+  end
+
+  def test_resets_after_asking_once
+    visit
+    @server.asked
+    click("[data-action=reset]")
+    wait_until("!document.querySelector('.ask').hidden && document.activeElement.classList.contains('yes')")
+    assert_includes text(".ask"), "start again at zero"
+    keys(:Escape)
+    wait_until("document.querySelector('.ask').hidden")
+    assert_empty @server.asked.grep(/POST/)
+    click("[data-action=reset]")
+    click(".ask .yes")
+    wait_until("document.querySelector('.said').textContent.startsWith('reset: ')")
+    wait_until("[...document.querySelectorAll('#{ROWS} td.growth')].every((n) => n.title.startsWith('0 '))")
+    click("[data-action=pause]")
+    click(".ask .yes")
+    wait_until("document.querySelector('.light').dataset.state === 'paused' && !!document.querySelector('.warning')")
+    click("[data-action=resume]")
+    wait_until("document.querySelector('.light').dataset.state === 'live' && !document.querySelector('.warning')")
+    assert_equal ["POST /reset", "POST /pause", "POST /resume"], @server.asked.grep(/POST/)
+    assert_quiet
+  end
+
+  def test_survives_a_restart
+    visit
+    @server.tick(3)
+    @server.die
+    wait_until("document.querySelector('.light').dataset.state === 'gone'")
+    assert_match(/pid 4711 ended at \d\d:\d\d.*last data kept/, text(".light"))
+    assert_equal LEAK, locations.first
+    assert js("[...document.querySelectorAll('.actions button')].every((b) => b.disabled)")
+    @server.back
+    wait_until("document.querySelector('.light').dataset.state === 'live' && document.querySelector('.process').textContent.includes('pid 4712')")
+    assert_includes text(".said"), "Another process"
+    wait_until("document.querySelector('#{ROWS} td.location').textContent === arguments[0]", LEAK)
+    assert_quiet("/live", "/history.json")
+  end
+
+  def test_a_cut_connection_comes_back_to_the_same_process
+    visit
+    @server.tick(20)
+    wait_until("document.querySelector('#{ROWS} .trend').dataset.way === 'up'")
+    @server.cut
+    wait_until("document.querySelector('.light').dataset.state === 'gone'")
+    wait_until("document.querySelector('.light').dataset.state === 'live'")
+    assert_equal "up", js("document.querySelector('#{ROWS} .trend').dataset.way"), "what was seen is kept"
+    assert_equal "", text(".said")
+    assert_quiet("/live")
+  end
+
+  def test_hostile_names_are_text
+    visit("--locations=60")
+    ["onerror", "<script", "two", "bytes.rb", "javascript:", "gnp.rb", "a\"b'c"].each do |part|
+      type(part)
+      wait_until("document.querySelectorAll('#{ROWS}').length === 1 && document.querySelector('#{ROWS} td.location').textContent.includes(arguments[0])", part)
+      click("#{ROWS} td.location a")
+      wait_until("!document.querySelector('.one').hidden && document.querySelector('.one h1').textContent.includes(arguments[0])", part)
+      wait_until("!!document.querySelector('.one .histogram td')")
+      click(".back")
+      wait_until("document.querySelector('.one').hidden")
+    end
+    assert_nil js("window.hostile ?? null")
+    assert_equal 0, js("document.querySelectorAll('main img, main script, main iframe').length")
+    click("[data-group=gem]")
+    click("[data-view=map]")
+    type("")
+    wait_until("document.querySelectorAll('.area').length > 5")
+    assert_nil js("window.hostile ?? null")
+    assert_quiet
+  end
+
+  def test_the_treemap_by_keyboard
+    visit(hash: "#view=map")
+    wait_until("document.querySelectorAll('.area').length > 5")
+    assert_equal "redcarpet-3.3.2", text(".area b")
+    js("document.querySelector('.area').focus()")
+    keys(:Enter)
+    wait_until("document.querySelector('.map .path').textContent.includes('All gems \u203a redcarpet-3.3.2')")
+    keys(:Escape)
+    wait_until("!document.querySelector('.map .path').textContent.includes('redcarpet')")
+    assert_operator js("document.querySelectorAll('.map li').length"), :>, 3
+    assert_quiet
+  end
+
+  def test_a_view_is_in_the_address
+    visit(hash: "#q=cache&group=file&sort=live&range=6h")
+    wait_until("document.querySelectorAll('#{ROWS}').length === 1")
+    assert_equal ["/srv/app/app/models/cache.rb"], locations
+    assert_equal "cache", js("document.querySelector('input[type=search]').value")
+    assert_equal "true", js("document.querySelector('[data-range=\"6h\"]').getAttribute('aria-pressed')")
+    assert_equal "descending", js("document.querySelector('th[data-column=live]').getAttribute('aria-sort')")
+    assert_quiet
+  end
+
+  def test_states_that_are_not_usual
+    visit("--read-only", "--no-ruby", "--flat", base: "/admin/mwrap")
+    assert js("document.querySelector('.actions').hidden")
+    assert_includes text(".process"), "read-only"
+    assert_includes text(".process"), "no Ruby"
+    assert js("document.querySelector('.figure.heap').hidden")
+    wait_until("document.querySelector('.verdict').textContent.startsWith('Nothing grows: live memory has been flat for')")
+    assert_quiet
+  end
+
+  def test_one_location_and_none
+    visit("--locations=1")
+    assert_equal [LEAK], locations
+    assert_includes text(".toolbar .summary"), "1 location "
+    assert_quiet
+    teardown
+    visit("--empty", ready: false)
+    wait_until("document.querySelector('.nothing') && !document.querySelector('.nothing').hidden")
+    assert_includes text(".nothing"), "Nothing was allocated"
+    assert_quiet
+  end
+
+  def test_a_phone_needs_no_sideways_scrolling
+    visit(width: 390, height: 844, scheme: "dark")
+    assert_operator js("document.documentElement.scrollWidth"), :<=, 390
+    assert js("(() => { const g = document.querySelector('.grid'); return g.scrollWidth <= g.clientWidth + 1; })()")
+    assert_equal %w[growth trend location], js("[...document.querySelectorAll('thead th')].map((n) => n.dataset.column)")
+    assert_quiet
+  end
+
+  def test_without_scripts_the_plain_page_stays
+    serve
+    require "net/http"
+    page = Net::HTTP.get(URI(@server.url))
+    assert_includes page, "<td class=\"location\">#{LEAK}</td>"
+    assert_includes page, '<script type="module" src="/dist/mwrap.js"></script>'
+    refute_match(/<script>|style="|<img/, page)
+  end
+end

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// columns.js - the columns of the table: what they are called, what they say,
+// and how a value is read. Explanations are those of the server's pages.
+
+import { bytesParts, count, small, about, DASH } from "./format.js";
+
+const meanLife = (rows, i) => (rows.frees[i] ? rows.lifeSum[i] / rows.frees[i] : -1);
+
+function lifeParts(v, unit) {
+	return v < 0 ? [DASH, ""] : unit === "bytes" ? bytesParts(v) : [small(v), ""];
+}
+
+// get(rows, slot) is what is sorted by; parts(value, unit of life) what is shown.
+// bar: the tone of the bar behind it. on: shown unless the user chose others.
+export const COLUMNS = [
+	{ id: "mark", title: "since mark", wide: 8.5, bar: "growth", on: true, signed: true,
+		about: "Bytes live now less those live when the mark was set.",
+		get: (r, i) => r.mark[i], parts: bytesParts, exact: (v) => `${count(v)} bytes` },
+	{ id: "growth", title: "growth", wide: 8.5, bar: "growth", on: true, signed: true,
+		about: "Bytes live now less those live at the start or the last reset; a location that only ever grows is where to look for a leak.",
+		get: (r, i) => r.growth[i], parts: bytesParts, exact: (v) => `${count(v)} bytes` },
+	{ id: "live_bytes", title: "live", wide: 7.5, bar: "live", on: true,
+		about: "Bytes allocated here and not freed yet, whatever was reset.",
+		get: (r, i) => r.liveBytes[i], parts: bytesParts, exact: (v) => `${count(v)} bytes` },
+	{ id: "live", title: "count", wide: 6.5, on: true,
+		about: "Blocks allocated here and not freed yet, whatever was reset.",
+		get: (r, i) => r.live[i], parts: (v) => [about(v), ""], exact: (v) => `${count(v)} blocks` },
+	{ id: "rate", title: "alloc/s", wide: 5.5, on: true,
+		about: "Allocations a second, over the last ten seconds.",
+		get: (r, i) => r.rate[i], parts: (v) => [small(v), ""], exact: (v) => `${small(v)} allocations a second` },
+	{ id: "total", title: "total", wide: 6.5,
+		about: "Bytes allocated here since the start or the last reset.",
+		get: (r, i) => r.total[i], parts: bytesParts, exact: (v) => `${count(v)} bytes` },
+	{ id: "allocations", title: "allocations", wide: 7,
+		about: "Allocating calls since the start or the last reset.",
+		get: (r, i) => r.allocations[i], parts: (v) => [about(v), ""], exact: count },
+	{ id: "frees", title: "frees", wide: 7,
+		about: "Blocks of this location freed since the start or the last reset; after a reset there may be more of them than allocations.",
+		get: (r, i) => r.frees[i], parts: (v) => [about(v), ""], exact: count },
+	{ id: "mean_life", title: "life", wide: 5, on: true, life: true,
+		about: "Mean lifespan of the freed blocks, in garbage collections (without Ruby: in bytes allocated meanwhile); a dash if none was freed.",
+		get: meanLife, parts: lifeParts, exact: (v) => (v < 0 ? "none was freed" : small(v)) },
+	{ id: "max_life", title: "max life", wide: 5.5, life: true,
+		about: "Longest lifespan of a freed block, in the same unit.",
+		get: (r, i) => r.lifeMax[i], parts: lifeParts, exact: small },
+	{ id: "trend", title: "trend", wide: 7, on: true, drawn: true,
+		about: "Live bytes over time, on one time axis for all rows, each with a height of its own; sorted by how fast they grow.",
+		get: (r, i) => r.slope(i) },
+	{ id: "location", title: "location", wide: 0, on: true, text: true, fixed: true,
+		about: "Ruby file and line, or native module with symbol and offset, that called the allocator.",
+		get: (r, i) => r.location[i] },
+];
+
+export const column = (id) => COLUMNS.find((c) => c.id === id);
+
+// Which columns are shown: the user's choice or the usual ones; the mark's only if there is one.
+export function shown(chosen, marked) {
+	return COLUMNS.filter((c) => c.fixed || ((chosen ? chosen.includes(c.id) : c.on) && (c.id !== "mark" || marked)));
+}
+
+export const defaultColumns = () => COLUMNS.filter((c) => c.on).map((c) => c.id);

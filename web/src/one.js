@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// one.js - one location: a sentence, then live bytes and count over time,
+// rates, sizes and ages, the newest and oldest live blocks, and the source.
+// What the stream has is drawn as it comes; what it hasn't (sizes, ages,
+// blocks) is asked for when the location changed, every five seconds at most.
+
+import { el, setText } from "./dom.js";
+import { bytes, count, small, visible, sizeRange, countRange, DASH } from "./format.js";
+import { pieces } from "./place.js";
+import { pairChart } from "./chart.js";
+import { locationSentence } from "./verdict.js";
+import { BYTES, LIVE, ALLOCATIONS, FREES } from "./series.js";
+import { getJSON, encode, base } from "./server.js";
+
+const AGAIN = 5000;
+const LISTED = 10;
+
+export class One {
+	constructor(on) {
+		this.on = on;
+		this.location = null;
+		this.name = el("h1", { class: "location", tabindex: -1 }, el("span", { class: "far" }), el("span", { class: "near" }), el("b"));
+		this.sentence = el("p", { class: "sentence" });
+		this.facts = el("dl", { class: "facts-line" });
+		this.over = el("div", { class: "plot", role: "img" });
+		this.rates = el("div", { class: "plot", role: "img" });
+		this.bySize = el("table", { class: "histogram" });
+		this.byAge = el("table", { class: "histogram" });
+		this.newest = el("table", { class: "blocks" });
+		this.oldest = el("table", { class: "blocks" });
+		this.source = el("div", { class: "source" });
+		this.exports = el("p", { class: "exports" });
+		this.root = el("section", { class: "one", "aria-label": "One location", hidden: true },
+			el("p", {}, el("button", { type: "button", class: "back", onclick: () => on.back() }, "\u2190 All locations")),
+			this.name, this.sentence,
+			el("div", { class: "columns" },
+				el("figure", {}, el("figcaption", {}, el("span", { class: "key one" }, "live bytes"), " ", el("span", { class: "key two" }, "blocks")), this.over),
+				el("figure", {}, el("figcaption", {}, el("span", { class: "key one" }, "allocations a second"), " ", el("span", { class: "key two" }, "frees a second")), this.rates)),
+			this.facts, this.source,
+			el("div", { class: "columns" }, this.bySize, this.byAge),
+			el("div", { class: "columns" }, this.newest, this.oldest), this.exports);
+	}
+
+	// Another location, or null: it goes
+	show(location, rows) {
+		if (location === this.location)
+			return;
+		this.location = location;
+		this.root.hidden = location === null;
+		this.charts?.forEach((c) => c.remove());
+		this.charts = null;
+		if (location === null)
+			return;
+		this.asked = -Infinity;
+		this.detail = null;
+		this.changed = true;
+		this.charts = [pairChart(this.over, ["bytes", "count"], true), pairChart(this.rates, ["rate", "rate"], true)];
+		for (const node of [this.bySize, this.byAge, this.newest, this.oldest, this.source, this.exports, this.facts])
+			node.replaceChildren();
+		const slot = rows.find(location);
+		const cut = pieces(location, slot >= 0 ? rows.fileLength[slot] : location.length);
+		cut.forEach((text, i) => setText(this.name.children[i], visible(text)));
+		for (const form of ["tsv", "csv", "json"])
+			this.exports.append(form === "tsv" ? "All live blocks as " : " ",
+				el("a", { href: `${base()}/at/${encode(location)}.${form}` }, form.toUpperCase()));
+		this.name.focus({ preventScroll: true });
+		scrollTo(0, 0);
+		this.askSource(location);
+	}
+
+	update(rows, span, offset, lifeUnit, away) {
+		const slot = rows.find(this.location);
+		if (slot < 0) {
+			setText(this.sentence, rows.full ? "Nothing is known of this location now: it may have had no live block for long, or the process is another one." : "Loading\u2026");
+			return;
+		}
+		const s = rows.series[slot];
+		s.max = Math.max(s.max, 600); // while it is looked at, it is kept finer
+		const t0 = Math.max(span[0], s.n ? s.at(0, 0) : 0), now = Math.max(span[1], t0 + 1);
+		const live = s.column(BYTES, t0, now);
+		this.charts[0].set([live.t.map((t) => t + offset), live.values, s.column(LIVE, t0, now).values], t0 + offset, now + offset);
+		this.charts[1].set(rateColumns(s, t0, now, offset), t0 + offset, now + offset);
+		const row = Object.fromEntries(["liveBytes", "live", "frees", "allocations", "total", "growth", "lifeSum", "lifeMax"].map((k) => [k, rows[k][slot]]));
+		const bySize = this.detail?.by_size || [];
+		setText(this.sentence, locationSentence({ row, t: live.t, v: live.values, offset, bySize, lifeUnit }));
+		this.over.setAttribute("aria-label", `Live bytes over time, now ${bytes(row.liveBytes)} in ${count(row.live)} blocks`);
+		this.rates.setAttribute("aria-label", `Allocations a second over time, now ${small(rows.rate[slot])}`);
+		this.showFacts(row, rows.rate[slot], lifeUnit);
+		const stamp = s.last;
+		if (!away && (stamp !== this.stamp || !this.detail) && performance.now() - this.asked > AGAIN) {
+			this.stamp = stamp;
+			this.askDetail(this.location);
+		}
+	}
+
+	showFacts(row, rate, lifeUnit) {
+		const life = (v) => (lifeUnit === "bytes" ? bytes(v) : `${small(v)} ${v === 1 ? "collection" : "collections"}`);
+		const facts = [
+			["allocated", bytes(row.total)], ["allocations", count(row.allocations)], ["frees", count(row.frees)],
+			["growth", bytes(row.growth)], ["allocations a second", small(rate)],
+			["mean lifespan", row.frees ? life(row.lifeSum / row.frees) : DASH], ["longest lifespan", row.frees ? life(row.lifeMax) : DASH],
+		];
+		if (this.facts.children.length !== facts.length)
+			this.facts.replaceChildren(...facts.map(([name]) => el("div", {}, el("dt", {}, name), el("dd"))));
+		facts.forEach(([, value], i) => setText(this.facts.children[i].lastChild, value));
+	}
+
+	async askDetail(location) {
+		this.asked = performance.now();
+		try {
+			const detail = await getJSON(`/at/${encode(location)}.json?limit=${LISTED}&oldest=${LISTED}`);
+			if (location === this.location)
+				this.showDetail(detail);
+		} catch (e) {
+			if (location === this.location && e.status)
+				this.bySize.replaceChildren(el("caption", {}, `Sizes and ages can\u2019t be shown: ${e.message}.`));
+		}
+	}
+
+	showDetail(d) {
+		this.detail = d;
+		const unit = d.life_unit === "bytes" ? "bytes allocated since" : "garbage collections since";
+		const age = d.life_unit === "bytes" ? sizeRange : countRange;
+		histogram(this.bySize, "Live blocks by size", "size", d.by_size, sizeRange);
+		histogram(this.byAge, `Live blocks by age, in ${unit}`, "age", d.by_age, age);
+		const lives = d.lives || [];
+		const oldest = d.oldest || lives.slice(-LISTED).reverse();
+		blocks(this.newest, "Newest live blocks", lives.slice(0, LISTED), d.life_unit);
+		blocks(this.oldest, "Oldest live blocks", oldest, d.life_unit);
+		this.on.draw();
+	}
+
+	async askSource(location) {
+		let answer;
+		try {
+			answer = await getJSON(`/source?location=${encode(location)}`);
+		} catch (e) {
+			if (location === this.location && e.status)
+				this.source.replaceChildren(el("p", { class: "note" }, `No source lines: ${e.message}.`));
+			return;
+		}
+		if (location !== this.location)
+			return;
+		this.source.replaceChildren(el("ol", { "aria-label": `Source of ${visible(answer.file)}` },
+			answer.lines.map((text, i) => {
+				const line = answer.first + i, here = line === answer.line;
+				return el("li", { class: here ? "here" : null, "aria-current": here ? "true" : null },
+					el("span", { class: "no" }, String(line)), el("code", {}, visible(text.replace(/\t/g, "  ")) || " "));
+			})), answer.truncated ? el("p", { class: "note" }, "Long lines are cut.") : "");
+	}
+}
+
+// [unix, allocations a second, frees a second]: each value holds to the next
+function rateColumns(s, t0, now, offset) {
+	const out = [[], [], []];
+	for (let i = Math.max(s.find(t0), 0); i < s.n; i++) {
+		const last = i + 1 >= s.n;
+		const dt = last ? 1 : s.at(i + 1, 0) - s.at(i, 0);
+		out[0].push(Math.max(s.at(i, 0), t0) + offset);
+		for (const [k, what] of [[1, ALLOCATIONS], [2, FREES]])
+			out[k].push(last ? (now - s.at(i, 0) > 2 ? 0 : null) : Math.max(0, (s.at(i + 1, what) - s.at(i, what)) / dt));
+	}
+	if (out[0].length && now > out[0][out[0].length - 1] - offset) {
+		out[0].push(now + offset);
+		out[1].push(out[1][out[1].length - 1]);
+		out[2].push(out[2][out[2].length - 1]);
+	}
+	return out;
+}
+
+function histogram(table, caption, what, buckets, range) {
+	const most = Math.max(1, ...buckets.map((b) => b.bytes));
+	const most2 = Math.max(1, ...buckets.map((b) => b.count));
+	const cell = (text, part) => {
+		const td = el("td", { class: "num bar live" }, el("span", {}, text));
+		td.style.setProperty("--part", part.toFixed(3));
+		return td;
+	};
+	table.replaceChildren(el("caption", {}, caption),
+		el("thead", {}, el("tr", {}, [what, "blocks", "bytes"].map((t) => el("th", { scope: "col", class: "num" }, t)))),
+		el("tbody", {}, buckets.map((b) => el("tr", {}, el("th", { scope: "row", class: "num" }, range(b.from, b.to)),
+			cell(count(b.count), b.count / most2), cell(bytes(b.bytes), b.bytes / most))),
+		buckets.length ? "" : el("tr", {}, el("td", { class: "empty", colspan: 3 }, "Nothing is live."))));
+}
+
+function blocks(table, caption, lives, unit) {
+	const age = (l) => (unit === "bytes" ? bytes(l.age) : count(l.age));
+	table.replaceChildren(el("caption", {}, caption),
+		el("thead", {}, el("tr", {}, ["size", "age", "generation", "address"].map((t) => el("th", { scope: "col", class: "num" }, t)))),
+		el("tbody", {}, lives.map((l) => el("tr", {}, el("td", { class: "num" }, bytes(l.size)), el("td", { class: "num" }, age(l)),
+			el("td", { class: "num" }, count(l.generation)), el("td", { class: "num address" }, l.address))),
+		lives.length ? "" : el("tr", {}, el("td", { class: "empty", colspan: 4 }, "Nothing is live."))));
+}
+

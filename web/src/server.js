@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// server.js - all that is asked of the server: where it is, the stream, and
+// single requests. Nothing here touches the page.
+
+// "" or "/mwrap": where the server is mounted
+export const base = () => document.documentElement.dataset.base || "";
+
+// As the server's own links: every byte but letters, digits and -._~
+export const encode = (s) =>
+	encodeURIComponent(s.toWellFormed ? s.toWellFormed() : s).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+
+async function explain(response) {
+	const text = (await response.text()).trim().split("\n")[0];
+	return text || `${response.status} ${response.statusText}`;
+}
+
+// The JSON at a path, or an Error with the server's line of text
+export async function getJSON(path, options) {
+	const response = await fetch(base() + path, { credentials: "same-origin", cache: "no-store", ...options });
+	if (!response.ok)
+		throw Object.assign(new Error(await explain(response)), { status: response.status });
+	return response.json();
+}
+
+// POST /reset and the like: what the server says it did
+export async function post(path) {
+	const { said } = await getJSON(path, { method: "POST", headers: { Accept: "application/json" } });
+	return said;
+}
+
+const RETRY = [500, 1000, 2000, 5000];
+
+// The stream, opened again whenever it ends. on: {hello, rows, point, lost(why)}.
+// lost is told once for each time that it ends; why is the server's refusal, or null.
+export function follow(on) {
+	let source = null, tries = 0, connected = false, told = false, timer = 0;
+
+	const again = async () => {
+		source.close();
+		const was = connected;
+		connected = false;
+		if (!told || was) {
+			told = true;
+			on.lost(was ? null : await refusal());
+		}
+		clearTimeout(timer);
+		timer = setTimeout(open, RETRY[Math.min(tries++, RETRY.length - 1)]);
+	};
+
+	function open() {
+		source = new EventSource(`${base()}/live`);
+		source.addEventListener("hello", (e) => {
+			connected = true;
+			told = false;
+			tries = 0;
+			on.hello(JSON.parse(e.data));
+		});
+		for (const name of ["rows", "point"])
+			source.addEventListener(name, (e) => on[name](JSON.parse(e.data)));
+		source.onerror = again;
+	}
+
+	open();
+}
+
+// EventSource doesn't say why it was refused: ask again, for the answer's status alone.
+async function refusal() {
+	const stop = new AbortController();
+	try {
+		const response = await fetch(`${base()}/live`, { signal: stop.signal, cache: "no-store" });
+		return response.ok ? null : await explain(response);
+	} catch {
+		return null;
+	} finally {
+		stop.abort();
+	}
+}

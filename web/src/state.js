@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// state.js - what is being looked at, and the same as the URL's fragment, so
+// that a view can be kept and shared. Only what isn't usual is in the URL; what
+// can't be understood there is ignored.
+
+import { COLUMNS, defaultColumns } from "./columns.js";
+import { GROUPS } from "./group.js";
+
+export const RANGES = { "15m": 900, "1h": 3600, "6h": 21600, "24h": 86400 };
+
+export const usual = () => ({
+	sort: null,      // a column's id; null: growth since the mark, or growth
+	desc: null,      // null: as that column has it
+	q: "",
+	group: "line",
+	columns: null,   // ids; null: the usual ones
+	range: "15m",
+	from: null,      // a part of the time, in seconds of uptime
+	to: null,
+	view: "table",   // or "map"
+	zoom: [],        // treemap: names of the gem and the file looked into
+	at: null,        // the location being looked at
+});
+
+export function parseState(hash) {
+	const state = usual();
+	let p;
+	try {
+		p = new URLSearchParams(hash.replace(/^#/, ""));
+	} catch {
+		return state;
+	}
+	const ids = COLUMNS.map((c) => c.id);
+	if (ids.includes(p.get("sort")))
+		state.sort = p.get("sort");
+	if (state.sort && ["asc", "desc"].includes(p.get("order")))
+		state.desc = p.get("order") === "desc";
+	state.q = p.get("q") || "";
+	if (GROUPS.includes(p.get("group")))
+		state.group = p.get("group");
+	if (p.has("columns"))
+		state.columns = p.get("columns").split(" ").filter((id) => ids.includes(id));
+	if (Object.hasOwn(RANGES, p.get("range")))
+		state.range = p.get("range");
+	const [from, to] = (p.get("time") || "").split("-").map(Number);
+	if (from >= 0 && to > from) {
+		state.from = from;
+		state.to = to;
+	}
+	if (p.get("view") === "map")
+		state.view = "map";
+	state.zoom = p.getAll("zoom").slice(0, 2);
+	state.at = p.get("at") || null;
+	return state;
+}
+
+// "" or "#..."
+export function formatState(state) {
+	const p = new URLSearchParams();
+	const set = (name, value, is) => is && p.set(name, value);
+	set("at", state.at, state.at);
+	set("view", state.view, state.view !== "table");
+	for (const name of state.view === "map" ? state.zoom : [])
+		p.append("zoom", name);
+	set("q", state.q, state.q);
+	set("group", state.group, state.group !== "line");
+	set("sort", state.sort, state.sort);
+	set("order", state.desc ? "desc" : "asc", state.sort && state.desc !== null);
+	const same = !state.columns || state.columns.join() === defaultColumns().join();
+	set("columns", (state.columns || []).join(" "), !same);
+	set("range", state.range, state.range !== "15m");
+	set("time", `${state.from}-${state.to}`, state.from !== null);
+	const s = p.toString();
+	return s ? `#${s}` : "";
+}

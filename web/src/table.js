@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// table.js - the table of locations. Only the rows that can be seen are in the
+// document, between two spacers; they are used again for other rows when it
+// scrolls. All rows have the same height (--row in the style sheet).
+
+import { el, svg, setText, setAttr, setAmount, flash } from "./dom.js";
+import { visible, bytes } from "./format.js";
+import { pieces } from "./place.js";
+import { sample, paths, direction, WIDTH, HEIGHT } from "./spark.js";
+import { sumSeries } from "./group.js";
+
+const AROUND = 6; // rows kept ready above and below
+
+export class Table {
+	// on: {sort(column), open(slot), draw()}: draw is asked for when it scrolls
+	constructor(on) {
+		this.on = on;
+		this.pool = [];
+		this.spare = [];
+		this.key = "";
+		this.active = -1;      // position of the row that the arrows moved to
+		this.activeId = null;  // what it was, to follow it when the order changes
+		this.cols = el("colgroup");
+		this.head = el("tr", { "aria-rowindex": 1 });
+		this.above = el("tr", { class: "spacer", "aria-hidden": "true" }, el("td"));
+		this.below = el("tr", { class: "spacer", "aria-hidden": "true" }, el("td"));
+		this.body = el("tbody", {}, this.above, this.below);
+		this.table = el("table", { role: "grid", tabindex: 0, "aria-label": "Locations", class: "locations" },
+			this.cols, el("thead", {}, this.head), this.body);
+		this.empty = el("p", { class: "nothing", hidden: true });
+		this.root = el("div", { class: "grid" }, this.table, this.empty);
+		this.root.addEventListener("scroll", () => on.draw(), { passive: true });
+		this.body.addEventListener("click", (e) => this.click(e));
+		this.table.addEventListener("keydown", (e) => this.press(e));
+		new ResizeObserver(() => on.draw()).observe(this.root);
+	}
+
+	get rowHeight() {
+		return this.height ||= parseFloat(getComputedStyle(this.root).getPropertyValue("--row")) || 26;
+	}
+
+	// view: see view.js; sort: {id, descending}; span: [t0, t1] of the curves
+	update(view, columns, sort, span, lifeUnit) {
+		Object.assign(this, { view, columns, sort, span, lifeUnit });
+		this.header();
+		if (this.activeId !== null && view.source.id[view.order[this.active]] !== this.activeId)
+			this.active = view.order.findIndex((slot) => view.source.id[slot] === this.activeId);
+		setAttr(this.table, "aria-rowcount", view.order.length + 1);
+		this.draw(true);
+	}
+
+	header() {
+		const narrow = innerWidth < 640;
+		const key = this.columns.map((c) => c.id).join() + narrow;
+		if (key !== this.key) {
+			const wide = (c) => (narrow ? c.wide * 0.66 : c.wide);
+			this.key = key;
+			this.pool = [];
+			this.spare = [];
+			this.body.replaceChildren(this.above, this.below);
+			this.cols.replaceChildren(...this.columns.map((c) => {
+				const col = el("col");
+				col.style.width = c.wide ? `${wide(c)}rem` : "auto";
+				return col;
+			}));
+			this.head.replaceChildren(...this.columns.map((c) => this.headerCell(c)));
+			this.above.firstChild.colSpan = this.below.firstChild.colSpan = this.columns.length;
+			this.table.style.minWidth = `${this.columns.reduce((n, c) => n + wide(c), narrow ? 9 : 12)}rem`;
+		}
+		this.columns.forEach((c, i) => {
+			const here = c.id === this.sort.id;
+			setAttr(this.head.children[i], "aria-sort", here ? (this.sort.descending ? "descending" : "ascending") : null);
+			setText(this.head.children[i].querySelector(".arrow"), here ? (this.sort.descending ? "\u25be" : "\u25b4") : "");
+		});
+	}
+
+	headerCell(c) {
+		return el("th", { scope: "col", class: c.text || c.drawn ? "" : "num", "data-column": c.id },
+			el("button", { type: "button", title: c.about, onclick: () => this.on.sort(c) }, c.title,
+				el("span", { class: "arrow", "aria-hidden": "true" })));
+	}
+
+	// fresh: the numbers may have changed; else only the place
+	draw(fresh) {
+		if (!this.view || !this.root.clientHeight)
+			return;
+		const { order } = this.view;
+		const height = this.rowHeight;
+		const first = Math.max(0, Math.floor(this.root.scrollTop / height) - AROUND);
+		const fit = Math.ceil(this.root.clientHeight / height) + 2 * AROUND;
+		const n = Math.min(fit, Math.max(order.length - first, 0));
+		this.stretch(n);
+		this.above.firstChild.style.height = `${first * height}px`;
+		this.below.firstChild.style.height = `${Math.max(0, order.length - first - n) * height}px`;
+		for (let k = 0; k < n; k++)
+			this.fill(this.pool[k], first + k, order[first + k], fresh);
+		this.empty.hidden = order.length > 0;
+		setAttr(this.table, "aria-activedescendant", this.active >= first && this.active < first + n ? `row-${this.active}` : null);
+	}
+
+	stretch(n) {
+		while (this.pool.length < n) {
+			const row = this.spare.pop() || this.makeRow();
+			this.pool.push(row);
+			this.below.before(row.tr);
+		}
+		while (this.pool.length > n) {
+			const row = this.pool.pop();
+			row.tr.remove();
+			this.spare.push(row); // making one takes longer than filling it
+		}
+	}
+
+	makeRow() {
+		const cells = this.columns.map((c) => {
+			if (c.drawn)
+				return el("td", { class: "trend" }, svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" },
+					svg("path", { class: "area" }), svg("path", { class: "curve" })));
+			if (c.text)
+				return el("td", { class: "location" }, el("a", {}, el("span", { class: "far" }), el("span", { class: "near" }), el("b")));
+			return el("td", { class: c.bar ? `num bar ${c.bar}` : "num" }, el("span"));
+		});
+		return { tr: el("tr", { role: "row" }, cells), cells, id: null, values: [], position: -1 };
+	}
+
+	fill(row, position, slot, fresh) {
+		const { source } = this.view;
+		const same = row.id === source.id[slot];
+		if (row.position !== position) {
+			row.position = position;
+			row.tr.id = `row-${position}`;
+			setAttr(row.tr, "aria-rowindex", position + 2);
+		}
+		setAttr(row.tr, "aria-selected", position === this.active ? "true" : null);
+		if (same && !fresh)
+			return;
+		row.slot = slot;
+		row.id = source.id[slot];
+		this.columns.forEach((c, i) => {
+			if (c.text)
+				same || this.place(row.cells[i], slot);
+			else if (c.drawn)
+				this.curve(row.cells[i], slot);
+			else
+				this.number(row, i, c, slot, same);
+		});
+	}
+
+	number(row, i, c, slot, same) {
+		const value = c.get(this.view.source, slot), cell = row.cells[i];
+		if (c.bar) {
+			const max = this.view.max[c.id];
+			const part = max ? Math.abs(value) / max : 0;
+			cell.style.setProperty("--part", part.toFixed(3));
+			setAttr(cell, "data-sign", value < 0 ? "less" : value > 0 ? "more" : null);
+			setAttr(cell, "data-heat", c.bar === "growth" && value > 0 ? (part > 0.5 ? 3 : part > 0.1 ? 2 : 1) : null);
+		}
+		if (same && row.values[i] === value)
+			return;
+		setAmount(cell.firstChild, c.parts(value, this.lifeUnit));
+		cell.title = c.exact(value);
+		setAttr(cell, "data-none", !value || value < 0 && c.life ? "" : null);
+		if (same && c.bar)
+			flash(cell.firstChild);
+		row.values[i] = value;
+	}
+
+	place(cell, slot) {
+		const { source } = this.view;
+		const location = source.location[slot];
+		const a = cell.firstChild;
+		const parts = source.grouped === "dir" || source.grouped === "gem" ? ["", "", location] : pieces(location, source.fileLength[slot]);
+		parts.forEach((text, i) => setText(a.children[i], visible(text)));
+		cell.title = visible(location);
+		a.setAttribute("href", source.grouped ? "#" : `#at=${encodeURIComponent(location.toWellFormed ? location.toWellFormed() : location)}`);
+		a.tabIndex = -1; // the arrows and Enter do it: one stop for the whole table
+	}
+
+	curve(cell, slot) {
+		const { source, rows } = this.view;
+		const [t0, t1] = this.span;
+		const values = source.grouped ? sumSeries(rows, source.members[slot], t0, t1, 48) : sample(source.series[slot], t0, t1);
+		const drawn = paths(values), picture = cell.firstChild;
+		setAttr(picture.children[0], "d", drawn.area);
+		setAttr(picture.children[1], "d", drawn.line);
+		const way = direction(values);
+		setAttr(cell, "data-way", way > 0 ? "up" : way < 0 ? "down" : "flat");
+		setAttr(picture, "aria-label", way ? `${way > 0 ? "up" : "down"} from ${bytes(values[0])} to ${bytes(values[values.length - 1])}` : "flat");
+	}
+
+	click(event) {
+		const tr = event.target.closest("tr[role=row]");
+		if (!tr || event.ctrlKey || event.metaKey || event.shiftKey || event.button)
+			return;
+		event.preventDefault();
+		this.on.open(this.pool.find((row) => row.tr === tr).slot);
+	}
+
+	press(event) {
+		if (!this.view || event.ctrlKey || event.metaKey || event.altKey || event.target !== this.table)
+			return;
+		const page = Math.max(1, Math.floor(this.root.clientHeight / this.rowHeight) - 2);
+		const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+		if (event.key in moves) {
+			event.preventDefault();
+			this.move(this.active + moves[event.key]);
+		} else if (event.key === "Enter" && this.active >= 0) {
+			event.preventDefault();
+			this.on.open(this.view.order[this.active]);
+		}
+	}
+
+	// Makes the row at a position the active one, and scrolls to it.
+	move(to) {
+		const { order, source } = this.view;
+		if (!order.length)
+			return;
+		this.active = Math.max(0, Math.min(order.length - 1, to));
+		this.activeId = source.id[order[this.active]];
+		const height = this.rowHeight;
+		const top = this.active * height, head = this.head.offsetHeight;
+		if (top < this.root.scrollTop)
+			this.root.scrollTop = top;
+		else if (top + height + head > this.root.scrollTop + this.root.clientHeight)
+			this.root.scrollTop = top + height + head - this.root.clientHeight;
+		this.draw(false);
+	}
+
+	focus() {
+		this.table.focus({ preventScroll: true });
+		if (this.active < 0)
+			this.move(0);
+	}
+
+	top() {
+		this.root.scrollTop = 0;
+		this.active = -1;
+		this.activeId = null;
+	}
+}

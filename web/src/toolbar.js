@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// toolbar.js - the line above the table: filter, grouping, columns, view.
+
+import { el, setText, setAttr } from "./dom.js";
+import { COLUMNS, defaultColumns } from "./columns.js";
+import { GROUPS } from "./group.js";
+
+const WORDS = "Words that must be in the location; gem:name for a gem, -word for what must not be there";
+
+export class Toolbar {
+	// on: {set(change, replace), down()}
+	constructor(on) {
+		this.on = on;
+		this.input = el("input", { type: "search", placeholder: "filter: path, word, gem:name", "aria-label": "Filter locations", title: WORDS,
+			autocomplete: "off", spellcheck: "false", "aria-keyshortcuts": "/",
+			oninput: () => on.set({ q: this.input.value }, true) });
+		this.input.addEventListener("keydown", (e) => {
+			if (e.key === "ArrowDown" || e.key === "Enter") {
+				e.preventDefault();
+				on.down();
+			}
+		});
+		this.groups = this.choice("group", "Group by", GROUPS);
+		this.views = this.choice("view", "Show as", ["table", "map"], { map: "treemap" });
+		this.columns = el("fieldset", {}, el("legend", {}, "Columns"));
+		this.boxes = COLUMNS.filter((c) => !c.fixed).map((c) => {
+			const box = el("input", { type: "checkbox", value: c.id, onchange: () => this.chosen() });
+			this.columns.append(el("label", { title: c.about }, box, ` ${c.title}`));
+			return box;
+		});
+		this.menu = el("details", { class: "menu" }, el("summary", {}, "columns"), this.columns);
+		this.summary = el("p", { class: "summary", role: "status" });
+		this.root = el("div", { class: "toolbar" }, el("span", { class: "filter-box" }, el("kbd", { "aria-hidden": "true" }, "/"), this.input),
+			this.groups, this.views, this.menu, this.summary);
+		addEventListener("pointerdown", (e) => {
+			if (!this.menu.contains(e.target))
+				this.menu.open = false;
+		});
+		this.menu.addEventListener("keydown", (e) => {
+			if (e.key === "Escape" && this.menu.open) {
+				e.stopPropagation();
+				this.menu.open = false;
+				this.menu.firstChild.focus();
+			}
+		});
+	}
+
+	choice(key, label, names, titles = {}) {
+		return el("div", { class: `choice ${key}`, role: "group", "aria-label": label },
+			key === "group" ? el("span", { class: "what", "aria-hidden": "true" }, "group") : null,
+			names.map((name) => el("button", { type: "button", [`data-${key}`]: name, onclick: () => this.on.set({ [key]: name }) }, titles[name] || name)));
+	}
+
+	chosen() {
+		const columns = this.boxes.filter((b) => b.checked).map((b) => b.value);
+		this.on.set({ columns: columns.join() === defaultColumns().filter((id) => id !== "location").join() ? null : columns }, true);
+	}
+
+	update(state, summary) {
+		if (this.input.value !== state.q)
+			this.input.value = state.q;
+		for (const [key, box] of [["group", this.groups], ["view", this.views]])
+			for (const button of box.querySelectorAll("button"))
+				setAttr(button, "aria-pressed", button.dataset[key] === state[key]);
+		const columns = state.columns || defaultColumns();
+		for (const box of this.boxes)
+			box.checked = columns.includes(box.value);
+		setText(this.summary, summary);
+	}
+}

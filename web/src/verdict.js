@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// verdict.js - what numbers mean, as a sentence. Pure functions.
+
+import { bytes, count, span, clock, sizeRange, small } from "./format.js";
+
+// Slope by least squares, in units of v a second; 0 of fewer than two points
+export function slope(t, v) {
+	let n = 0, st = 0, sv = 0, stt = 0, stv = 0;
+	for (let i = 0; i < t.length; i++) {
+		if (v[i] === null)
+			continue;
+		const x = t[i] - t[0];
+		n++;
+		st += x;
+		sv += v[i];
+		stt += x * x;
+		stv += x * v[i];
+	}
+	const d = n * stt - st * st;
+	return n > 1 && d > 0 ? (n * stv - st * sv) / d : 0;
+}
+
+// For how many seconds up to the last point v stayed within `part` of the last value (at least 64 KB)
+export function flatFor(t, v, part = 0.01) {
+	let i = v.length - 1;
+	while (i >= 0 && v[i] === null)
+		i--;
+	if (i < 0)
+		return 0;
+	const now = v[i], end = t[i];
+	const slack = Math.max(now * part, 65536);
+	let first = end;
+	for (; i >= 0; i--) {
+		if (v[i] === null)
+			continue;
+		if (Math.abs(v[i] - now) > slack)
+			break;
+		first = t[i];
+	}
+	return end - first;
+}
+
+// Since when v has been rising: the last time it was lowest, or null when it isn't
+export function risingSince(t, v) {
+	let at = -1;
+	for (let i = 0; i < v.length; i++)
+		if (v[i] !== null && (at < 0 || v[i] <= v[at]))
+			at = i;
+	return at >= 0 && at < v.length - 1 ? t[at] : null;
+}
+
+const perMinute = (perSecond) => `${bytes(perSecond * 60)} a minute`;
+
+// The page's first sentence: {growing, text} of the process's columns in the last minutes.
+export function headline({ t, live, top, topName, share }) {
+	if (t.length < 2)
+		return { growing: false, text: "Watching what grows\u2026" };
+	const rate = slope(t, live);
+	const flat = flatFor(t, live);
+	const seen = t[t.length - 1] - t[0];
+	const grown = rate * seen;
+	if (grown > Math.max(live[live.length - 1] * 0.01, 65536) && flat < seen * 0.8) {
+		const where = top && share >= 0.05 ? `, ${share > 0.995 ? "all" : `${Math.round(share * 100)}\u00a0%`} of it at ` : "";
+		return { growing: true, text: `Live memory grows by ${perMinute(rate)}${where}`, at: where ? topName : null };
+	}
+	if (flat >= 10)
+		return { growing: false, text: `Nothing grows: live memory has been flat for ${span(flat)}` };
+	return { growing: false, text: "Live memory goes up and down" };
+}
+
+// Most of the live blocks' sizes: “most are 2–4 KB”, or null
+function sizes(bySize, live) {
+	const most = bySize.reduce((a, b) => (!a || b.count > a.count ? b : a), null);
+	if (!most || !live)
+		return null;
+	const share = most.count / live;
+	const what = sizeRange(most.from, most.to);
+	return share > 0.995 ? `all are ${what}` : share > 0.5 ? `most are ${what}` : `sizes vary, ${what} is the most usual`;
+}
+
+function freed(row, lifeUnit) {
+	if (!row.frees)
+		return row.live ? "none was freed" : null;
+	const mean = row.lifeSum / row.frees;
+	const life = lifeUnit === "bytes" ? `${bytes(mean)} of allocations` : `${small(mean)} collections`;
+	return `${count(row.frees)} of ${count(row.frees + row.live)} were freed, after ${life} on average`;
+}
+
+// One location: “98,112 blocks live, 230 MB, growing by 1.1 MB a minute since 01:20; ...”
+export function locationSentence({ row, t, v, offset, bySize, lifeUnit }) {
+	const rate = slope(t, v);
+	const since = risingSince(t, v);
+	const seen = t.length ? t[t.length - 1] - t[0] : 0;
+	let s = `${count(row.live)} block${row.live === 1 ? "" : "s"} live, ${bytes(row.liveBytes)}`;
+	if (Math.abs(rate * seen) > Math.max(row.liveBytes * 0.005, 256)) {
+		s += `, ${rate > 0 ? "growing" : "shrinking"} by ${perMinute(Math.abs(rate))}`;
+		if (rate > 0 && since !== null && offset !== null)
+			s += ` since ${clock(offset + since)}${since <= t[0] + 1 ? ", when this page was opened, or before" : ""}`;
+	} else if (seen >= 5) {
+		s += `, the same for ${span(flatFor(t, v, 0.005))}`;
+	}
+	const rest = [freed(row, lifeUnit), sizes(bySize, bySize.reduce((n, b) => n + b.count, 0))].filter(Boolean);
+	return rest.length ? `${s}; ${rest.join("; ")}.` : `${s}.`;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// view.js - what the table shows: rows, filtered, grouped, sorted. Keeps what
+// can be kept: a keystroke in the filter walks the order that is there already,
+// and only looks at each row's text once.
+
+import { parse, matcher } from "./filter.js";
+import { sums } from "./group.js";
+import { sortSlots } from "./sort.js";
+import { column } from "./columns.js";
+
+export class View {
+	constructor(rows) {
+		this.rows = rows;
+		this.all = [];         // slots of all rows, in order, when not grouped
+		this.order = [];       // slots of `source` that are shown, in order
+		this.source = rows;    // Rows, or the sums of a group
+		this.version = -1;
+		this.sums = { growth: 0, liveBytes: 0, live: 0 };
+		this.max = {};
+	}
+
+	// state: see state.js; hold: keep the order as it is
+	update(state, marked, hold) {
+		const sort = effectiveSort(state, marked);
+		if (state.group === "line")
+			this.lines(state, sort, hold);
+		else
+			this.groups(state, sort);
+		this.measure();
+		return sort;
+	}
+
+	lines(state, sort, hold) {
+		const { rows } = this;
+		this.source = rows;
+		if (this.version !== rows.version) {
+			this.refresh();
+			hold = false;
+		}
+		const key = `${sort.id} ${sort.descending}`;
+		if (!hold || key !== this.sorted) {
+			sortSlots(this.all, rows, column(sort.id), sort.descending);
+			this.sorted = key;
+		}
+		this.order = this.matching(state, this.all);
+	}
+
+	// Rows came or went: the others keep their order.
+	refresh() {
+		const { rows } = this;
+		const there = new Uint8Array(rows.slots);
+		const all = [];
+		for (const slot of this.all)
+			if (slot < rows.slots && rows.used[slot]) {
+				there[slot] = 1;
+				all.push(slot);
+			}
+		for (let slot = 0; slot < rows.slots; slot++)
+			if (rows.used[slot] && !there[slot])
+				all.push(slot);
+		this.all = all;
+		this.version = rows.version;
+	}
+
+	matching(state, slots) {
+		const words = parse(state.q);
+		return words.length ? slots.filter(matcher(this.rows, words)) : slots;
+	}
+
+	groups(state, sort) {
+		if (this.version !== this.rows.version)
+			this.refresh();
+		this.source = sums(this.rows, this.matching(state, this.all), state.group);
+		this.order = sortSlots(Array.from({ length: this.source.slots }, (_, i) => i), this.source,
+			column(sort.id), sort.descending);
+	}
+
+	// Sums of what is shown, and the largest values, which the bars are measured by
+	measure() {
+		const { growth, mark, liveBytes, live } = this.source;
+		const sum = { growth: 0, liveBytes: 0, live: 0 };
+		const max = { growth: 0, mark: 0, live_bytes: 0 };
+		for (const slot of this.order) {
+			sum.growth += growth[slot];
+			sum.liveBytes += liveBytes[slot];
+			sum.live += live[slot];
+			max.growth = Math.max(max.growth, Math.abs(growth[slot]));
+			max.mark = Math.max(max.mark, Math.abs(mark[slot]));
+			max.live_bytes = Math.max(max.live_bytes, liveBytes[slot]);
+		}
+		this.sums = sum;
+		this.max = max;
+	}
+
+	// Rows of events, whether they are shown or not
+	get matched() {
+		return this.order.length;
+	}
+}
+
+// The user's choice, or by growth since the mark if there is one, else by growth
+export function effectiveSort(state, marked) {
+	const id = state.sort && !(state.sort === "mark" && !marked) ? state.sort : marked ? "mark" : "growth";
+	const text = Boolean(column(id).text);
+	return { id, descending: state.sort ? (state.desc ?? !text) : true };
+}
