@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "../report/report.h"
+#include "../table/heap_pages.h"
 #include "../table/read.h"
 #include "ruby.h"
 #include "say.h"
@@ -94,6 +95,7 @@ static void after_fork_child(void)
 	}
 	mw_threads_after_fork(mw_state());
 	mw_late_ops = 0;
+	mw_heap_pages_after_fork();
 	mw_gate_open();
 	mw_reading_unlock();
 	mw_reading_init_child();

@@ -47,6 +47,9 @@ size_t mw_boot_size(const void *p)
 	return ((const size_t *)p)[-1];
 }
 
+void *(*mw_next_mmap)(void *, size_t, int, int, int, off_t);
+int (*mw_next_munmap)(void *, size_t);
+
 /* --- the first calls ------------------------------------------------------------ */
 
 static int state; /* 0 unknown, 1 being found, 2 found; release */
@@ -222,5 +225,7 @@ void mw_real_init(void)
 	mw_real = r;
 	mw_real_glibc = is_glibc();
 	mw_real_classes = !mw_real_glibc && has_classes();
+	mw_next_mmap = (void *(*)(void *, size_t, int, int, int, off_t))mw_real_next("mmap");
+	mw_next_munmap = (int (*)(void *, size_t))mw_real_next("munmap");
 	__atomic_store_n(&state, 2, __ATOMIC_RELEASE);
 }

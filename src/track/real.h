@@ -81,6 +81,10 @@ MW_INLINE size_t mw_usable(const void *p)
 	return mw_real.malloc_usable_size((void *)(uintptr_t)p);
 }
 
+/* The next functions of these names, from whoever has them; NULL: not found yet. */
+extern MW_HIDDEN void *(*mw_next_mmap)(void *, size_t, int, int, int, off_t);
+extern MW_HIDDEN int (*mw_next_munmap)(void *, size_t);
+
 /* Finds them all, if that hasn't been done. Any thread. */
 void mw_real_init(void);
 /* What comes after us under that name, from the allocator or not; or NULL. */

@@ -58,4 +58,7 @@ int mw_ruby_find(const char **why);
 /* Where GC.count may be, to be verified; NULL: to be had by rb_gc_count only. With the VM up. */
 const uint32_t *mw_ruby_find_count(void);
 
+/* heap_maps.c: sees Ruby's heap pages from now on. Before main, once mw_rb is filled in. */
+void mw_heap_maps_init(void);
+
 #endif

@@ -42,6 +42,7 @@ void mw_ruby_init(void)
 	public_wanted = getenv("MWRAP_RUBY_PUBLIC") != NULL;
 	mw_clock.in_bytes = false;
 	mw_clock.gc_count = mw_rb.rb_gc_count;
+	mw_heap_maps_init();
 	set_how(MW_RUBY_STARTING);
 }
 

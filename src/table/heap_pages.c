@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "heap_pages.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "own.h"
+
+struct entry {
+	uintptr_t addr; /* 0: none */
+	uint32_t bytes; /* of the live page; 0: it is dead */
+	uint32_t since; /* generation of its birth or death */
+};
+
+enum { FIRST = 256 }; /* entries at first: 16 MiB of pages */
+
+static uint32_t lock; /* acquire, release: guards all below */
+static struct entry *table;
+static size_t size, used; /* entries; a power of two, and less than three quarters of it */
+static struct mw_heap_sums sums;
+
+static void enter(void)
+{
+	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+static void leave(void)
+{
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+static void span(struct mw_spans *s, uint32_t from, uint32_t to)
+{
+	uint64_t v = to - from;
+
+	s->min = !s->n || v < s->min ? v : s->min;
+	s->max = v > s->max ? v : s->max;
+	s->sum += v;
+	s->squares += (double)v * (double)v;
+	s->n++;
+}
+
+/* addr's entry, or the free one where it belongs. */
+static struct entry *entry_of(struct entry *in, size_t n, uintptr_t addr)
+{
+	/* pages are aligned to 16 KiB or 64: what differs is above that */
+	size_t i = (size_t)((addr >> 14) * 0x9e3779b97f4a7c15u >> 20) & (n - 1);
+
+	while (in[i].addr && in[i].addr != addr)
+		i = (i + 1) & (n - 1);
+	return &in[i];
+}
+
+/* Room for one more; false: no memory, and nothing changed. */
+static bool grow(void)
+{
+	size_t more = size ? size * 2 : FIRST;
+	struct entry *bigger;
+
+	if (used + 1 < size - size / 4)
+		return true;
+	bigger = mw_own_grow(more * sizeof(*bigger), MW_OWN_RECORD);
+	if (!bigger)
+		return false;
+	for (size_t i = 0; i < size; i++)
+		if (table[i].addr)
+			*entry_of(bigger, more, table[i].addr) = table[i];
+	if (table)
+		mw_own_unmap(table, size * sizeof(*table));
+	table = bigger;
+	size = more;
+	return true;
+}
+
+void mw_heap_page_born(uintptr_t addr, size_t bytes, uint32_t generation)
+{
+	struct entry *e;
+
+	enter();
+	if (!grow()) {
+		sums.lost++;
+	} else {
+		e = entry_of(table, size, addr);
+		if (!e->addr) {
+			e->addr = addr;
+			used++;
+		} else if (e->bytes) { /* its death was missed */
+			sums.pages--;
+			sums.bytes -= e->bytes;
+		} else {
+			span(&sums.deaths, e->since, generation);
+		}
+		e->bytes = (uint32_t)bytes;
+		e->since = generation;
+		sums.pages++;
+		sums.bytes += bytes;
+	}
+	leave();
+}
+
+void mw_heap_page_dies(uintptr_t addr, size_t bytes, uint32_t generation)
+{
+	struct entry *e;
+
+	enter();
+	e = size ? entry_of(table, size, addr) : NULL;
+	if (e && e->addr && e->bytes && e->bytes == bytes) {
+		span(&sums.lives, e->since, generation);
+		sums.pages--;
+		sums.bytes -= bytes;
+		e->bytes = 0;
+		e->since = generation;
+	}
+	leave();
+}
+
+void mw_heap_sums(struct mw_heap_sums *to)
+{
+	enter();
+	*to = sums;
+	leave();
+}
+
+size_t mw_heap_pages(struct mw_heap_page *to, size_t max)
+{
+	size_t n = 0;
+
+	enter();
+	for (size_t i = 0; i < size; i++) {
+		const struct entry *e = &table[i];
+
+		if (!e->bytes)
+			continue;
+		if (n < max)
+			to[n] = (struct mw_heap_page){
+				.addr = e->addr, .generation = e->since, .bytes = e->bytes
+			};
+		n++;
+	}
+	leave();
+	return n;
+}
+
+void mw_heap_pages_after_fork(void)
+{
+	leave();
+}

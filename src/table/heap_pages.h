@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * heap_pages.h - the pages that Ruby's objects live in.
+ *
+ * They are no allocator's blocks (Ruby maps them itself), so no location has
+ * them. Each address that ever held one has an entry: its page lives, or it is
+ * dead and may live again. Entries are found by a hash of the address, and
+ * never go away.
+ *
+ * Any thread; not a signal handler. A lock of a few instructions, which a
+ * forked child finds open.
+ */
+#ifndef MW_TABLE_HEAP_PAGES_H
+#define MW_TABLE_HEAP_PAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Spans of time in generations: how many there were, their sum, … */
+struct mw_spans {
+	uint64_t n, sum, min, max; /* min: of none, 0 */
+	double squares;            /* the sum of their squares */
+};
+
+struct mw_heap_sums {
+	uint64_t pages, bytes;  /* live now; of the bytes, only what the objects have */
+	uint64_t lost;          /* pages for which there was no memory */
+	struct mw_spans lives;  /* of pages that died */
+	struct mw_spans deaths; /* between a page's death and the next one at its address */
+};
+
+struct mw_heap_page {
+	uintptr_t addr;
+	uint32_t generation; /* at its birth */
+	uint32_t bytes;
+};
+
+/* A page of so many bytes, fewer than 4 GiB, lives at addr from now on. */
+void mw_heap_page_born(uintptr_t addr, size_t bytes, uint32_t generation);
+/* It dies, if there is one of that size; else nothing happens. */
+void mw_heap_page_dies(uintptr_t addr, size_t bytes, uint32_t generation);
+void mw_heap_sums(struct mw_heap_sums *);
+/* Copies at most `max` live pages, in no order; returns how many there are. */
+size_t mw_heap_pages(struct mw_heap_page *to, size_t max);
+/* In a forked child. */
+void mw_heap_pages_after_fork(void);
+
+#endif
