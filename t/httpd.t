@@ -9,7 +9,7 @@ require "cgi/escape"
 
 class HttpdRoutesTest < Minitest::Test
   NAMES = %w[total allocations frees growth live_bytes live mean_life max_life location].freeze
-  POLICY = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+  POLICY = "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
   # Of a page that carries the dashboard's script, which is served by the process itself.
   SCRIPT = %r{<script type="module" src="/dist/mwrap\.js\?v=\h+"></script>}

@@ -50,9 +50,11 @@ static const struct mw_header nosniff = { "X-Content-Type-Options", "nosniff" };
 /* not "no-referrer": with that, browsers say "Origin: null" for our own forms */
 static const struct mw_header referrer = { "Referrer-Policy", "same-origin" };
 /* of HTML */
-static const struct mw_header policy = { "Content-Security-Policy",
-					 "default-src 'none'; style-src 'self'; form-action 'self'; "
-					 "base-uri 'none'; frame-ancestors 'none'" };
+static const struct mw_header policy = {
+	"Content-Security-Policy",
+	"default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; "
+	"base-uri 'none'; frame-ancestors 'none'"
+};
 static const struct mw_header script_policy = {
 	"Content-Security-Policy",
 	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "

@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <time.h>
 
+#include "../table/heap_pages.h"
 #include "../table/read.h"
 #include "process.h"
 #include "ruby.h"
@@ -101,6 +102,7 @@ static void api_stats(struct mw_stats *out)
 {
 	struct timespec now;
 	struct mw_row sum = { 0 };
+	struct mw_heap_sums heap;
 
 	mw_quiet_enter();
 	if (mw_life == MW_ON)
@@ -130,7 +132,9 @@ static void api_stats(struct mw_stats *out)
 	out->overruns = mw_get(&mw_strays.overruns);
 	out->double_frees = mw_get(&mw_strays.double_frees);
 	out->unknown_frees = mw_get(&mw_strays.unknown_frees);
-	out->heap_known = false;
+	mw_heap_sums(&heap);
+	out->heap_bytes = heap.bytes;
+	out->heap_known = heap.pages > 0;
 	out->ruby = mw_ruby_version;
 	out->resets = mw_get(&mw_resets);
 	out->uptime = (double)(now.tv_sec - mw_loaded_at.tv_sec) +
