@@ -198,7 +198,8 @@ static void page_asset(struct mw_call *call)
 void mw_page_stats(struct mw_call *call)
 {
 	mw_reply_form(call, MW_FORM_JSON);
-	mw_render_stats_json(&call->res->body, call->api);
+	/* a descriptor opened here would be lost in a child forked meanwhile */
+	mw_render_stats_json(&call->res->body, call->api, call->req->site ? call->req->site->statm : -1);
 }
 
 /* What is behind the pattern's "*", or "" for an exact match; NULL: no match. */

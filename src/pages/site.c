@@ -33,6 +33,7 @@ void mw_site_start(struct mw_site *s, const struct mw_api *api)
 	if (!atomic_load(&s->busy))
 		mw_site_end(s, api);
 	memset(s, 0, sizeof(*s));
+	s->statm = -1;
 	api->stats(&stats);
 	up = stats.uptime > 0 && stats.uptime < 1e12 ? (uint64_t)(stats.uptime * 1000) : 0;
 	s->origin_ms = now - up; /* may wrap where a test's uptime is longer than the machine's */
@@ -83,6 +84,7 @@ unsigned mw_site_second(struct mw_site *s, const struct mw_api *api, int statm)
 	uint32_t last = s->history.fine_n ? s->history.fine[(s->history.fine_n - 1) % MW_FINE_N].t : 0;
 	struct mw_point p = { .t = (uint32_t)(up / 1000), .rss = MW_KIB_UNKNOWN };
 
+	s->statm = statm;
 	if (!s->history.fine_n || p.t > last) {
 		read_live(s, api, p.t, &p.heap);
 		p.live = s->live_kib;
@@ -130,7 +132,7 @@ static void warning(void *ctx, const char *text)
 static void make_point(struct mw_buf *b, const struct mw_site *s, const struct mw_stats *stats)
 {
 	uint64_t rss = 0;
-	bool rss_known = mw_rss_bytes(-1, &rss);
+	bool rss_known = s->statm >= 0 && mw_rss_bytes(s->statm, &rss);
 
 	mw_buf_str(b, "event: point\ndata: {\"t\":");
 	mw_buf_seconds(b, s->ticked);

@@ -21,6 +21,7 @@
 struct mw_site {
 	_Atomic uint32_t busy;  /* not 0: a call here, or of a cursor, is under way */
 	uint64_t origin_ms;     /* monotonic clock at uptime 0 */
+	int statm;              /* see mw_rss_bytes; set by who owns the site, each second */
 	char start[48];         /* tells this process from one that has its PID later */
 	struct mw_history history;
 	uint32_t live_kib;      /* as last read; */
@@ -41,7 +42,7 @@ double mw_site_uptime(const struct mw_site *);
 
 /*
  * Adds a point to the history if a second has begun since the last one.
- * statm: see mw_rss_bytes; -1: RSS isn't known. Returns the milliseconds until
+ * statm: see mw_rss_bytes; -1: RSS isn't known until then. Returns the milliseconds until
  * the next one is due, 1 to 1000.
  */
 unsigned mw_site_second(struct mw_site *, const struct mw_api *, int statm);

@@ -216,7 +216,7 @@ void mw_render_overruns(struct mw_buf *, const struct mw_overruns_list *, enum m
 bool mw_rss_bytes(int statm, uint64_t *);
 
 /* One JSON object: all of mw_stats, pid, rss_bytes (or null), version, options. */
-void mw_render_stats_json(struct mw_buf *, const struct mw_api *);
+void mw_render_stats_json(struct mw_buf *, const struct mw_api *, int statm);
 
 /*
  * Appends the exit dump as the options say, in one piece; does nothing if

@@ -72,7 +72,7 @@ static void options(struct mw_buf *b, const struct mw_options *o)
 	mw_buf_str(b, "}");
 }
 
-void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api)
+void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm)
 {
 	struct mw_stats s = { 0 };
 	uint64_t rss;
@@ -83,7 +83,7 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api)
 	key_u64(b, "pid", (uint64_t)getpid());
 	key_seconds(b, "uptime", s.uptime);
 	key(b, "rss_bytes");
-	if (mw_rss_bytes(-1, &rss))
+	if (mw_rss_bytes(statm, &rss))
 		mw_buf_u64(b, rss);
 	else
 		mw_buf_str(b, "null");

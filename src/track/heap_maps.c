@@ -81,15 +81,20 @@ static void mapped(uintptr_t p, size_t n, int prot, int flags)
 	errno = e;
 }
 
-MW_INLINE void *map(void *at, size_t n, int prot, int flags, int fd, off_t off, uintptr_t caller)
+/* At the end of a function this is a jump: who comes after us sees who called us. */
+MW_INLINE void *map(void *at, size_t n, int prot, int flags, int fd, off_t off)
 {
-	void *p;
-
 	if (mw_likely(mw_next_mmap != NULL))
-		p = mw_next_mmap(at, n, prot, flags, fd, off);
-	else
-		p = (void *)syscall(SYS_mmap, at, n, prot, flags, fd, off);
-	if (from_ruby(caller) && p != MAP_FAILED && !at)
+		return mw_next_mmap(at, n, prot, flags, fd, off);
+	return (void *)syscall(SYS_mmap, at, n, prot, flags, fd, off);
+}
+
+static __attribute__((noinline)) void *map_for_ruby(void *at, size_t n, int prot, int flags, int fd,
+						    off_t off)
+{
+	void *p = map(at, n, prot, flags, fd, off);
+
+	if (p != MAP_FAILED && !at)
 		mapped((uintptr_t)p, n, prot, flags);
 	return p;
 }
@@ -97,12 +102,16 @@ MW_INLINE void *map(void *at, size_t n, int prot, int flags, int fd, off_t off, 
 /* Results and errors are the C library's. */
 MW_EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
 {
-	return map(at, n, prot, flags, fd, off, MW_CALLER);
+	if (from_ruby(MW_CALLER))
+		return map_for_ruby(at, n, prot, flags, fd, off);
+	return map(at, n, prot, flags, fd, off);
 }
 
 MW_EXPORT void *mmap64(void *at, size_t n, int prot, int flags, int fd, off_t off)
 {
-	return map(at, n, prot, flags, fd, off, MW_CALLER);
+	if (from_ruby(MW_CALLER))
+		return map_for_ruby(at, n, prot, flags, fd, off);
+	return map(at, n, prot, flags, fd, off);
 }
 
 MW_EXPORT int munmap(void *p, size_t n)
@@ -110,5 +119,7 @@ MW_EXPORT int munmap(void *p, size_t n)
 	/* before it is unmapped: then its address may be another's */
 	if (from_ruby(MW_CALLER) && page_of(n))
 		mw_heap_page_dies((uintptr_t)p, n, generation());
-	return mw_next_munmap ? mw_next_munmap(p, n) : (int)syscall(SYS_munmap, p, n);
+	if (mw_likely(mw_next_munmap != NULL))
+		return mw_next_munmap(p, n);
+	return (int)syscall(SYS_munmap, p, n);
 }

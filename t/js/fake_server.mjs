@@ -311,7 +311,8 @@ class Server {
 			head: '<th scope="col" class="num">Growth</th><th scope="col">Location</th>', rows });
 		res.writeHead(200, { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": CSP, "Referrer-Policy": "same-origin" });
 		res.end(template("layout.html", { title: "growth", base, version: "4.0", process: `pid ${this.process.pid}, up 3 h 12 min`, main,
-			script: template("home.html", { base }) }));
+			css: `${base}/mwrap.css`, script: `<link rel="stylesheet" href="${base}/dist/uplot.css">\n` +
+				`<script type="module" src="${base}/dist/mwrap.js"></script>\n` }));
 	}
 
 	change(req, res, path) {
