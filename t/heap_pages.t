@@ -1,0 +1,40 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# Ruby's heap pages, which no malloc has, are seen as they come and go: stats.json has
+# exactly the bytes that Ruby says it has allocated.
+require_relative "lib/served"
+
+class HeapPagesTest < Minitest::Test
+  include Served
+
+  APP = <<~'RUBY'
+    $stdout.sync = true
+    size = GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE] || GC::INTERNAL_CONSTANTS.fetch(:HEAP_PAGE_OBJ_LIMIT) * 40
+    say = -> { puts GC.stat(:heap_allocated_pages) * size }
+    $kept = []
+    say.call
+    while (line = $stdin.gets&.chomp)
+      case line
+      when "more" then 300_000.times { $kept << Object.new }
+      when "less" then $kept.clear; 8.times { GC.start }
+      end
+      say.call
+    end
+  RUBY
+
+  def heap = JSON.parse(body("/stats.json"))["heap_bytes"]
+
+  def test_as_ruby_says
+    app = served_ruby(APP)
+    assert_equal Integer(app.hear), heap
+    before = heap
+    more = Integer(app.ask("more"))
+    assert_equal more, heap
+    assert_operator more, :>, before + 5_000_000
+    less = Integer(app.ask("less"))
+    assert_equal less, heap
+    assert app.finish.success?
+  end
+end
