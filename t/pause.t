@@ -19,7 +19,7 @@ class TestOfPause < Minitest::Test
       keep "o" * 6000
     end
     def busy(n = 200) = n.times {
-      "b" * 300
+      "b" * 3000
     }
     100.times { known && other } # what a JIT allocates to compile them comes now
     $kept.clear && GC.start; busy
