@@ -48,13 +48,13 @@ module Behaviour
 
     private
 
-    # A worker's server has the pipe by which it is told to stop from its beginning, and not only
-    # from when its threads have started: else a worker that is told so as soon as it is ready may
-    # not notice, until Puma tells it again 5 s later, which is too late for its own tests of
-    # phased restarts. See ../README.
+    # A worker's server makes the pipe by which it is told to stop first, and not when its threads
+    # have started: else a worker that is told so as soon as it is ready may not notice, until Puma
+    # tells it again 5 s later, which is too late for its tests of phased restarts. See ../README.
     def mend_stop(path)
       text = File.read(path)
-      text.sub!("@check, @notify = nil\n", "@check, @notify = Puma::Util.pipe\n") or raise Missing, "#{path} is not as it was"
+      text.sub!(/^( *)def run\(background=true.*\n/, "\\0\\1  @check, @notify = Puma::Util.pipe unless @notify\n") or
+        raise Missing, "#{path} is not as it was"
       File.write(path, text)
     end
 
