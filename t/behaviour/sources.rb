@@ -42,10 +42,21 @@ module Behaviour
       FileUtils.rm_rf(copy)
       FileUtils.cp_r(top, copy)
       FileUtils.cp(built, File.join(copy, "lib/puma"))
+      mend_stop(File.join(copy, "lib/puma/server.rb"))
       copy
     end
 
     private
+
+    # A worker's server makes the pipe by which it is told to stop first, and not when its threads
+    # have started: else a worker that is told so as soon as it is ready may not notice, until Puma
+    # tells it again 5 s later, which is too late for its tests of phased restarts. See ../README.
+    def mend_stop(path)
+      text = File.read(path)
+      text.sub!(/^( *)def run\(background=true.*\n/, "\\0\\1  @check, @notify = Puma::Util.pipe unless @notify\n") or
+        raise Missing, "#{path} is not as it was"
+      File.write(path, text)
+    end
 
     def named(variable)
       top = File.expand_path(ENV.fetch(variable))
