@@ -23,10 +23,11 @@ $(B)/$1/core: $$(CORE_SRC:%.c=$(B)/$1/%.o) $(B)/$1/web.o $$(wildcard t/core/*) t
 		$$(filter %.o,$$^) $$(filter t/core/%.c,$$^) -Wl,--wrap=mmap -rdynamic $(URCU_LIBS) -lpthread -ldl
 $1: $(B)/$1/core
 endef
-# what malloc.c and process.c interpose has other names here
+# what these interpose has other names here
 RENAMED_track/malloc := -DCORE_RENAME -include t/core/renamed.h
 RENAMED_track/process := -DCORE_RENAME -include t/core/renamed.h
 RENAMED_track/thread_start := -DCORE_RENAME -include t/core/renamed.h
+RENAMED_track/heap_maps := -DCORE_RENAME -include t/core/renamed.h
 $(eval $(call sanitized,asan))
 $(eval $(call sanitized,tsan))
 

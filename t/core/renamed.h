@@ -27,6 +27,9 @@
 #define forkpty app_forkpty
 #define dlclose app_dlclose
 #define pthread_getattr_np app_pthread_getattr_np
+#define mmap app_mmap
+#define mmap64 app_mmap64
+#define munmap app_munmap
 #define raise app_raise
 #else
 #include <stddef.h>
