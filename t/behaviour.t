@@ -73,6 +73,24 @@ class BehaviourTest < Minitest::Test
     end
   end
 
+  # Not always passing is what such a test does; always failing in another way is not.
+  def test_a_test_that_wavers_without_the_tracker
+    in_tmp do |dir|
+      done = compare(dir, <<~RUBY)
+        def test_same = pass
+        def test_always = TRACKED ? flunk : raise("no")
+        def test_wavers
+          flunk if TRACKED
+          File.exist?("#{dir}/been") ? raise("no") : File.write("#{dir}/been", "")
+          pass
+        end
+      RUBY
+      assert_equal ["T#test_wavers"], done.wavering.keys
+      assert_equal ["T#test_always"], done.differences.keys
+      assert_empty done.problems
+    end
+  end
+
   def test_a_process_that_ends_early_differs
     in_tmp do |dir|
       done = compare(dir, <<~RUBY)
