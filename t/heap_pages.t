@@ -26,15 +26,25 @@ class HeapPagesTest < Minitest::Test
 
   def heap = JSON.parse(body("/stats.json"))["heap_bytes"]
 
+  # What Ruby says and what we do, at a moment in which Ruby takes no page: what it
+  # prints its answer with may be the first object of a new one.
+  def both(app)
+    eventually("two answers of Ruby's that agree") do
+      before, ours, after = Integer(app.ask("say")), heap, Integer(app.ask("say"))
+      [before, ours] if before == after
+    end
+  end
+
   def test_as_ruby_says
     app = served_ruby(APP)
-    assert_equal Integer(app.hear), heap
-    before = heap
-    more = Integer(app.ask("more"))
-    assert_equal more, heap
+    before = Integer(app.hear)
+    assert_equal(*both(app))
+    app.ask("more")
+    more, ours = both(app)
+    assert_equal more, ours
     assert_operator more, :>, before + 5_000_000
-    less = Integer(app.ask("less"))
-    assert_equal less, heap
+    app.ask("less")
+    assert_equal(*both(app))
     assert app.finish.success?
   end
 end
