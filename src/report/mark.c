@@ -4,13 +4,13 @@
 
 #include <stdlib.h>
 
-/* FNV-1a */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 uint64_t mw_location_hash(const struct mw_row *r)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	uint64_t h = XXH3_64bits(r->location, r->location_len);
 
-	for (uint32_t i = 0; i < r->location_len; i++)
-		h = (h ^ (unsigned char)r->location[i]) * UINT64_C(0x100000001b3);
 	return h ? h : 1;
 }
 

@@ -2,7 +2,6 @@
 #include "heap_pages.h"
 
 #include <sched.h>
-#include <string.h>
 
 #include "own.h"
 
@@ -120,26 +119,6 @@ void mw_heap_sums(struct mw_heap_sums *to)
 	enter();
 	*to = sums;
 	leave();
-}
-
-size_t mw_heap_pages(struct mw_heap_page *to, size_t max)
-{
-	size_t n = 0;
-
-	enter();
-	for (size_t i = 0; i < size; i++) {
-		const struct entry *e = &table[i];
-
-		if (!e->bytes)
-			continue;
-		if (n < max)
-			to[n] = (struct mw_heap_page){
-				.addr = e->addr, .generation = e->since, .bytes = e->bytes
-			};
-		n++;
-	}
-	leave();
-	return n;
 }
 
 void mw_heap_pages_after_fork(void)

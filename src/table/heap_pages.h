@@ -30,19 +30,11 @@ struct mw_heap_sums {
 	struct mw_spans deaths; /* between a page's death and the next one at its address */
 };
 
-struct mw_heap_page {
-	uintptr_t addr;
-	uint32_t generation; /* at its birth */
-	uint32_t bytes;
-};
-
 /* A page of so many bytes, fewer than 4 GiB, lives at addr from now on. */
 void mw_heap_page_born(uintptr_t addr, size_t bytes, uint32_t generation);
 /* It dies, if there is one of that size; else nothing happens. */
 void mw_heap_page_dies(uintptr_t addr, size_t bytes, uint32_t generation);
 void mw_heap_sums(struct mw_heap_sums *);
-/* Copies at most `max` live pages, in no order; returns how many there are. */
-size_t mw_heap_pages(struct mw_heap_page *to, size_t max);
 /* In a forked child. */
 void mw_heap_pages_after_fork(void);
 

@@ -86,6 +86,7 @@ static void after_fork_parent(void)
 static void after_fork_child(void)
 {
 	rcu_bp_after_fork_child();
+	mw_heap_pages_after_fork();
 	if (in_reading) {
 		in_reading--;
 		mw_threads_after_fork(mw_state());
@@ -95,7 +96,6 @@ static void after_fork_child(void)
 	}
 	mw_threads_after_fork(mw_state());
 	mw_late_ops = 0;
-	mw_heap_pages_after_fork();
 	mw_gate_open();
 	mw_reading_unlock();
 	mw_reading_init_child();
