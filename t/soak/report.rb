@@ -5,19 +5,21 @@
 # each is as it must be.
 #
 # When memory grows: the tracker's tables are never given back; they grow in pieces (1 MiB
-# for 65,536 live blocks, 86 kB for a thread, 96 kB for 1,024 locations) to what the app's
+# for 65,536 live blocks, 72 kB for a thread, 176 kB for 1,024 locations) to what the app's
 # busiest moment asks for, which may come late. A leak comes with work, and goes on as
 # long as that does. So what counts is the second half of the soak: there a worker may take a
 # piece for blocks and four for threads, and the master, which does hardly anything but
-# answer, one for a thread. In ten minutes that shows what costs a worker 40 bytes a request, or
-# the master 1 kB a restart. What the server's pages take isn't in the tables; in
-# the master, whose app does nothing either, 120 bytes a page would show in the memory of
-# the whole process (which changes by a megabyte as Ruby collects its garbage).
+# answer, one for a thread; either may take one for locations, of which some may be new. In
+# ten minutes that shows what costs a worker 40 bytes a request, or the master 4 kB or two
+# locations a restart. What the server's pages take isn't in the tables; in the master, whose
+# app does nothing either, 120 bytes a page would show in the memory of the whole process
+# (which changes by a megabyte as Ruby collects its garbage).
 require "tmpdir"
 
 class Report
   SHOWN = 5 # mistakes of a kind
-  LATE = { "master" => 90 << 10, "elder worker" => (1 << 20) + (4 * 90 << 10) }.freeze # bytes of tables
+  LATE = { "master" => (72 + 176) << 10, "elder worker" => (1024 + (4 * 72) + 176) << 10 }.freeze # bytes of tables
+  NEW = { "master" => 100, "elder worker" => 500 }.freeze # locations
   # A worker that is to end may be told so again while a thread of its closes the pipe that the
   # handler of that signal writes to. From Ruby 3.3 on IO#close may then wait for ever, and
   # Puma (issue 3677) kills the worker. Without the tracker: on 3.3.8 2 of 766 workers of these
@@ -51,7 +53,7 @@ class Report
   # role: descriptors, threads, and from the second on `own`, bytes of the whole process.
   def look(by_role) = @looks << by_role
 
-  # Bytes of tables by role, at regular times of the soak.
+  # By role bytes of tables and how many locations are in them, at regular times of the soak.
   def sample(tables) = @samples << tables
 
   # Is it as it was at the start?
@@ -127,10 +129,11 @@ class Report
   end
 
   def tell_memory(role)
-    tables = @samples.map { |sample| sample.fetch(role) }
-    half = tables[tables.size / 2]
-    line("#{role}: bytes of tables after the warm-up", tables.first)
-    change("#{role}: from half-time to the end", half, tables.last, tables.last - half <= LATE.fetch(role))
+    first, half, last = [0, @samples.size / 2, -1].map { |i| @samples[i].fetch(role) }
+    line("#{role}: bytes of tables after the warm-up", first[:bytes])
+    change("#{role}: from half-time to the end", half[:bytes], last[:bytes], last[:bytes] - half[:bytes] <= LATE.fetch(role))
+    change("#{role}: locations from half-time to the end", half[:locations], last[:locations],
+           last[:locations] - half[:locations] <= NEW.fetch(role))
     own = @looks.drop(1).map { |look| look.fetch(role)[:own] }
     change("#{role}: bytes of the whole process", *own, OWN[role] && own[1] - own[0] <= OWN[role])
   end

@@ -74,7 +74,10 @@ class Soak
 
   # The tables of those that are there from the start to the end.
   def sample
-    @report.sample(roles.filter_map { |role, pid| [role, @cluster.stats(pid)["tracker_bytes"]] if stays?(role) }.to_h)
+    @report.sample(roles.select { |role, _| stays?(role) }.transform_values do |pid|
+      stats = @cluster.stats(pid)
+      { bytes: stats["tracker_bytes"], locations: stats["locations"] }
+    end)
   end
 
   def stays?(role) = role == "master" || (role == "elder worker" && @cluster.kind == "preloaded")
