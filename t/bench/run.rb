@@ -25,6 +25,7 @@ require_relative "stats"
 require_relative "subjects"
 require_relative "works"
 require_relative "serving"
+require_relative "latency"
 
 # What a round costs with many threads, in terms of what it costs with few.
 module Growth

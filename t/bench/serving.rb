@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# serving.rb - what starting a process and serving pages costs.
+# serving.rb - what starting a process and serving pages costs. And latency.rb.
 require "socket"
 require_relative "stats"
 require_relative "subjects"
@@ -114,66 +114,6 @@ module Serving
 
     def now
       Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    end
-  end
-
-  # The app's p99 at half of its full load, with somebody looking and without.
-  # In short windows, many of them: what else the machine does comes and goes by the second.
-  class Latency
-    SECONDS = 2
-    WINDOWS = 4 # for each pair of the others'
-    MOST = 1.1
-
-    def key = "latency"
-
-    def run(pairs)
-      Dir.mktmpdir("mwrap-bench-") do |dir|
-        @socket = File.join(dir, "s")
-        PumaApp.run(Serving.env(@socket)) do |app|
-          Page.wait_for(@socket)
-          app.requests(500)
-          rate = app.requests(2000) / 2
-          report(rate, Array.new(pairs * WINDOWS) { |i| both(app, rate, i) })
-        end
-      end
-    end
-
-    private
-
-    # [p99 alone, p99 with somebody looking], in an order that changes
-    def both(app, rate, turn)
-      steps = [-> { app.open_load(rate, SECONDS)["p99"] }, -> { watched { app.open_load(rate, SECONDS)["p99"] } }]
-      got = turn.even? ? steps.map(&:call) : steps.reverse.map(&:call).reverse
-      @pages.zero? and raise "nobody looked"
-      got
-    end
-
-    def watched
-      @pages = 0
-      over = false
-      poller = Thread.new do
-        from = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-        until over
-          Page.get(@socket, "/each/2000?limit=50")
-          @pages += 1
-          pause = from + @pages * 0.1 - Process.clock_gettime(Process::CLOCK_MONOTONIC)
-          sleep pause if pause.positive?
-        end
-      end
-      yield
-    ensure
-      over = true
-      poller.join
-    end
-
-    # The ratio of the medians is what counts; that of each pair shows the spread.
-    def report(rate, pairs)
-      alone, seen = pairs.transpose.map { |values| Stats.new(values) }
-      spread = Stats.new(pairs.map { |a, b| b / a })
-      ratio = seen.median / alone.median
-      Serving.show("p99 at #{rate.round} requests/s, looked at",
-                   format("%.2f ms, ×%.3f [%.3f, %.3f]", alone.median, ratio, spread.low, spread.high),
-                   "≤ ×1.1", ratio <= MOST)
     end
   end
 end

@@ -30,6 +30,17 @@ class Stats
     end
   end
 
+  RESAMPLED = 2000
+
+  # Between which values the ratio of two medians lies with 95 %: of values that aren't in
+  # pairs, by drawing from each as many as there are, again and again (always the same draws).
+  def self.ratio(below, above)
+    random = Random.new(1)
+    again = ->(values) { new(Array.new(values.size) { values.sample(random: random) }).median }
+    ratios = Array.new(RESAMPLED) { again.(above) / again.(below) }.sort
+    [ratios[RESAMPLED / 40], ratios[-1 - (RESAMPLED / 40)]]
+  end
+
   def self.choose(n, k)
     (1..k).inject(1) { |c, i| c * (n - i + 1) / i }
   end

@@ -12,6 +12,8 @@
  *     earlier ones were answered, up to CLIENTS of them; writes "sent N", and
  *     "p50 N", "p99 N", "max N" in milliseconds, counted from when a request was
  *     due: time that it waited for a client is in it
+ *   load look SOCKET RATE SECONDS PATH
+ *     one client of a Unix socket, RATE times a second at regular times; writes "sent N"
  *
  * Any answer but 200 ends it with status 1.
  */
@@ -24,12 +26,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { CLIENTS_MAX = 256 };
 
 static struct {
+	const char *socket; /* or NULL, and a port */
 	uint16_t port;
 	char **paths;
 	long n_paths, n;
@@ -51,6 +56,19 @@ __attribute__((noreturn)) static void die(const char *why)
 {
 	fprintf(stderr, "load: %s\n", why);
 	exit(1);
+}
+
+static int connection_to_socket(void)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	if (strlen(g.socket) >= sizeof(a.sun_path))
+		die("a socket's path that is too long");
+	strcpy(a.sun_path, g.socket);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)))
+		die("can't connect to the socket");
+	return fd;
 }
 
 static int connection(void)
@@ -85,7 +103,7 @@ static void request(const char *path)
 	char text[1024], got[65536], start[12];
 	int n = snprintf(text, sizeof(text),
 			 "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", path);
-	int fd = connection();
+	int fd = g.socket ? connection_to_socket() : connection();
 	size_t have = 0;
 	ssize_t r;
 
@@ -145,6 +163,21 @@ static void schedule(double rate)
 	}
 }
 
+static int look(char **argv)
+{
+	double rate = atof(argv[1]);
+
+	g.socket = argv[0];
+	g.n = (long)(rate * atof(argv[2]));
+	g.start = now();
+	for (long i = 0; i < g.n; i++) {
+		wait_until(g.start + (double)i / rate);
+		request(argv[3]);
+	}
+	printf("sent %ld\n", g.n);
+	return 0;
+}
+
 static int by_value(const void *a, const void *b)
 {
 	double d = *(const double *)a - *(const double *)b;
@@ -159,6 +192,8 @@ int main(int argc, char **argv)
 	int first = open ? 6 : 5;
 	long clients;
 
+	if (argc == 6 && strcmp(argv[1], "look") == 0)
+		return look(argv + 2);
 	if (argc <= first)
 		return 2;
 	g.port = (uint16_t)atoi(argv[2]);
