@@ -10,14 +10,20 @@ class HeapPagesTest < Minitest::Test
   include Served
 
   APP = <<~'RUBY'
+    require "fiddle"
     $stdout.sync = true
     size = GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE] || GC::INTERNAL_CONSTANTS.fetch(:HEAP_PAGE_OBJ_LIMIT) * 40
     say = -> { puts GC.stat(:heap_allocated_pages) * size }
     $kept = []
+    map, unmap = { "mmap" => [1, 5, 4, 4, 4, 5], "munmap" => [1, 5] }.map do |name, types|
+      Fiddle::Function.new(Fiddle.dlopen(nil)[name], types, Fiddle::TYPE_VOIDP)
+    end
     say.call
     while (line = $stdin.gets&.chomp)
       case line
       when "more" then 300_000.times { $kept << Object.new }
+      when "map" then $maps = Array.new(50) { map.call(nil, 2 * size, 3, 0x22, -1, 0) } # as Ruby does for a page
+      when "unmap" then $maps.each { |m| unmap.call(m, 2 * size) }
       when "less" then $kept.clear; 8.times { GC.start }
       end
       say.call
@@ -45,6 +51,15 @@ class HeapPagesTest < Minitest::Test
     assert_operator more, :>, before + 5_000_000
     app.ask("less")
     assert_equal(*both(app))
+    assert app.finish.success?
+  end
+  def test_others_mappings_are_not_pages
+    app = served_ruby(APP)
+    app.hear
+    %w[map unmap].each do |word|
+      app.ask(word)
+      assert_equal(*both(app))
+    end
     assert app.finish.success?
   end
 end

@@ -38,6 +38,14 @@ class AllocatorHazards < Minitest::Test
                               below: [preload("greedy_dlsym")])
   end
 
+  # mmap and munmap are seen, too: for the pages of Ruby's heap.
+  def test_mappings_are_the_applications
+    tracked = twice(program("mappings"))
+    assert_match(/^handled 1000, bad 0, child 0$/, tracked.stdout)
+    assert_equal 13, tracked.stdout.scan(/: E[A-Z]+$/).size, tracked.stdout
+    assert_adds_up tracked
+  end
+
   # Asked for at the first touch in a thread, it would be allocated by malloc.
   def test_thread_local_storage_is_static_and_small
     tracker = File.join(MwrapTest::LIB, "libmwrap.so")
