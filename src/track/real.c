@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <gnu/libc-version.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "../table/own.h"
@@ -11,35 +12,86 @@
 /* --- the arena --------------------------------------------------------------- */
 
 /*
- * Only dlsym's own allocations while mw_real_init runs come here: one
- * thread, a few hundred bytes, seen on some glibc versions when a symbol is
- * missing. It is one fixed piece, so "is it ours" is one comparison; when it
- * is used up the answer is ENOMEM, which dlsym copes with.
+ * Only what dlsym allocates itself while mw_real_init runs comes here: one
+ * thread, a few hundred bytes on some glibc versions when a symbol is missing,
+ * more if another preload stands before dlsym. The first piece is always there,
+ * further ones are mapped for good. Nothing in it is ever used again, so that all
+ * is zero, and a block can be freed at any time.
  */
-enum { ARENA = 64 * 1024 };
-static char arena[ARENA] __attribute__((aligned(16)));
-static size_t arena_used;
+enum { FIRST = 64 * 1024, MORE = 1 << 20 }; /* bytes */
+
+struct piece {
+	struct piece *older;
+	size_t bytes, used; /* of it, this head included */
+};
+
+static union {
+	struct piece head;
+	char room[FIRST];
+} first __attribute__((aligned(16))) = { .head = { .bytes = FIRST, .used = sizeof(struct piece) } };
+static struct piece *newest = &first.head;
 uintptr_t mw_boot_start, mw_boot_bytes;
+
+/* A block in the piece, NULL: no room. Behind it some is left: its size, read as a chunk's, leads there. */
+static void *cut(struct piece *of, size_t align, size_t n)
+{
+	uintptr_t at = (uintptr_t)of, p = (at + of->used + 16 + align - 1) & ~(align - 1);
+
+	if (p + n + 16 > at + of->bytes)
+		return NULL;
+	of->used = p + n - at;
+	((size_t *)p)[-1] = n;
+	return (void *)p;
+}
+
+/* The range that is_boot looks at first holds all pieces. */
+static void widen(const struct piece *by)
+{
+	uintptr_t from = (uintptr_t)by, to = from + by->bytes;
+
+	if (mw_boot_bytes && mw_boot_start < from)
+		from = mw_boot_start;
+	if (mw_boot_start + mw_boot_bytes > to)
+		to = mw_boot_start + mw_boot_bytes;
+	mw_boot_start = from;
+	mw_boot_bytes = to - from;
+}
 
 static void *boot_alloc(size_t align, size_t n)
 {
-	uintptr_t p;
+	size_t bytes = MORE;
+	struct piece *piece;
+	void *p;
 
 	if (align < 16)
 		align = 16;
-	if (n > ARENA || align > 4096)
+	if (n > PTRDIFF_MAX - MORE || align > PTRDIFF_MAX / 2 - n - MORE)
 		goto none;
-	p = ((uintptr_t)arena + arena_used + 16 + align - 1) & ~(align - 1);
-	if (p + n > (uintptr_t)arena + ARENA)
-		goto none;
-	arena_used = p + n - (uintptr_t)arena;
-	((size_t *)p)[-1] = n; /* read as a chunk's header, it leads to somewhere in the arena */
-	mw_boot_start = (uintptr_t)arena;
-	mw_boot_bytes = ARENA;
-	return (void *)p;
+	p = cut(newest, align, n);
+	if (!p) {
+		while (bytes < n + align + 64)
+			bytes += MORE;
+		piece = mw_own_map(bytes);
+		if (!piece)
+			goto none;
+		*piece = (struct piece){ newest, bytes, sizeof(*piece) };
+		newest = piece;
+		p = cut(piece, align, n);
+	}
+	widen(newest);
+	return p;
 none:
 	errno = ENOMEM;
 	return NULL;
+}
+
+bool mw_boot_has(const void *p)
+{
+	for (const struct piece *of = newest; of; of = of->older) {
+		if ((uintptr_t)p - (uintptr_t)of < of->bytes)
+			return true;
+	}
+	return false;
 }
 
 size_t mw_boot_size(const void *p)

@@ -93,10 +93,11 @@ void *mw_real_next(const char *name);
 bool mw_real_same_object(const void *, const void *);
 
 /* Was p served from the arena, while the real functions weren't known? */
-extern MW_HIDDEN uintptr_t mw_boot_start, mw_boot_bytes; /* widest range; 0 bytes: none */
+extern MW_HIDDEN uintptr_t mw_boot_start, mw_boot_bytes; /* all of it lies there; 0 bytes: none */
+bool mw_boot_has(const void *p);
 static inline bool mw_real_is_boot(const void *p)
 {
-	return (uintptr_t)p - mw_boot_start < mw_boot_bytes;
+	return mw_unlikely((uintptr_t)p - mw_boot_start < mw_boot_bytes) && mw_boot_has(p);
 }
 size_t mw_boot_size(const void *p);
 

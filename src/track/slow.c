@@ -436,6 +436,12 @@ void *mw_ask_real(struct mw_ask *a, size_t bytes)
 	return a->error ? NULL : p;
 }
 
+/* malloc_usable_size takes a tail off, also of what was allocated while all is being set up. */
+static bool tails(void)
+{
+	return __atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_OFF;
+}
+
 void *mw_slow_alloc(struct mw_ask *a, uintptr_t caller)
 {
 	struct mw_thread *t;
@@ -446,7 +452,7 @@ void *mw_slow_alloc(struct mw_ask *a, uintptr_t caller)
 		return mw_ask_real(a, a->n); /* fails, as it should */
 	t = mw_usual_after_all();
 	way = way_now();
-	p = mw_ask_real(a, way == PASS ? a->n : mw_ask_bytes(a));
+	p = mw_ask_real(a, tails() ? mw_ask_bytes(a) : a->n);
 	if (!p || way == PASS)
 		return p;
 	if (t)
@@ -519,7 +525,7 @@ void *mw_slow_realloc(void *p, size_t n, uintptr_t caller)
 	if (n == 0)
 		return realloc_to_none(p, way, caller);
 	if (way == PASS)
-		return mw_real.realloc(p, n);
+		return mw_real.realloc(p, tails() ? mw_padded(n) : n);
 	known = mw_hide(p, &d);
 	q = mw_real.realloc(p, mw_padded(n));
 	if (!q) {

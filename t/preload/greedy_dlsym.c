@@ -4,14 +4,15 @@
  *
  * As other preloads do, and some versions of the C library. The first calls
  * come while the tracker is still looking for the real functions. What it got is
- * kept in greedy_block[], filled with its number, for t/programs/bootstrap.c.
+ * kept in greedy_block[], filled with its number, for t/programs/bootstrap.c. It is more
+ * than a first piece of 64 KiB has, and some of the blocks alone are.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BLOCKS 64
-#define BYTES 600
+#define BYTES(i) ((i) % 8 == 5 ? (size_t)2500000 : 6000)
 
 unsigned char *greedy_block[BLOCKS];
 size_t greedy_size[BLOCKS];
@@ -21,17 +22,17 @@ static void greed(void)
 {
 	unsigned char *p, *q;
 	void *aligned = NULL;
-	size_t i;
+	size_t i, n = BYTES(greedy_n);
 
 	if (greedy_n == BLOCKS)
 		return;
-	free(malloc(BYTES));
-	p = calloc(BYTES, 1);
-	for (i = 0; p && i < BYTES; i++)
+	free(malloc(n));
+	p = calloc(n, 1);
+	for (i = 0; p && i < n; i++)
 		greedy_bad += p[i] != 0;
 	if (p)
-		memset(p, (int)greedy_n, BYTES / 2);
-	q = realloc(p, BYTES / 2);
+		memset(p, (int)greedy_n, n / 2);
+	q = realloc(p, n / 2);
 	if (posix_memalign(&aligned, 64, 10) || (size_t)aligned % 64)
 		greedy_bad++;
 	free(aligned);
@@ -40,7 +41,7 @@ static void greed(void)
 		return;
 	}
 	greedy_block[greedy_n] = q;
-	greedy_size[greedy_n++] = BYTES / 2;
+	greedy_size[greedy_n++] = n / 2;
 }
 
 void *dlsym(void *handle, const char *name)

@@ -34,9 +34,10 @@ int main(void)
 		wrong += malloc_usable_size(block[i]) < size[i] ||
 			 !holds(block[i], size[i], (unsigned char)i);
 		if (i % 3 == 0) {
-			block[i] = grown(block[i], 10000);
+			block[i] = grown(block[i], 10000); /* some shrink */
 			grew++;
-			wrong += !block[i] || !holds(block[i], size[i], (unsigned char)i);
+			wrong += !block[i] ||
+				 !holds(block[i], size[i] < 10000 ? size[i] : 10000, (unsigned char)i);
 			if (i % 2) {
 				free(block[i]);
 				continue;
