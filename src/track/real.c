@@ -28,7 +28,7 @@ struct piece {
 static union {
 	struct piece head;
 	char room[FIRST];
-} first __attribute__((aligned(16))) = { .head = { .bytes = FIRST, .used = sizeof(struct piece) } };
+} first __attribute__((aligned(16))); /* its head is filled in at the first block: it takes no room in the file */
 static struct piece *newest = &first.head;
 uintptr_t mw_boot_start, mw_boot_bytes;
 
@@ -67,6 +67,8 @@ static void *boot_alloc(size_t align, size_t n)
 		align = 16;
 	if (n > PTRDIFF_MAX - MORE || align > PTRDIFF_MAX / 2 - n - MORE)
 		goto none;
+	if (!first.head.bytes)
+		first.head = (struct piece){ NULL, FIRST, sizeof(first.head) };
 	p = cut(newest, align, n);
 	if (!p) {
 		while (bytes < n + align + 64)
