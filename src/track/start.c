@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * start.c - sets the tracker up at the process's first call, gives each thread
+ * its state at its own first, and chooses which way is the usual one.
+ *
+ * Set up once, by one thread; what other calls do meanwhile is slow.c's.
+ */
+#include <limits.h>
+#include <pthread.h>
+
+#include "track.h"
+
+int mw_life = MW_UNBORN;
+bool mw_plain;
+bool mw_paused;
+
+static pthread_key_t key; /* its destructor sees each thread end */
+static bool key_made;
+
+/* --- a thread's state ------------------------------------------------------------- */
+
+#ifdef __SANITIZE_THREAD__ /* which ends its own state of the thread in the last one */
+enum { LAST_ROUND = PTHREAD_DESTRUCTOR_ITERATIONS - 1 };
+#else
+enum { LAST_ROUND = PTHREAD_DESTRUCTOR_ITERATIONS };
+#endif
+
+/*
+ * The C library calls destructors in rounds. Others' may allocate: we ask to
+ * be called again until the last round, so that theirs are done by then.
+ */
+static __thread unsigned round_of __attribute__((tls_model("initial-exec")));
+
+static void thread_ends(void *p)
+{
+	struct mw_thread *t = p;
+
+	/* what Ruby says of this thread was freed, perhaps (thread_start.c): busy from here on,
+	   so that what others' destructors allocate is counted without looking there */
+	if (mw_get(&mw_ruby.how) != MW_RUBY_NONE)
+		mw_set(&t->pass, MW_PASS_BUSY);
+	if (++round_of < LAST_ROUND && pthread_setspecific(key, t) == 0)
+		return;
+	mw_self = MW_LATE;
+	if (t->clock_due) {
+		mw_add(&mw_clock_bytes, t->clock_due);
+		t->clock_due = 0;
+	}
+	mw_thread_release(t);
+}
+
+static void catch_up(struct mw_thread *t)
+{
+	mw_enter(t);
+	mw_thread_renew(t);
+	mw_leave(t);
+}
+
+static struct mw_thread *begin_thread(void)
+{
+	struct mw_thread *t = mw_thread_adopt();
+
+	if (!t)
+		return NULL;
+	mw_thread_hush(t); /* what the next call allocates is ours */
+	mw_self = t;
+	if (key_made && pthread_setspecific(key, t) != 0) {
+		/* it can't be handed on at the end: better none */
+		mw_self = MW_NONE;
+		mw_thread_release(t);
+		return NULL;
+	}
+	mw_thread_unhush(t);
+	catch_up(t);
+	return t;
+}
+
+struct mw_thread *mw_usual_after_all(void)
+{
+	struct mw_thread *t;
+
+	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_UNBORN)
+		mw_start();
+	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
+		return NULL;
+	t = mw_self;
+	if (t == MW_NONE)
+		return begin_thread();
+	if (mw_get(&t->pass) == MW_PASS_BUSY || mw_get(&t->pass) == MW_PASS_QUIET)
+		return NULL;
+	catch_up(t);
+	return t;
+}
+
+/* tcmalloc's first malloc_usable_size() allocates: not inside our own work. */
+static void prime_usable_size(void)
+{
+	void *p = mw_real.malloc(1);
+
+	if (p && mw_real.malloc_usable_size)
+		(void)mw_real.malloc_usable_size(p);
+	mw_real.free(p);
+}
+
+/* Our texts lie in the app's heap, but aren't the app's: a witness beneath can tell. */
+static void *text_alloc(size_t n)
+{
+	void *p;
+
+	mw_quiet_enter();
+	p = mw_real.malloc(n);
+	mw_quiet_leave();
+	return p;
+}
+
+static void text_free(void *p)
+{
+	mw_quiet_enter();
+	mw_real.free(p);
+	mw_quiet_leave();
+}
+
+static enum mw_fit fit_now(void)
+{
+	if (!mw_real_glibc || mw_get(&mw_clock.asked) || __atomic_load_n(&mw_paused, __ATOMIC_SEQ_CST))
+		return MW_FIT_NONE;
+	if (mw_clock.in_bytes)
+		return MW_FIT_BYTES;
+	return __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) == MW_RUBY_FAST ? MW_FIT_RUBY : MW_FIT_NONE;
+}
+
+/* Two threads may choose at once: whoever stores last has seen what both changed. */
+void mw_fit_choose(void)
+{
+	enum mw_fit fit;
+
+	do {
+		fit = fit_now();
+		mw_fit_set(fit);
+	} while (fit != fit_now());
+}
+
+void mw_pause(bool on)
+{
+	__atomic_store_n(&mw_paused, on, __ATOMIC_SEQ_CST);
+	mw_fit_choose();
+}
+
+static void *room_by_class(size_t bytes)
+{
+	return mw_real.malloc(mw_padded(bytes - MW_TAIL));
+}
+
+static void *room_at_first(size_t bytes)
+{
+	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_UNBORN)
+		mw_start();
+	return mw_real.malloc(bytes);
+}
+
+void *(*mw_roomy_malloc)(size_t) = room_at_first;
+
+void mw_start(void)
+{
+	int is = MW_UNBORN;
+	bool ok;
+
+	if (!__atomic_compare_exchange_n(&mw_life, &is, MW_STARTING, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return;
+	mw_real_init();
+	mw_own_use(text_alloc, text_free);
+	prime_usable_size();
+	key_made = pthread_key_create(&key, thread_ends) == 0;
+	ok = mw_real.malloc_usable_size && mw_callsites_init();
+	mw_fit_choose();
+	mw_plain = ok && mw_real_glibc && !mw_boot_bytes;
+	if (ok)
+		__atomic_store_n(&mw_roomy_malloc, mw_real_glibc ? mw_real.malloc : room_by_class,
+				 __ATOMIC_RELEASE);
+	__atomic_store_n(&mw_life, ok ? MW_ON : MW_OFF, __ATOMIC_RELEASE);
+}
