@@ -44,7 +44,7 @@ class DemoTest < Minitest::Test
     demo("--fixed", "--once") do |run|
       assert_success run
       refute_match(/^redcarpet's leak/, run.stdout)
-      assert_match(/^No leak: .* grew by -?[\d,]+ bytes over 1000 requests \(-?\d+ blocks\)$/, run.stdout)
+      assert_match(/^No leak: .* grew by -?[\d,]+ bytes over 3000 requests \(-?\d+ blocks\)$/, run.stdout)
     end
   end
 

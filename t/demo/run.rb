@@ -15,7 +15,7 @@ class Demo
   TOP = File.expand_path("../..", __dir__)
   APP = File.join(__dir__, "app.rb")
   WARM_UP = 300   # requests before the counters are reset
-  REQUESTS = 1000 # requests that are measured
+  REQUESTS = 3000 # requests that are measured: then the leak is more than the garbage of any line, at any time
   TRICKLE = 10    # requests a second from then on, so that the page sees the leak rise ...
   HOURS = 1       # ... for so long
   COLUMNS = %w[growth live_bytes live allocations frees location].freeze

@@ -17,9 +17,11 @@ module Chromium
                         timeout: patience, process_timeout: patience, browser_options: FLAGS)
   end
 
-  # How a page is looked at: its size in CSS pixels, "light" or "dark".
-  def self.look(page, width, height, scheme)
-    page.command("Emulation.setEmulatedMedia", features: [{ name: "prefers-color-scheme", value: scheme }])
+  # How a page is looked at: its size in CSS pixels, "light" or "dark"; still: by somebody
+  # who wants nothing to move.
+  def self.look(page, width, height, scheme, still: false)
+    page.command("Emulation.setEmulatedMedia", features: [{ name: "prefers-color-scheme", value: scheme },
+                                                          { name: "prefers-reduced-motion", value: still ? "reduce" : "" }])
     page.command("Emulation.setDeviceMetricsOverride", width: width, height: height, deviceScaleFactor: 1, mobile: width < 600)
   end
 end
