@@ -9,8 +9,6 @@ class PageTest < Minitest::Test
   include BrowserTest
 
   LEAK = "/usr/share/gems/gems/redcarpet-3.3.2/lib/redcarpet.rb:51"
-  ROWS = "tr[role=row]"
-  COLUMNS = %w[mark growth live_bytes live rate total allocations frees mean_life max_life trend location].freeze
 
   def teardown
     close_page
@@ -27,19 +25,7 @@ class PageTest < Minitest::Test
     wait_until("document.querySelectorAll('#{ROWS}').length > 0") if ready && hash !~ /at=|view=map/
   end
 
-  def locations = texts("#{ROWS} td.location")
-  def type(words) = js(<<~JS, words)
-    (() => { const i = document.querySelector("input[type=search]"); i.focus(); i.value = arguments[0];
-      i.dispatchEvent(new Event("input", { bubbles: true })); })()
-  JS
-
-  def assert_quiet(*allowed)
-    left = @complaints.reject { |c| allowed.any? { |a| c.include?(a) } }
-    assert_empty left
-    foreign = @requests.reject { |u| u.start_with?(@server.origin) || u.start_with?("data:") }
-    assert_empty foreign
-    refute_empty @requests
-  end
+  def origin = @server.origin
 
   def test_the_leak_is_the_first_row_and_its_curve_rises
     visit
@@ -72,33 +58,19 @@ class PageTest < Minitest::Test
     click("[data-action=mark]")
     wait_until("!!document.querySelector('th[data-column=mark]')")
     COLUMNS.each do |id|
-      2.times do
-        was = js("document.querySelector(arguments[0]).getAttribute('aria-sort')", "th[data-column=#{id}]")
-        click("th[data-column=#{id}] button")
-        now = wait_until("document.querySelector(arguments[0]).getAttribute('aria-sort')", "th[data-column=#{id}]") { |v| v && v != was }
-        assert_equal 1, js("document.querySelectorAll('th[aria-sort]').length")
-        assert_ordered id, now
-      end
+      2.times { assert_ordered id, sort_by(id) }
     end
     assert_quiet
   end
 
-  # The cells' exact values are in their titles.
   def assert_ordered(id, way)
     # rows that came late rise faster still; every fifth second brings one
     return assert_operator(locations.index(LEAK), way == "ascending" ? :> : :<, 8) if id == "trend"
-    index = js("[...document.querySelectorAll('thead th')].findIndex((n) => n.dataset.column === arguments[0])", id)
-    cells = js("[...document.querySelectorAll('#{ROWS}')].map((r) => r.children[arguments[0]].title)", index)
-    values = id == "location" ? js("[...document.querySelectorAll('#{ROWS} td.location')].map((n) => n.title)") : cells.map { |s| amount(s) }
+    values = values(id)
     assert_operator values.size, :>, 15
     pairs = values.each_cons(2)
     return assert_operator(values.first <=> values.last, way == "ascending" ? :< : :>, 0) if id == "location"
     assert(way == "ascending" ? pairs.all? { |a, b| a <= b } : pairs.all? { |a, b| a >= b }, "#{id} #{way}: #{values.inspect}")
-  end
-
-  def amount(s)
-    return -1.0 if s.start_with?("none")
-    s.delete(",").tr("\u2212", "-").to_f
   end
 
   def test_filters_as_it_is_typed

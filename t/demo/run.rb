@@ -3,8 +3,9 @@
 #
 # run.rb [--fixed] [--once]: what bin/demo runs once all is installed and built.
 # Starts the app (server.rb) under mwrap, sends it requests, and reads over
-# mwrap's socket which line's memory grew. Everything that it started or made is
-# gone when it ends, in whatever way.
+# mwrap's socket which line's memory grew; while it goes on, a browser can look at
+# the page, on a port beside the socket. Everything that it started or made is gone
+# when it ends, in whatever way.
 require "net/http"
 require "rbconfig"
 require "shellwords"
@@ -14,9 +15,9 @@ class Demo
   TOP = File.expand_path("../..", __dir__)
   APP = File.join(__dir__, "app.rb")
   WARM_UP = 300   # requests before the counters are reset
-  REQUESTS = 1000 # requests that are measured
-  TRICKLE = 2     # requests a second from then on ...
-  HOURS = 4       # ... for so long
+  REQUESTS = 3000 # requests that are measured: then the leak is more than the garbage of any line, at any time
+  TRICKLE = 10    # requests a second from then on, so that the page sees the leak rise ...
+  HOURS = 1       # ... for so long
   COLUMNS = %w[growth live_bytes live allocations frees location].freeze
 
   Failure = Class.new(StandardError)
@@ -46,17 +47,19 @@ class Demo
   private
 
   def start
+    options = ["socket:#{quote(@socket)}", *("listen:127.0.0.1:0" unless @once)].join(",")
     puts "Starting a Sinatra app under Puma, with redcarpet #{@redcarpet}:",
-         "  MWRAP=socket:#{@socket} bin/mwrap ruby t/demo/server.rb #{@redcarpet}"
+         "  MWRAP=#{options.shellescape} bin/mwrap ruby t/demo/server.rb #{@redcarpet}"
     log = File.join(@dir, "app.log")
     stdin, @alive = IO.pipe
     ruby = RbConfig.ruby
-    @pid = spawn({ "MWRAP" => "socket:#{quote(@socket)}" }, ruby, File.join(TOP, "bin/mwrap"), ruby,
+    @pid = spawn({ "MWRAP" => options }, ruby, File.join(TOP, "bin/mwrap"), ruby,
                  File.join(__dir__, "server.rb"), @redcarpet,
                  in: stdin, %i[out err] => log, pgroup: true)
     stdin.close
     address = wait_for("the app") { File.read(log)[%r{Listening on http://(\S+)}, 1] }
     wait_for("mwrap's socket") { File.socket?(@socket) }
+    @page = wait_for("the page's address") { File.read(log)[%r{listening on (http://\S+)}, 1] } unless @once
     host, port = address.split(":")
     @http = Net::HTTP.start(host, port.to_i)
   end
@@ -197,12 +200,14 @@ class Demo
 
   # Until Ctrl-C: some requests, so that there is something to see.
   def watch
-    puts "", "The app goes on at http://#{@http.address}:#{@http.port}/ with #{TRICKLE} requests a second. Look at it by",
-         "  #{command("/each/2000.tsv")}", "  #{command("/stats.json")}", "Ctrl-C ends it.", ""
+    puts "", "The app goes on at http://#{@http.address}:#{@http.port}/ with #{TRICKLE} requests a second. To see what it does:",
+         "  open #{@page} in a browser", "  #{command("/each/2000.tsv")}", "  #{command("/stats.json")}", "Ctrl-C ends it.", ""
     page = "/each/0.tsv?#{URI.encode_www_form(q: @first)}"
     (HOURS * 3600).times do |second|
-      requests(TRICKLE)
-      sleep 1
+      TRICKLE.times do
+        requests(1)
+        sleep 1.0 / TRICKLE
+      end
       next unless (second % 10).zero?
 
       row = table(page).find { |r| r["location"] == @first }

@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# A headless Chromium for tests, and the made-up server that it looks at
-# (t/js/fake_server.mjs). Nothing here sleeps for a fixed time: what is
+# A page in a headless Chromium, for tests, and the made-up server that most of
+# them look at (t/js/fake_server.mjs). Nothing here sleeps for a fixed time: what is
 # expected is waited for, LONG seconds at most, and if it doesn't come the test
 # fails and says what the page has instead.
 require_relative "tap"
-
-gems = File.join(MwrapTest::ROOT, ".build", "gems-#{RUBY_ENGINE}-#{RUBY_VERSION}-#{RUBY_PLATFORM}")
-Gem.use_paths(gems, [*Gem.path, gems])
-require "ferrum"
+require_relative "chromium"
 
 module BrowserTest
   LONG = 60
-  FLAGS = %w[no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update
-             disable-sync disable-dev-shm-usage].to_h { |flag| [flag, nil] }.freeze
+  ROWS = "tr[role=row]"
+  COLUMNS = %w[mark growth live_bytes live rate total allocations frees mean_life max_life trend location].freeze
 
   # node t/js/fake_server.mjs; time passes there when it is told to.
   class FakeServer
@@ -44,21 +41,20 @@ module BrowserTest
 
   # One browser for all tests of a file: it starts slowly.
   def self.browser
-    @browser ||= Ferrum::Browser.new(headless: true, browser_path: ENV["CHROMIUM"] || "/usr/bin/chromium", window_size: [1280, 800],
-                                     timeout: LONG, process_timeout: LONG, browser_options: FLAGS)
+    @browser ||= Chromium.start(LONG)
   end
 
   Minitest.after_run { @browser&.quit }
 
   # Opens a page of its own, and gives what it complained about to @complaints.
-  def open_page(url, width: 1280, height: 800, scheme: "light")
+  def open_page(url, width: 1280, height: 800, scheme: "light", scripts: true)
     @complaints = []
     @requests = []
     @context = BrowserTest.browser.contexts.create
     @page = @context.create_page
     listen
-    @page.command("Emulation.setEmulatedMedia", features: [{ name: "prefers-color-scheme", value: scheme }])
-    @page.command("Emulation.setDeviceMetricsOverride", width: width, height: height, deviceScaleFactor: 1, mobile: width < 600)
+    Chromium.look(@page, width, height, scheme)
+    @page.disable_javascript unless scripts
     @page.go_to(url)
   end
 
@@ -95,4 +91,45 @@ module BrowserTest
 
   # As a person's keys: "a", :Enter
   def keys(*list) = @page.keyboard.type(*list)
+
+  # --- what the page shows -------------------------------------------------------
+
+  def locations = texts("#{ROWS} td.location")
+
+  # Replaces what is in the filter.
+  def type(words) = js(<<~JS, words)
+    (() => { const i = document.querySelector("input[type=search]"); i.focus(); i.value = arguments[0];
+      i.dispatchEvent(new Event("input", { bubbles: true })); })()
+  JS
+
+  # Clicks a column's header; returns how the table is sorted then: "ascending" or "descending".
+  def sort_by(id)
+    header = "th[data-column=#{id}]"
+    was = js("document.querySelector(arguments[0]).getAttribute('aria-sort')", header)
+    click("#{header} button")
+    now = wait_until("document.querySelector(arguments[0]).getAttribute('aria-sort')", header) { |v| v && v != was }
+    assert_equal 1, js("document.querySelectorAll('th[aria-sort]').length")
+    now
+  end
+
+  # The exact values of a column, which are in the cells' titles, of the rows in the document.
+  def values(id)
+    return js("[...document.querySelectorAll('#{ROWS} td.location')].map((n) => n.title)") if id == "location"
+    index = js("[...document.querySelectorAll('thead th')].findIndex((n) => n.dataset.column === arguments[0])", id)
+    js("[...document.querySelectorAll('#{ROWS}')].map((r) => r.children[arguments[0]].title)", index).map { |s| amount(s) }
+  end
+
+  def amount(s)
+    return -1.0 if s.start_with?("none")
+    s.delete(",").tr("\u2212", "-").to_f
+  end
+
+  # Nothing went wrong in the page, and it asked nobody but `origin`, which each test file says.
+  def assert_quiet(*allowed)
+    left = @complaints.reject { |c| allowed.any? { |a| c.include?(a) } }
+    assert_empty left
+    foreign = @requests.reject { |u| u.start_with?("#{origin}/") || u.start_with?("data:") }
+    assert_empty foreign
+    refute_empty @requests
+  end
 end

@@ -228,7 +228,7 @@ export class App {
 		const { state } = this;
 		const one = state.at !== null;
 		this.headline.root.hidden = this.browse.hidden = one;
-		this.one.show(state.at, this.rows);
+		this.one.show(state.at, this.rows, this.hello);
 		this.controls.update(this.point, !this.hello || this.hello.read_only, this.away);
 		this.status.update(this.hello, this.point, this.away);
 		const span = Headline.span(state, this.rows.now);

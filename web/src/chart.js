@@ -17,7 +17,9 @@ const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 720
 function timeAxis() {
 	return { stroke: tone("--dim"), font: FONT, size: 26, gap: 4, space: 70, incrs: TIME_STEPS,
 		grid: { show: false }, ticks: { stroke: tone("--line"), size: 4 },
-		values: (u, splits, _axis, _space, step) => splits.map((v) => clock(v, step < 60)) };
+		// none where it would be cut off at the right
+		values: ({ width, scales: { x } }, splits, _axis, _space, step) =>
+			splits.map((v) => ((x.max - v) / (x.max - x.min) * width < 20 ? "" : clock(v, step < 60))) };
 }
 
 function valueAxis(unit, scale, side) {

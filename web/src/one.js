@@ -41,8 +41,8 @@ export class One {
 			el("div", { class: "columns" }, this.newest, this.oldest), this.exports);
 	}
 
-	// Another location, or null: it goes
-	show(location, rows) {
+	// Another location, or null: it goes. hello: the stream's first event, as soon as it came
+	show(location, rows, hello) {
 		if (location === this.location)
 			return;
 		this.location = location;
@@ -65,7 +65,17 @@ export class One {
 				el("a", { href: `${base()}/at/${encode(location)}.${form}` }, form.toUpperCase()));
 		this.name.focus({ preventScroll: true });
 		scrollTo(0, 0);
-		this.askSource(location);
+		// not asked for where there is none: it would be an error in the browser's console
+		if (hello && !hello.source)
+			this.noSource("the process doesn\u2019t show any");
+		else if (slot >= 0 && rows.kind[slot] !== "ruby")
+			this.noSource("this isn\u2019t a line of Ruby code");
+		else
+			this.askSource(location);
+	}
+
+	noSource(why) {
+		this.source.replaceChildren(el("p", { class: "note" }, `No source lines: ${why}.`));
 	}
 
 	update(rows, span, offset, lifeUnit, away) {
@@ -136,7 +146,7 @@ export class One {
 			answer = await getJSON(`/source?location=${encode(location)}`);
 		} catch (e) {
 			if (location === this.location && e.status)
-				this.source.replaceChildren(el("p", { class: "note" }, `No source lines: ${e.message}.`));
+				this.noSource(e.message);
 			return;
 		}
 		if (location !== this.location)

@@ -1,0 +1,467 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# The page at / in a real browser, served by a real process: a Ruby app under bin/mwrap
+# that does what it is told, and the demo. What the page does with a made-up app is browser.t's.
+require_relative "lib/browser"
+require_relative "lib/watcher"
+
+class RealPageTest < Minitest::Test
+  include BrowserTest
+  include Watching
+
+  APP = <<~RUBY
+    require_relative "gems/hoard-1.2.3/lib/hoard"
+    $stdout.sync = true
+    KEPT, CACHE = [], {}
+    def leak(n) = n.times { KEPT << ("x" * 10_000) } # the leak
+    while (line = gets)
+      case line
+      when /\\Aleak (\\d+)/ then leak($1.to_i)
+      when /\\Acache (\\d+)/ then $1.to_i.times { |i| CACHE[i] = "c" * (3000 + i) }
+      when /\\Ahoard (\\d+)/ then Hoard.keep($1.to_i)
+      when /\\Adrop/ then KEPT.clear; GC.start
+      when /\\Aeval (.*)/ then KEPT << eval('"e" * 9000', nil, [$1].pack("H*").force_encoding("UTF-8"), 7)
+      end
+      puts "done"
+    end
+  RUBY
+  HOARD = <<~RUBY
+    module Hoard
+      ALL = []
+      def self.keep(n) = n.times { ALL << ("h" * 20_000) }
+    end
+  RUBY
+  LEAK_LINE = APP.lines.index { |l| l.include?("# the leak") } + 1
+
+  attr_reader :origin
+
+  def teardown
+    close_page
+    super
+  end
+
+  def leak = "#{path("app.rb")}:#{LEAK_LINE}"
+
+  # Starts the app; on the first time on a free port, which it keeps when it is started again.
+  def start(*options)
+    FileUtils.mkdir_p(path("gems/hoard-1.2.3/lib"))
+    File.write(path("gems/hoard-1.2.3/lib/hoard.rb"), HOARD)
+    File.write(path("app.rb"), APP)
+    app = served(RUBY, LAUNCHER, RUBY, path("app.rb"), env: { "LD_PRELOAD" => nil },
+                 options: ["listen:127.0.0.1:#{origin ? URI(origin).port : 0}", *options])
+    app.ask("leak 400")
+    app.ask("cache 30")
+    app.ask("hoard 10")
+    @origin ||= eventually("where it listens") { app.stderr[%r{listening on (http://127\.0\.0\.1:\d+)/}, 1] }
+    app
+  end
+
+  # Starts the app and loads the page; returns the app when the page has all of the table.
+  def visit(*options, hash: "", **page)
+    app = start(*options)
+    look(hash, **page)
+    app
+  end
+
+  def look(hash = "", **page)
+    open_page("#{origin}/#{hash}", **page)
+    wait_until("document.querySelector('.light')?.dataset.state === 'live'")
+    wait_until("document.querySelectorAll('#{ROWS}').length > 0 || !document.querySelector('.one').hidden")
+  end
+
+  def first_location = text("#{ROWS} td.location")
+  def first_is(location) = wait_until("document.querySelector('#{ROWS} td.location')?.textContent === arguments[0]", location)
+  def first_goes(way) = wait_until("document.querySelector('#{ROWS} .trend').dataset.way === arguments[0]", way)
+  def state_is(state) = wait_until("document.querySelector('.light').dataset.state === arguments[0]", state)
+  def said(text) = wait_until("document.querySelector('.said').textContent === arguments[0]", text)
+
+  # Presses a control, and yes to what it asks.
+  def press(name, asks: nil)
+    click("[data-action=#{name}]")
+    return unless asks
+    wait_until("!document.querySelector('.ask').hidden")
+    assert_includes text(".ask"), asks
+    click(".ask .yes")
+  end
+
+  # --- the table ------------------------------------------------------------------
+
+  def test_loads
+    app = visit
+    assert_equal leak, first_location
+    assert_includes text(".process"), "pid #{app.pid}"
+    assert_includes text(".process"), "ruby #{RUBY_VERSION}"
+    assert_match(/\A[\d,]+ locations/, text(".toolbar .summary"))
+    %w[rss live heap other].each { |f| assert_match(/\A\d.*[KMG]B\z/, text(".figure.#{f} dd")) }
+    assert_equal 1, js("document.querySelectorAll('.headline canvas').length")
+    assert_operator js("document.querySelector('.locations').getAttribute('aria-rowcount')").to_i, :>, 100
+    assert_nil js("document.querySelector('.warning')")
+    assert_quiet
+  end
+
+  # Each column both ways, and as the server sorts.
+  def test_sorts_by_every_column
+    app = visit(hash: "#columns=#{(COLUMNS - %w[location]).join("+")}")
+    press "mark"
+    wait_until("!!document.querySelector('th[data-column=mark]')")
+    app.ask("leak 20")
+    app.ask("cache 30")
+    first_is leak
+    first_goes "up"
+    theirs = tsv
+    COLUMNS.each do |id|
+      2.times { assert_sorted id, sort_by(id), theirs }
+    end
+    assert_quiet
+  end
+
+  def assert_sorted(id, way, theirs)
+    # no number is shown for a curve
+    return assert_equal(way == "descending", first_location == leak) if id == "trend"
+    got = values(id)
+    assert_operator got.size, :>, 15
+    got.each_cons(2) { |a, b| assert_operator a, way == "ascending" ? :<= : :>=, b, "#{id} #{way}: #{got}" }
+    return unless %w[growth live_bytes live total allocations].include?(id)
+    want = theirs.map { |r| r[id] }.sort
+    assert_equal way == "ascending" ? want.first(got.size) : want.reverse.first(got.size), got.map(&:to_i), "#{id} #{way}"
+  end
+
+  def test_filters_and_groups
+    visit
+    keys("/")
+    wait_until("document.activeElement.type === 'search'")
+    keys("hoard.rb")
+    wait_until("[...document.querySelectorAll('#{ROWS} td.location')].every((n) => n.textContent.includes('/hoard.rb:'))")
+    assert_equal "#{path("gems/hoard-1.2.3/lib/hoard.rb")}:3", first_location
+    type("gem:hoard-1")
+    wait_until("/^\\d+ of /.test(document.querySelector('.toolbar .summary').textContent)")
+    assert(locations.all? { |l| l.include?("/hoard.rb:") })
+    type("no such place")
+    wait_until("!document.querySelector('.nothing').hidden")
+    keys(:Escape)
+    first_is leak
+    { "file" => path("app.rb"), "dir" => @dir, "gem" => @dir, "line" => leak }.each do |group, name|
+      click("[data-group=#{group}]")
+      first_is name
+    end
+    click("[data-group=gem]")
+    first_is @dir
+    assert_includes locations, "hoard-1.2.3"
+    assert_equal json("/each/0.json?group=gem").map(&:location).sort.first(10),
+                 (sort_by("location"); locations.first(10)) # as the server groups
+    assert_quiet
+  end
+
+  # --- one location -----------------------------------------------------------------
+
+  def test_opens_a_location
+    app = visit
+    click("#{ROWS} td.location a")
+    wait_until("document.querySelectorAll('.one .histogram td').length > 0")
+    assert_equal leak, text(".one h1")
+    # beside its strings, there are some tables of Ruby's that grew there
+    assert_match(/\A4[0-4]\d blocks live, 3\.8\d\u00a0MB.*(most|all) are 8\u201316\u00a0KB\.\z/, text(".one .sentence"))
+    sizes, ages = js("[...document.querySelectorAll('.one .histogram')].map((t) => [...t.querySelectorAll('tbody tr')].map((r) => [...r.children].map((c) => c.textContent)))")
+    assert_includes 400..410, sizes.find { |row| row[0] == "8\u201316\u00a0KB" }[1].to_i
+    assert_equal sizes.sum { |row| row[1].to_i }, ages.sum { |row| row[1].to_i }
+    assert_equal [10, 10], js("[...document.querySelectorAll('.one .blocks')].map((t) => t.querySelectorAll('tbody tr').length)")
+    wait_until("!!document.querySelector('.source .here')")
+    assert_equal "#{LEAK_LINE}#{APP.lines[LEAK_LINE - 1].chomp}", text(".source .here")
+    assert_equal APP.lines.first(LEAK_LINE + 10).map(&:chomp), texts(".source code")
+    app.ask("leak 50")
+    wait_until("/^4[5-9]\\d blocks live, /.test(document.querySelector('.one .sentence').textContent)")
+    wait_until("[...document.querySelectorAll('.one .histogram td')].some((n) => /^4[5-9]\\d$/.test(n.textContent))")
+    assert_includes text(".one .sentence"), "growing by"
+    keys(:Escape)
+    wait_until("document.querySelector('.one').hidden")
+    first_is leak
+    assert_quiet
+  end
+
+  # No source: the browser's console would have an error if it were asked for.
+  def test_opens_native_code_and_with_source_off
+    visit
+    native = json.find { |r| r.location.include?("libruby") }.location
+    close_page
+    look "#at=#{escape(native)}"
+    wait_until("document.querySelector('.source').textContent === arguments[0]", "No source lines: this isn\u2019t a line of Ruby code.")
+    wait_until("document.querySelectorAll('.one .histogram td').length > 0")
+    assert_equal native, text(".one h1")
+    assert_quiet
+    close_page
+    @fakes.last.finish
+    visit("source:0", hash: "#at=#{escape(leak)}")
+    wait_until("document.querySelector('.source').textContent === arguments[0]", "No source lines: the process doesn\u2019t show any.")
+    wait_until("document.querySelectorAll('.one .histogram td').length > 0")
+    assert_quiet
+  end
+
+  HOSTILE = {
+    "/srv/t0/<img src=x onerror=\"window.hostile=1\">.rb" => nil,
+    "/srv/t1/<script>window.hostile=1</script>.rb" => nil,
+    "/srv/t2/</script><script>window.hostile=1</script>.rb" => nil,
+    "/srv/t3/\" onmouseover=\"window.hostile=1\" x='`&amp;&#60;b>.rb" => nil,
+    "/srv/t4/two\nlines\tand\ra tab.rb" => "/srv/t4/two\\nlines\\tand\\ra tab.rb",
+    "/srv/t5/\xff\xfe bytes \xc3.rb" => "/srv/t5/\ufffd\ufffd bytes \ufffd.rb",
+    "/srv/t6/\u202egnp.rb" => "/srv/t6/\u27e8202E\u27e9gnp.rb",
+    "javascript:window.hostile=1//t7" => nil,
+    "data:text/html,<script>window.hostile=1</script>t8" => nil,
+    "/srv/t9/{{base}}${1}%2e%2f%00%zz?q=1#at=x.rb" => nil,
+    "t10/../../../../etc/passwd" => nil,
+    "/srv/t11/\e[31m\u0007\u2028\u{1f600}\u00e9.rb" => "/srv/t11/\u27e8001B\u27e9[31m\u27e80007\u27e9\u27e82028\u27e9\u{1f600}\u00e9.rb",
+    "//evil.example/t12.rb" => nil,
+  }.freeze
+
+  def test_hostile_locations_are_text
+    app = visit
+    HOSTILE.each_key { |name| app.ask("eval #{name.b.unpack1("H*")}") }
+    HOSTILE.each.with_index { |(name, shown), i| assert_opens "#{shown || name}:7", "t#{i}" }
+    click("[data-group=gem]")
+    type("")
+    click("[data-view=map]")
+    wait_until("document.querySelectorAll('.area').length > 5")
+    assert_no_markup
+    assert_quiet "/source?location="
+  end
+
+  def assert_opens(shown, tag)
+    type("#{tag.end_with?("t1") ? "t1/<" : tag} :7")
+    wait_until("document.querySelectorAll('#{ROWS}').length === 1 && document.querySelector('#{ROWS} td.location').textContent === arguments[0]", shown)
+    assert_equal shown, js("document.querySelector('#{ROWS} td.location').title")
+    href = js("document.querySelector('#{ROWS} td.location a').getAttribute('href')")
+    assert_match(/\A#at=[\w%.~!*'()-]+\z/, href)
+    click("#{ROWS} td.location a")
+    assert_one shown
+    # what is in the address opens it, too
+    js("history.replaceState(null, '', arguments[0])", href)
+    @page.refresh
+    assert_one shown
+    click(".back")
+    wait_until("document.querySelector('.one').hidden")
+  end
+
+  def assert_one(shown)
+    wait_until("document.querySelector('.one h1')?.textContent === arguments[0]", shown)
+    wait_until("document.querySelectorAll('.one .histogram td').length > 1 && /^1 block live/.test(document.querySelector('.one .sentence').textContent)")
+    wait_until("document.querySelector('.source').textContent.startsWith('No source lines: ')")
+    assert_no_markup
+  end
+
+  def assert_no_markup
+    assert_nil js("window.hostile ?? null")
+    assert_equal 0, js("document.querySelectorAll('main img, main script, main iframe, [onmouseover]').length")
+    assert_equal origin, js("location.origin")
+  end
+
+  # --- while it runs -------------------------------------------------------------------
+
+  # Other lines have more; what grows from the mark on is seen.
+  def test_growth_since_a_mark
+    app = visit
+    app.ask("hoard 600")
+    hoard = "#{path("gems/hoard-1.2.3/lib/hoard.rb")}:3"
+    first_is hoard
+    press "mark"
+    wait_until("document.querySelector('th[data-column=mark]')?.getAttribute('aria-sort') === 'descending'")
+    said "Marked: growth since this moment is shown, too."
+    grown = [0, *Array.new(3) { grow(app) }]
+    assert_equal grown.sort.uniq, grown
+    assert_operator grown.last, :>=, 3 * 40 * 10_000
+    first_goes "up"
+    press "unmark", asks: "The mark goes"
+    wait_until("!document.querySelector('th[data-column=mark]')")
+    first_is hoard
+    assert_quiet
+  end
+
+  # Leaks, and returns the growth of the leaking line when the page shows it at the top.
+  def grow(app)
+    app.ask("leak 40")
+    want = tsv.find { |r| r.location == leak }.growth
+    first_is leak
+    eventually("all of the growth") { values("growth").first == want }
+    values("mark").first
+  end
+
+  def test_growth_since_a_reset
+    app = visit
+    app.ask("hoard 600")
+    first_is "#{path("gems/hoard-1.2.3/lib/hoard.rb")}:3"
+    press "reset", asks: "start again at zero"
+    said "The counters start again from zero; what is live stays known."
+    wait_until("[...document.querySelectorAll('#{ROWS} td.growth')].every((n) => n.title.startsWith('0 '))")
+    2.times { app.ask("leak 40") }
+    first_is leak
+    eventually("all of the growth") { values("growth").first == tsv("/each/0.tsv?sort=growth&limit=1")[0].growth }
+    assert_operator values("growth").first, :>=, 80 * 10_000
+    first_goes "up"
+    app.ask("drop")
+    type("app.rb:#{LEAK_LINE}")
+    first_goes "down"
+    eventually("little is left") { values("live_bytes").first < 400_000 }
+    assert_operator values("growth").first, :<, 0
+    assert_equal 1, stats["resets"]
+    assert_quiet
+  end
+
+  def test_trim_pause_resume
+    app = visit
+    press "trim"
+    wait_until("/^(Memory was given back to the system|There was no memory to give back)\\.$/.test(document.querySelector('.said').textContent)")
+    press "pause", asks: "never counted"
+    said "Tracking is off; what is live stays known, and its frees are counted."
+    state_is "paused"
+    wait_until("document.querySelector('.warning').textContent.startsWith('Tracking is paused')")
+    assert stats["paused"]
+    before = tsv.find { |r| r.location == leak }.allocations
+    app.ask("leak 40")
+    press "resume"
+    said "Tracking is on."
+    state_is "live"
+    wait_until("!document.querySelector('.warning')")
+    refute stats["paused"]
+    assert_equal before, tsv.find { |r| r.location == leak }.allocations
+    assert_quiet
+  end
+
+  def test_the_process_ends_and_comes_back
+    app = visit
+    was = text("#{ROWS} td.growth")
+    app.finish
+    state_is "gone"
+    assert_match(/\Apid #{app.pid} ended at \d\d:\d\d.*last data kept/, text(".light"))
+    assert_equal [leak, was], [first_location, text("#{ROWS} td.growth")]
+    assert(js("[...document.querySelectorAll('.actions button')].every((b) => b.disabled)"))
+    other = start
+    refute_equal app.pid, other.pid
+    state_is "live"
+    wait_until("document.querySelector('.process').textContent.includes(arguments[0])", "pid #{other.pid}")
+    assert_equal "Another process answers now: what is shown is new. Before it was pid #{app.pid}.", text(".said")
+    first_is leak
+    other.ask("leak 60")
+    eventually("its blocks") { values("live").first >= 460 }
+    first_goes "up"
+    other.kill
+    state_is "gone"
+    assert_includes text(".light"), "pid #{other.pid} ended"
+    assert_quiet("/live", "/history.json")
+  end
+
+  def test_read_only
+    visit("read_only:1")
+    assert js("document.querySelector('.actions').hidden")
+    assert_includes text(".process"), "read-only"
+    assert_equal leak, first_location
+    before = stats["resets"]
+    assert_equal [403] * 5, %w[reset trim pause mark mark/clear].map { |p| @page.evaluate_async(<<~JS, LONG, p) }
+      fetch('/' + arguments[0], { method: 'POST' }).then((r) => arguments[1](r.status))
+    JS
+    assert_equal before, stats["resets"]
+    assert_quiet("403")
+  end
+
+  # --- without scripts --------------------------------------------------------------------
+
+  def test_without_scripts_the_tables_are_there
+    app = start
+    app.ask("eval #{HOSTILE.keys[0].b.unpack1("H*")}")
+    open_page("#{origin}/", scripts: false)
+    assert_equal "What is growing", text("h1")
+    assert_equal leak, text(".rows tbody td.location")
+    refute js("!!document.querySelector('.grid')")
+    follow(".rows thead th a[href*='sort=live_bytes']") { "location.search.includes('sort=live_bytes')" }
+    assert_equal tsv("/each/0.tsv?sort=live_bytes&limit=1")[0].location, text(".rows tbody td.location")
+    js("document.querySelector('[name=q]').value = 'onerror'; document.querySelector('[name=group]').value = 'line'")
+    follow("form.filter button") { "location.search.includes('q=onerror')" }
+    assert_equal ["#{HOSTILE.keys[0]}:7"], texts(".rows tbody td.location")
+    follow(".rows tbody td.location a") { "location.pathname.startsWith('/at/')" }
+    assert_equal "#{HOSTILE.keys[0]}:7", text("h1")
+    assert_includes texts("caption").join, "Live blocks by size"
+    assert_no_markup
+    follow("header a.home") { "location.pathname === '/'" }
+    resets = stats["resets"]
+    follow("form[action='/reset'] button") { "location.pathname === '/'" }
+    assert_equal resets + 1, stats["resets"]
+    assert_match(/\A-?\d{1,5}\z/, text(".rows tbody td.num:nth-child(4)").delete(","), "growth")
+    assert_quiet
+  end
+
+  # Clicks; waits until the next page is there and the expression holds.
+  def follow(selector)
+    js("document.documentElement.dataset.old = 1")
+    click(selector)
+    wait_until("document.readyState === 'complete' && !document.documentElement.dataset.old && #{yield}")
+  end
+
+  def test_read_only_without_scripts
+    start("read_only:1")
+    open_page("#{origin}/", scripts: false)
+    assert_includes text("main"), "Read-only: counters can\u2019t be reset from here."
+    assert_equal 0, js("document.querySelectorAll('form[method=post]').length")
+    assert_equal leak, text(".rows tbody td.location")
+    assert_quiet
+  end
+
+  # --- what it costs -------------------------------------------------------------------------
+
+  def test_an_idle_app_sends_little
+    start
+    w = watch
+    w.table(3) # what starting and the first requests changed has come
+    before = w.bytes
+    seen = Array.new(5) { w.event }
+    assert_equal ["point"] * 5, seen.map(&:name)
+    assert_operator w.bytes - before, :<, 5 * 500
+  end
+
+  # One stream, and nothing else is asked for; it ends with the page.
+  def test_a_page_asks_for_nothing_while_it_is_looked_at
+    app = visit
+    assert_equal 1, @requests.count { |u| u.end_with?("/live") }
+    3.times { sees_a_tick }
+    before = @requests.dup
+    app.ask("leak 5")
+    4.times { sees_a_tick }
+    assert_equal before, @requests
+    others = Array.new(8) { watch }
+    assert_equal [200] * 7 + [503], others.map(&:status), "the page is one of eight"
+    close_page
+    eventually("the page's place") { watch.then { |w| w.status == 200 || (@watchers.pop.close; nil) } }
+  end
+
+  def sees_a_tick
+    was = text(".process")
+    wait_until("document.querySelector('.process').textContent !== arguments[0]", was)
+  end
+
+  # --- the demo ------------------------------------------------------------------------------------
+
+  DEMO = File.join(ROOT, "t/demo/app.rb")
+  DEMO_LINE = "#{DEMO}:#{File.foreach(DEMO).find_index { |line| line.include?("Render::HTML.new") } + 1}".freeze
+
+  # As somebody sees it who has just opened it.
+  def test_the_demo_shows_its_leak_at_once
+    in_tmp do |dir|
+      IO.popen([{ "TMPDIR" => dir, "RUBY" => RUBY, "LD_PRELOAD" => nil, "MWRAP" => nil }, File.join(ROOT, "bin/demo"), { pgroup: true, err: %i[child out] }]) do |demo|
+        told = Timeout.timeout(600) { demo.each_line.take_while { |line| !line.start_with?("Ctrl-C") }.join }
+        @origin = told[%r{^ *open (http://127\.0\.0\.1:\d+)/ in a browser}, 1]
+        assert origin, told
+        look
+        assert_equal DEMO_LINE, first_location
+        assert_equal "descending", js("document.querySelector('th[data-column=growth]').getAttribute('aria-sort')")
+        first_goes "up"
+        assert_equal DEMO_LINE, first_location
+        wait_until("document.querySelector('.verdict').textContent.includes('app.rb:')")
+        click("#{ROWS} td.location a")
+        wait_until("document.querySelector('.source .here')?.textContent.includes('# the leak')")
+        assert_quiet
+      ensure
+        Process.kill(:INT, demo.pid)
+        Timeout.timeout(60) { demo.read }
+      end
+      assert_predicate $?, :success?
+    end
+  end
+end
