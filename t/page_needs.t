@@ -97,7 +97,8 @@ class PageNeedsTest < Minitest::Test
     assert_equal [40, (40..60).map { |i| "line #{i}" }], s.values_at("first", "lines")
     s = JSON.parse(source("#{path("long.rb")}:101").body)
     assert_equal [91, [*(91..100).map { |i| "line #{i}" }, "last"]], s.values_at("first", "lines")
-    assert_line source("#{path("long.rb")}:102"), 404, /no such line/
+    s = JSON.parse(source("#{path("long.rb")}:102").body)
+    assert_equal [["last"], "the file has no such line"], [s["lines"].last(1), s["why"]]
   end
 
   def test_source_of_files_in_the_table_only
@@ -128,7 +129,11 @@ class PageNeedsTest < Minitest::Test
               ["/proc/self/environ", "/proc/self/mem", "/dev/zero", "/dev/tty", "(eval at /x:3)", "relative.rb"]
     evaluating(*[*refused, path("full.rb"), path("link.rb")].map { |f| [f, 2] })
     File.unlink(path("gone.rb"))
-    refused.each { |f| assert_line source("#{f}:2"), 404 }
+    refused.each do |f|
+      s = JSON.parse(source("#{f}:2").tap { |r| assert_equal 200, r.status, f }.body)
+      assert_equal [f, []], s.values_at("file", "lines")
+      assert_match(/\Athe file /, s["why"])
+    end
     s = JSON.parse(source("#{path("full.rb")}:2").body)
     assert_equal [true, 12, ["y" * 400]], [s["truncated"], s["lines"].size, s["lines"].uniq]
     assert_equal s["lines"], JSON.parse(source("#{path("link.rb")}:2").body)["lines"]

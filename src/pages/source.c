@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * source.c - GET /source?location=PATH:LINE: the lines around a location.
+ * source.c - GET /source?location=PATH:LINE: the lines around a location, or
+ * none and why: code that was evaluated often names a file that isn't there.
  *
  * Only files that Ruby ran code from: the location must be in the table,
  * letter by letter or as pages show it. Only regular files with a size, which
@@ -114,7 +115,7 @@ static size_t shorten(const char *p, size_t n, bool *cut)
 	return n;
 }
 
-/* False: the file has no such line. */
+/* False: the file has no such line; what was before it is there all the same. */
 static bool lines(struct mw_buf *b, const struct source *s, uint64_t first, bool *cut)
 {
 	const char *p = s->text, *end = s->text + s->n, *nl;
@@ -132,10 +133,11 @@ static bool lines(struct mw_buf *b, const struct source *s, uint64_t first, bool
 	return there;
 }
 
-static bool render(struct mw_buf *b, const struct source *s)
+/* why: there are no lines; NULL: there are, unless the file is shorter by now. */
+static void render(struct mw_buf *b, const struct source *s, const char *why)
 {
 	uint64_t first = s->line > AROUND ? s->line - AROUND : 1;
-	bool cut = false, there;
+	bool cut = false;
 
 	mw_buf_str(b, "{\"location\":");
 	mw_buf_json(b, s->location, strlen(s->location));
@@ -146,11 +148,17 @@ static bool render(struct mw_buf *b, const struct source *s)
 	mw_buf_str(b, ",\n\"first\":");
 	mw_buf_u64(b, first);
 	mw_buf_str(b, ",\n\"lines\":[");
-	there = s->line < UINT64_MAX - AROUND && lines(b, s, first, &cut);
-	mw_buf_str(b, cut ? "],\n\"truncated\":true}\n" : "],\n\"truncated\":false}\n");
-	return there;
+	if (!why && (s->line >= UINT64_MAX - AROUND || !lines(b, s, first, &cut)))
+		why = "the file has no such line";
+	mw_buf_str(b, cut ? "],\n\"truncated\":true" : "],\n\"truncated\":false");
+	if (why) {
+		mw_buf_str(b, ",\n\"why\":");
+		mw_buf_json(b, why, strlen(why));
+	}
+	mw_buf_str(b, "}\n");
 }
 
+/* NULL, or why the location isn't one with a file. */
 static const char *find(struct mw_call *call, struct source *s, const char *location, size_t n)
 {
 	struct mw_snapshot *table = call->api->snapshot();
@@ -160,7 +168,7 @@ static const char *find(struct mw_call *call, struct source *s, const char *loca
 		return "there is no memory";
 	why = locate(s, table, location, n);
 	call->api->snapshot_free(table);
-	return why ? why : read_file(s);
+	return why;
 }
 
 void mw_page_source(struct mw_call *call)
@@ -179,13 +187,12 @@ void mw_page_source(struct mw_call *call)
 		mw_reply(call, 400, "location: missing; ask for /source?location=PATH:LINE");
 	} else {
 		failed = find(call, &s, p.v[MW_PARAM_LOCATION].s, p.v[MW_PARAM_LOCATION].n);
-		if (!failed) {
-			mw_reply_form(call, MW_FORM_JSON);
-			if (!render(&call->res->body, &s))
-				failed = "the file has no such line";
-		}
-		if (failed)
+		if (failed) {
 			mw_reply(call, 404, failed);
+		} else {
+			mw_reply_form(call, MW_FORM_JSON);
+			render(&call->res->body, &s, read_file(&s));
+		}
 	}
 	free(s.location);
 	free(s.path);

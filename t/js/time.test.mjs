@@ -2,9 +2,9 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { History, stack, other } from "../../web/src/history.js";
-import { slope, flatFor, risingSince, headline, locationSentence } from "../../web/src/verdict.js";
+import { slope, floorRate, flatFor, risingSince, headline, locationSentence } from "../../web/src/verdict.js";
 import { sample, paths, direction, WIDTH, HEIGHT } from "../../web/src/spark.js";
-import { Series } from "../../web/src/series.js";
+import { Series, BYTES } from "../../web/src/series.js";
 
 const range = (n, f = (i) => i) => Array.from({ length: n }, (_, i) => f(i));
 const MB = 2 ** 20;
@@ -54,6 +54,33 @@ test("the first sentence says what grows", () => {
 	const flat = headline({ t: range(840), live: range(840, () => 100 * MB), top: false, share: 0 });
 	assert.deepEqual([flat.growing, flat.text], [false, "Nothing grows: live memory has been flat for 14 minutes"]);
 	assert.match(headline({ t: [1], live: [1], top: false, share: 0 }).text, /^Watching/);
+});
+
+test("what only waits for a collection isn't growth", () => {
+	const t = range(120);
+	const teeth = range(120, (i) => 100 * MB + (i % 20) * MB);
+	assert.equal(floorRate(t, teeth), 0);
+	assert.equal(headline({ t: t.slice(0, 115), live: teeth.slice(0, 115), top: true, topName: "a.rb:1", share: 1 }).growing, false);
+	const leak = teeth.map((v, i) => v + i * MB / 20);
+	assert.ok(Math.abs(floorRate(t, leak) - MB / 20) < 1);
+	assert.equal(headline({ t, live: leak, top: true, topName: "a.rb:1", share: 1 }).growing, true);
+	assert.equal(floorRate([1], [1]), 0);
+	assert.equal(floorRate([0, 1, 2, 3], [null, 5, null, null]), 0);
+});
+
+test("of rows, that one grows whose lowest points rise", () => {
+	const teeth = new Series(), leak = new Series();
+	for (let i = 0; i <= 40; i++) {
+		teeth.push(i, (i % 10) * MB, 0, 0, 0);
+		leak.push(i, i * MB / 10, 0, 0, 0);
+	}
+	assert.equal(teeth.rise(BYTES, 0, 39), 0);
+	assert.ok(leak.rise(BYTES, 0, 40) > MB);
+	assert.equal(new Series().rise(BYTES, 0, 40), 0);
+	const once = new Series(); // grew at the very start, never again
+	once.push(0, 0, 0, 0, 0);
+	once.push(1, 9 * MB, 0, 0, 0);
+	assert.equal(once.rise(BYTES, 2, 40), 0);
 });
 
 test("a location's sentence", () => {

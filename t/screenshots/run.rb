@@ -14,7 +14,6 @@ require "net/http"
 require "rbconfig"
 require "tmpdir"
 require_relative "../lib/chromium"
-require_relative "png"
 
 class Screenshots
   TOP = File.expand_path("../..", __dir__)
@@ -169,7 +168,7 @@ class Screenshots
       wait_for("#{name}: #{ready}") { @tab.evaluate("document.readyState === 'complete' && #{ready}") }
       sleep 1.5 # a tick more, and what is drawn in the next frames
       path = File.join(TO, "#{name}-#{scheme}.png")
-      File.binwrite(path, Png.with_palette(@tab.screenshot(encoding: :binary)))
+      File.binwrite(path, @tab.screenshot(encoding: :binary))
       puts format("%-24s %4d kB", File.basename(path), File.size(path) / 1000)
     end
     look(WIDE, "light")

@@ -293,17 +293,10 @@ export class App {
 		const c = history.columns(Math.max(0, now - 900), now);
 		if (rows.size === 0)
 			return { growing: false, text: "Nothing was allocated yet" };
-		const measure = this.marked ? rows.mark : rows.growth;
-		let top = -1, sum = 0;
-		for (let i = 0; i < rows.slots; i++)
-			if (rows.used[i] && measure[i] > 0) {
-				sum += measure[i];
-				if (top < 0 || measure[i] > measure[top])
-					top = i;
-			}
+		const { top, share } = rows.top(this.marked ? rows.mark : rows.growth);
 		this.top = top;
 		const name = top >= 0 ? visible(pieces(rows.location[top], rows.fileLength[top]).slice(1).join("")) : null;
-		return headline({ t: c.t, live: c.live, top: top >= 0, topName: name, share: sum ? measure[top] / sum : 0 });
+		return headline({ t: c.t, live: c.live, top: top >= 0, topName: name, share });
 	}
 
 	openTop() {

@@ -151,6 +151,10 @@ export class One {
 		}
 		if (location !== this.location)
 			return;
+		if (answer.why) {
+			this.noSource(answer.why);
+			return;
+		}
 		this.source.replaceChildren(el("ol", { "aria-label": `Source of ${visible(answer.file)}` },
 			answer.lines.map((text, i) => {
 				const line = answer.first + i, here = line === answer.line;

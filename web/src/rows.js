@@ -8,6 +8,7 @@ import { Series, T, BYTES, ALLOCATIONS } from "./series.js";
 
 // The values of a row of an event, in the order of the contract.
 export const NUMBERS = ["total", "allocations", "frees", "growth", "liveBytes", "live", "lifeSum", "lifeMax", "mark"];
+const LOOKED = 10; // seconds after which the lowest points of two halves tell what only waits for a collection
 const FIRST_NEW = 10; // a known row comes with its id and the nine numbers only
 
 export class Rows {
@@ -151,6 +152,28 @@ export class Rows {
 		const s = this.series[slot];
 		const seconds = this.now - s.at(0, T);
 		return s.n > 1 && seconds > 0 ? (s.at(s.n - 1, BYTES) - s.at(0, BYTES)) / seconds : 0;
+	}
+
+	// The row that has the most of what grows, or -1, and its part of it: of what was seen to rise
+	// while the page looks; as long as that isn't enough to tell, of what the column `measure` says.
+	top(measure) {
+		const from = Math.max(this.began, this.now - 900);
+		const most = this.now - from >= LOOKED ? this.most((slot) => this.series[slot].rise(BYTES, from, this.now)) : null;
+		return most && most.top >= 0 ? most : this.most((slot) => measure[slot]);
+	}
+
+	most(of) {
+		let top = -1, best = 0, sum = 0;
+		for (let slot = 0; slot < this.slots; slot++) {
+			const v = this.used[slot] ? of(slot) : 0;
+			if (v > 0)
+				sum += v;
+			if (v > best) {
+				best = v;
+				top = slot;
+			}
+		}
+		return { top, share: sum ? best / sum : 0 };
 	}
 
 	// A row's file, folder or gem

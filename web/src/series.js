@@ -71,6 +71,23 @@ export class Series {
 		return now > from ? (this.at(this.n - 1, what) - this.at(i, what)) / (now - from) : 0;
 	}
 
+	// By how much the least of `what` in the later half of the time from t0 to now is above
+	// the least in the earlier one: what collections don't take away again
+	rise(what, t0, now) {
+		if (this.n < 2)
+			return 0;
+		const middle = (t0 + now) / 2;
+		let early = Infinity, late = Infinity;
+		for (let i = Math.max(this.find(t0), 0); i < this.n; i++) {
+			const v = this.at(i, what);
+			if (this.at(i, T) < middle)
+				early = Math.min(early, v);
+			if (i === this.n - 1 || this.at(i + 1, T) > middle)
+				late = Math.min(late, v);
+		}
+		return early === Infinity ? 0 : late - early;
+	}
+
 	// Columns for a plot from t0 on, ending at now: {t, values}
 	column(what, t0, now) {
 		const t = [], values = [];

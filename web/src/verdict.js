@@ -20,6 +20,22 @@ export function slope(t, v) {
 	return n > 1 && d > 0 ? (n * stv - st * sv) / d : 0;
 }
 
+// How the lowest points rise, in units of v a second: from the least of the first half of the
+// time to the least of the second. What is waiting for a collection comes and goes above them.
+export function floorRate(t, v) {
+	const middle = (t[0] + t[t.length - 1]) / 2;
+	let early = -1, late = -1;
+	for (let i = 0; i < t.length; i++) {
+		if (v[i] === null)
+			continue;
+		if (t[i] < middle)
+			early = early < 0 || v[i] <= v[early] ? i : early;
+		else
+			late = late < 0 || v[i] < v[late] ? i : late;
+	}
+	return early >= 0 && late >= 0 ? (v[late] - v[early]) / (t[late] - t[early]) : 0;
+}
+
 // For how many seconds up to the last point v stayed within `part` of the last value (at least 64 KB)
 export function flatFor(t, v, part = 0.01) {
 	let i = v.length - 1;
@@ -55,7 +71,7 @@ const perMinute = (perSecond) => `${bytes(perSecond * 60)} a minute`;
 export function headline({ t, live, top, topName, share }) {
 	if (t.length < 2)
 		return { growing: false, text: "Watching what grows\u2026" };
-	const rate = slope(t, live);
+	const rate = floorRate(t, live);
 	const flat = flatFor(t, live);
 	const seen = t[t.length - 1] - t[0];
 	const grown = rate * seen;
