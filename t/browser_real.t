@@ -223,7 +223,7 @@ class RealPageTest < Minitest::Test
     click("[data-view=map]")
     wait_until("document.querySelectorAll('.area').length > 5")
     assert_no_markup
-    assert_quiet "/source?location="
+    assert_quiet
   end
 
   def assert_opens(shown, tag)
