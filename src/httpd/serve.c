@@ -266,8 +266,10 @@ struct MHD_Daemon *mw_serve_open(void)
 	 * No Date: for it libmicrohttpd calls gmtime_r(), which holds glibc's lock on the
 	 * time zone, and a child forked meanwhile would never get it.
 	 */
-	const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
-			       MHD_USE_SUPPRESS_DATE_NO_CLOCK | MHD_ALLOW_SUSPEND_RESUME;
+	const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_SUPPRESS_DATE_NO_CLOCK |
+			       /* resumed by this thread alone, which needs no channel to be woken by:
+				  libmicrohttpd 1.0 would make one that a forked child keeps */
+			       (MHD_ALLOW_SUSPEND_RESUME & ~MHD_USE_ITC);
 
 	/* clang-format off */
 	return MHD_start_daemon(flags, 0, NULL, NULL, handle, NULL,
