@@ -64,6 +64,8 @@ test("what only waits for a collection isn't growth", () => {
 	const leak = teeth.map((v, i) => v + i * MB / 20);
 	assert.ok(Math.abs(floorRate(t, leak) - MB / 20) < 1);
 	assert.equal(headline({ t, live: leak, top: true, topName: "a.rb:1", share: 1 }).growing, true);
+	const begins = range(120, (i) => (i < 5 ? 0 : 50 * MB) + i * MB / 20); // 3 MB a minute, after a start
+	assert.ok(Number(/by ([\d.]+)/.exec(headline({ t, live: begins, top: false, share: 0 }).text)[1]) < 20);
 	assert.equal(floorRate([1], [1]), 0);
 	assert.equal(floorRate([0, 1, 2, 3], [null, 5, null, null]), 0);
 });

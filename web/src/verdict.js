@@ -71,7 +71,7 @@ const perMinute = (perSecond) => `${bytes(perSecond * 60)} a minute`;
 export function headline({ t, live, top, topName, share }) {
 	if (t.length < 2)
 		return { growing: false, text: "Watching what grows\u2026" };
-	const rate = floorRate(t, live);
+	const rate = Math.min(slope(t, live), floorRate(t, live)); // neither teeth nor one step make it more
 	const flat = flatFor(t, live);
 	const seen = t[t.length - 1] - t[0];
 	const grown = rate * seen;
