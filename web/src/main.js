@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // main.js - starts the page, where the server's own page is there to be taken
-// over, and is painted: until then not even the other files' first lines run.
+// over, and is painted: until then nothing else is loaded. The other files are
+// one, app.js, which build.mjs names with its version.
 
 const LONG = 500; // ms to wait for the server's page at most
 
@@ -17,4 +18,4 @@ function painted() {
 }
 
 if (document.querySelector("main") && document.documentElement.dataset.base !== undefined)
-	painted().then(() => import("./app.js")).then(({ App }) => new App().start());
+	painted().then(() => import(APP)).then(({ App }) => new App().start());
