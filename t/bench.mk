@@ -8,4 +8,7 @@ $(B)/t/bench/%: t/bench/programs/%.c
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -O2 -g $(WARN) -fno-builtin -D_GNU_SOURCE -o $@ $< -lpthread -lm
 bench:
 	$(Q)RUBY='$(RUBY)' t/bench/run.sh
-.PHONY: bench bench-programs
+# How fast the page at / is in a browser. Options: see t/bench/page.rb.
+bench-page:
+	$(Q)RUBY='$(RUBY)' t/bench/page.sh
+.PHONY: bench bench-page bench-programs

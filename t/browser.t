@@ -154,6 +154,51 @@ class PageTest < Minitest::Test
     assert_quiet
   end
 
+  # By a few rows, up and down: those that stay in sight stay in the document, as they are.
+  def test_scrolling_takes_rows_from_one_end_to_the_other
+    visit("--locations=5000")
+    js("document.querySelector('.grid').scrollTop = 26 * 1000")
+    wait_until("Number(document.querySelector('#{ROWS}').getAttribute('aria-rowindex')) > 900")
+    [5, -7].each do |by|
+      js("document.querySelectorAll('#{ROWS}').forEach((n) => { n.was = [n.getAttribute('aria-rowindex'), n.textContent].join(); })")
+      first = js("Number(document.querySelector('#{ROWS}').getAttribute('aria-rowindex'))")
+      js("document.querySelector('.grid').scrollTop += 26 * arguments[0]", by)
+      wait_until("Number(document.querySelector('#{ROWS}').getAttribute('aria-rowindex'))") { |n| n == first + by }
+      same, all, orderly = js(<<~JS)
+        (() => {
+          const rows = [...document.querySelectorAll("#{ROWS}")], at = rows.map((n) => Number(n.getAttribute("aria-rowindex")));
+          return [rows.filter((n) => n.was === [n.getAttribute("aria-rowindex"), n.textContent].join()).length, rows.length,
+            at.every((v, i) => !i || v === at[i - 1] + 1) && rows.every((n) => n.id === `row-${n.getAttribute("aria-rowindex") - 2}`)];
+        })()
+      JS
+      assert_equal all - by.abs, same
+      assert orderly
+      assert_operator all, :>, 20
+    end
+    assert_quiet
+  end
+
+  # What can be seen first, the rest when no more is typed
+  def test_rows_out_of_sight_have_time_while_somebody_types
+    visit("--locations=500")
+    count = js("document.querySelectorAll('#{ROWS}').length")
+    least = js(<<~JS)
+      (() => {
+        let least = Infinity;
+        new MutationObserver(() => { least = window.least = Math.min(least, document.querySelectorAll("#{ROWS}").length); })
+          .observe(document.querySelector(".locations tbody"), { childList: true });
+        return least === Infinity;
+      })()
+    JS
+    assert least
+    type("part")
+    wait_until("document.querySelectorAll('#{ROWS}').length === arguments[0] && window.least < arguments[0]", count)
+    seen = js("Math.ceil(document.querySelector('.grid').clientHeight / 26) + 1")
+    assert_equal seen, js("window.least")
+    assert_operator count, :>, seen
+    assert_quiet
+  end
+
   def test_marks_and_clears
     visit
     refute js("!!document.querySelector('th[data-column=mark]')")
@@ -200,7 +245,7 @@ class PageTest < Minitest::Test
     wait_until("document.querySelector('.light').dataset.state === 'gone'")
     assert_match(/pid 4711 ended at \d\d:\d\d.*last data kept/, text(".light"))
     assert_equal LEAK, locations.first
-    assert js("[...document.querySelectorAll('.actions button')].every((b) => b.disabled)")
+    wait_until("[...document.querySelectorAll('.actions button')].every((b) => b.disabled)")
     @server.back
     wait_until("document.querySelector('.light').dataset.state === 'live' && document.querySelector('.process').textContent.includes('pid 4712')")
     assert_includes text(".said"), "Another process"

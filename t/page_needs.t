@@ -209,4 +209,14 @@ class PageNeedsTest < Minitest::Test
     end
     assert_equal 200, get("/mwrap.css", { "If-None-Match" => "\"x\"" }).status
   end
+
+  # The page's script loads the rest by a name that it was built with.
+  def test_the_script_names_what_it_loads_by_its_version
+    serving
+    first = get("/").body[/src="([^"]*mwrap\.js[^"]*)"/, 1]
+    rest = get(first).body[/import\("\.([^"]+)"\)/, 1]
+    r = get("/dist#{rest}")
+    assert_equal [200, "max-age=31536000, immutable"], [r.status, r.headers["cache-control"]]
+    assert_equal File.binread("#{MwrapTest::ROOT}/web/dist/app.js"), r.body.b
+  end
 end

@@ -5,11 +5,12 @@
 # web/dist, which is committed so that building mwrap needs no Node, is what
 # its sources give, byte by byte; and what is in it may be there.
 require_relative "lib/tap"
+require "digest"
 require "zlib"
 
 class WebDistTest < Minitest::Test
   WEB = File.join(ROOT, "web")
-  DIST = %w[LICENSES mwrap.js uplot.css].freeze
+  DIST = %w[LICENSES app.js mwrap.js uplot.css].freeze
 
   def pins
     package = JSON.parse(File.read(File.join(WEB, "package.json")))
@@ -63,9 +64,17 @@ class WebDistTest < Minitest::Test
     end
   end
 
+  # Only so may a browser keep it: see src/pages/embed.rb.
+  def test_the_script_is_loaded_by_its_version
+    version = Digest::SHA256.file(File.join(WEB, "dist/app.js")).hexdigest[0, 16]
+    loader = File.read(File.join(WEB, "dist/mwrap.js"))
+    assert_includes loader, %{import("./app.js?v=#{version}")}
+    assert_operator loader.bytesize, :<, 2000, "what runs before the page is painted is little"
+  end
+
   # What / needs: the layout, styles and script.
   def test_the_whole_page_is_small
-    files = [*Dir[File.join(WEB, "*.html")], File.join(WEB, "mwrap.css"), *%w[mwrap.js uplot.css].map { |n| File.join(WEB, "dist", n) }]
+    files = [*Dir[File.join(WEB, "*.html")], File.join(WEB, "mwrap.css"), *%w[app.js mwrap.js uplot.css].map { |n| File.join(WEB, "dist", n) }]
     size = files.sum { |path| Zlib.gzip(File.binread(path)).bytesize }
     assert_operator size, :<, 150_000
     assert_operator size, :>, 10_000

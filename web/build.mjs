@@ -3,6 +3,7 @@
 // in node_modules. The same input gives the same bytes: no times, no paths.
 
 import { build } from "esbuild";
+import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,8 +14,12 @@ const LIBRARIES = ["d3-hierarchy", "uplot"];
 
 const common = { absWorkingDir: here, bundle: true, minify: true, legalComments: "none", logLevel: "warning", charset: "ascii" };
 mkdirSync(to, { recursive: true });
-await build({ ...common, entryPoints: ["src/main.js"], outfile: join(to, "mwrap.js"), format: "esm", target: ["es2022"],
-	banner: { js: "/* SPDX-License-Identifier: GPL-2.0-or-later; sources: web/src; libraries' licences: LICENSES */" } });
+const script = (entry, name, more) => build({ ...common, entryPoints: [entry], outfile: join(to, name), format: "esm", target: ["es2022"],
+	banner: { js: "/* SPDX-License-Identifier: GPL-2.0-or-later; sources: web/src; libraries' licences: LICENSES */" }, ...more });
+await script("src/app.js", "app.js");
+// the version that the server gives it (src/pages/embed.rb), so that browsers may keep it
+const version = createHash("sha256").update(readFileSync(join(to, "app.js"))).digest("hex").slice(0, 16);
+await script("src/main.js", "mwrap.js", { define: { APP: JSON.stringify(`./app.js?v=${version}`) }, external: ["./app.js?*"] });
 await build({ ...common, entryPoints: ["node_modules/uplot/dist/uPlot.min.css"], outfile: join(to, "uplot.css"), loader: { ".css": "css" } });
 
 const licences = LIBRARIES.map((name) => {
@@ -22,4 +27,4 @@ const licences = LIBRARIES.map((name) => {
 	const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
 	return `${name} ${version}\n\n${readFileSync(join(folder, "LICENSE"), "utf8").trim()}\n`;
 });
-writeFileSync(join(to, "LICENSES"), `mwrap.js contains these libraries, uplot.css is uPlot's:\n\n${licences.join(`\n${"-".repeat(72)}\n\n`)}`);
+writeFileSync(join(to, "LICENSES"), `app.js contains these libraries, uplot.css is uPlot's:\n\n${licences.join(`\n${"-".repeat(72)}\n\n`)}`);

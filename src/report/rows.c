@@ -3,7 +3,8 @@
  * rows.c - a query: choose, group, sort, cut to a page.
  *
  * Works on copies only. Rows are sorted by a 128-bit key computed once for
- * each, so that comparing is cheap for 10,000s of rows.
+ * each, so that comparing is cheap for 10,000s of rows; of these only what is
+ * on the page is put in order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -138,10 +139,9 @@ static void set_key(struct item *it, const struct mw_row *r, const struct mw_col
 	}
 }
 
-static int compare(const void *a, const void *b, void *arg)
+/* <0, >0; 0 for the same row only: there is one order. */
+static int by_order(const struct item *x, const struct item *y, const struct order *o)
 {
-	const struct item *x = a, *y = b;
-	const struct order *o = arg;
 	int c;
 
 	if (x->none != y->none)
@@ -156,36 +156,74 @@ static int compare(const void *a, const void *b, void *arg)
 	return (x->row->id > y->row->id) - (x->row->id < y->row->id);
 }
 
-static struct item *sorted(const struct mw_row *const *rows, size_t n, const struct mw_query *q)
+static int compare(const void *a, const void *b, void *o)
+{
+	return by_order(a, b, o);
+}
+
+/* In a heap whose top is its last one in order, the item at `at` may be too early for its place. */
+static void sink(struct item *heap, size_t n, size_t at, const struct order *o)
+{
+	struct item it = heap[at];
+	size_t below;
+
+	while ((below = 2 * at + 1) < n) {
+		if (below + 1 < n && by_order(&heap[below], &heap[below + 1], o) < 0)
+			below++;
+		if (by_order(&it, &heap[below], o) >= 0)
+			break;
+		heap[at] = heap[below];
+		at = below;
+	}
+	heap[at] = it;
+}
+
+/*
+ * The first `most` (<= n) of the rows in order, malloc'ed; NULL: no memory.
+ * Of a few among many, all others cost little more than one comparison: those
+ * found so far are a heap.
+ */
+static struct item *first(const struct mw_row *const *rows, size_t n, size_t most, const struct mw_query *q)
 {
 	bool known = q->sort >= 0 && q->sort < MW_COLUMNS_N;
 	const struct mw_column *column = &mw_columns[known ? q->sort : MW_COLUMN_DEFAULT];
 	int sign = q->order ? q->order : column->order;
 	struct order o = { sign < 0 ? -1 : 1, 1 };
-	struct item *items = calloc(n + 1, sizeof(*items));
+	size_t kept = most > n / 4 ? n : most; /* of many, sorting all is as quick */
+	struct item *items = calloc(kept + 1, sizeof(*items)), next;
 
 	if (!items)
 		return NULL;
 	if (column->type == MW_TYPE_TEXT)
 		o.ties = o.numbers;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < kept; i++)
 		set_key(&items[i], rows[i], column);
-	qsort_r(items, n, sizeof(*items), compare, &o);
+	for (size_t i = kept < n ? kept / 2 : 0; i-- > 0;)
+		sink(items, kept, i, &o);
+	for (size_t i = kept; kept && i < n; i++) {
+		set_key(&next, rows[i], column);
+		if (by_order(&next, &items[0], &o) < 0) {
+			items[0] = next;
+			sink(items, kept, 0, &o);
+		}
+	}
+	qsort_r(items, kept, sizeof(*items), compare, &o);
 	return items;
 }
 
 /* The sum, and the page as copies, from all the matched rows. */
 static int fill(struct mw_result *res, const struct mw_row *const *rows, size_t n, const struct mw_query *q)
 {
-	struct item *items = sorted(rows, n, q);
 	size_t left = q->offset < n ? n - (size_t)q->offset : 0;
+	struct item *items;
 
+	res->n = q->limit && q->limit < left ? (size_t)q->limit : left;
+	items = first(rows, n, res->n ? (size_t)q->offset + res->n : 0, q);
 	if (!items)
 		return -1;
 	res->matched = n;
 	for (size_t i = 0; i < n; i++)
 		mw_row_add(&res->sum, rows[i]);
-	res->n = q->limit && q->limit < left ? (size_t)q->limit : left;
 	res->rows = calloc(res->n + 1, sizeof(*res->rows));
 	for (size_t i = 0; res->rows && i < res->n; i++)
 		res->rows[i] = *items[(size_t)q->offset + i].row;

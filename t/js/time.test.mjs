@@ -104,10 +104,9 @@ test("curves share a time axis and fill their own height", () => {
 	assert.equal(direction(v), 1);
 	const { line, area } = paths(v);
 	const ys = [...line.matchAll(/[ML]([\d.]+) ([\d.]+)/g)].map((m) => [Number(m[1]), Number(m[2])]);
-	assert.equal(ys.length, 11);
-	assert.equal(ys[10][0], WIDTH);
+	assert.deepEqual(ys.map(([x]) => x), [0, 4 * WIDTH / 10, 5 * WIDTH / 10, WIDTH].map((x) => Number(x.toFixed(1))), "where it bends only");
 	assert.ok(ys.every(([, y]) => y >= 0 && y <= HEIGHT));
-	assert.ok(ys[0][1] > ys[10][1], "more is higher");
+	assert.ok(ys[0][1] > ys[3][1], "more is higher");
 	assert.ok(area.startsWith(line) && area.endsWith("Z"));
 	assert.deepEqual([...sample(new Series(), 0, 1, 3)], [0, 0, 0]);
 });

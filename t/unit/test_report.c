@@ -229,6 +229,46 @@ static void pages(void **state)
 	done();
 }
 
+/* Every page, by every column, is that part of the whole: many values are the same, and some places too. */
+static void pages_are_parts_of_the_whole(void **state)
+{
+	static char names[60][8];
+	uint32_t whole[60];
+
+	(void)state;
+	for (uint32_t i = 0; i < 60; i++) {
+		struct mw_row *r;
+
+		snprintf(names[i], sizeof(names[i]), "f:%u", i * 7 % 40);
+		r = fake_row(RUBY, i * 37 % 11 + 1, names[i]);
+		r->frees = i * 5 % 4;
+		r->life_sum = i % 9;
+		r->growth = (int64_t)(i * 13 % 7) - 3;
+	}
+	for (q.sort = 0; q.sort < MW_COLUMNS_N; q.sort++) {
+		for (q.order = -1; q.order <= 1; q.order += 2) {
+			q.limit = q.offset = 0;
+			run();
+			assert_int_equal(res.n, 60);
+			for (size_t i = 0; i < res.n; i++)
+				whole[i] = res.rows[i].id;
+			done();
+			for (q.offset = 0; q.offset < 62; q.offset++) {
+				for (q.limit = 1; q.limit < 62; q.limit += q.limit < 5 ? 1 : 11) {
+					size_t left = q.offset < 60 ? 60 - q.offset : 0;
+
+					run();
+					assert_int_equal(res.n, q.limit < left ? q.limit : left);
+					assert_int_equal(res.matched, 60);
+					for (size_t i = 0; i < res.n; i++)
+						assert_int_equal(res.rows[i].id, whole[q.offset + i]);
+					done();
+				}
+			}
+		}
+	}
+}
+
 static void substrings(void **state)
 {
 	(void)state;
@@ -425,6 +465,7 @@ int main(void)
 		TEST(sorting_signed_and_means),
 		TEST(ties_are_in_the_order_of_locations),
 		TEST(pages),
+		TEST(pages_are_parts_of_the_whole),
 		TEST(substrings),
 		TEST(sums),
 		TEST(sums_stop_at_the_largest_value),

@@ -154,7 +154,12 @@ export class App {
 		if (before.at !== null && state.at === null)
 			this.back = true;
 		// also when it comes back: it isn't drawn while a location is looked at
-		this.ask({ times: ["range", "from", "to", "at"].some((k) => before[k] !== state[k]) });
+		const what = {};
+		if (["range", "from", "to", "at"].some((k) => before[k] !== state[k]))
+			what.times = true;
+		if (before.q !== state.q)
+			what.typed = true;
+		this.ask(what);
 	}
 
 	sort(column) {
@@ -210,7 +215,7 @@ export class App {
 		return this.point?.mark !== null && this.point?.mark !== undefined;
 	}
 
-	// what: {data: numbers changed; times: other times are shown; place: only where it scrolled to; focus: the filter}
+	// what: {data: numbers changed; times: other times are shown; typed: in the filter; place: only where it scrolled to; focus: the filter}
 	ask(what) {
 		this.todo = { ...this.todo, ...what, all: Boolean(this.todo?.all) || !what.place };
 		this.frame ||= requestAnimationFrame(() => {
@@ -223,6 +228,7 @@ export class App {
 	}
 
 	draw(todo) {
+		this.table.read();
 		if (!todo.all)
 			return this.table.draw(false);
 		const { state } = this;
@@ -252,7 +258,7 @@ export class App {
 		if (state.view === "map")
 			this.map.update(rows, state.group === "line" ? view.order : view.matching(state, view.all), state.zoom);
 		else
-			this.drawTable(sort, span);
+			this.drawTable(sort, span, todo.typed);
 		if (todo.data || todo.times)
 			this.headline.update(state, rows.now, this.verdict(), () => this.openTop());
 		if (this.back) {
@@ -261,7 +267,7 @@ export class App {
 		}
 	}
 
-	drawTable(sort, [from, to]) {
+	drawTable(sort, [from, to], quick) {
 		const { state, view, rows } = this;
 		let columns = shown(state.columns, this.marked);
 		if (!state.columns && innerWidth < 640) // a phone has room for what it is sorted by, and where
@@ -271,7 +277,7 @@ export class App {
 		// the curves begin where the page knows something
 		const span = [Math.min(Math.max(from, rows.began ?? 0), to - 1), to];
 		setText(this.table.empty, this.nothing());
-		this.table.update(view, columns, sort, span, this.hello?.life_unit);
+		this.table.update(view, columns, sort, span, this.hello?.life_unit, quick);
 	}
 
 	nothing() {

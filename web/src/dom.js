@@ -49,12 +49,12 @@ export function setAmount(node, parts) {
 	setText(node.lastChild, unit ? `\u00a0${unit}` : "");
 }
 
-export const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+const motion = globalThis.matchMedia?.("(prefers-reduced-motion: reduce)");
+export const still = () => Boolean(motion?.matches);
 
 // A number that moved: its background fades for half a second.
 export function flash(node) {
 	if (still() || !node.animate)
 		return;
-	const tone = getComputedStyle(document.documentElement).getPropertyValue("--moved").trim();
-	node.animate([{ backgroundColor: tone }, { backgroundColor: "transparent" }], 500);
+	node.animate([{ backgroundColor: "var(--moved)" }, { backgroundColor: "transparent" }], 500);
 }

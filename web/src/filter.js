@@ -13,6 +13,12 @@ export function parse(text) {
 	return words;
 }
 
+// Is every row that matches `now` among those that match `before`?
+export function narrows(now, before) {
+	return before.every((b) => now.some((n) => n.gem === b.gem && n.not === b.not &&
+		(b.not ? b.word.includes(n.word) : n.word.includes(b.word))));
+}
+
 // matches(slot) of some rows, for parsed words
 export function matcher(rows, words) {
 	const { lower } = rows;

@@ -2,7 +2,6 @@
 // format.js - numbers, times and names as people read them. Pure functions.
 
 const UNITS = ["B", "KB", "MB", "GB", "TB", "PB"];
-const commas = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
 // What numbers are when they aren't known.
 export const DASH = "\u2013";
@@ -31,9 +30,12 @@ export const bytes = (n) => {
 	return u ? `${v}\u00a0${u}` : v;
 };
 
+// Intl.NumberFormat would take longer to make than all the rest of the page
+const commas = (n) => String(n).replace(/\B(?=(?:\d{3})+$)/g, ",");
+
 // 98,112
 export const count = (n) =>
-	n === null || n === undefined || Number.isNaN(n) ? DASH : commas.format(n).replace("-", MINUS);
+	n === null || n === undefined || Number.isNaN(n) ? DASH : (n <= -0.5 ? MINUS : "") + commas(Math.round(Math.abs(n)));
 
 // 98,112 below a million, then 1.2 M
 export function about(n) {

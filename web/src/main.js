@@ -1,7 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// main.js - starts the page, where the server's own page is there to be taken over.
+// main.js - starts the page, where the server's own page is there to be taken
+// over, and is painted: until then nothing else is loaded. The other files are
+// one, app.js, which build.mjs names with its version.
 
-import { App } from "./app.js";
+const LONG = 500; // ms to wait for the server's page at most
+
+function painted() {
+	return new Promise((done) => {
+		if (document.hidden || !globalThis.PerformanceObserver?.supportedEntryTypes?.includes("paint"))
+			return done();
+		setTimeout(done, LONG);
+		new PerformanceObserver((list) => {
+			if (list.getEntriesByName("first-contentful-paint").length)
+				done();
+		}).observe({ type: "paint", buffered: true });
+	});
+}
 
 if (document.querySelector("main") && document.documentElement.dataset.base !== undefined)
-	new App().start();
+	painted().then(() => import(APP)).then(({ App }) => new App().start());

@@ -30,6 +30,7 @@ export class Rows {
 		this.fileLength = [];
 		this.series = [];
 		this.used = new Uint8Array(0);
+		this.filled = new Float64Array(0); // the version when a row came into the slot
 		for (const name of [...NUMBERS, "rate"])
 			this[name] = new Float64Array(0);
 		this.names = { file: [], dir: [], gem: [] }; // made when first asked for
@@ -109,7 +110,7 @@ export class Rows {
 			this.hot.add(slot);
 		}
 		this.size++;
-		this.version++;
+		this.filled[slot] = ++this.version;
 		return slot;
 	}
 
@@ -127,7 +128,7 @@ export class Rows {
 
 	reserve(n) {
 		this.capacity = Math.max(n, 256, this.capacity * 2);
-		for (const name of [...NUMBERS, "rate", "used"]) {
+		for (const name of [...NUMBERS, "rate", "used", "filled"]) {
 			const more = new this[name].constructor(this.capacity);
 			more.set(this[name]);
 			this[name] = more;

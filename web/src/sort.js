@@ -1,22 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // sort.js - puts slots in order. Keys are read once into an array: comparing
-// is then two loads. `slots` is an Array in the order of last time, for which
-// the engine's merge sort needs one pass when little has changed.
+// is then two loads. Ties are in the order of the slots, so that there is one
+// order only, however it came about.
 
-// Ties are in order of the location for text, and keep their order otherwise.
-export function sortSlots(slots, rows, column, descending) {
-	const sign = descending ? -1 : 1;
-	if (column.text) {
-		const { location } = rows;
-		slots.sort((a, b) => (location[a] < location[b] ? -sign : location[a] > location[b] ? sign : a - b));
-		return slots;
-	}
+// By slot: what the order depends on. A text's is when it came: it doesn't change.
+function readKeys(slots, rows, column) {
+	if (column.text)
+		return rows.filled.slice(0, rows.slots);
 	const keys = new Float64Array(rows.slots);
 	for (const slot of slots)
 		keys[slot] = column.get(rows, slot);
-	if (descending)
-		slots.sort((a, b) => keys[b] - keys[a] || a - b);
-	else
-		slots.sort((a, b) => keys[a] - keys[b] || a - b);
-	return slots;
+	return keys;
+}
+
+function comparer(keys, rows, column, descending) {
+	const sign = descending ? -1 : 1;
+	if (column.text) {
+		const { location } = rows;
+		return (a, b) => (location[a] < location[b] ? -sign : location[a] > location[b] ? sign : a - b);
+	}
+	return descending ? (a, b) => keys[b] - keys[a] || a - b : (a, b) => keys[a] - keys[b] || a - b;
+}
+
+export function sortSlots(slots, rows, column, descending) {
+	return slots.sort(comparer(column.text ? null : readKeys(slots, rows, column), rows, column, descending));
+}
+
+// The same for `slots` that may be in order already, but for those whose keys
+// aren't those of `last`, the result of the last time, or null. Only these are
+// compared with one another, and put between the others. Returns the keys.
+export function sortAgain(slots, rows, column, descending, last) {
+	const keys = readKeys(slots, rows, column);
+	const compare = comparer(keys, rows, column, descending);
+	const moved = last ? slots.filter((slot) => last[slot] !== keys[slot]) : slots;
+	if (moved.length > slots.length / 4) {
+		slots.sort(compare);
+	} else if (moved.length) {
+		moved.sort(compare);
+		merge(slots, slots.filter((slot) => last[slot] === keys[slot]), moved, compare);
+	}
+	return keys;
+}
+
+// Two lists in order become one.
+function merge(to, a, b, compare) {
+	let i = 0, k = 0;
+	for (let n = 0; n < to.length; n++)
+		to[n] = k === b.length || (i < a.length && compare(a[i], b[k]) < 0) ? a[i++] : b[k++];
 }

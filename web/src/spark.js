@@ -11,6 +11,8 @@ const POINTS = 48;
 // Live bytes at POINTS times from t0 to t1; what held before the first point is the first's.
 export function sample(series, t0, t1, n = POINTS) {
 	const out = new Float64Array(n);
+	if (series.n < 2) // most rows
+		return out.fill(series.n ? series.at(0, BYTES) : 0);
 	let p = -1;
 	for (let i = 0; i < n; i++) {
 		const t = t0 + (t1 - t0) * i / (n - 1);
@@ -35,6 +37,8 @@ export function paths(values, width = WIDTH, height = HEIGHT) {
 	const step = width / Math.max(values.length - 1, 1);
 	let line = "";
 	for (let i = 0; i < values.length; i++) {
+		if (i && values[i] === values[i - 1] && values[i] === values[i + 1])
+			continue; // on a level line
 		const y = height - 1.5 - (values[i] - base) / span * (height - 3);
 		line += `${i ? "L" : "M"}${(i * step).toFixed(1)} ${y.toFixed(1)}`;
 	}

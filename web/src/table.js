@@ -9,7 +9,8 @@ import { pieces } from "./place.js";
 import { sample, paths, direction, WIDTH, HEIGHT } from "./spark.js";
 import { sumSeries } from "./group.js";
 
-const AROUND = 6; // rows kept ready above and below
+const AROUND = 6; // rows kept ready above and below, where it scrolls
+const LATER = 250; // ms after which they are made ready where it doesn't
 
 export class Table {
 	// on: {sort(column), open(slot), draw()}: draw is asked for when it scrolls
@@ -20,6 +21,8 @@ export class Table {
 		this.key = "";
 		this.active = -1;      // position of the row that the arrows moved to
 		this.activeId = null;  // what it was, to follow it when the order changes
+		this.tall = 0;         // how much of the rows can be seen, in pixels
+		this.at = 0;           // and from where
 		this.cols = el("colgroup");
 		this.head = el("tr", { "aria-rowindex": 1 });
 		this.above = el("tr", { class: "spacer", "aria-hidden": "true" }, el("td"));
@@ -39,14 +42,20 @@ export class Table {
 		return this.height ||= parseFloat(getComputedStyle(this.root).getPropertyValue("--row")) || 26;
 	}
 
-	// view: see view.js; sort: {id, descending}; span: [t0, t1] of the curves
-	update(view, columns, sort, span, lifeUnit) {
+	// Reads what the document has to be laid out for: before it is changed, else it is laid out twice.
+	read() {
+		this.tall = this.root.clientHeight;
+		this.at = this.root.scrollTop;
+	}
+
+	// view: see view.js; sort: {id, descending}; span: [t0, t1] of the curves; quick: see draw()
+	update(view, columns, sort, span, lifeUnit, quick) {
 		Object.assign(this, { view, columns, sort, span, lifeUnit });
 		this.header();
 		if (this.activeId !== null && view.source.id[view.order[this.active]] !== this.activeId)
 			this.active = view.order.findIndex((slot) => view.source.id[slot] === this.activeId);
 		setAttr(this.table, "aria-rowcount", view.order.length + 1);
-		this.draw(true);
+		this.draw(true, quick);
 	}
 
 	header() {
@@ -80,22 +89,44 @@ export class Table {
 				el("span", { class: "arrow", "aria-hidden": "true" })));
 	}
 
-	// fresh: the numbers may have changed; else only the place
-	draw(fresh) {
-		if (!this.view || !this.root.clientHeight)
+	// fresh: the numbers may have changed, else only the place; quick: somebody types,
+	// and what can't be seen has time until he stops. After read().
+	draw(fresh, quick) {
+		if (!this.tall)
+			this.read(); // it may just have come into sight
+		if (!this.view || !this.tall)
 			return;
-		const { order } = this.view;
-		const height = this.rowHeight;
-		const first = Math.max(0, Math.floor(this.root.scrollTop / height) - AROUND);
-		const fit = Math.ceil(this.root.clientHeight / height) + 2 * AROUND;
-		const n = Math.min(fit, Math.max(order.length - first, 0));
-		this.stretch(n);
+		if (quick) {
+			clearTimeout(this.later);
+			this.later = setTimeout(() => { this.later = 0; this.on.draw(); }, LATER);
+		}
+		const { order } = this.view, height = this.rowHeight, around = this.later ? 0 : AROUND;
+		const top = Math.floor(this.at / height);
+		const first = Math.max(0, Math.min(top - around, order.length));
+		const n = Math.min(order.length, top + Math.ceil(this.tall / height) + 1 + around) - first;
+		this.turn(first);
+		this.stretch(Math.max(n, 0));
 		this.above.firstChild.style.height = `${first * height}px`;
 		this.below.firstChild.style.height = `${Math.max(0, order.length - first - n) * height}px`;
-		for (let k = 0; k < n; k++)
-			this.fill(this.pool[k], first + k, order[first + k], fresh);
+		this.pool.forEach((row, k) => this.fill(row, first + k, order[first + k], fresh));
 		this.empty.hidden = order.length > 0;
 		setAttr(this.table, "aria-activedescendant", this.active >= first && this.active < first + n ? `row-${this.active}` : null);
+	}
+
+	// Rows that scroll out at one end come in at the other: all between stay as they are.
+	turn(first) {
+		const { pool } = this;
+		let by = pool.length ? first - pool[0].position : 0;
+		if (Math.abs(by) >= pool.length)
+			return;
+		for (; by > 0; by--) {
+			pool.push(pool.shift());
+			this.below.before(pool[pool.length - 1].tr);
+		}
+		for (; by < 0; by++) {
+			pool.unshift(pool.pop());
+			this.above.after(pool[0].tr);
+		}
 	}
 
 	stretch(n) {
@@ -118,9 +149,9 @@ export class Table {
 					svg("path", { class: "area" }), svg("path", { class: "curve" })));
 			if (c.text)
 				return el("td", { class: "location" }, el("a", {}, el("span", { class: "far" }), el("span", { class: "near" }), el("b")));
-			return el("td", { class: c.bar ? `num bar ${c.bar}` : "num" }, el("span"));
+			return el("td", { class: c.bar ? `num bar ${c.bar}` : "num" }, c.bar ? el("i") : null, el("span"));
 		});
-		return { tr: el("tr", { role: "row" }, cells), cells, id: null, values: [], position: -1 };
+		return { tr: el("tr", { role: "row" }, cells), cells, id: null, values: [], parts: [], position: -1 };
 	}
 
 	fill(row, position, slot, fresh) {
@@ -151,17 +182,19 @@ export class Table {
 		if (c.bar) {
 			const max = this.view.max[c.id];
 			const part = max ? Math.abs(value) / max : 0;
-			cell.style.setProperty("--part", part.toFixed(3));
+			if (row.parts[i] !== part)
+				cell.firstChild.style.width = `calc(${(part * 100).toFixed(1)}% + ${(part * 0.4).toFixed(2)}rem)`;
+			row.parts[i] = part;
 			setAttr(cell, "data-sign", value < 0 ? "less" : value > 0 ? "more" : null);
 			setAttr(cell, "data-heat", c.bar === "growth" && value > 0 ? (part > 0.5 ? 3 : part > 0.1 ? 2 : 1) : null);
 		}
 		if (same && row.values[i] === value)
 			return;
-		setAmount(cell.firstChild, c.parts(value, this.lifeUnit));
+		setAmount(cell.lastChild, c.parts(value, this.lifeUnit));
 		cell.title = c.exact(value);
 		setAttr(cell, "data-none", !value || value < 0 && c.life ? "" : null);
 		if (same && c.bar)
-			flash(cell.firstChild);
+			flash(cell.lastChild);
 		row.values[i] = value;
 	}
 
@@ -223,6 +256,7 @@ export class Table {
 			this.root.scrollTop = top;
 		else if (top + height + head > this.root.scrollTop + this.root.clientHeight)
 			this.root.scrollTop = top + height + head - this.root.clientHeight;
+		this.read();
 		this.draw(false);
 	}
 
@@ -233,7 +267,7 @@ export class Table {
 	}
 
 	top() {
-		this.root.scrollTop = 0;
+		this.root.scrollTop = this.at = 0;
 		this.active = -1;
 		this.activeId = null;
 	}

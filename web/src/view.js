@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // view.js - what the table shows: rows, filtered, grouped, sorted. Keeps what
-// can be kept: a keystroke in the filter walks the order that is there already,
-// and only looks at each row's text once.
+// can be kept: a keystroke in the filter walks the order that is there already
+// (matches.js), and a tick moves the rows only whose numbers changed (sort.js).
 
-import { parse, matcher } from "./filter.js";
+import { Matches } from "./matches.js";
 import { sums } from "./group.js";
-import { sortSlots } from "./sort.js";
+import { sortSlots, sortAgain } from "./sort.js";
 import { column } from "./columns.js";
 
 export class View {
 	constructor(rows) {
 		this.rows = rows;
+		this.matches = new Matches(rows);
 		this.all = [];         // slots of all rows, in order, when not grouped
 		this.order = [];       // slots of `source` that are shown, in order
 		this.source = rows;    // Rows, or the sums of a group
 		this.version = -1;
+		this.sorted = null;    // {by, keys}: what `all` is sorted by, and the values that it was sorted with
 		this.sums = { growth: 0, liveBytes: 0, live: 0 };
 		this.max = {};
 	}
@@ -37,10 +39,10 @@ export class View {
 			this.refresh();
 			hold = false;
 		}
-		const key = `${sort.id} ${sort.descending}`;
-		if (!hold || key !== this.sorted) {
-			sortSlots(this.all, rows, column(sort.id), sort.descending);
-			this.sorted = key;
+		const by = `${sort.id} ${sort.descending}`;
+		if (!hold || by !== this.sorted?.by) {
+			const keys = sortAgain(this.all, rows, column(sort.id), sort.descending, by === this.sorted?.by ? this.sorted.keys : null);
+			this.sorted = { by, keys };
 		}
 		this.order = this.matching(state, this.all);
 	}
@@ -56,15 +58,18 @@ export class View {
 				all.push(slot);
 			}
 		for (let slot = 0; slot < rows.slots; slot++)
-			if (rows.used[slot] && !there[slot])
+			if (rows.used[slot] && !there[slot]) {
 				all.push(slot);
+				if (this.sorted && slot < this.sorted.keys.length)
+					this.sorted.keys[slot] = NaN; // it has no place yet
+			}
 		this.all = all;
 		this.version = rows.version;
 	}
 
 	matching(state, slots) {
-		const words = parse(state.q);
-		return words.length ? slots.filter(matcher(this.rows, words)) : slots;
+		const hit = this.matches.of(state.q);
+		return hit ? slots.filter((slot) => hit[slot]) : slots;
 	}
 
 	groups(state, sort) {
