@@ -73,8 +73,10 @@ module PageBench
       @page.command("Performance.enable", timeDomain: "threadTicks") # CPU time, whatever else runs here
     end
 
+    def go(url) = @page.go_to(url)
+
     def open(url)
-      @page.go_to(url)
+      go(url)
       PageBench.wait("all rows") { js("bench.allRows") }
       self
     end
@@ -140,10 +142,39 @@ module PageBench
     end
 
     def run
+      floor
       [@locations, 300].each { |n| measure(n) }
     end
 
     private
+
+    # What the browser itself takes here, now
+    def floor
+      page = "<!DOCTYPE html><title>x</title><p>one word"
+      server = TCPServer.new("127.0.0.1", 0)
+      thread = Thread.new { loop { answer(server.accept, page) } }
+      took = Array.new(@loads) { paint("http://127.0.0.1:#{server.addr[1]}/") }
+      PageBench.show_times("first paint of a page of one word", took)
+    ensure
+      thread&.kill
+      server&.close
+    end
+
+    def answer(io, page)
+      nil until ["\r\n", nil].include?(io.gets)
+      io.write("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: #{page.size}\r\n\r\n#{page}")
+    ensure
+      io.close
+    end
+
+    def paint(url)
+      tab = Tab.new(@browser, 1)
+      sleep 1
+      tab.go(url)
+      PageBench.wait("paint") { tab.js("performance.getEntriesByName('first-paint')[0]?.startTime ?? null") }
+    ensure
+      tab&.close
+    end
 
     def measure(locations)
       app = Real.new(locations)
