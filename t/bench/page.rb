@@ -15,18 +15,16 @@
 # work on the next frame (page.js); "on the screen" is what the browser says of the
 # same (Event Timing; in steps of 8 ms, of those with 16 ms or more).
 require "etc"
-require "ferrum"
 require "json"
 require "net/http"
 require "socket"
 require "tmpdir"
+require_relative "../lib/chromium"
 
 module PageBench
   TOP = File.expand_path("../..", __dir__)
   WATCH = File.read(File.join(__dir__, "page.js"))
   LONG = 120
-  FLAGS = %w[no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update
-             disable-sync disable-dev-shm-usage].to_h { |flag| [flag, nil] }.freeze
 
   module_function
 
@@ -337,8 +335,7 @@ module PageBench
     parts = (env["ONLY"] || PARTS.join(",")).split(",")
     unknown = parts - PARTS
     abort "bench: no such part: #{unknown.join(", ")}" unless unknown.empty?
-    browser = Ferrum::Browser.new(headless: true, browser_path: env["CHROMIUM"] || "/usr/bin/chromium", window_size: [1280, 800],
-                                  timeout: LONG, process_timeout: LONG, browser_options: FLAGS)
+    browser = Chromium.start(LONG)
     head(browser)
     Load.new(browser, locations, Integer(env["LOADS"] || 7)).run if parts.include?("load")
     return if (parts - %w[load]).empty?
