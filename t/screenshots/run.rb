@@ -112,7 +112,7 @@ class Screenshots
     (LOAD * RATE / 100).times { send_requests(100, 1.0 / RATE) }
     @sending = Thread.new { loop { send_requests(20, 5.0 / RATE) } }
     live_pages
-    plain_page(browser)
+    plain_pages(browser)
     gone
   end
 
@@ -131,12 +131,17 @@ class Screenshots
     @tab.evaluate("document.querySelector('.ask .no').click()")
   end
 
-  def plain_page(browser)
+  # Those of the server's own; none of them needs a script.
+  def plain_pages(browser)
+    leak = rows.max_by { |r| r["growth"] }["location"]
     live, @tab = @tab, browser.create_page
     @tab.disable_javascript
     look(WIDE, "light")
-    @tab.go_to(@page.to_s)
-    picture("plain", nil, "!!document.querySelector('.rows td.location')")
+    { "plain" => "", "plain-each" => "each/2000?sort=live_bytes&group=gem", "plain-at" => "at/#{URI.encode_www_form_component(leak)}",
+      "overruns" => "overruns" }.each do |name, path|
+      @tab.go_to((@page + path).to_s)
+      picture(name, nil, "!!document.querySelector('main h1')")
+    end
     @tab.close
     @tab = live
     @tab.command("Page.bringToFront")
