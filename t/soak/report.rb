@@ -156,6 +156,6 @@ class Report
     path = File.join(Dir.tmpdir, "mwrap-soak.#{Process.pid}.log")
     File.write(path, @log)
     @text << "  Puma's log is in #{path}\n"
-    @log.lines.grep(/Error|Exception/).uniq.first(SHOWN).each { |text| @text << "    " << text.scrub("?") }
+    @log.lines.grep(/Error|Exception|is still there/).uniq.first(SHOWN).each { |text| @text << "    " << text.scrub("?") }
   end
 end

@@ -25,6 +25,9 @@ Puma::Server.prepend(Module.new do
   def stop(*)
     @ending ||= Thread.new do
       sleep 5
+      Thread.list.each do |thread|
+        warn "worker #{Process.pid} is still there: #{thread.inspect[/\w+>\z/]} #{thread.backtrace&.first(3)&.join(" ") || "nowhere"}" if thread != Thread.current
+      end
       closing = Thread.list.any? { |thread| thread.backtrace&.first&.match?(%r{/puma/server\.rb:\d+:in [`'](IO#)?close'\z}) }
       warn "worker #{Process.pid} waits in IO#close" if closing
     end
