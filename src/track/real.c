@@ -103,6 +103,7 @@ size_t mw_boot_size(const void *p)
 
 void *(*mw_next_mmap)(void *, size_t, int, int, int, off_t);
 int (*mw_next_munmap)(void *, size_t);
+char *(*mw_next_strerror)(int);
 
 /* --- the first calls ------------------------------------------------------------ */
 
@@ -281,5 +282,6 @@ void mw_real_init(void)
 	mw_real_classes = !mw_real_glibc && has_classes();
 	mw_next_mmap = (void *(*)(void *, size_t, int, int, int, off_t))mw_real_next("mmap");
 	mw_next_munmap = (int (*)(void *, size_t))mw_real_next("munmap");
+	mw_next_strerror = (char *(*)(int))mw_real_next("strerror");
 	__atomic_store_n(&state, 2, __ATOMIC_RELEASE);
 }

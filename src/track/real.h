@@ -84,6 +84,7 @@ MW_INLINE size_t mw_usable(const void *p)
 /* The next functions of these names, from whoever has them; NULL: not found yet. */
 extern MW_HIDDEN void *(*mw_next_mmap)(void *, size_t, int, int, int, off_t);
 extern MW_HIDDEN int (*mw_next_munmap)(void *, size_t);
+extern MW_HIDDEN char *(*mw_next_strerror)(int);
 
 /* Finds them all, if that hasn't been done. Any thread. */
 void mw_real_init(void);
