@@ -10,5 +10,5 @@ bench:
 	$(Q)RUBY='$(RUBY)' t/bench/run.sh
 # How fast the page at / is in a browser. Options: see t/bench/page.rb.
 bench-page:
-	$(Q)RUBY='$(RUBY)' t/bench/page.sh
+	$(Q)RUBY='$(RUBY)' t/lib/with_browser.sh t/bench/page.rb
 .PHONY: bench bench-page bench-programs

@@ -104,6 +104,25 @@ void mw_buf_commas(struct mw_buf *b, uint64_t v)
 	mw_buf_add(b, s, (size_t)(tmp + sizeof(tmp) - s));
 }
 
+/* |i|, which a plain minus could not give for the least one; the minus goes to b. */
+static uint64_t magnitude(struct mw_buf *b, int64_t i)
+{
+	if (i >= 0)
+		return (uint64_t)i;
+	mw_buf_str(b, "-");
+	return 0 - (uint64_t)i;
+}
+
+void mw_buf_i64(struct mw_buf *b, int64_t v)
+{
+	mw_buf_u64(b, magnitude(b, v));
+}
+
+void mw_buf_signed_commas(struct mw_buf *b, int64_t v)
+{
+	mw_buf_commas(b, magnitude(b, v));
+}
+
 /* From integers: printf's decimals would follow the app's locale. */
 void mw_buf_seconds(struct mw_buf *b, double v)
 {

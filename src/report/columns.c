@@ -110,18 +110,6 @@ static void add_ratio(struct mw_buf *b, uint64_t u, uint64_t by)
 	mw_buf_add(b, d, n);
 }
 
-static void add_minus(struct mw_buf *b, int64_t i)
-{
-	if (i < 0)
-		mw_buf_str(b, "-");
-}
-
-/* |i|, which a plain minus could not give for the least one. */
-static uint64_t magnitude(int64_t i)
-{
-	return i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
-}
-
 void mw_cell_plain(struct mw_buf *b, const struct mw_cell *c)
 {
 	switch (c->kind) {
@@ -129,8 +117,7 @@ void mw_cell_plain(struct mw_buf *b, const struct mw_cell *c)
 		mw_buf_u64(b, c->u);
 		break;
 	case MW_CELL_INT:
-		add_minus(b, c->i);
-		mw_buf_u64(b, magnitude(c->i));
+		mw_buf_i64(b, c->i);
 		break;
 	case MW_CELL_RATIO:
 		add_ratio(b, c->u, c->by);
@@ -150,8 +137,7 @@ void mw_cell_whole(struct mw_buf *b, const struct mw_cell *c)
 		mw_buf_commas(b, c->u);
 		break;
 	case MW_CELL_INT:
-		add_minus(b, c->i);
-		mw_buf_commas(b, magnitude(c->i));
+		mw_buf_signed_commas(b, c->i);
 		break;
 	case MW_CELL_RATIO:
 		mw_buf_commas(b, (uint64_t)(((u128)c->u + c->by / 2) / c->by));

@@ -79,13 +79,6 @@ static const struct mw_entry *next(const struct mw_journal *j, struct mw_cursor 
 	return NULL;
 }
 
-static void put_i64(struct mw_buf *b, int64_t v)
-{
-	if (v < 0)
-		mw_buf_str(b, "-");
-	mw_buf_u64(b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
-}
-
 /* How long a text becomes as JavaScript's string, invalid bytes as U+FFFD. */
 static size_t utf16_units(const char *s, size_t n)
 {
@@ -132,13 +125,13 @@ static void row(struct mw_buf *b, const struct mw_entry *e, bool known)
 		mw_buf_u64(b, before[i]);
 	}
 	mw_buf_str(b, ",");
-	put_i64(b, r->growth);
+	mw_buf_i64(b, r->growth);
 	for (size_t i = 0; i < 4; i++) {
 		mw_buf_str(b, ",");
 		mw_buf_u64(b, after[i]);
 	}
 	mw_buf_str(b, ",");
-	put_i64(b, e->mark);
+	mw_buf_i64(b, e->mark);
 	if (!known)
 		name(b, r);
 	mw_buf_str(b, "]");

@@ -8,12 +8,9 @@
 /* Makes entries[] reach up to the largest id of s. */
 static bool make_room(struct mw_journal *j, const struct mw_snapshot *s)
 {
-	size_t n = j->n;
+	size_t n = mw_ids_end(s, j->n);
 	struct mw_entry *p;
 
-	for (size_t i = 0; i < s->n; i++)
-		if (s->rows[i].id < MW_ID_END && s->rows[i].id >= n)
-			n = (size_t)s->rows[i].id + 1;
 	if (n == j->n)
 		return true;
 	n += n / 4;

@@ -14,10 +14,8 @@ uint64_t mw_location_hash(const struct mw_row *r)
 	return h ? h : 1;
 }
 
-static size_t ids_of(const struct mw_snapshot *s)
+size_t mw_ids_end(const struct mw_snapshot *s, size_t n)
 {
-	size_t n = 0;
-
 	for (size_t i = 0; i < s->n; i++)
 		if (s->rows[i].id < MW_ID_END && s->rows[i].id >= n)
 			n = (size_t)s->rows[i].id + 1;
@@ -26,7 +24,7 @@ static size_t ids_of(const struct mw_snapshot *s)
 
 int mw_mark_set(struct mw_mark *m, const struct mw_snapshot *s, double uptime)
 {
-	size_t n = ids_of(s);
+	size_t n = mw_ids_end(s, 0);
 	struct mw_mark_base *base = calloc(n + 1, sizeof(*base));
 
 	if (!base)

@@ -14,6 +14,9 @@
 /* Ids from here on have no mark and don't travel; the table has 2^20. */
 #define MW_ID_END ((uint32_t)1 << 22)
 
+/* One past the largest id of s below MW_ID_END, but n at least. */
+size_t mw_ids_end(const struct mw_snapshot *s, size_t n);
+
 struct mw_mark_base {
 	uint64_t hash; /* 0: nothing was live there */
 	uint64_t live_bytes;

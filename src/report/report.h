@@ -39,6 +39,8 @@ void mw_buf_str(struct mw_buf *, const char *);
 void mw_buf_fmt(struct mw_buf *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void mw_buf_u64(struct mw_buf *, uint64_t);    /* 1234567 */
 void mw_buf_commas(struct mw_buf *, uint64_t); /* 1,234,567 */
+void mw_buf_i64(struct mw_buf *, int64_t);          /* -1234567 */
+void mw_buf_signed_commas(struct mw_buf *, int64_t); /* -1,234,567 */
 void mw_buf_pad_u64(struct mw_buf *, uint64_t, unsigned width); /* right-aligned, width <= 32 */
 void mw_buf_seconds(struct mw_buf *, double); /* 4711.250; what is no sensible number is 0.000 */
 void mw_buf_free(struct mw_buf *); /* all zero again */
