@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 4u
+#define MW_API_VERSION 5u
 
 struct mw_options;
 
@@ -51,10 +51,18 @@ struct mw_row {
 	/* since the start, whatever was reset; see mw_stats.overruns */
 	uint64_t overruns;    /* blocks of this location found written past their end */
 	uint64_t overrun_size; /* bytes asked for, of the last of them; 0: none */
+	/*
+	 * How much of the first ones a forked process was born with: it is in
+	 * its parent's, too. Zeros where no server is asked for.
+	 */
+	struct {
+		uint64_t total, allocations, frees, freed, life_sum;
+	} born;
 	/* where; bytes as the system has them, not necessarily UTF-8 */
 	const char *location; /* NUL-terminated, owned by the snapshot */
 	uint32_t location_len;
 	uint32_t file_len;    /* how much of `location` names the file or module */
+	uint64_t at;          /* RUBY: the line; NATIVE: the offset in its module */
 	uint32_t id;          /* for lives(); stable while anything is live there */
 	enum mw_kind kind;
 };
@@ -107,6 +115,7 @@ struct mw_stats {
 	bool heap_known;
 	const char *ruby;         /* its version, "3.4.5"; NULL: no Ruby, or not known */
 	double uptime;            /* seconds */
+	long forker;              /* the process that this one was forked from; 0: it was exec'ed */
 	uint64_t resets;
 };
 

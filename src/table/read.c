@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "born.h"
 #include "overruns.h"
 #include "thread.h"
 
@@ -207,6 +208,7 @@ bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s)
 		return false;
 	bytes = (s->c.freed - b.c->freed) - (s->c.bytes - b.c->bytes);
 	calls = (s->c.frees - b.c->frees) - (s->c.allocs - b.c->allocs);
+	mw_born_fold(id, b.c, into, to.c, &(struct mw_counters){ .bytes = bytes, .allocs = calls });
 	mw_add(&sum->freed, s->c.freed - b.c->freed);
 	mw_add(&sum->frees, s->c.frees - b.c->frees);
 	mw_add(&sum->bytes, s->c.bytes - b.c->bytes + bytes);
@@ -222,7 +224,9 @@ bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s)
 	return true;
 }
 
-static void rebase(bool counters)
+enum rebase { FROM_ZERO, FROM_FORK, FROM_BIRTH };
+
+static void rebase(enum rebase from)
 {
 	struct mw_sum *sums;
 	uint32_t end, id;
@@ -238,8 +242,10 @@ static void rebase(bool counters)
 			continue; /* zero since ever: so is the baseline */
 		if (!base_for(id, &b))
 			continue;
-		if (counters)
+		if (from == FROM_ZERO)
 			*b.c = s->c;
+		else if (from == FROM_BIRTH)
+			mw_born_set(id, &s->c);
 		*b.live = live_bytes(s);
 	}
 	mw_sums_free(sums, end);
@@ -253,14 +259,14 @@ void mw_reset(void)
 	__atomic_store_n(&mw_epoch_reset, mw_epoch(), __ATOMIC_RELEASE);
 	/* who compares with an old maximum counts before the reset, too */
 	(void)mw_calls_left();
-	rebase(true);
+	rebase(FROM_ZERO);
 	mw_reading_unlock();
 }
 
-void mw_growth_from_here(void)
+void mw_growth_from_here(bool family)
 {
 	mw_reading_lock();
-	rebase(false);
+	rebase(family ? FROM_BIRTH : FROM_FORK);
 	mw_reading_unlock();
 }
 
@@ -326,11 +332,13 @@ static const char *put_name(struct building *b, struct mw_row *r, const struct m
 		put_decimal(b, c->at);
 		r->kind = MW_KIND_RUBY;
 		r->file_len = c->path->len;
+		r->at = c->at;
 		break;
 	case MW_CS_NATIVE:
 		put_native(b, c);
 		r->kind = MW_KIND_NATIVE;
 		r->file_len = c->path ? c->path->len : 0;
+		r->at = c->at;
 		break;
 	default:
 		put(b, special[r->id], strlen(special[r->id]));
@@ -348,6 +356,7 @@ bool mw_row_count(struct mw_row *r, uint32_t id, const struct mw_sum *s)
 	const struct mw_counters *since = chunk ? &chunk->c[id % MW_CS_CHUNK] : &zero;
 	const struct mw_overruns *o = mw_overruns_at(id);
 	int64_t live = (int64_t)(s->c.allocs - s->c.frees), bytes = live_bytes(s);
+	const struct mw_counters born = mw_born_part(id, since);
 
 	r->total += s->c.bytes - since->bytes;
 	r->allocations += s->c.allocs - since->allocs;
@@ -356,6 +365,11 @@ bool mw_row_count(struct mw_row *r, uint32_t id, const struct mw_sum *s)
 	r->life_sum += (s->c.life_sum - since->life_sum) * mw_life_scale;
 	if (s->life_max * mw_life_scale > r->life_max)
 		r->life_max = s->life_max * mw_life_scale;
+	r->born.total += born.bytes;
+	r->born.allocations += born.allocs;
+	r->born.freed += born.freed;
+	r->born.frees += born.frees;
+	r->born.life_sum += born.life_sum * mw_life_scale;
 	r->growth += bytes - (chunk ? chunk->live[id % MW_CS_CHUNK] : 0);
 	/* a writer may be between two counters: never below zero */
 	r->live += live > 0 ? (uint64_t)live : 0;

@@ -76,8 +76,8 @@ void mw_snapshot_free(struct mw_snapshot *);
 struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n);
 void mw_lives_free(struct mw_lives *);
 void mw_reset(void);
-/* In a forked child: growth counts from here. Allocates nothing but maps. */
-void mw_growth_from_here(void);
+/* In a forked child: growth counts from here. family: see born.h. Allocates nothing but maps. */
+void mw_growth_from_here(bool family);
 
 /* Scale of lifespans and generations as shown: 1, or bytes per unit. */
 extern uint64_t mw_life_scale;

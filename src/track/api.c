@@ -137,6 +137,7 @@ static void api_stats(struct mw_stats *out)
 	out->heap_known = heap.pages > 0;
 	out->ruby = mw_ruby_version;
 	out->resets = mw_get(&mw_resets);
+	out->forker = mw_forker;
 	out->uptime = (double)(now.tv_sec - mw_loaded_at.tv_sec) +
 		      (double)(now.tv_nsec - mw_loaded_at.tv_nsec) / 1e9;
 }

@@ -23,6 +23,7 @@
 struct mw_options mw_options = { .dump_fd = -1 };
 struct timespec mw_loaded_at;
 uint64_t mw_resets;
+pid_t mw_forker;
 
 extern int __cxa_atexit(void (*)(void *), void *, void *);
 
@@ -52,10 +53,13 @@ void mw_complain(const char *text)
 /* A handler forks in the middle of this thread's reading: its locks stay as they are. */
 static __thread unsigned in_reading __attribute__((tls_model("initial-exec"))); /* such forks, nested */
 
+static pid_t forking; /* of any thread that forks it is the same */
+
 static void before_fork(void)
 {
 	const struct timespec ms = { .tv_nsec = 1000000 };
 
+	forking = getpid();
 	mw_server_before_fork();
 	mw_dumper_before_fork();
 	if (mw_reading_mine() || mw_maintenance_mine()) {
@@ -86,6 +90,7 @@ static void after_fork_parent(void)
 static void after_fork_child(void)
 {
 	rcu_bp_after_fork_child();
+	mw_forker = forking;
 	mw_heap_pages_after_fork();
 	if (in_reading) {
 		in_reading--;
@@ -100,7 +105,7 @@ static void after_fork_child(void)
 	mw_reading_unlock();
 	mw_reading_init_child();
 	mw_maintenance_end();
-	mw_growth_from_here();
+	mw_growth_from_here(mw_options.socket || mw_options.socket_dir);
 	mw_dumper_after_fork(1);
 	mw_server_after_fork(1);
 }

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "../options/options.h"
@@ -20,6 +21,7 @@ extern struct mw_options mw_options; /* read-only after load */
 extern const struct mw_api mwrap_api;
 extern struct timespec mw_loaded_at; /* CLOCK_MONOTONIC */
 extern uint64_t mw_resets;           /* relaxed */
+extern pid_t mw_forker;              /* who forked this process; 0: it was exec'ed */
 
 /* One line on stderr, "mwrap: TEXT". Allocates nothing. */
 void mw_complain(const char *text);

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* wire.c - a table from one process to another. See wire.h. */
+#include "wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define VERSION "mwrap table 1"
+
+/* The one list of what travels of a row and of a process, in order. */
+/* clang-format off */
+#define ROW_FIELDS(X)                                                               \
+	X(total) X(allocations) X(frees) X(freed) X(life_sum) X(life_max)           \
+	X(live_bytes) X(live) X(overruns) X(overrun_size)                           \
+	X(born.total) X(born.allocations) X(born.frees) X(born.freed) X(born.life_sum) X(at)
+#define STATS_FIELDS(X)                                                             \
+	X(total) X(allocations) X(freed) X(frees) X(live_bytes) X(live)             \
+	X(locations) X(locations_max) X(retired) X(generation) X(tracker_bytes)     \
+	X(memory_max) X(lost) X(overruns) X(double_frees) X(unknown_frees)          \
+	X(heap_bytes) X(resets)
+#define STATS_FLAGS(X) X(locations_full) X(records_full) X(threads_full) X(paused) X(heap_known)
+/* clang-format on */
+
+/* --- writing ----------------------------------------------------------------- */
+
+static void field(struct mw_buf *b, uint64_t v)
+{
+	mw_buf_u64(b, v);
+	mw_buf_str(b, "\t");
+}
+
+static void put_process(struct mw_buf *b, const struct mw_stats *s)
+{
+	field(b, (uint64_t)getpid());
+	field(b, s->ruby_lookup && strcmp(s->ruby_lookup, "none") != 0);
+	field(b, s->life_unit && !strcmp(s->life_unit, "bytes"));
+	field(b, (uint64_t)s->forker);
+#define X(f) field(b, s->f);
+	STATS_FIELDS(X)
+	STATS_FLAGS(X)
+#undef X
+	mw_buf_str(b, "\n");
+}
+
+static void put_row(struct mw_buf *b, const struct mw_row *r)
+{
+	field(b, r->kind);
+	field(b, r->file_len);
+#define X(f) field(b, r->f);
+	ROW_FIELDS(X)
+#undef X
+	mw_buf_i64(b, r->growth);
+	mw_buf_str(b, "\t");
+	mw_buf_text(b, r->location, r->location_len);
+	mw_buf_str(b, "\n");
+}
+
+static int put_all(struct mw_buf *b, const struct mw_api *api)
+{
+	struct mw_snapshot *s = api->snapshot();
+
+	if (!s)
+		return -1;
+	for (size_t i = 0; i < s->n; i++)
+		put_row(b, &s->rows[i]);
+	api->snapshot_free(s);
+	return 0;
+}
+
+static int put_at(struct mw_buf *b, const struct mw_api *api, const char *location, size_t len)
+{
+	struct mw_at at = { 0 };
+	int ret = mw_at_make(&at, api, location, len);
+
+	if (ret)
+		return ret < 0 ? -1 : 0;
+	put_row(b, at.row);
+	for (size_t i = 0; i < at.lives->n; i++) {
+		const struct mw_live *l = &at.lives->v[i];
+
+		mw_buf_str(b, "+"); /* no row begins so */
+		field(b, l->size);
+		field(b, mw_live_age(&at, l));
+		field(b, l->addr);
+		mw_buf_str(b, "\n");
+	}
+	mw_at_free(&at, api);
+	return 0;
+}
+
+int mw_wire_write(struct mw_buf *b, const struct mw_api *api, enum mw_wire_what what,
+		  const char *location, size_t len)
+{
+	struct mw_stats s;
+	int ret = 0;
+
+	api->stats(&s);
+	mw_buf_str(b, VERSION "\n");
+	put_process(b, &s);
+	if (what == MW_WIRE_ALL)
+		ret = put_all(b, api);
+	else if (what == MW_WIRE_AT)
+		ret = put_at(b, api, location, len);
+	return ret || b->failed ? -1 : 0;
+}
+
+/* --- reading ------------------------------------------------------------------- */
+
+struct reader {
+	char *p, *end; /* *end is a NUL */
+	bool bad;
+};
+
+static bool take_sign(struct reader *r)
+{
+	bool minus = *r->p == '-';
+
+	r->p += minus;
+	return minus;
+}
+
+/* Digits and a tab. */
+static uint64_t take(struct reader *r)
+{
+	uint64_t v = 0;
+	char *from = r->p;
+
+	for (; *r->p >= '0' && *r->p <= '9'; r->p++)
+		v = v * 10 + (uint64_t)(*r->p - '0');
+	if (r->p == from || r->p - from > 20 || *r->p != '\t')
+		r->bad = true;
+	else
+		r->p++;
+	return r->bad ? 0 : v;
+}
+
+static void take_newline(struct reader *r)
+{
+	if (*r->p == '\n')
+		r->p++;
+	else
+		r->bad = true;
+}
+
+static void take_process(struct reader *r, struct mw_wire *w)
+{
+	struct mw_stats *s = &w->stats;
+
+	w->pid = (long)take(r);
+	w->ruby = take(r) != 0;
+	s->life_unit = take(r) ? "bytes" : "gc";
+	s->forker = (long)take(r);
+#define X(f) s->f = take(r);
+	STATS_FIELDS(X)
+#undef X
+#define X(f) s->f = take(r) != 0;
+	STATS_FLAGS(X)
+#undef X
+	take_newline(r);
+}
+
+/* Undoes mw_buf_text up to the end of the line, in place. */
+static void take_text(struct reader *r, struct mw_row *row)
+{
+	char *to = r->p;
+
+	row->location = to;
+	while (r->p < r->end && *r->p != '\n') {
+		char c = *r->p++;
+
+		if (c == '\\') {
+			c = *r->p++;
+			c = c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : c;
+		}
+		*to++ = c;
+	}
+	row->location_len = (uint32_t)(to - row->location);
+	if (r->p >= r->end || row->file_len > row->location_len)
+		r->bad = true;
+	else
+		r->p++;
+	*to = '\0';
+}
+
+static void take_row(struct reader *r, struct mw_row *row)
+{
+	uint64_t kind = take(r), file = take(r), growth;
+	bool minus;
+
+	row->id = MW_ID_NONE;
+	row->kind = (enum mw_kind)kind;
+	row->file_len = (uint32_t)file;
+	if (kind > MW_KIND_SPECIAL || file > UINT32_MAX)
+		r->bad = true;
+#define X(f) row->f = take(r);
+	ROW_FIELDS(X)
+#undef X
+	minus = take_sign(r);
+	growth = take(r);
+	row->growth = (int64_t)(minus ? 0 - growth : growth);
+	take_text(r, row);
+}
+
+static void take_live(struct reader *r, struct mw_live *l)
+{
+	r->p++;
+	l->size = take(r);
+	l->generation = take(r);
+	l->addr = (uintptr_t)take(r);
+	l->id = 0;
+	take_newline(r);
+}
+
+/* Room for as many rows and lives as there are lines. False: no memory. */
+static bool make_room(struct mw_wire *w, const struct reader *r)
+{
+	size_t rows = 0, lives = 0;
+
+	for (const char *s = r->p; s && s < r->end;) {
+		if (*s == '+')
+			lives++;
+		else
+			rows++;
+		s = memchr(s, '\n', (size_t)(r->end - s));
+		s = s ? s + 1 : NULL;
+	}
+	w->rows = calloc(rows + 1, sizeof(*w->rows));
+	w->lives = calloc(lives + 1, sizeof(*w->lives));
+	return w->rows && w->lives;
+}
+
+int mw_wire_read(struct mw_wire *w, char *text, size_t n)
+{
+	struct reader r = { .p = text };
+	static const char version[] = VERSION "\n";
+	char *all = realloc(text, n + 1);
+
+	*w = (struct mw_wire){ .text = all ? all : text };
+	if (!all || n < sizeof(version) || memcmp(all, version, sizeof(version) - 1))
+		goto bad;
+	all[n] = '\0';
+	r.p = all + sizeof(version) - 1;
+	r.end = all + n;
+	take_process(&r, w);
+	if (r.bad || !make_room(w, &r))
+		goto bad;
+	while (r.p < r.end && !r.bad) {
+		if (*r.p == '+')
+			take_live(&r, &w->lives[w->lives_n++]);
+		else
+			take_row(&r, &w->rows[w->n++]);
+	}
+	if (!r.bad)
+		return 0;
+bad:
+	mw_wire_free(w);
+	return -1;
+}
+
+void mw_wire_free(struct mw_wire *w)
+{
+	free(w->rows);
+	free(w->lives);
+	free(w->text);
+	*w = (struct mw_wire){ 0 };
+}
