@@ -192,7 +192,7 @@ class AccessTokenTest < Minitest::Test
     assert_equal [200, 200, 401], [bearer, cookie, bearer(OTHER)].map(&ask)
     rotate("#{OTHER}\n")
     assert_equal [401, 401, 200], [bearer, cookie, bearer(OTHER)].map(&ask)
-    drain(watcher) # whoever was let in by the old one is out
+    read_until(watcher, "0\r\n\r\n") # whoever was let in by the old one is out
     assert_equal 200, ask.(with_cookie(login(at: f.port, token: OTHER), at: f.port))
     # in place, in the same moment, of the same length
     20.times do |i|
@@ -289,5 +289,106 @@ class AccessTokenTest < Minitest::Test
     assert_equal "forks 20 bad 0", f.ask("forks 20") # with that connection open
   ensure
     s&.close
+  end
+end
+
+class AccessSocketTest < Minitest::Test
+  def mode(file) = File.lstat(file).mode & 0o7777
+
+  # Others get as far as to the socket itself.
+  def setup
+    super
+    File.chmod(0o755, @dir)
+  end
+
+  def test_modes_and_groups
+    own = Process.egid
+    { [] => 0o600, ["socket_mode=0660"] => 0o660, ["socket_mode=0666"] => 0o666, ["socket_mode=0602"] => 0o602,
+      ["socket_mode=0660", "socket_group=#{own}"] => 0o660 }.each_with_index do |(options, want), i|
+      %w[000 077 0777].each do |umask|
+        at = path("s#{i}.#{umask}")
+        fake("umask=#{umask}", "socket=#{at}", *options, at: at)
+        assert_equal want, mode(at), "#{options} #{umask}"
+        assert_equal 0o600, mode("#{at}.lock")
+        assert_equal own, File.stat(at).gid
+        assert_equal 200, get("/", at: at).status
+      end
+    end
+  end
+
+  def test_directories
+    { [] => [0o700, 0o600], ["socket_mode=0660"] => [0o750, 0o660], ["socket_mode=0666"] => [0o755, 0o666] }
+      .each_with_index do |(options, want), i|
+      f = fake("socket_dir=#{path("d#{i}")}", *options)
+      wait_for_server(path("d#{i}/#{f.pid}.sock"))
+      assert_equal want, [path("d#{i}"), path("d#{i}/#{f.pid}.sock")].map { |p| mode(p) }
+      f.finish
+      # one that was there before stays as it was
+      Dir.mkdir(path("e#{i}"))
+      File.chmod(0o711, path("e#{i}"))
+      f = fake("socket_dir=#{path("e#{i}")}", *options)
+      wait_for_server(path("e#{i}/#{f.pid}.sock"))
+      assert_equal [0o711, want[1]], [path("e#{i}"), path("e#{i}/#{f.pid}.sock")].map { |p| mode(p) }
+    end
+  end
+
+  # Whatever the mode would be: a group that isn't there, or isn't ours to give, opens nothing.
+  def test_a_group_that_cannot_be_had
+    f = fake("socket=#{path}", "socket_mode=0666", "socket_group=no-such-group-here", at: path)
+    assert_equal "mwrap: #{path} stays closed to others: socket_group: there is no group no-such-group-here\n", f.said
+    assert_equal 0o600, mode(path)
+    assert_equal 200, get("/").status
+    f.finish
+    return assert(root? || foreign_group) unless root?
+    Dir.mkdir(path("n"))
+    File.chown(AccessTest::NOBODY, AccessTest::NOBODY, path("n"))
+    at = path("n/s")
+    mode_and_words = as_user(AccessTest::NOBODY, AccessTest::NOBODY) do
+      f = HttpdTest::Fake.new(program("fake_server"), path("n/log"), "socket=#{at}", "socket_mode=0666", "socket_group=0")
+      wait_for_server(at)
+      "#{mode(at).to_s(8)} #{f.said}".tap { f.finish }
+    end
+    assert_equal "600 mwrap: #{at} stays closed to others: can't give it to the group 0: Operation not permitted\n", mode_and_words
+  end
+
+  # The same, for who isn't root: root's group is nobody's to give.
+  def foreign_group
+    f = fake("socket=#{path("g")}", "socket_mode=0666", "socket_group=0", at: path("g"))
+    assert_match(/stays closed to others: can't give it to the group 0: Operation not permitted\n\z/, f.said)
+    assert_equal 0o600, mode(path("g"))
+  end
+
+  def test_forked_children_open_theirs_up_too
+    f = fake("socket=#{path}", "socket_mode=0660", at: path)
+    child = f.ask("fork serving")[/child (\d+)/, 1]
+    wait_for_server("#{path}.#{child}")
+    assert_equal [0o660, 0o600], [mode("#{path}.#{child}"), mode("#{path}.#{child}.lock")]
+  end
+
+  # By name, looked up in /etc/group in the process itself.
+  def test_a_group_by_its_name
+    group = File.readlines("/etc/group").map { |l| l.split(":") }.find { |g| Process.groups.include?(g[2].to_i) || g[2].to_i == Process.egid }
+    fake("socket=#{path}", "socket_mode=0660", "socket_group=#{group[0]}", at: path)
+    assert_equal [0o660, group[2].to_i], [mode(path), File.stat(path).gid]
+  end
+
+  # Who isn't root can't try it as somebody else: there the modes above are what there is to see.
+  def test_who_is_in_the_group_is_let_in
+    return assert(!root?, "see test_modes_and_groups") unless root?
+    group, user = 54_321, 54_322
+    sockets = { path => %W[socket=#{path} socket_mode=0660 socket_group=#{group}] }
+    fake(*sockets[path], at: path)
+    d = fake("socket_dir=#{path("d")}", "socket_mode=0660", "socket_group=#{group}")
+    wait_for_server(path("d/#{d.pid}.sock"))
+    [path, path("d/#{d.pid}.sock")].each do |at|
+      assert_equal "200", as_user(user, group) { status_at(at) }
+      assert_equal "200", as_user(user, user, [user, group]) { status_at(at) }
+      assert_equal "Errno::EACCES", as_user(user, user) { status_at(at) }
+      assert_equal "Errno::EACCES", as_user(AccessTest::NOBODY, AccessTest::NOBODY) { status_at(at) }
+    end
+    fake("socket=#{path("all")}", "socket_mode=0666", at: path("all"))
+    assert_equal "200", as_user(user, user) { status_at(path("all")) }
+    fake("socket=#{path("t")}", "socket_mode=0666", "token_file=#{token_file}", at: path("t"))
+    assert_equal "401", as_user(user, user) { status_at(path("t")) }
   end
 end

@@ -31,7 +31,7 @@ struct dirent_head { /* what getdents64 writes */
 
 static void close_if_ours(int fd)
 {
-	if (fd >= 0 && mw_listen_is_ours(fd))
+	if (fd >= 0 && (mw_listen_is_ours(fd) || mw_token_is_ours(fd)))
 		close(fd);
 }
 
@@ -59,7 +59,7 @@ static void search_numbers(void)
 		close_if_ours(fd);
 }
 
-/* Closes every socket that is bound to one of our addresses. */
+/* Closes every socket that is bound to one of our addresses, and the token's file. */
 static void search(void)
 {
 	_Alignas(8) char buf[2048];

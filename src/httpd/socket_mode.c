@@ -103,21 +103,25 @@ static int64_t wanted_group(const struct mw_options *o)
 	return gid < 0 ? -2 : gid;
 }
 
+static const char not_the_group[] = "can't give it to the group";
+
 /* fd: of the file, from O_PATH. NULL, or what couldn't be done, with errno. */
 static const char *open_up(int fd, int64_t gid, mode_t mode)
 {
 	char proc[64];
 
 	if (gid >= 0 && fchownat(fd, "", (uid_t)-1, (gid_t)gid, AT_EMPTY_PATH))
-		return "can't give it to the group";
+		return not_the_group;
 	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd); /* chmod doesn't take one from O_PATH */
 	return chmod(proc, mode) ? "can't set its mode" : NULL;
 }
 
 static void complain(const char *path, const struct mw_options *o, const char *what, int e)
 {
-	mw_say("%s stays closed to others: %s%s%s: %s", path, what, o->socket_group ? " " : "",
-	       o->socket_group ? o->socket_group : "", mw_strerror(e));
+	bool group = what == not_the_group;
+
+	mw_say("%s stays closed to others: %s%s%s: %s", path, what, group ? " " : "",
+	       group ? o->socket_group : "", mw_strerror(e));
 }
 
 static void open_up_path(const char *path, const struct mw_options *o, mode_t mode, dev_t dev, ino_t ino)

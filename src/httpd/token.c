@@ -9,7 +9,7 @@
  * removed locks everybody out, and one that is replaced (best by mv, in one
  * step) ends what was let in by the old one.
  *
- * Called by the server's thread, but for mw_token_child(). Allocates nothing.
+ * Called by the server's thread, but for what is for a forked child. Allocates nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,10 +33,10 @@ static struct {
 	char wrong[MW_ERROR_MAX]; /* "": it is right */
 	struct stat seen;    /* what the file was when it was read; all zero: it wasn't there */
 	uint32_t ended;      /* of the access: what mw_token_refresh() told last */
-	int fd;              /* while it is read, -1; and what it is: */
+	_Atomic bool open;   /* while it is read, during a move of descriptors (server.h); what it is: */
 	dev_t dev;
 	ino_t ino;
-} file = { .fd = -1 };
+} file;
 
 static void wrong(const char *why)
 {
@@ -110,15 +110,15 @@ static void read_file(const struct stat *st)
 	}
 	file.dev = st->st_dev;
 	file.ino = st->st_ino;
+	atomic_store(&file.open, true);
 	fd = open(file.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	file.fd = fd;
 	if (fd < 0 || fstat(fd, &now))
 		wrong_errno(errno);
 	else
 		take(fd, &now);
-	file.fd = -1;
 	if (fd >= 0)
 		close(fd);
+	atomic_store(&file.open, false);
 }
 
 static bool same_time(struct timespec a, struct timespec b)
@@ -160,7 +160,6 @@ void mw_token_start(const struct mw_options *o)
 	char path[PATH_MAX];
 
 	memset(&file, 0, sizeof(file));
-	file.fd = -1;
 	mw_access_forget(&mw_server.access);
 	if (!o->token_file)
 		return;
@@ -189,7 +188,9 @@ bool mw_token_refresh(void)
 	if (!file.path[0])
 		return false;
 	memcpy(before, file.wrong, sizeof(before));
+	mw_moves_begin();
 	look();
+	mw_moves_end();
 	if (file.wrong[0] && strcmp(before, file.wrong))
 		mw_say("%s; nobody is let in until it is right", file.wrong);
 	mw_access_expire(&mw_server.access);
@@ -198,13 +199,17 @@ bool mw_token_refresh(void)
 	return ended;
 }
 
-void mw_token_child(void)
+bool mw_token_is_ours(int fd)
 {
 	struct stat st;
 
-	/* the application may have the number by now */
-	if (file.fd >= 0 && !fstat(file.fd, &st) && st.st_dev == file.dev && st.st_ino == file.ino)
-		close(file.fd);
-	file.fd = -1;
+	/* the application may have the same file open, but hardly in this way */
+	return atomic_load(&file.open) && !fstat(fd, &st) && st.st_dev == file.dev &&
+	       st.st_ino == file.ino && fcntl(fd, F_GETFL) & O_NONBLOCK && fcntl(fd, F_GETFD) & FD_CLOEXEC;
+}
+
+void mw_token_child(void)
+{
+	atomic_store(&file.open, false);
 	mw_access_forget(&mw_server.access);
 }
