@@ -144,16 +144,22 @@ static void set_cookie(struct mw_call *call, const char *name, const char *more)
 	mw_buf_add(b, "", 1);
 }
 
+static const char no_field[] = "a form with the field token is expected";
+
 static void login(struct mw_call *call, const struct mw_params *p)
 {
 	const char *token = p->v[MW_PARAM_TOKEN].s, *to = p->v[MW_PARAM_TO].s;
 	size_t n = p->v[MW_PARAM_TOKEN].n, to_n = p->v[MW_PARAM_TO].n;
 	char name[MW_SESSION_NAME];
 
+	if (!token) {
+		mw_reply(call, 400, no_field);
+		return;
+	}
 	/* what comes with a line's end is pasted */
 	while (n && strchr(" \t\r\n", token[n - 1]))
 		n--;
-	switch (mw_access_try(call->req->access, token ? token : "", n)) {
+	switch (mw_access_try(call->req->access, token, n)) {
 	case MW_KNOCK_RIGHT:
 		break;
 	case MW_KNOCK_LATER:
@@ -185,7 +191,7 @@ static void take_form(struct mw_call *call)
 	} else if (strncasecmp(header(call, "Content-Type"), type, sizeof(type) - 1)) {
 		mw_reply(call, 415, "a form is expected: application/x-www-form-urlencoded");
 	} else if (!req->body || strlen(req->body) != req->body_n) {
-		mw_reply(call, 400, "a form with the field token is expected");
+		mw_reply(call, 400, no_field);
 	} else {
 		bad = mw_params_parse(&p, req->body, &why);
 		if (bad)

@@ -370,7 +370,7 @@ static void a_token_in_the_query_is_none(void **state)
 	req = request("POST", "/login");
 	req.query = "token=" TOKEN;
 	req.body = "";
-	assert_int_equal(route(&req), 401);
+	assert_int_equal(route(&req), 400);
 	assert_int_equal(res.cookie.n, 0);
 }
 
@@ -477,9 +477,9 @@ static void login_that_fails(void **state)
 	assert_int_equal(res.cookie.n, 0);
 	assert_int_equal(post("/login", "token=&to=//evil"), 401);
 	assert_true(has("value=\"/\""));
-	assert_int_equal(post("/login", "to=/each/5"), 401);
-	assert_int_equal(post("/login", "TOKEN=" TOKEN), 401);
-	assert_int_equal(post("/login", ""), 401);
+	assert_int_equal(post("/login", "to=/each/5"), 400);
+	assert_int_equal(post("/login", "TOKEN=" TOKEN), 400);
+	assert_int_equal(post("/login", ""), 400);
 	assert_int_equal(post("/login", "token=%"), 400);
 	assert_int_equal(post("/login", "token=" TOKEN "%00"), 400);
 	req.body = "token=" TOKEN "\0";
