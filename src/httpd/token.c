@@ -33,7 +33,7 @@ static struct {
 	char wrong[MW_ERROR_MAX]; /* "": it is right */
 	struct stat seen;    /* what the file was when it was read; all zero: it wasn't there */
 	uint32_t ended;      /* of the access: what mw_token_refresh() told last */
-	_Atomic bool open;   /* while it is read, during a move of descriptors (server.h); what it is: */
+	_Atomic bool open; /* while it is read, during a move of descriptors (server.h); what it is: */
 	dev_t dev;
 	ino_t ino;
 } file;

@@ -191,7 +191,8 @@ static bool set_socket_mode(struct mw_parser *p, const char *value)
 {
 	if (!mw_value_mode(value, &p->o->socket_mode))
 		return mw_option_wrong(
-			p, value, "is not a mode for a socket: three octal digits, as in 0660, of 0, 2, 4 and 6");
+			p, value,
+			"is not a mode for a socket: three octal digits, as in 0660, of 0, 2, 4 and 6");
 	return true;
 }
 

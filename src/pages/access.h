@@ -43,7 +43,7 @@ struct mw_access {
 	struct mw_session sessions[MW_SESSIONS_MAX];
 	uint64_t second;   /* in which there were */
 	unsigned failures; /* so many wrong tokens */
-	uint32_t ended;    /* grows when a token or a session ends: who is being served may have had it */
+	uint32_t ended; /* grows when a token or a session ends: who is being served may have had it */
 	uint64_t (*clock)(void); /* ms, never 0, never backwards; NULL: the monotonic one */
 };
 

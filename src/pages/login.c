@@ -139,8 +139,8 @@ static void set_cookie(struct mw_call *call, const char *name, const char *more)
 	char cookie[MW_COOKIE_NAME];
 
 	mw_session_cookie(call->req, cookie);
-	mw_buf_fmt(b, "%s=%s; Path=%s/; HttpOnly; SameSite=Strict%s%s", cookie, name, call->req->base, more,
-		   strncasecmp(header(call, "Origin"), "https://", 8) ? "" : "; Secure");
+	mw_buf_fmt(b, "%s=%s; Path=%s/; HttpOnly; SameSite=Strict%s%s", cookie, name, call->req->base,
+		   more, strncasecmp(header(call, "Origin"), "https://", 8) ? "" : "; Secure");
 	mw_buf_add(b, "", 1);
 }
 

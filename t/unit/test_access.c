@@ -77,12 +77,9 @@ static int teardown(void **state)
 
 static struct mw_request request(const char *method, const char *path)
 {
-	return (struct mw_request){ .method = method,
-				    .path = path,
-				    .base = "",
-				    .peer = MW_PEER_TCP,
-				    .header = header,
-				    .access = &access_ };
+	return (struct mw_request){
+		.method = method, .path = path, .base = "", .peer = MW_PEER_TCP, .header = header, .access = &access_
+	};
 }
 
 static int route(const struct mw_request *req)
@@ -175,11 +172,20 @@ static void what_a_token_is(void **state)
 static void bearer_tokens(void **state)
 {
 	static const char *const right[] = {
-		"Bearer " TOKEN, "bearer " TOKEN, "BEARER   " TOKEN, "Bearer " TOKEN " \t",
+		"Bearer " TOKEN,
+		"bearer " TOKEN,
+		"BEARER   " TOKEN,
+		"Bearer " TOKEN " \t",
 	};
 	static const char *const wrong[] = {
-		"Bearer correct-horse-batterz", "Bearer Correct-horse-battery", "Bearer correct-horse-batter",
-		"Bearer correct-horse-battery1", "Bearer " TOKEN "," TOKEN, "Bearer x", "Bearer ", "Bearer",
+		"Bearer correct-horse-batterz",
+		"Bearer Correct-horse-battery",
+		"Bearer correct-horse-batter",
+		"Bearer correct-horse-battery1",
+		"Bearer " TOKEN "," TOKEN,
+		"Bearer x",
+		"Bearer ",
+		"Bearer",
 		"Bearer \"" TOKEN "\"",
 	};
 	static const char *const none[] = { "Basic " TOKEN, TOKEN, "", "Bearer" TOKEN, "Bearer\t" TOKEN };
@@ -292,11 +298,26 @@ static void what_is_public(void **state)
 {
 	static const char *const open[] = { "/mwrap.css", "/dist/mwrap.js", "/dist/app.js", "/login" };
 	static const char *const closed[] = {
-		"/", "/each/0", "/each/0.tsv", "/at/%2Fsrv%2Fa.rb%3A1", "/overruns", "/stats.json", "/history.json",
-		"/live", "/source?location=x", "/none", "/reset", "/favicon.ico", "/logi", "/login/", "/mwrap.css/",
-		"/login.html", "/layout.html",
+		"/",
+		"/each/0",
+		"/each/0.tsv",
+		"/at/%2Fsrv%2Fa.rb%3A1",
+		"/overruns",
+		"/stats.json",
+		"/history.json",
+		"/live",
+		"/source?location=x",
+		"/none",
+		"/reset",
+		"/favicon.ico",
+		"/logi",
+		"/login/",
+		"/mwrap.css/",
+		"/login.html",
+		"/layout.html",
 	};
-	static const char *const methods[] = { "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "get", "" };
+	static const char *const methods[] = { "GET",     "HEAD",  "POST", "PUT", "DELETE",
+					       "OPTIONS", "TRACE", "get",  "" };
 
 	(void)state;
 	HEADERS("Host", "localhost");
@@ -363,7 +384,8 @@ static void a_token_in_the_query_is_none(void **state)
 	assert_int_equal(route(&req), 401);
 	req.query = "access_token=" TOKEN "&authorization=Bearer%20" TOKEN;
 	assert_int_equal(route(&req), 401);
-	HEADERS("Host", "localhost", "Cookie", "mwrap=" TOKEN "; token=" TOKEN "; Authorization=Bearer " TOKEN);
+	HEADERS("Host", "localhost", "Cookie",
+		"mwrap=" TOKEN "; token=" TOKEN "; Authorization=Bearer " TOKEN);
 	assert_int_equal(route(&req), 401);
 	/* nor in the query of the login */
 	HEADERS(FORM);
@@ -503,8 +525,8 @@ static void login_that_fails(void **state)
 static void login_from_elsewhere(void **state)
 {
 	static const char *const from[][2] = {
-		{ "Origin", "http://evil.example" },    { "Origin", "null" },
-		{ "Origin", "http://localhost:9999" },  { "Sec-Fetch-Site", "cross-site" },
+		{ "Origin", "http://evil.example" },   { "Origin", "null" },
+		{ "Origin", "http://localhost:9999" }, { "Sec-Fetch-Site", "cross-site" },
 		{ "Sec-Fetch-Site", "same-site" },
 	};
 	const char *session = cookie();
@@ -524,7 +546,8 @@ static void login_from_elsewhere(void **state)
 	assert_int_equal(resets, 0);
 	HEADERS("Host", "evil.example", "Content-Type", "application/x-www-form-urlencoded");
 	assert_int_equal(post("/login", "token=" TOKEN), 403);
-	HEADERS(FORM, "Origin", "http://localhost:8080", "Sec-Fetch-Site", "same-origin", "Cookie", session);
+	HEADERS(FORM, "Origin", "http://localhost:8080", "Sec-Fetch-Site", "same-origin", "Cookie",
+		session);
 	assert_int_equal(post("/reset", ""), 200);
 	assert_int_equal(resets, 1);
 }
@@ -544,8 +567,18 @@ static void cookies(void **state)
 	snprintf(other, sizeof(other), "%s; mwrap_8080=x", session);
 	assert_int_equal(get_with(other), 200);
 	static const char *const forms[] = {
-		"mwrap=%s", "mwrap_8081=%s", "xmwrap_8080=%s", "MWRAP_8080=%s", "mwrap_8080=%sa", "mwrap_8080=a%s",
-		"mwrap_8080 =%s", "mwrap_8080= %s", "mwrap_8080=\"%s\"", "mwrap_8080=%.31s", "%s", "",
+		"mwrap=%s",
+		"mwrap_8081=%s",
+		"xmwrap_8080=%s",
+		"MWRAP_8080=%s",
+		"mwrap_8080=%sa",
+		"mwrap_8080=a%s",
+		"mwrap_8080 =%s",
+		"mwrap_8080= %s",
+		"mwrap_8080=\"%s\"",
+		"mwrap_8080=%.31s",
+		"%s",
+		"",
 	};
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
@@ -671,7 +704,8 @@ static void logout_is_offered(void **state)
 /* Options are shown, but nowhere what the file holds. */
 static void the_token_is_nowhere(void **state)
 {
-	static const char *const pages[] = { "/", "/each/0", "/stats.json", "/overruns", "/login", "/source" };
+	static const char *const pages[] = { "/",         "/each/0", "/stats.json",
+					     "/overruns", "/login",  "/source" };
 
 	(void)state;
 	fake_options.token_file = "/run/app.token";

@@ -375,8 +375,8 @@ static void addresses(void **state)
 		no_listen();
 		assert_string_equal(o.socket, "/s");
 		for (int last = 0; last < 2; last++) { /* in either order */
-			snprintf(env, sizeof(env), "%slisten:%s%s", last ? "" : "token_file:/t,", far[i].value,
-				 last ? ",token_file:/t" : "");
+			snprintf(env, sizeof(env), "%slisten:%s%s", last ? "" : "token_file:/t,",
+				 far[i].value, last ? ",token_file:/t" : "");
 			right(env);
 			assert_string_equal(o.listen_host, far[i].host);
 			assert_int_equal(o.listen_port, 80);
@@ -402,7 +402,8 @@ static void token_files(void **state)
 		"token_file", "token_file:", "token_file:/x%q", "token_file:/x%",
 	};
 	/* clang-format on */
-	static const char *const servers[] = { "socket:/s,listen:[::1]:0,", "socket_dir:/d,listen:0.0.0.0:1," };
+	static const char *const servers[] = { "socket:/s,listen:[::1]:0,",
+					       "socket_dir:/d,listen:0.0.0.0:1," };
 	char env[128];
 
 	(void)state;
@@ -413,8 +414,8 @@ static void token_files(void **state)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		for (int k = 0; k < 2; k++) {
 			for (int first = 0; first < 2; first++) {
-				snprintf(env, sizeof(env), "%s%s%s", first ? wrong[i] : "", first ? "," : servers[k],
-					 first ? servers[k] : wrong[i]);
+				snprintf(env, sizeof(env), "%s%s%s", first ? wrong[i] : "",
+					 first ? "," : servers[k], first ? servers[k] : wrong[i]);
 				assert_false(parse(env));
 				assert_null(o.token_file);
 				assert_null(o.socket);
@@ -463,7 +464,8 @@ static void socket_modes(void **state)
 		assert_int_equal(o.socket_mode, 0600);
 		assert_string_equal(o.socket, "/a");
 	}
-	refused("socket_mode:660,listen:[::1]:0", "socket_mode: needs socket or socket_dir, which it is for");
+	refused("socket_mode:660,listen:[::1]:0",
+		"socket_mode: needs socket or socket_dir, which it is for");
 	assert_int_equal(o.socket_mode, 0600);
 	assert_string_equal(o.listen_host, "::1");
 }
@@ -487,7 +489,8 @@ static void socket_groups(void **state)
 	assert_int_equal(o.socket_gid, 0);
 	right("socket_group:4294967294,socket:/a");
 	assert_true(o.socket_gid == 4294967294);
-	refused("socket:/a,socket_group:4294967295", "socket_group: \"4294967295\" is not the number of a group");
+	refused("socket:/a,socket_group:4294967295",
+		"socket_group: \"4294967295\" is not the number of a group");
 	assert_int_equal(o.socket_mode, 0600);
 	assert_int_equal(o.socket_gid, -1);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {

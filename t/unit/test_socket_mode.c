@@ -54,17 +54,19 @@ static int64_t find(const char *text, const char *name)
 
 static void groups(void **state)
 {
-	static const char text[] = "root:x:0:\n# a word\n\nwww:x:33:a,b,www-data\nwww-data:x:34:\n:x:9:\n"
-				   "bad:x:nine:\nhalf:x\nmax:x:4294967294:\nmore:x:4294967295:\nnone:x::\n"
-				   "huge:x:99999999999999999999:\nneg:x:-1:\ntwice:*:7:\ntwice:*:8:\n+::0:\nlast:!:77";
+	static const char text[] =
+		"root:x:0:\n# a word\n\nwww:x:33:a,b,www-data\nwww-data:x:34:\n:x:9:\n"
+		"bad:x:nine:\nhalf:x\nmax:x:4294967294:\nmore:x:4294967295:\nnone:x::\n"
+		"huge:x:99999999999999999999:\nneg:x:-1:\ntwice:*:7:\ntwice:*:8:\n+::0:\nlast:!:77";
 	static const struct {
 		const char *name;
 		int64_t gid;
 	} cases[] = {
-		{ "root", 0 }, { "www", 33 }, { "www-data", 34 }, { "ww", -1 }, { "www-", -1 }, { "www-data-", -1 },
-		{ "a", -1 }, { "x", -1 }, { "33", -1 }, { "bad", -1 }, { "half", -1 }, { "max", 4294967294 },
-		{ "more", -1 }, { "none", -1 }, { "huge", -1 }, { "neg", -1 }, { "twice", 7 }, { "last", 77 },
-		{ "nobody-here", -1 },
+		{ "root", 0 },  { "www", 33 },       { "www-data", 34 },    { "ww", -1 },
+		{ "www-", -1 }, { "www-data-", -1 }, { "a", -1 },           { "x", -1 },
+		{ "33", -1 },   { "bad", -1 },       { "half", -1 },        { "max", 4294967294 },
+		{ "more", -1 }, { "none", -1 },      { "huge", -1 },        { "neg", -1 },
+		{ "twice", 7 }, { "last", 77 },      { "nobody-here", -1 },
 	};
 
 	(void)state;
@@ -140,7 +142,8 @@ static void modes(void **state)
 	o.socket_group = "no-such-group-here";
 	mw_socket_open_up(&c, &o);
 	assert_int_equal(mode_of(path), 0600);
-	assert_non_null(strstr(said, "stays closed to others: socket_group: there is no group no-such-group-here"));
+	assert_non_null(strstr(
+		said, "stays closed to others: socket_group: there is no group no-such-group-here"));
 	/* our own group, which anybody may name */
 	o.socket_group = "own";
 	o.socket_gid = (int64_t)getegid();
@@ -163,7 +166,8 @@ static void modes(void **state)
 static void directories(void **state)
 {
 	static const unsigned modes[][2] = {
-		{ 0600, 0700 }, { 0660, 0750 }, { 0640, 0750 }, { 0620, 0750 }, { 0602, 0705 }, { 0666, 0755 },
+		{ 0600, 0700 }, { 0660, 0750 }, { 0640, 0750 },
+		{ 0620, 0750 }, { 0602, 0705 }, { 0666, 0755 },
 	};
 	static struct mw_options o = { .socket_gid = -1 };
 	char sub[80];
