@@ -94,6 +94,21 @@ class BrowserAccessTest < Minitest::Test
     assert_equal "/", location
   end
 
+  # WCAG 2's 4.5 to 1, with what was wrong shown as well; and nothing but the form's few words.
+  def test_the_form_in_light_and_dark
+    start
+    %w[light dark].each do |scheme|
+      open_page(origin, scheme: scheme)
+      log_in("not the token at all")
+      wait_until("!!document.querySelector('.warning')")
+      n, bad = js(Chromium::CONTRAST)
+      assert_operator n, :>=, 6, scheme
+      assert_empty bad, scheme
+      refute_match(/pid|ruby|app\.rb/, text("body"))
+      close_page
+    end
+  end
+
   # While somebody looks: the page says so, keeps what it has, and is there again after a login.
   def test_another_token
     start
