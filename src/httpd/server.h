@@ -153,7 +153,7 @@ void mw_token_start(const struct mw_options *);
 const char *mw_token_wrong(void);
 /* Looks whether the file has changed. True: who is being served was let in by what has ended. */
 bool mw_token_refresh(void);
-/* In a forked child: is this the file, which the parent was just reading? System calls only. */
+/* In a forked child: is this the file, as the parent was just reading it? System calls only. */
 bool mw_token_is_ours(int fd);
 /* In a forked child: forgets the token. */
 void mw_token_child(void);

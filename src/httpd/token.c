@@ -28,14 +28,22 @@
  */
 #define LATELY_S 3
 
+#define OPENED 8u
+
 static struct {
 	char path[PATH_MAX]; /* absolute; "": there is no such option */
 	char wrong[MW_ERROR_MAX]; /* "": it is right */
 	struct stat seen;    /* what the file was when it was read; all zero: it wasn't there */
 	uint32_t ended;      /* of the access: what mw_token_refresh() told last */
-	_Atomic bool open; /* while it is read, during a move of descriptors (server.h); what it is: */
-	dev_t dev;
-	ino_t ino;
+	/*
+	 * What was opened last. A fork copies the descriptors a little before the memory:
+	 * one that is there may be closed in here, and others opened since.
+	 */
+	struct {
+		dev_t dev;
+		ino_t ino;
+	} opened[OPENED];
+	unsigned opened_n; /* ever */
 } file;
 
 static void wrong(const char *why)
@@ -108,9 +116,10 @@ static void read_file(const struct stat *st)
 		wrong("isn't a regular file");
 		return;
 	}
-	file.dev = st->st_dev;
-	file.ino = st->st_ino;
-	atomic_store(&file.open, true);
+	file.opened[file.opened_n % OPENED].dev = st->st_dev;
+	file.opened[file.opened_n % OPENED].ino = st->st_ino;
+	atomic_signal_fence(memory_order_seq_cst); /* before it is there */
+	file.opened_n++;
 	fd = open(file.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &now))
 		wrong_errno(errno);
@@ -118,7 +127,6 @@ static void read_file(const struct stat *st)
 		take(fd, &now);
 	if (fd >= 0)
 		close(fd);
-	atomic_store(&file.open, false);
 }
 
 static bool same_time(struct timespec a, struct timespec b)
@@ -204,12 +212,16 @@ bool mw_token_is_ours(int fd)
 	struct stat st;
 
 	/* the application may have the same file open, but hardly in this way */
-	return atomic_load(&file.open) && !fstat(fd, &st) && st.st_dev == file.dev &&
-	       st.st_ino == file.ino && fcntl(fd, F_GETFL) & O_NONBLOCK && fcntl(fd, F_GETFD) & FD_CLOEXEC;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !(fcntl(fd, F_GETFL) & O_NONBLOCK) ||
+	    !(fcntl(fd, F_GETFD) & FD_CLOEXEC))
+		return false;
+	for (unsigned i = 0; i < OPENED && i < file.opened_n; i++)
+		if (st.st_dev == file.opened[i].dev && st.st_ino == file.opened[i].ino)
+			return true;
+	return false;
 }
 
 void mw_token_child(void)
 {
-	atomic_store(&file.open, false);
 	mw_access_forget(&mw_server.access);
 }
