@@ -96,6 +96,9 @@ class TestOfLauncherOptions < Minitest::Test
     "dump_format:xml" => /dump_format: .*xml.*/,
     "dump_fd:x" => /dump_fd: .*x.*/,
     "listen:0.0.0.0:80" => /listen: .*loopback.*/,
+    "listen:10.0.0.1:80,token_file:" => /token_file: the value is missing/,
+    "socket_mode:0777,socket:/s" => /socket_mode: "0777" is not a mode for a socket: .*/,
+    "socket:/s,socket_group:no-such-group-here" => /socket_group: there is no group no-such-group-here/,
     "socket:" => /socket: .*/,
   }.freeze
 
@@ -115,6 +118,20 @@ class TestOfLauncherOptions < Minitest::Test
         run = launch(dir, "true", env: { "MWRAP" => options })
         next assert_success(run) if run.status.success?
         assert_refused run, /[\x20-\x7e]+/
+      end
+    end
+  end
+
+  # What only the launcher can look up.
+  def test_a_group_is_given_by_its_number
+    layout do |dir|
+      { "socket:/s,socket_group:root" => "socket:/s,socket_group:0",
+        "socket_group:r\\oot,socket:/s" => "socket_group:0,socket:/s",
+        "socket_group:12345,socket:/s" => "socket_group:12345,socket:/s",
+        "socket:/a\\,socket_group:nonsense" => "socket:/a\\,socket_group:nonsense" }.each do |options, text|
+        run = launch(dir, "sh", "-c", "printf '%s\n' \"$MWRAP\"", env: { "MWRAP" => options })
+        assert_equal "#{text}\n", run.stdout
+        assert_equal "", run.stderr
       end
     end
   end
@@ -244,6 +261,7 @@ class TestOfLauncherPreload < Minitest::Test
       { "socket:s" => "socket:#{there}/s",
         "read_only:1,socket_dir:d,dump_path:/d" => "read_only:1,socket_dir:#{there}/d,dump_path:/d",
         "dump_path:x\\,socket:y,socket:./z" => "dump_path:#{there}/x\\,socket:y,socket:#{there}/./z",
+        "token_file:t,socket:/s" => "token_file:#{there}/t,socket:/s",
         "dump_min:1" => "dump_min:1" }.each do |given, got|
         r = launch(dir, "sh", "-c", "printf %s \"$MWRAP\"", env: { "MWRAP" => given }, chdir: here)
         assert_equal [got, ""], [r.stdout, r.stderr]

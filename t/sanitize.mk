@@ -33,7 +33,7 @@ $(eval $(call sanitized,tsan))
 
 # as in build.mk
 ASAN_UNITS := $(UNITS:$(T)/unit/%=$(B)/asan/unit/%)
-$(B)/asan/unit/%: t/unit/%.c t/unit/fake_api.h $(CORE_SRC:%.c=$(B)/asan/%.o) $(B)/asan/web.o
+$(B)/asan/unit/%: t/unit/%.c $(wildcard t/unit/*.h) $(CORE_SRC:%.c=$(B)/asan/%.o) $(B)/asan/src/httpd/socket_mode.o $(B)/asan/web.o
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) $(SANITIZE_asan) -o $@ $< \
 		$$(sed -n 's,^/\* uses: \(.*\) \*/,\1,p' $< | tr ' ' '\n' | \

@@ -18,7 +18,11 @@ module Mwrap
 
         socket:PATH        HTTP server on a Unix socket, mode 0600
         socket_dir:DIR     each process listens on DIR/PID.sock
+        socket_mode:MODE   ... or that mode, such as 0660
+        socket_group:GROUP ... its group, which may connect then (0660)
         listen:ADDR:PORT   HTTP server on a TCP port of this machine; port 0: any
+        token_file:PATH    only who has the token in that file (mode 0600) is let
+                           in; listen may be any address of the machine, then
         read_only:1        the server refuses every POST
         source:0           no page shows lines of source code
         dump_path:PATH     at exit, append the table to this file
@@ -56,6 +60,7 @@ module Mwrap
       require_extension
       text = ENV["MWRAP"]&.then { |t| absolute(t) }
       check_options(text)
+      text = text && numbered_group(text)
       keep_listening_sockets
       path = Executable.find(command[0])
       Executable.new(path).problems(tracker).each { |line| say("#{command[0]} #{line}") }
@@ -106,9 +111,11 @@ module Mwrap
     # and belongs to the same family all the same.
     def absolute(text)
       here = "#{Dir.pwd}/".gsub(/[,\\]/) { "\\#{_1}" }.gsub("%", "%%")
-      items = text.b.scan(/(?:\\.|[^,\\]|\\\z)+|,/mn)
-      items.map { |item| item.sub(/\A(?:socket|socket_dir|dump_path):(?=[^\/])/n) { "#{$&}#{here.b}" } }.join
+      items(text).map { |item| item.sub(/\A(?:socket|socket_dir|dump_path|token_file):(?=[^\/])/n) { "#{$&}#{here.b}" } }.join
     end
+
+    # The options and the commas between them.
+    def items(text) = text.b.scan(/(?:\\.|[^,\\]|\\\z)+|,/mn)
 
     # With the tracker's own parser.
     def check_options(text)
@@ -117,6 +124,21 @@ module Mwrap
       fd = error ? error[/\Adump_fd: "(\d+)" is not open/, 1]&.to_i : Mwrap.dump_fd_option(text)
       raise Failure, "dump_fd: \"#{fd}\" is not an open file descriptor" if fd && ours?(fd)
       raise Failure, error if error
+    end
+
+    # The group by its number: within COMMAND only /etc/group can be asked.
+    def numbered_group(text)
+      items(text).map do |item|
+        name = item[/\Asocket_group:(.*)/mn, 1]&.gsub(/\\(.)/mn) { $1 }
+        name.nil? || name.match?(/\A\d+\z/n) ? item : "socket_group:#{gid(name)}"
+      end.join
+    end
+
+    def gid(name)
+      require "etc"
+      Etc.getgrnam(name).gid
+    rescue ArgumentError
+      raise Failure, "socket_group: there is no group #{name}"
     end
 
     # Whether this Ruby opened a descriptor itself. What was open before it

@@ -31,7 +31,7 @@ struct dirent_head { /* what getdents64 writes */
 
 static void close_if_ours(int fd)
 {
-	if (fd >= 0 && mw_listen_is_ours(fd))
+	if (fd >= 0 && (mw_listen_is_ours(fd) || mw_token_is_ours(fd)))
 		close(fd);
 }
 
@@ -59,7 +59,7 @@ static void search_numbers(void)
 		close_if_ours(fd);
 }
 
-/* Closes every socket that is bound to one of our addresses. */
+/* Closes every socket that is bound to one of our addresses, and the token's file. */
 static void search(void)
 {
 	_Alignas(8) char buf[2048];
@@ -134,6 +134,7 @@ void mw_child_after_fork(uint32_t moves)
 		close_inherited(moves);
 	if (was != MW_SERVER_NONE)
 		atomic_store(&mw_server.forked, true);
+	mw_token_child();
 	mw_server.daemon = NULL;
 	mw_server.mhd_epfd = -1;
 	atomic_store(&mw_server.epfd, -1);

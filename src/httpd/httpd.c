@@ -282,6 +282,9 @@ static int loop(void)
 
 		if ((n < 0 && errno != EINTR) || !epolls_intact())
 			return -1;
+		/* before any request is looked at */
+		if (mw_token_refresh())
+			mw_live_close();
 		for (int i = 0; i < n; i++)
 			dispatch(ev[i].data.ptr, now);
 		mw_live_run(now);
@@ -290,6 +293,16 @@ static int loop(void)
 		mw_moves_end();
 	}
 	return 0;
+}
+
+static bool open_listeners(const struct mw_options *o, char err[MW_ERROR_MAX])
+{
+	mw_token_start(o);
+	if (!mw_listen_all(o, err))
+		return false;
+	if (mw_token_wrong() && !o->listen) /* which told it */
+		mw_say("%s; nobody is let in until it is right", mw_token_wrong());
+	return true;
 }
 
 static int start(const struct mw_api *api, char err[MW_ERROR_MAX])
@@ -313,7 +326,7 @@ static int start(const struct mw_api *api, char err[MW_ERROR_MAX])
 	mw_moves_begin();
 	if (atomic_load(&mw_server.stop_asked)) {
 		ret = 0;
-	} else if (mw_listen_all(api->options(), err) && !open_loop(err)) {
+	} else if (open_listeners(api->options(), err) && !open_loop(err)) {
 		mw_moves_end();
 		ret = loop();
 		intact = !ret && epolls_intact();
@@ -326,6 +339,7 @@ static int start(const struct mw_api *api, char err[MW_ERROR_MAX])
 	}
 	close_all(intact);
 	mw_site_end(&mw_server.site, api);
+	mw_access_forget(&mw_server.access);
 	set_state(MW_SERVER_ENDED);
 	return ret;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * listen.c - opens the listeners that the options name: Unix sockets at a
- * claimed path, TCP on loopback. Called by the server's thread while it
+ * claimed path, TCP on loopback or, with a token, elsewhere. Called by the server's thread while it
  * starts; mw_listen_unlink() and mw_listen_is_ours() by others as server.h
  * says. Every descriptor is close-on-exec and non-blocking.
  */
@@ -28,7 +28,7 @@
  */
 static char start_dir[PATH_MAX];
 
-static int absolute(const char *path, char *out, size_t size, char err[MW_ERROR_MAX])
+int mw_listen_absolute(const char *path, char *out, size_t size, char err[MW_ERROR_MAX])
 {
 	int n;
 
@@ -44,7 +44,7 @@ static int absolute(const char *path, char *out, size_t size, char err[MW_ERROR_
 	if (n < 0 || (size_t)n >= size) {
 		snprintf(err, MW_ERROR_MAX,
 			 "%.120s: with its directory longer than the %zu bytes "
-			 "of a socket's path",
+			 "that such a path may have",
 			 path, size - 1);
 		return -1;
 	}
@@ -81,6 +81,7 @@ static int open_claimed(struct mw_listener *l, char err[MW_ERROR_MAX])
 	note_unix(l);
 	l->fd = fd;
 	if (fd >= 0 && !mw_claim_bind(&l->claim, fd, err)) {
+		mw_socket_open_up(&l->claim, mw_server.api->options());
 		if (!listen(fd, BACKLOG))
 			return 0;
 		snprintf(err, MW_ERROR_MAX, "can't listen on %s: %s", l->claim.path, mw_strerror(errno));
@@ -106,7 +107,7 @@ static int open_unix(struct mw_listener *l, const char *path, char err[MW_ERROR_
 	char abs[sizeof(l->claim.path)], own[sizeof(abs) + 24];
 	enum mw_claimed got;
 
-	if (absolute(path, abs, sizeof(abs), err))
+	if (mw_listen_absolute(path, abs, sizeof(abs), err))
 		return -1;
 	if (taken_by_us(abs)) {
 		snprintf(err, MW_ERROR_MAX, "%s: given twice", abs);
@@ -150,7 +151,8 @@ static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[
 	char dir[sizeof(l->claim.path)], path[sizeof(dir) + 32];
 	struct stat st;
 
-	if (expand(o->socket_dir, path, sizeof(dir), err) || absolute(path, dir, sizeof(dir), err))
+	if (expand(o->socket_dir, path, sizeof(dir), err) ||
+	    mw_listen_absolute(path, dir, sizeof(dir), err))
 		return -1;
 	if (!mkdir(dir, 0700)) {
 		if (chmod(dir, 0700)) { /* a umask may have taken too much */
@@ -158,6 +160,7 @@ static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[
 				 mw_strerror(errno));
 			return -1;
 		}
+		mw_socket_dir_open_up(dir, o);
 	} else if (errno != EEXIST) {
 		snprintf(err, MW_ERROR_MAX, "can't make the directory %s: %s", dir, mw_strerror(errno));
 		return -1;
@@ -230,8 +233,13 @@ static void say_tcp(const struct mw_listener *l, const char *host)
 static int open_tcp(struct mw_listener *l, const struct mw_options *o, char err[MW_ERROR_MAX])
 {
 	const char *host = o->listen_host;
-	int fd = new_socket(strchr(host, ':') ? AF_INET6 : AF_INET, err), ret;
+	int fd, ret;
 
+	if (mw_token_wrong()) { /* the port is for nobody, then */
+		snprintf(err, MW_ERROR_MAX, "%s; not listening on %.60s", mw_token_wrong(), o->listen);
+		return -1;
+	}
+	fd = new_socket(strchr(host, ':') ? AF_INET6 : AF_INET, err);
 	if (fd < 0)
 		return -1;
 	l->tcp = true;
@@ -293,6 +301,22 @@ void mw_listen_unlink(void)
 		mw_claim_unlink(&mw_server.listeners[i].claim);
 }
 
+/* Accepted at 0.0.0.0 or [::]: bound to whatever address the client took, and to our port. */
+static bool is_from_any(const struct mw_listener *l, const struct sockaddr_storage *ss)
+{
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	bool any;
+
+	if (ss->ss_family != l->addr.ss_family || (ss->ss_family != AF_INET && ss->ss_family != AF_INET6))
+		return false;
+	memcpy(&in, &l->addr, sizeof(in));
+	memcpy(&in6, &l->addr, sizeof(in6));
+	any = ss->ss_family == AF_INET ? in.sin_addr.s_addr == htonl(INADDR_ANY) :
+					 IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr);
+	return any && tcp_port(ss) == tcp_port(&l->addr);
+}
+
 bool mw_listen_is_ours(int fd)
 {
 	struct sockaddr_storage ss;
@@ -305,7 +329,8 @@ bool mw_listen_is_ours(int fd)
 	for (unsigned i = 0; i < MW_LISTENERS_MAX; i++) {
 		const struct mw_listener *l = &mw_server.listeners[i];
 
-		if (l->addr_len && len == l->addr_len && !memcmp(&ss, &l->addr, len))
+		if (l->addr_len && len == l->addr_len &&
+		    (!memcmp(&ss, &l->addr, len) || (l->tcp && is_from_any(l, &ss))))
 			return true;
 	}
 	return false;

@@ -7,23 +7,28 @@
  * the server's thread only, out of MHD_run() and MHD_add_connection().
  *
  * A request is answered when all of it is there; its body is read and thrown
- * away, since no route takes one. What a request costs is bounded: 64 KiB for
- * its head (a longer one is 431 or 413, by libmicrohttpd), nothing for its body, and
- * for the answers of all clients together MW_HELD_MAX before a further one is
- * made.
+ * away, but for that of POST /login, of which MW_LOGIN_BODY_MAX bytes are kept. What a
+ * request costs is bounded: 64 KiB for its head (a longer one is 431 or 413, by
+ * libmicrohttpd), BODY_MAX bytes to read, and for the answers of all clients together
+ * MW_HELD_MAX before a further one is made.
  */
 #include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../pages/access.h"
 #include "../pages/routes.h"
 #include "server.h"
 
 #define CONN_MEMORY ((size_t)64 << 10)
+/* Who sends a larger one, which nobody has a reason to, loses the connection. */
+#define BODY_MAX ((size_t)1 << 20)
 
 /* A request's own: its URI as received, since libmicrohttpd decodes it. */
 struct request {
 	bool seen;
+	size_t got;  /* bytes of its body so far */
+	char *body;  /* owned; MW_LOGIN_BODY_MAX + 1 bytes. NULL: nobody wants it */
 	char uri[];
 };
 
@@ -41,6 +46,8 @@ static void *begin(void *unused, const char *uri, struct MHD_Connection *mc)
 	(void)mc;
 	if (r) {
 		r->seen = false;
+		r->got = 0;
+		r->body = NULL;
 		memcpy(r->uri, uri, n);
 	}
 	return r;
@@ -122,6 +129,8 @@ static void add_headers(struct MHD_Response *r, const struct mw_response *res)
 		MHD_add_response_header(r, h->name, h->value);
 	if (res->allow)
 		MHD_add_response_header(r, "Allow", res->allow);
+	if (res->cookie.n)
+		MHD_add_response_header(r, "Set-Cookie", res->cookie.p);
 	if (res->location.n)
 		MHD_add_response_header(r, "Location", res->location.p);
 }
@@ -156,16 +165,29 @@ static enum MHD_Result no_room(struct MHD_Connection *mc)
 	return send_it(mc, MHD_HTTP_SERVICE_UNAVAILABLE, r);
 }
 
-static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, const char *method, char *uri)
+static enum mw_peer peer_of(const struct mw_conn *c)
 {
+	if (c && !c->tcp)
+		return MW_PEER_UNIX;
+	return mw_server.api->options()->listen_far ? MW_PEER_FAR : MW_PEER_TCP;
+}
+
+static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, const char *method,
+			      struct request *request)
+{
+	char *uri = request->uri;
 	struct mw_request req = {
 		.method = method,
 		.path = uri,
 		.base = "",
-		.peer = c && !c->tcp ? MW_PEER_UNIX : MW_PEER_TCP,
+		.peer = peer_of(c),
 		.header = header,
 		.ctx = mc,
 		.site = &mw_server.site,
+		.access = mw_server.api->options()->token_file ? &mw_server.access : NULL,
+		.body = request->body,
+		.body_n = request->got < MW_LOGIN_BODY_MAX ? request->got : MW_LOGIN_BODY_MAX,
+		.body_cut = request->got > MW_LOGIN_BODY_MAX,
 	};
 	struct mw_response res;
 	struct MHD_Response *r;
@@ -189,6 +211,27 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 	return send_it(mc, status, r);
 }
 
+static bool wants_body(const char *method, const char *uri)
+{
+	return mw_server.api->options()->token_file && !strcmp(method, "POST") &&
+	       !strncmp(uri, "/login", 6) && (!uri[6] || uri[6] == '?');
+}
+
+/* Some of the body. False: it is too much. */
+static bool take_body(struct request *r, const char *data, size_t n)
+{
+	size_t room = r->got < MW_LOGIN_BODY_MAX ? MW_LOGIN_BODY_MAX - r->got : 0;
+
+	if (n > BODY_MAX - r->got)
+		return false;
+	if (r->body)
+		memcpy(r->body + r->got, data, n < room ? n : room);
+	r->got += n;
+	if (r->body)
+		r->body[r->got < MW_LOGIN_BODY_MAX ? r->got : MW_LOGIN_BODY_MAX] = '\0';
+	return true;
+}
+
 static enum MHD_Result handle(void *unused, struct MHD_Connection *mc, const char *url, const char *method,
 			      const char *version, const char *data, size_t *size, void **ctx)
 {
@@ -199,14 +242,19 @@ static enum MHD_Result handle(void *unused, struct MHD_Connection *mc, const cha
 	(void)unused;
 	(void)url;
 	(void)version;
-	(void)data;
 	if (!r)
 		return send_it(mc, MHD_HTTP_INTERNAL_SERVER_ERROR, plain("out of memory\n"));
 	if (!r->seen) { /* the first call: headers only */
 		r->seen = true;
+		if (wants_body(method, r->uri)) {
+			r->body = calloc(1, MW_LOGIN_BODY_MAX + 1);
+			return r->body ? MHD_YES : MHD_NO;
+		}
 		return MHD_YES;
 	}
 	if (*size) {
+		if (!take_body(r, data, *size))
+			return MHD_NO;
 		*size = 0;
 		return MHD_YES;
 	}
@@ -217,17 +265,22 @@ static enum MHD_Result handle(void *unused, struct MHD_Connection *mc, const cha
 		mw_conns_drop_slow(c, now);
 		return busy(mc);
 	}
-	return answer(mc, c, method, r->uri);
+	return answer(mc, c, method, r);
 }
 
 static void completed(void *unused, struct MHD_Connection *mc, void **ctx,
 		      enum MHD_RequestTerminationCode how)
 {
 	struct mw_conn *c = conn_of(mc);
+	struct request *r = *ctx;
 
 	(void)unused;
 	(void)how;
-	free(*ctx);
+	if (r && r->body) {
+		explicit_bzero(r->body, MW_LOGIN_BODY_MAX); /* there is a token in it */
+		free(r->body);
+	}
+	free(r);
 	*ctx = NULL;
 	if (c)
 		mw_conn_phase(c, MW_CONN_WAITING, mw_now_ms());

@@ -27,6 +27,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "../pages/access.h"
 #include "../pages/site.h"
 #include "claim.h"
 #include "httpd.h"
@@ -101,6 +102,7 @@ struct mw_server {
 	dev_t statm_dev;        /* what it is, */
 	ino_t statm_ino;        /* since the application may use its number */
 	struct mw_site site;
+	struct mw_access access; /* of the token that token_file has; token.c */
 };
 extern struct mw_server mw_server;
 
@@ -139,6 +141,34 @@ unsigned mw_listen_all(const struct mw_options *, char err[MW_ERROR_MAX]);
 void mw_listen_unlink(void);
 /* True if fd is a socket bound to the address of one of our listeners. */
 bool mw_listen_is_ours(int fd);
+
+/* `path` made absolute, as it was from where the first server was started. 0; -1: a line in err. */
+int mw_listen_absolute(const char *path, char *out, size_t size, char err[MW_ERROR_MAX]);
+
+/* token.c */
+
+/* Reads the file that token_file names, if any. What is wrong with it: mw_token_wrong(). */
+void mw_token_start(const struct mw_options *);
+/* NULL, or one line that says why no token counts. */
+const char *mw_token_wrong(void);
+/* Looks whether the file has changed. True: who is being served was let in by what has ended. */
+bool mw_token_refresh(void);
+/* In a forked child: is this the file, as the parent was just reading it? System calls only. */
+bool mw_token_is_ours(int fd);
+/* In a forked child: forgets the token. */
+void mw_token_child(void);
+
+/* socket_mode.c */
+
+/*
+ * Gives a bound socket's file the mode and the group that the options name. While that
+ * can't be done it stays as it is, 0600: one line on stderr. Only what is still the same file is touched.
+ */
+void mw_socket_open_up(const struct mw_claim *, const struct mw_options *);
+/* The same for a directory that was made for sockets, by its descriptor's path. */
+void mw_socket_dir_open_up(const char *dir, const struct mw_options *);
+/* The number of a group by its name, from a file such as /etc/group; -1: it isn't there. */
+int64_t mw_group_find(const char *file, const char *name);
 
 /* conns.c */
 

@@ -32,41 +32,50 @@ static const char *split(const char *value, char *host, size_t size, const char 
 		*port = end + 1;
 	}
 	if ((size_t)(end - from) >= size)
-		return "is not a numeric loopback address";
+		return "is not a numeric address";
 	memcpy(host, from, (size_t)(end - from));
 	host[end - from] = 0;
 	return NULL;
 }
 
-/* Whether host is a numeric address that only this machine can reach. */
-static bool is_loopback(const char *host, bool bracketed)
+enum reach { NONE, NEAR, FAR };
+
+/* Who can reach a numeric address: this machine only, others too. NONE: it is none. */
+static enum reach reach(const char *host, bool bracketed)
 {
 	struct in_addr v4;
 	struct in6_addr v6;
 
-	if (bracketed)
-		return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
-	return inet_pton(AF_INET, host, &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127;
+	if (!bracketed)
+		return inet_pton(AF_INET, host, &v4) != 1 ? NONE :
+		       (ntohl(v4.s_addr) >> 24) == 127    ? NEAR :
+							    FAR;
+	/* ::ffff:10.0.0.1 is an IPv4 address in disguise */
+	if (inet_pton(AF_INET6, host, &v6) != 1 || IN6_IS_ADDR_V4MAPPED(&v6))
+		return NONE;
+	return IN6_IS_ADDR_LOOPBACK(&v6) ? NEAR : FAR;
 }
 
-const char *mw_value_address(const char *value, char *host, size_t size, uint16_t *port)
+const char *mw_value_address(const char *value, char *host, size_t size, uint16_t *port, bool *far)
 {
 	const char *digits = "", *why;
 	uint64_t v;
 	bool bracketed = value[0] == '[';
+	enum reach who;
 
 	why = split(value, host, size, &digits);
 	if (why)
 		return why;
 	if (!bracketed && !strcmp(host, "localhost"))
 		strcpy(host, "127.0.0.1");
-	if (!is_loopback(host, bracketed))
-		return "is not loopback: only 127.0.0.1:PORT, [::1]:PORT "
-		       "and localhost:PORT are allowed";
+	who = reach(host, bracketed);
+	if (who == NONE)
+		return "is not a numeric address: write 127.0.0.1:PORT, [::1]:PORT or localhost:PORT";
 	if (!mw_value_number(digits, UINT16_MAX, &v))
 		return "has no port from 0 to 65535";
-	if (bracketed)
+	if (bracketed && who == NEAR)
 		strcpy(host, "::1");
 	*port = (uint16_t)v;
+	*far = who == FAR;
 	return NULL;
 }

@@ -169,7 +169,8 @@ static bool set_source(struct mw_parser *p, const char *value)
 static bool set_listen(struct mw_parser *p, const char *value)
 {
 	char host[sizeof(p->o->listen_host)];
-	const char *why = mw_value_address(value, host, sizeof(host), &p->o->listen_port);
+	const char *why =
+		mw_value_address(value, host, sizeof(host), &p->o->listen_port, &p->o->listen_far);
 
 	if (why)
 		return mw_option_wrong(p, value, why);
@@ -178,11 +179,48 @@ static bool set_listen(struct mw_parser *p, const char *value)
 	return true;
 }
 
+static bool set_token_file(struct mw_parser *p, const char *value)
+{
+	if (!path_fits(p, value, PATH_MAX, "is too long for a path"))
+		return false;
+	p->o->token_file = value;
+	return true;
+}
+
+static bool set_socket_mode(struct mw_parser *p, const char *value)
+{
+	if (!mw_value_mode(value, &p->o->socket_mode))
+		return mw_option_wrong(
+			p, value,
+			"is not a mode for a socket: three octal digits, as in 0660, of 0, 2, 4 and 6");
+	return true;
+}
+
+/* A name is looked for where it can be: by the launcher, or in the server's thread. */
+static bool set_socket_group(struct mw_parser *p, const char *value)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-$";
+	size_t n = strlen(value), digits = strspn(value, "0123456789");
+	uint64_t gid;
+
+	/* the largest number stands for "leave it as it is" */
+	if (digits == n && !mw_value_number(value, UINT32_MAX - 1, &gid))
+		return mw_option_wrong(p, value, "is not the number of a group");
+	if (n > 64 || strspn(value, letters) != n || value[0] == '-')
+		return mw_option_wrong(p, value, "is not the name of a group: give its number");
+	p->o->socket_group = value;
+	p->o->socket_gid = digits == n ? (int64_t)gid : -1;
+	return true;
+}
+
 /* clang-format off */
 const struct mw_key mw_keys[] = {
 	{ "socket", set_socket },
 	{ "socket_dir", set_socket_dir },
+	{ "socket_mode", set_socket_mode },
+	{ "socket_group", set_socket_group },
 	{ "listen", set_listen },
+	{ "token_file", set_token_file },
 	{ "dump_path", set_dump_path },
 	{ "dump_fd", set_dump_fd },
 	{ "dump_min", set_dump_min },
@@ -206,15 +244,70 @@ const struct mw_key *mw_key_find(const char *name, size_t n)
 	return NULL;
 }
 
-void mw_keys_together(struct mw_parser *p)
+/* The key being set is this one again, for mw_option_wrong(). */
+static void about(struct mw_parser *p, const char *key)
+{
+	p->key = mw_key_find(key, strlen(key));
+}
+
+static bool was_given(const struct mw_parser *p, const char *key)
+{
+	return p->seen & 1u << (mw_key_find(key, strlen(key)) - mw_keys);
+}
+
+static void dumps_together(struct mw_parser *p)
 {
 	const char *path = p->o->dump_path;
 
 	if (!p->o->dump_every || (path && mw_value_longest(path) < PATH_MAX - MW_SNAPSHOT_ROOM))
 		return;
 	p->o->dump_every = 0;
-	p->key = mw_key_find("dump_every", strlen("dump_every"));
+	about(p, "dump_every");
 	mw_option_wrong(p, NULL,
 			path ? "dump_path is too long, as PID and time are added" :
 			       "needs dump_path, which says where to");
+}
+
+static void no_listen(struct mw_options *o)
+{
+	o->listen = NULL;
+	o->listen_host[0] = 0;
+	o->listen_port = 0;
+	o->listen_far = false;
+}
+
+/* Who may talk to the server. Where that isn't clear, nobody. */
+static void access_together(struct mw_parser *p)
+{
+	struct mw_options *o = p->o;
+
+	if (o->listen_far && !o->token_file) {
+		about(p, "listen");
+		mw_option_wrong(p, o->listen,
+				"is not loopback: without token_file only 127.0.0.1:PORT, [::1]:PORT and "
+				"localhost:PORT are allowed");
+		no_listen(o);
+	}
+	if (was_given(p, "token_file") && !o->token_file) { /* it was wrong */
+		o->socket = o->socket_dir = NULL;
+		no_listen(o);
+	}
+	if (o->socket || o->socket_dir) {
+		if (o->socket_group && !was_given(p, "socket_mode"))
+			o->socket_mode = 0660;
+		return;
+	}
+	if (was_given(p, "socket_mode") || o->socket_group) {
+		about(p, was_given(p, "socket_mode") ? "socket_mode" : "socket_group");
+		mw_option_wrong(p, NULL, "needs socket or socket_dir, which it is for");
+	}
+	o->socket_mode = 0600;
+	o->socket_group = NULL;
+	o->socket_gid = -1;
+}
+
+void mw_keys_together(struct mw_parser *p)
+{
+	dumps_together(p);
+	access_together(p);
 }

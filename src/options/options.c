@@ -140,6 +140,8 @@ bool mw_options_parse(struct mw_options *o, const char *env, char err[MW_ERROR_M
 	o->dump_fd = -1;
 	o->dump_keep = MW_KEEP;
 	o->source = true;
+	o->socket_mode = 0600;
+	o->socket_gid = -1;
 	o->text[0] = 0;
 	err[0] = 0;
 	if (n == MW_OPTIONS_TEXT_MAX) {

@@ -24,7 +24,7 @@
 enum mw_format { MW_FORMAT_TEXT, MW_FORMAT_TSV, MW_FORMAT_CSV, MW_FORMAT_JSON };
 
 #define MW_OPTIONS_TEXT_MAX 16384 /* bytes of $MWRAP that are accepted, with NUL */
-#define MW_ERROR_MAX 256          /* one line, with NUL, without newline */
+#define MW_ERROR_MAX 384          /* one line, with NUL, without newline */
 #define MW_EVERY_MAX 31536000u    /* seconds: a year */
 #define MW_KEEP_MAX 1000u
 #define MW_KEEP 3u
@@ -39,8 +39,13 @@ struct mw_options {
 	const char *socket;      /* path, < sizeof(sun_path) after expansion and with ".PID" */
 	const char *socket_dir;  /* as long as DIR/PID.sock fits likewise */
 	const char *listen;      /* as given: "127.0.0.1:0", "[::1]:8080" */
-	char listen_host[64];    /* numeric loopback address without brackets */
+	char listen_host[64];    /* numeric address without brackets */
 	uint16_t listen_port;    /* 0: any free one */
+	bool listen_far;         /* that isn't a loopback address; token_file is given, then */
+	const char *token_file;  /* path, < PATH_MAX after expansion */
+	unsigned socket_mode;    /* of the socket's file: 0600, others' and the group's rw bits */
+	const char *socket_group; /* name or number */
+	int64_t socket_gid;      /* that number; -1: it's a name, or not given */
 	const char *dump_path;   /* < PATH_MAX after expansion */
 	int dump_fd;             /* -1: none */
 	uint64_t dump_dev;       /* what dump_fd was when it was parsed, so that */
@@ -59,7 +64,8 @@ struct mw_options {
 /*
  * Parses `env` (may be NULL or "") into *o. Returns true, or false with one
  * line in err that says which option is wrong and why; then *o holds every
- * option that was right (the tracker goes on with those, without the rest).
+ * option that was right (the tracker goes on with those, without the rest;
+ * and without a server if what is wrong is who may talk to it: token_file).
  * Of an option given twice, and of two that exclude each other (socket and
  * socket_dir, dump_path and dump_fd), the first one counts.
  * `err` holds the first mistake, printable ASCII only, without a prefix such

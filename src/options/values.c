@@ -46,6 +46,22 @@ bool mw_value_bytes(const char *s, uint64_t *out)
 	return true;
 }
 
+bool mw_value_mode(const char *s, unsigned *out)
+{
+	unsigned v = 0;
+	size_t n = strlen(s);
+
+	if ((n != 3 && n != 4) || (n == 4 && s[0] != '0'))
+		return false;
+	for (; *s; s++) {
+		if (*s != '0' && *s != '2' && *s != '4' && *s != '6')
+			return false;
+		v = v << 3 | (unsigned)(*s - '0');
+	}
+	*out = v | 0600;
+	return true;
+}
+
 static size_t digits_of(long v, char out[24])
 {
 	char tmp[24];

@@ -26,9 +26,17 @@ size_t mw_value_longest(const char *);
 
 /*
  * Takes "127.0.0.1:PORT", "localhost:PORT" or "[::1]:PORT" apart: host (size
- * bytes, 10 at least) becomes a numeric loopback address without brackets.
- * Returns NULL, or what is wrong; then *port is as it was.
+ * bytes, 10 at least) becomes a numeric address without brackets, *far says whether
+ * other machines may reach it. Returns NULL, or what is wrong; then *port and *far
+ * are as they were.
  */
-const char *mw_value_address(const char *, char *host, size_t size, uint16_t *port);
+const char *mw_value_address(const char *, char *host, size_t size, uint16_t *port, bool *far);
+
+/*
+ * The mode of a file in octal, three digits or four with a 0 in front, which
+ * lets the owner read and write whatever it says, and nobody execute. False on anything else:
+ * then *out is as it was.
+ */
+bool mw_value_mode(const char *, unsigned *out);
 
 #endif

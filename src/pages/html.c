@@ -196,9 +196,26 @@ static void asset_url(struct mw_buf *b, const struct mw_call *call, const char *
 		mw_buf_fmt(b, "?v=%s", f->version);
 }
 
+void mw_html_css(struct mw_buf *b, const struct mw_call *call)
+{
+	asset_url(b, call, "mwrap.css");
+}
+
 static void css(struct mw_buf *b, void *ctx)
 {
-	asset_url(b, ctx, "mwrap.css");
+	mw_html_css(b, ctx);
+}
+
+/* For who came with a session's cookie. */
+static void logout(struct mw_buf *b, void *ctx)
+{
+	const struct mw_call *call = ctx;
+
+	if (!call->session)
+		return;
+	mw_buf_str(b, "<form class=\"logout\" action=\"");
+	mw_html_text(b, call->req->base);
+	mw_buf_str(b, "/logout\" method=\"post\"><button>Log out</button></form>\n");
 }
 
 static void script(struct mw_buf *b, void *ctx)
@@ -227,6 +244,7 @@ void mw_reply_page(struct mw_call *call, const char *title, void (*fill)(struct 
 		{ .name = "version", .text = MWRAP_VERSION },
 		{ .name = "css", .fill = css, .ctx = call },
 		{ .name = "script", .fill = script, .ctx = call },
+		{ .name = "logout", .fill = logout, .ctx = call },
 		{ .name = "process", .fill = process, .ctx = &stats },
 		{ .name = "state", .fill = state, .ctx = &stats },
 		{ .name = "main", .fill = fill, .ctx = ctx },

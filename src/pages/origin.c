@@ -2,7 +2,12 @@
 /*
  * origin.c - who may ask: what browsers say about where a request comes from.
  * A program other than a browser can send any header, and needs no such
- * trick: what guards against those is the socket's mode.
+ * trick: what guards against those is the socket's mode, and the token.
+ *
+ * A page that has its own name resolved to our address ("DNS rebinding") is of our
+ * origin, as far as the browser knows. On loopback its name gives it away. On
+ * other addresses we can't know by what names we may be called; but there every
+ * request needs a token, or a cookie that browsers only send to the name that it was set for.
  */
 #include <string.h>
 #include <strings.h>
@@ -58,6 +63,8 @@ bool mw_host_allowed(const struct mw_request *req)
 {
 	const char *host;
 
+	if (req->peer == MW_PEER_FAR)
+		return req->access != NULL;
 	if (req->peer != MW_PEER_TCP)
 		return true;
 	host = header(req, "Host");
@@ -96,14 +103,22 @@ bool mw_origin_allowed(const struct mw_request *req)
 	return true;
 }
 
+bool mw_own_path(const char *path)
+{
+	const char *c = path;
+
+	/* browsers take "//host" and "/\\host" for another host's */
+	if (path[0] != '/' || path[1] == '/' || path[1] == '\\')
+		return false;
+	while (*c > ' ' && *c < 0x7f)
+		c++;
+	return !*c;
+}
+
 const char *mw_own_referer(const struct mw_request *req)
 {
-	const char *referer = header(req, "Referer"), *path, *c;
+	const char *referer = header(req, "Referer"), *path;
 
 	path = referer ? after_host(req, referer) : NULL;
-	if (!path || path[0] != '/' || path[1] == '/' || path[1] == '\\')
-		return NULL;
-	for (c = path; *c > ' ' && *c < 0x7f; c++)
-		;
-	return *c ? NULL : path;
+	return path && mw_own_path(path) ? path : NULL;
 }

@@ -18,6 +18,7 @@ struct mw_call {
 	const struct mw_request *req;
 	struct mw_response *res;
 	const char *rest; /* of the path, behind a route's "*"; percent-encoded */
+	bool session; /* it came with the cookie of a session */
 	bool script; /* for mw_reply_page: the page loads the dashboard's script, if that is built */
 };
 
@@ -50,6 +51,8 @@ void mw_warnings(const struct mw_stats *, void (*say)(void *ctx, const char *tex
 
 /* A whole page: 200, layout around what `fill` writes. */
 void mw_reply_page(struct mw_call *, const char *title, void (*fill)(struct mw_buf *, void *), void *ctx);
+/* The URL of the style sheet, escaped. */
+void mw_html_css(struct mw_buf *, const struct mw_call *);
 /* The forms for POST, or a word on why there are none. ctx: struct mw_call. */
 void mw_html_controls(struct mw_buf *, void *ctx);
 /* The process in a few words. ctx: struct mw_call. */

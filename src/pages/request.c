@@ -12,7 +12,8 @@ static const char *const param_names[MW_PARAMS_N] = {
 	[MW_PARAM_SORT] = "sort",     [MW_PARAM_ORDER] = "order",   [MW_PARAM_LIMIT] = "limit",
 	[MW_PARAM_OFFSET] = "offset", [MW_PARAM_Q] = "q",           [MW_PARAM_GROUP] = "group",
 	[MW_PARAM_MIN] = "min",       [MW_PARAM_FORMAT] = "format", [MW_PARAM_LOCATION] = "location",
-	[MW_PARAM_OLDEST] = "oldest", [MW_PARAM_V] = "v",
+	[MW_PARAM_OLDEST] = "oldest", [MW_PARAM_V] = "v",           [MW_PARAM_TOKEN] = "token",
+	[MW_PARAM_TO] = "to",
 };
 
 static const struct {

@@ -25,6 +25,8 @@ enum mw_param {
 	MW_PARAM_LOCATION,
 	MW_PARAM_OLDEST,
 	MW_PARAM_V,
+	MW_PARAM_TOKEN, /* of the login's form alone */
+	MW_PARAM_TO,
 	MW_PARAMS_N
 };
 
@@ -72,6 +74,12 @@ void mw_percent_encode(struct mw_buf *, const char *, size_t);
 /* May this request be answered at all (Host)? And may it change something? */
 bool mw_host_allowed(const struct mw_request *);
 bool mw_origin_allowed(const struct mw_request *);
+
+/*
+ * Is it a path, with a query or not, that leads nowhere but here, and can be in a header? It
+ * begins with one slash and has nothing but printable ASCII in it.
+ */
+bool mw_own_path(const char *);
 
 /* The path and query that a Referer of our own names, NULL: none. Borrowed. */
 const char *mw_own_referer(const struct mw_request *);

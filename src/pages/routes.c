@@ -5,10 +5,15 @@
 #include <string.h>
 #include <strings.h>
 
+#include "login.h"
 #include "pages.h"
 #include "web.h"
 
-enum { GET = 1, POST = 2 };
+/*
+ * PUBLIC: needs no token, and is no control (read_only doesn't matter). LOGIN: is there
+ * only where there is a token.
+ */
+enum { GET = 1, POST = 2, PUBLIC = 4, LOGIN = 8 };
 
 struct route {
 	unsigned methods;
@@ -39,6 +44,8 @@ static const struct route routes[] = {
 	{ POST, "/mark/clear", mw_page_mark_clear },
 	{ POST, "/pause", mw_page_pause },
 	{ POST, "/resume", mw_page_resume },
+	{ GET | POST | PUBLIC | LOGIN, "/login", mw_page_login },
+	{ POST | PUBLIC | LOGIN, "/logout", mw_page_logout },
 	{ GET, "/*", page_asset }, /* last: 404 for what is none */
 };
 
@@ -49,6 +56,9 @@ static const struct mw_header for_ever = { "Cache-Control", "max-age=31536000, i
 static const struct mw_header nosniff = { "X-Content-Type-Options", "nosniff" };
 /* not "no-referrer": with that, browsers say "Origin: null" for our own forms */
 static const struct mw_header referrer = { "Referrer-Policy", "same-origin" };
+/* of 401 and 429 */
+static const struct mw_header challenge = { "WWW-Authenticate", "Bearer realm=\"mwrap\"" };
+static const struct mw_header retry = { "Retry-After", "1" };
 /* of HTML */
 static const struct mw_header policy = {
 	"Content-Security-Policy",
@@ -67,12 +77,16 @@ static const struct mw_header gzipped = { "Content-Encoding", "gzip" };
 const struct mw_header *mw_response_header(const struct mw_response *res, size_t i)
 {
 	bool html = res->content_type && !strncmp(res->content_type, "text/html", 9);
-	const struct mw_header *all[8];
+	const struct mw_header *all[10];
 	size_t n = 0;
 
 	all[n++] = !res->etag ? &no_store : res->forever ? &for_ever : &ask_again;
 	all[n++] = &nosniff;
 	all[n++] = &referrer;
+	if (res->status == 401)
+		all[n++] = &challenge;
+	if (res->status == 429)
+		all[n++] = &retry;
 	if (html)
 		all[n++] = res->script ? &script_policy : &policy;
 	if (res->etag) {
@@ -88,6 +102,7 @@ void mw_response_free(struct mw_response *res)
 {
 	mw_buf_free(&res->body);
 	mw_buf_free(&res->location);
+	mw_buf_free(&res->cookie);
 }
 
 static void set_asset(struct mw_response *res, int status, const char *type, const void *p, size_t n)
@@ -219,22 +234,42 @@ static unsigned method_of(const char *name)
 	return strcmp(name, "POST") ? 0 : POST;
 }
 
+/* What a route takes, for Allow and for people. */
+static const char *methods_allowed(unsigned methods)
+{
+	return !(methods & GET) ? "POST" : methods & POST ? "GET, HEAD, POST" : "GET, HEAD";
+}
+
+static void reply_405(struct mw_call *call, unsigned methods)
+{
+	mw_reply(call, 405,
+		 !(methods & GET) ? "POST only" :
+		 methods & POST   ? "GET, HEAD and POST only" :
+				    "GET and HEAD only");
+	call->res->allow = methods_allowed(methods);
+}
+
 /* Answers what the route's handler need not see. */
 static bool refused(struct mw_call *call, const struct route *r)
 {
+	bool asset = r->handler == page_asset && mw_asset(call->rest);
+	unsigned method = method_of(call->req->method);
+
+	/* our own files, which are anybody's, make the login's page look right */
+	if (call->req->access && !(r->methods & PUBLIC) && !(asset && method == GET) && !mw_admitted(call))
+		return true;
 	/* an unknown page is unknown to every method */
-	if (r->handler == page_asset && !mw_asset(call->rest))
+	if (r->handler == page_asset && !asset)
 		return false;
-	if (!(method_of(call->req->method) & r->methods)) {
-		mw_reply(call, 405, r->methods == POST ? "POST only" : "GET and HEAD only");
-		call->res->allow = r->methods == POST ? "POST" : "GET, HEAD";
+	if (!(method & r->methods)) {
+		reply_405(call, r->methods);
 		return true;
 	}
-	if (!(r->methods & POST))
+	if (method != POST)
 		return false;
 	if (!mw_origin_allowed(call->req))
 		mw_reply(call, 403, "refused: this request comes from a page of another origin");
-	else if (call->api->options()->read_only)
+	else if (call->api->options()->read_only && !(r->methods & PUBLIC))
 		mw_reply(call, 403, "refused: the option read_only is set");
 	else
 		return false;
@@ -253,7 +288,7 @@ static void dispatch(struct mw_call *call)
 	}
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
 		call->rest = match(routes[i].pattern, call->req->path);
-		if (!call->rest)
+		if (!call->rest || (routes[i].methods & LOGIN && !call->req->access))
 			continue;
 		if (!refused(call, &routes[i]))
 			routes[i].handler(call);
@@ -268,6 +303,6 @@ void mw_route(const struct mw_api *api, const struct mw_request *req, struct mw_
 
 	memset(res, 0, sizeof(*res));
 	dispatch(&call);
-	if (res->body.failed || res->location.failed)
+	if (res->body.failed || res->location.failed || res->cookie.failed)
 		no_memory(res);
 }

@@ -10,7 +10,9 @@
  * GET and HEAD change nothing. POST is refused when a browser sent it from
  * a page of another origin, and when `read_only` is set. On MW_PEER_TCP
  * every request must name a loopback host, which keeps out pages that
- * rebind their own name to 127.0.0.1.
+ * rebind their own name to 127.0.0.1. A request with an `access` is answered
+ * only to who has the token or a session (access.h), but for the files of web/
+ * and the login itself.
  */
 #ifndef MW_PAGES_ROUTES_H
 #define MW_PAGES_ROUTES_H
@@ -24,10 +26,12 @@
 enum mw_peer {
 	MW_PEER_UNIX, /* the file's mode decides who may connect; any Host */
 	MW_PEER_TCP,  /* loopback; Host must be a loopback name */
+	MW_PEER_FAR,  /* other addresses; never without `access`; any Host */
 	MW_PEER_RACK  /* the application decides who may; any Host */
 };
 
 struct mw_site;
+struct mw_access;
 
 struct mw_request {
 	const char *method;
@@ -38,6 +42,11 @@ struct mw_request {
 	/* A header's value by its name in any case, NULL: not there. */
 	const char *(*header)(void *ctx, const char *name);
 	void *ctx;
+	struct mw_access *access; /* whose owner calls; NULL: who could connect may ask */
+	/* of POST /login; NULL, 0: none. A NUL follows, which body_n doesn't count */
+	const char *body;
+	size_t body_n;
+	bool body_cut; /* it was larger than MW_LOGIN_BODY_MAX */
 	struct mw_site *site; /* whose owner calls (site.h); NULL: there is none */
 };
 
@@ -58,6 +67,7 @@ struct mw_response {
 	bool forever;                 /* the URL names the content: it never changes */
 	const char *allow;        /* static; value of Allow, NULL: none */
 	struct mw_buf location;   /* owned, NUL-terminated; value of Location if n > 0 */
+	struct mw_buf cookie;     /* owned, NUL-terminated; value of Set-Cookie if n > 0 */
 };
 
 /*
@@ -68,7 +78,7 @@ struct mw_response {
 void mw_route(const struct mw_api *, const struct mw_request *, struct mw_response *);
 void mw_response_free(struct mw_response *);
 
-/* The i-th header besides Content-Type, Allow and Location; NULL after the last. */
+/* The i-th header besides Content-Type, Allow, Location and Set-Cookie; NULL after the last. */
 const struct mw_header *mw_response_header(const struct mw_response *, size_t i);
 
 #endif

@@ -41,16 +41,40 @@ static void sane(const struct mw_options *o)
 	must(o->dump_format >= MW_FORMAT_TEXT && o->dump_format <= MW_FORMAT_JSON);
 	must(memchr(o->listen_host, '\0', sizeof(o->listen_host)) != NULL);
 	if (o->listen) {
-		must(inet_pton(AF_INET, o->listen_host, addr) == 1 ?
-			     addr[0] == 127 :
-			     inet_pton(AF_INET6, o->listen_host, addr) == 1 && addr[15] == 1);
+		bool near = inet_pton(AF_INET, o->listen_host, addr) == 1 ?
+				    addr[0] == 127 :
+				    inet_pton(AF_INET6, o->listen_host, addr) == 1 &&
+					    !memcmp(addr, &in6addr_loopback, 16);
+
+		must(near != o->listen_far && (near || o->token_file));
+		must(strpbrk(o->listen_host, ".:") && !strchr(o->listen_host, '%'));
 	}
+	must((o->socket_mode & ~066u) == 0600 && (o->socket_mode == 0600 || o->socket || o->socket_dir));
+	must(o->socket_gid >= -1 && o->socket_gid < UINT32_MAX && (o->socket_gid == -1 || o->socket_group));
+	must(!o->socket_group || o->socket || o->socket_dir);
+	expands(o->token_file);
 	must(!o->socket || !o->socket_dir);
 	must(!o->dump_path || o->dump_fd == -1);
 	expands(o->socket);
 	expands(o->socket_dir);
 	expands(o->listen);
 	expands(o->dump_path);
+}
+
+/* An item that is "token_file" or begins with "token_file:". */
+static bool names_token(const char *text)
+{
+	static const char key[] = "token_file";
+	bool start = true;
+
+	for (const char *s = text; *s; s++) {
+		if (start && !strncmp(s, key, sizeof(key) - 1) && strchr(":,", s[sizeof(key) - 1]))
+			return true; /* strchr() finds the NUL, too */
+		start = *s == ',';
+		if (*s == '\\' && s[1])
+			s++;
+	}
+	return false;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -74,7 +98,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(where(&one, one.socket) == where(&two, two.socket) &&
 	     where(&one, one.socket_dir) == where(&two, two.socket_dir) &&
 	     where(&one, one.listen) == where(&two, two.listen) &&
-	     where(&one, one.dump_path) == where(&two, two.dump_path));
+	     where(&one, one.dump_path) == where(&two, two.dump_path) &&
+	     where(&one, one.token_file) == where(&two, two.token_file) &&
+	     where(&one, one.socket_group) == where(&two, two.socket_group));
+	must(one.listen_far == two.listen_far && one.socket_mode == two.socket_mode &&
+	     one.socket_gid == two.socket_gid);
+	/* who named a file with a token, in whatever way, has no server without one */
+	must(one.token_file || !names_token(text) || (!one.socket && !one.socket_dir && !one.listen));
 	must(one.listen_port == two.listen_port && !strcmp(one.listen_host, two.listen_host) &&
 	     one.dump_fd == two.dump_fd && one.dump_min == two.dump_min &&
 	     one.dump_format == two.dump_format && one.read_only == two.read_only);

@@ -2,14 +2,17 @@
 /*
  * The route table, with a tracker that answers from tables. Input, by lines:
  *
- *   METHOD unix|tcp|rack BASE
+ *   METHOD unix|tcp|far|rack BASE       in capitals: read-only (Unix), or with a token
  *   PATH
  *   QUERY
  *   NAME: VALUE ...   headers, then an empty line
  *   LOCATION ...      rows besides the usual ones
+ *
+ * A request of POST /login has the query for its body, too.
  */
 #include <strings.h>
 
+#include "../../src/pages/access.h"
 #include "../../src/pages/site.h"
 #include "../unit/fake_api.h"
 #include "fuzz.h"
@@ -20,6 +23,10 @@ static char *names[HEADERS], *values[HEADERS], *places[ROWS];
 static size_t headers, places_n;
 static int changes;
 static struct mw_site site;
+static struct mw_access door;
+static bool told; /* the input has the token in it */
+
+#define TOKEN "a-token-to-be-guessed"
 
 static const char *header(void *ctx, const char *name)
 {
@@ -126,6 +133,10 @@ static void body(const struct mw_response *res, bool post)
 	} else if (post && is(res->content_type, "application/json")) {
 		must(res->status == 200);
 		is_json(b);
+	} else if (is(res->content_type, "text/html") && memmem(b->p, b->n, "name=\"token\"", 12)) {
+		must(memmem(b->p, b->n, "</html>\n", 8) && !memmem(b->p, b->n, "<script", 7) &&
+		     !memmem(b->p, b->n, "<evil", 5) && !memmem(b->p, b->n, "/srv/a.rb", 9));
+		must(res->status == 401 || res->status == 429 || res->status == 200);
 	} else if (res->status != 200 || post) {
 		must(is(res->content_type, "text/plain"));
 		must(count(b, '\n') == 1 && b->p[b->n - 1] == '\n');
@@ -139,9 +150,17 @@ static void body(const struct mw_response *res, bool post)
 	}
 }
 
+/* Does it say the token? */
+static bool knows(const struct mw_request *req)
+{
+	const char *s = req->header(NULL, "Authorization");
+
+	return s && !strncasecmp(s, "Bearer", 6) && strstr(s, TOKEN);
+}
+
 static void answer(const struct mw_request *req, struct mw_response *res)
 {
-	static const int known[] = { 200, 303, 304, 400, 401, 403, 404, 405, 503 };
+	static const int known[] = { 200, 303, 304, 400, 401, 403, 404, 405, 413, 415, 429, 503 };
 	bool post = !strcmp(req->method, "POST"), is_known = false;
 	struct mw_api api = fake_api;
 
@@ -164,6 +183,12 @@ static void answer(const struct mw_request *req, struct mw_response *res)
 		for (const char *p = res->location.p; *p; p++)
 			must(*p > ' ' && *p <= '~');
 	}
+	must(!res->cookie.n || (req->access && post && strlen(res->cookie.p) + 1 == res->cookie.n));
+	for (const char *p = res->cookie.n ? res->cookie.p : ""; *p; p++)
+		must(*p >= ' ' && *p <= '~');
+	must(req->access || (res->status != 401 && res->status != 429));
+	must(!req->access || !changes || knows(req));
+	must(!memmem(res->body.p ? res->body.p : "", res->body.n, TOKEN, strlen(TOKEN)) || told);
 	body(res, post);
 }
 
@@ -216,6 +241,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct mw_request req;
 	size_t n;
 
+	told = memmem(data, size, TOKEN, strlen(TOKEN)) != NULL;
 	usual();
 	n = line_of(&p, &size, &line);
 	method = word(&line, &n);
@@ -251,13 +277,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.query = query,
 		.header = header,
 		.base = base[strcspn(base, "\"'<> \\\r\n\t")] || !is_utf8(base, strlen(base)) ? "/m" : base,
-		.peer = peer[0] == 't' ? MW_PEER_TCP :
-			peer[0] == 'r' ? MW_PEER_RACK :
-					 MW_PEER_UNIX,
+		.peer = (peer[0] | 0x20) == 't' ? MW_PEER_TCP :
+			(peer[0] | 0x20) == 'f' ? MW_PEER_FAR :
+			peer[0] == 'r'          ? MW_PEER_RACK :
+						  MW_PEER_UNIX,
 	};
 	for (const char *c = req.base; *c; c++)
 		if (*c < '!' || *c > '~')
 			req.base = "/m";
+	mw_access_forget(&door);
+	mw_access_token(&door, TOKEN, strlen(TOKEN));
+	if (peer[0] == 'T' || peer[0] == 'F')
+		req.access = &door;
+	if (!strcmp(method, "POST") && !strcmp(path, "/login")) {
+		req.body = query;
+		req.body_n = strlen(query);
+		req.body_cut = req.body_n > MW_LOGIN_BODY_MAX;
+	}
 	mw_site_start(&site, &fake_api);
 	(void)mw_site_second(&site, &fake_api, -1);
 	req.site = peer[0] == 'r' ? NULL : &site;

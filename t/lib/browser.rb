@@ -41,8 +41,11 @@ module BrowserTest
 
   # One browser for all tests of a file: it starts slowly.
   def self.browser
-    @browser ||= Chromium.start(LONG)
+    @browser ||= Chromium.start(LONG, careful: @careful)
   end
+
+  # It shall keep origins apart: for a file whose tests are about that.
+  def self.careful! = @careful = true
 
   Minitest.after_run { @browser&.quit }
 

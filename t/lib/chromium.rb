@@ -11,11 +11,43 @@ module Chromium
   FLAGS = %w[no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update
              disable-sync disable-dev-shm-usage].to_h { |flag| [flag, nil] }.freeze
 
-  # A Ferrum::Browser; patience: seconds to wait for it, and for each of its answers.
-  def self.start(patience)
+  # Of ferrum's own flags these switch off what a browser keeps apart.
+  CARELESS = %w[disable-web-security disable-site-isolation-trials disable-features].freeze
+
+  # A Ferrum::Browser; patience: seconds to wait for it, and for each of its answers. careful:
+  # one that keeps origins apart, as people's do.
+  def self.start(patience, careful: false)
+    flags = careful ? Ferrum::Browser::Options::Chrome::DEFAULT_OPTIONS.except(*CARELESS).merge(FLAGS) : FLAGS
     Ferrum::Browser.new(headless: true, browser_path: ENV["CHROMIUM"] || "/usr/bin/chromium", window_size: [1280, 800],
-                        timeout: patience, process_timeout: patience, browser_options: FLAGS)
+                        timeout: patience, process_timeout: patience, browser_options: flags,
+                        ignore_default_browser_options: careful)
   end
+
+  # How many pieces of text a page has, and which can hardly be read: WCAG 2, 1.4.3, 4.5 to 1, and
+  # 3 to 1 for large text; controls that are off have no rule.
+  CONTRAST = <<~'JS'
+    (() => {
+      const rgba = (s) => { const n = s.match(/[\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
+      const over = (a, b) => [0, 1, 2].map((i) => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
+      const light = ([r, g, b]) => [r, g, b].map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+      const ground = (n) => n ? over(rgba(getComputedStyle(n).backgroundColor), ground(n.parentElement)) : [255, 255, 255, 1];
+      const seen = new Set(), bad = [];
+      const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+      while (walk.nextNode()) {
+        const text = walk.currentNode.data.trim(), n = walk.currentNode.parentElement;
+        if (!text || seen.has(n) || !n.checkVisibility({ visibilityProperty: true, opacityProperty: true }) || n.closest("script, :disabled"))
+          continue;
+        seen.add(n);
+        const s = getComputedStyle(n), back = ground(n), size = parseFloat(s.fontSize);
+        const [a, b] = [light(over(rgba(s.color), back)), light(back)].sort((x, y) => y - x);
+        const least = size >= 24 || (size >= 18.66 && s.fontWeight >= 700) ? 3 : 4.5;
+        if ((a + 0.05) / (b + 0.05) < least)
+          bad.push(`${((a + 0.05) / (b + 0.05)).toFixed(2)}: ${n.tagName}.${n.className} ${text.slice(0, 30)}`);
+      }
+      return [seen.size, bad];
+    })()
+  JS
 
   # How a page is looked at: its size in CSS pixels, "light" or "dark"; still: by somebody
   # who wants nothing to move.

@@ -34,7 +34,7 @@
 
 #include "../../src/httpd/httpd.h"
 
-static struct mw_options options = { .dump_fd = -1, .source = true };
+static struct mw_options options = { .dump_fd = -1, .source = true, .socket_mode = 0600, .socket_gid = -1 };
 static size_t rows_n = 20, lives_n = 5;
 static struct mw_row *rows;
 static atomic_int copies, taken, resets, trims;
@@ -244,7 +244,7 @@ static void stop(void)
 
 /* --- looking at descriptors ----------------------------------------------- */
 
-/* How many of our descriptors are sockets, epolls or eventfds, or name a lock or statm. */
+/* How many of our descriptors are sockets, epolls or eventfds, or name a lock, statm or a token. */
 static int servers_fds(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -259,7 +259,7 @@ static int servers_fds(void)
 			continue;
 		to[len] = '\0';
 		n += strstr(to, "socket:") || strstr(to, "eventpoll") || strstr(to, "eventfd") ||
-		     strstr(to, ".lock") || strstr(to, "statm");
+		     strstr(to, ".lock") || strstr(to, "statm") || strstr(to, "token");
 	}
 	if (!dir)
 		return -1;
@@ -363,6 +363,14 @@ static void set(const char *key, char *value)
 		value += *value == '[';
 		snprintf(options.listen_host, sizeof(options.listen_host), "%.*s",
 			 (int)strcspn(value, "]"), value);
+		options.listen_far = strncmp(value, "127.", 4) && strncmp(value, "::1]", 4);
+	} else if (!strcmp(key, "token_file")) {
+		options.token_file = value;
+	} else if (!strcmp(key, "socket_mode")) {
+		options.socket_mode = (unsigned)strtol(value, NULL, 8);
+	} else if (!strcmp(key, "socket_group")) {
+		options.socket_group = value;
+		options.socket_gid = *value >= '0' && *value <= '9' ? atol(value) : -1;
 	} else if (!strcmp(key, "read_only")) {
 		options.read_only = true;
 	} else if (!strcmp(key, "source")) {

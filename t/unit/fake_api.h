@@ -175,6 +175,8 @@ static int fake_clear(void **state)
 	memset(&fake_options, 0, sizeof(fake_options));
 	fake_options.dump_fd = -1;
 	fake_options.source = true;
+	fake_options.socket_mode = 0600;
+	fake_options.socket_gid = -1;
 	fake_n = fake_lives_n = 0;
 	fake_no_memory = false;
 	fake_out = 0;

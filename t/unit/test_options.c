@@ -117,16 +117,16 @@ static void unknown_options(void **state)
 
 	(void)state;
 	refused("sokcet:/x",
-		"unknown option \"sokcet\"; known are socket, socket_dir, listen, "
+		"unknown option \"sokcet\"; known are socket, socket_dir, socket_mode, socket_group, listen, token_file, "
 		"dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, malloc, read_only, "
 		"source");
 	refused("1",
-		"unknown option \"1\"; known are socket, socket_dir, listen, "
+		"unknown option \"1\"; known are socket, socket_dir, socket_mode, socket_group, listen, token_file, "
 		"dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, malloc, read_only, "
 		"source");
 	refused("sock\x1b[2J\n\xff:x",
 		"unknown option \"sock?[2J??\"; known are socket, socket_dir, "
-		"listen, dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, "
+		"socket_mode, socket_group, listen, token_file, dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, "
 		"malloc, read_only, source");
 	refused(":x", "the name of an option is missing in \":x\"");
 	/* a part of a key and a longer key are other keys */
@@ -319,6 +319,16 @@ static void dump_fds(void **state)
 	assert_false(parse(env));
 }
 
+static void no_listen(void)
+{
+	assert_null(o.listen);
+	assert_int_equal(o.listen_port, 0);
+	assert_string_equal(o.listen_host, "");
+	assert_false(o.listen_far);
+}
+
+static const char *path_option(const char *key, size_t len, const char *tail);
+
 static void addresses(void **state)
 {
 	/* clang-format off */
@@ -333,12 +343,20 @@ static void addresses(void **state)
 		{ "[::1]:8080", "::1", 8080 },
 		{ "[0:0:0:0:0:0:0:1]:1", "::1", 1 },
 	};
+	static const struct {
+		const char *value, *host;
+	} far[] = {
+		{ "0.0.0.0:80", "0.0.0.0" }, { "10.0.0.1:80", "10.0.0.1" }, { "128.0.0.1:80", "128.0.0.1" },
+		{ "[::]:80", "::" }, { "[fe80::1]:80", "fe80::1" }, { "[2001:db8::1]:80", "2001:db8::1" },
+		{ "126.255.255.255:80", "126.255.255.255" },
+	};
 	static const char *const bad[] = {
-		"0.0.0.0:80", "*:80", "10.0.0.1:80", "[::]:80", "[fe80::1]:80", "128.0.0.1:80",
-		"example.org:80", "127.1:80", "[127.0.0.1]:80", "[localhost]:80", "[::ffff:127.0.0.1]:80",
-		":80", "[]:80", "127.0.0.1 :80", "localhost.:80", "2130706433:80",
+		"*:80", "example.org:80", "127.1:80", "[127.0.0.1]:80", "[localhost]:80",
+		"[::ffff:127.0.0.1]:80", "[::ffff:10.0.0.1]:80", "[fe80::1%eth0]:80",
+		":80", "[]:80", "127.0.0.1 :80", "localhost.:80", "2130706433:80", "010.0.0.1:80",
 	};
 	/* clang-format on */
+	static const char *const tokens[] = { "", "token_file:/t," };
 	char env[128];
 
 	(void)state;
@@ -348,15 +366,142 @@ static void addresses(void **state)
 		assert_string_equal(o.listen, good[i].value);
 		assert_string_equal(o.listen_host, good[i].host);
 		assert_int_equal(o.listen_port, good[i].port);
+		assert_false(o.listen_far);
+	}
+	for (size_t i = 0; i < sizeof(far) / sizeof(*far); i++) {
+		refused_value("socket:/s,", "listen", far[i].value,
+			      "is not loopback: without token_file only 127.0.0.1:PORT, [::1]:PORT and "
+			      "localhost:PORT are allowed");
+		no_listen();
+		assert_string_equal(o.socket, "/s");
+		for (int last = 0; last < 2; last++) { /* in either order */
+			snprintf(env, sizeof(env), "%slisten:%s%s", last ? "" : "token_file:/t,",
+				 far[i].value, last ? ",token_file:/t" : "");
+			right(env);
+			assert_string_equal(o.listen_host, far[i].host);
+			assert_int_equal(o.listen_port, 80);
+			assert_true(o.listen_far);
+			assert_string_equal(o.token_file, "/t");
+		}
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		refused_value("", "listen", bad[i],
-			      "is not loopback: only 127.0.0.1:PORT, "
-			      "[::1]:PORT and localhost:PORT are allowed");
-		assert_null(o.listen);
-		assert_int_equal(o.listen_port, 0);
-		assert_string_equal(o.listen_host, "");
+		for (int t = 0; t < 2; t++) {
+			refused_value(tokens[t], "listen", bad[i],
+				      "is not a numeric address: write 127.0.0.1:PORT, [::1]:PORT or "
+				      "localhost:PORT");
+			no_listen();
+		}
 	}
+}
+
+/* A token that can't be meant opens nothing to anybody. */
+static void token_files(void **state)
+{
+	/* clang-format off */
+	static const char *const wrong[] = {
+		"token_file", "token_file:", "token_file:/x%q", "token_file:/x%",
+	};
+	/* clang-format on */
+	static const char *const servers[] = { "socket:/s,listen:[::1]:0,",
+					       "socket_dir:/d,listen:0.0.0.0:1," };
+	char env[128];
+
+	(void)state;
+	right("token_file:/run/%p.token,listen:127.0.0.1:0,socket:/s");
+	assert_string_equal(o.token_file, "/run/%p.token");
+	assert_string_equal(o.socket, "/s");
+	right("token_file:/t"); /* for whoever else wants it */
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		for (int k = 0; k < 2; k++) {
+			for (int first = 0; first < 2; first++) {
+				snprintf(env, sizeof(env), "%s%s%s", first ? wrong[i] : "",
+					 first ? "," : servers[k], first ? servers[k] : wrong[i]);
+				assert_false(parse(env));
+				assert_null(o.token_file);
+				assert_null(o.socket);
+				assert_null(o.socket_dir);
+				no_listen();
+			}
+		}
+	}
+	refused("token_file:/a,token_file:/b,listen:0.0.0.0:1", "token_file: given twice");
+	assert_string_equal(o.token_file, "/a");
+	assert_true(o.listen_far);
+	assert_false(parse("socket:/s,token_file:/x\\"));
+	assert_null(o.socket);
+	assert_false(parse(path_option("token_file", PATH_MAX, "")));
+}
+
+static void socket_modes(void **state)
+{
+	/* clang-format off */
+	static const struct {
+		const char *given;
+		unsigned mode;
+	} good[] = {
+		{ "0660", 0660 }, { "660", 0660 }, { "0666", 0666 }, { "600", 0600 }, { "000", 0600 },
+		{ "0060", 0660 }, { "0620", 0620 }, { "006", 0606 }, { "0640", 0640 },
+	};
+	static const char *const wrong[] = {
+		"66", "6", "06600", "1660", "2660", "4600", "0770", "0661", "0601", "777", "0o660", "0x66",
+		"668", "-660", "rw-", " 660", "660 ", "0660x", "99999999999999",
+	};
+	/* clang-format on */
+	char env[80];
+
+	(void)state;
+	right("socket:/a");
+	assert_int_equal(o.socket_mode, 0600);
+	assert_int_equal(o.socket_gid, -1);
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+		snprintf(env, sizeof(env), "socket_mode:%s,socket_dir:/d", good[i].given);
+		right(env);
+		assert_int_equal(o.socket_mode, good[i].mode);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		refused_value("socket:/a,", "socket_mode", wrong[i],
+			      "is not a mode for a socket: three octal digits, as in 0660, of 0, 2, 4 and 6");
+		assert_int_equal(o.socket_mode, 0600);
+		assert_string_equal(o.socket, "/a");
+	}
+	refused("socket_mode:660,listen:[::1]:0",
+		"socket_mode: needs socket or socket_dir, which it is for");
+	assert_int_equal(o.socket_mode, 0600);
+	assert_string_equal(o.listen_host, "::1");
+}
+
+static void socket_groups(void **state)
+{
+	/* clang-format off */
+	static const char *const wrong[] = { "a b", "x:y", "a/b", "\\,", "-x", "d\xc3\xa9", "\"" };
+	/* clang-format on */
+	char env[160];
+
+	(void)state;
+	right("socket:/a,socket_group:www-data");
+	assert_string_equal(o.socket_group, "www-data");
+	assert_int_equal(o.socket_gid, -1);
+	assert_int_equal(o.socket_mode, 0660); /* what else would it be for */
+	right("socket_group:33,socket_mode:0640,socket:/a");
+	assert_int_equal(o.socket_gid, 33);
+	assert_int_equal(o.socket_mode, 0640);
+	right("socket_group:0,socket:/a");
+	assert_int_equal(o.socket_gid, 0);
+	right("socket_group:4294967294,socket:/a");
+	assert_true(o.socket_gid == 4294967294);
+	refused("socket:/a,socket_group:4294967295",
+		"socket_group: \"4294967295\" is not the number of a group");
+	assert_int_equal(o.socket_mode, 0600);
+	assert_int_equal(o.socket_gid, -1);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		snprintf(env, sizeof(env), "socket:/a,socket_group:%s", wrong[i]);
+		assert_false(parse(env));
+		assert_non_null(strstr(err, "is not the name of a group: give its number"));
+		assert_null(o.socket_group);
+		assert_int_equal(o.socket_mode, 0600);
+	}
+	refused("socket_group:x,dump_fd:2", "socket_group: needs socket or socket_dir, which it is for");
+	assert_null(o.socket_group);
 }
 
 static void addresses_of_wrong_form(void **state)
@@ -377,7 +522,7 @@ static void addresses_of_wrong_form(void **state)
 	memset(env + 7, '1', 300);
 	strcpy(env + 307, ":80");
 	assert_false(parse(env));
-	assert_non_null(strstr(err, "11...\" is not a numeric loopback address"));
+	assert_non_null(strstr(err, "11...\" is not a numeric address"));
 }
 
 /* "KEY:/aaa", the value with len bytes in all, ending in tail */
@@ -513,6 +658,9 @@ int main(void)
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(dump_fds),
 		cmocka_unit_test(addresses),
+		cmocka_unit_test(token_files),
+		cmocka_unit_test(socket_modes),
+		cmocka_unit_test(socket_groups),
 		cmocka_unit_test(addresses_of_wrong_form),
 		cmocka_unit_test(long_paths),
 		cmocka_unit_test(percent_signs),

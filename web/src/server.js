@@ -31,17 +31,20 @@ export async function post(path) {
 const RETRY = [500, 1000, 2000, 5000];
 
 // The stream, opened again whenever it ends. on: {hello, rows, point, lost(why)}.
-// lost is told once for each time that it ends; why is the server's refusal, or null.
+// lost is told once for each time that it ends, and again if then the server refuses to go on
+// (the session is over); why is its refusal, or null.
 export function follow(on) {
-	let source = null, tries = 0, connected = false, told = false, timer = 0;
+	let source = null, tries = 0, connected = false, told = false, refused = false, timer = 0;
 
 	const again = async () => {
 		source.close();
 		const was = connected;
 		connected = false;
-		if (!told || was) {
+		const why = was || refused ? null : await refusal();
+		if (!told || was || why) {
 			told = true;
-			on.lost(was ? null : await refusal());
+			refused = !!why;
+			on.lost(why);
 		}
 		clearTimeout(timer);
 		timer = setTimeout(open, RETRY[Math.min(tries++, RETRY.length - 1)]);
@@ -51,7 +54,7 @@ export function follow(on) {
 		source = new EventSource(`${base()}/live`);
 		source.addEventListener("hello", (e) => {
 			connected = true;
-			told = false;
+			told = refused = false;
 			tries = 0;
 			on.hello(JSON.parse(e.data));
 		});

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * token.c - the file that the option token_file names: read when the server
+ * starts, and again when it has changed.
+ *
+ * Its first line is the token. It must be a regular file that only its owner can
+ * read and write; while that isn't so, or there is no token in it, no token counts,
+ * which is said once on stderr for each thing that is wrong. So a file that is
+ * removed locks everybody out, and one that is replaced (best by mv, in one
+ * step) ends what was let in by the old one.
+ *
+ * Called by the server's thread, but for what is for a forked child. Allocates nothing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server.h"
+
+/*
+ * A file that changed so lately may change again without a trace: times go by
+ * the kernel's ticks, on some file systems by seconds.
+ */
+#define LATELY_S 3
+
+#define OPENED 8u
+
+static struct {
+	char path[PATH_MAX]; /* absolute; "": there is no such option */
+	char wrong[MW_ERROR_MAX]; /* "": it is right */
+	struct stat seen;    /* what the file was when it was read; all zero: it wasn't there */
+	uint32_t ended;      /* of the access: what mw_token_refresh() told last */
+	/*
+	 * What was opened last. A fork copies the descriptors a little before the memory:
+	 * one that is there may be closed in here, and others opened since.
+	 */
+	struct {
+		dev_t dev;
+		ino_t ino;
+	} opened[OPENED];
+	unsigned opened_n; /* ever */
+} file;
+
+static void wrong(const char *why)
+{
+	snprintf(file.wrong, sizeof(file.wrong), "token_file: %.120s %s", file.path, why);
+}
+
+static void wrong_errno(int e)
+{
+	snprintf(file.wrong, sizeof(file.wrong), "token_file: %.120s can't be read: %s", file.path,
+		 mw_strerror(e));
+}
+
+/* The token in what the file begins with; its length, 0: there is none. */
+static size_t token_in(const char *text, size_t n)
+{
+	const char *nl = memchr(text, '\n', n);
+
+	n = nl ? (size_t)(nl - text) : n;
+	return mw_token_valid(text, n) ? n : 0;
+}
+
+/* Some more than the longest token; how much, or -1 with errno. */
+static ssize_t read_some(int fd, char *text, size_t size)
+{
+	size_t got = 0;
+	ssize_t n;
+
+	do {
+		n = read(fd, text + got, size - got);
+		got += n > 0 ? (size_t)n : 0;
+	} while ((n > 0 && got < size) || (n < 0 && errno == EINTR));
+	return n < 0 ? -1 : (ssize_t)got;
+}
+
+static void take(int fd, const struct stat *st)
+{
+	char text[MW_TOKEN_MAX + 2];
+	ssize_t got;
+	size_t n;
+
+	if (!S_ISREG(st->st_mode)) {
+		wrong("isn't a regular file");
+	} else if (st->st_mode & 077) {
+		snprintf(file.wrong, sizeof(file.wrong),
+			 "token_file: %.120s is open to others than its owner (mode %04o; 0600 is right)",
+			 file.path, (unsigned)(st->st_mode & 07777));
+	} else if ((got = read_some(fd, text, sizeof(text))) < 0) {
+		wrong_errno(errno);
+	} else {
+		n = token_in(text, (size_t)got);
+		if (n) {
+			file.wrong[0] = '\0';
+			mw_access_token(&mw_server.access, text, n);
+		} else {
+			wrong("has no token: the first line must be 16 to 512 printable ASCII "
+			      "characters without spaces");
+		}
+		explicit_bzero(text, sizeof(text));
+	}
+}
+
+/* st: what stat(2) says of it. A pipe doesn't keep us waiting, nor is it opened. */
+static void read_file(const struct stat *st)
+{
+	struct stat now;
+	int fd;
+
+	if (!S_ISREG(st->st_mode)) {
+		wrong("isn't a regular file");
+		return;
+	}
+	file.opened[file.opened_n % OPENED].dev = st->st_dev;
+	file.opened[file.opened_n % OPENED].ino = st->st_ino;
+	atomic_signal_fence(memory_order_seq_cst); /* before it is there */
+	file.opened_n++;
+	fd = open(file.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &now))
+		wrong_errno(errno);
+	else
+		take(fd, &now);
+	if (fd >= 0)
+		close(fd);
+}
+
+static bool same_time(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static bool unchanged(const struct stat *st)
+{
+	const struct stat *seen = &file.seen;
+	struct timespec now;
+
+	if (st->st_dev != seen->st_dev || st->st_ino != seen->st_ino || st->st_mode != seen->st_mode ||
+	    st->st_size != seen->st_size || !same_time(st->st_mtim, seen->st_mtim) ||
+	    !same_time(st->st_ctim, seen->st_ctim))
+		return false;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec < st->st_ctim.tv_sec || now.tv_sec - st->st_ctim.tv_sec > LATELY_S;
+}
+
+/* Reads it if it isn't what it was. */
+static void look(void)
+{
+	struct stat st;
+
+	if (stat(file.path, &st)) {
+		memset(&file.seen, 0, sizeof(file.seen));
+		wrong_errno(errno);
+	} else if (!unchanged(&st)) {
+		file.seen = st;
+		read_file(&st);
+	}
+	if (file.wrong[0])
+		mw_access_token(&mw_server.access, "", 0);
+}
+
+void mw_token_start(const struct mw_options *o)
+{
+	char path[PATH_MAX];
+
+	memset(&file, 0, sizeof(file));
+	mw_access_forget(&mw_server.access);
+	if (!o->token_file)
+		return;
+	if (mw_options_expand(o->token_file, (long)getpid(), path, sizeof(path)) < 0) {
+		snprintf(file.wrong, sizeof(file.wrong), "token_file: too long for a path");
+		return;
+	}
+	if (mw_listen_absolute(path, file.path, sizeof(file.path), file.wrong)) {
+		file.path[0] = '\0';
+		return;
+	}
+	look();
+	file.ended = mw_server.access.ended;
+}
+
+const char *mw_token_wrong(void)
+{
+	return file.wrong[0] ? file.wrong : NULL;
+}
+
+bool mw_token_refresh(void)
+{
+	char before[sizeof(file.wrong)];
+	bool ended;
+
+	if (!file.path[0])
+		return false;
+	memcpy(before, file.wrong, sizeof(before));
+	mw_moves_begin();
+	look();
+	mw_moves_end();
+	if (file.wrong[0] && strcmp(before, file.wrong))
+		mw_say("%s; nobody is let in until it is right", file.wrong);
+	mw_access_expire(&mw_server.access);
+	ended = file.ended != mw_server.access.ended;
+	file.ended = mw_server.access.ended;
+	return ended;
+}
+
+bool mw_token_is_ours(int fd)
+{
+	struct stat st;
+
+	/* the application may have the same file open, but hardly in this way */
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !(fcntl(fd, F_GETFL) & O_NONBLOCK) ||
+	    !(fcntl(fd, F_GETFD) & FD_CLOEXEC))
+		return false;
+	for (unsigned i = 0; i < OPENED && i < file.opened_n; i++)
+		if (st.st_dev == file.opened[i].dev && st.st_ino == file.opened[i].ino)
+			return true;
+	return false;
+}
+
+void mw_token_child(void)
+{
+	mw_access_forget(&mw_server.access);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the server reads itself: groups by name, and a socket's file that is opened up. */
+/* uses: src/httpd/socket_mode.c */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "../../src/httpd/server.h"
+
+static char dir[] = "/tmp/mwrap-uXXXXXX", path[64];
+static char said[1024];
+
+void mw_say(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(said, sizeof(said), fmt, ap);
+	va_end(ap);
+}
+
+const char *mw_strerror(int e)
+{
+	return e == ENOENT ? "none" : "other";
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	said[0] = '\0';
+	return 0;
+}
+
+static int64_t find_in(const char *text, size_t n, const char *name)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(text, 1, n, f), n);
+	assert_int_equal(fclose(f), 0);
+	return mw_group_find(path, name);
+}
+
+static int64_t find(const char *text, const char *name)
+{
+	return find_in(text, strlen(text), name);
+}
+
+static void groups(void **state)
+{
+	static const char text[] =
+		"root:x:0:\n# a word\n\nwww:x:33:a,b,www-data\nwww-data:x:34:\n:x:9:\n"
+		"bad:x:nine:\nhalf:x\nmax:x:4294967294:\nmore:x:4294967295:\nnone:x::\n"
+		"huge:x:99999999999999999999:\nneg:x:-1:\ntwice:*:7:\ntwice:*:8:\n+::0:\nlast:!:77";
+	static const struct {
+		const char *name;
+		int64_t gid;
+	} cases[] = {
+		{ "root", 0 },  { "www", 33 },       { "www-data", 34 },    { "ww", -1 },
+		{ "www-", -1 }, { "www-data-", -1 }, { "a", -1 },           { "x", -1 },
+		{ "33", -1 },   { "bad", -1 },       { "half", -1 },        { "max", 4294967294 },
+		{ "more", -1 }, { "none", -1 },      { "huge", -1 },        { "neg", -1 },
+		{ "twice", 7 }, { "last", 77 },      { "nobody-here", -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(find(text, cases[i].name), cases[i].gid);
+	assert_int_equal(mw_group_find("/nowhere/at/all", "root"), -1);
+	assert_int_equal(mw_group_find(dir, "root"), -1);
+	assert_int_equal(mw_group_find("/dev/null", "root"), -1);
+	assert_int_equal(mw_group_find("/etc/group", "root"), 0);
+}
+
+/* Longer than what is read at once, at every offset; a NUL in it; no end of line. */
+static void groups_in_odd_files(void **state)
+{
+	char *text = calloc(1, 200000);
+	size_t n;
+
+	(void)state;
+	for (size_t pad = 1000; pad < 1050; pad++) {
+		n = (size_t)sprintf(text, "%0*d:x:5:\nwanted:x:4711:", (int)pad, 7);
+		assert_int_equal(find_in(text, n, "wanted"), 4711);
+		n = (size_t)sprintf(text, "wanted:%0*d:4711:m\n", (int)pad, 7);
+		assert_int_equal(find_in(text, n, "wanted"), 4711);
+	}
+	memset(text, 'm', 199000);
+	memcpy(text, "a:x:1:", 6);
+	strcpy(text + 199000, "\nb:x:2:\n");
+	assert_int_equal(find(text, "b"), 2);
+	assert_int_equal(find_in("b\0\0\0:x:1:\nb:x:2:\n", 18, "b"), 2);
+	assert_int_equal(find_in("b\0:x:1:\n", 8, "b"), -1);
+	free(text);
+}
+
+static struct mw_claim made(void)
+{
+	struct mw_claim c = { .lock_fd = -1 };
+	struct stat st;
+
+	unlink(path);
+	find("", "x");
+	assert_int_equal(chmod(path, 0600), 0);
+	assert_int_equal(stat(path, &st), 0);
+	c.dev = st.st_dev;
+	c.ino = st.st_ino;
+	strcpy(c.path, path);
+	return c;
+}
+
+static unsigned mode_of(const char *file)
+{
+	struct stat st;
+
+	assert_int_equal(lstat(file, &st), 0);
+	return st.st_mode & 07777;
+}
+
+static void modes(void **state)
+{
+	static struct mw_options o = { .socket_gid = -1 };
+	char other[80];
+	struct mw_claim c = made();
+
+	(void)state;
+	o.socket_mode = 0600;
+	mw_socket_open_up(&c, &o);
+	assert_int_equal(mode_of(path), 0600);
+	o.socket_mode = 0662;
+	mw_socket_open_up(&c, &o);
+	assert_int_equal(mode_of(path), 0662);
+	assert_string_equal(said, "");
+	/* a group that isn't there: all stays closed, whatever the mode */
+	c = made();
+	o.socket_group = "no-such-group-here";
+	mw_socket_open_up(&c, &o);
+	assert_int_equal(mode_of(path), 0600);
+	assert_non_null(strstr(
+		said, "stays closed to others: socket_group: there is no group no-such-group-here"));
+	/* our own group, which anybody may name */
+	o.socket_group = "own";
+	o.socket_gid = (int64_t)getegid();
+	mw_socket_open_up(&c, &o);
+	assert_int_equal(mode_of(path), 0662);
+	/* what took its place, or is only pointed to, is left alone */
+	c = made();
+	snprintf(other, sizeof(other), "%s/other", dir);
+	assert_int_equal(rename(path, other), 0);
+	assert_int_equal(symlink(other, path), 0);
+	mw_socket_open_up(&c, &o);
+	assert_int_equal(mode_of(other), 0600);
+	assert_non_null(strstr(said, "stays closed to others: it isn't what was made here"));
+	unlink(path);
+	mw_socket_open_up(&c, &o);
+	assert_non_null(strstr(said, "can't look at it: none"));
+	unlink(other);
+}
+
+static void directories(void **state)
+{
+	static const unsigned modes[][2] = {
+		{ 0600, 0700 }, { 0660, 0750 }, { 0640, 0750 },
+		{ 0620, 0750 }, { 0602, 0705 }, { 0666, 0755 },
+	};
+	static struct mw_options o = { .socket_gid = -1 };
+	char sub[80];
+
+	(void)state;
+	snprintf(sub, sizeof(sub), "%s/sub", dir);
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+		assert_int_equal(mkdir(sub, 0700), 0);
+		o.socket_mode = modes[i][0];
+		mw_socket_dir_open_up(sub, &o);
+		assert_int_equal(mode_of(sub), modes[i][1]);
+		assert_int_equal(rmdir(sub), 0);
+	}
+	assert_string_equal(said, "");
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(path, sizeof(path), "%s/file", dir);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	unlink(path);
+	return rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(groups, setup),
+		cmocka_unit_test_setup(groups_in_odd_files, setup),
+		cmocka_unit_test_setup(modes, setup),
+		cmocka_unit_test_setup(directories, setup),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, begin, end);
+}
