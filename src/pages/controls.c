@@ -22,6 +22,15 @@ static bool wants_json(const struct mw_request *req)
 	return accept && strstr(accept, "application/json");
 }
 
+/* Where the browser came from, if that is one of our pages. */
+static const char *own_page(const struct mw_request *req)
+{
+	const char *back = mw_own_referer(req);
+	size_t n = strlen(req->base);
+
+	return back && !strncmp(back, req->base, n) && strchr("/?", back[n]) ? back : NULL;
+}
+
 void mw_done(struct mw_call *call, const char *line, const char *said)
 {
 	struct mw_buf *to = &call->res->location, *body = &call->res->body;
@@ -38,7 +47,7 @@ void mw_done(struct mw_call *call, const char *line, const char *said)
 	}
 	if (!wants_html(call->req))
 		return;
-	back = mw_own_referer(call->req);
+	back = own_page(call->req);
 	if (back) {
 		mw_buf_str(to, back);
 	} else {

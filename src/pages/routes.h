@@ -8,7 +8,7 @@
  * called by any thread; calls don't share anything.
  *
  * GET and HEAD change nothing. POST is refused when a browser sent it from
- * a page of another origin, and when `read_only` is set. On MW_PEER_TCP
+ * a page of another origin, when `read_only` is set, and as the request says. On MW_PEER_TCP
  * every request must name a loopback host, which keeps out pages that
  * rebind their own name to 127.0.0.1.
  */
@@ -39,6 +39,10 @@ struct mw_request {
 	const char *(*header)(void *ctx, const char *name);
 	void *ctx;
 	struct mw_site *site; /* whose owner calls (site.h); NULL: there is none */
+	/* A POST is refused, with this line; NULL: the options decide. Pages then have no controls, */
+	const char *no_post;
+	bool ask_who;  /* unless this is set: who says who they are may. It is 401, not 403 */
+	unsigned poll; /* /live ends at once, and is to be asked again after so many ms; 0: it goes on */
 };
 
 struct mw_header {

@@ -273,12 +273,14 @@ static void hello(struct mw_buf *b, const struct mw_call *call, const struct mw_
 	key(b, "life_unit");
 	mw_buf_str(b, stats->life_unit && !strcmp(stats->life_unit, "bytes") ? "\"bytes\"" : "\"gc\"");
 	key(b, "read_only");
-	mw_buf_str(b, o->read_only ? "true" : "false");
+	mw_buf_str(b, mw_read_only(call) ? "true" : "false");
 	key(b, "source");
 	mw_buf_str(b, o->source ? "true" : "false");
 	key(b, "start");
 	mw_buf_json(b, call->req->site->start, strlen(call->req->site->start));
 	key_u64(b, "tick", 1);
+	if (call->req->poll)
+		key_u64(b, "poll", call->req->poll);
 	mw_buf_str(b, "}\n\n");
 }
 
