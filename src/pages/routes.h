@@ -39,10 +39,15 @@ struct mw_request {
 	const char *(*header)(void *ctx, const char *name);
 	void *ctx;
 	struct mw_site *site; /* whose owner calls (site.h); NULL: there is none */
-	/* A POST is refused, with this line; NULL: the options decide. Pages then have no controls, */
+	/*
+	 * A POST is refused with this line, and pages have no controls; NULL: the
+	 * options decide. ask_who: who says who they are may, so pages have
+	 * controls, and the refusal is 401 instead of 403.
+	 */
 	const char *no_post;
-	bool ask_who;  /* unless this is set: who says who they are may. It is 401, not 403 */
-	unsigned poll; /* /live ends at once, and is to be asked again after so many ms; 0: it goes on */
+	bool ask_who;
+	/* /live ends at once, and is to be asked again after so many ms; 0: it goes on. */
+	unsigned poll;
 };
 
 struct mw_header {

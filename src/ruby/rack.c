@@ -381,7 +381,8 @@ static VALUE joiner_call(VALUE self, VALUE io)
 	return mw_quietly(quiet_join, (VALUE)&c);
 }
 
-struct new {
+struct new
+{
 	VALUE self;
 	int argc;
 	VALUE *argv;

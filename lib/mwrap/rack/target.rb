@@ -40,23 +40,23 @@ module Mwrap::Pages # :nodoc: all
       uri = uri[/\A[^?#]*/n]
       return if uri.empty? || uri.include?("\0")
       return path.empty? || path.include?("\0") ? nil : path if uri == script + path
-      rest_of(uri, place(script), place(path))
+      rest_of(uri, places(script), places(path))
     end
 
     # What of the URI is behind the mount point, if that is the same place as the path.
-    def rest_of(uri, script, path)
+    def rest_of(uri, scripts, paths)
       at = 0
       while at
         rest = uri[at..]
-        return rest if place(uri[0, at]) == script && place(rest) == path
+        return rest if scripts.include?(place(uri[0, at])) && paths.include?(place(rest))
         at = rest.empty? ? nil : uri.index("/", at + 1) || uri.size
       end
     end
 
-    # Paths that differ only in how they are written have the same; nil: that is none
-    def place(s)
-      s = s.gsub(/%(\h\h)/n) { $1.hex.chr }
-      s.include?("\0") ? nil : File.expand_path("/#{s}")
-    end
+    # Paths that differ only in how they are written have the same.
+    def place(s) = folded(s.gsub(/%(\h\h)/n) { $1.hex.chr })
+    # Of what may be decoded already
+    def places(s) = [place(s), folded(s)]
+    def folded(s) = s.include?("\0") ? s : File.expand_path("/#{s}")
   end
 end
