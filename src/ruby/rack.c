@@ -381,8 +381,7 @@ static VALUE joiner_call(VALUE self, VALUE io)
 	return mw_quietly(quiet_join, (VALUE)&c);
 }
 
-struct new
-{
+struct making {
 	VALUE self;
 	int argc;
 	VALUE *argv;
@@ -390,7 +389,7 @@ struct new
 
 static VALUE quiet_new(VALUE arg)
 {
-	const struct new *n = (const struct new *)arg;
+	const struct making *n = (const struct making *)arg;
 
 	return rb_funcallv_kw(n->self, id_set_up, n->argc, n->argv, RB_PASS_CALLED_KEYWORDS);
 }
@@ -415,7 +414,7 @@ static VALUE quiet_new(VALUE arg)
  */
 static VALUE rack_initialize(int argc, VALUE *argv, VALUE self)
 {
-	struct new n = { .self = self, .argc = argc, .argv = argv };
+	struct making n = { .self = self, .argc = argc, .argv = argv };
 
 	mw_quietly(quiet_new, (VALUE)&n);
 	return self;

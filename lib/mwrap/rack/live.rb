@@ -35,7 +35,9 @@ module Mwrap::Pages # :nodoc: all
       def join(io)
         return once(io) unless defined?(BasicSocket) && BasicSocket === io
         @since = @spoke = Live.clock
-        @io = io
+        # Unicorn and Pitchfork would shut it down after this, unless it is closed
+        @io = io.dup
+        io.close
         write(@since)
         @here = true # the thread's from now on
         Live.join
@@ -110,10 +112,11 @@ module Mwrap::Pages # :nodoc: all
     class << self
       def clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-      # Does the server give connections away? WEBrick takes back what is written to
-      # a pipe, in the very thread that should write it.
+      # Does the server give connections away? WEBrick gives a pipe, which it begins to read
+      # when it is full; Falcon gives something that only its own Fibers may write to.
       def hijack?(env)
-        env["rack.hijack?"] ? !env["SERVER_SOFTWARE"].to_s.start_with?("WEBrick") : false
+        return false if env["SERVER_SOFTWARE"].to_s.start_with?("WEBrick") || env.key?("protocol.http.request")
+        env["rack.hijack?"] ? true : false
       end
 
       # A Seat, nil if all are taken; see there.
