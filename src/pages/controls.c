@@ -5,6 +5,7 @@
  * gets a line on what was done.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "pages.h"
 
@@ -42,7 +43,7 @@ void mw_done(struct mw_call *call, const char *line, const char *said)
 		body->n = 0;
 		mw_buf_str(body, "{\"ok\":true,\"said\":");
 		mw_buf_json(body, said, strlen(said));
-		mw_buf_str(body, "}\n");
+		mw_buf_fmt(body, ",\"pid\":%ld}\n", (long)getpid());
 		return;
 	}
 	if (!wants_html(call->req))

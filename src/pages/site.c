@@ -230,11 +230,21 @@ static double unix_now(void)
 
 void mw_page_history(struct mw_call *call)
 {
+	struct mw_buf *b = &call->res->body, history = { 0 };
+
 	if (!has_site(call))
 		return;
 	mw_reply_form(call, MW_FORM_JSON);
-	mw_history_render(&call->res->body, &call->req->site->history, mw_site_uptime(call->req->site),
-			  unix_now());
+	/* whose it is: behind a Rack server any worker may answer */
+	mw_buf_str(b, "{\"start\":");
+	mw_buf_json(b, call->req->site->start, strlen(call->req->site->start));
+	mw_buf_str(b, ",\n");
+	mw_history_render(&history, &call->req->site->history, mw_site_uptime(call->req->site), unix_now());
+	if (history.failed)
+		b->failed = true;
+	else
+		mw_buf_add(b, history.p + 1, history.n - 1); /* an object, too */
+	mw_buf_free(&history);
 }
 
 /* The command line, as setproctitle and its like leave it. */
