@@ -172,6 +172,26 @@ class SinatraTest < Minitest::Test
   APP = "sinatra.ru"
   MOUNT = "/MWRAP"
   LOGIN = ""
+
+  # The browser asks for it, here answered by who drives it, and the control does its work.
+  def test_a_token_is_asked_for
+    start
+    open_page("#{origin}/TOKEN/overruns")
+    asked = []
+    @page.command("Fetch.enable", handleAuthRequests: true)
+    @page.on("Fetch.requestPaused") { |p| @page.command("Fetch.continueRequest", async: true, requestId: p["requestId"]) }
+    @page.on("Fetch.authRequired") do |p|
+      asked << p.dig("request", "method")
+      @page.command("Fetch.continueWithAuth", async: true, requestId: p["requestId"],
+                    authChallengeResponse: { response: "ProvideCredentials", username: "anybody", password: "t0ken" })
+    end
+    @page.go_to("#{origin}/TOKEN/")
+    live
+    assert_match(/Memory was given back to the system\.|There was no memory to give back\.\z/, press("trim"))
+    assert_equal %w[POST], asked
+    assert_match(/The counters start again/, press("reset"))
+    assert_equal %w[POST], asked, "once"
+  end
 end
 
 class RailsTest < Minitest::Test

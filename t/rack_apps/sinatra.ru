@@ -11,4 +11,5 @@ class App < Sinatra::Base
 end
 
 map("/MWRAP") { run MwrapRack.new(authorize: ->(_env) { true }) }
+map("/TOKEN") { run MwrapRack.new(token: "t0ken") }
 map("/") { run App }
