@@ -366,6 +366,38 @@ class RackTest < Minitest::Test
     end
   end
 
+  # What a server gives away may be no socket, as with TLS, or be wrapped, as Lint does.
+  RACKS.each do |version|
+    define_method("test_live_on_a_connection_that_is_no_socket_under_#{version.tr(".", "_")}") do
+      code = <<~'RUBY'
+        require "stringio"
+        env = Rack::MockRequest.env_for("/live").merge("rack.hijack?" => true, "rack.hijack" => proc {}, "rack.logger" => nil).compact
+        status, headers, body = STACK.call(env)
+        body.each { }
+        body.close if body.respond_to?(:close)
+        io = StringIO.new
+        headers["rack.hijack"].call(io)
+        [status, headers["connection"], headers["content-length"], io.closed?, io.string]
+      RUBY
+      r = racked(rack: version)
+      9.times do # and its seat is given back
+        status, connection, length, closed, text = r.eval(code)
+        assert_equal [200, "close", nil, true], [status, connection, length, closed]
+        assert_match(/\Aevent: hello\n.*"poll":2000.*event: rows\n.*event: point\n.*event: next\n[^\n]*\n\n\z/m, text)
+      end
+      assert_equal "", r.stderr
+    end
+  end
+
+  # A server that drops an answer keeps no seat for ever, and who hijacks and fails harms nobody.
+  def test_seats_that_nobody_takes
+    r = racked(rack: nil)
+    code = "Array.new(10) { APP.call('REQUEST_METHOD' => 'GET', 'PATH_INFO' => '/live', 'rack.hijack?' => true)[0] }"
+    assert_equal [200] * 8 + [503] * 2, r.eval(code)
+    eventually("free seats") { r.eval(code).count(200) == 8 }
+    assert_equal "IOError", r.eval("io = Object.new; def io.write(_) = raise(IOError); def io.close = nil; seat = Mwrap::Pages::Live.const_get(:Seat).new('x') { APP.send(:answer, { 'REQUEST_METHOD' => 'GET', 'PATH_INFO' => '/live' }, nil)[2] }; seat.call(io); 'IOError'")
+  end
+
   def test_history_has_a_point_of_each_second_in_which_somebody_asked
     r = racked
     first = JSON.parse(r.get("/history.json").body)
