@@ -196,7 +196,7 @@ static void *resume_work(void *p)
 	struct next *n = p;
 	struct watcher *w = n->w;
 	struct mw_site *site;
-	char *end;
+	const char *end;
 	unsigned long tick;
 
 	mw_tracker->quiet_enter();
