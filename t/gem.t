@@ -115,6 +115,18 @@ class GemTest < Minitest::Test
     assert_match(/\AHTTP\/1\.1 200 /, run.stdout)
   end
 
+  def test_the_rack_application_answers
+    run = mwrap(RUBY, "-rmwrap_rack", "-e", <<~'SCRIPT')
+      app = MwrapRack.new
+      %w[/ /dist/app.js].each do |path|
+        status, _, body = app.call("REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => path)
+        p status, body.enum_for(:each).sum(&:bytesize) > 1000
+      end
+    SCRIPT
+    assert_success run
+    assert_equal "200\ntrue\n" * 2, run.stdout
+  end
+
   def test_without_the_tracker_it_loads_too
     run = run_command(RUBY, "-e", 'require "mwrap"; p Mwrap.total_bytes_allocated', env: installed.env, chdir: "/")
     assert_success run

@@ -57,7 +57,7 @@ class PageNeedsTest < Minitest::Test
       r = post(target, { "Accept" => "application/json" })
       assert_equal [200, "application/json; charset=utf-8"], [r.status, r.headers["content-type"]]
       said = JSON.parse(r.body)
-      assert_equal [%w[ok said], true], [said.keys, said["ok"]]
+      assert_equal [%w[ok said pid], true], [said.keys, said["ok"]]
       assert_match(/\A[A-Z].*\.\z/, said["said"])
     end
     # a browser's form

@@ -5,6 +5,7 @@
  * gets a line on what was done.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "pages.h"
 
@@ -22,6 +23,15 @@ static bool wants_json(const struct mw_request *req)
 	return accept && strstr(accept, "application/json");
 }
 
+/* Where the browser came from, if that is one of our pages. */
+static const char *own_page(const struct mw_request *req)
+{
+	const char *back = mw_own_referer(req);
+	size_t n = strlen(req->base);
+
+	return back && !strncmp(back, req->base, n) && strchr("/?", back[n]) ? back : NULL;
+}
+
 void mw_done(struct mw_call *call, const char *line, const char *said)
 {
 	struct mw_buf *to = &call->res->location, *body = &call->res->body;
@@ -33,12 +43,12 @@ void mw_done(struct mw_call *call, const char *line, const char *said)
 		body->n = 0;
 		mw_buf_str(body, "{\"ok\":true,\"said\":");
 		mw_buf_json(body, said, strlen(said));
-		mw_buf_str(body, "}\n");
+		mw_buf_fmt(body, ",\"pid\":%ld}\n", (long)getpid());
 		return;
 	}
 	if (!wants_html(call->req))
 		return;
-	back = mw_own_referer(call->req);
+	back = own_page(call->req);
 	if (back) {
 		mw_buf_str(to, back);
 	} else {

@@ -62,7 +62,7 @@ void mw_html_controls(struct mw_buf *b, void *ctx)
 		{ .name = "pause_label", .text = paused ? "Resume tracking" : "Pause tracking" },
 	};
 
-	if (call->api->options()->read_only)
+	if (mw_read_only(call))
 		mw_buf_str(b,
 			   "<p class=\"note\">Read-only: counters can\xe2\x80\x99t be reset from here.</p>\n");
 	else

@@ -31,6 +31,9 @@ void mw_reply_why(struct mw_call *, int status, struct mw_buf *why);
 /* 200 in that form; the body follows. */
 void mw_reply_form(struct mw_call *, enum mw_form);
 
+/* Nothing can be changed from here: pages have no controls. */
+bool mw_read_only(const struct mw_call *);
+
 /* The asset of that name below web/ ("mwrap.css"); NULL: there is none. */
 const struct mw_web_file *mw_asset(const char *name);
 

@@ -210,6 +210,11 @@ static void page_asset(struct mw_call *call)
 	}
 }
 
+bool mw_read_only(const struct mw_call *call)
+{
+	return call->api->options()->read_only || (call->req->no_post && !call->req->ask_who);
+}
+
 void mw_page_stats(struct mw_call *call)
 {
 	mw_reply_form(call, MW_FORM_JSON);
@@ -271,6 +276,8 @@ static bool refused(struct mw_call *call, const struct route *r)
 		mw_reply(call, 403, "refused: this request comes from a page of another origin");
 	else if (call->api->options()->read_only && !(r->methods & PUBLIC))
 		mw_reply(call, 403, "refused: the option read_only is set");
+	else if (call->req->no_post)
+		mw_reply(call, call->req->ask_who ? 401 : 403, call->req->no_post);
 	else
 		return false;
 	return true;

@@ -8,7 +8,7 @@
  * called by any thread; calls don't share anything.
  *
  * GET and HEAD change nothing. POST is refused when a browser sent it from
- * a page of another origin, and when `read_only` is set. On MW_PEER_TCP
+ * a page of another origin, when `read_only` is set, and as the request says. On MW_PEER_TCP
  * every request must name a loopback host, which keeps out pages that
  * rebind their own name to 127.0.0.1. A request with an `access` is answered
  * only to who has the token or a session (access.h), but for the files of web/
@@ -48,6 +48,15 @@ struct mw_request {
 	size_t body_n;
 	bool body_cut; /* it was larger than MW_LOGIN_BODY_MAX */
 	struct mw_site *site; /* whose owner calls (site.h); NULL: there is none */
+	/*
+	 * A POST is refused with this line, and pages have no controls; NULL: the
+	 * options decide. ask_who: who says who they are may, so pages have
+	 * controls, and the refusal is 401 instead of 403.
+	 */
+	const char *no_post;
+	bool ask_who;
+	/* /live ends at once, and is to be asked again after so many ms; 0: it goes on. */
+	unsigned poll;
 };
 
 struct mw_header {

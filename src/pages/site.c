@@ -230,11 +230,21 @@ static double unix_now(void)
 
 void mw_page_history(struct mw_call *call)
 {
+	struct mw_buf *b = &call->res->body, history = { 0 };
+
 	if (!has_site(call))
 		return;
 	mw_reply_form(call, MW_FORM_JSON);
-	mw_history_render(&call->res->body, &call->req->site->history, mw_site_uptime(call->req->site),
-			  unix_now());
+	/* whose it is: behind a Rack server any worker may answer */
+	mw_buf_str(b, "{\"start\":");
+	mw_buf_json(b, call->req->site->start, strlen(call->req->site->start));
+	mw_buf_str(b, ",\n");
+	mw_history_render(&history, &call->req->site->history, mw_site_uptime(call->req->site), unix_now());
+	if (history.failed)
+		b->failed = true;
+	else
+		mw_buf_add(b, history.p + 1, history.n - 1); /* an object, too */
+	mw_buf_free(&history);
 }
 
 /* The command line, as setproctitle and its like leave it. */
@@ -273,12 +283,14 @@ static void hello(struct mw_buf *b, const struct mw_call *call, const struct mw_
 	key(b, "life_unit");
 	mw_buf_str(b, stats->life_unit && !strcmp(stats->life_unit, "bytes") ? "\"bytes\"" : "\"gc\"");
 	key(b, "read_only");
-	mw_buf_str(b, o->read_only ? "true" : "false");
+	mw_buf_str(b, mw_read_only(call) ? "true" : "false");
 	key(b, "source");
 	mw_buf_str(b, o->source ? "true" : "false");
 	key(b, "start");
 	mw_buf_json(b, call->req->site->start, strlen(call->req->site->start));
 	key_u64(b, "tick", 1);
+	if (call->req->poll)
+		key_u64(b, "poll", call->req->poll);
 	mw_buf_str(b, "}\n\n");
 }
 

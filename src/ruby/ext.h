@@ -12,7 +12,8 @@
  *    `struct mw_hold`, which the GC releases at the latest.
  *  - No Ruby call between quiet_enter() and quiet_leave(), but for
  *    Mwrap.quiet, which pairs them with rb_ensure().
- *  - Nothing here is written after Init_mwrap_ext: methods are Ractor-safe.
+ *  - Nothing here is written after Init_mwrap_ext, but under a lock (rack_site.c):
+ *    methods are Ractor-safe.
  */
 #ifndef MW_RUBY_EXT_H
 #define MW_RUBY_EXT_H
@@ -76,6 +77,12 @@ uint64_t mw_min_arg(VALUE min);
 
 NORETURN(void mw_no_memory(void));
 
+/*
+ * Calls work(arg), which may call Ruby, in quiet mode as Mwrap.quiet does, and
+ * leaves that however work ends. Returns what work returns.
+ */
+VALUE mw_quietly(VALUE (*work)(VALUE), VALUE arg);
+
 /* Each file's part of Init_mwrap_ext. */
 void mw_init_quiet(void);
 void mw_init_each(void);
@@ -83,5 +90,6 @@ void mw_init_dump(void);
 void mw_init_source_location(void);
 void mw_init_check(void);
 void mw_init_stats(void);
+void mw_init_rack(void);
 
 #endif

@@ -67,6 +67,14 @@ static VALUE leave(VALUE ignored)
 	return Qnil;
 }
 
+VALUE mw_quietly(VALUE (*work)(VALUE), VALUE arg)
+{
+	if (!bound())
+		return work(arg);
+	mw_tracker->quiet_enter();
+	return rb_ensure(work, arg, leave, Qnil);
+}
+
 /* The depth of a thread that isn't made quiet: yielded, but of no effect. */
 static ID id_depth;
 

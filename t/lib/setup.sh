@@ -170,7 +170,10 @@ mw_gems() {
 	done < <(mw_lines t/lib/gems "$@")
 	[ ${#missing[@]} -ne 0 ] || return 0
 	mw_say "installing the gems ${missing[*]}"
-	mw_quietly "gem install ${missing[*]}" mw_gem install --no-document --no-user-install --ignore-dependencies \
+	# nokogiri would build its own libxml2, for minutes
+	export NOKOGIRI_USE_SYSTEM_LIBRARIES=1
+	# --force: two versions of rack, and rackup, have a program of one name
+	mw_quietly "gem install ${missing[*]}" mw_gem install --no-document --no-user-install --ignore-dependencies --force \
 		--platform ruby --install-dir "$GEM_HOME" "${missing[@]}"
 }
 

@@ -16,7 +16,7 @@ import { Status } from "./status.js";
 import { parseState, formatState } from "./state.js";
 import { shown, COLUMNS } from "./columns.js";
 import { headline } from "./verdict.js";
-import { follow, getJSON } from "./server.js";
+import { follow, getHistory } from "./server.js";
 import { about, count, visible, bytes } from "./format.js";
 import { pieces } from "./place.js";
 
@@ -99,7 +99,11 @@ export class App {
 		this.away = false;
 		this.status.hello(hello);
 		this.history.offset ??= hello.unix - hello.uptime;
-		getJSON("/history.json").then((json) => { this.history.load(json); this.ask({ data: true }); }, () => {});
+		getHistory(hello.start).then((json) => {
+			if (json && hello.start === this.hello.start)
+				this.history.load(json);
+			this.ask({ data: true });
+		}, () => {});
 		this.ask({ data: true });
 	}
 
@@ -235,7 +239,7 @@ export class App {
 		const one = state.at !== null;
 		this.headline.root.hidden = this.browse.hidden = one;
 		this.one.show(state.at, this.rows, this.hello);
-		this.controls.update(this.point, !this.hello || this.hello.read_only, this.away);
+		this.controls.update(this.point, !this.hello || this.hello.read_only, this.away, this.hello?.pid);
 		this.status.update(this.hello, this.point, this.away);
 		const span = Headline.span(state, this.rows.now);
 		if (one)

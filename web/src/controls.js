@@ -45,9 +45,10 @@ export class Controls {
 		this.update(null, true, true);
 	}
 
-	// readOnly: nothing can be done; away: the process can't be reached
-	update(point, readOnly, away) {
+	// readOnly: nothing can be done; away: the process can't be reached; pid: what it is
+	update(point, readOnly, away, pid) {
 		this.point = point;
+		this.pid = pid;
 		const marked = point?.mark !== null && point?.mark !== undefined;
 		this.buttons.unmark.hidden = !marked;
 		this.buttons.pause.hidden = Boolean(point?.paused);
@@ -86,7 +87,8 @@ export class Controls {
 	async run(name) {
 		setText(this.said, `${ACTIONS[name].label}\u2026`);
 		try {
-			setText(this.said, await post(ACTIONS[name].path));
+			const { said, pid } = await post(ACTIONS[name].path);
+			setText(this.said, pid && this.pid && pid !== this.pid ? `Another process, pid ${pid}, answered: ${said}` : said);
 		} catch (e) {
 			setText(this.said, `${ACTIONS[name].label}: ${e.status ? e.message : "no answer; the process may be gone"}`);
 		}

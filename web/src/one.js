@@ -65,13 +65,24 @@ export class One {
 				el("a", { href: `${base()}/at/${encode(location)}.${form}` }, form.toUpperCase()));
 		this.name.focus({ preventScroll: true });
 		scrollTo(0, 0);
-		// not asked for where there is none: it would be an error in the browser's console
-		if (hello && !hello.source)
+		this.hello = hello;
+		this.wanted = true;
+		this.wantSource(rows, slot);
+	}
+
+	// When the location is known, or known to be none. Not asked for where there is no
+	// source: it would be an error in the browser's console.
+	wantSource(rows, slot) {
+		const hidden = this.hello && !this.hello.source;
+		if (!this.wanted || (slot < 0 && !rows.full && !hidden))
+			return;
+		this.wanted = false;
+		if (hidden)
 			this.noSource("the process doesn\u2019t show any");
 		else if (slot >= 0 && rows.kind[slot] !== "ruby")
 			this.noSource("this isn\u2019t a line of Ruby code");
 		else
-			this.askSource(location);
+			this.askSource(this.location);
 	}
 
 	noSource(why) {
@@ -80,6 +91,7 @@ export class One {
 
 	update(rows, span, offset, lifeUnit, away) {
 		const slot = rows.find(this.location);
+		this.wantSource(rows, slot);
 		if (slot < 0) {
 			setText(this.sentence, rows.full ? "Nothing is known of this location now: it may have had no live block for long, or the process is another one." : "Loading\u2026");
 			return;

@@ -22,10 +22,21 @@ export async function getJSON(path, options) {
 	return response.json();
 }
 
-// POST /reset and the like: what the server says it did
+// POST /reset and the like: what the server says it did, and the pid that did
 export async function post(path) {
-	const { said } = await getJSON(path, { method: "POST", headers: { Accept: "application/json" } });
-	return said;
+	const { said, pid } = await getJSON(path, { method: "POST", headers: { Accept: "application/json" } });
+	return { said, pid };
+}
+
+// What /history.json of the very process `start` is: behind one address there may be
+// several, of which any one answers. null: another did, each time.
+export async function getHistory(start) {
+	for (let i = 0; i < 8; i++) {
+		const json = await getJSON("/history.json");
+		if (!json.start || json.start === start)
+			return json;
+	}
+	return null;
 }
 
 const RETRY = [500, 1000, 2000, 5000];
@@ -33,8 +44,11 @@ const RETRY = [500, 1000, 2000, 5000];
 // The stream, opened again whenever it ends. on: {hello, rows, point, lost(why)}.
 // lost is told once for each time that it ends, and again if then the server refuses to go on
 // (the session is over); why is its refusal, or null.
+// One that can't go on says so ("poll" of hello, in ms) and where the next begins
+// ("next"): that is no loss.
 export function follow(on) {
 	let source = null, tries = 0, connected = false, told = false, refused = false, timer = 0;
+	let poll = 2000, since = "";
 
 	const again = async () => {
 		source.close();
@@ -51,15 +65,24 @@ export function follow(on) {
 	};
 
 	function open() {
-		source = new EventSource(`${base()}/live`);
-		source.addEventListener("hello", (e) => {
+		source = new EventSource(`${base()}/live${since}`);
+		const listen = (name, then) => source.addEventListener(name, (e) => {
 			connected = true;
 			told = refused = false;
 			tries = 0;
-			on.hello(JSON.parse(e.data));
+			then(JSON.parse(e.data));
+		});
+		listen("hello", (hello) => {
+			poll = hello.poll || poll;
+			on.hello(hello);
 		});
 		for (const name of ["rows", "point"])
-			source.addEventListener(name, (e) => on[name](JSON.parse(e.data)));
+			listen(name, on[name]);
+		listen("next", (next) => {
+			source.close();
+			since = `?since=${next.since}`;
+			timer = setTimeout(open, poll);
+		});
 		source.onerror = again;
 	}
 

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# endpoint.rb - what MwrapRack makes of a Rack environment: who may do what, which
+# page it is, and how a stream is sent. The pages are the server's (src/pages).
+#
+# All of it runs in quiet mode, which the methods in src/ruby/rack.c enter. So nothing
+# here may switch Fibers: no Mutex, no Queue, no IO that waits.
+
+require_relative "target"
+require_relative "live"
+
+class MwrapRack
+  POLL = 2000 # ms between two requests of /live, where no connection can be kept
+  ABSENT = "mwrap isn't in this process: start it as `mwrap COMMAND ...`, or with libmwrap.so in LD_PRELOAD"
+  NEITHER = "refused: to let POST change anything, give MwrapRack.new an authorize: or a token:"
+  READ_ONLY = "refused: MwrapRack.new was given read_only: true"
+  NO_TOKEN = "refused: POST needs `Authorization: Bearer TOKEN`, or the token as a password"
+  REFUSED = "refused: authorize: of MwrapRack said no"
+  FULL = "as many clients are watching as may: try again later"
+  private_constant :POLL, :ABSENT, :NEITHER, :READ_ONLY, :NO_TOKEN, :REFUSED, :FULL
+
+  private
+
+  # new, in quiet mode
+  def set_up(read_only: false, authorize: nil, token: nil)
+    raise TypeError, "authorize: must respond to call" unless authorize.nil? || authorize.respond_to?(:call)
+    raise TypeError, "token: must be a String" unless token.nil? || token.is_a?(String)
+    raise ArgumentError, "token: must not be empty" if token&.empty?
+    @read_only = read_only ? true : false
+    @authorize = authorize
+    @token = token&.b&.freeze
+  end
+
+  # call, in quiet mode. allowed: what authorize said; nil: there is none
+  def answer(env, allowed)
+    return line(env, 503, ABSENT) unless Mwrap.tracking?
+    allowed ||= true if token?(env)
+    return line(env, 403, REFUSED) if allowed == false
+    base, path, query = Mwrap::Pages.target(env)
+    return slash(env, base, query) if path.empty?
+    page(env, [env["REQUEST_METHOD"].to_s.delete("\0"), path, query, base, env, *no_post(allowed)])
+  end
+
+  def page(env, request)
+    keep = Mwrap::Pages::Live.hijack?(env)
+    status, headers, body, stream = Mwrap::Pages.answer(*request, keep ? 0 : POLL)
+    return live(request, headers, body, keep) if stream
+    headers["www-authenticate"] = 'Basic realm="mwrap", charset="UTF-8"' if status == 401
+    body.close if env["REQUEST_METHOD"] == "HEAD"
+    [status, headers, body]
+  end
+
+  # Why a POST is refused, and whether a token would help; nil: it isn't
+  def no_post(allowed)
+    return [READ_ONLY, false] if @read_only
+    return [nil, false] if allowed
+    @token ? [NO_TOKEN, true] : [NEITHER, false]
+  end
+
+  def token?(env)
+    scheme, given = env["HTTP_AUTHORIZATION"]&.b&.split(" ", 2)
+    return false unless @token && given
+    given = given.unpack1("m").partition(":")[2] if scheme.casecmp?("basic")
+    scheme.match?(/\A(bearer|basic)\z/i) && Mwrap::Pages.same?(given, @token)
+  end
+
+  # What /live's own URL has of an earlier answer, see Live
+  def live(request, headers, body, keep)
+    # no-transform: middleware that compresses would keep events for itself
+    headers["cache-control"] = "no-store, no-transform"
+    headers["x-accel-buffering"] = "no"
+    return [200, headers, Mwrap::Pages::Live.part(body, request[2])] unless keep
+    seat = Mwrap::Pages::Live.seat(body.text) { Mwrap::Pages.answer(*request, POLL)[2] }
+    body.close
+    return line(request[4], 503, FULL, "retry-after" => "5") unless seat
+    [200, headers.merge!("connection" => "close", "rack.hijack" => seat), []]
+  end
+
+  def slash(env, base, query)
+    to = "#{base}/#{"?#{query}" unless query.empty?}"
+    line(env, 302, "see #{to}", "location" => to)
+  end
+
+  def line(env, status, text, more = {})
+    text = "#{text}\n"
+    headers = { "content-type" => "text/plain; charset=utf-8", "content-length" => text.bytesize.to_s,
+                "cache-control" => "no-store", "x-content-type-options" => "nosniff", **more }
+    [status, headers, env["REQUEST_METHOD"] == "HEAD" ? [] : [text]]
+  end
+end

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * rack.h - what the files behind MwrapRack share: rack.c answers requests,
+ * rack_site.c keeps what lasts from one to the next, rack_live.c is for those
+ * who watch. Ruby's side is lib/mwrap_rack.rb and lib/mwrap/rack/.
+ */
+#ifndef MW_RUBY_RACK_H
+#define MW_RUBY_RACK_H
+
+#include "../pages/site.h"
+#include "ext.h"
+
+/*
+ * The process's site (../pages/site.h), for one thread at a time: others wait
+ * until mw_site_give(). Begun by the first who takes it, in a forked child
+ * anew. No Ruby call in between, but the GVL may be held or not; quiet mode must
+ * be entered. The history has its point of this second.
+ */
+struct mw_site *mw_site_take(void);
+void mw_site_give(void);
+
+/* work(arg) without the GVL, also if something is pending for this thread. No Ruby in it. */
+void mw_without_gvl(void *(*work)(void *), void *arg);
+
+/* Each file's part; `pages` is the module Mwrap::Pages. */
+void mw_init_rack_live(VALUE pages);
+
+/*
+ * A watcher's next event: a String, or nil, there is none. Raises TypeError for
+ * what is no watcher, and NoMemoryError.
+ */
+VALUE mw_watcher_next(VALUE watcher);
+/* The event that says where a watcher can go on, after a next that was nil. */
+VALUE mw_watcher_end(VALUE watcher);
+
+#endif
