@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 4u
+#define MW_API_VERSION 5u
 
 struct mw_options;
 
@@ -110,6 +110,34 @@ struct mw_stats {
 	uint64_t resets;
 };
 
+/* Spans of time in generations (GC.count). Of none, all are 0. */
+struct mw_spans {
+	uint64_t n, sum, min, max;
+	double stddev; /* of the whole population, not of a sample */
+};
+
+/* Ruby's heap pages, since the start, whatever was reset. */
+struct mw_heap_sums {
+	uint64_t pages, bytes;  /* live now; of the bytes, only what the objects have */
+	uint64_t lost;          /* pages for which there was no memory: in no other number */
+	struct mw_spans lives;  /* of pages that died: n of them */
+	struct mw_spans deaths; /* from a page's death to the next one at its address: n resurrections */
+};
+
+/* One live page. */
+struct mw_heap_page {
+	uintptr_t addr;
+	uint64_t bytes;
+	uint64_t generation; /* of its birth */
+};
+
+struct mw_heap {
+	struct mw_heap_sums sums;
+	uint64_t generation; /* now */
+	size_t n; /* sums.pages */
+	struct mw_heap_page *v; /* in no particular order */
+};
+
 struct mw_api {
 	uint32_t version; /* MW_API_VERSION of the tracker */
 
@@ -158,6 +186,12 @@ struct mw_api {
 	 */
 	unsigned (*quiet_enter)(void);
 	unsigned (*quiet_leave)(void);
+
+	/* Ruby's heap pages: zeros where there are none, or none can be seen. */
+	void (*heap_sums)(struct mw_heap_sums *);
+	/* These and the live pages, at one moment. NULL: no memory. Free with heap_free. */
+	struct mw_heap *(*heap)(void);
+	void (*heap_free)(struct mw_heap *);
 };
 
 #endif

@@ -108,6 +108,18 @@ static bool set_dump_format(struct mw_parser *p, const char *value)
 	return mw_option_wrong(p, value, "is none of text, tsv, csv, json");
 }
 
+static bool set_dump_heap(struct mw_parser *p, const char *value)
+{
+	uint64_t v;
+
+	if (!mw_value_number(value, MW_DUMP_HEAP_FIGURES | MW_DUMP_HEAP_PAGES | MW_DUMP_HEAP_ONLY, &v))
+		return mw_option_wrong(p, value,
+				       "is not a sum of 1 (summary of Ruby's heap pages), "
+				       "2 (each of them) and 4 (nothing else)");
+	p->o->dump_heap = (unsigned)v;
+	return true;
+}
+
 /* A number from 1 to max. */
 static bool from_one(struct mw_parser *p, const char *value, uint64_t max, uint64_t *out, const char *why)
 {
@@ -187,6 +199,7 @@ const struct mw_key mw_keys[] = {
 	{ "dump_fd", set_dump_fd },
 	{ "dump_min", set_dump_min },
 	{ "dump_format", set_dump_format },
+	{ "dump_heap", set_dump_heap },
 	{ "dump_every", set_dump_every },
 	{ "dump_keep", set_dump_keep },
 	{ "memory_max", set_memory_max },
@@ -206,7 +219,17 @@ const struct mw_key *mw_key_find(const char *name, size_t n)
 	return NULL;
 }
 
-void mw_keys_together(struct mw_parser *p)
+/* The other formats are one table, or one value, each. */
+static void heap_in_text(struct mw_parser *p)
+{
+	if (!p->o->dump_heap || p->o->dump_format == MW_FORMAT_TEXT)
+		return;
+	p->o->dump_heap = 0;
+	p->key = mw_key_find("dump_heap", strlen("dump_heap"));
+	mw_option_wrong(p, NULL, "not together with another dump_format than text");
+}
+
+static void every_has_a_path(struct mw_parser *p)
 {
 	const char *path = p->o->dump_path;
 
@@ -217,4 +240,10 @@ void mw_keys_together(struct mw_parser *p)
 	mw_option_wrong(p, NULL,
 			path ? "dump_path is too long, as PID and time are added" :
 			       "needs dump_path, which says where to");
+}
+
+void mw_keys_together(struct mw_parser *p)
+{
+	heap_in_text(p);
+	every_has_a_path(p);
 }

@@ -283,6 +283,13 @@ int mw_params_part(const struct mw_params *p, uint64_t *limit, uint64_t *oldest,
 	return bad_one ? bad_one : take_number(p, MW_PARAM_OLDEST, oldest, why);
 }
 
+int mw_params_slice(const struct mw_params *p, uint64_t *limit, uint64_t *offset, struct mw_buf *why)
+{
+	int bad_one = take_number(p, MW_PARAM_LIMIT, limit, why);
+
+	return bad_one ? bad_one : take_number(p, MW_PARAM_OFFSET, offset, why);
+}
+
 int mw_params_query(const struct mw_params *p, struct mw_query *q, struct mw_buf *why)
 {
 	int bad_one = take_sort(p, q, why);

@@ -58,6 +58,8 @@ bool mw_parse_u64(const char *s, size_t n, uint64_t *);
 int mw_params_query(const struct mw_params *p, struct mw_query *q, struct mw_buf *why);
 /* limit= and oldest=, where they are given. 0, or 400 with a reason. */
 int mw_params_part(const struct mw_params *p, uint64_t *limit, uint64_t *oldest, struct mw_buf *why);
+/* limit= and offset=, where they are given. 0, or 400 with a reason. */
+int mw_params_slice(const struct mw_params *p, uint64_t *limit, uint64_t *offset, struct mw_buf *why);
 /* format=, if it is given. 0, or 400 with a reason. */
 int mw_params_form(const struct mw_params *p, enum mw_form *, struct mw_buf *why);
 

@@ -28,6 +28,8 @@ static const struct route routes[] = {
 	{ GET, "/at/*", mw_page_at },
 	{ GET, "/overruns", mw_page_overruns },
 	{ GET, "/overruns.*", mw_page_overruns },
+	{ GET, "/heap_pages", mw_page_heap_pages },
+	{ GET, "/heap_pages.*", mw_page_heap_pages },
 	{ GET, "/stats.json", mw_page_stats },
 	{ GET, "/history.json", mw_page_history },
 	{ GET, "/live", mw_page_live },

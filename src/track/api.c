@@ -3,6 +3,7 @@
 #include "../api.h"
 
 #include <malloc.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "../table/heap_pages.h"
@@ -141,6 +142,25 @@ static void api_stats(struct mw_stats *out)
 		      (double)(now.tv_nsec - mw_loaded_at.tv_nsec) / 1e9;
 }
 
+static struct mw_heap *api_heap(void)
+{
+	struct mw_heap *h;
+
+	mw_quiet_enter();
+	h = mw_heap_copy();
+	mw_quiet_leave();
+	if (h)
+		h->generation = mw_generation(NULL) * mw_life_scale;
+	return h;
+}
+
+static void api_heap_free(struct mw_heap *h)
+{
+	mw_quiet_enter();
+	free(h);
+	mw_quiet_leave();
+}
+
 MW_EXPORT const struct mw_api mwrap_api = {
 	.version = MW_API_VERSION,
 	.options = api_options,
@@ -156,4 +176,7 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.paused = api_paused,
 	.quiet_enter = mw_quiet_enter,
 	.quiet_leave = mw_quiet_leave,
+	.heap_sums = mw_heap_sums,
+	.heap = api_heap,
+	.heap_free = api_heap_free,
 };

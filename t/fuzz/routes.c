@@ -206,6 +206,7 @@ static void usual(void)
 {
 	(void)fake_clear(NULL);
 	fake_site();
+	fake_ruby_heap();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
