@@ -108,6 +108,12 @@ struct mw_stats {
 	const char *ruby;         /* its version, "3.4.5"; NULL: no Ruby, or not known */
 	double uptime;            /* seconds */
 	uint64_t resets;
+	/*
+	 * As the first four, but since the start, whatever was reset: they never go back. A
+	 * forked child goes on from its parent's. False: no memory to add them up, and they are 0.
+	 */
+	bool ever_known;
+	uint64_t ever_total, ever_allocations, ever_freed, ever_frees;
 };
 
 /* Spans of time in generations (GC.count). Of none, all are 0. */

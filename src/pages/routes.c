@@ -30,6 +30,7 @@ static const struct route routes[] = {
 	{ GET, "/overruns.*", mw_page_overruns },
 	{ GET, "/heap_pages", mw_page_heap_pages },
 	{ GET, "/heap_pages.*", mw_page_heap_pages },
+	{ GET, "/metrics", mw_page_metrics },
 	{ GET, "/stats.json", mw_page_stats },
 	{ GET, "/history.json", mw_page_history },
 	{ GET, "/live", mw_page_live },

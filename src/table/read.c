@@ -17,6 +17,8 @@ struct bases {
 _Static_assert(sizeof(struct bases) == MW_CS_BASES, "what ids.c sets aside");
 
 static struct bases *bases[MW_CS_MAX / MW_CS_CHUNK]; /* under the reading lock; NULL: zeros */
+/* What was counted before the last reset, of all rows: counters and their baselines lose it. */
+static struct mw_counters before; /* under the reading lock */
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 uint64_t mw_life_scale = 1;
 
@@ -238,8 +240,13 @@ static void rebase(bool counters)
 			continue; /* zero since ever: so is the baseline */
 		if (!base_for(id, &b))
 			continue;
-		if (counters)
+		if (counters) {
+			before.bytes += s->c.bytes - b.c->bytes;
+			before.allocs += s->c.allocs - b.c->allocs;
+			before.freed += s->c.freed - b.c->freed;
+			before.frees += s->c.frees - b.c->frees;
 			*b.c = s->c;
+		}
 		*b.live = live_bytes(s);
 	}
 	mw_sums_free(sums, end);
@@ -255,6 +262,11 @@ void mw_reset(void)
 	(void)mw_calls_left();
 	rebase(true);
 	mw_reading_unlock();
+}
+
+struct mw_counters mw_before_reset(void)
+{
+	return before;
 }
 
 void mw_growth_from_here(void)

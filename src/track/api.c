@@ -103,11 +103,13 @@ static void api_stats(struct mw_stats *out)
 {
 	struct timespec now;
 	struct mw_row sum = { 0 };
+	struct mw_counters before = { 0 };
 	struct mw_heap_sums heap;
+	bool known = false;
 
 	mw_quiet_enter();
 	if (mw_life == MW_ON)
-		(void)mw_row_total(&sum); /* zeros, if there is no memory */
+		known = mw_row_total(&sum, &before); /* else zeros */
 	mw_quiet_leave();
 	*out = (struct mw_stats){ .total = sum.total,
 				  .allocations = sum.allocations,
@@ -138,6 +140,13 @@ static void api_stats(struct mw_stats *out)
 	out->heap_known = heap.pages > 0;
 	out->ruby = mw_ruby_version;
 	out->resets = mw_get(&mw_resets);
+	out->ever_known = known;
+	if (known) {
+		out->ever_total = before.bytes + sum.total;
+		out->ever_allocations = before.allocs + sum.allocations;
+		out->ever_freed = before.freed + sum.freed;
+		out->ever_frees = before.frees + sum.frees;
+	}
 	out->uptime = (double)(now.tv_sec - mw_loaded_at.tv_sec) +
 		      (double)(now.tv_nsec - mw_loaded_at.tv_nsec) / 1e9;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The route table without a server: mount points, missing headers and memory, random requests. */
-/* uses: src/pages/routes.c src/pages/request.c src/pages/origin.c src/pages/template.c src/pages/html.c src/pages/each.c src/pages/at.c src/pages/overruns.c src/pages/controls.c .build/web.o src/report/buf.c src/report/escape.c src/report/columns.c src/report/rows.c src/report/group.c src/report/render.c src/report/location.c src/report/lives.c src/report/overruns.c src/report/stats.c src/report/rss.c src/pages/site.c src/pages/source.c src/report/history.c src/report/mark.c src/report/journal.c src/report/event.c src/report/heap_pages.c src/pages/heap_pages.c */
+/* uses: src/pages/routes.c src/pages/request.c src/pages/origin.c src/pages/template.c src/pages/html.c src/pages/each.c src/pages/at.c src/pages/overruns.c src/pages/controls.c .build/web.o src/report/buf.c src/report/escape.c src/report/columns.c src/report/rows.c src/report/group.c src/report/render.c src/report/location.c src/report/lives.c src/report/overruns.c src/report/stats.c src/report/rss.c src/pages/site.c src/pages/source.c src/report/history.c src/report/mark.c src/report/journal.c src/report/event.c src/report/heap_pages.c src/pages/heap_pages.c src/pages/metrics.c src/report/metrics.c */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -261,6 +261,27 @@ static void test_heap_pages(void **state)
 	assert_int_equal(res.status, 405);
 }
 
+static void test_metrics(void **state)
+{
+	(void)state;
+	ask("GET", "/metrics", NULL, "/m", MW_PEER_RACK);
+	assert_int_equal(res.status, 200);
+	assert_string_equal(res.content_type, "text/plain; version=0.0.4; charset=utf-8");
+	assert_true(has("mwrap_location_live_bytes{location=\"/srv/<evil>&.rb:2\"} 5000\n"));
+	assert_false(has("# EOF"));
+	headers = (const char *const[]){ "accept", "a/b, Application/OpenMetrics-Text; q=0.9", NULL };
+	ask("GET", "/metrics", "top=2", "", MW_PEER_UNIX);
+	assert_string_equal(res.content_type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+	assert_true(has("location=\"/srv/a.rb:1\"} 100\n"));
+	assert_true(has("location=\"(rest)\"} 180\n"));
+	assert_memory_equal(res.body.p + res.body.n - 7, "\n# EOF\n", 7);
+	ask("GET", "/metrics", "top=1001", "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 400);
+	fake_no_memory = true;
+	ask("GET", "/metrics", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 500);
+}
+
 /* On every page, not only the first. */
 static void test_what_is_missing_is_said(void **state)
 {
@@ -514,6 +535,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_warnings, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_overruns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_heap_pages, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_missing_is_said, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pause, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_empty_table, setup, teardown),
