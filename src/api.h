@@ -117,6 +117,40 @@ struct mw_stats {
 	double uptime;            /* seconds */
 	long forker;              /* the process that this one was forked from; 0: it was exec'ed */
 	uint64_t resets;
+	/*
+	 * As the first four, but since the start, whatever was reset: they never go back. A
+	 * forked child goes on from its parent's. False: no memory to add them up, and they are 0.
+	 */
+	bool ever_known;
+	uint64_t ever_total, ever_allocations, ever_freed, ever_frees;
+};
+
+/* Spans of time in generations (GC.count). Of none, all are 0. */
+struct mw_spans {
+	uint64_t n, sum, min, max;
+	double stddev; /* of the whole population, not of a sample */
+};
+
+/* Ruby's heap pages, since the start, whatever was reset. */
+struct mw_heap_sums {
+	uint64_t pages, bytes;  /* live now; of the bytes, only what the objects have */
+	uint64_t lost;          /* pages for which there was no memory: in no other number */
+	struct mw_spans lives;  /* of pages that died: n of them */
+	struct mw_spans deaths; /* from a page's death to the next one at its address: n resurrections */
+};
+
+/* One live page. */
+struct mw_heap_page {
+	uintptr_t addr;
+	uint64_t bytes;
+	uint64_t generation; /* of its birth */
+};
+
+struct mw_heap {
+	struct mw_heap_sums sums;
+	uint64_t generation; /* now */
+	size_t n; /* sums.pages */
+	struct mw_heap_page *v; /* in no particular order */
 };
 
 struct mw_api {
@@ -167,6 +201,12 @@ struct mw_api {
 	 */
 	unsigned (*quiet_enter)(void);
 	unsigned (*quiet_leave)(void);
+
+	/* Ruby's heap pages: zeros where there are none, or none can be seen. */
+	void (*heap_sums)(struct mw_heap_sums *);
+	/* These and the live pages, at one moment. NULL: no memory. Free with heap_free. */
+	struct mw_heap *(*heap)(void);
+	void (*heap_free)(struct mw_heap *);
 };
 
 #endif

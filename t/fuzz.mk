@@ -12,7 +12,7 @@ FUZZ_OBJ := $(FUZZ_SRC:%.c=$(B)/fuzz/%.o) $(B)/fuzz/web.o
 
 $(B)/fuzz/src/%.o: src/%.c GNUmakefile t/fuzz.mk
 	$(call say,CC,'$< for fuzzing')
-	$(Q)mkdir -p $(@D) && $(FUZZ_CC) $(FUZZ_CFLAGS) $(FUZZ_SAN) -fsanitize=fuzzer-no-link -MMD -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(FUZZ_CC) $(FUZZ_CFLAGS) $(FUZZ_SAN) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 $(B)/fuzz/web.o: $(B)/web.c
 	$(Q)mkdir -p $(@D) && $(FUZZ_CC) $(FUZZ_CFLAGS) -Isrc/pages -c -o $@ $<
 $(FUZZ:%=$(B)/fuzz/%): $(B)/fuzz/%: t/fuzz/%.c t/fuzz/fuzz.h t/unit/fake_api.h $(FUZZ_OBJ)

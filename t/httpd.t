@@ -82,6 +82,9 @@ class HttpdRoutesTest < Minitest::Test
       "/overruns" => "text/html; charset=utf-8",
       "/overruns.tsv" => "text/tab-separated-values; charset=utf-8",
       "/overruns.json" => "application/json; charset=utf-8",
+      "/heap_pages" => "text/html; charset=utf-8",
+      "/heap_pages.csv" => "text/csv; charset=utf-8; header=present",
+      "/heap_pages.json" => "application/json; charset=utf-8",
       "/mwrap.css" => "text/css; charset=utf-8",
       "/at/%2Fsrv%2Fapp%2Fa.rb%3A1" => "text/html; charset=utf-8",
       "/none" => "text/plain; charset=utf-8" }.each do |target, type|
@@ -147,7 +150,7 @@ class HttpdRoutesTest < Minitest::Test
 
   def test_methods
     serving
-    %w[/ /each/0 /at?location=x /overruns /overruns.tsv /stats.json /mwrap.css].each do |target|
+    %w[/ /each/0 /at?location=x /overruns /overruns.tsv /heap_pages /stats.json /mwrap.css].each do |target|
       %w[POST PUT DELETE OPTIONS TRACE PROPFIND].each do |method|
         r = request(method, target)
         assert_line r, 405
@@ -165,7 +168,7 @@ class HttpdRoutesTest < Minitest::Test
 
   def test_head_is_get_without_a_body
     serving
-    %w[/ /each/0 /each/0.tsv /each/0.csv /each/0.json /overruns /overruns.json /stats.json /mwrap.css /at?location=/srv/app/a.rb:1
+    %w[/ /each/0 /each/0.tsv /each/0.csv /each/0.json /overruns /overruns.json /heap_pages /heap_pages.tsv /stats.json /mwrap.css /at?location=/srv/app/a.rb:1
        /none /each/x].each do |target|
       got, head = get(target), request("HEAD", target)
       assert_equal "", head.body
@@ -177,7 +180,7 @@ class HttpdRoutesTest < Minitest::Test
 
   def test_get_changes_nothing
     f = serving
-    %w[/ /reset /clear /trim /each/0 /overruns /stats.json].each { |t| get(t) }
+    %w[/ /reset /clear /trim /each/0 /overruns /heap_pages /heap_pages.json /stats.json].each { |t| get(t) }
     assert_equal "copies 0 resets 0 trims 0", f.ask("counts")
   end
 

@@ -6,7 +6,7 @@ PLANTED_OBJ := $(PLANTED_SRC:%.c=$(B)/planted/%.o)
 $(B)/planted/%.o: %.c GNUmakefile t/planted.mk
 	$(call say,CC,'$< with offsets to be planted')
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS_$(subst /,_,$*)) -It/planted -DMW_PLANT='"plant.h"' -MMD -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS_$(subst /,_,$*)) -It/planted -DMW_PLANT='"plant.h"' -MMD -MP -c -o $@ $<
 $(B)/planted/exports.map: src/track/exports.map
 	$(Q)mkdir -p $(@D) && sed 's/mwrap_api;/& mw_plant_now;/' $< > $@
 $(PLANTED): $(PLANTED_OBJ) $(filter-out $(B)/src/track/%,$(TRACKER_OBJ)) $(B)/planted/exports.map

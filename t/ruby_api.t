@@ -18,6 +18,8 @@ class TestWithoutTracker < Minitest::Test
     assert_equal [0, 0], value_of("[Mwrap.each.size, Mwrap.each(5).size]")
     assert_equal [nil, nil], value_of("[Mwrap['/a.rb:1'], Mwrap[__FILE__ + ':1']]")
     assert_equal [nil, nil], value_of("[Mwrap.clear, Mwrap.reset]")
+    assert_equal [[], 0, 0], value_of("[Mwrap::HeapPageBody.each.to_a, Mwrap::HeapPageBody.each.size, Mwrap::HeapPageBody.each {}]")
+    assert_equal [0] * 9, value_of("Mwrap::HeapPageBody.stat.values")
     assert_equal [0, 0], value_of("[Mwrap.total_bytes_allocated, Mwrap.total_bytes_freed]")
     assert_equal [nil, "", nil], value_of("s = StringIO.new; [Mwrap.dump(s), s.string, Mwrap.dump]")
     assert_equal "", @run.stderr

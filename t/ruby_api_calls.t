@@ -163,6 +163,36 @@ class TestWithStandIn < Minitest::Test
     end
   end
 
+  # As the stand-in has them: 64 bits, also of a generation.
+  PAGES = [[0x7ffffffe0000, 3], [0x7fffffff0000, 1 << 40]].freeze
+
+  def test_heap_pages
+    assert_equal PAGES, value_of("a = []; Mwrap::HeapPageBody.each { |addr, generation| a << [addr, generation] }; a")
+    assert_equal [2, 2, true, PAGES], value_of("h = Mwrap::HeapPageBody; [h.each {}, h.each.size, h.each.is_a?(Enumerator), h.each.to_a]")
+    assert_equal [:left, PAGES[0, 1]], value_of("[Mwrap::HeapPageBody.each { break :left }, Mwrap::HeapPageBody.each.first(1)]")
+    assert_equal ["ArgumentError", "stop"], value_of(raised("Mwrap::HeapPageBody.each { raise ArgumentError, 'stop' }"))
+    assert_equal PAGES.size, value_of("$p = Mwrap::HeapPageBody.each { Process.wait(fork { exit! }); GC.start }")
+    assert_equal ["NoMemoryError", "mwrap: no memory to read the table"],
+      value_of(raised("Mwrap::HeapPageBody.each {}"), env: { "FAKE_API" => "nomem" })
+    assert_equal %w[NoMethodError TypeError], value_of("[#{raised("Mwrap::HeapPageBody.new")}, #{raised("Mwrap::HeapPageBody.allocate")}].map(&:first)")
+  end
+
+  def test_heap_page_statistics
+    infinite = Float::INFINITY
+    want = { lifespan_max: (1 << 40) - 5, lifespan_min: 5, lifespan_mean: (1 << 39).to_f, lifespan_stddev: (1 << 39) - 5.0,
+             deathspan_max: infinite, deathspan_min: infinite, deathspan_mean: infinite, deathspan_stddev: 0.0, resurrects: 0 }
+    assert_equal want.to_a, value_of("Mwrap::HeapPageBody.stat.to_a")
+    assert_equal want.values.map(&:class), value_of("Mwrap::HeapPageBody.stat.values.map { |v| v.class.name }").map { |n| Object.const_get(n) }
+    assert_equal [true, want.merge(mine: 1)], value_of("h = { mine: 1, resurrects: 7 }; [Mwrap::HeapPageBody.stat(h).equal?(h), h]")
+    assert_equal want, value_of("Mwrap::HeapPageBody.stat(nil)")
+    { "1" => "TypeError", ":lifespan_max" => "TypeError", "{}.freeze" => "FrozenError", "{}, {}" => "ArgumentError" }.each do |args, error|
+      assert_equal error, value_of(raised("Mwrap::HeapPageBody.stat(#{args})"))[0]
+    end
+    # a reset is none of theirs
+    assert_equal want, value_of("Mwrap.reset; Mwrap.clear; Mwrap::HeapPageBody.stat")
+    assert_equal want, value_of("Ractor.new { Mwrap::HeapPageBody.stat }.then { |r| r.respond_to?(:take) ? r.take : r.value }")
+  end
+
   def test_a_tracker_of_another_version_is_told_of_and_not_used
     assert_equal [false, []], value_of("[Mwrap.tracking?, Mwrap.each.to_a]", env: { "FAKE_API" => "version" })
     assert_match(/\Amwrap: the preloaded tracker is of another version .*\n\z/, @run.stderr)

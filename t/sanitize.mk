@@ -14,7 +14,7 @@ define sanitized
 $(B)/$1/src/%.o: src/%.c GNUmakefile t/sanitize.mk
 	$$(call say,CC,'$$< for $1')
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(SANITIZED_CFLAGS) $$(SANITIZE_$1) $$(WARN_$1) $$(RENAMED_$$*) -MMD -c -o $$@ $$<
+	$$(Q)$$(CC) $$(SANITIZED_CFLAGS) $$(SANITIZE_$1) $$(WARN_$1) $$(RENAMED_$$*) -MMD -MP -c -o $$@ $$<
 $(B)/$1/web.o: $(B)/web.c
 	$$(Q)mkdir -p $$(@D) && $$(CC) $$(SANITIZED_CFLAGS) $$(SANITIZE_$1) -Isrc/pages -c -o $$@ $$<
 $(B)/$1/core: $$(CORE_SRC:%.c=$(B)/$1/%.o) $(B)/$1/web.o $$(wildcard t/core/*) t/lib/site.h

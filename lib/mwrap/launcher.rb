@@ -29,6 +29,7 @@ module Mwrap
         dump_fd:NUMBER     at exit, write the table to this open descriptor
         dump_min:BYTES     leave out locations with this many bytes or less
         dump_format:FORM   text (default), tsv, csv or json
+        dump_heap:MASK     Ruby's heap pages below text: 1 summary, 2 each, 4 only these
         dump_every:SECONDS also write it to dump_path's side, each time whole
         dump_keep:FILES    ... and keep the last of these (default 3)
         memory_max:BYTES   ceiling of the tracker's own memory (k, m, g: 64m)

@@ -108,6 +108,18 @@ static bool set_dump_format(struct mw_parser *p, const char *value)
 	return mw_option_wrong(p, value, "is none of text, tsv, csv, json");
 }
 
+static bool set_dump_heap(struct mw_parser *p, const char *value)
+{
+	uint64_t v;
+
+	if (!mw_value_number(value, MW_DUMP_HEAP_FIGURES | MW_DUMP_HEAP_PAGES | MW_DUMP_HEAP_ONLY, &v))
+		return mw_option_wrong(p, value,
+				       "is not a sum of 1 (summary of Ruby's heap pages), "
+				       "2 (each of them) and 4 (nothing else)");
+	p->o->dump_heap = (unsigned)v;
+	return true;
+}
+
 /* A number from 1 to max. */
 static bool from_one(struct mw_parser *p, const char *value, uint64_t max, uint64_t *out, const char *why)
 {
@@ -225,6 +237,7 @@ const struct mw_key mw_keys[] = {
 	{ "dump_fd", set_dump_fd },
 	{ "dump_min", set_dump_min },
 	{ "dump_format", set_dump_format },
+	{ "dump_heap", set_dump_heap },
 	{ "dump_every", set_dump_every },
 	{ "dump_keep", set_dump_keep },
 	{ "memory_max", set_memory_max },
@@ -255,7 +268,17 @@ static bool was_given(const struct mw_parser *p, const char *key)
 	return p->seen & 1u << (mw_key_find(key, strlen(key)) - mw_keys);
 }
 
-static void dumps_together(struct mw_parser *p)
+/* The other formats are one table, or one value, each. */
+static void heap_in_text(struct mw_parser *p)
+{
+	if (!p->o->dump_heap || p->o->dump_format == MW_FORMAT_TEXT)
+		return;
+	p->o->dump_heap = 0;
+	about(p, "dump_heap");
+	mw_option_wrong(p, NULL, "not together with another dump_format than text");
+}
+
+static void every_has_a_path(struct mw_parser *p)
 {
 	const char *path = p->o->dump_path;
 
@@ -308,6 +331,7 @@ static void access_together(struct mw_parser *p)
 
 void mw_keys_together(struct mw_parser *p)
 {
-	dumps_together(p);
+	heap_in_text(p);
+	every_has_a_path(p);
 	access_together(p);
 }

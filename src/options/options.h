@@ -25,6 +25,9 @@ enum mw_format { MW_FORMAT_TEXT, MW_FORMAT_TSV, MW_FORMAT_CSV, MW_FORMAT_JSON };
 
 #define MW_OPTIONS_TEXT_MAX 16384 /* bytes of $MWRAP that are accepted, with NUL */
 #define MW_ERROR_MAX 384          /* one line, with NUL, without newline */
+#define MW_DUMP_HEAP_FIGURES 1u   /* bits of dump_heap: lifespans and the like, */
+#define MW_DUMP_HEAP_PAGES 2u     /* each live page, */
+#define MW_DUMP_HEAP_ONLY 4u      /* and no table of locations */
 #define MW_EVERY_MAX 31536000u    /* seconds: a year */
 #define MW_KEEP_MAX 1000u
 #define MW_KEEP 3u
@@ -52,6 +55,7 @@ struct mw_options {
 	uint64_t dump_ino;       /* nobody writes to what has its number later */
 	uint64_t dump_min;       /* bytes */
 	enum mw_format dump_format;
+	unsigned dump_heap;      /* bits, 0 to 7; not 0: dump_format is text */
 	uint64_t dump_every;     /* seconds, 1 to MW_EVERY_MAX; 0: not given. Then dump_path is, too */
 	uint64_t dump_keep;      /* files, 1 to MW_KEEP_MAX; MW_KEEP if not given */
 	uint64_t memory_max;     /* bytes, as given; 0: not given */

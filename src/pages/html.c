@@ -94,6 +94,17 @@ static void fact(struct mw_buf *b, const char *name, uint64_t v, const char *uni
 	mw_buf_str(b, "</b></li>\n");
 }
 
+static void heap(struct mw_buf *b, const struct mw_call *call, const struct mw_stats *s)
+{
+	if (!s->heap_known)
+		return;
+	mw_buf_str(b, "<li><a href=\"");
+	mw_html_text(b, call->req->base);
+	mw_buf_str(b, "/heap_pages\">Ruby\xe2\x80\x99s heap pages</a> <b>");
+	mw_buf_commas(b, s->heap_bytes);
+	mw_buf_str(b, " bytes</b></li>\n");
+}
+
 static void overruns(struct mw_buf *b, const struct mw_call *call, const struct mw_stats *s)
 {
 	if (!s->overruns)
@@ -171,6 +182,7 @@ void mw_html_facts(struct mw_buf *b, void *ctx)
 	if (s.retired)
 		fact(b, "Retired", s.retired, "");
 	fact(b, bytes ? "Bytes so far" : "Collections", s.generation, "");
+	heap(b, call, &s);
 	fact(b, "Tracker\xe2\x80\x99s own", s.tracker_bytes, " bytes");
 	mw_buf_str(b, "</ul>\n");
 	overruns(b, call, &s);

@@ -68,16 +68,20 @@ void mw_html_cells(struct mw_buf *, const struct mw_row *, int sorted_by);
 void mw_html_at_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
 void mw_html_text(struct mw_buf *, const char *);
 
-/* each.c, at.c, overruns.c, controls.c, site.c, source.c */
+/* each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, site.c, source.c */
 
 #define MW_EACH_LIMIT 1000u /* rows of a page when none is asked for */
 #define MW_HOME_LIMIT 50u
+#define MW_METRICS_TOP 20u  /* locations in /metrics, and */
+#define MW_METRICS_TOP_MAX 1000u
 #define MW_AT_LIMIT 1000u /* live allocations on a page */
 
 void mw_page_home(struct mw_call *);
 void mw_page_each(struct mw_call *);
 void mw_page_at(struct mw_call *);
 void mw_page_overruns(struct mw_call *);
+void mw_page_heap_pages(struct mw_call *);
+void mw_page_metrics(struct mw_call *);
 void mw_page_stats(struct mw_call *);
 void mw_page_history(struct mw_call *);
 void mw_page_live(struct mw_call *);

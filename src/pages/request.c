@@ -13,7 +13,7 @@ static const char *const param_names[MW_PARAMS_N] = {
 	[MW_PARAM_OFFSET] = "offset", [MW_PARAM_Q] = "q",           [MW_PARAM_GROUP] = "group",
 	[MW_PARAM_MIN] = "min",       [MW_PARAM_FORMAT] = "format", [MW_PARAM_LOCATION] = "location",
 	[MW_PARAM_OLDEST] = "oldest", [MW_PARAM_V] = "v",           [MW_PARAM_TOKEN] = "token",
-	[MW_PARAM_TO] = "to",
+	[MW_PARAM_TO] = "to",         [MW_PARAM_TOP] = "top",
 };
 
 static const struct {
@@ -282,6 +282,23 @@ int mw_params_part(const struct mw_params *p, uint64_t *limit, uint64_t *oldest,
 	int bad_one = take_number(p, MW_PARAM_LIMIT, limit, why);
 
 	return bad_one ? bad_one : take_number(p, MW_PARAM_OLDEST, oldest, why);
+}
+
+int mw_params_slice(const struct mw_params *p, uint64_t *limit, uint64_t *offset, struct mw_buf *why)
+{
+	int bad_one = take_number(p, MW_PARAM_LIMIT, limit, why);
+
+	return bad_one ? bad_one : take_number(p, MW_PARAM_OFFSET, offset, why);
+}
+
+int mw_params_top(const struct mw_params *p, uint64_t max, uint64_t *top, struct mw_buf *why)
+{
+	int bad_one = take_number(p, MW_PARAM_TOP, top, why);
+
+	if (bad_one || *top <= max)
+		return bad_one;
+	mw_buf_fmt(why, "top: %" PRIu64 " at most", max);
+	return 400;
 }
 
 int mw_params_query(const struct mw_params *p, struct mw_query *q, struct mw_buf *why)

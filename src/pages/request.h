@@ -27,6 +27,7 @@ enum mw_param {
 	MW_PARAM_V,
 	MW_PARAM_TOKEN, /* of the login's form alone */
 	MW_PARAM_TO,
+	MW_PARAM_TOP,
 	MW_PARAMS_N
 };
 
@@ -60,6 +61,10 @@ bool mw_parse_u64(const char *s, size_t n, uint64_t *);
 int mw_params_query(const struct mw_params *p, struct mw_query *q, struct mw_buf *why);
 /* limit= and oldest=, where they are given. 0, or 400 with a reason. */
 int mw_params_part(const struct mw_params *p, uint64_t *limit, uint64_t *oldest, struct mw_buf *why);
+/* limit= and offset=, where they are given. 0, or 400 with a reason. */
+int mw_params_slice(const struct mw_params *p, uint64_t *limit, uint64_t *offset, struct mw_buf *why);
+/* top=, if it is given: 0 to max. 0, or 400 with a reason. */
+int mw_params_top(const struct mw_params *p, uint64_t max, uint64_t *top, struct mw_buf *why);
 /* format=, if it is given. 0, or 400 with a reason. */
 int mw_params_form(const struct mw_params *p, enum mw_form *, struct mw_buf *why);
 

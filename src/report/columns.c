@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* columns.c - the table of columns, and cells as text. See columns.h. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "columns.h"
@@ -125,8 +126,24 @@ void mw_cell_plain(struct mw_buf *b, const struct mw_cell *c)
 	case MW_CELL_TEXT:
 		mw_buf_add(b, c->s, c->u);
 		break;
+	case MW_CELL_ADDRESS:
+		mw_buf_fmt(b, "0x%" PRIx64, c->u);
+		break;
 	case MW_CELL_NONE:
 		break;
+	}
+}
+
+void mw_cell_json(struct mw_buf *b, const struct mw_cell *c)
+{
+	if (c->kind == MW_CELL_NONE) {
+		mw_buf_str(b, "null");
+	} else if (c->kind == MW_CELL_TEXT) {
+		mw_buf_json(b, c->s, c->u);
+	} else {
+		mw_buf_str(b, c->kind == MW_CELL_ADDRESS ? "\"" : "");
+		mw_cell_plain(b, c);
+		mw_buf_str(b, c->kind == MW_CELL_ADDRESS ? "\"" : "");
 	}
 }
 
@@ -144,6 +161,9 @@ void mw_cell_whole(struct mw_buf *b, const struct mw_cell *c)
 		break;
 	case MW_CELL_TEXT:
 		mw_buf_add(b, c->s, c->u);
+		break;
+	case MW_CELL_ADDRESS:
+		mw_buf_fmt(b, "0x%" PRIx64, c->u);
 		break;
 	case MW_CELL_NONE:
 		break;

@@ -25,12 +25,19 @@ enum mw_type {
 	MW_TYPE_TEXT
 };
 
-enum mw_cell_kind { MW_CELL_NONE, MW_CELL_UINT, MW_CELL_INT, MW_CELL_RATIO, MW_CELL_TEXT };
+enum mw_cell_kind {
+	MW_CELL_NONE,
+	MW_CELL_UINT,
+	MW_CELL_INT,
+	MW_CELL_RATIO,
+	MW_CELL_TEXT,
+	MW_CELL_ADDRESS /* 0x7f12345670 */
+};
 
 /* One value of one row. */
 struct mw_cell {
 	enum mw_cell_kind kind;
-	uint64_t u;    /* UINT: the value; RATIO: what is divided; TEXT: bytes */
+	uint64_t u;    /* UINT, ADDRESS: the value; RATIO: what is divided; TEXT: bytes */
 	uint64_t by;   /* RATIO: the divisor, not 0 */
 	int64_t i;     /* INT */
 	const char *s; /* TEXT: borrowed from the row */
@@ -63,6 +70,9 @@ int mw_column_find(const char *name, size_t len);
  * digits, a ratio with up to three decimals, nothing for NONE.
  */
 void mw_cell_plain(struct mw_buf *, const struct mw_cell *);
+
+/* Appends a cell as a value of JSON: what is no number with quotes, null for NONE. */
+void mw_cell_json(struct mw_buf *, const struct mw_cell *);
 
 /*
  * Appends a cell for people: numbers whole (a ratio rounded half up), with

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "dump.h"
+#include "heap_pages.h"
 
 #define LOCK_WAIT_MS 2000   /* then the dump is written without the lock */
 #define WRITE_WAIT_MS 10000 /* without any progress; then it is cut off */
@@ -233,9 +234,8 @@ static bool deliver(const struct target *t, const struct mw_buf *b)
 	return !err;
 }
 
-bool mw_dump_render(struct mw_buf *b, const struct mw_api *api, int sort)
+static bool render_table(struct mw_buf *b, const struct mw_api *api, const struct mw_options *o, int sort)
 {
-	const struct mw_options *o = api->options();
 	struct mw_query q = { .min = o->dump_min, .sort = sort };
 	struct mw_result res;
 
@@ -243,6 +243,28 @@ bool mw_dump_render(struct mw_buf *b, const struct mw_api *api, int sort)
 		return false;
 	mw_render(b, &res, o->dump_format);
 	mw_result_free(&res, api);
+	return true;
+}
+
+static bool render_heap(struct mw_buf *b, const struct mw_api *api, unsigned mask)
+{
+	struct mw_heap_list l;
+
+	if (mw_heap_list_make(&l, api, 0, 0))
+		return false;
+	mw_render_heap_text(b, &l, mask);
+	mw_heap_list_free(&l, api);
+	return true;
+}
+
+bool mw_dump_render(struct mw_buf *b, const struct mw_api *api, int sort)
+{
+	const struct mw_options *o = api->options();
+
+	if (!(o->dump_heap & MW_DUMP_HEAP_ONLY) && !render_table(b, api, o, sort))
+		return false;
+	if (o->dump_heap && !render_heap(b, api, o->dump_heap))
+		return false;
 	return !b->failed;
 }
 

@@ -82,12 +82,7 @@ static void members(struct mw_buf *b, const struct mw_column *columns, int n, co
 		mw_buf_str(b, c ? ",\"" : "\"");
 		mw_buf_str(b, columns[c].name);
 		mw_buf_str(b, "\":");
-		if (cell.kind == MW_CELL_TEXT)
-			mw_buf_json(b, cell.s, cell.u);
-		else if (cell.kind == MW_CELL_NONE)
-			mw_buf_str(b, "null");
-		else
-			mw_cell_plain(b, &cell);
+		mw_cell_json(b, &cell);
 	}
 }
 

@@ -129,6 +129,7 @@ static void set_key(struct item *it, const struct mw_row *r, const struct mw_col
 	it->none = c.kind == MW_CELL_NONE;
 	switch (c.kind) {
 	case MW_CELL_UINT:
+	case MW_CELL_ADDRESS:
 		it->hi = c.u;
 		break;
 	case MW_CELL_INT:

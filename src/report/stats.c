@@ -68,6 +68,7 @@ static void options(struct mw_buf *b, const struct mw_options *o)
 		mw_buf_str(b, "null");
 	key_u64(b, "dump_min", o->dump_min);
 	key_str(b, "dump_format", formats[o->dump_format & 3]);
+	key_u64(b, "dump_heap", o->dump_heap);
 	key_u64(b, "dump_every", o->dump_every);
 	key_u64(b, "dump_keep", o->dump_keep);
 	key_u64(b, "memory_max", o->memory_max);

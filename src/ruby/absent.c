@@ -79,6 +79,23 @@ static bool no_paused(void)
 	return false;
 }
 
+static struct mw_heap empty_heap;
+
+static void no_heap_sums(struct mw_heap_sums *sums)
+{
+	memset(sums, 0, sizeof(*sums));
+}
+
+static struct mw_heap *no_heap(void)
+{
+	return &empty_heap;
+}
+
+static void no_heap_free(struct mw_heap *heap)
+{
+	(void)heap;
+}
+
 static unsigned no_quiet_enter(void)
 {
 	return ++depth;
@@ -104,4 +121,7 @@ const struct mw_api mw_no_tracker = {
 	.paused = no_paused,
 	.quiet_enter = no_quiet_enter,
 	.quiet_leave = no_quiet_leave,
+	.heap_sums = no_heap_sums,
+	.heap = no_heap,
+	.heap_free = no_heap_free,
 };

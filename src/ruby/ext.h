@@ -22,6 +22,7 @@
 #include <ruby/encoding.h>
 
 #include "../api.h"
+#include "../report/heap_pages.h"
 #include "../report/report.h"
 
 /* The preloaded tracker, or &mw_no_tracker. Never NULL. */
@@ -33,6 +34,7 @@ struct mw_hold {
 	struct mw_result result; /* rows; the snapshot is NULL when there is none */
 	struct mw_lives *lives;
 	struct mw_buf text;
+	struct mw_heap_list heap; /* its heap is NULL when there is none */
 };
 
 /*
@@ -63,6 +65,9 @@ void mw_hold_read(struct mw_hold *hold, uint64_t min, bool text);
 /* The same for the live allocations of location `id`, into hold->lives. */
 void mw_hold_lives(struct mw_hold *hold, uint32_t id);
 
+/* The same for Ruby's heap pages, into hold->heap. */
+void mw_hold_heap(struct mw_hold *hold);
+
 /* A String: UTF-8 if it is valid as that, else binary. */
 VALUE mw_string(const char *p, size_t n);
 
@@ -91,5 +96,6 @@ void mw_init_source_location(void);
 void mw_init_check(void);
 void mw_init_stats(void);
 void mw_init_rack(void);
+void mw_init_heap_page_body(void);
 
 #endif

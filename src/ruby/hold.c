@@ -21,7 +21,8 @@ static size_t hold_size(const void *p)
 {
 	const struct mw_hold *hold = p;
 
-	return sizeof(*hold) + hold->text.cap + hold->result.n * sizeof(*hold->result.rows);
+	return sizeof(*hold) + hold->text.cap + hold->result.n * sizeof(*hold->result.rows) +
+	       hold->heap.n * sizeof(*hold->heap.heap->v);
 }
 
 static const rb_data_type_t hold_type = {
@@ -48,6 +49,7 @@ void mw_hold_release(struct mw_hold *hold)
 	if (h.lives)
 		mw_tracker->lives_free(h.lives);
 	mw_buf_free(&h.text);
+	mw_heap_list_free(&h.heap, mw_tracker);
 	mw_tracker->quiet_leave();
 }
 
@@ -120,6 +122,17 @@ static void *read_lives(void *p)
 	return NULL;
 }
 
+static void *read_heap(void *p)
+{
+	struct reading *r = p;
+
+	r->ran = true;
+	mw_tracker->quiet_enter();
+	r->ok = mw_heap_list_make(&r->got.heap, mw_tracker, 0, 0) == 0;
+	mw_tracker->quiet_leave();
+	return NULL;
+}
+
 static void without_gvl(void *(*work)(void *), struct reading *r)
 {
 	for (;;) {
@@ -150,6 +163,14 @@ void mw_hold_lives(struct mw_hold *hold, uint32_t id)
 
 	without_gvl(read_lives, &r);
 	hold->lives = r.got.lives;
+}
+
+void mw_hold_heap(struct mw_hold *hold)
+{
+	struct reading r = { .ran = false };
+
+	without_gvl(read_heap, &r);
+	hold->heap = r.got.heap;
 }
 
 VALUE mw_string(const char *p, size_t n)

@@ -132,4 +132,5 @@ __attribute__((visibility("default"))) void Init_mwrap_ext(void)
 	mw_init_check();
 	mw_init_stats();
 	mw_init_rack();
+	mw_init_heap_page_body();
 }

@@ -70,13 +70,14 @@ bool mw_row_find(const char *location, size_t n, struct mw_row *row)
 	return any;
 }
 
-bool mw_row_total(struct mw_row *sum)
+bool mw_row_total(struct mw_row *sum, struct mw_counters *before)
 {
 	struct mw_sum *sums;
 	uint32_t end;
 
 	*sum = (struct mw_row){ 0 };
 	mw_reading_lock();
+	*before = mw_before_reset();
 	sums = mw_sums(&end);
 	for (uint32_t id = 1; sums && id < end; id++)
 		if (__atomic_load_n(&mw_callsite(id)->kind, __ATOMIC_ACQUIRE) != MW_CS_FREE)

@@ -17,24 +17,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Spans of time in generations: how many there were, their sum, … */
-struct mw_spans {
-	uint64_t n, sum, min, max; /* min: of none, 0 */
-	double squares;            /* the sum of their squares */
-};
-
-struct mw_heap_sums {
-	uint64_t pages, bytes;  /* live now; of the bytes, only what the objects have */
-	uint64_t lost;          /* pages for which there was no memory */
-	struct mw_spans lives;  /* of pages that died */
-	struct mw_spans deaths; /* between a page's death and the next one at its address */
-};
+#include "../api.h"
 
 /* A page of so many bytes, fewer than 4 GiB, lives at addr from now on. */
 void mw_heap_page_born(uintptr_t addr, size_t bytes, uint32_t generation);
 /* It dies, if there is one of that size; else nothing happens. */
 void mw_heap_page_dies(uintptr_t addr, size_t bytes, uint32_t generation);
 void mw_heap_sums(struct mw_heap_sums *);
+/*
+ * These and the live pages; malloc'ed, in one block that free() frees, by a caller that is
+ * quiet. `generation` is the caller's to fill in. NULL: no memory.
+ */
+struct mw_heap *mw_heap_copy(void);
 /* In a forked child. */
 void mw_heap_pages_after_fork(void);
 

@@ -18,6 +18,8 @@ struct bases {
 _Static_assert(sizeof(struct bases) == MW_CS_BASES, "what ids.c sets aside");
 
 static struct bases *bases[MW_CS_MAX / MW_CS_CHUNK]; /* under the reading lock; NULL: zeros */
+/* What was counted before the last reset, of all rows: counters and their baselines lose it. */
+static struct mw_counters before; /* under the reading lock */
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 uint64_t mw_life_scale = 1;
 
@@ -242,10 +244,15 @@ static void rebase(enum rebase from)
 			continue; /* zero since ever: so is the baseline */
 		if (!base_for(id, &b))
 			continue;
-		if (from == FROM_ZERO)
+		if (from == FROM_ZERO) {
+			before.bytes += s->c.bytes - b.c->bytes;
+			before.allocs += s->c.allocs - b.c->allocs;
+			before.freed += s->c.freed - b.c->freed;
+			before.frees += s->c.frees - b.c->frees;
 			*b.c = s->c;
-		else if (from == FROM_BIRTH)
+		} else if (from == FROM_BIRTH) {
 			mw_born_set(id, &s->c);
+		}
 		*b.live = live_bytes(s);
 	}
 	mw_sums_free(sums, end);
@@ -261,6 +268,11 @@ void mw_reset(void)
 	(void)mw_calls_left();
 	rebase(FROM_ZERO);
 	mw_reading_unlock();
+}
+
+struct mw_counters mw_before_reset(void)
+{
+	return before;
 }
 
 void mw_growth_from_here(bool family)

@@ -45,8 +45,11 @@ bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s);
 
 /* find.c: the row of a Ruby location "PATH:LINE", without a snapshot; false: none. */
 bool mw_row_find(const char *location, size_t n, struct mw_row *);
-/* find.c: all rows added up, without a snapshot; false: no memory. */
-bool mw_row_total(struct mw_row *);
+/*
+ * find.c: all rows added up, without a snapshot, and what they counted before the last
+ * reset (but for life_sum); false: no memory.
+ */
+bool mw_row_total(struct mw_row *, struct mw_counters *before);
 /* For find.c: adds what the present tenant of id counted since the reset. */
 bool mw_row_count(struct mw_row *, uint32_t id, const struct mw_sum *);
 /* And: may this thread enter an RCU read-side section? No: no memory. */
@@ -76,6 +79,8 @@ void mw_snapshot_free(struct mw_snapshot *);
 struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n);
 void mw_lives_free(struct mw_lives *);
 void mw_reset(void);
+/* For find.c: under the reading lock. */
+struct mw_counters mw_before_reset(void);
 /* In a forked child: growth counts from here. family: see born.h. Allocates nothing but maps. */
 void mw_growth_from_here(bool family);
 

@@ -3,6 +3,7 @@
 #include "../api.h"
 
 #include <malloc.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "../table/heap_pages.h"
@@ -102,11 +103,13 @@ static void api_stats(struct mw_stats *out)
 {
 	struct timespec now;
 	struct mw_row sum = { 0 };
+	struct mw_counters before = { 0 };
 	struct mw_heap_sums heap;
+	bool known = false;
 
 	mw_quiet_enter();
 	if (mw_life == MW_ON)
-		(void)mw_row_total(&sum); /* zeros, if there is no memory */
+		known = mw_row_total(&sum, &before); /* else zeros */
 	mw_quiet_leave();
 	*out = (struct mw_stats){ .total = sum.total,
 				  .allocations = sum.allocations,
@@ -138,8 +141,34 @@ static void api_stats(struct mw_stats *out)
 	out->ruby = mw_ruby_version;
 	out->resets = mw_get(&mw_resets);
 	out->forker = mw_forker;
+	out->ever_known = known;
+	if (known) {
+		out->ever_total = before.bytes + sum.total;
+		out->ever_allocations = before.allocs + sum.allocations;
+		out->ever_freed = before.freed + sum.freed;
+		out->ever_frees = before.frees + sum.frees;
+	}
 	out->uptime = (double)(now.tv_sec - mw_loaded_at.tv_sec) +
 		      (double)(now.tv_nsec - mw_loaded_at.tv_nsec) / 1e9;
+}
+
+static struct mw_heap *api_heap(void)
+{
+	struct mw_heap *h;
+
+	mw_quiet_enter();
+	h = mw_heap_copy();
+	mw_quiet_leave();
+	if (h)
+		h->generation = mw_generation(NULL) * mw_life_scale;
+	return h;
+}
+
+static void api_heap_free(struct mw_heap *h)
+{
+	mw_quiet_enter();
+	free(h);
+	mw_quiet_leave();
 }
 
 MW_EXPORT const struct mw_api mwrap_api = {
@@ -157,4 +186,7 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.paused = api_paused,
 	.quiet_enter = mw_quiet_enter,
 	.quiet_leave = mw_quiet_leave,
+	.heap_sums = mw_heap_sums,
+	.heap = api_heap,
+	.heap_free = api_heap_free,
 };

@@ -116,8 +116,11 @@ MW_EXPORT void *mmap64(void *at, size_t n, int prot, int flags, int fd, off_t of
 
 MW_EXPORT int munmap(void *p, size_t n)
 {
-	/* before it is unmapped: then its address may be another's */
-	if (from_ruby(MW_CALLER) && page_of(n))
+	/*
+	 * Before it is unmapped: then its address may be another's. What the VM gives back
+	 * at its own end (3.1: every other page) is no death: the dump shows the heap as it was.
+	 */
+	if (from_ruby(MW_CALLER) && page_of(n) && mw_get(&mw_ruby.how) != MW_RUBY_ENDED)
 		mw_heap_page_dies((uintptr_t)p, n, generation());
 	if (mw_likely(mw_next_munmap != NULL))
 		return mw_next_munmap(p, n);

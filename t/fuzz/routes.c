@@ -231,6 +231,7 @@ static void usual(void)
 {
 	(void)fake_clear(NULL);
 	fake_site();
+	fake_ruby_heap();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -302,7 +303,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(res.status == again.status && res.content_type == again.content_type);
 	/* some say what time it is */
 	must(res.body.n == again.body.n || changes || !strcmp(path, "/stats.json") ||
-	     !strcmp(path, "/history.json") || !strcmp(path, "/live"));
+	     !strcmp(path, "/history.json") || !strcmp(path, "/live") || !strcmp(path, "/metrics"));
 	(void)mw_site_tick(&site, &fake_api);
 	watch();
 	mw_site_end(&site, &fake_api);

@@ -63,6 +63,7 @@ struct copy {
 	union {
 		struct mw_snapshot snapshot;
 		struct mw_lives lives;
+		struct mw_heap heap;
 	};
 };
 
@@ -161,6 +162,40 @@ static void lives_free(struct mw_lives *l)
 	copy_back(l);
 }
 
+static void heap_sums(struct mw_heap_sums *s)
+{
+	*s = (struct mw_heap_sums){
+		.pages = 2,
+		.bytes = 2 << 16,
+		.lives = { .n = 2, .sum = UINT64_C(1) << 40, .min = 5, .max = (UINT64_C(1) << 40) - 5 }
+	};
+	s->lives.stddev = (double)(UINT64_C(1) << 39) - 5;
+}
+
+static struct mw_heap *heap(void)
+{
+	static const struct mw_heap_page pages[] = { { 0x7fffffff0000, 65536, UINT64_C(1) << 40 },
+						     { 0x7ffffffe0000, 65536, 3 } };
+	struct copy *c = copy_new();
+
+	if (!c)
+		return NULL;
+	heap_sums(&c->heap.sums);
+	c->heap.generation = 7;
+	c->heap.n = 2;
+	c->heap.v = malloc(sizeof(pages));
+	memcpy(c->heap.v, pages, sizeof(pages));
+	return &c->heap;
+}
+
+static void heap_free(struct mw_heap *h)
+{
+	memset(h->v, '!', h->n * sizeof(*h->v));
+	free(h->v);
+	h->v = NULL;
+	copy_back(h);
+}
+
 static void stats(struct mw_stats *s)
 {
 	memset(s, 0, sizeof(*s));
@@ -236,6 +271,9 @@ struct mw_api mwrap_api = {
 	.paused = paused,
 	.quiet_enter = quiet_enter,
 	.quiet_leave = quiet_leave,
+	.heap_sums = heap_sums,
+	.heap = heap,
+	.heap_free = heap_free,
 };
 
 static void before_fork(void)

@@ -151,6 +151,35 @@ static void stats(struct mw_stats *s)
 	s->paused = paused;
 }
 
+static void heap_sums(struct mw_heap_sums *s)
+{
+	*s = (struct mw_heap_sums){ .pages = 2500,
+				    .bytes = UINT64_C(2500) << 16,
+				    .lives = { .n = 4, .sum = 10, .min = 1, .max = 4, .stddev = 1.118034 } };
+}
+
+static struct mw_heap *heap(void)
+{
+	struct mw_heap *h = malloc(sizeof(*h));
+
+	*h = (struct mw_heap){ .generation = 1000, .n = 2500 };
+	heap_sums(&h->sums);
+	h->v = malloc(h->n * sizeof(*h->v));
+	for (size_t i = 0; i < h->n; i++)
+		h->v[i] = (struct mw_heap_page){
+			.addr = 0x7f0000000000 + (h->n - i) * 65536, .bytes = 65536, .generation = i / 100
+		};
+	copies++;
+	return h;
+}
+
+static void heap_free(struct mw_heap *h)
+{
+	free(h->v);
+	free(h);
+	copies--;
+}
+
 static void reset(void)
 {
 	resets++;
@@ -199,6 +228,9 @@ static const struct mw_api api = {
 	.paused = is_paused,
 	.quiet_enter = quiet,
 	.quiet_leave = quiet,
+	.heap_sums = heap_sums,
+	.heap = heap,
+	.heap_free = heap_free,
 };
 
 /* --- what the tracker does ------------------------------------------------ */

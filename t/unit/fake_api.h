@@ -106,6 +106,55 @@ static bool fake_find(const char *location, size_t n, struct mw_row *row)
 	return false;
 }
 
+static struct mw_heap fake_heap;
+static struct mw_heap_page fake_pages[8];
+
+static void fake_heap_sums(struct mw_heap_sums *s)
+{
+	*s = fake_heap.sums;
+}
+
+static struct mw_heap *fake_get_heap(void)
+{
+	struct mw_heap *h;
+
+	if (fake_no_memory)
+		return NULL;
+	h = malloc(sizeof(*h));
+	*h = fake_heap;
+	h->v = malloc(sizeof(fake_pages));
+	memcpy(h->v, fake_pages, sizeof(fake_pages));
+	fake_out++;
+	return h;
+}
+
+static void fake_heap_free(struct mw_heap *h)
+{
+	free(h->v);
+	free(h);
+	fake_out--;
+}
+
+/* Three live pages, of which the first is the youngest; two died, one of them lives again. */
+static inline void fake_ruby_heap(void)
+{
+	static const struct mw_heap_page pages[] = {
+		{ 0x7f0000020000, 65536, 9 }, { 0x7f0000010000, 65536, 2 }, { 0x7f0000000000, 65536, 2 }
+	};
+
+	memcpy(fake_pages, pages, sizeof(pages));
+	fake_heap = (struct mw_heap){
+		.n = 3,
+		.generation = 11,
+		.sums = { .pages = 3,
+			  .bytes = 3 * 65536,
+			  .lives = { .n = 2, .sum = 13, .min = 6, .max = 7, .stddev = 0.5 },
+			  .deaths = { .n = 1, .sum = 1, .min = 1, .max = 1 } },
+	};
+	fake_stats.heap_known = true;
+	fake_stats.heap_bytes = 3 * 65536;
+}
+
 static const struct mw_api fake_api = {
 	.version = MW_API_VERSION,
 	.options = fake_get_options,
@@ -119,6 +168,9 @@ static const struct mw_api fake_api = {
 	.paused = fake_paused,
 	.quiet_enter = fake_quiet_enter,
 	.quiet_leave = fake_quiet_leave,
+	.heap_sums = fake_heap_sums,
+	.heap = fake_get_heap,
+	.heap_free = fake_heap_free,
 };
 
 /* Adds a row; its id is its index. file_len is up to the last colon or parenthesis. */
@@ -180,6 +232,8 @@ static int fake_clear(void **state)
 	fake_n = fake_lives_n = 0;
 	fake_no_memory = false;
 	fake_out = 0;
+	memset(&fake_heap, 0, sizeof(fake_heap));
+	memset(fake_pages, 0, sizeof(fake_pages));
 	return 0;
 }
 

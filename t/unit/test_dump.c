@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The dump at exit: where it goes, in one piece, and that it harms nobody. */
-/* uses: src/report/dump.c src/report/rows.c src/report/group.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/render.c src/options/options.c src/options/keys.c src/options/values.c src/options/address.c */
+/* uses: src/report/dump.c src/report/rows.c src/report/group.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/render.c src/options/options.c src/options/keys.c src/options/values.c src/options/address.c src/report/heap_pages.c */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -124,6 +124,48 @@ static void appends_sorted_rows_to_a_path(void **state)
 	dump_complains("");
 	snprintf(want + strlen(want), 64, "%16d %12d a:1\n", 10, 1);
 	file_holds(want);
+}
+
+/* After the table, by bits; without pages to show there is no line of one. */
+static void heap_pages_below(void **state)
+{
+	static const struct {
+		unsigned mask;
+		const char *begins, *ends;
+	} kinds[] = {
+		{ 1, "              10            1 a:1\n           pages            3 (heap pages)\n",
+		  "            lost            0 (heap pages)\n" },
+		{ 2, "              10            1 a:1\n  0x7f0000000000            2 (heap page)\n",
+		  "  0x7f0000020000            9 (heap page)\n" },
+		{ 3, "              10            1 a:1\n           pages            3 (heap pages)\n",
+		  "  0x7f0000020000            9 (heap page)\n" },
+		{ 5, "           pages            3 (heap pages)\n",
+		  "            lost            0 (heap pages)\n" },
+		{ 6, "  0x7f0000000000            2 (heap page)\n",
+		  "  0x7f0000020000            9 (heap page)\n" },
+	};
+
+	(void)state;
+	fake_row(MW_KIND_RUBY, 10, "a:1");
+	fake_options.dump_path = file;
+	fake_ruby_heap();
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		char *s;
+		size_t n, end = strlen(kinds[i].ends);
+
+		fake_options.dump_heap = kinds[i].mask;
+		unlink(file);
+		dump_complains("");
+		s = slurp(file, &n);
+		assert_int_equal(strncmp(s, kinds[i].begins, strlen(kinds[i].begins)), 0);
+		assert_true(n > end);
+		assert_string_equal(s + n - end, kinds[i].ends);
+		free(s);
+	}
+	fake_options.dump_heap = 4; /* nothing, then */
+	unlink(file);
+	dump_complains("");
+	file_holds("");
 }
 
 static void min_and_format(void **state)
@@ -445,6 +487,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(not_asked_for),
 		TEST(appends_sorted_rows_to_a_path),
+		TEST(heap_pages_below),
 		TEST(min_and_format),
 		TEST(path_holds_the_pid),
 		TEST(failures_are_one_line),

@@ -118,15 +118,15 @@ static void unknown_options(void **state)
 	(void)state;
 	refused("sokcet:/x",
 		"unknown option \"sokcet\"; known are socket, socket_dir, socket_mode, socket_group, listen, token_file, "
-		"dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, malloc, read_only, "
+		"dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, dump_keep, memory_max, malloc, read_only, "
 		"source");
 	refused("1",
 		"unknown option \"1\"; known are socket, socket_dir, socket_mode, socket_group, listen, token_file, "
-		"dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, malloc, read_only, "
+		"dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, dump_keep, memory_max, malloc, read_only, "
 		"source");
 	refused("sock\x1b[2J\n\xff:x",
 		"unknown option \"sock?[2J??\"; known are socket, socket_dir, "
-		"socket_mode, socket_group, listen, token_file, dump_path, dump_fd, dump_min, dump_format, dump_every, dump_keep, memory_max, "
+		"socket_mode, socket_group, listen, token_file, dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, dump_keep, memory_max, "
 		"malloc, read_only, source");
 	refused(":x", "the name of an option is missing in \":x\"");
 	/* a part of a key and a longer key are other keys */
@@ -149,6 +149,30 @@ static void missing_and_twice(void **state)
 	refused("socket:/a,socket:/b", "socket: given twice");
 	assert_string_equal(o.socket, "/a");
 	refused("dump_min:1,dump_min:1", "dump_min: given twice");
+}
+
+static void dump_heap(void **state)
+{
+	(void)state;
+	right("");
+	assert_int_equal(o.dump_heap, 0);
+	right("dump_heap:3");
+	assert_int_equal(o.dump_heap, 3);
+	right("dump_heap:7,dump_format:text");
+	assert_int_equal(o.dump_heap, 7);
+	right("dump_heap:0,dump_format:tsv");
+	refused("dump_heap:8",
+		"dump_heap: \"8\" is not a sum of 1 (summary of Ruby's heap pages), 2 (each of "
+		"them) and 4 (nothing else)");
+	assert_int_equal(o.dump_heap, 0);
+	assert_false(parse("dump_heap:-1"));
+	assert_false(parse("dump_heap:0x1"));
+	assert_false(parse("dump_heap:18446744073709551617"));
+	refused("dump_heap:1,dump_format:json",
+		"dump_heap: not together with another dump_format than text");
+	assert_int_equal(o.dump_heap, 0);
+	assert_int_equal(o.dump_format, MW_FORMAT_JSON);
+	assert_false(parse("dump_format:csv,dump_heap:4"));
 }
 
 static void options_that_exclude_each_other(void **state)
@@ -651,6 +675,7 @@ int main(void)
 		cmocka_unit_test(values_hold_colons_and_quoted_commas),
 		cmocka_unit_test(unknown_options),
 		cmocka_unit_test(missing_and_twice),
+		cmocka_unit_test(dump_heap),
 		cmocka_unit_test(options_that_exclude_each_other),
 		cmocka_unit_test(periodic_dumps),
 		cmocka_unit_test(ceilings),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The route table without a server: mount points, missing headers and memory, random requests. */
-/* uses: src/pages/routes.c src/pages/access.c src/pages/login.c src/pages/request.c src/pages/origin.c src/pages/template.c src/pages/html.c src/pages/each.c src/pages/at.c src/pages/overruns.c src/pages/controls.c .build/web.o src/report/buf.c src/report/escape.c src/report/columns.c src/report/rows.c src/report/group.c src/report/render.c src/report/location.c src/report/lives.c src/report/overruns.c src/report/stats.c src/report/rss.c src/pages/site.c src/pages/source.c src/report/history.c src/report/mark.c src/report/journal.c src/report/event.c */
+/* uses: src/pages/routes.c src/pages/access.c src/pages/login.c src/pages/request.c src/pages/origin.c src/pages/template.c src/pages/html.c src/pages/each.c src/pages/at.c src/pages/overruns.c src/pages/controls.c .build/web.o src/report/buf.c src/report/escape.c src/report/columns.c src/report/rows.c src/report/group.c src/report/render.c src/report/location.c src/report/lives.c src/report/overruns.c src/report/stats.c src/report/rss.c src/pages/site.c src/pages/source.c src/report/history.c src/report/mark.c src/report/journal.c src/report/event.c src/report/heap_pages.c src/pages/heap_pages.c src/pages/metrics.c src/report/metrics.c */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -125,8 +125,9 @@ static void test_no_memory(void **state)
 {
 	(void)state;
 	fake_no_memory = true;
-	for (const char *const *p = (const char *const[]){ "/", "/each/0", "/each/0.tsv", "/at/x",
-							   "/overruns", "/overruns.json", NULL };
+	for (const char *const *p =
+		     (const char *const[]){ "/", "/each/0", "/each/0.tsv", "/at/x", "/overruns",
+					    "/overruns.json", "/heap_pages", "/heap_pages.json", NULL };
 	     *p; p++) {
 		ask("GET", *p, NULL, "", MW_PEER_UNIX);
 		assert_int_equal(res.status, 500);
@@ -201,6 +202,84 @@ static void test_overruns(void **state)
 	assert_int_equal(res.status, 400);
 	ask("POST", "/overruns", NULL, "", MW_PEER_UNIX);
 	assert_int_equal(res.status, 405);
+}
+
+static void test_heap_pages(void **state)
+{
+	(void)state;
+	ask("GET", "/", NULL, "/m", MW_PEER_RACK);
+	assert_false(has("Ruby\xe2\x80\x99s heap pages"));
+	ask("GET", "/heap_pages", NULL, "/m", MW_PEER_RACK);
+	assert_int_equal(res.status, 200);
+	assert_true(has("No heap page is known"));
+	assert_true(has("No page lives."));
+	assert_true(has("<th scope=\"row\">Mean life</th><td class=\"num\">\xe2\x80\x93</td>"));
+	assert_false(has("{{"));
+	fake_ruby_heap();
+	ask("GET", "/", NULL, "/m", MW_PEER_RACK);
+	assert_true(has("<a href=\"/m/heap_pages\">Ruby\xe2\x80\x99s heap pages</a> <b>196,608 bytes</b>"));
+	ask("GET", "/heap_pages", NULL, "/m", MW_PEER_RACK);
+	assert_true(has("Ruby has 3 pages, 196,608 bytes, for its objects"));
+	assert_true(has("2 pages were given back, and 1 taken again"));
+	assert_true(has("<th scope=\"row\">Longest life</th><td class=\"num\">7</td>"));
+	assert_true(has("<tr><td class=\"num address\">0x7f0000000000</td><td class=\"num\">2</td>"
+			"<td class=\"num\">9</td><td class=\"num\">65,536</td></tr>\n"
+			"<tr><td class=\"num address\">0x7f0000010000</td>"));
+	assert_true(has("Live pages 1\xe2\x80\x93"
+			"3 of 3, oldest first"));
+	assert_true(has("href=\"/m/heap_pages.tsv\""));
+	assert_false(has("class=\"pager\""));
+	ask("GET", "/heap_pages", "limit=1&offset=1", "/m", MW_PEER_RACK);
+	assert_true(has("<a rel=\"prev\" href=\"/m/heap_pages?limit=1&amp;offset=0\">"));
+	assert_true(has("<a rel=\"next\" href=\"/m/heap_pages?limit=1&amp;offset=2\">"));
+	assert_true(has("Live pages 2\xe2\x80\x93"
+			"2 of 3"));
+	ask("GET", "/heap_pages", "limit=2&offset=18446744073709551615", "", MW_PEER_UNIX);
+	assert_true(has("No page is left at this offset."));
+	assert_true(has("offset=1\">\xe2\x86\x90 Previous"));
+	ask("GET", "/heap_pages", "limit=18446744073709551615&offset=0", "", MW_PEER_UNIX);
+	assert_true(has("Live pages 1\xe2\x80\x93"
+			"3 of 3"));
+	ask("GET", "/heap_pages.csv", "offset=2", "", MW_PEER_UNIX);
+	assert_string_equal(res.content_type, "text/csv; charset=utf-8; header=present");
+	mw_buf_add(&res.body, "", 1);
+	assert_string_equal(res.body.p, "address,generation,age,bytes\r\n0x7f0000020000,9,2,65536\r\n");
+	ask("GET", "/heap_pages", "format=json", "", MW_PEER_UNIX);
+	assert_true(has("\"pages\":3,\n\"bytes\":196608,"));
+	for (const char *const *q =
+		     (const char *const[]){ "limit=x", "offset=-1", "limit=1e9", "format=txt",
+					    "offset=18446744073709551616", "limit=%00", "a=%zz", NULL };
+	     *q; q++) {
+		ask("GET", "/heap_pages", *q, "", MW_PEER_UNIX);
+		assert_int_equal(res.status, 400);
+	}
+	ask("GET", "/heap_pages.txt", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 404);
+	ask("GET", "/heap_pages/1", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 404);
+	ask("POST", "/heap_pages", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 405);
+}
+
+static void test_metrics(void **state)
+{
+	(void)state;
+	ask("GET", "/metrics", NULL, "/m", MW_PEER_RACK);
+	assert_int_equal(res.status, 200);
+	assert_string_equal(res.content_type, "text/plain; version=0.0.4; charset=utf-8");
+	assert_true(has("mwrap_location_live_bytes{location=\"/srv/<evil>&.rb:2\"} 5000\n"));
+	assert_false(has("# EOF"));
+	headers = (const char *const[]){ "accept", "a/b, Application/OpenMetrics-Text; q=0.9", NULL };
+	ask("GET", "/metrics", "top=2", "", MW_PEER_UNIX);
+	assert_string_equal(res.content_type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+	assert_true(has("location=\"/srv/a.rb:1\"} 100\n"));
+	assert_true(has("location=\"(rest)\"} 180\n"));
+	assert_memory_equal(res.body.p + res.body.n - 7, "\n# EOF\n", 7);
+	ask("GET", "/metrics", "top=1001", "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 400);
+	fake_no_memory = true;
+	ask("GET", "/metrics", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 500);
 }
 
 /* On every page, not only the first. */
@@ -455,6 +534,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_methods_are_case_sensitive, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_warnings, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_overruns, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_heap_pages, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_missing_is_said, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pause, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_empty_table, setup, teardown),

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Metrics: labels whatever a location holds, what is left over, several processes. t/metrics.t: the forms. */
+/* uses: src/report/metrics.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/rows.c src/report/group.c src/report/rss.c */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../../src/report/metrics.h"
+#include "fake_api.h"
+
+static struct mw_metrics m;
+static struct mw_buf out;
+
+static void take(uint64_t top)
+{
+	assert_int_equal(mw_metrics_take(&m, &fake_api, -1, top), 0);
+	assert_int_equal(fake_out, 0);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	mw_metrics_free(&m);
+	mw_buf_free(&out);
+	return 0;
+}
+
+/* The lines of one metric, without its head. */
+static void lines_are(const struct mw_metrics *all, size_t n, const char *name, const char *want)
+{
+	struct mw_buf got = { 0 };
+
+	out.n = 0;
+	mw_metrics_render(&out, all, n, MW_METRICS_OPENMETRICS);
+	assert_false(out.failed);
+	mw_buf_add(&out, "", 1);
+	for (char *line = out.p, *end; *line; line = end + 1) {
+		end = strchr(line, '\n');
+		assert_non_null(end);
+		if (strncmp(line, name, strlen(name)) || !strchr(" {", line[strlen(name)]))
+			continue;
+		mw_buf_add(&got, line, (size_t)(end + 1 - line));
+	}
+	mw_buf_add(&got, "", 1);
+	assert_string_equal(got.p, want);
+	mw_buf_free(&got);
+}
+
+#define BYTES "mwrap_location_live_bytes"
+
+static void labels_are_escaped(void **state)
+{
+	(void)state;
+	fake_row(MW_KIND_RUBY, 50, "/a\"b\\c\nd\te\r.rb:1");
+	fake_row(MW_KIND_RUBY, 40, "/\xff{}\xc3\xbc,=.rb:2");
+	fake_row(MW_KIND_NATIVE, 30, "/lib/x.so(f+0x1) [0x7f00]");
+	fake_row(MW_KIND_NATIVE, 20, "/l [0x1]/x.so(+0x2) [0x7f0012]");
+	fake_row(MW_KIND_SPECIAL, 10, "(other)");
+	take(20);
+	lines_are(&m, 1, BYTES,
+		  BYTES "{location=\"/a\\\"b\\\\c\\nd\te\r.rb:1\"} 50\n" BYTES
+			"{location=\"/\xef\xbf\xbd{}\xc3\xbc,=.rb:2\"} 40\n" BYTES
+			"{location=\"/lib/x.so(f+0x1)\"} 30\n" BYTES
+			"{location=\"/l [0x1]/x.so(+0x2)\"} 20\n" BYTES
+			"{location=\"(other)\"} 10\n" BYTES "{location=\"(rest)\"} 0\n");
+}
+
+/* The most, and all others; without any of these, all are the rest. */
+static void the_rest(void **state)
+{
+	struct mw_row *nothing;
+
+	(void)state;
+	fake_row(MW_KIND_RUBY, 5, "/a:1");
+	fake_row(MW_KIND_RUBY, 30, "/b:1")->live = 7;
+	fake_row(MW_KIND_RUBY, 4, "/c:1")->live = 3;
+	nothing = fake_row(MW_KIND_RUBY, 900, "/d:1");
+	nothing->live = nothing->live_bytes = 0;
+	take(1);
+	lines_are(&m, 1, BYTES, BYTES "{location=\"/b:1\"} 30\n" BYTES "{location=\"(rest)\"} 9\n");
+	lines_are(&m, 1, "mwrap_location_live_blocks",
+		  "mwrap_location_live_blocks{location=\"/b:1\"} 7\n"
+		  "mwrap_location_live_blocks{location=\"(rest)\"} 4\n");
+	mw_metrics_free(&m);
+	take(0);
+	lines_are(&m, 1, BYTES, BYTES "{location=\"(rest)\"} 39\n");
+	mw_metrics_free(&m);
+	take(1000);
+	assert_int_equal(m.n, 4); /* nothing is live in one of them */
+}
+
+/* What looks like another, or like the rest, is in the rest. */
+static void no_label_twice(void **state)
+{
+	(void)state;
+	fake_row(MW_KIND_RUBY, 50, "/\xff.rb:1");
+	fake_row(MW_KIND_RUBY, 40, "/\xfe.rb:1");
+	fake_row(MW_KIND_RUBY, 30, "(rest)");
+	fake_row(MW_KIND_NATIVE, 20, "/x.so(+0x1) [0x100]");
+	fake_row(MW_KIND_NATIVE, 10, "/x.so(+0x1) [0x200]");
+	take(1000);
+	lines_are(&m, 1, BYTES,
+		  BYTES "{location=\"/\xef\xbf\xbd.rb:1\"} 50\n" BYTES
+			"{location=\"/x.so(+0x1)\"} 20\n" BYTES "{location=\"(rest)\"} 80\n");
+}
+
+/* Every length around the limit, with characters of every length: valid, bounded, the end as it was. */
+static void long_ones_lose_their_middle(void **state)
+{
+	static const char *const chars[] = { "a", "\xc3\xbc", "\xe2\x82\xac", "\xf0\x9f\x90\x98", "\xff" };
+	char text[2000];
+
+	(void)state;
+	for (size_t c = 0; c < 5; c++) {
+		for (size_t pad = 0; pad < 4; pad++) {
+			for (size_t chars_n = 50; chars_n < 300; chars_n += chars_n < 100 ? 1 : 17) {
+				size_t n = pad, len;
+				const char *label;
+				struct mw_buf valid = { 0 }, again = { 0 };
+
+				memset(text, 'x', pad);
+				for (size_t i = 0; i < chars_n; i++, n += strlen(chars[c]))
+					memcpy(text + n, chars[c], strlen(chars[c]));
+				memcpy(text + n, "/file.rb:1234", 14);
+				n += 13;
+				fake_n = 0;
+				fake_row_n(MW_KIND_RUBY, 5, text, n);
+				take(5);
+				assert_int_equal(m.n, 2);
+				label = m.labels.p + m.places[0].at;
+				len = m.places[0].len;
+				mw_buf_utf8(&valid, text, n);
+				mw_buf_utf8(&again, label, len);
+				assert_int_equal(again.n, len); /* valid already: nothing is replaced */
+				assert_memory_equal(again.p, label, len);
+				assert_true(len <= MW_METRICS_LABEL);
+				if (valid.n <= MW_METRICS_LABEL) {
+					assert_int_equal(valid.n, len);
+				} else {
+					const char *dots = memmem(label, len, "\xe2\x80\xa6", 3);
+					size_t tail;
+
+					assert_true(len > MW_METRICS_LABEL - 8);
+					assert_non_null(dots);
+					tail = (size_t)(label + len - dots) - 3;
+					assert_memory_equal(label, valid.p, (size_t)(dots - label));
+					assert_memory_equal(dots + 3, valid.p + valid.n - tail, tail);
+					assert_true(tail > 100 && dots - label > 60);
+				}
+				mw_buf_free(&valid);
+				mw_buf_free(&again);
+				mw_metrics_free(&m);
+			}
+		}
+	}
+	/* two that differ only where it is missing */
+	memset(text, 'a', 700);
+	memcpy(text + 690, "/x.rb:1234", 11);
+	memcpy(text + 1000, text, 701);
+	text[1300] = 'b';
+	fake_n = 0;
+	fake_row(MW_KIND_RUBY, 7, text);
+	fake_row(MW_KIND_RUBY, 6, text + 1000);
+	take(5);
+	assert_int_equal(m.n, 2);
+	assert_int_equal(m.places[0].live_bytes, 7);
+	assert_int_equal(m.places[1].live_bytes, 6);
+}
+
+/* Lines of one metric stand together, and each says whose it is. */
+static void several_processes(void **state)
+{
+	struct mw_metrics two[2];
+
+	(void)state;
+	fake_stats.ever_known = true;
+	fake_stats.ever_total = UINT64_MAX;
+	fake_stats.life_unit = "gc";
+	fake_stats.generation = 7;
+	fake_row(MW_KIND_RUBY, 5, "/a:1");
+	take(5);
+	two[0] = m;
+	two[0].process = "12 \"puma\": a\\b\n\xff";
+	fake_ruby_heap();
+	fake_stats.ever_total = 3;
+	fake_stats.life_unit = "bytes";
+	fake_stats.uptime = 12.5;
+	take(0);
+	two[1] = m;
+	two[1].process = "13";
+	m = (struct mw_metrics){ 0 };
+	lines_are(two, 2, "mwrap_allocated_bytes_total",
+		  "mwrap_allocated_bytes_total{process=\"12 \\\"puma\\\": a\\\\b\\n\xef\xbf\xbd\"} 18446744073709551615\n"
+		  "mwrap_allocated_bytes_total{process=\"13\"} 3\n");
+	lines_are(two, 2, BYTES,
+		  BYTES "{process=\"12 \\\"puma\\\": a\\\\b\\n\xef\xbf\xbd\",location=\"/a:1\"} 5\n" BYTES
+			"{process=\"12 \\\"puma\\\": a\\\\b\\n\xef\xbf\xbd\",location=\"(rest)\"} 0\n" BYTES
+			"{process=\"13\",location=\"(rest)\"} 5\n");
+	/* what one of them doesn't have is in none of its lines */
+	lines_are(two, 2, "mwrap_heap_pages", "mwrap_heap_pages{process=\"13\"} 3\n");
+	lines_are(two, 2, "mwrap_gc_runs_total",
+		  "mwrap_gc_runs_total{process=\"12 \\\"puma\\\": a\\\\b\\n\xef\xbf\xbd\"} 7\n");
+	lines_are(&two[1], 1, "mwrap_uptime_seconds", "mwrap_uptime_seconds{process=\"13\"} 12.500\n");
+	mw_metrics_free(&two[0]);
+	mw_metrics_free(&two[1]);
+}
+
+static void no_memory(void **state)
+{
+	(void)state;
+	fake_no_memory = true;
+	assert_int_equal(mw_metrics_take(&m, &fake_api, -1, 5), -1);
+	assert_null(m.places);
+	fake_no_memory = false;
+	/* sums that could not be had are no zeros: those would be a counter that fell */
+	take(5);
+	lines_are(&m, 1, "mwrap_allocated_bytes_total", "");
+	lines_are(&m, 1, "mwrap_live_bytes", "");
+	lines_are(&m, 1, "mwrap_locations", "mwrap_locations 0\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(labels_are_escaped, fake_clear, teardown),
+		cmocka_unit_test_setup_teardown(the_rest, fake_clear, teardown),
+		cmocka_unit_test_setup_teardown(no_label_twice, fake_clear, teardown),
+		cmocka_unit_test_setup_teardown(long_ones_lose_their_middle, fake_clear, teardown),
+		cmocka_unit_test_setup_teardown(several_processes, fake_clear, teardown),
+		cmocka_unit_test_setup_teardown(no_memory, fake_clear, teardown),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
