@@ -20,7 +20,10 @@ module Layout
       FileUtils.mkdir_p(["#{dir}/bin", "#{dir}/lib/mwrap"])
       FileUtils.cp(LAUNCHER, "#{dir}/bin")
       Dir.chdir(LIB) do
-        Dir["**/*.rb", "mwrap/mwrap_ext.so"].each { |f| FileUtils.cp(f, "#{dir}/lib/#{f}") }
+        Dir["**/*.rb", "mwrap/mwrap_ext.so"].each do |f|
+          FileUtils.mkdir_p(File.dirname("#{dir}/lib/#{f}"))
+          FileUtils.cp(f, "#{dir}/lib/#{f}")
+        end
       end
       FileUtils.cp(tracker, "#{dir}/lib/libmwrap.so") if tracker
       yield File.realpath(dir), tmp

@@ -289,7 +289,8 @@ static void label(struct mw_buf *b, unsigned *n, const char *name, const char *s
 		mw_buf_str(b, escaped);
 		done = i + 1;
 	}
-	mw_buf_add(b, text.p + done, text.n - done);
+	if (text.n > done) /* of nothing there is no address */
+		mw_buf_add(b, text.p + done, text.n - done);
 	mw_buf_str(b, "\"");
 	mw_buf_free(&text);
 }
