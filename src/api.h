@@ -65,11 +65,13 @@ struct mw_row {
 	uint64_t at;          /* RUBY: the line; NATIVE: the offset in its module */
 	uint32_t id;          /* for lives(); stable while anything is live there */
 	enum mw_kind kind;
+	uint32_t processes;   /* of a family's sum: how many know it; else 0 */
 };
 
 struct mw_snapshot {
 	size_t n;
 	struct mw_row *rows; /* in no particular order; every location used */
+	bool family;         /* a sum over processes: not the tracker's, but src/family's */
 };
 
 /* One live allocation. */
@@ -117,6 +119,7 @@ struct mw_stats {
 	double uptime;            /* seconds */
 	long forker;              /* the process that this one was forked from; 0: it was exec'ed */
 	uint64_t resets;
+	uint32_t processes;       /* a family's sum: of how many; else 0 */
 	/*
 	 * As the first four, but since the start, whatever was reset: they never go back. A
 	 * forked child goes on from its parent's. False: no memory to add them up, and they are 0.

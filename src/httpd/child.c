@@ -19,6 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "apart.h"
+#include "owner.h"
 #include "server.h"
 
 struct dirent_head { /* what getdents64 writes */
@@ -146,6 +148,8 @@ void mw_child_after_fork(uint32_t moves)
 	mw_server.statm = -1;
 	mw_conns_reset();
 	mw_live_reset();
+	mw_apart_reset();
+	mw_owner_child();
 	mw_server.held = 0;
 	atomic_store(&mw_server.moves, 0);
 	atomic_store(&mw_server.stop_asked, false);

@@ -19,6 +19,8 @@
 
 #define LOCK_MARK "mwrap "
 #define LOCK_TRIES 16
+#define WITHOUT_RUBY " without ruby"
+#define WISH_AT 64 /* bytes into the lock's file */
 
 struct lock_path {
 	char s[sizeof(((struct mw_claim *)0)->path) + sizeof(".lock")];
@@ -195,11 +197,11 @@ static int set_mode(const char *path, mode_t mode)
 	return ret;
 }
 
-int mw_claim_bind(struct mw_claim *c, int fd, char err[MW_ERROR_MAX])
+int mw_claim_bind(struct mw_claim *c, int fd, bool ruby, char err[MW_ERROR_MAX])
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	struct stat st;
-	char mark[32];
+	char mark[WISH_AT];
 	int n;
 
 	memcpy(un.sun_path, c->path, strlen(c->path) + 1);
@@ -218,7 +220,7 @@ int mw_claim_bind(struct mw_claim *c, int fd, char err[MW_ERROR_MAX])
 		failed(err, "can't set the mode of", c->path, errno);
 		return -1;
 	}
-	n = snprintf(mark, sizeof(mark), LOCK_MARK "%ld\n", (long)c->owner);
+	n = snprintf(mark, sizeof(mark), LOCK_MARK "%ld%s\n", (long)c->owner, ruby ? "" : WITHOUT_RUBY);
 	if (ftruncate(c->lock_fd, 0) || pwrite(c->lock_fd, mark, (size_t)n, 0) != n)
 		return 0; /* a full disk: only the socket of a killed owner is judged worse */
 	return 0;
@@ -277,4 +279,71 @@ void mw_claim_drop(struct mw_claim *c)
 	c->lock_fd = -1;
 	if (fd >= 0)
 		close(fd);
+}
+
+/* --- another's lock ---------------------------------------------------------------- */
+
+void mw_claim_forget(struct mw_claim *c)
+{
+	int fd = lock_fd_checked(c);
+
+	c->lock_fd = -1;
+	if (fd >= 0)
+		close(fd);
+}
+
+bool mw_claim_is_free(struct mw_claim *c, const char *path)
+{
+	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	struct lock_path l;
+	struct stat st;
+
+	lock_path(&l, path);
+	if (c->lock_fd >= 0 && !same_file(l.s, c->lock_dev, c->lock_ino))
+		mw_claim_forget(c);
+	if (lock_fd_checked(c) < 0) {
+		c->lock_fd =
+			mw_fd_high(open(l.s, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+		if (c->lock_fd < 0)
+			return errno == ENOENT;
+		if (fstat(c->lock_fd, &st))
+			return false;
+		c->lock_dev = st.st_dev;
+		c->lock_ino = st.st_ino;
+	}
+	return !fcntl(c->lock_fd, F_GETLK, &fl) && fl.l_type == F_UNLCK;
+}
+
+bool mw_claim_lacks_ruby(const struct mw_claim *c)
+{
+	char mark[WISH_AT];
+	ssize_t n = pread(lock_fd_checked(c), mark, sizeof(mark), 0);
+
+	return n > 0 && memmem(mark, (size_t)n, WITHOUT_RUBY, strlen(WITHOUT_RUBY));
+}
+
+void mw_claim_wish(const struct mw_claim *c)
+{
+	char wish[32];
+	int n = snprintf(wish, sizeof(wish), "%ld\n", (long)getpid());
+
+	if (pwrite(lock_fd_checked(c), wish, (size_t)n, WISH_AT) < 0)
+		return; /* a full disk: the path stays where it is */
+}
+
+pid_t mw_claim_wished(const struct mw_claim *c)
+{
+	char wish[32];
+	long pid = 0;
+	ssize_t n = pread(lock_fd_checked(c), wish, sizeof(wish), WISH_AT);
+
+	for (ssize_t i = 0; i < n && wish[i] >= '0' && wish[i] <= '9' && i < 9; i++)
+		pid = pid * 10 + (wish[i] - '0');
+	return (pid_t)pid;
+}
+
+void mw_claim_yield(struct mw_claim *c)
+{
+	mw_claim_forget(c); /* closing drops the lock */
+	c->path[0] = '\0';
 }

@@ -9,13 +9,15 @@
  *
  * PATH.lock is empty until the owner has bound PATH, then it says "mwrap PID".
  * A socket at PATH beside an empty or new lock may be another program's, and
- * is replaced only if nobody answers there. Both files go when the owner ends
+ * is replaced only if nobody answers there. A process without Ruby adds "without
+ * ruby"; one with Ruby that would have the path writes its PID behind that. Both files go when the owner ends
  * in an orderly way; the lock is taken again first, and files that are not
  * the ones made here stay.
  */
 #ifndef MW_HTTPD_CLAIM_H
 #define MW_HTTPD_CLAIM_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 #include <sys/un.h>
 
@@ -46,7 +48,23 @@ enum mw_claimed mw_claim_take(struct mw_claim *c, const char *path, char err[MW_
  * whatever the umask. 0, or -1 with a line in err; the caller gives up then.
  * Nobody can connect before the caller listens.
  */
-int mw_claim_bind(struct mw_claim *c, int fd, char err[MW_ERROR_MAX]);
+int mw_claim_bind(struct mw_claim *c, int fd, bool ruby, char err[MW_ERROR_MAX]);
+
+/*
+ * Is the lock of `path` nobody's? *c, all zero but for lock_fd -1 at first, keeps
+ * its file open from one call to the next. Never for a path that is ours: closing
+ * the file would drop our lock.
+ */
+bool mw_claim_is_free(struct mw_claim *c, const char *path);
+/* Closes it. System calls only. */
+void mw_claim_forget(struct mw_claim *c);
+/* The owner is a process without Ruby; and it is told that this one has it. */
+bool mw_claim_lacks_ruby(const struct mw_claim *c);
+void mw_claim_wish(const struct mw_claim *c);
+/* Who told the owner so, of whose path c is; 0: nobody. */
+pid_t mw_claim_wished(const struct mw_claim *c);
+/* The owner lets go of the lock and leaves the socket's file to the next one. */
+void mw_claim_yield(struct mw_claim *c);
 
 /*
  * Removes the socket and the lock if this process made them and still owns

@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "apart.h"
 #include "server.h"
 
 #define ACCEPT_BATCH 16u
@@ -178,7 +179,8 @@ int mw_conns_expire(uint64_t now)
 		struct mw_conn *c = &mw_server.conns[i];
 		uint64_t end = c->since + patience(c);
 
-		if (c->fd < 0 || c->dropped || (c->phase == MW_CONN_WATCHING && mw_live_waits(c)))
+		if (c->fd < 0 || c->dropped ||
+		    (c->phase == MW_CONN_WATCHING && (mw_live_waits(c) || mw_apart_waits(c))))
 			continue;
 		if (now >= end)
 			drop(c);

@@ -30,6 +30,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "apart.h"
+#include "owner.h"
 #include "server.h"
 
 struct mw_server mw_server = { .epfd = -1, .evfd = -1, .mhd_epfd = -1, .statm = -1 };
@@ -116,6 +118,11 @@ static int epoll_add(int epfd, int fd, uint32_t events, void *ptr)
 	return epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev);
 }
 
+int mw_loop_watch(struct mw_listener *l)
+{
+	return epoll_add(mw_server.epfd, l->fd, EPOLLIN, l);
+}
+
 /* The kernel finds the eventfd in both only if all three are what they were. */
 static bool epolls_intact(void)
 {
@@ -172,8 +179,7 @@ static int open_loop(char err[MW_ERROR_MAX])
 	      epoll_add(mw_server.epfd, mw_server.mhd_epfd, EPOLLIN, &mw_server.mhd_epfd) ||
 	      epoll_add(mw_server.mhd_epfd, mw_server.evfd, 0, NULL); /* for epolls_intact() */
 	for (unsigned i = 0; !ret && i < mw_server.listeners_n; i++)
-		ret = epoll_add(mw_server.epfd, mw_server.listeners[i].fd, EPOLLIN,
-				&mw_server.listeners[i]);
+		ret = mw_loop_watch(&mw_server.listeners[i]);
 	if (ret)
 		snprintf(err, MW_ERROR_MAX, "can't watch the server's descriptors: %s", mw_strerror(errno));
 	return ret ? -1 : 0;
@@ -194,9 +200,11 @@ static void close_fd(_Atomic int *fd)
 static void close_all(bool intact)
 {
 	mw_moves_begin();
+	mw_owner_end();
 	mw_listen_unlink();
 	if (intact && mw_server.daemon) {
 		mw_live_close();
+		mw_apart_close();
 		MHD_stop_daemon(mw_server.daemon);
 	}
 	mw_live_reset();
@@ -257,6 +265,15 @@ static int timeout_ms(uint64_t now, unsigned second)
 
 enum { EVENTS = MW_LISTENERS_MAX + 2 + MW_WATCHERS_MAX };
 
+/* Somebody woke the loop: it looks at everything anyway. */
+static void drain(void)
+{
+	uint64_t n;
+
+	if (read(mw_server.evfd, &n, sizeof(n)) < 0)
+		return; /* nothing was there */
+}
+
 /* What an event of ours is about: a listener, a watcher's connection, or a descriptor. */
 static void dispatch(void *about, uint64_t now)
 {
@@ -265,8 +282,12 @@ static void dispatch(void *about, uint64_t now)
 
 	if (l >= mw_server.listeners && l < mw_server.listeners + MW_LISTENERS_MAX)
 		mw_conns_accept(l, now);
-	else if (c >= mw_server.conns && c < mw_server.conns + MW_CONNS_MAX)
+	else if (c >= mw_server.conns && c < mw_server.conns + MW_CONNS_MAX) {
 		mw_live_hangup(c);
+		mw_apart_hangup(c);
+	} else if (about == &mw_server.evfd) {
+		drain();
+	}
 }
 
 /* 0 when asked to stop; -1 if our descriptors are not ours any more. */
@@ -277,17 +298,24 @@ static int loop(void)
 	while (!atomic_load(&mw_server.stop_asked)) {
 		unsigned second = mw_site_second(&mw_server.site, mw_server.api,
 						 mw_statm_is_ours() ? mw_server.statm : -1);
-		int n = epoll_wait(mw_server.epfd, ev, EVENTS, timeout_ms(mw_now_ms(), second));
 		uint64_t now = mw_now_ms();
+		int look = mw_owner_look(now);
+		int n = epoll_wait(
+			mw_server.epfd, ev, EVENTS,
+			timeout_ms(now, look >= 0 && (unsigned)look < second ? (unsigned)look : second));
 
 		if ((n < 0 && errno != EINTR) || !epolls_intact())
 			return -1;
+		now = mw_now_ms();
 		/* before any request is looked at */
-		if (mw_token_refresh())
+		if (mw_token_refresh()) {
 			mw_live_close();
+			mw_apart_close();
+		}
 		for (int i = 0; i < n; i++)
 			dispatch(ev[i].data.ptr, now);
 		mw_live_run(now);
+		mw_apart_run();
 		mw_moves_begin();
 		MHD_run(mw_server.daemon);
 		mw_moves_end();

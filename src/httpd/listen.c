@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "owner.h"
 #include "server.h"
 
 /* Clients that wait cost nothing of ours; a full queue fails who connects without blocking. */
@@ -73,6 +74,14 @@ static int new_socket(int family, char err[MW_ERROR_MAX])
 	return mw_fd_high(fd);
 }
 
+bool mw_have_ruby(void)
+{
+	struct mw_stats s;
+
+	mw_server.api->stats(&s);
+	return s.ruby_lookup && strcmp(s.ruby_lookup, "none") != 0;
+}
+
 static int open_claimed(struct mw_listener *l, char err[MW_ERROR_MAX])
 {
 	int fd = new_socket(AF_UNIX, err);
@@ -80,7 +89,7 @@ static int open_claimed(struct mw_listener *l, char err[MW_ERROR_MAX])
 	l->tcp = false;
 	note_unix(l);
 	l->fd = fd;
-	if (fd >= 0 && !mw_claim_bind(&l->claim, fd, err)) {
+	if (fd >= 0 && !mw_claim_bind(&l->claim, fd, mw_have_ruby(), err)) {
 		mw_socket_open_up(&l->claim, mw_server.api->options());
 		if (!listen(fd, BACKLOG))
 			return 0;
@@ -101,28 +110,30 @@ static bool taken_by_us(const char *path)
 	return false;
 }
 
-/* Listens on `path`, or beside it if another process has it. */
-static int open_unix(struct mw_listener *l, const char *path, char err[MW_ERROR_MAX])
+static enum mw_claimed claim_beside(struct mw_listener *l, const char *path, char err[MW_ERROR_MAX])
 {
-	char abs[sizeof(l->claim.path)], own[sizeof(abs) + 24];
+	char own[sizeof(l->claim.path) + 24];
+	int n = snprintf(own, sizeof(own), "%s.%ld", path, (long)getpid());
+
+	if (n >= 0 && (size_t)n < sizeof(l->claim.path))
+		return mw_claim_take(&l->claim, own, err);
+	snprintf(err, MW_ERROR_MAX, "%s: longer than the %zu bytes of a socket's path", own,
+		 sizeof(l->claim.path) - 1);
+	return MW_CLAIM_ERROR;
+}
+
+/* Listens on `abs`, an absolute path, or beside it if another process has it. */
+static int open_unix(struct mw_listener *l, const char *abs, char err[MW_ERROR_MAX])
+{
 	enum mw_claimed got;
 
-	if (mw_listen_absolute(path, abs, sizeof(abs), err))
-		return -1;
 	if (taken_by_us(abs)) {
 		snprintf(err, MW_ERROR_MAX, "%s: given twice", abs);
 		return -1;
 	}
 	got = mw_claim_take(&l->claim, abs, err);
 	if (got == MW_CLAIM_TAKEN) {
-		int n = snprintf(own, sizeof(own), "%s.%ld", abs, (long)getpid());
-
-		if (n < 0 || (size_t)n >= sizeof(l->claim.path)) {
-			snprintf(err, MW_ERROR_MAX, "%s: longer than the %zu bytes of a socket's path",
-				 own, sizeof(l->claim.path) - 1);
-			return -1;
-		}
-		got = mw_claim_take(&l->claim, own, err);
+		got = claim_beside(l, abs, err);
 		if (got == MW_CLAIM_TAKEN)
 			snprintf(err, MW_ERROR_MAX, "%s and its .%ld both belong to live processes", abs,
 				 (long)getpid());
@@ -141,9 +152,18 @@ static int expand(const char *value, char *out, size_t size, char err[MW_ERROR_M
 
 static int open_path(struct mw_listener *l, const struct mw_options *o, char err[MW_ERROR_MAX])
 {
-	char path[sizeof(l->claim.path)];
+	char path[sizeof(l->claim.path)], abs[sizeof(path)], other[sizeof(path)];
 
-	return expand(o->socket, path, sizeof(path), err) ? -1 : open_unix(l, path, err);
+	if (expand(o->socket, path, sizeof(path), err) ||
+	    mw_listen_absolute(path, abs, sizeof(abs), err) || open_unix(l, abs, err))
+		return -1;
+	/* with the PID in it, it is nobody else's */
+	if (mw_options_expand(o->socket, (long)getpid() + 1, other, sizeof(other)) >= 0 &&
+	    !strcmp(path, other)) {
+		strcpy(mw_server.family.path, abs);
+		mw_owner_begin(abs, l);
+	}
+	return 0;
 }
 
 static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[MW_ERROR_MAX])
@@ -168,7 +188,12 @@ static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[
 		snprintf(err, MW_ERROR_MAX, "%s is in the way: not a directory", dir);
 		return -1;
 	}
-	snprintf(path, sizeof(path), "%s/%ld.sock", dir, (long)getpid());
+	if (snprintf(path, sizeof(path), "%s/%ld.sock", dir, (long)getpid()) >= (int)sizeof(dir)) {
+		snprintf(err, MW_ERROR_MAX, "%.120s: longer than the %zu bytes of a socket's path", path,
+			 sizeof(dir) - 1);
+		return -1;
+	}
+	strcpy(mw_server.family.dir, dir);
 	return open_unix(l, path, err);
 }
 
@@ -268,12 +293,12 @@ static int open_tcp(struct mw_listener *l, const struct mw_options *o, char err[
 
 unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
 {
-	static int (*const openers[MW_LISTENERS_MAX])(struct mw_listener *, const struct mw_options *,
-						      char *) = { open_path, open_dir, open_tcp };
-	const char *const given[MW_LISTENERS_MAX] = { o->socket, o->socket_dir, o->listen };
+	static int (*const openers[])(struct mw_listener *, const struct mw_options *,
+				      char *) = { open_path, open_dir, open_tcp };
+	const char *const given[] = { o->socket, o->socket_dir, o->listen };
 	bool pending = false; /* err holds a failure that nobody was told */
 
-	for (unsigned i = 0; i < MW_LISTENERS_MAX; i++) {
+	for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++) {
 		struct mw_listener *l = &mw_server.listeners[mw_server.listeners_n];
 
 		if (!given[i])
@@ -293,6 +318,73 @@ unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
 	if (!pending && !mw_server.listeners_n)
 		snprintf(err, MW_ERROR_MAX, "no socket, socket_dir or listen option");
 	return mw_server.listeners_n;
+}
+
+/* A slot that nothing was ever in; NULL: there is none left. */
+static struct mw_listener *next_slot(void)
+{
+	struct mw_listener *l = &mw_server.listeners[mw_server.listeners_n];
+
+	if (mw_server.listeners_n == MW_LISTENERS_MAX)
+		return NULL;
+	memset(l, 0, sizeof(*l));
+	l->fd = l->claim.lock_fd = -1;
+	return l;
+}
+
+/* What is claimed is opened and watched; else it is given back. */
+static struct mw_listener *go_on(struct mw_listener *l, enum mw_claimed got)
+{
+	char err[MW_ERROR_MAX];
+
+	if (got != MW_CLAIM_OURS || open_claimed(l, err)) {
+		l->addr_len = 0;
+		return NULL;
+	}
+	if (mw_loop_watch(l)) {
+		close(l->fd);
+		l->fd = -1;
+		l->addr_len = 0;
+		mw_claim_drop(&l->claim);
+		return NULL;
+	}
+	mw_server.listeners_n++;
+	return l;
+}
+
+struct mw_listener *mw_listen_take(const char *path)
+{
+	struct mw_listener *l = next_slot();
+	char err[MW_ERROR_MAX];
+
+	if (!l)
+		return NULL;
+	mw_moves_begin();
+	l = go_on(l, mw_claim_take(&l->claim, path, err));
+	mw_moves_end();
+	return l;
+}
+
+struct mw_listener *mw_listen_beside(const char *path)
+{
+	struct mw_listener *l = next_slot();
+	char err[MW_ERROR_MAX];
+
+	if (!l)
+		return NULL;
+	mw_moves_begin();
+	l = go_on(l, claim_beside(l, path, err));
+	mw_moves_end();
+	return l;
+}
+
+void mw_listen_end(struct mw_listener *l)
+{
+	mw_moves_begin();
+	if (l->fd >= 0 && mw_listen_is_ours(l->fd))
+		close(l->fd);
+	l->fd = -1; /* its address stays noted: connections have it */
+	mw_moves_end();
 }
 
 void mw_listen_unlink(void)

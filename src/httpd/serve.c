@@ -13,11 +13,14 @@
  * MW_HELD_MAX before a further one is made.
  */
 #include <microhttpd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../pages/access.h"
 #include "../pages/routes.h"
+#include "../family/gather.h"
+#include "apart.h"
 #include "server.h"
 
 #define CONN_MEMORY ((size_t)64 << 10)
@@ -27,6 +30,7 @@
 /* A request's own: its URI as received, since libmicrohttpd decodes it. */
 struct request {
 	bool seen;
+	struct mw_job *job; /* it is answered apart; NULL: not */
 	size_t got;  /* bytes of its body so far */
 	char *body;  /* owned; MW_LOGIN_BODY_MAX + 1 bytes. NULL: nobody wants it */
 	char uri[];
@@ -46,6 +50,7 @@ static void *begin(void *unused, const char *uri, struct MHD_Connection *mc)
 	(void)mc;
 	if (r) {
 		r->seen = false;
+		r->job = NULL;
 		r->got = 0;
 		r->body = NULL;
 		memcpy(r->uri, uri, n);
@@ -105,8 +110,6 @@ static struct MHD_Response *convert(struct mw_response *res)
 		if (!r)
 			free_held(h);
 	}
-	if (r)
-		MHD_add_response_header(r, "Content-Type", res->content_type);
 	return r;
 }
 
@@ -114,17 +117,15 @@ static struct MHD_Response *convert(struct mw_response *res)
 static struct MHD_Response *convert_stream(struct MHD_Connection *mc, struct mw_conn *c,
 					   struct mw_response *res)
 {
-	struct MHD_Response *r = mw_live_open(mc, c, &res->body);
-
-	if (r)
-		MHD_add_response_header(r, "Content-Type", res->content_type);
-	return r;
+	return mw_live_open(mc, c, &res->body);
 }
 
 static void add_headers(struct MHD_Response *r, const struct mw_response *res)
 {
 	const struct mw_header *h;
 
+	if (*res->content_type)
+		MHD_add_response_header(r, "Content-Type", res->content_type);
 	for (size_t i = 0; (h = mw_response_header(res, i)); i++)
 		MHD_add_response_header(r, h->name, h->value);
 	if (res->allow)
@@ -165,6 +166,39 @@ static enum MHD_Result no_room(struct MHD_Connection *mc)
 	return send_it(mc, MHD_HTTP_SERVICE_UNAVAILABLE, r);
 }
 
+static enum MHD_Result reply(struct MHD_Connection *mc, struct mw_conn *c, struct mw_job *job,
+			     struct mw_response *res)
+{
+	unsigned status = (unsigned)res->status;
+	bool stream = res->stream;
+	struct MHD_Response *r = !stream    ? convert(res) :
+				 res->relay ? mw_apart_stream(job) :
+					      convert_stream(mc, c, res);
+
+	if (r)
+		add_headers(r, res);
+	mw_response_free(res);
+	return !r && stream ? no_room(mc) : send_it(mc, status, r);
+}
+
+/*
+ * Where a relative says its "/" is, if one hands this request on; else "". For
+ * links only, but who can't connect to the socket shall not choose them.
+ */
+static const char *mount_of(struct mw_request *req, char *to, size_t size)
+{
+	const char *s = req->peer == MW_PEER_UNIX ? req->header(req->ctx, MW_RELAYED) : NULL;
+	size_t n = s ? strlen(s) : 0;
+
+	to[0] = '\0';
+	if (!n || n > size || s[n - 1] != '/' ||
+	    s[strspn(s, "/%-._~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")])
+		return to;
+	memcpy(to, s, n - 1);
+	to[n - 1] = '\0';
+	return to;
+}
+
 static enum mw_peer peer_of(const struct mw_conn *c)
 {
 	if (c && !c->tcp)
@@ -179,7 +213,6 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 	struct mw_request req = {
 		.method = method,
 		.path = uri,
-		.base = "",
 		.peer = peer_of(c),
 		.header = header,
 		.ctx = mc,
@@ -189,26 +222,36 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 		.body_n = request->got < MW_LOGIN_BODY_MAX ? request->got : MW_LOGIN_BODY_MAX,
 		.body_cut = request->got > MW_LOGIN_BODY_MAX,
 	};
-	struct mw_response res;
-	struct MHD_Response *r;
-	unsigned status;
+	char mount[256], base[sizeof(mount) + 24];
 	char *query = strchr(uri, '?');
+	struct mw_response res;
 
 	if (query) {
 		*query = '\0';
 		req.query = query + 1;
 	}
-	mw_route(mw_server.api, &req, &res);
-	status = (unsigned)res.status;
-	r = res.stream ? convert_stream(mc, c, &res) : convert(&res);
-	if (!r && res.stream) {
-		mw_response_free(&res);
-		return no_room(mc);
+	req.base = req.mount = mount_of(&req, mount, sizeof(mount));
+	if (mw_family_wants(req.path, (long)mw_server.pid, &req.path)) {
+		/* the state of tokens and sessions is this thread's */
+		if (mw_route_refuses(mw_server.api, &req, &res))
+			return reply(mc, c, NULL, &res);
+		request->job = mw_apart_begin(mc, c, &req);
+		return request->job ? MHD_YES : busy(mc);
 	}
-	if (r)
-		add_headers(r, &res);
-	mw_response_free(&res);
-	return send_it(mc, status, r);
+	if (req.path != uri) { /* "/PID/...", and that is this one */
+		snprintf(base, sizeof(base), "%s/%ld", mount, (long)mw_server.pid);
+		req.base = base;
+	}
+	mw_route(mw_server.api, &req, &res);
+	return reply(mc, c, NULL, &res);
+}
+
+/* Resumed: its answer is there, or the server ends. */
+static enum MHD_Result answer_apart(struct MHD_Connection *mc, struct mw_conn *c, struct mw_job *job)
+{
+	struct mw_response *res = mw_apart_response(job);
+
+	return res ? reply(mc, c, job, res) : MHD_NO;
 }
 
 static bool wants_body(const char *method, const char *uri)
@@ -258,6 +301,8 @@ static enum MHD_Result handle(void *unused, struct MHD_Connection *mc, const cha
 		*size = 0;
 		return MHD_YES;
 	}
+	if (r->job)
+		return answer_apart(mc, c, r->job);
 	now = mw_now_ms();
 	if (c)
 		mw_conn_phase(c, MW_CONN_ANSWERING, now);
@@ -276,6 +321,8 @@ static void completed(void *unused, struct MHD_Connection *mc, void **ctx,
 
 	(void)unused;
 	(void)how;
+	if (r && r->job)
+		mw_apart_end(r->job);
 	if (r && r->body) {
 		explicit_bzero(r->body, MW_LOGIN_BODY_MAX); /* there is a token in it */
 		free(r->body);

@@ -27,6 +27,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "../family/family.h"
 #include "../pages/access.h"
 #include "../pages/site.h"
 #include "claim.h"
@@ -38,7 +39,7 @@ struct MHD_Response;
 
 #define MW_CONNS_MAX 64
 #define MW_WATCHERS_MAX 8 /* of /live, and half of all connections at most */
-#define MW_LISTENERS_MAX 3 /* socket, socket_dir, listen */
+#define MW_LISTENERS_MAX 5 /* socket, socket_dir, listen, and a path taken over and given away */
 
 /* A client has this long to send a request, from the first byte to the last. */
 #define MW_REQUEST_MS (15 * 1000u)
@@ -101,6 +102,7 @@ struct mw_server {
 	int statm;              /* /proc/self/statm, kept open: -1 where there is none */
 	dev_t statm_dev;        /* what it is, */
 	ino_t statm_ino;        /* since the application may use its number */
+	struct mw_family family; /* where relatives listen: listen.c */
 	struct mw_site site;
 	struct mw_access access; /* of the token that token_file has; token.c */
 };
@@ -130,6 +132,8 @@ uint64_t mw_now_ms(void);
  * don't use. Returns the new number, or fd if there is none free.
  */
 int mw_fd_high(int fd);
+/* Accepts connections at l from now on. 0, or -1. */
+int mw_loop_watch(struct mw_listener *l);
 /* Is `statm` what was opened? System calls only. */
 bool mw_statm_is_ours(void);
 
@@ -137,6 +141,16 @@ bool mw_statm_is_ours(void);
 
 /* Opens what the options name; the number of listeners, 0 with a line in err. */
 unsigned mw_listen_all(const struct mw_options *, char err[MW_ERROR_MAX]);
+/*
+ * Listens, while the loop runs, on a family's path that nobody has, or beside it. NULL: it can't,
+ * or another process was first.
+ */
+struct mw_listener *mw_listen_take(const char *path);
+struct mw_listener *mw_listen_beside(const char *path);
+/* Is there a Ruby in this process, or about to be? */
+bool mw_have_ruby(void);
+/* Closes one whose claim was given away; its connections go on. */
+void mw_listen_end(struct mw_listener *);
 /* Removes our socket files and their locks. Any thread; the first does it. */
 void mw_listen_unlink(void);
 /* True if fd is a socket bound to the address of one of our listeners. */

@@ -59,10 +59,11 @@ static void summary(struct mw_buf *b, void *ctx)
 		many(b, r->life_max, "garbage collection.", "garbage collections.");
 }
 
-static void head(struct mw_buf *b, void *unused)
+static void head(struct mw_buf *b, void *ctx)
 {
-	(void)unused;
-	for (int i = 0; i < MW_COLUMNS_N; i++) {
+	const struct mw_row *r = ((const struct view *)ctx)->at.row;
+
+	for (int i = 0; i < (r->processes ? MW_FAMILY_COLUMNS_N : MW_COLUMNS_N); i++) {
 		if (mw_columns[i].type == MW_TYPE_TEXT)
 			continue;
 		mw_buf_str(b, "<th scope=\"col\" class=\"num\" title=\"");

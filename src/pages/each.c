@@ -74,6 +74,11 @@ static void href(struct mw_buf *b, const struct view *v, const struct mw_query *
 
 /* --- the table ------------------------------------------------------------ */
 
+static int columns(const struct view *v)
+{
+	return v->result.snapshot->family ? MW_FAMILY_COLUMNS_N : MW_COLUMNS_N;
+}
+
 static int sorted_by(const struct view *v)
 {
 	return v->q.sort >= 0 ? v->q.sort : MW_COLUMN_DEFAULT;
@@ -116,8 +121,15 @@ static void header(struct mw_buf *b, const struct view *v, int i)
 
 static void head(struct mw_buf *b, void *ctx)
 {
-	for (int i = 0; i < MW_COLUMNS_N; i++)
-		header(b, ctx, i);
+	const struct view *v = ctx;
+	int n = columns(v);
+
+	for (int i = 0; i < n; i++)
+		if (mw_columns[i].type != MW_TYPE_TEXT)
+			header(b, v, i);
+	for (int i = 0; i < n; i++)
+		if (mw_columns[i].type == MW_TYPE_TEXT)
+			header(b, v, i);
 }
 
 /* A line's page, the lines of a file, or the files of a folder; a gem has no page of its own. */
@@ -164,7 +176,7 @@ static void rows(struct mw_buf *b, void *ctx)
 		mw_buf_str(b, "</tr>\n");
 	}
 	if (!v->result.n)
-		mw_buf_fmt(b, "<tr><td class=\"empty\" colspan=\"%d\">%s</td></tr>\n", MW_COLUMNS_N,
+		mw_buf_fmt(b, "<tr><td class=\"empty\" colspan=\"%d\">%s</td></tr>\n", columns(v),
 			   why_no_row(v));
 }
 
@@ -371,6 +383,6 @@ void mw_page_home(struct mw_call *call)
 			  .home = true,
 			  .q = { .sort = mw_column_find("growth", 6), .limit = MW_HOME_LIMIT } };
 
-	call->script = true;
+	call->script = call->req->site != NULL; /* which /live needs */
 	answer(&v, MW_FORM_HTML);
 }

@@ -34,7 +34,7 @@ static void cell(struct mw_buf *b, const struct mw_column *column, const struct 
 
 void mw_html_cells(struct mw_buf *b, const struct mw_row *r, int sorted_by)
 {
-	for (int i = 0; i < MW_COLUMNS_N; i++)
+	for (int i = 0; i < (r->processes ? MW_FAMILY_COLUMNS_N : MW_COLUMNS_N); i++)
 		if (mw_columns[i].type != MW_TYPE_TEXT)
 			cell(b, &mw_columns[i], r, i == sorted_by);
 }
@@ -193,6 +193,10 @@ static void process(struct mw_buf *b, void *ctx)
 {
 	const struct mw_stats *s = ctx;
 
+	if (s->processes) {
+		mw_buf_fmt(b, "sum of %" PRIu32 " processes", s->processes);
+		return;
+	}
 	mw_buf_fmt(b, "pid %ld, up ", (long)getpid());
 	duration(b, s->uptime);
 }
@@ -206,6 +210,14 @@ static void asset_url(struct mw_buf *b, const struct mw_call *call, const char *
 	mw_buf_fmt(b, "/%s", name);
 	if (f)
 		mw_buf_fmt(b, "?v=%s", f->version);
+}
+
+static void family(struct mw_buf *b, void *ctx)
+{
+	const struct mw_request *req = ((const struct mw_call *)ctx)->req;
+
+	mw_html_text(b, req->mount ? req->mount : req->base);
+	mw_buf_str(b, "/family");
 }
 
 void mw_html_css(struct mw_buf *b, const struct mw_call *call)
@@ -254,6 +266,7 @@ void mw_reply_page(struct mw_call *call, const char *title, void (*fill)(struct 
 		{ .name = "title", .text = title },
 		{ .name = "base", .text = call->req->base },
 		{ .name = "version", .text = MWRAP_VERSION },
+		{ .name = "family", .fill = family, .ctx = call },
 		{ .name = "css", .fill = css, .ctx = call },
 		{ .name = "script", .fill = script, .ctx = call },
 		{ .name = "logout", .fill = logout, .ctx = call },

@@ -68,7 +68,7 @@ void mw_html_cells(struct mw_buf *, const struct mw_row *, int sorted_by);
 void mw_html_at_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
 void mw_html_text(struct mw_buf *, const char *);
 
-/* each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, site.c, source.c */
+/* each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, site.c, source.c, wire.c */
 
 #define MW_EACH_LIMIT 1000u /* rows of a page when none is asked for */
 #define MW_HOME_LIMIT 50u
@@ -86,6 +86,8 @@ void mw_page_stats(struct mw_call *);
 void mw_page_history(struct mw_call *);
 void mw_page_live(struct mw_call *);
 void mw_page_source(struct mw_call *);
+void mw_page_self(struct mw_call *);
+void mw_page_table(struct mw_call *);
 void mw_page_mark(struct mw_call *);
 void mw_page_mark_clear(struct mw_call *);
 void mw_page_reset(struct mw_call *);

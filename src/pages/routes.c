@@ -40,6 +40,8 @@ static const struct route routes[] = {
 	{ GET, "/history.json", mw_page_history },
 	{ GET, "/live", mw_page_live },
 	{ GET, "/source", mw_page_source },
+	{ GET, "/family/self", mw_page_self },
+	{ GET, "/family/table", mw_page_table },
 	{ POST, "/reset", mw_page_reset },
 	{ POST, "/clear", mw_page_reset },
 	{ POST, "/trim", mw_page_trim },
@@ -77,11 +79,30 @@ static const struct mw_header script_policy = {
 static const struct mw_header vary = { "Vary", "Accept-Encoding" };
 static const struct mw_header gzipped = { "Content-Encoding", "gzip" };
 
+/* The i-th of what another process said. */
+static const struct mw_header *passed(const struct mw_response *res, size_t i)
+{
+	static __thread struct mw_header h;
+	const char *s = res->passed.p, *end = s + res->passed.n;
+
+	for (; s < end; i--) {
+		h.name = s;
+		h.value = s + strlen(s) + 1;
+		if (!i)
+			return &h;
+		s = h.value + strlen(h.value) + 1;
+	}
+	return NULL;
+}
+
 const struct mw_header *mw_response_header(const struct mw_response *res, size_t i)
 {
 	bool html = res->content_type && !strncmp(res->content_type, "text/html", 9);
 	const struct mw_header *all[10];
 	size_t n = 0;
+
+	if (res->passed.n)
+		return passed(res, i);
 
 	all[n++] = !res->etag ? &no_store : res->forever ? &for_ever : &ask_again;
 	all[n++] = &nosniff;
@@ -105,6 +126,7 @@ void mw_response_free(struct mw_response *res)
 {
 	mw_buf_free(&res->body);
 	mw_buf_free(&res->location);
+	mw_buf_free(&res->passed);
 	mw_buf_free(&res->cookie);
 }
 
@@ -286,12 +308,18 @@ static bool refused(struct mw_call *call, const struct route *r)
 	return true;
 }
 
+static bool wrong_host(struct mw_call *call)
+{
+	if (mw_host_allowed(call->req))
+		return false;
+	mw_reply(call, 403, "refused: the Host header must name localhost, 127.0.0.1 or [::1]");
+	return true;
+}
+
 static void dispatch(struct mw_call *call)
 {
-	if (!mw_host_allowed(call->req)) {
-		mw_reply(call, 403, "refused: the Host header must name localhost, 127.0.0.1 or [::1]");
+	if (wrong_host(call))
 		return;
-	}
 	if (call->req->path[0] != '/') {
 		mw_reply(call, 400, "the path must start with a slash");
 		return;
@@ -307,12 +335,28 @@ static void dispatch(struct mw_call *call)
 	mw_reply(call, 404, "no such page");
 }
 
+static void settle(struct mw_response *res)
+{
+	if (res->body.failed || res->location.failed || res->cookie.failed)
+		no_memory(res);
+}
+
+bool mw_route_refuses(const struct mw_api *api, const struct mw_request *req, struct mw_response *res)
+{
+	struct mw_call call = { .api = api, .req = req, .res = res, .rest = "" };
+	bool refuses;
+
+	memset(res, 0, sizeof(*res));
+	refuses = wrong_host(&call) || (req->access && !mw_admitted(&call));
+	settle(res);
+	return refuses;
+}
+
 void mw_route(const struct mw_api *api, const struct mw_request *req, struct mw_response *res)
 {
 	struct mw_call call = { .api = api, .req = req, .res = res, .rest = "" };
 
 	memset(res, 0, sizeof(*res));
 	dispatch(&call);
-	if (res->body.failed || res->location.failed || res->cookie.failed)
-		no_memory(res);
+	settle(res);
 }

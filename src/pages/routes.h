@@ -38,6 +38,7 @@ struct mw_request {
 	const char *path;  /* as received, percent-encoded, without the query; starts with "/" */
 	const char *query; /* what follows "?", percent-encoded; NULL or "": none */
 	const char *base;  /* where "/" is mounted, for links: "" or "/mwrap"; percent-encoded */
+	const char *mount; /* where its family's "/" is: base without "/PID", "/all"; NULL: as base */
 	enum mw_peer peer;
 	/* A header's value by its name in any case, NULL: not there. */
 	const char *(*header)(void *ctx, const char *name);
@@ -65,18 +66,21 @@ struct mw_header {
 
 struct mw_response {
 	int status;
-	bool stream; /* the body begins an endless one: site.h goes on. Else the body is all */
+	bool stream; /* the body begins an endless one: site.h goes on, or `relay`. Else the body is all */
+	struct mw_ask *relay; /* src/family: another process's stream; who took the response owns it */
+	struct mw_buf passed; /* owned; headers as another process gave them, instead of ours: */
+	/* name and value in turn, each with a NUL */
 	bool script; /* the page loads one of ours */
 	const char *content_type; /* static */
-	struct mw_buf body;       /* owned by the response */
-	const void *asset;        /* static body, instead of `body`, if not NULL */
+	struct mw_buf body; /* owned by the response */
+	const void *asset; /* static body, instead of `body`, if not NULL */
 	size_t asset_len;
 	const struct mw_header *etag; /* static, of an asset; NULL: none */
-	bool gzip;      /* the asset is compressed */
-	bool forever;                 /* the URL names the content: it never changes */
-	const char *allow;        /* static; value of Allow, NULL: none */
-	struct mw_buf location;   /* owned, NUL-terminated; value of Location if n > 0 */
-	struct mw_buf cookie;     /* owned, NUL-terminated; value of Set-Cookie if n > 0 */
+	bool gzip; /* the asset is compressed */
+	bool forever; /* the URL names the content: it never changes */
+	const char *allow; /* static; value of Allow, NULL: none */
+	struct mw_buf location; /* owned, NUL-terminated; value of Location if n > 0 */
+	struct mw_buf cookie; /* owned, NUL-terminated; value of Set-Cookie if n > 0 */
 };
 
 /*
@@ -85,9 +89,17 @@ struct mw_response {
  * End with mw_response_free().
  */
 void mw_route(const struct mw_api *, const struct mw_request *, struct mw_response *);
+/*
+ * Whether such a request is refused whatever it asks for: its Host, or it has no token. Then the
+ * response says so; it is free for mw_route() else.
+ */
+bool mw_route_refuses(const struct mw_api *, const struct mw_request *, struct mw_response *);
 void mw_response_free(struct mw_response *);
 
-/* The i-th header besides Content-Type, Allow, Location and Set-Cookie; NULL after the last. */
+/*
+ * The i-th header besides Content-Type (which is "" where these have it), Allow,
+ * Location and Set-Cookie; NULL after the last. The calling thread's, until its next call.
+ */
 const struct mw_header *mw_response_header(const struct mw_response *, size_t i);
 
 #endif

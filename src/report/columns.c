@@ -25,6 +25,7 @@ GET_UINT(frees)
 GET_UINT(live_bytes)
 GET_UINT(live)
 GET_UINT(life_max)
+GET_UINT(processes)
 GET_UINT(overruns)
 GET_UINT(overrun_size)
 
@@ -49,7 +50,7 @@ static void get_location(const struct mw_row *r, struct mw_cell *c)
 }
 
 /* clang-format off */
-const struct mw_column mw_columns[MW_COLUMNS_N] = {
+const struct mw_column mw_columns[MW_FAMILY_COLUMNS_N] = {
 	{ "total", "Total", "Bytes allocated here since the start or the last reset.",
 	  MW_TYPE_BYTES, -1, get_total },
 	{ "allocations", "Allocations", "Allocating calls since the start or the last reset.",
@@ -72,6 +73,9 @@ const struct mw_column mw_columns[MW_COLUMNS_N] = {
 	{ "location", "Location", "Ruby file and line, or native module with symbol and offset, "
 	  "that called the allocator.",
 	  MW_TYPE_TEXT, 1, get_location },
+	{ "processes", "Processes", "Processes of the family that know the location; for a group, "
+	  "those that know the one that most know.",
+	  MW_TYPE_COUNT, -1, get_processes },
 };
 
 const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N] = {
@@ -88,7 +92,7 @@ const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N] = {
 
 int mw_column_find(const char *name, size_t len)
 {
-	for (int i = 0; i < MW_COLUMNS_N; i++) {
+	for (int i = 0; i < MW_FAMILY_COLUMNS_N; i++) {
 		if (strlen(mw_columns[i].name) == len && !memcmp(mw_columns[i].name, name, len))
 			return i;
 	}

@@ -52,8 +52,10 @@ struct mw_column {
 	void (*get)(const struct mw_row *, struct mw_cell *);
 };
 
+/* The first ones are every table's; a family's sum has the others, too. */
 #define MW_COLUMNS_N 9
-extern const struct mw_column mw_columns[MW_COLUMNS_N];
+#define MW_FAMILY_COLUMNS_N 10
+extern const struct mw_column mw_columns[MW_FAMILY_COLUMNS_N];
 
 /* Of /overruns: count, last_size, location. */
 #define MW_OVERRUN_COLUMNS_N 3

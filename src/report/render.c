@@ -66,7 +66,8 @@ static void line(struct mw_buf *b, const struct form *f, const struct mw_row *r)
 /* TSV and CSV: a header line, then one line for each row. */
 static void lines(struct mw_buf *b, const struct mw_result *res, enum mw_format format)
 {
-	struct form f = form_of(mw_columns, MW_COLUMNS_N, format);
+	struct form f =
+		form_of(mw_columns, res->snapshot->family ? MW_FAMILY_COLUMNS_N : MW_COLUMNS_N, format);
 
 	header(b, &f);
 	for (size_t i = 0; i < res->n; i++)
@@ -88,7 +89,7 @@ static void members(struct mw_buf *b, const struct mw_column *columns, int n, co
 
 void mw_json_row(struct mw_buf *b, const struct mw_row *r)
 {
-	members(b, mw_columns, MW_COLUMNS_N, r);
+	members(b, mw_columns, r->processes ? MW_FAMILY_COLUMNS_N : MW_COLUMNS_N, r);
 }
 
 static void json(struct mw_buf *b, const struct mw_result *res)

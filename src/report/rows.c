@@ -55,6 +55,8 @@ void mw_row_add(struct mw_row *sum, const struct mw_row *r)
 	sum->born.frees = add_u64(sum->born.frees, r->born.frees);
 	sum->born.freed = add_u64(sum->born.freed, r->born.freed);
 	sum->born.life_sum = add_u64(sum->born.life_sum, r->born.life_sum);
+	if (r->processes > sum->processes)
+		sum->processes = r->processes;
 	sum->overruns = add_u64(sum->overruns, r->overruns);
 	if (r->overrun_size)
 		sum->overrun_size = r->overrun_size;
@@ -191,7 +193,7 @@ static void sink(struct item *heap, size_t n, size_t at, const struct order *o)
  */
 static struct item *first(const struct mw_row *const *rows, size_t n, size_t most, const struct mw_query *q)
 {
-	bool known = q->sort >= 0 && q->sort < MW_COLUMNS_N;
+	bool known = q->sort >= 0 && q->sort < MW_FAMILY_COLUMNS_N;
 	const struct mw_column *column = &mw_columns[known ? q->sort : MW_COLUMN_DEFAULT];
 	int sign = q->order ? q->order : column->order;
 	struct order o = { sign < 0 ? -1 : 1, 1 };

@@ -450,6 +450,7 @@ struct mw_snapshot *mw_snapshot_take(void)
 		b.s = sums ? malloc(fixed + texts) : NULL;
 		if (b.s) {
 			b.s->n = 0;
+			b.s->family = false;
 			b.s->rows = (struct mw_row *)(void *)(b.s + 1);
 			b.text = (char *)b.s + fixed;
 			b.end = b.text + texts;

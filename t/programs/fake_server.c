@@ -98,7 +98,7 @@ static const struct mw_options *get_options(void)
 
 static struct mw_snapshot *snapshot(void)
 {
-	struct mw_snapshot *s = malloc(sizeof(*s));
+	struct mw_snapshot *s = calloc(1, sizeof(*s));
 
 	s->n = rows_n;
 	s->rows = malloc((rows_n + 1) * sizeof(*rows));

@@ -32,7 +32,7 @@ static struct mw_snapshot *fake_snapshot(void)
 
 	if (fake_no_memory)
 		return NULL;
-	s = malloc(sizeof(*s));
+	s = calloc(1, sizeof(*s));
 	s->n = fake_n;
 	s->rows = malloc(sizeof(fake_rows));
 	memcpy(s->rows, fake_rows, sizeof(fake_rows));

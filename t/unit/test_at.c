@@ -17,7 +17,7 @@
 /* The index of the row that is found for a location, or -1. */
 static int find_n(const char *s, size_t n)
 {
-	struct mw_snapshot snap = { fake_n, fake_rows };
+	struct mw_snapshot snap = { .n = fake_n, .rows = fake_rows };
 	char *copy = malloc(n + 1); /* on the heap, so that a sanitizer sees reads behind it */
 	const struct mw_row *r;
 

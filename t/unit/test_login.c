@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The form, the cookie and the sessions of browsers: without a socket. */
-/* uses: src/pages/routes.c src/pages/access.c src/pages/login.c src/pages/request.c src/pages/origin.c src/pages/template.c src/pages/html.c src/pages/each.c src/pages/at.c src/pages/overruns.c src/pages/controls.c .build/web.o src/report/buf.c src/report/escape.c src/report/columns.c src/report/rows.c src/report/group.c src/report/render.c src/report/location.c src/report/lives.c src/report/overruns.c src/report/stats.c src/report/rss.c src/pages/site.c src/pages/source.c src/report/history.c src/report/mark.c src/report/journal.c src/report/event.c src/report/heap_pages.c src/pages/heap_pages.c src/pages/metrics.c src/report/metrics.c */
+/* uses: src/pages/routes.c src/pages/access.c src/pages/login.c src/pages/request.c src/pages/origin.c src/pages/template.c src/pages/html.c src/pages/each.c src/pages/at.c src/pages/overruns.c src/pages/controls.c .build/web.o src/report/buf.c src/report/escape.c src/report/columns.c src/report/rows.c src/report/group.c src/report/render.c src/report/location.c src/report/lives.c src/report/overruns.c src/report/stats.c src/report/rss.c src/pages/site.c src/pages/source.c src/report/history.c src/report/mark.c src/report/journal.c src/report/event.c src/report/heap_pages.c src/pages/heap_pages.c src/pages/metrics.c src/report/metrics.c src/pages/wire.c src/report/wire.c */
 #include "knock.h"
 
 /* --- the form ------------------------------------------------------------------ */

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * answer.c - from a request for another process, or for all, to a response.
+ * See family.h.
+ *
+ * A request for another process is handed on as it is, "/PID/..." included,
+ * with the header X-Mwrap-Relayed that says where "/" is mounted: who gets
+ * that answers for itself or not at all, so that nothing goes round in circles.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "../pages/pages.h"
+#include "ask.h"
+#include "family.h"
+#include "gather.h"
+
+static bool numbered(const char *path, long *pid, const char **rest)
+{
+	char *end;
+
+	if (path[0] != '/' || path[1] < '1' || path[1] > '9')
+		return false;
+	errno = 0;
+	*pid = strtol(path + 1, &end, 10);
+	*rest = end;
+	return !errno && (!*end || *end == '/');
+}
+
+static bool begins(const char *path, const char *with, const char **rest)
+{
+	size_t n = strlen(with);
+
+	*rest = path + n;
+	return !strncmp(path, with, n) && (!**rest || **rest == '/');
+}
+
+static bool list_form(const char *path, enum mw_form *form)
+{
+	static const char family[] = "/family";
+	size_t n = strlen(path);
+
+	*form = MW_FORM_HTML;
+	if (strncmp(path, family, sizeof(family) - 1))
+		return false;
+	return mw_form_suffix(path, n, form) == sizeof(family) - 1;
+}
+
+bool mw_family_wants(const char *path, long pid, const char **rest)
+{
+	enum mw_form form;
+	const char *behind;
+	long asked;
+
+	*rest = path;
+	if (numbered(path, &asked, &behind)) {
+		if (asked != pid || !*behind)
+			return true;
+		*rest = behind;
+		return false;
+	}
+	return begins(path, "/all", &behind) || list_form(path, &form);
+}
+
+static const char *header(const struct mw_request *req, const char *name)
+{
+	return req->header ? req->header(req->ctx, name) : NULL;
+}
+
+/* "/PID" and "/all" are folders: relative links would go astray. */
+static void to_folder(struct mw_call *call)
+{
+	struct mw_buf *to = &call->res->location;
+
+	mw_reply(call, 301, "moved: a slash belongs to its end");
+	mw_buf_str(to, call->req->base);
+	mw_buf_str(to, call->req->path);
+	mw_buf_str(to, "/");
+	mw_buf_add(to, "", 1);
+}
+
+/* --- another process ------------------------------------------------------------- */
+
+static void forward(struct mw_ask *a, const struct mw_request *req)
+{
+	/* what routes.c looks at */
+	static const char *const names[] = {
+		"Host",          "Origin",          "Sec-Fetch-Site", "Referer",   "Accept",
+		"If-None-Match", "Accept-Encoding", "Last-Event-ID",  "X-Mwrap-BT"
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = header(req, names[i]);
+
+		if (value)
+			mw_ask_header(a, names[i], value);
+	}
+}
+
+static void pass_header(void *ctx, const char *name, const char *value)
+{
+	static const char *const own[] = { "Connection", "Content-Length", "Transfer-Encoding",
+					   "Keep-Alive" };
+	struct mw_response *res = ctx;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (!strcasecmp(name, own[i]))
+			return;
+	mw_buf_add(&res->passed, name, strlen(name) + 1);
+	mw_buf_add(&res->passed, value, strlen(value) + 1);
+}
+
+static bool is_stream(const char *rest)
+{
+	return !strcmp(rest, "/live");
+}
+
+/* What came back becomes the response; a stream goes on from *a, which is then the response's. */
+static void pass(struct mw_call *call, struct mw_ask **a)
+{
+	struct mw_response *res = call->res;
+
+	res->status = (*a)->status;
+	res->content_type = "";
+	mw_buf_add(&res->body, (*a)->answer.p + (*a)->body, (*a)->answer.n - (*a)->body);
+	mw_ask_headers(*a, pass_header, res);
+	if ((*a)->stream && (*a)->fd >= 0 && res->status == 200) {
+		res->stream = true;
+		res->relay = *a;
+		*a = NULL;
+	}
+	if (res->passed.failed)
+		res->body.failed = true;
+}
+
+static void no_answer(struct mw_call *call, long pid, int error)
+{
+	struct mw_buf why = { 0 };
+
+	mw_buf_fmt(&why, "process %ld ", pid);
+	mw_buf_str(&why, error == ETIMEDOUT ? "doesn\xe2\x80\x99t answer" : "can\xe2\x80\x99t be asked: ");
+	if (error != ETIMEDOUT)
+		mw_buf_str(&why, strerrordesc_np(error) ? strerrordesc_np(error) : "unknown error");
+	mw_reply_why(call, error == ETIMEDOUT ? 504 : 502, &why);
+}
+
+/* The socket of process `pid`: by its name, or else the path, whose owner isn't known. "": none. */
+static void socket_of(const struct mw_family *f, long pid, char socket[MW_SOCKET_PATH])
+{
+	size_t n;
+	struct mw_member *m = mw_members(f, &n);
+
+	socket[0] = '\0';
+	for (size_t i = 0; i < n; i++)
+		if (m[i].pid == pid || (!m[i].pid && !socket[0]))
+			strcpy(socket, m[i].socket);
+	free(m);
+}
+
+static void relay(struct mw_call *call, const struct mw_family *f, long pid, const char *rest)
+{
+	const struct mw_request *req = call->req;
+	char socket[MW_SOCKET_PATH];
+	struct mw_buf target = { 0 }, base = { 0 };
+	struct mw_ask *a = NULL;
+
+	socket_of(f, pid, socket);
+	if (!socket[0]) {
+		mw_reply(call, 404, "no such process in this family");
+		return;
+	}
+	mw_buf_str(&target, req->path);
+	if (req->query && *req->query) {
+		mw_buf_str(&target, "?");
+		mw_buf_str(&target, req->query);
+	}
+	mw_buf_add(&target, "", 1);
+	mw_buf_str(&base, req->base);
+	mw_buf_add(&base, "/", 2);
+	a = malloc(sizeof(*a));
+	if (a && !target.failed && !base.failed) {
+		/* a HEAD's length is that of the body, which who sends it leaves out */
+		mw_ask_begin(a, socket, strcmp(req->method, "HEAD") ? req->method : "GET", target.p);
+		a->stream = is_stream(rest);
+		mw_ask_header(a, MW_RELAYED, base.p);
+		mw_ask_token(a, f->token);
+		forward(a, req);
+		mw_ask_all(a, 1, MW_RELAY_MS);
+		if (a->error)
+			no_answer(call, pid, a->error);
+		else
+			pass(call, &a);
+	} else {
+		call->res->body.failed = true;
+	}
+	if (a) {
+		mw_ask_free(a);
+		free(a);
+	}
+	mw_buf_free(&target);
+	mw_buf_free(&base);
+}
+
+/* --- all ----------------------------------------------------------------------------- */
+
+/* Pages whose every number comes from the table, and so has a sum. */
+static bool summed(const char *rest, enum mw_wire_what *what)
+{
+	*what = !strncmp(rest, "/at", 3) ? MW_WIRE_AT : MW_WIRE_ALL;
+	return !strcmp(rest, "/") || !strncmp(rest, "/each", 5) || !strncmp(rest, "/at", 3) ||
+	       !strncmp(rest, "/overruns", 9);
+}
+
+/* The path and query of an /at as each process is asked for it. */
+static void at_target(struct mw_buf *b, const struct mw_request *req, const char *rest)
+{
+	struct mw_params p;
+	struct mw_buf why = { 0 };
+	enum mw_form form;
+	const char *s = rest + 3;
+	size_t n = strlen(s);
+
+	if (*s == '/') { /* percent-encoded already */
+		n = mw_form_suffix(s + 1, n - 1, &form);
+		mw_buf_add(b, s + 1, n);
+	} else if (!mw_params_parse(&p, req->query, &why)) {
+		mw_percent_encode(b, p.v[MW_PARAM_LOCATION].s, p.v[MW_PARAM_LOCATION].n);
+		mw_params_free(&p);
+	}
+	mw_buf_free(&why);
+}
+
+static void page_of_all(struct mw_call *call, const struct mw_family *f, const char *rest)
+{
+	struct mw_request req = *call->req;
+	struct mw_buf base = { 0 }, at = { 0 };
+	struct mw_gathered g;
+	enum mw_wire_what what;
+	const struct mw_api *api = NULL;
+
+	req.path = rest;
+	req.site = NULL;
+	mw_buf_str(&base, call->req->base);
+	mw_buf_add(&base, "/all", 5);
+	req.base = base.failed ? "" : base.p;
+	req.mount = call->req->base;
+	if (!summed(rest, &what)) {
+		if (mw_asset(rest + 1))
+			mw_route(call->api, &req, call->res);
+		else
+			mw_reply(call, 404, "no such page of all processes: /family lists them one by one");
+		mw_buf_free(&base);
+		return;
+	}
+	if (what == MW_WIRE_AT)
+		at_target(&at, call->req, rest);
+	mw_buf_add(&at, "", 1);
+	if (!at.failed && !mw_gather(&g, f, call->api, what, at.p)) {
+		mw_inheritance(g.parts, g.answered);
+		api = mw_sum_api(g.parts, g.answered, call->api);
+		if (api) {
+			mw_route(api, &req, call->res);
+			mw_sum_end();
+		}
+		mw_gathered_free(&g);
+	}
+	if (!api)
+		call->res->body.failed = true;
+	mw_buf_free(&base);
+	mw_buf_free(&at);
+}
+
+/* What every process does, each for itself; what it says is the first one's, with their number. */
+static void all_do(struct mw_call *call, const struct mw_family *f, const char *rest)
+{
+	struct mw_buf line = { 0 };
+	struct mw_did did;
+
+	if (mw_all_do(&did, f, call->api, call->req, rest)) {
+		call->res->body.failed = true;
+		return;
+	}
+	if (did.status != 200) {
+		mw_buf_add(&line, did.said.p, did.said.n);
+		mw_reply_why(call, did.status, &line);
+	} else {
+		mw_buf_fmt(&line, "%zu of %zu processes: ", did.done, did.asked);
+		mw_buf_add(&line, did.said.p, did.said.n);
+		mw_buf_add(&line, "", 1);
+		if (line.failed)
+			call->res->body.failed = true;
+		else
+			mw_done(call, line.p, line.p);
+	}
+	mw_buf_free(&line);
+	mw_buf_free(&did.said);
+}
+
+/* --- all of these ---------------------------------------------------------------------- */
+
+void mw_family_answer(const struct mw_family *f, const struct mw_api *api, const struct mw_request *req,
+		      struct mw_response *res)
+{
+	struct mw_call call = { .api = api, .req = req, .res = res, .rest = "" };
+	bool get = !strcmp(req->method, "GET") || !strcmp(req->method, "HEAD");
+	enum mw_form form;
+	const char *rest;
+	long pid;
+
+	memset(res, 0, sizeof(*res));
+	if (!mw_host_allowed(req)) {
+		mw_route(api, req, res); /* which says why not */
+		return;
+	}
+	if (header(req, MW_RELAYED)) {
+		mw_reply(&call, 404, "no such process in this family");
+	} else if (list_form(req->path, &form)) {
+		if (get)
+			mw_page_family(&call, f, form);
+		else
+			mw_reply(&call, 405, "GET and HEAD only");
+		res->allow = get ? NULL : "GET, HEAD";
+	} else if (begins(req->path, "/all", &rest)) {
+		if (!*rest)
+			to_folder(&call);
+		else if (get)
+			page_of_all(&call, f, rest);
+		else
+			all_do(&call, f, rest);
+	} else if (numbered(req->path, &pid, &rest)) {
+		if (!*rest)
+			to_folder(&call);
+		else
+			relay(&call, f, pid, rest);
+	}
+	if (res->body.failed || res->location.failed) {
+		mw_response_free(res);
+		mw_reply(&call, 500, "out of memory");
+	}
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ask.c - a small client for many servers at once. See ask.h. */
+#include "ask.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "family.h"
+
+#define HEAD_MAX ((size_t)64 << 10)
+
+void mw_ask_begin(struct mw_ask *a, const char *socket, const char *method, const char *target)
+{
+	*a = (struct mw_ask){ .socket = socket, .fd = -1 };
+	mw_buf_str(&a->request, method);
+	mw_buf_str(&a->request, " ");
+	mw_buf_str(&a->request, target);
+	mw_buf_str(&a->request, " HTTP/1.0\r\n");
+}
+
+void mw_ask_header(struct mw_ask *a, const char *name, const char *value)
+{
+	for (const char *s = value; *s; s++)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			return;
+	mw_buf_str(&a->request, name);
+	mw_buf_str(&a->request, ": ");
+	mw_buf_str(&a->request, value);
+	mw_buf_str(&a->request, "\r\n");
+}
+
+void mw_ask_token(struct mw_ask *a, const char *token)
+{
+	if (!*token)
+		return;
+	mw_buf_str(&a->request, "Authorization: Bearer ");
+	mw_buf_str(&a->request, token);
+	mw_buf_str(&a->request, "\r\n");
+}
+
+static void end(struct mw_ask *a, int error)
+{
+	if (a->fd >= 0)
+		close(a->fd);
+	a->fd = -1;
+	a->error = error;
+}
+
+static void open_one(struct mw_ask *a)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	size_t n = strlen(a->socket);
+
+	mw_buf_str(&a->request, "Connection: close\r\n\r\n");
+	a->error = a->request.failed ? ENOMEM : n >= sizeof(un.sun_path) ? ENAMETOOLONG : 0;
+	if (a->error)
+		return;
+	memcpy(un.sun_path, a->socket, n + 1);
+	a->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* Linux connects at once, or says EAGAIN: the queue is full */
+	if (a->fd < 0 || connect(a->fd, (struct sockaddr *)&un, sizeof(un)))
+		end(a, errno);
+}
+
+static void send_some(struct mw_ask *a)
+{
+	ssize_t n =
+		send(a->fd, a->request.p + a->sent, a->request.n - a->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (n >= 0)
+		a->sent += (size_t)n;
+	else if (errno != EAGAIN && errno != EINTR)
+		end(a, errno);
+}
+
+/* Is the head there? Sets status and body. */
+static bool head_is_there(struct mw_ask *a)
+{
+	const char *p = a->answer.p, *end_of_head;
+
+	if (a->body)
+		return true;
+	end_of_head = a->answer.n ? memmem(p, a->answer.n, "\r\n\r\n", 4) : NULL;
+	if (!end_of_head || a->answer.n < 12 || memcmp(p, "HTTP/1.", 7))
+		return false;
+	for (int i = 9; i < 12; i++)
+		a->status = a->status * 10 + (p[i] >= '0' && p[i] <= '9' ? p[i] - '0' : 0);
+	a->body = (size_t)(end_of_head - p) + 4;
+	return true;
+}
+
+static void read_some(struct mw_ask *a)
+{
+	char piece[32 << 10];
+	ssize_t n = recv(a->fd, piece, sizeof(piece), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0) {
+		end(a, errno);
+		return;
+	}
+	mw_buf_add(&a->answer, piece, (size_t)n);
+	if (a->answer.failed)
+		end(a, ENOMEM);
+	else if (!head_is_there(a))
+		a->answer.n > HEAD_MAX || !n ? end(a, EPROTO) : (void)0;
+	else if (!n)
+		end(a, 0);
+	else if (a->answer.n > MW_FAMILY_BYTES)
+		end(a, EFBIG);
+}
+
+static bool waits(const struct mw_ask *a)
+{
+	return a->fd >= 0 && !(a->stream && a->body);
+}
+
+static long ms_left(const struct timespec *until)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (until->tv_sec - now.tv_sec) * 1000 + (until->tv_nsec - now.tv_nsec) / 1000000;
+}
+
+static void wait_for(struct mw_ask *asks, size_t n, struct pollfd *p, const struct timespec *until)
+{
+	for (;;) {
+		long left = ms_left(until);
+		nfds_t used = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			if (!waits(&asks[i]))
+				continue;
+			p[used].fd = asks[i].fd;
+			p[used].events = asks[i].sent < asks[i].request.n ? POLLOUT : POLLIN;
+			p[used++].revents = 0;
+		}
+		if (!used || left <= 0)
+			return;
+		if (poll(p, used, (int)left) < 0 && errno != EINTR)
+			return;
+		used = 0;
+		for (size_t i = 0; i < n; i++) {
+			struct mw_ask *a = &asks[i];
+
+			if (!waits(a))
+				continue;
+			if (!p[used++].revents)
+				continue;
+			if (a->sent < a->request.n)
+				send_some(a);
+			else
+				read_some(a);
+		}
+	}
+}
+
+void mw_ask_all(struct mw_ask *asks, size_t n, unsigned ms)
+{
+	struct pollfd *p = calloc(n + 1, sizeof(*p));
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += ms % 1000 * 1000000;
+	for (size_t i = 0; i < n; i++) {
+		if (p)
+			open_one(&asks[i]);
+		else
+			asks[i].error = ENOMEM;
+	}
+	if (p)
+		wait_for(asks, n, p, &until);
+	for (size_t i = 0; i < n; i++)
+		if (waits(&asks[i]))
+			end(&asks[i], ETIMEDOUT);
+	free(p);
+}
+
+long mw_ask_more(struct mw_ask *a, char *to, size_t size, unsigned ms)
+{
+	struct pollfd p = { .fd = a->fd, .events = POLLIN };
+	ssize_t n;
+
+	if (a->fd < 0)
+		return 0;
+	if (poll(&p, 1, (int)ms) <= 0)
+		return -1;
+	n = recv(a->fd, to, size, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return -1;
+	if (n <= 0)
+		end(a, n ? errno : 0);
+	return n > 0 ? (long)n : 0;
+}
+
+void mw_ask_free(struct mw_ask *a)
+{
+	end(a, a->error);
+	mw_buf_free(&a->request);
+	mw_buf_free(&a->answer);
+}
+
+void mw_ask_headers(struct mw_ask *a, void (*each)(void *, const char *, const char *), void *ctx)
+{
+	char *p = a->answer.p, *last = p + a->body - 2, *line = a->body ? strstr(p, "\r\n") : NULL;
+
+	for (line = line ? line + 2 : last; line < last;) {
+		char *eol = strstr(line, "\r\n"), *colon;
+
+		if (!eol)
+			return;
+		*eol = '\0';
+		colon = strchr(line, ':');
+		if (colon) {
+			*colon = '\0';
+			each(ctx, line, colon + 1 + strspn(colon + 1, " \t"));
+		}
+		line = eol + 2;
+	}
+}

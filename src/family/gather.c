@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* gather.c - all processes of a family at once. See gather.h. */
+#include "gather.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ask.h"
+
+/* Who is there, without those that are this process by their name. NULL: no memory. */
+static struct mw_member *others(const struct mw_family *f, size_t *n)
+{
+	size_t all, used = 0;
+	struct mw_member *m = mw_members(f, &all);
+
+	for (size_t i = 0; i < all; i++)
+		if (m[i].pid != (long)getpid())
+			m[used++] = m[i];
+	*n = used;
+	return m ? m : calloc(1, sizeof(*m)); /* no folder, no family */
+}
+
+/* Nobody is there any more; a name is all that is left. */
+static bool gone(const struct mw_ask *a)
+{
+	return a->error == ECONNREFUSED || a->error == ENOENT;
+}
+
+/* "mwrap PID", as the path's owner wrote it: for one who doesn't answer. */
+static long pid_of_owner(const char *socket)
+{
+	char path[MW_SOCKET_PATH + 8], text[32];
+	long pid = 0;
+	ssize_t n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s.lock", socket);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	text[n > 0 ? n : 0] = '\0';
+	return sscanf(text, "mwrap %ld", &pid) == 1 ? pid : 0;
+}
+
+static void hear_self(struct mw_voice *v, const struct mw_api *api, enum mw_wire_what what, const char *at)
+{
+	struct mw_buf b = { 0 };
+	size_t len = strlen(at);
+	char *location = malloc(len + 1);
+	long n = location ? mw_percent_decode(at, len, location, false) : -1;
+
+	*v = (struct mw_voice){ .pid = (long)getpid(), .error = ENOMEM };
+	if (n < 0) /* which nobody has */
+		n = 0;
+	if (location && !mw_wire_write(&b, api, what, location, (size_t)n) &&
+	    !mw_wire_read(&v->wire, b.p, b.n))
+		v->error = 0;
+	else if (b.failed || !location)
+		mw_buf_free(&b);
+	free(location);
+}
+
+static void hear(struct mw_voice *v, struct mw_ask *a, long pid)
+{
+	size_t n = a->answer.n - a->body;
+
+	*v = (struct mw_voice){ .pid = pid, .error = a->error };
+	strcpy(v->socket, a->socket);
+	if (a->error)
+		return;
+	v->error = EPROTO;
+	if (a->status != 200)
+		return;
+	memmove(a->answer.p, a->answer.p + a->body, n);
+	if (!mw_wire_read(&v->wire, a->answer.p, n)) {
+		v->error = 0;
+		v->pid = v->wire.pid;
+	}
+	a->answer = (struct mw_buf){ 0 }; /* taken over */
+}
+
+static int voice_cmp(const void *a, const void *b)
+{
+	const struct mw_voice *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return !!x->error - !!y->error; /* what answered comes first */
+}
+
+/* A process that listens on two sockets is one. */
+static void unite(struct mw_gathered *g)
+{
+	size_t used = 0;
+
+	qsort(g->voices, g->n, sizeof(*g->voices), voice_cmp);
+	for (size_t i = 0; i < g->n; i++) {
+		if (used && g->voices[used - 1].pid == g->voices[i].pid) {
+			g->voices[used - 1].owner |= g->voices[i].owner;
+			mw_wire_free(&g->voices[i].wire);
+		} else {
+			g->voices[used++] = g->voices[i];
+		}
+	}
+	g->n = used;
+}
+
+static void target_of(struct mw_buf *b, enum mw_wire_what what, const char *at)
+{
+	mw_buf_str(b, what == MW_WIRE_SELF ? "/family/self" : "/family/table");
+	if (what == MW_WIRE_AT) {
+		mw_buf_str(b, "?location=");
+		mw_buf_str(b, at);
+	}
+	mw_buf_add(b, "", 1);
+}
+
+/* Asks the others; what they say is in g. */
+static void ask_others(struct mw_gathered *g, const struct mw_family *f, const struct mw_member *m,
+		       struct mw_ask *asks, size_t n, const char *target)
+{
+	for (size_t i = 0; i < n; i++) {
+		mw_ask_begin(&asks[i], m[i].socket, "GET", target);
+		mw_ask_header(&asks[i], MW_RELAYED, "/");
+		mw_ask_token(&asks[i], f->token);
+	}
+	mw_ask_all(asks, n, MW_FAMILY_MS);
+	for (size_t i = 0; i < n; i++) {
+		long pid = m[i].pid;
+
+		if (gone(&asks[i]))
+			continue;
+		if (!pid && asks[i].error)
+			pid = pid_of_owner(m[i].socket);
+		hear(&g->voices[g->n], &asks[i], pid);
+		g->voices[g->n++].owner = !m[i].pid && f->path[0];
+	}
+}
+
+int mw_gather(struct mw_gathered *g, const struct mw_family *f, const struct mw_api *api,
+	      enum mw_wire_what what, const char *at)
+{
+	struct mw_buf target = { 0 };
+	struct mw_member *m;
+	struct mw_ask *asks;
+	size_t n;
+
+	*g = (struct mw_gathered){ 0 };
+	target_of(&target, what, at);
+	m = others(f, &n);
+	asks = calloc(n + 1, sizeof(*asks));
+	g->voices = calloc(n + 1, sizeof(*g->voices));
+	g->parts = calloc(n + 1, sizeof(*g->parts));
+	if (m && asks && g->voices && g->parts && !target.failed) {
+		ask_others(g, f, m, asks, n, target.p);
+		hear_self(&g->voices[g->n++], api, what, at);
+		unite(g);
+		for (size_t i = 0; i < g->n; i++)
+			if (!g->voices[i].error)
+				g->parts[g->answered++].wire = &g->voices[i].wire;
+	}
+	for (size_t i = 0; asks && i < n; i++)
+		mw_ask_free(&asks[i]);
+	free(asks);
+	free(m);
+	mw_buf_free(&target);
+	if (g->n)
+		return 0;
+	mw_gathered_free(g);
+	return -1;
+}
+
+void mw_gathered_free(struct mw_gathered *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		mw_wire_free(&g->voices[i].wire);
+	free(g->voices);
+	free(g->parts);
+	*g = (struct mw_gathered){ 0 };
+}
+
+/* --- POST ------------------------------------------------------------------------------ */
+
+static const char *header_but_accept(void *ctx, const char *name)
+{
+	const struct mw_request *req = ctx;
+
+	if (!strcmp(name, "Accept")) /* a line of text is wanted of each */
+		return NULL;
+	return req->header ? req->header(req->ctx, name) : NULL;
+}
+
+static void heard(struct mw_did *did, int status, const char *text, size_t n)
+{
+	did->asked++;
+	if (status == 200 && did->status != 200) {
+		did->said.n = 0;
+		did->status = 0;
+	}
+	did->done += status == 200;
+	if (did->status || !status)
+		return;
+	did->status = status;
+	while (n && text[n - 1] == '\n')
+		n--;
+	mw_buf_add(&did->said, text, n);
+}
+
+static void have_it_done(struct mw_did *did, const struct mw_family *f, const struct mw_gathered *g,
+			 struct mw_ask *asks, const struct mw_request *req, const char *rest)
+{
+	static const char *const names[] = { "Host", "Origin", "Sec-Fetch-Site" };
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->n; i++) {
+		struct mw_ask *a = &asks[n];
+
+		if (g->voices[i].pid == (long)getpid() || !g->voices[i].socket[0])
+			continue;
+		mw_ask_begin(a, g->voices[i].socket, req->method, rest);
+		mw_ask_header(a, "Content-Length", "0");
+		mw_ask_token(a, f->token);
+		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+			const char *value = req->header ? req->header(req->ctx, names[k]) : NULL;
+
+			if (value)
+				mw_ask_header(a, names[k], value);
+		}
+		n++;
+	}
+	mw_ask_all(asks, n, MW_FAMILY_MS);
+	for (size_t i = 0; i < n; i++) {
+		if (!gone(&asks[i]))
+			heard(did, asks[i].error ? 0 : asks[i].status, asks[i].answer.p + asks[i].body,
+			      asks[i].answer.n - asks[i].body);
+		mw_ask_free(&asks[i]);
+	}
+}
+
+int mw_all_do(struct mw_did *did, const struct mw_family *f, const struct mw_api *api,
+	      const struct mw_request *req, const char *rest)
+{
+	struct mw_request own = *req;
+	struct mw_gathered g = { 0 };
+	struct mw_response res;
+	struct mw_ask *asks = NULL;
+	bool failed = false;
+
+	*did = (struct mw_did){ 0 };
+	own.path = rest;
+	own.site = NULL; /* the server's thread alone may touch that */
+	own.header = header_but_accept;
+	own.ctx = (void *)(uintptr_t)req;
+	mw_route(api, &own, &res);
+	heard(did, res.status, res.body.p, res.body.n);
+	mw_response_free(&res);
+	if (did->status == 200) { /* nobody is asked to do what isn't done here */
+		failed = mw_gather(&g, f, api, MW_WIRE_SELF, "") != 0;
+		asks = failed ? NULL : calloc(g.n + 1, sizeof(*asks));
+		if (asks)
+			have_it_done(did, f, &g, asks, req, rest);
+		failed |= !asks;
+	}
+	free(asks);
+	mw_gathered_free(&g);
+	mw_buf_add(&did->said, "", 1);
+	if (!failed && !did->said.failed)
+		return 0;
+	mw_buf_free(&did->said);
+	return -1;
+}

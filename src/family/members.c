@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* members.c - who is there: by the names of sockets, and what /proc says. See family.h. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "family.h"
+
+/* All of n bytes is a PID; else 0. */
+static long pid_in(const char *s, size_t n)
+{
+	long pid = 0;
+
+	if (!n || n > 9 || *s == '0')
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return 0;
+		pid = pid * 10 + (s[i] - '0');
+	}
+	return pid;
+}
+
+struct listing {
+	struct mw_member *v;
+	size_t n, room;
+	bool failed;
+};
+
+static void add(struct listing *l, long pid, const char *dir, const char *name)
+{
+	struct mw_member *more;
+	int len;
+
+	if (l->n == l->room && !l->failed && l->n < MW_FAMILY_MAX) {
+		l->room = l->room ? l->room * 2 : 16;
+		more = realloc(l->v, l->room * sizeof(*more));
+		if (more)
+			l->v = more;
+		l->failed = !more;
+	}
+	if (l->failed || l->n == l->room)
+		return;
+	l->v[l->n].pid = pid;
+	len = snprintf(l->v[l->n].socket, MW_SOCKET_PATH, "%s/%s", dir, name);
+	if (len > 0 && (size_t)len < MW_SOCKET_PATH)
+		l->n++;
+}
+
+/* The PID that `name` is a socket's of, 0: none. base: of `socket`, NULL: `socket_dir`. */
+static long pid_of(const char *name, const char *base)
+{
+	size_t n = strlen(name), b = base ? strlen(base) : 0;
+
+	if (!base)
+		return n > 5 && !strcmp(name + n - 5, ".sock") ? pid_in(name, n - 5) : 0;
+	return n > b + 1 && !memcmp(name, base, b) && name[b] == '.' ? pid_in(name + b + 1, n - b - 1) : 0;
+}
+
+static void list(struct listing *l, const char *dir, const char *base)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	if (!d) {
+		l->failed = true;
+		return;
+	}
+	while ((e = readdir(d))) {
+		long pid = pid_of(e->d_name, base);
+
+		if (pid)
+			add(l, pid, dir, e->d_name);
+		else if (base && !strcmp(e->d_name, base))
+			add(l, 0, dir, e->d_name);
+	}
+	closedir(d);
+}
+
+struct mw_member *mw_members(const struct mw_family *f, size_t *n)
+{
+	struct listing l = { 0 };
+	char dir[MW_SOCKET_PATH];
+	const char *slash = strrchr(f->path, '/');
+
+	if (slash) {
+		snprintf(dir, sizeof(dir), "%.*s", slash > f->path ? (int)(slash - f->path) : 1, f->path);
+		list(&l, dir, slash + 1);
+	} else if (f->dir[0]) {
+		list(&l, f->dir, NULL);
+	}
+	if (l.failed) {
+		free(l.v);
+		l = (struct listing){ 0 };
+	}
+	*n = l.n;
+	return l.v;
+}
+
+/* How much of a file of /proc there is, up to size - 1 bytes; ended by a NUL. */
+static size_t slurp(long pid, const char *name, char *to, size_t size)
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%ld/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, to, size - 1);
+		close(fd);
+	}
+	to[n > 0 ? n : 0] = '\0';
+	return n > 0 ? (size_t)n : 0;
+}
+
+static void set_title(long pid, char *title, size_t size)
+{
+	size_t n = slurp(pid, "cmdline", title, size);
+
+	while (n && !title[n - 1]) /* a title is followed by what is left of the arguments' room */
+		n--;
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)title[i] < 0x20)
+			title[i] = ' ';
+	while (n && title[n - 1] == ' ')
+		n--;
+	title[n] = '\0';
+}
+
+/* Field 22 of stat: ticks after boot. */
+static double age_of(long pid)
+{
+	char text[1024], *s;
+	unsigned long long ticks;
+	struct timespec now;
+
+	slurp(pid, "stat", text, sizeof(text));
+	s = strrchr(text, ')'); /* its name may hold anything */
+	for (int field = 2; s && field < 22; field++)
+		s = strchr(s + 1, ' ');
+	if (!s || sscanf(s, " %llu", &ticks) != 1)
+		return 0;
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9 -
+	       (double)ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
+void mw_process_facts(long pid, struct mw_process_facts *f)
+{
+	char text[128];
+	uint64_t size, pages;
+
+	*f = (struct mw_process_facts){ 0 };
+	set_title(pid, f->title, sizeof(f->title));
+	slurp(pid, "statm", text, sizeof(text));
+	if (sscanf(text, "%" SCNu64 " %" SCNu64, &size, &pages) == 2)
+		f->rss = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	f->age = age_of(pid);
+}

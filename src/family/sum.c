@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sum.c - the tables of several processes as one. See family.h.
+ *
+ * The sum is a `struct mw_api`, so that every page there is shows it. That has
+ * functions without a context: what they answer with belongs to the calling
+ * thread.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "family.h"
+
+/* --- who was born with what ----------------------------------------------------- */
+
+static bool is_there(const struct mw_part *p, size_t n, long pid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i].wire->pid == pid)
+			return true;
+	return false;
+}
+
+static uint64_t born_with(const struct mw_wire *w)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		bytes += w->rows[i].born.total;
+	return bytes;
+}
+
+void mw_inheritance(struct mw_part *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		long forker = p[i].wire->stats.forker;
+		uint64_t born = born_with(p[i].wire), other;
+
+		p[i].inherits = forker && is_there(p, n, forker);
+		/* born of one who has gone: the brother who knows most of that keeps it */
+		for (size_t j = 0; forker && !p[i].inherits && j < n; j++) {
+			other = born_with(p[j].wire);
+			p[i].inherits =
+				p[j].wire->stats.forker == forker &&
+				(other > born || (other == born && p[j].wire->pid < p[i].wire->pid));
+		}
+	}
+}
+
+/* --- rows ------------------------------------------------------------------------- */
+
+/* A row of a process, and what tells it from others: for native ones not the address. */
+struct item {
+	const struct mw_row *row;
+	uint32_t text; /* bytes of the location that count */
+	bool inherits;
+};
+
+/* MODULE(symbol+0x1f), without " [0x7f...]". */
+static uint32_t without_address(const struct mw_row *r)
+{
+	const char *s = r->kind == MW_KIND_NATIVE && r->file_len ?
+				memrchr(r->location, '[', r->location_len) :
+				NULL;
+
+	return s && s > r->location && s[-1] == ' ' ? (uint32_t)(s - 1 - r->location) : r->location_len;
+}
+
+/* Native ones by module and offset: what a symbol is called may be known to one process only. */
+static int item_cmp(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+	const struct mw_row *r = x->row, *s = y->row;
+	bool place = r->kind == MW_KIND_NATIVE && r->file_len;
+	uint32_t xn = place ? r->file_len : x->text, yn = place ? s->file_len : y->text;
+	int c;
+
+	if (r->kind != s->kind)
+		return r->kind < s->kind ? -1 : 1;
+	if (r->kind == MW_KIND_NATIVE && !r->file_len != !s->file_len)
+		return r->file_len ? -1 : 1;
+	c = memcmp(r->location, s->location, xn < yn ? xn : yn);
+	if (c || xn != yn)
+		return c ? c : xn < yn ? -1 : 1;
+	return place ? (r->at > s->at) - (r->at < s->at) : 0;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static void add_item(struct mw_row *sum, const struct item *it)
+{
+	struct mw_row r = *it->row;
+
+	if (it->inherits) {
+		r.total = less(r.total, r.born.total);
+		r.allocations = less(r.allocations, r.born.allocations);
+		r.frees = less(r.frees, r.born.frees);
+		r.freed = less(r.freed, r.born.freed);
+		r.life_sum = less(r.life_sum, r.born.life_sum);
+		memset(&r.born, 0, sizeof(r.born));
+	}
+	mw_row_add(sum, &r);
+	sum->processes++;
+}
+
+/* The items, sorted; NULL: no memory. */
+static struct item *collect(const struct mw_part *p, size_t parts, size_t *n)
+{
+	size_t room = 1;
+	struct item *items;
+
+	for (size_t i = 0; i < parts; i++)
+		room += p[i].wire->n;
+	items = calloc(room, sizeof(*items));
+	*n = 0;
+	for (size_t i = 0; items && i < parts; i++)
+		for (size_t j = 0; j < p[i].wire->n; j++) {
+			const struct mw_row *r = &p[i].wire->rows[j];
+
+			struct item it = { r, without_address(r), p[i].inherits };
+
+			((char *)(uintptr_t)r->location)[it.text] = '\0'; /* in the process's own text */
+			items[(*n)++] = it;
+		}
+	if (items)
+		qsort(items, *n, sizeof(*items), item_cmp);
+	return items;
+}
+
+/* One block: the snapshot and its rows; their texts are the processes'. */
+static struct mw_snapshot *merge(const struct item *items, size_t n)
+{
+	struct mw_snapshot *s = calloc(1, sizeof(*s) + (n + 1) * sizeof(*s->rows));
+
+	if (!s)
+		return NULL;
+	s->family = true;
+	s->rows = (struct mw_row *)(void *)(s + 1);
+	for (size_t i = 0; i < n; i++) {
+		const struct mw_row *r = items[i].row;
+
+		if (!i || item_cmp(&items[i - 1], &items[i])) {
+			struct mw_row *sum = &s->rows[s->n];
+
+			sum->location = r->location;
+			sum->location_len = items[i].text;
+			sum->file_len = r->file_len;
+			sum->kind = r->kind;
+			sum->at = r->at;
+			sum->id = (uint32_t)s->n++;
+		}
+		add_item(&s->rows[s->n - 1], &items[i]);
+	}
+	return s;
+}
+
+/* --- as a tracker ------------------------------------------------------------------ */
+
+struct sum {
+	struct mw_api api;
+	const struct mw_part *parts;
+	size_t n;
+	struct mw_stats stats;
+	struct mw_snapshot *snapshot;
+};
+static __thread struct sum sum;
+
+static struct mw_snapshot *sum_snapshot(void)
+{
+	struct item *items;
+	size_t n;
+
+	if (!sum.snapshot) {
+		items = collect(sum.parts, sum.n, &n);
+		sum.snapshot = items ? merge(items, n) : NULL;
+		free(items);
+	}
+	return sum.snapshot;
+}
+
+static void sum_snapshot_free(struct mw_snapshot *s)
+{
+	(void)s; /* it is mw_sum_end()'s */
+}
+
+static bool sum_find(const char *location, size_t n, struct mw_row *row)
+{
+	(void)location;
+	(void)n;
+	(void)row;
+	return false;
+}
+
+/* The processes' were asked for one location: all are of that. */
+static struct mw_lives *sum_lives(const uint32_t *ids, size_t n)
+{
+	struct mw_lives *l;
+	size_t all = 0, used = 0;
+
+	for (size_t i = 0; i < sum.n; i++)
+		all += sum.parts[i].wire->lives_n;
+	l = malloc(sizeof(*l) + (all + 1) * sizeof(*l->v));
+	if (!l)
+		return NULL;
+	l->v = (struct mw_live *)(void *)(l + 1);
+	for (size_t i = 0; i < sum.n; i++)
+		for (size_t j = 0; j < sum.parts[i].wire->lives_n; j++) {
+			struct mw_live *v = &l->v[used++];
+
+			*v = sum.parts[i].wire->lives[j];
+			/* ages travelled: generations of several processes can't be compared */
+			v->generation = less(sum.stats.generation, v->generation);
+			v->id = n ? ids[0] : 0;
+		}
+	l->n = used;
+	return l;
+}
+
+static void sum_lives_free(struct mw_lives *l)
+{
+	free(l);
+}
+
+static void sum_stats(struct mw_stats *s)
+{
+	*s = sum.stats;
+}
+
+static void nothing(void)
+{
+}
+
+static bool no(void)
+{
+	return false;
+}
+
+static void no_pause(bool on)
+{
+	(void)on;
+}
+
+static void add_stats(struct mw_stats *to, const struct mw_stats *s)
+{
+	to->locations += s->locations;
+	to->locations_max += s->locations_max;
+	to->retired += s->retired;
+	to->tracker_bytes += s->tracker_bytes;
+	to->lost += s->lost;
+	to->overruns += s->overruns;
+	to->double_frees += s->double_frees;
+	to->unknown_frees += s->unknown_frees;
+	to->heap_bytes += s->heap_bytes;
+	to->resets += s->resets;
+	to->generation = s->generation > to->generation ? s->generation : to->generation;
+	to->locations_full |= s->locations_full;
+	to->records_full |= s->records_full;
+	to->threads_full |= s->threads_full;
+	to->paused |= s->paused;
+	to->heap_known |= s->heap_known;
+	to->life_unit = s->life_unit;
+}
+
+/* Totals from the rows, which know what was born with whom. */
+static bool fill_stats(const struct mw_part *p, size_t n)
+{
+	struct mw_row all = { 0 };
+	const struct mw_snapshot *s;
+
+	for (size_t i = 0; i < n; i++)
+		add_stats(&sum.stats, &p[i].wire->stats);
+	s = sum_snapshot();
+	for (size_t i = 0; s && i < s->n; i++)
+		mw_row_add(&all, &s->rows[i]);
+	sum.stats.total = all.total;
+	sum.stats.allocations = all.allocations;
+	sum.stats.freed = all.freed;
+	sum.stats.frees = all.frees;
+	sum.stats.live_bytes = all.live_bytes;
+	sum.stats.live = all.live;
+	sum.stats.processes = (uint32_t)n;
+	sum.stats.ruby_lookup = sum.stats.ruby_why = "";
+	return s != NULL;
+}
+
+const struct mw_api *mw_sum_api(const struct mw_part *p, size_t n, const struct mw_api *own)
+{
+	sum = (struct sum){
+		.api = {
+			.version = MW_API_VERSION,
+			.options = own->options,
+			.snapshot = sum_snapshot,
+			.snapshot_free = sum_snapshot_free,
+			.find = sum_find,
+			.lives = sum_lives,
+			.lives_free = sum_lives_free,
+			.stats = sum_stats,
+			.reset = nothing,
+			.trim = no,
+			.pause = no_pause,
+			.paused = no,
+			.quiet_enter = own->quiet_enter,
+			.quiet_leave = own->quiet_leave,
+		},
+		.parts = p,
+		.n = n,
+	};
+	if (fill_stats(p, n))
+		return &sum.api;
+	mw_sum_end();
+	return NULL;
+}
+
+void mw_sum_end(void)
+{
+	free(sum.snapshot);
+	sum = (struct sum){ 0 };
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* apart.c - requests that are answered apart from the server's thread. See apart.h. */
+#include "apart.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../family/ask.h"
+#include "../family/family.h"
+
+enum {
+	STACK = 256 * 1024,
+	QUEUE_MAX = 256 * 1024,  /* bytes of a stream that wait for the client */
+	PIECE = 16 * 1024,
+	CLOSE_UNSHARE = 1 << 1   /* CLOSE_RANGE_UNSHARE, which not all headers have */
+};
+
+struct mw_job {
+	struct mw_job *next;     /* the server's list; its thread only */
+	struct MHD_Connection *mc;
+	struct mw_conn *conn;
+	bool suspended;          /* the server's thread only */
+	bool taken;              /* the response was handed out; likewise */
+	_Atomic unsigned owners;
+	atomic_bool answered;    /* release: `res` is there, and the thread leaves it alone */
+	atomic_bool gone;        /* nobody wants the rest */
+	/* the request, all of it in `text`: name and value of headers in turn */
+	struct mw_request req;
+	struct mw_buf text;
+	size_t headers_at;
+	const struct mw_api *api;
+	struct mw_family family;
+	int wake;                /* the eventfd, -1: nobody is woken */
+	struct mw_response res;
+	/* a stream, under the lock: what came and wasn't sent yet */
+	pthread_mutex_t lock;
+	struct mw_buf queue;
+	bool ended;
+};
+
+static struct mw_job *jobs;
+static unsigned jobs_n;
+
+static void let_go(struct mw_job *j)
+{
+	if (atomic_fetch_sub(&j->owners, 1) > 1)
+		return;
+	mw_response_free(&j->res);
+	mw_buf_free(&j->text);
+	mw_buf_free(&j->queue);
+	free(j);
+}
+
+/* --- the thread ------------------------------------------------------------------------ */
+
+/* A table of descriptors of its own, with stderr and the eventfd in it. False: it is shared. */
+static bool have_own_descriptors(int keep)
+{
+#ifdef SYS_close_range
+	if (keep > 3 && syscall(SYS_close_range, 3u, (unsigned)keep - 1, CLOSE_UNSHARE))
+		return false;
+	return !syscall(SYS_close_range, (unsigned)keep + 1, ~0u, keep > 3 ? 0 : CLOSE_UNSHARE);
+#else
+	(void)keep;
+	return false;
+#endif
+}
+
+static void wake(const struct mw_job *j)
+{
+	const uint64_t one = 1;
+
+	/* the counter is full: it wakes anyway */
+	if (j->wake >= 0 && write(j->wake, &one, sizeof(one)) < 0)
+		return;
+}
+
+static void nap_ms(long ms)
+{
+	struct timespec ts = { .tv_nsec = ms * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* What came goes into the queue, which the client may be slow to empty. */
+static void queue(struct mw_job *j, const char *piece, size_t n)
+{
+	bool full = true;
+
+	while (full && !atomic_load(&j->gone)) {
+		pthread_mutex_lock(&j->lock);
+		full = j->queue.n > QUEUE_MAX;
+		if (!full)
+			mw_buf_add(&j->queue, piece, n);
+		if (j->queue.failed)
+			j->ended = true;
+		pthread_mutex_unlock(&j->lock);
+		if (full)
+			nap_ms(50);
+	}
+}
+
+static void pass_on(struct mw_job *j, struct mw_ask *from)
+{
+	char piece[PIECE];
+	long n = -1;
+
+	while (n && !atomic_load(&j->gone)) {
+		n = mw_ask_more(from, piece, sizeof(piece), 1000);
+		if (n > 0) {
+			queue(j, piece, (size_t)n);
+			wake(j);
+		}
+	}
+	pthread_mutex_lock(&j->lock);
+	j->ended = true;
+	pthread_mutex_unlock(&j->lock);
+	wake(j);
+}
+
+static void *run(void *arg)
+{
+	struct mw_job *j = arg;
+	struct mw_ask *relay;
+
+	j->api->quiet_enter(); /* for good */
+	if (!have_own_descriptors(j->wake))
+		j->wake = -1;
+	mw_family_answer(&j->family, j->api, &j->req, &j->res);
+	relay = j->res.relay;
+	atomic_store(&j->answered, true);
+	wake(j);
+	if (relay) {
+		pass_on(j, relay);
+		mw_ask_free(relay);
+		free(relay);
+	}
+	let_go(j);
+	return NULL;
+}
+
+static int start(struct mw_job *j)
+{
+	pthread_attr_t a;
+	pthread_t t;
+	int e;
+
+	pthread_attr_init(&a);
+	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&a, STACK);
+	e = pthread_create(&t, &a, run, j); /* all signals are blocked, as in this thread */
+	pthread_attr_destroy(&a);
+	return e;
+}
+
+/* --- the request's copy ------------------------------------------------------------------- */
+
+static const char *header(void *ctx, const char *name)
+{
+	const struct mw_job *j = ctx;
+	const char *s = j->text.p + j->headers_at, *end = j->text.p + j->text.n;
+
+	while (s < end) {
+		const char *value = s + strlen(s) + 1;
+
+		if (!strcasecmp(s, name))
+			return value;
+		s = value + strlen(value) + 1;
+	}
+	return NULL;
+}
+
+static enum MHD_Result copy_header(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct mw_buf *b = cls;
+
+	(void)kind;
+	if (value) {
+		mw_buf_add(b, name, strlen(name) + 1);
+		mw_buf_add(b, value, strlen(value) + 1);
+	}
+	return MHD_YES;
+}
+
+static size_t keep(struct mw_buf *b, const char *s)
+{
+	size_t at = b->n;
+
+	mw_buf_add(b, s ? s : "", strlen(s ? s : "") + 1);
+	return at;
+}
+
+static bool copy(struct mw_job *j, const struct mw_request *req)
+{
+	size_t method = keep(&j->text, req->method), path = keep(&j->text, req->path);
+	size_t query = keep(&j->text, req->query), base = keep(&j->text, req->base);
+
+	j->headers_at = j->text.n;
+	MHD_get_connection_values(j->mc, MHD_HEADER_KIND, copy_header, &j->text);
+	if (j->text.failed)
+		return false;
+	j->req = *req;
+	j->req.method = j->text.p + method;
+	j->req.path = j->text.p + path;
+	j->req.query = j->text.p + query;
+	j->req.base = j->text.p + base;
+	j->req.header = header;
+	j->req.ctx = j;
+	j->req.site = NULL; /* this thread's alone, as is */
+	j->req.access = NULL;
+	j->req.body = NULL;
+	return true;
+}
+
+/* --- the server's side ---------------------------------------------------------------------- */
+
+struct mw_job *mw_apart_begin(struct MHD_Connection *mc, struct mw_conn *c, const struct mw_request *req)
+{
+	struct mw_job *j = jobs_n < MW_JOBS_MAX ? calloc(1, sizeof(*j)) : NULL;
+
+	if (!j)
+		return NULL;
+	j->mc = mc;
+	j->conn = c;
+	j->owners = 2;
+	j->api = mw_server.api;
+	j->family = mw_server.family;
+	if (req->access) /* relatives want it, too */
+		snprintf(j->family.token, sizeof(j->family.token), "%.*s", (int)req->access->token_n,
+			 req->access->token);
+	j->wake = mw_server.evfd;
+	pthread_mutex_init(&j->lock, NULL);
+	if (!copy(j, req) || start(j)) {
+		j->owners = 1;
+		let_go(j);
+		return NULL;
+	}
+	j->next = jobs;
+	jobs = j;
+	jobs_n++;
+	j->suspended = true;
+	MHD_suspend_connection(mc);
+	return j;
+}
+
+struct mw_response *mw_apart_response(struct mw_job *j)
+{
+	if (j->taken || !atomic_load(&j->answered))
+		return NULL;
+	j->taken = true;
+	return &j->res;
+}
+
+static void resume(struct mw_job *j)
+{
+	if (!j->suspended)
+		return;
+	j->suspended = false;
+	MHD_resume_connection(j->mc);
+}
+
+static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
+{
+	struct mw_job *j = cls;
+	size_t n;
+	bool ended;
+
+	(void)pos;
+	if (j->conn)
+		j->conn->since = mw_now_ms(); /* it reads */
+	pthread_mutex_lock(&j->lock);
+	n = j->queue.n < max ? j->queue.n : max;
+	if (n) {
+		memcpy(to, j->queue.p, n);
+		memmove(j->queue.p, j->queue.p + n, j->queue.n - n);
+		j->queue.n -= n;
+	}
+	ended = j->ended;
+	pthread_mutex_unlock(&j->lock);
+	if (n)
+		return (ssize_t)n;
+	if (ended || atomic_load(&j->gone))
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	j->suspended = true;
+	MHD_suspend_connection(j->mc);
+	return 0;
+}
+
+/* The loop hears of the client's end once. */
+static void hear_of_end(struct mw_conn *c)
+{
+	struct epoll_event ev = { .events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = c };
+
+	if (epoll_ctl(mw_server.epfd, EPOLL_CTL_ADD, c->fd, &ev) && errno == EEXIST)
+		(void)epoll_ctl(mw_server.epfd, EPOLL_CTL_MOD, c->fd, &ev);
+}
+
+struct MHD_Response *mw_apart_stream(struct mw_job *j)
+{
+	/* what came with the head; the thread may have added to the queue meanwhile */
+	pthread_mutex_lock(&j->lock);
+	mw_buf_add(&j->res.body, j->queue.p, j->queue.n);
+	mw_buf_free(&j->queue);
+	j->queue = j->res.body;
+	j->res.body = (struct mw_buf){ 0 };
+	pthread_mutex_unlock(&j->lock);
+	if (j->conn) {
+		hear_of_end(j->conn);
+		MHD_set_connection_option(j->mc, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
+		mw_conn_phase(j->conn, MW_CONN_WATCHING, mw_now_ms());
+	}
+	return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE, read_stream, j, NULL);
+}
+
+void mw_apart_end(struct mw_job *j)
+{
+	for (struct mw_job **p = &jobs; *p; p = &(*p)->next) {
+		if (*p == j) {
+			*p = j->next;
+			jobs_n--;
+			break;
+		}
+	}
+	atomic_store(&j->gone, true);
+	let_go(j);
+}
+
+static bool has_more(struct mw_job *j)
+{
+	bool more;
+
+	if (!j->taken)
+		return atomic_load(&j->answered);
+	pthread_mutex_lock(&j->lock);
+	more = j->queue.n || j->ended;
+	pthread_mutex_unlock(&j->lock);
+	return more || atomic_load(&j->gone);
+}
+
+void mw_apart_run(void)
+{
+	for (struct mw_job *j = jobs; j; j = j->next)
+		if (j->suspended && has_more(j))
+			resume(j);
+}
+
+void mw_apart_hangup(struct mw_conn *c)
+{
+	for (struct mw_job *j = jobs; j; j = j->next)
+		if (j->conn == c && c->phase == MW_CONN_WATCHING)
+			atomic_store(&j->gone, true);
+}
+
+bool mw_apart_waits(const struct mw_conn *c)
+{
+	for (const struct mw_job *j = jobs; j; j = j->next)
+		if (j->conn == c)
+			return j->suspended;
+	return false;
+}
+
+void mw_apart_close(void)
+{
+	for (struct mw_job *j = jobs; j; j = j->next) {
+		atomic_store(&j->gone, true);
+		resume(j);
+	}
+}
+
+void mw_apart_reset(void)
+{
+	jobs = NULL;
+	jobs_n = 0;
+}

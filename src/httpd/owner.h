@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * owner.h - who listens on a family's path, over time.
+ *
+ * The first one that comes does. When it ends, or is killed, another one takes
+ * the path over: one with Ruby within a second, one without within two, if
+ * none with Ruby did. There are never two: the lock of claim.h is what is
+ * taken. A process without Ruby, such as the shell of an entrypoint,
+ * gives way to one with Ruby, which says in the lock's file that it is there:
+ * the shell opens a socket of its own, lets go of the lock, and goes on
+ * answering on its old socket for a second, by when the other has put its own in its place.
+ *
+ * The server's thread only, but for mw_owner_child().
+ */
+#ifndef MW_HTTPD_OWNER_H
+#define MW_HTTPD_OWNER_H
+
+#include <stdint.h>
+
+/* This process shares `path`, absolute. l: its listener there, or beside it. */
+struct mw_listener;
+void mw_owner_begin(const char *path, struct mw_listener *l);
+
+/* Looks whether anything is to be done. Returns ms to the next look; -1: never. */
+int mw_owner_look(uint64_t now);
+
+/* Closes what is open for looking. */
+void mw_owner_end(void);
+/* The same in a forked child: system calls only. */
+void mw_owner_child(void);
+
+#endif

@@ -1,0 +1,220 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+# Processes that share a socket's path: one address shows each of them and their sum, and
+# another one takes the path over when its owner ends.
+
+require_relative "lib/served"
+
+class FamiliesTest < Minitest::Test
+  # Makes blocks before and after it forks two workers; each says its PID when it is done.
+  APP = <<~RUBY
+    $stdout.sync = true
+    KEEP = Array.new(300) { "p" * 1000 }
+    def worker(n)
+      fork do
+        own = Array.new(n) { "w" * 2000 }
+        puts Process.pid
+        sleep
+        own.size
+      end
+    end
+    workers = [worker(10), worker(20)]
+    trap(:TERM) { exit! 0 }
+    $stdin.gets
+    workers.each { |w| Process.kill(:KILL, w) rescue nil }
+  RUBY
+
+  def family(**rest)
+    app = served_ruby(APP, **rest)
+    [app, Array.new(2) { Integer(app.hear) }.sort]
+  end
+
+  # Until all have a socket: they make it a moment after they were forked.
+  def list(n, at: path, headers: {})
+    rows = nil
+    eventually("#{n} processes that answer") do
+      r = get("/family.json", headers, at: at)
+      rows = r.status == 200 ? JSON.parse(r.body)["processes"] : []
+      rows.count { |p| p["state"] == "answers" } == n
+    end
+    rows
+  end
+
+  def rows(target, at: path, headers: {})
+    r = get(target, headers, at: at)
+    assert_equal 200, r.status, "#{target}: #{r.body[0, 200]}"
+    head, *lines = r.body.split("\n").map { |l| l.split("\t") }
+    lines.map { |l| head.zip(l).to_h }
+  end
+
+  def row(rows, like) = rows.find { |r| r["location"].end_with?(like) } || flunk("no #{like}")
+
+  def pid_at(at = path, headers: {}) = JSON.parse(get("/stats.json", headers, at: at).body)["pid"]
+
+  def test_each_process_by_its_number
+    app, workers = family
+    processes = list(3)
+    assert_equal [app.pid, *workers].sort, processes.map { |p| p["pid"] }
+    assert_equal [app.pid], processes.select { |p| p["owner"] }.map { |p| p["pid"] }
+    assert_equal [nil, app.pid, app.pid], processes.map { |p| p["forked_from"] }.sort_by(&:to_i)
+    assert processes.all? { |p| p["ruby"] && p["rss_bytes"] > 1_000_000 && p["live_bytes"] > 300_000 }
+    [app.pid, *workers].each do |pid|
+      assert_equal pid, JSON.parse(get("/#{pid}/stats.json").body)["pid"]
+      page = get("/#{pid}/")
+      assert_equal 200, page.status
+      assert_includes page.body, %(href="/#{pid}/each/2000")
+      assert_includes page.body, %(href="/family")
+      css = page.body[/href="([^"]*mwrap\.css[^"]*)"/, 1]
+      assert_equal 200, get(css).status
+      assert_equal "", request("HEAD", "/#{pid}/each/0").body
+      assert_equal 404, get("/#{pid}/nothing").status
+      assert_equal 301, get("/#{pid}").status
+    end
+    assert_equal get("/#{workers[0]}/each/0.tsv").headers["content-type"], get("/each/0.tsv").headers["content-type"]
+    assert_equal 404, get("/4194303/").status
+    assert_equal 200, get("/family").status
+    assert_equal 405, post("/family").status
+    app.finish
+  end
+
+  def test_the_sum_of_all
+    app, workers = family
+    list(3)
+    all = rows("/all/each/0.tsv")
+    tables = [app.pid, *workers].map { |pid| rows("/#{pid}/each/0.tsv") }
+    sums = Hash.new { |h, k| h[k] = [0, 0, 0] }
+    tables.each do |t|
+      t.each do |r|
+        s = sums[r["location"].sub(/ \[0x\h+\]\z/, "")]
+        s[0] += Integer(r["live_bytes"])
+        s[1] += Integer(r["live"])
+        s[2] += 1
+      end
+    end
+    lines = all.reject { |r| r["location"].include?("libc.so") } # whom the server's own requests make
+    assert_operator lines.size, :>, 100
+    lines.each do |r|
+      assert_equal sums[r["location"]], %w[live_bytes live processes].map { |c| Integer(r[c]) }, r["location"]
+    end
+    # made before the fork: live in three processes, allocated once
+    kept = row(all, "/app.rb:2")
+    own = row(tables[0], "/app.rb:2")
+    assert_equal own["total"], kept["total"]
+    assert_equal own["allocations"], kept["allocations"]
+    assert_equal 3 * Integer(own["live_bytes"]), Integer(kept["live_bytes"])
+    # made after it, by each of the two
+    made = row(all, "/app.rb:5")
+    assert_equal %w[total allocations live_bytes].map { |c| tables[1..].sum { |t| Integer(row(t, "/app.rb:5")[c]) } },
+                 %w[total allocations live_bytes].map { |c| Integer(made[c]) }
+    assert_operator Integer(made["allocations"]), :>=, 30
+    at = rows("/all/at/#{escape(made["location"])}.tsv")
+    assert_equal Integer(made["live"]), at.size
+    assert_equal 400, get("/all/each/0.tsv?sort=x").status
+    assert_equal %w[200 200 404], %w[/all/ /all/each/0?q=app.rb&sort=processes /all/live].map { |t| get(t).status.to_s }
+    r = post("/all/reset")
+    assert_equal [200, "3 of 3 processes: reset: the counters start again from zero\n"], [r.status, r.body]
+    assert_equal "0", row(rows("/all/each/0.tsv"), "/app.rb:2")["total"]
+    assert_equal 403, post("/all/reset", { "Origin" => "http://evil.example" }).status
+    assert_equal 403, post("/#{workers[0]}/reset", { "Origin" => "http://evil.example" }).status
+    app.finish
+  end
+
+  def test_another_one_takes_the_path_over_and_only_one
+    app, workers = family
+    list(3)
+    app.kill
+    pids = []
+    eventually("an owner") { (pids << (pid_at rescue nil)).last }
+    40.times { sleep 0.05; pids << (pid_at rescue nil) }
+    owners = pids.compact.uniq
+    assert_equal 1, owners.size, owners.inspect
+    assert_includes workers, owners[0]
+    assert_equal workers, list(2).map { |p| p["pid"] }
+    # its parent has gone: what both were born with counts once
+    assert_equal row(rows("/#{workers[0]}/each/0.tsv"), "/app.rb:2")["total"],
+                 row(rows("/all/each/0.tsv"), "/app.rb:2")["total"]
+  ensure
+    workers&.each { |w| Process.kill(:KILL, w) }
+  end
+
+  def test_a_process_that_does_not_answer
+    app, workers = family
+    list(3)
+    Process.kill(:STOP, workers[0])
+    eventually("all its threads to stop") do
+      Dir["/proc/#{workers[0]}/task/*/stat"].all? { |f| File.read(f)[/\) (\w)/, 1] == "T" }
+    end
+    states = JSON.parse(get("/family.json").body)["processes"].to_h { |p| [p["pid"], p["state"]] }
+    assert_equal({ app.pid => "answers", workers[0] => "does not answer", workers[1] => "answers" }, states)
+    assert_equal "2", row(rows("/all/each/0.tsv"), "/app.rb:2")["processes"]
+    Process.kill(:CONT, workers[0])
+    list(3)
+    app.finish
+  end
+
+  def test_a_shell_gives_way_to_ruby
+    File.write(path("inner.rb"), "$stdout.sync = true\nputs Process.pid\n$stdin.gets\n")
+    app = served("sh", "-c", "while [ ! -S #{path} ]; do :; done; #{MwrapTest::RUBY} --disable=gems #{path("inner.rb")}; exit 3")
+    assert_equal app.pid, pid_at
+    ruby = Integer(app.hear)
+    eventually("Ruby to have the path") { (pid_at rescue nil) == ruby }
+    assert_equal [[app.pid, false, false], [ruby, true, true]],
+                 list(2).map { |p| [p["pid"], p["ruby"], p["owner"]] }
+    assert_equal 3, app.finish.exitstatus
+    # a shell ends by _exit(2), at which nothing can be removed: that socket is replaced by who comes next
+    assert_empty Dir.children(@dir).grep(/\As(\.|\z)/) - %W[s.#{app.pid} s.#{app.pid}.lock]
+  end
+
+  def test_every_way_wants_the_token
+    File.write(path("token"), "0123456789abcdefX\n", perm: 0o600)
+    app, workers = family(options: ["token_file:#{path("token")}"])
+    bearer = { "Authorization" => "Bearer 0123456789abcdefX" }
+    list(3, headers: bearer)
+    ["/family.json", "/all/each/0.tsv", "/#{workers[0]}/each/0.tsv", "/#{app.pid}/each/0.tsv",
+     "/#{workers[0]}/live", "/family/table", "/#{workers[0]}/family/self"].each do |target|
+      assert_equal 401, get(target).status, target
+      next if target.end_with?("/live")
+      assert_equal 200, get(target, bearer).status, target
+    end
+    assert_equal 401, post("/all/reset").status
+    assert_equal 200, post("/all/reset", bearer).status
+    app.finish
+  end
+
+  def test_a_stream_of_another_process
+    app, workers = family
+    list(3)
+    s = connect
+    s.write("GET /#{workers[0]}/live HTTP/1.1\r\nHost: x\r\n\r\n")
+    text = +""
+    eventually("events") { text << s.readpartial(65_536); text.scan(/^event: point/).size >= 2 }
+    assert_includes text, %("pid":#{workers[0]})
+    Process.kill(:KILL, workers[0])
+    Timeout.timeout(PATIENCE) { s.read }
+    s.close
+    app.finish
+  end
+
+  def test_a_directory
+    Dir.mkdir(path("d"), 0o700)
+    File.write(path("app.rb"), APP)
+    env = { "MWRAP" => "socket_dir:#{path("d")}", "LD_PRELOAD" => MwrapTest::TRACKER, "RUBYOPT" => nil }
+    r, w = IO.pipe
+    i, o = IO.pipe
+    pid = Process.spawn(env, MwrapTest::RUBY, "--disable=gems", path("app.rb"), in: i, out: w, close_others: true)
+    w.close
+    workers = Array.new(2) { Integer(r.gets) }.sort
+    at = path("d/#{pid}.sock")
+    wait_for_server(at)
+    list(3, at: at)
+    one = path("d/#{workers[0]}.sock")
+    assert_equal [pid, *workers].sort, list(3, at: one).map { |p| p["pid"] }
+    assert_equal pid, JSON.parse(get("/#{pid}/stats.json", at: one).body)["pid"]
+    assert_equal "3", row(rows("/all/each/0.tsv", at: one), "/app.rb:2")["processes"]
+  ensure
+    o&.close
+    Process.wait(pid) if pid
+  end
+end
