@@ -216,8 +216,11 @@ static void family(struct mw_buf *b, void *ctx)
 {
 	const struct mw_request *req = ((const struct mw_call *)ctx)->req;
 
-	mw_html_text(b, req->mount ? req->mount : req->base);
-	mw_buf_str(b, "/family");
+	if (!req->mount) /* who asks here knows of no other process */
+		return;
+	mw_buf_str(b, "<a href=\"");
+	mw_html_text(b, req->mount);
+	mw_buf_str(b, "/family\">Processes</a> ");
 }
 
 void mw_html_css(struct mw_buf *b, const struct mw_call *call)

@@ -38,7 +38,7 @@ struct mw_request {
 	const char *path;  /* as received, percent-encoded, without the query; starts with "/" */
 	const char *query; /* what follows "?", percent-encoded; NULL or "": none */
 	const char *base;  /* where "/" is mounted, for links: "" or "/mwrap"; percent-encoded */
-	const char *mount; /* where its family's "/" is: base without "/PID", "/all"; NULL: as base */
+	const char *mount; /* where its family's "/" is: base without "/PID", "/all"; NULL: it has no such pages */
 	enum mw_peer peer;
 	/* A header's value by its name in any case, NULL: not there. */
 	const char *(*header)(void *ctx, const char *name);
