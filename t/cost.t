@@ -12,9 +12,9 @@ require_relative "lib/tap"
 class CostTest < Minitest::Test
   # By compiler: each makes other code of the same source.
   COMMITTED = {
-    "gcc 12" => { pair: 144, string: 152 },
-    "gcc 14" => { pair: 144, string: 149 },
-    "gcc 16" => { pair: 147, string: 149 }
+    "gcc 12" => { pair: 119, string: 157 },
+    "gcc 14" => { pair: 119, string: 152 },
+    "gcc 16" => { pair: 117, string: 152 }
   }.freeze
   TOLERANCE = 0.05
 
@@ -72,7 +72,8 @@ class CostTest < Minitest::Test
 
   def test_a_pair_in_c
     pair = File.join(BUILT, "bench/pair")
-    found = each_round(20_000, 120_000) { |n| ours(pair, "1", n.to_s, env: { "BENCH_OUT" => "/dev/null" }) }
+    # the warm-up, a tenth more, is counted with it (bench/programs/turns.h)
+    found = each_round(20_000, 120_000) { |n| ours(pair, "1", n.to_s) } / 1.1
     assert_cost :pair, found
   end
 

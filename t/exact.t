@@ -51,6 +51,15 @@ r = track(program("counts"), witness: :below)
 r.rows.each { |row| ok(row["location"].end_with?("]"), "an address ends #{row["location"]}") if place(row)&.[](:function) == "do_malloc" }
 is(rows_of(r.rows, "do_malloc").map { |row| place(row)[:module] }, [program("counts")], "the module is the program's path")
 
+# Where there is no Ruby the clock is bytes allocated, which each thread tells the others 64 KiB at a time.
+r = track(program("lifespans"))
+lives = r.out.scan(/^life (\S+) (\d+)$/)
+is(lives.size, 6, "lifespans: six blocks")
+lives.each do |function, bytes|
+  life = rows_of(r.rows, function).map { |row| row["max_life"] }.max
+  ok((life - Integer(bytes)).abs <= 2 * 65_536, "lifespans: of #{function}", "#{life}, not #{bytes}")
+end
+
 # --- threads --------------------------------------------------------------------
 exactly("a ring of 8 threads", "ring", "50000")
 exactly("a ring without witnesses", "ring", "200000", witness: nil)

@@ -62,7 +62,7 @@ struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n)
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (mw_get(&r->size) != size || mw_get(&r->generation) != generation)
 			continue;
-		v.addr = (uintptr_t)(where >> (MW_CS_BITS + 1) << 4);
+		v.addr = mw_where_begin(where) & ~(uintptr_t)15;
 		v.generation = generation * mw_life_scale;
 		if (!push(&l, &cap, &v))
 			goto fail;

@@ -78,6 +78,30 @@ MW_INLINE bool mw_lower(uint32_t *word)
 	return (*word)-- == 0;
 #endif
 }
+/* Is that what the word says? Acquire; in one instruction where there is one. */
+MW_INLINE bool mw_says(const uint32_t *word, uint32_t what)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+	bool is;
+
+	__asm__ volatile("cmpl %1, %2" : "=@cce"(is) : "r"(what), "m"(*word) : "memory");
+	return is;
+#else
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE) == what;
+#endif
+}
+/* Adds to a word of 64 bits with one writer; true: it is not below 0 now. */
+MW_INLINE bool mw_raise(int64_t *word, uint64_t n)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+	bool not_below;
+
+	__asm__("addq %2, %0" : "+m"(*word), "=@ccns"(not_below) : "er"(n));
+	return not_below;
+#else
+	return (*word += (int64_t)n) >= 0;
+#endif
+}
 /* Add to a word that several threads write. */
 #define mw_add(p, n) __atomic_fetch_add((p), (n), __ATOMIC_RELAXED)
 

@@ -14,13 +14,22 @@ static uint64_t fresh_at __attribute__((aligned(64))) = MW_BATCH; /* next index 
 
 enum {
 	CHUNK = sizeof(struct mw_record) << MW_CHUNK_SHIFT,
-	CHUNK_ALL = CHUNK + sizeof(struct mw_record) /* the one more: see mw_record_guess */
+	BEFORE = MW_BEFORE * sizeof(struct mw_record),
+	CHUNK_ALL = BEFORE + CHUNK + sizeof(struct mw_record) /* the one more: see mw_record_guess */
 };
 static uintptr_t first_chunk; /* written before all else */
 
+/* Where a new chunk's records begin; 0: no memory. */
+static uintptr_t new_chunk(void)
+{
+	char *p = mw_own_grow(CHUNK_ALL, MW_OWN_RECORD);
+
+	return p ? (uintptr_t)(p + BEFORE) : 0;
+}
+
 bool mw_records_init(void)
 {
-	first_chunk = (uintptr_t)mw_own_grow(CHUNK_ALL, MW_OWN_RECORD);
+	first_chunk = new_chunk();
 	for (size_t c = 0; first_chunk && c < MW_CHUNKS; c++)
 		mw_chunks[c] = first_chunk - c * CHUNK;
 	return first_chunk != 0;
@@ -29,20 +38,19 @@ bool mw_records_init(void)
 static bool chunk_ready(uint64_t i)
 {
 	uint64_t c = i >> MW_CHUNK_SHIFT;
-	uintptr_t none = first_chunk - c * CHUNK;
-	void *chunk;
+	uintptr_t none = first_chunk - c * CHUNK, chunk;
 
 	_Static_assert((MW_CHUNKS - 1u) << (MW_CHUNK_SHIFT + 4) == MW_REF_END, "");
 	if (c >= MW_CHUNKS - 1)
 		return false;
 	if (!c || __atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE) != none)
 		return true;
-	chunk = mw_own_grow(CHUNK_ALL, MW_OWN_RECORD);
+	chunk = new_chunk();
 	if (!chunk) /* another thread may have had the last that there was */
 		return __atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE) != none;
-	if (!__atomic_compare_exchange_n(&mw_chunks[c], &none, (uintptr_t)chunk - c * CHUNK, false,
+	if (!__atomic_compare_exchange_n(&mw_chunks[c], &none, chunk - c * CHUNK, false,
 					 __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
-		mw_own_unmap(chunk, CHUNK_ALL); /* another thread was first */
+		mw_own_unmap((void *)(chunk - BEFORE), CHUNK_ALL); /* another thread was first */
 	return true;
 }
 

@@ -53,6 +53,7 @@ enum {
 	MW_CS_BITS = 19,            /* bits of a location's id in a record */
 	MW_CHUNK_SHIFT = 16,        /* records in a chunk: 65,536, 1 MiB */
 	MW_CHUNKS = 1 << 12,        /* one for every index of 28 bits */
+	MW_BEFORE = 4,              /* records that can be read before a chunk's first: all zeros */
 	MW_BATCH = 256              /* records that change hands at once */
 };
 #define MW_CS_MASK ((1u << MW_CS_BITS) - 1)
@@ -93,7 +94,7 @@ MW_INLINE struct mw_record *mw_record_at(uint32_t i)
  * first, of any other perhaps between two records, or just past the last. All that can
  * be read; whether it is a block's record, mw_record_is says.
  */
-MW_INLINE struct mw_record *mw_record_guess(uint32_t ref)
+MW_INLINE struct mw_record *mw_record_guess(uintptr_t ref)
 {
 	return (struct mw_record *)(__atomic_load_n(&mw_chunks[ref >> (MW_CHUNK_SHIFT + 4)],
 						    __ATOMIC_ACQUIRE) +
@@ -124,6 +125,12 @@ MW_INLINE bool mw_where_live(uint64_t where)
 MW_INLINE uint64_t mw_record_id(uint64_t where, const void *p)
 {
 	return where ^ mw_where_of(p, 0);
+}
+
+/* The block's address, in whose low 4 bits lies something else; of a free record, garbage. */
+MW_INLINE uintptr_t mw_where_begin(uint64_t where)
+{
+	return (uintptr_t)(where >> (MW_CS_BITS + 1 - 4));
 }
 
 /* Is it p's? */

@@ -88,7 +88,7 @@ struct mw_thread {
 	uint32_t n_full;
 	uint32_t fresh;      /* next of a row of records never used, … */
 	uint32_t fresh_end;  /* … and its end */
-	uint64_t clock_due;  /* bytes not yet added to mw_clock */
+	int64_t clock_due;   /* bytes yet to be added to the clock, less a step: generation.h */
 	uint32_t moving;     /* counts are on their way to `flushed` */
 	uint32_t status;     /* enum mw_thread_status; compare-and-swap to adopt */
 	uint32_t known;      /* the mw_pass that it may go on with; release: after the maxima */
@@ -159,7 +159,7 @@ MW_INLINE uint32_t mw_enter_carrying(struct mw_thread *t)
 }
 MW_INLINE bool mw_pass_is(uint32_t known, const uint32_t *pass)
 {
-	return known == __atomic_load_n(pass, __ATOMIC_ACQUIRE);
+	return mw_says(pass, known);
 }
 static inline void mw_leave(struct mw_thread *t)
 {

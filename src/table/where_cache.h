@@ -57,7 +57,7 @@ MW_INLINE struct mw_where *mw_where_at_once(struct mw_thread *t, uintptr_t pc)
 							     pc << SHIFT & (MW_WHERES - 1) << 5);
 
 	_Static_assert(sizeof(*w) == 32, "SHIFT");
-	return mw_likely(w->pc == pc && w->changes == mw_get(&mw_code_changes)) ? w : NULL;
+	return mw_likely(w->pc == pc && mw_says(&mw_code_changes, w->changes)) ? w : NULL;
 }
 
 /*

@@ -11,7 +11,7 @@
 #include "track.h"
 
 int mw_life = MW_UNBORN;
-bool mw_plain;
+uintptr_t mw_plain;
 bool mw_paused;
 
 static pthread_key_t key; /* its destructor sees each thread end */
@@ -42,10 +42,7 @@ static void thread_ends(void *p)
 	if (++round_of < LAST_ROUND && pthread_setspecific(key, t) == 0)
 		return;
 	mw_self = MW_LATE;
-	if (t->clock_due) {
-		mw_add(&mw_clock_bytes, t->clock_due);
-		t->clock_due = 0;
-	}
+	mw_generation_settle(t);
 	mw_thread_release(t);
 }
 
@@ -62,6 +59,7 @@ static struct mw_thread *begin_thread(void)
 
 	if (!t)
 		return NULL;
+	mw_generation_begin(t);
 	mw_thread_hush(t); /* what the next call allocates is ours */
 	mw_self = t;
 	if (key_made && pthread_setspecific(key, t) != 0) {
@@ -174,7 +172,7 @@ void mw_start(void)
 	key_made = pthread_key_create(&key, thread_ends) == 0;
 	ok = mw_real.malloc_usable_size && mw_callsites_init();
 	mw_fit_choose();
-	mw_plain = ok && mw_real_glibc && !mw_boot_bytes;
+	mw_plain = ok && mw_real_glibc && !mw_boot_bytes ? UINTPTR_MAX : 0;
 	if (ok)
 		__atomic_store_n(&mw_roomy_malloc, mw_real_glibc ? mw_real.malloc : room_by_class,
 				 __ATOMIC_RELEASE);

@@ -10,9 +10,10 @@ require_relative "turns"
 #   key     its name in what the work's program writes
 #   unit    of the native figure; scale: it is multiplied by that to be in that unit
 #   mode    :ratio, or :plus, the difference in `unit`
-#   most    the budget: the greatest ratio or difference that is all right
+#   most    the budget: the greatest ratio or difference that is all right, of the median, …
+#   surely  … or, if true, of the whole interval
 #   or_plus with :ratio, a difference that is all right whatever the ratio
-Figure = Struct.new(:title, :key, :unit, :scale, :mode, :most, :or_plus, keyword_init: true) do
+Figure = Struct.new(:title, :key, :unit, :scale, :mode, :most, :surely, :or_plus, keyword_init: true) do
   def compare(native, other)
     mode == :ratio ? other / native : (other - native) * scale
   end

@@ -9,11 +9,11 @@ require_relative "puma"
 module Works
   def self.all
     [
-      ruby("strings", "Ruby: a short string", 1.15, 10_000),
+      ruby("strings", "Ruby: a short string", 1.12, 10_000),
       ruby("appends", "Ruby: a string that grows", nil, 2_500),
-      ruby("json", "Ruby: JSON parse + generate, 60 KB", 1.05, 2),
-      ruby("erb", "Ruby: ERB page, 12 KB", 1.05, 12),
-      c("pair", "C: malloc + free", "pair", 1, most: 20, slice: 80_000, turns: 300),
+      ruby("json", "Ruby: JSON parse + generate, 60 KB", 1.03, 2),
+      ruby("erb", "Ruby: ERB page, 12 KB", 1.03, 12),
+      c("pair", "C: malloc + free", "pair", 1, most: 12, slice: 80_000, turns: 300),
       c("pair16", "C: malloc + free, 16 threads", "pair", 16, grows_from: "pair", slice: 800_000, **THREADS),
       c("couple", "C: one thread allocates, one frees", "couples", 1, slice: 400_000, **THREADS),
       c("couple8", "C: same, 8 such couples", "couples", 8, grows_from: "couple", slice: 400_000, **THREADS),

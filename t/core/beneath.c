@@ -191,7 +191,7 @@ void beneath_like_glibc(bool ruby)
 	};
 	mw_real_glibc = true;
 	mw_real_mapped = 2;
-	mw_plain = true;
+	mw_plain = UINTPTR_MAX;
 	if (ruby) {
 		mw_clock.in_bytes = false;
 		mw_life_scale = 1;

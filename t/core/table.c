@@ -78,6 +78,15 @@ static void *some(void *arg)
 	return arg;
 }
 
+/* A free looks at the records before its own (track.h), also before a chunk's first. */
+static void before_chunks(void)
+{
+	for (uint32_t i = 0; i < mw_records_end(); i += 1u << MW_CHUNK_SHIFT)
+		for (uint32_t k = 1; k <= MW_BEFORE; k++)
+			if (mw_get(&(mw_record_at(i) - k)->where) || mw_get(&(mw_record_at(i) - k)->next))
+				say("NOT OK a record before the chunk that begins at %u\n", i);
+}
+
 /* Blocks that nothing is known of are lost, and said to be. */
 static int starve(unsigned n, bool all)
 {
@@ -93,6 +102,7 @@ static int starve(unsigned n, bool all)
 		b[i] = mw_ask_at(&(struct mw_ask){ .how = MW_MALLOC, .n = 24 }, place(i % PLACES));
 		made(b[i], 24);
 	}
+	before_chunks();
 	if (!pthread_create(&t, NULL, some, NULL))
 		pthread_join(t, NULL);
 	look(0);

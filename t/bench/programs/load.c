@@ -117,8 +117,10 @@ static void request(const char *path)
 	}
 	if (r < 0)
 		die("an answer broke off");
-	if (have < sizeof(start) || memcmp(start + 8, " 200", 4) != 0)
+	if (have < sizeof(start) || memcmp(start + 8, " 200", 4) != 0) {
+		fprintf(stderr, "load: %s: \"%.*s\"\n", path, (int)have, start);
 		die("an answer that isn't 200");
+	}
 	close(fd);
 }
 
