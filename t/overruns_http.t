@@ -71,7 +71,10 @@ class OverrunsHttpTest < Minitest::Test
       row = tsv.find { |r| r.location == "#{path("app.rb")}:#{at}" }
       assert_operator row.allocations, :>=, blocks
       assert_equal row.allocations, row.frees + row.live, row.inspect
-      assert_operator row.live_bytes, :<, 64, "all of ours are freed: #{row.inspect}"
+      # what lives there is Ruby's own: it may collect garbage, and need room for that, at any line
+      sizes = body("/at/#{escape(row.location)}.tsv").lines.drop(1).map(&:to_i)
+      assert_equal row.live, sizes.size
+      assert_empty sizes & [64, 100_000], "all of ours are freed: #{row.inspect}"
     end
     # a reset hides none, and they add up; the lines are not said again
     app.ask("reset")
