@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 5u
+#define MW_API_VERSION 7u
 
 struct mw_options;
 
@@ -118,6 +118,7 @@ struct mw_stats {
 	const char *ruby;         /* its version, "3.4.5"; NULL: no Ruby, or not known */
 	double uptime;            /* seconds */
 	long forker;              /* the process that this one was forked from; 0: it was exec'ed */
+	long eldest;              /* the first one of that line of forks; 0: this one */
 	uint64_t resets;
 	uint32_t processes;       /* a family's sum: of how many; else 0 */
 	/*
@@ -154,6 +155,13 @@ struct mw_heap {
 	uint64_t generation; /* now */
 	size_t n; /* sums.pages */
 	struct mw_heap_page *v; /* in no particular order */
+};
+
+/* Where the server finds its relatives, and they it: see src/family/family.h. */
+struct mw_server_place {
+	char path[108]; /* of the option `socket`, absolute; "": not given, or with a PID in it */
+	char dir[108]; /* of `socket_dir`, absolute; "": not given */
+	char token[513]; /* what they want to hear, "": nothing */
 };
 
 struct mw_api {
@@ -210,6 +218,9 @@ struct mw_api {
 	/* These and the live pages, at one moment. NULL: no memory. Free with heap_free. */
 	struct mw_heap *(*heap)(void);
 	void (*heap_free)(struct mw_heap *);
+
+	/* False, and zeros: there is no server in this process, or none yet. */
+	bool (*server_place)(struct mw_server_place *);
 };
 
 #endif

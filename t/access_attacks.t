@@ -56,6 +56,36 @@ class AccessAttacksTest < Minitest::Test
     end
   end
 
+  # In such a directory anybody can also make what looks as a relative's socket: nobody tells him anything.
+  def test_another_user_cannot_pose_as_a_relative
+    return assert_equal(200, (serving && get("/family").status)) unless root?
+    File.chmod(0o1777, @dir)
+    f = fake("socket=#{path}", "token_file=#{token_file}")
+    wait_for_server(path)
+    heard, w = IO.pipe
+    pid = fork do
+      heard.close
+      Process.groups = [AccessTest::NOBODY]
+      Process::GID.change_privilege(AccessTest::NOBODY)
+      Process::UID.change_privilege(AccessTest::NOBODY)
+      server = UNIXServer.new("#{path}.4194000")
+      w.puts("there")
+      loop { s = server.accept; w.puts("heard #{(s.readpartial(1000) rescue "nothing").inspect}"); s.write("HTTP/1.0 200 OK\r\n\r\nmwrap table 2\n") rescue nil; s.close }
+    end
+    w.close
+    assert_equal "there\n", heard.gets
+    # his parents are this process's, not the server's: root itself doesn't take him for a worker
+    list = JSON.parse(get("/family.json", bearer).body)["processes"]
+    assert_equal [f.pid], list.map { |p| p["pid"] }
+    assert_equal 200, get("/all/each/0.tsv", bearer).status
+    r = get("/4194000/", bearer)
+    assert_equal 404, r.status, r.body
+    3.times { assert_equal "heard \"nothing\"\n", heard.gets }
+  ensure
+    Process.kill(:KILL, pid) && Process.wait(pid) if pid
+    heard&.close
+  end
+
   # --- tokens ------------------------------------------------------------------------
 
   def test_without_and_with_wrong_tokens

@@ -35,4 +35,6 @@ $(T)/unit/%: t/unit/%.c $(TRACKER_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $< \
 		$$(sed -n 's,^/\* uses: \(.*\) \*/,\1,p' $< | tr ' ' '\n' | sed 's,^\(.*\)\.c$$,$(B)/\1.o,') \
 		-lcmocka -lpthread -ldl $(URCU_LIBS)
-$(T)/unit/test_routes $(T)/unit/test_template $(T)/unit/test_access $(T)/unit/test_login $(T)/unit/test_socket_mode: $(SERVER_OBJ)
+$(UNITS): $(wildcard t/unit/*.h)
+$(T)/unit/test_routes $(T)/unit/test_routes_random $(T)/unit/test_template $(T)/unit/test_access $(T)/unit/test_login $(T)/unit/test_socket_mode \
+	$(filter $(T)/unit/test_family%,$(UNITS)): $(SERVER_OBJ)

@@ -121,6 +121,33 @@ class FamiliesTest < Minitest::Test
     app.finish
   end
 
+  # As a daemon's workers are, and Pitchfork's: nobody who forked them is left.
+  def test_the_sum_of_such_as_were_forked_twice
+    app = served_ruby(<<~RUBY)
+      $stdout.sync = true
+      KEEP = Array.new(300) { "p" * 1000 }
+      Array.new(2) { fork { fork { puts Process.pid; sleep }; exit! } }.each { |m| Process.wait(m) }
+      $stdin.gets
+    RUBY
+    workers = Array.new(2) { Integer(app.hear) }.sort
+    rows = list(3)
+    assert_equal [app.pid], rows.map { |p| p["pid"] } - workers
+    refute_includes rows.map { |p| p["forked_from"] }, app.pid
+    own = row(rows("/#{app.pid}/each/0.tsv"), "/app.rb:2")
+    check = lambda do |n|
+      all = row(rows("/all/each/0.tsv", at: path), "/app.rb:2")
+      assert_equal [n, n * Integer(own["live_bytes"]), Integer(own["total"]), Integer(own["allocations"])],
+                   %w[processes live_bytes total allocations].map { |c| Integer(all[c]) }
+    end
+    check[3]
+    app.kill
+    eventually("an owner") { pid_at rescue nil }
+    list(2)
+    check[2]
+  ensure
+    workers&.each { |w| Process.kill(:KILL, w) }
+  end
+
   def test_another_one_takes_the_path_over_and_only_one
     app, workers = family
     list(3)
@@ -165,6 +192,43 @@ class FamiliesTest < Minitest::Test
     assert_equal 3, app.finish.exitstatus
     # a shell ends by _exit(2), at which nothing can be removed: that socket is replaced by who comes next
     assert_empty Dir.children(@dir).grep(/\As(\.|\z)/) - %W[s.#{app.pid} s.#{app.pid}.lock]
+  end
+
+  # A master that is root knows its workers by who forked them, and they it by its being root.
+  def test_workers_that_are_another_user
+    return assert_equal(1, (served_ruby(APP) && list(3)).count { |p| p["owner"] }) unless Process.uid.zero?
+    File.chmod(0o1777, @dir)
+    app = served_ruby(<<~RUBY)
+      $stdout.sync = true
+      sleep 0.05 until File.socket?(#{path.dump}) # another user may not reach the server's file
+      pid = fork do
+        Process.groups = [65_534]
+        Process::GID.change_privilege(65_534)
+        Process::UID.change_privilege(65_534)
+        sleep
+      end
+      puts pid
+      $stdin.gets
+      Process.kill(:KILL, pid)
+    RUBY
+    worker = Integer(app.hear)
+    assert_equal [app.pid, worker].sort, list(2).map { |p| p["pid"] }
+    # which may not connect to root's socket, and says so
+    master = list(1, at: "#{path}.#{worker}").find { |p| p["owner"] }
+    assert_equal [nil, "may not be asked"], master.values_at("pid", "state")
+    assert_equal worker, JSON.parse(get("/#{worker}/stats.json").body)["pid"]
+    app.finish
+  end
+
+  # As when Ruby needs so long to start that the server is there before it: nobody waits for its turn.
+  def test_a_lock_that_lacks_ruby_is_put_right
+    app, = family
+    list(3)
+    File.open(path("s.lock"), "r+") { |f| f.write("mwrap #{app.pid} without ruby\n") }
+    eventually("the lock to be right") { File.binread(path("s.lock"))[/\A[^\0]*/] == "mwrap #{app.pid}\n" }
+    sleep 1.5
+    assert_equal app.pid, pid_at
+    app.finish
   end
 
   def test_every_way_wants_the_token

@@ -17,7 +17,7 @@ module Layout
   def layout(tracker: preload("fake_api"), name: "mwrap-dir")
     in_tmp do |tmp|
       dir = File.join(tmp, name)
-      FileUtils.mkdir_p(["#{dir}/bin", "#{dir}/lib/mwrap"])
+      FileUtils.mkdir_p(["#{dir}/bin", "#{dir}/lib/mwrap/objects"])
       FileUtils.cp(LAUNCHER, "#{dir}/bin")
       Dir.chdir(LIB) do
         Dir["**/*.rb", "mwrap/mwrap_ext.so"].each do |f|

@@ -260,13 +260,13 @@ class MetricsTest < Minitest::Test
       e.scan(/\b(rate|increase)\((\w+)/) { assert_match(/_total\z/, $2, e) }
       e.scan(/\bderiv\((\w+)/) { refute_match(/_total\z/, $1, e) }
       assert_equal e.count("("), e.count(")"), e
-      e.scan(/[{,]\s*(\w+)\s*[=!]~?=?/) { assert_includes %w[job instance location], $1, e }
+      e.scan(/[{,]\s*(\w+)\s*[=!]~?=?/) { assert_includes %w[job instance process location], $1, e }
     end
     assert app.finish.success?
   end
 
   def test_dashboard_is_one
-    assert_equal %w[datasource job instance], board["templating"]["list"].map { |v| v["name"] }
+    assert_equal %w[datasource job instance process], board["templating"]["list"].map { |v| v["name"] }
     known = board["templating"]["list"].map { |v| v["name"] } + %w[__rate_interval __all]
     JSON.generate(board).scan(/\$\{?(\w+)/) { assert_includes known, $1 }
     panels = board["panels"]

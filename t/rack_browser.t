@@ -20,13 +20,13 @@ module ClusterTests
   end
 
   # Starts the application of this class. keeps: without "rack.hijack?", if false
-  def start(keeps: true)
+  def start(keeps: true, options: nil)
     config = File.join(ROOT, "t/rack_apps/#{self.class::APP}")
     File.write(path("config.ru"), <<~RUBY)
       #{"use(Class.new { def initialize(app) = @app = app; def call(env) = @app.call(env.reject { |k,| k == 'rack.hijack?' }) })" unless keeps}
       eval(File.read(#{config.dump}), binding, #{config.dump})
     RUBY
-    env = { "RUBYOPT" => nil, "RUBYLIB" => LIB, "MWRAP" => nil, "LD_PRELOAD" => nil, "RACK_GEMS" => Racked::GEMS }
+    env = { "RUBYOPT" => nil, "RUBYLIB" => LIB, "MWRAP" => options, "LD_PRELOAD" => nil, "RACK_GEMS" => Racked::GEMS }
     app = Served::App.new(RUBY, LAUNCHER, RUBY, File.join(ROOT, "t/rack_apps/cluster.rb"), path("config.ru"), env: env, err: path("err"), dump_path: nil)
     @fakes << app
     lines = []
@@ -172,6 +172,38 @@ class SinatraTest < Minitest::Test
   APP = "sinatra.ru"
   MOUNT = "/MWRAP"
   LOGIN = ""
+
+  # With sockets each process has its own page, whichever worker a request comes to.
+  def test_one_process_of_the_cluster
+    start(options: "socket:#{path("s")}")
+    pids = leak
+    eventually("the family") { JSON.parse(get("#{mount}/family.json", at: port).body)["processes"].count { |p| p["state"] == "answers" } == 3 }
+    open_page("#{origin}#{mount}/family")
+    click("td a[href='#{mount}/#{pids[0]}/']")
+    live
+    assert_equal pids[0], shown_pid
+    @page.go_to("#{origin}#{mount}/#{pids[0]}/#columns=growth+live_bytes+total")
+    live
+    only_the_leak
+    before = values("growth")[0]
+    eventually("growth") { 4.times { get("/leak", at: port) } && values("growth")[0] > before + 100_000 }
+    got = press("reset")
+    assert_equal "The counters start again from zero; what is live stays known.", got
+    eventually("zeros") { values("total")[0] < 100_000 }
+    assert_equal pids[0], shown_pid
+    click("#{BrowserTest::ROWS} td.location a")
+    wait_until("document.querySelectorAll('.one .histogram td').length > 0")
+    # the sum, and Ruby's objects
+    @page.go_to("#{origin}#{mount}/all/each/0?q=leak.rb")
+    assert_includes text("main"), leak_line
+    assert_equal "sum of 3 processes", text(".process")
+    @page.go_to("#{origin}#{mount}/objects")
+    click("dl.views a[href$='/objects/classes']")
+    wait_until("document.querySelectorAll('table.rows tbody tr').length > 20")
+    click("table.rows td.location a")
+    wait_until("/^Lines that allocated: /.test(document.querySelector('h1').textContent)")
+    assert_quiet
+  end
 
   # The browser asks for it, here answered by who drives it, and the control does its work.
   def test_a_token_is_asked_for

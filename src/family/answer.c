@@ -161,6 +161,18 @@ static void socket_of(const struct mw_family *f, long pid, char socket[MW_SOCKET
 	free(m);
 }
 
+bool mw_family_streams(const struct mw_family *f, const char *path, long pid)
+{
+	char socket[MW_SOCKET_PATH];
+	const char *rest;
+	long asked;
+
+	if (!numbered(path, &asked, &rest) || asked == pid || !is_stream(rest))
+		return false;
+	socket_of(f, asked, socket);
+	return socket[0];
+}
+
 static void relay(struct mw_call *call, const struct mw_family *f, long pid, const char *rest)
 {
 	const struct mw_request *req = call->req;
@@ -171,6 +183,10 @@ static void relay(struct mw_call *call, const struct mw_family *f, long pid, con
 	socket_of(f, pid, socket);
 	if (!socket[0]) {
 		mw_reply(call, 404, "no such process in this family");
+		return;
+	}
+	if (req->no_post && !strcmp(req->method, "POST")) {
+		mw_reply(call, req->ask_who ? 401 : 403, req->no_post);
 		return;
 	}
 	mw_buf_str(&target, req->path);
@@ -187,10 +203,14 @@ static void relay(struct mw_call *call, const struct mw_family *f, long pid, con
 		mw_ask_begin(a, socket, strcmp(req->method, "HEAD") ? req->method : "GET", target.p);
 		a->stream = is_stream(rest);
 		mw_ask_header(a, MW_RELAYED, base.p);
+		if (req->no_post && !req->ask_who)
+			mw_ask_header(a, MW_NO_POST, req->no_post);
 		mw_ask_token(a, f->token);
 		forward(a, req);
 		mw_ask_all(a, 1, MW_RELAY_MS);
-		if (a->error)
+		if (a->error == MW_STRANGER)
+			mw_reply(call, 404, "no such process in this family");
+		else if (a->error)
 			no_answer(call, pid, a->error);
 		else
 			pass(call, &a);
@@ -227,8 +247,9 @@ static void at_target(struct mw_buf *b, const struct mw_request *req, const char
 	if (*s == '/') { /* percent-encoded already */
 		n = mw_form_suffix(s + 1, n - 1, &form);
 		mw_buf_add(b, s + 1, n);
-	} else if (!mw_params_parse(&p, req->query, &why)) {
-		mw_percent_encode(b, p.v[MW_PARAM_LOCATION].s, p.v[MW_PARAM_LOCATION].n);
+	} else {
+		if (!mw_params_parse(&p, req->query, &why))
+			mw_percent_encode(b, p.v[MW_PARAM_LOCATION].s, p.v[MW_PARAM_LOCATION].n);
 		mw_params_free(&p);
 	}
 	mw_buf_free(&why);
@@ -248,6 +269,11 @@ static void page_of_all(struct mw_call *call, const struct mw_family *f, const c
 	mw_buf_add(&base, "/all", 5);
 	req.base = base.failed ? "" : base.p;
 	req.mount = call->req->base;
+	if (!strcmp(rest, "/metrics")) {
+		mw_page_all_metrics(call, f, &req);
+		mw_buf_free(&base);
+		return;
+	}
 	if (!summed(rest, &what)) {
 		if (mw_asset(rest + 1))
 			mw_route(call->api, &req, call->res);

@@ -6,11 +6,13 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "../pages/request.h"
 #include "family.h"
 
 #define HEAD_MAX ((size_t)64 << 10)
@@ -66,6 +68,8 @@ static void open_one(struct mw_ask *a)
 	/* Linux connects at once, or says EAGAIN: the queue is full */
 	if (a->fd < 0 || connect(a->fd, (struct sockaddr *)&un, sizeof(un)))
 		end(a, errno);
+	else if (!mw_relative_trusted(a->fd))
+		end(a, MW_STRANGER);
 }
 
 static void send_some(struct mw_ask *a)
@@ -79,6 +83,21 @@ static void send_some(struct mw_ask *a)
 		end(a, errno);
 }
 
+/* "HTTP/1.1 200 ...", of n bytes; 0: it is something else. */
+static int status_of(const char *head, size_t n)
+{
+	int status = 0;
+
+	if (n < 12 || memcmp(head, "HTTP/1.", 7) != 0 || head[8] != ' ' || memchr(head, '\0', n))
+		return 0;
+	for (int i = 9; i < 12; i++) {
+		if (head[i] < '0' || head[i] > '9')
+			return 0;
+		status = status * 10 + (head[i] - '0');
+	}
+	return status >= 200 && status <= 599 && strchr(" \r", head[12]) ? status : 0;
+}
+
 /* Is the head there? Sets status and body. */
 static bool head_is_there(struct mw_ask *a)
 {
@@ -87,12 +106,33 @@ static bool head_is_there(struct mw_ask *a)
 	if (a->body)
 		return true;
 	end_of_head = a->answer.n ? memmem(p, a->answer.n, "\r\n\r\n", 4) : NULL;
-	if (!end_of_head || a->answer.n < 12 || memcmp(p, "HTTP/1.", 7))
+	if (!end_of_head)
 		return false;
-	for (int i = 9; i < 12; i++)
-		a->status = a->status * 10 + (p[i] >= '0' && p[i] <= '9' ? p[i] - '0' : 0);
 	a->body = (size_t)(end_of_head - p) + 4;
+	a->status = status_of(p, a->body);
 	return true;
+}
+
+/* Less than it said that there would be: it died meanwhile. */
+static bool cut_short(const struct mw_ask *a)
+{
+	static const char name[] = "\r\nContent-Length:";
+	const char *s = a->answer.p, *end_of_head = s + a->body - 4;
+	uint64_t length;
+	size_t n;
+
+	if (a->status == 204 || a->status == 304) /* whose length is another's */
+		return false;
+	while ((s = memmem(s, (size_t)(end_of_head - s), "\r\n", 2)) && s < end_of_head) {
+		if ((size_t)(end_of_head - s) >= sizeof(name) && !strncasecmp(s, name, sizeof(name) - 1)) {
+			s += sizeof(name) - 1;
+			s += strspn(s, " \t"); /* a line's end follows */
+			n = strcspn(s, " \t\r");
+			return mw_parse_u64(s, n, &length) && a->answer.n - a->body < length;
+		}
+		s += 2;
+	}
+	return false;
 }
 
 static void read_some(struct mw_ask *a)
@@ -111,8 +151,10 @@ static void read_some(struct mw_ask *a)
 		end(a, ENOMEM);
 	else if (!head_is_there(a))
 		a->answer.n > HEAD_MAX || !n ? end(a, EPROTO) : (void)0;
+	else if (!a->status)
+		end(a, EPROTO);
 	else if (!n)
-		end(a, 0);
+		end(a, cut_short(a) ? ECONNRESET : 0);
 	else if (a->answer.n > MW_FAMILY_BYTES)
 		end(a, EFBIG);
 }
@@ -172,6 +214,8 @@ void mw_ask_all(struct mw_ask *asks, size_t n, unsigned ms)
 	until.tv_sec += ms / 1000;
 	until.tv_nsec += ms % 1000 * 1000000;
 	for (size_t i = 0; i < n; i++) {
+		if (!asks[i].socket)
+			continue;
 		if (p)
 			open_one(&asks[i]);
 		else
@@ -209,21 +253,42 @@ void mw_ask_free(struct mw_ask *a)
 	mw_buf_free(&a->answer);
 }
 
+/* A header's name, and a value without what could end it. */
+static bool sensible(const char *name, const char *value)
+{
+	static const char marks[] = "!#$%&'*+-.^_`|~";
+	const char *s;
+
+	for (s = name; *s; s++)
+		if (!((*s | 0x20) >= 'a' && (*s | 0x20) <= 'z') && !(*s >= '0' && *s <= '9') &&
+		    !strchr(marks, *s))
+			return false;
+	for (; *value; value++)
+		if (((unsigned char)*value < 0x20 && *value != '\t') || *value == 0x7f)
+			return false;
+	return s > name;
+}
+
 void mw_ask_headers(struct mw_ask *a, void (*each)(void *, const char *, const char *), void *ctx)
 {
-	char *p = a->answer.p, *last = p + a->body - 2, *line = a->body ? strstr(p, "\r\n") : NULL;
+	char *line = a->body ? strstr(a->answer.p, "\r\n") : NULL, *last, *eol, *colon, *value;
 
-	for (line = line ? line + 2 : last; line < last;) {
-		char *eol = strstr(line, "\r\n"), *colon;
-
+	if (!line)
+		return;
+	last = a->answer.p + a->body - 2;
+	for (line += 2; line < last; line = eol + 2) {
+		eol = strstr(line, "\r\n");
 		if (!eol)
 			return;
 		*eol = '\0';
 		colon = strchr(line, ':');
-		if (colon) {
-			*colon = '\0';
-			each(ctx, line, colon + 1 + strspn(colon + 1, " \t"));
-		}
-		line = eol + 2;
+		if (!colon)
+			continue;
+		*colon = '\0';
+		value = colon + 1 + strspn(colon + 1, " \t");
+		for (char *s = eol; s > value && (s[-1] == ' ' || s[-1] == '\t');)
+			*--s = '\0';
+		if (sensible(line, value))
+			each(ctx, line, value);
 	}
 }

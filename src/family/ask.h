@@ -14,17 +14,20 @@
 
 #include "../report/report.h"
 
+/* An error: who listens there is not of ours (mw_relative_trusted), and has heard nothing. */
+#define MW_STRANGER (-1)
+
 struct mw_ask {
 	const char *socket;   /* path; borrowed */
 	struct mw_buf request; /* owned: all of it */
 	bool stream;           /* only the head is waited for; the body follows: mw_ask_more() */
 	/* what came of it */
-	int error;             /* errno, 0: an answer; ETIMEDOUT, ECONNREFUSED, EPROTO, … */
-	int status;            /* HTTP */
-	struct mw_buf answer;  /* owned: head and what there is of the body */
-	size_t body;           /* where that begins */
+	int error; /* errno, 0: an answer; ETIMEDOUT, ECONNREFUSED, EPROTO, ECONNRESET: cut, MW_STRANGER */
+	int status; /* HTTP, 200 to 599 if error is 0 */
+	struct mw_buf answer; /* owned: head and what there is of the body */
+	size_t body; /* where that begins */
 	/* ask.c's */
-	int fd;  /* -1: closed */
+	int fd; /* -1: closed */
 	size_t sent;
 };
 
@@ -36,7 +39,7 @@ void mw_ask_header(struct mw_ask *, const char *name, const char *value);
 /* What lets it in where token_file is set; "": nothing. */
 void mw_ask_token(struct mw_ask *, const char *token);
 
-/* Sends what was begun and waits for all, `ms` milliseconds at most. */
+/* Sends what was begun (socket isn't NULL) and waits for all, `ms` milliseconds at most. */
 void mw_ask_all(struct mw_ask *, size_t n, unsigned ms);
 
 /*
@@ -48,8 +51,9 @@ long mw_ask_more(struct mw_ask *, char *to, size_t size, unsigned ms);
 void mw_ask_free(struct mw_ask *);
 
 /*
- * Calls each with every header of the answer, name and value NUL-terminated;
- * the answer's head is in pieces then. Once.
+ * Calls each with every header of the answer, name and value NUL-terminated, the
+ * value without spaces around it; not with what isn't one: names are HTTP's tokens, values
+ * without control characters. The answer's head is in pieces then. Once.
  */
 void mw_ask_headers(struct mw_ask *, void (*each)(void *ctx, const char *name, const char *value),
 		    void *ctx);

@@ -51,6 +51,18 @@ bool mw_family_wants(const char *path, long pid, const char **rest);
 void mw_family_answer(const struct mw_family *, const struct mw_api *, const struct mw_request *,
 		      struct mw_response *);
 
+/* Is this path the stream of another process, and one with a socket? */
+bool mw_family_streams(const struct mw_family *, const char *path, long pid);
+
+/*
+ * Gives the calling thread a table of descriptors of its own, with 0 to 2 and
+ * `keep` in it (-1: none). False: the kernel can't (before Linux 5.9), and it is
+ * shared with the process, as it was.
+ */
+bool mw_own_descriptors(int keep);
+/* Would it? Changes nothing. */
+bool mw_can_own_descriptors(void);
+
 /* --- members.c -------------------------------------------------------------- */
 
 struct mw_member {
@@ -59,10 +71,12 @@ struct mw_member {
 };
 
 /*
- * Sockets that there are, in no order; also such as nobody listens on any more. malloc'ed;
- * NULL: no memory, or the folder can't be read (*n is 0).
+ * Sockets that there are, in no order, MW_FAMILY_MAX at most; also such as nobody listens on any
+ * more. malloc'ed; NULL: none, no memory, or the folder can't be read (*n is 0).
  */
 struct mw_member *mw_members(const struct mw_family *, size_t *n);
+/* The same of those whose lock there is, with a socket or (no longer, or not yet) without. */
+struct mw_member *mw_members_locks(const struct mw_family *, size_t *n);
 
 /* What the system says of a process. Numbers are 0 and texts "" where it says nothing. */
 struct mw_process_facts {
@@ -72,25 +86,55 @@ struct mw_process_facts {
 };
 void mw_process_facts(long pid, struct mw_process_facts *);
 
+/* Who forked it, as far as that lives; 0: not known. */
+long mw_parent_of(long pid);
+
+/* --- trust.c ----------------------------------------------------------------- */
+
+/*
+ * Does a process of this user or of root listen where this socket is connected, or, for
+ * root, one that this process or its children forked? Nobody else is a relative.
+ */
+bool mw_relative_trusted(int fd);
+
+/* --- scrape.c --------------------------------------------------------------- */
+
+/* A process's metrics, in the text form that others have, too. */
+struct mw_scrape {
+	long pid;
+	const char *text; /* borrowed; NULL if n is 0 */
+	size_t n;
+};
+
+/*
+ * Those of n processes as one, each sample with the label "process"; without
+ * "# EOF", and what comes before the first "# HELP". What is said of a metric is the first one's.
+ */
+void mw_scrape_merge(struct mw_buf *, const struct mw_scrape *, size_t n);
+
 /* --- sum.c ------------------------------------------------------------------- */
 
 /* A process's part of a sum. */
 struct mw_part {
-	const struct mw_wire *wire;
-	bool inherits; /* what it was born with is another's part */
+	const struct mw_wire *wire; /* mw_sum_api() takes the addresses off its native rows */
+	uint64_t born; /* bytes it was born with, and */
+	bool inherits; /* whether these are another's part: mw_inheritance() */
 };
 
 /*
  * Which of n processes were born with what another one of them counts: those
- * whose parent is among them, and of brothers without a parent all but the
- * one that knows most of it.
+ * whose parent, or the first one of the forks that led to them, is among them; of
+ * those of one such line without either all but the one that knows most of it.
+ * (What a process in between made and handed down is in no part once it has ended,
+ * as nothing is that ended processes did.)
  */
 void mw_inheritance(struct mw_part *, size_t n);
 
 /*
  * The sum of n tables as a tracker would have it, for the calling thread,
  * until the next call: rows added up by location, native ones by module and
- * offset (shown without an address). NULL: no memory. Release with mw_sum_end().
+ * offset (shown without an address, by a symbol if one of them knows it), sums
+ * stop at the largest value of their type. NULL: no memory. Release with mw_sum_end().
  */
 const struct mw_api *mw_sum_api(const struct mw_part *, size_t n, const struct mw_api *own);
 void mw_sum_end(void);

@@ -24,10 +24,10 @@ static struct mw_member *others(const struct mw_family *f, size_t *n)
 	return m ? m : calloc(1, sizeof(*m)); /* no folder, no family */
 }
 
-/* Nobody is there any more; a name is all that is left. */
+/* Nobody is there any more, a name is all that is left; or it is nobody of ours. */
 static bool gone(const struct mw_ask *a)
 {
-	return a->error == ECONNREFUSED || a->error == ENOENT;
+	return a->error == ECONNREFUSED || a->error == ENOENT || a->error == MW_STRANGER;
 }
 
 /* "mwrap PID", as the path's owner wrote it: for one who doesn't answer. */
@@ -58,11 +58,10 @@ static void hear_self(struct mw_voice *v, const struct mw_api *api, enum mw_wire
 	*v = (struct mw_voice){ .pid = (long)getpid(), .error = ENOMEM };
 	if (n < 0) /* which nobody has */
 		n = 0;
-	if (location && !mw_wire_write(&b, api, what, location, (size_t)n) &&
-	    !mw_wire_read(&v->wire, b.p, b.n))
-		v->error = 0;
-	else if (b.failed || !location)
+	if (!location || mw_wire_write(&b, api, what, location, (size_t)n))
 		mw_buf_free(&b);
+	else if (!mw_wire_read(&v->wire, b.p, b.n)) /* which takes it over in any case */
+		v->error = 0;
 	free(location);
 }
 
@@ -212,34 +211,46 @@ static void heard(struct mw_did *did, int status, const char *text, size_t n)
 	mw_buf_add(&did->said, text, n);
 }
 
-static void have_it_done(struct mw_did *did, const struct mw_family *f, const struct mw_gathered *g,
-			 struct mw_ask *asks, const struct mw_request *req, const char *rest)
+void mw_ask_voices(struct mw_ask *asks, const struct mw_gathered *g, const struct mw_family *f,
+		   const char *method, const char *target, const struct mw_request *req,
+		   const char *const *names)
 {
-	static const char *const names[] = { "Host", "Origin", "Sec-Fetch-Site" };
-	size_t n = 0;
-
 	for (size_t i = 0; i < g->n; i++) {
-		struct mw_ask *a = &asks[n];
+		struct mw_ask *a = &asks[i];
+		const struct mw_voice *v = &g->voices[i];
 
-		if (g->voices[i].pid == (long)getpid() || !g->voices[i].socket[0])
+		*a = (struct mw_ask){ .fd = -1 };
+		if (v->pid == (long)getpid() || !v->socket[0] || v->error)
 			continue;
-		mw_ask_begin(a, g->voices[i].socket, req->method, rest);
-		mw_ask_header(a, "Content-Length", "0");
+		mw_ask_begin(a, v->socket, method, target);
+		if (!strcmp(method, "POST"))
+			mw_ask_header(a, "Content-Length", "0");
 		mw_ask_token(a, f->token);
-		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+		for (size_t k = 0; names[k]; k++) {
 			const char *value = req->header ? req->header(req->ctx, names[k]) : NULL;
 
 			if (value)
 				mw_ask_header(a, names[k], value);
 		}
-		n++;
 	}
-	mw_ask_all(asks, n, MW_FAMILY_MS);
-	for (size_t i = 0; i < n; i++) {
-		if (!gone(&asks[i]))
-			heard(did, asks[i].error ? 0 : asks[i].status, asks[i].answer.p + asks[i].body,
-			      asks[i].answer.n - asks[i].body);
-		mw_ask_free(&asks[i]);
+	mw_ask_all(asks, g->n, MW_FAMILY_MS);
+}
+
+static void have_it_done(struct mw_did *did, const struct mw_family *f, const struct mw_gathered *g,
+			 struct mw_ask *asks, const struct mw_request *req, const char *rest)
+{
+	static const char *const names[] = { "Host", "Origin", "Sec-Fetch-Site", NULL };
+
+	mw_ask_voices(asks, g, f, req->method, rest, req, names);
+	for (size_t i = 0; i < g->n; i++) {
+		struct mw_ask *a = &asks[i];
+
+		if (a->socket && !gone(a))
+			heard(did, a->error ? 0 : a->status, a->answer.p + a->body, a->answer.n - a->body);
+		else if (!a->socket && g->voices[i].error)
+			did->asked++; /* it can't be asked */
+		if (a->socket)
+			mw_ask_free(a);
 	}
 }
 

@@ -7,12 +7,19 @@
 #define MW_FAMILY_GATHER_H
 
 #include "../pages/pages.h"
+#include "ask.h"
 #include "family.h"
 
 #define MW_RELAY_MS 10000u /* for one page of one process, which may have much to say */
 
 /* The header of a request that another process hands on: where "/" is mounted, and a slash. */
 #define MW_RELAYED "X-Mwrap-Relayed"
+
+/*
+ * The header of a request whose answer can't be followed by a POST: pages are without
+ * controls. It says what a POST is answered.
+ */
+#define MW_NO_POST "X-Mwrap-No-Post"
 
 /* One process, whether it answered or not. */
 struct mw_voice {
@@ -38,6 +45,15 @@ int mw_gather(struct mw_gathered *, const struct mw_family *, const struct mw_ap
 	      const char *at);
 void mw_gathered_free(struct mw_gathered *);
 
+/*
+ * Asks those that answered, but this process, for a target, with the headers of
+ * `req` in names (NULL ends them). asks: of g->n elements; the i-th is of the i-th
+ * voice, and its socket NULL if that wasn't asked. End each that was with mw_ask_free().
+ */
+void mw_ask_voices(struct mw_ask *asks, const struct mw_gathered *g, const struct mw_family *,
+		   const char *method, const char *target, const struct mw_request *req,
+		   const char *const *names);
+
 struct mw_did {
 	size_t asked, done;
 	int status;        /* 200 if one did it, else what the first one answered */
@@ -50,5 +66,8 @@ int mw_all_do(struct mw_did *, const struct mw_family *, const struct mw_api *,
 
 /* list.c: GET /family */
 void mw_page_family(struct mw_call *, const struct mw_family *, enum mw_form);
+
+/* scrape.c: GET /all/metrics. req: what each is asked for, "/metrics" and its query */
+void mw_page_all_metrics(struct mw_call *, const struct mw_family *, const struct mw_request *req);
 
 #endif

@@ -21,7 +21,7 @@ struct view {
 };
 
 /* The one list of columns, for all forms. A number that isn't known is left empty, in JSON null. */
-enum type { NUMBER, SECONDS, TEXT, FLAG };
+enum type { PID, NUMBER, SECONDS, TEXT, FLAG };
 struct value {
 	bool known;
 	uint64_t u;
@@ -80,6 +80,7 @@ static void get_state(const struct line *l, struct value *v)
 {
 	v->s = !l->v->error          ? "answers" :
 	       l->v->error == EPROTO ? "has another version of mwrap" :
+	       l->v->error == EACCES ? "may not be asked" :
 				       "does not answer";
 }
 
@@ -89,7 +90,7 @@ static const struct {
 	enum type type;
 	void (*get)(const struct line *, struct value *);
 } columns[] = {
-	{ "pid", "PID", "The process.", NUMBER, get_pid },
+	{ "pid", "PID", "The process.", PID, get_pid },
 	{ "title", "Title", "Its command line, or what it calls itself.", TEXT, get_title },
 	{ "state", "State", "Whether it answered in time.", TEXT, get_state },
 	{ "age", "Age", "Seconds since it was started or forked.", SECONDS, get_age },
@@ -97,7 +98,7 @@ static const struct {
 	{ "live_bytes", "Live bytes", "Bytes allocated and not freed yet, what it was born with included.",
 	  NUMBER, get_live_bytes },
 	{ "forked_from", "Forked from", "The process it was forked from; empty if it was started by exec.",
-	  NUMBER, get_forked_from },
+	  PID, get_forked_from },
 	{ "ruby", "Ruby", "Whether Ruby runs in it.", FLAG, get_ruby },
 	{ "owner", "Owner", "Whether it listens on the family's path.", FLAG, get_owner },
 };
@@ -115,8 +116,11 @@ static void put(struct mw_buf *b, const struct line *l, size_t column, enum mw_f
 		return;
 	}
 	switch (columns[column].type) {
+	case PID:
+		mw_buf_u64(b, v.u);
+		break;
 	case NUMBER:
-		if (form == MW_FORM_HTML && column)
+		if (form == MW_FORM_HTML)
 			mw_buf_commas(b, v.u);
 		else
 			mw_buf_u64(b, v.u);

@@ -62,7 +62,19 @@ static long pid_of(const char *name, const char *base)
 	return n > b + 1 && !memcmp(name, base, b) && name[b] == '.' ? pid_in(name + b + 1, n - b - 1) : 0;
 }
 
-static void list(struct listing *l, const char *dir, const char *base)
+/* The name ends with `suffix`, which goes. */
+static bool strip(char *name, const char *suffix)
+{
+	size_t n = strlen(name), s = strlen(suffix);
+
+	if (n <= s || strcmp(name + n - s, suffix) != 0)
+		return false;
+	name[n - s] = '\0';
+	return true;
+}
+
+/* locks: by the locks' names, else by the sockets'. */
+static void list(struct listing *l, const char *dir, const char *base, bool locks)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
@@ -72,8 +84,11 @@ static void list(struct listing *l, const char *dir, const char *base)
 		return;
 	}
 	while ((e = readdir(d))) {
-		long pid = pid_of(e->d_name, base);
+		long pid;
 
+		if (locks && !strip(e->d_name, ".lock"))
+			continue;
+		pid = pid_of(e->d_name, base);
 		if (pid)
 			add(l, pid, dir, e->d_name);
 		else if (base && !strcmp(e->d_name, base))
@@ -82,7 +97,7 @@ static void list(struct listing *l, const char *dir, const char *base)
 	closedir(d);
 }
 
-struct mw_member *mw_members(const struct mw_family *f, size_t *n)
+static struct mw_member *members(const struct mw_family *f, size_t *n, bool locks)
 {
 	struct listing l = { 0 };
 	char dir[MW_SOCKET_PATH];
@@ -90,9 +105,9 @@ struct mw_member *mw_members(const struct mw_family *f, size_t *n)
 
 	if (slash) {
 		snprintf(dir, sizeof(dir), "%.*s", slash > f->path ? (int)(slash - f->path) : 1, f->path);
-		list(&l, dir, slash + 1);
+		list(&l, dir, slash + 1, locks);
 	} else if (f->dir[0]) {
-		list(&l, f->dir, NULL);
+		list(&l, f->dir, NULL, locks);
 	}
 	if (l.failed) {
 		free(l.v);
@@ -100,6 +115,16 @@ struct mw_member *mw_members(const struct mw_family *f, size_t *n)
 	}
 	*n = l.n;
 	return l.v;
+}
+
+struct mw_member *mw_members(const struct mw_family *f, size_t *n)
+{
+	return members(f, n, false);
+}
+
+struct mw_member *mw_members_locks(const struct mw_family *f, size_t *n)
+{
+	return members(f, n, true);
 }
 
 /* How much of a file of /proc there is, up to size - 1 bytes; ended by a NUL. */
@@ -133,18 +158,30 @@ static void set_title(long pid, char *title, size_t size)
 	title[n] = '\0';
 }
 
-/* Field 22 of stat: ticks after boot. */
-static double age_of(long pid)
+/* A number in stat: which field, from 3 on. 0: there is none. */
+static unsigned long long stat_field(long pid, int which)
 {
+	unsigned long long value = 0;
 	char text[1024], *s;
-	unsigned long long ticks;
-	struct timespec now;
 
 	slurp(pid, "stat", text, sizeof(text));
 	s = strrchr(text, ')'); /* its name may hold anything */
-	for (int field = 2; s && field < 22; field++)
+	for (int field = 2; s && field < which; field++)
 		s = strchr(s + 1, ' ');
-	if (!s || sscanf(s, " %llu", &ticks) != 1)
+	return s && sscanf(s, " %llu", &value) == 1 ? value : 0;
+}
+
+long mw_parent_of(long pid)
+{
+	return (long)stat_field(pid, 4);
+}
+
+static double age_of(long pid)
+{
+	unsigned long long ticks = stat_field(pid, 22); /* after boot */
+	struct timespec now;
+
+	if (!ticks)
 		return 0;
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9 -

@@ -21,49 +21,62 @@ static bool is_there(const struct mw_part *p, size_t n, long pid)
 	return false;
 }
 
+static uint64_t more(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 static uint64_t born_with(const struct mw_wire *w)
 {
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < w->n; i++)
-		bytes += w->rows[i].born.total;
+		bytes = more(bytes, w->rows[i].born.total);
 	return bytes;
+}
+
+/* Of those of one line of forks one goes before all others: does q go before p? */
+static bool goes_before(const struct mw_part *q, const struct mw_part *p)
+{
+	return q->wire->stats.eldest == p->wire->stats.eldest &&
+	       (q->born != p->born ? q->born > p->born : q->wire->pid < p->wire->pid);
 }
 
 void mw_inheritance(struct mw_part *p, size_t n)
 {
+	/* whoever forked it may have ended at once, as a process that is forked twice over has it */
 	for (size_t i = 0; i < n; i++) {
-		long forker = p[i].wire->stats.forker;
-		uint64_t born = born_with(p[i].wire), other;
+		const struct mw_stats *s = &p[i].wire->stats;
 
-		p[i].inherits = forker && is_there(p, n, forker);
-		/* born of one who has gone: the brother who knows most of that keeps it */
-		for (size_t j = 0; forker && !p[i].inherits && j < n; j++) {
-			other = born_with(p[j].wire);
-			p[i].inherits =
-				p[j].wire->stats.forker == forker &&
-				(other > born || (other == born && p[j].wire->pid < p[i].wire->pid));
-		}
+		p[i].born = born_with(p[i].wire);
+		p[i].inherits = s->forker && (is_there(p, n, s->forker) || is_there(p, n, s->eldest));
 	}
+	/* of those whose line has gone, one keeps it: the last that is compared with the others */
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; p[i].wire->stats.forker && !p[i].inherits && j < n; j++)
+			p[i].inherits = !p[j].inherits && goes_before(&p[j], &p[i]);
 }
 
 /* --- rows ------------------------------------------------------------------------- */
 
-/* A row of a process, and what tells it from others: for native ones not the address. */
+/* A row of a process. */
 struct item {
 	const struct mw_row *row;
-	uint32_t text; /* bytes of the location that count */
 	bool inherits;
 };
 
-/* MODULE(symbol+0x1f), without " [0x7f...]". */
-static uint32_t without_address(const struct mw_row *r)
+/* MODULE(symbol+0x1f), without " [0x7f...]", which the module's path may have, too: in the wire's row. */
+static void drop_address(struct mw_row *r)
 {
+	const char *from = r->location + r->file_len;
 	const char *s = r->kind == MW_KIND_NATIVE && r->file_len ?
-				memrchr(r->location, '[', r->location_len) :
+				memrchr(from, '[', r->location_len - r->file_len) :
 				NULL;
 
-	return s && s > r->location && s[-1] == ' ' ? (uint32_t)(s - 1 - r->location) : r->location_len;
+	if (!s || s == from || s[-1] != ' ')
+		return;
+	r->location_len = (uint32_t)(s - 1 - r->location);
+	((char *)(uintptr_t)r->location)[r->location_len] = '\0';
 }
 
 /* Native ones by module and offset: what a symbol is called may be known to one process only. */
@@ -72,7 +85,7 @@ static int item_cmp(const void *a, const void *b)
 	const struct item *x = a, *y = b;
 	const struct mw_row *r = x->row, *s = y->row;
 	bool place = r->kind == MW_KIND_NATIVE && r->file_len;
-	uint32_t xn = place ? r->file_len : x->text, yn = place ? s->file_len : y->text;
+	uint32_t xn = place ? r->file_len : r->location_len, yn = place ? s->file_len : s->location_len;
 	int c;
 
 	if (r->kind != s->kind)
@@ -118,16 +131,27 @@ static struct item *collect(const struct mw_part *p, size_t parts, size_t *n)
 	*n = 0;
 	for (size_t i = 0; items && i < parts; i++)
 		for (size_t j = 0; j < p[i].wire->n; j++) {
-			const struct mw_row *r = &p[i].wire->rows[j];
+			struct mw_row *r = &p[i].wire->rows[j];
 
-			struct item it = { r, without_address(r), p[i].inherits };
-
-			((char *)(uintptr_t)r->location)[it.text] = '\0'; /* in the process's own text */
-			items[(*n)++] = it;
+			drop_address(r);
+			items[(*n)++] = (struct item){ r, p[i].inherits };
 		}
 	if (items)
 		qsort(items, *n, sizeof(*items), item_cmp);
 	return items;
+}
+
+static bool has_symbol(const struct mw_row *r)
+{
+	return r->location_len > r->file_len + 1 && r->location[r->file_len + 1] != '+';
+}
+
+/* Of several names of a place, the one that is shown whatever the order of processes is. */
+static bool better_name(const struct mw_row *r, const struct mw_row *than)
+{
+	bool x = has_symbol(r), y = has_symbol(than);
+
+	return x != y ? x : mw_location_cmp(r, than) < 0;
 }
 
 /* One block: the snapshot and its rows; their texts are the processes'. */
@@ -141,18 +165,20 @@ static struct mw_snapshot *merge(const struct item *items, size_t n)
 	s->rows = (struct mw_row *)(void *)(s + 1);
 	for (size_t i = 0; i < n; i++) {
 		const struct mw_row *r = items[i].row;
+		struct mw_row *sum = &s->rows[s->n - !!s->n];
 
 		if (!i || item_cmp(&items[i - 1], &items[i])) {
-			struct mw_row *sum = &s->rows[s->n];
-
-			sum->location = r->location;
-			sum->location_len = items[i].text;
+			sum = &s->rows[s->n];
 			sum->file_len = r->file_len;
 			sum->kind = r->kind;
 			sum->at = r->at;
 			sum->id = (uint32_t)s->n++;
 		}
-		add_item(&s->rows[s->n - 1], &items[i]);
+		if (!sum->location || better_name(r, sum)) {
+			sum->location = r->location;
+			sum->location_len = r->location_len;
+		}
+		add_item(sum, &items[i]);
 	}
 	return s;
 }
@@ -245,16 +271,16 @@ static void no_pause(bool on)
 
 static void add_stats(struct mw_stats *to, const struct mw_stats *s)
 {
-	to->locations += s->locations;
-	to->locations_max += s->locations_max;
-	to->retired += s->retired;
-	to->tracker_bytes += s->tracker_bytes;
-	to->lost += s->lost;
-	to->overruns += s->overruns;
-	to->double_frees += s->double_frees;
-	to->unknown_frees += s->unknown_frees;
-	to->heap_bytes += s->heap_bytes;
-	to->resets += s->resets;
+	to->locations = more(to->locations, s->locations);
+	to->locations_max = more(to->locations_max, s->locations_max);
+	to->retired = more(to->retired, s->retired);
+	to->tracker_bytes = more(to->tracker_bytes, s->tracker_bytes);
+	to->lost = more(to->lost, s->lost);
+	to->overruns = more(to->overruns, s->overruns);
+	to->double_frees = more(to->double_frees, s->double_frees);
+	to->unknown_frees = more(to->unknown_frees, s->unknown_frees);
+	to->heap_bytes = more(to->heap_bytes, s->heap_bytes);
+	to->resets = more(to->resets, s->resets);
 	to->generation = s->generation > to->generation ? s->generation : to->generation;
 	to->locations_full |= s->locations_full;
 	to->records_full |= s->records_full;
@@ -288,6 +314,7 @@ static bool fill_stats(const struct mw_part *p, size_t n)
 
 const struct mw_api *mw_sum_api(const struct mw_part *p, size_t n, const struct mw_api *own)
 {
+	mw_sum_end();
 	sum = (struct sum){
 		.api = {
 			.version = MW_API_VERSION,
@@ -304,6 +331,7 @@ const struct mw_api *mw_sum_api(const struct mw_part *p, size_t n, const struct 
 			.paused = no,
 			.quiet_enter = own->quiet_enter,
 			.quiet_leave = own->quiet_leave,
+			.server_place = own->server_place,
 		},
 		.parts = p,
 		.n = n,

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,8 +19,7 @@
 enum {
 	STACK = 256 * 1024,
 	QUEUE_MAX = 256 * 1024,  /* bytes of a stream that wait for the client */
-	PIECE = 16 * 1024,
-	CLOSE_UNSHARE = 1 << 1   /* CLOSE_RANGE_UNSHARE, which not all headers have */
+	PIECE = 16 * 1024
 };
 
 struct mw_job {
@@ -61,19 +59,6 @@ static void let_go(struct mw_job *j)
 }
 
 /* --- the thread ------------------------------------------------------------------------ */
-
-/* A table of descriptors of its own, with stderr and the eventfd in it. False: it is shared. */
-static bool have_own_descriptors(int keep)
-{
-#ifdef SYS_close_range
-	if (keep > 3 && syscall(SYS_close_range, 3u, (unsigned)keep - 1, CLOSE_UNSHARE))
-		return false;
-	return !syscall(SYS_close_range, (unsigned)keep + 1, ~0u, keep > 3 ? 0 : CLOSE_UNSHARE);
-#else
-	(void)keep;
-	return false;
-#endif
-}
 
 static void wake(const struct mw_job *j)
 {
@@ -133,7 +118,7 @@ static void *run(void *arg)
 	struct mw_ask *relay;
 
 	j->api->quiet_enter(); /* for good */
-	if (!have_own_descriptors(j->wake))
+	if (!mw_own_descriptors(j->wake))
 		j->wake = -1;
 	mw_family_answer(&j->family, j->api, &j->req, &j->res);
 	relay = j->res.relay;

@@ -137,6 +137,7 @@ void mw_child_after_fork(uint32_t moves)
 	if (was != MW_SERVER_NONE)
 		atomic_store(&mw_server.forked, true);
 	mw_token_child();
+	mw_place_child();
 	mw_server.daemon = NULL;
 	mw_server.mhd_epfd = -1;
 	atomic_store(&mw_server.epfd, -1);

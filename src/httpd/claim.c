@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "server.h"
@@ -20,6 +21,7 @@
 #define LOCK_MARK "mwrap "
 #define LOCK_TRIES 16
 #define WITHOUT_RUBY " without ruby"
+#define EMPTY_FOR 5 /* s */
 #define WISH_AT 64 /* bytes into the lock's file */
 
 struct lock_path {
@@ -281,6 +283,23 @@ void mw_claim_drop(struct mw_claim *c)
 		close(fd);
 }
 
+void mw_claim_sweep(const char *path)
+{
+	char err[MW_ERROR_MAX];
+	struct lock_path l;
+	struct mw_claim c;
+	struct stat st;
+
+	lock_path(&l, path);
+	if (lstat(l.s, &st) || !S_ISREG(st.st_mode)) /* else one would be made */
+		return;
+	/* an empty one: its owner was killed before it had written its name, or is about to */
+	if (!st.st_size && time(NULL) - st.st_mtime < EMPTY_FOR)
+		return;
+	if (mw_claim_take(&c, path, err) == MW_CLAIM_OURS)
+		mw_claim_drop(&c);
+}
+
 /* --- another's lock ---------------------------------------------------------------- */
 
 void mw_claim_forget(struct mw_claim *c)
@@ -320,6 +339,15 @@ bool mw_claim_lacks_ruby(const struct mw_claim *c)
 	ssize_t n = pread(lock_fd_checked(c), mark, sizeof(mark), 0);
 
 	return n > 0 && memmem(mark, (size_t)n, WITHOUT_RUBY, strlen(WITHOUT_RUBY));
+}
+
+void mw_claim_has_ruby(const struct mw_claim *c)
+{
+	char mark[WISH_AT] = { 0 }; /* up to where a wish is */
+
+	snprintf(mark, sizeof(mark), LOCK_MARK "%ld\n", (long)c->owner);
+	if (pwrite(lock_fd_checked(c), mark, sizeof(mark), 0) < 0)
+		return; /* a full disk: others look more often than they need */
 }
 
 void mw_claim_wish(const struct mw_claim *c)

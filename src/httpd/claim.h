@@ -51,6 +51,13 @@ enum mw_claimed mw_claim_take(struct mw_claim *c, const char *path, char err[MW_
 int mw_claim_bind(struct mw_claim *c, int fd, bool ruby, char err[MW_ERROR_MAX]);
 
 /*
+ * Removes a socket and its lock, or what there is of them, that a killed process
+ * has left; an empty lock, of one that hadn't got far, once it is some seconds
+ * old. Nothing happens where the lock isn't one of ours, or is somebody's.
+ */
+void mw_claim_sweep(const char *path);
+
+/*
  * Is the lock of `path` nobody's? *c, all zero but for lock_fd -1 at first, keeps
  * its file open from one call to the next. Never for a path that is ours: closing
  * the file would drop our lock.
@@ -61,6 +68,8 @@ void mw_claim_forget(struct mw_claim *c);
 /* The owner is a process without Ruby; and it is told that this one has it. */
 bool mw_claim_lacks_ruby(const struct mw_claim *c);
 void mw_claim_wish(const struct mw_claim *c);
+/* Our own lock says from now on that this process has Ruby, which it lacked when it listened. */
+void mw_claim_has_ruby(const struct mw_claim *c);
 /* Who told the owner so, of whose path c is; 0: nobody. */
 pid_t mw_claim_wished(const struct mw_claim *c);
 /* The owner lets go of the lock and leaves the socket's file to the next one. */

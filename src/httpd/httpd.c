@@ -233,6 +233,16 @@ static void close_all(bool intact)
 	mw_moves_end();
 }
 
+/* start()'s; NULL once it was called */
+static void (*tell_opened)(void);
+
+static void opened(void)
+{
+	if (tell_opened)
+		tell_opened();
+	tell_opened = NULL;
+}
+
 /* libmicrohttpd can't go on and would abort(): end the server, not the host. */
 static void panic(void *unused, const char *file, unsigned line, const char *why)
 {
@@ -242,6 +252,7 @@ static void panic(void *unused, const char *file, unsigned line, const char *why
 		mw_say("libmicrohttpd gave up (%s:%u: %.*s); the server is off", file ? file : "?", line,
 		       (int)strcspn(why, "\n"), why);
 		close_all(false);
+		opened();
 		set_state(MW_SERVER_PARKED);
 	}
 	for (;;)
@@ -333,7 +344,7 @@ static bool open_listeners(const struct mw_options *o, char err[MW_ERROR_MAX])
 	return true;
 }
 
-static int start(const struct mw_api *api, char err[MW_ERROR_MAX])
+static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR_MAX])
 {
 	int was = atomic_load(&mw_server.state), ret = -1;
 	bool intact = true;
@@ -341,8 +352,10 @@ static int start(const struct mw_api *api, char err[MW_ERROR_MAX])
 	if (was == MW_SERVER_RUNNING || was == MW_SERVER_PARKED ||
 	    !atomic_compare_exchange_strong(&mw_server.state, &was, MW_SERVER_RUNNING)) {
 		snprintf(err, MW_ERROR_MAX, "the server is running already");
+		tell();
 		return -1;
 	}
+	tell_opened = tell;
 	mw_server.api = api;
 	mw_server.pid = getpid();
 	mw_server.tid = (pid_t)syscall(SYS_gettid);
@@ -356,6 +369,8 @@ static int start(const struct mw_api *api, char err[MW_ERROR_MAX])
 		ret = 0;
 	} else if (open_listeners(api->options(), err) && !open_loop(err)) {
 		mw_moves_end();
+		opened();
+		mw_place_tell();
 		ret = loop();
 		intact = !ret && epolls_intact();
 		if (ret && atomic_load(&mw_server.stop_asked))
@@ -365,6 +380,8 @@ static int start(const struct mw_api *api, char err[MW_ERROR_MAX])
 				 "the application closed descriptors of the server, "
 				 "which is off now");
 	}
+	opened();
+	mw_place_end();
 	close_all(intact);
 	mw_site_end(&mw_server.site, api);
 	mw_access_forget(&mw_server.access);
@@ -414,4 +431,5 @@ const struct mw_httpd_api mwrap_httpd = {
 	.wait_stopped = wait_stopped,
 	.before_fork = mw_child_before_fork,
 	.child_after_fork = mw_child_after_fork,
+	.place = mw_place_get,
 };

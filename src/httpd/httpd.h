@@ -21,7 +21,7 @@
 #include "../api.h"
 #include "../options/options.h"
 
-#define MW_HTTPD_VERSION 3u
+#define MW_HTTPD_VERSION 5u
 
 struct mw_httpd_api {
 	uint32_t version; /* MW_HTTPD_VERSION */
@@ -34,9 +34,11 @@ struct mw_httpd_api {
 	 * could be opened, if a server is running already, or if the
 	 * application closed the server's descriptors. Nothing is left behind
 	 * in any case. After a panic of libmicrohttpd it never returns: the
-	 * thread is parked.
+	 * thread is parked. opened() is called as soon as no more is opened, or
+	 * can't be, in any case: a child that is forked before that may keep a socket that
+	 * gets its address only then, and would seem to listen.
 	 */
-	int (*start)(const struct mw_api *, char err[MW_ERROR_MAX]);
+	int (*start)(const struct mw_api *, void (*opened)(void), char err[MW_ERROR_MAX]);
 
 	/*
 	 * Asks the loop to end and returns at once; also before start(), which
@@ -64,6 +66,9 @@ struct mw_httpd_api {
 	 * daemon stays unused in the child.
 	 */
 	void (*child_after_fork)(uint32_t moves);
+
+	/* See mw_api.server_place. Any thread. */
+	bool (*place)(struct mw_server_place *);
 };
 
 extern const struct mw_httpd_api mwrap_httpd __attribute__((visibility("default")));

@@ -2,6 +2,9 @@
 /* owner.c - taking a family's path over, and giving way. See owner.h. */
 #include "owner.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,7 +14,9 @@ enum {
 	LOOK_MS = 1000,
 	WISH_MS = 50,      /* between looks once the owner was told to give way, … */
 	WISHES = 60,       /* … so many times */
-	PATIENCE_MS = 700  /* a process without Ruby waits that long for one with */
+	PATIENCE_MS = 700, /* a process without Ruby waits that long for one with */
+	SWEEP_MS = 20000,
+	SWEEP_STACK = 128 * 1024
 };
 
 static struct {
@@ -21,6 +26,7 @@ static struct {
 	struct mw_claim watched;   /* another's lock, open for looking at */
 	uint64_t next, free_since; /* ms; free_since 0: somebody has it */
 	unsigned wishes;           /* looks left at short intervals */
+	uint64_t sweep;            /* ms; when to look for what killed processes left; 0: not set */
 } owner = { .watched.lock_fd = -1 };
 
 void mw_owner_begin(const char *path, struct mw_listener *l)
@@ -42,7 +48,18 @@ static void take(void)
 	owner.mine = mw_listen_take(owner.path); /* NULL: another one was first */
 }
 
-/* Another process has the path, or had it. */
+/* No other process that lives has told a process without Ruby to give way to it. */
+static bool nobody_else_wants(void)
+{
+	pid_t wants = mw_claim_wished(&owner.watched);
+
+	return wants <= 0 || wants == getpid() || getpgid(wants) < 0;
+}
+
+/*
+ * Another process has the path, or had it. Of processes with Ruby behind a shell the first one
+ * gets it, a server's master: not one of its workers, which may be there before the shell has looked.
+ */
 static void look_at_other(uint64_t now)
 {
 	bool is_free, ruby;
@@ -52,13 +69,14 @@ static void look_at_other(uint64_t now)
 	mw_moves_end();
 	if (!is_free) {
 		owner.free_since = 0;
-		if (!owner.wishes && mw_claim_lacks_ruby(&owner.watched) && mw_have_ruby()) {
+		if (!owner.wishes && mw_claim_lacks_ruby(&owner.watched) && mw_have_ruby() &&
+		    nobody_else_wants()) {
 			mw_claim_wish(&owner.watched);
 			owner.wishes = WISHES;
 		}
 		return;
 	}
-	ruby = mw_have_ruby();
+	ruby = mw_have_ruby() && nobody_else_wants();
 	if (!owner.free_since)
 		owner.free_since = now;
 	if (ruby || now - owner.free_since >= PATIENCE_MS)
@@ -70,8 +88,11 @@ static void look_at_mine(void)
 {
 	pid_t wants;
 
-	if (mw_have_ruby())
+	if (mw_have_ruby()) {
+		if (mw_claim_lacks_ruby(&owner.mine->claim)) /* it came after the server */
+			mw_claim_has_ruby(&owner.mine->claim);
 		return;
+	}
 	wants = mw_claim_wished(&owner.mine->claim);
 	/* getpgid: does it live? */
 	if (wants <= 0 || getpgid(wants) < 0 || !mw_listen_beside(owner.path))
@@ -83,10 +104,57 @@ static void look_at_mine(void)
 	owner.mine = NULL;
 }
 
-int mw_owner_look(uint64_t now)
+/*
+ * Processes that are killed leave their sockets' files. A process whose PID is somebody's
+ * again keeps its name until that one ends. In a thread with a table of descriptors of
+ * its own, so that a child that is forked meanwhile gets none of those opened here.
+ */
+static void *sweep(void *unused)
+{
+	struct mw_member *m;
+	size_t n;
+
+	(void)unused;
+	mw_server.api->quiet_enter(); /* for good */
+	if (!mw_own_descriptors(-1))
+		return NULL;
+	m = mw_members_locks(&mw_server.family, &n);
+	for (size_t i = 0; i < n; i++)
+		if (m[i].pid && getpgid((pid_t)m[i].pid) < 0 && errno == ESRCH)
+			mw_claim_sweep(m[i].socket);
+	free(m);
+	return NULL;
+}
+
+static void begin_sweep(void)
+{
+	pthread_attr_t a;
+	pthread_t t;
+
+	pthread_attr_init(&a);
+	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&a, SWEEP_STACK);
+	(void)pthread_create(&t, &a, sweep, NULL); /* no thread: next time */
+	pthread_attr_destroy(&a);
+}
+
+/* Whoever has the family's path does it; in a directory, everybody. Returns ms to the next one. */
+static int look_for_dead(uint64_t now)
+{
+	if (!owner.sweep)
+		owner.sweep = now + SWEEP_MS;
+	if (now >= owner.sweep) {
+		if (owner.mine || mw_server.family.dir[0])
+			begin_sweep();
+		owner.sweep = now + SWEEP_MS;
+	}
+	return (int)(owner.sweep - now);
+}
+
+static int look_at_path(uint64_t now)
 {
 	if (!owner.path[0])
-		return -1;
+		return SWEEP_MS;
 	if (now < owner.next)
 		return (int)(owner.next - now);
 	if (owner.old) {
@@ -105,8 +173,20 @@ int mw_owner_look(uint64_t now)
 	return (int)(owner.next - now);
 }
 
+int mw_owner_look(uint64_t now)
+{
+	int path, dead;
+
+	if (!owner.path[0] && !mw_server.family.dir[0])
+		return -1;
+	path = look_at_path(now);
+	dead = look_for_dead(now);
+	return path < dead ? path : dead;
+}
+
 void mw_owner_end(void)
 {
+	owner.sweep = 0;
 	mw_claim_forget(&owner.watched);
 	owner.path[0] = '\0';
 	owner.mine = owner.old = NULL;

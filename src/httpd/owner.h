@@ -6,7 +6,7 @@
  * the path over: one with Ruby within a second, one without within two, if
  * none with Ruby did. There are never two: the lock of claim.h is what is
  * taken. A process without Ruby, such as the shell of an entrypoint,
- * gives way to one with Ruby, which says in the lock's file that it is there:
+ * gives way to the first one with Ruby, which says in the lock's file that it is there:
  * the shell opens a socket of its own, lets go of the lock, and goes on
  * answering on its old socket for a second, by when the other has put its own in its place.
  *

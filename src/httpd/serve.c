@@ -231,6 +231,8 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 		req.query = query + 1;
 	}
 	req.base = req.mount = mount_of(&req, mount, sizeof(mount));
+	if (req.peer == MW_PEER_UNIX)
+		req.no_post = req.header(req.ctx, MW_NO_POST);
 	if (mw_family_wants(req.path, (long)mw_server.pid, &req.path)) {
 		/* the state of tokens and sessions is this thread's */
 		if (mw_route_refuses(mw_server.api, &req, &res))

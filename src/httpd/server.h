@@ -216,6 +216,17 @@ void mw_live_close(void);
 /* Forgets all, whose memory is lost: a forked child, or a daemon that isn't stopped. */
 void mw_live_reset(void);
 
+/* place.c: see mw_api.server_place */
+
+/* Tells other threads where the server is, and the token, anew after a change. */
+void mw_place_tell(void);
+/* There is no server any more. */
+void mw_place_end(void);
+/* Any thread. */
+bool mw_place_get(struct mw_server_place *);
+/* In a forked child. */
+void mw_place_child(void);
+
 /* serve.c */
 
 /* The daemon, serving from mw_server's connections; NULL if it can't be had. */

@@ -204,6 +204,7 @@ bool mw_token_refresh(void)
 	mw_access_expire(&mw_server.access);
 	ended = file.ended != mw_server.access.ended;
 	file.ended = mw_server.access.ended;
+	mw_place_tell();
 	return ended;
 }
 

@@ -189,9 +189,15 @@ void mw_html_facts(struct mw_buf *b, void *ctx)
 	lookup(b, &s);
 }
 
+/* Whose page it is. */
+struct whose {
+	const struct mw_call *call;
+	struct mw_stats stats;
+};
+
 static void process(struct mw_buf *b, void *ctx)
 {
-	const struct mw_stats *s = ctx;
+	const struct mw_stats *s = &((const struct whose *)ctx)->stats;
 
 	if (s->processes) {
 		mw_buf_fmt(b, "sum of %" PRIu32 " processes", s->processes);
@@ -212,15 +218,30 @@ static void asset_url(struct mw_buf *b, const struct mw_call *call, const char *
 		mw_buf_fmt(b, "?v=%s", f->version);
 }
 
-static void family(struct mw_buf *b, void *ctx)
+static void nav_link(struct mw_buf *b, const char *base, const char *path, const char *name)
 {
-	const struct mw_request *req = ((const struct mw_call *)ctx)->req;
-
-	if (!req->mount) /* who asks here knows of no other process */
-		return;
 	mw_buf_str(b, "<a href=\"");
-	mw_html_text(b, req->mount);
-	mw_buf_str(b, "/family\">Processes</a> ");
+	mw_html_text(b, base);
+	mw_buf_fmt(b, "%s\">%s</a> ", path, name);
+}
+
+/* Links to the pages that there are. */
+static void nav(struct mw_buf *b, void *ctx)
+{
+	const struct whose *w = ctx;
+	const struct mw_request *req = w->call->req;
+	bool sum = w->stats.processes;
+
+	nav_link(b, req->base, "/each/2000", "Locations");
+	if (!sum)
+		nav_link(b, req->base, "/heap_pages", "Heap pages");
+	if (!sum && req->peer == MW_PEER_RACK) /* which can ask Ruby itself */
+		nav_link(b, req->base, "/objects", "Objects");
+	nav_link(b, req->base, "/overruns", "Overruns");
+	if (req->mount) /* who asks here knows of other processes */
+		nav_link(b, req->mount, "/family", "Processes");
+	if (!sum)
+		nav_link(b, req->base, "/stats.json", "Stats");
 }
 
 void mw_html_css(struct mw_buf *b, const struct mw_call *call)
@@ -264,21 +285,21 @@ static void script(struct mw_buf *b, void *ctx)
 
 void mw_reply_page(struct mw_call *call, const char *title, void (*fill)(struct mw_buf *, void *), void *ctx)
 {
-	struct mw_stats stats = { 0 };
+	struct whose whose = { .call = call };
 	const struct mw_slot slots[] = {
 		{ .name = "title", .text = title },
 		{ .name = "base", .text = call->req->base },
 		{ .name = "version", .text = MWRAP_VERSION },
-		{ .name = "family", .fill = family, .ctx = call },
+		{ .name = "nav", .fill = nav, .ctx = &whose },
 		{ .name = "css", .fill = css, .ctx = call },
 		{ .name = "script", .fill = script, .ctx = call },
 		{ .name = "logout", .fill = logout, .ctx = call },
-		{ .name = "process", .fill = process, .ctx = &stats },
-		{ .name = "state", .fill = state, .ctx = &stats },
+		{ .name = "process", .fill = process, .ctx = &whose },
+		{ .name = "state", .fill = state, .ctx = &whose.stats },
 		{ .name = "main", .fill = fill, .ctx = ctx },
 	};
 
-	call->api->stats(&stats);
+	call->api->stats(&whose.stats);
 	mw_reply_form(call, MW_FORM_HTML);
 	mw_template(&call->res->body, "layout.html", slots, sizeof(slots) / sizeof(slots[0]));
 }

@@ -49,6 +49,6 @@ void mw_page_metrics(struct mw_call *call)
 	}
 	call->res->status = 200;
 	call->res->content_type = form == MW_METRICS_OPENMETRICS ? open_type : text_type;
-	mw_metrics_render(&call->res->body, &m, 1, form);
+	mw_metrics_render(&call->res->body, &m, form);
 	mw_metrics_free(&m);
 }

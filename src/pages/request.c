@@ -139,7 +139,8 @@ void mw_percent_encode(struct mw_buf *b, const char *s, size_t n)
 		mw_buf_add(b, e, sizeof(e));
 		done = i + 1;
 	}
-	mw_buf_add(b, s + done, n - done);
+	if (n > done) /* of nothing there is no address */
+		mw_buf_add(b, s + done, n - done);
 }
 
 /* --- parameters ----------------------------------------------------------- */

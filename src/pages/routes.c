@@ -22,6 +22,7 @@ struct route {
 };
 
 static void page_asset(struct mw_call *);
+static void page_objects(struct mw_call *);
 
 /* The first one that matches counts. */
 static const struct route routes[] = {
@@ -35,6 +36,7 @@ static const struct route routes[] = {
 	{ GET, "/overruns.*", mw_page_overruns },
 	{ GET, "/heap_pages", mw_page_heap_pages },
 	{ GET, "/heap_pages.*", mw_page_heap_pages },
+	{ GET, "/objects*", page_objects },
 	{ GET, "/metrics", mw_page_metrics },
 	{ GET, "/stats.json", mw_page_stats },
 	{ GET, "/history.json", mw_page_history },
@@ -238,6 +240,15 @@ static void page_asset(struct mw_call *call)
 bool mw_read_only(const struct mw_call *call)
 {
 	return call->api->options()->read_only || (call->req->no_post && !call->req->ask_who);
+}
+
+/* lib/mwrap/objects.rb has these, for who can take Ruby's lock: a thread of ours never does. */
+static void page_objects(struct mw_call *call)
+{
+	mw_reply(call, 404,
+		 *call->rest && !strchr("/.", *call->rest) ?
+			 "no such page" :
+			 "only through the Rack endpoint: Ruby itself has to be asked for its objects");
 }
 
 void mw_page_stats(struct mw_call *call)

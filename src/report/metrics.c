@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* metrics.c - figures of processes for Prometheus. See metrics.h. */
+/* metrics.c - figures of a process for Prometheus. See metrics.h. */
 #include "metrics.h"
 
 #include <inttypes.h>
@@ -268,8 +268,7 @@ static void head(struct mw_buf *b, const struct metric *k, enum mw_metrics_form 
 		mw_buf_fmt(b, "# UNIT %s %s\n", k->name, k->unit);
 }
 
-/* A label, and what comes before it: "{" or ",". *n: how many there are. Bytes of any kind. */
-static void label(struct mw_buf *b, unsigned *n, const char *name, const char *s, size_t len)
+void mw_metrics_label(struct mw_buf *b, unsigned *n, const char *name, const char *s, size_t len)
 {
 	struct mw_buf text = { 0 };
 	size_t done = 0;
@@ -295,14 +294,10 @@ static void label(struct mw_buf *b, unsigned *n, const char *name, const char *s
 	mw_buf_free(&text);
 }
 
-/* The name, and the label that all of a process's lines have; *n: how many labels there are. */
-static void begin(struct mw_buf *b, const struct metric *k, const struct mw_metrics *m, unsigned *n)
+static void name(struct mw_buf *b, const struct metric *k)
 {
-	*n = 0;
 	mw_buf_str(b, k->name);
 	mw_buf_str(b, k->type == COUNTER ? "_total" : "");
-	if (m->process)
-		label(b, n, "process", m->process, strlen(m->process));
 }
 
 static void end(struct mw_buf *b, unsigned n, const struct value *v)
@@ -315,68 +310,55 @@ static void end(struct mw_buf *b, unsigned n, const struct value *v)
 	mw_buf_str(b, "\n");
 }
 
-static void simple(struct mw_buf *b, const struct metric *k, const struct mw_metrics *m, size_t n,
+static void simple(struct mw_buf *b, const struct metric *k, const struct mw_metrics *m,
 		   enum mw_metrics_form form)
 {
-	bool any = false;
-	unsigned labels;
+	struct value v = { 0 };
 
-	for (size_t i = 0; i < n; i++) {
-		struct value v = { 0 };
+	if (!k->get(m, &v))
+		return;
+	head(b, k, form);
+	name(b, k);
+	end(b, 0, &v);
+}
 
-		if (!k->get(&m[i], &v))
-			continue;
-		if (!any)
-			head(b, k, form);
-		any = true;
-		begin(b, k, &m[i], &labels);
+static void versions(struct mw_buf *b, const struct mw_metrics *m, enum mw_metrics_form form)
+{
+	static const struct value one = { .u = 1 };
+	const char *ruby = m->stats.ruby ? m->stats.ruby : "";
+	const char *lookup = m->stats.ruby_lookup ? m->stats.ruby_lookup : "";
+	unsigned labels = 0;
+
+	head(b, &build, form);
+	name(b, &build);
+	mw_metrics_label(b, &labels, "version", MWRAP_VERSION, strlen(MWRAP_VERSION));
+	mw_metrics_label(b, &labels, "ruby", ruby, strlen(ruby));
+	mw_metrics_label(b, &labels, "ruby_lookup", lookup, strlen(lookup));
+	end(b, labels, &one);
+}
+
+static void places(struct mw_buf *b, const struct metric *k, const struct mw_metrics *m,
+		   enum mw_metrics_form form)
+{
+	head(b, k, form);
+	for (size_t p = 0; p < m->n; p++) {
+		const struct mw_metrics_place *place = &m->places[p];
+		struct value v = { .u = k == &place_bytes ? place->live_bytes : place->live };
+		unsigned labels = 0;
+
+		name(b, k);
+		mw_metrics_label(b, &labels, "location", m->labels.p + place->at, place->len);
 		end(b, labels, &v);
 	}
 }
 
-static void versions(struct mw_buf *b, const struct mw_metrics *m, size_t n, enum mw_metrics_form form)
+void mw_metrics_render(struct mw_buf *b, const struct mw_metrics *m, enum mw_metrics_form form)
 {
-	static const struct value one = { .u = 1 };
-	unsigned labels;
-
-	head(b, &build, form);
-	for (size_t i = 0; i < n; i++) {
-		const char *ruby = m[i].stats.ruby ? m[i].stats.ruby : "";
-		const char *lookup = m[i].stats.ruby_lookup ? m[i].stats.ruby_lookup : "";
-
-		begin(b, &build, &m[i], &labels);
-		label(b, &labels, "version", MWRAP_VERSION, strlen(MWRAP_VERSION));
-		label(b, &labels, "ruby", ruby, strlen(ruby));
-		label(b, &labels, "ruby_lookup", lookup, strlen(lookup));
-		end(b, labels, &one);
-	}
-}
-
-static void places(struct mw_buf *b, const struct metric *k, const struct mw_metrics *m, size_t n,
-		   enum mw_metrics_form form)
-{
-	unsigned labels;
-
-	head(b, k, form);
-	for (size_t i = 0; i < n; i++) {
-		for (size_t p = 0; p < m[i].n; p++) {
-			const struct mw_metrics_place *place = &m[i].places[p];
-			struct value v = { .u = k == &place_bytes ? place->live_bytes : place->live };
-
-			begin(b, k, &m[i], &labels);
-			label(b, &labels, "location", m[i].labels.p + place->at, place->len);
-			end(b, labels, &v);
-		}
-	}
-}
-
-void mw_metrics_render(struct mw_buf *b, const struct mw_metrics *m, size_t n, enum mw_metrics_form form)
-{
-	versions(b, m, n, form);
+	versions(b, m, form);
 	for (size_t k = 0; k < sizeof(metrics) / sizeof(*metrics); k++)
-		simple(b, &metrics[k], m, n, form);
-	places(b, &place_bytes, m, n, form);
-	places(b, &place_blocks, m, n, form);
+		simple(b, &metrics[k], m, form);
+	places(b, &place_bytes, m, form);
+	places(b, &place_blocks, m, form);
 	if (form == MW_METRICS_OPENMETRICS)
 		mw_buf_str(b, "# EOF\n");
 }

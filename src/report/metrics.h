@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * metrics.h - figures of processes for Prometheus, in its own text form and in
+ * metrics.h - figures of a process for Prometheus, in its own text form and in
  * OpenMetrics 1.0.
  *
- * First they are taken, each process's into a struct of plain values, then all
- * of these are rendered together, since the lines of one metric have to be
- * side by side: with more than one process each line has the label "process".
- * Names, types and explanations are in one table, in metrics.c.
+ * First they are taken, into a struct of plain values, then rendered. Names, types
+ * and explanations are in one table, in metrics.c. Those of several processes
+ * are put together by family/scrape.c.
  *
  * Counters count since the tracker was loaded. A reset of the table (POST
  * /reset) changes none of them, so they only ever grow, but in a new process,
@@ -26,7 +25,6 @@ struct mw_metrics_place {
 };
 
 struct mw_metrics {
-	const char *process; /* value of the label "process", any bytes; NULL: no such label */
 	struct mw_stats stats;
 	struct mw_heap_sums heap;
 	uint64_t rss;        /* bytes, if rss_known */
@@ -48,7 +46,9 @@ void mw_metrics_free(struct mw_metrics *); /* all zero again */
 
 enum mw_metrics_form { MW_METRICS_PROMETHEUS, MW_METRICS_OPENMETRICS };
 
-/* All metrics of n processes. */
-void mw_metrics_render(struct mw_buf *, const struct mw_metrics *, size_t n, enum mw_metrics_form);
+void mw_metrics_render(struct mw_buf *, const struct mw_metrics *, enum mw_metrics_form);
+
+/* A label, and what comes before it: "{" or ",". *n: how many there are. Bytes of any kind. */
+void mw_metrics_label(struct mw_buf *, unsigned *n, const char *name, const char *s, size_t len);
 
 #endif

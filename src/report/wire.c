@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define VERSION "mwrap table 1"
+#define VERSION "mwrap table 2"
 
 /* The one list of what travels of a row and of a process, in order. */
 /* clang-format off */
@@ -36,6 +36,7 @@ static void put_process(struct mw_buf *b, const struct mw_stats *s)
 	field(b, s->ruby_lookup && strcmp(s->ruby_lookup, "none") != 0);
 	field(b, s->life_unit && !strcmp(s->life_unit, "bytes"));
 	field(b, (uint64_t)s->forker);
+	field(b, (uint64_t)s->eldest);
 #define X(f) field(b, s->f);
 	STATS_FIELDS(X)
 	STATS_FLAGS(X)
@@ -120,15 +121,17 @@ static bool take_sign(struct reader *r)
 	return minus;
 }
 
-/* Digits and a tab. */
+/* Digits and a tab; 20 of them at most, and no larger number than there is. */
 static uint64_t take(struct reader *r)
 {
 	uint64_t v = 0;
+	bool large = false;
 	char *from = r->p;
 
 	for (; *r->p >= '0' && *r->p <= '9'; r->p++)
-		v = v * 10 + (uint64_t)(*r->p - '0');
-	if (r->p == from || r->p - from > 20 || *r->p != '\t')
+		large = large || __builtin_mul_overflow(v, (uint64_t)10, &v) ||
+			__builtin_add_overflow(v, (uint64_t)(*r->p - '0'), &v);
+	if (large || r->p == from || r->p - from > 20 || *r->p != '\t')
 		r->bad = true;
 	else
 		r->p++;
@@ -151,6 +154,7 @@ static void take_process(struct reader *r, struct mw_wire *w)
 	w->ruby = take(r) != 0;
 	s->life_unit = take(r) ? "bytes" : "gc";
 	s->forker = (long)take(r);
+	s->eldest = (long)take(r);
 #define X(f) s->f = take(r);
 	STATS_FIELDS(X)
 #undef X
@@ -158,6 +162,13 @@ static void take_process(struct reader *r, struct mw_wire *w)
 	STATS_FLAGS(X)
 #undef X
 	take_newline(r);
+}
+
+/* What c behind a backslash stands for, if mw_buf_text wrote that. */
+static char unescape(char c, bool *bad)
+{
+	*bad |= !c || !strchr("tnr\\", c);
+	return c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : c;
 }
 
 /* Undoes mw_buf_text up to the end of the line, in place. */
@@ -169,10 +180,10 @@ static void take_text(struct reader *r, struct mw_row *row)
 	while (r->p < r->end && *r->p != '\n') {
 		char c = *r->p++;
 
-		if (c == '\\') {
-			c = *r->p++;
-			c = c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : c;
-		}
+		if (!c || c == '\t' || c == '\r') /* no path's, or a field too many */
+			r->bad = true;
+		if (c == '\\')
+			c = unescape(*r->p++, &r->bad); /* the end is a NUL */
 		*to++ = c;
 	}
 	row->location_len = (uint32_t)(to - row->location);
@@ -198,6 +209,8 @@ static void take_row(struct reader *r, struct mw_row *row)
 #undef X
 	minus = take_sign(r);
 	growth = take(r);
+	if (growth > (uint64_t)INT64_MAX + minus)
+		r->bad = true;
 	row->growth = (int64_t)(minus ? 0 - growth : growth);
 	take_text(r, row);
 }

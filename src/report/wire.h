@@ -17,7 +17,7 @@ struct mw_wire {
 	long pid;
 	bool ruby;             /* Ruby is in it */
 	struct mw_stats stats; /* life_unit is static; no other pointer is set */
-	struct mw_row *rows;   /* owned; ids are MW_ID_NONE */
+	struct mw_row *rows;   /* owned; ids are MW_ID_NONE; no NUL within a location */
 	size_t n;
 	struct mw_live *lives; /* owned; generation is the age; newest first */
 	size_t lives_n;

@@ -96,6 +96,12 @@ static void no_heap_free(struct mw_heap *heap)
 	(void)heap;
 }
 
+static bool no_server_place(struct mw_server_place *place)
+{
+	memset(place, 0, sizeof(*place));
+	return false;
+}
+
 static unsigned no_quiet_enter(void)
 {
 	return ++depth;
@@ -124,4 +130,5 @@ const struct mw_api mw_no_tracker = {
 	.heap_sums = no_heap_sums,
 	.heap = no_heap,
 	.heap_free = no_heap_free,
+	.server_place = no_server_place,
 };

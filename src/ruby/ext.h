@@ -88,6 +88,13 @@ NORETURN(void mw_no_memory(void));
  */
 VALUE mw_quietly(VALUE (*work)(VALUE), VALUE arg);
 
+/*
+ * The other way around: leaves quiet mode, however deep, for work(arg), and has it
+ * back however that ends. For what may switch Fibers, or waits. Returns what
+ * work returns.
+ */
+VALUE mw_loudly(VALUE (*work)(VALUE), VALUE arg);
+
 /* Each file's part of Init_mwrap_ext. */
 void mw_init_quiet(void);
 void mw_init_each(void);
@@ -97,5 +104,6 @@ void mw_init_check(void);
 void mw_init_stats(void);
 void mw_init_rack(void);
 void mw_init_heap_page_body(void);
+void mw_init_heap_walk(void);
 
 #endif

@@ -4,7 +4,7 @@
  * but one call of it. Loaded by lib/mwrap.rb; exports Init_mwrap_ext alone.
  *
  * Must load, and cost nothing, in a process without the tracker. Uses Ruby's
- * public C API only.
+ * public C API only; so do all files but heap_walk.c.
  */
 #include <dlfcn.h>
 
@@ -133,4 +133,5 @@ __attribute__((visibility("default"))) void Init_mwrap_ext(void)
 	mw_init_stats();
 	mw_init_rack();
 	mw_init_heap_page_body();
+	mw_init_heap_walk();
 }

@@ -75,6 +75,28 @@ VALUE mw_quietly(VALUE (*work)(VALUE), VALUE arg)
 	return rb_ensure(work, arg, leave, Qnil);
 }
 
+struct depth {
+	unsigned n;
+};
+
+static VALUE enter_again(VALUE arg)
+{
+	const struct depth *d = (const struct depth *)arg;
+
+	for (unsigned i = 0; i < d->n; i++)
+		mw_tracker->quiet_enter();
+	return Qnil;
+}
+
+VALUE mw_loudly(VALUE (*work)(VALUE), VALUE arg)
+{
+	struct depth d = { .n = mw_tracker->quiet_enter() - 1 };
+
+	for (unsigned i = 0; i <= d.n; i++)
+		mw_tracker->quiet_leave();
+	return rb_ensure(work, arg, enter_again, (VALUE)&d);
+}
+
 /* The depth of a thread that isn't made quiet: yielded, but of no effect. */
 static ID id_depth;
 

@@ -157,7 +157,7 @@ static VALUE body_follow(VALUE self, VALUE watcher, VALUE again)
 struct work {
 	struct mw_request req;
 	struct mw_response res;
-	bool ran;
+	struct mw_rack_family family;
 };
 
 struct plain_work {
@@ -192,9 +192,13 @@ static void *answer_work(void *p)
 	struct work *w = p;
 
 	mw_tracker->quiet_enter();
-	w->req.site = mw_site_take();
-	mw_route(mw_tracker, &w->req, &w->res);
-	mw_site_give();
+	if (mw_rack_family_begin(&w->family, &w->req)) {
+		mw_rack_family_answer(&w->family, &w->req, &w->res);
+	} else {
+		w->req.site = mw_site_take();
+		mw_route(mw_tracker, &w->req, &w->res);
+		mw_site_give();
+	}
 	mw_tracker->quiet_leave();
 	return NULL;
 }
@@ -244,13 +248,18 @@ static int copy_header(VALUE key, VALUE value, VALUE to)
 	return ST_CONTINUE;
 }
 
-static void set(VALUE hash, const char *name, const char *value)
+VALUE mw_rack_name(const char *name)
 {
 	VALUE key = rb_usascii_str_new_cstr(name);
 
 	for (char *c = RSTRING_PTR(key); *c; c++)
 		*c = (char)tolower((unsigned char)*c);
-	rb_hash_aset(hash, key, rb_usascii_str_new_cstr(value));
+	return key;
+}
+
+static void set(VALUE hash, const char *name, const char *value)
+{
+	rb_hash_aset(hash, mw_rack_name(name), rb_usascii_str_new_cstr(value));
 }
 
 static VALUE response_headers(const struct body *b)
@@ -266,9 +275,16 @@ static VALUE response_headers(const struct body *b)
 		set(hash, "allow", res->allow);
 	if (res->location.n)
 		set(hash, "location", res->location.p);
+	for (size_t at = 0; at < res->passed.n;) { /* as another process gave them */
+		const char *name = res->passed.p + at, *value = name + strlen(name) + 1;
+
+		set(hash, name, value);
+		at = (size_t)(value + strlen(value) + 1 - res->passed.p);
+	}
 	if (res->status == 304)
 		return hash;
-	set(hash, "content-type", res->content_type);
+	if (*res->content_type)
+		set(hash, "content-type", res->content_type);
 	if (!res->stream) {
 		snprintf(length, sizeof(length), "%zu", body_bytes(b));
 		set(hash, "content-length", length);
@@ -489,4 +505,6 @@ void mw_init_rack(void)
 	rb_define_singleton_method(pages, "load", pages_load, 0);
 	rb_define_singleton_method(pages, "same?", pages_same_p, 2);
 	mw_init_rack_live(pages);
+	mw_init_rack_page(pages);
+	mw_init_rack_passage(pages);
 }

@@ -7,6 +7,7 @@
 #ifndef MW_RUBY_RACK_H
 #define MW_RUBY_RACK_H
 
+#include "../family/family.h"
 #include "../pages/site.h"
 #include "ext.h"
 
@@ -22,8 +23,32 @@ void mw_site_give(void);
 /* work(arg) without the GVL, also if something is pending for this thread. No Ruby in it. */
 void mw_without_gvl(void *(*work)(void *), void *arg);
 
+/* rack_family.c: one request that is for other processes. */
+struct mw_rack_family {
+	struct mw_family family;
+	char own_base[1024];
+	const struct mw_request *req;
+	struct mw_response *res;
+};
+
+/*
+ * Is the request for others than this process, or for all? If it is for this one by its
+ * number, its path and base become what they are without. Sets its mount where
+ * there is a family. Quiet mode; both belong to one request.
+ */
+bool mw_rack_family_begin(struct mw_rack_family *, struct mw_request *);
+/* The family of this process; false: it has none. Quiet mode. */
+bool mw_rack_family(struct mw_family *);
+/* Answers it then. Without the GVL: it blocks, MW_RELAY_MS at most. */
+void mw_rack_family_answer(struct mw_rack_family *, const struct mw_request *, struct mw_response *);
+
 /* Each file's part; `pages` is the module Mwrap::Pages. */
 void mw_init_rack_live(VALUE pages);
+void mw_init_rack_page(VALUE pages);
+void mw_init_rack_passage(VALUE pages);
+
+/* A header's name as Rack 3 wants it, in lower case. */
+VALUE mw_rack_name(const char *name);
 
 /*
  * A watcher's next event: a String, or nil, there is none. Raises TypeError for

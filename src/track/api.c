@@ -141,6 +141,7 @@ static void api_stats(struct mw_stats *out)
 	out->ruby = mw_ruby_version;
 	out->resets = mw_get(&mw_resets);
 	out->forker = mw_forker;
+	out->eldest = mw_eldest;
 	out->ever_known = known;
 	if (known) {
 		out->ever_total = before.bytes + sum.total;
@@ -189,4 +190,5 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.heap_sums = mw_heap_sums,
 	.heap = api_heap,
 	.heap_free = api_heap_free,
+	.server_place = mw_server_place,
 };

@@ -24,6 +24,7 @@ struct mw_options mw_options = { .dump_fd = -1 };
 struct timespec mw_loaded_at;
 uint64_t mw_resets;
 pid_t mw_forker;
+pid_t mw_eldest;
 
 extern int __cxa_atexit(void (*)(void *), void *, void *);
 
@@ -90,6 +91,8 @@ static void after_fork_parent(void)
 static void after_fork_child(void)
 {
 	rcu_bp_after_fork_child();
+	if (!mw_eldest)
+		mw_eldest = forking;
 	mw_forker = forking;
 	mw_heap_pages_after_fork();
 	if (in_reading) {

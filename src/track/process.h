@@ -15,6 +15,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "../api.h"
 #include "../options/options.h"
 
 extern struct mw_options mw_options; /* read-only after load */
@@ -22,6 +23,7 @@ extern const struct mw_api mwrap_api;
 extern struct timespec mw_loaded_at; /* CLOCK_MONOTONIC */
 extern uint64_t mw_resets;           /* relaxed */
 extern pid_t mw_forker;              /* who forked this process; 0: it was exec'ed */
+extern pid_t mw_eldest;              /* the first of those forks' line; 0: this one */
 
 /* One line on stderr, "mwrap: TEXT". Allocates nothing. */
 void mw_complain(const char *text);
@@ -33,6 +35,8 @@ void mw_complain(const char *text);
  */
 void mw_server_start(void);
 void mw_server_go(void);
+/* See mw_api.server_place. */
+bool mw_server_place(struct mw_server_place *);
 void mw_server_before_fork(void);
 void mw_server_after_fork(int child);
 /* Asks it to remove its socket and waits for that, 200 ms at most. */

@@ -7,8 +7,9 @@
  * forked child (which may be about to exec). `sh` and `git` end before that.
  *
  * Fork: a child must not find the dynamic linker half-way through a load, so
- * fork waits for `loading` to pass. The child inherits no thread; it closes
- * what it inherited of the server's descriptors, at once.
+ * fork waits for `loading` to pass, and for the server's sockets to be there. The
+ * child inherits no thread; it closes what it inherited of the server's descriptors,
+ * at once.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -137,10 +138,16 @@ static const struct mw_httpd_api *load_in_thread(char err[MW_ERROR_MAX])
 	return h;
 }
 
+static void opened(void)
+{
+	mw_step_end(&loading);
+}
+
 static void *serve(void *unused)
 {
 	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
 	char err[MW_ERROR_MAX] = "";
+	bool late;
 
 	(void)unused;
 	mw_quiet_enter(); /* for good */
@@ -148,16 +155,16 @@ static void *serve(void *unused)
 	wait_for_go();
 	if (__atomic_load_n(&ending, __ATOMIC_ACQUIRE))
 		return NULL;
+	mw_step_begin(&loading);
 	if (!h) {
-		mw_step_begin(&loading);
 		h = load_in_thread(err);
 		__atomic_store_n(&httpd, h, __ATOMIC_SEQ_CST);
-		mw_step_end(&loading);
 	}
 	/* either we see the end, or mw_server_end sees httpd and asks us to stop */
-	if (__atomic_load_n(&ending, __ATOMIC_SEQ_CST))
-		return NULL;
-	if (!h || h->start(&mwrap_api, err) != 0)
+	late = __atomic_load_n(&ending, __ATOMIC_SEQ_CST) != 0;
+	if (!h || late)
+		opened();
+	if (!late && (!h || h->start(&mwrap_api, opened, err) != 0))
 		mw_complain(err);
 	return NULL;
 }
@@ -180,6 +187,20 @@ void mw_server_go(void)
 {
 	if (mw_get(&running))
 		sem_post(&go);
+}
+
+bool mw_server_place(struct mw_server_place *place)
+{
+	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
+	bool is = false;
+
+	memset(place, 0, sizeof(*place));
+	if (!h)
+		return false;
+	mw_quiet_enter();
+	is = h->place(place);
+	mw_quiet_leave();
+	return is;
 }
 
 void mw_server_before_fork(void)

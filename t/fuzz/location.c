@@ -109,7 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = copy_of(data, size);
 	struct mw_row rows[ROWS];
-	struct mw_snapshot s = { 0, rows };
+	struct mw_snapshot s = { .rows = rows };
 	const char *p = text, *want, *line;
 	size_t left = size, want_len = line_of(&p, &left, &want), n;
 

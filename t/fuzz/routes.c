@@ -16,6 +16,7 @@
 #include "../../src/pages/site.h"
 #include "../unit/fake_api.h"
 #include "fuzz.h"
+#include "pages.h"
 
 enum { HEADERS = 8, ROWS = 20 };
 
@@ -45,78 +46,6 @@ static void reset(void)
 static bool trim(void)
 {
 	return changes++ & 1;
-}
-
-static bool is(const char *type, const char *want)
-{
-	return !strncmp(type, want, strlen(want));
-}
-
-static size_t count(const struct mw_buf *b, char c)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < b->n; i++)
-		n += b->p[i] == c;
-	return n;
-}
-
-/* Nesting, strings and what stands between: enough to see a broken escape. */
-static void is_json(const struct mw_buf *b)
-{
-	char open[64];
-	size_t depth = 0;
-
-	for (size_t i = 0; i < b->n; i++) {
-		unsigned char c = (unsigned char)b->p[i];
-
-		if (c == '"') {
-			while (++i < b->n && b->p[i] != '"') {
-				must((unsigned char)b->p[i] >= ' ');
-				i += b->p[i] == '\\';
-			}
-			must(i < b->n && depth);
-		} else if (c == '{' || c == '[') {
-			must(depth < sizeof(open));
-			open[depth++] = c == '{' ? '}' : ']';
-		} else if (c == '}' || c == ']') {
-			must(depth && open[--depth] == c);
-		} else {
-			must(strchr(" \n\t,:-+.eE0123456789truefalsn", c) && c);
-		}
-	}
-	must(!depth);
-}
-
-/* Every line has as many fields as the first. */
-static void is_tsv(const struct mw_buf *b)
-{
-	size_t tabs = 0, first = 0, lines = 0;
-
-	for (size_t i = 0; i < b->n; i++) {
-		must(b->p[i] != '\r');
-		tabs += b->p[i] == '\t';
-		if (b->p[i] == '\n') {
-			first = lines++ ? first : tabs;
-			must(tabs == first);
-			tabs = 0;
-		}
-	}
-	must(lines && b->p[b->n - 1] == '\n');
-}
-
-/* Every script is the one of the head. */
-static bool strange_script(const struct mw_buf *b)
-{
-	static const char ours[] = "<script type=\"module\" src=\"";
-	const char *p = b->p, *end = b->p + b->n;
-
-	while ((p = memmem(p, (size_t)(end - p), "<script", 7))) {
-		if ((size_t)(end - p) < sizeof(ours) - 1 || memcmp(p, ours, sizeof(ours) - 1))
-			return true;
-		p++;
-	}
-	return false;
 }
 
 static void body(const struct mw_response *res, bool post)

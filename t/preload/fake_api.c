@@ -188,6 +188,12 @@ static struct mw_heap *heap(void)
 	return &c->heap;
 }
 
+static bool no_server_place(struct mw_server_place *place)
+{
+	memset(place, 0, sizeof(*place));
+	return false;
+}
+
 static void heap_free(struct mw_heap *h)
 {
 	memset(h->v, '!', h->n * sizeof(*h->v));
@@ -274,6 +280,7 @@ struct mw_api mwrap_api = {
 	.heap_sums = heap_sums,
 	.heap = heap,
 	.heap_free = heap_free,
+	.server_place = no_server_place,
 };
 
 static void before_fork(void)

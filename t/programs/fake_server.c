@@ -173,6 +173,12 @@ static struct mw_heap *heap(void)
 	return h;
 }
 
+static bool no_server_place(struct mw_server_place *place)
+{
+	memset(place, 0, sizeof(*place));
+	return false;
+}
+
 static void heap_free(struct mw_heap *h)
 {
 	free(h->v);
@@ -231,6 +237,7 @@ static const struct mw_api api = {
 	.heap_sums = heap_sums,
 	.heap = heap,
 	.heap_free = heap_free,
+	.server_place = no_server_place,
 };
 
 /* --- what the tracker does ------------------------------------------------ */
@@ -244,12 +251,16 @@ static void say(const char *fmt, ...)
 	va_end(ap);
 }
 
+static void opened(void)
+{
+}
+
 static void *serve(void *unused)
 {
 	char err[MW_ERROR_MAX] = "";
 
 	(void)unused;
-	if (httpd->start(&api, err))
+	if (httpd->start(&api, opened, err))
 		dprintf(STDERR_FILENO, "mwrap: %s\n", err);
 	return NULL;
 }

@@ -128,6 +128,12 @@ static struct mw_heap *fake_get_heap(void)
 	return h;
 }
 
+static bool no_server_place(struct mw_server_place *place)
+{
+	memset(place, 0, sizeof(*place));
+	return false;
+}
+
 static void fake_heap_free(struct mw_heap *h)
 {
 	free(h->v);
@@ -171,6 +177,7 @@ static const struct mw_api fake_api = {
 	.heap_sums = fake_heap_sums,
 	.heap = fake_get_heap,
 	.heap_free = fake_heap_free,
+	.server_place = no_server_place,
 };
 
 /* Adds a row; its id is its index. file_len is up to the last colon or parenthesis. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Metrics: labels whatever a location holds, what is left over, several processes. t/metrics.t: the forms. */
+/* Metrics: labels whatever a location holds, what is left over, what isn't there. t/metrics.t: the forms. */
 /* uses: src/report/metrics.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/rows.c src/report/group.c src/report/rss.c */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,12 +29,12 @@ static int teardown(void **state)
 }
 
 /* The lines of one metric, without its head. */
-static void lines_are(const struct mw_metrics *all, size_t n, const char *name, const char *want)
+static void lines_are(const char *name, const char *want)
 {
 	struct mw_buf got = { 0 };
 
 	out.n = 0;
-	mw_metrics_render(&out, all, n, MW_METRICS_OPENMETRICS);
+	mw_metrics_render(&out, &m, MW_METRICS_OPENMETRICS);
 	assert_false(out.failed);
 	mw_buf_add(&out, "", 1);
 	for (char *line = out.p, *end; *line; line = end + 1) {
@@ -60,12 +60,11 @@ static void labels_are_escaped(void **state)
 	fake_row(MW_KIND_NATIVE, 20, "/l [0x1]/x.so(+0x2) [0x7f0012]");
 	fake_row(MW_KIND_SPECIAL, 10, "(other)");
 	take(20);
-	lines_are(&m, 1, BYTES,
-		  BYTES "{location=\"/a\\\"b\\\\c\\nd\te\r.rb:1\"} 50\n" BYTES
-			"{location=\"/\xef\xbf\xbd{}\xc3\xbc,=.rb:2\"} 40\n" BYTES
-			"{location=\"/lib/x.so(f+0x1)\"} 30\n" BYTES
-			"{location=\"/l [0x1]/x.so(+0x2)\"} 20\n" BYTES
-			"{location=\"(other)\"} 10\n" BYTES "{location=\"(rest)\"} 0\n");
+	lines_are(BYTES, BYTES
+		  "{location=\"/a\\\"b\\\\c\\nd\te\r.rb:1\"} 50\n" BYTES
+		  "{location=\"/\xef\xbf\xbd{}\xc3\xbc,=.rb:2\"} 40\n" BYTES
+		  "{location=\"/lib/x.so(f+0x1)\"} 30\n" BYTES "{location=\"/l [0x1]/x.so(+0x2)\"} 20\n" BYTES
+		  "{location=\"(other)\"} 10\n" BYTES "{location=\"(rest)\"} 0\n");
 }
 
 /* The most, and all others; without any of these, all are the rest. */
@@ -80,13 +79,12 @@ static void the_rest(void **state)
 	nothing = fake_row(MW_KIND_RUBY, 900, "/d:1");
 	nothing->live = nothing->live_bytes = 0;
 	take(1);
-	lines_are(&m, 1, BYTES, BYTES "{location=\"/b:1\"} 30\n" BYTES "{location=\"(rest)\"} 9\n");
-	lines_are(&m, 1, "mwrap_location_live_blocks",
-		  "mwrap_location_live_blocks{location=\"/b:1\"} 7\n"
-		  "mwrap_location_live_blocks{location=\"(rest)\"} 4\n");
+	lines_are(BYTES, BYTES "{location=\"/b:1\"} 30\n" BYTES "{location=\"(rest)\"} 9\n");
+	lines_are("mwrap_location_live_blocks", "mwrap_location_live_blocks{location=\"/b:1\"} 7\n"
+						"mwrap_location_live_blocks{location=\"(rest)\"} 4\n");
 	mw_metrics_free(&m);
 	take(0);
-	lines_are(&m, 1, BYTES, BYTES "{location=\"(rest)\"} 39\n");
+	lines_are(BYTES, BYTES "{location=\"(rest)\"} 39\n");
 	mw_metrics_free(&m);
 	take(1000);
 	assert_int_equal(m.n, 4); /* nothing is live in one of them */
@@ -102,9 +100,8 @@ static void no_label_twice(void **state)
 	fake_row(MW_KIND_NATIVE, 20, "/x.so(+0x1) [0x100]");
 	fake_row(MW_KIND_NATIVE, 10, "/x.so(+0x1) [0x200]");
 	take(1000);
-	lines_are(&m, 1, BYTES,
-		  BYTES "{location=\"/\xef\xbf\xbd.rb:1\"} 50\n" BYTES
-			"{location=\"/x.so(+0x1)\"} 20\n" BYTES "{location=\"(rest)\"} 80\n");
+	lines_are(BYTES, BYTES "{location=\"/\xef\xbf\xbd.rb:1\"} 50\n" BYTES
+			       "{location=\"/x.so(+0x1)\"} 20\n" BYTES "{location=\"(rest)\"} 80\n");
 }
 
 /* Every length around the limit, with characters of every length: valid, bounded, the end as it was. */
@@ -170,11 +167,9 @@ static void long_ones_lose_their_middle(void **state)
 	assert_int_equal(m.places[1].live_bytes, 6);
 }
 
-/* Lines of one metric stand together, and each says whose it is. */
-static void several_processes(void **state)
+/* Figures that don't fit into other numbers; what a process doesn't have is in no line. */
+static void figures_of_a_process(void **state)
 {
-	struct mw_metrics two[2];
-
 	(void)state;
 	fake_stats.ever_known = true;
 	fake_stats.ever_total = UINT64_MAX;
@@ -182,30 +177,35 @@ static void several_processes(void **state)
 	fake_stats.generation = 7;
 	fake_row(MW_KIND_RUBY, 5, "/a:1");
 	take(5);
-	two[0] = m;
-	two[0].process = "12 \"puma\": a\\b\n\xff";
+	lines_are("mwrap_allocated_bytes_total", "mwrap_allocated_bytes_total 18446744073709551615\n");
+	lines_are("mwrap_gc_runs_total", "mwrap_gc_runs_total 7\n");
+	lines_are("mwrap_heap_pages", "");
+	lines_are("mwrap_uptime_seconds", "mwrap_uptime_seconds 0\n");
+	mw_metrics_free(&m);
 	fake_ruby_heap();
 	fake_stats.ever_total = 3;
 	fake_stats.life_unit = "bytes";
 	fake_stats.uptime = 12.5;
 	take(0);
-	two[1] = m;
-	two[1].process = "13";
-	m = (struct mw_metrics){ 0 };
-	lines_are(two, 2, "mwrap_allocated_bytes_total",
-		  "mwrap_allocated_bytes_total{process=\"12 \\\"puma\\\": a\\\\b\\n\xef\xbf\xbd\"} 18446744073709551615\n"
-		  "mwrap_allocated_bytes_total{process=\"13\"} 3\n");
-	lines_are(two, 2, BYTES,
-		  BYTES "{process=\"12 \\\"puma\\\": a\\\\b\\n\xef\xbf\xbd\",location=\"/a:1\"} 5\n" BYTES
-			"{process=\"12 \\\"puma\\\": a\\\\b\\n\xef\xbf\xbd\",location=\"(rest)\"} 0\n" BYTES
-			"{process=\"13\",location=\"(rest)\"} 5\n");
-	/* what one of them doesn't have is in none of its lines */
-	lines_are(two, 2, "mwrap_heap_pages", "mwrap_heap_pages{process=\"13\"} 3\n");
-	lines_are(two, 2, "mwrap_gc_runs_total",
-		  "mwrap_gc_runs_total{process=\"12 \\\"puma\\\": a\\\\b\\n\xef\xbf\xbd\"} 7\n");
-	lines_are(&two[1], 1, "mwrap_uptime_seconds", "mwrap_uptime_seconds{process=\"13\"} 12.500\n");
-	mw_metrics_free(&two[0]);
-	mw_metrics_free(&two[1]);
+	lines_are("mwrap_allocated_bytes_total", "mwrap_allocated_bytes_total 3\n");
+	lines_are("mwrap_gc_runs_total", "");
+	lines_are("mwrap_heap_pages", "mwrap_heap_pages 3\n");
+	lines_are("mwrap_uptime_seconds", "mwrap_uptime_seconds 12.500\n");
+	lines_are(BYTES, BYTES "{location=\"(rest)\"} 5\n");
+}
+
+/* Of its own, for what others add: any bytes, and what comes before it. */
+static void a_label(void **state)
+{
+	static const char title[] = "12 \"puma\": a\\b\n\xff";
+	unsigned n = 0;
+
+	(void)state;
+	mw_metrics_label(&out, &n, "title", title, sizeof(title) - 1);
+	mw_metrics_label(&out, &n, "none", "", 0);
+	assert_int_equal(n, 2);
+	mw_buf_add(&out, "", 1);
+	assert_string_equal(out.p, "{title=\"12 \\\"puma\\\": a\\\\b\\n\xef\xbf\xbd\",none=\"\"");
 }
 
 static void no_memory(void **state)
@@ -217,9 +217,9 @@ static void no_memory(void **state)
 	fake_no_memory = false;
 	/* sums that could not be had are no zeros: those would be a counter that fell */
 	take(5);
-	lines_are(&m, 1, "mwrap_allocated_bytes_total", "");
-	lines_are(&m, 1, "mwrap_live_bytes", "");
-	lines_are(&m, 1, "mwrap_locations", "mwrap_locations 0\n");
+	lines_are("mwrap_allocated_bytes_total", "");
+	lines_are("mwrap_live_bytes", "");
+	lines_are("mwrap_locations", "mwrap_locations 0\n");
 }
 
 int main(void)
@@ -229,7 +229,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_rest, fake_clear, teardown),
 		cmocka_unit_test_setup_teardown(no_label_twice, fake_clear, teardown),
 		cmocka_unit_test_setup_teardown(long_ones_lose_their_middle, fake_clear, teardown),
-		cmocka_unit_test_setup_teardown(several_processes, fake_clear, teardown),
+		cmocka_unit_test_setup_teardown(figures_of_a_process, fake_clear, teardown),
+		cmocka_unit_test_setup_teardown(a_label, fake_clear, teardown),
 		cmocka_unit_test_setup_teardown(no_memory, fake_clear, teardown),
 	};
 

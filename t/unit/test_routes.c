@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The route table without a server: mount points, missing headers and memory, random requests. */
+/* The route table without a server: mount points, missing headers and memory. */
 /* uses: src/pages/routes.c src/pages/request.c src/pages/origin.c src/pages/template.c src/pages/html.c src/pages/each.c src/pages/at.c src/pages/overruns.c src/pages/controls.c .build/web.o src/report/buf.c src/report/escape.c src/report/columns.c src/report/rows.c src/report/group.c src/report/render.c src/report/location.c src/report/lives.c src/report/overruns.c src/report/stats.c src/report/rss.c src/pages/site.c src/pages/source.c src/pages/wire.c src/report/wire.c src/report/history.c src/report/mark.c src/report/journal.c src/report/event.c src/pages/access.c src/pages/login.c src/report/heap_pages.c src/pages/heap_pages.c src/pages/metrics.c src/report/metrics.c */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -14,74 +14,7 @@
 #include "../../src/pages/request.h"
 #include "../../src/pages/routes.h"
 #include "../../src/pages/web.h"
-#include "fake_api.h"
-
-#ifndef SEEDS
-#define SEEDS 50000
-#endif
-
-static struct mw_api api;
-static int resets, trims;
-static struct mw_response res;
-
-/* NAME, VALUE, NAME, VALUE, ..., NULL */
-static const char *const *headers;
-
-static const char *header(void *ctx, const char *name)
-{
-	(void)ctx;
-	for (const char *const *h = headers; h && *h; h += 2)
-		if (!strcasecmp(*h, name))
-			return h[1];
-	return NULL;
-}
-
-static void do_reset(void)
-{
-	resets++;
-}
-
-static bool do_trim(void)
-{
-	return trims++ & 1;
-}
-
-static int setup(void **state)
-{
-	fake_clear(state);
-	api = fake_api;
-	api.reset = do_reset;
-	api.trim = do_trim;
-	resets = trims = 0;
-	headers = NULL;
-	fake_site();
-	return 0;
-}
-
-static void ask(const char *method, const char *path, const char *query, const char *base, enum mw_peer peer)
-{
-	struct mw_request req = {
-		.method = method, .path = path, .query = query, .base = base, .peer = peer, .header = header
-	};
-
-	mw_response_free(&res);
-	mw_route(&api, &req, &res);
-	assert_int_equal(fake_out, 0);
-	assert_non_null(res.content_type);
-	assert_false(res.body.failed);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	mw_response_free(&res);
-	return 0;
-}
-
-static bool has(const char *s)
-{
-	return res.body.n && memmem(res.body.p, res.body.n, s, strlen(s));
-}
+#include "asked_routes.h"
 
 static void test_mounted_elsewhere(void **state)
 {
@@ -282,6 +215,21 @@ static void test_metrics(void **state)
 	assert_int_equal(res.status, 500);
 }
 
+static void test_objects_are_elsewhere(void **state)
+{
+	(void)state;
+	for (const char *const *p = (const char *const[]){ "/objects", "/objects/", "/objects.json",
+							   "/objects/class/String", NULL };
+	     *p; p++) {
+		ask("GET", *p, NULL, "", MW_PEER_UNIX);
+		assert_int_equal(res.status, 404);
+		assert_true(has("only through the Rack endpoint"));
+	}
+	ask("GET", "/objectsx", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 404);
+	assert_true(has("no such page"));
+}
+
 /* On every page, not only the first. */
 static void test_what_is_missing_is_said(void **state)
 {
@@ -407,124 +355,6 @@ static void test_home_and_table(void **state)
 	assert_true(has("class=\"pager\""));
 }
 
-/* --- random requests ------------------------------------------------------ */
-
-static uint64_t state64;
-
-static unsigned rnd(unsigned n)
-{
-	state64 ^= state64 << 13, state64 ^= state64 >> 7, state64 ^= state64 << 17;
-	return (unsigned)(state64 >> 16) % n;
-}
-
-/* clang-format off */
-static const char *const pieces[] = {
-	"/", "/each", "/each/", "/at", "/at/", "/at.", "/overruns", "/overruns.", "/stats.json", "/reset",
-	"/clear", "/trim", "/pause", "/resume", "/mwrap.css", ".tsv",
-	".csv", ".json", ".html", "tsv", "2000", "0", "18446744073709551615", "99999999999999999999", "-1", "%", "%2F",
-	"%00", "%zz", "%f", "+", "&", "=", "?", ";", "#", "sort", "order", "limit", "offset", "q", "group", "min",
-	"format", "location", "total", "bytes", "location", "growth", "asc", "desc", "line", "file", "gem", "..",
-	"%2Fsrv%2Fa.rb%3A1", "/srv/a.rb:1", "(other)", "\xff", "\xe2\x82", " ", "\t", "<", ">", "\"", "'", "\\", "{{q}}",
-	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-};
-static const char *const values[] = {
-	"", "localhost", "localhost:80", "127.0.0.1", "[::1]", "[::1", "[", "]", ":", "evil.example", "null", "http://localhost",
-	"https://localhost:80", "http://", "http://localhost/each/0?q=1", "http://localhost//x", "same-origin", "none",
-	"cross-site", "text/html", "*/*", "127.0.0.1.", "127.", "127.0.0.1:", "\xff",
-};
-/* clang-format on */
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define PICK(a) ((a)[rnd((unsigned)COUNT(a))])
-
-/* A malloc'ed text, so that a sanitizer sees what is read behind its end. */
-static char *text(const char *start, unsigned most)
-{
-	char *s = strdup(start);
-
-	for (unsigned n = rnd(2) ? rnd(most + 1) : 0; n; n--) {
-		const char *piece = PICK(pieces);
-
-		s = realloc(s, strlen(s) + strlen(piece) + 1);
-		strcat(s, piece);
-	}
-	return s;
-}
-
-/* What holds for any answer. */
-static void check(const struct mw_request *req)
-{
-	bool post = !strcmp(req->method, "POST");
-
-	assert_int_equal(fake_out, 0);
-	assert_true(res.status == 200 || res.status == 303 || res.status == 400 || res.status == 403 ||
-		    res.status == 404 || res.status == 405);
-	assert_non_null(res.content_type);
-	assert_true(res.asset || res.body.n);
-	assert_true((res.status == 405) == (res.allow != NULL));
-	assert_true((res.status == 303) == (res.location.n > 0));
-	if (res.status != 200 || post) {
-		assert_int_equal(strncmp(res.content_type, "text/plain", 10), 0);
-		assert_ptr_equal(memchr(res.body.p, '\n', res.body.n), res.body.p + res.body.n - 1);
-	}
-	if (!post)
-		assert_int_equal(resets + trims + fake_stats.paused, 0);
-	if (res.location.n) {
-		assert_int_equal(strlen(res.location.p) + 1, res.location.n);
-		assert_int_equal(res.location.p[0], '/');
-		assert_null(strpbrk(res.location.p, "\r\n"));
-	}
-	if (!strncmp(res.content_type, "text/html", 9)) {
-		assert_true(has("</html>\n"));
-		assert_false(has("<evil"));
-	}
-}
-
-static void test_random_requests(void **state)
-{
-	static const char *const methods[] = { "GET", "GET", "GET", "HEAD", "POST", "POST", "PUT", "" };
-	static const char *const starts[] = { "/",      "/each/", "/each/0", "/at/", "/at",
-					      "/reset", "/trim",  "/pause",  "" };
-	static const char *const names[] = { "Host", "Origin", "Referer", "Accept", "Sec-Fetch-Site" };
-	unsigned answered[600] = { 0 };
-
-	(void)state;
-	for (unsigned i = 1; i <= SEEDS; i++) {
-		const char *given[2 * COUNT(names) + 1] = { NULL };
-		char *path, *query;
-		struct mw_request req = { .base = "", .header = header };
-		unsigned n = 0;
-
-		state64 = i * UINT64_C(0x9e3779b97f4a7c15);
-		for (unsigned k = 0; k < COUNT(names); k++) {
-			if (rnd(3))
-				continue;
-			given[n++] = names[k];
-			given[n++] = strcmp(names[k], "Accept") ? PICK(values) : "a/b, text/html;q=1";
-		}
-		headers = given;
-		path = text(PICK(starts), 5);
-		query = text("", 12);
-		req.method = PICK(methods);
-		req.path = path;
-		req.query = rnd(4) ? query : NULL;
-		req.peer = (enum mw_peer)rnd(3);
-		fake_options.read_only = !rnd(8);
-		resets = trims = 0;
-		fake_stats.paused = false;
-		mw_response_free(&res);
-		mw_route(&api, &req, &res);
-		check(&req);
-		if (res.status < 600)
-			answered[res.status]++;
-		free(path);
-		free(query);
-	}
-	/* all kinds were met */
-	for (const int *s = (const int[]){ 200, 303, 400, 403, 404, 405, 0 }; *s; s++)
-		if (answered[*s] <= 20)
-			fail_msg("%u answers with %d", answered[*s], *s);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -536,12 +366,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_overruns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_heap_pages, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_objects_are_elsewhere, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_missing_is_said, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pause, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_empty_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_slot_is_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_home_and_table, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_random_requests, setup, teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -9,6 +9,7 @@
 
 require_relative "target"
 require_relative "live"
+require_relative "passage"
 
 class MwrapRack
   POLL = 2000 # ms between two requests of /live, where no connection can be kept
@@ -39,11 +40,28 @@ class MwrapRack
     return line(env, 403, REFUSED) if allowed == false
     base, path, query = Mwrap::Pages.target(env)
     return slash(env, base, query) if path.empty?
-    page(env, [env["REQUEST_METHOD"].to_s.delete("\0"), path, query, base, env, *no_post(allowed)])
+    objects(env, base, path, query) || page(env, [env["REQUEST_METHOD"].to_s.delete("\0"), path, query, base, env, *no_post(allowed)])
+  end
+
+  # What Ruby itself has to be asked for, also by this process's number; nil: it isn't that.
+  def objects(env, base, path, query)
+    own = path[%r{\A/#{Process.pid}(?=/objects)}]
+    mount = base
+    path, base = path.delete_prefix(own), base + own if own
+    return unless path.start_with?("/objects")
+    require_relative "../objects"
+    get = %w[GET HEAD].include?(env["REQUEST_METHOD"])
+    return line(env, 405, "GET and HEAD only", "allow" => "GET, HEAD") unless get
+    status, headers, body = Mwrap::Objects.answer(path, query, base, mount)
+    return unless status
+    headers["content-length"] = body[0].bytesize.to_s
+    [status, headers, env["REQUEST_METHOD"] == "HEAD" ? [] : body]
   end
 
   def page(env, request)
     keep = Mwrap::Pages::Live.hijack?(env)
+    stream = keep && request[0] == "GET" ? Mwrap::Pages.passage?(request[1]) : false
+    return elsewhere(env, request, stream) unless stream == false
     status, headers, body, stream = Mwrap::Pages.answer(*request, keep ? 0 : POLL)
     return live(request, headers, body, keep) if stream
     headers["www-authenticate"] = 'Basic realm="mwrap", charset="UTF-8"' if status == 401
@@ -75,6 +93,13 @@ class MwrapRack
     body.close
     return line(request[4], 503, FULL, "retry-after" => "5") unless seat
     [200, headers.merge!("connection" => "close", "rack.hijack" => seat), []]
+  end
+
+  # /live of another process; nil: too many watch such ones
+  def elsewhere(env, request, free)
+    return line(env, 503, FULL, "retry-after" => "5") unless free
+    [200, { "content-type" => "text/event-stream", "cache-control" => "no-store, no-transform", "x-content-type-options" => "nosniff",
+            "x-accel-buffering" => "no", "connection" => "close", "rack.hijack" => Mwrap::Pages::Passage.new(request) }, []]
   end
 
   def slash(env, base, query)

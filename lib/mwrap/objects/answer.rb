@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+# Needs what lib/mwrap/objects.rb defines.
+module Mwrap::Objects
+  # Answers a GET of one of these paths, percent-encoded as it came:
+  #
+  #   /objects                  what there is, and what it costs; nothing is computed
+  #   /objects/pages            as pages, classes and iseqs
+  #   /objects/classes
+  #   /objects/iseqs
+  #   /objects/class/NAME       as allocations(NAME)
+  #
+  # in HTML, or with .tsv, .csv or .json behind it (or format=). +query+ is what follows
+  # the question mark, or nil: limit= (0: all; of a page 1,000), offset=, sort= a column's name,
+  # order=asc or desc. +base+ is where "/" is mounted, for links: "" or "/mwrap";
+  # +mount+ is where that of its family is, if that's another place.
+  #
+  # Returns [status, headers, [body]] as Rack 2 and 3 take it, or nil for any other
+  # path. What goes wrong is a status and a line of text: 400 a bad parameter, 404 no
+  # such page or class, 501 not with this Ruby, 503 another walk is under way.
+  def self.answer(path, query, base, mount = nil)
+    return unless path.match?(%r{\A/objects(?:[/.]|\z)})
+    Mwrap.quiet { Answer.new(path, query, base, mount).to_a }
+  end
+
+  # A status and a line of text.
+  class Refused < StandardError # :nodoc:
+    attr_reader :status
+
+    def initialize(status, line)
+      @status = status
+      super(line)
+    end
+  end
+  private_constant :Refused
+
+  class Answer # :nodoc: all
+    TYPES = { "html" => "text/html; charset=utf-8", "tsv" => "text/tab-separated-values; charset=utf-8",
+              "csv" => "text/csv; charset=utf-8; header=present", "json" => "application/json; charset=utf-8" }.freeze
+    PATHS = VIEWS.keys.to_h { |name| [name, name == "class" ? "/objects/class/NAME" : "/objects/#{name}"] }.freeze
+    LIMIT = 1000 # rows of a page when none is asked for
+    ALWAYS = { "cache-control" => "no-store", "x-content-type-options" => "nosniff", "referrer-policy" => "same-origin" }.freeze
+
+    def initialize(path, query, base, mount)
+      @path = path
+      @query = query.to_s
+      @base = base
+      @mount = mount
+    end
+
+    def to_a
+      body = answer
+      headers = { "content-type" => TYPES.fetch(@form) }.merge(ALWAYS)
+      headers, body = body if @form == "html"
+      [200, headers, [body]]
+    rescue Refused => e
+      line(e.status, e.message)
+    rescue Mwrap::Objects::Busy => e
+      line(503, e.message, "retry-after" => "1")
+    rescue Mwrap::Objects::Unavailable => e
+      line(501, e.message)
+    end
+
+    private
+
+    def line(status, text, more = {})
+      [status, { "content-type" => "text/plain; charset=utf-8", **ALWAYS, **more }, ["#{Text.plain(text)}\n"]]
+    end
+
+    def answer
+      params = parse
+      @asked = @form = params["format"] || "html"
+      TYPES.key?(@form) or raise Refused.new(400, "format: html, tsv, csv or json expected")
+      require "json"
+      return overview if @path.match?(%r{\A/objects(?:\.(?:tsv|csv|json))?\z})
+      result = result()
+      slice = Slice.new(result.view, result.rows, params, @form == "html" ? LIMIT : 0)
+      case @form
+      when "html" then Page.new(@base, @mount, @path).result(result, slice)
+      when "json" then Text.json(result, slice.rows)
+      else Text.table(result.view.columns, slice.rows, @form)
+      end
+    end
+
+    # Takes a suffix such as ".tsv" from a path that has one.
+    def form_of(path)
+      form = path[/\.(tsv|csv|json)\z/, 1] or return path
+      @form = form
+      path.delete_suffix(".#{form}")
+    end
+
+    def overview
+      form_of(@path)
+      views = VIEWS.values.map { |v| { path: PATHS.fetch(v.name), title: v.title, about: v.about, cost: v.cost } }
+      case @form
+      when "html" then Page.new(@base, @mount, "/objects").overview(views)
+      when "json" then "#{JSON.generate({ views: views })}\n"
+      else Text.table(%i[path title about cost].map { |n| Column.new(n, nil, nil, :text) }, views, @form)
+      end
+    end
+
+    def result
+      case form_of(@path)
+      when "/objects/pages" then Mwrap::Objects.pages
+      when "/objects/classes" then Mwrap::Objects.classes
+      when "/objects/iseqs" then Mwrap::Objects.iseqs
+      when %r{\A/objects/class/.} then of_class
+      else raise Refused.new(404, "no such page")
+      end
+    end
+
+    # A name may end as a suffix does, and then is meant.
+    def of_class
+      by_suffix = @form
+      names = [@path, form_of(@path)].uniq.map { |path| decode(path.delete_prefix("/objects/class/")) }
+      @form = @asked
+      found = Mwrap::Objects.allocations(names[0]) and return found
+      @form = by_suffix
+      names[1] && Mwrap::Objects.allocations(names[1]) or raise Refused.new(404, "no such class")
+    end
+
+    def parse
+      @query.split("&").each_with_object({}) do |pair, params|
+        name, value = pair.split("=", 2).map { |s| decode(s.tr("+", " ")) }
+        params[name] = value unless value.to_s.empty?
+      end
+    end
+
+    def decode(text)
+      raise Refused.new(400, "broken percent-encoding, or a NUL byte") if text.match?(/%(?!\h\h)|%00|\0/)
+      Text.utf8(text.b.gsub(/%(\h\h)/n) { $1.hex.chr })
+    end
+  end
+
+  # The rows that are asked for, in that order.
+  class Slice # :nodoc: all
+    attr_reader :rows, :offset, :limit, :all, :sort, :descending
+
+    def initialize(view, rows, params, limit)
+      @all = rows.size
+      @limit = number(params, "limit", limit)
+      @offset = number(params, "offset", 0)
+      order(view, params)
+      rows = sorted(rows) if @sort
+      @rows = rows.drop([@offset, @all].min).then { |r| @limit.zero? ? r : r.first(@limit) }
+    end
+
+    private
+
+    def number(params, name, default)
+      text = params[name] or return default
+      text.match?(/\A\d{1,18}\z/) or raise Refused.new(400, "#{name}: a whole number expected")
+      text.to_i
+    end
+
+    def order(view, params)
+      name, order = params.values_at("sort", "order")
+      @sort = name && view.columns.find { |c| c.name.to_s == name }
+      raise Refused.new(400, "sort: one of #{view.columns.map(&:name).join(", ")} expected") if name && !@sort
+      raise Refused.new(400, "order: asc or desc expected") unless [nil, "asc", "desc"].include?(order)
+      @descending = order ? order == "desc" : !@sort&.text?
+      @sort ||= (view.columns.find { |c| c.name == :memsize } || view.columns.find { |c| c.name == :percent }) if order
+    end
+
+    # What isn't known comes last.
+    def sorted(rows)
+      known, unknown = rows.partition { |r| r[@sort.name] }
+      known = known.each_with_index.sort_by { |r, i| [r[@sort.name], i] }.map(&:first)
+      (@descending ? known.reverse : known) + unknown
+    end
+  end
+
+  # The forms that programs read: as the other pages have them.
+  module Text # :nodoc: all
+    TSV = { "\t" => "\\t", "\n" => "\\n", "\r" => "\\r", "\\" => "\\\\" }.freeze
+
+    module_function
+
+    def utf8(text) = Mwrap::Objects.send(:utf8, text)
+    def plain(text) = utf8(text).tr("\t\r\n", " ")
+
+    def table(columns, rows, form)
+      return lines(columns, rows, ",", "\r\n") { |s| s.match?(/[",\r\n]/) ? "\"#{s.gsub('"', '""')}\"" : s } if form == "csv"
+      lines(columns, rows, "\t", "\n") { |s| s.gsub(/[\t\n\r\\]/, TSV) }
+    end
+
+    def lines(columns, rows, between, ending, &escape)
+      text = +"#{columns.map(&:name).join(between)}#{ending}"
+      rows.each { |r| text << columns.map { |c| escape.call(value(c, r[c.name]).to_s) }.join(between) << ending }
+      text
+    end
+
+    def value(column, v) = column.kind == :address ? format("0x%x", v) : v
+
+    def json(result, rows)
+      top = { title: result.view.title, cost: result.view.cost, seconds: result.seconds.round(6) }
+      top[:class] = result.subject if result.subject
+      top.merge!(result.facts)
+      rows = rows.map { |r| r.to_h { |k, v| [k, k == :address ? format("0x%x", v) : v] } }
+      "{\n#{top.map { |k, v| "#{JSON.generate(k.to_s)}:#{JSON.generate(v)},\n" }.join}\"rows\":[" \
+        "#{rows.map { |r| "\n#{JSON.generate(r)}" }.join(",")}#{"\n" unless rows.empty?}]\n}\n"
+    end
+  end
+
+  # The page, in the layout of all others.
+  class Page # :nodoc: all
+    HTML = { "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;", "'" => "&#39;" }.freeze
+
+    def initialize(base, mount, path)
+      @bare = base
+      @mount = mount
+      @base = h(base)
+      @path = path
+    end
+
+    def overview(views)
+      list = views.map do |v|
+        link = v[:path].sub("class/NAME", "classes") # there each class is a link
+        "<dt><a href=\"#{@base}#{link}\">#{h(v[:title])}</a></dt>\n<dd>#{h(v[:about])}</dd>\n<dd class=\"note\">Cost: #{h(v[:cost])}</dd>\n"
+      end
+      layout("Ruby’s objects", "<h1>Ruby’s objects</h1>\n<p class=\"summary\">Ruby is asked for these when they are " \
+        "opened, one at a time; each says what that costs the application.</p>\n<dl class=\"views\">\n#{list.join}</dl>\n")
+    end
+
+    def result(result, slice)
+      view = result.view
+      name = result.subject ? "#{view.title}: #{result.subject}" : view.title
+      layout(name, "<h1#{" class=\"location\"" if result.subject}>#{h(name)}</h1>\n<p class=\"summary\">#{h(view.about)}</p>\n" \
+        "<ul class=\"facts\">\n#{facts(result)}</ul>\n<p class=\"note\">Cost: #{h(view.cost)} This time it took " \
+        "#{format("%.1f", result.seconds * 1000)} ms.</p>\n#{table(caption(result, slice), head(view, slice), body(view, slice))}" \
+        "#{pager(slice)}<p class=\"exports\">All rows as #{exports}</p>\n" \
+        "<p class=\"note\"><a href=\"#{@base}/objects\">Other views of Ruby’s objects</a></p>\n")
+    end
+
+    private
+
+    def h(text) = Text.utf8(text.to_s).gsub(/[&<>"']/, HTML)
+    def number(n) = n.to_s.gsub(/(?<=\d)(?=(?:\d{3})+(?!\d))/, ",")
+    def encode(text) = text.b.gsub(/[^A-Za-z0-9\-._~]/n) { |c| format("%%%02X", c.ord) }
+    def facts(result) = result.view.facts.map { |k, title| "<li>#{h(title)} <b>#{number(result.facts.fetch(k))}</b></li>\n" }.join
+
+    def caption(result, slice)
+      n = slice.rows.size
+      "#{h(result.view.title)}#{" #{number(slice.offset + 1)}–#{number(slice.offset + n)} of #{number(slice.all)}" if n.positive?}"
+    end
+
+    def table(caption, head, body)
+      "<div class=\"scroll\" role=\"region\" aria-label=\"Rows\" tabindex=\"0\">\n<table class=\"rows\">\n<caption>#{caption}</caption>\n" \
+        "<thead>\n<tr>\n#{head}</tr>\n</thead>\n<tbody>\n#{body}</tbody>\n</table>\n</div>\n"
+    end
+
+    # A header sorts by its column; the present one's turns the order around.
+    def head(view, slice)
+      view.columns.map do |c|
+        here = slice.sort&.name == c.name
+        down = here ? slice.descending : c.text?
+        sorted = " aria-sort=\"#{slice.descending ? "descending" : "ascending"}\"" if here
+        "<th scope=\"col\"#{" class=\"num\"" unless c.text?}#{sorted}><a href=\"#{link(nil, sort: c.name, order: down ? "asc" : "desc")}\" " \
+          "title=\"#{h(c.about)}\">#{h(c.title)}</a></th>\n"
+      end.join
+    end
+
+    def body(view, slice)
+      rows = slice.rows.map { |r| "<tr>#{view.columns.map { |c| cell(c, r[c.name]) }.join}</tr>\n" }
+      return rows.join unless rows.empty?
+      "<tr><td class=\"empty\" colspan=\"#{view.columns.size}\">#{slice.all.zero? ? "There is none." : "No row is left at this offset."}</td></tr>\n"
+    end
+
+    def cell(column, value)
+      return "<td class=\"num\">–</td>" if value.nil?
+      case column.kind
+      when :number then "<td class=\"num\">#{number(value)}</td>"
+      when :percent then "<td class=\"num\">#{format("%.1f", value)}</td>"
+      when :address then "<td class=\"num address\">#{format("0x%x", value)}</td>"
+      else "<td class=\"location\">#{name(column, value)}</td>"
+      end
+    end
+
+    # With a link to what there is of it; "(internal)" and the like have nothing.
+    def name(column, value)
+      to = { class: "/objects/class/", location: "/at/", file: "/each/0?q=" }.fetch(column.kind)
+      return h(value) if value.start_with?("(") && (column.kind != :class || value == "(internal)")
+      "<a href=\"#{@base}#{to}#{encode(value)}\">#{h(value)}</a>"
+    end
+
+    def link(form, params = {})
+      path = @path.sub(/\.(?:tsv|csv|json)\z/, "")
+      query = params.compact.map { |k, v| "#{k}=#{v}" }.join("&amp;")
+      # encoded as it came, but for what an attribute can't hold
+      "#{@base}#{h(path)}#{".#{form}" if form}#{"?#{query}" unless query.empty?}"
+    end
+
+    def pager(slice)
+      before, after = slice.offset.positive?, slice.offset + slice.rows.size < slice.all && !slice.rows.empty?
+      return "" if slice.limit.zero? || !(before || after)
+      to = lambda do |rel, offset, text|
+        order = { sort: slice.sort.name, order: slice.descending ? "desc" : "asc" } if slice.sort
+        "<a rel=\"#{rel}\" href=\"#{link(nil, **order.to_h, limit: slice.limit, offset: offset)}\">#{text}</a> "
+      end
+      "<nav class=\"pager\" aria-label=\"Pages\">#{to["prev", [[slice.offset, slice.all].min - slice.limit, 0].max, "← Previous"] if before}" \
+        "#{to["next", slice.offset + slice.limit, "Next →"] if after}</nav>\n"
+    end
+
+    def exports = %w[tsv csv json].map { |f| "<a href=\"#{link(f)}\">#{f.upcase}</a> " }.join
+
+    # [headers, page]
+    def layout(title, main) = Mwrap::Pages.page(title.tr("\0", " "), main, @bare, @mount || @bare)
+  end
+  private_constant :Answer, :Slice, :Text, :Page
+end

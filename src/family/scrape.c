@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * scrape.c - GET /all/metrics: what each process answers to /metrics, put
+ * together. See family.h.
+ *
+ * The lines of one metric have to be side by side, so the answers are cut at
+ * "# HELP NAME", and each line of a sample gets the label "process", its PID. A
+ * metric that only some have is there for those.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../report/metrics.h"
+#include "ask.h"
+#include "gather.h"
+
+static const char help[] = "# HELP ";
+
+/* --- putting answers together ------------------------------------------------------ */
+
+static const char *end_of(const struct mw_scrape *p)
+{
+	return p->n ? p->text + p->n : p->text; /* which may be NULL then */
+}
+
+/* A line without its end; *s goes on behind that. NULL: there is none left. */
+static const char *line(const char **s, const char *end, size_t *n)
+{
+	const char *from = *s, *nl;
+
+	if (from >= end)
+		return NULL;
+	nl = memchr(from, '\n', (size_t)(end - from));
+	*n = (size_t)((nl ? nl : end) - from);
+	*s = nl ? nl + 1 : end;
+	return from;
+}
+
+/* Of a line "# HELP NAME ...": the name's length; 0: another line. */
+static size_t help_name(const char *s, size_t n, const char **name)
+{
+	size_t len = sizeof(help) - 1;
+
+	*name = s + len;
+	if (n <= len || memcmp(s, help, len) != 0)
+		return 0;
+	n -= len;
+	for (len = 0; len < n && (*name)[len] != ' ';)
+		len++;
+	return len;
+}
+
+/* Where the lines of a metric begin in an answer, behind that of its help; NULL: it isn't there. */
+static const char *find(const struct mw_scrape *p, const char *name, size_t len)
+{
+	const char *s = p->text, *end = end_of(p), *at, *found;
+	size_t n;
+
+	while ((at = line(&s, end, &n)))
+		if (help_name(at, n, &found) == len && !memcmp(found, name, len))
+			return s;
+	return NULL;
+}
+
+/* NAME{a="b"} 1 -> NAME{process="12",a="b"} 1 */
+static void sample(struct mw_buf *to, const char *s, size_t n, long pid)
+{
+	size_t name = 0;
+	bool labels;
+
+	while (name < n && s[name] != '{' && s[name] != ' ')
+		name++;
+	labels = name < n && s[name] == '{';
+	mw_buf_add(to, s, name);
+	s += name + labels;
+	n -= name + labels;
+	mw_buf_fmt(to, "{process=\"%ld\"%s", pid, !labels ? "}" : n && *s == '}' ? "" : ",");
+	mw_buf_add(to, s, n);
+	mw_buf_str(to, "\n");
+}
+
+/* The lines up to the next metric's. comments: those, else the samples. */
+static void lines(struct mw_buf *to, const struct mw_scrape *p, const char *s, bool comments)
+{
+	const char *end = end_of(p), *at, *name;
+	size_t n;
+
+	while ((at = line(&s, end, &n)) && !help_name(at, n, &name)) {
+		if (n && *at != '#' && !comments) {
+			sample(to, at, n, p->pid);
+		} else if (n && *at == '#' && comments && !(n == 5 && !memcmp(at, "# EOF", 5))) {
+			mw_buf_add(to, at, n);
+			mw_buf_str(to, "\n");
+		}
+	}
+}
+
+/* Was it there before, in another's answer or further up in this one? s: behind its help. */
+static bool said_before(const struct mw_scrape *p, size_t i, const char *name, size_t len, const char *s)
+{
+	for (size_t k = 0; k < i; k++)
+		if (find(&p[k], name, len))
+			return true;
+	return find(&p[i], name, len) != s;
+}
+
+void mw_scrape_merge(struct mw_buf *to, const struct mw_scrape *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *s = p[i].text, *end = end_of(&p[i]), *at, *name, *found;
+		size_t len, size;
+
+		while ((at = line(&s, end, &size))) {
+			len = help_name(at, size, &name);
+			if (!len || said_before(p, i, name, len, s))
+				continue;
+			mw_buf_add(to, at, size);
+			mw_buf_str(to, "\n");
+			lines(to, &p[i], s, true);
+			for (size_t k = i; k < n; k++)
+				if ((found = find(&p[k], name, len)))
+					lines(to, &p[k], found, false);
+		}
+	}
+}
+
+/* --- the page ------------------------------------------------------------------------ */
+
+/* Who they are: what a PID stands for, and whether it has answered. */
+static void who(struct mw_buf *to, const struct mw_gathered *g, const struct mw_scrape *p, size_t n)
+{
+	mw_buf_str(to, "# HELP mwrap_process_info 1, for the title of each process, and who has the socket's path.\n"
+		       "# TYPE mwrap_process_info gauge\n");
+	for (size_t i = 0; i < g->n; i++) {
+		struct mw_process_facts facts;
+		unsigned labels = 1;
+
+		if (!g->voices[i].pid)
+			continue;
+		mw_process_facts(g->voices[i].pid, &facts);
+		mw_buf_fmt(to, "mwrap_process_info{process=\"%ld\"", g->voices[i].pid);
+		mw_metrics_label(to, &labels, "title", facts.title, strlen(facts.title));
+		mw_buf_fmt(to, ",owner=\"%d\"} 1\n", g->voices[i].owner);
+	}
+	mw_buf_str(to, "# HELP mwrap_process_answers 1 if the process has answered, else "
+		       "its other metrics aren\xe2\x80\x99t here.\n"
+		       "# TYPE mwrap_process_answers gauge\n");
+	for (size_t i = 0; i < g->n; i++) {
+		bool answers = false;
+
+		for (size_t k = 0; k < n; k++)
+			answers |= p[k].pid == g->voices[i].pid;
+		if (g->voices[i].pid)
+			mw_buf_fmt(to, "mwrap_process_answers{process=\"%ld\"} %d\n", g->voices[i].pid,
+				   answers);
+	}
+}
+
+/* The others' answers to the same; how many, the own one first. */
+static size_t collect(struct mw_scrape *p, const struct mw_gathered *g, const struct mw_ask *asks,
+		      const struct mw_response *own)
+{
+	size_t n = 0;
+
+	p[n++] = (struct mw_scrape){ .pid = (long)getpid(), .text = own->body.p, .n = own->body.n };
+	for (size_t i = 0; i < g->n; i++) {
+		const struct mw_ask *a = &asks[i];
+
+		if (a->socket && !a->error && a->status == 200)
+			p[n++] = (struct mw_scrape){ .pid = g->voices[i].pid,
+						     .text = a->answer.p + a->body,
+						     .n = a->answer.n - a->body };
+	}
+	return n;
+}
+
+static void put_together(struct mw_call *call, const struct mw_family *f, const struct mw_request *req,
+			 const struct mw_gathered *g, const struct mw_response *own)
+{
+	static const char *const names[] = { "Host", "Accept", NULL };
+	struct mw_ask *asks = calloc(g->n, sizeof(*asks));
+	struct mw_scrape *p = calloc(g->n + 1, sizeof(*p));
+	struct mw_buf target = { 0 }, *to = &call->res->body;
+	size_t n;
+
+	mw_buf_str(&target, req->path);
+	if (req->query && *req->query) {
+		mw_buf_str(&target, "?");
+		mw_buf_str(&target, req->query);
+	}
+	mw_buf_add(&target, "", 1);
+	if (asks && p && !target.failed) {
+		mw_ask_voices(asks, g, f, "GET", target.p, req, names);
+		n = collect(p, g, asks, own);
+		call->res->status = own->status;
+		call->res->content_type = own->content_type;
+		who(to, g, p, n);
+		mw_scrape_merge(to, p, n);
+		if (own->body.n > 6 && !memcmp(own->body.p + own->body.n - 6, "# EOF\n", 6))
+			mw_buf_str(to, "# EOF\n");
+		for (size_t i = 0; i < g->n; i++)
+			if (asks[i].socket)
+				mw_ask_free(&asks[i]);
+	} else {
+		to->failed = true;
+	}
+	mw_buf_free(&target);
+	free(asks);
+	free(p);
+}
+
+void mw_page_all_metrics(struct mw_call *call, const struct mw_family *f, const struct mw_request *req)
+{
+	struct mw_response own;
+	struct mw_gathered g;
+
+	mw_route(call->api, req, &own);
+	if (own.status != 200) { /* what isn't understood here isn't by others */
+		mw_response_free(call->res);
+		*call->res = own;
+		return;
+	}
+	if (mw_gather(&g, f, call->api, MW_WIRE_SELF, "")) {
+		call->res->body.failed = true;
+	} else {
+		put_together(call, f, req, &g, &own);
+		mw_gathered_free(&g);
+	}
+	mw_response_free(&own);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * place.c - what other threads may know of the server: where relatives are
+ * found, and the token that they want.
+ *
+ * A copy, since mw_server is the server's thread's own; under a lock, which
+ * is held for a copy only.
+ */
+#include <assert.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "server.h"
+
+static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mw_server_place place; /* under the lock */
+static bool known;     /* likewise: a server runs */
+
+static_assert(sizeof(place.path) == MW_SOCKET_PATH && sizeof(place.dir) == MW_SOCKET_PATH,
+	      "as in mw_family");
+static_assert(sizeof(place.token) == sizeof(mw_server.family.token), "as in mw_family");
+
+void mw_place_tell(void)
+{
+	struct mw_server_place now = { 0 };
+
+	memcpy(now.path, mw_server.family.path, sizeof(now.path));
+	memcpy(now.dir, mw_server.family.dir, sizeof(now.dir));
+	if (mw_server.api->options()->token_file)
+		memcpy(now.token, mw_server.access.token, mw_server.access.token_n);
+	pthread_mutex_lock(&lock);
+	place = now;
+	known = true;
+	pthread_mutex_unlock(&lock);
+	explicit_bzero(now.token, sizeof(now.token));
+}
+
+void mw_place_end(void)
+{
+	pthread_mutex_lock(&lock);
+	known = false;
+	explicit_bzero(&place, sizeof(place));
+	pthread_mutex_unlock(&lock);
+}
+
+bool mw_place_get(struct mw_server_place *to)
+{
+	bool yes;
+
+	pthread_mutex_lock(&lock);
+	*to = place;
+	yes = known;
+	pthread_mutex_unlock(&lock);
+	return yes;
+}
+
+void mw_place_child(void)
+{
+	memcpy(&lock, &fresh, sizeof(lock));
+	known = false;
+	explicit_bzero(&place, sizeof(place));
+}

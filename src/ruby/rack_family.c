@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * rack_family.c - behind MwrapRack, too, each process of a family answers for
+ * the others (../family/family.h), if this one has a server by whose socket
+ * they know it. Whichever worker a request came to, /PID/ is that process.
+ *
+ * Other processes are asked in a thread of its own, which has a table of descriptors
+ * of its own: a child that the application forks meanwhile gets none of the
+ * connections. Who asked waits for it without the GVL, for MW_RELAY_MS at most.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../family/ask.h"
+#include "../family/gather.h"
+#include "rack.h"
+
+#define STACK ((size_t)256 << 10)
+#define IDLE_MS 150u   /* of a stream: what there is at once has come */
+#define STREAM_MS 1500u /* and that is all of this time for it */
+#define PIECE 16384
+
+bool mw_rack_family(struct mw_family *f)
+{
+	struct mw_server_place place;
+	bool is = mw_tracker->server_place(&place) && (place.path[0] || place.dir[0]);
+
+	if (is) {
+		memcpy(f->path, place.path, sizeof(f->path));
+		memcpy(f->dir, place.dir, sizeof(f->dir));
+		memcpy(f->token, place.token, sizeof(f->token));
+	}
+	explicit_bzero(&place, sizeof(place));
+	return is;
+}
+
+bool mw_rack_family_begin(struct mw_rack_family *f, struct mw_request *req)
+{
+	const char *rest;
+
+	f->own_base[0] = '\0';
+	if (!mw_rack_family(&f->family))
+		return false;
+	req->mount = req->base;
+	if (mw_family_wants(req->path, (long)getpid(), &rest))
+		return true;
+	if (rest != req->path && /* "/PID/...", and that is this one */
+	    snprintf(f->own_base, sizeof(f->own_base), "%s/%ld", req->base, (long)getpid()) <
+		    (int)sizeof(f->own_base)) {
+		req->path = rest;
+		req->base = f->own_base;
+	}
+	return false;
+}
+
+/*
+ * Where no connection can be kept a stream can't go on: it is what comes at
+ * once, and a word to ask again, from the beginning. Else: rack_passage.c.
+ */
+static void take_stream(struct mw_response *res)
+{
+	static const char next[] = "event: next\ndata: {\"since\":\"0-0:0\"}\n\n";
+	char piece[PIECE];
+	unsigned ms = 0;
+	long n = 1;
+
+	while (n && ms < STREAM_MS) {
+		n = mw_ask_more(res->relay, piece, sizeof(piece), IDLE_MS);
+		if (n > 0)
+			mw_buf_add(&res->body, piece, (size_t)n);
+		else if (n < 0 && memmem(res->body.p, res->body.n, "event: point\n", 13))
+			break;
+		else
+			ms += IDLE_MS;
+	}
+	/* half an event is none: who reads leaves it out */
+	mw_buf_str(&res->body, "\n\n");
+	mw_buf_str(&res->body, next);
+	mw_ask_free(res->relay);
+	free(res->relay);
+	res->relay = NULL;
+	res->stream = false;
+}
+
+static void *ask(void *arg)
+{
+	struct mw_rack_family *f = arg;
+
+	mw_tracker->quiet_enter(); /* for good */
+	mw_own_descriptors(-1);
+	mw_family_answer(&f->family, mw_tracker, f->req, f->res);
+	if (f->res->relay)
+		take_stream(f->res);
+	return NULL;
+}
+
+void mw_rack_family_answer(struct mw_rack_family *f, const struct mw_request *req, struct mw_response *res)
+{
+	sigset_t all, before;
+	pthread_attr_t a;
+	pthread_t t;
+	int e;
+
+	f->req = req;
+	f->res = res;
+	pthread_attr_init(&a);
+	pthread_attr_setstacksize(&a, STACK);
+	/* Ruby's handlers write to descriptors that this thread doesn't have, and abort if they can't */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	e = pthread_create(&t, &a, ask, f);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&a);
+	if (e) {
+		memset(res, 0, sizeof(*res));
+		res->status = 503;
+		res->content_type = "text/plain; charset=utf-8";
+		mw_buf_str(&res->body, "no thread can be had to ask the other processes: try again\n");
+	} else {
+		pthread_join(t, NULL);
+	}
+	explicit_bzero(f->family.token, sizeof(f->family.token));
+}

@@ -1,0 +1,337 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+# Families with real servers: Puma's clusters and Pitchfork's, started by the launcher. One
+# address shows each process and their sum, through phased restarts, when the master is
+# killed, behind a shell, with a worker that is stopped, and in a directory.
+# families.t has the same with plain forks, families_many.t with a thousand children.
+
+require_relative "lib/clusters"
+
+class FamiliesPumaTest < Minitest::Test
+  include Served
+
+  # Nobody asks so seldom: no worker tells its master anything while a test lasts.
+  IDLE = { check: 3000 }.freeze
+  LINES = File.readlines(Clusters::SERVER)
+  # Lines of the server's: what the master made before it forked, and what each worker made
+  KEPT = "family_server.rb:#{LINES.index { |l| l.start_with?("KEPT") } + 1}"
+  OWN = "family_server.rb:#{LINES.index { |l| l.include?("MINE <<") } + 1}"
+
+  def at_line(line) = /#{Regexp.escape(line)}\z/
+
+  # Puma ends by the signal that it was told to end by.
+  def ended(app) = assert_equal(Signal.list["TERM"], app.finish.termsig, app.stderr)
+
+  # --- who they are -------------------------------------------------------------------------
+
+  def check_list(rows, app, workers)
+    assert_equal [app.pid, *workers].sort, rows.map { |p| p["pid"] }
+    assert_equal [app.pid], owners(rows)
+    assert_equal [nil, app.pid, app.pid], rows.map { |p| p["forked_from"] }.sort_by(&:to_i)
+    assert_match(/\Apuma 6\.6\.1 \(tcp:/, rows.find { |p| p["owner"] }["title"])
+    titles = rows.reject { |p| p["owner"] }.map { |p| p["title"][/\Apuma: cluster worker (\d): #{app.pid}/, 1] }
+    assert_equal %w[0 1], titles.sort
+    rows.each do |p|
+      assert_equal [true, "answers"], p.values_at("ruby", "state")
+      assert_operator p["age"], :>, 0
+      assert_operator p["age"], :<=, rows.find { |o| o["owner"] }["age"]
+      assert_in_delta File.read("/proc/#{p["pid"]}/statm").split[1].to_i * 4096, p["rss_bytes"], 16 << 20
+      assert_operator p["live_bytes"], :>, 300_000
+    end
+  end
+
+  def test_each_by_its_number
+    app, workers = puma(**IDLE)
+    rows = list([app.pid, *workers])
+    check_list(rows, app, workers)
+    rows.each do |p|
+      pid = p["pid"]
+      stats = JSON.parse(body("/#{pid}/stats.json"))
+      assert_equal [pid, p["live_bytes"]], stats.values_at("pid", "live_bytes"), "idle"
+      assert_includes body("/#{pid}/"), %(href="/#{pid}/each/2000")
+      assert_equal pid, JSON.parse(body("/stats.json", at: pid == app.pid ? path : path("s.#{pid}")))["pid"]
+      assert_includes body("/family"), %(href="/#{pid}/")
+    end
+    # any of them says the same
+    workers.each { |w| assert_equal rows.map { |p| p["title"] }, family(at: path("s.#{w}")).map { |p| p["title"] } }
+    ended(app)
+    assert_empty Dir.children(@dir).grep(/\As(\.|\z)/)
+    assert_equal "", app.stderr
+  end
+
+  # --- their sum ------------------------------------------------------------------------------
+
+  # Rows of one process by what the sum calls them.
+  def by_place(rows)
+    rows.group_by { |r| plain(r["location"]) }.transform_values do |same|
+      %w[total allocations frees growth live_bytes live].to_h { |c| [c, same.sum { |r| r[c] }] }
+    end
+  end
+
+  # The sum, the processes' tables, and what they were born with, of one moment: what each said of
+  # itself before the sum was made, it says after it, too, to the last byte. So nothing happened
+  # meanwhile, and the sum has to be that of these very tables; where something did (Ruby
+  # may run a thread of Puma's at any time), they are taken again.
+  def one_moment(pids, sum: "/all/each/2000.tsv", at: path)
+    eventually("an idle moment") do
+      before = pids.map { |pid| table("/#{pid}/each/0.tsv", at: at) }
+      born = pids.map { |pid| born(pid, at: yield(pid)) }
+      all = table(sum, at: at)
+      after = pids.map { |pid| table("/#{pid}/each/0.tsv", at: at) }
+      [all, after.map { |t| by_place(t) }, born] if before == after
+    end
+  end
+
+  # pids: the master first, who was born with nothing; the others are its children.
+  def check_sum(pids, at: path, &socket)
+    min = 2000
+    all, tables, born = one_moment(pids, sum: "/all/each/#{min}.tsv", at: at, &socket)
+    want = tables.flat_map(&:keys).uniq.to_h do |place|
+      parts = tables.filter_map.with_index { |t, i| [t[place], i.zero? ? [0, 0] : born[i].fetch(place, [0, 0])] if t[place] }
+      [place, {
+        "live_bytes" => parts.sum { |r, _| r["live_bytes"] }, "live" => parts.sum { |r, _| r["live"] },
+        # what a child was born with is its parent's
+        "total" => parts.sum { |r, b| r["total"] - b[0] }, "allocations" => parts.sum { |r, b| r["allocations"] - b[1] },
+        "processes" => parts.size
+      }]
+    end
+    got = all.to_h { |r| [r["location"], r.slice("live_bytes", "live", "total", "allocations", "processes")] }
+    assert_equal all.size, got.size, "each location is there once"
+    bad = got.reject { |place, r| want[place] == r }
+    assert_empty bad.first(5).map { |place, r| [place, want[place], r] }
+    assert_operator got.size, :>, 100
+    # those above the limit that the sum was asked for with, and no others
+    assert_equal want.select { |_, r| [r["total"], r["live_bytes"]].max > min }.keys.sort, got.keys.sort
+    assert_operator born[0].values.map(&:first).sum, :==, 0
+    born.drop(1).each { |b| assert_operator b.values.map(&:first).sum, :>, 1_000_000 }
+    [all, tables]
+  end
+
+  [false, true].each do |preload|
+    define_method("test_the_sum_is_that_of_their_tables_preload_#{preload}") do
+      app, workers = puma(preload: preload, **IDLE)
+      pids = [app.pid, *workers]
+      list(pids)
+      all, tables = check_sum(pids) { |pid| pid == app.pid ? path : path("s.#{pid}") }
+      # made before the fork: live in all three, allocated once
+      kept = row(all, at_line(KEPT))
+      master = tables[0].find { |place, _| at_line(KEPT) === place }[1]
+      assert_equal [3 * master["live"], 3 * master["live_bytes"], master["allocations"], master["total"]],
+                   kept.values_at("live", "live_bytes", "allocations", "total")
+      assert_operator master["live"], :>=, 300
+      # made after it
+      own = row(all, at_line(OWN))
+      assert_operator own["allocations"], :>=, 40 + 80
+      assert_equal 2, own["processes"]
+      # reset, all begin again, and what they were born with is nothing
+      assert_match(/\A3 of 3 processes/, post("/all/reset").body)
+      all = one_moment(pids, sum: "/all/each/0.tsv") { |pid| pid == app.pid ? path : path("s.#{pid}") }[0]
+      assert_equal [0, 0, 3 * master["live_bytes"]], row(all, at_line(KEPT)).values_at("total", "allocations", "live_bytes")
+      ended(app)
+    end
+  end
+
+  # --- they come and go -------------------------------------------------------------------------
+
+  # Asks all the time until the block ends; returns how often. Each answer must be whole and sane.
+  def polling(app)
+    over = false
+    known = {} # PIDs of workers that were there
+    asked = 0
+    thread = Thread.new do
+      until over
+        gone = known.keys.reject { |pid| alive?(pid) }
+        rows = family
+        pids = rows.map { |p| p["pid"] }
+        assert_equal pids.uniq, pids
+        assert_equal [app.pid], owners(rows)
+        answering = rows.select { |p| p["state"] == "answers" }
+        assert_includes answering.map { |p| p["pid"] }, app.pid
+        assert_empty answering.map { |p| p["pid"] } & gone
+        assert_operator pids.size, :<=, 6
+        answering.each { |p| known[p["pid"]] = true unless p["owner"] }
+        all = table("/all/each/0.tsv")
+        # what all have, since they were born with it: a sum of whole tables is a multiple
+        kept = row(all, at_line(KEPT))
+        one = row(table("/#{app.pid}/each/0.tsv"), at_line(KEPT))
+        assert_equal kept["processes"] * one["live_bytes"], kept["live_bytes"]
+        assert_equal one["allocations"], kept["allocations"]
+        assert_includes 1..6, kept["processes"]
+        assert all.all? { |r| r["processes"].between?(1, 6) && r["total"] >= 0 && r["live"] >= 0 }
+        asked += 1
+      end
+    end
+    thread.report_on_exception = false
+    yield
+    over = true
+    thread.join
+    asked
+  ensure
+    thread&.kill
+  end
+
+  def test_phased_restarts
+    app, workers = puma(check: 1)
+    list([app.pid, *workers])
+    seen = workers
+    asked = polling(app) do
+      3.times do
+        Process.kill(:USR1, app.pid)
+        workers = booted(app, 2)
+        assert_empty seen & workers
+        seen += workers
+        rows = list([app.pid, *workers])
+        check_list(rows, app, workers)
+        eventually("the old ones' sockets to go") { (Dir.children(@dir).grep(/\As\.\d+\z/).map { |f| f[2..].to_i } - workers).empty? }
+      end
+    end
+    assert_operator asked, :>=, 3
+    assert_equal 8, seen.uniq.size
+    ended(app)
+    assert_empty Dir.children(@dir).grep(/\As(\.|\z)/)
+    assert_equal "", app.stderr
+  end
+
+  # Who has the path, sampled until the block is true: PIDs in turn, without repetitions.
+  def owners_until
+    pids = []
+    eventually("an end of it") do
+      pid = JSON.parse(get("/stats.json").body)["pid"] rescue nil
+      pids << pid if pid && pid != pids.last
+      yield pids
+    end
+    pids
+  end
+
+  # Puma's workers end as soon as their master has; here they do when they are told to, too.
+  def test_the_master_is_killed
+    File.write(path("linger"), "")
+    app, workers = puma(linger: path("linger"), **IDLE)
+    list([app.pid, *workers])
+    assert_equal [app.pid], owners_until { |seen| !seen.empty? }
+    app.kill
+    pids = [app.pid] + owners_until { |seen| !seen.empty? }
+    assert_equal 2, pids.size, pids.inspect
+    assert_includes workers, pids.last
+    n = 0
+    pids = owners_until do
+      rows = [family, *workers.map { |w| family(at: path("s.#{w}")) unless w == pids.last }.compact]
+      rows.each do |r|
+        assert_equal [pids.last], owners(r)
+        assert_equal workers, r.map { |p| p["pid"] }
+      end
+      (n += 1) == 20
+    end
+    assert_equal 1, pids.size, pids.inspect
+    # the parent has gone: what both were born with counts once
+    first = table("/#{workers[0]}/each/0.tsv")
+    all = table("/all/each/0.tsv")
+    assert_equal row(first, at_line(KEPT)).values_at("total", "allocations"), row(all, at_line(KEPT)).values_at("total", "allocations")
+    assert_equal 2 * row(first, at_line(KEPT))["live"], row(all, at_line(KEPT))["live"]
+    FileUtils.rm(path("linger"))
+    eventually("the workers' end") { workers.none? { |w| alive?(w) } }
+    eventually("nobody to listen there") { !connects?(path) }
+    # the next one has the path, and knows nothing of those
+    app, workers = puma(**IDLE)
+    check_list(list([app.pid, *workers]), app, workers)
+    ended(app)
+  end
+
+  def test_the_master_takes_the_path_from_a_shell
+    server = server_command(**IDLE).map { |w| "'#{w}'" }.join(" ")
+    app = launched("sh", "-c", "while [ ! -S #{path} ]; do :; done; #{server}; exit 3")
+    wait_for_server(path)
+    pids = [JSON.parse(body("/stats.json"))["pid"]]
+    assert_equal app.pid, pids[0]
+    pids = owners_until { |p| !p.empty? && p.last != app.pid }
+    workers = booted(app, 2)
+    rows = nil
+    eventually("all four") { (rows = family).count { |p| p["state"] == "answers" } == 4 }
+    master = rows.find { |p| p["title"].start_with?("puma 6") }["pid"]
+    assert_equal [app.pid, master, *workers].sort, rows.map { |p| p["pid"] }
+    assert_equal [master], owners(rows)
+    assert_equal master, pids.last, "no worker had it meanwhile"
+    assert_equal [app.pid], rows.reject { |p| p["ruby"] }.map { |p| p["pid"] }
+    assert_equal 4, rows.map { |p| p["title"] }.uniq.size
+    assert_equal 4, table("/all/each/0.tsv").map { |r| r["processes"] }.max
+    assert_equal 3, app.finish.exitstatus, app.stderr
+  end
+
+  # --- one that doesn't answer --------------------------------------------------------------------
+
+  def stop(pid)
+    Process.kill(:STOP, pid)
+    eventually("all its threads to stop") { Dir["/proc/#{pid}/task/*/stat"].all? { |f| File.read(f)[/\) (\w)/, 1] == "T" } }
+  end
+
+  def test_a_worker_that_is_stopped
+    app, workers = puma(**IDLE)
+    pids = [app.pid, *workers]
+    list(pids)
+    stop(workers[0])
+    states = family.to_h { |p| [p["pid"], p["state"]] }
+    assert_equal pids.sort.to_h { |pid| [pid, pid == workers[0] ? "does not answer" : "answers"] }, states
+    silent = family.find { |p| p["pid"] == workers[0] }
+    assert_match(/\Apuma: cluster worker/, silent["title"])
+    assert_equal [nil, false], [silent["live_bytes"], silent["owner"]]
+    assert_operator silent["rss_bytes"], :>, 1_000_000
+    assert_equal 2, row(table("/all/each/0.tsv"), at_line(KEPT))["processes"]
+    assert_equal workers[1], JSON.parse(body("/#{workers[1]}/stats.json"))["pid"]
+    assert_match(/\A2 of 3 processes/, post("/all/reset").body)
+    Process.kill(:CONT, workers[0])
+    list(pids)
+    # the master, which has the path: workers' own sockets answer
+    stop(app.pid)
+    rows = family(at: path("s.#{workers[0]}"))
+    assert_equal({ app.pid => "does not answer", workers[0] => "answers", workers[1] => "answers" }, rows.to_h { |p| [p["pid"], p["state"]] })
+    assert_equal [app.pid], owners(rows)
+    Process.kill(:CONT, app.pid)
+    list(pids)
+    ended(app)
+  end
+
+  # --- a directory ------------------------------------------------------------------------------------
+
+  def test_a_directory
+    Dir.mkdir(path("d"), 0o700)
+    socket = ->(pid) { path("d/#{pid}.sock") }
+    app, workers = puma(options: "socket_dir:#{path("d")}", at: ->(a) { socket[a.pid] }, **IDLE)
+    pids = [app.pid, *workers]
+    pids.each do |asked|
+      at = socket[asked]
+      rows = list(pids, at: at)
+      assert_equal pids.sort, rows.map { |p| p["pid"] }
+      assert_equal [], owners(rows)
+      pids.each { |pid| assert_equal pid, JSON.parse(body("/#{pid}/stats.json", at: at))["pid"] }
+      check_sum(pids, at: at, &socket)
+    end
+    ended(app)
+    assert_empty Dir.children(path("d"))
+  end
+
+  # --- another server ------------------------------------------------------------------------------------
+
+  # Its monitor forks a process of which workers are forked twice over.
+  def test_pitchfork
+    app = launched(*server_command("pitchfork"))
+    wait_for_server(path)
+    rows = nil
+    eventually("the workers") { (rows = family).count { |p| p["title"].match?(/ (mold|worker\[[01]\]) - /) && p["state"] == "answers" } == 3 }
+    assert_equal [app.pid], owners(rows)
+    all, tables = nil
+    eventually("an idle moment") do
+      pids = rows.map { |p| p["pid"] }
+      before = pids.map { |pid| table("/#{pid}/each/0.tsv") }
+      all = table("/all/each/0.tsv")
+      tables = pids.map { |pid| table("/#{pid}/each/0.tsv") }
+      before == tables
+    end
+    kept = row(all, at_line(KEPT))
+    parts = tables.map { |t| row(t, at_line(KEPT)) }
+    assert_equal [rows.size, *%w[live live_bytes].map { |c| parts.sum { |r| r[c] } }], kept.values_at("processes", "live", "live_bytes")
+    assert_equal parts[0].values_at("total", "allocations"), kept.values_at("total", "allocations"), "it was allocated once"
+    app.finish
+  end
+end

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * asked_routes.h - a request to the route table of a fake tracker, and its
+ * response. For the tests of routes, behind cmocka.h; setup() and teardown() are cmocka's.
+ */
+#ifndef ASKED_ROUTES_H
+#define ASKED_ROUTES_H
+
+#include <string.h>
+#include <strings.h>
+
+#include "../../src/pages/routes.h"
+#include "fake_api.h"
+
+static struct mw_api api;
+static int resets, trims;
+static struct mw_response res;
+
+/* NAME, VALUE, NAME, VALUE, ..., NULL */
+static const char *const *headers;
+
+static inline const char *header(void *ctx, const char *name)
+{
+	(void)ctx;
+	for (const char *const *h = headers; h && *h; h += 2)
+		if (!strcasecmp(*h, name))
+			return h[1];
+	return NULL;
+}
+
+static inline void do_reset(void)
+{
+	resets++;
+}
+
+static inline bool do_trim(void)
+{
+	return trims++ & 1;
+}
+
+static inline int setup(void **state)
+{
+	fake_clear(state);
+	api = fake_api;
+	api.reset = do_reset;
+	api.trim = do_trim;
+	resets = trims = 0;
+	headers = NULL;
+	fake_site();
+	return 0;
+}
+
+static inline void ask(const char *method, const char *path, const char *query, const char *base,
+		       enum mw_peer peer)
+{
+	struct mw_request req = {
+		.method = method, .path = path, .query = query, .base = base, .peer = peer, .header = header
+	};
+
+	mw_response_free(&res);
+	mw_route(&api, &req, &res);
+	assert_int_equal(fake_out, 0);
+	assert_non_null(res.content_type);
+	assert_false(res.body.failed);
+}
+
+static inline int teardown(void **state)
+{
+	(void)state;
+	mw_response_free(&res);
+	return 0;
+}
+
+static inline bool has(const char *s)
+{
+	return res.body.n && memmem(res.body.p, res.body.n, s, strlen(s));
+}
+
+#endif

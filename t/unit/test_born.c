@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a child was born with, since a baseline, and after it went to another id. */
+/* uses: src/table/born.c */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../../src/table/born.h"
+
+static bool no_memory;
+static void *grown[8]; /* chunks, freed at the end */
+static size_t grown_n;
+
+/* own.c's, of which born.c needs no more. */
+void *mw_own_grow(size_t n, enum mw_own_for what)
+{
+	(void)what;
+	if (no_memory)
+		return NULL;
+	if (grown_n == sizeof(grown) / sizeof(*grown))
+		abort(); /* in the test, which keeps count of chunks */
+	return grown[grown_n++] = calloc(1, n);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	while (grown_n)
+		free(grown[--grown_n]);
+	return 0;
+}
+
+/* n, n + 1, ... in the five sums */
+static struct mw_counters from(uint64_t n)
+{
+	return (struct mw_counters){
+		.bytes = n, .allocs = n + 1, .freed = n + 2, .frees = n + 3, .life_sum = n + 4
+	};
+}
+
+static const struct mw_counters zero;
+
+static void part_is(uint32_t id, struct mw_counters since, struct mw_counters want)
+{
+	struct mw_counters got = mw_born_part(id, &since);
+
+	assert_int_equal(got.bytes, want.bytes);
+	assert_int_equal(got.allocs, want.allocs);
+	assert_int_equal(got.freed, want.freed);
+	assert_int_equal(got.frees, want.frees);
+	assert_int_equal(got.life_sum, want.life_sum);
+}
+
+#define ALL(n) ((struct mw_counters){ n, n, n, n, n })
+
+/* ids from 2 * MW_CS_CHUNK on */
+static void nothing_was_said(void **state)
+{
+	(void)state;
+	part_is(2 * MW_CS_CHUNK, zero, zero);
+	part_is(2 * MW_CS_CHUNK, from(5), zero);
+	part_is(MW_CS_MAX - 1, zero, zero);
+}
+
+static void since_a_baseline(void **state)
+{
+	struct mw_counters c = from(100);
+
+	(void)state;
+	mw_born_set(7, &c);
+	part_is(7, zero, from(100));
+	part_is(7, from(100), zero);
+	part_is(7, from(60), ALL(40));
+	part_is(7, from(101), zero); /* the baseline is younger */
+	part_is(7, from(UINT64_MAX - 10), zero);
+	part_is(7, (struct mw_counters){ .bytes = 200, .frees = 3 },
+		(struct mw_counters){ .allocs = 101, .freed = 102, .frees = 100, .life_sum = 104 });
+	part_is(6, zero, zero);
+	part_is(8, zero, zero);
+	part_is(7 + MW_CS_CHUNK, zero, zero);
+	c = from(50);
+	mw_born_set(7, &c); /* once more */
+	part_is(7, zero, from(50));
+	c = from(UINT64_MAX - 4);
+	mw_born_set(MW_CS_CHUNK - 1, &c);
+	part_is(MW_CS_CHUNK - 1, zero, from(UINT64_MAX - 4));
+	part_is(MW_CS_CHUNK - 2, zero, zero);
+	mw_born_set(MW_CS_MAX - 1, &c);
+	part_is(MW_CS_MAX - 1, zero, from(UINT64_MAX - 4));
+}
+
+/* What was born with `from` is the other one's, whose baseline is raised by `more`. */
+static void it_moves(void **state)
+{
+	struct mw_counters a = from(100), base = from(60), to, more, after;
+
+	(void)state;
+	/* the other one was born with nothing */
+	mw_born_set(10, &a);
+	to = from(1000);
+	more = ALL(500);
+	mw_born_fold(10, &base, 11, &to, &more);
+	/* its baseline is at 1000, 1500 after that: 40 of what came then it was born with */
+	after = (struct mw_counters){ 1500, 1501, 1002, 1003, 1004 };
+	part_is(11, after, ALL(40));
+	/* born before the other's baseline, and after it */
+	a = from(900);
+	mw_born_set(12, &a);
+	a = from(100);
+	mw_born_set(13, &a);
+	mw_born_fold(13, &base, 12, &to, &more);
+	part_is(12, after, ALL(40));
+	a = from(1200);
+	mw_born_set(14, &a);
+	mw_born_fold(13, &base, 14, &to, &more);
+	part_is(14, after, ALL(240));
+}
+
+/* Where there is nothing to move, nothing is kept, nor made up. */
+static void nothing_moves(void **state)
+{
+	struct mw_counters base = from(60), to = from(1000), more = ALL(500);
+	uint32_t apart = 3 * MW_CS_CHUNK;
+	size_t before = grown_n;
+
+	(void)state;
+	mw_born_fold(apart + 1, &base, apart + 2, &to, &more);
+	assert_int_equal(grown_n, before);
+	part_is(apart + 2, zero, zero);
+	/* into one that was born with something, which stays what it is */
+	base = from(2000);
+	mw_born_set(apart + 3, &base);
+	mw_born_fold(apart + 1, &base, apart + 3, &to, &more);
+	part_is(apart + 3, (struct mw_counters){ 1500, 1501, 1002, 1003, 1004 }, ALL(1000));
+}
+
+/* Then it counts as born with none. */
+static void memory_is_short(void **state)
+{
+	struct mw_counters c = from(100), base = from(60), to = from(1000), more = ALL(500);
+	uint32_t apart = 4 * MW_CS_CHUNK;
+
+	(void)state;
+	no_memory = true;
+	mw_born_set(apart, &c);
+	part_is(apart, zero, zero);
+	mw_born_fold(10, &base, apart, &to, &more);
+	part_is(apart, zero, zero);
+	no_memory = false;
+	mw_born_set(apart, &c);
+	part_is(apart, zero, from(100));
+}
+
+int main(void)
+{
+	/* in this order: what was said stays */
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_was_said), cmocka_unit_test(since_a_baseline),
+		cmocka_unit_test(it_moves),         cmocka_unit_test(nothing_moves),
+		cmocka_unit_test(memory_is_short),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, teardown);
+}
