@@ -164,11 +164,11 @@ module Mwrap::Pages # :nodoc: all
       # Without waiting as a Mutex does, which may switch Fibers; it is held for a moment only.
       def locked
         fresh if @pid != Process.pid
-        Thread.pass until @lock.try_lock
-        begin
+        begin # first: what is raised from elsewhere, as by Timeout, may come as soon as it is held
+          Thread.pass until @lock.try_lock
           yield
         ensure
-          @lock.unlock
+          @lock.unlock if @lock.owned?
         end
       end
 
