@@ -147,16 +147,20 @@ static void calm(void)
 
 static atomic_bool stop;
 static atomic_uint_fast64_t mallocs, reallocs;
+static atomic_uint laps; /* of all threads, LAP steps each */
+enum { LAP = 1000 };
 
 /* Frees all it allocates but the last KEEP, which it frees at the end. */
 static void *work(void *seed)
 {
-	uint64_t x = (uintptr_t)seed * 0x9e3779b97f4a7c15u + 1, made = 0, grown = 0;
+	uint64_t x = (uintptr_t)seed * 0x9e3779b97f4a7c15u + 1, made = 0, grown = 0, steps = 0;
 	void *p[KEEP] = { NULL };
 
 	while (!atomic_load(&stop)) {
 		unsigned i = (unsigned)(x >> 33) % KEEP;
 
+		if (++steps % LAP == 0)
+			atomic_fetch_add(&laps, 1);
 		x = x * 6364136223846793005u + 1442695040888963407u;
 		if (p[i] && x >> 62 == 0) {
 			p[i] = site_busy_grown(p[i], 1 + (x >> 40) % 3000);
@@ -209,6 +213,9 @@ static void threads(void)
 			      r.allocations);
 		a->snapshot_free(s);
 	}
+	/* on at last, and so for some thousands of calls, however late the threads come to it */
+	for (unsigned from = atomic_load(&laps); atomic_load(&laps) - from < 2 * THREADS;)
+		usleep(1000);
 	usleep(20000);
 	atomic_store(&stop, true);
 	for (int i = 0; i < THREADS; i++)
