@@ -150,8 +150,10 @@ module Mwrap::Objects
     # One at a time, in a thread of its own: no Fiber scheduler and no Timeout of the
     # application's gets into it. The block returns sums and rows, or nil.
     def walk(name, subject = nil, &work)
-      raise Busy, "another such walk is under way" unless ONE.try_lock
-      begin
+      ours = false
+      begin # first: what is raised from elsewhere, as by Timeout, may come as soon as it is locked
+        ours = ONE.try_lock
+        raise Busy, "another such walk is under way" unless ours
         Mwrap.quiet { require "objspace" }
         result = nil
         thread = Thread.new do
@@ -162,7 +164,7 @@ module Mwrap::Objects
         result
       ensure
         thread&.kill&.then { |t| wait(t) }
-        ONE.unlock
+        ONE.unlock if ours
       end
     end
 
