@@ -51,7 +51,14 @@ module Watching
     # The table as a page has it, once `times` points came.
     def table(times = 1)
       @known ||= {}
-      times.times { upto("point").each { |e| take(e.data) if e.name == "rows" } }
+      times.times { seen = upto("point").each { |e| take(e.data) if e.name == "rows" }; @at = seen.last.data["t"] }
+      @known
+    end
+
+    # ... once a point came of a later moment than that, in seconds of its uptime. Points that nobody
+    # has read yet may be older than what a test has done since.
+    def table_after(moment)
+      table until @at && @at > moment
       @known
     end
 
@@ -108,7 +115,7 @@ module Watching
   end
 
   LEAK = <<~RUBY
-    $stdout.sync = true
+    $stdout.sync = true; puts "ready"
     kept = []
     while (line = gets)
       case line
@@ -124,7 +131,14 @@ module Watching
     end
   RUBY
 
-  def leaking(**rest) = served_ruby(LEAK, **rest)
+  # It serves before Ruby has started: here all of that is over.
+  def leaking(**rest) = served_ruby(LEAK, **rest).tap(&:hear)
+
+  # What these watchers' tables are once all that was done until now is in them.
+  def tables_now(*watchers, at: path)
+    now = JSON.parse(body("/history.json", at: at))["now"]
+    watchers.map { |w| w.table_after(now) }
+  end
 
   def location(text) = ->(row) { row[10].end_with?(text) }
 end
