@@ -22,7 +22,7 @@ APP = Rack::Builder.app do
     run(lambda do |env|
       n, name = env["QUERY_STRING"].split("&")
       n.to_i.times { KEPT << eval('"k" * 9000', nil, [name].pack("H*").force_encoding("UTF-8"), 7) }
-      [200, { "content-type" => "text/plain" }, ["kept by #{Process.pid}, #{Thread.list.size} threads"]]
+      [200, { "content-type" => "text/plain" }, ["kept by #{Process.pid}, #{Thread.list.count { |t| t.name == "mwrap" }} threads for watchers"]]
     end)
   end
 end
