@@ -143,7 +143,9 @@ class TestWithStandIn < Minitest::Test
   end
 
   def test_threads_killed_while_they_read_leak_nothing
-    value_of("200.times { t = Thread.new { loop { Mwrap.each {}; Mwrap.dump(StringIO.new) } }; sleep 0.001; t.kill.join }; 1")
+    # each has read before it is killed, however late it begins
+    value_of("200.times { n = 0; t = Thread.new { loop { Mwrap.each {}; Mwrap.dump(StringIO.new); n += 1 } }; " \
+             "Thread.pass until n > 0; sleep 0.001; t.kill.join }; 1")
     made = @log[0][/made=(\d+)/, 1].to_i
     assert_operator made, :>, 200
   end
