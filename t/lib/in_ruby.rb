@@ -10,13 +10,13 @@ module InRuby
   include MwrapTest
 
   # Runs Ruby code after `require "mwrap"`; its value comes back by Marshal.
-  def value_of(code, preload: nil, env: {}, flags: [])
+  def value_of(code, preload: nil, env: {}, flags: [], timeout: 120)
     in_tmp do |dir|
       # the block is a method of its own so that code can say `return`
       File.write("#{dir}/t.rb", "def t\n#{code}\nend\nvalue = t\n" \
         "File.binwrite('#{dir}/value', Marshal.dump(value))\n")
       @run = run_command(RUBY, "--disable=gems", "-I#{LIB}", "-rmwrap", "-rstringio", *flags, "#{dir}/t.rb",
-                         env: { "LD_PRELOAD" => preload, "FAKE_API_LOG" => "#{dir}/log" }.merge(env))
+                         env: { "LD_PRELOAD" => preload, "FAKE_API_LOG" => "#{dir}/log" }.merge(env), timeout: timeout)
       assert_success @run
       @log = File.exist?("#{dir}/log") ? File.readlines("#{dir}/log", chomp: true) : []
       Marshal.load(File.binread("#{dir}/value"))
