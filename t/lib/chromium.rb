@@ -5,6 +5,9 @@
 # (t/screenshots/run.rb).
 gems = File.expand_path("../../.build/gems-#{RUBY_ENGINE}-#{RUBY_VERSION}-#{RUBY_PLATFORM}", __dir__)
 Gem.use_paths(gems, [*Gem.path, gems])
+# While a page is being left there is nothing to ask. ferrum tries so often to, every 0.1 s:
+# its own six times aren't enough where the browser may be kept from running.
+ENV["FERRUM_INTERMITTENT_ATTEMPTS"] ||= "600"
 require "ferrum"
 
 module Chromium
