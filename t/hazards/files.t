@@ -76,7 +76,7 @@ class FileHazards < Minitest::Test
       $stdout.sync = true
       $kept = Array.new(200) { "k" * 5000 }
       while gets
-        pid = fork { sleep 0.3; exit 4 }
+        pid = fork { $stdin.gets; exit 4 }
         Process.wait(pid)
         puts $?.exitstatus
       end
@@ -85,7 +85,9 @@ class FileHazards < Minitest::Test
     FileUtils.rm_rf(sub)
     open.write("GET /stats.json HTTP/1.0\r\n\r\n")
     assert_equal 200, parse(drain(open)).status
-    assert_equal "4", app.ask("fork")
+    app.tell("fork")
+    eventually("the child says that it has no directory") { !app.stderr.empty? }
+    assert_equal "4", app.ask("end")
     said = app.stderr
     assert_match(/\A(mwrap: [^\n]*No such file or directory\n)+\z/, said)
     Dir.mkdir(sub)

@@ -98,7 +98,7 @@ class ProcessHazards < Minitest::Test
     %w[loop range over].each do |how|
       assert_adds_up twice(program("closer"), how, "0")
       tracked = once(program("closer"), how, "0", "%DIR%/own/s", tracked: true, options: ->(d) { "socket:#{d}/s" })
-      assert_equal ["exit 0", "", 4], [tracked.ending, *other_words(tracked), tracked.stdout.scan(/^ok /).size + 1], tracked.stdout
+      assert_equal ["exit 0", "", 4], [tracked.ending, *other_words(tracked), tracked.stdout.scan(/^ok /).size], tracked.stdout
       assert_expected tracked
       assert_adds_up tracked
     end
@@ -115,7 +115,12 @@ class ProcessHazards < Minitest::Test
   # The server's thread is just then loading, binding, or asleep.
   def test_all_descriptors_closed_while_the_server_starts
     (90..125).step(5) do |ms|
-      tracked = once(program("closer"), "few", ms.to_s, tracked: true, options: ->(d) { "socket:#{d}/s" })
+      tracked = nil
+      # the number that the server is about to give up may be closed (t/README), if it is stopped just then; not three times
+      3.times do
+        tracked = once(program("closer"), "few", ms.to_s, tracked: true, options: ->(d) { "socket:#{d}/s" })
+        break unless tracked.stdout.scan(/^NOT OK .*/) == ["NOT OK none was closed: 1"]
+      end
       assert_equal ["exit 0", ""], [tracked.ending, *other_words(tracked)], tracked.stdout
       refute_includes tracked.stdout, "NOT OK", "#{ms} ms: #{tracked.stderr}"
       assert_operator tracked.said.size, :<=, 1
