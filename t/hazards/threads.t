@@ -19,7 +19,7 @@ class ThreadHazards < Minitest::Test
       assert_equal ["exit 0", ""], [tracked.ending, tracked.stderr], format
     end
     assert_adds_up twice(program("stack"), "exit")
-    assert_adds_up twice(program("stack"), "exit", options: ->(d) { "socket:#{d}/s" })
+    before_a_server { assert_adds_up twice(program("stack"), "exit", options: ->(d) { "socket:#{d}/s" }) }
   end
 
   def test_stacks_of_16_kib_fork
