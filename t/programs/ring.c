@@ -135,7 +135,7 @@ static void *poller(void *arg)
 	size_t rounds = 0, bad = 0, i;
 
 	(void)arg;
-	while (a && !finished) {
+	while (a && (!finished || !rounds)) { /* once, however late it begins */
 		struct mw_snapshot *s = a->snapshot();
 		struct mw_lives *l = rounds % 10 ? NULL : a->lives(NULL, 0);
 
