@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -325,6 +326,14 @@ static void a_stream(void **state)
 
 /* --- all of a family ------------------------------------------------------------------ */
 
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
 static void voices(void **state)
 {
 	static const char wrong[] = OK "\r\nnot a table\n", missing[] = "HTTP/1.0 404 no\r\n\r\nno\n";
@@ -332,16 +341,27 @@ static void voices(void **state)
 	struct mw_buf table = { 0 };
 	struct mw_gathered g;
 	struct server s[3];
+	uint64_t from;
+	int tries = 0;
 
 	(void)state;
 	strcpy(f.dir, dir);
 	fake_stats.live_bytes = 77;
 	mw_buf_str(&table, OK "\r\n");
 	assert_int_equal(mw_wire_write(&table, &fake_api, MW_WIRE_SELF, NULL, 0), 0);
-	start(&s[0], "999999997.sock", wrong, sizeof(wrong) - 1, 1000);
-	start(&s[1], "999999998.sock", missing, sizeof(missing) - 1, 1000);
-	start(&s[2], "999999999.sock", table.p, table.n, 10); /* this process, by another name */
-	assert_int_equal(mw_gather(&g, &f, &fake_api, MW_WIRE_SELF, ""), 0);
+	for (;;) {
+		start(&s[0], "999999997.sock", wrong, sizeof(wrong) - 1, 1000);
+		start(&s[1], "999999998.sock", missing, sizeof(missing) - 1, 1000);
+		start(&s[2], "999999999.sock", table.p, table.n, 10); /* this process, by another name */
+		from = now_ms();
+		assert_int_equal(mw_gather(&g, &f, &fake_api, MW_WIRE_SELF, ""), 0);
+		if (now_ms() - from < MW_FAMILY_MS || ++tries == 10)
+			break;
+		/* all answer at once: this process was stopped for that long, and is asked again */
+		mw_gathered_free(&g);
+		for (int i = 0; i < 3; i++)
+			end_server(&s[i]);
+	}
 	assert_int_equal(g.n, 3); /* one that is heard twice is one */
 	assert_int_equal(g.answered, 1);
 	assert_int_equal(g.voices[0].pid, getpid());
