@@ -57,8 +57,10 @@ module Behaviour
   class Watcher
     attr_reader :answers, :allocations
 
-    def initialize(socket)
+    # answered: a file that is made at the first answer.
+    def initialize(socket, answered)
       @socket = socket
+      @answered = answered
       @answers = 0
       @allocations = 0
       @seen = {}
@@ -80,6 +82,8 @@ module Behaviour
       sleep(@answers.zero? ? 0.02 : 0.3)
       stats = ask or return
       @answers += 1
+      @seen[@socket] = true # it may have come after that look
+      FileUtils.touch(@answered)
       @allocations = [@allocations, stats.fetch("allocations")].max
     end
 
@@ -183,10 +187,10 @@ module Behaviour
         FileUtils.mkdir(work = File.join(tmp, "tmp"))
         env = CLEAN.merge("TMPDIR" => work, "BEHAVIOUR_RESULTS" => file, "BEHAVIOUR_KIND" => @suite.kind.to_s,
                           **@suite.env.to_h)
-        env["MWRAP"] = "socket:#{tmp}/s" if side == :tracked
+        env.merge!("MWRAP" => "socket:#{tmp}/s", "BEHAVIOUR_ANSWERED" => "#{tmp}/answered") if side == :tracked
         command = [RbConfig.ruby, "-r#{__dir__}/record.rb", *@suite.args, *args]
         command = [RbConfig.ruby, LAUNCHER, *command] if side == :tracked
-        status, problem = execute(env, command, log) { side == :tracked && Watcher.new("#{tmp}/s") }
+        status, problem = execute(env, command, log) { side == :tracked && Watcher.new("#{tmp}/s", "#{tmp}/answered") }
         Results.new(file, status, problem)
       end
     end
