@@ -25,6 +25,7 @@ class LocksHttpTest < Minitest::Test
   def test_the_server_calls_nothing_that_forks_cant_wait_for
     app = served_ruby(APP, env: { "LD_PRELOAD" => "#{MwrapTest::TRACKER}:#{LOCKS}",
                                   "LOCKS_SEEN" => path("seen") })
+    get("/") # a socket is there before all of the server is
     unknown, denied = JSON.parse(app.ask("begin"))
     assert_match(/\AUnknown error 99999\b/, unknown)
     assert_match(/\APermission denied\b/, denied)
