@@ -24,9 +24,9 @@ module Snapshots
   end
 
   # Waits until the newest dump has such a row.
-  def eventually_dumped(what, pid: nil, format: "tsv")
+  def eventually_dumped(what, of: "dump0", pid: nil, format: "tsv")
     eventually(what) do
-      newest = snapshots(pid: pid).last
+      newest = snapshots(of, pid: pid).last
       rows = newest && begin
         whole(newest, format)
       rescue Errno::ENOENT # an old one, gone by now
@@ -35,6 +35,9 @@ module Snapshots
       rows if rows&.any? { |r| yield r }
     end
   end
+
+  # What LEAK's line keeps is more than its garbage ever is: 16 MB between two collections.
+  MOST = 20_000_000
 
   def hidden = Dir.children(@dir).grep(/\A\..*\.tmp\z/)
 end
@@ -58,7 +61,7 @@ class TestOfDumpEvery < Minitest::Test
       n = @fakes.size
       app = served_ruby(LEAK, options: ["dump_every:1"], format: format)
       assert_equal "ready", app.hear
-      eventually(format) { (f = snapshots("dump#{n}").last) && File.binread(f).include?("app.rb:2") }
+      eventually_dumped(format, of: "dump#{n}", format: format) { |r| r.location.end_with?("/app.rb:2") && r.total >= MOST }
       app.kill(:KILL)
       rows = whole(snapshots("dump#{n}").last, format)
       assert rows[0].location.end_with?("/app.rb:2"), rows.first(3).inspect
@@ -75,6 +78,8 @@ class TestOfDumpEvery < Minitest::Test
     # one more for the moment between the new and the old
     10.times { assert_includes 1..3, snapshots.size }
     assert_equal seen.sort, seen, "each has a later name"
+    # none is being written then: an exit doesn't wait for ever
+    eventually("another one") { (snapshots - seen).any? }
     Process.kill(:TERM, app.pid)
     refute app.wait.success?
     assert_equal [], snapshots, "the exit dump says all of that"
@@ -128,7 +133,8 @@ class TestOfDumpEvery < Minitest::Test
     ].join(",") })
     assert_equal "ready", app.hear
     eventually("a dump") { Dir[path("gone/d.*Z")].any? }
-    FileUtils.rm_rf(path("gone"))
+    # a dump that comes meanwhile keeps it from going
+    eventually("it is gone") { FileUtils.rm_rf(path("gone")) && !File.exist?(path("gone")) }
     eventually("a word on it") { app.stderr.include?("No such file") }
     assert_equal "HELLO", app.ask("hello")
     seen = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 2.5
@@ -146,6 +152,7 @@ class TestOfDumpEvery < Minitest::Test
     in_tmp do |disk|
       system("mount", "-t", "tmpfs", "-o", "size=64k", "none", disk, err: File::NULL) or
         skip "no file system can be mounted here"
+      File.write("#{disk}/filler", "x" * 49_152) # an early dump, of a few rows, doesn't fit either
       script = "$kept = 800.times.map { |i| eval(%(\#{'\n' * i}'x' * 5000)) }\nputs 'ready'\n$stdout.flush\n$stdin.gets\n"
       app = served_ruby(script, env: { "MWRAP" =>
         "socket:#{option_value(path)},dump_path:#{option_value("#{disk}/d")},dump_format:json,dump_every:1" })
@@ -176,14 +183,15 @@ class TestOfDumpEvery < Minitest::Test
         case line
         when "fork"
           r, w = IO.pipe
-          pid = fork { w.puts(Dir["/proc/self/fd/*"].filter_map { |f| File.readlink(f) rescue nil }.grep(/tmp\z/).size); exit!(0) }
+          theirs = /\.#{$$}\..*tmp\z/ # a child that is slow has one of its own
+          pid = fork { w.puts(Dir["/proc/self/fd/*"].filter_map { |f| File.readlink(f) rescue nil }.grep(theirs).size); exit!(0) }
           w.close
           puts r.read
           Process.wait(pid)
         when "child"
           $child = fork { sleep }
           puts $child
-        when "open" then puts Dir["/proc/self/fd/*"].filter_map { |f| File.readlink(f) rescue nil }.grep(/tmp\z/).size
+        when "open" then puts Dir["/proc/self/fd/*"].filter_map { |f| File.readlink(f) rescue nil }.grep(/\.#{$$}\..*tmp\z/).size
         else puts line.upcase
         end
       end
@@ -249,11 +257,15 @@ class TestOfOom < Minitest::Test
   def test_a_real_oom_kill
     dir, procs, kills = made = make_cgroup
     skip "no memory cgroup can be made here: #{made}" if made.is_a?(String)
+    # goes on to its end when a dump of much was seen
     script = LEAK.sub("$stdout.syswrite", "$stdin.gets; $stdout.syswrite")
+                 .sub("leak; garbage;", "leak; garbage; $stdin.gets if $kept.size == #{MOST / 20_000 + 1};")
     app = served_ruby(script, options: ["dump_every:1", "dump_keep:3"])
     File.write(procs, app.pid.to_s)
     app.tell("go")
     assert_equal "ready", app.hear
+    eventually_dumped("much") { |r| r.location.end_with?("/app.rb:2") && r.total >= MOST }
+    app.tell("on")
     status = app.wait
     assert_equal 9, status&.termsig, "the kernel killed it"
     assert_operator kills.call, :>=, 1, "for want of memory"
