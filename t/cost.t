@@ -33,7 +33,7 @@ class CostTest < Minitest::Test
     in_tmp do |dir|
       out = File.join(dir, "callgrind")
       run = run_command("valgrind", "--tool=callgrind", "--trace-children=yes", "--callgrind-out-file=#{out}.%p",
-                        "env", "LD_PRELOAD=#{TRACKER}", *command, env: env, timeout: 300)
+                        "env", "LD_PRELOAD=#{TRACKER}", *command, env: env, timeout: 900)
       assert run.status.success?, run.stderr
       # `env` itself has a file too, without the tracker
       Dir["#{out}.*"].sum { |f| in_object(File.readlines(f), "/libmwrap.so") }

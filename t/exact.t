@@ -19,7 +19,7 @@ def exactly(name, *argv, witness: :below, over: true, reset: false,
   argv[0] = program(argv[0])
   native = run(*argv)
   ok(!native.out.include?("NOT OK") && native.ending == "exit 0", "#{name}: natively", native.visible.inspect)
-  tracked = track(*argv, witness: witness, limit: 90, **rest)
+  tracked = track(*argv, witness: witness, **rest)
   same?(native, tracked, name)
   ok(!tracked.dumps.empty?, "#{name}: leaves a dump")
   counts?(tracked, name) unless expected(tracked.out).empty?
@@ -30,7 +30,7 @@ def exactly(name, *argv, witness: :below, over: true, reset: false,
   tracked.lines.each { |l| agrees?(l, name) }
   return tracked unless over
 
-  both = track(*argv, witness: :both, limit: 90, **rest)
+  both = track(*argv, witness: :both, **rest)
   ok(!both.lines.empty? && both.ending == "exit 0", "#{name}: there are two witnesses")
   both.lines.each { |l| agrees?(l, "#{name}, two witnesses") }
   tracked

@@ -147,7 +147,7 @@ SERVER_CALLS = { "pthread_create" => [1, /thread/], "dlopen" => [1, /loaded/], "
 def server_fails(name, app, native, failing_call, why)
   what = "#{name}: #{failing_call} fails"
   Dir.mktmpdir do |dir|
-    r, seen = failing(*app, env: { "FAILING" => failing_call }, limit: 30,
+    r, seen = failing(*app, env: { "FAILING" => failing_call }, limit: 150,
                             options: "socket:#{dir}/s,dump_path:#{dir}/dump.%p,dump_format:tsv")
     is([r.ending, r.visible[1]], [native.ending, native.out], "#{what}: the application goes on")
     ok(seen.positive? && r.err.match?(/\Amwrap: [ -~]+\n\z/) && r.err.match?(why), "#{what}: one line says so", r.err)
@@ -157,7 +157,7 @@ def server_fails(name, app, native, failing_call, why)
 end
 
 RUBY_LINGERS = "puts (1..1000).map(&:to_s).join.size; $stdout.flush; " \
-               "1000.times { break if !ENV['LD_PRELOAD'].include?('libmwrap') || $stderr.stat.size > 0; sleep 0.01 }; puts 'end'"
+               "6000.times { break if !ENV['LD_PRELOAD'].include?('libmwrap') || $stderr.stat.size > 0; sleep 0.01 }; puts 'end'"
 apps = { "C" => [program("faults"), "linger"], "Ruby" => [RbConfig.ruby, "-e", RUBY_LINGERS] }
 apps.each do |name, app|
   native = natively(*app)

@@ -16,7 +16,7 @@ INPUTS = { "options" => [50_000, 120], "location" => [8_000, 300], "routes" => [
 targets = Dir["#{ROOT}/t/fuzz/*.c"].map { |f| File.basename(f, ".c") }.sort
 is(targets, INPUTS.keys.sort, "each target has a number of inputs")
 
-built = run("make", "-j2", "fuzzers", "RUBY=#{RbConfig.ruby}", dir: ROOT, limit: 600)
+built = run("make", "-j2", "fuzzers", "RUBY=#{RbConfig.ruby}", dir: ROOT, limit: 1800)
 ok(built.ending == "exit 0", "the targets are built", short(built.out + built.err))
 
 INPUTS.each do |name, (runs, branches)|
@@ -26,7 +26,7 @@ INPUTS.each do |name, (runs, branches)|
     Dir.mkdir("#{dir}/new") # what is worth keeping goes to the first corpus
     r = run("#{ROOT}/.build/fuzz/#{name}", "-runs=#{runs}", "-seed=1", "-max_len=#{name == "options" ? 20_000 : 4096}", "-timeout=60", "-print_final_stats=1",
             "-dict=#{ROOT}/t/fuzz/#{name}.dict", "-artifact_prefix=#{dir}/found-", "#{dir}/new",
-            "#{ROOT}/t/fuzz/corpus/#{name}", dir: dir, limit: 240)
+            "#{ROOT}/t/fuzz/corpus/#{name}", dir: dir, limit: 900)
     done = r.err[/^stat::number_of_executed_units: +(\d+)/, 1].to_i
     edges = r.err.scan(/ cov: (\d+)/).flatten.last.to_i
     ok(r.ending == "exit 0" && Dir["#{dir}/found-*"].empty?, "#{name}: no fault", "#{r.ending}\n#{r.err.lines.last(60).join}")

@@ -39,7 +39,7 @@ class PlantedTest < Minitest::Test
   def build
     BUILD.synchronize do
       @@built ||= begin # rubocop:disable Style/ClassVars
-        make = run_command("make", "-C", ROOT, "planted", "RUBY=#{RUBY}", timeout: 600)
+        make = run_command("make", "-C", ROOT, "planted", "RUBY=#{RUBY}", timeout: 1800)
         assert_success make
         make
       end

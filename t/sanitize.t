@@ -27,7 +27,7 @@ NOT_FOR = { "tsan" => ["signals glibc", "signals ruby", "refuse plain", "sweep p
 
 def driver(sanitizer, mode, beneath)
   name = "#{sanitizer}: #{mode} #{beneath}"
-  r = run("#{ROOT}/.build/#{sanitizer}/core", mode, beneath, env: SANITIZERS[sanitizer], limit: 150)
+  r = run("#{ROOT}/.build/#{sanitizer}/core", mode, beneath, env: SANITIZERS[sanitizer], limit: 900)
   bad = r.out.lines.grep(/\ANOT OK/)
   good = r.out.lines.grep(/\Aok /).size
   ok(r.ending == "exit 0" && r.err.empty? && r.out.end_with?("done #{mode}\n"), "#{name}: no report",
@@ -37,14 +37,14 @@ end
 
 def unit(path)
   name = "asan: #{File.basename(path)}"
-  r = run(path, env: SANITIZERS["asan"].merge("ASAN_OPTIONS" => FATAL.dup, "CMOCKA_MESSAGE_OUTPUT" => "TAP"), limit: 150)
+  r = run(path, env: SANITIZERS["asan"].merge("ASAN_OPTIONS" => FATAL.dup, "CMOCKA_MESSAGE_OUTPUT" => "TAP"), limit: 900)
   plan = r.out[/^1\.\.(\d+)$/, 1].to_i
   ok(r.ending == "exit 0" && r.err !~ /Sanitizer|runtime error/, "#{name}: no report, no leak",
      "#{r.ending}\n#{short(r.err)}")
   ok(plan.positive? && r.out.scan(/^ok /).size == plan && r.out !~ /^not ok/, "#{name}: its #{plan} tests pass", short(r.out))
 end
 
-built = run("make", "-j2", "asan", "tsan", "RUBY=#{RbConfig.ruby}", dir: ROOT, limit: 600)
+built = run("make", "-j2", "asan", "tsan", "RUBY=#{RbConfig.ruby}", dir: ROOT, limit: 1800)
 ok(built.ending == "exit 0", "the core is built with sanitizers", short(built.out + built.err))
 
 # A report of each kind ends a program in a way that is seen here.

@@ -34,7 +34,7 @@ merge() {
 for source in t/unit/*.c; do
 	[ -e "$source" ] || continue
 	name=$(basename "$source" .c)
-	timeout 120 ".build/t/unit/$name" >"$tmp/out" </dev/null
+	timeout 600 ".build/t/unit/$name" >"$tmp/out" </dev/null
 	status=$?
 	merge $total "$name" $status <"$tmp/out"
 	total=$((total + $(cat "$tmp/n")))

@@ -91,7 +91,7 @@ module CTests
             "MALLOC_ARENA_MAX" => nil, "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil }.freeze
 
   # Runs argv, at most `limit` seconds; its status is nil if it took longer.
-  def run(*argv, env: {}, limit: 60, dir: nil, **redirect)
+  def run(*argv, env: {}, limit: 300, dir: nil, **redirect)
     Dir.mktmpdir("mwrap-t") do |tmp|
       opts = { out: "#{tmp}/out", err: "#{tmp}/err", in: "/dev/null", pgroup: true }.merge(redirect)
       opts[:chdir] = dir if dir

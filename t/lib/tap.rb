@@ -148,7 +148,7 @@ module MwrapTest
 
   # Runs a command to its end, `timeout` seconds at most. Further arguments
   # are those of Process.spawn. Returns a Run without rows.
-  def run_command(*cmd, env: {}, stdin: "", timeout: 120, **spawn)
+  def run_command(*cmd, env: {}, stdin: "", timeout: 300, **spawn)
     files = Array.new(3) { Tempfile.new("mwrap-t", binmode: true) }
     files[0].write(stdin)
     files[0].rewind

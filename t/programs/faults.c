@@ -3,7 +3,7 @@
  * faults.c [linger] - goes through the allocator's calls with the n-th failing,
  * for each n (t/preload/failing.c), and says how each call ended; then what was
  * counted. linger: only some calls, and then, under the tracker, waits for as long
- * as nothing is on stderr, ten seconds at most.
+ * as nothing is on stderr, a minute at most.
  */
 #include <malloc.h>
 #include <sys/resource.h>
@@ -163,7 +163,7 @@ static void linger(void)
 	const struct timespec ms = { .tv_nsec = 10000000 };
 	struct stat st;
 
-	for (int i = 0; i < 1000 && !fstat(2, &st) && !st.st_size; i++)
+	for (int i = 0; i < 6000 && !fstat(2, &st) && !st.st_size; i++)
 		nanosleep(&ms, NULL);
 	nanosleep(&ms, NULL); /* a second line would come at once */
 }

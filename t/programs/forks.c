@@ -116,7 +116,7 @@ static void busy_child(size_t k)
 {
 	size_t i;
 
-	alarm(30); /* a deadlock ends it, and shows */
+	alarm(120); /* a deadlock ends it, and shows */
 	for (i = 0; i < 100; i++)
 		block[i] = after(i + 1);
 	for (i = 0; i < 100; i++)

@@ -82,7 +82,7 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	library = argv[1];
-	alarm(60); /* a deadlock ends it, and shows */
+	alarm(120); /* a deadlock ends it, and shows */
 	for (i = 0; i < 6; i++)
 		pthread_create(&t[i], NULL, work[i], NULL);
 	for (i = 0; i < 6; i++)
