@@ -154,6 +154,7 @@ void mw_child_after_fork(uint32_t moves)
 	mw_server.held = 0;
 	atomic_store(&mw_server.moves, 0);
 	atomic_store(&mw_server.stop_asked, false);
+	mw_opening_end();
 	atomic_store(&mw_server.state, MW_SERVER_NONE);
 	errno = saved;
 }

@@ -360,7 +360,8 @@ struct mw_listener *mw_listen_take(const char *path)
 	if (!l)
 		return NULL;
 	mw_moves_begin();
-	l = go_on(l, mw_claim_take(&l->claim, path, err));
+	l = mw_opening_begin() ? go_on(l, mw_claim_take(&l->claim, path, err)) : NULL;
+	mw_opening_end();
 	mw_moves_end();
 	return l;
 }
@@ -373,7 +374,8 @@ struct mw_listener *mw_listen_beside(const char *path)
 	if (!l)
 		return NULL;
 	mw_moves_begin();
-	l = go_on(l, claim_beside(l, path, err));
+	l = mw_opening_begin() ? go_on(l, claim_beside(l, path, err)) : NULL;
+	mw_opening_end();
 	mw_moves_end();
 	return l;
 }

@@ -84,6 +84,7 @@ struct mw_conn {
 struct mw_server {
 	_Atomic int state;      /* enum mw_server_state; also a futex */
 	atomic_bool stop_asked;
+	atomic_bool opening;    /* sockets' files are being made: the process's end waits for that */
 	_Atomic uint32_t moves; /* of descriptors: odd during one */
 	atomic_bool forked;     /* this process is a child of one with a server */
 	pid_t pid;
@@ -107,6 +108,21 @@ struct mw_server {
 	struct mw_access access; /* of the token that token_file has; token.c */
 };
 extern struct mw_server mw_server;
+
+/*
+ * Around the making of sockets' files, after the server's state is "running". False: the
+ * process ends, and none is made any more. Either that is seen here, or wait_stopped() sees `opening`.
+ */
+static inline bool mw_opening_begin(void)
+{
+	atomic_store(&mw_server.opening, true);
+	return !atomic_load(&mw_server.stop_asked);
+}
+
+static inline void mw_opening_end(void)
+{
+	atomic_store(&mw_server.opening, false);
+}
 
 /* Around whatever makes or closes descriptors; a second begin changes nothing. */
 static inline void mw_moves_begin(void)
