@@ -49,6 +49,25 @@ class FamiliesTest < Minitest::Test
     lines.map { |l| head.zip(l).to_h }
   end
 
+  # The sum's table, of so many processes: one that didn't answer in time isn't in it. All have what was there
+  # when they were forked.
+  def all_of(n, at: path)
+    all = nil
+    becomes(n, "processes in the sum") { (all = rows("/all/each/0.tsv", at: at)).map { |r| Integer(r["processes"]) }.max }
+    all
+  end
+
+  # That, and the tables of these processes, of one moment: each is the same before and after. But for what
+  # the server's own requests make.
+  def one_moment(pids)
+    tables = -> { pids.map { |pid| rows("/#{pid}/each/0.tsv").reject { |r| r["location"].include?("libc.so") } } }
+    eventually("an idle moment") do
+      before = tables[]
+      all = all_of(pids.size)
+      [all, before] if before == tables[]
+    end
+  end
+
   def row(rows, like) = rows.find { |r| r["location"].end_with?(like) } || flunk("no #{like}")
 
   def pid_at(at = path, headers: {}) = JSON.parse(get("/stats.json", headers, at: at).body)["pid"]
@@ -82,8 +101,7 @@ class FamiliesTest < Minitest::Test
   def test_the_sum_of_all
     app, workers = family
     list(3)
-    all = rows("/all/each/0.tsv")
-    tables = [app.pid, *workers].map { |pid| rows("/#{pid}/each/0.tsv") }
+    all, tables = one_moment([app.pid, *workers])
     sums = Hash.new { |h, k| h[k] = [0, 0, 0] }
     tables.each do |t|
       t.each do |r|
@@ -109,13 +127,11 @@ class FamiliesTest < Minitest::Test
     assert_equal %w[total allocations live_bytes].map { |c| tables[1..].sum { |t| Integer(row(t, "/app.rb:5")[c]) } },
                  %w[total allocations live_bytes].map { |c| Integer(made[c]) }
     assert_operator Integer(made["allocations"]), :>=, 30
-    at = rows("/all/at/#{escape(made["location"])}.tsv")
-    assert_equal Integer(made["live"]), at.size
+    becomes(Integer(made["live"])) { rows("/all/at/#{escape(made["location"])}.tsv").size }
     assert_equal 400, get("/all/each/0.tsv?sort=x").status
     assert_equal %w[200 200 404], %w[/all/ /all/each/0?q=app.rb&sort=processes /all/live].map { |t| get(t).status.to_s }
-    r = post("/all/reset")
-    assert_equal [200, "3 of 3 processes: reset: the counters start again from zero\n"], [r.status, r.body]
-    assert_equal "0", row(rows("/all/each/0.tsv"), "/app.rb:2")["total"]
+    becomes([200, "3 of 3 processes: reset: the counters start again from zero\n"]) { post("/all/reset").then { |r| [r.status, r.body] } }
+    assert_equal "0", row(all_of(3), "/app.rb:2")["total"]
     assert_equal 403, post("/all/reset", { "Origin" => "http://evil.example" }).status
     assert_equal 403, post("/#{workers[0]}/reset", { "Origin" => "http://evil.example" }).status
     app.finish
@@ -135,7 +151,7 @@ class FamiliesTest < Minitest::Test
     refute_includes rows.map { |p| p["forked_from"] }, app.pid
     own = row(rows("/#{app.pid}/each/0.tsv"), "/app.rb:2")
     check = lambda do |n|
-      all = row(rows("/all/each/0.tsv", at: path), "/app.rb:2")
+      all = row(all_of(n), "/app.rb:2")
       assert_equal [n, n * Integer(own["live_bytes"]), Integer(own["total"]), Integer(own["allocations"])],
                    %w[processes live_bytes total allocations].map { |c| Integer(all[c]) }
     end
@@ -161,7 +177,7 @@ class FamiliesTest < Minitest::Test
     assert_equal workers, list(2).map { |p| p["pid"] }
     # its parent has gone: what both were born with counts once
     assert_equal row(rows("/#{workers[0]}/each/0.tsv"), "/app.rb:2")["total"],
-                 row(rows("/all/each/0.tsv"), "/app.rb:2")["total"]
+                 row(all_of(2), "/app.rb:2")["total"]
   ensure
     workers&.each { |w| Process.kill(:KILL, w) }
   end
@@ -169,13 +185,11 @@ class FamiliesTest < Minitest::Test
   def test_a_process_that_does_not_answer
     app, workers = family
     list(3)
-    Process.kill(:STOP, workers[0])
-    eventually("all its threads to stop") do
-      Dir["/proc/#{workers[0]}/task/*/stat"].all? { |f| File.read(f)[/\) (\w)/, 1] == "T" }
+    stop(workers[0])
+    becomes({ app.pid => "answers", workers[0] => "does not answer", workers[1] => "answers" }) do
+      JSON.parse(get("/family.json").body)["processes"].to_h { |p| [p["pid"], p["state"]] }
     end
-    states = JSON.parse(get("/family.json").body)["processes"].to_h { |p| [p["pid"], p["state"]] }
-    assert_equal({ app.pid => "answers", workers[0] => "does not answer", workers[1] => "answers" }, states)
-    assert_equal "2", row(rows("/all/each/0.tsv"), "/app.rb:2")["processes"]
+    assert_equal "2", row(all_of(2), "/app.rb:2")["processes"]
     Process.kill(:CONT, workers[0])
     list(3)
     app.finish
@@ -183,12 +197,13 @@ class FamiliesTest < Minitest::Test
 
   def test_a_shell_gives_way_to_ruby
     File.write(path("inner.rb"), "$stdout.sync = true\nputs Process.pid\n$stdin.gets\n")
-    app = served("sh", "-c", "while [ ! -S #{path} ]; do :; done; #{MwrapTest::RUBY} --disable=gems #{path("inner.rb")}; exit 3")
+    app = served("sh", "-c", "read x; #{MwrapTest::RUBY} --disable=gems #{path("inner.rb")}; exit 3")
     assert_equal app.pid, pid_at
+    app.tell("go on")
     ruby = Integer(app.hear)
     eventually("Ruby to have the path") { (pid_at rescue nil) == ruby }
-    assert_equal [[app.pid, false, false], [ruby, true, true]],
-                 list(2).map { |p| [p["pid"], p["ruby"], p["owner"]] }
+    assert_equal({ app.pid => [false, false], ruby => [true, true] },
+                 list(2).to_h { |p| [p["pid"], p.values_at("ruby", "owner")] })
     assert_equal 3, app.finish.exitstatus
     # a shell ends by _exit(2), at which nothing can be removed: that socket is replaced by who comes next
     assert_empty Dir.children(@dir).grep(/\As(\.|\z)/) - %W[s.#{app.pid} s.#{app.pid}.lock]
@@ -276,7 +291,7 @@ class FamiliesTest < Minitest::Test
     one = path("d/#{workers[0]}.sock")
     assert_equal [pid, *workers].sort, list(3, at: one).map { |p| p["pid"] }
     assert_equal pid, JSON.parse(get("/#{pid}/stats.json", at: one).body)["pid"]
-    assert_equal "3", row(rows("/all/each/0.tsv", at: one), "/app.rb:2")["processes"]
+    assert_equal "3", row(all_of(3, at: one), "/app.rb:2")["processes"]
   ensure
     o&.close
     Process.wait(pid) if pid

@@ -7,6 +7,7 @@
 # killed, behind a shell, with a worker that is stopped, and in a directory.
 # families.t has the same with plain forks, families_many.t with a thousand children.
 
+require "etc"
 require_relative "lib/clusters"
 
 class FamiliesPumaTest < Minitest::Test
@@ -19,12 +20,25 @@ class FamiliesPumaTest < Minitest::Test
   KEPT = "family_server.rb:#{LINES.index { |l| l.start_with?("KEPT") } + 1}"
   OWN = "family_server.rb:#{LINES.index { |l| l.include?("MINE <<") } + 1}"
 
+  # The sum's table, of so many processes: one that didn't answer in time isn't in it.
+  def all_of(n)
+    all = nil
+    becomes(n, "processes in the sum") { (all = table("/all/each/0.tsv")).map { |r| r["processes"] }.max }
+    all
+  end
+
   def at_line(line) = /#{Regexp.escape(line)}\z/
 
   # Puma ends by the signal that it was told to end by.
   def ended(app) = assert_equal(Signal.list["TERM"], app.finish.termsig, app.stderr)
 
   # --- who they are -------------------------------------------------------------------------
+
+  # Seconds since a process was started.
+  def age(pid)
+    ticks = File.read("/proc/#{pid}/stat").rpartition(")").last.split[19].to_f
+    Process.clock_gettime(Process::CLOCK_BOOTTIME) - ticks / Etc.sysconf(Etc::SC_CLK_TCK)
+  end
 
   def check_list(rows, app, workers)
     assert_equal [app.pid, *workers].sort, rows.map { |p| p["pid"] }
@@ -36,7 +50,7 @@ class FamiliesPumaTest < Minitest::Test
     rows.each do |p|
       assert_equal [true, "answers"], p.values_at("ruby", "state")
       assert_operator p["age"], :>, 0
-      assert_operator p["age"], :<=, rows.find { |o| o["owner"] }["age"]
+      assert_operator p["age"], :<=, age(app.pid), "younger than the master is now" # each row is of its own moment
       assert_in_delta File.read("/proc/#{p["pid"]}/statm").split[1].to_i * 4096, p["rss_bytes"], 16 << 20
       assert_operator p["live_bytes"], :>, 300_000
     end
@@ -44,15 +58,17 @@ class FamiliesPumaTest < Minitest::Test
 
   def test_each_by_its_number
     app, workers = puma(**IDLE)
-    rows = list([app.pid, *workers])
+    # a worker says that it has booted before it has started its threads
+    rows = eventually("an idle moment") do
+      now = list([app.pid, *workers])
+      now if now.all? { |p| [p["pid"], p["live_bytes"]] == JSON.parse(body("/#{p["pid"]}/stats.json")).values_at("pid", "live_bytes") }
+    end
     check_list(rows, app, workers)
     rows.each do |p|
       pid = p["pid"]
-      stats = JSON.parse(body("/#{pid}/stats.json"))
-      assert_equal [pid, p["live_bytes"]], stats.values_at("pid", "live_bytes"), "idle"
       assert_includes body("/#{pid}/"), %(href="/#{pid}/each/2000")
       assert_equal pid, JSON.parse(body("/stats.json", at: pid == app.pid ? path : path("s.#{pid}")))["pid"]
-      assert_includes body("/family"), %(href="/#{pid}/")
+      eventually("a link to #{pid}") { body("/family").include?(%(href="/#{pid}/")) } # to those that answered in time
     end
     # any of them says the same
     workers.each { |w| assert_equal rows.map { |p| p["title"] }, family(at: path("s.#{w}")).map { |p| p["title"] } }
@@ -80,7 +96,9 @@ class FamiliesPumaTest < Minitest::Test
       born = pids.map { |pid| born(pid, at: yield(pid)) }
       all = table(sum, at: at)
       after = pids.map { |pid| table("/#{pid}/each/0.tsv", at: at) }
-      [all, after.map { |t| by_place(t) }, born] if before == after
+      # who doesn't answer in time isn't in the sum, and what all were forked with says how many are
+      whole = row(all, at_line(KEPT))["processes"] == pids.size
+      [all, after.map { |t| by_place(t) }, born] if whole && before == after
     end
   end
 
@@ -126,7 +144,7 @@ class FamiliesPumaTest < Minitest::Test
       assert_operator own["allocations"], :>=, 40 + 80
       assert_equal 2, own["processes"]
       # reset, all begin again, and what they were born with is nothing
-      assert_match(/\A3 of 3 processes/, post("/all/reset").body)
+      becomes("3 of 3 processes") { post("/all/reset").body[/\A.*?(?=:)/] }
       all = one_moment(pids, sum: "/all/each/0.tsv") { |pid| pid == app.pid ? path : path("s.#{pid}") }[0]
       assert_equal [0, 0, 3 * master["live_bytes"]], row(all, at_line(KEPT)).values_at("total", "allocations", "live_bytes")
       ended(app)
@@ -135,7 +153,8 @@ class FamiliesPumaTest < Minitest::Test
 
   # --- they come and go -------------------------------------------------------------------------
 
-  # Asks all the time until the block ends; returns how often. Each answer must be whole and sane.
+  # Asks all the time until the block ends, which is given what waits for one more round of questions;
+  # returns how often. Each answer must be whole and sane.
   def polling(app)
     over = false
     known = {} # PIDs of workers that were there
@@ -164,7 +183,11 @@ class FamiliesPumaTest < Minitest::Test
       end
     end
     thread.report_on_exception = false
-    yield
+    yield(lambda do
+      was = asked
+      eventually("a round of questions") { asked > was || !thread.alive? }
+      thread.join unless thread.alive? # which tells why
+    end)
     over = true
     thread.join
     asked
@@ -176,7 +199,7 @@ class FamiliesPumaTest < Minitest::Test
     app, workers = puma(check: 1)
     list([app.pid, *workers])
     seen = workers
-    asked = polling(app) do
+    asked = polling(app) do |one_more_round|
       3.times do
         Process.kill(:USR1, app.pid)
         workers = booted(app, 2)
@@ -185,6 +208,7 @@ class FamiliesPumaTest < Minitest::Test
         rows = list([app.pid, *workers])
         check_list(rows, app, workers)
         eventually("the old ones' sockets to go") { (Dir.children(@dir).grep(/\As\.\d+\z/).map { |f| f[2..].to_i } - workers).empty? }
+        one_more_round.call
       end
     end
     assert_operator asked, :>=, 3
@@ -227,7 +251,7 @@ class FamiliesPumaTest < Minitest::Test
     assert_equal 1, pids.size, pids.inspect
     # the parent has gone: what both were born with counts once
     first = table("/#{workers[0]}/each/0.tsv")
-    all = table("/all/each/0.tsv")
+    all = all_of(2)
     assert_equal row(first, at_line(KEPT)).values_at("total", "allocations"), row(all, at_line(KEPT)).values_at("total", "allocations")
     assert_equal 2 * row(first, at_line(KEPT))["live"], row(all, at_line(KEPT))["live"]
     FileUtils.rm(path("linger"))
@@ -241,10 +265,10 @@ class FamiliesPumaTest < Minitest::Test
 
   def test_the_master_takes_the_path_from_a_shell
     server = server_command(**IDLE).map { |w| "'#{w}'" }.join(" ")
-    app = launched("sh", "-c", "while [ ! -S #{path} ]; do :; done; #{server}; exit 3")
+    app = launched("sh", "-c", "read x; #{server}; exit 3")
     wait_for_server(path)
-    pids = [JSON.parse(body("/stats.json"))["pid"]]
-    assert_equal app.pid, pids[0]
+    assert_equal app.pid, JSON.parse(body("/stats.json"))["pid"]
+    app.tell("go on")
     pids = owners_until { |p| !p.empty? && p.last != app.pid }
     workers = booted(app, 2)
     rows = nil
@@ -255,37 +279,33 @@ class FamiliesPumaTest < Minitest::Test
     assert_equal master, pids.last, "no worker had it meanwhile"
     assert_equal [app.pid], rows.reject { |p| p["ruby"] }.map { |p| p["pid"] }
     assert_equal 4, rows.map { |p| p["title"] }.uniq.size
-    assert_equal 4, table("/all/each/0.tsv").map { |r| r["processes"] }.max
+    all_of(4)
     assert_equal 3, app.finish.exitstatus, app.stderr
   end
 
   # --- one that doesn't answer --------------------------------------------------------------------
-
-  def stop(pid)
-    Process.kill(:STOP, pid)
-    eventually("all its threads to stop") { Dir["/proc/#{pid}/task/*/stat"].all? { |f| File.read(f)[/\) (\w)/, 1] == "T" } }
-  end
 
   def test_a_worker_that_is_stopped
     app, workers = puma(**IDLE)
     pids = [app.pid, *workers]
     list(pids)
     stop(workers[0])
-    states = family.to_h { |p| [p["pid"], p["state"]] }
-    assert_equal pids.sort.to_h { |pid| [pid, pid == workers[0] ? "does not answer" : "answers"] }, states
+    becomes(pids.to_h { |pid| [pid, pid == workers[0] ? "does not answer" : "answers"] }) { family.to_h { |p| [p["pid"], p["state"]] } }
     silent = family.find { |p| p["pid"] == workers[0] }
     assert_match(/\Apuma: cluster worker/, silent["title"])
     assert_equal [nil, false], [silent["live_bytes"], silent["owner"]]
     assert_operator silent["rss_bytes"], :>, 1_000_000
-    assert_equal 2, row(table("/all/each/0.tsv"), at_line(KEPT))["processes"]
+    assert_equal 2, row(all_of(2), at_line(KEPT))["processes"]
     assert_equal workers[1], JSON.parse(body("/#{workers[1]}/stats.json"))["pid"]
-    assert_match(/\A2 of 3 processes/, post("/all/reset").body)
+    becomes("2 of 3 processes") { post("/all/reset").body[/\A.*?(?=:)/] }
     Process.kill(:CONT, workers[0])
     list(pids)
     # the master, which has the path: workers' own sockets answer
     stop(app.pid)
-    rows = family(at: path("s.#{workers[0]}"))
-    assert_equal({ app.pid => "does not answer", workers[0] => "answers", workers[1] => "answers" }, rows.to_h { |p| [p["pid"], p["state"]] })
+    rows = nil
+    becomes({ app.pid => "does not answer", workers[0] => "answers", workers[1] => "answers" }) do
+      (rows = family(at: path("s.#{workers[0]}"))).to_h { |p| [p["pid"], p["state"]] }
+    end
     assert_equal [app.pid], owners(rows)
     Process.kill(:CONT, app.pid)
     list(pids)
@@ -318,7 +338,11 @@ class FamiliesPumaTest < Minitest::Test
     app = launched(*server_command("pitchfork"))
     wait_for_server(path)
     rows = nil
-    eventually("the workers") { (rows = family).count { |p| p["title"].match?(/ (mold|worker\[[01]\]) - /) && p["state"] == "answers" } == 3 }
+    # and nobody in between them, whom a slow machine may still show
+    eventually("the workers") do
+      rows = family
+      rows.all? { |p| p["state"] == "answers" } && rows.count { |p| p["title"].match?(/ (mold|worker\[[01]\]) - /) } == 3 && rows.size == 4
+    end
     assert_equal [app.pid], owners(rows)
     all, tables = nil
     eventually("an idle moment") do
@@ -326,7 +350,7 @@ class FamiliesPumaTest < Minitest::Test
       before = pids.map { |pid| table("/#{pid}/each/0.tsv") }
       all = table("/all/each/0.tsv")
       tables = pids.map { |pid| table("/#{pid}/each/0.tsv") }
-      before == tables
+      before == tables && row(all, at_line(KEPT))["processes"] == rows.size
     end
     kept = row(all, at_line(KEPT))
     parts = tables.map { |t| row(t, at_line(KEPT)) }

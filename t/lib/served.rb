@@ -5,6 +5,7 @@
 # tracker, talks to it over its stdin and stdout, and reads the table in every
 # form that there is. requests themselves are t/lib/httpd.rb's.
 
+require_relative "at_rest"
 require_relative "httpd"
 require "cgi/escape"
 
@@ -88,6 +89,19 @@ module Served
   def served_ruby(script, *flags, name: "app.rb", args: [], files: {}, **rest)
     { name => script, **files }.each { |n, text| File.write(path(n), text) }
     served(MwrapTest::RUBY, "--disable=gems", "-I#{MwrapTest::LIB}", *flags, path(name), *args, **rest)
+  end
+
+  # Until it has done what comes after what it said last, and waits for orders.
+  def at_rest(app) = eventually("#{app.pid} to wait") { AtRest.now?(app.pid) }
+
+  # Stops a process for real: the signal alone is only a wish.
+  def stop(pid)
+    Process.kill(:STOP, pid)
+    eventually("all its threads to stop") do
+      Dir["/proc/#{pid}/task/*/stat"].all? { |f| File.read(f)[/\) (\w)/, 1] == "T" }
+    rescue Errno::ENOENT, Errno::ESRCH
+      false # one has just ended
+    end
   end
 
   # --- the forms -------------------------------------------------------------
