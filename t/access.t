@@ -249,6 +249,7 @@ class AccessTokenTest < Minitest::Test
         asked += 1 if get("/stats.json", bearer, at: f.port).status == 200
       end
     end
+    eventually("a first answer") { asked.positive? || !client.alive? }
     assert_equal "forks 300 bad 0", f.ask("forks 300")
     done = true
     client.join
