@@ -108,12 +108,14 @@ class Cluster
   # Has it ended, within a while? Its parent may not have noticed.
   def self.ended?(pid)
     300.times do
-      return true if [nil, "Z"].include?(stat(pid)&.first)
+      return true if gone?(pid)
 
       sleep 0.1
     end
     false
   end
+
+  def self.gone?(pid) = [nil, "Z"].include?(stat(pid)&.first)
 
   # Are all workers there, and ready for requests, and do their sockets answer?
   def ready?

@@ -47,7 +47,7 @@ config = Puma::Configuration.new do |c|
   # With its queue, Puma closes a connection that it took but read nothing of when a worker is to end.
   c.queue_requests false
   c.preload_app! ARGV.fetch(0) == "preloaded"
-  c.worker_shutdown_timeout 10 # then it is killed
+  c.worker_shutdown_timeout 30 # then it is killed: a busy machine may take some seconds from one that ends
   c.rackup File.expand_path("config.ru", __dir__)
 end
 Puma::Launcher.new(config, argv: ARGV).run

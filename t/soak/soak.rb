@@ -6,6 +6,7 @@
 #
 # Load, poller and restarts run at the same time in both parts. The warm-up sees each
 # kind of restart, and every page and change, so that the soak does nothing for the first time.
+require_relative "../lib/at_rest"
 require_relative "cluster"
 require_relative "figures"
 require_relative "load"
@@ -16,6 +17,7 @@ require_relative "restarts"
 class Soak
   SAMPLES = 20 # of memory in the soak
   COUNTED = 2  # seconds of load between the two snapshots that are compared at the end
+  ENOUGH = 200 # requests served in the warm-up at least
   PATIENCE = 90 # seconds until nothing more will go by itself: Ruby keeps threads for one minute
 
   # seconds: of the soak itself; the warm-up is a tenth of that at least
@@ -28,7 +30,7 @@ class Soak
   # A Report, whatever happens.
   def run
     start
-    go_on(@seconds / 10.0) { @restarts.rounds.positive? && @poller.rounds > Visit::CHANGES.size }
+    go_on(@seconds / 10.0) { @restarts.rounds.positive? && @poller.rounds > Visit::CHANGES.size && @load.served >= ENOUGH }
     @report.look(look(memory: true))
     go_on(@seconds) { sample }
     @poller.round # also those that have just been started
@@ -54,6 +56,8 @@ class Soak
     @report.restarts = @restarts = Restarts.new(@cluster, (@seconds / 100.0).clamp(0.5, 5))
     @restarts.hot_restart if @cluster.kind == "phased"
     figures.each { |f| @report.counts(f) { f.check_from_start } }
+    # a worker says that it has booted before it has all of its threads and descriptors
+    @cluster.processes.each { |pid| @cluster.wait_for("#{pid} to have nothing to do") { AtRest.now?(pid) } }
     @report.look(look)
     @report.load = @load = Load.new(@cluster.port)
     @report.poller = @poller = Poller.new(@cluster)
