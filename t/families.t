@@ -20,6 +20,8 @@ class FamiliesTest < Minitest::Test
         own.size
       end
     end
+    # a worker has the path if it is forked before the server's thread ran, as on a busy machine
+    sleep 0.01 until !ENV["MWRAP"].start_with?("socket:") || File.socket?(ENV["MWRAP"][/:([^,]+)/, 1])
     workers = [worker(10), worker(20)]
     trap(:TERM) { exit! 0 }
     $stdin.gets
@@ -142,6 +144,7 @@ class FamiliesTest < Minitest::Test
     app = served_ruby(<<~RUBY)
       $stdout.sync = true
       KEEP = Array.new(300) { "p" * 1000 }
+      sleep 0.01 until File.socket?(ENV["MWRAP"][/:([^,]+)/, 1])
       Array.new(2) { fork { fork { puts Process.pid; sleep }; exit! } }.each { |m| Process.wait(m) }
       $stdin.gets
     RUBY

@@ -372,6 +372,8 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 	} else if (open_listeners(api->options(), err) && !open_loop(err)) {
 		mw_opening_end();
 		mw_moves_end();
+		/* before any child can be forked, which would tell a shell first that it has Ruby */
+		(void)mw_owner_look(mw_now_ms());
 		opened();
 		mw_place_tell();
 		ret = loop();

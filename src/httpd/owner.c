@@ -15,6 +15,7 @@ enum {
 	WISH_MS = 50,      /* between looks once the owner was told to give way, … */
 	WISHES = 60,       /* … so many times */
 	PATIENCE_MS = 700, /* a process without Ruby waits that long for one with */
+	WISHED_MS = 10000, /* … and everybody for who told the owner to give way, and lives */
 	SWEEP_MS = 20000,
 	SWEEP_STACK = 128 * 1024
 };
@@ -62,7 +63,7 @@ static bool nobody_else_wants(void)
  */
 static void look_at_other(uint64_t now)
 {
-	bool is_free, ruby;
+	bool is_free, wished;
 
 	mw_moves_begin();
 	is_free = mw_claim_is_free(&owner.watched, owner.path);
@@ -76,10 +77,10 @@ static void look_at_other(uint64_t now)
 		}
 		return;
 	}
-	ruby = mw_have_ruby() && nobody_else_wants();
+	wished = !nobody_else_wants();
 	if (!owner.free_since)
 		owner.free_since = now;
-	if (ruby || now - owner.free_since >= PATIENCE_MS)
+	if ((mw_have_ruby() && !wished) || now - owner.free_since >= (wished ? WISHED_MS : PATIENCE_MS))
 		take();
 }
 
