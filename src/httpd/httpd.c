@@ -34,7 +34,7 @@
 #include "owner.h"
 #include "server.h"
 
-enum { OPENING_MS = 10000, OPENING_STEP_MS = 20 };
+enum { OPENING_MS = 2000, OPENING_STEP_MS = 20 };
 
 struct mw_server mw_server = { .epfd = -1, .evfd = -1, .mhd_epfd = -1, .statm = -1 };
 

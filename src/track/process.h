@@ -39,7 +39,7 @@ void mw_server_go(void);
 bool mw_server_place(struct mw_server_place *);
 void mw_server_before_fork(void);
 void mw_server_after_fork(int child);
-/* Asks it to remove its socket and waits for that, 200 ms at most. */
+/* Asks it to remove its socket and waits for that: 200 ms, and two seconds if a file is just being made. */
 void mw_server_end(void);
 
 /*
