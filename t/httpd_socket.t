@@ -10,6 +10,10 @@ require_relative "lib/httpd"
 class HttpdSocketTest < Minitest::Test
   def mode(file) = File.lstat(file).mode & 0o7777
 
+  def sockets(pid)
+    Dir.children("/proc/#{pid}/fd").count { |fd| File.readlink("/proc/#{pid}/fd/#{fd}").start_with?("socket:") rescue false }
+  end
+
   # Ends it at once; what it said on stderr.
   def refused(*options)
     f = fake(*options)
@@ -65,7 +69,11 @@ class HttpdSocketTest < Minitest::Test
     assert connects?(path), "the child holds the listening socket"
     old = File.stat(path).ino
     successor = fake("socket=#{path}")
-    eventually("another socket at the path") { File.exist?(path) && File.stat(path).ino != old }
+    eventually("another socket at the path") do
+      File.stat(path).ino != old
+    rescue Errno::ENOENT # the old one is gone, the new one isn't bound yet
+      false
+    end
     wait_for_server(path)
     assert_match(/pid #{successor.pid}\b/, get("/").body)
   ensure
@@ -256,9 +264,11 @@ class HttpdSocketTest < Minitest::Test
     f = serving
     s = connect
     s.write("GET /stats.json HTTP/1.1\r\nHost: x\r\n")
-    f.ask("fork quiet")
+    child = f.ask("fork quiet")[/child (\d+)/, 1].to_i
     s.write("Connection: close\r\n\r\n")
     assert_equal 200, parse(drain(s)).status
+  ensure
+    Process.kill(:KILL, child) if child&.positive?
   end
 
   # --- descriptors ----------------------------------------------------------
@@ -310,7 +320,7 @@ class HttpdSocketTest < Minitest::Test
     f = serving
     s = connect
     s.write("GET / HTTP/1.1\r\n")
-    sleep 0.2 # so that the server has it in its hands
+    eventually("the server has it in its hands") { sockets(f.pid) > 1 }
     assert_equal "closed", f.ask("close some")
     f.tell("stop") # now libmicrohttpd closes a descriptor that isn't there, and panics
     assert_match(/\Astopped [01]\z/, f.hear)
