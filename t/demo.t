@@ -56,7 +56,7 @@ class DemoTest < Minitest::Test
     in_tmp do |dir|
       IO.popen([{ "TMPDIR" => dir, "RUBY" => RUBY, "LD_PRELOAD" => nil, "MWRAP" => nil },
                 File.join(ROOT, "bin/demo"), { pgroup: true, err: %i[child out] }]) do |demo|
-        said = Timeout.timeout(300) { demo.each_line.take_while { |line| !line.start_with?("Ctrl-C") }.join }
+        said = Timeout.timeout(600) { demo.each_line.take_while { |line| !line.start_with?("Ctrl-C") }.join }
         assert_match(/^redcarpet's leak: /, said)
         socket = Dir[File.join(dir, "*/mwrap.sock")]
         assert_equal 1, socket.size, said
