@@ -90,11 +90,27 @@ class HttpdHostileTest < Minitest::Test
     half = Array.new(200) { connect.tap { |s| push(s, "GET /each/0 HTTP/1.1\r\nHost: x\r\n") } }
     20.times { assert_serving }
     assert_operator sockets(f.pid), :<=, 64 + 1
-    # those that came last still have their connection
-    push(half.last, "Connection: close\r\n\r\n")
-    assert_equal 200, parse(drain(half.last)).status
+    assert_in_time { newest_keeps_its_connection(half) }
   ensure
     [*idle, *half].each(&:close)
+  end
+
+  # When others come, those go that came before it.
+  def newest_keeps_its_connection(all)
+    all << connect.tap { |s| push(s, "GET /each/0 HTTP/1.1\r\nHost: x\r\n") }
+    20.times { assert_serving }
+    push(all.last, "Connection: close\r\n\r\n")
+    drain(all.last).start_with?("HTTP/1.1 200 ")
+  end
+
+  # What a client does within the 15 seconds that it has for a request: begun anew if
+  # it was this test that took so long.
+  def assert_in_time
+    loop do
+      from = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      good = yield
+      break assert(good) if good || Process.clock_gettime(Process::CLOCK_MONOTONIC) - from < 14
+    end
   end
 
   def test_connections_are_capped_by_the_applications_limit
@@ -136,8 +152,8 @@ class HttpdHostileTest < Minitest::Test
       s.close
     end
     assert_serving
-    assert_equal "copies 0 resets 0 trims 0", f.ask("counts")
     eventually("all are closed") { sockets(f.pid) <= 1 }
+    assert_equal "copies 0 resets 0 trims 0", f.ask("counts") # before, it may be about to answer one
   end
 
   # Answers that nobody reads are bounded: beyond, 503 until the slow ones are dropped.
@@ -149,6 +165,8 @@ class HttpdHostileTest < Minitest::Test
     s = eventually("503") do
       r = get("/stats.json")
       assert_includes [200, 503], r.status
+      # an early one may have been dropped already for a late one: then there is room for another
+      slow << connect.tap { |c| push(c, "GET /each/0.json HTTP/1.1\r\nHost: x\r\n\r\n") } if r.status == 200
       r.status == 503 && r
     end
     assert_line s, 503, /try again/
