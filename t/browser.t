@@ -17,12 +17,14 @@ class PageTest < Minitest::Test
 
   def serve(*args, **options) = @server = FakeServer.new(*args, **options)
 
-  # Loads the page; returns when all rows of the first tick are there.
+  # Loads the page; returns when all of the first tick is there, and the past.
   def visit(*args, hash: "", base: "", ready: true, **page)
     serve(*args, base: base)
     open_page(@server.url(hash), **page)
     wait_until("document.querySelector('.light')?.dataset.state === 'live'") if ready
     wait_until("document.querySelectorAll('#{ROWS}').length > 0") if ready && hash !~ /at=|view=map/
+    wait_for_first_tick if ready
+    wait_until("/^Memory over the last \\d+ [mh] /.test(document.querySelector('.headline .plot').getAttribute('aria-label'))") if ready
   end
 
   def origin = @server.origin
@@ -32,7 +34,7 @@ class PageTest < Minitest::Test
     assert_equal LEAK, locations.first
     @server.tick(20)
     wait_until("document.querySelector('#{ROWS} .trend').dataset.way === 'up'")
-    assert_includes text(".verdict"), "redcarpet.rb:51"
+    wait_until("document.querySelector('.verdict').textContent.includes('redcarpet.rb:51')")
     assert_equal "true", js("document.querySelector('.verdict').dataset.growing")
     assert_match(/\d+ locations/, text(".toolbar .summary"))
     assert_includes text(".process"), "pid 4711"
@@ -257,9 +259,13 @@ class PageTest < Minitest::Test
     visit
     @server.tick(20)
     wait_until("document.querySelector('#{ROWS} .trend').dataset.way === 'up'")
+    # "gone" is there for half a second only
+    js(<<~JS)
+      (window.states = [], new MutationObserver(() => states.push(document.querySelector(".light").dataset.state))
+        .observe(document.querySelector(".light"), { attributeFilter: ["data-state"] }))
+    JS
     @server.cut
-    wait_until("document.querySelector('.light').dataset.state === 'gone'")
-    wait_until("document.querySelector('.light').dataset.state === 'live'")
+    wait_until("states.join() === 'gone,live'")
     assert_equal "up", js("document.querySelector('#{ROWS} .trend').dataset.way"), "what was seen is kept"
     assert_equal "", text(".said")
     assert_quiet("/live")

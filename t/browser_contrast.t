@@ -23,6 +23,7 @@ class ContrastTest < Minitest::Test
     Chromium.look(@page, 1280, 800, scheme, still: true) # no colour that fades
     wait_until("document.querySelector('.light')?.dataset.state === 'live'")
     wait_until("document.querySelectorAll('#{ROWS}').length > 0")
+    wait_for_first_tick
   end
 
   def assert_readable(where)

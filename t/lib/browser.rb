@@ -58,8 +58,21 @@ module BrowserTest
     listen
     Chromium.look(@page, width, height, scheme)
     @page.disable_javascript unless scripts
-    @page.go_to(url)
+    go_to(url)
   end
+
+  def go_to(url) = to_another_document { @page.go_to(url) }
+  def refresh = to_another_document { @page.refresh }
+
+  # Ferrum takes late news of the last document for those of the next: it may come back too early.
+  def to_another_document
+    js("document.documentElement.dataset.old = 1")
+    yield
+    wait_until("document.readyState === 'complete' && !document.documentElement.dataset.old")
+  end
+
+  # The first tick is all there: its point, by which the title says what is live, comes last.
+  def wait_for_first_tick = wait_until("document.title.includes(arguments[0])", " live \u2013 ")
 
   def close_page
     @context&.dispose
