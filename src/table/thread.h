@@ -7,7 +7,7 @@
  * by a new one with its counts in it.
  *
  * slots[]: a direct-mapped cache of counters, by location; wheres[]: one of
- * callers, with counters too. On a conflict the owner moves the old counts to
+ * callers, each with two places (where_cache.h), with counters too. On a conflict the owner moves the old counts to
  * the location's `flushed` (claim). A reader must not see them in both places,
  * or in none: it closes the gate, waits for moves under way, and while the
  * gate is closed a conflicting thread adds straight to `flushed`, which is one

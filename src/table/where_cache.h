@@ -21,7 +21,7 @@
 #include "thread.h"
 
 enum { MW_CODE_PAGES = 1024 };
-#define MW_WHERE_SKIP MW_CS_MASK /* "look one frame up": an <internal:…> frame */
+#define MW_WHERE_SKIP MW_CS_MASK /* "look one frame up": an <internal:…> frame, or one without a line */
 
 extern MW_HIDDEN uint32_t mw_code_epoch[MW_CODE_PAGES];
 extern MW_HOT uint32_t mw_code_changes;
@@ -49,7 +49,34 @@ static inline uint32_t mw_where_slot(uintptr_t pc)
 	return (pc >> 3) % MW_WHERES;
 }
 
-/* What is remembered for pc, a location to count at; NULL: nothing, or it must be looked up. */
+/*
+ * Where it is once another caller has taken that place. Where a library's or a
+ * method's code lies is chance, so in every process some callers share a place:
+ * without a second one they would be found out again at each call.
+ */
+static inline uint32_t mw_where_second(uintptr_t pc)
+{
+	return (mw_where_slot(pc) ^ ((uint32_t)(pc >> 13) | 1)) % MW_WHERES;
+}
+
+/* Is it pc's? A frame to be skipped is remembered under an address that no frame has. */
+static inline bool mw_where_is(const struct mw_where *w, uintptr_t pc)
+{
+	return w->pc == (w->id == MW_WHERE_SKIP ? pc | 1 : pc);
+}
+
+/* pc's entry, which may be out of date, or NULL. */
+static inline struct mw_where *mw_where_find(struct mw_thread *t, uintptr_t pc)
+{
+	struct mw_where *w = &t->wheres[mw_where_slot(pc)];
+
+	if (mw_where_is(w, pc))
+		return w;
+	w = &t->wheres[mw_where_second(pc)];
+	return mw_where_is(w, pc) ? w : NULL;
+}
+
+/* What is remembered for pc in its first place, a location to count at; NULL: nothing, or it must be looked up. */
 MW_INLINE struct mw_where *mw_where_at_once(struct mw_thread *t, uintptr_t pc)
 {
 	enum { SHIFT = 5 - 3 }; /* as mw_where_slot, times the size of an entry: 32 */
@@ -60,38 +87,77 @@ MW_INLINE struct mw_where *mw_where_at_once(struct mw_thread *t, uintptr_t pc)
 	return mw_likely(w->pc == pc && mw_says(&mw_code_changes, w->changes)) ? w : NULL;
 }
 
-/*
- * The id remembered for pc, perhaps MW_WHERE_SKIP; or MW_CS_NONE. A frame to be
- * skipped is remembered under an address that no frame has, so that at_once
- * never finds it.
- */
+/* The id remembered for pc, perhaps MW_WHERE_SKIP, which at_once and at_second never find; or MW_CS_NONE. */
 static inline uint32_t mw_where_recall(struct mw_thread *t, uintptr_t pc)
 {
-	uint32_t i = mw_where_slot(pc);
-	struct mw_where *w = &t->wheres[i];
+	struct mw_where *w = mw_where_find(t, pc);
 	struct mw_where_time now;
 
-	if (w->pc != (w->id == MW_WHERE_SKIP ? pc | 1 : pc))
+	if (!w)
 		return MW_CS_NONE;
 	now = mw_where_time(pc);
-	if (t->where_epochs[i] != now.epoch)
+	if (t->where_epochs[w - t->wheres] != now.epoch)
 		return MW_CS_NONE;
 	w->changes = now.changes;
 	return w->id;
+}
+
+/* What is in its first place makes way for another caller: it goes to its second one, if it holds. */
+static inline void mw_where_make_way(struct mw_thread *t, const struct mw_where *w)
+{
+	uintptr_t pc = w->id == MW_WHERE_SKIP ? w->pc - 1 : w->pc;
+	struct mw_where *to = &t->wheres[mw_where_second(pc)];
+	uint32_t epoch = t->where_epochs[w - t->wheres];
+
+	if (!pc || w != &t->wheres[mw_where_slot(pc)] || epoch != mw_where_time(pc).epoch)
+		return;
+	if (to->id != w->id && !mw_where_claim(t, to, w->id))
+		return;
+	to->pc = w->pc;
+	to->changes = w->changes;
+	t->where_epochs[to - t->wheres] = epoch;
+}
+
+/* pc, whose second place is w, gets its first one back; where it is remembered now, or NULL. */
+static inline struct mw_where *mw_where_come_back(struct mw_thread *t, uintptr_t pc, struct mw_where *w)
+{
+	struct mw_where *first = &t->wheres[mw_where_slot(pc)];
+	uint32_t id = w->id, changes = w->changes, epoch = t->where_epochs[w - t->wheres];
+
+	mw_where_make_way(t, first); /* perhaps to w */
+	if (first->id != id && !mw_where_claim(t, first, id))
+		return w->pc == pc ? w : NULL;
+	first->pc = pc;
+	first->changes = changes;
+	t->where_epochs[first - t->wheres] = epoch;
+	return first;
+}
+
+/* As mw_where_at_once, in pc's second place. Who is there for long comes back: at one call in 16. */
+static inline struct mw_where *mw_where_at_second(struct mw_thread *t, uintptr_t pc)
+{
+	struct mw_where *w = &t->wheres[mw_where_second(pc)];
+
+	if (w->pc != pc || !mw_says(&mw_code_changes, w->changes))
+		return NULL;
+	return w->allocs % 16 == 15 ? mw_where_come_back(t, pc, w) : w;
 }
 
 /* when: taken before the id was found out. While a reader reads, nothing is remembered. */
 static inline void mw_where_remember(struct mw_thread *t, uintptr_t pc, uint32_t id,
 				     struct mw_where_time when)
 {
-	uint32_t i = mw_where_slot(pc);
-	struct mw_where *w = &t->wheres[i];
+	struct mw_where *w = mw_where_find(t, pc);
 
+	if (!w) {
+		w = &t->wheres[mw_where_slot(pc)];
+		mw_where_make_way(t, w);
+	}
 	if (w->id != id && !mw_where_claim(t, w, id))
 		return;
 	w->pc = id == MW_WHERE_SKIP ? pc | 1 : pc;
 	w->changes = when.changes;
-	t->where_epochs[i] = when.epoch;
+	t->where_epochs[w - t->wheres] = when.epoch;
 }
 
 void mw_where_forget(uintptr_t start, uint64_t bytes);

@@ -78,13 +78,17 @@ MW_INLINE uintptr_t mw_ruby_pc_now(void)
 static inline struct mw_where *mw_where_at_hand(struct mw_thread *t, uintptr_t caller)
 {
 	uint32_t how = __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE);
+	struct mw_where *w;
 	uintptr_t pc = 0;
 
 	if (how == MW_RUBY_FAST)
 		pc = mw_ruby_pc_now();
 	else if (how != MW_RUBY_NONE && how != MW_RUBY_ENDED)
 		return NULL;
-	return mw_where_at_once(t, pc ? pc : caller);
+	if (!pc)
+		pc = caller;
+	w = mw_where_at_once(t, pc);
+	return w ? w : mw_where_at_second(t, pc);
 }
 
 /* Now and then: is the fast answer still the right one? */
