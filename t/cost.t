@@ -82,4 +82,12 @@ class CostTest < Minitest::Test
     found = each_round(2_000, 22_000) { |n| ours(RUBY, "--disable=gems", "-e", script, n.to_s) }
     assert_cost :string, found
   end
+
+  # A compiled template has code that was given no line (ERB#def_method): it is remembered which
+  # frames are passed over, and Ruby is not asked again.
+  def test_a_string_in_code_without_a_line
+    script = "eval('def given(n) = n.times { %q(x) * 700 }', nil, 'none', 0); given(ARGV[0].to_i)"
+    found = each_round(2_000, 22_000) { |n| ours(RUBY, "--disable=gems", "-e", script, n.to_s) }
+    assert_operator found, :<, 4 * committed.fetch(:string)
+  end
 end

@@ -94,6 +94,36 @@ class TestLines < Minitest::Test
     end
   end
 
+  # Code that was given no line counts where it was called: each caller's own, whoever came first.
+  UNLINED = <<~'RUBY'
+    require "mwrap"
+    require "json"
+    eval("def none(n) = Array.new(n) { 'n' * 701 }", nil, "none.rb", 0)
+    eval("def below(n)\n  none(n)\nend", nil, "below.rb", -1)
+    eval("def inside(n) = none(n).tap { |a| a.map! { |s| s + 'i' } }", nil, "inside.rb", 1)
+    $kept = []
+    20.times do |i|
+      $kept << none(100)
+      $kept << below(100)
+      $kept << [100].map { |n| none(n) }[0] << 1.then { below(50) }
+      $kept << inside(10)
+      Thread.new { $kept << none(30) }.join
+    end
+    found = Hash.new { |h, k| h[k] = Hash.new(0) }
+    Mwrap.each { |l, | Mwrap[l]&.each { |size, _| found[size][l] += 1 if [702, 703].include?(size) } }
+    puts JSON.generate(found)
+  RUBY
+
+  WAYS.each do |env, way|
+    define_method(:"test_code_without_a_line_#{way}") do
+      r = mwrap_run(RUBY, "-W0", "-I", LIB, "-e", UNLINED, env: env)
+      assert r.status.success?, r.stderr
+      found = JSON.parse(r.stdout)
+      assert_equal({ "-e:8" => 2000, "-e:9" => 2000, "-e:10" => 3000, "-e:12" => 600 }, found["702"].reject { |l, _| l == "inside.rb:1" })
+      assert_equal({ "inside.rb:1" => 200 }, found["703"])
+    end
+  end
+
   # The self-checks and the doubts find nothing wrong in what programs do.
   BUSY = <<~'RUBY'
     require "mwrap"

@@ -29,9 +29,10 @@ struct answer {
 
 /*
  * The line that a user wants: the innermost frame whose file is not Ruby's
- * own. With the GVL, outside GC. Allocates nothing.
+ * own. With the GVL, outside GC. Allocates nothing. seen: the innermost frame that
+ * Ruby tells of is one that the fast way sees, too.
  */
-static struct answer ask_ruby(void)
+static struct answer ask_ruby(bool seen)
 {
 	const char *path = mw_rb.rb_sourcefile();
 	int line = mw_rb.rb_sourceline();
@@ -53,10 +54,15 @@ static struct answer ask_ruby(void)
 			continue;
 		if (lines[i] <= 0) {
 			/* a file or library that is being loaded, or code that was given such a
-			   line; the fast way sees a frame for the latter only */
-			a.holds = false;
+			   line, as ERB#def_method does; the fast way sees a frame for the latter only */
+			if (seen)
+				a.skipped++;
+			else
+				a.holds = false;
+			seen = false;
 			continue;
 		}
+		seen = false;
 		if (!is_internal(p)) {
 			a.id = mw_callsite_ruby(p, strlen(p), (uint64_t)lines[i]);
 			return a;
@@ -83,7 +89,7 @@ static uint32_t not_fast(void)
 		if (!mw_ruby_may_ask())
 			return MW_CS_NONE;
 		mw_callsites_maintain();
-		return ask_ruby().id;
+		return ask_ruby(false).id;
 	default:
 		return MW_CS_NONE;
 	}
@@ -238,6 +244,19 @@ static void verify_now_and_then(struct mw_thread *t)
 		doubt(t, why);
 }
 
+/*
+ * Is the innermost frame with instructions one that is at work in them? A frame without a
+ * pc, which Ruby may tell of, the fast way passes over; of frames of C functions neither says anything.
+ */
+static bool innermost_is_seen(const char *ec)
+{
+	const char *end, *cfp = mw_ruby_stack(ec, &end);
+
+	while (cfp && cfp < end && !MW_AT(uintptr_t, cfp, MW_CFP_ISEQ))
+		cfp += mw_ruby.frame_size;
+	return cfp && cfp < end && MW_AT(uintptr_t, cfp, MW_CFP_PC);
+}
+
 /* Where the frame at cfp is; MW_CS_NONE: not Ruby after all. */
 static uint32_t miss(struct mw_thread *t, const char *ec, const char *cfp)
 {
@@ -246,7 +265,7 @@ static uint32_t miss(struct mw_thread *t, const char *ec, const char *cfp)
 	if (!mw_ruby_may_ask())
 		return pending(MW_AT(uintptr_t, cfp, MW_CFP_PC));
 	mw_callsites_maintain();
-	a = ask_ruby();
+	a = ask_ruby(innermost_is_seen(ec));
 	if (a.id != MW_CS_NONE) {
 		remember_all(t, ec, &a);
 		verify_now_and_then(t);
@@ -276,7 +295,7 @@ uint32_t mw_ruby_where(struct mw_thread *t)
 			return id;
 	}
 	/* nothing but Ruby's own code: there is nothing to remember */
-	return mw_ruby_may_ask() ? ask_ruby().id : MW_CS_NONE;
+	return mw_ruby_may_ask() ? ask_ruby(false).id : MW_CS_NONE;
 }
 
 /* --- the check -------------------------------------------------------------------------------- */
@@ -332,7 +351,7 @@ static void check_nothing(struct mw_thread *t, const char *ec)
 {
 	struct mw_ruby_stack s;
 
-	if (mw_ruby_read_stack((uintptr_t)ec, &s) && ask_ruby().id == MW_CS_NONE)
+	if (mw_ruby_read_stack((uintptr_t)ec, &s) && ask_ruby(false).id == MW_CS_NONE)
 		return;
 	if (has_ended(ec))
 		mw_ruby_ask_for(MW_RUBY_WHEN_DOUBTED);
@@ -357,7 +376,7 @@ void mw_ruby_check(struct mw_thread *t)
 	fast = fast_where(t, cfp, end);
 	if (fast == MW_CS_NONE)
 		return;
-	pub = ask_ruby().id;
+	pub = ask_ruby(false).id;
 	if (pub == fast || pub == MW_CS_NONE || pub == MW_CS_OTHER)
 		mw_set(doubts_of(t), 0);
 	else
