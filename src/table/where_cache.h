@@ -102,35 +102,42 @@ static inline uint32_t mw_where_recall(struct mw_thread *t, uintptr_t pc)
 	return w->id;
 }
 
+/*
+ * w is pc's from here on, in which a frame to be skipped has its lowest bit set. False: it
+ * isn't, since a reader reads. when: what the id holds for
+ */
+static inline bool mw_where_fill(struct mw_thread *t, struct mw_where *w, uintptr_t pc, uint32_t id,
+				 struct mw_where_time when)
+{
+	if (w->id != id && !mw_where_claim(t, w, id))
+		return false;
+	w->pc = pc;
+	w->changes = when.changes;
+	t->where_epochs[w - t->wheres] = when.epoch;
+	return true;
+}
+
 /* What is in its first place makes way for another caller: it goes to its second one, if it holds. */
 static inline void mw_where_make_way(struct mw_thread *t, const struct mw_where *w)
 {
 	uintptr_t pc = w->id == MW_WHERE_SKIP ? w->pc - 1 : w->pc;
-	struct mw_where *to = &t->wheres[mw_where_second(pc)];
-	uint32_t epoch = t->where_epochs[w - t->wheres];
+	struct mw_where_time when = { w->changes, t->where_epochs[w - t->wheres] };
 
-	if (!pc || w != &t->wheres[mw_where_slot(pc)] || epoch != mw_where_time(pc).epoch)
-		return;
-	if (to->id != w->id && !mw_where_claim(t, to, w->id))
-		return;
-	to->pc = w->pc;
-	to->changes = w->changes;
-	t->where_epochs[to - t->wheres] = epoch;
+	if (pc && w == &t->wheres[mw_where_slot(pc)] && when.epoch == mw_where_time(pc).epoch)
+		(void)mw_where_fill(t, &t->wheres[mw_where_second(pc)], w->pc, w->id, when);
 }
 
 /* pc, whose second place is w, gets its first one back; where it is remembered now, or NULL. */
 static inline struct mw_where *mw_where_come_back(struct mw_thread *t, uintptr_t pc, struct mw_where *w)
 {
 	struct mw_where *first = &t->wheres[mw_where_slot(pc)];
-	uint32_t id = w->id, changes = w->changes, epoch = t->where_epochs[w - t->wheres];
+	struct mw_where_time when = { w->changes, t->where_epochs[w - t->wheres] };
+	uint32_t id = w->id;
 
 	mw_where_make_way(t, first); /* perhaps to w */
-	if (first->id != id && !mw_where_claim(t, first, id))
-		return w->pc == pc ? w : NULL;
-	first->pc = pc;
-	first->changes = changes;
-	t->where_epochs[first - t->wheres] = epoch;
-	return first;
+	if (mw_where_fill(t, first, pc, id, when))
+		return first;
+	return w->pc == pc ? w : NULL;
 }
 
 /* As mw_where_at_once, in pc's second place. Who is there for long comes back: at one call in 16. */
@@ -153,11 +160,7 @@ static inline void mw_where_remember(struct mw_thread *t, uintptr_t pc, uint32_t
 		w = &t->wheres[mw_where_slot(pc)];
 		mw_where_make_way(t, w);
 	}
-	if (w->id != id && !mw_where_claim(t, w, id))
-		return;
-	w->pc = id == MW_WHERE_SKIP ? pc | 1 : pc;
-	w->changes = when.changes;
-	t->where_epochs[w - t->wheres] = when.epoch;
+	(void)mw_where_fill(t, w, id == MW_WHERE_SKIP ? pc | 1 : pc, id, when);
 }
 
 void mw_where_forget(uintptr_t start, uint64_t bytes);
