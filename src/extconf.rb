@@ -21,7 +21,7 @@ end
 abort "mwrap: works on Linux only" unless RbConfig::CONFIG["host_os"].start_with?("linux")
 missing = []
 missing << "a C compiler (Debian: gcc and libc6-dev)" unless header?("stdlib.h")
-missing << "liburcu's headers (Debian: liburcu-dev)" unless header?("urcu-bp.h")
+missing << "liburcu's headers (Debian: liburcu-dev)" unless header?("urcu/rculfhash.h")
 missing << "xxHash's header (Debian: libxxhash-dev)" unless header?("xxhash.h")
 missing << "libmicrohttpd's headers (Debian: libmicrohttpd-dev)" unless header?("microhttpd.h")
 abort "mwrap: please install #{missing.join(", ")}" unless missing.empty?

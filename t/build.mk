@@ -3,7 +3,10 @@
 # t/preload/*.c and t/plugins/*.c, *.cc become .build/t/preload/*.so and
 # .build/t/plugins/*.so. t/lib/*.h is for all of these.
 T := $(B)/t
-PROGRAMS := $(patsubst t/programs/%.c,$(T)/programs/%,$(wildcard t/programs/*.c)) \
+# t/programs/urcu.c: once for each flavour of liburcu
+FLAVOURS := bp memb mb qsbr
+PROGRAMS := $(patsubst t/programs/%.c,$(T)/programs/%,$(filter-out %/urcu.c,$(wildcard t/programs/*.c))) \
+	$(FLAVOURS:%=$(T)/programs/urcu_%) \
 	$(patsubst t/programs/%.cc,$(T)/programs/%,$(wildcard t/programs/*.cc))
 UNITS := $(patsubst t/unit/%.c,$(T)/unit/%,$(wildcard t/unit/*.c))
 PRELOADS := $(patsubst t/preload/%.c,$(T)/preload/%.so,$(wildcard t/preload/*.c))
@@ -16,6 +19,9 @@ TEST_CFLAGS := -std=gnu11 -O1 -g $(WARN) -Wno-missing-prototypes -fno-builtin -D
 $(T)/programs/%: t/programs/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -rdynamic -o $@ $< -lpthread -ldl
+$(T)/programs/urcu_%: t/programs/urcu.c
+	$(call say,CC,'$< for $*')
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -Wno-unused-function -DFLAVOUR_$* -rdynamic -o $@ $< -lurcu-$* -lurcu-common -lpthread -ldl
 $(T)/programs/%: t/programs/%.cc
 	$(call say,CXX,$<)
 	$(Q)mkdir -p $(@D) && $(CXX) -std=c++17 -O1 -g -rdynamic -o $@ $< -lpthread -ldl

@@ -14,7 +14,7 @@ include CTests
 
 LIBC = /\A(libc\.so\.6|ld-linux[-\w]*\.so\.\d+)\z/
 OBJECTS = {
-  "tracker" => ["lib/libmwrap.so", [/\Aliburcu-(bp|cds|common)\.so\.\d+\z/]],
+  "tracker" => ["lib/libmwrap.so", [/\Aliburcu-(cds|common)\.so\.\d+\z/]],
   "server" => ["lib/libmwrap_httpd.so", [/\Alibmicrohttpd\.so\.\d+\z/]],
   "extension" => ["lib/mwrap/mwrap_ext.so", [/\Alibruby.*\.so[.\d]*\z/]]
 }.freeze
@@ -54,7 +54,7 @@ end
 tracker = OBJECTS["tracker"][0]
 undefined = symbols(tracker, "--undefined-only").reject { |n, _| TOOLCHAIN.match?(n) }
 ok(undefined.size > 30, "tracker: what it takes from others could be read")
-strange = undefined.reject { |n, v| v.start_with?("GLIBC_") || n.match?(/\A_?(urcu_bp|cds_lfht)_/) }
+strange = undefined.reject { |n, v| v.start_with?("GLIBC_") || n.match?(/\A_?cds_lfht_/) }
 is(strange, [], "tracker: takes all from libc and liburcu")
 is(undefined.map(&:first).grep(/\A_?(rb|ruby|Init|onig)_?/i), [], "tracker: nothing of Ruby's")
 is(undefined.map(&:first) & %w[__tls_get_addr exit _exit abort __assert_fail printf puts], [],

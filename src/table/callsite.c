@@ -266,6 +266,6 @@ bool mw_callsites_init(void)
 		mw_callsite(id)->id = id;
 	}
 	/* no flags: either of them would start threads in the host */
-	sites = cds_lfht_new(MW_BUCKETS_FIRST, 1, MW_BUCKETS_MAX, 0, NULL);
+	sites = cds_lfht_new_flavor(MW_BUCKETS_FIRST, 1, MW_BUCKETS_MAX, 0, &mw_rcu_flavor, NULL);
 	return sites && mw_paths_init();
 }

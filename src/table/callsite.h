@@ -13,13 +13,12 @@
  *
  * Lifetime: only retire.c takes a location out of the table, and reuses its
  * id only after (1) every thread that was inside the tracker has left it, so
- * that no cached id is in use, and (2) an RCU grace period, so that no
+ * that no cached id is in use, and (2) a grace period (rcu.h), so that no
  * reader stands on the node. A thread inside the tracker (busy) or counted
- * in mw_late_ops therefore walks the table without rcu_read_lock, which
- * would register it with liburcu, and that can abort() when memory is short.
- * Readers of other kinds take rcu_read_lock.
+ * in mw_late_ops therefore walks the table without a read-side section.
+ * All others enter one.
  *
- * Lock order: mw_maintenance, then the reading lock (read.h).
+ * Lock order: mw_maintenance, then the baselines' lock (read.h).
  */
 #ifndef MW_TABLE_CALLSITE_H
 #define MW_TABLE_CALLSITE_H
@@ -28,11 +27,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <urcu-bp.h>
-#include <urcu/rculfhash.h>
-
 #include "own.h"
 #include "paths.h"
+#include "rcu.h"
 
 enum {
 	MW_CS_NONE = 0,
@@ -79,6 +76,7 @@ struct mw_callsite {
 	uint32_t born;              /* epoch: older maxima are another tenant's */
 	uint32_t next_free;         /* free id list */
 	uint8_t kind;               /* enum mw_cs_kind; release once filled */
+	uint8_t leaving;            /* retire.c's, under mw_maintenance; 0 but in a sweep */
 };
 
 /* What is seldom written lies apart, so that a forked child's counts leave it shared. */
@@ -127,7 +125,7 @@ uint32_t mw_callsite_native(uintptr_t addr);
 uint32_t mw_callsite_pending(uintptr_t pc);
 /* The same, but MW_CS_NONE instead of adding. */
 uint32_t mw_callsite_pending_known(uintptr_t pc);
-/* Also MW_CS_NONE; under rcu_read_lock. */
+/* Also MW_CS_NONE; in a read-side section. */
 uint32_t mw_callsite_ruby_known(const char *path, size_t len, uint64_t line);
 /* From now on the counts of a pending location are another one's. */
 void mw_callsite_resolve(uint32_t pending, uint32_t to);
@@ -142,17 +140,6 @@ uint32_t mw_callsites_max(void);  /* how many it can have: MW_CS_MAX, less where
 extern bool mw_locations_full;    /* relaxed: some location found no room */
 extern uint64_t mw_retired;        /* folded into "(gone)" so far */
 
-/* rcu_read_lock and its end, for readers who may enter (read.h: mw_may_read). */
-static inline void mw_rcu_enter(void)
-{
-	rcu_read_lock();
-}
-static inline void mw_rcu_leave(void)
-{
-	mw_hand_over(&mw_retired); /* to whoever waits for a grace period */
-	rcu_read_unlock();
-}
-
 /* Operations of threads that have no state any more (track/slow.c). */
 extern uint32_t mw_late_ops;
 static inline void mw_late_enter(void)
@@ -165,24 +152,36 @@ static inline void mw_late_leave(void)
 }
 
 /* --- for retire.c and fork ------------------------------------------------- */
-/* Held while locations are retired or the table grows; a try-lock, but fork waits. */
+/* Held while locations are retired or the table grows, for a step; tried, and never waited for but by fork. */
 bool mw_maintenance_try(void);
 void mw_maintenance_end(void);
 bool mw_maintenance_mine(void);
 /*
- * Grows the table if it is crowded, and sweeps. Called before looking for a
- * location: the caller holds no id that isn't counted yet, for this thread
- * isn't waited for.
+ * In a forked child: free. held: fork had it, so no step is half done; else the
+ * sweep that was under way is given up, and the table doesn't grow again.
+ */
+void mw_maintenance_after_fork(bool held);
+/*
+ * Grows the table if it is crowded, and does one step of a sweep if one is due. Waits
+ * for nobody. Called before looking for a location: the caller holds no id that isn't
+ * counted yet, for this thread isn't asked for.
  */
 void mw_callsites_maintain(void);
-void mw_callsite_unlink(uint32_t id);          /* out of the table */
-uint32_t mw_callsite_relink(uint32_t id);      /* back in; or the id that is there instead */
-void mw_callsite_release(uint32_t id);         /* drops its texts; id is free */
+void mw_callsite_unlink(uint32_t id); /* out of the table */
+uint32_t mw_callsite_relink(uint32_t id); /* back in; or the id that is there instead */
+void mw_callsite_release(uint32_t id); /* drops its texts; id is free */
 /*
- * retire.c: true once no call that began before is still inside; false after some
- * 50 ms, or where the system can't tell.
+ * retire.c: true once no call that began before is still inside. Waits for that, 50 ms at
+ * most: then false, as where the system can't tell. Not for calls of the app's.
  */
 bool mw_calls_left(void);
-void mw_retire(bool now); /* retire.c; under mw_maintenance. now: don't only look */
+/*
+ * retire.c; under mw_maintenance. A sweep begins, if none is under way; now: it retires, and
+ * doesn't only look. A step of it: true if it was the last.
+ */
+void mw_retire_begin(bool now);
+bool mw_retire_step(void);
+bool mw_retire_under_way(void); /* relaxed; any thread */
+void mw_retire_give_up(void); /* in the steps from here on */
 
 #endif

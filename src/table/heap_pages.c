@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "heap_pages.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
 #include "own.h"
+#include "wait.h"
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -22,7 +22,14 @@ struct entry {
 
 enum { FIRST = 256 }; /* entries at first: 16 MiB of pages */
 
-static uint32_t lock; /* acquire, release: guards all below */
+/*
+ * Written by Ruby's threads, under `lock`: they wait for each other only, for some
+ * instructions. A reader takes no lock, or Ruby would wait for a thread of ours that
+ * has to wait for the CPU. It copies, and does so again if `version` says that
+ * something changed meanwhile. Tables that were too small stay mapped for such readers.
+ */
+static uint32_t lock;    /* acquire, release */
+static uint32_t version; /* odd: something is being changed. See begin, end and copied */
 static struct entry *table;
 static size_t size, used; /* entries; a power of two, and less than three quarters of it */
 static struct mw_heap_sums sums;    /* but for what is in these: */
@@ -30,13 +37,43 @@ static struct spans lives, deaths;
 
 static void enter(void)
 {
+	unsigned turns = 0;
+
 	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
-		sched_yield();
+		mw_let_run(&turns);
+	mw_set(&version, mw_get(&version) + 1);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* before what changes */
 }
 
 static void leave(void)
 {
+	__atomic_store_n(&version, mw_get(&version) + 1, __ATOMIC_RELEASE); /* after it */
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+/*
+ * Calls f(to) until nothing changed while it did. False: it never was like that. What f
+ * reads may be torn until then, but every pointer leads somewhere.
+ */
+static bool undisturbed(void (*f)(void *to), void *to)
+{
+	enum {
+		TRIES = 2000
+	}; /* the later ones a millisecond apart: Ruby is making pages all the time */
+	unsigned turns = 0;
+
+	while (turns < TRIES) {
+		uint32_t before = __atomic_load_n(&version, __ATOMIC_ACQUIRE);
+
+		if (before % 2 == 0) {
+			f(to);
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+			if (mw_get(&version) == before)
+				return true;
+		}
+		mw_let_run(&turns);
+	}
+	return false;
 }
 
 static void span(struct spans *to, uint32_t from, uint32_t until)
@@ -95,10 +132,9 @@ static bool grow(void)
 	for (size_t i = 0; i < size; i++)
 		if (table[i].addr)
 			*entry_of(bigger, more, table[i].addr) = table[i];
-	if (table)
-		mw_own_unmap(table, size * sizeof(*table));
-	table = bigger;
-	size = more;
+	/* a reader takes the size first: see copy */
+	__atomic_store_n(&table, bigger, __ATOMIC_RELEASE);
+	__atomic_store_n(&size, more, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -144,9 +180,10 @@ void mw_heap_page_dies(uintptr_t addr, size_t bytes, uint32_t generation)
 	leave();
 }
 
-/* Inside the lock. */
-static void sums_now(struct mw_heap_sums *to)
+static void sums_now(void *p)
 {
+	struct mw_heap_sums *to = p;
+
 	*to = sums;
 	to->lives = spans_of(&lives);
 	to->deaths = spans_of(&deaths);
@@ -154,47 +191,55 @@ static void sums_now(struct mw_heap_sums *to)
 
 void mw_heap_sums(struct mw_heap_sums *to)
 {
-	enter();
-	sums_now(to);
-	leave();
+	if (!undisturbed(sums_now, to))
+		*to = (struct mw_heap_sums){ 0 };
 }
 
-/* Inside the lock; *to has room for all. */
-static void copy(struct mw_heap *to)
+/* A copy with room for so many pages; of more, it has the first ones. */
+struct copy {
+	struct mw_heap *heap;
+	size_t room;
+};
+
+static void copy(void *p)
 {
+	const struct copy *c = p;
+	struct mw_heap *to = c->heap;
+	size_t n = __atomic_load_n(&size, __ATOMIC_ACQUIRE); /* before the table, which has as many or more */
+	const struct entry *from = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+
 	sums_now(&to->sums);
 	to->v = (struct mw_heap_page *)(void *)(to + 1);
 	to->n = 0;
-	for (size_t i = 0; i < size; i++)
-		if (table[i].addr && table[i].bytes)
+	for (size_t i = 0; i < n && to->n < c->room; i++)
+		if (from[i].addr && from[i].bytes)
 			to->v[to->n++] = (struct mw_heap_page){
-				.addr = table[i].addr, .bytes = table[i].bytes, .generation = table[i].since
+				.addr = from[i].addr, .bytes = from[i].bytes, .generation = from[i].since
 			};
 }
 
 struct mw_heap *mw_heap_copy(void)
 {
-	size_t room = 64;
+	struct copy c = { NULL, 64 };
+	bool whole;
 
 	for (;;) {
-		struct mw_heap *h = malloc(sizeof(*h) + room * sizeof(*h->v));
-		size_t pages;
-
-		if (!h)
+		c.heap = malloc(sizeof(*c.heap) + c.room * sizeof(*c.heap->v));
+		if (!c.heap)
 			return NULL;
-		enter();
-		pages = sums.pages;
-		if (pages <= room)
-			copy(h);
-		leave();
-		if (pages <= room)
-			return h;
-		free(h);
-		room = pages + pages / 8; /* some may be born meanwhile */
+		whole = undisturbed(copy, &c);
+		if (whole && c.heap->sums.pages <= c.room)
+			return c.heap;
+		c.room = c.heap->sums.pages + c.heap->sums.pages / 8; /* some may be born meanwhile */
+		free(c.heap);
+		if (!whole)
+			return NULL;
 	}
 }
 
+/* A thread that was changing something doesn't exist in the child. */
 void mw_heap_pages_after_fork(void)
 {
-	leave();
+	mw_set(&version, mw_get(&version) & ~1u);
+	mw_set(&lock, 0);
 }

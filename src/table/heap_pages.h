@@ -7,8 +7,8 @@
  * dead and may live again. Entries are found by a hash of the address, and
  * never go away.
  *
- * Any thread; not a signal handler. A lock of a few instructions, which a
- * forked child finds open.
+ * Any thread; not a signal handler. Threads that change something wait for each
+ * other, for a few instructions; they never wait for a reader.
  */
 #ifndef MW_TABLE_HEAP_PAGES_H
 #define MW_TABLE_HEAP_PAGES_H

@@ -3,9 +3,10 @@
  * maintain.c - decides when the table of locations grows, and when it is swept.
  *
  * One thread at a time, and none waits for its turn: mw_maintenance is a
- * try-lock, which only fork waits for (track/process.c). A sweep (retire.c) is
- * due when the table is half full, or a path found no room, and many more
- * locations were wanted since the last one; a full table rests in between.
+ * try-lock, which only fork waits for, and only so long (track/process.c). A sweep
+ * (retire.c) is due when the table is half full, or a path found no room, and many more
+ * locations were wanted since the last one; a full table rests in between. Each
+ * call does one step of it.
  */
 #include "maintain.h"
 
@@ -15,6 +16,7 @@
 #include "thread.h"
 
 static uint32_t buckets = MW_BUCKETS_FIRST; /* written under maintenance */
+static bool growing;          /* under maintenance */
 static uint32_t maintenance;
 static __thread bool maintains __attribute__((tls_model("initial-exec")));
 
@@ -50,6 +52,17 @@ bool mw_maintenance_mine(void)
 	return maintains;
 }
 
+void mw_maintenance_after_fork(bool held)
+{
+	if (!held) {
+		mw_retire_give_up();
+		if (growing) /* liburcu's lock on that is held for ever */
+			mw_set(&buckets, (uint32_t)MW_BUCKETS_MAX);
+	}
+	growing = false;
+	mw_maintenance_end();
+}
+
 static uint64_t now_ms(void)
 {
 	struct timespec t;
@@ -58,36 +71,45 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+static void grow(void)
+{
+	uint32_t n = mw_get(&buckets) * 4;
+
+	if (!mw_memory_is_there())
+		return;
+	mw_set(&buckets, n > MW_BUCKETS_MAX ? (uint32_t)MW_BUCKETS_MAX : n);
+	growing = true;
+	mw_callsites_resize(mw_get(&buckets));
+	growing = false;
+}
+
 void mw_callsites_maintain(void)
 {
 	static uint32_t swept; /* under maintenance: `wanted` at the last sweep */
 	static uint64_t rest;  /* ms: not before; a full table's callers all ask */
 	uint32_t n = mw_callsites_used(), wanted = mw_callsites_wanted(), max = mw_callsites_max();
 	bool crowded = n > 2 * mw_get(&buckets) && mw_get(&buckets) < MW_BUCKETS_MAX;
-	bool sweep = (n > max / 2 || mw_get(&mw_texts_full)) && wanted - mw_get(&swept) > max / 16;
-	bool full = n >= max - max / 128 || mw_get(&mw_texts_full);
+	bool texts = mw_get(&mw_texts_full), full = n >= max - max / 128 || texts;
+	bool due = (n > max / 2 || texts) && wanted - mw_get(&swept) > max / 16 &&
+		   !(full && now_ms() < mw_get(&rest));
 	struct mw_thread *t = mw_state();
 	int cancel;
 
-	if (!(crowded || sweep) || (!crowded && full && now_ms() < mw_get(&rest)) || !mw_maintenance_try())
+	if (!(crowded || due || mw_retire_under_way()) || !mw_maintenance_try())
 		return;
-	/* growing and waiting call libc, which may be cancelled there, and
-	   allocate what is ours */
+	/* growing calls libc, which may be cancelled there, and allocates what is ours */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (t)
 		mw_thread_hush(t);
-	if (mw_memory_is_there()) {
-		if (crowded) {
-			mw_set(&buckets, mw_get(&buckets) * 4 > MW_BUCKETS_MAX ? MW_BUCKETS_MAX :
-										 mw_get(&buckets) * 4);
-			mw_callsites_resize(mw_get(&buckets));
-		}
-		if (sweep) {
-			mw_set(&swept, wanted);
-			mw_retire(n > max / 4 * 3 || mw_get(&mw_texts_full));
-			mw_set(&mw_texts_full, false);
-			mw_set(&rest, now_ms() + 200);
-		}
+	if (crowded)
+		grow();
+	if (due && !mw_retire_under_way()) {
+		mw_set(&swept, wanted);
+		mw_retire_begin(n > max / 4 * 3 || texts);
+	}
+	if (mw_retire_under_way() && mw_retire_step()) {
+		mw_set(&mw_texts_full, false);
+		mw_set(&rest, now_ms() + 200);
 	}
 	if (t)
 		mw_thread_unhush(t);

@@ -35,13 +35,12 @@ struct names {
 
 /*
  * Asks the dynamic linker once for each native location, holding nothing:
- * it takes a lock that a thread in dlopen() holds, which may be waiting for
- * a grace period. False: no memory for the name.
+ * it takes a lock that a thread in dlopen() holds, for as long as that takes. False: no memory for the name.
  */
 static bool name_native(struct mw_callsite *c, struct names *w)
 {
 	uint64_t at = 0, addr = 0;
-	char *copy;
+	char *copy, *none = NULL;
 	int n = -1;
 
 	mw_rcu_enter();
@@ -62,10 +61,8 @@ static bool name_native(struct mw_callsite *c, struct names *w)
 	memcpy(copy, w->text, (size_t)n + 1);
 	mw_reading_lock(); /* the id may have another tenant by now */
 	if (mw_get(&c->kind) == MW_CS_NATIVE && mw_get(&c->addr) == addr && mw_get(&c->at) == at &&
-	    !c->symbol) {
-		__atomic_store_n(&c->symbol, copy, __ATOMIC_RELEASE);
-		copy = NULL;
-	}
+	    __atomic_compare_exchange_n(&c->symbol, &none, copy, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		copy = NULL; /* else another reader was first */
 	mw_reading_unlock();
 	mw_own_free(copy, (size_t)n + 1);
 	return true;

@@ -119,14 +119,15 @@ struct mw_path *mw_paths_dead(void)
 	return __atomic_exchange_n(&dead, NULL, __ATOMIC_ACQUIRE);
 }
 
-void mw_paths_free(struct mw_path *p)
+struct mw_path *mw_paths_free(struct mw_path *p, uint32_t n)
 {
-	while (p) {
+	while (p && n--) {
 		struct mw_path *next = p->next_dead;
 
 		mw_own_free(p, sizeof(*p) + p->len + 1);
 		p = next;
 	}
+	return p;
 }
 
 void mw_paths_dead_again(struct mw_path *p)
@@ -142,6 +143,6 @@ void mw_paths_dead_again(struct mw_path *p)
 bool mw_paths_init(void)
 {
 	/* no flags: either of them would start threads in the host */
-	paths = cds_lfht_new(BUCKETS, 1, BUCKETS, 0, NULL);
+	paths = cds_lfht_new_flavor(BUCKETS, 1, BUCKETS, 0, &mw_rcu_flavor, NULL);
 	return paths != NULL;
 }

@@ -14,8 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <urcu-bp.h>
-#include <urcu/rculfhash.h>
+#include "rcu.h"
 
 struct mw_path {
 	struct cds_lfht_node node;
@@ -41,8 +40,9 @@ struct mw_path *mw_path_known(const char *text, size_t n);
 /* Drops a reference; NULL: nothing to drop. */
 void mw_path_drop(struct mw_path *);
 
-struct mw_path *mw_paths_dead(void);        /* takes all that died so far … */
-void mw_paths_free(struct mw_path *);       /* … to be freed a grace period later, */
+struct mw_path *mw_paths_dead(void); /* takes all that died so far … */
+/* … to be freed a grace period later, n of them at most; returns the rest … */
+struct mw_path *mw_paths_free(struct mw_path *, uint32_t n);
 void mw_paths_dead_again(struct mw_path *); /* … or put back */
 
 #endif

@@ -17,59 +17,77 @@ struct bases {
 };
 _Static_assert(sizeof(struct bases) == MW_CS_BASES, "what ids.c sets aside");
 
-static struct bases *bases[MW_CS_MAX / MW_CS_CHUNK]; /* under the reading lock; NULL: zeros */
+/* All of it: changed under mw_rebasing_lock, read under either. */
+static struct bases *bases[MW_CS_MAX / MW_CS_CHUNK]; /* NULL: zeros */
 /* What was counted before the last reset, of all rows: counters and their baselines lose it. */
-static struct mw_counters before; /* under the reading lock */
-static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
+static struct mw_counters before;
 uint64_t mw_life_scale = 1;
 
-/* Set around the lock, not under it: see mw_reading_mine. */
-static __thread bool mine __attribute__((tls_model("initial-exec")));
+/* A reset waits for the readers that are there; those that come after it wait for the reset. */
+#define UNLOCKED PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
+static pthread_rwlock_t lock = UNLOCKED;
+static bool resetting; /* under mw_rebasing_lock */
+
+/* What this thread has of the lock. Set around it, not under it: see mw_reading_mine. */
+enum mine { NOT_MINE, MAYBE, SHARED, ALONE };
+static __thread uint8_t mine __attribute__((tls_model("initial-exec")));
+
+static void mine_is(enum mine m)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	mine = (uint8_t)m;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
 
 void mw_reading_lock(void)
 {
-	mine = true;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	pthread_mutex_lock(&reading);
+	mine_is(MAYBE);
+	pthread_rwlock_rdlock(&lock);
+	mine_is(SHARED);
+}
+
+bool mw_reading_lock_until(const struct timespec *until)
+{
+	bool had;
+
+	mine_is(MAYBE);
+	had = pthread_rwlock_clockrdlock(&lock, CLOCK_MONOTONIC, until) == 0;
+	mine_is(had ? SHARED : NOT_MINE);
+	return had;
 }
 
 void mw_reading_unlock(void)
 {
-	pthread_mutex_unlock(&reading);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	mine = false;
+	mine_is(MAYBE);
+	pthread_rwlock_unlock(&lock);
+	mine_is(NOT_MINE);
+}
+
+void mw_rebasing_lock(void)
+{
+	mine_is(MAYBE);
+	pthread_rwlock_wrlock(&lock);
+	mine_is(ALONE);
+}
+
+bool mw_rebasing_try(void)
+{
+	bool had;
+
+	mine_is(MAYBE);
+	had = pthread_rwlock_trywrlock(&lock) == 0;
+	mine_is(had ? ALONE : NOT_MINE);
+	return had;
+}
+
+void mw_rebasing_unlock(void)
+{
+	mw_reading_unlock();
 }
 
 bool mw_reading_mine(void)
 {
-	return mine;
-}
-
-void mw_reading_init_child(void)
-{
-	static const pthread_mutex_t init = PTHREAD_MUTEX_INITIALIZER;
-
-	reading = init;
-}
-
-/*
- * A thread's first rcu_read_lock registers it with liburcu, which abort()s
- * when it finds no memory for that: look first.
- */
-bool mw_may_read(void)
-{
-	static __thread bool registered __attribute__((tls_model("initial-exec")));
-	void *room;
-
-	if (registered)
-		return true;
-	room = mw_own_lend(1 << 13);
-	mw_own_return(room, 1 << 13);
-	if (!room)
-		return false;
-	rcu_read_lock();
-	rcu_read_unlock();
-	return registered = true;
+	return mine != NOT_MINE;
 }
 
 /* --- sums ---------------------------------------------------------------------- */
@@ -120,46 +138,63 @@ void mw_sum_where(struct mw_sum *sum, const struct mw_where *w)
 	sum->c.allocs += mw_get(&w->allocs);
 }
 
-static void add_slots(struct mw_sum *sums, uint32_t end, const struct mw_thread *t)
+/* Of one thread: for the ids from `from` to before `to`. */
+static void add_slots(struct mw_sum *sums, uint32_t from, uint32_t to, const struct mw_thread *t)
 {
 	for (uint32_t i = 0; i < MW_SLOTS; i++) {
 		uint32_t id = mw_get(&t->slots[i].id);
 
-		if (id && id < end)
-			mw_sum_slot(&sums[id], t, &t->slots[i]);
+		if (id >= from && id < to)
+			mw_sum_slot(&sums[id - from], t, &t->slots[i]);
 	}
 }
 
-static void add_wheres(struct mw_sum *sums, uint32_t end, const struct mw_thread *t)
+static void add_wheres(struct mw_sum *sums, uint32_t from, uint32_t to, const struct mw_thread *t)
 {
 	for (uint32_t i = 0; i < MW_WHERES; i++) {
 		uint32_t id = mw_get(&t->wheres[i].id);
 
-		if (id && id < end)
-			mw_sum_where(&sums[id], &t->wheres[i]);
+		if (id >= from && id < to)
+			mw_sum_where(&sums[id - from], &t->wheres[i]);
 	}
+}
+
+/* The gate is closed. */
+static void sum_up(struct mw_sum *sums, uint32_t from, uint32_t to)
+{
+	struct mw_thread *t;
+	uint32_t id;
+
+	for (id = from; id < to; id++)
+		mw_sum_flushed_frees(&sums[id - from], id);
+	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
+		add_slots(sums, from, to, t);
+	mw_sum_allocs_next();
+	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
+		add_wheres(sums, from, to, t);
+	for (id = from; id < to; id++)
+		mw_sum_flushed_allocs(&sums[id - from], id);
+}
+
+bool mw_sums_between(struct mw_sum *sums, uint32_t from, uint32_t to)
+{
+	if (!mw_gate_try())
+		return false;
+	memset(sums, 0, (to - from) * sizeof(*sums));
+	sum_up(sums, from, to);
+	mw_gate_open();
+	return true;
 }
 
 struct mw_sum *mw_sums(uint32_t *end)
 {
-	struct mw_thread *t;
 	struct mw_sum *sums;
-	uint32_t id;
 
 	mw_gate_close();
 	*end = mw_callsites_end();
 	sums = mw_own_lend(*end * sizeof(*sums));
-	if (sums) {
-		for (id = 1; id < *end; id++)
-			mw_sum_flushed_frees(&sums[id], id);
-		for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
-			add_slots(sums, *end, t);
-		mw_sum_allocs_next();
-		for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
-			add_wheres(sums, *end, t);
-		for (id = 1; id < *end; id++)
-			mw_sum_flushed_allocs(&sums[id], id);
-	}
+	if (sums)
+		sum_up(sums + 1, 1, *end);
 	mw_gate_open();
 	return sums;
 }
@@ -260,14 +295,31 @@ static void rebase(enum rebase from)
 
 void mw_reset(void)
 {
-	mw_reading_lock();
+	mw_rebasing_lock();
+	resetting = true;
 	/* first: what dies from here on has a new maximum */
 	mw_epoch_next();
 	__atomic_store_n(&mw_epoch_reset, mw_epoch(), __ATOMIC_RELEASE);
 	/* who compares with an old maximum counts before the reset, too */
 	(void)mw_calls_left();
 	rebase(FROM_ZERO);
-	mw_reading_unlock();
+	resetting = false;
+	mw_rebasing_unlock();
+}
+
+/* One that is under way in this very thread, which a handler interrupts to fork, goes on. */
+void mw_reading_after_fork(bool held)
+{
+	static const pthread_rwlock_t unlocked = UNLOCKED;
+
+	if (mine != MAYBE) /* else its state isn't known, and stays */
+		lock = unlocked;
+	if (mine == SHARED)
+		pthread_rwlock_rdlock(&lock);
+	else if (mine == ALONE)
+		pthread_rwlock_wrlock(&lock);
+	else if (!held && resetting)
+		mw_reset();
 }
 
 struct mw_counters mw_before_reset(void)
@@ -277,9 +329,9 @@ struct mw_counters mw_before_reset(void)
 
 void mw_growth_from_here(bool family)
 {
-	mw_reading_lock();
+	mw_rebasing_lock();
 	rebase(family ? FROM_BIRTH : FROM_FORK);
-	mw_reading_unlock();
+	mw_rebasing_unlock();
 }
 
 /* --- rows ------------------------------------------------------------------------------ */
@@ -439,8 +491,6 @@ struct mw_snapshot *mw_snapshot_take(void)
 	struct mw_sum *sums;
 	uint32_t end;
 
-	if (!mw_may_read())
-		return NULL;
 	mw_name_natives();
 	for (;;) {
 		mw_reading_lock();

@@ -2,16 +2,21 @@
 /*
  * read.h - copies out of the table, for people.
  *
- * Every call takes the reading lock, a mutex that no path of an allocation
- * takes but a sweep (retire.c); fork waits for it (the child must not find half a reset).
- * Under it the gate is closed (thread.h) while counters are summed, and an
- * RCU read-side section covers the walk over the locations. All are left
- * before a call returns. Lock order: mw_maintenance, then this lock.
+ * Two things must not change while rows are made: what the baselines are, and whose
+ * an id is. So there is one lock, which readers share: mw_reading_lock. A reset and a
+ * step of a sweep, which change those, have it alone: mw_rebasing_lock. No
+ * allocation waits for it (retire.c only tries), and fork only so long (track/process.c).
+ *
+ * While counters are summed the gate is closed (thread.h). A read-side section (rcu.h)
+ * covers the walk over the locations. All are left before a call returns.
+ * Lock order: mw_maintenance, then this lock.
  *
  * The caller is quiet: these functions allocate.
  */
 #ifndef MW_TABLE_READ_H
 #define MW_TABLE_READ_H
+
+#include <time.h>
 
 #include "../api.h"
 #include "callsite.h"
@@ -25,21 +30,35 @@ struct mw_sum {
 
 void mw_reading_lock(void);
 void mw_reading_unlock(void);
+void mw_rebasing_lock(void);
+bool mw_rebasing_try(void);
+void mw_rebasing_unlock(void);
+/* As mw_reading_lock, until a time of CLOCK_MONOTONIC: false then. */
+bool mw_reading_lock_until(const struct timespec *);
 /* For a handler that forks: may this thread, interrupted, hold the lock? */
 bool mw_reading_mine(void);
-void mw_reading_init_child(void); /* in a forked child */
+/*
+ * In a forked child: nobody else has the lock. held: fork had it, so nobody was changing
+ * anything; else a reset that was under way is done once more.
+ */
+void mw_reading_after_fork(bool held);
 
 /*
- * Sums for all ids below *end, from mw_own_lend; NULL: no memory. Under the
- * reading lock; closes and opens the gate. Free with mw_sums_free(p, *end).
+ * Sums for all ids below *end, from mw_own_lend; NULL: no memory. Closes and
+ * opens the gate. Free with mw_sums_free(p, *end).
  */
 struct mw_sum *mw_sums(uint32_t *end);
 void mw_sums_free(struct mw_sum *, uint32_t end);
+/*
+ * The same in sums[id - from], for the ids from `from` to before `to`. Doesn't wait: false, if
+ * a thread is about to move counts.
+ */
+bool mw_sums_between(struct mw_sum *sums, uint32_t from, uint32_t to);
 
 /*
  * For retire.c: what the tenant of id, who has nothing live, counted since
  * the reset is added to another id for good, and id is as new: its baseline
- * moves to *s. Under the reading lock; false: no memory, nothing is changed.
+ * moves to *s. Under mw_rebasing_lock; false: no memory, nothing is changed.
  */
 bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s);
 
@@ -52,10 +71,8 @@ bool mw_row_find(const char *location, size_t n, struct mw_row *);
 bool mw_row_total(struct mw_row *, struct mw_counters *before);
 /* For find.c: adds what the present tenant of id counted since the reset. */
 bool mw_row_count(struct mw_row *, uint32_t id, const struct mw_sum *);
-/* And: may this thread enter an RCU read-side section? No: no memory. */
-bool mw_may_read(void);
 /*
- * And, under the reading lock, the gate closed: a sum's parts. All frees first, then
+ * And, the gate closed: a sum's parts. All frees first, then
  * mw_sum_allocs_next, then allocations: what was seen freed was allocated.
  */
 /* Adds what one thread's slot holds. */

@@ -10,11 +10,16 @@
  * The hard part: an id may be cached by any thread, and be in use by a call
  * under way. So: (1) the chosen leave the hash table; (2) every cached
  * caller becomes stale; (3) every thread that was inside the tracker leaves
- * it (with membarrier(2) for what plain stores can't promise); (4) an RCU
- * grace period for readers; (5) whoever was used meanwhile goes back; (6)
- * the others are folded, under the reading lock, so that each count is seen
- * once. A thread that stays inside for long (stopped in a debugger) makes
- * the sweep give up; nothing is lost by that.
+ * it (with membarrier(2) for what plain stores can't promise); (4) a grace
+ * period passes for readers; (5) what was used meanwhile goes back; (6)
+ * the others are folded, under the baselines' lock, so that each count is seen
+ * once.
+ *
+ * The app's threads do this work: each does one step when it finds a new
+ * location, and no step waits. A step is put off while a thread is inside the
+ * tracker, or a reader reads. If that lasts for a second, the sweep is given up:
+ * what left the table goes back. A step looks at 1,024 locations and at each thread's
+ * counters, or moves 128 locations. Between two steps the tables are whole: fork comes there.
  */
 #include <linux/membarrier.h>
 #include <sched.h>
@@ -27,15 +32,35 @@
 #include "thread.h"
 #include "where_cache.h"
 
-enum { WAIT_MS = 50 };
+enum {
+	WAIT_MS = 50,         /* a reset, for calls under way */
+	PATIENCE_MS = 1000,   /* a sweep, for threads and readers */
+	STEP = MW_CS_CHUNK,   /* locations of a step that looks at them, … */
+	MOVES = 128           /* … and of one that takes them out of the table, or puts them back */
+};
+
+/* Under mw_maintenance. */
+enum stage { REST, CHOOSE, SPARE, UNLINK, CALLS, GRACE, BURY, SPARE_LATE, FOLD, BACK };
+/* mw_callsite.leaving; RETURNS: it left the table, and is wanted */
+enum leaving { STAYS, LEAVES, RETURNS };
+
+static struct {
+	enum stage stage;               /* relaxed: mw_retire_under_way */
+	uint32_t next, end;             /* locations: the next one of this stage; one past the last */
+	bool now;                       /* else it only looks */
+	const struct mw_thread *inside; /* CALLS: the first that may still be */
+	long until;                     /* ms: patience ends */
+	struct mw_path *dead;           /* those that a grace period lets go */
+} sweep;
 
 static bool barrier(void)
 {
-	static bool registered;
+	static bool registered; /* relaxed: registering twice does no harm */
 
-	if (!registered && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0)
-		registered = true;
-	return registered && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+	if (!mw_get(&registered) &&
+	    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0)
+		mw_set(&registered, true);
+	return mw_get(&registered) && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
 static long ms_now(void)
@@ -46,21 +71,23 @@ static long ms_now(void)
 	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* From *t on: true if none is inside, but the calling one; else *t is the first that is. */
+static bool none_inside(const struct mw_thread **t)
+{
+	for (; *t; *t = (*t)->next)
+		if (*t != mw_self && __atomic_load_n(&(*t)->pass, __ATOMIC_ACQUIRE) == MW_PASS_BUSY)
+			return false;
+	return !__atomic_load_n(&mw_late_ops, __ATOMIC_ACQUIRE);
+}
+
 bool mw_calls_left(void)
 {
+	const struct mw_thread *t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE);
 	long until = ms_now() + WAIT_MS;
-	struct mw_thread *t;
 
 	if (!barrier())
 		return false;
-	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next) {
-		while (t != mw_self && __atomic_load_n(&t->pass, __ATOMIC_ACQUIRE) == MW_PASS_BUSY) {
-			if (ms_now() > until)
-				return false;
-			sched_yield();
-		}
-	}
-	while (__atomic_load_n(&mw_late_ops, __ATOMIC_ACQUIRE)) {
+	while (!none_inside(&t)) {
 		if (ms_now() > until)
 			return false;
 		sched_yield();
@@ -77,119 +104,234 @@ static bool idle(const struct mw_callsite *c, const struct mw_sum *s)
 	       !mw_overruns_at(c->id); /* what was found there is shown for ever */
 }
 
-/* Chooses into chosen[]; marks the others as seen. Returns how many. */
-static uint32_t choose(uint32_t *chosen, const struct mw_sum *sums, uint32_t end, bool now)
-{
-	uint32_t id, n = 0;
+static struct mw_sum sums[STEP]; /* of a step's locations: not on the stack, which may be small */
 
-	for (id = MW_CS_FIRST; id < end; id++) {
+/* --- a step of each stage, from `from` to before `to`; false: to be tried again ---------- */
+
+static bool choose(uint32_t from, uint32_t to)
+{
+	if (!mw_sums_between(sums, from, to))
+		return false;
+	for (uint32_t id = from; id < to; id++) {
 		struct mw_callsite *c = mw_callsite(id);
+		const struct mw_sum *s = &sums[id - from];
 
-		if (now && idle(c, &sums[id]))
-			chosen[n++] = id;
+		c->leaving = STAYS;
+		if (sweep.now && idle(c, s))
+			c->leaving = LEAVES;
 		else
-			mw_set(&c->seen, (uint32_t)sums[id].c.allocs);
+			mw_set(&c->seen, (uint32_t)s->c.allocs);
 	}
-	return n;
-}
-
-static void back(const uint32_t *chosen, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t id = chosen[i], is;
-
-		if (mw_get(&mw_callsite(id)->alias))
-			continue; /* never was in the table */
-		is = mw_callsite_relink(id);
-		if (is != id)
-			__atomic_store_n(&mw_callsite(id)->alias, is, __ATOMIC_RELEASE);
-	}
+	return true;
 }
 
 /* An id that others point to must stay: its aliases would point to a stranger. */
-static uint32_t keep_targets(uint32_t *chosen, uint32_t n, uint32_t end, uint8_t *is_target)
+static bool spare(uint32_t from, uint32_t to)
 {
-	uint32_t id, i, kept = 0;
+	for (uint32_t id = from; id < to; id++) {
+		uint32_t target = __atomic_load_n(&mw_callsite(id)->alias, __ATOMIC_ACQUIRE);
 
-	for (id = MW_CS_FIRST; id < end; id++) {
-		uint32_t to = mw_get(&mw_callsite(id)->alias);
-
-		/* an alias made meanwhile may be of a location newer than `end` */
-		if (to && to < end && mw_get(&mw_callsite(id)->kind) != MW_CS_FREE)
-			is_target[to] = 1;
+		/* an alias made meanwhile may be of a location newer than the sweep */
+		if (target && target < sweep.end && mw_get(&mw_callsite(id)->kind) != MW_CS_FREE &&
+		    mw_callsite(target)->leaving)
+			mw_callsite(target)->leaving = sweep.stage == SPARE ? STAYS : RETURNS;
 	}
-	for (i = 0; i < n; i++)
-		if (!is_target[chosen[i]])
-			chosen[kept++] = chosen[i];
-	return kept;
+	return true;
 }
 
-static void fold(const uint32_t *chosen, uint32_t n)
+static bool unlink_some(uint32_t from, uint32_t to)
 {
-	struct mw_sum *sums;
-	uint32_t end, i, used_again = 0, *again;
-
-	mw_reading_lock();
-	mw_epoch_next();
-	sums = mw_sums(&end);
-	again = mw_own_lend((n + 1) * sizeof(*again));
-	for (i = 0; i < n && sums && again; i++) {
-		struct mw_callsite *c = mw_callsite(chosen[i]);
-		const struct mw_sum *s = &sums[chosen[i]];
-		uint32_t to = mw_get(&c->alias);
-
-		if (!idle(c, s) || !mw_base_fold(chosen[i], to ? mw_callsite_real(to) : MW_CS_GONE, s))
-			goto keep;
-		__atomic_store_n(&c->alias, 0, __ATOMIC_RELEASE);
-		mw_set(&c->born, mw_epoch());
-		mw_callsite_release(chosen[i]);
-		mw_add(&mw_retired, 1);
-		continue;
-	keep:
-		again[used_again++] = chosen[i];
-	}
-	mw_reading_unlock();
-	if (sums && again)
-		back(again, used_again);
-	else
-		back(chosen, n);
-	mw_own_return(again, (n + 1) * sizeof(*again));
-	if (sums)
-		mw_sums_free(sums, end);
+	for (uint32_t id = from; id < to; id++)
+		if (mw_callsite(id)->leaving)
+			mw_callsite_unlink(id);
+	return true;
 }
 
-void mw_retire(bool now)
+static void back(struct mw_callsite *c)
 {
-	struct mw_path *dead = mw_paths_dead();
-	uint32_t end, n, i, *chosen;
-	struct mw_sum *sums;
-	uint8_t *is_target;
-	size_t map;
+	uint32_t is;
 
-	mw_reading_lock();
-	sums = mw_sums(&end);
-	mw_reading_unlock();
-	map = end * (sizeof(*chosen) + 1);
-	chosen = mw_own_lend(map);
-	if (sums && chosen) {
-		is_target = (uint8_t *)(chosen + end);
-		n = choose(chosen, sums, end, now);
-		n = keep_targets(chosen, n, end, is_target);
-		for (i = 0; i < n; i++)
-			mw_callsite_unlink(chosen[i]);
-		mw_where_forget_all();
-		if (n && mw_calls_left()) {
-			synchronize_rcu();
-			mw_take_over(&mw_retired);
-			mw_paths_free(dead);
-			dead = NULL;
-			fold(chosen, n);
+	c->leaving = STAYS;
+	if (mw_get(&c->alias) || !cds_lfht_is_node_deleted(&c->node))
+		return; /* it never was in the table, or never left it */
+	is = mw_callsite_relink(c->id);
+	if (is != c->id)
+		__atomic_store_n(&c->alias, is, __ATOMIC_RELEASE);
+}
+
+static bool back_some(uint32_t from, uint32_t to)
+{
+	for (uint32_t id = from; id < to; id++)
+		if (mw_callsite(id)->leaving)
+			back(mw_callsite(id));
+	return true;
+}
+
+/* Under the baselines' lock. False: it goes back. */
+static bool fold(struct mw_callsite *c, const struct mw_sum *s)
+{
+	uint32_t to = mw_get(&c->alias);
+
+	if (c->leaving != LEAVES || !idle(c, s) ||
+	    !mw_base_fold(c->id, to ? mw_callsite_real(to) : (uint32_t)MW_CS_GONE, s))
+		return false;
+	__atomic_store_n(&c->alias, 0, __ATOMIC_RELEASE);
+	mw_set(&c->born, mw_epoch());
+	c->leaving = STAYS;
+	mw_callsite_release(c->id);
+	mw_add(&mw_retired, 1);
+	return true;
+}
+
+static bool fold_some(uint32_t from, uint32_t to)
+{
+	bool had;
+
+	if (!mw_rebasing_try())
+		return false;
+	if (from == MW_CS_FIRST)
+		mw_epoch_next(); /* maxima of the old tenants are older than the new ones' birth */
+	had = mw_sums_between(sums, from, to);
+	for (uint32_t id = from; had && id < to; id++) {
+		struct mw_callsite *c = mw_callsite(id);
+
+		if (c->leaving && !fold(c, &sums[id - from]))
+			back(c);
+	}
+	mw_rebasing_unlock();
+	return had;
+}
+
+/* --- the sweep ------------------------------------------------------------------------ */
+
+static void be_patient(void)
+{
+	sweep.until = ms_now() + PATIENCE_MS;
+}
+
+static void go_to(enum stage stage)
+{
+	mw_set(&sweep.stage, stage);
+	sweep.next = MW_CS_FIRST;
+	be_patient();
+	if (stage == REST || stage == BACK) {
+		/* no grace period was had: they wait for the next */
+		mw_paths_dead_again(sweep.dead);
+		sweep.dead = NULL;
+	}
+}
+
+static bool out_of_patience(void)
+{
+	if (ms_now() <= sweep.until)
+		return false;
+	go_to(BACK);
+	return true;
+}
+
+/* A step of n locations, at most STEP, of a stage that goes through all; `then` follows its last. */
+static void through(bool (*step)(uint32_t from, uint32_t to), uint32_t n, enum stage then)
+{
+	uint32_t to = sweep.next + n - sweep.next % n;
+
+	if (to > sweep.end)
+		to = sweep.end;
+	if (!step(sweep.next, to)) {
+		(void)out_of_patience();
+		return;
+	}
+	be_patient();
+	sweep.next = to;
+	if (to == sweep.end)
+		go_to(then);
+}
+
+static void begin_to_wait(void)
+{
+	mw_where_forget_all();
+	sweep.inside = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE);
+	if (!barrier())
+		go_to(BACK);
+}
+
+/* Each path that died before is freed now. */
+static void bury(void)
+{
+	sweep.dead = mw_paths_free(sweep.dead, STEP);
+	if (!sweep.dead)
+		go_to(SPARE_LATE);
+}
+
+bool mw_retire_step(void)
+{
+	switch (sweep.stage) {
+	case REST:
+		break;
+	case CHOOSE:
+		through(choose, STEP, sweep.now ? SPARE : REST);
+		break;
+	case SPARE:
+		through(spare, STEP, UNLINK);
+		break;
+	case UNLINK:
+		through(unlink_some, MOVES, CALLS);
+		if (sweep.stage == CALLS)
+			begin_to_wait();
+		break;
+	case CALLS:
+		if (none_inside(&sweep.inside)) {
+			mw_grace_begin();
+			go_to(GRACE);
 		} else {
-			back(chosen, n);
+			(void)out_of_patience();
 		}
+		break;
+	case GRACE:
+		if (mw_grace_over())
+			go_to(BURY);
+		else
+			(void)out_of_patience();
+		break;
+	case BURY:
+		bury();
+		break;
+	case SPARE_LATE:
+		through(spare, STEP, FOLD);
+		break;
+	case FOLD:
+		through(fold_some, STEP, REST);
+		break;
+	case BACK:
+		through(back_some, MOVES, REST);
+		break;
 	}
-	mw_paths_dead_again(dead); /* no grace period was had: wait for the next */
-	mw_own_return(chosen, map);
-	if (sums)
-		mw_sums_free(sums, end);
+	return sweep.stage == REST;
+}
+
+void mw_retire_begin(bool now)
+{
+	if (sweep.stage != REST)
+		return;
+	sweep.end = mw_callsites_end();
+	sweep.now = now;
+	sweep.dead = now ? mw_paths_dead() : NULL;
+	if (sweep.end > MW_CS_FIRST)
+		mw_set(&sweep.stage, CHOOSE);
+	sweep.next = MW_CS_FIRST;
+}
+
+bool mw_retire_under_way(void)
+{
+	return mw_get(&sweep.stage) != REST;
+}
+
+void mw_retire_give_up(void)
+{
+	if (sweep.stage == REST)
+		return;
+	/* the step that will never be ended may have begun to unlink them: the next sweep will see */
+	for (uint32_t id = sweep.next;
+	     sweep.stage == UNLINK && id < sweep.next + MOVES && id < sweep.end; id++)
+		mw_callsite(id)->leaving = STAYS;
+	go_to(BACK);
 }

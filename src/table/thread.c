@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "thread.h"
 
-#include <sched.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
 struct mw_thread *mw_threads;
 uint32_t mw_no_states[32] __attribute__((aligned(64))) = { [0] = MW_PASS_QUIET, [16] = MW_PASS_QUIET };
 uint32_t mw_pass = MW_PASS_EPOCH;
@@ -120,23 +115,6 @@ static void forget_records(struct mw_thread *t)
 	t->full = t->n_full = t->fresh = t->fresh_end = 0;
 }
 
-void mw_threads_after_fork(struct mw_thread *self)
-{
-	struct mw_thread *t;
-
-	for (t = mw_threads; t; t = t->next) {
-		if (t == self)
-			continue;
-		/* caught in the middle, its lists may be half changed: they are
-		   given up, 16,640 records at the very most */
-		if (t->pass == MW_PASS_BUSY)
-			forget_records(t);
-		/* it may have been about to find the gate closed: nobody waits for that now */
-		t->moving = 0;
-		mw_thread_release(t);
-	}
-}
-
 /* A batch is the one in use now. */
 static void use_batch(struct mw_thread *t, uint32_t first)
 {
@@ -208,38 +186,74 @@ void mw_spare_give(struct mw_thread *t, struct mw_record *r, uint32_t ref)
 	mw_spare_push(t, r, ref);
 }
 
-/* Lets another thread run; yielding alone never lets one of lower priority. */
-static void let_run(unsigned *turns)
+static __thread bool closer __attribute__((tls_model("initial-exec"))); /* this thread keeps it closed */
+
+static void close_gate(void)
 {
-	const struct timespec ms = { .tv_nsec = 1000000 };
-
-	if (++*turns < 100)
-		sched_yield();
-	else /* not nanosleep: that is a cancellation point */
-		(void)syscall(SYS_nanosleep, &ms, NULL);
-}
-
-/* Readers are serialised by the reading lock, so there is one at a time. */
-void mw_gate_close(void)
-{
-	struct mw_thread *t;
-	unsigned turns = 0;
-
-	__atomic_store_n(&mw_gate, 1, __ATOMIC_SEQ_CST);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the one in mw_slot_claim */
-	/*
-	 * A move is some twenty instructions: only a preempted one is waited for.
-	 * Our own goes on when we return: a handler that forks or exits in the
-	 * middle of one can't wait for it.
-	 */
-	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
-		while (t != mw_self && __atomic_load_n(&t->moving, __ATOMIC_ACQUIRE))
-			let_run(&turns);
+	closer = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&mw_gate, 1, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the one in move_begin */
 }
 
 void mw_gate_open(void)
 {
-	__atomic_store_n(&mw_gate, 0, __ATOMIC_RELEASE);
+	__atomic_fetch_sub(&mw_gate, 1, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	closer = false;
+}
+
+/*
+ * A move is some twenty instructions: only a preempted one is waited for. Our own
+ * goes on when we return: a handler that forks or exits in the middle of one
+ * can't wait for it.
+ */
+static bool is_moving(const struct mw_thread *t)
+{
+	return t != mw_self && __atomic_load_n(&t->moving, __ATOMIC_ACQUIRE);
+}
+
+void mw_gate_close_until(const struct timespec *until)
+{
+	const struct mw_thread *t;
+	unsigned turns = 0;
+
+	close_gate();
+	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
+		while (is_moving(t) && !(until && mw_is_past(until)))
+			mw_let_run(&turns);
+}
+
+bool mw_gate_try(void)
+{
+	const struct mw_thread *t;
+
+	close_gate();
+	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next) {
+		if (is_moving(t)) {
+			mw_gate_open();
+			return false;
+		}
+	}
+	return true;
+}
+
+void mw_threads_after_fork(struct mw_thread *self)
+{
+	struct mw_thread *t;
+
+	mw_gate = closer; /* no other thread that keeps it closed exists here */
+	for (t = mw_threads; t; t = t->next) {
+		if (t == self)
+			continue;
+		/* caught in the middle, its lists may be half changed: they are
+		   given up, 16,640 records at the very most */
+		if (t->pass == MW_PASS_BUSY)
+			forget_records(t);
+		/* it may have been about to find the gate closed: nobody waits for that now */
+		t->moving = 0;
+		mw_thread_release(t);
+	}
 }
 
 static void move(const struct mw_thread *t, struct mw_slot *s)

@@ -29,6 +29,7 @@
 
 #include "callsite.h"
 #include "record.h"
+#include "wait.h"
 
 enum {
 	MW_SLOTS = 1024,   /* locations with counters at hand */
@@ -179,10 +180,19 @@ static inline void mw_thread_unhush(struct mw_thread *t)
 		mw_set(&t->pass, t->known);
 }
 
-/* The gate, for readers only (read.c). */
-void mw_gate_close(void);
+/*
+ * The gate: closed while anybody who closed it hasn't opened it; not nested. Waits for moves
+ * under way, until a time of CLOCK_MONOTONIC if one is given: it is closed then, but a move may
+ * be half done. The other form doesn't wait: false, and nothing has changed.
+ */
+void mw_gate_close_until(const struct timespec *);
+bool mw_gate_try(void);
 void mw_gate_open(void);
-extern uint32_t mw_gate;
+static inline void mw_gate_close(void)
+{
+	mw_gate_close_until(NULL);
+}
+extern uint32_t mw_gate; /* how many keep it closed; seq_cst, see move_begin */
 
 /* The slot for id, or NULL while the gate is closed. */
 struct mw_slot *mw_slot_claim(struct mw_thread *, uint32_t id);

@@ -18,6 +18,7 @@
  * -fexceptions, and nothing is held across the calls.
  */
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "track.h"

@@ -129,9 +129,9 @@ void mw_dumper_start(void)
 	mw_quiet_leave();
 }
 
-void mw_dumper_before_fork(void)
+void mw_dumper_before_fork(const struct timespec *until)
 {
-	mw_step_before_fork(&reading);
+	mw_step_before_fork(&reading, until);
 }
 
 void mw_dumper_after_fork(int child)

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <time.h>
 
-enum { FORK_WAITS_MS = 1000 };
+#include "../table/wait.h"
 
 int mw_own_thread(void *(*run)(void *), size_t stack)
 {
@@ -51,15 +51,13 @@ void mw_step_end(struct mw_step *s)
 	__atomic_store_n(&s->under_way, 0, __ATOMIC_SEQ_CST);
 }
 
-void mw_step_before_fork(struct mw_step *s)
+void mw_step_before_fork(struct mw_step *s, const struct timespec *until)
 {
-	int cancel;
+	unsigned turns = 0;
 
 	__atomic_fetch_add(&s->forking, 1, __ATOMIC_SEQ_CST);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	for (int i = 0; i < FORK_WAITS_MS && __atomic_load_n(&s->under_way, __ATOMIC_SEQ_CST); i++)
-		mw_nap();
-	pthread_setcancelstate(cancel, NULL);
+	while (__atomic_load_n(&s->under_way, __ATOMIC_SEQ_CST) && !mw_is_past(until))
+		mw_let_run(&turns);
 }
 
 void mw_step_after_fork(struct mw_step *s, int child)

@@ -13,6 +13,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 /*
  * A detached thread that runs none of the app's handlers: every signal is
@@ -35,12 +36,12 @@ void mw_step_begin(struct mw_step *);
 void mw_step_end(struct mw_step *);
 
 /*
- * Around the real call, in the forking thread. Before waits for a second at
- * most, and not for ever: this thread may be in a library's constructor, and
+ * Around the real call, in the forking thread. Before waits until that time of
+ * CLOCK_MONOTONIC at most: this thread may be in a library's constructor, and
  * so hold the dynamic linker's lock, which the step waits for. After a fork
  * the child's step is not under way: its thread doesn't exist there.
  */
-void mw_step_before_fork(struct mw_step *);
+void mw_step_before_fork(struct mw_step *, const struct timespec *until);
 void mw_step_after_fork(struct mw_step *, int child);
 
 #endif

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/types.h>
 #include <termios.h>
 #include <unistd.h>
@@ -45,44 +44,67 @@ void mw_complain(const char *text)
 
 /* --- fork --------------------------------------------------------------------------- */
 
+enum { FORK_WAITS_S = 1 };
+
 /*
- * Before: the server is between two steps; nobody retires, reads or moves
- * counts. The locks are taken in their order and released on both sides.
+ * Before: the server is between two steps; nobody retires, resets or moves counts.
+ * The locks are taken in their order and released on both sides. Readers read on.
+ *
+ * All of that is waited for until one moment, FORK_WAITS_S from the beginning: a thread
+ * that is kept from running doesn't hold the app up for longer. What it was doing is
+ * then half done in the child, which rights it: at most the location that it was at
+ * is counted wrongly there.
+ *
  * Other threads of the parent may be inside an operation of their own: in
  * the child at most that one operation of each is missing.
  */
-/* A handler forks in the middle of this thread's reading: its locks stay as they are. */
-static __thread unsigned in_reading __attribute__((tls_model("initial-exec"))); /* such forks, nested */
+static __thread struct {
+	unsigned in_reading; /* such forks, nested: a handler forks in the middle of this thread's reading */
+	bool maintenance, reading; /* had in time */
+} had __attribute__((tls_model("initial-exec")));
 
 static pid_t forking; /* of any thread that forks it is the same */
 
+static bool maintenance_until(const struct timespec *until)
+{
+	unsigned turns = 0;
+
+	while (!mw_maintenance_try()) {
+		if (mw_is_past(until))
+			return false;
+		mw_let_run(&turns);
+	}
+	return true;
+}
+
 static void before_fork(void)
 {
-	const struct timespec ms = { .tv_nsec = 1000000 };
+	struct timespec until;
 
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += FORK_WAITS_S;
 	forking = getpid();
-	mw_server_before_fork();
-	mw_dumper_before_fork();
+	mw_server_before_fork(&until);
+	mw_dumper_before_fork(&until);
 	if (mw_reading_mine() || mw_maintenance_mine()) {
-		in_reading++;
-	} else {
-		while (!mw_maintenance_try())
-			(void)syscall(SYS_nanosleep, &ms, NULL);
-		mw_reading_lock();
-		mw_gate_close();
+		had.in_reading++;
+		return;
 	}
-	rcu_bp_before_fork();
+	had.maintenance = maintenance_until(&until);
+	had.reading = mw_reading_lock_until(&until);
+	mw_gate_close_until(&until);
 }
 
 static void after_fork_parent(void)
 {
-	rcu_bp_after_fork_parent();
-	if (in_reading) {
-		in_reading--;
+	if (had.in_reading) {
+		had.in_reading--;
 	} else {
 		mw_gate_open();
-		mw_reading_unlock();
-		mw_maintenance_end();
+		if (had.reading)
+			mw_reading_unlock();
+		if (had.maintenance)
+			mw_maintenance_end();
 	}
 	mw_dumper_after_fork(0);
 	mw_server_after_fork(0);
@@ -90,25 +112,23 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
-	rcu_bp_after_fork_child();
 	if (!mw_eldest)
 		mw_eldest = forking;
 	mw_forker = forking;
 	mw_heap_pages_after_fork();
-	if (in_reading) {
-		in_reading--;
-		mw_threads_after_fork(mw_state());
-		mw_dumper_after_fork(1);
-		mw_server_after_fork(1);
-		return;
-	}
+	mw_rcu_after_fork();
 	mw_threads_after_fork(mw_state());
-	mw_late_ops = 0;
-	mw_gate_open();
-	mw_reading_unlock();
-	mw_reading_init_child();
-	mw_maintenance_end();
-	mw_growth_from_here(mw_options.socket || mw_options.socket_dir);
+	if (had.in_reading) {
+		had.in_reading--;
+	} else {
+		mw_late_ops = 0;
+		mw_gate_open();
+		if (had.reading)
+			mw_reading_unlock();
+		mw_reading_after_fork(had.reading);
+		mw_maintenance_after_fork(had.maintenance);
+		mw_growth_from_here(mw_options.socket || mw_options.socket_dir);
+	}
 	mw_dumper_after_fork(1);
 	mw_server_after_fork(1);
 }

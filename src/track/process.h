@@ -31,13 +31,14 @@ void mw_complain(const char *text);
 /*
  * server.c. start: makes the thread that will load and run the server, if an
  * option asks for one; it waits until Ruby is up, or 100 ms. go: Ruby is up.
- * Both return at once. Fork: before/parent/child around the real call.
+ * Both return at once. Fork: before/parent/child around the real call; before waits
+ * until that time of CLOCK_MONOTONIC at most.
  */
 void mw_server_start(void);
 void mw_server_go(void);
 /* See mw_api.server_place. */
 bool mw_server_place(struct mw_server_place *);
-void mw_server_before_fork(void);
+void mw_server_before_fork(const struct timespec *until);
 void mw_server_after_fork(int child);
 /* Asks it to remove its socket and waits for that: 200 ms, and two seconds if a file is just being made. */
 void mw_server_end(void);
@@ -50,7 +51,7 @@ void mw_server_end(void);
  */
 void mw_dumper_start(void);
 void mw_dumper_start_child(void);
-void mw_dumper_before_fork(void);
+void mw_dumper_before_fork(const struct timespec *until);
 void mw_dumper_after_fork(int child);
 bool mw_dumper_end(void);
 

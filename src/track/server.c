@@ -203,11 +203,11 @@ bool mw_server_place(struct mw_server_place *place)
 	return is;
 }
 
-void mw_server_before_fork(void)
+void mw_server_before_fork(const struct timespec *until)
 {
 	const struct mw_httpd_api *h;
 
-	mw_step_before_fork(&loading);
+	mw_step_before_fork(&loading, until);
 	h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
 	before_fork = h ? h->before_fork() : 1;
 }

@@ -10,66 +10,18 @@
  * keep:  blocks stay until the end: "(other)" takes what doesn't fit
  * again: as drop, then all once more: places come back after retirement
  */
-#include <sys/mman.h>
-
 #include "../lib/site.h"
+#include "../lib/stubs.h"
 
 #define STUBS 300000
 #define SIZE 24
-
-#if defined(__x86_64__)
-#define STUB 32
-static void write_stub(unsigned char *at)
-{
-	/* clang-format off */
-	static const unsigned char code[] = {
-		0x48, 0x83, 0xec, 0x08,                         /* sub $8,%rsp */
-		0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0,             /* mov $malloc,%rax */
-		0xff, 0xd0,                                     /* call *%rax */
-		0x48, 0x83, 0xc4, 0x08, 0xc3                    /* add $8,%rsp; ret */
-	};
-	/* clang-format on */
-	void *(*f)(size_t) = malloc;
-
-	memcpy(at, code, sizeof(code));
-	memcpy(at + 6, &f, sizeof(f));
-}
-#elif defined(__aarch64__)
-#define STUB 32
-static void write_stub(unsigned char *at)
-{
-	static const uint32_t code[] = {
-		0xa9bf7bfd, /* stp x29, x30, [sp, #-16]! */
-		0x580000b0, /* ldr x16, .+20: the literal at 24 */
-		0xd63f0200, /* blr x16 */
-		0xa8c17bfd, /* ldp x29, x30, [sp], #16 */
-		0xd65f03c0, /* ret */
-	};
-	void *(*f)(size_t) = malloc;
-
-	memcpy(at, code, sizeof(code));
-	memcpy(at + 24, &f, sizeof(f));
-}
-#else
-#error "no stub for this processor"
-#endif
 
 SITE void *last_place(size_t n)
 {
 	return keep(malloc(n));
 }
 
-static unsigned char *code;
 static void *block[STUBS];
-
-static void *call(size_t i)
-{
-	void *(*f)(size_t);
-	unsigned char *at = code + i * STUB;
-
-	memcpy(&f, &at, sizeof(f));
-	return f(SIZE);
-}
 
 struct totals {
 	uint64_t allocations, frees, total, live, live_bytes;
@@ -109,18 +61,12 @@ int main(int argc, char **argv)
 	struct mw_stats stats;
 	struct totals was;
 
-	code = mmap(NULL, (size_t)STUBS * STUB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (code == MAP_FAILED)
+	if (!make_stubs(STUBS))
 		return 1;
-	for (i = 0; i < STUBS; i++)
-		write_stub(code + i * STUB);
-	if (mprotect(code, (size_t)STUBS * STUB, PROT_READ | PROT_EXEC))
-		return 1;
-	__builtin___clear_cache((char *)code, (char *)code + (size_t)STUBS * STUB);
 	was = now(a);
 	for (round = 0; round < rounds; round++)
 		for (i = 0; i < STUBS; i++) {
-			block[i] = call(i);
+			block[i] = call_stub(i, SIZE);
 			if (!stay)
 				free(block[i]);
 		}

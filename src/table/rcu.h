@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * rcu.h - the tracker's own RCU domain, as a flavour for liburcu's hash tables.
+ *
+ * An app may use liburcu itself, whichever flavour: it may allocate inside a
+ * read-side section, hold its locks across a fork, or block for ever in a
+ * callback. So nothing here is shared with it, and nothing here waits.
+ *
+ * Readers of the tables are few: pages, Ruby's API, the exit dump. They count
+ * themselves in one of two shared counters. A section takes no memory, needs no
+ * registration and may be nested. Threads inside the tracker (thread.h: busy) need
+ * no section; whoever retires something asks for them first: retire.c.
+ *
+ * A grace period is begun, and asked about later: it ends once each counter was
+ * seen at zero. Readers that come meanwhile use the other counter.
+ */
+#ifndef MW_TABLE_RCU_H
+#define MW_TABLE_RCU_H
+
+#include <stdbool.h>
+
+#include <urcu/flavor.h>
+#include <urcu/rculfhash.h>
+
+/* A read-side section. Any thread, also in a signal handler. */
+void mw_rcu_enter(void);
+void mw_rcu_leave(void);
+
+/*
+ * One grace period at a time; its caller holds mw_maintenance (callsite.h). Over:
+ * every section that began before mw_grace_begin() has ended, and what its reader
+ * did comes before what the caller does next. Both return at once.
+ */
+void mw_grace_begin(void);
+bool mw_grace_over(void);
+
+/* In a forked child: only the calling thread's sections go on. */
+void mw_rcu_after_fork(void);
+
+/* For cds_lfht_new_flavor, with flags 0. */
+extern const struct rcu_flavor_struct mw_rcu_flavor;
+
+#endif
