@@ -45,12 +45,12 @@ enum stage { REST, CHOOSE, SPARE, UNLINK, CALLS, GRACE, BURY, SPARE_LATE, FOLD, 
 enum leaving { STAYS, LEAVES, RETURNS };
 
 static struct {
-	enum stage stage;               /* relaxed: mw_retire_under_way */
-	uint32_t next, end;             /* locations: the next one of this stage; one past the last */
-	bool now;                       /* else it only looks */
+	enum stage stage; /* relaxed: mw_retire_under_way */
+	uint32_t next, end; /* locations: the next one of this stage; one past the last */
+	bool now; /* else it only looks */
+	long until; /* ms: patience ends */
 	const struct mw_thread *inside; /* CALLS: the first that may still be */
-	long until;                     /* ms: patience ends */
-	struct mw_path *dead;           /* those that a grace period lets go */
+	struct mw_path *dead; /* those that a grace period lets go */
 } sweep;
 
 static bool barrier(void)
