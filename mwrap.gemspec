@@ -13,12 +13,12 @@ Gem::Specification.new do |s|
   TEXT
   s.authors = ["mwrap contributors"]
   s.license = "GPL-2.0-or-later"
-  s.required_ruby_version = ">= 3.0"
+  s.required_ruby_version = ">= 3.1"
 
   # what building needs, by what is there: a gem is built without git as well;
   # and the sources of web/dist, which building doesn't need
   s.files = Dir.chdir(__dir__) do
-    Dir["src/**/*.{c,cc,h,rb,map}", "web/*", "web/{src,dist}/*", "lib/**/*.rb", "t/*.mk", "GNUmakefile",
+    Dir["src/**/*.{c,cc,h,rb,map,sh}", "web/*", "web/{src,dist}/*", "lib/**/*.rb", "t/*.mk", "GNUmakefile",
         "bin/mwrap", "README", "NEWS", "LICENSE", "mwrap.gemspec"].select { |path| File.file?(path) }.sort
   end
   s.extensions = ["src/extconf.rb"]

@@ -7,24 +7,16 @@
 # are made where they are loaded from, in the gem's lib/, so that there is nothing
 # to install.
 #
-# Ends with one line that says what is missing, if something is.
+# Ends with one line that says what is missing or too old, if something is; so
+# it, like needs.sh, is written for old Rubies as well.
 require "etc"
 require "rbconfig"
 require "shellwords"
 
-# Can the compiler find it? nil: there is no compiler.
-def header?(name)
-  system(*ENV.fetch("CC", "cc").shellsplit, *ENV.fetch("CFLAGS", "").shellsplit,
-         "-E", "-include", name, "-x", "c", "/dev/null", out: File::NULL, err: File::NULL)
-end
-
-abort "mwrap: works on Linux only" unless RbConfig::CONFIG["host_os"].start_with?("linux")
-missing = []
-missing << "a C compiler (Debian: gcc and libc6-dev)" unless header?("stdlib.h")
-missing << "liburcu's headers (Debian: liburcu-dev)" unless header?("urcu/rculfhash.h")
-missing << "xxHash's header (Debian: libxxhash-dev)" unless header?("xxhash.h")
-missing << "libmicrohttpd's headers (Debian: libmicrohttpd-dev)" unless header?("microhttpd.h")
-abort "mwrap: please install #{missing.join(", ")}" unless missing.empty?
+# RubyGems runs the make that this names
+make = ENV["MAKE"] || ENV["make"] || "make"
+lacking = IO.popen([{ "RUBY" => RbConfig.ruby.shellescape, "MAKE" => make }, "sh", File.join(__dir__, "needs.sh")], &:read)
+abort lacking unless lacking.empty?
 
 File.write("Makefile", <<~MAKE)
   all:

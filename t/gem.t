@@ -69,7 +69,7 @@ class GemTest < Minitest::Test
     names = Gem::Package.new(installed.file).spec.files
     assert_includes names, "src/extconf.rb"
     assert_includes names, "GNUmakefile"
-    assert_empty(names.reject { |name| name.match?(/\.(c|cc|h|rb|map|mk|gemspec|html|css|js|svg)\z|\A[A-Z]+\z|\A(GNUmakefile|bin\/mwrap|web\/(dist\/LICENSES|README|build\.mjs|grafana\.json|package(-lock)?\.json))\z/) })
+    assert_empty(names.reject { |name| name.match?(/\.(c|cc|h|rb|map|mk|sh|gemspec|html|css|js|svg)\z|\A[A-Z]+\z|\A(GNUmakefile|bin\/mwrap|web\/(dist\/LICENSES|README|build\.mjs|grafana\.json|package(-lock)?\.json))\z/) })
   end
 
   def test_the_three_shared_objects_are_there_and_no_objects
@@ -137,13 +137,88 @@ class GemTest < Minitest::Test
     assert_equal "0\n", run.stdout
   end
 
-  def test_missing_headers_are_named_in_one_line
+  # src/extconf.rb, in an environment: one line on stderr, which matches.
+  def assert_told(pattern, env)
     in_tmp do |dir|
-      run = run_command(RUBY, File.join(ROOT, "src/extconf.rb"), env: { "CC" => "no-such-compiler" }, chdir: dir)
+      run = run_command(RUBY, File.join(ROOT, "src/extconf.rb"), env: CLEAN.merge(env), chdir: dir)
       refute run.status.success?
       assert_equal 1, run.stderr.lines.size, run.stderr
-      assert_match(/\Amwrap: .*liburcu-dev.*libxxhash-dev.*libmicrohttpd-dev/, run.stderr)
+      assert_match pattern, run.stderr
       assert_empty Dir.children(dir)
     end
+  end
+
+  # The headers of a C library like this one, but older.
+  def old_glibc
+    in_tmp do |dir|
+      File.write("#{dir}/features.h", <<~C)
+        #include_next <features.h>
+        #undef __GLIBC_MINOR__
+        #define __GLIBC_MINOR__ 31
+      C
+      yield "-I#{dir}"
+    end
+  end
+
+  OLD_GLIBC = "mwrap: glibc 2.31: too old: mwrap needs glibc 2.35 or newer (Debian 12, Ubuntu 22.04)"
+
+  def test_missing_headers_are_named_in_one_line
+    assert_told(/\Amwrap: .*gcc.*liburcu-dev.*libxxhash-dev.*libmicrohttpd-dev/, "CC" => "no-such-compiler")
+    in_tmp do |dir|
+      Dir.mkdir("#{dir}/urcu")
+      File.write("#{dir}/urcu/rculfhash.h", "#error\n")
+      assert_told(/\Amwrap: please install liburcu's headers \(Debian: liburcu-dev\)$/, "CFLAGS" => "-I#{dir}")
+    end
+  end
+
+  def test_a_missing_make_is_named
+    assert_told(/\Amwrap: please install make \(Debian: make\)$/, "MAKE" => "no-such-make -j2")
+  end
+
+  def test_missing_headers_of_ruby_are_named
+    in_tmp do |dir|
+      File.write("#{dir}/without.rb", "require 'rbconfig'\nRbConfig::CONFIG['rubyhdrdir'] = '#{dir}'\n")
+      assert_told(/\Amwrap: please install the headers of Ruby #{RUBY_VERSION} \(Debian: ruby-dev\)$/,
+                  "RUBYOPT" => "-r#{dir}/without.rb")
+    end
+  end
+
+  def test_an_old_c_library_is_told_by_extconf
+    old_glibc { |flags| assert_told(/\A#{Regexp.escape(OLD_GLIBC)}$/, "CFLAGS" => flags) }
+  end
+
+  def test_another_c_library_is_told
+    in_tmp do |dir|
+      File.write("#{dir}/features.h", "#undef __GLIBC__\n")
+      assert_told(/\Amwrap: the C library is not glibc: not supported: mwrap needs glibc 2\.35 or newer$/, "CFLAGS" => "-I#{dir}")
+    end
+  end
+
+  def test_an_old_c_library_is_told_by_make
+    old_glibc do |flags|
+      in_tmp do |dir|
+        run = run_command("make", "-C", ROOT, "-s", "--no-print-directory", "B=#{dir}", "RUBY=#{RUBY}", env: CLEAN.merge("CFLAGS" => flags))
+        assert_equal 2, run.status.exitstatus
+        assert_match(/\AGNUmakefile:\d+: \*\*\* #{Regexp.escape(OLD_GLIBC)}\.  Stop\.\n\z/, run.stderr)
+        assert_empty Dir.children(dir)
+      end
+    end
+  end
+
+  def test_an_old_c_library_is_told_by_the_demo
+    old_glibc do |flags|
+      run = run_command(File.join(ROOT, "bin/demo"), "--once", env: CLEAN.merge("CFLAGS" => flags, "RUBY" => RUBY))
+      assert_equal 1, run.status.exitstatus
+      assert_equal ["", "#{OLD_GLIBC}\n"], [run.stdout, run.stderr]
+    end
+  end
+
+  # Files and documents agree on the oldest Ruby.
+  def test_the_oldest_ruby_is_one
+    spec = Gem::Specification.load(File.join(ROOT, "mwrap.gemspec"))
+    oldest = spec.required_ruby_version.to_s[/\A>= (\d+\.\d+)\z/, 1]
+    assert_match(/older "\$version" #{Regexp.escape(oldest)};/, File.read(File.join(ROOT, "src/needs.sh")))
+    assert_includes File.read(File.join(ROOT, "bin/mwrap")), "[#{oldest.tr(".", ",").sub(",", ", ")}]"
+    assert_match(/^\* Ruby #{Regexp.escape(oldest)} to /, File.read(File.join(ROOT, "README")))
   end
 end

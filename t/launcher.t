@@ -529,6 +529,96 @@ class TestOfLauncherAllocators < Minitest::Test
   end
 end
 
+# An image that lacks a library, or has an older one than the tracker was built with:
+# the tracker itself, with another name in it that the real dynamic linker looks for.
+class TestOfLauncherLinker < Minitest::Test
+  include Layout
+
+  # A copy in which one string of the dynamic linker's is another of the same size.
+  def altered(dir, file, from, to)
+    elf = File.binread("#{LIB}/#{file}")
+    name = elf[from] or flunk "#{file} has no #{from.inspect}"
+    elf.gsub!("\0#{name}\0".b, "\0#{to.ljust(name.size, "x")}\0".b)
+    # as a version is looked for: by this number first
+    elf.gsub!([elf_hash(name)].pack("L"), [elf_hash(to)].pack("L")) if name.start_with?("GLIBC_")
+    File.join(dir, file).tap { |path| File.binwrite(path, elf) }
+  end
+
+  def elf_hash(name)
+    name.bytes.inject(0) do |h, byte|
+      h = (h << 4) + byte
+      (h ^ (h & 0xf0000000) >> 24) & 0xfffffff
+    end
+  end
+
+  # What ends so without the check, and says so with it.
+  def assert_told(from, to, line, without)
+    in_tmp do |other|
+      tracker = altered(other, "libmwrap.so", from, to)
+      natively = run_command("true", env: { "LD_PRELOAD" => tracker })
+      refute natively.status.success?
+      assert_match without, natively.stderr
+      layout(tracker: tracker) do |dir, tmp|
+        assert_refused launch(dir, "touch", "#{tmp}/ran"), line
+        refute File.exist?("#{tmp}/ran")
+        assert_success launch(dir, "--version")
+      end
+    end
+  end
+
+  def test_a_library_that_is_missing
+    assert_told(/liburcu-cds\.so\.\d+/n, "liburcu-no", "liburcu-noxxxxxx: not found: install it (Debian: liburcu8t64 or liburcu8)",
+                /error while loading shared libraries/)
+  end
+
+  def test_a_c_library_that_is_too_old
+    assert_told(/GLIBC_2\.35/n, "GLIBC_2.99",
+                /\S*libc\.so\.6: has no GLIBC_2\.99, which libmwrap\.so needs: build mwrap on this system \(it needs glibc 2\.35 or newer\)/,
+                /GLIBC_2\.99' not found/)
+  end
+
+  def test_a_library_that_is_too_old
+    assert_told(/cds_lfht_lookup/n, "cds_lfht_yonder",
+                /\S*libmwrap\.so: no library here has cds_lfht_yonder: build mwrap on this system/, /undefined symbol: cds_lfht_yonder/)
+  end
+
+  # Only where an option asks for a server.
+  def test_a_library_of_the_servers_that_is_missing
+    layout(tracker: TRACKER) do |dir, tmp|
+      altered("#{dir}/lib", "libmwrap_httpd.so", /libmicrohttpd\.so\.\d+/n, "libmicrohttpd.no")
+      line = /libmicrohttpd\.nox*: not found: install it \(Debian: libmicrohttpd12t64 or libmicrohttpd12\)/
+      ["socket:#{tmp}/s", "dump_min:1,socket_dir:#{tmp}", "listen:127.0.0.1:0"].each do |options|
+        assert_refused launch(dir, "touch", "#{tmp}/ran", env: { "MWRAP" => options }), line
+        refute File.exist?("#{tmp}/ran")
+      end
+      run = launch(dir, "echo", "ran", env: { "MWRAP" => "dump_min:1" })
+      assert_equal ["ran\n", ""], [run.stdout, run.stderr]
+    end
+  end
+
+  # The words of other cases, as the linker has them.
+  def test_what_else_the_linker_says
+    require "#{LIB}/mwrap/linker"
+    { "" => nil, "ruby 3.4.1\n" => nil, "\tlibc.so.6 => /lib/libc.so.6 (0x0000)\n" => nil,
+      "undefined symbol: x\t(/other.so)\n" => nil,
+      "\tliba.so.1 => not found\n\tliba.so.1 => not found\n" => "liba.so.1: not found: install it",
+      "\tliburcu-cds.so.8 => not found\n\tliburcu-common.so.8 => not found\n" =>
+        "liburcu-cds.so.8, liburcu-common.so.8: not found: install them (Debian: liburcu8t64 or liburcu8)",
+      "ERROR: ld.so: object '/a/libmwrap.so' from LD_PRELOAD cannot be preloaded (failed to map segment): ignored.\n" =>
+        "/a/libmwrap.so: can't be preloaded: failed to map segment",
+      "ruby: error while loading shared libraries: /lib/x.so: file too short\n" => "/lib/x.so: can't be loaded: file too short"
+    }.each { |said, line| assert_equal [line], [Mwrap::Linker.read(said.b, ["/a/libmwrap.so"])], said }
+  end
+
+  def test_an_older_ruby
+    layout do |dir, tmp|
+      File.write("#{tmp}/old.rb", "Object.send(:remove_const, :RUBY_VERSION)\nRUBY_VERSION = '2.7.4'\n")
+      assert_refused launch(dir, "true", env: { "RUBYOPT" => "-r#{tmp}/old.rb" }),
+                     "Ruby 2.7.4: too old: mwrap needs Ruby 3.1 or newer"
+    end
+  end
+end
+
 class TestOfLauncherWithTracker < Minitest::Test
   def test_a_dump_is_written_at_exit
     in_tmp do |tmp|

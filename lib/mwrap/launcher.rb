@@ -4,6 +4,7 @@
 require_relative "version"
 require_relative "allocators"
 require_relative "executable"
+require_relative "linker"
 
 module Mwrap
   # What bin/mwrap does. Not for use elsewhere: it execs or exits.
@@ -58,8 +59,9 @@ module Mwrap
     def run(argv)
       command = options(argv) or return
       tracker = find_tracker
-      require_extension
       text = ENV["MWRAP"]&.then { |t| absolute(t) }
+      require_loadable(tracker, text)
+      require_extension
       check_options(text)
       text = text && numbered_group(text)
       keep_listening_sockets
@@ -99,6 +101,14 @@ module Mwrap
       return found unless found.match?(/[ :$]/)
       # the dynamic linker splits at the first two and expands the third
       raise Failure, "can't preload #{found}: no space, colon or $ may be in its path"
+    end
+
+    # Without a library that the tracker needs no program would run; without one
+    # of the server's there would be no server.
+    def require_loadable(tracker, text)
+      server = File.join(File.dirname(tracker), "libmwrap_httpd.so")
+      served = text && items(text).any?(/\A(?:socket|socket_dir|listen):/n) && File.file?(server)
+      problem = Linker.problem([tracker, *(server if served)]) and raise Failure, problem
     end
 
     def require_extension

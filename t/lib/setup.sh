@@ -137,6 +137,13 @@ mw_packages() {
 	[ -z "$missing" ] || mw_die "installed, but not found: ${missing//$'\n'/, }"
 }
 
+# mw_not_old: what no package mends ends here, before anything is installed
+mw_not_old() {
+	local old
+	old=$(RUBY=$(printf %q "${RUBY:-ruby}") sh src/needs.sh old)
+	[ -z "$old" ] || mw_die "${old#mwrap: }"
+}
+
 # mw_ruby: RUBY becomes the path of the Ruby itself (PATH may lead to a version
 # manager's script), and `ruby` in PATH leads to that one too.
 mw_ruby() {
@@ -196,7 +203,9 @@ mw_setup() {
 	{
 		# one at a time: two would write to the same folders
 		flock 9
+		mw_not_old
 		mw_packages "$@" 9>&-
+		mw_not_old
 		mw_ruby
 		mw_gems "$@" 9>&-
 		mw_npm "$@" 9>&-

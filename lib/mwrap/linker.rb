@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+module Mwrap
+  # Asks the dynamic linker whether it can load our shared objects here: an image
+  # may lack a library that they need, or have an older C library than they were
+  # built with. Used by the launcher only.
+  module Linker # :nodoc: all
+    PACKAGES = {
+      /\Aliburcu/ => "liburcu8t64 or liburcu8",
+      /\Alibmicrohttpd/ => "libmicrohttpd12t64 or libmicrohttpd12"
+    }.freeze
+
+    module_function
+
+    # A line that says what is wrong, or nil.
+    def problem(paths) = read(trace(paths), paths)
+
+    # What the linker says when it loads these into this very program, and then
+    # runs nothing of it (ld.so(8), LD_TRACE_LOADED_OBJECTS); LD_WARN: of symbols as
+    # well. Empty where that can't be had: then nothing is known to be wrong.
+    # A linker that knows none of this would run Ruby, which prints its version.
+    def trace(paths)
+      env = { "LD_TRACE_LOADED_OBJECTS" => "1", "LD_WARN" => "1", "LD_PRELOAD" => paths.join(":"), "MWRAP" => nil,
+              "RUBYOPT" => nil }
+      IO.popen([env, "/proc/self/exe", "--version", err: %i[child out]], &:read).b
+    rescue SystemCallError
+      ""
+    end
+
+    def read(said, paths)
+      missing = said.scan(/^\s*(\S+) => not found$/n).flatten.uniq
+      return "#{missing.join(", ")}: not found: install #{packages(missing)}" unless missing.empty?
+      ours = Regexp.union(paths.map(&:b))
+      case said
+      when /(\S+): version `(\S+)' not found \(required by (#{ours})\)/n
+        "#{$1}: has no #{$2}, which #{File.basename($3)} needs: build mwrap on this system " \
+          "(it needs glibc 2.35 or newer)"
+      when /^undefined symbol: ([^\s,]+).*\((#{ours})\)$/n
+        "#{$2}: no library here has #{$1}: build mwrap on this system"
+      when /object '(#{ours})' from LD_PRELOAD cannot be preloaded \((.*)\)/n
+        "#{$1}: can't be preloaded: #{$2}"
+      when /error while loading shared libraries: (\S+): (.*)$/n
+        "#{$1}: can't be loaded: #{$2}"
+      end
+    end
+
+    def packages(missing)
+      names = missing.filter_map { |lib| PACKAGES.find { |pattern,| pattern.match?(lib) }&.last }.uniq
+      "#{missing.size == 1 ? "it" : "them"}#{" (Debian: #{names.join(", ")})" unless names.empty?}"
+    end
+  end
+end
