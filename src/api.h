@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 7u
+#define MW_API_VERSION 8u
 
 struct mw_options;
 
@@ -179,6 +179,13 @@ struct mw_api {
 	 * exactly that name; one that is shown escaped may be in a snapshot.
 	 */
 	bool (*find)(const char *location, size_t n, struct mw_row *);
+
+	/*
+	 * The absolute path of the file that Ruby itself read code from which it
+	 * calls by these n bytes, with a NUL, into to[size]; returns its length. 0:
+	 * there is none (any code can be evaluated under any name), or no room.
+	 */
+	size_t (*source)(const char *name, size_t n, char *to, size_t size);
 
 	/*
 	 * The live allocations of the n locations ids[], all if ids is NULL.

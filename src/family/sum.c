@@ -220,6 +220,15 @@ static bool sum_find(const char *location, size_t n, struct mw_row *row)
 	return false;
 }
 
+static size_t sum_source(const char *name, size_t n, char *to, size_t size)
+{
+	(void)name;
+	(void)n;
+	(void)to;
+	(void)size;
+	return 0;
+}
+
 /* The processes' were asked for one location: all are of that. */
 static struct mw_lives *sum_lives(const uint32_t *ids, size_t n)
 {
@@ -322,6 +331,7 @@ const struct mw_api *mw_sum_api(const struct mw_part *p, size_t n, const struct 
 			.snapshot = sum_snapshot,
 			.snapshot_free = sum_snapshot_free,
 			.find = sum_find,
+			.source = sum_source,
 			.lives = sum_lives,
 			.lives_free = sum_lives_free,
 			.stats = sum_stats,

@@ -3,9 +3,13 @@
  * source.c - GET /source?location=PATH:LINE: the lines around a location, or
  * none and why: code that was evaluated often names a file that isn't there.
  *
- * Only files that Ruby ran code from: the location must be in the table,
- * letter by letter or as pages show it. Only regular files with a size, which
- * keeps out devices, pipes and /proc. Nothing is read with `source:0`.
+ * Only files that Ruby itself read code from: the location must be in the table,
+ * letter by letter or as pages show it, and the tracker must have seen code there that
+ * came from a file (mw_api.source). What is evaluated, such as a template, can give
+ * itself any name. What is opened is the file that Ruby read, by the absolute
+ * path that it had then, not the name in the location, which may be relative or a symbolic
+ * link's. Only regular files with a size, which keeps out devices, pipes and /proc.
+ * Nothing is read with `source:0`.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +26,8 @@
 
 struct source {
 	char *location; /* owned; as the system has it */
-	char *path;     /* owned */
+	char *name;     /* owned; how the location calls its file */
+	char path[4096]; /* what Ruby read; "": nothing */
 	uint64_t line;
 	char *text;     /* owned */
 	size_t n;
@@ -57,13 +62,16 @@ static bool slurp(int fd, struct source *s, size_t size)
 
 static const char *read_file(struct source *s)
 {
-	/* a pipe without a writer doesn't keep us waiting */
-	int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	const char *why = NULL;
 	struct stat st;
+	int fd;
 
+	if (!*s->path)
+		return "Ruby read no such file: the code was evaluated under its name";
+	/* a pipe without a writer doesn't keep us waiting; Ruby's own path ends with no link */
+	fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
 	if (fd < 0)
-		return "the file can't be opened";
+		return errno == ELOOP ? "the file is a symbolic link now" : "the file can't be opened";
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0)
 		why = "the file isn't a regular file with something in it";
 	else if (st.st_size > FILE_BYTES)
@@ -87,9 +95,9 @@ static const char *locate(struct source *s, const struct mw_snapshot *table, con
 	digits = r->location + r->file_len + 1;
 	if (!mw_parse_u64(digits, r->location_len - r->file_len - 1, &s->line))
 		return "the location has no line";
-	s->path = strndup(r->location, r->file_len);
+	s->name = strndup(r->location, r->file_len);
 	s->location = strndup(r->location, r->location_len);
-	return s->path && s->location ? NULL : "there is no memory";
+	return s->name && s->location ? NULL : "there is no memory";
 }
 
 /* --- the answer ----------------------------------------------------------------------- */
@@ -137,12 +145,13 @@ static bool lines(struct mw_buf *b, const struct source *s, uint64_t first, bool
 static void render(struct mw_buf *b, const struct source *s, const char *why)
 {
 	uint64_t first = s->line > AROUND ? s->line - AROUND : 1;
+	const char *file = *s->path ? s->path : s->name;
 	bool cut = false;
 
 	mw_buf_str(b, "{\"location\":");
 	mw_buf_json(b, s->location, strlen(s->location));
 	mw_buf_str(b, ",\n\"file\":");
-	mw_buf_json(b, s->path, strlen(s->path));
+	mw_buf_json(b, file, strlen(file));
 	mw_buf_str(b, ",\n\"line\":");
 	mw_buf_u64(b, s->line);
 	mw_buf_str(b, ",\n\"first\":");
@@ -168,6 +177,8 @@ static const char *find(struct mw_call *call, struct source *s, const char *loca
 		return "there is no memory";
 	why = locate(s, table, location, n);
 	call->api->snapshot_free(table);
+	if (!why)
+		(void)call->api->source(s->name, strlen(s->name), s->path, sizeof(s->path));
 	return why;
 }
 
@@ -195,7 +206,7 @@ void mw_page_source(struct mw_call *call)
 		}
 	}
 	free(s.location);
-	free(s.path);
+	free(s.name);
 	free(s.text);
 	mw_params_free(&p);
 }

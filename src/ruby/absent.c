@@ -96,6 +96,15 @@ static void no_heap_free(struct mw_heap *heap)
 	(void)heap;
 }
 
+static size_t no_source(const char *name, size_t n, char *to, size_t size)
+{
+	(void)name;
+	(void)n;
+	(void)to;
+	(void)size;
+	return 0;
+}
+
 static bool no_server_place(struct mw_server_place *place)
 {
 	memset(place, 0, sizeof(*place));
@@ -118,6 +127,7 @@ const struct mw_api mw_no_tracker = {
 	.snapshot = no_snapshot,
 	.snapshot_free = no_snapshot_free,
 	.find = no_find,
+	.source = no_source,
 	.lives = no_lives,
 	.lives_free = no_lives_free,
 	.stats = no_stats,

@@ -70,6 +70,23 @@ bool mw_row_find(const char *location, size_t n, struct mw_row *row)
 	return any;
 }
 
+size_t mw_source_find(const char *name, size_t n, char *to, size_t size)
+{
+	const struct mw_path *p;
+	const char *real;
+	size_t len = 0;
+
+	mw_rcu_enter(); /* keeps the path, and with it the other one */
+	p = mw_path_known(name, n);
+	real = p ? __atomic_load_n(&p->real, __ATOMIC_ACQUIRE) : NULL;
+	if (real && strlen(real) < size) {
+		len = strlen(real);
+		memcpy(to, real, len + 1);
+	}
+	mw_rcu_leave();
+	return len;
+}
+
 bool mw_row_total(struct mw_row *sum, struct mw_counters *before)
 {
 	struct mw_sum *sums;

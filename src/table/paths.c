@@ -90,12 +90,30 @@ struct mw_path *mw_path_take(const char *text, size_t n)
 		mine->hash = hash;
 		mine->refs = 1;
 		mine->len = (uint32_t)n;
+		mine->real = NULL;
 		memcpy(mine->text, text, n);
 		mine->text[n] = '\0';
 	}
 	if (mine)
 		mw_own_free(mine, sizeof(*mine) + n + 1);
 	return p;
+}
+
+void mw_path_read_from(struct mw_path *p, const char *real)
+{
+	const char *none = NULL, *keep = p->text;
+	size_t n = strlen(real) + 1;
+	char *copy = NULL;
+
+	if (strcmp(real, p->text)) {
+		keep = copy = mw_own_alloc(n, MW_OWN_LOCATION);
+		if (!copy)
+			return; /* asked again at the next new caller there */
+		memcpy(copy, real, n);
+	}
+	if (!__atomic_compare_exchange_n(&p->real, &none, keep, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED) &&
+	    copy)
+		mw_own_free(copy, n); /* another thread was first */
 }
 
 static void bury(struct mw_path *p)
@@ -124,6 +142,8 @@ struct mw_path *mw_paths_free(struct mw_path *p, uint32_t n)
 	while (p && n--) {
 		struct mw_path *next = p->next_dead;
 
+		if (p->real && p->real != p->text)
+			mw_own_free((char *)(uintptr_t)p->real, strlen(p->real) + 1);
 		mw_own_free(p, sizeof(*p) + p->len + 1);
 		p = next;
 	}

@@ -22,7 +22,8 @@ struct mw_path {
 	uint32_t refs; /* 0: dying, not to be found; atomic */
 	uint32_t len;
 	struct mw_path *next_dead; /* waits for a grace period */
-	char text[];   /* NUL-terminated */
+	const char *real; /* the file that Ruby read, NULL: none; `text`, or owned. Set once: release */
+	char text[]; /* NUL-terminated */
 };
 
 /* Once, at load. False: no memory; it may also abort(), see mw_memory_is_there. */
@@ -36,6 +37,12 @@ struct mw_path *mw_path_take(const char *text, size_t n);
 
 /* The same without adding, and without a reference. NULL: there is none. */
 struct mw_path *mw_path_known(const char *text, size_t n);
+
+/*
+ * Ruby read code that it calls so from the file `real`, an absolute path. The first
+ * one stays. The caller keeps a reference, or is busy at a location of that path.
+ */
+void mw_path_read_from(struct mw_path *, const char *real);
 
 /* Drops a reference; NULL: nothing to drop. */
 void mw_path_drop(struct mw_path *);

@@ -64,6 +64,8 @@ bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s);
 
 /* find.c: the row of a Ruby location "PATH:LINE", without a snapshot; false: none. */
 bool mw_row_find(const char *location, size_t n, struct mw_row *);
+/* find.c: see mw_api.source. */
+size_t mw_source_find(const char *name, size_t n, char *to, size_t size);
 /*
  * find.c: all rows added up, without a snapshot, and what they counted before the last
  * reset (but for life_sum); false: no memory.

@@ -42,6 +42,18 @@ static void api_snapshot_free(struct mw_snapshot *s)
 	mw_quiet_leave();
 }
 
+static size_t api_source(const char *name, size_t n, char *to, size_t size)
+{
+	size_t len = 0;
+
+	if (mw_life == MW_ON) {
+		mw_quiet_enter();
+		len = mw_source_find(name, n, to, size);
+		mw_quiet_leave();
+	}
+	return len;
+}
+
 static bool api_find(const char *location, size_t n, struct mw_row *row)
 {
 	bool found;
@@ -178,6 +190,7 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.snapshot = api_snapshot,
 	.snapshot_free = api_snapshot_free,
 	.find = api_find,
+	.source = api_source,
 	.lives = api_lives,
 	.lives_free = api_lives_free,
 	.stats = api_stats,

@@ -18,7 +18,46 @@ static bool is_internal(const char *path)
 	return strncmp(path, "<internal:", 10) == 0;
 }
 
-enum { FRAMES = 48 };
+enum { FRAMES = 48, NEAR = 8 };
+
+/* Is it known of this location's file that Ruby read it? Or none can be: nothing is to be learned. */
+static bool file_is_known(uint32_t id)
+{
+	return id == MW_CS_OTHER || __atomic_load_n(&mw_callsite(id)->path->real, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Code can be evaluated under the name of any file. That Ruby read this one only a
+ * frame of what it read can say (mw_api.source). Each caller that isn't
+ * remembered is asked, until one does.
+ */
+static void learn_file(uint32_t id, mw_value frame)
+{
+	const char *file = file_is_known(id) ? NULL : mw_ruby_file(frame);
+
+	if (file)
+		mw_path_read_from(mw_callsite(id)->path, file);
+}
+
+/*
+ * The same, of the innermost frame. Ruby may name the method around it instead: what
+ * that says is of its own path.
+ */
+static void learn_innermost(uint32_t id, const char *path)
+{
+	mw_value frames[NEAR];
+	int lines[NEAR], n = file_is_known(id) ? 0 : mw_rb.rb_profile_frames(0, NEAR, frames, lines);
+
+	for (int i = 0; i < n; i++) {
+		const char *p = mw_ruby_path(frames[i]);
+
+		if (!p)
+			continue; /* a C function's */
+		if (strcmp(p, path) == 0)
+			learn_file(id, frames[i]);
+		return;
+	}
+}
 
 /* What the public calls say of the present stack. */
 struct answer {
@@ -44,6 +83,7 @@ static struct answer ask_ruby(bool seen)
 		return a;
 	if (line > 0 && !is_internal(path)) { /* the usual case; also right for a frame that YJIT runs */
 		a.id = mw_callsite_ruby(path, strlen(path), (uint64_t)line);
+		learn_innermost(a.id, path);
 		return a;
 	}
 	n = mw_rb.rb_profile_frames(0, FRAMES, frames, lines);
@@ -65,6 +105,7 @@ static struct answer ask_ruby(bool seen)
 		seen = false;
 		if (!is_internal(p)) {
 			a.id = mw_callsite_ruby(p, strlen(p), (uint64_t)lines[i]);
+			learn_file(a.id, frames[i]);
 			return a;
 		}
 		a.skipped++;

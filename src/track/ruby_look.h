@@ -34,6 +34,8 @@ bool mw_ruby_read_frame(const struct mw_ruby_stack *, uintptr_t at, struct mw_ru
 uintptr_t mw_ruby_code(uintptr_t iseq, uint32_t body_at, uintptr_t pc);
 /* A frame's path, as rb_profile_frames names frames; NULL: a C function's. No allocation, no raise. */
 const char *mw_ruby_path(mw_value frame);
+/* Of such a frame: the file that Ruby read its code from, NULL: none, the code was evaluated. */
+const char *mw_ruby_file(mw_value frame);
 
 /*
  * The self-check: what mw_ruby holds is tried on this thread's whole stack,

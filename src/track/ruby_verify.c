@@ -50,13 +50,25 @@ uintptr_t mw_ruby_code(uintptr_t iseq, uint32_t body_at, uintptr_t pc)
 		       0;
 }
 
-const char *mw_ruby_path(mw_value frame)
+static const char *text_of(mw_value string)
 {
-	volatile mw_value s = mw_rb.rb_profile_frame_path(frame);
+	volatile mw_value s = string;
 
 	if (s % WORD || s < 0x1000 || (MW_AT(uintptr_t, s, 0) & T_MASK) != T_STRING)
 		return NULL;
 	return mw_rb.rb_string_value_ptr(&s);
+}
+
+const char *mw_ruby_path(mw_value frame)
+{
+	return text_of(mw_rb.rb_profile_frame_path(frame));
+}
+
+const char *mw_ruby_file(mw_value frame)
+{
+	const char *path = text_of(mw_rb.rb_profile_frame_absolute_path(frame));
+
+	return path && *path == '/' ? path : NULL;
 }
 
 /* The next frame of Ruby code from s->cfp on, which moves behind it. 1, or 0: none; -1: one isn't whole. */

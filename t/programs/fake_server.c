@@ -173,6 +173,15 @@ static struct mw_heap *heap(void)
 	return h;
 }
 
+static size_t no_source(const char *name, size_t n, char *to, size_t size)
+{
+	(void)name;
+	(void)n;
+	(void)to;
+	(void)size;
+	return 0;
+}
+
 static bool no_server_place(struct mw_server_place *place)
 {
 	memset(place, 0, sizeof(*place));
@@ -225,6 +234,7 @@ static const struct mw_api api = {
 	.snapshot = snapshot,
 	.snapshot_free = snapshot_free,
 	.find = find_row,
+	.source = no_source,
 	.lives = lives,
 	.lives_free = lives_free,
 	.stats = stats,

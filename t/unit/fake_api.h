@@ -128,6 +128,15 @@ static struct mw_heap *fake_get_heap(void)
 	return h;
 }
 
+static size_t no_source(const char *name, size_t n, char *to, size_t size)
+{
+	(void)name;
+	(void)n;
+	(void)to;
+	(void)size;
+	return 0;
+}
+
 static bool no_server_place(struct mw_server_place *place)
 {
 	memset(place, 0, sizeof(*place));
@@ -167,6 +176,7 @@ static const struct mw_api fake_api = {
 	.snapshot = fake_snapshot,
 	.snapshot_free = fake_snapshot_free,
 	.find = fake_find,
+	.source = no_source,
 	.lives = fake_get_lives,
 	.lives_free = fake_lives_free,
 	.stats = fake_get_stats,
