@@ -164,6 +164,9 @@ struct mw_server_place {
 	char token[513]; /* what they want to hear, "": nothing */
 };
 
+/* What libmicrohttpd calls when it can't go on. */
+typedef void (*mw_panic_fn)(void *cls, const char *file, unsigned line, const char *why);
+
 struct mw_api {
 	uint32_t version; /* MW_API_VERSION of the tracker */
 
@@ -228,6 +231,13 @@ struct mw_api {
 
 	/* False, and zeros: there is no server in this process, or none yet. */
 	bool (*server_place)(struct mw_server_place *);
+
+	/*
+	 * libmicrohttpd calls `ours` in a panic from now on: `set` is its MHD_set_panic_func(), past
+	 * ours of the same name. panic_pass() then does what the application set; false: nothing.
+	 */
+	void (*panic_take)(void (*set)(mw_panic_fn, void *), mw_panic_fn ours);
+	bool (*panic_pass)(const char *file, unsigned line, const char *why);
 };
 
 #endif

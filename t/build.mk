@@ -18,7 +18,8 @@ $(PROGRAMS) $(PRELOADS) $(PLUGINS): $(wildcard t/lib/*.h) src/api.h src/options/
 TEST_CFLAGS := -std=gnu11 -O1 -g $(WARN) -Wno-missing-prototypes -fno-builtin -D_GNU_SOURCE -Isrc
 $(T)/programs/%: t/programs/%.c
 	$(call say,CC,$<)
-	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -rdynamic -o $@ $< -lpthread -ldl
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -rdynamic -o $@ $< $(LIBS) -lpthread -ldl
+$(T)/programs/own_mhd: LIBS := $(MHD_LIBS)
 $(T)/programs/urcu_%: t/programs/urcu.c
 	$(call say,CC,'$< for $*')
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -Wno-unused-function -DFLAVOUR_$* -rdynamic -o $@ $< -lurcu-$* -lurcu-common -lpthread -ldl

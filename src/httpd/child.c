@@ -136,6 +136,7 @@ void mw_child_after_fork(uint32_t moves)
 		close_inherited(moves);
 	if (was != MW_SERVER_NONE)
 		atomic_store(&mw_server.forked, true);
+	atomic_store(&mw_server.tid, 0);
 	mw_token_child();
 	mw_place_child();
 	mw_server.daemon = NULL;

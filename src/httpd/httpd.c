@@ -14,6 +14,7 @@
  */
 #include "httpd.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,6 +22,7 @@
 #include <microhttpd.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -245,20 +247,48 @@ static void opened(void)
 	tell_opened = NULL;
 }
 
-/* libmicrohttpd can't go on and would abort(): end the server, not the host. */
+/* In our use of libmicrohttpd it can't go on and would abort(): end the server, not the host. */
+static void park(const char *file, unsigned line, const char *why)
+{
+	mw_say("libmicrohttpd gave up (%s:%u: %.*s); the server is off", file, line,
+	       (int)strcspn(why, "\n"), why);
+	close_all(false);
+	opened();
+	set_state(MW_SERVER_PARKED);
+	for (;;)
+		pause();
+}
+
+/*
+ * The handler of the whole process: panics of the application's own use of the library go the way
+ * that they would have gone, which is abort() unless the application set a handler.
+ */
 static void panic(void *unused, const char *file, unsigned line, const char *why)
 {
 	(void)unused;
-	if (mw_server.tid == (pid_t)syscall(SYS_gettid)) {
-		why = why ? why : "no reason given";
-		mw_say("libmicrohttpd gave up (%s:%u: %.*s); the server is off", file ? file : "?", line,
-		       (int)strcspn(why, "\n"), why);
-		close_all(false);
-		opened();
-		set_state(MW_SERVER_PARKED);
+	if (atomic_load(&mw_server.tid) == (pid_t)syscall(SYS_gettid)) {
+		park(file ? file : "?", line, why ? why : "no reason given");
+	} else if (!mw_server.api->panic_pass || !mw_server.api->panic_pass(file, line, why)) {
+		fprintf(stderr, "Fatal error in GNU libmicrohttpd %s:%u: %s\n", file, line, why);
+		abort();
 	}
-	for (;;)
-		pause();
+}
+
+/* MHD_set_panic_func by its name would be the tracker's. */
+static void take_panics(const struct mw_api *api)
+{
+	void (*set)(mw_panic_fn, void *) = NULL;
+	Dl_info me;
+	void *lib;
+
+	/* it isn't closed again, since this library needs it as long as there is a process */
+	if (dladdr((void *)(uintptr_t)MHD_start_daemon, &me) && me.dli_fname &&
+	    (lib = dlopen(me.dli_fname, RTLD_LAZY | RTLD_NOLOAD)))
+		set = (void (*)(mw_panic_fn, void *))dlsym(lib, "MHD_set_panic_func");
+	if (set && api->panic_take)
+		api->panic_take(set, panic);
+	else if (set)
+		set(panic, NULL);
 }
 
 /* second: until the next point of the history */
@@ -360,12 +390,12 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 	tell_opened = tell;
 	mw_server.api = api;
 	mw_server.pid = getpid();
-	mw_server.tid = (pid_t)syscall(SYS_gettid);
+	atomic_store(&mw_server.tid, (pid_t)syscall(SYS_gettid));
 	mw_server.held = 0;
 	mw_conns_reset();
 	set_limits();
 	mw_site_start(&mw_server.site, api);
-	MHD_set_panic_func(panic, NULL);
+	take_panics(api);
 	mw_moves_begin();
 	if (!mw_opening_begin()) {
 		ret = 0;
@@ -391,6 +421,7 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 	mw_site_end(&mw_server.site, api);
 	mw_access_forget(&mw_server.access);
 	mw_opening_end();
+	atomic_store(&mw_server.tid, 0); /* which may soon be another thread's */
 	set_state(MW_SERVER_ENDED);
 	return ret;
 }

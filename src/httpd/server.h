@@ -88,7 +88,7 @@ struct mw_server {
 	_Atomic uint32_t moves; /* of descriptors: odd during one */
 	atomic_bool forked;     /* this process is a child of one with a server */
 	pid_t pid;
-	pid_t tid;
+	_Atomic pid_t tid; /* of the server's thread; 0: there is none. Panics ask for it */
 	const struct mw_api *api;
 	struct MHD_Daemon *daemon;
 	_Atomic int epfd;       /* ours: listeners, evfd, mhd_epfd */

@@ -204,4 +204,6 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.heap = api_heap,
 	.heap_free = api_heap_free,
 	.server_place = mw_server_place,
+	.panic_take = mw_panic_take,
+	.panic_pass = mw_panic_pass,
 };

@@ -43,6 +43,10 @@ void mw_server_after_fork(int child);
 /* Asks it to remove its socket and waits for that: 200 ms, and two seconds if a file is just being made. */
 void mw_server_end(void);
 
+/* panic.c: see mw_api.panic_take. */
+void mw_panic_take(void (*set)(mw_panic_fn, void *), mw_panic_fn ours);
+bool mw_panic_pass(const char *file, unsigned line, const char *why);
+
 /*
  * dumper.c, the same for the thread of the periodic dumps. start: if there is
  * to be one, and Ruby, if there is one, is up. start_child: after fork

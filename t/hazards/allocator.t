@@ -65,10 +65,12 @@ class AllocatorHazards < Minitest::Test
     end
   end
 
-  # Nobody ends the process but itself.
+  # Nobody ends the process but itself. The server calls abort() where libmicrohttpd, used wrongly by
+  # the application, would have: the handler of its panics is one for all (processes.t).
   def test_nothing_that_ends_the_process_is_called
     OBJECTS.each do |object|
-      assert_empty needs(object).keys & %w[exit _exit _Exit quick_exit abort __assert_fail __assert kill], object
+      ends = needs(object).keys & %w[exit _exit _Exit quick_exit abort __assert_fail __assert kill]
+      assert_equal object == "libmwrap_httpd.so" ? %w[abort] : [], ends, object
     end
   end
 

@@ -15,6 +15,21 @@ class ProcessHazards < Minitest::Test
     }
   RUBY
 
+  # --- libmicrohttpd's panics -------------------------------------------------------
+
+  # Each way to have them, before the server is there and beside it: ends as natively.
+  def test_an_application_with_libmicrohttpd_of_its_own
+    { "default" => "signal 6", "early" => "exit 7", "late" => "exit 7" }.each do |how, ends|
+      native = once(program("own_mhd"), how, tracked: false)
+      assert_equal [ends, how == "default" ? "asked\n" : "asked\npanic: its own word, daemon.c, a reason\n"], native.visible[0, 2]
+      assert_match(/\AFatal error in GNU libmicrohttpd \S+:\d+: [^\n]+\n+\z/, native.stderr) if how == "default"
+      served = once(program("own_mhd"), how, "%DIR%/own/s", tracked: true, options: ->(dir) { "socket:#{dir}/s" }, timeout: 60)
+      assert_equal native.visible, served.visible, how
+      assert_empty served.said
+      assert_equal native.visible, once(program("own_mhd"), how, tracked: true).visible, "#{how}, no server"
+    end
+  end
+
   # --- the title ------------------------------------------------------------------
 
   def test_setproctitle_overwrites_the_environment
