@@ -202,6 +202,7 @@ static bool copy(struct mw_job *j, const struct mw_request *req)
 	j->req.ctx = j;
 	j->req.site = NULL; /* this thread's alone, as is */
 	j->req.access = NULL;
+	j->req.let_in = true; /* serve.c has asked mw_route_refuses() */
 	j->req.body = NULL;
 	return true;
 }

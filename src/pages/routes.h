@@ -44,6 +44,7 @@ struct mw_request {
 	const char *(*header)(void *ctx, const char *name);
 	void *ctx;
 	struct mw_access *access; /* whose owner calls; NULL: who could connect may ask */
+	bool let_in; /* mw_route_refuses() didn't, and another thread answers: access is NULL, Host was seen */
 	/* of POST /login; NULL, 0: none. A NUL follows, which body_n doesn't count */
 	const char *body;
 	size_t body_n;
