@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../pages/pages.h"
+#include "../sys.h"
 #include "ask.h"
 #include "family.h"
 #include "gather.h"
@@ -144,7 +145,7 @@ static void no_answer(struct mw_call *call, long pid, int error)
 	mw_buf_fmt(&why, "process %ld ", pid);
 	mw_buf_str(&why, error == ETIMEDOUT ? "doesn\xe2\x80\x99t answer" : "can\xe2\x80\x99t be asked: ");
 	if (error != ETIMEDOUT)
-		mw_buf_str(&why, strerrordesc_np(error) ? strerrordesc_np(error) : "unknown error");
+		mw_buf_str(&why, mw_sys_error(error));
 	mw_reply_why(call, error == ETIMEDOUT ? 504 : 502, &why);
 }
 

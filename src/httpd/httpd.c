@@ -32,6 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../sys.h"
 #include "apart.h"
 #include "owner.h"
 #include "server.h"
@@ -63,17 +64,12 @@ void mw_say(const char *fmt, ...)
 /* strerror() would take locks of the locale, which a fork could catch held. */
 const char *mw_strerror(int e)
 {
-	const char *s = strerrordesc_np(e);
-
-	return s ? s : "unknown error";
+	return mw_sys_error(e);
 }
 
 uint64_t mw_now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	return mw_sys_now_ns() / 1000000; /* waits are compared with it: not a clock that somebody set */
 }
 
 /*

@@ -10,19 +10,14 @@
  *    open file of dump_fd, and with it any lock of the other kinds;
  *  - the process still ends as it would have: no signal from writing is
  *    delivered, nothing waits for ever for a reader or a lock,
- *    and a dump_fd that has become another file meanwhile is left alone.
+ *    and a dump_fd that has become another file meanwhile is left alone;
+ *  - nothing is called that other libraries interpose, whose destructors have run: sys.h.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "../sys.h"
 #include "dump.h"
 #include "heap_pages.h"
 
@@ -66,15 +61,13 @@ void mw_dump_complain(const char *key, const char *name, const char *reason)
 	say(&l, ": ");
 	say(&l, reason);
 	l.s[l.n++] = '\n';
-	ignored = write(STDERR_FILENO, l.s, l.n);
+	ignored = mw_sys_write(STDERR_FILENO, l.s, l.n);
 	(void)ignored;
 }
 
 void mw_dump_complain_errno(const char *key, const char *name, int err)
 {
-	char tmp[128];
-
-	mw_dump_complain(key, name, strerror_r(err, tmp, sizeof(tmp)));
+	mw_dump_complain(key, name, mw_sys_error(err));
 }
 
 static void complain(const struct target *t, const char *reason)
@@ -92,14 +85,15 @@ static void complain_errno(const struct target *t, int err)
 static bool open_path(struct target *t, const struct mw_options *o)
 {
 	t->key = "dump_path";
-	if (mw_options_expand(o->dump_path, getpid(), t->name, sizeof(t->name)) < 0) {
+	if (mw_options_expand(o->dump_path, mw_sys_getpid(), t->name, sizeof(t->name)) < 0) {
 		complain_errno(t, ENAMETOOLONG);
 		return false;
 	}
 	/* O_NONBLOCK: a FIFO without a reader is an error instead of a long wait */
 	do
-		t->fd = open(t->name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-			     0666);
+		t->fd = mw_sys_open(t->name,
+				    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+				    0666);
 	while (t->fd < 0 && errno == EINTR);
 	if (t->fd < 0) {
 		complain_errno(t, errno);
@@ -116,7 +110,7 @@ static bool check_fd(struct target *t, const struct mw_options *o)
 	t->key = "dump_fd";
 	t->fd = o->dump_fd;
 	mw_options_expand("%p", o->dump_fd, t->name, sizeof(t->name)); /* the number in digits */
-	if (fstat(t->fd, &st) < 0) {
+	if (mw_sys_fstat(t->fd, &st) < 0) {
 		complain_errno(t, errno);
 		return false;
 	}
@@ -133,18 +127,16 @@ static int set_lock(int fd, short type)
 {
 	struct flock l = { .l_type = type, .l_whence = SEEK_SET };
 
-	return fcntl(fd, F_SETLK, &l);
+	return mw_sys_fcntl(fd, F_SETLK, mw_sys_ptr(&l));
 }
 
 /* Waits for other processes, but not for ever; not every file can be locked. */
 static void lock(int fd)
 {
-	const struct timespec ms = { .tv_nsec = 1000000 };
-
 	for (int i = 0; i < LOCK_WAIT_MS; i++) {
 		if (set_lock(fd, F_WRLCK) == 0 || (errno != EAGAIN && errno != EACCES && errno != EINTR))
 			return;
-		nanosleep(&ms, NULL);
+		mw_sys_nap();
 	}
 }
 
@@ -152,7 +144,7 @@ static void lock(int fd)
 static int wait_writable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	int n = poll(&p, 1, WRITE_WAIT_MS);
+	int n = mw_sys_poll(&p, 1, WRITE_WAIT_MS);
 
 	if (n < 0)
 		return errno == EINTR ? 0 : errno;
@@ -163,10 +155,10 @@ static int wait_writable(int fd)
  * Writes all of it: a file in one piece, a pipe or the like in pieces that it
  * takes without blocking. 0 or an errno.
  */
-int mw_dump_write(int fd, const char *s, size_t n)
+int mw_dump_write(mw_write *write_some, int fd, const char *s, size_t n)
 {
 	struct stat st;
-	bool file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	bool file = mw_sys_fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 
 	while (n) {
 		int err = file ? 0 : wait_writable(fd);
@@ -174,7 +166,7 @@ int mw_dump_write(int fd, const char *s, size_t n)
 
 		if (err)
 			return err;
-		w = write(fd, s, file || n < PIPE_BUF ? n : PIPE_BUF);
+		w = write_some(fd, s, file || n < PIPE_BUF ? n : PIPE_BUF);
 		if (w == 0)
 			return EIO;
 		if (w > 0) {
@@ -198,23 +190,22 @@ static void hold_signals(sigset_t *held, sigset_t *before, sigset_t *pending)
 	sigaddset(held, SIGPIPE);
 	sigaddset(held, SIGXFSZ);
 	sigaddset(held, SIGTTOU);
-	sigpending(pending);
-	pthread_sigmask(SIG_BLOCK, held, before);
+	mw_sys_sigpending(pending);
+	mw_sys_sigmask(SIG_BLOCK, held, before);
 }
 
 /* Takes back the signals that writing caused, and those only. */
 static void release_signals(sigset_t *held, const sigset_t *before, const sigset_t *pending)
 {
 	static const int sigs[] = { SIGPIPE, SIGXFSZ, SIGTTOU };
-	const struct timespec now = { 0 };
 
 	for (size_t i = 0; i < sizeof(sigs) / sizeof(*sigs); i++) {
 		if (sigismember(pending, sigs[i]))
 			sigdelset(held, sigs[i]);
 	}
-	while (sigtimedwait(held, NULL, &now) > 0)
+	while (mw_sys_sigtake(held))
 		;
-	pthread_sigmask(SIG_SETMASK, before, NULL);
+	mw_sys_sigmask(SIG_SETMASK, before, NULL);
 }
 
 static bool deliver(const struct target *t, const struct mw_buf *b)
@@ -224,7 +215,7 @@ static bool deliver(const struct target *t, const struct mw_buf *b)
 
 	hold_signals(&held, &before, &pending);
 	lock(t->fd);
-	err = mw_dump_write(t->fd, b->p, b->n);
+	err = mw_dump_write(mw_sys_write, t->fd, b->p, b->n);
 	set_lock(t->fd, F_UNLCK);
 	if (err == ETIMEDOUT)
 		complain(t, "nobody reads it, the dump was cut off");
@@ -284,7 +275,7 @@ static bool dump(const struct mw_api *api, const struct mw_options *o)
 		done = !b.n || deliver(&t, &b);
 	mw_buf_free(&b);
 	if (t.opened)
-		close(t.fd);
+		mw_sys_close(t.fd);
 	return done;
 }
 

@@ -7,6 +7,8 @@
 #ifndef MW_REPORT_DUMP_H
 #define MW_REPORT_DUMP_H
 
+#include <sys/types.h>
+
 #include "report.h"
 
 /*
@@ -15,8 +17,10 @@
  */
 bool mw_dump_render(struct mw_buf *, const struct mw_api *, int sort);
 
+/* write(2), or the system call: at exit that, since others' destructors have run. */
+typedef ssize_t mw_write(int fd, const void *s, size_t n);
 /* Writes all of it as dump.c says: 0 or an errno. */
-int mw_dump_write(int fd, const char *s, size_t n);
+int mw_dump_write(mw_write *, int fd, const char *s, size_t n);
 
 /* One line on stderr, in one write: "mwrap: KEY NAME: REASON", printable. */
 void mw_dump_complain(const char *key, const char *name, const char *reason);

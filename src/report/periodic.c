@@ -12,17 +12,14 @@
  *
  * A file is written as DIR/.NAME.tmp, made by this call and no other (O_EXCL),
  * and renamed when it is whole. Nothing is allocated and no lock is held: the
- * disk may be stuck, and the process forks and goes on meanwhile.
+ * disk may be stuck, and the process forks and goes on meanwhile. What removes them at the
+ * very end makes its system calls itself (sys.h).
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "../sys.h"
 #include "columns.h"
 #include "dump.h"
 
@@ -69,7 +66,7 @@ static bool has_pid(const char *value)
 /* The name for a time, in final[]; 0 or an errno. */
 static int name_for(const struct mw_options *o, int64_t t)
 {
-	long pid = (long)getpid();
+	long pid = (long)mw_sys_getpid();
 	int n = mw_options_expand(o->dump_path, pid, final, sizeof(final));
 	char at[24];
 
@@ -113,7 +110,7 @@ static int fill(int fd, const struct stat *made, const struct mw_buf *b)
 
 	if (fstat(fd, &is) < 0 || is.st_ino != made->st_ino || is.st_dev != made->st_dev)
 		return EBADF;
-	return mw_dump_write(fd, b->p, b->n);
+	return mw_dump_write(write, fd, b->p, b->n);
 }
 
 /* The whole of it, under its hidden name. 0 or an errno, and then there is no such file. */
@@ -140,7 +137,7 @@ static void prune(const struct mw_options *o, uint64_t keep)
 {
 	while (files > keep) {
 		if (name_for(o, written[oldest]) == 0)
-			(void)unlink(final);
+			(void)mw_sys_unlink(final);
 		oldest = (oldest + 1) % (MW_KEEP_MAX + 1);
 		files--;
 	}

@@ -17,6 +17,7 @@
 
 #include "../family/ask.h"
 #include "../family/gather.h"
+#include "../sys.h"
 #include "rack.h"
 
 #define STACK ((size_t)256 << 10)
@@ -90,6 +91,7 @@ static void *ask(void *arg)
 {
 	struct mw_rack_family *f = arg;
 
+	mw_sys_name_thread("mwrap");
 	mw_tracker->quiet_enter(); /* for good */
 	mw_own_descriptors(-1);
 	mw_family_answer(&f->family, mw_tracker, f->req, f->res);

@@ -21,6 +21,7 @@
 
 #include "../family/ask.h"
 #include "../family/gather.h"
+#include "../sys.h"
 #include "rack.h"
 
 #define PASSAGES_MAX 8u
@@ -85,6 +86,7 @@ static void *run(void *arg)
 	struct passage *p = arg;
 	struct mw_response res;
 
+	mw_sys_name_thread("mwrap");
 	mw_tracker->quiet_enter(); /* for good */
 	p->ok = mw_own_descriptors(p->fd);
 	if (!p->ok) {

@@ -11,8 +11,8 @@
 #include "maintain.h"
 
 #include <pthread.h>
-#include <time.h>
 
+#include "../sys.h"
 #include "thread.h"
 
 static uint32_t buckets = MW_BUCKETS_FIRST; /* written under maintenance */
@@ -65,10 +65,7 @@ void mw_maintenance_after_fork(bool held)
 
 static uint64_t now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return mw_sys_now_ns() / 1000000;
 }
 
 static void grow(void)

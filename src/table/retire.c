@@ -23,10 +23,8 @@
  */
 #include <linux/membarrier.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "../sys.h"
 #include "overruns.h"
 #include "read.h"
 #include "thread.h"
@@ -65,10 +63,7 @@ static bool barrier(void)
 
 static long ms_now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return (long)(mw_sys_now_ns() / 1000000);
 }
 
 /* From *t on: true if none is inside, but the calling one; else *t is the first that is. */

@@ -4,8 +4,8 @@
 
 #include <malloc.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "../sys.h"
 #include "../table/heap_pages.h"
 #include "../table/read.h"
 #include "process.h"
@@ -129,7 +129,7 @@ static void api_stats(struct mw_stats *out)
 				  .frees = sum.frees,
 				  .live_bytes = sum.live_bytes,
 				  .live = sum.live };
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	mw_sys_clock(CLOCK_MONOTONIC, &now); /* as mw_loaded_at */
 	out->locations = mw_callsites_used();
 	out->locations_max = mw_callsites_max();
 	out->retired = mw_get(&mw_retired);

@@ -20,10 +20,10 @@
 #include <errno.h>
 #include <linux/close_range.h>
 #include <semaphore.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../report/report.h"
+#include "../sys.h"
 #include "own_thread.h"
 #include "process.h"
 #include "ruby.h"
@@ -47,6 +47,7 @@ static void *write_text(void *unused)
 	bool shared = close_range(0, ~0U, CLOSE_RANGE_UNSHARE) != 0;
 
 	(void)unused;
+	mw_own_thread_begin();
 	mw_quiet_enter(); /* for good */
 	outcome = mw_periodic_write(&text, &mw_options, shared);
 	sem_post(&done);
@@ -59,6 +60,7 @@ static void dump(void)
 	int err;
 
 	mw_step_begin(&reading);
+	mw_end_before_destructors();
 	had = mw_periodic_render(&text, &mwrap_api);
 	__atomic_store_n(&writing, had, __ATOMIC_SEQ_CST);
 	mw_step_end(&reading);
@@ -74,29 +76,15 @@ static void dump(void)
 		mw_periodic_complain(err, &mw_options);
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static void sleep_until(int64_t ns)
-{
-	const struct timespec t = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-		;
-}
-
 static void *dump_for_ever(void *unused)
 {
-	int64_t every = (int64_t)mw_options.dump_every * 1000000000, next = now_ns() + every;
+	uint64_t every = mw_options.dump_every * 1000000000, next = mw_sys_now_ns() + every;
 
 	(void)unused;
+	mw_own_thread_begin();
 	for (;;) {
-		sleep_until(next);
+		while (!mw_sys_sleep_until(next))
+			;
 		__atomic_store_n(&busy, 1, __ATOMIC_SEQ_CST);
 		/* either we see the end, or it sees that we are busy */
 		if (__atomic_load_n(&ending, __ATOMIC_SEQ_CST))
@@ -105,7 +93,7 @@ static void *dump_for_ever(void *unused)
 		dump();
 		mw_quiet_leave();
 		__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
-		for (next += every; next <= now_ns(); next += every)
+		for (next += every; next <= mw_sys_now_ns(); next += every)
 			; /* too late for that one */
 	}
 	__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);

@@ -2,8 +2,8 @@
 #include "overrun.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "../sys.h"
 #include "../table/overruns.h"
 #include "say.h"
 #include "track.h"
@@ -33,14 +33,6 @@ static uint64_t looked_at;     /* records, so far; relaxed */
 static uint64_t rest_until;    /* ns; relaxed */
 static uint32_t found_last;    /* index; relaxed */
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /*
  * As mw_record_search, but only a record of a block that p's room has room
  * for: one that was freed past us leaves its record, and then the address is
@@ -68,7 +60,7 @@ static uint32_t look_near(const void *p, size_t usable, uint32_t i)
 /* All records, those of the chunk that the tail names first. */
 static uint32_t look_everywhere(const void *p, size_t usable, uint32_t index)
 {
-	uint64_t end = mw_records_end(), start = now_ns(), now;
+	uint64_t end = mw_records_end(), start = mw_sys_now_ns(), now;
 	uint32_t from = index < end ? index >> MW_CHUNK_SHIFT << MW_CHUNK_SHIFT : 0;
 	uint32_t i;
 
@@ -78,7 +70,7 @@ static uint32_t look_everywhere(const void *p, size_t usable, uint32_t index)
 	if (!i)
 		i = look(p, usable, 0, from);
 	if (mw_add(&looked_at, end) + end >= AT_WILL) {
-		now = now_ns();
+		now = mw_sys_now_ns();
 		mw_set(&rest_until, now + (now - start) * (i ? REST_FOUND : REST_VAIN));
 	}
 	return i;

@@ -5,10 +5,17 @@
 #include "own_thread.h"
 
 #include <pthread.h>
-#include <signal.h>
-#include <time.h>
 
+#include "../sys.h"
 #include "../table/wait.h"
+
+__thread bool mw_own_thread_here __attribute__((tls_model("initial-exec")));
+
+void mw_own_thread_begin(void)
+{
+	mw_own_thread_here = true;
+	mw_sys_name_thread("mwrap"); /* inherited by threads that this one starts */
+}
 
 int mw_own_thread(void *(*run)(void *), size_t stack)
 {
@@ -30,9 +37,7 @@ int mw_own_thread(void *(*run)(void *), size_t stack)
 
 void mw_nap(void)
 {
-	const struct timespec ms = { .tv_nsec = 1000000 };
-
-	nanosleep(&ms, NULL);
+	mw_sys_nap();
 }
 
 void mw_step_begin(struct mw_step *s)

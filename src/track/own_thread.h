@@ -11,9 +11,12 @@
 #ifndef MW_TRACK_OWN_THREAD_H
 #define MW_TRACK_OWN_THREAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
+
+#include "../table/own.h"
 
 /*
  * A detached thread that runs none of the app's handlers: every signal is
@@ -21,6 +24,14 @@
  * it, too. 0, or an errno.
  */
 int mw_own_thread(void *(*run)(void *), size_t stack);
+
+/*
+ * The first thing in each of them: `top -H` and ps(1) show it as "mwrap", and not by
+ * the name of the app's thread that started it; and mw_own_thread_here is true.
+ */
+void mw_own_thread_begin(void);
+/* Is the calling thread one of ours? */
+extern MW_HIDDEN __thread bool mw_own_thread_here __attribute__((tls_model("initial-exec")));
 
 /* Sleeps for a millisecond. */
 void mw_nap(void);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../report/report.h"
+#include "../sys.h"
 #include "../table/heap_pages.h"
 #include "../table/read.h"
 #include "ruby.h"
@@ -37,7 +38,7 @@ void mw_complain(const char *text)
 		n = sizeof(line) - 1;
 		line[n - 1] = '\n';
 	}
-	w = write(STDERR_FILENO, line, (size_t)n);
+	w = mw_sys_write(STDERR_FILENO, line, (size_t)n);
 	(void)w;
 	errno = e;
 }
@@ -81,9 +82,9 @@ static void before_fork(void)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
+	mw_sys_clock(CLOCK_MONOTONIC, &until);
 	until.tv_sec += FORK_WAITS_S;
-	forking = getpid();
+	forking = mw_sys_getpid();
 	mw_server_before_fork(&until);
 	mw_dumper_before_fork(&until);
 	if (mw_reading_mine() || mw_maintenance_mine()) {
@@ -209,8 +210,26 @@ static bool dumper_ended;
 
 static void end_threads(void)
 {
+	static bool done;
+
+	if (__atomic_exchange_n(&done, true, __ATOMIC_ACQ_REL))
+		return;
 	mw_server_end();
 	dumper_ended = mw_dumper_end();
+}
+
+static void end_threads_at_exit(void *unused)
+{
+	(void)unused;
+	end_threads();
+}
+
+void mw_end_before_destructors(void)
+{
+	static bool done;
+
+	if (!__atomic_exchange_n(&done, true, __ATOMIC_ACQ_REL))
+		(void)__cxa_atexit(end_threads_at_exit, NULL, NULL); /* if it can't be: in our destructor */
 }
 
 static void last_of_all(void *unused)
@@ -249,7 +268,7 @@ __attribute__((constructor)) static void load(void)
 {
 	char err[MW_ERROR_MAX];
 
-	clock_gettime(CLOCK_MONOTONIC, &mw_loaded_at);
+	mw_sys_clock(CLOCK_MONOTONIC, &mw_loaded_at);
 	mw_say_init();
 	mw_start();
 	mw_quiet_enter();
@@ -273,6 +292,7 @@ __attribute__((constructor)) static void load(void)
  * Destructors of libraries that were loaded after us have yet to run, and
  * free what is to be counted: a handler registered now is called after all
  * of them. Without a DSO handle, or it would be called in our own unloading.
+ * By then others' destructors have run: it calls nothing of what they may interpose (sys.h).
  */
 __attribute__((destructor)) static void unload(void)
 {

@@ -3,7 +3,8 @@
  * process.h - the tracker in the life of its process: load, fork, exit.
  *
  * At load (constructor): set up, read $MWRAP, look for Ruby, start what an
- * option asks for. At fork: see process.c for the locks. At exit the dump is
+ * option asks for. At fork: see process.c for the locks. At exit our threads
+ * end before any library's destructor, since they call into libraries; the dump is
  * written as late as can be: after every destructor, by a handler that ours
  * registers when all others have run.
  */
@@ -27,6 +28,13 @@ extern pid_t mw_eldest;              /* the first of those forks' line; 0: this 
 
 /* One line on stderr, "mwrap: TEXT". Allocates nothing. */
 void mw_complain(const char *text);
+
+/*
+ * By a thread of ours that begins its work, within a step (own_thread.h), since it takes a
+ * lock of the C library's: from now on exit(3) ends them all before it calls destructors.
+ * A handler that was registered before main would come after these.
+ */
+void mw_end_before_destructors(void);
 
 /*
  * server.c. start: makes the thread that will load and run the server, if an

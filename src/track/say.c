@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "say.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "../sys.h"
 
 static struct stat at_load; /* st_mode == 0: descriptor 2 was closed */
 
@@ -55,7 +49,7 @@ void mw_say_init(void)
 {
 	int e = errno;
 
-	if (fstat(STDERR_FILENO, &at_load) != 0)
+	if (mw_sys_fstat(STDERR_FILENO, &at_load) != 0)
 		memset(&at_load, 0, sizeof(at_load));
 	errno = e;
 }
@@ -70,11 +64,11 @@ static bool is_stderr(void)
 	struct stat now;
 	int flags;
 
-	if (fstat(STDERR_FILENO, &now) != 0)
+	if (mw_sys_fstat(STDERR_FILENO, &now) != 0)
 		return false;
 	if (at_load.st_mode && now.st_dev == at_load.st_dev && now.st_ino == at_load.st_ino)
 		return true;
-	flags = fcntl(STDERR_FILENO, F_GETFL);
+	flags = mw_sys_fcntl(STDERR_FILENO, F_GETFL, 0);
 	return S_ISCHR(now.st_mode) || (S_ISREG(now.st_mode) && flags >= 0 && flags & O_APPEND);
 }
 
@@ -82,12 +76,11 @@ static bool is_stderr(void)
 static void take_back(sigset_t *held, const sigset_t *waited)
 {
 	static const int sigs[] = { SIGPIPE, SIGXFSZ };
-	const struct timespec none = { 0 };
 
 	for (size_t i = 0; i < sizeof(sigs) / sizeof(*sigs); i++)
 		if (sigismember(waited, sigs[i]))
 			sigdelset(held, sigs[i]);
-	while (sigtimedwait(held, NULL, &none) > 0)
+	while (mw_sys_sigtake(held))
 		;
 }
 
@@ -98,20 +91,20 @@ static bool write_line(const struct iovec *parts, int n)
 	ssize_t w;
 
 	/* a pipe that says so has room for so short a line */
-	if (!is_stderr() || poll(&fd, 1, 0) != 1 || fd.revents != POLLOUT)
+	if (!is_stderr() || mw_sys_poll(&fd, 1, 0) != 1 || fd.revents != POLLOUT)
 		return false;
 	sigemptyset(&held);
 	sigaddset(&held, SIGPIPE);
 	sigaddset(&held, SIGXFSZ);
 	sigaddset(&held, SIGTTOU); /* held, it doesn't stop a background process that writes */
-	sigpending(&waited);
-	pthread_sigmask(SIG_BLOCK, &held, &before);
-	w = writev(STDERR_FILENO, parts, n);
+	mw_sys_sigpending(&waited);
+	mw_sys_sigmask(SIG_BLOCK, &held, &before);
+	w = mw_sys_writev(STDERR_FILENO, parts, n);
 	if (w < 0 && (errno == EPIPE || errno == EFBIG)) {
 		sigdelset(&held, SIGTTOU);
 		take_back(&held, &waited);
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	mw_sys_sigmask(SIG_SETMASK, &before, NULL);
 	return w > 0;
 }
 

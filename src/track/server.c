@@ -14,15 +14,14 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../httpd/httpd.h"
+#include "../sys.h"
 #include "own_thread.h"
 #include "process.h"
 #include "ruby.h"
@@ -37,7 +36,7 @@ enum {
 	CLOSE_UNSHARE = 1 << 1   /* CLOSE_RANGE_UNSHARE, which not all headers have */
 };
 
-static sem_t go;
+static uint32_t go;       /* futex: 1 when Ruby is up; release */
 static const struct mw_httpd_api *httpd; /* once loaded: release */
 static uint32_t running;  /* the thread exists */
 static uint32_t ending;   /* the process exits: don't begin */
@@ -54,18 +53,10 @@ static bool wanted(void)
 static void wait_for_go(void)
 {
 	bool ruby = mw_get(&mw_ruby.how) == MW_RUBY_STARTING && !forked;
-	long ms = ruby ? RUBY_MS : LATE_MS;
-	struct timespec t;
+	uint64_t now, end = mw_sys_now_ns() + (ruby ? RUBY_MS : LATE_MS) * UINT64_C(1000000);
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += ms / 1000;
-	t.tv_nsec += ms % 1000 * 1000000;
-	if (t.tv_nsec >= 1000000000) {
-		t.tv_nsec -= 1000000000;
-		t.tv_sec++;
-	}
-	while (sem_clockwait(&go, CLOCK_MONOTONIC, &t) != 0 && errno == EINTR)
-		;
+	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE) && (now = mw_sys_now_ns()) < end)
+		mw_sys_futex_wait(&go, 0, end - now);
 }
 
 static const struct mw_httpd_api *load(char err[MW_ERROR_MAX])
@@ -115,6 +106,7 @@ static void step_back(void)
  */
 static void *load_apart(void *err)
 {
+	mw_own_thread_begin();
 	mw_quiet_enter(); /* for good */
 #ifdef SYS_close_range
 	(void)syscall(SYS_close_range, 3u, ~0u, CLOSE_UNSHARE);
@@ -150,12 +142,14 @@ static void *serve(void *unused)
 	bool late;
 
 	(void)unused;
+	mw_own_thread_begin();
 	mw_quiet_enter(); /* for good */
 	step_back();
 	wait_for_go();
 	if (__atomic_load_n(&ending, __ATOMIC_ACQUIRE))
 		return NULL;
 	mw_step_begin(&loading);
+	mw_end_before_destructors();
 	if (!h) {
 		h = load_in_thread(err);
 		__atomic_store_n(&httpd, h, __ATOMIC_SEQ_CST);
@@ -174,7 +168,7 @@ void mw_server_start(void)
 	if (!wanted() || mw_life != MW_ON || mw_get(&running))
 		return;
 	mw_quiet_enter();
-	sem_init(&go, 0, 0);
+	__atomic_store_n(&go, 0, __ATOMIC_RELEASE);
 	mw_set(&running, 1);
 	if (mw_own_thread(serve, STACK) != 0) {
 		mw_set(&running, 0);
@@ -185,8 +179,10 @@ void mw_server_start(void)
 
 void mw_server_go(void)
 {
-	if (mw_get(&running))
-		sem_post(&go);
+	if (!mw_get(&running))
+		return;
+	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+	mw_sys_futex_wake(&go);
 }
 
 bool mw_server_place(struct mw_server_place *place)

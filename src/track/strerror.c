@@ -5,20 +5,16 @@
  * libmicrohttpd asks for an error's text at each answer over a Unix socket (its
  * options for TCP are refused there), whether or not that is logged. The C library
  * takes the lock on the locale for it; a child that was forked meanwhile would
- * wait for ever as soon as it makes a locale. A quiet thread, as the
- * server's is, gets the text that needs none; all others the C library's answer.
+ * wait for ever as soon as it makes a locale. A thread of ours gets the text that needs
+ * none; every thread of the app's the C library's answer, quiet (Mwrap.quiet) or not.
  */
-#include <string.h>
-
+#include "../sys.h"
+#include "own_thread.h"
 #include "track.h"
 
 MW_EXPORT char *strerror(int error)
 {
-	const struct mw_thread *t = mw_state();
-	const char *text;
-
-	if (mw_next_strerror && !(t && t->quiet))
+	if (mw_next_strerror && !mw_own_thread_here)
 		return mw_next_strerror(error);
-	text = strerrordesc_np(error);
-	return (char *)(uintptr_t)(text ? text : "Unknown error");
+	return (char *)(uintptr_t)mw_sys_error(error);
 }

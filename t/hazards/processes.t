@@ -349,6 +349,49 @@ class ProcessHazards < Minitest::Test
     assert app.finish.success?
   end
 
+  # --- names ----------------------------------------------------------------------------------
+
+  def comm(pid, task) = File.read("/proc/#{pid}/task/#{task}/comm").chomp
+
+  def comms(pid)
+    tasks(pid).to_h { |t| [t, comm(pid, t)] }
+  rescue Errno::ENOENT, Errno::ESRCH # a thread ended meanwhile
+    retry
+  end
+
+  # Threads of ours are "mwrap", those that they start as well; the app's and its children's keep their names.
+  def test_threads_of_ours_have_our_name
+    app = served_ruby(<<~'RUBY', options: "dump_every:1")
+      $stdout.sync = true
+      Thread.new { Thread.current.name = "mine"; sleep }
+      $stdout.puts "up"
+      while gets
+        pid = fork { $stdout.puts [$$, File.read("/proc/self/comm").chomp].join(" "); gets; exit!(0) }
+        Process.wait(pid)
+      end
+    RUBY
+    assert_equal "up", app.hear
+    body("/each/0")
+    live = connect # which is relayed by a thread that the server's makes
+    live.write("GET /#{app.pid}/live HTTP/1.1\r\nHost: x\r\n\r\n")
+    ours = eventually("the server's and the dumper's names") do
+      named = comms(app.pid).select { |_, name| name == "mwrap" }.keys
+      named.size >= 2 && (server_threads(app.pid) - named).empty? && named
+    end
+    refute_includes ours, app.pid.to_s
+    names = comms(app.pid)
+    assert_equal File.basename(MwrapTest::RUBY)[0, 15], names.fetch(app.pid.to_s)
+    eventually("the app's own name") { comms(app.pid).value?("mine") }
+    child, name = app.ask("fork").split
+    assert_equal names.fetch(app.pid.to_s), name
+    assert_equal name, comms(child).fetch(child)
+    eventually("the child's server has our name, too") { comms(child).value?("mwrap") }
+    live.close
+    app.tell("end")
+    assert app.finish.success?
+    assert_equal "", app.stderr
+  end
+
   # --- signals ------------------------------------------------------------------------------------
 
   # The application's signals are its own: all are blocked where the server runs, none is taken.
