@@ -258,7 +258,7 @@ class OtherProcessesTest < Minitest::Test
         "print [v, s && (s.signaled? ? \"signal \#{s.termsig}\" : \"exit \#{s.exitstatus}\")].inspect").stdout
     end
     assert_includes native, '["hi\n", "exit 3"]'
-    start
+    start(options: "children:all")
     RUNS.each_with_index do |code, i|
       pid, said = @app.ask("run #{code}").split(" ", 2)
       assert_equal native[i], said, code
@@ -267,7 +267,7 @@ class OtherProcessesTest < Minitest::Test
       clear(pid) if code.match?(/exit 7|echo|'sh'|kill/)
     end
     assert_equal own("s"), sockets
-    # who lives for long has a server
+    # who lives for long has a server, as children:all says
     pid = value_of("spawn('exec cat', in: ($out, $in = IO.pipe)[0])")[/\d+/].to_i
     # its shell may have had one, too, if that took long
     eventually("a cat") { File.read("/proc/#{pid}/comm") == "cat\n" }

@@ -7,7 +7,8 @@ SANITIZE_tsan := -fsanitize=thread
 # gcc has no model of a fence under TSan; what is ordered by one is atomic all the same
 WARN_tsan := $(if $(findstring clang,$(CC)),,-Wno-tsan)
 SANITIZED_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -Isrc
-CORE_SRC := $(filter-out src/track/cxx.c,$(TRACKER_SRC)) $(wildcard src/pages/*.c src/family/*.c)
+# aside.c would have the tracker stand aside: t/core/beneath.c has another
+CORE_SRC := $(filter-out src/track/cxx.c src/track/aside.c,$(TRACKER_SRC)) $(wildcard src/pages/*.c src/family/*.c)
 
 # $1: asan or tsan
 define sanitized

@@ -17,7 +17,19 @@ module Mwrap
 
     DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
     SCRIPTS_DEEP = 4 # as the kernel
+    PT_LOAD = 1
+    PT_DYNAMIC = 2
     PT_INTERP = 3
+    DT_STRTAB = 5
+    DT_STRSZ = 10
+    STRINGS_MAX = 64 << 20
+
+    # Runtimes of gcc's and clang's sanitizers that replace malloc (UBSan's doesn't), and what they
+    # define in a program that has one in itself: src/track/aside.c.
+    SANITIZER = /\A(?:lib(?:clang_rt\.)?(?:asan|lsan|tsan|hwasan|msan)[._-]|__(?:asan|lsan|tsan|hwasan|msan)_init\z)/n
+
+    # Is it one's library?
+    def self.sanitizer?(name) = name.b.match?(SANITIZER)
 
     # The text of an Errno exception without what Ruby adds to it.
     def self.reason(error) = error.class.new.message
@@ -64,6 +76,13 @@ module Mwrap
       [*privileges, *linkage(tracker)]
     end
 
+    # Was the program, or the interpreter of a script, built with a sanitizer that replaces malloc?
+    def sanitizer?
+      return false if @depth > SCRIPTS_DEEP
+      return interpreters.any? { |path| self.class.new(path, @depth + 1).sanitizer? } if @head.start_with?("#!")
+      dynamic_names.any? { |name| self.class.sanitizer?(name) }
+    end
+
     # What the tracker has to match: 32 or 64 bits, byte order, machine.
     def kind = @head.byteslice(4, 2) + (@head.byteslice(18, 2) || "")
 
@@ -100,22 +119,52 @@ module Mwrap
         ["is of another architecture than the tracker: it will run without it"]
       elsif !interpreter?
         ["is statically linked: it will run without the tracker"]
+      elsif sanitizer?
+        ["was built with a sanitizer: it will run without the tracker"]
       else
         []
       end
     end
 
+    def wide? = @head.getbyte(4) == 2
+    def order = @head.getbyte(5) == 2 ? ">" : "<"
+
+    # The program headers, each as it lies there; nil where they can't be read.
+    def headers
+      e = order
+      offset = wide? ? @head.byteslice(32, 8).unpack1("Q#{e}") : @head.byteslice(28, 4).unpack1("L#{e}")
+      size, count = @head.byteslice(wide? ? 54 : 42, 4).unpack("S#{e}2")
+      return unless size.to_i >= 4 && offset + size * count <= @head.bytesize
+      Array.new(count) { |i| @head.byteslice(offset + size * i, size) }
+    rescue NoMethodError # cut off
+      nil
+    end
+
     # Whether a program header names a dynamic linker. True where the headers
     # can't be read: then there is nothing to warn of.
     def interpreter?
-      wide = @head.getbyte(4) == 2
-      e = @head.getbyte(5) == 2 ? ">" : "<"
-      offset = wide ? @head.byteslice(32, 8).unpack1("Q#{e}") : @head.byteslice(28, 4).unpack1("L#{e}")
-      size, count = @head.byteslice(wide ? 54 : 42, 4).unpack("S#{e}2")
-      return true unless size.to_i >= 4 && offset + size * count <= @head.bytesize
-      count.times.any? { |i| @head.byteslice(offset + size * i, 4).unpack1("L#{e}") == PT_INTERP }
-    rescue NoMethodError # cut off
-      true
+      headers.nil? || headers.any? { |h| h.unpack1("L#{order}") == PT_INTERP }
+    end
+
+    # [type, place in the file, address, size in the file] of each header, of 64 bits.
+    def segments
+      return [] unless wide? && (all = headers)
+      all.map { |h| h.unpack("L#{order}L#{order}Q#{order}5").values_at(0, 2, 3, 5) }
+    end
+
+    # All names that the dynamic linker is given: of libraries and of symbols. None where they can't be read.
+    def dynamic_names
+      return [] unless @head.start_with?("\x7FELF".b)
+      dynamic = segments.find { |type,| type == PT_DYNAMIC } or return []
+      File.open(@path, "rb") do |f|
+        tags = f.pread(dynamic[3], dynamic[1]).unpack("Q#{order}*").each_slice(2).to_h
+        at = tags[DT_STRTAB]
+        load = segments.find { |type, _, address, size| type == PT_LOAD && at&.between?(address, address + size - 1) }
+        next [] unless load && tags[DT_STRSZ]&.between?(1, STRINGS_MAX)
+        f.pread(tags[DT_STRSZ], load[1] + at - load[2]).split("\0")
+      end
+    rescue SystemCallError, IOError
+      []
     end
   end
 end

@@ -35,6 +35,8 @@ module Mwrap
         dump_keep:FILES    ... and keep the last of these (default 3)
         memory_max:BYTES   ceiling of the tracker's own memory (k, m, g: 64m)
         malloc:NAME        run on jemalloc, mimalloc or tcmalloc, if installed
+        children:all       programs without Ruby that COMMAND starts get a server and
+                           periodic dumps, too
 
       In a value, %p is the PID, %% a percent sign, and a backslash quotes a comma.
 
@@ -66,8 +68,10 @@ module Mwrap
       text = text && numbered_group(text)
       keep_listening_sockets
       path = Executable.find(command[0])
-      Executable.new(path).problems(tracker).each { |line| say("#{command[0]} #{line}") }
-      start(path, command, "LD_PRELOAD" => preload(tracker, allocator(text)), "MWRAP" => text)
+      executable = Executable.new(path)
+      executable.problems(tracker).each { |line| say("#{command[0]} #{line}") }
+      return untracked(path, command) if aside?(executable, command[0])
+      start(path, command, "LD_PRELOAD" => preload(tracker, allocator(text)), "MWRAP" => text, "MWRAP_PID" => named(text))
     rescue Failure, Executable::Missing => e
       say(e.message)
       exit(e.status)
@@ -179,15 +183,37 @@ module Mwrap
         raise Failure, "malloc: \"#{name}\" is not installed (Debian: #{Allocators.package(name)})"
     end
 
+    # What else is preloaded.
+    def others
+      ENV.fetch("LD_PRELOAD", "").split(/[ :]+/).reject do |path|
+        path.empty? || %w[libmwrap.so mwrap.so].include?(File.basename(path))
+      end
+    end
+
     # Ours first, then the allocator that is wanted beneath, then what was there but
     # for copies of either. Of several allocators the first one serves.
     def preload(tracker, allocator)
-      others = ENV.fetch("LD_PRELOAD", "").split(/[ :]+/).reject do |path|
-        path.empty? || %w[libmwrap.so mwrap.so].include?(File.basename(path))
-      end
-      others.reject! { |path| File.basename(path) == File.basename(allocator) } if allocator
-      [tracker, *allocator, *others].join(":")
+      rest = others.reject { |path| allocator && File.basename(path) == File.basename(allocator) }
+      [tracker, *allocator, *rest].join(":")
     end
+
+    # Sanitizers and the tracker exclude each other: COMMAND runs without, and so does what it starts.
+    def aside?(executable, name)
+      runtime = others.find { |path| Executable.sanitizer?(File.basename(path)) }
+      say("#{name} runs without the tracker: LD_PRELOAD has a sanitizer (#{runtime})") if runtime
+      runtime || executable.sanitizer?
+    end
+
+    # Which process COMMAND is, where that matters: src/track/named.h. exec keeps both numbers.
+    def named(text)
+      return unless text && items(text).any?(/\A(?:socket|socket_dir|listen|dump_every):/n)
+      start = File.read("/proc/self/stat")[/.*\) (.*)/m, 1].split[19]
+      "#{Process.pid}.#{start}"
+    rescue SystemCallError
+      Process.pid.to_s
+    end
+
+    def untracked(path, command) = start(path, command, "LD_PRELOAD" => (others.join(":") unless others.empty?))
 
     def start(path, command, env)
       exec(env, [path, command[0]], *command.drop(1), close_others: false)

@@ -160,6 +160,14 @@ static bool set_malloc(struct mw_parser *p, const char *value)
 	return true;
 }
 
+static bool set_children(struct mw_parser *p, const char *value)
+{
+	if (strcmp(value, "all"))
+		return mw_option_wrong(p, value, "is not all, the only value there is");
+	p->o->children_all = true;
+	return true;
+}
+
 static bool zero_or_one(struct mw_parser *p, const char *value, bool *out)
 {
 	if (strcmp(value, "0") && strcmp(value, "1"))
@@ -242,6 +250,7 @@ const struct mw_key mw_keys[] = {
 	{ "dump_keep", set_dump_keep },
 	{ "memory_max", set_memory_max },
 	{ "malloc", set_malloc },
+	{ "children", set_children },
 	{ "read_only", set_read_only },
 	{ "source", set_source },
 	{ NULL, NULL },

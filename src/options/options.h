@@ -59,7 +59,8 @@ struct mw_options {
 	uint64_t dump_every;     /* seconds, 1 to MW_EVERY_MAX; 0: not given. Then dump_path is, too */
 	uint64_t dump_keep;      /* files, 1 to MW_KEEP_MAX; MW_KEEP if not given */
 	uint64_t memory_max;     /* bytes, as given; 0: not given */
-	const char *malloc;      /* "jemalloc", "mimalloc", "tcmalloc": for the launcher */
+	bool children_all; /* also processes without Ruby that a tracked one starts get threads */
+	const char *malloc; /* "jemalloc", "mimalloc", "tcmalloc": for the launcher */
 	bool read_only;
 	bool source; /* pages may show lines of the files in the table; true if not given */
 	char text[MW_OPTIONS_TEXT_MAX];

@@ -72,6 +72,7 @@ static void options(struct mw_buf *b, const struct mw_options *o)
 	key_u64(b, "dump_every", o->dump_every);
 	key_u64(b, "dump_keep", o->dump_keep);
 	key_u64(b, "memory_max", o->memory_max);
+	key_str(b, "children", o->children_all ? "all" : NULL);
 	key_bool(b, "source", o->source);
 	key_bool(b, "read_only", o->read_only);
 	mw_buf_str(b, "}");

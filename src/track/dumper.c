@@ -24,6 +24,7 @@
 
 #include "../report/report.h"
 #include "../sys.h"
+#include "named.h"
 #include "own_thread.h"
 #include "process.h"
 #include "ruby.h"
@@ -104,7 +105,7 @@ static void *dump_for_ever(void *unused)
 
 void mw_dumper_start(void)
 {
-	if (!mw_options.dump_every || mw_life != MW_ON || mw_get(&running) ||
+	if (!mw_options.dump_every || !mw_threads_allowed() || mw_life != MW_ON || mw_get(&running) ||
 	    mw_get(&mw_ruby.how) == MW_RUBY_STARTING)
 		return;
 	mw_quiet_enter();

@@ -16,6 +16,7 @@
 #include "../sys.h"
 #include "../table/heap_pages.h"
 #include "../table/read.h"
+#include "named.h"
 #include "ruby.h"
 #include "say.h"
 #include "track.h"
@@ -275,7 +276,10 @@ __attribute__((constructor)) static void load(void)
 	if (!mw_options_parse(&mw_options, getenv("MWRAP"), err))
 		mw_complain(err);
 	if (mw_life != MW_ON) {
-		mw_complain("no memory for the tables: nothing is counted");
+		if (!mw_real_aside)
+			mw_complain("no memory for the tables: nothing is counted");
+		else if (mw_named()) /* else somebody may read what its child says */
+			mw_complain(mw_real_aside);
 		mw_quiet_leave();
 		return;
 	}
@@ -283,6 +287,7 @@ __attribute__((constructor)) static void load(void)
 	mw_ruby_init();
 	if (pthread_atfork(before_fork, after_fork_parent, after_fork_child) != 0)
 		mw_complain("pthread_atfork failed: forked children may count wrongly");
+	mw_threads_decide();
 	mw_server_start();
 	mw_dumper_start();
 	mw_quiet_leave();

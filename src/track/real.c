@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../table/own.h"
+#include "aside.h"
 
 /* --- the arena --------------------------------------------------------------- */
 
@@ -216,6 +217,7 @@ void *mw_real_next(const char *name)
 
 bool mw_real_glibc;
 bool mw_real_classes;
+const char *mw_real_aside;
 size_t mw_real_mapped = 2;
 
 static bool chunks_agree(void)
@@ -278,8 +280,11 @@ void mw_real_init(void)
 	MW_FOR_EACH_REAL(X)
 #undef X
 	mw_real = r;
-	mw_real_glibc = is_glibc();
-	mw_real_classes = !mw_real_glibc && has_classes();
+	mw_real_aside = mw_aside();
+	if (!mw_real_aside) { /* then its functions may be called, and what lies before a block be read */
+		mw_real_glibc = is_glibc();
+		mw_real_classes = !mw_real_glibc && has_classes();
+	}
 	mw_next_mmap = (void *(*)(void *, size_t, int, int, int, off_t))mw_real_next("mmap");
 	mw_next_munmap = (int (*)(void *, size_t))mw_real_next("munmap");
 	mw_next_strerror = (char *(*)(int))mw_real_next("strerror");

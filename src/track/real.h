@@ -56,6 +56,8 @@ extern MW_HOT size_t mw_real_mapped;
  * two is one, and the next is a fifth larger or more: jemalloc, mimalloc, tcmalloc.
  */
 extern MW_HIDDEN bool mw_real_classes;
+/* Why the tracker stands aside (aside.h): calls pass through for ever. NULL: it doesn't. */
+extern MW_HIDDEN const char *mw_real_aside;
 MW_INLINE size_t mw_chunk_usable(const void *p)
 {
 	size_t w = ((const size_t *)p)[-1];

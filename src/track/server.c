@@ -22,6 +22,7 @@
 
 #include "../httpd/httpd.h"
 #include "../sys.h"
+#include "named.h"
 #include "own_thread.h"
 #include "process.h"
 #include "ruby.h"
@@ -165,7 +166,7 @@ static void *serve(void *unused)
 
 void mw_server_start(void)
 {
-	if (!wanted() || mw_life != MW_ON || mw_get(&running))
+	if (!wanted() || !mw_threads_allowed() || mw_life != MW_ON || mw_get(&running))
 		return;
 	mw_quiet_enter();
 	__atomic_store_n(&go, 0, __ATOMIC_RELEASE);

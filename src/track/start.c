@@ -149,6 +149,12 @@ static void *room_by_class(size_t bytes)
 	return mw_real.malloc(mw_padded(bytes - MW_TAIL));
 }
 
+/* Where nothing is tracked. */
+static void *room_as_asked(size_t bytes)
+{
+	return mw_real.malloc(bytes - MW_TAIL);
+}
+
 static void *room_at_first(size_t bytes)
 {
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_UNBORN)
@@ -167,14 +173,21 @@ void mw_start(void)
 					 __ATOMIC_ACQUIRE))
 		return;
 	mw_real_init();
+	if (mw_real_aside) {
+		__atomic_store_n(&mw_roomy_malloc, room_as_asked, __ATOMIC_RELEASE);
+		__atomic_store_n(&mw_life, MW_OFF, __ATOMIC_RELEASE);
+		return;
+	}
 	mw_own_use(text_alloc, text_free);
 	prime_usable_size();
 	key_made = pthread_key_create(&key, thread_ends) == 0;
 	ok = mw_real.malloc_usable_size && mw_callsites_init();
 	mw_fit_choose();
 	mw_plain = ok && mw_real_glibc && !mw_boot_bytes ? UINTPTR_MAX : 0;
-	if (ok)
-		__atomic_store_n(&mw_roomy_malloc, mw_real_glibc ? mw_real.malloc : room_by_class,
-				 __ATOMIC_RELEASE);
+	__atomic_store_n(&mw_roomy_malloc,
+			 !ok           ? room_as_asked :
+			 mw_real_glibc ? mw_real.malloc :
+					 room_by_class,
+			 __ATOMIC_RELEASE);
 	__atomic_store_n(&mw_life, ok ? MW_ON : MW_OFF, __ATOMIC_RELEASE);
 }

@@ -33,6 +33,7 @@ static void nothing_given(void **state)
 		assert_int_equal(o.dump_keep, 3);
 		assert_int_equal(o.memory_max, 0);
 		assert_false(o.read_only);
+		assert_false(o.children_all);
 		assert_true(o.source);
 	}
 }
@@ -76,16 +77,16 @@ static void unknown_options(void **state)
 	(void)state;
 	refused("sokcet:/x",
 		"unknown option \"sokcet\"; known are socket, socket_dir, socket_mode, socket_group, listen, token_file, "
-		"dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, dump_keep, memory_max, malloc, read_only, "
+		"dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, dump_keep, memory_max, malloc, children, read_only, "
 		"source");
 	refused("1",
 		"unknown option \"1\"; known are socket, socket_dir, socket_mode, socket_group, listen, token_file, "
-		"dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, dump_keep, memory_max, malloc, read_only, "
+		"dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, dump_keep, memory_max, malloc, children, read_only, "
 		"source");
 	refused("sock\x1b[2J\n\xff:x",
 		"unknown option \"sock?[2J??\"; known are socket, socket_dir, "
 		"socket_mode, socket_group, listen, token_file, dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, dump_keep, memory_max, "
-		"malloc, read_only, source");
+		"malloc, children, read_only, source");
 	refused(":x", "the name of an option is missing in \":x\"");
 	/* a part of a key and a longer key are other keys */
 	assert_false(parse("sock:/x"));
@@ -240,6 +241,21 @@ static void allocators(void **state)
 		refused_value("", "malloc", wrong[i], "is none of jemalloc, mimalloc, tcmalloc");
 		assert_null(o.malloc);
 	}
+}
+
+static void children(void **state)
+{
+	static const char *const wrong[] = { "none", "ALL", "all ", "1", "0", "all:all" };
+
+	(void)state;
+	right("children:all");
+	assert_true(o.children_all);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		refused_value("", "children", wrong[i], "is not all, the only value there is");
+		assert_false(o.children_all);
+	}
+	refused("children:", "children: the value is missing");
+	refused("children:all,children:all", "children: given twice");
 }
 
 static void numbers(void **state)
@@ -401,6 +417,7 @@ int main(void)
 		cmocka_unit_test(periodic_dumps),
 		cmocka_unit_test(ceilings),
 		cmocka_unit_test(allocators),
+		cmocka_unit_test(children),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(dump_fds),
 		cmocka_unit_test(percent_signs),

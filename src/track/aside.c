@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "aside.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdbool.h>
+#include <string.h>
+
+static bool begins(const char *s, const char *with)
+{
+	return strncmp(s, with, strlen(with)) == 0;
+}
+
+/* gcc's runtimes; clang's are libclang_rt.NAME-ARCH.so. Not UBSan's, which leaves malloc alone. */
+static bool is_sanitizer(const char *file)
+{
+	static const char *const names[] = { "asan", "lsan", "tsan", "hwasan", "msan" };
+	const char *name = begins(file, "libclang_rt.") ? file + strlen("libclang_rt.") :
+			   begins(file, "lib")          ? file + strlen("lib") :
+							  "";
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		size_t n = strlen(names[i]);
+
+		if (begins(name, names[i]) && (name[n] == '.' || name[n] == '-' || name[n] == '_'))
+			return true;
+	}
+	return false;
+}
+
+/* Of memcheck, helgrind, drd, dhat and massif; the others have the core's only. */
+static bool is_valgrind(const char *file)
+{
+	return begins(file, "vgpreload_") && !begins(file, "vgpreload_core");
+}
+
+const char *mw_aside(void)
+{
+	static const char sanitizer[] = "a sanitizer is in this program: it runs untracked";
+
+	/* the linker's list itself: dl_iterate_phdr is interposed by sanitizers, which aren't up yet */
+	for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next) {
+		const char *slash = strrchr(m->l_name, '/'), *file = slash ? slash + 1 : m->l_name;
+
+		if (is_valgrind(file))
+			return "valgrind replaces malloc in this program: it runs untracked";
+		if (is_sanitizer(file))
+			return sanitizer;
+	}
+	/* in the program itself; not in UBSan's runtime */
+	return dlsym(RTLD_DEFAULT, "__sanitizer_get_heap_size") ? sanitizer : NULL;
+}
+
+/*
+ * AddressSanitizer ends a process in which its library isn't the first one. It asks the program
+ * for its default options by this name, which a program that has some defines itself.
+ */
+const char *__asan_default_options(void) __attribute__((visibility("default")));
+const char *__asan_default_options(void)
+{
+	return "verify_asan_link_order=0";
+}
