@@ -187,7 +187,7 @@ module Behaviour
         FileUtils.mkdir(work = File.join(tmp, "tmp"))
         env = CLEAN.merge("TMPDIR" => work, "BEHAVIOUR_RESULTS" => file, "BEHAVIOUR_KIND" => @suite.kind.to_s,
                           **@suite.env.to_h)
-        env.merge!("MWRAP" => "socket:#{tmp}/s", "BEHAVIOUR_ANSWERED" => "#{tmp}/answered") if side == :tracked
+        env.merge!("MWRAP" => "socket:#{tmp}/s,children:all", "BEHAVIOUR_ANSWERED" => "#{tmp}/answered") if side == :tracked
         command = [RbConfig.ruby, "-r#{__dir__}/record.rb", *@suite.args, *args]
         command = [RbConfig.ruby, LAUNCHER, *command] if side == :tracked
         status, problem = execute(env, command, log) { side == :tracked && Watcher.new("#{tmp}/s", "#{tmp}/answered") }
