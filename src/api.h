@@ -159,7 +159,7 @@ struct mw_heap {
 
 /* Where the server finds its relatives, and they it: see src/family/family.h. */
 struct mw_server_place {
-	char path[108]; /* of the option `socket`, absolute; "": not given, or with a PID in it */
+	char path[108]; /* of the option `socket`, absolute, or instead of it for `listen`; "": none is shared */
 	char dir[108]; /* of `socket_dir`, absolute; "": not given */
 	char token[513]; /* what they want to hear, "": nothing */
 };

@@ -223,13 +223,17 @@ class HttpdSocketTest < Minitest::Test
     eventually("an empty directory") { Dir.children(@dir).grep_v(/log/).empty? }
   end
 
-  def test_a_child_gets_its_own_port
+  # One for both, without a word of the child's, which has it after its parent.
+  def test_a_child_shares_its_parents_port
     f = fake("listen=127.0.0.1:0")
     port = eventually("a port") { f.said[/127.0.0.1:(\d+)/, 1] }.to_i
     child = f.ask("fork serving")[/child (\d+) has 0\z/, 1].to_i
-    other = eventually("another port") { f.said.scan(/127.0.0.1:(\d+)/)[1] }[0].to_i
-    assert_match(/pid #{child}\b/, get("/", at: other).body)
+    eventually("both") { get("/family.tsv", at: port).body.scan(/^\d+/).map(&:to_i).sort == [f.pid, child].sort }
+    assert_match(/pid #{child}\b/, get("/#{child}/", at: port).body)
     assert_match(/pid #{f.pid}\b/, get("/", at: port).body)
+    assert_equal 1, f.said.lines.size, f.said
+    f.finish # the child sees that its parent is gone, and ends
+    eventually("an empty directory") { Dir.glob(path("mwrap-*")).empty? }
   end
 
   def test_a_childs_end_leaves_the_parents_socket

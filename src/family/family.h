@@ -4,7 +4,8 @@
  *
  * With `socket:PATH` one process listens on PATH and the others on PATH.PID;
  * with `socket_dir:DIR` each on DIR/PID.sock. Whoever listens there is of the
- * family, whatever started it. Any of them answers for each and for all:
+ * family, whatever started it; if `listen` is all that is given, they share a path that
+ * src/httpd/rundir.h finds. Any of them answers for each and for all:
  *
  *	/PID/...   what that process answers to ...
  *	/all/...   the same pages, of a table that is the sum of all
@@ -35,8 +36,8 @@
 
 /* Where they listen. All zero: there is no family but the process itself. */
 struct mw_family {
-	char path[MW_SOCKET_PATH]; /* of `socket`, absolute; "": not given, or with a PID in it */
-	char dir[MW_SOCKET_PATH];  /* of `socket_dir`, absolute; "": not given */
+	char path[MW_SOCKET_PATH]; /* of `socket`, absolute, or instead of it for `listen`; "": none is shared */
+	char dir[MW_SOCKET_PATH]; /* of `socket_dir`, absolute; "": not given */
 	char token[MW_TOKEN_MAX + 1]; /* that relatives want; "": none */
 };
 
@@ -81,8 +82,8 @@ struct mw_member *mw_members_locks(const struct mw_family *, size_t *n);
 /* What the system says of a process. Numbers are 0 and texts "" where it says nothing. */
 struct mw_process_facts {
 	char title[256]; /* its command line, words separated by spaces */
-	uint64_t rss;    /* bytes */
-	double age;      /* seconds since it was forked */
+	uint64_t rss; /* bytes */
+	double age; /* seconds since it was forked */
 };
 void mw_process_facts(long pid, struct mw_process_facts *);
 

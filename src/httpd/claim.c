@@ -23,6 +23,7 @@
 #define WITHOUT_RUBY " without ruby"
 #define EMPTY_FOR 5 /* s */
 #define WISH_AT 64 /* bytes into the lock's file */
+#define PORT_AT 96
 
 struct lock_path {
 	char s[sizeof(((struct mw_claim *)0)->path) + sizeof(".lock")];
@@ -167,6 +168,29 @@ static enum mw_claimed clear_path(const char *path, bool bound, char err[MW_ERRO
 	return MW_CLAIM_OURS;
 }
 
+/* The lock's descriptor, unless the application has closed or reused it. */
+static int lock_fd_checked(const struct mw_claim *c)
+{
+	struct stat st;
+
+	if (c->lock_fd >= 0 && !fstat(c->lock_fd, &st) && st.st_dev == c->lock_dev &&
+	    st.st_ino == c->lock_ino)
+		return c->lock_fd;
+	return -1;
+}
+
+/* The number at a place of the lock's file, 0: there is none. */
+static long number_at(const struct mw_claim *c, off_t at)
+{
+	char text[32];
+	long number = 0;
+	ssize_t n = pread(lock_fd_checked(c), text, sizeof(text), at);
+
+	for (ssize_t i = 0; i < n && text[i] >= '0' && text[i] <= '9' && i < 9; i++)
+		number = number * 10 + (text[i] - '0');
+	return number;
+}
+
 enum mw_claimed mw_claim_take(struct mw_claim *c, const char *path, char err[MW_ERROR_MAX])
 {
 	bool bound = false;
@@ -179,6 +203,8 @@ enum mw_claimed mw_claim_take(struct mw_claim *c, const char *path, char err[MW_
 		return got;
 	snprintf(c->path, sizeof(c->path), "%s", path);
 	c->owner = getpid();
+	if (bound && number_at(c, sizeof(LOCK_MARK) - 1) == (long)c->owner)
+		c->port = mw_claim_port(c);
 	got = clear_path(path, bound, err);
 	if (got != MW_CLAIM_OURS)
 		mw_claim_drop(c);
@@ -228,17 +254,6 @@ int mw_claim_bind(struct mw_claim *c, int fd, bool ruby, char err[MW_ERROR_MAX])
 	return 0;
 }
 
-/* The lock's descriptor, unless the application has closed or reused it. */
-static int lock_fd_checked(const struct mw_claim *c)
-{
-	struct stat st;
-
-	if (c->lock_fd >= 0 && !fstat(c->lock_fd, &st) && st.st_dev == c->lock_dev &&
-	    st.st_ino == c->lock_ino)
-		return c->lock_fd;
-	return -1;
-}
-
 /* Still nobody else's: we have the lock, or there is none by this name. */
 static bool still_ours(const struct mw_claim *c, const char *lock, int fd)
 {
@@ -283,7 +298,7 @@ void mw_claim_drop(struct mw_claim *c)
 		close(fd);
 }
 
-void mw_claim_sweep(const char *path)
+bool mw_claim_sweep(const char *path, pid_t pid)
 {
 	char err[MW_ERROR_MAX];
 	struct lock_path l;
@@ -291,13 +306,16 @@ void mw_claim_sweep(const char *path)
 	struct stat st;
 
 	lock_path(&l, path);
-	if (lstat(l.s, &st) || !S_ISREG(st.st_mode)) /* else one would be made */
-		return;
+	if (lstat(l.s, &st)) /* one would be made */
+		return errno == ENOENT;
 	/* an empty one: its owner was killed before it had written its name, or is about to */
-	if (!st.st_size && time(NULL) - st.st_mtime < EMPTY_FOR)
-		return;
-	if (mw_claim_take(&c, path, err) == MW_CLAIM_OURS)
-		mw_claim_drop(&c);
+	if (!S_ISREG(st.st_mode) ||
+	    (!st.st_size && time(NULL) - st.st_mtime < EMPTY_FOR && (pid <= 0 || getpgid(pid) >= 0)))
+		return false;
+	if (mw_claim_take(&c, path, err) != MW_CLAIM_OURS)
+		return false;
+	mw_claim_drop(&c);
+	return true;
 }
 
 /* --- another's lock ---------------------------------------------------------------- */
@@ -361,13 +379,21 @@ void mw_claim_wish(const struct mw_claim *c)
 
 pid_t mw_claim_wished(const struct mw_claim *c)
 {
-	char wish[32];
-	long pid = 0;
-	ssize_t n = pread(lock_fd_checked(c), wish, sizeof(wish), WISH_AT);
+	return (pid_t)number_at(c, WISH_AT);
+}
 
-	for (ssize_t i = 0; i < n && wish[i] >= '0' && wish[i] <= '9' && i < 9; i++)
-		pid = pid * 10 + (wish[i] - '0');
-	return (pid_t)pid;
+void mw_claim_set_port(const struct mw_claim *c, uint16_t port)
+{
+	char text[32];
+	int n = snprintf(text, sizeof(text), "%u\n", (unsigned)port);
+
+	if (pwrite(lock_fd_checked(c), text, (size_t)n, PORT_AT) < 0)
+		return; /* a full disk: who takes a port of no number over has another one */
+}
+
+uint16_t mw_claim_port(const struct mw_claim *c)
+{
+	return (uint16_t)number_at(c, PORT_AT);
 }
 
 void mw_claim_yield(struct mw_claim *c)

@@ -10,7 +10,8 @@
  * PATH.lock is empty until the owner has bound PATH, then it says "mwrap PID".
  * A socket at PATH beside an empty or new lock may be another program's, and
  * is replaced only if nobody answers there. A process without Ruby adds "without
- * ruby"; one with Ruby that would have the path writes its PID behind that. Both files go when the owner ends
+ * ruby"; one with Ruby that would have the path writes its PID behind that; then comes the TCP port
+ * that goes with a family's path. Both files go when the owner ends
  * in an orderly way; the lock is taken again first, and files that are not
  * the ones made here stay.
  */
@@ -18,6 +19,7 @@
 #define MW_HTTPD_CLAIM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <sys/un.h>
 
@@ -29,6 +31,7 @@ struct mw_claim {
 	dev_t lock_dev, dev; /* of the lock, of the socket file */
 	ino_t lock_ino, ino;
 	pid_t owner;
+	uint16_t port; /* that this very process had noted in the lock, before an exec; else 0 */
 };
 
 enum mw_claimed {
@@ -53,9 +56,10 @@ int mw_claim_bind(struct mw_claim *c, int fd, bool ruby, char err[MW_ERROR_MAX])
 /*
  * Removes a socket and its lock, or what there is of them, that a killed process
  * has left; an empty lock, of one that hadn't got far, once it is some seconds
- * old. Nothing happens where the lock isn't one of ours, or is somebody's.
+ * old, or at once if `pid`, which made it, is no more. Nothing happens where the lock isn't one of
+ * ours, or is somebody's. True: nothing is there now.
  */
-void mw_claim_sweep(const char *path);
+bool mw_claim_sweep(const char *path, pid_t pid);
 
 /*
  * Is the lock of `path` nobody's? *c, all zero but for lock_fd -1 at first, keeps
@@ -70,6 +74,9 @@ bool mw_claim_lacks_ruby(const struct mw_claim *c);
 void mw_claim_wish(const struct mw_claim *c);
 /* Our own lock says from now on that this process has Ruby, which it lacked when it listened. */
 void mw_claim_has_ruby(const struct mw_claim *c);
+/* The family's TCP port, in the lock of its path: written by who has it, 0: none is known. */
+void mw_claim_set_port(const struct mw_claim *c, uint16_t port);
+uint16_t mw_claim_port(const struct mw_claim *c);
 /* Who told the owner so, of whose path c is; 0: nobody. */
 pid_t mw_claim_wished(const struct mw_claim *c);
 /* The owner lets go of the lock and leaves the socket's file to the next one. */

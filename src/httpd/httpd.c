@@ -34,7 +34,9 @@
 
 #include "../sys.h"
 #include "apart.h"
+#include "ancestors.h"
 #include "owner.h"
+#include "rundir.h"
 #include "server.h"
 
 enum { OPENING_MS = 2000, OPENING_STEP_MS = 20 };
@@ -200,8 +202,14 @@ static void close_fd(_Atomic int *fd)
 static void close_all(bool intact)
 {
 	mw_moves_begin();
+	(void)mw_opening_begin(); /* the process's end waits for this, too */
+	if (intact)
+		mw_owner_sweep();
 	mw_owner_end();
 	mw_listen_unlink();
+	if (intact)
+		mw_rundir_sweep();
+	mw_opening_end();
 	if (intact && mw_server.daemon) {
 		mw_live_close();
 		mw_apart_close();
@@ -367,7 +375,7 @@ static bool open_listeners(const struct mw_options *o, char err[MW_ERROR_MAX])
 	mw_token_start(o);
 	if (!mw_listen_all(o, err))
 		return false;
-	if (mw_token_wrong() && !o->listen) /* which told it */
+	if (mw_token_wrong() && !o->listen && !mw_ancestor_served()) /* `listen` told it */
 		mw_say("%s; nobody is let in until it is right", mw_token_wrong());
 	return true;
 }
@@ -411,6 +419,8 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 				 "the application closed descriptors of the server, "
 				 "which is off now");
 	}
+	if (ret && !err[0])
+		ret = 0; /* the family knows */
 	opened();
 	mw_place_end();
 	close_all(intact);

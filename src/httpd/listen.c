@@ -15,13 +15,17 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "ancestors.h"
 #include "owner.h"
+#include "rundir.h"
 #include "server.h"
+#include "tcp.h"
 
-/* Clients that wait cost nothing of ours; a full queue fails who connects without blocking. */
-#define BACKLOG 1024
+/* How long a relative may hold the lock of a path that has our PID. */
+#define SWEPT_MS 100
 
 /*
  * Relative paths are taken from where the first server of this process and
@@ -82,6 +86,15 @@ bool mw_have_ruby(void)
 	return s.ruby_lookup && strcmp(s.ruby_lookup, "none") != 0;
 }
 
+/* A family's sockets there are for itself: socket_mode isn't for them. */
+static bool in_rundir(const struct mw_listener *l)
+{
+	const char *path = mw_rundir_kept();
+	size_t n = strlen(path);
+
+	return n && !strncmp(l->claim.path, path, n) && (!l->claim.path[n] || l->claim.path[n] == '.');
+}
+
 static int open_claimed(struct mw_listener *l, char err[MW_ERROR_MAX])
 {
 	int fd = new_socket(AF_UNIX, err);
@@ -90,8 +103,9 @@ static int open_claimed(struct mw_listener *l, char err[MW_ERROR_MAX])
 	note_unix(l);
 	l->fd = fd;
 	if (fd >= 0 && !mw_claim_bind(&l->claim, fd, mw_have_ruby(), err)) {
-		mw_socket_open_up(&l->claim, mw_server.api->options());
-		if (!listen(fd, BACKLOG))
+		if (!in_rundir(l))
+			mw_socket_open_up(&l->claim, mw_server.api->options());
+		if (!listen(fd, MW_BACKLOG))
 			return 0;
 		snprintf(err, MW_ERROR_MAX, "can't listen on %s: %s", l->claim.path, mw_strerror(errno));
 	}
@@ -110,13 +124,29 @@ static bool taken_by_us(const char *path)
 	return false;
 }
 
+/*
+ * Claims a path that has this process's PID in it. What an earlier one of that number left may
+ * just be swept by a relative, which has the lock for a moment.
+ */
+static enum mw_claimed claim_own(struct mw_listener *l, const char *path, char err[MW_ERROR_MAX])
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	enum mw_claimed got = mw_claim_take(&l->claim, path, err);
+
+	for (int tries = 0; got == MW_CLAIM_TAKEN && tries < SWEPT_MS; tries++) {
+		nanosleep(&ms, NULL);
+		got = mw_claim_take(&l->claim, path, err);
+	}
+	return got;
+}
+
 static enum mw_claimed claim_beside(struct mw_listener *l, const char *path, char err[MW_ERROR_MAX])
 {
 	char own[sizeof(l->claim.path) + 24];
 	int n = snprintf(own, sizeof(own), "%s.%ld", path, (long)getpid());
 
 	if (n >= 0 && (size_t)n < sizeof(l->claim.path))
-		return mw_claim_take(&l->claim, own, err);
+		return claim_own(l, own, err);
 	snprintf(err, MW_ERROR_MAX, "%s: longer than the %zu bytes of a socket's path", own,
 		 sizeof(l->claim.path) - 1);
 	return MW_CLAIM_ERROR;
@@ -166,6 +196,48 @@ static int open_path(struct mw_listener *l, const struct mw_options *o, char err
 	return 0;
 }
 
+/*
+ * The path that the family of `listen` shares. Where `socket` or socket_dir has relatives already it
+ * only says who has the port.
+ */
+static int open_rundir(struct mw_listener *l, const struct mw_options *o, char err[MW_ERROR_MAX])
+{
+	char path[sizeof(l->claim.path)];
+	int ret;
+
+	for (unsigned i = 0; (ret = mw_rundir_path(i, o, path, err)) <= 0; i++) {
+		/* the last one to end may remove the directory just now: then it is made again */
+		for (int tries = 0; !ret && tries < 3; tries++) {
+			mw_rundir_keep(path);
+			if (!open_unix(l, path, err)) {
+				if (!mw_server.family.dir[0])
+					strcpy(mw_server.family.path, path);
+				mw_owner_begin(path, l);
+				return 0;
+			}
+			ret = mw_rundir_path(i, o, path, err);
+		}
+	}
+	mw_rundir_keep("");
+	return -1;
+}
+
+/* Who has the family's path opens the port; without one, who can. */
+static int open_tcp(struct mw_listener *l, const struct mw_options *o, char err[MW_ERROR_MAX])
+{
+	uint16_t known = 0;
+	int ret;
+
+	if (!mw_owner_has_port(&known))
+		return mw_owner_path()[0] ? 1 : -1; /* a relative has it */
+	ret = mw_tcp_open(l, o, known, err);
+	/* one that ends may be about to close it: owner.c goes on trying */
+	if (ret && mw_owner_path()[0] && mw_ancestor_served())
+		return 1;
+	mw_owner_port(ret ? NULL : l);
+	return ret;
+}
+
 static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[MW_ERROR_MAX])
 {
 	char dir[sizeof(l->claim.path)], path[sizeof(dir) + 32];
@@ -197,131 +269,51 @@ static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[
 	return open_unix(l, path, err);
 }
 
-static socklen_t tcp_addr(struct sockaddr_storage *ss, const char *host, uint16_t port)
+/* Tells what failed, unless an ancestor has: then it is the family's fault, and is known. */
+static void tell(const char *err)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
-
-	memset(ss, 0, sizeof(*ss));
-	if (inet_pton(AF_INET, host, &in.sin_addr) == 1) {
-		memcpy(ss, &in, sizeof(in));
-		return sizeof(in);
-	}
-	if (inet_pton(AF_INET6, host, &in6.sin6_addr) == 1) {
-		memcpy(ss, &in6, sizeof(in6));
-		return sizeof(in6);
-	}
-	return 0;
-}
-
-static uint16_t tcp_port(const struct sockaddr_storage *ss)
-{
-	struct sockaddr_in6 in6; /* the port is where sockaddr_in has it */
-
-	memcpy(&in6, ss, sizeof(in6));
-	return ntohs(in6.sin6_port);
-}
-
-/* 0, or -1 with errno. On success l->addr is complete, port included. */
-static int bind_tcp(struct mw_listener *l, int fd, const char *host, uint16_t port)
-{
-	struct sockaddr_storage ss;
-	socklen_t len = tcp_addr(&ss, host, port);
-	int one = 1;
-
-	if (!len) {
-		errno = EINVAL;
-		return -1;
-	}
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)))
-		return -1;
-	if (ss.ss_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)))
-		return -1;
-	if (bind(fd, (struct sockaddr *)&ss, len))
-		return -1;
-	/* not before: until it is bound, a socket with this address is another's */
-	len = sizeof(l->addr);
-	if (getsockname(fd, (struct sockaddr *)&l->addr, &len))
-		return -1;
-	l->addr_len = len;
-	return listen(fd, BACKLOG);
-}
-
-static void say_tcp(const struct mw_listener *l, const char *host)
-{
-	bool six = l->addr.ss_family == AF_INET6;
-
-	mw_say("listening on http://%s%s%s:%u/", six ? "[" : "", host, six ? "]" : "",
-	       (unsigned)tcp_port(&l->addr));
-}
-
-static int open_tcp(struct mw_listener *l, const struct mw_options *o, char err[MW_ERROR_MAX])
-{
-	const char *host = o->listen_host;
-	int fd, ret;
-
-	if (mw_token_wrong()) { /* the port is for nobody, then */
-		snprintf(err, MW_ERROR_MAX, "%s; not listening on %.60s", mw_token_wrong(), o->listen);
-		return -1;
-	}
-	fd = new_socket(strchr(host, ':') ? AF_INET6 : AF_INET, err);
-	if (fd < 0)
-		return -1;
-	l->tcp = true;
-	l->fd = fd;
-	ret = bind_tcp(l, fd, host, o->listen_port);
-	/* a forked worker: its parent, or a sibling, has the port */
-	if (ret && errno == EADDRINUSE && o->listen_port && atomic_load(&mw_server.forked)) {
-		l->fd = -1;
-		close(fd);
-		fd = new_socket(strchr(host, ':') ? AF_INET6 : AF_INET, err);
-		if (fd < 0)
-			return -1;
-		l->fd = fd;
-		ret = bind_tcp(l, fd, host, 0);
-	}
-	if (!ret) {
-		if (tcp_port(&l->addr) != o->listen_port)
-			say_tcp(l, host);
-		return 0;
-	}
-	snprintf(err, MW_ERROR_MAX, "can't listen on %.100s: %s", o->listen, mw_strerror(errno));
-	l->fd = -1;
-	close(fd);
-	return -1;
+	if (!mw_ancestor_served())
+		mw_say("%s", err);
 }
 
 unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
 {
 	static int (*const openers[])(struct mw_listener *, const struct mw_options *,
-				      char *) = { open_path, open_dir, open_tcp };
-	const char *const given[] = { o->socket, o->socket_dir, o->listen };
+				      char *) = { open_path, open_dir, open_rundir, open_tcp };
+	const char *const given[] = { o->socket, o->socket_dir, o->listen, o->listen };
 	bool pending = false; /* err holds a failure that nobody was told */
+	unsigned asked = 0;   /* listeners that the options name */
 
 	for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++) {
 		struct mw_listener *l = &mw_server.listeners[mw_server.listeners_n];
+		bool rundir = openers[i] == open_rundir;
+		int ret;
 
-		if (!given[i])
+		/* a family's path is as good; and without the token nobody is let in anywhere */
+		if (!given[i] || (rundir && (mw_owner_path()[0] || mw_token_wrong())))
 			continue;
 		if (pending)
-			mw_say("%s", err);
+			tell(err);
 		memset(l, 0, sizeof(*l));
 		l->fd = l->claim.lock_fd = -1;
-		pending = openers[i](l, o, err) != 0;
-		if (pending)
+		ret = openers[i](l, o, err);
+		pending = ret < 0;
+		if (ret)
 			l->addr_len = 0; /* whatever has this address, it isn't ours */
 		else
 			mw_server.listeners_n++;
+		asked += ret >= 0 && !rundir; /* also where a relative has the port */
 	}
-	if (pending && mw_server.listeners_n)
-		mw_say("%s", err);
-	if (!pending && !mw_server.listeners_n)
+	if (pending && asked)
+		tell(err);
+	if (!pending && !asked)
 		snprintf(err, MW_ERROR_MAX, "no socket, socket_dir or listen option");
-	return mw_server.listeners_n;
+	if (!asked && mw_ancestor_served())
+		err[0] = '\0';
+	return asked;
 }
 
-/* A slot that nothing was ever in; NULL: there is none left. */
-static struct mw_listener *next_slot(void)
+struct mw_listener *mw_listen_slot(void)
 {
 	struct mw_listener *l = &mw_server.listeners[mw_server.listeners_n];
 
@@ -354,7 +346,7 @@ static struct mw_listener *go_on(struct mw_listener *l, enum mw_claimed got)
 
 struct mw_listener *mw_listen_take(const char *path)
 {
-	struct mw_listener *l = next_slot();
+	struct mw_listener *l = mw_listen_slot();
 	char err[MW_ERROR_MAX];
 
 	if (!l)
@@ -368,7 +360,7 @@ struct mw_listener *mw_listen_take(const char *path)
 
 struct mw_listener *mw_listen_beside(const char *path)
 {
-	struct mw_listener *l = next_slot();
+	struct mw_listener *l = mw_listen_slot();
 	char err[MW_ERROR_MAX];
 
 	if (!l)
@@ -408,7 +400,7 @@ static bool is_from_any(const struct mw_listener *l, const struct sockaddr_stora
 	memcpy(&in6, &l->addr, sizeof(in6));
 	any = ss->ss_family == AF_INET ? in.sin_addr.s_addr == htonl(INADDR_ANY) :
 					 IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr);
-	return any && tcp_port(ss) == tcp_port(&l->addr);
+	return any && mw_tcp_port(ss) == mw_tcp_port(&l->addr);
 }
 
 bool mw_listen_is_ours(int fd)

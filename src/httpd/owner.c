@@ -2,22 +2,22 @@
 /* owner.c - taking a family's path over, and giving way. See owner.h. */
 #include "owner.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "ancestors.h"
+#include "rundir.h"
 #include "server.h"
+#include "sweep.h"
+#include "tcp.h"
 
 enum {
 	LOOK_MS = 1000,
 	WISH_MS = 50,      /* between looks once the owner was told to give way, … */
 	WISHES = 60,       /* … so many times */
+	PORT_TRIES = 20,   /* as short between tries for the port that goes with a path taken over */
 	PATIENCE_MS = 700, /* a process without Ruby waits that long for one with */
-	WISHED_MS = 10000, /* … and everybody for who told the owner to give way, and lives */
-	SWEEP_MS = 20000,
-	SWEEP_STACK = 128 * 1024
+	WISHED_MS = 10000  /* … and everybody for who told the owner to give way, and lives */
 };
 
 static struct {
@@ -27,7 +27,9 @@ static struct {
 	struct mw_claim watched;   /* another's lock, open for looking at */
 	uint64_t next, free_since; /* ms; free_since 0: somebody has it */
 	unsigned wishes;           /* looks left at short intervals */
-	uint64_t sweep;            /* ms; when to look for what killed processes left; 0: not set */
+	struct mw_listener *port;  /* of `listen`, ours or of an earlier time; NULL: never had */
+	uint16_t number;           /* of the family's port; 0: not known */
+	bool no_port;              /* it couldn't be had, which was told: not tried again */
 } owner = { .watched.lock_fd = -1 };
 
 void mw_owner_begin(const char *path, struct mw_listener *l)
@@ -38,6 +40,49 @@ void mw_owner_begin(const char *path, struct mw_listener *l)
 	owner.next = 0;
 	owner.free_since = 0;
 	owner.wishes = 0;
+	owner.port = NULL;
+	owner.number = 0;
+	owner.no_port = false;
+}
+
+const char *mw_owner_path(void)
+{
+	return owner.path;
+}
+
+bool mw_owner_speaks(void)
+{
+	return owner.path[0] ? owner.mine != NULL : !mw_ancestor_served();
+}
+
+bool mw_owner_has_port(uint16_t *known)
+{
+	*known = owner.mine ? owner.mine->claim.port : 0;
+	return mw_owner_speaks();
+}
+
+void mw_owner_port(struct mw_listener *l)
+{
+	owner.port = l;
+	if (!l) {
+		owner.no_port = true;
+		return;
+	}
+	owner.number = mw_tcp_port(&l->addr);
+	if (owner.mine)
+		mw_claim_set_port(&owner.mine->claim, owner.number);
+}
+
+/* Who has the path has the port: its former owner may still be about to close it. */
+static void look_at_port(void)
+{
+	struct mw_listener *l;
+
+	if (!mw_server.api->options()->listen || owner.no_port || (owner.port && owner.port->fd >= 0))
+		return;
+	l = mw_tcp_take(owner.port, owner.number);
+	if (l)
+		mw_owner_port(l);
 }
 
 static void take(void)
@@ -47,6 +92,10 @@ static void take(void)
 	mw_claim_forget(&owner.watched);
 	mw_moves_end();
 	owner.mine = mw_listen_take(owner.path); /* NULL: another one was first */
+	if (owner.mine && mw_server.api->options()->listen) {
+		owner.wishes = PORT_TRIES;
+		look_at_port();
+	}
 }
 
 /* No other process that lives has told a process without Ruby to give way to it. */
@@ -69,6 +118,9 @@ static void look_at_other(uint64_t now)
 	is_free = mw_claim_is_free(&owner.watched, owner.path);
 	mw_moves_end();
 	if (!is_free) {
+		uint16_t port = mw_claim_port(&owner.watched);
+
+		owner.number = port ? port : owner.number;
 		owner.free_since = 0;
 		if (!owner.wishes && mw_claim_lacks_ruby(&owner.watched) && mw_have_ruby() &&
 		    nobody_else_wants()) {
@@ -89,6 +141,7 @@ static void look_at_mine(void)
 {
 	pid_t wants;
 
+	look_at_port();
 	if (mw_have_ruby()) {
 		if (mw_claim_lacks_ruby(&owner.mine->claim)) /* it came after the server */
 			mw_claim_has_ruby(&owner.mine->claim);
@@ -103,59 +156,21 @@ static void look_at_mine(void)
 	mw_moves_end();
 	owner.old = owner.mine;
 	owner.mine = NULL;
+	if (owner.port)
+		mw_listen_end(owner.port);
+	owner.wishes = 0;
 }
 
-/*
- * Processes that are killed leave their sockets' files. A process whose PID is somebody's
- * again keeps its name until that one ends. In a thread with a table of descriptors of
- * its own, so that a child that is forked meanwhile gets none of those opened here.
- */
-static void *sweep(void *unused)
+/* For the path, or for the port that goes with it. */
+static bool waits(void)
 {
-	struct mw_member *m;
-	size_t n;
-
-	(void)unused;
-	mw_server.api->quiet_enter(); /* for good */
-	if (!mw_own_descriptors(-1))
-		return NULL;
-	m = mw_members_locks(&mw_server.family, &n);
-	for (size_t i = 0; i < n; i++)
-		if (m[i].pid && getpgid((pid_t)m[i].pid) < 0 && errno == ESRCH)
-			mw_claim_sweep(m[i].socket);
-	free(m);
-	return NULL;
-}
-
-static void begin_sweep(void)
-{
-	pthread_attr_t a;
-	pthread_t t;
-
-	pthread_attr_init(&a);
-	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&a, SWEEP_STACK);
-	(void)pthread_create(&t, &a, sweep, NULL); /* no thread: next time */
-	pthread_attr_destroy(&a);
-}
-
-/* Whoever has the family's path does it; in a directory, everybody. Returns ms to the next one. */
-static int look_for_dead(uint64_t now)
-{
-	if (!owner.sweep)
-		owner.sweep = now + SWEEP_MS;
-	if (now >= owner.sweep) {
-		if (owner.mine || mw_server.family.dir[0])
-			begin_sweep();
-		owner.sweep = now + SWEEP_MS;
-	}
-	return (int)(owner.sweep - now);
+	return !owner.mine || !owner.port || owner.port->fd < 0;
 }
 
 static int look_at_path(uint64_t now)
 {
 	if (!owner.path[0])
-		return SWEEP_MS;
+		return LOOK_MS;
 	if (now < owner.next)
 		return (int)(owner.next - now);
 	if (owner.old) {
@@ -168,32 +183,47 @@ static int look_at_path(uint64_t now)
 	}
 	if (owner.wishes)
 		owner.wishes--;
-	owner.next = now + (owner.free_since            ? PATIENCE_MS :
-			    owner.wishes && !owner.mine ? WISH_MS :
-							  LOOK_MS);
+	owner.next = now + (owner.free_since        ? PATIENCE_MS :
+			    owner.wishes && waits() ? WISH_MS :
+						      LOOK_MS);
 	return (int)(owner.next - now);
 }
 
 int mw_owner_look(uint64_t now)
 {
-	int path, dead;
+	int ms;
 
 	if (!owner.path[0] && !mw_server.family.dir[0])
 		return -1;
-	path = look_at_path(now);
-	dead = look_for_dead(now);
-	return path < dead ? path : dead;
+	ms = look_at_path(now);
+	if (owner.mine || mw_server.family.dir[0])
+		mw_sweep_look(owner.mine ? owner.path : "", mw_server.family.dir, now);
+	return ms < LOOK_MS ? ms : LOOK_MS;
+}
+
+void mw_owner_sweep(void)
+{
+	bool is_free = owner.path[0] && !owner.mine && mw_claim_is_free(&owner.watched, owner.path);
+
+	/* its owner was killed, and nobody has taken it over yet */
+	if (is_free) {
+		mw_claim_forget(&owner.watched);
+		(void)mw_claim_sweep(owner.path, 0);
+	}
+	if (owner.mine || is_free || mw_server.family.dir[0])
+		mw_sweep_now(owner.mine || is_free ? owner.path : "", mw_server.family.dir);
 }
 
 void mw_owner_end(void)
 {
-	owner.sweep = 0;
+	mw_sweep_end();
 	mw_claim_forget(&owner.watched);
 	owner.path[0] = '\0';
-	owner.mine = owner.old = NULL;
+	owner.mine = owner.old = owner.port = NULL;
 }
 
 void mw_owner_child(void)
 {
+	mw_sweep_child();
 	mw_owner_end();
 }

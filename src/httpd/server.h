@@ -39,7 +39,11 @@ struct MHD_Response;
 
 #define MW_CONNS_MAX 64
 #define MW_WATCHERS_MAX 8 /* of /live, and half of all connections at most */
-#define MW_LISTENERS_MAX 5 /* socket, socket_dir, listen, and a path taken over and given away */
+/* socket or socket_dir, the path of `listen`, its port, and a path taken over and given away */
+#define MW_LISTENERS_MAX 6
+
+/* Clients that wait cost nothing of ours; a full queue fails who connects without blocking. */
+#define MW_BACKLOG 1024
 
 /* A client has this long to send a request, from the first byte to the last. */
 #define MW_REQUEST_MS (15 * 1000u)
@@ -84,25 +88,25 @@ struct mw_conn {
 struct mw_server {
 	_Atomic int state;      /* enum mw_server_state; also a futex */
 	atomic_bool stop_asked;
-	atomic_bool opening;    /* sockets' files are being made: the process's end waits for that */
+	atomic_bool opening; /* files are being made, or removed: the process's end waits for that */
 	_Atomic uint32_t moves; /* of descriptors: odd during one */
-	atomic_bool forked;     /* this process is a child of one with a server */
+	atomic_bool forked; /* this process is a child of one with a server */
 	pid_t pid;
 	_Atomic pid_t tid; /* of the server's thread; 0: there is none. Panics ask for it */
 	const struct mw_api *api;
 	struct MHD_Daemon *daemon;
-	_Atomic int epfd;       /* ours: listeners, evfd, mhd_epfd */
-	_Atomic int evfd;       /* wakes the loop */
-	int mhd_epfd;           /* libmicrohttpd's: connections */
-	int fd_base;            /* our descriptors are moved to this number or above */
+	_Atomic int epfd; /* ours: listeners, evfd, mhd_epfd */
+	_Atomic int evfd; /* wakes the loop */
+	int mhd_epfd; /* libmicrohttpd's: connections */
+	int fd_base; /* our descriptors are moved to this number or above */
 	unsigned listeners_n;
 	struct mw_listener listeners[MW_LISTENERS_MAX];
 	unsigned conns_max;
 	struct mw_conn conns[MW_CONNS_MAX];
-	size_t held;            /* bytes of answers that exist */
-	int statm;              /* /proc/self/statm, kept open: -1 where there is none */
-	dev_t statm_dev;        /* what it is, */
-	ino_t statm_ino;        /* since the application may use its number */
+	size_t held; /* bytes of answers that exist */
+	int statm; /* /proc/self/statm, kept open: -1 where there is none */
+	dev_t statm_dev; /* what it is, */
+	ino_t statm_ino; /* since the application may use its number */
 	struct mw_family family; /* where relatives listen: listen.c */
 	struct mw_site site;
 	struct mw_access access; /* of the token that token_file has; token.c */
@@ -163,6 +167,8 @@ unsigned mw_listen_all(const struct mw_options *, char err[MW_ERROR_MAX]);
  */
 struct mw_listener *mw_listen_take(const char *path);
 struct mw_listener *mw_listen_beside(const char *path);
+/* A slot that nothing was ever in; NULL: there is none left. */
+struct mw_listener *mw_listen_slot(void);
 /* Is there a Ruby in this process, or about to be? */
 bool mw_have_ruby(void);
 /* Closes one whose claim was given away; its connections go on. */

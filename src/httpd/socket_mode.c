@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ancestors.h"
 #include "server.h"
 
 /* --- /etc/group ------------------------------------------------------------------- */
@@ -120,6 +121,8 @@ static void complain(const char *path, const struct mw_options *o, const char *w
 {
 	bool group = what == not_the_group;
 
+	if (mw_ancestor_served())
+		return;
 	mw_say("%s stays closed to others: %s%s%s: %s", path, what, group ? " " : "",
 	       group ? o->socket_group : "", mw_strerror(e));
 }
@@ -132,8 +135,9 @@ static void open_up_path(const char *path, const struct mw_options *o, mode_t mo
 	int fd, e;
 
 	if (gid == -2) {
-		mw_say("%s stays closed to others: socket_group: there is no group %s", path,
-		       o->socket_group);
+		if (!mw_ancestor_served())
+			mw_say("%s stays closed to others: socket_group: there is no group %s", path,
+			       o->socket_group);
 		return;
 	}
 	fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);

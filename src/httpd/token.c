@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "owner.h"
 #include "server.h"
 
 /*
@@ -199,7 +200,7 @@ bool mw_token_refresh(void)
 	mw_moves_begin();
 	look();
 	mw_moves_end();
-	if (file.wrong[0] && strcmp(before, file.wrong))
+	if (file.wrong[0] && strcmp(before, file.wrong) && mw_owner_speaks())
 		mw_say("%s; nobody is let in until it is right", file.wrong);
 	mw_access_expire(&mw_server.access);
 	ended = file.ended != mw_server.access.ended;

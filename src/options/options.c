@@ -161,3 +161,22 @@ bool mw_options_parse(struct mw_options *o, const char *env, char err[MW_ERROR_M
 	errno = saved;
 	return !p.failed;
 }
+
+static void set_base(char base[MW_BASE_MAX], const char *value)
+{
+	size_t n = value && value[0] == '/' ? strlen(value) : 0;
+
+	while (n > 1 && value[n - 1] == '/')
+		n--;
+	if (n >= MW_BASE_MAX)
+		n = 0;
+	if (n)
+		memcpy(base, value, n);
+	base[n] = '\0';
+}
+
+void mw_options_bases(struct mw_options *o, const char *tmpdir, const char *runtime_dir)
+{
+	set_base(o->tmpdir, tmpdir);
+	set_base(o->runtime_dir, runtime_dir);
+}

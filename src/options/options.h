@@ -31,6 +31,7 @@ enum mw_format { MW_FORMAT_TEXT, MW_FORMAT_TSV, MW_FORMAT_CSV, MW_FORMAT_JSON };
 #define MW_EVERY_MAX 31536000u    /* seconds: a year */
 #define MW_KEEP_MAX 1000u
 #define MW_KEEP 3u
+#define MW_BASE_MAX 48            /* of a directory in which a family's sockets can be, with NUL */
 #define MW_SNAPSHOT_ROOM 48       /* bytes of a path beyond the expanded dump_path: snapshots.c */
 
 /*
@@ -60,7 +61,9 @@ struct mw_options {
 	uint64_t dump_keep;      /* files, 1 to MW_KEEP_MAX; MW_KEEP if not given */
 	uint64_t memory_max;     /* bytes, as given; 0: not given */
 	bool children_all; /* also processes without Ruby that a tracked one starts get threads */
-	const char *malloc; /* "jemalloc", "mimalloc", "tcmalloc": for the launcher */
+	const char *malloc;      /* "jemalloc", "mimalloc", "tcmalloc": for the launcher */
+	/* Where sockets may be that no option names: $TMPDIR, $XDG_RUNTIME_DIR; "": not given, or too long. */
+	char tmpdir[MW_BASE_MAX], runtime_dir[MW_BASE_MAX];
 	bool read_only;
 	bool source; /* pages may show lines of the files in the table; true if not given */
 	char text[MW_OPTIONS_TEXT_MAX];
@@ -78,6 +81,9 @@ struct mw_options {
  * touch errno.
  */
 bool mw_options_parse(struct mw_options *o, const char *env, char err[MW_ERROR_MAX]);
+
+/* Notes where sockets may be; any may be NULL. After mw_options_parse(), of which this is no part. */
+void mw_options_bases(struct mw_options *o, const char *tmpdir, const char *runtime_dir);
 
 /*
  * Writes `value` with %p and %% replaced to out (size bytes, NUL-terminated).

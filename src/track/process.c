@@ -129,7 +129,7 @@ static void after_fork_child(void)
 			mw_reading_unlock();
 		mw_reading_after_fork(had.reading);
 		mw_maintenance_after_fork(had.maintenance);
-		mw_growth_from_here(mw_options.socket || mw_options.socket_dir);
+		mw_growth_from_here(mw_options.socket || mw_options.socket_dir || mw_options.listen);
 	}
 	mw_dumper_after_fork(1);
 	mw_server_after_fork(1);
@@ -275,6 +275,7 @@ __attribute__((constructor)) static void load(void)
 	mw_quiet_enter();
 	if (!mw_options_parse(&mw_options, getenv("MWRAP"), err))
 		mw_complain(err);
+	mw_options_bases(&mw_options, getenv("TMPDIR"), getenv("XDG_RUNTIME_DIR"));
 	if (mw_life != MW_ON) {
 		if (!mw_real_aside)
 			mw_complain("no memory for the tables: nothing is counted");

@@ -22,7 +22,7 @@ module HttpdTest
       @log = log
       r, @in = IO.pipe
       @out, w = IO.pipe
-      env = { "MWRAP_HTTPD" => SERVER, "LD_PRELOAD" => nil }
+      env = { "MWRAP_HTTPD" => SERVER, "LD_PRELOAD" => nil, "TMPDIR" => File.dirname(log) }
       @pid = Process.spawn(env, program, *options, in: r, out: w, err: log, close_others: true)
       [r, w].each(&:close)
     end
@@ -105,7 +105,7 @@ module HttpdTest
   def wait_for_server(at) = eventually("a server at #{at}") { connects?(at) }
 
   def connects?(at)
-    UNIXSocket.open(at, &:close)
+    at.is_a?(Integer) ? TCPSocket.open("127.0.0.1", at, &:close) : UNIXSocket.open(at, &:close)
     true
   rescue Errno::ENOENT, Errno::ECONNREFUSED
     false

@@ -511,6 +511,8 @@ int main(int argc, char **argv)
 		*eq = '\0';
 		set(argv[i], eq + 1);
 	}
+	if (getenv("TMPDIR") && strlen(getenv("TMPDIR")) < sizeof(options.tmpdir))
+		strcpy(options.tmpdir, getenv("TMPDIR"));
 	make_rows();
 	start();
 	while (fgets(line, sizeof(line), stdin)) {

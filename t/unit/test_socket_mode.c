@@ -16,6 +16,13 @@
 static char dir[] = "/tmp/mwrap-uXXXXXX", path[64];
 static char said[1024];
 
+static bool child; /* of a process that told it */
+
+bool mw_ancestor_served(void)
+{
+	return child;
+}
+
 void mw_say(const char *fmt, ...)
 {
 	va_list ap;

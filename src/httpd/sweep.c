@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sweep.c - see sweep.h. */
+#include "sweep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rundir.h"
+
+enum {
+	LOOK_MS = 1000,
+	NAMES_MS = 2000, /* where names come and go, as in /tmp, it is read so often at most */
+	FULL_MS = 20000, /* without a reason: what looking doesn't see */
+	LATELY_S = 2,    /* times of files go by the kernel's ticks, or by seconds */
+	STACK = 128 * 1024
+};
+
+/* A relative that had a lock when the directory was read. */
+struct known {
+	pid_t pid;
+	uint64_t image; /* what it runs, 0: not known. Another one after exec may have no server */
+};
+
+static struct {
+	uint64_t next, last; /* ms; of the next look, of the last sweep */
+	bool names;          /* have changed since that */
+	struct timespec changed[2]; /* of the directories of path and dir, before they were read */
+	/* the thread's while it is busy, else the server's thread's */
+	atomic_bool busy; /* release: what is below is there */
+	struct mw_family where[2]; /* path alone, dir alone */
+	char others[MW_SOCKET_PATH]; /* where families that ended may have left theirs; "": nowhere */
+	struct known known[MW_FAMILY_MAX];
+	size_t known_n;
+} sweep;
+
+static uint64_t image_of(pid_t pid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%ld/exe", (long)pid);
+	return stat(path, &st) ? 0 : (uint64_t)st.st_ino ^ (uint64_t)st.st_dev << 48;
+}
+
+static void sweep_one(const struct mw_family *f)
+{
+	size_t n;
+	struct mw_member *m = mw_members_locks(f, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		pid_t pid = (pid_t)m[i].pid;
+
+		if (!pid || pid == getpid() || mw_claim_sweep(m[i].socket, pid))
+			continue;
+		if (sweep.known_n < MW_FAMILY_MAX)
+			sweep.known[sweep.known_n++] = (struct known){ pid, image_of(pid) };
+	}
+	free(m);
+}
+
+static void *run(void *unused)
+{
+	(void)unused;
+	mw_server.api->quiet_enter(); /* for good */
+	sweep.known_n = 0;
+	if (mw_own_descriptors(-1)) {
+		sweep_one(&sweep.where[0]);
+		sweep_one(&sweep.where[1]);
+		if (sweep.others[0])
+			mw_sweep_all(sweep.others);
+	}
+	atomic_store_explicit(&sweep.busy, false, memory_order_release);
+	return NULL;
+}
+
+static void set_where(const char *path, const char *dir)
+{
+	memset(sweep.where, 0, sizeof(sweep.where));
+	strcpy(sweep.where[0].path, path);
+	strcpy(sweep.where[1].dir, dir);
+}
+
+static void begin(const char *path, const char *dir)
+{
+	pthread_attr_t a;
+	pthread_t t;
+
+	set_where(path, dir);
+	atomic_store(&sweep.busy, true);
+	pthread_attr_init(&a);
+	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&a, STACK);
+	if (pthread_create(&t, &a, run, NULL)) /* next time */
+		atomic_store(&sweep.busy, false);
+	pthread_attr_destroy(&a);
+}
+
+/* Has a name come or gone there since the last look, or so lately that it can't be told? */
+static bool changed(const char *dir, struct timespec *seen)
+{
+	struct timespec now;
+	struct stat st;
+	bool same;
+
+	if (!dir[0] || stat(dir, &st))
+		return false;
+	same = st.st_mtim.tv_sec == seen->tv_sec && st.st_mtim.tv_nsec == seen->tv_nsec;
+	*seen = st.st_mtim;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return !same || (now.tv_sec >= st.st_mtim.tv_sec && now.tv_sec - st.st_mtim.tv_sec <= LATELY_S);
+}
+
+/* Has one of them ended, or become another program? */
+static bool somebody_left(void)
+{
+	for (size_t i = 0; i < sweep.known_n; i++) {
+		const struct known *k = &sweep.known[i];
+
+		if ((getpgid(k->pid) < 0 && errno == ESRCH) || image_of(k->pid) != k->image)
+			return true;
+	}
+	return false;
+}
+
+static void folder_of(const char *path, char out[MW_SOCKET_PATH])
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(out, MW_SOCKET_PATH, "%.*s", slash ? (int)(slash - path) + 1 : 0, path);
+}
+
+void mw_sweep_look(const char *path, const char *dir, uint64_t now)
+{
+	char folder[MW_SOCKET_PATH];
+	uint64_t since;
+
+	if (now < sweep.next)
+		return;
+	sweep.next = now + LOOK_MS;
+	if (atomic_load_explicit(&sweep.busy, memory_order_acquire))
+		return;
+	folder_of(path, folder);
+	sweep.names |= changed(folder, &sweep.changed[0]);
+	sweep.names |= changed(dir, &sweep.changed[1]);
+	since = now - sweep.last;
+	if (sweep.last && since < FULL_MS && !(sweep.names && since >= NAMES_MS) && !somebody_left())
+		return;
+	sweep.others[0] = '\0';
+	if (!sweep.last && path[0] && !strcmp(path, mw_rundir_kept()))
+		folder_of(path, sweep.others);
+	sweep.last = now;
+	sweep.names = false;
+	begin(path, dir);
+}
+
+void mw_sweep_now(const char *path, const char *dir)
+{
+	struct mw_family where[2] = { 0 };
+
+	strcpy(where[0].path, path);
+	strcpy(where[1].dir, dir);
+	for (int i = 0; i < 2; i++) {
+		size_t n;
+		struct mw_member *m = mw_members_locks(&where[i], &n);
+
+		for (size_t k = 0; k < n; k++)
+			if (m[k].pid && m[k].pid != (long)getpid())
+				(void)mw_claim_sweep(m[k].socket, (pid_t)m[k].pid);
+		free(m);
+	}
+}
+
+void mw_sweep_all(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		char path[MW_SOCKET_PATH];
+		size_t n = strlen(e->d_name);
+		const char *dot;
+
+		if (n <= 5 || strcmp(e->d_name + n - 5, ".lock") ||
+		    snprintf(path, sizeof(path), "%s/%.*s", dir, (int)n - 5, e->d_name) >=
+			    (int)sizeof(path))
+			continue;
+		/* PORT-KEY-PID, PORT-KEY-PID.PID */
+		dot = strrchr(path, '.');
+		dot = dot && dot > strrchr(path, '-') ? dot : strrchr(path, '-');
+		(void)mw_claim_sweep(path, dot ? (pid_t)atol(dot + 1) : 0);
+	}
+	if (d)
+		closedir(d);
+}
+
+void mw_sweep_end(void)
+{
+	sweep.next = sweep.last = 0;
+	memset(sweep.changed, 0, sizeof(sweep.changed));
+}
+
+void mw_sweep_child(void)
+{
+	mw_sweep_end();
+	sweep.known_n = 0;
+	atomic_store(&sweep.busy, false); /* there is no such thread here */
+}
