@@ -343,6 +343,8 @@ void mw_family_answer(const struct mw_family *f, const struct mw_api *api, const
 		mw_route(api, req, res); /* which says why not */
 		return;
 	}
+	if (mw_request_wrong(&call))
+		return;
 	if (header(req, MW_RELAYED)) {
 		mw_reply(&call, 404, "no such process in this family");
 	} else if (list_form(req->path, &form)) {

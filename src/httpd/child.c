@@ -107,6 +107,8 @@ static void close_inherited(uint32_t moves)
 		search();
 	for (unsigned i = 0; i < MW_CONNS_MAX; i++)
 		close_if_ours(mw_server.conns[i].fd);
+	for (unsigned i = 0; i < MW_LINGERS_MAX; i++)
+		close_if_ours(mw_server.lingers[i].fd);
 	for (unsigned i = 0; i < MW_LISTENERS_MAX; i++) {
 		close_if_ours(mw_server.listeners[i].fd);
 		if (mw_server.listeners[i].claim.path[0])
@@ -149,6 +151,7 @@ void mw_child_after_fork(uint32_t moves)
 		mw_server.listeners[i].fd = mw_server.listeners[i].claim.lock_fd = -1;
 	mw_server.statm = -1;
 	mw_conns_reset();
+	mw_linger_reset();
 	mw_live_reset();
 	mw_apart_reset();
 	mw_owner_child();

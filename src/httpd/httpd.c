@@ -216,6 +216,7 @@ static void close_all(bool intact)
 		MHD_stop_daemon(mw_server.daemon);
 	}
 	mw_live_reset();
+	mw_linger_close();
 	if (mw_statm_is_ours())
 		close(mw_server.statm);
 	mw_server.statm = -1;
@@ -299,18 +300,20 @@ static void take_panics(const struct mw_api *api)
 static int timeout_ms(uint64_t now, unsigned second)
 {
 	MHD_UNSIGNED_LONG_LONG mhd;
-	int ms = mw_conns_expire(now), live = mw_live_due(now);
+	int ms = mw_conns_expire(now), live = mw_live_due(now), linger = mw_linger_due(now);
 
 	if (ms < 0 || second < (unsigned)ms)
 		ms = (int)second;
 	if (live >= 0 && live < ms)
 		ms = live;
+	if (linger >= 0 && linger < ms)
+		ms = linger;
 	if (MHD_get_timeout(mw_server.daemon, &mhd) == MHD_YES && mhd < (unsigned)ms)
 		ms = (int)mhd;
 	return ms;
 }
 
-enum { EVENTS = MW_LISTENERS_MAX + 2 + MW_WATCHERS_MAX };
+enum { EVENTS = MW_LISTENERS_MAX + 2 + MW_WATCHERS_MAX + MW_LINGERS_MAX };
 
 /* Somebody woke the loop: it looks at everything anyway. */
 static void drain(void)
@@ -326,12 +329,15 @@ static void dispatch(void *about, uint64_t now)
 {
 	struct mw_listener *l = about;
 	struct mw_conn *c = about;
+	struct mw_linger *g = about;
 
 	if (l >= mw_server.listeners && l < mw_server.listeners + MW_LISTENERS_MAX)
 		mw_conns_accept(l, now);
 	else if (c >= mw_server.conns && c < mw_server.conns + MW_CONNS_MAX) {
 		mw_live_hangup(c);
 		mw_apart_hangup(c);
+	} else if (g >= mw_server.lingers && g < mw_server.lingers + MW_LINGERS_MAX) {
+		mw_linger_read(g);
 	} else if (about == &mw_server.evfd) {
 		drain();
 	}
@@ -397,6 +403,7 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 	atomic_store(&mw_server.tid, (pid_t)syscall(SYS_gettid));
 	mw_server.held = 0;
 	mw_conns_reset();
+	mw_linger_reset();
 	set_limits();
 	mw_site_start(&mw_server.site, api);
 	take_panics(api);

@@ -8,24 +8,28 @@
  *
  * A request is answered when all of it is there; its body is read and thrown
  * away, but for that of POST /login, of which MW_LOGIN_BODY_MAX bytes are kept. What a
- * request costs is bounded: 64 KiB for its head (a longer one is 431 or 413, by
- * libmicrohttpd), BODY_MAX bytes to read, and for the answers of all clients together
- * MW_HELD_MAX before a further one is made.
+ * request costs is bounded: 64 KiB for its head (a longer one is 431 or 414, by
+ * libmicrohttpd), BODY_MAX bytes to read (else 413), and for the answers of all clients
+ * together MW_HELD_MAX before a further one is made. A head that can be understood in
+ * two ways is 400 (head.c). Who is answered before all was read can go on sending for a
+ * while, and so gets the answer (linger.c).
  */
 #include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "../pages/access.h"
 #include "../pages/routes.h"
 #include "../family/gather.h"
 #include "apart.h"
+#include "head.h"
 #include "server.h"
 
 #define CONN_MEMORY ((size_t)64 << 10)
-/* Who sends a larger one, which nobody has a reason to, loses the connection. */
-#define BODY_MAX ((size_t)1 << 20)
+#define BODY_MAX ((size_t)1 << 20) /* nobody has a reason for a larger one */
+#define TOO_LARGE "the request's body is larger than 1 MiB"
 
 /* A request's own: its URI as received, since libmicrohttpd decodes it. */
 struct request {
@@ -33,6 +37,7 @@ struct request {
 	struct mw_job *job; /* it is answered apart; NULL: not */
 	size_t got;  /* bytes of its body so far */
 	char *body;  /* owned; MW_LOGIN_BODY_MAX + 1 bytes. NULL: nobody wants it */
+	const char *raw; /* where libmicrohttpd had the URI: see head.h */
 	char uri[];
 };
 
@@ -41,34 +46,39 @@ struct held {
 	struct mw_buf buf;
 };
 
-static void *begin(void *unused, const char *uri, struct MHD_Connection *mc)
-{
-	size_t n = strlen(uri) + 1;
-	struct request *r = malloc(sizeof(*r) + n);
-
-	(void)unused;
-	(void)mc;
-	if (r) {
-		r->seen = false;
-		r->job = NULL;
-		r->got = 0;
-		r->body = NULL;
-		memcpy(r->uri, uri, n);
-	}
-	return r;
-}
-
-static const char *header(void *ctx, const char *name)
-{
-	return MHD_lookup_connection_value(ctx, MHD_HEADER_KIND, name);
-}
-
 static struct mw_conn *conn_of(struct MHD_Connection *mc)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(mc, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
 	return info ? info->socket_context : NULL;
+}
+
+static void *begin(void *unused, const char *uri, struct MHD_Connection *mc)
+{
+	size_t n = uri ? strlen(uri) + 1 : 0;
+	struct request *r = n ? malloc(sizeof(*r) + n) : NULL;
+	struct mw_conn *c = conn_of(mc);
+
+	(void)unused;
+	if (c)
+		c->whole = false;
+	if (r) {
+		r->seen = false;
+		r->job = NULL;
+		r->got = 0;
+		r->body = NULL;
+		r->raw = uri;
+		memcpy(r->uri, uri, n);
+	}
+	if (n)
+		mw_head_target(uri);
+	return r;
+}
+
+static const char *header(void *ctx, const char *name)
+{
+	return MHD_lookup_connection_value(ctx, MHD_HEADER_KIND, name);
 }
 
 static void free_held(void *cls)
@@ -164,6 +174,38 @@ static enum MHD_Result no_room(struct MHD_Connection *mc)
 	if (r)
 		MHD_add_response_header(r, "Retry-After", "5");
 	return send_it(mc, MHD_HTTP_SERVICE_UNAVAILABLE, r);
+}
+
+/* A line of text, which is copied; what else the client sends on this connection isn't read. */
+static enum MHD_Result refuse(struct MHD_Connection *mc, unsigned status, const char *why)
+{
+	char line[256];
+	int n = snprintf(line, sizeof(line), "%s\n", why);
+	struct MHD_Response *r = MHD_create_response_from_buffer((size_t)n, line, MHD_RESPMEM_MUST_COPY);
+
+	if (r) {
+		MHD_add_response_header(r, "Content-Type", "text/plain; charset=utf-8");
+		MHD_add_response_header(r, "Cache-Control", "no-store");
+		MHD_add_response_header(r, "Connection", "close");
+	}
+	return send_it(mc, status, r);
+}
+
+/*
+ * The body is too large, which wasn't known before: libmicrohttpd takes no answer any more
+ * until it has read all of it. Nothing of one was sent, so there is room for ours.
+ */
+static enum MHD_Result cut_off(const struct mw_conn *c)
+{
+	char text[256];
+	int n = snprintf(text, sizeof(text),
+			 "HTTP/1.1 413 Content Too Large\r\nContent-Type: text/plain; charset=utf-8\r\n"
+			 "Cache-Control: no-store\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s\n",
+			 sizeof(TOO_LARGE), TOO_LARGE);
+
+	if (c && send(c->fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return MHD_NO; /* it doesn't read */
+	return MHD_NO;
 }
 
 static enum MHD_Result reply(struct MHD_Connection *mc, struct mw_conn *c, struct mw_job *job,
@@ -277,6 +319,26 @@ static bool take_body(struct request *r, const char *data, size_t n)
 	return true;
 }
 
+/* The first call for a request: all of its head is there, and nothing behind it. */
+static enum MHD_Result look_at_head(struct MHD_Connection *mc, struct request *r, const char *method,
+				    const char *version)
+{
+	const struct mw_head head = { .method = method, .version = version, .raw = r->raw, .target = r->uri };
+	uint64_t length;
+	const char *why = mw_head_wrong(mc, &head, &length);
+
+	r->seen = true;
+	if (why)
+		return refuse(mc, MHD_HTTP_BAD_REQUEST, why);
+	if (length > BODY_MAX) /* also who would wait for 100 Continue */
+		return refuse(mc, MHD_HTTP_CONTENT_TOO_LARGE, TOO_LARGE);
+	if (wants_body(method, r->uri)) {
+		r->body = calloc(1, MW_LOGIN_BODY_MAX + 1);
+		return r->body ? MHD_YES : MHD_NO;
+	}
+	return MHD_YES;
+}
+
 static enum MHD_Result handle(void *unused, struct MHD_Connection *mc, const char *url, const char *method,
 			      const char *version, const char *data, size_t *size, void **ctx)
 {
@@ -286,23 +348,18 @@ static enum MHD_Result handle(void *unused, struct MHD_Connection *mc, const cha
 
 	(void)unused;
 	(void)url;
-	(void)version;
 	if (!r)
 		return send_it(mc, MHD_HTTP_INTERNAL_SERVER_ERROR, plain("out of memory\n"));
-	if (!r->seen) { /* the first call: headers only */
-		r->seen = true;
-		if (wants_body(method, r->uri)) {
-			r->body = calloc(1, MW_LOGIN_BODY_MAX + 1);
-			return r->body ? MHD_YES : MHD_NO;
-		}
-		return MHD_YES;
-	}
+	if (!r->seen)
+		return look_at_head(mc, r, method, version);
 	if (*size) {
 		if (!take_body(r, data, *size))
-			return MHD_NO;
+			return cut_off(c);
 		*size = 0;
 		return MHD_YES;
 	}
+	if (c)
+		c->whole = true;
 	if (r->job)
 		return answer_apart(mc, c, r->job);
 	now = mw_now_ms();
@@ -346,6 +403,7 @@ static void connection(void *unused, struct MHD_Connection *mc, void **ctx,
 		info = MHD_get_connection_info(mc, MHD_CONNECTION_INFO_CONNECTION_FD);
 		*ctx = info ? mw_conn_of(info->connect_fd) : NULL;
 	} else if (c) {
+		mw_linger(c, mw_now_ms());
 		c->fd = -1;
 		*ctx = NULL;
 	}

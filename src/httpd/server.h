@@ -38,6 +38,7 @@ struct MHD_Connection;
 struct MHD_Response;
 
 #define MW_CONNS_MAX 64
+#define MW_LINGERS_MAX 16 /* a quarter of all connections at most */
 #define MW_WATCHERS_MAX 8 /* of /live, and half of all connections at most */
 /* socket or socket_dir, the path of `listen`, its port, and a path taken over and given away */
 #define MW_LISTENERS_MAX 6
@@ -80,10 +81,20 @@ struct mw_conn {
 	int fd; /* -1: slot is free */
 	bool tcp;
 	bool dropped;           /* shut down; libmicrohttpd will close it */
+	bool whole;             /* all of what it asked so far was read, as far as is known */
 	enum mw_conn_phase phase;
 	uint64_t since;         /* ms; when the phase began, or a watcher last read */
 	uint64_t turn;          /* grows with each phase of any connection */
 };
+
+/* A connection that is over but for what the client still sends: linger.c */
+struct mw_linger {
+	int fd;   /* -1: free */
+	uint64_t until;         /* ms */
+	uint64_t left;          /* bytes that may still come */
+};
+
+_Static_assert(MW_CONNS_MAX / 4 <= MW_LINGERS_MAX, "a place for each");
 
 struct mw_server {
 	_Atomic int state;      /* enum mw_server_state; also a futex */
@@ -103,10 +114,11 @@ struct mw_server {
 	struct mw_listener listeners[MW_LISTENERS_MAX];
 	unsigned conns_max;
 	struct mw_conn conns[MW_CONNS_MAX];
-	size_t held; /* bytes of answers that exist */
-	int statm; /* /proc/self/statm, kept open: -1 where there is none */
-	dev_t statm_dev; /* what it is, */
-	ino_t statm_ino; /* since the application may use its number */
+	struct mw_linger lingers[MW_LINGERS_MAX];
+	size_t held;            /* bytes of answers that exist */
+	int statm;              /* /proc/self/statm, kept open: -1 where there is none */
+	dev_t statm_dev;        /* what it is, */
+	ino_t statm_ino;        /* since the application may use its number */
 	struct mw_family family; /* where relatives listen: listen.c */
 	struct mw_site site;
 	struct mw_access access; /* of the token that token_file has; token.c */
@@ -217,6 +229,19 @@ void mw_conns_drop_slow(const struct mw_conn *but, uint64_t now);
 struct mw_conn *mw_conn_of(int fd);
 void mw_conn_phase(struct mw_conn *, enum mw_conn_phase, uint64_t now);
 void mw_conns_reset(void);
+
+/* linger.c */
+
+/* libmicrohttpd closes this connection: if the client still sends, it is listened to for a while. */
+void mw_linger(const struct mw_conn *, uint64_t now);
+/* Something came. */
+void mw_linger_read(struct mw_linger *);
+/* Ends those whose time is over. Milliseconds to the next; -1: none. */
+int mw_linger_due(uint64_t now);
+/* Ends all. */
+void mw_linger_close(void);
+/* Forgets all: a forked child, which has closed them. */
+void mw_linger_reset(void);
 
 /* live.c */
 

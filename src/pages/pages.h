@@ -31,6 +31,9 @@ void mw_reply_why(struct mw_call *, int status, struct mw_buf *why);
 /* 200 in that form; the body follows. */
 void mw_reply_form(struct mw_call *, enum mw_form);
 
+/* Can it be understood in two ways, or not at all? Then it is answered, with 4xx. */
+bool mw_request_wrong(struct mw_call *);
+
 /* Nothing can be changed from here: pages have no controls. */
 bool mw_read_only(const struct mw_call *);
 
@@ -70,6 +73,7 @@ void mw_html_text(struct mw_buf *, const char *);
 
 /* each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, site.c, source.c, wire.c */
 
+#define MW_PARAMETERS_MAX 100u /* of a query; there are not 20 names */
 #define MW_EACH_LIMIT 1000u /* rows of a page when none is asked for */
 #define MW_HOME_LIMIT 50u
 #define MW_METRICS_TOP 20u  /* locations in /metrics, and */

@@ -290,6 +290,42 @@ static void reply_405(struct mw_call *call, unsigned methods)
 	call->res->allow = methods_allowed(methods);
 }
 
+/* What no request of ours has: a NUL ends a name for whoever reads it in C, and means nothing in any. */
+static bool has_nul(const char *s)
+{
+	return s && strstr(s, "%00");
+}
+
+/* A list, as servers make it of a header that is there twice: who takes which of them? */
+static bool is_list(const struct mw_request *req, const char *name)
+{
+	return strchr(header(req, name), ',');
+}
+
+static size_t parameters(const char *query)
+{
+	size_t n = 1;
+
+	for (; query && *query; query++)
+		n += *query == '&';
+	return n;
+}
+
+bool mw_request_wrong(struct mw_call *call)
+{
+	const struct mw_request *req = call->req;
+
+	if (has_nul(req->path) || has_nul(req->query))
+		mw_reply(call, 400, "the address has a NUL byte in it");
+	else if (is_list(req, "Host") || is_list(req, "Origin") || is_list(req, "Sec-Fetch-Site"))
+		mw_reply(call, 400, "a header is there twice that may be there once");
+	else if (parameters(req->query) > MW_PARAMETERS_MAX)
+		mw_reply(call, 414, "the address has too many parameters");
+	else
+		return false;
+	return true;
+}
+
 /* Answers what the route's handler need not see. */
 static bool refused(struct mw_call *call, const struct route *r)
 {
@@ -298,6 +334,8 @@ static bool refused(struct mw_call *call, const struct route *r)
 
 	/* our own files, which are anybody's, make the login's page look right */
 	if (call->req->access && !(r->methods & PUBLIC) && !(asset && method == GET) && !mw_admitted(call))
+		return true;
+	if (mw_request_wrong(call))
 		return true;
 	/* an unknown page is unknown to every method */
 	if (r->handler == page_asset && !asset)

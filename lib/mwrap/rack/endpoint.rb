@@ -19,7 +19,9 @@ class MwrapRack
   NO_TOKEN = "refused: POST needs `Authorization: Bearer TOKEN`, or the token as a password"
   REFUSED = "refused: authorize: of MwrapRack said no"
   FULL = "as many clients are watching as may: try again later"
-  private_constant :POLL, :ABSENT, :NEITHER, :READ_ONLY, :NO_TOKEN, :REFUSED, :FULL
+  BODY_MAX = 1 << 20
+  TOO_LARGE = "the request's body is larger than 1 MiB"
+  private_constant :POLL, :ABSENT, :NEITHER, :READ_ONLY, :NO_TOKEN, :REFUSED, :FULL, :BODY_MAX, :TOO_LARGE
 
   private
 
@@ -38,6 +40,7 @@ class MwrapRack
     return line(env, 503, ABSENT) unless Mwrap.tracking?
     allowed ||= true if token?(env)
     return line(env, 403, REFUSED) if allowed == false
+    return line(env, 413, TOO_LARGE) if env["CONTENT_LENGTH"].to_s.to_i > BODY_MAX
     base, path, query = Mwrap::Pages.target(env)
     return slash(env, base, query) if path.empty?
     objects(env, base, path, query) || page(env, [env["REQUEST_METHOD"].to_s.delete("\0"), path, query, base, env, *no_post(allowed)])
@@ -48,7 +51,7 @@ class MwrapRack
     own = path[%r{\A/#{Process.pid}(?=/objects)}]
     mount = base
     path, base = path.delete_prefix(own), base + own if own
-    return unless path.start_with?("/objects")
+    return if !path.start_with?("/objects") || "#{path}?#{query}".include?("%00") # which is refused elsewhere
     require_relative "../objects"
     get = %w[GET HEAD].include?(env["REQUEST_METHOD"])
     return line(env, 405, "GET and HEAD only", "allow" => "GET, HEAD") unless get

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * linger.c - connections that are over for us, while the client still sends.
+ *
+ * A socket that is closed with bytes in it that nobody read is reset, and the
+ * client loses the answer that it hasn't read yet. So where libmicrohttpd closes
+ * one before the client has sent all of its request (it is too large, or wrong), a
+ * copy of the descriptor stays open until the client ends, too: what still comes is
+ * thrown away, up to BYTES_MAX and for LINGER_MS. There are a quarter as many as
+ * connections; the oldest one goes for a new one.
+ *
+ * Called by the server's thread only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server.h"
+
+#define LINGER_MS 3000u
+#define BYTES_MAX ((uint64_t)4 << 20)
+#define AT_ONCE 64 /* reads, then others have their turn */
+
+/* The application may have put a file of its own where ours was. */
+static void end(struct mw_linger *l)
+{
+	mw_moves_begin();
+	if (mw_listen_is_ours(l->fd))
+		close(l->fd);
+	l->fd = -1;
+	mw_moves_end();
+}
+
+static struct mw_linger *place(void)
+{
+	struct mw_linger *oldest = &mw_server.lingers[0];
+
+	/* conns_max is 4 at least, and MW_CONNS_MAX at most */
+	for (unsigned i = 0; i < mw_server.conns_max / 4; i++) {
+		struct mw_linger *l = &mw_server.lingers[i];
+
+		if (l->fd < 0)
+			return l;
+		if (l->until < oldest->until)
+			oldest = l;
+	}
+	end(oldest);
+	return oldest;
+}
+
+/* Is there more to come, as far as anybody can tell? */
+static bool sends(const struct mw_conn *c)
+{
+	char byte;
+	ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n > 0 || (n < 0 && errno == EAGAIN && !c->whole);
+}
+
+void mw_linger(const struct mw_conn *c, uint64_t now)
+{
+	struct epoll_event in = { .events = EPOLLIN };
+	struct mw_linger *l;
+
+	if (c->fd < 0 || c->dropped || atomic_load(&mw_server.stop_asked) || !sends(c))
+		return;
+	l = place();
+	mw_moves_begin();
+	l->fd = fcntl(c->fd, F_DUPFD_CLOEXEC, mw_server.fd_base);
+	mw_moves_end();
+	l->until = now + LINGER_MS;
+	l->left = BYTES_MAX;
+	in.data.ptr = l;
+	if (l->fd < 0)
+		return; /* no descriptor is left: it is reset */
+	shutdown(l->fd, SHUT_WR);
+	if (epoll_ctl(mw_server.epfd, EPOLL_CTL_ADD, l->fd, &in))
+		end(l);
+}
+
+void mw_linger_read(struct mw_linger *l)
+{
+	char waste[16384];
+	ssize_t n = 1;
+
+	if (l->fd < 0 || !mw_listen_is_ours(l->fd))
+		return;
+	for (int i = 0; i < AT_ONCE && n > 0; i++) {
+		n = recv(l->fd, waste, sizeof(waste), MSG_DONTWAIT);
+		if (n > 0)
+			l->left -= (uint64_t)n < l->left ? (uint64_t)n : l->left;
+	}
+	if (n == 0 || !l->left || (n < 0 && errno != EAGAIN && errno != EINTR))
+		end(l);
+}
+
+int mw_linger_due(uint64_t now)
+{
+	int due = -1;
+
+	for (unsigned i = 0; i < MW_LINGERS_MAX; i++) {
+		struct mw_linger *l = &mw_server.lingers[i];
+
+		if (l->fd < 0)
+			continue;
+		if (now >= l->until)
+			end(l);
+		else if (due < 0 || l->until - now < (uint64_t)due)
+			due = (int)(l->until - now);
+	}
+	return due;
+}
+
+void mw_linger_close(void)
+{
+	for (unsigned i = 0; i < MW_LINGERS_MAX; i++)
+		if (mw_server.lingers[i].fd >= 0)
+			end(&mw_server.lingers[i]);
+}
+
+void mw_linger_reset(void)
+{
+	for (unsigned i = 0; i < MW_LINGERS_MAX; i++)
+		mw_server.lingers[i].fd = -1;
+}
