@@ -24,7 +24,7 @@ require "timeout"
 require "tmpdir"
 
 # A shell's background jobs ignore these, and so would every program started from here.
-%w[INT QUIT].each { |signal| trap(signal, "DEFAULT") }
+%w[HUP INT QUIT].each { |signal| trap(signal, "DEFAULT") }
 
 module MwrapTest
   ROOT = File.expand_path("../..", __dir__)
