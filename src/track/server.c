@@ -159,7 +159,8 @@ static void *serve(void *unused)
 	late = __atomic_load_n(&ending, __ATOMIC_SEQ_CST) != 0;
 	if (!h || late)
 		opened();
-	if (!late && (!h || h->start(&mwrap_api, opened, err) != 0))
+	/* what keeps the server from being loaded, a forked child's parent has told */
+	if (!late && (h ? h->start(&mwrap_api, opened, err) != 0 : !forked))
 		mw_complain(err);
 	return NULL;
 }

@@ -74,6 +74,18 @@ class FamilyHazards < Minitest::Test
     assert_one_line(->(dir) { "socket:#{dir}/s,token_file:/nonexistent/t" }, /\Amwrap: token_file: .* nobody is let in/)
     assert_one_line(["listen:127.0.0.1:0,token_file:/nonexistent/t"], /\Amwrap: token_file: .* not listening on/)
   end
+
+  def test_forks_of_who_has_no_server_are_silent
+    script = "$stdout.sync = true\nsleep 1\n2.times { Process.wait(fork { sleep 0.5; puts Process.ppid == $$ }) }\n"
+    in_tmp do |dir|
+      FileUtils.cp(MwrapTest::TRACKER, dir) # without the server's library beside it
+      run = once(MwrapTest::RUBY, "--disable=gems", "%DIR%/script.rb", tracked: false, dump: nil, files: { "script.rb" => script },
+                 env: { "LD_PRELOAD" => File.join(dir, "libmwrap.so"), "MWRAP" => "listen:127.0.0.1:0" })
+      assert_equal ["exit 0", "false\nfalse\n"], run.visible[0, 2]
+      assert_equal 1, run.said.size, run.stderr
+      assert_match(/\Amwrap: the server could not be loaded: /, run.said[0])
+    end
+  end
 end
 
 # What processes leave that end by _exit(2), by a signal or by exec, in which nothing of ours is called.
