@@ -9,7 +9,7 @@
  * libmicrohttpd 0.9 cuts whatever it hands out at a NUL, and says nothing of what was behind
  * that. But it takes lines apart where they lie, in the memory that it received them in,
  * and puts NULs between the parts: what lies between two parts that follow each other tells.
- * 1.0 refuses NULs itself.
+ * 1.0 refuses NULs, folded lines and bare LFs itself, as serve.c asks it to.
  */
 #include <microhttpd.h>
 #include <string.h>
@@ -68,7 +68,7 @@ void mw_head_target(const char *uri)
 		spoil_query(s);
 }
 
-/* The bytes of [from, to) are the NULs that stand for n line ends. */
+/* The bytes of [from, to) are the NULs that stand for n line ends, each a CR and a LF. */
 static bool line_ends(const char *from, const char *to, size_t n)
 {
 	size_t between = (size_t)(to - from);
@@ -76,7 +76,7 @@ static bool line_ends(const char *from, const char *to, size_t n)
 	for (const char *s = from; s < to; s++)
 		if (*s)
 			return false;
-	return from <= to && between >= n && between <= 2 * n;
+	return from <= to && between == 2 * n;
 }
 
 /* The next header begins where the last part ended, but for the end of its line. */
@@ -119,7 +119,7 @@ static bool printable(const char *s, size_t n)
 static const char *look_at(struct walk *w, const char *name, size_t n, const char *value, size_t value_n)
 {
 	if (w->at && !follows(w, name, n, value, value_n))
-		return "a header has a NUL byte in it, or a line that goes on in the next one";
+		return "a header has a NUL byte in it, or a line has an end that is none";
 	if (!token(name, n))
 		return "a header's name has a character that is none of a name's";
 	if (!printable(value, value_n))
@@ -176,7 +176,7 @@ const char *mw_head_wrong(struct MHD_Connection *mc, const struct mw_head *h, ui
 	if (!w.why)
 		MHD_get_connection_values_n(mc, MHD_HEADER_KIND, each, &w);
 	if (!w.why && w.at && !line_ends(w.at, w.end, 2))
-		w.why = "the last header has a NUL byte in it";
+		w.why = "a header has a NUL byte in it, or a line has an end that is none";
 	if (!w.why && w.coding)
 		w.why = w.length ? "there is a Content-Length and a Transfer-Encoding" :
 			strcasecmp(w.coding, "chunked") ? "Transfer-Encoding: only chunked is known" :

@@ -28,6 +28,15 @@
 #include "server.h"
 
 #define CONN_MEMORY ((size_t)64 << 10)
+/*
+ * Of 1.0: no second way to end a line or to go on with it; and no redirection of its own to what
+ * it makes of a target with spaces. In 0.9 there is no more than head.c.
+ */
+#if MHD_VERSION >= 0x01000000
+#define STRICT MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
+#else
+#define STRICT
+#endif
 #define BODY_MAX ((size_t)1 << 20) /* nobody has a reason for a larger one */
 #define TOO_LARGE "the request's body is larger than 1 MiB"
 
@@ -441,6 +450,7 @@ struct MHD_Daemon *mw_serve_open(void)
 				MHD_OPTION_NOTIFY_COMPLETED, completed, NULL,
 				MHD_OPTION_NOTIFY_CONNECTION, connection, NULL,
 				MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+				STRICT
 				MHD_OPTION_END);
 	/* clang-format on */
 }

@@ -4,7 +4,8 @@
  *
  * /at/LOCATION, /at/LOCATION.tsv, /at?location=LOCATION&format=tsv,
  * /at.tsv?location=LOCATION. A location may itself end in ".tsv", and then is
- * meant; format= says otherwise.
+ * meant; format= says otherwise. A location may also be given by its short id
+ * (mw_location_short), as links have it to one that is too long for an address.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -269,7 +270,7 @@ static int make(struct mw_call *call, struct mw_at *at, const char *s, size_t n)
 	int ret = mw_at_make(at, call->api, s, n);
 	char *t;
 
-	if (ret <= 0 || !n || s[0] == '/')
+	if (ret != 1 || !n || s[0] == '/')
 		return ret;
 	t = malloc(n + 1);
 	if (!t)
@@ -285,7 +286,7 @@ static int find(struct mw_call *call, struct mw_at *at, struct wanted *w, struct
 {
 	int ret = make(call, at, w->s, w->n);
 
-	if (ret > 0 && !w->form_given) {
+	if (ret == 1 && !w->form_given) {
 		size_t n = mw_form_suffix(w->s, w->n, &w->form);
 
 		if (n < w->n)
@@ -295,8 +296,9 @@ static int find(struct mw_call *call, struct mw_at *at, struct wanted *w, struct
 		return 500;
 	if (!ret)
 		return 0;
-	mw_buf_str(why, "no such location: nothing was allocated there");
-	return 404;
+	mw_buf_str(why, ret == 2 ? "several locations have this id: ask for one by its name" :
+				   "no such location: nothing was allocated there");
+	return ret == 2 ? 409 : 404;
 }
 
 static void answer(struct view *v, enum mw_form form)

@@ -9,6 +9,8 @@
 #include "../report/columns.h"
 #include "pages.h"
 
+enum { TAIL = MW_LINK_MAX / 3 }; /* percent-encoded that is MW_LINK_MAX */
+
 struct view {
 	struct mw_call *call;
 	struct mw_query q;
@@ -145,8 +147,13 @@ static void location(struct mw_buf *b, const struct view *v, const struct mw_row
 		mw_buf_str(b, ">");
 	} else if (v->q.group == MW_GROUP_FILE || v->q.group == MW_GROUP_DIR) {
 		q.group = v->q.group == MW_GROUP_DIR ? MW_GROUP_FILE : MW_GROUP_LINE;
-		q.q = r->location;
-		q.q_len = r->location_len;
+		/* of a long one its end, which is the part of it that says most */
+		q.q_len = r->location_len < TAIL ? r->location_len : TAIL;
+		q.q = r->location + r->location_len - q.q_len;
+		while (q.q_len < r->location_len && ((unsigned char)*q.q & 0xc0) == 0x80 && q.q_len > 1) {
+			q.q++; /* the rest of a character */
+			q.q_len--;
+		}
 		q.offset = 0;
 		mw_buf_str(b, "<a ");
 		href(b, v, &q, MW_FORM_HTML);

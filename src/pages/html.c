@@ -41,10 +41,19 @@ void mw_html_cells(struct mw_buf *b, const struct mw_row *r, int sorted_by)
 
 void mw_html_at_href(struct mw_buf *b, const struct mw_call *call, const struct mw_row *r, const char *ext)
 {
+	char id[MW_SHORT_ID + 1];
+	size_t at;
+
 	mw_buf_str(b, "href=\"");
 	mw_html_text(b, call->req->base);
 	mw_buf_str(b, "/at/");
+	at = b->n;
 	mw_percent_encode(b, r->location, r->location_len);
+	if (b->n - at > MW_LINK_MAX) {
+		b->n = at;
+		mw_location_short(r, id);
+		mw_buf_str(b, id);
+	}
 	mw_buf_str(b, ext);
 	mw_buf_str(b, "\"");
 }

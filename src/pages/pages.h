@@ -67,13 +67,14 @@ void mw_html_facts(struct mw_buf *, void *ctx);
 void mw_html_number(struct mw_buf *, uint64_t);
 /* One cell per column of a row but the location; sorted_by is a column's index or -1. */
 void mw_html_cells(struct mw_buf *, const struct mw_row *, int sorted_by);
-/* href="BASE/at/LOCATION" with ext appended to the location. */
+/* href="BASE/at/LOCATION" with ext appended to the location, or to its short id if it is a long one. */
 void mw_html_at_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
 void mw_html_text(struct mw_buf *, const char *);
 
 /* each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, site.c, source.c, wire.c */
 
 #define MW_PARAMETERS_MAX 100u /* of a query; there are not 20 names */
+#define MW_LINK_MAX 1024u /* bytes of a location in a link; web/src/server.js has it, too */
 #define MW_EACH_LIMIT 1000u /* rows of a page when none is asked for */
 #define MW_HOME_LIMIT 50u
 #define MW_METRICS_TOP 20u  /* locations in /metrics, and */

@@ -82,14 +82,22 @@ static const char *read_file(struct source *s)
 	return why;
 }
 
+static const char several[] = "several locations have this id: ask for one by its name";
+
 /* Takes "PATH:LINE" apart. */
 static const char *locate(struct source *s, const struct mw_snapshot *table, const char *location, size_t n)
 {
-	const struct mw_row *r = mw_location_find(table, location, n);
+	const struct mw_row *r;
 	const char *digits;
 
-	if (!r)
+	switch (mw_location_look(table, location, n, &r)) {
+	case 1:
 		return "no such location: nothing was allocated there";
+	case 2:
+		return several;
+	default:
+		break;
+	}
 	if (r->kind != MW_KIND_RUBY || !r->file_len || r->file_len + 1 >= r->location_len)
 		return "the location isn't in a file of Ruby code";
 	digits = r->location + r->file_len + 1;
@@ -199,7 +207,7 @@ void mw_page_source(struct mw_call *call)
 	} else {
 		failed = find(call, &s, p.v[MW_PARAM_LOCATION].s, p.v[MW_PARAM_LOCATION].n);
 		if (failed) {
-			mw_reply(call, 404, failed);
+			mw_reply(call, failed == several ? 409 : 404, failed);
 		} else {
 			mw_reply_form(call, MW_FORM_JSON);
 			render(&call->res->body, &s, read_file(&s));

@@ -68,12 +68,14 @@ static size_t close_up(struct mw_bucket *buckets)
 
 static int fill(struct mw_at *at, const struct mw_api *api, const char *location, size_t len)
 {
+	int is;
+
 	at->snapshot = api->snapshot();
 	if (!at->snapshot)
 		return -1;
-	at->row = mw_location_find(at->snapshot, location, len);
-	if (!at->row)
-		return 1;
+	is = mw_location_look(at->snapshot, location, len, &at->row);
+	if (is)
+		return is;
 	at->lives = api->lives(&at->row->id, 1);
 	if (!at->lives)
 		return -1;

@@ -5,9 +5,15 @@
  * Inputs are compared in place, never copied to a buffer of fixed size, so
  * their length does not matter.
  */
+#include <stdio.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "report.h"
+
+enum { SHORT_LEAST = 100 }; /* bytes: no shorter location is linked by an id */
 
 /* A location as name and address; the address is "0x7f..", or empty and NULL. */
 struct parts {
@@ -114,6 +120,59 @@ static const struct mw_row *find_escaped(const struct mw_snapshot *snap, const c
 	}
 	mw_buf_free(&b);
 	return best;
+}
+
+/* Two hashes of 32 bits: a script can compute those. */
+static void short_id(const struct mw_row *r, struct mw_buf *b, char id[MW_SHORT_ID + 1])
+{
+	struct parts p;
+
+	b->n = 0;
+	mw_buf_utf8(b, r->location, r->location_len);
+	p = split(b->failed ? r->location : b->p, b->failed ? r->location_len : b->n);
+	snprintf(id, MW_SHORT_ID + 1, "~%08x%08x", (unsigned)XXH32(p.name, p.name_len, 0),
+		 (unsigned)XXH32(p.name, p.name_len, 1));
+}
+
+void mw_location_short(const struct mw_row *r, char id[MW_SHORT_ID + 1])
+{
+	struct mw_buf b = { 0 };
+
+	short_id(r, &b, id);
+	mw_buf_free(&b);
+}
+
+/* How many have that id; *row: the last of them. */
+static size_t find_short(const struct mw_snapshot *snap, const char *s, size_t n, const struct mw_row **row)
+{
+	struct mw_buf b = { 0 };
+	char id[MW_SHORT_ID + 1];
+	size_t found = 0;
+
+	if (n != MW_SHORT_ID || *s != '~')
+		return 0;
+	for (size_t i = 0; i < snap->n; i++) {
+		if (snap->rows[i].location_len < SHORT_LEAST)
+			continue;
+		short_id(&snap->rows[i], &b, id);
+		if (memcmp(id, s, n) == 0) {
+			*row = &snap->rows[i];
+			found++;
+		}
+	}
+	mw_buf_free(&b);
+	return found;
+}
+
+int mw_location_look(const struct mw_snapshot *snap, const char *s, size_t n, const struct mw_row **row)
+{
+	size_t found;
+
+	*row = mw_location_find(snap, s, n);
+	if (*row)
+		return 0;
+	found = find_short(snap, s, n, row);
+	return found == 0 ? 1 : found > 1 ? 2 : 0;
 }
 
 const struct mw_row *mw_location_find(const struct mw_snapshot *snap, const char *s, size_t n)

@@ -132,6 +132,16 @@ void mw_json_row(struct mw_buf *, const struct mw_row *);
  * Returns the row in the snapshot, or NULL if there is none.
  */
 const struct mw_row *mw_location_find(const struct mw_snapshot *, const char *, size_t);
+/* The same; 0: *row is it. 1: there is none. 2: it is a short id that several have. */
+int mw_location_look(const struct mw_snapshot *, const char *, size_t, const struct mw_row **row);
+
+/*
+ * A short id, "~" and 16 hex digits, for a location that is too long for an address: of what is
+ * shown of it, without the address in memory, so that all processes of a family give it the same
+ * one. web/src/place.js does the same.
+ */
+enum { MW_SHORT_ID = 17 };
+void mw_location_short(const struct mw_row *, char id[MW_SHORT_ID + 1]);
 
 /*
  * Escapes: tab, newline, CR and backslash are \t \n \r \\ in text and TSV.
@@ -168,7 +178,7 @@ struct mw_live_column {
 };
 extern const struct mw_live_column mw_live_columns[MW_LIVE_COLUMNS_N];
 
-/* 0; 1 if there is no such location; -1 if there is no memory. Else as zeroed. */
+/* 0; 1 if there is no such location, 2 if several have that short id; -1 if there is no memory: all as zeroed. */
 int mw_at_make(struct mw_at *, const struct mw_api *, const char *location, size_t len);
 void mw_at_free(struct mw_at *, const struct mw_api *); /* all zero again */
 
@@ -193,9 +203,9 @@ void mw_render_at_part(struct mw_buf *, const struct mw_at *, uint64_t limit, ui
 
 struct mw_overruns_list {
 	struct mw_snapshot *snapshot; /* owned */
-	const struct mw_row **rows;   /* owned; in the snapshot, those with overruns, most first */
+	const struct mw_row **rows; /* owned; in the snapshot, those with overruns, most first */
 	size_t n;
-	struct mw_stats stats;        /* taken just before the rows */
+	struct mw_stats stats; /* taken just before the rows */
 };
 
 /* 0, or -1 when there is no memory; then *list is all zero. Ties are in order of location. */

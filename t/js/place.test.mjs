@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { fileLength, fileOf, dirOf, gemOf, pieces } from "../../web/src/place.js";
+import { fileLength, fileOf, dirOf, gemOf, pieces, shortId } from "../../web/src/place.js";
 
 const row = (location, kind = "ruby") => ({ location, kind, fileLength: fileLength(location, -1, kind) });
 
@@ -49,4 +49,14 @@ test("a location in pieces is the location", () => {
 	assert.deepEqual(pieces("x", 1), ["", "", "x"]);
 	for (const s of ["", "/", "/gems/", "a/gems/b", "/srv/\n/x:1"])
 		assert.equal(pieces(s, s.length).join(""), s);
+});
+
+// t/unit/test_at.c has the same of the server
+test("a short id is the server's", () => {
+	const cases = [["a:1", "~b6a2a12c8721c05f"], ["/srv/app/lib/some/where/far/away.rb:4711", "~34ee972c1ec1e46a"],
+		["/usr/lib/libfoo.so(bar+0x1f) [0x7f0000001234]", "~b076bd53ae7c8388"], ["/usr/lib/libfoo.so(bar+0x1f)", "~b076bd53ae7c8388"],
+		["/srv/h\u00fc\u20ac.rb:7", "~1210da941f2869a8"], ["", "~02cc5d050b2cb792"], ["0123456789abcdef", "~c2c45b69f31fe1cf"],
+		["0123456789abcdef0123456789abcdef!", "~0c66a739dbe07aa9"]];
+	for (const [location, id] of cases)
+		assert.equal(shortId(location), id, location);
 });

@@ -67,6 +67,79 @@ static void finds_what_pages_show(void **state)
 	assert_int_equal(find("/l/libx.so()  [0x7f00000000aa]"), -1);
 }
 
+/* t/js/place.test.mjs has the same */
+static void short_ids(void **state)
+{
+	static const char *const want[][2] = {
+		{ "a:1", "~b6a2a12c8721c05f" },
+		{ "/srv/app/lib/some/where/far/away.rb:4711", "~34ee972c1ec1e46a" },
+		{ "/usr/lib/libfoo.so(bar+0x1f) [0x7f0000001234]", "~b076bd53ae7c8388" },
+		{ "/usr/lib/libfoo.so(bar+0x1f)", "~b076bd53ae7c8388" },
+		{ "/srv/h\xc3\xbc\xe2\x82\xac.rb:7", "~1210da941f2869a8" },
+		{ "/srv/h\xff.rb:7", NULL }, /* as it is shown: */
+		{ "/srv/h\xef\xbf\xbd.rb:7", NULL },
+	};
+	char id[MW_SHORT_ID + 1], same[MW_SHORT_ID + 1] = "";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		struct mw_row r = { .location = want[i][0], .location_len = (uint32_t)strlen(want[i][0]) };
+
+		mw_location_short(&r, id);
+		if (want[i][1])
+			assert_string_equal(id, want[i][1]);
+		else if (*same)
+			assert_string_equal(id, same);
+		else
+			strcpy(same, id);
+	}
+}
+
+static void finds_by_short_ids(void **state)
+{
+	struct mw_snapshot snap = { .rows = fake_rows };
+	enum { LONG = 5000 };
+	static char names[4][LONG]; /* rows borrow them */
+	char id[MW_SHORT_ID + 1];
+	static char called[MW_SHORT_ID + 1];
+	const struct mw_row *row;
+
+	(void)state;
+	memset(names, 'x', sizeof(names));
+	strcpy(names[0] + LONG - 5, ".c:7");
+	strcpy(names[1] + LONG - 5, ".d:7");
+	strcpy(names[2] + LONG - 12, " [0x7f0000]");
+	strcpy(names[3] + LONG - 12, " [0x7f0001]");
+	fake_row(RUBY, 10, names[0]);
+	fake_row(RUBY, 20, names[1]);
+	fake_row(RUBY, 20, "/short.rb:1");
+	snap.n = fake_n;
+	mw_location_short(&fake_rows[1], id);
+	assert_int_equal(mw_location_look(&snap, id, MW_SHORT_ID, &row), 0);
+	assert_ptr_equal(row, &fake_rows[1]);
+	assert_int_equal(mw_location_look(&snap, id, MW_SHORT_ID - 1, &row), 1);
+	id[1] ^= 1;
+	assert_int_equal(mw_location_look(&snap, id, MW_SHORT_ID, &row), 1);
+	mw_location_short(&fake_rows[2], id); /* nobody links to it by that */
+	assert_int_equal(mw_location_look(&snap, id, MW_SHORT_ID, &row), 1);
+	/* one that is called so is meant */
+	mw_location_short(&fake_rows[0], id);
+	strcpy(called, id);
+	fake_row(RUBY, 1, called);
+	snap.n = fake_n;
+	assert_int_equal(mw_location_look(&snap, id, MW_SHORT_ID, &row), 0);
+	assert_ptr_equal(row, &fake_rows[3]);
+	/* of two with the same name at two addresses none is */
+	fake_row(NATIVE, 10, names[2]);
+	fake_row(NATIVE, 10, names[3]);
+	snap.n = fake_n;
+	mw_location_short(&fake_rows[4], id);
+	assert_int_equal(mw_location_look(&snap, id, MW_SHORT_ID, &row), 2);
+	assert_int_equal(mw_location_look(&snap, fake_rows[5].location, fake_rows[5].location_len, &row),
+			 0);
+	assert_ptr_equal(row, &fake_rows[5]);
+}
+
 static void things_that_only_look_like_addresses(void **state)
 {
 	static const char *const odd[] = {
@@ -351,6 +424,8 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup(f, fake_clear)
 	const struct CMUnitTest tests[] = {
 		TEST(finds_what_pages_show),
+		TEST(short_ids),
+		TEST(finds_by_short_ids),
 		TEST(things_that_only_look_like_addresses),
 		TEST(finds_what_files_show),
 		TEST(any_length),

@@ -94,6 +94,34 @@ static void test_warnings(void **state)
 	assert_true(has("&lt;no&gt; offsets"));
 }
 
+static void test_several_have_a_short_id(void **state)
+{
+	enum { LONG = 3000 };
+	static char names[2][LONG]; /* rows borrow them */
+	char target[64] = "/at/", query[64] = "location=";
+
+	(void)state;
+	memset(names, 'x', sizeof(names));
+	strcpy(names[0] + LONG - 12, " [0x7f0000]");
+	strcpy(names[1] + LONG - 12, " [0x7f0001]");
+	fake_row(MW_KIND_NATIVE, 10, names[0]);
+	mw_location_short(&fake_rows[fake_n - 1], target + 4);
+	strcpy(query + 9, target + 4);
+	ask("GET", target, NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 200);
+	fake_row(MW_KIND_NATIVE, 10, names[1]);
+	ask("GET", target, NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 409);
+	assert_true(has("several locations have this id"));
+	strcat(target, ".tsv");
+	ask("GET", target, NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 409);
+	ask("GET", "/at", query, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 409);
+	ask("GET", "/source", query, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 409);
+}
+
 static void test_overruns(void **state)
 {
 	(void)state;
@@ -363,6 +391,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_methods_are_case_sensitive, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_warnings, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_several_have_a_short_id, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_overruns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_heap_pages, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),

@@ -10,7 +10,7 @@ import { pieces } from "./place.js";
 import { pairChart } from "./chart.js";
 import { locationSentence } from "./verdict.js";
 import { BYTES, LIVE, ALLOCATIONS, FREES } from "./series.js";
-import { getJSON, encode, base } from "./server.js";
+import { getJSON, encodeLocation, base } from "./server.js";
 
 const AGAIN = 5000;
 const LISTED = 10;
@@ -62,7 +62,7 @@ export class One {
 		cut.forEach((text, i) => setText(this.name.children[i], visible(text)));
 		for (const form of ["tsv", "csv", "json"])
 			this.exports.append(form === "tsv" ? "All live blocks as " : " ",
-				el("a", { href: `${base()}/at/${encode(location)}.${form}` }, form.toUpperCase()));
+				el("a", { href: `${base()}/at/${encodeLocation(location)}.${form}` }, form.toUpperCase()));
 		this.name.focus({ preventScroll: true });
 		scrollTo(0, 0);
 		this.hello = hello;
@@ -130,7 +130,7 @@ export class One {
 	async askDetail(location) {
 		this.asked = performance.now();
 		try {
-			const detail = await getJSON(`/at/${encode(location)}.json?limit=${LISTED}&oldest=${LISTED}`);
+			const detail = await getJSON(`/at/${encodeLocation(location)}.json?limit=${LISTED}&oldest=${LISTED}`);
 			if (location === this.location)
 				this.showDetail(detail);
 		} catch (e) {
@@ -155,7 +155,7 @@ export class One {
 	async askSource(location) {
 		let answer;
 		try {
-			answer = await getJSON(`/source?location=${encode(location)}`);
+			answer = await getJSON(`/source?location=${encodeLocation(location)}`);
 		} catch (e) {
 			if (location === this.location && e.status)
 				this.noSource(e.message);

@@ -96,3 +96,33 @@ export function pieces(location, fileLength) {
 	const from = gem > 5 && gem <= slash ? gem : slash;
 	return [location.slice(0, from), location.slice(from, slash), location.slice(slash)];
 }
+
+const rotate = (v, n) => (v << n) | (v >>> (32 - n));
+const [P1, P2, P3, P4, P5] = [0x9e3779b1, 0x85ebca77, 0xc2b2ae3d, 0x27d4eb2f, 0x165667b1];
+
+// XXH32 of bytes
+function xxh32(bytes, seed) {
+	const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+	const round = (v, at) => Math.imul(rotate((v + Math.imul(view.getUint32(at, true), P2)) | 0, 13), P1);
+	let at = 0, h = (seed + P5) | 0;
+	if (bytes.length >= 16) {
+		let [a, b, c, d] = [seed + P1 + P2, seed + P2, seed, seed - P1];
+		for (; at + 16 <= bytes.length; at += 16)
+			[a, b, c, d] = [round(a, at), round(b, at + 4), round(c, at + 8), round(d, at + 12)];
+		h = (rotate(a, 1) + rotate(b, 7) + rotate(c, 12) + rotate(d, 18)) | 0;
+	}
+	h = (h + bytes.length) | 0;
+	for (; at + 4 <= bytes.length; at += 4)
+		h = Math.imul(rotate((h + Math.imul(view.getUint32(at, true), P3)) | 0, 17), P4);
+	for (; at < bytes.length; at++)
+		h = Math.imul(rotate((h + Math.imul(bytes[at], P5)) | 0, 11), P1);
+	h = Math.imul(h ^ (h >>> 15), P2);
+	h = Math.imul(h ^ (h >>> 13), P3);
+	return (h ^ (h >>> 16)) >>> 0;
+}
+
+// The short id of a location that is too long for an address: as mw_location_short has it
+export function shortId(location) {
+	const bytes = new TextEncoder().encode(location.replace(/[ \t]\[0x[0-9a-fA-F]+\]$/, ""));
+	return `~${[0, 1].map((seed) => xxh32(bytes, seed).toString(16).padStart(8, "0")).join("")}`;
+}

@@ -2,12 +2,22 @@
 // server.js - all that is asked of the server: where it is, the stream, and
 // single requests. Nothing here touches the page.
 
+import { shortId } from "./place.js";
+
 // "" or "/mwrap": where the server is mounted
 export const base = () => document.documentElement.dataset.base || "";
 
 // As the server's own links: every byte but letters, digits and -._~
 export const encode = (s) =>
 	encodeURIComponent(s.toWellFormed ? s.toWellFormed() : s).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+
+const LINK_MAX = 1024; // src/pages/pages.h
+
+// A location in an address: itself, or the short id of a long one
+export function encodeLocation(location) {
+	const text = encode(location);
+	return text.length > LINK_MAX ? shortId(location) : text;
+}
 
 async function explain(response) {
 	const text = (await response.text()).trim().split("\n")[0];
