@@ -169,6 +169,21 @@ class FamiliesListenTest < Minitest::Test
     app.finish
   end
 
+  # The shell of an entrypoint, whose port it is at first.
+  def test_a_shell_gives_the_port_to_ruby
+    File.write(path("inner.rb"), "$stdout.sync = true\nputs Process.pid\n$stdin.gets\n")
+    app = served("sh", "-c", "read x; #{MwrapTest::RUBY} --disable=gems #{path("inner.rb")}; exit 3",
+                 env: { "MWRAP" => "listen:127.0.0.1:0", "TMPDIR" => @dir }, wait: false)
+    port = port_of(app)
+    answer([app.pid], at: port)
+    app.tell("go on")
+    ruby = Integer(app.hear)
+    becomes(ruby) { JSON.parse(get("/stats.json", at: port).body)["pid"] rescue nil }
+    answer([app.pid, ruby], at: port)
+    assert_equal 3, app.finish.exitstatus
+    assert_equal 1, app.stderr.lines.size, app.stderr
+  end
+
   # --- who isn't of the family ----------------------------------------------------------------------
 
   def test_a_stranger_with_the_same_port_keeps_apart

@@ -73,12 +73,17 @@ void mw_owner_port(struct mw_listener *l)
 		mw_claim_set_port(&owner.mine->claim, owner.number);
 }
 
+static bool lacks_port(void)
+{
+	return mw_server.api->options()->listen && !owner.no_port && !(owner.port && owner.port->fd >= 0);
+}
+
 /* Who has the path has the port: its former owner may still be about to close it. */
 static void look_at_port(void)
 {
 	struct mw_listener *l;
 
-	if (!mw_server.api->options()->listen || owner.no_port || (owner.port && owner.port->fd >= 0))
+	if (!lacks_port())
 		return;
 	l = mw_tcp_take(owner.port, owner.number);
 	if (l)
@@ -92,7 +97,9 @@ static void take(void)
 	mw_claim_forget(&owner.watched);
 	mw_moves_end();
 	owner.mine = mw_listen_take(owner.path); /* NULL: another one was first */
-	if (owner.mine && mw_server.api->options()->listen) {
+	if (owner.mine)
+		owner.free_since = 0;
+	if (owner.mine && lacks_port()) {
 		owner.wishes = PORT_TRIES;
 		look_at_port();
 	}
@@ -164,7 +171,7 @@ static void look_at_mine(void)
 /* For the path, or for the port that goes with it. */
 static bool waits(void)
 {
-	return !owner.mine || !owner.port || owner.port->fd < 0;
+	return !owner.mine || lacks_port();
 }
 
 static int look_at_path(uint64_t now)
