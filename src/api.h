@@ -222,6 +222,12 @@ struct mw_api {
 	 */
 	unsigned (*quiet_enter)(void);
 	unsigned (*quiet_leave)(void);
+	/*
+	 * The same as a switch, beside that depth: this thread's allocations are not
+	 * tracked while it is on. For code that a thread leaves and comes back to in
+	 * other ways than calls are left, as Fibers are.
+	 */
+	void (*hush)(bool on);
 
 	/* Ruby's heap pages: zeros where there are none, or none can be seen. */
 	void (*heap_sums)(struct mw_heap_sums *);

@@ -289,7 +289,7 @@ class HttpdRoutesTest < Minitest::Test
   def test_at_other_names
     serving
     ["/usr/lib/libfoo.so(fn+0x1f) [0x7f0012345678]", "/usr/lib/libfoo.so(fn+0x1f)",
-     "/usr/lib/libfoo.so(fn+0x1f)\t[0x7f0012345678]"].each do |name|
+     "/usr/lib/libfoo.so(fn+0x1f)\t[0x7f0012345678]", "anything\t[0x7f0012345678]"].each do |name|
       assert_equal 200, get("/at/#{CGI.escape(name).gsub("+", "%20")}").status, name
       assert_equal 200, get("/at?location=#{CGI.escape(name)}").status, name
     end

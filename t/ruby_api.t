@@ -191,6 +191,19 @@ class TestWithTracker < Minitest::Test
     assert_includes 1234..1334, row.allocations
   end
 
+  # Every address that each lists is found by it alone.
+  def test_an_address_finds_its_location
+    run = ruby(<<~'RUBY')
+      require "mwrap"
+      native = Mwrap.each.filter_map { |l, total| l if total > 0 && l.end_with?("]") }
+      p native.size > 3
+      wrong = native.reject { |l| found = Mwrap["anything\t#{l[/\[0x\h+\]\z/]}"] and found.name == l }
+      p wrong
+      p Mwrap["anything\t[0x1]"]
+    RUBY
+    assert_equal "true\n[]\nnil\n", run.stdout
+  end
+
   def test_threads_and_forks_may_read
     run = ruby(<<~'RUBY')
       require "mwrap"

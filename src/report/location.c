@@ -19,6 +19,7 @@ enum { SHORT_LEAST = 100 }; /* bytes: no shorter location is linked by an id */
 struct parts {
 	const char *name, *addr;
 	size_t name_len, addr_len;
+	uint64_t by_addr; /* behind a tab: the address; else 0 */
 };
 
 static bool hex_digit(char c)
@@ -29,7 +30,7 @@ static bool hex_digit(char c)
 /* "NAME [0xADDR]", or with a tab; anything else is all name. */
 static struct parts split(const char *s, size_t n)
 {
-	struct parts p = { s, NULL, n, 0 };
+	struct parts p = { s, NULL, n, 0, 0 };
 	size_t i = n;
 
 	if (!n || s[n - 1] != ']')
@@ -65,14 +66,42 @@ static bool same_place(const struct parts *want, const struct parts *have)
 	       !memcmp(want->name, have->name, n);
 }
 
-/* How close the wanted location is to the row's: 3 the same, 0 another one. */
-static int closeness(const struct parts *want, const struct parts *have)
+/* The address in "...[0xADDR]"; 0: none, or too long for one. */
+static uint64_t address(const char *s, size_t n)
 {
-	if (!same(want->name, want->name_len, have->name, have->name_len))
-		return same_place(want, have);
-	if (same(want->addr, want->addr_len, have->addr, have->addr_len))
-		return 3;
-	return want->addr_len ? 1 : 2;
+	uint64_t addr = 0;
+	size_t i;
+
+	if (!n || s[n - 1] != ']')
+		return 0;
+	for (i = n - 1; i > 0 && hex_digit(s[i - 1]); i--)
+		;
+	if (i < 3 || memcmp(s + i - 3, "[0x", 3) != 0)
+		return 0;
+	while (s[i] == '0')
+		i++;
+	if (n - 1 - i > 16)
+		return 0;
+	for (; i < n - 1; i++)
+		addr = addr << 4 | (uint64_t)(s[i] <= '9' ? s[i] - '0' : (s[i] | 0x20) - 'a' + 10);
+	return addr;
+}
+
+/*
+ * How close the wanted location is to the row's: 4 the same, 0 another one. "ANYTHING\t[0xADDR]"
+ * is whatever is at that address, as in mwrap 2.x, if nothing has that name.
+ */
+static int closeness(const struct parts *want, const struct parts *have, const struct mw_row *r)
+{
+	if (same(want->name, want->name_len, have->name, have->name_len)) {
+		if (same(want->addr, want->addr_len, have->addr, have->addr_len))
+			return 4;
+		return want->addr_len ? 2 : 3;
+	}
+	if (same_place(want, have))
+		return 2;
+	return want->by_addr && r->kind == MW_KIND_NATIVE &&
+	       address(r->location, r->location_len) == want->by_addr;
 }
 
 /* Whether any escape of the row's location gives these bytes. */
@@ -181,13 +210,15 @@ const struct mw_row *mw_location_find(const struct mw_snapshot *snap, const char
 	struct parts want = split(s, n);
 	int best_closeness = 0;
 
+	want.by_addr = want.addr_len && s[want.name_len] == '\t' ? address(s, n) : 0;
+
 	for (size_t i = 0; i < snap->n; i++) {
 		const struct mw_row *r = &snap->rows[i];
 		struct parts have = split(r->location, r->location_len);
-		int c = closeness(&want, &have);
+		int c = closeness(&want, &have, r);
 
 		if (same(r->location, r->location_len, s, n))
-			c = 4;
+			c = 5;
 		if (c > best_closeness || (c && c == best_closeness && r->total > best->total)) {
 			best = r;
 			best_closeness = c;

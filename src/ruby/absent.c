@@ -121,6 +121,11 @@ static unsigned no_quiet_leave(void)
 	return depth ? --depth : 0;
 }
 
+static void no_hush(bool on)
+{
+	(void)on;
+}
+
 const struct mw_api mw_no_tracker = {
 	.version = MW_API_VERSION,
 	.options = no_options,
@@ -137,6 +142,7 @@ const struct mw_api mw_no_tracker = {
 	.paused = no_paused,
 	.quiet_enter = no_quiet_enter,
 	.quiet_leave = no_quiet_leave,
+	.hush = no_hush,
 	.heap_sums = no_heap_sums,
 	.heap = no_heap,
 	.heap_free = no_heap_free,

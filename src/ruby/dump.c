@@ -71,8 +71,8 @@ static VALUE writable(VALUE io)
  *
  * +io+ is anything that responds to +write+, +to_io+ or +fileno+; nil is
  * <tt>$stderr</tt>. It gets all of it as one String, which is UTF-8 if it is
- * valid as that, else binary, and is neither flushed nor closed. Without the
- * tracker nothing is written.
+ * valid as that, else binary, and is neither flushed nor closed. What writing
+ * allocates isn't tracked. Without the tracker nothing is written.
  *
  * Raises TypeError for another +io+, TypeError or RangeError for a +min+ that
  * isn't a number from 0 to 2**64 - 1, NoMemoryError, and what writing raises.
@@ -84,7 +84,7 @@ static VALUE mwrap_dump(int argc, VALUE *argv, VALUE mod)
 	rb_check_arity(argc, 0, 2);
 	d.min = mw_min_arg(argc > 1 ? argv[1] : Qnil);
 	d.io = writable(argc > 0 ? argv[0] : Qnil);
-	return mw_with_hold(write_text, &d);
+	return mw_with_hold_hushed(write_text, &d);
 }
 
 void mw_init_dump(void)

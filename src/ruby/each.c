@@ -61,6 +61,10 @@ static VALUE each_size(VALUE mod, VALUE args, VALUE enumerator)
  * age_total::    sum of the lifespans of the freed, in GC generations
  * max_lifespan:: the longest of them, in GC generations
  *
+ * What the block allocates isn't tracked, as in Mwrap.quiet, but for what it leaves to
+ * other Fibers and threads. (In a Ractor other than the main one of Ruby 3.3, and in a
+ * frozen Thread, it is.) What it frees is counted.
+ *
  * All are Integers of 0 to 2**64 - 1 and count since the last Mwrap.reset,
  * or the start of the process. They are a copy, made when the call begins
  * while other threads may run: the block may do anything, nested calls,
@@ -76,7 +80,7 @@ static VALUE mwrap_each(int argc, VALUE *argv, VALUE mod)
 	RETURN_SIZED_ENUMERATOR(mod, argc, argv, each_size);
 	rb_check_arity(argc, 0, 1);
 	min = mw_min_arg(argc ? argv[0] : Qnil);
-	mw_with_hold(each_rows, &min);
+	mw_with_hold_hushed(each_rows, &min);
 	return mod;
 }
 

@@ -11,7 +11,7 @@
  *    fork, or never return at all in an abandoned Fiber) is owned by a
  *    `struct mw_hold`, which the GC releases at the latest.
  *  - No Ruby call between quiet_enter() and quiet_leave(), but for
- *    Mwrap.quiet, which pairs them with rb_ensure().
+ *    Mwrap.quiet, which pairs them with rb_ensure(); hush(true) is paired by hush.c alone.
  *  - Nothing here is written after Init_mwrap_ext, but under a lock (rack_site.c):
  *    methods are Ractor-safe.
  */
@@ -35,6 +35,7 @@ struct mw_hold {
 	struct mw_lives *lives;
 	struct mw_buf text;
 	struct mw_heap_list heap; /* its heap is NULL when there is none */
+	bool hushed; /* of a block that is in hush.c's count */
 };
 
 /*
@@ -53,6 +54,14 @@ void mw_hold_release(struct mw_hold *hold);
  * what work raises.
  */
 VALUE mw_with_hold(VALUE (*work)(struct mw_hold *, void *arg), void *arg);
+
+/*
+ * The same, and what work allocates isn't tracked, as in Mwrap.quiet; but it belongs to
+ * this Fiber, so that work may leave that for another one, or never come back.
+ */
+VALUE mw_with_hold_hushed(VALUE (*work)(struct mw_hold *, void *arg), void *arg);
+/* Such a block's hold is released. Calls nothing of Ruby's: the GC may call. */
+void mw_hush_over(void);
 
 /*
  * Reads the locations with more than `min` bytes, sorted as pages are, into
@@ -95,8 +104,12 @@ VALUE mw_quietly(VALUE (*work)(VALUE), VALUE arg);
  */
 VALUE mw_loudly(VALUE (*work)(VALUE), VALUE arg);
 
+/* Does this Ruby thread keep its native thread? From Ruby 3.4 on it does from here on, for good. */
+bool mw_keeps_native_thread(void);
+
 /* Each file's part of Init_mwrap_ext. */
 void mw_init_quiet(void);
+void mw_init_hush(void);
 void mw_init_each(void);
 void mw_init_dump(void);
 void mw_init_source_location(void);

@@ -42,12 +42,12 @@ static VALUE each_size(VALUE mod, VALUE args, VALUE enumerator)
  * GC.stat(:heap_allocated_pages): 0 without the tracker.
  *
  * They are a copy, made when the call begins: the block may do anything,
- * +break+ and +fork+ included. Raises NoMemoryError.
+ * +break+ and +fork+ included. What it allocates isn't tracked, as in Mwrap.each. Raises NoMemoryError.
  */
 static VALUE heap_each(VALUE mod)
 {
 	RETURN_SIZED_ENUMERATOR(mod, 0, NULL, each_size);
-	return mw_with_hold(each_page, NULL);
+	return mw_with_hold_hushed(each_page, NULL);
 }
 
 static void set(VALUE hash, const char *what, const char *name, VALUE value)

@@ -43,6 +43,8 @@ void mw_hold_release(struct mw_hold *hold)
 	struct mw_hold h = *hold;
 
 	*hold = nothing;
+	if (h.hushed)
+		mw_hush_over();
 	mw_tracker->quiet_enter();
 	if (h.result.snapshot)
 		mw_result_free(&h.result, mw_tracker);

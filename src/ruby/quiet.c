@@ -22,8 +22,7 @@ static void init_binding(void)
 {
 }
 
-/* Binds this Ruby thread to its native thread, for good. */
-static bool bound(void)
+bool mw_keeps_native_thread(void)
 {
 	rb_thread_lock_native_thread();
 	return true;
@@ -42,8 +41,7 @@ static void init_binding(void)
 	rb_ractor_local_storage_value_set(in_main_ractor, Qtrue);
 }
 
-/* Whether this Ruby thread keeps its native thread. */
-static bool bound(void)
+bool mw_keeps_native_thread(void)
 {
 	VALUE yes;
 
@@ -55,7 +53,7 @@ static void init_binding(void)
 {
 }
 
-static bool bound(void)
+bool mw_keeps_native_thread(void)
 {
 	return true;
 }
@@ -69,7 +67,7 @@ static VALUE leave(VALUE ignored)
 
 VALUE mw_quietly(VALUE (*work)(VALUE), VALUE arg)
 {
-	if (!bound())
+	if (!mw_keeps_native_thread())
 		return work(arg);
 	mw_tracker->quiet_enter();
 	return rb_ensure(work, arg, leave, Qnil);
@@ -140,7 +138,7 @@ static VALUE mwrap_quiet(VALUE mod)
 	unsigned depth;
 
 	rb_need_block();
-	if (!bound())
+	if (!mw_keeps_native_thread())
 		return quiet_unbound();
 	depth = mw_tracker->quiet_enter();
 	return rb_ensure(rb_yield, UINT2NUM(depth), leave, Qnil);

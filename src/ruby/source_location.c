@@ -101,8 +101,8 @@ static struct mw_row row_of(VALUE self)
  * The location of that name, or nil if nothing was allocated there (or there
  * is no tracker). +location+ is a String as Mwrap.each yields and every page
  * shows it: <tt>"/path/to/file.rb:12"</tt>,
- * <tt>"/usr/lib/libfoo.so(function+0x1f) [0x7f...]"</tt>, or a name, a tab and
- * <tt>[0xADDR]</tt>. It may have any length and hold any bytes.
+ * <tt>"/usr/lib/libfoo.so(function+0x1f) [0x7f...]"</tt>, or anything, a tab and
+ * <tt>[0xADDR]</tt>: the address alone tells, if there is no such name. It may have any length and hold any bytes.
  *
  * Raises TypeError for what isn't a String, and NoMemoryError.
  */
@@ -155,12 +155,13 @@ static VALUE each_size(VALUE self, VALUE args, VALUE enumerator)
  * Yields every allocation of this location that is live now: the bytes asked
  * for, and the GC generation (GC.count) in which it was made; both are
  * Integers, in no particular order. They are a copy, made when the call
- * begins, so the block may do anything. Raises NoMemoryError.
+ * begins, so the block may do anything. What it allocates isn't tracked, as in
+ * Mwrap.each. Raises NoMemoryError.
  */
 static VALUE place_each(VALUE self)
 {
 	RETURN_SIZED_ENUMERATOR(self, 0, NULL, each_size);
-	mw_with_hold(each_live, &self);
+	mw_with_hold_hushed(each_live, &self);
 	return self;
 }
 

@@ -104,6 +104,7 @@ struct mw_thread *mw_thread_adopt(void)
 void mw_thread_release(struct mw_thread *t)
 {
 	mw_set(&t->quiet, 0);
+	t->hushed = false;
 	mw_set(&t->pass, t->known);
 	__atomic_store_n(&t->status, MW_THREAD_FREE, __ATOMIC_RELEASE);
 }

@@ -94,6 +94,7 @@ struct mw_thread {
 	uint32_t status;     /* enum mw_thread_status; compare-and-swap to adopt */
 	uint32_t known;      /* the mw_pass that it may go on with; release: after the maxima */
 	uint32_t quiet;      /* depth */
+	bool hushed;         /* quiet beside that depth. Own thread */
 	struct mw_thread *next; /* all states; written before publishing */
 	struct mw_where wheres[MW_WHERES];
 	uint32_t where_epochs[MW_WHERES]; /* of each one's page of code */
@@ -173,11 +174,22 @@ static inline void mw_thread_hush(struct mw_thread *t)
 	if (t->pass != MW_PASS_BUSY)
 		mw_set(&t->pass, MW_PASS_QUIET);
 }
+static inline bool mw_thread_is_quiet(const struct mw_thread *t)
+{
+	return t->quiet || t->hushed;
+}
 static inline void mw_thread_unhush(struct mw_thread *t)
 {
 	mw_set(&t->quiet, t->quiet - 1);
-	if (!t->quiet && t->pass != MW_PASS_BUSY)
+	if (!mw_thread_is_quiet(t) && t->pass != MW_PASS_BUSY)
 		mw_set(&t->pass, t->known);
+}
+/* The same as a switch, beside that. */
+static inline void mw_thread_switch(struct mw_thread *t, bool hushed)
+{
+	t->hushed = hushed;
+	if (t->pass != MW_PASS_BUSY)
+		mw_set(&t->pass, mw_thread_is_quiet(t) ? MW_PASS_QUIET : t->known);
 }
 
 /*

@@ -200,6 +200,7 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.paused = api_paused,
 	.quiet_enter = mw_quiet_enter,
 	.quiet_leave = mw_quiet_leave,
+	.hush = mw_hush,
 	.heap_sums = mw_heap_sums,
 	.heap = api_heap,
 	.heap_free = api_heap_free,

@@ -162,6 +162,16 @@ unsigned mw_quiet_leave(void)
 	return t->quiet;
 }
 
+void mw_hush(bool on)
+{
+	struct mw_thread *t = mw_state();
+
+	if (!t && on)
+		t = mw_usual_after_all();
+	if (t)
+		mw_thread_switch(t, on);
+}
+
 /* --- the shared path ----------------------------------------------------------------- */
 
 enum way { PASS, QUIET, SHARED }; /* QUIET: or paused */
@@ -172,7 +182,7 @@ static enum way way_now(void)
 
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
 		return PASS;
-	if ((t ? t->quiet : stateless) || mw_get(&mw_paused))
+	if ((t ? mw_thread_is_quiet(t) : stateless) || mw_get(&mw_paused))
 		return QUIET;
 	return SHARED;
 }

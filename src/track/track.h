@@ -300,5 +300,7 @@ void mw_start(void);
 /* Depth after the call; a thread without a state stays at 0. */
 unsigned mw_quiet_enter(void);
 unsigned mw_quiet_leave(void);
+/* See api.h. */
+void mw_hush(bool on);
 
 #endif

@@ -263,6 +263,16 @@ static unsigned quiet_leave(void)
 	return --depth;
 }
 
+/* On is an enter and off a leave, but only of a change. */
+static void hush(bool on)
+{
+	static _Thread_local bool is;
+
+	if (on != is)
+		quiet += on ? 1 : -1;
+	is = on;
+}
+
 static bool find(const char *location, size_t n, struct mw_row *row)
 {
 	(void)location;
@@ -287,6 +297,7 @@ struct mw_api mwrap_api = {
 	.paused = paused,
 	.quiet_enter = quiet_enter,
 	.quiet_leave = quiet_leave,
+	.hush = hush,
 	.heap_sums = heap_sums,
 	.heap = heap,
 	.heap_free = heap_free,

@@ -65,6 +65,17 @@ static void finds_what_pages_show(void **state)
 	assert_int_equal(find("/l/libx.so()"), 4); /* the one with the larger total */
 	assert_int_equal(find("/l/libx.so() [0x99]"), 4);
 	assert_int_equal(find("/l/libx.so()  [0x7f00000000aa]"), -1);
+	/* as mwrap 2.x: behind a tab, the address alone tells, if no name does */
+	fake_row(NATIVE, 70, "[0xcafe]");
+	assert_int_equal(find("anything\t[0x7f0000001234]"), 2);
+	assert_int_equal(find("anything\t[0x00007F0000001234]"), 2);
+	assert_int_equal(find("/l/libx.so()\t[0x7f0000001234]"), 4); /* that name's */
+	assert_int_equal(find("anything\t[0xcafe]"), 6);
+	assert_int_equal(find("anything [0x7f0000001234]"), -1);
+	assert_int_equal(find("anything\t[0x7f0000001235]"), -1);
+	assert_int_equal(find("anything\t[0x10000000000000000]"), -1);
+	assert_int_equal(find("anything\t[0x0]"), -1);
+	assert_int_equal(find("anything\t[0x00000000000000000000]"), -1);
 }
 
 /* t/js/place.test.mjs has the same */
