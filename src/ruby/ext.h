@@ -29,6 +29,16 @@
 extern const struct mw_api *mw_tracker;
 extern const struct mw_api mw_no_tracker;
 
+/*
+ * gvl.c: calls work(arg) without the GVL: no Ruby in it. For all that may wait for another
+ * thread, such as a reader for a reset: only the thread that asks waits then. Raises what is
+ * pending for this thread, before the work and not after it.
+ */
+void mw_without_gvl(void *(*work)(void *), void *arg);
+/* mw_tracker->stats and reset so. */
+void mw_stats_read(struct mw_stats *);
+void mw_counters_reset(void);
+
 /* Results that are in use by Ruby code. */
 struct mw_hold {
 	struct mw_result result; /* rows; the snapshot is NULL when there is none */

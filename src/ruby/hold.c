@@ -9,8 +9,6 @@
  */
 #include "ext.h"
 
-#include <ruby/thread.h>
-
 static void hold_free(void *p)
 {
 	mw_hold_release(p);
@@ -91,7 +89,6 @@ struct reading {
 	struct mw_query query; /* for rows */
 	bool text;
 	uint32_t id; /* for lives */
-	bool ran;    /* false: an interrupt came first */
 	bool ok;
 };
 
@@ -100,7 +97,6 @@ static void *read_rows(void *p)
 {
 	struct reading *r = p;
 
-	r->ran = true;
 	mw_tracker->quiet_enter();
 	r->ok = mw_result_make(&r->got.result, mw_tracker, &r->query) == 0;
 	if (r->ok && r->text) {
@@ -118,7 +114,6 @@ static void *read_lives(void *p)
 {
 	struct reading *r = p;
 
-	r->ran = true;
 	r->got.lives = mw_tracker->lives(&r->id, 1);
 	r->ok = r->got.lives != NULL;
 	return NULL;
@@ -128,22 +123,15 @@ static void *read_heap(void *p)
 {
 	struct reading *r = p;
 
-	r->ran = true;
 	mw_tracker->quiet_enter();
 	r->ok = mw_heap_list_make(&r->got.heap, mw_tracker, 0, 0) == 0;
 	mw_tracker->quiet_leave();
 	return NULL;
 }
 
-static void without_gvl(void *(*work)(void *), struct reading *r)
+static void read_it(void *(*work)(void *), struct reading *r)
 {
-	for (;;) {
-		/* the one that doesn't raise once the work is done */
-		rb_thread_call_without_gvl2(work, r, NULL, NULL);
-		if (r->ran)
-			break;
-		rb_thread_check_ints(); /* may raise; nothing is owned yet */
-	}
+	mw_without_gvl(work, r);
 	if (!r->ok)
 		mw_no_memory();
 }
@@ -152,7 +140,7 @@ void mw_hold_read(struct mw_hold *hold, uint64_t min, bool text)
 {
 	struct reading r = { .query = { .min = min, .sort = -1 }, .text = text };
 
-	without_gvl(read_rows, &r);
+	read_it(read_rows, &r);
 	if (text)
 		hold->text = r.got.text;
 	else
@@ -163,15 +151,15 @@ void mw_hold_lives(struct mw_hold *hold, uint32_t id)
 {
 	struct reading r = { .id = id };
 
-	without_gvl(read_lives, &r);
+	read_it(read_lives, &r);
 	hold->lives = r.got.lives;
 }
 
 void mw_hold_heap(struct mw_hold *hold)
 {
-	struct reading r = { .ran = false };
+	struct reading r = { .ok = false };
 
-	without_gvl(read_heap, &r);
+	read_it(read_heap, &r);
 	hold->heap = r.got.heap;
 }
 

@@ -24,7 +24,7 @@ enum {
 	EVENTS = RUBY_EVENT_FIBER_SWITCH | RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END | RUBY_EVENT_RAISE
 };
 
-static ID id_depth;		     /* of a Fiber: nil or an Integer */
+static ID id_depth;       /* of a Fiber: nil or an Integer */
 static rb_ractor_local_key_t is_hooked; /* of a Ractor: nil or true */
 static uint32_t blocks; /* relaxed: one's own are seen at once, another Ractor's soon enough */
 

@@ -44,7 +44,7 @@ static VALUE mwrap_tracking_p(VALUE mod)
  */
 static VALUE mwrap_reset(VALUE mod)
 {
-	mw_tracker->reset();
+	mw_counters_reset();
 	return Qnil;
 }
 
@@ -92,7 +92,7 @@ static VALUE mwrap_total_bytes_allocated(VALUE mod)
 {
 	struct mw_stats stats;
 
-	mw_tracker->stats(&stats);
+	mw_stats_read(&stats);
 	return ULL2NUM(stats.total);
 }
 
@@ -104,7 +104,7 @@ static VALUE mwrap_total_bytes_freed(VALUE mod)
 {
 	struct mw_stats stats;
 
-	mw_tracker->stats(&stats);
+	mw_stats_read(&stats);
 	return ULL2NUM(stats.freed);
 }
 

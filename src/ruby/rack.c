@@ -18,8 +18,6 @@
 
 #include "rack.h"
 
-#include <ruby/thread.h>
-
 #define CHUNK ((size_t)64 << 10)
 #define HEADERS_MAX ((size_t)64 << 10)
 #define HELD_MAX ((size_t)32 << 20)
@@ -159,33 +157,6 @@ struct work {
 	struct mw_response res;
 	struct mw_rack_family family;
 };
-
-struct plain_work {
-	void *(*work)(void *);
-	void *arg;
-	bool ran;
-};
-
-static void *run_plain(void *p)
-{
-	struct plain_work *w = p;
-
-	w->ran = true;
-	return w->work(w->arg);
-}
-
-void mw_without_gvl(void *(*work)(void *), void *arg)
-{
-	struct plain_work w = { .work = work, .arg = arg };
-
-	for (;;) {
-		/* the one that doesn't raise once the work is done */
-		rb_thread_call_without_gvl2(run_plain, &w, NULL, NULL);
-		if (w.ran)
-			return;
-		rb_thread_check_ints(); /* may raise; nothing is owned yet */
-	}
-}
 
 static void *answer_work(void *p)
 {

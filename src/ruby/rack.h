@@ -20,9 +20,6 @@
 struct mw_site *mw_site_take(void);
 void mw_site_give(void);
 
-/* work(arg) without the GVL, also if something is pending for this thread. No Ruby in it. */
-void mw_without_gvl(void *(*work)(void *), void *arg);
-
 /* rack_family.c: one request that is for other processes. */
 struct mw_rack_family {
 	struct mw_family family;

@@ -49,39 +49,56 @@ static VALUE place_new(const char *name, size_t len)
 	return self;
 }
 
-/*
- * Copies the row of the location that `name` says to *row and, unless `shown`
- * is NULL, its name as pages show it to *shown. False if there is none; *row
- * is all zeros then. No Ruby code runs while the snapshot is owned.
- */
-static bool find(const char *name, size_t len, struct mw_row *row, struct mw_buf *shown)
-{
-	struct mw_snapshot *snapshot;
-	const struct mw_row *at = NULL;
+/* What find() looks for, and finds. */
+struct search {
+	const char *name; /* nothing changes it meanwhile */
+	size_t len;
+	struct mw_row *row;
+	struct mw_buf *shown; /* or NULL */
+	bool found, failed;
+};
 
-	memset(row, 0, sizeof(*row));
-	if (mw_tracker->find(name, len, row)) { /* as most are */
-		if (shown)
-			mw_buf_add(shown, name, len);
-		if (shown && shown->failed)
-			mw_no_memory();
-		return true;
-	}
+/* Without the GVL. */
+static void *search(void *p)
+{
+	struct search *s = p;
+	struct mw_snapshot *snapshot;
+	const struct mw_row *at;
+
 	mw_tracker->quiet_enter();
-	snapshot = mw_tracker->snapshot();
+	s->found = mw_tracker->find(s->name, s->len, s->row); /* as most are */
+	if (s->found && s->shown)
+		mw_buf_add(s->shown, s->name, s->len);
+	snapshot = s->found ? NULL : mw_tracker->snapshot();
+	s->failed = !s->found && !snapshot;
 	if (snapshot) {
-		at = mw_location_find(snapshot, name, len);
+		at = mw_location_find(snapshot, s->name, s->len);
+		s->found = at != NULL;
 		if (at)
-			*row = *at;
-		if (at && shown)
-			mw_buf_add(shown, at->location, at->location_len);
-		row->location = NULL; /* goes with the snapshot */
+			*s->row = *at;
+		if (at && s->shown)
+			mw_buf_add(s->shown, at->location, at->location_len);
+		s->row->location = NULL; /* goes with the snapshot */
 		mw_tracker->snapshot_free(snapshot);
 	}
 	mw_tracker->quiet_leave();
-	if (!snapshot || (shown && shown->failed))
+	return NULL;
+}
+
+/*
+ * Copies the row of the location that `name` says to *row and, unless `shown`
+ * is NULL, its name as pages show it to *shown. False if there is none; *row
+ * is all zeros then. Raises NoMemoryError.
+ */
+static bool find(const char *name, size_t len, struct mw_row *row, struct mw_buf *shown)
+{
+	struct search s = { .name = name, .len = len, .row = row, .shown = shown };
+
+	memset(row, 0, sizeof(*row));
+	mw_without_gvl(search, &s);
+	if (s.failed || (shown && shown->failed))
 		mw_no_memory();
-	return at != NULL;
+	return s.found;
 }
 
 static struct mw_row row_of(VALUE self)
@@ -113,6 +130,7 @@ static VALUE mwrap_aref(VALUE mod, VALUE location)
 	VALUE owner, place = Qnil;
 
 	StringValue(location);
+	location = rb_str_new_frozen(location); /* other threads run meanwhile */
 	owner = mw_hold_new(&hold);
 	if (find(RSTRING_PTR(location), (size_t)RSTRING_LEN(location), &row, &hold->text))
 		place = place_new(hold->text.p, hold->text.n);

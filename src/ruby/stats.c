@@ -45,7 +45,7 @@ static VALUE mwrap_stats(VALUE mod)
 	struct mw_stats s;
 	VALUE h = rb_hash_new();
 
-	mw_tracker->stats(&s);
+	mw_stats_read(&s);
 	set(h, "total", ULL2NUM(s.total));
 	set(h, "allocations", ULL2NUM(s.allocations));
 	set(h, "freed", ULL2NUM(s.freed));

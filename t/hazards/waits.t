@@ -63,6 +63,12 @@ class WaitHazards < Minitest::Test
       when "heap" then puts (Array.new(300_000) { Object.new }.size + (GC.start; 1))
       when "threads" then puts 50.times.map { Thread.new { "t" * 700 } }.sum { |t| t.value.size }
       when "read" then puts Mwrap.each.count > 100 && Mwrap.stats.fetch(:live) > 1000 && !Mwrap["/no/such:1"]
+      when "ask"
+        $asking = [-> { Mwrap.reset }, -> { Mwrap.stats }, -> { Mwrap["/no/such:1"] }, -> { Mwrap.total_bytes_freed }].map do |what|
+          Thread.new { what.call; true }
+        end
+        puts $asking.none? { |t| t.join(0.05) }
+      when "asked" then puts $asking.all?(&:value)
       when "retired" then puts Mwrap.stats.fetch(:retired)
       else puts line.upcase
       end
@@ -113,8 +119,13 @@ class WaitHazards < Minitest::Test
   def test_a_reset_that_is_kept_from_running
     app = stalled_app("membarrier")
     app.ask("lines")
-    answer = while_stalled("POST", "/reset") { assert_goes_on(app) }
+    answer = while_stalled("POST", "/reset") do
+      assert_goes_on(app)
+      assert_equal "true", app.ask("ask"), "they wait for the reset, without Ruby's lock"
+      assert_equal "WORLD", app.ask("world")
+    end
     assert_equal 200, answer.status
+    assert_equal "true", app.ask("asked")
     assert_equal "true", app.ask("read")
     assert app.finish.success?
     assert_equal "", app.stderr
