@@ -66,6 +66,15 @@
 #else
 #define mw_bump(p, n) mw_set((p), mw_get(p) + (n))
 #endif
+/*
+ * The same with release: who reads it with acquire sees what was done before, by this thread and
+ * by those that it has synchronised with. On x86-64 any store is one.
+ */
+#if defined(__x86_64__)
+#define mw_bump_release(p, n) mw_bump(p, n)
+#else
+#define mw_bump_release(p, n) __atomic_store_n((p), mw_get(p) + (n), __ATOMIC_RELEASE)
+#endif
 /* Takes 1 away from a word of 32 bits with one writer; true: it was 0, and is all ones now. */
 MW_INLINE bool mw_lower(uint32_t *word)
 {
@@ -104,6 +113,7 @@ MW_INLINE bool mw_raise(int64_t *word, uint64_t n)
 }
 /* Add to a word that several threads write. */
 #define mw_add(p, n) __atomic_fetch_add((p), (n), __ATOMIC_RELAXED)
+#define mw_add_release(p, n) __atomic_fetch_add((p), (n), __ATOMIC_RELEASE)
 
 /* What may still grow near the ceiling: each may use all that those before it may, and some more. */
 enum mw_own_for {

@@ -261,8 +261,8 @@ static void move(const struct mw_thread *t, struct mw_slot *s)
 {
 	struct mw_counters *to = &mw_flushed(s->id)->c;
 
-	mw_add(&to->freed, s->freed);
-	mw_add(&to->frees, s->frees);
+	mw_add_release(&to->freed, s->freed);
+	mw_add_release(&to->frees, s->frees);
 	mw_add(&to->life_sum, s->life_sum);
 	raise_max(t, s);
 	mw_set(&s->freed, 0);
@@ -360,8 +360,8 @@ void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t life)
 	struct mw_counters *c = &mw_flushed(id)->c;
 
 	life = life_of(life);
-	mw_add(&c->freed, bytes);
-	mw_add(&c->frees, 1);
+	mw_add_release(&c->freed, bytes);
+	mw_add_release(&c->frees, 1);
 	if (life) {
 		mw_add(&c->life_sum, life);
 		mw_life_max_raise(id, mw_epoch(), life);

@@ -242,11 +242,15 @@ MW_INLINE void mw_where_alloc(struct mw_where *w, uint64_t bytes)
 	mw_bump(&w->allocs, 1);
 }
 
-/* Counts a free, but for its life. */
+/*
+ * Counts a free, but for its life. Release, as all counting of frees: a reader takes frees first
+ * (read.h), and then sees the allocation, which came before in this thread or in one that
+ * handed the block over.
+ */
 MW_INLINE void mw_slot_add_free(struct mw_slot *s, uint64_t bytes)
 {
-	mw_bump(&s->freed, bytes);
-	mw_bump(&s->frees, 1);
+	mw_bump_release(&s->freed, bytes);
+	mw_bump_release(&s->frees, 1);
 }
 
 /* Any location's: */
