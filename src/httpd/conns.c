@@ -121,7 +121,7 @@ static void take(struct mw_listener *l, int fd, uint64_t now)
 		close(fd);
 		return;
 	}
-	*c = (struct mw_conn){ .fd = fd, .tcp = l->tcp, .whole = true };
+	*c = (struct mw_conn){ .fd = fd, .tcp = l->tcp };
 	mw_conn_phase(c, MW_CONN_WAITING, now);
 	/* takes the descriptor, and closes it if it fails */
 	if (MHD_add_connection(mw_server.daemon, fd, (struct sockaddr *)&l->addr, l->addr_len) != MHD_YES)

@@ -9,7 +9,8 @@
  * thrown away, up to BYTES_MAX and for LINGER_MS. There are a quarter as many as
  * connections; the oldest one goes for a new one.
  *
- * Called by the server's thread only.
+ * Called by the server's thread only; mw_linger() and mw_linger_close() where descriptors
+ * are made and closed anyway (mw_moves_begin).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,13 +24,18 @@
 #define BYTES_MAX ((uint64_t)4 << 20)
 #define AT_ONCE 64 /* reads, then others have their turn */
 
-/* The application may have put a file of its own where ours was. */
+/* Within mw_moves. The application may have put a file of its own where ours was. */
 static void end(struct mw_linger *l)
 {
-	mw_moves_begin();
 	if (mw_listen_is_ours(l->fd))
 		close(l->fd);
 	l->fd = -1;
+}
+
+static void end_now(struct mw_linger *l)
+{
+	mw_moves_begin();
+	end(l);
 	mw_moves_end();
 }
 
@@ -56,7 +62,7 @@ static bool sends(const struct mw_conn *c)
 	char byte;
 	ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
-	return n > 0 || (n < 0 && errno == EAGAIN && !c->whole);
+	return n > 0 || (n < 0 && errno == EAGAIN && c->over != atomic_load(&mw_server.moves));
 }
 
 void mw_linger(const struct mw_conn *c, uint64_t now)
@@ -67,9 +73,7 @@ void mw_linger(const struct mw_conn *c, uint64_t now)
 	if (c->fd < 0 || c->dropped || atomic_load(&mw_server.stop_asked) || !sends(c))
 		return;
 	l = place();
-	mw_moves_begin();
 	l->fd = fcntl(c->fd, F_DUPFD_CLOEXEC, mw_server.fd_base);
-	mw_moves_end();
 	l->until = now + LINGER_MS;
 	l->left = BYTES_MAX;
 	in.data.ptr = l;
@@ -93,7 +97,7 @@ void mw_linger_read(struct mw_linger *l)
 			l->left -= (uint64_t)n < l->left ? (uint64_t)n : l->left;
 	}
 	if (n == 0 || !l->left || (n < 0 && errno != EAGAIN && errno != EINTR))
-		end(l);
+		end_now(l);
 }
 
 int mw_linger_due(uint64_t now)
@@ -106,7 +110,7 @@ int mw_linger_due(uint64_t now)
 		if (l->fd < 0)
 			continue;
 		if (now >= l->until)
-			end(l);
+			end_now(l);
 		else if (due < 0 || l->until - now < (uint64_t)due)
 			due = (int)(l->until - now);
 	}

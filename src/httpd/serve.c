@@ -43,6 +43,7 @@
 /* A request's own: its URI as received, since libmicrohttpd decodes it. */
 struct request {
 	bool seen;
+	bool whole; /* all of it was read */
 	struct mw_job *job; /* it is answered apart; NULL: not */
 	size_t got;  /* bytes of its body so far */
 	char *body;  /* owned; MW_LOGIN_BODY_MAX + 1 bytes. NULL: nobody wants it */
@@ -67,13 +68,11 @@ static void *begin(void *unused, const char *uri, struct MHD_Connection *mc)
 {
 	size_t n = uri ? strlen(uri) + 1 : 0;
 	struct request *r = n ? malloc(sizeof(*r) + n) : NULL;
-	struct mw_conn *c = conn_of(mc);
 
 	(void)unused;
-	if (c)
-		c->whole = false;
+	(void)mc;
 	if (r) {
-		r->seen = false;
+		r->seen = r->whole = false;
 		r->job = NULL;
 		r->got = 0;
 		r->body = NULL;
@@ -367,8 +366,7 @@ static enum MHD_Result handle(void *unused, struct MHD_Connection *mc, const cha
 		*size = 0;
 		return MHD_YES;
 	}
-	if (c)
-		c->whole = true;
+	r->whole = true;
 	if (r->job)
 		return answer_apart(mc, c, r->job);
 	now = mw_now_ms();
@@ -388,7 +386,9 @@ static void completed(void *unused, struct MHD_Connection *mc, void **ctx,
 	struct request *r = *ctx;
 
 	(void)unused;
-	(void)how;
+	/* if the connection is closed, too, libmicrohttpd does so before MHD_run() is over */
+	if (c && r && r->whole && how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+		c->over = atomic_load(&mw_server.moves);
 	if (r && r->job)
 		mw_apart_end(r->job);
 	if (r && r->body) {

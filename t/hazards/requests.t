@@ -78,7 +78,7 @@ class RequestHazards < Minitest::Test
          "GET /#{@app.pid}/each#{nul}/0", "GET /#{@app.pid}#{nul}/each/0", "GET /each\0HTTP/1.1\0/0", "GET /each#{nul}?#{"a&" * 9000}"].each do |line|
           next if nul == "%00" && line.start_with?("GET %00") # no path at all
           r = ask(at, "#{line} HTTP/1.1\r\n#{HEAD}Content-Length: 0\r\n\r\n")[0, 300]
-          assert_match(nul == "\0" ? RAW_NUL : /\AHTTP\/1\.1 400 /, r, line.inspect[0, 200])
+          assert_match(line.include?("\0") ? RAW_NUL : /\AHTTP\/1\.1 400 /, r, line.inspect[0, 200])
         end
       end
     end
@@ -128,7 +128,7 @@ class RequestHazards < Minitest::Test
       end
       assert_match(/\AHTTP\/1\.1 400 /, ask(at, "POST /reset HTTP/1.1\r\n#{HEAD}Origin: http://localhost, http://evil.example\r\n\r\n"))
       # what can be read in one way only
-      body = "5;x=y\r\nhello\r\n0\r\nX: y\r\n\r\n"
+      body = "5\r\nhello\r\n0\r\nX: y\r\n\r\n"
       r = ask(at, "POST /trim HTTP/1.1\r\n#{HEAD}Transfer-Encoding: Chunked\r\nX:\r\nAccept: a, b\r\nAccept: c\r\n\r\n#{body}")
       assert_match(/\AHTTP\/1\.1 200 /, r)
       assert_match(/\AHTTP\/1\.1 200 /, ask(at, "POST /trim HTTP/1.1\r\n#{HEAD}Content-Length:  \t5\r\nX: \u00fc\t!\r\n\r\nhello"))
