@@ -62,7 +62,7 @@ class RequestHazards < Minitest::Test
     said = ask(at, text)
     assert_equal 1, said.scan(%r{^HTTP/1\.1 }).size, "#{text[0, 200].inspect}: #{said[0, 600]}"
     r = parse(said)
-    assert_equal status, r.status, text[0, 200].inspect
+    assert_includes [*status], r.status, text[0, 200].inspect
     like ? assert_line(r, status, like) : assert_equal(r.headers["content-length"].to_i, r.body.bytesize)
     assert_equal "close", r.headers["connection"], text[0, 200].inspect
   end
@@ -110,9 +110,10 @@ class RequestHazards < Minitest::Test
                "Cookie: a=b\r\nCookie: c=d\r\n", "Referer: http://localhost/\r\nReferer: http://localhost/x\r\n", "X-Mwrap-Relayed: /a/\r\nX-Mwrap-Relayed: /b/\r\n"]
     each_address do |at|
       doubled.each do |headers|
-        # a body that would be a request of its own to who sees another length
-        assert_refused 400, at, "POST /trim HTTP/1.1\r\nHost: localhost\r\n#{headers}\r\n#{SMUGGLED}"
-        assert_refused 400, at, "GET /stats.json HTTP/1.1\r\nHost: localhost\r\n#{headers}\r\n0\r\n\r\n#{SMUGGLED}"
+        # a body that would be a request of its own to who sees another length; 501 is libmicrohttpd 1.0.10's
+        status = headers.match?(/Transfer-Encoding: *\S/) ? [400, 501] : 400
+        assert_refused status, at, "POST /trim HTTP/1.1\r\nHost: localhost\r\n#{headers}\r\n#{SMUGGLED}"
+        assert_refused status, at, "GET /stats.json HTTP/1.1\r\nHost: localhost\r\n#{headers}\r\n0\r\n\r\n#{SMUGGLED}"
       end
       # a LF alone ends a line for some
       ["GET /stats.json HTTP/1.1\nHost: localhost\r\n\r\n", "GET /stats.json HTTP/1.1\r\nHost: localhost\nX: y\r\n\r\n",
