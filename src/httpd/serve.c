@@ -43,7 +43,8 @@
 /* A request's own: its URI as received, since libmicrohttpd decodes it. */
 struct request {
 	bool seen;
-	bool whole; /* all of it was read */
+	bool last;  /* its client wants the connection to end with the answer */
+	bool whole; /* it was read whole, and is such a last one */
 	struct mw_job *job; /* it is answered apart; NULL: not */
 	size_t got;  /* bytes of its body so far */
 	char *body;  /* owned; MW_LOGIN_BODY_MAX + 1 bytes. NULL: nobody wants it */
@@ -72,7 +73,7 @@ static void *begin(void *unused, const char *uri, struct MHD_Connection *mc)
 	(void)unused;
 	(void)mc;
 	if (r) {
-		r->seen = r->whole = false;
+		r->seen = r->whole = r->last = false;
 		r->job = NULL;
 		r->got = 0;
 		r->body = NULL;
@@ -327,6 +328,13 @@ static bool take_body(struct request *r, const char *data, size_t n)
 	return true;
 }
 
+static const char *header_or_empty(struct MHD_Connection *mc, const char *name)
+{
+	const char *value = header(mc, name);
+
+	return value ? value : "";
+}
+
 /* The first call for a request: all of its head is there, and nothing behind it. */
 static enum MHD_Result look_at_head(struct MHD_Connection *mc, struct request *r, const char *method,
 				    const char *version)
@@ -336,6 +344,7 @@ static enum MHD_Result look_at_head(struct MHD_Connection *mc, struct request *r
 	const char *why = mw_head_wrong(mc, &head, &length);
 
 	r->seen = true;
+	r->last = !strcmp(version, "HTTP/1.0") || strcasestr(header_or_empty(mc, "Connection"), "close");
 	if (why)
 		return refuse(mc, MHD_HTTP_BAD_REQUEST, why);
 	if (length > BODY_MAX) /* also who would wait for 100 Continue */
@@ -366,7 +375,7 @@ static enum MHD_Result handle(void *unused, struct MHD_Connection *mc, const cha
 		*size = 0;
 		return MHD_YES;
 	}
-	r->whole = true;
+	r->whole = r->last;
 	if (r->job)
 		return answer_apart(mc, c, r->job);
 	now = mw_now_ms();

@@ -81,7 +81,7 @@ struct mw_conn {
 	int fd; /* -1: slot is free */
 	bool tcp;
 	bool dropped;           /* shut down; libmicrohttpd will close it */
-	uint32_t over;          /* `moves` when a request that was read whole had its answer */
+	uint32_t over;          /* `moves` when the last request, read whole, had its answer */
 	enum mw_conn_phase phase;
 	uint64_t since;         /* ms; when the phase began, or a watcher last read */
 	uint64_t turn;          /* grows with each phase of any connection */

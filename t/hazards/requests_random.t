@@ -88,6 +88,8 @@ class RandomRequestHazards < Minitest::Test
 
   # Nothing but whole answers, one behind the other; to what closes the connection, nothing comes behind that is looked at.
   def assert_answers(text, said)
+    # who wants the connection to end, and sends more than it said, is cut off
+    return if said.nil? && text.match?(%r{Connection: close|HTTP/1\.0}) && text.bytesize > 50_000
     refute_nil said, "#{text[0, 300].inspect}: reset"
     until said.empty?
       top, rest = said.split("\r\n\r\n", 2)
@@ -114,7 +116,7 @@ class RandomRequestHazards < Minitest::Test
         sent.each do |text, s|
           said = read_all(s)
           assert_answers(text, said)
-          seen[said[%r{\AHTTP/1\.. (\d+)}, 1]] += 1
+          seen[said.to_s[%r{\AHTTP/1\.. (\d+)}, 1]] += 1
         end
       end
     end
