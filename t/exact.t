@@ -133,15 +133,24 @@ stubs = r.rows.reject { |row| row["location"].include?("/") }
 is(sum(stubs + rows_of(r.rows, "last_place"))[3], 150_010, "jit keep: all that live are known")
 
 libs = %w[a b].map { |x| built("plugins/swap_#{x}.so") }
-native = run(program("reload"), *libs)
-r = track(program("reload"), *libs)
-same?(native, r, "libraries at the same address")
-sound?(r.rows, "libraries at the same address")
-modules = r.out.scan(/^module (\S+) (\d+) (\d+) (\d+)$/)
-is(modules.size, 2, "libraries at the same address: two")
-modules.each do |name, *figures|
-  rows = r.rows.select { |row| row["location"].include?("/#{name}(") }
-  is(sum(rows)[0, 3], figures.map(&:to_i), "what #{name} allocated is its own")
+["", "stays", "twice", "threads"].each do |mode|
+  name = "libraries at the same address#{", #{mode}" unless mode.empty?}"
+  native = run(program("reload"), *libs, *mode)
+  ok(!native.out.include?("NOT OK"), "#{name}: natively", native.out)
+  r = track(program("reload"), *libs, mode)
+  same?(native, r, name)
+  sound?(r.rows, name)
+  modules = r.out.scan(/^module (\S+) (\d+) (\d+) (\d+)$/)
+  is(modules.size, 2, "#{name}: two")
+  modules.each do |file, *figures|
+    rows = r.rows.select { |row| row["location"].include?("/#{file}(") }
+    is(sum(rows)[0, 3], figures.map(&:to_i), "#{name}: what #{file} allocated is its own")
+    # of what no thread read while others closed libraries, a function's name is certain
+    shown = rows.map { |row| row["location"][/\((.*)\+0x/, 1] }.uniq.sort
+    own = { "swap_a.so" => %w[alpha alpha_ends], "swap_b.so" => %w[bravo bravo_ends] }.fetch(file)
+    is(shown - own - [""], [], "#{name}: #{file} has no other's name")
+    ok(mode == "threads" || shown.include?(own[0]), "#{name}: #{file} keeps its own", shown.inspect)
+  end
 end
 
 # --- no memory left -----------------------------------------------------------------

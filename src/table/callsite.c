@@ -141,6 +141,11 @@ uint32_t mw_callsite_ruby_known(const char *path, size_t len, uint64_t line)
 	return k.path ? site_known(&k) : MW_CS_NONE;
 }
 
+const char *mw_module_name(const char *l_name)
+{
+	return l_name && *l_name ? l_name : exe;
+}
+
 uint32_t mw_callsite_native(uintptr_t addr)
 {
 	struct key k = { MW_CS_NATIVE, NULL, addr };
@@ -148,10 +153,8 @@ uint32_t mw_callsite_native(uintptr_t addr)
 
 	/* takes no lock, unlike dladdr, whose lock a thread inside dlopen() holds */
 	if (_dl_find_object((void *)addr, &o) == 0 && o.dlfo_link_map) {
-		const char *name = o.dlfo_link_map->l_name;
+		const char *name = mw_module_name(o.dlfo_link_map->l_name);
 
-		if (!name || !*name)
-			name = exe;
 		k.path = mw_path_take(name, strlen(name));
 		if (!k.path)
 			return no_text();

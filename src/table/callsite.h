@@ -68,8 +68,8 @@ struct mw_callsite {
 	struct mw_path *path;       /* RUBY, NATIVE (may be NULL: no module) */
 	uint64_t at;                /* RUBY: line; NATIVE: offset; PENDING: pc */
 	uint64_t addr;              /* NATIVE: an address it was seen at */
-	char *symbol;               /* NATIVE: its shown name once asked for; release */
-	uint32_t id;                /* its own */
+	char *symbol; /* NATIVE: its shown name once asked for; compare-and-swap, release */
+	uint32_t id; /* its own */
 	uint32_t hash;
 	uint32_t alias;             /* not 0: its counts belong to that id; release */
 	uint32_t seen;              /* allocs at the last sweep (retire.c); relaxed */
@@ -122,6 +122,8 @@ bool mw_callsites_init(void);
  */
 uint32_t mw_callsite_ruby(const char *path, size_t len, uint64_t line);
 uint32_t mw_callsite_native(uintptr_t addr);
+/* What the dynamic linker calls a module, or the program's path, which has no name there. */
+const char *mw_module_name(const char *l_name);
 uint32_t mw_callsite_pending(uintptr_t pc);
 /* The same, but MW_CS_NONE instead of adding. */
 uint32_t mw_callsite_pending_known(uintptr_t pc);
@@ -134,11 +136,11 @@ uint32_t mw_callsite_real(uint32_t id);
 /* The id whose row shows this one's counts. */
 uint32_t mw_callsite_shown(uint32_t id);
 
-uint32_t mw_callsites_end(void);  /* one past the highest id in use */
+uint32_t mw_callsites_end(void); /* one past the highest id in use */
 uint32_t mw_callsites_used(void); /* locations in the table */
-uint32_t mw_callsites_max(void);  /* how many it can have: MW_CS_MAX, less where memory ended */
-extern bool mw_locations_full;    /* relaxed: some location found no room */
-extern uint64_t mw_retired;        /* folded into "(gone)" so far */
+uint32_t mw_callsites_max(void); /* how many it can have: MW_CS_MAX, less where memory ended */
+extern bool mw_locations_full; /* relaxed: some location found no room */
+extern uint64_t mw_retired; /* folded into "(gone)" so far */
 
 /* Operations of threads that have no state any more (track/slow.c). */
 extern uint32_t mw_late_ops;

@@ -46,6 +46,16 @@ void mw_reading_lock(void)
 	mine_is(SHARED);
 }
 
+bool mw_reading_try(void)
+{
+	bool had;
+
+	mine_is(MAYBE);
+	had = pthread_rwlock_tryrdlock(&lock) == 0;
+	mine_is(had ? SHARED : NOT_MINE);
+	return had;
+}
+
 bool mw_reading_lock_until(const struct timespec *until)
 {
 	bool had;
@@ -369,8 +379,10 @@ static void put_native(struct building *b, const struct mw_callsite *c)
 {
 	char where[64];
 
-	if (c->symbol) {
-		put(b, c->symbol, strlen(c->symbol));
+	const char *symbol = __atomic_load_n(&c->symbol, __ATOMIC_ACQUIRE);
+
+	if (symbol) {
+		put(b, symbol, strlen(symbol));
 		return;
 	}
 	if (c->path)

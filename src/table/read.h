@@ -33,6 +33,7 @@ void mw_reading_unlock(void);
 void mw_rebasing_lock(void);
 bool mw_rebasing_try(void);
 void mw_rebasing_unlock(void);
+bool mw_reading_try(void); /* false: something changes just now */
 /* As mw_reading_lock, until a time of CLOCK_MONOTONIC: false then. */
 bool mw_reading_lock_until(const struct timespec *);
 /* For a handler that forks: may this thread, interrupted, hold the lock? */
@@ -92,6 +93,8 @@ void mw_sum_flushed_allocs(struct mw_sum *, uint32_t id);
 
 /* names.c: names every native location that has no name yet. Holds nothing. */
 void mw_name_natives(void);
+/* The same of one module's, in any thread: takes no lock but the dynamic linker's. */
+void mw_name_natives_of(const char *module);
 
 struct mw_snapshot *mw_snapshot_take(void);
 void mw_snapshot_free(struct mw_snapshot *);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "dl.h"
 #include "process.h"
 
 #include <dlfcn.h>
@@ -118,6 +119,7 @@ static void after_fork_child(void)
 		mw_eldest = forking;
 	mw_forker = forking;
 	mw_heap_pages_after_fork();
+	mw_closes_after_fork();
 	mw_rcu_after_fork();
 	mw_threads_after_fork(mw_state());
 	if (had.in_reading) {
@@ -190,19 +192,6 @@ MW_EXPORT int forkpty(int *fd, char *name, const struct termios *t, const struct
 	if (pid == 0)
 		start_child();
 	return pid;
-}
-
-/* Another library may be loaded where this one was. */
-MW_EXPORT int dlclose(void *handle)
-{
-	static int (*next)(void *);
-	int r;
-
-	if (!next)
-		next = (int (*)(void *))mw_real_next("dlclose");
-	r = next(handle);
-	mw_where_forget_all();
-	return r;
 }
 
 /* --- load and exit ------------------------------------------------------------------------ */

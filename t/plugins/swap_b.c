@@ -2,8 +2,16 @@
 /* swap_b.c - one of two libraries that take each other's place: see reload.c. */
 #include "../lib/site.h"
 
-SITE void *swap_make(size_t n);
-SITE void *swap_make(size_t n)
+SITE void *bravo(size_t n);
+SITE void *bravo(size_t n)
 {
 	return keep(malloc(n));
+}
+/* by a name that both have, which is no function's */
+void *(*const swap_maker)(size_t) = bravo;
+
+SITE void bravo_ends(void);
+__attribute__((destructor)) SITE void bravo_ends(void)
+{
+	free(keep(malloc(77)));
 }

@@ -46,14 +46,14 @@ static void *load(void *arg)
 
 	for (i = 0; i < ROUNDS; i++) {
 		void *h = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-		void *(*make)(size_t);
+		void *(*const *make)(size_t);
 
 		if (!h) {
 			say("NOT OK %s\n", dlerror());
 			break;
 		}
-		*(void **)&make = dlsym(h, "swap_make");
-		free(make(10));
+		*(const void **)&make = dlsym(h, "swap_maker");
+		free((*make)(10));
 		dlclose(h);
 	}
 	return arg;
