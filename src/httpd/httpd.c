@@ -337,7 +337,7 @@ static void dispatch(void *about, uint64_t now)
 		mw_live_hangup(c);
 		mw_apart_hangup(c);
 	} else if (g >= mw_server.lingers && g < mw_server.lingers + MW_LINGERS_MAX) {
-		mw_linger_read(g);
+		mw_linger_read(g, now);
 	} else if (about == &mw_server.evfd) {
 		drain();
 	}

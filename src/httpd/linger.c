@@ -6,7 +6,8 @@
  * client loses the answer that it hasn't read yet. So where libmicrohttpd closes
  * one before the client has sent all of its request (it is too large, or wrong), a
  * copy of the descriptor stays open until the client ends, too: what still comes is
- * thrown away, up to BYTES_MAX and for LINGER_MS. There are a quarter as many as
+ * thrown away, up to BYTES_MAX, until nothing has come for LINGER_MS, or for
+ * MW_REQUEST_MS in all: this thread may have to wait for a CPU. There are a quarter as many as
  * connections; the oldest one goes for a new one.
  *
  * Called by the server's thread only; mw_linger() and mw_linger_close() where descriptors
@@ -75,6 +76,7 @@ void mw_linger(const struct mw_conn *c, uint64_t now)
 	l = place();
 	l->fd = fcntl(c->fd, F_DUPFD_CLOEXEC, mw_server.fd_base);
 	l->until = now + LINGER_MS;
+	l->latest = now + MW_REQUEST_MS;
 	l->left = BYTES_MAX;
 	in.data.ptr = l;
 	if (l->fd < 0)
@@ -84,7 +86,7 @@ void mw_linger(const struct mw_conn *c, uint64_t now)
 		end(l);
 }
 
-void mw_linger_read(struct mw_linger *l)
+void mw_linger_read(struct mw_linger *l, uint64_t now)
 {
 	char waste[16384];
 	ssize_t n = 1;
@@ -93,8 +95,10 @@ void mw_linger_read(struct mw_linger *l)
 		return;
 	for (int i = 0; i < AT_ONCE && n > 0; i++) {
 		n = recv(l->fd, waste, sizeof(waste), MSG_DONTWAIT);
-		if (n > 0)
-			l->left -= (uint64_t)n < l->left ? (uint64_t)n : l->left;
+		if (n <= 0)
+			continue;
+		l->left -= (uint64_t)n < l->left ? (uint64_t)n : l->left;
+		l->until = now + LINGER_MS < l->latest ? now + LINGER_MS : l->latest;
 	}
 	if (n == 0 || !l->left || (n < 0 && errno != EAGAIN && errno != EINTR))
 		end_now(l);

@@ -90,7 +90,8 @@ struct mw_conn {
 /* A connection that is over but for what the client still sends: linger.c */
 struct mw_linger {
 	int fd;   /* -1: free */
-	uint64_t until;         /* ms */
+	uint64_t until;         /* ms; unless something comes */
+	uint64_t latest;        /* ms; in any case */
 	uint64_t left;          /* bytes that may still come */
 };
 
@@ -235,7 +236,7 @@ void mw_conns_reset(void);
 /* libmicrohttpd closes this connection: if the client still sends, it is listened to for a while. */
 void mw_linger(const struct mw_conn *, uint64_t now);
 /* Something came. */
-void mw_linger_read(struct mw_linger *);
+void mw_linger_read(struct mw_linger *, uint64_t now);
 /* Ends those whose time is over. Milliseconds to the next; -1: none. */
 int mw_linger_due(uint64_t now);
 /* Ends all. */

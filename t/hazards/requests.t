@@ -111,7 +111,7 @@ class RequestHazards < Minitest::Test
     each_address do |at|
       doubled.each do |headers|
         # a body that would be a request of its own to who sees another length; 501 is libmicrohttpd 1.0.10's
-        status = headers.match?(/Transfer-Encoding: *\S/) ? [400, 501] : 400
+        status = headers.match?(/Transfer-Encoding:/) ? [400, 501] : 400
         assert_refused status, at, "POST /trim HTTP/1.1\r\nHost: localhost\r\n#{headers}\r\n#{SMUGGLED}"
         assert_refused status, at, "GET /stats.json HTTP/1.1\r\nHost: localhost\r\n#{headers}\r\n0\r\n\r\n#{SMUGGLED}"
       end
