@@ -88,8 +88,8 @@ class RandomRequestHazards < Minitest::Test
 
   # Nothing but whole answers, one behind the other; to what closes the connection, nothing comes behind that is looked at.
   def assert_answers(text, said)
-    # who wants the connection to end, and sends more than it said, is cut off
-    return if said.nil? && text.match?(%r{Connection: close|HTTP/1\.0}) && text.bytesize > 50_000
+    # megabytes that no head announced: libmicrohttpd 1.0 takes them for a further request, and may cut them off
+    return if said.nil? && text.bytesize > 50_000 && !text.match?(/Content-Length: [12]\d{6}|Transfer-Encoding/)
     refute_nil said, "#{text[0, 300].inspect}: reset"
     until said.empty?
       top, rest = said.split("\r\n\r\n", 2)
