@@ -3,8 +3,6 @@
  * gone.c - a preload that can't be called any more when its destructor has run, as libfaketime:
  * it passes on functions of files, clocks, waiting and signals, and then ends the process with
  * SIGILL, with the name of the function that was called on stderr.
- *
- * Calls of liburcu's are passed on all the same: it makes some when a thread reads for the first time.
  */
 #include <dlfcn.h>
 #include <poll.h>
@@ -38,31 +36,23 @@ static void tell(const char *s)
 #endif
 }
 
-static bool is_liburcu(const void *caller)
+static void *next_of(void *next, const char *name, const char *line)
 {
-	Dl_info i;
-
-	return dladdr(caller, &i) && i.dli_fname && strstr(i.dli_fname, "/liburcu");
-}
-
-static void *next_of(void *next, const char *name, const char *line, const void *caller)
-{
-	if (__atomic_load_n(&gone, __ATOMIC_ACQUIRE) && !is_liburcu(caller)) {
+	if (__atomic_load_n(&gone, __ATOMIC_ACQUIRE)) {
 		tell(line);
 		__builtin_trap();
 	}
 	return next ? next : dlsym(RTLD_NEXT, name);
 }
 
-#define PASS(type, name, params, args)                                             \
-	type name params;                                                          \
-	type name params                                                           \
-	{                                                                          \
-		static type(*next) params;                                         \
-                                                                                   \
-		next = next_of((void *)next, #name, "gone: " #name " is called\n", \
-			       __builtin_return_address(0));                       \
-		return next args;                                                  \
+#define PASS(type, name, params, args)                                              \
+	type name params;                                                           \
+	type name params                                                            \
+	{                                                                           \
+		static type(*next) params;                                          \
+                                                                                    \
+		next = next_of((void *)next, #name, "gone: " #name " is called\n"); \
+		return next args;                                                   \
 	}
 
 PASS(int, close, (int fd), (fd))
@@ -95,19 +85,18 @@ PASS(int, sem_clockwait, (sem_t * s, clockid_t c, const struct timespec *t), (s,
 PASS(char *, strerror_r, (int e, char *p, size_t n), (e, p, n))
 
 /* Those with an argument that may not be there: on these machines it can be passed on all the same. */
-#define PASS_ONE_MORE(name, params, args, last)                                                   \
-	int name params                                                                           \
-	{                                                                                         \
-		static int(*next) params;                                                         \
-		va_list more;                                                                     \
-		long arg;                                                                         \
-                                                                                                  \
-		next = (int(*) params)next_of((void *)next, #name, "gone: " #name " is called\n", \
-					      __builtin_return_address(0));                       \
-		va_start(more, last);                                                             \
-		arg = va_arg(more, long);                                                         \
-		va_end(more);                                                                     \
-		return next args;                                                                 \
+#define PASS_ONE_MORE(name, params, args, last)                                                    \
+	int name params                                                                            \
+	{                                                                                          \
+		static int(*next) params;                                                          \
+		va_list more;                                                                      \
+		long arg;                                                                          \
+                                                                                                   \
+		next = (int(*) params)next_of((void *)next, #name, "gone: " #name " is called\n"); \
+		va_start(more, last);                                                              \
+		arg = va_arg(more, long);                                                          \
+		va_end(more);                                                                      \
+		return next args;                                                                  \
 	}
 
 int open(const char *path, int flags, ...);
@@ -127,8 +116,7 @@ long syscall(long number, ...)
 	va_list more;
 	long a[6];
 
-	next = (long (*)(long, ...))next_of((void *)next, "syscall", "gone: syscall is called\n",
-					    __builtin_return_address(0));
+	next = (long (*)(long, ...))next_of((void *)next, "syscall", "gone: syscall is called\n");
 	va_start(more, number);
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(more, long);
