@@ -271,13 +271,13 @@ static bool sensible(const char *name, const char *value)
 
 void mw_ask_headers(struct mw_ask *a, void (*each)(void *, const char *, const char *), void *ctx)
 {
-	char *line = a->body ? strstr(a->answer.p, "\r\n") : NULL, *last, *eol, *colon, *value;
+	char *end = a->body ? a->answer.p + a->body : NULL; /* of the head, which ends with an empty line */
+	char *line = end ? memmem(a->answer.p, a->body, "\r\n", 2) : NULL, *eol, *colon, *value;
 
 	if (!line)
 		return;
-	last = a->answer.p + a->body - 2;
-	for (line += 2; line < last; line = eol + 2) {
-		eol = strstr(line, "\r\n");
+	for (line += 2; line < end - 2; line = eol + 2) {
+		eol = memmem(line, (size_t)(end - line), "\r\n", 2);
 		if (!eol)
 			return;
 		*eol = '\0';
