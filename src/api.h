@@ -96,6 +96,13 @@ struct mw_stats {
 	const char *life_unit;    /* "gc" or "bytes": what lifespans count */
 	const char *ruby_lookup;  /* "fast", "public", "starting", "ended" or "none" */
 	const char *ruby_why;     /* why "public" is in use, or "" */
+	/*
+	 * What malloc and free take for granted: "ruby" (the C library's allocator, lines found the
+	 * fast way, GC.count read), "bytes" (that allocator, and no Ruby), or "none", the slow
+	 * way, and why, or "". How GC.count is read: "memory", "call" of Ruby's function,
+	 * "starting" (0 until Ruby is up), "ended" (as it was then) or "none" (no Ruby).
+	 */
+	const char *mode, *mode_why, *gc_count;
 	uint64_t tracker_bytes;   /* memory held for the tracker's own tables: own.h */
 	uint64_t memory_max;      /* its ceiling, 0: none; own.h says what that covers */
 	/* for want of memory, or at a ceiling; once true, they stay true */

@@ -88,9 +88,16 @@ class TestLines < Minitest::Test
       r = mwrap_run(RUBY, "-I", LIB, "-rjson", "-e", <<~RUBY, env: env)
         require "mwrap"
         1000.times { "x" * 1000 }
-        puts Mwrap.stats.fetch(:ruby_lookup)
+        p Mwrap.stats.fetch(:ruby_lookup)
+        p Mwrap.stats.fetch(:mode), Mwrap.stats.fetch(:mode_why), Mwrap.stats.fetch(:gc_count)
+        Mwrap.pause
+        p Mwrap.stats.fetch(:mode), Mwrap.stats.fetch(:mode_why)
       RUBY
-      assert_equal "#{way.end_with?("public") ? "public" : "fast"}\n", r.stdout, r.stderr
+      lookup, mode, why, count, *paused = r.stdout.lines(chomp: true).map { |l| JSON.parse(l) }
+      assert_equal way.end_with?("public") ? "public" : "fast", lookup, r.stderr
+      expected = lookup == "fast" ? ["ruby", "", "memory"] : ["none", "Ruby's lines are asked for by its public calls", "memory"]
+      assert_equal expected, [mode, why, count]
+      assert_equal ["none", "tracking is off"], paused
     end
   end
 

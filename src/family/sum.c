@@ -318,6 +318,7 @@ static bool fill_stats(const struct mw_part *p, size_t n)
 	sum.stats.live = all.live;
 	sum.stats.processes = (uint32_t)n;
 	sum.stats.ruby_lookup = sum.stats.ruby_why = "";
+	sum.stats.mode = sum.stats.mode_why = sum.stats.gc_count = "";
 	return s != NULL;
 }
 

@@ -327,6 +327,7 @@ static void versions(struct mw_buf *b, const struct mw_metrics *m, enum mw_metri
 	static const struct value one = { .u = 1 };
 	const char *ruby = m->stats.ruby ? m->stats.ruby : "";
 	const char *lookup = m->stats.ruby_lookup ? m->stats.ruby_lookup : "";
+	const char *mode = m->stats.mode ? m->stats.mode : "";
 	unsigned labels = 0;
 
 	head(b, &build, form);
@@ -334,6 +335,7 @@ static void versions(struct mw_buf *b, const struct mw_metrics *m, enum mw_metri
 	mw_metrics_label(b, &labels, "version", MWRAP_VERSION, strlen(MWRAP_VERSION));
 	mw_metrics_label(b, &labels, "ruby", ruby, strlen(ruby));
 	mw_metrics_label(b, &labels, "ruby_lookup", lookup, strlen(lookup));
+	mw_metrics_label(b, &labels, "mode", mode, strlen(mode));
 	end(b, labels, &one);
 }
 

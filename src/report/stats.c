@@ -121,6 +121,9 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm)
 	key_str(b, "life_unit", s.life_unit);
 	key_str(b, "ruby_lookup", s.ruby_lookup);
 	key_str(b, "ruby_why", s.ruby_why);
+	key_str(b, "mode", s.mode);
+	key_str(b, "mode_why", s.mode_why);
+	key_str(b, "gc_count", s.gc_count);
 	key_u64(b, "resets", s.resets);
 	options(b, api->options());
 	mw_buf_str(b, "\n}\n");

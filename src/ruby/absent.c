@@ -58,6 +58,8 @@ static void no_stats(struct mw_stats *stats)
 	stats->life_unit = "gc";
 	stats->ruby_lookup = "none";
 	stats->ruby_why = "";
+	stats->mode = stats->gc_count = "none";
+	stats->mode_why = "";
 }
 
 static void no_reset(void)

@@ -34,6 +34,12 @@ static void set(VALUE hash, const char *name, VALUE value)
  * +ruby_lookup+, +ruby_why+::
  *   how Ruby lines are found ("fast", "public", "starting", "ended", "none"),
  *   and why not the fast way, if so.
+ * +mode+, +mode_why+::
+ *   which fast way malloc and free go: "ruby", in a process without Ruby "bytes", or "none",
+ *   the slow way, and why.
+ * +gc_count+::
+ *   how GC.count is read: from "memory", by a "call", or, while Ruby is "starting", has
+ *   "ended", or is not there at all ("none"), not.
  * +tracker_bytes+:: memory mapped for the tracker's own tables.
  * +uptime+:: seconds since the tracker was loaded, a Float.
  * +resets+:: how many there have been.
@@ -59,6 +65,9 @@ static VALUE mwrap_stats(VALUE mod)
 	set(h, "life_unit", mw_location_string(s.life_unit, strlen(s.life_unit)));
 	set(h, "ruby_lookup", mw_location_string(s.ruby_lookup, strlen(s.ruby_lookup)));
 	set(h, "ruby_why", mw_location_string(s.ruby_why, strlen(s.ruby_why)));
+	set(h, "mode", mw_location_string(s.mode, strlen(s.mode)));
+	set(h, "mode_why", mw_location_string(s.mode_why, strlen(s.mode_why)));
+	set(h, "gc_count", mw_location_string(s.gc_count, strlen(s.gc_count)));
 	set(h, "tracker_bytes", ULL2NUM(s.tracker_bytes));
 	set(h, "lost", ULL2NUM(s.lost));
 	set(h, "overruns", ULL2NUM(s.overruns));

@@ -137,6 +137,8 @@ static void api_stats(struct mw_stats *out)
 	out->life_unit = mw_clock.in_bytes ? "bytes" : "gc";
 	out->ruby_lookup = mw_ruby_how_name();
 	out->ruby_why = mw_ruby.why ? mw_ruby.why : "";
+	out->mode = mw_fit_name(&out->mode_why);
+	out->gc_count = mw_ruby_count_name();
 	out->tracker_bytes = mw_own_bytes();
 	out->memory_max = mw_own_max();
 	out->locations_full = mw_get(&mw_locations_full);

@@ -106,6 +106,7 @@ void mw_ruby_init(void);
 void mw_ruby_check(struct mw_thread *);
 /* What stats.json says. */
 const char *mw_ruby_how_name(void);
+const char *mw_ruby_count_name(void);
 
 /* The innermost frame of Ruby code from cfp on, or NULL. */
 MW_INLINE const char *mw_ruby_frame(const char *cfp, const char *end)

@@ -53,6 +53,20 @@ const char *mw_ruby_how_name(void)
 	return names[mw_get(&mw_ruby.how)];
 }
 
+const char *mw_ruby_count_name(void)
+{
+	switch (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE)) {
+	case MW_RUBY_NONE:
+		return "none";
+	case MW_RUBY_STARTING:
+		return "starting";
+	case MW_RUBY_ENDED:
+		return "ended";
+	default:
+		return mw_get(&mw_clock.asked) ? "call" : "memory";
+	}
+}
+
 /* --- the VM comes up, and goes --------------------------------------------------------- */
 
 static void vm_ended(void *vm)

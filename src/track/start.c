@@ -118,13 +118,43 @@ static void text_free(void *p)
 	mw_quiet_leave();
 }
 
+/* The reasons in words, and NULL for MW_FIT_BYTES and MW_FIT_RUBY. */
+static const char *misfit(void)
+{
+	if (!mw_real_glibc)
+		return "the allocator isn't the C library's";
+	if (__atomic_load_n(&mw_paused, __ATOMIC_SEQ_CST))
+		return "tracking is off";
+	if (mw_get(&mw_clock.asked))
+		return "GC.count can't be read where it is";
+	if (mw_clock.in_bytes)
+		return NULL;
+	switch (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE)) {
+	case MW_RUBY_FAST:
+		return NULL;
+	case MW_RUBY_STARTING:
+		return "Ruby isn't up yet";
+	case MW_RUBY_ENDED:
+		return "Ruby has ended";
+	default:
+		return "Ruby's lines are asked for by its public calls";
+	}
+}
+
 static enum mw_fit fit_now(void)
 {
-	if (!mw_real_glibc || mw_get(&mw_clock.asked) || __atomic_load_n(&mw_paused, __ATOMIC_SEQ_CST))
-		return MW_FIT_NONE;
-	if (mw_clock.in_bytes)
-		return MW_FIT_BYTES;
-	return __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) == MW_RUBY_FAST ? MW_FIT_RUBY : MW_FIT_NONE;
+	return misfit() ? MW_FIT_NONE : mw_clock.in_bytes ? MW_FIT_BYTES : MW_FIT_RUBY;
+}
+
+const char *mw_fit_name(const char **why)
+{
+	static const char *const names[] = { "none", "bytes", "ruby" };
+	const char *reason = misfit();
+	uint32_t fit = mw_fit();
+
+	/* it may have changed in between: then no reason is certain */
+	*why = fit == MW_FIT_NONE && reason ? reason : "";
+	return names[fit];
 }
 
 /* Two threads may choose at once: whoever stores last has seen what both changed. */

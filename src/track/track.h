@@ -47,6 +47,8 @@ extern MW_HIDDEN int mw_life; /* enum mw_life; release */
  * Each is right for a while after a change.
  */
 void mw_fit_choose(void);
+/* "none", "bytes" or "ruby", and why none, or "": for stats.json. */
+const char *mw_fit_name(const char **why);
 /*
  * Tracking is off. Looked at only where the fit is MW_FIT_NONE or something
  * isn't at hand, so the usual path pays nothing for it; a block admitted

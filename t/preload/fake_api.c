@@ -218,6 +218,8 @@ static void stats(struct mw_stats *s)
 	s->life_unit = "gc";
 	s->ruby_lookup = "none";
 	s->ruby_why = "";
+	s->mode = s->gc_count = "none";
+	s->mode_why = "";
 	s->total = was_reset ? 0 : UINT64_MAX;
 	s->freed = was_reset ? 0 : 1234;
 	s->resets = was_reset;

@@ -140,6 +140,9 @@ static void stats(struct mw_stats *s)
 	s->life_unit = "gc";
 	s->ruby_lookup = "fast";
 	s->ruby_why = "";
+	s->mode = "ruby";
+	s->mode_why = "";
+	s->gc_count = "memory";
 	s->generation = 1000;
 	s->uptime = 4711;
 	s->locations = rows_n;

@@ -137,6 +137,13 @@ static void lifespans(void)
 	a->stats(&s);
 	check(!strcmp(s.life_unit, "bytes"), "life_unit: %s", s.life_unit);
 	check(!strcmp(s.ruby_lookup, "none"), "ruby_lookup: %s", s.ruby_lookup);
+	check(!strcmp(s.mode, "bytes") && !*s.mode_why, "mode: %s %s", s.mode, s.mode_why);
+	check(!strcmp(s.gc_count, "none"), "gc_count: %s", s.gc_count);
+	a->pause(true);
+	a->stats(&s);
+	check(!strcmp(s.mode, "none") && !strcmp(s.mode_why, "tracking is off"), "paused: %s %s", s.mode,
+	      s.mode_why);
+	a->pause(false);
 	a->reset();
 	p = site_b(1);
 	free(hushed(1 << 20));

@@ -225,6 +225,9 @@ static inline void fake_site(void)
 	fake_stats.life_unit = "gc";
 	fake_stats.ruby_lookup = "fast";
 	fake_stats.ruby_why = "";
+	fake_stats.mode = "ruby";
+	fake_stats.mode_why = "";
+	fake_stats.gc_count = "memory";
 	fake_row(MW_KIND_RUBY, 100, "/srv/a.rb:1")->frees = 3;
 	fake_row(MW_KIND_RUBY, 5000, "/srv/<evil>&.rb:2");
 	fake_row(MW_KIND_RUBY, 70, "/srv/\xff\t\n\".rb:3");

@@ -381,6 +381,9 @@ static void all_stats(void **state)
 	fake_stats.life_unit = "gc";
 	fake_stats.ruby_lookup = "public";
 	fake_stats.ruby_why = "a \"reason\"";
+	fake_stats.mode = "none";
+	fake_stats.mode_why = "another \"reason\"";
+	fake_stats.gc_count = "call";
 	fake_stats.uptime = 12.0625;
 	json = stats_json();
 	for (size_t i = 0; i < 13; i++) {
@@ -390,6 +393,9 @@ static void all_stats(void **state)
 	has(json, "\"life_unit\":\"gc\"");
 	has(json, "\"ruby_lookup\":\"public\"");
 	has(json, "\"ruby_why\":\"a \\\"reason\\\"\"");
+	has(json, "\"mode\":\"none\"");
+	has(json, "\"mode_why\":\"another \\\"reason\\\"\"");
+	has(json, "\"gc_count\":\"call\"");
 	has(json, "\"uptime\":12.063,");
 	has(json, "\"version\":\"" MWRAP_VERSION "\"");
 	snprintf(part, sizeof(part), "\"pid\":%ld,", (long)getpid());
