@@ -271,14 +271,15 @@ static bool sensible(const char *name, const char *value)
 
 void mw_ask_headers(struct mw_ask *a, void (*each)(void *, const char *, const char *), void *ctx)
 {
-	char *end = a->body ? a->answer.p + a->body : NULL; /* of the head, which ends with an empty line */
-	char *line = end ? memmem(a->answer.p, a->body, "\r\n", 2) : NULL, *eol, *colon, *value;
+	char *p = a->answer.p;
+	char *end = a->body ? p + strnlen(p, a->body) : NULL; /* a NUL ends the head, too */
+	char *line = end ? memmem(p, (size_t)(end - p), "\r\n", 2) : NULL, *eol, *colon, *value;
 
 	if (!line)
 		return;
-	for (line += 2; line < end - 2; line = eol + 2) {
+	for (line += 2; line < end; line = eol + 2) {
 		eol = memmem(line, (size_t)(end - line), "\r\n", 2);
-		if (!eol)
+		if (!eol || eol == line)
 			return;
 		*eol = '\0';
 		colon = strchr(line, ':');
