@@ -63,16 +63,10 @@
  */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define mw_bump(p, n) __asm__("addq %1, %0" : "+m"(*(p)) : "er"((uint64_t)(n)) : "cc")
+/* The same with release: whoever reads it, and then acquires, sees all that came before. */
+#define mw_bump_release(p, n) mw_bump(p, n) /* here every store is one */
 #else
 #define mw_bump(p, n) mw_set((p), mw_get(p) + (n))
-#endif
-/*
- * The same with release: who reads it with acquire sees what was done before, by this thread and
- * by those that it has synchronised with. On x86-64 any store is one.
- */
-#if defined(__x86_64__)
-#define mw_bump_release(p, n) mw_bump(p, n)
-#else
 #define mw_bump_release(p, n) __atomic_store_n((p), mw_get(p) + (n), __ATOMIC_RELEASE)
 #endif
 /* Takes 1 away from a word of 32 bits with one writer; true: it was 0, and is all ones now. */

@@ -82,6 +82,7 @@ bool mw_row_count(struct mw_row *, uint32_t id, const struct mw_sum *);
 void mw_sum_slot(struct mw_sum *, const struct mw_thread *, const struct mw_slot *);
 /* What left the slots. */
 void mw_sum_flushed_frees(struct mw_sum *, uint32_t id);
+/* The frees are summed, the allocations come next: none of the former without its own. */
 static inline void mw_sum_allocs_next(void)
 {
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
