@@ -95,7 +95,14 @@ class TestLines < Minitest::Test
       RUBY
       lookup, mode, why, count, *paused = r.stdout.lines(chomp: true).map { |l| JSON.parse(l) }
       assert_equal way.end_with?("public") ? "public" : "fast", lookup, r.stderr
-      expected = lookup == "fast" ? ["ruby", "", "memory"] : ["none", "Ruby's lines are asked for by its public calls", "memory"]
+      # the code of Ruby's own function is read for that, on this CPU alone
+      expected = if RbConfig::CONFIG["host_cpu"] != "x86_64"
+                   ["none", "GC.count can't be read where it is", "call"]
+                 elsif lookup == "fast"
+                   ["ruby", "", "memory"]
+                 else
+                   ["none", "Ruby's lines are asked for by its public calls", "memory"]
+                 end
       assert_equal expected, [mode, why, count]
       assert_equal ["none", "tracking is off"], paused
     end
