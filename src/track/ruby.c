@@ -67,17 +67,41 @@ struct answer {
 };
 
 /*
- * The line that a user wants: the innermost frame whose file is not Ruby's
- * own. With the GVL, outside GC. Allocates nothing. seen: the innermost frame that
- * Ruby tells of is one that the fast way sees, too.
+ * The fast way's frames beside those that Ruby tells of, innermost first. A frame with
+ * instructions but no pc, which not each Ruby tells of, ends it: what is below is not told apart.
  */
-static struct answer ask_ruby(bool seen)
+struct beside {
+	const char *cfp, *end; /* cfp NULL: nothing more is known */
+};
+
+/* Does the fast way see the next frame that Ruby tells of, too? Goes on to the one below. */
+static bool seen_beside(struct beside *b)
+{
+	const char *cfp = b->cfp;
+
+	while (cfp && cfp < b->end && !MW_AT(uintptr_t, cfp, MW_CFP_ISEQ))
+		cfp += mw_ruby.frame_size; /* a C function's */
+	if (!cfp || cfp >= b->end || !MW_AT(uintptr_t, cfp, MW_CFP_PC)) {
+		b->cfp = NULL;
+		return false;
+	}
+	b->cfp = cfp + mw_ruby.frame_size;
+	return true;
+}
+
+/*
+ * The line that a user wants: the innermost frame whose file is not Ruby's
+ * own. With the GVL, outside GC. Allocates nothing. ec: this thread's, NULL: the fast
+ * way's frames don't matter.
+ */
+static struct answer ask_ruby(const char *ec)
 {
 	const char *path = mw_rb.rb_sourcefile();
 	int line = mw_rb.rb_sourceline();
 	struct answer a = { MW_CS_NONE, 0, true };
 	mw_value frames[FRAMES];
 	int lines[FRAMES], n;
+	struct beside beside = { NULL, NULL };
 
 	if (!path)
 		return a;
@@ -86,12 +110,16 @@ static struct answer ask_ruby(bool seen)
 		learn_innermost(a.id, path);
 		return a;
 	}
+	if (ec)
+		beside.cfp = mw_ruby_stack(ec, &beside.end);
 	n = mw_rb.rb_profile_frames(0, FRAMES, frames, lines);
 	for (int i = 0; i < n; i++) {
 		const char *p = mw_ruby_path(frames[i]);
+		bool seen;
 
 		if (!p)
 			continue;
+		seen = seen_beside(&beside);
 		if (lines[i] <= 0) {
 			/* a file or library that is being loaded, or code that was given such a
 			   line, as ERB#def_method does; the fast way sees a frame for the latter only */
@@ -99,10 +127,8 @@ static struct answer ask_ruby(bool seen)
 				a.skipped++;
 			else
 				a.holds = false;
-			seen = false;
 			continue;
 		}
-		seen = false;
 		if (!is_internal(p)) {
 			a.id = mw_callsite_ruby(p, strlen(p), (uint64_t)lines[i]);
 			learn_file(a.id, frames[i]);
@@ -130,7 +156,7 @@ static uint32_t not_fast(void)
 		if (!mw_ruby_may_ask())
 			return MW_CS_NONE;
 		mw_callsites_maintain();
-		return ask_ruby(false).id;
+		return ask_ruby(NULL).id;
 	default:
 		return MW_CS_NONE;
 	}
@@ -285,19 +311,6 @@ static void verify_now_and_then(struct mw_thread *t)
 		doubt(t, why);
 }
 
-/*
- * Is the innermost frame with instructions one that is at work in them? A frame without a
- * pc, which Ruby may tell of, the fast way passes over; of frames of C functions neither says anything.
- */
-static bool innermost_is_seen(const char *ec)
-{
-	const char *end, *cfp = mw_ruby_stack(ec, &end);
-
-	while (cfp && cfp < end && !MW_AT(uintptr_t, cfp, MW_CFP_ISEQ))
-		cfp += mw_ruby.frame_size;
-	return cfp && cfp < end && MW_AT(uintptr_t, cfp, MW_CFP_PC);
-}
-
 /* Where the frame at cfp is; MW_CS_NONE: not Ruby after all. */
 static uint32_t miss(struct mw_thread *t, const char *ec, const char *cfp)
 {
@@ -306,7 +319,7 @@ static uint32_t miss(struct mw_thread *t, const char *ec, const char *cfp)
 	if (!mw_ruby_may_ask())
 		return pending(MW_AT(uintptr_t, cfp, MW_CFP_PC));
 	mw_callsites_maintain();
-	a = ask_ruby(innermost_is_seen(ec));
+	a = ask_ruby(ec);
 	if (a.id != MW_CS_NONE) {
 		remember_all(t, ec, &a);
 		verify_now_and_then(t);
@@ -336,7 +349,7 @@ uint32_t mw_ruby_where(struct mw_thread *t)
 			return id;
 	}
 	/* nothing but Ruby's own code: there is nothing to remember */
-	return mw_ruby_may_ask() ? ask_ruby(false).id : MW_CS_NONE;
+	return mw_ruby_may_ask() ? ask_ruby(NULL).id : MW_CS_NONE;
 }
 
 /* --- the check -------------------------------------------------------------------------------- */
@@ -392,7 +405,7 @@ static void check_nothing(struct mw_thread *t, const char *ec)
 {
 	struct mw_ruby_stack s;
 
-	if (mw_ruby_read_stack((uintptr_t)ec, &s) && ask_ruby(false).id == MW_CS_NONE)
+	if (mw_ruby_read_stack((uintptr_t)ec, &s) && ask_ruby(NULL).id == MW_CS_NONE)
 		return;
 	if (has_ended(ec))
 		mw_ruby_ask_for(MW_RUBY_WHEN_DOUBTED);
@@ -417,7 +430,7 @@ void mw_ruby_check(struct mw_thread *t)
 	fast = fast_where(t, cfp, end);
 	if (fast == MW_CS_NONE)
 		return;
-	pub = ask_ruby(false).id;
+	pub = ask_ruby(NULL).id;
 	if (pub == fast || pub == MW_CS_NONE || pub == MW_CS_OTHER)
 		mw_set(doubts_of(t), 0);
 	else
