@@ -103,8 +103,8 @@ struct mw_stats {
 	 * "starting" (0 until Ruby is up), "ended" (as it was then) or "none" (no Ruby).
 	 */
 	const char *mode, *mode_why, *gc_count;
-	uint64_t tracker_bytes;   /* memory held for the tracker's own tables: own.h */
-	uint64_t memory_max;      /* its ceiling, 0: none; own.h says what that covers */
+	uint64_t tracker_bytes;   /* memory held for the tracker's own tables: arena.h */
+	uint64_t memory_max;      /* its ceiling, 0: none; arena.h says what that covers */
 	/* for want of memory, or at a ceiling; once true, they stay true */
 	bool locations_full;      /* a location found no room: it is in "(other)" */
 	bool records_full;        /* a live block found none: it is in `lost` */

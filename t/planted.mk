@@ -1,15 +1,17 @@
 # The tracker with wrong offsets of Ruby's structures to be planted in it
 # (t/planted/plant.h); t/planted.t runs it. The real one has no switch for that.
 PLANTED := $(B)/planted/libmwrap.so
-PLANTED_SRC := $(wildcard src/track/*.c) t/planted/plant.c
+# every room from which the offsets can be seen
+PLANTED_ROOMS := src/caller src/track src/hooks src/host
+PLANTED_SRC := $(filter $(PLANTED_ROOMS:%=%/%),$(TRACKER_OWN)) t/planted/plant.c
 PLANTED_OBJ := $(PLANTED_SRC:%.c=$(B)/planted/%.o)
 $(B)/planted/%.o: %.c GNUmakefile t/planted.mk
 	$(call say,CC,'$< with offsets to be planted')
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS_$(subst /,_,$*)) -It/planted -DMW_PLANT='"plant.h"' -MMD -MP -c -o $@ $<
-$(B)/planted/exports.map: src/track/exports.map
+$(B)/planted/exports.map: src/hooks/exports.map
 	$(Q)mkdir -p $(@D) && sed 's/mwrap_api;/& mw_plant_now;/' $< > $@
-$(PLANTED): $(PLANTED_OBJ) $(filter-out $(B)/src/track/%,$(TRACKER_OBJ)) $(B)/planted/exports.map
+$(PLANTED): $(PLANTED_OBJ) $(filter-out $(PLANTED_ROOMS:%=$(B)/%/%),$(TRACKER_OBJ)) $(B)/planted/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -o $@ $(filter %.o,$^) $(LDFLAGS_ALL) -Wl,--version-script=$(B)/planted/exports.map \
 		-Wl,-z,nodelete $(URCU_LIBS) -ldl -lpthread

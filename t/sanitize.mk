@@ -8,7 +8,7 @@ SANITIZE_tsan := -fsanitize=thread
 WARN_tsan := $(if $(findstring clang,$(CC)),,-Wno-tsan)
 SANITIZED_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -Isrc
 # aside.c would have the tracker stand aside: t/core/beneath.c has another
-CORE_SRC := $(filter-out src/track/cxx.c src/track/aside.c,$(TRACKER_SRC)) $(wildcard src/pages/*.c src/family/*.c)
+CORE_SRC := $(filter-out src/hooks/cxx.c src/real/aside.c,$(TRACKER_SRC)) $(wildcard src/pages/*.c src/family/*.c)
 
 # $1: asan or tsan
 define sanitized
@@ -25,10 +25,10 @@ $(B)/$1/core: $$(CORE_SRC:%.c=$(B)/$1/%.o) $(B)/$1/web.o $$(wildcard t/core/*) t
 $1: $(B)/$1/core
 endef
 # what these interpose has other names here
-RENAMED_track/malloc := -DCORE_RENAME -include t/core/renamed.h
-RENAMED_track/process := -DCORE_RENAME -include t/core/renamed.h
-RENAMED_track/thread_start := -DCORE_RENAME -include t/core/renamed.h
-RENAMED_track/heap_maps := -DCORE_RENAME -include t/core/renamed.h
+RENAMED_hooks/malloc := -DCORE_RENAME -include t/core/renamed.h
+RENAMED_host/fork := -DCORE_RENAME -include t/core/renamed.h
+RENAMED_hooks/pthread := -DCORE_RENAME -include t/core/renamed.h
+RENAMED_hooks/mmap := -DCORE_RENAME -include t/core/renamed.h
 $(eval $(call sanitized,asan))
 $(eval $(call sanitized,tsan))
 

@@ -40,7 +40,7 @@ def compile(compiler, files)
   said
 end
 
-sources = Dir.chdir(ROOT) { Dir["src/*/*.c"].sort }
+sources = Dir.chdir(ROOT) { Dir["src/**/*.c"].sort }
 ok(sources.size > 40, "there are sources", sources.size.to_s)
 
 MISTAKES = {

@@ -25,7 +25,7 @@ module Mwrap
     STRINGS_MAX = 64 << 20
 
     # Runtimes of gcc's and clang's sanitizers that replace malloc (UBSan's doesn't), and what they
-    # define in a program that has one in itself: src/track/aside.c.
+    # define in a program that has one in itself: src/real/aside.c.
     SANITIZER = /\A(?:lib(?:clang_rt\.)?(?:asan|lsan|tsan|hwasan|msan)[._-]|__(?:asan|lsan|tsan|hwasan|msan)_init\z)/n
 
     # Is it one's library?

@@ -204,7 +204,7 @@ module Mwrap
       runtime || executable.sanitizer?
     end
 
-    # Which process COMMAND is, where that matters: src/track/named.h. exec keeps both numbers.
+    # Which process COMMAND is, where that matters: src/host/named.h. exec keeps both numbers.
     def named(text)
       return unless text && items(text).any?(/\A(?:socket|socket_dir|listen|dump_every):/n)
       start = File.read("/proc/self/stat")[/.*\) (.*)/m, 1].split[19]

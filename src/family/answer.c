@@ -14,8 +14,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "../pages/pages.h"
-#include "../sys.h"
+#include "pages/pages.h"
+#include "base/sys.h"
 #include "ask.h"
 #include "family.h"
 #include "gather.h"

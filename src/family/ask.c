@@ -12,7 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../pages/request.h"
+#include "base/clock.h"
+#include "pages/request.h"
 #include "family.h"
 
 #define HEAD_MAX ((size_t)64 << 10)
@@ -164,18 +165,10 @@ static bool waits(const struct mw_ask *a)
 	return a->fd >= 0 && !(a->stream && a->body);
 }
 
-static long ms_left(const struct timespec *until)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (until->tv_sec - now.tv_sec) * 1000 + (until->tv_nsec - now.tv_nsec) / 1000000;
-}
-
-static void wait_for(struct mw_ask *asks, size_t n, struct pollfd *p, const struct timespec *until)
+static void wait_for(struct mw_ask *asks, size_t n, struct pollfd *p, uint64_t until)
 {
 	for (;;) {
-		long left = ms_left(until);
+		uint64_t now = mw_now_ms();
 		nfds_t used = 0;
 
 		for (size_t i = 0; i < n; i++) {
@@ -185,9 +178,9 @@ static void wait_for(struct mw_ask *asks, size_t n, struct pollfd *p, const stru
 			p[used].events = asks[i].sent < asks[i].request.n ? POLLOUT : POLLIN;
 			p[used++].revents = 0;
 		}
-		if (!used || left <= 0)
+		if (!used || now >= until)
 			return;
-		if (poll(p, used, (int)left) < 0 && errno != EINTR)
+		if (poll(p, used, (int)(until - now)) < 0 && errno != EINTR)
 			return;
 		used = 0;
 		for (size_t i = 0; i < n; i++) {
@@ -208,11 +201,8 @@ static void wait_for(struct mw_ask *asks, size_t n, struct pollfd *p, const stru
 void mw_ask_all(struct mw_ask *asks, size_t n, unsigned ms)
 {
 	struct pollfd *p = calloc(n + 1, sizeof(*p));
-	struct timespec until;
+	uint64_t until = mw_now_ms() + ms;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += ms % 1000 * 1000000;
 	for (size_t i = 0; i < n; i++) {
 		if (!asks[i].socket)
 			continue;
@@ -222,7 +212,7 @@ void mw_ask_all(struct mw_ask *asks, size_t n, unsigned ms)
 			asks[i].error = ENOMEM;
 	}
 	if (p)
-		wait_for(asks, n, p, &until);
+		wait_for(asks, n, p, until);
 	for (size_t i = 0; i < n; i++)
 		if (waits(&asks[i]))
 			end(&asks[i], ETIMEDOUT);

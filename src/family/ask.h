@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../report/report.h"
+#include "report/report.h"
 
 /* An error: who listens there is not of ours (mw_relative_trusted), and has heard nothing. */
 #define MW_STRANGER (-1)

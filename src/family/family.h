@@ -24,9 +24,9 @@
 #include <stddef.h>
 #include <sys/un.h>
 
-#include "../pages/access.h"
-#include "../pages/routes.h"
-#include "../report/wire.h"
+#include "pages/access.h"
+#include "pages/routes.h"
+#include "report/wire.h"
 
 #define MW_FAMILY_MS 1500u    /* a process that hasn't answered by then doesn't */
 #define MW_FAMILY_MAX 512u    /* processes that are asked */

@@ -6,7 +6,7 @@
 #ifndef MW_FAMILY_GATHER_H
 #define MW_FAMILY_GATHER_H
 
-#include "../pages/pages.h"
+#include "pages/pages.h"
 #include "ask.h"
 #include "family.h"
 

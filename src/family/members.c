@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "family.h"
 
 /* All of n bytes is a PID; else 0. */
@@ -179,13 +180,10 @@ long mw_parent_of(long pid)
 static double age_of(long pid)
 {
 	unsigned long long ticks = stat_field(pid, 22); /* after boot */
-	struct timespec now;
 
 	if (!ticks)
 		return 0;
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9 -
-	       (double)ticks / (double)sysconf(_SC_CLK_TCK);
+	return (double)mw_clock_ns(CLOCK_BOOTTIME) / 1e9 - (double)ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
 void mw_process_facts(long pid, struct mw_process_facts *f)

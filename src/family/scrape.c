@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../report/metrics.h"
+#include "report/metrics.h"
 #include "ask.h"
 #include "gather.h"
 

@@ -13,8 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../family/ask.h"
-#include "../family/family.h"
+#include "base/clock.h"
+#include "family/ask.h"
+#include "family/family.h"
 
 enum {
 	STACK = 256 * 1024,

@@ -23,7 +23,7 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
-#include "../options/options.h"
+#include "options/options.h"
 
 struct mw_claim {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* absolute; "": none */

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "../family/gather.h"
+#include "family/gather.h"
 #include "head.h"
 
 /* What must not be there twice: one reader takes the first of two, another one the last. */

@@ -32,7 +32,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../sys.h"
+#include "base/clock.h"
+#include "base/sys.h"
 #include "apart.h"
 #include "ancestors.h"
 #include "owner.h"
@@ -43,35 +44,10 @@ enum { OPENING_MS = 2000, OPENING_STEP_MS = 20 };
 
 struct mw_server mw_server = { .epfd = -1, .evfd = -1, .mhd_epfd = -1, .statm = -1 };
 
-void mw_say(const char *fmt, ...)
-{
-	static const char prefix[] = "mwrap: ";
-	char line[MW_ERROR_MAX + sizeof(prefix)];
-	size_t n = sizeof(prefix) - 1;
-	va_list ap;
-	int len;
-
-	memcpy(line, prefix, n);
-	va_start(ap, fmt);
-	len = vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
-	va_end(ap);
-	if (len < 0)
-		return;
-	n += (size_t)len < sizeof(line) - n - 1 ? (size_t)len : sizeof(line) - n - 2;
-	line[n++] = '\n';
-	if (write(STDERR_FILENO, line, n) < 0)
-		return; /* nobody to tell */
-}
-
 /* strerror() would take locks of the locale, which a fork could catch held. */
 const char *mw_strerror(int e)
 {
 	return mw_sys_error(e);
-}
-
-uint64_t mw_now_ms(void)
-{
-	return mw_sys_now_ns() / 1000000; /* waits are compared with it: not a clock that somebody set */
 }
 
 /*
@@ -255,7 +231,7 @@ static void opened(void)
 /* In our use of libmicrohttpd it can't go on and would abort(): end the server, not the host. */
 static void park(const char *file, unsigned line, const char *why)
 {
-	mw_say("libmicrohttpd gave up (%s:%u: %.*s); the server is off", file, line,
+	mw_log("libmicrohttpd gave up (%s:%u: %.*s); the server is off", file, line,
 	       (int)strcspn(why, "\n"), why);
 	close_all(false);
 	opened();
@@ -382,7 +358,7 @@ static bool open_listeners(const struct mw_options *o, char err[MW_ERROR_MAX])
 	if (!mw_listen_all(o, err))
 		return false;
 	if (mw_token_wrong() && !o->listen && !mw_ancestor_served()) /* `listen` told it */
-		mw_say("%s; nobody is let in until it is right", mw_token_wrong());
+		mw_log("%s; nobody is let in until it is right", mw_token_wrong());
 	return true;
 }
 

@@ -12,14 +12,14 @@
  *	any thread:                       stop(), then wait_stopped()
  *	fork:              before_fork(), child_after_fork(), then start() in a new thread
  */
-#ifndef MW_HTTPD_H
-#define MW_HTTPD_H
+#ifndef MW_HTTPD_HTTPD_H
+#define MW_HTTPD_HTTPD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../api.h"
-#include "../options/options.h"
+#include "api.h"
+#include "options/options.h"
 
 #define MW_HTTPD_VERSION 5u
 

@@ -273,7 +273,7 @@ static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[
 static void tell(const char *err)
 {
 	if (!mw_ancestor_served())
-		mw_say("%s", err);
+		mw_log("%s", err);
 }
 
 unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])

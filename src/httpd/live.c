@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "server.h"
 
 #define TICK_MS 1000u
@@ -46,14 +47,6 @@ struct watcher {
 static struct watcher watchers[MW_WATCHERS_MAX];
 static unsigned watching;
 static uint64_t next_tick; /* ms; while somebody watches */
-
-static uint64_t thread_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 /* --- one watcher ------------------------------------------------------------------- */
 
@@ -186,11 +179,11 @@ bool mw_live_waits(const struct mw_conn *c)
 
 static void tick(uint64_t now)
 {
-	uint64_t from = thread_ns(), ms;
+	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), ms;
 	bool had_some = mw_server.site.journal.tick != 0 && mw_server.site.journal.snapshot;
 
 	(void)mw_site_tick(&mw_server.site, mw_server.api); /* no memory: the next one may have some */
-	ms = (thread_ns() - from) * TICK_SHARE / 1000000;
+	ms = (mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from) * TICK_SHARE / 1000000;
 	/* the first one of all names and sorts what later ones only compare */
 	if (!had_some || ms < TICK_MS)
 		ms = TICK_MS;

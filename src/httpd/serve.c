@@ -20,9 +20,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../pages/access.h"
-#include "../pages/routes.h"
-#include "../family/gather.h"
+#include "base/clock.h"
+#include "pages/access.h"
+#include "pages/routes.h"
+#include "family/gather.h"
 #include "apart.h"
 #include "head.h"
 #include "server.h"

@@ -27,9 +27,11 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#include "../family/family.h"
-#include "../pages/access.h"
-#include "../pages/site.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "family/family.h"
+#include "pages/access.h"
+#include "pages/site.h"
 #include "claim.h"
 #include "httpd.h"
 
@@ -154,12 +156,8 @@ static inline void mw_moves_end(void)
 
 /* httpd.c */
 
-/* One line on stderr, with "mwrap: " before it, in one write. */
-void mw_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* What errno's value means, in English; static. */
 const char *mw_strerror(int);
-/* Milliseconds of a clock that only goes forward. */
-uint64_t mw_now_ms(void);
 /*
  * Moves fd, which the caller owns, to a number that scripts and select()
  * don't use. Returns the new number, or fd if there is none free.

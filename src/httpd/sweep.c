@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "rundir.h"
 
 enum {
@@ -105,7 +106,7 @@ static void begin(const char *path, const char *dir)
 /* Has a name come or gone there since the last look, or so lately that it can't be told? */
 static bool changed(const char *dir, struct timespec *seen)
 {
-	struct timespec now;
+	time_t now;
 	struct stat st;
 	bool same;
 
@@ -113,8 +114,8 @@ static bool changed(const char *dir, struct timespec *seen)
 		return false;
 	same = st.st_mtim.tv_sec == seen->tv_sec && st.st_mtim.tv_nsec == seen->tv_nsec;
 	*seen = st.st_mtim;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return !same || (now.tv_sec >= st.st_mtim.tv_sec && now.tv_sec - st.st_mtim.tv_sec <= LATELY_S);
+	now = mw_unix_time();
+	return !same || (now >= st.st_mtim.tv_sec && now - st.st_mtim.tv_sec <= LATELY_S);
 }
 
 /* Has one of them ended, or become another program? */

@@ -70,7 +70,7 @@ static void say_tcp(const struct mw_listener *l, const char *host)
 {
 	bool six = l->addr.ss_family == AF_INET6;
 
-	mw_say("listening on http://%s%s%s:%u/", six ? "[" : "", host, six ? "]" : "",
+	mw_log("listening on http://%s%s%s:%u/", six ? "[" : "", host, six ? "]" : "",
 	       (unsigned)mw_tcp_port(&l->addr));
 }
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "owner.h"
+#include "base/clock.h"
 #include "server.h"
 
 /*
@@ -138,14 +139,14 @@ static bool same_time(struct timespec a, struct timespec b)
 static bool unchanged(const struct stat *st)
 {
 	const struct stat *seen = &file.seen;
-	struct timespec now;
+	time_t now;
 
 	if (st->st_dev != seen->st_dev || st->st_ino != seen->st_ino || st->st_mode != seen->st_mode ||
 	    st->st_size != seen->st_size || !same_time(st->st_mtim, seen->st_mtim) ||
 	    !same_time(st->st_ctim, seen->st_ctim))
 		return false;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec < st->st_ctim.tv_sec || now.tv_sec - st->st_ctim.tv_sec > LATELY_S;
+	now = mw_unix_time();
+	return now < st->st_ctim.tv_sec || now - st->st_ctim.tv_sec > LATELY_S;
 }
 
 /* Reads it if it isn't what it was. */
@@ -201,7 +202,7 @@ bool mw_token_refresh(void)
 	look();
 	mw_moves_end();
 	if (file.wrong[0] && strcmp(before, file.wrong) && mw_owner_speaks())
-		mw_say("%s; nobody is let in until it is right", file.wrong);
+		mw_log("%s; nobody is let in until it is right", file.wrong);
 	mw_access_expire(&mw_server.access);
 	ended = file.ended != mw_server.access.ended;
 	file.ended = mw_server.access.ended;

@@ -14,8 +14,8 @@
  * The PID is put in when the value is used, not when it is parsed: a forked
  * child has another one.
  */
-#ifndef MW_OPTIONS_H
-#define MW_OPTIONS_H
+#ifndef MW_OPTIONS_OPTIONS_H
+#define MW_OPTIONS_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

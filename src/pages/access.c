@@ -8,14 +8,12 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "login.h"
 
 static uint64_t monotonic(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000 + 1;
+	return mw_now_ms() + 1;
 }
 
 static uint64_t now(const struct mw_access *a)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../report/columns.h"
+#include "report/columns.h"
 #include "pages.h"
 
 struct view {

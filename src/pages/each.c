@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../report/columns.h"
+#include "report/columns.h"
 #include "pages.h"
 
 enum { TAIL = MW_LINK_MAX / 3 }; /* percent-encoded that is MW_LINK_MAX */

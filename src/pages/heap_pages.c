@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../report/heap_pages.h"
+#include "report/heap_pages.h"
 #include "pages.h"
 
 struct view {

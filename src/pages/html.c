@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../report/columns.h"
+#include "report/columns.h"
 #include "pages.h"
 
 void mw_html_text(struct mw_buf *b, const char *s)

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "../report/metrics.h"
+#include "report/metrics.h"
 #include "pages.h"
 
 static const char open_type[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";

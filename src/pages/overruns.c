@@ -2,7 +2,7 @@
 /* overruns.c - /overruns: blocks that were written past their end, and frees of none. */
 #include <string.h>
 
-#include "../report/columns.h"
+#include "report/columns.h"
 #include "pages.h"
 
 struct view {

@@ -6,7 +6,7 @@
 #ifndef MW_PAGES_PAGES_H
 #define MW_PAGES_PAGES_H
 
-#include "../version.h"
+#include "version.h"
 #include "request.h"
 #include "routes.h"
 #include "site.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../report/columns.h"
+#include "report/columns.h"
 
 static const char *const param_names[MW_PARAMS_N] = {
 	[MW_PARAM_SORT] = "sort",     [MW_PARAM_ORDER] = "order",   [MW_PARAM_LIMIT] = "limit",

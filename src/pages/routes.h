@@ -20,8 +20,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../api.h"
-#include "../report/report.h"
+#include "api.h"
+#include "report/report.h"
 
 enum mw_peer {
 	MW_PEER_UNIX, /* the file's mode decides who may connect; any Host */

@@ -7,28 +7,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "pages.h"
 
 /* Reading what is live may cost this much of a thread's time a second. */
 #define LIVE_NS_A_SECOND UINT64_C(500000)
 
-static uint64_t clock_ns(clockid_t which)
-{
-	struct timespec ts;
-
-	clock_gettime(which, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-static uint64_t now_ms(void)
-{
-	return clock_ns(CLOCK_MONOTONIC) / 1000000;
-}
-
 void mw_site_start(struct mw_site *s, const struct mw_api *api)
 {
 	struct mw_stats stats = { 0 };
-	uint64_t now = now_ms(), up;
+	uint64_t now = mw_now_ms(), up;
 
 	if (!atomic_load(&s->busy))
 		mw_site_end(s, api);
@@ -49,7 +37,7 @@ void mw_site_end(struct mw_site *s, const struct mw_api *api)
 
 double mw_site_uptime(const struct mw_site *s)
 {
-	return (double)(now_ms() - s->origin_ms) / 1000;
+	return (double)(mw_now_ms() - s->origin_ms) / 1000;
 }
 
 static uint32_t heap_kib(const struct mw_stats *stats)
@@ -63,7 +51,7 @@ static uint32_t heap_kib(const struct mw_stats *stats)
  */
 static void read_live(struct mw_site *s, const struct mw_api *api, uint32_t t, uint32_t *heap)
 {
-	uint64_t from = clock_ns(CLOCK_THREAD_CPUTIME_ID), cost;
+	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), cost;
 	struct mw_stats stats = { 0 };
 
 	if (t < s->live_next) {
@@ -72,7 +60,7 @@ static void read_live(struct mw_site *s, const struct mw_api *api, uint32_t t, u
 		return;
 	}
 	api->stats(&stats);
-	cost = clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
+	cost = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
 	s->live_kib = mw_kib(stats.live_bytes);
 	s->live_next = t + 1 + (uint32_t)(cost / LIVE_NS_A_SECOND > 59 ? 59 : cost / LIVE_NS_A_SECOND);
 	*heap = heap_kib(&stats);
@@ -80,7 +68,7 @@ static void read_live(struct mw_site *s, const struct mw_api *api, uint32_t t, u
 
 unsigned mw_site_second(struct mw_site *s, const struct mw_api *api, int statm)
 {
-	uint64_t up = now_ms() - s->origin_ms, rss;
+	uint64_t up = mw_now_ms() - s->origin_ms, rss;
 	uint32_t last = s->history.fine_n ? s->history.fine[(s->history.fine_n - 1) % MW_FINE_N].t : 0;
 	struct mw_point p = { .t = (uint32_t)(up / 1000), .rss = MW_KIB_UNKNOWN };
 
@@ -225,7 +213,7 @@ static bool has_site(struct mw_call *call)
 
 static double unix_now(void)
 {
-	return (double)(clock_ns(CLOCK_REALTIME) / 1000000) / 1000;
+	return (double)(mw_clock_ns(CLOCK_REALTIME) / 1000000) / 1000;
 }
 
 void mw_page_history(struct mw_call *call)

@@ -5,7 +5,7 @@
  * /family/self has this process's figures, /family/table its table, and with
  * location= what is live there.
  */
-#include "../report/wire.h"
+#include "report/wire.h"
 #include "pages.h"
 
 static void reply(struct mw_call *call, enum mw_wire_what what, const char *location, size_t n)

@@ -7,13 +7,13 @@
  * nowhere else; its place there is its place in every form. Names are an
  * interface: scripts use them.
  */
-#ifndef MW_COLUMNS_H
-#define MW_COLUMNS_H
+#ifndef MW_REPORT_COLUMNS_H
+#define MW_REPORT_COLUMNS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../api.h"
+#include "api.h"
 
 struct mw_buf;
 

@@ -17,7 +17,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "../sys.h"
+#include "base/log.h"
+#include "base/sys.h"
 #include "dump.h"
 #include "heap_pages.h"
 
@@ -33,36 +34,16 @@ struct target {
 
 /* --- messages ------------------------------------------------------------- */
 
-struct line {
-	char s[512];
-	size_t n;
-};
-
-static void say(struct line *l, const char *s)
-{
-	for (; *s && l->n < sizeof(l->s) - 1; s++)
-		l->s[l->n++] = (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s;
-}
-
 void mw_dump_complain(const char *key, const char *name, const char *reason)
 {
-	struct line l = { .n = 0 };
-	ssize_t ignored;
+	struct mw_line l = { .n = 0 };
 
-	say(&l, "mwrap: ");
-	say(&l, key);
-	say(&l, " ");
-	if (strlen(name) < 300) {
-		say(&l, name);
-	} else { /* its end says more than its beginning */
-		say(&l, "...");
-		say(&l, name + strlen(name) - 300);
-	}
-	say(&l, ": ");
-	say(&l, reason);
-	l.s[l.n++] = '\n';
-	ignored = mw_sys_write(STDERR_FILENO, l.s, l.n);
-	(void)ignored;
+	mw_line_text(&l, key);
+	mw_line_text(&l, " ");
+	mw_line_end_of(&l, name, strlen(name)); /* its end says more than its beginning */
+	mw_line_text(&l, ": ");
+	mw_line_text(&l, reason);
+	mw_log_line(&l);
 }
 
 void mw_dump_complain_errno(const char *key, const char *name, int err)

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "../version.h"
+#include "base/clock.h"
+#include "version.h"
 #include "columns.h"
 
 static const char rest[] = "(rest)";
@@ -228,10 +229,7 @@ static int take_places(struct mw_metrics *m, const struct mw_api *api, uint64_t 
 
 static double unix_time(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	return (double)mw_clock_ns(CLOCK_REALTIME) / 1e9;
 }
 
 int mw_metrics_take(struct mw_metrics *m, const struct mw_api *api, int statm, uint64_t top)

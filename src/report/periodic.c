@@ -19,7 +19,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../sys.h"
+#include "base/clock.h"
+#include "base/sys.h"
 #include "columns.h"
 #include "dump.h"
 
@@ -145,11 +146,10 @@ static void prune(const struct mw_options *o, uint64_t keep)
 
 int mw_periodic_write(const struct mw_buf *b, const struct mw_options *o, bool shared)
 {
-	struct timespec now;
+	time_t now = mw_unix_time();
 	int err;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	last = now.tv_sec > last ? now.tv_sec : last + 1;
+	last = now > last ? now : last + 1;
 	err = name_for(o, last);
 	if (!err)
 		err = hide_name();

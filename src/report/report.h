@@ -15,15 +15,15 @@
  * Numbers never come out wrong at the edges: sums stop at the largest value
  * of their type instead of wrapping. Nothing here depends on the locale.
  */
-#ifndef MW_REPORT_H
-#define MW_REPORT_H
+#ifndef MW_REPORT_REPORT_H
+#define MW_REPORT_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../api.h"
-#include "../options/options.h"
+#include "api.h"
+#include "options/options.h"
 
 /*
  * A growing byte buffer; starts all zero. `failed` sticks once memory could

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../version.h"
+#include "version.h"
 #include "report.h"
 
 static void key(struct mw_buf *b, const char *name)

@@ -21,9 +21,9 @@
 #include <ruby.h>
 #include <ruby/encoding.h>
 
-#include "../api.h"
-#include "../report/heap_pages.h"
-#include "../report/report.h"
+#include "api.h"
+#include "report/heap_pages.h"
+#include "report/report.h"
 
 /* The preloaded tracker, or &mw_no_tracker. Never NULL. */
 extern const struct mw_api *mw_tracker;

@@ -7,8 +7,8 @@
 #ifndef MW_RUBY_RACK_H
 #define MW_RUBY_RACK_H
 
-#include "../family/family.h"
-#include "../pages/site.h"
+#include "family/family.h"
+#include "pages/site.h"
 #include "ext.h"
 
 /*

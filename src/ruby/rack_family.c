@@ -15,9 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../family/ask.h"
-#include "../family/gather.h"
-#include "../sys.h"
+#include "family/ask.h"
+#include "family/gather.h"
+#include "base/sys.h"
 #include "rack.h"
 
 #define STACK ((size_t)256 << 10)

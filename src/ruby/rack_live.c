@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "rack.h"
 
 #define TICK_MS 1000u
@@ -33,22 +34,14 @@ struct watcher {
 
 /* --- ticks --------------------------------------------------------------------------- */
 
-static uint64_t thread_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /* Returns how many ms later the next one is due. */
 static uint64_t tick(struct mw_site *site)
 {
 	bool had_some = site->journal.snapshot != NULL;
-	uint64_t from = thread_ns(), ms;
+	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), ms;
 
 	(void)mw_site_tick(site, mw_tracker); /* no memory: the next one may have some */
-	ms = (thread_ns() - from) * TICK_SHARE / 1000000;
+	ms = (mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from) * TICK_SHARE / 1000000;
 	if (!had_some && site->journal.snapshot) {
 		journal.first = site->journal.tick;
 		journal.turn++;

@@ -3,7 +3,7 @@
  * rack_page.c - pages whose rows Ruby makes (lib/mwrap/objects/), in the layout
  * and with the headers of all others.
  */
-#include "../pages/pages.h"
+#include "pages/pages.h"
 #include "rack.h"
 
 struct page {

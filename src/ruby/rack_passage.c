@@ -19,9 +19,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../family/ask.h"
-#include "../family/gather.h"
-#include "../sys.h"
+#include "family/ask.h"
+#include "family/gather.h"
+#include "base/sys.h"
 #include "rack.h"
 
 #define PASSAGES_MAX 8u

@@ -8,8 +8,8 @@
  * callsite.c has the table; ids.c, paths.c and maintain.c are its parts.
  *
  * Counters never go down and never start again: a reset, a fork and a new
- * tenant of an id only move the baseline (read.c). The sum for an id is
- * `flushed` here plus what the threads' slots hold under that id (thread.h).
+ * tenant of an id only move the baseline (snapshot.c). The sum for an id is
+ * `flushed` here plus what the threads' slots hold under that id (shard.h).
  *
  * Lifetime: only retire.c takes a location out of the table, and reuses its
  * id only after (1) every thread that was inside the tracker has left it, so
@@ -18,7 +18,7 @@
  * in mw_late_ops therefore walks the table without a read-side section.
  * All others enter one.
  *
- * Lock order: mw_maintenance, then the baselines' lock (read.h).
+ * Lock order: mw_maintenance, then the baselines' lock (snapshot.h).
  */
 #ifndef MW_TABLE_CALLSITE_H
 #define MW_TABLE_CALLSITE_H
@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "own.h"
+#include "base/arena.h"
 #include "paths.h"
 #include "rcu.h"
 
@@ -39,7 +39,7 @@ enum {
 	MW_CS_FIRST = 4,
 	MW_CS_MAX = 131072,
 	MW_CS_CHUNK = 1024,
-	MW_CS_BASES = 48 * MW_CS_CHUNK /* bytes: baselines of a chunk's locations (read.c) */
+	MW_CS_BASES = 48 * MW_CS_CHUNK /* bytes: baselines of a chunk's locations (snapshot.c) */
 };
 
 enum mw_cs_kind {
@@ -118,7 +118,7 @@ bool mw_callsites_init(void);
 
 /*
  * Find or add; never fail: MW_CS_OTHER when there is no room. The caller is
- * busy (thread.h), or between mw_late_enter and mw_late_leave.
+ * busy (shard.h), or between mw_late_enter and mw_late_leave.
  */
 uint32_t mw_callsite_ruby(const char *path, size_t len, uint64_t line);
 uint32_t mw_callsite_native(uintptr_t addr);

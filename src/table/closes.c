@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "where_cache.h"
+#include "caller_cache.h"
 
 /*
  * Closes that began, and that ended; who need libraries to stay. `begun` and `users` are

@@ -3,7 +3,7 @@
  * closes.h - libraries that are being closed.
  *
  * From before a dlclose until after it no native caller is remembered: who looks at the
- * epoch of a page (where_cache.h; acquire), and then finds no library being closed, remembers
+ * epoch of a page (caller_cache.h; acquire), and then finds no library being closed, remembers
  * nothing that outlives the beginning of the next close. Nor is the dynamic linker asked what
  * an address is called: what it answers with lies in the library.
  */

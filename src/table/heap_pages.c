@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "own.h"
-#include "wait.h"
+#include "base/arena.h"
+#include "base/wait.h"
 
 __extension__ typedef unsigned __int128 u128;
 

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../api.h"
+#include "api.h"
 
 /* A page of so many bytes, fewer than 4 GiB, lives at addr from now on. */
 void mw_heap_page_born(uintptr_t addr, size_t bytes, uint32_t generation);

@@ -3,7 +3,7 @@
  * maintain.c - decides when the table of locations grows, and when it is swept.
  *
  * One thread at a time, and none waits for its turn: mw_maintenance is a
- * try-lock, which only fork waits for, and only so long (track/process.c). A sweep
+ * try-lock, which only fork waits for, and only so long (host/fork.c). A sweep
  * (retire.c) is due when the table is half full, or a path found no room, and many more
  * locations were wanted since the last one; a full table rests in between. Each
  * call does one step of it.
@@ -12,8 +12,9 @@
 
 #include <pthread.h>
 
-#include "../sys.h"
-#include "thread.h"
+#include "base/clock.h"
+#include "base/sys.h"
+#include "shard.h"
 
 static uint32_t buckets = MW_BUCKETS_FIRST; /* written under maintenance */
 static bool growing;          /* under maintenance */
@@ -63,11 +64,6 @@ void mw_maintenance_after_fork(bool held)
 	mw_maintenance_end();
 }
 
-static uint64_t now_ms(void)
-{
-	return mw_sys_now_ns() / 1000000;
-}
-
 static void grow(void)
 {
 	uint32_t n = mw_get(&buckets) * 4;
@@ -88,7 +84,7 @@ void mw_callsites_maintain(void)
 	bool crowded = n > 2 * mw_get(&buckets) && mw_get(&buckets) < MW_BUCKETS_MAX;
 	bool texts = mw_get(&mw_texts_full), full = n >= max - max / 128 || texts;
 	bool due = (n > max / 2 || texts) && wanted - mw_get(&swept) > max / 16 &&
-		   !(full && now_ms() < mw_get(&rest));
+		   !(full && mw_now_ms() < mw_get(&rest));
 	struct mw_thread *t = mw_state();
 	int cancel;
 
@@ -106,7 +102,7 @@ void mw_callsites_maintain(void)
 	}
 	if (mw_retire_under_way() && mw_retire_step()) {
 		mw_set(&mw_texts_full, false);
-		mw_set(&rest, now_ms() + 200);
+		mw_set(&rest, mw_now_ms() + 200);
 	}
 	if (t)
 		mw_thread_unhush(t);

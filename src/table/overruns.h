@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "own.h"
+#include "base/arena.h"
 
 struct mw_overruns {
 	uint64_t count;     /* blocks; release, after last_size */

@@ -12,7 +12,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "own.h"
+#include "base/arena.h"
 
 enum { BUCKETS = 256 }; /* not to be grown */
 

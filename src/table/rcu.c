@@ -2,7 +2,7 @@
 /* rcu.c - see rcu.h. */
 #include "rcu.h"
 
-#include "own.h"
+#include "base/arena.h"
 
 /*
  * Sections under way, by the counter that each began on. Sequentially consistent:

@@ -8,7 +8,7 @@
  *
  * Readers of the tables are few: pages, Ruby's API, the exit dump. They count
  * themselves in one of two shared counters. A section takes no memory, needs no
- * registration and may be nested. Threads inside the tracker (thread.h: busy) need
+ * registration and may be nested. Threads inside the tracker (shard.h: busy) need
  * no section; whoever retires something asks for them first: retire.c.
  *
  * A grace period is begun, and asked about later: it ends once each counter was

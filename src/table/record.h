@@ -19,7 +19,7 @@
  * needn't compute it; with the code bit, so that it never looks like a block's
  * (mw_record_id). Free records are linked in batches of MW_BATCH at most, by
  * address: `next`. Each thread keeps a batch that it takes from and gives to,
- * and some full ones (thread.h). The rest wait in a lock-free stack, so that a
+ * and some full ones (shard.h). The rest wait in a lock-free stack, so that a
  * thread that allocates and one that frees trade them. Batches are linked by
  * their first records, which name the next batch's instead of their own ref:
  * that is known by then. Nothing ever walks a batch. A record never used is
@@ -32,7 +32,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "own.h"
+#include "base/arena.h"
 
 struct mw_record {
 	union {

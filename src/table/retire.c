@@ -24,11 +24,12 @@
 #include <linux/membarrier.h>
 #include <sched.h>
 
-#include "../sys.h"
+#include "base/clock.h"
+#include "base/sys.h"
 #include "overruns.h"
-#include "read.h"
-#include "thread.h"
-#include "where_cache.h"
+#include "snapshot.h"
+#include "shard.h"
+#include "caller_cache.h"
 
 enum {
 	WAIT_MS = 50,         /* a reset, for calls under way */
@@ -63,7 +64,7 @@ static bool barrier(void)
 
 static long ms_now(void)
 {
-	return (long)(mw_sys_now_ns() / 1000000);
+	return (long)(mw_now_ns() / 1000000);
 }
 
 /* From *t on: true if none is inside, but the calling one; else *t is the first that is. */

@@ -3,9 +3,10 @@
 
 #include <string.h>
 
-#include "../sys.h"
-#include "../table/overruns.h"
-#include "say.h"
+#include "base/clock.h"
+#include "base/sys.h"
+#include "table/overruns.h"
+#include "base/log.h"
 #include "track.h"
 
 struct mw_strays mw_strays;
@@ -60,7 +61,7 @@ static uint32_t look_near(const void *p, size_t usable, uint32_t i)
 /* All records, those of the chunk that the tail names first. */
 static uint32_t look_everywhere(const void *p, size_t usable, uint32_t index)
 {
-	uint64_t end = mw_records_end(), start = mw_sys_now_ns(), now;
+	uint64_t end = mw_records_end(), start = mw_now_ns(), now;
 	uint32_t from = index < end ? index >> MW_CHUNK_SHIFT << MW_CHUNK_SHIFT : 0;
 	uint32_t i;
 
@@ -70,7 +71,7 @@ static uint32_t look_everywhere(const void *p, size_t usable, uint32_t index)
 	if (!i)
 		i = look(p, usable, 0, from);
 	if (mw_add(&looked_at, end) + end >= AT_WILL) {
-		now = mw_sys_now_ns();
+		now = mw_now_ns();
 		mw_set(&rest_until, now + (now - start) * (i ? REST_FOUND : REST_VAIN));
 	}
 	return i;
@@ -204,7 +205,7 @@ static bool tell(uint32_t id, uint64_t size)
 	mw_line_text(&l, size == 1 ? " byte from " : " bytes from ");
 	put_place(&l, mw_callsite(id));
 	mw_line_text(&l, " was written past its end");
-	return mw_say(&l);
+	return mw_log_try(&l);
 }
 
 void mw_overrun_note(uint32_t id, uint64_t size)

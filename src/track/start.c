@@ -35,7 +35,7 @@ static void thread_ends(void *p)
 {
 	struct mw_thread *t = p;
 
-	/* what Ruby says of this thread was freed, perhaps (thread_start.c): busy from here on,
+	/* what Ruby says of this thread was freed, perhaps (pthread.c): busy from here on,
 	   so that what others' destructors allocate is counted without looking there */
 	if (mw_get(&mw_ruby.how) != MW_RUBY_NONE)
 		mw_set(&t->pass, MW_PASS_BUSY);

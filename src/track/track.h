@@ -9,22 +9,21 @@
  *
  * The usual path is inline, in one thread's own memory, without a lock or an
  * atomic read-modify-write. Everything else is in slow.c. While inside, the
- * thread is busy (thread.h), which a signal handler's calls notice.
+ * thread is busy (shard.h), which a signal handler's calls notice.
  */
 #ifndef MW_TRACK_TRACK_H
 #define MW_TRACK_TRACK_H
 
 #include <stdbool.h>
 
-#include "../table/thread.h"
-#include "../table/where_cache.h"
-#include "generation.h"
+#include "table/shard.h"
+#include "table/caller_cache.h"
+#include "table/generation.h"
 #include "overrun.h"
-#include "real.h"
-#include "tail.h"
-#include "where.h"
+#include "real/real.h"
+#include "table/tail.h"
+#include "caller/locate.h"
 
-#define MW_EXPORT __attribute__((visibility("default")))
 #define MW_CALLER ((uintptr_t)__builtin_return_address(0))
 
 /* Lifecycle of the tracker in this process. */
@@ -100,7 +99,7 @@ MW_INLINE void mw_record_fill(struct mw_record *r, const void *p, uint32_t size,
 void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller);
 /* The same for n < MW_SIZE_HUGE, where more may be at hand than in the usual way. */
 void *mw_admit_other(struct mw_thread *t, void *p, size_t n, uintptr_t caller);
-/* Compares fast and public lookups (ruby.h) and returns p. t is busy; leaves it. */
+/* Compares fast and public lookups (frame.h) and returns p. t is busy; leaves it. */
 void *mw_admit_check(struct mw_thread *t, void *p) __attribute__((returns_nonnull));
 
 /*

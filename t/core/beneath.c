@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../../src/table/read.h"
-#include "../../src/track/aside.h"
-#include "../../src/track/ruby_api.h"
+#include "../../src/table/snapshot.h"
+#include "../../src/real/aside.h"
+#include "../../src/caller/ruby/api.h"
 #include "../../src/track/track.h"
 
 /* --- chunks as glibc's ------------------------------------------------------- */
@@ -235,7 +235,7 @@ void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
 	return __real_mmap(at, n, prot, flags, fd, off);
 }
 
-/* It doesn't stand aside here: src/track/aside.c would. */
+/* It doesn't stand aside here: src/real/aside.c would. */
 const char *mw_aside(void)
 {
 	return NULL;

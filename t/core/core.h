@@ -6,8 +6,8 @@
 #ifndef CORE_H
 #define CORE_H
 
-#include "../../src/table/read.h"
-#include "../../src/track/process.h"
+#include "../../src/table/snapshot.h"
+#include "../../src/host/process.h"
 #include "../../src/track/track.h"
 #include "../lib/site.h"
 #include "beneath.h"

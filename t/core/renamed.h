@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * renamed.h - put before src/track/malloc.c and process.c, and included by the
+ * renamed.h - put before src/hooks/malloc.c and src/host/fork.c, and included by the
  * drivers here: what the tracker interposes is called app_* in a driver, so that
  * the malloc of a sanitizer, which checks the tracker's own memory, stays malloc.
  */

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "track/generation.h"
-#include "track/ruby.h"
+#include "../../src/table/generation.h"
+#include "../../src/caller/ruby/frame.h"
 
-/* as ruby.h has them */
+/* as frame.h has them */
 struct mw_planted mw_planted = {
 	.ec_stack = 0,
 	.ec_stack_words = 8,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * plant.h - in the tracker that t/planted.mk builds, in place of ruby.h's
+ * plant.h - in the tracker that t/planted.mk builds, in place of frame.h's
  * constants: variables, which $MWRAP_TEST_PLANT sets wrong, as well as what
- * ruby_find.c finds.
+ * find.c finds.
  *
  *   [WHEN:]NAME=[+|-]VALUE
  *
@@ -34,7 +34,7 @@ extern MW_HIDDEN struct mw_planted mw_planted;
 #define MW_BODY_SIZE (mw_planted.body_size)
 #define MW_BODY_CODE (mw_planted.body_code)
 
-/* Calls of ruby_vm.c: what is found may be set wrong, and all once it was checked. */
+/* Calls of state.c: what is found may be set wrong, and all once it was checked. */
 void mw_plant_found(void);
 void mw_plant_count(const uint32_t **count);
 void mw_plant_checked(void);

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api.h"
-#include "options/options.h"
+#include "../../src/api.h"
+#include "../../src/options/options.h"
 
 #define AT(s, file) .location = (s), .location_len = sizeof(s) - 1, .file_len = sizeof(file) - 1
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a child was born with, since a baseline, and after it went to another id. */
-/* uses: src/table/born.c */
+/* uses: src/table/fork_baseline.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,13 +8,13 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/table/born.h"
+#include "../../src/table/fork_baseline.h"
 
 static bool no_memory;
 static void *grown[8]; /* chunks, freed at the end */
 static size_t grown_n;
 
-/* own.c's, of which born.c needs no more. */
+/* arena.c's, of which fork_baseline.c needs no more. */
 void *mw_own_grow(size_t n, enum mw_own_for what)
 {
 	(void)what;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Ruby's heap pages: births, deaths, resurrections, their sums and copies, and every form of these. */
-/* uses: src/table/heap_pages.c src/table/wait.c src/table/own.c src/report/heap_pages.c src/report/columns.c src/report/buf.c src/report/escape.c */
+/* uses: src/table/heap_pages.c src/base/wait.c src/base/arena.c src/report/heap_pages.c src/report/columns.c src/report/buf.c src/report/escape.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -23,7 +23,7 @@ bool mw_ancestor_served(void)
 	return child;
 }
 
-void mw_say(const char *fmt, ...)
+void mw_log(const char *fmt, ...)
 {
 	va_list ap;
 

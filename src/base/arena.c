@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "arena.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static uint64_t held;  /* relaxed: mapped, and texts */
+static uint64_t taken; /* relaxed: these, and what is set aside; under the ceiling */
+static uint64_t max;   /* relaxed: the ceiling, 0: none */
+static void *(*text_alloc)(size_t) = malloc;
+static void (*text_free)(void *) = free;
+
+void mw_own_limit(uint64_t bytes)
+{
+	mw_set(&max, bytes && bytes < MW_OWN_LEAST ? (uint64_t)MW_OWN_LEAST : bytes);
+}
+
+uint64_t mw_own_max(void)
+{
+	return mw_get(&max);
+}
+
+uint64_t mw_own_bytes(void)
+{
+	return mw_get(&held);
+}
+
+static uint64_t ceiling(enum mw_own_for what)
+{
+	uint64_t m = mw_get(&max);
+
+	if (!m)
+		return UINT64_MAX;
+	if (what == MW_OWN_LOCATION)
+		return m - m / 8;
+	return what == MW_OWN_RECORD ? m - m / 16 : m;
+}
+
+/* Room for bytes; false: the ceiling. */
+static bool take(uint64_t bytes, enum mw_own_for what)
+{
+	uint64_t is = mw_get(&taken), top = ceiling(what);
+
+	do {
+		if (bytes > top || is > top - bytes)
+			return false;
+	} while (!__atomic_compare_exchange_n(&taken, &is, is + bytes, true, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	return true;
+}
+
+void *mw_own_lend(size_t bytes)
+{
+	int e = errno;
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		p = NULL;
+	else
+		(void)madvise(p, bytes, MADV_DONTDUMP);
+	errno = e;
+	return p;
+}
+
+void mw_own_return(void *p, size_t bytes)
+{
+	int e = errno;
+
+	if (p)
+		(void)munmap(p, bytes);
+	errno = e;
+}
+
+void *mw_own_map_aside(size_t bytes)
+{
+	void *p = mw_own_lend(bytes);
+
+	if (p)
+		mw_add(&held, bytes);
+	return p;
+}
+
+/* Maps what was just taken. */
+static void *map_taken(size_t bytes)
+{
+	void *p = mw_own_map_aside(bytes);
+
+	if (!p)
+		mw_add(&taken, -(uint64_t)bytes);
+	return p;
+}
+
+void *mw_own_grow(size_t bytes, enum mw_own_for what)
+{
+	return take(bytes, what) ? map_taken(bytes) : NULL;
+}
+
+void *mw_own_map(size_t bytes)
+{
+	mw_add(&taken, bytes);
+	return map_taken(bytes);
+}
+
+void mw_own_unmap(void *p, size_t bytes)
+{
+	if (!p)
+		return;
+	mw_own_return(p, bytes);
+	mw_add(&held, -(uint64_t)bytes);
+	mw_add(&taken, -(uint64_t)bytes);
+}
+
+bool mw_own_set_aside(size_t bytes, enum mw_own_for what)
+{
+	return take(bytes, what);
+}
+
+void mw_own_put_back(size_t bytes)
+{
+	mw_add(&taken, -(uint64_t)bytes);
+}
+
+/* --- texts --------------------------------------------------------------------- */
+
+void mw_own_use(void *(*alloc)(size_t), void (*release)(void *))
+{
+	text_alloc = alloc;
+	text_free = release;
+}
+
+void *mw_own_alloc(size_t bytes, enum mw_own_for what)
+{
+	int e = errno;
+	void *p = NULL;
+
+	if (take(bytes, what)) {
+		p = text_alloc(bytes);
+		mw_add(p ? &held : &taken, p ? bytes : -(uint64_t)bytes);
+	}
+	errno = e;
+	return p;
+}
+
+void mw_own_free(void *p, size_t bytes)
+{
+	if (!p)
+		return;
+	mw_add(&held, -(uint64_t)bytes);
+	mw_add(&taken, -(uint64_t)bytes);
+	text_free(p);
+}

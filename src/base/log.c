@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* log.c - see log.h. */
+#include "log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys.h"
+
+static struct stat at_load; /* st_mode == 0: descriptor 2 was closed */
+
+static void put(struct mw_line *l, char c)
+{
+	if (l->n < sizeof(l->s) - 1) /* room for the newline */
+		l->s[l->n++] = (unsigned char)c < 0x20 || c == 0x7f ? '?' : c;
+}
+
+void mw_line_text(struct mw_line *l, const char *s)
+{
+	while (*s)
+		put(l, *s++);
+}
+
+void mw_line_end_of(struct mw_line *l, const char *s, size_t n)
+{
+	enum { ENOUGH = 300 };
+
+	if (n > ENOUGH) {
+		mw_line_text(l, "...");
+		s += n - ENOUGH;
+		n = ENOUGH;
+	}
+	while (n--)
+		put(l, *s++);
+}
+
+void mw_line_u64(struct mw_line *l, uint64_t v, unsigned base)
+{
+	char digits[20];
+	size_t n = 0;
+
+	do
+		digits[n++] = "0123456789abcdef"[v % base];
+	while (v /= base);
+	while (n)
+		put(l, digits[--n]);
+}
+
+void mw_log_init(void)
+{
+	int e = errno;
+
+	if (mw_sys_fstat(STDERR_FILENO, &at_load) != 0)
+		memset(&at_load, 0, sizeof(at_load));
+	errno = e;
+}
+
+/*
+ * Is descriptor 2 still where messages go? What it was at load, a terminal or
+ * the like, or a log that was opened for appending: not whatever was
+ * opened after a close(2).
+ */
+static bool is_stderr(void)
+{
+	struct stat now;
+	int flags;
+
+	if (mw_sys_fstat(STDERR_FILENO, &now) != 0)
+		return false;
+	if (at_load.st_mode && now.st_dev == at_load.st_dev && now.st_ino == at_load.st_ino)
+		return true;
+	flags = mw_sys_fcntl(STDERR_FILENO, F_GETFL, 0);
+	return S_ISCHR(now.st_mode) || (S_ISREG(now.st_mode) && flags >= 0 && flags & O_APPEND);
+}
+
+/* Takes back the signals of `held` that came meanwhile and didn't wait before. */
+static void take_back(sigset_t *held, const sigset_t *waited)
+{
+	static const int sigs[] = { SIGPIPE, SIGXFSZ };
+
+	for (size_t i = 0; i < sizeof(sigs) / sizeof(*sigs); i++)
+		if (sigismember(waited, sigs[i]))
+			sigdelset(held, sigs[i]);
+	while (mw_sys_sigtake(held))
+		;
+}
+
+static bool write_line(const struct iovec *parts, int n)
+{
+	struct pollfd fd = { .fd = STDERR_FILENO, .events = POLLOUT };
+	sigset_t held, before, waited;
+	ssize_t w;
+
+	/* a pipe that says so has room for so short a line */
+	if (!is_stderr() || mw_sys_poll(&fd, 1, 0) != 1 || fd.revents != POLLOUT)
+		return false;
+	sigemptyset(&held);
+	sigaddset(&held, SIGPIPE);
+	sigaddset(&held, SIGXFSZ);
+	sigaddset(&held, SIGTTOU); /* held, it doesn't stop a background process that writes */
+	mw_sys_sigpending(&waited);
+	mw_sys_sigmask(SIG_BLOCK, &held, &before);
+	w = mw_sys_writev(STDERR_FILENO, parts, n);
+	if (w < 0 && (errno == EPIPE || errno == EFBIG)) {
+		sigdelset(&held, SIGTTOU);
+		take_back(&held, &waited);
+	}
+	mw_sys_sigmask(SIG_SETMASK, &before, NULL);
+	return w > 0;
+}
+
+static char prefix[] = "mwrap: ";
+
+/* Makes it a line of its own: into two parts, the prefix first. */
+static void end_line(struct mw_line *l, struct iovec parts[2])
+{
+	l->s[l->n] = '\n';
+	parts[0] = (struct iovec){ prefix, sizeof(prefix) - 1 };
+	parts[1] = (struct iovec){ l->s, l->n + 1 };
+}
+
+bool mw_log_try(struct mw_line *l)
+{
+	struct iovec parts[2];
+	int e = errno, cancel;
+	bool done;
+
+	end_line(l, parts);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	done = write_line(parts, 2);
+	pthread_setcancelstate(cancel, NULL);
+	errno = e;
+	return done;
+}
+
+void mw_log_line(struct mw_line *l)
+{
+	struct iovec parts[2];
+	int e = errno;
+
+	end_line(l, parts);
+	(void)mw_sys_writev(STDERR_FILENO, parts, 2); /* if it fails, there is nobody to tell */
+	errno = e;
+}
+
+void mw_log(const char *fmt, ...)
+{
+	struct mw_line l = { .n = 0 };
+	char text[sizeof(l.s)];
+	int e = errno;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vsnprintf(text, sizeof(text), fmt, ap) >= 0)
+		mw_line_text(&l, text);
+	va_end(ap);
+	errno = e;
+	mw_log_line(&l);
+}

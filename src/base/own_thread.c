@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * own_thread.c - threads of the tracker's own, and fork: see own_thread.h.
+ */
+#include "own_thread.h"
+
+#include <pthread.h>
+
+#include "sys.h"
+#include "wait.h"
+
+__thread bool mw_own_thread_here __attribute__((tls_model("initial-exec")));
+
+void mw_own_thread_begin(void)
+{
+	mw_own_thread_here = true;
+	mw_sys_name_thread("mwrap"); /* inherited by threads that this one starts */
+}
+
+int mw_own_thread(void *(*run)(void *), size_t stack)
+{
+	sigset_t all, old;
+	pthread_attr_t a;
+	pthread_t t;
+	int e;
+
+	sigfillset(&all);
+	pthread_attr_init(&a);
+	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&a, stack);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited by the new thread */
+	e = pthread_create(&t, &a, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&a);
+	return e;
+}
+
+void mw_nap(void)
+{
+	mw_sys_nap();
+}
+
+void mw_step_begin(struct mw_step *s)
+{
+	for (;;) {
+		__atomic_store_n(&s->under_way, 1, __ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&s->forking, __ATOMIC_SEQ_CST))
+			return;
+		mw_step_end(s);
+		mw_nap();
+	}
+}
+
+void mw_step_end(struct mw_step *s)
+{
+	__atomic_store_n(&s->under_way, 0, __ATOMIC_SEQ_CST);
+}
+
+void mw_step_before_fork(struct mw_step *s, const struct timespec *until)
+{
+	unsigned turns = 0;
+
+	__atomic_fetch_add(&s->forking, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&s->under_way, __ATOMIC_SEQ_CST) && !mw_is_past(until))
+		mw_let_run(&turns);
+}
+
+void mw_step_after_fork(struct mw_step *s, int child)
+{
+	if (child)
+		*s = (struct mw_step){ 0 };
+	else
+		__atomic_fetch_sub(&s->forking, 1, __ATOMIC_SEQ_CST);
+}

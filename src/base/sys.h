@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sys.h - system calls that the tracker makes itself.
+ *
+ * Other preloads interpose the C library's functions of files, clocks and signals
+ * (libfaketime: fstat, poll, nanosleep, clock_gettime, getpid). The exit dump runs when
+ * their destructors have run, and the first call may come before their constructors:
+ * nothing of theirs may be called then. Nor shall our waits end by a clock that somebody
+ * set wrong on purpose. So what runs that late, or waits, calls the kernel.
+ *
+ * As the C library's functions of these names: -1 and errno on failure. None is a
+ * cancellation point. A sigset_t holds the kernel's 8 bytes first.
+ */
+#ifndef MW_BASE_SYS_H
+#define MW_BASE_SYS_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MW_SYS_SIGSET = 8 };
+
+/* syscall(2), which is interposed by some, too, where we know how to do without. */
+static inline long mw_sys(long number, long a, long b, long c, long d, long e)
+{
+#if defined(__x86_64__) && !defined(__ILP32__)
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	long r;
+
+	__asm__ volatile("syscall"
+			 : "=a"(r)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+			 : "rcx", "r11", "memory");
+#elif defined(__aarch64__)
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+	long r;
+
+	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
+	r = x0;
+#else
+	return syscall(number, a, b, c, d, e);
+#endif
+#if (defined(__x86_64__) && !defined(__ILP32__)) || defined(__aarch64__)
+	if (r < 0 && r >= -4095) {
+		errno = (int)-r;
+		return -1;
+	}
+	return r;
+#endif
+}
+
+static inline long mw_sys_ptr(const volatile void *p)
+{
+	return (long)(uintptr_t)p;
+}
+
+/* --- files ------------------------------------------------------------------ */
+
+static inline int mw_sys_open(const char *path, int flags, mode_t mode)
+{
+	return (int)mw_sys(SYS_openat, AT_FDCWD, mw_sys_ptr(path), flags, (long)mode, 0);
+}
+
+static inline int mw_sys_close(int fd)
+{
+	return (int)mw_sys(SYS_close, fd, 0, 0, 0, 0);
+}
+
+static inline ssize_t mw_sys_read(int fd, void *to, size_t n)
+{
+	return mw_sys(SYS_read, fd, mw_sys_ptr(to), (long)n, 0, 0);
+}
+
+static inline ssize_t mw_sys_write(int fd, const void *from, size_t n)
+{
+	return mw_sys(SYS_write, fd, mw_sys_ptr(from), (long)n, 0, 0);
+}
+
+static inline ssize_t mw_sys_writev(int fd, const struct iovec *parts, int n)
+{
+	return mw_sys(SYS_writev, fd, mw_sys_ptr(parts), n, 0, 0);
+}
+
+/* On machines of 64 bits the C library's struct is the kernel's. */
+static inline int mw_sys_fstat(int fd, struct stat *st)
+{
+	return (int)mw_sys(SYS_fstat, fd, mw_sys_ptr(st), 0, 0, 0);
+}
+
+static inline int mw_sys_fcntl(int fd, int what, long arg)
+{
+	return (int)mw_sys(SYS_fcntl, fd, what, arg, 0, 0);
+}
+
+static inline int mw_sys_unlink(const char *path)
+{
+	return (int)mw_sys(SYS_unlinkat, AT_FDCWD, mw_sys_ptr(path), 0, 0, 0);
+}
+
+/* ms < 0: without an end */
+static inline int mw_sys_poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+
+	return (int)mw_sys(SYS_ppoll, mw_sys_ptr(fds), (long)n, ms < 0 ? 0 : mw_sys_ptr(&t), 0,
+			   MW_SYS_SIGSET);
+}
+
+/* --- time -------------------------------------------------------------------- */
+
+static inline void mw_sys_clock(clockid_t clock, struct timespec *t)
+{
+	if (mw_sys(SYS_clock_gettime, clock, mw_sys_ptr(t), 0, 0, 0) != 0)
+		*t = (struct timespec){ 0 };
+}
+
+/* Sleeps for a millisecond, or until a signal. */
+static inline void mw_sys_nap(void)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	(void)mw_sys(SYS_nanosleep, mw_sys_ptr(&ms), 0, 0, 0, 0);
+}
+
+/* Until that moment of CLOCK_MONOTONIC; false: a signal came first. */
+static inline bool mw_sys_sleep_until(uint64_t ns)
+{
+	const struct timespec t = { .tv_sec = (time_t)(ns / 1000000000),
+				    .tv_nsec = (long)(ns % 1000000000) };
+
+	return mw_sys(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, mw_sys_ptr(&t), 0, 0) == 0;
+}
+
+/* Until *word isn't `is`, somebody wakes it, or ns have passed; or for no reason. */
+static inline void mw_sys_futex_wait(const uint32_t *word, uint32_t is, uint64_t ns)
+{
+	const struct timespec t = { .tv_sec = (time_t)(ns / 1000000000),
+				    .tv_nsec = (long)(ns % 1000000000) };
+
+	(void)mw_sys(SYS_futex, mw_sys_ptr(word), FUTEX_WAIT_PRIVATE, (long)is, mw_sys_ptr(&t), 0);
+}
+
+static inline void mw_sys_futex_wake(const uint32_t *word)
+{
+	(void)mw_sys(SYS_futex, mw_sys_ptr(word), FUTEX_WAKE_PRIVATE, INT32_MAX, 0, 0);
+}
+
+/* --- signals, of the calling thread -------------------------------------------- */
+
+static inline void mw_sys_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	if (old)
+		(void)sigemptyset(old);
+	(void)mw_sys(SYS_rt_sigprocmask, how, mw_sys_ptr(set), mw_sys_ptr(old), MW_SYS_SIGSET, 0);
+}
+
+static inline void mw_sys_sigpending(sigset_t *set)
+{
+	(void)sigemptyset(set);
+	(void)mw_sys(SYS_rt_sigpending, mw_sys_ptr(set), MW_SYS_SIGSET, 0, 0, 0);
+}
+
+/* Takes one of `set` that waits, at once; false: none does. */
+static inline bool mw_sys_sigtake(const sigset_t *set)
+{
+	const struct timespec now = { 0 };
+
+	return mw_sys(SYS_rt_sigtimedwait, mw_sys_ptr(set), 0, mw_sys_ptr(&now), MW_SYS_SIGSET, 0) > 0;
+}
+
+/* --- this process, this thread --------------------------------------------------- */
+
+static inline pid_t mw_sys_getpid(void)
+{
+	return (pid_t)mw_sys(SYS_getpid, 0, 0, 0, 0, 0);
+}
+
+/*
+ * An error's text, never translated: strerror() and strerror_r() take the lock on the
+ * locale, which a fork could catch held by a thread of ours.
+ */
+static inline const char *mw_sys_error(int e)
+{
+	const char *text = strerrordesc_np(e);
+
+	return text ? text : "Unknown error";
+}
+
+/* As top -H shows this thread: at most 15 characters. */
+static inline void mw_sys_name_thread(const char *name)
+{
+	(void)mw_sys(SYS_prctl, PR_SET_NAME, mw_sys_ptr(name), 0, 0, 0);
+}
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * locate.h - which location is this call at?
+ *
+ * In Ruby code, the line of the innermost Ruby frame, found by the frame's
+ * pc (frame.h says how and when that is to be trusted); else the native
+ * caller. Both are remembered per thread, so the usual answer takes a
+ * handful of loads. The caller is busy.
+ */
+#ifndef MW_CALLER_LOCATE_H
+#define MW_CALLER_LOCATE_H
+
+#include <stdint.h>
+
+#include "table/shard.h"
+#include "table/caller_cache.h"
+#include "caller/ruby/frame.h"
+
+/* Misses: find out, remember. */
+uint32_t mw_where_native_miss(struct mw_thread *t, uintptr_t caller);
+
+static inline uint32_t mw_where_native(struct mw_thread *t, uintptr_t caller)
+{
+	uint32_t id = mw_where_recall(t, caller);
+
+	return mw_likely(id != MW_CS_NONE) ? id : mw_where_native_miss(t, caller);
+}
+
+/* Never MW_CS_NONE. */
+static inline uint32_t mw_where(struct mw_thread *t, uintptr_t caller)
+{
+	uint32_t id = MW_CS_NONE;
+
+	if (mw_get(&mw_ruby.how) != MW_RUBY_NONE)
+		id = mw_ruby_where(t);
+	return id != MW_CS_NONE ? id : mw_where_native(t, caller);
+}
+
+/* 0: a C function's frame. Neither alone tells: blocks of C functions have an
+   iseq that is none, and YJIT leaves a stale pc in the frames of C functions. */
+MW_INLINE uintptr_t mw_ruby_frame_pc(const char *cfp)
+{
+	return mw_likely(MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) != 0) ? MW_AT(uintptr_t, cfp, MW_CFP_PC) : 0;
+}
+
+/*
+ * The pc of the innermost frame that runs Ruby code; 0: none does. A thread
+ * that begins or ends has no stack: Ruby sets both words to NULL then, and the
+ * stack's first, which is compared. Of the frames, Ruby's own marking trusts
+ * no more either. Only beyond the innermost must the end be known.
+ */
+MW_INLINE uintptr_t mw_ruby_pc(const char *ec)
+{
+	const char *cfp = MW_AT(const char *, ec, MW_EC_CFP), *end;
+	uintptr_t pc;
+
+	if (mw_unlikely(cfp <= MW_AT(const char *, ec, MW_EC_STACK)))
+		return 0;
+	pc = mw_ruby_frame_pc(cfp);
+	if (pc)
+		return pc;
+	end = MW_AT(const char *, ec, MW_EC_STACK) +
+	      MW_AT(size_t, ec, MW_EC_STACK_WORDS) * sizeof(uintptr_t);
+	while (!pc && (cfp += mw_ruby.frame_size) < end)
+		pc = mw_ruby_frame_pc(cfp);
+	return pc;
+}
+
+/* Where the fast way is on: the pc of the Ruby code that is running, or 0. */
+MW_INLINE uintptr_t mw_ruby_pc_now(void)
+{
+	const char *ec = mw_ruby_ec();
+
+	return mw_likely(ec != NULL) ? mw_ruby_pc(ec) : 0;
+}
+
+/* What is remembered of where this call is, if finding that takes no call; else NULL. */
+static inline struct mw_where *mw_where_at_hand(struct mw_thread *t, uintptr_t caller)
+{
+	uint32_t how = __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE);
+	struct mw_where *w;
+	uintptr_t pc = 0;
+
+	if (how == MW_RUBY_FAST)
+		pc = mw_ruby_pc_now();
+	else if (how != MW_RUBY_NONE && how != MW_RUBY_ENDED)
+		return NULL;
+	if (!pc)
+		pc = caller;
+	w = mw_where_at_once(t, pc);
+	return w ? w : mw_where_at_second(t, pc);
+}
+
+/* Now and then: is the fast answer still the right one? */
+static inline void mw_where_check(struct mw_thread *t)
+{
+	if (mw_get(&mw_ruby.how) == MW_RUBY_FAST)
+		mw_ruby_check(t);
+}
+
+#endif

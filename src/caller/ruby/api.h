@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * api.h - Ruby's exported functions that we call, by dlsym.
+ *
+ * All may be missing. Which may be called when:
+ *   anywhere once the VM is up      gc_count, has_gvl, during_gc, and
+ *                                   postponed_job_trigger, _register_one
+ *   with the GVL, outside GC        the rest
+ */
+#ifndef MW_CALLER_RUBY_API_H
+#define MW_CALLER_RUBY_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uintptr_t mw_value; /* Ruby's VALUE */
+
+/* name, result, parameters, needed? */
+#define MW_FOR_EACH_RUBY(X)                                                                    \
+	X(rb_gc_count, size_t, (void), true)                                                   \
+	X(rb_during_gc, int, (void), true)                                                     \
+	X(ruby_thread_has_gvl_p, int, (void), true)                                            \
+	X(rb_thread_current, mw_value, (void), true)                                           \
+	X(rb_sourcefile, const char *, (void), true)                                           \
+	X(rb_sourceline, int, (void), true)                                                    \
+	X(rb_profile_frames, int, (int, int, mw_value *, int *), true)                         \
+	X(rb_profile_frame_path, mw_value, (mw_value), true)                                   \
+	X(rb_profile_frame_absolute_path, mw_value, (mw_value), true)                          \
+	X(rb_string_value_ptr, char *, (volatile mw_value *), true)                            \
+	X(ruby_vm_at_exit, void, (void (*)(void *)), true)                                     \
+	X(rb_postponed_job_preregister, unsigned, (unsigned, void (*)(void *), void *), false) \
+	X(rb_postponed_job_trigger, void, (unsigned), false)                                   \
+	X(rb_postponed_job_register_one, int, (unsigned, void (*)(void *), void *), false)     \
+	X(rb_gc_get_objspace, void *, (void), false)
+
+struct mw_ruby_api {
+#define X(name, result, params, needed) result(*name) params;
+	MW_FOR_EACH_RUBY(X)
+#undef X
+	const mw_value *rb_cComplex; /* defined late at boot: then the VM is up */
+};
+extern struct mw_ruby_api mw_rb;
+
+/* May the public calls be used by this thread now? */
+static inline bool mw_ruby_may_ask(void)
+{
+	return mw_rb.ruby_thread_has_gvl_p() && !mw_rb.rb_during_gc();
+}
+
+/*
+ * find.c: finds the execution context and the offsets. Under the GVL,
+ * outside GC, with the VM up.
+ * 1: found, mw_ruby is filled in; to be verified (look.h). 0: not now,
+ * try again (no frame of Ruby code yet). -1: not to be found in this Ruby;
+ * *why says what.
+ */
+int mw_ruby_find(const char **why);
+/* Where GC.count may be, to be verified; NULL: to be had by rb_gc_count only. With the VM up. */
+const uint32_t *mw_ruby_find_count(void);
+
+#endif

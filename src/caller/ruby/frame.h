@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * frame.h - the Ruby line that is executing, in a few loads.
+ *
+ * Nothing of Ruby is linked to: all comes by dlsym, and missing is a normal
+ * case. The fast way reads the VM's own structures:
+ *
+ *   thread pointer + mw_ruby.ec -> execution context (NULL: no Ruby thread)
+ *   ec: vm_stack, its size in words, cfp
+ *   cfp: frames from here to the stack's end; Ruby's own have iseq and pc
+ *
+ * A pc is one place in a program as long as its instructions live: the
+ * block that holds them is flagged (record.h: MW_CODE), and its free makes
+ * cached pcs stale. Only a miss asks Ruby, by its public calls, and those
+ * are allowed only with the GVL and outside GC. A miss without is counted
+ * under a pending location, which becomes an alias of the real one at the
+ * first lookup of the same pc under the GVL.
+ *
+ * Offsets are found at run time (find.c), never taken from a version
+ * number, and trusted after a self-check of a whole stack (verify.c).
+ * Until then, and where that fails, only memory is read that was found to be
+ * readable. Answers are compared with the public calls' now and then, and
+ * stacks checked again; one disagreement, and the public calls take over for
+ * good. Whatever isn't as expected on the way to an answer under the GVL makes
+ * the public calls give it.
+ */
+#ifndef MW_CALLER_RUBY_FRAME_H
+#define MW_CALLER_RUBY_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "table/shard.h"
+#include "table/caller_cache.h"
+
+enum mw_ruby_how {
+	MW_RUBY_NONE,     /* no Ruby in this process */
+	MW_RUBY_STARTING, /* its VM isn't up yet */
+	MW_RUBY_FAST,
+	MW_RUBY_PUBLIC,   /* by Ruby's public calls at every allocation */
+	MW_RUBY_ENDED     /* the VM is gone */
+};
+
+/* Written once before `how` (release); read-mostly. */
+struct mw_ruby {
+	uint32_t how;        /* enum mw_ruby_how */
+	uint32_t frame_size; /* bytes */
+	ptrdiff_t ec;        /* from the thread pointer */
+	uint32_t body;       /* iseq -> body */
+	const char *why;     /* why PUBLIC; or "" */
+};
+extern MW_HOT_STRUCT struct mw_ruby mw_ruby;
+extern const char *mw_ruby_version; /* "3.4.5"; NULL: no Ruby */
+
+/* offsets that are the same from 2.7 to 3.4; checked all the same */
+#ifdef MW_PLANT /* a test's build, with variables instead, to be set wrong: t/planted */
+#include MW_PLANT
+#else
+#define mw_plant_found() ((void)0)
+#define mw_plant_count(count) ((void)(count))
+#define mw_plant_checked() ((void)0)
+enum {
+	MW_EC_STACK = 0,
+	MW_EC_STACK_WORDS = 8,
+	MW_EC_CFP = 16,
+	MW_CFP_PC = 0,
+	MW_CFP_SP = 8,
+	MW_CFP_ISEQ = 16,
+	MW_CFP_EP = 32,
+	MW_BODY_SIZE = 4,
+	MW_BODY_CODE = 8
+};
+#endif
+
+#define MW_AT(type, p, off) (*(type const *)((uintptr_t)(p) + (uintptr_t)(off)))
+
+static inline uintptr_t mw_thread_pointer(void)
+{
+#if defined(__x86_64__)
+	uintptr_t tp;
+
+	__asm__("mov %%fs:0, %0" : "=r"(tp));
+	return tp;
+#else
+	return (uintptr_t)__builtin_thread_pointer();
+#endif
+}
+
+/* The calling thread's execution context; NULL: it isn't Ruby's. Only where mw_ruby.ec is known. */
+MW_INLINE const char *mw_ruby_ec(void)
+{
+#if defined(__x86_64__)
+	const char *ec;
+
+	__asm__ volatile("mov %%fs:(%1), %0" : "=r"(ec) : "r"(mw_ruby.ec));
+	return ec;
+#else
+	return MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
+#endif
+}
+
+/* Compares the fast answer with the public one; see above. */
+void mw_ruby_check(struct mw_thread *);
+/* What stats.json says. */
+const char *mw_ruby_how_name(void);
+const char *mw_ruby_count_name(void);
+
+/* The innermost frame of Ruby code from cfp on, or NULL. */
+MW_INLINE const char *mw_ruby_frame(const char *cfp, const char *end)
+{
+	for (; cfp < end; cfp += mw_ruby.frame_size)
+		if (MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) && MW_AT(uintptr_t, cfp, MW_CFP_PC))
+			return cfp;
+	return NULL;
+}
+
+/* The end of ec's stack of frames; NULL: cfp isn't in it, or it is no more. */
+MW_INLINE const char *mw_ruby_stack_end(const char *ec, const char *cfp)
+{
+	const char *base = MW_AT(const char *, ec, MW_EC_STACK);
+	size_t bytes = MW_AT(size_t, ec, MW_EC_STACK_WORDS) * sizeof(uintptr_t);
+
+	return mw_likely((uintptr_t)cfp - (uintptr_t)base < bytes) ? base + bytes : NULL;
+}
+
+static inline const char *mw_ruby_stack(const char *ec, const char **end)
+{
+	const char *cfp = MW_AT(const char *, ec, MW_EC_CFP);
+
+	return (*end = mw_ruby_stack_end(ec, cfp)) ? cfp : NULL;
+}
+
+/* With all it may take; MW_CS_NONE: no Ruby code is running. */
+uint32_t mw_ruby_where(struct mw_thread *t);
+
+#endif

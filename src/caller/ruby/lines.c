@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* lines.c - the Ruby line that is executing; see frame.h. */
+#include "frame.h"
+
+#include <string.h>
+
+#include "safe_read.h"
+#include "look.h"
+#include "state.h"
+#include "table/generation.h"
+#include "table/tail.h"
+
+static uint32_t pending_open; /* relaxed: pending locations not resolved yet */
+
+/* --- the public way ---------------------------------------------------------------------- */
+
+static bool is_internal(const char *path)
+{
+	return strncmp(path, "<internal:", 10) == 0;
+}
+
+enum { FRAMES = 48, NEAR = 8 };
+
+/* Is it known of this location's file that Ruby read it? Or none can be: nothing is to be learned. */
+static bool file_is_known(uint32_t id)
+{
+	return id == MW_CS_OTHER || __atomic_load_n(&mw_callsite(id)->path->real, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Code can be evaluated under the name of any file. That Ruby read this one only a
+ * frame of what it read can say (mw_api.source). Each caller that isn't
+ * remembered is asked, until one does.
+ */
+static void learn_file(uint32_t id, mw_value frame)
+{
+	const char *file = file_is_known(id) ? NULL : mw_ruby_file(frame);
+
+	if (file)
+		mw_path_read_from(mw_callsite(id)->path, file);
+}
+
+/*
+ * The same, of the innermost frame. Ruby may name the method around it instead: what
+ * that says is of its own path.
+ */
+static void learn_innermost(uint32_t id, const char *path)
+{
+	mw_value frames[NEAR];
+	int lines[NEAR], n = file_is_known(id) ? 0 : mw_rb.rb_profile_frames(0, NEAR, frames, lines);
+
+	for (int i = 0; i < n; i++) {
+		const char *p = mw_ruby_path(frames[i]);
+
+		if (!p)
+			continue; /* a C function's */
+		if (strcmp(p, path) == 0)
+			learn_file(id, frames[i]);
+		return;
+	}
+}
+
+/* What the public calls say of the present stack. */
+struct answer {
+	uint32_t id;      /* MW_CS_NONE: no Ruby code is running */
+	unsigned skipped; /* frames of Ruby's own code above the one that is named */
+	bool holds;       /* all of it, wherever those frames' pcs are seen again */
+};
+
+/*
+ * The fast way's frames beside those that Ruby tells of, innermost first. A frame with
+ * instructions but no pc, which not each Ruby tells of, ends it: what is below is not told apart.
+ */
+struct beside {
+	const char *cfp, *end; /* cfp NULL: nothing more is known */
+};
+
+/* Does the fast way see the next frame that Ruby tells of, too? Goes on to the one below. */
+static bool seen_beside(struct beside *b)
+{
+	const char *cfp = b->cfp;
+
+	while (cfp && cfp < b->end && !MW_AT(uintptr_t, cfp, MW_CFP_ISEQ))
+		cfp += mw_ruby.frame_size; /* a C function's */
+	if (!cfp || cfp >= b->end || !MW_AT(uintptr_t, cfp, MW_CFP_PC)) {
+		b->cfp = NULL;
+		return false;
+	}
+	b->cfp = cfp + mw_ruby.frame_size;
+	return true;
+}
+
+/*
+ * The line that a user wants: the innermost frame whose file is not Ruby's
+ * own. With the GVL, outside GC. Allocates nothing. ec: this thread's, NULL: the fast
+ * way's frames don't matter.
+ */
+static struct answer ask_ruby(const char *ec)
+{
+	const char *path = mw_rb.rb_sourcefile();
+	int line = mw_rb.rb_sourceline();
+	struct answer a = { MW_CS_NONE, 0, true };
+	mw_value frames[FRAMES];
+	int lines[FRAMES], n;
+	struct beside beside = { NULL, NULL };
+
+	if (!path)
+		return a;
+	if (line > 0 && !is_internal(path)) { /* the usual case; also right for a frame that YJIT runs */
+		a.id = mw_callsite_ruby(path, strlen(path), (uint64_t)line);
+		learn_innermost(a.id, path);
+		return a;
+	}
+	if (ec)
+		beside.cfp = mw_ruby_stack(ec, &beside.end);
+	n = mw_rb.rb_profile_frames(0, FRAMES, frames, lines);
+	for (int i = 0; i < n; i++) {
+		const char *p = mw_ruby_path(frames[i]);
+		bool seen;
+
+		if (!p)
+			continue;
+		seen = seen_beside(&beside);
+		if (lines[i] <= 0) {
+			/* a file or library that is being loaded, or code that was given such a
+			   line, as ERB#def_method does; the fast way sees a frame for the latter only */
+			if (seen)
+				a.skipped++;
+			else
+				a.holds = false;
+			continue;
+		}
+		if (!is_internal(p)) {
+			a.id = mw_callsite_ruby(p, strlen(p), (uint64_t)lines[i]);
+			learn_file(a.id, frames[i]);
+			return a;
+		}
+		a.skipped++;
+	}
+	/* Ruby's own code and nothing below it: better than no line, but true
+	   of this stack only */
+	a.holds = false;
+	if (line > 0)
+		a.id = mw_callsite_ruby(path, strlen(path), (uint64_t)line);
+	return a;
+}
+
+/* STARTING: has it come up? Then, and if PUBLIC: ask. ENDED: nothing. */
+static uint32_t not_fast(void)
+{
+	switch (mw_get(&mw_ruby.how)) {
+	case MW_RUBY_STARTING:
+		if (!mw_ruby_look_for_vm())
+			return MW_CS_NONE;
+		/* fallthrough */
+	case MW_RUBY_PUBLIC:
+		if (!mw_ruby_may_ask())
+			return MW_CS_NONE;
+		mw_callsites_maintain();
+		return ask_ruby(NULL).id;
+	default:
+		return MW_CS_NONE;
+	}
+}
+
+/* --- doubt -------------------------------------------------------------------------------- */
+
+/*
+ * Something wasn't as the fast way expects: at one place that may be a thread
+ * about to end. So Ruby is asked for a moment of its own, in which it must be
+ * right; a thread that gives cause again and again meanwhile is enough, too.
+ */
+enum { DOUBTS = 8, THREADS = 64 };
+static uint8_t doubts[THREADS]; /* relaxed: of threads' states, hashed */
+
+static uint8_t *doubts_of(const struct mw_thread *t)
+{
+	return &doubts[(uintptr_t)t / sizeof(*t) % THREADS];
+}
+
+void mw_ruby_look_again(void *unused)
+{
+	struct mw_thread *t = mw_ruby_above->thread();
+	const char *why;
+
+	(void)unused;
+	if (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) != MW_RUBY_FAST)
+		return;
+	if (mw_ruby_verify(&why) < 0)
+		mw_ruby_go_public(why);
+	else if (t)
+		mw_set(doubts_of(t), 0);
+}
+
+static void doubt(struct mw_thread *t, const char *why)
+{
+	uint8_t n = (uint8_t)(mw_get(doubts_of(t)) + 1);
+
+	mw_set(doubts_of(t), n);
+	if (n >= DOUBTS)
+		mw_ruby_go_public(why);
+	else
+		mw_ruby_ask_for(MW_RUBY_WHEN_DOUBTED);
+}
+
+/* --- a pc that isn't remembered ---------------------------------------------------------- */
+
+/*
+ * May the pc of this frame be remembered? Only if we will see the free of
+ * the block that holds its instructions: then it is flagged.
+ */
+static bool flag_code(struct mw_thread *t, const char *cfp)
+{
+	const void *code = (const void *)mw_ruby_code(MW_AT(uintptr_t, cfp, MW_CFP_ISEQ), mw_ruby.body,
+						      MW_AT(uintptr_t, cfp, MW_CFP_PC));
+	struct mw_record *r;
+
+	if (!code) {
+		doubt(t, "a frame isn't within its instructions");
+		return false;
+	}
+	r = mw_record_guess(mw_tail_read(code, mw_usable(code)));
+	if (!mw_record_is(mw_guess_where(r), code))
+		return false;
+	if (!(mw_get(&r->where) & MW_CODE))
+		__atomic_fetch_or(&r->where, MW_CODE, __ATOMIC_RELAXED);
+	return true;
+}
+
+static void remember(struct mw_thread *t, const char *cfp, uint32_t id, struct mw_where_time when)
+{
+	uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
+
+	if (id == MW_CS_OTHER || !flag_code(t, cfp))
+		return;
+	mw_where_remember(t, pc, id, when);
+	if (id != MW_WHERE_SKIP && mw_get(&pending_open)) {
+		uint32_t p = mw_callsite_pending_known(pc);
+
+		if (p != MW_CS_NONE) {
+			mw_callsite_resolve(p, id);
+			mw_add(&pending_open, (uint32_t)-1);
+		}
+	}
+}
+
+static struct mw_where_time time_of(const char *cfp)
+{
+	return mw_where_time(MW_AT(uintptr_t, cfp, MW_CFP_PC));
+}
+
+/* Remembers the frames that the answer passed over, then the one it named. */
+static void remember_all(struct mw_thread *t, const char *ec, const struct answer *a)
+{
+	const char *end, *cfp = mw_ruby_stack(ec, &end);
+	unsigned over = 0;
+
+	while (cfp && (cfp = mw_ruby_frame(cfp, end)) && over < a->skipped) {
+		remember(t, cfp, MW_WHERE_SKIP, time_of(cfp));
+		cfp += mw_ruby.frame_size;
+		over++;
+	}
+	if (cfp && a->holds)
+		remember(t, cfp, a->id, time_of(cfp));
+}
+
+/*
+ * Runs once a blocking call is over, mostly in the thread that made it, which
+ * is still at the same line: what was allocated during the call can be named.
+ */
+void mw_ruby_look_here(void *unused)
+{
+	struct mw_thread *t = mw_ruby_above->thread();
+
+	(void)unused;
+	if (!t)
+		return;
+	mw_enter(t);
+	(void)mw_ruby_where(t);
+	mw_leave(t);
+}
+
+enum { ASK_AGAIN = 64 };
+
+/* Without the GVL, or in GC. Another thread may get the job: asked for again now and then. */
+static uint32_t pending(uintptr_t pc)
+{
+	static uint32_t asked; /* relaxed */
+	uint32_t id = mw_callsite_pending_known(pc);
+
+	if (id != MW_CS_NONE) {
+		if (mw_add(&asked, 1) % ASK_AGAIN == 0)
+			mw_ruby_ask_for(MW_RUBY_AFTER_BLOCKING);
+		return id;
+	}
+	mw_callsites_maintain();
+	id = mw_callsite_pending(pc);
+	mw_add(&pending_open, 1);
+	mw_ruby_ask_for(MW_RUBY_AFTER_BLOCKING);
+	return id;
+}
+
+/* The whole stack, at the 1st, 2nd, 4th … miss, and at one in 256. With the GVL. */
+static void verify_now_and_then(struct mw_thread *t)
+{
+	static uint32_t misses; /* relaxed; one may be overlooked */
+	uint32_t n = mw_get(&misses) + 1;
+	const char *why;
+
+	mw_set(&misses, n);
+	if ((n % 256 == 0 || (n < 256 && (n & (n - 1)) == 0)) && mw_ruby_verify(&why) < 0)
+		doubt(t, why);
+}
+
+/* Where the frame at cfp is; MW_CS_NONE: not Ruby after all. */
+static uint32_t miss(struct mw_thread *t, const char *ec, const char *cfp)
+{
+	struct answer a;
+
+	if (!mw_ruby_may_ask())
+		return pending(MW_AT(uintptr_t, cfp, MW_CFP_PC));
+	mw_callsites_maintain();
+	a = ask_ruby(ec);
+	if (a.id != MW_CS_NONE) {
+		remember_all(t, ec, &a);
+		verify_now_and_then(t);
+	}
+	return a.id;
+}
+
+/* --- the fast way ------------------------------------------------------------------------- */
+
+uint32_t mw_ruby_where(struct mw_thread *t)
+{
+	const char *ec, *cfp, *end;
+	uint32_t id;
+
+	if (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) != MW_RUBY_FAST)
+		return not_fast();
+	ec = mw_ruby_ec();
+	cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
+	cfp = cfp ? mw_ruby_frame(cfp, end) : NULL;
+	if (!cfp)
+		return MW_CS_NONE;
+	for (; cfp; cfp = mw_ruby_frame(cfp + mw_ruby.frame_size, end)) {
+		id = mw_where_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
+		if (id == MW_CS_NONE)
+			return miss(t, ec, cfp);
+		if (id != MW_WHERE_SKIP)
+			return id;
+	}
+	/* nothing but Ruby's own code: there is nothing to remember */
+	return mw_ruby_may_ask() ? ask_ruby(NULL).id : MW_CS_NONE;
+}
+
+/* --- the check -------------------------------------------------------------------------------- */
+
+/* The frame at cfp is to be passed over: what is remembered of the next? */
+static uint32_t recall_below(struct mw_thread *t, const char *cfp, const char *end)
+{
+	while ((cfp = mw_ruby_frame(cfp + mw_ruby.frame_size, end))) {
+		uint32_t id = mw_where_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
+
+		if (id != MW_WHERE_SKIP)
+			return id;
+	}
+	return MW_CS_NONE;
+}
+
+/* What the fast way says of the frame at cfp, without asking Ruby; MW_CS_NONE: it would have to. */
+static uint32_t fast_where(struct mw_thread *t, const char *cfp, const char *end)
+{
+	uint32_t id = mw_where_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
+
+	return id != MW_WHERE_SKIP ? id : recall_below(t, cfp, end);
+}
+
+/* Is GC.count still read where it is? The GC may run between two looks. */
+static void check_count(void)
+{
+	uint32_t before, read;
+
+	if (mw_get(&mw_clock.asked))
+		return;
+	before = (uint32_t)mw_rb.rb_gc_count();
+	read = mw_generation_read();
+	if (read != before && before == (uint32_t)mw_rb.rb_gc_count())
+		mw_ruby_use_count(NULL);
+}
+
+/* Has the execution context no stack (any more)? So it is in a thread that ends. */
+static bool has_ended(const char *ec)
+{
+	uintptr_t base, words;
+
+	return mw_peek((uintptr_t)ec + MW_EC_STACK, &base) && !base &&
+	       mw_peek((uintptr_t)ec + MW_EC_STACK_WORDS, &words) && !words;
+}
+
+/*
+ * The fast way sees no Ruby code, though this is a thread that Ruby runs: a
+ * C function that Ruby code didn't call, or a thread that ends, or the wrong
+ * place. Only in the first case may Ruby be asked.
+ */
+static void check_nothing(struct mw_thread *t, const char *ec)
+{
+	struct mw_ruby_stack s;
+
+	if (mw_ruby_read_stack((uintptr_t)ec, &s) && ask_ruby(NULL).id == MW_CS_NONE)
+		return;
+	if (has_ended(ec))
+		mw_ruby_ask_for(MW_RUBY_WHEN_DOUBTED);
+	else
+		doubt(t, "the fast lookup sees no Ruby code where there is some");
+}
+
+void mw_ruby_check(struct mw_thread *t)
+{
+	const char *ec = mw_ruby_ec();
+	const char *end = NULL, *cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
+	uint32_t fast, pub;
+
+	check_count();
+	if (!mw_ruby_may_ask())
+		return;
+	cfp = cfp ? mw_ruby_frame(cfp, end) : NULL;
+	if (!cfp) {
+		check_nothing(t, ec);
+		return;
+	}
+	fast = fast_where(t, cfp, end);
+	if (fast == MW_CS_NONE)
+		return;
+	pub = ask_ruby(NULL).id;
+	if (pub == fast || pub == MW_CS_NONE || pub == MW_CS_OTHER)
+		mw_set(doubts_of(t), 0);
+	else
+		mw_ruby_go_public("the fast lookup named another line than Ruby");
+}

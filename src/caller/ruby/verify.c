@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* verify.c - the self-check of what find.c found; see look.h. */
+#include "look.h"
+
+#include "safe_read.h"
+
+enum {
+	WORD = sizeof(uintptr_t),
+	LEAST_STACK = 256, /* words */
+	MOST_STACK = 1 << 24,
+	MOST_OFFSET = 256,
+	FRAMES = 48, /* the innermost ones are compared */
+	T_MASK = 0x1f,
+	T_STRING = 0x05
+};
+
+bool mw_ruby_read_stack(uintptr_t ec, struct mw_ruby_stack *s)
+{
+	uintptr_t words;
+
+	if (!mw_peek(ec + MW_EC_STACK, &s->base) || !mw_peek(ec + MW_EC_STACK_WORDS, &words) ||
+	    !mw_peek(ec + MW_EC_CFP, &s->cfp))
+		return false;
+	s->end = s->base + words * WORD;
+	return mw_pointer_like(s->base) && mw_pointer_like(s->cfp) && words >= LEAST_STACK &&
+	       words <= MOST_STACK && s->cfp >= s->base && s->cfp < s->end;
+}
+
+bool mw_ruby_read_frame(const struct mw_ruby_stack *s, uintptr_t at, struct mw_ruby_frame *f)
+{
+	uintptr_t sp, ep;
+
+	return mw_peek(at + MW_CFP_PC, &f->pc) && mw_peek(at + MW_CFP_SP, &sp) &&
+	       mw_peek(at + MW_CFP_ISEQ, &f->iseq) && mw_peek(at + MW_CFP_EP, &ep) && sp >= s->base &&
+	       sp <= s->end && mw_pointer_like(ep) && (!f->iseq || mw_pointer_like(f->iseq));
+}
+
+uintptr_t mw_ruby_code(uintptr_t iseq, uint32_t body_at, uintptr_t pc)
+{
+	uintptr_t body, code;
+	uint32_t size;
+
+	if (!mw_pointer_like(iseq) || !mw_peek(iseq + body_at, &body) || !mw_pointer_like(body) ||
+	    !mw_peek(body + MW_BODY_CODE, &code) || !mw_peek32(body + MW_BODY_SIZE, &size))
+		return 0;
+	/* the pc is the next instruction's; the word before the code: an allocator may ask for it */
+	return mw_pointer_like(code) && pc % WORD == 0 && pc >= code &&
+			       pc - code <= (uintptr_t)size * WORD && mw_readable(code - WORD, 2 * WORD) ?
+		       code :
+		       0;
+}
+
+static const char *text_of(mw_value string)
+{
+	volatile mw_value s = string;
+
+	if (s % WORD || s < 0x1000 || (MW_AT(uintptr_t, s, 0) & T_MASK) != T_STRING)
+		return NULL;
+	return mw_rb.rb_string_value_ptr(&s);
+}
+
+const char *mw_ruby_path(mw_value frame)
+{
+	return text_of(mw_rb.rb_profile_frame_path(frame));
+}
+
+const char *mw_ruby_file(mw_value frame)
+{
+	const char *path = text_of(mw_rb.rb_profile_frame_absolute_path(frame));
+
+	return path && *path == '/' ? path : NULL;
+}
+
+/* The next frame of Ruby code from s->cfp on, which moves behind it. 1, or 0: none; -1: one isn't whole. */
+static int next_frame(struct mw_ruby_stack *s, struct mw_ruby_frame *f)
+{
+	while (s->cfp < s->end) {
+		if (!mw_ruby_read_frame(s, s->cfp, f))
+			return -1;
+		s->cfp += mw_ruby.frame_size;
+		if (f->iseq)
+			return 1;
+	}
+	return 0;
+}
+
+/*
+ * The next frame of ours is the one that Ruby calls `value`? A frame without
+ * a pc stands for a library while it is loaded, and isn't always named. The
+ * outermost one of the main thread runs nothing, and says little.
+ */
+static bool is_next(struct mw_ruby_stack *s, mw_value value, bool *surely, const char **why)
+{
+	struct mw_ruby_frame f;
+
+	do {
+		if (next_frame(s, &f) != 1)
+			return false;
+	} while (!f.pc && f.iseq != value);
+	/* Ruby names a method by another object than its instructions; all else by those */
+	*surely = f.iseq == value && s->cfp < s->end;
+	if (!f.pc || mw_ruby_code(f.iseq, mw_ruby.body, f.pc))
+		return true;
+	*why = "a frame isn't within its instructions";
+	return false;
+}
+
+/* From 3.3 on Ruby doesn't name the outermost one. */
+static bool no_more(struct mw_ruby_stack *s)
+{
+	struct mw_ruby_frame f;
+	int is;
+
+	do {
+		is = next_frame(s, &f);
+	} while (is == 1 && (!f.pc || s->cfp >= s->end));
+	return is == 0;
+}
+
+/* Are the frames from s->cfp on those that Ruby names? */
+static int same_frames(struct mw_ruby_stack *s, const char **why)
+{
+	mw_value values[FRAMES];
+	int lines[FRAMES], n = mw_rb.rb_profile_frames(0, FRAMES, values, lines), sure = 0;
+	bool surely;
+
+	*why = "the frames aren't those that Ruby names";
+	for (int i = 0; i < n; i++) {
+		if (!mw_ruby_path(values[i]))
+			continue; /* a C function's */
+		if (!is_next(s, values[i], &surely, why))
+			return -1;
+		sure += surely;
+	}
+	if (n < FRAMES && !no_more(s))
+		return -1;
+	return sure > 0;
+}
+
+static bool is_offset(uintptr_t n)
+{
+	return n % WORD == 0 && n <= MOST_OFFSET;
+}
+
+int mw_ruby_verify(const char **why)
+{
+	uintptr_t at = mw_thread_pointer() + (uintptr_t)mw_ruby.ec, ec;
+	struct mw_ruby_stack s;
+
+	if (!is_offset(mw_ruby.frame_size) || !mw_ruby.frame_size || !is_offset(mw_ruby.body)) {
+		*why = "the frames are of an unknown size";
+		return -1;
+	}
+	if (!mw_peek(at, &ec) || !mw_ruby_read_stack(ec, &s)) {
+		*why = "the execution context isn't where it was found";
+		return -1;
+	}
+	if ((s.end - s.cfp) % mw_ruby.frame_size) {
+		*why = "the stack isn't whole frames";
+		return -1;
+	}
+	return same_frames(&s, why);
+}
+
+bool mw_ruby_verify_count(const uint32_t *count)
+{
+	uint32_t n;
+
+	return mw_pointer_like((uintptr_t)count & ~(uintptr_t)4) && mw_peek32((uintptr_t)count, &n) &&
+	       n == (uint32_t)mw_rb.rb_gc_count();
+}

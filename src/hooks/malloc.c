@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * malloc.c - the malloc family, as the app sees it.
+ *
+ * Thin: each function asks the real one for room for the tail, and admits
+ * the block (track.h). Results and errno are the real functions'. Sizes so
+ * large that adding the tail could matter go to the real function as they
+ * are, and fail there as they would have.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "track/track.h"
+
+/* older headers don't have these */
+void cfree(void *);
+void free_sized(void *, size_t);
+void free_aligned_sized(void *, size_t, size_t);
+
+/* Side by side, in as few lines of the cache of instructions as they need. */
+__attribute__((hot)) void *malloc(size_t);
+__attribute__((hot)) void free(void *);
+__attribute__((hot)) void *calloc(size_t, size_t);
+__attribute__((hot)) void *realloc(void *, size_t);
+__attribute__((hot)) size_t malloc_usable_size(void *);
+
+/* Out of line, so that the usual way has no stack frame for their sake. */
+static __attribute__((noinline)) void *slow_alloc(enum mw_how how, size_t n, uintptr_t caller)
+{
+	return mw_slow_alloc(&(struct mw_ask){ .how = how, .n = n }, caller);
+}
+
+/* p is new, with room for a tail; t has laid down `known`. */
+static __attribute__((noinline)) void *admit_other(struct mw_thread *t, void *p, size_t n,
+						   uintptr_t caller, uint32_t known)
+{
+	if (mw_unlikely(!mw_pass_is(known, &mw_pass))) {
+		mw_leave_as(t, known);
+		return mw_slow_admit(p, n, caller);
+	}
+	return mw_admit_other(t, p, n, caller);
+}
+
+MW_EXPORT void *malloc(size_t n)
+{
+	struct mw_thread *t;
+	uint32_t known;
+	void *p, *q;
+
+	if (mw_unlikely(n > INT32_MAX))
+		return slow_alloc(MW_MALLOC, n, MW_CALLER);
+	p = mw_roomy_malloc(n + MW_TAIL); /* glibc's least chunk has room for 24 */
+	if (mw_unlikely(!p))
+		return NULL;
+	/* only now: what is found out before a call must be saved from it */
+	t = mw_self;
+	known = mw_enter_carrying(t);
+	if (mw_likely(mw_pass_is(known, &mw_pass_ruby))) {
+		q = mw_admit_fit(t, p, n, MW_FIT_RUBY, 0, known);
+		if (mw_likely(q != NULL))
+			return q;
+	} else if (mw_likely(mw_pass_is(known, &mw_pass_bytes))) {
+		q = mw_admit_fit(t, p, n, MW_FIT_BYTES, MW_CALLER, known);
+		if (mw_likely(q != NULL))
+			return q;
+	}
+	return admit_other(t, p, n, MW_CALLER, known);
+}
+
+/* t has laid down `known`. */
+static __attribute__((noinline)) void free_other(void *p, struct mw_thread *t, uint32_t known)
+{
+	bool done;
+
+	if (!mw_pass_is(known, &mw_pass)) {
+		mw_leave_as(t, known);
+		mw_slow_free(p);
+		return;
+	}
+	done = mw_dismiss_at_hand(t, p, mw_usable(p), MW_FIT_NONE);
+	mw_leave_as(t, known);
+	if (!done) {
+		if (mw_real_is_boot(p))
+			return;
+		(void)mw_dismiss(t, p);
+	}
+	mw_real.free(p);
+}
+
+/* t is inside. False: nothing has changed. */
+MW_INLINE bool dismiss_plain(void *p, struct mw_thread *t, uint32_t fit)
+{
+	size_t usable;
+
+	return mw_likely(mw_chunk_plain(p, &usable)) && mw_dismiss_at_hand(t, p, usable, fit);
+}
+
+MW_EXPORT void free(void *p)
+{
+	struct mw_thread *t = mw_self;
+	uint32_t known;
+
+	if (mw_unlikely(!p))
+		return;
+	known = mw_enter_carrying(t);
+	/* the same end twice: with one for both, gcc needs five instructions more */
+	if (mw_likely(mw_pass_is(known, &mw_pass_ruby))) {
+		if (mw_likely(dismiss_plain(p, t, MW_FIT_RUBY))) {
+			mw_leave_as(t, known);
+			mw_real.free(p);
+			return;
+		}
+	} else if (mw_likely(mw_pass_is(known, &mw_pass_bytes))) {
+		if (mw_likely(dismiss_plain(p, t, MW_FIT_BYTES))) {
+			mw_leave_as(t, known);
+			mw_real.free(p);
+			return;
+		}
+	}
+	free_other(p, t, known);
+}
+
+MW_EXPORT void *calloc(size_t count, size_t each)
+{
+	struct mw_thread *t = mw_usual();
+	size_t n;
+	void *p;
+
+	if (mw_unlikely(__builtin_mul_overflow(count, each, &n) || n > MW_ASK_MAX))
+		return mw_real.calloc(count, each);
+	if (mw_unlikely(!t))
+		return slow_alloc(MW_CALLOC, n, MW_CALLER);
+	p = mw_real.calloc(1, mw_padded(n));
+	return mw_likely(p != NULL) ? mw_admit(t, p, n, MW_CALLER) : NULL;
+}
+
+MW_INLINE void *usual_realloc(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
+{
+	struct mw_dismissed d;
+	bool known;
+	void *q;
+
+	/* hidden while the real one works: afterwards the address may be another's */
+	mw_enter(t);
+	known = mw_hide(p, &d);
+	mw_leave(t);
+	q = mw_real.realloc(p, mw_padded(n));
+	if (mw_unlikely(!q)) {
+		if (known)
+			mw_unhide(&d);
+		return NULL;
+	}
+	if (mw_likely(known)) {
+		mw_enter(t);
+		mw_count_hidden(t, p, &d);
+		mw_leave(t);
+	}
+	return mw_admit(t, q, n, caller);
+}
+
+MW_INLINE void *any_realloc(void *p, size_t n, uintptr_t caller)
+{
+	struct mw_thread *t = mw_usual();
+	void *q;
+
+	if (mw_unlikely(!t || !n || n > MW_ASK_MAX || mw_real_is_boot(p)))
+		return mw_slow_realloc(p, n, caller);
+	if (p)
+		return usual_realloc(t, p, n, caller);
+	/* not malloc: an allocator may tell them apart */
+	q = mw_real.realloc(NULL, mw_padded(n));
+	return mw_likely(q != NULL) ? mw_admit(t, q, n, caller) : NULL;
+}
+
+MW_EXPORT void *realloc(void *p, size_t n)
+{
+	return any_realloc(p, n, MW_CALLER);
+}
+
+MW_EXPORT void *reallocarray(void *p, size_t count, size_t each)
+{
+	size_t n;
+	void *q;
+
+	if (mw_unlikely(__builtin_mul_overflow(count, each, &n))) {
+		if (mw_real.reallocarray) /* fails, in its own way */
+			return mw_real.reallocarray(p, count, each);
+		errno = ENOMEM;
+		return NULL;
+	}
+	q = any_realloc(p, n, MW_CALLER);
+	if (!q && n)
+		errno = ENOMEM; /* mimalloc sets it here, but not in realloc */
+	return q;
+}
+
+/* --- aligned, and C++: not hot ------------------------------------------------------------- */
+
+void *mw_ask_at(struct mw_ask *a, uintptr_t caller)
+{
+	struct mw_thread *t = mw_usual();
+	void *p;
+
+	if (mw_unlikely(!t || a->n > MW_ASK_MAX))
+		return mw_slow_alloc(a, caller);
+	p = mw_ask_real(a, mw_ask_bytes(a));
+	return p ? mw_admit(t, p, a->n, caller) : NULL;
+}
+
+MW_EXPORT void *memalign(size_t align, size_t n)
+{
+	return mw_ask_at(&(struct mw_ask){ .how = MW_MEMALIGN, .n = n, .align = align }, MW_CALLER);
+}
+
+MW_EXPORT int posix_memalign(void **out, size_t align, size_t n)
+{
+	struct mw_ask a = { .how = MW_POSIX_MEMALIGN, .n = n, .align = align };
+	void *p = mw_ask_at(&a, MW_CALLER);
+
+	if (a.error == 0)
+		*out = p;
+	return a.error;
+}
+
+MW_EXPORT void *aligned_alloc(size_t align, size_t n)
+{
+	return mw_ask_at(&(struct mw_ask){ .how = MW_ALIGNED_ALLOC, .n = n, .align = align }, MW_CALLER);
+}
+
+MW_EXPORT void *valloc(size_t n)
+{
+	return mw_ask_at(&(struct mw_ask){ .how = MW_VALLOC, .n = n }, MW_CALLER);
+}
+
+MW_EXPORT void *pvalloc(size_t n)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	/* rounds up, so round before the tail comes on top */
+	if (n <= MW_ASK_MAX)
+		n = n ? (n + page - 1) & ~(page - 1) : page;
+	return mw_ask_at(&(struct mw_ask){ .how = MW_VALLOC, .n = n }, MW_CALLER);
+}
+
+/* --- the rest ------------------------------------------------------------------------ */
+
+static __attribute__((noinline)) size_t slow_usable_size(void *p)
+{
+	size_t n;
+
+	if (!p)
+		return 0;
+	if (mw_real_is_boot(p))
+		return mw_boot_size(p);
+	n = mw_usable(p);
+	if (mw_life == MW_OFF || (mw_real_classes && mw_tailless(p, n)))
+		return n;
+	return n - MW_TAIL;
+}
+
+/*
+ * The tail isn't the app's. Not checked whether there is one: Ruby asks at
+ * every malloc and free, and a little less is always right. (One test of the
+ * chunk's flags and of mw_plain together would be shorter, but another
+ * allocator's block may have no word before it.)
+ */
+MW_EXPORT size_t malloc_usable_size(void *p)
+{
+	size_t n;
+
+	if (mw_likely((uintptr_t)p - 1 < mw_plain && mw_chunk_plain(p, &n))) /* nor is it NULL */
+		return n - MW_TAIL;
+	return slow_usable_size(p);
+}
+
+MW_EXPORT void cfree(void *p)
+{
+	free(p);
+}
+
+MW_EXPORT void free_sized(void *p, size_t n)
+{
+	(void)n;
+	free(p);
+}
+
+MW_EXPORT void free_aligned_sized(void *p, size_t align, size_t n)
+{
+	(void)align;
+	(void)n;
+	free(p);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * mmap.c - sees Ruby map and unmap the pages that its objects live in.
+ *
+ * From 3.1 on Ruby asks mmap for twice a page, so that an aligned one is in it
+ * wherever it begins, gives back what is before and behind, and later the page
+ * itself. A mapping of just that size, at no wanted place, for data, and asked
+ * for by Ruby's own code is one such; the page is the aligned one that ends
+ * last. If Ruby ever does otherwise, no page is known, which stats say.
+ *
+ * Anybody may call these at any time, before the tracker is set up too, and
+ * allocators do: until the next functions are known, the system is asked.
+ */
+#include "mmap.h"
+
+#include <errno.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "table/heap_pages.h"
+#include "caller/ruby/frame.h"
+#include "caller/ruby/api.h"
+#include "track/track.h"
+
+void *mmap64(void *, size_t, int, int, int, off_t);
+
+/* The object that Ruby's functions are in, as one range; 0: not known. Written before main. */
+static uintptr_t ruby_start, ruby_end;
+
+static int note_range(struct dl_phdr_info *info, size_t unused, void *of)
+{
+	uintptr_t at = (uintptr_t)of, start = UINTPTR_MAX, end = 0;
+
+	(void)unused;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+		uintptr_t from = info->dlpi_addr + h->p_vaddr;
+
+		if (h->p_type != PT_LOAD || !(h->p_flags & PF_X))
+			continue;
+		start = from < start ? from : start;
+		end = from + h->p_memsz > end ? from + h->p_memsz : end;
+	}
+	if (at < start || at >= end)
+		return 0;
+	ruby_start = start;
+	ruby_end = end;
+	return 1;
+}
+
+void mw_heap_maps_init(void)
+{
+	(void)dl_iterate_phdr(note_range, (void *)(uintptr_t)mw_rb.rb_gc_count);
+}
+
+static bool from_ruby(uintptr_t caller)
+{
+	return mw_unlikely(caller - ruby_start < ruby_end - ruby_start);
+}
+
+/* The size of a page that is mapped, or unmapped, in so many bytes; 0: of none. */
+static size_t page_of(size_t bytes)
+{
+	return bytes == (size_t)16 << 10 || bytes == (size_t)64 << 10 ? bytes : 0;
+}
+
+static uint32_t generation(void)
+{
+	return __atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_ON ? mw_generation(NULL) : 0;
+}
+
+static void mapped(uintptr_t p, size_t n, int prot, int flags)
+{
+	size_t page = page_of(n / 2);
+	int e = errno;
+
+	if (page && n == page * 2 && prot == (PROT_READ | PROT_WRITE) &&
+	    (flags & (MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED)) == (MAP_PRIVATE | MAP_ANONYMOUS))
+		mw_heap_page_born((p + page) & ~(uintptr_t)(page - 1), page, generation());
+	errno = e;
+}
+
+/* At the end of a function this is a jump: who comes after us sees who called us. */
+MW_INLINE void *map(void *at, size_t n, int prot, int flags, int fd, off_t off)
+{
+	if (mw_likely(mw_next_mmap != NULL))
+		return mw_next_mmap(at, n, prot, flags, fd, off);
+	return (void *)syscall(SYS_mmap, at, n, prot, flags, fd, off);
+}
+
+static __attribute__((noinline)) void *map_for_ruby(void *at, size_t n, int prot, int flags, int fd,
+						    off_t off)
+{
+	void *p = map(at, n, prot, flags, fd, off);
+
+	if (p != MAP_FAILED && !at)
+		mapped((uintptr_t)p, n, prot, flags);
+	return p;
+}
+
+/* Results and errors are the C library's. */
+MW_EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
+{
+	if (from_ruby(MW_CALLER))
+		return map_for_ruby(at, n, prot, flags, fd, off);
+	return map(at, n, prot, flags, fd, off);
+}
+
+MW_EXPORT void *mmap64(void *at, size_t n, int prot, int flags, int fd, off_t off)
+{
+	if (from_ruby(MW_CALLER))
+		return map_for_ruby(at, n, prot, flags, fd, off);
+	return map(at, n, prot, flags, fd, off);
+}
+
+MW_EXPORT int munmap(void *p, size_t n)
+{
+	/*
+	 * Before it is unmapped: then its address may be another's. What the VM gives back
+	 * at its own end (3.1: every other page) is no death: the dump shows the heap as it was.
+	 */
+	if (from_ruby(MW_CALLER) && page_of(n) && mw_get(&mw_ruby.how) != MW_RUBY_ENDED)
+		mw_heap_page_dies((uintptr_t)p, n, generation());
+	if (mw_likely(mw_next_munmap != NULL))
+		return mw_next_munmap(p, n);
+	return (int)syscall(SYS_munmap, p, n);
+}

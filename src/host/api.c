@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* api.c - the exported table: each entry makes itself quiet, then reads. */
+#include "api.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "base/sys.h"
+#include "table/heap_pages.h"
+#include "table/snapshot.h"
+#include "hooks/panic.h"
+#include "process.h"
+#include "caller/ruby/frame.h"
+#include "track/track.h"
+
+static const struct mw_options *api_options(void)
+{
+	return &mw_options;
+}
+
+/* Where there was no memory for the tables, there is nothing in them. */
+static struct mw_snapshot nothing;
+static struct mw_lives none_live;
+
+static struct mw_snapshot *api_snapshot(void)
+{
+	struct mw_snapshot *s;
+
+	if (mw_life != MW_ON)
+		return &nothing;
+	mw_quiet_enter();
+	s = mw_snapshot_take();
+	mw_quiet_leave();
+	return s;
+}
+
+static void api_snapshot_free(struct mw_snapshot *s)
+{
+	if (s == &nothing)
+		return;
+	mw_quiet_enter();
+	mw_snapshot_free(s);
+	mw_quiet_leave();
+}
+
+static size_t api_source(const char *name, size_t n, char *to, size_t size)
+{
+	size_t len = 0;
+
+	if (mw_life == MW_ON) {
+		mw_quiet_enter();
+		len = mw_source_find(name, n, to, size);
+		mw_quiet_leave();
+	}
+	return len;
+}
+
+static bool api_find(const char *location, size_t n, struct mw_row *row)
+{
+	bool found;
+
+	if (mw_life != MW_ON) {
+		*row = (struct mw_row){ 0 };
+		return false;
+	}
+	mw_quiet_enter();
+	found = mw_row_find(location, n, row);
+	mw_quiet_leave();
+	return found;
+}
+
+static struct mw_lives *api_lives(const uint32_t *ids, size_t n)
+{
+	struct mw_lives *l;
+
+	if (mw_life != MW_ON)
+		return &none_live;
+	mw_quiet_enter();
+	l = mw_lives_take(ids, n);
+	mw_quiet_leave();
+	return l;
+}
+
+static void api_lives_free(struct mw_lives *l)
+{
+	if (l == &none_live)
+		return;
+	mw_quiet_enter();
+	mw_lives_free(l);
+	mw_quiet_leave();
+}
+
+static void api_reset(void)
+{
+	if (mw_life != MW_ON)
+		return;
+	mw_quiet_enter();
+	mw_reset();
+	mw_add(&mw_resets, 1);
+	mw_quiet_leave();
+}
+
+static bool api_trim(void)
+{
+	int (*trim)(size_t) = (int (*)(size_t))mw_real_next("malloc_trim");
+
+	return trim && trim(0) == 1;
+}
+
+static bool api_paused(void)
+{
+	return mw_get(&mw_paused);
+}
+
+static void api_stats(struct mw_stats *out)
+{
+	struct timespec now;
+	struct mw_row sum = { 0 };
+	struct mw_counters before = { 0 };
+	struct mw_heap_sums heap;
+	bool known = false;
+
+	mw_quiet_enter();
+	if (mw_life == MW_ON)
+		known = mw_row_total(&sum, &before); /* else zeros */
+	mw_quiet_leave();
+	*out = (struct mw_stats){ .total = sum.total,
+				  .allocations = sum.allocations,
+				  .freed = sum.freed,
+				  .frees = sum.frees,
+				  .live_bytes = sum.live_bytes,
+				  .live = sum.live };
+	mw_sys_clock(CLOCK_MONOTONIC, &now); /* as mw_loaded_at */
+	out->locations = mw_callsites_used();
+	out->locations_max = mw_callsites_max();
+	out->retired = mw_get(&mw_retired);
+	out->generation = mw_generation(NULL) * mw_life_scale;
+	out->life_unit = mw_clock.in_bytes ? "bytes" : "gc";
+	out->ruby_lookup = mw_ruby_how_name();
+	out->ruby_why = mw_ruby.why ? mw_ruby.why : "";
+	out->mode = mw_fit_name(&out->mode_why);
+	out->gc_count = mw_ruby_count_name();
+	out->tracker_bytes = mw_own_bytes();
+	out->memory_max = mw_own_max();
+	out->locations_full = mw_get(&mw_locations_full);
+	out->records_full = mw_get(&mw_records_full);
+	out->threads_full = mw_get(&mw_threads_full);
+	out->paused = mw_get(&mw_paused);
+	out->lost = mw_get(&mw_lost);
+	out->overruns = mw_get(&mw_strays.overruns);
+	out->double_frees = mw_get(&mw_strays.double_frees);
+	out->unknown_frees = mw_get(&mw_strays.unknown_frees);
+	mw_heap_sums(&heap);
+	out->heap_bytes = heap.bytes;
+	out->heap_known = heap.pages > 0;
+	out->ruby = mw_ruby_version;
+	out->resets = mw_get(&mw_resets);
+	out->forker = mw_forker;
+	out->eldest = mw_eldest;
+	out->ever_known = known;
+	if (known) {
+		out->ever_total = before.bytes + sum.total;
+		out->ever_allocations = before.allocs + sum.allocations;
+		out->ever_freed = before.freed + sum.freed;
+		out->ever_frees = before.frees + sum.frees;
+	}
+	out->uptime = (double)(now.tv_sec - mw_loaded_at.tv_sec) +
+		      (double)(now.tv_nsec - mw_loaded_at.tv_nsec) / 1e9;
+}
+
+static struct mw_heap *api_heap(void)
+{
+	struct mw_heap *h;
+
+	mw_quiet_enter();
+	h = mw_heap_copy();
+	mw_quiet_leave();
+	if (h)
+		h->generation = mw_generation(NULL) * mw_life_scale;
+	return h;
+}
+
+static void api_heap_free(struct mw_heap *h)
+{
+	mw_quiet_enter();
+	free(h);
+	mw_quiet_leave();
+}
+
+MW_EXPORT const struct mw_api mwrap_api = {
+	.version = MW_API_VERSION,
+	.options = api_options,
+	.snapshot = api_snapshot,
+	.snapshot_free = api_snapshot_free,
+	.find = api_find,
+	.source = api_source,
+	.lives = api_lives,
+	.lives_free = api_lives_free,
+	.stats = api_stats,
+	.reset = api_reset,
+	.trim = api_trim,
+	.pause = mw_pause,
+	.paused = api_paused,
+	.quiet_enter = mw_quiet_enter,
+	.quiet_leave = mw_quiet_leave,
+	.hush = mw_hush,
+	.heap_sums = mw_heap_sums,
+	.heap = api_heap,
+	.heap_free = api_heap_free,
+	.server_place = mw_server_place,
+	.panic_take = mw_panic_take,
+	.panic_pass = mw_panic_pass,
+};

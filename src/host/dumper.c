@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dumper.c - the thread that writes the periodic dumps (option dump_every).
+ *
+ * It begins when Ruby's VM is up, at load in a process without Ruby, and
+ * anew in a forked child; it sleeps until its first dump is due, so a short
+ * process has nothing of it but a thread that never ran.
+ *
+ * Reading the table is one step, which fork waits for, though not for ever:
+ * a child must not find the dynamic linker's lock held (names of native
+ * locations). Writing is another, which nobody waits for, since a disk may
+ * be stuck for hours. It is done in a thread of its own, with a table of
+ * descriptors of its own (close_range(2)): no forked child inherits the file,
+ * the app can't close it and have its number for another, nor run out of
+ * numbers. Complaints are printed by the first thread, whose stderr is the
+ * app's. Where the kernel has no such tables, periodic.c takes care.
+ *
+ * At exit: no dump begins; one that is being written is waited for, shortly.
+ */
+#include <errno.h>
+#include <linux/close_range.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#include "report/report.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "named.h"
+#include "base/own_thread.h"
+#include "process.h"
+#include "caller/ruby/frame.h"
+#include "track/track.h"
+
+enum { STACK = 256 * 1024, END_MS = 200 };
+
+static sem_t done;
+static struct mw_buf text;  /* what is to be written */
+static int outcome;         /* of the write: 0 or an errno */
+static uint32_t running;    /* the thread exists */
+static uint32_t busy;       /* between two sleeps */
+static uint32_t writing;    /* `text` is whole */
+static uint32_t ending;     /* the process exits: don't begin */
+static struct mw_step reading; /* the table */
+
+/* --- one dump ----------------------------------------------------------------- */
+
+static void *write_text(void *unused)
+{
+	bool shared = close_range(0, ~0U, CLOSE_RANGE_UNSHARE) != 0;
+
+	(void)unused;
+	mw_own_thread_begin();
+	mw_quiet_enter(); /* for good */
+	outcome = mw_periodic_write(&text, &mw_options, shared);
+	sem_post(&done);
+	return NULL;
+}
+
+static void dump(void)
+{
+	bool had;
+	int err;
+
+	mw_step_begin(&reading);
+	mw_end_before_destructors();
+	had = mw_periodic_render(&text, &mwrap_api);
+	__atomic_store_n(&writing, had, __ATOMIC_SEQ_CST);
+	mw_step_end(&reading);
+	err = had ? mw_own_thread(write_text, STACK) : ENOMEM;
+	if (had && !err) {
+		while (sem_wait(&done) != 0)
+			;
+		err = outcome;
+	}
+	__atomic_store_n(&writing, 0, __ATOMIC_SEQ_CST);
+	mw_buf_free(&text);
+	if (err)
+		mw_periodic_complain(err, &mw_options);
+}
+
+static void *dump_for_ever(void *unused)
+{
+	uint64_t every = mw_options.dump_every * 1000000000, next = mw_now_ns() + every;
+
+	(void)unused;
+	mw_own_thread_begin();
+	for (;;) {
+		while (!mw_sys_sleep_until(next))
+			;
+		__atomic_store_n(&busy, 1, __ATOMIC_SEQ_CST);
+		/* either we see the end, or it sees that we are busy */
+		if (__atomic_load_n(&ending, __ATOMIC_SEQ_CST))
+			break;
+		mw_quiet_enter();
+		dump();
+		mw_quiet_leave();
+		__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
+		for (next += every; next <= mw_now_ns(); next += every)
+			; /* too late for that one */
+	}
+	__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+/* --- the process ---------------------------------------------------------------- */
+
+void mw_dumper_start(void)
+{
+	if (!mw_options.dump_every || !mw_threads_allowed() || mw_life != MW_ON || mw_get(&running) ||
+	    mw_get(&mw_ruby.how) == MW_RUBY_STARTING)
+		return;
+	mw_quiet_enter();
+	sem_init(&done, 0, 0);
+	mw_set(&running, 1);
+	if (mw_own_thread(dump_for_ever, STACK) != 0) {
+		mw_set(&running, 0);
+		mw_log("no thread could be had for dump_every");
+	}
+	mw_quiet_leave();
+}
+
+void mw_dumper_before_fork(const struct timespec *until)
+{
+	mw_step_before_fork(&reading, until);
+}
+
+void mw_dumper_after_fork(int child)
+{
+	mw_step_after_fork(&reading, child);
+	if (!child)
+		return;
+	/* what the parent's thread holds is lost, or harmless: see mw_dumper_start_child */
+	running = busy = 0;
+	mw_periodic_child();
+}
+
+void mw_dumper_start_child(void)
+{
+	if (!mw_options.dump_every)
+		return;
+	mw_quiet_enter();
+	if (writing)
+		mw_buf_free(&text);
+	text = (struct mw_buf){ 0 };
+	writing = 0;
+	mw_quiet_leave();
+	mw_dumper_start();
+}
+
+bool mw_dumper_end(void)
+{
+	__atomic_store_n(&ending, 1, __ATOMIC_SEQ_CST);
+	if (!mw_get(&running))
+		return true;
+	for (int i = 0; i < END_MS && __atomic_load_n(&busy, __ATOMIC_SEQ_CST); i++)
+		mw_nap();
+	return !__atomic_load_n(&busy, __ATOMIC_SEQ_CST);
+}

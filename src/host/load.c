@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* load.c - the beginning: what the tracker does when it is loaded, and when Ruby is up. */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "caller/ruby/frame.h"
+#include "caller/ruby/state.h"
+#include "hooks/mmap.h"
+#include "named.h"
+#include "process.h"
+#include "real/aside.h"
+#include "track/track.h"
+
+struct mw_options mw_options = { .dump_fd = -1 };
+struct timespec mw_loaded_at;
+uint64_t mw_resets;
+
+/* In a Ruby thread, at a safe point of its own, where Ruby may be asked to allocate. */
+static void ruby_is_up(void)
+{
+	mw_quiet_enter();
+	mw_ruby_await_end();
+	mw_quiet_leave();
+	mw_server_go();
+	mw_dumper_start();
+}
+
+static const struct mw_ruby_above above_ruby = {
+	.thread = mw_usual_after_all,
+	.changed = mw_fit_choose,
+	.up = ruby_is_up,
+};
+
+__attribute__((constructor)) static void load(void)
+{
+	char err[MW_ERROR_MAX];
+
+	mw_sys_clock(CLOCK_MONOTONIC, &mw_loaded_at);
+	mw_log_init();
+	mw_start();
+	mw_quiet_enter();
+	if (!mw_options_parse(&mw_options, getenv("MWRAP"), err))
+		mw_log("%s", err);
+	mw_options_bases(&mw_options, getenv("TMPDIR"), getenv("XDG_RUNTIME_DIR"));
+	if (mw_life != MW_ON) {
+		if (!mw_real_aside)
+			mw_log("no memory for the tables: nothing is counted");
+		else if (mw_named()) /* else somebody may read what its child says */
+			mw_log("%s", mw_real_aside);
+		mw_quiet_leave();
+		return;
+	}
+	mw_own_limit(mw_options.memory_max);
+	mw_ruby_init(&above_ruby);
+	if (mw_get(&mw_ruby.how) != MW_RUBY_NONE)
+		mw_heap_maps_init();
+	if (!mw_fork_init())
+		mw_log("pthread_atfork failed: forked children may count wrongly");
+	mw_threads_decide();
+	mw_server_start();
+	mw_dumper_start();
+	mw_quiet_leave();
+}

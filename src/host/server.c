@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * server.c - the thread that loads and runs the HTTP server.
+ *
+ * Loading takes milliseconds, so it is done in the server's own thread, and
+ * late: once Ruby's VM is up, or after 100 ms where there is no Ruby or in a
+ * forked child (which may be about to exec). `sh` and `git` end before that.
+ *
+ * Fork: a child must not find the dynamic linker half-way through a load, so
+ * fork waits for `loading` to pass, and for the server's sockets to be there. The
+ * child inherits no thread; it closes what it inherited of the server's descriptors,
+ * at once.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "httpd/httpd.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "named.h"
+#include "base/own_thread.h"
+#include "process.h"
+#include "caller/ruby/frame.h"
+#include "track/track.h"
+
+enum {
+	LATE_MS = 100,         /* without Ruby, and after a fork */
+	RUBY_MS = 5000,        /* a VM that doesn't come up: start all the same */
+	END_MS = 200,
+	NICER = 10,
+	STACK = 512 * 1024,
+	CLOSE_UNSHARE = 1 << 1   /* CLOSE_RANGE_UNSHARE, which not all headers have */
+};
+
+static uint32_t go;       /* futex: 1 when Ruby is up; release */
+static const struct mw_httpd_api *httpd; /* once loaded: release */
+static uint32_t running;  /* the thread exists */
+static uint32_t ending;   /* the process exits: don't begin */
+static struct mw_step loading;
+static bool forked;
+/* what the server said before this thread's fork; 1: nothing */
+static __thread uint32_t before_fork __attribute__((tls_model("initial-exec")));
+
+static bool wanted(void)
+{
+	return mw_options.socket || mw_options.socket_dir || mw_options.listen;
+}
+
+static void wait_for_go(void)
+{
+	bool ruby = mw_get(&mw_ruby.how) == MW_RUBY_STARTING && !forked;
+	uint64_t now, end = mw_now_ns() + (ruby ? RUBY_MS : LATE_MS) * UINT64_C(1000000);
+
+	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE) && (now = mw_now_ns()) < end)
+		mw_sys_futex_wait(&go, 0, end - now);
+}
+
+static const struct mw_httpd_api *load(char err[MW_ERROR_MAX])
+{
+	const struct mw_httpd_api *h = NULL;
+	char path[4096 + 32];
+	Dl_info me;
+	void *lib;
+	char *slash;
+
+	if (!dladdr(&mwrap_api, &me) || !me.dli_fname ||
+	    snprintf(path, sizeof(path) - 32, "%s", me.dli_fname) >= (int)sizeof(path) - 32) {
+		snprintf(err, MW_ERROR_MAX, "the server was not found");
+		return NULL;
+	}
+	slash = strrchr(path, '/');
+	strcpy(slash ? slash + 1 : path, "libmwrap_httpd.so");
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (lib)
+		h = dlsym(lib, "mwrap_httpd");
+	if (!h)
+		snprintf(err, MW_ERROR_MAX, "the server could not be loaded: %.180s", dlerror());
+	else if (h->version != MW_HTTPD_VERSION) {
+		snprintf(err, MW_ERROR_MAX, "%.150s is of another version", path);
+		h = NULL;
+	}
+	return h;
+}
+
+/* The app goes first: its threads don't wait for a page that is being made. */
+static void step_back(void)
+{
+	id_t me = (id_t)syscall(SYS_gettid);
+	int nice;
+
+	errno = 0;
+	nice = getpriority(PRIO_PROCESS, me);
+	if (nice != -1 || !errno)
+		(void)setpriority(PRIO_PROCESS, me, nice + NICER); /* capped by the kernel */
+}
+
+/*
+ * Loads with a table of descriptors of its own, which ends with this thread:
+ * a daemon that closes all descriptors, or opens its own in their place, would
+ * have the dynamic linker map another file for the library, and end by
+ * SIGBUS. Where the kernel can't (before 5.9), as it is.
+ */
+static void *load_apart(void *err)
+{
+	mw_own_thread_begin();
+	mw_quiet_enter(); /* for good */
+#ifdef SYS_close_range
+	(void)syscall(SYS_close_range, 3u, ~0u, CLOSE_UNSHARE);
+#endif
+	return (void *)(uintptr_t)load(err);
+}
+
+static const struct mw_httpd_api *load_in_thread(char err[MW_ERROR_MAX])
+{
+	pthread_attr_t a;
+	pthread_t t;
+	void *h;
+	int e;
+
+	pthread_attr_init(&a);
+	pthread_attr_setstacksize(&a, STACK);
+	e = pthread_create(&t, &a, load_apart, err);
+	pthread_attr_destroy(&a);
+	if (e || pthread_join(t, &h) != 0)
+		return load(err);
+	return h;
+}
+
+static void opened(void)
+{
+	mw_step_end(&loading);
+}
+
+static void *serve(void *unused)
+{
+	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
+	char err[MW_ERROR_MAX] = "";
+	bool late;
+
+	(void)unused;
+	mw_own_thread_begin();
+	mw_quiet_enter(); /* for good */
+	step_back();
+	wait_for_go();
+	if (__atomic_load_n(&ending, __ATOMIC_ACQUIRE))
+		return NULL;
+	mw_step_begin(&loading);
+	mw_end_before_destructors();
+	if (!h) {
+		h = load_in_thread(err);
+		__atomic_store_n(&httpd, h, __ATOMIC_SEQ_CST);
+	}
+	/* either we see the end, or mw_server_end sees httpd and asks us to stop */
+	late = __atomic_load_n(&ending, __ATOMIC_SEQ_CST) != 0;
+	if (!h || late)
+		opened();
+	/* what keeps the server from being loaded, a forked child's parent has told */
+	if (!late && (h ? h->start(&mwrap_api, opened, err) != 0 : !forked))
+		mw_log("%s", err);
+	return NULL;
+}
+
+void mw_server_start(void)
+{
+	if (!wanted() || !mw_threads_allowed() || mw_life != MW_ON || mw_get(&running))
+		return;
+	mw_quiet_enter();
+	__atomic_store_n(&go, 0, __ATOMIC_RELEASE);
+	mw_set(&running, 1);
+	if (mw_own_thread(serve, STACK) != 0) {
+		mw_set(&running, 0);
+		mw_log("no thread could be had for the server");
+	}
+	mw_quiet_leave();
+}
+
+void mw_server_go(void)
+{
+	if (!mw_get(&running))
+		return;
+	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+	mw_sys_futex_wake(&go);
+}
+
+bool mw_server_place(struct mw_server_place *place)
+{
+	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
+	bool is = false;
+
+	memset(place, 0, sizeof(*place));
+	if (!h)
+		return false;
+	mw_quiet_enter();
+	is = h->place(place);
+	mw_quiet_leave();
+	return is;
+}
+
+void mw_server_before_fork(const struct timespec *until)
+{
+	const struct mw_httpd_api *h;
+
+	mw_step_before_fork(&loading, until);
+	h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
+	before_fork = h ? h->before_fork() : 1;
+}
+
+void mw_server_after_fork(int child)
+{
+	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
+
+	mw_step_after_fork(&loading, child);
+	if (!child)
+		return;
+	forked = true;
+	running = 0;
+	if (h)
+		h->child_after_fork(before_fork);
+}
+
+void mw_server_end(void)
+{
+	const struct mw_httpd_api *h;
+
+	__atomic_store_n(&ending, 1, __ATOMIC_SEQ_CST);
+	h = __atomic_load_n(&httpd, __ATOMIC_SEQ_CST);
+	if (h && mw_get(&running)) {
+		mw_quiet_enter();
+		h->stop();
+		(void)h->wait_stopped(END_MS);
+		mw_quiet_leave();
+	}
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "real.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "aside.h"
+
+/* --- the arena --------------------------------------------------------------- */
+
+/*
+ * Only what dlsym allocates itself while mw_real_init runs comes here: one
+ * thread, a few hundred bytes on some glibc versions when a symbol is missing,
+ * more if another preload stands before dlsym. The first piece is always there,
+ * further ones are mapped for good. Nothing in it is ever used again, so that all
+ * is zero, and a block can be freed at any time.
+ */
+enum { FIRST = 64 * 1024, MORE = 1 << 20 }; /* bytes */
+
+struct piece {
+	struct piece *older;
+	size_t bytes, used; /* of it, this head included */
+};
+
+static union {
+	struct piece head;
+	char room[FIRST];
+} first __attribute__((aligned(16))); /* its head is filled in at the first block: it takes no room in the file */
+static struct piece *newest = &first.head;
+uintptr_t mw_boot_start, mw_boot_bytes;
+
+/* A block in the piece, NULL: no room. Behind it some is left: its size, read as a chunk's, leads there. */
+static void *cut(struct piece *of, size_t align, size_t n)
+{
+	uintptr_t at = (uintptr_t)of, p = (at + of->used + 16 + align - 1) & ~(align - 1);
+
+	if (p + n + 16 > at + of->bytes)
+		return NULL;
+	of->used = p + n - at;
+	((size_t *)p)[-1] = n;
+	return (void *)p;
+}
+
+/* The range that is_boot looks at first holds all pieces. */
+static void widen(const struct piece *by)
+{
+	uintptr_t from = (uintptr_t)by, to = from + by->bytes;
+
+	if (mw_boot_bytes && mw_boot_start < from)
+		from = mw_boot_start;
+	if (mw_boot_start + mw_boot_bytes > to)
+		to = mw_boot_start + mw_boot_bytes;
+	mw_boot_start = from;
+	mw_boot_bytes = to - from;
+}
+
+static void *boot_alloc(size_t align, size_t n)
+{
+	size_t bytes = MORE;
+	struct piece *piece;
+	void *p;
+
+	if (align < 16)
+		align = 16;
+	if (n > PTRDIFF_MAX - MORE || align > PTRDIFF_MAX / 2 - n - MORE)
+		goto none;
+	if (!first.head.bytes)
+		first.head = (struct piece){ NULL, FIRST, sizeof(first.head) };
+	p = cut(newest, align, n);
+	if (!p) {
+		while (bytes < n + align + 64)
+			bytes += MORE;
+		piece = mw_own_map(bytes);
+		if (!piece)
+			goto none;
+		*piece = (struct piece){ newest, bytes, sizeof(*piece) };
+		newest = piece;
+		p = cut(piece, align, n);
+	}
+	widen(newest);
+	return p;
+none:
+	errno = ENOMEM;
+	return NULL;
+}
+
+bool mw_boot_has(const void *p)
+{
+	for (const struct piece *of = newest; of; of = of->older) {
+		if ((uintptr_t)p - (uintptr_t)of < of->bytes)
+			return true;
+	}
+	return false;
+}
+
+size_t mw_boot_size(const void *p)
+{
+	return ((const size_t *)p)[-1];
+}
+
+void *(*mw_next_mmap)(void *, size_t, int, int, int, off_t);
+int (*mw_next_munmap)(void *, size_t);
+char *(*mw_next_strerror)(int);
+
+/* --- the first calls ------------------------------------------------------------ */
+
+static int state; /* 0 unknown, 1 being found, 2 found; release */
+
+static bool found(void)
+{
+	mw_real_init();
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == 2;
+}
+
+static void *first_malloc(size_t n)
+{
+	return found() ? mw_real.malloc(n) : boot_alloc(16, n);
+}
+
+static void first_free(void *p)
+{
+	if (found() && !mw_real_is_boot(p))
+		mw_real.free(p);
+}
+
+static void *first_calloc(size_t n, size_t m)
+{
+	size_t bytes;
+
+	if (found())
+		return mw_real.calloc(n, m);
+	if (__builtin_mul_overflow(n, m, &bytes))
+		bytes = SIZE_MAX;
+	return boot_alloc(16, bytes); /* never used before: zero */
+}
+
+static void *first_realloc(void *p, size_t n)
+{
+	void *q;
+
+	if (found())
+		return mw_real.realloc(p, n);
+	q = boot_alloc(16, n);
+	if (q && p)
+		memcpy(q, p, mw_boot_size(p) < n ? mw_boot_size(p) : n);
+	return q;
+}
+
+static void *first_reallocarray(void *p, size_t n, size_t m)
+{
+	size_t bytes;
+
+	if (found() && mw_real.reallocarray)
+		return mw_real.reallocarray(p, n, m);
+	if (__builtin_mul_overflow(n, m, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return first_realloc(p, bytes);
+}
+
+static void *first_memalign(size_t align, size_t n)
+{
+	return found() ? mw_real.memalign(align, n) : boot_alloc(align, n);
+}
+
+static int first_posix_memalign(void **out, size_t align, size_t n)
+{
+	if (found())
+		return mw_real.posix_memalign(out, align, n);
+	*out = boot_alloc(align, n);
+	return *out ? 0 : ENOMEM;
+}
+
+static void *first_aligned_alloc(size_t align, size_t n)
+{
+	return found() ? mw_real.aligned_alloc(align, n) : boot_alloc(align, n);
+}
+
+static void *first_valloc(size_t n)
+{
+	return found() ? mw_real.valloc(n) : boot_alloc(4096, n);
+}
+
+static void *first_pvalloc(size_t n)
+{
+	return found() ? mw_real.pvalloc(n) : boot_alloc(4096, n);
+}
+
+static size_t first_malloc_usable_size(void *p)
+{
+	return found() ? mw_real.malloc_usable_size(p) : mw_boot_size(p);
+}
+
+struct mw_real mw_real = {
+#define X(name, result, params) .name = first_##name,
+	MW_FOR_EACH_REAL(X)
+#undef X
+};
+
+bool mw_real_same_object(const void *a, const void *b)
+{
+	struct dl_find_object x, y;
+
+	return _dl_find_object((void *)(uintptr_t)a, &x) == 0 &&
+	       _dl_find_object((void *)(uintptr_t)b, &y) == 0 && x.dlfo_map_start == y.dlfo_map_start;
+}
+
+void *mw_real_next(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+bool mw_real_glibc;
+bool mw_real_classes;
+const char *mw_real_aside;
+size_t mw_real_mapped = 2;
+
+static bool chunks_agree(void)
+{
+	static const size_t sizes[] = { 1, 24, 25, 100, 1000, 5000, 140000, 1 << 20 };
+	bool same = true;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		void *p = mw_real.malloc(sizes[i]);
+
+		same = same && p && mw_chunk_usable(p) == mw_real.malloc_usable_size(p);
+		mw_real.free(p);
+	}
+	return same;
+}
+
+/* By a function of its own, in the same object as its malloc. */
+static bool has_classes(void)
+{
+	static const char *const own[] = { "mallocx", "mi_malloc", "tc_malloc" };
+
+	bool found = false;
+
+	for (size_t i = 0; !found && i < sizeof(own) / sizeof(*own); i++) {
+		const void *f = mw_real_next(own[i]);
+
+		found = f && mw_real_same_object(f, (const void *)(uintptr_t)mw_real.malloc);
+	}
+	/* what is said of those that aren't there is freed by the second call: while we pass all on */
+	if (!found && dlerror())
+		(void)dlerror();
+	return found;
+}
+
+static bool is_glibc(void)
+{
+	if (!mw_real_same_object((const void *)(uintptr_t)mw_real.malloc,
+				 (const void *)(uintptr_t)gnu_get_libc_version))
+		return false;
+	if (chunks_agree())
+		return true;
+	mw_real_mapped = 0; /* glibc 2.43 */
+	return chunks_agree();
+}
+
+void mw_real_init(void)
+{
+	struct mw_real r;
+	int unknown = 0;
+
+	if (!__atomic_compare_exchange_n(&state, &unknown, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return;
+#define X(name, result, params) r.name = (result(*) params)mw_real_next(#name);
+	MW_FOR_EACH_REAL(X)
+#undef X
+#define X(name, result, params)                                                                       \
+	if (r.name &&                                                                                 \
+	    !mw_real_same_object((const void *)(uintptr_t)r.name, (const void *)(uintptr_t)r.malloc)) \
+		r.name = NULL;
+	MW_FOR_EACH_REAL(X)
+#undef X
+	mw_real = r;
+	mw_real_aside = mw_aside();
+	if (!mw_real_aside) { /* then its functions may be called, and what lies before a block be read */
+		mw_real_glibc = is_glibc();
+		mw_real_classes = !mw_real_glibc && has_classes();
+	}
+	mw_next_mmap = (void *(*)(void *, size_t, int, int, int, off_t))mw_real_next("mmap");
+	mw_next_munmap = (int (*)(void *, size_t))mw_real_next("munmap");
+	mw_next_strerror = (char *(*)(int))mw_real_next("strerror");
+	__atomic_store_n(&state, 2, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * real.h - the functions beneath ours, and the one list of what we interpose.
+ *
+ * Each pointer starts at a function that finds all of them with dlsym and
+ * calls on, so the usual path needs no check. dlsym may itself allocate:
+ * that is served from a small arena, whose blocks may be freed and
+ * realloc'ed at any time later.
+ *
+ * A function that the next allocator lacks would be found in another
+ * library, whose blocks the allocator can't free: such a pointer is NULL and
+ * the caller does without (jemalloc has no pvalloc).
+ */
+#ifndef MW_REAL_REAL_H
+#define MW_REAL_REAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+
+/* name, result, parameters: what must come from one allocator */
+#define MW_FOR_EACH_REAL(X)                               \
+	X(malloc, void *, (size_t))                       \
+	X(free, void, (void *))                           \
+	X(calloc, void *, (size_t, size_t))               \
+	X(realloc, void *, (void *, size_t))              \
+	X(reallocarray, void *, (void *, size_t, size_t)) \
+	X(memalign, void *, (size_t, size_t))             \
+	X(posix_memalign, int, (void **, size_t, size_t)) \
+	X(aligned_alloc, void *, (size_t, size_t))        \
+	X(valloc, void *, (size_t))                       \
+	X(pvalloc, void *, (size_t))                      \
+	X(malloc_usable_size, size_t, (void *))
+
+struct mw_real {
+#define X(name, result, params) result(*name) params;
+	MW_FOR_EACH_REAL(X)
+#undef X
+};
+extern MW_HOT_STRUCT struct mw_real mw_real;
+
+/*
+ * glibc keeps a chunk's size in the word before it; with flags in the low
+ * bits, one of which says that it was mmapped. Such a chunk has a word less
+ * to use, or hasn't, by glibc's version: mw_real_mapped is the flag or 0.
+ * Reading it saves two calls a pair. Trusted only if the allocator beneath
+ * is glibc's and a handful of blocks agree with malloc_usable_size.
+ */
+extern MW_HOT bool mw_real_glibc;
+extern MW_HOT size_t mw_real_mapped;
+/*
+ * Beneath is an allocator of whose classes of sizes it is known that a power of
+ * two is one, and the next is a fifth larger or more: jemalloc, mimalloc, tcmalloc.
+ */
+extern MW_HIDDEN bool mw_real_classes;
+/* Why the tracker stands aside (aside.h): calls pass through for ever. NULL: it doesn't. */
+extern MW_HIDDEN const char *mw_real_aside;
+MW_INLINE size_t mw_chunk_usable(const void *p)
+{
+	size_t w = ((const size_t *)p)[-1];
+
+	return (w & ~(size_t)7) - 8 - ((w & mw_real_mapped) << 2);
+}
+
+/* The usual chunk, from the heap: true, and what it has. */
+MW_INLINE bool mw_chunk_plain(const void *p, size_t *usable)
+{
+	size_t w = ((const size_t *)p)[-1];
+
+	if (mw_unlikely(w & 2))
+		return false;
+	*usable = (w & ~(size_t)7) - 8;
+	return true;
+}
+
+MW_INLINE size_t mw_usable(const void *p)
+{
+	if (mw_likely(mw_real_glibc))
+		return mw_chunk_usable(p);
+	return mw_real.malloc_usable_size((void *)(uintptr_t)p);
+}
+
+/* The next functions of these names, from whoever has them; NULL: not found yet. */
+extern MW_HIDDEN void *(*mw_next_mmap)(void *, size_t, int, int, int, off_t);
+extern MW_HIDDEN int (*mw_next_munmap)(void *, size_t);
+extern MW_HIDDEN char *(*mw_next_strerror)(int);
+
+/* Finds them all, if that hasn't been done. Any thread. */
+void mw_real_init(void);
+/* What comes after us under that name, from the allocator or not; or NULL. */
+void *mw_real_next(const char *name);
+/* Do both addresses lie in the same loaded object? */
+bool mw_real_same_object(const void *, const void *);
+
+/* Was p served from the arena, while the real functions weren't known? */
+extern MW_HIDDEN uintptr_t mw_boot_start, mw_boot_bytes; /* all of it lies there; 0 bytes: none */
+bool mw_boot_has(const void *p);
+static inline bool mw_real_is_boot(const void *p)
+{
+	return mw_unlikely((uintptr_t)p - mw_boot_start < mw_boot_bytes) && mw_boot_has(p);
+}
+size_t mw_boot_size(const void *p);
+
+#endif

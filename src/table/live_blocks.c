@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* live_blocks.c - copies live allocations out of the records. See snapshot.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "snapshot.h"
+#include "record.h"
+#include "shard.h"
+
+static int by_id(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool push(struct mw_lives **l, size_t *cap, const struct mw_live *v)
+{
+	if ((*l)->n == *cap) {
+		size_t more = *cap * 2;
+		struct mw_lives *p = realloc(*l, sizeof(*p) + more * sizeof(*v));
+
+		if (!p)
+			return false;
+		*l = p;
+		*cap = more;
+	}
+	((struct mw_live *)(void *)(*l + 1))[(*l)->n++] = *v;
+	return true;
+}
+
+struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n)
+{
+	uint32_t end = mw_records_end(), *wanted = malloc((n + 1) * sizeof(*wanted));
+	size_t cap = 1024;
+	struct mw_lives *l = malloc(sizeof(*l) + cap * sizeof(struct mw_live));
+
+	if (!l || !wanted)
+		goto fail;
+	l->n = 0;
+	if (ids)
+		memcpy(wanted, ids, n * sizeof(*wanted));
+	qsort(wanted, n, sizeof(*wanted), by_id);
+	for (uint32_t i = MW_BATCH; i < end; i++) {
+		const struct mw_record *r = mw_record_at(i);
+		uint64_t where = __atomic_load_n(&r->where, __ATOMIC_ACQUIRE);
+		uint32_t size, generation;
+		struct mw_live v;
+
+		if (!mw_where_live(where))
+			continue;
+		v.id = mw_callsite_shown((uint32_t)where & MW_CS_MASK);
+		if (ids && !bsearch(&v.id, wanted, n, sizeof(*wanted), by_id))
+			continue;
+		size = mw_get(&r->size);
+		generation = mw_get(&r->generation);
+		v.size = mw_size_decode(size);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (mw_get(&r->where) != where)
+			continue; /* freed while we looked */
+		/* freed and taken again at the same place meanwhile: it may have been a link */
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (mw_get(&r->size) != size || mw_get(&r->generation) != generation)
+			continue;
+		v.addr = mw_where_begin(where) & ~(uintptr_t)15;
+		v.generation = generation * mw_life_scale;
+		if (!push(&l, &cap, &v))
+			goto fail;
+	}
+	free(wanted);
+	l->v = (struct mw_live *)(void *)(l + 1);
+	return l;
+fail:
+	free(wanted);
+	free(l);
+	return NULL;
+}
+
+void mw_lives_free(struct mw_lives *l)
+{
+	free(l);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* find.c - one location's counters, for a price that doesn't grow with the table's texts. */
+#include <string.h>
+
+#include "snapshot.h"
+
+/* "PATH:LINE" with a line of 1 to 9 digits; 0: it isn't. */
+static size_t split(const char *s, size_t n, uint64_t *line)
+{
+	size_t i = n;
+	uint64_t scale = 1;
+
+	*line = 0;
+	while (i && n - i < 9 && s[i - 1] >= '0' && s[i - 1] <= '9') {
+		*line += (uint64_t)(s[--i] - '0') * scale;
+		scale *= 10;
+	}
+	return i > 1 && i < n && s[i] != '0' && s[i - 1] == ':' ? i - 1 : 0;
+}
+
+static void sum_of(struct mw_sum *sum, uint32_t id)
+{
+	const struct mw_thread *t;
+
+	memset(sum, 0, sizeof(*sum));
+	mw_sum_flushed_frees(sum, id);
+	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
+		if (mw_get(&t->slots[id % MW_SLOTS].id) == id)
+			mw_sum_slot(sum, t, &t->slots[id % MW_SLOTS]);
+	mw_sum_allocs_next();
+	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
+		for (uint32_t i = 0; i < MW_WHERES; i++)
+			if (mw_get(&t->wheres[i].id) == id)
+				mw_sum_where(sum, &t->wheres[i]);
+	mw_sum_flushed_allocs(sum, id);
+}
+
+bool mw_row_find(const char *location, size_t n, struct mw_row *row)
+{
+	uint32_t id = MW_CS_NONE, end, other;
+	struct mw_sum sum;
+	uint64_t line;
+	size_t len = split(location, n, &line);
+	bool any = false;
+
+	memset(row, 0, sizeof(*row));
+	if (!len)
+		return false;
+	mw_reading_lock(); /* keeps the id's tenant */
+	mw_rcu_enter();
+	id = mw_callsite_ruby_known(location, len, line);
+	mw_rcu_leave();
+	if (id != MW_CS_NONE) {
+		mw_gate_close();
+		sum_of(&sum, id);
+		any = mw_row_count(row, id, &sum);
+		end = mw_callsites_end();
+		for (other = MW_CS_FIRST; other < end; other++) {
+			if (other == id || mw_callsite_real(other) != id)
+				continue;
+			sum_of(&sum, other); /* was counted before the line was known */
+			any = mw_row_count(row, other, &sum) || any;
+		}
+		mw_gate_open();
+	}
+	mw_reading_unlock();
+	row->id = id;
+	row->kind = MW_KIND_RUBY;
+	row->file_len = (uint32_t)len;
+	return any;
+}
+
+size_t mw_source_find(const char *name, size_t n, char *to, size_t size)
+{
+	const struct mw_path *p;
+	const char *real;
+	size_t len = 0;
+
+	mw_rcu_enter(); /* keeps the path, and with it the other one */
+	p = mw_path_known(name, n);
+	real = p ? __atomic_load_n(&p->real, __ATOMIC_ACQUIRE) : NULL;
+	if (real && strlen(real) < size) {
+		len = strlen(real);
+		memcpy(to, real, len + 1);
+	}
+	mw_rcu_leave();
+	return len;
+}
+
+bool mw_row_total(struct mw_row *sum, struct mw_counters *before)
+{
+	struct mw_sum *sums;
+	uint32_t end;
+
+	*sum = (struct mw_row){ 0 };
+	mw_reading_lock();
+	*before = mw_before_reset();
+	sums = mw_sums(&end);
+	for (uint32_t id = 1; sums && id < end; id++)
+		if (__atomic_load_n(&mw_callsite(id)->kind, __ATOMIC_ACQUIRE) != MW_CS_FREE)
+			(void)mw_row_count(sum, id, &sums[id]);
+	if (sums)
+		mw_sums_free(sums, end);
+	mw_reading_unlock();
+	return sums != NULL;
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "shard.h"
+
+struct mw_thread *mw_threads;
+uint32_t mw_no_states[32] __attribute__((aligned(64))) = { [0] = MW_PASS_QUIET, [16] = MW_PASS_QUIET };
+uint32_t mw_pass = MW_PASS_EPOCH;
+uint32_t mw_pass_bytes = MW_PASS_NOBODY;
+uint32_t mw_pass_ruby __attribute__((aligned(64))) = MW_PASS_NOBODY; /* the first of MW_HOT */
+__thread struct mw_thread *mw_self __attribute__((tls_model("initial-exec"))) = MW_NONE;
+uint32_t mw_gate;
+bool mw_threads_full;
+
+/* --- the pass ------------------------------------------------------------------------- */
+
+uint32_t mw_epoch(void)
+{
+	return mw_get(&mw_pass) / MW_PASS_EPOCH;
+}
+
+static void derive(uint32_t *word, uint32_t pass, enum mw_fit fit)
+{
+	__atomic_store_n(word, (pass & MW_PASS_FIT) == fit ? pass : MW_PASS_NOBODY, __ATOMIC_SEQ_CST);
+}
+
+/* Two threads may change mw_pass at once: whoever is last has seen what both did. */
+static void derive_both(void)
+{
+	uint32_t pass;
+
+	do {
+		pass = __atomic_load_n(&mw_pass, __ATOMIC_SEQ_CST);
+		derive(&mw_pass_ruby, pass, MW_FIT_RUBY);
+		derive(&mw_pass_bytes, pass, MW_FIT_BYTES);
+	} while (pass != __atomic_load_n(&mw_pass, __ATOMIC_SEQ_CST));
+}
+
+void mw_epoch_next(void)
+{
+	__atomic_fetch_add(&mw_pass, MW_PASS_EPOCH, __ATOMIC_SEQ_CST);
+	derive_both();
+}
+
+void mw_fit_set(enum mw_fit fit)
+{
+	uint32_t is = mw_get(&mw_pass);
+
+	while (!__atomic_compare_exchange_n(&mw_pass, &is, (is & ~MW_PASS_FIT) | fit, true,
+					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
+	derive_both();
+}
+
+/* What the location's maximum must not be below. Readers may see it in both places. */
+static void raise_max(const struct mw_thread *t, const struct mw_slot *s)
+{
+	if (s->life_max)
+		mw_life_max_raise(s->id, mw_thread_epoch(t), s->life_max);
+}
+
+void mw_thread_renew(struct mw_thread *t)
+{
+	uint32_t now = __atomic_load_n(&mw_pass, __ATOMIC_ACQUIRE);
+
+	if (mw_likely(now == t->known))
+		return;
+	if (now / MW_PASS_EPOCH != mw_thread_epoch(t)) {
+		for (struct mw_slot *s = t->slots; s < t->slots + MW_SLOTS; s++) {
+			raise_max(t, s); /* the old epoch's may still be wanted: see retire.c */
+			mw_set(&s->life_max, 0);
+		}
+	}
+	__atomic_store_n(&t->known, now, __ATOMIC_RELEASE); /* after the maxima are gone */
+}
+
+/* --- states ----------------------------------------------------------------------------- */
+
+struct mw_thread *mw_thread_adopt(void)
+{
+	struct mw_thread *t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE);
+
+	for (; t; t = t->next) {
+		uint32_t is = MW_THREAD_FREE;
+
+		if (mw_get(&t->status) == MW_THREAD_FREE &&
+		    __atomic_compare_exchange_n(&t->status, &is, MW_THREAD_LIVE, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return t;
+	}
+	t = mw_own_grow(sizeof(*t), MW_OWN_THREAD);
+	if (!t) {
+		mw_set(&mw_threads_full, true);
+		return NULL;
+	}
+	t->status = MW_THREAD_LIVE;
+	t->check_in = 1;
+	t->pass = t->known = mw_get(&mw_pass);
+	t->next = mw_get(&mw_threads);
+	while (!__atomic_compare_exchange_n(&mw_threads, &t->next, t, true, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+	return t;
+}
+
+void mw_thread_release(struct mw_thread *t)
+{
+	mw_set(&t->quiet, 0);
+	t->hushed = false;
+	mw_set(&t->pass, t->known);
+	__atomic_store_n(&t->status, MW_THREAD_FREE, __ATOMIC_RELEASE);
+}
+
+static void forget_records(struct mw_thread *t)
+{
+	t->spare = NULL;
+	t->room = 0;
+	t->full = t->n_full = t->fresh = t->fresh_end = 0;
+}
+
+/* A batch is the one in use now. */
+static void use_batch(struct mw_thread *t, uint32_t first)
+{
+	t->spare = mw_record_at(first);
+	mw_set(&t->spare->ref, mw_ref(first)); /* until here: the batch after it */
+	t->room = 0; /* or more */
+}
+
+/* Some of the row that was never used; the rest of its memory isn't touched yet. */
+static void link_fresh(struct mw_thread *t)
+{
+	uint32_t end = t->fresh + 16 < t->fresh_end ? t->fresh + 16 : t->fresh_end, i;
+
+	for (i = end; i-- > t->fresh;)
+		mw_spare_push(t, mw_record_at(i), mw_ref(i));
+	t->room = MW_BATCH - (end - t->fresh);
+	t->fresh = end;
+}
+
+struct mw_record *mw_spare_take(struct mw_thread *t, uint32_t *ref)
+{
+	struct mw_record *r;
+	bool fresh;
+	uint32_t i;
+
+	if (!t->spare && t->fresh < t->fresh_end)
+		link_fresh(t);
+	if (!t->spare && t->full) {
+		i = t->full;
+		t->full = mw_ref_index(mw_get(&mw_record_at(i)->ref));
+		t->n_full--;
+		use_batch(t, i);
+	}
+	if (!t->spare) {
+		i = mw_batch_take(&fresh);
+		if (!i)
+			return NULL;
+		if (fresh) {
+			t->fresh = i;
+			t->fresh_end = i + MW_BATCH;
+			link_fresh(t);
+		} else {
+			use_batch(t, i);
+		}
+	}
+	r = t->spare;
+	*ref = mw_spare_pop(t, r);
+	return r;
+}
+
+void mw_spare_give(struct mw_thread *t, struct mw_record *r, uint32_t ref)
+{
+	if (!t->room && !t->spare) {
+		t->room = MW_BATCH;
+	} else if (!t->room) {
+		uint32_t first = mw_ref_index(mw_get(&t->spare->ref));
+
+		if (t->n_full < MW_FULL) {
+			mw_set(&t->spare->ref, mw_ref(t->full));
+			t->full = first;
+			t->n_full++;
+		} else {
+			mw_batch_give(first);
+		}
+		t->spare = NULL;
+		t->room = MW_BATCH;
+	}
+	t->room--;
+	mw_spare_push(t, r, ref);
+}
+
+static __thread bool closer __attribute__((tls_model("initial-exec"))); /* this thread keeps it closed */
+
+static void close_gate(void)
+{
+	closer = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&mw_gate, 1, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the one in move_begin */
+}
+
+void mw_gate_open(void)
+{
+	__atomic_fetch_sub(&mw_gate, 1, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	closer = false;
+}
+
+/*
+ * A move is some twenty instructions: only a preempted one is waited for. Our own
+ * goes on when we return: a handler that forks or exits in the middle of one
+ * can't wait for it.
+ */
+static bool is_moving(const struct mw_thread *t)
+{
+	return t != mw_self && __atomic_load_n(&t->moving, __ATOMIC_ACQUIRE);
+}
+
+void mw_gate_close_until(const struct timespec *until)
+{
+	const struct mw_thread *t;
+	unsigned turns = 0;
+
+	close_gate();
+	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
+		while (is_moving(t) && !(until && mw_is_past(until)))
+			mw_let_run(&turns);
+}
+
+bool mw_gate_try(void)
+{
+	const struct mw_thread *t;
+
+	close_gate();
+	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next) {
+		if (is_moving(t)) {
+			mw_gate_open();
+			return false;
+		}
+	}
+	return true;
+}
+
+void mw_threads_after_fork(struct mw_thread *self)
+{
+	struct mw_thread *t;
+
+	mw_gate = closer; /* no other thread that keeps it closed exists here */
+	for (t = mw_threads; t; t = t->next) {
+		if (t == self)
+			continue;
+		/* caught in the middle, its lists may be half changed: they are
+		   given up, 16,640 records at the very most */
+		if (t->pass == MW_PASS_BUSY)
+			forget_records(t);
+		/* it may have been about to find the gate closed: nobody waits for that now */
+		t->moving = 0;
+		mw_thread_release(t);
+	}
+}
+
+static void move(const struct mw_thread *t, struct mw_slot *s)
+{
+	struct mw_counters *to = &mw_flushed(s->id)->c;
+
+	mw_add_release(&to->freed, s->freed);
+	mw_add_release(&to->frees, s->frees);
+	mw_add(&to->life_sum, s->life_sum);
+	raise_max(t, s);
+	mw_set(&s->freed, 0);
+	mw_set(&s->frees, 0);
+	mw_set(&s->life_sum, 0);
+	mw_set(&s->life_max, 0);
+}
+
+static void move_end(struct mw_thread *t)
+{
+	__atomic_store_n(&t->moving, 0, __ATOMIC_RELEASE);
+}
+
+/* False: the gate is closed. */
+static bool move_begin(struct mw_thread *t)
+{
+	mw_set(&t->moving, 1);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* either we see the gate, or it sees us */
+	if (mw_likely(!mw_get(&mw_gate)))
+		return true;
+	move_end(t);
+	return false;
+}
+
+struct mw_slot *mw_slot_claim(struct mw_thread *t, uint32_t id)
+{
+	struct mw_slot *s = &t->slots[id % MW_SLOTS];
+
+	if (!move_begin(t))
+		return NULL;
+	if (s->id)
+		move(t, s);
+	mw_set(&s->id, id);
+	move_end(t);
+	return s;
+}
+
+bool mw_where_claim(struct mw_thread *t, struct mw_where *w, uint32_t id)
+{
+	struct mw_counters *to;
+
+	if (!move_begin(t))
+		return false;
+	if (w->allocs) { /* and so w->id is a location's */
+		to = &mw_flushed(w->id)->c;
+		mw_add(&to->bytes, w->bytes);
+		mw_add(&to->allocs, w->allocs);
+		mw_set(&w->bytes, 0);
+		mw_set(&w->allocs, 0);
+	}
+	mw_set(&w->id, id);
+	move_end(t);
+	return true;
+}
+
+/*
+ * A thread that frees may have a clock that is behind that of the thread which
+ * allocated, by a step at most (generation.h): less than no time is none, not
+ * nearly 2^32. A life as long as that is always a new maximum, so the fast
+ * path never counts one.
+ */
+static uint32_t life_of(uint32_t life)
+{
+	return life > UINT32_MAX - MW_LIFE_BEHIND ? 0 : life;
+}
+
+void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t life)
+{
+	struct mw_slot *s = &t->slots[id % MW_SLOTS];
+
+	mw_thread_renew(t); /* a new maximum is the present epoch's */
+	life = life_of(life);
+	if (s->id != id)
+		s = mw_slot_claim(t, id);
+	if (s) {
+		if (life > s->life_max) /* release: mw_sum_slot looks whether it is of t's epoch */
+			__atomic_store_n(&s->life_max, life, __ATOMIC_RELEASE);
+		mw_bump(&s->life_sum, life);
+		mw_slot_add_free(s, bytes);
+	} else {
+		mw_shared_free(id, bytes, life);
+	}
+}
+
+void mw_shared_alloc(uint32_t id, uint64_t bytes)
+{
+	struct mw_counters *c = &mw_flushed(id)->c;
+
+	mw_add(&c->bytes, bytes);
+	mw_add(&c->allocs, 1);
+}
+
+void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t life)
+{
+	struct mw_counters *c = &mw_flushed(id)->c;
+
+	life = life_of(life);
+	mw_add_release(&c->freed, bytes);
+	mw_add_release(&c->frees, 1);
+	if (life) {
+		mw_add(&c->life_sum, life);
+		mw_life_max_raise(id, mw_epoch(), life);
+	}
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "side_index.h"
+
+#include "record.h"
+
+enum {
+	LEAF_SHIFT = 27, /* address space that a leaf is for: 128 MiB */
+	BRANCH_SHIFT = 39, /* and a branch: 512 GiB */
+	ROOT = 1 << (48 - BRANCH_SHIFT),
+	BRANCH = 1 << (BRANCH_SHIFT - LEAF_SHIFT), /* leaves */
+	LEAF = (1 << LEAF_SHIFT) / MW_BESIDE, /* words: 1 MiB */
+};
+
+struct branch {
+	uint32_t *leaves[BRANCH]; /* each written once: release */
+};
+
+static struct branch *branches[ROOT]; /* the same */
+
+/* Not counted, and which of the addresses that share its word isn't. */
+static uint32_t uncounted(const void *p)
+{
+	return MW_REF_END | (uint32_t)((uintptr_t)p % MW_BESIDE);
+}
+
+/* The word for p; NULL: its leaf isn't there. */
+static uint32_t *word(const void *p)
+{
+	uintptr_t at = (uintptr_t)p;
+	struct branch *b;
+	uint32_t *leaf;
+
+	if (at >> 48)
+		return NULL;
+	b = __atomic_load_n(&branches[at >> BRANCH_SHIFT], __ATOMIC_ACQUIRE);
+	leaf = b ? __atomic_load_n(&b->leaves[(at >> LEAF_SHIFT) % BRANCH], __ATOMIC_ACQUIRE) : NULL;
+	return leaf ? &leaf[at / MW_BESIDE % LEAF] : NULL;
+}
+
+/* Makes *to point to bytes of its own, unless it points to some. False: no memory. */
+static bool grow(void **to, size_t bytes)
+{
+	void *none = NULL, *p;
+
+	if (__atomic_load_n(to, __ATOMIC_ACQUIRE))
+		return true;
+	p = mw_own_grow(bytes, MW_OWN_RECORD);
+	if (!p)
+		return __atomic_load_n(to, __ATOMIC_ACQUIRE) != NULL;
+	if (!__atomic_compare_exchange_n(to, &none, p, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		mw_own_unmap(p, bytes); /* another thread was first */
+	return true;
+}
+
+static void add_leaf(uintptr_t at)
+{
+	struct branch **b = &branches[at >> BRANCH_SHIFT];
+
+	if (grow((void **)b, sizeof(**b)))
+		(void)grow((void **)&__atomic_load_n(b, __ATOMIC_ACQUIRE)->leaves[(at >> LEAF_SHIFT) % BRANCH],
+			   LEAF * sizeof(uint32_t));
+}
+
+bool mw_beside_put(const void *p, uint32_t ref)
+{
+	uint32_t *w = word(p);
+
+	if (!w && (uintptr_t)p >> 48 == 0) {
+		add_leaf((uintptr_t)p);
+		w = word(p);
+	}
+	if (!w)
+		return false;
+	mw_set(w, ref < MW_REF_END ? ref : uncounted(p));
+	return true;
+}
+
+uint32_t mw_beside_get(const void *p)
+{
+	const uint32_t *w = word(p);
+	uint32_t ref = w ? mw_get(w) : 0;
+
+	if (ref < MW_REF_END)
+		return ref;
+	return ref == uncounted(p) ? MW_REF_END : 0;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * symbolize.c - what native locations are called: asked for when somebody reads, or their
+ * library is closed, and kept.
+ *
+ * The dynamic linker is asked by an address, and answers for the library that is there now.
+ * Its answer counts if that is the location's own, and the address the same place in it.
+ */
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "closes.h"
+#include "snapshot.h"
+
+/* Not on the stack: a thread of 16 KiB may be the one that calls exit(). */
+struct names {
+	uint64_t at, addr;
+	char module[4096], text[4096 + 1024];
+};
+
+/*
+ * "MODULE(symbol+0x1f) [0x7f..]" into w->text; returns its length. Libraries stay; or -1: one
+ * is being closed all the same, since the linker's lock kept us waiting.
+ */
+static int native_name(struct names *w)
+{
+	const char *symbol = NULL;
+	struct link_map *map = NULL;
+	uint64_t off = w->at;
+	bool known = false;
+	Dl_info i;
+	int n;
+
+	if (*w->module)
+		known = dladdr1((void *)(uintptr_t)w->addr, &i, (void **)&map, RTLD_DL_LINKMAP);
+	if (mw_closing())
+		return -1;
+	if (known && map && w->addr - map->l_addr == w->at &&
+	    strcmp(mw_module_name(map->l_name), w->module) == 0 && i.dli_sname) {
+		symbol = i.dli_sname;
+		off = w->addr - (uintptr_t)i.dli_saddr;
+	}
+	if (!*w->module)
+		n = snprintf(w->text, sizeof(w->text), "[0x%llx]", (unsigned long long)w->addr);
+	else
+		n = snprintf(w->text, sizeof(w->text), "%s(%s+0x%llx) [0x%llx]", w->module,
+			     symbol ? symbol : "", (unsigned long long)off, (unsigned long long)w->addr);
+	return n < 0 ? 0 : (size_t)n < sizeof(w->text) ? n : (int)sizeof(w->text) - 1;
+}
+
+static const char *module_of(const struct mw_callsite *c)
+{
+	const struct mw_path *path = mw_get(&c->path);
+
+	return path ? path->text : "";
+}
+
+/* In a read-side section, or under the reading lock. */
+static bool is_unnamed(const struct mw_callsite *c)
+{
+	return __atomic_load_n(&c->kind, __ATOMIC_ACQUIRE) == MW_CS_NATIVE && !mw_get(&c->symbol);
+}
+
+/*
+ * Asks the dynamic linker once for each native location, holding nothing: it takes a lock that
+ * a thread in dlopen() holds, for as long as that takes. False: no memory for the name.
+ */
+static bool name_native(struct mw_callsite *c, struct names *w)
+{
+	char *copy, *none = NULL;
+	bool unnamed;
+	int n;
+
+	mw_rcu_enter();
+	unnamed = is_unnamed(c);
+	if (unnamed) {
+		(void)snprintf(w->module, sizeof(w->module), "%s", module_of(c));
+		w->at = mw_get(&c->at);
+		w->addr = mw_get(&c->addr);
+	}
+	mw_rcu_leave();
+	if (!unnamed || !mw_modules_stay())
+		return true; /* or another time */
+	n = native_name(w);
+	mw_modules_may_go();
+	if (n < 0)
+		return true;
+	copy = mw_own_alloc((size_t)n + 1, MW_OWN_NAME);
+	if (!copy)
+		return false;
+	memcpy(copy, w->text, (size_t)n + 1);
+	/* the id may have another tenant by now, and another reader been first; a reset: later */
+	if (mw_reading_try()) {
+		if (is_unnamed(c) && mw_get(&c->addr) == w->addr && mw_get(&c->at) == w->at &&
+		    strncmp(module_of(c), w->module, sizeof(w->module) - 1) == 0 &&
+		    __atomic_compare_exchange_n(&c->symbol, &none, copy, false, __ATOMIC_RELEASE,
+						__ATOMIC_RELAXED))
+			copy = NULL;
+		mw_reading_unlock();
+	}
+	mw_own_free(copy, (size_t)n + 1);
+	return true;
+}
+
+void mw_name_natives(void)
+{
+	uint32_t end = mw_callsites_end(), id;
+	struct names *w = mw_own_lend(sizeof(*w));
+
+	for (id = MW_CS_FIRST; w && id < end; id++) {
+		struct mw_callsite *c = mw_callsite(id);
+
+		if (mw_get(&c->kind) == MW_CS_NATIVE && !mw_get(&c->symbol) && !name_native(c, w))
+			break; /* the others won't find memory either: shown without */
+	}
+	mw_own_return(w, sizeof(*w));
+}
+
+void mw_name_natives_of(const char *module)
+{
+	uint32_t end = mw_callsites_end(), id;
+	const struct mw_path *path;
+	struct names *w = NULL;
+
+	mw_rcu_enter();
+	path = mw_path_known(module, strlen(module));
+	mw_rcu_leave();
+	/* to be compared only: it may be gone, and be another one's */
+	for (id = MW_CS_FIRST; path && id < end; id++) {
+		struct mw_callsite *c = mw_callsite(id);
+
+		if (mw_get(&c->kind) != MW_CS_NATIVE || mw_get(&c->path) != path || mw_get(&c->symbol))
+			continue;
+		if (!w && !(w = mw_own_lend(sizeof(*w))))
+			break;
+		if (!name_native(c, w))
+			break;
+	}
+	if (w)
+		mw_own_return(w, sizeof(*w));
+}
