@@ -9,7 +9,7 @@ $(B)/planted/%.o: %.c GNUmakefile t/planted.mk
 	$(call say,CC,'$< with offsets to be planted')
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS_$(subst /,_,$*)) -It/planted -DMW_PLANT='"plant.h"' -MMD -MP -c -o $@ $<
-$(B)/planted/exports.map: src/hooks/exports.map
+$(B)/planted/exports.map: $(B)/exports.map
 	$(Q)mkdir -p $(@D) && sed 's/mwrap_api;/& mw_plant_now;/' $< > $@
 $(PLANTED): $(PLANTED_OBJ) $(filter-out $(PLANTED_ROOMS:%=$(B)/%/%),$(TRACKER_OBJ)) $(B)/planted/exports.map
 	$(call say,LD,$@)

@@ -6,13 +6,13 @@ SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_tsan := -fsanitize=thread
 # gcc has no model of a fence under TSan; what is ordered by one is atomic all the same
 WARN_tsan := $(if $(findstring clang,$(CC)),,-Wno-tsan)
-SANITIZED_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -Isrc
+SANITIZED_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -Isrc -I$(B)
 # aside.c would have the tracker stand aside: t/core/beneath.c has another
 CORE_SRC := $(filter-out src/hooks/cxx.c src/real/aside.c,$(TRACKER_SRC)) $(wildcard src/pages/*.c src/family/*.c)
 
 # $1: asan or tsan
 define sanitized
-$(B)/$1/src/%.o: src/%.c GNUmakefile t/sanitize.mk
+$(B)/$1/src/%.o: src/%.c GNUmakefile t/sanitize.mk | $(B)/hooks_renamed.h
 	$$(call say,CC,'$$< for $1')
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(SANITIZED_CFLAGS) $$(SANITIZE_$1) $$(WARN_$1) $$(RENAMED_$$*) -MMD -MP -c -o $$@ $$<
@@ -25,8 +25,11 @@ $(B)/$1/core: $$(CORE_SRC:%.c=$(B)/$1/%.o) $(B)/$1/web.o $$(wildcard t/core/*) t
 $1: $(B)/$1/core
 endef
 # what these interpose has other names here
+$(B)/hooks_renamed.h: src/hooks.def
+	$(Q)mkdir -p $(@D) && sed -n 's/^MW_HOOK\(_REAL\)*(\([A-Za-z0-9_]*\).*/#define \2 app_\2/p' $< >$@
 RENAMED_hooks/malloc := -DCORE_RENAME -include t/core/renamed.h
 RENAMED_host/fork := -DCORE_RENAME -include t/core/renamed.h
+RENAMED_host/exit := -DCORE_RENAME -include t/core/renamed.h
 RENAMED_hooks/pthread := -DCORE_RENAME -include t/core/renamed.h
 RENAMED_hooks/mmap := -DCORE_RENAME -include t/core/renamed.h
 $(eval $(call sanitized,asan))

@@ -37,7 +37,11 @@ def needed(object)
   tool("readelf", "-dW", object).filter_map { |l| l[/\(NEEDED\).*\[(.+)\]/, 1] }
 end
 
+# The tracker's are those of the one list, by kind.
+HOOKS = File.read("#{ROOT}/src/hooks.def").scan(/^(MW_\w+)\((\w+)/).group_by(&:first).transform_values { |l| l.map(&:last) }.freeze
+
 def listed(name)
+  return HOOKS.values.flatten.sort if name == "tracker"
   File.readlines("#{ROOT}/t/symbols/#{name}", chomp: true).grep_v(/\A(#|\z)/)
 end
 
@@ -61,8 +65,13 @@ is(undefined.map(&:first) & %w[__tls_get_addr exit _exit abort __assert_fail pri
    "tracker: neither dynamic TLS, which would allocate, nor what ends a process or prints")
 
 # What it interposes, under the names by which it asks for the next of them.
-real = File.read("#{ROOT}/src/real/real.h")[/#define MW_FOR_EACH_REAL.*?\n\n/m].scan(/X\((\w+), /).flatten
-ok(real.size > 10 && (real - listed("tracker")).empty?, "tracker: exports each function that it passes on to", real.inspect)
+is(HOOKS.keys.sort, %w[MW_EXPORT_DATA MW_HOOK MW_HOOK_CXX MW_HOOK_REAL], "hooks: entries of every kind could be read")
+# each is defined in the file that its entry stands below
+files = File.read("#{ROOT}/src/hooks.def").split(%r{^/\* (?=(?:hooks|host|api|real)[/.])}).drop(1)
+          .to_h { |part| [part[/\A[\w\/]+\.[ch]/], part.scan(/^MW_\w+\((\w+)/).flatten] }
+nowhere = files.flat_map { |file, names| text = File.read("#{ROOT}/src/#{file}"); names.reject { |n| text.match?(/\b#{n}\b/) } }
+is(nowhere, [], "hooks: each is in the file that the list names")
+is(files.values.flatten.sort, HOOKS.values.flatten.sort, "hooks: each stands below a file")
 
 flags = tool("readelf", "-dW", tracker).grep(/FLAGS/).join
 ok(flags.include?("NODELETE"), "tracker: is never unmapped", flags)

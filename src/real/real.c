@@ -197,9 +197,8 @@ static size_t first_malloc_usable_size(void *p)
 }
 
 struct mw_real mw_real = {
-#define X(name, result, params) .name = first_##name,
-	MW_FOR_EACH_REAL(X)
-#undef X
+#define MW_HOOK_REAL(name, result, params) .name = first_##name,
+#include "hooks.def"
 };
 
 bool mw_real_same_object(const void *a, const void *b)
@@ -270,15 +269,13 @@ void mw_real_init(void)
 
 	if (!__atomic_compare_exchange_n(&state, &unknown, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return;
-#define X(name, result, params) r.name = (result(*) params)mw_real_next(#name);
-	MW_FOR_EACH_REAL(X)
-#undef X
-#define X(name, result, params)                                                                       \
+#define MW_HOOK_REAL(name, result, params) r.name = (result(*) params)mw_real_next(#name);
+#include "hooks.def"
+#define MW_HOOK_REAL(name, result, params)                                                            \
 	if (r.name &&                                                                                 \
 	    !mw_real_same_object((const void *)(uintptr_t)r.name, (const void *)(uintptr_t)r.malloc)) \
 		r.name = NULL;
-	MW_FOR_EACH_REAL(X)
-#undef X
+#include "hooks.def"
 	mw_real = r;
 	mw_real_aside = mw_aside();
 	if (!mw_real_aside) { /* then its functions may be called, and what lies before a block be read */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * real.h - the functions beneath ours, and the one list of what we interpose.
+ * real.h - the functions beneath ours: hooks.def has the list.
  *
  * Each pointer starts at a function that finds all of them with dlsym and
  * calls on, so the usual path needs no check. dlsym may itself allocate:
@@ -21,24 +21,10 @@
 
 #include "base/arena.h"
 
-/* name, result, parameters: what must come from one allocator */
-#define MW_FOR_EACH_REAL(X)                               \
-	X(malloc, void *, (size_t))                       \
-	X(free, void, (void *))                           \
-	X(calloc, void *, (size_t, size_t))               \
-	X(realloc, void *, (void *, size_t))              \
-	X(reallocarray, void *, (void *, size_t, size_t)) \
-	X(memalign, void *, (size_t, size_t))             \
-	X(posix_memalign, int, (void **, size_t, size_t)) \
-	X(aligned_alloc, void *, (size_t, size_t))        \
-	X(valloc, void *, (size_t))                       \
-	X(pvalloc, void *, (size_t))                      \
-	X(malloc_usable_size, size_t, (void *))
-
+/* What must come from one allocator. */
 struct mw_real {
-#define X(name, result, params) result(*name) params;
-	MW_FOR_EACH_REAL(X)
-#undef X
+#define MW_HOOK_REAL(name, result, params) result(*name) params;
+#include "hooks.def"
 };
 extern MW_HOT_STRUCT struct mw_real mw_real;
 

@@ -8,29 +8,7 @@
 #define CORE_RENAMED_H
 
 #ifdef CORE_RENAME
-#define malloc app_malloc
-#define free app_free
-#define calloc app_calloc
-#define realloc app_realloc
-#define reallocarray app_reallocarray
-#define memalign app_memalign
-#define posix_memalign app_posix_memalign
-#define aligned_alloc app_aligned_alloc
-#define valloc app_valloc
-#define pvalloc app_pvalloc
-#define malloc_usable_size app_malloc_usable_size
-#define cfree app_cfree
-#define free_sized app_free_sized
-#define free_aligned_sized app_free_aligned_sized
-#define fork app_fork
-#define daemon app_daemon
-#define forkpty app_forkpty
-#define dlclose app_dlclose
-#define pthread_getattr_np app_pthread_getattr_np
-#define mmap app_mmap
-#define mmap64 app_mmap64
-#define munmap app_munmap
-#define raise app_raise
+#include "hooks_renamed.h" /* of src/hooks.def, by t/sanitize.mk */
 #else
 #include <stddef.h>
 #include <sys/types.h>
