@@ -22,9 +22,10 @@ ALLOWED = {
   "hooks" => %w[. base caller/ruby real table track],
   "report" => %w[. base options],
   "host" => %w[. base caller/ruby hooks httpd options real report table track],
-  "pages" => %w[. base report],
-  "family" => %w[base pages report],
-  "httpd" => %w[. base family options pages],
+  "http" => %w[base report],
+  "pages" => %w[. base http report],
+  "family" => %w[base http pages report],
+  "httpd" => %w[. base family http options pages],
   "ruby" => %w[. base family pages report]
 }.freeze
 # Of rooms above, only the header that says what the other shared object offers.

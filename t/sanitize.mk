@@ -8,7 +8,7 @@ SANITIZE_tsan := -fsanitize=thread
 WARN_tsan := $(if $(findstring clang,$(CC)),,-Wno-tsan)
 SANITIZED_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -Isrc -I$(B)
 # aside.c would have the tracker stand aside: t/core/beneath.c has another
-CORE_SRC := $(filter-out src/hooks/cxx.c src/real/aside.c,$(TRACKER_SRC)) $(wildcard src/pages/*.c src/family/*.c)
+CORE_SRC := $(filter-out src/hooks/cxx.c src/real/aside.c,$(TRACKER_SRC)) $(wildcard src/http/*.c src/pages/*.c src/family/*.c)
 
 # $1: asan or tsan
 define sanitized
@@ -17,7 +17,7 @@ $(B)/$1/src/%.o: src/%.c GNUmakefile t/sanitize.mk | $(B)/hooks_renamed.h
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(SANITIZED_CFLAGS) $$(SANITIZE_$1) $$(WARN_$1) $$(RENAMED_$$*) -MMD -MP -c -o $$@ $$<
 $(B)/$1/web.o: $(B)/web.c
-	$$(Q)mkdir -p $$(@D) && $$(CC) $$(SANITIZED_CFLAGS) $$(SANITIZE_$1) -Isrc/pages -c -o $$@ $$<
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(SANITIZED_CFLAGS) $$(SANITIZE_$1) -Isrc/http -c -o $$@ $$<
 $(B)/$1/core: $$(CORE_SRC:%.c=$(B)/$1/%.o) $(B)/$1/web.o $$(wildcard t/core/*) t/lib/site.h
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(SANITIZED_CFLAGS) -Wno-missing-prototypes $$(SANITIZE_$1) -o $$@ \

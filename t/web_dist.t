@@ -64,7 +64,7 @@ class WebDistTest < Minitest::Test
     end
   end
 
-  # Only so may a browser keep it: see src/pages/embed.rb.
+  # Only so may a browser keep it: see src/http/embed.rb.
   def test_the_script_is_loaded_by_its_version
     version = Digest::SHA256.file(File.join(WEB, "dist/app.js")).hexdigest[0, 16]
     loader = File.read(File.join(WEB, "dist/mwrap.js"))

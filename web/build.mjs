@@ -17,7 +17,7 @@ mkdirSync(to, { recursive: true });
 const script = (entry, name, more) => build({ ...common, entryPoints: [entry], outfile: join(to, name), format: "esm", target: ["es2022"],
 	banner: { js: "/* SPDX-License-Identifier: GPL-2.0-or-later; sources: web/src; libraries' licences: LICENSES */" }, ...more });
 await script("src/app.js", "app.js");
-// the version that the server gives it (src/pages/embed.rb), so that browsers may keep it
+// the version that the server gives it (src/http/embed.rb), so that browsers may keep it
 const version = createHash("sha256").update(readFileSync(join(to, "app.js"))).digest("hex").slice(0, 16);
 await script("src/main.js", "mwrap.js", { define: { APP: JSON.stringify(`./app.js?v=${version}`) }, external: ["./app.js?*"] });
 await build({ ...common, entryPoints: ["node_modules/uplot/dist/uPlot.min.css"], outfile: join(to, "uplot.css"), loader: { ".css": "css" } });

@@ -14,6 +14,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "http/assets.h"
+#include "http/origin.h"
 #include "pages/pages.h"
 #include "base/sys.h"
 #include "ask.h"

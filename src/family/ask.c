@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "pages/request.h"
+#include "http/params.h"
 #include "family.h"
 
 #define HEAD_MAX ((size_t)64 << 10)

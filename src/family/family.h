@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <sys/un.h>
 
-#include "pages/access.h"
+#include "http/access.h"
 #include "pages/routes.h"
 #include "report/wire.h"
 

@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "pages/access.h"
+#include "http/access.h"
 #include "pages/routes.h"
 #include "family/gather.h"
 #include "apart.h"

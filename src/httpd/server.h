@@ -30,7 +30,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "family/family.h"
-#include "pages/access.h"
+#include "http/access.h"
 #include "pages/site.h"
 #include "claim.h"
 #include "httpd.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "http/origin.h"
 #include "pages.h"
 
 static bool wants_html(const struct mw_request *req)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "report/columns.h"
+#include "http/assets.h"
 #include "pages.h"
 
 void mw_html_text(struct mw_buf *b, const char *s)

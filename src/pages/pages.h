@@ -7,38 +7,19 @@
 #define MW_PAGES_PAGES_H
 
 #include "version.h"
-#include "request.h"
+#include "http/call.h"
+#include "http/params.h"
 #include "routes.h"
 #include "site.h"
-#include "template.h"
-#include "web.h"
-
-struct mw_call {
-	const struct mw_api *api;
-	const struct mw_request *req;
-	struct mw_response *res;
-	const char *rest; /* of the path, behind a route's "*"; percent-encoded */
-	bool session; /* it came with the cookie of a session */
-	bool script; /* for mw_reply_page: the page loads the dashboard's script, if that is built */
-};
+#include "http/template.h"
 
 /* routes.c */
-
-/* Answers with a line of text, without its newline. */
-void mw_reply(struct mw_call *, int status, const char *line);
-/* As mw_reply for 4xx with a reason from request.h (freed here); 500: no memory. */
-void mw_reply_why(struct mw_call *, int status, struct mw_buf *why);
-/* 200 in that form; the body follows. */
-void mw_reply_form(struct mw_call *, enum mw_form);
 
 /* Can it be understood in two ways, or not at all? Then it is answered, with 4xx. */
 bool mw_request_wrong(struct mw_call *);
 
 /* Nothing can be changed from here: pages have no controls. */
 bool mw_read_only(const struct mw_call *);
-
-/* The asset of that name below web/ ("mwrap.css"); NULL: there is none. */
-const struct mw_web_file *mw_asset(const char *name);
 
 /* controls.c */
 

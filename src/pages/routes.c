@@ -3,11 +3,10 @@
 #include "routes.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "login.h"
 #include "pages.h"
-#include "web.h"
+#include "http/assets.h"
 
 /*
  * PUBLIC: needs no token, and is no control (read_only doesn't matter). LOGIN: is there
@@ -56,185 +55,14 @@ static const struct route routes[] = {
 	{ GET, "/*", page_asset }, /* last: 404 for what is none */
 };
 
-/* Of every response; the first depends on what it is. */
-static const struct mw_header no_store = { "Cache-Control", "no-store" };
-static const struct mw_header ask_again = { "Cache-Control", "no-cache" };
-static const struct mw_header for_ever = { "Cache-Control", "max-age=31536000, immutable" };
-static const struct mw_header nosniff = { "X-Content-Type-Options", "nosniff" };
-/* not "no-referrer": with that, browsers say "Origin: null" for our own forms */
-static const struct mw_header referrer = { "Referrer-Policy", "same-origin" };
-/* of 401 and 429 */
-static const struct mw_header challenge = { "WWW-Authenticate", "Bearer realm=\"mwrap\"" };
-static const struct mw_header retry = { "Retry-After", "1" };
-/* of HTML */
-static const struct mw_header policy = {
-	"Content-Security-Policy",
-	"default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; "
-	"base-uri 'none'; frame-ancestors 'none'"
-};
-static const struct mw_header script_policy = {
-	"Content-Security-Policy",
-	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-	"img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-};
-/* of assets */
-static const struct mw_header vary = { "Vary", "Accept-Encoding" };
-static const struct mw_header gzipped = { "Content-Encoding", "gzip" };
-
-/* The i-th of what another process said. */
-static const struct mw_header *passed(const struct mw_response *res, size_t i)
-{
-	static __thread struct mw_header h;
-	const char *s = res->passed.p, *end = s + res->passed.n;
-
-	for (; s < end; i--) {
-		h.name = s;
-		h.value = s + strlen(s) + 1;
-		if (!i)
-			return &h;
-		s = h.value + strlen(h.value) + 1;
-	}
-	return NULL;
-}
-
-const struct mw_header *mw_response_header(const struct mw_response *res, size_t i)
-{
-	bool html = res->content_type && !strncmp(res->content_type, "text/html", 9);
-	const struct mw_header *all[10];
-	size_t n = 0;
-
-	if (res->passed.n)
-		return passed(res, i);
-
-	all[n++] = !res->etag ? &no_store : res->forever ? &for_ever : &ask_again;
-	all[n++] = &nosniff;
-	all[n++] = &referrer;
-	if (res->status == 401)
-		all[n++] = &challenge;
-	if (res->status == 429)
-		all[n++] = &retry;
-	if (html)
-		all[n++] = res->script ? &script_policy : &policy;
-	if (res->etag) {
-		all[n++] = res->etag;
-		all[n++] = &vary;
-	}
-	if (res->gzip)
-		all[n++] = &gzipped;
-	return i < n ? all[i] : NULL;
-}
-
-void mw_response_free(struct mw_response *res)
-{
-	mw_buf_free(&res->body);
-	mw_buf_free(&res->location);
-	mw_buf_free(&res->passed);
-	mw_buf_free(&res->cookie);
-}
-
-static void set_asset(struct mw_response *res, int status, const char *type, const void *p, size_t n)
-{
-	mw_response_free(res);
-	res->status = status;
-	res->content_type = type;
-	res->asset = p;
-	res->asset_len = n;
-}
-
-static void no_memory(struct mw_response *res)
-{
-	static const char text[] = "out of memory\n";
-
-	set_asset(res, 500, "text/plain; charset=utf-8", text, sizeof(text) - 1);
-}
-
-void mw_reply(struct mw_call *call, int status, const char *line)
-{
-	struct mw_response *res = call->res;
-
-	res->status = status;
-	res->content_type = "text/plain; charset=utf-8";
-	res->body.n = 0;
-	mw_buf_str(&res->body, line);
-	mw_buf_str(&res->body, "\n");
-}
-
-void mw_reply_why(struct mw_call *call, int status, struct mw_buf *why)
-{
-	mw_buf_add(why, "", 1);
-	if (status == 500 || why->failed)
-		no_memory(call->res);
-	else
-		mw_reply(call, status, why->p);
-	mw_buf_free(why);
-}
-
-void mw_reply_form(struct mw_call *call, enum mw_form form)
-{
-	call->res->status = 200;
-	call->res->content_type = mw_form_type(form);
-}
-
-const struct mw_web_file *mw_asset(const char *name)
-{
-	for (size_t i = 0; i < mw_web_files_n; i++)
-		if (mw_web_files[i].type && !strcmp(mw_web_files[i].name, name))
-			return &mw_web_files[i];
-	return NULL;
-}
-
-static const char *header(const struct mw_request *req, const char *name)
-{
-	const char *value = req->header ? req->header(req->ctx, name) : NULL;
-
-	return value ? value : "";
-}
-
-/* The client has that very content. */
-static bool has_it(const struct mw_request *req, const struct mw_web_file *f)
-{
-	return strstr(header(req, "If-None-Match"), f->etag.value) != NULL;
-}
-
-/* A URL with "?v=VERSION", as pages have it. */
-static bool names_version(const char *query, const char *version)
-{
-	return query && !strncmp(query, "v=", 2) && !strcmp(query + 2, version);
-}
-
-/* "gzip" is in Accept-Encoding, and not with "q=0". */
-static bool takes_gzip(const struct mw_request *req)
-{
-	for (const char *s = header(req, "Accept-Encoding"); *s;) {
-		size_t n = strcspn(s, ","), name = strcspn(s, ",; \t");
-		const char *q = memmem(s, n, "q=0", 3);
-
-		if (name == 4 && !strncasecmp(s, "gzip", 4))
-			return !q || strspn(q + 3, ".0") < strcspn(q + 3, ", \t");
-		s += n;
-		s += strspn(s, ", \t");
-	}
-	return false;
-}
-
 static void page_asset(struct mw_call *call)
 {
 	const struct mw_web_file *f = mw_asset(call->rest);
-	struct mw_response *res = call->res;
 
-	if (!f) {
+	if (f)
+		mw_asset_reply(f, call->req, call->res);
+	else
 		mw_reply(call, 404, "no such page");
-		return;
-	}
-	set_asset(res, 200, f->type, f->data, f->size);
-	res->etag = &f->etag;
-	res->forever = names_version(call->req->query, f->version);
-	if (has_it(call->req, f)) {
-		set_asset(res, 304, f->type, "", 0);
-	} else if (f->gzip && takes_gzip(call->req)) {
-		set_asset(res, 200, f->type, f->gzip, f->gzip_size);
-		res->gzip = true;
-	}
 }
 
 bool mw_read_only(const struct mw_call *call)
@@ -294,6 +122,13 @@ static void reply_405(struct mw_call *call, unsigned methods)
 static bool has_nul(const char *s)
 {
 	return s && strstr(s, "%00");
+}
+
+static const char *header(const struct mw_request *req, const char *name)
+{
+	const char *value = req->header ? req->header(req->ctx, name) : NULL;
+
+	return value ? value : "";
 }
 
 /* A list, as servers make it of a header that is there twice: who takes which of them? */
@@ -384,12 +219,6 @@ static void dispatch(struct mw_call *call)
 	mw_reply(call, 404, "no such page");
 }
 
-static void settle(struct mw_response *res)
-{
-	if (res->body.failed || res->location.failed || res->cookie.failed)
-		no_memory(res);
-}
-
 bool mw_route_refuses(const struct mw_api *api, const struct mw_request *req, struct mw_response *res)
 {
 	struct mw_call call = { .api = api, .req = req, .res = res, .rest = "" };
@@ -397,7 +226,7 @@ bool mw_route_refuses(const struct mw_api *api, const struct mw_request *req, st
 
 	memset(res, 0, sizeof(*res));
 	refuses = wrong_host(&call) || (req->access && !mw_admitted(&call));
-	settle(res);
+	mw_response_settle(res);
 	return refuses;
 }
 
@@ -407,5 +236,5 @@ void mw_route(const struct mw_api *api, const struct mw_request *req, struct mw_
 
 	memset(res, 0, sizeof(*res));
 	dispatch(&call);
-	settle(res);
+	mw_response_settle(res);
 }

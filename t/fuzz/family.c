@@ -13,7 +13,7 @@
 
 #include "../../src/family/ask.h"
 #include "../../src/family/family.h"
-#include "../../src/pages/request.h"
+#include "../../src/http/params.h"
 #include "../unit/fake_api.h"
 #include "fuzz.h"
 #include "pages.h"

@@ -3,7 +3,7 @@
  * The parser of locations, and what escapes, groups and encodes them. Input:
  * locations, one a line, of which the first is what is looked for among the others.
  */
-#include "../../src/pages/request.h"
+#include "../../src/http/params.h"
 #include "../../src/report/report.h"
 #include "fuzz.h"
 

@@ -12,7 +12,7 @@
  */
 #include <strings.h>
 
-#include "../../src/pages/access.h"
+#include "../../src/http/access.h"
 #include "../../src/pages/site.h"
 #include "../unit/fake_api.h"
 #include "fuzz.h"

@@ -14,7 +14,7 @@
 #include <strings.h>
 #include <cmocka.h>
 
-#include "../../src/pages/access.h"
+#include "../../src/http/access.h"
 #include "../../src/pages/routes.h"
 #include "fake_api.h"
 

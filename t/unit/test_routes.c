@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The route table without a server: mount points, missing headers and memory. */
-/* uses: src/pages/routes.c src/pages/request.c src/pages/origin.c src/pages/template.c src/pages/html.c src/pages/each.c src/pages/at.c src/pages/overruns.c src/pages/controls.c .build/web.o src/report/buf.c src/report/escape.c src/report/columns.c src/report/rows.c src/report/group.c src/report/render.c src/report/location.c src/report/lives.c src/report/overruns.c src/report/stats.c src/report/rss.c src/pages/site.c src/pages/source.c src/pages/wire.c src/report/wire.c src/report/history.c src/report/mark.c src/report/journal.c src/report/event.c src/pages/access.c src/pages/login.c src/report/heap_pages.c src/pages/heap_pages.c src/pages/metrics.c src/report/metrics.c */
+/* uses: src/pages/routes.c src/http/message.c src/http/call.c src/http/assets.c src/http/params.c src/http/origin.c src/http/template.c src/pages/html.c src/pages/each.c src/pages/at.c src/pages/overruns.c src/pages/controls.c .build/web.o src/report/buf.c src/report/escape.c src/report/columns.c src/report/rows.c src/report/group.c src/report/render.c src/report/location.c src/report/lives.c src/report/overruns.c src/report/stats.c src/report/rss.c src/pages/site.c src/pages/source.c src/pages/wire.c src/report/wire.c src/report/history.c src/report/mark.c src/report/journal.c src/report/event.c src/http/access.c src/pages/login.c src/report/heap_pages.c src/pages/heap_pages.c src/pages/metrics.c src/report/metrics.c */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "../../src/pages/pages.h"
-#include "../../src/pages/request.h"
+#include "../../src/http/params.h"
 #include "../../src/pages/routes.h"
-#include "../../src/pages/web.h"
+#include "../../src/http/assets.h"
 #include "asked_routes.h"
 
 static void test_mounted_elsewhere(void **state)

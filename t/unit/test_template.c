@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What pages are made of, and what paths are in: templates, percent-encoding. */
-/* uses: src/pages/template.c src/pages/request.c .build/web.o src/report/columns.c src/report/buf.c src/report/escape.c */
+/* uses: src/http/template.c src/http/assets.c src/http/message.c src/http/params.c .build/web.o src/report/columns.c src/report/buf.c src/report/escape.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/pages/request.h"
-#include "../../src/pages/template.h"
+#include "../../src/http/params.h"
+#include "../../src/http/template.h"
 
 static void test_template(void **state)
 {

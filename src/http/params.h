@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * request.h - the parts of a request: parameters, percent-encoding, and who
- * may ask. For the handlers of src/pages only. Reasons are appended to a
+ * params.h - the parameters of a request, and percent-encoding. A reason is appended to a
  * buffer as one line of text without a newline.
  */
 #ifndef MW_PAGES_REQUEST_H
@@ -11,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "routes.h"
+#include "message.h"
 
 enum mw_param {
 	MW_PARAM_SORT,
@@ -75,18 +74,5 @@ int mw_params_form(const struct mw_params *p, enum mw_form *, struct mw_buf *why
 long mw_percent_decode(const char *s, size_t n, char *out, bool plus_is_space);
 /* Every byte but letters, digits and -._~ becomes %XX: safe in paths, queries, attributes. */
 void mw_percent_encode(struct mw_buf *, const char *, size_t);
-
-/* May this request be answered at all (Host)? And may it change something? */
-bool mw_host_allowed(const struct mw_request *);
-bool mw_origin_allowed(const struct mw_request *);
-
-/*
- * Is it a path, with a query or not, that leads nowhere but here, and can be in a header? It
- * begins with one slash and has nothing but printable ASCII in it.
- */
-bool mw_own_path(const char *);
-
-/* The path and query that a Referer of our own names, NULL: none. Borrowed. */
-const char *mw_own_referer(const struct mw_request *);
 
 #endif

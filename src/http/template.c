@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "web.h"
+#include "assets.h"
 
 static const struct mw_web_file *find(const char *name)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* request.c - parameters and percent-encoding. See request.h. */
-#include "request.h"
+/* params.c - see params.h. */
+#include "params.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

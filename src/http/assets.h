@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * web.h - the files of web/, compiled in by embed.rb. Static, read-only, safe
+ * assets.h - the files of web/, compiled in by embed.rb. Static, read-only, safe
  * for every thread.
  */
 #ifndef MW_PAGES_WEB_H
@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "routes.h"
+#include "message.h"
 
 struct mw_web_file {
 	const char *name;          /* below web/: "mwrap.css", "dist/mwrap.js" */
@@ -23,5 +23,10 @@ struct mw_web_file {
 
 extern const struct mw_web_file mw_web_files[];
 extern const size_t mw_web_files_n;
+
+/* The asset of that name ("mwrap.css"); NULL: there is none, or it isn't served. */
+const struct mw_web_file *mw_asset(const char *name);
+/* Answers a request for it: 200 or 304, compressed for who takes that. */
+void mw_asset_reply(const struct mw_web_file *, const struct mw_request *, struct mw_response *);
 
 #endif

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 
-# embed.rb web/FILE... - prints the C source of mw_web_files (see web.h): a build step, never
+# embed.rb web/FILE... - prints the C source of mw_web_files (see assets.h): a build step, never
 # loaded at run time. Templates (.html) get no content type: they are not served as they are.
 
 require "digest"
@@ -32,7 +32,7 @@ end
 files = ARGV.to_h { |path| [path.sub(%r{\A(?:.*/)?web/}, ""), path] }.sort
 abort "embed.rb: two files of one name" if files.size != ARGV.size
 
-puts "/* made by embed.rb from: #{files.map(&:first).join(" ")} */", "#include \"web.h\""
+puts "/* made by embed.rb from: #{files.map(&:first).join(" ")} */", "#include \"assets.h\""
 rows = files.each_with_index.map do |(name, path), i|
   type = TYPES.fetch(File.extname(name)) { abort "embed.rb: #{name}: no content type known" }
   bytes = File.binread(path)

@@ -3,7 +3,7 @@
  * access.h - the token, and the sessions of browsers that logged in with it.
  *
  * A server with the option token_file has one mw_access and names it in every
- * request (routes.h); mw_route() then answers only who proves to know the
+ * request (message.h); mw_route() then answers only who proves to know the
  * token: by `Authorization: Bearer TOKEN`, or by the cookie of a session, which
  * POST /login gives for the token. Who comes without either is told so, with a
  * form in HTML; the files of web/ are for everybody.
@@ -24,6 +24,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "message.h"
 
 #define MW_TOKEN_MIN 16  /* bytes */
 #define MW_TOKEN_MAX 512
@@ -47,6 +49,16 @@ struct mw_access {
 	uint64_t (*clock)(void); /* ms, never 0, never backwards; NULL: the monotonic one */
 };
 
+#define MW_SESSION_NAME 33 /* bytes of its name in the cookie, with NUL */
+#define MW_COOKIE_NAME 12  /* of "mwrap_65535" */
+
+enum mw_knock {
+	MW_KNOCK_NONE,  /* there is neither token nor session */
+	MW_KNOCK_WRONG,
+	MW_KNOCK_LATER, /* there were too many wrong ones: not looked at */
+	MW_KNOCK_RIGHT
+};
+
 /* MW_TOKEN_MIN to MW_TOKEN_MAX printable ASCII characters, no spaces. */
 bool mw_token_valid(const char *token, size_t n);
 
@@ -61,5 +73,18 @@ void mw_access_expire(struct mw_access *);
 
 /* Forgets everything, also in memory. Only writes to *a: for a forked child. */
 void mw_access_forget(struct mw_access *);
+
+/* --- for who answers a request that has an `access` --- */
+
+enum mw_knock mw_access_try(struct mw_access *, const char *token, size_t n);
+/* What the request has to show; *session: that it is a session. */
+enum mw_knock mw_access_check(const struct mw_request *, bool *session);
+
+/* False: there is no randomness. The session that began first may have to go for it. */
+bool mw_session_start(struct mw_access *, char name[MW_SESSION_NAME]);
+struct mw_session *mw_session_find(const struct mw_request *); /* NULL: none */
+void mw_session_end(struct mw_access *, struct mw_session *);
+/* The name of the cookie for the host that the request is for. */
+void mw_session_cookie(const struct mw_request *, char out[MW_COOKIE_NAME]);
 
 #endif

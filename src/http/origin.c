@@ -9,10 +9,10 @@
  * other addresses we can't know by what names we may be called; but there every
  * request needs a token, or a cookie that browsers only send to the name that it was set for.
  */
+#include "origin.h"
+
 #include <string.h>
 #include <strings.h>
-
-#include "request.h"
 
 static const char *header(const struct mw_request *req, const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* access.c - who has the token or a session. See access.h; the form is login.c's. */
+/* access.c - who has the token or a session. See access.h; the form is pages/login.c's. */
 #include "access.h"
 
 #include <stdio.h>
@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "login.h"
 
 static uint64_t monotonic(void)
 {

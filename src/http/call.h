@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* call.h - a request that is being answered, and the short answers. */
+#ifndef MW_HTTP_CALL_H
+#define MW_HTTP_CALL_H
+
+#include "message.h"
+#include "params.h"
+
+struct mw_call {
+	const struct mw_api *api;
+	const struct mw_request *req;
+	struct mw_response *res;
+	const char *rest; /* of the path, behind a route's "*"; percent-encoded */
+	bool session; /* it came with the cookie of a session */
+	bool script; /* for mw_reply_page: the page loads the dashboard's script, if that is built */
+};
+
+/* Answers with a line of text, without its newline. */
+void mw_reply(struct mw_call *, int status, const char *line);
+/* As mw_reply for 4xx with a reason from request.h (freed here); 500: no memory. */
+void mw_reply_why(struct mw_call *, int status, struct mw_buf *why);
+/* 200 in that form; the body follows. */
+void mw_reply_form(struct mw_call *, enum mw_form);
+
+#endif
