@@ -69,7 +69,7 @@ class GemTest < Minitest::Test
     names = Gem::Package.new(installed.file).spec.files
     assert_includes names, "src/extconf.rb"
     assert_includes names, "GNUmakefile"
-    assert_empty(names.reject { |name| name.match?(/\.(c|cc|h|rb|map|mk|sh|gemspec|html|css|js|svg)\z|\A[A-Z]+\z|\A(GNUmakefile|bin\/mwrap|web\/(dist\/LICENSES|README|build\.mjs|grafana\.json|package(-lock)?\.json))\z/) })
+    assert_empty(names.reject { |name| name.match?(/\.(c|cc|h|def|rb|map|mk|sh|gemspec|html|css|js|svg)\z|\A[A-Z]+\z|\A(GNUmakefile|bin\/mwrap|web\/(dist\/LICENSES|README|build\.mjs|grafana\.json|package(-lock)?\.json))\z/) })
   end
 
   def test_the_three_shared_objects_are_there_and_no_objects

@@ -94,7 +94,7 @@ class TestOfLauncherOptions < Minitest::Test
 
   # Wrong options; the command must not run.
   WRONG = {
-    "nonsense:1" => /unknown option "nonsense"; known are .*socket.*/,
+    "nonsense:1" => /"nonsense": unknown option: known are .*socket.*/,
     "dump_min:lots" => /dump_min: .*lots.*/,
     "dump_format:xml" => /dump_format: .*xml.*/,
     "dump_fd:x" => /dump_fd: .*x.*/,
@@ -304,7 +304,7 @@ class TestOfLauncherPreload < Minitest::Test
       File.write("#{tmp}/stub", "$LOAD_PATH.unshift('#{tmp}/ext', '#{dir}/lib')\nload '#{dir}/bin/mwrap'\n")
       run = run_command(RUBY, "#{tmp}/stub", "sh", "-c", "echo $LD_PRELOAD")
       assert_equal "#{File.realpath(tmp)}/ext/libmwrap.so\n", run.stdout
-      assert_refused run_command(RUBY, "#{tmp}/stub", "true", env: { "MWRAP" => "x:1" }), /unknown option "x".*/
+      assert_refused run_command(RUBY, "#{tmp}/stub", "true", env: { "MWRAP" => "x:1" }), /"x": unknown option.*/
     end
   end
 
@@ -511,7 +511,7 @@ class TestOfLauncherAllocators < Minitest::Test
       assert_refused launch(dir, "true", env: { "MWRAP" => "malloc:jemalloc" }),
                      'malloc: "jemalloc" is not installed (Debian: libnowhere2)'
       assert_refused launch(dir, "true", env: { "MWRAP" => "malloc:glibc" }),
-                     'malloc: "glibc" is none of jemalloc, mimalloc, tcmalloc'
+                     'malloc: "glibc" is unknown: use jemalloc, mimalloc or tcmalloc'
     end
   end
 

@@ -218,10 +218,10 @@ class TestOfDumpEvery < Minitest::Test
 
   def test_wrong_options_are_said_and_the_program_runs
     r = mwrap_run("echo", "x", options: "dump_every:5,dump_fd:1,dump_format:tsv")
-    assert_equal "mwrap: dump_every: needs dump_path, which says where to\n", r.stderr
+    assert_equal "mwrap: dump_every: dump_path is missing: add dump_path:PATH\n", r.stderr
     assert r.stdout.start_with?("x\n")
     launched = run_command(MwrapTest::LAUNCHER, "echo", "x", env: { "MWRAP" => "dump_every:0,dump_path:/nowhere" })
-    assert_equal ["mwrap: dump_every: \"0\" is not a number of seconds from 1 to 31536000 (digits only)\n", "", 2],
+    assert_equal ["mwrap: dump_every: \"0\" is not a number of seconds: write digits only, from 1 to 31536000\n", "", 2],
                  [launched.stderr, launched.stdout, launched.status.exitstatus]
   end
 end

@@ -8,6 +8,9 @@
 
 #include "values.h"
 
+static const char not_numeric[] =
+	"is not a numeric address: write 127.0.0.1:PORT, [::1]:PORT or localhost:PORT";
+
 /*
  * Splits "HOST:PORT" or "[HOST]:PORT". The host goes to host[size], *port
  * points behind the colon. Returns what is wrong, or NULL.
@@ -20,7 +23,7 @@ static const char *split(const char *value, char *host, size_t size, const char 
 		from = value + 1;
 		end = strchr(value, ']');
 		if (!end)
-			return "has no closing bracket";
+			return "has no closing bracket: write [::1]:PORT";
 		if (end[1] != ':')
 			return "has no port: write [::1]:PORT";
 		*port = end + 2;
@@ -32,7 +35,7 @@ static const char *split(const char *value, char *host, size_t size, const char 
 		*port = end + 1;
 	}
 	if ((size_t)(end - from) >= size)
-		return "is not a numeric address";
+		return not_numeric;
 	memcpy(host, from, (size_t)(end - from));
 	host[end - from] = 0;
 	return NULL;
@@ -70,9 +73,9 @@ const char *mw_value_address(const char *value, char *host, size_t size, uint16_
 		strcpy(host, "127.0.0.1");
 	who = reach(host, bracketed);
 	if (who == NONE)
-		return "is not a numeric address: write 127.0.0.1:PORT, [::1]:PORT or localhost:PORT";
+		return not_numeric;
 	if (!mw_value_number(digits, UINT16_MAX, &v))
-		return "has no port from 0 to 65535";
+		return "has a wrong port: write 0 to 65535";
 	if (bracketed && who == NEAR)
 		strcpy(host, "::1");
 	*port = (uint16_t)v;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * keys.c - the options that there are, and what each takes: see parser.h.
+ * keys.c - sets each option of options.def: see parser.h.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -11,14 +11,29 @@
 #include "parser.h"
 #include "values.h"
 
+/* The place of a value among those that options.def names. */
+static bool one_of(struct mw_parser *p, const char *value, size_t *place)
+{
+	const char *words = p->key->value, *s = words;
+	size_t n;
+
+	for (*place = 0;; ++*place, s += n + 1) {
+		n = strcspn(s, "|");
+		if (strlen(value) == n && !memcmp(s, value, n))
+			return true;
+		if (!s[n])
+			return mw_option_unknown_word(p, value, words);
+	}
+}
+
 /* A path that has, expanded for any PID, less than `room` bytes. */
 static bool path_fits(struct mw_parser *p, const char *value, size_t room, const char *too_long)
 {
 	for (const char *s = value; (s = strchr(s, '%')); s += 2) {
 		if (s[1] != 'p' && s[1] != '%')
 			return mw_option_wrong(p, value,
-					       "has a % that is neither %p (the PID) "
-					       "nor %% (a percent sign)");
+					       "has a % that stands for nothing: write %p for "
+					       "the PID, %% for a percent sign");
 	}
 	if (mw_value_longest(value) >= room)
 		return mw_option_wrong(p, value, too_long);
@@ -83,29 +98,21 @@ static bool set_dump_fd(struct mw_parser *p, const char *value)
 static bool set_dump_min(struct mw_parser *p, const char *value)
 {
 	if (!mw_value_number(value, UINT64_MAX, &p->o->dump_min))
-		return mw_option_wrong(p, value, "is not a number of bytes (digits only, below 2^64)");
+		return mw_option_wrong(p, value, "is not a number of bytes: write digits only, below 2^64");
 	return true;
 }
 
 static bool set_dump_format(struct mw_parser *p, const char *value)
 {
-	static const struct {
-		const char *name;
-		enum mw_format format;
-	} formats[] = {
-		{ "text", MW_FORMAT_TEXT },
-		{ "tsv", MW_FORMAT_TSV },
-		{ "csv", MW_FORMAT_CSV },
-		{ "json", MW_FORMAT_JSON },
-	};
+	/* in the order of options.def */
+	static const enum mw_format formats[] = { MW_FORMAT_TEXT, MW_FORMAT_TSV, MW_FORMAT_CSV,
+						  MW_FORMAT_JSON };
+	size_t i;
 
-	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
-		if (!strcmp(value, formats[i].name)) {
-			p->o->dump_format = formats[i].format;
-			return true;
-		}
-	}
-	return mw_option_wrong(p, value, "is none of text, tsv, csv, json");
+	if (!one_of(p, value, &i))
+		return false;
+	p->o->dump_format = formats[i];
+	return true;
 }
 
 static bool set_dump_heap(struct mw_parser *p, const char *value)
@@ -114,7 +121,7 @@ static bool set_dump_heap(struct mw_parser *p, const char *value)
 
 	if (!mw_value_number(value, MW_DUMP_HEAP_FIGURES | MW_DUMP_HEAP_PAGES | MW_DUMP_HEAP_ONLY, &v))
 		return mw_option_wrong(p, value,
-				       "is not a sum of 1 (summary of Ruby's heap pages), "
+				       "is unknown: add up 1 (summary of Ruby's heap pages), "
 				       "2 (each of them) and 4 (nothing else)");
 	p->o->dump_heap = (unsigned)v;
 	return true;
@@ -134,45 +141,51 @@ static bool from_one(struct mw_parser *p, const char *value, uint64_t max, uint6
 static bool set_dump_every(struct mw_parser *p, const char *value)
 {
 	return from_one(p, value, MW_EVERY_MAX, &p->o->dump_every,
-			"is not a number of seconds from 1 to 31536000 (digits only)");
+			"is not a number of seconds: write digits only, from 1 to 31536000");
 }
 
 static bool set_dump_keep(struct mw_parser *p, const char *value)
 {
 	return from_one(p, value, MW_KEEP_MAX, &p->o->dump_keep,
-			"is not a number of files from 1 to 1000 (digits only)");
+			"is not a number of files: write digits only, from 1 to 1000");
 }
 
 static bool set_memory_max(struct mw_parser *p, const char *value)
 {
 	if (!mw_value_bytes(value, &p->o->memory_max))
-		return mw_option_wrong(
-			p, value, "is not a number of bytes from 1 (digits, then k, m or g if you like)");
+		return mw_option_wrong(p, value,
+				       "is not a number of bytes: write digits, then k, m, g or nothing");
 	return true;
 }
 
 /* The launcher looks for it, before anything runs; in the tracker it does nothing. */
 static bool set_malloc(struct mw_parser *p, const char *value)
 {
-	if (strcmp(value, "jemalloc") && strcmp(value, "mimalloc") && strcmp(value, "tcmalloc"))
-		return mw_option_wrong(p, value, "is none of jemalloc, mimalloc, tcmalloc");
+	size_t place;
+
+	if (!one_of(p, value, &place))
+		return false;
 	p->o->malloc = value;
 	return true;
 }
 
 static bool set_children(struct mw_parser *p, const char *value)
 {
-	if (strcmp(value, "all"))
-		return mw_option_wrong(p, value, "is not all, the only value there is");
+	size_t place;
+
+	if (!one_of(p, value, &place))
+		return false;
 	p->o->children_all = true;
 	return true;
 }
 
 static bool zero_or_one(struct mw_parser *p, const char *value, bool *out)
 {
-	if (strcmp(value, "0") && strcmp(value, "1"))
-		return mw_option_wrong(p, value, "is neither 0 nor 1");
-	*out = value[0] == '1';
+	size_t place;
+
+	if (!one_of(p, value, &place))
+		return false;
+	*out = place;
 	return true;
 }
 
@@ -212,7 +225,7 @@ static bool set_socket_mode(struct mw_parser *p, const char *value)
 	if (!mw_value_mode(value, &p->o->socket_mode))
 		return mw_option_wrong(
 			p, value,
-			"is not a mode for a socket: three octal digits, as in 0660, of 0, 2, 4 and 6");
+			"is not a mode for a socket: write three octal digits of 0, 2, 4 and 6, as in 0660");
 	return true;
 }
 
@@ -227,35 +240,19 @@ static bool set_socket_group(struct mw_parser *p, const char *value)
 	if (digits == n && !mw_value_number(value, UINT32_MAX - 1, &gid))
 		return mw_option_wrong(p, value, "is not the number of a group");
 	if (n > 64 || strspn(value, letters) != n || value[0] == '-')
-		return mw_option_wrong(p, value, "is not the name of a group: give its number");
+		return mw_option_wrong(p, value, "is not the name of a group: write its number");
 	p->o->socket_group = value;
 	p->o->socket_gid = digits == n ? (int64_t)gid : -1;
 	return true;
 }
 
-/* clang-format off */
 const struct mw_key mw_keys[] = {
-	{ "socket", set_socket },
-	{ "socket_dir", set_socket_dir },
-	{ "socket_mode", set_socket_mode },
-	{ "socket_group", set_socket_group },
-	{ "listen", set_listen },
-	{ "token_file", set_token_file },
-	{ "dump_path", set_dump_path },
-	{ "dump_fd", set_dump_fd },
-	{ "dump_min", set_dump_min },
-	{ "dump_format", set_dump_format },
-	{ "dump_heap", set_dump_heap },
-	{ "dump_every", set_dump_every },
-	{ "dump_keep", set_dump_keep },
-	{ "memory_max", set_memory_max },
-	{ "malloc", set_malloc },
-	{ "children", set_children },
-	{ "read_only", set_read_only },
-	{ "source", set_source },
-	{ NULL, NULL },
+#define OPTION(key, value, group, help, manual) { #key, value, set_##key },
+#include "options.def"
+#undef OPTION
+	{ NULL, NULL, NULL },
 };
-/* clang-format on */
+_Static_assert(sizeof(mw_keys) / sizeof(*mw_keys) <= 33, "each option has a bit in mw_parser.seen");
 
 const struct mw_key *mw_key_find(const char *name, size_t n)
 {
@@ -284,7 +281,7 @@ static void heap_in_text(struct mw_parser *p)
 		return;
 	p->o->dump_heap = 0;
 	about(p, "dump_heap");
-	mw_option_wrong(p, NULL, "not together with another dump_format than text");
+	mw_option_wrong(p, NULL, "dump_format is not text: leave one of them out");
 }
 
 static void every_has_a_path(struct mw_parser *p)
@@ -296,8 +293,8 @@ static void every_has_a_path(struct mw_parser *p)
 	p->o->dump_every = 0;
 	about(p, "dump_every");
 	mw_option_wrong(p, NULL,
-			path ? "dump_path is too long, as PID and time are added" :
-			       "needs dump_path, which says where to");
+			path ? "dump_path is too long: PID and time are added to it" :
+			       "dump_path is missing: add dump_path:PATH");
 }
 
 static void no_listen(struct mw_options *o)
@@ -316,8 +313,8 @@ static void access_together(struct mw_parser *p)
 	if (o->listen_far && !o->token_file) {
 		about(p, "listen");
 		mw_option_wrong(p, o->listen,
-				"is not loopback: without token_file only 127.0.0.1:PORT, [::1]:PORT and "
-				"localhost:PORT are allowed");
+				"is not loopback: without token_file use 127.0.0.1:PORT, [::1]:PORT or "
+				"localhost:PORT");
 		no_listen(o);
 	}
 	if (was_given(p, "token_file") && !o->token_file) { /* it was wrong */
@@ -331,7 +328,7 @@ static void access_together(struct mw_parser *p)
 	}
 	if (was_given(p, "socket_mode") || o->socket_group) {
 		about(p, was_given(p, "socket_mode") ? "socket_mode" : "socket_group");
-		mw_option_wrong(p, NULL, "needs socket or socket_dir, which it is for");
+		mw_option_wrong(p, NULL, "there is no socket: add socket:PATH or socket_dir:DIRECTORY");
 	}
 	o->socket_mode = 0600;
 	o->socket_group = NULL;

@@ -6,8 +6,8 @@
  * before libc is fully set up: nothing here allocates, prints or looks at the
  * locale, and errno is as it was afterwards.
  *
- * What options there are is in keys.c, what their values mean in values.c and
- * address.c: all of that holds there, too.
+ * options.def lists the options, keys.c sets them, values.c and address.c read
+ * their values: all of that holds there, too.
  */
 #include <errno.h>
 #include <string.h>
@@ -53,6 +53,20 @@ bool mw_option_wrong(struct mw_parser *p, const char *input, const char *why)
 	return false;
 }
 
+bool mw_option_unknown_word(struct mw_parser *p, const char *input, const char *words)
+{
+	char c[2] = { 0, 0 };
+
+	if (p->failed)
+		return false;
+	mw_option_wrong(p, input, "is unknown: use ");
+	for (; *words; words++) {
+		c[0] = *words;
+		say(p, *words != '|' ? c : strchr(words + 1, '|') ? ", " : " or ");
+	}
+	return false;
+}
+
 /* --- items ---------------------------------------------------------------- */
 
 static void unknown(struct mw_parser *p, const char *name, size_t n)
@@ -61,13 +75,12 @@ static void unknown(struct mw_parser *p, const char *name, size_t n)
 		return;
 	p->failed = true;
 	if (!n) {
-		say(p, "the name of an option is missing in ");
 		say_input(p, name, strlen(name));
+		say(p, ": the name of an option is missing: write KEY:VALUE");
 		return;
 	}
-	say(p, "unknown option ");
 	say_input(p, name, n);
-	say(p, "; known are");
+	say(p, ": unknown option: known are");
 	for (const struct mw_key *k = mw_keys; k->name; k++) {
 		say(p, k == mw_keys ? " " : ", ");
 		say(p, k->name);
@@ -109,7 +122,7 @@ static void parse_item(struct mw_parser *p, char *item)
 	if (!value || !*value)
 		mw_option_wrong(p, NULL, "the value is missing");
 	else if (!unquote(value))
-		mw_option_wrong(p, NULL, "ends in a backslash that quotes nothing");
+		mw_option_wrong(p, NULL, "ends in a backslash: write two for one");
 	else
 		p->key->set(p, value);
 }
@@ -145,7 +158,7 @@ bool mw_options_parse(struct mw_options *o, const char *env, char err[MW_ERROR_M
 	o->text[0] = 0;
 	err[0] = 0;
 	if (n == MW_OPTIONS_TEXT_MAX) {
-		say(&p, "MWRAP is too long: 16383 bytes at most");
+		say(&p, "MWRAP: too long: 16383 bytes at most");
 		return false;
 	}
 	if (n)

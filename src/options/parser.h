@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * parser.h - between options.c, which takes $MWRAP apart, and keys.c, which
- * knows what options there are; for them alone.
+ * sets each option; for them alone.
  */
 #ifndef MW_OPTIONS_PARSER_H
 #define MW_OPTIONS_PARSER_H
@@ -22,6 +22,7 @@ struct mw_parser {
 
 struct mw_key {
 	const char *name;
+	const char *value; /* its form in options.def: "PATH", or the only values, "0|1" */
 	/*
 	 * Takes a value, unquoted and not "". Changes *o only when the value is
 	 * right, so that whatever is in *o can be used; else returns
@@ -30,10 +31,7 @@ struct mw_key {
 	bool (*set)(struct mw_parser *, const char *value);
 };
 
-/*
- * The one list of options, 32 at most, up to the one without a name: parsing,
- * "given twice" and the list in the message about an unknown option come from it.
- */
+/* options.def with the setters of keys.c: 32 options at most, then one without a name. */
 extern const struct mw_key mw_keys[];
 
 /* The option whose name has these n bytes, or NULL. */
@@ -45,7 +43,13 @@ const struct mw_key *mw_key_find(const char *name, size_t n);
  */
 void mw_keys_together(struct mw_parser *);
 
-/* `KEY: "INPUT" WHY`, or `KEY: WHY` without input (NULL), of the key being set. Always false. */
+/*
+ * `KEY: "INPUT" WHY`, or `KEY: WHY` without input (NULL), of the key being set. WHY is
+ * "problem: remedy", or the problem alone where that says what to do. Always false.
+ */
 bool mw_option_wrong(struct mw_parser *, const char *input, const char *why);
+
+/* `KEY: "INPUT" is unknown: use A, B or C`, from "A|B|C". Always false. */
+bool mw_option_unknown_word(struct mw_parser *, const char *input, const char *words);
 
 #endif

@@ -66,36 +66,33 @@ static void values_hold_colons_and_quoted_commas(void **state)
 	right("socket:/a:b\\,c\\\\d\\e,,dump_path:x\\,y:\\,");
 	assert_string_equal(o.socket, "/a:b,c\\de");
 	assert_string_equal(o.dump_path, "x,y:,");
-	refused("dump_path:x\\", "dump_path: ends in a backslash that quotes nothing");
+	refused("dump_path:x\\", "dump_path: ends in a backslash: write two for one");
 	assert_null(o.dump_path);
 }
+
+/* in the order of options.def */
+#define UNKNOWN                                                                                            \
+	": unknown option: known are socket, socket_dir, socket_mode, socket_group, listen, token_file, "  \
+	"read_only, source, dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, dump_keep, " \
+	"memory_max, malloc, children"
 
 static void unknown_options(void **state)
 {
 	char many[2001];
 
 	(void)state;
-	refused("sokcet:/x",
-		"unknown option \"sokcet\"; known are socket, socket_dir, socket_mode, socket_group, listen, token_file, "
-		"dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, dump_keep, memory_max, malloc, children, read_only, "
-		"source");
-	refused("1",
-		"unknown option \"1\"; known are socket, socket_dir, socket_mode, socket_group, listen, token_file, "
-		"dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, dump_keep, memory_max, malloc, children, read_only, "
-		"source");
-	refused("sock\x1b[2J\n\xff:x",
-		"unknown option \"sock?[2J??\"; known are socket, socket_dir, "
-		"socket_mode, socket_group, listen, token_file, dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, dump_keep, memory_max, "
-		"malloc, children, read_only, source");
-	refused(":x", "the name of an option is missing in \":x\"");
+	refused("sokcet:/x", "\"sokcet\"" UNKNOWN);
+	refused("1", "\"1\"" UNKNOWN);
+	refused("sock\x1b[2J\n\xff:x", "\"sock?[2J??\"" UNKNOWN);
+	refused(":x", "\":x\": the name of an option is missing: write KEY:VALUE");
 	/* a part of a key and a longer key are other keys */
 	assert_false(parse("sock:/x"));
 	assert_false(parse("socket_:/x"));
 	memset(many, 'k', sizeof(many) - 1);
 	many[2000] = 0;
 	assert_false(parse(many));
-	assert_non_null(strstr(err, "kkk...\"; known are socket"));
-	assert_non_null(strstr(err, "read_only"));
+	assert_non_null(strstr(err, "kkk...\": unknown option: known are socket"));
+	assert_non_null(strstr(err, ", children"));
 }
 
 static void missing_and_twice(void **state)
@@ -121,14 +118,14 @@ static void dump_heap(void **state)
 	assert_int_equal(o.dump_heap, 7);
 	right("dump_heap:0,dump_format:tsv");
 	refused("dump_heap:8",
-		"dump_heap: \"8\" is not a sum of 1 (summary of Ruby's heap pages), 2 (each of "
+		"dump_heap: \"8\" is unknown: add up 1 (summary of Ruby's heap pages), 2 (each of "
 		"them) and 4 (nothing else)");
 	assert_int_equal(o.dump_heap, 0);
 	assert_false(parse("dump_heap:-1"));
 	assert_false(parse("dump_heap:0x1"));
 	assert_false(parse("dump_heap:18446744073709551617"));
 	refused("dump_heap:1,dump_format:json",
-		"dump_heap: not together with another dump_format than text");
+		"dump_heap: dump_format is not text: leave one of them out");
 	assert_int_equal(o.dump_heap, 0);
 	assert_int_equal(o.dump_format, MW_FORMAT_JSON);
 	assert_false(parse("dump_format:csv,dump_heap:4"));
@@ -166,27 +163,27 @@ static void periodic_dumps(void **state)
 	assert_int_equal(o.dump_keep, 1000);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		refused_value("dump_path:/a,", "dump_every", wrong[i],
-			      "is not a number of seconds "
-			      "from 1 to 31536000 (digits only)");
+			      "is not a number of seconds: "
+			      "write digits only, from 1 to 31536000");
 		assert_int_equal(o.dump_every, 0);
 		assert_string_equal(o.dump_path, "/a");
 	}
 	for (size_t i = 0; i < sizeof(wrong_keep) / sizeof(*wrong_keep); i++) {
 		refused_value("dump_path:/a,dump_every:1,", "dump_keep", wrong_keep[i],
-			      "is not a number of files "
-			      "from 1 to 1000 (digits only)");
+			      "is not a number of files: "
+			      "write digits only, from 1 to 1000");
 		assert_int_equal(o.dump_keep, 3);
 		assert_int_equal(o.dump_every, 1);
 	}
-	refused("dump_every:5", "dump_every: needs dump_path, which says where to");
+	refused("dump_every:5", "dump_every: dump_path is missing: add dump_path:PATH");
 	assert_int_equal(o.dump_every, 0);
-	refused("dump_every:5,dump_fd:2", "dump_every: needs dump_path, which says where to");
+	refused("dump_every:5,dump_fd:2", "dump_every: dump_path is missing: add dump_path:PATH");
 	assert_int_equal(o.dump_fd, 2);
 	/* what is added must fit, too */
 	snprintf(env, sizeof(env), "dump_every:1,dump_path:%0*d", PATH_MAX - MW_SNAPSHOT_ROOM - 1, 0);
 	right(env);
 	snprintf(env, sizeof(env), "dump_every:1,dump_path:%0*d", PATH_MAX - MW_SNAPSHOT_ROOM, 0);
-	refused(env, "dump_every: dump_path is too long, as PID and time are added");
+	refused(env, "dump_every: dump_path is too long: PID and time are added to it");
 	assert_int_equal(o.dump_every, 0);
 	assert_non_null(o.dump_path);
 }
@@ -217,8 +214,8 @@ static void ceilings(void **state)
 	}
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		refused_value("", "memory_max", wrong[i],
-			      "is not a number of bytes from 1 "
-			      "(digits, then k, m or g if you like)");
+			      "is not a number of bytes: "
+			      "write digits, then k, m, g or nothing");
 		assert_int_equal(o.memory_max, 0);
 	}
 }
@@ -226,8 +223,15 @@ static void ceilings(void **state)
 static void allocators(void **state)
 {
 	static const char *const names[] = { "jemalloc", "mimalloc", "tcmalloc" };
-	static const char *const wrong[] = { "glibc", "Jemalloc", "jemalloc2", "mi",
-					     "/usr/lib/libjemalloc.so.2" };
+	static const char *const wrong[] = {
+		"glibc",
+		"Jemalloc",
+		"jemalloc2",
+		"mi",
+		"jemalloc|mimalloc",
+		"|",
+		"/usr/lib/libjemalloc.so.2"
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -238,7 +242,7 @@ static void allocators(void **state)
 		assert_string_equal(o.malloc, names[i]);
 	}
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		refused_value("", "malloc", wrong[i], "is none of jemalloc, mimalloc, tcmalloc");
+		refused_value("", "malloc", wrong[i], "is unknown: use jemalloc, mimalloc or tcmalloc");
 		assert_null(o.malloc);
 	}
 }
@@ -251,7 +255,7 @@ static void children(void **state)
 	right("children:all");
 	assert_true(o.children_all);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		refused_value("", "children", wrong[i], "is not all, the only value there is");
+		refused_value("", "children", wrong[i], "is unknown: use all");
 		assert_false(o.children_all);
 	}
 	refused("children:", "children: the value is missing");
@@ -270,26 +274,26 @@ static void numbers(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		refused_value("", "dump_min", wrong[i],
-			      "is not a number of bytes "
-			      "(digits only, below 2^64)");
+			      "is not a number of bytes: "
+			      "write digits only, below 2^64");
 		assert_int_equal(o.dump_min, 0);
 	}
 	right("dump_min:18446744073709551615");
 	assert_true(o.dump_min == UINT64_MAX);
 	right("dump_min:007");
 	assert_int_equal(o.dump_min, 7);
-	refused("source:2", "source: \"2\" is neither 0 nor 1");
+	refused("source:2", "source: \"2\" is unknown: use 0 or 1");
 	assert_true(o.source);
 	right("source:0");
 	assert_false(o.source);
 	right("source:1");
 	assert_true(o.source);
-	refused("read_only:2", "read_only: \"2\" is neither 0 nor 1");
-	refused("read_only:true", "read_only: \"true\" is neither 0 nor 1");
-	refused("read_only:10", "read_only: \"10\" is neither 0 nor 1");
+	refused("read_only:2", "read_only: \"2\" is unknown: use 0 or 1");
+	refused("read_only:true", "read_only: \"true\" is unknown: use 0 or 1");
+	refused("read_only:10", "read_only: \"10\" is unknown: use 0 or 1");
 	assert_false(o.read_only);
-	refused("dump_format:xml", "dump_format: \"xml\" is none of text, tsv, csv, json");
-	refused("dump_format:TSV", "dump_format: \"TSV\" is none of text, tsv, csv, json");
+	refused("dump_format:xml", "dump_format: \"xml\" is unknown: use text, tsv, csv or json");
+	refused("dump_format:TSV", "dump_format: \"TSV\" is unknown: use text, tsv, csv or json");
 }
 
 static void dump_fds(void **state)
@@ -319,7 +323,8 @@ static void dump_fds(void **state)
 
 static void percent_signs(void **state)
 {
-	static const char why[] = " has a % that is neither %p (the PID) nor %% (a percent sign)";
+	static const char why[] =
+		" has a % that stands for nothing: write %p for the PID, %% for a percent sign";
 	char want[256];
 
 	(void)state;
@@ -339,7 +344,7 @@ static void too_much_text(void **state)
 	(void)state;
 	memset(env, ',', sizeof(env) - 1);
 	memcpy(env, "read_only:1", 11);
-	refused(env, "MWRAP is too long: 16383 bytes at most");
+	refused(env, "MWRAP: too long: 16383 bytes at most");
 	assert_false(o.read_only);
 	env[MW_OPTIONS_TEXT_MAX] = 0;
 	assert_false(parse(env));
@@ -352,7 +357,7 @@ static void first_mistake_is_told_the_rest_goes_on(void **state)
 {
 	(void)state;
 	refused("dump_min:x,foo:1,listen:0.0.0.0:1,socket:/s,dump_format:json,read_only:9",
-		"dump_min: \"x\" is not a number of bytes (digits only, below 2^64)");
+		"dump_min: \"x\" is not a number of bytes: write digits only, below 2^64");
 	assert_string_equal(o.socket, "/s");
 	assert_int_equal(o.dump_format, MW_FORMAT_JSON);
 	assert_null(o.listen);

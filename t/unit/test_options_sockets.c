@@ -70,8 +70,8 @@ static void addresses(void **state)
 	}
 	for (size_t i = 0; i < sizeof(far) / sizeof(*far); i++) {
 		refused_value("socket:/s,", "listen", far[i].value,
-			      "is not loopback: without token_file only 127.0.0.1:PORT, [::1]:PORT and "
-			      "localhost:PORT are allowed");
+			      "is not loopback: without token_file use 127.0.0.1:PORT, [::1]:PORT or "
+			      "localhost:PORT");
 		no_listen();
 		assert_string_equal(o.socket, "/s");
 		for (int last = 0; last < 2; last++) { /* in either order */
@@ -159,13 +159,14 @@ static void socket_modes(void **state)
 		assert_int_equal(o.socket_mode, good[i].mode);
 	}
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		refused_value("socket:/a,", "socket_mode", wrong[i],
-			      "is not a mode for a socket: three octal digits, as in 0660, of 0, 2, 4 and 6");
+		refused_value(
+			"socket:/a,", "socket_mode", wrong[i],
+			"is not a mode for a socket: write three octal digits of 0, 2, 4 and 6, as in 0660");
 		assert_int_equal(o.socket_mode, 0600);
 		assert_string_equal(o.socket, "/a");
 	}
 	refused("socket_mode:660,listen:[::1]:0",
-		"socket_mode: needs socket or socket_dir, which it is for");
+		"socket_mode: there is no socket: add socket:PATH or socket_dir:DIRECTORY");
 	assert_int_equal(o.socket_mode, 0600);
 	assert_string_equal(o.listen_host, "::1");
 }
@@ -196,11 +197,12 @@ static void socket_groups(void **state)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		snprintf(env, sizeof(env), "socket:/a,socket_group:%s", wrong[i]);
 		assert_false(parse(env));
-		assert_non_null(strstr(err, "is not the name of a group: give its number"));
+		assert_non_null(strstr(err, "is not the name of a group: write its number"));
 		assert_null(o.socket_group);
 		assert_int_equal(o.socket_mode, 0600);
 	}
-	refused("socket_group:x,dump_fd:2", "socket_group: needs socket or socket_dir, which it is for");
+	refused("socket_group:x,dump_fd:2",
+		"socket_group: there is no socket: add socket:PATH or socket_dir:DIRECTORY");
 	assert_null(o.socket_group);
 }
 
@@ -213,12 +215,12 @@ static void addresses_of_wrong_form(void **state)
 	refused("listen:127.0.0.1", "listen: \"127.0.0.1\" has no port: write 127.0.0.1:PORT");
 	refused("listen:[::1]", "listen: \"[::1]\" has no port: write [::1]:PORT");
 	refused("listen:[::1]80", "listen: \"[::1]80\" has no port: write [::1]:PORT");
-	refused("listen:[::1", "listen: \"[::1\" has no closing bracket");
+	refused("listen:[::1", "listen: \"[::1\" has no closing bracket: write [::1]:PORT");
 	refused("listen:::1:80", "listen: \"::1:80\" needs brackets around the address: write [::1]:PORT");
-	refused("listen:127.0.0.1:", "listen: \"127.0.0.1:\" has no port from 0 to 65535");
-	refused("listen:127.0.0.1:65536", "listen: \"127.0.0.1:65536\" has no port from 0 to 65535");
-	refused("listen:127.0.0.1:-1", "listen: \"127.0.0.1:-1\" has no port from 0 to 65535");
-	refused("listen:127.0.0.1:http", "listen: \"127.0.0.1:http\" has no port from 0 to 65535");
+	refused("listen:127.0.0.1:", "listen: \"127.0.0.1:\" has a wrong port: write 0 to 65535");
+	refused("listen:127.0.0.1:65536", "listen: \"127.0.0.1:65536\" has a wrong port: write 0 to 65535");
+	refused("listen:127.0.0.1:-1", "listen: \"127.0.0.1:-1\" has a wrong port: write 0 to 65535");
+	refused("listen:127.0.0.1:http", "listen: \"127.0.0.1:http\" has a wrong port: write 0 to 65535");
 	memset(env + 7, '1', 300);
 	strcpy(env + 307, ":80");
 	assert_false(parse(env));
