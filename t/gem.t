@@ -69,7 +69,7 @@ class GemTest < Minitest::Test
     names = Gem::Package.new(installed.file).spec.files
     assert_includes names, "src/extconf.rb"
     assert_includes names, "GNUmakefile"
-    assert_empty(names.reject { |name| name.match?(/\.(c|cc|h|def|rb|map|mk|sh|gemspec|html|css|js|svg)\z|\A[A-Z]+\z|\A(GNUmakefile|bin\/mwrap|web\/(dist\/LICENSES|README|build\.mjs|grafana\.json|package(-lock)?\.json))\z/) })
+    assert_empty(names.reject { |name| name.match?(/\.(c|cc|h|def|rb|map|mk|sh|gemspec|html|css|js|svg|md|1)\z|\A[A-Z]+\z|\A(GNUmakefile|bin\/mwrap|web\/(dist\/LICENSES|README|build\.mjs|grafana\.json|package(-lock)?\.json))\z/) })
   end
 
   def test_the_three_shared_objects_are_there_and_no_objects
@@ -87,6 +87,15 @@ class GemTest < Minitest::Test
     run = mwrap("--version")
     assert_success run
     assert_equal "mwrap #{version}\n", run.stdout
+  end
+
+  # RubyGems puts no manual where man looks for it: --help says how to show it.
+  def test_the_help_names_the_manual
+    command = mwrap("--help").stdout[/^The manual:\s+(.*)$/, 1]
+    assert_includes command, installed.home
+    run = run_command("sh", "-c", command, env: { "MANPAGER" => "cat" }, chdir: "/")
+    assert_success run
+    assert_match(/^NAME\n +mwrap - .*^ +socket_dir:DIRECTORY$/m, run.stdout.gsub(/.\x08/, ""))
   end
 
   def test_a_ruby_program_is_tracked

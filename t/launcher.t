@@ -56,7 +56,8 @@ class TestOfLauncherOptions < Minitest::Test
         assert_match(/\Ausage: mwrap COMMAND/, run.stdout)
         known = launch(dir, "true", env: { "MWRAP" => "nonsense:1" }).stderr[/known are (.*)/, 1].split(", ")
         assert_operator known.size, :>=, 8
-        known.each { |key| assert_match(/^  #{key}:\S+ +\S/, run.stdout) }
+        known.each { |key| assert_match(/^  #{key}:\S+\s+[[:alnum:]]/, run.stdout) }
+        assert_empty run.stdout.lines.grep(/.{82}/), "fits a terminal"
       end
     end
   end
@@ -86,9 +87,9 @@ class TestOfLauncherOptions < Minitest::Test
 
   def test_refuses_a_wrong_command_line
     layout do |dir|
-      assert_refused launch(dir), "no command given (mwrap --help says more)"
-      assert_refused launch(dir, "--"), "no command given (mwrap --help says more)"
-      assert_refused launch(dir, "--socket"), "unknown option --socket (mwrap --help lists them)"
+      assert_refused launch(dir), "COMMAND: missing: see mwrap --help"
+      assert_refused launch(dir, "--"), "COMMAND: missing: see mwrap --help"
+      assert_refused launch(dir, "--socket"), "--socket: unknown option: see mwrap --help"
     end
   end
 
@@ -101,7 +102,7 @@ class TestOfLauncherOptions < Minitest::Test
     "listen:0.0.0.0:80" => /listen: .*loopback.*/,
     "listen:10.0.0.1:80,token_file:" => /token_file: the value is missing/,
     "socket_mode:0777,socket:/s" => /socket_mode: "0777" is not a mode for a socket: .*/,
-    "socket:/s,socket_group:no-such-group-here" => /socket_group: there is no group no-such-group-here/,
+    "socket:/s,socket_group:no-such-group-here" => /socket_group: there is no group no-such-group-here: write its number/,
     "socket:" => /socket: .*/,
   }.freeze
 
@@ -310,12 +311,12 @@ class TestOfLauncherPreload < Minitest::Test
 
   def test_says_what_is_not_built
     layout(tracker: nil) do |dir|
-      assert_refused launch(dir, "true"), "#{dir}/lib/libmwrap.so isn't built: run make in #{dir}"
+      assert_refused launch(dir, "true"), "#{dir}/lib/libmwrap.so: not built: run make in #{dir}"
     end
     layout do |dir|
       File.unlink("#{dir}/lib/mwrap/mwrap_ext.so")
       assert_refused launch(dir, "true"),
-        /the Ruby extension can't be loaded: run make in #{dir} with this Ruby \(#{RUBY_VERSION}\): .*mwrap_ext.*/
+        /the Ruby extension: can't be loaded \(.*mwrap_ext.*\): run make in #{dir} with this Ruby \(#{RUBY_VERSION}\)/
     end
   end
 
@@ -323,7 +324,7 @@ class TestOfLauncherPreload < Minitest::Test
     ["with space", "with:colon", "with$ORIGIN"].each do |name|
       layout(name: name) do |dir|
         run = run_command(RUBY, "#{dir}/bin/mwrap", "true")
-        assert_refused run, "can't preload #{dir}/lib/libmwrap.so: no space, colon or $ may be in its path"
+        assert_refused run, "#{dir}/lib/libmwrap.so: can't be preloaded: move it to a path without spaces, colons and $"
       end
     end
   end
@@ -332,13 +333,13 @@ end
 class TestOfLauncherWarnings < Minitest::Test
   include Layout
 
-  STATIC = "is statically linked: it will run without the tracker"
+  STATIC = "statically linked: runs without the tracker"
 
   def test_a_static_binary_is_warned_of_and_runs
     layout do |dir, tmp|
       static = static(tmp)
       run = launch(dir, static)
-      assert_equal "mwrap: #{static} #{STATIC}\n", run.stderr
+      assert_equal "mwrap: #{static}: #{STATIC}\n", run.stderr
       assert_equal 7, run.status.exitstatus
     end
   end
@@ -350,7 +351,7 @@ class TestOfLauncherWarnings < Minitest::Test
         File.write("#{tmp}/script", line)
         File.chmod(0o755, "#{tmp}/script")
         run = launch(dir, "#{tmp}/script", env: { "PATH" => "#{tmp}:#{ENV["PATH"]}" })
-        assert_equal "mwrap: #{tmp}/script (#{static}) #{STATIC}\n", run.stderr
+        assert_equal "mwrap: #{tmp}/script (#{static}): #{STATIC}\n", run.stderr
         assert_equal 7, run.status.exitstatus
       end
     end
@@ -367,7 +368,7 @@ class TestOfLauncherWarnings < Minitest::Test
         command = ["#{tmp}/setuid"]
       end
       run = launch(dir, *command)
-      assert_match(/\Amwrap: #{command[0]} is setuid or setgid: it will run without the tracker$/, run.stderr)
+      assert_match(/\Amwrap: #{command[0]}: setuid or setgid: runs without the tracker$/, run.stderr)
       assert_success run
     end
   end
@@ -379,7 +380,7 @@ class TestOfLauncherWarnings < Minitest::Test
       File.binwrite("#{tmp}/alien", elf)
       File.chmod(0o755, "#{tmp}/alien")
       run = launch(dir, "#{tmp}/alien")
-      assert_equal "mwrap: #{tmp}/alien is of another architecture than the tracker: it will run without it",
+      assert_equal "mwrap: #{tmp}/alien: of another architecture than the tracker: runs without it",
         run.stderr.lines(chomp: true)[0]
       refute run.status.success?
     end
@@ -509,7 +510,7 @@ class TestOfLauncherAllocators < Minitest::Test
       file = "#{dir}/lib/mwrap/allocators.rb"
       File.write(file, File.read(file).gsub("libjemalloc", "libnowhere"))
       assert_refused launch(dir, "true", env: { "MWRAP" => "malloc:jemalloc" }),
-                     'malloc: "jemalloc" is not installed (Debian: libnowhere2)'
+                     'malloc: "jemalloc" is not installed: install it (Debian: libnowhere2)'
       assert_refused launch(dir, "true", env: { "MWRAP" => "malloc:glibc" }),
                      'malloc: "glibc" is unknown: use jemalloc, mimalloc or tcmalloc'
     end

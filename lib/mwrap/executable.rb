@@ -67,7 +67,7 @@ module Mwrap
       @head = ""
     end
 
-    # Lines that say, behind the name of the command, why it won't be tracked.
+    # Why it won't be tracked: what follows the name of the command in a line on stderr.
     # `tracker` is the path of libmwrap.so.
     def problems(tracker)
       return [] if @depth > SCRIPTS_DEEP
@@ -93,7 +93,7 @@ module Mwrap
 
     def script_problems(tracker)
       interpreters.flat_map do |path|
-        self.class.new(path, @depth + 1).problems(tracker).map { |line| "(#{path}) #{line}" }
+        self.class.new(path, @depth + 1).problems(tracker).map { |line| " (#{path})#{line}" }
       end
     end
 
@@ -111,16 +111,16 @@ module Mwrap
     def privileges
       stat = File.stat(@path)
       other = (stat.setuid? && stat.uid != Process.euid) || (stat.setgid? && stat.gid != Process.egid)
-      other ? ["is setuid or setgid: it will run without the tracker"] : []
+      other ? [": setuid or setgid: runs without the tracker"] : []
     end
 
     def linkage(tracker)
       if self.class.new(tracker).kind != kind
-        ["is of another architecture than the tracker: it will run without it"]
+        [": of another architecture than the tracker: runs without it"]
       elsif !interpreter?
-        ["is statically linked: it will run without the tracker"]
+        [": statically linked: runs without the tracker"]
       elsif sanitizer?
-        ["was built with a sanitizer: it will run without the tracker"]
+        [": built with a sanitizer: runs without the tracker"]
       else
         []
       end

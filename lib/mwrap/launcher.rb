@@ -1,49 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
+require "shellwords"
 require_relative "version"
 require_relative "allocators"
 require_relative "executable"
 require_relative "linker"
+require_relative "options"
 
 module Mwrap
   # What bin/mwrap does. Not for use elsewhere: it execs or exits.
   class Launcher # :nodoc: all
-    HELP = <<~TEXT
-      usage: mwrap COMMAND [ARG ...]
-
-      Runs COMMAND with mwrap's tracker in it: which lines allocate memory, and
-      which keep it. What to do with the numbers is said in the environment:
-
-        MWRAP=key:value,key:value mwrap COMMAND [ARG ...]
-
-        socket:PATH        HTTP server on a Unix socket, mode 0600
-        socket_dir:DIR     each process listens on DIR/PID.sock
-        socket_mode:MODE   ... or that mode, such as 0660
-        socket_group:GROUP ... its group, which may connect then (0660)
-        listen:ADDR:PORT   HTTP server on a TCP port of this machine; port 0: any
-        token_file:PATH    only who has the token in that file (mode 0600) is let
-                           in; listen may be any address of the machine, then
-        read_only:1        the server refuses every POST
-        source:0           no page shows lines of source code
-        dump_path:PATH     at exit, append the table to this file
-        dump_fd:NUMBER     at exit, write the table to this open descriptor
-        dump_min:BYTES     leave out locations with this many bytes or less
-        dump_format:FORM   text (default), tsv, csv or json
-        dump_heap:MASK     Ruby's heap pages below text: 1 summary, 2 each, 4 only these
-        dump_every:SECONDS also write it to dump_path's side, each time whole
-        dump_keep:FILES    ... and keep the last of these (default 3)
-        memory_max:BYTES   ceiling of the tracker's own memory (k, m, g: 64m)
-        malloc:NAME        run on jemalloc, mimalloc or tcmalloc, if installed
-        children:all       programs without Ruby that COMMAND starts get a server and
-                           periodic dumps, too
-
-      In a value, %p is the PID, %% a percent sign, and a backslash quotes a comma.
-
-        mwrap --help       this text
-        mwrap --version    the version
-    TEXT
-
     # One line on stderr, and the status to exit with.
     class Failure < StandardError
       attr_reader :status
@@ -53,6 +20,8 @@ module Mwrap
         @status = status
       end
     end
+
+    NO_COMMAND = "COMMAND: missing: see mwrap --help"
 
     def initialize(lib)
       @lib = lib
@@ -69,7 +38,7 @@ module Mwrap
       keep_listening_sockets
       path = Executable.find(command[0])
       executable = Executable.new(path)
-      executable.problems(tracker).each { |line| say("#{command[0]} #{line}") }
+      executable.problems(tracker).each { |line| say("#{command[0]}#{line}") }
       return untracked(path, command) if aside?(executable, command[0])
       start(path, command, "LD_PRELOAD" => preload(tracker, allocator(text)), "MWRAP" => text, "MWRAP_PID" => named(text))
     rescue Failure, Executable::Missing => e
@@ -84,27 +53,52 @@ module Mwrap
     # The command, or nil if there is nothing more to do.
     def options(argv)
       case argv[0]
-      when "--help", "-h" then $stdout.write(HELP)
+      when "--help", "-h" then $stdout.write(help)
       when "--version", "-v" then $stdout.write("mwrap #{VERSION}\n")
-      when nil then raise Failure, "no command given (mwrap --help says more)"
+      when nil then raise Failure, NO_COMMAND
       when "--"
-        raise Failure, "no command given (mwrap --help says more)" if argv.size == 1
+        raise Failure, NO_COMMAND if argv.size == 1
         return argv.drop(1)
-      when /\A-/ then raise Failure, "unknown option #{argv[0]} (mwrap --help lists them)"
+      when /\A-/ then raise Failure, "#{argv[0]}: unknown option: see mwrap --help"
       else return argv
       end
       nil
+    end
+
+    def help
+      <<~HEAD + Options.help + <<~TAIL
+        usage: mwrap COMMAND [ARG ...]
+               mwrap --help | --version
+
+        Runs COMMAND with mwrap's tracker in it: which lines allocate memory, and
+        which keep it. Options are in the environment: MWRAP=key:value,key:value
+
+          MWRAP=socket:/tmp/mw.sock mwrap ruby server.rb
+          curl --unix-socket /tmp/mw.sock 'http://localhost/each/2000.tsv?sort=growth'
+
+      HEAD
+
+        In a value, %p is the PID, %% a percent sign, and a backslash quotes a comma.
+
+        The manual:  #{manual}
+      TAIL
+    end
+
+    # The command that shows mwrap(1). RubyGems puts no manuals where man looks for them.
+    def manual
+      page = File.join(File.dirname(@lib), "doc/mwrap.1")
+      File.file?(page) ? "man #{page.shellescape}" : "man mwrap"
     end
 
     # RubyGems may put what it built beside lib/ instead of in it.
     def find_tracker
       dirs = [@lib, *$LOAD_PATH.grep(String)]
       found = dirs.lazy.map { |dir| File.join(dir, "libmwrap.so") }.find { |so| File.file?(so) }
-      found or raise Failure, "#{@lib}/libmwrap.so isn't built: run make in #{File.dirname(@lib)}"
+      found or raise Failure, "#{@lib}/libmwrap.so: not built: run make in #{File.dirname(@lib)}"
       found = File.realpath(found)
       return found unless found.match?(/[ :$]/)
       # the dynamic linker splits at the first two and expands the third
-      raise Failure, "can't preload #{found}: no space, colon or $ may be in its path"
+      raise Failure, "#{found}: can't be preloaded: move it to a path without spaces, colons and $"
     end
 
     # Without a library that the tracker needs no program would run; without one
@@ -118,15 +112,16 @@ module Mwrap
     def require_extension
       require "mwrap"
     rescue LoadError => e
-      raise Failure, "the Ruby extension can't be loaded: run make in #{File.dirname(@lib)} " \
-        "with this Ruby (#{RUBY_VERSION}): #{e.message.lines.first.chomp}"
+      raise Failure, "the Ruby extension: can't be loaded (#{e.message.lines.first.chomp}): " \
+        "run make in #{File.dirname(@lib)} with this Ruby (#{RUBY_VERSION})"
     end
 
     # The options with absolute paths: what COMMAND starts may run elsewhere,
     # and belongs to the same family all the same.
     def absolute(text)
       here = "#{Dir.pwd}/".gsub(/[,\\]/) { "\\#{_1}" }.gsub("%", "%%")
-      items(text).map { |item| item.sub(/\A(?:socket|socket_dir|dump_path|token_file):(?=[^\/])/n) { "#{$&}#{here.b}" } }.join
+      relative = /\A(?:#{Options.paths.join("|")}):(?=[^\/])/n
+      items(text).map { |item| item.sub(relative) { "#{$&}#{here.b}" } }.join
     end
 
     # The options and the commas between them.
@@ -153,7 +148,7 @@ module Mwrap
       require "etc"
       Etc.getgrnam(name).gid
     rescue ArgumentError
-      raise Failure, "socket_group: there is no group #{name}"
+      raise Failure, "socket_group: there is no group #{name}: write its number"
     end
 
     # Whether this Ruby opened a descriptor itself. What was open before it
@@ -180,7 +175,7 @@ module Mwrap
     def allocator(text)
       name = text && Mwrap.malloc_option(text) or return
       Allocators.find(name) or
-        raise Failure, "malloc: \"#{name}\" is not installed (Debian: #{Allocators.package(name)})"
+        raise Failure, "malloc: \"#{name}\" is not installed: install it (Debian: #{Allocators.package(name)})"
     end
 
     # What else is preloaded.
@@ -200,7 +195,7 @@ module Mwrap
     # Sanitizers and the tracker exclude each other: COMMAND runs without, and so does what it starts.
     def aside?(executable, name)
       runtime = others.find { |path| Executable.sanitizer?(File.basename(path)) }
-      say("#{name} runs without the tracker: LD_PRELOAD has a sanitizer (#{runtime})") if runtime
+      say("#{name}: runs without the tracker: LD_PRELOAD has a sanitizer (#{runtime})") if runtime
       runtime || executable.sanitizer?
     end
 

@@ -75,7 +75,7 @@ class CheckerHazards < Minitest::Test
   def test_sanitizers_on_the_command_line
     in_tmp do |dir|
       each_built(dir) do |program, what, faults|
-        line = "mwrap: #{program} was built with a sanitizer: it will run without the tracker\n"
+        line = "mwrap: #{program}: built with a sanitizer: runs without the tracker\n"
         ["", *faults].each do |fault|
           native = run_command(program, fault)
           run = run_command(MwrapTest::LAUNCHER, program, fault, env: { "MWRAP" => "socket:#{dir}/s" })
@@ -86,7 +86,7 @@ class CheckerHazards < Minitest::Test
       File.write("#{dir}/script", "#!#{dir}/gcc-address\n", perm: 0o755)
       run = run_command(MwrapTest::LAUNCHER, "#{dir}/script")
       assert_equal ["11\n", 0], [run.stdout, run.status.exitstatus]
-      assert_equal "mwrap: #{dir}/script (#{dir}/gcc-address) was built with a sanitizer: it will run without the tracker\n", run.stderr
+      assert_equal "mwrap: #{dir}/script (#{dir}/gcc-address): built with a sanitizer: runs without the tracker\n", run.stderr
     end
   end
 
@@ -99,7 +99,7 @@ class CheckerHazards < Minitest::Test
       assert_equal lib, native.stdout, native.stderr
       run = run_command(MwrapTest::LAUNCHER, "perl", "-e", "print $ENV{LD_PRELOAD}", env: env)
       assert_equal [native.stdout, native.status.exitstatus], [run.stdout, run.status.exitstatus], run.stderr
-      assert_equal "mwrap: perl runs without the tracker: LD_PRELOAD has a sanitizer (#{lib})\n", run.stderr
+      assert_equal "mwrap: perl: runs without the tracker: LD_PRELOAD has a sanitizer (#{lib})\n", run.stderr
       ["#{MwrapTest::TRACKER}:#{lib}", "#{lib}:#{MwrapTest::TRACKER}"].each do |order|
         run = run_command("perl", "-e", "print 'fine'", env: env.merge("LD_PRELOAD" => order, **BY_CHILD))
         assert_equal ["fine", "", 0], [run.stdout, run.stderr, run.status.exitstatus], order

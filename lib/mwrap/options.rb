@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+module Mwrap
+  # The options that $MWRAP takes, for the launcher: what can be known of them where the
+  # extension isn't built. Their list is src/options/options.def.
+  module Options # :nodoc: all
+    Option = Struct.new(:key, :value, :group, :help) do
+      def path? = %w[PATH DIRECTORY].include?(value)
+    end
+
+    LABEL = 24 # columns of KEY:VALUE in the help
+    WIDTH = 80
+
+    ALL = [
+      # begin: made by `make doc`
+      ["socket", "PATH", "HTTP server", "HTTP server on a Unix socket, mode 0600"],
+      ["socket_dir", "DIRECTORY", "HTTP server", "HTTP server of each process on DIRECTORY/PID.sock"],
+      ["socket_mode", "MODE", "HTTP server", "mode of these sockets, such as 0660"],
+      ["socket_group", "GROUP", "HTTP server", "group of these sockets; their mode is 0660 then, unless given"],
+      ["listen", "ADDRESS:PORT", "HTTP server", "HTTP server on a TCP port of this machine; port 0: any free one"],
+      ["token_file", "PATH", "HTTP server", "requests must present the token in this file (mode 0600); listen may then be any address"],
+      ["read_only", "0|1", "HTTP server", "1: the server refuses every POST"],
+      ["source", "0|1", "HTTP server", "0: no page shows lines of source code"],
+      ["dump_path", "PATH", "Dumps", "at exit, append the table to this file"],
+      ["dump_fd", "NUMBER", "Dumps", "at exit, write the table to this open descriptor"],
+      ["dump_min", "BYTES", "Dumps", "leave out locations with this many bytes or less"],
+      ["dump_format", "text|tsv|csv|json", "Dumps", "form of the table; default text"],
+      ["dump_heap", "MASK", "Dumps", "Ruby's heap pages below text: 1 summary, 2 each, 4 only these"],
+      ["dump_every", "SECONDS", "Dumps", "also write the table this often, each time into a new file beside dump_path"],
+      ["dump_keep", "FILES", "Dumps", "keep the last of these files (default 3)"],
+      ["memory_max", "BYTES", "Process", "ceiling of the tracker's own memory (k, m, g: 64m)"],
+      ["malloc", "jemalloc|mimalloc|tcmalloc", "Process", "run COMMAND on this allocator, if it is installed"],
+      ["children", "all", "Process", "programs without Ruby that COMMAND starts get a server and periodic dumps, too"],
+      # end
+    ].map { |fields| Option.new(*fields).freeze }.freeze
+
+    module_function
+
+    # The keys whose values are paths.
+    def paths = ALL.select(&:path?).map(&:key)
+
+    # The options, a line or more each, under the names of their groups.
+    def help
+      ALL.chunk_while { |a, b| a.group == b.group }.map do |options|
+        "#{options[0].group}:\n#{options.map { |option| entry(option) }.join}"
+      end.join("\n")
+    end
+
+    # A label that is too long for its column has a line of its own.
+    def entry(option)
+      label = "  #{option.key}:#{option.value}".ljust(LABEL)
+      label = "#{label.rstrip}\n#{" " * LABEL}" unless label.end_with?(" ")
+      lines = option.help.scan(/\S.{0,#{WIDTH - LABEL - 1}}(?=\s|\z)/)
+      "#{label}#{lines.join("\n#{" " * LABEL}")}\n"
+    end
+    private_class_method :entry
+  end
+end

@@ -1,0 +1,207 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# doc.t - what is made from the list of options is current; the manual is well formed and
+# names every option and every route; examples in the documents name options that there are.
+
+require_relative "lib/tap"
+require_relative "../lib/mwrap/options"
+require_relative "../lib/mwrap/version"
+require "fileutils"
+
+class TestOfWhatIsMade < Minitest::Test
+  MADE = %w[lib/mwrap/options.rb doc/mwrap.1].freeze
+
+  def make(root, *args)
+    run_command(RUBY, "#{root}/doc/make.rb", *args)
+  end
+
+  # A copy of what `make doc` reads and writes.
+  def copy
+    in_tmp do |dir|
+      [*MADE, "doc/make.rb", "src/options/options.def"].each do |path|
+        FileUtils.mkdir_p(File.dirname("#{dir}/#{path}"))
+        FileUtils.cp("#{ROOT}/#{path}", "#{dir}/#{path}")
+      end
+      yield dir
+    end
+  end
+
+  def test_it_is_current
+    in_tmp do |dir|
+      assert_success make(ROOT, dir)
+      assert_equal MADE.sort, Dir.glob("**/*", base: dir).select { |path| File.file?("#{dir}/#{path}") }.sort
+      MADE.each { |path| assert_equal File.read("#{ROOT}/#{path}"), File.read("#{dir}/#{path}"), "#{path}: run make doc" }
+    end
+  end
+
+  def test_a_new_option_comes_into_every_file
+    copy do |dir|
+      File.write("#{dir}/src/options/options.def", %(OPTION(colour, "red|dark green", "Taste", "the user's (\\"x\\") one", "It's `-red`.")\n), mode: "a")
+      assert_success make(dir)
+      MADE.each { |path| assert_includes File.read("#{dir}/#{path}"), "colour", path }
+      assert_includes File.read("#{dir}/doc/mwrap.1"), ".SS Taste\n.TP\n\\fBcolour\\fR:\\fBred\\fR|\\fBdark green\\fR\nIt's \\fB\\-red\\fR.\n"
+      help = run_command(RUBY, "-r#{dir}/lib/mwrap/options.rb", "-e", "puts Mwrap::Options.help")
+      assert_match(/^Taste:\n  colour:red\|dark green +the user's \("x"\) one$/, help.stdout)
+      made = MADE.map { |path| File.read("#{dir}/#{path}") }
+      assert_success make(dir)
+      assert_equal made, MADE.map { |path| File.read("#{dir}/#{path}") }
+    end
+  end
+
+  def test_a_mistake_in_the_list_is_told
+    copy do |dir|
+      File.write("#{dir}/src/options/options.def", "OPTION(colour, \"red\", \"Taste\", HELP, \"It.\")\n", mode: "a")
+      run = make(dir)
+      refute run.status.success?
+      assert_equal "options.def: not an OPTION: OPTION(colour, \"red\", \"Taste\", HELP, \"It.\")\n", run.stderr
+    end
+  end
+
+  # The list that Ruby has is the parser's.
+  def test_ruby_and_c_have_the_same_options
+    known = run_command(LAUNCHER, "true", env: { "MWRAP" => "?:1" }).stderr[/known are (.*)/, 1]
+    assert_equal known, Mwrap::Options::ALL.map(&:key).join(", ")
+  end
+
+  def test_the_parser_takes_the_words_of_the_list
+    enumerated = Mwrap::Options::ALL.select { |o| o.value.match?(/\A[a-z0-9|]+\z/) }
+    assert_operator enumerated.size, :>=, 5
+    enumerated.each do |option|
+      words = option.value.split("|")
+      wrong = run_command("true", env: { "LD_PRELOAD" => TRACKER, "MWRAP" => "#{option.key}:other" }).stderr
+      assert_equal "mwrap: #{option.key}: \"other\" is unknown: use #{[words[0..-2].join(", "), words[-1]].reject(&:empty?).join(" or ")}\n", wrong
+      words.each { |word| assert_equal "", run_command("true", env: { "LD_PRELOAD" => TRACKER, "MWRAP" => "#{option.key}:#{word}" }).stderr }
+    end
+  end
+end
+
+class TestOfManual < Minitest::Test
+  PAGE = File.join(MwrapTest::ROOT, "doc/mwrap.1")
+
+  def shown(command = "man #{PAGE}")
+    run = run_command("sh", "-c", command, env: { "MANPAGER" => "cat", "MANWIDTH" => "80", "LC_ALL" => "C.UTF-8", "MAN_KEEP_FORMATTING" => nil })
+    assert_success run
+    run.stdout.gsub(/.\x08/, "")
+  end
+
+  def test_it_is_well_formed
+    lint = run_command("mandoc", "-Tlint", "-Wall", PAGE)
+    assert_equal ["", ""], [lint.stdout, lint.stderr]
+    assert_success lint
+    man = run_command("man", "--warnings", "-l", PAGE, env: { "MANPAGER" => "cat", "LC_ALL" => "C.UTF-8" })
+    assert_success man
+    assert_equal "", man.stderr
+    assert_match(/^NAME$/, man.stdout.gsub(/.\x08/, ""))
+  end
+
+  # What the two of them say of a mistake.
+  def test_mistakes_would_be_seen
+    in_tmp do |dir|
+      File.write("#{dir}/x.1", "#{File.read(PAGE)}.XX nonsense\n")
+      assert_match(/unknown macro/, run_command("mandoc", "-Tlint", "-Wall", "#{dir}/x.1").stdout)
+      assert_match(/XX/, run_command("man", "--warnings", "-l", "#{dir}/x.1", env: { "MANPAGER" => "cat" }).stderr)
+    end
+  end
+
+  def test_it_has_the_sections_of_a_manual
+    sections = shown.scan(/^[A-Z][A-Z ]+$/)
+    assert_equal ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "HTTP SERVER", "FAMILIES", "ENVIRONMENT", "FILES",
+                  "EXIT STATUS", "EXAMPLES", "SEE ALSO"], sections
+    assert_includes File.read(PAGE)[/^\.TH .*/], "\"mwrap #{Mwrap::VERSION}\""
+  end
+
+  def test_it_has_every_option
+    text = shown
+    Mwrap::Options::ALL.each { |o| assert_match(/^ +#{Regexp.escape("#{o.key}:#{o.value}")}$/, text) }
+  end
+
+  # Of the one table of routes.
+  def test_it_has_every_route
+    table = File.read(Dir["#{ROOT}/src/*/routes.c"].fetch(0))
+    routes = table.scan(/^\t\{ ((?:GET|POST|PUBLIC|LOGIN)[A-Z |]*), "([^"]*)", \w+ \}/)
+    assert_operator routes.size, :>=, 25
+    text = shown[/^HTTP SERVER\n(.*?)^[A-Z]/m, 1]
+    routes.each do |methods, pattern|
+      path = pattern.sub(/[.\/]?\*\z/, "")
+      next if path.empty? || path.start_with?("/family/") # assets; what the processes ask each other
+      assert_match(/^ +(?:GET|POST)\b.*#{Regexp.escape(path)}/, text, "#{methods} #{pattern}")
+    end
+  end
+
+  def test_the_help_names_it
+    help = run_command(LAUNCHER, "--help").stdout
+    assert_match(/^NAME\n +mwrap - /, shown(help[/^The manual:\s+(.*)$/, 1]))
+  end
+
+  def test_the_help_gives_examples_that_work
+    examples = run_command(LAUNCHER, "--help").stdout.scan(/^  ((?:MWRAP|curl\b).*)/).flatten
+    assert_equal 2, examples.size
+    in_tmp do |dir|
+      File.write("#{dir}/server.rb", "KEPT = Array.new(1000) { 'x' * 1000 }\n$stdin.read\n")
+      server, client = examples.map { |line| line.gsub("/tmp/mw.sock", "#{dir}/mw.sock") }
+      refute_equal examples[0], server
+      run = run_command("sh", "-c", <<~SH, chdir: dir, env: { "PATH" => "#{ROOT}/bin:#{ENV["PATH"]}" })
+        mkfifo wait
+        #{server} <wait &
+        exec 3>wait
+        tries=0
+        until { #{client} >page 2>said && grep -q server.rb:1 page; } || [ $((tries += 1)) -ge 3000 ]; do sleep 0.02; done
+        exec 3>&-
+        wait
+        cat page said
+      SH
+      assert_success run
+      assert_match(/server\.rb:1\b/, run.stdout)
+    end
+  end
+
+  def test_its_example_of_a_dump_works
+    example = shown[/^ +(MWRAP=dump_fd:.*)/, 1]
+    run = run_command("sh", "-c", example, env: { "PATH" => "#{ROOT}/bin:#{ENV["PATH"]}" })
+    assert_success run
+    totals = run.stdout.lines.map(&:to_i)
+    assert_operator totals.size, :>, 3
+    assert_equal totals.sort.reverse, totals
+    assert_match(/-e:1$/, run.stdout)
+  end
+end
+
+# README and the other documents are written by hand.
+class TestOfDocuments < Minitest::Test
+  KEYS = Mwrap::Options::ALL.map(&:key)
+  STAND_INS = %w[key].freeze # MWRAP=key:value
+
+  def documents
+    Dir.chdir(ROOT) { ["README", *Dir["doc/**/*.{md,1}"]] }
+  end
+
+  # The keys of each MWRAP=KEY:VALUE,... in a text.
+  def keys(text)
+    text.scan(/\bMWRAP=["']?([a-z_]+:[^\s"'`)]*)/).flat_map do |(options)|
+      options.gsub(/\\./, "").split(",").map { |item| item[/\A[^:]*/] }
+    end
+  end
+
+  def test_examples_name_options_that_there_are
+    documents.each do |path|
+      text = File.read(File.join(ROOT, path)).gsub("\\-", "-")
+      assert_empty keys(text) - KEYS - STAND_INS, path
+    end
+    assert_operator documents.sum { |path| keys(File.read(File.join(ROOT, path))).size }, :>=, 10
+    assert_equal %w[socket no_such], keys("`MWRAP=socket:/a\\,b,no_such:1 mwrap`")
+  end
+
+  # A table whose head begins with "key value" or "| option |": its rows.
+  def test_tables_name_options_that_there_are
+    rows = documents.flat_map do |path|
+      text = File.read(File.join(ROOT, path))
+      plain = text.scan(/^ {4}key +value .*\n((?: {4,}.*\n)+)/).flat_map { |(table)| table.scan(/^ {4}(\w+) /) }
+      marked = text.scan(/^\| *(?:[Kk]ey|[Oo]ption) *\|.*\n\|[-| :]+\n((?:\|.*\n)+)/).flat_map { |(table)| table.scan(/^\| *`?(\w+)/) }
+      [*plain, *marked].flatten.map { |key| [path, key] }
+    end
+    refute_empty rows
+    assert_empty rows.reject { |_, key| KEYS.include?(key) }
+  end
+end
