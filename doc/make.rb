@@ -50,7 +50,43 @@ def man(options)
   end.join.chomp
 end
 
-FILES = { "lib/mwrap/options.rb" => :ruby, "doc/mwrap.1" => :man }.freeze
+# --- the shells ---------------------------------------------------------------------
+
+# What may stand behind the colon: words, the name of what the shell itself completes, or nothing.
+def kind(option)
+  return option.value.split("|") if option.value.match?(/\A[a-z0-9|]+\z/)
+  { "PATH" => :file, "DIRECTORY" => :directory, "GROUP" => :group }[option.value]
+end
+
+def bash(options)
+  values = options.reject { |o| kind(o).nil? }.group_by { |o| kind(o) }.map do |kind, group|
+    words = { file: "-f", directory: "-d", group: "-g" }.fetch(kind) { "-W '#{kind.join(" ")}'" }
+    "\t#{group.map(&:key).join(" | ")}) compgen #{words} -- \"$2\" ;;"
+  end
+  ["_mwrap_keys='#{options.map(&:key).join(" ")}'", "_mwrap_values() {", "\tlocal IFS=$' \\t\\n'", "\tcase $1 in", *values, "\tesac", "}"].join("\n")
+end
+
+def zsh(options)
+  actions = { file: "_files", directory: "_files -/", group: "_groups", nil => " " }
+  options.map do |o|
+    action = kind(o).is_a?(Array) ? "(#{kind(o).join(" ")})" : actions.fetch(kind(o))
+    help = o.help.gsub(/[\[\]:\\]/) { "\\#{_1}" }.gsub("'", "'\\\\''")
+    "\t'#{o.key}[#{help}]:#{o.value.gsub(":", "\\:")}:#{action}'"
+  end.join("\n")
+end
+
+def fish(options)
+  functions = { file: "__fish_complete_path", directory: "__fish_complete_directories", group: "__fish_complete_groups", nil => "" }
+  options.map do |o|
+    values = kind(o).is_a?(Array) ? kind(o).join(" ") : functions.fetch(kind(o))
+    "    echo '#{[o.key, values, o.help.gsub("'", "\\\\'")].join("|")}'"
+  end.join("\n")
+end
+
+FILES = {
+  "lib/mwrap/options.rb" => :ruby, "doc/mwrap.1" => :man, "doc/completions/mwrap.bash" => :bash,
+  "doc/completions/_mwrap" => :zsh, "doc/completions/mwrap.fish" => :fish
+}.freeze
 
 list = options(File.read(File.join(ROOT, "src/options/options.def")))
 FILES.each do |path, from|

@@ -11,7 +11,7 @@ require_relative "../lib/mwrap/version"
 require "fileutils"
 
 class TestOfWhatIsMade < Minitest::Test
-  MADE = %w[lib/mwrap/options.rb doc/mwrap.1].freeze
+  MADE = %w[lib/mwrap/options.rb doc/mwrap.1 doc/completions/mwrap.bash doc/completions/_mwrap doc/completions/mwrap.fish].freeze
 
   def make(root, *args)
     run_command(RUBY, "#{root}/doc/make.rb", *args)
