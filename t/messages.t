@@ -1,0 +1,124 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# messages.t - t/messages.txt lists the messages of the launcher, of the options' parser, of the
+# tracker and of its server, and each has the form "object: problem" or "object: problem: remedy".
+# They are collected from the sources (t/lib/messages.rb).
+#
+# After a change of a message: t/messages.t --write, and read what it did to t/messages.txt.
+
+require_relative "lib/messages"
+
+ROOT = File.expand_path("..", __dir__)
+LIST = File.join(__dir__, "messages.txt")
+SECTIONS = ["object: problem: remedy", "another form, to be mended", "no mistake", "parts"].freeze
+
+# "object" names a thing, by three words at most, and says nothing of it; remedies end the line.
+VERBS = %w[is are was were has have had can can't could cannot no gave stays keeps went failed please there].freeze
+
+def well_formed?(message)
+  bare = message.gsub(/\([^()]*\)/, "")
+  object, problem, remedy, more = bare.gsub(%r{https?://|\[::1\]:|\d:|\w:(?=[A-Z])}) { |s| s.tr(":", "_") }.split(/: /, -1)
+  words = object.split
+  words.size.between?(1, 3) && (words & VERBS).empty? && !object.match?(/[;,]/) &&
+    ![problem, remedy].include?("") && !problem.nil? && more.nil? && !bare.match?(/[;.]\z|; /)
+end
+
+def list
+  text = File.readlines(LIST, chomp: true).reject { |line| line.start_with?("#") || line.empty? }
+  text.slice_before(/\A== /).to_h { |head, *lines| [head.delete_prefix("== "), lines] }
+end
+
+def collected
+  files = Dir.chdir(ROOT) { Dir["src/**/*.{c,sh}"] + Dir["lib/mwrap/*.rb"] + ["bin/mwrap"] }.sort
+  files.map { |path| Messages.of(File.join(ROOT, path)) }.transpose.map { |lists| lists.flatten.uniq }
+end
+
+if ARGV == ["--write"]
+  messages, parts = collected
+  notices = list.fetch(SECTIONS[2])
+  good, bad = (messages - notices).partition { |m| well_formed?(m) }
+  head = File.readlines(LIST).take_while { |line| line.start_with?("#") }.join
+  lists = [good.sort, bad.sort, notices & messages, parts.sort]
+  File.write(LIST, head + SECTIONS.zip(lists).map { |name, lines| "\n== #{name}\n\n#{lines.map { |l| "#{l}\n" }.join}" }.join)
+  exit
+end
+
+require_relative "lib/tap"
+
+class TestOfMessages < Minitest::Test
+  def setup
+    @list = list
+    @messages, @parts = collected
+  end
+
+  def listed = @list.values_at(*SECTIONS.take(3)).flatten
+
+  def test_the_list_has_every_message_and_no_other
+    assert_equal SECTIONS, @list.keys
+    assert_operator @messages.size, :>=, 80
+    assert_equal [], @messages - listed, "not in t/messages.txt"
+    assert_equal [], listed - @messages, "in t/messages.txt, but not in the sources"
+    assert_equal listed.uniq, listed
+  end
+
+  # A text that is put together elsewhere, or one that no message has.
+  def test_the_list_has_every_part
+    assert_equal @list["parts"].sort, @parts.sort
+  end
+
+  def test_each_has_the_form
+    assert_equal [], @list[SECTIONS[0]].reject { |m| well_formed?(m) }
+  end
+
+  # What is mended goes to the others.
+  def test_what_is_to_be_mended_has_another_form
+    assert_equal [], @list[SECTIONS[1]].select { |m| well_formed?(m) }
+  end
+
+  def test_the_launcher_and_the_options_have_nothing_to_mend
+    ours = Dir["#{ROOT}/{src/options/*.c,lib/mwrap/*.rb,bin/mwrap}"].flat_map { |path| Messages.of(path)[0] }
+    assert_operator ours.size, :>=, 50
+    assert_equal [], ours - @list[SECTIONS[0]]
+  end
+
+  def test_which_forms_are_right
+    ["<>: given twice", "x: no port: write [::1]:PORT", "dump_path <>: nobody reads it", "listen: \"<>\" is far: use 127.0.0.1:PORT",
+     "the server's thread: can't be made: <>", "x: missing: install it (Debian: <>)"].each { |m| assert well_formed?(m), m }
+    ["given twice", "can't lock <>: <>", "<> is in the way: not a socket", "no thread: <>", "<>: a: b: c", "<>: off; try again",
+     "<>: off.", ": off", "<>: ", "a sanitizer is in here: it runs", "please install <>"].each { |m| refute well_formed?(m), m }
+  end
+
+  # Whatever way a source says it.
+  def test_what_is_collected
+    {
+      "x.c" => [<<~'C', ["<>: \"<>\" is <> wrong: mend it", "<>: alone", "a: b", "c: d", "e <>: f", "g: h"], ["some other text"]],
+        /* mw_complain("not: this"); */
+        mw_option_wrong(p, value, "is %.10zu "
+                        "wrong: mend it");
+        mw_option_wrong(p, NULL, "alone");
+        mw_complain(x ? "a: b" /* , "not" */ : "c: d"); // "nor this one"
+        mw_say("e %s: f", f("(", ','));
+        snprintf(err, MW_ERROR_MAX, "g: h");
+        snprintf(path, 3, "%s/%s", "some other text", "short");
+      C
+      "x.rb" => [<<~'RUBY', ["<>: b", "c <>: d: e", "f: g", "h: i"], ["some \"other\" text", "x y: <>"]],
+        # raise Failure, "not: this"
+        raise Failure, "#{a("b", {})}: b" unless x
+        raise Failure, "c #{d}: d: " \
+          "e"
+        raise Missing.new("f: g", 127)
+        say("h: i") if x
+        puts "some \"other\" text", "short", "x y: #{z}"
+      RUBY
+      "x.sh" => ["echo \"mwrap: a $b: ${c} $(d e)\"\necho other\n", ["a <>: <> <>"], []]
+    }.each do |name, (text, messages, parts)|
+      in_tmp do |dir|
+        File.write("#{dir}/#{name}", text)
+        found = Messages.of("#{dir}/#{name}")
+        assert_equal [messages, parts], found.map(&:sort), name
+      end
+    end
+  end
+end
