@@ -148,6 +148,7 @@ class TestOfBash < Minitest::Test
         ["A=1 ", "MWRAP=read_only:1,listen:[::1]:80 ", *(["A=1 MWRAP= mwrap ", "A=1 mwrap "] unless more.empty?)].each do |words|
           assert_equal "env #{words}mktemp ", shell.tab("env #{words}mktem")[0]
         end
+        assert_equal "env MWRAP=read_only:1 mktemp --tmpdir", shell.tab("env MWRAP=read_only:1 mktemp --tmp")[0].sub(/[= ]*\z/, "") unless more.empty?
         assert_equal "mwrap cat some/file ", shell.tab("mwrap cat some/f")[0]
       end
     end

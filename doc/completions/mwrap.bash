@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# shellcheck shell=bash disable=SC2207
+# shellcheck shell=bash disable=SC2207,SC2034
 #
 # mwrap.bash - bash completes `mwrap COMMAND`, and options in `env MWRAP=...`.
 #
@@ -60,8 +60,11 @@ _mwrap_assignment() {
 	compopt -o nospace 2>/dev/null
 }
 
-# As if the words from $1 on were the whole line; without bash-completion bash's own way.
+# As if the words from COMP_WORDS[$1] on were the whole line. Without bash-completion only a
+# command, as bash does.
 _mwrap_command() {
+	# unset: bash-completion would take a caller's words for those of this line
+	local cword words
 	if declare -F _comp_command_offset >/dev/null; then
 		_comp_command_offset "$1"
 	elif declare -F _command_offset >/dev/null; then
@@ -82,39 +85,37 @@ _mwrap() {
 	fi
 }
 
-# Where the command behind env's assignments is in COMP_WORDS, which = and : may divide.
+# Sets from, which must be local: where the command behind env's assignments begins.
 _mwrap_behind_env() {
 	local rest=${COMP_LINE#*env} word='' i
 	for ((i = 1; i < COMP_CWORD; i++)); do
-		# a blank in front: a word begins, and the one before it is whole
 		if [[ $rest == [[:space:]]* ]]; then
 			word=''
-			local from=$i
+			from=$i
 		fi
 		word+=${COMP_WORDS[i]}
 		rest=${rest#*"${COMP_WORDS[i]}"}
-		[[ $rest != [[:space:]]* || $word == *=* ]] || break
+		[[ $rest != [[:space:]]* || $word == *=* ]] || return
 	done
-	if [[ $word == *=* || -z $word ]]; then
-		echo "$COMP_CWORD"
-	else
-		echo "$from"
-	fi
+	from=$COMP_CWORD
 }
 
 _mwrap_env() {
-	local line=${COMP_LINE:0:COMP_POINT}
+	local line=${COMP_LINE:0:COMP_POINT} from
 	COMPREPLY=()
 	if [[ ${line##*[[:space:]]} == MWRAP=* ]]; then
 		_mwrap_assignment "${line##*[[:space:]]}"
-	elif [[ -n $_mwrap_env_before && ($2 == -* || $_mwrap_env_before != *_longopt) ]]; then
+	elif [[ -n $_mwrap_env_before && $line != *[[:space:]]MWRAP=* &&
+		($2 == -* || $_mwrap_env_before != *_longopt) ]]; then
 		"$_mwrap_env_before" "$@"
 	else
-		_mwrap_command "$(_mwrap_behind_env)"
+		_mwrap_behind_env
+		_mwrap_command "$from"
 	fi
 }
 
-# What completes env already goes on; bash-completion's _longopt knows only env's options.
+# What completes env already goes on, but behind MWRAP=, whose colons bash-completion doesn't
+# expect. Its _longopt knows only env's options.
 _mwrap_wrap_env() {
 	local spec before='.* -F ([^ ]+) .*'
 	# bash-completion 2.12 and later loads it on demand
