@@ -3,8 +3,8 @@
 
 # Which lines of a running Ruby program allocate memory, and which keep it.
 #
-# The program has to be started with the tracker, as mwrap(1) does; see the
-# README. In a process without it this library loads and costs nothing, every
+# The program has to be started with the tracker, as mwrap(1) does; see
+# doc/ruby.md. In a process without it this library loads and costs nothing, every
 # count is 0, and Mwrap.each yields nothing; Mwrap.tracking? tells.
 #
 # Bytes are those asked for from malloc(3) and its relatives. Lifespans and
@@ -12,8 +12,9 @@
 # called in any thread and Ractor.
 #
 #   require "mwrap"
-#   Mwrap.each(1_000_000) do |location, total, allocations, frees|
-#     puts "#{location}: #{allocations - frees} live of #{allocations}"
+#   Mwrap.each(1_000_000) do |name, *|
+#     at = Mwrap[name] or next
+#     puts "#{name}: #{at.live} blocks live, #{at.live_bytes} bytes"
 #   end
 module Mwrap
 end
