@@ -16,7 +16,7 @@ Gem::Specification.new do |s|
   s.required_ruby_version = ">= 3.1"
 
   # what building needs, by what is there: a gem is built without git as well;
-  # and the sources of web/dist, which building doesn't need
+  # and the documents and the sources of web/dist, which building doesn't need
   s.files = Dir.chdir(__dir__) do
     Dir["src/**/*.{c,cc,h,def,rb,map,sh}", "web/*", "web/{src,dist}/*", "lib/**/*.rb", "t/*.mk", "GNUmakefile", "doc/*.{1,md}", "doc/completions/*",
         "bin/mwrap", "README", "NEWS", "LICENSE", "mwrap.gemspec"].select { |path| File.file?(path) }.sort

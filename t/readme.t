@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# The table of hazards in t/README names tests that exist, and all of t/hazards.
+# Documents say what is true. The table of hazards in t/README names tests that exist, and all
+# of t/hazards. README and doc/ name options, requests, columns, metrics, files, make's targets and
+# pages that there are; doc/ has each request and each column.
 
 require_relative "lib/tap"
+require "rubygems"
 
 class ReadmeTest < Minitest::Test
   Row = Struct.new(:hazard, :tests, :result)
@@ -52,5 +55,189 @@ class ReadmeTest < Minitest::Test
       refute_empty methods
       assert_empty methods.map { |m| ["hazards/#{f}", m.tr("_", " ")] } - named
     end
+  end
+end
+
+class DocumentsTest < Minitest::Test
+  # Pages that aren't written yet. One that is there is checked, too.
+  TO_COME = %w[architecture.md comparison.md containers.md contributing.md mwrap.1 recipes.md].map { |name| "doc/#{name}" }.freeze
+
+  Route = Struct.new(:methods, :pattern) do
+    def match?(method, path)
+      methods.include?(method) && (pattern.end_with?("*") ? path.start_with?(pattern.chomp("*")) : path == pattern)
+    end
+  end
+
+  def pages = Dir[File.join(ROOT, "doc/*.md")].map { |path| path.delete_prefix("#{ROOT}/") }.sort
+
+  def documents = ["README", *pages]
+
+  def text(file) = (@texts ||= {})[file] ||= File.read(File.join(ROOT, file))
+
+  # The rows of the first table under a heading: Arrays of cells.
+  def table(file, heading)
+    part = text(file)[/^#+ #{Regexp.escape(heading)}$(.*?)(?=^#+ |\z)/m, 1] or flunk "#{file}: no #{heading}"
+    part.lines(chomp: true).drop_while { |l| !l.start_with?("|") }.take_while { |l| l.start_with?("|") }.drop(2).map do |line|
+      line.split(/(?<!\\)\|/).drop(1).map { |cell| cell.strip.gsub("\\|", "|") }
+    end
+  end
+
+  def code(cell) = cell.scan(/`([^`]+)`/).flatten
+
+  # --- README itself ----------------------------------------------------------------
+
+  def test_readme_is_short_and_plain
+    lines = text("README").lines(chomp: true)
+    assert_operator lines.size, :<=, 160
+    assert_empty lines.grep(/!\[|\]\(/), "Markdown in README"
+    assert_empty lines.select { |l| l.size > 90 }
+  end
+
+  # README's table of costs is a part of the measured ones, figure by figure.
+  def test_costs
+    rows = text("README")[/^What it costs\n(.*?)^Requirements/m, 1].scan(/^ +(\S.*?): .*?([\d.e+]+ [µn]s|[\d.]+ MB) +(\S+ \[.*?\])/)
+    assert_equal 6, rows.size
+    measured = text("doc/performance.md").lines
+    rows.each do |name, native, figure|
+      assert measured.any? { |l| l.include?(name) && l.include?(" #{native} ") && l.include?(" #{figure} ") }, "#{name}: #{native} #{figure}"
+    end
+  end
+
+  def test_readme_names_every_page
+    named = text("README").scan(%r{doc/[\w.-]+\w}).uniq
+    assert_empty named.reject { |path| File.file?(File.join(ROOT, path)) } - TO_COME
+    assert_empty pages - named
+  end
+
+  # --- links ------------------------------------------------------------------------
+
+  # As GitHub makes them of headings.
+  def anchors(file)
+    text(file).scan(/^#+ (.*)$/).flatten.map { |h| h.downcase.gsub(/[^\w\- ]/, "").tr(" ", "-") }
+  end
+
+  def test_every_link_leads_somewhere
+    links = pages.flat_map { |page| text(page).scan(/\]\(([^)]+)\)/).flatten.map { |to| [page, to] } }
+    assert_operator links.size, :>=, 40
+    links.each do |page, to|
+      next if to.match?(/\A[a-z]+:/)
+      path, anchor = to.split("#", 2)
+      path = path.empty? ? page : File.expand_path(path, "/doc").delete_prefix("/")
+      next if TO_COME.include?(path) && !File.exist?(File.join(ROOT, path))
+      assert File.exist?(File.join(ROOT, path)), "#{page}: #{to}"
+      assert_includes anchors(path), anchor, "#{page}: #{to}" if anchor
+    end
+  end
+
+  def test_the_first_page_links_to_all_others
+    linked = text("doc/index.md").scan(/\]\(([^)#]+)\)/).flatten.map { |to| "doc/#{to}" }
+    assert_empty pages - ["doc/index.md"] - linked
+  end
+
+  # --- requests ---------------------------------------------------------------------
+
+  # The route table, but for what processes ask each other and the server's own files.
+  def routes
+    @routes ||= begin
+      found = Dir[File.join(ROOT, "src/**/routes.c")]
+      assert_equal 1, found.size
+      list = File.read(found[0]).scan(/^\t\{ ([A-Z |]+), "([^"]+)", \w+ \},/).map { |how, pattern| Route.new(how.split(" | "), pattern) }
+      assert_operator list.size, :>=, 25
+      list.reject { |r| r.pattern.start_with?("/family/") || r.pattern == "/*" }
+    end
+  end
+
+  # A request as documents write it; src/family answers the first ones.
+  def route?(method, path)
+    path = path.sub(%r{\A/(all|\d+)(?=/)}, "")
+    return true if path == "/" || (method == "GET" && path.match?(%r{\A/family(\.(tsv|csv|json))?\z}))
+    routes.any? { |r| r.match?(method, path) }
+  end
+
+  def curls(file)
+    text(file).lines.grep(/\bcurl (-|.*http:)/).map do |line|
+      url = line[%r{https?://[^\s'"]+}] or flunk "#{file}: no address: #{line}"
+      [line[/-X (\w+)/, 1] || "GET", url[%r{\A\w+://[^/?]+(/[^?]*)}, 1] || "/", line]
+    end
+  end
+
+  def test_every_curl_asks_for_a_page_that_there_is
+    assert_operator curls("README").size, :>=, 4
+    documents.each do |file|
+      curls(file).each { |method, path, line| assert route?(method, path), "#{file}: #{line}" }
+    end
+    refute route?("GET", "/eech/0.tsv")
+    refute route?("GET", "/all/reset")
+    refute route?("GET", "/familys")
+  end
+
+  # A newcomer's terminal isn't flooded: the first one asks for a short table.
+  def test_the_first_curl_asks_for_a_short_table
+    assert_match %r{/each/0\.tsv\?sort=growth&limit=20'$}, curls("README").first.last
+  end
+
+  def test_requests_and_routes_are_the_same
+    said = table("doc/http.md", "Addresses").flat_map { |cells| code(cells[0]) }.filter_map do |request|
+      method, path = request.split
+      [method, path.sub(/MIN/, "0").sub(/LOCATION/, "x").sub(/\?.*/, "")] if path
+    end
+    assert_operator said.size, :>=, 20
+    said.each { |method, path| assert route?(method, path), "#{method} #{path}" }
+    routes.each do |r|
+      (r.methods & %w[GET POST]).each do |method|
+        stem = r.pattern.sub(/[.\/]?\*\z/, "")
+        assert(said.any? { |m, path| m == method && (path == stem || path.start_with?("#{stem}/")) }, "#{method} #{r.pattern}")
+      end
+    end
+  end
+
+  # --- options ------------------------------------------------------------------------
+
+  # nil, or what the tracker's own parser says of each.
+  def problems(options)
+    run = run_command(RUBY, "-I#{LIB}", "-rmwrap", "-rjson", "-e", "puts JSON.generate(JSON.parse(ARGV[0]).map { |o| Mwrap.check_options(o) })",
+                      JSON.generate(options))
+    assert_success run
+    JSON.parse(run.stdout)
+  end
+
+  def test_every_option_is_one
+    part = text("README")[/^Main options\n(.*?)^What it costs/m, 1]
+    table = part.scan(/^    (\w+:\S+)  /).flatten
+    assert_operator table.size, :>=, 8
+    used = documents.flat_map { |file| text(file).scan(/MWRAP=(\w+:[^\s`'")]+)/).flatten }
+    assert_operator used.size, :>=, 8
+    all = [table.join(","), *used]
+    assert_equal [nil] * all.size, problems(all), all.inspect
+    refute_nil problems(["sockets:/tmp/mw.sock"])[0]
+  end
+
+  # --- names ----------------------------------------------------------------------------
+
+  def test_columns
+    run = mwrap_run("true", options: "dump_fd:1,dump_format:tsv")
+    assert_success run
+    columns = run.stdout.lines.first.chomp.split("\t")
+    assert_equal columns, table("doc/reading-the-numbers.md", "Columns").flat_map { |cells| code(cells[0]) } - ["processes"]
+  end
+
+  def test_metrics
+    named = text("doc/prometheus.md").scan(/\bmwrap_\w+/).uniq
+    assert_operator named.size, :>=, 3
+    sources = Dir[File.join(ROOT, "src/**/*.c")].map { |path| File.read(path) }.join
+    named.each { |name| assert_match(/["\s]#{name}\b/, sources) }
+  end
+
+  def test_files_and_targets
+    made = Dir[File.join(ROOT, "{GNUmakefile,t/*.mk}")].flat_map { |path| File.readlines(path).filter_map { |l| l[/\A([\w-]+):(?!=)/, 1] } }
+    documents.each do |file|
+      text(file).scan(%r{(?<![\w/.-])(?:t|src|bin|web)/[\w./-]*\w}).each { |path| assert File.exist?(File.join(ROOT, path)), "#{file}: #{path}" }
+      text(file).scan(/`make\s+([\w-]+)`/).flatten.each { |target| assert_includes made, target, file }
+    end
+  end
+
+  def test_the_gem_has_them
+    files = Gem::Specification.load(File.join(ROOT, "mwrap.gemspec")).files
+    assert_empty documents - files
   end
 end
