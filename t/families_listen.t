@@ -102,7 +102,7 @@ class FamiliesListenTest < Minitest::Test
     end
   end
 
-  # --- README's example -----------------------------------------------------------------------
+  # --- doc/prometheus.md's example -------------------------------------------------------------
 
   def test_prometheus_scrapes_a_cluster_by_one_port_and_one_token
     env = { "TMPDIR" => @dir }

@@ -9,8 +9,8 @@
  * does so itself).
  *
  * columns.h is the one table of columns: names, types, default order, title
- * and explanation. TSV, CSV, JSON, HTML, sorting and README's list come from
- * it; a column is added there and nowhere else.
+ * and explanation. TSV, CSV, JSON, HTML and sorting come from it.
+ * doc/reading-the-numbers.md lists the same columns (t/readme.t).
  *
  * Numbers never come out wrong at the edges: sums stop at the largest value
  * of their type instead of wrapping. Nothing here depends on the locale.
