@@ -1,0 +1,179 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# The recipes of doc/contributing.md work: the files and names that they name are there, and
+# whoever does just what the recipes for a column, an option and a route say has one of each.
+# That is tried in a copy of the checkout, which is built.
+require_relative "lib/tap"
+require "fileutils"
+require "socket"
+
+class ContributingTest < Minitest::Test
+  PAGE = File.join(ROOT, "doc/contributing.md")
+  RECIPES = ["column", "option", "route", "hook"].freeze
+
+  # What the recipes say to change in src and lib: [file, text that is there, what goes before it].
+  # A file that is missing is made. When a file moves or changes, it is changed here and on the page.
+  EDITS = {
+    "column" => [
+      ["src/report/columns.c", "/* clang-format off */\nconst struct mw_column mw_columns[", <<~C],
+        static void get_example(const struct mw_row *r, struct mw_cell *c)
+        {
+        	get_uint(c, r->allocations + 1);
+        }
+
+      C
+      ["src/report/columns.c", "\t{ \"location\", \"Location\", \"Ruby file and line, or", <<~C],
+        \t{ "example", "An example", "One more than the allocations.", MW_TYPE_COUNT, -1, get_example },
+      C
+      ["src/report/columns.h", "#define MW_COLUMNS_N 9\n", "#define MW_COLUMNS_N 10\n", :instead],
+      ["src/report/columns.h", "#define MW_FAMILY_COLUMNS_N 10\n", "#define MW_FAMILY_COLUMNS_N 11\n", :instead]
+    ],
+    "option" => [
+      ["src/options/options.h", "\tbool read_only;\n", "\tbool example;\n"],
+      ["src/options/keys.c", "/* clang-format off */\nconst struct mw_key mw_keys[]", <<~C],
+        static bool set_example(struct mw_parser *p, const char *value)
+        {
+        	if (strcmp(value, "yes"))
+        		return mw_option_wrong(p, value, "is not yes");
+        	p->o->example = true;
+        	return true;
+        }
+
+      C
+      ["src/options/keys.c", "\t{ \"source\", set_source },\n", "\t{ \"example\", set_example },\n"],
+      ["lib/mwrap/launcher.rb", "        source:0           no page", "        example:yes        an example\n"]
+    ],
+    "route" => [
+      ["src/pages/routes.c", "\t{ GET, \"/metrics\", mw_page_metrics },\n", "\t{ GET, \"/example\", mw_page_example },\n"],
+      ["src/pages/pages.h", "void mw_page_metrics(struct mw_call *);\n", "void mw_page_example(struct mw_call *);\n"],
+      ["src/pages/example.c", nil, <<~C]
+        #include "pages.h"
+
+        void mw_page_example(struct mw_call *call)
+        {
+        	mw_reply(call, 200, "an example");
+        }
+      C
+    ]
+  }.freeze
+  EXAMPLE_OF = { "src/pages/example.c" => "src/pages/metrics.c" }.freeze
+
+  # { "column" => its lines, without their numbers }
+  def recipes
+    @recipes ||= File.read(PAGE).scan(/^## Add an? (\w+)\n\n((?:\d\. .*\n)+)/).to_h { |name, lines| [name, lines.lines(chomp: true).map { |l| l.sub(/\A\d\. /, "") }] }
+  end
+
+  def words(line) = line.scan(/`([^`]+)`/).flatten
+  def path?(word) = word.include?("/") && !word.start_with?("/") || word == "README"
+  def files(line) = words(line).map { |w| w[/\Anode (\S+)/, 1] || w }.select { |w| path?(w) }
+
+  def test_each_recipe_has_at_most_five_lines
+    assert_equal RECIPES, recipes.keys
+    recipes.each_value { |lines| assert_includes 3..5, lines.size }
+  end
+
+  def test_every_file_and_every_name_of_a_recipe_is_there
+    recipes.values.flatten.each do |line|
+      refute_empty files(line), line
+      files(line).each { |file| assert File.file?(File.join(ROOT, file)), "#{file}: #{line}" }
+      text = files(line).map { |file| File.read(File.join(ROOT, file)) }.join
+      (words(line).grep(/\A\w+\z/) - ["README"]).each { |name| assert_match(/\b#{name}\b/, text, line) }
+    end
+  end
+
+  # Nobody has to find out what a recipe leaves out.
+  def test_the_edits_are_in_the_recipes_files_and_in_their_order
+    EDITS.each do |name, edits|
+      edited = edits.map { |file, *| EXAMPLE_OF.fetch(file, file) }.uniq
+      named = recipes.fetch(name).flat_map { |line| files(line) }
+      assert_equal edited, named & edited, name
+      assert_equal edited, named.grep(/\A(src|lib)\//), name
+    end
+  end
+
+  def test_a_column_an_option_and_a_route_are_there_after_these_edits
+    in_tmp do |dir|
+      copy = File.join(dir, "copy")
+      copy_to(copy)
+      EDITS.each_value { |edits| edits.each { |edit| apply(copy, *edit) } }
+      run = run_command("make", "-j2", "-C", copy, "RUBY=#{RUBY}", "all", env: { "MAKEFLAGS" => nil, "MAKELEVEL" => nil })
+      assert_success run
+      refute_match(/warning:/, run.stderr)
+      option(copy)
+      served(copy, File.join(dir, "s")) { |get| column(get) || route(get) }
+    end
+  end
+
+  private
+
+  # With what is built, so that only what the edits concern is built again.
+  def copy_to(copy)
+    FileUtils.mkdir_p(copy)
+    names = %w[GNUmakefile src lib bin web/mwrap.css web t .build].select { |name| File.exist?(File.join(ROOT, name)) }
+    (names - %w[t web .build web/mwrap.css]).each { |name| FileUtils.cp_r(File.join(ROOT, name), copy, preserve: true) }
+    Dir.glob(%w[web/* t/*.mk .build/* .build/.*], base: ROOT).each do |name|
+      next if name.match?(/\/(\.{1,2}|node_modules|t|gems-.*|asan|tsan|planted|fuzz|behaviour|setup\..*)\z/)
+      FileUtils.mkdir_p(File.join(copy, File.dirname(name)))
+      FileUtils.cp_r(File.join(ROOT, name), File.join(copy, name), preserve: true)
+    end
+  end
+
+  def apply(copy, file, there, text, instead = nil)
+    path = File.join(copy, file)
+    return File.write(path, text) unless there
+    before = File.read(path)
+    assert_equal 1, before.scan(there).size, "#{file}: #{there}"
+    File.write(path, before.sub(there) { instead ? text : text + there })
+  end
+
+  def option(copy)
+    launcher = File.join(copy, "bin/mwrap")
+    assert_success run_command(RUBY, launcher, "true", env: { "MWRAP" => "example:yes" })
+    wrong = run_command(RUBY, launcher, "true", env: { "MWRAP" => "example:no" })
+    assert_equal [2, "mwrap: example: \"no\" is not yes\n"], [wrong.status.exitstatus, wrong.stderr]
+    assert_includes run_command(RUBY, launcher, "--help").stdout, "example:yes"
+  end
+
+  # A process that serves at `socket`, and a lambda that asks it.
+  def served(copy, socket)
+    r, w = IO.pipe
+    pid = Process.spawn({ "MWRAP" => "socket:#{option_value(socket)}", "LD_PRELOAD" => nil, "RUBYOPT" => nil },
+                        RUBY, File.join(copy, "bin/mwrap"), RUBY, "-e", "KEPT = Array.new(10) { 'x' * 1000 }; $stdin.read", in: r, close_others: true)
+    r.close
+    600.times { File.socket?(socket) ? break : sleep(0.1) }
+    yield ->(path) { get(socket, path) }
+  ensure
+    w&.close
+    Process.wait(pid) if pid
+  end
+
+  def get(socket, path)
+    UNIXSocket.open(socket) do |s|
+      s.write("GET #{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+      Timeout.timeout(60) { s.read }.split("\r\n\r\n", 2)
+    end
+  end
+
+  def column(get)
+    names, *rows = get.("/each/0.tsv?sort=example&limit=3")[1].lines(chomp: true).map { |l| l.split("\t") }
+    at = names.index("example")
+    assert_equal names.size - 2, at, names.inspect
+    refute_empty rows
+    rows.each { |row| assert_equal row[1].to_i + 1, row[at].to_i }
+    row = JSON.parse(get.("/each/0.json?sort=example&limit=1")[1])
+    row = (row.is_a?(Hash) ? row.fetch("rows") : row)[0]
+    assert_equal row["allocations"] + 1, row["example"]
+    html = get.("/each/0?limit=1")[1]
+    assert_includes html, "An example"
+    assert_includes html, "sort=example"
+    nil
+  end
+
+  def route(get)
+    head, body = get.("/example")
+    assert_match(/\AHTTP\/1\.1 200 /, head)
+    assert_equal "an example\n", body
+  end
+end
