@@ -62,7 +62,9 @@ class ContributingTest < Minitest::Test
 
   # { "column" => its lines, without their numbers }
   def recipes
-    @recipes ||= File.read(PAGE).scan(/^## Add an? (\w+)\n\n((?:\d\. .*\n)+)/).to_h { |name, lines| [name, lines.lines(chomp: true).map { |l| l.sub(/\A\d\. /, "") }] }
+    @recipes ||= File.read(PAGE).scan(/^## Add an? (\w+)\n\n((?:\d\. .*\n)+)/).to_h do |name, lines|
+      [name, lines.lines(chomp: true).map { |line| line.sub(/\A\d\. /, "") }]
+    end
   end
 
   def words(line) = line.scan(/`([^`]+)`/).flatten
@@ -111,8 +113,7 @@ class ContributingTest < Minitest::Test
   # With what is built, so that only what the edits concern is built again.
   def copy_to(copy)
     FileUtils.mkdir_p(copy)
-    names = %w[GNUmakefile src lib bin web/mwrap.css web t .build].select { |name| File.exist?(File.join(ROOT, name)) }
-    (names - %w[t web .build web/mwrap.css]).each { |name| FileUtils.cp_r(File.join(ROOT, name), copy, preserve: true) }
+    %w[GNUmakefile src lib bin].each { |name| FileUtils.cp_r(File.join(ROOT, name), copy, preserve: true) }
     Dir.glob(%w[web/* t/*.mk .build/* .build/.*], base: ROOT).each do |name|
       next if name.match?(/\/(\.{1,2}|node_modules|t|gems-.*|asan|tsan|planted|fuzz|behaviour|setup\..*)\z/)
       FileUtils.mkdir_p(File.join(copy, File.dirname(name)))
