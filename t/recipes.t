@@ -90,6 +90,8 @@ class RecipesRunTest < Minitest::Test
     end
     FileUtils.mkdir_p("#{dir}/bin")
     File.symlink(RUBY, "#{dir}/bin/ruby")
+    # this Ruby's, which need not be the first one in PATH
+    File.write("#{dir}/bin/bundle", %(#!#{RUBY}\nload Gem.bin_path("bundler", "bundle")\n), perm: 0o755)
   end
 
   # The examples' socket and port, here
