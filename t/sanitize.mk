@@ -1,7 +1,8 @@
 # The core under sanitizers: the tracker's objects within a driver (t/core/),
-# and the unit tests, built into .build/asan and .build/tsan. t/asan.t and
-# t/tsan.t run them. Always with the compiler's dynamic runtime: the drivers look
-# up what is beneath them as the tracker does.
+# and the unit tests, built into .build/asan and .build/tsan. t/core.t runs the
+# first of these, t/sanitize.t builds and runs the others. Always with the
+# compiler's dynamic runtime: the drivers look up what is beneath them as the
+# tracker does.
 SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_tsan := -fsanitize=thread
 # gcc has no model of a fence under TSan; what is ordered by one is atomic all the same
@@ -44,4 +45,5 @@ $(B)/asan/unit/%: t/unit/%.c $(wildcard t/unit/*.h) $(CORE_SRC:%.c=$(B)/asan/%.o
 			sed 's,^\.build/,$(B)/asan/,; s,^\(src.*\)\.c$$,$(B)/asan/\1.o,') \
 		-lcmocka -lpthread -ldl $(URCU_LIBS)
 asan: $(ASAN_UNITS)
+check-programs: $(B)/asan/core
 .PHONY: asan tsan
