@@ -7,8 +7,9 @@ cd "$(dirname "$0")/.." || exit 1
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 total=0
+failed=0
 
-# The tests of one program, renumbered from $1 on; their number goes to $tmp/n.
+# The tests of one program, renumbered from $1 on; $tmp/n gets their number, and how many failed.
 # $2 is its name, $3 its exit status, which cmocka makes the number of failures.
 merge() {
 	awk -v from="$1" -v name="$2" -v status="$3" -v out="$tmp/n" '
@@ -27,7 +28,7 @@ merge() {
 		whole = done > 0 && done == plan && (status == 0 || (failed && status < 124))
 		print (whole ? "ok " : "not ok ") (from + done + 1) " - " name " ran to its end"
 		if (!whole) print "# planned " plan + 0 ", done " done + 0 ", exit status " status
-		print done + 1 > out
+		print done + 1, failed + !whole > out
 	}'
 }
 
@@ -37,11 +38,15 @@ for source in t/unit/*.c; do
 	timeout 600 ".build/t/unit/$name" >"$tmp/out" </dev/null
 	status=$?
 	merge $total "$name" $status <"$tmp/out"
-	total=$((total + $(cat "$tmp/n")))
+	read -r tests bad <"$tmp/n"
+	total=$((total + tests))
+	failed=$((failed + bad))
 done
 
 if [ $total -eq 0 ]; then
 	total=1
+	failed=1
 	echo "not ok 1 - there are unit tests"
 fi
 echo "1..$total"
+[ "$failed" -eq 0 ]
