@@ -119,13 +119,14 @@ class ObjectsTest < Minitest::Test
 
   # What a failed compilation leaves behind, other threads make, and a compaction has moved.
   def test_sequences_that_are_not_whole
-    # threads that never rest let it wait for Ruby's lock most of the time
+    # threads that never rest let it wait for Ruby's lock most of the time; they pass it on after some
+    # milliseconds, since Ruby itself would take it from each after 100
     got = value_of(<<~'RUBY', preload: TRACKER, timeout: 600)
       require "mwrap/objects"
       bad = ["break", "redo", "next", "def x; yield = 1; end", "class << self; return", "1 +", "BEGIN { retry }", "def a(b, b); end", "->(_a, _a) { break }",
              "case 1; in [a, a]; end", "def f = super(&1, ...)", "while true; def z; redo; end; end", "proc { |;| retry }", "%w[a b].each { break 1 }; next"]
       stop = false
-      others = Array.new(3) { |n| Thread.new { i = 0; until stop; eval("def t#{n}_#{i += 1 } = [1].map { _1 }"); Object.send(:remove_method, "t#{n}_#{i}"); end } }
+      others = Array.new(3) { |n| Thread.new { i = 0; until stop; eval("def t#{n}_#{i += 1 } = [1].map { _1 }"); Object.send(:remove_method, "t#{n}_#{i}"); Thread.pass if i % 100 == 0; end } }
       fine = 0
       40.times do |round|
         bad.each { |code| begin; eval(code); rescue ScriptError, StandardError, LocalJumpError; end }
