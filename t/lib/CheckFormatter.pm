@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What prove prints for bin/check (t/lib/prove.sh): a line for each file that has ended, with
+# how many have, after how long; below it what failed and why, also where several run at a
+# time. At the end, above prove's own words: the slowest files, and all skips by their reasons.
+# With -v it prints as prove does.
+package CheckFormatter;
+
+use strict;
+use warnings;
+use base 'TAP::Formatter::Console';
+
+use constant SLOWEST => 10;
+
+sub prepare {
+    my ( $self, @tests ) = @_;
+    $self->{check} = { files => scalar @tests, done => 0, start => time, skips => {} };
+    $self->SUPER::prepare(@tests);
+    $self->_output( sprintf "%d files, %d at a time\n", scalar @tests, $self->jobs ) if @tests > 1 && !$self->silent;
+}
+
+sub open_test {
+    my ( $self, $test, $parser ) = @_;
+    my $skips = $self->{check}{skips};
+    $parser->callback( test => sub { $skips->{ $_[0]->explanation =~ s/\\#/#/gr }++ if $_[0]->has_skip } );
+    return $self->SUPER::open_test( $test, $parser ) if $self->verbose;
+    return CheckFormatter::Session->new( { name => $test, formatter => $self, parser => $parser } );
+}
+
+sub minutes { sprintf '%d:%02d', int( $_[0] / 60 ), $_[0] % 60 }
+
+# "[ 7/75  1:05] t/x.t ..... ": how many files have ended with this one, after how long
+sub progress {
+    my ( $self, $test ) = @_;
+    my $check = $self->{check};
+    return sprintf '[%*d/%d %6s] %s', length $check->{files}, ++$check->{done}, $check->{files},
+      minutes( time - $check->{start} ), $self->_format_name($test);
+}
+
+sub summary {
+    my ( $self, $aggregate, $interrupted ) = @_;
+    if ( !$self->silent ) {
+        $self->slow_files($aggregate);
+        $self->skipped_tests($aggregate);
+    }
+    $self->SUPER::summary( $aggregate, $interrupted );
+}
+
+sub slow_files {
+    my ( $self, $aggregate ) = @_;
+    my @files = map { [ $_->[1]->end_time - $_->[1]->start_time, $_->[0] ] }
+      grep { defined $_->[1]->end_time } map { [ $_, $aggregate->parsers($_) ] } $aggregate->descriptions;
+    return if @files < 2;
+    @files = sort { $b->[0] <=> $a->[0] || $a->[1] cmp $b->[1] } @files;
+    $self->_output( sprintf "\nSlowest of %d files, in seconds:\n", scalar @files );
+    $self->_output( sprintf "%7.1f  %s\n", @$_ ) for @files[ 0 .. ( @files < SLOWEST ? @files : SLOWEST ) - 1 ];
+}
+
+sub skipped_tests {
+    my ( $self, $aggregate ) = @_;
+    my %skips = %{ $self->{check}{skips} };
+    my $all   = 0;
+    for ( $aggregate->descriptions ) {
+        my ($parser) = $aggregate->parsers($_);
+        $skips{"$_: all of the file: $1"} = 1 if ( $parser->skip_all || '' ) =~ /(.+)/;
+    }
+    $all += $_ for values %skips;
+    $self->_output( "\nSkipped tests: " . ( $all || 'none' ) . "\n" );
+    $self->_output( sprintf "%7d  %s\n", $skips{$_}, $_ eq '' ? '(no reason given)' : $_ )
+      for sort { $skips{$b} <=> $skips{$a} || $a cmp $b } keys %skips;
+    $self->_output("\n");
+}
+
+package CheckFormatter::Session;
+
+use strict;
+use warnings;
+use base 'TAP::Formatter::Session';
+
+sub result {
+    my ( $self, $result ) = @_;
+    my $formatter = $self->formatter;
+    $self->{failed} = !$result->is_ok if $result->is_test;
+    push @{ $self->{said} }, $result->raw
+      if ( $result->is_test && $self->{failed} && $formatter->failures )
+      || ( $result->is_comment && ( $formatter->comments || $self->{failed} ) )
+      || ( $result->is_test && $result->has_directive && $formatter->directives );
+    $formatter->_failure_output( 'Bailout called.  Further testing stopped:  ' . $result->explanation . "\n" )
+      if $result->is_bailout;
+}
+
+sub close_test {
+    my $self      = shift;
+    my $parser    = $self->parser;
+    my $formatter = $self->formatter;
+    $self->parser(undef);
+    return if $formatter->really_quiet;
+    $formatter->_output( $formatter->progress( $self->name ) );
+    if ( my $skip_all = $parser->skip_all ) {
+        $formatter->_output("skipped: $skip_all\n");
+    }
+    elsif ( $parser->has_problems ) {
+        $self->_output_test_failure($parser);
+    }
+    else {
+        $formatter->_output( sprintf "ok %6.1f s\n", $parser->end_time - $parser->start_time );
+    }
+    $formatter->_output("    $_\n") for $formatter->quiet ? () : @{ $self->{said} || [] };
+}
+
+1;
