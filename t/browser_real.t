@@ -207,26 +207,27 @@ class RealPageTest < Minitest::Test
     assert_quiet
   end
 
+  # By their tags they are filtered: no name of a temporary directory has an underscore.
   HOSTILE = {
-    "/srv/t0/<img src=x onerror=\"window.hostile=1\">.rb" => nil,
-    "/srv/t1/<script>window.hostile=1</script>.rb" => nil,
-    "/srv/t2/</script><script>window.hostile=1</script>.rb" => nil,
-    "/srv/t3/\" onmouseover=\"window.hostile=1\" x='`&amp;&#60;b>.rb" => nil,
-    "/srv/t4/two\nlines\tand\ra tab.rb" => "/srv/t4/two\\nlines\\tand\\ra tab.rb",
-    "/srv/t5/\xff\xfe bytes \xc3.rb" => "/srv/t5/\ufffd\ufffd bytes \ufffd.rb",
-    "/srv/t6/\u202egnp.rb" => "/srv/t6/\u27e8202E\u27e9gnp.rb",
-    "javascript:window.hostile=1//t7" => nil,
-    "data:text/html,<script>window.hostile=1</script>t8" => nil,
-    "/srv/t9/{{base}}${1}%2e%2f%00%zz?q=1#at=x.rb" => nil,
-    "t10/../../../../etc/passwd" => nil,
-    "/srv/t11/\e[31m\u0007\u2028\u{1f600}\u00e9.rb" => "/srv/t11/\u27e8001B\u27e9[31m\u27e80007\u27e9\u27e82028\u27e9\u{1f600}\u00e9.rb",
-    "//evil.example/t12.rb" => nil,
+    "/srv/tag_0/<img src=x onerror=\"window.hostile=1\">.rb" => nil,
+    "/srv/tag_1/<script>window.hostile=1</script>.rb" => nil,
+    "/srv/tag_2/</script><script>window.hostile=1</script>.rb" => nil,
+    "/srv/tag_3/\" onmouseover=\"window.hostile=1\" x='`&amp;&#60;b>.rb" => nil,
+    "/srv/tag_4/two\nlines\tand\ra tab.rb" => "/srv/tag_4/two\\nlines\\tand\\ra tab.rb",
+    "/srv/tag_5/\xff\xfe bytes \xc3.rb" => "/srv/tag_5/\ufffd\ufffd bytes \ufffd.rb",
+    "/srv/tag_6/\u202egnp.rb" => "/srv/tag_6/\u27e8202E\u27e9gnp.rb",
+    "javascript:window.hostile=1//tag_7" => nil,
+    "data:text/html,<script>window.hostile=1</script>tag_8" => nil,
+    "/srv/tag_9/{{base}}${1}%2e%2f%00%zz?q=1#at=x.rb" => nil,
+    "tag_10/../../../../etc/passwd" => nil,
+    "/srv/tag_11/\e[31m\u0007\u2028\u{1f600}\u00e9.rb" => "/srv/tag_11/\u27e8001B\u27e9[31m\u27e80007\u27e9\u27e82028\u27e9\u{1f600}\u00e9.rb",
+    "//evil.example/tag_12.rb" => nil,
   }.freeze
 
   def test_hostile_locations_are_text
     app = visit
     HOSTILE.each_key { |name| app.ask("eval #{name.b.unpack1("H*")}") }
-    HOSTILE.each.with_index { |(name, shown), i| assert_opens "#{shown || name}:7", "t#{i}" }
+    HOSTILE.each.with_index { |(name, shown), i| assert_opens "#{shown || name}:7", "tag_#{i}" }
     click("[data-group=gem]")
     type("")
     click("[data-view=map]")
@@ -236,7 +237,7 @@ class RealPageTest < Minitest::Test
   end
 
   def assert_opens(shown, tag)
-    type("#{tag.end_with?("t1") ? "t1/<" : tag} :7")
+    type("#{tag == "tag_1" ? "tag_1/<" : tag} :7")
     wait_until("document.querySelectorAll('#{ROWS}').length === 1 && document.querySelector('#{ROWS} td.location').textContent === arguments[0]", shown)
     assert_equal shown, js("document.querySelector('#{ROWS} td.location').title")
     href = js("document.querySelector('#{ROWS} td.location a').getAttribute('href')")
