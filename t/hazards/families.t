@@ -19,9 +19,11 @@ class FamilyHazards < Minitest::Test
     def take(*cmd) = $stdout.syswrite(Open3.capture2e(*cmd)[0])
     ruby = [RbConfig.ruby, "--disable=gems"]
     sleep 1 # until the first process has said what it has to say
-    take("sh -c 'sleep 0.5; echo one >&2' | (sleep 1; cat; echo two >&2)")
-    take(*ruby, "-e", "pid = fork { sleep 0.7; warn 'three' }; sleep 0.7; Process.wait(pid); warn 'four'")
-    take("sleep 0.3; #{ruby.join(" ")} -e 'sleep 0.7; warn %q(five)' | cat; sleep 0.2; echo six")
+    [
+      -> { take("sh -c 'sleep 0.5; echo one >&2' | (sleep 1; cat; echo two >&2)") },
+      -> { take(*ruby, "-e", "pid = fork { sleep 0.7; warn 'three' }; sleep 0.7; Process.wait(pid); warn 'four'") },
+      -> { take("sleep 0.3; #{ruby.join(" ")} -e 'sleep 0.7; warn %q(five)' | cat; sleep 0.2; echo six") }
+    ].map { |taking| Thread.new(&taking) }.each(&:join)
     r, w = IO.pipe
     pid = fork { $stderr.reopen(w); sleep 0.7; warn "seven" }
     w.close
@@ -34,45 +36,48 @@ class FamilyHazards < Minitest::Test
     once(MwrapTest::RUBY, "--disable=gems", "%DIR%/script.rb", dump: nil, files: { "script.rb" => PIPELINES }, **rest)
   end
 
-  # options: what MWRAP has. like: the one line of the whole family, nil: none.
-  def assert_one_line(options, like)
+  # What MWRAP has => the one line of the whole family, nil: none. All at a time: they wait.
+  def assert_one_line(cases)
     native = (@@native ||= pipelines(tracked: false))
     assert_equal [0, WORDS.lines.sort], [native.run.status.exitstatus, native.stdout.lines.sort]
-    tracked = pipelines(tracked: true, options: options)
-    assert_equal native.visible.map { |text| text.lines.sort }, tracked.visible.map { |text| text.lines.sort }
-    assert_equal like ? 1 : 0, tracked.said.size, tracked.stderr
-    assert_match like, tracked.said[0] if like
+    cases.map { |options, like| [Thread.new { pipelines(tracked: true, options: options) }, like] }.each do |running, like|
+      tracked = running.value
+      assert_equal native.visible.map { |text| text.lines.sort }, tracked.visible.map { |text| text.lines.sort }
+      assert_equal like ? 1 : 0, tracked.said.size, tracked.stderr
+      assert_match like, tracked.said[0] if like
+    end
   end
 
   def test_children_of_who_listens_are_silent
-    assert_one_line(["listen:127.0.0.1:0"], %r{\Amwrap: listening on http://127\.0\.0\.1:\d+/$})
     port = TCPServer.open("127.0.0.1", 0) { |s| s.addr[1] }
-    assert_one_line(["listen:127.0.0.1:#{port}"], nil)
+    assert_one_line(["listen:127.0.0.1:#{port}"] => nil)
+    assert_one_line(["listen:127.0.0.1:0"] => %r{\Amwrap: listening on http://127\.0\.0\.1:\d+/$})
   end
 
   def test_children_with_a_socket_and_a_port_are_silent
-    assert_one_line(->(dir) { "socket:#{dir}/s,listen:127.0.0.1:0" }, /\Amwrap: listening on /)
-    assert_one_line(->(dir) { "socket:#{dir}/%p.s,listen:127.0.0.1:0" }, /\Amwrap: listening on /)
-    assert_one_line(->(dir) { "socket_dir:#{dir}/d,listen:127.0.0.1:0" }, /\Amwrap: listening on /)
+    told = /\Amwrap: listening on /
+    assert_one_line(->(dir) { "socket:#{dir}/s,listen:127.0.0.1:0" } => told,
+                    ->(dir) { "socket:#{dir}/%p.s,listen:127.0.0.1:0" } => told,
+                    ->(dir) { "socket_dir:#{dir}/d,listen:127.0.0.1:0" } => told)
   end
 
   def test_a_port_that_is_a_strangers_is_told_once
     stranger = TCPServer.new("127.0.0.1", 0)
     taken = /\Amwrap: can't listen on 127\.0\.0\.1:#{stranger.addr[1]}: Address already in use$/
-    assert_one_line(["listen:127.0.0.1:#{stranger.addr[1]}"], taken)
-    assert_one_line(->(dir) { "socket:#{dir}/s,listen:127.0.0.1:#{stranger.addr[1]}" }, taken)
-    assert_one_line(->(dir) { "socket_dir:#{dir}/d,listen:127.0.0.1:#{stranger.addr[1]}" }, taken)
+    assert_one_line(["listen:127.0.0.1:#{stranger.addr[1]}"] => taken,
+                    ->(dir) { "socket:#{dir}/s,listen:127.0.0.1:#{stranger.addr[1]}" } => taken,
+                    ->(dir) { "socket_dir:#{dir}/d,listen:127.0.0.1:#{stranger.addr[1]}" } => taken)
   ensure
     stranger&.close
   end
 
   def test_what_cannot_be_opened_is_told_once
-    assert_one_line(["socket:/nonexistent/s"], %r{\Amwrap: can't open /nonexistent/s\.lock: })
-    assert_one_line(["socket_dir:/nonexistent/d"], %r{\Amwrap: can't make the directory /nonexistent/d: })
-    assert_one_line(["socket:/nonexistent/%p"], %r{\Amwrap: can't open /nonexistent/\d+\.lock: })
-    assert_one_line(->(dir) { "socket:#{dir}/s,socket_group:no-such-group" }, /\Amwrap: .* there is no group no-such-group$/)
-    assert_one_line(->(dir) { "socket:#{dir}/s,token_file:/nonexistent/t" }, /\Amwrap: token_file: .* nobody is let in/)
-    assert_one_line(["listen:127.0.0.1:0,token_file:/nonexistent/t"], /\Amwrap: token_file: .* not listening on/)
+    assert_one_line(["socket:/nonexistent/s"] => %r{\Amwrap: can't open /nonexistent/s\.lock: },
+                    ["socket_dir:/nonexistent/d"] => %r{\Amwrap: can't make the directory /nonexistent/d: },
+                    ["socket:/nonexistent/%p"] => %r{\Amwrap: can't open /nonexistent/\d+\.lock: })
+    assert_one_line(->(dir) { "socket:#{dir}/s,socket_group:no-such-group" } => /\Amwrap: .* there is no group no-such-group$/,
+                    ->(dir) { "socket:#{dir}/s,token_file:/nonexistent/t" } => /\Amwrap: token_file: .* nobody is let in/,
+                    ["listen:127.0.0.1:0,token_file:/nonexistent/t"] => /\Amwrap: token_file: .* not listening on/)
   end
 
   def test_forks_of_who_has_no_server_are_silent
