@@ -27,6 +27,7 @@ class HttpdHostileTest < Minitest::Test
   end
 
   def test_garbage
+    swift
     serving
     random = Random.new(42)
     texts = ["\0" * 100, "\r\n\r\n\r\n", "GET\r\n\r\n", "GET /\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET  /  HTTP/1.1\r\n\r\n",
@@ -124,6 +125,7 @@ class HttpdHostileTest < Minitest::Test
 
   # A byte a second, for ever: dropped, though it never is silent for long.
   def test_trickled_bytes_and_silence
+    swift
     f = serving
     trickle, idle, body = connect, connect, connect
     push(trickle, "GET /")
@@ -131,7 +133,7 @@ class HttpdHostileTest < Minitest::Test
     gone = [trickle, body].to_h { |s| [s, false] }
     eventually("the trickling clients are dropped") do
       gone.each_key { |s| gone[s] ||= !push(s, "x") }
-      sleep 0.5
+      sleep 0.1
       assert_serving
       gone.values.all?
     end

@@ -18,6 +18,7 @@
 #include "http/origin.h"
 #include "pages/pages.h"
 #include "base/sys.h"
+#include "base/times.h"
 #include "ask.h"
 #include "family.h"
 #include "gather.h"

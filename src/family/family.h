@@ -28,7 +28,6 @@
 #include "pages/routes.h"
 #include "report/wire.h"
 
-#define MW_FAMILY_MS 1500u    /* a process that hasn't answered by then doesn't */
 #define MW_FAMILY_MAX 512u    /* processes that are asked */
 #define MW_FAMILY_BYTES ((size_t)256 << 20) /* of one process's answer */
 

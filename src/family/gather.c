@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/times.h"
 #include "ask.h"
 
 /* Who is there, without those that are this process by their name. NULL: no memory. */

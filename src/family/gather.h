@@ -10,8 +10,6 @@
 #include "ask.h"
 #include "family.h"
 
-#define MW_RELAY_MS 10000u /* for one page of one process, which may have much to say */
-
 /* The header of a request that another process hands on: where "/" is mounted, and a slash. */
 #define MW_RELAYED "X-Mwrap-Relayed"
 

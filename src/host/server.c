@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "base/times.h"
 #include "named.h"
 #include "base/own_thread.h"
 #include "process.h"
@@ -31,7 +32,6 @@
 #include "track/track.h"
 
 enum {
-	LATE_MS = 100,         /* without Ruby, and after a fork */
 	RUBY_MS = 5000,        /* a VM that doesn't come up: start all the same */
 	END_MS = 200,
 	NICER = 10,
@@ -56,7 +56,7 @@ static bool wanted(void)
 static void wait_for_go(void)
 {
 	bool ruby = mw_get(&mw_ruby.how) == MW_RUBY_STARTING && !forked;
-	uint64_t now, end = mw_now_ns() + (ruby ? RUBY_MS : LATE_MS) * UINT64_C(1000000);
+	uint64_t now, end = mw_now_ns() + (ruby ? RUBY_MS : MW_LATE_MS) * UINT64_C(1000000);
 
 	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE) && (now = mw_now_ns()) < end)
 		mw_sys_futex_wait(&go, 0, end - now);

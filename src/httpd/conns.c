@@ -18,13 +18,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/times.h"
 #include "apart.h"
 #include "server.h"
 
 #define ACCEPT_BATCH 16u
-#define PAUSE_MS 500u    /* after accept failed for want of descriptors */
-#define SLOW_MS 5000u    /* an answer that takes longer may be dropped for others */
-#define SHUFFLE_MS 1000u /* an answer younger than that never is */
 
 void mw_conns_reset(void)
 {
@@ -83,7 +81,7 @@ void mw_conns_drop_slow(const struct mw_conn *but, uint64_t now)
 {
 	struct mw_conn *c = oldest(MW_CONN_ANSWERING, but);
 
-	if (c && now - c->since >= SLOW_MS)
+	if (c && now - c->since >= MW_SLOW_MS)
 		drop(c);
 }
 
@@ -94,7 +92,7 @@ static struct mw_conn *least_useful(uint64_t now)
 	if (c)
 		return c;
 	c = oldest(MW_CONN_ANSWERING, NULL);
-	return c && now - c->since >= SHUFFLE_MS ? c : NULL;
+	return c && now - c->since >= MW_SHUFFLE_MS ? c : NULL;
 }
 
 /* A free slot, made free if need be; NULL if everybody is busy. */
@@ -133,7 +131,7 @@ static void pause_listener(struct mw_listener *l, uint64_t now)
 	struct epoll_event none = { .events = 0, .data.ptr = l };
 
 	if (!epoll_ctl(mw_server.epfd, EPOLL_CTL_MOD, l->fd, &none))
-		l->paused_until = now + PAUSE_MS;
+		l->paused_until = now + MW_PAUSE_MS;
 }
 
 void mw_conns_accept(struct mw_listener *l, uint64_t now)

@@ -6,7 +6,7 @@
  * client loses the answer that it hasn't read yet. So where libmicrohttpd closes
  * one before the client has sent all of its request (it is too large, or wrong), a
  * copy of the descriptor stays open until the client ends, too: what still comes is
- * thrown away, up to BYTES_MAX, until nothing has come for LINGER_MS, or for
+ * thrown away, up to BYTES_MAX, until nothing has come for MW_LINGER_MS, or for
  * MW_REQUEST_MS in all: this thread may have to wait for a CPU. There are a quarter as many as
  * connections; the oldest one goes for a new one.
  *
@@ -19,9 +19,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/times.h"
 #include "server.h"
 
-#define LINGER_MS 3000u
 #define BYTES_MAX ((uint64_t)4 << 20)
 #define AT_ONCE 64 /* reads, then others have their turn */
 
@@ -75,7 +75,7 @@ void mw_linger(const struct mw_conn *c, uint64_t now)
 		return;
 	l = place();
 	l->fd = fcntl(c->fd, F_DUPFD_CLOEXEC, mw_server.fd_base);
-	l->until = now + LINGER_MS;
+	l->until = now + MW_LINGER_MS;
 	l->latest = now + MW_REQUEST_MS;
 	l->left = BYTES_MAX;
 	in.data.ptr = l;
@@ -98,7 +98,7 @@ void mw_linger_read(struct mw_linger *l, uint64_t now)
 		if (n <= 0)
 			continue;
 		l->left -= (uint64_t)n < l->left ? (uint64_t)n : l->left;
-		l->until = now + LINGER_MS < l->latest ? now + LINGER_MS : l->latest;
+		l->until = now + MW_LINGER_MS < l->latest ? now + MW_LINGER_MS : l->latest;
 	}
 	if (n == 0 || !l->left || (n < 0 && errno != EAGAIN && errno != EINTR))
 		end_now(l);

@@ -25,12 +25,12 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/times.h"
 #include "server.h"
 
 #define TICK_MS 1000u
 #define TICK_MS_MAX 60000u
 #define TICK_SHARE 200u     /* a tick may take that part of the time between two */
-#define SILENCE_MS 15000u   /* then a comment, for proxies */
 
 struct watcher {
 	struct MHD_Connection *mc; /* NULL: nobody */
@@ -65,7 +65,7 @@ static bool refill(struct watcher *w, uint64_t now)
 		mw_buf_free(&w->out);
 	w->out.n = w->sent = 0;
 	if (!mw_site_next(&mw_server.site, &w->cursor, &w->point_tick, &w->out) &&
-	    now - w->spoke >= SILENCE_MS)
+	    now - w->spoke >= MW_SILENCE_MS)
 		mw_buf_str(&w->out, ":\n\n");
 	if (w->out.failed) { /* half an event would be nonsense */
 		mw_buf_free(&w->out);
@@ -200,7 +200,7 @@ void mw_live_run(uint64_t now)
 			resume(&watchers[i]);
 	}
 	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
-		if (watchers[i].mc && now - watchers[i].spoke >= SILENCE_MS)
+		if (watchers[i].mc && now - watchers[i].spoke >= MW_SILENCE_MS)
 			resume(&watchers[i]);
 }
 
@@ -211,8 +211,8 @@ int mw_live_due(uint64_t now)
 	if (!watching)
 		return -1;
 	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
-		if (watchers[i].suspended && watchers[i].spoke + SILENCE_MS < due)
-			due = watchers[i].spoke + SILENCE_MS;
+		if (watchers[i].suspended && watchers[i].spoke + MW_SILENCE_MS < due)
+			due = watchers[i].spoke + MW_SILENCE_MS;
 	return due > now ? (int)(due - now) : 0;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/times.h"
 #include "ancestors.h"
 #include "rundir.h"
 #include "server.h"
@@ -12,12 +13,8 @@
 #include "tcp.h"
 
 enum {
-	LOOK_MS = 1000,
-	WISH_MS = 50,      /* between looks once the owner was told to give way, … */
-	WISHES = 60,       /* … so many times */
-	PORT_TRIES = 20,   /* as short between tries for the port that goes with a path taken over */
-	PATIENCE_MS = 700, /* a process without Ruby waits that long for one with */
-	WISHED_MS = 10000  /* … and everybody for who told the owner to give way, and lives */
+	WISHES = 60,    /* looks at short intervals once the owner was told to give way */
+	PORT_TRIES = 20 /* as short between tries for the port that goes with a path taken over */
 };
 
 static struct {
@@ -139,7 +136,8 @@ static void look_at_other(uint64_t now)
 	wished = !nobody_else_wants();
 	if (!owner.free_since)
 		owner.free_since = now;
-	if ((mw_have_ruby() && !wished) || now - owner.free_since >= (wished ? WISHED_MS : PATIENCE_MS))
+	if ((mw_have_ruby() && !wished) ||
+	    now - owner.free_since >= (wished ? MW_OWNER_WISHED_MS : MW_OWNER_PATIENCE_MS))
 		take();
 }
 
@@ -177,7 +175,7 @@ static bool waits(void)
 static int look_at_path(uint64_t now)
 {
 	if (!owner.path[0])
-		return LOOK_MS;
+		return MW_OWNER_LOOK_MS;
 	if (now < owner.next)
 		return (int)(owner.next - now);
 	if (owner.old) {
@@ -190,9 +188,9 @@ static int look_at_path(uint64_t now)
 	}
 	if (owner.wishes)
 		owner.wishes--;
-	owner.next = now + (owner.free_since        ? PATIENCE_MS :
-			    owner.wishes && waits() ? WISH_MS :
-						      LOOK_MS);
+	owner.next = now + (owner.free_since        ? MW_OWNER_PATIENCE_MS :
+			    owner.wishes && waits() ? MW_OWNER_WISH_MS :
+						      MW_OWNER_LOOK_MS);
 	return (int)(owner.next - now);
 }
 
@@ -205,7 +203,7 @@ int mw_owner_look(uint64_t now)
 	ms = look_at_path(now);
 	if (owner.mine || mw_server.family.dir[0])
 		mw_sweep_look(owner.mine ? owner.path : "", mw_server.family.dir, now);
-	return ms < LOOK_MS ? ms : LOOK_MS;
+	return ms < MW_OWNER_LOOK_MS ? ms : MW_OWNER_LOOK_MS;
 }
 
 void mw_owner_sweep(void)

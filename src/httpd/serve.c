@@ -24,6 +24,7 @@
 #include "http/access.h"
 #include "pages/routes.h"
 #include "family/gather.h"
+#include "base/times.h"
 #include "apart.h"
 #include "head.h"
 #include "server.h"
@@ -453,7 +454,7 @@ struct MHD_Daemon *mw_serve_open(void)
 	/* clang-format off */
 	return MHD_start_daemon(flags, 0, NULL, NULL, handle, NULL,
 				MHD_OPTION_CONNECTION_LIMIT, mw_server.conns_max,
-				MHD_OPTION_CONNECTION_TIMEOUT, MW_REQUEST_MS / 1000,
+				MHD_OPTION_CONNECTION_TIMEOUT, (MW_REQUEST_MS + 999u) / 1000,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONN_MEMORY,
 				MHD_OPTION_URI_LOG_CALLBACK, begin, NULL,
 				MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,

@@ -48,12 +48,6 @@ struct MHD_Response;
 /* Clients that wait cost nothing of ours; a full queue fails who connects without blocking. */
 #define MW_BACKLOG 1024
 
-/* A client has this long to send a request, from the first byte to the last. */
-#define MW_REQUEST_MS (15 * 1000u)
-/* A reader that takes its answer in sips is dropped after this long. */
-#define MW_RESPONSE_MS (10 * 60 * 1000u)
-/* A watcher that takes nothing of what there is for it is dropped after this long. */
-#define MW_STALL_MS (60 * 1000u)
 /* Bytes of answers waiting for slow readers; beyond, others are told 503. */
 #define MW_HELD_MAX ((size_t)32 << 20)
 

@@ -13,12 +13,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/times.h"
 #include "rundir.h"
 
 enum {
-	LOOK_MS = 1000,
-	NAMES_MS = 2000, /* where names come and go, as in /tmp, it is read so often at most */
-	FULL_MS = 20000, /* without a reason: what looking doesn't see */
 	LATELY_S = 2,    /* times of files go by the kernel's ticks, or by seconds */
 	STACK = 128 * 1024
 };
@@ -144,14 +142,15 @@ void mw_sweep_look(const char *path, const char *dir, uint64_t now)
 
 	if (now < sweep.next)
 		return;
-	sweep.next = now + LOOK_MS;
+	sweep.next = now + MW_SWEEP_LOOK_MS;
 	if (atomic_load_explicit(&sweep.busy, memory_order_acquire))
 		return;
 	folder_of(path, folder);
 	sweep.names |= changed(folder, &sweep.changed[0]);
 	sweep.names |= changed(dir, &sweep.changed[1]);
 	since = now - sweep.last;
-	if (sweep.last && since < FULL_MS && !(sweep.names && since >= NAMES_MS) && !somebody_left())
+	if (sweep.last && since < MW_SWEEP_FULL_MS && !(sweep.names && since >= MW_SWEEP_NAMES_MS) &&
+	    !somebody_left())
 		return;
 	sweep.others[0] = '\0';
 	if (!sweep.last && path[0] && !strcmp(path, mw_rundir_kept()))

@@ -9,6 +9,7 @@ require "socket"
 
 module HttpdTest
   SERVER = File.join(MwrapTest::LIB, "libmwrap_httpd.so")
+  SWIFT_SERVER = File.join(MwrapTest::ROOT, ".build/swift/libmwrap_httpd.so")
   PATIENCE = 60 # seconds until something that must happen counts as not happening
 
   Response = Struct.new(:status, :headers, :body)
@@ -17,12 +18,12 @@ module HttpdTest
   class Fake
     attr_reader :pid, :log
 
-    def initialize(program, log, *options)
-      File.exist?(SERVER) or raise "#{SERVER} isn't built: run make"
+    def initialize(program, log, *options, server: SERVER)
+      File.exist?(server) or raise "#{server} isn't built: run make check-programs"
       @log = log
       r, @in = IO.pipe
       @out, w = IO.pipe
-      env = { "MWRAP_HTTPD" => SERVER, "LD_PRELOAD" => nil, "TMPDIR" => File.dirname(log) }
+      env = { "MWRAP_HTTPD" => server, "LD_PRELOAD" => nil, "TMPDIR" => File.dirname(log) }
       @pid = Process.spawn(env, program, *options, in: r, out: w, err: log, close_others: true)
       [r, w].each(&:close)
     end
@@ -73,9 +74,13 @@ module HttpdTest
 
   def path(name = "s") = File.join(@dir, name)
 
+  # The servers that this test starts from here on wait a fifth as long for what src/base/times.h has:
+  # for a test that waits for such a time.
+  def swift = @swift = true
+
   # A running one; waits until it serves `at` (a path), if that is given.
   def fake(*options, at: nil)
-    f = Fake.new(program("fake_server"), path("log#{@fakes.size}"), *options)
+    f = Fake.new(program("fake_server"), path("log#{@fakes.size}"), *options, server: @swift ? SWIFT_SERVER : SERVER)
     @fakes << f
     wait_for_server(at) if at
     f

@@ -73,11 +73,12 @@ module Served
   # Starts a command that serves at `path` and dumps at its end; waits until it
   # serves. Further options as in MWRAP.
   def served(*cmd, options: nil, env: {}, at: path, format: "tsv", wait: true)
-    File.exist?(MwrapTest::TRACKER) or flunk "#{MwrapTest::TRACKER} isn't built: run make"
+    tracker = @swift ? File.join(MwrapTest::ROOT, ".build/swift/libmwrap.so") : MwrapTest::TRACKER
+    File.exist?(tracker) or flunk "#{tracker} isn't built: run make check-programs"
     n = @fakes.size
     dump = path("dump#{n}")
     all = ["socket:#{option_value(at)}", "dump_path:#{option_value(dump)}", "dump_format:#{format}", *options]
-    clean = { "RUBYOPT" => nil, "RUBYLIB" => nil, "MWRAP" => all.join(","), "LD_PRELOAD" => MwrapTest::TRACKER }
+    clean = { "RUBYOPT" => nil, "RUBYLIB" => nil, "MWRAP" => all.join(","), "LD_PRELOAD" => tracker }
     app = App.new(*cmd, env: clean.merge(env), err: path("err#{n}"), dump_path: dump)
     @fakes << app
     wait_for_server(at) if wait

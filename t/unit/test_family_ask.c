@@ -18,6 +18,7 @@
 
 #include "../../src/family/ask.h"
 #include "../../src/family/gather.h"
+#include "../../src/base/times.h"
 #include "fake_api.h"
 
 /* --- heads --------------------------------------------------------------------------- */
