@@ -197,6 +197,25 @@ mw_npm() {
 	cp web/package-lock.json web/node_modules/.mwrap-lock
 }
 
+# mw_promtool LEVEL...: for the tests, promtool into .build/bin. Its package isn't installed:
+# that would start a Prometheus on this machine.
+mw_promtool() {
+	local to=.build/prometheus
+	case " $* " in
+	*" check "*) ;;
+	*) return 0 ;;
+	esac
+	! command -v promtool >/dev/null || return 0
+	command -v apt-get >/dev/null || mw_die "please install: promtool"
+	mw_say "unpacking promtool from the package prometheus"
+	rm -rf "$to" && mkdir -p "$to"
+	apt-cache show --no-all-versions prometheus >/dev/null 2>&1 || apt-get update -qq >"$mw_log" 2>&1 || true
+	mw_quietly "apt-get download prometheus" env -C "$to" apt-get download -qq prometheus
+	mw_quietly "unpacking prometheus" dpkg-deb -x "$to"/prometheus_*.deb "$to"
+	mv "$to/usr/bin/promtool" .build/bin/
+	rm -r "$to"
+}
+
 # mw_setup LEVEL...: all of the above
 mw_setup() {
 	mkdir -p .build
@@ -209,6 +228,7 @@ mw_setup() {
 		mw_ruby
 		mw_gems "$@" 9>&-
 		mw_npm "$@" 9>&-
+		mw_promtool "$@" 9>&-
 	} 9>.build/setup.lock
 }
 
