@@ -17,6 +17,7 @@
 # where to dump, it dumps TSV to a file of its own and parses that.
 
 require "minitest"
+require "fileutils"
 require "json"
 require "rbconfig"
 require "tempfile"
@@ -144,7 +145,16 @@ module MwrapTest
   end
 
   # A directory that goes when the block ends.
-  def in_tmp(&block) = Dir.mktmpdir("mwrap-t", &block)
+  # Yields a new directory. A process that is just ending may still write there, so that the directory isn't empty when it goes.
+  def in_tmp
+    dir = Dir.mktmpdir("mwrap-t")
+    yield dir
+  ensure
+    600.times do
+      FileUtils.rm_rf(dir)
+      File.exist?(dir) ? sleep(0.1) : break
+    end
+  end
 
   # Runs a command to its end, `timeout` seconds at most. Further arguments
   # are those of Process.spawn. Returns a Run without rows.
