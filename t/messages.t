@@ -94,12 +94,12 @@ class TestOfMessages < Minitest::Test
   def test_what_is_collected
     {
       "x.c" => [<<~'C', ["<>: \"<>\" is <> wrong: mend it", "<>: alone", "a: b", "c: d", "e <>: f", "g: h"], ["some other text"]],
-        /* mw_complain("not: this"); */
+        /* mw_log("not: this"); */
         mw_option_wrong(p, value, "is %.10zu "
                         "wrong: mend it");
         mw_option_wrong(p, NULL, "alone");
-        mw_complain(x ? "a: b" /* , "not" */ : "c: d"); // "nor this one"
-        mw_say("e %s: f", f("(", ','));
+        mw_log(x ? "a: b" /* , "not" */ : "c: d"); // "nor this one"
+        mw_log("e %s: f", f("(", ','));
         snprintf(err, MW_ERROR_MAX, "g: h");
         snprintf(path, 3, "%s/%s", "some other text", "short");
       C

@@ -2,16 +2,16 @@
 # gives up after a fifth of the time. For tests that wait for that; the real ones
 # have no switch for it. Only the sources that include times.h are compiled again.
 SWIFT := $(B)/swift/libmwrap.so $(B)/swift/libmwrap_httpd.so
-SWIFT_OBJ := $(patsubst %.c,$(B)/%.o,$(shell grep -l '^#include "[./]*times\.h"' src/*/*.c src/*/*/*.c 2>/dev/null))
+SWIFT_OBJ := $(patsubst %.c,$(B)/%.o,$(shell grep -l '^#include "base/times\.h"' src/*/*.c src/*/*/*.c 2>/dev/null))
 # $1: objects, of which some have a swift one instead
 swift = $(foreach o,$1,$(if $(filter $o,$(SWIFT_OBJ)),$(o:$(B)/%=$(B)/swift/%),$o))
 $(B)/swift/%.o: %.c GNUmakefile t/swift.mk
 	$(call say,CC,'$< with shorter waits')
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS_$(subst /,_,$*)) -DMW_SWIFT=5 -MMD -MP -c -o $@ $<
-$(B)/swift/libmwrap.so: $(call swift,$(TRACKER_OBJ)) src/track/exports.map
+$(B)/swift/libmwrap.so: $(call swift,$(TRACKER_OBJ)) $(B)/exports.map
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -o $@ $(filter %.o,$^) $(LDFLAGS_ALL) -Wl,--version-script=src/track/exports.map \
+	$(Q)$(CC) -shared -o $@ $(filter %.o,$^) $(LDFLAGS_ALL) -Wl,--version-script=$(B)/exports.map \
 		-Wl,-z,nodelete $(URCU_LIBS) -ldl -lpthread
 $(B)/swift/libmwrap_httpd.so: $(call swift,$(SERVER_OBJ)) src/httpd/exports.map
 	$(call say,LD,$@)

@@ -6,8 +6,8 @@
  * again with MW_SWIFT=5, for tests that wait for such a time. What is installed is never
  * built so, and has no switch for it.
  */
-#ifndef MW_TIMES_H
-#define MW_TIMES_H
+#ifndef MW_BASE_TIMES_H
+#define MW_BASE_TIMES_H
 
 #ifndef MW_SWIFT
 #define MW_SWIFT 1

@@ -14,8 +14,7 @@ module Messages
   # How C says a line: the function, what its arguments must match, and the line, in which
   # {2} is the argument with that number.
   C = [
-    ["mw_complain", {}, "{0}"],
-    ["mw_say", { 0 => /"/ }, "{0}"],
+    ["mw_log", { 0 => /"/ }, "{0}"],
     ["snprintf", { 0 => /\berr\z|wrong\z/ }, "{2}"],
     ["fprintf", { 0 => /\Astderr\z/ }, "{1}"],
     ["dprintf", { 0 => /\A(?:2|STDERR_FILENO)\z/ }, "{1}"],
@@ -57,7 +56,7 @@ module Messages
       returned, parts = parts.partition { |part| line != "{}" || part.include?(": ") }
       messages += returned.map { |part| line.sub("{}") { part } }
     end
-    says = messages.any? || text.include?("mw_say(&")
+    says = messages.any? || text.match?(/mw_log_(?:line|try)\(&/)
     messages = messages.map { |s| s.delete_prefix("mwrap: ").strip }
     [messages.grep_v(/\A[<>: ]*\z/).uniq, says ? parts : []]
   end
