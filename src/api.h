@@ -165,7 +165,7 @@ struct mw_heap {
 };
 
 /* Where the server finds its relatives, and they it: see src/family/family.h. */
-struct mw_server_place {
+struct mw_server_endpoint {
 	char path[108]; /* of the option `socket`, absolute, or instead of it for `listen`; "": none is shared */
 	char dir[108]; /* of `socket_dir`, absolute; "": not given */
 	char token[513]; /* what they want to hear, "": nothing */
@@ -243,7 +243,7 @@ struct mw_api {
 	void (*heap_free)(struct mw_heap *);
 
 	/* False, and zeros: there is no server in this process, or none yet. */
-	bool (*server_place)(struct mw_server_place *);
+	bool (*server_endpoint)(struct mw_server_endpoint *);
 
 	/*
 	 * libmicrohttpd calls `ours` in a panic from now on: `set` is its MHD_set_panic_func(), past

@@ -11,34 +11,34 @@ static uint64_t max;   /* relaxed: the ceiling, 0: none */
 static void *(*text_alloc)(size_t) = malloc;
 static void (*text_free)(void *) = free;
 
-void mw_own_limit(uint64_t bytes)
+void mw_arena_limit(uint64_t bytes)
 {
-	mw_set(&max, bytes && bytes < MW_OWN_LEAST ? (uint64_t)MW_OWN_LEAST : bytes);
+	mw_set(&max, bytes && bytes < MW_ARENA_LEAST ? (uint64_t)MW_ARENA_LEAST : bytes);
 }
 
-uint64_t mw_own_max(void)
+uint64_t mw_arena_max(void)
 {
 	return mw_get(&max);
 }
 
-uint64_t mw_own_bytes(void)
+uint64_t mw_arena_bytes(void)
 {
 	return mw_get(&held);
 }
 
-static uint64_t ceiling(enum mw_own_for what)
+static uint64_t ceiling(enum mw_arena_for what)
 {
 	uint64_t m = mw_get(&max);
 
 	if (!m)
 		return UINT64_MAX;
-	if (what == MW_OWN_LOCATION)
+	if (what == MW_ARENA_LOCATION)
 		return m - m / 8;
-	return what == MW_OWN_RECORD ? m - m / 16 : m;
+	return what == MW_ARENA_RECORD ? m - m / 16 : m;
 }
 
 /* Room for bytes; false: the ceiling. */
-static bool take(uint64_t bytes, enum mw_own_for what)
+static bool take(uint64_t bytes, enum mw_arena_for what)
 {
 	uint64_t is = mw_get(&taken), top = ceiling(what);
 
@@ -50,7 +50,7 @@ static bool take(uint64_t bytes, enum mw_own_for what)
 	return true;
 }
 
-void *mw_own_lend(size_t bytes)
+void *mw_arena_lend(size_t bytes)
 {
 	int e = errno;
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -63,7 +63,7 @@ void *mw_own_lend(size_t bytes)
 	return p;
 }
 
-void mw_own_return(void *p, size_t bytes)
+void mw_arena_return(void *p, size_t bytes)
 {
 	int e = errno;
 
@@ -72,9 +72,9 @@ void mw_own_return(void *p, size_t bytes)
 	errno = e;
 }
 
-void *mw_own_map_aside(size_t bytes)
+void *mw_arena_map_aside(size_t bytes)
 {
-	void *p = mw_own_lend(bytes);
+	void *p = mw_arena_lend(bytes);
 
 	if (p)
 		mw_add(&held, bytes);
@@ -84,52 +84,52 @@ void *mw_own_map_aside(size_t bytes)
 /* Maps what was just taken. */
 static void *map_taken(size_t bytes)
 {
-	void *p = mw_own_map_aside(bytes);
+	void *p = mw_arena_map_aside(bytes);
 
 	if (!p)
 		mw_add(&taken, -(uint64_t)bytes);
 	return p;
 }
 
-void *mw_own_grow(size_t bytes, enum mw_own_for what)
+void *mw_arena_grow(size_t bytes, enum mw_arena_for what)
 {
 	return take(bytes, what) ? map_taken(bytes) : NULL;
 }
 
-void *mw_own_map(size_t bytes)
+void *mw_arena_map(size_t bytes)
 {
 	mw_add(&taken, bytes);
 	return map_taken(bytes);
 }
 
-void mw_own_unmap(void *p, size_t bytes)
+void mw_arena_unmap(void *p, size_t bytes)
 {
 	if (!p)
 		return;
-	mw_own_return(p, bytes);
+	mw_arena_return(p, bytes);
 	mw_add(&held, -(uint64_t)bytes);
 	mw_add(&taken, -(uint64_t)bytes);
 }
 
-bool mw_own_set_aside(size_t bytes, enum mw_own_for what)
+bool mw_arena_set_aside(size_t bytes, enum mw_arena_for what)
 {
 	return take(bytes, what);
 }
 
-void mw_own_put_back(size_t bytes)
+void mw_arena_put_back(size_t bytes)
 {
 	mw_add(&taken, -(uint64_t)bytes);
 }
 
 /* --- texts --------------------------------------------------------------------- */
 
-void mw_own_use(void *(*alloc)(size_t), void (*release)(void *))
+void mw_arena_use(void *(*alloc)(size_t), void (*release)(void *))
 {
 	text_alloc = alloc;
 	text_free = release;
 }
 
-void *mw_own_alloc(size_t bytes, enum mw_own_for what)
+void *mw_arena_alloc(size_t bytes, enum mw_arena_for what)
 {
 	int e = errno;
 	void *p = NULL;
@@ -142,7 +142,7 @@ void *mw_own_alloc(size_t bytes, enum mw_own_for what)
 	return p;
 }
 
-void mw_own_free(void *p, size_t bytes)
+void mw_arena_free(void *p, size_t bytes)
 {
 	if (!p)
 		return;

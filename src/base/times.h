@@ -32,10 +32,10 @@ enum {
 	MW_RELAY_MS = 10000 / MW_SWIFT, /* for one page of one process, which may have much to say */
 
 	/* --- who has the path of a family --- */
-	MW_OWNER_LOOK_MS = 1000 / MW_SWIFT,
-	MW_OWNER_PATIENCE_MS = 700 / MW_SWIFT, /* a process without Ruby waits that long for one with */
-	MW_OWNER_WISH_MS = 50 / MW_SWIFT, /* between looks once the owner was told to give way, … */
-	MW_OWNER_WISHED_MS = 10000 / MW_SWIFT, /* … and everybody for who told it so, and lives */
+	MW_TAKEOVER_LOOK_MS = 1000 / MW_SWIFT,
+	MW_TAKEOVER_PATIENCE_MS = 700 / MW_SWIFT, /* a process without Ruby waits that long for one with */
+	MW_TAKEOVER_WISH_MS = 50 / MW_SWIFT, /* between looks once the owner was told to give way, … */
+	MW_TAKEOVER_WISHED_MS = 10000 / MW_SWIFT, /* … and everybody for who told it so, and lives */
 
 	/* --- what ended processes left --- */
 	MW_SWEEP_LOOK_MS = 1000 / MW_SWIFT,

@@ -3,16 +3,16 @@
 
 #include "table/closes.h"
 
-uint32_t mw_where_native_miss(struct mw_thread *t, uintptr_t caller)
+uint32_t mw_locate_native_miss(struct mw_shard *t, uintptr_t caller)
 {
-	struct mw_where_time when;
+	struct mw_caller_time when;
 	uint32_t id;
 
 	mw_callsites_maintain(); /* first: a sweep may retire what we find, as long as it isn't counted */
-	when = mw_where_time(caller);
+	when = mw_caller_time(caller);
 	id = mw_callsite_native(caller);
 	/* a full table may have room later: asked again then; as at a library's end */
 	if (id != MW_CS_OTHER && !mw_closing())
-		mw_where_remember(t, caller, id, when);
+		mw_caller_remember(t, caller, id, when);
 	return id;
 }

@@ -17,23 +17,23 @@
 #include "caller/ruby/frame.h"
 
 /* Misses: find out, remember. */
-uint32_t mw_where_native_miss(struct mw_thread *t, uintptr_t caller);
+uint32_t mw_locate_native_miss(struct mw_shard *t, uintptr_t caller);
 
-static inline uint32_t mw_where_native(struct mw_thread *t, uintptr_t caller)
+static inline uint32_t mw_locate_native(struct mw_shard *t, uintptr_t caller)
 {
-	uint32_t id = mw_where_recall(t, caller);
+	uint32_t id = mw_caller_recall(t, caller);
 
-	return mw_likely(id != MW_CS_NONE) ? id : mw_where_native_miss(t, caller);
+	return mw_likely(id != MW_CS_NONE) ? id : mw_locate_native_miss(t, caller);
 }
 
 /* Never MW_CS_NONE. */
-static inline uint32_t mw_where(struct mw_thread *t, uintptr_t caller)
+static inline uint32_t mw_locate(struct mw_shard *t, uintptr_t caller)
 {
 	uint32_t id = MW_CS_NONE;
 
 	if (mw_get(&mw_ruby.how) != MW_RUBY_NONE)
-		id = mw_ruby_where(t);
-	return id != MW_CS_NONE ? id : mw_where_native(t, caller);
+		id = mw_ruby_locate(t);
+	return id != MW_CS_NONE ? id : mw_locate_native(t, caller);
 }
 
 /* 0: a C function's frame. Neither alone tells: blocks of C functions have an
@@ -75,10 +75,10 @@ MW_INLINE uintptr_t mw_ruby_pc_now(void)
 }
 
 /* What is remembered of where this call is, if finding that takes no call; else NULL. */
-static inline struct mw_where *mw_where_at_hand(struct mw_thread *t, uintptr_t caller)
+static inline struct mw_caller *mw_locate_fast(struct mw_shard *t, uintptr_t caller)
 {
 	uint32_t how = __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE);
-	struct mw_where *w;
+	struct mw_caller *w;
 	uintptr_t pc = 0;
 
 	if (how == MW_RUBY_FAST)
@@ -87,12 +87,12 @@ static inline struct mw_where *mw_where_at_hand(struct mw_thread *t, uintptr_t c
 		return NULL;
 	if (!pc)
 		pc = caller;
-	w = mw_where_at_once(t, pc);
-	return w ? w : mw_where_at_second(t, pc);
+	w = mw_caller_first(t, pc);
+	return w ? w : mw_caller_in_second(t, pc);
 }
 
 /* Now and then: is the fast answer still the right one? */
-static inline void mw_where_check(struct mw_thread *t)
+static inline void mw_locate_check(struct mw_shard *t)
 {
 	if (mw_get(&mw_ruby.how) == MW_RUBY_FAST)
 		mw_ruby_check(t);

@@ -49,14 +49,15 @@ static long pid_of_owner(const char *socket)
 	return sscanf(text, "mwrap %ld", &pid) == 1 ? pid : 0;
 }
 
-static void hear_self(struct mw_voice *v, const struct mw_api *api, enum mw_wire_what what, const char *at)
+static void hear_self(struct mw_reply_of *v, const struct mw_api *api, enum mw_wire_what what,
+		      const char *at)
 {
 	struct mw_buf b = { 0 };
 	size_t len = strlen(at);
 	char *location = malloc(len + 1);
 	long n = location ? mw_percent_decode(at, len, location, false) : -1;
 
-	*v = (struct mw_voice){ .pid = (long)getpid(), .error = ENOMEM };
+	*v = (struct mw_reply_of){ .pid = (long)getpid(), .error = ENOMEM };
 	if (n < 0) /* which nobody has */
 		n = 0;
 	if (!location || mw_wire_write(&b, api, what, location, (size_t)n))
@@ -66,11 +67,11 @@ static void hear_self(struct mw_voice *v, const struct mw_api *api, enum mw_wire
 	free(location);
 }
 
-static void hear(struct mw_voice *v, struct mw_ask *a, long pid)
+static void hear(struct mw_reply_of *v, struct mw_ask *a, long pid)
 {
 	size_t n = a->answer.n - a->body;
 
-	*v = (struct mw_voice){ .pid = pid, .error = a->error };
+	*v = (struct mw_reply_of){ .pid = pid, .error = a->error };
 	strcpy(v->socket, a->socket);
 	if (a->error)
 		return;
@@ -87,7 +88,7 @@ static void hear(struct mw_voice *v, struct mw_ask *a, long pid)
 
 static int voice_cmp(const void *a, const void *b)
 {
-	const struct mw_voice *x = a, *y = b;
+	const struct mw_reply_of *x = a, *y = b;
 
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
@@ -99,13 +100,13 @@ static void unite(struct mw_gathered *g)
 {
 	size_t used = 0;
 
-	qsort(g->voices, g->n, sizeof(*g->voices), voice_cmp);
+	qsort(g->replies, g->n, sizeof(*g->replies), voice_cmp);
 	for (size_t i = 0; i < g->n; i++) {
-		if (used && g->voices[used - 1].pid == g->voices[i].pid) {
-			g->voices[used - 1].owner |= g->voices[i].owner;
-			mw_wire_free(&g->voices[i].wire);
+		if (used && g->replies[used - 1].pid == g->replies[i].pid) {
+			g->replies[used - 1].owner |= g->replies[i].owner;
+			mw_wire_free(&g->replies[i].wire);
 		} else {
-			g->voices[used++] = g->voices[i];
+			g->replies[used++] = g->replies[i];
 		}
 	}
 	g->n = used;
@@ -138,8 +139,8 @@ static void ask_others(struct mw_gathered *g, const struct mw_family *f, const s
 			continue;
 		if (!pid && asks[i].error)
 			pid = pid_of_owner(m[i].socket);
-		hear(&g->voices[g->n], &asks[i], pid);
-		g->voices[g->n++].owner = !m[i].pid && f->path[0];
+		hear(&g->replies[g->n], &asks[i], pid);
+		g->replies[g->n++].owner = !m[i].pid && f->path[0];
 	}
 }
 
@@ -155,15 +156,15 @@ int mw_gather(struct mw_gathered *g, const struct mw_family *f, const struct mw_
 	target_of(&target, what, at);
 	m = others(f, &n);
 	asks = calloc(n + 1, sizeof(*asks));
-	g->voices = calloc(n + 1, sizeof(*g->voices));
+	g->replies = calloc(n + 1, sizeof(*g->replies));
 	g->parts = calloc(n + 1, sizeof(*g->parts));
-	if (m && asks && g->voices && g->parts && !target.failed) {
+	if (m && asks && g->replies && g->parts && !target.failed) {
 		ask_others(g, f, m, asks, n, target.p);
-		hear_self(&g->voices[g->n++], api, what, at);
+		hear_self(&g->replies[g->n++], api, what, at);
 		unite(g);
 		for (size_t i = 0; i < g->n; i++)
-			if (!g->voices[i].error)
-				g->parts[g->answered++].wire = &g->voices[i].wire;
+			if (!g->replies[i].error)
+				g->parts[g->answered++].wire = &g->replies[i].wire;
 	}
 	for (size_t i = 0; asks && i < n; i++)
 		mw_ask_free(&asks[i]);
@@ -179,8 +180,8 @@ int mw_gather(struct mw_gathered *g, const struct mw_family *f, const struct mw_
 void mw_gathered_free(struct mw_gathered *g)
 {
 	for (size_t i = 0; i < g->n; i++)
-		mw_wire_free(&g->voices[i].wire);
-	free(g->voices);
+		mw_wire_free(&g->replies[i].wire);
+	free(g->replies);
 	free(g->parts);
 	*g = (struct mw_gathered){ 0 };
 }
@@ -212,13 +213,13 @@ static void heard(struct mw_did *did, int status, const char *text, size_t n)
 	mw_buf_add(&did->said, text, n);
 }
 
-void mw_ask_voices(struct mw_ask *asks, const struct mw_gathered *g, const struct mw_family *f,
-		   const char *method, const char *target, const struct mw_request *req,
-		   const char *const *names)
+void mw_ask_for_replies(struct mw_ask *asks, const struct mw_gathered *g, const struct mw_family *f,
+			const char *method, const char *target, const struct mw_request *req,
+			const char *const *names)
 {
 	for (size_t i = 0; i < g->n; i++) {
 		struct mw_ask *a = &asks[i];
-		const struct mw_voice *v = &g->voices[i];
+		const struct mw_reply_of *v = &g->replies[i];
 
 		*a = (struct mw_ask){ .fd = -1 };
 		if (v->pid == (long)getpid() || !v->socket[0] || v->error)
@@ -242,13 +243,13 @@ static void have_it_done(struct mw_did *did, const struct mw_family *f, const st
 {
 	static const char *const names[] = { "Host", "Origin", "Sec-Fetch-Site", NULL };
 
-	mw_ask_voices(asks, g, f, req->method, rest, req, names);
+	mw_ask_for_replies(asks, g, f, req->method, rest, req, names);
 	for (size_t i = 0; i < g->n; i++) {
 		struct mw_ask *a = &asks[i];
 
 		if (a->socket && !gone(a))
 			heard(did, a->error ? 0 : a->status, a->answer.p + a->body, a->answer.n - a->body);
-		else if (!a->socket && g->voices[i].error)
+		else if (!a->socket && g->replies[i].error)
 			did->asked++; /* it can't be asked */
 		if (a->socket)
 			mw_ask_free(a);

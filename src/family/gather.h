@@ -20,7 +20,7 @@
 #define MW_NO_POST "X-Mwrap-No-Post"
 
 /* One process, whether it answered or not. */
-struct mw_voice {
+struct mw_reply_of {
 	long pid;   /* 0: not known, as it didn't answer */
 	int error;  /* errno, EPROTO for another version's; 0: it answered */
 	bool owner; /* it has the family's path */
@@ -29,7 +29,7 @@ struct mw_voice {
 };
 
 struct mw_gathered {
-	struct mw_voice *voices; /* owned; by PID, each once */
+	struct mw_reply_of *replies; /* owned; by PID, each once */
 	size_t n;
 	struct mw_part *parts;   /* owned; those that answered */
 	size_t answered;
@@ -37,7 +37,7 @@ struct mw_gathered {
 
 /*
  * Asks all for their tables. at: of MW_WIRE_AT, percent-encoded. Sockets on which nobody listens
- * are no voices. 0, or -1: no memory.
+ * are no replies. 0, or -1: no memory.
  */
 int mw_gather(struct mw_gathered *, const struct mw_family *, const struct mw_api *, enum mw_wire_what,
 	      const char *at);
@@ -48,9 +48,9 @@ void mw_gathered_free(struct mw_gathered *);
  * `req` in names (NULL ends them). asks: of g->n elements; the i-th is of the i-th
  * voice, and its socket NULL if that wasn't asked. End each that was with mw_ask_free().
  */
-void mw_ask_voices(struct mw_ask *asks, const struct mw_gathered *g, const struct mw_family *,
-		   const char *method, const char *target, const struct mw_request *req,
-		   const char *const *names);
+void mw_ask_for_replies(struct mw_ask *asks, const struct mw_gathered *g, const struct mw_family *,
+			const char *method, const char *target, const struct mw_request *req,
+			const char *const *names);
 
 struct mw_did {
 	size_t asked, done;

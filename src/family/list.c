@@ -10,7 +10,7 @@
 
 /* One process as it is listed. */
 struct line {
-	const struct mw_voice *v;
+	const struct mw_reply_of *v;
 	struct mw_process_facts facts;
 };
 
@@ -239,9 +239,9 @@ void mw_page_family(struct mw_call *call, const struct mw_family *f, enum mw_for
 	v.n = g.n;
 	v.lines = calloc(g.n, sizeof(*v.lines));
 	for (size_t i = 0; v.lines && i < g.n; i++) {
-		v.lines[i].v = &g.voices[i];
-		if (g.voices[i].pid > 0)
-			mw_process_facts(g.voices[i].pid, &v.lines[i].facts);
+		v.lines[i].v = &g.replies[i];
+		if (g.replies[i].pid > 0)
+			mw_process_facts(g.replies[i].pid, &v.lines[i].facts);
 	}
 	mw_reply_form(call, form);
 	if (!v.lines)

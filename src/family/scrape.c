@@ -136,12 +136,12 @@ static void who(struct mw_buf *to, const struct mw_gathered *g, const struct mw_
 		struct mw_process_facts facts;
 		unsigned labels = 1;
 
-		if (!g->voices[i].pid)
+		if (!g->replies[i].pid)
 			continue;
-		mw_process_facts(g->voices[i].pid, &facts);
-		mw_buf_fmt(to, "mwrap_process_info{process=\"%ld\"", g->voices[i].pid);
+		mw_process_facts(g->replies[i].pid, &facts);
+		mw_buf_fmt(to, "mwrap_process_info{process=\"%ld\"", g->replies[i].pid);
 		mw_metrics_label(to, &labels, "title", facts.title, strlen(facts.title));
-		mw_buf_fmt(to, ",owner=\"%d\"} 1\n", g->voices[i].owner);
+		mw_buf_fmt(to, ",owner=\"%d\"} 1\n", g->replies[i].owner);
 	}
 	mw_buf_str(to, "# HELP mwrap_process_answers 1 if the process has answered, else "
 		       "its other metrics aren\xe2\x80\x99t here.\n"
@@ -150,9 +150,9 @@ static void who(struct mw_buf *to, const struct mw_gathered *g, const struct mw_
 		bool answers = false;
 
 		for (size_t k = 0; k < n; k++)
-			answers |= p[k].pid == g->voices[i].pid;
-		if (g->voices[i].pid)
-			mw_buf_fmt(to, "mwrap_process_answers{process=\"%ld\"} %d\n", g->voices[i].pid,
+			answers |= p[k].pid == g->replies[i].pid;
+		if (g->replies[i].pid)
+			mw_buf_fmt(to, "mwrap_process_answers{process=\"%ld\"} %d\n", g->replies[i].pid,
 				   answers);
 	}
 }
@@ -168,7 +168,7 @@ static size_t collect(struct mw_scrape *p, const struct mw_gathered *g, const st
 		const struct mw_ask *a = &asks[i];
 
 		if (a->socket && !a->error && a->status == 200)
-			p[n++] = (struct mw_scrape){ .pid = g->voices[i].pid,
+			p[n++] = (struct mw_scrape){ .pid = g->replies[i].pid,
 						     .text = a->answer.p + a->body,
 						     .n = a->answer.n - a->body };
 	}
@@ -191,7 +191,7 @@ static void put_together(struct mw_call *call, const struct mw_family *f, const 
 	}
 	mw_buf_add(&target, "", 1);
 	if (asks && p && !target.failed) {
-		mw_ask_voices(asks, g, f, "GET", target.p, req, names);
+		mw_ask_for_replies(asks, g, f, "GET", target.p, req, names);
 		n = collect(p, g, asks, own);
 		call->res->status = own->status;
 		call->res->content_type = own->content_type;

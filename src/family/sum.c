@@ -343,7 +343,7 @@ const struct mw_api *mw_sum_api(const struct mw_part *p, size_t n, const struct 
 			.quiet_enter = own->quiet_enter,
 			.quiet_leave = own->quiet_leave,
 			.hush = own->hush,
-			.server_place = own->server_place,
+			.server_endpoint = own->server_endpoint,
 		},
 		.parts = p,
 		.n = n,

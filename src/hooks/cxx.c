@@ -126,39 +126,39 @@ static enum owner owner_now(uintptr_t caller)
 /* Counts a block of the allocator's own `new`; n as the app asked. */
 static void *counted(void *p, size_t n, uintptr_t caller)
 {
-	struct mw_thread *t = mw_usual();
+	struct mw_shard *t = mw_permitted();
 
 	if (!p)
 		return NULL;
 	if (t)
 		return mw_admit(t, p, n, caller);
-	return mw_slow_admit(p, n, caller);
+	return mw_admit_shared(p, n, caller);
 }
 
 /* `next` is called when malloc's answer was NULL, or isn't to be used. */
-#define NEW(name, args_decl, n, ask, next_type, ...)                           \
-	MW_EXPORT void *name args_decl;                                        \
-	MW_EXPORT void *name args_decl                                         \
-	{                                                                      \
-		uintptr_t caller = MW_CALLER;                                  \
-		enum owner o = owner_now(caller);                              \
-		next_type *next;                                               \
-		void *p;                                                       \
-		if (mw_likely(o == MALLOCS)) {                                 \
-			p = mw_ask_at(&(struct mw_ask)ask, caller);            \
-			if (mw_likely(p != NULL))                              \
-				return p;                                      \
-		}                                                              \
-		next = NEXT(next_type, name);                                  \
-		if (!next)                                                     \
-			return NULL;                                           \
-		if (o != ALLOCATOR || mw_life != MW_ON || n > MW_ASK_MAX) {    \
-			size_t bytes = n;                                      \
-			return next(bytes, ##__VA_ARGS__);                     \
-		} else {                                                       \
-			size_t bytes = mw_padded(n);                           \
-			return counted(next(bytes, ##__VA_ARGS__), n, caller); \
-		}                                                              \
+#define NEW(name, args_decl, n, ask, next_type, ...)                                \
+	MW_EXPORT void *name args_decl;                                             \
+	MW_EXPORT void *name args_decl                                              \
+	{                                                                           \
+		uintptr_t caller = MW_CALLER;                                       \
+		enum owner o = owner_now(caller);                                   \
+		next_type *next;                                                    \
+		void *p;                                                            \
+		if (mw_likely(o == MALLOCS)) {                                      \
+			p = mw_alloc_at(&(struct mw_alloc_call)ask, caller);        \
+			if (mw_likely(p != NULL))                                   \
+				return p;                                           \
+		}                                                                   \
+		next = NEXT(next_type, name);                                       \
+		if (!next)                                                          \
+			return NULL;                                                \
+		if (o != ALLOCATOR || mw_life != MW_ON || n > MW_SIZE_PADDED_MAX) { \
+			size_t bytes = n;                                           \
+			return next(bytes, ##__VA_ARGS__);                          \
+		} else {                                                            \
+			size_t bytes = mw_padded(n);                                \
+			return counted(next(bytes, ##__VA_ARGS__), n, caller);      \
+		}                                                                   \
 	}
 #define PLAIN { .how = MW_MALLOC, .n = n }
 #define ALIGNED { .how = MW_MEMALIGN, .n = n, .align = align }

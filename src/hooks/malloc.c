@@ -28,59 +28,59 @@ __attribute__((hot)) void *realloc(void *, size_t);
 __attribute__((hot)) size_t malloc_usable_size(void *);
 
 /* Out of line, so that the usual way has no stack frame for their sake. */
-static __attribute__((noinline)) void *slow_alloc(enum mw_how how, size_t n, uintptr_t caller)
+static __attribute__((noinline)) void *alloc_shared(enum mw_how how, size_t n, uintptr_t caller)
 {
-	return mw_slow_alloc(&(struct mw_ask){ .how = how, .n = n }, caller);
+	return mw_alloc_shared(&(struct mw_alloc_call){ .how = how, .n = n }, caller);
 }
 
 /* p is new, with room for a tail; t has laid down `known`. */
-static __attribute__((noinline)) void *admit_other(struct mw_thread *t, void *p, size_t n,
-						   uintptr_t caller, uint32_t known)
+static __attribute__((noinline)) void *admit_cold(struct mw_shard *t, void *p, size_t n,
+						  uintptr_t caller, uint32_t known)
 {
-	if (mw_unlikely(!mw_pass_is(known, &mw_pass))) {
+	if (mw_unlikely(!mw_permit_is(known, &mw_permit))) {
 		mw_leave_as(t, known);
-		return mw_slow_admit(p, n, caller);
+		return mw_admit_shared(p, n, caller);
 	}
-	return mw_admit_other(t, p, n, caller);
+	return mw_admit_cold(t, p, n, caller);
 }
 
 MW_EXPORT void *malloc(size_t n)
 {
-	struct mw_thread *t;
+	struct mw_shard *t;
 	uint32_t known;
 	void *p, *q;
 
 	if (mw_unlikely(n > INT32_MAX))
-		return slow_alloc(MW_MALLOC, n, MW_CALLER);
+		return alloc_shared(MW_MALLOC, n, MW_CALLER);
 	p = mw_roomy_malloc(n + MW_TAIL); /* glibc's least chunk has room for 24 */
 	if (mw_unlikely(!p))
 		return NULL;
 	/* only now: what is found out before a call must be saved from it */
 	t = mw_self;
 	known = mw_enter_carrying(t);
-	if (mw_likely(mw_pass_is(known, &mw_pass_ruby))) {
-		q = mw_admit_fit(t, p, n, MW_FIT_RUBY, 0, known);
+	if (mw_likely(mw_permit_is(known, &mw_permit_ruby))) {
+		q = mw_admit_fast(t, p, n, MW_MODE_RUBY, 0, known);
 		if (mw_likely(q != NULL))
 			return q;
-	} else if (mw_likely(mw_pass_is(known, &mw_pass_bytes))) {
-		q = mw_admit_fit(t, p, n, MW_FIT_BYTES, MW_CALLER, known);
+	} else if (mw_likely(mw_permit_is(known, &mw_permit_bytes))) {
+		q = mw_admit_fast(t, p, n, MW_MODE_BYTES, MW_CALLER, known);
 		if (mw_likely(q != NULL))
 			return q;
 	}
-	return admit_other(t, p, n, MW_CALLER, known);
+	return admit_cold(t, p, n, MW_CALLER, known);
 }
 
 /* t has laid down `known`. */
-static __attribute__((noinline)) void free_other(void *p, struct mw_thread *t, uint32_t known)
+static __attribute__((noinline)) void free_cold(void *p, struct mw_shard *t, uint32_t known)
 {
 	bool done;
 
-	if (!mw_pass_is(known, &mw_pass)) {
+	if (!mw_permit_is(known, &mw_permit)) {
 		mw_leave_as(t, known);
-		mw_slow_free(p);
+		mw_free_shared(p);
 		return;
 	}
-	done = mw_dismiss_at_hand(t, p, mw_usable(p), MW_FIT_NONE);
+	done = mw_dismiss_fast(t, p, mw_usable(p), MW_MODE_NONE);
 	mw_leave_as(t, known);
 	if (!done) {
 		if (mw_real_is_boot(p))
@@ -91,53 +91,53 @@ static __attribute__((noinline)) void free_other(void *p, struct mw_thread *t, u
 }
 
 /* t is inside. False: nothing has changed. */
-MW_INLINE bool dismiss_plain(void *p, struct mw_thread *t, uint32_t fit)
+MW_INLINE bool dismiss_plain(void *p, struct mw_shard *t, uint32_t mode)
 {
 	size_t usable;
 
-	return mw_likely(mw_chunk_plain(p, &usable)) && mw_dismiss_at_hand(t, p, usable, fit);
+	return mw_likely(mw_chunk_plain(p, &usable)) && mw_dismiss_fast(t, p, usable, mode);
 }
 
 MW_EXPORT void free(void *p)
 {
-	struct mw_thread *t = mw_self;
+	struct mw_shard *t = mw_self;
 	uint32_t known;
 
 	if (mw_unlikely(!p))
 		return;
 	known = mw_enter_carrying(t);
 	/* the same end twice: with one for both, gcc needs five instructions more */
-	if (mw_likely(mw_pass_is(known, &mw_pass_ruby))) {
-		if (mw_likely(dismiss_plain(p, t, MW_FIT_RUBY))) {
+	if (mw_likely(mw_permit_is(known, &mw_permit_ruby))) {
+		if (mw_likely(dismiss_plain(p, t, MW_MODE_RUBY))) {
 			mw_leave_as(t, known);
 			mw_real.free(p);
 			return;
 		}
-	} else if (mw_likely(mw_pass_is(known, &mw_pass_bytes))) {
-		if (mw_likely(dismiss_plain(p, t, MW_FIT_BYTES))) {
+	} else if (mw_likely(mw_permit_is(known, &mw_permit_bytes))) {
+		if (mw_likely(dismiss_plain(p, t, MW_MODE_BYTES))) {
 			mw_leave_as(t, known);
 			mw_real.free(p);
 			return;
 		}
 	}
-	free_other(p, t, known);
+	free_cold(p, t, known);
 }
 
 MW_EXPORT void *calloc(size_t count, size_t each)
 {
-	struct mw_thread *t = mw_usual();
+	struct mw_shard *t = mw_permitted();
 	size_t n;
 	void *p;
 
-	if (mw_unlikely(__builtin_mul_overflow(count, each, &n) || n > MW_ASK_MAX))
+	if (mw_unlikely(__builtin_mul_overflow(count, each, &n) || n > MW_SIZE_PADDED_MAX))
 		return mw_real.calloc(count, each);
 	if (mw_unlikely(!t))
-		return slow_alloc(MW_CALLOC, n, MW_CALLER);
+		return alloc_shared(MW_CALLOC, n, MW_CALLER);
 	p = mw_real.calloc(1, mw_padded(n));
 	return mw_likely(p != NULL) ? mw_admit(t, p, n, MW_CALLER) : NULL;
 }
 
-MW_INLINE void *usual_realloc(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
+MW_INLINE void *realloc_fast(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 {
 	struct mw_dismissed d;
 	bool known;
@@ -163,13 +163,13 @@ MW_INLINE void *usual_realloc(struct mw_thread *t, void *p, size_t n, uintptr_t 
 
 MW_INLINE void *any_realloc(void *p, size_t n, uintptr_t caller)
 {
-	struct mw_thread *t = mw_usual();
+	struct mw_shard *t = mw_permitted();
 	void *q;
 
-	if (mw_unlikely(!t || !n || n > MW_ASK_MAX || mw_real_is_boot(p)))
-		return mw_slow_realloc(p, n, caller);
+	if (mw_unlikely(!t || !n || n > MW_SIZE_PADDED_MAX || mw_real_is_boot(p)))
+		return mw_realloc_shared(p, n, caller);
 	if (p)
-		return usual_realloc(t, p, n, caller);
+		return realloc_fast(t, p, n, caller);
 	/* not malloc: an allocator may tell them apart */
 	q = mw_real.realloc(NULL, mw_padded(n));
 	return mw_likely(q != NULL) ? mw_admit(t, q, n, caller) : NULL;
@@ -199,26 +199,27 @@ MW_EXPORT void *reallocarray(void *p, size_t count, size_t each)
 
 /* --- aligned, and C++: not hot ------------------------------------------------------------- */
 
-void *mw_ask_at(struct mw_ask *a, uintptr_t caller)
+void *mw_alloc_at(struct mw_alloc_call *a, uintptr_t caller)
 {
-	struct mw_thread *t = mw_usual();
+	struct mw_shard *t = mw_permitted();
 	void *p;
 
-	if (mw_unlikely(!t || a->n > MW_ASK_MAX))
-		return mw_slow_alloc(a, caller);
-	p = mw_ask_real(a, mw_ask_bytes(a));
+	if (mw_unlikely(!t || a->n > MW_SIZE_PADDED_MAX))
+		return mw_alloc_shared(a, caller);
+	p = mw_alloc_real(a, mw_alloc_bytes(a));
 	return p ? mw_admit(t, p, a->n, caller) : NULL;
 }
 
 MW_EXPORT void *memalign(size_t align, size_t n)
 {
-	return mw_ask_at(&(struct mw_ask){ .how = MW_MEMALIGN, .n = n, .align = align }, MW_CALLER);
+	return mw_alloc_at(&(struct mw_alloc_call){ .how = MW_MEMALIGN, .n = n, .align = align },
+			   MW_CALLER);
 }
 
 MW_EXPORT int posix_memalign(void **out, size_t align, size_t n)
 {
-	struct mw_ask a = { .how = MW_POSIX_MEMALIGN, .n = n, .align = align };
-	void *p = mw_ask_at(&a, MW_CALLER);
+	struct mw_alloc_call a = { .how = MW_POSIX_MEMALIGN, .n = n, .align = align };
+	void *p = mw_alloc_at(&a, MW_CALLER);
 
 	if (a.error == 0)
 		*out = p;
@@ -227,12 +228,13 @@ MW_EXPORT int posix_memalign(void **out, size_t align, size_t n)
 
 MW_EXPORT void *aligned_alloc(size_t align, size_t n)
 {
-	return mw_ask_at(&(struct mw_ask){ .how = MW_ALIGNED_ALLOC, .n = n, .align = align }, MW_CALLER);
+	return mw_alloc_at(&(struct mw_alloc_call){ .how = MW_ALIGNED_ALLOC, .n = n, .align = align },
+			   MW_CALLER);
 }
 
 MW_EXPORT void *valloc(size_t n)
 {
-	return mw_ask_at(&(struct mw_ask){ .how = MW_VALLOC, .n = n }, MW_CALLER);
+	return mw_alloc_at(&(struct mw_alloc_call){ .how = MW_VALLOC, .n = n }, MW_CALLER);
 }
 
 MW_EXPORT void *pvalloc(size_t n)
@@ -240,14 +242,14 @@ MW_EXPORT void *pvalloc(size_t n)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 	/* rounds up, so round before the tail comes on top */
-	if (n <= MW_ASK_MAX)
+	if (n <= MW_SIZE_PADDED_MAX)
 		n = n ? (n + page - 1) & ~(page - 1) : page;
-	return mw_ask_at(&(struct mw_ask){ .how = MW_VALLOC, .n = n }, MW_CALLER);
+	return mw_alloc_at(&(struct mw_alloc_call){ .how = MW_VALLOC, .n = n }, MW_CALLER);
 }
 
 /* --- the rest ------------------------------------------------------------------------ */
 
-static __attribute__((noinline)) size_t slow_usable_size(void *p)
+static __attribute__((noinline)) size_t usable_size_cold(void *p)
 {
 	size_t n;
 
@@ -273,7 +275,7 @@ MW_EXPORT size_t malloc_usable_size(void *p)
 
 	if (mw_likely((uintptr_t)p - 1 < mw_plain && mw_chunk_plain(p, &n))) /* nor is it NULL */
 		return n - MW_TAIL;
-	return slow_usable_size(p);
+	return usable_size_cold(p);
 }
 
 MW_EXPORT void cfree(void *p)

@@ -20,7 +20,7 @@ MW_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 {
 	static int (*next)(pthread_t, pthread_attr_t *); /* relaxed: the same whoever finds it */
 	int (*f)(pthread_t, pthread_attr_t *) = mw_get(&next);
-	struct mw_thread *t = mw_get(&mw_ruby.how) == MW_RUBY_NONE ? NULL : mw_usual();
+	struct mw_shard *t = mw_get(&mw_ruby.how) == MW_RUBY_NONE ? NULL : mw_permitted();
 	int r;
 
 	/* busy, as if a signal handler called the allocator: counted at its native caller */

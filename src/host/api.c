@@ -138,13 +138,13 @@ static void api_stats(struct mw_stats *out)
 	out->life_unit = mw_clock.in_bytes ? "bytes" : "gc";
 	out->ruby_lookup = mw_ruby_how_name();
 	out->ruby_why = mw_ruby.why ? mw_ruby.why : "";
-	out->mode = mw_fit_name(&out->mode_why);
+	out->mode = mw_mode_name(&out->mode_why);
 	out->gc_count = mw_ruby_count_name();
-	out->tracker_bytes = mw_own_bytes();
-	out->memory_max = mw_own_max();
+	out->tracker_bytes = mw_arena_bytes();
+	out->memory_max = mw_arena_max();
 	out->locations_full = mw_get(&mw_locations_full);
 	out->records_full = mw_get(&mw_records_full);
-	out->threads_full = mw_get(&mw_threads_full);
+	out->threads_full = mw_get(&mw_shards_full);
 	out->paused = mw_get(&mw_paused);
 	out->lost = mw_get(&mw_lost);
 	out->overruns = mw_get(&mw_strays.overruns);
@@ -207,7 +207,7 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.heap_sums = mw_heap_sums,
 	.heap = api_heap,
 	.heap_free = api_heap_free,
-	.server_place = mw_server_place,
+	.server_endpoint = mw_server_endpoint,
 	.panic_take = mw_panic_take,
 	.panic_pass = mw_panic_pass,
 };

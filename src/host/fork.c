@@ -91,7 +91,7 @@ static void after_fork_child(void)
 	mw_heap_pages_after_fork();
 	mw_closes_after_fork();
 	mw_rcu_after_fork();
-	mw_threads_after_fork(mw_state());
+	mw_shards_after_fork(mw_state());
 	if (had.in_reading) {
 		had.in_reading--;
 	} else {

@@ -27,8 +27,8 @@ static void ruby_is_up(void)
 }
 
 static const struct mw_ruby_above above_ruby = {
-	.thread = mw_usual_after_all,
-	.changed = mw_fit_choose,
+	.thread = mw_permitted_cold,
+	.changed = mw_mode_choose,
 	.up = ruby_is_up,
 };
 
@@ -51,7 +51,7 @@ __attribute__((constructor)) static void load(void)
 		mw_quiet_leave();
 		return;
 	}
-	mw_own_limit(mw_options.memory_max);
+	mw_arena_limit(mw_options.memory_max);
 	mw_ruby_init(&above_ruby);
 	if (mw_get(&mw_ruby.how) != MW_RUBY_NONE)
 		mw_heap_maps_init();

@@ -44,8 +44,8 @@ void mw_end_before_destructors(void);
  */
 void mw_server_start(void);
 void mw_server_go(void);
-/* See mw_api.server_place. */
-bool mw_server_place(struct mw_server_place *);
+/* See mw_api.server_endpoint. */
+bool mw_server_endpoint(struct mw_server_endpoint *);
 void mw_server_before_fork(const struct timespec *until);
 void mw_server_after_fork(int child);
 /* Asks it to remove its socket and waits for that: 200 ms, and two seconds if a file is just being made. */

@@ -189,7 +189,7 @@ void mw_server_go(void)
 	mw_sys_futex_wake(&go);
 }
 
-bool mw_server_place(struct mw_server_place *place)
+bool mw_server_endpoint(struct mw_server_endpoint *place)
 {
 	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
 	bool is = false;

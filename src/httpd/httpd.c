@@ -34,9 +34,9 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
-#include "apart.h"
+#include "relay.h"
 #include "ancestors.h"
-#include "owner.h"
+#include "takeover.h"
 #include "rundir.h"
 #include "server.h"
 
@@ -85,7 +85,9 @@ static void set_limits(void)
 
 	getrlimit(RLIMIT_NOFILE, &rl);
 	eighth = rl.rlim_cur / 8;
-	mw_server.conns_max = eighth < 4 ? 4 : eighth > MW_CONNS_MAX ? MW_CONNS_MAX : (unsigned)eighth;
+	mw_server.conns_max = eighth < 4                  ? 4 :
+			      eighth > MW_CONNECTIONS_MAX ? MW_CONNECTIONS_MAX :
+							    (unsigned)eighth;
 	mw_server.fd_base = rl.rlim_cur / 2 > 1024 ? 1024 : (int)(rl.rlim_cur / 2);
 }
 
@@ -180,15 +182,15 @@ static void close_all(bool intact)
 	mw_moves_begin();
 	(void)mw_opening_begin(); /* the process's end waits for this, too */
 	if (intact)
-		mw_owner_sweep();
-	mw_owner_end();
+		mw_takeover_sweep();
+	mw_takeover_end();
 	mw_listen_unlink();
 	if (intact)
 		mw_rundir_sweep();
 	mw_opening_end();
 	if (intact && mw_server.daemon) {
 		mw_live_close();
-		mw_apart_close();
+		mw_relay_close();
 		MHD_stop_daemon(mw_server.daemon);
 	}
 	mw_live_reset();
@@ -205,7 +207,7 @@ static void close_all(bool intact)
 			close(l->fd);
 		l->fd = -1;
 		l->addr_len = 0;
-		mw_claim_drop(&l->claim);
+		mw_socket_lock_drop(&l->claim);
 	}
 	if (intact) {
 		close_fd(&mw_server.epfd);
@@ -214,7 +216,7 @@ static void close_all(bool intact)
 	atomic_store(&mw_server.epfd, -1);
 	atomic_store(&mw_server.evfd, -1);
 	mw_server.listeners_n = 0;
-	mw_conns_reset();
+	mw_connections_reset();
 	mw_moves_end();
 }
 
@@ -276,7 +278,7 @@ static void take_panics(const struct mw_api *api)
 static int timeout_ms(uint64_t now, unsigned second)
 {
 	MHD_UNSIGNED_LONG_LONG mhd;
-	int ms = mw_conns_expire(now), live = mw_live_due(now), linger = mw_linger_due(now);
+	int ms = mw_connections_expire(now), live = mw_live_due(now), linger = mw_linger_due(now);
 
 	if (ms < 0 || second < (unsigned)ms)
 		ms = (int)second;
@@ -308,10 +310,10 @@ static void dispatch(void *about, uint64_t now)
 	struct mw_linger *g = about;
 
 	if (l >= mw_server.listeners && l < mw_server.listeners + MW_LISTENERS_MAX)
-		mw_conns_accept(l, now);
-	else if (c >= mw_server.conns && c < mw_server.conns + MW_CONNS_MAX) {
+		mw_connections_accept(l, now);
+	else if (c >= mw_server.conns && c < mw_server.conns + MW_CONNECTIONS_MAX) {
 		mw_live_hangup(c);
-		mw_apart_hangup(c);
+		mw_relay_hangup(c);
 	} else if (g >= mw_server.lingers && g < mw_server.lingers + MW_LINGERS_MAX) {
 		mw_linger_read(g, now);
 	} else if (about == &mw_server.evfd) {
@@ -328,7 +330,7 @@ static int loop(void)
 		unsigned second = mw_site_second(&mw_server.site, mw_server.api,
 						 mw_statm_is_ours() ? mw_server.statm : -1);
 		uint64_t now = mw_now_ms();
-		int look = mw_owner_look(now);
+		int look = mw_takeover_look(now);
 		int n = epoll_wait(
 			mw_server.epfd, ev, EVENTS,
 			timeout_ms(now, look >= 0 && (unsigned)look < second ? (unsigned)look : second));
@@ -339,12 +341,12 @@ static int loop(void)
 		/* before any request is looked at */
 		if (mw_token_refresh()) {
 			mw_live_close();
-			mw_apart_close();
+			mw_relay_close();
 		}
 		for (int i = 0; i < n; i++)
 			dispatch(ev[i].data.ptr, now);
 		mw_live_run(now);
-		mw_apart_run();
+		mw_relay_run();
 		mw_moves_begin();
 		MHD_run(mw_server.daemon);
 		mw_moves_end();
@@ -378,7 +380,7 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 	mw_server.pid = getpid();
 	atomic_store(&mw_server.tid, (pid_t)syscall(SYS_gettid));
 	mw_server.held = 0;
-	mw_conns_reset();
+	mw_connections_reset();
 	mw_linger_reset();
 	set_limits();
 	mw_site_start(&mw_server.site, api);
@@ -390,9 +392,9 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 		mw_opening_end();
 		mw_moves_end();
 		/* before any child can be forked, which would tell a shell first that it has Ruby */
-		(void)mw_owner_look(mw_now_ms());
+		(void)mw_takeover_look(mw_now_ms());
 		opened();
-		mw_place_tell();
+		mw_endpoint_tell();
 		ret = loop();
 		intact = !ret && epolls_intact();
 		if (ret && atomic_load(&mw_server.stop_asked))
@@ -405,7 +407,7 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 	if (ret && !err[0])
 		ret = 0; /* the family knows */
 	opened();
-	mw_place_end();
+	mw_endpoint_end();
 	close_all(intact);
 	mw_site_end(&mw_server.site, api);
 	mw_access_forget(&mw_server.access);
@@ -465,5 +467,5 @@ const struct mw_httpd_api mwrap_httpd = {
 	.wait_stopped = wait_stopped,
 	.before_fork = mw_child_before_fork,
 	.child_after_fork = mw_child_after_fork,
-	.place = mw_place_get,
+	.place = mw_endpoint_get,
 };

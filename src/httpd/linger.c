@@ -44,7 +44,7 @@ static struct mw_linger *place(void)
 {
 	struct mw_linger *oldest = &mw_server.lingers[0];
 
-	/* conns_max is 4 at least, and MW_CONNS_MAX at most */
+	/* conns_max is 4 at least, and MW_CONNECTIONS_MAX at most */
 	for (unsigned i = 0; i < mw_server.conns_max / 4; i++) {
 		struct mw_linger *l = &mw_server.lingers[i];
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "ancestors.h"
-#include "owner.h"
+#include "takeover.h"
 #include "rundir.h"
 #include "server.h"
 #include "tcp.h"
@@ -102,7 +102,7 @@ static int open_claimed(struct mw_listener *l, char err[MW_ERROR_MAX])
 	l->tcp = false;
 	note_unix(l);
 	l->fd = fd;
-	if (fd >= 0 && !mw_claim_bind(&l->claim, fd, mw_have_ruby(), err)) {
+	if (fd >= 0 && !mw_socket_lock_bind(&l->claim, fd, mw_have_ruby(), err)) {
 		if (!in_rundir(l))
 			mw_socket_open_up(&l->claim, mw_server.api->options());
 		if (!listen(fd, MW_BACKLOG))
@@ -112,7 +112,7 @@ static int open_claimed(struct mw_listener *l, char err[MW_ERROR_MAX])
 	l->fd = -1;
 	if (fd >= 0)
 		close(fd);
-	mw_claim_drop(&l->claim);
+	mw_socket_lock_drop(&l->claim);
 	return -1;
 }
 
@@ -128,19 +128,19 @@ static bool taken_by_us(const char *path)
  * Claims a path that has this process's PID in it. What an earlier one of that number left may
  * just be swept by a relative, which has the lock for a moment.
  */
-static enum mw_claimed claim_own(struct mw_listener *l, const char *path, char err[MW_ERROR_MAX])
+static enum mw_socket_locked claim_own(struct mw_listener *l, const char *path, char err[MW_ERROR_MAX])
 {
 	const struct timespec ms = { .tv_nsec = 1000000 };
-	enum mw_claimed got = mw_claim_take(&l->claim, path, err);
+	enum mw_socket_locked got = mw_socket_lock_take(&l->claim, path, err);
 
-	for (int tries = 0; got == MW_CLAIM_TAKEN && tries < SWEPT_MS; tries++) {
+	for (int tries = 0; got == MW_SOCKET_LOCK_TAKEN && tries < SWEPT_MS; tries++) {
 		nanosleep(&ms, NULL);
-		got = mw_claim_take(&l->claim, path, err);
+		got = mw_socket_lock_take(&l->claim, path, err);
 	}
 	return got;
 }
 
-static enum mw_claimed claim_beside(struct mw_listener *l, const char *path, char err[MW_ERROR_MAX])
+static enum mw_socket_locked claim_beside(struct mw_listener *l, const char *path, char err[MW_ERROR_MAX])
 {
 	char own[sizeof(l->claim.path) + 24];
 	int n = snprintf(own, sizeof(own), "%s.%ld", path, (long)getpid());
@@ -149,26 +149,26 @@ static enum mw_claimed claim_beside(struct mw_listener *l, const char *path, cha
 		return claim_own(l, own, err);
 	snprintf(err, MW_ERROR_MAX, "%s: longer than the %zu bytes of a socket's path", own,
 		 sizeof(l->claim.path) - 1);
-	return MW_CLAIM_ERROR;
+	return MW_SOCKET_LOCK_ERROR;
 }
 
 /* Listens on `abs`, an absolute path, or beside it if another process has it. */
 static int open_unix(struct mw_listener *l, const char *abs, char err[MW_ERROR_MAX])
 {
-	enum mw_claimed got;
+	enum mw_socket_locked got;
 
 	if (taken_by_us(abs)) {
 		snprintf(err, MW_ERROR_MAX, "%s: given twice", abs);
 		return -1;
 	}
-	got = mw_claim_take(&l->claim, abs, err);
-	if (got == MW_CLAIM_TAKEN) {
+	got = mw_socket_lock_take(&l->claim, abs, err);
+	if (got == MW_SOCKET_LOCK_TAKEN) {
 		got = claim_beside(l, abs, err);
-		if (got == MW_CLAIM_TAKEN)
+		if (got == MW_SOCKET_LOCK_TAKEN)
 			snprintf(err, MW_ERROR_MAX, "%s and its .%ld both belong to live processes", abs,
 				 (long)getpid());
 	}
-	return got == MW_CLAIM_OURS ? open_claimed(l, err) : -1;
+	return got == MW_SOCKET_LOCK_OURS ? open_claimed(l, err) : -1;
 }
 
 static int expand(const char *value, char *out, size_t size, char err[MW_ERROR_MAX])
@@ -191,7 +191,7 @@ static int open_path(struct mw_listener *l, const struct mw_options *o, char err
 	if (mw_options_expand(o->socket, (long)getpid() + 1, other, sizeof(other)) >= 0 &&
 	    !strcmp(path, other)) {
 		strcpy(mw_server.family.path, abs);
-		mw_owner_begin(abs, l);
+		mw_takeover_begin(abs, l);
 	}
 	return 0;
 }
@@ -212,7 +212,7 @@ static int open_rundir(struct mw_listener *l, const struct mw_options *o, char e
 			if (!open_unix(l, path, err)) {
 				if (!mw_server.family.dir[0])
 					strcpy(mw_server.family.path, path);
-				mw_owner_begin(path, l);
+				mw_takeover_begin(path, l);
 				return 0;
 			}
 			ret = mw_rundir_path(i, o, path, err);
@@ -228,13 +228,13 @@ static int open_tcp(struct mw_listener *l, const struct mw_options *o, char err[
 	uint16_t known = 0;
 	int ret;
 
-	if (!mw_owner_has_port(&known))
-		return mw_owner_path()[0] ? 1 : -1; /* a relative has it */
+	if (!mw_takeover_has_port(&known))
+		return mw_takeover_path()[0] ? 1 : -1; /* a relative has it */
 	ret = mw_tcp_open(l, o, known, err);
 	/* one that ends may be about to close it: owner.c goes on trying */
-	if (ret && mw_owner_path()[0] && mw_ancestor_served())
+	if (ret && mw_takeover_path()[0] && mw_ancestor_served())
 		return 1;
-	mw_owner_port(ret ? NULL : l);
+	mw_takeover_port(ret ? NULL : l);
 	return ret;
 }
 
@@ -290,7 +290,7 @@ unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
 		int ret;
 
 		/* a family's path is as good; and without the token nobody is let in anywhere */
-		if (!given[i] || (rundir && (mw_owner_path()[0] || mw_token_wrong())))
+		if (!given[i] || (rundir && (mw_takeover_path()[0] || mw_token_wrong())))
 			continue;
 		if (pending)
 			tell(err);
@@ -325,11 +325,11 @@ struct mw_listener *mw_listen_slot(void)
 }
 
 /* What is claimed is opened and watched; else it is given back. */
-static struct mw_listener *go_on(struct mw_listener *l, enum mw_claimed got)
+static struct mw_listener *go_on(struct mw_listener *l, enum mw_socket_locked got)
 {
 	char err[MW_ERROR_MAX];
 
-	if (got != MW_CLAIM_OURS || open_claimed(l, err)) {
+	if (got != MW_SOCKET_LOCK_OURS || open_claimed(l, err)) {
 		l->addr_len = 0;
 		return NULL;
 	}
@@ -337,7 +337,7 @@ static struct mw_listener *go_on(struct mw_listener *l, enum mw_claimed got)
 		close(l->fd);
 		l->fd = -1;
 		l->addr_len = 0;
-		mw_claim_drop(&l->claim);
+		mw_socket_lock_drop(&l->claim);
 		return NULL;
 	}
 	mw_server.listeners_n++;
@@ -352,7 +352,7 @@ struct mw_listener *mw_listen_take(const char *path)
 	if (!l)
 		return NULL;
 	mw_moves_begin();
-	l = mw_opening_begin() ? go_on(l, mw_claim_take(&l->claim, path, err)) : NULL;
+	l = mw_opening_begin() ? go_on(l, mw_socket_lock_take(&l->claim, path, err)) : NULL;
 	mw_opening_end();
 	mw_moves_end();
 	return l;
@@ -384,7 +384,7 @@ void mw_listen_end(struct mw_listener *l)
 void mw_listen_unlink(void)
 {
 	for (unsigned i = 0; i < mw_server.listeners_n; i++)
-		mw_claim_unlink(&mw_server.listeners[i].claim);
+		mw_socket_lock_unlink(&mw_server.listeners[i].claim);
 }
 
 /* Accepted at 0.0.0.0 or [::]: bound to whatever address the client took, and to our port. */

@@ -32,14 +32,14 @@
 #include "family/family.h"
 #include "http/access.h"
 #include "pages/site.h"
-#include "claim.h"
+#include "socket_lock.h"
 #include "httpd.h"
 
 struct MHD_Daemon;
 struct MHD_Connection;
 struct MHD_Response;
 
-#define MW_CONNS_MAX 64
+#define MW_CONNECTIONS_MAX 64
 #define MW_LINGERS_MAX 16 /* a quarter of all connections at most */
 #define MW_WATCHERS_MAX 8 /* of /live, and half of all connections at most */
 /* socket or socket_dir, the path of `listen`, its port, and a path taken over and given away */
@@ -64,7 +64,7 @@ struct mw_listener {
 	uint64_t paused_until;  /* ms; accept failed for want of descriptors */
 	struct sockaddr_storage addr; /* what accepted sockets are bound to */
 	socklen_t addr_len;
-	struct mw_claim claim;  /* of a Unix socket */
+	struct mw_socket_lock claim;  /* of a Unix socket */
 };
 
 enum mw_conn_phase {
@@ -91,7 +91,7 @@ struct mw_linger {
 	uint64_t left;          /* bytes that may still come */
 };
 
-_Static_assert(MW_CONNS_MAX / 4 <= MW_LINGERS_MAX, "a place for each");
+_Static_assert(MW_CONNECTIONS_MAX / 4 <= MW_LINGERS_MAX, "a place for each");
 
 struct mw_server {
 	_Atomic int state;      /* enum mw_server_state; also a futex */
@@ -110,7 +110,7 @@ struct mw_server {
 	unsigned listeners_n;
 	struct mw_listener listeners[MW_LISTENERS_MAX];
 	unsigned conns_max;
-	struct mw_conn conns[MW_CONNS_MAX];
+	struct mw_conn conns[MW_CONNECTIONS_MAX];
 	struct mw_linger lingers[MW_LINGERS_MAX];
 	size_t held;            /* bytes of answers that exist */
 	int statm;              /* /proc/self/statm, kept open: -1 where there is none */
@@ -205,7 +205,7 @@ void mw_token_child(void);
  * Gives a bound socket's file the mode and the group that the options name. While that
  * can't be done it stays as it is, 0600: one line on stderr. Only what is still the same file is touched.
  */
-void mw_socket_open_up(const struct mw_claim *, const struct mw_options *);
+void mw_socket_open_up(const struct mw_socket_lock *, const struct mw_options *);
 /* The same for a directory that was made for sockets, by its descriptor's path. */
 void mw_socket_dir_open_up(const char *dir, const struct mw_options *);
 /* The number of a group by its name, from a file such as /etc/group; -1: it isn't there. */
@@ -214,14 +214,14 @@ int64_t mw_group_find(const char *file, const char *name);
 /* conns.c */
 
 /* Takes what waits at a listener, up to a bound. */
-void mw_conns_accept(struct mw_listener *, uint64_t now);
+void mw_connections_accept(struct mw_listener *, uint64_t now);
 /* Drops connections past their deadline. Returns ms to the next, -1: none. */
-int mw_conns_expire(uint64_t now);
+int mw_connections_expire(uint64_t now);
 /* Drops the longest-answering connection but `but`, if it is slow. */
-void mw_conns_drop_slow(const struct mw_conn *but, uint64_t now);
+void mw_connections_drop_slow(const struct mw_conn *but, uint64_t now);
 struct mw_conn *mw_conn_of(int fd);
 void mw_conn_phase(struct mw_conn *, enum mw_conn_phase, uint64_t now);
-void mw_conns_reset(void);
+void mw_connections_reset(void);
 
 /* linger.c */
 
@@ -256,16 +256,16 @@ void mw_live_close(void);
 /* Forgets all, whose memory is lost: a forked child, or a daemon that isn't stopped. */
 void mw_live_reset(void);
 
-/* place.c: see mw_api.server_place */
+/* place.c: see mw_api.server_endpoint */
 
 /* Tells other threads where the server is, and the token, anew after a change. */
-void mw_place_tell(void);
+void mw_endpoint_tell(void);
 /* There is no server any more. */
-void mw_place_end(void);
+void mw_endpoint_end(void);
 /* Any thread. */
-bool mw_place_get(struct mw_server_place *);
+bool mw_endpoint_get(struct mw_server_endpoint *);
 /* In a forked child. */
-void mw_place_child(void);
+void mw_endpoint_child(void);
 
 /* serve.c */
 

@@ -156,7 +156,7 @@ static void open_up_path(const char *path, const struct mw_options *o, mode_t mo
 		complain(path, o, failed, e);
 }
 
-void mw_socket_open_up(const struct mw_claim *c, const struct mw_options *o)
+void mw_socket_open_up(const struct mw_socket_lock *c, const struct mw_options *o)
 {
 	if (o->socket_mode != 0600)
 		open_up_path(c->path, o, o->socket_mode, c->dev, c->ino);

@@ -56,7 +56,7 @@ static void sweep_one(const struct mw_family *f)
 	for (size_t i = 0; i < n; i++) {
 		pid_t pid = (pid_t)m[i].pid;
 
-		if (!pid || pid == getpid() || mw_claim_sweep(m[i].socket, pid))
+		if (!pid || pid == getpid() || mw_socket_lock_sweep(m[i].socket, pid))
 			continue;
 		if (sweep.known_n < MW_FAMILY_MAX)
 			sweep.known[sweep.known_n++] = (struct known){ pid, image_of(pid) };
@@ -172,7 +172,7 @@ void mw_sweep_now(const char *path, const char *dir)
 
 		for (size_t k = 0; k < n; k++)
 			if (m[k].pid && m[k].pid != (long)getpid())
-				(void)mw_claim_sweep(m[k].socket, (pid_t)m[k].pid);
+				(void)mw_socket_lock_sweep(m[k].socket, (pid_t)m[k].pid);
 		free(m);
 	}
 }
@@ -194,7 +194,7 @@ void mw_sweep_all(const char *dir)
 		/* PORT-KEY-PID, PORT-KEY-PID.PID */
 		dot = strrchr(path, '.');
 		dot = dot && dot > strrchr(path, '-') ? dot : strrchr(path, '-');
-		(void)mw_claim_sweep(path, dot ? (pid_t)atol(dot + 1) : 0);
+		(void)mw_socket_lock_sweep(path, dot ? (pid_t)atol(dot + 1) : 0);
 	}
 	if (d)
 		closedir(d);

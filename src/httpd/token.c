@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "owner.h"
+#include "takeover.h"
 #include "base/clock.h"
 #include "server.h"
 
@@ -201,12 +201,12 @@ bool mw_token_refresh(void)
 	mw_moves_begin();
 	look();
 	mw_moves_end();
-	if (file.wrong[0] && strcmp(before, file.wrong) && mw_owner_speaks())
+	if (file.wrong[0] && strcmp(before, file.wrong) && mw_takeover_speaks())
 		mw_log("%s; nobody is let in until it is right", file.wrong);
 	mw_access_expire(&mw_server.access);
 	ended = file.ended != mw_server.access.ended;
 	file.ended = mw_server.access.ended;
-	mw_place_tell();
+	mw_endpoint_tell();
 	return ended;
 }
 

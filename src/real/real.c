@@ -74,7 +74,7 @@ static void *boot_alloc(size_t align, size_t n)
 	if (!p) {
 		while (bytes < n + align + 64)
 			bytes += MORE;
-		piece = mw_own_map(bytes);
+		piece = mw_arena_map(bytes);
 		if (!piece)
 			goto none;
 		*piece = (struct piece){ newest, bytes, sizeof(*piece) };

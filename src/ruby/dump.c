@@ -15,16 +15,16 @@ struct dump {
 	VALUE io;
 };
 
-static VALUE write_text(struct mw_hold *hold, void *arg)
+static VALUE write_text(struct mw_result_owner *hold, void *arg)
 {
 	const struct dump *d = arg;
 	VALUE text;
 
-	mw_hold_read(hold, d->min, true);
+	mw_result_owner_read(hold, d->min, true);
 	if (!hold->text.n)
 		return Qnil;
 	text = mw_string(hold->text.p, hold->text.n);
-	mw_hold_release(hold); /* not twice in memory while it is written */
+	mw_result_owner_release(hold); /* not twice in memory while it is written */
 	rb_io_write(d->io, text);
 	return Qnil;
 }
@@ -84,7 +84,7 @@ static VALUE mwrap_dump(int argc, VALUE *argv, VALUE mod)
 	rb_check_arity(argc, 0, 2);
 	d.min = mw_min_arg(argc > 1 ? argv[1] : Qnil);
 	d.io = writable(argc > 0 ? argv[0] : Qnil);
-	return mw_with_hold_hushed(write_text, &d);
+	return mw_with_result_owner_hushed(write_text, &d);
 }
 
 void mw_init_dump(void)

@@ -7,11 +7,11 @@
  */
 #include "ext.h"
 
-static VALUE each_rows(struct mw_hold *hold, void *min)
+static VALUE each_rows(struct mw_result_owner *hold, void *min)
 {
 	size_t i;
 
-	mw_hold_read(hold, *(const uint64_t *)min, false);
+	mw_result_owner_read(hold, *(const uint64_t *)min, false);
 	/* n is read anew: a continuation may come back after the release */
 	for (i = 0; i < hold->result.n; i++) {
 		const struct mw_row *row = &hold->result.rows[i];
@@ -29,9 +29,9 @@ static VALUE each_rows(struct mw_hold *hold, void *min)
 	return Qnil;
 }
 
-static VALUE count_rows(struct mw_hold *hold, void *min)
+static VALUE count_rows(struct mw_result_owner *hold, void *min)
 {
-	mw_hold_read(hold, *(const uint64_t *)min, false);
+	mw_result_owner_read(hold, *(const uint64_t *)min, false);
 	return ULL2NUM(hold->result.n);
 }
 
@@ -41,7 +41,7 @@ static VALUE each_size(VALUE mod, VALUE args, VALUE enumerator)
 	long n = RTEST(args) ? RARRAY_LEN(args) : 0; /* false: no arguments */
 	uint64_t min = mw_min_arg(n ? rb_ary_entry(args, 0) : Qnil);
 
-	return mw_with_hold(count_rows, &min);
+	return mw_with_result_owner(count_rows, &min);
 }
 
 /*
@@ -80,7 +80,7 @@ static VALUE mwrap_each(int argc, VALUE *argv, VALUE mod)
 	RETURN_SIZED_ENUMERATOR(mod, argc, argv, each_size);
 	rb_check_arity(argc, 0, 1);
 	min = mw_min_arg(argc ? argv[0] : Qnil);
-	mw_with_hold_hushed(each_rows, &min);
+	mw_with_result_owner_hushed(each_rows, &min);
 	return mod;
 }
 

@@ -9,7 +9,7 @@
  * Must stay true:
  *  - What C owns while Ruby code may run (blocks can raise, throw, be killed,
  *    fork, or never return at all in an abandoned Fiber) is owned by a
- *    `struct mw_hold`, which the GC releases at the latest.
+ *    `struct mw_result_owner`, which the GC releases at the latest.
  *  - No Ruby call between quiet_enter() and quiet_leave(), but for
  *    Mwrap.quiet, which pairs them with rb_ensure(); hush(true) is paired by hush.c alone.
  *  - Nothing here is written after Init_mwrap_ext, but under a lock (rack_site.c):
@@ -40,7 +40,7 @@ void mw_stats_read(struct mw_stats *);
 void mw_counters_reset(void);
 
 /* Results that are in use by Ruby code. */
-struct mw_hold {
+struct mw_result_owner {
 	struct mw_result result; /* rows; the snapshot is NULL when there is none */
 	struct mw_lives *lives;
 	struct mw_buf text;
@@ -52,10 +52,10 @@ struct mw_hold {
  * A new, hidden owner; it must be kept on the stack (RB_GC_GUARD) while
  * *hold is in use. Raises NoMemoryError.
  */
-VALUE mw_hold_new(struct mw_hold **hold);
+VALUE mw_result_owner_new(struct mw_result_owner **hold);
 
 /* Frees what is held now instead of at the next GC; may be called again. */
-void mw_hold_release(struct mw_hold *hold);
+void mw_result_owner_release(struct mw_result_owner *hold);
 
 /*
  * Calls work(hold, arg) with a hold of its own, and releases that however work
@@ -63,13 +63,13 @@ void mw_hold_release(struct mw_hold *hold);
  * nothing in the hold. Returns what work returns. Raises NoMemoryError, and
  * what work raises.
  */
-VALUE mw_with_hold(VALUE (*work)(struct mw_hold *, void *arg), void *arg);
+VALUE mw_with_result_owner(VALUE (*work)(struct mw_result_owner *, void *arg), void *arg);
 
 /*
  * The same, and what work allocates isn't tracked, as in Mwrap.quiet; but it belongs to
  * this Fiber, so that work may leave that for another one, or never come back.
  */
-VALUE mw_with_hold_hushed(VALUE (*work)(struct mw_hold *, void *arg), void *arg);
+VALUE mw_with_result_owner_hushed(VALUE (*work)(struct mw_result_owner *, void *arg), void *arg);
 /* Such a block's hold is released. Calls nothing of Ruby's: the GC may call. */
 void mw_hush_over(void);
 
@@ -79,13 +79,13 @@ void mw_hush_over(void);
  * Releases the GVL meanwhile. Raises NoMemoryError, and whatever is pending
  * for this thread.
  */
-void mw_hold_read(struct mw_hold *hold, uint64_t min, bool text);
+void mw_result_owner_read(struct mw_result_owner *hold, uint64_t min, bool text);
 
 /* The same for the live allocations of location `id`, into hold->lives. */
-void mw_hold_lives(struct mw_hold *hold, uint32_t id);
+void mw_result_owner_lives(struct mw_result_owner *hold, uint32_t id);
 
 /* The same for Ruby's heap pages, into hold->heap. */
-void mw_hold_heap(struct mw_hold *hold);
+void mw_result_owner_heap(struct mw_result_owner *hold);
 
 /* A String: UTF-8 if it is valid as that, else binary. */
 VALUE mw_string(const char *p, size_t n);

@@ -9,11 +9,11 @@
 
 #include "ext.h"
 
-static VALUE each_page(struct mw_hold *hold, void *unused)
+static VALUE each_page(struct mw_result_owner *hold, void *unused)
 {
 	size_t i;
 
-	mw_hold_heap(hold);
+	mw_result_owner_heap(hold);
 	/* n is read anew: a continuation may come back after the release */
 	for (i = 0; i < hold->heap.n; i++) {
 		const struct mw_heap_page *page = &hold->heap.heap->v[i];
@@ -47,7 +47,7 @@ static VALUE each_size(VALUE mod, VALUE args, VALUE enumerator)
 static VALUE heap_each(VALUE mod)
 {
 	RETURN_SIZED_ENUMERATOR(mod, 0, NULL, each_size);
-	return mw_with_hold_hushed(each_page, NULL);
+	return mw_with_result_owner_hushed(each_page, NULL);
 }
 
 static void set(VALUE hash, const char *what, const char *name, VALUE value)

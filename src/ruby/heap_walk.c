@@ -52,7 +52,7 @@ static int see_page(void *start, void *end, size_t slot, void *ctx)
 	return 0;
 }
 
-static VALUE pages(struct mw_hold *hold, void *unused)
+static VALUE pages(struct mw_result_owner *hold, void *unused)
 {
 	VALUE all = rb_ary_new();
 
@@ -74,7 +74,7 @@ static VALUE pages(struct mw_hold *hold, void *unused)
 /* :nodoc: walk_pages -> [[address of the first slot, slot's size, slots, used ones], ...], or nil */
 static VALUE walk_pages(VALUE mod)
 {
-	return rb.each_objects ? mw_with_hold(pages, NULL) : Qnil;
+	return rb.each_objects ? mw_with_result_owner(pages, NULL) : Qnil;
 }
 
 /* --- instruction sequences -------------------------------------------------- */
@@ -189,7 +189,7 @@ static void add_iseq(VALUE all, const struct iseq *i, const char *path)
 	rb_hash_aset(all, key, rb_ary_new_from_args(2, ULL2NUM(n), ULL2NUM(bytes)));
 }
 
-static VALUE iseqs(struct mw_hold *hold, void *type)
+static VALUE iseqs(struct mw_result_owner *hold, void *type)
 {
 	struct iseq_walk w = { &hold->text, *(const unsigned *)type };
 	VALUE all = rb_hash_new();
@@ -217,7 +217,7 @@ static VALUE walk_iseqs(VALUE mod)
 
 	if (type > 15 || !rb.each_objects || !rb.memsize || !rb.reachable)
 		return Qnil;
-	return mw_with_hold(iseqs, &type);
+	return mw_with_result_owner(iseqs, &type);
 }
 
 /* --- ------------------------------------------------------------------------ */

@@ -75,8 +75,8 @@ static void hook(void)
 
 struct hushed {
 	VALUE owner;
-	struct mw_hold *hold;
-	VALUE (*work)(struct mw_hold *, void *arg);
+	struct mw_result_owner *hold;
+	VALUE (*work)(struct mw_result_owner *, void *arg);
 	void *arg;
 	unsigned outer;
 };
@@ -86,7 +86,7 @@ static VALUE works(VALUE arg)
 	struct hushed *h = (struct hushed *)arg;
 
 	mw_tracker->hush(true);
-	h->owner = mw_hold_new(&h->hold);
+	h->owner = mw_result_owner_new(&h->hold);
 	h->hold->hushed = true;
 	__atomic_fetch_add(&blocks, 1, __ATOMIC_RELAXED);
 	hook();
@@ -100,7 +100,7 @@ static VALUE ends(VALUE arg)
 	struct hushed *h = (struct hushed *)arg;
 
 	if (h->hold)
-		mw_hold_release(h->hold);
+		mw_result_owner_release(h->hold);
 	set_depth(h->outer);
 	unhook_after_the_last();
 	mw_tracker->hush(h->outer > 0);
@@ -108,13 +108,13 @@ static VALUE ends(VALUE arg)
 	return Qnil;
 }
 
-VALUE mw_with_hold_hushed(VALUE (*work)(struct mw_hold *, void *arg), void *arg)
+VALUE mw_with_result_owner_hushed(VALUE (*work)(struct mw_result_owner *, void *arg), void *arg)
 {
 	struct hushed h = { .work = work, .arg = arg, .outer = depth_of_fiber() };
 
 	/* a frozen thread takes no variables */
 	if (OBJ_FROZEN(rb_thread_current()) || !mw_keeps_native_thread())
-		return mw_with_hold(work, arg);
+		return mw_with_result_owner(work, arg);
 	return rb_ensure(works, (VALUE)&h, ends, (VALUE)&h);
 }
 

@@ -27,8 +27,8 @@
 
 bool mw_rack_family(struct mw_family *f)
 {
-	struct mw_server_place place;
-	bool is = mw_tracker->server_place(&place) && (place.path[0] || place.dir[0]);
+	struct mw_server_endpoint place;
+	bool is = mw_tracker->server_endpoint(&place) && (place.path[0] || place.dir[0]);
 
 	if (is) {
 		memcpy(f->path, place.path, sizeof(f->path));

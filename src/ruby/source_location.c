@@ -125,29 +125,29 @@ static struct mw_row row_of(VALUE self)
  */
 static VALUE mwrap_aref(VALUE mod, VALUE location)
 {
-	struct mw_hold *hold;
+	struct mw_result_owner *hold;
 	struct mw_row row;
 	VALUE owner, place = Qnil;
 
 	StringValue(location);
 	location = rb_str_new_frozen(location); /* other threads run meanwhile */
-	owner = mw_hold_new(&hold);
+	owner = mw_result_owner_new(&hold);
 	if (find(RSTRING_PTR(location), (size_t)RSTRING_LEN(location), &row, &hold->text))
 		place = place_new(hold->text.p, hold->text.n);
-	mw_hold_release(hold);
+	mw_result_owner_release(hold);
 	RB_GC_GUARD(owner);
 	RB_GC_GUARD(location);
 	return place;
 }
 
-static VALUE each_live(struct mw_hold *hold, void *self)
+static VALUE each_live(struct mw_result_owner *hold, void *self)
 {
 	struct mw_row row = row_of(*(const VALUE *)self);
 	size_t i;
 
 	if (!row.live) /* an id may be another's when nothing is live */
 		return Qnil;
-	mw_hold_lives(hold, row.id);
+	mw_result_owner_lives(hold, row.id);
 	/* hold->lives is NULL if a continuation comes back after the end */
 	for (i = 0; hold->lives && i < hold->lives->n; i++) {
 		const struct mw_live *v = &hold->lives->v[i];
@@ -179,7 +179,7 @@ static VALUE each_size(VALUE self, VALUE args, VALUE enumerator)
 static VALUE place_each(VALUE self)
 {
 	RETURN_SIZED_ENUMERATOR(self, 0, NULL, each_size);
-	mw_with_hold_hushed(each_live, &self);
+	mw_with_result_owner_hushed(each_live, &self);
 	return self;
 }
 

@@ -4,7 +4,7 @@
 uint32_t mw_code_epoch[MW_CODE_PAGES];
 uint32_t mw_code_changes;
 
-void mw_where_forget(uintptr_t start, uint64_t bytes)
+void mw_caller_forget(uintptr_t start, uint64_t bytes)
 {
 	uint64_t pages = ((start & 4095) + bytes + 4095) >> 12;
 
@@ -16,7 +16,7 @@ void mw_where_forget(uintptr_t start, uint64_t bytes)
 	__atomic_fetch_add(&mw_code_changes, 1, __ATOMIC_RELEASE);
 }
 
-void mw_where_forget_all(void)
+void mw_caller_forget_all(void)
 {
-	mw_where_forget(0, (uint64_t)MW_CODE_PAGES << 12);
+	mw_caller_forget(0, (uint64_t)MW_CODE_PAGES << 12);
 }

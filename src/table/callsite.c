@@ -219,7 +219,7 @@ void mw_callsite_release(uint32_t id)
 	struct mw_callsite *c = mw_callsite(id);
 
 	if (c->symbol)
-		mw_own_free(c->symbol, strlen(c->symbol) + 1);
+		mw_arena_free(c->symbol, strlen(c->symbol) + 1);
 	mw_set(&c->symbol, NULL);
 	mw_path_drop(c->path);
 	mw_set(&c->path, NULL);
@@ -269,6 +269,7 @@ bool mw_callsites_init(void)
 		mw_callsite(id)->id = id;
 	}
 	/* no flags: either of them would start threads in the host */
-	sites = cds_lfht_new_flavor(MW_BUCKETS_FIRST, 1, MW_BUCKETS_MAX, 0, &mw_rcu_flavor, NULL);
+	sites = cds_lfht_new_flavor(MW_TABLE_BUCKETS_FIRST, 1, MW_TABLE_BUCKETS_MAX, 0, &mw_rcu_flavor,
+				    NULL);
 	return sites && mw_paths_init();
 }

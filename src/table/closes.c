@@ -40,14 +40,14 @@ void mw_close_begin(void)
 	const struct timespec wait = { .tv_nsec = 100000 };
 
 	__atomic_fetch_add(&begun, 1, __ATOMIC_SEQ_CST);
-	mw_where_forget_all(); /* after that: see closes.h */
+	mw_caller_forget_all(); /* after that: see closes.h */
 	for (int i = 0; i < 200 && __atomic_load_n(&users, __ATOMIC_SEQ_CST); i++)
 		(void)syscall(SYS_nanosleep, &wait, NULL);
 }
 
 void mw_close_end(void)
 {
-	mw_where_forget_all();
+	mw_caller_forget_all();
 	__atomic_fetch_add(&ended, 1, __ATOMIC_RELEASE);
 }
 

@@ -12,12 +12,12 @@ static struct mw_counters *find(uint32_t id)
 	return chunk ? &chunk[id % MW_CS_CHUNK] : NULL;
 }
 
-void mw_born_set(uint32_t id, const struct mw_counters *c)
+void mw_fork_baseline_set(uint32_t id, const struct mw_counters *c)
 {
 	struct mw_counters **chunk = &born[id / MW_CS_CHUNK];
 
 	if (!*chunk)
-		*chunk = mw_own_grow(MW_CS_CHUNK * sizeof(**chunk), MW_OWN_LOCATION);
+		*chunk = mw_arena_grow(MW_CS_CHUNK * sizeof(**chunk), MW_ARENA_LOCATION);
 	if (*chunk)
 		(*chunk)[id % MW_CS_CHUNK] = *c;
 }
@@ -27,7 +27,7 @@ static uint64_t beyond(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-struct mw_counters mw_born_part(uint32_t id, const struct mw_counters *since)
+struct mw_counters mw_fork_baseline_part(uint32_t id, const struct mw_counters *since)
 {
 	static const struct mw_counters none;
 	const struct mw_counters *b = find(id);
@@ -48,10 +48,10 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-void mw_born_fold(uint32_t id, const struct mw_counters *from, uint32_t into,
-		  const struct mw_counters *to, const struct mw_counters *more)
+void mw_fork_baseline_fold(uint32_t id, const struct mw_counters *from, uint32_t into,
+			   const struct mw_counters *to, const struct mw_counters *more)
 {
-	struct mw_counters part = mw_born_part(id, from);
+	struct mw_counters part = mw_fork_baseline_part(id, from);
 	const struct mw_counters *was = find(into);
 	struct mw_counters b = was ? *was : (struct mw_counters){ 0 };
 
@@ -62,5 +62,5 @@ void mw_born_fold(uint32_t id, const struct mw_counters *from, uint32_t into,
 	b.freed = later(b.freed, to->freed) + part.freed;
 	b.frees = later(b.frees, to->frees) + part.frees;
 	b.life_sum = later(b.life_sum, to->life_sum) + part.life_sum;
-	mw_born_set(into, &b);
+	mw_fork_baseline_set(into, &b);
 }

@@ -35,13 +35,13 @@ MW_INLINE uint32_t mw_generation_read(void)
 	return mw_get(__atomic_load_n(&mw_clock.now, __ATOMIC_ACQUIRE));
 }
 
-MW_INLINE uint32_t mw_generation_in_bytes(const struct mw_thread *t)
+MW_INLINE uint32_t mw_generation_in_bytes(const struct mw_shard *t)
 {
 	return (uint32_t)((mw_get(&mw_clock_bytes) + (uint64_t)t->clock_due) >> MW_CLOCK_SHIFT);
 }
 
 /* t: the calling thread's state, or NULL. */
-static inline uint32_t mw_generation(const struct mw_thread *t)
+static inline uint32_t mw_generation(const struct mw_shard *t)
 {
 	if (mw_clock.in_bytes)
 		return t ? mw_generation_in_bytes(t) :
@@ -50,21 +50,21 @@ static inline uint32_t mw_generation(const struct mw_thread *t)
 }
 
 /* Before t's first bytes: a new one is all zeros. */
-static inline void mw_generation_begin(struct mw_thread *t)
+static inline void mw_generation_begin(struct mw_shard *t)
 {
 	if (!t->clock_due)
 		t->clock_due = -MW_CLOCK_STEP;
 }
 
 /* What t has yet to add is added. Own thread. */
-static inline void mw_generation_settle(struct mw_thread *t)
+static inline void mw_generation_settle(struct mw_shard *t)
 {
 	mw_add(&mw_clock_bytes, (uint64_t)(t->clock_due + MW_CLOCK_STEP));
 	t->clock_due = -MW_CLOCK_STEP;
 }
 
 /* To be called only where the clock is in bytes. */
-MW_INLINE void mw_generation_add(struct mw_thread *t, uint64_t bytes)
+MW_INLINE void mw_generation_add(struct mw_shard *t, uint64_t bytes)
 {
 	if (mw_unlikely(mw_raise(&t->clock_due, bytes)))
 		mw_generation_settle(t);

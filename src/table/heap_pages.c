@@ -126,7 +126,7 @@ static bool grow(void)
 
 	if (used + 1 < size - size / 4)
 		return true;
-	bigger = mw_own_grow(more * sizeof(*bigger), MW_OWN_RECORD);
+	bigger = mw_arena_grow(more * sizeof(*bigger), MW_ARENA_RECORD);
 	if (!bigger)
 		return false;
 	for (size_t i = 0; i < size; i++)

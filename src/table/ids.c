@@ -23,17 +23,17 @@ bool mw_ids_ready(uint32_t id)
 	if (__atomic_load_n(&mw_cs_chunks[id / MW_CS_CHUNK], __ATOMIC_ACQUIRE))
 		return true;
 	/* a reset must not fail for want of memory: its part is set aside here */
-	if (!mw_own_set_aside(MW_CS_BASES, MW_OWN_LOCATION))
+	if (!mw_arena_set_aside(MW_CS_BASES, MW_ARENA_LOCATION))
 		goto none;
-	chunk = mw_own_grow(bytes, MW_OWN_LOCATION);
+	chunk = mw_arena_grow(bytes, MW_ARENA_LOCATION);
 	if (!chunk) {
-		mw_own_put_back(MW_CS_BASES);
+		mw_arena_put_back(MW_CS_BASES);
 		goto none;
 	}
 	if (!__atomic_compare_exchange_n(&mw_cs_chunks[id / MW_CS_CHUNK], &empty, chunk, false,
 					 __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
-		mw_own_unmap(chunk, bytes);
-		mw_own_put_back(MW_CS_BASES);
+		mw_arena_unmap(chunk, bytes);
+		mw_arena_put_back(MW_CS_BASES);
 	}
 	mw_set(&ids_max, MW_CS_MAX);
 	return true;

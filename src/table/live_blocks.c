@@ -47,7 +47,7 @@ struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n)
 		uint32_t size, generation;
 		struct mw_live v;
 
-		if (!mw_where_live(where))
+		if (!mw_record_live(where))
 			continue;
 		v.id = mw_callsite_shown((uint32_t)where & MW_CS_MASK);
 		if (ids && !bsearch(&v.id, wanted, n, sizeof(*wanted), by_id))
@@ -62,7 +62,7 @@ struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n)
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (mw_get(&r->size) != size || mw_get(&r->generation) != generation)
 			continue;
-		v.addr = mw_where_begin(where) & ~(uintptr_t)15;
+		v.addr = mw_record_block(where) & ~(uintptr_t)15;
 		v.generation = generation * mw_life_scale;
 		if (!push(&l, &cap, &v))
 			goto fail;

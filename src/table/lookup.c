@@ -20,7 +20,7 @@ static size_t split(const char *s, size_t n, uint64_t *line)
 
 static void sum_of(struct mw_sum *sum, uint32_t id)
 {
-	const struct mw_thread *t;
+	const struct mw_shard *t;
 
 	memset(sum, 0, sizeof(*sum));
 	mw_sum_flushed_frees(sum, id);
@@ -29,9 +29,9 @@ static void sum_of(struct mw_sum *sum, uint32_t id)
 			mw_sum_slot(sum, t, &t->slots[id % MW_SLOTS]);
 	mw_sum_allocs_next();
 	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
-		for (uint32_t i = 0; i < MW_WHERES; i++)
-			if (mw_get(&t->wheres[i].id) == id)
-				mw_sum_where(sum, &t->wheres[i]);
+		for (uint32_t i = 0; i < MW_CALLERS; i++)
+			if (mw_get(&t->callers[i].id) == id)
+				mw_sum_caller(sum, &t->callers[i]);
 	mw_sum_flushed_allocs(sum, id);
 }
 

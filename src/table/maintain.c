@@ -16,16 +16,16 @@
 #include "base/sys.h"
 #include "shard.h"
 
-static uint32_t buckets = MW_BUCKETS_FIRST; /* written under maintenance */
+static uint32_t buckets = MW_TABLE_BUCKETS_FIRST; /* written under maintenance */
 static bool growing;          /* under maintenance */
 static uint32_t maintenance;
 static __thread bool maintains __attribute__((tls_model("initial-exec")));
 
 bool mw_memory_is_there(void)
 {
-	void *p = mw_own_lend(1 << 20);
+	void *p = mw_arena_lend(1 << 20);
 
-	mw_own_return(p, 1 << 20);
+	mw_arena_return(p, 1 << 20);
 	return p != NULL;
 }
 
@@ -58,7 +58,7 @@ void mw_maintenance_after_fork(bool held)
 	if (!held) {
 		mw_retire_give_up();
 		if (growing) /* liburcu's lock on that is held for ever */
-			mw_set(&buckets, (uint32_t)MW_BUCKETS_MAX);
+			mw_set(&buckets, (uint32_t)MW_TABLE_BUCKETS_MAX);
 	}
 	growing = false;
 	mw_maintenance_end();
@@ -70,7 +70,7 @@ static void grow(void)
 
 	if (!mw_memory_is_there())
 		return;
-	mw_set(&buckets, n > MW_BUCKETS_MAX ? (uint32_t)MW_BUCKETS_MAX : n);
+	mw_set(&buckets, n > MW_TABLE_BUCKETS_MAX ? (uint32_t)MW_TABLE_BUCKETS_MAX : n);
 	growing = true;
 	mw_callsites_resize(mw_get(&buckets));
 	growing = false;
@@ -81,11 +81,11 @@ void mw_callsites_maintain(void)
 	static uint32_t swept; /* under maintenance: `wanted` at the last sweep */
 	static uint64_t rest;  /* ms: not before; a full table's callers all ask */
 	uint32_t n = mw_callsites_used(), wanted = mw_callsites_wanted(), max = mw_callsites_max();
-	bool crowded = n > 2 * mw_get(&buckets) && mw_get(&buckets) < MW_BUCKETS_MAX;
+	bool crowded = n > 2 * mw_get(&buckets) && mw_get(&buckets) < MW_TABLE_BUCKETS_MAX;
 	bool texts = mw_get(&mw_texts_full), full = n >= max - max / 128 || texts;
 	bool due = (n > max / 2 || texts) && wanted - mw_get(&swept) > max / 16 &&
 		   !(full && mw_now_ms() < mw_get(&rest));
-	struct mw_thread *t = mw_state();
+	struct mw_shard *t = mw_state();
 	int cancel;
 
 	if (!(crowded || due || mw_retire_under_way()) || !mw_maintenance_try())
@@ -93,7 +93,7 @@ void mw_callsites_maintain(void)
 	/* growing calls libc, which may be cancelled there, and allocates what is ours */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (t)
-		mw_thread_hush(t);
+		mw_shard_hush(t);
 	if (crowded)
 		grow();
 	if (due && !mw_retire_under_way()) {
@@ -105,7 +105,7 @@ void mw_callsites_maintain(void)
 		mw_set(&rest, mw_now_ms() + 200);
 	}
 	if (t)
-		mw_thread_unhush(t);
+		mw_shard_unhush(t);
 	mw_maintenance_end();
 	pthread_setcancelstate(cancel, NULL);
 }

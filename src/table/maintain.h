@@ -12,12 +12,12 @@
  * Buckets of the locations' table: few at first, so that `true` pays for few.
  * Not beyond 8192: liburcu starts threads to grow a table further.
  */
-enum { MW_BUCKETS_FIRST = 256, MW_BUCKETS_MAX = 8192 };
+enum { MW_TABLE_BUCKETS_FIRST = 256, MW_TABLE_BUCKETS_MAX = 8192 };
 
 /* callsite.c */
 extern MW_HIDDEN bool mw_texts_full; /* relaxed: since the last sweep no room was found for some path */
 uint32_t mw_callsites_wanted(void); /* locations ever added, or wanted in vain; wraps */
-void mw_callsites_resize(uint32_t buckets); /* a power of 2 up to MW_BUCKETS_MAX; under mw_maintenance */
+void mw_callsites_resize(uint32_t buckets); /* a power of 2 up to MW_TABLE_BUCKETS_MAX; under mw_maintenance */
 
 /*
  * maintain.c: whether liburcu will find what memory it needs for its tables,

@@ -83,7 +83,7 @@ struct mw_path *mw_path_take(const char *text, size_t n)
 				break;
 			continue; /* died meanwhile: it doesn't match any more */
 		}
-		mine = mw_own_alloc(sizeof(*mine) + n + 1, MW_OWN_LOCATION);
+		mine = mw_arena_alloc(sizeof(*mine) + n + 1, MW_ARENA_LOCATION);
 		if (!mine)
 			return NULL;
 		cds_lfht_node_init(&mine->node);
@@ -95,7 +95,7 @@ struct mw_path *mw_path_take(const char *text, size_t n)
 		mine->text[n] = '\0';
 	}
 	if (mine)
-		mw_own_free(mine, sizeof(*mine) + n + 1);
+		mw_arena_free(mine, sizeof(*mine) + n + 1);
 	return p;
 }
 
@@ -106,14 +106,14 @@ void mw_path_read_from(struct mw_path *p, const char *real)
 	char *copy = NULL;
 
 	if (strcmp(real, p->text)) {
-		keep = copy = mw_own_alloc(n, MW_OWN_LOCATION);
+		keep = copy = mw_arena_alloc(n, MW_ARENA_LOCATION);
 		if (!copy)
 			return; /* asked again at the next new caller there */
 		memcpy(copy, real, n);
 	}
 	if (!__atomic_compare_exchange_n(&p->real, &none, keep, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED) &&
 	    copy)
-		mw_own_free(copy, n); /* another thread was first */
+		mw_arena_free(copy, n); /* another thread was first */
 }
 
 static void bury(struct mw_path *p)
@@ -143,8 +143,8 @@ struct mw_path *mw_paths_free(struct mw_path *p, uint32_t n)
 		struct mw_path *next = p->next_dead;
 
 		if (p->real && p->real != p->text)
-			mw_own_free((char *)(uintptr_t)p->real, strlen(p->real) + 1);
-		mw_own_free(p, sizeof(*p) + p->len + 1);
+			mw_arena_free((char *)(uintptr_t)p->real, strlen(p->real) + 1);
+		mw_arena_free(p, sizeof(*p) + p->len + 1);
 		p = next;
 	}
 	return p;

@@ -22,7 +22,7 @@ static uintptr_t first_chunk; /* written before all else */
 /* Where a new chunk's records begin; 0: no memory. */
 static uintptr_t new_chunk(void)
 {
-	char *p = mw_own_grow(CHUNK_ALL, MW_OWN_RECORD);
+	char *p = mw_arena_grow(CHUNK_ALL, MW_ARENA_RECORD);
 
 	return p ? (uintptr_t)(p + BEFORE) : 0;
 }
@@ -50,7 +50,7 @@ static bool chunk_ready(uint64_t i)
 		return __atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE) != none;
 	if (!__atomic_compare_exchange_n(&mw_chunks[c], &none, chunk - c * CHUNK, false,
 					 __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
-		mw_own_unmap((void *)(chunk - BEFORE), CHUNK_ALL); /* another thread was first */
+		mw_arena_unmap((void *)(chunk - BEFORE), CHUNK_ALL); /* another thread was first */
 	return true;
 }
 

@@ -102,7 +102,7 @@ MW_INLINE struct mw_record *mw_record_guess(uintptr_t ref)
 }
 
 /* What a guessed one says. */
-MW_INLINE uint64_t mw_guess_where(const void *r)
+MW_INLINE uint64_t mw_record_guess_where(const void *r)
 {
 	uint64_t where;
 
@@ -111,12 +111,12 @@ MW_INLINE uint64_t mw_guess_where(const void *r)
 }
 
 /* p is a multiple of 16, and below 2^48. */
-MW_INLINE uint64_t mw_where_of(const void *p, uint32_t cs)
+MW_INLINE uint64_t mw_record_pack(const void *p, uint32_t cs)
 {
 	return (uint64_t)(uintptr_t)p << (MW_CS_BITS + 1 - 4) | cs;
 }
 
-MW_INLINE bool mw_where_live(uint64_t where)
+MW_INLINE bool mw_record_live(uint64_t where)
 {
 	return (where & MW_CS_MASK) != 0;
 }
@@ -124,11 +124,11 @@ MW_INLINE bool mw_where_live(uint64_t where)
 /* The location, if the record is p's and its code bit isn't set; else MW_CODE or more. */
 MW_INLINE uint64_t mw_record_id(uint64_t where, const void *p)
 {
-	return where ^ mw_where_of(p, 0);
+	return where ^ mw_record_pack(p, 0);
 }
 
 /* The block's address, in whose low 4 bits lies something else; of a free record, garbage. */
-MW_INLINE uintptr_t mw_where_begin(uint64_t where)
+MW_INLINE uintptr_t mw_record_block(uint64_t where)
 {
 	return (uintptr_t)(where >> (MW_CS_BITS + 1 - 4));
 }
@@ -136,7 +136,7 @@ MW_INLINE uintptr_t mw_where_begin(uint64_t where)
 /* Is it p's? */
 MW_INLINE bool mw_record_is(uint64_t where, const void *p)
 {
-	return mw_record_id(where & ~MW_CODE, p) < MW_CODE && mw_where_live(where);
+	return mw_record_id(where & ~MW_CODE, p) < MW_CODE && mw_record_live(where);
 }
 
 /*

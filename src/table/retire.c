@@ -48,7 +48,7 @@ static struct {
 	uint32_t next, end; /* locations: the next one of this stage; one past the last */
 	bool now; /* else it only looks */
 	long until; /* ms: patience ends */
-	const struct mw_thread *inside; /* CALLS: the first that may still be */
+	const struct mw_shard *inside; /* CALLS: the first that may still be */
 	struct mw_path *dead; /* those that a grace period lets go */
 } sweep;
 
@@ -68,17 +68,17 @@ static long ms_now(void)
 }
 
 /* From *t on: true if none is inside, but the calling one; else *t is the first that is. */
-static bool none_inside(const struct mw_thread **t)
+static bool none_inside(const struct mw_shard **t)
 {
 	for (; *t; *t = (*t)->next)
-		if (*t != mw_self && __atomic_load_n(&(*t)->pass, __ATOMIC_ACQUIRE) == MW_PASS_BUSY)
+		if (*t != mw_self && __atomic_load_n(&(*t)->permit, __ATOMIC_ACQUIRE) == MW_PERMIT_BUSY)
 			return false;
 	return !__atomic_load_n(&mw_late_ops, __ATOMIC_ACQUIRE);
 }
 
 bool mw_calls_left(void)
 {
-	const struct mw_thread *t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE);
+	const struct mw_shard *t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE);
 	long until = ms_now() + WAIT_MS;
 
 	if (!barrier())
@@ -244,7 +244,7 @@ static void through(bool (*step)(uint32_t from, uint32_t to), uint32_t n, enum s
 
 static void begin_to_wait(void)
 {
-	mw_where_forget_all();
+	mw_caller_forget_all();
 	sweep.inside = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE);
 	if (!barrier())
 		go_to(BACK);

@@ -1,69 +1,70 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "shard.h"
 
-struct mw_thread *mw_threads;
-uint32_t mw_no_states[32] __attribute__((aligned(64))) = { [0] = MW_PASS_QUIET, [16] = MW_PASS_QUIET };
-uint32_t mw_pass = MW_PASS_EPOCH;
-uint32_t mw_pass_bytes = MW_PASS_NOBODY;
-uint32_t mw_pass_ruby __attribute__((aligned(64))) = MW_PASS_NOBODY; /* the first of MW_HOT */
-__thread struct mw_thread *mw_self __attribute__((tls_model("initial-exec"))) = MW_NONE;
+struct mw_shard *mw_threads;
+uint32_t mw_no_states[32] __attribute__((aligned(64))) = { [0] = MW_PERMIT_QUIET, [16] = MW_PERMIT_QUIET };
+uint32_t mw_permit = MW_PERMIT_EPOCH;
+uint32_t mw_permit_bytes = MW_PERMIT_NOBODY;
+uint32_t mw_permit_ruby __attribute__((aligned(64))) = MW_PERMIT_NOBODY; /* the first of MW_HOT */
+__thread struct mw_shard *mw_self __attribute__((tls_model("initial-exec"))) = MW_NONE;
 uint32_t mw_gate;
-bool mw_threads_full;
+bool mw_shards_full;
 
 /* --- the pass ------------------------------------------------------------------------- */
 
 uint32_t mw_epoch(void)
 {
-	return mw_get(&mw_pass) / MW_PASS_EPOCH;
+	return mw_get(&mw_permit) / MW_PERMIT_EPOCH;
 }
 
-static void derive(uint32_t *word, uint32_t pass, enum mw_fit fit)
+static void derive(uint32_t *word, uint32_t permit, enum mw_mode mode)
 {
-	__atomic_store_n(word, (pass & MW_PASS_FIT) == fit ? pass : MW_PASS_NOBODY, __ATOMIC_SEQ_CST);
+	__atomic_store_n(word, (permit & MW_PERMIT_MODE) == mode ? permit : MW_PERMIT_NOBODY,
+			 __ATOMIC_SEQ_CST);
 }
 
-/* Two threads may change mw_pass at once: whoever is last has seen what both did. */
+/* Two threads may change mw_permit at once: whoever is last has seen what both did. */
 static void derive_both(void)
 {
-	uint32_t pass;
+	uint32_t permit;
 
 	do {
-		pass = __atomic_load_n(&mw_pass, __ATOMIC_SEQ_CST);
-		derive(&mw_pass_ruby, pass, MW_FIT_RUBY);
-		derive(&mw_pass_bytes, pass, MW_FIT_BYTES);
-	} while (pass != __atomic_load_n(&mw_pass, __ATOMIC_SEQ_CST));
+		permit = __atomic_load_n(&mw_permit, __ATOMIC_SEQ_CST);
+		derive(&mw_permit_ruby, permit, MW_MODE_RUBY);
+		derive(&mw_permit_bytes, permit, MW_MODE_BYTES);
+	} while (permit != __atomic_load_n(&mw_permit, __ATOMIC_SEQ_CST));
 }
 
 void mw_epoch_next(void)
 {
-	__atomic_fetch_add(&mw_pass, MW_PASS_EPOCH, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&mw_permit, MW_PERMIT_EPOCH, __ATOMIC_SEQ_CST);
 	derive_both();
 }
 
-void mw_fit_set(enum mw_fit fit)
+void mw_mode_set(enum mw_mode mode)
 {
-	uint32_t is = mw_get(&mw_pass);
+	uint32_t is = mw_get(&mw_permit);
 
-	while (!__atomic_compare_exchange_n(&mw_pass, &is, (is & ~MW_PASS_FIT) | fit, true,
+	while (!__atomic_compare_exchange_n(&mw_permit, &is, (is & ~MW_PERMIT_MODE) | mode, true,
 					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		;
 	derive_both();
 }
 
 /* What the location's maximum must not be below. Readers may see it in both places. */
-static void raise_max(const struct mw_thread *t, const struct mw_slot *s)
+static void raise_max(const struct mw_shard *t, const struct mw_slot *s)
 {
 	if (s->life_max)
-		mw_life_max_raise(s->id, mw_thread_epoch(t), s->life_max);
+		mw_life_max_raise(s->id, mw_shard_epoch(t), s->life_max);
 }
 
-void mw_thread_renew(struct mw_thread *t)
+void mw_shard_renew(struct mw_shard *t)
 {
-	uint32_t now = __atomic_load_n(&mw_pass, __ATOMIC_ACQUIRE);
+	uint32_t now = __atomic_load_n(&mw_permit, __ATOMIC_ACQUIRE);
 
 	if (mw_likely(now == t->known))
 		return;
-	if (now / MW_PASS_EPOCH != mw_thread_epoch(t)) {
+	if (now / MW_PERMIT_EPOCH != mw_shard_epoch(t)) {
 		for (struct mw_slot *s = t->slots; s < t->slots + MW_SLOTS; s++) {
 			raise_max(t, s); /* the old epoch's may still be wanted: see retire.c */
 			mw_set(&s->life_max, 0);
@@ -74,9 +75,9 @@ void mw_thread_renew(struct mw_thread *t)
 
 /* --- states ----------------------------------------------------------------------------- */
 
-struct mw_thread *mw_thread_adopt(void)
+struct mw_shard *mw_shard_adopt(void)
 {
-	struct mw_thread *t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE);
+	struct mw_shard *t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE);
 
 	for (; t; t = t->next) {
 		uint32_t is = MW_THREAD_FREE;
@@ -86,14 +87,14 @@ struct mw_thread *mw_thread_adopt(void)
 						__ATOMIC_RELAXED))
 			return t;
 	}
-	t = mw_own_grow(sizeof(*t), MW_OWN_THREAD);
+	t = mw_arena_grow(sizeof(*t), MW_ARENA_THREAD);
 	if (!t) {
-		mw_set(&mw_threads_full, true);
+		mw_set(&mw_shards_full, true);
 		return NULL;
 	}
 	t->status = MW_THREAD_LIVE;
 	t->check_in = 1;
-	t->pass = t->known = mw_get(&mw_pass);
+	t->permit = t->known = mw_get(&mw_permit);
 	t->next = mw_get(&mw_threads);
 	while (!__atomic_compare_exchange_n(&mw_threads, &t->next, t, true, __ATOMIC_RELEASE,
 					    __ATOMIC_RELAXED))
@@ -101,15 +102,15 @@ struct mw_thread *mw_thread_adopt(void)
 	return t;
 }
 
-void mw_thread_release(struct mw_thread *t)
+void mw_shard_release(struct mw_shard *t)
 {
 	mw_set(&t->quiet, 0);
 	t->hushed = false;
-	mw_set(&t->pass, t->known);
+	mw_set(&t->permit, t->known);
 	__atomic_store_n(&t->status, MW_THREAD_FREE, __ATOMIC_RELEASE);
 }
 
-static void forget_records(struct mw_thread *t)
+static void forget_records(struct mw_shard *t)
 {
 	t->spare = NULL;
 	t->room = 0;
@@ -117,7 +118,7 @@ static void forget_records(struct mw_thread *t)
 }
 
 /* A batch is the one in use now. */
-static void use_batch(struct mw_thread *t, uint32_t first)
+static void use_batch(struct mw_shard *t, uint32_t first)
 {
 	t->spare = mw_record_at(first);
 	mw_set(&t->spare->ref, mw_ref(first)); /* until here: the batch after it */
@@ -125,7 +126,7 @@ static void use_batch(struct mw_thread *t, uint32_t first)
 }
 
 /* Some of the row that was never used; the rest of its memory isn't touched yet. */
-static void link_fresh(struct mw_thread *t)
+static void link_fresh(struct mw_shard *t)
 {
 	uint32_t end = t->fresh + 16 < t->fresh_end ? t->fresh + 16 : t->fresh_end, i;
 
@@ -135,7 +136,7 @@ static void link_fresh(struct mw_thread *t)
 	t->fresh = end;
 }
 
-struct mw_record *mw_spare_take(struct mw_thread *t, uint32_t *ref)
+struct mw_record *mw_spare_take(struct mw_shard *t, uint32_t *ref)
 {
 	struct mw_record *r;
 	bool fresh;
@@ -166,7 +167,7 @@ struct mw_record *mw_spare_take(struct mw_thread *t, uint32_t *ref)
 	return r;
 }
 
-void mw_spare_give(struct mw_thread *t, struct mw_record *r, uint32_t ref)
+void mw_spare_give(struct mw_shard *t, struct mw_record *r, uint32_t ref)
 {
 	if (!t->room && !t->spare) {
 		t->room = MW_BATCH;
@@ -209,14 +210,14 @@ void mw_gate_open(void)
  * goes on when we return: a handler that forks or exits in the middle of one
  * can't wait for it.
  */
-static bool is_moving(const struct mw_thread *t)
+static bool is_moving(const struct mw_shard *t)
 {
 	return t != mw_self && __atomic_load_n(&t->moving, __ATOMIC_ACQUIRE);
 }
 
 void mw_gate_close_until(const struct timespec *until)
 {
-	const struct mw_thread *t;
+	const struct mw_shard *t;
 	unsigned turns = 0;
 
 	close_gate();
@@ -227,7 +228,7 @@ void mw_gate_close_until(const struct timespec *until)
 
 bool mw_gate_try(void)
 {
-	const struct mw_thread *t;
+	const struct mw_shard *t;
 
 	close_gate();
 	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next) {
@@ -239,9 +240,9 @@ bool mw_gate_try(void)
 	return true;
 }
 
-void mw_threads_after_fork(struct mw_thread *self)
+void mw_shards_after_fork(struct mw_shard *self)
 {
-	struct mw_thread *t;
+	struct mw_shard *t;
 
 	mw_gate = closer; /* no other thread that keeps it closed exists here */
 	for (t = mw_threads; t; t = t->next) {
@@ -249,15 +250,15 @@ void mw_threads_after_fork(struct mw_thread *self)
 			continue;
 		/* caught in the middle, its lists may be half changed: they are
 		   given up, 16,640 records at the very most */
-		if (t->pass == MW_PASS_BUSY)
+		if (t->permit == MW_PERMIT_BUSY)
 			forget_records(t);
 		/* it may have been about to find the gate closed: nobody waits for that now */
 		t->moving = 0;
-		mw_thread_release(t);
+		mw_shard_release(t);
 	}
 }
 
-static void move(const struct mw_thread *t, struct mw_slot *s)
+static void move(const struct mw_shard *t, struct mw_slot *s)
 {
 	struct mw_counters *to = &mw_flushed(s->id)->c;
 
@@ -271,13 +272,13 @@ static void move(const struct mw_thread *t, struct mw_slot *s)
 	mw_set(&s->life_max, 0);
 }
 
-static void move_end(struct mw_thread *t)
+static void move_end(struct mw_shard *t)
 {
 	__atomic_store_n(&t->moving, 0, __ATOMIC_RELEASE);
 }
 
 /* False: the gate is closed. */
-static bool move_begin(struct mw_thread *t)
+static bool move_begin(struct mw_shard *t)
 {
 	mw_set(&t->moving, 1);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* either we see the gate, or it sees us */
@@ -287,7 +288,7 @@ static bool move_begin(struct mw_thread *t)
 	return false;
 }
 
-struct mw_slot *mw_slot_claim(struct mw_thread *t, uint32_t id)
+struct mw_slot *mw_slot_claim(struct mw_shard *t, uint32_t id)
 {
 	struct mw_slot *s = &t->slots[id % MW_SLOTS];
 
@@ -300,7 +301,7 @@ struct mw_slot *mw_slot_claim(struct mw_thread *t, uint32_t id)
 	return s;
 }
 
-bool mw_where_claim(struct mw_thread *t, struct mw_where *w, uint32_t id)
+bool mw_caller_claim(struct mw_shard *t, struct mw_caller *w, uint32_t id)
 {
 	struct mw_counters *to;
 
@@ -329,11 +330,11 @@ static uint32_t life_of(uint32_t life)
 	return life > UINT32_MAX - MW_LIFE_BEHIND ? 0 : life;
 }
 
-void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t life)
+void mw_count_free(struct mw_shard *t, uint32_t id, uint64_t bytes, uint32_t life)
 {
 	struct mw_slot *s = &t->slots[id % MW_SLOTS];
 
-	mw_thread_renew(t); /* a new maximum is the present epoch's */
+	mw_shard_renew(t); /* a new maximum is the present epoch's */
 	life = life_of(life);
 	if (s->id != id)
 		s = mw_slot_claim(t, id);

@@ -6,7 +6,7 @@
  * counters of all states; states are never freed, a dead thread's is adopted
  * by a new one with its counts in it.
  *
- * slots[]: a direct-mapped cache of counters, by location; wheres[]: one of
+ * slots[]: a direct-mapped cache of counters, by location; callers[]: one of
  * callers, each with two places (caller_cache.h), with counters too. On a conflict the owner moves the old counts to
  * the location's `flushed` (claim). A reader must not see them in both places,
  * or in none: it closes the gate, waits for moves under way, and while the
@@ -14,14 +14,14 @@
  * place, and remembers no other caller.
  *
  * pass: one look tells the usual path all that it must know. A thread carries
- * the mw_pass that it saw last, and may go on while that is the present one. It
+ * the mw_permit that it saw last, and may go on while that is the present one. It
  * lays it down while it is inside the tracker (busy: a signal handler that
  * allocates then takes the shared, atomic path (track/slow.c), and others can
  * wait for it: mw_calls_left), and while it is quiet. When a reset begins an
- * epoch, or another way is to be gone, mw_pass changes; each thread then ends
- * its own old epoch before it goes on (mw_thread_catch_up): so the maxima in
+ * epoch, or another way is to be gone, mw_permit changes; each thread then ends
+ * its own old epoch before it goes on (mw_shard_catch_up): so the maxima in
  * its slots are always those of the epoch in `known`. It is laid down before
- * it is compared: who changes mw_pass and then waits for the busy has seen
+ * it is compared: who changes mw_permit and then waits for the busy has seen
  * the last call that went by the old one.
  */
 #ifndef MW_TABLE_SHARD_H
@@ -33,7 +33,7 @@
 
 enum {
 	MW_SLOTS = 1024,   /* locations with counters at hand */
-	MW_WHERES = 1024,  /* callers with ids at hand */
+	MW_CALLERS = 1024,  /* callers with ids at hand */
 	MW_LIFE_BEHIND = 1 << 20, /* generations; more than 4,000 threads' clocks differ by */
 	MW_FULL = 64       /* full batches of free records kept: 16,384 of them */
 };
@@ -42,7 +42,7 @@ enum {
 struct mw_slot {
 	uint64_t freed, frees, life_sum; /* as in mw_counters */
 	uint32_t id;
-	uint32_t life_max; /* release; in the thread's epoch: mw_thread_epoch */
+	uint32_t life_max; /* release; in the thread's epoch: mw_shard_epoch */
 } __attribute__((aligned(32)));
 
 /*
@@ -50,7 +50,7 @@ struct mw_slot {
  * here, in the line that was just looked at, until the entry becomes another
  * location's; its frees are counted in the location's slot.
  */
-struct mw_where {
+struct mw_caller {
 	uintptr_t pc;
 	uint32_t id;
 	uint32_t changes;
@@ -58,29 +58,29 @@ struct mw_where {
 } __attribute__((aligned(32)));
 
 /*
- * What may be taken for granted in this process (mw_fit, in the low two bits; track.h
+ * What may be taken for granted in this process (mw_mode, in the low two bits; track.h
  * says what it means), and the epoch: callsite.h. Acquire: what it says is set up.
- * mw_pass_ruby and mw_pass_bytes are the same where the low bits say that, else nobody's.
+ * mw_permit_ruby and mw_permit_bytes are the same where the low bits say that, else nobody's.
  */
-extern MW_HOT uint32_t mw_pass, mw_pass_ruby, mw_pass_bytes;
-enum mw_fit { MW_FIT_NONE, MW_FIT_BYTES, MW_FIT_RUBY };
-#define MW_PASS_FIT 3u
-#define MW_PASS_EPOCH 4u /* times the epoch, of 30 bits: five a second for six years */
-/* Never mw_pass: the first epoch is 1. */
-#define MW_PASS_BUSY 0u
-#define MW_PASS_QUIET 1u
-#define MW_PASS_NOBODY 2u
-MW_INLINE uint32_t mw_fit(void)
+extern MW_HOT uint32_t mw_permit, mw_permit_ruby, mw_permit_bytes;
+enum mw_mode { MW_MODE_NONE, MW_MODE_BYTES, MW_MODE_RUBY };
+#define MW_PERMIT_MODE 3u
+#define MW_PERMIT_EPOCH 4u /* times the epoch, of 30 bits: five a second for six years */
+/* Never mw_permit: the first epoch is 1. */
+#define MW_PERMIT_BUSY 0u
+#define MW_PERMIT_QUIET 1u
+#define MW_PERMIT_NOBODY 2u
+MW_INLINE uint32_t mw_mode(void)
 {
-	return __atomic_load_n(&mw_pass, __ATOMIC_ACQUIRE) & MW_PASS_FIT;
+	return __atomic_load_n(&mw_permit, __ATOMIC_ACQUIRE) & MW_PERMIT_MODE;
 }
 /* Any thread; of two at once, either's may last. */
-void mw_fit_set(enum mw_fit);
+void mw_mode_set(enum mw_mode);
 
-enum mw_thread_status { MW_THREAD_FREE, MW_THREAD_LIVE };
+enum mw_shard_status { MW_THREAD_FREE, MW_THREAD_LIVE };
 
-struct mw_thread {
-	uint32_t pass;       /* first: mw_no_states. Own thread; retire.c reads it */
+struct mw_shard {
+	uint32_t permit;       /* first: mw_no_states. Own thread; retire.c reads it */
 	uint32_t room;       /* records that the batch in use has room for, at least */
 	struct mw_record *spare; /* its first, or NULL */
 	uint32_t check_in;   /* allocations until one is checked (track.h), at least 1, … */
@@ -91,105 +91,105 @@ struct mw_thread {
 	uint32_t fresh_end;  /* … and its end */
 	int64_t clock_due;   /* bytes yet to be added to the clock, less a step: generation.h */
 	uint32_t moving;     /* counts are on their way to `flushed` */
-	uint32_t status;     /* enum mw_thread_status; compare-and-swap to adopt */
-	uint32_t known;      /* the mw_pass that it may go on with; release: after the maxima */
+	uint32_t status;     /* enum mw_shard_status; compare-and-swap to adopt */
+	uint32_t known;      /* the mw_permit that it may go on with; release: after the maxima */
 	uint32_t quiet;      /* depth */
 	bool hushed;         /* quiet beside that depth. Own thread */
-	struct mw_thread *next; /* all states; written before publishing */
-	struct mw_where wheres[MW_WHERES];
-	uint32_t where_epochs[MW_WHERES]; /* of each one's page of code */
+	struct mw_shard *next; /* all states; written before publishing */
+	struct mw_caller callers[MW_CALLERS];
+	uint32_t caller_epochs[MW_CALLERS]; /* of each one's page of code */
 	struct mw_slot slots[MW_SLOTS];
 };
 
 /* All states ever made, newest first: acquire. */
-extern struct mw_thread *mw_threads;
+extern struct mw_shard *mw_threads;
 
 /*
  * The calling thread's; MW_NONE: none yet, MW_LATE: none any more. Those two have
  * only a `pass`, which all such threads share: it says quiet or busy.
  */
-extern MW_HIDDEN __thread struct mw_thread *mw_self __attribute__((tls_model("initial-exec")));
+extern MW_HIDDEN __thread struct mw_shard *mw_self __attribute__((tls_model("initial-exec")));
 extern MW_HIDDEN uint32_t mw_no_states[32];
-#define MW_NONE ((struct mw_thread *)(void *)&mw_no_states[0])
-#define MW_LATE ((struct mw_thread *)(void *)&mw_no_states[16])
+#define MW_NONE ((struct mw_shard *)(void *)&mw_no_states[0])
+#define MW_LATE ((struct mw_shard *)(void *)&mw_no_states[16])
 /* The calling thread's, or NULL. */
-MW_INLINE struct mw_thread *mw_state(void)
+MW_INLINE struct mw_shard *mw_state(void)
 {
-	struct mw_thread *t = mw_self;
+	struct mw_shard *t = mw_self;
 
 	return t == MW_NONE || t == MW_LATE ? NULL : t;
 }
 
-extern bool mw_threads_full; /* relaxed: some thread found no memory for its state */
+extern bool mw_shards_full; /* relaxed: some thread found no memory for its state */
 
 /* A state for a thread that has none; NULL: no memory. */
-struct mw_thread *mw_thread_adopt(void);
+struct mw_shard *mw_shard_adopt(void);
 /* Hands it on. The caller doesn't use it after that. */
-void mw_thread_release(struct mw_thread *);
+void mw_shard_release(struct mw_shard *);
 /* In a forked child: every state but self's belongs to nobody now. */
-void mw_threads_after_fork(struct mw_thread *self);
+void mw_shards_after_fork(struct mw_shard *self);
 
 /* The epoch that the maxima in t's slots belong to. */
-static inline uint32_t mw_thread_epoch(const struct mw_thread *t)
+static inline uint32_t mw_shard_epoch(const struct mw_shard *t)
 {
-	return __atomic_load_n(&t->known, __ATOMIC_ACQUIRE) / MW_PASS_EPOCH;
+	return __atomic_load_n(&t->known, __ATOMIC_ACQUIRE) / MW_PERMIT_EPOCH;
 }
-/* t, which is busy, may go on with the present mw_pass, whatever changed. Own thread. */
-void mw_thread_renew(struct mw_thread *t);
+/* t, which is busy, may go on with the present mw_permit, whatever changed. Own thread. */
+void mw_shard_renew(struct mw_shard *t);
 /* t is inside from here on, … */
-MW_INLINE void mw_enter(struct mw_thread *t)
+MW_INLINE void mw_enter(struct mw_shard *t)
 {
-	mw_set(&t->pass, MW_PASS_BUSY);
+	mw_set(&t->permit, MW_PERMIT_BUSY);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 /* … and no longer. known: t->known, or what `pass` was, which the usual path has at hand. */
-MW_INLINE void mw_leave_as(struct mw_thread *t, uint32_t known)
+MW_INLINE void mw_leave_as(struct mw_shard *t, uint32_t known)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(&t->pass, known, __ATOMIC_RELEASE); /* retire.c: all that was done inside is done */
+	__atomic_store_n(&t->permit, known, __ATOMIC_RELEASE); /* retire.c: all that was done inside is done */
 }
 /*
  * The usual way in: lays down the pass that t carries, and returns it. It may go on if
- * that is the present one (mw_pass_is), and must take it up again in any case.
+ * that is the present one (mw_permit_is), and must take it up again in any case.
  */
-MW_INLINE uint32_t mw_enter_carrying(struct mw_thread *t)
+MW_INLINE uint32_t mw_enter_carrying(struct mw_shard *t)
 {
-	uint32_t pass = mw_get(&t->pass);
+	uint32_t permit = mw_get(&t->permit);
 
 	mw_enter(t);
-	return pass;
+	return permit;
 }
-MW_INLINE bool mw_pass_is(uint32_t known, const uint32_t *pass)
+MW_INLINE bool mw_permit_is(uint32_t known, const uint32_t *permit)
 {
-	return mw_says(pass, known);
+	return mw_says(permit, known);
 }
-static inline void mw_leave(struct mw_thread *t)
+static inline void mw_leave(struct mw_shard *t)
 {
 	mw_leave_as(t, t->known);
 }
 /* What t allocates and frees isn't counted, until as many leaves. t may be busy. */
-static inline void mw_thread_hush(struct mw_thread *t)
+static inline void mw_shard_hush(struct mw_shard *t)
 {
 	mw_set(&t->quiet, t->quiet + 1);
-	if (t->pass != MW_PASS_BUSY)
-		mw_set(&t->pass, MW_PASS_QUIET);
+	if (t->permit != MW_PERMIT_BUSY)
+		mw_set(&t->permit, MW_PERMIT_QUIET);
 }
-static inline bool mw_thread_is_quiet(const struct mw_thread *t)
+static inline bool mw_shard_is_quiet(const struct mw_shard *t)
 {
 	return t->quiet || t->hushed;
 }
-static inline void mw_thread_unhush(struct mw_thread *t)
+static inline void mw_shard_unhush(struct mw_shard *t)
 {
 	mw_set(&t->quiet, t->quiet - 1);
-	if (!mw_thread_is_quiet(t) && t->pass != MW_PASS_BUSY)
-		mw_set(&t->pass, t->known);
+	if (!mw_shard_is_quiet(t) && t->permit != MW_PERMIT_BUSY)
+		mw_set(&t->permit, t->known);
 }
 /* The same as a switch, beside that. */
-static inline void mw_thread_switch(struct mw_thread *t, bool hushed)
+static inline void mw_shard_switch(struct mw_shard *t, bool hushed)
 {
 	t->hushed = hushed;
-	if (t->pass != MW_PASS_BUSY)
-		mw_set(&t->pass, mw_thread_is_quiet(t) ? MW_PASS_QUIET : t->known);
+	if (t->permit != MW_PERMIT_BUSY)
+		mw_set(&t->permit, mw_shard_is_quiet(t) ? MW_PERMIT_QUIET : t->known);
 }
 
 /*
@@ -207,9 +207,9 @@ static inline void mw_gate_close(void)
 extern uint32_t mw_gate; /* how many keep it closed; seq_cst, see move_begin */
 
 /* The slot for id, or NULL while the gate is closed. */
-struct mw_slot *mw_slot_claim(struct mw_thread *, uint32_t id);
+struct mw_slot *mw_slot_claim(struct mw_shard *, uint32_t id);
 /* The entry counts for id from here on; false: the gate is closed. */
-bool mw_where_claim(struct mw_thread *, struct mw_where *, uint32_t id);
+bool mw_caller_claim(struct mw_shard *, struct mw_caller *, uint32_t id);
 
 /* Atomic twins, for threads without a slot. */
 void mw_shared_alloc(uint32_t id, uint64_t bytes);
@@ -221,7 +221,7 @@ void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t life);
  * An entry of one of t's arrays, `bytes` into it. In one instruction, and the compiler
  * doesn't find out where the entry is for each of its words anew.
  */
-MW_INLINE uintptr_t mw_thread_on(struct mw_thread *t, uintptr_t array, uintptr_t bytes)
+MW_INLINE uintptr_t mw_shard_on(struct mw_shard *t, uintptr_t array, uintptr_t bytes)
 {
 	uintptr_t at = (uintptr_t)t + bytes + array;
 
@@ -229,14 +229,14 @@ MW_INLINE uintptr_t mw_thread_on(struct mw_thread *t, uintptr_t array, uintptr_t
 	return at;
 }
 
-MW_INLINE struct mw_slot *mw_slot(struct mw_thread *t, uint32_t id)
+MW_INLINE struct mw_slot *mw_slot(struct mw_shard *t, uint32_t id)
 {
-	return (struct mw_slot *)mw_thread_on(t, offsetof(struct mw_thread, slots),
-					      id % MW_SLOTS * sizeof(struct mw_slot));
+	return (struct mw_slot *)mw_shard_on(t, offsetof(struct mw_shard, slots),
+					     id % MW_SLOTS * sizeof(struct mw_slot));
 }
 
 /* Counts an allocation by a remembered caller. */
-MW_INLINE void mw_where_alloc(struct mw_where *w, uint64_t bytes)
+MW_INLINE void mw_caller_alloc(struct mw_caller *w, uint64_t bytes)
 {
 	mw_bump(&w->bytes, bytes);
 	mw_bump(&w->allocs, 1);
@@ -254,14 +254,14 @@ MW_INLINE void mw_slot_add_free(struct mw_slot *s, uint64_t bytes)
 }
 
 /* Any location's: */
-void mw_count_free(struct mw_thread *t, uint32_t id, uint64_t bytes, uint32_t life);
+void mw_count_free(struct mw_shard *t, uint32_t id, uint64_t bytes, uint32_t life);
 
 /*
  * Takes t->spare, which is r and not NULL, out of the batch in use; returns
  * its ref. The next one is fetched meanwhile: it was freed long ago, mostly,
  * and waiting for it is what would cost.
  */
-MW_INLINE uint32_t mw_spare_pop(struct mw_thread *t, const struct mw_record *r)
+MW_INLINE uint32_t mw_spare_pop(struct mw_shard *t, const struct mw_record *r)
 {
 	struct mw_record *next = r->next;
 
@@ -272,15 +272,15 @@ MW_INLINE uint32_t mw_spare_pop(struct mw_thread *t, const struct mw_record *r)
 }
 
 /* There is room: t->room was lowered for it. r is free from here on. */
-MW_INLINE void mw_spare_push(struct mw_thread *t, struct mw_record *r, uint32_t ref)
+MW_INLINE void mw_spare_push(struct mw_shard *t, struct mw_record *r, uint32_t ref)
 {
 	mw_free_link(r, ref, t->spare);
 	t->spare = r;
 }
 
 /* A free record, with all it may take, and its ref; NULL: no memory. */
-struct mw_record *mw_spare_take(struct mw_thread *t, uint32_t *ref);
+struct mw_record *mw_spare_take(struct mw_shard *t, uint32_t *ref);
 /* r is free from here on. */
-void mw_spare_give(struct mw_thread *t, struct mw_record *r, uint32_t ref);
+void mw_spare_give(struct mw_shard *t, struct mw_record *r, uint32_t ref);
 
 #endif

@@ -44,11 +44,11 @@ static bool grow(void **to, size_t bytes)
 
 	if (__atomic_load_n(to, __ATOMIC_ACQUIRE))
 		return true;
-	p = mw_own_grow(bytes, MW_OWN_RECORD);
+	p = mw_arena_grow(bytes, MW_ARENA_RECORD);
 	if (!p)
 		return __atomic_load_n(to, __ATOMIC_ACQUIRE) != NULL;
 	if (!__atomic_compare_exchange_n(to, &none, p, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		mw_own_unmap(p, bytes); /* another thread was first */
+		mw_arena_unmap(p, bytes); /* another thread was first */
 	return true;
 }
 
@@ -61,7 +61,7 @@ static void add_leaf(uintptr_t at)
 			   LEAF * sizeof(uint32_t));
 }
 
-bool mw_beside_put(const void *p, uint32_t ref)
+bool mw_side_index_put(const void *p, uint32_t ref)
 {
 	uint32_t *w = word(p);
 
@@ -75,7 +75,7 @@ bool mw_beside_put(const void *p, uint32_t ref)
 	return true;
 }
 
-uint32_t mw_beside_get(const void *p)
+uint32_t mw_side_index_get(const void *p)
 {
 	const uint32_t *w = word(p);
 	uint32_t ref = w ? mw_get(w) : 0;

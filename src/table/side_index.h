@@ -22,8 +22,8 @@
 enum { MW_BESIDE = 512 };
 
 /* ref: a record's, or any from MW_REF_END on: p is not counted. False: no memory, or the ceiling is reached. */
-bool mw_beside_put(const void *p, uint32_t ref);
+bool mw_side_index_put(const void *p, uint32_t ref);
 /* The ref last put for p or a block that began near it; MW_REF_END: p was not counted; 0: none. */
-uint32_t mw_beside_get(const void *p);
+uint32_t mw_side_index_get(const void *p);
 
 #endif

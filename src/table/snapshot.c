@@ -110,7 +110,7 @@ static void add_max(struct mw_sum *sum, uint64_t max, const struct mw_callsite *
 }
 
 /* s: t's */
-void mw_sum_slot(struct mw_sum *sum, const struct mw_thread *t, const struct mw_slot *s)
+void mw_sum_slot(struct mw_sum *sum, const struct mw_shard *t, const struct mw_slot *s)
 {
 	uint32_t epoch, max;
 
@@ -118,9 +118,9 @@ void mw_sum_slot(struct mw_sum *sum, const struct mw_thread *t, const struct mw_
 	sum->c.frees += mw_get(&s->frees);
 	sum->c.life_sum += mw_get(&s->life_sum);
 	do {
-		epoch = mw_thread_epoch(t);
+		epoch = mw_shard_epoch(t);
 		max = __atomic_load_n(&s->life_max, __ATOMIC_ACQUIRE);
-	} while (epoch != mw_thread_epoch(t)); /* at its end they go to the location's, which is read later */
+	} while (epoch != mw_shard_epoch(t)); /* at its end they go to the location's, which is read later */
 	add_max(sum, (uint64_t)epoch << 32 | max, mw_callsite(mw_get(&s->id)));
 }
 
@@ -142,14 +142,14 @@ void mw_sum_flushed_allocs(struct mw_sum *sum, uint32_t id)
 	add_max(sum, mw_get(&f->life_max), mw_callsite(id));
 }
 
-void mw_sum_where(struct mw_sum *sum, const struct mw_where *w)
+void mw_sum_caller(struct mw_sum *sum, const struct mw_caller *w)
 {
 	sum->c.bytes += mw_get(&w->bytes);
 	sum->c.allocs += mw_get(&w->allocs);
 }
 
 /* Of one thread: for the ids from `from` to before `to`. */
-static void add_slots(struct mw_sum *sums, uint32_t from, uint32_t to, const struct mw_thread *t)
+static void add_slots(struct mw_sum *sums, uint32_t from, uint32_t to, const struct mw_shard *t)
 {
 	for (uint32_t i = 0; i < MW_SLOTS; i++) {
 		uint32_t id = mw_get(&t->slots[i].id);
@@ -159,20 +159,20 @@ static void add_slots(struct mw_sum *sums, uint32_t from, uint32_t to, const str
 	}
 }
 
-static void add_wheres(struct mw_sum *sums, uint32_t from, uint32_t to, const struct mw_thread *t)
+static void add_callers(struct mw_sum *sums, uint32_t from, uint32_t to, const struct mw_shard *t)
 {
-	for (uint32_t i = 0; i < MW_WHERES; i++) {
-		uint32_t id = mw_get(&t->wheres[i].id);
+	for (uint32_t i = 0; i < MW_CALLERS; i++) {
+		uint32_t id = mw_get(&t->callers[i].id);
 
 		if (id >= from && id < to)
-			mw_sum_where(&sums[id - from], &t->wheres[i]);
+			mw_sum_caller(&sums[id - from], &t->callers[i]);
 	}
 }
 
 /* The gate is closed. */
 static void sum_up(struct mw_sum *sums, uint32_t from, uint32_t to)
 {
-	struct mw_thread *t;
+	struct mw_shard *t;
 	uint32_t id;
 
 	for (id = from; id < to; id++)
@@ -181,7 +181,7 @@ static void sum_up(struct mw_sum *sums, uint32_t from, uint32_t to)
 		add_slots(sums, from, to, t);
 	mw_sum_allocs_next();
 	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
-		add_wheres(sums, from, to, t);
+		add_callers(sums, from, to, t);
 	for (id = from; id < to; id++)
 		mw_sum_flushed_allocs(&sums[id - from], id);
 }
@@ -202,7 +202,7 @@ struct mw_sum *mw_sums(uint32_t *end)
 
 	mw_gate_close();
 	*end = mw_callsites_end();
-	sums = mw_own_lend(*end * sizeof(*sums));
+	sums = mw_arena_lend(*end * sizeof(*sums));
 	if (sums)
 		sum_up(sums + 1, 1, *end);
 	mw_gate_open();
@@ -211,7 +211,7 @@ struct mw_sum *mw_sums(uint32_t *end)
 
 void mw_sums_free(struct mw_sum *sums, uint32_t end)
 {
-	mw_own_return(sums, end * sizeof(*sums));
+	mw_arena_return(sums, end * sizeof(*sums));
 }
 
 /* --- baselines ------------------------------------------------------------------- */
@@ -233,7 +233,7 @@ static bool base_for(uint32_t id, struct base *b)
 	struct bases **chunk = &bases[id / MW_CS_CHUNK];
 
 	if (!*chunk)
-		*chunk = mw_own_map_aside(sizeof(**chunk));
+		*chunk = mw_arena_map_aside(sizeof(**chunk));
 	if (*chunk)
 		*b = base_in(*chunk, id);
 	return *chunk != NULL;
@@ -255,7 +255,8 @@ bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s)
 		return false;
 	bytes = (s->c.freed - b.c->freed) - (s->c.bytes - b.c->bytes);
 	calls = (s->c.frees - b.c->frees) - (s->c.allocs - b.c->allocs);
-	mw_born_fold(id, b.c, into, to.c, &(struct mw_counters){ .bytes = bytes, .allocs = calls });
+	mw_fork_baseline_fold(id, b.c, into, to.c,
+			      &(struct mw_counters){ .bytes = bytes, .allocs = calls });
 	mw_add(&sum->freed, s->c.freed - b.c->freed);
 	mw_add(&sum->frees, s->c.frees - b.c->frees);
 	mw_add(&sum->bytes, s->c.bytes - b.c->bytes + bytes);
@@ -296,7 +297,7 @@ static void rebase(enum rebase from)
 			before.frees += s->c.frees - b.c->frees;
 			*b.c = s->c;
 		} else if (from == FROM_BIRTH) {
-			mw_born_set(id, &s->c);
+			mw_fork_baseline_set(id, &s->c);
 		}
 		*b.live = live_bytes(s);
 	}
@@ -432,7 +433,7 @@ bool mw_row_count(struct mw_row *r, uint32_t id, const struct mw_sum *s)
 	const struct mw_counters *since = chunk ? &chunk->c[id % MW_CS_CHUNK] : &zero;
 	const struct mw_overruns *o = mw_overruns_at(id);
 	int64_t live = (int64_t)(s->c.allocs - s->c.frees), bytes = live_bytes(s);
-	const struct mw_counters born = mw_born_part(id, since);
+	const struct mw_counters born = mw_fork_baseline_part(id, since);
 
 	r->total += s->c.bytes - since->bytes;
 	r->allocations += s->c.allocs - since->allocs;

@@ -45,7 +45,7 @@ bool mw_reading_mine(void);
 void mw_reading_after_fork(bool held);
 
 /*
- * Sums for all ids below *end, from mw_own_lend; NULL: no memory. Closes and
+ * Sums for all ids below *end, from mw_arena_lend; NULL: no memory. Closes and
  * opens the gate. Free with mw_sums_free(p, *end).
  */
 struct mw_sum *mw_sums(uint32_t *end);
@@ -79,7 +79,7 @@ bool mw_row_count(struct mw_row *, uint32_t id, const struct mw_sum *);
  * mw_sum_allocs_next, then allocations: what was seen freed was allocated.
  */
 /* Adds what one thread's slot holds. */
-void mw_sum_slot(struct mw_sum *, const struct mw_thread *, const struct mw_slot *);
+void mw_sum_slot(struct mw_sum *, const struct mw_shard *, const struct mw_slot *);
 /* What left the slots. */
 void mw_sum_flushed_frees(struct mw_sum *, uint32_t id);
 /* The frees are summed, the allocations come next: none of the former without its own. */
@@ -88,7 +88,7 @@ static inline void mw_sum_allocs_next(void)
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 /* What one remembered caller counted. */
-void mw_sum_where(struct mw_sum *, const struct mw_where *);
+void mw_sum_caller(struct mw_sum *, const struct mw_caller *);
 /* What others counted. */
 void mw_sum_flushed_allocs(struct mw_sum *, uint32_t id);
 

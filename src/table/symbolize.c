@@ -87,7 +87,7 @@ static bool name_native(struct mw_callsite *c, struct names *w)
 	mw_modules_may_go();
 	if (n < 0)
 		return true;
-	copy = mw_own_alloc((size_t)n + 1, MW_OWN_NAME);
+	copy = mw_arena_alloc((size_t)n + 1, MW_ARENA_NAME);
 	if (!copy)
 		return false;
 	memcpy(copy, w->text, (size_t)n + 1);
@@ -100,14 +100,14 @@ static bool name_native(struct mw_callsite *c, struct names *w)
 			copy = NULL;
 		mw_reading_unlock();
 	}
-	mw_own_free(copy, (size_t)n + 1);
+	mw_arena_free(copy, (size_t)n + 1);
 	return true;
 }
 
 void mw_name_natives(void)
 {
 	uint32_t end = mw_callsites_end(), id;
-	struct names *w = mw_own_lend(sizeof(*w));
+	struct names *w = mw_arena_lend(sizeof(*w));
 
 	for (id = MW_CS_FIRST; w && id < end; id++) {
 		struct mw_callsite *c = mw_callsite(id);
@@ -115,7 +115,7 @@ void mw_name_natives(void)
 		if (mw_get(&c->kind) == MW_CS_NATIVE && !mw_get(&c->symbol) && !name_native(c, w))
 			break; /* the others won't find memory either: shown without */
 	}
-	mw_own_return(w, sizeof(*w));
+	mw_arena_return(w, sizeof(*w));
 }
 
 void mw_name_natives_of(const char *module)
@@ -133,11 +133,11 @@ void mw_name_natives_of(const char *module)
 
 		if (mw_get(&c->kind) != MW_CS_NATIVE || mw_get(&c->path) != path || mw_get(&c->symbol))
 			continue;
-		if (!w && !(w = mw_own_lend(sizeof(*w))))
+		if (!w && !(w = mw_arena_lend(sizeof(*w))))
 			break;
 		if (!name_native(c, w))
 			break;
 	}
 	if (w)
-		mw_own_return(w, sizeof(*w));
+		mw_arena_return(w, sizeof(*w));
 }

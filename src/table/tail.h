@@ -30,7 +30,7 @@
 
 enum { MW_TAIL = 8, MW_LEAST = 16 }; /* 16: below, some allocators align to 8 */
 /* above it no allocator gives anything; below it size + tail can't wrap */
-#define MW_ASK_MAX ((size_t)PTRDIFF_MAX - 8192)
+#define MW_SIZE_PADDED_MAX ((size_t)PTRDIFF_MAX - 8192)
 
 /*
  * The ref of a block that is not counted: allocated in quiet mode, or for
@@ -69,7 +69,7 @@ MW_INLINE void mw_tail_write(void *p, size_t usable, uint32_t ref)
 MW_INLINE bool mw_lead(void *p, size_t n, size_t usable, uint32_t ref)
 {
 	if (mw_unlikely(usable - n < MW_TAIL))
-		return mw_beside_put(p, ref);
+		return mw_side_index_put(p, ref);
 	mw_tail_write(p, usable, ref);
 	return true;
 }

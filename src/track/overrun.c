@@ -46,7 +46,7 @@ static uint32_t look(const void *p, size_t usable, uint64_t from, uint64_t to)
 	while ((i = mw_record_search(p, from, to))) {
 		uint64_t size = mw_size_decode(mw_get(&mw_record_at(i)->size));
 
-		if (size <= MW_ASK_MAX && mw_padded(size) <= usable)
+		if (size <= MW_SIZE_PADDED_MAX && mw_padded(size) <= usable)
 			break;
 		from = (uint64_t)i + 1;
 	}
@@ -112,13 +112,13 @@ static bool tail_elsewhere(const void *p, size_t usable, uint32_t ref, uint64_t 
 static bool leads(uint32_t ref, const void *p, struct mw_record **r)
 {
 	*r = mw_record_guess(ref);
-	return ref && mw_record_is(mw_guess_where(*r), p);
+	return ref && mw_record_is(mw_record_guess_where(*r), p);
 }
 
 /* What leads to p's record lies beside the heap: true, and hides it, or it is not counted. */
 static bool beside(const void *p, struct mw_dismissed *d)
 {
-	uint32_t ref = mw_beside_get(p);
+	uint32_t ref = mw_side_index_get(p);
 
 	if (ref < MW_REF_END && !leads(ref, p, &d->record))
 		return false;
@@ -131,7 +131,7 @@ static bool beside(const void *p, struct mw_dismissed *d)
 /* Where a tail would be, the last block's may still be: so the record decides, if there is one. */
 bool mw_tailless(const void *p, size_t usable)
 {
-	uint32_t ref = mw_beside_get(p);
+	uint32_t ref = mw_side_index_get(p);
 	struct mw_record *r;
 
 	if (leads(mw_tail_read(p, usable), p, &r) || (ref < MW_REF_END && leads(ref, p, &r)))

@@ -27,7 +27,7 @@ void mw_lose(uint32_t size)
 /* --- usual calls for which something isn't at hand ---------------------------------- */
 
 /* Not counted. t is busy; leaves it. */
-static void *admit_unseen(struct mw_thread *t, void *p, size_t n)
+static void *admit_unseen(struct mw_shard *t, void *p, size_t n)
 {
 	(void)mw_lead(p, n, mw_usable(p), MW_TAIL_NONE);
 	mw_leave(t);
@@ -40,7 +40,7 @@ static uint32_t flag_of(uint32_t size)
 	return size >= MW_SIZE_HUGE ? (uint32_t)MW_CODE : 0;
 }
 
-void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
+void *mw_admit_shared_counts(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 {
 	uint32_t generation, id, size, ref;
 	struct mw_record *r = NULL;
@@ -48,7 +48,7 @@ void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 	if (mw_unlikely(mw_get(&mw_paused)))
 		return admit_unseen(t, p, n);
 	generation = mw_generation(t);
-	id = mw_where(t, caller);
+	id = mw_locate(t, caller);
 	size = mw_size_encode(n);
 	if (size != MW_SIZE_NONE)
 		r = mw_spare_take(t, &ref);
@@ -68,16 +68,16 @@ void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 	return p;
 }
 
-void *mw_admit_other(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
+void *mw_admit_cold(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 {
 	size_t usable = mw_usable(p);
 
 	if (mw_unlikely(mw_get(&mw_paused)))
 		return admit_unseen(t, p, n);
 	if (mw_unlikely(usable - n < MW_TAIL))
-		return mw_admit_slow(t, p, n, caller);
-	if (!mw_admit_at_hand(t, p, n, usable, mw_where_at_hand(t, caller), mw_generation(t)))
-		return mw_admit_slow(t, p, n, caller);
+		return mw_admit_shared_counts(t, p, n, caller);
+	if (!mw_admit_with(t, p, n, usable, mw_locate_fast(t, caller), mw_generation(t)))
+		return mw_admit_shared_counts(t, p, n, caller);
 	if (mw_clock.in_bytes)
 		mw_generation_add(t, n);
 	else if (--t->check_in == 0)
@@ -86,7 +86,7 @@ void *mw_admit_other(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
 	return p;
 }
 
-void *mw_admit_check(struct mw_thread *t, void *p)
+void *mw_admit_check(struct mw_shard *t, void *p)
 {
 	/* a prime: so that no loop of the app's makes us look at the same line always */
 	enum { RARELY = 4093 };
@@ -95,7 +95,7 @@ void *mw_admit_check(struct mw_thread *t, void *p)
 	if (t->check_every > RARELY)
 		t->check_every = RARELY;
 	t->check_in = t->check_every;
-	mw_where_check(t);
+	mw_locate_check(t);
 	mw_leave(t);
 	return p;
 }
@@ -106,10 +106,10 @@ static void unflag(const void *p, const struct mw_dismissed *d)
 	if (d->size >= MW_SIZE_HUGE)
 		mw_size_release_huge(d->size);
 	else if (d->where & MW_CODE)
-		mw_where_forget((uintptr_t)p, d->size);
+		mw_caller_forget((uintptr_t)p, d->size);
 }
 
-void mw_count_hidden(struct mw_thread *t, const void *p, const struct mw_dismissed *d)
+void mw_count_hidden(struct mw_shard *t, const void *p, const struct mw_dismissed *d)
 {
 	uint32_t id = (uint32_t)d->where & MW_CS_MASK;
 
@@ -120,7 +120,7 @@ void mw_count_hidden(struct mw_thread *t, const void *p, const struct mw_dismiss
 	mw_spare_give(t, d->record, d->ref);
 }
 
-bool mw_dismiss(struct mw_thread *t, const void *p)
+bool mw_dismiss(struct mw_shard *t, const void *p)
 {
 	struct mw_dismissed d;
 	bool known;
@@ -140,36 +140,36 @@ static __thread unsigned stateless __attribute__((tls_model("initial-exec")));
 
 unsigned mw_quiet_enter(void)
 {
-	struct mw_thread *t = mw_state();
+	struct mw_shard *t = mw_state();
 
 	if (!t)
-		t = mw_usual_after_all();
+		t = mw_permitted_cold();
 	if (!t)
 		return mw_life == MW_ON ? ++stateless : 0;
-	mw_thread_hush(t);
+	mw_shard_hush(t);
 	return t->quiet;
 }
 
 unsigned mw_quiet_leave(void)
 {
-	struct mw_thread *t = mw_state();
+	struct mw_shard *t = mw_state();
 
 	if (!t)
 		return stateless ? --stateless : 0;
 	if (!t->quiet)
 		return 0;
-	mw_thread_unhush(t);
+	mw_shard_unhush(t);
 	return t->quiet;
 }
 
 void mw_hush(bool on)
 {
-	struct mw_thread *t = mw_state();
+	struct mw_shard *t = mw_state();
 
 	if (!t && on)
-		t = mw_usual_after_all();
+		t = mw_permitted_cold();
 	if (t)
-		mw_thread_switch(t, on);
+		mw_shard_switch(t, on);
 }
 
 /* --- the shared path ----------------------------------------------------------------- */
@@ -178,11 +178,11 @@ enum way { PASS, QUIET, SHARED }; /* QUIET: or paused */
 
 static enum way way_now(void)
 {
-	struct mw_thread *t = mw_state();
+	struct mw_shard *t = mw_state();
 
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
 		return PASS;
-	if ((t ? mw_thread_is_quiet(t) : stateless) || mw_get(&mw_paused))
+	if ((t ? mw_shard_is_quiet(t) : stateless) || mw_get(&mw_paused))
 		return QUIET;
 	return SHARED;
 }
@@ -213,7 +213,7 @@ static void shared_admit(void *p, size_t n, uintptr_t caller)
 }
 
 /* For a thread that can't go the usual way. p has room for a tail, unless `way` is PASS. */
-static void *admit_unusual(enum way way, void *p, size_t n, uintptr_t caller)
+static void *admit_shared_or_quiet(enum way way, void *p, size_t n, uintptr_t caller)
 {
 	if (way == SHARED)
 		shared_admit(p, n, caller);
@@ -241,7 +241,7 @@ static size_t page_size(void)
 	return 4096; /* what valloc promises at least, where the allocator has none */
 }
 
-void *mw_ask_real(struct mw_ask *a, size_t bytes)
+void *mw_alloc_real(struct mw_alloc_call *a, size_t bytes)
 {
 	void *p = NULL;
 
@@ -282,42 +282,42 @@ static bool tails(void)
 	return __atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_OFF;
 }
 
-void *mw_slow_alloc(struct mw_ask *a, uintptr_t caller)
+void *mw_alloc_shared(struct mw_alloc_call *a, uintptr_t caller)
 {
-	struct mw_thread *t;
+	struct mw_shard *t;
 	enum way way;
 	void *p;
 
-	if (a->n > MW_ASK_MAX)
-		return mw_ask_real(a, a->n); /* fails, as it should */
-	t = mw_usual_after_all();
+	if (a->n > MW_SIZE_PADDED_MAX)
+		return mw_alloc_real(a, a->n); /* fails, as it should */
+	t = mw_permitted_cold();
 	way = way_now();
-	p = mw_ask_real(a, tails() ? mw_ask_bytes(a) : a->n);
+	p = mw_alloc_real(a, tails() ? mw_alloc_bytes(a) : a->n);
 	if (!p || way == PASS)
 		return p;
 	if (t)
 		return mw_admit(t, p, a->n, caller);
-	return admit_unusual(way, p, a->n, caller);
+	return admit_shared_or_quiet(way, p, a->n, caller);
 }
 
-void *mw_slow_admit(void *p, size_t n, uintptr_t caller)
+void *mw_admit_shared(void *p, size_t n, uintptr_t caller)
 {
-	struct mw_thread *t;
+	struct mw_shard *t;
 
 	if (mw_real_is_boot(p))
 		return p;
-	t = mw_usual_after_all();
-	return t ? mw_admit(t, p, n, caller) : admit_unusual(way_now(), p, n, caller);
+	t = mw_permitted_cold();
+	return t ? mw_admit(t, p, n, caller) : admit_shared_or_quiet(way_now(), p, n, caller);
 }
 
-void mw_slow_free(void *p)
+void mw_free_shared(void *p)
 {
-	struct mw_thread *t;
+	struct mw_shard *t;
 	struct mw_dismissed d;
 
 	if (mw_real_is_boot(p))
 		return;
-	t = mw_usual_after_all();
+	t = mw_permitted_cold();
 	if (t) {
 		(void)mw_dismiss(t, p);
 	} else if (way_now() != PASS && mw_hide(p, &d)) {
@@ -341,11 +341,11 @@ static void *realloc_to_none(void *p, enum way way, uintptr_t caller)
 		mw_late_leave();
 	}
 	if (q && way == SHARED && mw_usable(q) >= MW_TAIL)
-		(void)mw_slow_admit(q, 0, caller);
+		(void)mw_admit_shared(q, 0, caller);
 	return q;
 }
 
-void *mw_slow_realloc(void *p, size_t n, uintptr_t caller)
+void *mw_realloc_shared(void *p, size_t n, uintptr_t caller)
 {
 	struct mw_dismissed d;
 	bool known;
@@ -353,14 +353,14 @@ void *mw_slow_realloc(void *p, size_t n, uintptr_t caller)
 	void *q;
 
 	if (!p || mw_real_is_boot(p)) {
-		q = mw_slow_alloc(&(struct mw_ask){ .how = MW_MALLOC, .n = n }, caller);
+		q = mw_alloc_shared(&(struct mw_alloc_call){ .how = MW_MALLOC, .n = n }, caller);
 		if (q && p)
 			memcpy(q, p, mw_boot_size(p) < n ? mw_boot_size(p) : n);
 		return q;
 	}
-	(void)mw_usual_after_all();
+	(void)mw_permitted_cold();
 	way = way_now();
-	if (n > MW_ASK_MAX)
+	if (n > MW_SIZE_PADDED_MAX)
 		return mw_real.realloc(p, n); /* fails: p stays as it is */
 	if (n == 0)
 		return realloc_to_none(p, way, caller);
@@ -378,5 +378,5 @@ void *mw_slow_realloc(void *p, size_t n, uintptr_t caller)
 		shared_count_hidden(p, &d);
 		mw_late_leave();
 	}
-	return mw_slow_admit(q, n, caller);
+	return mw_admit_shared(q, n, caller);
 }

@@ -33,49 +33,49 @@ static __thread unsigned round_of __attribute__((tls_model("initial-exec")));
 
 static void thread_ends(void *p)
 {
-	struct mw_thread *t = p;
+	struct mw_shard *t = p;
 
 	/* what Ruby says of this thread was freed, perhaps (pthread.c): busy from here on,
 	   so that what others' destructors allocate is counted without looking there */
 	if (mw_get(&mw_ruby.how) != MW_RUBY_NONE)
-		mw_set(&t->pass, MW_PASS_BUSY);
+		mw_set(&t->permit, MW_PERMIT_BUSY);
 	if (++round_of < LAST_ROUND && pthread_setspecific(key, t) == 0)
 		return;
 	mw_self = MW_LATE;
 	mw_generation_settle(t);
-	mw_thread_release(t);
+	mw_shard_release(t);
 }
 
-static void catch_up(struct mw_thread *t)
+static void catch_up(struct mw_shard *t)
 {
 	mw_enter(t);
-	mw_thread_renew(t);
+	mw_shard_renew(t);
 	mw_leave(t);
 }
 
-static struct mw_thread *begin_thread(void)
+static struct mw_shard *begin_thread(void)
 {
-	struct mw_thread *t = mw_thread_adopt();
+	struct mw_shard *t = mw_shard_adopt();
 
 	if (!t)
 		return NULL;
 	mw_generation_begin(t);
-	mw_thread_hush(t); /* what the next call allocates is ours */
+	mw_shard_hush(t); /* what the next call allocates is ours */
 	mw_self = t;
 	if (key_made && pthread_setspecific(key, t) != 0) {
 		/* it can't be handed on at the end: better none */
 		mw_self = MW_NONE;
-		mw_thread_release(t);
+		mw_shard_release(t);
 		return NULL;
 	}
-	mw_thread_unhush(t);
+	mw_shard_unhush(t);
 	catch_up(t);
 	return t;
 }
 
-struct mw_thread *mw_usual_after_all(void)
+struct mw_shard *mw_permitted_cold(void)
 {
-	struct mw_thread *t;
+	struct mw_shard *t;
 
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_UNBORN)
 		mw_start();
@@ -84,7 +84,7 @@ struct mw_thread *mw_usual_after_all(void)
 	t = mw_self;
 	if (t == MW_NONE)
 		return begin_thread();
-	if (mw_get(&t->pass) == MW_PASS_BUSY || mw_get(&t->pass) == MW_PASS_QUIET)
+	if (mw_get(&t->permit) == MW_PERMIT_BUSY || mw_get(&t->permit) == MW_PERMIT_QUIET)
 		return NULL;
 	catch_up(t);
 	return t;
@@ -118,7 +118,7 @@ static void text_free(void *p)
 	mw_quiet_leave();
 }
 
-/* The reasons in words, and NULL for MW_FIT_BYTES and MW_FIT_RUBY. */
+/* The reasons in words, and NULL for MW_MODE_BYTES and MW_MODE_RUBY. */
 static const char *misfit(void)
 {
 	if (!mw_real_glibc)
@@ -141,37 +141,37 @@ static const char *misfit(void)
 	}
 }
 
-static enum mw_fit fit_now(void)
+static enum mw_mode mode_now(void)
 {
-	return misfit() ? MW_FIT_NONE : mw_clock.in_bytes ? MW_FIT_BYTES : MW_FIT_RUBY;
+	return misfit() ? MW_MODE_NONE : mw_clock.in_bytes ? MW_MODE_BYTES : MW_MODE_RUBY;
 }
 
-const char *mw_fit_name(const char **why)
+const char *mw_mode_name(const char **why)
 {
 	static const char *const names[] = { "none", "bytes", "ruby" };
 	const char *reason = misfit();
-	uint32_t fit = mw_fit();
+	uint32_t mode = mw_mode();
 
 	/* it may have changed in between: then no reason is certain */
-	*why = fit == MW_FIT_NONE && reason ? reason : "";
-	return names[fit];
+	*why = mode == MW_MODE_NONE && reason ? reason : "";
+	return names[mode];
 }
 
 /* Two threads may choose at once: whoever stores last has seen what both changed. */
-void mw_fit_choose(void)
+void mw_mode_choose(void)
 {
-	enum mw_fit fit;
+	enum mw_mode mode;
 
 	do {
-		fit = fit_now();
-		mw_fit_set(fit);
-	} while (fit != fit_now());
+		mode = mode_now();
+		mw_mode_set(mode);
+	} while (mode != mode_now());
 }
 
 void mw_pause(bool on)
 {
 	__atomic_store_n(&mw_paused, on, __ATOMIC_SEQ_CST);
-	mw_fit_choose();
+	mw_mode_choose();
 }
 
 static void *room_by_class(size_t bytes)
@@ -208,11 +208,11 @@ void mw_start(void)
 		__atomic_store_n(&mw_life, MW_OFF, __ATOMIC_RELEASE);
 		return;
 	}
-	mw_own_use(text_alloc, text_free);
+	mw_arena_use(text_alloc, text_free);
 	prime_usable_size();
 	key_made = pthread_key_create(&key, thread_ends) == 0;
 	ok = mw_real.malloc_usable_size && mw_callsites_init();
-	mw_fit_choose();
+	mw_mode_choose();
 	mw_plain = ok && mw_real_glibc && !mw_boot_bytes ? UINTPTR_MAX : 0;
 	__atomic_store_n(&mw_roomy_malloc,
 			 !ok           ? room_as_asked :

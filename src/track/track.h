@@ -37,19 +37,19 @@ extern MW_HIDDEN int mw_life; /* enum mw_life; release */
 
 /*
  * Chooses what may be taken for granted in this process, so that malloc and free
- * needn't look (enum mw_fit, in mw_pass):
+ * needn't look (enum mw_mode, in mw_permit):
  *
- *   MW_FIT_NONE   nothing; nor is tracking on, perhaps: mw_paused
- *   MW_FIT_BYTES  on glibc, whose chunks can be read, and no Ruby is here
- *   MW_FIT_RUBY   on glibc, Ruby's GC.count can be read, and lines found the fast way
+ *   MW_MODE_NONE   nothing; nor is tracking on, perhaps: mw_paused
+ *   MW_MODE_BYTES  on glibc, whose chunks can be read, and no Ruby is here
+ *   MW_MODE_RUBY   on glibc, Ruby's GC.count can be read, and lines found the fast way
  *
  * Each is right for a while after a change.
  */
-void mw_fit_choose(void);
+void mw_mode_choose(void);
 /* "none", "bytes" or "ruby", and why none, or "": for stats.json. */
-const char *mw_fit_name(const char **why);
+const char *mw_mode_name(const char **why);
 /*
- * Tracking is off. Looked at only where the fit is MW_FIT_NONE or something
+ * Tracking is off. Looked at only where the fit is MW_MODE_NONE or something
  * isn't at hand, so the usual path pays nothing for it; a block admitted
  * meanwhile gets a tail that says "not counted", as a quiet one's.
  */
@@ -69,19 +69,19 @@ void mw_lose(uint32_t size); /* counts one; size: as encoded */
  */
 extern MW_HOT_STRUCT void *(*mw_roomy_malloc)(size_t);
 
-/* slow.c: the same as mw_usual for a thread that has no pass, or an old one. */
-struct mw_thread *mw_usual_after_all(void);
+/* slow.c: the same as mw_permitted for a thread that has no pass, or an old one. */
+struct mw_shard *mw_permitted_cold(void);
 /*
  * This thread's state if its call can go the usual way: set up, not busy,
  * not quiet, not over. NULL: slow.c decides.
  */
-MW_INLINE struct mw_thread *mw_usual(void)
+MW_INLINE struct mw_shard *mw_permitted(void)
 {
-	struct mw_thread *t = mw_self;
+	struct mw_shard *t = mw_self;
 
-	return mw_likely(mw_get(&t->pass) == __atomic_load_n(&mw_pass, __ATOMIC_ACQUIRE)) ?
+	return mw_likely(mw_get(&t->permit) == __atomic_load_n(&mw_permit, __ATOMIC_ACQUIRE)) ?
 		       t :
-		       mw_usual_after_all();
+		       mw_permitted_cold();
 }
 
 /* --- allocated ------------------------------------------------------------------ */
@@ -92,15 +92,15 @@ MW_INLINE void mw_record_fill(struct mw_record *r, const void *p, uint32_t size,
 {
 	mw_set(&r->size, size);
 	mw_set(&r->generation, generation);
-	__atomic_store_n(&r->where, mw_where_of(p, id), __ATOMIC_RELEASE);
+	__atomic_store_n(&r->where, mw_record_pack(p, id), __ATOMIC_RELEASE);
 }
 
 /* slow.c: the same as mw_admit, whatever is missing. t is busy; leaves it. */
-void *mw_admit_slow(struct mw_thread *t, void *p, size_t n, uintptr_t caller);
+void *mw_admit_shared_counts(struct mw_shard *t, void *p, size_t n, uintptr_t caller);
 /* The same for n < MW_SIZE_HUGE, where more may be at hand than in the usual way. */
-void *mw_admit_other(struct mw_thread *t, void *p, size_t n, uintptr_t caller);
+void *mw_admit_cold(struct mw_shard *t, void *p, size_t n, uintptr_t caller);
 /* Compares fast and public lookups (frame.h) and returns p. t is busy; leaves it. */
-void *mw_admit_check(struct mw_thread *t, void *p) __attribute__((returns_nonnull));
+void *mw_admit_check(struct mw_shard *t, void *p) __attribute__((returns_nonnull));
 
 /*
  * p was asked for as mw_padded(n) bytes, n < MW_SIZE_HUGE, and is not NULL;
@@ -108,8 +108,8 @@ void *mw_admit_check(struct mw_thread *t, void *p) __attribute__((returns_nonnul
  * location with its counters, a free record), and nothing has changed. Calls
  * nothing, so the compiler needs to save hardly a register.
  */
-MW_INLINE bool mw_admit_at_hand(struct mw_thread *t, void *p, size_t n, size_t usable,
-				struct mw_where *w, uint32_t generation)
+MW_INLINE bool mw_admit_with(struct mw_shard *t, void *p, size_t n, size_t usable, struct mw_caller *w,
+			     uint32_t generation)
 {
 	struct mw_record *r = t->spare;
 
@@ -117,19 +117,19 @@ MW_INLINE bool mw_admit_at_hand(struct mw_thread *t, void *p, size_t n, size_t u
 		return false;
 	mw_tail_write(p, usable, mw_spare_pop(t, r));
 	mw_record_fill(r, p, (uint32_t)n, w->id, generation);
-	mw_where_alloc(w, n);
+	mw_caller_alloc(w, n);
 	return true;
 }
 
 /*
  * The same for a thread that entered with `known`, in which `fit` is, a constant and
- * not MW_FIT_NONE. Returns p, and has left; or NULL, and nothing has changed. Where the
- * caller needn't be known (MW_FIT_RUBY) it is 0: to have it costs something.
+ * not MW_MODE_NONE. Returns p, and has left; or NULL, and nothing has changed. Where the
+ * caller needn't be known (MW_MODE_RUBY) it is 0: to have it costs something.
  */
-MW_INLINE void *mw_admit_fit(struct mw_thread *t, void *p, size_t n, uint32_t fit, uintptr_t caller,
-			     uint32_t known)
+MW_INLINE void *mw_admit_fast(struct mw_shard *t, void *p, size_t n, uint32_t mode, uintptr_t caller,
+			      uint32_t known)
 {
-	bool ruby = fit == MW_FIT_RUBY, done = false;
+	bool ruby = mode == MW_MODE_RUBY, done = false;
 	uintptr_t pc = caller;
 	size_t usable;
 
@@ -137,8 +137,8 @@ MW_INLINE void *mw_admit_fit(struct mw_thread *t, void *p, size_t n, uint32_t fi
 		if (ruby)
 			pc = mw_ruby_pc_now();
 		if (mw_likely(!ruby || pc))
-			done = mw_admit_at_hand(t, p, n, usable, mw_where_at_once(t, pc),
-						ruby ? mw_generation_read() : mw_generation_in_bytes(t));
+			done = mw_admit_with(t, p, n, usable, mw_caller_first(t, pc),
+					     ruby ? mw_generation_read() : mw_generation_in_bytes(t));
 	}
 	if (mw_unlikely(!done))
 		return NULL;
@@ -151,16 +151,16 @@ MW_INLINE void *mw_admit_fit(struct mw_thread *t, void *p, size_t n, uint32_t fi
 }
 
 /* For any n, and any thread that may go on. */
-static inline void *mw_admit(struct mw_thread *t, void *p, size_t n, uintptr_t caller)
+static inline void *mw_admit(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 {
 	void *q = NULL;
 
 	mw_enter(t);
-	if (mw_likely(t->known == mw_get(&mw_pass_ruby) && n < MW_SIZE_HUGE))
-		q = mw_admit_fit(t, p, n, MW_FIT_RUBY, 0, t->known);
+	if (mw_likely(t->known == mw_get(&mw_permit_ruby) && n < MW_SIZE_HUGE))
+		q = mw_admit_fast(t, p, n, MW_MODE_RUBY, 0, t->known);
 	if (mw_likely(q != NULL))
 		return q;
-	return n < MW_SIZE_HUGE ? mw_admit_other(t, p, n, caller) : mw_admit_slow(t, p, n, caller);
+	return n < MW_SIZE_HUGE ? mw_admit_cold(t, p, n, caller) : mw_admit_shared_counts(t, p, n, caller);
 }
 
 /* --- freed ---------------------------------------------------------------------- */
@@ -191,7 +191,7 @@ MW_INLINE bool mw_hide(const void *p, struct mw_dismissed *d)
 	d->overrun = false;
 	d->ref = mw_tail_read(p, usable);
 	d->record = mw_record_guess(d->ref);
-	if (mw_unlikely(!mw_tail_checks(p, usable) || !mw_record_is(mw_guess_where(d->record), p)))
+	if (mw_unlikely(!mw_tail_checks(p, usable) || !mw_record_is(mw_record_guess_where(d->record), p)))
 		return mw_hide_stray(p, usable, d);
 	mw_hide_record(d);
 	return true;
@@ -204,15 +204,15 @@ MW_INLINE void mw_unhide(const struct mw_dismissed *d)
 }
 
 /* slow.c: counts a hidden one as freed. t is busy. */
-void mw_count_hidden(struct mw_thread *t, const void *p, const struct mw_dismissed *d);
+void mw_count_hidden(struct mw_shard *t, const void *p, const struct mw_dismissed *d);
 /* Any block, before its free. False: p has no record, was not counted, or is not ours. */
-bool mw_dismiss(struct mw_thread *t, const void *p);
+bool mw_dismiss(struct mw_shard *t, const void *p);
 
-MW_INLINE uint32_t mw_generation_fit(const struct mw_thread *t, uint32_t fit)
+MW_INLINE uint32_t mw_generation_in_mode(const struct mw_shard *t, uint32_t mode)
 {
-	return fit == MW_FIT_RUBY  ? mw_generation_read() :
-	       fit == MW_FIT_BYTES ? mw_generation_in_bytes(t) :
-				     mw_generation(t);
+	return mode == MW_MODE_RUBY  ? mw_generation_read() :
+	       mode == MW_MODE_BYTES ? mw_generation_in_bytes(t) :
+				       mw_generation(t);
 }
 
 /*
@@ -225,7 +225,7 @@ MW_INLINE uint32_t mw_generation_fit(const struct mw_thread *t, uint32_t fit)
 MW_INLINE void mw_dismiss_ahead(const struct mw_record *r)
 {
 	const struct mw_record *then = r - (MW_BEFORE - 1);
-	uintptr_t p = mw_where_begin(mw_get(&then->where));
+	uintptr_t p = mw_record_block(mw_get(&then->where));
 
 	__builtin_prefetch((const void *)p); /* the allocator writes there */
 	__builtin_prefetch((const void *)(p + mw_get(&then->size) + MW_TAIL)); /* and looks at what follows */
@@ -234,11 +234,11 @@ MW_INLINE void mw_dismiss_ahead(const struct mw_record *r)
 }
 
 /*
- * The same if that is at hand, and the room in p is known; fit: enum mw_fit,
+ * The same if that is at hand, and the room in p is known; fit: enum mw_mode,
  * as the caller found it. False: nothing has changed. t is busy. Plain reads of
  * the record: since the block was allocated, nobody else writes it.
  */
-MW_INLINE bool mw_dismiss_at_hand(struct mw_thread *t, void *p, size_t usable, uint32_t fit)
+MW_INLINE bool mw_dismiss_fast(struct mw_shard *t, void *p, size_t usable, uint32_t mode)
 {
 	uintptr_t ref = mw_tail_read(p, usable); /* as wide as what it is added to */
 	struct mw_record *r = mw_record_guess(ref);
@@ -246,15 +246,15 @@ MW_INLINE bool mw_dismiss_at_hand(struct mw_thread *t, void *p, size_t usable, u
 	uint32_t life;
 	uint64_t id;
 
-	id = mw_record_id(mw_guess_where(r), p);
+	id = mw_record_id(mw_record_guess_where(r), p);
 	if (mw_unlikely(id >= MW_CODE || !mw_tail_checks(p, usable)))
 		return false;
 	s = mw_slot(t, (uint32_t)id);
-	life = mw_generation_fit(t, fit) - r->generation; /* here: it needs registers */
+	life = mw_generation_in_mode(t, mode) - r->generation; /* here: it needs registers */
 	if (mw_unlikely(s->id != (uint32_t)id))
 		return false;
 	/* in bytes most lives are 0, for which nothing need be looked at */
-	if (fit == MW_FIT_RUBY || mw_unlikely(life)) {
+	if (mode == MW_MODE_RUBY || mw_unlikely(life)) {
 		if (mw_unlikely(life > s->life_max))
 			return false;
 	}
@@ -262,10 +262,10 @@ MW_INLINE bool mw_dismiss_at_hand(struct mw_thread *t, void *p, size_t usable, u
 		t->room++;
 		return false;
 	}
-	if (fit == MW_FIT_RUBY || mw_unlikely(life))
+	if (mode == MW_MODE_RUBY || mw_unlikely(life))
 		mw_bump(&s->life_sum, life);
 	mw_slot_add_free(s, r->size);
-	if (fit == MW_FIT_RUBY)
+	if (mode == MW_MODE_RUBY)
 		mw_dismiss_ahead(r);
 	mw_spare_push(t, r, (uint32_t)ref);
 	return true;
@@ -275,27 +275,27 @@ MW_INLINE bool mw_dismiss_at_hand(struct mw_thread *t, void *p, size_t usable, u
 
 /* How to ask the real allocator: one of its functions with its arguments. */
 enum mw_how { MW_MALLOC, MW_CALLOC, MW_MEMALIGN, MW_POSIX_MEMALIGN, MW_ALIGNED_ALLOC, MW_VALLOC };
-struct mw_ask {
+struct mw_alloc_call {
 	enum mw_how how;
 	size_t n, align; /* n: bytes, without the tail */
 	int error; /* out, for MW_POSIX_MEMALIGN */
 };
 /* What to ask for, so that the block can lead to its record. Aligned ones always get a tail:
    there are allocators that align the very size of the alignment less than asked. */
-static inline size_t mw_ask_bytes(const struct mw_ask *a)
+static inline size_t mw_alloc_bytes(const struct mw_alloc_call *a)
 {
 	return a->how == MW_MALLOC || a->how == MW_CALLOC ? mw_padded(a->n) : mw_with_tail(a->n);
 }
 /* The real call for `bytes`; NULL and errno as the allocator has it. */
-void *mw_ask_real(struct mw_ask *, size_t bytes);
+void *mw_alloc_real(struct mw_alloc_call *, size_t bytes);
 /* Any: first calls of a thread, quiet ones, those from signal handlers, late ones. */
-void *mw_slow_alloc(struct mw_ask *, uintptr_t caller);
+void *mw_alloc_shared(struct mw_alloc_call *, uintptr_t caller);
 /* Any allocation call, usual or not. */
-void *mw_ask_at(struct mw_ask *, uintptr_t caller);
+void *mw_alloc_at(struct mw_alloc_call *, uintptr_t caller);
 /* Counts a block that was asked for as mw_padded(n) or with room for a tail, when not usual. */
-void *mw_slow_admit(void *p, size_t n, uintptr_t caller);
-void mw_slow_free(void *p);
-void *mw_slow_realloc(void *p, size_t n, uintptr_t caller);
+void *mw_admit_shared(void *p, size_t n, uintptr_t caller);
+void mw_free_shared(void *p);
+void *mw_realloc_shared(void *p, size_t n, uintptr_t caller);
 /* Sets up the tracker if that hasn't been tried. */
 void mw_start(void);
 /* Depth after the call; a thread without a state stays at 0. */

@@ -202,7 +202,7 @@ void beneath_like_glibc(bool ruby)
 		mw_ruby.ec = (char *)&no_ruby_code - (char *)mw_thread_pointer();
 		__atomic_store_n(&mw_ruby.how, MW_RUBY_FAST, __ATOMIC_RELEASE);
 	}
-	mw_fit_choose();
+	mw_mode_choose();
 }
 
 /* --- mmap, by the linker's --wrap ---------------------------------------------- */

@@ -70,10 +70,10 @@ struct block *make(unsigned k)
 		b = app_posix_memalign(&p, 64, n) ? NULL : p;
 		break;
 	default:
-		b = mw_ask_at(&(struct mw_ask){ .how = k % 16 == 5 ? MW_MEMALIGN : MW_MALLOC,
-						.n = n,
-						.align = 32 },
-			      place(k % PLACES));
+		b = mw_alloc_at(&(struct mw_alloc_call){ .how = k % 16 == 5 ? MW_MEMALIGN : MW_MALLOC,
+							 .n = n,
+							 .align = 32 },
+				place(k % PLACES));
 	}
 	if (!b) {
 		check(false, "call %u got a block", k);
@@ -311,9 +311,9 @@ int main(int argc, char **argv)
 		return 1;
 	if (strcmp(beneath, "plain"))
 		beneath_like_glibc(!strcmp(beneath, "ruby"));
-	check(mw_fit() == (!strcmp(beneath, "plain") ? MW_FIT_NONE :
-			   !strcmp(beneath, "ruby")  ? MW_FIT_RUBY :
-						       MW_FIT_BYTES),
+	check(mw_mode() == (!strcmp(beneath, "plain") ? MW_MODE_NONE :
+			    !strcmp(beneath, "ruby")  ? MW_MODE_RUBY :
+							MW_MODE_BYTES),
 	      "the way of %s", beneath);
 	if (!strcmp(mode, "ring") || !strcmp(mode, "poll"))
 		ring(!strcmp(mode, "poll"));

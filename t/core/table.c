@@ -11,7 +11,7 @@ enum { SWEPT = 2000 };
 static uint64_t next_place;
 
 /* What the tracker does for a call on a Ruby line, first seen without the GVL. */
-static void on_line(struct mw_thread *t, uint64_t i)
+static void on_line(struct mw_shard *t, uint64_t i)
 {
 	uint32_t id, pending = MW_CS_NONE;
 	char path[32];
@@ -35,14 +35,14 @@ static void on_line(struct mw_thread *t, uint64_t i)
 
 static void *sweep_one(void *arg)
 {
-	struct mw_thread *t;
+	struct mw_shard *t;
 	uint64_t i;
 
 	drop(make(0)); /* so that there is a state */
 	t = mw_self;
 	while ((i = mw_add(&next_place, 1)) < 1500000 && mw_get(&mw_retired) < SWEPT) {
-		struct block *b =
-			mw_ask_at(&(struct mw_ask){ .how = MW_MALLOC, .n = 24 }, place(PLACES + i));
+		struct block *b = mw_alloc_at(&(struct mw_alloc_call){ .how = MW_MALLOC, .n = 24 },
+					      place(PLACES + i));
 
 		if (!b)
 			_exit(1);
@@ -99,7 +99,7 @@ static int starve(unsigned n, bool all)
 	starving = true;
 	beneath_fail_mmap(n, all);
 	for (i = 0; i < 70000; i++) { /* more than a chunk of records has */
-		b[i] = mw_ask_at(&(struct mw_ask){ .how = MW_MALLOC, .n = 24 }, place(i % PLACES));
+		b[i] = mw_alloc_at(&(struct mw_alloc_call){ .how = MW_MALLOC, .n = 24 }, place(i % PLACES));
 		made(b[i], 24);
 	}
 	before_chunks();

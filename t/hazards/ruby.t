@@ -196,7 +196,7 @@ class RubyHazards < Minitest::Test
       300.times { Thread.new { "s" * 3000 }.join }
     RUBY
     # Ruby crashes without the tracker, too: 3.3 with this script one time in a hundred, 3.4 if its
-    # exit takes longer than usual (three times in a hundred with a destructor of 40 ms, which the
+    # exit takes longer than usual (seven times in a hundred with a destructor of 40 ms, which the
     # exit dump stands for here), since its native threads run on while the VM is taken down
     tries = 4
     begin

@@ -15,7 +15,7 @@ static void *grown[8]; /* chunks, freed at the end */
 static size_t grown_n;
 
 /* arena.c's, of which fork_baseline.c needs no more. */
-void *mw_own_grow(size_t n, enum mw_own_for what)
+void *mw_arena_grow(size_t n, enum mw_arena_for what)
 {
 	(void)what;
 	if (no_memory)
@@ -45,7 +45,7 @@ static const struct mw_counters zero;
 
 static void part_is(uint32_t id, struct mw_counters since, struct mw_counters want)
 {
-	struct mw_counters got = mw_born_part(id, &since);
+	struct mw_counters got = mw_fork_baseline_part(id, &since);
 
 	assert_int_equal(got.bytes, want.bytes);
 	assert_int_equal(got.allocs, want.allocs);
@@ -70,7 +70,7 @@ static void since_a_baseline(void **state)
 	struct mw_counters c = from(100);
 
 	(void)state;
-	mw_born_set(7, &c);
+	mw_fork_baseline_set(7, &c);
 	part_is(7, zero, from(100));
 	part_is(7, from(100), zero);
 	part_is(7, from(60), ALL(40));
@@ -82,13 +82,13 @@ static void since_a_baseline(void **state)
 	part_is(8, zero, zero);
 	part_is(7 + MW_CS_CHUNK, zero, zero);
 	c = from(50);
-	mw_born_set(7, &c); /* once more */
+	mw_fork_baseline_set(7, &c); /* once more */
 	part_is(7, zero, from(50));
 	c = from(UINT64_MAX - 4);
-	mw_born_set(MW_CS_CHUNK - 1, &c);
+	mw_fork_baseline_set(MW_CS_CHUNK - 1, &c);
 	part_is(MW_CS_CHUNK - 1, zero, from(UINT64_MAX - 4));
 	part_is(MW_CS_CHUNK - 2, zero, zero);
-	mw_born_set(MW_CS_MAX - 1, &c);
+	mw_fork_baseline_set(MW_CS_MAX - 1, &c);
 	part_is(MW_CS_MAX - 1, zero, from(UINT64_MAX - 4));
 }
 
@@ -99,23 +99,23 @@ static void it_moves(void **state)
 
 	(void)state;
 	/* the other one was born with nothing */
-	mw_born_set(10, &a);
+	mw_fork_baseline_set(10, &a);
 	to = from(1000);
 	more = ALL(500);
-	mw_born_fold(10, &base, 11, &to, &more);
+	mw_fork_baseline_fold(10, &base, 11, &to, &more);
 	/* its baseline is at 1000, 1500 after that: 40 of what came then it was born with */
 	after = (struct mw_counters){ 1500, 1501, 1002, 1003, 1004 };
 	part_is(11, after, ALL(40));
 	/* born before the other's baseline, and after it */
 	a = from(900);
-	mw_born_set(12, &a);
+	mw_fork_baseline_set(12, &a);
 	a = from(100);
-	mw_born_set(13, &a);
-	mw_born_fold(13, &base, 12, &to, &more);
+	mw_fork_baseline_set(13, &a);
+	mw_fork_baseline_fold(13, &base, 12, &to, &more);
 	part_is(12, after, ALL(40));
 	a = from(1200);
-	mw_born_set(14, &a);
-	mw_born_fold(13, &base, 14, &to, &more);
+	mw_fork_baseline_set(14, &a);
+	mw_fork_baseline_fold(13, &base, 14, &to, &more);
 	part_is(14, after, ALL(240));
 }
 
@@ -127,13 +127,13 @@ static void nothing_moves(void **state)
 	size_t before = grown_n;
 
 	(void)state;
-	mw_born_fold(apart + 1, &base, apart + 2, &to, &more);
+	mw_fork_baseline_fold(apart + 1, &base, apart + 2, &to, &more);
 	assert_int_equal(grown_n, before);
 	part_is(apart + 2, zero, zero);
 	/* into one that was born with something, which stays what it is */
 	base = from(2000);
-	mw_born_set(apart + 3, &base);
-	mw_born_fold(apart + 1, &base, apart + 3, &to, &more);
+	mw_fork_baseline_set(apart + 3, &base);
+	mw_fork_baseline_fold(apart + 1, &base, apart + 3, &to, &more);
 	part_is(apart + 3, (struct mw_counters){ 1500, 1501, 1002, 1003, 1004 }, ALL(1000));
 }
 
@@ -145,12 +145,12 @@ static void memory_is_short(void **state)
 
 	(void)state;
 	no_memory = true;
-	mw_born_set(apart, &c);
+	mw_fork_baseline_set(apart, &c);
 	part_is(apart, zero, zero);
-	mw_born_fold(10, &base, apart, &to, &more);
+	mw_fork_baseline_fold(10, &base, apart, &to, &more);
 	part_is(apart, zero, zero);
 	no_memory = false;
-	mw_born_set(apart, &c);
+	mw_fork_baseline_set(apart, &c);
 	part_is(apart, zero, from(100));
 }
 

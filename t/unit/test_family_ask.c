@@ -335,7 +335,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static void voices(void **state)
+static void replies(void **state)
 {
 	static const char wrong[] = OK "\r\nnot a table\n", missing[] = "HTTP/1.0 404 no\r\n\r\nno\n";
 	struct mw_family f = { 0 };
@@ -365,13 +365,13 @@ static void voices(void **state)
 	}
 	assert_int_equal(g.n, 3); /* one that is heard twice is one */
 	assert_int_equal(g.answered, 1);
-	assert_int_equal(g.voices[0].pid, getpid());
-	assert_int_equal(g.voices[0].wire.stats.live_bytes, 77);
-	assert_ptr_equal(g.parts[0].wire, &g.voices[0].wire);
-	assert_int_equal(g.voices[1].pid, 999999997);
-	assert_int_equal(g.voices[1].error, EPROTO);
-	assert_int_equal(g.voices[2].pid, 999999998);
-	assert_int_equal(g.voices[2].error, EPROTO);
+	assert_int_equal(g.replies[0].pid, getpid());
+	assert_int_equal(g.replies[0].wire.stats.live_bytes, 77);
+	assert_ptr_equal(g.parts[0].wire, &g.replies[0].wire);
+	assert_int_equal(g.replies[1].pid, 999999997);
+	assert_int_equal(g.replies[1].error, EPROTO);
+	assert_int_equal(g.replies[2].pid, 999999998);
+	assert_int_equal(g.replies[2].error, EPROTO);
 	mw_gathered_free(&g);
 	for (int i = 0; i < 3; i++)
 		end_server(&s[i]);
@@ -389,7 +389,7 @@ static void no_memory(void **state)
 	assert_int_equal(mw_gather(&g, &f, &fake_api, MW_WIRE_ALL, ""), 0);
 	assert_int_equal(g.n, 1);
 	assert_int_equal(g.answered, 0);
-	assert_int_equal(g.voices[0].error, ENOMEM);
+	assert_int_equal(g.replies[0].error, ENOMEM);
 	mw_gathered_free(&g);
 	assert_int_equal(fake_out, 0);
 	fake_no_memory = false;
@@ -409,7 +409,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(headers_are_told), TEST(hostile_heads), TEST(answers), TEST(answers_cut_short),
 		TEST(no_http),          TEST(nobody_there),  TEST(silence), TEST(a_stream),
-		TEST(voices),           TEST(no_memory),
+		TEST(replies),          TEST(no_memory),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -107,9 +107,9 @@ static void groups_in_odd_files(void **state)
 	free(text);
 }
 
-static struct mw_claim made(void)
+static struct mw_socket_lock made(void)
 {
-	struct mw_claim c = { .lock_fd = -1 };
+	struct mw_socket_lock c = { .lock_fd = -1 };
 	struct stat st;
 
 	unlink(path);
@@ -134,7 +134,7 @@ static void modes(void **state)
 {
 	static struct mw_options o = { .socket_gid = -1 };
 	char other[80];
-	struct mw_claim c = made();
+	struct mw_socket_lock c = made();
 
 	(void)state;
 	o.socket_mode = 0600;

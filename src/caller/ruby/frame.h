@@ -101,7 +101,7 @@ MW_INLINE const char *mw_ruby_ec(void)
 }
 
 /* Compares the fast answer with the public one; see above. */
-void mw_ruby_check(struct mw_thread *);
+void mw_ruby_check(struct mw_shard *);
 /* What stats.json says. */
 const char *mw_ruby_how_name(void);
 const char *mw_ruby_count_name(void);
@@ -132,6 +132,6 @@ static inline const char *mw_ruby_stack(const char *ec, const char **end)
 }
 
 /* With all it may take; MW_CS_NONE: no Ruby code is running. */
-uint32_t mw_ruby_where(struct mw_thread *t);
+uint32_t mw_ruby_locate(struct mw_shard *t);
 
 #endif

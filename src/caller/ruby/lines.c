@@ -173,14 +173,14 @@ static uint32_t not_fast(void)
 enum { DOUBTS = 8, THREADS = 64 };
 static uint8_t doubts[THREADS]; /* relaxed: of threads' states, hashed */
 
-static uint8_t *doubts_of(const struct mw_thread *t)
+static uint8_t *doubts_of(const struct mw_shard *t)
 {
 	return &doubts[(uintptr_t)t / sizeof(*t) % THREADS];
 }
 
 void mw_ruby_look_again(void *unused)
 {
-	struct mw_thread *t = mw_ruby_above->thread();
+	struct mw_shard *t = mw_ruby_above->thread();
 	const char *why;
 
 	(void)unused;
@@ -192,7 +192,7 @@ void mw_ruby_look_again(void *unused)
 		mw_set(doubts_of(t), 0);
 }
 
-static void doubt(struct mw_thread *t, const char *why)
+static void doubt(struct mw_shard *t, const char *why)
 {
 	uint8_t n = (uint8_t)(mw_get(doubts_of(t)) + 1);
 
@@ -209,7 +209,7 @@ static void doubt(struct mw_thread *t, const char *why)
  * May the pc of this frame be remembered? Only if we will see the free of
  * the block that holds its instructions: then it is flagged.
  */
-static bool flag_code(struct mw_thread *t, const char *cfp)
+static bool flag_code(struct mw_shard *t, const char *cfp)
 {
 	const void *code = (const void *)mw_ruby_code(MW_AT(uintptr_t, cfp, MW_CFP_ISEQ), mw_ruby.body,
 						      MW_AT(uintptr_t, cfp, MW_CFP_PC));
@@ -220,21 +220,21 @@ static bool flag_code(struct mw_thread *t, const char *cfp)
 		return false;
 	}
 	r = mw_record_guess(mw_tail_read(code, mw_usable(code)));
-	if (!mw_record_is(mw_guess_where(r), code))
+	if (!mw_record_is(mw_record_guess_where(r), code))
 		return false;
 	if (!(mw_get(&r->where) & MW_CODE))
 		__atomic_fetch_or(&r->where, MW_CODE, __ATOMIC_RELAXED);
 	return true;
 }
 
-static void remember(struct mw_thread *t, const char *cfp, uint32_t id, struct mw_where_time when)
+static void remember(struct mw_shard *t, const char *cfp, uint32_t id, struct mw_caller_time when)
 {
 	uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
 
 	if (id == MW_CS_OTHER || !flag_code(t, cfp))
 		return;
-	mw_where_remember(t, pc, id, when);
-	if (id != MW_WHERE_SKIP && mw_get(&pending_open)) {
+	mw_caller_remember(t, pc, id, when);
+	if (id != MW_CALLER_SKIP && mw_get(&pending_open)) {
 		uint32_t p = mw_callsite_pending_known(pc);
 
 		if (p != MW_CS_NONE) {
@@ -244,19 +244,19 @@ static void remember(struct mw_thread *t, const char *cfp, uint32_t id, struct m
 	}
 }
 
-static struct mw_where_time time_of(const char *cfp)
+static struct mw_caller_time time_of(const char *cfp)
 {
-	return mw_where_time(MW_AT(uintptr_t, cfp, MW_CFP_PC));
+	return mw_caller_time(MW_AT(uintptr_t, cfp, MW_CFP_PC));
 }
 
 /* Remembers the frames that the answer passed over, then the one it named. */
-static void remember_all(struct mw_thread *t, const char *ec, const struct answer *a)
+static void remember_all(struct mw_shard *t, const char *ec, const struct answer *a)
 {
 	const char *end, *cfp = mw_ruby_stack(ec, &end);
 	unsigned over = 0;
 
 	while (cfp && (cfp = mw_ruby_frame(cfp, end)) && over < a->skipped) {
-		remember(t, cfp, MW_WHERE_SKIP, time_of(cfp));
+		remember(t, cfp, MW_CALLER_SKIP, time_of(cfp));
 		cfp += mw_ruby.frame_size;
 		over++;
 	}
@@ -270,13 +270,13 @@ static void remember_all(struct mw_thread *t, const char *ec, const struct answe
  */
 void mw_ruby_look_here(void *unused)
 {
-	struct mw_thread *t = mw_ruby_above->thread();
+	struct mw_shard *t = mw_ruby_above->thread();
 
 	(void)unused;
 	if (!t)
 		return;
 	mw_enter(t);
-	(void)mw_ruby_where(t);
+	(void)mw_ruby_locate(t);
 	mw_leave(t);
 }
 
@@ -301,7 +301,7 @@ static uint32_t pending(uintptr_t pc)
 }
 
 /* The whole stack, at the 1st, 2nd, 4th … miss, and at one in 256. With the GVL. */
-static void verify_now_and_then(struct mw_thread *t)
+static void verify_now_and_then(struct mw_shard *t)
 {
 	static uint32_t misses; /* relaxed; one may be overlooked */
 	uint32_t n = mw_get(&misses) + 1;
@@ -313,7 +313,7 @@ static void verify_now_and_then(struct mw_thread *t)
 }
 
 /* Where the frame at cfp is; MW_CS_NONE: not Ruby after all. */
-static uint32_t miss(struct mw_thread *t, const char *ec, const char *cfp)
+static uint32_t miss(struct mw_shard *t, const char *ec, const char *cfp)
 {
 	struct answer a;
 
@@ -330,7 +330,7 @@ static uint32_t miss(struct mw_thread *t, const char *ec, const char *cfp)
 
 /* --- the fast way ------------------------------------------------------------------------- */
 
-uint32_t mw_ruby_where(struct mw_thread *t)
+uint32_t mw_ruby_locate(struct mw_shard *t)
 {
 	const char *ec, *cfp, *end;
 	uint32_t id;
@@ -343,10 +343,10 @@ uint32_t mw_ruby_where(struct mw_thread *t)
 	if (!cfp)
 		return MW_CS_NONE;
 	for (; cfp; cfp = mw_ruby_frame(cfp + mw_ruby.frame_size, end)) {
-		id = mw_where_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
+		id = mw_caller_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
 		if (id == MW_CS_NONE)
 			return miss(t, ec, cfp);
-		if (id != MW_WHERE_SKIP)
+		if (id != MW_CALLER_SKIP)
 			return id;
 	}
 	/* nothing but Ruby's own code: there is nothing to remember */
@@ -356,23 +356,23 @@ uint32_t mw_ruby_where(struct mw_thread *t)
 /* --- the check -------------------------------------------------------------------------------- */
 
 /* The frame at cfp is to be passed over: what is remembered of the next? */
-static uint32_t recall_below(struct mw_thread *t, const char *cfp, const char *end)
+static uint32_t recall_below(struct mw_shard *t, const char *cfp, const char *end)
 {
 	while ((cfp = mw_ruby_frame(cfp + mw_ruby.frame_size, end))) {
-		uint32_t id = mw_where_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
+		uint32_t id = mw_caller_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
 
-		if (id != MW_WHERE_SKIP)
+		if (id != MW_CALLER_SKIP)
 			return id;
 	}
 	return MW_CS_NONE;
 }
 
 /* What the fast way says of the frame at cfp, without asking Ruby; MW_CS_NONE: it would have to. */
-static uint32_t fast_where(struct mw_thread *t, const char *cfp, const char *end)
+static uint32_t locate_fast(struct mw_shard *t, const char *cfp, const char *end)
 {
-	uint32_t id = mw_where_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
+	uint32_t id = mw_caller_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
 
-	return id != MW_WHERE_SKIP ? id : recall_below(t, cfp, end);
+	return id != MW_CALLER_SKIP ? id : recall_below(t, cfp, end);
 }
 
 /* Is GC.count still read where it is? The GC may run between two looks. */
@@ -402,7 +402,7 @@ static bool has_ended(const char *ec)
  * C function that Ruby code didn't call, or a thread that ends, or the wrong
  * place. Only in the first case may Ruby be asked.
  */
-static void check_nothing(struct mw_thread *t, const char *ec)
+static void check_nothing(struct mw_shard *t, const char *ec)
 {
 	struct mw_ruby_stack s;
 
@@ -414,7 +414,7 @@ static void check_nothing(struct mw_thread *t, const char *ec)
 		doubt(t, "the fast lookup sees no Ruby code where there is some");
 }
 
-void mw_ruby_check(struct mw_thread *t)
+void mw_ruby_check(struct mw_shard *t)
 {
 	const char *ec = mw_ruby_ec();
 	const char *end = NULL, *cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
@@ -428,7 +428,7 @@ void mw_ruby_check(struct mw_thread *t)
 		check_nothing(t, ec);
 		return;
 	}
-	fast = fast_where(t, cfp, end);
+	fast = locate_fast(t, cfp, end);
 	if (fast == MW_CS_NONE)
 		return;
 	pub = ask_ruby(NULL).id;

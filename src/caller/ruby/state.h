@@ -20,9 +20,9 @@
  * changed  how lines are found, or GC.count is read; any thread, no lock held
  * up       once, when the VM is up: in a Ruby thread, which may call Ruby
  */
-struct mw_thread;
+struct mw_shard;
 struct mw_ruby_above {
-	struct mw_thread *(*thread)(void);
+	struct mw_shard *(*thread)(void);
 	void (*changed)(void);
 	void (*up)(void);
 };

@@ -19,14 +19,14 @@
 #include <unistd.h>
 
 #include "base/times.h"
-#include "apart.h"
+#include "relay.h"
 #include "server.h"
 
 #define ACCEPT_BATCH 16u
 
-void mw_conns_reset(void)
+void mw_connections_reset(void)
 {
-	for (unsigned i = 0; i < MW_CONNS_MAX; i++)
+	for (unsigned i = 0; i < MW_CONNECTIONS_MAX; i++)
 		mw_server.conns[i].fd = -1;
 }
 
@@ -77,7 +77,7 @@ static struct mw_conn *oldest(enum mw_conn_phase phase, const struct mw_conn *bu
 	return old;
 }
 
-void mw_conns_drop_slow(const struct mw_conn *but, uint64_t now)
+void mw_connections_drop_slow(const struct mw_conn *but, uint64_t now)
 {
 	struct mw_conn *c = oldest(MW_CONN_ANSWERING, but);
 
@@ -134,7 +134,7 @@ static void pause_listener(struct mw_listener *l, uint64_t now)
 		l->paused_until = now + MW_PAUSE_MS;
 }
 
-void mw_conns_accept(struct mw_listener *l, uint64_t now)
+void mw_connections_accept(struct mw_listener *l, uint64_t now)
 {
 	/* fewer than there are slots: a newcomer's request is read before others push it out */
 	unsigned batch = mw_server.conns_max / 2 < ACCEPT_BATCH ? mw_server.conns_max / 2 : ACCEPT_BATCH;
@@ -169,7 +169,7 @@ static int sooner(int a, uint64_t ms)
 	return a < 0 || b < a ? b : a;
 }
 
-int mw_conns_expire(uint64_t now)
+int mw_connections_expire(uint64_t now)
 {
 	int next = -1;
 
@@ -178,7 +178,7 @@ int mw_conns_expire(uint64_t now)
 		uint64_t end = c->since + patience(c);
 
 		if (c->fd < 0 || c->dropped ||
-		    (c->phase == MW_CONN_WATCHING && (mw_live_waits(c) || mw_apart_waits(c))))
+		    (c->phase == MW_CONN_WATCHING && (mw_live_waits(c) || mw_relay_waits(c))))
 			continue;
 		if (now >= end)
 			drop(c);

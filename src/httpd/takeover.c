@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* owner.c - taking a family's path over, and giving way. See owner.h. */
-#include "owner.h"
+#include "takeover.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ static struct {
 	char path[MW_SOCKET_PATH]; /* "": nothing is shared */
 	struct mw_listener *mine;  /* on the path; NULL: another process's */
 	struct mw_listener *old;   /* gave way: still open */
-	struct mw_claim watched;   /* another's lock, open for looking at */
+	struct mw_socket_lock watched;   /* another's lock, open for looking at */
 	uint64_t next, free_since; /* ms; free_since 0: somebody has it */
 	unsigned wishes;           /* looks left at short intervals */
 	struct mw_listener *port;  /* of `listen`, ours or of an earlier time; NULL: never had */
@@ -29,9 +29,9 @@ static struct {
 	bool no_port;              /* it couldn't be had, which was told: not tried again */
 } owner = { .watched.lock_fd = -1 };
 
-void mw_owner_begin(const char *path, struct mw_listener *l)
+void mw_takeover_begin(const char *path, struct mw_listener *l)
 {
-	mw_owner_end();
+	mw_takeover_end();
 	strcpy(owner.path, path);
 	owner.mine = !strcmp(l->claim.path, path) ? l : NULL;
 	owner.next = 0;
@@ -42,23 +42,23 @@ void mw_owner_begin(const char *path, struct mw_listener *l)
 	owner.no_port = false;
 }
 
-const char *mw_owner_path(void)
+const char *mw_takeover_path(void)
 {
 	return owner.path;
 }
 
-bool mw_owner_speaks(void)
+bool mw_takeover_speaks(void)
 {
 	return owner.path[0] ? owner.mine != NULL : !mw_ancestor_served();
 }
 
-bool mw_owner_has_port(uint16_t *known)
+bool mw_takeover_has_port(uint16_t *known)
 {
 	*known = owner.mine ? owner.mine->claim.port : 0;
-	return mw_owner_speaks();
+	return mw_takeover_speaks();
 }
 
-void mw_owner_port(struct mw_listener *l)
+void mw_takeover_port(struct mw_listener *l)
 {
 	owner.port = l;
 	if (!l) {
@@ -67,7 +67,7 @@ void mw_owner_port(struct mw_listener *l)
 	}
 	owner.number = mw_tcp_port(&l->addr);
 	if (owner.mine)
-		mw_claim_set_port(&owner.mine->claim, owner.number);
+		mw_socket_lock_set_port(&owner.mine->claim, owner.number);
 }
 
 static bool lacks_port(void)
@@ -84,14 +84,14 @@ static void look_at_port(void)
 		return;
 	l = mw_tcp_take(owner.port, owner.number);
 	if (l)
-		mw_owner_port(l);
+		mw_takeover_port(l);
 }
 
 static void take(void)
 {
 	/* first: closing another descriptor of the file would drop the lock again */
 	mw_moves_begin();
-	mw_claim_forget(&owner.watched);
+	mw_socket_lock_forget(&owner.watched);
 	mw_moves_end();
 	owner.mine = mw_listen_take(owner.path); /* NULL: another one was first */
 	if (owner.mine)
@@ -105,7 +105,7 @@ static void take(void)
 /* No other process that lives has told a process without Ruby to give way to it. */
 static bool nobody_else_wants(void)
 {
-	pid_t wants = mw_claim_wished(&owner.watched);
+	pid_t wants = mw_socket_lock_requested(&owner.watched);
 
 	return wants <= 0 || wants == getpid() || getpgid(wants) < 0;
 }
@@ -119,16 +119,16 @@ static void look_at_other(uint64_t now)
 	bool is_free, wished;
 
 	mw_moves_begin();
-	is_free = mw_claim_is_free(&owner.watched, owner.path);
+	is_free = mw_socket_lock_is_free(&owner.watched, owner.path);
 	mw_moves_end();
 	if (!is_free) {
-		uint16_t port = mw_claim_port(&owner.watched);
+		uint16_t port = mw_socket_lock_port(&owner.watched);
 
 		owner.number = port ? port : owner.number;
 		owner.free_since = 0;
-		if (!owner.wishes && mw_claim_lacks_ruby(&owner.watched) && mw_have_ruby() &&
+		if (!owner.wishes && mw_socket_lock_lacks_ruby(&owner.watched) && mw_have_ruby() &&
 		    nobody_else_wants()) {
-			mw_claim_wish(&owner.watched);
+			mw_socket_lock_request(&owner.watched);
 			owner.wishes = WISHES;
 		}
 		return;
@@ -137,7 +137,7 @@ static void look_at_other(uint64_t now)
 	if (!owner.free_since)
 		owner.free_since = now;
 	if ((mw_have_ruby() && !wished) ||
-	    now - owner.free_since >= (wished ? MW_OWNER_WISHED_MS : MW_OWNER_PATIENCE_MS))
+	    now - owner.free_since >= (wished ? MW_TAKEOVER_WISHED_MS : MW_TAKEOVER_PATIENCE_MS))
 		take();
 }
 
@@ -148,16 +148,16 @@ static void look_at_mine(void)
 
 	look_at_port();
 	if (mw_have_ruby()) {
-		if (mw_claim_lacks_ruby(&owner.mine->claim)) /* it came after the server */
-			mw_claim_has_ruby(&owner.mine->claim);
+		if (mw_socket_lock_lacks_ruby(&owner.mine->claim)) /* it came after the server */
+			mw_socket_lock_has_ruby(&owner.mine->claim);
 		return;
 	}
-	wants = mw_claim_wished(&owner.mine->claim);
+	wants = mw_socket_lock_requested(&owner.mine->claim);
 	/* getpgid: does it live? */
 	if (wants <= 0 || getpgid(wants) < 0 || !mw_listen_beside(owner.path))
 		return;
 	mw_moves_begin();
-	mw_claim_yield(&owner.mine->claim);
+	mw_socket_lock_hand_over(&owner.mine->claim);
 	mw_moves_end();
 	owner.old = owner.mine;
 	owner.mine = NULL;
@@ -175,7 +175,7 @@ static bool waits(void)
 static int look_at_path(uint64_t now)
 {
 	if (!owner.path[0])
-		return MW_OWNER_LOOK_MS;
+		return MW_TAKEOVER_LOOK_MS;
 	if (now < owner.next)
 		return (int)(owner.next - now);
 	if (owner.old) {
@@ -188,13 +188,13 @@ static int look_at_path(uint64_t now)
 	}
 	if (owner.wishes)
 		owner.wishes--;
-	owner.next = now + (owner.free_since        ? MW_OWNER_PATIENCE_MS :
-			    owner.wishes && waits() ? MW_OWNER_WISH_MS :
-						      MW_OWNER_LOOK_MS);
+	owner.next = now + (owner.free_since        ? MW_TAKEOVER_PATIENCE_MS :
+			    owner.wishes && waits() ? MW_TAKEOVER_WISH_MS :
+						      MW_TAKEOVER_LOOK_MS);
 	return (int)(owner.next - now);
 }
 
-int mw_owner_look(uint64_t now)
+int mw_takeover_look(uint64_t now)
 {
 	int ms;
 
@@ -203,32 +203,32 @@ int mw_owner_look(uint64_t now)
 	ms = look_at_path(now);
 	if (owner.mine || mw_server.family.dir[0])
 		mw_sweep_look(owner.mine ? owner.path : "", mw_server.family.dir, now);
-	return ms < MW_OWNER_LOOK_MS ? ms : MW_OWNER_LOOK_MS;
+	return ms < MW_TAKEOVER_LOOK_MS ? ms : MW_TAKEOVER_LOOK_MS;
 }
 
-void mw_owner_sweep(void)
+void mw_takeover_sweep(void)
 {
-	bool is_free = owner.path[0] && !owner.mine && mw_claim_is_free(&owner.watched, owner.path);
+	bool is_free = owner.path[0] && !owner.mine && mw_socket_lock_is_free(&owner.watched, owner.path);
 
 	/* its owner was killed, and nobody has taken it over yet */
 	if (is_free) {
-		mw_claim_forget(&owner.watched);
-		(void)mw_claim_sweep(owner.path, 0);
+		mw_socket_lock_forget(&owner.watched);
+		(void)mw_socket_lock_sweep(owner.path, 0);
 	}
 	if (owner.mine || is_free || mw_server.family.dir[0])
 		mw_sweep_now(owner.mine || is_free ? owner.path : "", mw_server.family.dir);
 }
 
-void mw_owner_end(void)
+void mw_takeover_end(void)
 {
 	mw_sweep_end();
-	mw_claim_forget(&owner.watched);
+	mw_socket_lock_forget(&owner.watched);
 	owner.path[0] = '\0';
 	owner.mine = owner.old = owner.port = NULL;
 }
 
-void mw_owner_child(void)
+void mw_takeover_child(void)
 {
 	mw_sweep_child();
-	mw_owner_end();
+	mw_takeover_end();
 }

@@ -19,8 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "apart.h"
-#include "owner.h"
+#include "relay.h"
+#include "takeover.h"
 #include "server.h"
 
 struct dirent_head { /* what getdents64 writes */
@@ -90,7 +90,7 @@ static bool has_evfd(int epfd, uint32_t events)
 	return epfd >= 0 && mw_server.evfd >= 0 && !epoll_ctl(epfd, EPOLL_CTL_MOD, mw_server.evfd, &ev);
 }
 
-static void close_lock(const struct mw_claim *c)
+static void close_lock(const struct mw_socket_lock *c)
 {
 	struct stat st;
 
@@ -105,7 +105,7 @@ static void close_inherited(uint32_t moves)
 
 	if (moves & 1 || atomic_load(&mw_server.moves) != moves)
 		search();
-	for (unsigned i = 0; i < MW_CONNS_MAX; i++)
+	for (unsigned i = 0; i < MW_CONNECTIONS_MAX; i++)
 		close_if_ours(mw_server.conns[i].fd);
 	for (unsigned i = 0; i < MW_LINGERS_MAX; i++)
 		close_if_ours(mw_server.lingers[i].fd);
@@ -140,7 +140,7 @@ void mw_child_after_fork(uint32_t moves)
 		atomic_store(&mw_server.forked, true);
 	atomic_store(&mw_server.tid, 0);
 	mw_token_child();
-	mw_place_child();
+	mw_endpoint_child();
 	mw_server.daemon = NULL;
 	mw_server.mhd_epfd = -1;
 	atomic_store(&mw_server.epfd, -1);
@@ -150,11 +150,11 @@ void mw_child_after_fork(uint32_t moves)
 	for (unsigned i = 0; i < MW_LISTENERS_MAX; i++)
 		mw_server.listeners[i].fd = mw_server.listeners[i].claim.lock_fd = -1;
 	mw_server.statm = -1;
-	mw_conns_reset();
+	mw_connections_reset();
 	mw_linger_reset();
 	mw_live_reset();
-	mw_apart_reset();
-	mw_owner_child();
+	mw_relay_reset();
+	mw_takeover_child();
 	mw_server.held = 0;
 	atomic_store(&mw_server.moves, 0);
 	atomic_store(&mw_server.stop_asked, false);

@@ -4,7 +4,7 @@
  * for the rules. Called by the server's thread, and at exit by the thread
  * that gave up waiting for it. Allocates nothing.
  */
-#include "claim.h"
+#include "socket_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #define PORT_AT 96
 
 struct lock_path {
-	char s[sizeof(((struct mw_claim *)0)->path) + sizeof(".lock")];
+	char s[sizeof(((struct mw_socket_lock *)0)->path) + sizeof(".lock")];
 };
 
 static void lock_path(struct lock_path *l, const char *path)
@@ -34,10 +34,10 @@ static void lock_path(struct lock_path *l, const char *path)
 	snprintf(l->s, sizeof(l->s), "%s.lock", path);
 }
 
-static enum mw_claimed failed(char err[MW_ERROR_MAX], const char *what, const char *path, int e)
+static enum mw_socket_locked failed(char err[MW_ERROR_MAX], const char *what, const char *path, int e)
 {
 	snprintf(err, MW_ERROR_MAX, "%s %s: %s", what, path, mw_strerror(e));
-	return MW_CLAIM_ERROR;
+	return MW_SOCKET_LOCK_ERROR;
 }
 
 /* 0, or -1 with errno: EAGAIN or EACCES when another process has the lock. */
@@ -88,7 +88,8 @@ static bool lock_is_ours(int fd, struct stat *st, bool *bound)
 			   !memcmp(mark, LOCK_MARK, sizeof(mark)));
 }
 
-static enum mw_claimed take_lock(struct mw_claim *c, const char *path, bool *bound, char err[MW_ERROR_MAX])
+static enum mw_socket_locked take_lock(struct mw_socket_lock *c, const char *path, bool *bound,
+				       char err[MW_ERROR_MAX])
 {
 	struct lock_path l;
 	struct stat st;
@@ -105,20 +106,20 @@ static enum mw_claimed take_lock(struct mw_claim *c, const char *path, bool *bou
 
 			/* another user's, such as a master that was root */
 			if ((e == EACCES || e == EPERM) && !lstat(l.s, &st) && S_ISREG(st.st_mode))
-				return MW_CLAIM_TAKEN;
+				return MW_SOCKET_LOCK_TAKEN;
 			return failed(err, "can't open", l.s, e);
 		}
 		if (!lock_is_ours(fd, &st, bound)) {
 			close(fd);
 			snprintf(err, MW_ERROR_MAX, "%s is in the way: not a lock of mwrap", l.s);
-			return MW_CLAIM_ERROR;
+			return MW_SOCKET_LOCK_ERROR;
 		}
 		if (set_lock(fd)) {
 			int e = errno;
 
 			close(fd);
 			if (e == EAGAIN || e == EACCES)
-				return MW_CLAIM_TAKEN;
+				return MW_SOCKET_LOCK_TAKEN;
 			return failed(err, "can't lock", l.s, e);
 		}
 		if (same_file(l.s, st.st_dev, st.st_ino)) {
@@ -126,12 +127,12 @@ static enum mw_claimed take_lock(struct mw_claim *c, const char *path, bool *bou
 			c->lock_fd = fd;
 			c->lock_dev = st.st_dev;
 			c->lock_ino = st.st_ino;
-			return MW_CLAIM_OURS;
+			return MW_SOCKET_LOCK_OURS;
 		}
 		close(fd); /* its owner has just removed it: look again */
 	}
 	snprintf(err, MW_ERROR_MAX, "%s keeps changing", l.s);
-	return MW_CLAIM_ERROR;
+	return MW_SOCKET_LOCK_ERROR;
 }
 
 /* Does anybody listen at path? Only "connection refused" is a sure no. */
@@ -149,27 +150,27 @@ static bool answers(const char *path)
 	return yes;
 }
 
-static enum mw_claimed clear_path(const char *path, bool bound, char err[MW_ERROR_MAX])
+static enum mw_socket_locked clear_path(const char *path, bool bound, char err[MW_ERROR_MAX])
 {
 	struct stat st;
 
 	if (lstat(path, &st))
-		return errno == ENOENT ? MW_CLAIM_OURS : failed(err, "can't look at", path, errno);
+		return errno == ENOENT ? MW_SOCKET_LOCK_OURS : failed(err, "can't look at", path, errno);
 	if (!S_ISSOCK(st.st_mode)) {
 		snprintf(err, MW_ERROR_MAX, "%s is in the way: not a socket", path);
-		return MW_CLAIM_ERROR;
+		return MW_SOCKET_LOCK_ERROR;
 	}
 	if (!bound && answers(path)) {
 		snprintf(err, MW_ERROR_MAX, "%s is in the way: another program's socket", path);
-		return MW_CLAIM_ERROR;
+		return MW_SOCKET_LOCK_ERROR;
 	}
 	if (unlink(path) && errno != ENOENT)
 		return failed(err, "can't replace", path, errno);
-	return MW_CLAIM_OURS;
+	return MW_SOCKET_LOCK_OURS;
 }
 
 /* The lock's descriptor, unless the application has closed or reused it. */
-static int lock_fd_checked(const struct mw_claim *c)
+static int lock_fd_checked(const struct mw_socket_lock *c)
 {
 	struct stat st;
 
@@ -180,7 +181,7 @@ static int lock_fd_checked(const struct mw_claim *c)
 }
 
 /* The number at a place of the lock's file, 0: there is none. */
-static long number_at(const struct mw_claim *c, off_t at)
+static long number_at(const struct mw_socket_lock *c, off_t at)
 {
 	char text[32];
 	long number = 0;
@@ -191,23 +192,23 @@ static long number_at(const struct mw_claim *c, off_t at)
 	return number;
 }
 
-enum mw_claimed mw_claim_take(struct mw_claim *c, const char *path, char err[MW_ERROR_MAX])
+enum mw_socket_locked mw_socket_lock_take(struct mw_socket_lock *c, const char *path, char err[MW_ERROR_MAX])
 {
 	bool bound = false;
-	enum mw_claimed got;
+	enum mw_socket_locked got;
 
 	memset(c, 0, sizeof(*c));
 	c->lock_fd = -1;
 	got = take_lock(c, path, &bound, err);
-	if (got != MW_CLAIM_OURS)
+	if (got != MW_SOCKET_LOCK_OURS)
 		return got;
 	snprintf(c->path, sizeof(c->path), "%s", path);
 	c->owner = getpid();
 	if (bound && number_at(c, sizeof(LOCK_MARK) - 1) == (long)c->owner)
-		c->port = mw_claim_port(c);
+		c->port = mw_socket_lock_port(c);
 	got = clear_path(path, bound, err);
-	if (got != MW_CLAIM_OURS)
-		mw_claim_drop(c);
+	if (got != MW_SOCKET_LOCK_OURS)
+		mw_socket_lock_drop(c);
 	return got;
 }
 
@@ -225,7 +226,7 @@ static int set_mode(const char *path, mode_t mode)
 	return ret;
 }
 
-int mw_claim_bind(struct mw_claim *c, int fd, bool ruby, char err[MW_ERROR_MAX])
+int mw_socket_lock_bind(struct mw_socket_lock *c, int fd, bool ruby, char err[MW_ERROR_MAX])
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	struct stat st;
@@ -255,7 +256,7 @@ int mw_claim_bind(struct mw_claim *c, int fd, bool ruby, char err[MW_ERROR_MAX])
 }
 
 /* Still nobody else's: we have the lock, or there is none by this name. */
-static bool still_ours(const struct mw_claim *c, const char *lock, int fd)
+static bool still_ours(const struct mw_socket_lock *c, const char *lock, int fd)
 {
 	struct stat st;
 
@@ -264,7 +265,7 @@ static bool still_ours(const struct mw_claim *c, const char *lock, int fd)
 	return fd >= 0 && st.st_dev == c->lock_dev && st.st_ino == c->lock_ino && !set_lock(fd);
 }
 
-void mw_claim_unlink(const struct mw_claim *c)
+void mw_socket_lock_unlink(const struct mw_socket_lock *c)
 {
 	struct lock_path l;
 	int fd, again = -1;
@@ -284,13 +285,13 @@ void mw_claim_unlink(const struct mw_claim *c)
 		close(again);
 }
 
-void mw_claim_drop(struct mw_claim *c)
+void mw_socket_lock_drop(struct mw_socket_lock *c)
 {
 	int fd;
 
 	if (!c->path[0])
 		return;
-	mw_claim_unlink(c);
+	mw_socket_lock_unlink(c);
 	c->path[0] = '\0';
 	fd = lock_fd_checked(c);
 	c->lock_fd = -1;
@@ -298,11 +299,11 @@ void mw_claim_drop(struct mw_claim *c)
 		close(fd);
 }
 
-bool mw_claim_sweep(const char *path, pid_t pid)
+bool mw_socket_lock_sweep(const char *path, pid_t pid)
 {
 	char err[MW_ERROR_MAX];
 	struct lock_path l;
-	struct mw_claim c;
+	struct mw_socket_lock c;
 	struct stat st;
 
 	lock_path(&l, path);
@@ -312,15 +313,15 @@ bool mw_claim_sweep(const char *path, pid_t pid)
 	if (!S_ISREG(st.st_mode) ||
 	    (!st.st_size && time(NULL) - st.st_mtime < EMPTY_FOR && (pid <= 0 || getpgid(pid) >= 0)))
 		return false;
-	if (mw_claim_take(&c, path, err) != MW_CLAIM_OURS)
+	if (mw_socket_lock_take(&c, path, err) != MW_SOCKET_LOCK_OURS)
 		return false;
-	mw_claim_drop(&c);
+	mw_socket_lock_drop(&c);
 	return true;
 }
 
 /* --- another's lock ---------------------------------------------------------------- */
 
-void mw_claim_forget(struct mw_claim *c)
+void mw_socket_lock_forget(struct mw_socket_lock *c)
 {
 	int fd = lock_fd_checked(c);
 
@@ -329,7 +330,7 @@ void mw_claim_forget(struct mw_claim *c)
 		close(fd);
 }
 
-bool mw_claim_is_free(struct mw_claim *c, const char *path)
+bool mw_socket_lock_is_free(struct mw_socket_lock *c, const char *path)
 {
 	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	struct lock_path l;
@@ -337,7 +338,7 @@ bool mw_claim_is_free(struct mw_claim *c, const char *path)
 
 	lock_path(&l, path);
 	if (c->lock_fd >= 0 && !same_file(l.s, c->lock_dev, c->lock_ino))
-		mw_claim_forget(c);
+		mw_socket_lock_forget(c);
 	if (lock_fd_checked(c) < 0) {
 		c->lock_fd =
 			mw_fd_high(open(l.s, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
@@ -351,7 +352,7 @@ bool mw_claim_is_free(struct mw_claim *c, const char *path)
 	return !fcntl(c->lock_fd, F_GETLK, &fl) && fl.l_type == F_UNLCK;
 }
 
-bool mw_claim_lacks_ruby(const struct mw_claim *c)
+bool mw_socket_lock_lacks_ruby(const struct mw_socket_lock *c)
 {
 	char mark[WISH_AT];
 	ssize_t n = pread(lock_fd_checked(c), mark, sizeof(mark), 0);
@@ -359,7 +360,7 @@ bool mw_claim_lacks_ruby(const struct mw_claim *c)
 	return n > 0 && memmem(mark, (size_t)n, WITHOUT_RUBY, strlen(WITHOUT_RUBY));
 }
 
-void mw_claim_has_ruby(const struct mw_claim *c)
+void mw_socket_lock_has_ruby(const struct mw_socket_lock *c)
 {
 	char mark[WISH_AT] = { 0 }; /* up to where a wish is */
 
@@ -368,7 +369,7 @@ void mw_claim_has_ruby(const struct mw_claim *c)
 		return; /* a full disk: others look more often than they need */
 }
 
-void mw_claim_wish(const struct mw_claim *c)
+void mw_socket_lock_request(const struct mw_socket_lock *c)
 {
 	char wish[32];
 	int n = snprintf(wish, sizeof(wish), "%ld\n", (long)getpid());
@@ -377,12 +378,12 @@ void mw_claim_wish(const struct mw_claim *c)
 		return; /* a full disk: the path stays where it is */
 }
 
-pid_t mw_claim_wished(const struct mw_claim *c)
+pid_t mw_socket_lock_requested(const struct mw_socket_lock *c)
 {
 	return (pid_t)number_at(c, WISH_AT);
 }
 
-void mw_claim_set_port(const struct mw_claim *c, uint16_t port)
+void mw_socket_lock_set_port(const struct mw_socket_lock *c, uint16_t port)
 {
 	char text[32];
 	int n = snprintf(text, sizeof(text), "%u\n", (unsigned)port);
@@ -391,13 +392,13 @@ void mw_claim_set_port(const struct mw_claim *c, uint16_t port)
 		return; /* a full disk: who takes a port of no number over has another one */
 }
 
-uint16_t mw_claim_port(const struct mw_claim *c)
+uint16_t mw_socket_lock_port(const struct mw_socket_lock *c)
 {
 	return (uint16_t)number_at(c, PORT_AT);
 }
 
-void mw_claim_yield(struct mw_claim *c)
+void mw_socket_lock_hand_over(struct mw_socket_lock *c)
 {
-	mw_claim_forget(c); /* closing drops the lock */
+	mw_socket_lock_forget(c); /* closing drops the lock */
 	c->path[0] = '\0';
 }

@@ -11,13 +11,13 @@
 
 static void hold_free(void *p)
 {
-	mw_hold_release(p);
+	mw_result_owner_release(p);
 	ruby_xfree(p);
 }
 
 static size_t hold_size(const void *p)
 {
-	const struct mw_hold *hold = p;
+	const struct mw_result_owner *hold = p;
 
 	return sizeof(*hold) + hold->text.cap + hold->result.n * sizeof(*hold->result.rows) +
 	       hold->heap.n * sizeof(*hold->heap.heap->v);
@@ -29,16 +29,16 @@ static const rb_data_type_t hold_type = {
 	.flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-VALUE mw_hold_new(struct mw_hold **hold)
+VALUE mw_result_owner_new(struct mw_result_owner **hold)
 {
 	/* class 0: hidden from ObjectSpace, so that only C reaches it */
-	return TypedData_Make_Struct(0, struct mw_hold, &hold_type, *hold);
+	return TypedData_Make_Struct(0, struct mw_result_owner, &hold_type, *hold);
 }
 
-void mw_hold_release(struct mw_hold *hold)
+void mw_result_owner_release(struct mw_result_owner *hold)
 {
-	static const struct mw_hold nothing;
-	struct mw_hold h = *hold;
+	static const struct mw_result_owner nothing;
+	struct mw_result_owner h = *hold;
 
 	*hold = nothing;
 	if (h.hushed)
@@ -55,8 +55,8 @@ void mw_hold_release(struct mw_hold *hold)
 
 struct user {
 	VALUE owner;
-	struct mw_hold *hold;
-	VALUE (*work)(struct mw_hold *, void *arg);
+	struct mw_result_owner *hold;
+	VALUE (*work)(struct mw_result_owner *, void *arg);
 	void *arg;
 };
 
@@ -71,21 +71,21 @@ static VALUE user_ends(VALUE arg)
 {
 	struct user *u = (struct user *)arg;
 
-	mw_hold_release(u->hold);
+	mw_result_owner_release(u->hold);
 	RB_GC_GUARD(u->owner);
 	return Qnil;
 }
 
-VALUE mw_with_hold(VALUE (*work)(struct mw_hold *, void *arg), void *arg)
+VALUE mw_with_result_owner(VALUE (*work)(struct mw_result_owner *, void *arg), void *arg)
 {
 	struct user u = { .work = work, .arg = arg };
 
-	u.owner = mw_hold_new(&u.hold);
+	u.owner = mw_result_owner_new(&u.hold);
 	return rb_ensure(user_works, (VALUE)&u, user_ends, (VALUE)&u);
 }
 
 struct reading {
-	struct mw_hold got;
+	struct mw_result_owner got;
 	struct mw_query query; /* for rows */
 	bool text;
 	uint32_t id; /* for lives */
@@ -136,7 +136,7 @@ static void read_it(void *(*work)(void *), struct reading *r)
 		mw_no_memory();
 }
 
-void mw_hold_read(struct mw_hold *hold, uint64_t min, bool text)
+void mw_result_owner_read(struct mw_result_owner *hold, uint64_t min, bool text)
 {
 	struct reading r = { .query = { .min = min, .sort = -1 }, .text = text };
 
@@ -147,7 +147,7 @@ void mw_hold_read(struct mw_hold *hold, uint64_t min, bool text)
 		hold->result = r.got.result;
 }
 
-void mw_hold_lives(struct mw_hold *hold, uint32_t id)
+void mw_result_owner_lives(struct mw_result_owner *hold, uint32_t id)
 {
 	struct reading r = { .id = id };
 
@@ -155,7 +155,7 @@ void mw_hold_lives(struct mw_hold *hold, uint32_t id)
 	hold->lives = r.got.lives;
 }
 
-void mw_hold_heap(struct mw_hold *hold)
+void mw_result_owner_heap(struct mw_result_owner *hold)
 {
 	struct reading r = { .ok = false };
 

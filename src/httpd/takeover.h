@@ -12,7 +12,7 @@
  *
  * The port of `listen` goes with the path: who takes the path over opens it, with the same number.
  *
- * The server's thread only, but for mw_owner_child().
+ * The server's thread only, but for mw_takeover_child().
  */
 #ifndef MW_HTTPD_OWNER_H
 #define MW_HTTPD_OWNER_H
@@ -22,30 +22,30 @@
 
 /* This process shares `path`, absolute. l: its listener there, or beside it. */
 struct mw_listener;
-void mw_owner_begin(const char *path, struct mw_listener *l);
+void mw_takeover_begin(const char *path, struct mw_listener *l);
 
 /* Looks whether anything is to be done. Returns ms to the next look; -1: never. */
-int mw_owner_look(uint64_t now);
+int mw_takeover_look(uint64_t now);
 
 /* What is shared; "": nothing. */
-const char *mw_owner_path(void);
+const char *mw_takeover_path(void);
 
 /* Of what is the family's, this process tells: it has the path; or has none, and is nobody's child. */
-bool mw_owner_speaks(void);
+bool mw_takeover_speaks(void);
 
 /*
  * Shall this process open the port, as it starts? *known: the number that it had before an
  * exec; 0: none. Then it tells what came of it; NULL: nothing, and it was told why.
  */
-bool mw_owner_has_port(uint16_t *known);
-void mw_owner_port(struct mw_listener *l);
+bool mw_takeover_has_port(uint16_t *known);
+void mw_takeover_port(struct mw_listener *l);
 
 /* The process ends: removes what dead relatives left. */
-void mw_owner_sweep(void);
+void mw_takeover_sweep(void);
 
 /* Closes what is open for looking. */
-void mw_owner_end(void);
+void mw_takeover_end(void);
 /* The same in a forked child: system calls only. */
-void mw_owner_child(void);
+void mw_takeover_child(void);
 
 #endif

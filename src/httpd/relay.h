@@ -13,7 +13,7 @@
  * thread ends by itself, in MW_FAMILY_MS or MW_RELAY_MS and a little, or, while it passes
  * on a stream, within a second after its client has gone.
  *
- * All calls: the server's thread, but for mw_apart_reset (a forked child).
+ * All calls: the server's thread, but for mw_relay_reset (a forked child).
  */
 #ifndef MW_HTTPD_APART_H
 #define MW_HTTPD_APART_H
@@ -28,26 +28,26 @@ struct mw_job;
  * Suspends the connection and begins. Headers are copied; `req` need not live on.
  * NULL: too many are under way, or no memory, and nothing is suspended.
  */
-struct mw_job *mw_apart_begin(struct MHD_Connection *, struct mw_conn *, const struct mw_request *);
+struct mw_job *mw_relay_begin(struct MHD_Connection *, struct mw_conn *, const struct mw_request *);
 
 /* Its answer, once; NULL while there is none, and after that. The job keeps it. */
-struct mw_response *mw_apart_response(struct mw_job *);
+struct mw_response *mw_relay_response(struct mw_job *);
 
 /* The body of a response that is a stream. NULL: no memory. */
-struct MHD_Response *mw_apart_stream(struct mw_job *);
+struct MHD_Response *mw_relay_stream(struct mw_job *);
 
 /* The request is over. */
-void mw_apart_end(struct mw_job *);
+void mw_relay_end(struct mw_job *);
 
 /* Resumes those whose answer is there, before MHD_run(). */
-void mw_apart_run(void);
+void mw_relay_run(void);
 /* The other end of a connection may be closed. */
-void mw_apart_hangup(struct mw_conn *);
+void mw_relay_hangup(struct mw_conn *);
 /* Does this connection wait for another process? */
-bool mw_apart_waits(const struct mw_conn *);
+bool mw_relay_waits(const struct mw_conn *);
 /* Resumes all, before MHD_stop_daemon(). */
-void mw_apart_close(void);
+void mw_relay_close(void);
 /* Forgets all, whose threads are gone: a forked child. */
-void mw_apart_reset(void);
+void mw_relay_reset(void);
 
 #endif

@@ -14,16 +14,16 @@
 
 static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct mw_server_place place; /* under the lock */
+static struct mw_server_endpoint place; /* under the lock */
 static bool known;     /* likewise: a server runs */
 
 static_assert(sizeof(place.path) == MW_SOCKET_PATH && sizeof(place.dir) == MW_SOCKET_PATH,
 	      "as in mw_family");
 static_assert(sizeof(place.token) == sizeof(mw_server.family.token), "as in mw_family");
 
-void mw_place_tell(void)
+void mw_endpoint_tell(void)
 {
-	struct mw_server_place now = { 0 };
+	struct mw_server_endpoint now = { 0 };
 
 	memcpy(now.path, mw_server.family.path, sizeof(now.path));
 	memcpy(now.dir, mw_server.family.dir, sizeof(now.dir));
@@ -36,7 +36,7 @@ void mw_place_tell(void)
 	explicit_bzero(now.token, sizeof(now.token));
 }
 
-void mw_place_end(void)
+void mw_endpoint_end(void)
 {
 	pthread_mutex_lock(&lock);
 	known = false;
@@ -44,7 +44,7 @@ void mw_place_end(void)
 	pthread_mutex_unlock(&lock);
 }
 
-bool mw_place_get(struct mw_server_place *to)
+bool mw_endpoint_get(struct mw_server_endpoint *to)
 {
 	bool yes;
 
@@ -55,7 +55,7 @@ bool mw_place_get(struct mw_server_place *to)
 	return yes;
 }
 
-void mw_place_child(void)
+void mw_endpoint_child(void)
 {
 	memcpy(&lock, &fresh, sizeof(lock));
 	known = false;

@@ -25,7 +25,7 @@
 #include "pages/routes.h"
 #include "family/gather.h"
 #include "base/times.h"
-#include "apart.h"
+#include "relay.h"
 #include "head.h"
 #include "server.h"
 
@@ -225,7 +225,7 @@ static enum MHD_Result reply(struct MHD_Connection *mc, struct mw_conn *c, struc
 	unsigned status = (unsigned)res->status;
 	bool stream = res->stream;
 	struct MHD_Response *r = !stream    ? convert(res) :
-				 res->relay ? mw_apart_stream(job) :
+				 res->relay ? mw_relay_stream(job) :
 					      convert_stream(mc, c, res);
 
 	if (r)
@@ -290,7 +290,7 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 		/* the state of tokens and sessions is this thread's */
 		if (mw_route_refuses(mw_server.api, &req, &res))
 			return reply(mc, c, NULL, &res);
-		request->job = mw_apart_begin(mc, c, &req);
+		request->job = mw_relay_begin(mc, c, &req);
 		return request->job ? MHD_YES : busy(mc);
 	}
 	if (req.path != uri) { /* "/PID/...", and that is this one */
@@ -304,7 +304,7 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 /* Resumed: its answer is there, or the server ends. */
 static enum MHD_Result answer_apart(struct MHD_Connection *mc, struct mw_conn *c, struct mw_job *job)
 {
-	struct mw_response *res = mw_apart_response(job);
+	struct mw_response *res = mw_relay_response(job);
 
 	return res ? reply(mc, c, job, res) : MHD_NO;
 }
@@ -384,7 +384,7 @@ static enum MHD_Result handle(void *unused, struct MHD_Connection *mc, const cha
 	if (c)
 		mw_conn_phase(c, MW_CONN_ANSWERING, now);
 	if (mw_server.held > MW_HELD_MAX) {
-		mw_conns_drop_slow(c, now);
+		mw_connections_drop_slow(c, now);
 		return busy(mc);
 	}
 	return answer(mc, c, method, r);
@@ -401,7 +401,7 @@ static void completed(void *unused, struct MHD_Connection *mc, void **ctx,
 	if (c && r && r->whole && how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
 		c->over = atomic_load(&mw_server.moves);
 	if (r && r->job)
-		mw_apart_end(r->job);
+		mw_relay_end(r->job);
 	if (r && r->body) {
 		explicit_bzero(r->body, MW_LOGIN_BODY_MAX); /* there is a token in it */
 		free(r->body);

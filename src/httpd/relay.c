@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* apart.c - requests that are answered apart from the server's thread. See apart.h. */
-#include "apart.h"
+#include "relay.h"
 
 #include <errno.h>
 #include <microhttpd.h>
@@ -210,7 +210,7 @@ static bool copy(struct mw_job *j, const struct mw_request *req)
 
 /* --- the server's side ---------------------------------------------------------------------- */
 
-struct mw_job *mw_apart_begin(struct MHD_Connection *mc, struct mw_conn *c, const struct mw_request *req)
+struct mw_job *mw_relay_begin(struct MHD_Connection *mc, struct mw_conn *c, const struct mw_request *req)
 {
 	struct mw_job *j = jobs_n < MW_JOBS_MAX ? calloc(1, sizeof(*j)) : NULL;
 
@@ -239,7 +239,7 @@ struct mw_job *mw_apart_begin(struct MHD_Connection *mc, struct mw_conn *c, cons
 	return j;
 }
 
-struct mw_response *mw_apart_response(struct mw_job *j)
+struct mw_response *mw_relay_response(struct mw_job *j)
 {
 	if (j->taken || !atomic_load(&j->answered))
 		return NULL;
@@ -291,7 +291,7 @@ static void hear_of_end(struct mw_conn *c)
 		(void)epoll_ctl(mw_server.epfd, EPOLL_CTL_MOD, c->fd, &ev);
 }
 
-struct MHD_Response *mw_apart_stream(struct mw_job *j)
+struct MHD_Response *mw_relay_stream(struct mw_job *j)
 {
 	/* what came with the head; the thread may have added to the queue meanwhile */
 	pthread_mutex_lock(&j->lock);
@@ -308,7 +308,7 @@ struct MHD_Response *mw_apart_stream(struct mw_job *j)
 	return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE, read_stream, j, NULL);
 }
 
-void mw_apart_end(struct mw_job *j)
+void mw_relay_end(struct mw_job *j)
 {
 	for (struct mw_job **p = &jobs; *p; p = &(*p)->next) {
 		if (*p == j) {
@@ -333,21 +333,21 @@ static bool has_more(struct mw_job *j)
 	return more || atomic_load(&j->gone);
 }
 
-void mw_apart_run(void)
+void mw_relay_run(void)
 {
 	for (struct mw_job *j = jobs; j; j = j->next)
 		if (j->suspended && has_more(j))
 			resume(j);
 }
 
-void mw_apart_hangup(struct mw_conn *c)
+void mw_relay_hangup(struct mw_conn *c)
 {
 	for (struct mw_job *j = jobs; j; j = j->next)
 		if (j->conn == c && c->phase == MW_CONN_WATCHING)
 			atomic_store(&j->gone, true);
 }
 
-bool mw_apart_waits(const struct mw_conn *c)
+bool mw_relay_waits(const struct mw_conn *c)
 {
 	for (const struct mw_job *j = jobs; j; j = j->next)
 		if (j->conn == c)
@@ -355,7 +355,7 @@ bool mw_apart_waits(const struct mw_conn *c)
 	return false;
 }
 
-void mw_apart_close(void)
+void mw_relay_close(void)
 {
 	for (struct mw_job *j = jobs; j; j = j->next) {
 		atomic_store(&j->gone, true);
@@ -363,7 +363,7 @@ void mw_apart_close(void)
 	}
 }
 
-void mw_apart_reset(void)
+void mw_relay_reset(void)
 {
 	jobs = NULL;
 	jobs_n = 0;
