@@ -32,7 +32,7 @@ struct mw_options;
 enum mw_kind {
 	MW_KIND_RUBY,   /* location is "PATH:LINE" */
 	MW_KIND_NATIVE, /* location is "MODULE(symbol+0x1f) [0x7f..]" */
-	MW_KIND_SPECIAL /* "(other)", "(gone)", "(ruby, line not known)" */
+	MW_KIND_SPECIAL /* "(other)", "(gone)", "(ruby, line not known)", "(ruby, starting)" */
 };
 
 /* One location: its counters at the moment of the snapshot. */

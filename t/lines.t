@@ -199,4 +199,17 @@ class TestLines < Minitest::Test
     assert_equal 40, where.values.sum
     assert_match(/libffi/, where.keys.join)
   end
+
+  # What Ruby needs for itself is one row, and not the addresses in libruby that asked for it.
+  def test_rubys_start_is_a_row_of_its_own
+    [{}, { "MWRAP_RUBY_PUBLIC" => "1" }].each do |env|
+      rows = mwrap_run(RUBY, "--disable=gems", "-e", "$kept = 'k' * 5000", env: env).rows
+      start = rows.find { |r| r.location == "(ruby, starting)" }
+      refute_nil start
+      assert_operator start.allocations, :>, 1000
+      assert_operator start.total, :>, rows.select { |r| r.location.match?(%r{libruby|/ruby[^/]*\(}) }.sum(&:total)
+      assert(rows.any? { |r| r.location == "-e:1" })
+    end
+    refute(mwrap_run("/bin/sh", "-c", "true").rows.any? { |r| r.location.start_with?("(ruby") })
+  end
 end

@@ -33,6 +33,8 @@ static inline uint32_t mw_locate(struct mw_shard *t, uintptr_t caller)
 
 	if (mw_get(&mw_ruby.how) != MW_RUBY_NONE)
 		id = mw_ruby_locate(t);
+	if (id == MW_CS_NONE && mw_get(&mw_ruby.how) == MW_RUBY_STARTING && mw_ruby_has(caller))
+		return MW_CS_STARTING;
 	return id != MW_CS_NONE ? id : mw_locate_native(t, caller);
 }
 

@@ -11,10 +11,7 @@
  * Anybody may call these at any time, before the tracker is set up too, and
  * allocators do: until the next functions are known, the system is asked.
  */
-#include "mmap.h"
-
 #include <errno.h>
-#include <link.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,40 +22,6 @@
 #include "track/track.h"
 
 void *mmap64(void *, size_t, int, int, int, off_t);
-
-/* The object that Ruby's functions are in, as one range; 0: not known. Written before main. */
-static uintptr_t ruby_start, ruby_end;
-
-static int note_range(struct dl_phdr_info *info, size_t unused, void *of)
-{
-	uintptr_t at = (uintptr_t)of, start = UINTPTR_MAX, end = 0;
-
-	(void)unused;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
-		uintptr_t from = info->dlpi_addr + h->p_vaddr;
-
-		if (h->p_type != PT_LOAD || !(h->p_flags & PF_X))
-			continue;
-		start = from < start ? from : start;
-		end = from + h->p_memsz > end ? from + h->p_memsz : end;
-	}
-	if (at < start || at >= end)
-		return 0;
-	ruby_start = start;
-	ruby_end = end;
-	return 1;
-}
-
-void mw_heap_maps_init(void)
-{
-	(void)dl_iterate_phdr(note_range, (void *)(uintptr_t)mw_rb.rb_gc_count);
-}
-
-static bool from_ruby(uintptr_t caller)
-{
-	return mw_unlikely(caller - ruby_start < ruby_end - ruby_start);
-}
 
 /* The size of a page that is mapped, or unmapped, in so many bytes; 0: of none. */
 static size_t page_of(size_t bytes)
@@ -103,14 +66,14 @@ static __attribute__((noinline)) void *map_for_ruby(void *at, size_t n, int prot
 /* Results and errors are the C library's. */
 MW_EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
 {
-	if (from_ruby(MW_CALLER))
+	if (mw_ruby_has(MW_CALLER))
 		return map_for_ruby(at, n, prot, flags, fd, off);
 	return map(at, n, prot, flags, fd, off);
 }
 
 MW_EXPORT void *mmap64(void *at, size_t n, int prot, int flags, int fd, off_t off)
 {
-	if (from_ruby(MW_CALLER))
+	if (mw_ruby_has(MW_CALLER))
 		return map_for_ruby(at, n, prot, flags, fd, off);
 	return map(at, n, prot, flags, fd, off);
 }
@@ -121,7 +84,7 @@ MW_EXPORT int munmap(void *p, size_t n)
 	 * Before it is unmapped: then its address may be another's. What the VM gives back
 	 * at its own end (3.1: every other page) is no death: the dump shows the heap as it was.
 	 */
-	if (from_ruby(MW_CALLER) && page_of(n) && mw_get(&mw_ruby.how) != MW_RUBY_ENDED)
+	if (mw_ruby_has(MW_CALLER) && page_of(n) && mw_get(&mw_ruby.how) != MW_RUBY_ENDED)
 		mw_heap_page_dies((uintptr_t)p, n, generation());
 	if (mw_likely(mw_next_munmap != NULL))
 		return mw_next_munmap(p, n);

@@ -6,7 +6,6 @@
 #include "base/sys.h"
 #include "caller/ruby/frame.h"
 #include "caller/ruby/state.h"
-#include "hooks/mmap.h"
 #include "named.h"
 #include "process.h"
 #include "real/aside.h"
@@ -53,8 +52,6 @@ __attribute__((constructor)) static void load(void)
 	}
 	mw_arena_limit(mw_options.memory_max);
 	mw_ruby_init(&above_ruby);
-	if (mw_get(&mw_ruby.how) != MW_RUBY_NONE)
-		mw_heap_maps_init();
 	if (!mw_fork_init())
 		mw_log("pthread_atfork failed: forked children may count wrongly");
 	mw_threads_decide();

@@ -257,6 +257,19 @@ void mw_callsites_resize(uint32_t n)
 	cds_lfht_resize(sites, n);
 }
 
+const char *mw_callsite_special(uint32_t id)
+{
+	static const char *const names[MW_CS_FIRST] = {
+		[MW_CS_NONE] = "",
+		[MW_CS_OTHER] = "(other)",
+		[MW_CS_GONE] = "(gone)",
+		[MW_CS_UNKNOWN] = "(ruby, line not known)",
+		[MW_CS_STARTING] = "(ruby, starting)",
+	};
+
+	return names[id < MW_CS_FIRST ? id : MW_CS_NONE];
+}
+
 bool mw_callsites_init(void)
 {
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);

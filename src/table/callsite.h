@@ -36,11 +36,15 @@ enum {
 	MW_CS_OTHER = 1, /* "(other)": what did not fit */
 	MW_CS_GONE = 2,  /* "(gone)": what was retired */
 	MW_CS_UNKNOWN = 3, /* shows what pending locations counted */
-	MW_CS_FIRST = 4,
+	MW_CS_STARTING = 4, /* what Ruby itself allocates before its VM is up */
+	MW_CS_FIRST = 5,
 	MW_CS_MAX = 131072,
 	MW_CS_CHUNK = 1024,
 	MW_CS_BASES = 48 * MW_CS_CHUNK /* bytes: baselines of a chunk's locations (snapshot.c) */
 };
+
+/* What the locations before MW_CS_FIRST are called: "(other)". */
+const char *mw_callsite_special(uint32_t id);
 
 enum mw_cs_kind {
 	MW_CS_FREE = 0,

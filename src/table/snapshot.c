@@ -395,11 +395,6 @@ static void put_native(struct building *b, const struct mw_callsite *c)
 
 static const char *put_name(struct building *b, struct mw_row *r, const struct mw_callsite *c)
 {
-	static const char *const special[MW_CS_FIRST] = {
-		[MW_CS_OTHER] = "(other)",
-		[MW_CS_GONE] = "(gone)",
-		[MW_CS_UNKNOWN] = "(ruby, line not known)",
-	};
 	char *out = b->text;
 
 	switch (mw_get(&c->kind)) {
@@ -418,7 +413,7 @@ static const char *put_name(struct building *b, struct mw_row *r, const struct m
 		r->at = c->at;
 		break;
 	default:
-		put(b, special[r->id], strlen(special[r->id]));
+		put(b, mw_callsite_special(r->id), strlen(mw_callsite_special(r->id)));
 		r->kind = MW_KIND_SPECIAL;
 	}
 	r->location_len = (uint32_t)(b->text - out);

@@ -189,10 +189,10 @@ static void put_place(struct mw_line *l, const struct mw_callsite *c)
 		mw_line_text(l, "]");
 		break;
 	case MW_CS_PENDING:
-		mw_line_text(l, "(ruby, line not known)");
+		mw_line_text(l, mw_callsite_special(MW_CS_UNKNOWN));
 		break;
 	default:
-		mw_line_text(l, c->id == MW_CS_GONE ? "(gone)" : "(other)");
+		mw_line_text(l, mw_callsite_special(c->id));
 	}
 }
 

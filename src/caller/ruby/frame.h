@@ -100,6 +100,15 @@ MW_INLINE const char *mw_ruby_ec(void)
 #endif
 }
 
+/* The code of the object that Ruby's functions are in, as one range; 0: not known. Written before main. */
+extern MW_HIDDEN uintptr_t mw_ruby_start, mw_ruby_end;
+
+/* Is this an address in Ruby's own code? */
+MW_INLINE bool mw_ruby_has(uintptr_t pc)
+{
+	return mw_unlikely(pc - mw_ruby_start < mw_ruby_end - mw_ruby_start);
+}
+
 /* Compares the fast answer with the public one; see above. */
 void mw_ruby_check(struct mw_shard *);
 /* What stats.json says. */

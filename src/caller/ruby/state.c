@@ -3,6 +3,7 @@
 #include "state.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdlib.h>
 
 #include "table/snapshot.h"
@@ -21,6 +22,29 @@ static void set_how(uint32_t how)
 {
 	__atomic_store_n(&mw_ruby.how, how, __ATOMIC_RELEASE);
 	mw_ruby_above->changed(); /* after it: the usual path of malloc takes the fast way for granted */
+}
+
+uintptr_t mw_ruby_start, mw_ruby_end;
+
+static int note_range(struct dl_phdr_info *info, size_t unused, void *of)
+{
+	uintptr_t at = (uintptr_t)of, start = UINTPTR_MAX, end = 0;
+
+	(void)unused;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+		uintptr_t from = info->dlpi_addr + h->p_vaddr;
+
+		if (h->p_type != PT_LOAD || !(h->p_flags & PF_X))
+			continue;
+		start = from < start ? from : start;
+		end = from + h->p_memsz > end ? from + h->p_memsz : end;
+	}
+	if (at < start || at >= end)
+		return 0;
+	mw_ruby_start = start;
+	mw_ruby_end = end;
+	return 1;
 }
 
 void mw_ruby_init(const struct mw_ruby_above *above)
@@ -43,6 +67,7 @@ void mw_ruby_init(const struct mw_ruby_above *above)
 	public_wanted = getenv("MWRAP_RUBY_PUBLIC") != NULL;
 	mw_clock.in_bytes = false;
 	mw_clock.gc_count = mw_rb.rb_gc_count;
+	(void)dl_iterate_phdr(note_range, (void *)(uintptr_t)mw_rb.rb_gc_count);
 	set_how(MW_RUBY_STARTING);
 }
 
