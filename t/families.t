@@ -135,6 +135,7 @@ class FamiliesTest < Minitest::Test
     becomes([200, "3 of 3 processes: reset: the counters start again from zero\n"]) { post("/all/reset").then { |r| [r.status, r.body] } }
     assert_equal "0", row(all_of(3), "/app.rb:2")["total"]
     assert_equal 403, post("/all/reset", { "Origin" => "http://evil.example" }).status
+    %w[/all/mark /all/mark/clear].each { |target| assert_line post(target), 503, %r{marks belong to one process.*: use /PID/mark} }
     assert_equal 403, post("/#{workers[0]}/reset", { "Origin" => "http://evil.example" }).status
     app.finish
   end

@@ -207,7 +207,7 @@ static bool has_site(struct mw_call *call)
 {
 	if (call->req->site)
 		return true;
-	mw_reply(call, 503, "not here: only the server that mwrap starts in the process keeps this");
+	mw_reply(call, 503, "marks belong to one process, as do history and /live: use /PID/mark");
 	return false;
 }
 
