@@ -42,7 +42,7 @@ version=$(run_ruby -e 'print RUBY_VERSION' 2>/dev/null)
 if [ "$(uname -s)" != Linux ]; then
 	echo "mwrap: $(uname -s): not supported: mwrap needs Linux"
 elif [ "$glibc" = 0 ]; then
-	echo "mwrap: the C library is not glibc: not supported: mwrap needs glibc 2.35 or newer"
+	echo "mwrap: the C library: not glibc: mwrap needs glibc 2.35 or newer"
 elif [ -n "$glibc" ] && older "$glibc" 2.35; then
 	echo "mwrap: glibc $glibc: too old: mwrap needs glibc 2.35 or newer (Debian 12, Ubuntu 22.04)"
 elif [ -n "$version" ] && older "$version" 3.1; then
@@ -62,5 +62,5 @@ elif [ "${1:-}" != old ]; then
 	header urcu/rculfhash.h || need "liburcu's headers (Debian: liburcu-dev)"
 	header xxhash.h || need "xxHash's header (Debian: libxxhash-dev)"
 	header microhttpd.h || need "libmicrohttpd's headers (Debian: libmicrohttpd-dev)"
-	[ -z "$missing" ] || echo "mwrap: please install $missing"
+	[ -z "$missing" ] || echo "mwrap: packages: missing: install $missing"
 fi

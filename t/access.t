@@ -108,7 +108,7 @@ class AccessTokenTest < Minitest::Test
 
   WRONG = {
     "isn't there" => [->(t) { File.unlink(t.path("token")) }, /can't be read: No such file or directory/],
-    "group may read" => [->(t) { File.chmod(0o640, t.path("token")) }, /is open to others than its owner \(mode 0640; 0600 is right\)/],
+    "group may read" => [->(t) { File.chmod(0o640, t.path("token")) }, /is open to others \(mode 0640\): chmod 600 it/],
     "all may read" => [->(t) { File.chmod(0o604, t.path("token")) }, /mode 0604/],
     "group may write" => [->(t) { File.chmod(0o620, t.path("token")) }, /mode 0620/],
     "a directory" => [->(t) { File.unlink(t.path("token")); Dir.mkdir(t.path("token"), 0o700) }, /isn't a regular file/],
@@ -133,14 +133,14 @@ class AccessTokenTest < Minitest::Test
       f = fake("listen=127.0.0.1:0", "token_file=#{path("token")}")
       eventually("a line") { f.said.end_with?("\n") }
       assert_equal "stopped 1", f.ask("stop")
-      assert_match(/\Amwrap: token_file: #{path("token")} [^\n]+; not listening on 127\.0\.0\.1:0\n\z/, f.said)
+      assert_match(/\Amwrap: token_file: #{path("token")} [^\n]+\. The server doesn't listen on 127\.0\.0\.1:0\n\z/, f.said)
       assert_match why, f.said
       f.finish
 
       f = fake("listen=127.0.0.1:0", "socket=#{path}", "token_file=#{path("token")}", at: path)
       [{}, bearer, bearer(""), bearer("123456789012345")].each { |h| assert_line get("/stats.json", h), 401 }
       assert_equal 401, post("/login", FORM, "token=").status
-      assert_match(/\Amwrap: token_file: [^\n]+; not listening on [^\n]+\n\z/, f.said)
+      assert_match(/\Amwrap: token_file: [^\n]+\. The server doesn't listen on [^\n]+\n\z/, f.said)
       FileUtils.rm_rf(path("token"))
       rotate("#{TOKEN}\n")
       assert_equal 200, get("/stats.json", bearer).status
@@ -218,8 +218,8 @@ class AccessTokenTest < Minitest::Test
     assert_equal [200], [bearer].map(&ask)
     lines = f.said.lines.drop(1)
     assert_equal 2, lines.size, f.said
-    assert_match(/\Amwrap: token_file: .* can't be read: No such file or directory; nobody is let in until it is right\n\z/, lines[0])
-    assert_match(/\Amwrap: token_file: .* \(mode 0644; 0600 is right\); nobody is let in until it is right\n\z/, lines[1])
+    assert_match(/\Amwrap: token_file: .* can't be read: No such file or directory\. Every request is refused until this is right\n\z/, lines[0])
+    assert_match(/\Amwrap: token_file: .* \(mode 0644\): chmod 600 it\. Every request is refused until this is right\n\z/, lines[1])
   end
 
   # --- forks ------------------------------------------------------------------------------
@@ -336,7 +336,7 @@ class AccessSocketTest < Minitest::Test
   # Whatever the mode would be: a group that isn't there, or isn't ours to give, opens nothing.
   def test_a_group_that_cannot_be_had
     f = fake("socket=#{path}", "socket_mode=0666", "socket_group=no-such-group-here", at: path)
-    assert_equal "mwrap: #{path} stays closed to others: socket_group: there is no group no-such-group-here\n", f.said
+    assert_equal "mwrap: #{path}: stays closed to others: no group no-such-group-here\n", f.said
     assert_equal 0o600, mode(path)
     assert_equal 200, get("/").status
     f.finish
@@ -346,7 +346,7 @@ class AccessSocketTest < Minitest::Test
     f = HttpdTest::Fake.new("setpriv", path("nlog"), "--bounding-set=-chown", program("fake_server"),
                             "socket=#{at}", "socket_mode=0666", "socket_group=1")
     wait_for_server(at)
-    assert_equal "600 mwrap: #{at} stays closed to others: can't give it to the group 1: Operation not permitted\n",
+    assert_equal "600 mwrap: #{at}: stays closed to others: can't give it to the group 1 (Operation not permitted)\n",
                  "#{mode(at).to_s(8)} #{f.said}"
     f.finish
   end
@@ -354,7 +354,7 @@ class AccessSocketTest < Minitest::Test
   # The same, for who isn't root: root's group is nobody's to give.
   def foreign_group
     f = fake("socket=#{path("g")}", "socket_mode=0666", "socket_group=0", at: path("g"))
-    assert_match(/stays closed to others: can't give it to the group 0: Operation not permitted\n\z/, f.said)
+    assert_match(/stays closed to others: can't give it to the group 0 \(Operation not permitted\)\n\z/, f.said)
     assert_equal 0o600, mode(path("g"))
   end
 

@@ -191,7 +191,7 @@ class FamiliesListenTest < Minitest::Test
     answer([one.pid, *pids], at: port)
     first, first_pids, = app("listen:127.0.0.1:#{port}", port: port)
     eventually("its word") { first.stderr.end_with?("\n") }
-    assert_equal "mwrap: can't listen on 127.0.0.1:#{port}: Address already in use\n", first.stderr
+    assert_equal "mwrap: 127.0.0.1:#{port}: can't listen: Address already in use\n", first.stderr
     answer([one.pid, *pids], at: port)
     first.finish
     assert_equal 1, first.stderr.lines.size, first.stderr

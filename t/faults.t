@@ -127,7 +127,7 @@ said = []
   ok(counted.empty? || counted == [0] * 4 || (counted[0] + lost == did[0] && counted[0] - counted[2] <= lost),
      "#{name}: what isn't counted is said to be lost", r.out.lines.last(3).join)
 end
-ok(said.any? { |s| s.include?("no memory for the tables") }, "without tables the tracker says so", said.uniq.inspect)
+ok(said.any? { |s| s.include?("the tables: out of memory") }, "without tables the tracker says so", said.uniq.inspect)
 
 r, = failing(RbConfig.ruby, "-I#{ROOT}/lib", "-rmwrap", "-e", <<~'RUBY', env: { "FAILING" => "mmap:1" })
   print Mwrap.each(0).to_a.inspect, Mwrap["-e:1"].inspect, Mwrap.total_bytes_allocated, Mwrap.dump($stdout).inspect
@@ -135,7 +135,7 @@ r, = failing(RbConfig.ruby, "-I#{ROOT}/lib", "-rmwrap", "-e", <<~'RUBY', env: { 
   Process.wait(fork { exit!(Mwrap.each.count) })
   puts $?.exitstatus
 RUBY
-is(r.visible, ["exit 0", "[]nil0nil0\n", "mwrap: no memory for the tables: nothing is counted\n"],
+is(r.visible, ["exit 0", "[]nil0nil0\n", "mwrap: the tables: out of memory: nothing is counted\n"],
    "without tables Mwrap finds nothing, and Ruby goes on")
 
 # --- the server's calls -------------------------------------------------------------------

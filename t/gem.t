@@ -181,18 +181,18 @@ class GemTest < Minitest::Test
     in_tmp do |dir|
       Dir.mkdir("#{dir}/urcu")
       File.write("#{dir}/urcu/rculfhash.h", "#error\n")
-      assert_told(/\Amwrap: please install liburcu's headers \(Debian: liburcu-dev\)$/, "CFLAGS" => "-I#{dir}")
+      assert_told(/\Amwrap: packages: missing: install liburcu's headers \(Debian: liburcu-dev\)$/, "CFLAGS" => "-I#{dir}")
     end
   end
 
   def test_a_missing_make_is_named
-    assert_told(/\Amwrap: please install make \(Debian: make\)$/, "MAKE" => "no-such-make -j2")
+    assert_told(/\Amwrap: packages: missing: install make \(Debian: make\)$/, "MAKE" => "no-such-make -j2")
   end
 
   def test_missing_headers_of_ruby_are_named
     in_tmp do |dir|
       File.write("#{dir}/without.rb", "require 'rbconfig'\nRbConfig::CONFIG['rubyhdrdir'] = '#{dir}'\n")
-      assert_told(/\Amwrap: please install the headers of Ruby #{RUBY_VERSION} \(Debian: ruby-dev\)$/,
+      assert_told(/\Amwrap: packages: missing: install the headers of Ruby #{RUBY_VERSION} \(Debian: ruby-dev\)$/,
                   "RUBYOPT" => "-r#{dir}/without.rb")
     end
   end
@@ -204,7 +204,7 @@ class GemTest < Minitest::Test
   def test_another_c_library_is_told
     in_tmp do |dir|
       File.write("#{dir}/features.h", "#undef __GLIBC__\n")
-      assert_told(/\Amwrap: the C library is not glibc: not supported: mwrap needs glibc 2\.35 or newer$/, "CFLAGS" => "-I#{dir}")
+      assert_told(/\Amwrap: the C library: not glibc: mwrap needs glibc 2\.35 or newer$/, "CFLAGS" => "-I#{dir}")
     end
   end
 

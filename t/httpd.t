@@ -440,7 +440,7 @@ class HttpdRoutesTest < Minitest::Test
     taken = TCPServer.new("127.0.0.1", 0)
     f = fake("listen=127.0.0.1:#{taken.addr[1]}")
     eventually("a word on stderr") { f.said.end_with?("\n") }
-    assert_equal "mwrap: can't listen on 127.0.0.1:#{taken.addr[1]}: Address already in use\n", f.said
+    assert_equal "mwrap: 127.0.0.1:#{taken.addr[1]}: can't listen: Address already in use\n", f.said
     assert_equal "stopped 1", f.ask("stop")
     f = fake("listen=127.0.0.1:#{taken.addr[1]}", "socket=#{path}", at: path)
     assert_equal 200, get("/").status

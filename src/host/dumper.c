@@ -107,15 +107,18 @@ static void *dump_for_ever(void *unused)
 
 void mw_dumper_start(void)
 {
+	int e;
+
 	if (!mw_options.dump_every || !mw_threads_allowed() || mw_life != MW_ON || mw_get(&running) ||
 	    mw_get(&mw_ruby.how) == MW_RUBY_STARTING)
 		return;
 	mw_quiet_enter();
 	sem_init(&done, 0, 0);
 	mw_set(&running, 1);
-	if (mw_own_thread(dump_for_ever, STACK) != 0) {
+	e = mw_own_thread(dump_for_ever, STACK);
+	if (e) {
 		mw_set(&running, 0);
-		mw_log("no thread could be had for dump_every");
+		mw_log("dump_every: can't create its thread: %s", mw_sys_error(e));
 	}
 	mw_quiet_leave();
 }

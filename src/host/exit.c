@@ -81,7 +81,7 @@ __attribute__((destructor)) static void unload(void)
 	if (mw_life == MW_ON && (mw_options.dump_path || mw_options.dump_fd >= 0)) {
 		mw_quiet_enter();
 		if (__cxa_atexit(last_of_all, NULL, NULL) != 0)
-			mw_log("the dump could not be registered");
+			mw_log("the exit dump: can't be registered: none is written");
 		mw_quiet_leave();
 	}
 }

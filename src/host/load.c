@@ -44,7 +44,7 @@ __attribute__((constructor)) static void load(void)
 	mw_options_bases(&mw_options, getenv("TMPDIR"), getenv("XDG_RUNTIME_DIR"));
 	if (mw_life != MW_ON) {
 		if (!mw_real_aside)
-			mw_log("no memory for the tables: nothing is counted");
+			mw_log("the tables: out of memory: nothing is counted");
 		else if (mw_named()) /* else somebody may read what its child says */
 			mw_log("%s", mw_real_aside);
 		mw_quiet_leave();
@@ -53,7 +53,7 @@ __attribute__((constructor)) static void load(void)
 	mw_arena_limit(mw_options.memory_max);
 	mw_ruby_init(&above_ruby);
 	if (!mw_fork_init())
-		mw_log("pthread_atfork failed: forked children may count wrongly");
+		mw_log("pthread_atfork: failed: forked children may count wrongly");
 	mw_threads_decide();
 	mw_server_start();
 	mw_dumper_start();

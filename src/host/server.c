@@ -72,7 +72,7 @@ static const struct mw_httpd_api *load(char err[MW_ERROR_MAX])
 
 	if (!dladdr(&mwrap_api, &me) || !me.dli_fname ||
 	    snprintf(path, sizeof(path) - 32, "%s", me.dli_fname) >= (int)sizeof(path) - 32) {
-		snprintf(err, MW_ERROR_MAX, "the server was not found");
+		snprintf(err, MW_ERROR_MAX, "libmwrap_httpd.so: not found: install mwrap again");
 		return NULL;
 	}
 	slash = strrchr(path, '/');
@@ -81,9 +81,9 @@ static const struct mw_httpd_api *load(char err[MW_ERROR_MAX])
 	if (lib)
 		h = dlsym(lib, "mwrap_httpd");
 	if (!h)
-		snprintf(err, MW_ERROR_MAX, "the server could not be loaded: %.180s", dlerror());
+		snprintf(err, MW_ERROR_MAX, "libmwrap_httpd.so: can't be loaded: %.180s", dlerror());
 	else if (h->version != MW_HTTPD_VERSION) {
-		snprintf(err, MW_ERROR_MAX, "%.150s is of another version", path);
+		snprintf(err, MW_ERROR_MAX, "%.150s: of another version: run make", path);
 		h = NULL;
 	}
 	return h;
@@ -169,14 +169,17 @@ static void *serve(void *unused)
 
 void mw_server_start(void)
 {
+	int e;
+
 	if (!wanted() || !mw_threads_allowed() || mw_life != MW_ON || mw_get(&running))
 		return;
 	mw_quiet_enter();
 	__atomic_store_n(&go, 0, __ATOMIC_RELEASE);
 	mw_set(&running, 1);
-	if (mw_own_thread(serve, STACK) != 0) {
+	e = mw_own_thread(serve, STACK);
+	if (e) {
 		mw_set(&running, 0);
-		mw_log("no thread could be had for the server");
+		mw_log("the server's thread: can't be created: %s", mw_sys_error(e));
 	}
 	mw_quiet_leave();
 }

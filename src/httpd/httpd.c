@@ -144,14 +144,15 @@ static int open_loop(char err[MW_ERROR_MAX])
 	mw_server.epfd = mw_fd_high(epoll_create1(EPOLL_CLOEXEC));
 	mw_server.evfd = mw_fd_high(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (mw_server.epfd < 0 || mw_server.evfd < 0) {
-		snprintf(err, MW_ERROR_MAX, "can't make the server's descriptors: %s", mw_strerror(errno));
+		snprintf(err, MW_ERROR_MAX, "the server's descriptors: can't be created: %s",
+			 mw_strerror(errno));
 		return -1;
 	}
 	open_statm();
 	mw_server.daemon = mw_serve_open();
 	info = mw_server.daemon ? MHD_get_daemon_info(mw_server.daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info) {
-		snprintf(err, MW_ERROR_MAX, "libmicrohttpd %s can't start a server", MHD_get_version());
+		snprintf(err, MW_ERROR_MAX, "libmicrohttpd %s: can't start a server", MHD_get_version());
 		return -1;
 	}
 	mw_server.mhd_epfd = info->epoll_fd;
@@ -161,7 +162,8 @@ static int open_loop(char err[MW_ERROR_MAX])
 	for (unsigned i = 0; !ret && i < mw_server.listeners_n; i++)
 		ret = mw_loop_watch(&mw_server.listeners[i]);
 	if (ret)
-		snprintf(err, MW_ERROR_MAX, "can't watch the server's descriptors: %s", mw_strerror(errno));
+		snprintf(err, MW_ERROR_MAX, "the server's descriptors: can't be watched: %s",
+			 mw_strerror(errno));
 	return ret ? -1 : 0;
 }
 
@@ -233,7 +235,7 @@ static void opened(void)
 /* In our use of libmicrohttpd it can't go on and would abort(): end the server, not the host. */
 static void park(const char *file, unsigned line, const char *why)
 {
-	mw_log("libmicrohttpd gave up (%s:%u: %.*s); the server is off", file, line,
+	mw_log("libmicrohttpd: gave up (%s:%u: %.*s): the server is off", file, line,
 	       (int)strcspn(why, "\n"), why);
 	close_all(false);
 	opened();
@@ -360,7 +362,7 @@ static bool open_listeners(const struct mw_options *o, char err[MW_ERROR_MAX])
 	if (!mw_listen_all(o, err))
 		return false;
 	if (mw_token_wrong() && !o->listen && !mw_ancestor_served()) /* `listen` told it */
-		mw_log("%s; nobody is let in until it is right", mw_token_wrong());
+		mw_log("%s. Every request is refused until this is right", mw_token_wrong());
 	return true;
 }
 
@@ -371,7 +373,7 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 
 	if (was == MW_SERVER_RUNNING || was == MW_SERVER_PARKED ||
 	    !atomic_compare_exchange_strong(&mw_server.state, &was, MW_SERVER_RUNNING)) {
-		snprintf(err, MW_ERROR_MAX, "the server is running already");
+		snprintf(err, MW_ERROR_MAX, "the server: running already");
 		tell();
 		return -1;
 	}
@@ -401,8 +403,7 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 			ret = 0; /* nobody misses it */
 		if (ret)
 			snprintf(err, MW_ERROR_MAX,
-				 "the application closed descriptors of the server, "
-				 "which is off now");
+				 "the server: off: the application closed its descriptors");
 	}
 	if (ret && !err[0])
 		ret = 0; /* the family knows */

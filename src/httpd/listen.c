@@ -72,7 +72,7 @@ static int new_socket(int family, char err[MW_ERROR_MAX])
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0) {
-		snprintf(err, MW_ERROR_MAX, "can't make a socket: %s", mw_strerror(errno));
+		snprintf(err, MW_ERROR_MAX, "a socket: can't be created: %s", mw_strerror(errno));
 		return -1;
 	}
 	return mw_fd_high(fd);
@@ -107,7 +107,7 @@ static int open_claimed(struct mw_listener *l, char err[MW_ERROR_MAX])
 			mw_socket_open_up(&l->claim, mw_server.api->options());
 		if (!listen(fd, MW_BACKLOG))
 			return 0;
-		snprintf(err, MW_ERROR_MAX, "can't listen on %s: %s", l->claim.path, mw_strerror(errno));
+		snprintf(err, MW_ERROR_MAX, "%s: can't listen: %s", l->claim.path, mw_strerror(errno));
 	}
 	l->fd = -1;
 	if (fd >= 0)
@@ -165,8 +165,8 @@ static int open_unix(struct mw_listener *l, const char *abs, char err[MW_ERROR_M
 	if (got == MW_SOCKET_LOCK_TAKEN) {
 		got = claim_beside(l, abs, err);
 		if (got == MW_SOCKET_LOCK_TAKEN)
-			snprintf(err, MW_ERROR_MAX, "%s and its .%ld both belong to live processes", abs,
-				 (long)getpid());
+			snprintf(err, MW_ERROR_MAX, "%s: taken, as is its .%ld: choose another path",
+				 abs, (long)getpid());
 	}
 	return got == MW_SOCKET_LOCK_OURS ? open_claimed(l, err) : -1;
 }
@@ -248,16 +248,15 @@ static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[
 		return -1;
 	if (!mkdir(dir, 0700)) {
 		if (chmod(dir, 0700)) { /* a umask may have taken too much */
-			snprintf(err, MW_ERROR_MAX, "can't set the mode of %s: %s", dir,
-				 mw_strerror(errno));
+			snprintf(err, MW_ERROR_MAX, "%s: can't set its mode: %s", dir, mw_strerror(errno));
 			return -1;
 		}
 		mw_socket_dir_open_up(dir, o);
 	} else if (errno != EEXIST) {
-		snprintf(err, MW_ERROR_MAX, "can't make the directory %s: %s", dir, mw_strerror(errno));
+		snprintf(err, MW_ERROR_MAX, "%s: can't create the directory: %s", dir, mw_strerror(errno));
 		return -1;
 	} else if (stat(dir, &st) || !S_ISDIR(st.st_mode)) {
-		snprintf(err, MW_ERROR_MAX, "%s is in the way: not a directory", dir);
+		snprintf(err, MW_ERROR_MAX, "%s: not a directory: remove it or choose another path", dir);
 		return -1;
 	}
 	if (snprintf(path, sizeof(path), "%s/%ld.sock", dir, (long)getpid()) >= (int)sizeof(dir)) {
@@ -307,7 +306,7 @@ unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
 	if (pending && asked)
 		tell(err);
 	if (!pending && !asked)
-		snprintf(err, MW_ERROR_MAX, "no socket, socket_dir or listen option");
+		snprintf(err, MW_ERROR_MAX, "MWRAP: no address: add socket, socket_dir or listen");
 	if (!asked && mw_ancestor_served())
 		err[0] = '\0';
 	return asked;

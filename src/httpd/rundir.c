@@ -183,10 +183,9 @@ int mw_rundir_path(unsigned i, const struct mw_options *o, char path[MW_SOCKET_P
 	if (!in[0])
 		return -1;
 	if (directory(in, true, dir)) {
-		snprintf(err, MW_ERROR_MAX, "no directory for the family's sockets: %.80s/mwrap-%u: %s",
-			 in, (unsigned)geteuid(),
-			 errno == EEXIST ? "is in the way: not this user's own, of mode 0700" :
-					   mw_strerror(errno));
+		snprintf(err, MW_ERROR_MAX, "%.80s/mwrap-%u: can't hold the family's sockets: %s", in,
+			 (unsigned)geteuid(),
+			 errno == EEXIST ? "not this user's own, of mode 0700" : mw_strerror(errno));
 		return -1;
 	}
 	join(path, dir, with, first_of(&a));

@@ -36,7 +36,7 @@ static void lock_path(struct lock_path *l, const char *path)
 
 static enum mw_socket_locked failed(char err[MW_ERROR_MAX], const char *what, const char *path, int e)
 {
-	snprintf(err, MW_ERROR_MAX, "%s %s: %s", what, path, mw_strerror(e));
+	snprintf(err, MW_ERROR_MAX, "%s: %s: %s", path, what, mw_strerror(e));
 	return MW_SOCKET_LOCK_ERROR;
 }
 
@@ -111,7 +111,8 @@ static enum mw_socket_locked take_lock(struct mw_socket_lock *c, const char *pat
 		}
 		if (!lock_is_ours(fd, &st, bound)) {
 			close(fd);
-			snprintf(err, MW_ERROR_MAX, "%s is in the way: not a lock of mwrap", l.s);
+			snprintf(err, MW_ERROR_MAX,
+				 "%s: not a lock of mwrap: remove it or choose another path", l.s);
 			return MW_SOCKET_LOCK_ERROR;
 		}
 		if (set_lock(fd)) {
@@ -131,7 +132,7 @@ static enum mw_socket_locked take_lock(struct mw_socket_lock *c, const char *pat
 		}
 		close(fd); /* its owner has just removed it: look again */
 	}
-	snprintf(err, MW_ERROR_MAX, "%s keeps changing", l.s);
+	snprintf(err, MW_ERROR_MAX, "%s: keeps changing: choose another path", l.s);
 	return MW_SOCKET_LOCK_ERROR;
 }
 
@@ -157,11 +158,12 @@ static enum mw_socket_locked clear_path(const char *path, bool bound, char err[M
 	if (lstat(path, &st))
 		return errno == ENOENT ? MW_SOCKET_LOCK_OURS : failed(err, "can't look at", path, errno);
 	if (!S_ISSOCK(st.st_mode)) {
-		snprintf(err, MW_ERROR_MAX, "%s is in the way: not a socket", path);
+		snprintf(err, MW_ERROR_MAX, "%s: not a socket: remove it or choose another path", path);
 		return MW_SOCKET_LOCK_ERROR;
 	}
 	if (!bound && answers(path)) {
-		snprintf(err, MW_ERROR_MAX, "%s is in the way: another program's socket", path);
+		snprintf(err, MW_ERROR_MAX,
+			 "%s: another program's socket: remove it or choose another path", path);
 		return MW_SOCKET_LOCK_ERROR;
 	}
 	if (unlink(path) && errno != ENOENT)
@@ -240,13 +242,13 @@ int mw_socket_lock_bind(struct mw_socket_lock *c, int fd, bool ruby, char err[MW
 		return -1;
 	}
 	if (lstat(c->path, &st) || !S_ISSOCK(st.st_mode)) {
-		snprintf(err, MW_ERROR_MAX, "%s went away", c->path);
+		snprintf(err, MW_ERROR_MAX, "%s: removed while it was opened", c->path);
 		return -1;
 	}
 	c->dev = st.st_dev;
 	c->ino = st.st_ino;
 	if ((st.st_mode & 07777) != 0600 && set_mode(c->path, 0600)) {
-		failed(err, "can't set the mode of", c->path, errno);
+		failed(err, "can't set its mode", c->path, errno);
 		return -1;
 	}
 	n = snprintf(mark, sizeof(mark), LOCK_MARK "%ld%s\n", (long)c->owner, ruby ? "" : WITHOUT_RUBY);

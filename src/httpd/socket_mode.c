@@ -123,7 +123,7 @@ static void complain(const char *path, const struct mw_options *o, const char *w
 
 	if (mw_ancestor_served())
 		return;
-	mw_log("%s stays closed to others: %s%s%s: %s", path, what, group ? " " : "",
+	mw_log("%s: stays closed to others: %s%s%s (%s)", path, what, group ? " " : "",
 	       group ? o->socket_group : "", mw_strerror(e));
 }
 
@@ -136,8 +136,7 @@ static void open_up_path(const char *path, const struct mw_options *o, mode_t mo
 
 	if (gid == -2) {
 		if (!mw_ancestor_served())
-			mw_log("%s stays closed to others: socket_group: there is no group %s", path,
-			       o->socket_group);
+			mw_log("%s: stays closed to others: no group %s", path, o->socket_group);
 		return;
 	}
 	fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);

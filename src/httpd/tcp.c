@@ -98,13 +98,14 @@ static int open_port(struct mw_listener *l, const struct mw_options *o, uint16_t
 int mw_tcp_open(struct mw_listener *l, const struct mw_options *o, uint16_t known, char err[MW_ERROR_MAX])
 {
 	if (mw_token_wrong()) { /* the port is for nobody, then */
-		snprintf(err, MW_ERROR_MAX, "%s; not listening on %.60s", mw_token_wrong(), o->listen);
+		snprintf(err, MW_ERROR_MAX, "%s. The server doesn't listen on %.60s", mw_token_wrong(),
+			 o->listen);
 		return -1;
 	}
 	if (known && !o->listen_port && !open_port(l, o, known))
 		return 0;
 	if (open_port(l, o, o->listen_port)) {
-		snprintf(err, MW_ERROR_MAX, "can't listen on %.100s: %s", o->listen, mw_strerror(errno));
+		snprintf(err, MW_ERROR_MAX, "%.100s: can't listen: %s", o->listen, mw_strerror(errno));
 		return -1;
 	}
 	if (!o->listen_port)

@@ -91,8 +91,8 @@ static void take(int fd, const struct stat *st)
 		wrong("isn't a regular file");
 	} else if (st->st_mode & 077) {
 		snprintf(file.wrong, sizeof(file.wrong),
-			 "token_file: %.120s is open to others than its owner (mode %04o; 0600 is right)",
-			 file.path, (unsigned)(st->st_mode & 07777));
+			 "token_file: %.120s is open to others (mode %04o): chmod 600 it", file.path,
+			 (unsigned)(st->st_mode & 07777));
 	} else if ((got = read_some(fd, text, sizeof(text))) < 0) {
 		wrong_errno(errno);
 	} else {
@@ -202,7 +202,7 @@ bool mw_token_refresh(void)
 	look();
 	mw_moves_end();
 	if (file.wrong[0] && strcmp(before, file.wrong) && mw_takeover_speaks())
-		mw_log("%s; nobody is let in until it is right", file.wrong);
+		mw_log("%s. Every request is refused until this is right", file.wrong);
 	mw_access_expire(&mw_server.access);
 	ended = file.ended != mw_server.access.ended;
 	file.ended = mw_server.access.ended;

@@ -36,14 +36,14 @@ static bool is_valgrind(const char *file)
 
 const char *mw_aside(void)
 {
-	static const char sanitizer[] = "a sanitizer is in this program: it runs untracked";
+	static const char sanitizer[] = "this program: built with a sanitizer: runs untracked";
 
 	/* the linker's list itself: dl_iterate_phdr is interposed by sanitizers, which aren't up yet */
 	for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next) {
 		const char *slash = strrchr(m->l_name, '/'), *file = slash ? slash + 1 : m->l_name;
 
 		if (is_valgrind(file))
-			return "valgrind replaces malloc in this program: it runs untracked";
+			return "this program: runs under valgrind: runs untracked";
 		if (is_sanitizer(file))
 			return sanitizer;
 	}

@@ -96,7 +96,7 @@ static bool check_fd(struct target *t, const struct mw_options *o)
 		return false;
 	}
 	if (st.st_dev != o->dump_dev || st.st_ino != o->dump_ino) {
-		complain(t, "is another file now than at the start, nothing was written");
+		complain(t, "replaced since the start: nothing was written");
 		return false;
 	}
 	return true;
@@ -199,7 +199,7 @@ static bool deliver(const struct target *t, const struct mw_buf *b)
 	err = mw_dump_write(mw_sys_write, t->fd, b->p, b->n);
 	set_lock(t->fd, F_UNLCK);
 	if (err == ETIMEDOUT)
-		complain(t, "nobody reads it, the dump was cut off");
+		complain(t, "nobody reads it: the dump was cut off");
 	else if (err)
 		complain_errno(t, err);
 	release_signals(&held, &before, &pending);

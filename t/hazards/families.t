@@ -63,7 +63,7 @@ class FamilyHazards < Minitest::Test
 
   def test_a_port_that_is_a_strangers_is_told_once
     stranger = TCPServer.new("127.0.0.1", 0)
-    taken = /\Amwrap: can't listen on 127\.0\.0\.1:#{stranger.addr[1]}: Address already in use$/
+    taken = /\Amwrap: 127\.0\.0\.1:#{stranger.addr[1]}: can't listen: Address already in use$/
     assert_one_line(["listen:127.0.0.1:#{stranger.addr[1]}"] => taken,
                     ->(dir) { "socket:#{dir}/s,listen:127.0.0.1:#{stranger.addr[1]}" } => taken,
                     ->(dir) { "socket_dir:#{dir}/d,listen:127.0.0.1:#{stranger.addr[1]}" } => taken)
@@ -72,12 +72,12 @@ class FamilyHazards < Minitest::Test
   end
 
   def test_what_cannot_be_opened_is_told_once
-    assert_one_line(["socket:/nonexistent/s"] => %r{\Amwrap: can't open /nonexistent/s\.lock: },
-                    ["socket_dir:/nonexistent/d"] => %r{\Amwrap: can't make the directory /nonexistent/d: },
-                    ["socket:/nonexistent/%p"] => %r{\Amwrap: can't open /nonexistent/\d+\.lock: })
-    assert_one_line(->(dir) { "socket:#{dir}/s,socket_group:no-such-group" } => /\Amwrap: .* there is no group no-such-group$/,
-                    ->(dir) { "socket:#{dir}/s,token_file:/nonexistent/t" } => /\Amwrap: token_file: .* nobody is let in/,
-                    ["listen:127.0.0.1:0,token_file:/nonexistent/t"] => /\Amwrap: token_file: .* not listening on/)
+    assert_one_line(["socket:/nonexistent/s"] => %r{\Amwrap: /nonexistent/s\.lock: can't open: },
+                    ["socket_dir:/nonexistent/d"] => %r{\Amwrap: /nonexistent/d: can't create the directory: },
+                    ["socket:/nonexistent/%p"] => %r{\Amwrap: /nonexistent/\d+\.lock: can't open: })
+    assert_one_line(->(dir) { "socket:#{dir}/s,socket_group:no-such-group" } => /\Amwrap: .*: no group no-such-group$/,
+                    ->(dir) { "socket:#{dir}/s,token_file:/nonexistent/t" } => /\Amwrap: token_file: .*\. Every request is refused until/,
+                    ["listen:127.0.0.1:0,token_file:/nonexistent/t"] => /\Amwrap: token_file: .*\. The server doesn't listen on/)
   end
 
   def test_forks_of_who_has_no_server_are_silent
@@ -88,7 +88,7 @@ class FamilyHazards < Minitest::Test
                  env: { "LD_PRELOAD" => File.join(dir, "libmwrap.so"), "MWRAP" => "listen:127.0.0.1:0" })
       assert_equal ["exit 0", "false\nfalse\n"], run.visible[0, 2]
       assert_equal 1, run.said.size, run.stderr
-      assert_match(/\Amwrap: the server could not be loaded: /, run.said[0])
+      assert_match(/\Amwrap: libmwrap_httpd\.so: can't be loaded: /, run.said[0])
     end
   end
 end

@@ -28,7 +28,7 @@ module Messages
     ["mw_dump_complain", {}, "{0} <>: {2}"],
     ["mw_dump_complain_errno", {}, "{0} <>: <>"],
     ["complain", {}, "<> <>: {1}"], # dump.c
-    ["failed", {}, "{1} <>: <>"], # claim.c
+    ["failed", {}, "<>: {1}: <>"], # claim.c
     ["wrong", {}, "token_file: <> {0}"] # token.c
   ].freeze
 
@@ -43,7 +43,7 @@ module Messages
 
   # Files whose texts are returned: the line that the caller makes of each.
   RETURNED = {
-    "address.c" => "<>: \"<>\" {}", "aside.c" => "{}", "socket_mode.c" => "<> stays closed to others: {}: <>",
+    "address.c" => "<>: \"<>\" {}", "aside.c" => "{}", "socket_mode.c" => "<>: stays closed to others: {} (<>)",
     "executable.rb" => "<>{}", "linker.rb" => "{}"
   }.freeze
 
