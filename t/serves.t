@@ -22,7 +22,7 @@ APP = <<~RUBY
   puts "ready"
   while (line = gets)
     case line
-    when "fork\\n" then puts fork { 5.times { kept << ("z" * 30_000) }; puts "child"; gets; exit! }
+    when "fork\\n" then puts fork { 5.times { kept << ("z" * 30_000) }; puts "child"; sleep }
     when "more\\n" then 100.times { kept << ("m" * 40_000) }; puts "more"
     end
   end
