@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * track.h - from an allocator's call to the table: what every interposed
- * function does before or after the real one.
+ * track.h - from an allocator's call to the table: each interposed function
+ * does one of these before or after the real function.
  *
  *   admit    after an allocation: finds the caller's location, takes a
  *            record, writes the tail, counts
  *   dismiss  before a free: finds the record by the tail, counts, gives it back
  *
- * The usual path is inline, in one thread's own memory, without a lock or an
+ * The fast way is inline, in one thread's own memory, without a lock or an
  * atomic read-modify-write. Everything else is in slow.c. While inside, the
- * thread is busy (shard.h), which a signal handler's calls notice.
+ * thread is busy (shard.h); calls of a signal handler notice that.
  */
 #ifndef MW_TRACK_TRACK_H
 #define MW_TRACK_TRACK_H
@@ -31,49 +31,49 @@ enum mw_life {
 	MW_UNBORN,   /* nothing is set up */
 	MW_STARTING, /* being set up, by one thread: calls pass through */
 	MW_ON,
-	MW_OFF       /* could not be set up: calls pass through for ever */
+	MW_OFF       /* set-up failed: calls pass through for ever */
 };
 extern MW_HIDDEN int mw_life; /* enum mw_life; release */
 
 /*
- * Chooses what may be taken for granted in this process, so that malloc and free
- * needn't look (enum mw_mode, in mw_permit):
+ * Chooses the mode of this process (enum mw_mode, in mw_permit). Malloc and free
+ * rely on it without looking:
  *
- *   MW_MODE_NONE   nothing; nor is tracking on, perhaps: mw_paused
- *   MW_MODE_BYTES  on glibc, whose chunks can be read, and no Ruby is here
- *   MW_MODE_RUBY   on glibc, Ruby's GC.count can be read, and lines found the fast way
+ *   MW_MODE_NONE   nothing holds; tracking may even be off: mw_paused
+ *   MW_MODE_BYTES  the allocator is glibc's, whose chunks can be read; no Ruby is here
+ *   MW_MODE_RUBY   the same, but GC.count can be read, and lines are found the fast way
  *
- * Each is right for a while after a change.
+ * The old mode stays correct for a while after a change.
  */
 void mw_mode_choose(void);
-/* "none", "bytes" or "ruby", and why none, or "": for stats.json. */
+/* For stats.json: "none", "bytes" or "ruby". *why: the reason for "none", or "". */
 const char *mw_mode_name(const char **why);
 /*
- * Tracking is off. Looked at only where the fit is MW_MODE_NONE or something
- * isn't at hand, so the usual path pays nothing for it; a block admitted
- * meanwhile gets a tail that says "not counted", as a quiet one's.
+ * Tracking is off. Read only where the mode is MW_MODE_NONE or something isn't
+ * at hand, so the fast way pays nothing for it. A block admitted meanwhile gets
+ * a tail that says "not counted", as a quiet thread's block does.
  */
 extern MW_HOT bool mw_paused;
-/* Any thread; calls that are under way count before or after it. */
+/* Any thread. Calls under way count before or after it. */
 void mw_pause(bool on);
-/* All ones: on, on glibc, and the arena was never used, as it mostly is; else 0. */
+/* All ones if the tracker is on, on glibc, and real.h's boot arena was never used; else 0. */
 extern MW_HOT uintptr_t mw_plain;
 
-extern uint64_t mw_lost; /* live records that could not be had */
-void mw_lose(uint32_t size); /* counts one; size: as encoded */
+extern uint64_t mw_lost; /* blocks that got no record */
+void mw_lose(uint32_t size); /* counts one; size: as a record has it */
 
 /*
- * The real malloc, for bytes that are an app's and the tail's together; where the
- * allocator has classes of sizes, a function that asks for what mw_padded says.
- * At first one that sets the tracker up: so the usual path needs no check.
+ * The real malloc, for the app's bytes and the tail's together. On an allocator that
+ * isn't glibc's it is a function that asks for mw_padded's size instead. At first it
+ * is a function that sets the tracker up, so the fast way needs no check for that.
  */
 extern MW_HOT_STRUCT void *(*mw_roomy_malloc)(size_t);
 
-/* slow.c: the same as mw_permitted for a thread that has no pass, or an old one. */
+/* start.c: the same as mw_permitted, for a thread with no permit or an old one. */
 struct mw_shard *mw_permitted_cold(void);
 /*
- * This thread's state if its call can go the usual way: set up, not busy,
- * not quiet, not over. NULL: slow.c decides.
+ * This thread's state if its call can go the fast way: set up, not busy,
+ * not quiet, not after its end. NULL: slow.c decides.
  */
 MW_INLINE struct mw_shard *mw_permitted(void)
 {
@@ -86,7 +86,7 @@ MW_INLINE struct mw_shard *mw_permitted(void)
 
 /* --- allocated ------------------------------------------------------------------ */
 
-/* id: perhaps with MW_CODE */
+/* id: may have MW_CODE set */
 MW_INLINE void mw_record_fill(struct mw_record *r, const void *p, uint32_t size, uint32_t id,
 			      uint32_t generation)
 {
@@ -95,18 +95,18 @@ MW_INLINE void mw_record_fill(struct mw_record *r, const void *p, uint32_t size,
 	__atomic_store_n(&r->where, mw_record_pack(p, id), __ATOMIC_RELEASE);
 }
 
-/* slow.c: the same as mw_admit, whatever is missing. t is busy; leaves it. */
+/* slow.c: the same as mw_admit, with anything missing. t is busy; leaves it. */
 void *mw_admit_shared_counts(struct mw_shard *t, void *p, size_t n, uintptr_t caller);
-/* The same for n < MW_SIZE_HUGE, where more may be at hand than in the usual way. */
+/* The same for n < MW_SIZE_HUGE; finds callers at hand that the fast way doesn't. */
 void *mw_admit_cold(struct mw_shard *t, void *p, size_t n, uintptr_t caller);
-/* Compares fast and public lookups (frame.h) and returns p. t is busy; leaves it. */
+/* Compares fast and public lookups (frame.h), and returns p. t is busy; leaves it. */
 void *mw_admit_check(struct mw_shard *t, void *p) __attribute__((returns_nonnull));
 
 /*
  * p was asked for as mw_padded(n) bytes, n < MW_SIZE_HUGE, and is not NULL;
- * usable: the room that it has. t is busy. False: something isn't at hand (the
- * location with its counters, a free record), and nothing has changed. Calls
- * nothing, so the compiler needs to save hardly a register.
+ * usable: its room. t is busy. False: something isn't at hand (the location
+ * with its counters, a free record), and nothing has changed. Calls nothing,
+ * so the compiler saves few registers.
  */
 MW_INLINE bool mw_admit_with(struct mw_shard *t, void *p, size_t n, size_t usable, struct mw_caller *w,
 			     uint32_t generation)
@@ -122,9 +122,9 @@ MW_INLINE bool mw_admit_with(struct mw_shard *t, void *p, size_t n, size_t usabl
 }
 
 /*
- * The same for a thread that entered with `known`, in which `fit` is, a constant and
- * not MW_MODE_NONE. Returns p, and has left; or NULL, and nothing has changed. Where the
- * caller needn't be known (MW_MODE_RUBY) it is 0: to have it costs something.
+ * The same for a thread that entered with the permit `known`, of this mode. The mode is a
+ * constant and not MW_MODE_NONE. Returns p, and t has left; or NULL, and nothing has changed.
+ * Under MW_MODE_RUBY the caller isn't needed: it is 0, since finding it costs something.
  */
 MW_INLINE void *mw_admit_fast(struct mw_shard *t, void *p, size_t n, uint32_t mode, uintptr_t caller,
 			      uint32_t known)
@@ -150,7 +150,7 @@ MW_INLINE void *mw_admit_fast(struct mw_shard *t, void *p, size_t n, uint32_t mo
 	return p;
 }
 
-/* For any n, and any thread that may go on. */
+/* For any n, and any thread that mw_permitted returned. */
 static inline void *mw_admit(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 {
 	void *q = NULL;
@@ -165,16 +165,16 @@ static inline void *mw_admit(struct mw_shard *t, void *p, size_t n, uintptr_t ca
 
 /* --- freed ---------------------------------------------------------------------- */
 
-/* What a record said when its block was dismissed. */
+/* The contents of a record when its block was dismissed. */
 struct mw_dismissed {
 	struct mw_record *record;
 	uint32_t ref;
-	bool overrun; /* the app wrote past the block's end: to be noted if it dies */
+	bool overrun; /* the app wrote past the block's end: noted if the block dies */
 	uint32_t size, generation;
 	uint64_t where;
 };
 
-/* d->record and d->ref are p's: says what it was, and hides it from readers. */
+/* Fills in *d from d->record and d->ref, and hides that record from readers. */
 MW_INLINE void mw_hide_record(struct mw_dismissed *d)
 {
 	d->where = mw_get(&d->record->where);
@@ -183,7 +183,7 @@ MW_INLINE void mw_hide_record(struct mw_dismissed *d)
 	mw_record_free(d->record, d->ref);
 }
 
-/* Finds p's record by its tail, or without (overrun.h); false: p has none. Hides it from readers. */
+/* Finds p's record by its tail or without (overrun.h); hides it from readers. False: none. */
 MW_INLINE bool mw_hide(const void *p, struct mw_dismissed *d)
 {
 	size_t usable = mw_usable(p);
@@ -203,9 +203,9 @@ MW_INLINE void mw_unhide(const struct mw_dismissed *d)
 	__atomic_store_n(&d->record->where, d->where, __ATOMIC_RELEASE);
 }
 
-/* slow.c: counts a hidden one as freed. t is busy. */
+/* slow.c: counts a hidden block as freed. t is busy. */
 void mw_count_hidden(struct mw_shard *t, const void *p, const struct mw_dismissed *d);
-/* Any block, before its free. False: p has no record, was not counted, or is not ours. */
+/* Any block, before its free. False: p has no record, was not counted, or isn't one we saw. */
 bool mw_dismiss(struct mw_shard *t, const void *p);
 
 MW_INLINE uint32_t mw_generation_in_mode(const struct mw_shard *t, uint32_t mode)
@@ -216,10 +216,10 @@ MW_INLINE uint32_t mw_generation_in_mode(const struct mw_shard *t, uint32_t mode
 }
 
 /*
- * Fetches what the third free from here will look at. Ruby's collector frees in the order of
- * its slots; those and records are both taken last first, so the blocks of the records
- * before r mostly come next. Each free would else wait for its block, then for the tail
- * at the block's end, then for the record: of memory not seen since it was allocated.
+ * Fetches the memory that the third free from here will read. Ruby's collector frees in the
+ * order of its slots. Slots and records are both taken last first, so the blocks of the records
+ * before r usually come next. Without this each free would wait for its block, then for the tail
+ * at the block's end, then for the record: memory not touched since it was allocated.
  * A wrong guess costs six instructions; a prefetch never faults.
  */
 MW_INLINE void mw_dismiss_ahead(const struct mw_record *r)
@@ -227,20 +227,20 @@ MW_INLINE void mw_dismiss_ahead(const struct mw_record *r)
 	const struct mw_record *then = r - (MW_BEFORE - 1);
 	uintptr_t p = mw_record_block(mw_get(&then->where));
 
-	__builtin_prefetch((const void *)p); /* the allocator writes there */
-	__builtin_prefetch((const void *)(p + mw_get(&then->size) + MW_TAIL)); /* and looks at what follows */
-	/* records of frees further on: four lines of the cache */
+	__builtin_prefetch((const void *)p); /* the allocator writes here */
+	__builtin_prefetch((const void *)(p + mw_get(&then->size) + MW_TAIL)); /* reads here */
+	/* the records of later frees, four cache lines from here */
 	__builtin_prefetch((const void *)((uintptr_t)r - 4 * MW_BEFORE * sizeof(*r)));
 }
 
 /*
- * The same if that is at hand, and the room in p is known; fit: enum mw_mode,
- * as the caller found it. False: nothing has changed. t is busy. Plain reads of
- * the record: since the block was allocated, nobody else writes it.
+ * As mw_dismiss, if everything is at hand. usable: p's room; mode: enum mw_mode,
+ * as the caller found it. t is busy. False: nothing has changed. It reads the record
+ * plainly: no other thread writes it while the block is live.
  */
 MW_INLINE bool mw_dismiss_fast(struct mw_shard *t, void *p, size_t usable, uint32_t mode)
 {
-	uintptr_t ref = mw_tail_read(p, usable); /* as wide as what it is added to */
+	uintptr_t ref = mw_tail_read(p, usable); /* as wide as the address that it is added to */
 	struct mw_record *r = mw_record_guess(ref);
 	struct mw_slot *s;
 	uint32_t life;
@@ -253,7 +253,7 @@ MW_INLINE bool mw_dismiss_fast(struct mw_shard *t, void *p, size_t usable, uint3
 	life = mw_generation_in_mode(t, mode) - r->generation; /* here: it needs registers */
 	if (mw_unlikely(s->id != (uint32_t)id))
 		return false;
-	/* in bytes most lives are 0, for which nothing need be looked at */
+	/* in bytes most lives are 0: these need no check */
 	if (mode == MW_MODE_RUBY || mw_unlikely(life)) {
 		if (mw_unlikely(life > s->life_max))
 			return false;
@@ -271,34 +271,34 @@ MW_INLINE bool mw_dismiss_fast(struct mw_shard *t, void *p, size_t usable, uint3
 	return true;
 }
 
-/* --- slow.c: everything that isn't usual ------------------------------------------ */
+/* --- slow.c: everything that isn't fast ------------------------------------------- */
 
-/* How to ask the real allocator: one of its functions with its arguments. */
+/* A call of the real allocator: one of its functions with its arguments. */
 enum mw_how { MW_MALLOC, MW_CALLOC, MW_MEMALIGN, MW_POSIX_MEMALIGN, MW_ALIGNED_ALLOC, MW_VALLOC };
 struct mw_alloc_call {
 	enum mw_how how;
 	size_t n, align; /* n: bytes, without the tail */
 	int error; /* out, for MW_POSIX_MEMALIGN */
 };
-/* What to ask for, so that the block can lead to its record. Aligned ones always get a tail:
-   there are allocators that align the very size of the alignment less than asked. */
+/* The size to ask for, with room for a tail where one is needed. Aligned blocks always get a
+   tail: some allocators align a block as large as its alignment less than asked. */
 static inline size_t mw_alloc_bytes(const struct mw_alloc_call *a)
 {
 	return a->how == MW_MALLOC || a->how == MW_CALLOC ? mw_padded(a->n) : mw_with_tail(a->n);
 }
-/* The real call for `bytes`; NULL and errno as the allocator has it. */
+/* The real call for `bytes`. NULL, with the allocator's errno, if it fails. */
 void *mw_alloc_real(struct mw_alloc_call *, size_t bytes);
-/* Any: first calls of a thread, quiet ones, those from signal handlers, late ones. */
+/* Any call: a thread's first, quiet ones, a signal handler's, those after the thread's state. */
 void *mw_alloc_shared(struct mw_alloc_call *, uintptr_t caller);
-/* Any allocation call, usual or not. */
+/* Any allocation call, fast or not. */
 void *mw_alloc_at(struct mw_alloc_call *, uintptr_t caller);
-/* Counts a block that was asked for as mw_padded(n) or with room for a tail, when not usual. */
+/* Counts a block off the fast way. It was asked for as mw_padded(n), or with room for a tail. */
 void *mw_admit_shared(void *p, size_t n, uintptr_t caller);
 void mw_free_shared(void *p);
 void *mw_realloc_shared(void *p, size_t n, uintptr_t caller);
-/* Sets up the tracker if that hasn't been tried. */
+/* Sets the tracker up, once: a failure is final. */
 void mw_start(void);
-/* Depth after the call; a thread without a state stays at 0. */
+/* Return the depth after the call; 0 for a thread without a state while the tracker isn't on. */
 unsigned mw_quiet_enter(void);
 unsigned mw_quiet_leave(void);
 /* See api.h. */
