@@ -2,25 +2,25 @@
 /*
  * named.h - is this the program that the user named, and may it have threads of ours?
  *
- * A program may insist on having one thread: unshare(2) of a user namespace is refused to a
- * process with two, Chromium's zygotes abort, Python warns at fork. Where Ruby is, there are
- * threads anyway. So what a tracked process starts has none of ours by itself, unless Ruby is
- * in it or the option `children` asks for them; the program of the command line has.
+ * Some programs need to be single-threaded: the kernel refuses unshare(2) of a user namespace
+ * to a process with two threads, Chromium's zygotes abort, Python warns at fork. A Ruby process
+ * has threads anyway. So our threads run in the program of the command line, in each process
+ * with Ruby, and, if the option `children` is given, in the others that a tracked process starts.
  *
- * The launcher says which process that is in $MWRAP_PID: "PID.START", its number and when it
- * started (field 22 of /proc/PID/stat), which exec keeps; in another PID namespace another
- * process may have that number. Without the variable the tracker was preloaded by
- * hand: then it is a process whose parent has no tracker.
+ * The launcher names the program's process in $MWRAP_PID: "PID.START", its PID and its start
+ * time (field 22 of /proc/PID/stat). Exec keeps both. The start time matters because another
+ * process may have that PID in another PID namespace. Without the variable, somebody preloaded
+ * the tracker by hand: then the program is any process whose parent has no tracker.
  */
 #ifndef MW_HOST_NAMED_H
 #define MW_HOST_NAMED_H
 
 #include <stdbool.h>
 
-/* The program that the user named, or one that it exec'ed. Allocates nothing; keeps errno. At load only. */
+/* True in that program, or one that it exec'ed. Allocates nothing, keeps errno. At load only. */
 bool mw_named(void);
 
-/* Once at load, when the options are known and Ruby was looked for. Forked children keep the answer. */
+/* Once at load, after the options and the search for Ruby. Forked children keep the answer. */
 void mw_threads_decide(void);
 /* May this process have threads of ours? */
 bool mw_threads_allowed(void);
