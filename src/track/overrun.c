@@ -14,19 +14,19 @@ struct mw_strays mw_strays;
 /* --- the search ------------------------------------------------------------------ */
 
 /*
- * Looking at all records takes a nanosecond each, milliseconds where millions
- * live. An app may free many blocks that we never saw (a plugin with an allocator
- * of its own), or overrun many of its own. So that it never pays much:
+ * A search of all records takes a nanosecond for each: milliseconds if millions live.
+ * An app may free many blocks that we never saw (a plugin with an allocator of its
+ * own), or overrun many of its own blocks. Three rules limit the cost:
  *
- *  - first come the few records that it mostly is: those beside the index in
- *    the tail, of which a stray NUL changes the low byte only, and those
- *    beside the one that was found last, since a loop takes the same again;
- *  - AT_WILL records, a tenth of a second's work over the whole life of the
- *    process, may be looked at whenever it helps;
- *  - after that, a search that took so long is followed by a rest of
- *    REST_FOUND times that, and one in vain by REST_VAIN times: they cost
- *    under 12 % and under 1 % of the time. What is freed in a rest counts as
- *    double or unknown, and if it was a live block, it stays one in the table.
+ *  - The likely records come first. These are near the index in the tail, since a
+ *    stray NUL changes its low byte only, and near the last one found, since a loop
+ *    takes the same again.
+ *  - The first AT_WILL records may be searched at any time. That is a tenth of a
+ *    second's work over the whole life of the process.
+ *  - After that, searches rest: REST_FOUND times as long as one that found a record,
+ *    REST_VAIN times as long as one in vain. So they cost under 12 % and under 1 % of
+ *    the time. A block freed in a rest counts as double or unknown. If it was live, the
+ *    table keeps it as live.
  */
 enum { AT_WILL = 1 << 26, REST_FOUND = 8, REST_VAIN = 128, NEAR = 256 };
 
@@ -35,9 +35,9 @@ static uint64_t rest_until;    /* ns; relaxed */
 static uint32_t found_last;    /* index; relaxed */
 
 /*
- * As mw_record_search, but only a record of a block that p's room has room
- * for: one that was freed past us leaves its record, and then the address is
- * another block's.
+ * As mw_record_search, but skips records of blocks too large for p's room. A block
+ * that was freed past us leaves a stale record, and its address may now be another
+ * block's.
  */
 static uint32_t look(const void *p, size_t usable, uint64_t from, uint64_t to)
 {
@@ -58,7 +58,7 @@ static uint32_t look_near(const void *p, size_t usable, uint32_t i)
 	return look(p, usable, i & ~(NEAR - 1u), (uint64_t)(i | (NEAR - 1u)) + 1);
 }
 
-/* All records, those of the chunk that the tail names first. */
+/* All records, from the start of the chunk that the tail names, then those before. */
 static uint32_t look_everywhere(const void *p, size_t usable, uint32_t index)
 {
 	uint64_t end = mw_records_end(), start = mw_now_ns(), now;
@@ -77,7 +77,7 @@ static uint32_t look_everywhere(const void *p, size_t usable, uint32_t index)
 	return i;
 }
 
-/* The index of p's record, 0: it has none, or may not be looked for now. */
+/* The index of p's record. 0: it has none, or this is a rest. */
 static uint32_t find(const void *p, size_t usable, uint32_t index)
 {
 	uint32_t i = look_near(p, usable, index);
@@ -92,8 +92,8 @@ static uint32_t find(const void *p, size_t usable, uint32_t index)
 }
 
 /*
- * Is p's tail whole, but elsewhere? A block that was made larger in place by a
- * function of its allocator that we don't know has more room than it had.
+ * True if p's tail is whole, but elsewhere. An allocator's own function, unknown to us,
+ * may have made the block larger in place: then its room has grown.
  */
 static bool tail_elsewhere(const void *p, size_t usable, uint32_t ref, uint64_t size)
 {
@@ -108,14 +108,14 @@ static bool tail_elsewhere(const void *p, size_t usable, uint32_t ref, uint64_t 
 	return false;
 }
 
-/* Is there a record, and is it p's? */
+/* True if ref leads to a record, and the record is p's. */
 static bool leads(uint32_t ref, const void *p, struct mw_record **r)
 {
 	*r = mw_record_guess(ref);
 	return ref && mw_record_is(mw_record_guess_where(*r), p);
 }
 
-/* What leads to p's record lies beside the heap: true, and hides it, or it is not counted. */
+/* True if p is in the side index: hides its record, or p is not counted (d->ref says). */
 static bool beside(const void *p, struct mw_dismissed *d)
 {
 	uint32_t ref = mw_side_index_get(p);
@@ -128,7 +128,7 @@ static bool beside(const void *p, struct mw_dismissed *d)
 	return true;
 }
 
-/* Where a tail would be, the last block's may still be: so the record decides, if there is one. */
+/* The last block here may have left a tail. So the record decides, if there is one. */
 bool mw_tailless(const void *p, size_t usable)
 {
 	uint32_t ref = mw_side_index_get(p);
@@ -144,14 +144,14 @@ bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 	bool checks = mw_tail_checks(p, usable);
 	uint32_t i;
 
-	/* first: a tail that says "not counted" may be the last block's */
+	/* first, since a tail that says "not counted" may be the last block's */
 	if (mw_real_classes && beside(p, d))
 		return d->ref < MW_REF_END;
 	if (checks && d->ref == MW_TAIL_NONE)
 		return false;
 	i = find(p, usable, mw_ref_index(d->ref));
 	if (!i) {
-		/* what a freed block's tail says, unless the allocator has written there */
+		/* a freed block's tail is still so, unless the allocator has written there */
 		if (checks && mw_ref_index(d->ref) >= MW_BATCH && mw_ref_index(d->ref) < mw_records_end())
 			mw_add(&mw_strays.double_frees, 1);
 		else
@@ -177,7 +177,7 @@ static void put_place(struct mw_line *l, const struct mw_callsite *c)
 		mw_line_text(l, ":");
 		mw_line_u64(l, c->at, 10);
 		break;
-	case MW_CS_NATIVE: /* without its symbol: finding that takes a lock */
+	case MW_CS_NATIVE: /* without its symbol: a look-up takes a lock */
 		if (path) {
 			mw_line_end_of(l, path->text, path->len);
 			mw_line_text(l, "(+0x");
@@ -218,7 +218,7 @@ void mw_overrun_note(uint32_t id, uint64_t size)
 	o = mw_overruns_add(id, size);
 	if (!o || mw_get(&o->said))
 		return;
-	/* what can't be written now is tried again at the 2nd, 4th, 8th, ... */
+	/* a line that can't be written now is tried again at the 2nd, 4th, 8th, ... overrun */
 	count = mw_get(&o->count);
 	if ((count & (count - 1)) == 0 && !__atomic_exchange_n(&o->said, 1, __ATOMIC_ACQ_REL) &&
 	    !tell(id, size))

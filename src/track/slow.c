@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * slow.c - calls that can't go the usual way (track.h). start.c sets up what they miss.
+ * slow.c - calls that can't go the fast way (track.h): cold and shared. start.c sets up
+ * the state that they miss.
  *
- *   not set up yet, or it failed   pass through, without a tail
- *   the thread's first call        gets a state, then goes the usual way
- *   quiet                          a tail that says "not counted"
- *   busy: from a signal handler    counted with atomic adds, its record
- *   in the middle of our own work  taken from the shared pool
+ *   set-up not done, or it failed  passes through, without a tail
+ *   the thread's first call        gets a state, then is admitted as any
+ *   quiet                          gets a tail that says "not counted"
+ *   busy: from a signal handler    is counted with atomic adds; its record
+ *   in the middle of our own work  comes from the shared pool
  *   after the thread's last state  the same
  */
 #include <errno.h>
@@ -24,7 +25,7 @@ void mw_lose(uint32_t size)
 	mw_add(&mw_lost, 1);
 }
 
-/* --- usual calls for which something isn't at hand ---------------------------------- */
+/* --- cold: something isn't at hand --------------------------------------------------- */
 
 /* Not counted. t is busy; leaves it. */
 static void *admit_unseen(struct mw_shard *t, void *p, size_t n)
@@ -34,7 +35,7 @@ static void *admit_unseen(struct mw_shard *t, void *p, size_t n)
 	return p;
 }
 
-/* A huge size must be released when the block is freed. */
+/* Keeps a huge size off the fast way of free: the size must be released then. */
 static uint32_t flag_of(uint32_t size)
 {
 	return size >= MW_SIZE_HUGE ? (uint32_t)MW_CODE : 0;
@@ -58,7 +59,7 @@ void *mw_admit_shared_counts(struct mw_shard *t, void *p, size_t n, uintptr_t ca
 	}
 	if (r) {
 		mw_record_fill(r, p, size, id | flag_of(size), generation);
-		mw_shared_alloc(id, n); /* seldom: its caller is remembered by now, mostly */
+		mw_shared_alloc(id, n); /* rare: usually its caller is cached by now */
 		if (mw_clock.in_bytes)
 			mw_generation_add(t, n);
 	} else {
@@ -88,7 +89,7 @@ void *mw_admit_cold(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 
 void *mw_admit_check(struct mw_shard *t, void *p)
 {
-	/* a prime: so that no loop of the app's makes us look at the same line always */
+	/* a prime, so that a loop in the app doesn't have one line checked each time */
 	enum { RARELY = 4093 };
 
 	t->check_every = t->check_every == 0 ? 1 : t->check_every * 2;
@@ -100,7 +101,7 @@ void *mw_admit_check(struct mw_shard *t, void *p)
 	return p;
 }
 
-/* The block at p is gone: what else went with it. */
+/* The block at p is gone: releases its huge size, or forgets the Ruby code in it. */
 static void unflag(const void *p, const struct mw_dismissed *d)
 {
 	if (d->size >= MW_SIZE_HUGE)
@@ -113,7 +114,7 @@ void mw_count_hidden(struct mw_shard *t, const void *p, const struct mw_dismisse
 {
 	uint32_t id = (uint32_t)d->where & MW_CS_MASK;
 
-	if (mw_unlikely(d->overrun)) /* first: the live block keeps the location's id */
+	if (mw_unlikely(d->overrun)) /* first, while the live block keeps the location's id */
 		mw_overrun_note(id, mw_size_decode(d->size));
 	mw_count_free(t, id, mw_size_decode(d->size), mw_generation(t) - d->generation);
 	unflag(p, d);
@@ -135,7 +136,7 @@ bool mw_dismiss(struct mw_shard *t, const void *p)
 
 /* --- quiet ---------------------------------------------------------------------------- */
 
-/* The depth of a thread that has no state (any more, or for want of memory). */
+/* The depth of a thread without a state: after its end, or for want of memory. */
 static __thread unsigned stateless __attribute__((tls_model("initial-exec")));
 
 unsigned mw_quiet_enter(void)
@@ -172,7 +173,7 @@ void mw_hush(bool on)
 		mw_shard_switch(t, on);
 }
 
-/* --- the shared path ----------------------------------------------------------------- */
+/* --- the shared way ------------------------------------------------------------------ */
 
 enum way { PASS, QUIET, SHARED }; /* QUIET: or paused */
 
@@ -212,7 +213,7 @@ static void shared_admit(void *p, size_t n, uintptr_t caller)
 	mw_late_leave();
 }
 
-/* For a thread that can't go the usual way. p has room for a tail, unless `way` is PASS. */
+/* For a thread without a state to use. p has room for a tail, unless `way` is PASS. */
 static void *admit_shared_or_quiet(enum way way, void *p, size_t n, uintptr_t caller)
 {
 	if (way == SHARED)
@@ -234,11 +235,11 @@ static void shared_count_hidden(const void *p, const struct mw_dismissed *d)
 	mw_batch_give(mw_ref_index(d->ref));
 }
 
-/* --- asking ---------------------------------------------------------------------------- */
+/* --- calling the real allocator -------------------------------------------------------- */
 
 static size_t page_size(void)
 {
-	return 4096; /* what valloc promises at least, where the allocator has none */
+	return 4096; /* the least that valloc promises; for allocators without it */
 }
 
 void *mw_alloc_real(struct mw_alloc_call *a, size_t bytes)
@@ -276,7 +277,7 @@ void *mw_alloc_real(struct mw_alloc_call *a, size_t bytes)
 	return a->error ? NULL : p;
 }
 
-/* malloc_usable_size takes a tail off, also of what was allocated while all is being set up. */
+/* Blocks get room for a tail, during set-up too: malloc_usable_size takes a tail off all. */
 static bool tails(void)
 {
 	return __atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_OFF;
@@ -328,7 +329,7 @@ void mw_free_shared(void *p)
 	mw_real.free(p);
 }
 
-/* realloc(p, 0) frees with glibc, and makes a least block with others. */
+/* realloc(p, 0) frees p with glibc; other allocators return a smallest block. */
 static void *realloc_to_none(void *p, enum way way, uintptr_t caller)
 {
 	struct mw_dismissed d;

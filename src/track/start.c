@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * start.c - sets the tracker up at the process's first call, gives each thread
- * its state at its own first, and chooses which way is the usual one.
+ * its state at the thread's first call, and chooses the mode.
  *
- * Set up once, by one thread; what other calls do meanwhile is slow.c's.
+ * One thread sets up, once; slow.c handles other calls meanwhile.
  */
 #include <limits.h>
 #include <pthread.h>
@@ -19,15 +19,15 @@ static bool key_made;
 
 /* --- a thread's state ------------------------------------------------------------- */
 
-#ifdef __SANITIZE_THREAD__ /* which ends its own state of the thread in the last one */
+#ifdef __SANITIZE_THREAD__ /* it ends its own state of the thread in the last round */
 enum { LAST_ROUND = PTHREAD_DESTRUCTOR_ITERATIONS - 1 };
 #else
 enum { LAST_ROUND = PTHREAD_DESTRUCTOR_ITERATIONS };
 #endif
 
 /*
- * The C library calls destructors in rounds. Others' may allocate: we ask to
- * be called again until the last round, so that theirs are done by then.
+ * The C library calls destructors in rounds. Other destructors may allocate. Ours
+ * asks to be called again until the last round, after the others.
  */
 static __thread unsigned round_of __attribute__((tls_model("initial-exec")));
 
@@ -35,8 +35,8 @@ static void thread_ends(void *p)
 {
 	struct mw_shard *t = p;
 
-	/* what Ruby says of this thread was freed, perhaps (pthread.c): busy from here on,
-	   so that what others' destructors allocate is counted without looking there */
+	/* Ruby may have freed this thread's execution context (pthread.c). The thread is busy from
+	   here on: what other destructors allocate is counted without reading that context */
 	if (mw_get(&mw_ruby.how) != MW_RUBY_NONE)
 		mw_set(&t->permit, MW_PERMIT_BUSY);
 	if (++round_of < LAST_ROUND && pthread_setspecific(key, t) == 0)
@@ -60,10 +60,10 @@ static struct mw_shard *begin_thread(void)
 	if (!t)
 		return NULL;
 	mw_generation_begin(t);
-	mw_shard_hush(t); /* what the next call allocates is ours */
+	mw_shard_hush(t); /* pthread_setspecific may allocate: that is ours */
 	mw_self = t;
 	if (key_made && pthread_setspecific(key, t) != 0) {
-		/* it can't be handed on at the end: better none */
+		/* no destructor would hand it on at the end: better none */
 		mw_self = MW_NONE;
 		mw_shard_release(t);
 		return NULL;
@@ -90,7 +90,7 @@ struct mw_shard *mw_permitted_cold(void)
 	return t;
 }
 
-/* tcmalloc's first malloc_usable_size() allocates: not inside our own work. */
+/* tcmalloc's first malloc_usable_size() allocates: better here than inside our own work. */
 static void prime_usable_size(void)
 {
 	void *p = mw_real.malloc(1);
@@ -100,7 +100,7 @@ static void prime_usable_size(void)
 	mw_real.free(p);
 }
 
-/* Our texts lie in the app's heap, but aren't the app's: a witness beneath can tell. */
+/* Our texts lie in the app's heap. Quiet tells a witness beneath that they aren't the app's. */
 static void *text_alloc(size_t n)
 {
 	void *p;
@@ -118,7 +118,7 @@ static void text_free(void *p)
 	mw_quiet_leave();
 }
 
-/* The reasons in words, and NULL for MW_MODE_BYTES and MW_MODE_RUBY. */
+/* The reason for MW_MODE_NONE, in words; NULL for the other modes. */
 static const char *misfit(void)
 {
 	if (!mw_real_glibc)
@@ -152,12 +152,12 @@ const char *mw_mode_name(const char **why)
 	const char *reason = misfit();
 	uint32_t mode = mw_mode();
 
-	/* it may have changed in between: then no reason is certain */
+	/* if the mode has changed in between, no reason is certain */
 	*why = mode == MW_MODE_NONE && reason ? reason : "";
 	return names[mode];
 }
 
-/* Two threads may choose at once: whoever stores last has seen what both changed. */
+/* Two threads may choose at once: the last one to store has seen the changes of both. */
 void mw_mode_choose(void)
 {
 	enum mw_mode mode;
@@ -179,7 +179,7 @@ static void *room_by_class(size_t bytes)
 	return mw_real.malloc(mw_padded(bytes - MW_TAIL));
 }
 
-/* Where nothing is tracked. */
+/* For a process in which nothing is tracked. */
 static void *room_as_asked(size_t bytes)
 {
 	return mw_real.malloc(bytes - MW_TAIL);
