@@ -2,17 +2,17 @@
 /*
  * cxx.c - C++'s operator new and delete.
  *
- * Three cases, told apart once, when the first is called:
+ * There are three cases. The first call decides, once:
  *
  *   malloc's   The next `new` is libstdc++'s or libc++'s, which is malloc in
- *              a loop. We go straight to ours, with the right caller; when
- *              that fails, theirs does what is to be done (new_handler,
+ *              a loop. We call our malloc directly, with the right caller. If
+ *              it fails, the library's `new` handles that (new_handler,
  *              bad_alloc).
- *   allocator  jemalloc, mimalloc and tcmalloc bring their own, on the heap
- *              that their malloc uses. Theirs is called with room for the
- *              tail, and the block is counted as any other.
- *   foreign    Some library's own, on a heap that we know nothing of: passed
- *              on untouched.
+ *   allocator  jemalloc, mimalloc and tcmalloc have a `new` of their own, on
+ *              their malloc's heap. We call it with room for the tail, and
+ *              count the block as any other.
+ *   foreign    Some library's `new`, on a heap unknown to us: calls pass on
+ *              untouched.
  *
  * An exception may pass through these frames: the file is compiled with
  * -fexceptions, and nothing is held across the calls.
@@ -29,9 +29,9 @@ typedef void *new_aligned_fn(size_t, size_t);
 typedef void *new_aligned_nothrow_fn(size_t, size_t, const void *);
 
 enum owner { UNKNOWN, MALLOCS, ALLOCATOR, FOREIGN };
-static int owner; /* enum owner; relaxed: any thread finds the same */
+static int owner; /* enum owner; relaxed: each thread finds the same */
 
-/* The standard library may be loaded in a plugin's private scope. */
+/* Looks in libraries, too: the standard library may be in a plugin's private scope. */
 static void *next_of(const char *name, uintptr_t caller)
 {
 	static const char *const libs[] = { "libstdc++.so.6", "libc++.so.1" };
@@ -56,9 +56,9 @@ static void *next_of(const char *name, uintptr_t caller)
 }
 
 /*
- * Does the program define some of them itself? Those win over ours, and the
- * standard library's others are made of them (a sized delete calls the plain
- * one, new[] calls new): so they must get the calls, not malloc and free.
+ * True if the program defines some of them itself. Its definitions win over ours, and
+ * the standard library's others call them (a sized delete calls the plain one, new[]
+ * calls new). So these must get the calls, not malloc and free.
  */
 static bool program_has_own(void)
 {
@@ -109,7 +109,7 @@ static enum owner owner_now(uintptr_t caller)
 	return (enum owner)o;
 }
 
-/* The next function under this name, found once. */
+/* The next function of this name, found once. */
 #define NEXT(type, name)                                       \
 	__extension__({                                        \
 		static type *f;                                \
@@ -135,7 +135,7 @@ static void *counted(void *p, size_t n, uintptr_t caller)
 	return mw_admit_shared(p, n, caller);
 }
 
-/* `next` is called when malloc's answer was NULL, or isn't to be used. */
+/* Calls `next` if malloc returned NULL, or if this isn't malloc's case. */
 #define NEW(name, args_decl, n, ask, next_type, ...)                                \
 	MW_EXPORT void *name args_decl;                                             \
 	MW_EXPORT void *name args_decl                                              \
@@ -175,9 +175,9 @@ NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t n, size_t align, const void *not
     new_aligned_nothrow_fn, align, nothrow)
 
 /*
- * Deleting. An allocator's own delete may be told the size, and believe it:
- * so its plain free is called instead, which is right for every block of its
- * heap. A foreign one gets exactly what the app passed.
+ * An allocator's own delete may be told the size, and trust it. So we call its
+ * plain free instead, which is right for every block of its heap. A foreign
+ * delete gets exactly the app's arguments.
  */
 #define DELETE(name, decl, type, ...)                             \
 	MW_EXPORT void name decl;                                 \

@@ -2,12 +2,11 @@
 /*
  * dl.c - dlclose(3): another library may be loaded where this one was.
  *
- * From before the real call until after it, native callers are not remembered
- * (table/closes.h): the library's destructors still allocate, and
- * once its memory is given back, another thread may have another library there. What
- * its functions are called is found out before, since it can't be later. What can't be had is shown as an offset in the module.
- *
- * Not seen is what the C library closes by itself (modules of iconv and of NSS).
+ * From before the real call until after it, no caller cache takes a native caller
+ * (table/closes.h). The library's destructors still allocate, and once its memory is
+ * unmapped, another thread may load another library there. The symbols of its locations are
+ * looked up before, since later they can't be. Without a symbol, a location is shown as an
+ * offset in the module. Libraries that the C library closes itself (iconv, NSS) aren't seen.
  */
 #include "dl.h"
 
@@ -18,15 +17,15 @@
 #include "table/snapshot.h"
 #include "track/track.h"
 
-/* How many dlclose of this thread's are under way: a destructor may call it. */
+/* This thread's dlclose calls under way; they nest, since a destructor may call it. */
 static __thread uint32_t mine __attribute__((tls_model("initial-exec")));
 
-/* A handle is the linker's own entry, if it is that of the library that it says to be. */
+/* Trusts a handle only if the linker has it as the entry of the object that it names. */
 static void keep_names(const struct link_map *handle)
 {
 	struct dl_find_object o;
 
-	/* a wrong one may be any pointer: no more is read of it than dlclose does */
+	/* a wrong handle may be any pointer: we read no more of it than dlclose does */
 	if (handle && _dl_find_object(handle->l_ld, &o) == 0 && o.dlfo_link_map == handle &&
 	    handle->l_name && *handle->l_name)
 		mw_name_natives_of(handle->l_name);

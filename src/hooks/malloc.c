@@ -2,10 +2,10 @@
 /*
  * malloc.c - the malloc family, as the app sees it.
  *
- * Thin: each function asks the real one for room for the tail, and admits
- * the block (track.h). Results and errno are the real functions'. Sizes so
- * large that adding the tail could matter go to the real function as they
- * are, and fail there as they would have.
+ * Each function asks the real one for the app's bytes and a tail, and admits the
+ * block (track.h). Results and errno are the real functions'. A size too large for
+ * a tail on top goes to the real function unchanged, and fails there as it would
+ * without us.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -20,20 +20,20 @@ void cfree(void *);
 void free_sized(void *, size_t);
 void free_aligned_sized(void *, size_t, size_t);
 
-/* Side by side, in as few lines of the cache of instructions as they need. */
+/* Side by side in memory, so they take few lines of the instruction cache. */
 __attribute__((hot)) void *malloc(size_t);
 __attribute__((hot)) void free(void *);
 __attribute__((hot)) void *calloc(size_t, size_t);
 __attribute__((hot)) void *realloc(void *, size_t);
 __attribute__((hot)) size_t malloc_usable_size(void *);
 
-/* Out of line, so that the usual way has no stack frame for their sake. */
+/* Out of line: the fast way needs no stack frame for it. */
 static __attribute__((noinline)) void *alloc_shared(enum mw_how how, size_t n, uintptr_t caller)
 {
 	return mw_alloc_shared(&(struct mw_alloc_call){ .how = how, .n = n }, caller);
 }
 
-/* p is new, with room for a tail; t has laid down `known`. */
+/* p is new, with room for a tail; t is busy, and carried the permit `known`. */
 static __attribute__((noinline)) void *admit_cold(struct mw_shard *t, void *p, size_t n,
 						  uintptr_t caller, uint32_t known)
 {
@@ -55,7 +55,7 @@ MW_EXPORT void *malloc(size_t n)
 	p = mw_roomy_malloc(n + MW_TAIL); /* glibc's least chunk has room for 24 */
 	if (mw_unlikely(!p))
 		return NULL;
-	/* only now: what is found out before a call must be saved from it */
+	/* only now: a value read before the call would have to be saved across it */
 	t = mw_self;
 	known = mw_enter_carrying(t);
 	if (mw_likely(mw_permit_is(known, &mw_permit_ruby))) {
@@ -70,7 +70,7 @@ MW_EXPORT void *malloc(size_t n)
 	return admit_cold(t, p, n, MW_CALLER, known);
 }
 
-/* t has laid down `known`. */
+/* t is busy, and carried the permit `known`. */
 static __attribute__((noinline)) void free_cold(void *p, struct mw_shard *t, uint32_t known)
 {
 	bool done;
@@ -90,7 +90,7 @@ static __attribute__((noinline)) void free_cold(void *p, struct mw_shard *t, uin
 	mw_real.free(p);
 }
 
-/* t is inside. False: nothing has changed. */
+/* t is busy. False: nothing has changed. */
 MW_INLINE bool dismiss_plain(void *p, struct mw_shard *t, uint32_t mode)
 {
 	size_t usable;
@@ -106,7 +106,7 @@ MW_EXPORT void free(void *p)
 	if (mw_unlikely(!p))
 		return;
 	known = mw_enter_carrying(t);
-	/* the same end twice: with one for both, gcc needs five instructions more */
+	/* the same end twice: a shared one costs five more instructions with gcc */
 	if (mw_likely(mw_permit_is(known, &mw_permit_ruby))) {
 		if (mw_likely(dismiss_plain(p, t, MW_MODE_RUBY))) {
 			mw_leave_as(t, known);
@@ -143,7 +143,7 @@ MW_INLINE void *realloc_fast(struct mw_shard *t, void *p, size_t n, uintptr_t ca
 	bool known;
 	void *q;
 
-	/* hidden while the real one works: afterwards the address may be another's */
+	/* hidden during the real call: after it, the address may be another block's */
 	mw_enter(t);
 	known = mw_hide(p, &d);
 	mw_leave(t);
@@ -170,7 +170,7 @@ MW_INLINE void *any_realloc(void *p, size_t n, uintptr_t caller)
 		return mw_realloc_shared(p, n, caller);
 	if (p)
 		return realloc_fast(t, p, n, caller);
-	/* not malloc: an allocator may tell them apart */
+	/* not malloc: an allocator may treat the two differently */
 	q = mw_real.realloc(NULL, mw_padded(n));
 	return mw_likely(q != NULL) ? mw_admit(t, q, n, caller) : NULL;
 }
@@ -186,7 +186,7 @@ MW_EXPORT void *reallocarray(void *p, size_t count, size_t each)
 	void *q;
 
 	if (mw_unlikely(__builtin_mul_overflow(count, each, &n))) {
-		if (mw_real.reallocarray) /* fails, in its own way */
+		if (mw_real.reallocarray) /* fails in its own way */
 			return mw_real.reallocarray(p, count, each);
 		errno = ENOMEM;
 		return NULL;
@@ -197,7 +197,7 @@ MW_EXPORT void *reallocarray(void *p, size_t count, size_t each)
 	return q;
 }
 
-/* --- aligned, and C++: not hot ------------------------------------------------------------- */
+/* --- aligned, and C++: not hot -------------------------------------------------------- */
 
 void *mw_alloc_at(struct mw_alloc_call *a, uintptr_t caller)
 {
@@ -241,7 +241,7 @@ MW_EXPORT void *pvalloc(size_t n)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	/* rounds up, so round before the tail comes on top */
+	/* pvalloc rounds up: round before the tail is added */
 	if (n <= MW_SIZE_PADDED_MAX)
 		n = n ? (n + page - 1) & ~(page - 1) : page;
 	return mw_alloc_at(&(struct mw_alloc_call){ .how = MW_VALLOC, .n = n }, MW_CALLER);
@@ -264,10 +264,10 @@ static __attribute__((noinline)) size_t usable_size_cold(void *p)
 }
 
 /*
- * The tail isn't the app's. Not checked whether there is one: Ruby asks at
- * every malloc and free, and a little less is always right. (One test of the
- * chunk's flags and of mw_plain together would be shorter, but another
- * allocator's block may have no word before it.)
+ * The room without the tail, which isn't the app's. It doesn't check for a tail: Ruby
+ * asks at every malloc and free, and a little less is always right. (One test of the
+ * chunk's flags and of mw_plain together would be shorter, but another allocator's
+ * block may have no word before it.)
  */
 MW_EXPORT size_t malloc_usable_size(void *p)
 {

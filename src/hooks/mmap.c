@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mmap.c - sees Ruby map and unmap the pages that its objects live in.
+ * mmap.c - notes Ruby's heap pages as Ruby maps and unmaps them.
  *
- * From 3.1 on Ruby asks mmap for twice a page, so that an aligned one is in it
- * wherever it begins, gives back what is before and behind, and later the page
- * itself. A mapping of just that size, at no wanted place, for data, and asked
- * for by Ruby's own code is one such; the page is the aligned one that ends
- * last. If Ruby ever does otherwise, no page is known, which stats say.
+ * From 3.1 on Ruby maps twice a page, so an aligned page fits in wherever the mapping
+ * begins. It unmaps the memory before and behind that page, and later the page. We
+ * recognise the mapping by four signs: its exact size, no wanted address, its
+ * protection and flags, and a caller in Ruby's own code. The page is the last aligned
+ * one in it. If a later Ruby does otherwise, no page is known, and stats say so.
  *
- * Anybody may call these at any time, before the tracker is set up too, and
- * allocators do: until the next functions are known, the system is asked.
+ * Any code may call these functions at any time, even before the tracker is set up, and
+ * allocators do. Until the next functions are known, we make the system call.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -45,7 +45,7 @@ static void mapped(uintptr_t p, size_t n, int prot, int flags)
 	errno = e;
 }
 
-/* At the end of a function this is a jump: who comes after us sees who called us. */
+/* At the end of a function this is a jump, so the next function sees our caller as its own. */
 MW_INLINE void *map(void *at, size_t n, int prot, int flags, int fd, off_t off)
 {
 	if (mw_likely(mw_next_mmap != NULL))
@@ -81,8 +81,8 @@ MW_EXPORT void *mmap64(void *at, size_t n, int prot, int flags, int fd, off_t of
 MW_EXPORT int munmap(void *p, size_t n)
 {
 	/*
-	 * Before it is unmapped: then its address may be another's. What the VM gives back
-	 * at its own end (3.1: every other page) is no death: the dump shows the heap as it was.
+	 * Before the unmapping: after it, the address may be another mapping's. Pages that the
+	 * VM unmaps at its own end (3.1: every other page) stay: the dump shows the heap as it was.
 	 */
 	if (mw_ruby_has(MW_CALLER) && page_of(n) && mw_get(&mw_ruby.how) != MW_RUBY_ENDED)
 		mw_heap_page_dies((uintptr_t)p, n, generation());

@@ -2,13 +2,13 @@
 /*
  * panic.c - libmicrohttpd's panic handler, which the application and the server share.
  *
- * There is one handler in a process, and the library doesn't tell which. The server needs
- * its own, or a fault of its own use would abort the host. So that each gets the panics of
- * its own threads, the application's calls of MHD_set_panic_func() end here: once the server's
- * handler is in place they are only written down, and that handler calls what they named.
+ * A process has one handler, and the library doesn't tell which. The server needs its own,
+ * or a fault in its use of the library would abort the host. Each side shall get the panics of
+ * its own threads. So the application's calls of MHD_set_panic_func() end here. Once the server's
+ * handler is in place, we only note the application's, and the server's handler calls it.
  *
- * An application that finds the function by dlsym() of the library itself comes past this.
- * Then the last one of the two to set a handler has all panics, as without the tracker.
+ * An application that finds the function by dlsym() in the library itself bypasses this.
+ * Then the last of the two to set a handler gets all panics, as without the tracker.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -19,14 +19,14 @@
 
 typedef void (*set_panic)(mw_panic_fn, void *);
 
-/* The application's. A call of it beside a panic may show one word old, as in the library. */
+/* The application's. A concurrent panic may see one of these words old, as in the library. */
 static mw_panic_fn app_handler; /* NULL: the library's own. Stored with release after app_cls */
 static void *app_cls;           /* relaxed */
 /* The server's, and the library's own function; once set, they stay. */
-static mw_panic_fn ours; /* seq_cst, both: who comes second, the server or the */
-static set_panic library; /* application, sees the first one, and ours is what stays */
+static mw_panic_fn ours; /* seq_cst, both: of the server and the application the second */
+static set_panic library; /* one sees the first one's store, and ours stays in place */
 
-/* The function that the caller would have called: also of a library that is in no global scope. */
+/* The caller's own MHD_set_panic_func(), even if the library is in no global scope. */
 static set_panic function_for(const void *caller)
 {
 	set_panic f = (set_panic)mw_real_next("MHD_set_panic_func");

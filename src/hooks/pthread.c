@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pthread.c - a native thread that Ruby uses again for another of its own.
+ * pthread.c - a native thread that Ruby uses again for another Ruby thread.
  *
- * Up to 3.2 Ruby keeps a native thread for some seconds when its Ruby thread has
- * ended, and gives it the next one. Until that one runs, the execution context
- * that the native thread's variable points to is the ended thread's, which may
- * have been freed and be anything by now; nor does ruby_thread_has_gvl_p() look
- * at anything else. What allocates in between is this call, by which Ruby asks for the
- * new thread's stack: inside it nothing of Ruby's is looked at.
+ * Up to 3.2 Ruby keeps a native thread for some seconds after its Ruby thread has
+ * ended, and gives it the next one. Until that one runs, the native thread's variable
+ * points to the ended thread's execution context. That may be freed, and hold anything.
+ * ruby_thread_has_gvl_p() reads the same context, so it can't tell. One call allocates in
+ * between: this one, by which Ruby asks for the new thread's stack. Inside it we read
+ * nothing of Ruby's.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,12 +18,12 @@
 /* Results and errors are the C library's. */
 MW_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 {
-	static int (*next)(pthread_t, pthread_attr_t *); /* relaxed: the same whoever finds it */
+	static int (*next)(pthread_t, pthread_attr_t *); /* relaxed: each thread finds the same */
 	int (*f)(pthread_t, pthread_attr_t *) = mw_get(&next);
 	struct mw_shard *t = mw_get(&mw_ruby.how) == MW_RUBY_NONE ? NULL : mw_permitted();
 	int r;
 
-	/* busy, as if a signal handler called the allocator: counted at its native caller */
+	/* busy, as if a signal handler called the allocator: blocks count at native callers */
 	if (t)
 		mw_enter(t);
 	if (!f) {

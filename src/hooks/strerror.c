@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * strerror.c - no lock of the C library's is held by the server when the app forks.
+ * strerror.c - keeps the server from holding a C library lock when the app forks.
  *
- * libmicrohttpd asks for an error's text at each answer over a Unix socket (its
- * options for TCP are refused there), whether or not that is logged. The C library
- * takes the lock on the locale for it; a child that was forked meanwhile would
- * wait for ever as soon as it makes a locale. A thread of ours gets the text that needs
- * none; every thread of the app's the C library's answer, quiet (Mwrap.quiet) or not.
+ * libmicrohttpd asks for an error's text at each answer over a Unix socket, logged or
+ * not, since such a socket refuses its options for TCP. The C library takes the lock on
+ * the locale for that text. A child forked meanwhile would wait for ever as soon as it
+ * makes a locale. So threads of ours get a text that needs no lock. The app's threads get
+ * the C library's answer, quiet (Mwrap.quiet) or not.
  */
 #include "base/sys.h"
 #include "base/own_thread.h"
