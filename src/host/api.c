@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* api.c - the exported table: each entry makes itself quiet, then reads. */
+/* api.c - the exported table of functions (api.h): each makes its thread quiet, then reads. */
 #include "api.h"
 
 #include <malloc.h>
@@ -18,7 +18,7 @@ static const struct mw_options *api_options(void)
 	return &mw_options;
 }
 
-/* Where there was no memory for the tables, there is nothing in them. */
+/* Answers in a process where the tracker isn't on: it has no tables. */
 static struct mw_snapshot nothing;
 static struct mw_lives none_live;
 

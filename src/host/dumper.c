@@ -2,20 +2,19 @@
 /*
  * dumper.c - the thread that writes the periodic dumps (option dump_every).
  *
- * It begins when Ruby's VM is up, at load in a process without Ruby, and
- * anew in a forked child; it sleeps until its first dump is due, so a short
- * process has nothing of it but a thread that never ran.
+ * The thread begins when Ruby's VM is up, at load in a process without Ruby, and
+ * anew in a forked child. It sleeps until its first dump is due: in a short process
+ * it never runs.
  *
- * Reading the table is one step, which fork waits for, though not for ever:
- * a child must not find the dynamic linker's lock held (names of native
- * locations). Writing is another, which nobody waits for, since a disk may
- * be stuck for hours. It is done in a thread of its own, with a table of
- * descriptors of its own (close_range(2)): no forked child inherits the file,
- * the app can't close it and have its number for another, nor run out of
- * numbers. Complaints are printed by the first thread, whose stderr is the
- * app's. Where the kernel has no such tables, periodic.c takes care.
+ * Reading the table is one step, since a child must not find the dynamic linker's lock
+ * held (names of native locations). Fork waits for that step, for a limited time.
+ * Writing is another. Fork doesn't wait for it, since a disk may hang for hours.
+ * A second thread writes, with a table of descriptors of its own (close_range(2)). So
+ * no forked child inherits the file, the app can't close it and reuse its number, and
+ * the file takes no number of the app's. The first thread logs errors, since its
+ * stderr is the app's. periodic.c handles kernels without a table per thread.
  *
- * At exit: no dump begins; one that is being written is waited for, shortly.
+ * At exit no dump begins. Exit waits 200 ms for one that is being written.
  */
 #include <errno.h>
 #include <linux/close_range.h>
@@ -35,13 +34,13 @@
 enum { STACK = 256 * 1024, END_MS = 200 };
 
 static sem_t done;
-static struct mw_buf text;  /* what is to be written */
+static struct mw_buf text;  /* the dump to write */
 static int outcome;         /* of the write: 0 or an errno */
 static uint32_t running;    /* the thread exists */
 static uint32_t busy;       /* between two sleeps */
 static uint32_t writing;    /* `text` is whole */
-static uint32_t ending;     /* the process exits: don't begin */
-static struct mw_step reading; /* the table */
+static uint32_t ending;     /* the process exits: begin no dump */
+static struct mw_step reading; /* of the table */
 
 /* --- one dump ----------------------------------------------------------------- */
 
@@ -89,7 +88,7 @@ static void *dump_for_ever(void *unused)
 		while (!mw_sys_sleep_until(next))
 			;
 		__atomic_store_n(&busy, 1, __ATOMIC_SEQ_CST);
-		/* either we see the end, or it sees that we are busy */
+		/* either we see `ending`, or mw_dumper_end sees `busy` */
 		if (__atomic_load_n(&ending, __ATOMIC_SEQ_CST))
 			break;
 		mw_quiet_enter();
@@ -97,7 +96,7 @@ static void *dump_for_ever(void *unused)
 		mw_quiet_leave();
 		__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
 		for (next += every; next <= mw_now_ns(); next += every)
-			; /* too late for that one */
+			; /* skips the dumps that are overdue */
 	}
 	__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
 	return NULL;
@@ -133,7 +132,7 @@ void mw_dumper_after_fork(int child)
 	mw_step_after_fork(&reading, child);
 	if (!child)
 		return;
-	/* what the parent's thread holds is lost, or harmless: see mw_dumper_start_child */
+	/* the parent's thread is gone: mw_dumper_start_child frees its text if whole, else it is lost */
 	running = busy = 0;
 	mw_periodic_child();
 }

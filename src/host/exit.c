@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* exit.c - the end of the process: our threads end first, the dump is written last. */
+/* exit.c - the end of the process: first it ends our threads, last it writes the dump. */
 #include <signal.h>
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ void mw_end_before_destructors(void)
 	static bool done;
 
 	if (!__atomic_exchange_n(&done, true, __ATOMIC_ACQ_REL))
-		(void)__cxa_atexit(end_threads_at_exit, NULL, NULL); /* if it can't be: in our destructor */
+		(void)__cxa_atexit(end_threads_at_exit, NULL, NULL); /* else in our destructor */
 }
 
 static void last_of_all(void *unused)
@@ -51,10 +51,10 @@ static void last_of_all(void *unused)
 }
 
 /*
- * A Ruby that a signal ends (an uncaught SignalException: what SIGTERM does
- * to Puma and Sidekiq) takes its VM down in good order and then raises the
- * signal against itself, so that no handler of exit runs. Its socket is to
- * go, and its dump to be written, all the same.
+ * A signal may end Ruby by an uncaught SignalException, as SIGTERM ends Puma and
+ * Sidekiq. Ruby then takes its VM down in good order and raises the signal again, so
+ * no exit handler runs. Our socket must still be removed, and our dump written: both
+ * happen here.
  */
 MW_EXPORT int raise(int sig)
 {
@@ -70,10 +70,10 @@ MW_EXPORT int raise(int sig)
 }
 
 /*
- * Destructors of libraries that were loaded after us have yet to run, and
- * free what is to be counted: a handler registered now is called after all
- * of them. Without a DSO handle, or it would be called in our own unloading.
- * By then others' destructors have run: it calls nothing of what they may interpose (sys.h).
+ * Destructors of libraries that were loaded after us have yet to run, and their frees
+ * must be counted. A handler registered now is called after all of them. It has no DSO
+ * handle, or it would be called in our own unloading. Since other libraries' destructors
+ * have run, it calls no function that they may interpose (sys.h).
  */
 __attribute__((destructor)) static void unload(void)
 {

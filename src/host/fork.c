@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fork.c - what happens before and after each fork, and the functions that fork. */
+/* fork.c - prepares for each fork, tidies up after it, and wraps the functions that fork. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,23 +20,24 @@ pid_t mw_eldest;
 enum { FORK_WAITS_S = 1 };
 
 /*
- * Before: the server is between two steps; nobody retires, resets or moves counts.
- * The locks are taken in their order and released on both sides. Readers read on.
+ * At the fork the server and the dumper are between two steps, and no thread retires
+ * locations, resets or moves counts. Fork takes the locks in their order; parent and child
+ * release them. Readers go on.
  *
- * All of that is waited for until one moment, FORK_WAITS_S from the beginning: a thread
- * that is kept from running doesn't hold the app up for longer. What it was doing is
- * then half done in the child, which rights it: at most the location that it was at
- * is counted wrongly there.
+ * Fork waits for all of that until one moment, FORK_WAITS_S from its beginning. A thread
+ * that isn't scheduled delays the app no longer than that. The work of that thread is then
+ * half done in the child, which repairs it: at most one location, the one that the thread
+ * was at, is counted wrongly there.
  *
- * Other threads of the parent may be inside an operation of their own: in
- * the child at most that one operation of each is missing.
+ * Other threads of the parent may be inside a call of their own. The child misses at most
+ * that one call of each.
  */
 static __thread struct {
-	unsigned in_reading; /* such forks, nested: a handler forks in the middle of this thread's reading */
-	bool maintenance, reading; /* had in time */
+	unsigned in_reading; /* forks by a signal handler within this thread's reading; nested */
+	bool maintenance, reading; /* the lock was taken in time */
 } had __attribute__((tls_model("initial-exec")));
 
-static pid_t forking; /* of any thread that forks it is the same */
+static pid_t forking; /* this process; each thread that forks stores the same */
 
 static bool maintenance_until(const struct timespec *until)
 {
@@ -108,9 +109,9 @@ static void after_fork_child(void)
 }
 
 /*
- * The child's threads are started here and not in a handler: a handler runs
- * before the C library is itself again. daemon() and forkpty() fork inside
- * the C library, past a wrapper of fork.
+ * Starts the child's threads. A pthread_atfork handler can't: it runs before the C library
+ * has put itself in order. daemon() and forkpty() fork inside the C library, past our
+ * fork(), so they have wrappers, too.
  */
 static void start_child(void)
 {

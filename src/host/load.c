@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* load.c - the beginning: what the tracker does when it is loaded, and when Ruby is up. */
+/* load.c - starts the tracker when it is loaded, and its threads when Ruby is up. */
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -15,7 +15,7 @@ struct mw_options mw_options = { .dump_fd = -1 };
 struct timespec mw_loaded_at;
 uint64_t mw_resets;
 
-/* In a Ruby thread, at a safe point of its own, where Ruby may be asked to allocate. */
+/* In a Ruby thread, at a safe point of Ruby's, where Ruby may allocate. */
 static void ruby_is_up(void)
 {
 	mw_quiet_enter();

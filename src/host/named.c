@@ -11,7 +11,7 @@
 
 static bool allowed; /* written before main */
 
-/* A decimal number at s; *end: what follows it. 0: none. */
+/* The decimal number at s, or 0 without one; *end: behind it. */
 static uint64_t number(const char *s, const char **end)
 {
 	uint64_t v = 0;
@@ -36,7 +36,7 @@ static uint64_t start_ticks(void)
 	if (n <= 0)
 		return 0;
 	text[n] = 0;
-	s = strrchr(text, ')'); /* a program's name may hold anything */
+	s = strrchr(text, ')'); /* a program's name may hold any character */
 	for (int field = BEHIND_NAME - 1; s && field < FIELD; field++)
 		if ((s = strchr(s, ' ')))
 			s++;
@@ -54,7 +54,7 @@ static bool said_to_be(const char *who)
 	return !is || is == start;
 }
 
-/* Does the file name the tracker? Read in pieces, which may cut the name in two: so with an overlap. */
+/* True if the file names the tracker. Pieces overlap, since a cut may fall within the name. */
 static bool names_tracker(int fd)
 {
 	static const char name[] = "libmwrap.so";
@@ -104,7 +104,7 @@ void mw_threads_decide(void)
 	const struct mw_options *o = &mw_options;
 
 	if (!o->socket && !o->socket_dir && !o->listen && !o->dump_every)
-		return; /* nobody asks for one */
+		return; /* no option asks for a thread */
 	allowed = mw_get(&mw_ruby.how) != MW_RUBY_NONE || o->children_all || mw_named();
 }
 

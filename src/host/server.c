@@ -2,14 +2,14 @@
 /*
  * server.c - the thread that loads and runs the HTTP server.
  *
- * Loading takes milliseconds, so it is done in the server's own thread, and
- * late: once Ruby's VM is up, or after 100 ms where there is no Ruby or in a
- * forked child (which may be about to exec). `sh` and `git` end before that.
+ * Loading takes milliseconds, so the server's own thread does it, and late: once
+ * Ruby's VM is up, or after 100 ms in a process without Ruby or in a forked child
+ * (which may be about to exec). `sh` and `git` end before that.
  *
- * Fork: a child must not find the dynamic linker half-way through a load, so
- * fork waits for `loading` to pass, and for the server's sockets to be there. The
- * child inherits no thread; it closes what it inherited of the server's descriptors,
- * at once.
+ * Fork: a child must not find the dynamic linker half-way through a load. So fork
+ * waits for the step `loading`, which ends when the server's sockets are open. The
+ * child inherits no thread. It closes the server's descriptors that it inherited, at
+ * once.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,7 +32,7 @@
 #include "track/track.h"
 
 enum {
-	RUBY_MS = 5000,        /* a VM that doesn't come up: start all the same */
+	RUBY_MS = 5000,        /* start even if the VM isn't up yet */
 	END_MS = 200,
 	NICER = 10,
 	STACK = 512 * 1024,
@@ -42,10 +42,10 @@ enum {
 static uint32_t go;       /* futex: 1 when Ruby is up; release */
 static const struct mw_httpd_api *httpd; /* once loaded: release */
 static uint32_t running;  /* the thread exists */
-static uint32_t ending;   /* the process exits: don't begin */
+static uint32_t ending;   /* the process exits: start no server */
 static struct mw_step loading;
 static bool forked;
-/* what the server said before this thread's fork; 1: nothing */
+/* the result of httpd's before_fork() in this thread; 1: no server was there */
 static __thread uint32_t before_fork __attribute__((tls_model("initial-exec")));
 
 static bool wanted(void)
@@ -89,7 +89,7 @@ static const struct mw_httpd_api *load(char err[MW_ERROR_MAX])
 	return h;
 }
 
-/* The app goes first: its threads don't wait for a page that is being made. */
+/* A lower priority: the app's threads go before a page that is being made. */
 static void step_back(void)
 {
 	id_t me = (id_t)syscall(SYS_gettid);
@@ -102,10 +102,10 @@ static void step_back(void)
 }
 
 /*
- * Loads with a table of descriptors of its own, which ends with this thread:
- * a daemon that closes all descriptors, or opens its own in their place, would
- * have the dynamic linker map another file for the library, and end by
- * SIGBUS. Where the kernel can't (before 5.9), as it is.
+ * Loads in a thread with a table of descriptors of its own, which ends with the thread.
+ * A daemon may close all descriptors meanwhile, or open others in their place. With a shared table the dynamic
+ * linker would then map another file for the library, and SIGBUS would end the process.
+ * Kernels before 5.9 can't do this: there the table is shared.
  */
 static void *load_apart(void *err)
 {
@@ -157,11 +157,11 @@ static void *serve(void *unused)
 		h = load_in_thread(err);
 		__atomic_store_n(&httpd, h, __ATOMIC_SEQ_CST);
 	}
-	/* either we see the end, or mw_server_end sees httpd and asks us to stop */
+	/* either we see `ending`, or mw_server_end sees `httpd` and tells us to stop */
 	late = __atomic_load_n(&ending, __ATOMIC_SEQ_CST) != 0;
 	if (!h || late)
 		opened();
-	/* what keeps the server from being loaded, a forked child's parent has told */
+	/* a forked child says nothing if loading fails: its parent has said it */
 	if (!late && (h ? h->start(&mwrap_api, opened, err) != 0 : !forked))
 		mw_log("%s", err);
 	return NULL;
