@@ -132,7 +132,7 @@ void mw_dumper_after_fork(int child)
 	mw_step_after_fork(&reading, child);
 	if (!child)
 		return;
-	/* the parent's thread is gone: mw_dumper_start_child frees its text if whole, else it is lost */
+	/* the parent's thread is gone: its text is freed if whole (start_child), else lost */
 	running = busy = 0;
 	mw_periodic_child();
 }

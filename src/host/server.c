@@ -103,9 +103,9 @@ static void step_back(void)
 
 /*
  * Loads in a thread with a table of descriptors of its own, which ends with the thread.
- * A daemon may close all descriptors meanwhile, or open others in their place. With a shared table the dynamic
- * linker would then map another file for the library, and SIGBUS would end the process.
- * Kernels before 5.9 can't do this: there the table is shared.
+ * A daemon may close all descriptors meanwhile, or open others in their place. With a
+ * shared table the dynamic linker would then map another file for the library, and SIGBUS
+ * would end the process. Kernels before 5.9 can't do this: there the table is shared.
  */
 static void *load_apart(void *err)
 {
