@@ -13,7 +13,7 @@ static const char not_numeric[] =
 
 /*
  * Splits "HOST:PORT" or "[HOST]:PORT". The host goes to host[size], *port
- * points behind the colon. Returns what is wrong, or NULL.
+ * points behind the colon. Returns NULL, or the problem in words.
  */
 static const char *split(const char *value, char *host, size_t size, const char **port)
 {
@@ -43,7 +43,7 @@ static const char *split(const char *value, char *host, size_t size, const char 
 
 enum reach { NONE, NEAR, FAR };
 
-/* Who can reach a numeric address: this machine only, others too. NONE: it is none. */
+/* NEAR: only this machine can reach the address; FAR: others, too; NONE: it isn't numeric. */
 static enum reach reach(const char *host, bool bracketed)
 {
 	struct in_addr v4;
@@ -53,7 +53,7 @@ static enum reach reach(const char *host, bool bracketed)
 		return inet_pton(AF_INET, host, &v4) != 1 ? NONE :
 		       (ntohl(v4.s_addr) >> 24) == 127    ? NEAR :
 							    FAR;
-	/* ::ffff:10.0.0.1 is an IPv4 address in disguise */
+	/* ::ffff:10.0.0.1 is an IPv4 address in IPv6 form: refused */
 	if (inet_pton(AF_INET6, host, &v6) != 1 || IN6_IS_ADDR_V4MAPPED(&v6))
 		return NONE;
 	return IN6_IS_ADDR_LOOPBACK(&v6) ? NEAR : FAR;

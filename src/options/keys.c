@@ -11,7 +11,7 @@
 #include "parser.h"
 #include "values.h"
 
-/* The place of a value among those that options.def names. */
+/* The position of a value among the option's values in options.def. */
 static bool one_of(struct mw_parser *p, const char *value, size_t *place)
 {
 	const char *words = p->key->value, *s = words;
@@ -26,7 +26,7 @@ static bool one_of(struct mw_parser *p, const char *value, size_t *place)
 	}
 }
 
-/* A path that has, expanded for any PID, less than `room` bytes. */
+/* True if the path, expanded for any PID, is shorter than `room` bytes. */
 static bool path_fits(struct mw_parser *p, const char *value, size_t room, const char *too_long)
 {
 	for (const char *s = value; (s = strchr(s, '%')); s += 2) {
@@ -158,7 +158,7 @@ static bool set_memory_max(struct mw_parser *p, const char *value)
 	return true;
 }
 
-/* The launcher looks for it, before anything runs; in the tracker it does nothing. */
+/* The launcher finds the allocator, before anything runs. The tracker does nothing with it. */
 static bool set_malloc(struct mw_parser *p, const char *value)
 {
 	size_t place;
@@ -229,14 +229,14 @@ static bool set_socket_mode(struct mw_parser *p, const char *value)
 	return true;
 }
 
-/* A name is looked for where it can be: by the launcher, or in the server's thread. */
+/* The launcher or the server's thread looks a name up; here it isn't possible. */
 static bool set_socket_group(struct mw_parser *p, const char *value)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-$";
 	size_t n = strlen(value), digits = strspn(value, "0123456789");
 	uint64_t gid;
 
-	/* the largest number stands for "leave it as it is" */
+	/* the largest number means "leave the group as it is" */
 	if (digits == n && !mw_value_number(value, UINT32_MAX - 1, &gid))
 		return mw_option_wrong(p, value, "is not the number of a group");
 	if (n > 64 || strspn(value, letters) != n || value[0] == '-')
@@ -263,7 +263,7 @@ const struct mw_key *mw_key_find(const char *name, size_t n)
 	return NULL;
 }
 
-/* The key being set is this one again, for mw_option_wrong(). */
+/* Makes this the key being set again, for mw_option_wrong(). */
 static void about(struct mw_parser *p, const char *key)
 {
 	p->key = mw_key_find(key, strlen(key));
@@ -274,7 +274,7 @@ static bool was_given(const struct mw_parser *p, const char *key)
 	return p->seen & 1u << (mw_key_find(key, strlen(key)) - mw_keys);
 }
 
-/* The other formats are one table, or one value, each. */
+/* dump_heap needs text: each other format is one table, or one value. */
 static void heap_in_text(struct mw_parser *p)
 {
 	if (!p->o->dump_heap || p->o->dump_format == MW_FORMAT_TEXT)
@@ -305,7 +305,7 @@ static void no_listen(struct mw_options *o)
 	o->listen_far = false;
 }
 
-/* Who may talk to the server. Where that isn't clear, nobody. */
+/* Decides who has access to the server. If a mistake leaves that open, nobody has. */
 static void access_together(struct mw_parser *p)
 {
 	struct mw_options *o = p->o;
@@ -317,7 +317,7 @@ static void access_together(struct mw_parser *p)
 				"localhost:PORT");
 		no_listen(o);
 	}
-	if (was_given(p, "token_file") && !o->token_file) { /* it was wrong */
+	if (was_given(p, "token_file") && !o->token_file) { /* its value was wrong */
 		o->socket = o->socket_dir = NULL;
 		no_listen(o);
 	}

@@ -2,19 +2,19 @@
 /*
  * options.c - parses $MWRAP; see options.h for the language.
  *
- * Runs in the first microseconds of every process that has the tracker, maybe
- * before libc is fully set up: nothing here allocates, prints or looks at the
- * locale, and errno is as it was afterwards.
+ * Runs in the first microseconds of every process that has the tracker, perhaps
+ * before libc is fully set up. So nothing here allocates, prints or uses the
+ * locale, and errno stays as it was.
  *
  * options.def lists the options, keys.c sets them, values.c and address.c read
- * their values: all of that holds there, too.
+ * their values. The same rules hold there.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "parser.h"
 
-#define SHOWN_MAX 60 /* characters of wrong input that are shown */
+#define SHOWN_MAX 60 /* characters of wrong input to show */
 
 /* --- the error line ------------------------------------------------------- */
 
@@ -25,7 +25,7 @@ static void say(struct mw_parser *p, const char *s)
 	p->err[p->err_len] = 0;
 }
 
-/* Input in double quotes, shortened, and only what any terminal shows as is. */
+/* Writes input in double quotes, shortened; characters that aren't printable ASCII become "?". */
 static void say_input(struct mw_parser *p, const char *s, size_t n)
 {
 	char c[2] = { 0, 0 };
@@ -87,7 +87,7 @@ static void unknown(struct mw_parser *p, const char *name, size_t n)
 	}
 }
 
-/* Takes the backslashes out, in place. False if the last one quotes nothing. */
+/* Removes the quoting backslashes, in place. False if the last one quotes nothing. */
 static bool unquote(char *s)
 {
 	char *to = s;
@@ -101,7 +101,7 @@ static bool unquote(char *s)
 	return true;
 }
 
-/* One "key:value"; item[] is changed and stays in use. */
+/* One "key:value". Changes item[]; the options keep pointers into it. */
 static void parse_item(struct mw_parser *p, char *item)
 {
 	size_t n = strcspn(item, ":");
@@ -148,7 +148,7 @@ bool mw_options_parse(struct mw_options *o, const char *env, char err[MW_ERROR_M
 	size_t n = env ? strnlen(env, MW_OPTIONS_TEXT_MAX) : 0;
 	char *item = o->text;
 
-	/* not the text: its 16 KiB would cost every process four pages */
+	/* without `text`: clearing its 16 KiB would cost every process four pages */
 	memset(o, 0, offsetof(struct mw_options, text));
 	o->dump_fd = -1;
 	o->dump_keep = MW_KEEP;

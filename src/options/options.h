@@ -46,7 +46,7 @@ struct mw_options {
 	uint16_t listen_port;    /* 0: any free one */
 	bool listen_far;         /* not a loopback address; then token_file is given */
 	const char *token_file;  /* path, < PATH_MAX after expansion */
-	unsigned socket_mode;    /* of the socket's file: 0600, plus the group's and others' bits */
+	unsigned socket_mode;    /* of the socket's file: 0600, and rw bits of group and others */
 	const char *socket_group; /* name or number */
 	int64_t socket_gid;      /* its number; -1: it is a name, or not given */
 	const char *dump_path;   /* < PATH_MAX after expansion */
@@ -56,7 +56,7 @@ struct mw_options {
 	uint64_t dump_min;       /* bytes */
 	enum mw_format dump_format;
 	unsigned dump_heap;      /* bits, 0 to 7; not 0: dump_format is text */
-	uint64_t dump_every;     /* seconds, 1 to MW_EVERY_MAX; needs dump_path; 0: not given */
+	uint64_t dump_every;     /* seconds, 1 to MW_EVERY_MAX: dump_path is given; 0: not given */
 	uint64_t dump_keep;      /* files, 1 to MW_KEEP_MAX; MW_KEEP if not given */
 	uint64_t memory_max;     /* bytes, as given; 0: not given */
 	bool children_all; /* processes without Ruby that a tracked one starts get threads, too */

@@ -76,7 +76,7 @@ static size_t digits_of(long v, char out[24])
 	return n;
 }
 
-/* Writes what fits in size bytes (out may be NULL then), without a NUL; returns the whole length. */
+/* Writes at most size bytes (0: out may be NULL), without a NUL. Returns the whole length. */
 static size_t expanded(const char *value, long pid, char *out, size_t size)
 {
 	char digits[24];
