@@ -1,19 +1,18 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# extconf.rb - how `gem install` builds mwrap: it runs this in src/ of the
-# unpacked gem, and then `make clean`, `make` and `make install` here, all of
-# which the Makefile written below leaves to ../GNUmakefile. The shared objects
-# are made where they are loaded from, in the gem's lib/, so that there is nothing
-# to install.
+# extconf.rb - builds mwrap for `gem install`, which runs this in src/ of the unpacked
+# gem, and then `make clean`, `make` and `make install` there. The Makefile written
+# below leaves the build to ../GNUmakefile. The shared objects are made where they are
+# loaded from, in the gem's lib/: there is nothing to install.
 #
-# Ends with one line that says what is missing or too old, if something is; so
-# it, like needs.sh, is written for old Rubies as well.
+# If a requirement is missing or too old, this ends with one line that says so. Old
+# Rubies must be able to run it for that.
 require "etc"
 require "rbconfig"
 require "shellwords"
 
-# RubyGems runs the make that this names
+# RubyGems runs the make that these variables name
 make = ENV["MAKE"] || ENV["make"] || "make"
 lacking = IO.popen([{ "RUBY" => RbConfig.ruby.shellescape, "MAKE" => make }, "sh", File.join(__dir__, "needs.sh")], &:read)
 abort lacking unless lacking.empty?

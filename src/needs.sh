@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# needs.sh [old] - prints one line that says why mwrap can't be built here, or
-# nothing. With `old` it looks only at what no package mends: the versions of the C
-# library and of Ruby. CC, CFLAGS, RUBY and MAKE are as in make. extconf.rb,
-# GNUmakefile and t/lib/setup.sh ask it, so that none of them ends in C errors.
+# needs.sh [old] - prints one line that says why mwrap can't be built here, or nothing.
+# With `old` it checks only the versions of the C library and of Ruby, which no package
+# mends. CC, CFLAGS, RUBY and MAKE are as in make. extconf.rb, GNUmakefile and
+# t/lib/setup.sh run it, so a missing requirement doesn't show as C errors.
 : "${CC:=cc}" "${CFLAGS:=}" "${RUBY:=ruby}" "${MAKE:=make}"
 
-# As make, leave the quotes in these to the shell.
+# Like make, leaves the quotes in these variables to the shell.
 run_ruby() {
 	eval "$RUBY" '"$@"'
 }
@@ -20,17 +20,17 @@ header() {
 	echo "#include <$1>" | preprocess >/dev/null
 }
 
-# runs NAME [ARG...]: is there such a program?
+# runs NAME [ARG...]: true if there is a program of that name
 runs() {
 	command -v "$1" >/dev/null
 }
 
-# older MAJOR.MINOR[.MORE] MAJOR.MINOR
+# older MAJOR.MINOR[.MORE] MAJOR.MINOR: true if the first version is older
 older() {
 	awk -v a="$1" -v b="$2" 'BEGIN { split(a, x, "."); split(b, y, "."); exit !(x[1] * 1000 + x[2] < y[1] * 1000 + y[2]) }'
 }
 
-# The compiler may be one for another machine, whose C library counts then.
+# The compiler may be for another machine: then that machine's C library counts.
 glibc=$(printf '#include <features.h>\n__GLIBC__.__GLIBC_MINOR__\n' | preprocess | tail -n 1 | tr -d ' ')
 case $glibc in
 [0-9]*.[0-9]*) ;;
