@@ -1,7 +1,7 @@
-# Programs that the tests run: t/programs/*.c become .build/t/programs/*,
-# t/unit/*.c (cmocka) become .build/t/unit/* and are run by t/unit.t, and
-# t/preload/*.c and t/plugins/*.c, *.cc become .build/t/preload/*.so and
-# .build/t/plugins/*.so. t/lib/*.h is for all of these.
+# Builds the programs that the tests run: t/programs/*.c, *.cc as .build/t/programs/*,
+# t/unit/*.c (cmocka) as .build/t/unit/*, which t/unit.t runs, t/preload/*.c as
+# .build/t/preload/*.so, and t/plugins/*.c, *.cc as .build/t/plugins/*.so. All of them
+# may include t/lib/*.h.
 T := $(B)/t
 # t/programs/urcu.c: once for each flavour of liburcu
 FLAVOURS := bp memb mb qsbr

@@ -1,6 +1,6 @@
-# make fuzz     runs each fuzz target (t/fuzz/*.c) for FUZZ_TIME seconds and says
-#               how many inputs it tried; what it learns stays in .build/fuzz/corpus
-# make fuzzers  only builds them; t/fuzz.t runs them shortly
+# make fuzz     runs each fuzz target (t/fuzz/*.c) for FUZZ_TIME seconds and prints how
+#               many inputs it tried. Inputs that it keeps are in .build/fuzz/corpus
+# make fuzzers  only builds the targets; t/fuzz.t runs them for a short time
 # libFuzzer comes with clang.
 FUZZ_CC ?= clang
 FUZZ_TIME ?= 600

@@ -1,7 +1,7 @@
-# The tracker with wrong offsets of Ruby's structures to be planted in it
-# (t/planted/plant.h); t/planted.t runs it. The real one has no switch for that.
+# A tracker in which t/planted.t plants wrong offsets of Ruby's structures
+# (t/planted/plant.h). The real tracker has no switch for that.
 PLANTED := $(B)/planted/libmwrap.so
-# every room from which the offsets can be seen
+# every room that sees the offsets
 PLANTED_ROOMS := src/caller src/track src/hooks src/host
 PLANTED_SRC := $(filter $(PLANTED_ROOMS:%=%/%),$(TRACKER_OWN)) t/planted/plant.c
 PLANTED_OBJ := $(PLANTED_SRC:%.c=$(B)/planted/%.o)

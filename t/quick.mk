@@ -1,7 +1,7 @@
-# make check-quick  the unit tests, the core, exact counts, and one server: what a
-#                   change breaks first, in less than a minute. Needs the packages
-#                   that a build needs, and no other: no prove, no gem, no C++.
-# Each file is a target, so that make runs two at a time. t/README says more.
+# make check-quick  runs the tests that a change breaks first, in less than a minute:
+#                   the unit tests, the core, exact counts, and one server. Needs no
+#                   packages beyond those of a build: no prove, no gem, no C++.
+# Each file is a target, so make runs two at a time. t/README says more.
 QUICK := unit core exact serves
 QUICK_PROGRAMS := counts early exits forks huge inproc jit lifespans limits million places reload ring signals threads
 quick-programs: $(UNITS) $(B)/asan/core $(QUICK_PROGRAMS:%=$(T)/programs/%) $(T)/preload/above.so $(T)/preload/witness.so \

@@ -1,14 +1,14 @@
-# The core under sanitizers: the tracker's objects within a driver (t/core/),
-# and the unit tests, built into .build/asan and .build/tsan. t/core.t runs the
-# first of these, t/sanitize.t builds and runs the others. Always with the
-# compiler's dynamic runtime: the drivers look up what is beneath them as the
-# tracker does.
+# Builds the core (the tracker's objects in a driver, t/core/) and the unit tests
+# under sanitizers, in .build/asan and .build/tsan. t/core.t runs the core in
+# .build/asan; t/sanitize.t builds and runs the others. The sanitizers' runtime is
+# always the compiler's dynamic one: the drivers look up the functions beneath them
+# as the tracker does.
 SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_tsan := -fsanitize=thread
-# gcc has no model of a fence under TSan; what is ordered by one is atomic all the same
+# gcc has no model of a fence under TSan; all data that a fence orders is atomic anyway
 WARN_tsan := $(if $(findstring clang,$(CC)),,-Wno-tsan)
 SANITIZED_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -Isrc -I$(B)
-# aside.c would have the tracker stand aside: t/core/beneath.c has another
+# with aside.c the tracker would stand aside: t/core/beneath.c replaces it
 CORE_SRC := $(filter-out src/hooks/cxx.c src/real/aside.c,$(TRACKER_SRC)) $(wildcard src/http/*.c src/pages/*.c src/family/*.c)
 
 # $1: asan or tsan
@@ -25,7 +25,7 @@ $(B)/$1/core: $$(CORE_SRC:%.c=$(B)/$1/%.o) $(B)/$1/web.o $$(wildcard t/core/*) t
 		$$(filter %.o,$$^) $$(filter t/core/%.c,$$^) -Wl,--wrap=mmap -rdynamic $(URCU_LIBS) -lpthread -ldl
 $1: $(B)/$1/core
 endef
-# what these interpose has other names here
+# here the functions that these files interpose have other names
 $(B)/hooks_renamed.h: src/hooks.def
 	$(Q)mkdir -p $(@D) && sed -n 's/^MW_HOOK\(_REAL\)*(\([A-Za-z0-9_]*\).*/#define \2 app_\2/p' $< >$@
 RENAMED_hooks/malloc := -DCORE_RENAME -include t/core/renamed.h

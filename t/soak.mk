@@ -1,5 +1,5 @@
-# make soak: two Puma clusters under load for SECONDS while all pages are asked for
-# and workers restart, then a report (t/soak/soak.rb); t/soak.t does it shortly.
+# make soak: puts two Puma clusters under load for SECONDS, requests all pages, restarts
+# workers, and prints a report (t/soak/soak.rb). t/soak.t does it for a short time.
 SECONDS ?= 600
 soak:
 	$(Q)RUBY='$(RUBY)' t/soak/run.sh $(SECONDS)

@@ -1,9 +1,9 @@
-# The tracker and its server with shorter waits (src/base/times.h): what waits for others
-# gives up after a fifth of the time. For tests that wait for that; the real ones
-# have no switch for it. Only the sources that include times.h are compiled again.
+# Builds the tracker and its server with shorter waits (src/base/times.h): a fifth of each
+# time. For tests that wait for these times; the real ones have no switch for it. Compiles
+# only the sources that include times.h.
 SWIFT := $(B)/swift/libmwrap.so $(B)/swift/libmwrap_httpd.so
 SWIFT_OBJ := $(patsubst %.c,$(B)/%.o,$(shell grep -l '^#include "base/times\.h"' src/*/*.c src/*/*/*.c 2>/dev/null))
-# $1: objects, of which some have a swift one instead
+# $1: objects; replaces those that have a swift version
 swift = $(foreach o,$1,$(if $(filter $o,$(SWIFT_OBJ)),$(o:$(B)/%=$(B)/swift/%),$o))
 $(B)/swift/%.o: %.c GNUmakefile t/swift.mk
 	$(call say,CC,'$< with shorter waits')
