@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ancestors.h - which processes led to this one, and whether the tracker is in them.
+ * ancestors.h - the processes that led to this one, and whether the tracker is in them.
  *
- * What holds once for a family (a line on stderr, a port) must be known to a child that was
- * exec'ed, which inherits no memory. The kernel's tree of processes knows it, whoever cleaned
- * the environment. Opens files of /proc: while the server starts, when no fork gets in between.
+ * An exec'ed child inherits no memory, but must know what holds once for a family: a line on
+ * stderr, a port. The kernel's process tree tells it, even if the environment was cleaned. The
+ * server reads /proc only while it starts, when no fork gets in between.
  */
 #ifndef MW_HTTPD_ANCESTORS_H
 #define MW_HTTPD_ANCESTORS_H
@@ -21,14 +21,15 @@ struct mw_ancestors {
 void mw_ancestors(struct mw_ancestors *);
 
 /*
- * Is a file of this name mapped there, and was that process given the same options? Those that
- * can't be read, as after setproctitle, count as the same. False: it may not be looked at.
+ * True if that process has a file of this name mapped and was given the same options. Options that
+ * can't be read, as after setproctitle, count as the same. False also if the kernel denies access
+ * to the process.
  */
 bool mw_ancestor_has(long pid, const char *file);
 
 /*
- * Was an ancestor's server running, with the same options? What fails here has failed there,
- * and has been told.
+ * True if an ancestor's server was running with the same options. A failure here has then happened
+ * and been logged there already.
  */
 bool mw_ancestor_served(void);
 

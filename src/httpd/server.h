@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * server.h - the server's state and what its files offer each other.
+ * server.h - the server's state, and what its files offer each other.
  *
- * There is one server, `mw_server`, in static memory. Only the server's thread
- * writes it, but for `stop_asked`, and but for a forked child, in which no
- * server's thread exists.
+ * There is one server, `mw_server`, in static memory. Only the server's thread writes it. Two
+ * exceptions: any thread writes `stop_asked`; in a forked child there is no server's thread.
  *
- * A forked child starts with a copy of this state taken at any instruction
- * of the server's thread, and with descriptors that the kernel copied a
- * little earlier. So that it can close what it inherited:
- *  - a descriptor is written down right after the call that made it and
- *    forgotten right before the call that closes it;
- *  - `moves` is odd around both, and another number afterwards: if it changed
- *    between fork's beginning and the copy, or is odd, the child searches all
- *    its descriptors instead of trusting the notes;
- *  - a socket is closed only if its local address is one of ours: the number
- *    alone may be the application's by now.
+ * A forked child starts with a copy of this state, taken at any instruction of the server's thread.
+ * The kernel copied the descriptors a little earlier. The child can close what it inherited because
+ * of these rules:
+ *  - the server notes a descriptor right after the call that made it, and forgets it right before
+ *    the call that closes it;
+ *  - `moves` is odd around both, and another number afterwards. If it changed between fork's
+ *    beginning and the copy, or is odd, the child distrusts the notes and searches all its
+ *    descriptors;
+ *  - the child closes a socket only if its local address is one of ours: the application may have
+ *    reused the number.
  */
 #ifndef MW_HTTPD_SERVER_H
 #define MW_HTTPD_SERVER_H
@@ -40,15 +39,15 @@ struct MHD_Connection;
 struct MHD_Response;
 
 #define MW_CONNECTIONS_MAX 64
-#define MW_LINGERS_MAX 16 /* a quarter of all connections at most */
-#define MW_WATCHERS_MAX 8 /* of /live, and half of all connections at most */
-/* socket or socket_dir, the path of `listen`, its port, and a path taken over and given away */
+#define MW_LINGERS_MAX 16 /* at most a quarter of all connections */
+#define MW_WATCHERS_MAX 8 /* of /live; at most half of all connections */
+/* socket or socket_dir, the path of `listen`, its port, a path taken over, a path handed over */
 #define MW_LISTENERS_MAX 6
 
-/* Clients that wait cost nothing of ours; a full queue fails who connects without blocking. */
+/* Waiting clients cost us nothing; a full queue fails clients that connect without blocking. */
 #define MW_BACKLOG 1024
 
-/* Bytes of answers waiting for slow readers; beyond, others are told 503. */
+/* Bytes of answers that wait for slow readers; beyond this, others get 503. */
 #define MW_HELD_MAX ((size_t)32 << 20)
 
 enum mw_server_state {
@@ -61,32 +60,32 @@ enum mw_server_state {
 struct mw_listener {
 	int fd; /* -1: not open */
 	bool tcp;
-	uint64_t paused_until;  /* ms; accept failed for want of descriptors */
-	struct sockaddr_storage addr; /* what accepted sockets are bound to */
+	uint64_t paused_until;  /* ms; accept ran out of descriptors */
+	struct sockaddr_storage addr; /* the local address of accepted sockets */
 	socklen_t addr_len;
 	struct mw_socket_lock claim;  /* of a Unix socket */
 };
 
 enum mw_conn_phase {
-	MW_CONN_WAITING,   /* for a whole request */
-	MW_CONN_ANSWERING, /* the answer is on its way */
-	MW_CONN_WATCHING   /* the answer has no end: live.c */
+	MW_CONN_WAITING,   /* for a complete request */
+	MW_CONN_ANSWERING, /* the answer is being sent */
+	MW_CONN_WATCHING   /* the answer is a stream: live.c, relay.c */
 };
 
 struct mw_conn {
 	int fd; /* -1: slot is free */
 	bool tcp;
 	bool dropped;           /* shut down; libmicrohttpd will close it */
-	uint32_t over;          /* `moves` when the last request, read whole, had its answer */
+	uint32_t over;          /* `moves` when the last request, read whole, was answered */
 	enum mw_conn_phase phase;
-	uint64_t since;         /* ms; when the phase began, or a watcher last read */
+	uint64_t since;         /* ms; when the phase began, or the watcher last read */
 	uint64_t turn;          /* grows with each phase of any connection */
 };
 
-/* A connection that is over but for what the client still sends: linger.c */
+/* A connection that is over, except that the client still sends: linger.c */
 struct mw_linger {
 	int fd;   /* -1: free */
-	uint64_t until;         /* ms; unless something comes */
+	uint64_t until;         /* ms; later if something comes */
 	uint64_t latest;        /* ms; in any case */
 	uint64_t left;          /* bytes that may still come */
 };
@@ -96,11 +95,11 @@ _Static_assert(MW_CONNECTIONS_MAX / 4 <= MW_LINGERS_MAX, "a place for each");
 struct mw_server {
 	_Atomic int state;      /* enum mw_server_state; also a futex */
 	atomic_bool stop_asked;
-	atomic_bool opening; /* files are being made, or removed: the process's end waits for that */
-	_Atomic uint32_t moves; /* of descriptors: odd during one */
-	atomic_bool forked; /* this process is a child of one with a server */
+	atomic_bool opening; /* files are being made or removed; the process's end waits for it */
+	_Atomic uint32_t moves; /* odd while descriptors are made or closed */
+	atomic_bool forked; /* this process was forked from one with a server */
 	pid_t pid;
-	_Atomic pid_t tid; /* of the server's thread; 0: there is none. Panics ask for it */
+	_Atomic pid_t tid; /* of the server's thread; 0: none. Panics ask for it */
 	const struct mw_api *api;
 	struct MHD_Daemon *daemon;
 	_Atomic int epfd; /* ours: listeners, evfd, mhd_epfd */
@@ -112,19 +111,19 @@ struct mw_server {
 	unsigned conns_max;
 	struct mw_conn conns[MW_CONNECTIONS_MAX];
 	struct mw_linger lingers[MW_LINGERS_MAX];
-	size_t held;            /* bytes of answers that exist */
-	int statm;              /* /proc/self/statm, kept open: -1 where there is none */
-	dev_t statm_dev;        /* what it is, */
-	ino_t statm_ino;        /* since the application may use its number */
-	struct mw_family family; /* where relatives listen: listen.c */
+	size_t held;            /* bytes of answers in memory */
+	int statm;              /* /proc/self/statm, kept open; -1: none */
+	dev_t statm_dev;        /* identity of its file, */
+	ino_t statm_ino;        /* since the application may reuse its number */
+	struct mw_family family; /* how relatives are reached: listen.c */
 	struct mw_site site;
-	struct mw_access access; /* of the token that token_file has; token.c */
+	struct mw_access access; /* access by the token of token_file; token.c */
 };
 extern struct mw_server mw_server;
 
 /*
- * Around the making of sockets' files, after the server's state is "running". False: the
- * process ends, and none is made any more. Either that is seen here, or wait_stopped() sees `opening`.
+ * Brackets the making of socket files, after the state is "running". Returns false if the process
+ * ends: make no more files. Either this sees stop_asked, or wait_stopped() sees `opening`.
  */
 static inline bool mw_opening_begin(void)
 {
@@ -137,7 +136,7 @@ static inline void mw_opening_end(void)
 	atomic_store(&mw_server.opening, false);
 }
 
-/* Around whatever makes or closes descriptors; a second begin changes nothing. */
+/* Bracket code that makes or closes descriptors; a second begin changes nothing. */
 static inline void mw_moves_begin(void)
 {
 	atomic_store(&mw_server.moves, atomic_load(&mw_server.moves) | 1);
@@ -150,51 +149,59 @@ static inline void mw_moves_end(void)
 
 /* httpd.c */
 
-/* What errno's value means, in English; static. */
+/* The English text of an errno value; static. */
 const char *mw_strerror(int);
 /*
- * Moves fd, which the caller owns, to a number that scripts and select()
- * don't use. Returns the new number, or fd if there is none free.
+ * Moves fd, which the caller owns, to a number that scripts and select() don't use. Returns the new
+ * number, or fd if none is free.
  */
 int mw_fd_high(int fd);
-/* Accepts connections at l from now on. 0, or -1. */
+/* Accepts connections at l from now on. Returns 0, or -1. */
 int mw_loop_watch(struct mw_listener *l);
-/* Is `statm` what was opened? System calls only. */
+/* True if `statm` still is the file opened here. System calls only. */
 bool mw_statm_is_ours(void);
 
 /* listen.c */
 
-/* Opens what the options name; the number of listeners, 0 with a line in err. */
+/* Opens what the options name. Returns the number of listeners, or 0 with a line in err. */
 unsigned mw_listen_all(const struct mw_options *, char err[MW_ERROR_MAX]);
 /*
- * Listens, while the loop runs, on a family's path that nobody has, or beside it. NULL: it can't,
- * or another process was first.
+ * Listens, while the loop runs, on a family's path that is free, or on a path with this PID added.
+ * Returns NULL if that fails, or if another process was first.
  */
 struct mw_listener *mw_listen_take(const char *path);
 struct mw_listener *mw_listen_beside(const char *path);
-/* A slot that nothing was ever in; NULL: there is none left. */
+/* Returns a slot that was never used; NULL: none is left. */
 struct mw_listener *mw_listen_slot(void);
-/* Is there a Ruby in this process, or about to be? */
+/* True if this process has Ruby, or is about to. */
 bool mw_have_ruby(void);
-/* Closes one whose claim was given away; its connections go on. */
+/* Closes a listener whose path or port was handed over; its connections go on. */
 void mw_listen_end(struct mw_listener *);
-/* Removes our socket files and their locks. Any thread; the first does it. */
+/* Removes our socket files and their locks. Any thread; the first call does it. */
 void mw_listen_unlink(void);
 /* True if fd is a socket bound to the address of one of our listeners. */
 bool mw_listen_is_ours(int fd);
 
-/* `path` made absolute, as it was from where the first server was started. 0; -1: a line in err. */
+/*
+ * Makes `path` absolute, from the first server's working directory. Returns 0; -1: a line in err.
+ */
 int mw_listen_absolute(const char *path, char *out, size_t size, char err[MW_ERROR_MAX]);
 
 /* token.c */
 
-/* Reads the file that token_file names, if any. What is wrong with it: mw_token_wrong(). */
+/* Reads the file of token_file, if given. mw_token_wrong() tells its problem. */
 void mw_token_start(const struct mw_options *);
-/* NULL, or one line that says why no token counts. */
+/* Returns NULL, or one line: why no token counts. */
 const char *mw_token_wrong(void);
-/* Looks whether the file has changed. True: who is being served was let in by what has ended. */
+/*
+ * Checks whether the file has changed. Returns true if access that let in present clients has
+ * ended.
+ */
 bool mw_token_refresh(void);
-/* In a forked child: is this the file, as the parent was just reading it? System calls only. */
+/*
+ * In a forked child: true if fd may be the token file that the parent was reading. System calls
+ * only.
+ */
 bool mw_token_is_ours(int fd);
 /* In a forked child: forgets the token. */
 void mw_token_child(void);
@@ -202,22 +209,22 @@ void mw_token_child(void);
 /* socket_mode.c */
 
 /*
- * Gives a bound socket's file the mode and the group that the options name. While that
- * can't be done it stays as it is, 0600: one line on stderr. Only what is still the same file is touched.
+ * Gives a bound socket's file the mode and the group of the options. On failure the mode stays
+ * 0600, with one line on stderr. Touches only the file that was bound.
  */
 void mw_socket_open_up(const struct mw_socket_lock *, const struct mw_options *);
-/* The same for a directory that was made for sockets, by its descriptor's path. */
+/* The same for a directory made for sockets, by its descriptor's path. */
 void mw_socket_dir_open_up(const char *dir, const struct mw_options *);
-/* The number of a group by its name, from a file such as /etc/group; -1: it isn't there. */
+/* Finds a group's number by its name, in a file such as /etc/group; -1: no such group. */
 int64_t mw_group_find(const char *file, const char *name);
 
-/* conns.c */
+/* connections.c */
 
-/* Takes what waits at a listener, up to a bound. */
+/* Accepts waiting connections at a listener, up to a bound. */
 void mw_connections_accept(struct mw_listener *, uint64_t now);
 /* Drops connections past their deadline. Returns ms to the next, -1: none. */
 int mw_connections_expire(uint64_t now);
-/* Drops the longest-answering connection but `but`, if it is slow. */
+/* Drops the connection that has been answering longest, except `but`, if it is slow. */
 void mw_connections_drop_slow(const struct mw_conn *but, uint64_t now);
 struct mw_conn *mw_conn_of(int fd);
 void mw_conn_phase(struct mw_conn *, enum mw_conn_phase, uint64_t now);
@@ -225,54 +232,54 @@ void mw_connections_reset(void);
 
 /* linger.c */
 
-/* libmicrohttpd closes this connection: if the client still sends, it is listened to for a while. */
+/* Keeps a connection that libmicrohttpd closes open for a while, if the client still sends. */
 void mw_linger(const struct mw_conn *, uint64_t now);
-/* Something came. */
+/* Something came: discards it. */
 void mw_linger_read(struct mw_linger *, uint64_t now);
-/* Ends those whose time is over. Milliseconds to the next; -1: none. */
+/* Ends those past their deadline. Returns milliseconds to the next; -1: none. */
 int mw_linger_due(uint64_t now);
 /* Ends all. */
 void mw_linger_close(void);
-/* Forgets all: a forked child, which has closed them. */
+/* In a forked child, which has closed them: forgets all. */
 void mw_linger_reset(void);
 
 /* live.c */
 
 /*
- * The answer without an end for a request of /live; the watcher takes *first,
- * with which it begins. NULL: there are as many watchers as there may be, or no memory.
+ * Makes the stream for a request of /live. The watcher takes over *first and begins with it.
+ * Returns NULL if there are too many watchers, or no memory.
  */
 struct MHD_Response *mw_live_open(struct MHD_Connection *, struct mw_conn *, struct mw_buf *first);
-/* Ticks if it is time to, before MHD_run(). */
+/* Ticks if one is due, before MHD_run(). */
 void mw_live_run(uint64_t now);
-/* Milliseconds to what mw_live_run has to do next; -1: nothing. */
+/* Returns milliseconds to the next work of mw_live_run; -1: none. */
 int mw_live_due(uint64_t now);
-/* The other end of a watcher's connection may be closed. */
+/* The client of a watcher's connection may have closed it. */
 void mw_live_hangup(struct mw_conn *);
-/* Has this watcher read all there was for it? */
+/* True if this watcher has read everything it was sent. */
 bool mw_live_waits(const struct mw_conn *);
 /* Ends all, before MHD_stop_daemon(). */
 void mw_live_close(void);
-/* Forgets all, whose memory is lost: a forked child, or a daemon that isn't stopped. */
+/* Forgets all; their memory is lost. For a forked child, or a daemon that isn't stopped. */
 void mw_live_reset(void);
 
-/* place.c: see mw_api.server_endpoint */
+/* endpoint.c: see mw_api.server_endpoint */
 
-/* Tells other threads where the server is, and the token, anew after a change. */
+/* Publishes the endpoint and the token to other threads, anew after a change. */
 void mw_endpoint_tell(void);
-/* There is no server any more. */
+/* No server runs any more. */
 void mw_endpoint_end(void);
 /* Any thread. */
 bool mw_endpoint_get(struct mw_server_endpoint *);
 /* In a forked child. */
 void mw_endpoint_child(void);
 
-/* serve.c */
+/* mhd.c */
 
-/* The daemon, serving from mw_server's connections; NULL if it can't be had. */
+/* Starts the daemon, which serves mw_server's connections; NULL: it can't. */
 struct MHD_Daemon *mw_serve_open(void);
 
-/* child.c: see mw_httpd_api */
+/* after_fork.c: see mw_httpd_api */
 uint32_t mw_child_before_fork(void);
 void mw_child_after_fork(uint32_t moves);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sweep.h - sockets and locks that processes left behind which ended without a word: by _exit(2),
- * as Debian's shell does, by a signal, or by exec.
+ * sweep.h - removes the stale sockets and locks of processes that ended without cleaning up: by
+ * _exit(2), as Debian's shell does, by a signal, or by exec.
  *
- * Whoever has the family's path looks once a second, in a directory of sockets everybody. Looking
- * is a call of stat for the directory and two system calls for each relative. Only where something has
- * changed a thread reads the directory and removes what has no owner any more. It has a table of
- * descriptors of its own, so that a child that is forked meanwhile gets none of those opened there.
+ * The process with the family's path looks once a second; in a directory of sockets every process
+ * does. A look is a stat of the directory and two system calls for each relative. Only after a
+ * change does a thread read the directory and remove what has no owner any more. The thread has its
+ * own descriptor table: a child forked meanwhile inherits none of its descriptors.
  */
 #ifndef MW_HTTPD_SWEEP_H
 #define MW_HTTPD_SWEEP_H
@@ -17,11 +17,11 @@
 
 /* path, dir: as in mw_family; "": none. Begins a sweep if there is a reason. */
 void mw_sweep_look(const char *path, const char *dir, uint64_t now);
-/* All of it, in this thread: the process ends. */
+/* A whole sweep in this thread: the process ends. */
 void mw_sweep_now(const char *path, const char *dir);
-/* Every socket of ours in a directory of which nobody has the lock, whichever family's. */
+/* Removes every mwrap socket in a directory whose lock no process holds, of any family. */
 void mw_sweep_all(const char *dir);
-/* Forgets what was seen: at the server's end; and in a forked child, by system calls only. */
+/* Forget what was seen: at the server's end, and in a forked child (system calls only). */
 void mw_sweep_end(void);
 void mw_sweep_child(void);
 

@@ -8,19 +8,19 @@
 #include "server.h"
 
 /*
- * Opens it, at the start. known: the number that this process had before exec, where the options
- * leave it open; 0: none. 0, or -1 with a line in err. A new number is said on stderr.
+ * Opens the port as the server starts. known: the number that this process had before exec, if the
+ * options leave it open; 0: none. Returns 0, or -1 with a line in err. Logs a new number.
  */
 int mw_tcp_open(struct mw_listener *, const struct mw_options *, uint16_t known, char err[MW_ERROR_MAX]);
 
 /*
- * Opens the port that another process of the family had, while the loop runs. l: the slot of an
- * earlier time, NULL: none. known: the number, where the options leave it open; 0: nobody had one.
- * NULL: not now, and nothing is said.
+ * Opens, while the loop runs, the port that another process of the family had. l: its slot from an
+ * earlier time, or NULL. known: the number, if the options leave it open; 0: none was known.
+ * Returns NULL, and logs nothing, if it can't be opened now.
  */
 struct mw_listener *mw_tcp_take(struct mw_listener *l, uint16_t known);
 
-/* Of a listener's or a connection's address. */
+/* The port in a listener's or a connection's address. */
 uint16_t mw_tcp_port(const struct sockaddr_storage *);
 
 #endif
