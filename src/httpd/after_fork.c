@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * child.c - in a forked child: lets go of the parent's server.
+ * after_fork.c - lets go of the parent's server in a forked child.
  *
- * A child that kept the listening socket or a client's connection open would
- * make a dead parent look alive. The state may be half-updated (server.h says
- * how it is kept so that this works), and the child of a threaded process
- * may make only async-signal-safe calls: no malloc, no stdio, no lock. The
- * locks of the parent's socket files are not inherited; closing their
- * descriptors here doesn't drop them.
+ * A child that kept the listening socket or a client's connection open would make a dead parent
+ * look alive. The state may be half-updated; server.h has the rules that make this work. The child
+ * of a threaded process may make only async-signal-safe calls: no malloc, no stdio, no lock. The
+ * child doesn't inherit the locks of the parent's socket files; closing their descriptors here
+ * doesn't drop them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +22,7 @@
 #include "takeover.h"
 #include "server.h"
 
-struct dirent_head { /* what getdents64 writes */
+struct dirent_head { /* as getdents64 writes it */
 	uint64_t ino;
 	int64_t off;
 	uint16_t len;
@@ -49,7 +48,7 @@ static int number(const char *s)
 	return n;
 }
 
-/* Without /proc every number is tried. */
+/* Without /proc, tries every number. */
 static void search_numbers(void)
 {
 	struct rlimit rl;
@@ -116,7 +115,7 @@ static void close_inherited(uint32_t moves)
 	}
 	if (mw_statm_is_ours())
 		close(mw_server.statm);
-	/* these can be told from the application's while they know each other */
+	/* these are known to be ours while each epoll has the eventfd in it */
 	if (mhd)
 		close(mw_server.mhd_epfd);
 	if (own) {

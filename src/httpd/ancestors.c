@@ -9,7 +9,7 @@
 
 #include "server.h"
 
-#define VALUE_MAX 4096 /* of MWRAP, that is compared */
+#define VALUE_MAX 4096 /* bytes of MWRAP that are compared */
 
 void mw_ancestors(struct mw_ancestors *a)
 {
@@ -30,7 +30,7 @@ static int open_proc(long pid, const char *name)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Is `text` anywhere in the file? */
+/* True if `text` is anywhere in the file. */
 static bool contains(int fd, const char *text)
 {
 	char buf[4096];
@@ -42,13 +42,13 @@ static bool contains(int fd, const char *text)
 
 		if (memmem(buf, all, text, want))
 			return true;
-		kept = all < want ? all : want - 1; /* the end may be its beginning */
+		kept = all < want ? all : want - 1; /* the end may be the text's beginning */
 		memmove(buf, buf + all - kept, kept);
 	}
 	return false;
 }
 
-/* The value of MWRAP that the process was started with. False: it isn't there (any more). */
+/* Reads the value of MWRAP that the process was started with. False: not there (any more). */
 static bool options_of(long pid, char value[VALUE_MAX])
 {
 	static const char name[] = "MWRAP=";
@@ -103,7 +103,7 @@ static bool served(void)
 	if (atomic_load(&mw_server.forked))
 		return true;
 	mw_server.api->stats(&s);
-	if (s.forker > 0 && getpgid((pid_t)s.forker) >= 0) /* whose server starts about now */
+	if (s.forker > 0 && getpgid((pid_t)s.forker) >= 0) /* its server starts about now */
 		return true;
 	mw_ancestors(&a);
 	for (size_t i = 1; i < a.n; i++)

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * conns.c - the connections: who gets a slot, and who loses it.
+ * connections.c - gives connections a slot, and takes it away.
  *
- * There are conns_max slots. When they are full the client that has been
- * silent longest goes, so that idle ones never keep a newcomer out. A client
- * has MW_REQUEST_MS in all for sending a request; trickling doesn't extend it.
- * Watchers (live.c) stay as long as they read.
+ * There are conns_max slots. When they are full, the client that has been silent longest loses its
+ * slot: idle clients never keep a newcomer out. A client has MW_REQUEST_MS in all to send a
+ * request; trickling doesn't extend it. Watchers (live.c) stay as long as they read.
  *
- * Dropping is shutdown(2): libmicrohttpd, which owns the descriptor, then sees
- * the end of the stream, closes, and tells us (serve.c), which frees the slot.
- * Called by the server's thread only.
+ * A drop is a shutdown(2). libmicrohttpd owns the descriptor: it sees the end of the stream,
+ * closes, and tells mhd.c, which frees the slot. Called by the server's thread only.
  */
 #include <errno.h>
 #include <microhttpd.h>
@@ -48,9 +46,8 @@ void mw_conn_phase(struct mw_conn *c, enum mw_conn_phase phase, uint64_t now)
 }
 
 /*
- * libmicrohttpd 0.9.75 takes a short read for the last one until epoll reports
- * more, and so misses an end of stream that came with the data. Hence nothing
- * is left for it to read but the end.
+ * libmicrohttpd 0.9.75 takes a short read for the last one until epoll reports more. So it misses
+ * an end of stream that came with data. drop() leaves it nothing to read but the end.
  */
 static void drop(struct mw_conn *c)
 {
@@ -95,7 +92,7 @@ static struct mw_conn *least_useful(uint64_t now)
 	return c && now - c->since >= MW_SHUFFLE_MS ? c : NULL;
 }
 
-/* A free slot, made free if need be; NULL if everybody is busy. */
+/* Returns a free slot, dropping a connection if need be; NULL if all are busy. */
 static struct mw_conn *slot(uint64_t now)
 {
 	struct mw_conn *c = mw_conn_of(-1);
@@ -105,7 +102,7 @@ static struct mw_conn *slot(uint64_t now)
 		if (!c)
 			break;
 		drop(c);
-		MHD_run(mw_server.daemon); /* sees the end of its stream, and closes it */
+		MHD_run(mw_server.daemon); /* sees the end of the dropped stream and closes it */
 		c = mw_conn_of(-1);
 	}
 	return c;
@@ -121,7 +118,7 @@ static void take(struct mw_listener *l, int fd, uint64_t now)
 	}
 	*c = (struct mw_conn){ .fd = fd, .tcp = l->tcp };
 	mw_conn_phase(c, MW_CONN_WAITING, now);
-	/* takes the descriptor, and closes it if it fails */
+	/* takes over the descriptor, and closes it on failure */
 	if (MHD_add_connection(mw_server.daemon, fd, (struct sockaddr *)&l->addr, l->addr_len) != MHD_YES)
 		c->fd = -1;
 }
@@ -136,7 +133,7 @@ static void pause_listener(struct mw_listener *l, uint64_t now)
 
 void mw_connections_accept(struct mw_listener *l, uint64_t now)
 {
-	/* fewer than there are slots: a newcomer's request is read before others push it out */
+	/* fewer than the slots: a newcomer's request is read before others evict it */
 	unsigned batch = mw_server.conns_max / 2 < ACCEPT_BATCH ? mw_server.conns_max / 2 : ACCEPT_BATCH;
 
 	for (unsigned i = 0; i < batch; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * place.c - what other threads may know of the server: where relatives are
- * found, and the token that they want.
+ * endpoint.c - what other threads may know of the server: how relatives are reached, and the token
+ * that they require.
  *
- * A copy, since mw_server is the server's thread's own; under a lock, which
- * is held for a copy only.
+ * It is a copy, since mw_server belongs to the server's thread. The lock is held only while
+ * copying.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mw_server_endpoint place; /* under the lock */
-static bool known;     /* likewise: a server runs */
+static bool known;     /* under the lock: a server runs */
 
 static_assert(sizeof(place.path) == MW_SOCKET_PATH && sizeof(place.dir) == MW_SOCKET_PATH,
 	      "as in mw_family");

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * head.c - is this the head of a request that everybody understands alike?
+ * head.c - refuses a request head that two readers could understand in different ways.
  *
- * A proxy in front of us may read a request in another way than libmicrohttpd
- * does, and then takes for one what we take for two, or lets through whom we
- * take for somebody else. So whatever can be read in two ways is refused.
+ * A proxy in front of us may parse a request differently from libmicrohttpd. Then it takes two
+ * requests for one, or lets a client through as somebody else. So every ambiguous head is refused.
  *
- * libmicrohttpd 0.9 cuts whatever it hands out at a NUL, and says nothing of what was behind
- * that. But it takes lines apart where they lie, in the memory that it received them in,
- * and puts NULs between the parts: what lies between two parts that follow each other tells.
- * 1.0 refuses NULs, folded lines and bare LFs itself, as serve.c asks it to.
+ * libmicrohttpd 0.9 cuts each part at a NUL, and doesn't report what was behind it. But it splits
+ * lines in place, in the memory that it received them in, and puts NULs between the parts. So the
+ * bytes between two consecutive parts tell. 1.0 refuses NULs, folded lines and bare LFs itself, as
+ * mhd.c asks it to.
  */
 #include <microhttpd.h>
 #include <string.h>
@@ -18,7 +17,7 @@
 #include "family/gather.h"
 #include "head.h"
 
-/* What must not be there twice: one reader takes the first of two, another one the last. */
+/* Headers that must not occur twice: one reader takes the first, another one the last. */
 static const char *const single[] = {
 	"Host",   "Origin", "Sec-Fetch-Site", "Authorization", "Content-Length", "Transfer-Encoding",
 	"Expect", "Cookie", "Referer",        MW_RELAYED,      MW_NO_POST
@@ -26,7 +25,7 @@ static const char *const single[] = {
 enum { SINGLE_N = sizeof(single) / sizeof(single[0]) };
 
 struct walk {
-	const char *at, *end; /* what lies there is behind the last part; NULL: nobody can tell */
+	const char *at, *end; /* the first byte after the last part; NULL: not known */
 	bool seen[SINGLE_N];
 	const char *length, *coding; /* values */
 	const char *why;
@@ -45,9 +44,9 @@ static bool is_version(const char *s)
 }
 
 /*
- * All that is behind the target's "?" becomes one argument: libmicrohttpd would put each into
- * a record of its own, and has no answer when its memory ends on the way. We parse the query
- * ourselves, from the copy.
+ * Turns all behind the target's "?" into one argument. libmicrohttpd would make a record for each
+ * argument, and fails without an answer when its memory runs out. We parse the query ourselves,
+ * from the copy.
  */
 static void spoil_query(char *s)
 {
@@ -59,16 +58,16 @@ static void spoil_query(char *s)
 
 void mw_head_target(const char *uri)
 {
-	/* it is libmicrohttpd's buffer, which it is about to change itself */
+	/* libmicrohttpd's buffer, which it is about to change itself */
 	char *s = (char *)(uintptr_t)uri;
 
 	spoil_query(s);
-	/* the version follows the target, and a NUL ends both: what is before it is more of the target */
+	/* the version follows the target, and a NUL ends both: anything before it is more target */
 	while (old() && !is_version(s += strlen(s) + 1))
 		spoil_query(s);
 }
 
-/* The bytes of [from, to) are the NULs that stand for n line ends, each a CR and a LF. */
+/* True if [from, to) holds only the NULs of n line ends, each a CR and a LF. */
 static bool line_ends(const char *from, const char *to, size_t n)
 {
 	size_t between = (size_t)(to - from);
@@ -79,7 +78,7 @@ static bool line_ends(const char *from, const char *to, size_t n)
 	return from <= to && between == 2 * n;
 }
 
-/* The next header begins where the last part ended, but for the end of its line. */
+/* True if the next header begins where the last part ended, after the end of its line. */
 static bool follows(struct walk *w, const char *name, size_t n, const char *value, size_t value_n)
 {
 	const char *s = name + n + 1; /* the colon's NUL */
@@ -148,7 +147,7 @@ static enum MHD_Result each(void *ctx, enum MHD_ValueKind kind, const char *name
 	return w->why ? MHD_NO : MHD_YES;
 }
 
-/* Of the request line; the target as it was, of n bytes, began at `raw`. */
+/* Checks the request line. The original target, as long as h->target, began at h->raw. */
 static const char *look_at_line(struct walk *w, const struct mw_head *h)
 {
 	for (const char *s = h->target; *s; s++)

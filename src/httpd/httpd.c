@@ -2,15 +2,14 @@
 /*
  * httpd.c - the server's life: start, loop, stop, park.
  *
- * The loop is ours, so that every descriptor is known: an epoll of listeners,
- * an eventfd that wakes it, and libmicrohttpd's own epoll of connections.
- * There is no select(2): descriptors may have any number.
+ * The loop is ours, so every descriptor is known: an epoll of listeners, an eventfd that wakes it,
+ * and libmicrohttpd's own epoll of connections. There is no select(2): descriptors may have any
+ * number.
  *
- * The application may close or replace descriptors that it doesn't know:
- * daemons close everything above 2, `exec 3>file` in a shell takes whatever
- * 3 was. Before descriptors are used after a sleep, epolls_intact() asks the kernel
- * whether our numbers still mean our files; when not, the server ends without
- * closing what is the application's now.
+ * The application may close or replace descriptors that it doesn't know: daemons close everything
+ * above 2; a shell's `exec 3>file` takes 3 over. After each sleep, before descriptors are used,
+ * epolls_intact() asks the kernel whether our numbers still mean our files. If not, the server ends
+ * and leaves open what is now the application's.
  */
 #include "httpd.h"
 
@@ -44,16 +43,15 @@ enum { OPENING_MS = 2000, OPENING_STEP_MS = 20 };
 
 struct mw_server mw_server = { .epfd = -1, .evfd = -1, .mhd_epfd = -1, .statm = -1 };
 
-/* strerror() would take locks of the locale, which a fork could catch held. */
+/* strerror() would take locks of the locale; a fork could catch them held. */
 const char *mw_strerror(int e)
 {
 	return mw_sys_error(e);
 }
 
 /*
- * The first one to be moved waits some 10 ms while the kernel makes the table
- * bigger. Meanwhile the application may have closed `fd` and opened a file of
- * its own there, which isn't ours to close.
+ * The first move takes some 10 ms, while the kernel enlarges the descriptor table. Meanwhile the
+ * application may have closed `fd` and opened its own file there, which isn't ours to close.
  */
 int mw_fd_high(int fd)
 {
@@ -74,9 +72,8 @@ static void set_state(enum mw_server_state s)
 }
 
 /*
- * Connections take at most an eighth of what the application may open. Our
- * numbers lie above 1023, which select(2) in the application can't use, or
- * in the upper half of what there is.
+ * Connections take at most an eighth of what the application may open. Our numbers lie above 1023,
+ * which select(2) in the application can't use, or in the upper half of a smaller range.
  */
 static void set_limits(void)
 {
@@ -103,7 +100,7 @@ int mw_loop_watch(struct mw_listener *l)
 	return epoll_add(mw_server.epfd, l->fd, EPOLLIN, l);
 }
 
-/* The kernel finds the eventfd in both only if all three are what they were. */
+/* The kernel finds the eventfd in both epolls only if all three descriptors are unchanged. */
 static bool epolls_intact(void)
 {
 	struct epoll_event in = { .events = EPOLLIN, .data.ptr = &mw_server.evfd };
@@ -114,8 +111,8 @@ static bool epolls_intact(void)
 }
 
 /*
- * Kept open, since a descriptor opened each second could be in the way of the
- * application's: `close(0); open(...)` counts on its number.
+ * Kept open: opening it each second could take a number that the application counts on, as in
+ * `close(0); open(...)`.
  */
 static void open_statm(void)
 {
@@ -176,8 +173,8 @@ static void close_fd(_Atomic int *fd)
 }
 
 /*
- * Files first: nobody shall find a socket that doesn't answer. With `intact`
- * false only what provably is ours is closed, and the daemon is left as it is.
+ * Removes files first: no client shall find a socket that doesn't answer. If not `intact`, closes
+ * only what is provably ours, and leaves the daemon as it is.
  */
 static void close_all(bool intact)
 {
@@ -222,7 +219,7 @@ static void close_all(bool intact)
 	mw_moves_end();
 }
 
-/* start()'s; NULL once it was called */
+/* from start(); NULL after its call */
 static void (*tell_opened)(void);
 
 static void opened(void)
@@ -232,7 +229,7 @@ static void opened(void)
 	tell_opened = NULL;
 }
 
-/* In our use of libmicrohttpd it can't go on and would abort(): end the server, not the host. */
+/* In our use, libmicrohttpd can't go on and would abort(): end the server, not the process. */
 static void park(const char *file, unsigned line, const char *why)
 {
 	mw_log("libmicrohttpd: gave up (%s:%u: %.*s): the server is off", file, line,
@@ -245,8 +242,8 @@ static void park(const char *file, unsigned line, const char *why)
 }
 
 /*
- * The handler of the whole process: panics of the application's own use of the library go the way
- * that they would have gone, which is abort() unless the application set a handler.
+ * The handler of the whole process. Panics of the application's own use of the library go on to the
+ * application's handler; without one, abort() follows as before.
  */
 static void panic(void *unused, const char *file, unsigned line, const char *why)
 {
@@ -259,14 +256,14 @@ static void panic(void *unused, const char *file, unsigned line, const char *why
 	}
 }
 
-/* MHD_set_panic_func by its name would be the tracker's. */
+/* By its name alone, MHD_set_panic_func would be the tracker's. */
 static void take_panics(const struct mw_api *api)
 {
 	void (*set)(mw_panic_fn, void *) = NULL;
 	Dl_info me;
 	void *lib;
 
-	/* it isn't closed again, since this library needs it as long as there is a process */
+	/* never closed: this library needs it as long as the process lives */
 	if (dladdr((void *)(uintptr_t)MHD_start_daemon, &me) && me.dli_fname &&
 	    (lib = dlopen(me.dli_fname, RTLD_LAZY | RTLD_NOLOAD)))
 		set = (void (*)(mw_panic_fn, void *))dlsym(lib, "MHD_set_panic_func");
@@ -276,7 +273,7 @@ static void take_panics(const struct mw_api *api)
 		set(panic, NULL);
 }
 
-/* second: until the next point of the history */
+/* second: ms until the next point of the history */
 static int timeout_ms(uint64_t now, unsigned second)
 {
 	MHD_UNSIGNED_LONG_LONG mhd;
@@ -295,16 +292,16 @@ static int timeout_ms(uint64_t now, unsigned second)
 
 enum { EVENTS = MW_LISTENERS_MAX + 2 + MW_WATCHERS_MAX + MW_LINGERS_MAX };
 
-/* Somebody woke the loop: it looks at everything anyway. */
+/* Empties the eventfd; the loop looks at everything anyway. */
 static void drain(void)
 {
 	uint64_t n;
 
 	if (read(mw_server.evfd, &n, sizeof(n)) < 0)
-		return; /* nothing was there */
+		return; /* it was empty */
 }
 
-/* What an event of ours is about: a listener, a watcher's connection, or a descriptor. */
+/* Dispatches an event of ours: about a listener, a connection, a linger or the eventfd. */
 static void dispatch(void *about, uint64_t now)
 {
 	struct mw_listener *l = about;
@@ -323,7 +320,7 @@ static void dispatch(void *about, uint64_t now)
 	}
 }
 
-/* 0 when asked to stop; -1 if our descriptors are not ours any more. */
+/* Returns 0 when asked to stop; -1 if our descriptors are no longer ours. */
 static int loop(void)
 {
 	struct epoll_event ev[EVENTS];
@@ -340,7 +337,7 @@ static int loop(void)
 		if ((n < 0 && errno != EINTR) || !epolls_intact())
 			return -1;
 		now = mw_now_ms();
-		/* before any request is looked at */
+		/* before any request is answered */
 		if (mw_token_refresh()) {
 			mw_live_close();
 			mw_relay_close();
@@ -393,27 +390,27 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 	} else if (open_listeners(api->options(), err) && !open_loop(err)) {
 		mw_opening_end();
 		mw_moves_end();
-		/* before any child can be forked, which would tell a shell first that it has Ruby */
+		/* before any child can be forked and requests the path from a shell first */
 		(void)mw_takeover_look(mw_now_ms());
 		opened();
 		mw_endpoint_tell();
 		ret = loop();
 		intact = !ret && epolls_intact();
 		if (ret && atomic_load(&mw_server.stop_asked))
-			ret = 0; /* nobody misses it */
+			ret = 0; /* it was to stop anyway */
 		if (ret)
 			snprintf(err, MW_ERROR_MAX,
 				 "the server: off: the application closed its descriptors");
 	}
 	if (ret && !err[0])
-		ret = 0; /* the family knows */
+		ret = 0; /* an ancestor has logged it */
 	opened();
 	mw_endpoint_end();
 	close_all(intact);
 	mw_site_end(&mw_server.site, api);
 	mw_access_forget(&mw_server.access);
 	mw_opening_end();
-	atomic_store(&mw_server.tid, 0); /* which may soon be another thread's */
+	atomic_store(&mw_server.tid, 0); /* the number may soon be another thread's */
 	set_state(MW_SERVER_ENDED);
 	return ret;
 }
@@ -426,7 +423,7 @@ static void stop(void)
 
 	atomic_store(&mw_server.stop_asked, true);
 	evfd = mw_server.evfd;
-	/* not into a file of the application's that has the number now */
+	/* never into a file of the application's that has the number now */
 	if (evfd >= 0 && !epoll_ctl(mw_server.epfd, EPOLL_CTL_MOD, evfd, &in) &&
 	    write(evfd, &one, sizeof(one)) < 0)
 		errno = saved; /* the counter is full: it wakes anyway */
@@ -434,8 +431,9 @@ static void stop(void)
 }
 
 /*
- * A file that is being made can't be removed yet: on a busy machine the server's thread, which
- * goes last, may need longer than `ms` for what is done in no time.
+ * A file that is being made can't be removed yet. The server's thread goes last, and on a busy
+ * machine may need longer than `ms` for a quick step. So this waits on while `opening`, at most
+ * OPENING_MS more.
  */
 static bool wait_stopped(unsigned ms)
 {

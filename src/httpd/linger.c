@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * linger.c - connections that are over for us, while the client still sends.
+ * linger.c - connections that are over for us while the client still sends.
  *
- * A socket that is closed with bytes in it that nobody read is reset, and the
- * client loses the answer that it hasn't read yet. So where libmicrohttpd closes
- * one before the client has sent all of its request (it is too large, or wrong), a
- * copy of the descriptor stays open until the client ends, too: what still comes is
- * thrown away, up to BYTES_MAX, until nothing has come for MW_LINGER_MS, or for
- * MW_REQUEST_MS in all: this thread may have to wait for a CPU. There are a quarter as many as
- * connections; the oldest one goes for a new one.
+ * The kernel resets a closed socket that holds unread bytes, and the client loses an answer that it
+ * hasn't read yet. libmicrohttpd may close a connection before the client has sent all of its
+ * request, if that is too large or wrong. Then a copy of the descriptor stays open until the client
+ * ends, too. What still comes is discarded:
+ *  - up to BYTES_MAX;
+ *  - until nothing has come for MW_LINGER_MS;
+ *  - for MW_REQUEST_MS in all, since this thread may have to wait for a CPU.
  *
- * Called by the server's thread only; mw_linger() and mw_linger_close() where descriptors
- * are made and closed anyway (mw_moves_begin).
+ * Lingers are at most a quarter of the connections; a new one evicts the oldest.
+ *
+ * Called by the server's thread only. mw_linger() and mw_linger_close() run within
+ * mw_moves_begin().
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +25,9 @@
 #include "server.h"
 
 #define BYTES_MAX ((uint64_t)4 << 20)
-#define AT_ONCE 64 /* reads, then others have their turn */
+#define AT_ONCE 64 /* reads before other descriptors have their turn */
 
-/* Within mw_moves. The application may have put a file of its own where ours was. */
+/* Within mw_moves_begin(). The application may have put its own file in our place. */
 static void end(struct mw_linger *l)
 {
 	if (mw_listen_is_ours(l->fd))
@@ -44,7 +46,7 @@ static struct mw_linger *place(void)
 {
 	struct mw_linger *oldest = &mw_server.lingers[0];
 
-	/* conns_max is 4 at least, and MW_CONNECTIONS_MAX at most */
+	/* conns_max is at least 4 and at most MW_CONNECTIONS_MAX */
 	for (unsigned i = 0; i < mw_server.conns_max / 4; i++) {
 		struct mw_linger *l = &mw_server.lingers[i];
 
@@ -57,7 +59,7 @@ static struct mw_linger *place(void)
 	return oldest;
 }
 
-/* Is there more to come, as far as anybody can tell? */
+/* True if the client may send more, as far as can be told. */
 static bool sends(const struct mw_conn *c)
 {
 	char byte;
@@ -80,7 +82,7 @@ void mw_linger(const struct mw_conn *c, uint64_t now)
 	l->left = BYTES_MAX;
 	in.data.ptr = l;
 	if (l->fd < 0)
-		return; /* no descriptor is left: it is reset */
+		return; /* no descriptor is left: the kernel resets the connection */
 	shutdown(l->fd, SHUT_WR);
 	if (epoll_ctl(mw_server.epfd, EPOLL_CTL_ADD, l->fd, &in))
 		end(l);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * listen.c - opens the listeners that the options name: Unix sockets at a
- * claimed path, TCP on loopback or, with a token, elsewhere. Called by the server's thread while it
- * starts; mw_listen_unlink() and mw_listen_is_ours() by others as server.h
- * says. Every descriptor is close-on-exec and non-blocking.
+ * listen.c - opens the listeners that the options name: Unix sockets at a locked path; TCP on
+ * loopback, or elsewhere with a token. Called by the server's thread while it starts;
+ * mw_listen_unlink() and mw_listen_is_ours() by others as server.h says. Every descriptor is
+ * close-on-exec and non-blocking.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,12 +24,12 @@
 #include "server.h"
 #include "tcp.h"
 
-/* How long a relative may hold the lock of a path that has our PID. */
+/* ms; how long a relative may hold the lock of a path that has our PID. */
 #define SWEPT_MS 100
 
 /*
- * Relative paths are taken from where the first server of this process and
- * its forked children was started: an app that daemonizes changes to "/".
+ * Relative paths start where the first server of this process and its forked children was started:
+ * an app that daemonizes changes to "/".
  */
 static char start_dir[PATH_MAX];
 
@@ -56,7 +56,7 @@ int mw_listen_absolute(const char *path, char *out, size_t size, char err[MW_ERR
 	return 0;
 }
 
-/* Written down before bind, so that a forked child can tell the socket. */
+/* Notes the address before bind: a forked child recognises the socket by it. */
 static void note_unix(struct mw_listener *l)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
@@ -86,7 +86,10 @@ bool mw_have_ruby(void)
 	return s.ruby_lookup && strcmp(s.ruby_lookup, "none") != 0;
 }
 
-/* A family's sockets there are for itself: socket_mode isn't for them. */
+/*
+ * True if the socket is in the directory of rundir.c. Only the family uses those; socket_mode
+ * doesn't apply.
+ */
 static bool in_rundir(const struct mw_listener *l)
 {
 	const char *path = mw_rundir_kept();
@@ -125,8 +128,8 @@ static bool taken_by_us(const char *path)
 }
 
 /*
- * Claims a path that has this process's PID in it. What an earlier one of that number left may
- * just be swept by a relative, which has the lock for a moment.
+ * Locks a path with this process's PID in it. A relative may be sweeping what an earlier process of
+ * that PID left, and holds the lock for a moment.
  */
 static enum mw_socket_locked claim_own(struct mw_listener *l, const char *path, char err[MW_ERROR_MAX])
 {
@@ -152,7 +155,7 @@ static enum mw_socket_locked claim_beside(struct mw_listener *l, const char *pat
 	return MW_SOCKET_LOCK_ERROR;
 }
 
-/* Listens on `abs`, an absolute path, or beside it if another process has it. */
+/* Listens on `abs`, an absolute path, or on `abs`.PID if another process has it. */
 static int open_unix(struct mw_listener *l, const char *abs, char err[MW_ERROR_MAX])
 {
 	enum mw_socket_locked got;
@@ -187,7 +190,7 @@ static int open_path(struct mw_listener *l, const struct mw_options *o, char err
 	if (expand(o->socket, path, sizeof(path), err) ||
 	    mw_listen_absolute(path, abs, sizeof(abs), err) || open_unix(l, abs, err))
 		return -1;
-	/* with the PID in it, it is nobody else's */
+	/* a path with the PID in it is not shared */
 	if (mw_options_expand(o->socket, (long)getpid() + 1, other, sizeof(other)) >= 0 &&
 	    !strcmp(path, other)) {
 		strcpy(mw_server.family.path, abs);
@@ -197,8 +200,8 @@ static int open_path(struct mw_listener *l, const struct mw_options *o, char err
 }
 
 /*
- * The path that the family of `listen` shares. Where `socket` or socket_dir has relatives already it
- * only says who has the port.
+ * Opens the path that the family of `listen` shares. If `socket` or socket_dir has relatives
+ * already, the path only says which process has the port.
  */
 static int open_rundir(struct mw_listener *l, const struct mw_options *o, char err[MW_ERROR_MAX])
 {
@@ -206,7 +209,7 @@ static int open_rundir(struct mw_listener *l, const struct mw_options *o, char e
 	int ret;
 
 	for (unsigned i = 0; (ret = mw_rundir_path(i, o, path, err)) <= 0; i++) {
-		/* the last one to end may remove the directory just now: then it is made again */
+		/* the last process to end may just have removed the directory: make it again */
 		for (int tries = 0; !ret && tries < 3; tries++) {
 			mw_rundir_keep(path);
 			if (!open_unix(l, path, err)) {
@@ -222,7 +225,7 @@ static int open_rundir(struct mw_listener *l, const struct mw_options *o, char e
 	return -1;
 }
 
-/* Who has the family's path opens the port; without one, who can. */
+/* The process with the family's path opens the port; without a shared path, any process may. */
 static int open_tcp(struct mw_listener *l, const struct mw_options *o, char err[MW_ERROR_MAX])
 {
 	uint16_t known = 0;
@@ -231,7 +234,7 @@ static int open_tcp(struct mw_listener *l, const struct mw_options *o, char err[
 	if (!mw_takeover_has_port(&known))
 		return mw_takeover_path()[0] ? 1 : -1; /* a relative has it */
 	ret = mw_tcp_open(l, o, known, err);
-	/* one that ends may be about to close it: owner.c goes on trying */
+	/* a process that ends may be about to close it: takeover.c goes on trying */
 	if (ret && mw_takeover_path()[0] && mw_ancestor_served())
 		return 1;
 	mw_takeover_port(ret ? NULL : l);
@@ -268,7 +271,7 @@ static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[
 	return open_unix(l, path, err);
 }
 
-/* Tells what failed, unless an ancestor has: then it is the family's fault, and is known. */
+/* Logs a failure, unless an ancestor has: then the whole family has it, and it is known. */
 static void tell(const char *err)
 {
 	if (!mw_ancestor_served())
@@ -280,7 +283,7 @@ unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
 	static int (*const openers[])(struct mw_listener *, const struct mw_options *,
 				      char *) = { open_path, open_dir, open_rundir, open_tcp };
 	const char *const given[] = { o->socket, o->socket_dir, o->listen, o->listen };
-	bool pending = false; /* err holds a failure that nobody was told */
+	bool pending = false; /* err holds a failure that wasn't logged */
 	unsigned asked = 0;   /* listeners that the options name */
 
 	for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++) {
@@ -288,7 +291,9 @@ unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
 		bool rundir = openers[i] == open_rundir;
 		int ret;
 
-		/* a family's path is as good; and without the token nobody is let in anywhere */
+		/*
+		 * a family's path does as well; without a valid token no request is let in anyway
+		 */
 		if (!given[i] || (rundir && (mw_takeover_path()[0] || mw_token_wrong())))
 			continue;
 		if (pending)
@@ -298,10 +303,10 @@ unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
 		ret = openers[i](l, o, err);
 		pending = ret < 0;
 		if (ret)
-			l->addr_len = 0; /* whatever has this address, it isn't ours */
+			l->addr_len = 0; /* a socket with this address isn't ours */
 		else
 			mw_server.listeners_n++;
-		asked += ret >= 0 && !rundir; /* also where a relative has the port */
+		asked += ret >= 0 && !rundir; /* also if a relative has the port */
 	}
 	if (pending && asked)
 		tell(err);
@@ -323,7 +328,7 @@ struct mw_listener *mw_listen_slot(void)
 	return l;
 }
 
-/* What is claimed is opened and watched; else it is given back. */
+/* Opens and watches a listener whose path is locked; on failure releases the lock. */
 static struct mw_listener *go_on(struct mw_listener *l, enum mw_socket_locked got)
 {
 	char err[MW_ERROR_MAX];
@@ -376,7 +381,7 @@ void mw_listen_end(struct mw_listener *l)
 	mw_moves_begin();
 	if (l->fd >= 0 && mw_listen_is_ours(l->fd))
 		close(l->fd);
-	l->fd = -1; /* its address stays noted: connections have it */
+	l->fd = -1; /* its address stays noted: its connections have it */
 	mw_moves_end();
 }
 
@@ -386,7 +391,9 @@ void mw_listen_unlink(void)
 		mw_socket_lock_unlink(&mw_server.listeners[i].claim);
 }
 
-/* Accepted at 0.0.0.0 or [::]: bound to whatever address the client took, and to our port. */
+/*
+ * A socket accepted at 0.0.0.0 or [::] is bound to the address that the client used, and our port.
+ */
 static bool is_from_any(const struct mw_listener *l, const struct sockaddr_storage *ss)
 {
 	struct sockaddr_in in;
@@ -410,7 +417,7 @@ bool mw_listen_is_ours(int fd)
 	memset(&ss, 0, sizeof(ss));
 	if (getsockname(fd, (struct sockaddr *)&ss, &len))
 		return false;
-	/* also one that is just being opened, which isn't counted yet */
+	/* also one that is just being opened and isn't counted yet */
 	for (unsigned i = 0; i < MW_LISTENERS_MAX; i++) {
 		const struct mw_listener *l = &mw_server.listeners[i];
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * live.c - who watches: GET /live, an answer without an end.
+ * live.c - serves watchers: GET /live, an answer without an end.
  *
- * A watcher has one event at a time in its hands, and the last tick that it
- * got; everything else is in the site's journal (../pages/site.h). One that doesn't
- * read holds up nobody: its event waits, it misses ticks, and then it gets what
- * changed since. After MW_STALL_MS without reading it is dropped.
+ * A watcher holds one event at a time, and the number of the last tick that it got; everything else
+ * is in the site's journal (../pages/site.h). A watcher that doesn't read holds up no other: its
+ * event waits, it misses ticks, and then gets what changed since. After MW_STALL_MS without reading
+ * it is dropped.
  *
- * With nothing to say a connection is suspended: libmicrohttpd forgets its
- * descriptor until it is resumed, here, by the next tick. (In a daemon that
- * runs in its caller's loop, libmicrohttpd makes no descriptor for this.) It
- * wouldn't see the client go meanwhile: the loop's own epoll does.
+ * A connection with nothing to send is suspended: libmicrohttpd drops its descriptor from its
+ * epoll. The next tick resumes it. (In a daemon that runs in its caller's loop, libmicrohttpd makes
+ * no descriptor for this.) Meanwhile libmicrohttpd wouldn't see the client go: the loop's own epoll
+ * does.
  *
- * Nobody watches: there is no tick, no snapshot and no journal.
+ * Without watchers there is no tick, no snapshot and no journal.
  *
- * The server's thread only, but for a forked child. Before MHD_stop_daemon()
- * all must be resumed: libmicrohttpd panics otherwise.
+ * The server's thread only, except in a forked child. All must be resumed before MHD_stop_daemon():
+ * libmicrohttpd panics otherwise.
  */
 #include <errno.h>
 #include <microhttpd.h>
@@ -30,23 +30,23 @@
 
 #define TICK_MS 1000u
 #define TICK_MS_MAX 60000u
-#define TICK_SHARE 200u     /* a tick may take that part of the time between two */
+#define TICK_SHARE 200u     /* a tick's CPU time is at most 1/TICK_SHARE of the interval */
 
 struct watcher {
-	struct MHD_Connection *mc; /* NULL: nobody */
+	struct MHD_Connection *mc; /* NULL: slot is free */
 	struct mw_conn *conn;
 	bool suspended;
-	bool ended;          /* the client went: no more is sent */
+	bool ended;          /* the client has gone: nothing more is sent */
 	struct mw_cursor cursor;
 	uint32_t point_tick;
 	struct mw_buf out;   /* an event */
-	size_t sent;         /* of it */
-	uint64_t spoke;      /* ms; when the last one was begun */
+	size_t sent;         /* bytes of `out` */
+	uint64_t spoke;      /* ms; when the last event was begun */
 };
 
 static struct watcher watchers[MW_WATCHERS_MAX];
 static unsigned watching;
-static uint64_t next_tick; /* ms; while somebody watches */
+static uint64_t next_tick; /* ms; valid while there are watchers */
 
 /* --- one watcher ------------------------------------------------------------------- */
 
@@ -58,7 +58,7 @@ static void resume(struct watcher *w)
 	MHD_resume_connection(w->mc);
 }
 
-/* The next event into w->out. False: there is none. */
+/* Puts the next event into w->out. False: there is none. */
 static bool refill(struct watcher *w, uint64_t now)
 {
 	if (w->out.cap > MW_EVENT_BYTES / 4)
@@ -67,7 +67,7 @@ static bool refill(struct watcher *w, uint64_t now)
 	if (!mw_site_next(&mw_server.site, &w->cursor, &w->point_tick, &w->out) &&
 	    now - w->spoke >= MW_SILENCE_MS)
 		mw_buf_str(&w->out, ":\n\n");
-	if (w->out.failed) { /* half an event would be nonsense */
+	if (w->out.failed) { /* half an event would be invalid */
 		mw_buf_free(&w->out);
 		w->ended = true;
 	}
@@ -111,7 +111,7 @@ static void leave(void *cls)
 		mw_site_unwatched(&mw_server.site, mw_server.api);
 }
 
-/* The loop hears of the client's end once; a slot with a new client is looked at again. */
+/* Lets the loop see the client's end once; watches a slot's new client again. */
 static bool hear_of_end(struct mw_conn *c)
 {
 	struct epoll_event ev = { .events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = c };
@@ -122,7 +122,7 @@ static bool hear_of_end(struct mw_conn *c)
 
 static struct watcher *free_one(void)
 {
-	/* watchers leave room for others */
+	/* watchers leave room for other clients */
 	unsigned max =
 		mw_server.conns_max / 2 < MW_WATCHERS_MAX ? mw_server.conns_max / 2 : MW_WATCHERS_MAX;
 
@@ -147,7 +147,7 @@ struct MHD_Response *mw_live_open(struct MHD_Connection *mc, struct mw_conn *c, 
 	*first = (struct mw_buf){ 0 };
 	if (!watching++)
 		next_tick = now;
-	/* whose silence is no fault; MW_STALL_MS is for those who don't read */
+	/* a silent watcher is fine; MW_STALL_MS drops one that doesn't read */
 	MHD_set_connection_option(mc, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
 	mw_conn_phase(c, MW_CONN_WATCHING, now);
 	return r;
@@ -182,9 +182,9 @@ static void tick(uint64_t now)
 	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), ms;
 	bool had_some = mw_server.site.journal.tick != 0 && mw_server.site.journal.snapshot;
 
-	(void)mw_site_tick(&mw_server.site, mw_server.api); /* no memory: the next one may have some */
+	(void)mw_site_tick(&mw_server.site, mw_server.api); /* no memory: the next tick may have some */
 	ms = (mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from) * TICK_SHARE / 1000000;
-	/* the first one of all names and sorts what later ones only compare */
+	/* the first tick names and sorts everything; later ones only compare */
 	if (!had_some || ms < TICK_MS)
 		ms = TICK_MS;
 	next_tick = now + (ms < TICK_MS_MAX ? ms : TICK_MS_MAX);

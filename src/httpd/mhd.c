@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * serve.c - between libmicrohttpd and the route table.
+ * mhd.c - connects libmicrohttpd and the route table.
  *
- * libmicrohttpd runs without a thread, a listening socket or select(2): it
- * gets accepted connections from conns.c and is driven by httpd.c. Called by
- * the server's thread only, out of MHD_run() and MHD_add_connection().
+ * libmicrohttpd runs without a thread, a listening socket or select(2). connections.c gives it
+ * accepted connections, and httpd.c drives it. Called by the server's thread only, out of MHD_run()
+ * and MHD_add_connection().
  *
- * A request is answered when all of it is there; its body is read and thrown
- * away, but for that of POST /login, of which MW_LOGIN_BODY_MAX bytes are kept. What a
- * request costs is bounded: 64 KiB for its head (a longer one is 431 or 414, by
- * libmicrohttpd), BODY_MAX bytes to read (else 413), and for the answers of all clients
- * together MW_HELD_MAX before a further one is made. A head that can be understood in
- * two ways is 400 (head.c). Who is answered before all was read can go on sending for a
- * while, and so gets the answer (linger.c).
+ * A request is answered once all of it is there. Its body is read and discarded, except
+ * MW_LOGIN_BODY_MAX bytes of that of POST /login. A request's cost is bounded:
+ *  - 64 KiB for its head; libmicrohttpd answers a longer one with 431 or 414;
+ *  - BODY_MAX bytes of body, else 413;
+ *  - MW_HELD_MAX bytes for the answers of all clients together, before a further one is made.
+ *
+ * An ambiguous head gets 400 (head.c). A client that is answered before all was read can go on
+ * sending for a while, and so gets the answer (linger.c).
  */
 #include <microhttpd.h>
 #include <stdio.h>
@@ -31,30 +32,30 @@
 
 #define CONN_MEMORY ((size_t)64 << 10)
 /*
- * Of 1.0: no second way to end a line or to go on with it; and no redirection of its own to what
- * it makes of a target with spaces. In 0.9 there is no more than head.c.
+ * With this, 1.0 accepts one form of line end, no folded lines, and doesn't redirect targets with
+ * spaces to its own reading of them. 0.9 has only head.c.
  */
 #if MHD_VERSION >= 0x01000000
 #define STRICT MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
 #else
 #define STRICT
 #endif
-#define BODY_MAX ((size_t)1 << 20) /* nobody has a reason for a larger one */
+#define BODY_MAX ((size_t)1 << 20) /* no request needs a larger one */
 #define TOO_LARGE "the request's body is larger than 1 MiB"
 
-/* A request's own: its URI as received, since libmicrohttpd decodes it. */
+/* A request's own state, with its URI as received, since libmicrohttpd decodes it. */
 struct request {
 	bool seen;
 	bool last;  /* its client wants the connection to end with the answer */
-	bool whole; /* it was read whole, and is such a last one */
-	struct mw_job *job; /* it is answered apart; NULL: not */
+	bool whole; /* it was read whole, and is `last` */
+	struct mw_job *job; /* the relay's job; NULL: none */
 	size_t got;  /* bytes of its body so far */
-	char *body;  /* owned; MW_LOGIN_BODY_MAX + 1 bytes. NULL: nobody wants it */
+	char *body;  /* owned; MW_LOGIN_BODY_MAX + 1 bytes. NULL: not kept */
 	const char *raw; /* where libmicrohttpd had the URI: see head.h */
 	char uri[];
 };
 
-/* An answer's body, alive until libmicrohttpd is done with it. */
+/* An answer's body; lives until libmicrohttpd is done with it. */
 struct held {
 	struct mw_buf buf;
 };
@@ -111,7 +112,7 @@ static struct MHD_Response *plain(const char *text)
 	return r;
 }
 
-/* libmicrohttpd's own form of a response; takes the body over. */
+/* Converts a response to libmicrohttpd's form; takes the body over. */
 static struct MHD_Response *convert(struct mw_response *res)
 {
 	struct MHD_Response *r;
@@ -134,7 +135,7 @@ static struct MHD_Response *convert(struct mw_response *res)
 	return r;
 }
 
-/* NULL: no more may watch. */
+/* NULL: there are too many watchers, or no memory. */
 static struct MHD_Response *convert_stream(struct MHD_Connection *mc, struct mw_conn *c,
 					   struct mw_response *res)
 {
@@ -187,7 +188,7 @@ static enum MHD_Result no_room(struct MHD_Connection *mc)
 	return send_it(mc, MHD_HTTP_SERVICE_UNAVAILABLE, r);
 }
 
-/* A line of text, which is copied; what else the client sends on this connection isn't read. */
+/* Answers with a line of text, which is copied. Reads no more of this connection. */
 static enum MHD_Result refuse(struct MHD_Connection *mc, unsigned status, const char *why)
 {
 	char line[256];
@@ -203,8 +204,8 @@ static enum MHD_Result refuse(struct MHD_Connection *mc, unsigned status, const 
 }
 
 /*
- * The body is too large, which wasn't known before: libmicrohttpd takes no answer any more
- * until it has read all of it. Nothing of one was sent, so there is room for ours.
+ * The body turned out too large while being read. libmicrohttpd accepts no answer before it has
+ * read all of it. Nothing of an answer was sent, so ours goes straight to the socket.
  */
 static enum MHD_Result cut_off(const struct mw_conn *c)
 {
@@ -215,7 +216,7 @@ static enum MHD_Result cut_off(const struct mw_conn *c)
 			 sizeof(TOO_LARGE), TOO_LARGE);
 
 	if (c && send(c->fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		return MHD_NO; /* it doesn't read */
+		return MHD_NO; /* the client doesn't read */
 	return MHD_NO;
 }
 
@@ -235,8 +236,8 @@ static enum MHD_Result reply(struct MHD_Connection *mc, struct mw_conn *c, struc
 }
 
 /*
- * Where a relative says its "/" is, if one hands this request on; else "". For
- * links only, but who can't connect to the socket shall not choose them.
+ * Where a relative says its "/" is, if it relays this request; else "". For links only, but a
+ * client that can't connect to the socket must not choose them.
  */
 static const char *mount_of(struct mw_request *req, char *to, size_t size)
 {
@@ -287,13 +288,13 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 	if (req.peer == MW_PEER_UNIX)
 		req.no_post = req.header(req.ctx, MW_NO_POST);
 	if (mw_family_wants(req.path, (long)mw_server.pid, &req.path)) {
-		/* the state of tokens and sessions is this thread's */
+		/* tokens and sessions belong to this thread */
 		if (mw_route_refuses(mw_server.api, &req, &res))
 			return reply(mc, c, NULL, &res);
 		request->job = mw_relay_begin(mc, c, &req);
 		return request->job ? MHD_YES : busy(mc);
 	}
-	if (req.path != uri) { /* "/PID/...", and that is this one */
+	if (req.path != uri) { /* "/PID/..." of this process */
 		snprintf(base, sizeof(base), "%s/%ld", mount, (long)mw_server.pid);
 		req.base = base;
 	}
@@ -301,7 +302,7 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 	return reply(mc, c, NULL, &res);
 }
 
-/* Resumed: its answer is there, or the server ends. */
+/* Called once resumed: the answer is there, or the server ends. */
 static enum MHD_Result answer_apart(struct MHD_Connection *mc, struct mw_conn *c, struct mw_job *job)
 {
 	struct mw_response *res = mw_relay_response(job);
@@ -315,7 +316,7 @@ static bool wants_body(const char *method, const char *uri)
 	       !strncmp(uri, "/login", 6) && (!uri[6] || uri[6] == '?');
 }
 
-/* Some of the body. False: it is too much. */
+/* Takes a piece of the body. False: the body is too large. */
 static bool take_body(struct request *r, const char *data, size_t n)
 {
 	size_t room = r->got < MW_LOGIN_BODY_MAX ? MW_LOGIN_BODY_MAX - r->got : 0;
@@ -337,7 +338,7 @@ static const char *header_or_empty(struct MHD_Connection *mc, const char *name)
 	return value ? value : "";
 }
 
-/* The first call for a request: all of its head is there, and nothing behind it. */
+/* The first call for a request: its head is complete, and nothing behind it was read. */
 static enum MHD_Result look_at_head(struct MHD_Connection *mc, struct request *r, const char *method,
 				    const char *version)
 {
@@ -349,7 +350,7 @@ static enum MHD_Result look_at_head(struct MHD_Connection *mc, struct request *r
 	r->last = !strcmp(version, "HTTP/1.0") || strcasestr(header_or_empty(mc, "Connection"), "close");
 	if (why)
 		return refuse(mc, MHD_HTTP_BAD_REQUEST, why);
-	if (length > BODY_MAX) /* also who would wait for 100 Continue */
+	if (length > BODY_MAX) /* also if the client waits for 100 Continue */
 		return refuse(mc, MHD_HTTP_CONTENT_TOO_LARGE, TOO_LARGE);
 	if (wants_body(method, r->uri)) {
 		r->body = calloc(1, MW_LOGIN_BODY_MAX + 1);
@@ -397,13 +398,13 @@ static void completed(void *unused, struct MHD_Connection *mc, void **ctx,
 	struct request *r = *ctx;
 
 	(void)unused;
-	/* if the connection is closed, too, libmicrohttpd does so before MHD_run() is over */
+	/* if the connection closes, too, libmicrohttpd closes it before MHD_run() returns */
 	if (c && r && r->whole && how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
 		c->over = atomic_load(&mw_server.moves);
 	if (r && r->job)
 		mw_relay_end(r->job);
 	if (r && r->body) {
-		explicit_bzero(r->body, MW_LOGIN_BODY_MAX); /* there is a token in it */
+		explicit_bzero(r->body, MW_LOGIN_BODY_MAX); /* it contains a token */
 		free(r->body);
 	}
 	free(r);
@@ -430,8 +431,8 @@ static void connection(void *unused, struct MHD_Connection *mc, void **ctx,
 }
 
 /*
- * Targets are decoded from what begin() was given. libmicrohttpd decodes a copy
- * that nobody reads, and from 1.0 on would answer broken ones itself, in HTML.
+ * Targets are decoded from begin()'s copy. libmicrohttpd decodes its own copy, which is unused;
+ * from 1.0 on it would answer broken ones itself, in HTML.
  */
 static size_t leave_escaped(void *unused, struct MHD_Connection *mc, char *s)
 {
@@ -443,12 +444,14 @@ static size_t leave_escaped(void *unused, struct MHD_Connection *mc, char *s)
 struct MHD_Daemon *mw_serve_open(void)
 {
 	/*
-	 * No Date: for it libmicrohttpd calls gmtime_r(), which holds glibc's lock on the
-	 * time zone, and a child forked meanwhile would never get it.
+	 * No Date header: for it libmicrohttpd calls gmtime_r(), which holds glibc's time zone
+	 * lock. A child forked meanwhile would never get that lock.
 	 */
 	const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_SUPPRESS_DATE_NO_CLOCK |
-			       /* resumed by this thread alone, which needs no channel to be woken by:
-				  libmicrohttpd 1.0 would make one that a forked child keeps */
+			       /*
+			        * only this thread resumes, and needs no channel to be woken by;
+			        * libmicrohttpd 1.0 would make one that a forked child keeps
+			        */
 			       (MHD_ALLOW_SUSPEND_RESUME & ~MHD_USE_ITC);
 
 	/* clang-format off */

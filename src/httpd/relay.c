@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* apart.c - requests that are answered apart from the server's thread. See apart.h. */
+/* relay.c - answers requests outside the server's thread. See relay.h. */
 #include "relay.h"
 
 #include <errno.h>
@@ -28,19 +28,19 @@ struct mw_job {
 	struct MHD_Connection *mc;
 	struct mw_conn *conn;
 	bool suspended;          /* the server's thread only */
-	bool taken;              /* the response was handed out; likewise */
+	bool taken;              /* the response was handed out; the server's thread only */
 	_Atomic unsigned owners;
-	atomic_bool answered;    /* release: `res` is there, and the thread leaves it alone */
-	atomic_bool gone;        /* nobody wants the rest */
-	/* the request, all of it in `text`: name and value of headers in turn */
+	atomic_bool answered;    /* release: `res` is there, and the thread no longer touches it */
+	atomic_bool gone;        /* the rest isn't wanted */
+	/* the request, all in `text`: headers as name, value, name, value ... */
 	struct mw_request req;
 	struct mw_buf text;
 	size_t headers_at;
 	const struct mw_api *api;
 	struct mw_family family;
-	int wake;                /* the eventfd, -1: nobody is woken */
+	int wake;                /* the eventfd; -1: wakes nobody */
 	struct mw_response res;
-	/* a stream, under the lock: what came and wasn't sent yet */
+	/* a stream, under the lock: bytes received and not yet sent */
 	pthread_mutex_t lock;
 	struct mw_buf queue;
 	bool ended;
@@ -77,7 +77,7 @@ static void nap_ms(long ms)
 	nanosleep(&ts, NULL);
 }
 
-/* What came goes into the queue, which the client may be slow to empty. */
+/* Appends a piece to the queue; waits while it is full (backpressure of a slow client). */
 static void queue(struct mw_job *j, const char *piece, size_t n)
 {
 	bool full = true;
@@ -201,9 +201,9 @@ static bool copy(struct mw_job *j, const struct mw_request *req)
 	j->req.base = j->text.p + base;
 	j->req.header = header;
 	j->req.ctx = j;
-	j->req.site = NULL; /* this thread's alone, as is */
+	j->req.site = NULL; /* belongs to the server's thread, as does access */
 	j->req.access = NULL;
-	j->req.let_in = true; /* serve.c has asked mw_route_refuses() */
+	j->req.let_in = true; /* mhd.c has asked mw_route_refuses() */
 	j->req.body = NULL;
 	return true;
 }
@@ -221,7 +221,7 @@ struct mw_job *mw_relay_begin(struct MHD_Connection *mc, struct mw_conn *c, cons
 	j->owners = 2;
 	j->api = mw_server.api;
 	j->family = mw_server.family;
-	if (req->access) /* relatives want it, too */
+	if (req->access) /* relatives require it, too */
 		snprintf(j->family.token, sizeof(j->family.token), "%.*s", (int)req->access->token_n,
 			 req->access->token);
 	j->wake = mw_server.evfd;
@@ -282,7 +282,7 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
 	return 0;
 }
 
-/* The loop hears of the client's end once. */
+/* Lets the loop see the client's end once. */
 static void hear_of_end(struct mw_conn *c)
 {
 	struct epoll_event ev = { .events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = c };
@@ -293,7 +293,7 @@ static void hear_of_end(struct mw_conn *c)
 
 struct MHD_Response *mw_relay_stream(struct mw_job *j)
 {
-	/* what came with the head; the thread may have added to the queue meanwhile */
+	/* body: what came with the head; the thread may have added to the queue meanwhile */
 	pthread_mutex_lock(&j->lock);
 	mw_buf_add(&j->res.body, j->queue.p, j->queue.n);
 	mw_buf_free(&j->queue);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * relay.h - answers a request that needs other processes (src/family) in a thread of its own, so
- * that no other request waits for them.
+ * relay.h - answers a request that needs other processes (src/family) in a thread of its own: no
+ * other request waits for them.
  *
  * The connection is suspended until the answer is there. The thread has its own descriptor table: a
  * child that the application forks meanwhile inherits none of its sockets. The thread keeps only

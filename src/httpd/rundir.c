@@ -13,7 +13,7 @@
 #include "ancestors.h"
 #include "sweep.h"
 
-/* What follows BASE: "/mwrap-UID/PORT-KEY-PID.PID.lock" */
+/* The longest text behind BASE: "/mwrap-UID/PORT-KEY-PID.PID.lock" */
 #define TAIL_MAX (sizeof("/mwrap-4294967295/65535-0123456789abcdef-4194304.4194304.lock") - 1)
 
 static char kept[MW_SOCKET_PATH]; /* also in a forked child */
@@ -51,7 +51,7 @@ static void prefix(const struct mw_options *o, char out[32])
 	snprintf(out, 32, "%u-%016llx-", (unsigned)o->listen_port, (unsigned long long)h);
 }
 
-/* BASE/mwrap-UID, if it is ours. make: if it isn't there, it shall be. 0, or -1 with errno. */
+/* BASE/mwrap-UID, if it is ours. make: makes it if missing. Returns 0, or -1 with errno. */
 static int directory(const char *in, bool make, char out[MW_SOCKET_PATH])
 {
 	struct stat st;
@@ -73,7 +73,9 @@ static int directory(const char *in, bool make, char out[MW_SOCKET_PATH])
 
 /* --- a family that there is ------------------------------------------------------------- */
 
-/* How near is a relative: 0 is this process, then parents; descendants after them. -1: none. */
+/*
+ * Ranks a relative: 0 is this process, then its ancestors, then its descendants. -1: none of these.
+ */
 static int nearness(const struct mw_ancestors *a, long pid)
 {
 	for (size_t i = 0; i < a->n; i++)
@@ -87,7 +89,7 @@ static int nearness(const struct mw_ancestors *a, long pid)
 	return -1;
 }
 
-/* Digits that something else follows, or nothing; 0: none. */
+/* Reads a number that anything may follow; 0: none. */
 static long number(const char *s, const char **rest)
 {
 	char *end;
@@ -97,7 +99,7 @@ static long number(const char *s, const char **rest)
 	return n;
 }
 
-/* The first process of the nearest family in `dir`; 0: there is none. */
+/* Finds the first process of the nearest family in `dir`; 0: there is none. */
 static long family_in(const char *dir, const char *with, const struct mw_ancestors *a)
 {
 	size_t n = strlen(with);
@@ -125,7 +127,7 @@ static long family_in(const char *dir, const char *with, const struct mw_ancesto
 	return found;
 }
 
-/* The first process of a family that isn't there yet, or of which no name says anything. */
+/* Chooses the first process of a family that is new, or that no name tells of. */
 static long first_of(const struct mw_ancestors *a)
 {
 	struct mw_stats s;
@@ -155,12 +157,12 @@ int mw_rundir_path(unsigned i, const struct mw_options *o, char path[MW_SOCKET_P
 	struct mw_ancestors a;
 	const char *in;
 
-	if (i == 0) { /* what this process or its parent had */
+	if (i == 0) { /* the path that this process or its parent had */
 		if (!kept[0])
 			return -1;
 		strcpy(path, kept);
 		*strrchr(path, '/') = '\0';
-		(void)mkdir(path, 0700); /* the last one to end may have removed it */
+		(void)mkdir(path, 0700); /* the last process to end may have removed it */
 		strcpy(path, kept);
 		return 0;
 	}
@@ -211,5 +213,5 @@ void mw_rundir_sweep(void)
 	strcpy(dir, kept);
 	*strrchr(dir, '/') = '\0';
 	mw_sweep_all(dir);
-	(void)rmdir(dir); /* which others may need: then it isn't empty */
+	(void)rmdir(dir); /* fails if others need it: then it isn't empty */
 }

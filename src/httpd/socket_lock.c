@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * claim.c - taking, binding and giving back a Unix socket's path. See claim.h
- * for the rules. Called by the server's thread, and at exit by the thread
- * that gave up waiting for it. Allocates nothing.
+ * socket_lock.c - locks, binds and releases a Unix socket's path. See socket_lock.h for the rules.
+ * Called by the server's thread, and at exit by the thread that gave up waiting for it. Allocates
+ * nothing.
  */
 #include "socket_lock.h"
 
@@ -21,8 +21,8 @@
 #define LOCK_MARK "mwrap "
 #define LOCK_TRIES 16
 #define WITHOUT_RUBY " without ruby"
-#define EMPTY_FOR 5 /* s */
-#define WISH_AT 64 /* bytes into the lock's file */
+#define EMPTY_FOR 5 /* s; the age at which an empty lock is stale */
+#define WISH_AT 64 /* offset of the request in the lock's file */
 #define PORT_AT 96
 
 struct lock_path {
@@ -40,7 +40,7 @@ static enum mw_socket_locked failed(char err[MW_ERROR_MAX], const char *what, co
 	return MW_SOCKET_LOCK_ERROR;
 }
 
-/* 0, or -1 with errno: EAGAIN or EACCES when another process has the lock. */
+/* Returns 0, or -1 with errno: EAGAIN or EACCES if another process has the lock. */
 static int set_lock(int fd)
 {
 	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -55,14 +55,14 @@ static bool same_file(const char *path, dev_t dev, ino_t ino)
 	return !lstat(path, &st) && st.st_dev == dev && st.st_ino == ino;
 }
 
-/* The lock's file, open; *made: it was not there before. -1 with errno. */
+/* Opens the lock's file. *made: it wasn't there before. Returns -1 with errno. */
 static int open_lock(const char *lock, bool *made)
 {
 	const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 	int fd = open(lock, flags | O_CREAT | O_EXCL, 0600);
 
 	*made = fd >= 0;
-	if (fd >= 0 && fchmod(fd, 0600)) { /* a umask may have taken too much */
+	if (fd >= 0 && fchmod(fd, 0600)) { /* a umask may have removed too much */
 		int e = errno;
 
 		unlink(lock);
@@ -76,7 +76,7 @@ static int open_lock(const char *lock, bool *made)
 	return fd < 0 ? fd : mw_fd_high(fd);
 }
 
-/* Is this one of our locks, and has its owner got as far as to bind? */
+/* True if this is one of mwrap's locks. *bound: its owner has got as far as bind. */
 static bool lock_is_ours(int fd, struct stat *st, bool *bound)
 {
 	char mark[sizeof(LOCK_MARK) - 1];
@@ -104,7 +104,7 @@ static enum mw_socket_locked take_lock(struct mw_socket_lock *c, const char *pat
 		if (fd < 0) {
 			int e = errno;
 
-			/* another user's, such as a master that was root */
+			/* another user's lock, such as that of a master that was root */
 			if ((e == EACCES || e == EPERM) && !lstat(l.s, &st) && S_ISREG(st.st_mode))
 				return MW_SOCKET_LOCK_TAKEN;
 			return failed(err, "can't open", l.s, e);
@@ -130,13 +130,13 @@ static enum mw_socket_locked take_lock(struct mw_socket_lock *c, const char *pat
 			c->lock_ino = st.st_ino;
 			return MW_SOCKET_LOCK_OURS;
 		}
-		close(fd); /* its owner has just removed it: look again */
+		close(fd); /* its owner has just removed it: retry */
 	}
 	snprintf(err, MW_ERROR_MAX, "%s: keeps changing: choose another path", l.s);
 	return MW_SOCKET_LOCK_ERROR;
 }
 
-/* Does anybody listen at path? Only "connection refused" is a sure no. */
+/* True unless connecting is refused: any other outcome may be a live socket. */
 static bool answers(const char *path)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
@@ -182,7 +182,7 @@ static int lock_fd_checked(const struct mw_socket_lock *c)
 	return -1;
 }
 
-/* The number at a place of the lock's file, 0: there is none. */
+/* Reads the number at an offset of the lock's file; 0: none. */
 static long number_at(const struct mw_socket_lock *c, off_t at)
 {
 	char text[32];
@@ -214,7 +214,7 @@ enum mw_socket_locked mw_socket_lock_take(struct mw_socket_lock *c, const char *
 	return got;
 }
 
-/* chmod without following a symlink, and of what was bound only. */
+/* Changes the mode of the bound file only: follows no symlink. */
 static int set_mode(const char *path, mode_t mode)
 {
 	char proc[64];
@@ -253,17 +253,17 @@ int mw_socket_lock_bind(struct mw_socket_lock *c, int fd, bool ruby, char err[MW
 	}
 	n = snprintf(mark, sizeof(mark), LOCK_MARK "%ld%s\n", (long)c->owner, ruby ? "" : WITHOUT_RUBY);
 	if (ftruncate(c->lock_fd, 0) || pwrite(c->lock_fd, mark, (size_t)n, 0) != n)
-		return 0; /* a full disk: only the socket of a killed owner is judged worse */
+		return 0; /* a full disk: only a killed owner's socket is judged worse */
 	return 0;
 }
 
-/* Still nobody else's: we have the lock, or there is none by this name. */
+/* True if no other process has the path: we have the lock, or no lock of this name exists. */
 static bool still_ours(const struct mw_socket_lock *c, const char *lock, int fd)
 {
 	struct stat st;
 
 	if (lstat(lock, &st))
-		return errno == ENOENT; /* whoever makes a new one finds our socket alive */
+		return errno == ENOENT; /* a process that makes a new lock finds our socket alive */
 	return fd >= 0 && st.st_dev == c->lock_dev && st.st_ino == c->lock_ino && !set_lock(fd);
 }
 
@@ -276,7 +276,7 @@ void mw_socket_lock_unlink(const struct mw_socket_lock *c)
 		return;
 	lock_path(&l, c->path);
 	fd = lock_fd_checked(c);
-	if (fd < 0) /* with the descriptor the lock went, too */
+	if (fd < 0) /* the lock went with the descriptor */
 		fd = again = open(l.s, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (still_ours(c, l.s, fd)) {
 		if (c->ino && same_file(c->path, c->dev, c->ino))
@@ -309,9 +309,9 @@ bool mw_socket_lock_sweep(const char *path, pid_t pid)
 	struct stat st;
 
 	lock_path(&l, path);
-	if (lstat(l.s, &st)) /* one would be made */
+	if (lstat(l.s, &st)) /* taking it would make one */
 		return errno == ENOENT;
-	/* an empty one: its owner was killed before it had written its name, or is about to */
+	/* an empty lock: its owner was killed before it wrote its name, or is about to write it */
 	if (!S_ISREG(st.st_mode) ||
 	    (!st.st_size && time(NULL) - st.st_mtime < EMPTY_FOR && (pid <= 0 || getpgid(pid) >= 0)))
 		return false;
@@ -364,11 +364,11 @@ bool mw_socket_lock_lacks_ruby(const struct mw_socket_lock *c)
 
 void mw_socket_lock_has_ruby(const struct mw_socket_lock *c)
 {
-	char mark[WISH_AT] = { 0 }; /* up to where a wish is */
+	char mark[WISH_AT] = { 0 }; /* up to the request */
 
 	snprintf(mark, sizeof(mark), LOCK_MARK "%ld\n", (long)c->owner);
 	if (pwrite(lock_fd_checked(c), mark, sizeof(mark), 0) < 0)
-		return; /* a full disk: others look more often than they need */
+		return; /* a full disk: others look more often than needed */
 }
 
 void mw_socket_lock_request(const struct mw_socket_lock *c)
@@ -391,7 +391,7 @@ void mw_socket_lock_set_port(const struct mw_socket_lock *c, uint16_t port)
 	int n = snprintf(text, sizeof(text), "%u\n", (unsigned)port);
 
 	if (pwrite(lock_fd_checked(c), text, (size_t)n, PORT_AT) < 0)
-		return; /* a full disk: who takes a port of no number over has another one */
+		return; /* a full disk: a takeover of an unfixed port gets another number */
 }
 
 uint16_t mw_socket_lock_port(const struct mw_socket_lock *c)

@@ -29,7 +29,7 @@ struct mw_socket_lock {
 	dev_t lock_dev, dev; /* of the lock, of the socket file */
 	ino_t lock_ino, ino;
 	pid_t owner;
-	uint16_t port; /* which this process had noted in the lock before an exec; else 0 */
+	uint16_t port; /* this process had noted it in the lock before an exec; else 0 */
 };
 
 enum mw_socket_locked {

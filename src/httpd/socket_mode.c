@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * socket_mode.c - the options socket_mode and socket_group: who else than the
- * owner may connect to a Unix socket.
+ * socket_mode.c - the options socket_mode and socket_group: which other users may connect to a Unix
+ * socket.
  *
- * The file was made with mode 0600 (claim.c) and is opened up before anybody can
- * connect, since its owner doesn't listen yet. First the group changes, then the mode: what
- * is meant for one group is never open to another. Anything that fails leaves it closed.
+ * The file is made with mode 0600 (socket_lock.c) and opened up before its owner listens, so before
+ * anybody can connect. The group changes first, then the mode: what is meant for one group is never
+ * open to another. A failure leaves it closed.
  *
- * Names are looked up in /etc/group by hand: getgrnam() would load libraries and take
- * locks that a forked child could find held for ever. Other names the launcher
- * has made numbers of. Called by the server's thread; allocates nothing.
+ * Group names are looked up in /etc/group by hand: getgrnam() would load libraries and take locks
+ * that a forked child could find held for ever. The launcher has replaced other names by numbers.
+ * Called by the server's thread; allocates nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,12 +23,12 @@
 
 /* --- /etc/group ------------------------------------------------------------------- */
 
-/* Reads NAME:PASSWORD:NUMBER:MEMBERS, byte by byte, so that lines may be of any length. */
+/* Parses NAME:PASSWORD:NUMBER:MEMBERS byte by byte: lines may have any length. */
 struct search {
 	const char *name;
 	size_t field;  /* in the line, from 0 */
 	size_t at;     /* in the first field */
-	bool same;     /* so far it is the name */
+	bool same;     /* the name matches so far */
 	int digits;    /* of the number */
 	int64_t gid;
 };
@@ -93,7 +93,7 @@ int64_t mw_group_find(const char *file, const char *name)
 
 /* --- files --------------------------------------------------------------------------- */
 
-/* What the options ask for: the group's number, -1 for none; -2 if there is no such group. */
+/* The group that the options ask for: its number; -1: none asked for; -2: no such group. */
 static int64_t wanted_group(const struct mw_options *o)
 {
 	int64_t gid;
@@ -106,14 +106,14 @@ static int64_t wanted_group(const struct mw_options *o)
 
 static const char not_the_group[] = "can't give it to the group";
 
-/* fd: of the file, from O_PATH. NULL, or what couldn't be done, with errno. */
+/* fd: of the file, from O_PATH. Returns NULL, or what failed, with errno. */
 static const char *open_up(int fd, int64_t gid, mode_t mode)
 {
 	char proc[64];
 
 	if (gid >= 0 && fchownat(fd, "", (uid_t)-1, (gid_t)gid, AT_EMPTY_PATH))
 		return not_the_group;
-	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd); /* chmod doesn't take one from O_PATH */
+	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd); /* fchmod takes none from O_PATH */
 	return chmod(proc, mode) ? "can't set its mode" : NULL;
 }
 
@@ -161,7 +161,7 @@ void mw_socket_open_up(const struct mw_socket_lock *c, const struct mw_options *
 		open_up_path(c->path, o, o->socket_mode, c->dev, c->ino);
 }
 
-/* Who may connect must get there; and who may see what there is can choose. */
+/* A user who may connect must reach the socket, and read the directory to choose one. */
 void mw_socket_dir_open_up(const char *dir, const struct mw_options *o)
 {
 	mode_t mode = 0700 | (o->socket_mode & 060 ? 050 : 0) | (o->socket_mode & 06 ? 05 : 0);

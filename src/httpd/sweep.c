@@ -17,24 +17,24 @@
 #include "rundir.h"
 
 enum {
-	LATELY_S = 2,    /* times of files go by the kernel's ticks, or by seconds */
+	LATELY_S = 2,    /* file times have the resolution of kernel ticks, or of seconds */
 	STACK = 128 * 1024
 };
 
 /* A relative that had a lock when the directory was read. */
 struct known {
 	pid_t pid;
-	uint64_t image; /* what it runs, 0: not known. Another one after exec may have no server */
+	uint64_t image; /* its program, 0: not known. Another one after exec may have no server */
 };
 
 static struct {
 	uint64_t next, last; /* ms; of the next look, of the last sweep */
-	bool names;          /* have changed since that */
-	struct timespec changed[2]; /* of the directories of path and dir, before they were read */
-	/* the thread's while it is busy, else the server's thread's */
-	atomic_bool busy; /* release: what is below is there */
+	bool names;          /* names have changed since the last sweep */
+	struct timespec changed[2]; /* mtimes of the directories of path and dir before reading */
+	/* the thread owns these while busy, else the server's thread does */
+	atomic_bool busy; /* release: the fields below are complete */
 	struct mw_family where[2]; /* path alone, dir alone */
-	char others[MW_SOCKET_PATH]; /* where families that ended may have left theirs; "": nowhere */
+	char others[MW_SOCKET_PATH]; /* where ended families may have left files; "": nowhere */
 	struct known known[MW_FAMILY_MAX];
 	size_t known_n;
 } sweep;
@@ -96,12 +96,12 @@ static void begin(const char *path, const char *dir)
 	pthread_attr_init(&a);
 	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&a, STACK);
-	if (pthread_create(&t, &a, run, NULL)) /* next time */
+	if (pthread_create(&t, &a, run, NULL)) /* retried at the next look */
 		atomic_store(&sweep.busy, false);
 	pthread_attr_destroy(&a);
 }
 
-/* Has a name come or gone there since the last look, or so lately that it can't be told? */
+/* True if a name has come or gone since the last look, or too recently for mtime to tell. */
 static bool changed(const char *dir, struct timespec *seen)
 {
 	time_t now;
@@ -116,7 +116,7 @@ static bool changed(const char *dir, struct timespec *seen)
 	return !same || (now >= st.st_mtim.tv_sec && now - st.st_mtim.tv_sec <= LATELY_S);
 }
 
-/* Has one of them ended, or become another program? */
+/* True if a known relative has ended or become another program. */
 static bool somebody_left(void)
 {
 	for (size_t i = 0; i < sweep.known_n; i++) {
@@ -210,5 +210,5 @@ void mw_sweep_child(void)
 {
 	mw_sweep_end();
 	sweep.known_n = 0;
-	atomic_store(&sweep.busy, false); /* there is no such thread here */
+	atomic_store(&sweep.busy, false); /* the thread doesn't exist in a child */
 }

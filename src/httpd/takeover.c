@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* owner.c - taking a family's path over, and giving way. See owner.h. */
+/* takeover.c - takes a family's path over, and hands it over. See takeover.h. */
 #include "takeover.h"
 
 #include <string.h>
@@ -13,20 +13,20 @@
 #include "tcp.h"
 
 enum {
-	WISHES = 60,    /* looks at short intervals once the owner was told to give way */
-	PORT_TRIES = 20 /* as short between tries for the port that goes with a path taken over */
+	WISHES = 60,    /* short-interval looks after a request for the path */
+	PORT_TRIES = 20 /* short-interval tries for the port of a path taken over */
 };
 
 static struct {
 	char path[MW_SOCKET_PATH]; /* "": nothing is shared */
-	struct mw_listener *mine;  /* on the path; NULL: another process's */
-	struct mw_listener *old;   /* gave way: still open */
-	struct mw_socket_lock watched;   /* another's lock, open for looking at */
-	uint64_t next, free_since; /* ms; free_since 0: somebody has it */
-	unsigned wishes;           /* looks left at short intervals */
-	struct mw_listener *port;  /* of `listen`, ours or of an earlier time; NULL: never had */
+	struct mw_listener *mine;  /* on the path; NULL: another process has it */
+	struct mw_listener *old;   /* its path was handed over; still open */
+	struct mw_socket_lock watched;   /* another process's lock, open for looking at */
+	uint64_t next, free_since; /* ms; free_since 0: a process has the path */
+	unsigned wishes;           /* short-interval looks left */
+	struct mw_listener *port;  /* of `listen`, ours now or earlier; NULL: never had */
 	uint16_t number;           /* of the family's port; 0: not known */
-	bool no_port;              /* it couldn't be had, which was told: not tried again */
+	bool no_port;              /* opening it failed, and that was logged: no retry */
 } owner = { .watched.lock_fd = -1 };
 
 void mw_takeover_begin(const char *path, struct mw_listener *l)
@@ -75,7 +75,7 @@ static bool lacks_port(void)
 	return mw_server.api->options()->listen && !owner.no_port && !(owner.port && owner.port->fd >= 0);
 }
 
-/* Who has the path has the port: its former owner may still be about to close it. */
+/* The process with the path opens the port; its former owner may still be about to close it. */
 static void look_at_port(void)
 {
 	struct mw_listener *l;
@@ -89,11 +89,11 @@ static void look_at_port(void)
 
 static void take(void)
 {
-	/* first: closing another descriptor of the file would drop the lock again */
+	/* first: closing another descriptor of the file later would drop the lock again */
 	mw_moves_begin();
 	mw_socket_lock_forget(&owner.watched);
 	mw_moves_end();
-	owner.mine = mw_listen_take(owner.path); /* NULL: another one was first */
+	owner.mine = mw_listen_take(owner.path); /* NULL: another process was first */
 	if (owner.mine)
 		owner.free_since = 0;
 	if (owner.mine && lacks_port()) {
@@ -102,7 +102,7 @@ static void take(void)
 	}
 }
 
-/* No other process that lives has told a process without Ruby to give way to it. */
+/* True if no other live process has requested the path from an owner without Ruby. */
 static bool nobody_else_wants(void)
 {
 	pid_t wants = mw_socket_lock_requested(&owner.watched);
@@ -111,8 +111,8 @@ static bool nobody_else_wants(void)
 }
 
 /*
- * Another process has the path, or had it. Of processes with Ruby behind a shell the first one
- * gets it, a server's master: not one of its workers, which may be there before the shell has looked.
+ * Another process has the path, or had it. Behind a shell, the first process with Ruby gets it: a
+ * server's master, not one of its workers, which may start before the shell has looked.
  */
 static void look_at_other(uint64_t now)
 {
@@ -141,14 +141,14 @@ static void look_at_other(uint64_t now)
 		take();
 }
 
-/* This process has it. */
+/* This process has the path. */
 static void look_at_mine(void)
 {
 	pid_t wants;
 
 	look_at_port();
 	if (mw_have_ruby()) {
-		if (mw_socket_lock_lacks_ruby(&owner.mine->claim)) /* it came after the server */
+		if (mw_socket_lock_lacks_ruby(&owner.mine->claim)) /* Ruby started after the server */
 			mw_socket_lock_has_ruby(&owner.mine->claim);
 		return;
 	}
@@ -166,7 +166,7 @@ static void look_at_mine(void)
 	owner.wishes = 0;
 }
 
-/* For the path, or for the port that goes with it. */
+/* True if this process waits for the path, or for its port. */
 static bool waits(void)
 {
 	return !owner.mine || lacks_port();
@@ -210,7 +210,7 @@ void mw_takeover_sweep(void)
 {
 	bool is_free = owner.path[0] && !owner.mine && mw_socket_lock_is_free(&owner.watched, owner.path);
 
-	/* its owner was killed, and nobody has taken it over yet */
+	/* its owner was killed, and no process has taken it over yet */
 	if (is_free) {
 		mw_socket_lock_forget(&owner.watched);
 		(void)mw_socket_lock_sweep(owner.path, 0);

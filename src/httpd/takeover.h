@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * takeover.h - which process listens on a family's path, over time.
+ * takeover.h - decides which process listens on a family's path, over time.
  *
  * The first process listens. When it ends or is killed, another one takes the path over: one with
  * Ruby within a second, else one without within two. There are never two: a takeover takes the lock
- * of socket_lock.h. A process without Ruby, such as the shell of an entrypoint, hands over to the
- * first one with Ruby, which requests the path in the lock's file. The shell opens a socket of its
- * own and releases the lock. It answers on its old socket for another second, in which the other
- * process puts its own in place.
+ * of socket_lock.h.
+ *
+ * A process without Ruby hands over to the first one with Ruby; an entrypoint's shell does, for
+ * example. The process with Ruby requests the path in the lock's file. The shell opens a socket of
+ * its own and releases the lock. It answers on its old socket for another second, in which the
+ * other process puts its own in place.
  *
  * The port of `listen` goes with the path: the new owner opens it, with the same number.
  *

@@ -2,8 +2,8 @@
 /*
  * tcp.c - the port that `listen` names: one for a whole family.
  *
- * Who has the family's path has the port, too (owner.c): the first process opens it as it starts,
- * and says what there is to say. Whoever takes the path over opens the same port without a word.
+ * The process with the family's path has the port, too (takeover.c). The first process opens it as
+ * it starts, and logs problems. A process that takes the path over opens the same port silently.
  * Called by the server's thread. Every descriptor is close-on-exec and non-blocking.
  */
 #include "tcp.h"
@@ -41,7 +41,7 @@ uint16_t mw_tcp_port(const struct sockaddr_storage *ss)
 	return ntohs(in6.sin6_port);
 }
 
-/* 0, or -1 with errno. On success l->addr is complete, port included. */
+/* Returns 0, or -1 with errno. On success l->addr is complete, port included. */
 static int bind_tcp(struct mw_listener *l, int fd, const char *host, uint16_t port)
 {
 	struct sockaddr_storage ss;
@@ -74,7 +74,7 @@ static void say_tcp(const struct mw_listener *l, const char *host)
 	       (unsigned)mw_tcp_port(&l->addr));
 }
 
-/* 0, or -1 with errno. port: 0: any. */
+/* Returns 0, or -1 with errno. port 0: any. */
 static int open_port(struct mw_listener *l, const struct mw_options *o, uint16_t port)
 {
 	const char *host = o->listen_host;
@@ -127,7 +127,7 @@ struct mw_listener *mw_tcp_take(struct mw_listener *l, uint16_t known)
 	mw_moves_begin();
 	if (open_port(l, o, o->listen_port ? o->listen_port : known)) {
 		if (fresh)
-			l->addr_len = 0; /* whatever has this address, it isn't ours */
+			l->addr_len = 0; /* a socket with this address isn't ours */
 		l = NULL;
 	} else if (mw_loop_watch(l)) {
 		close(l->fd);

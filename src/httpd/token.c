@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * token.c - the file that the option token_file names: read when the server
- * starts, and again when it has changed.
+ * token.c - the file that the option token_file names: read when the server starts, and again after
+ * each change.
  *
- * Its first line is the token. It must be a regular file that only its owner can
- * read and write; while that isn't so, or there is no token in it, no token counts,
- * which is said once on stderr for each thing that is wrong. So a file that is
- * removed locks everybody out, and one that is replaced (best by mv, in one
- * step) ends what was let in by the old one.
+ * Its first line is the token. It must be a regular file that only its owner can read and write.
+ * While that isn't so, or it has no token, no token counts; each problem is logged once on stderr.
+ * So removing the file locks everybody out. Replacing it (best by mv, in one step) ends the access
+ * that the old token gave.
  *
- * Called by the server's thread, but for what is for a forked child. Allocates nothing.
+ * Called by the server's thread, except what is for a forked child. Allocates nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,27 +24,27 @@
 #include "server.h"
 
 /*
- * A file that changed so lately may change again without a trace: times go by
- * the kernel's ticks, on some file systems by seconds.
+ * s; a file that changed this recently may change again without a trace: times have the resolution
+ * of the kernel's ticks, or of seconds on some file systems.
  */
 #define LATELY_S 3
 
 #define OPENED 8u
 
 static struct {
-	char path[PATH_MAX]; /* absolute; "": there is no such option */
-	char wrong[MW_ERROR_MAX]; /* "": it is right */
-	struct stat seen;    /* what the file was when it was read; all zero: it wasn't there */
-	uint32_t ended;      /* of the access: what mw_token_refresh() told last */
+	char path[PATH_MAX]; /* absolute; "": the option isn't given */
+	char wrong[MW_ERROR_MAX]; /* the problem; "": none */
+	struct stat seen;    /* the file's state when it was read; all zero: it was missing */
+	uint32_t ended;      /* access.ended as mw_token_refresh() saw it last */
 	/*
-	 * What was opened last. A fork copies the descriptors a little before the memory:
-	 * one that is there may be closed in here, and others opened since.
+	 * The files opened last. A fork copies the descriptors a little before the memory: a
+	 * descriptor in the child may count as closed in here, and others as opened since.
 	 */
 	struct {
 		dev_t dev;
 		ino_t ino;
 	} opened[OPENED];
-	unsigned opened_n; /* ever */
+	unsigned opened_n; /* in all */
 } file;
 
 static void wrong(const char *why)
@@ -59,7 +58,7 @@ static void wrong_errno(int e)
 		 mw_strerror(e));
 }
 
-/* The token in what the file begins with; its length, 0: there is none. */
+/* Finds the token at the start of a file. Returns its length, 0: there is none. */
 static size_t token_in(const char *text, size_t n)
 {
 	const char *nl = memchr(text, '\n', n);
@@ -68,7 +67,7 @@ static size_t token_in(const char *text, size_t n)
 	return mw_token_valid(text, n) ? n : 0;
 }
 
-/* Some more than the longest token; how much, or -1 with errno. */
+/* Reads a little more than the longest token. Returns the length, or -1 with errno. */
 static ssize_t read_some(int fd, char *text, size_t size)
 {
 	size_t got = 0;
@@ -108,7 +107,7 @@ static void take(int fd, const struct stat *st)
 	}
 }
 
-/* st: what stat(2) says of it. A pipe doesn't keep us waiting, nor is it opened. */
+/* st: from stat(2). A pipe is never opened, and so can't block us. */
 static void read_file(const struct stat *st)
 {
 	struct stat now;
@@ -120,7 +119,7 @@ static void read_file(const struct stat *st)
 	}
 	file.opened[file.opened_n % OPENED].dev = st->st_dev;
 	file.opened[file.opened_n % OPENED].ino = st->st_ino;
-	atomic_signal_fence(memory_order_seq_cst); /* before it is there */
+	atomic_signal_fence(memory_order_seq_cst); /* before the descriptor exists */
 	file.opened_n++;
 	fd = open(file.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &now))
@@ -149,7 +148,7 @@ static bool unchanged(const struct stat *st)
 	return now < st->st_ctim.tv_sec || now - st->st_ctim.tv_sec > LATELY_S;
 }
 
-/* Reads it if it isn't what it was. */
+/* Reads the file if it has changed. */
 static void look(void)
 {
 	struct stat st;
@@ -214,7 +213,7 @@ bool mw_token_is_ours(int fd)
 {
 	struct stat st;
 
-	/* the application may have the same file open, but hardly in this way */
+	/* the application may have the same file open, but hardly with these flags */
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !(fcntl(fd, F_GETFL) & O_NONBLOCK) ||
 	    !(fcntl(fd, F_GETFD) & FD_CLOEXEC))
 		return false;
