@@ -2,9 +2,9 @@
 /*
  * absent.c - the tracker that isn't there.
  *
- * Answers every call of `struct mw_api` with nothing: no locations, zeros.
- * Only quiet depths are counted, because Mwrap.quiet yields them. Used by
- * the extension where nothing is preloaded; allocates nothing.
+ * Answers every call of `struct mw_api` with nothing: no locations, zeros. Counts quiet depths
+ * only, because Mwrap.quiet yields them. The extension uses it without a preloaded tracker.
+ * Allocates nothing.
  */
 #include <string.h>
 

@@ -2,14 +2,17 @@
 /*
  * check.c - the parser of $MWRAP, for the launcher.
  *
- * The same C code that the tracker runs at load, so that a mistake is found
- * before anything runs, and said in the same words.
+ * It is the C code that the tracker runs at load. So the launcher finds a mistake before anything
+ * runs, and reports it in the same words.
  */
 #include <string.h>
 
 #include "ext.h"
 
-/* Parses a String. *dump_fd is -1 if there is none, *malloc nil. Returns the error or nil. */
+/*
+ * Parses a String. Sets *dump_fd, -1 if there is none, and *malloc, nil if none. Returns the error
+ * or nil.
+ */
 static VALUE parse(VALUE text, int *dump_fd, VALUE *malloc)
 {
 	char err[MW_ERROR_MAX] = "";

@@ -2,8 +2,7 @@
 /*
  * dump.c - Mwrap.dump.
  *
- * The text is made by the same code as the exit dump's, then handed to the
- * given object in one piece by Ruby's own means.
+ * The exit dump's code makes the text. Ruby's own means write it to the given object in one piece.
  */
 #include "ext.h"
 
@@ -24,12 +23,12 @@ static VALUE write_text(struct mw_result_owner *hold, void *arg)
 	if (!hold->text.n)
 		return Qnil;
 	text = mw_string(hold->text.p, hold->text.n);
-	mw_result_owner_release(hold); /* not twice in memory while it is written */
+	mw_result_owner_release(hold); /* keep only one copy while it is written */
 	rb_io_write(d->io, text);
 	return Qnil;
 }
 
-/* An unbuffered IO for a descriptor that stays its owner's. */
+/* An unbuffered IO for a descriptor; its owner keeps owning it. */
 static VALUE io_for_fd(VALUE fd)
 {
 	VALUE options = rb_hash_new();
@@ -42,7 +41,7 @@ static VALUE io_for_fd(VALUE fd)
 	return io;
 }
 
-/* Something that can be written to, from what Mwrap.dump was given. */
+/* Finds something to write to, from the argument of Mwrap.dump. */
 static VALUE writable(VALUE io)
 {
 	VALUE real;
@@ -64,18 +63,16 @@ static VALUE writable(VALUE io)
  * call-seq:
  *   Mwrap.dump(io = $stderr, min = 0) -> nil
  *
- * Writes the locations of which either the bytes allocated since the last
- * reset or the bytes live now are more than +min+ as text: total bytes (16
- * wide), number of allocations (12 wide) and location. <tt>sort
- * -k1,1rn</tt> sorts it.
+ * Writes locations as text: total bytes (16 wide), number of allocations (12 wide) and location.
+ * <tt>sort -k1,1rn</tt> sorts it. It writes a location if its bytes allocated since the last reset,
+ * or its bytes live now, are more than +min+.
  *
- * +io+ is anything that responds to +write+, +to_io+ or +fileno+; nil is
- * <tt>$stderr</tt>. It gets all of it as one String, which is UTF-8 if it is
- * valid as that, else binary, and is neither flushed nor closed. What writing
- * allocates isn't tracked. Without the tracker nothing is written.
+ * +io+ is any object that responds to +write+, +to_io+ or +fileno+; nil is <tt>$stderr</tt>. It
+ * gets the whole text as one String: UTF-8 if it is valid as that, else binary. It is neither
+ * flushed nor closed. What writing allocates isn't tracked. Without the tracker nothing is written.
  *
- * Raises TypeError for another +io+, TypeError or RangeError for a +min+ that
- * isn't a number from 0 to 2**64 - 1, NoMemoryError, and what writing raises.
+ * Raises TypeError for another +io+. Raises TypeError or RangeError for a +min+ that isn't a number
+ * from 0 to 2**64 - 1. Raises NoMemoryError, and what writing raises.
  */
 static VALUE mwrap_dump(int argc, VALUE *argv, VALUE mod)
 {

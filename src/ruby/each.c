@@ -49,8 +49,8 @@ static VALUE each_size(VALUE mod, VALUE args, VALUE enumerator)
  *   Mwrap.each(min = 0) { |location, total, allocations, frees, age_total, max_lifespan| ... } -> Mwrap
  *   Mwrap.each(min = 0) -> Enumerator
  *
- * Yields every location of which either the bytes allocated since the last
- * reset or the bytes live now are more than +min+, the largest total first:
+ * Yields locations, the largest total first: those whose bytes allocated since the last reset, or
+ * bytes live now, are more than +min+.
  *
  * location::     frozen String, <tt>"/path/to/file.rb:12"</tt>, or
  *                <tt>"/usr/lib/libfoo.so(function+0x1f) [0x7f...]"</tt>;
@@ -58,20 +58,20 @@ static VALUE each_size(VALUE mod, VALUE args, VALUE enumerator)
  * total::        bytes allocated
  * allocations::  calls that allocated
  * frees::        calls that freed what was allocated here
- * age_total::    sum of the lifespans of the freed, in GC generations
- * max_lifespan:: the longest of them, in GC generations
+ * age_total::    sum of the lifespans of freed blocks, in GC generations
+ * max_lifespan:: the longest of these lifespans, in GC generations
  *
- * What the block allocates isn't tracked, as in Mwrap.quiet, but for what it leaves to
- * other Fibers and threads. (In a Ractor other than the main one of Ruby 3.3, and in a
- * frozen Thread, it is.) What it frees is counted.
+ * What the block allocates isn't tracked, as in Mwrap.quiet. What it leaves to other Fibers and
+ * threads is tracked. (So is everything in a frozen Thread, and in a Ractor other than the main one
+ * of Ruby 3.3.) What the block frees is counted.
  *
- * All are Integers of 0 to 2**64 - 1 and count since the last Mwrap.reset,
- * or the start of the process. They are a copy, made when the call begins
- * while other threads may run: the block may do anything, nested calls,
- * +break+ and +fork+ included. Without the tracker nothing is yielded.
+ * The numbers are Integers from 0 to 2**64 - 1. They count since the last Mwrap.reset, or the start
+ * of the process. They are a copy, made when the call begins, while other threads may run. So the
+ * block may do anything: nested calls, +break+ and +fork+ included. Without the tracker nothing is
+ * yielded.
  *
- * Raises TypeError or RangeError for a +min+ that isn't a number from 0 to
- * 2**64 - 1, and NoMemoryError.
+ * Raises TypeError or RangeError for a +min+ that isn't a number from 0 to 2**64 - 1, and
+ * NoMemoryError.
  */
 static VALUE mwrap_each(int argc, VALUE *argv, VALUE mod)
 {

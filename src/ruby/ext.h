@@ -2,18 +2,16 @@
 /*
  * ext.h - what the files of the Ruby extension share.
  *
- * The extension reads the tracker through `struct mw_api` alone. Where no
- * tracker is preloaded a table of functions that answer "nothing" takes its
- * place, so that no method needs to ask.
+ * The extension reads the tracker through `struct mw_api` alone. Without a preloaded tracker, a
+ * table of functions that answer "nothing" replaces it, so no method needs to ask.
  *
  * Must stay true:
- *  - What C owns while Ruby code may run (blocks can raise, throw, be killed,
- *    fork, or never return at all in an abandoned Fiber) is owned by a
- *    `struct mw_result_owner`, which the GC releases at the latest.
- *  - No Ruby call between quiet_enter() and quiet_leave(), but for
- *    Mwrap.quiet, which pairs them with rb_ensure(); hush(true) is paired by hush.c alone.
- *  - Nothing here is written after Init_mwrap_ext, but under a lock (rack_site.c):
- *    methods are Ractor-safe.
+ *  - A `struct mw_result_owner` owns what C holds while Ruby code may run; the GC releases it at
+ *    the latest. Blocks can raise, throw, be killed, fork, or never return in an abandoned Fiber.
+ *  - No Ruby call between quiet_enter() and quiet_leave(), except in Mwrap.quiet, which pairs them
+ *    with rb_ensure(). hush.c alone pairs hush(true).
+ *  - Nothing here is written after Init_mwrap_ext, except under a lock (rack_site.c): methods are
+ *    Ractor-safe.
  */
 #ifndef MW_RUBY_EXT_H
 #define MW_RUBY_EXT_H
@@ -30,54 +28,52 @@ extern const struct mw_api *mw_tracker;
 extern const struct mw_api mw_no_tracker;
 
 /*
- * gvl.c: calls work(arg) without the GVL: no Ruby in it. For all that may wait for another
- * thread, such as a reader for a reset: only the thread that asks waits then. Raises what is
- * pending for this thread, before the work and not after it.
+ * gvl.c: calls work(arg) without the GVL; work must not call Ruby. For work that may wait for
+ * another thread, such as a reader for a reset: then only the calling thread waits. Raises what is
+ * pending for this thread before the work, never after it.
  */
 void mw_without_gvl(void *(*work)(void *), void *arg);
-/* mw_tracker->stats and reset so. */
+/* Call mw_tracker's stats and reset without the GVL. */
 void mw_stats_read(struct mw_stats *);
 void mw_counters_reset(void);
 
-/* Results that are in use by Ruby code. */
+/* Owns results that Ruby code is using. */
 struct mw_result_owner {
-	struct mw_result result; /* rows; the snapshot is NULL when there is none */
+	struct mw_result result; /* rows; its snapshot is NULL: none */
 	struct mw_lives *lives;
 	struct mw_buf text;
-	struct mw_heap_list heap; /* its heap is NULL when there is none */
-	bool hushed; /* of a block that is in hush.c's count */
+	struct mw_heap_list heap; /* its heap is NULL: none */
+	bool hushed; /* its block is in hush.c's count */
 };
 
 /*
- * A new, hidden owner; it must be kept on the stack (RB_GC_GUARD) while
- * *hold is in use. Raises NoMemoryError.
+ * Makes a hidden result owner. Keep it on the stack (RB_GC_GUARD) while *hold is in use. Raises
+ * NoMemoryError.
  */
 VALUE mw_result_owner_new(struct mw_result_owner **hold);
 
-/* Frees what is held now instead of at the next GC; may be called again. */
+/* Frees the results now instead of at the next GC; may be called again. */
 void mw_result_owner_release(struct mw_result_owner *hold);
 
 /*
- * Calls work(hold, arg) with a hold of its own, and releases that however work
- * ends. A continuation may take work up again after that: it then finds
- * nothing in the hold. Returns what work returns. Raises NoMemoryError, and
- * what work raises.
+ * Calls work(hold, arg) with a result owner of its own, which it releases however work ends. A
+ * continuation may re-enter work after that, and then finds the owner empty. Returns what work
+ * returns. Raises NoMemoryError, and what work raises.
  */
 VALUE mw_with_result_owner(VALUE (*work)(struct mw_result_owner *, void *arg), void *arg);
 
 /*
- * The same, and what work allocates isn't tracked, as in Mwrap.quiet; but it belongs to
- * this Fiber, so that work may leave that for another one, or never come back.
+ * The same, but what work allocates isn't tracked, as in Mwrap.quiet. That holds for this Fiber
+ * only: work may switch to another one, or never return.
  */
 VALUE mw_with_result_owner_hushed(VALUE (*work)(struct mw_result_owner *, void *arg), void *arg);
-/* Such a block's hold is released. Calls nothing of Ruby's: the GC may call. */
+/* A hushed block's owner was released. Calls no Ruby: the GC may call it. */
 void mw_hush_over(void);
 
 /*
- * Reads the locations with more than `min` bytes, sorted as pages are, into
- * hold->result; or, if `text`, the text dump of them into hold->text.
- * Releases the GVL meanwhile. Raises NoMemoryError, and whatever is pending
- * for this thread.
+ * Reads the locations with more than `min` bytes, sorted as pages are, into hold->result. If
+ * `text`, reads the text dump of them into hold->text instead. Releases the GVL meanwhile. Raises
+ * NoMemoryError, and what is pending for this thread.
  */
 void mw_result_owner_read(struct mw_result_owner *hold, uint64_t min, bool text);
 
@@ -87,34 +83,36 @@ void mw_result_owner_lives(struct mw_result_owner *hold, uint32_t id);
 /* The same for Ruby's heap pages, into hold->heap. */
 void mw_result_owner_heap(struct mw_result_owner *hold);
 
-/* A String: UTF-8 if it is valid as that, else binary. */
+/* Makes a String: UTF-8 if it is valid as that, else binary. */
 VALUE mw_string(const char *p, size_t n);
 
 /* The same, frozen and deduplicated. */
 VALUE mw_location_string(const char *p, size_t n);
 
 /*
- * A MIN argument: nil is 0. Raises TypeError for what isn't a number,
- * RangeError outside 0...2**64.
+ * Converts a MIN argument; nil is 0. Raises TypeError if it isn't a number, RangeError outside
+ * 0...2**64.
  */
 uint64_t mw_min_arg(VALUE min);
 
 NORETURN(void mw_no_memory(void));
 
 /*
- * Calls work(arg), which may call Ruby, in quiet mode as Mwrap.quiet does, and
- * leaves that however work ends. Returns what work returns.
+ * Calls work(arg), which may call Ruby, in quiet mode as Mwrap.quiet does, and leaves quiet mode
+ * however work ends. Returns what work returns.
  */
 VALUE mw_quietly(VALUE (*work)(VALUE), VALUE arg);
 
 /*
- * The other way around: leaves quiet mode, however deep, for work(arg), and has it
- * back however that ends. For what may switch Fibers, or waits. Returns what
- * work returns.
+ * The reverse: leaves quiet mode, at any depth, for work(arg), and restores it however work ends.
+ * For work that may switch Fibers or wait. Returns what work returns.
  */
 VALUE mw_loudly(VALUE (*work)(VALUE), VALUE arg);
 
-/* Does this Ruby thread keep its native thread? From Ruby 3.4 on it does from here on, for good. */
+/*
+ * True if this Ruby thread keeps its native thread. On Ruby 3.4 and later this call binds it for
+ * good.
+ */
 bool mw_keeps_native_thread(void);
 
 /* Each file's part of Init_mwrap_ext. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* gvl.c - the tracker's calls that may wait, without Ruby's lock. See ext.h. */
+/* gvl.c - calls the tracker, which may wait, without Ruby's lock. See ext.h. */
 #include "ext.h"
 
 #include <ruby/thread.h>
@@ -23,7 +23,7 @@ void mw_without_gvl(void *(*work)(void *), void *arg)
 	struct work w = { .work = work, .arg = arg };
 
 	for (;;) {
-		/* the one that doesn't raise once the work is done */
+		/* unlike rb_thread_call_without_gvl, raises nothing once the work is done */
 		rb_thread_call_without_gvl2(run, &w, NULL, NULL);
 		if (w.ran)
 			return;

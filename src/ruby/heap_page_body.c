@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * heap_page_body.c - Mwrap::HeapPageBody: the pages that Ruby's objects live
- * in, how long they last and how often they come back.
+ * heap_page_body.c - Mwrap::HeapPageBody: the pages that hold Ruby's objects, how long they last
+ * and how often they come back.
  *
  * each works on a copy, as Mwrap.each does: its block may do anything.
  */
@@ -37,12 +37,12 @@ static VALUE each_size(VALUE mod, VALUE args, VALUE enumerator)
  *   Mwrap::HeapPageBody.each { |address, generation| ... } -> Integer
  *   Mwrap::HeapPageBody.each -> Enumerator
  *
- * Yields the address of each page that lives, and GC.count at its birth, both
- * Integers; the oldest page first. Returns how many there were, which is
- * GC.stat(:heap_allocated_pages): 0 without the tracker.
+ * Yields the address of each live page, and GC.count at its birth, both Integers; the oldest page
+ * first. Returns the number of pages, which is GC.stat(:heap_allocated_pages): 0 without the
+ * tracker.
  *
- * They are a copy, made when the call begins: the block may do anything,
- * +break+ and +fork+ included. What it allocates isn't tracked, as in Mwrap.each. Raises NoMemoryError.
+ * They are a copy, made when the call begins: the block may do anything, +break+ and +fork+
+ * included. What it allocates isn't tracked, as in Mwrap.each. Raises NoMemoryError.
  */
 static VALUE heap_each(VALUE mod)
 {
@@ -57,7 +57,7 @@ static void set(VALUE hash, const char *what, const char *name, VALUE value)
 	rb_hash_aset(hash, rb_to_symbol(key), value);
 }
 
-/* Of no spans, only the deviation is a number: nothing deviates. Zeros where nothing is tracked. */
+/* Without spans only the deviation is a number: nothing deviates. Zeros without the tracker. */
 static void set_spans(VALUE hash, const char *what, const struct mw_spans *s)
 {
 	bool none = !s->n && mw_tracker != &mw_no_tracker;
@@ -74,8 +74,8 @@ static void set_spans(VALUE hash, const char *what, const struct mw_spans *s)
  *   Mwrap::HeapPageBody.stat -> Hash
  *   Mwrap::HeapPageBody.stat(hash) -> hash
  *
- * How long pages live and stay dead, in runs of the GC, since the start of
- * the process: Mwrap.reset doesn't change it. Into +hash+, if one is given.
+ * Tells how long pages live and stay dead, in runs of the GC, since the start of the process.
+ * Mwrap.reset doesn't change it. Fills +hash+, if one is given.
  *
  * +lifespan_max+, +lifespan_min+, +lifespan_mean+, +lifespan_stddev+::
  *   from birth to death, of the pages that died. Pages die when the GC finds
@@ -84,11 +84,11 @@ static void set_spans(VALUE hash, const char *what, const struct mw_spans *s)
  * +deathspan_max+, +deathspan_min+, +deathspan_mean+, +deathspan_stddev+::
  *   from that death to that birth.
  *
- * Maxima, minima and +resurrects+ are Integers, means and standard deviations
- * Floats; but where no page died (or none was resurrected) maximum, minimum
- * and mean are Float::INFINITY. Without the tracker all are 0.
+ * Maxima, minima and +resurrects+ are Integers, means and standard deviations Floats. If no page
+ * died (or none was resurrected), maximum, minimum and mean are Float::INFINITY. Without the
+ * tracker all are 0.
  *
- * Raises TypeError for what is no Hash, and FrozenError.
+ * Raises TypeError if +hash+ isn't a Hash, and FrozenError.
  */
 static VALUE heap_stat(int argc, VALUE *argv, VALUE mod)
 {
@@ -110,9 +110,8 @@ void mw_init_heap_page_body(void)
 	VALUE mod = rb_define_module("Mwrap"), body;
 
 	/*
-	 * A page of Ruby's heap, in which objects have their slots. Ruby takes
-	 * and gives back such pages from and to the system as a whole; they are
-	 * in no location. There are no instances.
+	 * A page of Ruby's heap, which holds slots for objects. Ruby takes whole pages from the
+	 * system and gives them back. They belong to no location. There are no instances.
 	 */
 	body = rb_define_class_under(mod, "HeapPageBody", rb_cObject);
 	rb_undef_alloc_func(body);

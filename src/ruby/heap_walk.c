@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * heap_walk.c - what is in each slot of Ruby's heap, for lib/mwrap/objects.rb.
+ * heap_walk.c - reports what each slot of Ruby's heap holds, for lib/mwrap/objects.rb.
  *
- * ObjectSpace.each_object leaves Ruby's own objects out, and ObjectSpace.dump_all
- * writes hundreds of bytes for each, with what strings hold. So this walks
- * itself, with the functions that Ruby's own extension objspace.so uses. They
- * are no public API, so they are looked up: where one is missing, the methods
- * here answer nil.
+ * ObjectSpace.each_object leaves Ruby's own objects out. ObjectSpace.dump_all writes hundreds of
+ * bytes for each, with the contents of strings. So this walks the heap itself, with the functions
+ * of Ruby's own extension objspace.so. They are no public API, so they are looked up: if one is
+ * missing, the methods here answer nil.
  *
- * A walk holds the GVL, calls nothing that allocates Ruby's memory, and keeps
- * no object: Ruby may be about to free any of those that it meets. What it
- * finds is copied into a hold.
+ * A walk holds the GVL, calls nothing that allocates Ruby's memory, and keeps no object: Ruby may
+ * be about to free any object that it meets. Findings are copied into a result owner.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -26,7 +24,7 @@ static struct {
 	const char *(*imemo_name)(int type);
 } rb;
 
-/* Is there an object? What awaits its finalizer is one. */
+/* True if the slot holds an object. One that awaits its finalizer is an object. */
 static bool is_object(VALUE v)
 {
 	enum ruby_value_type type = RB_BUILTIN_TYPE(v);
@@ -79,13 +77,13 @@ static VALUE walk_pages(VALUE mod)
 
 /* --- instruction sequences -------------------------------------------------- */
 
-/* What follows in the buffer: len bytes of a path. */
+/* In the buffer, len bytes of a path follow. */
 struct iseq {
 	size_t memsize;
 	size_t len;
 };
 
-/* The last two objects that a sequence refers to, and whether it has its place in a file. */
+/* The last two objects that a sequence refers to; whole: its path was seen. */
 struct refs {
 	VALUE label, base;
 	bool whole;
@@ -104,9 +102,9 @@ static bool ends_with(VALUE s, VALUE end)
 }
 
 /*
- * Ruby sets them all at once: a sequence's label, that of the method it is in, with
- * which the first one ends, and its path, a String or a pair. Only where there are such can
- * it be asked for the path: not of one that is being made, or could not be made.
+ * Ruby sets three references at once: a sequence's label; the label of its method, with which the
+ * first one ends; its path, a String or a pair. Only a sequence with all three can be asked for its
+ * path. One that is being made, or could not be made, can't.
  */
 static void see_ref(VALUE v, void *ctx)
 {
@@ -118,7 +116,7 @@ static void see_ref(VALUE v, void *ctx)
 	r->base = v;
 }
 
-/* Its real path, or what it has instead, such as "(eval)"; nil: none is known. */
+/* Returns its real path, or its substitute, for example "(eval)"; nil: none is known. */
 static VALUE path_of(VALUE iseq)
 {
 	struct refs r = { Qnil, Qnil, false };
@@ -138,7 +136,7 @@ static bool is_iseq(VALUE v, unsigned type)
 
 struct iseq_walk {
 	struct mw_buf *to;
-	unsigned type; /* of what Ruby calls an imemo, that of sequences */
+	unsigned type; /* the imemo type (Ruby's term) of sequences */
 };
 
 static void see_iseq(VALUE v, struct mw_buf *to)
@@ -163,10 +161,10 @@ static int see_iseqs(void *start, void *end, size_t slot, void *ctx)
 	return 0;
 }
 
-/* The number that Ruby has for "iseq", 7 in all so far; 16: none. */
+/* Finds Ruby's number for "iseq", 7 in all versions so far; 16: none. */
 static unsigned iseq_type(void)
 {
-	for (unsigned i = 0; i < 9; i++) { /* those above have gaps, for which some Rubies abort */
+	for (unsigned i = 0; i < 9; i++) { /* numbers above have gaps, and some Rubies abort at these */
 		const char *name = rb.imemo_name((int)i);
 
 		if (name && !strcmp(name, "iseq"))
@@ -222,7 +220,10 @@ static VALUE walk_iseqs(VALUE mod)
 
 /* --- ------------------------------------------------------------------------ */
 
-/* :nodoc: class_of(object): its class, whatever it says itself. Kernel#class, bound, allocates. */
+/*
+ * :nodoc: class_of(object): its real class; its own methods aren't asked. Kernel#class, bound,
+ * allocates.
+ */
 static VALUE class_of(VALUE mod, VALUE object)
 {
 	return rb_obj_class(object);
@@ -233,13 +234,13 @@ static VALUE join(VALUE thread)
 	return rb_funcall(thread, rb_intern("join"), 0);
 }
 
-/* :nodoc: wait(thread): join, which a Fiber's scheduler may take for a reason to run others */
+/* :nodoc: wait(thread): join, during which a Fiber scheduler may run other Fibers */
 static VALUE wait_for(VALUE mod, VALUE thread)
 {
 	return mw_loudly(join, thread);
 }
 
-/* As POSIX has it: dlsym's result is a function's address. */
+/* POSIX lets dlsym's result be a function's address. */
 static void look_up(void *to, const char *name)
 {
 	void *p = dlsym(RTLD_DEFAULT, name);

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * hush.c - blocks that Mwrap.each and the like call: what they allocate isn't
- * tracked, or a script that measures would lead its own table.
+ * hush.c - leaves out what the blocks of Mwrap.each and its like allocate: otherwise a measuring
+ * script would lead its own table.
  *
- * To the tracker quiet belongs to a native thread, but such a block may leave it
- * by another Fiber: Enumerator#next, Fiber.yield, a Fiber scheduler. So each Fiber
- * says by a variable of its own how deep it is in such blocks, and whenever a
- * Fiber takes its turn the thread's switch is set to what that one says. Ruby tells
- * of that by an event; of an interrupt that overtakes it (Thread#raise), by the
- * exception's. Who kills a thread at that moment leaves it to its end.
+ * To the tracker, quiet belongs to a native thread. But a block may leave its thread by switching
+ * Fibers: Enumerator#next, Fiber.yield, a Fiber scheduler. So each Fiber counts in a variable how
+ * deep it is in these blocks. At each Fiber switch the thread's state is set to that Fiber's count.
+ * Ruby reports the switch by an event. If an interrupt overtakes that (Thread#raise), the
+ * exception's event reports it. A thread killed at that moment keeps its state to its end.
  *
- * The hook is there as long as a block is: `blocks` counts them in all Ractors,
- * also those in a Fiber that never goes on, which the GC ends (hold.c). A Ractor
- * that finds none takes its hook away. A Ruby thread that may change native
- * threads isn't made quiet: quiet.c.
+ * The hook exists while a block does: `blocks` counts them in all Ractors. That includes blocks in
+ * a Fiber that never goes on; the GC ends these (result_owner.c). A Ractor that finds none removes
+ * its hook. A Ruby thread that may change native threads isn't made quiet: quiet.c.
  */
 #include "ext.h"
 
@@ -24,9 +22,9 @@ enum {
 	EVENTS = RUBY_EVENT_FIBER_SWITCH | RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END | RUBY_EVENT_RAISE
 };
 
-static ID id_depth;       /* of a Fiber: nil or an Integer */
-static rb_ractor_local_key_t is_hooked; /* of a Ractor: nil or true */
-static uint32_t blocks; /* relaxed: one's own are seen at once, another Ractor's soon enough */
+static ID id_depth;       /* the key of a Fiber's depth: nil or an Integer */
+static rb_ractor_local_key_t is_hooked; /* per Ractor: nil or true */
+static uint32_t blocks; /* relaxed: a Ractor sees its own blocks at once, others' soon enough */
 
 static unsigned depth_of_fiber(void)
 {
@@ -52,7 +50,7 @@ static void unhook_after_the_last(void);
 
 static void on_event(rb_event_flag_t event, VALUE unused, VALUE self, ID id, VALUE klass)
 {
-	/* a thread's end, or beginning: no block of an ended one's is in the next */
+	/* a thread begins or ends: no block of an ended thread is in the next one */
 	mw_tracker->hush(!(event & (RUBY_EVENT_THREAD_BEGIN | RUBY_EVENT_THREAD_END)) && depth_of_fiber());
 	unhook_after_the_last();
 }
@@ -94,7 +92,7 @@ static VALUE works(VALUE arg)
 	return h->work(h->hold, h->arg);
 }
 
-/* Comes again where a continuation went back into the block: then nothing is left to do. */
+/* Runs again if a continuation went back into the block: then nothing is left to do. */
 static VALUE ends(VALUE arg)
 {
 	struct hushed *h = (struct hushed *)arg;

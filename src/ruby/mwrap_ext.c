@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mwrap_ext.c - finds the tracker, and the methods of Mwrap that need nothing
- * but one call of it. Loaded by lib/mwrap.rb; exports Init_mwrap_ext alone.
+ * mwrap_ext.c - finds the tracker; has the methods of Mwrap that are one call of it. lib/mwrap.rb
+ * loads it; it exports Init_mwrap_ext alone.
  *
- * Must load, and cost nothing, in a process without the tracker. Uses Ruby's
- * public C API only; so do all files but heap_walk.c.
+ * It must load, and cost nothing, in a process without the tracker. It uses only Ruby's public C
+ * API; so do all files but heap_walk.c.
  */
 #include <dlfcn.h>
 
@@ -26,8 +26,8 @@ static void find_tracker(void)
 }
 
 /*
- * True if the tracker is in this process: it was started by mwrap(1), or
- * with libmwrap.so of this version in LD_PRELOAD.
+ * True if the tracker is in this process: mwrap(1) started the process, or LD_PRELOAD had
+ * libmwrap.so of this version.
  */
 static VALUE mwrap_tracking_p(VALUE mod)
 {
@@ -39,8 +39,8 @@ static VALUE mwrap_tracking_p(VALUE mod)
  *   Mwrap.reset -> nil
  *   Mwrap.clear -> nil
  *
- * Starts every counter again from zero, the two totals included. What is live
- * stays known. Calls of other threads at this moment count before or after it.
+ * Starts every counter again from zero, the two totals included. Live blocks stay known. Calls of
+ * other threads at this moment count before or after it.
  */
 static VALUE mwrap_reset(VALUE mod)
 {
@@ -51,10 +51,10 @@ static VALUE mwrap_reset(VALUE mod)
 /*
  * call-seq: Mwrap.pause -> nil
  *
- * Turns tracking off for the whole process, until Mwrap.resume or a POST of
- * /resume. What is allocated meanwhile, also by a realloc, is not counted, then or
- * later. What is live stays known, and its frees are counted. Calls of other
- * threads at this moment count before or after it. A forked child inherits it.
+ * Turns tracking off for the whole process, until Mwrap.resume or a POST of /resume. Blocks
+ * allocated meanwhile, also by a realloc, are never counted. Blocks that are live stay known, and
+ * their frees are counted. Calls of other threads at this moment count before or after it. A forked
+ * child inherits it.
  *
  * Mwrap.quiet does the same for one thread.
  */

@@ -2,12 +2,11 @@
 /*
  * quiet.c - Mwrap.quiet.
  *
- * To the tracker, quiet is a state of the native thread, and a thread left
- * in it would be lost to the counts for good. So enter and leave must be
- * calls of the same native thread, whatever the block does. Since Ruby 3.3
- * some Ruby threads ("M:N") change native threads while they wait; those
- * are bound to the one they are on, and where Ruby offers no way to do so
- * they aren't made quiet at all: counting too much is the lesser evil.
+ * To the tracker, quiet is a state of the native thread. A thread left in it would never be counted
+ * again. So enter and leave must be calls of the same native thread, independent of what the block
+ * does. Since Ruby 3.3 some Ruby threads ("M:N") change native threads while they wait. These are
+ * bound to their present native thread. Where Ruby can't bind them, they aren't made quiet at all:
+ * counting too much is the lesser evil.
  */
 #include <stdlib.h>
 
@@ -29,7 +28,7 @@ bool mw_keeps_native_thread(void)
 }
 #elif RUBY_API_VERSION_CODE >= 30300
 static rb_ractor_local_key_t in_main_ractor;
-static bool all_mn; /* of the main Ractor, all threads but the main one */
+static bool all_mn; /* in the main Ractor, all threads but the main one are M:N */
 
 static void init_binding(void)
 {
@@ -95,7 +94,7 @@ VALUE mw_loudly(VALUE (*work)(VALUE), VALUE arg)
 	return rb_ensure(work, arg, enter_again, (VALUE)&d);
 }
 
-/* The depth of a thread that isn't made quiet: yielded, but of no effect. */
+/* The depth of a thread that isn't made quiet: yielded, but without effect. */
 static ID id_depth;
 
 static VALUE leave_unbound(VALUE depth)
@@ -117,19 +116,18 @@ static VALUE quiet_unbound(void)
  * call-seq:
  *   Mwrap.quiet { |depth| ... } -> the block's value
  *
- * Tracks nothing that this thread allocates in the block, such as a report on
- * the table itself. What was tracked and is freed in it is still counted as
- * freed. +depth+ is 1, or more where such blocks are nested; it ends with the
- * block, however that is left.
+ * Tracks nothing that this thread allocates in the block, for example a report on the table itself.
+ * Frees of tracked blocks are still counted. +depth+ is 1, or more in nested calls. Quiet ends with
+ * the block, however that is left.
  *
- * It belongs to the native thread: other threads are tracked as ever, and a
- * Fiber that is resumed from within is quiet too. A Fiber that is left from
- * within such a block leaves the thread quiet until it comes back and ends the
- * block; so don't yield from a Fiber, or wait under a Fiber scheduler, in it.
+ * It belongs to the native thread: other threads are tracked as before, and a Fiber resumed from
+ * within the block is quiet, too. If a Fiber is left within the block, the thread stays quiet until
+ * that Fiber comes back and ends the block. So don't yield from a Fiber, or wait under a Fiber
+ * scheduler, in it.
  *
- * A thread that could change native threads (in Ractors other than the main
- * one, or with RUBY_MN_THREADS=1) keeps its own from then on, from Ruby 3.4 on;
- * in Ruby 3.3 the block has no effect in such a thread.
+ * Some threads can change native threads: in Ractors other than the main one, or with
+ * RUBY_MN_THREADS=1. From Ruby 3.4 on, such a thread keeps its own from then on. In Ruby 3.3 the
+ * block has no effect in it.
  *
  * Raises LocalJumpError without a block.
  */

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rack.c - from a Rack request to the route table (../pages/routes.h) and
- * back. What a Rack environment means is Ruby's side (lib/mwrap/rack/).
+ * rack.c - passes a Rack request to the route table (../pages/routes.h), and the answer back.
+ * Ruby's side (lib/mwrap/rack/) reads the Rack environment.
  *
- * All that is done for a request is done in quiet mode, also by Ruby code. So
- * every way in is a method written in C, which enters it before any line
- * of ours runs: MwrapRack#call, each and close of a body, call of a Joiner.
- * It is left again for what the application gave: a block, authorize.
+ * All work for a request runs in quiet mode, Ruby code included. So every entry is a method written
+ * in C, which enters quiet mode before any of our Ruby code runs: MwrapRack#call, each and close of
+ * a body, call of a Joiner. It leaves quiet mode for the application's code: a block, authorize.
  *
- * An answer is made without the GVL, one at a time, and owned by a Body from
- * then on. Bodies that wait for slow readers are bounded by HELD_MAX.
+ * An answer is made without the GVL, one at a time. Then a Body owns it. HELD_MAX bounds bodies
+ * that wait for slow readers.
  */
 #include <ctype.h>
 #include <stdatomic.h>
@@ -23,14 +22,14 @@
 #define HELD_MAX ((size_t)32 << 20)
 
 static VALUE cBody;
-static atomic_size_t held; /* bytes of answers that exist */
+static atomic_size_t held; /* bytes of answers in memory */
 
 /* --- a body ---------------------------------------------------------------------------- */
 
 struct body {
 	struct mw_response res;
 	struct mw_buf headers; /* the request's: NAME\0VALUE\0..., as in the environment */
-	VALUE watcher;         /* what it has is the rest of a stream; Qnil: none */
+	VALUE watcher;         /* its events are the rest of a stream; Qnil: none */
 };
 
 static void let_go(struct body *b)
@@ -94,21 +93,21 @@ static VALUE make_part(VALUE arg)
 	const struct part *p = (const struct part *)arg;
 	const struct mw_response *res = &p->body->res;
 
-	if (res->asset) /* which is there for ever: no copy */
+	if (res->asset) /* static: no copy */
 		return rb_str_new_static((const char *)res->asset + p->at, (long)p->n);
 	return rb_str_new(res->body.p + p->at, (long)p->n);
 }
 
 /*
- * :nodoc: each { |String| } -> self: CHUNK bytes at a time; then, of a stream
- * with a watcher, what that has, and where it can be taken up again
+ * :nodoc: each { |String| } -> self: CHUNK bytes at a time. For a stream with a watcher, the
+ * watcher's events follow, then where the stream can be resumed.
  */
 static VALUE body_each(VALUE self)
 {
 	struct body *b = rb_check_typeddata(self, &body_type);
 	VALUE s;
 
-	/* looked at anew after each block, which may close this */
+	/* checked again after each block, which may close this */
 	for (struct part p = { .body = b }; p.at < body_bytes(b); p.at += p.n) {
 		p.n = body_bytes(b) - p.at < CHUNK ? body_bytes(b) - p.at : CHUNK;
 		rb_yield(mw_quietly(make_part, (VALUE)&p));
@@ -128,7 +127,7 @@ static VALUE body_close(VALUE self)
 	return Qnil;
 }
 
-/* :nodoc: all of what was made, as one String; without a watcher's */
+/* :nodoc: all that was made, as one String; without a watcher's events */
 static VALUE body_text(VALUE self)
 {
 	const struct body *b = rb_check_typeddata(self, &body_type);
@@ -139,7 +138,7 @@ static VALUE body_text(VALUE self)
 	return s;
 }
 
-/* :nodoc: follow(watcher, again) -> self: its events come behind; again: instead of what was made */
+/* :nodoc: follow(watcher, again) -> self: its events follow; again: they replace what was made */
 static VALUE body_follow(VALUE self, VALUE watcher, VALUE again)
 {
 	struct body *b = rb_check_typeddata(self, &body_type);
@@ -174,7 +173,7 @@ static void *answer_work(void *p)
 	return NULL;
 }
 
-/* Is `name`, as in HTTP, `key`, as in the environment? */
+/* True if `name`, as in HTTP, is `key`, as in the environment. */
 static bool same_name(const char *name, const char *key)
 {
 	if (strncmp(key, "HTTP_", 5))
@@ -199,7 +198,7 @@ static const char *header(void *ctx, const char *name)
 	return NULL;
 }
 
-/* Without the GVL the environment can't be looked at: its headers are copied before. */
+/* Copies headers: without the GVL the environment can't be read. */
 static int copy_header(VALUE key, VALUE value, VALUE to)
 {
 	struct mw_buf *b = (struct mw_buf *)to;
@@ -279,10 +278,9 @@ static VALUE too_many(void)
 }
 
 /*
- * :nodoc: answer(method, path, query, base, env, no_post, ask_who, poll) ->
- * [status, headers, body, stream], as mw_request (../pages/routes.h) has them;
- * no_post is a String or nil, poll a number of ms. stream: the body is the
- * beginning of one without an end.
+ * :nodoc: answer(method, path, query, base, env, no_post, ask_who, poll) -> [status, headers, body,
+ * stream], as mw_request (../pages/routes.h) has them. no_post is a String or nil, poll a number of
+ * ms. stream: the body is the beginning of one without an end.
  */
 static VALUE pages_answer(int argc, VALUE *argv, VALUE mod)
 {
@@ -293,7 +291,7 @@ static VALUE pages_answer(int argc, VALUE *argv, VALUE mod)
 	rb_scan_args(argc, argv, "8", &method, &path, &query, &base, &env, &no_post, &ask_who, &poll);
 	if (atomic_load(&held) > HELD_MAX)
 		return too_many();
-	/* what they point to stays: nobody else has these strings */
+	/* their bytes stay valid: no other code has these strings */
 	w.req.method = StringValueCStr(method);
 	w.req.path = StringValueCStr(path);
 	w.req.query = StringValueCStr(query);
@@ -338,9 +336,8 @@ static VALUE quiet_call(VALUE arg)
 /*
  * call-seq: call(env) -> [status, headers, body]
  *
- * Answers a request, as Rack has it. Nothing that is done for it is tracked but
- * what +authorize+ does, which is called with +env+. Raises what that raises,
- * and NoMemoryError.
+ * Answers a Rack request. Nothing done for it is tracked, except what +authorize+ does. That is
+ * called with +env+. Raises what +authorize+ raises, and NoMemoryError.
  */
 static VALUE rack_call(VALUE self, VALUE env)
 {
@@ -360,7 +357,7 @@ static VALUE quiet_join(VALUE arg)
 	return rb_funcall(c->self, id_join, 1, c->env);
 }
 
-/* :nodoc: call(io): what a server calls with the connection that it gives away */
+/* :nodoc: call(io): the server calls it with the connection that it gives away */
 static VALUE joiner_call(VALUE self, VALUE io)
 {
 	struct call c = { .self = self, .env = io };
@@ -384,20 +381,19 @@ static VALUE quiet_new(VALUE arg)
 /*
  * call-seq: MwrapRack.new(read_only: false, authorize: nil, token: nil)
  *
- * +authorize+:: an object with a method +call+ (such as a lambda), which is asked
- *               at each request, with its Rack environment. What is neither nil
- *               nor false is yes: the request is answered, a POST too; else it is
- *               answered with 403.
- * +token+::     a String. A POST that has it may change something: as
+ * +authorize+:: an object with a method +call+, for example a lambda. Each request calls it
+ *               with its Rack environment. If it returns nil or false, the request gets
+ *               403. Otherwise the request is answered, a POST too.
+ * +token+::     a String. A POST that presents it may change something: as
  *               <tt>Authorization: Bearer TOKEN</tt>, or as the password of HTTP
  *               Basic authentication, with any name, which browsers ask for. A
- *               request that has it isn't refused for +authorize+.
+ *               request that presents it isn't refused for +authorize+.
  * +read_only+:: no POST at all, and pages without controls.
  *
- * Without +authorize+ and +token+ every POST is refused, and everybody whom the
- * application lets through to here may read.
+ * Without +authorize+ and +token+, every POST is refused, and every request that the application
+ * lets through to here may read.
  *
- * Raises ArgumentError and TypeError for what is no such thing.
+ * Raises ArgumentError and TypeError for other arguments.
  */
 static VALUE rack_initialize(int argc, VALUE *argv, VALUE self)
 {
@@ -410,17 +406,17 @@ static VALUE rack_initialize(int argc, VALUE *argv, VALUE self)
 static VALUE load_rack(VALUE unused)
 {
 	/*
-	 * A Rack application: every page, form and control of the server, under any
-	 * mount point, with the process's own memory. For a process under mwrap(1);
-	 * in any other it answers 503. Rack itself isn't needed to load it.
+	 * A Rack application: every page, form and control of the server, under any mount point,
+	 * with the process's own memory. It is for a process under mwrap(1); in any other it
+	 * answers 503. It loads without Rack.
 	 *
 	 *   require "mwrap_rack"
 	 *   map("/MWRAP") { run MwrapRack.new }                  # config.ru
 	 *   mount MwrapRack.new => "/mwrap"                      # Rails, config/routes.rb
 	 *
-	 * Whoever reaches it learns paths, names of functions and sizes, and lines of
-	 * the source that is in use (unless MWRAP has source:0), but no contents: put
-	 * the application's authentication in front, or use +authorize+.
+	 * Its readers learn paths, names of functions, sizes, and lines of the source in use
+	 * (unless MWRAP has source:0), but no contents. Put the application's authentication in
+	 * front, or use +authorize+.
 	 */
 	VALUE class = rb_define_class("MwrapRack", rb_cObject);
 
@@ -429,13 +425,13 @@ static VALUE load_rack(VALUE unused)
 	return rb_require("mwrap/rack/endpoint");
 }
 
-/* :nodoc: for mwrap_rack.rb: the rest of it, untracked */
+/* :nodoc: for mwrap_rack.rb: loads the rest of it, untracked */
 static VALUE pages_load(VALUE mod)
 {
 	return mw_quietly(load_rack, Qnil);
 }
 
-/* :nodoc: same?(String, String): takes as long whatever they hold, but for their lengths */
+/* :nodoc: same?(String, String): compares in constant time, if the lengths are equal */
 static VALUE pages_same_p(VALUE mod, VALUE a, VALUE b)
 {
 	const volatile unsigned char *p, *q;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rack.h - what the files behind MwrapRack share: rack.c answers requests,
- * rack_site.c keeps what lasts from one to the next, rack_live.c is for those
- * who watch. Ruby's side is lib/mwrap_rack.rb and lib/mwrap/rack/.
+ * rack.h - what the files behind MwrapRack share. rack.c answers requests, rack_site.c keeps the
+ * state between them, rack_live.c serves watchers. Ruby's side is lib/mwrap_rack.rb and
+ * lib/mwrap/rack/.
  */
 #ifndef MW_RUBY_RACK_H
 #define MW_RUBY_RACK_H
@@ -12,15 +12,14 @@
 #include "ext.h"
 
 /*
- * The process's site (../pages/site.h), for one thread at a time: others wait
- * until mw_site_give(). Begun by the first who takes it, in a forked child
- * anew. No Ruby call in between, but the GVL may be held or not; quiet mode must
- * be entered. The history has its point of this second.
+ * Takes the process's site (../pages/site.h) for this thread; others wait until mw_site_give(). The
+ * first call starts the site, anew in a forked child. No Ruby call in between; the GVL may be held
+ * or not; quiet mode must be entered. The history then has its point of this second.
  */
 struct mw_site *mw_site_take(void);
 void mw_site_give(void);
 
-/* rack_family.c: one request that is for other processes. */
+/* rack_family.c: one request that other processes answer. */
 struct mw_rack_family {
 	struct mw_family family;
 	char own_base[1024];
@@ -29,14 +28,14 @@ struct mw_rack_family {
 };
 
 /*
- * Is the request for others than this process, or for all? If it is for this one by its
- * number, its path and base become what they are without. Sets its mount where
- * there is a family. Quiet mode; both belong to one request.
+ * True if the request is for another process, or for all. If it has this process's number, that
+ * moves from its path to its base. Sets its mount if there is a family. Quiet mode; both belong to
+ * one request.
  */
 bool mw_rack_family_begin(struct mw_rack_family *, struct mw_request *);
-/* The family of this process; false: it has none. Quiet mode. */
+/* Finds the family of this process; false: none. Quiet mode. */
 bool mw_rack_family(struct mw_family *);
-/* Answers it then. Without the GVL: it blocks, MW_RELAY_MS at most. */
+/* Answers that request. Without the GVL: it blocks, MW_RELAY_MS at most. */
 void mw_rack_family_answer(struct mw_rack_family *, const struct mw_request *, struct mw_response *);
 
 /* Each file's part; `pages` is the module Mwrap::Pages. */
@@ -44,12 +43,12 @@ void mw_init_rack_live(VALUE pages);
 void mw_init_rack_page(VALUE pages);
 void mw_init_rack_passage(VALUE pages);
 
-/* A header's name as Rack 3 wants it, in lower case. */
+/* A header's name in lower case, as Rack 3 requires. */
 VALUE mw_rack_name(const char *name);
 
 /*
- * A watcher's next event: a String, or nil, there is none. Raises TypeError for
- * what is no watcher, and NoMemoryError.
+ * A watcher's next event: a String, or nil if there is none. Raises TypeError if it isn't a
+ * watcher, and NoMemoryError.
  */
 VALUE mw_watcher_next(VALUE watcher);
 /* The event that says where a watcher can go on, after a next that was nil. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rack_family.c - behind MwrapRack, too, each process of a family answers for
- * the others (../family/family.h), if this one has a server by whose socket
- * they know it. Whichever worker a request came to, /PID/ is that process.
+ * rack_family.c - behind MwrapRack, too, each process of a family answers for the others
+ * (../family/family.h), if this one has a server with a socket that they know. /PID/ is that
+ * process, independent of the worker that a request came to.
  *
- * Other processes are asked in a thread of its own, which has a table of descriptors
- * of its own: a child that the application forks meanwhile gets none of the
- * connections. Who asked waits for it without the GVL, for MW_RELAY_MS at most.
+ * A separate thread asks other processes. It has its own descriptor table: a child that the
+ * application forks meanwhile inherits none of its connections. The caller waits for it without the
+ * GVL, for MW_RELAY_MS at most.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -21,8 +21,8 @@
 #include "rack.h"
 
 #define STACK ((size_t)256 << 10)
-#define IDLE_MS 150u   /* of a stream: what there is at once has come */
-#define STREAM_MS 1500u /* and that is all of this time for it */
+#define IDLE_MS 150u   /* ms; a stream silent for this long has sent what is ready */
+#define STREAM_MS 1500u /* ms; for a stream in all */
 #define PIECE 16384
 
 bool mw_rack_family(struct mw_family *f)
@@ -49,7 +49,7 @@ bool mw_rack_family_begin(struct mw_rack_family *f, struct mw_request *req)
 	req->mount = req->base;
 	if (mw_family_wants(req->path, (long)getpid(), &rest))
 		return true;
-	if (rest != req->path && /* "/PID/...", and that is this one */
+	if (rest != req->path && /* "/PID/..." of this process */
 	    snprintf(f->own_base, sizeof(f->own_base), "%s/%ld", req->base, (long)getpid()) <
 		    (int)sizeof(f->own_base)) {
 		req->path = rest;
@@ -59,8 +59,8 @@ bool mw_rack_family_begin(struct mw_rack_family *f, struct mw_request *req)
 }
 
 /*
- * Where no connection can be kept a stream can't go on: it is what comes at
- * once, and a word to ask again, from the beginning. Else: rack_passage.c.
+ * Without a connection to keep, a stream can't go on. Its answer is what comes at once, and an
+ * event that says to ask again from the beginning. Else: rack_passage.c.
  */
 static void take_stream(struct mw_response *res)
 {
@@ -78,7 +78,7 @@ static void take_stream(struct mw_response *res)
 		else
 			ms += IDLE_MS;
 	}
-	/* half an event is none: who reads leaves it out */
+	/* half an event is none: readers discard it */
 	mw_buf_str(&res->body, "\n\n");
 	mw_buf_str(&res->body, next);
 	mw_ask_free(res->relay);
@@ -111,7 +111,9 @@ void mw_rack_family_answer(struct mw_rack_family *f, const struct mw_request *re
 	f->res = res;
 	pthread_attr_init(&a);
 	pthread_attr_setstacksize(&a, STACK);
-	/* Ruby's handlers write to descriptors that this thread doesn't have, and abort if they can't */
+	/*
+	 * Ruby's signal handlers write to descriptors that this thread lacks, and abort on failure
+	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	e = pthread_create(&t, &a, ask, f);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rack_live.c - for lib/mwrap/rack/live.rb: the ticks that watchers live from,
- * what is new for one of them, and a thread that is quiet from its start.
+ * rack_live.c - for lib/mwrap/rack/live.rb: the ticks for watchers, a watcher's new events, and a
+ * thread that is quiet from its start.
  *
- * A watcher here is a cursor (../report/journal.h), nothing that the site
- * points to. The journal it is for begins with a first tick and ends when
- * nobody watches any more; a cursor of an earlier journal gets the table anew.
+ * A watcher here is a cursor (../report/journal.h); the site doesn't point to it. Its journal
+ * begins with a first tick and ends with the last watcher. A cursor of an earlier journal gets the
+ * whole table again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@
 
 #define TICK_MS 1000u
 #define TICK_MS_MAX 60000u
-#define TICK_SHARE 200u /* a tick may take that part of the time between two */
+#define TICK_SHARE 200u /* a tick's CPU time is at most 1/TICK_SHARE of the interval */
 
-/* The present journal, under the site's lock: its first tick, and which one it is. */
+/* The present journal: its first tick and its number. Under the site's lock. */
 static struct {
 	uint32_t first;
 	unsigned turn;
@@ -40,13 +40,13 @@ static uint64_t tick(struct mw_site *site)
 	bool had_some = site->journal.snapshot != NULL;
 	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), ms;
 
-	(void)mw_site_tick(site, mw_tracker); /* no memory: the next one may have some */
+	(void)mw_site_tick(site, mw_tracker); /* no memory: the next tick may have some */
 	ms = (mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from) * TICK_SHARE / 1000000;
 	if (!had_some && site->journal.snapshot) {
 		journal.first = site->journal.tick;
 		journal.turn++;
 	}
-	/* the first one of all names and sorts what later ones only compare */
+	/* the first tick names and sorts everything; later ones only compare */
 	if (!had_some || ms < TICK_MS)
 		return TICK_MS;
 	return ms < TICK_MS_MAX ? ms : TICK_MS_MAX;
@@ -64,7 +64,7 @@ static void *tick_work(void *p)
 	return NULL;
 }
 
-/* :nodoc: a tick now -> Float, the seconds after which the next one is due */
+/* :nodoc: ticks now -> Float, seconds until the next tick is due */
 static VALUE pages_tick(VALUE mod)
 {
 	uint64_t ms = TICK_MS;
@@ -83,7 +83,7 @@ static void *unwatched_work(void *unused)
 	return NULL;
 }
 
-/* :nodoc: nobody watches any more */
+/* :nodoc: the last watcher has gone */
 static VALUE pages_unwatched(VALUE mod)
 {
 	mw_without_gvl(unwatched_work, NULL);
@@ -127,7 +127,7 @@ struct next {
 	bool resumed;
 };
 
-/* An event of the present journal; the cursor of an earlier one starts from nothing. */
+/* Makes an event of the present journal; a cursor of an earlier one starts from nothing. */
 static void *next_work(void *p)
 {
 	struct next *n = p;
@@ -173,7 +173,7 @@ VALUE mw_watcher_next(VALUE self)
 	bool failed;
 
 	mw_without_gvl(next_work, &n);
-	failed = n.event.failed; /* half an event would be nonsense */
+	failed = n.event.failed; /* half an event would be invalid */
 	if (n.event.n && !failed)
 		s = rb_ensure(event_string, (VALUE)&n.event, event_free, (VALUE)&n.event);
 	else
@@ -209,8 +209,8 @@ static void *resume_work(void *p)
 }
 
 /*
- * :nodoc: resume("START:TICK") -> bool: goes on from the place of an earlier
- * watcher, if what changed since then is still known. Before the first next.
+ * :nodoc: resume("START:TICK") -> bool: goes on from an earlier watcher's place, if the changes
+ * since then are still known. Call before the first next.
  */
 static VALUE watcher_resume(VALUE self, VALUE since)
 {
@@ -243,7 +243,7 @@ static VALUE quiet_thread(void *recv)
 	return mw_quietly(run, (VALUE)recv);
 }
 
-/* :nodoc: a Thread that calls recv.run, all of it quiet; recv must be a module */
+/* :nodoc: makes a Thread that calls recv.run, all of it quiet; recv must be a module */
 static VALUE pages_thread(VALUE mod, VALUE recv)
 {
 	Check_Type(recv, T_MODULE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rack_page.c - pages whose rows Ruby makes (lib/mwrap/objects/), in the layout
- * and with the headers of all others.
+ * rack_page.c - pages with rows made by Ruby (lib/mwrap/objects/), in the layout and with the
+ * headers of all others.
  */
 #include "pages/pages.h"
 #include "rack.h"
@@ -37,9 +37,9 @@ static VALUE headers_of(const struct mw_response *res)
 }
 
 /*
- * :nodoc: page(title, main, base, mount) -> [headers, HTML]: a whole page around
- * `main`, which is HTML already; base and mount as in mw_request, but that mount is
- * for a process that has a family. Raises NoMemoryError.
+ * :nodoc: page(title, main, base, mount) -> [headers, HTML]: wraps `main`, which is HTML already,
+ * in a whole page. base and mount are as in mw_request, except that mount counts only in a process
+ * with a family. Raises NoMemoryError.
  */
 static VALUE pages_page(VALUE mod, VALUE title, VALUE main, VALUE base, VALUE mount)
 {
@@ -61,7 +61,7 @@ static VALUE pages_page(VALUE mod, VALUE title, VALUE main, VALUE base, VALUE mo
 	mw_tracker->quiet_enter();
 	mw_reply_page(&call, p.title, fill, &p);
 	mw_tracker->quiet_leave();
-	headers = headers_of(&p.res); /* what raises here leaks the body, once, at the end of memory */
+	headers = headers_of(&p.res); /* a raise here leaks the body, once, when memory runs out */
 	html = p.res.body.failed ? Qnil : rb_utf8_str_new(p.res.body.p, (long)p.res.body.n);
 	mw_tracker->quiet_enter();
 	mw_response_free(&p.res);

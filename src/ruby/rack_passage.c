@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rack_passage.c - the stream of another process of the family, through the application's
- * server to who watches: for lib/mwrap/rack/passage.rb.
+ * rack_passage.c - passes the stream of another process of the family through the application's
+ * server to a watcher: for lib/mwrap/rack/passage.rb.
  *
- * The server gives the client's connection away. A thread, not Ruby's, takes it over into
- * a table of descriptors of its own, asks the other process, and passes on
- * what comes, until one of both ends it. The application has nothing of it: no
- * descriptor, no Ruby thread, and neither has a child that it forks.
+ * The server gives the client's connection away. A thread, not Ruby's, takes it over into its own
+ * descriptor table. It asks the other process, and passes the stream on until either side ends it.
+ * The application holds nothing for it: no descriptor, no Ruby thread. Neither does a child that it
+ * forks.
  */
 #include <errno.h>
 #include <poll.h>
@@ -26,21 +26,21 @@
 
 #define PASSAGES_MAX 8u
 #define STACK ((size_t)256 << 10)
-#define STALL_MS 60000 /* a client that takes nothing for so long is dropped */
+#define STALL_MS 60000 /* ms; a client that reads nothing for this long is dropped */
 #define PIECE 16384
 
-/* How many there are, and in which process: a forked child has none. */
+/* The number of passages, and their process: a forked child has none. */
 static atomic_uint passages;
 static _Atomic pid_t whose;
 
 struct passage {
 	struct mw_family family;
-	struct mw_request req; /* strings are in `text` */
+	struct mw_request req; /* its strings are in `text` */
 	struct mw_buf text;
-	int fd;       /* the client's; the thread's own copy */
-	sem_t apart;  /* posted when that is so */
+	int fd;       /* the client's connection; the thread's own copy */
+	sem_t apart;  /* posted when the thread has its copy */
 	bool ok;      /* written before that */
-	bool waited;  /* nobody waits for `apart` any more: atomic */
+	bool waited;  /* atomic: the starter no longer uses `apart` */
 };
 
 /* --- the thread ------------------------------------------------------------------------ */
@@ -61,7 +61,7 @@ static bool write_all(int fd, const char *p, size_t n)
 	return true;
 }
 
-/* It ended the connection, or sends what nobody asked for. */
+/* True if the client ended the connection, or sent unexpected bytes. */
 static bool client_gone(int fd)
 {
 	struct pollfd r = { .fd = fd, .events = POLLIN | POLLRDHUP };
@@ -90,7 +90,7 @@ static void *run(void *arg)
 	mw_tracker->quiet_enter(); /* for good */
 	p->ok = mw_own_descriptors(p->fd);
 	if (!p->ok) {
-		sem_post(&p->apart); /* who waits frees it */
+		sem_post(&p->apart); /* the waiting thread frees it */
 		return NULL;
 	}
 	sem_post(&p->apart);
@@ -136,7 +136,7 @@ static bool start_thread(struct passage *p)
 	pthread_attr_init(&a);
 	pthread_attr_setstacksize(&a, STACK);
 	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all); /* Ruby's handlers want Ruby's descriptors */
+	sigfillset(&all); /* Ruby's signal handlers need Ruby's descriptors */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	e = pthread_create(&t, &a, run, p);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -186,10 +186,9 @@ static struct passage *make(int fd, VALUE path, VALUE query, VALUE base, VALUE n
 }
 
 /*
- * :nodoc: pass(fileno, path, query, base, no_post) -> bool: from now on the stream of
- * another process goes to that connection, of which the caller can close its own
- * descriptor. no_post: nil, or why what watches may change nothing. False: it can't
- * be had, or there are too many.
+ * :nodoc: pass(fileno, path, query, base, no_post) -> bool: sends the stream of another process to
+ * that connection from now on. The caller can close its own descriptor. no_post: nil, or why the
+ * watcher may change nothing. False: it can't start, or there are too many.
  */
 static VALUE pages_pass(VALUE mod, VALUE fileno, VALUE path, VALUE query, VALUE base, VALUE no_post)
 {
@@ -224,7 +223,7 @@ static VALUE pages_pass(VALUE mod, VALUE fileno, VALUE path, VALUE query, VALUE 
 	return ok ? Qtrue : Qfalse;
 }
 
-/* :nodoc: passage?(path) -> bool, or nil: it is one, but there are as many as there may be */
+/* :nodoc: passage?(path) -> bool; nil: it is one, but there are too many already */
 static VALUE pages_passage_p(VALUE mod, VALUE path)
 {
 	struct mw_family f = { 0 };
@@ -232,7 +231,9 @@ static VALUE pages_passage_p(VALUE mod, VALUE path)
 	bool is;
 
 	mw_tracker->quiet_enter();
-	/* where a thread can't have its own, pieces of the stream do: rack_family.c */
+	/*
+	 * a thread that can't have its own table sends pieces of the stream instead: rack_family.c
+	 */
 	is = mw_can_own_descriptors() && mw_rack_family(&f) && mw_family_streams(&f, s, (long)getpid());
 	mw_tracker->quiet_leave();
 	explicit_bzero(&f, sizeof(f));

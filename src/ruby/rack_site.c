@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rack_site.c - the site of a process whose application has MwrapRack: one,
- * whatever number of those there are. See rack.h.
+ * rack_site.c - the site of a process with MwrapRack: one for all instances. See rack.h.
  *
- * A lock of C's, not of Ruby's: it is waited for without the GVL, and never by
- * a Fiber's scheduler, which could leave a thread in quiet mode. A child forked
- * while another thread had it gets a new one; what that thread was in the
- * middle of is then lost instead of freed (mw_site_start looks at `busy`).
+ * The lock is C's, not Ruby's: threads wait for it without the GVL. No Fiber scheduler waits for
+ * it, which could leave a thread in quiet mode. A child forked while another thread held the lock
+ * gets a new one. That thread's unfinished work is then lost instead of freed (mw_site_start looks
+ * at `busy`).
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -20,13 +19,13 @@ static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool started;
 static struct mw_site site;
-static struct { /* /proc/self/statm, of this very process */
+static struct { /* /proc/self/statm of this very process */
 	int fd;
 	dev_t dev;
 	ino_t ino;
 } statm = { .fd = -1 };
 
-/* The application may have closed the descriptor, and use its number. */
+/* The application may have closed the descriptor and reused its number. */
 static bool statm_is_ours(void)
 {
 	struct stat st;
@@ -51,7 +50,7 @@ static int statm_fd(void)
 	return statm.fd;
 }
 
-/* In a forked child, where no other thread is: system calls and stores only. */
+/* In a forked child, which has no other thread: system calls and stores only. */
 static void in_child(void)
 {
 	memcpy(&lock, &fresh, sizeof(lock));

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * hold.c - reading the tracker for Ruby, and owning what was read.
+ * result_owner.c - reads the tracker for Ruby, and owns the results.
  *
- * A result is made in a local variable without the GVL, and moved to its
- * owner with the GVL and no Ruby call in between: so an interrupt can't
- * drop it, and a child forked by another thread meanwhile never sees half
- * a result in an owner that its GC will free.
+ * A result is made in a local variable without the GVL. It moves to its owner with the GVL, and no
+ * Ruby call in between. So an interrupt can't drop it. A child forked by another thread meanwhile
+ * never sees half a result in an owner that its GC will free.
  */
 #include "ext.h"
 
@@ -31,7 +30,7 @@ static const rb_data_type_t hold_type = {
 
 VALUE mw_result_owner_new(struct mw_result_owner **hold)
 {
-	/* class 0: hidden from ObjectSpace, so that only C reaches it */
+	/* class 0: hidden from ObjectSpace; only C reaches it */
 	return TypedData_Make_Struct(0, struct mw_result_owner, &hold_type, *hold);
 }
 
@@ -92,7 +91,7 @@ struct reading {
 	bool ok;
 };
 
-/* These two run without the GVL: no Ruby in them. */
+/* The readers run without the GVL: no Ruby in them. */
 static void *read_rows(void *p)
 {
 	struct reading *r = p;

@@ -2,11 +2,10 @@
 /*
  * source_location.c - Mwrap[] and Mwrap::SourceLocation.
  *
- * An object holds nothing but the name of its location, so it is valid for
- * ever and can be shared between Ractors. Each method looks the name up in a
- * new snapshot: the numbers are always those of the moment of the call.
- * A look-up keeps the GVL: it takes about a microsecond for each location in
- * the table, and giving the GVL away can cost much more.
+ * An object holds only its location's name, so it is valid for ever and can be shared between
+ * Ractors. Each method looks the name up in a new snapshot: the numbers are always current. A
+ * look-up keeps the GVL: it takes about a microsecond for each location in the table, and giving
+ * the GVL away can cost much more.
  */
 #include <math.h>
 #include <string.h>
@@ -49,9 +48,9 @@ static VALUE place_new(const char *name, size_t len)
 	return self;
 }
 
-/* What find() looks for, and finds. */
+/* The arguments and results of find(). */
 struct search {
-	const char *name; /* nothing changes it meanwhile */
+	const char *name; /* unchanged meanwhile */
 	size_t len;
 	struct mw_row *row;
 	struct mw_buf *shown; /* or NULL */
@@ -66,7 +65,7 @@ static void *search(void *p)
 	const struct mw_row *at;
 
 	mw_tracker->quiet_enter();
-	s->found = mw_tracker->find(s->name, s->len, s->row); /* as most are */
+	s->found = mw_tracker->find(s->name, s->len, s->row); /* the usual case */
 	if (s->found && s->shown)
 		mw_buf_add(s->shown, s->name, s->len);
 	snapshot = s->found ? NULL : mw_tracker->snapshot();
@@ -78,7 +77,7 @@ static void *search(void *p)
 			*s->row = *at;
 		if (at && s->shown)
 			mw_buf_add(s->shown, at->location, at->location_len);
-		s->row->location = NULL; /* goes with the snapshot */
+		s->row->location = NULL; /* freed with the snapshot */
 		mw_tracker->snapshot_free(snapshot);
 	}
 	mw_tracker->quiet_leave();
@@ -86,9 +85,8 @@ static void *search(void *p)
 }
 
 /*
- * Copies the row of the location that `name` says to *row and, unless `shown`
- * is NULL, its name as pages show it to *shown. False if there is none; *row
- * is all zeros then. Raises NoMemoryError.
+ * Copies the row of the location `name` to *row. Copies its name as pages show it to *shown, unless
+ * `shown` is NULL. False if there is none; *row is all zeros then. Raises NoMemoryError.
  */
 static bool find(const char *name, size_t len, struct mw_row *row, struct mw_buf *shown)
 {
@@ -115,13 +113,13 @@ static struct mw_row row_of(VALUE self)
  * call-seq:
  *   Mwrap[location] -> Mwrap::SourceLocation or nil
  *
- * The location of that name, or nil if nothing was allocated there (or there
- * is no tracker). +location+ is a String as Mwrap.each yields and every page
- * shows it: <tt>"/path/to/file.rb:12"</tt>,
- * <tt>"/usr/lib/libfoo.so(function+0x1f) [0x7f...]"</tt>, or anything, a tab and
- * <tt>[0xADDR]</tt>: the address alone tells, if there is no such name. It may have any length and hold any bytes.
+ * Returns the location of that name, or nil if nothing was allocated there, or without the tracker.
+ * +location+ is a String as Mwrap.each yields and every page shows it:
+ * <tt>"/path/to/file.rb:12"</tt>, <tt>"/usr/lib/libfoo.so(function+0x1f) [0x7f...]"</tt>, or
+ * anything, a tab and <tt>[0xADDR]</tt>. If there is no location of that name, the address alone
+ * selects one. The String may have any length and hold any bytes.
  *
- * Raises TypeError for what isn't a String, and NoMemoryError.
+ * Raises TypeError if +location+ isn't a String, and NoMemoryError.
  */
 static VALUE mwrap_aref(VALUE mod, VALUE location)
 {
@@ -145,7 +143,7 @@ static VALUE each_live(struct mw_result_owner *hold, void *self)
 	struct mw_row row = row_of(*(const VALUE *)self);
 	size_t i;
 
-	if (!row.live) /* an id may be another's when nothing is live */
+	if (!row.live) /* an id may be another location's if nothing is live */
 		return Qnil;
 	mw_result_owner_lives(hold, row.id);
 	/* hold->lives is NULL if a continuation comes back after the end */
@@ -170,10 +168,9 @@ static VALUE each_size(VALUE self, VALUE args, VALUE enumerator)
  *   each { |size, generation| ... } -> self
  *   each -> Enumerator
  *
- * Yields every allocation of this location that is live now: the bytes asked
- * for, and the GC generation (GC.count) in which it was made; both are
- * Integers, in no particular order. They are a copy, made when the call
- * begins, so the block may do anything. What it allocates isn't tracked, as in
+ * Yields every live allocation of this location: the bytes asked for, and the GC generation
+ * (GC.count) in which it was made. Both are Integers, in no particular order. They are a copy, made
+ * when the call begins, so the block may do anything. What it allocates isn't tracked, as in
  * Mwrap.each. Raises NoMemoryError.
  */
 static VALUE place_each(VALUE self)
@@ -209,29 +206,29 @@ static VALUE place_allocations(VALUE self)
 }
 
 /*
- * Calls, anywhere, that freed what was allocated here, since the last reset or
- * the start. After a reset it may exceed #allocations.
+ * Calls that freed, at any place, what was allocated here, since the last reset or the start. After
+ * a reset it may exceed #allocations.
  */
 static VALUE place_frees(VALUE self)
 {
 	return ULL2NUM(row_of(self).frees);
 }
 
-/* Allocations of this location that are live now, whatever was reset. */
+/* Allocations of this location that are live now; a reset doesn't change it. */
 static VALUE place_live(VALUE self)
 {
 	return ULL2NUM(row_of(self).live);
 }
 
-/* Bytes of this location that are live now, whatever was reset. */
+/* Bytes of this location that are live now; a reset doesn't change it. */
 static VALUE place_live_bytes(VALUE self)
 {
 	return ULL2NUM(row_of(self).live_bytes);
 }
 
 /*
- * Bytes that are live now less those that were at the last reset, at the fork
- * that made this process, or at the start: an Integer that may be negative.
+ * Bytes that are live now, less those live at the last reset, at the fork that made this process,
+ * or at the start: an Integer that may be negative.
  */
 static VALUE place_growth(VALUE self)
 {
@@ -244,9 +241,8 @@ static VALUE mean(const struct mw_row *row)
 }
 
 /*
- * The mean lifespan, in GC generations, of what was freed since the last
- * reset, or the start: a Float, Float::INFINITY if nothing was freed. What is
- * live doesn't count.
+ * The mean lifespan, in GC generations, of blocks freed since the last reset, or the start: a
+ * Float, Float::INFINITY if none was freed. Live blocks don't count.
  */
 static VALUE place_mean_lifespan(VALUE self)
 {
@@ -256,8 +252,8 @@ static VALUE place_mean_lifespan(VALUE self)
 }
 
 /*
- * The longest lifespan, in GC generations, of what was freed since the last
- * reset, or the start: an Integer, 0 if nothing was freed.
+ * The longest lifespan, in GC generations, of blocks freed since the last reset, or the start: an
+ * Integer, 0 if none was freed.
  */
 static VALUE place_max_lifespan(VALUE self)
 {
@@ -268,8 +264,7 @@ static VALUE place_max_lifespan(VALUE self)
  * call-seq:
  *   to_h -> Hash
  *
- * All numbers at one moment, by the names of their methods as Symbols, with
- * +name+ first.
+ * All numbers at one moment, with their methods' names as Symbols, +name+ first.
  */
 static VALUE place_to_h(VALUE self)
 {
@@ -306,15 +301,13 @@ void mw_init_source_location(void)
 	VALUE mod = rb_define_module("Mwrap");
 
 	/*
-	 * A place that allocates memory: a line of Ruby, or an address in native
-	 * code. Mwrap[] finds one. Its numbers are read at each call; they are all
-	 * zero again once the tracker has given the place up, which it does with
-	 * places long unused when its table is nearly full. Objects are frozen, and
+	 * A location that allocates memory: a line of Ruby, or an address in native code. Mwrap[]
+	 * finds one. Each call reads its numbers anew. When the tracker's table is nearly full, it
+	 * removes locations long unused; their numbers are then all zero. Objects are frozen, and
 	 * may be shared between Ractors.
 	 *
-	 * Every number but those of #live and #live_bytes starts again from zero at
-	 * Mwrap.reset. Methods that read raise NoMemoryError if there is no memory
-	 * to do so, and nothing else.
+	 * Mwrap.reset starts every number from zero, except #live and #live_bytes. Methods that
+	 * read raise NoMemoryError if they can't get memory, and nothing else.
 	 */
 	cSourceLocation = rb_define_class_under(mod, "SourceLocation", rb_cObject);
 	rb_undef_alloc_func(cSourceLocation);

@@ -10,39 +10,39 @@ static void set(VALUE hash, const char *name, VALUE value)
 /*
  * call-seq: Mwrap.stats -> Hash
  *
- * What the tracker knows of the whole process, at one moment, by Symbol.
+ * Returns what the tracker knows of the whole process, at one moment, by Symbol.
  *
- * Sums over all locations: +total+ and +freed+ (bytes), +allocations+ and
- * +frees+ (calls) since the last reset, +live_bytes+ and +live+ (blocks) now.
- * +generation+:: the clock that lifespans are measured with, in units of
+ * Sums over all locations: +total+ and +freed+ (bytes), +allocations+ and +frees+ (calls) since the
+ * last reset, +live_bytes+ and +live+ (blocks) now.
+ * +generation+:: the clock that measures lifespans, in units of
  *                +life_unit+: "gc" or "bytes".
  * +locations+, +locations_max+, +retired+::
  *   locations in the table, its ceiling, and how many were folded into
  *   "(gone)" to make room.
- * +lost+:: live blocks that could not be recorded for want of memory.
+ * +lost+:: live blocks without a record, for want of memory.
  * +overruns+::
  *   blocks found written past their end when they were freed or reallocated.
  * +double_frees+, +unknown_frees+::
  *   frees of no live block: of one freed before, and of one that the tracker
- *   never saw. These three count since the start, whatever was reset.
+ *   never saw. These three count since the start; a reset doesn't change them.
  * +paused+:: whether tracking is off: see Mwrap.pause.
  * +locations_full+, +records_full+, +threads_full+::
- *   whether memory for any of these was wanted in vain, such as at the ceiling
- *   +memory_max+ (bytes, 0: none): what a location without room allocates is
- *   under "(other)", a block without is +lost+, and a thread without counts at
- *   its native callers.
+ *   whether memory for any of these ran out, for example at the ceiling
+ *   +memory_max+ (bytes, 0: none). A location without room counts under
+ *   "(other)", a block without a record is +lost+, and a thread without
+ *   memory counts at its native callers.
  * +ruby_lookup+, +ruby_why+::
  *   how Ruby lines are found ("fast", "public", "starting", "ended", "none"),
- *   and why not the fast way, if so.
+ *   and, if not the fast way, why.
  * +mode+, +mode_why+::
- *   which fast way malloc and free go: "ruby", in a process without Ruby "bytes", or "none",
- *   the slow way, and why.
+ *   the fast way of malloc and free: "ruby"; "bytes" in a process without
+ *   Ruby; or "none", the slow way, and why.
  * +gc_count+::
- *   how GC.count is read: from "memory", by a "call", or, while Ruby is "starting", has
- *   "ended", or is not there at all ("none"), not.
+ *   how GC.count is read: from "memory" or by a "call". It isn't read while
+ *   Ruby is "starting", has "ended", or is not there at all ("none").
  * +tracker_bytes+:: memory mapped for the tracker's own tables.
  * +uptime+:: seconds since the tracker was loaded, a Float.
- * +resets+:: how many there have been.
+ * +resets+:: the number of resets.
  *
  * Every number is 0 without the tracker.
  */
