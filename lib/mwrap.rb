@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
-# Which lines of a running Ruby program allocate memory, and which keep it.
+# Finds the lines of a running Ruby program that allocate memory, and those that keep it.
 #
-# The program has to be started with the tracker, as mwrap(1) does; see
-# doc/ruby.md. In a process without it this library loads and costs nothing, every
-# count is 0, and Mwrap.each yields nothing; Mwrap.tracking? tells.
+# The program must be started with the tracker, as mwrap(1) does; see doc/ruby.md. Without it this
+# library loads and costs nothing, every count is 0, and Mwrap.each yields nothing. Mwrap.tracking?
+# tells whether the tracker is there.
 #
-# Bytes are those asked for from malloc(3) and its relatives. Lifespans and
-# generations are counted in runs of the GC (GC.count). All methods may be
-# called in any thread and Ractor.
+# Bytes are those asked for from malloc(3) and its relatives. Lifespans and generations are counted
+# in runs of the GC (GC.count). All methods may be called in any thread and Ractor.
 #
 #   require "mwrap"
 #   Mwrap.each(1_000_000) do |name, *|

@@ -4,10 +4,11 @@
 require "rbconfig"
 
 module Mwrap
-  # Where other allocators' shared objects are, for the option malloc:. Not for use elsewhere.
+  # Finds other allocators' shared objects, for the option malloc:. Not for use elsewhere.
   module Allocators # :nodoc: all
-    # name => the object's name, and Debian's package of it. Of several versions the newest;
-    # tcmalloc without its profiler first, which would take signals and stacks of its own.
+    # name => the object's name, and its Debian package. Of several versions the newest is taken.
+    # tcmalloc without its profiler comes first: the profiler would take signals and stacks of its
+    # own.
     KNOWN = {
       "jemalloc" => [[/\Alibjemalloc\.so\.2\z/], "libjemalloc2"],
       "mimalloc" => [[/\Alibmimalloc\.so\.\d+(?:\.\d+)*\z/], "libmimalloc3 or libmimalloc2.0"],
@@ -33,8 +34,8 @@ module Mwrap
 
     def version(path) = path[/\d+(?:\.\d+)*\z/].to_s.split(".").map(&:to_i)
 
-    # Shared objects that the dynamic linker finds by name: what LD_LIBRARY_PATH
-    # has, then its cache, then the usual directories (where there is no cache).
+    # Shared objects that the dynamic linker finds by name, in this order: LD_LIBRARY_PATH, the
+    # linker's cache, the usual directories (for systems without a cache).
     def installed
       dirs = ENV.fetch("LD_LIBRARY_PATH", "").split(/[:;]/).reject(&:empty?)
       dirs.flat_map { |dir| Dir[File.join(File.expand_path(dir), "*.so*")] } + cached + usual
@@ -50,7 +51,7 @@ module Mwrap
       []
     end
 
-    # Are class, byte order and machine those of an ELF file that begins so?
+    # Are class, byte order and machine those of an ELF file that begins with `elf`?
     def built_like?(path, elf)
       head = File.binread(path, 20)
       head && head.byteslice(0, 6) == elf.byteslice(0, 6) && head.byteslice(18, 2) == elf.byteslice(18, 2)

@@ -2,10 +2,10 @@
 # frozen_string_literal: true
 
 module Mwrap
-  # A program file: where it is, and whether the dynamic linker will preload
-  # the tracker into it. Used by the launcher only.
+  # A program file: its path, and whether the dynamic linker will preload the tracker into it. Used
+  # by the launcher only.
   class Executable # :nodoc: all
-    # Can't be run: a line, and the status that shells give.
+    # The command can't run: a line, and the exit status that shells give.
     class Missing < StandardError
       attr_reader :status
 
@@ -16,7 +16,7 @@ module Mwrap
     end
 
     DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
-    SCRIPTS_DEEP = 4 # as the kernel
+    SCRIPTS_DEEP = 4 # the kernel's limit
     PT_LOAD = 1
     PT_DYNAMIC = 2
     PT_INTERP = 3
@@ -24,11 +24,11 @@ module Mwrap
     DT_STRSZ = 10
     STRINGS_MAX = 64 << 20
 
-    # Runtimes of gcc's and clang's sanitizers that replace malloc (UBSan's doesn't), and what they
-    # define in a program that has one in itself: src/real/aside.c.
+    # Runtimes of gcc's and clang's sanitizers that replace malloc (UBSan's doesn't), and the
+    # symbols that they define in a program with a runtime inside: src/real/aside.c.
     SANITIZER = /\A(?:lib(?:clang_rt\.)?(?:asan|lsan|tsan|hwasan|msan)[._-]|__(?:asan|lsan|tsan|hwasan|msan)_init\z)/n
 
-    # Is it one's library?
+    # Is this name a sanitizer's library or symbol?
     def self.sanitizer?(name) = name.b.match?(SANITIZER)
 
     # The text of an Errno exception without what Ruby adds to it.
@@ -63,12 +63,12 @@ module Mwrap
       @path = path
       @depth = depth
       @head = File.binread(path, 4096) || ""
-    rescue SystemCallError, IOError # may be run but not be read
+    rescue SystemCallError, IOError # a file may be executable but not readable
       @head = ""
     end
 
-    # Why it won't be tracked: what follows the name of the command in a line on stderr.
-    # `tracker` is the path of libmwrap.so.
+    # The reasons why the program won't be tracked. Each follows the command's name in a line on
+    # stderr. `tracker` is the path of libmwrap.so.
     def problems(tracker)
       return [] if @depth > SCRIPTS_DEEP
       return script_problems(tracker) if @head.start_with?("#!")
@@ -83,12 +83,12 @@ module Mwrap
       dynamic_names.any? { |name| self.class.sanitizer?(name) }
     end
 
-    # What the tracker has to match: 32 or 64 bits, byte order, machine.
+    # The tracker must match in this: 32 or 64 bits, byte order, machine.
     def kind = @head.byteslice(4, 2) + (@head.byteslice(18, 2) || "")
 
     private
 
-    # ld.so given a program: it has no interpreter, but preloads.
+    # ld.so run with a program as its argument: it has no interpreter, but preloads.
     def dynamic_linker? = File.basename(@path).match?(/\Ald([-.]|\d|linux)/)
 
     def script_problems(tracker)
@@ -97,7 +97,7 @@ module Mwrap
       end
     end
 
-    # Of "#!/usr/bin/env ruby" both.
+    # For "#!/usr/bin/env ruby": both env and ruby.
     def interpreters
       first, *args = @head.lines[0].delete_prefix("#!").split
       paths = [first]
@@ -105,7 +105,7 @@ module Mwrap
       paths << self.class.find(name) if name
       paths.compact.select { |path| File.file?(path) }
     rescue Missing
-      paths.compact # env says it
+      paths.compact # env reports it
     end
 
     def privileges
@@ -129,7 +129,7 @@ module Mwrap
     def wide? = @head.getbyte(4) == 2
     def order = @head.getbyte(5) == 2 ? ">" : "<"
 
-    # The program headers, each as it lies there; nil where they can't be read.
+    # The program headers, raw; nil if they can't be read.
     def headers
       e = order
       offset = wide? ? @head.byteslice(32, 8).unpack1("Q#{e}") : @head.byteslice(28, 4).unpack1("L#{e}")
@@ -140,19 +140,19 @@ module Mwrap
       nil
     end
 
-    # Whether a program header names a dynamic linker. True where the headers
-    # can't be read: then there is nothing to warn of.
+    # True if a program header names a dynamic linker, or if the headers can't be read: then there
+    # is nothing to warn of.
     def interpreter?
       headers.nil? || headers.any? { |h| h.unpack1("L#{order}") == PT_INTERP }
     end
 
-    # [type, place in the file, address, size in the file] of each header, of 64 bits.
+    # [type, offset in the file, address, size in the file] of each header, 64-bit only.
     def segments
       return [] unless wide? && (all = headers)
       all.map { |h| h.unpack("L#{order}L#{order}Q#{order}5").values_at(0, 2, 3, 5) }
     end
 
-    # All names that the dynamic linker is given: of libraries and of symbols. None where they can't be read.
+    # All names of libraries and symbols for the dynamic linker. None if they can't be read.
     def dynamic_names
       return [] unless @head.start_with?("\x7FELF".b)
       dynamic = segments.find { |type,| type == PT_DYNAMIC } or return []

@@ -9,7 +9,7 @@ require_relative "linker"
 require_relative "options"
 
 module Mwrap
-  # What bin/mwrap does. Not for use elsewhere: it execs or exits.
+  # The work of bin/mwrap. Not for use elsewhere: it execs or exits.
   class Launcher # :nodoc: all
     # One line on stderr, and the status to exit with.
     class Failure < StandardError
@@ -84,13 +84,13 @@ module Mwrap
       TAIL
     end
 
-    # The command that shows mwrap(1). RubyGems puts no manuals where man looks for them.
+    # The command that shows mwrap(1). RubyGems doesn't install manuals where man looks.
     def manual
       page = File.join(File.dirname(@lib), "doc/mwrap.1")
       File.file?(page) ? "man #{page.shellescape}" : "man mwrap"
     end
 
-    # RubyGems may put what it built beside lib/ instead of in it.
+    # RubyGems may put its builds next to lib/ instead of into it.
     def find_tracker
       dirs = [@lib, *$LOAD_PATH.grep(String)]
       found = dirs.lazy.map { |dir| File.join(dir, "libmwrap.so") }.find { |so| File.file?(so) }
@@ -101,8 +101,8 @@ module Mwrap
       raise Failure, "#{found}: can't be preloaded: move it to a path without spaces, colons and $"
     end
 
-    # Without a library that the tracker needs no program would run; without one
-    # of the server's there would be no server.
+    # If a library is missing that the tracker needs, no program would run; if one is missing that
+    # the server needs, there would be no server.
     def require_loadable(tracker, text)
       server = File.join(File.dirname(tracker), "libmwrap_httpd.so")
       served = text && items(text).any?(/\A(?:socket|socket_dir|listen):/n) && File.file?(server)
@@ -116,8 +116,8 @@ module Mwrap
         "run make in #{File.dirname(@lib)} with this Ruby (#{RUBY_VERSION})"
     end
 
-    # The options with absolute paths: what COMMAND starts may run elsewhere,
-    # and belongs to the same family all the same.
+    # The options with absolute paths. A process that COMMAND starts may run in another directory,
+    # and still belongs to the same family.
     def absolute(text)
       here = "#{Dir.pwd}/".gsub(/[,\\]/) { "\\#{_1}" }.gsub("%", "%%")
       relative = /\A(?:#{Options.paths.join("|")}):(?=[^\/])/n
@@ -127,7 +127,7 @@ module Mwrap
     # The options and the commas between them.
     def items(text) = text.b.scan(/(?:\\.|[^,\\]|\\\z)+|,/mn)
 
-    # With the tracker's own parser.
+    # Checks the options with the tracker's own parser.
     def check_options(text)
       return unless text
       error = Mwrap.check_options(text)
@@ -136,7 +136,7 @@ module Mwrap
       raise Failure, error if error
     end
 
-    # The group by its number: within COMMAND only /etc/group can be asked.
+    # Replaces the group's name by its number: within COMMAND only /etc/group can be asked.
     def numbered_group(text)
       items(text).map do |item|
         name = item[/\Asocket_group:(.*)/mn, 1]&.gsub(/\\(.)/mn) { $1 }
@@ -151,16 +151,16 @@ module Mwrap
       raise Failure, "socket_group: there is no group #{name}: write its number"
     end
 
-    # Whether this Ruby opened a descriptor itself. What was open before it
-    # started isn't close-on-exec.
+    # True if this Ruby opened the descriptor itself. One that was open before Ruby started isn't
+    # close-on-exec.
     def ours?(fd)
       IO.for_fd(fd, autoclose: false).close_on_exec?
-    rescue ArgumentError # Ruby tells of some
+    rescue ArgumentError # Ruby refuses some of its own
       true
     end
 
-    # From systemd: sockets 3 and up. Descriptors that this process was given
-    # stay open by themselves, unless something loaded by RUBYOPT changed that.
+    # Keeps systemd's sockets, 3 and up, open. Descriptors given to this process stay open by
+    # themselves, unless code loaded by RUBYOPT changed that.
     def keep_listening_sockets
       return if ENV["LISTEN_PID"].to_i != Process.pid
       (3...3 + ENV["LISTEN_FDS"].to_i.clamp(0, 1000)).each do |fd|
@@ -178,28 +178,30 @@ module Mwrap
         raise Failure, "malloc: \"#{name}\" is not installed: install it (Debian: #{Allocators.package(name)})"
     end
 
-    # What else is preloaded.
+    # The other preloaded libraries.
     def others
       ENV.fetch("LD_PRELOAD", "").split(/[ :]+/).reject do |path|
         path.empty? || %w[libmwrap.so mwrap.so].include?(File.basename(path))
       end
     end
 
-    # Ours first, then the allocator that is wanted beneath, then what was there but
-    # for copies of either. Of several allocators the first one serves.
+    # The order of LD_PRELOAD: the tracker, the wanted allocator, then the other libraries without
+    # copies of either. If there are several allocators, the first one serves.
     def preload(tracker, allocator)
       rest = others.reject { |path| allocator && File.basename(path) == File.basename(allocator) }
       [tracker, *allocator, *rest].join(":")
     end
 
-    # Sanitizers and the tracker exclude each other: COMMAND runs without, and so does what it starts.
+    # Sanitizers and the tracker exclude each other: COMMAND and its children run without the
+    # tracker.
     def aside?(executable, name)
       runtime = others.find { |path| Executable.sanitizer?(File.basename(path)) }
       say("#{name}: runs without the tracker: LD_PRELOAD has a sanitizer (#{runtime})") if runtime
       runtime || executable.sanitizer?
     end
 
-    # Which process COMMAND is, where that matters: src/host/named.h. exec keeps both numbers.
+    # Identifies the process of COMMAND, where that matters: src/host/named.h. exec keeps both
+    # numbers.
     def named(text)
       return unless text && items(text).any?(/\A(?:socket|socket_dir|listen|dump_every):/n)
       start = File.read("/proc/self/stat")[/.*\) (.*)/m, 1].split[19]

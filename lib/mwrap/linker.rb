@@ -2,9 +2,8 @@
 # frozen_string_literal: true
 
 module Mwrap
-  # Asks the dynamic linker whether it can load our shared objects here: an image
-  # may lack a library that they need, or have an older C library than they were
-  # built with. Used by the launcher only.
+  # Asks the dynamic linker whether it can load our shared objects here. An image may lack a library
+  # that they need, or have an older C library than that of their build. Used by the launcher only.
   module Linker # :nodoc: all
     PACKAGES = {
       /\Aliburcu/ => "liburcu8t64 or liburcu8",
@@ -13,13 +12,13 @@ module Mwrap
 
     module_function
 
-    # A line that says what is wrong, or nil.
+    # Returns a line with the problem, or nil.
     def problem(paths) = read(trace(paths), paths)
 
-    # What the linker says when it loads these into this very program, and then
-    # runs nothing of it (ld.so(8), LD_TRACE_LOADED_OBJECTS); LD_WARN: of symbols as
-    # well. Empty where that can't be had: then nothing is known to be wrong.
-    # A linker that knows none of this would run Ruby, which prints its version.
+    # Returns what the linker prints when it loads these into this very program. It then runs
+    # nothing of the program (ld.so(8), LD_TRACE_LOADED_OBJECTS); with LD_WARN it reports symbols as
+    # well. Empty if that fails: then no problem is known. A linker without these variables would
+    # run Ruby, which prints its version.
     def trace(paths)
       env = { "LD_TRACE_LOADED_OBJECTS" => "1", "LD_WARN" => "1", "LD_PRELOAD" => paths.join(":"), "MWRAP" => nil,
               "RUBYOPT" => nil }

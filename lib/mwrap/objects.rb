@@ -3,39 +3,39 @@
 
 require_relative "../mwrap"
 
-# What only Ruby itself can say of its memory: how full each heap page is, which
-# classes have how many objects, what instruction sequences cost, and which lines
-# allocated the objects of a class. For whoever may hold Ruby's lock, such as a Rack
-# endpoint: Mwrap's own server can't ask for any of this.
+# Answers questions about memory that only Ruby itself can answer: how full each heap page is, how
+# many objects each class has, what instruction sequences cost, and which lines allocated the
+# objects of a class. It is for code that may hold Ruby's lock, for example a Rack endpoint. Mwrap's
+# own server can't ask for any of this.
 #
-# Each call walks the whole heap, once, and costs accordingly: see View#cost, and
-# Result#seconds for what it took. All of it is done inside Mwrap.quiet, in a thread of its
-# own, with `objspace` loaded at the first call, and works without the tracker, too.
-# Objects that the next collection will free are counted: no collection is made.
+# Each call walks the whole heap once, and costs accordingly: View#cost says how much,
+# Result#seconds how long it took. The walk runs inside Mwrap.quiet, in a thread of its own. The
+# first call loads `objspace`. It works without the tracker, too. Objects that the next collection
+# will free are counted: no collection is made.
 #
 #   Mwrap::Objects.classes.rows.first   # => { class: "String", count: 8796, memsize: 812345 }
 #   Mwrap::Objects.answer("/objects/iseqs.json", "limit=10", "/mwrap")   # a Rack response
 #
-# Nobody's contents are shown: names of classes, paths, lines, and sizes.
+# It shows no contents, only names of classes, paths, lines, and sizes.
 module Mwrap::Objects
-  # A column of a view: its name as in JSON, a title and an explanation for people, and
-  # what it holds (:number, :percent, :address, :class, :location or :file).
+  # A column of a view: its name as in JSON, a title and an explanation for people, and its kind
+  # (:number, :percent, :address, :class, :location or :file).
   Column = Struct.new(:name, :title, :about, :kind) do
     def text? = %i[class location file].include?(kind) # :nodoc:
   end
 
-  # One kind of question: its name in paths, a title, an explanation, what it costs
-  # (measured; a text for people), the Columns of its rows, and the titles of its sums.
+  # A kind of question: its name in paths, a title, an explanation, its measured cost (a text for
+  # people), the Columns of its rows, and the titles of its sums.
   View = Struct.new(:name, :title, :about, :cost, :columns, :facts)
 
-  # An answer: its View, sums by name, an Array of Hashes with the names of the
-  # columns, the class that was asked for or nil, and the seconds that it took.
+  # An answer: its View, sums by name, an Array of Hashes with the names of the columns, the class
+  # asked for or nil, and the seconds that it took.
   Result = Struct.new(:view, :facts, :rows, :subject, :seconds)
 
-  # Another thread is at it: two such walks at a time are too much.
+  # Another thread is walking the heap: two walks at a time are too many.
   class Busy < StandardError; end
 
-  # This Ruby doesn't have what is needed for it.
+  # This Ruby lacks the functions for it.
   class Unavailable < StandardError; end
 
   PAGE = GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE] || 65_536
@@ -89,9 +89,9 @@ module Mwrap::Objects
   private_constant :ONE, :NAME_OF
 
   class << self
-    # How full each page of the heap is, the emptiest first: a Result with :address,
-    # :slot_size, :used, :total, :percent, and, where the tracker saw the page's birth,
-    # :generation and :age. Of an empty page Ruby doesn't know the slots: nil.
+    # How full each page of the heap is, the emptiest first. Returns a Result with :address,
+    # :slot_size, :used, :total and :percent. If the tracker saw the page's birth, it has
+    # :generation and :age, too. Ruby doesn't know the slots of an empty page: nil.
     #
     # Raises Busy, Unavailable, and NoMemoryError, as the next ones do.
     def pages
@@ -106,8 +106,8 @@ module Mwrap::Objects
       end
     end
 
-    # Objects by class, most bytes first: a Result with :class, :count and :memsize.
-    # Classes without a name are one for each of their ancestors that has one.
+    # Objects by class, most bytes first: a Result with :class, :count and :memsize. Classes without
+    # a name are summed up by their nearest ancestor with a name.
     def classes
       walk("classes") do
         count, size = Hash.new(0).compare_by_identity, Hash.new(0).compare_by_identity
@@ -122,8 +122,8 @@ module Mwrap::Objects
       end
     end
 
-    # The memory of instruction sequences by the file that they are from, most bytes
-    # first: a Result with :file, :count and :memsize.
+    # The memory of instruction sequences by their file, most bytes first: a Result with :file,
+    # :count and :memsize.
     def iseqs
       walk("iseqs") do
         rows = sum_up(known(walk_iseqs).map { |file, sums| [file ? utf8(file) : "(not known)", *sums] }, :file)
@@ -131,10 +131,10 @@ module Mwrap::Objects
       end
     end
 
-    # The lines that allocated the objects of the class (or classes) that #classes shows
-    # by this name, most bytes first: a Result with :location, :count and :memsize, or nil if
-    # there is no such class. What was allocated while ObjectSpace didn't trace is at
-    # "(not traced)".
+    # The lines that allocated the objects of the class (or classes) that #classes shows by this
+    # name, most bytes first. Returns a Result with :location, :count and :memsize, or nil if there
+    # is no class of that name. Objects allocated while ObjectSpace didn't trace are at "(not
+    # traced)".
     def allocations(name)
       walk("class", name) do
         all = ObjectSpace.each_object(Class).select { |c| class_name(c) == name }
@@ -147,11 +147,11 @@ module Mwrap::Objects
 
     private
 
-    # One at a time, in a thread of its own: no Fiber scheduler and no Timeout of the
-    # application's gets into it. The block returns sums and rows, or nil.
+    # Runs one walk at a time, in a thread of its own: no Fiber scheduler and no Timeout of the
+    # application gets into it. The block returns sums and rows, or nil.
     def walk(name, subject = nil, &work)
       ours = false
-      begin # first: what is raised from elsewhere, as by Timeout, may come as soon as it is locked
+      begin # first: an exception from elsewhere, as by Timeout, may come as soon as it is locked
         ours = ONE.try_lock
         raise Busy, "another such walk is under way" unless ours
         Mwrap.quiet { require "objspace" }
@@ -187,7 +187,8 @@ module Mwrap::Objects
         empty: rows.count { |r| r[:used].zero? } }
     end
 
-    # [location, objects, bytes] for each that allocated instances of it, but not of its subclasses.
+    # [location, objects, bytes] for each location that allocated instances of it, not of its
+    # subclasses.
     def lines_of(klass)
       found = Hash.new { |h, k| h[k] = [k, 0, 0] }
       ObjectSpace.each_object(klass) do |o|
@@ -200,14 +201,14 @@ module Mwrap::Objects
       found.values
     end
 
-    # What each_object doesn't show.
+    # The objects that each_object doesn't show.
     def internal(rows)
       slots = ObjectSpace.count_objects
       { class: "(internal)", count: [slots[:TOTAL] - slots[:FREE] - rows.sum { |r| r[:count] }, 0].max,
         memsize: [ObjectSpace.memsize_of_all - rows.sum { |r| r[:memsize] }, 0].max }
     end
 
-    # Of [name, number, bytes], those of one name as one row.
+    # Sums up [name, number, bytes]: one row for each name.
     def sum_up(list, column)
       rows = list.group_by(&:first).map do |name, of|
         { column => name, count: of.sum { |r| r[1] }, memsize: of.sum { |r| r[2] } }
@@ -217,7 +218,7 @@ module Mwrap::Objects
 
     def most_first(rows, column) = rows.sort_by { |r| [-r[:memsize], r[column]] }
 
-    # What a class is called here. Its own methods are not asked: they may be anything.
+    # The name of a class here. The class's own methods aren't asked: they may do anything.
     def class_name(klass)
       name = NAME_OF.bind_call(klass)
       return utf8(name) if name
@@ -225,7 +226,7 @@ module Mwrap::Objects
       "(anonymous < #{utf8(named || "BasicObject")})"
     end
 
-    # Of any bytes and encoding.
+    # Converts text of any bytes and encoding.
     def utf8(text)
       text = text.dup.force_encoding(Encoding::UTF_8) unless text.encoding == Encoding::UTF_8
       text.valid_encoding? ? text : text.scrub("\ufffd")

@@ -2,8 +2,8 @@
 # frozen_string_literal: true
 
 module Mwrap
-  # The options that $MWRAP takes, for the launcher: what can be known of them where the
-  # extension isn't built. Their list is src/options/options.def.
+  # The options of $MWRAP, for the launcher: the part that is known without the extension. Their
+  # list is src/options/options.def.
   module Options # :nodoc: all
     Option = Struct.new(:key, :value, :group, :help) do
       def path? = %w[PATH DIRECTORY].include?(value)
@@ -40,14 +40,14 @@ module Mwrap
     # The keys whose values are paths.
     def paths = ALL.select(&:path?).map(&:key)
 
-    # The options, a line or more each, under the names of their groups.
+    # The help: a line or more for each option, below the name of its group.
     def help
       ALL.chunk_while { |a, b| a.group == b.group }.map do |options|
         "#{options[0].group}:\n#{options.map { |option| entry(option) }.join}"
       end.join("\n")
     end
 
-    # A label that is too long for its column has a line of its own.
+    # A label too long for its column gets a line of its own.
     def entry(option)
       label = "  #{option.key}:#{option.value}".ljust(LABEL)
       label = "#{label.rstrip}\n#{" " * LABEL}" unless label.end_with?(" ")

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
-# Needs what lib/mwrap/objects.rb defines.
+# Needs lib/mwrap/objects.rb.
 module Mwrap::Objects
   # Answers a GET of one of these paths, percent-encoded as it came:
   #
-  #   /objects                  what there is, and what it costs; nothing is computed
+  #   /objects                  the list of views, and their costs; nothing is computed
   #   /objects/pages            as pages, classes and iseqs
   #   /objects/classes
   #   /objects/iseqs
   #   /objects/class/NAME       as allocations(NAME)
   #
-  # in HTML, or with .tsv, .csv or .json behind it (or format=). +query+ is what follows
-  # the question mark, or nil: limit= (0: all; of a page 1,000), offset=, sort= a column's name,
-  # order=asc or desc. +base+ is where "/" is mounted, for links: "" or "/mwrap";
-  # +mount+ is where that of its family is, if that's another place.
+  # The form is HTML, or that of a suffix .tsv, .csv or .json (or format=). +query+ is the text
+  # behind the question mark, or nil: limit= (0: all; of a page 1,000), offset=, sort= a column's
+  # name, order=asc or desc. +base+ is where "/" is mounted, for links: "" or "/mwrap". +mount+ is
+  # where the family's "/" is mounted, if that differs.
   #
-  # Returns [status, headers, [body]] as Rack 2 and 3 take it, or nil for any other
-  # path. What goes wrong is a status and a line of text: 400 a bad parameter, 404 no
-  # such page or class, 501 not with this Ruby, 503 another walk is under way.
+  # Returns [status, headers, [body]] as Rack 2 and 3 take it, or nil for any other path. A failure
+  # is a status and a line of text: 400 a bad parameter, 404 no page or class of that name, 501 not
+  # with this Ruby, 503 another walk is under way.
   def self.answer(path, query, base, mount = nil)
     return unless path.match?(%r{\A/objects(?:[/.]|\z)})
     Mwrap.quiet { Answer.new(path, query, base, mount).to_a }
@@ -110,7 +110,7 @@ module Mwrap::Objects
       end
     end
 
-    # A name may end as a suffix does, and then is meant.
+    # A class's name may end like a suffix; then the whole name is meant.
     def of_class
       by_suffix = @form
       names = [@path, form_of(@path)].uniq.map { |path| decode(path.delete_prefix("/objects/class/")) }
@@ -133,7 +133,7 @@ module Mwrap::Objects
     end
   end
 
-  # The rows that are asked for, in that order.
+  # The requested rows, in the requested order.
   class Slice # :nodoc: all
     attr_reader :rows, :offset, :limit, :all, :sort, :descending
 
@@ -163,7 +163,7 @@ module Mwrap::Objects
       @sort ||= (view.columns.find { |c| c.name == :memsize } || view.columns.find { |c| c.name == :percent }) if order
     end
 
-    # What isn't known comes last.
+    # Unknown values come last.
     def sorted(rows)
       known, unknown = rows.partition { |r| r[@sort.name] }
       known = known.each_with_index.sort_by { |r, i| [r[@sort.name], i] }.map(&:first)
@@ -171,7 +171,7 @@ module Mwrap::Objects
     end
   end
 
-  # The forms that programs read: as the other pages have them.
+  # The forms that programs read, as the other pages have them.
   module Text # :nodoc: all
     TSV = { "\t" => "\\t", "\n" => "\\n", "\r" => "\\r", "\\" => "\\\\" }.freeze
 
@@ -250,7 +250,7 @@ module Mwrap::Objects
         "<thead>\n<tr>\n#{head}</tr>\n</thead>\n<tbody>\n#{body}</tbody>\n</table>\n</div>\n"
     end
 
-    # A header sorts by its column; the present one's turns the order around.
+    # A header sorts by its column; the present column's reverses the order.
     def head(view, slice)
       view.columns.map do |c|
         here = slice.sort&.name == c.name
@@ -277,7 +277,7 @@ module Mwrap::Objects
       end
     end
 
-    # With a link to what there is of it; "(internal)" and the like have nothing.
+    # Links to what there is about it; "(internal)" and its like have nothing.
     def name(column, value)
       to = { class: "/objects/class/", location: "/at/", file: "/each/0?q=" }.fetch(column.kind)
       return h(value) if value.start_with?("(") && (column.kind != :class || value == "(internal)")
@@ -287,7 +287,7 @@ module Mwrap::Objects
     def link(form, params = {})
       path = @path.sub(/\.(?:tsv|csv|json)\z/, "")
       query = params.compact.map { |k, v| "#{k}=#{v}" }.join("&amp;")
-      # encoded as it came, but for what an attribute can't hold
+      # encoded as it came, except what an attribute can't hold
       "#{@base}#{h(path)}#{".#{form}" if form}#{"?#{query}" unless query.empty?}"
     end
 

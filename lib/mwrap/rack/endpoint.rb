@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# endpoint.rb - what MwrapRack makes of a Rack environment: who may do what, which
-# page it is, and how a stream is sent. The pages are the server's (src/pages).
+# endpoint.rb - turns a Rack environment into an answer for MwrapRack: permissions, the page, and
+# how a stream is sent. The pages are the server's (src/pages).
 #
-# All of it runs in quiet mode, which the methods in src/ruby/rack.c enter. So nothing
-# here may switch Fibers: no Mutex, no Queue, no IO that waits.
+# All of it runs in quiet mode, which the methods in src/ruby/rack.c enter. So nothing here may
+# switch Fibers: no Mutex, no Queue, no IO that waits.
 
 require_relative "target"
 require_relative "live"
@@ -25,7 +25,7 @@ class MwrapRack
 
   private
 
-  # new, in quiet mode
+  # MwrapRack.new, in quiet mode
   def set_up(read_only: false, authorize: nil, token: nil)
     raise TypeError, "authorize: must respond to call" unless authorize.nil? || authorize.respond_to?(:call)
     raise TypeError, "token: must be a String" unless token.nil? || token.is_a?(String)
@@ -35,7 +35,7 @@ class MwrapRack
     @token = token&.b&.freeze
   end
 
-  # call, in quiet mode. allowed: what authorize said; nil: there is none
+  # MwrapRack#call, in quiet mode. allowed: the answer of authorize; nil: there is none
   def answer(env, allowed)
     return line(env, 503, ABSENT) unless Mwrap.tracking?
     allowed ||= true if token?(env)
@@ -46,12 +46,12 @@ class MwrapRack
     objects(env, base, path, query) || page(env, [env["REQUEST_METHOD"].to_s.delete("\0"), path, query, base, env, *no_post(allowed)])
   end
 
-  # What Ruby itself has to be asked for, also by this process's number; nil: it isn't that.
+  # Answers what only Ruby itself knows, also under this process's number; nil: another request.
   def objects(env, base, path, query)
     own = path[%r{\A/#{Process.pid}(?=/objects)}]
     mount = base
     path, base = path.delete_prefix(own), base + own if own
-    return if !path.start_with?("/objects") || "#{path}?#{query}".include?("%00") # which is refused elsewhere
+    return if !path.start_with?("/objects") || "#{path}?#{query}".include?("%00") # refused elsewhere
     require_relative "../objects"
     get = %w[GET HEAD].include?(env["REQUEST_METHOD"])
     return line(env, 405, "GET and HEAD only", "allow" => "GET, HEAD") unless get
@@ -72,7 +72,7 @@ class MwrapRack
     [status, headers, body]
   end
 
-  # Why a POST is refused, and whether a token would help; nil: it isn't
+  # Why a POST is refused, and whether a token would help; nil: it isn't refused
   def no_post(allowed)
     return [READ_ONLY, false] if @read_only
     return [nil, false] if allowed
@@ -88,7 +88,7 @@ class MwrapRack
 
   # What /live's own URL has of an earlier answer, see Live
   def live(request, headers, body, keep)
-    # no-transform: middleware that compresses would keep events for itself
+    # no-transform: compressing middleware would hold events back
     headers["cache-control"] = "no-store, no-transform"
     headers["x-accel-buffering"] = "no"
     return [200, headers, Mwrap::Pages::Live.part(body, request[2])] unless keep
@@ -98,7 +98,7 @@ class MwrapRack
     [200, headers.merge!("connection" => "close", "rack.hijack" => seat), []]
   end
 
-  # /live of another process; nil: too many watch such ones
+  # Answers /live of another process; free nil: too many watch other processes
   def elsewhere(env, request, free)
     return line(env, 503, FULL, "retry-after" => "5") unless free
     [200, { "content-type" => "text/event-stream", "cache-control" => "no-store, no-transform", "x-content-type-options" => "nosniff",

@@ -3,25 +3,25 @@
 #
 # live.rb - /live, without keeping one of the server's threads.
 #
-# Where the server gives connections away ("hijack"), each watcher has a Seat, and one
-# thread of ours writes to all of them what is new, each second. It never waits for one
-# who doesn't read: what is written doesn't block, and who reads nothing for STALL
-# seconds is dropped. Elsewhere /live answers what there is, says where the next
-# request of it can go on (?since=), and ends; the thread ticks while such requests come.
-# The thread ends when nobody watches. A forked child has neither: it begins anew.
+# If the server gives connections away ("hijack"), each watcher has a Seat. One thread of ours
+# writes the news to all of them each second. It never waits for a watcher: its writes don't block,
+# and a watcher that reads nothing for STALL seconds is dropped. Elsewhere /live answers what there
+# is, says where its next request can go on (?since=), and ends. The thread ticks while these
+# requests come. It ends with the last watcher. A forked child has no thread and no watchers: it
+# begins anew.
 
 module Mwrap::Pages # :nodoc: all
   module Live
     SEATS = 8
     STALL = 60     # seconds
-    SILENCE = 15   # then a comment, for proxies
-    PATIENCE = 10  # to wait for somebody who asks again, or takes the seat
-    STEP = 0.5     # to look for who came, at least
+    SILENCE = 15   # seconds; then a comment, for proxies
+    PATIENCE = 10  # seconds to wait for a repeated request, or for a Seat's connection
+    STEP = 0.5     # seconds at most between looks for new watchers
     private_constant :SEATS, :STALL, :SILENCE, :PATIENCE, :STEP
 
     # One watcher, and the connection that a server gave away for it.
     class Seat < Joiner
-      # hello: what it gets first. The block makes a body, for a connection that can't be kept.
+      # hello: its first bytes. The block makes a body, for a connection that can't be kept.
       def initialize(hello, &part)
         @watcher = Watcher.new
         @out = hello
@@ -35,11 +35,11 @@ module Mwrap::Pages # :nodoc: all
       def join(io)
         return once(io) unless defined?(BasicSocket) && BasicSocket === io
         @since = @spoke = Live.clock
-        # Unicorn and Pitchfork would shut it down after this, unless it is closed
+        # Unicorn and Pitchfork would shut io down after this, unless it is closed
         @io = io.dup
         io.close
         write(@since)
-        @here = true # the thread's from now on
+        @here = true # belongs to the thread from now on
         Live.join
       end
 
@@ -48,7 +48,7 @@ module Mwrap::Pages # :nodoc: all
       def blocked? = !@out.nil?
       def late?(now) = now - @since > (@io ? STALL : PATIENCE) && (@io.nil? || blocked?)
 
-      # Writes what there is for it.
+      # Writes all pending events.
       def pump(now)
         write(now) or return if @out
         until @gone
@@ -60,7 +60,7 @@ module Mwrap::Pages # :nodoc: all
         close
       end
 
-      # The client ended it, or sends what nobody asked for.
+      # Closes if the client ended the connection, or sent unexpected bytes.
       def look
         close unless @io.read_nonblock(1, exception: false) == :wait_readable
       rescue IOError, SystemCallError
@@ -69,7 +69,7 @@ module Mwrap::Pages # :nodoc: all
 
       def close
         @gone = true
-        @io&.shutdown(:RDWR) # a forked child may have it, too
+        @io&.shutdown(:RDWR) # a forked child may hold it, too
         @io&.close
       rescue IOError, SystemCallError
         nil
@@ -91,8 +91,8 @@ module Mwrap::Pages # :nodoc: all
         false
       end
 
-      # A connection that isn't a socket, such as one with TLS, of which Ruby's can't be
-      # written to without waiting: what there is now, and the end.
+      # Serves a connection that isn't a socket, for example one with TLS: Ruby can't write to that
+      # without waiting. It gets what there is now, and the end.
       def once(io)
         Live.leave(self)
         Live.part(@part.call, "").each { |s| io.write(s) }
@@ -112,14 +112,14 @@ module Mwrap::Pages # :nodoc: all
     class << self
       def clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-      # Does the server give connections away? WEBrick gives a pipe, which it begins to read
-      # when it is full; Falcon gives something that only its own Fibers may write to.
+      # Does the server give connections away? WEBrick gives a pipe, and begins to read it only when
+      # it is full. Falcon's connection accepts writes only from its own Fibers.
       def hijack?(env)
         return false if env["SERVER_SOFTWARE"].to_s.start_with?("WEBrick") || env.key?("protocol.http.request")
         env["rack.hijack?"] ? true : false
       end
 
-      # A Seat, nil if all are taken; see there.
+      # Returns a Seat, or nil if all are taken.
       def seat(hello, &part)
         now = clock
         seat = Seat.new(hello, &part)
@@ -134,7 +134,7 @@ module Mwrap::Pages # :nodoc: all
       def join = locked { start }
       def leave(seat) = locked { @seats.delete(seat) }
 
-      # Makes of a body that begins a stream one that ends. query: of the request
+      # Turns a body that begins a stream into one that ends. query: the request's
       def part(body, query)
         since = query[/(?:\A|&)since=([0-9]+-[0-9]+:[0-9]+)(?:&|\z)/, 1]
         watcher = Watcher.new
@@ -146,7 +146,7 @@ module Mwrap::Pages # :nodoc: all
         body.follow(watcher, again)
       end
 
-      # The thread's, which src/ruby/rack_live.c calls in quiet mode.
+      # The thread's code; src/ruby/rack_live.c calls it in quiet mode.
       def run
         Thread.current.name = "mwrap"
         Thread.current.report_on_exception = false
@@ -161,10 +161,11 @@ module Mwrap::Pages # :nodoc: all
 
       private
 
-      # Without waiting as a Mutex does, which may switch Fibers; it is held for a moment only.
+      # Spins instead of waiting as a Mutex does, which may switch Fibers. It is held for a moment
+      # only.
       def locked
         fresh if @pid != Process.pid
-        begin # first: what is raised from elsewhere, as by Timeout, may come as soon as it is held
+        begin # first: an exception from elsewhere, as by Timeout, may come as soon as it is held
           Thread.pass until @lock.try_lock
           yield
         ensure
@@ -172,7 +173,7 @@ module Mwrap::Pages # :nodoc: all
         end
       end
 
-      # In a forked child. The parent's connections close when the GC takes them.
+      # In a forked child. The parent's connections close when the GC frees them.
       def fresh
         @lock = Mutex.new
         @seats = []
@@ -185,7 +186,7 @@ module Mwrap::Pages # :nodoc: all
         @thread = Mwrap::Pages.thread(self) unless @thread&.alive?
       end
 
-      # Nobody watches any more. The next one starts another thread.
+      # True if the last watcher has gone. The next one starts another thread.
       def over?
         now = clock
         @seats.each { |seat| seat.close if seat.io && seat.late?(now) }

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# passage.rb - /PID/live of another process, where the server gives connections away: what
-# it is called with then. src/ruby/rack_passage.c does the rest.
+# passage.rb - /PID/live of another process, if the server gives connections away: the server calls
+# it with the connection. src/ruby/rack_passage.c does the rest.
 
 module Mwrap::Pages # :nodoc: all
   class Passage < Joiner
-    # request: as Mwrap::Pages.answer takes it, without its last
+    # request: the arguments of Mwrap::Pages.answer, without the last
     def initialize(request) = @request = request
 
     # call, in quiet mode: the server's thread brings the connection.
@@ -14,7 +14,7 @@ module Mwrap::Pages # :nodoc: all
       if defined?(BasicSocket) && BasicSocket === io
         _, path, query, base, _, no_post, ask_who = @request
         Mwrap::Pages.pass(io.fileno, path, query, base, ask_who ? nil : no_post)
-      else # with TLS, say: what there is now, and where to go on
+      else # for example TLS: what there is now, and where to go on
         Mwrap::Pages.answer(*@request, 1)[2].each { |s| io.write(s) }
       end
     rescue IOError, SystemCallError

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# target.rb - where a request goes: mount point, path and query, percent-encoded as
-# the client sent them.
+# target.rb - finds a request's mount point, path and query, percent-encoded as the client sent
+# them.
 #
-# Servers differ in what PATH_INFO is. Puma, Unicorn, Pitchfork and Falcon leave it as it was
-# sent; WEBrick decodes it and folds slashes, and Rails folds slashes and takes the
-# last one away. Locations hold slashes, and any other bytes: so where the server also
-# tells the URI as it was sent, what of that belongs to PATH_INFO is taken instead.
+# Servers differ in PATH_INFO. Puma, Unicorn, Pitchfork and Falcon leave it as it was sent. WEBrick
+# decodes it and folds slashes. Rails folds slashes and removes the last one. But locations hold
+# slashes and any other bytes. So if the server also passes the URI as it was sent, its part for
+# PATH_INFO is taken instead.
 
 module Mwrap::Pages # :nodoc: all
   SENT = %r{\A(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%\h\h)*\z}n
   private_constant :SENT
 
   class << self
-    # [base, path, query]: Strings without NULs. The path is "" or starts with a
-    # slash, so does the base, which never starts with two or ends with one.
+    # [base, path, query]: Strings without NULs. The path is "" or starts with a slash. So does the
+    # base, which never starts with two slashes or ends with one.
     def target(env)
       script = env["SCRIPT_NAME"].to_s.b
       path = env["PATH_INFO"].to_s.b
@@ -29,12 +29,12 @@ module Mwrap::Pages # :nodoc: all
 
     private
 
-    # As it is if it can be what was sent, else all of it encoded.
+    # Returns s if it can be what was sent, else encodes all of it.
     def escape(s)
       SENT.match?(s) ? s : s.gsub(/[^A-Za-z0-9\-._~!$&'()*+,;=:@\/]/n) { |c| format("%%%02X", c.ord) }
     end
 
-    # nil: the URI isn't known, or says something else
+    # nil: the URI isn't known, or differs
     def sent_path(uri, script, path)
       uri = uri.sub(%r{\A[A-Za-z][A-Za-z0-9+.\-]*://[^/?#]*}n, "")
       uri = uri[/\A[^?#]*/n]
@@ -43,7 +43,7 @@ module Mwrap::Pages # :nodoc: all
       rest_of(uri, places(script), places(path))
     end
 
-    # What of the URI is behind the mount point, if that is the same place as the path.
+    # The part of the URI behind the mount point, if it is the same place as the path.
     def rest_of(uri, scripts, paths)
       at = 0
       while at
@@ -53,9 +53,9 @@ module Mwrap::Pages # :nodoc: all
       end
     end
 
-    # Paths that differ only in how they are written have the same.
+    # Paths that differ only in spelling have the same place.
     def place(s) = folded(s.gsub(/%(\h\h)/n) { $1.hex.chr })
-    # Of what may be decoded already
+    # The places of a text that may be decoded already.
     def places(s) = [place(s), folded(s)]
     def folded(s) = s.include?("\0") ? s : File.expand_path("/#{s}")
   end
