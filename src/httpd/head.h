@@ -10,7 +10,7 @@ struct MHD_Connection;
 
 struct mw_head {
 	const char *method, *version; /* as libmicrohttpd hands them out */
-	const char *raw;    /* the target's address in libmicrohttpd's buffer; not what is there now */
+	const char *raw;    /* its address in libmicrohttpd's buffer; the target may be gone */
 	const char *target; /* our copy of it */
 };
 

@@ -7,9 +7,9 @@
  * event waits, it misses ticks, and then gets what changed since. After MW_STALL_MS without reading
  * it is dropped.
  *
- * A connection with nothing to send is suspended: libmicrohttpd drops its descriptor from its
- * epoll. The next tick resumes it. (In a daemon that runs in its caller's loop, libmicrohttpd makes
- * no descriptor for this.) Meanwhile libmicrohttpd wouldn't see the client go: the loop's own epoll
+ * A connection with nothing to send is suspended: libmicrohttpd forgets its descriptor until the
+ * next tick resumes it, here. (In a daemon that runs in its caller's loop, libmicrohttpd makes no
+ * descriptor for this.) Meanwhile libmicrohttpd wouldn't see the client go: the loop's own epoll
  * does.
  *
  * Without watchers there is no tick, no snapshot and no journal.
@@ -182,7 +182,7 @@ static void tick(uint64_t now)
 	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), ms;
 	bool had_some = mw_server.site.journal.tick != 0 && mw_server.site.journal.snapshot;
 
-	(void)mw_site_tick(&mw_server.site, mw_server.api); /* no memory: the next tick may have some */
+	(void)mw_site_tick(&mw_server.site, mw_server.api); /* no memory: the next tick retries */
 	ms = (mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from) * TICK_SHARE / 1000000;
 	/* the first tick names and sorts everything; later ones only compare */
 	if (!had_some || ms < TICK_MS)

@@ -148,7 +148,7 @@ static void look_at_mine(void)
 
 	look_at_port();
 	if (mw_have_ruby()) {
-		if (mw_socket_lock_lacks_ruby(&owner.mine->claim)) /* Ruby started after the server */
+		if (mw_socket_lock_lacks_ruby(&owner.mine->claim)) /* Ruby came after the server */
 			mw_socket_lock_has_ruby(&owner.mine->claim);
 		return;
 	}

@@ -164,7 +164,7 @@ static int see_iseqs(void *start, void *end, size_t slot, void *ctx)
 /* Finds Ruby's number for "iseq", 7 in all versions so far; 16: none. */
 static unsigned iseq_type(void)
 {
-	for (unsigned i = 0; i < 9; i++) { /* numbers above have gaps, and some Rubies abort at these */
+	for (unsigned i = 0; i < 9; i++) { /* above are gaps, and some Rubies abort at these */
 		const char *name = rb.imemo_name((int)i);
 
 		if (name && !strcmp(name, "iseq"))

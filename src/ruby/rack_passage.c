@@ -231,9 +231,7 @@ static VALUE pages_passage_p(VALUE mod, VALUE path)
 	bool is;
 
 	mw_tracker->quiet_enter();
-	/*
-	 * a thread that can't have its own table sends pieces of the stream instead: rack_family.c
-	 */
+	/* without own descriptor tables, pieces of the stream do instead: rack_family.c */
 	is = mw_can_own_descriptors() && mw_rack_family(&f) && mw_family_streams(&f, s, (long)getpid());
 	mw_tracker->quiet_leave();
 	explicit_bzero(&f, sizeof(f));
