@@ -2,9 +2,9 @@
 /*
  * buf.c - a growing byte buffer.
  *
- * Once memory could not be had `failed` stays set and every call does
- * nothing, so that callers check once, at the end. What is in the buffer then
- * is cut short and must not be shown.
+ * After a failed allocation `failed` stays set and every call does nothing:
+ * callers check once, at the end. The content is then cut short and must not
+ * be shown.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #include "report.h"
 
-/* Room for n more bytes behind b->n; NULL (and failed) if there is none. */
+/* Room for n more bytes behind b->n; NULL, and `failed`: no memory. */
 static char *more(struct mw_buf *b, size_t n)
 {
 	size_t cap, need;
@@ -104,7 +104,7 @@ void mw_buf_commas(struct mw_buf *b, uint64_t v)
 	mw_buf_add(b, s, (size_t)(tmp + sizeof(tmp) - s));
 }
 
-/* |i|, which a plain minus could not give for the least one; the minus goes to b. */
+/* |i|; appends the minus to b. Unsigned, since -INT64_MIN would overflow. */
 static uint64_t magnitude(struct mw_buf *b, int64_t i)
 {
 	if (i >= 0)

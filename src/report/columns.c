@@ -110,7 +110,7 @@ static void add_ratio(struct mw_buf *b, uint64_t u, uint64_t by)
 		      (char)('0' + rest % 10) };
 	size_t n = d[3] != '0' ? 4 : d[2] != '0' ? 3 : d[1] != '0' ? 2 : 0;
 
-	/* fits: without rounding up it is at most u, and by 1 nothing is rounded */
+	/* it fits: by == 1 rounds nothing, and by > 1 gives at most u */
 	mw_buf_u64(b, (uint64_t)(thousandths / 1000));
 	mw_buf_add(b, d, n);
 }

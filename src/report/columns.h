@@ -3,9 +3,9 @@
  * columns.h - the one table of columns.
  *
  * TSV, CSV, JSON, HTML, sorting and the documentation take names, order,
- * titles and explanations from here. A column is added in columns.c and
- * nowhere else; its place there is its place in every form. Names are an
- * interface: scripts use them.
+ * titles and explanations from here. A new column goes into columns.c alone;
+ * its position there is its position in every form. Names are an interface:
+ * scripts use them.
  */
 #ifndef MW_REPORT_COLUMNS_H
 #define MW_REPORT_COLUMNS_H
@@ -37,7 +37,7 @@ enum mw_cell_kind {
 /* One value of one row. */
 struct mw_cell {
 	enum mw_cell_kind kind;
-	uint64_t u;    /* UINT, ADDRESS: the value; RATIO: what is divided; TEXT: bytes */
+	uint64_t u;    /* UINT, ADDRESS: the value; RATIO: the dividend; TEXT: bytes */
 	uint64_t by;   /* RATIO: the divisor, not 0 */
 	int64_t i;     /* INT */
 	const char *s; /* TEXT: borrowed from the row */
@@ -48,32 +48,32 @@ struct mw_column {
 	const char *title; /* for people, short */
 	const char *about; /* one sentence, plain text */
 	enum mw_type type;
-	int order;         /* when none is asked for: 1 ascending, -1 descending */
+	int order;         /* the default: 1 ascending, -1 descending */
 	void (*get)(const struct mw_row *, struct mw_cell *);
 };
 
-/* The first ones are every table's; a family's sum has the others, too. */
+/* Every table has the first MW_COLUMNS_N; a family's sum has all. */
 #define MW_COLUMNS_N 9
 #define MW_FAMILY_COLUMNS_N 10
 extern const struct mw_column mw_columns[MW_FAMILY_COLUMNS_N];
 
-/* Of /overruns: count, last_size, location. */
+/* The columns of /overruns: count, last_size, location. */
 #define MW_OVERRUN_COLUMNS_N 3
 extern const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N];
 
-/* What rows are sorted by when nothing is asked for: total, most first. */
+/* The default column to sort by: total, most first. */
 #define MW_COLUMN_DEFAULT 0
 
 /* The index of the column of that name or alias ("bytes" is total), or -1. */
 int mw_column_find(const char *name, size_t len);
 
 /*
- * Appends a cell as TSV, CSV and JSON have it, TEXT as raw bytes: plain
- * digits, a ratio with up to three decimals, nothing for NONE.
+ * Appends a cell for TSV, CSV and JSON: plain digits, a ratio with up to three
+ * decimals, TEXT as raw bytes, nothing for NONE.
  */
 void mw_cell_plain(struct mw_buf *, const struct mw_cell *);
 
-/* Appends a cell as a value of JSON: what is no number with quotes, null for NONE. */
+/* Appends a cell as a JSON value: TEXT and ADDRESS with quotes, null for NONE. */
 void mw_cell_json(struct mw_buf *, const struct mw_cell *);
 
 /*

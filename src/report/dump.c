@@ -2,16 +2,17 @@
 /*
  * dump.c - the dump at exit.
  *
- * Runs late, while other threads may still work, in every process of a
- * family that appends to one file. What must hold:
- *  - each process's dump is in one piece: one write(2) on an O_APPEND
- *    descriptor, and a lock around it for when the kernel takes only a part.
+ * It runs late, while other threads may still work, in every process of a
+ * family that appends to one file. Invariants:
+ *  - Each process's dump is in one piece: one write(2) on an O_APPEND
+ *    descriptor, and a lock around it in case the kernel takes only a part.
  *    The lock is the per-process kind (F_SETLK): forked processes share the
- *    open file of dump_fd, and with it any lock of the other kinds;
- *  - the process still ends as it would have: no signal from writing is
- *    delivered, nothing waits for ever for a reader or a lock,
- *    and a dump_fd that has become another file meanwhile is left alone;
- *  - nothing is called that other libraries interpose, whose destructors have run: sys.h.
+ *    open file of dump_fd, and with it any lock of the other kinds.
+ *  - The process still ends as it would have: writing delivers no signal, no
+ *    wait for a reader or a lock is endless, and a dump_fd that has become
+ *    another file stays untouched.
+ *  - System calls go through sys.h: other libraries interpose libc's functions,
+ *    and their destructors have run.
  */
 #include <limits.h>
 #include <pthread.h>
@@ -23,7 +24,7 @@
 #include "heap_pages.h"
 
 #define LOCK_WAIT_MS 2000   /* then the dump is written without the lock */
-#define WRITE_WAIT_MS 10000 /* without any progress; then it is cut off */
+#define WRITE_WAIT_MS 10000 /* without any progress; then the dump is cut off */
 
 struct target {
 	int fd;
@@ -40,7 +41,7 @@ void mw_dump_complain(const char *key, const char *name, const char *reason)
 
 	mw_line_text(&l, key);
 	mw_line_text(&l, " ");
-	mw_line_end_of(&l, name, strlen(name)); /* its end says more than its beginning */
+	mw_line_end_of(&l, name, strlen(name)); /* a path's end says more than its beginning */
 	mw_line_text(&l, ": ");
 	mw_line_text(&l, reason);
 	mw_log_line(&l);
@@ -70,7 +71,7 @@ static bool open_path(struct target *t, const struct mw_options *o)
 		complain_errno(t, ENAMETOOLONG);
 		return false;
 	}
-	/* O_NONBLOCK: a FIFO without a reader is an error instead of a long wait */
+	/* O_NONBLOCK: a FIFO without a reader is an error, not an endless wait */
 	do
 		t->fd = mw_sys_open(t->name,
 				    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
@@ -111,7 +112,7 @@ static int set_lock(int fd, short type)
 	return mw_sys_fcntl(fd, F_SETLK, mw_sys_ptr(&l));
 }
 
-/* Waits for other processes, but not for ever; not every file can be locked. */
+/* Waits for other processes, LOCK_WAIT_MS at most; goes on if the file can't be locked. */
 static void lock(int fd)
 {
 	for (int i = 0; i < LOCK_WAIT_MS; i++) {
@@ -121,7 +122,7 @@ static void lock(int fd)
 	}
 }
 
-/* Until fd takes something, or time is up: 0 or an errno. */
+/* Waits until fd is writable, WRITE_WAIT_MS at most: 0 or an errno. */
 static int wait_writable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
@@ -133,8 +134,8 @@ static int wait_writable(int fd)
 }
 
 /*
- * Writes all of it: a file in one piece, a pipe or the like in pieces that it
- * takes without blocking. 0 or an errno.
+ * Writes all n bytes: to a file in one piece, to a pipe or the like in pieces
+ * that it takes without blocking. 0 or an errno.
  */
 int mw_dump_write(mw_write *write_some, int fd, const char *s, size_t n)
 {
@@ -161,8 +162,8 @@ int mw_dump_write(mw_write *write_some, int fd, const char *s, size_t n)
 }
 
 /*
- * Keeps the signals that writing can cause from this thread; *pending says
- * which ones waited already. With SIGTTOU held a terminal takes the output of
+ * Blocks the signals that writing can cause in this thread; *pending has those
+ * that were pending before. With SIGTTOU blocked a terminal takes the output of
  * a background process instead of stopping it.
  */
 static void hold_signals(sigset_t *held, sigset_t *before, sigset_t *pending)
@@ -175,7 +176,7 @@ static void hold_signals(sigset_t *held, sigset_t *before, sigset_t *pending)
 	mw_sys_sigmask(SIG_BLOCK, held, before);
 }
 
-/* Takes back the signals that writing caused, and those only. */
+/* Consumes the signals that writing caused, and no others. */
 static void release_signals(sigset_t *held, const sigset_t *before, const sigset_t *pending)
 {
 	static const int sigs[] = { SIGPIPE, SIGXFSZ, SIGTTOU };

@@ -2,9 +2,9 @@
 /*
  * escape.c - bytes of any kind as TSV, CSV, JSON, HTML and dump text.
  *
- * A path is whatever bytes the file system took. All forms but the dump text
- * come out as valid UTF-8: every maximal invalid sequence becomes one U+FFFD,
- * and nothing is dropped. The dump text keeps such bytes as they are.
+ * A path can be any bytes. All forms but the dump text are valid UTF-8: every
+ * maximal invalid sequence becomes one U+FFFD, and nothing is dropped. The dump
+ * text keeps invalid bytes as they are.
  */
 #include <string.h>
 
@@ -13,9 +13,9 @@
 #define REPLACEMENT "\xef\xbf\xbd"
 
 /*
- * The length of the character at s, n >= 1 bytes of which can be read. If no
- * valid one is there, *ok is false and the length is that of the longest
- * piece that could have begun one, or 1.
+ * The length of the character at s, with n >= 1 bytes readable. If it isn't
+ * valid, *ok is false and the length is that of the longest piece that could
+ * have begun one, or 1.
  */
 static size_t utf8_char(const unsigned char *s, size_t n, bool *ok)
 {
@@ -44,10 +44,10 @@ static size_t utf8_char(const unsigned char *s, size_t n, bool *ok)
 	return rest + 1;
 }
 
-/* What to write instead of the valid character s[n], or NULL for itself. */
+/* The replacement for the valid character of n bytes at s; NULL: the character itself. */
 typedef const char *(*escape_fn)(const unsigned char *s, size_t n, char tmp[8]);
 
-/* Characters that no form escapes: most of a path, so worth a shortcut. */
+/* No form escapes these characters. They are most of a path, so worth a shortcut. */
 static bool harmless(unsigned char c)
 {
 	unsigned char l = c | 0x20;
@@ -124,7 +124,7 @@ static const char *html_char(const unsigned char *s, size_t n, char tmp[8])
 		return "&quot;";
 	case '\'':
 		return "&#39;";
-	case 0: /* not allowed in HTML, not even as a reference */
+	case 0: /* HTML has no NUL, not even as a reference */
 		return REPLACEMENT;
 	}
 	return NULL;
@@ -138,7 +138,7 @@ static const char *plain_char(const unsigned char *s, size_t n, char tmp[8])
 	return NULL;
 }
 
-/* < > & and U+2028/9 too: JSON is then safe inside of HTML and of a script. */
+/* Escapes < > & and U+2028/9, too: JSON is then safe within HTML and a script. */
 static const char *json_char(const unsigned char *s, size_t n, char tmp[8])
 {
 	static const char hex[] = "0123456789abcdef";
@@ -199,7 +199,7 @@ void mw_buf_json(struct mw_buf *b, const char *s, size_t n)
 	mw_buf_str(b, "\"");
 }
 
-/* Quoted only where RFC 4180 asks for it, or spaces could get lost. */
+/* Quotes only if RFC 4180 asks for it, or a space at an end could get lost. */
 void mw_buf_csv(struct mw_buf *b, const char *s, size_t n)
 {
 	bool quote = n && (s[0] == ' ' || s[n - 1] == ' ');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* event.c - what a watcher of the journal has not got yet, as JSON. See journal.h. */
+/* event.c - the journal's news for one watcher, as JSON. See journal.h. */
 #include <stdlib.h>
 
 #include "journal.h"
@@ -18,7 +18,7 @@ static int most_first(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Without memory the order is that of the ids. */
+/* Most growth first; without memory in order of the ids. */
 static void make_order(const struct mw_journal *j, struct mw_cursor *c)
 {
 	size_t n = j->snapshot ? j->snapshot->n : 0, used = 0;
@@ -51,7 +51,7 @@ static void begin(const struct mw_journal *j, struct mw_cursor *c)
 	c->target = j->tick;
 	c->at = 0;
 	c->more = false;
-	c->gone_told = !c->got; /* there is nothing that could go */
+	c->gone_told = !c->got; /* a new watcher has no rows that could go */
 	if (!c->got)
 		make_order(j, c);
 }
@@ -64,7 +64,7 @@ static void end(struct mw_cursor *c)
 	c->got = got;
 }
 
-/* Moves c->at to the next row to send; NULL: there is none. */
+/* Moves c->at to the next row to send; NULL: none is left. */
 static const struct mw_entry *next(const struct mw_journal *j, struct mw_cursor *c)
 {
 	size_t n = c->order ? c->order_n : j->n;
@@ -79,7 +79,7 @@ static const struct mw_entry *next(const struct mw_journal *j, struct mw_cursor 
 	return NULL;
 }
 
-/* How long a text becomes as JavaScript's string, invalid bytes as U+FFFD. */
+/* The length of a text as a JavaScript string, invalid bytes as U+FFFD. */
 static size_t utf16_units(const char *s, size_t n)
 {
 	struct mw_buf valid = { 0 };
@@ -145,7 +145,7 @@ static void head(struct mw_buf *b, double uptime, bool all, bool more)
 	mw_buf_str(b, more ? "true" : "false");
 }
 
-/* The ids that went since. False: none did. */
+/* Appends the ids whose location went since c->got. False: none did. */
 static bool gone(const struct mw_journal *j, struct mw_cursor *c, struct mw_buf *b, double uptime)
 {
 	bool any = false;
@@ -207,7 +207,7 @@ bool mw_journal_event(const struct mw_journal *j, struct mw_cursor *c, struct mw
 			return true;
 		}
 	}
-	/* what was promised may be gone by now: then the list is empty */
+	/* the promised rows may be gone by now: the list is then empty */
 	told = first || c->more || next(j, c);
 	if (told)
 		rows(j, c, b, uptime, first);

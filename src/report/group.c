@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * group.c - which file or gem a location belongs to, and sums over those.
+ * group.c - the file, folder or gem of a location, and sums over those.
  *
- * Goes by the shape of the path alone: it works on another machine's paths
- * and asks neither Ruby nor the file system. The rules are in report.h. Of
- * several .../gems/NAME-VERSION/ in a path the last one counts, because some
- * version managers keep all gems in .../gems/ruby-X.Y.Z/.
+ * The shape of the path alone decides: it works on another machine's paths and
+ * asks neither Ruby nor the file system. The rules are in report.h. Of several
+ * .../gems/NAME-VERSION/ in a path the last one counts, because some version
+ * managers keep all gems in .../gems/ruby-X.Y.Z/.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "report.h"
 
-enum how { /* how the name is made of the key's text */
+enum how { /* the form of the name around the key's text */
 	   AS_IS,
 	   STDLIB, /* text is "3.1" */
 	   VENDOR_RUBY,
@@ -53,8 +53,8 @@ static bool starts(struct text t, const char *s)
 /* --- paths ---------------------------------------------------------------- */
 
 /*
- * Moves *c, a component of path, to the next one; the first time c->p is
- * NULL. False at the last one, which is the file and no folder.
+ * Moves *c, a component of path, to the next one; c->p is NULL at first. False
+ * at the last one, which is the file, not a folder.
  */
 static bool next_folder(struct text path, struct text *c)
 {
@@ -92,7 +92,7 @@ static bool is_gem(struct text t)
 static bool find_gem(struct text path, struct key *key)
 {
 	struct text c = { NULL, 0 };
-	unsigned in_gems = 0, in_extensions = 0; /* folders since that one, with it */
+	unsigned in_gems = 0, in_extensions = 0; /* folders since that one, itself included */
 	bool found = false;
 
 	while (next_folder(path, &c)) {
@@ -122,7 +122,10 @@ static size_t abi_version(struct text t)
 	return dots == 2 && digit(t.p[t.n - 1]) ? len : 0;
 }
 
-/* The library's name: the first component behind the folder c, without ".rb" and the like. */
+/*
+ * The library's name: the first component behind the folder c that is neither an ABI version nor a
+ * platform. A file counts without ".rb" and the like.
+ */
 static struct text library(struct text path, struct text c)
 {
 	const char *end = path.p + path.n, *dot;
@@ -145,7 +148,7 @@ static struct text library(struct text path, struct text c)
 static bool find_ruby_lib(struct text path, struct key *key)
 {
 	struct text c = { NULL, 0 };
-	unsigned after_lib = 0; /* folders since "lib", with it */
+	unsigned after_lib = 0; /* folders since "lib", itself included */
 	bool in_ruby = false;
 
 	while (next_folder(path, &c)) {
@@ -175,7 +178,7 @@ static struct text file_of(const struct mw_row *r)
 	return (struct text){ r->location, n };
 }
 
-/* The path inside of "(eval at PATH:LINE)" and "<internal:PATH>", if it is one. */
+/* The path within "(eval at PATH:LINE)" and "<internal:PATH>", else `file` itself. */
 static struct text inner_path(struct text file)
 {
 	static const char eval[] = "(eval at ", internal[] = "<internal:/";
@@ -218,7 +221,7 @@ static struct key gem_key(const struct mw_row *r)
 	return key;
 }
 
-/* The folder of a file or module; what has none stands for itself. */
+/* The folder of a file or module; a name without a folder stands for itself. */
 static struct key dir_key(const struct mw_row *r)
 {
 	struct text path = inner_path(file_of(r));
@@ -276,7 +279,7 @@ static int member_cmp(const void *a, const void *b)
 	return key_cmp(&x->key, &y->key);
 }
 
-/* Sums members[n], which are in the order of their keys; returns how many groups. */
+/* Sums members[n], sorted by key; returns the number of groups. */
 static size_t sum_up(struct mw_row *groups, struct mw_buf *names, const struct member *members, size_t n)
 {
 	size_t used = 0;
@@ -311,7 +314,7 @@ struct mw_row *mw_group_rows(const struct mw_row *const *lines, size_t *n, enum 
 	*n = sum_up(groups, &buf, members, *n);
 	if (buf.failed)
 		goto fail;
-	/* only now: the buffer moved while it grew */
+	/* after the last add: the buffer moves while it grows */
 	for (size_t i = 0; i < *n; i++) {
 		groups[i].location = buf.p + at;
 		at += groups[i].location_len + 1;

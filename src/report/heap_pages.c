@@ -13,7 +13,7 @@ static void get_uint(struct mw_cell *c, uint64_t v)
 	c->u = v;
 }
 
-/* What only some spans have: of none there is no least, and no mean. */
+/* A figure that needs at least one span, such as the least one; else the cell stays NONE. */
 static void get_of_some(struct mw_cell *c, const struct mw_spans *s, uint64_t v)
 {
 	if (s->n)
@@ -195,7 +195,7 @@ static void json(struct mw_buf *b, const struct mw_heap_list *l)
 	mw_buf_str(b, l->n ? "\n]\n}\n" : "]\n}\n");
 }
 
-/* A word that is right-aligned. */
+/* Appends a word, right-aligned. */
 static void padded(struct mw_buf *b, const struct mw_buf *word, size_t width)
 {
 	static const char spaces[] = "                    ";
@@ -204,7 +204,7 @@ static void padded(struct mw_buf *b, const struct mw_buf *word, size_t width)
 	mw_buf_add(b, word->p, word->n);
 }
 
-/* Neither column is a number that adds up with those of the table above. */
+/* Neither column may be a number that adds up with the table above. */
 static void text_line(struct mw_buf *b, const struct mw_buf *first, const struct mw_cell *value,
 		      const char *what)
 {

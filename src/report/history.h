@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * history.h - how much memory the process had, over time, and when marks were set.
+ * history.h - the process's memory over time, and when marks were set.
  *
  * Two rings of fixed size: a point a second for the last 15 minutes, and one a
  * minute for the last 24 hours; 38 KiB together, nothing is allocated. All
- * zero at first. Times are seconds of uptime and only go forward: a point
- * that isn't later than the last one is left out. Seconds in which nobody took
- * a point (a stopped process) are simply missing.
+ * zero at first. Times are seconds of uptime and only go forward:
+ * mw_history_add() drops a point that isn't later than the last one. Seconds
+ * without a point (a stopped process) are missing.
  *
- * Not thread-safe: whoever owns the struct calls.
+ * Not thread-safe: the owner of the struct makes all calls.
  */
 #ifndef MW_REPORT_HISTORY_H
 #define MW_REPORT_HISTORY_H
@@ -26,14 +26,14 @@ enum {
 
 #define MW_KIB_UNKNOWN UINT32_MAX
 
-/* Sizes in KiB, MW_KIB_UNKNOWN where that can't be had. */
+/* Sizes in KiB; MW_KIB_UNKNOWN: not known. */
 struct mw_point {
 	uint32_t t; /* whole seconds of uptime */
 	uint32_t rss, live, heap;
 };
 
 struct mw_history {
-	uint32_t fine_n, coarse_n, marks_n; /* ever added; the last ones are kept */
+	uint32_t fine_n, coarse_n, marks_n; /* ever added; the rings keep the last ones */
 	struct mw_point fine[MW_FINE_N], coarse[MW_COARSE_N];
 	double marks[MW_MARKS_N]; /* uptime in seconds */
 };
@@ -46,8 +46,8 @@ void mw_history_add(struct mw_history *, struct mw_point);
 void mw_history_mark(struct mw_history *, double uptime);
 
 /*
- * One JSON object: now, unix (s), fine, coarse, marks. What is older than
- * 15 minutes is left out of `fine`, than a day out of `coarse`.
+ * One JSON object: now, unix (s), fine, coarse, marks. `fine` leaves out points
+ * older than 15 minutes, `coarse` those older than a day.
  */
 void mw_history_render(struct mw_buf *, const struct mw_history *, double now, double unix_now);
 

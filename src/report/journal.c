@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* journal.c - ticks: what changed between two snapshots. See journal.h. */
+/* journal.c - ticks: the changes between two snapshots. See journal.h. */
 #include "journal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes entries[] reach up to the largest id of s. */
+/* Extends entries[] to the largest id of s. */
 static bool make_room(struct mw_journal *j, const struct mw_snapshot *s)
 {
 	size_t n = mw_ids_end(s, j->n);
@@ -35,7 +35,7 @@ static bool same_numbers(const struct mw_row *a, const struct mw_row *b)
 	       a->life_sum == b->life_sum && a->life_max == b->life_max;
 }
 
-/* The entry of a row in the new snapshot; e->row is in the old one. */
+/* Updates the entry of a row in the new snapshot; e->row is still in the old one. */
 static void take(struct mw_entry *e, const struct mw_row *r, const struct mw_mark *mark, uint32_t tick)
 {
 	int64_t growth;
@@ -69,7 +69,7 @@ int mw_journal_tick(struct mw_journal *j, const struct mw_api *api, const struct
 	for (size_t i = 0; i < s->n; i++)
 		if (s->rows[i].id < MW_ID_END)
 			take(&j->entries[s->rows[i].id], &s->rows[i], mark, tick);
-	/* what still points into the old one is gone */
+	/* an entry that still points into the old snapshot is gone */
 	for (size_t i = 0; old && i < old->n; i++) {
 		struct mw_entry *e = old->rows[i].id < MW_ID_END ? &j->entries[old->rows[i].id] : NULL;
 

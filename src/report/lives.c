@@ -2,8 +2,8 @@
 /*
  * lives.c - the live allocations of one location, with summaries.
  *
- * The row is from a snapshot taken a moment before the lives, so the numbers
- * may differ by what was allocated or freed in between.
+ * The row's snapshot is taken just before the lives: the numbers may differ by
+ * allocations and frees in between.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static void count_in(struct mw_bucket *buckets, uint64_t v, uint64_t bytes)
 		k->bytes = UINT64_MAX;
 }
 
-/* Names the ranges and moves the buckets in use to the front; returns how many. */
+/* Sets the ranges and moves the buckets in use to the front; returns their number. */
 static size_t close_up(struct mw_bucket *buckets)
 {
 	size_t n = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * location.c - from what somebody typed or copied back to a row.
+ * location.c - from a typed or copied location back to its row.
  *
- * Inputs are compared in place, never copied to a buffer of fixed size, so
- * their length does not matter.
+ * Inputs are compared in place, never copied to a buffer of fixed size: any
+ * length is fine.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ enum { SHORT_LEAST = 100 }; /* bytes: no shorter location is linked by an id */
 struct parts {
 	const char *name, *addr;
 	size_t name_len, addr_len;
-	uint64_t by_addr; /* behind a tab: the address; else 0 */
+	uint64_t by_addr; /* the address, if a tab is in front of it; else 0 */
 };
 
 static bool hex_digit(char c)
@@ -53,8 +53,8 @@ static bool same(const char *a, size_t a_len, const char *b, size_t b_len)
 }
 
 /*
- * "MODULE(+0xOFFSET) [0xADDR]", as a line on stderr has it that couldn't ask
- * for the symbol: the address in the module tells.
+ * "MODULE(+0xOFFSET) [0xADDR]", as a line on stderr has it if the symbol
+ * couldn't be looked up there: module and address must be equal.
  */
 static bool same_place(const struct parts *want, const struct parts *have)
 {
@@ -66,7 +66,7 @@ static bool same_place(const struct parts *want, const struct parts *have)
 	       !memcmp(want->name, have->name, n);
 }
 
-/* The address in "...[0xADDR]"; 0: none, or too long for one. */
+/* The address in "...[0xADDR]"; 0: none, or more than 64 bits. */
 static uint64_t address(const char *s, size_t n)
 {
 	uint64_t addr = 0;
@@ -88,8 +88,8 @@ static uint64_t address(const char *s, size_t n)
 }
 
 /*
- * How close the wanted location is to the row's: 4 the same, 0 another one. "ANYTHING\t[0xADDR]"
- * is whatever is at that address, as in mwrap 2.x, if nothing has that name.
+ * The closeness of the wanted location to the row's: 4 the same, 0 another one. As in mwrap 2.x,
+ * "ANYTHING\t[0xADDR]" matches any native row at that address (1), unless a name matches.
  */
 static int closeness(const struct parts *want, const struct parts *have, const struct mw_row *r)
 {
@@ -104,7 +104,7 @@ static int closeness(const struct parts *want, const struct parts *have, const s
 	       address(r->location, r->location_len) == want->by_addr;
 }
 
-/* Whether any escape of the row's location gives these bytes. */
+/* Does any escape of the row's location give these bytes? */
 static bool same_escaped(const struct mw_row *r, const char *s, size_t n, struct mw_buf *b)
 {
 	static void (*const escapes[])(struct mw_buf *, const char *, size_t) = {
@@ -122,7 +122,7 @@ static bool same_escaped(const struct mw_row *r, const char *s, size_t n, struct
 	return false;
 }
 
-/* Escaping makes locations longer, and only those with such characters. */
+/* Escaping never shortens a location, and changes only those with these characters. */
 static bool may_be_escaped(const struct mw_row *r, size_t n)
 {
 	if (r->location_len > n)
@@ -171,7 +171,7 @@ void mw_location_short(const struct mw_row *r, char id[MW_SHORT_ID + 1])
 	mw_buf_free(&b);
 }
 
-/* How many have that id; *row: the last of them. */
+/* The number of rows with that short id; *row: the last of them. */
 static size_t find_short(const struct mw_snapshot *snap, const char *s, size_t n, const struct mw_row **row)
 {
 	struct mw_buf b = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mark.c - what was live at the mark. See mark.h. */
+/* mark.c - the bytes live at the mark. See mark.h. */
 #include "mark.h"
 
 #include <stdlib.h>
@@ -50,7 +50,7 @@ void mw_mark_clear(struct mw_mark *m)
 	*m = (struct mw_mark){ .turns = m->turns + 1 };
 }
 
-/* a - b, at the ends of the type instead of beyond them */
+/* a - b, clamped to the type's range */
 static int64_t difference(uint64_t a, uint64_t b)
 {
 	uint64_t d = a > b ? a - b : b - a;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mark.h - growth since a moment that somebody chose: what was live at each
- * location then. Independent of resets: those are the tracker's.
+ * mark.h - growth since a chosen moment: the bytes live at each location then.
+ * Resets, which are the tracker's, don't change it.
  *
- * All zero: no mark. A location is known by its id and a hash of its text,
- * since ids are used again. Not thread-safe: whoever owns the struct calls.
+ * All zero: no mark. An id and a hash of the text identify a location, since
+ * ids are reused. Not thread-safe: the owner of the struct makes all calls.
  */
 #ifndef MW_REPORT_MARK_H
 #define MW_REPORT_MARK_H
 
 #include "report.h"
 
-/* Ids from here on have no mark and don't travel; the table has 2^20. */
+/* Ids from this one on have no mark and don't travel; the table has 2^20. */
 #define MW_ID_END ((uint32_t)1 << 22)
 
-/* One past the largest id of s below MW_ID_END, but n at least. */
+/* One past the largest id of s below MW_ID_END; at least n. */
 size_t mw_ids_end(const struct mw_snapshot *s, size_t n);
 
 struct mw_mark_base {
@@ -25,19 +25,19 @@ struct mw_mark_base {
 struct mw_mark {
 	bool set;
 	double at;      /* uptime in seconds */
-	uint64_t turns; /* grows when the mark is set or taken away */
+	uint64_t turns; /* grows when the mark is set or cleared */
 	size_t n;       /* base[id], owned */
 	struct mw_mark_base *base;
 };
 
-/* Of the location's text, never 0. */
+/* A hash of the location's text, never 0. */
 uint64_t mw_location_hash(const struct mw_row *);
 
 /* Growth counts from these rows. 0; -1: no memory, the mark is as it was. */
 int mw_mark_set(struct mw_mark *, const struct mw_snapshot *, double uptime);
 /* No mark; its memory is freed. */
 void mw_mark_clear(struct mw_mark *);
-/* Live bytes now less those at the mark; 0 without one. hash: the row's. */
+/* Live bytes now less those at the mark; 0 without a mark. hash: the row's. */
 int64_t mw_mark_growth(const struct mw_mark *, const struct mw_row *, uint64_t hash);
 
 #endif

@@ -23,9 +23,9 @@ struct value {
 };
 
 struct metric {
-	const char *name; /* without "_total", which a counter's lines have */
+	const char *name; /* without the "_total" of a counter's lines */
 	enum type type;
-	const char *unit; /* the name's end, or "" */
+	const char *unit; /* the name's suffix, or "" */
 	const char *help; /* no quotes, backslashes or newlines */
 	/* False: this process doesn't have it. */
 	bool (*get)(const struct mw_metrics *, struct value *);
@@ -119,7 +119,7 @@ static const struct metric place_blocks = { "mwrap_location_live_blocks", GAUGE,
 
 /* --- taking them ------------------------------------------------------------ */
 
-/* Where a character begins at or before s[i]. */
+/* The start of the character that s[i] is in. */
 static size_t begin_of(const char *s, size_t i)
 {
 	while (i && ((unsigned char)s[i] & 0xc0) == 0x80)
@@ -128,15 +128,15 @@ static size_t begin_of(const char *s, size_t i)
 }
 
 /*
- * A location as a label's value, MW_METRICS_LABEL bytes at most: without a
- * native one's address, which is another in each process; made valid; too long
- * a one without its middle, since its end says more: the file's name and line.
+ * A location as a label's value, MW_METRICS_LABEL bytes at most, made valid. A
+ * native one loses its address, which differs between processes. One that is
+ * too long loses its middle: the end has the file's name and line.
  */
 static void add_label(struct mw_buf *b, const struct mw_row *r)
 {
 	static const char dots[] = "\xe2\x80\xa6";
 	const size_t room = MW_METRICS_LABEL - (sizeof(dots) - 1);
-	/* behind the module's path, which may hold anything */
+	/* searched behind the module's path, which may contain anything */
 	const char *address =
 		r->kind == MW_KIND_NATIVE ?
 			memmem(r->location + r->file_len, r->location_len - r->file_len, " [0x", 4) :
@@ -177,7 +177,7 @@ static bool taken(const struct mw_metrics *m, const char *s, size_t n)
 	return false;
 }
 
-/* A place for the row, unless its label is taken, or for the rest (NULL). */
+/* Adds a place for the row, unless its label is taken; r NULL: for the rest. */
 static void add_place(struct mw_metrics *m, const struct mw_row *r, uint64_t live_bytes, uint64_t live)
 {
 	size_t at = m->labels.n;
@@ -197,7 +197,7 @@ static void add_place(struct mw_metrics *m, const struct mw_row *r, uint64_t liv
 	};
 }
 
-/* A sum that stopped at its type's largest value may be less than its parts. */
+/* a - b, not below 0: a saturated sum may be less than its parts. */
 static uint64_t less(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
@@ -205,7 +205,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 
 static int take_places(struct mw_metrics *m, const struct mw_api *api, uint64_t top)
 {
-	/* of no limit: 0 would be all */
+	/* a limit of 0 would mean all */
 	struct mw_query q = { .sort = mw_column_find("live_bytes", 10), .limit = top ? top : 1 };
 	struct mw_result res;
 	uint64_t bytes, live;
@@ -286,7 +286,7 @@ void mw_metrics_label(struct mw_buf *b, unsigned *n, const char *name, const cha
 		mw_buf_str(b, escaped);
 		done = i + 1;
 	}
-	if (text.n > done) /* of nothing there is no address */
+	if (text.n > done) /* an empty buffer's p is NULL */
 		mw_buf_add(b, text.p + done, text.n - done);
 	mw_buf_str(b, "\"");
 	mw_buf_free(&text);
@@ -301,7 +301,7 @@ static void name(struct mw_buf *b, const struct metric *k)
 static void end(struct mw_buf *b, unsigned n, const struct value *v)
 {
 	mw_buf_str(b, n ? "} " : " ");
-	if (v->u || !(v->seconds > 0)) /* a number of another kind is 0 */
+	if (v->u || !(v->seconds > 0)) /* the unused one of the two is 0 */
 		mw_buf_u64(b, v->u);
 	else
 		mw_buf_seconds(b, v->seconds);

@@ -3,13 +3,13 @@
  * metrics.h - figures of a process for Prometheus, in its own text form and in
  * OpenMetrics 1.0.
  *
- * First they are taken, into a struct of plain values, then rendered. Names, types
- * and explanations are in one table, in metrics.c. Those of several processes
- * are put together by family/scrape.c.
+ * mw_metrics_take() fills a struct of plain values, mw_metrics_render() writes
+ * it. Names, types and explanations are in one table, in metrics.c.
+ * family/scrape.c merges those of several processes.
  *
  * Counters count since the tracker was loaded. A reset of the table (POST
- * /reset) changes none of them, so they only ever grow, but in a new process,
- * and need no "_created". A forked child goes on from its parent's.
+ * /reset) changes none of them: within a process they only grow, and need no
+ * "_created". A forked child goes on from its parent's.
  */
 #ifndef MW_REPORT_METRICS_H
 #define MW_REPORT_METRICS_H
@@ -18,9 +18,9 @@
 
 #define MW_METRICS_LABEL 256 /* bytes of a location as a label's value, before its escapes */
 
-/* What is live at one location. */
+/* The live bytes and blocks of one location. */
 struct mw_metrics_place {
-	uint32_t at, len; /* its label's value, in `labels`: UTF-8, not escaped */
+	uint32_t at, len; /* the label's value, in `labels`: UTF-8, not escaped */
 	uint64_t live_bytes, live;
 };
 
@@ -36,10 +36,10 @@ struct mw_metrics {
 };
 
 /*
- * Of this process, with its `top` locations by live bytes, and "(rest)": what
- * is live in the others. No label is there twice: a location whose label,
- * shortened and made valid, is that of a larger one counts as one of the rest.
- * statm: see mw_rss_bytes. 0, or -1 when there is no memory; then all zero.
+ * Takes this process's figures, with its `top` locations by live bytes, and
+ * "(rest)" for the others. Labels are unique: if a location's label, shortened
+ * and made valid, equals a larger one's, the location counts to the rest.
+ * statm: see mw_rss_bytes. 0, or -1: no memory, and all zero.
  */
 int mw_metrics_take(struct mw_metrics *, const struct mw_api *, int statm, uint64_t top);
 void mw_metrics_free(struct mw_metrics *); /* all zero again */
@@ -48,7 +48,7 @@ enum mw_metrics_form { MW_METRICS_PROMETHEUS, MW_METRICS_OPENMETRICS };
 
 void mw_metrics_render(struct mw_buf *, const struct mw_metrics *, enum mw_metrics_form);
 
-/* A label, and what comes before it: "{" or ",". *n: how many there are. Bytes of any kind. */
+/* Appends a label, after "{" or ",". *n: the number of labels so far. s: bytes of any kind. */
 void mw_metrics_label(struct mw_buf *, unsigned *n, const char *name, const char *s, size_t len);
 
 #endif

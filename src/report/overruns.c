@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* overruns.c - which locations' blocks were written past their end. See report.h. */
+/* overruns.c - the locations of blocks written past their end. See report.h. */
 #include <stdlib.h>
 
 #include "report.h"

@@ -5,15 +5,14 @@
  *   dump_path, with %p    PATH.20260131T235959Z      (UTC)
  *   without               PATH.PID.20260131T235959Z
  *
- * Each process has names of its own, and none is used twice: the time goes up
- * by a second at least. So they sort by name as they do by time, and what a
- * killed process left is never replaced; nor is it ever removed, except by
- * the process that wrote it.
+ * Each process has names of its own and uses none twice: the time goes up by a
+ * second at least. So names sort by time, and no process replaces the files
+ * of a killed one. Only the process that wrote a file removes it.
  *
- * A file is written as DIR/.NAME.tmp, made by this call and no other (O_EXCL),
- * and renamed when it is whole. Nothing is allocated and no lock is held: the
- * disk may be stuck, and the process forks and goes on meanwhile. What removes them at the
- * very end makes its system calls itself (sys.h).
+ * Each call makes its own DIR/.NAME.tmp (O_EXCL), writes it, and renames it
+ * when it is whole. It allocates nothing and holds no lock: the disk may be
+ * stuck, and the process forks and goes on meanwhile. The removal at exit
+ * makes its system calls itself (sys.h).
  */
 #include <limits.h>
 #include <stdio.h>
@@ -26,11 +25,11 @@
 
 enum { DAY = 86400 };
 
-static int64_t written[MW_KEEP_MAX + 1]; /* seconds since 1970: a ring of the files there are */
+static int64_t written[MW_KEEP_MAX + 1]; /* seconds since 1970: a ring of the existing files */
 static uint32_t oldest, files;
 static int64_t last;      /* the time in the newest name, written or not */
-static int open_fd = -1;  /* what a forked child would inherit; atomic */
-static uint64_t told[4];  /* one bit for each errno that was complained about */
+static int open_fd = -1;  /* the descriptor that a forked child would inherit; atomic */
+static uint64_t told[4];  /* one bit for each errno already reported */
 static char final[PATH_MAX], hidden[PATH_MAX]; /* the files of the present write */
 
 /* --- names ---------------------------------------------------------------- */
@@ -40,7 +39,7 @@ static bool leap(int64_t y)
 	return y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);
 }
 
-/* "20260131T235959Z" of a time; not by gmtime_r(), which takes a lock of libc's. */
+/* "20260131T235959Z" of a time; without gmtime_r(), which takes a lock of libc's. */
 static void stamp(char out[24], int64_t t)
 {
 	static const uint8_t days_of[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
@@ -55,7 +54,7 @@ static void stamp(char out[24], int64_t t)
 		 s / 3600, s / 60 % 60, s % 60);
 }
 
-/* Does it name the process? */
+/* Does the path contain the process's number, %p? */
 static bool has_pid(const char *value)
 {
 	for (; (value = strchr(value, '%')) && value[1]; value += 2)
@@ -64,7 +63,7 @@ static bool has_pid(const char *value)
 	return false;
 }
 
-/* The name for a time, in final[]; 0 or an errno. */
+/* Writes the name for a time to final[]; 0 or an errno. */
 static int name_for(const struct mw_options *o, int64_t t)
 {
 	long pid = (long)mw_sys_getpid();
@@ -79,7 +78,7 @@ static int name_for(const struct mw_options *o, int64_t t)
 	return n >= 0 && (size_t)n < sizeof(final) ? 0 : ENAMETOOLONG;
 }
 
-/* The hidden one beside it, in hidden[]. */
+/* Writes the hidden name, in the same folder, to hidden[]; 0 or an errno. */
 static int hide_name(void)
 {
 	const char *slash = strrchr(final, '/');
@@ -91,7 +90,7 @@ static int hide_name(void)
 
 /* --- one file ------------------------------------------------------------- */
 
-/* A descriptor above the standard ones, where the app could take it for its own. */
+/* A descriptor above 2: the app could take a lower one for its own. */
 static int open_hidden(void)
 {
 	int fd = open(hidden, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0666), up;
@@ -104,7 +103,7 @@ static int open_hidden(void)
 	return up >= 0 ? up : fd;
 }
 
-/* Writes, unless the app closed the descriptor and has another file there now. */
+/* Writes, unless the app closed the descriptor and opened another file in its place: EBADF. */
 static int fill(int fd, const struct stat *made, const struct mw_buf *b)
 {
 	struct stat is;
@@ -114,7 +113,7 @@ static int fill(int fd, const struct stat *made, const struct mw_buf *b)
 	return mw_dump_write(write, fd, b->p, b->n);
 }
 
-/* The whole of it, under its hidden name. 0 or an errno, and then there is no such file. */
+/* Writes the whole dump under its hidden name. 0, or an errno; then the file is removed. */
 static int write_hidden(const struct mw_buf *b, bool shared)
 {
 	struct stat made;
@@ -169,7 +168,7 @@ int mw_periodic_write(const struct mw_buf *b, const struct mw_options *o, bool s
 
 bool mw_periodic_render(struct mw_buf *b, const struct mw_api *api)
 {
-	/* what a process that ran out of memory held, whatever it allocated */
+	/* live bytes explain a process that ran out of memory; totals don't */
 	return mw_dump_render(b, api, mw_column_find("live_bytes", strlen("live_bytes")));
 }
 

@@ -2,8 +2,8 @@
 /*
  * render.c - a result's rows as text, TSV, CSV and JSON.
  *
- * Whatever a location holds, one row is one line in text and TSV and one
- * record in CSV, and all but text is valid UTF-8.
+ * With any bytes in a location, one row is one line in text and TSV and one
+ * record in CSV. All forms but text are valid UTF-8.
  */
 #include "columns.h"
 #include "report.h"
@@ -24,7 +24,7 @@ static void text(struct mw_buf *b, const struct mw_result *res)
 
 typedef void (*escape_fn)(struct mw_buf *, const char *, size_t);
 
-/* The columns of a table, and how TSV or CSV separates and escapes them. */
+/* The columns of a table, and the separators and escapes of TSV or CSV. */
 struct form {
 	const struct mw_column *columns;
 	int n;

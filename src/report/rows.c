@@ -2,9 +2,9 @@
 /*
  * rows.c - a query: choose, group, sort, cut to a page.
  *
- * Works on copies only. Rows are sorted by a 128-bit key computed once for
- * each, so that comparing is cheap for 10,000s of rows; of these only what is
- * on the page is put in order.
+ * It works on copies only. Each row gets a 128-bit sort key once: comparing is
+ * cheap for 10,000s of rows. Only the rows up to the end of the page are put in
+ * order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ __extension__ typedef unsigned __int128 u128;
 
 struct item {
 	uint64_t hi, lo; /* the column's value, in unsigned order */
-	bool none;       /* has no value: last in either order */
+	bool none;       /* no value: last in either order */
 	const struct mw_row *row;
 };
 
@@ -95,7 +95,7 @@ static bool wanted_size(const struct mw_row *r, const struct mw_query *q)
 	return (r->total > r->live_bytes ? r->total : r->live_bytes) > q->min;
 }
 
-/* Pointers to the lines that q asks for, malloc'ed; NULL: no memory. */
+/* Pointers to the matching lines, malloc'ed; NULL: no memory. */
 static const struct mw_row **choose(const struct mw_snapshot *s, const struct mw_query *q, size_t *n)
 {
 	const struct mw_row **lines = calloc(s->n + 1, sizeof(*lines));
@@ -105,7 +105,7 @@ static const struct mw_row **choose(const struct mw_snapshot *s, const struct mw
 	for (size_t i = 0; lines && i < s->n; i++) {
 		const struct mw_row *r = &s->rows[i];
 
-		/* a group's size is known only when it is summed */
+		/* a group's size is known only after summing */
 		if (q->group == MW_GROUP_LINE && !wanted_size(r, q))
 			continue;
 		if (wanted_line(r, q, &name))
@@ -141,13 +141,13 @@ static void set_key(struct item *it, const struct mw_row *r, const struct mw_col
 		it->hi = c.u / c.by;
 		it->lo = (uint64_t)(((u128)(c.u % c.by) << 64) / c.by);
 		break;
-	case MW_CELL_TEXT: /* only the location is text: all ties */
+	case MW_CELL_TEXT: /* only the location is text: all are ties */
 	case MW_CELL_NONE:
 		break;
 	}
 }
 
-/* <0, >0; 0 for the same row only: there is one order. */
+/* <0, >0; 0 for the same row only: the order is total. */
 static int by_order(const struct item *x, const struct item *y, const struct order *o)
 {
 	int c;
@@ -169,7 +169,7 @@ static int compare(const void *a, const void *b, void *o)
 	return by_order(a, b, o);
 }
 
-/* In a heap whose top is its last one in order, the item at `at` may be too early for its place. */
+/* Sinks the item at `at` to its place in a heap whose top is the last in order. */
 static void sink(struct item *heap, size_t n, size_t at, const struct order *o)
 {
 	struct item it = heap[at];
@@ -188,8 +188,8 @@ static void sink(struct item *heap, size_t n, size_t at, const struct order *o)
 
 /*
  * The first `most` (<= n) of the rows in order, malloc'ed; NULL: no memory.
- * Of a few among many, all others cost little more than one comparison: those
- * found so far are a heap.
+ * The best so far are a heap: for a few among many, each other row costs little
+ * more than one comparison.
  */
 static struct item *first(const struct mw_row *const *rows, size_t n, size_t most, const struct mw_query *q)
 {
@@ -197,7 +197,7 @@ static struct item *first(const struct mw_row *const *rows, size_t n, size_t mos
 	const struct mw_column *column = &mw_columns[known ? q->sort : MW_COLUMN_DEFAULT];
 	int sign = q->order ? q->order : column->order;
 	struct order o = { sign < 0 ? -1 : 1, 1 };
-	size_t kept = most > n / 4 ? n : most; /* of many, sorting all is as quick */
+	size_t kept = most > n / 4 ? n : most; /* for many, sorting all is as quick */
 	struct item *items = calloc(kept + 1, sizeof(*items)), next;
 
 	if (!items)
@@ -219,7 +219,7 @@ static struct item *first(const struct mw_row *const *rows, size_t n, size_t mos
 	return items;
 }
 
-/* The sum, and the page as copies, from all the matched rows. */
+/* Fills the sum, and the page as copies, from all matched rows. */
 static int fill(struct mw_result *res, const struct mw_row *const *rows, size_t n, const struct mw_query *q)
 {
 	size_t left = q->offset < n ? n - (size_t)q->offset : 0;
@@ -239,7 +239,7 @@ static int fill(struct mw_result *res, const struct mw_row *const *rows, size_t 
 	return res->rows ? 0 : -1;
 }
 
-/* Sums the lines up by group, then goes on with the groups that are large enough. */
+/* Sums the lines up by group, then fills from the groups that are large enough. */
 static int fill_groups(struct mw_result *res, const struct mw_row **lines, size_t n,
 		       const struct mw_query *q)
 {
@@ -249,7 +249,7 @@ static int fill_groups(struct mw_result *res, const struct mw_row **lines, size_
 
 	if (!groups)
 		return -1;
-	/* there are no more groups than lines, so their pointers fit in lines[] */
+	/* lines[] has room: there are no more groups than lines */
 	for (size_t i = 0; i < n; i++) {
 		if (wanted_size(&groups[i], q))
 			lines[chosen++] = &groups[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* rss.c - how much memory the process has, from /proc. Any thread; no lock, no allocation. */
+/* rss.c - the process's resident memory, from /proc. Any thread; no lock, no allocation. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>

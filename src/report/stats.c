@@ -59,7 +59,7 @@ static void options(struct mw_buf *b, const struct mw_options *o)
 	mw_buf_fmt(b, "\"%04o\"", o->socket_mode & 0777);
 	key_str(b, "socket_group", o->socket_group);
 	key_str(b, "listen", o->listen);
-	key_str(b, "token_file", o->token_file); /* its path: what it holds is nowhere shown */
+	key_str(b, "token_file", o->token_file); /* its path; nothing shows its content */
 	key_str(b, "dump_path", o->dump_path);
 	key(b, "dump_fd");
 	if (o->dump_fd >= 0)

@@ -8,7 +8,7 @@
 
 #define VERSION "mwrap table 2"
 
-/* The one list of what travels of a row and of a process, in order. */
+/* The one list of the fields of a row and of a process that travel, in order. */
 /* clang-format off */
 #define ROW_FIELDS(X)                                                               \
 	X(total) X(allocations) X(frees) X(freed) X(life_sum) X(life_max)           \
@@ -121,7 +121,7 @@ static bool take_sign(struct reader *r)
 	return minus;
 }
 
-/* Digits and a tab; 20 of them at most, and no larger number than there is. */
+/* Takes a number and its tab: 20 digits at most, and no more than UINT64_MAX. */
 static uint64_t take(struct reader *r)
 {
 	uint64_t v = 0;
@@ -164,7 +164,7 @@ static void take_process(struct reader *r, struct mw_wire *w)
 	take_newline(r);
 }
 
-/* What c behind a backslash stands for, if mw_buf_text wrote that. */
+/* The byte for c behind a backslash; *bad unless mw_buf_text writes that. */
 static char unescape(char c, bool *bad)
 {
 	*bad |= !c || !strchr("tnr\\", c);
@@ -180,7 +180,7 @@ static void take_text(struct reader *r, struct mw_row *row)
 	while (r->p < r->end && *r->p != '\n') {
 		char c = *r->p++;
 
-		if (!c || c == '\t' || c == '\r') /* no path's, or a field too many */
+		if (!c || c == '\t' || c == '\r') /* no path has a NUL; a tab is a field too many */
 			r->bad = true;
 		if (c == '\\')
 			c = unescape(*r->p++, &r->bad); /* the end is a NUL */
@@ -225,7 +225,7 @@ static void take_live(struct reader *r, struct mw_live *l)
 	take_newline(r);
 }
 
-/* Room for as many rows and lives as there are lines. False: no memory. */
+/* Allocates rows[] and lives[] for the lines that are left. False: no memory. */
 static bool make_room(struct mw_wire *w, const struct reader *r)
 {
 	size_t rows = 0, lives = 0;

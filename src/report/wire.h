@@ -2,20 +2,20 @@
 /*
  * wire.h - a process's table as another process of its family reads it.
  *
- * Text, so that it can be looked at: a line with the format's version, one
- * with the process's figures, then one for each row and each live block, their fields
- * separated by tabs, locations escaped as in the text dump. Nobody else
- * relies on it: processes of another version are told apart and left out.
+ * The format is text, readable by people: a line with its version, one with
+ * the process's figures, then one for each row and each live block. Tabs
+ * separate the fields; locations are escaped as in the text dump. It is no
+ * interface: a reader rejects another version, and leaves that process out.
  */
 #ifndef MW_REPORT_WIRE_H
 #define MW_REPORT_WIRE_H
 
 #include "report.h"
 
-/* What one process said. All zero: nothing. Strings point into `text`. */
+/* One process's answer. All zero: none. Strings point into `text`. */
 struct mw_wire {
 	long pid;
-	bool ruby;             /* Ruby is in it */
+	bool ruby;             /* Ruby runs in it */
 	struct mw_stats stats; /* life_unit is static; no other pointer is set */
 	struct mw_row *rows;   /* owned; ids are MW_ID_NONE; no NUL within a location */
 	size_t n;
@@ -27,16 +27,16 @@ struct mw_wire {
 enum mw_wire_what {
 	MW_WIRE_SELF, /* no rows */
 	MW_WIRE_ALL,  /* all rows */
-	MW_WIRE_AT    /* one location's row, if there is one, and what lives there */
+	MW_WIRE_AT    /* one location's row, if there is one, and its live blocks */
 };
 
-/* This process. location: of MW_WIRE_AT. 0, or -1: no memory. */
+/* Appends this process's answer. location: for MW_WIRE_AT. 0, or -1: no memory. */
 int mw_wire_write(struct mw_buf *, const struct mw_api *, enum mw_wire_what, const char *location,
 		  size_t len);
 
 /*
- * Reads what mw_wire_write() made in a process of this version; takes text, malloc'ed,
- * over in any case. 0; -1: it is none, or there is no memory: *w is all zero.
+ * Reads the output of mw_wire_write() of a process of this version. Takes ownership of text,
+ * malloc'ed, in any case. 0, or -1: not valid, or no memory; then *w is all zero.
  */
 int mw_wire_read(struct mw_wire *w, char *text, size_t n);
 void mw_wire_free(struct mw_wire *); /* all zero again */
