@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* access.c - who has the token or a session. See access.h; the form is pages/login.c's. */
+/* access.c - checks tokens and sessions. See access.h; pages/login.c has the form. */
 #include "access.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ static uint64_t now(const struct mw_access *a)
 	return a->clock ? a->clock() : monotonic();
 }
 
-/* Whether n bytes are the same, found out in a time that only depends on n. */
+/* Are n bytes the same? In constant time: it depends on n only. */
 static bool same(const void *one, const void *two, size_t n)
 {
 	const volatile unsigned char *a = one, *b = two;
@@ -41,7 +41,7 @@ bool mw_token_valid(const char *token, size_t n)
 	return n >= MW_TOKEN_MIN && n <= MW_TOKEN_MAX;
 }
 
-/* Any length in the same time, but for the copying of what the client sent. */
+/* In constant time for any length, but for the copy of the client's bytes. */
 static bool is_token(const struct mw_access *a, const char *s, size_t n)
 {
 	char padded[MW_TOKEN_MAX] = { 0 };
@@ -111,7 +111,7 @@ bool mw_session_start(struct mw_access *a, char name[MW_SESSION_NAME])
 	struct mw_session *s = &a->sessions[0];
 	unsigned char id[sizeof(s->id)];
 
-	/* never waits: there is enough since the machine came up */
+	/* never waits: it fails only until the kernel's pool is ready after boot */
 	if (getrandom(id, sizeof(id), GRND_NONBLOCK) != (ssize_t)sizeof(id))
 		return false;
 	for (size_t i = 1; i < MW_SESSIONS_MAX; i++)
@@ -139,7 +139,7 @@ void mw_access_expire(struct mw_access *a)
 	}
 }
 
-/* The session that has a name, NULL: there is none. Looks at all, whichever it is. */
+/* The session of that name, NULL: none. Constant time: compares with every session. */
 static struct mw_session *session_of(struct mw_access *a, const char *name, size_t n)
 {
 	struct mw_session *found = NULL;
@@ -160,7 +160,7 @@ static struct mw_session *session_of(struct mw_access *a, const char *name, size
 
 /*
  * Browsers send a host's cookies to all its ports, so the name has the port that the
- * browser sees: several processes on one machine (or behind one ssh) keep apart.
+ * browser sees: the cookies of several processes on one machine (or behind one ssh) don't collide.
  */
 void mw_session_cookie(const struct mw_request *req, char out[MW_COOKIE_NAME])
 {
@@ -174,7 +174,7 @@ void mw_session_cookie(const struct mw_request *req, char out[MW_COOKIE_NAME])
 		snprintf(out, MW_COOKIE_NAME, "mwrap");
 }
 
-/* Of several by our name, which another port of the host can have set, any may be the right one. */
+/* Tries all cookies of our name: another port of the host can have set some of them. */
 struct mw_session *mw_session_find(const struct mw_request *req)
 {
 	const char *s = req->header ? req->header(req->ctx, "Cookie") : NULL;
@@ -214,7 +214,7 @@ enum mw_knock mw_access_check(const struct mw_request *req, bool *session)
 	*session = mw_session_find(req) != NULL;
 	if (*session)
 		return MW_KNOCK_RIGHT;
-	/* another scheme is somebody else's, such as a proxy's */
+	/* another scheme isn't meant for us, for example a proxy's */
 	if (!s || strncasecmp(s, "Bearer", 6) || (s[6] != ' ' && s[6]))
 		return MW_KNOCK_NONE;
 	s += 6;

@@ -3,20 +3,19 @@
  * access.h - the token, and the sessions of browsers that logged in with it.
  *
  * A server with the option token_file has one mw_access and names it in every
- * request (message.h); mw_route() then answers only who proves to know the
- * token: by `Authorization: Bearer TOKEN`, or by the cookie of a session, which
- * POST /login gives for the token. Who comes without either is told so, with a
- * form in HTML; the files of web/ are for everybody.
+ * request (message.h). mw_route() then requires `Authorization: Bearer TOKEN`,
+ * or the cookie of a session, which POST /login gives for the token. A request
+ * with neither gets 401, for browsers with a form in HTML. The files of web/
+ * need no token.
  *
- *  - A session's id is 128 random bits and says nothing of the token. It ends
- *    after MW_SESSION_MS, with POST /logout, with the token, and with the process.
- *  - Tokens and ids are compared in a time that doesn't depend on what they are.
- *  - After MW_FAILURES_MAX wrong tokens in a second no further one is looked at
- *    until the next, right or wrong: nobody tries out many. Sessions go on.
- *  - Without a token (token_n is 0) nobody gets in.
+ *  - A session's id is 128 random bits, independent of the token. The session
+ *    ends after MW_SESSION_MS, by POST /logout, with the token and the process.
+ *  - Tokens and ids are compared in constant time.
+ *  - After MW_FAILURES_MAX wrong tokens in a second all further attempts in that
+ *    second fail unseen, right or wrong, against guessing. Sessions stay valid.
+ *  - Without a token (token_n is 0) every attempt fails. All zero: the same.
  *
- * All zero: nobody gets in. One thread makes all the calls, the one that
- * mw_route() is called by. Nothing here allocates but the answers.
+ * The thread that calls mw_route() makes all calls. Only the answers allocate.
  */
 #ifndef MW_PAGES_ACCESS_H
 #define MW_PAGES_ACCESS_H
@@ -41,21 +40,21 @@ struct mw_session {
 
 struct mw_access {
 	size_t token_n;
-	char token[MW_TOKEN_MAX]; /* zeros behind it; for asking relatives that have the same one */
+	char token[MW_TOKEN_MAX]; /* padded with zeros; relatives have the same one */
 	struct mw_session sessions[MW_SESSIONS_MAX];
-	uint64_t second;   /* in which there were */
-	unsigned failures; /* so many wrong tokens */
-	uint32_t ended; /* grows when a token or a session ends: who is being served may have had it */
+	uint64_t second;   /* of the clock; the second that `failures` counts */
+	unsigned failures; /* wrong tokens in that second */
+	uint32_t ended; /* grows when a token or a session ends: streams may depend on that one */
 	uint64_t (*clock)(void); /* ms, never 0, never backwards; NULL: the monotonic one */
 };
 
-#define MW_SESSION_NAME 33 /* bytes of its name in the cookie, with NUL */
-#define MW_COOKIE_NAME 12  /* of "mwrap_65535" */
+#define MW_SESSION_NAME 33 /* bytes of a session's name in the cookie, with NUL */
+#define MW_COOKIE_NAME 12  /* bytes of "mwrap_65535", with NUL */
 
 enum mw_knock {
-	MW_KNOCK_NONE,  /* there is neither token nor session */
+	MW_KNOCK_NONE,  /* neither token nor session */
 	MW_KNOCK_WRONG,
-	MW_KNOCK_LATER, /* there were too many wrong ones: not looked at */
+	MW_KNOCK_LATER, /* too many wrong tokens before: not looked at */
 	MW_KNOCK_RIGHT
 };
 
@@ -63,28 +62,28 @@ enum mw_knock {
 bool mw_token_valid(const char *token, size_t n);
 
 /*
- * This token counts from now on; it is copied. n is 0: none does. Sessions end if it is
- * another one than before.
+ * Sets the token, as a copy; n 0: none. All sessions end if it differs from the one
+ * before.
  */
 void mw_access_token(struct mw_access *, const char *token, size_t n);
 
-/* Ends sessions that are past their time: once a second or so. */
+/* Ends expired sessions; call it about once a second. */
 void mw_access_expire(struct mw_access *);
 
-/* Forgets everything, also in memory. Only writes to *a: for a forked child. */
+/* Zeroes everything. Only writes to *a: safe in a forked child. */
 void mw_access_forget(struct mw_access *);
 
-/* --- for who answers a request that has an `access` --- */
+/* --- for answering a request that has an `access` --- */
 
 enum mw_knock mw_access_try(struct mw_access *, const char *token, size_t n);
-/* What the request has to show; *session: that it is a session. */
+/* Checks the request's session or token; *session: it has a valid session. */
 enum mw_knock mw_access_check(const struct mw_request *, bool *session);
 
-/* False: there is no randomness. The session that began first may have to go for it. */
+/* Starts a session; evicts the oldest one if all are in use. False: no random numbers yet. */
 bool mw_session_start(struct mw_access *, char name[MW_SESSION_NAME]);
 struct mw_session *mw_session_find(const struct mw_request *); /* NULL: none */
 void mw_session_end(struct mw_access *, struct mw_session *);
-/* The name of the cookie for the host that the request is for. */
+/* Writes the name of the cookie, which has the port of the request's Host. */
 void mw_session_cookie(const struct mw_request *, char out[MW_COOKIE_NAME]);
 
 #endif

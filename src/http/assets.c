@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* assets.c - see assets.h; mw_web_files is made by embed.rb. */
+/* assets.c - see assets.h; embed.rb makes mw_web_files. */
 #include "assets.h"
 
 #include <string.h>
@@ -20,19 +20,19 @@ static const char *header(const struct mw_request *req, const char *name)
 	return value ? value : "";
 }
 
-/* The client has that very content. */
+/* Does the client have this version of the content? */
 static bool has_it(const struct mw_request *req, const struct mw_web_file *f)
 {
 	return strstr(header(req, "If-None-Match"), f->etag.value) != NULL;
 }
 
-/* A URL with "?v=VERSION", as pages have it. */
+/* Is the query "v=VERSION", as in our pages' URLs? */
 static bool names_version(const char *query, const char *version)
 {
 	return query && !strncmp(query, "v=", 2) && !strcmp(query + 2, version);
 }
 
-/* "gzip" is in Accept-Encoding, and not with "q=0". */
+/* Is "gzip" in Accept-Encoding, and not with "q=0"? */
 static bool takes_gzip(const struct mw_request *req)
 {
 	for (const char *s = header(req, "Accept-Encoding"); *s;) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * assets.h - the files of web/, compiled in by embed.rb. Static, read-only, safe
- * for every thread.
+ * assets.h - the files of web/, compiled in by embed.rb: static, read-only, safe
+ * in every thread.
  */
 #ifndef MW_PAGES_WEB_H
 #define MW_PAGES_WEB_H
@@ -15,7 +15,7 @@ struct mw_web_file {
 	const char *type;          /* value of Content-Type; NULL: a template, not served */
 	const unsigned char *data; /* followed by a NUL that size doesn't count */
 	size_t size;
-	const unsigned char *gzip; /* the same compressed; NULL: that isn't smaller */
+	const unsigned char *gzip; /* the same data compressed; NULL: not smaller */
 	size_t gzip_size;
 	const char *version;       /* of its content, for URLs: hexadecimal digits; NULL: a template */
 	struct mw_header etag;     /* {"ETag", "\"VERSION\""} */
@@ -24,9 +24,9 @@ struct mw_web_file {
 extern const struct mw_web_file mw_web_files[];
 extern const size_t mw_web_files_n;
 
-/* The asset of that name ("mwrap.css"); NULL: there is none, or it isn't served. */
+/* The asset of that name ("mwrap.css"); NULL: no such file, or a template. */
 const struct mw_web_file *mw_asset(const char *name);
-/* Answers a request for it: 200 or 304, compressed for who takes that. */
+/* Answers a request for it: 200 or 304, compressed if Accept-Encoding allows gzip. */
 void mw_asset_reply(const struct mw_web_file *, const struct mw_request *, struct mw_response *);
 
 #endif

@@ -11,15 +11,15 @@ struct mw_call {
 	const struct mw_request *req;
 	struct mw_response *res;
 	const char *rest; /* of the path, behind a route's "*"; percent-encoded */
-	bool session; /* it came with the cookie of a session */
+	bool session; /* the request has the cookie of a valid session */
 	bool script; /* for mw_reply_page: the page loads the dashboard's script, if that is built */
 };
 
 /* Answers with a line of text, without its newline. */
 void mw_reply(struct mw_call *, int status, const char *line);
-/* As mw_reply for 4xx with a reason from request.h (freed here); 500: no memory. */
+/* As mw_reply for 4xx, with a reason from params.h (freed here); 500: no memory. */
 void mw_reply_why(struct mw_call *, int status, struct mw_buf *why);
-/* 200 in that form; the body follows. */
+/* Begins a 200 of that form; the caller adds the body. */
 void mw_reply_form(struct mw_call *, enum mw_form);
 
 #endif

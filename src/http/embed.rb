@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 
-# embed.rb web/FILE... - prints the C source of mw_web_files (see assets.h): a build step, never
-# loaded at run time. Templates (.html) get no content type: they are not served as they are.
+# embed.rb web/FILE... - prints the C source of mw_web_files (see assets.h). A build step: nothing
+# loads it at run time. Templates (.html) get no content type: no request gets one unfilled.
 
 require "digest"
 require "zlib"
@@ -15,7 +15,7 @@ TYPES = {
   ".html" => nil
 }.freeze
 
-# The same bytes for the same bytes: without a time, a name or a system.
+# Reproducible: the same input gives the same output, without a time, a name or a system.
 def gzip(bytes)
   deflate = Zlib::Deflate.new(Zlib::BEST_COMPRESSION, 16 + Zlib::MAX_WBITS)
   out = deflate.deflate(bytes, Zlib::FINISH)

@@ -4,17 +4,17 @@
 
 #include <string.h>
 
-/* Of every response; the first depends on what it is. */
+/* Every response has one of these three, then the next two. */
 static const struct mw_header no_store = { "Cache-Control", "no-store" };
 static const struct mw_header ask_again = { "Cache-Control", "no-cache" };
 static const struct mw_header for_ever = { "Cache-Control", "max-age=31536000, immutable" };
 static const struct mw_header nosniff = { "X-Content-Type-Options", "nosniff" };
 /* not "no-referrer": with that, browsers say "Origin: null" for our own forms */
 static const struct mw_header referrer = { "Referrer-Policy", "same-origin" };
-/* of 401 and 429 */
+/* with 401, and with 429 */
 static const struct mw_header challenge = { "WWW-Authenticate", "Bearer realm=\"mwrap\"" };
 static const struct mw_header retry = { "Retry-After", "1" };
-/* of HTML */
+/* with HTML, without and with a script of ours */
 static const struct mw_header policy = {
 	"Content-Security-Policy",
 	"default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; "
@@ -25,11 +25,11 @@ static const struct mw_header script_policy = {
 	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
 	"img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 };
-/* of assets */
+/* with assets, and with compressed ones */
 static const struct mw_header vary = { "Vary", "Accept-Encoding" };
 static const struct mw_header gzipped = { "Content-Encoding", "gzip" };
 
-/* The i-th of what another process said. */
+/* The i-th header of another process's answer. */
 static const struct mw_header *passed(const struct mw_response *res, size_t i)
 {
 	static __thread struct mw_header h;

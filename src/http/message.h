@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * message.h - a request and the response to it, whatever carries them: a socket of the
- * server's, a Rack environment, or another process's answer.
+ * message.h - a request and the response to it. A socket of the server, a Rack
+ * environment or another process's answer carries them.
  *
- * Plain data. Who made a request owns what it points to; a response owns what it says
- * that it owns. Nothing here knows a page.
+ * Plain data. The maker of a request owns everything it points to; a response owns the
+ * fields marked "owned". Nothing here knows a page.
  */
 #ifndef MW_HTTP_MESSAGE_H
 #define MW_HTTP_MESSAGE_H
@@ -18,7 +18,7 @@ enum mw_peer {
 	MW_PEER_UNIX, /* the file's mode decides who may connect; any Host */
 	MW_PEER_TCP,  /* loopback; Host must be a loopback name */
 	MW_PEER_FAR,  /* other addresses; never without `access`; any Host */
-	MW_PEER_RACK  /* the application decides who may; any Host */
+	MW_PEER_RACK  /* the application decides who may ask; any Host */
 };
 
 struct mw_site;
@@ -27,28 +27,29 @@ struct mw_access;
 struct mw_request {
 	const char *method;
 	const char *path;  /* as received, percent-encoded, without the query; starts with "/" */
-	const char *query; /* what follows "?", percent-encoded; NULL or "": none */
+	const char *query; /* the part behind "?", percent-encoded; NULL or "": none */
 	const char *base;  /* where "/" is mounted, for links: "" or "/mwrap"; percent-encoded */
-	const char *mount; /* where its family's "/" is: base without "/PID", "/all"; NULL: it has no such pages */
+	const char *mount; /* the family's "/": base without "/PID", "/all"; NULL: no family */
 	enum mw_peer peer;
-	/* A header's value by its name in any case, NULL: not there. */
+	/* A header's value by its name in any case; NULL: not there. */
 	const char *(*header)(void *ctx, const char *name);
 	void *ctx;
-	struct mw_access *access; /* whose owner calls; NULL: who could connect may ask */
-	bool let_in; /* mw_route_refuses() didn't, and another thread answers: access is NULL, Host was seen */
+	struct mw_access *access; /* its owning thread calls; NULL: no token is needed */
+	/* mw_route_refuses() passed it, another thread answers: access is NULL, Host is checked */
+	bool let_in;
 	/* of POST /login; NULL, 0: none. A NUL follows, which body_n doesn't count */
 	const char *body;
 	size_t body_n;
 	bool body_cut; /* it was larger than MW_LOGIN_BODY_MAX */
-	struct mw_site *site; /* whose owner calls (site.h); NULL: there is none */
+	struct mw_site *site; /* its owning thread calls (site.h); NULL: none */
 	/*
 	 * A POST is refused with this line, and pages have no controls; NULL: the
-	 * options decide. ask_who: who says who they are may, so pages have
+	 * options decide. ask_who: an authenticated client may POST, so pages have
 	 * controls, and the refusal is 401 instead of 403.
 	 */
 	const char *no_post;
 	bool ask_who;
-	/* /live ends at once, and is to be asked again after so many ms; 0: it goes on. */
+	/* /live ends at once, and clients ask again after this many ms; 0: it goes on. */
 	unsigned poll;
 };
 
@@ -58,14 +59,14 @@ struct mw_header {
 
 struct mw_response {
 	int status;
-	bool stream; /* the body begins an endless one: site.h goes on, or `relay`. Else the body is all */
-	struct mw_ask *relay; /* src/family: another process's stream; who took the response owns it */
-	struct mw_buf passed; /* owned; headers as another process gave them, instead of ours: */
+	bool stream; /* the body begins an endless stream, which site.h or `relay` continues */
+	struct mw_ask *relay; /* src/family: another process's stream; the caller owns it */
+	struct mw_buf passed; /* owned; another process's headers, instead of ours: */
 	/* name and value in turn, each with a NUL */
-	bool script; /* the page loads one of ours */
+	bool script; /* the page loads one of our scripts */
 	const char *content_type; /* static */
 	struct mw_buf body; /* owned by the response */
-	const void *asset; /* static body, instead of `body`, if not NULL */
+	const void *asset; /* static; the body instead of `body`, if not NULL */
 	size_t asset_len;
 	const struct mw_header *etag; /* static, of an asset; NULL: none */
 	bool gzip; /* the asset is compressed */
@@ -75,17 +76,17 @@ struct mw_response {
 	struct mw_buf cookie; /* owned, NUL-terminated; value of Set-Cookie if n > 0 */
 };
 
-/* Another body: n static bytes at p, of a static content type. What the response had is freed. */
+/* Makes the body n static bytes at p, of a static content type; frees the response's buffers. */
 void mw_response_static(struct mw_response *, int status, const char *type, const void *p, size_t n);
-/* 500 instead of what there is. */
+/* Replaces the response by a 500. */
 void mw_response_no_memory(struct mw_response *);
-/* The last step: 500, if there was no memory for a part of it. */
+/* The last step: makes it a 500 if an allocation of one of its parts failed. */
 void mw_response_settle(struct mw_response *);
 void mw_response_free(struct mw_response *);
 
 /*
- * The i-th header besides Content-Type (which is "" where these have it), Allow,
- * Location and Set-Cookie; NULL after the last. The calling thread's, until its next call.
+ * The i-th header besides Content-Type, Allow, Location and Set-Cookie; NULL after the last.
+ * If content_type is "", these headers include it. Valid in this thread until its next call.
  */
 const struct mw_header *mw_response_header(const struct mw_response *, size_t i);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * origin.c - who may ask: what browsers say about where a request comes from.
- * A program other than a browser can send any header, and needs no such
- * trick: what guards against those is the socket's mode, and the token.
+ * origin.c - protects against pages of other origins in a browser. Programs
+ * other than browsers can send any header: the socket's mode and the token
+ * protect against those.
  *
- * A page that has its own name resolved to our address ("DNS rebinding") is of our
- * origin, as far as the browser knows. On loopback its name gives it away. On
- * other addresses we can't know by what names we may be called; but there every
- * request needs a token, or a cookie that browsers only send to the name that it was set for.
+ * A page that has its own name resolved to our address ("DNS rebinding") has our
+ * origin, as far as the browser knows. On loopback its name in Host gives it away.
+ * On other addresses we can't know all our names. There every request needs a
+ * token, or a cookie; browsers send that only to the name that set it.
  */
 #include "origin.h"
 
@@ -42,7 +42,7 @@ static bool loopback_v4(const char *s, size_t n)
 	return parts == 4;
 }
 
-/* A loopback name with or without a port. */
+/* Is it a loopback name, with or without a port? */
 static bool loopback(const char *host)
 {
 	size_t n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
@@ -73,7 +73,7 @@ bool mw_host_allowed(const struct mw_request *req)
 	return host && loopback(host);
 }
 
-/* What follows the authority if the URL's is our Host, else NULL. */
+/* The rest of the URL behind its authority, if that is our Host; else NULL. */
 static const char *after_host(const struct mw_request *req, const char *url)
 {
 	const char *host = header(req, "Host");
@@ -98,7 +98,7 @@ bool mw_origin_allowed(const struct mw_request *req)
 	if (site && strcasecmp(site, "same-origin") && strcasecmp(site, "none"))
 		return false;
 	if (origin) {
-		const char *rest = after_host(req, origin); /* "null" has none */
+		const char *rest = after_host(req, origin); /* NULL for "null", too */
 
 		return rest && !*rest;
 	}
@@ -109,7 +109,7 @@ bool mw_own_path(const char *path)
 {
 	const char *c = path;
 
-	/* browsers take "//host" and "/\\host" for another host's */
+	/* browsers take "//host" and "/\\host" for another host's URL */
 	if (path[0] != '/' || path[1] == '/' || path[1] == '\\')
 		return false;
 	while (*c > ' ' && *c < 0x7f)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* origin.h - what browsers say about where a request comes from. */
+/* origin.h - checks of Host, Origin and Referer: a browser names a request's origin there. */
 #ifndef MW_HTTP_ORIGIN_H
 #define MW_HTTP_ORIGIN_H
 
@@ -7,17 +7,17 @@
 
 #include "message.h"
 
-/* May this request be answered at all (Host)? And may it change something? */
+/* Does Host allow an answer at all? Do Origin and Sec-Fetch-Site allow a change? */
 bool mw_host_allowed(const struct mw_request *);
 bool mw_origin_allowed(const struct mw_request *);
 
 /*
- * Is it a path, with a query or not, that leads nowhere but here, and can be in a header? It
- * begins with one slash and has nothing but printable ASCII in it.
+ * Is it a path of this host, with a query or not, and safe in a header? It begins with one slash
+ * and is printable ASCII without spaces.
  */
 bool mw_own_path(const char *);
 
-/* The path and query that a Referer of our own names, NULL: none. Borrowed. */
+/* The path and query of a Referer from our own host; NULL: none. Borrowed. */
 const char *mw_own_referer(const struct mw_request *);
 
 #endif

@@ -139,7 +139,7 @@ void mw_percent_encode(struct mw_buf *b, const char *s, size_t n)
 		mw_buf_add(b, e, sizeof(e));
 		done = i + 1;
 	}
-	if (n > done) /* of nothing there is no address */
+	if (n > done) /* s may be NULL if n is 0 */
 		mw_buf_add(b, s + done, n - done);
 }
 
@@ -153,7 +153,7 @@ static int param_of(const char *name, size_t n)
 	return -1;
 }
 
-/* One NAME=VALUE of n bytes, decoded in place; s[n] may be overwritten. */
+/* Takes one NAME=VALUE of n bytes, decoded in place; may overwrite s[n]. */
 static bool take_pair(struct mw_params *p, char *s, size_t n)
 {
 	char *eq = memchr(s, '=', n), *value = eq ? eq + 1 : s + n;
@@ -200,7 +200,7 @@ void mw_params_free(struct mw_params *p)
 	memset(p, 0, sizeof(*p));
 }
 
-/* "NAME: EXPECTED, not "VALUE"" */
+/* NAME: EXPECTED expected, not "VALUE" */
 static int bad(const struct mw_params *p, enum mw_param i, const char *expected, struct mw_buf *why)
 {
 	size_t n = p->v[i].n;
@@ -214,7 +214,7 @@ static int bad(const struct mw_params *p, enum mw_param i, const char *expected,
 	return 400;
 }
 
-/* An empty field of a form is as good as none. */
+/* A form's empty field counts as not given. */
 static bool given(const struct mw_params *p, enum mw_param i)
 {
 	return p->v[i].s && p->v[i].n;

@@ -24,47 +24,47 @@ enum mw_param {
 	MW_PARAM_LOCATION,
 	MW_PARAM_OLDEST,
 	MW_PARAM_V,
-	MW_PARAM_TOKEN, /* of the login's form alone */
+	MW_PARAM_TOKEN, /* of the login form only */
 	MW_PARAM_TO,
 	MW_PARAM_TOP,
 	MW_PARAMS_N
 };
 
-/* Decoded values; s is NULL for what was not given. Unknown names are left out. */
+/* Decoded values; s is NULL if not given. Unknown names are left out. */
 struct mw_params {
-	char *store; /* owned; what s points into */
+	char *store; /* owned; s points into it */
 	struct {
 		const char *s;
 		size_t n;
 	} v[MW_PARAMS_N];
 };
 
-/* 0; 400 with a reason; 500: no memory. The last of equal names counts. */
+/* 0; 400 with a reason; 500: no memory. The last of equal names wins. */
 int mw_params_parse(struct mw_params *, const char *query, struct mw_buf *why);
 void mw_params_free(struct mw_params *);
 
 enum mw_form { MW_FORM_HTML, MW_FORM_TSV, MW_FORM_CSV, MW_FORM_JSON };
 
-/* The form that `name` (html, tsv, csv, json) stands for; false: none. */
+/* Sets the form named html, tsv, csv or json; false: none of these. */
 bool mw_form_find(const char *name, size_t n, enum mw_form *);
-/* If s ends in ".tsv" and the like: sets *form and returns how much is before it; else n. */
+/* If s ends in ".tsv" and the like: sets *form and returns the length before it; else n. */
 size_t mw_form_suffix(const char *s, size_t n, enum mw_form *);
 enum mw_format mw_form_format(enum mw_form);
 const char *mw_form_type(enum mw_form); /* Content-Type */
 const char *mw_form_name(enum mw_form); /* "tsv" */
 
-/* All of s is digits and the number fits. */
+/* True: all of s is digits, and the number fits. */
 bool mw_parse_u64(const char *s, size_t n, uint64_t *);
 
-/* What to show in /each, from defaults in *q. 0, or 400 with a reason. q->q borrows from p. */
+/* The query of /each; *q holds the defaults. 0, or 400 with a reason. q->q borrows from p. */
 int mw_params_query(const struct mw_params *p, struct mw_query *q, struct mw_buf *why);
-/* limit= and oldest=, where they are given. 0, or 400 with a reason. */
+/* limit= and oldest=, if given. 0, or 400 with a reason. */
 int mw_params_part(const struct mw_params *p, uint64_t *limit, uint64_t *oldest, struct mw_buf *why);
-/* limit= and offset=, where they are given. 0, or 400 with a reason. */
+/* limit= and offset=, if given. 0, or 400 with a reason. */
 int mw_params_slice(const struct mw_params *p, uint64_t *limit, uint64_t *offset, struct mw_buf *why);
-/* top=, if it is given: 0 to max. 0, or 400 with a reason. */
+/* top=, if given: 0 to max. 0, or 400 with a reason. */
 int mw_params_top(const struct mw_params *p, uint64_t max, uint64_t *top, struct mw_buf *why);
-/* format=, if it is given. 0, or 400 with a reason. */
+/* format=, if given. 0, or 400 with a reason. */
 int mw_params_form(const struct mw_params *p, enum mw_form *, struct mw_buf *why);
 
 /*
@@ -72,7 +72,7 @@ int mw_params_form(const struct mw_params *p, enum mw_form *, struct mw_buf *why
  * Returns the length, or -1 for a broken escape or a NUL byte.
  */
 long mw_percent_decode(const char *s, size_t n, char *out, bool plus_is_space);
-/* Every byte but letters, digits and -._~ becomes %XX: safe in paths, queries, attributes. */
+/* Encodes every byte but letters, digits and -._~ as %XX: safe in paths, queries, attributes. */
 void mw_percent_encode(struct mw_buf *, const char *, size_t);
 
 #endif

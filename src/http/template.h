@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * template.h - templates of web/: HTML with {{name}} where something goes in.
+ * template.h - templates of web/: HTML with {{name}} for each slot.
  *
- * A slot is text, which is escaped, or a function, which writes HTML and
- * escapes what it puts in, or neither: then it stays empty. A name without a
+ * A slot is text, which mw_template() escapes, or a function, which writes HTML
+ * and escapes its own values. A slot with neither stays empty. A name without a
  * slot writes nothing; a test checks that none is left.
  */
 #ifndef MW_PAGES_TEMPLATE_H
@@ -20,7 +20,7 @@ struct mw_slot {
 	void *ctx;
 };
 
-/* Appends the template of that name ("at.html"). Nothing if there is none. */
+/* Appends the template of that name ("at.html"), filled in; nothing if there is none. */
 void mw_template(struct mw_buf *, const char *file, const struct mw_slot *slots, size_t n);
 
 #endif
