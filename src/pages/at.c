@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * at.c - one location: what is live there, by size and by age.
+ * at.c - one location: its live blocks, by size and by age.
  *
  * /at/LOCATION, /at/LOCATION.tsv, /at?location=LOCATION&format=tsv,
- * /at.tsv?location=LOCATION. A location may itself end in ".tsv", and then is
- * meant; format= says otherwise. A location may also be given by its short id
- * (mw_location_short), as links have it to one that is too long for an address.
+ * /at.tsv?location=LOCATION. An existing location that ends in ".tsv" wins over
+ * the suffix; format= forces the form. A short id (mw_location_short) works,
+ * too: links have it if the location is too long for a URL.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -217,7 +217,7 @@ struct wanted {
 	const char *s; /* the location as given, decoded */
 	size_t n;
 	enum mw_form form;
-	bool form_given; /* by format= or /at.tsv: a suffix belongs to the location */
+	bool form_given; /* by format= or /at.tsv: a suffix then belongs to the location */
 };
 
 /* 0, 400 or 404 with a reason, 500 */
@@ -264,7 +264,7 @@ static int understand(struct mw_call *call, const struct mw_params *p, struct wa
 	return 400;
 }
 
-/* Also with the slash in front that a proxy may have folded away. */
+/* Looks s up, then also with a slash in front: a proxy may have folded "//" to "/". */
 static int make(struct mw_call *call, struct mw_at *at, const char *s, size_t n)
 {
 	int ret = mw_at_make(at, call->api, s, n);
@@ -318,7 +318,7 @@ static void answer(struct view *v, enum mw_form form)
 
 void mw_page_at(struct mw_call *call)
 {
-	struct view *v = calloc(1, sizeof(*v)); /* of some KiB: not for a small stack */
+	struct view *v = calloc(1, sizeof(*v)); /* some KiB: too large for a small stack */
 	struct wanted w = { .form = MW_FORM_HTML };
 	struct mw_params p = { 0 };
 	struct mw_buf why = { 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * controls.c - POST: what changes something. routes.c has checked that the
- * request may. A browser is sent back to the page it came from, a program
- * gets a line on what was done.
+ * controls.c - POST: the requests that change something. routes.c has checked
+ * that the request may. A browser goes back to the page it came from; a program
+ * gets a line with the result.
  */
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ static bool wants_json(const struct mw_request *req)
 	return accept && strstr(accept, "application/json");
 }
 
-/* Where the browser came from, if that is one of our pages. */
+/* The page that the browser came from, if it is one of ours; else NULL. */
 static const char *own_page(const struct mw_request *req)
 {
 	const char *back = mw_own_referer(req);

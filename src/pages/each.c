@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * each.c - the table of locations: /each/MIN in every form, and the home
- * page, which is that table by growth with the process's facts above.
+ * each.c - the table of locations: /each/MIN in every form, and the home page:
+ * that table by growth, below the process's facts.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "report/columns.h"
 #include "pages.h"
 
-enum { TAIL = MW_LINK_MAX / 3 }; /* percent-encoded that is MW_LINK_MAX */
+enum { TAIL = MW_LINK_MAX / 3 }; /* bytes; percent-encoded at most MW_LINK_MAX */
 
 struct view {
 	struct mw_call *call;
@@ -20,7 +20,7 @@ struct view {
 
 /* --- links ---------------------------------------------------------------- */
 
-/* "?" or "&amp;" and NAME=; the value follows. */
+/* Appends "?" or "&amp;" and NAME=; the caller appends the value. */
 static void param(struct mw_buf *b, unsigned *n, const char *name)
 {
 	mw_buf_str(b, (*n)++ ? "&amp;" : "?");
@@ -41,7 +41,7 @@ static const char *group_name(enum mw_group g)
 	return names[g];
 }
 
-/* href="..." of /each as *q asks, in a form other than HTML without limit and offset. */
+/* Appends href="..." of /each for *q; forms other than HTML go without limit and offset. */
 static void href(struct mw_buf *b, const struct view *v, const struct mw_query *q, enum mw_form form)
 {
 	unsigned n = 0;
@@ -91,7 +91,7 @@ static int order_of(const struct view *v)
 	return v->q.order ? v->q.order : mw_columns[sorted_by(v)].order;
 }
 
-/* A header sorts by its column; the present one's turns the order around. */
+/* A header links to the table by its column; the present column's reverses the order. */
 static void header(struct mw_buf *b, const struct view *v, int i)
 {
 	const struct mw_column *c = &mw_columns[i];
@@ -134,7 +134,7 @@ static void head(struct mw_buf *b, void *ctx)
 			header(b, v, i);
 }
 
-/* A line's page, the lines of a file, or the files of a folder; a gem has no page of its own. */
+/* Links to a line's page, a file's lines, or a folder's files; a gem has no page of its own. */
 static void location(struct mw_buf *b, const struct view *v, const struct mw_row *r)
 {
 	struct mw_query q = v->q;
@@ -147,11 +147,11 @@ static void location(struct mw_buf *b, const struct view *v, const struct mw_row
 		mw_buf_str(b, ">");
 	} else if (v->q.group == MW_GROUP_FILE || v->q.group == MW_GROUP_DIR) {
 		q.group = v->q.group == MW_GROUP_DIR ? MW_GROUP_FILE : MW_GROUP_LINE;
-		/* of a long one its end, which is the part of it that says most */
+		/* a long location by its end, which says most */
 		q.q_len = r->location_len < TAIL ? r->location_len : TAIL;
 		q.q = r->location + r->location_len - q.q_len;
 		while (q.q_len < r->location_len && ((unsigned char)*q.q & 0xc0) == 0x80 && q.q_len > 1) {
-			q.q++; /* the rest of a character */
+			q.q++; /* skips the rest of a character that was cut */
 			q.q_len--;
 		}
 		q.offset = 0;
@@ -296,7 +296,7 @@ static void limit_value(struct mw_buf *b, void *ctx)
 	mw_buf_u64(b, ((const struct view *)ctx)->q.limit);
 }
 
-/* What the filter's form keeps of the present view. */
+/* Hidden fields: the filter's form keeps the sort order of the present view. */
 static void hidden(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
@@ -390,6 +390,6 @@ void mw_page_home(struct mw_call *call)
 			  .home = true,
 			  .q = { .sort = mw_column_find("growth", 6), .limit = MW_HOME_LIMIT } };
 
-	call->script = call->req->site != NULL; /* which /live needs */
+	call->script = call->req->site != NULL; /* /live, which the script reads, needs a site */
 	answer(&v, MW_FORM_HTML);
 }

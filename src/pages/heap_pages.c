@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * heap_pages.c - /heap_pages: the pages that Ruby's objects live in, which no
- * location has. How full each is only Ruby can say: see lib/mwrap/objects.rb.
+ * heap_pages.c - /heap_pages: the pages of Ruby's objects, which count at no
+ * location. Only Ruby knows how full each is: see lib/mwrap/objects.rb.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -160,7 +160,7 @@ static void warn(void *ctx, const char *text)
 	mw_buf_str(b, "</p>\n");
 }
 
-/* What is missing from the numbers, on every page. */
+/* Every page has the reasons why numbers are incomplete. */
 static void state(struct mw_buf *b, void *ctx)
 {
 	mw_warnings(ctx, warn, b);
@@ -199,7 +199,7 @@ void mw_html_facts(struct mw_buf *b, void *ctx)
 	lookup(b, &s);
 }
 
-/* Whose page it is. */
+/* The process, or the sum of processes, that a page shows. */
 struct whose {
 	const struct mw_call *call;
 	struct mw_stats stats;
@@ -217,7 +217,7 @@ static void process(struct mw_buf *b, void *ctx)
 	duration(b, s->uptime);
 }
 
-/* href or src of an asset; its content's version makes it cachable for ever. */
+/* The URL of an asset; with its content's version, browsers cache it for ever. */
 static void asset_url(struct mw_buf *b, const struct mw_call *call, const char *name)
 {
 	const struct mw_web_file *f = mw_asset(name);
@@ -235,7 +235,7 @@ static void nav_link(struct mw_buf *b, const char *base, const char *path, const
 	mw_buf_fmt(b, "%s\">%s</a> ", path, name);
 }
 
-/* Links to the pages that there are. */
+/* Links to the pages that exist for this request. */
 static void nav(struct mw_buf *b, void *ctx)
 {
 	const struct whose *w = ctx;
@@ -245,10 +245,10 @@ static void nav(struct mw_buf *b, void *ctx)
 	nav_link(b, req->base, "/each/2000", "Locations");
 	if (!sum)
 		nav_link(b, req->base, "/heap_pages", "Heap pages");
-	if (!sum && req->peer == MW_PEER_RACK) /* which can ask Ruby itself */
+	if (!sum && req->peer == MW_PEER_RACK) /* the Rack side can ask Ruby itself */
 		nav_link(b, req->base, "/objects", "Objects");
 	nav_link(b, req->base, "/overruns", "Overruns");
-	if (req->mount) /* who asks here knows of other processes */
+	if (req->mount) /* the family's pages are reachable */
 		nav_link(b, req->mount, "/family", "Processes");
 	if (!sum)
 		nav_link(b, req->base, "/stats.json", "Stats");
@@ -264,7 +264,7 @@ static void css(struct mw_buf *b, void *ctx)
 	mw_html_css(b, ctx);
 }
 
-/* For who came with a session's cookie. */
+/* The logout button, if the request came with a session. */
 static void logout(struct mw_buf *b, void *ctx)
 {
 	const struct mw_call *call = ctx;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * login.c - how a browser gets in: the form, POST /login and POST /logout, and
- * what others are told. routes.c has seen that a POST comes from our own pages.
+ * login.c - the login form, POST /login, POST /logout, and the answers to
+ * refused requests. routes.c has checked that a POST comes from our own pages.
  */
 #include "login.h"
 
@@ -9,7 +9,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* Where to go after the login: in the form it may be thrice as long, beside a token that is, too. */
+/*
+ * Bytes of the page after login. Percent-encoded it may be thrice as long, and so may the token
+ * beside it: both fit MW_LOGIN_BODY_MAX.
+ */
 #define TO_MAX 800u
 
 static const char *header(const struct mw_call *call, const char *name)
@@ -19,7 +22,7 @@ static const char *header(const struct mw_call *call, const char *name)
 	return value ? value : "";
 }
 
-/* A page of ours, and nothing that a browser could take for another host. */
+/* Is it a page of ours, and nothing that a browser could take for another host? */
 static bool own_page(const struct mw_call *call, const char *path, size_t n)
 {
 	size_t base = strlen(call->req->base);
@@ -28,7 +31,7 @@ static bool own_page(const struct mw_call *call, const char *path, size_t n)
 	       mw_own_path(path + base) && strlen(path) == n;
 }
 
-/* Writes a page of ours: `path` if it is one, else the first. With a NUL. */
+/* Writes `path` if it is a page of ours, else the home page. With a NUL. */
 static void own_or_first(struct mw_buf *b, const struct mw_call *call, const char *path, size_t n)
 {
 	if (path && own_page(call, path, n)) {
@@ -62,8 +65,8 @@ static void css(struct mw_buf *b, void *ctx)
 }
 
 /*
- * The form, which brings to `path` if that is a page of ours. It says nothing of the
- * process: it is for everybody.
+ * Answers with the form, which leads to `path` if that is a page of ours. It shows
+ * nothing of the process, since it needs no token.
  */
 static void reply_form(struct mw_call *call, int status, const char *path, size_t n, const char *words)
 {
@@ -72,7 +75,7 @@ static void reply_form(struct mw_call *call, int status, const char *path, size_
 
 	own_or_first(&to, call, path, n);
 	if (to.failed) {
-		call->res->body.failed = true; /* routes.c answers */
+		call->res->body.failed = true; /* routes.c answers 500 */
 	} else {
 		const struct mw_slot slots[] = {
 			{ .name = "base", .text = call->req->base },
@@ -88,7 +91,7 @@ static void reply_form(struct mw_call *call, int status, const char *path, size_
 	mw_buf_free(&to);
 }
 
-/* The form for what was asked for. */
+/* 401 with the form, which leads to the requested page. */
 static void reply_form_first(struct mw_call *call)
 {
 	const struct mw_request *req = call->req;
@@ -132,7 +135,7 @@ bool mw_admitted(struct mw_call *call)
 
 /* --- POST /login ---------------------------------------------------------------- */
 
-/* Browsers behind a proxy with TLS say so by the origin of the form. */
+/* Behind a proxy with TLS the form's Origin is https: the cookie then gets Secure. */
 static void set_cookie(struct mw_call *call, const char *name, const char *more)
 {
 	struct mw_buf *b = &call->res->cookie;
@@ -156,7 +159,7 @@ static void login(struct mw_call *call, const struct mw_params *p)
 		mw_reply(call, 400, no_field);
 		return;
 	}
-	/* what comes with a line's end is pasted */
+	/* a pasted token may have a line's end */
 	while (n && strchr(" \t\r\n", token[n - 1]))
 		n--;
 	switch (mw_access_try(call->req->access, token, n)) {

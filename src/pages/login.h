@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* login.h - between routes.c, which asks who may, and login.c, which answers who may not. */
+/* login.h - the login: routes.c checks requests by it, login.c answers the refused ones. */
 #ifndef MW_PAGES_LOGIN_H
 #define MW_PAGES_LOGIN_H
 
@@ -7,7 +7,7 @@
 #include "http/origin.h"
 #include "pages.h"
 
-/* True: the request may be answered. Else it has been: 401 or 429. */
+/* True: the request may be answered. False: it has been, with 401 or 429. */
 bool mw_admitted(struct mw_call *);
 void mw_page_login(struct mw_call *);
 void mw_page_logout(struct mw_call *);

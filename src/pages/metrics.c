@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * metrics.c - /metrics, for Prometheus: OpenMetrics for who names that in
- * Accept, else Prometheus's own text form.
+ * metrics.c - /metrics, for Prometheus: OpenMetrics if Accept names it, else
+ * Prometheus's own text form.
  */
 #include <string.h>
 
@@ -40,7 +40,7 @@ void mw_page_metrics(struct mw_call *call)
 	struct mw_metrics m;
 	int bad = understand(call, &top, &why);
 
-	/* a descriptor opened here would be lost in a child forked meanwhile */
+	/* the site's descriptor: one opened here would leak into a child forked meanwhile */
 	if (!bad && mw_metrics_take(&m, call->api, call->req->site ? call->req->site->statm : -1, top))
 		bad = 500;
 	if (bad) {

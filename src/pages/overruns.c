@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* overruns.c - /overruns: blocks that were written past their end, and frees of none. */
+/* overruns.c - /overruns: blocks written past their end, double frees, and unknown frees. */
 #include <string.h>
 
 #include "report/columns.h"

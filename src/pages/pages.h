@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pages.h - what the handlers of the route table share. Each answers one
- * request by filling call->res, and holds nothing afterwards.
+ * pages.h - shared by the handlers of the route table. Each answers one request
+ * by filling call->res, and holds nothing afterwards.
  */
 #ifndef MW_PAGES_PAGES_H
 #define MW_PAGES_PAGES_H
@@ -15,50 +15,50 @@
 
 /* routes.c */
 
-/* Can it be understood in two ways, or not at all? Then it is answered, with 4xx. */
+/* Is the request ambiguous or malformed? If so, answers it with 4xx. */
 bool mw_request_wrong(struct mw_call *);
 
-/* Nothing can be changed from here: pages have no controls. */
+/* Is this request read-only? Pages then have no controls. */
 bool mw_read_only(const struct mw_call *);
 
 /* controls.c */
 
-/* What a POST did: a line for programs, or 303 for a browser's form, or JSON with `said`. */
+/* Answers a POST that was done: a line for programs, 303 for a browser's form, JSON with `said`. */
 void mw_done(struct mw_call *, const char *line, const char *said);
 
 /* source.c */
 
-/* Up to `size` bytes from a file's start; how many, 0 if it can't be read. */
+/* Reads up to `size` bytes from a file's start; returns their number, 0 if it can't be read. */
 size_t mw_read_start(const char *path, char *text, size_t size);
 
 /* html.c */
 
-/* Calls say with each thing that is missing from the numbers, as text. */
+/* Calls say, as text, with each reason why numbers are incomplete. */
 void mw_warnings(const struct mw_stats *, void (*say)(void *ctx, const char *text), void *ctx);
 
-/* A whole page: 200, layout around what `fill` writes. */
+/* Answers with a whole page: 200, the layout around the output of `fill`. */
 void mw_reply_page(struct mw_call *, const char *title, void (*fill)(struct mw_buf *, void *), void *ctx);
-/* The URL of the style sheet, escaped. */
+/* Appends the URL of the style sheet, escaped. */
 void mw_html_css(struct mw_buf *, const struct mw_call *);
-/* The forms for POST, or a word on why there are none. ctx: struct mw_call. */
+/* The forms for POST, or a note that the page is read-only. ctx: struct mw_call. */
 void mw_html_controls(struct mw_buf *, void *ctx);
 /* The process in a few words. ctx: struct mw_call. */
 void mw_html_facts(struct mw_buf *, void *ctx);
 /* <td class="num">1,234</td> */
 void mw_html_number(struct mw_buf *, uint64_t);
-/* One cell per column of a row but the location; sorted_by is a column's index or -1. */
+/* One cell for each column of a row but the location; sorted_by: a column's index or -1. */
 void mw_html_cells(struct mw_buf *, const struct mw_row *, int sorted_by);
-/* href="BASE/at/LOCATION" with ext appended to the location, or to its short id if it is a long one. */
+/* href="BASE/at/LOCATION" and ext; a location over MW_LINK_MAX encoded bytes by its short id. */
 void mw_html_at_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
 void mw_html_text(struct mw_buf *, const char *);
 
 /* each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, site.c, source.c, wire.c */
 
-#define MW_PARAMETERS_MAX 100u /* of a query; there are not 20 names */
+#define MW_PARAMETERS_MAX 100u /* of a query; there are fewer than 20 names */
 #define MW_LINK_MAX 1024u /* bytes of a location in a link; web/src/server.js has it, too */
-#define MW_EACH_LIMIT 1000u /* rows of a page when none is asked for */
+#define MW_EACH_LIMIT 1000u /* rows of a page by default */
 #define MW_HOME_LIMIT 50u
-#define MW_METRICS_TOP 20u  /* locations in /metrics, and */
+#define MW_METRICS_TOP 20u  /* locations in /metrics by default */
 #define MW_METRICS_TOP_MAX 1000u
 #define MW_AT_LIMIT 1000u /* live allocations on a page */
 

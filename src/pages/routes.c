@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* routes.c - the route table and what holds for every request. See routes.h. */
+/* routes.c - the route table, and the checks of every request. See routes.h. */
 #include "routes.h"
 
 #include <string.h>
@@ -9,21 +9,21 @@
 #include "http/assets.h"
 
 /*
- * PUBLIC: needs no token, and is no control (read_only doesn't matter). LOGIN: is there
- * only where there is a token.
+ * PUBLIC: needs no token, and isn't a control (read_only doesn't matter). LOGIN: exists
+ * only if the request has an `access`.
  */
 enum { GET = 1, POST = 2, PUBLIC = 4, LOGIN = 8 };
 
 struct route {
 	unsigned methods;
-	const char *pattern; /* a "*" at the end stands for anything, also for nothing */
+	const char *pattern; /* a "*" at the end matches anything, also nothing */
 	void (*handler)(struct mw_call *);
 };
 
 static void page_asset(struct mw_call *);
 static void page_objects(struct mw_call *);
 
-/* The first one that matches counts. */
+/* The first match counts. */
 static const struct route routes[] = {
 	{ GET, "/", mw_page_home },
 	{ GET, "/each", mw_page_each },
@@ -52,7 +52,7 @@ static const struct route routes[] = {
 	{ POST, "/resume", mw_page_resume },
 	{ GET | POST | PUBLIC | LOGIN, "/login", mw_page_login },
 	{ POST | PUBLIC | LOGIN, "/logout", mw_page_logout },
-	{ GET, "/*", page_asset }, /* last: 404 for what is none */
+	{ GET, "/*", page_asset }, /* last: 404 if it isn't an asset */
 };
 
 static void page_asset(struct mw_call *call)
@@ -70,7 +70,7 @@ bool mw_read_only(const struct mw_call *call)
 	return call->api->options()->read_only || (call->req->no_post && !call->req->ask_who);
 }
 
-/* lib/mwrap/objects.rb has these, for who can take Ruby's lock: a thread of ours never does. */
+/* lib/mwrap/objects.rb answers these with Ruby's lock (GVL), which a thread of ours never takes. */
 static void page_objects(struct mw_call *call)
 {
 	mw_reply(call, 404,
@@ -82,11 +82,11 @@ static void page_objects(struct mw_call *call)
 void mw_page_stats(struct mw_call *call)
 {
 	mw_reply_form(call, MW_FORM_JSON);
-	/* a descriptor opened here would be lost in a child forked meanwhile */
+	/* the site's descriptor: one opened here would leak into a child forked meanwhile */
 	mw_render_stats_json(&call->res->body, call->api, call->req->site ? call->req->site->statm : -1);
 }
 
-/* What is behind the pattern's "*", or "" for an exact match; NULL: no match. */
+/* The part of the path behind the pattern's "*", or "" for an exact match; NULL: no match. */
 static const char *match(const char *pattern, const char *path)
 {
 	size_t n = strlen(pattern);
@@ -103,7 +103,7 @@ static unsigned method_of(const char *name)
 	return strcmp(name, "POST") ? 0 : POST;
 }
 
-/* What a route takes, for Allow and for people. */
+/* The value of Allow for a route's methods. */
 static const char *methods_allowed(unsigned methods)
 {
 	return !(methods & GET) ? "POST" : methods & POST ? "GET, HEAD, POST" : "GET, HEAD";
@@ -118,7 +118,7 @@ static void reply_405(struct mw_call *call, unsigned methods)
 	call->res->allow = methods_allowed(methods);
 }
 
-/* What no request of ours has: a NUL ends a name for whoever reads it in C, and means nothing in any. */
+/* No link of ours has a NUL. It ends a name in C, and no valid name contains one. */
 static bool has_nul(const char *s)
 {
 	return s && strstr(s, "%00");
@@ -131,7 +131,7 @@ static const char *header(const struct mw_request *req, const char *name)
 	return value ? value : "";
 }
 
-/* A list, as servers make it of a header that is there twice: who takes which of them? */
+/* Servers join a header that is there twice to a list: the value is then ambiguous. */
 static bool is_list(const struct mw_request *req, const char *name)
 {
 	return strchr(header(req, name), ',');
@@ -161,18 +161,18 @@ bool mw_request_wrong(struct mw_call *call)
 	return true;
 }
 
-/* Answers what the route's handler need not see. */
+/* True: the request is refused and answered; the route's handler doesn't see it. */
 static bool refused(struct mw_call *call, const struct route *r)
 {
 	bool asset = r->handler == page_asset && mw_asset(call->rest);
 	unsigned method = method_of(call->req->method);
 
-	/* our own files, which are anybody's, make the login's page look right */
+	/* assets need no token: the login page loads them */
 	if (call->req->access && !(r->methods & PUBLIC) && !(asset && method == GET) && !mw_admitted(call))
 		return true;
 	if (mw_request_wrong(call))
 		return true;
-	/* an unknown page is unknown to every method */
+	/* an unknown page gets 404 for every method */
 	if (r->handler == page_asset && !asset)
 		return false;
 	if (!(method & r->methods)) {

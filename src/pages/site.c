@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "pages.h"
 
-/* Reading what is live may cost this much of a thread's time a second. */
+/* The CPU time a second that reading the live bytes may cost. */
 #define LIVE_NS_A_SECOND UINT64_C(500000)
 
 void mw_site_start(struct mw_site *s, const struct mw_api *api)
@@ -24,7 +24,7 @@ void mw_site_start(struct mw_site *s, const struct mw_api *api)
 	s->statm = -1;
 	api->stats(&stats);
 	up = stats.uptime > 0 && stats.uptime < 1e12 ? (uint64_t)(stats.uptime * 1000) : 0;
-	s->origin_ms = now - up; /* may wrap where a test's uptime is longer than the machine's */
+	s->origin_ms = now - up; /* may wrap if a test's uptime is longer than the machine's */
 	snprintf(s->start, sizeof(s->start), "%ld-%llu", (long)getpid(), (unsigned long long)now);
 }
 
@@ -46,8 +46,8 @@ static uint32_t heap_kib(const struct mw_stats *stats)
 }
 
 /*
- * The sums cost what the table's size makes them cost: read every second
- * while that is little, else less often; meanwhile the last figures count.
+ * The sums cost more with a larger table: they are read every second while
+ * cheap, else less often; meanwhile the last figures count.
  */
 static void read_live(struct mw_site *s, const struct mw_api *api, uint32_t t, uint32_t *heap)
 {
@@ -223,7 +223,7 @@ void mw_page_history(struct mw_call *call)
 	if (!has_site(call))
 		return;
 	mw_reply_form(call, MW_FORM_JSON);
-	/* whose it is: behind a Rack server any worker may answer */
+	/* `start` names the process: behind a Rack server any worker may answer */
 	mw_buf_str(b, "{\"start\":");
 	mw_buf_json(b, call->req->site->start, strlen(call->req->site->start));
 	mw_buf_str(b, ",\n");
@@ -231,11 +231,11 @@ void mw_page_history(struct mw_call *call)
 	if (history.failed)
 		b->failed = true;
 	else
-		mw_buf_add(b, history.p + 1, history.n - 1); /* an object, too */
+		mw_buf_add(b, history.p + 1, history.n - 1); /* its members join the object */
 	mw_buf_free(&history);
 }
 
-/* The command line, as setproctitle and its like leave it. */
+/* The command line, as setproctitle and the like leave it. */
 static void title(struct mw_buf *b)
 {
 	char text[512];

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * source.c - GET /source?location=PATH:LINE: the lines around a location, or
- * none and why: code that was evaluated often names a file that isn't there.
+ * source.c - GET /source?location=PATH:LINE: the lines around a location, or the
+ * reason why there are none. Evaluated code often names a file that doesn't exist.
  *
- * Only files that Ruby itself read code from: the location must be in the table,
- * letter by letter or as pages show it, and the tracker must have seen code there that
- * came from a file (mw_api.source). What is evaluated, such as a template, can give
- * itself any name. What is opened is the file that Ruby read, by the absolute
- * path that it had then, not the name in the location, which may be relative or a symbolic
- * link's. Only regular files with a size, which keeps out devices, pipes and /proc.
- * Nothing is read with `source:0`.
+ * It opens only files that Ruby itself read code from:
+ *  - The location must be in the table, exactly or as pages show it.
+ *  - The tracker must have seen code there that came from a file (mw_api.source):
+ *    evaluated code, for example a template, can give itself any name.
+ *  - The absolute path at the time Ruby read the file is opened. The name in the
+ *    location may be relative, or a symbolic link's.
+ *  - It must be a regular file with a size: no device, pipe or file of /proc.
+ * With `source:0` it reads nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,9 +26,9 @@
 #define FILE_BYTES ((off_t)4 << 20)
 
 struct source {
-	char *location; /* owned; as the system has it */
-	char *name;     /* owned; how the location calls its file */
-	char path[4096]; /* what Ruby read; "": nothing */
+	char *location; /* owned; as in the table */
+	char *name;     /* owned; the location's name for its file */
+	char path[4096]; /* the file that Ruby read; "": none */
 	uint64_t line;
 	char *text;     /* owned */
 	size_t n;
@@ -45,7 +46,7 @@ size_t mw_read_start(const char *path, char *text, size_t size)
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* All of an open file of that size; false: no memory, or it can't be read. */
+/* Reads all of an open file of that size; false: no memory, or it can't be read. */
 static bool slurp(int fd, struct source *s, size_t size)
 {
 	ssize_t n = 0;
@@ -68,7 +69,7 @@ static const char *read_file(struct source *s)
 
 	if (!*s->path)
 		return "Ruby read no such file: the code was evaluated under its name";
-	/* a pipe without a writer doesn't keep us waiting; Ruby's own path ends with no link */
+	/* O_NONBLOCK: no wait for a pipe's writer; O_NOFOLLOW: Ruby's own path ends with no link */
 	fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
 	if (fd < 0)
 		return errno == ELOOP ? "the file is a symbolic link now" : "the file can't be opened";
@@ -117,7 +118,7 @@ static const char *line_end(const char *p, const char *end)
 	return nl ? nl : end;
 }
 
-/* How much of a line is sent: no more than LINE_BYTES, whole characters. */
+/* The bytes of a line to send: LINE_BYTES at most, whole characters. */
 static size_t shorten(const char *p, size_t n, bool *cut)
 {
 	if (n && p[n - 1] == '\r')
@@ -131,7 +132,7 @@ static size_t shorten(const char *p, size_t n, bool *cut)
 	return n;
 }
 
-/* False: the file has no such line; what was before it is there all the same. */
+/* False: the file has no such line; the lines before it are appended all the same. */
 static bool lines(struct mw_buf *b, const struct source *s, uint64_t first, bool *cut)
 {
 	const char *p = s->text, *end = s->text + s->n, *nl;
@@ -149,7 +150,7 @@ static bool lines(struct mw_buf *b, const struct source *s, uint64_t first, bool
 	return there;
 }
 
-/* why: there are no lines; NULL: there are, unless the file is shorter by now. */
+/* why: the reason for no lines; NULL: there are lines, unless the file is shorter by now. */
 static void render(struct mw_buf *b, const struct source *s, const char *why)
 {
 	uint64_t first = s->line > AROUND ? s->line - AROUND : 1;
@@ -175,7 +176,7 @@ static void render(struct mw_buf *b, const struct source *s, const char *why)
 	mw_buf_str(b, "}\n");
 }
 
-/* NULL, or why the location isn't one with a file. */
+/* NULL, or the reason why the location has no file. */
 static const char *find(struct mw_call *call, struct source *s, const char *location, size_t n)
 {
 	struct mw_snapshot *table = call->api->snapshot();

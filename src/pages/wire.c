@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * wire.c - what the processes of a family ask each other: report/wire.h.
+ * wire.c - the requests of a family's processes to each other: report/wire.h.
  *
- * /family/self has this process's figures, /family/table its table, and with
- * location= what is live there.
+ * /family/self has this process's figures, /family/table its table; with
+ * location= that has one location's row and its live blocks.
  */
 #include "report/wire.h"
 #include "pages.h"
