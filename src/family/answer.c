@@ -3,9 +3,9 @@
  * answer.c - from a request for another process, or for all, to a response.
  * See family.h.
  *
- * A request for another process is handed on as it is, "/PID/..." included,
- * with the header X-Mwrap-Relayed that says where "/" is mounted: who gets
- * that answers for itself or not at all, so that nothing goes round in circles.
+ * A request for another process is relayed as it is, "/PID/..." included. The
+ * header X-Mwrap-Relayed says where "/" is mounted. A process that gets this
+ * header answers for itself or not at all, which prevents loops.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ static void to_folder(struct mw_call *call)
 
 static void forward(struct mw_ask *a, const struct mw_request *req)
 {
-	/* what routes.c looks at */
+	/* the headers that routes.c reads */
 	static const char *const names[] = {
 		"Host",          "Origin",          "Sec-Fetch-Site", "Referer",   "Accept",
 		"If-None-Match", "Accept-Encoding", "Last-Event-ID",  "X-Mwrap-BT"
@@ -123,7 +123,7 @@ static bool is_stream(const char *rest)
 	return !strcmp(rest, "/live");
 }
 
-/* What came back becomes the response; a stream goes on from *a, which is then the response's. */
+/* Turns the answer into the response. A stream continues from *a, which moves to res->relay. */
 static void pass(struct mw_call *call, struct mw_ask **a)
 {
 	struct mw_response *res = call->res;
@@ -152,7 +152,7 @@ static void no_answer(struct mw_call *call, long pid, int error)
 	mw_reply_why(call, error == ETIMEDOUT ? 504 : 502, &why);
 }
 
-/* The socket of process `pid`: by its name, or else the path, whose owner isn't known. "": none. */
+/* The socket of process `pid`: by its name, else the path, as its owner isn't known. "": none. */
 static void socket_of(const struct mw_family *f, long pid, char socket[MW_SOCKET_PATH])
 {
 	size_t n;
@@ -203,7 +203,7 @@ static void relay(struct mw_call *call, const struct mw_family *f, long pid, con
 	mw_buf_add(&base, "/", 2);
 	a = malloc(sizeof(*a));
 	if (a && !target.failed && !base.failed) {
-		/* a HEAD's length is that of the body, which who sends it leaves out */
+		/* a HEAD's length is that of GET's body, which the sender then leaves out */
 		mw_ask_begin(a, socket, strcmp(req->method, "HEAD") ? req->method : "GET", target.p);
 		a->stream = is_stream(rest);
 		mw_ask_header(a, MW_RELAYED, base.p);
@@ -231,7 +231,7 @@ static void relay(struct mw_call *call, const struct mw_family *f, long pid, con
 
 /* --- all ----------------------------------------------------------------------------- */
 
-/* Pages whose every number comes from the table, and so has a sum. */
+/* Is it a page with numbers from the table only? These have sums. */
 static bool summed(const char *rest, enum mw_wire_what *what)
 {
 	*what = !strncmp(rest, "/at", 3) ? MW_WIRE_AT : MW_WIRE_ALL;
@@ -239,7 +239,7 @@ static bool summed(const char *rest, enum mw_wire_what *what)
 	       !strncmp(rest, "/overruns", 9);
 }
 
-/* The path and query of an /at as each process is asked for it. */
+/* Appends the location of an /at, percent-encoded, for the question to each process. */
 static void at_target(struct mw_buf *b, const struct mw_request *req, const char *rest)
 {
 	struct mw_params p;
@@ -304,7 +304,7 @@ static void page_of_all(struct mw_call *call, const struct mw_family *f, const c
 	mw_buf_free(&at);
 }
 
-/* What every process does, each for itself; what it says is the first one's, with their number. */
+/* A POST to all processes; the answer is the first one's line, with their number. */
 static void all_do(struct mw_call *call, const struct mw_family *f, const char *rest)
 {
 	struct mw_buf line = { 0 };
@@ -343,7 +343,7 @@ void mw_family_answer(const struct mw_family *f, const struct mw_api *api, const
 
 	memset(res, 0, sizeof(*res));
 	if (!mw_host_allowed(req)) {
-		mw_route(api, req, res); /* which says why not */
+		mw_route(api, req, res); /* answers with the reason */
 		return;
 	}
 	if (mw_request_wrong(&call))

@@ -66,7 +66,7 @@ static void open_one(struct mw_ask *a)
 		return;
 	memcpy(un.sun_path, a->socket, n + 1);
 	a->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* Linux connects at once, or says EAGAIN: the queue is full */
+	/* Linux connects a Unix socket at once, or fails with EAGAIN: the queue is full */
 	if (a->fd < 0 || connect(a->fd, (struct sockaddr *)&un, sizeof(un)))
 		end(a, errno);
 	else if (!mw_relative_trusted(a->fd))
@@ -84,7 +84,7 @@ static void send_some(struct mw_ask *a)
 		end(a, errno);
 }
 
-/* "HTTP/1.1 200 ...", of n bytes; 0: it is something else. */
+/* The status in "HTTP/1.1 200 ...", of n bytes; 0: anything else. */
 static int status_of(const char *head, size_t n)
 {
 	int status = 0;
@@ -99,7 +99,7 @@ static int status_of(const char *head, size_t n)
 	return status >= 200 && status <= 599 && strchr(" \r", head[12]) ? status : 0;
 }
 
-/* Is the head there? Sets status and body. */
+/* Is the head complete? Sets status and body. */
 static bool head_is_there(struct mw_ask *a)
 {
 	const char *p = a->answer.p, *end_of_head;
@@ -114,7 +114,7 @@ static bool head_is_there(struct mw_ask *a)
 	return true;
 }
 
-/* Less than it said that there would be: it died meanwhile. */
+/* Is the body shorter than Content-Length? The process then died meanwhile. */
 static bool cut_short(const struct mw_ask *a)
 {
 	static const char name[] = "\r\nContent-Length:";
@@ -122,7 +122,7 @@ static bool cut_short(const struct mw_ask *a)
 	uint64_t length;
 	size_t n;
 
-	if (a->status == 204 || a->status == 304) /* whose length is another's */
+	if (a->status == 204 || a->status == 304) /* no body; the length is that of a 200 */
 		return false;
 	while ((s = memmem(s, (size_t)(end_of_head - s), "\r\n", 2)) && s < end_of_head) {
 		if ((size_t)(end_of_head - s) >= sizeof(name) && !strncasecmp(s, name, sizeof(name) - 1)) {
@@ -243,7 +243,7 @@ void mw_ask_free(struct mw_ask *a)
 	mw_buf_free(&a->answer);
 }
 
-/* A header's name, and a value without what could end it. */
+/* Is it a valid header name, and a value without control characters? */
 static bool sensible(const char *name, const char *value)
 {
 	static const char marks[] = "!#$%&'*+-.^_`|~";

@@ -3,8 +3,8 @@
  * ask.h - requests to other processes' servers, all at once.
  *
  * HTTP/1.0 over a Unix socket: the answer ends with the connection, and has no
- * chunks. A descriptor is open for each while mw_ask_all() runs, and after it
- * where `fd` is not -1.
+ * chunks. Each request has a descriptor open while mw_ask_all() runs, and
+ * afterwards if `fd` is not -1.
  */
 #ifndef MW_FAMILY_ASK_H
 #define MW_FAMILY_ASK_H
@@ -14,37 +14,37 @@
 
 #include "report/report.h"
 
-/* An error: who listens there is not of ours (mw_relative_trusted), and has heard nothing. */
+/* An error: an impostor listens there (mw_relative_trusted); nothing was sent to it. */
 #define MW_STRANGER (-1)
 
 struct mw_ask {
 	const char *socket;   /* path; borrowed */
-	struct mw_buf request; /* owned: all of it */
-	bool stream;           /* only the head is waited for; the body follows: mw_ask_more() */
-	/* what came of it */
+	struct mw_buf request; /* owned; the whole request */
+	bool stream;           /* wait for the head only; mw_ask_more() reads the body */
+	/* the result */
 	int error; /* errno, 0: an answer; ETIMEDOUT, ECONNREFUSED, EPROTO, ECONNRESET: cut, MW_STRANGER */
 	int status; /* HTTP, 200 to 599 if error is 0 */
-	struct mw_buf answer; /* owned: head and what there is of the body */
-	size_t body; /* where that begins */
+	struct mw_buf answer; /* owned; the head, and the body so far */
+	size_t body; /* offset of the body; 0: the head isn't complete */
 	/* ask.c's */
 	int fd; /* -1: closed */
 	size_t sent;
 };
 
-/* "METHOD TARGET HTTP/1.0", and what begins every request of ours. */
+/* Begins a request with its line, "METHOD TARGET HTTP/1.0". */
 void mw_ask_begin(struct mw_ask *, const char *socket, const char *method, const char *target);
-/* A header, unless its value could be more than that. */
+/* Adds a header, unless its value has control characters, which could inject another one. */
 void mw_ask_header(struct mw_ask *, const char *name, const char *value);
 
-/* What lets it in where token_file is set; "": nothing. */
+/* Adds the token, for relatives with token_file; "": adds nothing. */
 void mw_ask_token(struct mw_ask *, const char *token);
 
-/* Sends what was begun (socket isn't NULL) and waits for all, `ms` milliseconds at most. */
+/* Sends the n requests, except those with socket NULL; waits for all, `ms` milliseconds at most. */
 void mw_ask_all(struct mw_ask *, size_t n, unsigned ms);
 
 /*
- * What comes next of a stream's body, `ms` milliseconds at most. How much; 0: the end, or it
- * failed; -1: nothing yet.
+ * Reads the next part of a stream's body; waits `ms` milliseconds at most. Returns the number of
+ * bytes; 0: the end, or it failed; -1: nothing yet.
  */
 long mw_ask_more(struct mw_ask *, char *to, size_t size, unsigned ms);
 
@@ -52,8 +52,8 @@ void mw_ask_free(struct mw_ask *);
 
 /*
  * Calls each with every header of the answer, name and value NUL-terminated, the
- * value without spaces around it; not with what isn't one: names are HTTP's tokens, values
- * without control characters. The answer's head is in pieces then. Once.
+ * value without spaces around it. It skips invalid ones: names must be HTTP tokens, values
+ * without control characters. Call it once: it cuts the answer's head into pieces.
  */
 void mw_ask_headers(struct mw_ask *, void (*each)(void *ctx, const char *name, const char *value),
 		    void *ctx);

@@ -3,19 +3,19 @@
  * family.h - the processes that share a socket's path, seen from one of them.
  *
  * With `socket:PATH` one process listens on PATH and the others on PATH.PID;
- * with `socket_dir:DIR` each on DIR/PID.sock. Whoever listens there is of the
- * family, whatever started it; if `listen` is all that is given, they share a path that
- * src/httpd/rundir.h finds. Any of them answers for each and for all:
+ * with `socket_dir:DIR` each on DIR/PID.sock. With `listen` alone they share a
+ * path that src/httpd/rundir.h finds. Every process with a socket there is of
+ * the family, however it was started. Any of them answers for each and for all:
  *
- *	/PID/...   what that process answers to ...
+ *	/PID/...   the answer of that process to ...
  *	/all/...   the same pages, of a table that is the sum of all
- *	/family    who they are; .tsv, .json
+ *	/family    the list of processes; .tsv, .json
  *
  * Data flows as elsewhere: members.c finds them, ask.c asks all at once over
  * their sockets, sum.c adds the tables up, answer.c makes the pages. These
- * block, for MW_FAMILY_MS at most: they belong into a thread where nobody
- * waits, and one that has a table of descriptors of its own (apart.h), since
- * a child that is forked meanwhile would keep what is open. All allocate (so: in quiet mode).
+ * block, for MW_FAMILY_MS at most: call them in a thread that nobody waits for,
+ * with a descriptor table of its own (src/httpd/relay.h), since a child forked
+ * meanwhile would keep open descriptors. All allocate: enter quiet mode first.
  */
 #ifndef MW_FAMILY_FAMILY_H
 #define MW_FAMILY_FAMILY_H
@@ -28,57 +28,57 @@
 #include "pages/routes.h"
 #include "report/wire.h"
 
-#define MW_FAMILY_MAX 512u    /* processes that are asked */
+#define MW_FAMILY_MAX 512u    /* processes that are asked at most */
 #define MW_FAMILY_BYTES ((size_t)256 << 20) /* of one process's answer */
 
 #define MW_SOCKET_PATH sizeof(((struct sockaddr_un *)0)->sun_path)
 
-/* Where they listen. All zero: there is no family but the process itself. */
+/* The endpoints of a family. All zero: the process has no relatives. */
 struct mw_family {
-	char path[MW_SOCKET_PATH]; /* of `socket`, absolute, or instead of it for `listen`; "": none is shared */
+	char path[MW_SOCKET_PATH]; /* absolute; of `socket`, or rundir.h's for `listen`; "": none */
 	char dir[MW_SOCKET_PATH]; /* of `socket_dir`, absolute; "": not given */
-	char token[MW_TOKEN_MAX + 1]; /* that relatives want; "": none */
+	char token[MW_TOKEN_MAX + 1]; /* for requests to relatives; "": none */
 };
 
 /*
- * Is this a path that mw_family_answer() is for? pid: the process's own. What
- * asks for the process itself by its number is not; *rest is then what
- * behind the number, and else the path itself.
+ * Is this path one for mw_family_answer()? pid: the process's own. "/PID/..."
+ * with that number isn't; *rest is then the part behind the number, and else
+ * the path itself.
  */
 bool mw_family_wants(const char *path, long pid, const char **rest);
 
-/* Answers such a request as mw_route() does. Blocks. */
+/* Answers a request of these paths as mw_route() does. Blocks. */
 void mw_family_answer(const struct mw_family *, const struct mw_api *, const struct mw_request *,
 		      struct mw_response *);
 
-/* Is this path the stream of another process, and one with a socket? */
+/* Is this path the stream of another process with a socket? */
 bool mw_family_streams(const struct mw_family *, const char *path, long pid);
 
 /*
  * Gives the calling thread a table of descriptors of its own, with 0 to 2 and
- * `keep` in it (-1: none). False: the kernel can't (before Linux 5.9), and it is
- * shared with the process, as it was.
+ * `keep` in it (-1: none). False: the kernel can't (before Linux 5.9), and the
+ * thread still shares the process's table.
  */
 bool mw_own_descriptors(int keep);
-/* Would it? Changes nothing. */
+/* Can the kernel do that? Changes nothing. */
 bool mw_can_own_descriptors(void);
 
 /* --- members.c -------------------------------------------------------------- */
 
 struct mw_member {
-	long pid; /* by the name of its socket; 0: whoever listens on `path` */
+	long pid; /* from the name of its socket; 0: the owner of `path` */
 	char socket[MW_SOCKET_PATH];
 };
 
 /*
- * Sockets that there are, in no order, MW_FAMILY_MAX at most; also such as nobody listens on any
- * more. malloc'ed; NULL: none, no memory, or the folder can't be read (*n is 0).
+ * The existing sockets, in no order, MW_FAMILY_MAX at most; some may be stale, without a listener.
+ * malloc'ed; NULL: none, no memory, or the folder can't be read (*n is 0).
  */
 struct mw_member *mw_members(const struct mw_family *, size_t *n);
-/* The same of those whose lock there is, with a socket or (no longer, or not yet) without. */
+/* The same by socket locks: the socket may no longer exist, or not yet. */
 struct mw_member *mw_members_locks(const struct mw_family *, size_t *n);
 
-/* What the system says of a process. Numbers are 0 and texts "" where it says nothing. */
+/* Facts of a process from /proc. Numbers are 0 and texts "" if not known. */
 struct mw_process_facts {
 	char title[256]; /* its command line, words separated by spaces */
 	uint64_t rss; /* bytes */
@@ -86,20 +86,20 @@ struct mw_process_facts {
 };
 void mw_process_facts(long pid, struct mw_process_facts *);
 
-/* Who forked it, as far as that lives; 0: not known. */
+/* The PID of its parent at present, which may be another than its forker; 0: not known. */
 long mw_parent_of(long pid);
 
 /* --- trust.c ----------------------------------------------------------------- */
 
 /*
- * Does a process of this user or of root listen where this socket is connected, or, for
- * root, one that this process or its children forked? Nobody else is a relative.
+ * Does a process of this user or of root listen where this socket is connected? For root, a
+ * descendant of this process is trusted, too. Any other listener is an impostor.
  */
 bool mw_relative_trusted(int fd);
 
 /* --- scrape.c --------------------------------------------------------------- */
 
-/* A process's metrics, in the text form that others have, too. */
+/* A process's metrics, in the same text form as all others'. */
 struct mw_scrape {
 	long pid;
 	const char *text; /* borrowed; NULL if n is 0 */
@@ -107,8 +107,8 @@ struct mw_scrape {
 };
 
 /*
- * Those of n processes as one, each sample with the label "process"; without
- * "# EOF", and what comes before the first "# HELP". What is said of a metric is the first one's.
+ * Merges those of n processes, each sample with the label "process". Drops "# EOF" and any lines
+ * before the first "# HELP". A metric's comments are those of the first process that has it.
  */
 void mw_scrape_merge(struct mw_buf *, const struct mw_scrape *, size_t n);
 
@@ -116,25 +116,25 @@ void mw_scrape_merge(struct mw_buf *, const struct mw_scrape *, size_t n);
 
 /* A process's part of a sum. */
 struct mw_part {
-	const struct mw_wire *wire; /* mw_sum_api() takes the addresses off its native rows */
-	uint64_t born; /* bytes it was born with, and */
-	bool inherits; /* whether these are another's part: mw_inheritance() */
+	const struct mw_wire *wire; /* mw_sum_api() removes the addresses from its native rows */
+	uint64_t born; /* bytes of its fork baseline */
+	bool inherits; /* another part counts these: mw_inheritance() */
 };
 
 /*
- * Which of n processes were born with what another one of them counts: those
- * whose parent, or the first one of the forks that led to them, is among them; of
- * those of one such line without either all but the one that knows most of it.
- * (What a process in between made and handed down is in no part once it has ended,
- * as nothing is that ended processes did.)
+ * Sets `inherits` for each process whose fork baseline another one of the n counts:
+ *  - its parent, or the eldest of its line of forks, is among the n;
+ *  - neither is: all of that line but the one with the largest baseline.
+ * (Allocations of an ended process between them are in no part, as nothing of
+ * ended processes is.)
  */
 void mw_inheritance(struct mw_part *, size_t n);
 
 /*
- * The sum of n tables as a tracker would have it, for the calling thread,
- * until the next call: rows added up by location, native ones by module and
- * offset (shown without an address, by a symbol if one of them knows it), sums
- * stop at the largest value of their type. NULL: no memory. Release with mw_sum_end().
+ * The sum of n tables as a tracker's, for the calling thread, until its next
+ * call. Rows are added up by location, native ones by module and offset; these
+ * show no address, and a symbol if one process knows it. Sums stop at the largest
+ * value of their type. NULL: no memory. Release with mw_sum_end().
  */
 const struct mw_api *mw_sum_api(const struct mw_part *, size_t n, const struct mw_api *own);
 void mw_sum_end(void);

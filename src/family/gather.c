@@ -12,7 +12,7 @@
 #include "base/times.h"
 #include "ask.h"
 
-/* Who is there, without those that are this process by their name. NULL: no memory. */
+/* The members, without those with this process's PID in their name. NULL: no memory. */
 static struct mw_member *others(const struct mw_family *f, size_t *n)
 {
 	size_t all, used = 0;
@@ -22,16 +22,16 @@ static struct mw_member *others(const struct mw_family *f, size_t *n)
 		if (m[i].pid != (long)getpid())
 			m[used++] = m[i];
 	*n = used;
-	return m ? m : calloc(1, sizeof(*m)); /* no folder, no family */
+	return m ? m : calloc(1, sizeof(*m)); /* no folder: an empty family */
 }
 
-/* Nobody is there any more, a name is all that is left; or it is nobody of ours. */
+/* Is the socket stale, or an impostor's? */
 static bool gone(const struct mw_ask *a)
 {
 	return a->error == ECONNREFUSED || a->error == ENOENT || a->error == MW_STRANGER;
 }
 
-/* "mwrap PID", as the path's owner wrote it: for one who doesn't answer. */
+/* The PID of an owner that doesn't answer, from "mwrap PID" in the socket lock; 0: not known. */
 static long pid_of_owner(const char *socket)
 {
 	char path[MW_SOCKET_PATH + 8], text[32];
@@ -58,11 +58,11 @@ static void hear_self(struct mw_reply_of *v, const struct mw_api *api, enum mw_w
 	long n = location ? mw_percent_decode(at, len, location, false) : -1;
 
 	*v = (struct mw_reply_of){ .pid = (long)getpid(), .error = ENOMEM };
-	if (n < 0) /* which nobody has */
+	if (n < 0) /* broken: "" is no location */
 		n = 0;
 	if (!location || mw_wire_write(&b, api, what, location, (size_t)n))
 		mw_buf_free(&b);
-	else if (!mw_wire_read(&v->wire, b.p, b.n)) /* which takes it over in any case */
+	else if (!mw_wire_read(&v->wire, b.p, b.n)) /* takes ownership of b.p in any case */
 		v->error = 0;
 	free(location);
 }
@@ -83,7 +83,7 @@ static void hear(struct mw_reply_of *v, struct mw_ask *a, long pid)
 		v->error = 0;
 		v->pid = v->wire.pid;
 	}
-	a->answer = (struct mw_buf){ 0 }; /* taken over */
+	a->answer = (struct mw_buf){ 0 }; /* mw_wire_read() took ownership */
 }
 
 static int voice_cmp(const void *a, const void *b)
@@ -92,10 +92,10 @@ static int voice_cmp(const void *a, const void *b)
 
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
-	return !!x->error - !!y->error; /* what answered comes first */
+	return !!x->error - !!y->error; /* the one that answered comes first */
 }
 
-/* A process that listens on two sockets is one. */
+/* Sorts by PID, and unites the replies of a process that listens on two sockets. */
 static void unite(struct mw_gathered *g)
 {
 	size_t used = 0;
@@ -122,7 +122,7 @@ static void target_of(struct mw_buf *b, enum mw_wire_what what, const char *at)
 	mw_buf_add(b, "", 1);
 }
 
-/* Asks the others; what they say is in g. */
+/* Asks the others, and adds their replies to g. */
 static void ask_others(struct mw_gathered *g, const struct mw_family *f, const struct mw_member *m,
 		       struct mw_ask *asks, size_t n, const char *target)
 {
@@ -192,7 +192,7 @@ static const char *header_but_accept(void *ctx, const char *name)
 {
 	const struct mw_request *req = ctx;
 
-	if (!strcmp(name, "Accept")) /* a line of text is wanted of each */
+	if (!strcmp(name, "Accept")) /* each shall answer with a line of text */
 		return NULL;
 	return req->header ? req->header(req->ctx, name) : NULL;
 }
@@ -250,7 +250,7 @@ static void have_it_done(struct mw_did *did, const struct mw_family *f, const st
 		if (a->socket && !gone(a))
 			heard(did, a->error ? 0 : a->status, a->answer.p + a->body, a->answer.n - a->body);
 		else if (!a->socket && g->replies[i].error)
-			did->asked++; /* it can't be asked */
+			did->asked++; /* it counts, but can't be asked */
 		if (a->socket)
 			mw_ask_free(a);
 	}
@@ -267,13 +267,13 @@ int mw_all_do(struct mw_did *did, const struct mw_family *f, const struct mw_api
 
 	*did = (struct mw_did){ 0 };
 	own.path = rest;
-	own.site = NULL; /* the server's thread alone may touch that */
+	own.site = NULL; /* only the server's thread may touch the site */
 	own.header = header_but_accept;
 	own.ctx = (void *)(uintptr_t)req;
 	mw_route(api, &own, &res);
 	heard(did, res.status, res.body.p, res.body.n);
 	mw_response_free(&res);
-	if (did->status == 200) { /* nobody is asked to do what isn't done here */
+	if (did->status == 200) { /* if it fails here, no other process is asked */
 		failed = mw_gather(&g, f, api, MW_WIRE_SELF, "") != 0;
 		asks = failed ? NULL : calloc(g.n + 1, sizeof(*asks));
 		if (asks)

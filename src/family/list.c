@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* list.c - GET /family: who is of the family, in every form. See family.h. */
+/* list.c - GET /family: the list of processes, in every form. See family.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "gather.h"
 
-/* One process as it is listed. */
+/* One process of the list. */
 struct line {
 	const struct mw_reply_of *v;
 	struct mw_process_facts facts;
@@ -20,7 +20,7 @@ struct view {
 	size_t n;
 };
 
-/* The one list of columns, for all forms. A number that isn't known is left empty, in JSON null. */
+/* The one list of columns, for all forms. An unknown number is empty, in JSON null. */
 enum type { PID, NUMBER, SECONDS, TEXT, FLAG };
 struct value {
 	bool known;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* members.c - who is there: by the names of sockets, and what /proc says. See family.h. */
+/* members.c - a family's processes, by the names of sockets; facts from /proc. See family.h. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "family.h"
 
-/* All of n bytes is a PID; else 0. */
+/* The PID that all n bytes are; else 0. */
 static long pid_in(const char *s, size_t n)
 {
 	long pid = 0;
@@ -53,7 +53,7 @@ static void add(struct listing *l, long pid, const char *dir, const char *name)
 		l->n++;
 }
 
-/* The PID that `name` is a socket's of, 0: none. base: of `socket`, NULL: `socket_dir`. */
+/* The PID in a socket's name, 0: none. base: the file name of `socket`, NULL: `socket_dir`. */
 static long pid_of(const char *name, const char *base)
 {
 	size_t n = strlen(name), b = base ? strlen(base) : 0;
@@ -63,7 +63,7 @@ static long pid_of(const char *name, const char *base)
 	return n > b + 1 && !memcmp(name, base, b) && name[b] == '.' ? pid_in(name + b + 1, n - b - 1) : 0;
 }
 
-/* The name ends with `suffix`, which goes. */
+/* Removes `suffix` from the end of the name; false: it isn't there. */
 static bool strip(char *name, const char *suffix)
 {
 	size_t n = strlen(name), s = strlen(suffix);
@@ -74,7 +74,7 @@ static bool strip(char *name, const char *suffix)
 	return true;
 }
 
-/* locks: by the locks' names, else by the sockets'. */
+/* locks: by the names of socket locks, else of sockets. */
 static void list(struct listing *l, const char *dir, const char *base, bool locks)
 {
 	DIR *d = opendir(dir);
@@ -128,7 +128,7 @@ struct mw_member *mw_members_locks(const struct mw_family *f, size_t *n)
 	return members(f, n, true);
 }
 
-/* How much of a file of /proc there is, up to size - 1 bytes; ended by a NUL. */
+/* Reads up to size - 1 bytes of a file of /proc, and adds a NUL; returns their number. */
 static size_t slurp(long pid, const char *name, char *to, size_t size)
 {
 	char path[64];
@@ -149,7 +149,7 @@ static void set_title(long pid, char *title, size_t size)
 {
 	size_t n = slurp(pid, "cmdline", title, size);
 
-	while (n && !title[n - 1]) /* a title is followed by what is left of the arguments' room */
+	while (n && !title[n - 1]) /* the rest of the arguments' room follows a title */
 		n--;
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)title[i] < 0x20)
@@ -159,14 +159,14 @@ static void set_title(long pid, char *title, size_t size)
 	title[n] = '\0';
 }
 
-/* A number in stat: which field, from 3 on. 0: there is none. */
+/* A number in /proc/PID/stat. which: the field, from 3 on. 0: none. */
 static unsigned long long stat_field(long pid, int which)
 {
 	unsigned long long value = 0;
 	char text[1024], *s;
 
 	slurp(pid, "stat", text, sizeof(text));
-	s = strrchr(text, ')'); /* its name may hold anything */
+	s = strrchr(text, ')'); /* the last one: the process's name may contain anything */
 	for (int field = 2; s && field < which; field++)
 		s = strchr(s + 1, ' ');
 	return s && sscanf(s, " %llu", &value) == 1 ? value : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* own_descriptors.c - for threads that ask other processes. See family.h. */
+/* own_descriptors.c - a thread's own descriptor table, for relays. See family.h. */
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@ enum { CLOSE_UNSHARE = 1 << 1 }; /* CLOSE_RANGE_UNSHARE, which not all headers h
 bool mw_can_own_descriptors(void)
 {
 #ifdef SYS_close_range
-	return !syscall(SYS_close_range, ~0u, ~0u, 0); /* of none */
+	return !syscall(SYS_close_range, ~0u, ~0u, 0); /* an empty range: closes nothing */
 #else
 	return false;
 #endif

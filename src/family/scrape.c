@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * scrape.c - GET /all/metrics: what each process answers to /metrics, put
- * together. See family.h.
+ * scrape.c - GET /all/metrics: merges the answers of all processes to /metrics.
+ * See family.h.
  *
- * The lines of one metric have to be side by side, so the answers are cut at
- * "# HELP NAME", and each line of a sample gets the label "process", its PID. A
- * metric that only some have is there for those.
+ * The format wants the lines of one metric together: the answers are cut at
+ * "# HELP NAME". Each sample gets the label "process", its PID. A metric that
+ * only some processes have appears for those.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +21,10 @@ static const char help[] = "# HELP ";
 
 static const char *end_of(const struct mw_scrape *p)
 {
-	return p->n ? p->text + p->n : p->text; /* which may be NULL then */
+	return p->n ? p->text + p->n : p->text; /* text may be NULL if n is 0 */
 }
 
-/* A line without its end; *s goes on behind that. NULL: there is none left. */
+/* A line without its end; moves *s behind that. NULL: none is left. */
 static const char *line(const char **s, const char *end, size_t *n)
 {
 	const char *from = *s, *nl;
@@ -37,7 +37,7 @@ static const char *line(const char **s, const char *end, size_t *n)
 	return from;
 }
 
-/* Of a line "# HELP NAME ...": the name's length; 0: another line. */
+/* The length of NAME in a line "# HELP NAME ..."; 0: another line. */
 static size_t help_name(const char *s, size_t n, const char **name)
 {
 	size_t len = sizeof(help) - 1;
@@ -51,7 +51,7 @@ static size_t help_name(const char *s, size_t n, const char **name)
 	return len;
 }
 
-/* Where the lines of a metric begin in an answer, behind that of its help; NULL: it isn't there. */
+/* The lines of a metric in an answer, behind that of its help; NULL: it isn't there. */
 static const char *find(const struct mw_scrape *p, const char *name, size_t len)
 {
 	const char *s = p->text, *end = end_of(p), *at, *found;
@@ -80,7 +80,7 @@ static void sample(struct mw_buf *to, const char *s, size_t n, long pid)
 	mw_buf_str(to, "\n");
 }
 
-/* The lines up to the next metric's. comments: those, else the samples. */
+/* Appends the lines up to the next metric. comments: its comments, else its samples. */
 static void lines(struct mw_buf *to, const struct mw_scrape *p, const char *s, bool comments)
 {
 	const char *end = end_of(p), *at, *name;
@@ -96,7 +96,7 @@ static void lines(struct mw_buf *to, const struct mw_scrape *p, const char *s, b
 	}
 }
 
-/* Was it there before, in another's answer or further up in this one? s: behind its help. */
+/* Was the metric in an earlier answer, or further up in this one? s: behind its help. */
 static bool said_before(const struct mw_scrape *p, size_t i, const char *name, size_t len, const char *s)
 {
 	for (size_t k = 0; k < i; k++)
@@ -127,7 +127,7 @@ void mw_scrape_merge(struct mw_buf *to, const struct mw_scrape *p, size_t n)
 
 /* --- the page ------------------------------------------------------------------------ */
 
-/* Who they are: what a PID stands for, and whether it has answered. */
+/* The processes: each one's title, and whether it has answered. */
 static void who(struct mw_buf *to, const struct mw_gathered *g, const struct mw_scrape *p, size_t n)
 {
 	mw_buf_str(to, "# HELP mwrap_process_info 1, for the title of each process, and who has the socket's path.\n"
@@ -157,7 +157,7 @@ static void who(struct mw_buf *to, const struct mw_gathered *g, const struct mw_
 	}
 }
 
-/* The others' answers to the same; how many, the own one first. */
+/* Collects the answers, this process's first; returns their number. */
 static size_t collect(struct mw_scrape *p, const struct mw_gathered *g, const struct mw_ask *asks,
 		      const struct mw_response *own)
 {
@@ -216,7 +216,7 @@ void mw_page_all_metrics(struct mw_call *call, const struct mw_family *f, const 
 	struct mw_gathered g;
 
 	mw_route(call->api, req, &own);
-	if (own.status != 200) { /* what isn't understood here isn't by others */
+	if (own.status != 200) { /* the others would refuse it, too */
 		mw_response_free(call->res);
 		*call->res = own;
 		return;

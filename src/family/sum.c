@@ -2,16 +2,15 @@
 /*
  * sum.c - the tables of several processes as one. See family.h.
  *
- * The sum is a `struct mw_api`, so that every page there is shows it. That has
- * functions without a context: what they answer with belongs to the calling
- * thread.
+ * The sum is a `struct mw_api`: every page can show it. Its functions have no
+ * context argument: the sum belongs to the calling thread.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "family.h"
 
-/* --- who was born with what ----------------------------------------------------- */
+/* --- fork baselines -------------------------------------------------------------- */
 
 static bool is_there(const struct mw_part *p, size_t n, long pid)
 {
@@ -35,7 +34,7 @@ static uint64_t born_with(const struct mw_wire *w)
 	return bytes;
 }
 
-/* Of those of one line of forks one goes before all others: does q go before p? */
+/* A total order of one line of forks, the largest baseline first: does q go before p? */
 static bool goes_before(const struct mw_part *q, const struct mw_part *p)
 {
 	return q->wire->stats.eldest == p->wire->stats.eldest &&
@@ -44,14 +43,14 @@ static bool goes_before(const struct mw_part *q, const struct mw_part *p)
 
 void mw_inheritance(struct mw_part *p, size_t n)
 {
-	/* whoever forked it may have ended at once, as a process that is forked twice over has it */
+	/* the eldest, too: the parent of a double fork ends at once */
 	for (size_t i = 0; i < n; i++) {
 		const struct mw_stats *s = &p[i].wire->stats;
 
 		p[i].born = born_with(p[i].wire);
 		p[i].inherits = s->forker && (is_there(p, n, s->forker) || is_there(p, n, s->eldest));
 	}
-	/* of those whose line has gone, one keeps it: the last that is compared with the others */
+	/* of a line whose parent and eldest are gone, the first in order keeps the baseline */
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; p[i].wire->stats.forker && !p[i].inherits && j < n; j++)
 			p[i].inherits = !p[j].inherits && goes_before(&p[j], &p[i]);
@@ -65,7 +64,10 @@ struct item {
 	bool inherits;
 };
 
-/* MODULE(symbol+0x1f), without " [0x7f...]", which the module's path may have, too: in the wire's row. */
+/*
+ * MODULE(symbol+0x1f), without " [0x7f...]", in the wire's row. The search begins behind the
+ * module's path, which may contain that, too.
+ */
 static void drop_address(struct mw_row *r)
 {
 	const char *from = r->location + r->file_len;
@@ -79,7 +81,7 @@ static void drop_address(struct mw_row *r)
 	((char *)(uintptr_t)r->location)[r->location_len] = '\0';
 }
 
-/* Native ones by module and offset: what a symbol is called may be known to one process only. */
+/* Native ones by module and offset: only one of the processes may know the symbol. */
 static int item_cmp(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
@@ -119,7 +121,7 @@ static void add_item(struct mw_row *sum, const struct item *it)
 	sum->processes++;
 }
 
-/* The items, sorted; NULL: no memory. */
+/* The items of all parts, sorted; NULL: no memory. */
 static struct item *collect(const struct mw_part *p, size_t parts, size_t *n)
 {
 	size_t room = 1;
@@ -146,7 +148,7 @@ static bool has_symbol(const struct mw_row *r)
 	return r->location_len > r->file_len + 1 && r->location[r->file_len + 1] != '+';
 }
 
-/* Of several names of a place, the one that is shown whatever the order of processes is. */
+/* Chooses among several names of a location, independent of the processes' order. */
 static bool better_name(const struct mw_row *r, const struct mw_row *than)
 {
 	bool x = has_symbol(r), y = has_symbol(than);
@@ -154,7 +156,7 @@ static bool better_name(const struct mw_row *r, const struct mw_row *than)
 	return x != y ? x : mw_location_cmp(r, than) < 0;
 }
 
-/* One block: the snapshot and its rows; their texts are the processes'. */
+/* One block of memory: the snapshot and its rows. The processes' wires own the texts. */
 static struct mw_snapshot *merge(const struct item *items, size_t n)
 {
 	struct mw_snapshot *s = calloc(1, sizeof(*s) + (n + 1) * sizeof(*s->rows));
@@ -209,7 +211,7 @@ static struct mw_snapshot *sum_snapshot(void)
 
 static void sum_snapshot_free(struct mw_snapshot *s)
 {
-	(void)s; /* it is mw_sum_end()'s */
+	(void)s; /* mw_sum_end() frees it */
 }
 
 static bool sum_find(const char *location, size_t n, struct mw_row *row)
@@ -229,7 +231,7 @@ static size_t sum_source(const char *name, size_t n, char *to, size_t size)
 	return 0;
 }
 
-/* The processes' were asked for one location: all are of that. */
+/* All live blocks: the processes were asked for one location, so all are of that. */
 static struct mw_lives *sum_lives(const uint32_t *ids, size_t n)
 {
 	struct mw_lives *l;
@@ -246,7 +248,7 @@ static struct mw_lives *sum_lives(const uint32_t *ids, size_t n)
 			struct mw_live *v = &l->v[used++];
 
 			*v = sum.parts[i].wire->lives[j];
-			/* ages travelled: generations of several processes can't be compared */
+			/* the wire has ages: generations of several processes can't be compared */
 			v->generation = less(sum.stats.generation, v->generation);
 			v->id = n ? ids[0] : 0;
 		}
@@ -299,7 +301,7 @@ static void add_stats(struct mw_stats *to, const struct mw_stats *s)
 	to->life_unit = s->life_unit;
 }
 
-/* Totals from the rows, which know what was born with whom. */
+/* Totals come from the rows, without the inherited baselines. */
 static bool fill_stats(const struct mw_part *p, size_t n)
 {
 	struct mw_row all = { 0 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * trust.c - is whoever listens on a relative's socket one of ours? See family.h.
+ * trust.c - tells relatives from impostor sockets. See family.h.
  *
- * In a directory that everybody can write to, such as /tmp, anybody may make a
- * socket with a relative's name, and would be sent the token, and could make up
- * a table. The kernel knows who listens.
+ * In a directory that all users can write to, for example /tmp, any user may
+ * make a socket with a relative's name. It would get the token, and could forge
+ * a table. The kernel knows the listener's user and PID.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #include "family.h"
 
-#define GENERATIONS 64 /* of forks; a circle ends, too */
+#define GENERATIONS 64 /* of forks; ends a loop, too */
 
 static bool descends(pid_t pid, pid_t from)
 {
@@ -33,6 +33,6 @@ bool mw_relative_trusted(int fd)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n))
 		return false;
-	/* a master that is root may have forked workers that aren't any more */
+	/* a master that is root may have forked workers that dropped root */
 	return who.uid == own || !who.uid || (!own && descends(who.pid, getpid()));
 }
