@@ -17,8 +17,8 @@
  *
  * The thread that calls mw_route() makes all calls. Only the answers allocate.
  */
-#ifndef MW_PAGES_ACCESS_H
-#define MW_PAGES_ACCESS_H
+#ifndef MW_HTTP_ACCESS_H
+#define MW_HTTP_ACCESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * assets.h - the files of web/, compiled in by embed.rb: static, read-only, safe
  * in every thread.
  */
-#ifndef MW_PAGES_WEB_H
-#define MW_PAGES_WEB_H
+#ifndef MW_HTTP_ASSETS_H
+#define MW_HTTP_ASSETS_H
 
 #include <stddef.h>
 

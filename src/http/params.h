@@ -3,8 +3,8 @@
  * params.h - the parameters of a request, and percent-encoding. A reason is appended to a
  * buffer as one line of text without a newline.
  */
-#ifndef MW_PAGES_REQUEST_H
-#define MW_PAGES_REQUEST_H
+#ifndef MW_HTTP_PARAMS_H
+#define MW_HTTP_PARAMS_H
 
 #include <stdbool.h>
 #include <stddef.h>

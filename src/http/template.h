@@ -6,8 +6,8 @@
  * and escapes its own values. A slot with neither stays empty. A name without a
  * slot writes nothing; a test checks that none is left.
  */
-#ifndef MW_PAGES_TEMPLATE_H
-#define MW_PAGES_TEMPLATE_H
+#ifndef MW_HTTP_TEMPLATE_H
+#define MW_HTTP_TEMPLATE_H
 
 #include <stddef.h>
 

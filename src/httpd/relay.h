@@ -14,8 +14,8 @@
  *
  * All calls: the server's thread, except mw_relay_reset (a forked child).
  */
-#ifndef MW_HTTPD_APART_H
-#define MW_HTTPD_APART_H
+#ifndef MW_HTTPD_RELAY_H
+#define MW_HTTPD_RELAY_H
 
 #include "server.h"
 

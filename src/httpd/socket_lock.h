@@ -13,8 +13,8 @@
  * when the owner ends in an orderly way: it takes the lock again first, and leaves files that it
  * didn't make.
  */
-#ifndef MW_HTTPD_CLAIM_H
-#define MW_HTTPD_CLAIM_H
+#ifndef MW_HTTPD_SOCKET_LOCK_H
+#define MW_HTTPD_SOCKET_LOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -15,8 +15,8 @@
  *
  * The server's thread only, except mw_takeover_child().
  */
-#ifndef MW_HTTPD_OWNER_H
-#define MW_HTTPD_OWNER_H
+#ifndef MW_HTTPD_TAKEOVER_H
+#define MW_HTTPD_TAKEOVER_H
 
 #include <stdbool.h>
 #include <stdint.h>
