@@ -208,6 +208,7 @@ static int open_rundir(struct mw_listener *l, const struct mw_options *o, char e
 	char path[sizeof(l->claim.path)];
 	int ret;
 
+	snprintf(err, MW_ERROR_MAX, "the family's sockets: no directory can hold them: set TMPDIR");
 	for (unsigned i = 0; (ret = mw_rundir_path(i, o, path, err)) <= 0; i++) {
 		/* the last process to end may just have removed the directory: make it again */
 		for (int tries = 0; !ret && tries < 3; tries++) {

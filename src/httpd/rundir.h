@@ -20,8 +20,8 @@
 #include "server.h"
 
 /*
- * Finds the i-th path to try, from 0 on; its directory exists then. Returns 0; -1 with a line in
- * err: the next one may do; 1: there are no more.
+ * Finds the i-th path to try, from 0 on; its directory exists then. Returns 0; -1: the
+ * next one may do, and err says why not this one, if something failed; 1: there are no more.
  */
 int mw_rundir_path(unsigned i, const struct mw_options *, char path[MW_SOCKET_PATH],
 		   char err[MW_ERROR_MAX]);

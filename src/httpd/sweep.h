@@ -4,8 +4,8 @@
  * _exit(2), as Debian's shell does, by a signal, or by exec.
  *
  * The process with the family's path looks once a second; in a directory of sockets every process
- * does. A look is a stat of the directory and two system calls for each relative. Only after a
- * change does a thread read the directory and remove what has no owner any more. The thread has its
+ * does. A look is a stat of the directory and two system calls for each relative. After a change, and
+ * every MW_SWEEP_FULL_MS, a thread reads the directory and removes what has no owner any more. The thread has its
  * own descriptor table: a child forked meanwhile inherits none of its descriptors.
  */
 #ifndef MW_HTTPD_SWEEP_H

@@ -25,7 +25,7 @@ bool mw_value_bytes(const char *, uint64_t *out);
 size_t mw_value_longest(const char *);
 
 /*
- * Splits "127.0.0.1:PORT", "localhost:PORT" or "[::1]:PORT". host (size bytes, 10
+ * Splits "ADDRESS:PORT", with a numeric address, an IPv6 one in brackets, or "localhost". host (size bytes, 10
  * at least) becomes a numeric address without brackets. *far: other machines may
  * reach it. Returns NULL, or the problem in words: then *port and *far are
  * unchanged.

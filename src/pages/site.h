@@ -37,7 +37,7 @@ void mw_site_start(struct mw_site *, const struct mw_api *);
 /* Frees the journal, the mark and the point; the history stays. */
 void mw_site_end(struct mw_site *, const struct mw_api *);
 
-/* Seconds since the process began. */
+/* Seconds since the tracker was loaded, in this process or the one it was forked from. */
 double mw_site_uptime(const struct mw_site *);
 
 /*

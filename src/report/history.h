@@ -3,7 +3,7 @@
  * history.h - the process's memory over time, and when marks were set.
  *
  * Two rings of fixed size: a point a second for the last 15 minutes, and one a
- * minute for the last 24 hours; 38 KiB together, nothing is allocated. All
+ * minute for the last 24 hours; 38 kB together, nothing is allocated. All
  * zero at first. Times are seconds of uptime and only go forward:
  * mw_history_add() drops a point that isn't later than the last one. Seconds
  * without a point (a stopped process) are missing.

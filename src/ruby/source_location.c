@@ -3,9 +3,9 @@
  * source_location.c - Mwrap[] and Mwrap::SourceLocation.
  *
  * An object holds only its location's name, so it is valid for ever and can be shared between
- * Ractors. Each method looks the name up in a new snapshot: the numbers are always current. A
- * look-up keeps the GVL: it takes about a microsecond for each location in the table, and giving
- * the GVL away can cost much more.
+ * Ractors. Each method looks the name up anew: the numbers are always current. The tracker finds
+ * most names at once; for others a snapshot is searched. Both run without the GVL, since a reset
+ * may be under way.
  */
 #include <math.h>
 #include <string.h>

@@ -103,7 +103,7 @@ void *mw_admit_cold(struct mw_shard *t, void *p, size_t n, uintptr_t caller);
 void *mw_admit_check(struct mw_shard *t, void *p) __attribute__((returns_nonnull));
 
 /*
- * p was asked for as mw_padded(n) bytes, n < MW_SIZE_HUGE, and is not NULL;
+ * p has room for n bytes and a tail, n < MW_SIZE_HUGE, and is not NULL;
  * usable: its room. t is busy. False: something isn't at hand (the location
  * with its counters, a free record), and nothing has changed. Calls nothing,
  * so the compiler saves few registers.
