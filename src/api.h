@@ -1,21 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * api.h - what the tracker offers to code outside it.
+ * api.h - the tracker's functions for the server and the extension.
  *
- * The preloaded tracker (libmwrap.so) exports one data symbol besides the
- * functions that it interposes: `mwrap_api`, a table of function pointers.
- * The HTTP server gets it when the tracker starts it; the Ruby extension
- * looks it up with dlsym(RTLD_DEFAULT, "mwrap_api") and works, answering
- * zeros, when it is not there.
+ * The preloaded tracker (libmwrap.so) exports one data symbol besides the functions that it
+ * interposes: `mwrap_api`, a table of function pointers. The tracker hands it to the HTTP server
+ * at its start. The Ruby extension looks it up with dlsym(RTLD_DEFAULT, "mwrap_api"). Without the
+ * symbol the extension still works, and answers zeros.
  *
  * Rules for callers:
- *  - Everything returned is a copy. No call returns with a lock or an RCU
- *    read-side section held, so callers may block, sort, write to clients
- *    or run Ruby code with what they got.
- *  - Calls allocate, and therefore track, nothing: each enters quiet mode by
- *    itself. What the caller allocates is tracked as anybody's is, unless
- *    the caller is inside quiet_enter()/quiet_leave().
- *  - Any thread may call, with or without the GVL; never a signal handler,
- *    and never between fork() and exec() in a child of a threaded process.
+ *  - Each result is a copy. No call returns with a lock or an RCU read-side section held.
+ *    So callers may block, sort, write to clients or run Ruby code with a result.
+ *  - Each call enters quiet mode by itself: its own allocations aren't tracked.
+ *    The caller's own allocations are tracked, unless the caller is inside
+ *    quiet_enter()/quiet_leave().
+ *  - Any thread may call, with or without the GVL. A signal handler must not call, nor a child
+ *    of a threaded process between fork() and exec().
  *  - "NULL: no memory" is an answer that callers handle.
  */
 #ifndef MW_API_H
@@ -35,7 +34,7 @@ enum mw_kind {
 	MW_KIND_SPECIAL /* "(other)", "(gone)", "(ruby, line not known)", "(ruby, starting)" */
 };
 
-/* One location: its counters at the moment of the snapshot. */
+/* One location, with its counters at the moment of the snapshot. */
 struct mw_row {
 	/* since the last reset, or the start of the process */
 	uint64_t total;       /* bytes allocated */
@@ -44,34 +43,34 @@ struct mw_row {
 	uint64_t freed;       /* bytes freed */
 	uint64_t life_sum;    /* lifespans of the freed, see mw_stats.life_unit */
 	uint64_t life_max;
-	int64_t growth;       /* bytes: live_bytes now less at the reset (or fork) */
-	/* now, whatever was reset */
+	int64_t growth;       /* bytes: live_bytes now less live_bytes at the reset (or fork) */
+	/* now; a reset doesn't change these */
 	uint64_t live_bytes;
 	uint64_t live;        /* blocks */
-	/* since the start, whatever was reset; see mw_stats.overruns */
+	/* since the start; a reset doesn't change these; see mw_stats.overruns */
 	uint64_t overruns;    /* blocks of this location found written past their end */
 	uint64_t overrun_size; /* bytes asked for, of the last of them; 0: none */
 	/*
-	 * How much of the first ones a forked process was born with: it is in
-	 * its parent's, too. Zeros where no server is asked for.
+	 * Fork baseline: the part of the first counters that a forked process inherited. Its
+	 * parent counts that part, too. Zeros if no option asks for a server.
 	 */
 	struct {
 		uint64_t total, allocations, frees, freed, life_sum;
 	} born;
-	/* where; bytes as the system has them, not necessarily UTF-8 */
+	/* location; bytes as the system has them, not necessarily UTF-8 */
 	const char *location; /* NUL-terminated, owned by the snapshot */
 	uint32_t location_len;
 	uint32_t file_len;    /* how much of `location` names the file or module */
 	uint64_t at;          /* RUBY: the line; NATIVE: the offset in its module */
 	uint32_t id;          /* for lives(); stable while anything is live there */
 	enum mw_kind kind;
-	uint32_t processes;   /* of a family's sum: how many know it; else 0 */
+	uint32_t processes;   /* in a family's sum: processes that know the location; else 0 */
 };
 
 struct mw_snapshot {
 	size_t n;
 	struct mw_row *rows; /* in no particular order; every location used */
-	bool family;         /* a sum over processes: not the tracker's, but src/family's */
+	bool family;         /* a sum over processes, made by src/family, not by the tracker */
 };
 
 /* One live allocation. */
@@ -90,71 +89,73 @@ struct mw_lives {
 struct mw_stats {
 	uint64_t total, allocations, freed, frees; /* sums over all rows */
 	uint64_t live_bytes, live;
-	uint64_t locations, locations_max; /* in the table now; its ceiling */
+	uint64_t locations, locations_max; /* in the table now; the table's ceiling */
 	uint64_t retired;         /* locations folded into "(gone)" so far */
 	uint64_t generation;      /* now */
 	const char *life_unit;    /* "gc" or "bytes": what lifespans count */
 	const char *ruby_lookup;  /* "fast", "public", "starting", "ended" or "none" */
 	const char *ruby_why;     /* why "public" is in use, or "" */
 	/*
-	 * What malloc and free take for granted: "ruby" (the C library's allocator, lines found the
-	 * fast way, GC.count read), "bytes" (that allocator, and no Ruby), or "none", the slow
-	 * way, and why, or "". How GC.count is read: "memory", "call" of Ruby's function,
-	 * "starting" (0 until Ruby is up), "ended" (as it was then) or "none" (no Ruby).
+	 * mode: "ruby" (the C library's allocator, lines found the fast way, GC.count read),
+	 * "bytes" (that allocator, and no Ruby) or "none" (the slow way).
+	 * mode_why: the reason for "none", or "".
+	 * gc_count, how GC.count is read: "memory", "call" (of Ruby's function),
+	 * "starting" (0 until Ruby is up), "ended" (its last value) or "none" (no Ruby).
 	 */
 	const char *mode, *mode_why, *gc_count;
 	uint64_t tracker_bytes;   /* memory held for the tracker's own tables: arena.h */
-	uint64_t memory_max;      /* its ceiling, 0: none; arena.h says what that covers */
-	/* for want of memory, or at a ceiling; once true, they stay true */
+	uint64_t memory_max;      /* ceiling of tracker_bytes, 0: none; arena.h: its extent */
+	/* no memory, or a ceiling was reached; once true, they stay true */
 	bool locations_full;      /* a location found no room: it is in "(other)" */
-	bool records_full;        /* a live block found none: it is in `lost` */
-	bool threads_full;        /* a thread did: its calls count at their native callers */
+	bool records_full;        /* a live block found no record: it is in `lost` */
+	bool threads_full;        /* a thread found no shard: its calls count at native callers */
 	bool paused;              /* see mw_api.pause */
-	uint64_t lost;            /* live records that could not be had */
+	uint64_t lost;            /* live blocks without a record */
 	/*
-	 * Since the start, whatever was reset. A block whose last bytes, which
-	 * are the tracker's, were overwritten is found at its free or realloc:
-	 * an overrun. It is freed, and counted as freed, as any other. A free
-	 * of no live block is passed on: a double one if it looks as if a block
-	 * of the tracker's had been there, else an unknown one (a block
-	 * that another allocator made, or none at all).
+	 * Since the start; a reset doesn't change these.
+	 *  - overruns: blocks whose last bytes, the tracker's tail, were overwritten. free or
+	 *    realloc finds them. They are freed, and counted as freed, as any other.
+	 *  - double_frees: frees of no live block, where a tracked block seems to have been.
+	 *  - unknown_frees: other frees of no live block: another allocator's block, or none.
+	 * A free of no live block is passed on.
 	 */
 	uint64_t overruns, double_frees, unknown_frees;
 	uint64_t heap_bytes;      /* Ruby's heap pages, if heap_known */
 	bool heap_known;
 	const char *ruby;         /* its version, "3.4.5"; NULL: no Ruby, or not known */
 	double uptime;            /* seconds */
-	long forker;              /* the process that this one was forked from; 0: it was exec'ed */
-	long eldest;              /* the first one of that line of forks; 0: this one */
+	long forker;              /* pid of the process that forked this one; 0: it was exec'ed */
+	long eldest;              /* pid of the first one of that line of forks; 0: this one */
 	uint64_t resets;
-	uint32_t processes;       /* a family's sum: of how many; else 0 */
+	uint32_t processes;       /* in a family's sum: number of processes; else 0 */
 	/*
-	 * As the first four, but since the start, whatever was reset: they never go back. A
-	 * forked child goes on from its parent's. False: no memory to add them up, and they are 0.
+	 * As the first four, but since the start: a reset doesn't change them, and they never go
+	 * back. A forked child goes on from its parent's numbers. ever_known is false, and they
+	 * are 0, if there was no memory to add them up.
 	 */
 	bool ever_known;
 	uint64_t ever_total, ever_allocations, ever_freed, ever_frees;
 };
 
-/* Spans of time in generations (GC.count). Of none, all are 0. */
+/* Spans of time in generations (GC.count). Without any span, all fields are 0. */
 struct mw_spans {
 	uint64_t n, sum, min, max;
 	double stddev; /* of the whole population, not of a sample */
 };
 
-/* Ruby's heap pages, since the start, whatever was reset. */
+/* Ruby's heap pages since the start; a reset doesn't change these. */
 struct mw_heap_sums {
-	uint64_t pages, bytes;  /* live now; of the bytes, only what the objects have */
-	uint64_t lost;          /* pages for which there was no memory: in no other number */
-	struct mw_spans lives;  /* of pages that died: n of them */
-	struct mw_spans deaths; /* from a page's death to the next one at its address: n resurrections */
+	uint64_t pages, bytes;  /* live now; the bytes are those of the objects only */
+	uint64_t lost;          /* pages without an entry for want of memory: in no other number */
+	struct mw_spans lives;  /* n pages that died */
+	struct mw_spans deaths; /* from a page's death to the next page at its address: n spans */
 };
 
 /* One live page. */
 struct mw_heap_page {
 	uintptr_t addr;
 	uint64_t bytes;
-	uint64_t generation; /* of its birth */
+	uint64_t generation; /* at its birth */
 };
 
 struct mw_heap {
@@ -164,14 +165,14 @@ struct mw_heap {
 	struct mw_heap_page *v; /* in no particular order */
 };
 
-/* Where the server finds its relatives, and they it: see src/family/family.h. */
+/* Endpoint where the server and its family find each other: see src/family/family.h. */
 struct mw_server_endpoint {
-	char path[108]; /* of the option `socket`, absolute, or instead of it for `listen`; "": none is shared */
+	char path[108]; /* of option `socket`, absolute, or a substitute for `listen`; "": none */
 	char dir[108]; /* of `socket_dir`, absolute; "": not given */
-	char token[513]; /* what they want to hear, "": nothing */
+	char token[513]; /* token that the family's requests must present; "": none */
 };
 
-/* What libmicrohttpd calls when it can't go on. */
+/* libmicrohttpd calls it when it can't go on. */
 typedef void (*mw_panic_fn)(void *cls, const char *file, unsigned line, const char *why);
 
 struct mw_api {
@@ -184,21 +185,21 @@ struct mw_api {
 	void (*snapshot_free)(struct mw_snapshot *);
 
 	/*
-	 * The row of a Ruby location as it is shown, "PATH:LINE", without its
-	 * text, for much less than a snapshot costs. False: there is none by
-	 * exactly that name; one that is shown escaped may be in a snapshot.
+	 * The row of a Ruby location as it is shown, "PATH:LINE", without its text. Costs much
+	 * less than a snapshot. False: no location has exactly that name. A snapshot may have
+	 * one that is shown escaped.
 	 */
 	bool (*find)(const char *location, size_t n, struct mw_row *);
 
 	/*
-	 * The absolute path of the file that Ruby itself read code from which it
-	 * calls by these n bytes, with a NUL, into to[size]; returns its length. 0:
-	 * there is none (any code can be evaluated under any name), or no room.
+	 * Ruby names code by these n bytes, and read it from a file. Writes that file's
+	 * absolute path, with a NUL, into to[size]; returns the path's length.
+	 * 0: no room, or no file (any code can be evaluated under any name).
 	 */
 	size_t (*source)(const char *name, size_t n, char *to, size_t size);
 
 	/*
-	 * The live allocations of the n locations ids[], all if ids is NULL.
+	 * The live allocations of the n locations ids[], or all if ids is NULL.
 	 * Blocks freed meanwhile may be missing or present; none is torn.
 	 * NULL: no memory. Free with lives_free.
 	 */
@@ -214,40 +215,41 @@ struct mw_api {
 	bool (*trim)(void);
 
 	/*
-	 * Tracking off (true) or on (false), for the whole process. What is
-	 * allocated while it is off is not counted, then or later; a realloc
-	 * then is the free of a known block. What is live stays known, and its
-	 * frees are counted. Calls under way at this moment count before or
-	 * after it. A forked child inherits it.
+	 * Tracking off (true) or on (false), for the whole process. While it is off:
+	 *  - allocations are not counted, then or later;
+	 *  - a realloc counts as the free of a known block;
+	 *  - live blocks stay known, and their frees are counted.
+	 * Calls under way at this moment count before or after it. A forked child inherits it.
 	 */
 	void (*pause)(bool on);
 	bool (*paused)(void);
 
 	/*
-	 * This thread's allocations are not tracked until the same number of
-	 * quiet_leave()s. Both return the depth after the call.
+	 * This thread's allocations are not tracked until as many quiet_leave()s as
+	 * quiet_enter()s. Both return the depth after the call.
 	 */
 	unsigned (*quiet_enter)(void);
 	unsigned (*quiet_leave)(void);
 	/*
-	 * The same as a switch, beside that depth: this thread's allocations are not
-	 * tracked while it is on. For code that a thread leaves and comes back to in
-	 * other ways than calls are left, as Fibers are.
+	 * The same as a switch, in addition to that depth: this thread's allocations are not
+	 * tracked while it is on. For Fibers and other code that a thread leaves and re-enters
+	 * without a return.
 	 */
 	void (*hush)(bool on);
 
-	/* Ruby's heap pages: zeros where there are none, or none can be seen. */
+	/* Ruby's heap pages: zeros if there are none, or none can be seen. */
 	void (*heap_sums)(struct mw_heap_sums *);
-	/* These and the live pages, at one moment. NULL: no memory. Free with heap_free. */
+	/* The sums and the live pages, at one moment. NULL: no memory. Free with heap_free. */
 	struct mw_heap *(*heap)(void);
 	void (*heap_free)(struct mw_heap *);
 
-	/* False, and zeros: there is no server in this process, or none yet. */
+	/* False, and zeros: no server runs in this process, or not yet. */
 	bool (*server_endpoint)(struct mw_server_endpoint *);
 
 	/*
-	 * libmicrohttpd calls `ours` in a panic from now on: `set` is its MHD_set_panic_func(), past
-	 * ours of the same name. panic_pass() then does what the application set; false: nothing.
+	 * panic_take: libmicrohttpd calls `ours` in a panic from now on. `set` is the library's
+	 * own MHD_set_panic_func(), not the tracker's hook of that name.
+	 * panic_pass: calls the handler that the application set; false: it set none.
 	 */
 	void (*panic_take)(void (*set)(mw_panic_fn, void *), mw_panic_fn ours);
 	bool (*panic_pass)(const char *file, unsigned line, const char *why);
