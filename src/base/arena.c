@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* arena.c - the tracker's own memory; see arena.h. */
 #include "arena.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-static uint64_t held;  /* relaxed: mapped, and texts */
-static uint64_t taken; /* relaxed: these, and what is set aside; under the ceiling */
+static uint64_t held;  /* relaxed: bytes mapped, and of texts */
+static uint64_t taken; /* relaxed: `held`, and bytes set aside; under the ceiling */
 static uint64_t max;   /* relaxed: the ceiling, 0: none */
 static void *(*text_alloc)(size_t) = malloc;
 static void (*text_free)(void *) = free;
@@ -37,7 +38,7 @@ static uint64_t ceiling(enum mw_arena_for what)
 	return what == MW_ARENA_RECORD ? m - m / 16 : m;
 }
 
-/* Room for bytes; false: the ceiling. */
+/* Takes room for bytes; false: the ceiling is reached. */
 static bool take(uint64_t bytes, enum mw_arena_for what)
 {
 	uint64_t is = mw_get(&taken), top = ceiling(what);
@@ -81,7 +82,7 @@ void *mw_arena_map_aside(size_t bytes)
 	return p;
 }
 
-/* Maps what was just taken. */
+/* Maps bytes that were just taken; gives the room back if that fails. */
 static void *map_taken(size_t bytes)
 {
 	void *p = mw_arena_map_aside(bytes);

@@ -2,8 +2,8 @@
 /*
  * atomics.h - short names for the accesses to shared words, each with its memory ordering.
  *
- * What has one writer needs no locked instruction; on x86-64 some are a single one, which no
- * signal can split.
+ * A word with one writer needs no locked instruction. On x86-64 some accesses are a single
+ * instruction, so no signal can split them.
  */
 #ifndef MW_BASE_ATOMICS_H
 #define MW_BASE_ATOMICS_H
@@ -14,9 +14,9 @@
 #include "compiler.h"
 
 /*
- * ThreadSanitizer sees what this code orders by atomics, but neither liburcu's
- * work, which isn't compiled with it, nor what membarrier(2) promises. Under it
- * alone these say: what was written before the one on p is read after the other.
+ * ThreadSanitizer sees the order that this code's atomics make. It doesn't see that of liburcu,
+ * which isn't compiled with it, nor that of membarrier(2). For it alone these two say:
+ * writes before mw_hand_over(p) are seen by reads after mw_take_over(p).
  */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -36,19 +36,19 @@
 #define mw_get(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define mw_set(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 /*
- * Add by the word's only writer: no locked read-modify-write needed. One
- * instruction where there is one, which no signal can split; *p has 64 bits.
- * (Sanitizers don't look into it: they get the other form.)
+ * Adds to a word of 64 bits by its only writer: no locked read-modify-write is needed. On x86-64
+ * one instruction, so no signal can split it. (Sanitizers can't look into it: they get the
+ * other form.)
  */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define mw_bump(p, n) __asm__("addq %1, %0" : "+m"(*(p)) : "er"((uint64_t)(n)) : "cc")
-/* The same with release: whoever reads it, and then acquires, sees all that came before. */
-#define mw_bump_release(p, n) mw_bump(p, n) /* here every store is one */
+/* The same with release: a thread that reads the word, then acquires, sees all earlier writes. */
+#define mw_bump_release(p, n) mw_bump(p, n) /* on x86-64 every store is a release */
 #else
 #define mw_bump(p, n) mw_set((p), mw_get(p) + (n))
 #define mw_bump_release(p, n) __atomic_store_n((p), mw_get(p) + (n), __ATOMIC_RELEASE)
 #endif
-/* Takes 1 away from a word of 32 bits with one writer; true: it was 0, and is all ones now. */
+/* Subtracts 1 from a word of 32 bits with one writer; true: it was 0, and is all ones now. */
 MW_INLINE bool mw_lower(uint32_t *word)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
@@ -60,7 +60,7 @@ MW_INLINE bool mw_lower(uint32_t *word)
 	return (*word)-- == 0;
 #endif
 }
-/* Is that what the word says? Acquire; in one instruction where there is one. */
+/* Does the word have that value? Acquire; one instruction on x86-64. */
 MW_INLINE bool mw_says(const uint32_t *word, uint32_t what)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
@@ -72,7 +72,7 @@ MW_INLINE bool mw_says(const uint32_t *word, uint32_t what)
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE) == what;
 #endif
 }
-/* Adds to a word of 64 bits with one writer; true: it is not below 0 now. */
+/* Adds to a word of 64 bits with one writer; true: the word is not below 0 now. */
 MW_INLINE bool mw_raise(int64_t *word, uint64_t n)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
@@ -84,7 +84,7 @@ MW_INLINE bool mw_raise(int64_t *word, uint64_t n)
 	return (*word += (int64_t)n) >= 0;
 #endif
 }
-/* Add to a word that several threads write. */
+/* Adds to a word that several threads write. */
 #define mw_add(p, n) __atomic_fetch_add((p), (n), __ATOMIC_RELAXED)
 #define mw_add_release(p, n) __atomic_fetch_add((p), (n), __ATOMIC_RELEASE)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * clock.h - what time it is: the kernel's, whatever is interposed (libfaketime).
+ * clock.h - the kernel's time, even if a preload interposes clock_gettime (libfaketime).
  *
- * Waits are measured by CLOCK_MONOTONIC, which nobody sets. Signal handlers may call these.
+ * CLOCK_MONOTONIC, which nobody can set, measures waits. Signal handlers may call these.
  */
 #ifndef MW_BASE_CLOCK_H
 #define MW_BASE_CLOCK_H

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* compiler.h - what the compiler and the linker are told: visibility, inlining, placement, likelihood. */
+/* compiler.h - attributes for compiler and linker: visibility, inlining, placement, likelihood. */
 #ifndef MW_BASE_COMPILER_H
 #define MW_BASE_COMPILER_H
 
 #define MW_EXPORT __attribute__((visibility("default")))
-/* Ours alone: reached without the linker's table, also from other files. */
+/* For the tracker alone: reached without the linker's table, also from other files. */
 #define MW_HIDDEN __attribute__((visibility("hidden")))
 #define MW_INLINE static inline __attribute__((always_inline))
 /*
- * What every allocation reads and hardly anything writes lies side by side,
- * in as few cache lines as it needs: Ruby's interpreter wants the others.
+ * Words that every allocation reads, and that seldom change, lie side by side in few cache
+ * lines: Ruby's interpreter needs the others.
  */
 #define MW_HOT __attribute__((visibility("hidden"), section("mw_hot")))
-/* … and of more than one word: or the compiler aligns it to more than that. */
+/* The same for structs: without it the compiler aligns them to more than a word. */
 #define MW_HOT_STRUCT MW_HOT __attribute__((aligned(8)))
 #define mw_likely(x) __builtin_expect(!!(x), 1)
 #define mw_unlikely(x) __builtin_expect(!!(x), 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* log.c - see log.h. */
+/* log.c - lines on stderr; see log.h. */
 #include "log.h"
 
 #include <errno.h>
@@ -60,9 +60,9 @@ void mw_log_init(void)
 }
 
 /*
- * Is descriptor 2 still where messages go? What it was at load, a terminal or
- * the like, or a log that was opened for appending: not whatever was
- * opened after a close(2).
+ * Is descriptor 2 still where messages go? Yes, if it is the file that it was at load, a
+ * character device like a terminal, or a log that was opened for appending. Any other file
+ * was opened after a close(2).
  */
 static bool is_stderr(void)
 {
@@ -77,7 +77,7 @@ static bool is_stderr(void)
 	return S_ISCHR(now.st_mode) || (S_ISREG(now.st_mode) && flags >= 0 && flags & O_APPEND);
 }
 
-/* Takes back the signals of `held` that came meanwhile and didn't wait before. */
+/* Takes the signals of `held` that came meanwhile; those that were pending before stay. */
 static void take_back(sigset_t *held, const sigset_t *waited)
 {
 	static const int sigs[] = { SIGPIPE, SIGXFSZ };
@@ -95,7 +95,7 @@ static bool write_line(const struct iovec *parts, int n)
 	sigset_t held, before, waited;
 	ssize_t w;
 
-	/* a pipe that says so has room for so short a line */
+	/* a pipe that polls as writable has room for so short a line */
 	if (!is_stderr() || mw_sys_poll(&fd, 1, 0) != 1 || fd.revents != POLLOUT)
 		return false;
 	sigemptyset(&held);
@@ -115,7 +115,7 @@ static bool write_line(const struct iovec *parts, int n)
 
 static char prefix[] = "mwrap: ";
 
-/* Makes it a line of its own: into two parts, the prefix first. */
+/* Ends the line, and points the two parts at the prefix and the line. */
 static void end_line(struct mw_line *l, struct iovec parts[2])
 {
 	l->s[l->n] = '\n';
@@ -143,7 +143,7 @@ void mw_log_line(struct mw_line *l)
 	int e = errno;
 
 	end_line(l, parts);
-	(void)mw_sys_writev(STDERR_FILENO, parts, 2); /* if it fails, there is nobody to tell */
+	(void)mw_sys_writev(STDERR_FILENO, parts, 2); /* a failure can't be reported */
 	errno = e;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * own_thread.c - threads of the tracker's own, and fork: see own_thread.h.
+ * own_thread.c - the tracker's own threads, and fork: see own_thread.h.
  */
 #include "own_thread.h"
 

@@ -3,13 +3,13 @@
  * sys.h - system calls that the tracker makes itself.
  *
  * Other preloads interpose the C library's functions of files, clocks and signals
- * (libfaketime: fstat, poll, nanosleep, clock_gettime, getpid). The exit dump runs when
- * their destructors have run, and the first call may come before their constructors:
- * nothing of theirs may be called then. Nor shall our waits end by a clock that somebody
- * set wrong on purpose. So what runs that late, or waits, calls the kernel.
+ * (libfaketime: fstat, poll, nanosleep, clock_gettime, getpid). The exit dump runs after their
+ * destructors, and the first call may come before their constructors: their functions must not
+ * be called then. Nor may a clock that is set wrong on purpose end a wait. So code that runs so
+ * early or late, or waits, calls the kernel.
  *
- * As the C library's functions of these names: -1 and errno on failure. None is a
- * cancellation point. A sigset_t holds the kernel's 8 bytes first.
+ * Results are those of the C library's functions: -1 and errno on failure. None is a
+ * cancellation point. The kernel's 8 bytes come first in a sigset_t.
  */
 #ifndef MW_BASE_SYS_H
 #define MW_BASE_SYS_H
@@ -32,7 +32,7 @@
 
 enum { MW_SYS_SIGSET = 8 };
 
-/* syscall(2), which is interposed by some, too, where we know how to do without. */
+/* Makes a system call by itself on x86-64 and arm64; some preloads interpose syscall(2), too. */
 static inline long mw_sys(long number, long a, long b, long c, long d, long e)
 {
 #if defined(__x86_64__) && !defined(__ILP32__)
@@ -115,7 +115,7 @@ static inline int mw_sys_unlink(const char *path)
 	return (int)mw_sys(SYS_unlinkat, AT_FDCWD, mw_sys_ptr(path), 0, 0, 0);
 }
 
-/* ms < 0: without an end */
+/* ms < 0: no limit */
 static inline int mw_sys_poll(struct pollfd *fds, nfds_t n, int ms)
 {
 	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
@@ -140,7 +140,7 @@ static inline void mw_sys_nap(void)
 	(void)mw_sys(SYS_nanosleep, mw_sys_ptr(&ms), 0, 0, 0, 0);
 }
 
-/* Until that moment of CLOCK_MONOTONIC; false: a signal came first. */
+/* Sleeps until that moment of CLOCK_MONOTONIC; false: a signal came first. */
 static inline bool mw_sys_sleep_until(uint64_t ns)
 {
 	const struct timespec t = { .tv_sec = (time_t)(ns / 1000000000),
@@ -149,7 +149,7 @@ static inline bool mw_sys_sleep_until(uint64_t ns)
 	return mw_sys(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, mw_sys_ptr(&t), 0, 0) == 0;
 }
 
-/* Until *word isn't `is`, somebody wakes it, or ns have passed; or for no reason. */
+/* Waits until *word isn't `is`, a wake comes, or ns have passed; may also end for no reason. */
 static inline void mw_sys_futex_wait(const uint32_t *word, uint32_t is, uint64_t ns)
 {
 	const struct timespec t = { .tv_sec = (time_t)(ns / 1000000000),
@@ -178,7 +178,7 @@ static inline void mw_sys_sigpending(sigset_t *set)
 	(void)mw_sys(SYS_rt_sigpending, mw_sys_ptr(set), MW_SYS_SIGSET, 0, 0, 0);
 }
 
-/* Takes one of `set` that waits, at once; false: none does. */
+/* Takes one pending signal of `set`, without waiting; false: none is pending. */
 static inline bool mw_sys_sigtake(const sigset_t *set)
 {
 	const struct timespec now = { 0 };
@@ -194,8 +194,8 @@ static inline pid_t mw_sys_getpid(void)
 }
 
 /*
- * An error's text, never translated: strerror() and strerror_r() take the lock on the
- * locale, which a fork could catch held by a thread of ours.
+ * An error's text, never translated. strerror() and strerror_r() take the lock on the locale:
+ * a fork could come while an own thread holds it.
  */
 static inline const char *mw_sys_error(int e)
 {
@@ -204,7 +204,7 @@ static inline const char *mw_sys_error(int e)
 	return text ? text : "Unknown error";
 }
 
-/* As top -H shows this thread: at most 15 characters. */
+/* Sets the name of this thread, as top -H shows it: at most 15 characters. */
 static inline void mw_sys_name_thread(const char *name)
 {
 	(void)mw_sys(SYS_prctl, PR_SET_NAME, mw_sys_ptr(name), 0, 0, 0);

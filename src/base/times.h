@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * times.h - how long a server waits for clients, relatives and files, in milliseconds.
+ * times.h - the server's waits for clients, its family and files, in milliseconds.
  *
  * A source that uses one of these includes this file itself: t/swift.mk builds these sources
- * again with MW_SWIFT=5, for tests that wait for such a time. What is installed is never
- * built so, and has no switch for it.
+ * again with MW_SWIFT=5, for tests that wait for one of these times. Installed files are never
+ * built with it, and have no switch for it.
  */
 #ifndef MW_BASE_TIMES_H
 #define MW_BASE_TIMES_H
@@ -15,33 +15,33 @@
 
 enum {
 	/* --- the start --- */
-	MW_LATE_MS = 100 / MW_SWIFT, /* without Ruby, and after a fork */
+	MW_LATE_MS = 100 / MW_SWIFT, /* at most until the start, without Ruby or after a fork */
 
 	/* --- clients --- */
 	MW_REQUEST_MS = 15000 / MW_SWIFT,   /* for a request, from its first byte to its last */
-	MW_LINGER_MS = 3000 / MW_SWIFT, /* of silence, while more is expected of a refused client */
-	MW_RESPONSE_MS = 600000 / MW_SWIFT, /* a reader that takes its answer in sips is dropped then */
-	MW_STALL_MS = 60000 / MW_SWIFT, /* so is a watcher that takes nothing of what there is for it */
+	MW_LINGER_MS = 3000 / MW_SWIFT, /* silence of a refused client that has more to send */
+	MW_RESPONSE_MS = 600000 / MW_SWIFT, /* for reading an answer; a slower reader is dropped */
+	MW_STALL_MS = 60000 / MW_SWIFT, /* a watcher that reads nothing for so long is dropped */
 	MW_SILENCE_MS = 15000 / MW_SWIFT, /* on /live; then a comment, for proxies */
 	MW_PAUSE_MS = 500 / MW_SWIFT, /* after accept failed for want of descriptors */
 	MW_SLOW_MS = 5000 / MW_SWIFT, /* an answer that takes longer may be dropped for others */
-	MW_SHUFFLE_MS = 1000 / MW_SWIFT, /* an answer younger than that never is */
+	MW_SHUFFLE_MS = 1000 / MW_SWIFT, /* a younger answer is never dropped for others */
 
-	/* --- relatives --- */
-	MW_FAMILY_MS = 1500 / MW_SWIFT, /* a process that hasn't answered by then doesn't */
-	MW_RELAY_MS = 10000 / MW_SWIFT, /* for one page of one process, which may have much to say */
+	/* --- the family --- */
+	MW_FAMILY_MS = 1500 / MW_SWIFT, /* for a process's answer; later ones are left out */
+	MW_RELAY_MS = 10000 / MW_SWIFT, /* for one page of one process, perhaps a long one */
 
-	/* --- who has the path of a family --- */
+	/* --- the family's path: takeover and handover --- */
 	MW_TAKEOVER_LOOK_MS = 1000 / MW_SWIFT,
-	MW_TAKEOVER_PATIENCE_MS = 700 / MW_SWIFT, /* a process without Ruby waits that long for one with */
-	MW_TAKEOVER_WISH_MS = 50 / MW_SWIFT, /* between looks once the owner was told to give way, … */
-	MW_TAKEOVER_WISHED_MS = 10000 / MW_SWIFT, /* … and everybody for who told it so, and lives */
+	MW_TAKEOVER_PATIENCE_MS = 700 / MW_SWIFT, /* a process without Ruby waits for a Ruby one */
+	MW_TAKEOVER_WISH_MS = 50 / MW_SWIFT, /* between looks, once a handover was requested */
+	MW_TAKEOVER_WISHED_MS = 10000 / MW_SWIFT, /* all others wait for a live requester */
 
-	/* --- what ended processes left --- */
+	/* --- files that ended processes left --- */
 	MW_SWEEP_LOOK_MS = 1000 / MW_SWIFT,
 	MW_SWEEP_NAMES_MS =
-		2000 / MW_SWIFT, /* where names come and go, as in /tmp, it is read so often at most */
-	MW_SWEEP_FULL_MS = 20000 / MW_SWIFT /* without a reason: what looking doesn't see */
+		2000 / MW_SWIFT, /* between two reads of a directory whose names change, e.g. /tmp */
+	MW_SWEEP_FULL_MS = 20000 / MW_SWIFT /* between full sweeps, for what a look doesn't see */
 };
 
 #endif

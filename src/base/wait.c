@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* wait.c - see wait.h. */
+/* wait.c - waits by polling; see wait.h. */
 #include "wait.h"
 
 #include <sched.h>
@@ -9,7 +9,7 @@
 void mw_let_run(unsigned *turns)
 {
 	if (++*turns < 100)
-		sched_yield(); /* to threads of our own priority only */
+		sched_yield(); /* to threads of this thread's priority only */
 	else
 		mw_sys_nap();
 }
