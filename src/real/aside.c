@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* aside.c - recognises sanitizers and valgrind; see aside.h. */
 #include "aside.h"
 
 #include <dlfcn.h>
@@ -11,7 +12,7 @@ static bool begins(const char *s, const char *with)
 	return strncmp(s, with, strlen(with)) == 0;
 }
 
-/* gcc's runtimes; clang's are libclang_rt.NAME-ARCH.so. Not UBSan's, which leaves malloc alone. */
+/* gcc's or clang's runtime (libclang_rt.NAME-ARCH.so). UBSan's isn't: it leaves malloc alone. */
 static bool is_sanitizer(const char *file)
 {
 	static const char *const names[] = { "asan", "lsan", "tsan", "hwasan", "msan" };
@@ -28,7 +29,7 @@ static bool is_sanitizer(const char *file)
 	return false;
 }
 
-/* Of memcheck, helgrind, drd, dhat and massif; the others have the core's only. */
+/* A library of memcheck, helgrind, drd, dhat or massif; other tools have the core's only. */
 static bool is_valgrind(const char *file)
 {
 	return begins(file, "vgpreload_") && !begins(file, "vgpreload_core");
@@ -38,7 +39,7 @@ const char *mw_aside(void)
 {
 	static const char sanitizer[] = "this program: built with a sanitizer: runs untracked";
 
-	/* the linker's list itself: dl_iterate_phdr is interposed by sanitizers, which aren't up yet */
+	/* the linker's list itself: sanitizers interpose dl_iterate_phdr, and aren't set up yet */
 	for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next) {
 		const char *slash = strrchr(m->l_name, '/'), *file = slash ? slash + 1 : m->l_name;
 
@@ -47,13 +48,13 @@ const char *mw_aside(void)
 		if (is_sanitizer(file))
 			return sanitizer;
 	}
-	/* in the program itself; not in UBSan's runtime */
+	/* a sanitizer linked into the program itself; UBSan's runtime lacks this function */
 	return dlsym(RTLD_DEFAULT, "__sanitizer_get_heap_size") ? sanitizer : NULL;
 }
 
 /*
  * AddressSanitizer ends a process in which its library isn't the first one. It asks the program
- * for its default options by this name, which a program that has some defines itself.
+ * for default options by this name. A program with options of its own defines it itself.
  */
 const char *__asan_default_options(void) __attribute__((visibility("default")));
 const char *__asan_default_options(void)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* real.c - finds the real functions, and serves dlsym meanwhile; see real.h. */
 #include "real.h"
 
 #include <dlfcn.h>
@@ -13,27 +14,29 @@
 /* --- the arena --------------------------------------------------------------- */
 
 /*
- * Only what dlsym allocates itself while mw_real_init runs comes here: one
- * thread, a few hundred bytes on some glibc versions when a symbol is missing,
- * more if another preload stands before dlsym. The first piece is always there,
- * further ones are mapped for good. Nothing in it is ever used again, so that all
- * is zero, and a block can be freed at any time.
+ * It serves only dlsym's own allocations while mw_real_init runs, in one thread: a few hundred
+ * bytes on some glibc versions if a symbol is missing, more if another preload interposes dlsym.
+ * The first piece is always there; further ones are mapped for good. No byte is used twice: so
+ * each block is zero at first, and can be freed at any time.
  */
 enum { FIRST = 64 * 1024, MORE = 1 << 20 }; /* bytes */
 
 struct piece {
 	struct piece *older;
-	size_t bytes, used; /* of it, this head included */
+	size_t bytes, used; /* this head included */
 };
 
 static union {
 	struct piece head;
 	char room[FIRST];
-} first __attribute__((aligned(16))); /* its head is filled in at the first block: it takes no room in the file */
+} first __attribute__((aligned(16))); /* filled in at the first block: no room in the file */
 static struct piece *newest = &first.head;
 uintptr_t mw_boot_start, mw_boot_bytes;
 
-/* A block in the piece, NULL: no room. Behind it some is left: its size, read as a chunk's, leads there. */
+/*
+ * A block in the piece, NULL: no room. Some bytes are left behind the block: its size, read as a
+ * chunk's, leads there.
+ */
 static void *cut(struct piece *of, size_t align, size_t n)
 {
 	uintptr_t at = (uintptr_t)of, p = (at + of->used + 16 + align - 1) & ~(align - 1);
@@ -45,7 +48,7 @@ static void *cut(struct piece *of, size_t align, size_t n)
 	return (void *)p;
 }
 
-/* The range that is_boot looks at first holds all pieces. */
+/* Widens the range that mw_real_is_boot looks at first: it holds all pieces. */
 static void widen(const struct piece *by)
 {
 	uintptr_t from = (uintptr_t)by, to = from + by->bytes;
@@ -233,7 +236,7 @@ static bool chunks_agree(void)
 	return same;
 }
 
-/* By a function of its own, in the same object as its malloc. */
+/* Looks for a function that only these allocators have, in the same object as malloc. */
 static bool has_classes(void)
 {
 	static const char *const own[] = { "mallocx", "mi_malloc", "tc_malloc" };
@@ -245,7 +248,7 @@ static bool has_classes(void)
 
 		found = f && mw_real_same_object(f, (const void *)(uintptr_t)mw_real.malloc);
 	}
-	/* what is said of those that aren't there is freed by the second call: while we pass all on */
+	/* the second call frees the messages on missing functions, while all calls pass through */
 	if (!found && dlerror())
 		(void)dlerror();
 	return found;
@@ -278,7 +281,7 @@ void mw_real_init(void)
 #include "hooks.def"
 	mw_real = r;
 	mw_real_aside = mw_aside();
-	if (!mw_real_aside) { /* then its functions may be called, and what lies before a block be read */
+	if (!mw_real_aside) { /* else its functions and the word before a block are off limits */
 		mw_real_glibc = is_glibc();
 		mw_real_classes = !mw_real_glibc && has_classes();
 	}

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * real.h - the functions beneath ours: hooks.def has the list.
+ * real.h - the real functions beneath the hooks: hooks.def lists them.
  *
- * Each pointer starts at a function that finds all of them with dlsym and
- * calls on, so the usual path needs no check. dlsym may itself allocate:
- * that is served from a small arena, whose blocks may be freed and
- * realloc'ed at any time later.
+ * Each pointer starts at a function that finds all of them with dlsym and calls on, so the usual
+ * path needs no check. dlsym may itself allocate: a small arena serves that. Its blocks may be
+ * freed and realloc'ed at any time later.
  *
- * A function that the next allocator lacks would be found in another
- * library, whose blocks the allocator can't free: such a pointer is NULL and
- * the caller does without (jemalloc has no pvalloc).
+ * dlsym would find a function that the next allocator lacks in another library. The allocator
+ * can't free blocks of that library: so the pointer is NULL and the caller does without
+ * (jemalloc has no pvalloc).
  */
 #ifndef MW_REAL_REAL_H
 #define MW_REAL_REAL_H
@@ -21,7 +20,7 @@
 
 #include "base/arena.h"
 
-/* What must come from one allocator. */
+/* These functions must come from one allocator. */
 struct mw_real {
 #define MW_HOOK_REAL(name, result, params) result(*name) params;
 #include "hooks.def"
@@ -29,20 +28,20 @@ struct mw_real {
 extern MW_HOT_STRUCT struct mw_real mw_real;
 
 /*
- * glibc keeps a chunk's size in the word before it; with flags in the low
- * bits, one of which says that it was mmapped. Such a chunk has a word less
- * to use, or hasn't, by glibc's version: mw_real_mapped is the flag or 0.
- * Reading it saves two calls a pair. Trusted only if the allocator beneath
- * is glibc's and a handful of blocks agree with malloc_usable_size.
+ * glibc keeps a chunk's size in the word before it, with flags in the low bits; one says that
+ * the chunk was mmapped. In some glibc versions an mmapped chunk has a word less to use:
+ * mw_real_mapped is the flag there, else 0. Reading the word saves two calls for each pair of
+ * malloc and free. It is trusted only if the allocator beneath is glibc's and a handful of blocks
+ * agree with malloc_usable_size.
  */
 extern MW_HOT bool mw_real_glibc;
 extern MW_HOT size_t mw_real_mapped;
 /*
- * Beneath is an allocator of whose classes of sizes it is known that a power of
- * two is one, and the next is a fifth larger or more: jemalloc, mimalloc, tcmalloc.
+ * The allocator beneath is jemalloc, mimalloc or tcmalloc. Each power of two is one of its size
+ * classes, and the next class is a fifth larger or more.
  */
 extern MW_HIDDEN bool mw_real_classes;
-/* Why the tracker stands aside (aside.h): calls pass through for ever. NULL: it doesn't. */
+/* Reason to do nothing in this process (aside.h): calls pass through for ever. NULL: none. */
 extern MW_HIDDEN const char *mw_real_aside;
 MW_INLINE size_t mw_chunk_usable(const void *p)
 {
@@ -51,7 +50,7 @@ MW_INLINE size_t mw_chunk_usable(const void *p)
 	return (w & ~(size_t)7) - 8 - ((w & mw_real_mapped) << 2);
 }
 
-/* The usual chunk, from the heap: true, and what it has. */
+/* True: a usual chunk, from the heap; *usable is its size in bytes. */
 MW_INLINE bool mw_chunk_plain(const void *p, size_t *usable)
 {
 	size_t w = ((const size_t *)p)[-1];
@@ -69,20 +68,20 @@ MW_INLINE size_t mw_usable(const void *p)
 	return mw_real.malloc_usable_size((void *)(uintptr_t)p);
 }
 
-/* The next functions of these names, from whoever has them; NULL: not found yet. */
+/* The next functions of these names, from any library; NULL: not found yet. */
 extern MW_HIDDEN void *(*mw_next_mmap)(void *, size_t, int, int, int, off_t);
 extern MW_HIDDEN int (*mw_next_munmap)(void *, size_t);
 extern MW_HIDDEN char *(*mw_next_strerror)(int);
 
-/* Finds them all, if that hasn't been done. Any thread. */
+/* Finds them all, unless that was done. Any thread. */
 void mw_real_init(void);
-/* What comes after us under that name, from the allocator or not; or NULL. */
+/* The next function of that name after the tracker's, from any library; or NULL. */
 void *mw_real_next(const char *name);
 /* Do both addresses lie in the same loaded object? */
 bool mw_real_same_object(const void *, const void *);
 
 /* Was p served from the arena, while the real functions weren't known? */
-extern MW_HIDDEN uintptr_t mw_boot_start, mw_boot_bytes; /* all of it lies there; 0 bytes: none */
+extern MW_HIDDEN uintptr_t mw_boot_start, mw_boot_bytes; /* its whole range; 0 bytes: none */
 bool mw_boot_has(const void *p);
 static inline bool mw_real_is_boot(const void *p)
 {
