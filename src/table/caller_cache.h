@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * caller_cache.h - makes cached callers stale.
+ * caller_cache.h - looks up and fills the caller cache, and makes its entries stale.
  *
- * A thread remembers caller -> location (shard.h: callers[]). A caller is a
- * return address or a Ruby pc; both can come to mean other code: a library
- * is closed, a method's instructions are freed. Each page of code, hashed to
- * one of MW_CODE_PAGES counters, has an epoch; a remembered caller holds
- * while the epoch is the one that it was remembered under. A counter of all
- * changes is looked at first: while it stands still, which is mostly, nothing
- * became stale. So forgetting costs the forgetter a few adds, and each caller
- * one look at its page.
+ * A shard's caller cache maps caller -> location (shard.h: callers[]). A caller is a return
+ * address or a Ruby pc. Either can come to mean other code: a library is closed, a method's
+ * instructions are freed.
+ *  - Each page of code, hashed to one of MW_CODE_PAGES counters, has an epoch. An entry is valid
+ *    while its page's epoch is unchanged.
+ *  - A counter of all changes is compared first. While it stands still, as it usually does, no
+ *    entry became stale.
+ *  - So a forget costs its caller a few adds, and each entry one look at its page.
  *
- * Order: the counters go up, the page's first, before the memory can be used
- * again; whoever runs the new code has synchronised with who freed the old.
+ * Order: the counters go up, the page's first, before the memory can be used again. A thread
+ * that runs the new code has synchronised with the one that freed the old.
  */
 #ifndef MW_TABLE_CALLER_CACHE_H
 #define MW_TABLE_CALLER_CACHE_H
@@ -21,12 +21,12 @@
 #include "shard.h"
 
 enum { MW_CODE_PAGES = 1024 };
-#define MW_CALLER_SKIP MW_CS_MASK /* "look one frame up": an <internal:…> frame, or one without a line */
+#define MW_CALLER_SKIP MW_CS_MASK /* skip this frame: it is <internal:…>, or has no line */
 
 extern MW_HIDDEN uint32_t mw_code_epoch[MW_CODE_PAGES];
 extern MW_HOT uint32_t mw_code_changes;
 
-/* When a caller is asked for. */
+/* The counters at the time of a lookup. */
 struct mw_caller_time {
 	uint32_t changes, epoch;
 };
@@ -41,8 +41,8 @@ static inline struct mw_caller_time mw_caller_time(uintptr_t pc)
 }
 
 /*
- * Where pc is remembered, if it is. Ruby's instructions are words, and those
- * of one method lie in a row: the next one is mostly in the same cache line.
+ * The first place of pc's entry. Ruby's instructions are words, and those of one method lie in
+ * a row: the next one's entry is usually in the same cache line.
  */
 static inline uint32_t mw_caller_slot(uintptr_t pc)
 {
@@ -50,22 +50,22 @@ static inline uint32_t mw_caller_slot(uintptr_t pc)
 }
 
 /*
- * Where it is once another caller has taken that place. Where a library's or a
- * method's code lies is chance, so in every process some callers share a place:
- * without a second one they would be found out again at each call.
+ * The second place of pc's entry, after an eviction by another caller. Addresses of code are
+ * chance, so in every process some callers collide: without a second place they would miss at
+ * each call.
  */
 static inline uint32_t mw_caller_second(uintptr_t pc)
 {
 	return (mw_caller_slot(pc) ^ ((uint32_t)(pc >> 13) | 1)) % MW_CALLERS;
 }
 
-/* Is it pc's? A frame to be skipped is remembered under an address that no frame has. */
+/* Is it pc's? The entry of a frame to be skipped has an address that no frame has. */
 static inline bool mw_caller_is(const struct mw_caller *w, uintptr_t pc)
 {
 	return w->pc == (w->id == MW_CALLER_SKIP ? pc | 1 : pc);
 }
 
-/* pc's entry, which may be out of date, or NULL. */
+/* pc's entry, perhaps stale, or NULL. */
 static inline struct mw_caller *mw_caller_find(struct mw_shard *t, uintptr_t pc)
 {
 	struct mw_caller *w = &t->callers[mw_caller_slot(pc)];
@@ -76,7 +76,7 @@ static inline struct mw_caller *mw_caller_find(struct mw_shard *t, uintptr_t pc)
 	return mw_caller_is(w, pc) ? w : NULL;
 }
 
-/* What is remembered for pc in its first place, a location to count at; NULL: nothing, or it must be looked up. */
+/* pc's entry in its first place, with a location to count at; NULL: none, or it may be stale. */
 MW_INLINE struct mw_caller *mw_caller_first(struct mw_shard *t, uintptr_t pc)
 {
 	enum { SHIFT = 5 - 3 }; /* as mw_caller_slot, times the size of an entry: 32 */
@@ -87,7 +87,10 @@ MW_INLINE struct mw_caller *mw_caller_first(struct mw_shard *t, uintptr_t pc)
 	return mw_likely(w->pc == pc && mw_says(&mw_code_changes, w->changes)) ? w : NULL;
 }
 
-/* The id remembered for pc, perhaps MW_CALLER_SKIP, which at_once and at_second never find; or MW_CS_NONE. */
+/*
+ * The id cached for pc, or MW_CS_NONE. It may be MW_CALLER_SKIP, which mw_caller_first and
+ * mw_caller_in_second never find.
+ */
 static inline uint32_t mw_caller_recall(struct mw_shard *t, uintptr_t pc)
 {
 	struct mw_caller *w = mw_caller_find(t, pc);
@@ -103,8 +106,8 @@ static inline uint32_t mw_caller_recall(struct mw_shard *t, uintptr_t pc)
 }
 
 /*
- * w is pc's from here on, in which a frame to be skipped has its lowest bit set. False: it
- * isn't, since a reader reads. when: what the id holds for
+ * Makes w pc's entry. pc has its lowest bit set if the frame is to be skipped. False: not done,
+ * since a reader keeps the gate closed. when: the counters under which the id is valid.
  */
 static inline bool mw_caller_fill(struct mw_shard *t, struct mw_caller *w, uintptr_t pc, uint32_t id,
 				  struct mw_caller_time when)
@@ -117,7 +120,7 @@ static inline bool mw_caller_fill(struct mw_shard *t, struct mw_caller *w, uintp
 	return true;
 }
 
-/* What is in its first place makes way for another caller: it goes to its second one, if it holds. */
+/* Evicts w for another caller: if w is in its first place and valid, it moves to its second. */
 static inline void mw_caller_make_way(struct mw_shard *t, const struct mw_caller *w)
 {
 	uintptr_t pc = w->id == MW_CALLER_SKIP ? w->pc - 1 : w->pc;
@@ -127,7 +130,7 @@ static inline void mw_caller_make_way(struct mw_shard *t, const struct mw_caller
 		(void)mw_caller_fill(t, &t->callers[mw_caller_second(pc)], w->pc, w->id, when);
 }
 
-/* pc, whose second place is w, gets its first one back; where it is remembered now, or NULL. */
+/* Moves pc's entry from its second place w back to its first; returns the entry now, or NULL. */
 static inline struct mw_caller *mw_caller_come_back(struct mw_shard *t, uintptr_t pc, struct mw_caller *w)
 {
 	struct mw_caller *first = &t->callers[mw_caller_slot(pc)];
@@ -140,7 +143,7 @@ static inline struct mw_caller *mw_caller_come_back(struct mw_shard *t, uintptr_
 	return w->pc == pc ? w : NULL;
 }
 
-/* As mw_caller_first, in pc's second place. Who is there for long comes back: at one call in 16. */
+/* As mw_caller_first, in pc's second place. At one call in 16 the entry moves back. */
 static inline struct mw_caller *mw_caller_in_second(struct mw_shard *t, uintptr_t pc)
 {
 	struct mw_caller *w = &t->callers[mw_caller_second(pc)];
@@ -150,7 +153,7 @@ static inline struct mw_caller *mw_caller_in_second(struct mw_shard *t, uintptr_
 	return w->allocs % 16 == 15 ? mw_caller_come_back(t, pc, w) : w;
 }
 
-/* when: taken before the id was found out. While a reader reads, nothing is remembered. */
+/* when: taken before the id was looked up. While the gate is closed, nothing is cached. */
 static inline void mw_caller_remember(struct mw_shard *t, uintptr_t pc, uint32_t id,
 				      struct mw_caller_time when)
 {

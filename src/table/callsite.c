@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * callsite.c - the table of locations, see callsite.h: finding and adding them,
- * and taking them out for retire.c. Their ids are given out by ids.c, their
- * paths shared by paths.c; maintain.c decides when the table grows and is swept.
+ * callsite.c - the table of locations; see callsite.h.
+ *
+ * It finds and adds locations, and takes them out for retire.c. ids.c gives out their ids, paths.c
+ * shares their paths, and maintain.c decides when the table grows and is swept.
  */
 #include "callsite.h"
 
@@ -49,7 +50,7 @@ static uint32_t key_hash(const struct key *k)
 	return (uint32_t)XXH3_64bits_withSeed(&k->at, sizeof(k->at), (uint64_t)(uintptr_t)k->path + k->kind);
 }
 
-/* Counts as one that was made: a table where nothing fits must be swept again. */
+/* Counts as a location that was added: a full table must be swept again. */
 static uint32_t no_room(void)
 {
 	mw_set(&mw_locations_full, true);
@@ -63,7 +64,7 @@ static uint32_t no_text(void)
 	return no_room();
 }
 
-/* k->path comes with a reference, which the location takes over. */
+/* k->path comes with a reference: the location takes it over, or it is dropped. */
 static uint32_t site_take(struct key *k, uintptr_t addr)
 {
 	uint32_t id, hash = key_hash(k);
@@ -84,7 +85,7 @@ static uint32_t site_take(struct key *k, uintptr_t addr)
 	}
 	c = mw_callsite(id);
 	c->id = id;
-	/* a reader may still look at what was begun under this id, and given up */
+	/* a reader may still look at an entry that was begun under this id, and given up */
 	mw_set(&c->path, (struct mw_path *)k->path);
 	mw_set(&c->at, k->at);
 	mw_set(&c->addr, addr);
@@ -151,7 +152,7 @@ uint32_t mw_callsite_native(uintptr_t addr)
 	struct key k = { MW_CS_NATIVE, NULL, addr };
 	struct dl_find_object o;
 
-	/* takes no lock, unlike dladdr, whose lock a thread inside dlopen() holds */
+	/* takes no lock, unlike dladdr: a thread inside dlopen() holds dladdr's lock */
 	if (_dl_find_object((void *)addr, &o) == 0 && o.dlfo_link_map) {
 		const char *name = mw_module_name(o.dlfo_link_map->l_name);
 
@@ -187,7 +188,7 @@ void mw_callsite_resolve(uint32_t pending, uint32_t to)
 	if (pending == to || mw_get(&c->kind) != MW_CS_PENDING)
 		return;
 	if (__atomic_compare_exchange_n(&c->alias, &none, to, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
-		/* the pc may belong to other code one day: not to be found again */
+		/* the pc may belong to other code one day: no lookup may find it again */
 		if (cds_lfht_del(sites, &c->node) == 0)
 			mw_add(&used, (uint32_t)-1);
 	}
@@ -281,7 +282,7 @@ bool mw_callsites_init(void)
 		mw_callsite(id)->kind = MW_CS_SPECIAL;
 		mw_callsite(id)->id = id;
 	}
-	/* no flags: either of them would start threads in the host */
+	/* no flags: either of them would start threads in the app */
 	sites = cds_lfht_new_flavor(MW_TABLE_BUCKETS_FIRST, 1, MW_TABLE_BUCKETS_MAX, 0, &mw_rcu_flavor,
 				    NULL);
 	return sites && mw_paths_init();

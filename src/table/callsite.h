@@ -2,21 +2,20 @@
 /*
  * callsite.h - the table of locations.
  *
- * A location has a small id. Ids index type-stable memory; an lfht finds the
- * id of a Ruby line or of a native module and offset. Adding is lock-free.
+ * A location has a small id. Ids index type-stable memory. A lock-free hash table (lfht) finds
+ * the id of a Ruby line, or of a native module and offset. Adding is lock-free.
  *
  * callsite.c has the table; ids.c, paths.c and maintain.c are its parts.
  *
- * Counters never go down and never start again: a reset, a fork and a new
- * tenant of an id only move the baseline (snapshot.c). The sum for an id is
- * `flushed` here plus what the threads' slots hold under that id (shard.h).
+ * Counters never go down and never start again: a reset, a fork and a new tenant of an id only
+ * move the baseline (snapshot.c). The sum for an id is its `flushed` here plus the counts of the
+ * shards under that id (shard.h).
  *
- * Lifetime: only retire.c takes a location out of the table, and reuses its
- * id only after (1) every thread that was inside the tracker has left it, so
- * that no cached id is in use, and (2) a grace period (rcu.h), so that no
- * reader stands on the node. A thread inside the tracker (busy) or counted
- * in mw_late_ops therefore walks the table without a read-side section.
- * All others enter one.
+ * Lifetime: retire.c takes a location out of the table, and reuses its id only after
+ *  (1) every thread that was inside the tracker has left it: no cached id is in use;
+ *  (2) a grace period (rcu.h): no reader stands on the node.
+ * So a thread inside the tracker (busy) or counted in mw_late_ops walks the table without a
+ * read-side section. All others enter one.
  *
  * Lock order: mw_maintenance, then the baselines' lock (snapshot.h).
  */
@@ -61,9 +60,9 @@ struct mw_counters {
 	uint64_t life_sum;      /* lifespans of the freed, in generations */
 };
 
-/* What is counted of a location outside the threads' slots. */
+/* A location's counts outside the shards. */
 struct mw_flushed {
-	struct mw_counters c; /* atomic adds: slots that moved on, late threads */
+	struct mw_counters c; /* atomic adds: evicted slots and callers, late threads */
 	uint64_t life_max;    /* epoch << 32 | maximum; compare-and-swap */
 };
 
@@ -77,13 +76,13 @@ struct mw_callsite {
 	uint32_t hash;
 	uint32_t alias;             /* not 0: its counts belong to that id; release */
 	uint32_t seen;              /* allocs at the last sweep (retire.c); relaxed */
-	uint32_t born;              /* epoch: older maxima are another tenant's */
+	uint32_t born;              /* epoch of the tenant's birth: older maxima are another's */
 	uint32_t next_free;         /* free id list */
 	uint8_t kind;               /* enum mw_cs_kind; release once filled */
-	uint8_t leaving;            /* retire.c's, under mw_maintenance; 0 but in a sweep */
+	uint8_t leaving;            /* retire.c's, under mw_maintenance; 0 outside a sweep */
 };
 
-/* What is seldom written lies apart, so that a forked child's counts leave it shared. */
+/* Fields seldom written lie apart, so a forked child's counts leave their pages shared. */
 struct mw_cs_chunk {
 	struct mw_callsite sites[MW_CS_CHUNK];
 	struct mw_flushed flushed[MW_CS_CHUNK];
@@ -100,13 +99,13 @@ static inline struct mw_flushed *mw_flushed(uint32_t id)
 }
 
 /*
- * Maxima can't be subtracted, so each carries the epoch that it was seen in.
- * The epoch goes up at each reset and retirement; a maximum counts if it is
- * not older than the last reset, nor than the id's present tenant.
+ * Maxima can't be subtracted, so each carries the epoch in which it was seen. The epoch goes up
+ * at each reset and retirement. A maximum counts if it is not older than the last reset, nor
+ * than the id's present tenant.
  */
 extern MW_HIDDEN uint32_t mw_epoch_reset;
 uint32_t mw_epoch(void);
-/* The next epoch begins. Under the reading lock. */
+/* Begins the next epoch. Under mw_rebasing_lock. */
 void mw_epoch_next(void);
 static inline uint32_t mw_epoch_from(const struct mw_callsite *c)
 {
@@ -121,32 +120,32 @@ void mw_life_max_raise(uint32_t id, uint32_t epoch, uint32_t life);
 bool mw_callsites_init(void);
 
 /*
- * Find or add; never fail: MW_CS_OTHER when there is no room. The caller is
+ * These find or add a location, and never fail: MW_CS_OTHER if there is no room. The caller is
  * busy (shard.h), or between mw_late_enter and mw_late_leave.
  */
 uint32_t mw_callsite_ruby(const char *path, size_t len, uint64_t line);
 uint32_t mw_callsite_native(uintptr_t addr);
-/* What the dynamic linker calls a module, or the program's path, which has no name there. */
+/* The module's name in the dynamic linker; for the program, which has none there, its path. */
 const char *mw_module_name(const char *l_name);
 uint32_t mw_callsite_pending(uintptr_t pc);
-/* The same, but MW_CS_NONE instead of adding. */
+/* The same without adding: MW_CS_NONE if there is none. */
 uint32_t mw_callsite_pending_known(uintptr_t pc);
-/* Also MW_CS_NONE; in a read-side section. */
+/* The same of a Ruby line; in a read-side section. */
 uint32_t mw_callsite_ruby_known(const char *path, size_t len, uint64_t line);
-/* From now on the counts of a pending location are another one's. */
+/* From now on the counts of a pending location belong to location `to`. */
 void mw_callsite_resolve(uint32_t pending, uint32_t to);
-/* id, or what it is an alias of */
+/* id, or the id that it is an alias of. */
 uint32_t mw_callsite_real(uint32_t id);
 /* The id whose row shows this one's counts. */
 uint32_t mw_callsite_shown(uint32_t id);
 
 uint32_t mw_callsites_end(void); /* one past the highest id in use */
 uint32_t mw_callsites_used(void); /* locations in the table */
-uint32_t mw_callsites_max(void); /* how many it can have: MW_CS_MAX, less where memory ended */
+uint32_t mw_callsites_max(void); /* the most that it can have: MW_CS_MAX, or less without memory */
 extern bool mw_locations_full; /* relaxed: some location found no room */
-extern uint64_t mw_retired; /* folded into "(gone)" so far */
+extern uint64_t mw_retired; /* locations folded into "(gone)" so far */
 
-/* Operations of threads that have no state any more (track/slow.c). */
+/* Operations under way in threads without a shard (track/slow.c). */
 extern uint32_t mw_late_ops;
 static inline void mw_late_enter(void)
 {
@@ -158,36 +157,38 @@ static inline void mw_late_leave(void)
 }
 
 /* --- for retire.c and fork ------------------------------------------------- */
-/* Held while locations are retired or the table grows, for a step; tried, and never waited for but by fork. */
+/*
+ * Held during a step of a sweep or of the table's growth. A try-lock: only fork waits for it.
+ */
 bool mw_maintenance_try(void);
 void mw_maintenance_end(void);
 bool mw_maintenance_mine(void);
 /*
- * In a forked child: free. held: fork had it, so no step is half done; else the
- * sweep that was under way is given up, and the table doesn't grow again.
+ * In a forked child: frees it. held: fork had it, so no step is half done. Else a sweep under way
+ * is given up, and the table doesn't grow again if its growth was under way.
  */
 void mw_maintenance_after_fork(bool held);
 /*
- * Grows the table if it is crowded, and does one step of a sweep if one is due. Waits
- * for nobody. Called before looking for a location: the caller holds no id that isn't
- * counted yet, for this thread isn't asked for.
+ * Grows the table if it is crowded, and does one step of a sweep if one is due. Never waits.
+ * Called before a location is looked up: the caller holds no id that isn't counted yet, since
+ * the sweep doesn't wait for the calling thread.
  */
 void mw_callsites_maintain(void);
-void mw_callsite_unlink(uint32_t id); /* out of the table */
-uint32_t mw_callsite_relink(uint32_t id); /* back in; or the id that is there instead */
+void mw_callsite_unlink(uint32_t id); /* takes it out of the table */
+uint32_t mw_callsite_relink(uint32_t id); /* puts it back; or returns the id that took its place */
 void mw_callsite_release(uint32_t id); /* drops its texts; id is free */
 /*
- * retire.c: true once no call that began before is still inside. Waits for that, 50 ms at
- * most: then false, as where the system can't tell. Not for calls of the app's.
+ * retire.c: waits until no call that began before is still inside, 50 ms at most. False: some
+ * call still is, or the system has no membarrier(2). Not for the app's allocator calls.
  */
 bool mw_calls_left(void);
 /*
- * retire.c; under mw_maintenance. A sweep begins, if none is under way; now: it retires, and
- * doesn't only look. A step of it: true if it was the last.
+ * retire.c; under mw_maintenance. mw_retire_begin begins a sweep, unless one is under way; if
+ * !now, the sweep only looks, and retires nothing. mw_retire_step: true after the last step.
  */
 void mw_retire_begin(bool now);
 bool mw_retire_step(void);
 bool mw_retire_under_way(void); /* relaxed; any thread */
-void mw_retire_give_up(void); /* in the steps from here on */
+void mw_retire_give_up(void); /* the next steps put back what left the table */
 
 #endif

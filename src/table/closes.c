@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* closes.c - see closes.h. */
+/* closes.c - libraries that are being closed; see closes.h. */
 #include "closes.h"
 
 #include <sys/syscall.h>
@@ -9,14 +9,14 @@
 #include "caller_cache.h"
 
 /*
- * Closes that began, and that ended; who need libraries to stay. `begun` and `users` are
- * changed and then the other one is looked at (sequentially consistent): one of both sees it.
+ * Counts of closes that began, of closes that ended, and of users of libraries. A thread changes
+ * `begun` or `users`, then reads the other (sequentially consistent): of two, one sees the other.
  */
 static uint32_t begun, ended, users;
 
 bool mw_closing(void)
 {
-	uint32_t e = __atomic_load_n(&ended, __ATOMIC_ACQUIRE); /* first: what ended has begun */
+	uint32_t e = __atomic_load_n(&ended, __ATOMIC_ACQUIRE); /* first: each of these has begun */
 
 	return __atomic_load_n(&begun, __ATOMIC_SEQ_CST) != e;
 }
@@ -32,7 +32,7 @@ bool mw_modules_stay(void)
 
 void mw_modules_may_go(void)
 {
-	__atomic_fetch_sub(&users, 1, __ATOMIC_RELEASE); /* what was read is read */
+	__atomic_fetch_sub(&users, 1, __ATOMIC_RELEASE); /* all reads of the library are done */
 }
 
 void mw_close_begin(void)

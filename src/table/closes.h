@@ -2,10 +2,10 @@
 /*
  * closes.h - libraries that are being closed.
  *
- * From before a dlclose until after it no native caller is remembered: who looks at the
- * epoch of a page (caller_cache.h; acquire), and then finds no library being closed, remembers
- * nothing that outlives the beginning of the next close. Nor is the dynamic linker asked what
- * an address is called: what it answers with lies in the library.
+ * From before a dlclose until after it:
+ *  - No native caller is cached. A thread reads a page's epoch first (caller_cache.h; acquire).
+ *    If it then finds no close under way, its entry is stale once the next close begins.
+ *  - Nobody asks the dynamic linker for an address's name: the name lies in the library.
  */
 #ifndef MW_TABLE_CLOSES_H
 #define MW_TABLE_CLOSES_H
@@ -14,16 +14,19 @@
 #include <stdint.h>
 
 /*
- * Also waits for those that use such an answer, which takes some microseconds: 20 ms at
- * most, for the machine may have stopped one of them.
+ * mw_close_begin also waits for threads that still use a name, for some microseconds. It waits
+ * 20 ms at most: one of them may be descheduled.
  */
 void mw_close_begin(void);
 void mw_close_end(void);
 bool mw_closing(void);
-/* In a forked child, in which this many are under way, all of its one thread. */
+/* In a forked child: its one thread has n closes under way, and there are no others. */
 void mw_closes_are(uint32_t n);
 
-/* Libraries stay from here on, until as many ends. False, and no end: some are being closed. */
+/*
+ * Keeps libraries until as many calls of mw_modules_may_go. False: a close is under way, nothing
+ * is kept, and the caller must not call mw_modules_may_go.
+ */
 bool mw_modules_stay(void);
 void mw_modules_may_go(void);
 

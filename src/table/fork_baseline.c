@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fork_baseline.c - sums at the fork. See fork_baseline.h. */
+/* fork_baseline.c - sums at the fork; see fork_baseline.h. */
 #include "fork_baseline.h"
 
-/* Counters only go up, so of a fork and a reset the later one has the larger sums. */
+/* Counters only go up: of a fork and a reset, the later one has the larger sums. */
 static struct mw_counters *born[MW_CS_MAX / MW_CS_CHUNK]; /* NULL: zeros */
 
 static struct mw_counters *find(uint32_t id)

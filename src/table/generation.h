@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * generation.h - the clock that lifespans are measured with.
+ * generation.h - the clock of generations, which measures lifespans.
  *
- * In a Ruby process GC.count; else bytes allocated so far, in units of 256
- * so that 32 bits last for a terabyte. Each thread adds its bytes to the
- * shared clock 64 KiB at a time, a step: a clock behind by that much per thread
- * is what not sharing a cache line costs. What a thread has yet to add is kept
- * less a step, so that its sign says when; the shared clock has one too many.
+ * In a Ruby process it is GC.count; else bytes allocated so far, in units of 256: 32 bits last for
+ * a terabyte. Each thread adds its bytes to the shared clock 64 KiB at a time, a step. So threads
+ * don't share a cache line at each call, and the clock is behind by up to a step per thread. A
+ * shard keeps its bytes yet to be added less a step: the sign says when to add. The shared
+ * clock is a step ahead for that.
  */
 #ifndef MW_TABLE_GENERATION_H
 #define MW_TABLE_GENERATION_H
@@ -19,17 +19,17 @@
 enum { MW_CLOCK_SHIFT = 8, MW_CLOCK_STEP = 64 * 1024 };
 
 struct mw_clock {
-	const uint32_t *now; /* where Ruby's count is to be read; never NULL. Release: … */
-	uint32_t still;      /* … what it points to before and after the VM */
+	const uint32_t *now; /* address of Ruby's count; never NULL; release */
+	uint32_t still;      /* `now` points to it before and after the VM */
 	bool in_bytes;       /* no Ruby here; decided before main */
-	bool asked;          /* by gc_count(), since it can't be read */
+	bool asked;          /* gc_count() gives the count, since it can't be read */
 	size_t (*gc_count)(void);
 };
 extern MW_HOT_STRUCT struct mw_clock mw_clock;
-/* The shared clock, and a step: relaxed adds. Alone in its line. */
+/* The shared clock plus a step, in bytes: relaxed adds. Alone in its cache line. */
 extern MW_HIDDEN uint64_t mw_clock_bytes;
 
-/* Where Ruby's count can be read, or is known to stand still. */
+/* For callers that know that Ruby's count can be read, or stands still. */
 MW_INLINE uint32_t mw_generation_read(void)
 {
 	return mw_get(__atomic_load_n(&mw_clock.now, __ATOMIC_ACQUIRE));
@@ -49,21 +49,21 @@ static inline uint32_t mw_generation(const struct mw_shard *t)
 	return mw_get(&mw_clock.asked) ? (uint32_t)mw_clock.gc_count() : mw_generation_read();
 }
 
-/* Before t's first bytes: a new one is all zeros. */
+/* Before t's first bytes: a new shard is all zeros. */
 static inline void mw_generation_begin(struct mw_shard *t)
 {
 	if (!t->clock_due)
 		t->clock_due = -MW_CLOCK_STEP;
 }
 
-/* What t has yet to add is added. Own thread. */
+/* Adds t's remaining bytes to the shared clock. Own thread. */
 static inline void mw_generation_settle(struct mw_shard *t)
 {
 	mw_add(&mw_clock_bytes, (uint64_t)(t->clock_due + MW_CLOCK_STEP));
 	t->clock_due = -MW_CLOCK_STEP;
 }
 
-/* To be called only where the clock is in bytes. */
+/* Only if the clock is in bytes. */
 MW_INLINE void mw_generation_add(struct mw_shard *t, uint64_t bytes)
 {
 	if (mw_unlikely(mw_raise(&t->clock_due, bytes)))

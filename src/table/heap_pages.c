@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* heap_pages.c - the pages of Ruby's objects; see heap_pages.h. */
 #include "heap_pages.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-/* Exact: a sum of squares that was rounded would have no deviation left of long spans. */
+/* Exact: with a rounded sum of squares, long spans would lose their deviation. */
 struct spans {
 	struct mw_spans s;
 	u128 squares; /* their sum */
@@ -23,16 +24,16 @@ struct entry {
 enum { FIRST = 256 }; /* entries at first: 16 MiB of pages */
 
 /*
- * Written by Ruby's threads, under `lock`: they wait for each other only, for some
- * instructions. A reader takes no lock, or Ruby would wait for a thread of ours that
- * has to wait for the CPU. It copies, and does so again if `version` says that
- * something changed meanwhile. Tables that were too small stay mapped for such readers.
+ * Ruby's threads write these under `lock`: they wait for each other only, for some instructions.
+ * A reader takes no lock, or Ruby would wait for an own thread that waits for a CPU. It copies,
+ * and copies again if `version` changed meanwhile. Tables that became too small stay mapped for
+ * these readers.
  */
 static uint32_t lock;    /* acquire, release */
-static uint32_t version; /* odd: something is being changed. See begin, end and copied */
+static uint32_t version; /* odd: a change is under way. See enter, leave and undisturbed */
 static struct entry *table;
 static size_t size, used; /* entries; a power of two, and less than three quarters of it */
-static struct mw_heap_sums sums;    /* but for what is in these: */
+static struct mw_heap_sums sums;    /* without its spans, which are here: */
 static struct spans lives, deaths;
 
 static void enter(void)
@@ -52,14 +53,14 @@ static void leave(void)
 }
 
 /*
- * Calls f(to) until nothing changed while it did. False: it never was like that. What f
- * reads may be torn until then, but every pointer leads somewhere.
+ * Calls f(to) until nothing changed during the call. False: each call saw a change. f may read
+ * torn values until then, but every pointer is readable.
  */
 static bool undisturbed(void (*f)(void *to), void *to)
 {
 	enum {
 		TRIES = 2000
-	}; /* the later ones a millisecond apart: Ruby is making pages all the time */
+	}; /* the later ones are a millisecond apart: Ruby may make pages all the time */
 	unsigned turns = 0;
 
 	while (turns < TRIES) {
@@ -88,7 +89,7 @@ static void span(struct spans *to, uint32_t from, uint32_t until)
 	to->squares += (u128)v * v;
 }
 
-/* The square root, by Newton's steps down from above: libm is not linked to. */
+/* The square root, by Newton's method from above: libm is not linked. */
 static double root(double v)
 {
 	double x = v > 1 ? v : 1, next;
@@ -110,7 +111,7 @@ static struct mw_spans spans_of(const struct spans *from)
 /* addr's entry, or the free one where it belongs. */
 static struct entry *entry_of(struct entry *in, size_t n, uintptr_t addr)
 {
-	/* pages are aligned to 16 KiB or 64: what differs is above that */
+	/* pages are aligned to 16 KiB or 64 KiB: addresses differ above that */
 	size_t i = (size_t)((addr >> 14) * 0x9e3779b97f4a7c15u >> 20) & (n - 1);
 
 	while (in[i].addr && in[i].addr != addr)
@@ -195,7 +196,7 @@ void mw_heap_sums(struct mw_heap_sums *to)
 		*to = (struct mw_heap_sums){ 0 };
 }
 
-/* A copy with room for so many pages; of more, it has the first ones. */
+/* A copy with room for that many pages; of more pages it has the first ones. */
 struct copy {
 	struct mw_heap *heap;
 	size_t room;
@@ -205,7 +206,7 @@ static void copy(void *p)
 {
 	const struct copy *c = p;
 	struct mw_heap *to = c->heap;
-	size_t n = __atomic_load_n(&size, __ATOMIC_ACQUIRE); /* before the table, which has as many or more */
+	size_t n = __atomic_load_n(&size, __ATOMIC_ACQUIRE); /* first: the table has no fewer */
 	const struct entry *from = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
 
 	sums_now(&to->sums);
@@ -230,14 +231,14 @@ struct mw_heap *mw_heap_copy(void)
 		whole = undisturbed(copy, &c);
 		if (whole && c.heap->sums.pages <= c.room)
 			return c.heap;
-		c.room = c.heap->sums.pages + c.heap->sums.pages / 8; /* some may be born meanwhile */
+		c.room = c.heap->sums.pages + c.heap->sums.pages / 8; /* more may come meanwhile */
 		free(c.heap);
 		if (!whole)
 			return NULL;
 	}
 }
 
-/* A thread that was changing something doesn't exist in the child. */
+/* A thread with a change under way doesn't exist in the child. */
 void mw_heap_pages_after_fork(void)
 {
 	mw_set(&version, mw_get(&version) & ~1u);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * heap_pages.h - the pages that Ruby's objects live in.
+ * heap_pages.h - the pages of Ruby's objects.
  *
- * They are no allocator's blocks (Ruby maps them itself), so no location has
- * them. Each address that ever held one has an entry: its page lives, or it is
- * dead and may live again. Entries are found by a hash of the address, and
- * never go away.
+ * Ruby maps them itself: they are no allocator's blocks, so no location has them. Each address
+ * that ever held one has an entry. Its page lives, or is dead and may live again. Entries are
+ * found by a hash of the address, and never go away.
  *
- * Any thread; not a signal handler. Threads that change something wait for each
- * other, for a few instructions; they never wait for a reader.
+ * Any thread; not a signal handler. Writers wait for each other, for a few instructions; they
+ * never wait for a reader.
  */
 #ifndef MW_TABLE_HEAP_PAGES_H
 #define MW_TABLE_HEAP_PAGES_H
@@ -19,14 +18,14 @@
 
 #include "api.h"
 
-/* A page of so many bytes, fewer than 4 GiB, lives at addr from now on. */
+/* A page of that many bytes, fewer than 4 GiB, lives at addr from now on. */
 void mw_heap_page_born(uintptr_t addr, size_t bytes, uint32_t generation);
-/* It dies, if there is one of that size; else nothing happens. */
+/* The page at addr dies, if one of that size lives there; else nothing happens. */
 void mw_heap_page_dies(uintptr_t addr, size_t bytes, uint32_t generation);
 void mw_heap_sums(struct mw_heap_sums *);
 /*
- * These and the live pages; malloc'ed, in one block that free() frees, by a caller that is
- * quiet. `generation` is the caller's to fill in. NULL: no memory.
+ * The sums and the live pages, in one malloc'ed block that the caller frees with free(). The
+ * caller is quiet, and fills in `generation`. NULL: no memory.
  */
 struct mw_heap *mw_heap_copy(void);
 /* In a forked child. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ids.c - gives out the ids of locations, and has the memory that they index.
+ * ids.c - gives out the ids of locations, and maps the memory that they index.
  *
- * Lock-free. Ids given back come first, last in first out: free_ids is the top
- * of their stack with a tag that changes with each push and pop, so that a
- * compare-and-swap sees an id that went and came back meanwhile. Never used
- * ones come from next_id; the memory behind them is mapped a chunk at a time.
+ * Lock-free. Ids given back come first, last in first out. free_ids is the top of their stack,
+ * with a tag that changes with each push and pop: a compare-and-swap fails if an id went and came
+ * back meanwhile. Never used ids come from next_id; their memory is mapped a chunk at a time.
  */
 #include "ids.h"
 
@@ -22,7 +21,7 @@ bool mw_ids_ready(uint32_t id)
 
 	if (__atomic_load_n(&mw_cs_chunks[id / MW_CS_CHUNK], __ATOMIC_ACQUIRE))
 		return true;
-	/* a reset must not fail for want of memory: its part is set aside here */
+	/* a reset must not fail for want of memory: its memory is set aside here */
 	if (!mw_arena_set_aside(MW_CS_BASES, MW_ARENA_LOCATION))
 		goto none;
 	chunk = mw_arena_grow(bytes, MW_ARENA_LOCATION);
@@ -39,7 +38,7 @@ bool mw_ids_ready(uint32_t id)
 	return true;
 none:
 	if (__atomic_load_n(&mw_cs_chunks[id / MW_CS_CHUNK], __ATOMIC_ACQUIRE))
-		return true; /* another thread had the last that there was */
+		return true; /* another thread got the last memory */
 	mw_set(&ids_max, id / MW_CS_CHUNK * MW_CS_CHUNK);
 	return false;
 }

@@ -2,7 +2,7 @@
 /*
  * ids.h - gives out the ids of locations; for callsite.c alone.
  *
- * What everybody may know of ids is in callsite.h. Lock-free.
+ * callsite.h has what other files may know of ids. Lock-free.
  */
 #ifndef MW_TABLE_IDS_H
 #define MW_TABLE_IDS_H
@@ -10,18 +10,18 @@
 #include "callsite.h"
 
 /*
- * Maps the chunk that an id (below MW_CS_MAX) indexes, and sets aside what a
- * reset will need for it, unless that was done. False: no memory.
+ * Maps the chunk that an id (below MW_CS_MAX) indexes, and sets aside a later reset's memory for
+ * it, unless that was done. False: no memory.
  */
 bool mw_ids_ready(uint32_t id);
 
 /*
- * An id that nobody has, MW_CS_FIRST to MW_CS_MAX - 1, whose memory is there:
- * what its last tenant left in it, or zeros. MW_CS_NONE: none is free, or no memory.
+ * An id without a tenant, MW_CS_FIRST to MW_CS_MAX - 1. Its memory is mapped, and holds what its
+ * last tenant left there, or zeros. MW_CS_NONE: none is free, or no memory.
  */
 uint32_t mw_id_take(void);
 
-/* Gives one back that nobody uses any more (see callsite.h: Lifetime). Its kind becomes MW_CS_FREE. */
+/* Gives an id back after its last use (callsite.h: Lifetime). Its kind becomes MW_CS_FREE. */
 void mw_id_give(uint32_t id);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* live_blocks.c - copies live allocations out of the records. See snapshot.h. */
+/* live_blocks.c - copies live allocations out of the records; see snapshot.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,8 +57,8 @@ struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n)
 		v.size = mw_size_decode(size);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (mw_get(&r->where) != where)
-			continue; /* freed while we looked */
-		/* freed and taken again at the same place meanwhile: it may have been a link */
+			continue; /* freed meanwhile */
+		/* freed and taken again for the same address: size may have been a link */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (mw_get(&r->size) != size || mw_get(&r->generation) != generation)
 			continue;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* find.c - one location's counters, for a price that doesn't grow with the table's texts. */
+/* lookup.c - one location's counters, at a cost that doesn't grow with the table's texts. */
 #include <string.h>
 
 #include "snapshot.h"
 
-/* "PATH:LINE" with a line of 1 to 9 digits; 0: it isn't. */
+/* The length of PATH in "PATH:LINE" with a line of 1 to 9 digits; 0: s isn't one. */
 static size_t split(const char *s, size_t n, uint64_t *line)
 {
 	size_t i = n;
@@ -58,7 +58,7 @@ bool mw_row_find(const char *location, size_t n, struct mw_row *row)
 		for (other = MW_CS_FIRST; other < end; other++) {
 			if (other == id || mw_callsite_real(other) != id)
 				continue;
-			sum_of(&sum, other); /* was counted before the line was known */
+			sum_of(&sum, other); /* counted before the line was known */
 			any = mw_row_count(row, other, &sum) || any;
 		}
 		mw_gate_open();
@@ -76,7 +76,7 @@ size_t mw_source_find(const char *name, size_t n, char *to, size_t size)
 	const char *real;
 	size_t len = 0;
 
-	mw_rcu_enter(); /* keeps the path, and with it the other one */
+	mw_rcu_enter(); /* keeps the path, and with it p->real */
 	p = mw_path_known(name, n);
 	real = p ? __atomic_load_n(&p->real, __ATOMIC_ACQUIRE) : NULL;
 	if (real && strlen(real) < size) {

@@ -2,11 +2,12 @@
 /*
  * maintain.c - decides when the table of locations grows, and when it is swept.
  *
- * One thread at a time, and none waits for its turn: mw_maintenance is a
- * try-lock, which only fork waits for, and only so long (host/fork.c). A sweep
- * (retire.c) is due when the table is half full, or a path found no room, and many more
- * locations were wanted since the last one; a full table rests in between. Each
- * call does one step of it.
+ * One thread at a time does this, and none waits for its turn: mw_maintenance is a try-lock. Only
+ * fork waits for it, for a limited time (host/fork.c).
+ *
+ * A sweep (retire.c) is due if the table is half full, or a path found no room. In either case
+ * many more locations must have been wanted since the last sweep. A full table rests in between.
+ * Each call does one step of a sweep.
  */
 #include "maintain.h"
 
@@ -33,7 +34,7 @@ bool mw_maintenance_try(void)
 {
 	if (mw_get(&maintenance))
 		return false;
-	maintains = true; /* before and after: see mw_reading_mine */
+	maintains = true; /* set before the lock, cleared after it: see mw_reading_mine */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (!__atomic_exchange_n(&maintenance, 1, __ATOMIC_ACQUIRE))
 		return true;
@@ -57,7 +58,7 @@ void mw_maintenance_after_fork(bool held)
 {
 	if (!held) {
 		mw_retire_give_up();
-		if (growing) /* liburcu's lock on that is held for ever */
+		if (growing) /* the child finds liburcu's lock on growth held for ever */
 			mw_set(&buckets, (uint32_t)MW_TABLE_BUCKETS_MAX);
 	}
 	growing = false;
@@ -79,7 +80,7 @@ static void grow(void)
 void mw_callsites_maintain(void)
 {
 	static uint32_t swept; /* under maintenance: `wanted` at the last sweep */
-	static uint64_t rest;  /* ms: not before; a full table's callers all ask */
+	static uint64_t rest;  /* ms: no sweep before; all callers of a full table ask for one */
 	uint32_t n = mw_callsites_used(), wanted = mw_callsites_wanted(), max = mw_callsites_max();
 	bool crowded = n > 2 * mw_get(&buckets) && mw_get(&buckets) < MW_TABLE_BUCKETS_MAX;
 	bool texts = mw_get(&mw_texts_full), full = n >= max - max / 128 || texts;
@@ -90,7 +91,7 @@ void mw_callsites_maintain(void)
 
 	if (!(crowded || due || mw_retire_under_way()) || !mw_maintenance_try())
 		return;
-	/* growing calls libc, which may be cancelled there, and allocates what is ours */
+	/* growth calls libc, which has cancellation points, and allocates for the tracker */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (t)
 		mw_shard_hush(t);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* overruns.c - overruns by location; see overruns.h. */
 #include "overruns.h"
 
 #include "callsite.h"
 
-enum { CHUNK = 128 }; /* locations; a page is the least that can be had */
+enum { CHUNK = 128 }; /* locations; the arena maps no less than a page */
 
 /* By id; each written once: release. */
 static struct mw_overruns *chunks[MW_CS_MAX / CHUNK];

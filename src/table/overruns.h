@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * overruns.h - where blocks were allocated that the app wrote past the end of.
+ * overruns.h - overruns by location: blocks that the app wrote past the end of.
  *
- * Beside the table of locations and not in it: a process without such blocks,
- * as most are, pays for none of this. A location that has some is never
- * retired. Counts never start again.
+ * They are kept apart from the table of locations: a process without overruns, as most are,
+ * pays nothing. A location with an overrun is never retired. Counts never start again.
  */
 #ifndef MW_TABLE_OVERRUNS_H
 #define MW_TABLE_OVERRUNS_H
@@ -17,17 +16,17 @@
 struct mw_overruns {
 	uint64_t count;     /* blocks; release, after last_size */
 	uint64_t last_size; /* bytes; relaxed */
-	uint32_t said;      /* a line about it was written, or is being; exchanged */
+	uint32_t said;      /* a log line about it was written, or is being; atomic exchange */
 };
 
 /*
- * Counts a block of `size` bytes at a location. The caller holds the id: the
- * block isn't counted as freed yet. Returns the location's entry, or NULL if
- * there is no memory for it. Lock-free, async-signal-safe.
+ * Counts an overrun of a block of `size` bytes at a location. The block isn't counted as freed
+ * yet, which keeps the id's tenant. Returns the location's entry, or NULL: no memory. Lock-free,
+ * async-signal-safe.
  */
 struct mw_overruns *mw_overruns_add(uint32_t id, uint64_t size);
 
-/* A location's entry; NULL: it never had any. Valid for ever. */
+/* A location's entry, valid for ever; NULL: it has no overrun. */
 const struct mw_overruns *mw_overruns_at(uint32_t id);
 
 #endif

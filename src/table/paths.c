@@ -2,8 +2,8 @@
 /*
  * paths.c - the names of files and modules: see paths.h. Lock-free.
  *
- * A path whose references are used up never gets one again: a thread that finds
- * it dying looks, or adds, once more.
+ * A path without references never gets one again: a thread that finds a dying path looks it up,
+ * or adds it, once more.
  */
 #include "paths.h"
 
@@ -14,10 +14,10 @@
 
 #include "base/arena.h"
 
-enum { BUCKETS = 256 }; /* not to be grown */
+enum { BUCKETS = 256 }; /* fixed */
 
 static struct cds_lfht *paths;
-static struct mw_path *dead; /* stack; pushed by anybody, taken whole */
+static struct mw_path *dead; /* stack; any thread pushes; taken as a whole */
 
 struct text {
 	const char *p;
@@ -162,7 +162,7 @@ void mw_paths_dead_again(struct mw_path *p)
 
 bool mw_paths_init(void)
 {
-	/* no flags: either of them would start threads in the host */
+	/* no flags: either of them would start threads in the app */
 	paths = cds_lfht_new_flavor(BUCKETS, 1, BUCKETS, 0, &mw_rcu_flavor, NULL);
 	return paths != NULL;
 }

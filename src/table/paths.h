@@ -2,10 +2,9 @@
 /*
  * paths.h - the names of files and modules, each kept once for all its locations.
  *
- * Found by their text, and counted: each location holds a reference. The last
- * one takes the path out of the table; its memory is freed a grace period
- * later, by retire.c, for readers may stand on it. For callsite.c; retire.c
- * has what died. Who may walk the table, and how, is in callsite.h.
+ * Paths are found by their text. Each location holds a reference. The last drop takes the path
+ * out of the table. Readers may stand on it: retire.c frees its memory a grace period later. For
+ * callsite.c and, after a path's death, retire.c. callsite.h says how to walk the table.
  */
 #ifndef MW_TABLE_PATHS_H
 #define MW_TABLE_PATHS_H
@@ -22,7 +21,7 @@ struct mw_path {
 	uint32_t refs; /* 0: dying, not to be found; atomic */
 	uint32_t len;
 	struct mw_path *next_dead; /* waits for a grace period */
-	const char *real; /* the file that Ruby read, NULL: none; `text`, or owned. Set once: release */
+	const char *real; /* file that Ruby read: `text`, or owned; NULL: none. Set once: release */
 	char text[]; /* NUL-terminated */
 };
 
@@ -39,17 +38,18 @@ struct mw_path *mw_path_take(const char *text, size_t n);
 struct mw_path *mw_path_known(const char *text, size_t n);
 
 /*
- * Ruby read code that it calls so from the file `real`, an absolute path. The first
- * one stays. The caller keeps a reference, or is busy at a location of that path.
+ * Ruby read code of that name from the file `real`, an absolute path. The first call's file
+ * stays. The caller keeps a reference, or is busy at a location of that path.
  */
 void mw_path_read_from(struct mw_path *, const char *real);
 
 /* Drops a reference; NULL: nothing to drop. */
 void mw_path_drop(struct mw_path *);
 
-struct mw_path *mw_paths_dead(void); /* takes all that died so far … */
-/* … to be freed a grace period later, n of them at most; returns the rest … */
+/* Takes all paths that died so far. */
+struct mw_path *mw_paths_dead(void);
+/* Frees n of them at most, after a grace period; returns the rest. */
 struct mw_path *mw_paths_free(struct mw_path *, uint32_t n);
-void mw_paths_dead_again(struct mw_path *); /* … or put back */
+void mw_paths_dead_again(struct mw_path *); /* puts them back instead */
 
 #endif

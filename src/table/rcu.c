@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* rcu.c - see rcu.h. */
+/* rcu.c - the tracker's own RCU domain; see rcu.h. */
 #include "rcu.h"
 
 #include "base/arena.h"
 
 /*
- * Sections under way, by the counter that each began on. Sequentially consistent:
- * either a reader sees what was unlinked before mw_grace_begin(), or it is seen here.
+ * Sections under way, by the counter that each began on. Sequentially consistent: either a reader
+ * sees the unlinks before mw_grace_begin(), or mw_grace_over() sees the reader.
  */
 static uint32_t readers[2];
 static uint32_t current;  /* relaxed: the counter for new sections */
 static bool seen_zero[2]; /* under mw_maintenance */
 
-/* The calling thread's sections: how deep they are nested, and their counter. */
+/* The calling thread's sections: their depth, and their counter. */
 static __thread struct {
 	uint32_t depth, counter;
 } mine __attribute__((tls_model("initial-exec")));
@@ -28,7 +28,7 @@ void mw_rcu_enter(void)
 	counter = mw_get(&current);
 	__atomic_fetch_add(&readers[counter], 1, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* before any read of the tables */
-	/* only now: a handler that interrupts before has a section of its own */
+	/* only now: a signal handler that runs before has a section of its own */
 	mine.counter = counter;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	mine.depth = 1;
@@ -47,7 +47,7 @@ void mw_rcu_leave(void)
 void mw_grace_begin(void)
 {
 	seen_zero[0] = seen_zero[1] = false;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* what was unlinked is, before a counter is read */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* unlinks come before the reads of the counters */
 }
 
 bool mw_grace_over(void)
@@ -55,7 +55,7 @@ bool mw_grace_over(void)
 	for (uint32_t i = 0; i < 2; i++)
 		if (!__atomic_load_n(&readers[i], __ATOMIC_SEQ_CST))
 			seen_zero[i] = true;
-	/* new sections don't keep alive the counter that is waited for */
+	/* new sections don't keep up the counter that is waited for */
 	if (!seen_zero[mw_get(&current)])
 		mw_set(&current, 1 - mw_get(&current));
 	return seen_zero[0] && seen_zero[1];
@@ -81,8 +81,8 @@ static void nothing(void)
 }
 
 /*
- * liburcu's tables ask for these only with flags that ours don't have, when a
- * table shrinks, or when it is destroyed: ours grow, and stay.
+ * liburcu's tables call these only if a table has flags, shrinks or is destroyed. The tracker's
+ * have no flags, only grow, and stay.
  */
 static void never_call(struct rcu_head *head, void (*f)(struct rcu_head *))
 {

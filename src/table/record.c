@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* record.c - the memory of records, their free batches, and huge sizes; see record.h. */
 #include "record.h"
 
 uintptr_t mw_chunks[MW_CHUNKS];
 bool mw_records_full;
 
 /*
- * The stack of batches. Low half: index of the first record of the top
- * batch; high half: a tag that changes with every push and pop, so that a
- * compare-and-swap can't take a top that was away in between.
+ * The stack of batches. Low half: index of the first record of the top batch. High half: a tag
+ * that changes with every push and pop. So a compare-and-swap fails if the top was away in
+ * between.
  */
 static uint64_t pool __attribute__((aligned(64)));
 static uint64_t fresh_at __attribute__((aligned(64))) = MW_BATCH; /* next index never used */
@@ -15,9 +16,9 @@ static uint64_t fresh_at __attribute__((aligned(64))) = MW_BATCH; /* next index 
 enum {
 	CHUNK = sizeof(struct mw_record) << MW_CHUNK_SHIFT,
 	BEFORE = MW_BEFORE * sizeof(struct mw_record),
-	CHUNK_ALL = BEFORE + CHUNK + sizeof(struct mw_record) /* the one more: see mw_record_guess */
+	CHUNK_ALL = BEFORE + CHUNK + sizeof(struct mw_record) /* one more record: mw_record_guess */
 };
-static uintptr_t first_chunk; /* written before all else */
+static uintptr_t first_chunk; /* written by mw_records_init only */
 
 /* Where a new chunk's records begin; 0: no memory. */
 static uintptr_t new_chunk(void)
@@ -46,7 +47,7 @@ static bool chunk_ready(uint64_t i)
 	if (!c || __atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE) != none)
 		return true;
 	chunk = new_chunk();
-	if (!chunk) /* another thread may have had the last that there was */
+	if (!chunk) /* another thread may have got the last memory */
 		return __atomic_load_n(&mw_chunks[c], __ATOMIC_ACQUIRE) != none;
 	if (!__atomic_compare_exchange_n(&mw_chunks[c], &none, chunk - c * CHUNK, false,
 					 __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
@@ -54,7 +55,7 @@ static bool chunk_ready(uint64_t i)
 	return true;
 }
 
-/* Never used records in a row; a batch never spans two chunks. */
+/* A batch of never used records in a row; 0: no memory. It never spans two chunks. */
 static uint32_t take_fresh(void)
 {
 	uint64_t i = mw_get(&fresh_at);
@@ -79,7 +80,7 @@ uint32_t mw_batch_take(bool *fresh)
 			*fresh = true;
 			return take_fresh();
 		}
-		/* may be stale when another thread took it: then the swap fails */
+		/* stale if another thread took the batch: then the swap fails */
 		next = mw_ref_index(mw_get(&mw_record_at((uint32_t)top)->ref));
 		next |= ((top >> 32) + 1) << 32;
 	} while (!__atomic_compare_exchange_n(&pool, &top, next, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
@@ -137,7 +138,7 @@ uint32_t mw_record_search(const void *p, uint64_t from, uint64_t to)
 /* --- huge sizes ------------------------------------------------------------ */
 
 enum { HUGE_MAX = 4095 };
-static uint64_t huge[HUGE_MAX]; /* 0: free; claimed by compare-and-swap */
+static uint64_t huge[HUGE_MAX]; /* bytes; 0: free; taken by compare-and-swap */
 
 uint32_t mw_size_encode_huge(uint64_t size)
 {

@@ -2,28 +2,27 @@
 /*
  * record.h - one 16-byte record for each live allocation.
  *
- * Type-stable: a record's memory is a record for ever, so readers scan all
- * of them without stopping anybody and without touching the app's memory.
+ * Type-stable: a record's memory is a record for ever. So readers scan all of them without
+ * stopping a thread, and without touching the app's memory.
  *
  *   where = address / 16 (44 bits) | code (1) | location (19)
  *   size, generation: 32 bits each
  *
- * Location 0 is none: such a record is free. Writing order is size and
- * generation, then where (release): a reader that sees the same live `where`
- * before and after reading them has a record that was true.
+ * A record with location 0 is free. Writing order: size and generation, then where (release). A
+ * reader that sees the same live `where` before and after reading them has a true record.
  *
- * Records are numbered; index 0 is none. What leads to one from elsewhere is
- * its ref, 16 times the index: where it lies, once its chunk is known.
+ * Records are numbered; index 0 is none. A ref leads to a record: 16 times the index, its offset
+ * once its chunk is known.
  *
- * A free record says its own ref, instead of an address, so that who takes it
- * needn't compute it; with the code bit, so that it never looks like a block's
- * (mw_record_id). Free records are linked in batches of MW_BATCH at most, by
- * address: `next`. Each thread keeps a batch that it takes from and gives to,
- * and some full ones (shard.h). The rest wait in a lock-free stack, so that a
- * thread that allocates and one that frees trade them. Batches are linked by
- * their first records, which name the next batch's instead of their own ref:
- * that is known by then. Nothing ever walks a batch. A record never used is
- * all zeros.
+ * A free record holds its own ref, instead of an address: the thread that takes the record
+ * needn't compute it. Its code bit is set, so it never looks like a block's (mw_record_id).
+ *  - Free records are linked in batches of MW_BATCH at most, by address: `next`. Nothing ever
+ *    walks a batch.
+ *  - Each shard keeps a batch that it takes from and gives to, and some full ones (shard.h). The
+ *    rest are in a lock-free stack: so allocating and freeing threads trade them.
+ *  - Batches are linked by their first records, which hold the next batch's ref instead of
+ *    their own. Their own is known when the batch is taken.
+ *  - A record never used is all zeros.
  */
 #ifndef MW_TABLE_RECORD_H
 #define MW_TABLE_RECORD_H
@@ -38,7 +37,7 @@ struct mw_record {
 	union {
 		uint64_t where; /* writers: release; readers: acquire */
 		struct {
-			uint32_t low, ref; /* free: MW_FREE, and its own or the next batch's */
+			uint32_t low, ref; /* free: MW_FREE, and its own or the next batch's ref */
 		};
 	};
 	union {
@@ -53,21 +52,21 @@ enum {
 	MW_CS_BITS = 19,            /* bits of a location's id in a record */
 	MW_CHUNK_SHIFT = 16,        /* records in a chunk: 65,536, 1 MiB */
 	MW_CHUNKS = 1 << 12,        /* one for every index of 28 bits */
-	MW_BEFORE = 4,              /* records that can be read before a chunk's first: all zeros */
-	MW_BATCH = 256              /* records that change hands at once */
+	MW_BEFORE = 4,              /* readable records before a chunk's first: all zeros */
+	MW_BATCH = 256              /* records handed over at once */
 };
 #define MW_CS_MASK ((1u << MW_CS_BITS) - 1)
-/* In `where`: the block holds a Ruby method's instructions, or its size is a huge one,
-   so its free isn't the usual one. */
+/* In `where`: the block holds a Ruby method's instructions, or its size is huge. Its free isn't
+   the usual one. */
 #define MW_CODE ((uint64_t)1 << MW_CS_BITS)
-#define MW_REF_END 0xfff00000u /* the highest chunk isn't used, so that these refs say other things */
-#define MW_FREE ((uint32_t)MW_CODE) /* what the low half of a free record's `where` is */
+#define MW_REF_END 0xfff00000u /* the highest chunk isn't used: its refs have other meanings */
+#define MW_FREE ((uint32_t)MW_CODE) /* low half of a free record's `where` */
 /* sizes from here on stand for an entry of the table of huge sizes */
 #define MW_SIZE_HUGE 0xfffff000u
 
 /*
- * It is where the chunk would begin if all lay in one row: a ref more is the record.
- * Each changes once, from the first chunk's place to its own: release.
+ * A chunk's entry is the address that index 0 had if all chunks lay in one row with this one:
+ * entry + ref is the record. Each entry changes once, from the first chunk's to its own: release.
  */
 extern MW_HIDDEN uintptr_t mw_chunks[MW_CHUNKS];
 /* Before anything else; false: no memory. */
@@ -90,9 +89,9 @@ MW_INLINE struct mw_record *mw_record_at(uint32_t i)
 }
 
 /*
- * The same for a ref that may be garbage: of a chunk that isn't there it leads into the
- * first, of any other perhaps between two records, or just past the last. All that can
- * be read; whether it is a block's record, mw_record_is says.
+ * The same for a ref that may be garbage. If its chunk isn't there, the result lies in the first
+ * chunk. Else it may lie between two records, or just past the last. All of that is readable;
+ * mw_record_is tells if it is a block's record.
  */
 MW_INLINE struct mw_record *mw_record_guess(uintptr_t ref)
 {
@@ -101,7 +100,7 @@ MW_INLINE struct mw_record *mw_record_guess(uintptr_t ref)
 				    ref);
 }
 
-/* What a guessed one says. */
+/* The `where` of a guessed record. */
 MW_INLINE uint64_t mw_record_guess_where(const void *r)
 {
 	uint64_t where;
@@ -121,13 +120,13 @@ MW_INLINE bool mw_record_live(uint64_t where)
 	return (where & MW_CS_MASK) != 0;
 }
 
-/* The location, if the record is p's and its code bit isn't set; else MW_CODE or more. */
+/* The location if the record is p's and its code bit isn't set; else MW_CODE or more. */
 MW_INLINE uint64_t mw_record_id(uint64_t where, const void *p)
 {
 	return where ^ mw_record_pack(p, 0);
 }
 
-/* The block's address, in whose low 4 bits lies something else; of a free record, garbage. */
+/* The block's address, with other bits in its low 4; garbage for a free record. */
 MW_INLINE uintptr_t mw_record_block(uint64_t where)
 {
 	return (uintptr_t)(where >> (MW_CS_BITS + 1 - 4));
@@ -140,24 +139,24 @@ MW_INLINE bool mw_record_is(uint64_t where, const void *p)
 }
 
 /*
- * The first record of a batch, or 0: no memory; *fresh: it is not linked,
- * but the first of MW_BATCH records in a row that were never used. Lock-free,
- * async-signal-safe, as are the others.
+ * The first record of a batch, or 0: no memory. *fresh: the batch is not linked; the record is
+ * the first of MW_BATCH in a row that were never used. This and the next two are lock-free and
+ * async-signal-safe.
  */
 uint32_t mw_batch_take(bool *fresh);
 /* Gives a batch back by its first record. */
 void mw_batch_give(uint32_t first);
-/* One record, for threads that keep none: taken out of a batch, or 0. */
+/* One record, for threads without a shard: taken out of a batch; or 0: no memory. */
 uint32_t mw_record_take(void);
 
-/* r isn't any block's from here on. */
+/* Makes r free: it is no block's from here on. */
 MW_INLINE void mw_record_free(struct mw_record *r, uint32_t ref)
 {
 	mw_set(&r->low, MW_FREE);
-	__atomic_thread_fence(__ATOMIC_RELEASE); /* before its address is a ref, and its size a link */
+	__atomic_thread_fence(__ATOMIC_RELEASE); /* before ref and link overwrite the rest */
 	mw_set(&r->ref, ref);
 }
-/* The same, and it lies before `next` in its batch. */
+/* The same, and links it before `next` in its batch. */
 MW_INLINE void mw_free_link(struct mw_record *r, uint32_t ref, struct mw_record *next)
 {
 	mw_record_free(r, ref);
@@ -167,16 +166,15 @@ MW_INLINE void mw_free_link(struct mw_record *r, uint32_t ref, struct mw_record 
 /* One past the highest index handed out so far. */
 uint32_t mw_records_end(void);
 /*
- * The first record of p's with an index from `from` to before `to`, or 0.
- * Any `from` and `to` do: only records that were ever handed out are looked
- * at, each for about a nanosecond.
+ * The first record of p with an index from `from` to before `to`, or 0. Any `from` and `to` are
+ * valid. Reads only records that were ever handed out, in about a nanosecond each.
  */
 uint32_t mw_record_search(const void *p, uint64_t from, uint64_t to);
 
 /*
- * Sizes of 4 GiB and more. encode returns what goes into the record, or
- * UINT32_MAX if 4095 such blocks live already; decode is its inverse for a
- * record that is live; release must follow the block's free.
+ * Sizes from MW_SIZE_HUGE on. encode returns the record's field, or UINT32_MAX if 4095 of these
+ * blocks live already. decode is its inverse for a live record. release must follow the block's
+ * free.
  */
 uint32_t mw_size_encode_huge(uint64_t size);
 uint64_t mw_size_decode_huge(uint32_t field);

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * retire.c - makes room in the table of locations.
+ * retire.c - makes room in the table of locations, by sweeps.
  *
- * An app that evals for weeks makes new locations for ever. When the table
- * is more than half full, sweeps begin; from three quarters on, a location
- * with nothing live, which allocated nothing since the last sweep, is folded
- * into "(gone)" and its id used again.
+ * An app that evals for weeks makes new locations for ever. Sweeps begin when the table is more
+ * than half full. From three quarters on, a sweep retires a location that has nothing live and
+ * allocated nothing since the last sweep: folds it into "(gone)", and frees its id.
  *
- * The hard part: an id may be cached by any thread, and be in use by a call
- * under way. So: (1) the chosen leave the hash table; (2) every cached
- * caller becomes stale; (3) every thread that was inside the tracker leaves
- * it (with membarrier(2) for what plain stores can't promise); (4) a grace
- * period passes for readers; (5) what was used meanwhile goes back; (6)
- * the others are folded, under the baselines' lock, so that each count is seen
- * once.
+ * Any thread may have an id in its caller cache, and a call under way may use it. So:
+ *  (1) the chosen locations leave the hash table;
+ *  (2) every cached caller becomes stale;
+ *  (3) every thread that was inside the tracker leaves it (plain stores need membarrier(2) here);
+ *  (4) a grace period passes for readers;
+ *  (5) locations used meanwhile go back;
+ *  (6) the others are folded, under the baselines' lock, so each count is seen once.
  *
- * The app's threads do this work: each does one step when it finds a new
- * location, and no step waits. A step is put off while a thread is inside the
- * tracker, or a reader reads. If that lasts for a second, the sweep is given up:
- * what left the table goes back. A step looks at 1,024 locations and at each thread's
- * counters, or moves 128 locations. Between two steps the tables are whole: fork comes there.
+ * The app's threads do this work: each does one step when it looks up a new location, and no
+ * step waits. A step is put off while a thread is inside the tracker, or a reader reads. If that
+ * lasts for a second, the sweep is given up: locations that left the table go back. A step looks
+ * at 1,024 locations and at each shard's counters, or moves 128 locations. Between two steps the
+ * tables are whole: fork comes there.
  */
 #include <linux/membarrier.h>
 #include <sched.h>
@@ -32,24 +31,24 @@
 #include "caller_cache.h"
 
 enum {
-	WAIT_MS = 50,         /* a reset, for calls under way */
-	PATIENCE_MS = 1000,   /* a sweep, for threads and readers */
-	STEP = MW_CS_CHUNK,   /* locations of a step that looks at them, … */
-	MOVES = 128           /* … and of one that takes them out of the table, or puts them back */
+	WAIT_MS = 50,         /* a reset's wait for calls under way */
+	PATIENCE_MS = 1000,   /* a sweep's, for threads and readers */
+	STEP = MW_CS_CHUNK,   /* locations in a step that looks at them */
+	MOVES = 128           /* in a step that takes them out of the table, or puts them back */
 };
 
 /* Under mw_maintenance. */
 enum stage { REST, CHOOSE, SPARE, UNLINK, CALLS, GRACE, BURY, SPARE_LATE, FOLD, BACK };
-/* mw_callsite.leaving; RETURNS: it left the table, and is wanted */
+/* mw_callsite.leaving; RETURNS: it left the table, and must go back */
 enum leaving { STAYS, LEAVES, RETURNS };
 
 static struct {
 	enum stage stage; /* relaxed: mw_retire_under_way */
 	uint32_t next, end; /* locations: the next one of this stage; one past the last */
-	bool now; /* else it only looks */
-	long until; /* ms: patience ends */
-	const struct mw_shard *inside; /* CALLS: the first that may still be */
-	struct mw_path *dead; /* those that a grace period lets go */
+	bool now; /* it retires; else it only looks */
+	long until; /* ms: then the sweep is given up */
+	const struct mw_shard *inside; /* CALLS: the first shard that may still be inside */
+	struct mw_path *dead; /* paths to be freed after the grace period */
 } sweep;
 
 static bool barrier(void)
@@ -67,7 +66,7 @@ static long ms_now(void)
 	return (long)(mw_now_ns() / 1000000);
 }
 
-/* From *t on: true if none is inside, but the calling one; else *t is the first that is. */
+/* From *t on: true if no shard but the caller's is inside; else *t is the first that is. */
 static bool none_inside(const struct mw_shard **t)
 {
 	for (; *t; *t = (*t)->next)
@@ -97,10 +96,10 @@ static bool idle(const struct mw_callsite *c, const struct mw_sum *s)
 
 	return (kind == MW_CS_RUBY || kind == MW_CS_NATIVE || kind == MW_CS_PENDING) &&
 	       s->c.allocs == s->c.frees && mw_get(&c->seen) == (uint32_t)s->c.allocs &&
-	       !mw_overruns_at(c->id); /* what was found there is shown for ever */
+	       !mw_overruns_at(c->id); /* its overruns are shown for ever */
 }
 
-static struct mw_sum sums[STEP]; /* of a step's locations: not on the stack, which may be small */
+static struct mw_sum sums[STEP]; /* of a step's locations: the stack may be too small for them */
 
 /* --- a step of each stage, from `from` to before `to`; false: to be tried again ---------- */
 
@@ -121,7 +120,7 @@ static bool choose(uint32_t from, uint32_t to)
 	return true;
 }
 
-/* An id that others point to must stay: its aliases would point to a stranger. */
+/* An id with aliases must stay: they would point to another tenant. */
 static bool spare(uint32_t from, uint32_t to)
 {
 	for (uint32_t id = from; id < to; id++) {
@@ -149,7 +148,7 @@ static void back(struct mw_callsite *c)
 
 	c->leaving = STAYS;
 	if (mw_get(&c->alias) || !cds_lfht_is_node_deleted(&c->node))
-		return; /* it never was in the table, or never left it */
+		return; /* it was never in the table, or never left it */
 	is = mw_callsite_relink(c->id);
 	if (is != c->id)
 		__atomic_store_n(&c->alias, is, __ATOMIC_RELEASE);
@@ -163,7 +162,7 @@ static bool back_some(uint32_t from, uint32_t to)
 	return true;
 }
 
-/* Under the baselines' lock. False: it goes back. */
+/* Under the baselines' lock. False: c must go back. */
 static bool fold(struct mw_callsite *c, const struct mw_sum *s)
 {
 	uint32_t to = mw_get(&c->alias);
@@ -186,7 +185,7 @@ static bool fold_some(uint32_t from, uint32_t to)
 	if (!mw_rebasing_try())
 		return false;
 	if (from == MW_CS_FIRST)
-		mw_epoch_next(); /* maxima of the old tenants are older than the new ones' birth */
+		mw_epoch_next(); /* the old tenants' maxima are older than the new tenants */
 	had = mw_sums_between(sums, from, to);
 	for (uint32_t id = from; had && id < to; id++) {
 		struct mw_callsite *c = mw_callsite(id);
@@ -211,7 +210,7 @@ static void go_to(enum stage stage)
 	sweep.next = MW_CS_FIRST;
 	be_patient();
 	if (stage == REST || stage == BACK) {
-		/* no grace period was had: they wait for the next */
+		/* no grace period ended: the paths wait for the next */
 		mw_paths_dead_again(sweep.dead);
 		sweep.dead = NULL;
 	}
@@ -225,7 +224,7 @@ static bool out_of_patience(void)
 	return true;
 }
 
-/* A step of n locations, at most STEP, of a stage that goes through all; `then` follows its last. */
+/* A step of n locations, at most STEP, of a stage that goes through all; then stage `then`. */
 static void through(bool (*step)(uint32_t from, uint32_t to), uint32_t n, enum stage then)
 {
 	uint32_t to = sweep.next + n - sweep.next % n;
@@ -250,7 +249,7 @@ static void begin_to_wait(void)
 		go_to(BACK);
 }
 
-/* Each path that died before is freed now. */
+/* Frees the paths that died before the sweep, STEP of them in a step. */
 static void bury(void)
 {
 	sweep.dead = mw_paths_free(sweep.dead, STEP);
@@ -325,7 +324,7 @@ void mw_retire_give_up(void)
 {
 	if (sweep.stage == REST)
 		return;
-	/* the step that will never be ended may have begun to unlink them: the next sweep will see */
+	/* the unfinished step may have unlinked some of them: they stay until the next sweep */
 	for (uint32_t id = sweep.next;
 	     sweep.stage == UNLINK && id < sweep.next + MOVES && id < sweep.end; id++)
 		mw_callsite(id)->leaving = STAYS;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* shard.c - permits, adoption, batches of records, the gate, moves of counts; see shard.h. */
 #include "shard.h"
 
 struct mw_shard *mw_threads;
@@ -10,7 +11,7 @@ __thread struct mw_shard *mw_self __attribute__((tls_model("initial-exec"))) = M
 uint32_t mw_gate;
 bool mw_shards_full;
 
-/* --- the pass ------------------------------------------------------------------------- */
+/* --- the permit ----------------------------------------------------------------------- */
 
 uint32_t mw_epoch(void)
 {
@@ -23,7 +24,7 @@ static void derive(uint32_t *word, uint32_t permit, enum mw_mode mode)
 			 __ATOMIC_SEQ_CST);
 }
 
-/* Two threads may change mw_permit at once: whoever is last has seen what both did. */
+/* Two threads may change mw_permit at once: the last to write has seen both changes. */
 static void derive_both(void)
 {
 	uint32_t permit;
@@ -51,7 +52,7 @@ void mw_mode_set(enum mw_mode mode)
 	derive_both();
 }
 
-/* What the location's maximum must not be below. Readers may see it in both places. */
+/* Raises the location's maximum to the slot's. Readers may see it in both places. */
 static void raise_max(const struct mw_shard *t, const struct mw_slot *s)
 {
 	if (s->life_max)
@@ -66,14 +67,14 @@ void mw_shard_renew(struct mw_shard *t)
 		return;
 	if (now / MW_PERMIT_EPOCH != mw_shard_epoch(t)) {
 		for (struct mw_slot *s = t->slots; s < t->slots + MW_SLOTS; s++) {
-			raise_max(t, s); /* the old epoch's may still be wanted: see retire.c */
+			raise_max(t, s); /* the old epoch's maximum may still count: see retire.c */
 			mw_set(&s->life_max, 0);
 		}
 	}
-	__atomic_store_n(&t->known, now, __ATOMIC_RELEASE); /* after the maxima are gone */
+	__atomic_store_n(&t->known, now, __ATOMIC_RELEASE); /* after the maxima are cleared */
 }
 
-/* --- states ----------------------------------------------------------------------------- */
+/* --- shards ----------------------------------------------------------------------------- */
 
 struct mw_shard *mw_shard_adopt(void)
 {
@@ -117,15 +118,15 @@ static void forget_records(struct mw_shard *t)
 	t->full = t->n_full = t->fresh = t->fresh_end = 0;
 }
 
-/* A batch is the one in use now. */
+/* Makes a batch the one in use. */
 static void use_batch(struct mw_shard *t, uint32_t first)
 {
 	t->spare = mw_record_at(first);
-	mw_set(&t->spare->ref, mw_ref(first)); /* until here: the batch after it */
-	t->room = 0; /* or more */
+	mw_set(&t->spare->ref, mw_ref(first)); /* it held the next batch's ref until here */
+	t->room = 0; /* at least */
 }
 
-/* Some of the row that was never used; the rest of its memory isn't touched yet. */
+/* Links up to 16 of the row never used; the rest of its memory isn't touched yet. */
 static void link_fresh(struct mw_shard *t)
 {
 	uint32_t end = t->fresh + 16 < t->fresh_end ? t->fresh + 16 : t->fresh_end, i;
@@ -188,7 +189,7 @@ void mw_spare_give(struct mw_shard *t, struct mw_record *r, uint32_t ref)
 	mw_spare_push(t, r, ref);
 }
 
-static __thread bool closer __attribute__((tls_model("initial-exec"))); /* this thread keeps it closed */
+static __thread bool closer __attribute__((tls_model("initial-exec"))); /* it closed the gate */
 
 static void close_gate(void)
 {
@@ -206,9 +207,9 @@ void mw_gate_open(void)
 }
 
 /*
- * A move is some twenty instructions: only a preempted one is waited for. Our own
- * goes on when we return: a handler that forks or exits in the middle of one
- * can't wait for it.
+ * A move takes some twenty instructions: a wait is long only if its thread is preempted. The
+ * calling thread's own move goes on when the call returns: a signal handler that forks or exits
+ * in the middle of it can't wait for it.
  */
 static bool is_moving(const struct mw_shard *t)
 {
@@ -248,11 +249,11 @@ void mw_shards_after_fork(struct mw_shard *self)
 	for (t = mw_threads; t; t = t->next) {
 		if (t == self)
 			continue;
-		/* caught in the middle, its lists may be half changed: they are
+		/* the fork caught it inside: its lists may be half changed. They are
 		   given up, 16,640 records at the very most */
 		if (t->permit == MW_PERMIT_BUSY)
 			forget_records(t);
-		/* it may have been about to find the gate closed: nobody waits for that now */
+		/* its thread may have been about to find the gate closed: don't wait for it */
 		t->moving = 0;
 		mw_shard_release(t);
 	}
@@ -281,7 +282,7 @@ static void move_end(struct mw_shard *t)
 static bool move_begin(struct mw_shard *t)
 {
 	mw_set(&t->moving, 1);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* either we see the gate, or it sees us */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* this sees the gate, or its closer sees this */
 	if (mw_likely(!mw_get(&mw_gate)))
 		return true;
 	move_end(t);
@@ -307,7 +308,7 @@ bool mw_caller_claim(struct mw_shard *t, struct mw_caller *w, uint32_t id)
 
 	if (!move_begin(t))
 		return false;
-	if (w->allocs) { /* and so w->id is a location's */
+	if (w->allocs) { /* so w->id is a location's */
 		to = &mw_flushed(w->id)->c;
 		mw_add(&to->bytes, w->bytes);
 		mw_add(&to->allocs, w->allocs);
@@ -320,10 +321,9 @@ bool mw_caller_claim(struct mw_shard *t, struct mw_caller *w, uint32_t id)
 }
 
 /*
- * A thread that frees may have a clock that is behind that of the thread which
- * allocated, by a step at most (generation.h): less than no time is none, not
- * nearly 2^32. A life as long as that is always a new maximum, so the fast
- * path never counts one.
+ * The freeing thread's clock may be behind the allocating thread's, by a step at most
+ * (generation.h): a negative lifespan counts as 0, not as nearly 2^32. Nearly 2^32 would always
+ * be a new maximum, so the fast path never counts one.
  */
 static uint32_t life_of(uint32_t life)
 {
@@ -334,12 +334,12 @@ void mw_count_free(struct mw_shard *t, uint32_t id, uint64_t bytes, uint32_t lif
 {
 	struct mw_slot *s = &t->slots[id % MW_SLOTS];
 
-	mw_shard_renew(t); /* a new maximum is the present epoch's */
+	mw_shard_renew(t); /* a new maximum belongs to the present epoch */
 	life = life_of(life);
 	if (s->id != id)
 		s = mw_slot_claim(t, id);
 	if (s) {
-		if (life > s->life_max) /* release: mw_sum_slot looks whether it is of t's epoch */
+		if (life > s->life_max) /* release: mw_sum_slot then checks t's epoch */
 			__atomic_store_n(&s->life_max, life, __ATOMIC_RELEASE);
 		mw_bump(&s->life_sum, life);
 		mw_slot_add_free(s, bytes);

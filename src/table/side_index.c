@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* side_index.c - leads from a block without a tail to its record; see side_index.h. */
 #include "side_index.h"
 
 #include "record.h"
 
 enum {
-	LEAF_SHIFT = 27, /* address space that a leaf is for: 128 MiB */
-	BRANCH_SHIFT = 39, /* and a branch: 512 GiB */
+	LEAF_SHIFT = 27, /* a leaf's address space: 128 MiB */
+	BRANCH_SHIFT = 39, /* a branch's: 512 GiB */
 	ROOT = 1 << (48 - BRANCH_SHIFT),
 	BRANCH = 1 << (BRANCH_SHIFT - LEAF_SHIFT), /* leaves */
 	LEAF = (1 << LEAF_SHIFT) / MW_BESIDE, /* words: 1 MiB */
@@ -15,9 +16,9 @@ struct branch {
 	uint32_t *leaves[BRANCH]; /* each written once: release */
 };
 
-static struct branch *branches[ROOT]; /* the same */
+static struct branch *branches[ROOT]; /* each written once: release */
 
-/* Not counted, and which of the addresses that share its word isn't. */
+/* The word of an uncounted block: it tells p from the other addresses that share the word. */
 static uint32_t uncounted(const void *p)
 {
 	return MW_REF_END | (uint32_t)((uintptr_t)p % MW_BESIDE);
@@ -37,7 +38,7 @@ static uint32_t *word(const void *p)
 	return leaf ? &leaf[at / MW_BESIDE % LEAF] : NULL;
 }
 
-/* Makes *to point to bytes of its own, unless it points to some. False: no memory. */
+/* Makes *to point to new memory, unless it points to some. False: no memory. */
 static bool grow(void **to, size_t bytes)
 {
 	void *none = NULL, *p;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * side_index.h - what leads from a block to its record where the block has no room
- * for that: a buffer of a power of two, on an allocator whose next class is a
- * fifth larger or more (track/tail.h).
+ * side_index.h - leads from a block without a tail to its record.
  *
- * A word for each MW_BESIDE bytes of address space, in pieces mapped on demand:
- * 1/128 of such buffers. A block without a tail has MW_BESIDE bytes or more, so
- * two of them never begin at the same word. A word is written when its block
- * is allocated, by that thread, and never cleared: whether a record is a block's
- * is for the record to say. Relaxed: who frees has synchronised with who allocated.
+ * A block has no tail if its size is a power of two, and the allocator's next size class is a
+ * fifth larger or more (tail.h).
  *
- * Any thread, also in a signal handler. Nothing is locked.
+ * The index has a word for each MW_BESIDE bytes of address space, in pieces mapped on demand:
+ * 1/128 of these blocks' memory. A block without a tail has MW_BESIDE bytes or more, so two of
+ * them never begin at the same word. The allocating thread writes the word; nothing clears it.
+ * The record tells if it is the block's. Relaxed: the freeing thread has synchronised with the
+ * allocating one.
+ *
+ * Any thread, also in a signal handler. No locks.
  */
 #ifndef MW_TABLE_SIDE_INDEX_H
 #define MW_TABLE_SIDE_INDEX_H
@@ -21,9 +22,9 @@
 
 enum { MW_BESIDE = 512 };
 
-/* ref: a record's, or any from MW_REF_END on: p is not counted. False: no memory, or the ceiling is reached. */
+/* ref: a record's, or MW_REF_END and above: p is not counted. False: no memory, or the ceiling. */
 bool mw_side_index_put(const void *p, uint32_t ref);
-/* The ref last put for p or a block that began near it; MW_REF_END: p was not counted; 0: none. */
+/* The ref last put for p or a block that began near it. MW_REF_END: p was not counted; 0: none. */
 uint32_t mw_side_index_get(const void *p);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* snapshot.c - the readers' lock, sums, baselines and rows; see snapshot.h. */
 #include "snapshot.h"
 
 #include <pthread.h>
@@ -10,25 +11,25 @@
 #include "overruns.h"
 #include "shard.h"
 
-/* Sums at the last reset or at the tenant's birth; live bytes for growth. */
+/* Sums at the last reset, or when the tenant changed; live bytes for growth. */
 struct bases {
 	int64_t live[MW_CS_CHUNK]; /* bytes; alone, since a fork sets only these */
 	struct mw_counters c[MW_CS_CHUNK];
 };
 _Static_assert(sizeof(struct bases) == MW_CS_BASES, "what ids.c sets aside");
 
-/* All of it: changed under mw_rebasing_lock, read under either. */
+/* These change under mw_rebasing_lock, and are read under either lock. */
 static struct bases *bases[MW_CS_MAX / MW_CS_CHUNK]; /* NULL: zeros */
-/* What was counted before the last reset, of all rows: counters and their baselines lose it. */
+/* Counts of all rows before the last reset, which rows no longer show. */
 static struct mw_counters before;
 uint64_t mw_life_scale = 1;
 
-/* A reset waits for the readers that are there; those that come after it wait for the reset. */
+/* A reset waits for present readers; later readers wait for the reset. */
 #define UNLOCKED PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
 static pthread_rwlock_t lock = UNLOCKED;
 static bool resetting; /* under mw_rebasing_lock */
 
-/* What this thread has of the lock. Set around it, not under it: see mw_reading_mine. */
+/* This thread's hold on the lock. Set before and after the lock's calls: see mw_reading_mine. */
 enum mine { NOT_MINE, MAYBE, SHARED, ALONE };
 static __thread uint8_t mine __attribute__((tls_model("initial-exec")));
 
@@ -120,7 +121,7 @@ void mw_sum_slot(struct mw_sum *sum, const struct mw_shard *t, const struct mw_s
 	do {
 		epoch = mw_shard_epoch(t);
 		max = __atomic_load_n(&s->life_max, __ATOMIC_ACQUIRE);
-	} while (epoch != mw_shard_epoch(t)); /* at its end they go to the location's, which is read later */
+	} while (epoch != mw_shard_epoch(t)); /* then its maxima are the location's, read later */
 	add_max(sum, (uint64_t)epoch << 32 | max, mw_callsite(mw_get(&s->id)));
 }
 
@@ -148,7 +149,7 @@ void mw_sum_caller(struct mw_sum *sum, const struct mw_caller *w)
 	sum->c.allocs += mw_get(&w->allocs);
 }
 
-/* Of one thread: for the ids from `from` to before `to`. */
+/* Adds one shard's slots for the ids from `from` to before `to`. */
 static void add_slots(struct mw_sum *sums, uint32_t from, uint32_t to, const struct mw_shard *t)
 {
 	for (uint32_t i = 0; i < MW_SLOTS; i++) {
@@ -216,7 +217,7 @@ void mw_sums_free(struct mw_sum *sums, uint32_t end)
 
 /* --- baselines ------------------------------------------------------------------- */
 
-/* An id's: where they are. */
+/* Where an id's baselines are. */
 struct base {
 	int64_t *live;
 	struct mw_counters *c;
@@ -248,7 +249,7 @@ bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s)
 {
 	struct mw_counters *sum = &mw_flushed(into)->c;
 	struct base b, to;
-	/* freed since the reset, but allocated before it: the other has nothing live either */
+	/* freed since the reset, but allocated before it: `into` gets no live blocks by the fold */
 	uint64_t bytes, calls;
 
 	if (!base_for(id, &b) || !base_for(into, &to))
@@ -287,7 +288,7 @@ static void rebase(enum rebase from)
 		struct base b;
 
 		if (!s->c.allocs && !bases[id / MW_CS_CHUNK])
-			continue; /* zero since ever: so is the baseline */
+			continue; /* counters and baseline were always zero */
 		if (!base_for(id, &b))
 			continue;
 		if (from == FROM_ZERO) {
@@ -308,22 +309,22 @@ void mw_reset(void)
 {
 	mw_rebasing_lock();
 	resetting = true;
-	/* first: what dies from here on has a new maximum */
+	/* first: blocks that die from here on raise the new epoch's maximum */
 	mw_epoch_next();
 	__atomic_store_n(&mw_epoch_reset, mw_epoch(), __ATOMIC_RELEASE);
-	/* who compares with an old maximum counts before the reset, too */
+	/* a call that compares with an old maximum counts before the reset, too */
 	(void)mw_calls_left();
 	rebase(FROM_ZERO);
 	resetting = false;
 	mw_rebasing_unlock();
 }
 
-/* One that is under way in this very thread, which a handler interrupts to fork, goes on. */
+/* If a signal handler forks in the middle of a reset of this very thread, the reset goes on. */
 void mw_reading_after_fork(bool held)
 {
 	static const pthread_rwlock_t unlocked = UNLOCKED;
 
-	if (mine != MAYBE) /* else its state isn't known, and stays */
+	if (mine != MAYBE) /* else the lock's state isn't known, and stays */
 		lock = unlocked;
 	if (mine == SHARED)
 		pthread_rwlock_rdlock(&lock);
@@ -354,7 +355,7 @@ struct building {
 	bool full;
 };
 
-/* Appends, unless there is no room: then nothing more is. */
+/* Appends; once there is no room, nothing more is appended. */
 static void put(struct building *b, const char *text, size_t n)
 {
 	if ((size_t)(b->end - b->text) <= n)
@@ -365,7 +366,7 @@ static void put(struct building *b, const char *text, size_t n)
 	b->text += n;
 }
 
-/* printf("%llu"), which took a third of a page's time. */
+/* Replaces printf("%llu"), which took a third of a page's time. */
 static void put_decimal(struct building *b, uint64_t v)
 {
 	char digits[20], *d = digits + sizeof(digits);
@@ -443,7 +444,7 @@ bool mw_row_count(struct mw_row *r, uint32_t id, const struct mw_sum *s)
 	r->born.frees += born.frees;
 	r->born.life_sum += born.life_sum * mw_life_scale;
 	r->growth += bytes - (chunk ? chunk->live[id % MW_CS_CHUNK] : 0);
-	/* a writer may be between two counters: never below zero */
+	/* a writer may be between two counters: the difference may be negative, and shows as 0 */
 	r->live += live > 0 ? (uint64_t)live : 0;
 	r->live_bytes += bytes > 0 ? (uint64_t)bytes : 0;
 	if (o) {
@@ -461,13 +462,13 @@ static void build(struct building *b, const struct mw_sum *sums, uint32_t end)
 	memset(row_of, 0, end * sizeof(*row_of));
 	mw_rcu_enter();
 	for (int pass = 0; pass < 2; pass++) {
-		/* first the locations, then what is to be added to them */
+		/* first the locations, then the aliases that add to them */
 		for (uint32_t id = 1; id < end && !b->full; id++) {
 			const struct mw_callsite *c = mw_callsite(id);
 			uint32_t real = mw_callsite_shown(id);
 			struct mw_row *r;
 
-			/* a line found out since the sums were taken can be newer than they are */
+			/* a line found since the sums were taken may have an id that they lack */
 			if (real >= end)
 				real = MW_CS_UNKNOWN;
 			/* an alias made between the passes was added in the first one */
@@ -490,7 +491,7 @@ static void build(struct building *b, const struct mw_sum *sums, uint32_t end)
 	mw_rcu_leave();
 }
 
-enum { NAME = 128 }; /* bytes for a location's text; what isn't used is never touched */
+enum { NAME = 128 }; /* bytes for a location's text; unused ones are never touched */
 
 struct mw_snapshot *mw_snapshot_take(void)
 {

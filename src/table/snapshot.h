@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * snapshot.h - copies out of the table, for people.
+ * snapshot.h - copies out of the table, for reports.
  *
- * Two things must not change while rows are made: what the baselines are, and whose
- * an id is. So there is one lock, which readers share: mw_reading_lock. A reset and a
- * step of a sweep, which change those, have it alone: mw_rebasing_lock. No
- * allocation waits for it (retire.c only tries), and fork only so long (host/fork.c).
+ * Baselines and the tenants of ids must not change while rows are made. One lock guards both.
+ * Readers share it: mw_reading_lock. A reset and a step of a sweep, which change them, have it
+ * alone: mw_rebasing_lock. No allocation waits for it (retire.c only tries); fork waits for a
+ * limited time (host/fork.c).
  *
- * While counters are summed the gate is closed (shard.h). A read-side section (rcu.h)
- * covers the walk over the locations. All are left before a call returns.
+ * While counters are summed the gate is closed (shard.h). A read-side section (rcu.h) covers the
+ * walk over the locations. A call leaves all three before it returns.
  * Lock order: mw_maintenance, then this lock.
  *
  * The caller is quiet: these functions allocate.
@@ -22,7 +22,7 @@
 #include "callsite.h"
 #include "shard.h"
 
-/* What one id counted since the process began (all its tenants). */
+/* The counts of one id since the process began, of all its tenants. */
 struct mw_sum {
 	struct mw_counters c;
 	uint32_t life_max; /* of the present tenant since the last reset */
@@ -33,68 +33,68 @@ void mw_reading_unlock(void);
 void mw_rebasing_lock(void);
 bool mw_rebasing_try(void);
 void mw_rebasing_unlock(void);
-bool mw_reading_try(void); /* false: something changes just now */
+bool mw_reading_try(void); /* false: a reset or a step of a sweep has the lock */
 /* As mw_reading_lock, until a time of CLOCK_MONOTONIC: false then. */
 bool mw_reading_lock_until(const struct timespec *);
-/* For a handler that forks: may this thread, interrupted, hold the lock? */
+/* For a signal handler that forks: may the interrupted thread hold the lock? */
 bool mw_reading_mine(void);
 /*
- * In a forked child: nobody else has the lock. held: fork had it, so nobody was changing
- * anything; else a reset that was under way is done once more.
+ * In a forked child: no other thread has the lock. held: fork had it, so no change was under
+ * way. Else a reset that was under way is done once more.
  */
 void mw_reading_after_fork(bool held);
 
 /*
- * Sums for all ids below *end, from mw_arena_lend; NULL: no memory. Closes and
- * opens the gate. Free with mw_sums_free(p, *end).
+ * Sums for all ids below *end, in memory from mw_arena_lend; NULL: no memory. Closes and opens
+ * the gate. Free with mw_sums_free(p, *end).
  */
 struct mw_sum *mw_sums(uint32_t *end);
 void mw_sums_free(struct mw_sum *, uint32_t end);
 /*
- * The same in sums[id - from], for the ids from `from` to before `to`. Doesn't wait: false, if
- * a thread is about to move counts.
+ * The same in sums[id - from], for the ids from `from` to before `to`. Doesn't wait: false if a
+ * thread is moving counts.
  */
 bool mw_sums_between(struct mw_sum *sums, uint32_t from, uint32_t to);
 
 /*
- * For retire.c: what the tenant of id, who has nothing live, counted since
- * the reset is added to another id for good, and id is as new: its baseline
- * moves to *s. Under mw_rebasing_lock; false: no memory, nothing is changed.
+ * For retire.c: adds the counts of id's tenant since the reset to `into`, for good. The tenant
+ * has nothing live. id is then as new: its baseline moves to *s. Under mw_rebasing_lock.
+ * False: no memory, nothing is changed.
  */
 bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s);
 
-/* find.c: the row of a Ruby location "PATH:LINE", without a snapshot; false: none. */
+/* lookup.c: the row of a Ruby location "PATH:LINE", without a snapshot; false: none. */
 bool mw_row_find(const char *location, size_t n, struct mw_row *);
-/* find.c: see mw_api.source. */
+/* lookup.c: see mw_api.source. */
 size_t mw_source_find(const char *name, size_t n, char *to, size_t size);
 /*
- * find.c: all rows added up, without a snapshot, and what they counted before the last
- * reset (but for life_sum); false: no memory.
+ * lookup.c: all rows added up, without a snapshot, and their counts before the last reset
+ * (without life_sum); false: no memory.
  */
 bool mw_row_total(struct mw_row *, struct mw_counters *before);
-/* For find.c: adds what the present tenant of id counted since the reset. */
+/* For lookup.c: adds the counts of id's present tenant since the reset. False: the row is zero. */
 bool mw_row_count(struct mw_row *, uint32_t id, const struct mw_sum *);
 /*
- * And, the gate closed: a sum's parts. All frees first, then
- * mw_sum_allocs_next, then allocations: what was seen freed was allocated.
+ * For lookup.c, with the gate closed: the parts of a sum. All frees come first, then
+ * mw_sum_allocs_next, then allocations: each block seen freed is seen allocated.
  */
-/* Adds what one thread's slot holds. */
+/* Adds the counts in one shard's slot. */
 void mw_sum_slot(struct mw_sum *, const struct mw_shard *, const struct mw_slot *);
-/* What left the slots. */
+/* Adds the frees that left the slots. */
 void mw_sum_flushed_frees(struct mw_sum *, uint32_t id);
-/* The frees are summed, the allocations come next: none of the former without its own. */
+/* Between frees and allocations: each free that was summed has its allocation in the rest. */
 static inline void mw_sum_allocs_next(void)
 {
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
-/* What one remembered caller counted. */
+/* Adds the counts of one entry of a caller cache. */
 void mw_sum_caller(struct mw_sum *, const struct mw_caller *);
-/* What others counted. */
+/* Adds the allocations outside the caller caches. */
 void mw_sum_flushed_allocs(struct mw_sum *, uint32_t id);
 
-/* symbolize.c: names every native location that has no name yet. Holds nothing. */
+/* symbolize.c: names every native location without a name. Asks the linker with no lock held. */
 void mw_name_natives(void);
-/* The same of one module's, in any thread: takes no lock but the dynamic linker's. */
+/* The same for one module's locations, in any thread: waits for the dynamic linker's lock only. */
 void mw_name_natives_of(const char *module);
 
 struct mw_snapshot *mw_snapshot_take(void);
@@ -102,12 +102,15 @@ void mw_snapshot_free(struct mw_snapshot *);
 struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n);
 void mw_lives_free(struct mw_lives *);
 void mw_reset(void);
-/* For find.c: under the reading lock. */
+/* For lookup.c: under the reading lock. */
 struct mw_counters mw_before_reset(void);
-/* In a forked child: growth counts from here. family: see fork_baseline.h. Allocates nothing but maps. */
+/*
+ * In a forked child: growth counts from here. family: sets the fork baselines, too. Allocates
+ * by mmap only.
+ */
 void mw_growth_from_here(bool family);
 
-/* Scale of lifespans and generations as shown: 1, or bytes per unit. */
+/* Scale of shown lifespans and generations: 1, or bytes per unit. */
 extern uint64_t mw_life_scale;
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * symbolize.c - what native locations are called: asked for when somebody reads, or their
- * library is closed, and kept.
+ * symbolize.c - names native locations when a reader needs them, or their library is closed.
  *
- * The dynamic linker is asked by an address, and answers for the library that is there now.
- * Its answer counts if that is the location's own, and the address the same place in it.
+ * A name is kept. The dynamic linker names an address by the library that is there now. The name
+ * counts only if that is the location's own library, and the address the same offset in it.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -14,15 +13,16 @@
 #include "closes.h"
 #include "snapshot.h"
 
-/* Not on the stack: a thread of 16 KiB may be the one that calls exit(). */
+/* Not on the stack: the thread that calls exit() may have only 16 KiB of it. */
 struct names {
 	uint64_t at, addr;
 	char module[4096], text[4096 + 1024];
 };
 
 /*
- * "MODULE(symbol+0x1f) [0x7f..]" into w->text; returns its length. Libraries stay; or -1: one
- * is being closed all the same, since the linker's lock kept us waiting.
+ * Writes "MODULE(symbol+0x1f) [0x7f..]" into w->text; returns its length. The caller keeps
+ * libraries (mw_modules_stay). -1: one is being closed nevertheless, since this thread waited too
+ * long for the linker's lock.
  */
 static int native_name(struct names *w)
 {
@@ -64,8 +64,8 @@ static bool is_unnamed(const struct mw_callsite *c)
 }
 
 /*
- * Asks the dynamic linker once for each native location, holding nothing: it takes a lock that
- * a thread in dlopen() holds, for as long as that takes. False: no memory for the name.
+ * Asks the dynamic linker once for each native location. This thread holds no lock meanwhile: the
+ * linker's may be held by a thread in dlopen(), until that ends. False: no memory for the name.
  */
 static bool name_native(struct mw_callsite *c, struct names *w)
 {
@@ -82,7 +82,7 @@ static bool name_native(struct mw_callsite *c, struct names *w)
 	}
 	mw_rcu_leave();
 	if (!unnamed || !mw_modules_stay())
-		return true; /* or another time */
+		return true; /* named, or left for another time */
 	n = native_name(w);
 	mw_modules_may_go();
 	if (n < 0)
@@ -91,7 +91,7 @@ static bool name_native(struct mw_callsite *c, struct names *w)
 	if (!copy)
 		return false;
 	memcpy(copy, w->text, (size_t)n + 1);
-	/* the id may have another tenant by now, and another reader been first; a reset: later */
+	/* the id may have another tenant now, or its name from another reader; in a reset: later */
 	if (mw_reading_try()) {
 		if (is_unnamed(c) && mw_get(&c->addr) == w->addr && mw_get(&c->at) == w->at &&
 		    strncmp(module_of(c), w->module, sizeof(w->module) - 1) == 0 &&
@@ -113,7 +113,7 @@ void mw_name_natives(void)
 		struct mw_callsite *c = mw_callsite(id);
 
 		if (mw_get(&c->kind) == MW_CS_NATIVE && !mw_get(&c->symbol) && !name_native(c, w))
-			break; /* the others won't find memory either: shown without */
+			break; /* the others won't find memory either: they show no symbol */
 	}
 	mw_arena_return(w, sizeof(*w));
 }
@@ -127,7 +127,7 @@ void mw_name_natives_of(const char *module)
 	mw_rcu_enter();
 	path = mw_path_known(module, strlen(module));
 	mw_rcu_leave();
-	/* to be compared only: it may be gone, and be another one's */
+	/* path is only compared: it may be freed, and its memory another path's */
 	for (id = MW_CS_FIRST; path && id < end; id++) {
 		struct mw_callsite *c = mw_callsite(id);
 

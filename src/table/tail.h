@@ -2,20 +2,18 @@
 /*
  * tail.h - how a block leads to its record.
  *
- * The last 8 usable bytes of each block hold the ref of its record, and half
- * of the block's address, which tells an overwritten tail from a whole one.
- * Each half is written and read by itself. The pointer that the app gets is the
- * allocator's own, so a block that is freed past us does no harm. Nor does one
- * that we never saw: whatever ref its last bytes hold, that record has another
- * address, or is free.
+ * The last 8 usable bytes of each block hold the ref of its record, and half of the block's
+ * address. The latter tells an overwritten tail from a whole one. Each half is written and read
+ * by itself. The app gets the allocator's own pointer: a block that is freed past the tracker
+ * does no harm. Nor does a block that the tracker never saw: the record of any ref in its last
+ * bytes has another address, or is free.
  *
- * Other allocators than the C library's have classes of sizes in which a
- * power of two and 8 bytes more take a fifth more room. A block of such a size
- * gets no tail there, unless it was asked for aligned; what leads to its record
- * lies beside the heap. Nobody notices when it is written past its end.
+ * Other allocators than the C library's have size classes in which a power of two and 8 bytes
+ * more take a fifth more room. A block with a power of two for its size gets no tail there, unless
+ * it was asked for aligned: the side index leads to its record. Its overruns go unnoticed.
  *
- * A tail is right if both halves are: the record has the block's address, and
- * the check agrees with it. overrun.h deals with those that aren't.
+ * A tail is right if both halves are: the record has the block's address, and the check agrees
+ * with it. overrun.h deals with tails that aren't.
  */
 #ifndef MW_TABLE_TAIL_H
 #define MW_TABLE_TAIL_H
@@ -28,24 +26,24 @@
 #include "record.h"
 #include "real/real.h"
 
-enum { MW_TAIL = 8, MW_LEAST = 16 }; /* 16: below, some allocators align to 8 */
+enum { MW_TAIL = 8, MW_LEAST = 16 }; /* bytes; smaller blocks are aligned to 8 by some allocators */
 /* above it no allocator gives anything; below it size + tail can't wrap */
 #define MW_SIZE_PADDED_MAX ((size_t)PTRDIFF_MAX - 8192)
 
 /*
- * The ref of a block that is not counted: allocated in quiet mode, or for
- * want of a record. No record ever has it, and no app writes it past a
- * block's end, as it may 0 or -1.
+ * The ref of a block that is not counted: allocated in quiet mode, or without a record for want
+ * of memory. No record ever has it. An app is unlikely to write it past a block's end, unlike 0
+ * or -1.
  */
 #define MW_TAIL_NONE 0xffff5f6du
 
-/* What to ask for, with a tail. */
+/* The size to ask the allocator for, with a tail. */
 MW_INLINE size_t mw_with_tail(size_t n)
 {
 	return n < MW_LEAST - MW_TAIL ? (size_t)MW_LEAST : n + MW_TAIL;
 }
 
-/* What to ask for where no alignment is wanted. */
+/* The size to ask the allocator for if no alignment is wanted. */
 MW_INLINE size_t mw_padded(size_t n)
 {
 	if (mw_unlikely(mw_real_classes) && (n & (n - 1)) == 0 && n >= MW_BESIDE)
@@ -58,13 +56,13 @@ MW_INLINE void mw_tail_write(void *p, size_t usable, uint32_t ref)
 	uint32_t half = (uint32_t)(uintptr_t)p;
 
 	memcpy((char *)p + usable - MW_TAIL, &ref, sizeof(ref));
-	__asm__("" : : : "memory"); /* two stores: one of both halves takes more to put together */
+	__asm__("" : : : "memory"); /* two stores: putting both halves into one costs more */
 	memcpy((char *)p + usable - sizeof(half), &half, sizeof(half));
 }
 
 /*
- * Makes p lead to its record, in its tail if there is room. n: as asked for;
- * false: no memory, and nothing leads there.
+ * Makes p lead to its record, by its tail if there is room, else by the side index. n: as asked
+ * for. False: no memory, and nothing leads there.
  */
 MW_INLINE bool mw_lead(void *p, size_t n, size_t usable, uint32_t ref)
 {
@@ -83,7 +81,7 @@ MW_INLINE uint32_t mw_tail_read(const void *p, size_t usable)
 	return ref;
 }
 
-/* Is the check p's? False: overwritten, or p has no tail. */
+/* Is the check that of p? False: overwritten, or p has no tail. */
 MW_INLINE bool mw_tail_checks(const void *p, size_t usable)
 {
 	uint32_t half;
