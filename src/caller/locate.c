@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* locate.c - finds and caches the location of a native caller; see locate.h. */
 #include "locate.h"
 
 #include "table/closes.h"
@@ -8,10 +9,10 @@ uint32_t mw_locate_native_miss(struct mw_shard *t, uintptr_t caller)
 	struct mw_caller_time when;
 	uint32_t id;
 
-	mw_callsites_maintain(); /* first: a sweep may retire what we find, as long as it isn't counted */
+	mw_callsites_maintain(); /* first: a sweep may retire a location that isn't counted yet */
 	when = mw_caller_time(caller);
 	id = mw_callsite_native(caller);
-	/* a full table may have room later: asked again then; as at a library's end */
+	/* not cached: a full table may have room later, and a library that closes goes away */
 	if (id != MW_CS_OTHER && !mw_closing())
 		mw_caller_remember(t, caller, id, when);
 	return id;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * locate.h - which location is this call at?
+ * locate.h - finds the location of a call.
  *
- * In Ruby code, the line of the innermost Ruby frame, found by the frame's
- * pc (frame.h says how and when that is to be trusted); else the native
- * caller. Both are remembered per thread, so the usual answer takes a
- * handful of loads. The caller is busy.
+ * In Ruby code, it is the line of the innermost Ruby frame, found by the frame's pc; else the
+ * native caller. frame.h says how that works, and when to trust it. The thread's caller cache has
+ * both, so the usual answer takes a handful of loads. The calling thread is busy.
  */
 #ifndef MW_CALLER_LOCATE_H
 #define MW_CALLER_LOCATE_H
@@ -16,7 +15,7 @@
 #include "table/caller_cache.h"
 #include "caller/ruby/frame.h"
 
-/* Misses: find out, remember. */
+/* A miss: finds the location, and caches it. */
 uint32_t mw_locate_native_miss(struct mw_shard *t, uintptr_t caller);
 
 static inline uint32_t mw_locate_native(struct mw_shard *t, uintptr_t caller)
@@ -38,18 +37,17 @@ static inline uint32_t mw_locate(struct mw_shard *t, uintptr_t caller)
 	return id != MW_CS_NONE ? id : mw_locate_native(t, caller);
 }
 
-/* 0: a C function's frame. Neither alone tells: blocks of C functions have an
-   iseq that is none, and YJIT leaves a stale pc in the frames of C functions. */
+/* The frame's pc; 0: a C function's frame. Neither word alone is enough: blocks of C functions have
+   an iseq that is none, and YJIT leaves a stale pc in the frames of C functions. */
 MW_INLINE uintptr_t mw_ruby_frame_pc(const char *cfp)
 {
 	return mw_likely(MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) != 0) ? MW_AT(uintptr_t, cfp, MW_CFP_PC) : 0;
 }
 
 /*
- * The pc of the innermost frame that runs Ruby code; 0: none does. A thread
- * that begins or ends has no stack: Ruby sets both words to NULL then, and the
- * stack's first, which is compared. Of the frames, Ruby's own marking trusts
- * no more either. Only beyond the innermost must the end be known.
+ * The pc of the innermost frame that runs Ruby code; 0: none does. A thread that begins or ends has
+ * no stack: Ruby sets both words to NULL then, and the stack's first, which is compared. Ruby's
+ * own marking trusts the frames no more than this. The end matters only beyond the innermost frame.
  */
 MW_INLINE uintptr_t mw_ruby_pc(const char *ec)
 {
@@ -68,7 +66,7 @@ MW_INLINE uintptr_t mw_ruby_pc(const char *ec)
 	return pc;
 }
 
-/* Where the fast way is on: the pc of the Ruby code that is running, or 0. */
+/* For MW_RUBY_FAST: the pc of the Ruby code that is running, or 0. */
 MW_INLINE uintptr_t mw_ruby_pc_now(void)
 {
 	const char *ec = mw_ruby_ec();
@@ -76,7 +74,7 @@ MW_INLINE uintptr_t mw_ruby_pc_now(void)
 	return mw_likely(ec != NULL) ? mw_ruby_pc(ec) : 0;
 }
 
-/* What is remembered of where this call is, if finding that takes no call; else NULL. */
+/* The caller cache's entry for this call, if it can be found inline; else NULL. */
 static inline struct mw_caller *mw_locate_fast(struct mw_shard *t, uintptr_t caller)
 {
 	uint32_t how = __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * api.h - Ruby's exported functions that we call, by dlsym.
+ * api.h - Ruby's exported functions that the tracker calls, found by dlsym.
  *
- * All may be missing. Which may be called when:
+ * All may be missing. They may be called:
  *   anywhere once the VM is up      gc_count, has_gvl, during_gc, and
  *                                   postponed_job_trigger, _register_one
  *   with the GVL, outside GC        the rest
@@ -16,7 +16,7 @@
 
 typedef uintptr_t mw_value; /* Ruby's VALUE */
 
-/* name, result, parameters, needed? */
+/* name, result, parameters, required? */
 #define MW_FOR_EACH_RUBY(X)                                                                    \
 	X(rb_gc_count, size_t, (void), true)                                                   \
 	X(rb_during_gc, int, (void), true)                                                     \
@@ -38,25 +38,24 @@ struct mw_ruby_api {
 #define X(name, result, params, needed) result(*name) params;
 	MW_FOR_EACH_RUBY(X)
 #undef X
-	const mw_value *rb_cComplex; /* defined late at boot: then the VM is up */
+	const mw_value *rb_cComplex; /* not 0: the VM is up, since Ruby defines it late at boot */
 };
 extern struct mw_ruby_api mw_rb;
 
-/* May the public calls be used by this thread now? */
+/* May this thread use the public calls now? */
 static inline bool mw_ruby_may_ask(void)
 {
 	return mw_rb.ruby_thread_has_gvl_p() && !mw_rb.rb_during_gc();
 }
 
 /*
- * find.c: finds the execution context and the offsets. Under the GVL,
- * outside GC, with the VM up.
- * 1: found, mw_ruby is filled in; to be verified (look.h). 0: not now,
- * try again (no frame of Ruby code yet). -1: not to be found in this Ruby;
- * *why says what.
+ * find.c: finds the execution context and the offsets. Under the GVL, outside GC, with the VM up.
+ *    1  found: mw_ruby is filled in, and must be verified (look.h)
+ *    0  no frame of Ruby code yet: try again
+ *   -1  can't be found in this Ruby; *why is the reason
  */
 int mw_ruby_find(const char **why);
-/* Where GC.count may be, to be verified; NULL: to be had by rb_gc_count only. With the VM up. */
+/* Where GC.count may be, to be verified; NULL: only rb_gc_count has it. With the VM up. */
 const uint32_t *mw_ruby_find_count(void);
 
 #endif

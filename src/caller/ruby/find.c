@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * find.c - finds the VM's structures by looking, not by version.
+ * find.c - finds the VM's structures by inspection, not by version.
  *
- * The current execution context (ec) is a thread-local variable of libruby,
- * or of a ruby that has it linked in: exported up to 3.2, hidden since. From
- * the current thread's own object we reach its thread structure; the word of
- * the TLS block that also stands in that structure, and that looks in every
- * way like an ec, is the variable. Its distance from the thread pointer is
- * the same in all threads, for objects loaded at start.
+ * The current execution context (ec) is a thread-local variable of libruby, or of a ruby with
+ * libruby linked in: exported up to 3.2, hidden since. The current thread's own object leads to its
+ * thread structure. The variable is the word of the TLS block that also stands in that structure,
+ * and looks in every way like an ec. Its distance from the thread pointer is the same in all
+ * threads, for objects loaded at start.
  *
- * "Looks like an ec": a stack and its size; a frame pointer inside it; from
- * there to the end of the stack whole frames, each with a stack pointer
- * inside; and the innermost Ruby frame's pc lies inside the instructions of
- * its iseq.
+ * An ec looks like this:
+ *  - a stack and its size, and a frame pointer inside it;
+ *  - from there to the end of the stack whole frames, each with a stack pointer inside;
+ *  - the innermost Ruby frame's pc lies inside the instructions of its iseq.
  *
- * Nothing is known here yet, so words are read by mw_peek (safe_read.h) only.
- * What is found is a guess until mw_ruby_verify (verify.c) agrees.
+ * Nothing is certain here yet, so only mw_peek (safe_read.h) reads words. The result is a guess
+ * until mw_ruby_verify (verify.c) agrees.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -27,7 +26,7 @@
 enum { WORD = sizeof(uintptr_t), THREAD_WORDS = 20 };
 
 struct tls {
-	uintptr_t inside; /* an address in the object that is wanted */
+	uintptr_t inside; /* an address in the wanted object */
 	const uintptr_t *block;
 	size_t words;
 };
@@ -81,7 +80,7 @@ static uint32_t frame_size(uintptr_t ec)
 	return 0;
 }
 
-/* Where in an iseq its body is, judged by this frame; 0: nowhere. */
+/* The offset of an iseq's body, judged by this frame; 0: not found. */
 static uint32_t body_offset(const struct mw_ruby_frame *f)
 {
 	static const uint32_t offsets[] = { 16, 8 };
@@ -92,7 +91,10 @@ static uint32_t body_offset(const struct mw_ruby_frame *f)
 	return 0;
 }
 
-/* The thread's structure, from the object that Ruby hands out, whose data pointer is at `data`. */
+/*
+ * Does the thread's structure have ec among its first words? The data pointer of thread_object, at
+ * offset `data`, leads to the structure.
+ */
 static bool is_current_ec(uintptr_t thread_object, uint32_t data, uintptr_t ec)
 {
 	uintptr_t th, word;
@@ -106,8 +108,8 @@ static bool is_current_ec(uintptr_t thread_object, uint32_t data, uintptr_t ec)
 }
 
 /*
- * The first layout is tried to its end before the second: under the first,
- * the second's word is another object's flags, which may look like a pointer.
+ * All words are tried with the first layout before the second: under the first, the second's word
+ * is another object's flags, which may look like a pointer.
  */
 static const uintptr_t *ec_in(const struct tls *t, uintptr_t thread)
 {
@@ -121,7 +123,7 @@ static const uintptr_t *ec_in(const struct tls *t, uintptr_t thread)
 				continue;
 			if (frame_size(t->block[i]))
 				return &t->block[i];
-			seen = true; /* the layout is right, the frames aren't whole yet */
+			seen = true; /* the layout is right, but the frames aren't whole yet */
 		}
 		if (seen)
 			break;
@@ -146,7 +148,7 @@ static const uintptr_t *ec_variable(const char **why)
 	return NULL;
 }
 
-/* No frame of Ruby code is seen. Is there one? */
+/* No frame of Ruby code was seen. 0: Ruby has none either; -1: it has one. */
 static int no_frame(const char **why)
 {
 	if (mw_rb.rb_sourceline() <= 0)
@@ -185,7 +187,7 @@ int mw_ruby_find(const char **why)
 /* --- GC.count ------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
-/* Reads code bytes: true, and past them, if they are these. */
+/* True if the code begins with these bytes; then *c moves past them. */
 static bool eat(const uint8_t **c, const char *bytes, size_t n)
 {
 	if (memcmp(*c, bytes, n) != 0)
@@ -204,7 +206,7 @@ static uintptr_t eat_offset(const uint8_t **c)
 	return (uintptr_t)(intptr_t)off;
 }
 
-/* A chain of loads from `at`, up to `end`; 0: something else is there. */
+/* Follows a chain of loads from `at`, up to the n code bytes `end`; 0: there is other code. */
 static uintptr_t follow(const uint8_t *c, uintptr_t at, const char *end, size_t n)
 {
 	for (int loads = 0; loads < 4; loads++) {
@@ -223,12 +225,10 @@ static uintptr_t follow(const uint8_t *c, uintptr_t at, const char *end, size_t 
 }
 
 /*
- * rb_gc_count() is a chain of loads: up to 3.3 from a variable of libruby's
- * through one or two structures, in 3.4 from what rb_gc_get_objspace()
- * returns; they stay where they are as long as the VM lives. If its code is
- * that and nothing else, the chain is followed once. What it leads to is
- * compared with the call then (mw_ruby_verify_count), and again now and then
- * (mw_ruby_check).
+ * rb_gc_count() is a chain of loads: up to 3.3 from a variable of libruby through one or two
+ * structures, in 3.4 from the result of rb_gc_get_objspace(). The structures stay where they are as
+ * long as the VM lives. If the code is exactly that, the chain is followed once. Its end is
+ * compared with the call then (mw_ruby_verify_count), and again now and then (mw_ruby_check).
  */
 const uint32_t *mw_ruby_find_count(void)
 {
@@ -236,7 +236,7 @@ const uint32_t *mw_ruby_find_count(void)
 	uintptr_t at = 0, off;
 
 	(void)EAT(&c, "\xf3\x0f\x1e\xfa"); /* endbr64 */
-	if (EAT(&c, "\x48\x8b\x05")) { /* mov off(%rip), %rax: at holds what the chain starts from */
+	if (EAT(&c, "\x48\x8b\x05")) { /* mov off(%rip), %rax: the chain starts at that value */
 		off = eat_offset(&c);
 		if (!mw_peek((uintptr_t)c + off, &at))
 			return NULL;

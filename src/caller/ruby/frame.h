@@ -2,27 +2,24 @@
 /*
  * frame.h - the Ruby line that is executing, in a few loads.
  *
- * Nothing of Ruby is linked to: all comes by dlsym, and missing is a normal
+ * The tracker doesn't link to Ruby: dlsym finds all of it, and a missing function is a normal
  * case. The fast way reads the VM's own structures:
  *
  *   thread pointer + mw_ruby.ec -> execution context (NULL: no Ruby thread)
  *   ec: vm_stack, its size in words, cfp
  *   cfp: frames from here to the stack's end; Ruby's own have iseq and pc
  *
- * A pc is one place in a program as long as its instructions live: the
- * block that holds them is flagged (record.h: MW_CODE), and its free makes
- * cached pcs stale. Only a miss asks Ruby, by its public calls, and those
- * are allowed only with the GVL and outside GC. A miss without is counted
- * under a pending location, which becomes an alias of the real one at the
- * first lookup of the same pc under the GVL.
+ * A pc is one place in a program as long as its instructions live. Their block is flagged
+ * (record.h: MW_CODE), and its free makes cached pcs stale. Only a miss asks Ruby, by its public
+ * calls: these are allowed only with the GVL and outside GC. Any other miss is counted under a
+ * pending location. That becomes an alias of the real one at the first lookup of the same pc
+ * under the GVL.
  *
- * Offsets are found at run time (find.c), never taken from a version
- * number, and trusted after a self-check of a whole stack (verify.c).
- * Until then, and where that fails, only memory is read that was found to be
- * readable. Answers are compared with the public calls' now and then, and
- * stacks checked again; one disagreement, and the public calls take over for
- * good. Whatever isn't as expected on the way to an answer under the GVL makes
- * the public calls give it.
+ * Offsets are found at run time (find.c), never taken from a version number. They are trusted after
+ * a self-check of a whole stack (verify.c). Until then, and if it fails, the tracker reads only
+ * memory that was found readable. Now and then it compares answers with the public calls', and
+ * checks stacks again. After one disagreement the public calls are used for good. If anything is
+ * unexpected on the way to an answer under the GVL, the public calls give the answer.
  */
 #ifndef MW_CALLER_RUBY_FRAME_H
 #define MW_CALLER_RUBY_FRAME_H
@@ -38,23 +35,23 @@ enum mw_ruby_how {
 	MW_RUBY_NONE,     /* no Ruby in this process */
 	MW_RUBY_STARTING, /* its VM isn't up yet */
 	MW_RUBY_FAST,
-	MW_RUBY_PUBLIC,   /* by Ruby's public calls at every allocation */
+	MW_RUBY_PUBLIC,   /* Ruby's public calls give the line at every allocation */
 	MW_RUBY_ENDED     /* the VM is gone */
 };
 
-/* Written once before `how` (release); read-mostly. */
+/* Written once before `how` (release); seldom changed later. */
 struct mw_ruby {
 	uint32_t how;        /* enum mw_ruby_how */
 	uint32_t frame_size; /* bytes */
 	ptrdiff_t ec;        /* from the thread pointer */
 	uint32_t body;       /* iseq -> body */
-	const char *why;     /* why PUBLIC; or "" */
+	const char *why;     /* reason for PUBLIC, or "" */
 };
 extern MW_HOT_STRUCT struct mw_ruby mw_ruby;
 extern const char *mw_ruby_version; /* "3.4.5"; NULL: no Ruby */
 
-/* offsets that are the same from 2.7 to 3.4; checked all the same */
-#ifdef MW_PLANT /* a test's build, with variables instead, to be set wrong: t/planted */
+/* offsets that are the same from 2.7 to 3.4; they are checked nevertheless */
+#ifdef MW_PLANT /* a test's build, with variables that it sets to wrong values: t/planted */
 #include MW_PLANT
 #else
 #define mw_plant_found() ((void)0)
@@ -87,7 +84,7 @@ static inline uintptr_t mw_thread_pointer(void)
 #endif
 }
 
-/* The calling thread's execution context; NULL: it isn't Ruby's. Only where mw_ruby.ec is known. */
+/* This thread's execution context; NULL: not a Ruby thread. Only once mw_ruby.ec is known. */
 MW_INLINE const char *mw_ruby_ec(void)
 {
 #if defined(__x86_64__)
@@ -111,7 +108,7 @@ MW_INLINE bool mw_ruby_has(uintptr_t pc)
 
 /* Compares the fast answer with the public one; see above. */
 void mw_ruby_check(struct mw_shard *);
-/* What stats.json says. */
+/* The names in stats.json. */
 const char *mw_ruby_how_name(void);
 const char *mw_ruby_count_name(void);
 
@@ -124,7 +121,7 @@ MW_INLINE const char *mw_ruby_frame(const char *cfp, const char *end)
 	return NULL;
 }
 
-/* The end of ec's stack of frames; NULL: cfp isn't in it, or it is no more. */
+/* The end of ec's stack of frames; NULL: cfp isn't in it, or the stack is gone. */
 MW_INLINE const char *mw_ruby_stack_end(const char *ec, const char *cfp)
 {
 	const char *base = MW_AT(const char *, ec, MW_EC_STACK);
@@ -140,7 +137,7 @@ static inline const char *mw_ruby_stack(const char *ec, const char **end)
 	return (*end = mw_ruby_stack_end(ec, cfp)) ? cfp : NULL;
 }
 
-/* With all it may take; MW_CS_NONE: no Ruby code is running. */
+/* The location of the running Ruby code, also by a miss; MW_CS_NONE: no Ruby code is running. */
 uint32_t mw_ruby_locate(struct mw_shard *t);
 
 #endif

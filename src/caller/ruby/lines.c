@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* lines.c - the Ruby line that is executing; see frame.h. */
+/* lines.c - finds the Ruby line that is executing; see frame.h. */
 #include "frame.h"
 
 #include <string.h>
@@ -21,16 +21,16 @@ static bool is_internal(const char *path)
 
 enum { FRAMES = 48, NEAR = 8 };
 
-/* Is it known of this location's file that Ruby read it? Or none can be: nothing is to be learned. */
+/* Is the file of this location known already, or does "(other)" need none? */
 static bool file_is_known(uint32_t id)
 {
 	return id == MW_CS_OTHER || __atomic_load_n(&mw_callsite(id)->path->real, __ATOMIC_ACQUIRE);
 }
 
 /*
- * Code can be evaluated under the name of any file. That Ruby read this one only a
- * frame of what it read can say (mw_api.source). Each caller that isn't
- * remembered is asked, until one does.
+ * Code can be evaluated under the name of any file. Only a frame of code that Ruby read from a
+ * file proves that it did (mw_api.source). Each miss at this path asks its frame, until one
+ * proves it.
  */
 static void learn_file(uint32_t id, mw_value frame)
 {
@@ -41,8 +41,8 @@ static void learn_file(uint32_t id, mw_value frame)
 }
 
 /*
- * The same, of the innermost frame. Ruby may name the method around it instead: what
- * that says is of its own path.
+ * The same for the innermost frame. Ruby may name the method around it instead: its answer is for
+ * the method's own path only.
  */
 static void learn_innermost(uint32_t id, const char *path)
 {
@@ -60,22 +60,22 @@ static void learn_innermost(uint32_t id, const char *path)
 	}
 }
 
-/* What the public calls say of the present stack. */
+/* The answer of the public calls for the present stack. */
 struct answer {
 	uint32_t id;      /* MW_CS_NONE: no Ruby code is running */
 	unsigned skipped; /* frames of Ruby's own code above the one that is named */
-	bool holds;       /* all of it, wherever those frames' pcs are seen again */
+	bool holds;       /* true of any stack with the same pcs, so it can be cached */
 };
 
 /*
- * The fast way's frames beside those that Ruby tells of, innermost first. A frame with
- * instructions but no pc, which not each Ruby tells of, ends it: what is below is not told apart.
+ * Walks the fast way's frames in step with those that Ruby names, innermost first. A frame with
+ * instructions but no pc ends the walk: not each Ruby names it, so lower frames can't be matched.
  */
 struct beside {
 	const char *cfp, *end; /* cfp NULL: nothing more is known */
 };
 
-/* Does the fast way see the next frame that Ruby tells of, too? Goes on to the one below. */
+/* Does the fast way, too, see the next frame that Ruby names? Goes on to the one below. */
 static bool seen_beside(struct beside *b)
 {
 	const char *cfp = b->cfp;
@@ -91,9 +91,8 @@ static bool seen_beside(struct beside *b)
 }
 
 /*
- * The line that a user wants: the innermost frame whose file is not Ruby's
- * own. With the GVL, outside GC. Allocates nothing. ec: this thread's, NULL: the fast
- * way's frames don't matter.
+ * The line that a user needs: that of the innermost frame whose file is not Ruby's own. With the
+ * GVL, outside GC. Allocates nothing. ec: this thread's; NULL: the fast way's frames don't matter.
  */
 static struct answer ask_ruby(const char *ec)
 {
@@ -106,7 +105,7 @@ static struct answer ask_ruby(const char *ec)
 
 	if (!path)
 		return a;
-	if (line > 0 && !is_internal(path)) { /* the usual case; also right for a frame that YJIT runs */
+	if (line > 0 && !is_internal(path)) { /* the usual case; right for YJIT's frames, too */
 		a.id = mw_callsite_ruby(path, strlen(path), (uint64_t)line);
 		learn_innermost(a.id, path);
 		return a;
@@ -122,8 +121,8 @@ static struct answer ask_ruby(const char *ec)
 			continue;
 		seen = seen_beside(&beside);
 		if (lines[i] <= 0) {
-			/* a file or library that is being loaded, or code that was given such a
-			   line, as ERB#def_method does; the fast way sees a frame for the latter only */
+			/* a file or library that is being loaded, or code evaluated with a line
+			   below 1 (by ERB#def_method): the fast way sees only the latter */
 			if (seen)
 				a.skipped++;
 			else
@@ -137,15 +136,15 @@ static struct answer ask_ruby(const char *ec)
 		}
 		a.skipped++;
 	}
-	/* Ruby's own code and nothing below it: better than no line, but true
-	   of this stack only */
+	/* Ruby's own code with nothing below it: better than no line, but true of this
+	   stack only */
 	a.holds = false;
 	if (line > 0)
 		a.id = mw_callsite_ruby(path, strlen(path), (uint64_t)line);
 	return a;
 }
 
-/* STARTING: has it come up? Then, and if PUBLIC: ask. ENDED: nothing. */
+/* STARTING: looks for the VM. If it is up, or PUBLIC: asks Ruby. ENDED: MW_CS_NONE. */
 static uint32_t not_fast(void)
 {
 	switch (mw_get(&mw_ruby.how)) {
@@ -166,12 +165,12 @@ static uint32_t not_fast(void)
 /* --- doubt -------------------------------------------------------------------------------- */
 
 /*
- * Something wasn't as the fast way expects: at one place that may be a thread
- * about to end. So Ruby is asked for a moment of its own, in which it must be
- * right; a thread that gives cause again and again meanwhile is enough, too.
+ * Something wasn't as the fast way expects. One case may be a thread about to end. So Ruby runs a
+ * job at a safe point, where all must be right. A thread with DOUBTS cases before that is enough,
+ * too: the public way is taken for good.
  */
 enum { DOUBTS = 8, THREADS = 64 };
-static uint8_t doubts[THREADS]; /* relaxed: of threads' states, hashed */
+static uint8_t doubts[THREADS]; /* relaxed: by shard, hashed */
 
 static uint8_t *doubts_of(const struct mw_shard *t)
 {
@@ -203,11 +202,11 @@ static void doubt(struct mw_shard *t, const char *why)
 		mw_ruby_ask_for(MW_RUBY_WHEN_DOUBTED);
 }
 
-/* --- a pc that isn't remembered ---------------------------------------------------------- */
+/* --- a pc that isn't cached -------------------------------------------------------------- */
 
 /*
- * May the pc of this frame be remembered? Only if we will see the free of
- * the block that holds its instructions: then it is flagged.
+ * May the pc of this frame be cached? Only if the tracker will see the free of the block with its
+ * instructions: then this flags the block.
  */
 static bool flag_code(struct mw_shard *t, const char *cfp)
 {
@@ -249,7 +248,7 @@ static struct mw_caller_time time_of(const char *cfp)
 	return mw_caller_time(MW_AT(uintptr_t, cfp, MW_CFP_PC));
 }
 
-/* Remembers the frames that the answer passed over, then the one it named. */
+/* Caches the frames that the answer skipped, then the one it named. */
 static void remember_all(struct mw_shard *t, const char *ec, const struct answer *a)
 {
 	const char *end, *cfp = mw_ruby_stack(ec, &end);
@@ -265,8 +264,8 @@ static void remember_all(struct mw_shard *t, const char *ec, const struct answer
 }
 
 /*
- * Runs once a blocking call is over, mostly in the thread that made it, which
- * is still at the same line: what was allocated during the call can be named.
+ * Runs once a blocking call is over, usually in the thread that made it. That thread is still at
+ * the same line: so the line of allocations during the call becomes known.
  */
 void mw_ruby_look_here(void *unused)
 {
@@ -282,7 +281,7 @@ void mw_ruby_look_here(void *unused)
 
 enum { ASK_AGAIN = 64 };
 
-/* Without the GVL, or in GC. Another thread may get the job: asked for again now and then. */
+/* Without the GVL, or in GC. Another thread may get the job: so ask again now and then. */
 static uint32_t pending(uintptr_t pc)
 {
 	static uint32_t asked; /* relaxed */
@@ -300,7 +299,7 @@ static uint32_t pending(uintptr_t pc)
 	return id;
 }
 
-/* The whole stack, at the 1st, 2nd, 4th … miss, and at one in 256. With the GVL. */
+/* Verifies the whole stack at the 1st, 2nd, 4th … miss, and at one in 256. With the GVL. */
 static void verify_now_and_then(struct mw_shard *t)
 {
 	static uint32_t misses; /* relaxed; one may be overlooked */
@@ -312,7 +311,7 @@ static void verify_now_and_then(struct mw_shard *t)
 		doubt(t, why);
 }
 
-/* Where the frame at cfp is; MW_CS_NONE: not Ruby after all. */
+/* The location of the frame at cfp; MW_CS_NONE: not Ruby after all. */
 static uint32_t miss(struct mw_shard *t, const char *ec, const char *cfp)
 {
 	struct answer a;
@@ -349,13 +348,13 @@ uint32_t mw_ruby_locate(struct mw_shard *t)
 		if (id != MW_CALLER_SKIP)
 			return id;
 	}
-	/* nothing but Ruby's own code: there is nothing to remember */
+	/* nothing but Ruby's own code: nothing can be cached */
 	return mw_ruby_may_ask() ? ask_ruby(NULL).id : MW_CS_NONE;
 }
 
 /* --- the check -------------------------------------------------------------------------------- */
 
-/* The frame at cfp is to be passed over: what is remembered of the next? */
+/* The frame at cfp is skipped: the id cached for the next one. */
 static uint32_t recall_below(struct mw_shard *t, const char *cfp, const char *end)
 {
 	while ((cfp = mw_ruby_frame(cfp + mw_ruby.frame_size, end))) {
@@ -367,7 +366,7 @@ static uint32_t recall_below(struct mw_shard *t, const char *cfp, const char *en
 	return MW_CS_NONE;
 }
 
-/* What the fast way says of the frame at cfp, without asking Ruby; MW_CS_NONE: it would have to. */
+/* The fast way's answer for the frame at cfp; MW_CS_NONE: it would have to ask Ruby. */
 static uint32_t locate_fast(struct mw_shard *t, const char *cfp, const char *end)
 {
 	uint32_t id = mw_caller_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
@@ -375,7 +374,7 @@ static uint32_t locate_fast(struct mw_shard *t, const char *cfp, const char *end
 	return id != MW_CALLER_SKIP ? id : recall_below(t, cfp, end);
 }
 
-/* Is GC.count still read where it is? The GC may run between two looks. */
+/* Is GC.count still at the address that is read? The GC may run between two reads. */
 static void check_count(void)
 {
 	uint32_t before, read;
@@ -388,7 +387,7 @@ static void check_count(void)
 		mw_ruby_use_count(NULL);
 }
 
-/* Has the execution context no stack (any more)? So it is in a thread that ends. */
+/* Has the execution context no stack any more? That is so in a thread that ends. */
 static bool has_ended(const char *ec)
 {
 	uintptr_t base, words;
@@ -398,9 +397,8 @@ static bool has_ended(const char *ec)
 }
 
 /*
- * The fast way sees no Ruby code, though this is a thread that Ruby runs: a
- * C function that Ruby code didn't call, or a thread that ends, or the wrong
- * place. Only in the first case may Ruby be asked.
+ * The fast way sees no Ruby code, though Ruby runs this thread: a C function that Ruby code didn't
+ * call, a thread that ends, or the wrong address. Only in the first case may Ruby be asked.
  */
 static void check_nothing(struct mw_shard *t, const char *ec)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* safe_read.c - see safe_read.h. */
+/* safe_read.c - may this memory be read? See safe_read.h. */
 #include "safe_read.h"
 
 #include <errno.h>
@@ -8,16 +8,13 @@
 
 enum { PAGE = 4096, KNOWN = 256 }; /* PAGE: or a part of one */
 
-/*
- * Pages that were readable, by their number; no page is number 0. Relaxed: a
- * word is stored whole.
- */
+/* Numbers of pages that were readable; 0: none. Relaxed: a word is stored whole. */
 static uintptr_t known[KNOWN];
 
 /*
- * rt_sigprocmask reads the new mask before it looks at what to do with it,
- * which here is nothing that exists: so it fails in either case, changes
- * nothing, and says which. The kernel's mask has 8 bytes.
+ * rt_sigprocmask reads the new mask before it looks at `how`, which here is invalid. So it fails
+ * in either case, changes nothing, and errno tells if the mask was readable. The kernel's mask
+ * has 8 bytes.
  */
 static bool kernel_reads(uintptr_t p)
 {

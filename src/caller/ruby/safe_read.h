@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * safe_read.h - may this memory be read? For words that are only believed to
- * be pointers: Ruby's structures, as long as nothing proves that they are laid
- * out as we think. Asks the kernel, which needs no descriptor, no /proc and no
- * call that a sandbox would refuse; pages that were found readable are
- * remembered, so that asking again costs a few loads.
+ * safe_read.h - may this memory be read?
  *
- * An answer holds at this moment. A page that another thread unmaps right
- * after it isn't guarded against, nor one that was unmapped since it was
- * remembered: wrong pointers are noticed, and not followed again, long before.
- * Any thread; errno is kept.
+ * For words that may not be pointers: those of Ruby's structures, until their layout is verified.
+ * The kernel answers, without a descriptor, /proc, or a call that a sandbox would refuse. Pages
+ * found readable are cached: a second question costs a few loads.
+ *
+ * An answer is true at its moment only. There is no guard against a page that another thread unmaps
+ * right after it, nor against one unmapped since it was cached. Wrong pointers are noticed, and not
+ * followed again, long before. Any thread; errno is kept.
  */
 #ifndef MW_CALLER_RUBY_SAFE_READ_H
 #define MW_CALLER_RUBY_SAFE_READ_H
@@ -18,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All n bytes at p? Any p and n > 0, also such that they wrap around. */
+/* Are all n bytes at p readable? Any p and n > 0; false if they wrap around. */
 bool mw_readable(uintptr_t p, size_t n);
 
 /* Reads the word at p. False: p isn't a word's address, or isn't readable. */

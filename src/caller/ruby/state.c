@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* state.c - when Ruby's VM comes up and ends, and which way its lines are found; see state.h. */
+/* state.c - the life of Ruby's VM, and the way its lines are found; see state.h. */
 #include "state.h"
 
 #include <dlfcn.h>
@@ -21,7 +21,7 @@ static uint32_t finding;       /* one thread looks at a time */
 static void set_how(uint32_t how)
 {
 	__atomic_store_n(&mw_ruby.how, how, __ATOMIC_RELEASE);
-	mw_ruby_above->changed(); /* after it: the usual path of malloc takes the fast way for granted */
+	mw_ruby_above->changed(); /* after `how`: a mode of malloc takes the fast way for granted */
 }
 
 uintptr_t mw_ruby_start, mw_ruby_end;
@@ -108,7 +108,7 @@ void mw_ruby_await_end(void)
 	mw_rb.ruby_vm_at_exit(vm_ended);
 }
 
-/* At a safe point of Ruby's own, where it may be asked to allocate. */
+/* A job: at a safe point of Ruby's own, where Ruby may allocate. */
 static void vm_is_up(void *unused)
 {
 	static bool done;
@@ -123,7 +123,7 @@ static void vm_is_up(void *unused)
 /* Ruby calls a job at a safe point of its own. */
 static struct job {
 	void (*run)(void *);
-	unsigned handle; /* where Ruby wants jobs to be known before */
+	unsigned handle; /* for Rubies whose jobs must be registered before */
 } jobs[] = {
 	[MW_RUBY_AT_START] = { vm_is_up, 0 },
 	[MW_RUBY_AFTER_BLOCKING] = { mw_ruby_look_here, 0 },
@@ -172,7 +172,7 @@ void mw_ruby_go_public(const char *why)
 	mw_ruby_above->changed();
 }
 
-/* As mw_ruby_find; 1: and all of it is right. */
+/* As mw_ruby_find; 1: found and verified. */
 static int find_and_verify(const char **why)
 {
 	int found;
@@ -213,7 +213,7 @@ static void try_to_start(void)
 	if (mw_get(&mw_ruby.how) != MW_RUBY_STARTING)
 		return;
 	found = find_and_verify(&why);
-	/* the first frames may be half made: one that fits will come */
+	/* the first frames may be half made: one that verifies will come */
 	if (found == 0 || (found < 0 && ++misfits <= MISFITS))
 		return;
 	mw_ruby_use_count(find_count());
@@ -227,7 +227,7 @@ static void try_to_start(void)
 
 bool mw_ruby_look_for_vm(void)
 {
-	/* until here only a load: `ruby` allocates thousands of blocks before */
+	/* one load decides at first: `ruby` allocates thousands of blocks before its VM is up */
 	if (!*mw_rb.rb_cComplex || !mw_ruby_may_ask())
 		return false;
 	if (!__atomic_exchange_n(&finding, 1, __ATOMIC_ACQUIRE)) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * state.h - Ruby's VM comes up and ends, and which way its lines are found:
- * between state.c, which decides, and lines.c, which looks them up.
+ * state.h - the life of Ruby's VM, and the way its lines are found.
  *
- * STARTING until a frame of Ruby code is seen and the self-check holds; then
- * FAST. PUBLIC where it never does, or when something was wrong later, for
- * good. ENDED once the VM has gone.
+ * It lies between state.c, which chooses the way, and lines.c, which looks lines up.
+ *
+ * STARTING until a frame of Ruby code is seen and the self-check holds; then FAST. PUBLIC, for
+ * good, if it never holds, or something was wrong later. ENDED once the VM has gone.
  */
 #ifndef MW_CALLER_RUBY_STATE_H
 #define MW_CALLER_RUBY_STATE_H
@@ -14,11 +14,11 @@
 #include <stdint.h>
 
 /*
- * What the rooms above do when something changes here; given to mw_ruby_init.
+ * Functions of the rooms above, given to mw_ruby_init.
  *
- * thread   the calling thread's state, or NULL: it has none, or is busy or quiet
- * changed  how lines are found, or GC.count is read; any thread, no lock held
- * up       once, when the VM is up: in a Ruby thread, which may call Ruby
+ * thread   returns the calling thread's shard, or NULL: it has none, or is busy or quiet
+ * changed  called after a change of how lines are found, or GC.count is read; any thread, no lock
+ * up       called once, when the VM is up: in a Ruby thread, which may call Ruby
  */
 struct mw_shard;
 struct mw_ruby_above {
@@ -30,19 +30,19 @@ extern const struct mw_ruby_above *mw_ruby_above; /* written before main */
 
 /* At load: is Ruby in this process? Then mw_ruby.how is STARTING. */
 void mw_ruby_init(const struct mw_ruby_above *);
-/* By `up`: from now on the VM's end is seen. Ruby allocates for that. */
+/* For `up`: from now on the tracker sees the VM's end. Ruby allocates in this call. */
 void mw_ruby_await_end(void);
 
 /* While STARTING: tries to start. False: the VM isn't up, or can't be asked here and now. */
 bool mw_ruby_look_for_vm(void);
 /* From FAST to PUBLIC; why: a text that stays. Any thread. */
 void mw_ruby_go_public(const char *why);
-/* Where GC.count is to be read from now on; NULL: nowhere, it is asked for. */
+/* The address of GC.count from now on; NULL: none, rb_gc_count() is called. */
 void mw_ruby_use_count(const uint32_t *count);
 
-/* What Ruby is asked to call at a safe point of its own, in a Ruby thread with the GVL. */
+/* Jobs that Ruby runs at a safe point of its own, in a Ruby thread with the GVL. */
 enum mw_ruby_job { MW_RUBY_AT_START, MW_RUBY_AFTER_BLOCKING, MW_RUBY_WHEN_DOUBTED };
-/* Any thread, also without the GVL. */
+/* Asks Ruby to run a job. Any thread, also without the GVL. */
 void mw_ruby_ask_for(enum mw_ruby_job);
 
 /* The jobs of lines.c; the argument is NULL. */

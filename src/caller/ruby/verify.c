@@ -43,7 +43,7 @@ uintptr_t mw_ruby_code(uintptr_t iseq, uint32_t body_at, uintptr_t pc)
 	if (!mw_pointer_like(iseq) || !mw_peek(iseq + body_at, &body) || !mw_pointer_like(body) ||
 	    !mw_peek(body + MW_BODY_CODE, &code) || !mw_peek32(body + MW_BODY_SIZE, &size))
 		return 0;
-	/* the pc is the next instruction's; the word before the code: an allocator may ask for it */
+	/* the pc is the next instruction's; the allocator may read the word before the code */
 	return mw_pointer_like(code) && pc % WORD == 0 && pc >= code &&
 			       pc - code <= (uintptr_t)size * WORD && mw_readable(code - WORD, 2 * WORD) ?
 		       code :
@@ -71,7 +71,10 @@ const char *mw_ruby_file(mw_value frame)
 	return path && *path == '/' ? path : NULL;
 }
 
-/* The next frame of Ruby code from s->cfp on, which moves behind it. 1, or 0: none; -1: one isn't whole. */
+/*
+ * The next frame of Ruby code from s->cfp on; s->cfp moves behind it. 1: found; 0: none;
+ * -1: a frame isn't whole.
+ */
 static int next_frame(struct mw_ruby_stack *s, struct mw_ruby_frame *f)
 {
 	while (s->cfp < s->end) {
@@ -85,9 +88,9 @@ static int next_frame(struct mw_ruby_stack *s, struct mw_ruby_frame *f)
 }
 
 /*
- * The next frame of ours is the one that Ruby calls `value`? A frame without
- * a pc stands for a library while it is loaded, and isn't always named. The
- * outermost one of the main thread runs nothing, and says little.
+ * Is the stack's next frame the one that Ruby names `value`? A frame without a pc stands for a
+ * library while it is loaded; Ruby doesn't always name it. The outermost frame of the main thread
+ * runs nothing, and proves little.
  */
 static bool is_next(struct mw_ruby_stack *s, mw_value value, bool *surely, const char **why)
 {
@@ -97,7 +100,7 @@ static bool is_next(struct mw_ruby_stack *s, mw_value value, bool *surely, const
 		if (next_frame(s, &f) != 1)
 			return false;
 	} while (!f.pc && f.iseq != value);
-	/* Ruby names a method by another object than its instructions; all else by those */
+	/* Ruby names a method by another object than its iseq; all other frames by their iseq */
 	*surely = f.iseq == value && s->cfp < s->end;
 	if (!f.pc || mw_ruby_code(f.iseq, mw_ruby.body, f.pc))
 		return true;
@@ -105,7 +108,7 @@ static bool is_next(struct mw_ruby_stack *s, mw_value value, bool *surely, const
 	return false;
 }
 
-/* From 3.3 on Ruby doesn't name the outermost one. */
+/* Are there no more frames? From 3.3 on Ruby doesn't name the outermost one. */
 static bool no_more(struct mw_ruby_stack *s)
 {
 	struct mw_ruby_frame f;
@@ -117,7 +120,7 @@ static bool no_more(struct mw_ruby_stack *s)
 	return is == 0;
 }
 
-/* Are the frames from s->cfp on those that Ruby names? */
+/* Are the frames from s->cfp on those that Ruby names? Results of mw_ruby_verify. */
 static int same_frames(struct mw_ruby_stack *s, const char **why)
 {
 	mw_value values[FRAMES];
