@@ -200,18 +200,20 @@ mw_npm() {
 # mw_promtool LEVEL...: for the tests, promtool into .build/bin. Its package isn't installed:
 # that would start a Prometheus on this machine.
 mw_promtool() {
-	local to=.build/prometheus
+	local to=.build/promtool package=promtool
 	case " $* " in
 	*" check "*) ;;
 	*) return 0 ;;
 	esac
 	! command -v promtool >/dev/null || return 0
 	command -v apt-get >/dev/null || mw_die "please install: promtool"
-	mw_say "unpacking promtool from the package prometheus"
 	rm -rf "$to" && mkdir -p "$to"
 	apt-cache show --no-all-versions prometheus >/dev/null 2>&1 || apt-get update -qq >"$mw_log" 2>&1 || true
-	mw_quietly "apt-get download prometheus" env -C "$to" apt-get download -qq prometheus
-	mw_quietly "unpacking prometheus" dpkg-deb -x "$to"/prometheus_*.deb "$to"
+	# a package of its own from Debian 13 on
+	apt-cache show --no-all-versions promtool >/dev/null 2>&1 || package=prometheus
+	mw_say "unpacking promtool from the package $package"
+	mw_quietly "apt-get download $package" env -C "$to" apt-get download -qq "$package"
+	mw_quietly "unpacking $package" dpkg-deb -x "$to/$package"_*.deb "$to"
 	mv "$to/usr/bin/promtool" .build/bin/
 	rm -r "$to"
 }
