@@ -39,7 +39,7 @@ enum {
 	MW_CS_FIRST = 5,
 	MW_CS_MAX = 131072,
 	MW_CS_CHUNK = 1024,
-	MW_CS_BASES = 48 * MW_CS_CHUNK /* bytes: baselines of a chunk's locations (snapshot.c) */
+	MW_CS_BASES = 48 * MW_CS_CHUNK /* bytes: baselines of a chunk's locations (baseline.c) */
 };
 
 /* What the locations before MW_CS_FIRST are called: "(other)". */

@@ -43,6 +43,8 @@ bool mw_reading_mine(void);
  * way. Else a reset that was under way is done once more.
  */
 void mw_reading_after_fork(bool held);
+/* reading.c's part of that. False: this thread has the lock, and has it still. */
+bool mw_reading_lock_after_fork(void);
 
 /*
  * Sums for all ids below *end, in memory from mw_arena_lend; NULL: no memory. Closes and opens

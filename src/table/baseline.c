@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* baseline.c - what counts since the last reset, fork or change of tenant; see snapshot.h. */
+#include "fork_baseline.h"
+#include "overruns.h"
+#include "snapshot.h"
+
+/* Sums at the last reset, or when the tenant changed; live bytes for growth. */
+struct bases {
+	int64_t live[MW_CS_CHUNK]; /* bytes; alone, since a fork sets only these */
+	struct mw_counters c[MW_CS_CHUNK];
+};
+_Static_assert(sizeof(struct bases) == MW_CS_BASES, "what ids.c sets aside");
+
+/* These change under mw_rebasing_lock, and are read under either lock. */
+static struct bases *bases[MW_CS_MAX / MW_CS_CHUNK]; /* NULL: zeros */
+/* Counts of all rows before the last reset, which rows no longer show. */
+static struct mw_counters before;
+uint64_t mw_life_scale = 1;
+static bool resetting; /* under mw_rebasing_lock */
+
+/* Where an id's baselines are. */
+struct base {
+	int64_t *live;
+	struct mw_counters *c;
+};
+
+static struct base base_in(struct bases *chunk, uint32_t id)
+{
+	return (struct base){ &chunk->live[id % MW_CS_CHUNK], &chunk->c[id % MW_CS_CHUNK] };
+}
+
+/* False: no memory. */
+static bool base_for(uint32_t id, struct base *b)
+{
+	struct bases **chunk = &bases[id / MW_CS_CHUNK];
+
+	if (!*chunk)
+		*chunk = mw_arena_map_aside(sizeof(**chunk));
+	if (*chunk)
+		*b = base_in(*chunk, id);
+	return *chunk != NULL;
+}
+
+static int64_t live_bytes(const struct mw_sum *s)
+{
+	return (int64_t)(s->c.bytes - s->c.freed);
+}
+
+bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s)
+{
+	struct mw_counters *sum = &mw_flushed(into)->c;
+	struct base b, to;
+	/* freed since the reset, but allocated before it: `into` gets no live blocks by the fold */
+	uint64_t bytes, calls;
+
+	if (!base_for(id, &b) || !base_for(into, &to))
+		return false;
+	bytes = (s->c.freed - b.c->freed) - (s->c.bytes - b.c->bytes);
+	calls = (s->c.frees - b.c->frees) - (s->c.allocs - b.c->allocs);
+	mw_fork_baseline_fold(id, b.c, into, to.c,
+			      &(struct mw_counters){ .bytes = bytes, .allocs = calls });
+	mw_add(&sum->freed, s->c.freed - b.c->freed);
+	mw_add(&sum->frees, s->c.frees - b.c->frees);
+	mw_add(&sum->bytes, s->c.bytes - b.c->bytes + bytes);
+	mw_add(&sum->allocs, s->c.allocs - b.c->allocs + calls);
+	mw_add(&sum->life_sum, s->c.life_sum - b.c->life_sum);
+	to.c->bytes += bytes;
+	to.c->allocs += calls;
+	*to.live += *b.live;
+	if (s->life_max)
+		mw_life_max_raise(into, mw_epoch(), s->life_max);
+	*b.c = s->c;
+	*b.live = 0;
+	return true;
+}
+
+enum rebase { FROM_ZERO, FROM_FORK, FROM_BIRTH };
+
+static void rebase(enum rebase from)
+{
+	struct mw_sum *sums;
+	uint32_t end, id;
+
+	sums = mw_sums(&end);
+	if (!sums)
+		return;
+	for (id = 1; id < end; id++) {
+		const struct mw_sum *s = &sums[id];
+		struct base b;
+
+		if (!s->c.allocs && !bases[id / MW_CS_CHUNK])
+			continue; /* counters and baseline were always zero */
+		if (!base_for(id, &b))
+			continue;
+		if (from == FROM_ZERO) {
+			before.bytes += s->c.bytes - b.c->bytes;
+			before.allocs += s->c.allocs - b.c->allocs;
+			before.freed += s->c.freed - b.c->freed;
+			before.frees += s->c.frees - b.c->frees;
+			*b.c = s->c;
+		} else if (from == FROM_BIRTH) {
+			mw_fork_baseline_set(id, &s->c);
+		}
+		*b.live = live_bytes(s);
+	}
+	mw_sums_free(sums, end);
+}
+
+void mw_reset(void)
+{
+	mw_rebasing_lock();
+	resetting = true;
+	/* first: blocks that die from here on raise the new epoch's maximum */
+	mw_epoch_next();
+	__atomic_store_n(&mw_epoch_reset, mw_epoch(), __ATOMIC_RELEASE);
+	/* a call that compares with an old maximum counts before the reset, too */
+	(void)mw_calls_left();
+	rebase(FROM_ZERO);
+	resetting = false;
+	mw_rebasing_unlock();
+}
+
+void mw_reading_after_fork(bool held)
+{
+	if (mw_reading_lock_after_fork() && !held && resetting)
+		mw_reset();
+}
+
+struct mw_counters mw_before_reset(void)
+{
+	return before;
+}
+
+void mw_growth_from_here(bool family)
+{
+	mw_rebasing_lock();
+	rebase(family ? FROM_BIRTH : FROM_FORK);
+	mw_rebasing_unlock();
+}
+
+bool mw_row_count(struct mw_row *r, uint32_t id, const struct mw_sum *s)
+{
+	static const struct mw_counters zero;
+	const struct bases *chunk = bases[id / MW_CS_CHUNK];
+	const struct mw_counters *since = chunk ? &chunk->c[id % MW_CS_CHUNK] : &zero;
+	const struct mw_overruns *o = mw_overruns_at(id);
+	int64_t live = (int64_t)(s->c.allocs - s->c.frees), bytes = live_bytes(s);
+	const struct mw_counters born = mw_fork_baseline_part(id, since);
+
+	r->total += s->c.bytes - since->bytes;
+	r->allocations += s->c.allocs - since->allocs;
+	r->freed += s->c.freed - since->freed;
+	r->frees += s->c.frees - since->frees;
+	r->life_sum += (s->c.life_sum - since->life_sum) * mw_life_scale;
+	if (s->life_max * mw_life_scale > r->life_max)
+		r->life_max = s->life_max * mw_life_scale;
+	r->born.total += born.bytes;
+	r->born.allocations += born.allocs;
+	r->born.freed += born.freed;
+	r->born.frees += born.frees;
+	r->born.life_sum += born.life_sum * mw_life_scale;
+	r->growth += bytes - (chunk ? chunk->live[id % MW_CS_CHUNK] : 0);
+	/* a writer may be between two counters: the difference may be negative, and shows as 0 */
+	r->live += live > 0 ? (uint64_t)live : 0;
+	r->live_bytes += bytes > 0 ? (uint64_t)bytes : 0;
+	if (o) {
+		r->overruns += __atomic_load_n(&o->count, __ATOMIC_ACQUIRE);
+		r->overrun_size = mw_get(&o->last_size);
+	}
+	return r->allocations || r->frees || r->live || r->overruns;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* reading.c - the lock that readers share, and a reset or a sweep has alone; see snapshot.h. */
+#include <pthread.h>
+
+#include "snapshot.h"
+
+/* A reset waits for present readers; later readers wait for the reset. */
+#define UNLOCKED PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
+static pthread_rwlock_t lock = UNLOCKED;
+
+/* This thread's hold on the lock. Set before and after the lock's calls: see mw_reading_mine. */
+enum mine { NOT_MINE, MAYBE, SHARED, ALONE };
+static __thread uint8_t mine __attribute__((tls_model("initial-exec")));
+
+static void mine_is(enum mine m)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	mine = (uint8_t)m;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+void mw_reading_lock(void)
+{
+	mine_is(MAYBE);
+	pthread_rwlock_rdlock(&lock);
+	mine_is(SHARED);
+}
+
+bool mw_reading_try(void)
+{
+	bool had;
+
+	mine_is(MAYBE);
+	had = pthread_rwlock_tryrdlock(&lock) == 0;
+	mine_is(had ? SHARED : NOT_MINE);
+	return had;
+}
+
+bool mw_reading_lock_until(const struct timespec *until)
+{
+	bool had;
+
+	mine_is(MAYBE);
+	had = pthread_rwlock_clockrdlock(&lock, CLOCK_MONOTONIC, until) == 0;
+	mine_is(had ? SHARED : NOT_MINE);
+	return had;
+}
+
+void mw_reading_unlock(void)
+{
+	mine_is(MAYBE);
+	pthread_rwlock_unlock(&lock);
+	mine_is(NOT_MINE);
+}
+
+void mw_rebasing_lock(void)
+{
+	mine_is(MAYBE);
+	pthread_rwlock_wrlock(&lock);
+	mine_is(ALONE);
+}
+
+bool mw_rebasing_try(void)
+{
+	bool had;
+
+	mine_is(MAYBE);
+	had = pthread_rwlock_trywrlock(&lock) == 0;
+	mine_is(had ? ALONE : NOT_MINE);
+	return had;
+}
+
+void mw_rebasing_unlock(void)
+{
+	mw_reading_unlock();
+}
+
+bool mw_reading_mine(void)
+{
+	return mine != NOT_MINE;
+}
+
+/* If a signal handler forks in the middle of a reset of this very thread, the reset goes on. */
+bool mw_reading_lock_after_fork(void)
+{
+	static const pthread_rwlock_t unlocked = UNLOCKED;
+
+	if (mine != MAYBE) /* else the lock's state isn't known, and stays */
+		lock = unlocked;
+	if (mine == SHARED)
+		pthread_rwlock_rdlock(&lock);
+	else if (mine == ALONE)
+		pthread_rwlock_wrlock(&lock);
+	return mine != SHARED && mine != ALONE;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sums.c - what each location counted, over all threads; see snapshot.h. */
+#include <string.h>
+
+#include "snapshot.h"
+
+/* max: with its epoch */
+static void add_max(struct mw_sum *sum, uint64_t max, const struct mw_callsite *c)
+{
+	if ((uint32_t)(max >> 32) >= mw_epoch_from(c) && (uint32_t)max > sum->life_max)
+		sum->life_max = (uint32_t)max;
+}
+
+/* s: t's */
+void mw_sum_slot(struct mw_sum *sum, const struct mw_shard *t, const struct mw_slot *s)
+{
+	uint32_t epoch, max;
+
+	sum->c.freed += mw_get(&s->freed);
+	sum->c.frees += mw_get(&s->frees);
+	sum->c.life_sum += mw_get(&s->life_sum);
+	do {
+		epoch = mw_shard_epoch(t);
+		max = __atomic_load_n(&s->life_max, __ATOMIC_ACQUIRE);
+	} while (epoch != mw_shard_epoch(t)); /* then its maxima are the location's, read later */
+	add_max(sum, (uint64_t)epoch << 32 | max, mw_callsite(mw_get(&s->id)));
+}
+
+void mw_sum_flushed_frees(struct mw_sum *sum, uint32_t id)
+{
+	const struct mw_counters *c = &mw_flushed(id)->c;
+
+	sum->c.freed += mw_get(&c->freed);
+	sum->c.frees += mw_get(&c->frees);
+	sum->c.life_sum += mw_get(&c->life_sum);
+}
+
+void mw_sum_flushed_allocs(struct mw_sum *sum, uint32_t id)
+{
+	const struct mw_flushed *f = mw_flushed(id);
+
+	sum->c.bytes += mw_get(&f->c.bytes);
+	sum->c.allocs += mw_get(&f->c.allocs);
+	add_max(sum, mw_get(&f->life_max), mw_callsite(id));
+}
+
+void mw_sum_caller(struct mw_sum *sum, const struct mw_caller *w)
+{
+	sum->c.bytes += mw_get(&w->bytes);
+	sum->c.allocs += mw_get(&w->allocs);
+}
+
+/* Adds one shard's slots for the ids from `from` to before `to`. */
+static void add_slots(struct mw_sum *sums, uint32_t from, uint32_t to, const struct mw_shard *t)
+{
+	for (uint32_t i = 0; i < MW_SLOTS; i++) {
+		uint32_t id = mw_get(&t->slots[i].id);
+
+		if (id >= from && id < to)
+			mw_sum_slot(&sums[id - from], t, &t->slots[i]);
+	}
+}
+
+static void add_callers(struct mw_sum *sums, uint32_t from, uint32_t to, const struct mw_shard *t)
+{
+	for (uint32_t i = 0; i < MW_CALLERS; i++) {
+		uint32_t id = mw_get(&t->callers[i].id);
+
+		if (id >= from && id < to)
+			mw_sum_caller(&sums[id - from], &t->callers[i]);
+	}
+}
+
+/* The gate is closed. */
+static void sum_up(struct mw_sum *sums, uint32_t from, uint32_t to)
+{
+	struct mw_shard *t;
+	uint32_t id;
+
+	for (id = from; id < to; id++)
+		mw_sum_flushed_frees(&sums[id - from], id);
+	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
+		add_slots(sums, from, to, t);
+	mw_sum_allocs_next();
+	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
+		add_callers(sums, from, to, t);
+	for (id = from; id < to; id++)
+		mw_sum_flushed_allocs(&sums[id - from], id);
+}
+
+bool mw_sums_between(struct mw_sum *sums, uint32_t from, uint32_t to)
+{
+	if (!mw_gate_try())
+		return false;
+	memset(sums, 0, (to - from) * sizeof(*sums));
+	sum_up(sums, from, to);
+	mw_gate_open();
+	return true;
+}
+
+struct mw_sum *mw_sums(uint32_t *end)
+{
+	struct mw_sum *sums;
+
+	mw_gate_close();
+	*end = mw_callsites_end();
+	sums = mw_arena_lend(*end * sizeof(*sums));
+	if (sums)
+		sum_up(sums + 1, 1, *end);
+	mw_gate_open();
+	return sums;
+}
+
+void mw_sums_free(struct mw_sum *sums, uint32_t end)
+{
+	mw_arena_return(sums, end * sizeof(*sums));
+}
