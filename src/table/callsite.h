@@ -8,7 +8,7 @@
  * callsite.c has the table; ids.c, paths.c and maintain.c are its parts.
  *
  * Counters never go down and never start again: a reset, a fork and a new tenant of an id only
- * move the baseline (snapshot.c). The sum for an id is its `flushed` here plus the counts of the
+ * move the baseline (baseline.c). The sum for an id is its `flushed` here plus the counts of the
  * shards under that id (shard.h).
  *
  * Lifetime: retire.c takes a location out of the table, and reuses its id only after
