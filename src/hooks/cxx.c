@@ -21,7 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "track/track.h"
+#include "track/admit.h"
+#include "track/dismiss.h"
+#include "track/shared.h"
 
 typedef void *new_fn(size_t);
 typedef void *new_nothrow_fn(size_t, const void *);

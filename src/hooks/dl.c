@@ -15,6 +15,7 @@
 
 #include "table/closes.h"
 #include "table/snapshot.h"
+#include "real/real.h"
 #include "track/track.h"
 
 /* This thread's dlclose calls under way; they nest, since a destructor may call it. */

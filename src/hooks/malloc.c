@@ -3,7 +3,7 @@
  * malloc.c - the malloc family, as the app sees it.
  *
  * Each function asks the real one for the app's bytes and a tail, and admits the
- * block (track.h). Results and errno are the real functions'. A size too large for
+ * block (admit.h). Results and errno are the real functions'. A size too large for
  * a tail on top goes to the real function unchanged, and fails there as it would
  * without us.
  */
@@ -13,7 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "track/track.h"
+#include "track/admit.h"
+#include "track/dismiss.h"
+#include "track/shared.h"
 
 /* older headers don't have these */
 void cfree(void *);

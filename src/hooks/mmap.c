@@ -19,6 +19,8 @@
 #include "table/heap_pages.h"
 #include "caller/ruby/frame.h"
 #include "caller/ruby/api.h"
+#include "real/real.h"
+#include "table/generation.h"
 #include "track/track.h"
 
 void *mmap64(void *, size_t, int, int, int, off_t);

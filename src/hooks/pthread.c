@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include "caller/ruby/frame.h"
+#include "real/real.h"
 #include "track/track.h"
 
 /* Results and errors are the C library's. */

@@ -10,6 +10,7 @@
  */
 #include "base/sys.h"
 #include "base/own_thread.h"
+#include "real/real.h"
 #include "track/track.h"
 
 MW_EXPORT char *strerror(int error)

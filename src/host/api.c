@@ -11,6 +11,9 @@
 #include "hooks/panic.h"
 #include "process.h"
 #include "caller/ruby/frame.h"
+#include "real/real.h"
+#include "table/generation.h"
+#include "track/overrun.h"
 #include "track/track.h"
 
 static const struct mw_options *api_options(void)

@@ -7,6 +7,7 @@
 #include "caller/ruby/frame.h"
 #include "process.h"
 #include "report/report.h"
+#include "real/real.h"
 #include "track/track.h"
 
 extern int __cxa_atexit(void (*)(void *), void *, void *);

@@ -12,6 +12,7 @@
 #include "process.h"
 #include "table/heap_pages.h"
 #include "table/snapshot.h"
+#include "real/real.h"
 #include "track/track.h"
 
 pid_t mw_forker;

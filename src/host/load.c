@@ -9,6 +9,7 @@
 #include "named.h"
 #include "process.h"
 #include "real/aside.h"
+#include "real/real.h"
 #include "track/track.h"
 
 struct mw_options mw_options = { .dump_fd = -1 };

@@ -145,7 +145,7 @@ uint32_t mw_callsites_max(void); /* the most that it can have: MW_CS_MAX, or les
 extern bool mw_locations_full; /* relaxed: some location found no room */
 extern uint64_t mw_retired; /* locations folded into "(gone)" so far */
 
-/* Operations under way in threads without a shard (track/slow.c). */
+/* Operations under way in threads without a shard (track/shared.c). */
 extern uint32_t mw_late_ops;
 static inline void mw_late_enter(void)
 {

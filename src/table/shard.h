@@ -14,7 +14,7 @@
  * permit: one comparison tells the usual path all that it must know.
  *  - A thread carries the mw_permit that it saw last, and may go on while that is the present one.
  *  - It lays the permit down while it is quiet, and while it is inside the tracker (busy). A signal
- *    handler that allocates meanwhile takes the shared, atomic path (track/slow.c), and other
+ *    handler that allocates meanwhile takes the shared, atomic path (track/shared.c), and other
  *    threads can wait for the busy one: mw_calls_left.
  *  - mw_permit changes when a reset begins an epoch, or the mode changes. Each thread then ends its
  *    own old epoch before it goes on (mw_shard_renew). So the maxima in its slots are always
@@ -81,7 +81,7 @@ struct mw_shard {
 	uint32_t permit;       /* first: mw_no_states. Own thread; retire.c reads it */
 	uint32_t room;       /* records that the batch in use has room for, at least */
 	struct mw_record *spare; /* first record of the batch in use, or NULL */
-	uint32_t check_in;   /* allocations until one is checked (track.h), at least 1 */
+	uint32_t check_in;   /* allocations until one is checked (admit.h), at least 1 */
 	uint32_t check_every; /* value of check_in when it was set; 0: never yet */
 	uint32_t full;       /* first record of the first full batch; 0: none */
 	uint32_t n_full;

@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "table/overruns.h"
 #include "base/log.h"
+#include "dismiss.h"
 #include "track.h"
 
 struct mw_strays mw_strays;

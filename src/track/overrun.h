@@ -11,7 +11,7 @@
  *
  * All of them go on to the real allocator unchanged. Lock-free and
  * async-signal-safe: nothing here allocates, and errno stays as it was. For
- * track.h and slow.c only.
+ * dismiss.h, cold.c and shared.c only.
  */
 #ifndef MW_TRACK_OVERRUN_H
 #define MW_TRACK_OVERRUN_H
@@ -29,7 +29,7 @@ struct mw_strays {
 extern struct mw_strays mw_strays;
 
 /*
- * Does the work of mw_hide() (track.h) for a block p whose tail isn't right.
+ * Does the work of mw_hide() (dismiss.h) for a block p whose tail isn't right.
  * d->ref: as read from the tail. False: p has no record, or was not counted;
  * a double or unknown free is counted.
  */

@@ -3,11 +3,16 @@
  * start.c - sets the tracker up at the process's first call, gives each thread
  * its state at the thread's first call, and chooses the mode.
  *
- * One thread sets up, once; slow.c handles other calls meanwhile.
+ * One thread sets up, once; shared.c handles other calls meanwhile.
  */
 #include <limits.h>
 #include <pthread.h>
 
+#include "real/real.h"
+#include "real/aside.h"
+#include "table/generation.h"
+#include "table/tail.h"
+#include "caller/ruby/frame.h"
 #include "track.h"
 
 int mw_life = MW_UNBORN;

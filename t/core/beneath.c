@@ -10,7 +10,11 @@
 #include "../../src/table/snapshot.h"
 #include "../../src/real/aside.h"
 #include "../../src/caller/ruby/api.h"
-#include "../../src/track/track.h"
+#include "../../src/real/real.h"
+#include "../../src/table/generation.h"
+#include "../../src/track/admit.h"
+#include "../../src/track/dismiss.h"
+#include "../../src/track/shared.h"
 
 /* --- chunks as glibc's ------------------------------------------------------- */
 

@@ -8,7 +8,11 @@
 
 #include "../../src/table/snapshot.h"
 #include "../../src/host/process.h"
-#include "../../src/track/track.h"
+#include "../../src/real/real.h"
+#include "../../src/table/generation.h"
+#include "../../src/track/admit.h"
+#include "../../src/track/dismiss.h"
+#include "../../src/track/shared.h"
 #include "../lib/site.h"
 #include "beneath.h"
 #include "renamed.h"

@@ -78,7 +78,7 @@ static void *some(void *arg)
 	return arg;
 }
 
-/* A free looks at the records before its own (track.h), also before a chunk's first. */
+/* A free looks at the records before its own (dismiss.h), also before a chunk's first. */
 static void before_chunks(void)
 {
 	for (uint32_t i = 0; i < mw_records_end(); i += 1u << MW_CHUNK_SHIFT)

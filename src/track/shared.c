@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * slow.c - calls that can't go the fast way (track.h): cold and shared. start.c sets up
- * the state that they miss.
+ * shared.c - calls that can't go on as their thread's own (track.h). start.c sets up the
+ * state that they miss.
  *
  *   set-up not done, or it failed  passes through, without a tail
  *   the thread's first call        gets a state, then is admitted as any
@@ -10,180 +10,22 @@
  *   in the middle of our own work  comes from the shared pool
  *   after the thread's last state  the same
  */
+#include "shared.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "track.h"
-
-uint64_t mw_lost;
-
-void mw_lose(uint32_t size)
-{
-	if (size >= MW_SIZE_HUGE && size != MW_SIZE_NONE)
-		mw_size_release_huge(size);
-	mw_add(&mw_lost, 1);
-}
-
-/* --- cold: something isn't at hand --------------------------------------------------- */
-
-/* Not counted. t is busy; leaves it. */
-static void *admit_unseen(struct mw_shard *t, void *p, size_t n)
-{
-	(void)mw_lead(p, n, mw_usable(p), MW_TAIL_NONE);
-	mw_leave(t);
-	return p;
-}
-
-/* Keeps a huge size off the fast way of free: the size must be released then. */
-static uint32_t flag_of(uint32_t size)
-{
-	return size >= MW_SIZE_HUGE ? (uint32_t)MW_CODE : 0;
-}
-
-void *mw_admit_shared_counts(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
-{
-	uint32_t generation, id, size, ref;
-	struct mw_record *r = NULL;
-
-	if (mw_unlikely(mw_get(&mw_paused)))
-		return admit_unseen(t, p, n);
-	generation = mw_generation(t);
-	id = mw_locate(t, caller);
-	size = mw_size_encode(n);
-	if (size != MW_SIZE_NONE)
-		r = mw_spare_take(t, &ref);
-	if (!mw_lead(p, n, mw_usable(p), r ? ref : MW_TAIL_NONE) && r) {
-		mw_spare_give(t, r, ref);
-		r = NULL;
-	}
-	if (r) {
-		mw_record_fill(r, p, size, id | flag_of(size), generation);
-		mw_shared_alloc(id, n); /* rare: usually its caller is cached by now */
-		if (mw_clock.in_bytes)
-			mw_generation_add(t, n);
-	} else {
-		mw_lose(size);
-	}
-	mw_leave(t);
-	return p;
-}
-
-void *mw_admit_cold(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
-{
-	size_t usable = mw_usable(p);
-
-	if (mw_unlikely(mw_get(&mw_paused)))
-		return admit_unseen(t, p, n);
-	if (mw_unlikely(usable - n < MW_TAIL))
-		return mw_admit_shared_counts(t, p, n, caller);
-	if (!mw_admit_with(t, p, n, usable, mw_locate_fast(t, caller), mw_generation(t)))
-		return mw_admit_shared_counts(t, p, n, caller);
-	if (mw_clock.in_bytes)
-		mw_generation_add(t, n);
-	else if (--t->check_in == 0)
-		return mw_admit_check(t, p);
-	mw_leave(t);
-	return p;
-}
-
-void *mw_admit_check(struct mw_shard *t, void *p)
-{
-	/* a prime, so that a loop in the app doesn't have one line checked each time */
-	enum { RARELY = 4093 };
-
-	t->check_every = t->check_every == 0 ? 1 : t->check_every * 2;
-	if (t->check_every > RARELY)
-		t->check_every = RARELY;
-	t->check_in = t->check_every;
-	mw_locate_check(t);
-	mw_leave(t);
-	return p;
-}
-
-/* The block at p is gone: releases its huge size, or forgets the Ruby code in it. */
-static void unflag(const void *p, const struct mw_dismissed *d)
-{
-	if (d->size >= MW_SIZE_HUGE)
-		mw_size_release_huge(d->size);
-	else if (d->where & MW_CODE)
-		mw_caller_forget((uintptr_t)p, d->size);
-}
-
-void mw_count_hidden(struct mw_shard *t, const void *p, const struct mw_dismissed *d)
-{
-	uint32_t id = (uint32_t)d->where & MW_CS_MASK;
-
-	if (mw_unlikely(d->overrun)) /* first, while the live block keeps the location's id */
-		mw_overrun_note(id, mw_size_decode(d->size));
-	mw_count_free(t, id, mw_size_decode(d->size), mw_generation(t) - d->generation);
-	unflag(p, d);
-	mw_spare_give(t, d->record, d->ref);
-}
-
-bool mw_dismiss(struct mw_shard *t, const void *p)
-{
-	struct mw_dismissed d;
-	bool known;
-
-	mw_enter(t);
-	known = mw_hide(p, &d);
-	if (known)
-		mw_count_hidden(t, p, &d);
-	mw_leave(t);
-	return known;
-}
-
-/* --- quiet ---------------------------------------------------------------------------- */
-
-/* The depth of a thread without a state: after its end, or for want of memory. */
-static __thread unsigned stateless __attribute__((tls_model("initial-exec")));
-
-unsigned mw_quiet_enter(void)
-{
-	struct mw_shard *t = mw_state();
-
-	if (!t)
-		t = mw_permitted_cold();
-	if (!t)
-		return mw_life == MW_ON ? ++stateless : 0;
-	mw_shard_hush(t);
-	return t->quiet;
-}
-
-unsigned mw_quiet_leave(void)
-{
-	struct mw_shard *t = mw_state();
-
-	if (!t)
-		return stateless ? --stateless : 0;
-	if (!t->quiet)
-		return 0;
-	mw_shard_unhush(t);
-	return t->quiet;
-}
-
-void mw_hush(bool on)
-{
-	struct mw_shard *t = mw_state();
-
-	if (!t && on)
-		t = mw_permitted_cold();
-	if (t)
-		mw_shard_switch(t, on);
-}
-
-/* --- the shared way ------------------------------------------------------------------ */
+#include "admit.h"
+#include "dismiss.h"
 
 enum way { PASS, QUIET, SHARED }; /* QUIET: or paused */
 
 static enum way way_now(void)
 {
-	struct mw_shard *t = mw_state();
-
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
 		return PASS;
-	if ((t ? mw_shard_is_quiet(t) : stateless) || mw_get(&mw_paused))
+	if (mw_is_quiet() || mw_get(&mw_paused))
 		return QUIET;
 	return SHARED;
 }
@@ -203,7 +45,7 @@ static void shared_admit(void *p, size_t n, uintptr_t caller)
 		i = 0;
 	}
 	if (i) {
-		mw_record_fill(mw_record_at(i), p, size, id | flag_of(size), mw_generation(NULL));
+		mw_record_fill(mw_record_at(i), p, size, id | mw_flag_of(size), mw_generation(NULL));
 		mw_shared_alloc(id, n);
 		if (mw_clock.in_bytes)
 			mw_add(&mw_clock_bytes, n);
@@ -230,7 +72,7 @@ static void shared_count_hidden(const void *p, const struct mw_dismissed *d)
 	if (d->overrun)
 		mw_overrun_note(id, mw_size_decode(d->size));
 	mw_shared_free(id, mw_size_decode(d->size), mw_generation(NULL) - d->generation);
-	unflag(p, d);
+	mw_unflag(p, d);
 	mw_free_link(d->record, d->ref, NULL);
 	mw_batch_give(mw_ref_index(d->ref));
 }

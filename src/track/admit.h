@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* admit.h - a new block is counted: what every allocating function does after the real one. */
+#ifndef MW_TRACK_ADMIT_H
+#define MW_TRACK_ADMIT_H
+
+#include "caller/locate.h"
+#include "real/real.h"
+#include "table/caller_cache.h"
+#include "table/generation.h"
+#include "table/shard.h"
+#include "table/tail.h"
+#include "track.h"
+
+/* id: may have MW_CODE set */
+MW_INLINE void mw_record_fill(struct mw_record *r, const void *p, uint32_t size, uint32_t id,
+			      uint32_t generation)
+{
+	mw_set(&r->size, size);
+	mw_set(&r->generation, generation);
+	__atomic_store_n(&r->where, mw_record_pack(p, id), __ATOMIC_RELEASE);
+}
+
+/* cold.c: the same as mw_admit, with anything missing. t is busy; leaves it. */
+void *mw_admit_shared_counts(struct mw_shard *t, void *p, size_t n, uintptr_t caller);
+/* The same for n < MW_SIZE_HUGE; finds callers at hand that the fast way doesn't. */
+void *mw_admit_cold(struct mw_shard *t, void *p, size_t n, uintptr_t caller);
+/* Compares fast and public lookups (frame.h), and returns p. t is busy; leaves it. */
+void *mw_admit_check(struct mw_shard *t, void *p) __attribute__((returns_nonnull));
+
+/*
+ * p has room for n bytes and a tail, n < MW_SIZE_HUGE, and is not NULL;
+ * usable: its room. t is busy. False: something isn't at hand (the location
+ * with its counters, a free record), and nothing has changed. Calls nothing,
+ * so the compiler saves few registers.
+ */
+MW_INLINE bool mw_admit_with(struct mw_shard *t, void *p, size_t n, size_t usable, struct mw_caller *w,
+			     uint32_t generation)
+{
+	struct mw_record *r = t->spare;
+
+	if (mw_unlikely(!w || !r))
+		return false;
+	mw_tail_write(p, usable, mw_spare_pop(t, r));
+	mw_record_fill(r, p, (uint32_t)n, w->id, generation);
+	mw_caller_alloc(w, n);
+	return true;
+}
+
+/*
+ * The same for a thread that entered with the permit `known`, of this mode. The mode is a
+ * constant and not MW_MODE_NONE. Returns p, and t has left; or NULL, and nothing has changed.
+ * Under MW_MODE_RUBY the caller isn't needed: it is 0, since finding it costs something.
+ */
+MW_INLINE void *mw_admit_fast(struct mw_shard *t, void *p, size_t n, uint32_t mode, uintptr_t caller,
+			      uint32_t known)
+{
+	bool ruby = mode == MW_MODE_RUBY, done = false;
+	uintptr_t pc = caller;
+	size_t usable;
+
+	if (mw_likely(mw_chunk_plain(p, &usable))) {
+		if (ruby)
+			pc = mw_ruby_pc_now();
+		if (mw_likely(!ruby || pc))
+			done = mw_admit_with(t, p, n, usable, mw_caller_first(t, pc),
+					     ruby ? mw_generation_read() : mw_generation_in_bytes(t));
+	}
+	if (mw_unlikely(!done))
+		return NULL;
+	if (!ruby)
+		mw_generation_add(t, n);
+	else if (mw_unlikely(--t->check_in == 0))
+		return mw_admit_check(t, p);
+	mw_leave_as(t, known);
+	return p;
+}
+
+/* For any n, and any thread that mw_permitted returned. */
+static inline void *mw_admit(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
+{
+	void *q = NULL;
+
+	mw_enter(t);
+	if (mw_likely(t->known == mw_get(&mw_permit_ruby) && n < MW_SIZE_HUGE))
+		q = mw_admit_fast(t, p, n, MW_MODE_RUBY, 0, t->known);
+	if (mw_likely(q != NULL))
+		return q;
+	return n < MW_SIZE_HUGE ? mw_admit_cold(t, p, n, caller) : mw_admit_shared_counts(t, p, n, caller);
+}
+
+/* Keeps a huge size off the fast way of free: the size must be released then. */
+static inline uint32_t mw_flag_of(uint32_t size)
+{
+	return size >= MW_SIZE_HUGE ? (uint32_t)MW_CODE : 0;
+}
+
+#endif

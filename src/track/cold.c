@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* cold.c - calls that may go on, but for which something isn't at hand: the caller, a record, a slot. */
+#include "admit.h"
+#include "dismiss.h"
+
+uint64_t mw_lost;
+
+void mw_lose(uint32_t size)
+{
+	if (size >= MW_SIZE_HUGE && size != MW_SIZE_NONE)
+		mw_size_release_huge(size);
+	mw_add(&mw_lost, 1);
+}
+
+/* Not counted. t is busy; leaves it. */
+static void *admit_unseen(struct mw_shard *t, void *p, size_t n)
+{
+	(void)mw_lead(p, n, mw_usable(p), MW_TAIL_NONE);
+	mw_leave(t);
+	return p;
+}
+
+void *mw_admit_shared_counts(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
+{
+	uint32_t generation, id, size, ref;
+	struct mw_record *r = NULL;
+
+	if (mw_unlikely(mw_get(&mw_paused)))
+		return admit_unseen(t, p, n);
+	generation = mw_generation(t);
+	id = mw_locate(t, caller);
+	size = mw_size_encode(n);
+	if (size != MW_SIZE_NONE)
+		r = mw_spare_take(t, &ref);
+	if (!mw_lead(p, n, mw_usable(p), r ? ref : MW_TAIL_NONE) && r) {
+		mw_spare_give(t, r, ref);
+		r = NULL;
+	}
+	if (r) {
+		mw_record_fill(r, p, size, id | mw_flag_of(size), generation);
+		mw_shared_alloc(id, n); /* rare: usually its caller is cached by now */
+		if (mw_clock.in_bytes)
+			mw_generation_add(t, n);
+	} else {
+		mw_lose(size);
+	}
+	mw_leave(t);
+	return p;
+}
+
+void *mw_admit_cold(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
+{
+	size_t usable = mw_usable(p);
+
+	if (mw_unlikely(mw_get(&mw_paused)))
+		return admit_unseen(t, p, n);
+	if (mw_unlikely(usable - n < MW_TAIL))
+		return mw_admit_shared_counts(t, p, n, caller);
+	if (!mw_admit_with(t, p, n, usable, mw_locate_fast(t, caller), mw_generation(t)))
+		return mw_admit_shared_counts(t, p, n, caller);
+	if (mw_clock.in_bytes)
+		mw_generation_add(t, n);
+	else if (--t->check_in == 0)
+		return mw_admit_check(t, p);
+	mw_leave(t);
+	return p;
+}
+
+void *mw_admit_check(struct mw_shard *t, void *p)
+{
+	/* a prime, so that a loop in the app doesn't have one line checked each time */
+	enum { RARELY = 4093 };
+
+	t->check_every = t->check_every == 0 ? 1 : t->check_every * 2;
+	if (t->check_every > RARELY)
+		t->check_every = RARELY;
+	t->check_in = t->check_every;
+	mw_locate_check(t);
+	mw_leave(t);
+	return p;
+}
+
+/* The block at p is gone: releases its huge size, or forgets the Ruby code in it. */
+void mw_unflag(const void *p, const struct mw_dismissed *d)
+{
+	if (d->size >= MW_SIZE_HUGE)
+		mw_size_release_huge(d->size);
+	else if (d->where & MW_CODE)
+		mw_caller_forget((uintptr_t)p, d->size);
+}
+
+void mw_count_hidden(struct mw_shard *t, const void *p, const struct mw_dismissed *d)
+{
+	uint32_t id = (uint32_t)d->where & MW_CS_MASK;
+
+	if (mw_unlikely(d->overrun)) /* first, while the live block keeps the location's id */
+		mw_overrun_note(id, mw_size_decode(d->size));
+	mw_count_free(t, id, mw_size_decode(d->size), mw_generation(t) - d->generation);
+	mw_unflag(p, d);
+	mw_spare_give(t, d->record, d->ref);
+}
+
+bool mw_dismiss(struct mw_shard *t, const void *p)
+{
+	struct mw_dismissed d;
+	bool known;
+
+	mw_enter(t);
+	known = mw_hide(p, &d);
+	if (known)
+		mw_count_hidden(t, p, &d);
+	mw_leave(t);
+	return known;
+}
