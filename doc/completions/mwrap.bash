@@ -114,7 +114,7 @@ _mwrap_env() {
 	fi
 }
 
-# What completes env already goes on, but behind MWRAP=, whose colons bash-completion doesn't
+# The completion of env goes on, but for a word behind MWRAP=, whose colons bash-completion does not
 # expect. Its _longopt knows only env's options.
 _mwrap_wrap_env() {
 	local spec before='.* -F ([^ ]+) .*'
