@@ -4,8 +4,6 @@
  */
 #include "own_thread.h"
 
-#include <pthread.h>
-
 #include "sys.h"
 #include "wait.h"
 
@@ -15,24 +13,6 @@ void mw_own_thread_begin(void)
 {
 	mw_own_thread_here = true;
 	mw_sys_name_thread("mwrap"); /* inherited by threads that this one starts */
-}
-
-int mw_own_thread(void *(*run)(void *), size_t stack)
-{
-	sigset_t all, old;
-	pthread_attr_t a;
-	pthread_t t;
-	int e;
-
-	sigfillset(&all);
-	pthread_attr_init(&a);
-	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&a, stack);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited by the new thread */
-	e = pthread_create(&t, &a, run, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&a);
-	return e;
 }
 
 void mw_nap(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * own_thread.h - the tracker's own threads: their start, and the step in them that a fork
- * must not cut in two.
+ * own_thread.h - the tracker's own threads: their first call, and the step in them that a fork
+ * must not cut in two. thread.h starts them.
  *
  * An own thread that loads a library, for example, holds locks that a forked child would find
  * held for ever. This work is a step: either fork sees the step under way and waits, or the
@@ -12,17 +12,10 @@
 #define MW_BASE_OWN_THREAD_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
 #include "compiler.h"
-
-/*
- * Starts a detached thread that runs none of the app's handlers: every signal is blocked in it.
- * stack: in bytes; libraries' thread-local data takes its room there, too. Returns 0, or an errno.
- */
-int mw_own_thread(void *(*run)(void *), size_t stack);
 
 /*
  * The first call in each own thread. `top -H` and ps(1) then show it as "mwrap", not by the name

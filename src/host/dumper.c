@@ -27,6 +27,7 @@
 #include "base/sys.h"
 #include "named.h"
 #include "base/own_thread.h"
+#include "base/thread.h"
 #include "process.h"
 #include "caller/ruby/frame.h"
 #include "track/track.h"
@@ -66,7 +67,7 @@ static void dump(void)
 	had = mw_periodic_render(&text, &mwrap_api);
 	__atomic_store_n(&writing, had, __ATOMIC_SEQ_CST);
 	mw_step_end(&reading);
-	err = had ? mw_own_thread(write_text, STACK) : ENOMEM;
+	err = had ? mw_thread_start(write_text, NULL, STACK) : ENOMEM;
 	if (had && !err) {
 		while (sem_wait(&done) != 0)
 			;
@@ -114,7 +115,7 @@ void mw_dumper_start(void)
 	mw_quiet_enter();
 	sem_init(&done, 0, 0);
 	mw_set(&running, 1);
-	e = mw_own_thread(dump_for_ever, STACK);
+	e = mw_thread_start(dump_for_ever, NULL, STACK);
 	if (e) {
 		mw_set(&running, 0);
 		mw_log("dump_every: can't create its thread: %s", mw_sys_error(e));

@@ -13,7 +13,6 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -27,6 +26,7 @@
 #include "base/times.h"
 #include "named.h"
 #include "base/own_thread.h"
+#include "base/thread.h"
 #include "process.h"
 #include "caller/ruby/frame.h"
 #include "track/track.h"
@@ -119,18 +119,9 @@ static void *load_apart(void *err)
 
 static const struct mw_httpd_api *load_in_thread(char err[MW_ERROR_MAX])
 {
-	pthread_attr_t a;
-	pthread_t t;
 	void *h;
-	int e;
 
-	pthread_attr_init(&a);
-	pthread_attr_setstacksize(&a, STACK);
-	e = pthread_create(&t, &a, load_apart, err);
-	pthread_attr_destroy(&a);
-	if (e || pthread_join(t, &h) != 0)
-		return load(err);
-	return h;
+	return mw_thread_run(load_apart, err, STACK, &h) ? load(err) : h;
 }
 
 static void opened(void)
@@ -176,7 +167,7 @@ void mw_server_start(void)
 	mw_quiet_enter();
 	__atomic_store_n(&go, 0, __ATOMIC_RELEASE);
 	mw_set(&running, 1);
-	e = mw_own_thread(serve, STACK);
+	e = mw_thread_start(serve, NULL, STACK);
 	if (e) {
 		mw_set(&running, 0);
 		mw_log("the server's thread: can't be created: %s", mw_sys_error(e));

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "family/ask.h"
 #include "family/family.h"
 
@@ -134,20 +135,6 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static int start(struct mw_job *j)
-{
-	pthread_attr_t a;
-	pthread_t t;
-	int e;
-
-	pthread_attr_init(&a);
-	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&a, STACK);
-	e = pthread_create(&t, &a, run, j); /* all signals are blocked, as in this thread */
-	pthread_attr_destroy(&a);
-	return e;
-}
-
 /* --- the request's copy ------------------------------------------------------------------- */
 
 static const char *header(void *ctx, const char *name)
@@ -226,7 +213,7 @@ struct mw_job *mw_relay_begin(struct MHD_Connection *mc, struct mw_conn *c, cons
 			 req->access->token);
 	j->wake = mw_server.evfd;
 	pthread_mutex_init(&j->lock, NULL);
-	if (!copy(j, req) || start(j)) {
+	if (!copy(j, req) || mw_thread_start(run, j, STACK)) {
 		j->owners = 1;
 		let_go(j);
 		return NULL;

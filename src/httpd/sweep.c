@@ -4,7 +4,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/times.h"
 #include "rundir.h"
 
@@ -88,17 +88,10 @@ static void set_where(const char *path, const char *dir)
 
 static void begin(const char *path, const char *dir)
 {
-	pthread_attr_t a;
-	pthread_t t;
-
 	set_where(path, dir);
 	atomic_store(&sweep.busy, true);
-	pthread_attr_init(&a);
-	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&a, STACK);
-	if (pthread_create(&t, &a, run, NULL)) /* retried at the next look */
+	if (mw_thread_start(run, NULL, STACK)) /* retried at the next look */
 		atomic_store(&sweep.busy, false);
-	pthread_attr_destroy(&a);
 }
 
 /* True if a name has come or gone since the last look, or too recently for mtime to tell. */

@@ -8,8 +8,6 @@
  * application forks meanwhile inherits none of its connections. The caller waits for it without the
  * GVL, for MW_RELAY_MS at most.
  */
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +16,7 @@
 #include "family/ask.h"
 #include "family/gather.h"
 #include "base/sys.h"
+#include "base/thread.h"
 #include "rack.h"
 
 #define STACK ((size_t)256 << 10)
@@ -102,30 +101,17 @@ static void *ask(void *arg)
 
 void mw_rack_family_answer(struct mw_rack_family *f, const struct mw_request *req, struct mw_response *res)
 {
-	sigset_t all, before;
-	pthread_attr_t a;
-	pthread_t t;
-	int e;
-
 	f->req = req;
 	f->res = res;
-	pthread_attr_init(&a);
-	pthread_attr_setstacksize(&a, STACK);
 	/*
-	 * Ruby's signal handlers write to descriptors that this thread lacks, and abort on failure
+	 * No signal may come there: Ruby's handlers write to descriptors that this thread lacks,
+	 * and abort on failure.
 	 */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	e = pthread_create(&t, &a, ask, f);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&a);
-	if (e) {
+	if (mw_thread_run(ask, f, STACK, NULL)) {
 		memset(res, 0, sizeof(*res));
 		res->status = 503;
 		res->content_type = "text/plain; charset=utf-8";
 		mw_buf_str(&res->body, "no thread can be had to ask the other processes: try again\n");
-	} else {
-		pthread_join(t, NULL);
 	}
 	explicit_bzero(f->family.token, sizeof(f->family.token));
 }

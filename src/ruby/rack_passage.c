@@ -10,9 +10,8 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 #include "family/ask.h"
 #include "family/gather.h"
 #include "base/sys.h"
+#include "base/thread.h"
 #include "rack.h"
 
 #define PASSAGES_MAX 8u
@@ -128,20 +128,8 @@ static bool take_seat(void)
 
 static bool start_thread(struct passage *p)
 {
-	sigset_t all, before;
-	pthread_attr_t a;
-	pthread_t t;
-	int e;
-
-	pthread_attr_init(&a);
-	pthread_attr_setstacksize(&a, STACK);
-	pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all); /* Ruby's signal handlers need Ruby's descriptors */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	e = pthread_create(&t, &a, run, p);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&a);
-	if (e)
+	/* no signal may come there: Ruby's handlers need Ruby's descriptors */
+	if (mw_thread_start(run, p, STACK))
 		return false;
 	while (sem_wait(&p->apart) && errno == EINTR)
 		;
