@@ -23,7 +23,6 @@
 
 #include "report/report.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/sys.h"
 #include "named.h"
 #include "base/own_thread.h"
@@ -85,6 +84,7 @@ static void *dump_for_ever(void *unused)
 
 	(void)unused;
 	mw_own_thread_begin();
+	sem_init(&done, 0, 0);
 	for (;;) {
 		while (!mw_sys_sleep_until(next))
 			;
@@ -107,20 +107,8 @@ static void *dump_for_ever(void *unused)
 
 void mw_dumper_start(void)
 {
-	int e;
-
-	if (!mw_options.dump_every || !mw_threads_allowed() || mw_life != MW_ON || mw_get(&running) ||
-	    mw_get(&mw_ruby.how) == MW_RUBY_STARTING)
-		return;
-	mw_quiet_enter();
-	sem_init(&done, 0, 0);
-	mw_set(&running, 1);
-	e = mw_thread_start(dump_for_ever, NULL, STACK);
-	if (e) {
-		mw_set(&running, 0);
-		mw_log("dump_every: can't create its thread: %s", mw_sys_error(e));
-	}
-	mw_quiet_leave();
+	if (mw_options.dump_every && mw_get(&mw_ruby.how) != MW_RUBY_STARTING)
+		mw_option_thread(&running, dump_for_ever, STACK, "dump_every: can't create its thread");
 }
 
 void mw_dumper_before_fork(const struct timespec *until)

@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/sys.h"
+#include "base/thread.h"
 #include "process.h"
 #include "caller/ruby/frame.h"
+#include "track/track.h"
 
 static bool allowed; /* written before main */
 
@@ -108,7 +111,18 @@ void mw_threads_decide(void)
 	allowed = mw_get(&mw_ruby.how) != MW_RUBY_NONE || o->children_all || mw_named();
 }
 
-bool mw_threads_allowed(void)
+void mw_option_thread(uint32_t *running, void *(*run)(void *), size_t stack, const char *failed)
 {
-	return allowed;
+	int e;
+
+	if (!allowed || mw_life != MW_ON || mw_get(running))
+		return;
+	mw_quiet_enter();
+	mw_set(running, 1);
+	e = mw_thread_start(run, NULL, stack);
+	if (e) {
+		mw_set(running, 0);
+		mw_log("%s: %s", failed, mw_sys_error(e));
+	}
+	mw_quiet_leave();
 }

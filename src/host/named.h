@@ -16,13 +16,18 @@
 #define MW_HOST_NAMED_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* True in that program, or one that it exec'ed. Allocates nothing, keeps errno. At load only. */
 bool mw_named(void);
 
 /* Once at load, after the options and the search for Ruby. Forked children keep the answer. */
 void mw_threads_decide(void);
-/* May this process have threads of ours? */
-bool mw_threads_allowed(void);
+/*
+ * Starts the thread of an option, unless it runs or this process may have no threads of ours.
+ * *running: the thread exists; relaxed. failed: begins the line on stderr if it can't be created.
+ */
+void mw_option_thread(uint32_t *running, void *(*run)(void *), size_t stack, const char *failed);
 
 #endif

@@ -160,19 +160,8 @@ static void *serve(void *unused)
 
 void mw_server_start(void)
 {
-	int e;
-
-	if (!wanted() || !mw_threads_allowed() || mw_life != MW_ON || mw_get(&running))
-		return;
-	mw_quiet_enter();
-	__atomic_store_n(&go, 0, __ATOMIC_RELEASE);
-	mw_set(&running, 1);
-	e = mw_thread_start(serve, NULL, STACK);
-	if (e) {
-		mw_set(&running, 0);
-		mw_log("the server's thread: can't be created: %s", mw_sys_error(e));
-	}
-	mw_quiet_leave();
+	if (wanted())
+		mw_option_thread(&running, serve, STACK, "the server's thread: can't be created");
 }
 
 void mw_server_go(void)
@@ -214,7 +203,7 @@ void mw_server_after_fork(int child)
 	if (!child)
 		return;
 	forked = true;
-	running = 0;
+	running = go = 0;
 	if (h)
 		h->child_after_fork(before_fork);
 }
