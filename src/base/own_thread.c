@@ -36,7 +36,7 @@ void mw_step_end(struct mw_step *s)
 	__atomic_store_n(&s->under_way, 0, __ATOMIC_SEQ_CST);
 }
 
-void mw_step_before_fork(struct mw_step *s, const struct timespec *until)
+void mw_step_before_fork(struct mw_step *s, uint64_t until)
 {
 	unsigned turns = 0;
 

@@ -13,7 +13,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "compiler.h"
 
@@ -39,12 +38,12 @@ void mw_step_begin(struct mw_step *);
 void mw_step_end(struct mw_step *);
 
 /*
- * Around the real fork, in the forking thread. mw_step_before_fork waits until that time of
- * CLOCK_MONOTONIC at most: this thread may be in a library's constructor and hold the
- * dynamic linker's lock, which the step waits for. In the child the step is not under way: its
- * thread doesn't exist there.
+ * Around the real fork, in the forking thread. mw_step_before_fork waits until that moment of
+ * mw_now_ns at most: this thread may be in a library's constructor and hold the dynamic linker's
+ * lock, which the step waits for. In the child the step is not under way: its thread doesn't
+ * exist there.
  */
-void mw_step_before_fork(struct mw_step *, const struct timespec *until);
+void mw_step_before_fork(struct mw_step *, uint64_t until);
 void mw_step_after_fork(struct mw_step *, int child);
 
 #endif

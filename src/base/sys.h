@@ -126,6 +126,12 @@ static inline int mw_sys_poll(struct pollfd *fds, nfds_t n, int ms)
 
 /* --- time -------------------------------------------------------------------- */
 
+static inline struct timespec mw_sys_timespec(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+}
+
+/* For clock.h only. */
 static inline void mw_sys_clock(clockid_t clock, struct timespec *t)
 {
 	if (mw_sys(SYS_clock_gettime, clock, mw_sys_ptr(t), 0, 0, 0) != 0)
@@ -143,8 +149,7 @@ static inline void mw_sys_nap(void)
 /* Sleeps until that moment of CLOCK_MONOTONIC; false: a signal came first. */
 static inline bool mw_sys_sleep_until(uint64_t ns)
 {
-	const struct timespec t = { .tv_sec = (time_t)(ns / 1000000000),
-				    .tv_nsec = (long)(ns % 1000000000) };
+	const struct timespec t = mw_sys_timespec(ns);
 
 	return mw_sys(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, mw_sys_ptr(&t), 0, 0) == 0;
 }
@@ -152,8 +157,7 @@ static inline bool mw_sys_sleep_until(uint64_t ns)
 /* Waits until *word isn't `is`, a wake comes, or ns have passed; may also end for no reason. */
 static inline void mw_sys_futex_wait(const uint32_t *word, uint32_t is, uint64_t ns)
 {
-	const struct timespec t = { .tv_sec = (time_t)(ns / 1000000000),
-				    .tv_nsec = (long)(ns % 1000000000) };
+	const struct timespec t = mw_sys_timespec(ns);
 
 	(void)mw_sys(SYS_futex, mw_sys_ptr(word), FUTEX_WAIT_PRIVATE, (long)is, mw_sys_ptr(&t), 0);
 }

@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include "clock.h"
 #include "sys.h"
 
 void mw_let_run(unsigned *turns)
@@ -14,10 +15,7 @@ void mw_let_run(unsigned *turns)
 		mw_sys_nap();
 }
 
-bool mw_is_past(const struct timespec *t)
+bool mw_is_past(uint64_t ns)
 {
-	struct timespec now;
-
-	mw_sys_clock(CLOCK_MONOTONIC, &now);
-	return now.tv_sec > t->tv_sec || (now.tv_sec == t->tv_sec && now.tv_nsec >= t->tv_nsec);
+	return mw_now_ns() >= ns;
 }

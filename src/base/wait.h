@@ -9,11 +9,11 @@
 #define MW_BASE_WAIT_H
 
 #include <stdbool.h>
-#include <time.h>
+#include <stdint.h>
 
 /* Lets another thread run, also one of lower priority. *turns: 0 before the first call. */
 void mw_let_run(unsigned *turns);
-/* Has that time of CLOCK_MONOTONIC come? */
-bool mw_is_past(const struct timespec *);
+/* Has that moment come? ns: as mw_now_ns tells it. */
+bool mw_is_past(uint64_t ns);
 
 #endif

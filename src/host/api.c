@@ -5,7 +5,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "base/sys.h"
+#include "base/clock.h"
 #include "table/heap_pages.h"
 #include "table/snapshot.h"
 #include "hooks/panic.h"
@@ -117,7 +117,6 @@ static bool api_paused(void)
 
 static void api_stats(struct mw_stats *out)
 {
-	struct timespec now;
 	struct mw_row sum = { 0 };
 	struct mw_counters before = { 0 };
 	struct mw_heap_sums heap;
@@ -133,7 +132,6 @@ static void api_stats(struct mw_stats *out)
 				  .frees = sum.frees,
 				  .live_bytes = sum.live_bytes,
 				  .live = sum.live };
-	mw_sys_clock(CLOCK_MONOTONIC, &now); /* as mw_loaded_at */
 	out->locations = mw_callsites_used();
 	out->locations_max = mw_callsites_max();
 	out->retired = mw_get(&mw_retired);
@@ -167,8 +165,7 @@ static void api_stats(struct mw_stats *out)
 		out->ever_freed = before.freed + sum.freed;
 		out->ever_frees = before.frees + sum.frees;
 	}
-	out->uptime = (double)(now.tv_sec - mw_loaded_at.tv_sec) +
-		      (double)(now.tv_nsec - mw_loaded_at.tv_nsec) / 1e9;
+	out->uptime = (double)(mw_now_ns() - mw_loaded_at) / 1e9;
 }
 
 static struct mw_heap *api_heap(void)

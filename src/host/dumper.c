@@ -111,7 +111,7 @@ void mw_dumper_start(void)
 		mw_option_thread(&running, dump_for_ever, STACK, "dump_every: can't create its thread");
 }
 
-void mw_dumper_before_fork(const struct timespec *until)
+void mw_dumper_before_fork(uint64_t until)
 {
 	mw_step_before_fork(&reading, until);
 }

@@ -7,6 +7,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/sys.h"
 #include "hooks/dl.h"
 #include "process.h"
@@ -40,7 +41,7 @@ static __thread struct {
 
 static pid_t forking; /* this process; each thread that forks stores the same */
 
-static bool maintenance_until(const struct timespec *until)
+static bool maintenance_until(uint64_t until)
 {
 	unsigned turns = 0;
 
@@ -54,20 +55,18 @@ static bool maintenance_until(const struct timespec *until)
 
 static void before_fork(void)
 {
-	struct timespec until;
+	uint64_t until = mw_now_ns() + FORK_WAITS_S * UINT64_C(1000000000);
 
-	mw_sys_clock(CLOCK_MONOTONIC, &until);
-	until.tv_sec += FORK_WAITS_S;
 	forking = mw_sys_getpid();
-	mw_server_before_fork(&until);
-	mw_dumper_before_fork(&until);
+	mw_server_before_fork(until);
+	mw_dumper_before_fork(until);
 	if (mw_reading_mine() || mw_maintenance_mine()) {
 		had.in_reading++;
 		return;
 	}
-	had.maintenance = maintenance_until(&until);
-	had.reading = mw_reading_lock_until(&until);
-	mw_gate_close_until(&until);
+	had.maintenance = maintenance_until(until);
+	had.reading = mw_reading_lock_until(until);
+	mw_gate_close_until(until);
 }
 
 static void after_fork_parent(void)

@@ -2,8 +2,8 @@
 /* load.c - starts the tracker when it is loaded, and its threads when Ruby is up. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
-#include "base/sys.h"
 #include "caller/ruby/frame.h"
 #include "caller/ruby/state.h"
 #include "named.h"
@@ -13,7 +13,7 @@
 #include "track/track.h"
 
 struct mw_options mw_options = { .dump_fd = -1 };
-struct timespec mw_loaded_at;
+uint64_t mw_loaded_at;
 uint64_t mw_resets;
 
 /* In a Ruby thread, at a safe point of Ruby's, where Ruby may allocate. */
@@ -36,7 +36,7 @@ __attribute__((constructor)) static void load(void)
 {
 	char err[MW_ERROR_MAX];
 
-	mw_sys_clock(CLOCK_MONOTONIC, &mw_loaded_at);
+	mw_loaded_at = mw_now_ns();
 	mw_log_init();
 	mw_start();
 	mw_quiet_enter();

@@ -14,14 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <time.h>
 
 #include "api.h"
 #include "options/options.h"
 
 extern struct mw_options mw_options; /* read-only after load */
 extern const struct mw_api mwrap_api;
-extern struct timespec mw_loaded_at; /* CLOCK_MONOTONIC */
+extern uint64_t mw_loaded_at;        /* of mw_now_ns */
 extern uint64_t mw_resets;           /* relaxed */
 extern pid_t mw_forker;              /* the process that forked this one; 0: it was exec'ed */
 extern pid_t mw_eldest;              /* the first process of that line of forks; 0: this one */
@@ -40,13 +39,13 @@ void mw_end_before_destructors(void);
  * server.c. start makes the thread that will load and run the server, if an option asks
  * for one. The thread waits until Ruby is up, 5 s at most, or 100 ms without Ruby. go tells
  * it that Ruby is up. Both return at once. before_fork and after_fork belong around the
- * real call; before_fork waits until that time of CLOCK_MONOTONIC at most.
+ * real call; before_fork waits until that moment of mw_now_ns at most.
  */
 void mw_server_start(void);
 void mw_server_go(void);
 /* See mw_api.server_endpoint. */
 bool mw_server_endpoint(struct mw_server_endpoint *);
-void mw_server_before_fork(const struct timespec *until);
+void mw_server_before_fork(uint64_t until);
 void mw_server_after_fork(int child);
 /* Tells it to remove its socket, and waits: 200 ms, or two seconds if a file is being made. */
 void mw_server_end(void);
@@ -59,7 +58,7 @@ void mw_server_end(void);
  */
 void mw_dumper_start(void);
 void mw_dumper_start_child(void);
-void mw_dumper_before_fork(const struct timespec *until);
+void mw_dumper_before_fork(uint64_t until);
 void mw_dumper_after_fork(int child);
 bool mw_dumper_end(void);
 

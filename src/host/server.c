@@ -186,7 +186,7 @@ bool mw_server_endpoint(struct mw_server_endpoint *place)
 	return is;
 }
 
-void mw_server_before_fork(const struct timespec *until)
+void mw_server_before_fork(uint64_t until)
 {
 	const struct mw_httpd_api *h;
 

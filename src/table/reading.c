@@ -2,6 +2,7 @@
 /* reading.c - the lock that readers share, and a reset or a sweep has alone; see snapshot.h. */
 #include <pthread.h>
 
+#include "base/sys.h"
 #include "snapshot.h"
 
 /* A reset waits for present readers; later readers wait for the reset. */
@@ -36,12 +37,13 @@ bool mw_reading_try(void)
 	return had;
 }
 
-bool mw_reading_lock_until(const struct timespec *until)
+bool mw_reading_lock_until(uint64_t until)
 {
+	const struct timespec t = mw_sys_timespec(until);
 	bool had;
 
 	mine_is(MAYBE);
-	had = pthread_rwlock_clockrdlock(&lock, CLOCK_MONOTONIC, until) == 0;
+	had = pthread_rwlock_clockrdlock(&lock, CLOCK_MONOTONIC, &t) == 0;
 	mine_is(had ? SHARED : NOT_MINE);
 	return had;
 }

@@ -216,7 +216,7 @@ static bool is_moving(const struct mw_shard *t)
 	return t != mw_self && __atomic_load_n(&t->moving, __ATOMIC_ACQUIRE);
 }
 
-void mw_gate_close_until(const struct timespec *until)
+void mw_gate_close_until(uint64_t until)
 {
 	const struct mw_shard *t;
 	unsigned turns = 0;

@@ -192,16 +192,16 @@ static inline void mw_shard_switch(struct mw_shard *t, bool hushed)
 
 /*
  * The gate is closed until each thread that closed it has opened it; a thread closes it once.
- * mw_gate_close_until waits for moves under way, until a time of CLOCK_MONOTONIC if one is given:
- * then the gate is closed, but a move may be half done. mw_gate_try doesn't wait. False: a move
+ * mw_gate_close_until waits for moves under way, until a moment of mw_now_ns if it isn't 0: then
+ * the gate is closed, but a move may be half done. mw_gate_try doesn't wait. False: a move
  * is under way, and the gate isn't closed.
  */
-void mw_gate_close_until(const struct timespec *);
+void mw_gate_close_until(uint64_t until);
 bool mw_gate_try(void);
 void mw_gate_open(void);
 static inline void mw_gate_close(void)
 {
-	mw_gate_close_until(NULL);
+	mw_gate_close_until(0);
 }
 extern uint32_t mw_gate; /* threads that keep it closed; seq_cst, see move_begin */
 

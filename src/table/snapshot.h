@@ -16,8 +16,6 @@
 #ifndef MW_TABLE_SNAPSHOT_H
 #define MW_TABLE_SNAPSHOT_H
 
-#include <time.h>
-
 #include "api.h"
 #include "callsite.h"
 #include "shard.h"
@@ -34,8 +32,8 @@ void mw_rebasing_lock(void);
 bool mw_rebasing_try(void);
 void mw_rebasing_unlock(void);
 bool mw_reading_try(void); /* false: a reset or a step of a sweep has the lock */
-/* As mw_reading_lock, until a time of CLOCK_MONOTONIC: false then. */
-bool mw_reading_lock_until(const struct timespec *);
+/* As mw_reading_lock, until a moment of mw_now_ns: false then. */
+bool mw_reading_lock_until(uint64_t until);
 /* For a signal handler that forks: may the interrupted thread hold the lock? */
 bool mw_reading_mine(void);
 /*
