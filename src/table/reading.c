@@ -20,21 +20,25 @@ static void mine_is(enum mine m)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-void mw_reading_lock(void)
-{
-	mine_is(MAYBE);
-	pthread_rwlock_rdlock(&lock);
-	mine_is(SHARED);
-}
-
-bool mw_reading_try(void)
+/* call: one of the C library's for such a lock. False: it failed. */
+static bool take(int (*call)(pthread_rwlock_t *), enum mine held)
 {
 	bool had;
 
 	mine_is(MAYBE);
-	had = pthread_rwlock_tryrdlock(&lock) == 0;
-	mine_is(had ? SHARED : NOT_MINE);
+	had = call(&lock) == 0;
+	mine_is(had ? held : NOT_MINE);
 	return had;
+}
+
+void mw_reading_lock(void)
+{
+	(void)take(pthread_rwlock_rdlock, SHARED);
+}
+
+bool mw_reading_try(void)
+{
+	return take(pthread_rwlock_tryrdlock, SHARED);
 }
 
 bool mw_reading_lock_until(uint64_t until)
@@ -57,19 +61,12 @@ void mw_reading_unlock(void)
 
 void mw_rebasing_lock(void)
 {
-	mine_is(MAYBE);
-	pthread_rwlock_wrlock(&lock);
-	mine_is(ALONE);
+	(void)take(pthread_rwlock_wrlock, ALONE);
 }
 
 bool mw_rebasing_try(void)
 {
-	bool had;
-
-	mine_is(MAYBE);
-	had = pthread_rwlock_trywrlock(&lock) == 0;
-	mine_is(had ? ALONE : NOT_MINE);
-	return had;
+	return take(pthread_rwlock_trywrlock, ALONE);
 }
 
 void mw_rebasing_unlock(void)
