@@ -35,20 +35,20 @@ static __attribute__((noinline)) void *alloc_shared(enum mw_how how, size_t n, u
 	return mw_alloc_shared(&(struct mw_alloc_call){ .how = how, .n = n }, caller);
 }
 
-/* p is new, with room for a tail; t is busy, and carried the permit `known`. */
-static __attribute__((noinline)) void *admit_cold(struct mw_shard *t, void *p, size_t n,
+/* p is new, with room for a tail; the thread carried the permit `known`. */
+static __attribute__((noinline)) void *admit_cold(struct mw_guard in, void *p, size_t n,
 						  uintptr_t caller, uint32_t known)
 {
 	if (mw_unlikely(!mw_permit_is(known, &mw_permit))) {
-		mw_leave_as(t, known);
+		mw_leave_as(in, known);
 		return mw_admit_shared(p, n, caller);
 	}
-	return mw_admit_cold(t, p, n, caller);
+	return mw_admit_cold(in, p, n, caller);
 }
 
 MW_EXPORT void *malloc(size_t n)
 {
-	struct mw_shard *t;
+	struct mw_guard in;
 	uint32_t known;
 	void *p, *q;
 
@@ -58,36 +58,35 @@ MW_EXPORT void *malloc(size_t n)
 	if (mw_unlikely(!p))
 		return NULL;
 	/* only now: a value read before the call would have to be saved across it */
-	t = mw_self;
-	known = mw_enter_carrying(t);
+	in = mw_enter_carrying(mw_self, &known);
 	if (mw_likely(mw_permit_is(known, &mw_permit_ruby))) {
-		q = mw_admit_fast(t, p, n, MW_MODE_RUBY, 0, known);
+		q = mw_admit_fast(in, p, n, MW_MODE_RUBY, 0, known);
 		if (mw_likely(q != NULL))
 			return q;
 	} else if (mw_likely(mw_permit_is(known, &mw_permit_bytes))) {
-		q = mw_admit_fast(t, p, n, MW_MODE_BYTES, MW_CALLER, known);
+		q = mw_admit_fast(in, p, n, MW_MODE_BYTES, MW_CALLER, known);
 		if (mw_likely(q != NULL))
 			return q;
 	}
-	return admit_cold(t, p, n, MW_CALLER, known);
+	return admit_cold(in, p, n, MW_CALLER, known);
 }
 
-/* t is busy, and carried the permit `known`. */
-static __attribute__((noinline)) void free_cold(void *p, struct mw_shard *t, uint32_t known)
+/* The thread carried the permit `known`. */
+static __attribute__((noinline)) void free_cold(void *p, struct mw_guard in, uint32_t known)
 {
 	bool done;
 
 	if (!mw_permit_is(known, &mw_permit)) {
-		mw_leave_as(t, known);
+		mw_leave_as(in, known);
 		mw_free_shared(p);
 		return;
 	}
-	done = mw_dismiss_fast(t, p, mw_usable(p), MW_MODE_NONE);
-	mw_leave_as(t, known);
+	done = mw_dismiss_fast(in.t, p, mw_usable(p), MW_MODE_NONE);
+	mw_leave_as(in, known);
 	if (!done) {
 		if (mw_real_is_boot(p))
 			return;
-		(void)mw_dismiss(t, p);
+		(void)mw_dismiss(in.t, p);
 	}
 	mw_real.free(p);
 }
@@ -103,26 +102,27 @@ MW_INLINE bool dismiss_plain(void *p, struct mw_shard *t, uint32_t mode)
 MW_EXPORT void free(void *p)
 {
 	struct mw_shard *t = mw_self;
+	struct mw_guard in;
 	uint32_t known;
 
 	if (mw_unlikely(!p))
 		return;
-	known = mw_enter_carrying(t);
+	in = mw_enter_carrying(t, &known);
 	/* the same end twice: a shared one costs five more instructions with gcc */
 	if (mw_likely(mw_permit_is(known, &mw_permit_ruby))) {
 		if (mw_likely(dismiss_plain(p, t, MW_MODE_RUBY))) {
-			mw_leave_as(t, known);
+			mw_leave_as(in, known);
 			mw_real.free(p);
 			return;
 		}
 	} else if (mw_likely(mw_permit_is(known, &mw_permit_bytes))) {
 		if (mw_likely(dismiss_plain(p, t, MW_MODE_BYTES))) {
-			mw_leave_as(t, known);
+			mw_leave_as(in, known);
 			mw_real.free(p);
 			return;
 		}
 	}
-	free_cold(p, t, known);
+	free_cold(p, in, known);
 }
 
 MW_EXPORT void *calloc(size_t count, size_t each)
@@ -146,9 +146,10 @@ MW_INLINE void *realloc_fast(struct mw_shard *t, void *p, size_t n, uintptr_t ca
 	void *q;
 
 	/* hidden during the real call: after it, the address may be another block's */
-	mw_enter(t);
-	known = mw_hide(p, &d);
-	mw_leave(t);
+	{
+		MW_GUARD(t);
+		known = mw_hide(p, &d);
+	}
 	q = mw_real.realloc(p, mw_padded(n));
 	if (mw_unlikely(!q)) {
 		if (known)
@@ -156,9 +157,8 @@ MW_INLINE void *realloc_fast(struct mw_shard *t, void *p, size_t n, uintptr_t ca
 		return NULL;
 	}
 	if (mw_likely(known)) {
-		mw_enter(t);
+		MW_GUARD(t);
 		mw_count_hidden(t, p, &d);
-		mw_leave(t);
 	}
 	return mw_admit(t, q, n, caller);
 }

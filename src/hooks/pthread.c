@@ -16,23 +16,29 @@
 #include "real/real.h"
 #include "track/track.h"
 
-/* Results and errors are the C library's. */
-MW_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
+static int getattr(pthread_t thread, pthread_attr_t *attr)
 {
 	static int (*next)(pthread_t, pthread_attr_t *); /* relaxed: each thread finds the same */
 	int (*f)(pthread_t, pthread_attr_t *) = mw_get(&next);
-	struct mw_shard *t = mw_get(&mw_ruby.how) == MW_RUBY_NONE ? NULL : mw_permitted();
-	int r;
 
-	/* busy, as if a signal handler called the allocator: blocks count at native callers */
-	if (t)
-		mw_enter(t);
 	if (!f) {
 		f = (int (*)(pthread_t, pthread_attr_t *))mw_real_next("pthread_getattr_np");
 		mw_set(&next, f);
 	}
-	r = f ? f(thread, attr) : ENOSYS;
-	if (t)
-		mw_leave(t);
-	return r;
+	return f ? f(thread, attr) : ENOSYS;
+}
+
+/* Busy, as if a signal handler called the allocator: blocks count at native callers. */
+static int getattr_busy(struct mw_shard *t, pthread_t thread, pthread_attr_t *attr)
+{
+	MW_GUARD(t);
+	return getattr(thread, attr);
+}
+
+/* Results and errors are the C library's. */
+MW_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
+{
+	struct mw_shard *t = mw_get(&mw_ruby.how) == MW_RUBY_NONE ? NULL : mw_permitted();
+
+	return t ? getattr_busy(t, thread, attr) : getattr(thread, attr);
 }

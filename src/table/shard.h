@@ -134,36 +134,52 @@ static inline uint32_t mw_shard_epoch(const struct mw_shard *t)
 }
 /* Takes up the present mw_permit, and ends t's epoch if that changed. t is busy. Own thread. */
 void mw_shard_renew(struct mw_shard *t);
-/* t is inside the tracker from here on. */
-MW_INLINE void mw_enter(struct mw_shard *t)
+/*
+ * The guard: a thread that has one is inside the tracker, busy. Leaving ends it.
+ *
+ *	MW_GUARD(t);     t is inside until the end of the block, however that ends
+ *
+ * The fast way can't be one block. It hands over to a cold function by a tail call, so it needs
+ * no stack frame. A function with a struct mw_guard as its argument takes the guard over, and
+ * leaves. A function that takes a busy thread's struct mw_shard doesn't leave.
+ */
+struct mw_guard {
+	struct mw_shard *t;
+};
+__attribute__((warn_unused_result)) MW_INLINE struct mw_guard mw_enter(struct mw_shard *t)
 {
 	mw_set(&t->permit, MW_PERMIT_BUSY);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return (struct mw_guard){ t };
 }
-/* t leaves the tracker. known: t->known, or its equal that the usual path has at hand. */
-MW_INLINE void mw_leave_as(struct mw_shard *t, uint32_t known)
+/* known: t->known, or its equal that the fast way has at hand. */
+MW_INLINE void mw_leave_as(struct mw_guard in, uint32_t known)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(&t->permit, known, __ATOMIC_RELEASE); /* work inside is done: retire.c */
+	__atomic_store_n(&in.t->permit, known, __ATOMIC_RELEASE); /* work inside is done: retire.c */
 }
+static inline void mw_leave(struct mw_guard in)
+{
+	mw_leave_as(in, in.t->known);
+}
+static inline void mw_guard_end(const struct mw_guard *in)
+{
+	mw_leave(*in);
+}
+#define MW_GUARD(t) \
+	const struct mw_guard mw_in __attribute__((cleanup(mw_guard_end), unused)) = mw_enter(t)
 /*
- * The usual way in: lays down the permit that t carries, and returns it. t may go on if that is
+ * The fast way in: lays down the permit that t carries. t may go on if *known, that permit, is
  * the present one (mw_permit_is). t must take it up again in any case.
  */
-MW_INLINE uint32_t mw_enter_carrying(struct mw_shard *t)
+MW_INLINE struct mw_guard mw_enter_carrying(struct mw_shard *t, uint32_t *known)
 {
-	uint32_t permit = mw_get(&t->permit);
-
-	mw_enter(t);
-	return permit;
+	*known = mw_get(&t->permit);
+	return mw_enter(t);
 }
 MW_INLINE bool mw_permit_is(uint32_t known, const uint32_t *permit)
 {
 	return mw_says(permit, known);
-}
-static inline void mw_leave(struct mw_shard *t)
-{
-	mw_leave_as(t, t->known);
 }
 /* Makes t quiet until as many mw_shard_unhush calls. t may be busy. */
 static inline void mw_shard_hush(struct mw_shard *t)

@@ -20,12 +20,12 @@ MW_INLINE void mw_record_fill(struct mw_record *r, const void *p, uint32_t size,
 	__atomic_store_n(&r->where, mw_record_pack(p, id), __ATOMIC_RELEASE);
 }
 
-/* cold.c: the same as mw_admit, with anything missing. t is busy; leaves it. */
-void *mw_admit_shared_counts(struct mw_shard *t, void *p, size_t n, uintptr_t caller);
+/* cold.c: the same as mw_admit, with anything missing. */
+void *mw_admit_shared_counts(struct mw_guard, void *p, size_t n, uintptr_t caller);
 /* The same for n < MW_SIZE_HUGE; finds callers at hand that the fast way doesn't. */
-void *mw_admit_cold(struct mw_shard *t, void *p, size_t n, uintptr_t caller);
-/* Compares fast and public lookups (frame.h), and returns p. t is busy; leaves it. */
-void *mw_admit_check(struct mw_shard *t, void *p) __attribute__((returns_nonnull));
+void *mw_admit_cold(struct mw_guard, void *p, size_t n, uintptr_t caller);
+/* Compares fast and public lookups (frame.h), and returns p. */
+void *mw_admit_check(struct mw_guard, void *p) __attribute__((returns_nonnull));
 
 /*
  * p has room for n bytes and a tail, n < MW_SIZE_HUGE, and is not NULL;
@@ -48,12 +48,13 @@ MW_INLINE bool mw_admit_with(struct mw_shard *t, void *p, size_t n, size_t usabl
 
 /*
  * The same for a thread that entered with the permit `known`, of this mode. The mode is a
- * constant and not MW_MODE_NONE. Returns p, and t has left; or NULL, and nothing has changed.
+ * constant and not MW_MODE_NONE. Returns p, and has left; or NULL, and nothing has changed.
  * Under MW_MODE_RUBY the caller isn't needed: it is 0, since finding it costs something.
  */
-MW_INLINE void *mw_admit_fast(struct mw_shard *t, void *p, size_t n, uint32_t mode, uintptr_t caller,
+MW_INLINE void *mw_admit_fast(struct mw_guard in, void *p, size_t n, uint32_t mode, uintptr_t caller,
 			      uint32_t known)
 {
+	struct mw_shard *t = in.t;
 	bool ruby = mode == MW_MODE_RUBY, done = false;
 	uintptr_t pc = caller;
 	size_t usable;
@@ -70,22 +71,23 @@ MW_INLINE void *mw_admit_fast(struct mw_shard *t, void *p, size_t n, uint32_t mo
 	if (!ruby)
 		mw_generation_add(t, n);
 	else if (mw_unlikely(--t->check_in == 0))
-		return mw_admit_check(t, p);
-	mw_leave_as(t, known);
+		return mw_admit_check(in, p);
+	mw_leave_as(in, known);
 	return p;
 }
 
 /* For any n, and any thread that mw_permitted returned. */
 static inline void *mw_admit(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 {
+	struct mw_guard in = mw_enter(t);
 	void *q = NULL;
 
-	mw_enter(t);
 	if (mw_likely(t->known == mw_get(&mw_permit_ruby) && n < MW_SIZE_HUGE))
-		q = mw_admit_fast(t, p, n, MW_MODE_RUBY, 0, t->known);
+		q = mw_admit_fast(in, p, n, MW_MODE_RUBY, 0, t->known);
 	if (mw_likely(q != NULL))
 		return q;
-	return n < MW_SIZE_HUGE ? mw_admit_cold(t, p, n, caller) : mw_admit_shared_counts(t, p, n, caller);
+	return n < MW_SIZE_HUGE ? mw_admit_cold(in, p, n, caller) :
+				  mw_admit_shared_counts(in, p, n, caller);
 }
 
 /* Keeps a huge size off the fast way of free: the size must be released then. */

@@ -12,21 +12,22 @@ void mw_lose(uint32_t size)
 	mw_add(&mw_lost, 1);
 }
 
-/* Not counted. t is busy; leaves it. */
-static void *admit_unseen(struct mw_shard *t, void *p, size_t n)
+/* Not counted. */
+static void *admit_unseen(struct mw_guard in, void *p, size_t n)
 {
 	(void)mw_lead(p, n, mw_usable(p), MW_TAIL_NONE);
-	mw_leave(t);
+	mw_leave(in);
 	return p;
 }
 
-void *mw_admit_shared_counts(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
+void *mw_admit_shared_counts(struct mw_guard in, void *p, size_t n, uintptr_t caller)
 {
+	struct mw_shard *t = in.t;
 	uint32_t generation, id, size, ref;
 	struct mw_record *r = NULL;
 
 	if (mw_unlikely(mw_get(&mw_paused)))
-		return admit_unseen(t, p, n);
+		return admit_unseen(in, p, n);
 	generation = mw_generation(t);
 	id = mw_locate(t, caller);
 	size = mw_size_encode(n);
@@ -44,30 +45,32 @@ void *mw_admit_shared_counts(struct mw_shard *t, void *p, size_t n, uintptr_t ca
 	} else {
 		mw_lose(size);
 	}
-	mw_leave(t);
+	mw_leave(in);
 	return p;
 }
 
-void *mw_admit_cold(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
+void *mw_admit_cold(struct mw_guard in, void *p, size_t n, uintptr_t caller)
 {
+	struct mw_shard *t = in.t;
 	size_t usable = mw_usable(p);
 
 	if (mw_unlikely(mw_get(&mw_paused)))
-		return admit_unseen(t, p, n);
+		return admit_unseen(in, p, n);
 	if (mw_unlikely(usable - n < MW_TAIL))
-		return mw_admit_shared_counts(t, p, n, caller);
+		return mw_admit_shared_counts(in, p, n, caller);
 	if (!mw_admit_with(t, p, n, usable, mw_locate_fast(t, caller), mw_generation(t)))
-		return mw_admit_shared_counts(t, p, n, caller);
+		return mw_admit_shared_counts(in, p, n, caller);
 	if (mw_clock.in_bytes)
 		mw_generation_add(t, n);
 	else if (--t->check_in == 0)
-		return mw_admit_check(t, p);
-	mw_leave(t);
+		return mw_admit_check(in, p);
+	mw_leave(in);
 	return p;
 }
 
-void *mw_admit_check(struct mw_shard *t, void *p)
+void *mw_admit_check(struct mw_guard in, void *p)
 {
+	struct mw_shard *t = in.t;
 	/* a prime, so that a loop in the app doesn't have one line checked each time */
 	enum { RARELY = 4093 };
 
@@ -76,7 +79,7 @@ void *mw_admit_check(struct mw_shard *t, void *p)
 		t->check_every = RARELY;
 	t->check_in = t->check_every;
 	mw_locate_check(t);
-	mw_leave(t);
+	mw_leave(in);
 	return p;
 }
 
@@ -105,10 +108,9 @@ bool mw_dismiss(struct mw_shard *t, const void *p)
 	struct mw_dismissed d;
 	bool known;
 
-	mw_enter(t);
+	MW_GUARD(t);
 	known = mw_hide(p, &d);
 	if (known)
 		mw_count_hidden(t, p, &d);
-	mw_leave(t);
 	return known;
 }

@@ -40,8 +40,8 @@ bool mw_tailless(const void *p, size_t usable);
 
 /*
  * Counts an overrun of a block of `size` bytes from location id. The first one
- * of a location writes a line to stderr. Called between mw_enter and mw_leave, or
- * mw_late_enter and mw_late_leave, before the free is counted.
+ * of a location writes a line to stderr. Called inside the guard (shard.h), or
+ * between mw_late_enter and mw_late_leave, before the free is counted.
  */
 void mw_overrun_note(uint32_t id, uint64_t size);
 

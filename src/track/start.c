@@ -53,9 +53,8 @@ static void thread_ends(void *p)
 
 static void catch_up(struct mw_shard *t)
 {
-	mw_enter(t);
+	MW_GUARD(t);
 	mw_shard_renew(t);
-	mw_leave(t);
 }
 
 static struct mw_shard *begin_thread(void)

@@ -17,7 +17,7 @@ static void on_line(struct mw_shard *t, uint64_t i)
 	char path[32];
 	int n = snprintf(path, sizeof(path), "/a/%lu.rb", i / 50 % 3000);
 
-	mw_enter(t);
+	MW_GUARD(t);
 	mw_callsites_maintain();
 	if (i % 7 == 0) {
 		pending = mw_callsite_pending(place(i) + 1);
@@ -30,7 +30,6 @@ static void on_line(struct mw_shard *t, uint64_t i)
 		mw_shared_alloc(id, 10);
 	/* a block's record has the id that it was counted under */
 	mw_count_free(t, pending != MW_CS_NONE ? pending : id, 10, (uint32_t)(1 + i % 5));
-	mw_leave(t);
 }
 
 static void *sweep_one(void *arg)

@@ -272,11 +272,10 @@ void mw_ruby_look_here(void *unused)
 	struct mw_shard *t = mw_ruby_above->thread();
 
 	(void)unused;
-	if (!t)
-		return;
-	mw_enter(t);
-	(void)mw_ruby_locate(t);
-	mw_leave(t);
+	if (t) {
+		MW_GUARD(t);
+		(void)mw_ruby_locate(t);
+	}
 }
 
 enum { ASK_AGAIN = 64 };
