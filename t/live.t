@@ -131,6 +131,25 @@ class LiveTest < Minitest::Test
     assert_equal after, f.ask("taken")
   end
 
+  # It gets the table, most growth first; no row looks as if it were born while it watches.
+  def test_the_next_watcher_after_the_last_one_left
+    f = serving("rows=3000")
+    2.times do
+      w = watch
+      w.upto("point")
+      w.close
+      @watchers.clear
+      eventually("the journal is given back") { f.ask("counts").start_with?("copies 0 ") }
+    end
+    f.ask("grow 2999")
+    seen = watch.upto("point")
+    assert_equal %w[hello rows rows point], seen.map(&:name)
+    rows = seen[1, 2].map(&:data)
+    assert_equal [[true, true, 2000], [false, false, 1000]], rows.map { |d| [d["all"], d["more"], d["rows"].size] }
+    growth = rows.flat_map { |d| d["rows"].map { |r| r[4] } }
+    assert_equal growth.sort.reverse, growth, "most growth first"
+  end
+
   def test_watchers_share_the_snapshots
     f = serving("rows=50")
     first = watch

@@ -428,6 +428,21 @@ class RackTest < Minitest::Test
     assert_equal "", r.stderr
   end
 
+  # Once the last place to go on from is forgotten, the next one gets the table in its first event.
+  def test_the_next_one_who_asks_after_the_last_one_left
+    r = racked(rack: nil)
+    r.eval(LEAK)
+    since = events(r.get("/live")).last[1]["since"]
+    eventually("the end of the thread") { r.eval("Thread.list.size") == 1 }
+    seen = events(r.get("/live?since=#{since}"))
+    assert_equal %w[hello rows point next], seen.map(&:first)
+    assert_equal [true, false], seen[1][1].values_at("all", "more")
+    growth = seen[1][1]["rows"].map { |row| row[4] }
+    assert_equal growth.sort.reverse, growth, "most growth first"
+    assert(seen[1][1]["rows"].any? { |row| row[10] == "/srv/leak.rb:7" })
+    refute_equal since, seen[3][1]["since"]
+  end
+
   # In a forked child all begins anew, whatever the parent's thread was in the middle of.
   def test_a_forked_child_has_its_own
     r = racked(rack: nil)

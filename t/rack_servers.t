@@ -188,6 +188,20 @@ module KeptStreams
     eventually("the thread's end") { threads.call.zero? }
   end
 
+  # It gets the table in its first event; no row looks as if it were born while it watches.
+  def test_the_next_watcher_after_the_last_one_left
+    keep(10, "/srv/before.rb")
+    w = live
+    read(w.socket, w.text, /event: point/)
+    w.socket.close
+    eventually("the thread's end") { keep(0)[/(\d+) threads for watchers/, 1] == "0" }
+    w = eventually("a seat") { live.then { |l| l if l.status == 200 } }
+    read(w.socket, w.text, /event: point/)
+    rows = w.text[/event: rows\ndata: (.*)/, 1].then { |data| JSON.parse(data.force_encoding("UTF-8")) }
+    assert_equal true, rows["all"]
+    assert(rows["rows"].any? { |row| row[10] == "/srv/before.rb:7" })
+  end
+
   def test_a_watcher_that_talks_is_dropped
     w = live
     read(w.socket, w.text, /event: point/)

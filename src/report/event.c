@@ -194,7 +194,8 @@ bool mw_journal_event(const struct mw_journal *j, struct mw_cursor *c, struct mw
 {
 	bool first, told;
 
-	if (!mw_journal_ahead(j, c))
+	/* without a table, "all" rows would be none, and all that come later would look new */
+	if (!j->snapshot || !mw_journal_ahead(j, c))
 		return false;
 	if (!c->target)
 		begin(j, c);

@@ -68,7 +68,8 @@ void mw_journal_free(struct mw_journal *, const struct mw_api *);
  * A row ends before `location` if the cursor has that already. file_len is how
  * much of `location` names the file, in UTF-16 units of the text as sent.
  * gone[] comes in an event of its own, before the rows: it may name ids that
- * never travelled. False: there is nothing to send now.
+ * never travelled. False: there is nothing to send now, as before the first
+ * tick of a journal.
  */
 bool mw_journal_event(const struct mw_journal *, struct mw_cursor *, struct mw_buf *, double uptime);
 

@@ -234,10 +234,11 @@ static void freed_and_begun_again(void **state)
 	was = j.tick;
 	mw_journal_free(&j, &fake_api);
 	assert_int_equal(fake_out, 0);
+	gets_nothing(&c); /* an empty table would make all rows look new afterwards */
 	tick();
 	assert_true(j.tick > was);
-	assert_true(event_of(&c));
-	assert_non_null(strstr(out.p, "/a.rb:1"));
+	gets(&c, EVENT("true", "false", "[1,100,1,0,1,100,1,0,0,0,\"/a.rb:1\",5,\"ruby\"]", ""));
+	gets_nothing(&c);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
