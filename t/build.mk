@@ -44,4 +44,4 @@ $(T)/unit/%: t/unit/%.c $(TRACKER_OBJ)
 		-lcmocka -lpthread -ldl $(URCU_LIBS)
 $(UNITS): $(wildcard t/unit/*.h)
 $(T)/unit/test_routes $(T)/unit/test_routes_random $(T)/unit/test_template $(T)/unit/test_access $(T)/unit/test_login $(T)/unit/test_socket_mode \
-	$(filter $(T)/unit/test_family%,$(UNITS)): $(SERVER_OBJ)
+	$(T)/unit/test_history $(filter $(T)/unit/test_family% $(T)/unit/test_journal% $(T)/unit/test_stream%,$(UNITS)): $(SERVER_OBJ)

@@ -13,9 +13,9 @@
 
 #include <stdatomic.h>
 
-#include "report/history.h"
-#include "report/journal.h"
-#include "report/mark.h"
+#include "report/live/history.h"
+#include "report/live/journal.h"
+#include "report/live/mark.h"
 #include "routes.h"
 
 struct mw_site {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The rings of points: order, gaps, wrapping, what is too old, what isn't known. */
-/* uses: src/report/history.c src/report/buf.c src/report/escape.c */
+/* uses: src/report/live/history.c src/report/buf.c src/report/escape.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/report/history.h"
+#include "../../src/report/live/history.h"
 
 static struct mw_history h;
 

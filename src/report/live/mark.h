@@ -9,7 +9,7 @@
 #ifndef MW_REPORT_MARK_H
 #define MW_REPORT_MARK_H
 
-#include "report.h"
+#include "report/report.h"
 
 /* Ids from this one on have no mark and don't travel; the table has 2^20. */
 #define MW_ID_END ((uint32_t)1 << 22)

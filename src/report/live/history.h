@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#include "report.h"
+#include "report/report.h"
 
 enum {
 	MW_FINE_N = 15 * 60,

@@ -21,7 +21,7 @@
 #define MW_REPORT_JOURNAL_H
 
 #include "mark.h"
-#include "report.h"
+#include "report/report.h"
 
 #define MW_EVENT_ROWS 2000u
 #define MW_EVENT_BYTES ((size_t)256 << 10) /* and one row more at most */
