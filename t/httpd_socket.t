@@ -42,6 +42,17 @@ class HttpdSocketTest < Minitest::Test
     assert_equal %w[log0 log1], Dir.children(@dir).sort
   end
 
+  # The thread of a busy machine gets no time before the process is gone.
+  def test_an_end_without_the_servers_thread_leaves_nothing
+    10.times do
+      f = fake("listen=127.0.0.1:0")
+      eventually("its sockets") { Dir.glob(path("mwrap-*/*")).size == 2 }
+      f.tell("leave")
+      assert f.finish.success?
+    end
+    assert_empty Dir.children(@dir).grep_v(/\Alog/)
+  end
+
   def test_a_stale_socket_is_replaced
     UNIXServer.open(path, &:close) # bound, then closed: the file stays
     assert File.socket?(path)

@@ -453,6 +453,7 @@ static bool wait_stopped(unsigned ms)
 			return s != MW_SERVER_PARKED;
 		if (!left) {
 			mw_listen_unlink();
+			mw_rundir_remove();
 			return false;
 		}
 		syscall(SYS_futex, &mw_server.state, FUTEX_WAIT_PRIVATE, s, &ts, NULL, 0);

@@ -204,14 +204,28 @@ const char *mw_rundir_kept(void)
 	return kept;
 }
 
+static bool kept_dir(char dir[MW_SOCKET_PATH])
+{
+	if (!kept[0])
+		return false;
+	strcpy(dir, kept);
+	*strrchr(dir, '/') = '\0';
+	return true;
+}
+
 void mw_rundir_sweep(void)
 {
 	char dir[MW_SOCKET_PATH];
 
-	if (!kept[0])
-		return;
-	strcpy(dir, kept);
-	*strrchr(dir, '/') = '\0';
-	mw_sweep_all(dir);
-	(void)rmdir(dir); /* fails if others need it: then it isn't empty */
+	if (kept_dir(dir))
+		mw_sweep_all(dir);
+	mw_rundir_remove();
+}
+
+void mw_rundir_remove(void)
+{
+	char dir[MW_SOCKET_PATH];
+
+	if (kept_dir(dir))
+		(void)rmdir(dir); /* fails if others need it: then it isn't empty */
 }

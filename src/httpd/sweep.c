@@ -29,6 +29,7 @@ struct known {
 
 static struct {
 	uint64_t next, last; /* ms; of the next look, of the last sweep */
+	uint64_t full;       /* ms; of the last sweep that included ended families */
 	bool names;          /* names have changed since the last sweep */
 	struct timespec changed[2]; /* mtimes of the directories of path and dir before reading */
 	/* the thread owns these while busy, else the server's thread does */
@@ -146,8 +147,12 @@ void mw_sweep_look(const char *path, const char *dir, uint64_t now)
 	    !somebody_left())
 		return;
 	sweep.others[0] = '\0';
-	if (!sweep.last && path[0] && !strcmp(path, mw_rundir_kept()))
+	/* again and again: a member of a killed family may end long after our start */
+	if (path[0] && !strcmp(path, mw_rundir_kept()) &&
+	    (!sweep.full || now - sweep.full >= MW_SWEEP_FULL_MS)) {
 		folder_of(path, sweep.others);
+		sweep.full = now;
+	}
 	sweep.last = now;
 	sweep.names = false;
 	begin(path, dir);
@@ -195,7 +200,7 @@ void mw_sweep_all(const char *dir)
 
 void mw_sweep_end(void)
 {
-	sweep.next = sweep.last = 0;
+	sweep.next = sweep.last = sweep.full = 0;
 	memset(sweep.changed, 0, sizeof(sweep.changed));
 }
 

@@ -5,8 +5,9 @@
  *
  * The process with the family's path looks once a second; in a directory of sockets every process
  * does. A look is a stat of the directory and two system calls for each relative. After a change, and
- * every MW_SWEEP_FULL_MS, a thread reads the directory and removes what has no owner any more. The thread has its
- * own descriptor table: a child forked meanwhile inherits none of its descriptors.
+ * every MW_SWEEP_FULL_MS, a thread reads the directory and removes what has no owner any more. In the
+ * directory of rundir.c, each full sweep includes the families that have ended. The thread has its own
+ * descriptor table: a child forked meanwhile inherits none of its descriptors.
  */
 #ifndef MW_HTTPD_SWEEP_H
 #define MW_HTTPD_SWEEP_H

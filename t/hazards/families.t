@@ -97,8 +97,8 @@ end
 class LeftoverHazards < Minitest::Test
   include Served
 
-  # So many children at a line of stdin, that each have a socket before they end; then their number
-  # that had one.
+  # So many children at a line of stdin, that each have a socket before they end; then, when all have
+  # ended, how many there were so far. Daemons aren't waited for by wait(2): the last one to end closes a pipe.
   APP = <<~'RUBY'
     require "rbconfig"
     $stdout.sync = true
@@ -119,13 +119,17 @@ class LeftoverHazards < Minitest::Test
       -> { spawn("sleep 0.3; exit 3") },
       -> { spawn("sleep 0.2 | cat; true") },
       -> { spawn(*ruby, "sleep 0.3; exit! 4") },
-      -> { fork { Process.daemon(true, true); wait_served; exit! } }
+      -> { fork { $daemons.close; Process.daemon(true, true); wait_served; exit! } }
     ].freeze
     def Process.abort = kill(:ABRT, pid) && sleep
     made = 0
     while (n = $stdin.gets)
+      $daemons, $held = IO.pipe
       pids = Array.new(n.to_i) { ENDINGS[(made += 1) % ENDINGS.size].call }
       pids.each { |pid| Process.wait(pid) }
+      $held.close
+      $daemons.read
+      $daemons.close
       puts made
     end
   RUBY
@@ -193,6 +197,29 @@ class LeftoverHazards < Minitest::Test
     eventually("only its own") { left(path("d")) == %W[#{app.pid}.sock #{app.pid}.sock.lock] }
     app.finish
     assert_empty left(path("d"))
+  end
+
+  # A member of the killed family ends after the next one's first sweep.
+  # It is stopped meanwhile, so that it removes nothing itself; in a session of its own, since the kernel wakes
+  # the stopped processes of a group whose last parent ends.
+  def test_a_killed_familys_last_member_ends_later
+    swift
+    env = { "MWRAP" => "listen:127.0.0.1:0", "TMPDIR" => @dir }
+    own = path("mwrap-#{Process.uid}")
+    app = served_ruby("$stdout.syswrite(\"\#{fork { Process.setsid; sleep }}\\n\")\nsleep", env: env, wait: false)
+    member = Integer(app.hear)
+    eventually("its files") { Dir.exist?(own) && left(own).count { |name| name =~ /\.#{member}(\.lock)?\z/ } == 2 }
+    stop(member)
+    app.kill
+    later = served_ruby("$stdin.gets", env: env, wait: false)
+    eventually("the killed owner's to go") { left(own).none? { |name| name =~ /-#{app.pid}(\.lock)?\z/ } && left(own).size == 4 }
+    Process.kill(:KILL, member)
+    member = nil
+    eventually("only its own") { left(own).size == 2 && left(own)[0].end_with?("-#{later.pid}") }
+    later.finish
+    refute File.exist?(own)
+  ensure
+    Process.kill(:KILL, member) if member
   end
 
   # The directory of a family that was only given a port goes with the last one.

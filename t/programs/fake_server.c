@@ -458,6 +458,10 @@ static bool command(char *line)
 		*arg++ = '\0';
 	if (!strcmp(line, "stop")) {
 		stop();
+	} else if (!strcmp(line, "leave")) { /* as where the server's thread isn't run in time */
+		httpd->stop();
+		httpd->wait_stopped(0);
+		_exit(0);
 	} else if (!strcmp(line, "fork")) {
 		do_fork(arg);
 	} else if (!strcmp(line, "forks")) {
