@@ -7,10 +7,12 @@
 # Ruby's standard library only: t/httpd*.t and t/agree.t look closer.
 
 require_relative "lib/c_tests"
+require_relative "lib/patience"
 require "socket"
 require "timeout"
 
 include CTests
+include Patience
 
 LIMIT = 300
 APP = <<~RUBY
@@ -27,15 +29,6 @@ APP = <<~RUBY
     end
   end
 RUBY
-
-def eventually(what)
-  deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + LIMIT
-  until (result = yield)
-    raise "never: #{what}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-    sleep 0.02
-  end
-  result
-end
 
 def hear(io) = Timeout.timeout(LIMIT) { io.gets&.chomp }
 
@@ -65,7 +58,7 @@ Dir.mktmpdir("mwrap-t") do |dir|
   [r, w].each(&:close)
 
   is(hear(words), "ready", "the app runs")
-  eventually("a server") { ask(socket, "/stats.json")[0] == 200 rescue false }
+  eventually("a server", LIMIT) { ask(socket, "/stats.json")[0] == 200 rescue false }
   is(File.stat(socket).mode & 0o777, 0o600, "its socket is the user's only")
   is(json(socket, "/stats.json")["pid"], pid, "it is the app's")
 
@@ -94,7 +87,7 @@ Dir.mktmpdir("mwrap-t") do |dir|
   lines = Array.new(2) { hear(words) }
   child = lines.find { |l| l =~ /\A\d+\z/ }.to_i
   of_child = "#{socket}.#{child}"
-  eventually("the child's server") { ask(of_child, "/stats.json")[0] == 200 rescue false }
+  eventually("the child's server", LIMIT) { ask(of_child, "/stats.json")[0] == 200 rescue false }
   is(json(of_child, "/stats.json")["pid"], child, "a forked child has a server of its own")
   ok(line(of_child, 9)["live_bytes"]&.between?(150_000, 160_000), "with counts of its own", line(of_child, 9).inspect)
   ok(!json(socket, "/each/0.json").any? { |row| row["location"].end_with?("/app.rb:9") && row["total"] > 100_000 }, "which aren't its parent's")

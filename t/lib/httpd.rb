@@ -5,12 +5,15 @@
 # that is the point.
 
 require_relative "tap"
+require_relative "patience"
 require "socket"
 
 module HttpdTest
+  include Patience
+
   SERVER = File.join(MwrapTest::LIB, "libmwrap_httpd.so")
   SWIFT_SERVER = File.join(MwrapTest::ROOT, ".build/swift/libmwrap_httpd.so")
-  PATIENCE = 60 # seconds until something that must happen counts as not happening
+  PATIENCE = Patience::PATIENCE
 
   Response = Struct.new(:status, :headers, :body)
 
@@ -89,20 +92,11 @@ module HttpdTest
   # One that serves @dir/s.
   def serving(*options) = fake("socket=#{path}", *options, at: path)
 
-  def eventually(what)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
-    until (result = yield)
-      flunk "never: #{what}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-      sleep 0.02
-    end
-    result
-  end
-
-  # The same for a value: says what it was instead. For what is asked of others within a time of the
+  # As eventually, for a value: says what it was instead. For what is asked of others within a time of the
   # product's (MW_FAMILY_MS), which a machine may exceed that doesn't run them.
   def becomes(want, what = nil)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
-    sleep 0.02 until (got = yield) == want || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+    got = nil
+    patiently { (got = yield) == want }
     assert_equal want, got, what
     got
   end
