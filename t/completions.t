@@ -16,6 +16,27 @@ module Completions
   KEYS = Mwrap::Options::ALL.map(&:key)
   SECONDS = 120
 
+  # What is typed before a Tab => what is there afterwards, in every shell.
+  SEVERAL = {
+    "MWRAP=source:0,rea" => "MWRAP=source:0,read_only:",
+    "MWRAP=listen:[::1]:80,rea" => "MWRAP=listen:[::1]:80,read_only:",
+    "MWRAP=source:0,dump_fo" => "MWRAP=source:0,dump_format:",
+    "MWRAP=source:0,dump_format:j" => "MWRAP=source:0,dump_format:json",
+    "MWRAP=dump_path:x\\\\,rea" => "MWRAP=dump_path:x\\\\,rea", # the comma is the path's
+    "MWRAP=dump_path:x\\\\,y,rea" => "MWRAP=dump_path:x\\\\,y,read_only:",
+    "MWRAP=read_only:1,dump_path:some/f" => "MWRAP=read_only:1,dump_path:some/file",
+    "MWRAP=socket_dir:so" => "MWRAP=socket_dir:some/"
+  }.freeze
+  COMMANDS = {
+    "mwrap --h" => "mwrap --help ",
+    "mwrap --v" => "mwrap --version ",
+    "mwrap mktem" => "mwrap mktemp ",
+    "mwrap -- mktem" => "mwrap -- mktemp ",
+    "MWRAP=read_only:1 mwrap mktem" => "MWRAP=read_only:1 mwrap mktemp ",
+    "mwrap cat some/f" => "mwrap cat some/file "
+  }.freeze
+  OF_SOCKETS = KEYS.grep(/\Asocket/).freeze
+
   # A shell on a terminal, in a folder with the file "a,b" and the folder "some".
   class Shell
     include MwrapTest
@@ -72,7 +93,24 @@ module Completions
     (1..key.size).map { |n| key[0, n] }.find { |part| KEYS.none? { |other| other != key && other.start_with?(part) } }
   end
 
+  # One of SEVERAL each; then several options that begin so, but for one that is there.
+  def assert_several(shell, before, whole: [""])
+    assert_tabs(shell, SEVERAL, before, whole: whole)
+    assert_equal "#{before}MWRAP=source:0,so", shell.tab("#{before}MWRAP=source:0,so")[0].sub(/cket\z/, "")
+    listed = shell.tab("#{before}MWRAP=source:0,so")[1] + shell.tab("#{before}MWRAP=source:0,socket")[1]
+    OF_SOCKETS.each { |key| assert_match(/(?<!\w)#{key}(?!\w)/, listed) }
+    refute_match(/(?<!\w)source(?!:0)/, listed)
+  end
+
   def words = Mwrap::Options::ALL.select { |o| o.value.match?(/\A[a-z0-9|]+\z/) }.to_h { |o| [o.key, o.value.split("|")] }
+
+  # whole: what the shell may put behind a value that can't go on.
+  def assert_tabs(shell, cases, before = "", whole: [""])
+    cases.each do |typed, line|
+      goes_on = line == typed || line.end_with?(":", "/", " ")
+      assert_includes (goes_on ? [""] : whole).map { |sign| before + line + sign }, shell.tab(before + typed)[0]
+    end
+  end
 
   # Each key by a beginning of it, and each word behind its key; `space` may end a word.
   def assert_every_option(shell, before)
@@ -112,18 +150,7 @@ class TestOfBash < Minitest::Test
 
   def test_several_options
     bash do |shell|
-      assert_equal "env A=1 MWRAP=source:0,read_only:", shell.tab("env A=1 MWRAP=source:0,rea")[0]
-      assert_equal "env MWRAP=listen:[::1]:80,read_only:", shell.tab("env MWRAP=listen:[::1]:80,rea")[0]
-      assert_equal "env MWRAP=source:0,so", shell.tab("env MWRAP=source:0,so")[0].sub(/cket\z/, "")
-      refute_includes shell.tab("env MWRAP=source:0,so")[1], "0,source"
-      assert_equal "env MWRAP=dump_path:x\\\\,rea", shell.tab("env MWRAP=dump_path:x\\\\,rea")[0]
-    end
-  end
-
-  def test_files
-    bash do |shell|
-      assert_equal "env MWRAP=read_only:1,dump_path:some/file", shell.tab("env MWRAP=read_only:1,dump_path:some/f")[0]
-      assert_equal "env MWRAP=socket_dir:some/", shell.tab("env MWRAP=socket_dir:so")[0]
+      ["env ", "env A=1 "].each { |before| assert_several(shell, before) }
     end
   end
 
@@ -131,8 +158,7 @@ class TestOfBash < Minitest::Test
   def test_other_word_breaks
     ['COMP_WORDBREAKS=${COMP_WORDBREAKS//:}', 'COMP_WORDBREAKS=${COMP_WORDBREAKS//=}', "COMP_WORDBREAKS=' '"].each do |more|
       bash(more) do |shell|
-        assert_equal "env MWRAP=source:0,dump_format:", shell.tab("env MWRAP=source:0,dump_fo")[0]
-        assert_equal "env MWRAP=source:0,dump_format:json", shell.tab("env MWRAP=source:0,dump_format:j")[0]
+        assert_tabs(shell, SEVERAL.slice("MWRAP=source:0,dump_fo", "MWRAP=source:0,dump_format:j"), "env ")
       end
     end
   end
@@ -140,16 +166,11 @@ class TestOfBash < Minitest::Test
   def test_commands_behind_mwrap
     ["", WITH].each do |more|
       bash(more) do |shell|
-        assert_equal "mwrap --help ", shell.tab("mwrap --h")[0]
-        assert_equal "mwrap --version ", shell.tab("mwrap --v")[0]
-        assert_equal "mwrap mktemp ", shell.tab("mwrap mktem")[0]
-        assert_equal "mwrap -- mktemp ", shell.tab("mwrap -- mktem")[0]
-        assert_equal "MWRAP=read_only:1 mwrap mktemp ", shell.tab("MWRAP=read_only:1 mwrap mktem")[0]
+        assert_tabs(shell, COMMANDS)
         ["A=1 ", "MWRAP=read_only:1,listen:[::1]:80 ", *(["A=1 MWRAP= mwrap ", "A=1 mwrap "] unless more.empty?)].each do |words|
           assert_equal "env #{words}mktemp ", shell.tab("env #{words}mktem")[0]
         end
         assert_equal "env MWRAP=read_only:1 mktemp --tmpdir", shell.tab("env MWRAP=read_only:1 mktemp --tmp")[0].sub(/[= ]*\z/, "") unless more.empty?
-        assert_equal "mwrap cat some/file ", shell.tab("mwrap cat some/f")[0]
       end
     end
   end
@@ -187,22 +208,11 @@ class TestOfZsh < Minitest::Test
   end
 
   def test_several_options
-    zsh do |shell|
-      assert_equal "MWRAP=source:0,read_only:", shell.tab("MWRAP=source:0,rea")[0]
-      assert_equal "MWRAP=source:0,dump_path:some/file", shell.tab("MWRAP=source:0,dump_path:some/f")[0].rstrip.chomp(",")
-      assert_equal "MWRAP=socket_dir:some/", shell.tab("MWRAP=socket_dir:so")[0]
-    end
+    zsh { |shell| ["", "export "].each { |before| assert_several(shell, before, whole: [" ", ","]) } }
   end
 
   def test_commands_behind_mwrap
-    zsh do |shell|
-      assert_equal "mwrap --help ", shell.tab("mwrap --h")[0]
-      assert_equal "mwrap --version ", shell.tab("mwrap --v")[0]
-      assert_equal "mwrap mktemp ", shell.tab("mwrap mktem")[0]
-      assert_equal "mwrap -- mktemp ", shell.tab("mwrap -- mktem")[0]
-      assert_equal "MWRAP=read_only:1 mwrap mktemp ", shell.tab("MWRAP=read_only:1 mwrap mktem")[0]
-      assert_equal "mwrap cat some/file ", shell.tab("mwrap cat some/f")[0]
-    end
+    zsh { |shell| assert_tabs(shell, COMMANDS) }
   end
 end
 
@@ -231,15 +241,16 @@ class TestOfFish < Minitest::Test
   end
 
   def test_several_options
-    found = fish("env MWRAP=source:0,so", "env MWRAP=source:0,socket:some/f", "env MWRAP=socket_dir:so", "env MWRAP=dump_path:x\\\\,rea")
-    assert_equal %w[socket socket_dir socket_group socket_mode].map { |key| "MWRAP=source:0,#{key}:" }, found[0].sort
-    assert_equal [["MWRAP=source:0,socket:some/file"], ["MWRAP=socket_dir:some/"], []], found.drop(1)
+    found = fish("env MWRAP=source:0,so", *SEVERAL.keys.map { |typed| "env #{typed}" })
+    assert_equal OF_SOCKETS.map { |key| "MWRAP=source:0,#{key}:" }.sort, found.shift.sort
+    # it prints a word as the command gets it
+    SEVERAL.each_with_index { |(typed, line), i| assert_equal typed == line ? [] : [line.gsub("\\\\", "\\")], found[i] }
   end
 
   def test_commands_behind_mwrap
-    found = fish("mwrap --", "mwrap mktem", "MWRAP=read_only:1 mwrap mktem", "mwrap cat some/f", "mwrap cat --")
-    assert_equal %w[--help --version], found[0].sort
-    assert_equal [["mktemp"]] * 2 << ["some/file"], found[1, 3]
-    refute_includes found[4], "--version"
+    found = fish("mwrap --", "mwrap cat --", *COMMANDS.keys)
+    assert_equal %w[--help --version], found.shift.sort
+    refute_includes found.shift, "--version"
+    COMMANDS.each_with_index { |(_, line), i| assert_equal [line.split.last], found[i] }
   end
 end
