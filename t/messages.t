@@ -3,7 +3,7 @@
 # frozen_string_literal: true
 #
 # messages.t - t/messages.txt lists the messages of the launcher, of the options' parser, of the
-# tracker and of its server, and each has the form "object: problem" or "object: problem: remedy".
+# tracker, of its server, of the Ruby extension, and of bin/check and bin/demo; each has the form "object: problem" or "object: problem: remedy".
 # They are collected from the sources (t/lib/messages.rb).
 #
 # After a change of a message: t/messages.t --write, and read what it did to t/messages.txt.
@@ -34,7 +34,10 @@ end
 
 def collected
   files = Dir.chdir(ROOT) { Dir["src/**/*.{c,sh}"] + Dir["lib/mwrap/*.rb"] + ["bin/mwrap"] }.sort
-  files.map { |path| Messages.of(File.join(ROOT, path)) }.transpose.map { |lists| lists.flatten.uniq }
+  all = files.map { |path| Messages.of(File.join(ROOT, path)) }
+  # what else these say isn't about a mistake
+  all += %w[bin/demo t/demo/run.rb t/lib/setup.sh].map { |path| [Messages.of(File.join(ROOT, path))[0], []] }
+  all.transpose.map { |lists| lists.flatten.uniq }
 end
 
 if ARGV == ["--write"]
@@ -102,7 +105,9 @@ class TestOfMessages < Minitest::Test
         say("h: i") if x
         puts "some \"other\" text", "short", "x y: #{z}"
       RUBY
-      "x.sh" => ["echo \"mwrap: a $b: ${c} $(d e)\"\necho other\n", ["a <>: <> <>"], []]
+      "y.c" => ["f(\"%\" PRIu64 \" words here\"); rb_raise(rb_eTypeError, \"%+\" PRIsVALUE \": wrong\", x);", ["<>: wrong"], ["<> words here"]],
+      "x.sh" => ["echo \"mwrap: a $b: ${c} $(d e)\"\necho other\n", ["a <>: <> <>"], []],
+      "demo" => ["#!/usr/bin/env bash\nmw_die \"a ${b//c/, }: d\"\nmw_say \"e ${f[*]}\"\n", ["a <>: d", "e <>"], []]
     }.each do |name, (text, messages, parts)|
       in_tmp do |dir|
         File.write("#{dir}/#{name}", text)

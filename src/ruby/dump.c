@@ -55,7 +55,8 @@ static VALUE writable(VALUE io)
 		return real;
 	if (rb_respond_to(io, rb_intern("fileno")))
 		return io_for_fd(rb_to_int(rb_funcall(io, rb_intern("fileno"), 0)));
-	rb_raise(rb_eTypeError, "can't write to %" PRIsVALUE " (no write, to_io or fileno)",
+	rb_raise(rb_eTypeError,
+		 "%" PRIsVALUE ": can't be written to: give an object with write, to_io or fileno",
 		 rb_obj_class(io));
 }
 

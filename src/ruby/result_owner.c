@@ -186,11 +186,11 @@ uint64_t mw_min_arg(VALUE min)
 	min = rb_to_int(min);
 	sign = rb_integer_pack(min, &u, 1, sizeof(u), 0, INTEGER_PACK_NATIVE_BYTE_ORDER);
 	if (sign < 0 || sign > 1)
-		rb_raise(rb_eRangeError, "min must be from 0 to 2**64 - 1: %+" PRIsVALUE, min);
+		rb_raise(rb_eRangeError, "min: %+" PRIsVALUE " is out of range: give 0 to 2**64 - 1", min);
 	return u;
 }
 
 void mw_no_memory(void)
 {
-	rb_raise(rb_eNoMemError, "mwrap: no memory to read the table");
+	rb_raise(rb_eNoMemError, "mwrap: the table: can't be read: no memory");
 }

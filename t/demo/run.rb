@@ -20,7 +20,9 @@ class Demo
   HOURS = 1       # ... for so long
   COLUMNS = %w[growth live_bytes live allocations frees location].freeze
 
-  Failure = Class.new(StandardError)
+  class Failure < StandardError
+    def initialize(message, log = nil) = super([message, log].compact.join("\n"))
+  end
 
   def initialize(fixed:, once:)
     @fixed = fixed
@@ -75,11 +77,11 @@ class Demo
       got = yield and return got
       if Process.wait(@pid, Process::WNOHANG)
         @pid = nil
-        raise Failure, "the app ended (#{$?}):\n#{log_end}"
+        raise Failure.new("the app: ended: #{$?}", log_end)
       end
       sleep 0.05
     end
-    raise Failure, "waited a minute in vain for #{what}:\n#{log_end}"
+    raise Failure.new("#{what}: not there after a minute", log_end)
   end
 
   def log_end
@@ -137,7 +139,7 @@ class Demo
   end
 
   def expect(kind, response)
-    response.is_a?(kind) or raise Failure, "the app answered #{response.code}:\n#{log_end}"
+    response.is_a?(kind) or raise Failure.new("the app: answered #{response.code}", log_end)
   end
 
   def collect
@@ -155,7 +157,7 @@ class Demo
   def table(path)
     head, *lines = curl(path).lines(chomp: true).map { |line| line.split("\t", -1) }
     lines.map { |fields| head.zip(fields).to_h }.each do |row|
-      row["location"] or raise Failure, "no column named location in #{path}"
+      row["location"] or raise Failure, "#{path}: no column named location"
     end
   end
 
@@ -177,7 +179,7 @@ class Demo
   # request; a table of Ruby's own that doubled, which any line may come to do,
   # adds much to the bytes but few blocks.
   def verdict(row, count)
-    row or raise Failure, "the table is empty"
+    row or raise Failure, "the table: empty"
     growth, allocations, frees = row.values_at("growth", "allocations", "frees").map { |text| Integer(text, 10) }
     @first = row["location"]
     grew = "#{@first} grew by #{commas(growth.to_s)} bytes over #{count} requests"
@@ -229,7 +231,7 @@ $stdout.sync = true
 begin
   exit Demo.new(fixed: ARGV.include?("--fixed"), once: ARGV.include?("--once")).run
 rescue Demo::Failure, SystemCallError, IOError, Timeout::Error => e
-  abort "bin/demo: #{e.message}"
+  abort "mwrap: #{e.message}"
 rescue Interrupt
   exit 130
 end

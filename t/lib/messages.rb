@@ -15,6 +15,7 @@ module Messages
   # {2} is the argument with that number.
   C = [
     ["mw_log", { 0 => /"/ }, "{0}"],
+    ["rb_raise", {}, "{1}"],
     ["snprintf", { 0 => /\berr\z|wrong\z/ }, "{2}"],
     ["fprintf", { 0 => /\Astderr\z/ }, "{1}"],
     ["dprintf", { 0 => /\A(?:2|STDERR_FILENO)\z/ }, "{1}"],
@@ -33,7 +34,7 @@ module Messages
     ["wrong", {}, "token_file: <> {0}"] # token.c
   ].freeze
 
-  # And Ruby, in lib/mwrap and bin.
+  # And Ruby, in lib/mwrap, bin and the demo.
   RUBY = [
     /\braise (?:Failure|Missing), ((?:.*\\\n)*.*)/,
     /\braise (?:Failure|Missing)\.new\((.*)/,
@@ -52,7 +53,7 @@ module Messages
 
   def of(path)
     text = File.read(path)
-    messages, parts = path.end_with?(".c") ? c(text) : path.end_with?(".sh") ? [shell(text), []] : ruby(text)
+    messages, parts = path.end_with?(".c") ? c(text) : text.match?(/\A#!.*bash$/) || path.end_with?(".sh") ? [shell(text), []] : ruby(text)
     if (line = RETURNED[File.basename(path)])
       returned, parts = parts.partition { |part| line != "{}" || part.include?(": ") }
       messages += returned.map { |part| line.sub("{}") { part } }
@@ -63,7 +64,7 @@ module Messages
   end
 
   def c(text)
-    text = without_comments(text)
+    text = without_comments(text).gsub(/(%[-+0-9.]*)"\s*PRI\w+(\s*")?/) { "#{$1}s#{'"' unless $2}" }
     found = []
     said = []
     C.each do |name, where, line|
@@ -134,6 +135,6 @@ module Messages
   def ruby_plain(text) = text.gsub(/\\(.)/) { $1 == "n" ? "\n" : $1 }
 
   def shell(text)
-    text.scan(/echo "mwrap: ([^"]*)"/).flatten.map { |s| s.gsub(/\$(?:\{\w+\}|\w+|\([^)]*\))/, "<>") }
+    text.scan(/(?:echo "mwrap: |mw_(?:die|say) ")([^"]*)"/).flatten.map { |s| s.gsub(/\$(?:\{[^}]*\}|\w+|\([^)]*\))/, "<>") }
   end
 end

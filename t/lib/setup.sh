@@ -32,7 +32,7 @@ mw_quietly() {
 	shift
 	if ! "$@" >"$mw_log" 2>&1 </dev/null; then
 		tail -n 40 "$mw_log" >&2
-		mw_die "$what failed; all of its output is in $mw_log"
+		mw_die "$what: failed: see $mw_log"
 	fi
 }
 
@@ -62,7 +62,7 @@ mw_there() {
 	ruby) "${RUBY:-ruby}" -e 0 >/dev/null 2>&1 ;;
 	ruby-dev) "${RUBY:-ruby}" -rrbconfig -e 'exit File.exist?(RbConfig::CONFIG["rubyhdrdir"] + "/ruby.h")' 2>/dev/null ;;
 	ruby-lib:*) mw_ruby_without "$name" || mw_there "lib:lib$name.so" ;;
-	*) mw_die "t/lib/packages: unknown $1" ;;
+	*) mw_die "t/lib/packages: unknown condition $1" ;;
 	esac
 }
 
@@ -108,18 +108,21 @@ mw_choose() {
 
 # mw_packages LEVEL...: installs the Debian packages that are missing
 mw_packages() {
-	local missing names name chosen=() as_root=(env)
-	[ -z "${RUBY:-}" ] || mw_there ruby || mw_die "RUBY=$RUBY does not run"
+	local missing names name ruby chosen=() as_root=(env)
+	[ -z "${RUBY:-}" ] || mw_there ruby || mw_die "RUBY=$RUBY: doesn't run: name another Ruby"
 	missing=$(mw_missing "$@")
 	[ -n "$missing" ] || return 0
 	names=${missing//|/ or }
 	names=${names//$'\n'/, }
 	case $missing in
-	*no-headers*) mw_die "the headers of $(command -v "${RUBY:-ruby}") are missing; name another Ruby by RUBY=" ;;
+	*no-headers*)
+		ruby=$(command -v "${RUBY:-ruby}")
+		mw_die "$ruby: without its headers: name another Ruby by RUBY="
+		;;
 	esac
-	command -v apt-get >/dev/null || mw_die "please install: $names"
+	command -v apt-get >/dev/null || mw_die "packages: missing: install $names"
 	if [ "$(id -u)" -ne 0 ]; then
-		command -v sudo >/dev/null || mw_die "neither root nor sudo here; please install: $names"
+		command -v sudo >/dev/null || mw_die "packages: missing, and neither root nor sudo is here: install $names"
 		as_root=(sudo env)
 	fi
 	as_root+=(DEBIAN_FRONTEND=noninteractive)
@@ -134,7 +137,7 @@ mw_packages() {
 		-o DPkg::Lock::Timeout=300 --no-install-recommends "${chosen[@]}"
 	hash -r
 	missing=$(mw_missing "$@")
-	[ -z "$missing" ] || mw_die "installed, but not found: ${missing//$'\n'/, }"
+	[ -z "$missing" ] || mw_die "${missing//$'\n'/, }: installed, but not found: see $mw_log"
 }
 
 # mw_not_old: what no package mends ends here, before anything is installed
@@ -150,7 +153,7 @@ mw_ruby() {
 	local bin=$PWD/.build/bin
 	# what a bundle or a calling app set is not for us
 	unset RUBYOPT RUBYLIB BUNDLE_GEMFILE GEM_PATH MWRAP
-	RUBY=$("${RUBY:-ruby}" -rrbconfig -e 'print RbConfig.ruby') || mw_die "${RUBY:-ruby} does not run"
+	RUBY=$("${RUBY:-ruby}" -rrbconfig -e 'print RbConfig.ruby') || mw_die "${RUBY:-ruby}: doesn't run: name another Ruby by RUBY="
 	GEM_HOME=$PWD/.build/gems-$("$RUBY" -e 'print RUBY_ENGINE, "-", RUBY_VERSION, "-", RUBY_PLATFORM')
 	mkdir -p "$bin"
 	ln -sfn "$RUBY" "$bin/ruby"
@@ -206,7 +209,7 @@ mw_promtool() {
 	*) return 0 ;;
 	esac
 	! command -v promtool >/dev/null || return 0
-	command -v apt-get >/dev/null || mw_die "please install: promtool"
+	command -v apt-get >/dev/null || mw_die "packages: missing: install promtool"
 	rm -rf "$to" && mkdir -p "$to"
 	apt-cache show --no-all-versions prometheus >/dev/null 2>&1 || apt-get update -qq >"$mw_log" 2>&1 || true
 	# a package of its own from Debian 13 on
