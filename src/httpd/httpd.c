@@ -41,7 +41,7 @@
 
 enum { OPENING_MS = 2000, OPENING_STEP_MS = 20 };
 
-struct mw_server mw_server = { .epfd = -1, .evfd = -1, .mhd_epfd = -1, .statm = -1 };
+struct mw_server mw_server = { .epfd = -1, .evfd = -1, .mhd_epfd = -1, .statm = MW_STATM_NONE };
 
 /* strerror() would take locks of the locale; a fork could catch them held. */
 const char *mw_strerror(int e)
@@ -110,29 +110,6 @@ static bool epolls_intact(void)
 	       !epoll_ctl(mw_server.mhd_epfd, EPOLL_CTL_MOD, mw_server.evfd, &none);
 }
 
-/*
- * Kept open: opening it each second could take a number that the application counts on, as in
- * `close(0); open(...)`.
- */
-static void open_statm(void)
-{
-	struct stat st;
-
-	mw_server.statm = mw_fd_high(open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
-	if (mw_server.statm < 0 || fstat(mw_server.statm, &st))
-		return;
-	mw_server.statm_dev = st.st_dev;
-	mw_server.statm_ino = st.st_ino;
-}
-
-bool mw_statm_is_ours(void)
-{
-	struct stat st;
-
-	return mw_server.statm >= 0 && !fstat(mw_server.statm, &st) &&
-	       st.st_dev == mw_server.statm_dev && st.st_ino == mw_server.statm_ino;
-}
-
 static int open_loop(char err[MW_ERROR_MAX])
 {
 	const union MHD_DaemonInfo *info;
@@ -145,7 +122,7 @@ static int open_loop(char err[MW_ERROR_MAX])
 			 mw_strerror(errno));
 		return -1;
 	}
-	open_statm();
+	mw_statm_open(&mw_server.statm, mw_fd_high);
 	mw_server.daemon = mw_serve_open();
 	info = mw_server.daemon ? MHD_get_daemon_info(mw_server.daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info) {
@@ -194,9 +171,7 @@ static void close_all(bool intact)
 	}
 	mw_live_reset();
 	mw_linger_close();
-	if (mw_statm_is_ours())
-		close(mw_server.statm);
-	mw_server.statm = -1;
+	mw_statm_close(&mw_server.statm);
 	mw_server.daemon = NULL;
 	mw_server.mhd_epfd = -1;
 	for (unsigned i = 0; i < mw_server.listeners_n; i++) {
@@ -326,8 +301,8 @@ static int loop(void)
 	struct epoll_event ev[EVENTS];
 
 	while (!atomic_load(&mw_server.stop_asked)) {
-		unsigned second = mw_site_second(&mw_server.site, mw_server.api,
-						 mw_statm_is_ours() ? mw_server.statm : -1);
+		unsigned second =
+			mw_site_second(&mw_server.site, mw_server.api, mw_statm_fd(&mw_server.statm));
 		uint64_t now = mw_now_ms();
 		int look = mw_takeover_look(now);
 		int n = epoll_wait(

@@ -31,6 +31,7 @@
 #include "family/family.h"
 #include "http/access.h"
 #include "pages/site.h"
+#include "report/live/statm.h"
 #include "socket_lock.h"
 #include "httpd.h"
 
@@ -112,9 +113,7 @@ struct mw_server {
 	struct mw_conn conns[MW_CONNECTIONS_MAX];
 	struct mw_linger lingers[MW_LINGERS_MAX];
 	size_t held;            /* bytes of answers in memory */
-	int statm;              /* /proc/self/statm, kept open; -1: none */
-	dev_t statm_dev;        /* identity of its file, */
-	ino_t statm_ino;        /* since the application may reuse its number */
+	struct mw_statm statm;
 	struct mw_family family; /* how relatives are reached: listen.c */
 	struct mw_site site;
 	struct mw_access access; /* access by the token of token_file; token.c */
@@ -158,8 +157,6 @@ const char *mw_strerror(int);
 int mw_fd_high(int fd);
 /* Accepts connections at l from now on. Returns 0, or -1. */
 int mw_loop_watch(struct mw_listener *l);
-/* True if `statm` still is the file opened here. System calls only. */
-bool mw_statm_is_ours(void);
 
 /* listen.c */
 
