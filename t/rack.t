@@ -402,6 +402,14 @@ class RackTest < Minitest::Test
     assert_equal "IOError", r.eval("io = Object.new; def io.write(_) = raise(IOError); def io.close = nil; seat = Mwrap::Pages::Live.const_get(:Seat).new('x') { APP.send(:answer, { 'REQUEST_METHOD' => 'GET', 'PATH_INFO' => '/live' }, nil)[2] }; seat.call(io); 'IOError'")
   end
 
+  # An exception of the application's may come before a Seat is kept: then the GC gives its place back.
+  def test_a_watcher_that_was_lost
+    r = racked(rack: nil)
+    assert_equal [true] * 8 + [false], r.eval("Array.new(9) { Mwrap::Pages::Watcher.new.join('x') }")
+    eventually("a place") { r.eval("GC.start; w = Mwrap::Pages::Watcher.new; w.join('x').tap { w.end }") }
+    assert_equal ["xy", "y", nil], r.eval("w = Mwrap::Pages::Watcher.new; w.join('xy'); [w.bytes, (w.took(1); w.bytes), (w.took(1000); w.bytes)]")
+  end
+
   def test_history_has_a_point_of_each_second_in_which_somebody_asked
     r = racked
     first = JSON.parse(r.get("/history.json").body)

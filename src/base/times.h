@@ -23,6 +23,7 @@ enum {
 	MW_RESPONSE_MS = 600000 / MW_SWIFT, /* for reading an answer; a slower reader is dropped */
 	MW_STALL_MS = 60000 / MW_SWIFT, /* a watcher that reads nothing for so long is dropped */
 	MW_SILENCE_MS = 15000 / MW_SWIFT, /* on /live; then a comment, for proxies */
+	MW_RESUME_MS = 10000 / MW_SWIFT, /* for one that polls /live to come back */
 	MW_PAUSE_MS = 500 / MW_SWIFT, /* after accept failed for want of descriptors */
 	MW_SLOW_MS = 5000 / MW_SWIFT, /* an answer that takes longer may be dropped for others */
 	MW_SHUFFLE_MS = 1000 / MW_SWIFT, /* a younger answer is never dropped for others */

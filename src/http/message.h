@@ -59,7 +59,7 @@ struct mw_header {
 
 struct mw_response {
 	int status;
-	bool stream; /* the body begins an endless stream, which site.h or `relay` continues */
+	bool stream; /* the body begins an endless stream, which report/live/stream.h or `relay` continues */
 	struct mw_ask *relay; /* src/family: another process's stream; the caller owns it */
 	struct mw_buf passed; /* owned; another process's headers, instead of ours: */
 	/* name and value in turn, each with a NUL */

@@ -301,8 +301,7 @@ static int loop(void)
 	struct epoll_event ev[EVENTS];
 
 	while (!atomic_load(&mw_server.stop_asked)) {
-		unsigned second =
-			mw_site_second(&mw_server.site, mw_server.api, mw_statm_fd(&mw_server.statm));
+		unsigned second = mw_site_second(&mw_server.site, mw_statm_fd(&mw_server.statm));
 		uint64_t now = mw_now_ms();
 		int look = mw_takeover_look(now);
 		int n = epoll_wait(
@@ -382,7 +381,7 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 	opened();
 	mw_endpoint_end();
 	close_all(intact);
-	mw_site_end(&mw_server.site, api);
+	mw_site_end(&mw_server.site);
 	mw_access_forget(&mw_server.access);
 	mw_opening_end();
 	atomic_store(&mw_server.tid, 0); /* the number may soon be another thread's */

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * live.c - serves watchers: GET /live, an answer without an end.
- *
- * A watcher holds one event at a time, and the number of the last tick that it got; everything else
- * is in the site's journal (../pages/site.h). A watcher that doesn't read holds up no other: its
- * event waits, it misses ticks, and then gets what changed since. After MW_STALL_MS without reading
- * it is dropped.
+ * live.c - carries the site's stream (../report/live/stream.h) to those who GET /live here.
  *
  * A connection with nothing to send is suspended: libmicrohttpd forgets its descriptor until the
  * next tick resumes it, here. (In a daemon that runs in its caller's loop, libmicrohttpd makes no
  * descriptor for this.) Meanwhile libmicrohttpd wouldn't see the client go: the loop's own epoll
- * does.
- *
- * Without watchers there is no tick, no snapshot and no journal.
+ * does. A watcher that reads nothing for MW_STALL_MS is dropped (connections.c).
  *
  * The server's thread only, except in a forked child. All must be resumed before MHD_stop_daemon():
  * libmicrohttpd panics otherwise.
@@ -22,93 +15,69 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/clock.h"
-#include "base/times.h"
 #include "server.h"
 
-#define TICK_MS 1000u
-#define TICK_MS_MAX 60000u
-#define TICK_SHARE 200u     /* a tick's CPU time is at most 1/TICK_SHARE of the interval */
-
-struct watcher {
-	struct MHD_Connection *mc; /* NULL: slot is free */
+struct seat {
+	struct MHD_Connection *mc; /* NULL: it is free */
 	struct mw_conn *conn;
 	bool suspended;
-	bool ended;          /* the client has gone: nothing more is sent */
-	struct mw_cursor cursor;
-	uint32_t point_tick;
-	struct mw_buf out;   /* an event */
-	size_t sent;         /* bytes of `out` */
-	uint64_t spoke;      /* ms; when the last event was begun */
+	struct mw_watcher w;
 };
 
-static struct watcher watchers[MW_WATCHERS_MAX];
-static unsigned watching;
-static uint64_t next_tick; /* ms; valid while there are watchers */
+static struct seat seats[MW_WATCHERS_MAX];
 
 /* --- one watcher ------------------------------------------------------------------- */
 
-static void resume(struct watcher *w)
+static void resume(struct seat *s)
 {
-	if (!w->mc || !w->suspended)
+	if (!s->mc || !s->suspended)
 		return;
-	w->suspended = false;
-	MHD_resume_connection(w->mc);
+	s->suspended = false;
+	MHD_resume_connection(s->mc);
 }
 
-/* Puts the next event into w->out. False: there is none. */
-static bool refill(struct watcher *w, uint64_t now)
+static void end(struct seat *s)
 {
-	if (w->out.cap > MW_EVENT_BYTES / 4)
-		mw_buf_free(&w->out);
-	w->out.n = w->sent = 0;
-	if (!mw_site_next(&mw_server.site, &w->cursor, &w->point_tick, &w->out) &&
-	    now - w->spoke >= MW_SILENCE_MS)
-		mw_buf_str(&w->out, ":\n\n");
-	if (w->out.failed) { /* half an event would be invalid */
-		mw_buf_free(&w->out);
-		w->ended = true;
-	}
-	if (!w->out.n)
-		return false;
-	w->spoke = now;
-	return true;
+	if (!s->mc)
+		return;
+	mw_watcher_end(&mw_server.site.stream, &s->w);
+	resume(s);
 }
 
 static ssize_t read_event(void *cls, uint64_t pos, char *to, size_t max)
 {
-	struct watcher *w = cls;
+	struct seat *s = cls;
 	uint64_t now = mw_now_ms();
+	const char *p;
 	size_t n;
 
 	(void)pos;
-	w->conn->since = now; /* it reads */
-	if (!w->ended && w->sent == w->out.n)
-		(void)refill(w, now);
-	if (w->ended)
+	s->conn->since = now; /* it reads */
+	switch (mw_watcher_next(&mw_server.site.stream, &s->w, now, &p, &n)) {
+	case MW_NEXT_END:
 		return MHD_CONTENT_READER_END_OF_STREAM;
-	n = w->out.n - w->sent < max ? w->out.n - w->sent : max;
-	if (!n) {
-		w->suspended = true;
-		MHD_suspend_connection(w->mc);
+	case MW_NEXT_LATER:
+		s->suspended = true;
+		MHD_suspend_connection(s->mc);
 		return 0;
+	case MW_NEXT_BYTES:
+		break;
 	}
-	memcpy(to, w->out.p + w->sent, n);
-	w->sent += n;
+	n = n < max ? n : max;
+	memcpy(to, p, n);
+	mw_watcher_took(&s->w, n, now);
 	return (ssize_t)n;
 }
 
 static void leave(void *cls)
 {
-	struct watcher *w = cls;
+	struct seat *s = cls;
 
-	mw_cursor_free(&w->cursor);
-	mw_buf_free(&w->out);
-	*w = (struct watcher){ 0 };
-	if (!--watching)
-		mw_site_unwatched(&mw_server.site, mw_server.api);
+	mw_watcher_free(&mw_server.site.stream, &s->w);
+	*s = (struct seat){ 0 };
+	(void)mw_stream_idle(&mw_server.site.stream, mw_now_ms());
 }
 
 /* Lets the loop see the client's end once; watches a slot's new client again. */
@@ -120,33 +89,33 @@ static bool hear_of_end(struct mw_conn *c)
 	       (errno == EEXIST && !epoll_ctl(mw_server.epfd, EPOLL_CTL_MOD, c->fd, &ev));
 }
 
-static struct watcher *free_one(void)
+static struct seat *free_one(void)
 {
-	/* watchers leave room for other clients */
-	unsigned max =
-		mw_server.conns_max / 2 < MW_WATCHERS_MAX ? mw_server.conns_max / 2 : MW_WATCHERS_MAX;
-
-	for (unsigned i = 0; i < max; i++)
-		if (!watchers[i].mc)
-			return &watchers[i];
+	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
+		if (!seats[i].mc)
+			return &seats[i];
 	return NULL;
 }
 
 struct MHD_Response *mw_live_open(struct MHD_Connection *mc, struct mw_conn *c, struct mw_buf *first)
 {
-	struct watcher *w = c ? free_one() : NULL;
+	struct mw_stream *stream = &mw_server.site.stream;
+	struct seat *s = c ? free_one() : NULL;
 	uint64_t now = mw_now_ms();
 	struct MHD_Response *r;
 
-	if (!w || !hear_of_end(c))
+	/* watchers leave room for other clients */
+	if (!s || !mw_watcher_join(stream, &s->w, first, mw_server.conns_max / 2, now))
 		return NULL;
-	r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 << 10, read_event, w, leave);
-	if (!r)
+	s->mc = mc;
+	s->conn = c;
+	r = hear_of_end(c) ?
+		    MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 << 10, read_event, s, leave) :
+		    NULL;
+	if (!r) {
+		leave(s);
 		return NULL;
-	*w = (struct watcher){ .mc = mc, .conn = c, .out = *first, .spoke = now };
-	*first = (struct mw_buf){ 0 };
-	if (!watching++)
-		next_tick = now;
+	}
 	/* a silent watcher is fine; MW_STALL_MS drops one that doesn't read */
 	MHD_set_connection_option(mc, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
 	mw_conn_phase(c, MW_CONN_WATCHING, now);
@@ -161,71 +130,47 @@ void mw_live_hangup(struct mw_conn *c)
 
 	if (c->fd < 0 || c->phase != MW_CONN_WATCHING || recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
 		return;
-	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++) {
-		if (watchers[i].mc && watchers[i].conn == c) {
-			watchers[i].ended = true;
-			resume(&watchers[i]);
-		}
-	}
+	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
+		if (seats[i].conn == c)
+			end(&seats[i]);
 }
 
 bool mw_live_waits(const struct mw_conn *c)
 {
 	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
-		if (watchers[i].mc && watchers[i].conn == c)
-			return watchers[i].suspended;
+		if (seats[i].mc && seats[i].conn == c)
+			return seats[i].suspended;
 	return false;
-}
-
-static void tick(uint64_t now)
-{
-	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), ms;
-	bool had_some = mw_server.site.journal.tick != 0 && mw_server.site.journal.snapshot;
-
-	(void)mw_site_tick(&mw_server.site, mw_server.api); /* no memory: the next tick retries */
-	ms = (mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from) * TICK_SHARE / 1000000;
-	/* the first tick names and sorts everything; later ones only compare */
-	if (!had_some || ms < TICK_MS)
-		ms = TICK_MS;
-	next_tick = now + (ms < TICK_MS_MAX ? ms : TICK_MS_MAX);
 }
 
 void mw_live_run(uint64_t now)
 {
-	if (!watching)
-		return;
-	if (now >= next_tick) {
-		tick(now);
-		for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
-			resume(&watchers[i]);
-	}
+	bool ticked = mw_stream_run(&mw_server.site.stream, now);
+
 	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
-		if (watchers[i].mc && now - watchers[i].spoke >= MW_SILENCE_MS)
-			resume(&watchers[i]);
+		if (seats[i].mc && (ticked || now >= mw_watcher_due(&seats[i].w)))
+			resume(&seats[i]);
 }
 
 int mw_live_due(uint64_t now)
 {
-	uint64_t due = next_tick;
+	uint64_t due = mw_stream_due(&mw_server.site.stream, now);
 
-	if (!watching)
-		return -1;
 	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
-		if (watchers[i].suspended && watchers[i].spoke + MW_SILENCE_MS < due)
-			due = watchers[i].spoke + MW_SILENCE_MS;
+		if (seats[i].suspended && mw_watcher_due(&seats[i].w) < due)
+			due = mw_watcher_due(&seats[i].w);
+	if (due == UINT64_MAX)
+		return -1;
 	return due > now ? (int)(due - now) : 0;
 }
 
 void mw_live_close(void)
 {
-	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++) {
-		watchers[i].ended = true;
-		resume(&watchers[i]);
-	}
+	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
+		end(&seats[i]);
 }
 
 void mw_live_reset(void)
 {
-	memset(watchers, 0, sizeof(watchers));
-	watching = 0;
+	memset(seats, 0, sizeof(seats));
 }

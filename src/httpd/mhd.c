@@ -135,13 +135,6 @@ static struct MHD_Response *convert(struct mw_response *res)
 	return r;
 }
 
-/* NULL: there are too many watchers, or no memory. */
-static struct MHD_Response *convert_stream(struct MHD_Connection *mc, struct mw_conn *c,
-					   struct mw_response *res)
-{
-	return mw_live_open(mc, c, &res->body);
-}
-
 static void add_headers(struct MHD_Response *r, const struct mw_response *res)
 {
 	const struct mw_header *h;
@@ -227,7 +220,7 @@ static enum MHD_Result reply(struct MHD_Connection *mc, struct mw_conn *c, struc
 	bool stream = res->stream;
 	struct MHD_Response *r = !stream    ? convert(res) :
 				 res->relay ? mw_relay_stream(job) :
-					      convert_stream(mc, c, res);
+					      mw_live_open(mc, c, &res->body);
 
 	if (r)
 		add_headers(r, res);

@@ -41,7 +41,6 @@ struct MHD_Response;
 
 #define MW_CONNECTIONS_MAX 64
 #define MW_LINGERS_MAX 16 /* at most a quarter of all connections */
-#define MW_WATCHERS_MAX 8 /* of /live; at most half of all connections */
 /* socket or socket_dir, the path of `listen`, its port, a path taken over, a path handed over */
 #define MW_LISTENERS_MAX 6
 

@@ -52,7 +52,21 @@ void mw_html_cells(struct mw_buf *, const struct mw_row *, int sorted_by);
 void mw_html_at_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
 void mw_html_text(struct mw_buf *, const char *);
 
-/* each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, site.c, source.c, wire.c */
+/* site.c */
+
+/* Does the request name a site? If not, answers it with 503. */
+bool mw_has_site(struct mw_call *);
+/* Seconds since 1970. */
+double mw_unix_now(void);
+
+/* events.c */
+
+/* Appends the event "point": the process as a whole. ctx: struct mw_site; t: uptime. */
+void mw_event_point(struct mw_buf *, void *ctx, double t);
+
+/*
+ * each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, events.c, site.c, source.c, wire.c
+ */
 
 #define MW_PARAMETERS_MAX 100u /* of a query; there are fewer than 20 names */
 #define MW_LINK_MAX 1024u /* bytes of a location in a link; web/src/server.js has it, too */

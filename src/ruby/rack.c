@@ -99,8 +99,8 @@ static VALUE make_part(VALUE arg)
 }
 
 /*
- * :nodoc: each { |String| } -> self: CHUNK bytes at a time. For a stream with a watcher, the
- * watcher's events follow, then where the stream can be resumed.
+ * :nodoc: each { |String| } -> self: CHUNK bytes at a time. For a stream with a watcher, what that
+ * gets follows.
  */
 static VALUE body_each(VALUE self)
 {
@@ -112,10 +112,8 @@ static VALUE body_each(VALUE self)
 		p.n = body_bytes(b) - p.at < CHUNK ? body_bytes(b) - p.at : CHUNK;
 		rb_yield(mw_quietly(make_part, (VALUE)&p));
 	}
-	while (!NIL_P(b->watcher) && !NIL_P(s = mw_quietly(mw_watcher_next, b->watcher)))
+	while (!NIL_P(b->watcher) && RTEST(s = mw_quietly(mw_watcher_take, b->watcher)))
 		rb_yield(s);
-	if (!NIL_P(b->watcher))
-		rb_yield(mw_quietly(mw_watcher_end, b->watcher));
 	RB_GC_GUARD(self);
 	return self;
 }

@@ -18,6 +18,8 @@
  */
 struct mw_site *mw_site_take(void);
 void mw_site_give(void);
+/* Its stream, without the lock: for mw_watcher_free() alone. */
+struct mw_stream *mw_site_stream(void);
 
 /* rack_family.c: one request that other processes answer. */
 struct mw_rack_family {
@@ -47,11 +49,9 @@ void mw_init_rack_passage(VALUE pages);
 VALUE mw_rack_name(const char *name);
 
 /*
- * A watcher's next event: a String, or nil if there is none. Raises TypeError if it isn't a
- * watcher, and NoMemoryError.
+ * A watcher's next bytes, which it takes: a String, or nil or false if there are none. Raises
+ * TypeError if it isn't a watcher, and NoMemoryError.
  */
-VALUE mw_watcher_next(VALUE watcher);
-/* The event that says where a watcher can go on, after a next that was nil. */
-VALUE mw_watcher_end(VALUE watcher);
+VALUE mw_watcher_take(VALUE watcher);
 
 #endif

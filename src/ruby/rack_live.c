@@ -1,110 +1,82 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rack_live.c - for lib/mwrap/rack/live.rb: the ticks for watchers, a watcher's new events, and a
- * thread that is quiet from its start.
+ * rack_live.c - the site's stream (../report/live/stream.h) for lib/mwrap/rack/live.rb, and a thread
+ * that is quiet from its start.
  *
- * A watcher here is a cursor (../report/journal.h); the site doesn't point to it. Its journal
- * begins with a first tick and ends with the last watcher. A cursor of an earlier journal gets the
- * whole table again.
+ * A Watcher is used by one Ruby thread at a time. Another one may end it, under the site's lock. The
+ * GC frees it: then no thread uses it.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include "base/clock.h"
 #include "rack.h"
 
-#define TICK_MS 1000u
-#define TICK_MS_MAX 60000u
-#define TICK_SHARE 200u /* a tick's CPU time is at most 1/TICK_SHARE of the interval */
+#define BYTES_MAX ((size_t)64 << 10) /* in one String */
 
-/* The present journal: its first tick and its number. Under the site's lock. */
-static struct {
-	uint32_t first;
-	unsigned turn;
-} journal;
-
-struct watcher {
-	struct mw_cursor cursor;
-	uint32_t point_tick;
-	unsigned turn; /* journal.turn of the cursor; 0: none yet */
-	char start[sizeof(((struct mw_site *)0)->start)];
-};
-
-/* --- ticks --------------------------------------------------------------------------- */
-
-/* Returns how many ms later the next one is due. */
-static uint64_t tick(struct mw_site *site)
+static struct mw_stream *take(void)
 {
-	bool had_some = site->journal.snapshot != NULL;
-	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), ms;
-
-	(void)mw_site_tick(site, mw_tracker); /* no memory: the next tick may have some */
-	ms = (mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from) * TICK_SHARE / 1000000;
-	if (!had_some && site->journal.snapshot) {
-		journal.first = site->journal.tick;
-		journal.turn++;
-	}
-	/* the first tick names and sorts everything; later ones only compare */
-	if (!had_some || ms < TICK_MS)
-		return TICK_MS;
-	return ms < TICK_MS_MAX ? ms : TICK_MS_MAX;
+	mw_tracker->quiet_enter();
+	return &mw_site_take()->stream;
 }
+
+static void *give(void)
+{
+	mw_site_give();
+	mw_tracker->quiet_leave();
+	return NULL;
+}
+
+/* --- the stream ---------------------------------------------------------------------- */
 
 static void *tick_work(void *p)
 {
-	struct mw_site *site;
+	struct mw_stream *s = take();
+	uint64_t now = mw_now_ms(), due;
 
-	mw_tracker->quiet_enter();
-	site = mw_site_take();
-	*(uint64_t *)p = tick(site);
-	mw_site_give();
-	mw_tracker->quiet_leave();
-	return NULL;
+	(void)mw_stream_run(s, now);
+	now = mw_now_ms();
+	due = mw_stream_due(s, now);
+	*(double *)p = due == UINT64_MAX || due < now ? 0 : (double)(due - now) / 1000;
+	return give();
 }
 
-/* :nodoc: ticks now -> Float, seconds until the next tick is due */
+/* :nodoc: ticks if that is due -> Float, seconds until the next tick is */
 static VALUE pages_tick(VALUE mod)
 {
-	uint64_t ms = TICK_MS;
+	double seconds = 0;
 
-	mw_without_gvl(tick_work, &ms);
-	return DBL2NUM((double)ms / 1000);
+	mw_without_gvl(tick_work, &seconds);
+	return DBL2NUM(seconds);
 }
 
-static void *unwatched_work(void *unused)
+static void *idle_work(void *p)
 {
-	(void)unused;
-	mw_tracker->quiet_enter();
-	mw_site_unwatched(mw_site_take(), mw_tracker);
-	mw_site_give();
-	mw_tracker->quiet_leave();
-	return NULL;
+	*(bool *)p = mw_stream_idle(take(), mw_now_ms());
+	return give();
 }
 
-/* :nodoc: the last watcher has gone */
-static VALUE pages_unwatched(VALUE mod)
+/* :nodoc: true if nobody watches */
+static VALUE pages_idle_p(VALUE mod)
 {
-	mw_without_gvl(unwatched_work, NULL);
-	return Qnil;
+	bool idle = false;
+
+	mw_without_gvl(idle_work, &idle);
+	return idle ? Qtrue : Qfalse;
 }
 
 /* --- a watcher --------------------------------------------------------------------------- */
 
 static void watcher_free(void *p)
 {
-	struct watcher *w = p;
-
 	mw_tracker->quiet_enter();
-	mw_cursor_free(&w->cursor);
+	mw_watcher_free(mw_site_stream(), p);
 	mw_tracker->quiet_leave();
-	ruby_xfree(w);
+	ruby_xfree(p);
 }
 
 static size_t watcher_size(const void *p)
 {
-	return sizeof(struct watcher) + ((const struct watcher *)p)->cursor.order_n * sizeof(uint32_t);
+	const struct mw_watcher *w = p;
+
+	return sizeof(*w) + w->cursor.order_n * sizeof(*w->cursor.order) + w->out.cap;
 }
 
 static const rb_data_type_t watcher_type = {
@@ -115,119 +87,131 @@ static const rb_data_type_t watcher_type = {
 
 static VALUE watcher_new(VALUE class)
 {
-	struct watcher *w;
+	struct mw_watcher *w;
 
-	return TypedData_Make_Struct(class, struct watcher, &watcher_type, w);
+	return TypedData_Make_Struct(class, struct mw_watcher, &watcher_type, w);
 }
 
-struct next {
-	struct watcher *w;
-	struct mw_buf event;
-	const char *since; /* "START:TICK", or NULL; for resume */
-	bool resumed;
+struct call {
+	struct mw_watcher *w;
+	const char *text; /* what it begins with, or where */
+	size_t n;
+	bool yes;
+	enum mw_next next;
+	const char *p; /* its next bytes, `n` of them */
 };
 
-/* Makes an event of the present journal; a cursor of an earlier one starts from nothing. */
+static void *join_work(void *p)
+{
+	struct call *c = p;
+	struct mw_stream *s = take();
+	struct mw_buf first = { 0 };
+
+	mw_watcher_free(s, c->w);
+	mw_buf_add(&first, c->text, c->n);
+	c->yes = !first.failed && mw_watcher_join(s, c->w, &first, MW_WATCHERS_MAX, mw_now_ms());
+	mw_buf_free(&first);
+	return give();
+}
+
+/* :nodoc: join(String) -> bool: watches, and begins with that; false: too many do */
+static VALUE watcher_join(VALUE self, VALUE first)
+{
+	struct call c = { .w = rb_check_typeddata(self, &watcher_type) };
+
+	StringValue(first);
+	c.text = RSTRING_PTR(first);
+	c.n = (size_t)RSTRING_LEN(first);
+	mw_without_gvl(join_work, &c);
+	RB_GC_GUARD(self);
+	RB_GC_GUARD(first);
+	return c.yes ? Qtrue : Qfalse;
+}
+
+static void *poll_work(void *p)
+{
+	struct call *c = p;
+	struct mw_stream *s = take();
+
+	mw_watcher_free(s, c->w);
+	c->yes = mw_watcher_poll(s, c->w, c->text, mw_now_ms());
+	return give();
+}
+
+/* :nodoc: poll("START:TICK" or nil) -> bool: polls; true: goes on from there */
+static VALUE watcher_poll(VALUE self, VALUE since)
+{
+	struct call c = { .w = rb_check_typeddata(self, &watcher_type) };
+
+	c.text = NIL_P(since) ? NULL : StringValueCStr(since);
+	mw_without_gvl(poll_work, &c);
+	RB_GC_GUARD(self);
+	RB_GC_GUARD(since);
+	return c.yes ? Qtrue : Qfalse;
+}
+
 static void *next_work(void *p)
 {
-	struct next *n = p;
-	struct watcher *w = n->w;
-	struct mw_site *site;
+	struct call *c = p;
+	struct mw_stream *s = take();
 
-	mw_tracker->quiet_enter();
-	site = mw_site_take();
-	if (!site->journal.snapshot)
-		tick(site);
-	if (w->turn != journal.turn) {
-		mw_cursor_free(&w->cursor);
-		w->point_tick = 0;
-		w->turn = journal.turn;
-	}
-	memcpy(w->start, site->start, sizeof(w->start));
-	if (!mw_site_next(site, &w->cursor, &w->point_tick, &n->event))
-		n->event.n = 0;
-	mw_site_give();
-	mw_tracker->quiet_leave();
-	return NULL;
+	c->next = mw_watcher_next(s, c->w, mw_now_ms(), &c->p, &c->n);
+	return give();
 }
 
-static VALUE event_string(VALUE arg)
+/* :nodoc: bytes -> String that it gets next; nil: nothing now; false: the end */
+static VALUE watcher_bytes(VALUE self)
 {
-	const struct mw_buf *b = (const struct mw_buf *)arg;
-
-	return rb_enc_str_new(b->p, (long)b->n, rb_utf8_encoding());
-}
-
-static VALUE event_free(VALUE arg)
-{
-	mw_tracker->quiet_enter();
-	mw_buf_free((struct mw_buf *)arg);
-	mw_tracker->quiet_leave();
-	return Qnil;
-}
-
-VALUE mw_watcher_next(VALUE self)
-{
-	struct next n = { .w = rb_check_typeddata(self, &watcher_type) };
+	struct call c = { .w = rb_check_typeddata(self, &watcher_type) };
 	VALUE s = Qnil;
-	bool failed;
 
-	mw_without_gvl(next_work, &n);
-	failed = n.event.failed; /* half an event would be invalid */
-	if (n.event.n && !failed)
-		s = rb_ensure(event_string, (VALUE)&n.event, event_free, (VALUE)&n.event);
-	else
-		event_free((VALUE)&n.event);
-	if (failed)
-		mw_no_memory();
+	mw_without_gvl(next_work, &c);
+	if (c.next == MW_NEXT_BYTES)
+		s = rb_str_new(c.p, (long)(c.n < BYTES_MAX ? c.n : BYTES_MAX));
+	else if (c.next == MW_NEXT_END)
+		s = Qfalse;
 	RB_GC_GUARD(self);
 	return s;
 }
 
-static void *resume_work(void *p)
+/* :nodoc: took(Integer): so many of these bytes were written */
+static VALUE watcher_took(VALUE self, VALUE n)
 {
-	struct next *n = p;
-	struct watcher *w = n->w;
-	struct mw_site *site;
-	const char *end;
-	unsigned long tick;
-
-	mw_tracker->quiet_enter();
-	site = mw_site_take();
-	end = strrchr(n->since, ':');
-	tick = end ? strtoul(end + 1, NULL, 10) : 0;
-	if (end && (size_t)(end - n->since) == strlen(site->start) &&
-	    !memcmp(n->since, site->start, strlen(site->start)) && site->journal.snapshot &&
-	    tick >= journal.first && tick <= site->journal.tick) {
-		w->cursor.got = w->point_tick = (uint32_t)tick;
-		w->turn = journal.turn;
-		n->resumed = true;
-	}
-	mw_site_give();
-	mw_tracker->quiet_leave();
-	return NULL;
+	mw_watcher_took(rb_check_typeddata(self, &watcher_type), NUM2SIZET(n), mw_now_ms());
+	RB_GC_GUARD(self);
+	return Qnil;
 }
 
-/*
- * :nodoc: resume("START:TICK") -> bool: goes on from an earlier watcher's place, if the changes
- * since then are still known. Call before the first next.
- */
-static VALUE watcher_resume(VALUE self, VALUE since)
+/* :nodoc: true if it takes nothing of what waits for it, for too long */
+static VALUE watcher_stalled_p(VALUE self)
 {
-	struct next n = { .w = rb_check_typeddata(self, &watcher_type), .since = StringValueCStr(since) };
+	bool stalled = mw_watcher_stalled(rb_check_typeddata(self, &watcher_type), mw_now_ms());
 
-	mw_without_gvl(resume_work, &n);
 	RB_GC_GUARD(self);
-	RB_GC_GUARD(since);
-	return n.resumed ? Qtrue : Qfalse;
+	return stalled ? Qtrue : Qfalse;
 }
 
-VALUE mw_watcher_end(VALUE self)
+static void *end_work(void *w)
 {
-	const struct watcher *w = rb_check_typeddata(self, &watcher_type);
-	VALUE s = rb_sprintf("event: next\ndata: {\"since\":\"%s:%u\"}\n\n", w->start, w->cursor.got);
+	mw_watcher_end(take(), w);
+	return give();
+}
 
+/* :nodoc: end: any thread; there is a place for another one */
+static VALUE watcher_end(VALUE self)
+{
+	mw_without_gvl(end_work, rb_check_typeddata(self, &watcher_type));
 	RB_GC_GUARD(self);
+	return Qnil;
+}
+
+VALUE mw_watcher_take(VALUE self)
+{
+	VALUE s = watcher_bytes(self);
+
+	if (RTEST(s))
+		mw_watcher_took(rb_check_typeddata(self, &watcher_type), (size_t)RSTRING_LEN(s),
+				mw_now_ms());
 	return s;
 }
 
@@ -255,9 +239,13 @@ void mw_init_rack_live(VALUE pages)
 	VALUE watcher = rb_define_class_under(pages, "Watcher", rb_cObject);
 
 	rb_define_alloc_func(watcher, watcher_new);
-	rb_define_method(watcher, "next", mw_watcher_next, 0);
-	rb_define_method(watcher, "resume", watcher_resume, 1);
+	rb_define_method(watcher, "join", watcher_join, 1);
+	rb_define_method(watcher, "poll", watcher_poll, 1);
+	rb_define_method(watcher, "bytes", watcher_bytes, 0);
+	rb_define_method(watcher, "took", watcher_took, 1);
+	rb_define_method(watcher, "stalled?", watcher_stalled_p, 0);
+	rb_define_method(watcher, "end", watcher_end, 0);
 	rb_define_singleton_method(pages, "tick", pages_tick, 0);
-	rb_define_singleton_method(pages, "unwatched", pages_unwatched, 0);
+	rb_define_singleton_method(pages, "idle?", pages_idle_p, 0);
 	rb_define_singleton_method(pages, "thread", pages_thread, 1);
 }

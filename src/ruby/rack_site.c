@@ -39,11 +39,16 @@ struct mw_site *mw_site_take(void)
 	started = true;
 	if (mw_statm_fd(&statm) < 0)
 		mw_statm_open(&statm, NULL);
-	mw_site_second(&site, mw_tracker, statm.fd);
+	mw_site_second(&site, statm.fd);
 	return &site;
 }
 
 void mw_site_give(void)
 {
 	pthread_mutex_unlock(&lock);
+}
+
+struct mw_stream *mw_site_stream(void)
+{
+	return &site.stream;
 }

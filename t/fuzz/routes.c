@@ -124,25 +124,25 @@ static void answer(const struct mw_request *req, struct mw_response *res)
 /* What a watcher would get: whole events of JSON. */
 static void watch(void)
 {
-	struct mw_cursor c = { 0 };
-	struct mw_buf b = { 0 };
-	uint32_t point = 0;
+	struct mw_watcher w = { 0 };
+	const char *p;
+	size_t len;
 	unsigned n = 0;
 
-	while (mw_site_next(&site, &c, &point, &b)) {
+	must(!mw_watcher_poll(&site.stream, &w, NULL, 1));
+	while (mw_watcher_next(&site.stream, &w, 1, &p, &len) == MW_NEXT_BYTES) {
 		struct mw_buf data;
-		char *brace = memchr(b.p, '{', b.n);
+		char *brace = memchr(p, '{', len);
 
-		must(brace && b.n > 2 && !memcmp(b.p + b.n - 3, "}\n\n", 3));
-		data = (struct mw_buf){ .p = brace, .n = (size_t)(b.p + b.n - brace) };
-		must(is_utf8(b.p, b.n) && count(&data, '\n') == 2);
+		must(brace && len > 2 && !memcmp(p + len - 3, "}\n\n", 3));
+		data = (struct mw_buf){ .p = brace, .n = (size_t)(p + len - brace) };
+		must(is_utf8(p, len) && count(&data, '\n') == 2);
 		is_json(&data);
-		b.n = 0;
+		mw_watcher_took(&w, len, 1);
 		n++;
 	}
-	must(n == 2);
-	mw_cursor_free(&c);
-	mw_buf_free(&b);
+	must(n == 3); /* rows, point, next */
+	mw_watcher_free(&site.stream, &w);
 }
 
 static char *word(const char **p, size_t *n)
@@ -225,7 +225,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		req.body_cut = req.body_n > MW_LOGIN_BODY_MAX;
 	}
 	mw_site_start(&site, &fake_api);
-	(void)mw_site_second(&site, &fake_api, -1);
+	(void)mw_site_second(&site, -1);
 	req.site = peer[0] == 'r' ? NULL : &site;
 	answer(&req, &res);
 	answer(&req, &again);
@@ -233,9 +233,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* some say what time it is */
 	must(res.body.n == again.body.n || changes || !strcmp(path, "/stats.json") ||
 	     !strcmp(path, "/history.json") || !strcmp(path, "/live") || !strcmp(path, "/metrics"));
-	(void)mw_site_tick(&site, &fake_api);
 	watch();
-	mw_site_end(&site, &fake_api);
+	mw_site_end(&site);
 	must(!fake_out);
 	mw_response_free(&res);
 	mw_response_free(&again);

@@ -1,62 +1,62 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# live.rb - /live, without keeping one of the server's threads.
+# live.rb - /live, without keeping one of the server's threads. It carries what the stream has for
+# each watcher (src/report/live/stream.h).
 #
 # If the server gives connections away ("hijack"), each watcher has a Seat. One thread of ours
-# writes the news to all of them each second. It never waits for a watcher: its writes don't block,
-# and a watcher that reads nothing for STALL seconds is dropped. Elsewhere /live answers what there
-# is, says where its next request can go on (?since=), and ends. The thread ticks while these
-# requests come. It ends with the last watcher. A forked child has no thread and no watchers: it
-# begins anew.
+# writes to all of them. It never waits for a watcher: its writes don't block, and a watcher that
+# reads nothing for long is dropped. Elsewhere /live answers what there is, says where its next
+# request can go on (?since=), and ends. The thread ticks while these requests come. It ends when
+# nobody watches. A forked child has no thread and no watchers: it begins anew.
 
 module Mwrap::Pages # :nodoc: all
   module Live
-    SEATS = 8
-    STALL = 60     # seconds
-    SILENCE = 15   # seconds; then a comment, for proxies
-    PATIENCE = 10  # seconds to wait for a repeated request, or for a Seat's connection
+    PATIENCE = 10  # seconds to wait for a Seat's connection
     STEP = 0.5     # seconds at most between looks for new watchers
-    private_constant :SEATS, :STALL, :SILENCE, :PATIENCE, :STEP
+    private_constant :PATIENCE, :STEP
 
     # One watcher, and the connection that a server gave away for it.
     class Seat < Joiner
       # hello: its first bytes. The block makes a body, for a connection that can't be kept.
       def initialize(hello, &part)
         @watcher = Watcher.new
-        @out = hello
+        @hello = hello
         @part = part
-        @since = @spoke = Live.clock
+        @since = Live.clock
         @io = nil
-        @gone = @here = false
+        @here = @gone = @blocked = false
       end
+
+      # False: too many watch.
+      def take = @watcher.join(@hello)
 
       # call, in quiet mode: the server's thread brings the connection.
       def join(io)
         return once(io) unless defined?(BasicSocket) && BasicSocket === io
-        @since = @spoke = Live.clock
         # Unicorn and Pitchfork would shut io down after this, unless it is closed
         @io = io.dup
         io.close
-        write(@since)
+        pump
         @here = true # belongs to the thread from now on
         Live.join
       end
 
       def io = (@io if @here)
       def gone? = @gone
-      def blocked? = !@out.nil?
-      def late?(now) = now - @since > (@io ? STALL : PATIENCE) && (@io.nil? || blocked?)
+      def blocked? = @blocked
+      def lost?(now) = @gone || (@io.nil? && now - @since > PATIENCE)
 
-      # Writes all pending events.
-      def pump(now)
-        write(now) or return if @out
-        until @gone
-          @out = @watcher.next || (":\n\n" if now - @spoke >= SILENCE) or return
-          @spoke = now
-          write(now) or return
+      # Writes all that there is for it.
+      def pump
+        while !@gone && (bytes = @watcher.bytes)
+          n = @io.write_nonblock(bytes, exception: false)
+          return @blocked = true if n == :wait_writable
+          @watcher.took(n)
         end
-      rescue NoMemoryError
+        @blocked = false
+        close if bytes == false
+      rescue IOError, SystemCallError, NoMemoryError
         close
       end
 
@@ -67,28 +67,20 @@ module Mwrap::Pages # :nodoc: all
         close
       end
 
+      # Closes if the client reads nothing for too long.
+      def check = (close if @watcher.stalled?)
+
+      # Its place is free for another watcher. Any thread; a connection that comes later is closed.
+      def leave = @watcher.end
+
+      private
+
       def close
         @gone = true
         @io&.shutdown(:RDWR) # a forked child may hold it, too
         @io&.close
       rescue IOError, SystemCallError
         nil
-      end
-
-      private
-
-      # True when all is written.
-      def write(now)
-        while @out
-          n = @io.write_nonblock(@out, exception: false)
-          return false if n == :wait_writable
-          @since = now
-          @out = n < @out.bytesize ? @out.byteslice(n..) : nil
-        end
-        true
-      rescue IOError, SystemCallError
-        close
-        false
       end
 
       # Serves a connection that isn't a socket, for example one with TLS: Ruby can't write to that
@@ -106,7 +98,6 @@ module Mwrap::Pages # :nodoc: all
     @lock = Mutex.new
     @pid = Process.pid
     @seats = []
-    @polled = -PATIENCE
     @thread = nil
 
     class << self
@@ -121,28 +112,25 @@ module Mwrap::Pages # :nodoc: all
 
       # Returns a Seat, or nil if all are taken.
       def seat(hello, &part)
-        now = clock
+        drop
         seat = Seat.new(hello, &part)
-        locked do
-          @seats.reject! { |s| s.gone? || s.late?(now) }
-          return if @seats.size >= SEATS
-          @seats << seat
-        end
+        return unless seat.take
+        locked { @seats << seat }
         seat
       end
 
       def join = locked { start }
-      def leave(seat) = locked { @seats.delete(seat) }
+
+      def leave(seat)
+        locked { @seats.delete(seat) }
+        seat.leave
+      end
 
       # Turns a body that begins a stream into one that ends. query: the request's
       def part(body, query)
-        since = query[/(?:\A|&)since=([0-9]+-[0-9]+:[0-9]+)(?:&|\z)/, 1]
         watcher = Watcher.new
-        again = since ? watcher.resume(since) : false
-        locked do
-          @polled = clock
-          start
-        end
+        again = watcher.poll(query[/(?:\A|&)since=([0-9]+-[0-9]+:[0-9]+)(?:&|\z)/, 1])
+        locked { start }
         body.follow(watcher, again)
       end
 
@@ -150,12 +138,11 @@ module Mwrap::Pages # :nodoc: all
       def run
         Thread.current.name = "mwrap"
         Thread.current.report_on_exception = false
-        due = clock
         begin
-          due = clock + Mwrap::Pages.tick if clock >= due
+          due = Mwrap::Pages.tick
           seats = locked { @seats.select(&:io) }
-          seats.each { |seat| seat.pump(clock) }
-          wait(seats, due) unless (over = locked { over? })
+          seats.each(&:pump)
+          wait(seats, due) unless (over = over?)
         end until over
       end
 
@@ -177,7 +164,6 @@ module Mwrap::Pages # :nodoc: all
       def fresh
         @lock = Mutex.new
         @seats = []
-        @polled = -PATIENCE
         @thread = nil
         @pid = Process.pid
       end
@@ -186,21 +172,32 @@ module Mwrap::Pages # :nodoc: all
         @thread = Mwrap::Pages.thread(self) unless @thread&.alive?
       end
 
-      # True if the last watcher has gone. The next one starts another thread.
-      def over?
+      # Forgets Seats whose watcher has gone, or whose connection never came.
+      def drop
         now = clock
-        @seats.each { |seat| seat.close if seat.io && seat.late?(now) }
-        @seats.reject! { |seat| seat.gone? || seat.late?(now) }
-        return false if @seats.any? || now - @polled < PATIENCE
-        Mwrap::Pages.unwatched
-        @thread = nil
-        true
+        lost = locked do
+          lost, @seats = @seats.partition { |seat| seat.lost?(now) }
+          lost
+        end
+        lost.each(&:leave)
       end
 
+      # True if the last watcher has gone. The next one starts another thread.
+      def over?
+        locked { @seats.select(&:io) }.each(&:check)
+        drop
+        return false unless Mwrap::Pages.idle?
+        locked do # somebody may have come meanwhile
+          @thread = nil if (over = Mwrap::Pages.idle?)
+          over
+        end
+      end
+
+      # due: seconds until the next tick
       def wait(seats, due)
         here = seats.reject(&:gone?)
         by_io = here.to_h { |seat| [seat.io, seat] }
-        readable, = IO.select(by_io.keys, here.select(&:blocked?).map(&:io), nil, (due - clock).clamp(0, STEP))
+        readable, = IO.select(by_io.keys, here.select(&:blocked?).map(&:io), nil, due.clamp(0, STEP))
         readable&.each { |io| by_io[io].look }
       rescue IOError, SystemCallError
         here&.each(&:look)
