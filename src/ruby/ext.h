@@ -10,8 +10,8 @@
  *    the latest. Blocks can raise, throw, be killed, fork, or never return in an abandoned Fiber.
  *  - No Ruby call between quiet_enter() and quiet_leave(), except in Mwrap.quiet, which pairs them
  *    with rb_ensure(). hush.c alone pairs hush(true).
- *  - Nothing here is written after Init_mwrap_ext, except under a lock (rack_site.c): methods are
- *    Ractor-safe.
+ *  - Nothing here is written after Init_mwrap_ext, except under a lock (rack_site.c) or atomically:
+ *    methods are Ractor-safe.
  */
 #ifndef MW_RUBY_EXT_H
 #define MW_RUBY_EXT_H
