@@ -32,10 +32,22 @@ static void ending(struct mw_buf *b, void *ctx, double t)
 	mw_buf_fmt(b, "event: ending\ndata: %u\n\n", ++endings);
 }
 
+static struct mw_api api;
+static unsigned work; /* ms of CPU time that a snapshot takes */
+
+static struct mw_snapshot *slow_snapshot(void)
+{
+	uint64_t end = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) + work * UINT64_C(1000000);
+
+	while (work && mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) < end)
+		;
+	return fake_snapshot();
+}
+
 static void begin(void)
 {
 	const struct mw_stream_inputs inputs = {
-		.api = &fake_api, .mark = &mark, .origin_ms = mw_now_ms(), .ending = ending, .ctx = &s
+		.api = &api, .mark = &mark, .origin_ms = mw_now_ms(), .ending = ending, .ctx = &s
 	};
 
 	mw_stream_start(&s, &inputs);
@@ -45,7 +57,9 @@ static int setup(void **state)
 {
 	fake_clear(state);
 	memset(&s, 0, sizeof(s));
-	endings = 0;
+	endings = work = 0;
+	api = fake_api;
+	api.snapshot = slow_snapshot;
 	now = 1000000;
 	begin();
 	fake_row(MW_KIND_RUBY, 100, "/a.rb:1");
@@ -194,7 +208,24 @@ static void ticks_come_while_somebody_watches(void **state)
 	assert_false(mw_stream_run(&s, now + 100000));
 }
 
-/* The bug that the next watcher of a server had: no rows at first, then all as if they were new. */
+static void slow_ticks_come_less_often(void **state)
+{
+	(void)state;
+	work = 20;
+	joins(&one, "");
+	tick();
+	assert_int_equal(mw_stream_due(&s, now), now + 1000);
+	tick();
+	assert_true(mw_stream_due(&s, now) >= now + 4000);
+	work = 350;
+	tick();
+	assert_int_equal(mw_stream_due(&s, now), now + 60000);
+	work = 0;
+	tick();
+	assert_true(mw_stream_due(&s, now) < now + 60000);
+}
+
+/* Its first rows are the whole table, not an empty one that makes all of them look new afterwards. */
 static void the_next_one_after_the_last_left(void **state)
 {
 	(void)state;
@@ -419,6 +450,7 @@ int main(void)
 		TEST(first_bytes_rows_and_the_ending),
 		TEST(in_pieces),
 		TEST(ticks_come_while_somebody_watches),
+		TEST(slow_ticks_come_less_often),
 		TEST(the_next_one_after_the_last_left),
 		TEST(one_whose_stream_was_ended),
 		TEST(no_more_than_so_many),
