@@ -91,8 +91,10 @@ static void begin(const char *path, const char *dir)
 {
 	set_where(path, dir);
 	atomic_store(&sweep.busy, true);
-	if (mw_thread_start(run, NULL, STACK)) /* retried at the next look */
+	if (mw_thread_start(run, NULL, STACK)) {
+		sweep.last = sweep.full = 0; /* retried at the next look */
 		atomic_store(&sweep.busy, false);
+	}
 }
 
 /* True if a name has come or gone since the last look, or too recently for mtime to tell. */
