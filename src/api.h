@@ -26,7 +26,8 @@
 
 #define MW_API_VERSION 8u
 
-struct mw_options;
+struct mw_options; /* options/options.h */
+struct mw_family;  /* family/family.h */
 
 enum mw_kind {
 	MW_KIND_RUBY,   /* location is "PATH:LINE" */
@@ -165,13 +166,6 @@ struct mw_heap {
 	struct mw_heap_page *v; /* in no particular order */
 };
 
-/* Endpoint where the server and its family find each other: see src/family/family.h. */
-struct mw_server_endpoint {
-	char path[108]; /* of option `socket`, absolute, or a substitute for `listen`; "": none */
-	char dir[108]; /* of `socket_dir`, absolute; "": not given */
-	char token[513]; /* token that the family's requests must present; "": none */
-};
-
 /* libmicrohttpd calls it when it can't go on. */
 typedef void (*mw_panic_fn)(void *cls, const char *file, unsigned line, const char *why);
 
@@ -243,8 +237,8 @@ struct mw_api {
 	struct mw_heap *(*heap)(void);
 	void (*heap_free)(struct mw_heap *);
 
-	/* False, and zeros: no server runs in this process, or not yet. */
-	bool (*server_endpoint)(struct mw_server_endpoint *);
+	/* How the server's family is reached. False: no server runs in this process, or not yet. */
+	bool (*server_endpoint)(struct mw_family *);
 
 	/*
 	 * panic_take: libmicrohttpd calls `ours` in a panic from now on. `set` is the library's

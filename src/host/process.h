@@ -44,7 +44,7 @@ void mw_end_before_destructors(void);
 void mw_server_start(void);
 void mw_server_go(void);
 /* See mw_api.server_endpoint. */
-bool mw_server_endpoint(struct mw_server_endpoint *);
+bool mw_server_endpoint(struct mw_family *);
 void mw_server_before_fork(uint64_t until);
 void mw_server_after_fork(int child);
 /* Tells it to remove its socket, and waits: 200 ms, or two seconds if a file is being made. */

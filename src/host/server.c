@@ -172,16 +172,15 @@ void mw_server_go(void)
 	mw_sys_futex_wake(&go);
 }
 
-bool mw_server_endpoint(struct mw_server_endpoint *place)
+bool mw_server_endpoint(struct mw_family *endpoint)
 {
 	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
-	bool is = false;
+	bool is;
 
-	memset(place, 0, sizeof(*place));
 	if (!h)
 		return false;
 	mw_quiet_enter();
-	is = h->place(place);
+	is = h->endpoint(endpoint);
 	mw_quiet_leave();
 	return is;
 }

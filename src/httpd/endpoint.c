@@ -6,7 +6,6 @@
  * It is a copy, since mw_server belongs to the server's thread. The lock is held only while
  * copying.
  */
-#include <assert.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -14,23 +13,17 @@
 
 static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct mw_server_endpoint place; /* under the lock */
+static struct mw_family endpoint; /* under the lock */
 static bool known;     /* under the lock: a server runs */
-
-static_assert(sizeof(place.path) == MW_SOCKET_PATH && sizeof(place.dir) == MW_SOCKET_PATH,
-	      "as in mw_family");
-static_assert(sizeof(place.token) == sizeof(mw_server.family.token), "as in mw_family");
 
 void mw_endpoint_tell(void)
 {
-	struct mw_server_endpoint now = { 0 };
+	struct mw_family now = mw_server.family;
 
-	memcpy(now.path, mw_server.family.path, sizeof(now.path));
-	memcpy(now.dir, mw_server.family.dir, sizeof(now.dir));
 	if (mw_server.api->options()->token_file)
 		memcpy(now.token, mw_server.access.token, mw_server.access.token_n);
 	pthread_mutex_lock(&lock);
-	place = now;
+	endpoint = now;
 	known = true;
 	pthread_mutex_unlock(&lock);
 	explicit_bzero(now.token, sizeof(now.token));
@@ -40,16 +33,16 @@ void mw_endpoint_end(void)
 {
 	pthread_mutex_lock(&lock);
 	known = false;
-	explicit_bzero(&place, sizeof(place));
+	explicit_bzero(&endpoint, sizeof(endpoint));
 	pthread_mutex_unlock(&lock);
 }
 
-bool mw_endpoint_get(struct mw_server_endpoint *to)
+bool mw_endpoint_get(struct mw_family *to)
 {
 	bool yes;
 
 	pthread_mutex_lock(&lock);
-	*to = place;
+	*to = endpoint;
 	yes = known;
 	pthread_mutex_unlock(&lock);
 	return yes;
@@ -59,5 +52,5 @@ void mw_endpoint_child(void)
 {
 	memcpy(&lock, &fresh, sizeof(lock));
 	known = false;
-	explicit_bzero(&place, sizeof(place));
+	explicit_bzero(&endpoint, sizeof(endpoint));
 }

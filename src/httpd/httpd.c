@@ -441,5 +441,5 @@ const struct mw_httpd_api mwrap_httpd = {
 	.wait_stopped = wait_stopped,
 	.before_fork = mw_child_before_fork,
 	.child_after_fork = mw_child_after_fork,
-	.place = mw_endpoint_get,
+	.endpoint = mw_endpoint_get,
 };

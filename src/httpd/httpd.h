@@ -63,7 +63,7 @@ struct mw_httpd_api {
 	void (*child_after_fork)(uint32_t moves);
 
 	/* See mw_api.server_endpoint. Any thread. */
-	bool (*place)(struct mw_server_endpoint *);
+	bool (*endpoint)(struct mw_family *);
 };
 
 extern const struct mw_httpd_api mwrap_httpd __attribute__((visibility("default")));

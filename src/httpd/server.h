@@ -266,7 +266,7 @@ void mw_endpoint_tell(void);
 /* No server runs any more. */
 void mw_endpoint_end(void);
 /* Any thread. */
-bool mw_endpoint_get(struct mw_server_endpoint *);
+bool mw_endpoint_get(struct mw_family *);
 /* In a forked child. */
 void mw_endpoint_child(void);
 

@@ -107,9 +107,8 @@ static size_t no_source(const char *name, size_t n, char *to, size_t size)
 	return 0;
 }
 
-static bool no_server_place(struct mw_server_endpoint *place)
+static bool no_server(struct mw_family *endpoint)
 {
-	memset(place, 0, sizeof(*place));
 	return false;
 }
 
@@ -148,5 +147,5 @@ const struct mw_api mw_no_tracker = {
 	.heap_sums = no_heap_sums,
 	.heap = no_heap,
 	.heap_free = no_heap_free,
-	.server_endpoint = no_server_place,
+	.server_endpoint = no_server,
 };

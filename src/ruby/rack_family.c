@@ -26,15 +26,10 @@
 
 bool mw_rack_family(struct mw_family *f)
 {
-	struct mw_server_endpoint place;
-	bool is = mw_tracker->server_endpoint(&place) && (place.path[0] || place.dir[0]);
+	bool is = mw_tracker->server_endpoint(f) && (f->path[0] || f->dir[0]);
 
-	if (is) {
-		memcpy(f->path, place.path, sizeof(f->path));
-		memcpy(f->dir, place.dir, sizeof(f->dir));
-		memcpy(f->token, place.token, sizeof(f->token));
-	}
-	explicit_bzero(&place, sizeof(place));
+	if (!is)
+		explicit_bzero(f, sizeof(*f));
 	return is;
 }
 

@@ -46,7 +46,7 @@ static VALUE pages_page(VALUE mod, VALUE title, VALUE main, VALUE base, VALUE mo
 	struct page p = {
 		.req = { .method = "GET", .path = "/objects", .peer = MW_PEER_RACK, .header = no_header }
 	};
-	struct mw_server_endpoint place;
+	struct mw_family family;
 	struct mw_call call = { .api = mw_tracker, .req = &p.req, .res = &p.res, .rest = "" };
 	VALUE html, headers;
 
@@ -56,9 +56,10 @@ static VALUE pages_page(VALUE mod, VALUE title, VALUE main, VALUE base, VALUE mo
 	StringValue(main);
 	p.main = RSTRING_PTR(main);
 	p.main_n = (size_t)RSTRING_LEN(main);
-	if (mw_tracker->server_endpoint(&place) && (place.path[0] || place.dir[0]))
-		p.req.mount = RSTRING_PTR(mount);
 	mw_tracker->quiet_enter();
+	if (mw_rack_family(&family))
+		p.req.mount = RSTRING_PTR(mount);
+	explicit_bzero(&family, sizeof(family));
 	mw_reply_page(&call, p.title, fill, &p);
 	mw_tracker->quiet_leave();
 	headers = headers_of(&p.res); /* a raise here leaks the body, once, when memory runs out */

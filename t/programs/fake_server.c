@@ -185,9 +185,9 @@ static size_t no_source(const char *name, size_t n, char *to, size_t size)
 	return 0;
 }
 
-static bool no_server_place(struct mw_server_endpoint *place)
+static bool no_server(struct mw_family *endpoint)
 {
-	memset(place, 0, sizeof(*place));
+	(void)endpoint;
 	return false;
 }
 
@@ -250,7 +250,7 @@ static const struct mw_api api = {
 	.heap_sums = heap_sums,
 	.heap = heap,
 	.heap_free = heap_free,
-	.server_endpoint = no_server_place,
+	.server_endpoint = no_server,
 };
 
 /* --- what the tracker does ------------------------------------------------ */

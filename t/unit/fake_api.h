@@ -137,9 +137,9 @@ static size_t no_source(const char *name, size_t n, char *to, size_t size)
 	return 0;
 }
 
-static bool no_server_place(struct mw_server_endpoint *place)
+static bool no_server(struct mw_family *endpoint)
 {
-	memset(place, 0, sizeof(*place));
+	(void)endpoint;
 	return false;
 }
 
@@ -187,7 +187,7 @@ static const struct mw_api fake_api = {
 	.heap_sums = fake_heap_sums,
 	.heap = fake_get_heap,
 	.heap_free = fake_heap_free,
-	.server_endpoint = no_server_place,
+	.server_endpoint = no_server,
 };
 
 /* Adds a row; its id is its index. file_len is up to the last colon or parenthesis. */
