@@ -57,7 +57,7 @@ struct mw_row {
 	 */
 	struct {
 		uint64_t total, allocations, frees, freed, life_sum;
-	} born;
+	} fork_baseline;
 	/* location; bytes as the system has them, not necessarily UTF-8 */
 	const char *location; /* NUL-terminated, owned by the snapshot */
 	uint32_t location_len;

@@ -179,7 +179,7 @@ class FamiliesTest < Minitest::Test
     assert_equal 1, owners.size, owners.inspect
     assert_includes workers, owners[0]
     assert_equal workers, list(2).map { |p| p["pid"] }
-    # its parent has gone: what both were born with counts once
+    # its parent has gone: what both inherited counts once
     assert_equal row(rows("/#{workers[0]}/each/0.tsv"), "/app.rb:2")["total"],
                  row(all_of(2), "/app.rb:2")["total"]
   ensure

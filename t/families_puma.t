@@ -86,31 +86,31 @@ class FamiliesPumaTest < Minitest::Test
     end
   end
 
-  # The sum, the processes' tables, and what they were born with, of one moment: what each said of
+  # The sum, the processes' tables, and what they inherited, of one moment: what each said of
   # itself before the sum was made, it says after it, too, to the last byte. So nothing happened
   # meanwhile, and the sum has to be that of these very tables; where something did (Ruby
   # may run a thread of Puma's at any time), they are taken again.
   def one_moment(pids, sum: "/all/each/2000.tsv", at: path)
     eventually("an idle moment") do
       before = pids.map { |pid| table("/#{pid}/each/0.tsv", at: at) }
-      born = pids.map { |pid| born(pid, at: yield(pid)) }
+      inherited = pids.map { |pid| fork_baseline(pid, at: yield(pid)) }
       all = table(sum, at: at)
       after = pids.map { |pid| table("/#{pid}/each/0.tsv", at: at) }
       # who doesn't answer in time isn't in the sum, and what all were forked with says how many are
       whole = row(all, at_line(KEPT))["processes"] == pids.size
-      [all, after.map { |t| by_place(t) }, born] if whole && before == after
+      [all, after.map { |t| by_place(t) }, inherited] if whole && before == after
     end
   end
 
-  # pids: the master first, who was born with nothing; the others are its children.
+  # pids: the master first, which inherited nothing; the others are its children.
   def check_sum(pids, at: path, &socket)
     min = 2000
-    all, tables, born = one_moment(pids, sum: "/all/each/#{min}.tsv", at: at, &socket)
+    all, tables, inherited = one_moment(pids, sum: "/all/each/#{min}.tsv", at: at, &socket)
     want = tables.flat_map(&:keys).uniq.to_h do |place|
-      parts = tables.filter_map.with_index { |t, i| [t[place], i.zero? ? [0, 0] : born[i].fetch(place, [0, 0])] if t[place] }
+      parts = tables.filter_map.with_index { |t, i| [t[place], i.zero? ? [0, 0] : inherited[i].fetch(place, [0, 0])] if t[place] }
       [place, {
         "live_bytes" => parts.sum { |r, _| r["live_bytes"] }, "live" => parts.sum { |r, _| r["live"] },
-        # what a child was born with is its parent's
+        # what a child inherited is its parent's
         "total" => parts.sum { |r, b| r["total"] - b[0] }, "allocations" => parts.sum { |r, b| r["allocations"] - b[1] },
         "processes" => parts.size
       }]
@@ -122,8 +122,8 @@ class FamiliesPumaTest < Minitest::Test
     assert_operator got.size, :>, 100
     # those above the limit that the sum was asked for with, and no others
     assert_equal want.select { |_, r| [r["total"], r["live_bytes"]].max > min }.keys.sort, got.keys.sort
-    assert_operator born[0].values.map(&:first).sum, :==, 0
-    born.drop(1).each { |b| assert_operator b.values.map(&:first).sum, :>, 1_000_000 }
+    assert_operator inherited[0].values.map(&:first).sum, :==, 0
+    inherited.drop(1).each { |b| assert_operator b.values.map(&:first).sum, :>, 1_000_000 }
     [all, tables]
   end
 
@@ -143,7 +143,7 @@ class FamiliesPumaTest < Minitest::Test
       own = row(all, at_line(OWN))
       assert_operator own["allocations"], :>=, 40 + 80
       assert_equal 2, own["processes"]
-      # reset, all begin again, and what they were born with is nothing
+      # reset, all begin again, and what they inherited is nothing
       becomes("3 of 3 processes") { post("/all/reset").body[/\A.*?(?=:)/] }
       all = one_moment(pids, sum: "/all/each/0.tsv") { |pid| pid == app.pid ? path : path("s.#{pid}") }[0]
       assert_equal [0, 0, 3 * master["live_bytes"]], row(all, at_line(KEPT)).values_at("total", "allocations", "live_bytes")
@@ -172,7 +172,7 @@ class FamiliesPumaTest < Minitest::Test
         assert_operator pids.size, :<=, 6
         answering.each { |p| known[p["pid"]] = true unless p["owner"] }
         all = table("/all/each/0.tsv")
-        # what all have, since they were born with it: a sum of whole tables is a multiple
+        # what all have, since they inherited it: a sum of whole tables is a multiple
         kept = row(all, at_line(KEPT))
         one = row(table("/#{app.pid}/each/0.tsv"), at_line(KEPT))
         assert_equal kept["processes"] * one["live_bytes"], kept["live_bytes"]
@@ -249,7 +249,7 @@ class FamiliesPumaTest < Minitest::Test
       (n += 1) == 20
     end
     assert_equal 1, pids.size, pids.inspect
-    # the parent has gone: what both were born with counts once
+    # the parent has gone: what both inherited counts once
     first = table("/#{workers[0]}/each/0.tsv")
     all = all_of(2)
     assert_equal row(first, at_line(KEPT)).values_at("total", "allocations"), row(all, at_line(KEPT)).values_at("total", "allocations")

@@ -117,7 +117,7 @@ void mw_scrape_merge(struct mw_buf *, const struct mw_scrape *, size_t n);
 /* A process's part of a sum. */
 struct mw_part {
 	const struct mw_wire *wire; /* mw_sum_api() removes the addresses from its native rows */
-	uint64_t born; /* bytes of its fork baseline */
+	uint64_t fork_baseline; /* bytes of its fork baseline */
 	bool inherits; /* another part counts these: mw_inheritance() */
 };
 

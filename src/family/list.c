@@ -95,7 +95,7 @@ static const struct {
 	{ "state", "State", "Whether it answered in time.", TEXT, get_state },
 	{ "age", "Age", "Seconds since it was started or forked.", SECONDS, get_age },
 	{ "rss_bytes", "RSS", "Resident memory in bytes, what it shares with others included.", NUMBER, get_rss },
-	{ "live_bytes", "Live bytes", "Bytes allocated and not freed yet, what it was born with included.",
+	{ "live_bytes", "Live bytes", "Bytes allocated and not freed yet, inherited ones included.",
 	  NUMBER, get_live_bytes },
 	{ "forked_from", "Forked from", "The process it was forked from; empty if it was started by exec.",
 	  PID, get_forked_from },

@@ -25,12 +25,12 @@ static uint64_t more(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static uint64_t born_with(const struct mw_wire *w)
+static uint64_t fork_baseline_of(const struct mw_wire *w)
 {
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < w->n; i++)
-		bytes = more(bytes, w->rows[i].born.total);
+		bytes = more(bytes, w->rows[i].fork_baseline.total);
 	return bytes;
 }
 
@@ -38,7 +38,8 @@ static uint64_t born_with(const struct mw_wire *w)
 static bool goes_before(const struct mw_part *q, const struct mw_part *p)
 {
 	return q->wire->stats.eldest == p->wire->stats.eldest &&
-	       (q->born != p->born ? q->born > p->born : q->wire->pid < p->wire->pid);
+	       (q->fork_baseline != p->fork_baseline ? q->fork_baseline > p->fork_baseline :
+						       q->wire->pid < p->wire->pid);
 }
 
 void mw_inheritance(struct mw_part *p, size_t n)
@@ -47,7 +48,7 @@ void mw_inheritance(struct mw_part *p, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const struct mw_stats *s = &p[i].wire->stats;
 
-		p[i].born = born_with(p[i].wire);
+		p[i].fork_baseline = fork_baseline_of(p[i].wire);
 		p[i].inherits = s->forker && (is_there(p, n, s->forker) || is_there(p, n, s->eldest));
 	}
 	/* of a line whose parent and eldest are gone, the first in order keeps the baseline */
@@ -110,12 +111,12 @@ static void add_item(struct mw_row *sum, const struct item *it)
 	struct mw_row r = *it->row;
 
 	if (it->inherits) {
-		r.total = less(r.total, r.born.total);
-		r.allocations = less(r.allocations, r.born.allocations);
-		r.frees = less(r.frees, r.born.frees);
-		r.freed = less(r.freed, r.born.freed);
-		r.life_sum = less(r.life_sum, r.born.life_sum);
-		memset(&r.born, 0, sizeof(r.born));
+		r.total = less(r.total, r.fork_baseline.total);
+		r.allocations = less(r.allocations, r.fork_baseline.allocations);
+		r.frees = less(r.frees, r.fork_baseline.frees);
+		r.freed = less(r.freed, r.fork_baseline.freed);
+		r.life_sum = less(r.life_sum, r.fork_baseline.life_sum);
+		memset(&r.fork_baseline, 0, sizeof(r.fork_baseline));
 	}
 	mw_row_add(sum, &r);
 	sum->processes++;

@@ -50,11 +50,12 @@ void mw_row_add(struct mw_row *sum, const struct mw_row *r)
 	sum->growth = add_i64(sum->growth, r->growth);
 	sum->live_bytes = add_u64(sum->live_bytes, r->live_bytes);
 	sum->live = add_u64(sum->live, r->live);
-	sum->born.total = add_u64(sum->born.total, r->born.total);
-	sum->born.allocations = add_u64(sum->born.allocations, r->born.allocations);
-	sum->born.frees = add_u64(sum->born.frees, r->born.frees);
-	sum->born.freed = add_u64(sum->born.freed, r->born.freed);
-	sum->born.life_sum = add_u64(sum->born.life_sum, r->born.life_sum);
+	sum->fork_baseline.total = add_u64(sum->fork_baseline.total, r->fork_baseline.total);
+	sum->fork_baseline.allocations =
+		add_u64(sum->fork_baseline.allocations, r->fork_baseline.allocations);
+	sum->fork_baseline.frees = add_u64(sum->fork_baseline.frees, r->fork_baseline.frees);
+	sum->fork_baseline.freed = add_u64(sum->fork_baseline.freed, r->fork_baseline.freed);
+	sum->fork_baseline.life_sum = add_u64(sum->fork_baseline.life_sum, r->fork_baseline.life_sum);
 	if (r->processes > sum->processes)
 		sum->processes = r->processes;
 	sum->overruns = add_u64(sum->overruns, r->overruns);

@@ -13,7 +13,8 @@
 #define ROW_FIELDS(X)                                                               \
 	X(total) X(allocations) X(frees) X(freed) X(life_sum) X(life_max)           \
 	X(live_bytes) X(live) X(overruns) X(overrun_size)                           \
-	X(born.total) X(born.allocations) X(born.frees) X(born.freed) X(born.life_sum) X(at)
+	X(fork_baseline.total) X(fork_baseline.allocations) X(fork_baseline.frees)  \
+	X(fork_baseline.freed) X(fork_baseline.life_sum) X(at)
 #define STATS_FIELDS(X)                                                             \
 	X(total) X(allocations) X(freed) X(frees) X(live_bytes) X(live)             \
 	X(locations) X(locations_max) X(retired) X(generation) X(tracker_bytes)     \

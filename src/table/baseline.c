@@ -74,7 +74,7 @@ bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s)
 	return true;
 }
 
-enum rebase { FROM_ZERO, FROM_FORK, FROM_BIRTH };
+enum rebase { FROM_ZERO, FROM_FORK, FROM_FAMILY_FORK };
 
 static void rebase(enum rebase from)
 {
@@ -98,7 +98,7 @@ static void rebase(enum rebase from)
 			before.freed += s->c.freed - b.c->freed;
 			before.frees += s->c.frees - b.c->frees;
 			*b.c = s->c;
-		} else if (from == FROM_BIRTH) {
+		} else if (from == FROM_FAMILY_FORK) {
 			mw_fork_baseline_set(id, &s->c);
 		}
 		*b.live = live_bytes(s);
@@ -134,7 +134,7 @@ struct mw_counters mw_before_reset(void)
 void mw_growth_from_here(bool family)
 {
 	mw_rebasing_lock();
-	rebase(family ? FROM_BIRTH : FROM_FORK);
+	rebase(family ? FROM_FAMILY_FORK : FROM_FORK);
 	mw_rebasing_unlock();
 }
 
@@ -145,7 +145,7 @@ bool mw_row_count(struct mw_row *r, uint32_t id, const struct mw_sum *s)
 	const struct mw_counters *since = chunk ? &chunk->c[id % MW_CS_CHUNK] : &zero;
 	const struct mw_overruns *o = mw_overruns_at(id);
 	int64_t live = (int64_t)(s->c.allocs - s->c.frees), bytes = live_bytes(s);
-	const struct mw_counters born = mw_fork_baseline_part(id, since);
+	const struct mw_counters inherited = mw_fork_baseline_part(id, since);
 
 	r->total += s->c.bytes - since->bytes;
 	r->allocations += s->c.allocs - since->allocs;
@@ -154,11 +154,11 @@ bool mw_row_count(struct mw_row *r, uint32_t id, const struct mw_sum *s)
 	r->life_sum += (s->c.life_sum - since->life_sum) * mw_life_scale;
 	if (s->life_max * mw_life_scale > r->life_max)
 		r->life_max = s->life_max * mw_life_scale;
-	r->born.total += born.bytes;
-	r->born.allocations += born.allocs;
-	r->born.freed += born.freed;
-	r->born.frees += born.frees;
-	r->born.life_sum += born.life_sum * mw_life_scale;
+	r->fork_baseline.total += inherited.bytes;
+	r->fork_baseline.allocations += inherited.allocs;
+	r->fork_baseline.freed += inherited.freed;
+	r->fork_baseline.frees += inherited.frees;
+	r->fork_baseline.life_sum += inherited.life_sum * mw_life_scale;
 	r->growth += bytes - (chunk ? chunk->live[id % MW_CS_CHUNK] : 0);
 	/* a writer may be between two counters: the difference may be negative, and shows as 0 */
 	r->live += live > 0 ? (uint64_t)live : 0;

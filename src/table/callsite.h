@@ -76,7 +76,7 @@ struct mw_callsite {
 	uint32_t hash;
 	uint32_t alias;             /* not 0: its counts belong to that id; release */
 	uint32_t seen;              /* allocs at the last sweep (retire.c); relaxed */
-	uint32_t born;              /* epoch of the tenant's birth: older maxima are another's */
+	uint32_t since;             /* epoch in which the tenant began: older maxima are another's */
 	uint32_t next_free;         /* free id list */
 	uint8_t kind;               /* enum mw_cs_kind; release once filled */
 	uint8_t leaving;            /* retire.c's, under mw_maintenance; 0 outside a sweep */
@@ -109,7 +109,7 @@ uint32_t mw_epoch(void);
 void mw_epoch_next(void);
 static inline uint32_t mw_epoch_from(const struct mw_callsite *c)
 {
-	uint32_t r = __atomic_load_n(&mw_epoch_reset, __ATOMIC_ACQUIRE), b = mw_get(&c->born);
+	uint32_t r = __atomic_load_n(&mw_epoch_reset, __ATOMIC_ACQUIRE), b = mw_get(&c->since);
 
 	return r > b ? r : b;
 }

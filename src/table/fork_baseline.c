@@ -3,18 +3,18 @@
 #include "fork_baseline.h"
 
 /* Counters only go up: of a fork and a reset, the later one has the larger sums. */
-static struct mw_counters *born[MW_CS_MAX / MW_CS_CHUNK]; /* NULL: zeros */
+static struct mw_counters *at_fork[MW_CS_MAX / MW_CS_CHUNK]; /* NULL: zeros */
 
 static struct mw_counters *find(uint32_t id)
 {
-	struct mw_counters *chunk = born[id / MW_CS_CHUNK];
+	struct mw_counters *chunk = at_fork[id / MW_CS_CHUNK];
 
 	return chunk ? &chunk[id % MW_CS_CHUNK] : NULL;
 }
 
 void mw_fork_baseline_set(uint32_t id, const struct mw_counters *c)
 {
-	struct mw_counters **chunk = &born[id / MW_CS_CHUNK];
+	struct mw_counters **chunk = &at_fork[id / MW_CS_CHUNK];
 
 	if (!*chunk)
 		*chunk = mw_arena_grow(MW_CS_CHUNK * sizeof(**chunk), MW_ARENA_LOCATION);

@@ -171,7 +171,7 @@ static bool fold(struct mw_callsite *c, const struct mw_sum *s)
 	    !mw_base_fold(c->id, to ? mw_callsite_real(to) : (uint32_t)MW_CS_GONE, s))
 		return false;
 	__atomic_store_n(&c->alias, 0, __ATOMIC_RELEASE);
-	mw_set(&c->born, mw_epoch());
+	mw_set(&c->since, mw_epoch());
 	c->leaving = STAYS;
 	mw_callsite_release(c->id);
 	mw_add(&mw_retired, 1);

@@ -15,7 +15,7 @@
 #include "caller/ruby/frame.h"
 #include "track.h"
 
-int mw_life = MW_UNBORN;
+int mw_life = MW_NOT_STARTED;
 uintptr_t mw_plain;
 bool mw_paused;
 
@@ -81,7 +81,7 @@ struct mw_shard *mw_permitted_cold(void)
 {
 	struct mw_shard *t;
 
-	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_UNBORN)
+	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_NOT_STARTED)
 		mw_start();
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
 		return NULL;
@@ -191,7 +191,7 @@ static void *room_as_asked(size_t bytes)
 
 static void *room_at_first(size_t bytes)
 {
-	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_UNBORN)
+	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_NOT_STARTED)
 		mw_start();
 	return mw_real.malloc(bytes);
 }
@@ -200,7 +200,7 @@ void *(*mw_roomy_malloc)(size_t) = room_at_first;
 
 void mw_start(void)
 {
-	int is = MW_UNBORN;
+	int is = MW_NOT_STARTED;
 	bool ok;
 
 	if (!__atomic_compare_exchange_n(&mw_life, &is, MW_STARTING, false, __ATOMIC_ACQ_REL,

@@ -27,7 +27,7 @@
 
 /* Lifecycle of the tracker in this process. */
 enum mw_life {
-	MW_UNBORN,   /* nothing is set up */
+	MW_NOT_STARTED,   /* nothing is set up */
 	MW_STARTING, /* being set up, by one thread: calls pass through */
 	MW_ON,
 	MW_OFF       /* set-up failed: calls pass through for ever */

@@ -75,7 +75,8 @@ static void right_sums(const struct mw_part *parts, size_t n, const struct mw_ap
 		for (size_t k = 0; k < parts[i].wire->n; k++) {
 			const struct mw_row *r = &parts[i].wire->rows[k];
 
-			total = add(total, parts[i].inherits ? less(r->total, r->born.total) : r->total);
+			total = add(total, parts[i].inherits ? less(r->total, r->fork_baseline.total) :
+							       r->total);
 			live = add(live, r->live_bytes);
 		}
 		lives_n += parts[i].wire->lives_n;

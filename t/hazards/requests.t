@@ -18,7 +18,7 @@ class RequestHazards < Minitest::Test
     while (line = gets)
       r, w = IO.pipe
       pid = fork { w.write("x") && sleep }
-      r.read(1) # it has let go of what it was born with
+      r.read(1) # it has let go of what it inherited
       puts Dir.children("/proc/#{pid}/fd").filter_map { |fd| File.readlink("/proc/#{pid}/fd/#{fd}") rescue nil }.grep(/socket/).join(" ")
       Process.kill(:KILL, pid)
       Process.wait(pid)

@@ -81,7 +81,7 @@ module Clusters
 
   # What of a process's table isn't its own but was there when it was forked, by location:
   # [total, allocations]. Only what processes say to each other has it.
-  def born(pid, at: path)
+  def fork_baseline(pid, at: path)
     target = "/family/table"
     r = get(target, { "X-Mwrap-Relayed" => "/" }, at: at)
     assert_equal 200, r.status

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tables of several processes as one: who was born with what, what is added up, what is the same place. */
+/* Tables of several processes as one: who inherited what, what is added up, what is the same place. */
 /* uses: src/family/answer.c src/family/ask.c src/family/gather.c src/family/list.c src/family/members.c src/family/scrape.c src/family/sum.c src/family/trust.c */
 /* uses: src/http/access.c src/pages/at.c src/pages/controls.c src/pages/each.c src/pages/heap_pages.c src/pages/html.c src/pages/login.c src/pages/metrics.c src/http/origin.c src/pages/overruns.c src/http/params.c src/pages/routes.c src/http/message.c src/http/call.c src/http/assets.c src/pages/site.c src/pages/events.c src/report/live/stream.c src/pages/source.c src/http/template.c src/pages/wire.c .build/web.o */
 /* uses: src/report/buf.c src/report/columns.c src/report/escape.c src/report/live/event.c src/report/group.c src/report/heap_pages.c src/report/live/history.c src/report/live/journal.c src/report/lives.c src/report/location.c src/report/live/mark.c src/report/metrics.c src/report/overruns.c src/report/render.c src/report/rows.c src/report/rss.c src/report/stats.c src/report/wire.c */
@@ -48,11 +48,11 @@ static struct mw_wire *process(long pid, long forker)
 	return w;
 }
 
-/* A process that was born with so much, in two locations. */
-static void born(long pid, long forker, uint64_t bytes)
+/* A process that inherited so much, in two locations. */
+static void forked(long pid, long forker, uint64_t bytes)
 {
-	fake_row(MW_KIND_RUBY, 1000, "/a.rb:1")->born.total = bytes / 2;
-	fake_row(MW_KIND_RUBY, 1000, "/b.rb:1")->born.total = bytes - bytes / 2;
+	fake_row(MW_KIND_RUBY, 1000, "/a.rb:1")->fork_baseline.total = bytes / 2;
+	fake_row(MW_KIND_RUBY, 1000, "/b.rb:1")->fork_baseline.total = bytes - bytes / 2;
 	process(pid, forker);
 }
 
@@ -70,22 +70,22 @@ static void inherit(const char *want)
 static void a_parent_is_there(void **state)
 {
 	(void)state;
-	born(10, 0, 0);
-	born(11, 10, 300);
-	born(12, 10, 500);
-	born(13, 12, 700); /* a grandchild */
+	forked(10, 0, 0);
+	forked(11, 10, 300);
+	forked(12, 10, 500);
+	forked(13, 12, 700); /* a grandchild */
 	inherit("0111");
 }
 
-/* Of brothers one keeps what all of them were born with: who knows most of it. */
+/* Of brothers one keeps what all of them inherited: who knows most of it. */
 static void a_parent_is_gone(void **state)
 {
 	(void)state;
-	born(11, 10, 300);
-	born(12, 10, 500);
-	born(13, 10, 400);
-	born(21, 20, 1); /* another parent's */
-	born(31, 0, 0);
+	forked(11, 10, 300);
+	forked(12, 10, 500);
+	forked(13, 10, 400);
+	forked(21, 20, 1); /* another parent's */
+	forked(31, 0, 0);
 	inherit("10100");
 }
 
@@ -94,20 +94,20 @@ static void forked_twice(void **state)
 {
 	(void)state;
 	fake_stats.eldest = 10;
-	born(12, 11, 500);
+	forked(12, 11, 500);
 	fake_stats.eldest = 10;
-	born(14, 13, 400);
+	forked(14, 13, 400);
 	inherit("01");
-	born(10, 0, 0);
+	forked(10, 0, 0);
 	inherit("110");
 }
 
 static void brothers_that_know_as_much(void **state)
 {
 	(void)state;
-	born(13, 10, 400);
-	born(11, 10, 400);
-	born(12, 10, 400);
+	forked(13, 10, 400);
+	forked(11, 10, 400);
+	forked(12, 10, 400);
 	inherit("101");
 	mw_inheritance(parts, 0);
 }
@@ -116,11 +116,11 @@ static void brothers_that_know_as_much(void **state)
 static void circles_end(void **state)
 {
 	(void)state;
-	born(10, 11, 400);
-	born(11, 10, 400);
+	forked(10, 11, 400);
+	forked(11, 10, 400);
 	inherit("11");
 	inherit("11");
-	born(12, 12, 1);
+	forked(12, 12, 1);
 	inherit("111");
 }
 
@@ -130,7 +130,7 @@ static void many_brothers(void **state)
 
 	(void)state;
 	for (int i = 0; i < MAX; i++)
-		born(100 + i, 10, i == 17 ? UINT64_MAX : UINT64_MAX - 1);
+		forked(100 + i, 10, i == 17 ? UINT64_MAX : UINT64_MAX - 1);
 	memset(want, '1', MAX);
 	want[17] = '0';
 	want[MAX] = '\0';
@@ -291,30 +291,30 @@ static void twice(void **state)
 	assert_int_equal(snap->n, 2);
 }
 
-static void born_counts(struct mw_row *r, uint64_t n_born)
+static void forked_counts(struct mw_row *r, uint64_t inherited)
 {
 	r->allocations = r->frees = r->freed = r->life_sum = r->total = 100;
 	r->live = 7;
 	r->live_bytes = 70;
 	r->growth = 9;
-	r->born.total = n_born;
-	r->born.allocations = n_born + 1;
-	r->born.frees = n_born + 2;
-	r->born.freed = n_born + 3;
-	r->born.life_sum = n_born + 4;
+	r->fork_baseline.total = inherited;
+	r->fork_baseline.allocations = inherited + 1;
+	r->fork_baseline.frees = inherited + 2;
+	r->fork_baseline.freed = inherited + 3;
+	r->fork_baseline.life_sum = inherited + 4;
 }
 
-/* What a child was born with is its parent's; what lives in both is in both. */
+/* What a child inherited is its parent's; what lives in both is in both. */
 static void counted_once(void **state)
 {
 	struct mw_stats s;
 
 	(void)state;
-	born_counts(fake_row(MW_KIND_RUBY, 0, "/a.rb:1"), 0);
+	forked_counts(fake_row(MW_KIND_RUBY, 0, "/a.rb:1"), 0);
 	process(10, 0);
-	born_counts(fake_row(MW_KIND_RUBY, 0, "/a.rb:1"), 80);
+	forked_counts(fake_row(MW_KIND_RUBY, 0, "/a.rb:1"), 80);
 	process(11, 10);
-	born_counts(fake_row(MW_KIND_RUBY, 0, "/a.rb:1"), 1000); /* more than there is */
+	forked_counts(fake_row(MW_KIND_RUBY, 0, "/a.rb:1"), 1000); /* more than there is */
 	process(12, 10);
 	mw_inheritance(parts, n);
 	add_up();

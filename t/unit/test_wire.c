@@ -71,11 +71,11 @@ static void same_row(const struct mw_row *got, const struct mw_row *want)
 	SAME(live);
 	SAME(overruns);
 	SAME(overrun_size);
-	SAME(born.total);
-	SAME(born.allocations);
-	SAME(born.frees);
-	SAME(born.freed);
-	SAME(born.life_sum);
+	SAME(fork_baseline.total);
+	SAME(fork_baseline.allocations);
+	SAME(fork_baseline.frees);
+	SAME(fork_baseline.freed);
+	SAME(fork_baseline.life_sum);
 	SAME(at);
 #undef SAME
 }
@@ -84,10 +84,22 @@ static void same_row(const struct mw_row *got, const struct mw_row *want)
 static void fill(struct mw_row *r, uint64_t from)
 {
 	uint64_t *const fields[] = {
-		&r->total,      &r->allocations,  &r->frees,         &r->freed,
-		&r->life_sum,   &r->life_max,     &r->live_bytes,    &r->live,
-		&r->overruns,   &r->overrun_size, &r->born.total,    &r->born.allocations,
-		&r->born.frees, &r->born.freed,   &r->born.life_sum, &r->at
+		&r->total,
+		&r->allocations,
+		&r->frees,
+		&r->freed,
+		&r->life_sum,
+		&r->life_max,
+		&r->live_bytes,
+		&r->live,
+		&r->overruns,
+		&r->overrun_size,
+		&r->fork_baseline.total,
+		&r->fork_baseline.allocations,
+		&r->fork_baseline.frees,
+		&r->fork_baseline.freed,
+		&r->fork_baseline.life_sum,
+		&r->at
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)

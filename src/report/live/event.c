@@ -178,7 +178,7 @@ static void rows(const struct mw_journal *j, struct mw_cursor *c, struct mw_buf 
 
 	while (n < MW_EVENT_ROWS && list.n < MW_EVENT_BYTES && (e = next(j, c))) {
 		mw_buf_str(&list, n++ ? "," : "");
-		row(&list, e, e->born <= c->got);
+		row(&list, e, e->appeared <= c->got);
 		c->at++;
 	}
 	c->more = next(j, c) != NULL;

@@ -43,7 +43,7 @@ static void take(struct mw_entry *e, const struct mw_row *r, const struct mw_mar
 	if (!e->row || !same_text(e->row, r)) {
 		if (e->row)
 			e->gone = tick;
-		e->born = e->changed = tick;
+		e->appeared = e->changed = tick;
 		e->hash = mw_location_hash(r);
 		e->mark = mw_mark_growth(mark, r, e->hash);
 	} else {

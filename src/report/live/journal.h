@@ -30,7 +30,7 @@ struct mw_entry {
 	const struct mw_row *row; /* in the journal's snapshot; NULL: none now */
 	uint64_t hash;            /* of its location */
 	int64_t mark;             /* growth since the mark */
-	uint32_t born;            /* tick: the location appeared */
+	uint32_t appeared;        /* tick: the location appeared */
 	uint32_t changed;         /* tick: its numbers changed */
 	uint32_t gone;            /* tick: an earlier location went; 0: never */
 };

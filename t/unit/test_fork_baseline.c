@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a child was born with, since a baseline, and after it went to another id. */
+/* What a child inherited, since a baseline, and after it went to another id. */
 /* uses: src/table/fork_baseline.c */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,21 +92,21 @@ static void since_a_baseline(void **state)
 	part_is(MW_CS_MAX - 1, zero, from(UINT64_MAX - 4));
 }
 
-/* What was born with `from` is the other one's, whose baseline is raised by `more`. */
+/* What `from` inherited is the other one's, whose baseline is raised by `more`. */
 static void it_moves(void **state)
 {
 	struct mw_counters a = from(100), base = from(60), to, more, after;
 
 	(void)state;
-	/* the other one was born with nothing */
+	/* the other one inherited nothing */
 	mw_fork_baseline_set(10, &a);
 	to = from(1000);
 	more = ALL(500);
 	mw_fork_baseline_fold(10, &base, 11, &to, &more);
-	/* its baseline is at 1000, 1500 after that: 40 of what came then it was born with */
+	/* its baseline is at 1000, 1500 after that: 40 of what came then it inherited */
 	after = (struct mw_counters){ 1500, 1501, 1002, 1003, 1004 };
 	part_is(11, after, ALL(40));
-	/* born before the other's baseline, and after it */
+	/* inherited before the other's baseline, and after it */
 	a = from(900);
 	mw_fork_baseline_set(12, &a);
 	a = from(100);
@@ -123,35 +123,35 @@ static void it_moves(void **state)
 static void nothing_moves(void **state)
 {
 	struct mw_counters base = from(60), to = from(1000), more = ALL(500);
-	uint32_t apart = 3 * MW_CS_CHUNK;
+	uint32_t first = 3 * MW_CS_CHUNK;
 	size_t before = grown_n;
 
 	(void)state;
-	mw_fork_baseline_fold(apart + 1, &base, apart + 2, &to, &more);
+	mw_fork_baseline_fold(first + 1, &base, first + 2, &to, &more);
 	assert_int_equal(grown_n, before);
-	part_is(apart + 2, zero, zero);
-	/* into one that was born with something, which stays what it is */
+	part_is(first + 2, zero, zero);
+	/* into one that inherited something, which stays what it is */
 	base = from(2000);
-	mw_fork_baseline_set(apart + 3, &base);
-	mw_fork_baseline_fold(apart + 1, &base, apart + 3, &to, &more);
-	part_is(apart + 3, (struct mw_counters){ 1500, 1501, 1002, 1003, 1004 }, ALL(1000));
+	mw_fork_baseline_set(first + 3, &base);
+	mw_fork_baseline_fold(first + 1, &base, first + 3, &to, &more);
+	part_is(first + 3, (struct mw_counters){ 1500, 1501, 1002, 1003, 1004 }, ALL(1000));
 }
 
-/* Then it counts as born with none. */
+/* Then it counts as inheriting none. */
 static void memory_is_short(void **state)
 {
 	struct mw_counters c = from(100), base = from(60), to = from(1000), more = ALL(500);
-	uint32_t apart = 4 * MW_CS_CHUNK;
+	uint32_t first = 4 * MW_CS_CHUNK;
 
 	(void)state;
 	no_memory = true;
-	mw_fork_baseline_set(apart, &c);
-	part_is(apart, zero, zero);
-	mw_fork_baseline_fold(10, &base, apart, &to, &more);
-	part_is(apart, zero, zero);
+	mw_fork_baseline_set(first, &c);
+	part_is(first, zero, zero);
+	mw_fork_baseline_fold(10, &base, first, &to, &more);
+	part_is(first, zero, zero);
 	no_memory = false;
-	mw_fork_baseline_set(apart, &c);
-	part_is(apart, zero, from(100));
+	mw_fork_baseline_set(first, &c);
+	part_is(first, zero, from(100));
 }
 
 int main(void)
