@@ -86,7 +86,7 @@ static void hear(struct mw_reply_of *v, struct mw_ask *a, long pid)
 	a->answer = (struct mw_buf){ 0 }; /* mw_wire_read() took ownership */
 }
 
-static int voice_cmp(const void *a, const void *b)
+static int reply_cmp(const void *a, const void *b)
 {
 	const struct mw_reply_of *x = a, *y = b;
 
@@ -100,7 +100,7 @@ static void unite(struct mw_gathered *g)
 {
 	size_t used = 0;
 
-	qsort(g->replies, g->n, sizeof(*g->replies), voice_cmp);
+	qsort(g->replies, g->n, sizeof(*g->replies), reply_cmp);
 	for (size_t i = 0; i < g->n; i++) {
 		if (used && g->replies[used - 1].pid == g->replies[i].pid) {
 			g->replies[used - 1].owner |= g->replies[i].owner;

@@ -107,7 +107,7 @@ static void step_back(void)
  * shared table the dynamic linker would then map another file for the library, and SIGBUS
  * would end the process. Kernels before 5.9 can't do this: there the table is shared.
  */
-static void *load_apart(void *err)
+static void *load_unshared(void *err)
 {
 	mw_own_thread_begin();
 	mw_quiet_enter(); /* for good */
@@ -121,7 +121,7 @@ static const struct mw_httpd_api *load_in_thread(char err[MW_ERROR_MAX])
 {
 	void *h;
 
-	return mw_thread_run(load_apart, err, STACK, &h) ? load(err) : h;
+	return mw_thread_run(load_unshared, err, STACK, &h) ? load(err) : h;
 }
 
 static void opened(void)

@@ -110,8 +110,8 @@ static void close_inherited(uint32_t moves)
 		close_if_ours(mw_server.lingers[i].fd);
 	for (unsigned i = 0; i < MW_LISTENERS_MAX; i++) {
 		close_if_ours(mw_server.listeners[i].fd);
-		if (mw_server.listeners[i].claim.path[0])
-			close_lock(&mw_server.listeners[i].claim);
+		if (mw_server.listeners[i].socket_lock.path[0])
+			close_lock(&mw_server.listeners[i].socket_lock);
 	}
 	mw_statm_close(&mw_server.statm);
 	/* these are known to be ours while each epoll has the eventfd in it */
@@ -146,7 +146,7 @@ void mw_child_after_fork(uint32_t moves)
 	mw_server.listeners_n = 0;
 	memset(mw_server.listeners, 0, sizeof(mw_server.listeners));
 	for (unsigned i = 0; i < MW_LISTENERS_MAX; i++)
-		mw_server.listeners[i].fd = mw_server.listeners[i].claim.lock_fd = -1;
+		mw_server.listeners[i].fd = mw_server.listeners[i].socket_lock.lock_fd = -1;
 	mw_server.statm.fd = -1;
 	mw_connections_reset();
 	mw_linger_reset();

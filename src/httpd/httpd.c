@@ -181,7 +181,7 @@ static void close_all(bool intact)
 			close(l->fd);
 		l->fd = -1;
 		l->addr_len = 0;
-		mw_socket_lock_drop(&l->claim);
+		mw_socket_lock_drop(&l->socket_lock);
 	}
 	if (intact) {
 		close_fd(&mw_server.epfd);

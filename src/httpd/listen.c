@@ -61,7 +61,7 @@ static void note_unix(struct mw_listener *l)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 
-	memcpy(un.sun_path, l->claim.path, sizeof(un.sun_path));
+	memcpy(un.sun_path, l->socket_lock.path, sizeof(un.sun_path));
 	memset(&l->addr, 0, sizeof(l->addr));
 	memcpy(&l->addr, &un, sizeof(un));
 	l->addr_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(un.sun_path) + 1);
@@ -95,34 +95,36 @@ static bool in_rundir(const struct mw_listener *l)
 	const char *path = mw_rundir_kept();
 	size_t n = strlen(path);
 
-	return n && !strncmp(l->claim.path, path, n) && (!l->claim.path[n] || l->claim.path[n] == '.');
+	return n && !strncmp(l->socket_lock.path, path, n) &&
+	       (!l->socket_lock.path[n] || l->socket_lock.path[n] == '.');
 }
 
-static int open_claimed(struct mw_listener *l, char err[MW_ERROR_MAX])
+static int open_locked(struct mw_listener *l, char err[MW_ERROR_MAX])
 {
 	int fd = new_socket(AF_UNIX, err);
 
 	l->tcp = false;
 	note_unix(l);
 	l->fd = fd;
-	if (fd >= 0 && !mw_socket_lock_bind(&l->claim, fd, mw_have_ruby(), err)) {
+	if (fd >= 0 && !mw_socket_lock_bind(&l->socket_lock, fd, mw_have_ruby(), err)) {
 		if (!in_rundir(l))
-			mw_socket_open_up(&l->claim, mw_server.api->options());
+			mw_socket_open_up(&l->socket_lock, mw_server.api->options());
 		if (!listen(fd, MW_BACKLOG))
 			return 0;
-		snprintf(err, MW_ERROR_MAX, "%s: can't listen: %s", l->claim.path, mw_strerror(errno));
+		snprintf(err, MW_ERROR_MAX, "%s: can't listen: %s", l->socket_lock.path,
+			 mw_strerror(errno));
 	}
 	l->fd = -1;
 	if (fd >= 0)
 		close(fd);
-	mw_socket_lock_drop(&l->claim);
+	mw_socket_lock_drop(&l->socket_lock);
 	return -1;
 }
 
 static bool taken_by_us(const char *path)
 {
 	for (unsigned i = 0; i < mw_server.listeners_n; i++)
-		if (!strcmp(mw_server.listeners[i].claim.path, path))
+		if (!strcmp(mw_server.listeners[i].socket_lock.path, path))
 			return true;
 	return false;
 }
@@ -131,27 +133,27 @@ static bool taken_by_us(const char *path)
  * Locks a path with this process's PID in it. A relative may be sweeping what an earlier process of
  * that PID left, and holds the lock for a moment.
  */
-static enum mw_socket_locked claim_own(struct mw_listener *l, const char *path, char err[MW_ERROR_MAX])
+static enum mw_socket_locked lock_own(struct mw_listener *l, const char *path, char err[MW_ERROR_MAX])
 {
 	const struct timespec ms = { .tv_nsec = 1000000 };
-	enum mw_socket_locked got = mw_socket_lock_take(&l->claim, path, err);
+	enum mw_socket_locked got = mw_socket_lock_take(&l->socket_lock, path, err);
 
 	for (int tries = 0; got == MW_SOCKET_LOCK_TAKEN && tries < SWEPT_MS; tries++) {
 		nanosleep(&ms, NULL);
-		got = mw_socket_lock_take(&l->claim, path, err);
+		got = mw_socket_lock_take(&l->socket_lock, path, err);
 	}
 	return got;
 }
 
-static enum mw_socket_locked claim_beside(struct mw_listener *l, const char *path, char err[MW_ERROR_MAX])
+static enum mw_socket_locked lock_beside(struct mw_listener *l, const char *path, char err[MW_ERROR_MAX])
 {
-	char own[sizeof(l->claim.path) + 24];
+	char own[sizeof(l->socket_lock.path) + 24];
 	int n = snprintf(own, sizeof(own), "%s.%ld", path, (long)getpid());
 
-	if (n >= 0 && (size_t)n < sizeof(l->claim.path))
-		return claim_own(l, own, err);
+	if (n >= 0 && (size_t)n < sizeof(l->socket_lock.path))
+		return lock_own(l, own, err);
 	snprintf(err, MW_ERROR_MAX, "%s: longer than the %zu bytes of a socket's path", own,
-		 sizeof(l->claim.path) - 1);
+		 sizeof(l->socket_lock.path) - 1);
 	return MW_SOCKET_LOCK_ERROR;
 }
 
@@ -164,14 +166,14 @@ static int open_unix(struct mw_listener *l, const char *abs, char err[MW_ERROR_M
 		snprintf(err, MW_ERROR_MAX, "%s: given twice", abs);
 		return -1;
 	}
-	got = mw_socket_lock_take(&l->claim, abs, err);
+	got = mw_socket_lock_take(&l->socket_lock, abs, err);
 	if (got == MW_SOCKET_LOCK_TAKEN) {
-		got = claim_beside(l, abs, err);
+		got = lock_beside(l, abs, err);
 		if (got == MW_SOCKET_LOCK_TAKEN)
 			snprintf(err, MW_ERROR_MAX, "%s: taken, as is its .%ld: choose another path",
 				 abs, (long)getpid());
 	}
-	return got == MW_SOCKET_LOCK_OURS ? open_claimed(l, err) : -1;
+	return got == MW_SOCKET_LOCK_OURS ? open_locked(l, err) : -1;
 }
 
 static int expand(const char *value, char *out, size_t size, char err[MW_ERROR_MAX])
@@ -185,7 +187,7 @@ static int expand(const char *value, char *out, size_t size, char err[MW_ERROR_M
 
 static int open_path(struct mw_listener *l, const struct mw_options *o, char err[MW_ERROR_MAX])
 {
-	char path[sizeof(l->claim.path)], abs[sizeof(path)], other[sizeof(path)];
+	char path[sizeof(l->socket_lock.path)], abs[sizeof(path)], other[sizeof(path)];
 
 	if (expand(o->socket, path, sizeof(path), err) ||
 	    mw_listen_absolute(path, abs, sizeof(abs), err) || open_unix(l, abs, err))
@@ -205,7 +207,7 @@ static int open_path(struct mw_listener *l, const struct mw_options *o, char err
  */
 static int open_rundir(struct mw_listener *l, const struct mw_options *o, char err[MW_ERROR_MAX])
 {
-	char path[sizeof(l->claim.path)];
+	char path[sizeof(l->socket_lock.path)];
 	int ret;
 
 	snprintf(err, MW_ERROR_MAX, "the family's sockets: no directory can hold them: set TMPDIR");
@@ -244,7 +246,7 @@ static int open_tcp(struct mw_listener *l, const struct mw_options *o, char err[
 
 static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[MW_ERROR_MAX])
 {
-	char dir[sizeof(l->claim.path)], path[sizeof(dir) + 32];
+	char dir[sizeof(l->socket_lock.path)], path[sizeof(dir) + 32];
 	struct stat st;
 
 	if (expand(o->socket_dir, path, sizeof(dir), err) ||
@@ -300,7 +302,7 @@ unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
 		if (pending)
 			tell(err);
 		memset(l, 0, sizeof(*l));
-		l->fd = l->claim.lock_fd = -1;
+		l->fd = l->socket_lock.lock_fd = -1;
 		ret = openers[i](l, o, err);
 		pending = ret < 0;
 		if (ret)
@@ -325,7 +327,7 @@ struct mw_listener *mw_listen_slot(void)
 	if (mw_server.listeners_n == MW_LISTENERS_MAX)
 		return NULL;
 	memset(l, 0, sizeof(*l));
-	l->fd = l->claim.lock_fd = -1;
+	l->fd = l->socket_lock.lock_fd = -1;
 	return l;
 }
 
@@ -334,7 +336,7 @@ static struct mw_listener *go_on(struct mw_listener *l, enum mw_socket_locked go
 {
 	char err[MW_ERROR_MAX];
 
-	if (got != MW_SOCKET_LOCK_OURS || open_claimed(l, err)) {
+	if (got != MW_SOCKET_LOCK_OURS || open_locked(l, err)) {
 		l->addr_len = 0;
 		return NULL;
 	}
@@ -342,7 +344,7 @@ static struct mw_listener *go_on(struct mw_listener *l, enum mw_socket_locked go
 		close(l->fd);
 		l->fd = -1;
 		l->addr_len = 0;
-		mw_socket_lock_drop(&l->claim);
+		mw_socket_lock_drop(&l->socket_lock);
 		return NULL;
 	}
 	mw_server.listeners_n++;
@@ -357,7 +359,7 @@ struct mw_listener *mw_listen_take(const char *path)
 	if (!l)
 		return NULL;
 	mw_moves_begin();
-	l = mw_opening_begin() ? go_on(l, mw_socket_lock_take(&l->claim, path, err)) : NULL;
+	l = mw_opening_begin() ? go_on(l, mw_socket_lock_take(&l->socket_lock, path, err)) : NULL;
 	mw_opening_end();
 	mw_moves_end();
 	return l;
@@ -371,7 +373,7 @@ struct mw_listener *mw_listen_beside(const char *path)
 	if (!l)
 		return NULL;
 	mw_moves_begin();
-	l = mw_opening_begin() ? go_on(l, claim_beside(l, path, err)) : NULL;
+	l = mw_opening_begin() ? go_on(l, lock_beside(l, path, err)) : NULL;
 	mw_opening_end();
 	mw_moves_end();
 	return l;
@@ -389,7 +391,7 @@ void mw_listen_end(struct mw_listener *l)
 void mw_listen_unlink(void)
 {
 	for (unsigned i = 0; i < mw_server.listeners_n; i++)
-		mw_socket_lock_unlink(&mw_server.listeners[i].claim);
+		mw_socket_lock_unlink(&mw_server.listeners[i].socket_lock);
 }
 
 /*

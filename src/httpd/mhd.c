@@ -296,7 +296,7 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 }
 
 /* Called once resumed: the answer is there, or the server ends. */
-static enum MHD_Result answer_apart(struct MHD_Connection *mc, struct mw_conn *c, struct mw_job *job)
+static enum MHD_Result answer_relayed(struct MHD_Connection *mc, struct mw_conn *c, struct mw_job *job)
 {
 	struct mw_response *res = mw_relay_response(job);
 
@@ -373,7 +373,7 @@ static enum MHD_Result handle(void *unused, struct MHD_Connection *mc, const cha
 	}
 	r->whole = r->last;
 	if (r->job)
-		return answer_apart(mc, c, r->job);
+		return answer_relayed(mc, c, r->job);
 	now = mw_now_ms();
 	if (c)
 		mw_conn_phase(c, MW_CONN_ANSWERING, now);

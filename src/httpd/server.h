@@ -63,7 +63,7 @@ struct mw_listener {
 	uint64_t paused_until;  /* ms; accept ran out of descriptors */
 	struct sockaddr_storage addr; /* the local address of accepted sockets */
 	socklen_t addr_len;
-	struct mw_socket_lock claim;  /* of a Unix socket */
+	struct mw_socket_lock socket_lock; /* of a Unix socket */
 };
 
 enum mw_conn_phase {

@@ -22,7 +22,7 @@
 #define LOCK_TRIES 16
 #define WITHOUT_RUBY " without ruby"
 #define EMPTY_FOR 5 /* s; the age at which an empty lock is stale */
-#define WISH_AT 64 /* offset of the request in the lock's file */
+#define REQUEST_AT 64 /* offset of the request in the lock's file */
 #define PORT_AT 96
 
 struct lock_path {
@@ -232,7 +232,7 @@ int mw_socket_lock_bind(struct mw_socket_lock *c, int fd, bool ruby, char err[MW
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	struct stat st;
-	char mark[WISH_AT];
+	char mark[REQUEST_AT];
 	int n;
 
 	memcpy(un.sun_path, c->path, strlen(c->path) + 1);
@@ -356,7 +356,7 @@ bool mw_socket_lock_is_free(struct mw_socket_lock *c, const char *path)
 
 bool mw_socket_lock_lacks_ruby(const struct mw_socket_lock *c)
 {
-	char mark[WISH_AT];
+	char mark[REQUEST_AT];
 	ssize_t n = pread(lock_fd_checked(c), mark, sizeof(mark), 0);
 
 	return n > 0 && memmem(mark, (size_t)n, WITHOUT_RUBY, strlen(WITHOUT_RUBY));
@@ -364,7 +364,7 @@ bool mw_socket_lock_lacks_ruby(const struct mw_socket_lock *c)
 
 void mw_socket_lock_has_ruby(const struct mw_socket_lock *c)
 {
-	char mark[WISH_AT] = { 0 }; /* up to the request */
+	char mark[REQUEST_AT] = { 0 }; /* up to the request */
 
 	snprintf(mark, sizeof(mark), LOCK_MARK "%ld\n", (long)c->owner);
 	if (pwrite(lock_fd_checked(c), mark, sizeof(mark), 0) < 0)
@@ -373,16 +373,16 @@ void mw_socket_lock_has_ruby(const struct mw_socket_lock *c)
 
 void mw_socket_lock_request(const struct mw_socket_lock *c)
 {
-	char wish[32];
-	int n = snprintf(wish, sizeof(wish), "%ld\n", (long)getpid());
+	char request[32];
+	int n = snprintf(request, sizeof(request), "%ld\n", (long)getpid());
 
-	if (pwrite(lock_fd_checked(c), wish, (size_t)n, WISH_AT) < 0)
+	if (pwrite(lock_fd_checked(c), request, (size_t)n, REQUEST_AT) < 0)
 		return; /* a full disk: the path stays where it is */
 }
 
 pid_t mw_socket_lock_requested(const struct mw_socket_lock *c)
 {
-	return (pid_t)number_at(c, WISH_AT);
+	return (pid_t)number_at(c, REQUEST_AT);
 }
 
 void mw_socket_lock_set_port(const struct mw_socket_lock *c, uint16_t port)

@@ -13,7 +13,7 @@
 #include "tcp.h"
 
 enum {
-	WISHES = 60,    /* short-interval looks after a request for the path */
+	REQUEST_LOOKS = 60, /* short-interval looks after a request for the path */
 	PORT_TRIES = 20 /* short-interval tries for the port of a path taken over */
 };
 
@@ -23,7 +23,7 @@ static struct {
 	struct mw_listener *old;   /* its path was handed over; still open */
 	struct mw_socket_lock watched;   /* another process's lock, open for looking at */
 	uint64_t next, free_since; /* ms; free_since 0: a process has the path */
-	unsigned wishes;           /* short-interval looks left */
+	unsigned quick_looks;      /* short-interval looks left */
 	struct mw_listener *port;  /* of `listen`, ours now or earlier; NULL: never had */
 	uint16_t number;           /* of the family's port; 0: not known */
 	bool no_port;              /* opening it failed, and that was logged: no retry */
@@ -33,10 +33,10 @@ void mw_takeover_begin(const char *path, struct mw_listener *l)
 {
 	mw_takeover_end();
 	strcpy(owner.path, path);
-	owner.mine = !strcmp(l->claim.path, path) ? l : NULL;
+	owner.mine = !strcmp(l->socket_lock.path, path) ? l : NULL;
 	owner.next = 0;
 	owner.free_since = 0;
-	owner.wishes = 0;
+	owner.quick_looks = 0;
 	owner.port = NULL;
 	owner.number = 0;
 	owner.no_port = false;
@@ -54,7 +54,7 @@ bool mw_takeover_speaks(void)
 
 bool mw_takeover_has_port(uint16_t *known)
 {
-	*known = owner.mine ? owner.mine->claim.port : 0;
+	*known = owner.mine ? owner.mine->socket_lock.port : 0;
 	return mw_takeover_speaks();
 }
 
@@ -67,7 +67,7 @@ void mw_takeover_port(struct mw_listener *l)
 	}
 	owner.number = mw_tcp_port(&l->addr);
 	if (owner.mine)
-		mw_socket_lock_set_port(&owner.mine->claim, owner.number);
+		mw_socket_lock_set_port(&owner.mine->socket_lock, owner.number);
 }
 
 static bool lacks_port(void)
@@ -97,7 +97,7 @@ static void take(void)
 	if (owner.mine)
 		owner.free_since = 0;
 	if (owner.mine && lacks_port()) {
-		owner.wishes = PORT_TRIES;
+		owner.quick_looks = PORT_TRIES;
 		look_at_port();
 	}
 }
@@ -116,7 +116,7 @@ static bool nobody_else_wants(void)
  */
 static void look_at_other(uint64_t now)
 {
-	bool is_free, wished;
+	bool is_free, requested;
 
 	mw_moves_begin();
 	is_free = mw_socket_lock_is_free(&owner.watched, owner.path);
@@ -126,18 +126,18 @@ static void look_at_other(uint64_t now)
 
 		owner.number = port ? port : owner.number;
 		owner.free_since = 0;
-		if (!owner.wishes && mw_socket_lock_lacks_ruby(&owner.watched) && mw_have_ruby() &&
+		if (!owner.quick_looks && mw_socket_lock_lacks_ruby(&owner.watched) && mw_have_ruby() &&
 		    nobody_else_wants()) {
 			mw_socket_lock_request(&owner.watched);
-			owner.wishes = WISHES;
+			owner.quick_looks = REQUEST_LOOKS;
 		}
 		return;
 	}
-	wished = !nobody_else_wants();
+	requested = !nobody_else_wants();
 	if (!owner.free_since)
 		owner.free_since = now;
-	if ((mw_have_ruby() && !wished) ||
-	    now - owner.free_since >= (wished ? MW_TAKEOVER_WISHED_MS : MW_TAKEOVER_PATIENCE_MS))
+	if ((mw_have_ruby() && !requested) ||
+	    now - owner.free_since >= (requested ? MW_TAKEOVER_REQUESTED_MS : MW_TAKEOVER_PATIENCE_MS))
 		take();
 }
 
@@ -148,22 +148,22 @@ static void look_at_mine(void)
 
 	look_at_port();
 	if (mw_have_ruby()) {
-		if (mw_socket_lock_lacks_ruby(&owner.mine->claim)) /* Ruby came after the server */
-			mw_socket_lock_has_ruby(&owner.mine->claim);
+		if (mw_socket_lock_lacks_ruby(&owner.mine->socket_lock)) /* Ruby came after the server */
+			mw_socket_lock_has_ruby(&owner.mine->socket_lock);
 		return;
 	}
-	wants = mw_socket_lock_requested(&owner.mine->claim);
+	wants = mw_socket_lock_requested(&owner.mine->socket_lock);
 	/* getpgid: does it live? */
 	if (wants <= 0 || getpgid(wants) < 0 || !mw_listen_beside(owner.path))
 		return;
 	mw_moves_begin();
-	mw_socket_lock_hand_over(&owner.mine->claim);
+	mw_socket_lock_hand_over(&owner.mine->socket_lock);
 	mw_moves_end();
 	owner.old = owner.mine;
 	owner.mine = NULL;
 	if (owner.port)
 		mw_listen_end(owner.port);
-	owner.wishes = 0;
+	owner.quick_looks = 0;
 }
 
 /* True if this process waits for the path, or for its port. */
@@ -186,11 +186,11 @@ static int look_at_path(uint64_t now)
 	} else {
 		look_at_other(now);
 	}
-	if (owner.wishes)
-		owner.wishes--;
-	owner.next = now + (owner.free_since        ? MW_TAKEOVER_PATIENCE_MS :
-			    owner.wishes && waits() ? MW_TAKEOVER_WISH_MS :
-						      MW_TAKEOVER_LOOK_MS);
+	if (owner.quick_looks)
+		owner.quick_looks--;
+	owner.next = now + (owner.free_since             ? MW_TAKEOVER_PATIENCE_MS :
+			    owner.quick_looks && waits() ? MW_TAKEOVER_REQUEST_LOOK_MS :
+							   MW_TAKEOVER_LOOK_MS);
 	return (int)(owner.next - now);
 }
 

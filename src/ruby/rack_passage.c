@@ -38,9 +38,9 @@ struct passage {
 	struct mw_request req; /* its strings are in `text` */
 	struct mw_buf text;
 	int fd;       /* the client's connection; the thread's own copy */
-	sem_t apart;  /* posted when the thread has its copy */
+	sem_t copied; /* posted when the thread has its copy */
 	bool ok;      /* written before that */
-	bool waited;  /* atomic: the starter no longer uses `apart` */
+	bool waited;  /* atomic: the starter no longer uses `copied` */
 };
 
 /* --- the thread ------------------------------------------------------------------------ */
@@ -90,10 +90,10 @@ static void *run(void *arg)
 	mw_tracker->quiet_enter(); /* for good */
 	p->ok = mw_own_descriptors(p->fd);
 	if (!p->ok) {
-		sem_post(&p->apart); /* the waiting thread frees it */
+		sem_post(&p->copied); /* the waiting thread frees it */
 		return NULL;
 	}
-	sem_post(&p->apart);
+	sem_post(&p->copied);
 	mw_family_answer(&p->family, mw_tracker, &p->req, &res);
 	if (res.relay) {
 		if (write_all(p->fd, res.body.p, res.body.n))
@@ -106,7 +106,7 @@ static void *run(void *arg)
 	close(p->fd);
 	while (!__atomic_load_n(&p->waited, __ATOMIC_ACQUIRE))
 		sched_yield();
-	sem_destroy(&p->apart);
+	sem_destroy(&p->copied);
 	mw_buf_free(&p->text);
 	free(p);
 	return NULL;
@@ -131,7 +131,7 @@ static bool start_thread(struct passage *p)
 	/* no signal may come there: Ruby's handlers need Ruby's descriptors */
 	if (mw_thread_start(run, p, STACK))
 		return false;
-	while (sem_wait(&p->apart) && errno == EINTR)
+	while (sem_wait(&p->copied) && errno == EINTR)
 		;
 	return p->ok;
 }
@@ -158,7 +158,7 @@ static struct passage *make(int fd, VALUE path, VALUE query, VALUE base, VALUE n
 	if (!NIL_P(no_post))
 		no_post_at = keep(&p->text, no_post);
 	p->fd = fd;
-	sem_init(&p->apart, 0, 0);
+	sem_init(&p->copied, 0, 0);
 	if (!p->text.failed && mw_rack_family(&p->family)) {
 		p->req = (struct mw_request){ .method = "GET",
 					      .path = p->text.p + path_at,
@@ -199,7 +199,7 @@ static VALUE pages_pass(VALUE mod, VALUE fileno, VALUE path, VALUE query, VALUE 
 	if (ok) {
 		__atomic_store_n(&p->waited, true, __ATOMIC_RELEASE);
 	} else if (p) {
-		sem_destroy(&p->apart);
+		sem_destroy(&p->copied);
 		mw_buf_free(&p->text);
 		free(p);
 	}

@@ -30,7 +30,7 @@ module Messages
     ["mw_dump_complain", {}, "{0} <>: {2}"],
     ["mw_dump_complain_errno", {}, "{0} <>: <>"],
     ["complain", {}, "<> <>: {1}"], # dump.c
-    ["failed", {}, "<>: {1}: <>"], # claim.c
+    ["failed", {}, "<>: {1}: <>"], # socket_lock.c
     ["wrong", {}, "token_file: <> {0}"] # token.c
   ].freeze
 
