@@ -87,8 +87,9 @@ static int item_cmp(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 	const struct mw_row *r = x->row, *s = y->row;
-	bool place = r->kind == MW_KIND_NATIVE && r->file_len;
-	uint32_t xn = place ? r->file_len : r->location_len, yn = place ? s->file_len : s->location_len;
+	bool by_module = r->kind == MW_KIND_NATIVE && r->file_len;
+	uint32_t xn = by_module ? r->file_len : r->location_len,
+		 yn = by_module ? s->file_len : s->location_len;
 	int c;
 
 	if (r->kind != s->kind)
@@ -98,7 +99,7 @@ static int item_cmp(const void *a, const void *b)
 	c = memcmp(r->location, s->location, xn < yn ? xn : yn);
 	if (c || xn != yn)
 		return c ? c : xn < yn ? -1 : 1;
-	return place ? (r->at > s->at) - (r->at < s->at) : 0;
+	return by_module ? (r->at > s->at) - (r->at < s->at) : 0;
 }
 
 static uint64_t less(uint64_t a, uint64_t b)

@@ -42,7 +42,7 @@ static void end_now(struct mw_linger *l)
 	mw_moves_end();
 }
 
-static struct mw_linger *place(void)
+static struct mw_linger *free_slot(void)
 {
 	struct mw_linger *oldest = &mw_server.lingers[0];
 
@@ -75,7 +75,7 @@ void mw_linger(const struct mw_conn *c, uint64_t now)
 
 	if (c->fd < 0 || c->dropped || atomic_load(&mw_server.stop_asked) || !sends(c))
 		return;
-	l = place();
+	l = free_slot();
 	l->fd = fcntl(c->fd, F_DUPFD_CLOEXEC, mw_server.fd_base);
 	l->until = now + MW_LINGER_MS;
 	l->latest = now + MW_REQUEST_MS;

@@ -90,7 +90,7 @@ struct mw_linger {
 	uint64_t left;          /* bytes that may still come */
 };
 
-_Static_assert(MW_CONNECTIONS_MAX / 4 <= MW_LINGERS_MAX, "a place for each");
+_Static_assert(MW_CONNECTIONS_MAX / 4 <= MW_LINGERS_MAX, "a slot for each");
 
 struct mw_server {
 	_Atomic int state;      /* enum mw_server_state; also a futex */

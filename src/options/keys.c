@@ -12,12 +12,12 @@
 #include "values.h"
 
 /* The position of a value among the option's values in options.def. */
-static bool one_of(struct mw_parser *p, const char *value, size_t *place)
+static bool one_of(struct mw_parser *p, const char *value, size_t *at)
 {
 	const char *words = p->key->value, *s = words;
 	size_t n;
 
-	for (*place = 0;; ++*place, s += n + 1) {
+	for (*at = 0;; ++*at, s += n + 1) {
 		n = strcspn(s, "|");
 		if (strlen(value) == n && !memcmp(s, value, n))
 			return true;
@@ -161,9 +161,9 @@ static bool set_memory_max(struct mw_parser *p, const char *value)
 /* The launcher finds the allocator, before anything runs. The tracker does nothing with it. */
 static bool set_malloc(struct mw_parser *p, const char *value)
 {
-	size_t place;
+	size_t at;
 
-	if (!one_of(p, value, &place))
+	if (!one_of(p, value, &at))
 		return false;
 	p->o->malloc = value;
 	return true;
@@ -171,9 +171,9 @@ static bool set_malloc(struct mw_parser *p, const char *value)
 
 static bool set_children(struct mw_parser *p, const char *value)
 {
-	size_t place;
+	size_t at;
 
-	if (!one_of(p, value, &place))
+	if (!one_of(p, value, &at))
 		return false;
 	p->o->children_all = true;
 	return true;
@@ -181,11 +181,11 @@ static bool set_children(struct mw_parser *p, const char *value)
 
 static bool zero_or_one(struct mw_parser *p, const char *value, bool *out)
 {
-	size_t place;
+	size_t at;
 
-	if (!one_of(p, value, &place))
+	if (!one_of(p, value, &at))
 		return false;
-	*out = place;
+	*out = at;
 	return true;
 }
 

@@ -56,7 +56,7 @@ static bool same(const char *a, size_t a_len, const char *b, size_t b_len)
  * "MODULE(+0xOFFSET) [0xADDR]", as a line on stderr has it if the symbol
  * couldn't be looked up there: module and address must be equal.
  */
-static bool same_place(const struct parts *want, const struct parts *have)
+static bool same_location(const struct parts *want, const struct parts *have)
 {
 	const char *open = want->name_len ? memrchr(want->name, '(', want->name_len) : NULL;
 	size_t n = open ? (size_t)(open - want->name) + 1 : 0;
@@ -98,7 +98,7 @@ static int closeness(const struct parts *want, const struct parts *have, const s
 			return 4;
 		return want->addr_len ? 2 : 3;
 	}
-	if (same_place(want, have))
+	if (same_location(want, have))
 		return 2;
 	return want->by_addr && r->kind == MW_KIND_NATIVE &&
 	       address(r->location, r->location_len) == want->by_addr;

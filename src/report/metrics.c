@@ -110,12 +110,14 @@ static const struct metric build = {
 	"mwrap_build_info", GAUGE, "",
 	"1, for the versions of mwrap and Ruby, and how Ruby lines are found.", NULL
 };
-static const struct metric place_bytes = {
+static const struct metric location_bytes = {
 	"mwrap_location_live_bytes", GAUGE, "bytes",
 	"Live bytes of the locations with the most, and of all others.", NULL
 };
-static const struct metric place_blocks = { "mwrap_location_live_blocks", GAUGE, "",
-					    "Live blocks of the locations with the most live bytes.", NULL };
+static const struct metric location_blocks = {
+	"mwrap_location_live_blocks", GAUGE, "",
+	"Live blocks of the locations with the most live bytes.", NULL
+};
 
 /* --- taking them ------------------------------------------------------------ */
 
@@ -162,7 +164,7 @@ static void add_label(struct mw_buf *b, const struct mw_row *r)
 
 static bool is_label(const struct mw_metrics *m, size_t i, const char *s, size_t n)
 {
-	const struct mw_metrics_place *p = &m->places[i];
+	const struct mw_metrics_location *p = &m->locations[i];
 
 	return p->len == n && !memcmp(m->labels.p + p->at, s, n);
 }
@@ -177,8 +179,8 @@ static bool taken(const struct mw_metrics *m, const char *s, size_t n)
 	return false;
 }
 
-/* Adds a place for the row, unless its label is taken; r NULL: for the rest. */
-static void add_place(struct mw_metrics *m, const struct mw_row *r, uint64_t live_bytes, uint64_t live)
+/* Adds a location for the row, unless its label is taken; r NULL: for the rest. */
+static void add_location(struct mw_metrics *m, const struct mw_row *r, uint64_t live_bytes, uint64_t live)
 {
 	size_t at = m->labels.n;
 
@@ -192,7 +194,7 @@ static void add_place(struct mw_metrics *m, const struct mw_row *r, uint64_t liv
 		m->labels.n = at;
 		return;
 	}
-	m->places[m->n++] = (struct mw_metrics_place){
+	m->locations[m->n++] = (struct mw_metrics_location){
 		.at = (uint32_t)at, .len = (uint32_t)(m->labels.n - at), .live_bytes = live_bytes, .live = live
 	};
 }
@@ -203,7 +205,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-static int take_places(struct mw_metrics *m, const struct mw_api *api, uint64_t top)
+static int take_locations(struct mw_metrics *m, const struct mw_api *api, uint64_t top)
 {
 	/* a limit of 0 would mean all */
 	struct mw_query q = { .sort = mw_column_find("live_bytes", 10), .limit = top ? top : 1 };
@@ -214,17 +216,17 @@ static int take_places(struct mw_metrics *m, const struct mw_api *api, uint64_t 
 		return -1;
 	bytes = res.sum.live_bytes;
 	live = res.sum.live;
-	m->places = calloc(res.n + 1, sizeof(*m->places));
-	for (size_t i = 0; m->places && i < res.n && top && res.rows[i].live; i++)
-		add_place(m, &res.rows[i], res.rows[i].live_bytes, res.rows[i].live);
+	m->locations = calloc(res.n + 1, sizeof(*m->locations));
+	for (size_t i = 0; m->locations && i < res.n && top && res.rows[i].live; i++)
+		add_location(m, &res.rows[i], res.rows[i].live_bytes, res.rows[i].live);
 	for (size_t i = 0; i < m->n; i++) {
-		bytes = less(bytes, m->places[i].live_bytes);
-		live = less(live, m->places[i].live);
+		bytes = less(bytes, m->locations[i].live_bytes);
+		live = less(live, m->locations[i].live);
 	}
-	if (m->places)
-		add_place(m, NULL, bytes, live);
+	if (m->locations)
+		add_location(m, NULL, bytes, live);
 	mw_result_free(&res, api);
-	return m->places && !m->labels.failed ? 0 : -1;
+	return m->locations && !m->labels.failed ? 0 : -1;
 }
 
 static double unix_time(void)
@@ -235,7 +237,7 @@ static double unix_time(void)
 int mw_metrics_take(struct mw_metrics *m, const struct mw_api *api, int statm, uint64_t top)
 {
 	*m = (struct mw_metrics){ 0 };
-	if (take_places(m, api, top)) {
+	if (take_locations(m, api, top)) {
 		mw_metrics_free(m);
 		return -1;
 	}
@@ -248,7 +250,7 @@ int mw_metrics_take(struct mw_metrics *m, const struct mw_api *api, int statm, u
 
 void mw_metrics_free(struct mw_metrics *m)
 {
-	free(m->places);
+	free(m->locations);
 	mw_buf_free(&m->labels);
 	*m = (struct mw_metrics){ 0 };
 }
@@ -337,17 +339,17 @@ static void versions(struct mw_buf *b, const struct mw_metrics *m, enum mw_metri
 	end(b, labels, &one);
 }
 
-static void places(struct mw_buf *b, const struct metric *k, const struct mw_metrics *m,
-		   enum mw_metrics_form form)
+static void write_locations(struct mw_buf *b, const struct metric *k, const struct mw_metrics *m,
+			    enum mw_metrics_form form)
 {
 	head(b, k, form);
 	for (size_t p = 0; p < m->n; p++) {
-		const struct mw_metrics_place *place = &m->places[p];
-		struct value v = { .u = k == &place_bytes ? place->live_bytes : place->live };
+		const struct mw_metrics_location *l = &m->locations[p];
+		struct value v = { .u = k == &location_bytes ? l->live_bytes : l->live };
 		unsigned labels = 0;
 
 		name(b, k);
-		mw_metrics_label(b, &labels, "location", m->labels.p + place->at, place->len);
+		mw_metrics_label(b, &labels, "location", m->labels.p + l->at, l->len);
 		end(b, labels, &v);
 	}
 }
@@ -357,8 +359,8 @@ void mw_metrics_render(struct mw_buf *b, const struct mw_metrics *m, enum mw_met
 	versions(b, m, form);
 	for (size_t k = 0; k < sizeof(metrics) / sizeof(*metrics); k++)
 		simple(b, &metrics[k], m, form);
-	places(b, &place_bytes, m, form);
-	places(b, &place_blocks, m, form);
+	write_locations(b, &location_bytes, m, form);
+	write_locations(b, &location_blocks, m, form);
 	if (form == MW_METRICS_OPENMETRICS)
 		mw_buf_str(b, "# EOF\n");
 }

@@ -19,7 +19,7 @@
 #define MW_METRICS_LABEL 256 /* bytes of a location as a label's value, before its escapes */
 
 /* The live bytes and blocks of one location. */
-struct mw_metrics_place {
+struct mw_metrics_location {
 	uint32_t at, len; /* the label's value, in `labels`: UTF-8, not escaped */
 	uint64_t live_bytes, live;
 };
@@ -30,7 +30,7 @@ struct mw_metrics {
 	uint64_t rss;        /* bytes, if rss_known */
 	bool rss_known;
 	double start;        /* Unix time */
-	struct mw_metrics_place *places; /* owned; most live bytes first, then "(rest)" */
+	struct mw_metrics_location *locations; /* owned; most live bytes first, then "(rest)" */
 	size_t n;
 	struct mw_buf labels; /* owned */
 };

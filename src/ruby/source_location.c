@@ -14,32 +14,32 @@
 
 static VALUE cSourceLocation;
 
-struct place {
+struct location {
 	size_t len;
 	char name[]; /* not NUL-terminated */
 };
 
-static size_t place_size(const void *p)
+static size_t location_size(const void *p)
 {
-	return sizeof(struct place) + ((const struct place *)p)->len;
+	return sizeof(struct location) + ((const struct location *)p)->len;
 }
 
-static const rb_data_type_t place_type = {
+static const rb_data_type_t location_type = {
 	.wrap_struct_name = "mwrap_source_location",
-	.function = { .dfree = RUBY_DEFAULT_FREE, .dsize = place_size },
+	.function = { .dfree = RUBY_DEFAULT_FREE, .dsize = location_size },
 	.flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_FROZEN_SHAREABLE,
 };
 
-static const struct place *place_of(VALUE self)
+static const struct location *location_of(VALUE self)
 {
-	return rb_check_typeddata(self, &place_type);
+	return rb_check_typeddata(self, &location_type);
 }
 
-static VALUE place_new(const char *name, size_t len)
+static VALUE location_new(const char *name, size_t len)
 {
 	/* the object first: a raise in either line leaks nothing */
-	VALUE self = TypedData_Wrap_Struct(cSourceLocation, &place_type, NULL);
-	struct place *p = ruby_xmalloc(sizeof(*p) + len);
+	VALUE self = TypedData_Wrap_Struct(cSourceLocation, &location_type, NULL);
+	struct location *p = ruby_xmalloc(sizeof(*p) + len);
 
 	p->len = len;
 	memcpy(p->name, name, len);
@@ -101,7 +101,7 @@ static bool find(const char *name, size_t len, struct mw_row *row, struct mw_buf
 
 static struct mw_row row_of(VALUE self)
 {
-	const struct place *p = place_of(self);
+	const struct location *p = location_of(self);
 	struct mw_row row;
 
 	find(p->name, p->len, &row, NULL);
@@ -125,17 +125,17 @@ static VALUE mwrap_aref(VALUE mod, VALUE location)
 {
 	struct mw_result_owner *hold;
 	struct mw_row row;
-	VALUE owner, place = Qnil;
+	VALUE owner, found = Qnil;
 
 	StringValue(location);
 	location = rb_str_new_frozen(location); /* other threads run meanwhile */
 	owner = mw_result_owner_new(&hold);
 	if (find(RSTRING_PTR(location), (size_t)RSTRING_LEN(location), &row, &hold->text))
-		place = place_new(hold->text.p, hold->text.n);
+		found = location_new(hold->text.p, hold->text.n);
 	mw_result_owner_release(hold);
 	RB_GC_GUARD(owner);
 	RB_GC_GUARD(location);
-	return place;
+	return found;
 }
 
 static VALUE each_live(struct mw_result_owner *hold, void *self)
@@ -156,11 +156,11 @@ static VALUE each_live(struct mw_result_owner *hold, void *self)
 	return Qnil;
 }
 
-static VALUE place_live(VALUE self);
+static VALUE location_live(VALUE self);
 
 static VALUE each_size(VALUE self, VALUE args, VALUE enumerator)
 {
-	return place_live(self);
+	return location_live(self);
 }
 
 /*
@@ -173,7 +173,7 @@ static VALUE each_size(VALUE self, VALUE args, VALUE enumerator)
  * when the call begins, so the block may do anything. What it allocates isn't tracked, as in
  * Mwrap.each. Raises NoMemoryError.
  */
-static VALUE place_each(VALUE self)
+static VALUE location_each(VALUE self)
 {
 	RETURN_SIZED_ENUMERATOR(self, 0, NULL, each_size);
 	mw_with_result_owner_hushed(each_live, &self);
@@ -184,9 +184,9 @@ static VALUE place_each(VALUE self)
  * The name of the location, a frozen String, as Mwrap.each yields it: UTF-8 if
  * it is valid as that, else binary.
  */
-static VALUE place_name(VALUE self)
+static VALUE location_name(VALUE self)
 {
-	const struct place *p = place_of(self);
+	const struct location *p = location_of(self);
 	VALUE name = mw_location_string(p->name, p->len);
 
 	RB_GC_GUARD(self);
@@ -194,13 +194,13 @@ static VALUE place_name(VALUE self)
 }
 
 /* Bytes allocated here since the last reset, or the start of the process. */
-static VALUE place_total(VALUE self)
+static VALUE location_total(VALUE self)
 {
 	return ULL2NUM(row_of(self).total);
 }
 
 /* Calls that allocated here since the last reset, or the start. */
-static VALUE place_allocations(VALUE self)
+static VALUE location_allocations(VALUE self)
 {
 	return ULL2NUM(row_of(self).allocations);
 }
@@ -209,19 +209,19 @@ static VALUE place_allocations(VALUE self)
  * Calls that freed, at any place, what was allocated here, since the last reset or the start. After
  * a reset it may exceed #allocations.
  */
-static VALUE place_frees(VALUE self)
+static VALUE location_frees(VALUE self)
 {
 	return ULL2NUM(row_of(self).frees);
 }
 
 /* Allocations of this location that are live now; a reset doesn't change it. */
-static VALUE place_live(VALUE self)
+static VALUE location_live(VALUE self)
 {
 	return ULL2NUM(row_of(self).live);
 }
 
 /* Bytes of this location that are live now; a reset doesn't change it. */
-static VALUE place_live_bytes(VALUE self)
+static VALUE location_live_bytes(VALUE self)
 {
 	return ULL2NUM(row_of(self).live_bytes);
 }
@@ -230,7 +230,7 @@ static VALUE place_live_bytes(VALUE self)
  * Bytes that are live now, less those live at the last reset, at the fork that made this process,
  * or at the start: an Integer that may be negative.
  */
-static VALUE place_growth(VALUE self)
+static VALUE location_growth(VALUE self)
 {
 	return LL2NUM(row_of(self).growth);
 }
@@ -244,7 +244,7 @@ static VALUE mean(const struct mw_row *row)
  * The mean lifespan, in GC generations, of blocks freed since the last reset, or the start: a
  * Float, Float::INFINITY if none was freed. Live blocks don't count.
  */
-static VALUE place_mean_lifespan(VALUE self)
+static VALUE location_mean_lifespan(VALUE self)
 {
 	struct mw_row row = row_of(self);
 
@@ -255,7 +255,7 @@ static VALUE place_mean_lifespan(VALUE self)
  * The longest lifespan, in GC generations, of blocks freed since the last reset, or the start: an
  * Integer, 0 if none was freed.
  */
-static VALUE place_max_lifespan(VALUE self)
+static VALUE location_max_lifespan(VALUE self)
 {
 	return ULL2NUM(row_of(self).life_max);
 }
@@ -266,13 +266,13 @@ static VALUE place_max_lifespan(VALUE self)
  *
  * All numbers at one moment, with their methods' names as Symbols, +name+ first.
  */
-static VALUE place_to_h(VALUE self)
+static VALUE location_to_h(VALUE self)
 {
 	struct mw_row row = row_of(self);
 	VALUE h = rb_hash_new();
 
 #define SET(key, value) rb_hash_aset(h, ID2SYM(rb_intern(key)), (value))
-	SET("name", place_name(self));
+	SET("name", location_name(self));
 	SET("total", ULL2NUM(row.total));
 	SET("allocations", ULL2NUM(row.allocations));
 	SET("frees", ULL2NUM(row.frees));
@@ -286,10 +286,10 @@ static VALUE place_to_h(VALUE self)
 }
 
 /* The name and the main numbers, for people. */
-static VALUE place_inspect(VALUE self)
+static VALUE location_inspect(VALUE self)
 {
 	struct mw_row row = row_of(self);
-	VALUE name = rb_inspect(place_name(self));
+	VALUE name = rb_inspect(location_name(self));
 
 	return rb_sprintf("#<%" PRIsVALUE " %" PRIsVALUE " total=%" PRIu64 " allocations=%" PRIu64
 			  " frees=%" PRIu64 " live_bytes=%" PRIu64 ">",
@@ -314,16 +314,16 @@ void mw_init_source_location(void)
 	rb_undef_method(CLASS_OF(cSourceLocation), "new");
 
 	rb_define_singleton_method(mod, "[]", mwrap_aref, 1);
-	rb_define_method(cSourceLocation, "each", place_each, 0);
-	rb_define_method(cSourceLocation, "name", place_name, 0);
-	rb_define_method(cSourceLocation, "total", place_total, 0);
-	rb_define_method(cSourceLocation, "allocations", place_allocations, 0);
-	rb_define_method(cSourceLocation, "frees", place_frees, 0);
-	rb_define_method(cSourceLocation, "growth", place_growth, 0);
-	rb_define_method(cSourceLocation, "live_bytes", place_live_bytes, 0);
-	rb_define_method(cSourceLocation, "live", place_live, 0);
-	rb_define_method(cSourceLocation, "mean_lifespan", place_mean_lifespan, 0);
-	rb_define_method(cSourceLocation, "max_lifespan", place_max_lifespan, 0);
-	rb_define_method(cSourceLocation, "to_h", place_to_h, 0);
-	rb_define_method(cSourceLocation, "inspect", place_inspect, 0);
+	rb_define_method(cSourceLocation, "each", location_each, 0);
+	rb_define_method(cSourceLocation, "name", location_name, 0);
+	rb_define_method(cSourceLocation, "total", location_total, 0);
+	rb_define_method(cSourceLocation, "allocations", location_allocations, 0);
+	rb_define_method(cSourceLocation, "frees", location_frees, 0);
+	rb_define_method(cSourceLocation, "growth", location_growth, 0);
+	rb_define_method(cSourceLocation, "live_bytes", location_live_bytes, 0);
+	rb_define_method(cSourceLocation, "live", location_live, 0);
+	rb_define_method(cSourceLocation, "mean_lifespan", location_mean_lifespan, 0);
+	rb_define_method(cSourceLocation, "max_lifespan", location_max_lifespan, 0);
+	rb_define_method(cSourceLocation, "to_h", location_to_h, 0);
+	rb_define_method(cSourceLocation, "inspect", location_inspect, 0);
 }

@@ -168,7 +168,7 @@ bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 
 /* --- the line ------------------------------------------------------------------------ */
 
-static void put_place(struct mw_line *l, const struct mw_callsite *c)
+static void put_location(struct mw_line *l, const struct mw_callsite *c)
 {
 	const struct mw_path *path = c->path;
 
@@ -204,7 +204,7 @@ static bool tell(uint32_t id, uint64_t size)
 	mw_line_text(&l, "a block of ");
 	mw_line_u64(&l, size, 10);
 	mw_line_text(&l, size == 1 ? " byte from " : " bytes from ");
-	put_place(&l, mw_callsite(id));
+	put_location(&l, mw_callsite(id));
 	mw_line_text(&l, " was written past its end");
 	return mw_log_try(&l);
 }

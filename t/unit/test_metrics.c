@@ -127,8 +127,8 @@ static void long_ones_lose_their_middle(void **state)
 				fake_row_n(MW_KIND_RUBY, 5, text, n);
 				take(5);
 				assert_int_equal(m.n, 2);
-				label = m.labels.p + m.places[0].at;
-				len = m.places[0].len;
+				label = m.labels.p + m.locations[0].at;
+				len = m.locations[0].len;
 				mw_buf_utf8(&valid, text, n);
 				mw_buf_utf8(&again, label, len);
 				assert_int_equal(again.n, len); /* valid already: nothing is replaced */
@@ -163,8 +163,8 @@ static void long_ones_lose_their_middle(void **state)
 	fake_row(MW_KIND_RUBY, 6, text + 1000);
 	take(5);
 	assert_int_equal(m.n, 2);
-	assert_int_equal(m.places[0].live_bytes, 7);
-	assert_int_equal(m.places[1].live_bytes, 6);
+	assert_int_equal(m.locations[0].live_bytes, 7);
+	assert_int_equal(m.locations[1].live_bytes, 6);
 }
 
 /* Figures that don't fit into other numbers; what a process doesn't have is in no line. */
@@ -213,7 +213,7 @@ static void no_memory(void **state)
 	(void)state;
 	fake_no_memory = true;
 	assert_int_equal(mw_metrics_take(&m, &fake_api, -1, 5), -1);
-	assert_null(m.places);
+	assert_null(m.locations);
 	fake_no_memory = false;
 	/* sums that could not be had are no zeros: those would be a counter that fell */
 	take(5);
