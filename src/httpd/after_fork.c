@@ -106,8 +106,7 @@ static void close_inherited(uint32_t moves)
 		search();
 	for (unsigned i = 0; i < MW_CONNECTIONS_MAX; i++)
 		close_if_ours(mw_server.conns[i].fd);
-	for (unsigned i = 0; i < MW_LINGERS_MAX; i++)
-		close_if_ours(mw_server.lingers[i].fd);
+	mw_linger_inherited(close_if_ours);
 	for (unsigned i = 0; i < MW_LISTENERS_MAX; i++) {
 		close_if_ours(mw_server.listeners[i].fd);
 		if (mw_server.listeners[i].socket_lock.path[0])
@@ -153,7 +152,6 @@ void mw_child_after_fork(uint32_t moves)
 	mw_live_reset();
 	mw_relay_reset();
 	mw_takeover_child();
-	mw_server.held = 0;
 	atomic_store(&mw_server.moves, 0);
 	atomic_store(&mw_server.stop_asked, false);
 	mw_opening_end();

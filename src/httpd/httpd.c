@@ -281,17 +281,16 @@ static void dispatch(void *about, uint64_t now)
 {
 	struct mw_listener *l = about;
 	struct mw_conn *c = about;
-	struct mw_linger *g = about;
 
 	if (l >= mw_server.listeners && l < mw_server.listeners + MW_LISTENERS_MAX)
 		mw_connections_accept(l, now);
 	else if (c >= mw_server.conns && c < mw_server.conns + MW_CONNECTIONS_MAX) {
 		mw_live_hangup(c);
 		mw_relay_hangup(c);
-	} else if (g >= mw_server.lingers && g < mw_server.lingers + MW_LINGERS_MAX) {
-		mw_linger_read(g, now);
 	} else if (about == &mw_server.evfd) {
 		drain();
+	} else {
+		mw_linger_event(about, now);
 	}
 }
 
@@ -352,7 +351,6 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 	mw_server.api = api;
 	mw_server.pid = getpid();
 	atomic_store(&mw_server.tid, (pid_t)syscall(SYS_gettid));
-	mw_server.held = 0;
 	mw_connections_reset();
 	mw_linger_reset();
 	set_limits();

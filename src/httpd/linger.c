@@ -27,6 +27,19 @@
 #define BYTES_MAX ((uint64_t)4 << 20)
 #define AT_ONCE 64 /* reads before other descriptors have their turn */
 
+/* A connection that is over, except that the client still sends. */
+struct mw_linger {
+	int fd;          /* -1: free */
+	uint64_t until;  /* ms; later if something comes */
+	uint64_t latest; /* ms; in any case */
+	uint64_t left;   /* bytes that may still come */
+};
+
+/* The server's thread only. A forked child finds its descriptors here: see server.h. */
+static struct mw_linger lingers[MW_LINGERS_MAX];
+
+_Static_assert(MW_CONNECTIONS_MAX / 4 <= MW_LINGERS_MAX, "a slot for each");
+
 /* Within mw_moves_begin(). The application may have put its own file in our place. */
 static void end(struct mw_linger *l)
 {
@@ -44,11 +57,11 @@ static void end_now(struct mw_linger *l)
 
 static struct mw_linger *free_slot(void)
 {
-	struct mw_linger *oldest = &mw_server.lingers[0];
+	struct mw_linger *oldest = &lingers[0];
 
 	/* conns_max is at least 4 and at most MW_CONNECTIONS_MAX */
 	for (unsigned i = 0; i < mw_server.conns_max / 4; i++) {
-		struct mw_linger *l = &mw_server.lingers[i];
+		struct mw_linger *l = &lingers[i];
 
 		if (l->fd < 0)
 			return l;
@@ -88,7 +101,7 @@ void mw_linger(const struct mw_conn *c, uint64_t now)
 		end(l);
 }
 
-void mw_linger_read(struct mw_linger *l, uint64_t now)
+static void discard(struct mw_linger *l, uint64_t now)
 {
 	char waste[16384];
 	ssize_t n = 1;
@@ -106,12 +119,19 @@ void mw_linger_read(struct mw_linger *l, uint64_t now)
 		end_now(l);
 }
 
+void mw_linger_event(const void *about, uint64_t now)
+{
+	for (unsigned i = 0; i < MW_LINGERS_MAX; i++)
+		if (about == &lingers[i])
+			discard(&lingers[i], now);
+}
+
 int mw_linger_due(uint64_t now)
 {
 	int due = -1;
 
 	for (unsigned i = 0; i < MW_LINGERS_MAX; i++) {
-		struct mw_linger *l = &mw_server.lingers[i];
+		struct mw_linger *l = &lingers[i];
 
 		if (l->fd < 0)
 			continue;
@@ -126,12 +146,18 @@ int mw_linger_due(uint64_t now)
 void mw_linger_close(void)
 {
 	for (unsigned i = 0; i < MW_LINGERS_MAX; i++)
-		if (mw_server.lingers[i].fd >= 0)
-			end(&mw_server.lingers[i]);
+		if (lingers[i].fd >= 0)
+			end(&lingers[i]);
 }
 
 void mw_linger_reset(void)
 {
 	for (unsigned i = 0; i < MW_LINGERS_MAX; i++)
-		mw_server.lingers[i].fd = -1;
+		lingers[i].fd = -1;
+}
+
+void mw_linger_inherited(void (*close_it)(int fd))
+{
+	for (unsigned i = 0; i < MW_LINGERS_MAX; i++)
+		close_it(lingers[i].fd);
 }

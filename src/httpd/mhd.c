@@ -93,11 +93,13 @@ static const char *header(void *ctx, const char *name)
 	return MHD_lookup_connection_value(ctx, MHD_HEADER_KIND, name);
 }
 
+static size_t held_bytes; /* of answers in memory; the server's thread only */
+
 static void free_held(void *cls)
 {
 	struct held *h = cls;
 
-	mw_server.held -= h->buf.cap;
+	held_bytes -= h->buf.cap;
 	mw_buf_free(&h->buf);
 	free(h);
 }
@@ -127,7 +129,7 @@ static struct MHD_Response *convert(struct mw_response *res)
 			return NULL;
 		h->buf = res->body;
 		res->body = (struct mw_buf){ 0 };
-		mw_server.held += h->buf.cap;
+		held_bytes += h->buf.cap;
 		r = MHD_create_response_from_buffer_with_free_callback_cls(h->buf.n, h->buf.p, free_held, h);
 		if (!r)
 			free_held(h);
@@ -377,7 +379,7 @@ static enum MHD_Result handle(void *unused, struct MHD_Connection *mc, const cha
 	now = mw_now_ms();
 	if (c)
 		mw_conn_phase(c, MW_CONN_ANSWERING, now);
-	if (mw_server.held > MW_HELD_MAX) {
+	if (held_bytes > MW_HELD_MAX) {
 		mw_connections_drop_slow(c, now);
 		return busy(mc);
 	}
@@ -447,6 +449,7 @@ struct MHD_Daemon *mw_serve_open(void)
 			        */
 			       (MHD_ALLOW_SUSPEND_RESUME & ~MHD_USE_ITC);
 
+	held_bytes = 0; /* a daemon that wasn't stopped may have left some */
 	/* clang-format off */
 	return MHD_start_daemon(flags, 0, NULL, NULL, handle, NULL,
 				MHD_OPTION_CONNECTION_LIMIT, mw_server.conns_max,

@@ -82,16 +82,6 @@ struct mw_conn {
 	uint64_t turn;          /* grows with each phase of any connection */
 };
 
-/* A connection that is over, except that the client still sends: linger.c */
-struct mw_linger {
-	int fd;   /* -1: free */
-	uint64_t until;         /* ms; later if something comes */
-	uint64_t latest;        /* ms; in any case */
-	uint64_t left;          /* bytes that may still come */
-};
-
-_Static_assert(MW_CONNECTIONS_MAX / 4 <= MW_LINGERS_MAX, "a slot for each");
-
 struct mw_server {
 	_Atomic int state;      /* enum mw_server_state; also a futex */
 	atomic_bool stop_asked;
@@ -110,8 +100,6 @@ struct mw_server {
 	struct mw_listener listeners[MW_LISTENERS_MAX];
 	unsigned conns_max;
 	struct mw_conn conns[MW_CONNECTIONS_MAX];
-	struct mw_linger lingers[MW_LINGERS_MAX];
-	size_t held;            /* bytes of answers in memory */
 	struct mw_statm statm;
 	struct mw_family family; /* how relatives are reached: listen.c */
 	struct mw_site site;
@@ -230,14 +218,16 @@ void mw_connections_reset(void);
 
 /* Keeps a connection that libmicrohttpd closes open for a while, if the client still sends. */
 void mw_linger(const struct mw_conn *, uint64_t now);
-/* Something came: discards it. */
-void mw_linger_read(struct mw_linger *, uint64_t now);
+/* If the event is about a linger: something came, and is discarded. */
+void mw_linger_event(const void *about, uint64_t now);
 /* Ends those past their deadline. Returns milliseconds to the next; -1: none. */
 int mw_linger_due(uint64_t now);
 /* Ends all. */
 void mw_linger_close(void);
-/* In a forked child, which has closed them: forgets all. */
+/* At the start: there are none. */
 void mw_linger_reset(void);
+/* In a forked child: passes each inherited descriptor. */
+void mw_linger_inherited(void (*close_it)(int fd));
 
 /* live.c */
 
