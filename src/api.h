@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 8u
+#define MW_API_VERSION 9u
 
 struct mw_options; /* options/options.h */
 struct mw_family;  /* family/family.h */
@@ -85,6 +85,31 @@ struct mw_live {
 struct mw_lives {
 	size_t n;
 	struct mw_live *v;
+};
+
+/* Where malloc's live blocks are. */
+struct mw_places {
+	bool arenas; /* glibc's allocator: its arenas are recognised by their place */
+	size_t n;
+	struct mw_live *v; /* the large blocks, by address */
+	/* multiples of 64 MiB from which on there is a smaller block, by address */
+	size_t windows_n;
+	uintptr_t windows[256];
+};
+#define MW_PLACES_WINDOW ((uintptr_t)64 << 20)
+
+/*
+ * Live bytes by id, without names. Each id has one tenant at a time: another stamp means another
+ * tenant. An id without a location, and one that is shown as another, has 0 bytes.
+ */
+struct mw_live_sum {
+	uint64_t bytes;
+	uint32_t stamp;
+};
+struct mw_live_sums {
+	uint32_t end;          /* one past the highest id */
+	struct mw_live_sum *v; /* by id; v[0] is unused */
+	size_t size;           /* bytes of memory there */
 };
 
 struct mw_stats {
@@ -199,6 +224,30 @@ struct mw_api {
 	 */
 	struct mw_lives *(*lives)(const uint32_t *ids, size_t n);
 	void (*lives_free)(struct mw_lives *);
+
+	/*
+	 * The live blocks of `least` bytes or more, and where smaller ones are. NULL: no memory.
+	 * Free with places_free.
+	 */
+	struct mw_places *(*places)(uint64_t least);
+	void (*places_free)(struct mw_places *);
+
+	/* False: no memory, and zeros. Free with live_sums_free. Much cheaper than a snapshot. */
+	bool (*live_sums)(struct mw_live_sums *);
+	void (*live_sums_free)(struct mw_live_sums *);
+
+	/*
+	 * Zeroed memory for good, for the history, counted as the tracker's own. NULL: no memory,
+	 * or memory_max leaves none: the history gets at most an eighth of it.
+	 */
+	void *(*keep)(size_t bytes);
+
+	/*
+	 * Calls f each second, in a quiet thread of the tracker's, until the process ends. A forked
+	 * child goes on with that. For one f in a process: the first one counts. False: this process
+	 * may have no such thread, or there is no memory for it.
+	 */
+	bool (*every_second)(void (*f)(void));
 
 	void (*stats)(struct mw_stats *);
 

@@ -35,6 +35,8 @@ static uint64_t ceiling(enum mw_arena_for what)
 		return UINT64_MAX;
 	if (what == MW_ARENA_LOCATION)
 		return m - m / 8;
+	if (what == MW_ARENA_HISTORY)
+		return m - m / 4;
 	return what == MW_ARENA_RECORD ? m - m / 16 : m;
 }
 

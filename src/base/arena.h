@@ -29,6 +29,7 @@ enum mw_arena_for {
 	MW_ARENA_LOCATION, /* up to seven eighths of it */
 	MW_ARENA_RECORD,   /* up to fifteen sixteenths */
 	MW_ARENA_THREAD,   /* up to all of it */
+	MW_ARENA_HISTORY,  /* up to three quarters: the tables come first */
 	MW_ARENA_NAME      /* names of native locations: up to all of it */
 };
 enum { MW_ARENA_LEAST = 2 << 20 }; /* bytes: the need of any process at its start, and a little */

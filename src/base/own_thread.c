@@ -4,8 +4,15 @@
  */
 #include "own_thread.h"
 
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "sys.h"
 #include "wait.h"
+
+enum { NICER = 10 };
 
 __thread bool mw_own_thread_here __attribute__((tls_model("initial-exec")));
 
@@ -13,6 +20,17 @@ void mw_own_thread_begin(void)
 {
 	mw_own_thread_here = true;
 	mw_sys_name_thread("mwrap"); /* inherited by threads that this one starts */
+}
+
+void mw_own_thread_step_back(void)
+{
+	id_t me = (id_t)syscall(SYS_gettid);
+	int nice;
+
+	errno = 0;
+	nice = getpriority(PRIO_PROCESS, me);
+	if (nice != -1 || !errno)
+		(void)setpriority(PRIO_PROCESS, me, nice + NICER); /* capped by the kernel */
 }
 
 void mw_nap(void)

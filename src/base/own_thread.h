@@ -24,6 +24,9 @@ void mw_own_thread_begin(void);
 /* Is the calling thread one of the tracker's own? */
 extern MW_HIDDEN __thread bool mw_own_thread_here __attribute__((tls_model("initial-exec")));
 
+/* The calling thread gets a lower priority: the app's threads go first. */
+void mw_own_thread_step_back(void);
+
 /* Sleeps for a millisecond. */
 void mw_nap(void);
 

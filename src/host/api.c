@@ -93,6 +93,55 @@ static void api_lives_free(struct mw_lives *l)
 	mw_quiet_leave();
 }
 
+static struct mw_places *api_places(uint64_t least)
+{
+	struct mw_places *p;
+
+	mw_quiet_enter();
+	p = mw_life == MW_ON ? mw_places_take(least) : calloc(1, sizeof(*p));
+	mw_quiet_leave();
+	return p;
+}
+
+static void api_places_free(struct mw_places *p)
+{
+	mw_quiet_enter();
+	mw_places_free(p);
+	mw_quiet_leave();
+}
+
+static bool api_live_sums(struct mw_live_sums *s)
+{
+	bool had = true;
+
+	*s = (struct mw_live_sums){ 0 };
+	if (mw_life != MW_ON)
+		return true;
+	mw_quiet_enter();
+	had = mw_live_sums_take(s);
+	mw_quiet_leave();
+	return had;
+}
+
+static void api_live_sums_free(struct mw_live_sums *s)
+{
+	if (s->v)
+		mw_live_sums_free(s);
+}
+
+static void *api_keep(size_t bytes)
+{
+	static uint64_t kept; /* relaxed; by the server and MwrapRack; only counted under a ceiling */
+	uint64_t max = mw_arena_max();
+	void *p = NULL;
+
+	if (mw_life == MW_ON && (!max || __atomic_add_fetch(&kept, bytes, __ATOMIC_RELAXED) <= max / 8))
+		p = mw_arena_grow(bytes, MW_ARENA_HISTORY);
+	if (!p && max)
+		mw_add(&kept, -(uint64_t)bytes);
+	return p;
+}
+
 static void api_reset(void)
 {
 	if (mw_life != MW_ON)
@@ -196,6 +245,12 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.source = api_source,
 	.lives = api_lives,
 	.lives_free = api_lives_free,
+	.places = api_places,
+	.places_free = api_places_free,
+	.live_sums = api_live_sums,
+	.live_sums_free = api_live_sums_free,
+	.keep = api_keep,
+	.every_second = mw_every_second,
 	.stats = api_stats,
 	.reset = api_reset,
 	.trim = api_trim,

@@ -22,6 +22,7 @@ static void end_threads(void)
 		return;
 	mw_server_end();
 	dumper_ended = mw_dumper_end();
+	mw_seconds_end();
 }
 
 static void end_threads_at_exit(void *unused)

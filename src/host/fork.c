@@ -105,6 +105,7 @@ static void after_fork_child(void)
 		mw_growth_from_here(mw_options.socket || mw_options.socket_dir || mw_options.listen);
 	}
 	mw_dumper_after_fork(1);
+	mw_seconds_after_fork();
 	mw_server_after_fork(1);
 }
 
@@ -117,6 +118,7 @@ static void start_child(void)
 {
 	mw_server_start();
 	mw_dumper_start_child();
+	mw_seconds_start_child();
 }
 
 MW_EXPORT pid_t fork(void)

@@ -62,4 +62,13 @@ void mw_dumper_before_fork(uint64_t until);
 void mw_dumper_after_fork(int child);
 bool mw_dumper_end(void);
 
+/*
+ * seconds.c: mw_api.every_second. after_fork and start_child are called in a forked child, as the
+ * dumper's. end waits 200 ms at most for a call that is under way; none begins after it.
+ */
+bool mw_every_second(void (*f)(void));
+void mw_seconds_after_fork(void);
+void mw_seconds_start_child(void);
+void mw_seconds_end(void);
+
 #endif

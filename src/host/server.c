@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,7 +33,6 @@
 enum {
 	RUBY_MS = 5000,        /* start even if the VM isn't up yet */
 	END_MS = 200,
-	NICER = 10,
 	STACK = 512 * 1024,
 	CLOSE_UNSHARE = 1 << 1   /* CLOSE_RANGE_UNSHARE, which not all headers have */
 };
@@ -89,18 +87,6 @@ static const struct mw_httpd_api *load(char err[MW_ERROR_MAX])
 	return h;
 }
 
-/* A lower priority: the app's threads go before a page that is being made. */
-static void step_back(void)
-{
-	id_t me = (id_t)syscall(SYS_gettid);
-	int nice;
-
-	errno = 0;
-	nice = getpriority(PRIO_PROCESS, me);
-	if (nice != -1 || !errno)
-		(void)setpriority(PRIO_PROCESS, me, nice + NICER); /* capped by the kernel */
-}
-
 /*
  * Loads in a thread with a table of descriptors of its own, which ends with the thread.
  * A daemon may close all descriptors meanwhile, or open others in their place. With a
@@ -138,7 +124,7 @@ static void *serve(void *unused)
 	(void)unused;
 	mw_own_thread_begin();
 	mw_quiet_enter(); /* for good */
-	step_back();
+	mw_own_thread_step_back();
 	wait_for_go();
 	if (__atomic_load_n(&ending, __ATOMIC_ACQUIRE))
 		return NULL;

@@ -29,6 +29,24 @@ static bool push(struct mw_lives **l, size_t *cap, const struct mw_live *v)
 	return true;
 }
 
+/* The rest of a record that was seen live at `where`; false: freed meanwhile. */
+static bool whole(struct mw_live *v, const struct mw_record *r, uint64_t where)
+{
+	uint32_t size = mw_get(&r->size), generation = mw_get(&r->generation);
+
+	v->size = mw_size_decode(size);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (mw_get(&r->where) != where)
+		return false;
+	/* freed and taken again for the same address: size may have been a link */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (mw_get(&r->size) != size || mw_get(&r->generation) != generation)
+		return false;
+	v->addr = mw_record_block(where) & ~(uintptr_t)15;
+	v->generation = generation * mw_life_scale;
+	return true;
+}
+
 struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n)
 {
 	uint32_t end = mw_records_end(), *wanted = malloc((n + 1) * sizeof(*wanted));
@@ -44,7 +62,6 @@ struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n)
 	for (uint32_t i = MW_BATCH; i < end; i++) {
 		const struct mw_record *r = mw_record_at(i);
 		uint64_t where = __atomic_load_n(&r->where, __ATOMIC_ACQUIRE);
-		uint32_t size, generation;
 		struct mw_live v;
 
 		if (!mw_record_live(where))
@@ -52,19 +69,7 @@ struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n)
 		v.id = mw_callsite_shown((uint32_t)where & MW_CS_MASK);
 		if (ids && !bsearch(&v.id, wanted, n, sizeof(*wanted), by_id))
 			continue;
-		size = mw_get(&r->size);
-		generation = mw_get(&r->generation);
-		v.size = mw_size_decode(size);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (mw_get(&r->where) != where)
-			continue; /* freed meanwhile */
-		/* freed and taken again for the same address: size may have been a link */
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (mw_get(&r->size) != size || mw_get(&r->generation) != generation)
-			continue;
-		v.addr = mw_record_block(where) & ~(uintptr_t)15;
-		v.generation = generation * mw_life_scale;
-		if (!push(&l, &cap, &v))
+		if (whole(&v, r, where) && !push(&l, &cap, &v))
 			goto fail;
 	}
 	free(wanted);

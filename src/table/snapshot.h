@@ -101,6 +101,11 @@ struct mw_snapshot *mw_snapshot_take(void);
 void mw_snapshot_free(struct mw_snapshot *);
 struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n);
 void mw_lives_free(struct mw_lives *);
+/* places.c, live_sums.c: see mw_api. */
+struct mw_places *mw_places_take(uint64_t least);
+void mw_places_free(struct mw_places *);
+bool mw_live_sums_take(struct mw_live_sums *);
+void mw_live_sums_free(struct mw_live_sums *);
 void mw_reset(void);
 /* For lookup.c: under the reading lock. */
 struct mw_counters mw_before_reset(void);

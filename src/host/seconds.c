@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * seconds.c - a thread that calls a function each second, for MwrapRack's history.
+ *
+ * It begins with the first mw_api.every_second(), in a process that may have threads of ours. A
+ * forked child gets its own: then MW_LATE_MS pass first, since the child may be about to exec. Fork
+ * doesn't wait for the function, which must bear that its thread vanishes in the child. At exit no
+ * call begins any more, and exit waits END_MS for one that is under way.
+ */
+#include "base/clock.h"
+#include "base/own_thread.h"
+#include "base/sys.h"
+#include "base/times.h"
+#include "named.h"
+#include "process.h"
+#include "track/track.h"
+
+enum { STACK = 256 * 1024, END_MS = 200 };
+#define SECOND UINT64_C(1000000000)
+
+static void (*each_second)(void); /* release; set once */
+static uint32_t running; /* the thread exists; relaxed */
+static uint32_t busy;    /* between two sleeps */
+static uint32_t ending;  /* the process exits: begin no call */
+
+static void *call_for_ever(void *unused)
+{
+	uint64_t next = mw_now_ns() + MW_LATE_MS * UINT64_C(1000000);
+
+	(void)unused;
+	mw_own_thread_begin();
+	mw_quiet_enter(); /* for good */
+	mw_own_thread_step_back();
+	for (;;) {
+		while (!mw_sys_sleep_until(next))
+			;
+		__atomic_store_n(&busy, 1, __ATOMIC_SEQ_CST);
+		/* either we see `ending`, or mw_seconds_end sees `busy` */
+		if (__atomic_load_n(&ending, __ATOMIC_SEQ_CST))
+			break;
+		__atomic_load_n(&each_second, __ATOMIC_ACQUIRE)();
+		__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
+		next += SECOND;
+		if (next <= mw_now_ns()) /* the process was stopped */
+			next = mw_now_ns() + SECOND;
+	}
+	__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+static bool start(void)
+{
+	if (!__atomic_load_n(&each_second, __ATOMIC_ACQUIRE))
+		return false;
+	mw_option_thread(&running, call_for_ever, STACK, "the history's thread: can't be created");
+	return mw_get(&running);
+}
+
+bool mw_every_second(void (*f)(void))
+{
+	void (*none)(void) = NULL;
+
+	(void)__atomic_compare_exchange_n(&each_second, &none, f, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	mw_end_before_destructors();
+	return start();
+}
+
+void mw_seconds_after_fork(void)
+{
+	running = busy = 0; /* the parent's thread is gone */
+}
+
+void mw_seconds_start_child(void)
+{
+	(void)start();
+}
+
+void mw_seconds_end(void)
+{
+	__atomic_store_n(&ending, 1, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < END_MS && __atomic_load_n(&busy, __ATOMIC_SEQ_CST); i++)
+		mw_nap();
+}
