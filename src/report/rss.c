@@ -1,18 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* rss.c - the process's resident memory, from /proc. Any thread; no lock, no allocation. */
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "report.h"
+#include "parts.h"
 
-bool mw_rss_bytes(int statm, uint64_t *out)
+/* The number at *s, which then points behind it and a space. False: there is none. */
+static bool number(const char **s, uint64_t *v)
+{
+	const char *from = *s;
+
+	for (*v = 0; **s >= '0' && **s <= '9'; ++*s)
+		*v = *v * 10 + (uint64_t)(**s - '0');
+	if (*s == from || **s != ' ')
+		return false;
+	++*s;
+	return true;
+}
+
+bool mw_rss_read(int statm, struct mw_rss *out)
 {
 	char text[128];
 	int fd = statm >= 0 ? statm : open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	uint64_t size, page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const char *s = text;
 	ssize_t n;
-	const char *s;
-	uint64_t pages = 0;
 
 	if (fd < 0)
 		return false;
@@ -22,11 +34,20 @@ bool mw_rss_bytes(int statm, uint64_t *out)
 	if (n <= 0)
 		return false;
 	text[n] = 0;
-	s = strchr(text, ' ');
-	if (!s || s[1] < '0' || s[1] > '9')
+	/* pages: size, resident, of which shared: RssFile and RssShmem of /proc/self/status */
+	if (!number(&s, &size) || !number(&s, &out->bytes) || !number(&s, &out->files))
 		return false;
-	for (s++; *s >= '0' && *s <= '9'; s++)
-		pages = pages * 10 + (uint64_t)(*s - '0');
-	*out = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	out->bytes *= page;
+	out->files *= page;
+	return true;
+}
+
+bool mw_rss_bytes(int statm, uint64_t *out)
+{
+	struct mw_rss rss;
+
+	if (!mw_rss_read(statm, &rss))
+		return false;
+	*out = rss.bytes;
 	return true;
 }

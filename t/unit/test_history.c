@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The rings of points: order, gaps, wrapping, what is too old, what isn't known. */
+/* The grids of points: order, gaps, wrapping, what is too old, what isn't known; events. */
 /* uses: src/report/live/history.c src/report/buf.c src/report/escape.c */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,15 +41,26 @@ static void has(double now, const char *text)
 
 static void add(uint32_t t, uint32_t rss, uint32_t live, uint32_t heap)
 {
-	mw_history_add(&h, (struct mw_point){ .t = t, .rss = rss, .live = live, .heap = heap });
+	mw_history_add(&h, (struct mw_point){ .t = t,
+					      .rss = rss,
+					      .live = live,
+					      .heap = heap,
+					      .files = 1,
+					      .tracker = 2,
+					      .free = MW_KIB_UNKNOWN,
+					      .anon = 4,
+					      .stacks = 5 });
 }
 
 static void nothing_yet(void **state)
 {
 	(void)state;
-	has(0.5, "{\"now\":0.500,\"unix\":1700000000.250,\n\"fine\":{\"step\":1,\n\"t\":[],\n\"rss\":[],\n"
-		 "\"live\":[],\n\"heap\":[]},\n\"coarse\":{\"step\":60,\n\"t\":[],");
-	has(0.5, "\"marks\":[]}\n");
+	has(0.5,
+	    "{\"now\":0.500,\"unix\":1700000000.250,\n\"fine\":{\"step\":1,\n\"t\":[],\n\"rss\":[],\n"
+	    "\"live\":[],\n\"heap\":[],\n\"files\":[],\n\"tracker\":[],\n\"free\":[],\n\"anon\":[],\n"
+	    "\"stacks\":[]},\n\"coarse\":{\"step\":60,\n\"t\":[],");
+	has(0.5, "\"long\":{\"step\":120,\n\"t\":[],");
+	has(0.5, "\"marks\":[],\n\"events\":[]}\n");
 }
 
 static void points_are_bytes_and_unknown_is_null(void **state)
@@ -58,7 +69,9 @@ static void points_are_bytes_and_unknown_is_null(void **state)
 	add(0, 10, 5, MW_KIB_UNKNOWN);
 	add(1, MW_KIB_UNKNOWN, MW_KIB_UNKNOWN - 1, 3);
 	has(1.5, "\"fine\":{\"step\":1,\n\"t\":[0,1],\n\"rss\":[10240,null],\n"
-		 "\"live\":[5120,4398046509056],\n\"heap\":[null,3072]}");
+		 "\"live\":[5120,4398046509056],\n\"heap\":[null,3072],\n\"files\":[1024,1024],\n"
+		 "\"tracker\":[2048,2048],\n\"free\":[null,null],\n\"anon\":[4096,4096],\n"
+		 "\"stacks\":[5120,5120]}");
 }
 
 static void kib_rounds_and_saturates(void **state)
@@ -135,11 +148,70 @@ static void the_last_marks_stay(void **state)
 {
 	(void)state;
 	mw_history_mark(&h, 1.5);
-	has(2, "\"marks\":[1.500]}");
+	has(2, "\"marks\":[1.500],");
 	for (int i = 0; i < MW_MARKS_N; i++)
 		mw_history_mark(&h, 10 + i);
 	has(99, "\"marks\":[10.000,11.000,");
-	has(99, ",41.000]}");
+	has(99, ",41.000],");
+}
+
+/* Each second of three days: even, from the first second on, never more than it holds. */
+static void the_long_grid_reaches_back_and_is_even(void **state)
+{
+	(void)state;
+	for (uint32_t t = 3; t < 3 * 86400; t++) {
+		add(t, t, 0, 0);
+		assert_true(h.long_n <= MW_LONG_N);
+	}
+	assert_int_equal(h.long_step, 480);
+	assert_int_equal(h.long_n, 540);
+	assert_int_equal(h.whole[0].t, 3);
+	for (uint32_t i = 1; i < h.long_n; i++) {
+		assert_int_equal(h.whole[i].t, i * 480);
+		assert_int_equal(h.whole[i].rss, i * 480);
+	}
+	has(3 * 86400, "\"long\":{\"step\":480,\n\"t\":[3,480,960,");
+}
+
+static void the_long_grid_with_gaps(void **state)
+{
+	uint32_t last = 0;
+
+	(void)state;
+	/* a point in a step, always in another place of it; then nothing for a month */
+	for (uint32_t i = 0; i < 3000; i++)
+		add(i * 360 + i % 97, i, 0, 0);
+	add(3000 * 360 + 2592000, 7, 0, 0);
+	assert_true(h.long_n > MW_LONG_N / 8 && h.long_n <= MW_LONG_N);
+	assert_int_equal(h.whole[0].t, 0);
+	for (uint32_t i = 1; i < h.long_n; i++, last = h.whole[i - 1].t)
+		assert_true(h.whole[i].t / h.long_step > last / h.long_step || !last);
+	assert_int_equal(h.whole[h.long_n - 1].rss, 7);
+}
+
+static void events_are_kept_in_order(void **state)
+{
+	char text[100];
+
+	(void)state;
+	mw_history_event(&h, 1.25, "annotation", "deploy \"17\"");
+	mw_history_event(&h, 2, "pause", NULL);
+	has(3, "\"events\":[{\"t\":1.250,\"kind\":\"annotation\",\"text\":\"deploy \\\"17\\\"\"},\n"
+	       "{\"t\":2.000,\"kind\":\"pause\",\"text\":\"\"}]}");
+	/* the last ones stay */
+	for (int i = 0; i < MW_EVENTS_N; i++)
+		mw_history_event(&h, 10 + i, "trim", "");
+	has(99, "\"events\":[{\"t\":10.000,\"kind\":\"trim\"");
+	has(99, "{\"t\":73.000,\"kind\":\"trim\",\"text\":\"\"}]}");
+	/* too long a text is cut between two characters */
+	memset(text, 'x', sizeof(text));
+	memcpy(text + MW_EVENT_TEXT - 1, "\xe2\x82\xac", 4);
+	mw_history_event(&h, 100, "annotation", text);
+	assert_int_equal(strlen(h.events[(h.events_n - 1) % MW_EVENTS_N].text), MW_EVENT_TEXT - 1);
+	text[MW_EVENT_TEXT - 1] = 'y';
+	text[MW_EVENT_TEXT] = '\0';
+	mw_history_event(&h, 101, "annotation", text);
+	assert_string_equal(h.events[(h.events_n - 1) % MW_EVENTS_N].text, text);
 }
 
 int main(void)
@@ -153,6 +225,9 @@ int main(void)
 		cmocka_unit_test_setup(the_rings_wrap, setup),
 		cmocka_unit_test_setup(what_is_too_old_is_left_out, setup),
 		cmocka_unit_test_setup(the_last_marks_stay, setup),
+		cmocka_unit_test_setup(the_long_grid_reaches_back_and_is_even, setup),
+		cmocka_unit_test_setup(the_long_grid_with_gaps, setup),
+		cmocka_unit_test_setup(events_are_kept_in_order, setup),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
