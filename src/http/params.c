@@ -13,7 +13,8 @@ static const char *const param_names[MW_PARAMS_N] = {
 	[MW_PARAM_OFFSET] = "offset", [MW_PARAM_Q] = "q",           [MW_PARAM_GROUP] = "group",
 	[MW_PARAM_MIN] = "min",       [MW_PARAM_FORMAT] = "format", [MW_PARAM_LOCATION] = "location",
 	[MW_PARAM_OLDEST] = "oldest", [MW_PARAM_V] = "v",           [MW_PARAM_TOKEN] = "token",
-	[MW_PARAM_TO] = "to",         [MW_PARAM_TOP] = "top",
+	[MW_PARAM_TO] = "to",         [MW_PARAM_TOP] = "top",       [MW_PARAM_FROM] = "from",
+	[MW_PARAM_RANGE] = "range",   [MW_PARAM_POINTS] = "points", [MW_PARAM_TEXT] = "text",
 };
 
 static const struct {
@@ -299,6 +300,102 @@ int mw_params_top(const struct mw_params *p, uint64_t max, uint64_t *top, struct
 	if (bad_one || *top <= max)
 		return bad_one;
 	mw_buf_fmt(why, "top: %" PRIu64 " at most", max);
+	return 400;
+}
+
+/* Seconds: "4711" or "4711.25" */
+static int take_seconds(const struct mw_params *p, enum mw_param i, struct mw_span *span, double *to,
+			struct mw_buf *why)
+{
+	const char *s = p->v[i].s, *dot = given(p, i) ? memchr(s, '.', p->v[i].n) : NULL;
+	size_t n = p->v[i].n, whole = dot ? (size_t)(dot - s) : n;
+	uint64_t seconds, part = 0;
+	double scale = 1;
+
+	if (!given(p, i))
+		return 0;
+	if (!mw_parse_u64(s, whole, &seconds) || seconds > UINT32_MAX || n - whole > 10 ||
+	    (dot && !mw_parse_u64(dot + 1, n - whole - 1, &part)))
+		return bad(p, i, "seconds of uptime", why);
+	for (size_t k = whole + 1; k < n; k++)
+		scale *= 10;
+	*to = (double)seconds + (double)part / scale;
+	span->given = true;
+	return 0;
+}
+
+static int take_range(const struct mw_params *p, double now, struct mw_span *span, struct mw_buf *why)
+{
+	static const struct {
+		const char *name;
+		double seconds;
+	} ranges[] = { { "15m", 900 }, { "1h", 3600 }, { "6h", 21600 }, { "24h", 86400 }, { "all", 1e15 } };
+
+	if (!given(p, MW_PARAM_RANGE))
+		return 0;
+	if (span->given) {
+		mw_buf_str(why, "range: from or to is given, too: leave one of them out");
+		return 400;
+	}
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++) {
+		if (!is(p->v[MW_PARAM_RANGE].s, p->v[MW_PARAM_RANGE].n, ranges[i].name))
+			continue;
+		span->from = now > ranges[i].seconds ? now - ranges[i].seconds : 0;
+		span->to = now;
+		span->given = true;
+		return 0;
+	}
+	return bad(p, MW_PARAM_RANGE, "15m, 1h, 6h, 24h or all", why);
+}
+
+int mw_params_span(const struct mw_params *p, double now, uint64_t max, struct mw_span *span,
+		   struct mw_buf *why)
+{
+	int bad_one = take_seconds(p, MW_PARAM_FROM, span, &span->from, why);
+
+	if (!bad_one)
+		bad_one = take_seconds(p, MW_PARAM_TO, span, &span->to, why);
+	if (!bad_one)
+		bad_one = take_range(p, now, span, why);
+	if (!bad_one)
+		bad_one = take_number(p, MW_PARAM_POINTS, &span->points, why);
+	if (bad_one)
+		return bad_one;
+	if (span->points < 2 || span->points > max) {
+		mw_buf_fmt(why, "points: 2 to %" PRIu64, max);
+		return 400;
+	}
+	if (span->to > now)
+		span->to = now;
+	if (span->from > span->to) {
+		mw_buf_str(why, "from: later than to, or than now");
+		return 400;
+	}
+	return 0;
+}
+
+/* Without control characters, and valid UTF-8. */
+static bool is_line(const char *s, size_t n)
+{
+	struct mw_buf valid = { 0 };
+	bool is_one;
+
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)s[i] < ' ' || s[i] == 127)
+			return false;
+	mw_buf_utf8(&valid, s, n);
+	is_one = !valid.failed && valid.n == n && !memcmp(valid.p, s, n);
+	mw_buf_free(&valid);
+	return is_one;
+}
+
+int mw_params_text(const struct mw_params *p, size_t max, struct mw_buf *why)
+{
+	if (given(p, MW_PARAM_TEXT) && p->v[MW_PARAM_TEXT].n <= max &&
+	    is_line(p->v[MW_PARAM_TEXT].s, p->v[MW_PARAM_TEXT].n))
+		return 0;
+	mw_buf_fmt(why, "text: a line of 1 to %zu bytes of UTF-8 expected, as in /annotate?text=deploy-17",
+		   max);
 	return 400;
 }
 

@@ -27,6 +27,10 @@ enum mw_param {
 	MW_PARAM_TOKEN, /* of the login form only */
 	MW_PARAM_TO,
 	MW_PARAM_TOP,
+	MW_PARAM_FROM,
+	MW_PARAM_RANGE,
+	MW_PARAM_POINTS,
+	MW_PARAM_TEXT,
 	MW_PARAMS_N
 };
 
@@ -64,6 +68,20 @@ int mw_params_part(const struct mw_params *p, uint64_t *limit, uint64_t *oldest,
 int mw_params_slice(const struct mw_params *p, uint64_t *limit, uint64_t *offset, struct mw_buf *why);
 /* top=, if given: 0 to max. 0, or 400 with a reason. */
 int mw_params_top(const struct mw_params *p, uint64_t max, uint64_t *top, struct mw_buf *why);
+/* A span of time in seconds of uptime, and how many points of it are wanted. */
+struct mw_span {
+	double from, to;
+	uint64_t points;
+	bool given; /* from, to or range was given */
+};
+/*
+ * from= and to=, or range=15m|1h|6h|24h|all up to now; points=, 2 to max. What isn't given stays; a
+ * later end than now is now. 0, or 400 with a reason.
+ */
+int mw_params_span(const struct mw_params *p, double now, uint64_t max, struct mw_span *,
+		   struct mw_buf *why);
+/* text=, which must be given: a line of 1 to `max` bytes of UTF-8. 0, or 400 with a reason. */
+int mw_params_text(const struct mw_params *p, size_t max, struct mw_buf *why);
 /* format=, if given. 0, or 400 with a reason. */
 int mw_params_form(const struct mw_params *p, enum mw_form *, struct mw_buf *why);
 

@@ -2,13 +2,14 @@
 /*
  * curves.h - the live bytes of the locations that matter, over time, from the server's start.
  *
- * Up to MW_CURVES_N locations are kept, chosen once a minute: the 64 largest by live bytes, and by
- * change within the last minute, hour and day. A location that was kept stays while its place isn't
- * needed. The live bytes of all others are the rest: the total less the kept ones.
+ * Up to MW_CURVES_N locations are kept, chosen once a minute, in the first minute at each step: the
+ * 64 largest by live bytes, and by change within the last minute, hour and day; then the next ones
+ * by live bytes. A location that was kept stays while its place isn't needed. The live bytes of all
+ * others are the rest: the total less the kept ones.
  *
  * Three grids: 5 s for 15 minutes, 60 s for 24 hours, and the whole time since the start, as in
- * history.h. All values of one moment lie together. The memory comes from the tracker, 68 KiB at a
- * time and only as time goes on: 2.7 MB at most. If the tracker has no more (memory_max), the grids
+ * history.h. All values of one moment lie together. The memory comes from the tracker, 64 KiB at a
+ * time and only as time goes on: 2.9 MB at most. If the tracker has no more (memory_max), the grids
  * are shorter, or there are none. A forked child's server begins anew in the same memory.
  *
  * Reading the tracker's counts costs more with more locations. It is done less often than every 5 s
@@ -30,11 +31,11 @@ enum {
 	MW_CURVES_COARSE_N = 1440,
 	MW_CURVES_LONG_STEP = 240, /* at first */
 	MW_CURVES_LONG_N = 360,
-	MW_CURVES_PIECE = 64,              /* moments in one piece of memory */
+	MW_CURVES_PIECE = 63,              /* moments in one piece of memory: 64 KiB */
 	MW_CURVES_PIECES = (MW_CURVES_COARSE_N + MW_CURVES_PIECE - 1) / MW_CURVES_PIECE,
 	MW_CURVES_BASES = 32768,           /* ids whose change is known */
 	MW_CURVES_BASES_PIECE = 2048,
-	MW_CURVES_NAMES = 256 << 10,       /* bytes of all names */
+	MW_CURVES_NAMES = 128 << 10,       /* bytes of all names */
 	MW_CURVES_POINTS = 300,            /* of a curve that is read */
 	MW_CURVES_SHARE = 2000             /* 0.05 % */
 };
@@ -45,7 +46,9 @@ struct mw_curves_bases;
 struct mw_curves_grid {
 	uint32_t step; /* seconds; 0: off */
 	uint32_t max;  /* moments at most; less without memory */
+	uint32_t room; /* moments in the pieces; grows to max */
 	uint32_t n;    /* ever added; in the long grid: present */
+	bool full;     /* there was no memory for another piece: the room stays */
 	bool whole;    /* the long grid */
 	struct mw_curves_piece *pieces[MW_CURVES_PIECES];
 };
@@ -55,7 +58,6 @@ struct mw_curves_slot {
 	char *name; /* owned; NULL: free */
 	uint32_t id, stamp;
 	uint32_t name_len, file_len;
-	uint64_t hash; /* of the name */
 	enum mw_kind kind;
 	bool fresh; /* the name isn't checked against the stamp yet */
 	bool gone;  /* its location was retired: 0 bytes since */
@@ -64,13 +66,15 @@ struct mw_curves_slot {
 
 struct mw_curves {
 	bool on;
-	bool counted;   /* a step was made */
-	uint32_t next;  /* second of uptime of the next step */
-	uint32_t first; /* second of the first step */
-	uint32_t minute; /* second of the next choice, and of the next bases */
-	uint32_t used;  /* slots below this number were used */
-	uint64_t names; /* bytes */
-	uint64_t cost;  /* CPU time of the last step in ns */
+	bool begun;      /* a step was made */
+	/* in seconds of uptime */
+	uint32_t first;  /* the first step */
+	uint32_t next;   /* the next step */
+	uint32_t choice; /* the next choice, if it isn't the first minute */
+	uint32_t chosen; /* the last choice */
+	uint32_t minute; /* the next rolling of the bases */
+	uint64_t names;  /* bytes */
+	uint64_t cost;   /* CPU time of the last step in ns */
 	struct mw_curves_grid fine, coarse, whole;
 	struct mw_curves_bases *bases[MW_CURVES_BASES / MW_CURVES_BASES_PIECE];
 	struct mw_curves_slot slots[MW_CURVES_N];
@@ -86,7 +90,11 @@ void mw_curves_second(struct mw_curves *, const struct mw_api *, double uptime);
 /* Frees the names. */
 void mw_curves_end(struct mw_curves *);
 
-/* One location. Values hold until the next point; before the first they aren't known. */
+/*
+ * One location. Values hold until the next point. Before the first one they aren't known: the
+ * location was among the rest, and its first point is no growth. A location that is newer than the
+ * server has points of 0 bytes before it.
+ */
 struct mw_curve {
 	const char *location;
 	uint32_t location_len, file_len;
@@ -121,9 +129,9 @@ void mw_curves_free_set(struct mw_curve_set *); /* all zero again */
 
 /*
  * Appends members of a JSON object, without its braces: from, to, t, rows, rest. Each row is
- * [id,location,file_len,kind,[bytes at each t]]; a row whose values are all the same has one.
+ * [id,location,file_len,kind,[bytes at each t]], as in the events of journal.h; id is null for a
+ * location that was retired. A row whose values are all the same has one.
  */
-void mw_curves_render(struct mw_buf *, const struct mw_curve_set *, double from, double to,
-		      size_t points);
+void mw_curves_render(struct mw_buf *, const struct mw_curve_set *, double from, double to, size_t points);
 
 #endif

@@ -212,3 +212,23 @@ void mw_buf_csv(struct mw_buf *b, const char *s, size_t n)
 	if (quote)
 		mw_buf_str(b, "\"");
 }
+
+size_t mw_utf16_units(const char *s, size_t n)
+{
+	struct mw_buf valid = { 0 };
+	size_t units = 0, i = 0;
+
+	while (i < n && (unsigned char)s[i] < 0x80)
+		i++;
+	if (i == n)
+		return n;
+	mw_buf_utf8(&valid, s, n);
+	for (i = 0; i < valid.n; i++) {
+		unsigned char c = (unsigned char)valid.p[i];
+
+		units += (c & 0xc0) != 0x80;
+		units += c >= 0xf0;
+	}
+	mw_buf_free(&valid);
+	return units;
+}

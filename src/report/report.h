@@ -152,6 +152,8 @@ void mw_buf_utf8(struct mw_buf *, const char *, size_t); /* made valid, nothing 
 void mw_buf_tsv(struct mw_buf *, const char *, size_t);
 void mw_buf_csv(struct mw_buf *, const char *, size_t);  /* with quotes if needed */
 void mw_buf_json(struct mw_buf *, const char *, size_t); /* with the quotes */
+/* The length of a text as a JavaScript string, invalid bytes as U+FFFD. */
+size_t mw_utf16_units(const char *, size_t);
 void mw_buf_html(struct mw_buf *, const char *, size_t); /* for text and quoted attributes */
 
 /* --- one location's live allocations -------------------------------------- */

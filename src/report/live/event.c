@@ -79,27 +79,6 @@ static const struct mw_entry *next(const struct mw_journal *j, struct mw_cursor 
 	return NULL;
 }
 
-/* The length of a text as a JavaScript string, invalid bytes as U+FFFD. */
-static size_t utf16_units(const char *s, size_t n)
-{
-	struct mw_buf valid = { 0 };
-	size_t units = 0, i = 0;
-
-	while (i < n && (unsigned char)s[i] < 0x80)
-		i++;
-	if (i == n)
-		return n;
-	mw_buf_utf8(&valid, s, n);
-	for (i = 0; i < valid.n; i++) {
-		unsigned char c = (unsigned char)valid.p[i];
-
-		units += (c & 0xc0) != 0x80;
-		units += c >= 0xf0;
-	}
-	mw_buf_free(&valid);
-	return units;
-}
-
 static void name(struct mw_buf *b, const struct mw_row *r)
 {
 	static const char *const kinds[] = { "ruby", "native", "special" };
@@ -107,8 +86,8 @@ static void name(struct mw_buf *b, const struct mw_row *r)
 	mw_buf_str(b, ",");
 	mw_buf_json(b, r->location, r->location_len);
 	mw_buf_str(b, ",");
-	mw_buf_u64(b, utf16_units(r->location,
-				  r->file_len < r->location_len ? r->file_len : r->location_len));
+	mw_buf_u64(b, mw_utf16_units(r->location,
+				     r->file_len < r->location_len ? r->file_len : r->location_len));
 	mw_buf_str(b, ",\"");
 	mw_buf_str(b, kinds[r->kind <= MW_KIND_SPECIAL ? r->kind : MW_KIND_SPECIAL]);
 	mw_buf_str(b, "\"");
