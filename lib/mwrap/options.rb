@@ -22,6 +22,7 @@ module Mwrap
       ["token_file", "PATH", "HTTP server", "requests must present the token in this file (mode 0600); listen may then be any address"],
       ["read_only", "0|1", "HTTP server", "1: the server refuses every POST"],
       ["source", "0|1", "HTTP server", "0: no page shows lines of source code"],
+      ["history", "0|1", "HTTP server", "0: the server keeps no history of locations"],
       ["dump_path", "PATH", "Dumps", "at exit, append the table to this file"],
       ["dump_fd", "NUMBER", "Dumps", "at exit, write the table to this open descriptor"],
       ["dump_min", "BYTES", "Dumps", "leave out locations with this many bytes or less"],

@@ -112,7 +112,8 @@ static void close_inherited(uint32_t moves)
 		if (mw_server.listeners[i].socket_lock.path[0])
 			close_lock(&mw_server.listeners[i].socket_lock);
 	}
-	mw_statm_close(&mw_server.statm);
+	mw_proc_close(&mw_server.statm);
+	mw_proc_close(&mw_server.smaps);
 	/* these are known to be ours while each epoll has the eventfd in it */
 	if (mhd)
 		close(mw_server.mhd_epfd);
@@ -146,7 +147,7 @@ void mw_child_after_fork(uint32_t moves)
 	memset(mw_server.listeners, 0, sizeof(mw_server.listeners));
 	for (unsigned i = 0; i < MW_LISTENERS_MAX; i++)
 		mw_server.listeners[i].fd = mw_server.listeners[i].socket_lock.lock_fd = -1;
-	mw_server.statm.fd = -1;
+	mw_server.statm.fd = mw_server.smaps.fd = -1;
 	mw_connections_reset();
 	mw_linger_reset();
 	mw_live_reset();

@@ -41,7 +41,9 @@
 
 enum { OPENING_MS = 2000, OPENING_STEP_MS = 20 };
 
-struct mw_server mw_server = { .epfd = -1, .evfd = -1, .mhd_epfd = -1, .statm = MW_STATM_NONE };
+struct mw_server mw_server = {
+	.epfd = -1, .evfd = -1, .mhd_epfd = -1, .statm = { .fd = -1 }, .smaps = { .fd = -1 }
+};
 
 /* strerror() would take locks of the locale; a fork could catch them held. */
 const char *mw_strerror(int e)
@@ -122,7 +124,8 @@ static int open_loop(char err[MW_ERROR_MAX])
 			 mw_strerror(errno));
 		return -1;
 	}
-	mw_statm_open(&mw_server.statm, mw_fd_high);
+	mw_proc_open(&mw_server.statm, "/proc/self/statm", mw_server.fd_base);
+	mw_proc_open(&mw_server.smaps, "/proc/self/smaps", mw_server.fd_base);
 	mw_server.daemon = mw_serve_open();
 	info = mw_server.daemon ? MHD_get_daemon_info(mw_server.daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info) {
@@ -171,7 +174,8 @@ static void close_all(bool intact)
 	}
 	mw_live_reset();
 	mw_linger_close();
-	mw_statm_close(&mw_server.statm);
+	mw_proc_close(&mw_server.statm);
+	mw_proc_close(&mw_server.smaps);
 	mw_server.daemon = NULL;
 	mw_server.mhd_epfd = -1;
 	for (unsigned i = 0; i < mw_server.listeners_n; i++) {
@@ -300,7 +304,7 @@ static int loop(void)
 	struct epoll_event ev[EVENTS];
 
 	while (!atomic_load(&mw_server.stop_asked)) {
-		unsigned second = mw_site_second(&mw_server.site, mw_statm_fd(&mw_server.statm));
+		unsigned second = mw_site_second(&mw_server.site, &mw_server.statm, &mw_server.smaps);
 		uint64_t now = mw_now_ms();
 		int look = mw_takeover_look(now);
 		int n = epoll_wait(

@@ -31,7 +31,7 @@
 #include "family/family.h"
 #include "http/access.h"
 #include "pages/site.h"
-#include "report/live/statm.h"
+#include "report/live/proc_file.h"
 #include "socket_lock.h"
 #include "httpd.h"
 
@@ -100,7 +100,7 @@ struct mw_server {
 	struct mw_listener listeners[MW_LISTENERS_MAX];
 	unsigned conns_max;
 	struct mw_conn conns[MW_CONNECTIONS_MAX];
-	struct mw_statm statm;
+	struct mw_proc_file statm, smaps; /* of /proc/self */
 	struct mw_family family; /* how relatives are reached: listen.c */
 	struct mw_site site;
 	struct mw_access access; /* access by the token of token_file; token.c */

@@ -199,6 +199,11 @@ static bool set_source(struct mw_parser *p, const char *value)
 	return zero_or_one(p, value, &p->o->source);
 }
 
+static bool set_history(struct mw_parser *p, const char *value)
+{
+	return zero_or_one(p, value, &p->o->history);
+}
+
 static bool set_listen(struct mw_parser *p, const char *value)
 {
 	char host[sizeof(p->o->listen_host)];

@@ -67,6 +67,7 @@ struct mw_options {
 	 */
 	char tmpdir[MW_BASE_MAX], runtime_dir[MW_BASE_MAX];
 	bool read_only;
+	bool history; /* the server keeps the history of locations; true if not given */
 	bool source; /* pages may show source lines of locations; true if not given */
 	char text[MW_OPTIONS_TEXT_MAX];
 };

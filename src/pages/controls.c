@@ -63,13 +63,17 @@ void mw_done(struct mw_call *call, const char *line, const char *said)
 void mw_page_reset(struct mw_call *call)
 {
 	call->api->reset();
+	mw_site_event(call->req->site, "reset", NULL);
 	mw_done(call, "reset: the counters start again from zero",
 		"The counters start again from zero; what is live stays known.");
 }
 
 void mw_page_trim(struct mw_call *call)
 {
-	if (call->api->trim())
+	bool gave = call->api->trim();
+
+	mw_site_event(call->req->site, "trim", gave ? NULL : "no memory to give back");
+	if (gave)
 		mw_done(call, "trim: memory was given back to the system",
 			"Memory was given back to the system.");
 	else
@@ -80,6 +84,7 @@ void mw_page_trim(struct mw_call *call)
 void mw_page_pause(struct mw_call *call)
 {
 	call->api->pause(true);
+	mw_site_event(call->req->site, "pause", NULL);
 	mw_done(call, "pause: tracking is off; what is live stays known, and its frees are counted",
 		"Tracking is off; what is live stays known, and its frees are counted.");
 }
@@ -87,5 +92,6 @@ void mw_page_pause(struct mw_call *call)
 void mw_page_resume(struct mw_call *call)
 {
 	call->api->pause(false);
+	mw_site_event(call->req->site, "resume", NULL);
 	mw_done(call, "resume: tracking is on", "Tracking is on.");
 }

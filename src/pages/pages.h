@@ -21,6 +21,11 @@ bool mw_request_wrong(struct mw_call *);
 /* Is this request read-only? Pages then have no controls. */
 bool mw_read_only(const struct mw_call *);
 
+/* site.c */
+
+/* Is this a request to one process's own server? If not, answers it with 503. */
+bool mw_has_site(struct mw_call *);
+
 /* controls.c */
 
 /* Answers a POST that was done: a line for programs, 303 for a browser's form, JSON with `said`. */
@@ -52,10 +57,6 @@ void mw_html_cells(struct mw_buf *, const struct mw_row *, int sorted_by);
 void mw_html_at_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
 void mw_html_text(struct mw_buf *, const char *);
 
-/* site.c */
-
-/* Does the request name a site? If not, answers it with 503. */
-bool mw_has_site(struct mw_call *);
 /* Seconds since 1970. */
 double mw_unix_now(void);
 
@@ -65,7 +66,8 @@ double mw_unix_now(void);
 void mw_event_point(struct mw_buf *, void *ctx, double t);
 
 /*
- * each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, events.c, site.c, source.c, wire.c
+ * each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, events.c, site.c, locations.c,
+ * source.c, wire.c
  */
 
 #define MW_PARAMETERS_MAX 100u /* of a query; there are fewer than 20 names */
@@ -84,6 +86,8 @@ void mw_page_heap_pages(struct mw_call *);
 void mw_page_metrics(struct mw_call *);
 void mw_page_stats(struct mw_call *);
 void mw_page_history(struct mw_call *);
+void mw_page_locations(struct mw_call *);
+void mw_page_annotate(struct mw_call *);
 void mw_page_live(struct mw_call *);
 void mw_page_source(struct mw_call *);
 void mw_page_self(struct mw_call *);

@@ -2,27 +2,30 @@
 /* site.c - history and mark of a server, and their pages. See site.h. */
 #include "site.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "pages.h"
 
-/* The CPU time a second that reading the live bytes may cost. */
-#define LIVE_NS_A_SECOND UINT64_C(500000)
-
 void mw_site_start(struct mw_site *s, const struct mw_api *api)
 {
 	struct mw_stream_inputs inputs = { .api = api, .mark = &s->mark, .ending = mw_event_point, .ctx = s };
 	struct mw_stats stats = { 0 };
 	uint64_t up;
+	bool lost = atomic_load(&s->busy);
+	char from[40];
 
-	if (!atomic_load(&s->busy))
+	if (!lost)
 		mw_mark_clear(&s->mark);
 	s->mark = (struct mw_mark){ 0 };
 	atomic_store(&s->busy, 0);
 	memset(&s->history, 0, sizeof(s->history));
-	s->live_kib = s->live_next = 0;
+	memset(&s->parts, 0, sizeof(s->parts));
+	memset(&s->stats, 0, sizeof(s->stats));
+	s->stats_next = 0;
+	mw_curves_start(&s->curves, api, api->options()->history, lost);
 	s->statm = -1;
 	s->api = api;
 	api->stats(&stats);
@@ -30,60 +33,22 @@ void mw_site_start(struct mw_site *s, const struct mw_api *api)
 	s->origin_ms = mw_now_ms() - up; /* may wrap if a test's uptime is longer than the machine's */
 	inputs.origin_ms = s->origin_ms;
 	mw_stream_start(&s->stream, &inputs);
+	if (stats.forker) {
+		snprintf(from, sizeof(from), "from process %ld", stats.forker);
+		mw_site_event(s, "fork", from);
+	}
 }
 
 void mw_site_end(struct mw_site *s)
 {
 	mw_stream_end(&s->stream);
 	mw_mark_clear(&s->mark);
+	mw_curves_end(&s->curves);
 }
 
 double mw_site_uptime(const struct mw_site *s)
 {
 	return (double)(mw_now_ms() - s->origin_ms) / 1000;
-}
-
-static uint32_t heap_kib(const struct mw_stats *stats)
-{
-	return stats->heap_known ? mw_kib(stats->heap_bytes) : MW_KIB_UNKNOWN;
-}
-
-/*
- * The sums cost more with a larger table: they are read every second while
- * cheap, else less often; meanwhile the last figures count.
- */
-static void read_live(struct mw_site *s, uint32_t t, uint32_t *heap)
-{
-	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), cost;
-	struct mw_stats stats = { 0 };
-
-	if (t < s->live_next) {
-		*heap = s->history.fine_n ? s->history.fine[(s->history.fine_n - 1) % MW_FINE_N].heap :
-					    MW_KIB_UNKNOWN;
-		return;
-	}
-	s->api->stats(&stats);
-	cost = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
-	s->live_kib = mw_kib(stats.live_bytes);
-	s->live_next = t + 1 + (uint32_t)(cost / LIVE_NS_A_SECOND > 59 ? 59 : cost / LIVE_NS_A_SECOND);
-	*heap = heap_kib(&stats);
-}
-
-unsigned mw_site_second(struct mw_site *s, int statm)
-{
-	uint64_t up = mw_now_ms() - s->origin_ms, rss;
-	uint32_t last = s->history.fine_n ? s->history.fine[(s->history.fine_n - 1) % MW_FINE_N].t : 0;
-	struct mw_point p = { .t = (uint32_t)(up / 1000), .rss = MW_KIB_UNKNOWN };
-
-	s->statm = statm;
-	if (!s->history.fine_n || p.t > last) {
-		read_live(s, p.t, &p.heap);
-		p.live = s->live_kib;
-		if (statm >= 0 && mw_rss_bytes(statm, &rss))
-			p.rss = mw_kib(rss);
-		mw_history_add(&s->history, p);
-	}
-	return 1000 - (unsigned)(up % 1000);
 }
 
 /* --- pages ------------------------------------------------------------------------- */
@@ -131,8 +96,10 @@ static int set_mark(struct mw_site *s, const struct mw_api *api)
 		rc = mw_mark_set(&s->mark, snapshot, mw_site_uptime(s));
 		api->snapshot_free(snapshot);
 	}
-	if (!rc)
+	if (!rc) {
 		mw_history_mark(&s->history, s->mark.at);
+		mw_history_event(&s->history, s->mark.at, "mark", NULL);
+	}
 	atomic_fetch_sub(&s->busy, 1);
 	return rc;
 }

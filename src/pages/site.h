@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * site.h - a server's state between requests: the history of the process's
- * memory, the mark, and the stream for watchers.
+ * memory and of its locations, the mark, and the stream for watchers.
  *
  * One thread owns a site. It makes all calls here, those of the stream, and
  * those of mw_route() with a request that names the site. Zero it, then call
@@ -14,8 +14,11 @@
 
 #include <stdatomic.h>
 
+#include "report/live/curves.h"
 #include "report/live/history.h"
 #include "report/live/mark.h"
+#include "report/live/parts.h"
+#include "report/live/proc_file.h"
 #include "report/live/stream.h"
 #include "routes.h"
 
@@ -25,24 +28,30 @@ struct mw_site {
 	uint64_t origin_ms;     /* monotonic clock at uptime 0 */
 	int statm;              /* see mw_rss_bytes; mw_site_second() sets it */
 	struct mw_history history;
-	uint32_t live_kib;      /* as last read */
-	uint32_t live_next;     /* second of uptime at which live_kib is read again */
+	struct mw_stats stats;  /* as last read */
+	uint32_t stats_next;    /* second of uptime at which they are read again */
+	struct mw_parts parts;
 	struct mw_mark mark;
 	struct mw_stream stream; /* reads the mark; its ticks end with the event "point" (events.c) */
+	struct mw_curves curves; /* their memory outlives a new start */
 };
 
 void mw_site_start(struct mw_site *, const struct mw_api *);
-/* Frees the stream's journal and the mark; the history stays. */
+/* Frees the stream's journal, the mark and the curves' names; the history stays. */
 void mw_site_end(struct mw_site *);
 
 /* Seconds since the tracker was loaded, in this process or the one it was forked from. */
 double mw_site_uptime(const struct mw_site *);
 
 /*
- * Adds a point to the history if a second has begun since the last one.
- * statm: see mw_rss_bytes; -1: RSS is unknown until the next call. Returns the
- * milliseconds until the next point is due, 1 to 1000.
+ * second.c. Adds a point to the history if a second has begun since the last one, and makes the
+ * curves' next step if it is due. The files are /proc/self/statm and smaps, opened by this process.
+ * NULL: none. Without statm RSS is unknown until the next call, without smaps its parts are.
+ * Returns the milliseconds until the next point is due, 1 to 1000.
  */
-unsigned mw_site_second(struct mw_site *, int statm);
+unsigned mw_site_second(struct mw_site *, const struct mw_proc_file *statm,
+			const struct mw_proc_file *smaps);
+/* Adds an event of now (history.h). The site may be NULL: then nobody keeps it. */
+void mw_site_event(struct mw_site *, const char *kind, const char *text);
 
 #endif

@@ -229,6 +229,13 @@ void mw_render_overruns(struct mw_buf *, const struct mw_overruns_list *, enum m
  */
 bool mw_rss_bytes(int statm, uint64_t *);
 
+/* /proc/self/statm; files: mapped files and shared memory. */
+struct mw_rss {
+	uint64_t bytes, files;
+};
+/* As mw_rss_bytes (report.h). False: it can't be read. */
+bool mw_rss_read(int statm, struct mw_rss *);
+
 /* One JSON object: all of mw_stats, pid, rss_bytes (or null), version, options. */
 void mw_render_stats_json(struct mw_buf *, const struct mw_api *, int statm);
 

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "parts.h"
+#include "report.h"
 
 /* The number at *s, which then points behind it and a space. False: there is none. */
 static bool number(const char **s, uint64_t *v)

@@ -398,6 +398,7 @@ static VALUE rack_initialize(int argc, VALUE *argv, VALUE self)
 	struct making n = { .self = self, .argc = argc, .argv = argv };
 
 	mw_quietly(quiet_new, (VALUE)&n);
+	mw_site_begin();
 	return self;
 }
 

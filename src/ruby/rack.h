@@ -20,6 +20,8 @@ struct mw_site *mw_site_take(void);
 void mw_site_give(void);
 /* Its stream, without the lock: for mw_watcher_free() alone. */
 struct mw_stream *mw_site_stream(void);
+/* From now on the history goes on by itself, each second, also in forked children. */
+void mw_site_begin(void);
 
 /* rack_family.c: one request that other processes answer. */
 struct mw_rack_family {

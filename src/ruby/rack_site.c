@@ -11,20 +11,23 @@
 #include <string.h>
 
 #include "rack.h"
-#include "report/live/statm.h"
+#include "report/live/proc_file.h"
 
 static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool started;
 static struct mw_site site;
-static struct mw_statm statm = MW_STATM_NONE;
+static struct mw_proc_file statm = { .fd = -1 }, smaps = { .fd = -1 };
+
+enum { NUMBERS = 512 }; /* our descriptors get higher ones, if they are allowed */
 
 /* In a forked child, which has no other thread: system calls and stores only. */
 static void in_child(void)
 {
 	memcpy(&lock, &fresh, sizeof(lock));
 	started = false;
-	mw_statm_close(&statm);
+	mw_proc_close(&statm);
+	mw_proc_close(&smaps);
 }
 
 struct mw_site *mw_site_take(void)
@@ -37,9 +40,11 @@ struct mw_site *mw_site_take(void)
 	if (!started)
 		mw_site_start(&site, mw_tracker);
 	started = true;
-	if (mw_statm_fd(&statm) < 0)
-		mw_statm_open(&statm, NULL);
-	mw_site_second(&site, statm.fd);
+	if (mw_proc_fd(&statm) < 0)
+		mw_proc_open(&statm, "/proc/self/statm", NUMBERS);
+	if (mw_proc_fd(&smaps) < 0)
+		mw_proc_open(&smaps, "/proc/self/smaps", NUMBERS);
+	mw_site_second(&site, &statm, &smaps);
 	return &site;
 }
 
@@ -51,4 +56,16 @@ void mw_site_give(void)
 struct mw_stream *mw_site_stream(void)
 {
 	return &site.stream;
+}
+
+static void second(void)
+{
+	(void)mw_site_take();
+	mw_site_give();
+}
+
+void mw_site_begin(void)
+{
+	if (mw_tracker->every_second)
+		(void)mw_tracker->every_second(second);
 }

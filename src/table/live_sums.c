@@ -45,7 +45,7 @@ bool mw_live_sums_take(struct mw_live_sums *out)
 	v = (struct mw_live_sum *)(void *)sums;
 	for (uint32_t id = 1; id < end; id++)
 		v[id] = (struct mw_live_sum){ .bytes = sums[id].c.bytes,
-					      .stamp = mw_get(&mw_callsite(id)->born) };
+					      .stamp = mw_get(&mw_callsite(id)->since) };
 	v[0] = (struct mw_live_sum){ 0 };
 	mw_reading_unlock();
 	*out = (struct mw_live_sums){ .end = end, .v = v, .size = end * sizeof(*sums) };

@@ -225,7 +225,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		req.body_cut = req.body_n > MW_LOGIN_BODY_MAX;
 	}
 	mw_site_start(&site, &fake_api);
-	(void)mw_site_second(&site, -1);
+	(void)mw_site_second(&site, NULL, NULL);
 	req.site = peer[0] == 'r' ? NULL : &site;
 	answer(&req, &res);
 	answer(&req, &again);

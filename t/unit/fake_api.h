@@ -246,7 +246,7 @@ static int fake_clear(void **state)
 	memset(&fake_stats, 0, sizeof(fake_stats));
 	memset(&fake_options, 0, sizeof(fake_options));
 	fake_options.dump_fd = -1;
-	fake_options.source = true;
+	fake_options.source = fake_options.history = true;
 	fake_options.socket_mode = 0600;
 	fake_options.socket_gid = -1;
 	fake_n = fake_lives_n = 0;

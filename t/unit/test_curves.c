@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Curves of locations: what is kept, the grids, the rest, too little memory, new tenants of an id. */
-/* uses: src/report/curves.c src/report/curves_choice.c src/report/curves_read.c src/report/buf.c src/report/escape.c */
+/* uses: src/report/live/curves.c src/report/live/curves_choice.c src/report/live/curves_read.c src/report/buf.c src/report/escape.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/report/curves.h"
+#include "../../src/report/live/curves.h"
 
 enum { IDS = 12000 };
 

@@ -73,7 +73,7 @@ static void values_hold_colons_and_quoted_commas(void **state)
 /* in the order of options.def */
 #define UNKNOWN                                                                                            \
 	": unknown option: known are socket, socket_dir, socket_mode, socket_group, listen, token_file, "  \
-	"read_only, source, dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, dump_keep, " \
+	"read_only, source, history, dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, dump_keep, " \
 	"memory_max, malloc, children"
 
 static void unknown_options(void **state)
@@ -288,6 +288,10 @@ static void numbers(void **state)
 	assert_false(o.source);
 	right("source:1");
 	assert_true(o.source);
+	refused("history:2", "history: \"2\" is unknown: use 0 or 1");
+	assert_true(o.history);
+	right("history:0");
+	assert_false(o.history);
 	refused("read_only:2", "read_only: \"2\" is unknown: use 0 or 1");
 	refused("read_only:true", "read_only: \"true\" is unknown: use 0 or 1");
 	refused("read_only:10", "read_only: \"10\" is unknown: use 0 or 1");

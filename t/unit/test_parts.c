@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* RSS's parts: what mappings are for, by texts of /proc/self/smaps; when it is read. */
-/* uses: src/report/parts.c src/report/smaps.c src/report/rss.c src/report/history.c src/report/buf.c src/report/escape.c */
+/* uses: src/report/live/parts.c src/report/live/smaps.c src/report/rss.c src/report/live/history.c src/report/buf.c src/report/escape.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../src/report/parts.h"
+#include "../../src/report/live/parts.h"
 
 #define KB UINT64_C(1024)
 #define MB (KB * 1024)

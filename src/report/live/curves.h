@@ -20,7 +20,7 @@
 #ifndef MW_REPORT_CURVES_H
 #define MW_REPORT_CURVES_H
 
-#include "report.h"
+#include "report/report.h"
 
 enum {
 	MW_CURVES_N = 256,

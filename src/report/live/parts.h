@@ -33,13 +33,6 @@ enum {
 	MW_PARTS_SHARE = 3333       /* readings cost 1/MW_PARTS_SHARE of a CPU at most: 0.03 % */
 };
 
-/* /proc/self/statm; files: mapped files and shared memory. */
-struct mw_rss {
-	uint64_t bytes, files;
-};
-/* As mw_rss_bytes (report.h). False: it can't be read. */
-bool mw_rss_read(int statm, struct mw_rss *);
-
 /* What a text of /proc/self/smaps says, in bytes of resident memory. */
 struct mw_smaps {
 	uint64_t files;  /* of mappings of files, but for private copies */

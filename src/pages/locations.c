@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* locations.c - GET /history/locations.json, and POST /annotate. */
+#include <string.h>
+
+#include "pages.h"
+
+enum { POINTS = 48, POINTS_MAX = MW_CURVES_POINTS, POINTS_MAX_ONE = 500 };
+
+static void head(struct mw_buf *b, const struct mw_site *s, double now)
+{
+	mw_buf_str(b, "{\"start\":");
+	mw_buf_json(b, s->stream.start, strlen(s->stream.start));
+	mw_buf_str(b, ",\"now\":");
+	mw_buf_seconds(b, now);
+	mw_buf_str(b, ",\"unix\":");
+	mw_buf_seconds(b, mw_unix_now());
+	mw_buf_str(b, ",");
+}
+
+static void answer(struct mw_call *call, const struct mw_params *p, const struct mw_span *span, double now)
+{
+	const struct mw_site *s = call->req->site;
+	const char *location = p->v[MW_PARAM_LOCATION].s;
+	struct mw_curve_set set;
+	int rc = location ? mw_curves_read_one(&s->curves, location, p->v[MW_PARAM_LOCATION].n,
+					       span->from, span->to, POINTS_MAX_ONE, &set) :
+			    mw_curves_read(&s->curves, call->api, span->from, span->to, &set);
+	struct mw_buf none = { 0 };
+
+	if (rc) {
+		mw_reply_why(call, 500, &none);
+		return;
+	}
+	mw_reply_form(call, MW_FORM_JSON);
+	head(&call->res->body, s, now);
+	mw_curves_render(&call->res->body, &set, span->from, span->to, (size_t)span->points);
+	mw_buf_str(&call->res->body, "}\n");
+	mw_curves_free_set(&set);
+}
+
+void mw_page_locations(struct mw_call *call)
+{
+	struct mw_buf why = { 0 };
+	struct mw_params p;
+	struct mw_span span;
+	double now;
+	int bad;
+
+	if (!mw_has_site(call))
+		return;
+	now = mw_site_uptime(call->req->site);
+	bad = mw_params_parse(&p, call->req->query, &why);
+	if (!bad) {
+		span = (struct mw_span){ .to = now, .points = POINTS };
+		bad = mw_params_span(&p, now,
+				     p.v[MW_PARAM_LOCATION].s ? (uint64_t)POINTS_MAX_ONE :
+								(uint64_t)POINTS_MAX,
+				     &span, &why);
+	}
+	if (bad)
+		mw_reply_why(call, bad, &why);
+	else
+		answer(call, &p, &span, now);
+	mw_buf_free(&why);
+	mw_params_free(&p);
+}
+
+void mw_page_annotate(struct mw_call *call)
+{
+	struct mw_buf why = { 0 };
+	struct mw_params p;
+	int bad;
+
+	if (!mw_has_site(call))
+		return;
+	bad = mw_params_parse(&p, call->req->query, &why);
+	if (!bad)
+		bad = mw_params_text(&p, MW_EVENT_TEXT, &why);
+	if (bad) {
+		mw_reply_why(call, bad, &why);
+	} else {
+		mw_site_event(call->req->site, "annotation", p.v[MW_PARAM_TEXT].s);
+		mw_done(call, "annotate: the history has it", "The history has the note.");
+	}
+	mw_buf_free(&why);
+	mw_params_free(&p);
+}

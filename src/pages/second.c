@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* second.c - what is noted each second: the history, RSS's parts, the curves. See site.h. */
+#include "site.h"
+
+#include "base/clock.h"
+
+/* The CPU time a second that reading the live bytes may cost. */
+#define STATS_NS_A_SECOND UINT64_C(500000)
+
+/*
+ * The sums cost more with a larger table: they are read every second while
+ * cheap, else less often; meanwhile the last figures count.
+ */
+static void read_stats(struct mw_site *s, uint32_t t)
+{
+	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), cost;
+
+	if (t < s->stats_next)
+		return;
+	s->api->stats(&s->stats);
+	cost = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
+	s->stats_next = t + 1 + (uint32_t)(cost / STATS_NS_A_SECOND > 59 ? 59 : cost / STATS_NS_A_SECOND);
+}
+
+static void make_point(struct mw_site *s, const struct mw_proc_file *smaps,
+		       struct mw_point *p)
+{
+	struct mw_rss rss;
+
+	read_stats(s, p->t);
+	p->live = mw_kib(s->stats.live_bytes);
+	p->heap = s->stats.heap_known ? mw_kib(s->stats.heap_bytes) : MW_KIB_UNKNOWN;
+	p->tracker = mw_kib(s->stats.tracker_bytes);
+	p->rss = p->files = MW_KIB_UNKNOWN;
+	if (s->statm >= 0 && mw_rss_read(s->statm, &rss)) {
+		p->rss = mw_kib(rss.bytes);
+		p->files = mw_kib(rss.files);
+	}
+	mw_parts_second(&s->parts, s->api, &s->stats, smaps ? mw_proc_fd(smaps) : -1, p);
+}
+
+unsigned mw_site_second(struct mw_site *s, const struct mw_proc_file *statm,
+			const struct mw_proc_file *smaps)
+{
+	uint64_t up = mw_now_ms() - s->origin_ms;
+	const struct mw_point *last = mw_history_last(&s->history);
+	struct mw_point p = { .t = (uint32_t)(up / 1000) };
+
+	s->statm = statm ? mw_proc_fd(statm) : -1;
+	if (!last || p.t > last->t) {
+		atomic_fetch_add(&s->busy, 1); /* a child forked now can't trust the curves */
+		make_point(s, smaps, &p);
+		mw_history_add(&s->history, p);
+		mw_curves_second(&s->curves, s->api, (double)up / 1000);
+		atomic_fetch_sub(&s->busy, 1);
+	}
+	return 1000 - (unsigned)(up % 1000);
+}
+
+void mw_site_event(struct mw_site *s, const char *kind, const char *text)
+{
+	if (s)
+		mw_history_event(&s->history, mw_site_uptime(s), kind, text);
+}
