@@ -67,7 +67,7 @@ void mw_event_point(struct mw_buf *, void *ctx, double t);
 
 /*
  * each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, events.c, site.c, locations.c,
- * source.c, wire.c
+ * source.c, verdict.c, wire.c
  */
 
 #define MW_PARAMETERS_MAX 100u /* of a query; there are fewer than 20 names */
@@ -88,6 +88,7 @@ void mw_page_stats(struct mw_call *);
 void mw_page_history(struct mw_call *);
 void mw_page_locations(struct mw_call *);
 void mw_page_annotate(struct mw_call *);
+void mw_page_verdict(struct mw_call *);
 void mw_page_live(struct mw_call *);
 void mw_page_source(struct mw_call *);
 void mw_page_self(struct mw_call *);

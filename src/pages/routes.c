@@ -40,6 +40,8 @@ static const struct route routes[] = {
 	{ GET, "/stats.json", mw_page_stats },
 	{ GET, "/history.json", mw_page_history },
 	{ GET, "/history/locations.json", mw_page_locations },
+	{ GET, "/verdict", mw_page_verdict },
+	{ GET, "/verdict.json", mw_page_verdict },
 	{ GET, "/live", mw_page_live },
 	{ GET, "/source", mw_page_source },
 	{ GET, "/family/self", mw_page_self },

@@ -17,8 +17,11 @@ void mw_site_start(struct mw_site *s, const struct mw_api *api)
 	bool lost = atomic_load(&s->busy);
 	char from[40];
 
-	if (!lost)
+	if (!lost) {
 		mw_mark_clear(&s->mark);
+		mw_said_free(&s->said);
+	}
+	s->said = (struct mw_said){ 0 };
 	s->mark = (struct mw_mark){ 0 };
 	atomic_store(&s->busy, 0);
 	memset(&s->history, 0, sizeof(s->history));
@@ -43,6 +46,7 @@ void mw_site_end(struct mw_site *s)
 {
 	mw_stream_end(&s->stream);
 	mw_mark_clear(&s->mark);
+	mw_said_free(&s->said);
 	mw_curves_end(&s->curves);
 }
 

@@ -20,7 +20,17 @@
 #include "report/live/parts.h"
 #include "report/live/proc_file.h"
 #include "report/live/stream.h"
+#include "report/live/verdict.h"
 #include "routes.h"
+
+/* A verdict in words. */
+struct mw_said {
+	double at; /* uptime */
+	enum mw_verdict_kind kind;
+	bool growing;
+	double rate; /* bytes a second */
+	struct mw_buf sentence, next, json; /* owned; json: see mw_verdict_json */
+};
 
 struct mw_site {
 	_Atomic uint32_t busy;  /* not 0: a call here is changing the mark; seq_cst */
@@ -33,6 +43,7 @@ struct mw_site {
 	struct mw_parts parts;
 	struct mw_mark mark;
 	struct mw_stream stream; /* reads the mark; its ticks end with the event "point" (events.c) */
+	struct mw_said said;     /* the last verdict about all ranges; sentence.n 0: none yet */
 	struct mw_curves curves; /* their memory outlives a new start */
 };
 
@@ -51,6 +62,9 @@ double mw_site_uptime(const struct mw_site *);
  */
 unsigned mw_site_second(struct mw_site *, const struct mw_proc_file *statm,
 			const struct mw_proc_file *smaps);
+/* verdict.c. The verdict of now, some seconds old at most. It is the site's; NULL: no memory. */
+const struct mw_said *mw_site_said(struct mw_site *);
+void mw_said_free(struct mw_said *); /* all zero again */
 /* Adds an event of now (history.h). The site may be NULL: then nobody keeps it. */
 void mw_site_event(struct mw_site *, const char *kind, const char *text);
 

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * verdict.c - /verdict and /verdict.json: what grows, since when, and why, in a sentence.
+ *
+ * A verdict about all ranges costs some milliseconds, so it holds for VERDICT_SECONDS. One about a
+ * range that the reader chose is made for each request.
+ */
+#include <string.h>
+
+#include "report/live/evidence.h"
+#include "pages.h"
+
+enum { VERDICT_SECONDS = 4 };
+
+static int read_curves(void *ctx, double from, double to, struct mw_curve_set *set)
+{
+	const struct mw_site *s = ctx;
+
+	return mw_curves_read(&s->curves, s->api, from, to, set);
+}
+
+/* from < 0: about all ranges. 0; -1: no memory, and *said is all zero. */
+static int make(struct mw_said *said, struct mw_site *s, double from, double to)
+{
+	const struct mw_evidence_source src = {
+		.history = &s->history,
+		.now = mw_site_uptime(s),
+		.paused = s->api->paused(),
+		.curves = read_curves,
+		.ctx = s,
+	};
+	struct mw_evidence e;
+	struct mw_verdict v;
+	int rc = mw_evidence_make(&e, &src, from, to);
+
+	*said = (struct mw_said){ .at = src.now };
+	if (rc)
+		return rc;
+	rc = mw_verdict_make(&v, &e);
+	if (!rc) {
+		said->kind = v.kind;
+		said->growing = v.growing;
+		said->rate = v.rate;
+		mw_verdict_sentence(&said->sentence, &v);
+		mw_verdict_next(&said->next, &v);
+		mw_verdict_json(&said->json, &v);
+		if (said->sentence.failed || said->next.failed || said->json.failed)
+			rc = -1;
+	}
+	mw_evidence_free(&e);
+	if (rc)
+		mw_said_free(said);
+	return rc;
+}
+
+void mw_said_free(struct mw_said *said)
+{
+	mw_buf_free(&said->sentence);
+	mw_buf_free(&said->next);
+	mw_buf_free(&said->json);
+	*said = (struct mw_said){ 0 };
+}
+
+const struct mw_said *mw_site_said(struct mw_site *s)
+{
+	struct mw_said said;
+
+	if (s->said.sentence.n && mw_site_uptime(s) < s->said.at + VERDICT_SECONDS)
+		return &s->said;
+	if (make(&said, s, -1, -1))
+		return NULL;
+	atomic_fetch_add(&s->busy, 1);
+	mw_said_free(&s->said);
+	s->said = said;
+	atomic_fetch_sub(&s->busy, 1);
+	return &s->said;
+}
+
+static void as_text(struct mw_call *call, const struct mw_said *said)
+{
+	struct mw_buf *b = &call->res->body;
+
+	call->res->status = 200;
+	call->res->content_type = "text/plain; charset=utf-8";
+	mw_buf_add(b, said->sentence.p, said->sentence.n);
+	mw_buf_str(b, "\n");
+	if (!said->next.n)
+		return;
+	mw_buf_add(b, said->next.p, said->next.n);
+	mw_buf_str(b, "\n");
+}
+
+static void as_json(struct mw_call *call, const struct mw_said *said)
+{
+	struct mw_site *s = call->req->site;
+	struct mw_buf *b = &call->res->body;
+
+	mw_reply_form(call, MW_FORM_JSON);
+	mw_buf_str(b, "{\"start\":");
+	mw_buf_json(b, s->stream.start, strlen(s->stream.start));
+	mw_buf_str(b, ",\n\"now\":");
+	mw_buf_seconds(b, mw_site_uptime(s));
+	mw_buf_str(b, ",\n\"unix\":");
+	mw_buf_seconds(b, mw_unix_now());
+	mw_buf_str(b, ",\n");
+	mw_buf_add(b, said->json.p, said->json.n);
+	mw_buf_str(b, "}\n");
+}
+
+void mw_page_verdict(struct mw_call *call)
+{
+	struct mw_site *s = call->req->site;
+	struct mw_said ranged = { 0 };
+	const struct mw_said *said = NULL;
+	struct mw_buf why = { 0 };
+	struct mw_params p;
+	struct mw_span span = { .points = MW_CURVES_POINTS };
+	int bad;
+
+	if (!mw_has_site(call))
+		return;
+	span.to = mw_site_uptime(s);
+	bad = mw_params_parse(&p, call->req->query, &why);
+	if (!bad)
+		bad = mw_params_span(&p, span.to, MW_CURVES_POINTS, &span, &why);
+	if (!bad) {
+		if (!span.given)
+			said = mw_site_said(s);
+		else if (!make(&ranged, s, span.from, span.to))
+			said = &ranged;
+		bad = said ? 0 : 500;
+	}
+	if (bad)
+		mw_reply_why(call, bad, &why);
+	else if (strstr(call->req->path, ".json"))
+		as_json(call, said);
+	else
+		as_text(call, said);
+	mw_said_free(&ranged);
+	mw_buf_free(&why);
+	mw_params_free(&p);
+}

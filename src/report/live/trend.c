@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * trend.c - floors, teeth, changes of slope. See trend.h.
+ *
+ * Squares are compared instead of roots, so that nothing of libm is needed.
+ */
+#include "trend.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum {
+	PART_MIN = 3,      /* points of a straight part */
+	POINTS_MIN = 5,    /* of a rise; five in order are chance once in 120 times */
+	TEETH_MIN = 3
+};
+#define UNKNOWN __builtin_nan("")
+#define MANN_KENDALL_Z2 4.8 /* the square of z; five points in order have 4.86 */
+#define PART_PRICE 20.0     /* a further straight part must save so many variances */
+
+/* At most MW_TREND_BINS points, none unknown. */
+struct seq {
+	size_t n;
+	double t[MW_TREND_BINS], v[MW_TREND_BINS];
+};
+
+static double absolute(double x)
+{
+	return x < 0 ? -x : x;
+}
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* --- medians ---------------------------------------------------------------- */
+
+static void swap(double *a, double *b)
+{
+	double x = *a;
+
+	*a = *b;
+	*b = x;
+}
+
+/* The k-th smallest of a[n]; reorders a. Hoare's selection. */
+static double nth(double *a, size_t n, size_t k)
+{
+	ptrdiff_t from = 0, to = (ptrdiff_t)n - 1, at = (ptrdiff_t)k;
+
+	while (from < to) {
+		double pivot = a[from + (to - from) / 2];
+		ptrdiff_t i = from, j = to;
+
+		while (i <= j) {
+			while (a[i] < pivot)
+				i++;
+			while (a[j] > pivot)
+				j--;
+			if (i <= j)
+				swap(&a[i++], &a[j--]);
+		}
+		if (at <= j)
+			to = j;
+		else if (at >= i)
+			from = i;
+		else
+			break;
+	}
+	return a[k];
+}
+
+static double median(double *a, size_t n)
+{
+	return nth(a, n, n / 2);
+}
+
+/* Of the values at times within [from, to]; NaN: there is none. */
+static double median_in(const struct seq *s, double from, double to)
+{
+	double a[MW_TREND_BINS];
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->t[i] >= from && s->t[i] <= to)
+			a[n++] = s->v[i];
+	return n ? median(a, n) : UNKNOWN;
+}
+
+/* --- floors ------------------------------------------------------------------ */
+
+/* The lowest point of each span of time. */
+static void lowest(struct seq *s, const double *t, const double *v, size_t n, double from, double to)
+{
+	double width;
+	size_t first = 0, bin = MW_TREND_BINS;
+
+	s->n = 0;
+	while (first < n && (t[first] < from || v[first] != v[first]))
+		first++;
+	if (first < n && t[first] > from)
+		from = t[first];
+	width = (to - from) / MW_TREND_BINS;
+	for (size_t i = first; i < n && t[i] <= to; i++) {
+		size_t k;
+
+		if (v[i] != v[i])
+			continue;
+		k = width > 0 ? (size_t)((t[i] - from) / width) : 0;
+		if (k >= MW_TREND_BINS)
+			k = MW_TREND_BINS - 1;
+		if (k != bin) {
+			bin = k;
+			s->n++;
+		} else if (v[i] > s->v[s->n - 1]) {
+			continue;
+		}
+		s->t[s->n - 1] = t[i];
+		s->v[s->n - 1] = v[i];
+	}
+}
+
+/*
+ * The troughs between teeth higher than `tooth`. The first tooth has no trough before it. What
+ * the last fall came down to counts only if it is no higher than the trough before.
+ */
+static void troughs(struct seq *to, const struct seq *s, double tooth)
+{
+	size_t high = 0, low = 0;
+	int way = 0;
+
+	to->n = 0;
+	for (size_t i = 1; i < s->n; i++) {
+		if (s->v[i] > s->v[high])
+			high = i;
+		if (s->v[i] < s->v[low])
+			low = i;
+		if (way >= 0 && s->v[high] - s->v[i] > tooth) {
+			way = -1;
+			low = i;
+		} else if (way <= 0 && s->v[i] - s->v[low] > tooth) {
+			if (way) {
+				to->t[to->n] = s->t[low];
+				to->v[to->n++] = s->v[low];
+			}
+			way = 1;
+			high = i;
+		}
+	}
+	if (way < 0 && to->n && s->v[low] <= to->v[to->n - 1]) {
+		to->t[to->n] = s->t[low];
+		to->v[to->n++] = s->v[low];
+	}
+}
+
+/* --- noise and straight parts ------------------------------------------------- */
+
+/* The variance of a point around its neighbours' line, from the median of second differences. */
+static double variance(const struct seq *s)
+{
+	double d[MW_TREND_BINS];
+	size_t n = 0;
+	double m;
+
+	for (size_t i = 1; i + 1 < s->n; i++) {
+		double part = (s->t[i] - s->t[i - 1]) / (s->t[i + 1] - s->t[i - 1]);
+
+		d[n++] = absolute(s->v[i] - s->v[i - 1] - part * (s->v[i + 1] - s->v[i - 1]));
+	}
+	if (!n)
+		return 0;
+	m = 1.4826 * median(d, n);
+	return m * m / 1.5;
+}
+
+/* Sums over the points before i, relative to the first one. */
+struct sums {
+	double t[MW_TREND_BINS + 1], v[MW_TREND_BINS + 1];
+	double tt[MW_TREND_BINS + 1], tv[MW_TREND_BINS + 1], vv[MW_TREND_BINS + 1];
+};
+
+static void sum_up(struct sums *p, const struct seq *s)
+{
+	p->t[0] = p->v[0] = p->tt[0] = p->tv[0] = p->vv[0] = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		double t = s->t[i] - s->t[0], v = s->v[i] - s->v[0];
+
+		p->t[i + 1] = p->t[i] + t;
+		p->v[i + 1] = p->v[i] + v;
+		p->tt[i + 1] = p->tt[i] + t * t;
+		p->tv[i + 1] = p->tv[i] + t * v;
+		p->vv[i + 1] = p->vv[i] + v * v;
+	}
+}
+
+/* The squared distances of the points i to j-1 from their straight line. */
+static double misfit(const struct sums *p, size_t i, size_t j)
+{
+	double n = (double)(j - i), t = p->t[j] - p->t[i], v = p->v[j] - p->v[i];
+	double tt = p->tt[j] - p->tt[i] - t * t / n, tv = p->tv[j] - p->tv[i] - t * v / n;
+	double vv = p->vv[j] - p->vv[i] - v * v / n, rest = tt > 0 ? vv - tv * tv / tt : vv;
+
+	return rest > 0 ? rest : 0;
+}
+
+/* Cuts s into straight parts at the least cost. starts[] has the first point of each; returns their number. */
+static size_t cut(const struct seq *s, double var, size_t starts[MW_TREND_BINS])
+{
+	struct sums p;
+	double best[MW_TREND_BINS + 1];
+	size_t from[MW_TREND_BINS + 1], n = 0;
+
+	sum_up(&p, s);
+	best[0] = 0;
+	for (size_t j = 1; j <= s->n; j++) {
+		best[j] = -1;
+		for (size_t i = 0; i + PART_MIN <= j; i++) {
+			double cost;
+
+			if (i && best[i] < 0)
+				continue;
+			cost = best[i] + misfit(&p, i, j) + PART_PRICE * var;
+			if (best[j] < 0 || cost < best[j]) {
+				best[j] = cost;
+				from[j] = i;
+			}
+		}
+	}
+	if (best[s->n] < 0) {
+		starts[0] = 0;
+		return 1;
+	}
+	for (size_t j = s->n; j; j = from[j])
+		starts[n++] = from[j];
+	for (size_t i = 0; i < n / 2; i++) {
+		size_t x = starts[i];
+
+		starts[i] = starts[n - 1 - i];
+		starts[n - 1 - i] = x;
+	}
+	return n;
+}
+
+/* --- rises ------------------------------------------------------------------- */
+
+/* Mann and Kendall's z, squared; 0 unless the order is ascending on the whole. */
+static double ascent(const struct seq *s, size_t from)
+{
+	double sum = 0, n = (double)(s->n - from), var = n * (n - 1) * (2 * n + 5) / 18;
+
+	for (size_t i = from; i < s->n; i++)
+		for (size_t j = i + 1; j < s->n; j++)
+			sum += (s->v[j] > s->v[i]) - (s->v[j] < s->v[i]);
+	return sum > 1 && var > 0 ? (sum - 1) * (sum - 1) / var : 0;
+}
+
+/* Theil and Sen's slope, of every second point if there are many: threads of ours have small stacks. */
+static double slope(const struct seq *s, size_t from)
+{
+	double a[MW_TREND_BINS / 2 * (MW_TREND_BINS / 2 - 1) / 2];
+	size_t n = 0, step = s->n - from > MW_TREND_BINS / 2 ? 2 : 1;
+
+	for (size_t i = from; i < s->n; i += step)
+		for (size_t j = i + step; j < s->n; j += step)
+			a[n++] = (s->v[j] - s->v[i]) / (s->t[j] - s->t[i]);
+	return n ? median(a, n) : 0;
+}
+
+/*
+ * Has it stopped? The last record, a value above all before it, is then older than twice the
+ * longest time between two of them.
+ */
+static bool stopped(const struct seq *s, size_t from)
+{
+	double best = s->v[from], at = s->t[from], end = s->t[s->n - 1], gap = 0;
+
+	for (size_t i = from + 1; i < s->n; i++) {
+		if (s->v[i] <= best)
+			continue;
+		gap = larger(gap, s->t[i] - at);
+		best = s->v[i];
+		at = s->t[i];
+	}
+	return end - at > 2 * gap;
+}
+
+/*
+ * What moved as much before, up or down, in times as long as this rise, may do so again. Of such
+ * moves the fifth that were largest don't count: the process's start is one.
+ */
+static bool usual(const struct seq *s, size_t from, double gain)
+{
+	double a[MW_TREND_BINS], lasts = s->t[s->n - 1] - s->t[from];
+	size_t n = 0, k = 0;
+
+	for (size_t i = 0; i < from; i++) {
+		while (k < from && s->t[k] - s->t[i] < lasts)
+			k++;
+		if (k == from)
+			break;
+		a[n++] = absolute(s->v[k] - s->v[i]);
+	}
+	return n >= POINTS_MIN && nth(a, n, n * 4 / 5) * 1.5 > gain;
+}
+
+/* Is the rise from that point on steady? Fills what belongs to a rise. */
+static bool rises(struct mw_trend *r, const struct seq *s, size_t from, double least)
+{
+	double t0 = s->t[from], quarter = (s->t[s->n - 1] - t0) / 4, level[5], z2, gain;
+
+	if (s->n - from < POINTS_MIN)
+		return false;
+	for (int i = 0; i < 5; i++) {
+		level[i] = median_in(s, larger(t0, t0 + quarter * (i - 0.5)), t0 + quarter * (i + 0.5));
+		if (level[i] != level[i])
+			return false;
+	}
+	gain = level[4] - level[0];
+	if (gain < least)
+		return false;
+	for (int i = 0; i < 4; i++)
+		if (level[i + 1] - level[i] < gain / 10)
+			return false;
+	z2 = ascent(s, from);
+	if (z2 < MANN_KENDALL_Z2 || stopped(s, from))
+		return false;
+	r->rate = slope(s, from);
+	r->since = r->begun = t0;
+	r->gain = r->rate * 4 * quarter;
+	r->confidence = z2 / (z2 + 1);
+	r->slowing = level[4] - level[3] < (level[1] - level[0]) / 2;
+	/* the tail of what fills up */
+	if (from && r->slowing && r->gain < (r->high - r->low) / 4)
+		return false;
+	return r->gain >= least && !usual(s, from, r->gain);
+}
+
+static bool course_rises(struct mw_trend *r, const struct seq *s, const size_t *starts, size_t n, double least)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rises(r, s, starts[i], least))
+			return true;
+	return false;
+}
+
+static void mirror(struct seq *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		s->v[i] = -s->v[i];
+}
+
+/* Rises or falls, since the earliest start of a straight part from which on it does so steadily. */
+static bool moves(struct mw_trend *r, struct seq *s, const size_t *starts, size_t n, double least)
+{
+	bool falls;
+
+	if (course_rises(r, s, starts, n, least)) {
+		r->course = MW_COURSE_RISES;
+		return true;
+	}
+	mirror(s);
+	falls = course_rises(r, s, starts, n, least);
+	mirror(s);
+	if (falls) {
+		r->course = MW_COURSE_FALLS;
+		r->rate = -r->rate;
+		r->gain = -r->gain;
+	}
+	return falls;
+}
+
+/* --- rests -------------------------------------------------------------------- */
+
+/* Neither rises nor falls: flat, a step, or what rose and stopped; else up and down. */
+static void rests(struct mw_trend *r, const struct seq *s, double slack)
+{
+	size_t tenth = s->n / 10 > 3 ? s->n / 10 : 3, flat = s->n, left = 0;
+	double before = median_in(s, s->t[0], s->t[tenth < s->n ? tenth - 1 : s->n - 1]);
+	double now = median_in(s, s->t[s->n > tenth ? s->n - tenth : 0], s->t[s->n - 1]);
+
+	while (flat && absolute(s->v[flat - 1] - now) <= slack)
+		flat--;
+	while (left < s->n && absolute(s->v[left] - before) <= slack)
+		left++;
+	r->level = now;
+	r->confidence = (double)s->n / (double)(s->n + 2);
+	r->since = r->begun = s->t[flat < s->n ? flat : s->n - 1];
+	if (s->n - flat < 3 || (s->n - flat) * 10 < s->n) {
+		r->course = MW_COURSE_TEETH;
+		r->since = r->begun = s->t[0];
+		return;
+	}
+	r->course = MW_COURSE_FLAT;
+	if (!flat || absolute(now - before) <= 3 * slack)
+		return;
+	r->gain = now - before;
+	r->begun = s->t[left ? left - 1 : 0];
+	r->course = flat < left + 3 || r->since - r->begun < (s->t[s->n - 1] - s->t[0]) / 20 ? MW_COURSE_STEP :
+											     MW_COURSE_ROSE;
+}
+
+/* --- a course --------------------------------------------------------------------- */
+
+static void range_of(struct mw_trend *r, const struct seq *s)
+{
+	r->low = r->high = s->v[0];
+	for (size_t i = 1; i < s->n; i++) {
+		r->low = s->v[i] < r->low ? s->v[i] : r->low;
+		r->high = larger(r->high, s->v[i]);
+	}
+}
+
+/* The course of the troughs, if there are enough of them. False: there are no teeth. */
+static bool teeth(struct mw_trend *r, const struct seq *s, double var, double least)
+{
+	size_t starts[MW_TREND_BINS];
+	double tooth = larger((r->high - r->low) * 0.15, least);
+	struct seq floor;
+
+	if (tooth * tooth < 16 * var)
+		return false; /* noise is higher */
+	troughs(&floor, s, tooth);
+	if (floor.n < TEETH_MIN)
+		return false;
+	r->teeth = true;
+	r->level = floor.v[floor.n - 1];
+	r->confidence = (double)floor.n / (double)(floor.n + 1);
+	if (!moves(r, &floor, starts, cut(&floor, larger(variance(&floor), least * least / 256), starts), least)) {
+		r->course = MW_COURSE_TEETH;
+		r->since = r->begun = s->t[0];
+	}
+	return true;
+}
+
+void mw_trend_of(struct mw_trend *r, const double *t, const double *v, size_t n, double from, double to,
+		 double least)
+{
+	size_t starts[MW_TREND_BINS], parts;
+	struct seq s;
+	double var, slack;
+
+	*r = (struct mw_trend){ .course = MW_COURSE_UNKNOWN, .since = from, .begun = from };
+	lowest(&s, t, v, n, from, to);
+	if (s.n)
+		range_of(r, &s);
+	if (s.n < POINTS_MIN)
+		return;
+	r->level = s.v[s.n - 1];
+	var = variance(&s);
+	if (teeth(r, &s, var, least))
+		return;
+	/* straight is what the eye takes for it: a five-thousandth of the range is no bend */
+	slack = larger(least / 16, (r->high - r->low) / 5000);
+	parts = cut(&s, larger(var, slack * slack), starts);
+	if (moves(r, &s, starts, parts, larger(least, 0)))
+		return;
+	slack = least;
+	while (slack * slack < 16 * var)
+		slack *= 2;
+	rests(r, &s, slack);
+}
+
+double mw_trend_change(const double *t, const double *v, size_t n, double from, double to)
+{
+	double fifth = (to - from) / 5, first = UNKNOWN, last = UNKNOWN;
+
+	for (size_t i = 0; i < n; i++) {
+		/* a value holds until the next point */
+		double end = i + 1 < n ? t[i + 1] : to;
+
+		if (v[i] != v[i] || t[i] > to)
+			continue;
+		if (end >= from && t[i] <= from + fifth && !(first <= v[i]))
+			first = v[i];
+		if (end >= to - fifth && !(last <= v[i]))
+			last = v[i];
+	}
+	return last - first;
+}

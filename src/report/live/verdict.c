@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* verdict.c - the judgement. See verdict.h. */
+#include "verdict.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trend.h"
+
+#define UNKNOWN __builtin_nan("")
+#define KIB 1024.0
+#define MIB (1024.0 * 1024)
+
+enum {
+	WARM_SECONDS = 60,      /* any rise before is warming up */
+	WARMING_SECONDS = 900,  /* a rise that slows down may be, until then */
+	BOOT_SECONDS = 120,     /* steps and rises that ended before are the start */
+	EXPLODES_SECONDS = 60,
+	CANDIDATES = 8          /* locations whose course is looked at */
+};
+
+const char *const mw_part_names[MW_PARTS_N] = { "rss",  "live",  "heap",   "free",
+						"anon", "files", "stacks", "tracker" };
+
+/* One scale, looked at. */
+struct look {
+	const struct mw_scale *scale;
+	double *t, *v; /* room for the largest series */
+	double seen;   /* seconds */
+	double least;  /* bytes; less is nothing */
+	struct mw_trend trend[MW_PARTS_N];
+	struct mw_trend line;            /* of `top` */
+	const struct mw_curve *top;      /* location that rises by itself; NULL: none */
+};
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static uint32_t part_of(const struct mw_point *p, enum mw_rss_part part)
+{
+	switch (part) {
+	case MW_PART_RSS:
+		return p->rss;
+	case MW_PART_LIVE:
+		return p->live;
+	case MW_PART_HEAP:
+		return p->heap;
+	case MW_PART_FREE:
+		return p->free;
+	case MW_PART_ANON:
+		return p->anon;
+	case MW_PART_FILES:
+		return p->files;
+	case MW_PART_STACKS:
+		return p->stacks;
+	default:
+		return p->tracker;
+	}
+}
+
+/* Fills t[] and v[] with a part's series, in bytes. */
+static size_t series(const struct look *l, enum mw_rss_part part)
+{
+	const struct mw_scale *s = l->scale;
+
+	for (size_t i = 0; i < s->n; i++) {
+		uint32_t kib = part_of(&s->points[i], part);
+
+		l->t[i] = s->points[i].t;
+		l->v[i] = kib == MW_KIB_UNKNOWN ? UNKNOWN : kib * KIB;
+	}
+	return s->n;
+}
+
+static size_t curve_series(const struct look *l, const struct mw_curve *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		l->t[i] = c->t[i];
+		l->v[i] = (double)c->bytes[i];
+	}
+	return c->n;
+}
+
+static double last_known(const struct look *l, size_t n)
+{
+	while (n && l->v[n - 1] != l->v[n - 1])
+		n--;
+	return n ? l->v[n - 1] : UNKNOWN;
+}
+
+/* --- locations ------------------------------------------------------------------ */
+
+/* The locations with the most change in the window, most first; returns their number. */
+static size_t changed(const struct look *l, double from, double to, const struct mw_curve **best,
+		      double *change, size_t max, double *less)
+{
+	const struct mw_curve_set *set = l->scale->curves;
+	size_t n = 0;
+
+	*less = 0;
+	for (size_t i = 0; set && i < set->n; i++) {
+		double d = mw_trend_change(l->t, l->v, curve_series(l, &set->v[i]), from, to);
+		size_t at = n;
+
+		if (d < 0)
+			*less -= d;
+		if (!(d > 0) || (n == max && d <= change[n - 1]))
+			continue;
+		at = n < max ? n++ : n - 1;
+		for (; at && change[at - 1] < d; at--) {
+			change[at] = change[at - 1];
+			best[at] = best[at - 1];
+		}
+		change[at] = d;
+		best[at] = &set->v[i];
+	}
+	return n;
+}
+
+/*
+ * A location may rise steadily beneath the noise of all others. Its rise counts if others didn't
+ * lose as much meanwhile, and the live memory moves at least as much.
+ */
+static void find_line(struct look *l)
+{
+	const struct mw_curve *best[CANDIDATES];
+	const struct mw_trend *live = &l->trend[MW_PART_LIVE];
+	double change[CANDIDATES], less, to = l->scale->to;
+	size_t n = changed(l, l->scale->from, to, best, change, CANDIDATES, &less);
+
+	l->top = NULL;
+	for (size_t i = 0; i < n; i++) {
+		struct mw_trend t;
+
+		if (change[i] < l->least)
+			break;
+		mw_trend_of(&t, l->t, l->v, curve_series(l, best[i]), l->scale->from, to, l->least);
+		if (t.course != MW_COURSE_RISES || less > t.gain / 2 || t.gain > (live->high - live->low) * 1.25)
+			continue;
+		if (!l->top || t.gain > l->line.gain) {
+			l->top = best[i];
+			l->line = t;
+		}
+	}
+}
+
+/* --- a scale -------------------------------------------------------------------- */
+
+static void look_at(struct look *l, const struct mw_scale *s)
+{
+	l->scale = s;
+	l->seen = s->n ? s->points[s->n - 1].t - larger(s->points[0].t, s->from) : 0;
+	l->least = 128 * KIB;
+	for (int part = 0; part < MW_PARTS_N; part++) {
+		size_t n = series(l, (enum mw_rss_part)part);
+
+		if (part == MW_PART_RSS && last_known(l, n) / 1000 > l->least)
+			l->least = last_known(l, n) / 1000;
+		mw_trend_of(&l->trend[part], l->t, l->v, n, s->from, s->to, l->least);
+	}
+	find_line(l);
+}
+
+static bool is(const struct look *l, enum mw_rss_part part, enum mw_course course)
+{
+	return l->trend[part].course == course;
+}
+
+/* The part that changed most from then on; RSS: none did. */
+static enum mw_rss_part most_by(const struct look *l, double begun)
+{
+	enum mw_rss_part most = MW_PART_RSS;
+	double change = 0;
+
+	for (int part = MW_PART_LIVE; part < MW_PARTS_N; part++) {
+		double d = mw_trend_change(l->t, l->v, series(l, (enum mw_rss_part)part), begun, l->scale->to);
+
+		if ((d < 0 ? -d : d) > change) {
+			change = d < 0 ? -d : d;
+			most = (enum mw_rss_part)part;
+		}
+	}
+	return most;
+}
+
+/* The part that explains a growth of this scale; RSS: nothing grows. */
+static enum mw_rss_part grows_by(const struct look *l)
+{
+	static const enum mw_rss_part others[] = { MW_PART_HEAP, MW_PART_FREE, MW_PART_ANON, MW_PART_FILES };
+	enum mw_rss_part most = MW_PART_RSS;
+	double gain = 0;
+
+	if (is(l, MW_PART_LIVE, MW_COURSE_RISES)) {
+		most = MW_PART_LIVE;
+		gain = l->trend[MW_PART_LIVE].gain;
+	} else if (l->top) {
+		most = MW_PART_LIVE;
+		gain = l->line.gain;
+	}
+	if (!is(l, MW_PART_RSS, MW_COURSE_RISES))
+		return most;
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		if (is(l, others[i], MW_COURSE_RISES) && l->trend[others[i]].gain > gain) {
+			most = others[i];
+			gain = l->trend[others[i]].gain;
+		}
+	}
+	/* RSS rises, but no part does so steadily: the one that moved most */
+	if (most == MW_PART_RSS && l->trend[MW_PART_RSS].gain > l->trend[MW_PART_RSS].level / 50)
+		most = most_by(l, l->trend[MW_PART_RSS].since);
+	return most == MW_PART_STACKS || most == MW_PART_TRACKER ? MW_PART_RSS : most;
+}
+
+/* The trend that stands for that growth. */
+static const struct mw_trend *growth(const struct look *l, enum mw_rss_part part)
+{
+	if (part == MW_PART_LIVE && !is(l, part, MW_COURSE_RISES) && l->top)
+		return &l->line;
+	return is(l, part, MW_COURSE_RISES) ? &l->trend[part] : &l->trend[MW_PART_RSS];
+}
+
+/* Did a longer range see the part come and go that high? */
+static bool seen_before(const struct look *longer, enum mw_rss_part part, double level)
+{
+	const struct mw_trend *t = &longer->trend[part];
+	double peak = 0;
+	size_t n = series(longer, part), end = n;
+
+	if (t->course != MW_COURSE_TEETH && !t->teeth)
+		return false;
+	/* the rise in question is the end of this range: what was there before it? */
+	while (end && !(longer->v[end - 1] < level * 0.98))
+		end--;
+	for (size_t i = 0; i < end; i++)
+		if (longer->v[i] > peak)
+			peak = longer->v[i];
+	return level <= peak + larger(longer->least, (t->high - t->low) * 0.15);
+}
+
+/* --- explosions -------------------------------------------------------------------- */
+
+/* The value at a time or just before; NaN: not known. */
+static double value_at(const struct look *l, size_t n, double t)
+{
+	double v = UNKNOWN;
+
+	for (size_t i = 0; i < n && l->t[i] <= t; i++)
+		v = l->v[i];
+	return v;
+}
+
+static bool explodes(const struct mw_evidence *e, const struct look *l, enum mw_rss_part part, double *change)
+{
+	size_t n = series(l, part);
+	double end = n ? l->t[n - 1] : 0, now = last_known(l, n), then = value_at(l, n, end - EXPLODES_SECONDS);
+	double half = value_at(l, n, end - EXPLODES_SECONDS / 2.0);
+
+	if (end - e->start < 2 * EXPLODES_SECONDS)
+		return false;
+	*change = now - then;
+	if (!(*change >= larger(then / 2, 32 * MIB)) || !(now > half))
+		return false;
+	for (size_t i = 0; i < n && l->t[i] < end - EXPLODES_SECONDS; i++)
+		if (l->v[i] > now * 0.9)
+			return false; /* it has been there before */
+	return true;
+}
+
+/* --- the answer -------------------------------------------------------------------- */
+
+static void measure(struct mw_verdict *v, const struct look *l, double from)
+{
+	const struct mw_curve *best[MW_VERDICT_LOCATIONS];
+	double change[MW_VERDICT_LOCATIONS], less, all, to = l->scale->to;
+
+	for (int part = 0; part < MW_PARTS_N; part++) {
+		size_t n = series(l, (enum mw_rss_part)part);
+
+		v->now[part] = last_known(l, n);
+		v->moved[part] = mw_trend_change(l->t, l->v, n, from, to);
+	}
+	v->n = changed(l, from, to, best, change, MW_VERDICT_LOCATIONS, &less);
+	all = v->moved[MW_PART_LIVE];
+	for (size_t i = 0; i < v->n; i++) {
+		double of = larger(all, change[i]);
+
+		v->locations[i] = (struct mw_verdict_location){
+			.location = best[i]->location,
+			.len = best[i]->location_len,
+			.file_len = best[i]->file_len,
+			.kind = best[i]->kind,
+			.change = change[i],
+			.share = of > 0 ? change[i] / of : 0,
+		};
+	}
+}
+
+/* The location whose own rise is the growth comes first. */
+static void put_first(struct mw_verdict *v, const struct look *l)
+{
+	for (size_t i = 1; l->top && i < v->n; i++) {
+		struct mw_verdict_location x = v->locations[i];
+
+		if (x.location != l->top->location)
+			continue;
+		memmove(&v->locations[1], &v->locations[0], i * sizeof(x));
+		v->locations[0] = x;
+	}
+}
+
+static void find_event(struct mw_verdict *v, const struct mw_evidence *e, double at, double slack)
+{
+	const struct mw_history *h = e->history;
+	uint32_t first = h && h->events_n > MW_EVENTS_N ? h->events_n - MW_EVENTS_N : 0;
+
+	for (uint32_t i = first; h && i < h->events_n; i++) {
+		const struct mw_event *ev = &h->events[i % MW_EVENTS_N];
+
+		if (ev->t >= at - slack && ev->t <= at + slack && strcmp(ev->kind, "mark"))
+			v->event = ev;
+	}
+}
+
+static void say(struct mw_verdict *v, const struct mw_evidence *e, const struct look *l,
+		enum mw_verdict_kind kind, enum mw_rss_part part, const struct mw_trend *t)
+{
+	v->kind = kind;
+	v->part = part;
+	v->from = larger(l->scale->from, l->scale->n ? l->scale->points[0].t : l->scale->from);
+	v->to = l->scale->to;
+	v->since = t->since;
+	v->begun = t->begun;
+	v->rate = t->rate;
+	v->change = t->gain;
+	v->level = t->level;
+	v->high = t->high;
+	v->confidence = t->confidence;
+	v->at_location = l->top && t == &l->line;
+	find_event(v, e, v->begun, larger((v->to - v->from) / 30, 5));
+}
+
+static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct look *l, enum mw_rss_part part)
+{
+	static const enum mw_verdict_kind kinds[MW_PARTS_N] = {
+		[MW_PART_LIVE] = MW_VERDICT_GROWS,        [MW_PART_HEAP] = MW_VERDICT_HEAP,
+		[MW_PART_FREE] = MW_VERDICT_FRAGMENTATION, [MW_PART_ANON] = MW_VERDICT_NATIVE,
+		[MW_PART_FILES] = MW_VERDICT_FILES,
+	};
+	const struct mw_trend *t = growth(l, part);
+	double age = l->scale->to - e->start;
+
+	say(v, e, l, kinds[part], part, t);
+	v->growing = true;
+	if (age < WARM_SECONDS || (age < WARMING_SECONDS && t->slowing)) {
+		v->kind = MW_VERDICT_WARMING;
+		v->growing = false;
+	}
+	measure(v, l, v->since);
+	if (v->at_location)
+		put_first(v, l);
+}
+
+/* A growth of one of the scales; false: there is none. */
+static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks, size_t n)
+{
+	const struct look *chosen = NULL;
+	enum mw_rss_part part = MW_PART_RSS;
+
+	for (size_t i = 0; i < n; i++) {
+		enum mw_rss_part by = grows_by(&looks[i]);
+		bool before = false;
+
+		if (by == MW_PART_RSS)
+			continue;
+		for (size_t k = i + 1; k < n; k++)
+			before |= seen_before(&looks[k], by, looks[i].trend[by].level);
+		/* a longer range says more, unless its rate is of the past */
+		if (before || (chosen && (by != part || growth(&looks[i], by)->rate < growth(chosen, part)->rate / 3)))
+			continue;
+		chosen = &looks[i];
+		part = by;
+	}
+	if (chosen)
+		say_growth(v, e, chosen, part);
+	return chosen;
+}
+
+static bool judge_explosion(struct mw_verdict *v, const struct mw_evidence *e, const struct look *l)
+{
+	double change = 0;
+	enum mw_rss_part part = MW_PART_LIVE;
+	struct mw_trend t = { .confidence = 0.9 };
+
+	if (!explodes(e, l, part, &change)) {
+		part = MW_PART_RSS;
+		if (!explodes(e, l, part, &change))
+			return false;
+	}
+	t.since = t.begun = l->scale->to - EXPLODES_SECONDS;
+	t.gain = change;
+	t.rate = change / EXPLODES_SECONDS;
+	t.level = t.high = last_known(l, series(l, part));
+	say(v, e, l, MW_VERDICT_EXPLODES, part, &t);
+	v->growing = true;
+	measure(v, l, v->since);
+	return true;
+}
+
+static bool has_ended(const struct mw_trend *t)
+{
+	return t->course == MW_COURSE_ROSE || t->course == MW_COURSE_STEP;
+}
+
+/* What has ended: a rise, a step. False: nothing, or it was the start of the process. */
+static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks, size_t n,
+			enum mw_rss_part of)
+{
+	const struct look *l = &looks[0];
+	const struct mw_trend *t;
+	enum mw_verdict_kind kind;
+
+	if (!has_ended(&l->trend[of]))
+		return false;
+	/* a longer range may have more of it */
+	for (size_t i = 1; i < n; i++)
+		if (has_ended(&looks[i].trend[of]) &&
+		    looks[i].trend[of].since > l->trend[of].since - (looks[i].scale->to - looks[i].scale->from) / 10)
+			l = &looks[i];
+	t = &l->trend[of];
+	if (t->since < e->start + BOOT_SECONDS)
+		return false;
+	if ((t->gain < 0 ? -t->gain : t->gain) < larger(t->level / 50, MIB))
+		return false;
+	kind = t->course == MW_COURSE_STEP || t->gain < 0 ? MW_VERDICT_STEP : MW_VERDICT_GREW;
+	say(v, e, l, kind, of == MW_PART_RSS ? most_by(l, t->begun) : of, t);
+	measure(v, l, v->begun);
+	if (kind == MW_VERDICT_GREW && v->n && v->part == MW_PART_LIVE && v->locations[0].share > 0.5)
+		v->kind = MW_VERDICT_FILLED;
+	return true;
+}
+
+/* Nothing moves for good: flat, or up and down. */
+static void judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks, size_t n)
+{
+	const struct look *l = &looks[0];
+	enum mw_rss_part part = is(l, MW_PART_RSS, MW_COURSE_UNKNOWN) ? MW_PART_LIVE : MW_PART_RSS;
+	const struct mw_trend *t = &l->trend[part];
+	double moved = t->gain < 0 ? -t->gain : t->gain;
+	bool flat = t->course != MW_COURSE_TEETH;
+
+	/* a rise or fall that is none, for others come and go as high; but the tracker's own may rise */
+	if ((t->course == MW_COURSE_RISES || t->course == MW_COURSE_FALLS) && moved > t->level / 50)
+		flat = false;
+	for (size_t i = 1; !flat && i < n; i++) {
+		const struct mw_trend *longer = &looks[i].trend[part];
+
+		if (longer->course == MW_COURSE_TEETH) {
+			l = &looks[i];
+			t = longer;
+		}
+	}
+
+	/* flat RSS is the better news, even if live memory goes up and down beneath it */
+	say(v, e, l, flat ? MW_VERDICT_FLAT : MW_VERDICT_SAWTOOTH, MW_PART_RSS, t);
+	v->rate = v->change = 0;
+	v->event = NULL;
+	for (size_t i = 1; flat && i < n; i++) {
+		const struct mw_trend *longer = &looks[i].trend[part];
+
+		if ((longer->course == MW_COURSE_FLAT || longer->course == MW_COURSE_STEP ||
+		     longer->course == MW_COURSE_ROSE) && longer->since < v->since) {
+			v->since = longer->since;
+			v->from = larger(looks[i].scale->from, looks[i].scale->points[0].t);
+		}
+	}
+	measure(v, l, v->from > l->scale->from ? v->from : l->scale->from);
+}
+
+/* Does a longer range than the first one say so? */
+static bool comes_and_goes(const struct look *looks, size_t n, enum mw_rss_part part)
+{
+	for (size_t i = 1; i < n; i++)
+		if (looks[i].trend[part].course == MW_COURSE_TEETH)
+			return true;
+	return false;
+}
+
+static bool judge_fall(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct look *l = &looks[i];
+		enum mw_rss_part part = is(l, MW_PART_RSS, MW_COURSE_FALLS) ? MW_PART_RSS : MW_PART_LIVE;
+		const struct mw_trend *t = &l->trend[part];
+
+		if (t->course != MW_COURSE_FALLS || -t->gain < larger(t->level / 100, MIB))
+			continue;
+		if (comes_and_goes(looks + i, n - i, part))
+			return false;
+		say(v, e, l, MW_VERDICT_FALLS, part == MW_PART_RSS ? most_by(l, t->since) : part, t);
+		measure(v, l, v->since);
+		return true;
+	}
+	return false;
+}
+
+/* A young process that moves, but not steadily. */
+static bool judge_young(struct mw_verdict *v, const struct mw_evidence *e, const struct look *l)
+{
+	size_t n = series(l, MW_PART_RSS);
+	double age = l->scale->to - e->start, first;
+	struct mw_trend t = l->trend[MW_PART_RSS];
+
+	if (e->chosen || age >= WARM_SECONDS || t.course == MW_COURSE_UNKNOWN)
+		return false;
+	first = value_at(l, n, e->start + 1);
+	t.gain = last_known(l, n) - first;
+	t.since = t.begun = e->start;
+	if (!(t.gain > first / 20) || !(t.gain > l->least))
+		return false;
+	say(v, e, l, MW_VERDICT_WARMING, MW_PART_RSS, &t);
+	measure(v, l, v->since);
+	return true;
+}
+
+static void judge(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks, size_t n)
+{
+	if (!e->chosen && judge_explosion(v, e, &looks[0]))
+		return;
+	if (judge_growth(v, e, looks, n) || judge_fall(v, e, looks, n) || judge_young(v, e, &looks[0]))
+		return;
+	if (judge_ended(v, e, looks, n, MW_PART_RSS) || judge_ended(v, e, looks, n, MW_PART_LIVE))
+		return;
+	judge_rest(v, e, looks, n);
+}
+
+static void watching(struct mw_verdict *v, const struct mw_scale *s, double seen)
+{
+	v->kind = MW_VERDICT_WATCHING;
+	v->from = s->from;
+	v->to = s->to;
+	v->since = v->begun = s->from;
+	v->watch = seen < MW_VERDICT_SECONDS ? (unsigned)(MW_VERDICT_SECONDS - seen) + 1 : 1;
+	for (int part = 0; part < MW_PARTS_N; part++) {
+		uint32_t kib = s->n ? part_of(&s->points[s->n - 1], (enum mw_rss_part)part) : MW_KIB_UNKNOWN;
+
+		v->now[part] = kib == MW_KIB_UNKNOWN ? UNKNOWN : kib * KIB;
+		v->moved[part] = UNKNOWN;
+	}
+}
+
+int mw_verdict_make(struct mw_verdict *v, const struct mw_evidence *e)
+{
+	struct look *looks = calloc(e->scales_n + 1, sizeof(*looks));
+	size_t most = MW_CURVES_POINTS;
+	double *room;
+
+	*v = (struct mw_verdict){ .kind = MW_VERDICT_WATCHING };
+	for (size_t i = 0; i < e->scales_n; i++) {
+		const struct mw_curve_set *set = e->scales[i].curves;
+
+		most = e->scales[i].n > most ? e->scales[i].n : most;
+		for (size_t k = 0; set && k < set->n; k++)
+			most = set->v[k].n > most ? set->v[k].n : most;
+	}
+	room = calloc(most + 1, 2 * sizeof(*room));
+	if (looks && room) {
+		for (size_t i = 0; i < e->scales_n; i++) {
+			looks[i].t = room;
+			looks[i].v = room + most + 1;
+			look_at(&looks[i], &e->scales[i]);
+		}
+		if (!e->scales_n || (looks[0].seen < MW_VERDICT_SECONDS && !(e->chosen && looks[0].seen >= 10)))
+			watching(v, &e->scales[0], looks[0].seen);
+		else
+			judge(v, e, looks, e->scales_n);
+		if (e->paused)
+			v->kind = MW_VERDICT_PAUSED;
+		v->growing &= !e->paused;
+	}
+	free(room);
+	free(looks);
+	return looks && room ? 0 : -1;
+}

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * verdict_words.c - a verdict as a sentence, and as JSON. See verdict.h.
+ *
+ * Numbers are made from integers: printf's would follow the app's locale.
+ */
+#include <string.h>
+
+#include "verdict.h"
+
+static const char *const kinds[MW_VERDICT_KINDS_N] = {
+	[MW_VERDICT_WATCHING] = "watching",
+	[MW_VERDICT_WARMING] = "warming",
+	[MW_VERDICT_FLAT] = "flat",
+	[MW_VERDICT_SAWTOOTH] = "sawtooth",
+	[MW_VERDICT_FILLED] = "filled",
+	[MW_VERDICT_GROWS] = "grows",
+	[MW_VERDICT_GREW] = "grew",
+	[MW_VERDICT_STEP] = "step",
+	[MW_VERDICT_FALLS] = "falls",
+	[MW_VERDICT_EXPLODES] = "explodes",
+	[MW_VERDICT_HEAP] = "heap",
+	[MW_VERDICT_FRAGMENTATION] = "fragmentation",
+	[MW_VERDICT_NATIVE] = "native",
+	[MW_VERDICT_FILES] = "files",
+	[MW_VERDICT_PAUSED] = "paused",
+};
+
+const char *mw_verdict_name(enum mw_verdict_kind kind)
+{
+	return kinds[kind];
+}
+
+/* --- amounts -------------------------------------------------------------------- */
+
+static double size_of(double x)
+{
+	return x < 0 ? -x : x;
+}
+
+/* Three digits at most: 9.87, 98.7, 987. */
+static void three(struct mw_buf *b, double v)
+{
+	unsigned unit = v < 9.995 ? 100 : v < 99.95 ? 10 : 1;
+	uint64_t n = (uint64_t)(v * unit + 0.5);
+
+	mw_buf_u64(b, n / unit);
+	if (unit == 100)
+		mw_buf_fmt(b, ".%02u", (unsigned)(n % unit));
+	else if (unit == 10)
+		mw_buf_fmt(b, ".%u", (unsigned)(n % unit));
+}
+
+/* The size of a number of bytes, without its sign: 1.14 MB. As web/src/format.js has it. */
+static void bytes(struct mw_buf *b, double n)
+{
+	static const char *const units[] = { " B", " KB", " MB", " GB", " TB", " PB" };
+	unsigned u = 0;
+
+	for (n = size_of(n); n >= 999.5 && u < 5; u++)
+		n /= 1024;
+	if (u)
+		three(b, n);
+	else
+		mw_buf_u64(b, (uint64_t)(n + 0.5));
+	mw_buf_str(b, units[u]);
+}
+
+/* A minute's growth; an hour's, if that of a minute is less than some pages. */
+static void per_time(struct mw_buf *b, double rate)
+{
+	bool slow = size_of(rate) * 60 < 100 * 1024;
+
+	bytes(b, rate * (slow ? 3600 : 60));
+	mw_buf_str(b, slow ? " an hour" : " a minute");
+}
+
+static void number(struct mw_buf *b, uint64_t n, const char *one, const char *many)
+{
+	mw_buf_u64(b, n);
+	mw_buf_str(b, n == 1 ? one : many);
+}
+
+/* Roughly, for a sentence: 40 s, 25 min, 3 h, 2 days. */
+static void duration(struct mw_buf *b, double seconds)
+{
+	uint64_t s = seconds > 0 && seconds < 1e12 ? (uint64_t)(seconds + 0.5) : 0;
+
+	if (s < 100)
+		number(b, s, " s", " s");
+	else if (s < 100 * 60)
+		number(b, (s + 30) / 60, " min", " min");
+	else if (s < 48 * 3600)
+		number(b, (s + 1800) / 3600, " h", " h");
+	else
+		number(b, (s + 43200) / 86400, " day", " days");
+}
+
+static void part_in_hundred(struct mw_buf *b, double share)
+{
+	if (share >= 0.995)
+		mw_buf_str(b, "all");
+	else
+		mw_buf_fmt(b, "%u %%", (unsigned)(share * 100 + 0.5));
+}
+
+void mw_verdict_short(struct mw_buf *b, const struct mw_verdict_location *l)
+{
+	size_t name = l->file_len < l->len ? l->file_len : l->len, from = name;
+
+	if (l->kind == MW_KIND_SPECIAL)
+		from = 0;
+	while (from && l->location[from - 1] != '/')
+		from--;
+	mw_buf_tsv(b, l->location + from, l->len - from); /* one line of valid UTF-8 */
+}
+
+/* --- clauses -------------------------------------------------------------------- */
+
+static bool known(double x)
+{
+	return x == x;
+}
+
+static void since(struct mw_buf *b, const struct mw_verdict *v)
+{
+	mw_buf_str(b, " for ");
+	duration(b, v->to - v->since);
+	if (v->event) {
+		mw_buf_str(b, ", since ");
+		mw_buf_str(b, v->event->text[0] ? v->event->text : v->event->kind);
+	}
+}
+
+/* "96 % of it live, 91 % of that at redcarpet.rb:51" */
+static void why_live(struct mw_buf *b, const struct mw_verdict *v)
+{
+	double rss = v->moved[MW_PART_RSS], live = v->moved[MW_PART_LIVE];
+	bool both = known(rss) && known(live) && live > 0;
+	double share = both && rss > 0 ? live / rss : 1;
+
+	if (both && rss * 4 < live) {
+		mw_buf_str(b, "RSS doesn't yet, since live memory fills what was free");
+	} else {
+		part_in_hundred(b, share < 1 ? share : 1);
+		mw_buf_str(b, " of it live");
+	}
+	if (!v->n)
+		return;
+	mw_buf_str(b, ", ");
+	if (v->locations[0].share < 0.25)
+		mw_buf_str(b, "spread over many lines, most (");
+	part_in_hundred(b, v->locations[0].share);
+	mw_buf_str(b, v->locations[0].share < 0.25 ? ") at " : " of that at ");
+	mw_verdict_short(b, &v->locations[0]);
+	if (v->n > 1 && v->locations[0].share < 0.75 && v->locations[1].share >= 0.2) {
+		mw_buf_str(b, ", ");
+		part_in_hundred(b, v->locations[1].share);
+		mw_buf_str(b, " at ");
+		mw_verdict_short(b, &v->locations[1]);
+	}
+}
+
+static void grows(struct mw_buf *b, const struct mw_verdict *v)
+{
+	if (v->at_location && v->n) {
+		mw_verdict_short(b, &v->locations[0]);
+		mw_buf_str(b, " grows by ");
+		per_time(b, v->rate);
+		since(b, v);
+		mw_buf_str(b, ", beneath memory that comes and goes");
+		return;
+	}
+	mw_buf_str(b, "Live memory grows by ");
+	per_time(b, v->rate);
+	since(b, v);
+	mw_buf_str(b, ": ");
+	why_live(b, v);
+}
+
+static const char *const part_titles[MW_PARTS_N] = {
+	[MW_PART_RSS] = "RSS",
+	[MW_PART_LIVE] = "live",
+	[MW_PART_HEAP] = "Ruby's heap",
+	[MW_PART_FREE] = "free memory in malloc's arenas",
+	[MW_PART_ANON] = "memory outside malloc, from mmap",
+	[MW_PART_FILES] = "mapped files",
+	[MW_PART_STACKS] = "stacks",
+	[MW_PART_TRACKER] = "the tracker's own",
+};
+
+/* RSS grows, and that part of it most. */
+static void grows_elsewhere(struct mw_buf *b, const struct mw_verdict *v)
+{
+	double rss = v->moved[MW_PART_RSS], part = v->moved[v->part], live = v->moved[MW_PART_LIVE];
+
+	mw_buf_str(b, v->part == MW_PART_HEAP ? "Ruby's heap grows by " : "RSS grows by ");
+	per_time(b, v->rate);
+	since(b, v);
+	mw_buf_str(b, ": ");
+	if (known(rss) && known(part) && rss > 0 && part > 0) {
+		part_in_hundred(b, part < rss ? part / rss : 1);
+		mw_buf_str(b, v->part == MW_PART_HEAP ? " of RSS's growth is " : " of it is ");
+	} else {
+		mw_buf_str(b, "most of it is ");
+	}
+	mw_buf_str(b, part_titles[v->part]);
+	if (v->part == MW_PART_FREE && known(v->now[MW_PART_FREE]) && known(v->now[MW_PART_RSS])) {
+		mw_buf_str(b, ", now ");
+		bytes(b, v->now[MW_PART_FREE]);
+		mw_buf_str(b, " of ");
+		bytes(b, v->now[MW_PART_RSS]);
+	}
+	if (known(rss) && known(live) && live > rss / 10 && v->n && v->locations[0].share >= 0.25) {
+		mw_buf_str(b, "; ");
+		part_in_hundred(b, live < rss ? live / rss : 1);
+		mw_buf_str(b, " is live, most at ");
+		mw_verdict_short(b, &v->locations[0]);
+	} else if (v->part == MW_PART_FREE) {
+		mw_buf_str(b, "; live memory doesn't grow");
+	}
+}
+
+static void warming(struct mw_buf *b, const struct mw_verdict *v)
+{
+	mw_buf_str(b, "Warming up: +");
+	bytes(b, v->change);
+	mw_buf_str(b, " in ");
+	duration(b, v->to - v->since);
+	mw_buf_str(b, ", soon after the start");
+}
+
+/* Flat, or up and down. */
+static void rests(struct mw_buf *b, const struct mw_verdict *v)
+{
+	const char *what = known(v->now[MW_PART_RSS]) ? "RSS" : "live memory";
+
+	mw_buf_str(b, "Nothing grows: ");
+	mw_buf_str(b, what);
+	if (v->kind == MW_VERDICT_FLAT) {
+		mw_buf_str(b, " has been flat at ");
+		bytes(b, v->level);
+		mw_buf_str(b, " for ");
+		duration(b, v->to - v->since);
+	} else {
+		mw_buf_str(b, " goes up and down, with a floor of ");
+		bytes(b, v->level);
+	}
+}
+
+static void ended(struct mw_buf *b, const struct mw_verdict *v)
+{
+	bool line = v->n && v->part == MW_PART_LIVE && v->locations[0].share >= 0.25 && v->change > 0;
+
+	mw_buf_str(b, v->kind != MW_VERDICT_STEP ? "Grew by " : v->change < 0 ? "Fell by " : "Stepped up by ");
+	bytes(b, v->change);
+	if (line) {
+		mw_buf_str(b, ", ");
+		part_in_hundred(b, v->locations[0].share);
+		mw_buf_str(b, " of it at ");
+		mw_verdict_short(b, &v->locations[0]);
+	} else if (v->change > 0 && v->part != MW_PART_RSS && v->part != MW_PART_LIVE) {
+		mw_buf_str(b, ", most of it ");
+		mw_buf_str(b, part_titles[v->part]);
+	}
+	mw_buf_str(b, "; flat for ");
+	duration(b, v->to - v->since);
+	if (v->event) {
+		mw_buf_str(b, " (");
+		mw_buf_str(b, v->event->text[0] ? v->event->text : v->event->kind);
+		mw_buf_str(b, ")");
+	}
+}
+
+static void explodes(struct mw_buf *b, const struct mw_verdict *v)
+{
+	mw_buf_str(b, v->part == MW_PART_LIVE ? "Live memory explodes: +" : "RSS explodes: +");
+	bytes(b, v->change);
+	mw_buf_str(b, " within the last minute");
+	if (v->n && v->locations[0].change > v->change / 4) {
+		mw_buf_str(b, ", ");
+		part_in_hundred(b, v->locations[0].change < v->change ? v->locations[0].change / v->change : 1);
+		mw_buf_str(b, " of it at ");
+		mw_verdict_short(b, &v->locations[0]);
+	}
+}
+
+void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
+{
+	switch (v->kind) {
+	case MW_VERDICT_GROWS:
+		grows(b, v);
+		break;
+	case MW_VERDICT_HEAP:
+	case MW_VERDICT_FRAGMENTATION:
+	case MW_VERDICT_NATIVE:
+	case MW_VERDICT_FILES:
+		grows_elsewhere(b, v);
+		break;
+	case MW_VERDICT_EXPLODES:
+		explodes(b, v);
+		break;
+	case MW_VERDICT_WARMING:
+		warming(b, v);
+		break;
+	case MW_VERDICT_FILLED:
+	case MW_VERDICT_GREW:
+	case MW_VERDICT_STEP:
+		ended(b, v);
+		break;
+	case MW_VERDICT_FALLS:
+		mw_buf_str(b, v->part == MW_PART_LIVE ? "Live memory falls by " : "RSS falls by ");
+		per_time(b, v->rate);
+		since(b, v);
+		break;
+	case MW_VERDICT_PAUSED:
+		mw_buf_str(b, "Tracking is paused: no line can be told");
+		break;
+	case MW_VERDICT_WATCHING:
+		mw_buf_str(b, "Watching: the first verdict comes in ");
+		duration(b, v->watch);
+		break;
+	default:
+		rests(b, v);
+	}
+	mw_buf_str(b, ".");
+}
+
+void mw_verdict_next(struct mw_buf *b, const struct mw_verdict *v)
+{
+	switch (v->kind) {
+	case MW_VERDICT_GROWS:
+	case MW_VERDICT_EXPLODES:
+		if (v->n)
+			mw_buf_str(b, "That line's page lists its live blocks by size and age.");
+		break;
+	case MW_VERDICT_HEAP:
+		mw_buf_str(b, "Ruby keeps more objects: MwrapRack's /objects says which, and GC.compact "
+			      "shows whether pages are only half used.");
+		break;
+	case MW_VERDICT_FRAGMENTATION:
+		mw_buf_str(b, "POST /trim gives up to ");
+		bytes(b, known(v->now[MW_PART_FREE]) ? v->now[MW_PART_FREE] : 0);
+		mw_buf_str(b, " back. MALLOC_ARENA_MAX=2 or jemalloc slows its return.");
+		break;
+	case MW_VERDICT_NATIVE:
+		mw_buf_str(b, "No line of malloc explains it: an extension or a runtime maps memory itself. "
+			      "/proc/PID/smaps lists the mappings.");
+		break;
+	case MW_VERDICT_FILES:
+		mw_buf_str(b, "The system takes pages of files back when it needs memory.");
+		break;
+	case MW_VERDICT_FILLED:
+		mw_buf_str(b, "A cache that is full looks like this, and so does work that ended.");
+		break;
+	case MW_VERDICT_WARMING:
+		mw_buf_str(b, "Whether it goes on will be told as soon as that can be known.");
+		break;
+	case MW_VERDICT_PAUSED:
+		mw_buf_str(b, "POST /resume turns tracking on.");
+		break;
+	default:
+		break;
+	}
+}
+
+/* --- JSON ----------------------------------------------------------------------- */
+
+static void key(struct mw_buf *b, const char *name)
+{
+	mw_buf_str(b, ",\n\"");
+	mw_buf_str(b, name);
+	mw_buf_str(b, "\":");
+}
+
+static void whole(struct mw_buf *b, double x)
+{
+	if (known(x))
+		mw_buf_i64(b, (int64_t)(x < 0 ? x - 0.5 : x + 0.5));
+	else
+		mw_buf_str(b, "null");
+}
+
+static void fraction(struct mw_buf *b, double x)
+{
+	mw_buf_seconds(b, x < 0 ? 0 : x > 1 ? 1 : x); /* three decimals */
+}
+
+/* Appends what `words` writes, as a JSON string. */
+static void text(struct mw_buf *b, const char *name, const struct mw_verdict *v,
+		 void (*words)(struct mw_buf *, const struct mw_verdict *))
+{
+	struct mw_buf s = { 0 };
+
+	words(&s, v);
+	key(b, name);
+	mw_buf_json(b, s.p ? s.p : "", s.n);
+	b->failed |= s.failed;
+	mw_buf_free(&s);
+}
+
+static void first_short(struct mw_buf *b, const struct mw_verdict *v)
+{
+	mw_verdict_short(b, &v->locations[0]);
+}
+
+/* Does the sentence name a location? */
+static bool names_one(const struct mw_verdict *v)
+{
+	struct mw_buf s = { 0 }, name = { 0 };
+	bool does;
+
+	if (!v->n)
+		return false;
+	mw_verdict_sentence(&s, v);
+	mw_verdict_short(&name, &v->locations[0]);
+	does = !s.failed && !name.failed && memmem(s.p, s.n, name.p, name.n);
+	mw_buf_free(&s);
+	mw_buf_free(&name);
+	return does;
+}
+
+static void parts(struct mw_buf *b, const struct mw_verdict *v)
+{
+	key(b, "parts");
+	for (int i = 0; i < MW_PARTS_N; i++) {
+		mw_buf_str(b, i ? ",\"" : "{\"");
+		mw_buf_str(b, mw_part_names[i]);
+		mw_buf_str(b, "\":{\"now\":");
+		whole(b, v->now[i]);
+		mw_buf_str(b, ",\"change\":");
+		whole(b, v->moved[i]);
+		mw_buf_str(b, "}");
+	}
+	mw_buf_str(b, "}");
+}
+
+static void locations(struct mw_buf *b, const struct mw_verdict *v)
+{
+	double window = v->to - v->since;
+
+	key(b, "locations");
+	mw_buf_str(b, "[");
+	for (size_t i = 0; i < v->n; i++) {
+		const struct mw_verdict_location *l = &v->locations[i];
+
+		mw_buf_str(b, i ? ",{\"location\":" : "{\"location\":");
+		mw_buf_json(b, l->location, l->len);
+		mw_buf_str(b, ",\"share\":");
+		fraction(b, l->share);
+		mw_buf_str(b, ",\"change\":");
+		whole(b, l->change);
+		mw_buf_str(b, ",\"rate_bytes_per_minute\":");
+		whole(b, window > 0 ? l->change / window * 60 : 0);
+		mw_buf_str(b, "}");
+	}
+	mw_buf_str(b, "]");
+}
+
+void mw_verdict_json(struct mw_buf *b, const struct mw_verdict *v)
+{
+	bool at = names_one(v);
+
+	mw_buf_str(b, "\"kind\":\"");
+	mw_buf_str(b, mw_verdict_name(v->kind));
+	mw_buf_str(b, "\"");
+	key(b, "growing");
+	mw_buf_str(b, v->growing ? "true" : "false");
+	text(b, "sentence", v, mw_verdict_sentence);
+	text(b, "next", v, mw_verdict_next);
+	key(b, "at");
+	if (at)
+		mw_buf_json(b, v->locations[0].location, v->locations[0].len);
+	else
+		mw_buf_str(b, "null");
+	if (at) {
+		text(b, "at_text", v, first_short);
+	} else {
+		key(b, "at_text");
+		mw_buf_str(b, "null");
+	}
+	key(b, "rate_bytes_per_minute");
+	whole(b, v->rate * 60);
+	key(b, "since");
+	if (v->kind == MW_VERDICT_WATCHING)
+		mw_buf_str(b, "null");
+	else
+		mw_buf_seconds(b, v->since);
+	key(b, "range");
+	mw_buf_str(b, "{\"from\":");
+	mw_buf_seconds(b, v->from);
+	mw_buf_str(b, ",\"to\":");
+	mw_buf_seconds(b, v->to);
+	mw_buf_str(b, "}");
+	key(b, "confidence");
+	fraction(b, v->confidence);
+	key(b, "watch_seconds");
+	mw_buf_u64(b, v->watch);
+	parts(b, v);
+	locations(b, v);
+}

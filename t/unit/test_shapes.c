@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The verdict about processes of known shapes: t/shapes.txt. Each shape is played second by second
+ * into a history; then the verdict is asked, and compared with those that are right.
+ */
+/* uses: src/report/live/trend.c src/report/live/verdict.c src/report/live/verdict_words.c src/report/live/evidence.c src/report/live/history.c src/report/live/curves.c src/report/live/curves_choice.c src/report/live/curves_read.c src/report/buf.c src/report/escape.c */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../../src/report/live/evidence.h"
+
+enum { SHAPES_MAX = 200, TERMS_MAX = 12, SERIES_MAX = 12, WORDS_MAX = 40 };
+
+/* One summand of a series. */
+struct term {
+	enum { BASE, SLOPE, TEETH, NOISE, WALK, SINE, STEP, FILLS, STAIRS, BURST } kind;
+	double size, from, until, every, lasts;
+	double state;
+	uint64_t seed;
+};
+
+struct line {
+	char name[80]; /* a location, or a part's name */
+	bool part;
+	size_t n;
+	struct term terms[TERMS_MAX];
+};
+
+struct shape {
+	char name[60];
+	double lasts, from, to, starts;
+	size_t lines_n;
+	struct line lines[SERIES_MAX];
+	struct { double t; char text[40]; } events[4];
+	size_t events_n;
+	char is[120], at[80], says[120], never[120];
+};
+
+static struct shape shapes[SHAPES_MAX];
+static size_t shapes_n;
+
+/* --- reading the table --------------------------------------------------------------- */
+
+/* 5m, 3h, 2d, 40s or 40 */
+static double seconds(const char *s)
+{
+	char *end;
+	double v = strtod(s, &end);
+
+	return v * (*end == 'm' ? 60 : *end == 'h' ? 3600 : *end == 'd' ? 86400 : 1);
+}
+
+/* 300K, 1.5M, 2G; behind a slash the time that it is for: 1M/m is given for a second. */
+static double size(const char *s)
+{
+	char *end;
+	double v = strtod(s, &end);
+
+	v *= *end == 'K' ? 1024 : *end == 'M' ? 1 << 20 : *end == 'G' ? 1 << 30 : 1;
+	end = strchr(s, '/');
+	return end ? v / seconds(end[1] == 'm' ? "1m" : end[1] == 'h' ? "1h" : end[1] == 'd' ? "1d" : "1s") : v;
+}
+
+static const char *const kinds[] = { "base", "slope", "teeth", "noise", "walk",
+				     "sine", "step",  "fills", "stairs", "burst" };
+
+static void read_terms(struct line *l, char **words, size_t n, const char *where)
+{
+	struct term *t = NULL;
+
+	for (size_t i = 0; i + 1 < n; i += 2) {
+		size_t kind = 0;
+
+		while (kind < sizeof(kinds) / sizeof(*kinds) && strcmp(kinds[kind], words[i]))
+			kind++;
+		if (kind < sizeof(kinds) / sizeof(*kinds)) {
+			t = &l->terms[l->n++];
+			*t = (struct term){ .kind = kind, .size = size(words[i + 1]), .until = 1e12, .every = 60 };
+			t->seed = 88172645463325252u + l->n * 7919;
+		} else if (t && !strcmp(words[i], "from")) {
+			t->from = seconds(words[i + 1]);
+		} else if (t && !strcmp(words[i], "until")) {
+			t->until = seconds(words[i + 1]);
+		} else if (t && !strcmp(words[i], "every")) {
+			t->every = seconds(words[i + 1]);
+		} else if (t && !strcmp(words[i], "for")) {
+			t->lasts = seconds(words[i + 1]);
+		} else {
+			fail_msg("%s: %s isn't understood", where, words[i]);
+		}
+	}
+}
+
+static void read_shapes(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char text[512];
+	struct shape *s = NULL;
+
+	if (!f)
+		fail_msg("%s can't be read", path);
+	while (f && fgets(text, sizeof(text), f)) {
+		char *words[WORDS_MAX], *rest = text, copy[512];
+		size_t n = 0;
+
+		text[strcspn(text, "\n")] = '\0';
+		strcpy(copy, text);
+		if (text[0] == '#' || !text[0])
+			continue;
+		while (n < WORDS_MAX && (words[n] = strtok_r(rest, " \t", &rest)))
+			n++;
+		if (!strcmp(words[0], "shape")) {
+			s = &shapes[shapes_n++];
+			*s = (struct shape){ .from = -1, .to = -1 };
+			snprintf(s->name, sizeof(s->name), "%s", words[1]);
+		} else if (!s) {
+			fail_msg("a line before the first shape: %s", copy);
+		} else if (!strcmp(words[0], "lasts")) {
+			s->lasts = seconds(words[1]);
+		} else if (!strcmp(words[0], "starts")) {
+			s->starts = seconds(words[1]);
+		} else if (!strcmp(words[0], "range")) {
+			s->from = seconds(words[1]);
+			s->to = seconds(words[2]);
+		} else if (!strcmp(words[0], "line") || !strcmp(words[0], "part")) {
+			struct line *l = &s->lines[s->lines_n++];
+
+			l->part = words[0][0] == 'p';
+			snprintf(l->name, sizeof(l->name), "%s", words[1]);
+			read_terms(l, words + 2, n - 2, s->name);
+		} else if (!strcmp(words[0], "event")) {
+			s->events[s->events_n].t = seconds(words[1]);
+			snprintf(s->events[s->events_n++].text, 40, "%s", words[2]);
+		} else if (!strcmp(words[0], "is")) {
+			snprintf(s->is, sizeof(s->is), " %s ", strchr(copy, ' ') + 1);
+		} else if (!strcmp(words[0], "at")) {
+			snprintf(s->at, sizeof(s->at), "%s", words[1]);
+		} else if (!strcmp(words[0], "says")) {
+			snprintf(s->says, sizeof(s->says), "%s", strchr(copy, ' ') + 1);
+		} else if (!strcmp(words[0], "never")) {
+			snprintf(s->never, sizeof(s->never), "%s", strchr(copy, ' ') + 1);
+		} else {
+			fail_msg("%s: %s isn't understood", s->name, words[0]);
+		}
+	}
+	fclose(f);
+}
+
+/* --- playing ------------------------------------------------------------------------------ */
+
+/* 0 to 1 */
+static double chance(struct term *t)
+{
+	t->seed ^= t->seed << 13;
+	t->seed ^= t->seed >> 7;
+	t->seed ^= t->seed << 17;
+	return (double)(t->seed >> 11) / (double)(1ull << 53);
+}
+
+/* A wave of one period: 0 to 1 and back, by two parabolas, close to a sine. */
+static double wave(double x)
+{
+	x = 2 * (x - (double)(long)x);
+	return x < 1 ? x < 0.5 ? 2 * x * x : 1 - 2 * (1 - x) * (1 - x) : x < 1.5 ? 1 - 2 * (x - 1) * (x - 1) : 2 * (2 - x) * (2 - x);
+}
+
+static double value(struct term *t, double now)
+{
+	double since = (now < t->until ? now : t->until) - t->from, x;
+
+	if (since < 0 && t->kind != NOISE && t->kind != BASE)
+		return 0;
+	switch (t->kind) {
+	case BASE:
+		return t->size;
+	case SLOPE:
+		return t->size * since;
+	case TEETH:
+		x = since / t->every;
+		return t->size * (x - (double)(long)x);
+	case NOISE:
+		return t->size * chance(t);
+	case WALK:
+		t->state += t->size * (chance(t) - 0.5);
+		if (t->state < 0)
+			t->state = -t->state;
+		return t->state;
+	case SINE:
+		return t->size * wave(since / t->every);
+	case STEP:
+		return t->size;
+	case FILLS: /* two thirds of the rest in each period */
+		x = 1;
+		for (; since >= t->every; since -= t->every)
+			x /= 3;
+		return t->size * (1 - x * (1 - since / t->every * 2 / 3));
+	case STAIRS:
+		return t->size * (double)(long)(since / t->every);
+	default: /* BURST */
+		x = since / t->every;
+		return (x - (double)(long)x) * t->every < t->lasts ? t->size : 0;
+	}
+}
+
+struct played {
+	struct mw_history history;
+	struct shape *shape;
+	double *values[SERIES_MAX]; /* by second */
+	size_t seconds;
+};
+
+/* As the site keeps curves: each 5 s for 15 minutes, each minute for a day, else more rarely. */
+static int curves(void *ctx, double from, double to, struct mw_curve_set *set)
+{
+	struct played *p = ctx;
+	double now = p->shape->starts + p->shape->lasts;
+	unsigned step = from >= now - 901 ? 5 : from >= now - 86401 || p->shape->lasts <= 86400 ? 60 : 240;
+	size_t most = p->seconds / step + 1, points = 0;
+	uint32_t *t = calloc(most, sizeof(*t));
+	struct mw_curve *v = calloc(SERIES_MAX, sizeof(*v));
+
+	while (step == 240 && most > 360)
+		most = p->seconds / (step *= 2) + 1;
+	for (size_t at = 0; at < p->seconds; at += step)
+		if (p->shape->starts + (double)at >= from && p->shape->starts + (double)at <= to)
+			t[points++] = (uint32_t)(p->shape->starts + (double)at);
+	*set = (struct mw_curve_set){ .v = v, .owned = t };
+	for (size_t i = 0; i < p->shape->lines_n; i++) {
+		struct line *l = &p->shape->lines[i];
+		uint64_t *bytes;
+
+		if (l->part)
+			continue;
+		bytes = calloc(points + 1, sizeof(*bytes));
+		for (size_t k = 0; k < points; k++)
+			bytes[k] = (uint64_t)p->values[i][(size_t)(t[k] - p->shape->starts)];
+		v[set->n++] = (struct mw_curve){ .location = l->name, .location_len = (uint32_t)strlen(l->name),
+			.file_len = (uint32_t)(strrchr(l->name, ':') - l->name), .kind = MW_KIND_RUBY, .n = points, .t = t, .bytes = bytes };
+	}
+	return 0;
+}
+
+static void free_curves(struct mw_curve_set *set)
+{
+	for (size_t i = 0; set && i < set->n; i++)
+		free((void *)(uintptr_t)set->v[i].bytes);
+	if (set) {
+		free(set->owned);
+		free(set->v);
+		*set = (struct mw_curve_set){ 0 };
+	}
+}
+
+/* Parts that the shape doesn't name: some memory of any process. */
+static void play(struct played *p, struct shape *s)
+{
+	memset(p, 0, sizeof(*p));
+	p->shape = s;
+	p->seconds = (size_t)s->lasts + 1;
+	for (size_t i = 0; i < s->lines_n; i++)
+		p->values[i] = calloc(p->seconds, sizeof(double));
+	for (size_t at = 0; at < p->seconds; at++) {
+		double sums[MW_PARTS_N] = { [MW_PART_FILES] = 12e6, [MW_PART_STACKS] = 1e5, [MW_PART_TRACKER] = 3e6,
+					    [MW_PART_ANON] = 1e6, [MW_PART_FREE] = 2e6, [MW_PART_HEAP] = 8e6 };
+		bool given[MW_PARTS_N] = { 0 };
+		double rss = 0;
+		struct mw_point point = { .t = (uint32_t)(s->starts + (double)at) };
+
+		for (size_t i = 0; i < s->lines_n; i++) {
+			struct line *l = &s->lines[i];
+			int part = MW_PART_LIVE;
+			double v = 0;
+
+			for (size_t k = 0; k < l->n; k++)
+				v += value(&l->terms[k], (double)at);
+			p->values[i][at] = v;
+			for (int k = 0; l->part && k < MW_PARTS_N; k++)
+				if (!strcmp(mw_part_names[k], l->name))
+					part = k;
+			if (l->part && !given[part])
+				sums[part] = 0;
+			given[part] = true;
+			sums[part] += v;
+		}
+		for (int k = MW_PART_LIVE; k < MW_PARTS_N; k++)
+			rss += sums[k];
+		if (given[MW_PART_RSS]) /* as given: live memory fills what was free */
+			rss = sums[MW_PART_RSS];
+		point.rss = mw_kib((uint64_t)rss);
+		point.live = mw_kib((uint64_t)sums[MW_PART_LIVE]);
+		point.heap = mw_kib((uint64_t)sums[MW_PART_HEAP]);
+		point.free = mw_kib((uint64_t)sums[MW_PART_FREE]);
+		point.anon = mw_kib((uint64_t)sums[MW_PART_ANON]);
+		point.files = mw_kib((uint64_t)sums[MW_PART_FILES]);
+		point.stacks = mw_kib((uint64_t)sums[MW_PART_STACKS]);
+		point.tracker = mw_kib((uint64_t)sums[MW_PART_TRACKER]);
+		mw_history_add(&p->history, point);
+		for (size_t i = 0; i < s->events_n; i++)
+			if ((size_t)s->events[i].t == at)
+				mw_history_event(&p->history, s->starts + s->events[i].t, "annotation", s->events[i].text);
+	}
+}
+
+static void plain(char *to, size_t max, void (*words)(struct mw_buf *, const struct mw_verdict *), const struct mw_verdict *v)
+{
+	struct mw_buf b = { 0 };
+
+	words(&b, v);
+	snprintf(to, max, "%.*s", (int)b.n, b.p ? b.p : "");
+	mw_buf_free(&b);
+}
+
+static void one_shape(void **state)
+{
+	struct shape *s = *state;
+	struct played *p = malloc(sizeof(*p));
+	struct mw_evidence e;
+	struct mw_verdict v;
+	char sentence[500], kind[20];
+	bool right;
+
+	play(p, s);
+	struct mw_evidence_source src = { &p->history, s->starts + s->lasts, false, curves, p };
+	assert_int_equal(mw_evidence_make(&e, &src, s->from, s->to), 0);
+	assert_int_equal(mw_verdict_make(&v, &e), 0);
+	plain(sentence, sizeof(sentence), mw_verdict_sentence, &v);
+	snprintf(kind, sizeof(kind), " %s ", mw_verdict_name(v.kind));
+	right = strstr(s->is, kind) && (!s->says[0] || strstr(sentence, s->says)) &&
+		(!s->never[0] || !strstr(sentence, s->never)) &&
+		(!s->at[0] || (v.n && v.locations[0].len == strlen(s->at) && !strncmp(v.locations[0].location, s->at, strlen(s->at))));
+	if (getenv("SHOW") || !right)
+		print_message("# %-28s %-12s %.2f %s\n", s->name, mw_verdict_name(v.kind), v.confidence, sentence);
+	/* nobody is accused in a sentence that says that nothing grows */
+	assert_true(right);
+	for (size_t i = 0; i < e.scales_n; i++)
+		free_curves(e.scales[i].curves);
+	mw_evidence_free(&e);
+	for (size_t i = 0; i < s->lines_n; i++)
+		free(p->values[i]);
+	free(p);
+}
+
+int main(void)
+{
+	static struct CMUnitTest tests[SHAPES_MAX];
+
+	read_shapes("t/shapes.txt");
+	for (size_t i = 0; i < shapes_n; i++)
+		tests[i] = (struct CMUnitTest){ shapes[i].name, one_shape, NULL, NULL, &shapes[i] };
+	if (shapes_n < 30)
+		fail_msg("there are %zu shapes only", shapes_n);
+	return _cmocka_run_group_tests("shapes", tests, shapes_n, NULL, NULL);
+}
