@@ -244,8 +244,8 @@ struct mw_api {
 
 	/*
 	 * Calls f each second, in a quiet thread of the tracker's, until the process ends. A forked
-	 * child goes on with that. For one f in a process: the first one counts. False: this process
-	 * may have no such thread, or there is no memory for it.
+	 * child goes on with that. For one f in a process: the first one counts. False: there is
+	 * no memory for it.
 	 */
 	bool (*every_second)(void (*f)(void));
 

@@ -410,15 +410,56 @@ class RackTest < Minitest::Test
     assert_equal ["xy", "y", nil], r.eval("w = Mwrap::Pages::Watcher.new; w.join('xy'); [w.bytes, (w.took(1); w.bytes), (w.took(1000); w.bytes)]")
   end
 
-  def test_history_has_a_point_of_each_second_in_which_somebody_asked
-    r = racked
-    first = JSON.parse(r.get("/history.json").body)
-    assert_equal 1, first["fine"]["t"].size
-    r.get("/live") # a thread ticks from now on, for a while
-    t = eventually("more seconds") { JSON.parse(r.get("/history.json").body)["fine"].then { |f| f if f["t"].size > 3 } }
+  def test_history_goes_on_from_the_mount_without_requests
+    r = racked(rack: nil)
+    assert_equal 1, r.eval("Thread.list.size")
+    # the thread is the tracker's: Ruby knows nothing of it
+    t = eventually("seconds between two requests") do
+      last = JSON.parse(r.get("/history.json").body)["fine"]["t"].last
+      sleep 2.5 # no request
+      JSON.parse(r.get("/history.json").body)["fine"].then { |f| f if f["t"][...-1].any? { |s| s > last } }
+    end
     assert_equal t["t"], t["t"].sort.uniq
     assert(t["rss"].all? { |v| v && v > 1_000_000 })
     assert(t["live"].all? { |v| v && v > 100_000 })
+  end
+
+  def test_history_of_locations
+    r = racked(rack: nil)
+    r.eval("$kept = Array.new(100) { 'x' * 10_000 }; 0")
+    answer = eventually("a curve") { JSON.parse(r.get("/history/locations.json?points=10").body).then { |a| a if a["rows"].size > 50 } }
+    assert_equal 10, answer["t"].size if answer["to"] >= 9
+    assert_operator answer["rows"].sum { |row| row[4].last || 0 }, :>, 500_000
+    assert_equal 403, r.post("/annotate?text=x").status
+  end
+
+  def test_history_in_a_forked_child
+    r = racked(rack: nil)
+    eventually("a point") { JSON.parse(r.get("/history.json").body)["fine"]["t"].any? }
+    child = <<~RUBY
+      rd, wr = IO.pipe
+      pid = fork do
+        history = lambda do
+          parts = +""
+          APP.call("REQUEST_METHOD" => "GET", "PATH_INFO" => "/history.json")[2].each { |s| parts << s }
+          JSON.parse(parts)
+        end
+        last = history.call["fine"]["t"].last
+        20.times do # no request meanwhile: its own thread goes on
+          sleep 2.5
+          break if history.call["fine"]["t"][...-1].any? { |s| s > last }
+          last = history.call["fine"]["t"].last
+        end
+        wr.write(JSON.generate(history.call.merge("after" => last)))
+        exit!
+      end
+      wr.close
+      rd.read.tap { Process.wait(pid) }
+    RUBY
+    h = JSON.parse(r.eval(child))
+    assert(h["fine"]["t"][...-1].any? { |s| s > h["after"] }, h["fine"]["t"].inspect)
+    assert_equal [["fork", "from process #{r.pid}"]], h["events"].map { |e| e.values_at("kind", "text") }
+    refute_equal JSON.parse(r.get("/history.json").body)["start"], h["start"]
   end
 
   def test_the_thread_ends_when_nobody_asks

@@ -113,9 +113,15 @@ void mw_threads_decide(void)
 
 void mw_option_thread(uint32_t *running, void *(*run)(void *), size_t stack, const char *failed)
 {
+	if (allowed)
+		mw_begin_thread(running, run, stack, failed);
+}
+
+void mw_begin_thread(uint32_t *running, void *(*run)(void *), size_t stack, const char *failed)
+{
 	int e;
 
-	if (!allowed || mw_life != MW_ON || mw_get(running))
+	if (mw_life != MW_ON || mw_get(running))
 		return;
 	mw_quiet_enter();
 	mw_set(running, 1);

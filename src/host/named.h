@@ -29,5 +29,7 @@ void mw_threads_decide(void);
  * *running: the thread exists; relaxed. failed: begins the line on stderr if it can't be created.
  */
 void mw_option_thread(uint32_t *running, void *(*run)(void *), size_t stack, const char *failed);
+/* The same for a process that has threads anyway. */
+void mw_begin_thread(uint32_t *running, void *(*run)(void *), size_t stack, const char *failed);
 
 #endif

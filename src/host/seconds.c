@@ -2,10 +2,10 @@
 /*
  * seconds.c - a thread that calls a function each second, for MwrapRack's history.
  *
- * It begins with the first mw_api.every_second(), in a process that may have threads of ours. A
- * forked child gets its own: then MW_LATE_MS pass first, since the child may be about to exec. Fork
- * doesn't wait for the function, which must bear that its thread vanishes in the child. At exit no
- * call begins any more, and exit waits END_MS for one that is under way.
+ * It begins with the first mw_api.every_second(). The caller is in Ruby, so the process has threads
+ * anyway (named.h). A forked child gets its own, after MW_LATE_MS, since it may be about to exec.
+ * Fork doesn't wait for the function, which must bear that its thread vanishes in the child. At exit
+ * no call begins any more, and exit waits END_MS for one that is under way.
  */
 #include "base/clock.h"
 #include "base/own_thread.h"
@@ -52,7 +52,7 @@ static bool start(void)
 {
 	if (!__atomic_load_n(&each_second, __ATOMIC_ACQUIRE))
 		return false;
-	mw_option_thread(&running, call_for_ever, STACK, "the history's thread: can't be created");
+	mw_begin_thread(&running, call_for_ever, STACK, "the history's thread: can't be created");
 	return mw_get(&running);
 }
 

@@ -10,8 +10,8 @@
  * A mapping belongs to
  *   files    if it has a file. Private copies of its pages are anonymous memory.
  *   arenas   if it is [heap], or one of glibc's other arenas: 64 MiB of address space, at a
- *            multiple of 64 MiB, whose first part is in use and whose rest has no access. Where
- *            the tracker knows a small block, there is an arena, too.
+ *            multiple of 64 MiB, whose first part is in use and whose rest has no access. An arena
+ *            is also where the tracker knows a small block.
  *   stacks   if it is [stack], or lies right above a guard: 64 KiB at most, without access.
  *   anon     otherwise.
  *

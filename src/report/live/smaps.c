@@ -51,13 +51,16 @@ static bool is_window(const struct reader *r, uint64_t w)
 	return false;
 }
 
-/* By its shape alone: the start of the arena that ends this mapping; 0: none does. */
+/*
+ * By its shape alone: the start of the arena that ends this mapping; 0: none does. An arena that is
+ * in use to its end looks like any mapping of 64 MiB: only the blocks in it tell.
+ */
 static uint64_t shape(const struct mapping *m, const struct mapping *next)
 {
-	if (next->kind == ANON && next->no_access && next->from == m->to && next->to % WINDOW == 0 &&
-	    next->to - next->from < WINDOW && next->to - WINDOW >= m->from)
-		return next->to - WINDOW;
-	return m->from && m->from % WINDOW == 0 && m->to - m->from == WINDOW ? m->from : 0;
+	bool is = next->kind == ANON && next->no_access && next->from == m->to && next->to % WINDOW == 0 &&
+		  next->to - next->from < WINDOW && next->to - WINDOW >= m->from;
+
+	return is ? next->to - WINDOW : 0;
 }
 
 /* Bytes of m that are an arena's. The kernel may have joined one to other memory. */
@@ -137,8 +140,7 @@ static void settle(struct reader *r, struct mapping *next)
 		r->out->stacks += m->rss;
 		break;
 	case ANON:
-		next->rest = next->kind == ANON && next->no_access && next->from == m->to &&
-			     shape(m, next) && next->to % WINDOW == 0;
+		next->rest = shape(m, next) != 0;
 		settle_anon(r, m, next);
 		break;
 	}

@@ -461,20 +461,43 @@ void mw_trend_of(struct mw_trend *r, const double *t, const double *v, size_t n,
 	rests(r, &s, slack);
 }
 
-double mw_trend_change(const double *t, const double *v, size_t n, double from, double to)
+/* The least of v in each fifth of the time; a value holds until the next point. */
+static void floors(double least[5], const double *t, const double *v, size_t n, double from, double to)
 {
-	double fifth = (to - from) / 5, first = UNKNOWN, last = UNKNOWN;
+	double fifth = (to - from) / 5;
 
-	for (size_t i = 0; i < n; i++) {
-		/* a value holds until the next point */
+	for (int k = 0; k < 5; k++)
+		least[k] = UNKNOWN;
+	for (size_t i = 0; i < n && t[i] <= to; i++) {
 		double end = i + 1 < n ? t[i + 1] : to;
 
-		if (v[i] != v[i] || t[i] > to)
+		if (v[i] != v[i] || end < from)
 			continue;
-		if (end >= from && t[i] <= from + fifth && !(first <= v[i]))
-			first = v[i];
-		if (end >= to - fifth && !(last <= v[i]))
-			last = v[i];
+		for (int k = 0; k < 5; k++)
+			if (t[i] <= from + fifth * (k + 1) && end >= from + fifth * k && !(least[k] <= v[i]))
+				least[k] = v[i];
 	}
-	return last - first;
+}
+
+double mw_trend_change(const double *t, const double *v, size_t n, double from, double to)
+{
+	double least[5];
+
+	floors(least, t, v, n, from, to);
+	return least[4] - least[0];
+}
+
+double mw_trend_rise(const double *t, const double *v, size_t n, double from, double to)
+{
+	double least[5], most = 0, second = 0, all;
+
+	floors(least, t, v, n, from, to);
+	all = least[4] - least[0];
+	for (int k = 0; k < 4; k++) {
+		double gain = least[k + 1] - least[k];
+
+		second = gain > most ? most : gain > second ? gain : second;
+		most = gain > most ? gain : most;
+	}
+	return all > 4 * second ? 4 * second : all;
 }

@@ -56,5 +56,10 @@ void mw_trend_of(struct mw_trend *, const double *t, const double *v, size_t n, 
  * in the first one. NaN: one of the two is not known.
  */
 double mw_trend_change(const double *t, const double *v, size_t n, double from, double to);
+/*
+ * The same for what rises steadily: a step within one fifth of the time doesn't count. What was
+ * allocated at the start of a process is such a step.
+ */
+double mw_trend_rise(const double *t, const double *v, size_t n, double from, double to);
 
 #endif

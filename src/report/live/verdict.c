@@ -92,8 +92,10 @@ static double last_known(const struct look *l, size_t n)
 
 /* --- locations ------------------------------------------------------------------ */
 
+typedef double change_fn(const double *t, const double *v, size_t n, double from, double to);
+
 /* The locations with the most change in the window, most first; returns their number. */
-static size_t changed(const struct look *l, double from, double to, const struct mw_curve **best,
+static size_t changed(const struct look *l, double from, double to, change_fn *of, const struct mw_curve **best,
 		      double *change, size_t max, double *less)
 {
 	const struct mw_curve_set *set = l->scale->curves;
@@ -101,7 +103,7 @@ static size_t changed(const struct look *l, double from, double to, const struct
 
 	*less = 0;
 	for (size_t i = 0; set && i < set->n; i++) {
-		double d = mw_trend_change(l->t, l->v, curve_series(l, &set->v[i]), from, to);
+		double d = of(l->t, l->v, curve_series(l, &set->v[i]), from, to);
 		size_t at = n;
 
 		if (d < 0)
@@ -128,7 +130,7 @@ static void find_line(struct look *l)
 	const struct mw_curve *best[CANDIDATES];
 	const struct mw_trend *live = &l->trend[MW_PART_LIVE];
 	double change[CANDIDATES], less, to = l->scale->to;
-	size_t n = changed(l, l->scale->from, to, best, change, CANDIDATES, &less);
+	size_t n = changed(l, l->scale->from, to, mw_trend_change, best, change, CANDIDATES, &less);
 
 	l->top = NULL;
 	for (size_t i = 0; i < n; i++) {
@@ -270,7 +272,7 @@ static bool explodes(const struct mw_evidence *e, const struct look *l, enum mw_
 
 /* --- the answer -------------------------------------------------------------------- */
 
-static void measure(struct mw_verdict *v, const struct look *l, double from)
+static void measure(struct mw_verdict *v, const struct look *l, double from, change_fn *of)
 {
 	const struct mw_curve *best[MW_VERDICT_LOCATIONS];
 	double change[MW_VERDICT_LOCATIONS], less, all, to = l->scale->to;
@@ -279,12 +281,12 @@ static void measure(struct mw_verdict *v, const struct look *l, double from)
 		size_t n = series(l, (enum mw_rss_part)part);
 
 		v->now[part] = last_known(l, n);
-		v->moved[part] = mw_trend_change(l->t, l->v, n, from, to);
+		v->moved[part] = of(l->t, l->v, n, from, to);
 	}
-	v->n = changed(l, from, to, best, change, MW_VERDICT_LOCATIONS, &less);
+	v->n = changed(l, from, to, of, best, change, MW_VERDICT_LOCATIONS, &less);
 	all = v->moved[MW_PART_LIVE];
 	for (size_t i = 0; i < v->n; i++) {
-		double of = larger(all, change[i]);
+		double sum = larger(all, change[i]);
 
 		v->locations[i] = (struct mw_verdict_location){
 			.location = best[i]->location,
@@ -292,7 +294,7 @@ static void measure(struct mw_verdict *v, const struct look *l, double from)
 			.file_len = best[i]->file_len,
 			.kind = best[i]->kind,
 			.change = change[i],
-			.share = of > 0 ? change[i] / of : 0,
+			.share = sum > 0 ? change[i] / sum : 0,
 		};
 	}
 }
@@ -357,7 +359,7 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 		v->kind = MW_VERDICT_WARMING;
 		v->growing = false;
 	}
-	measure(v, l, v->since);
+	measure(v, l, v->since, mw_trend_rise);
 	if (v->at_location)
 		put_first(v, l);
 }
@@ -404,7 +406,7 @@ static bool judge_explosion(struct mw_verdict *v, const struct mw_evidence *e, c
 	t.level = t.high = last_known(l, series(l, part));
 	say(v, e, l, MW_VERDICT_EXPLODES, part, &t);
 	v->growing = true;
-	measure(v, l, v->since);
+	measure(v, l, v->since, mw_trend_change);
 	return true;
 }
 
@@ -435,7 +437,7 @@ static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const
 		return false;
 	kind = t->course == MW_COURSE_STEP || t->gain < 0 ? MW_VERDICT_STEP : MW_VERDICT_GREW;
 	say(v, e, l, kind, of == MW_PART_RSS ? most_by(l, t->begun) : of, t);
-	measure(v, l, v->begun);
+	measure(v, l, v->begun, mw_trend_change);
 	if (kind == MW_VERDICT_GREW && v->n && v->part == MW_PART_LIVE && v->locations[0].share > 0.5)
 		v->kind = MW_VERDICT_FILLED;
 	return true;
@@ -475,7 +477,7 @@ static void judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const 
 			v->from = larger(looks[i].scale->from, looks[i].scale->points[0].t);
 		}
 	}
-	measure(v, l, v->from > l->scale->from ? v->from : l->scale->from);
+	measure(v, l, v->from > l->scale->from ? v->from : l->scale->from, mw_trend_change);
 }
 
 /* Does a longer range than the first one say so? */
@@ -499,7 +501,7 @@ static bool judge_fall(struct mw_verdict *v, const struct mw_evidence *e, const 
 		if (comes_and_goes(looks + i, n - i, part))
 			return false;
 		say(v, e, l, MW_VERDICT_FALLS, part == MW_PART_RSS ? most_by(l, t->since) : part, t);
-		measure(v, l, v->since);
+		measure(v, l, v->since, mw_trend_change);
 		return true;
 	}
 	return false;
@@ -520,7 +522,7 @@ static bool judge_young(struct mw_verdict *v, const struct mw_evidence *e, const
 	if (!(t.gain > first / 20) || !(t.gain > l->least))
 		return false;
 	say(v, e, l, MW_VERDICT_WARMING, MW_PART_RSS, &t);
-	measure(v, l, v->since);
+	measure(v, l, v->since, mw_trend_change);
 	return true;
 }
 
