@@ -48,6 +48,13 @@ class ContrastTest < Minitest::Test
       wait_until("!document.querySelector('.ask').hidden")
       assert_readable "#{scheme}: question"
       keys(:Escape)
+      click("[data-action=mark]")
+      wait_until("!!document.querySelector('.event[data-kind=own]')")
+      assert_readable "#{scheme}: mark and message"
+      click("[data-action=unmark]")
+      js("location.hash = '#time=90000-90100'")
+      wait_until("!document.querySelector('.no-plot').hidden")
+      assert_readable "#{scheme}: an impossible time"
       js("location.hash = '#view=map'")
       wait_until("document.querySelectorAll('.area').length > 3")
       assert_readable "#{scheme}: map"

@@ -51,7 +51,7 @@ module ClusterTests
   end
 
   def look
-    page = "#{mount}/#columns=growth+live_bytes+live+total+allocations+frees"
+    page = "#{mount}/#sort=growth&columns=growth+live_bytes+live+total+allocations+frees"
     # as if somebody had typed these when the browser asked: it knows them from then on
     open_page("#{origin.sub("//", "//#{self.class::LOGIN}")}#{mount}/overruns")
     @requests.clear

@@ -5,7 +5,11 @@
 //
 //	node t/js/fake_server.mjs [--port=0] [--locations=300] [--base=/mwrap]
 //		[--read-only] [--no-ruby] [--flat] [--empty] [--no-source] [--hand]
-//		[--age=SECONDS]
+//		[--age=SECONDS] [--workers] [--no-curves] [--forgetful]
+//
+// --workers: of the answers to single questions, every second one is another
+// process's. --no-curves: no history of locations. --forgetful: the stream begins
+// with no rows, and each comes as if it were new when it changes.
 //
 // Prints "listening PORT" when it is ready, then does what stdin says, a line each:
 //	tick [N]   N ticks pass (with --hand: only then)
@@ -13,6 +17,8 @@
 //	back       another process listens on the same port
 //	cut        connections are cut, the process goes on
 //	flat, leak nothing grows from now on; it leaks again
+//	say KIND   the sentence is of that kind from now on
+//	watchers   prints how many streams are open
 //	asked      prints all requests since the last time as JSON
 // It ends with its stdin.
 
@@ -112,6 +118,11 @@ class Process {
 		this.rnd = random(processes);
 		this.fine = [];
 		this.coarse = [];
+		this.long = [];
+		this.events = this.t > 300 ? [{ t: this.t - 240, kind: "annotation", text: "deploy-17" }] : [];
+		this.t0 = this.t;
+		for (const row of this.rows)
+			row.bytes0 = row.bytes;
 		this.past();
 	}
 
@@ -126,6 +137,8 @@ class Process {
 			const grown = this.leaking ? Math.max(0, (this.t - t) / this.t) * 0.75 * now : 0;
 			return this.sample(t, Math.max(now * 0.2, now - grown) * (1 + (this.rnd() - 0.5) * 0.004));
 		};
+		for (let t = 0; t <= this.t; t += Math.max(120, Math.ceil(this.t / 720)))
+			this.long.push(at(t));
 		for (let t = Math.max(0, this.t - 86400); t <= this.t; t += 60)
 			this.coarse.push(at(t));
 		for (let t = Math.max(0, this.t - 899); t <= this.t; t++)
@@ -134,7 +147,53 @@ class Process {
 
 	sample(t, live) {
 		const heap = this.o["no-ruby"] ? null : 96 * MB;
-		return { t, live: Math.round(live), heap, rss: Math.round(live * 1.12 + (heap || 0) + 60 * MB) };
+		const free = Math.round(live * 0.07), files = 30 * MB, tracker = 12 * MB;
+		return { t, live: Math.round(live), heap, free, files, tracker, anon: 8 * MB, stacks: 2 * MB, rss: Math.round(live * 1.12 + (heap || 0) + 60 * MB) };
+	}
+
+	// Live bytes of a row at a time; null before there was one
+	bytesAt(row, t) {
+		if (t < (row.born || 0))
+			return null;
+		if (t < this.t0)
+			return row.location === LEAK && this.leaking ? Math.round(row.bytes0 * (1 - 0.75 * (this.t0 - t) / this.t0)) : row.bytes0;
+		let held = row.bytes0;
+		for (const [at, bytes] of row.log || [])
+			if (at <= t)
+				held = bytes;
+		return held;
+	}
+
+	times(query) {
+		if (query.has("from"))
+			return [Number(query.get("from")), Math.min(Number(query.get("to")), this.t)];
+		return [Math.max(0, this.t - ({ "1h": 3600, "6h": 21600, "24h": 86400, all: Infinity }[query.get("range")] || 900)), this.t];
+	}
+
+	// Those with the most bytes; with --locations=50000 not all of them, by far
+	locations(query) {
+		const [from, to] = this.times(query), points = Math.max(2, Number(query.get("points") || 48));
+		const t = Array.from({ length: points }, (_, i) => Math.round(from + (to - from) * i / (points - 1)));
+		const only = query.get("location");
+		const rows = only ? this.rows.filter((r) => r.location === only) : [...this.rows].sort((a, b) => b.bytes - a.bytes).slice(0, 300);
+		return { start: this.start, now: this.t, unix: this.unix0 + this.t, from, to, t, rest: t.map(() => 0), rows: rows.map((row) => {
+			const v = t.map((at) => this.bytesAt(row, at));
+			return [row.id, row.location, row.fileLength, row.kind, v.every((x) => x === v[0]) ? [v[0]] : v];
+		}) };
+	}
+
+	verdict(query) {
+		const [from, to] = this.times(query), chosen = query.size > 0;
+		const leak = this.rows.find((r) => r.location === LEAK);
+		const change = leak ? this.bytesAt(leak, to) - this.bytesAt(leak, from) : 0;
+		const kind = this.says || (this.paused ? "paused" : this.leaking && leak ? "grows" : "flat");
+		const part = (name) => ({ now: this.sample(this.t, this.live)[name], change });
+		const text = { grows: `Grows by ${(change / MB * 60 / Math.max(1, to - from)).toFixed(2)} MB a minute${chosen ? ` over ${to - from} s` : ", on all scales"}: 96 % of it live, 91 % of that at redcarpet.rb:51.`,
+			flat: "Nothing grows: flat for 3 hours.", paused: "Tracking is paused: what is allocated now isn't counted." }[kind] || `It is ${kind}.`;
+		const at = kind === "grows" ? LEAK : null;
+		return { start: this.start, now: this.t, unix: this.unix0 + this.t, kind, growing: kind === "grows", sentence: text, next: kind === "grows" ? "Look at what redcarpet.rb:51 keeps." : "",
+			at, at_text: at && "redcarpet.rb:51", rate_bytes_per_minute: 0, since: null, range: { from, to }, confidence: 0.97, watch_seconds: 0,
+			parts: Object.fromEntries(["rss", "live", "heap", "free", "anon", "files", "stacks", "tracker"].map((name) => [name, part(name)])), locations: [] };
 	}
 
 	// A second passes. Returns the rows that changed.
@@ -154,10 +213,13 @@ class Process {
 			row.bytes += (n - freed) * row.size;
 			row.growth += (n - freed) * row.size;
 			row.lifeSum += freed * 3;
+			(row.log ||= []).push([this.t, row.bytes]);
 			changed.push(row);
 		}
 		if (this.leaking && this.t % 5 === 0 && this.rows.length > 1 && this.rows.length < this.o.locations + 40) {
 			const row = makeRow(this.rows.length + 1, `/srv/app/late_${this.rows.length}.rb:9`, "ruby", this.rnd);
+			row.bytes0 = row.bytes;
+			row.born = this.t;
 			this.rows.push(row);
 			changed.push(row);
 		}
@@ -191,9 +253,9 @@ class Process {
 	history() {
 		const columns = (list, n, step) => {
 			const last = list.slice(-n);
-			return { step, ...Object.fromEntries(["t", "rss", "live", "heap"].map((k) => [k, last.map((p) => p[k])])) };
+			return { step, ...Object.fromEntries(["t", "rss", "live", "heap", "files", "tracker", "free", "anon", "stacks"].map((k) => [k, last.map((p) => p[k])])) };
 		};
-		return { now: this.t, unix: this.unix0 + this.t, fine: columns(this.fine, 900, 1), coarse: columns(this.coarse, 1440, 60),
+		return { start: this.start, long: columns(this.long, 720, 120), events: this.events, now: this.t, unix: this.unix0 + this.t, fine: columns(this.fine, 900, 1), coarse: columns(this.coarse, 1440, 60),
 			marks: this.mark === null ? [] : [this.mark] };
 	}
 
@@ -274,10 +336,15 @@ class Server {
 		res.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
 		this.event(res, "hello", p.hello());
 		const rows = [...p.rows].sort((a, b) => b.growth - a.growth);
-		for (let i = 0; i === 0 || i < rows.length; i += 2000)
-			this.event(res, "rows", { t: p.t, all: i === 0, more: i + 2000 < rows.length, rows: rows.slice(i, i + 2000).map((r) => p.values(r, true)), gone: [] });
+		res.known = new Set();
+		if (this.o.forgetful) {
+			this.event(res, "rows", { t: p.t, all: true, more: false, rows: [], gone: [] });
+		} else {
+			p.rows.forEach((r) => res.known.add(r.id));
+			for (let i = 0; i === 0 || i < rows.length; i += 2000)
+				this.event(res, "rows", { t: p.t, all: i === 0, more: i + 2000 < rows.length, rows: rows.slice(i, i + 2000).map((r) => p.values(r, true)), gone: [] });
+		}
 		this.event(res, "point", p.point());
-		res.known = new Set(p.rows.map((r) => r.id));
 		this.watchers.add(res);
 		res.on("close", () => this.watchers.delete(res));
 	}
@@ -315,15 +382,17 @@ class Server {
 				`<script type="module" src="${base}/dist/mwrap.js"></script>\n` }));
 	}
 
-	change(req, res, path) {
+	change(req, res, path, query) {
 		const p = this.process;
+		const note = (kind, text = "") => p.events.push({ t: p.t, kind, text });
 		const said = {
-			"/mark": () => { p.mark = p.t; p.rows.forEach((r) => { r.base = r.bytes; }); return "mark: growth is shown since now, too"; },
+			"/mark": () => { p.mark = p.t; note("mark"); p.rows.forEach((r) => { r.base = r.bytes; }); return "mark: growth is shown since now, too"; },
 			"/mark/clear": () => { p.mark = null; return "mark: it is gone"; },
-			"/reset": () => { p.resets++; p.rows.forEach((r) => Object.assign(r, { total: 0, allocations: 0, frees: 0, growth: 0, lifeSum: 0, lifeMax: 0 })); return "reset: the counters start again from zero"; },
-			"/trim": () => "trim: memory was given back to the system",
-			"/pause": () => { p.paused = true; return "pause: tracking is off"; },
-			"/resume": () => { p.paused = false; return "resume: tracking is on"; },
+			"/annotate": () => { note("annotation", query.get("text")); return "annotated"; },
+			"/reset": () => { p.resets++; note("reset"); p.rows.forEach((r) => Object.assign(r, { total: 0, allocations: 0, frees: 0, growth: 0, lifeSum: 0, lifeMax: 0 })); return "reset: the counters start again from zero"; },
+			"/trim": () => { note("trim"); return "trim: 12.3 MB were given back to the system"; },
+			"/pause": () => { p.paused = true; note("pause"); return "pause: tracking is off"; },
+			"/resume": () => { p.paused = false; note("resume"); return "resume: tracking is on"; },
 		}[path];
 		if (!said)
 			return this.text(res, 404, "no such page");
@@ -343,17 +412,28 @@ class Server {
 			return this.text(res, 404, "no such page");
 		const path = url.pathname.slice(this.o.base.length);
 		if (req.method === "POST")
-			return this.change(req, res, path);
+			return this.change(req, res, path, url.searchParams);
 		if (path === "/")
 			return this.home(res);
 		if (path === "/live")
 			return this.watch(res);
 		if (path === "/history.json")
-			return this.json(res, this.process.history());
+			return this.json(res, this.own(this.process.history()));
+		if (path === "/verdict.json")
+			return this.json(res, this.own(this.process.verdict(url.searchParams)));
+		if (path === "/history/locations.json")
+			return this.o["no-curves"] ? this.text(res, 404, "no such page") : this.json(res, this.own(this.process.locations(url.searchParams)));
 		const at = /^\/at\/([^/]+)\.json$/.exec(path);
 		if (at || path === "/source")
 			return this.one(res, url, at ? decodeURIComponent(at[1]) : url.searchParams.get("location"), Boolean(at));
 		return this.file(res, path.slice(1));
+	}
+
+	// With --workers, every second answer is another's
+	own(json) {
+		if (!this.o.workers || (this.turn = !this.turn))
+			return json;
+		return { ...json, start: "1-1", sentence: "Another process answered.", rows: [], fine: { t: [1], rss: [1], live: [1], heap: [1] } };
 	}
 
 	one(res, url, location, at) {
@@ -385,6 +465,10 @@ class Server {
 			this.cut();
 		else if (word === "flat" || word === "leak")
 			p.leaking = word === "leak";
+		else if (word === "say")
+			p.says = n || null;
+		else if (word === "watchers")
+			console.log(this.watchers.size);
 		else if (word === "asked")
 			console.log(JSON.stringify(this.asked.splice(0)));
 	}

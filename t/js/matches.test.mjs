@@ -155,7 +155,7 @@ test("a view that was kept for long is one made anew", () => {
 			state = { ...state, sort: COLUMNS[rnd(COLUMNS.length)].id, desc: rnd(2) === 1 };
 		else
 			state = { ...state, q: ["", "r", "ra", "rack", "1", "gem:rack"][rnd(6)], group: rnd(6) ? "line" : "gem" };
-		view.update(state, true, false);
+		view.update(state, { kind: "start" }, false);
 		const anew = new View(rows);
 		anew.update(state, true, false);
 		// groups of the same value are in any order

@@ -3,11 +3,12 @@ import { test } from "node:test";
 import assert from "node:assert/strict";
 import { Rows } from "../../web/src/rows.js";
 import { Series, BYTES } from "../../web/src/series.js";
+import { trend, joined } from "../../web/src/curves.js";
 import { View, effectiveSort } from "../../web/src/view.js";
 import { parse } from "../../web/src/filter.js";
 import { usual } from "../../web/src/state.js";
 import { COLUMNS } from "../../web/src/columns.js";
-import { sumSeries } from "../../web/src/group.js";
+import { sumSamples } from "../../web/src/group.js";
 
 // id, location, growth, live bytes
 const whole = (id, location, growth, bytes, more = {}) =>
@@ -26,9 +27,12 @@ function some() {
 	return rows;
 }
 
-const shown = (rows, change, marked = false) => {
+const START = { kind: "start" };
+const curves = (t, ...list) => ({ from: t[0], to: t[t.length - 1], t, rows: list.map(([id, location, ...v]) => [id, location, 0, "ruby", v]) });
+
+const shown = (rows, change, since = START) => {
 	const view = new View(rows);
-	view.update({ ...usual(), ...change }, marked, false);
+	view.update({ ...usual(), ...change }, since, false);
 	return view.order.map((slot) => view.source.location[slot]);
 };
 
@@ -89,22 +93,111 @@ test("filters by part, path, gem and not", () => {
 test("sorts by every column, both ways", () => {
 	const rows = some();
 	for (const c of COLUMNS) {
-		const down = shown(rows, { sort: c.id, desc: true }, true), up = shown(rows, { sort: c.id, desc: false }, true);
-		const values = (list) => list.map((l) => c.get(rows, rows.find(l)));
+		const down = shown(rows, { sort: c.id, desc: true }), up = shown(rows, { sort: c.id, desc: false });
+		const values = (list, descending) => list.map((l) => c.get(rows, rows.find(l), descending));
 		const sorted = (v, sign) => v.every((x, i) => !i || (v[i - 1] === x || (v[i - 1] > x ? 1 : -1) === sign));
-		assert.ok(sorted(values(down), 1), c.id);
-		assert.ok(sorted(values(up), -1), c.id);
+		assert.ok(sorted(values(down, true), 1), c.id);
+		assert.ok(sorted(values(up, false), -1), c.id);
 		assert.equal(down.length, 4);
 	}
 });
 
-test("by growth since the mark if there is one, else by growth", () => {
-	assert.deepEqual(effectiveSort(usual(), false), { id: "growth", descending: true });
-	assert.deepEqual(effectiveSort(usual(), true), { id: "mark", descending: true });
-	assert.deepEqual(effectiveSort({ ...usual(), sort: "mark" }, false).id, "growth");
-	assert.deepEqual(effectiveSort({ ...usual(), sort: "location" }, false), { id: "location", descending: false });
-	assert.equal(shown(some(), {})[0], "/g/gems/rack-3.1/lib/rack.rb:2");
-	assert.equal(shown(some(), {}, true)[0], "/srv/App/models/cache.rb:9");
+test("by what grows fastest; since a mark, or in a part of the time, by growth", () => {
+	assert.deepEqual(effectiveSort(usual(), START), { id: "trend", descending: true });
+	assert.deepEqual(effectiveSort(usual(), { kind: "mark" }), { id: "growth", descending: true });
+	assert.deepEqual(effectiveSort(usual(), { kind: "range" }), { id: "growth", descending: true });
+	assert.deepEqual(effectiveSort({ ...usual(), sort: "location" }, START), { id: "location", descending: false });
+});
+
+test("rows with a curve come first, by its slope; the others by growth", () => {
+	const rows = some();
+	const [rack1, rack2, user, cache] = rows.location;
+	assert.deepEqual(shown(rows, {}), [rack2, cache, rack1, user], "no curves: by growth");
+	rows.curves.load(curves([0, 50, 100], [3, user, 10, 20, 30], [1, rack1, 100], [4, "/another.rb:1", 0, 1e6, 2e6]));
+	assert.deepEqual(shown(rows, {}), [user, rack1, rack2, cache]);
+	assert.deepEqual(shown(rows, { sort: "trend", desc: false }), [rack1, user, cache, rack2], "these come last either way");
+});
+
+test("growth is since the start, since the tab's mark, or over a part of the time", () => {
+	const rows = some();
+	rows.measure(START);
+	assert.deepEqual([...rows.grown.slice(0, 4)], [10, 30, -5, 20]);
+	rows.setMark(rows.moment());
+	rows.apply({ t: 101, all: false, more: false, rows: [[2, 400, 4, 0, 40, 450, 2, 0, 0, 0], whole(9, "/late.rb:1", 7, 7)], gone: [] });
+	rows.measure({ kind: "mark" });
+	assert.deepEqual([...rows.grown.slice(0, 5)], [0, 150, 0, 0, 7], "what is new grew from nothing");
+	rows.apply({ t: 102, all: true, more: false, rows: [whole(2, "/g/gems/rack-3.1/lib/rack.rb:2", 0, 500)], gone: [] });
+	rows.measure({ kind: "mark" });
+	assert.equal(rows.grown[0], 200, "the mark stays when all rows come anew");
+	rows.setMark(null);
+	rows.measure(START);
+	assert.equal(rows.grown[0], 0);
+
+	const part = some();
+	part.curves.load(curves([0, 50, 90], [1, part.location[0], null, 40, 100], [2, part.location[1], 300]));
+	part.apply({ t: 110, all: false, more: false, rows: [[3, 0, 0, 0, 0, 80, 1, 0, 0, 0]], gone: [] });
+	part.measure({ kind: "range", from: 0, to: 90 });
+	assert.deepEqual([...part.grown.slice(0, 4)], [60, 0, NaN, NaN], "what nobody knows isn't nothing");
+	part.measure({ kind: "range", from: 100, to: 300 });
+	assert.deepEqual([...part.grown.slice(0, 4)], [0, 0, 30, 0], "what the tab itself saw");
+	assert.deepEqual(shown(part, { sort: "growth", desc: true }, { kind: "range", from: 0, to: 90 }).slice(0, 2), [part.location[0], part.location[1]]);
+});
+
+test("rows that come late in a stream that began with none weren't born then", () => {
+	const rows = new Rows();
+	rows.apply(first([]));
+	rows.apply({ t: 101, all: false, more: false, rows: [whole(1, "/a.rb:1", 5e6, 5e6, { allocations: 70000 })], gone: [] });
+	rows.tick(101);
+	assert.deepEqual([rows.series[0].n, rows.series[0].at(0, BYTES), rows.rate[0]], [1, 5e6, 0]);
+	rows.apply({ t: 102, all: false, more: false, rows: [whole(2, "/b.rb:1", 5e6, 5e6, { allocations: 70000 }), [1, 0, 70020, 0, 5e6, 5e6, 1, 0, 0, 0]], gone: [] });
+	rows.tick(102);
+	assert.deepEqual([rows.series[1].n, rows.rate[1], rows.rate[0]], [1, 0, 20]);
+});
+
+test("rows that were known before keep their curves through a stream that began with none", () => {
+	const rows = some();
+	rows.apply({ t: 105, all: true, more: false, rows: [], gone: [] });
+	rows.apply({ t: 106, all: false, more: false, rows: [whole(2, "/g/gems/rack-3.1/lib/rack.rb:2", 30, 320, { allocations: 99 })], gone: [] });
+	rows.tick(106);
+	assert.deepEqual([rows.series[0].n, rows.series[0].at(0, BYTES), rows.rate[0]], [2, 300, 0]);
+});
+
+test("a row that the server's curves know wasn't born now", () => {
+	const rows = some();
+	rows.curves.load(curves([0, 100], [9, "/late.rb:1", 7, 7]));
+	rows.apply({ t: 102, all: false, more: false, rows: [whole(9, "/late.rb:1", 7, 7, { allocations: 500 }), whole(10, "/born.rb:1", 7, 7, { allocations: 30 })], gone: [] });
+	rows.tick(102);
+	assert.deepEqual([rows.series[4].n, rows.rate[4]], [1, 0]);
+	assert.deepEqual([rows.series[5].n, rows.rate[5]], [2, 30], "one that it doesn't was");
+});
+
+test("curves: the server's up to where they end, then what came since", () => {
+	const rows = some();
+	rows.curves.load(curves([0, 50, 90], [1, rows.location[0], null, 40, 60]));
+	rows.apply({ t: 120, all: false, more: false, rows: [[1, 0, 0, 0, 0, 200, 1, 0, 0, 0]], gone: [] });
+	assert.deepEqual([...rows.sample(0, 0, 120, 7)], [NaN, NaN, NaN, 40, 40, 100, 200]);
+	assert.deepEqual([...rows.sample(1, 60, 120, 3)], [NaN, NaN, 300]);
+	assert.deepEqual([...sumSamples(rows, [0, 1], 60, 120, 3)], [340, 360, 500], "what is told late makes no step");
+});
+
+test("the slope of teeth is next to none", () => {
+	const t = Array.from({ length: 48 }, (_, i) => i * 20);
+	const leak = trend(t, t.map((x) => 1e6 + 100 * x)), teeth = trend(t, t.map((_, i) => 1e6 + (i % 8) * 1e5));
+	assert.ok(Math.abs(leak.slope - 100) < 1e-6);
+	assert.equal(leak.change, 94000);
+	assert.ok(Math.abs(teeth.slope) < 5, String(teeth.slope));
+	assert.ok(trend(t, t.map((x) => 1e6 - 100 * x)).slope < -99);
+	assert.deepEqual(trend([1], [5]), { change: 0, slope: 0 });
+	assert.deepEqual(trend([1, 2], [null, null]), { change: NaN, slope: 0 });
+});
+
+test("one location's plot goes on where the server's points end", () => {
+	const s = new Series();
+	s.push(100, 10, 1, 0, 0);
+	s.push(130, 20, 2, 0, 0);
+	assert.deepEqual(joined({ t: [0, 50, 100], v: [1, 5, 10] }, s, 20, 140), { t: [50, 100, 130, 140], values: [5, 10, 20, 20] });
+	assert.deepEqual(joined({ t: [], v: [] }, s, 20, 140).t, [100, 130, 140]);
+	assert.deepEqual(joined({ t: [0, 50], v: [3] }, null, 0, 140), { t: [0, 50], values: [3, 3] });
 });
 
 test("groups add up what matches; the longest life isn't a sum", () => {
@@ -112,41 +205,46 @@ test("groups add up what matches; the longest life isn't a sum", () => {
 	assert.deepEqual(shown(rows, { group: "gem" }), ["rack-3.1", "/srv/App/models"]);
 	assert.deepEqual(shown(rows, { group: "file" }).length, 3);
 	const view = new View(rows);
-	view.update({ ...usual(), group: "dir", q: "models" }, false, false);
+	view.update({ ...usual(), group: "dir", q: "models" }, START, false);
 	assert.equal(view.order.length, 1);
 	const g = view.order[0];
 	assert.equal(view.source.liveBytes[g], 70);
 	assert.equal(view.source.growth[g], 15);
 	assert.equal(view.source.lifeMax[g], 5);
 	assert.deepEqual(view.sums, { growth: 15, liveBytes: 70, live: 2 });
-	assert.deepEqual([...sumSeries(rows, view.source.members[g], 100, 110, 2)], [70, 70]);
+	assert.deepEqual([...sumSamples(rows, view.source.members[g], 100, 110, 2)], [70, 70]);
 });
 
 test("the order is kept while it is held, and new rows come all the same", () => {
 	const rows = some(), view = new View(rows);
-	view.update(usual(), false, false);
+	view.update({ ...usual(), sort: "growth" }, START, false);
 	const before = [...view.order];
 	rows.apply({ t: 101, all: false, more: false, rows: [[1, 0, 3, 0, 1000, 1000, 1, 0, 0, 0]], gone: [] });
-	view.update(usual(), false, true);
+	view.update({ ...usual(), sort: "growth" }, START, true);
 	assert.deepEqual(view.order, before);
-	view.update(usual(), false, false);
+	view.update({ ...usual(), sort: "growth" }, START, false);
 	assert.equal(view.order[0], 0);
 	rows.apply({ t: 102, all: false, more: false, rows: [whole(50, "/n.rb:1", 5000, 1)], gone: [] });
-	view.update(usual(), false, true);
+	view.update({ ...usual(), sort: "growth" }, START, true);
 	assert.equal(view.order.length, 5);
 });
 
-test("a series is bounded, and keeps its first and its last point", () => {
+test("a series is bounded, on an even grid, and keeps its first and its last point", () => {
 	const s = new Series(16);
 	for (let t = 0; t < 1000; t++)
 		s.push(t, t * 2, 0, t, 0);
 	assert.ok(s.n <= 16 && s.n >= 8, String(s.n));
 	assert.equal(s.at(0, 0), 0);
 	assert.equal(s.at(s.n - 1, BYTES), 1998);
-	for (let i = 1; i < s.n; i++)
-		assert.ok(s.at(i, 0) > s.at(i - 1, 0));
+	for (let i = 2; i < s.n - 1; i++)
+		assert.equal(s.at(i, 0) - s.at(i - 1, 0), s.step, "old points are as far apart as new ones");
+	assert.equal(s.step, 128);
 	s.push(999, 5, 0, 0, 0);
 	assert.equal(s.at(s.n - 1, BYTES), 5, "the same time: the last word counts");
+	const rare = new Series(16);
+	for (let t = 0; t < 100; t++)
+		rare.push(t * 60.5, t, 0, t, 0);
+	assert.ok(rare.n <= 16 && rare.n >= 8, String(rare.n));
 });
 
 test("what held at a time, and columns of a plot", () => {
@@ -157,5 +255,5 @@ test("what held at a time, and columns of a plot", () => {
 	assert.equal(s.find(10), 0);
 	assert.equal(s.find(25), 1);
 	assert.deepEqual(s.column(BYTES, 15, 30), { t: [15, 20, 30], values: [1, 5, 5] });
-	assert.equal(s.rate(3, 20, 10), 3);
+	assert.deepEqual([s.value(BYTES, 9), s.value(BYTES, 12), s.value(BYTES, 99)], [NaN, 1, 5]);
 });

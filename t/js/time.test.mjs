@@ -2,9 +2,10 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { History, stack, other } from "../../web/src/history.js";
-import { slope, floorRate, flatFor, risingSince, headline, locationSentence } from "../../web/src/verdict.js";
-import { sample, paths, direction, WIDTH, HEIGHT } from "../../web/src/spark.js";
-import { Series, BYTES } from "../../web/src/series.js";
+import { slope, floorRate, flatFor, risingSince, spoken, locationSentence } from "../../web/src/verdict.js";
+import { paths, direction, WIDTH, HEIGHT } from "../../web/src/spark.js";
+import { Series } from "../../web/src/series.js";
+import { Curves } from "../../web/src/curves.js";
 
 const range = (n, f = (i) => i) => Array.from({ length: n }, (_, i) => f(i));
 const MB = 2 ** 20;
@@ -18,8 +19,8 @@ test("history: what the server kept, then the stream's points", () => {
 	assert.deepEqual(h.fine.t, [998, 999, 1000], "a point that was here first stays");
 	h.push({ t: 1000, rss: 1, live: 1, heap: 1, mark: null });
 	assert.equal(h.fine.t.length, 3);
-	h.push({ t: 1001, rss: 1, live: 1, heap: 1, mark: 1001 });
-	assert.deepEqual(h.marks, [50, 1001]);
+	h.push({ t: 1001, rss: 1, live: 1, heap: 1 });
+	assert.deepEqual(h.events, [{ t: 50, kind: "mark", text: "" }], "of a server without events");
 	assert.deepEqual(h.columns(0, 2000).t, [0, 60, 998, 999, 1000, 1001]);
 	assert.deepEqual(h.columns(999, 1000).live, [6, 8]);
 	for (let t = 1002; t < 3000; t++)
@@ -30,10 +31,27 @@ test("history: what the server kept, then the stream's points", () => {
 	assert.ok(t.some((x) => x > 1100 && x < 2000), "minutes are kept of what was seconds");
 });
 
+test("history: parts that the stream hasn't are those that were told last, and it reaches back to the start", () => {
+	const h = new History();
+	const all = (t, free) => ({ t, rss: t, live: t, heap: t, files: t, tracker: t, free: t.map(() => free), anon: t, stacks: t });
+	h.load({ now: 9000, unix: 9000, long: all([0, 4000, 8000], 1), coarse: all([5000, 8600], 2), fine: all([8600, 9000], 3),
+		events: [{ t: 10, kind: "annotation", text: "deploy-17" }] });
+	assert.deepEqual(h.columns(0, 9000).t, [0, 4000, 5000, 8600, 9000], "the finest of each time");
+	assert.equal(h.first, 0);
+	h.push({ t: 9001, rss: 1, live: 1, heap: 1 });
+	h.learn({ free: { now: 7 }, anon: { now: null } });
+	h.push({ t: 9002, rss: 1, live: 1, heap: 1 });
+	assert.deepEqual(h.columns(8999, 9002).free, [3, 3, 7]);
+	assert.deepEqual(h.columns(8999, 9002).anon, [9000, 9000, 9000]);
+	assert.deepEqual(h.events.map((e) => e.text), ["deploy-17"]);
+	assert.equal(new History().first, null);
+});
+
 test("history without Ruby, and with unknown numbers", () => {
-	assert.deepEqual(stack({ rss: [10, null], live: [4, 4], heap: [null, 2] }), [[4, 4], [4, 6], [10, 6]]);
-	assert.equal(other(10, 12, 0), 0);
-	assert.equal(other(null, 12, 0), null);
+	assert.deepEqual(stack({ rss: [10, null], live: [4, 4], heap: [null, 2], free: [1, null] }), [[4, 4], [4, 6], [5, 6], [10, 6]]);
+	assert.equal(other(10, 12, 0, 0), 0);
+	assert.equal(other(10, 4, 1, 2), 3);
+	assert.equal(other(null, 12, 0, 0), null);
 });
 
 test("slopes, and for how long it is flat", () => {
@@ -46,43 +64,29 @@ test("slopes, and for how long it is flat", () => {
 	assert.equal(risingSince(range(3), [3, 2, 1]), null);
 });
 
-test("the first sentence says what grows", () => {
-	const t = range(600), up = range(600, (i) => 100 * MB + i * MB / 10);
-	const said = headline({ t, live: up, top: true, topName: "a.rb:1", share: 0.9 });
-	assert.deepEqual([said.growing, said.at], [true, "a.rb:1"]);
-	assert.match(said.text, /^Live memory grows by 6\.00\u00a0MB a minute, 90\u00a0% of it at $/);
-	const flat = headline({ t: range(840), live: range(840, () => 100 * MB), top: false, share: 0 });
-	assert.deepEqual([flat.growing, flat.text], [false, "Nothing grows: live memory has been flat for 14 minutes"]);
-	assert.match(headline({ t: [1], live: [1], top: false, share: 0 }).text, /^Watching/);
+test("the first sentence is the server's, with a link in it", () => {
+	const verdict = { sentence: "Grows at a.rb:1 as a.rb:1.", next: "Look there.", at: "/srv/a.rb:1", at_text: "a.rb:1", growing: true, confidence: 0.97 };
+	assert.deepEqual(spoken(verdict, null), { text: "Grows at a.rb:1 as ", name: "a.rb:1", rest: ".", at: "/srv/a.rb:1", next: "Look there.", growing: true, title: "confidence: 97\u00a0%" });
+	const was = spoken(verdict, "12:31");
+	assert.deepEqual([was.text, was.growing], ["Until 12:31: Grows at a.rb:1 as ", false]);
+	const flat = spoken({ sentence: "Nothing grows.", at: null, at_text: null, growing: false });
+	assert.deepEqual([flat.text, flat.name, flat.rest, flat.next, flat.title], ["Nothing grows.", null, "", "", null]);
+	assert.equal(spoken({ ...verdict, at_text: "elsewhere" }, null).name, null, "what isn't in the sentence is no link");
 });
 
 test("what only waits for a collection isn't growth", () => {
 	const t = range(120);
 	const teeth = range(120, (i) => 100 * MB + (i % 20) * MB);
 	assert.equal(floorRate(t, teeth), 0);
-	assert.equal(headline({ t: t.slice(0, 115), live: teeth.slice(0, 115), top: true, topName: "a.rb:1", share: 1 }).growing, false);
 	const leak = teeth.map((v, i) => v + i * MB / 20);
 	assert.ok(Math.abs(floorRate(t, leak) - MB / 20) < 1);
-	assert.equal(headline({ t, live: leak, top: true, topName: "a.rb:1", share: 1 }).growing, true);
-	const begins = range(120, (i) => (i < 5 ? 0 : 50 * MB) + i * MB / 20); // 3 MB a minute, after a start
-	assert.ok(Number(/by ([\d.]+)/.exec(headline({ t, live: begins, top: false, share: 0 }).text)[1]) < 20);
 	assert.equal(floorRate([1], [1]), 0);
 	assert.equal(floorRate([0, 1, 2, 3], [null, 5, null, null]), 0);
-});
-
-test("of rows, that one grows whose lowest points rise", () => {
-	const teeth = new Series(), leak = new Series();
-	for (let i = 0; i <= 40; i++) {
-		teeth.push(i, (i % 10) * MB, 0, 0, 0);
-		leak.push(i, i * MB / 10, 0, 0, 0);
-	}
-	assert.equal(teeth.rise(BYTES, 0, 39), 0);
-	assert.ok(leak.rise(BYTES, 0, 40) > MB);
-	assert.equal(new Series().rise(BYTES, 0, 40), 0);
-	const once = new Series(); // grew at the very start, never again
-	once.push(0, 0, 0, 0, 0);
-	once.push(1, 9 * MB, 0, 0, 0);
-	assert.equal(once.rise(BYTES, 2, 40), 0);
+	const row = { live: 9, liveBytes: teeth[114], frees: 0, lifeSum: 0 };
+	const said = (v) => locationSentence({ row, t: t.slice(0, 115), v: v.slice(0, 115), offset: 0, bySize: [], lifeUnit: "gc" });
+	assert.match(said(teeth), /MB, up and down; none was freed\.$/);
+	assert.match(said(leak), /growing by 3\.\d\d\u00a0MB a minute since/);
+	assert.match(said(leak.map((v) => 300 * MB - v)), /shrinking by /);
 });
 
 test("a location's sentence", () => {
@@ -90,7 +94,7 @@ test("a location's sentence", () => {
 	const t = range(60), v = range(60, (i) => 200 * MB + i * MB / 2);
 	const bySize = [{ from: 2048, to: 4095, count: 90000 }, { from: 4096, to: 8191, count: 8112 }];
 	const s = locationSentence({ row, t, v, offset: 0, bySize, lifeUnit: "gc" });
-	assert.match(s, /^98,112 blocks live, 230\u00a0MB, growing by 30\.0\u00a0MB a minute since \d\d:\d\d, .*; none was freed; most are 2\u20134\u00a0KB\.$/);
+	assert.match(s, /^98,112 blocks live, 230\u00a0MB, growing by 30\.0\u00a0MB a minute since \d\d:\d\d or before; none was freed; most are 2\u20134\u00a0KB\.$/);
 	const still = locationSentence({ row: { live: 1, liveBytes: 100, frees: 3, lifeSum: 6 }, t: [0, 60], v: [100, 100], offset: 0, bySize: [], lifeUnit: "gc" });
 	assert.equal(still, "1 block live, 100\u00a0B, the same for 60 seconds; 3 of 4 were freed, after 2 collections on average.");
 });
@@ -99,7 +103,7 @@ test("curves share a time axis and fill their own height", () => {
 	const s = new Series();
 	s.push(0, 1000, 0, 0, 0);
 	s.push(50, 2000, 0, 0, 0);
-	const v = sample(s, 0, 100, 11);
+	const v = new Curves().sample(undefined, s, 0, 100, new Float64Array(11));
 	assert.deepEqual([...v.slice(4, 7)], [1000, 2000, 2000]);
 	assert.equal(direction(v), 1);
 	const { line, area } = paths(v);
@@ -108,7 +112,15 @@ test("curves share a time axis and fill their own height", () => {
 	assert.ok(ys.every(([, y]) => y >= 0 && y <= HEIGHT));
 	assert.ok(ys[0][1] > ys[3][1], "more is higher");
 	assert.ok(area.startsWith(line) && area.endsWith("Z"));
-	assert.deepEqual([...sample(new Series(), 0, 1, 3)], [0, 0, 0]);
+});
+
+test("a curve begins where something is known", () => {
+	const v = [NaN, NaN, 100, 200];
+	assert.match(paths(v, 30, 20).line, /^M20\.0 /);
+	assert.ok(paths(v, 30, 20).area.endsWith("L30 20L20.0 20Z"));
+	assert.equal(direction(v), 1);
+	assert.equal(paths([NaN, NaN]), null);
+	assert.equal(direction([NaN, NaN]), 0);
 });
 
 test("a change of a thousandth looks flat", () => {

@@ -11,7 +11,7 @@ require_relative "chromium"
 module BrowserTest
   LONG = 60
   ROWS = "tr[role=row]"
-  COLUMNS = %w[mark growth live_bytes live rate total allocations frees mean_life max_life trend location].freeze
+  COLUMNS = %w[growth live_bytes live rate total allocations frees mean_life max_life trend location].freeze
 
   # node t/js/fake_server.mjs; time passes there when it is told to.
   class FakeServer
@@ -28,10 +28,12 @@ module BrowserTest
     def url(hash = "") = "#{origin}#{@base}/#{hash}"
     def tick(n = 1) = @io.puts("tick #{n}")
     def flat = @io.puts("flat")
+    def say(kind) = @io.puts("say #{kind}")
     def cut = @io.puts("cut")
     def die = (@io.puts("die"); answer)
     def back = (@io.puts("back"); answer)
     def asked = (@io.puts("asked"); JSON.parse(answer))
+    def watchers = (@io.puts("watchers"); Integer(answer))
     def close = @io.close
 
     private

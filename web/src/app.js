@@ -13,14 +13,18 @@ import { One } from "./one.js";
 import { Controls } from "./controls.js";
 import { Toolbar } from "./toolbar.js";
 import { Status } from "./status.js";
-import { parseState, formatState } from "./state.js";
+import { Asks } from "./asks.js";
+import { Mark } from "./mark.js";
+import { Generations } from "./generations.js";
+import { parseState, formatState, span, asked } from "./state.js";
 import { shown, COLUMNS } from "./columns.js";
-import { headline } from "./verdict.js";
-import { follow, getHistory } from "./server.js";
-import { about, count, visible, bytes } from "./format.js";
-import { pieces } from "./place.js";
+import { follow } from "./server.js";
+import { tsv, save } from "./save.js";
+import { about, count, visible, bytes, clock, moment } from "./format.js";
 
 const HOLD = 3000; // the order stays while somebody points at the rows
+const GRACE = 1000; // a tab that is hidden for less keeps its stream
+const FIRST = 200; // ms that the table waits for the server's curves at most: it is in order by then
 
 export class App {
 	constructor() {
@@ -28,17 +32,27 @@ export class App {
 		this.rows = new Rows();
 		this.view = new View(this.rows);
 		this.history = new History();
+		this.generations = new Generations();
+		this.mark = new Mark(this.rows);
 		this.hello = null;
 		this.point = null;
 		this.away = false;
+		this.verdict = null;   // the server's, of what is shown
+		this.refusal = null;   // or why there is none
+		this.early = {};       // answers from before it was known which process this is
+		this.gap = false;      // was the stream closed for some time?
+		this.settled = false;  // the first curves are here, or won't be soon
 		this.pointedAt = -Infinity;
 		this.prepared = 0;
 		const draw = () => this.ask({ place: true });
 		this.headline = new Headline(this.history, {
-			range: (range) => this.set({ range, from: null, to: null }),
+			// once more: none is chosen, as at first
+			range: (range) => this.set({ range: range === this.state.range && this.state.from === null ? null : range, from: null, to: null }),
 			select: (from, to) => this.set(from === null ? { from: null, to: null } : { from: Math.max(0, Math.round(from)), to: Math.round(to) + 1 }),
+			open: (at) => this.set({ at }),
 		});
-		this.controls = new Controls();
+		this.controls = new Controls({ save: () => this.save(), mark: () => this.setMark(true), unmark: () => this.setMark(false),
+			changed: () => this.asks.again("history", "verdict") });
 		this.toolbar = new Toolbar({ set: (change, replace) => this.set(change, replace), down: () => this.table.focus() });
 		this.table = new Table({ sort: (c) => this.sort(c), open: (slot) => this.open(slot), draw });
 		this.map = new TreeMap({ zoom: (zoom) => this.set({ zoom }), open: (at) => this.set({ at }), draw: () => this.ask({}),
@@ -46,6 +60,15 @@ export class App {
 		this.one = new One({ back: () => this.set({ at: null }), draw: () => this.ask({}) });
 		this.status = new Status();
 		this.browse = el("section", { class: "browse", "aria-label": "Locations" }, this.toolbar.root, this.table.root, this.map.root);
+		this.asks = new Asks({
+			start: () => this.hello?.start ?? null,
+			key: (kind) => (kind === "history" ? "" : this.possible ? asked(this.state) : null),
+			looking: () => !this.away,
+			verdict: (json, key) => this.answered("verdict", json, key),
+			curves: (json, key) => this.answered("curves", json, key),
+			history: (json) => this.answered("history", json, ""),
+			refused: (kind, why) => this.refused(kind, why),
+		});
 		this.root = el("div", { class: "app" }, this.controls.messages, this.status.notes, this.headline.root, this.browse, this.one.root);
 	}
 
@@ -55,17 +78,39 @@ export class App {
 		addEventListener("keydown", (e) => this.press(e));
 		this.table.body.addEventListener("pointermove", () => { this.pointedAt = performance.now(); }, { passive: true });
 		this.table.body.addEventListener("pointerleave", () => { this.pointedAt = -Infinity; });
-		follow({
+		this.stream = follow({
 			hello: (h) => this.greet(h),
 			rows: (e) => { this.rows.apply(e); this.takeOver(); this.ask({ data: true }); this.prepare(); },
 			point: (p) => this.tick(p),
 			lost: (why) => this.lost(why),
 		});
+		document.addEventListener("visibilitychange", () => this.seen());
+		this.seen();
+		this.asks.begin();
+		setTimeout(() => this.settle(), FIRST);
+	}
+
+	// A browser has six connections for a host: a tab that nobody sees doesn't keep one.
+	seen() {
+		clearTimeout(this.hiding);
+		if (document.hidden)
+			this.hiding = setTimeout(() => { this.stream.close(); this.gap = true; }, this.hello ? GRACE : 0);
+		else {
+			this.stream.open();
+			this.asks.look();
+			this.ask({ data: true, times: true });
+		}
+	}
+
+	settle() {
+		this.settled = true;
+		this.takeOver();
+		this.ask({ data: true });
 	}
 
 	// The table that the server made stays until there is a better one.
 	takeOver() {
-		if (this.root.isConnected)
+		if (this.root.isConnected || !this.settled || !(this.rows.told || this.point))
 			return;
 		document.querySelector("main").replaceChildren(this.root);
 		document.documentElement.classList.add("taken");
@@ -76,7 +121,7 @@ export class App {
 	// gem shouldn't wait for 50,000 of them.
 	prepare(from = 0) {
 		const { rows } = this;
-		if (!rows.full || this.prepared >= rows.version)
+		if (!rows.told || this.prepared >= rows.version)
 			return;
 		const idle = window.requestIdleCallback || ((f) => setTimeout(() => f({ timeRemaining: () => 5 }), 50));
 		idle((deadline) => {
@@ -99,36 +144,82 @@ export class App {
 		this.away = false;
 		this.status.hello(hello);
 		this.history.offset ??= hello.unix - hello.uptime;
-		getHistory(hello.start).then((json) => {
-			if (json && hello.start === this.hello.start)
-				this.history.load(json);
-			this.ask({ data: true });
-		}, () => {});
+		this.mark.recall(hello.start);
+		const { early } = this;
+		this.early = {};
+		for (const [kind, [json, key]] of Object.entries(early))
+			if (json.start === undefined || json.start === hello.start)
+				this.answered(kind, json, key);
+			else
+				this.asks.again(kind);
+		if (this.gap)
+			this.asks.again("history", "verdict", "curves");
+		this.gap = false;
+		this.asks.look();
 		this.ask({ data: true });
 	}
 
 	// Another process answers now: nothing of the last one holds.
 	another() {
 		this.rows.clear();
+		this.rows.curves.clear();
 		Object.assign(this.history, new History());
-		this.point = null;
-		setText(this.controls.said, `Another process answers now: what is shown is new. Before it was pid ${this.hello.pid}.`);
+		this.generations = new Generations();
+		this.point = this.verdict = null;
+		this.controls.say(`Another process answers now: what is shown is new. Before it was pid ${this.hello.pid}.`);
+		this.asks.again("verdict", "curves");
 		if (this.state.from !== null)
 			this.set({ from: null, to: null });
 	}
 
 	tick(point) {
+		const before = this.point;
 		this.point = point;
 		this.history.push(point);
 		this.rows.tick(point.t);
+		this.generations.note(point.t, point.generation);
+		if (before && ["mark", "resets", "paused"].some((k) => before[k] !== point[k]))
+			this.asks.again("history", "verdict");
 		this.takeOver();
+		this.title();
+		this.ask({ data: true });
+	}
+
+	// An answer to what was asked beside the stream
+	answered(kind, json, key) {
+		if (document.hidden && kind === "verdict")
+			this.title(json);
+		if (!this.hello) {
+			this.early[kind] = [json, key];
+		} else if (kind === "history") {
+			this.history.load(json);
+		} else if (key !== asked(this.state)) {
+			return; // another time is shown by now
+		} else if (kind === "curves") {
+			this.rows.curves.load(json);
+			this.settle();
+		} else {
+			this.verdict = json;
+			this.refusal = null;
+			this.history.learn(json.parts);
+		}
+		this.ask({ data: true });
+	}
+
+	refused(kind, error) {
+		if (kind === "verdict")
+			this.refusal = error.status ? error.message : null;
+		if (kind === "curves")
+			this.settle();
+		if (document.hidden && !error.status)
+			this.title(null);
 		this.ask({ data: true });
 	}
 
 	lost(why) {
-		this.away = true;
+		this.away = this.gap = true;
 		this.status.lost(why, this.hello);
-		this.ask({});
+		this.ask({ data: true });
 	}
 
 	/* --- what the user does ------------------------------------------------ */
@@ -161,13 +252,19 @@ export class App {
 		const what = {};
 		if (["range", "from", "to", "at"].some((k) => before[k] !== state[k]))
 			what.times = true;
+		if (["range", "from", "to"].some((k) => before[k] !== state[k])) {
+			what.data = true; // growth is another one
+			this.verdict = this.refusal = null;
+			this.pointedAt = -Infinity;
+			this.asks.look();
+		}
 		if (before.q !== state.q)
 			what.typed = true;
 		this.ask(what);
 	}
 
 	sort(column) {
-		const now = effectiveSort(this.state, this.marked);
+		const now = effectiveSort(this.state, this.since());
 		const same = now.id === column.id;
 		this.set({ sort: column.id, desc: same ? !now.descending : !column.text }, true);
 	}
@@ -189,7 +286,9 @@ export class App {
 			event.preventDefault();
 			if (this.state.at !== null)
 				this.set({ at: null });
-			this.ask({ focus: true });
+			this.back = false;
+			this.show(); // at once: the next key comes before the next frame
+			this.toolbar.input.focus();
 		} else if (event.key === "Escape") {
 			this.escape();
 		} else if (event.key === "ArrowDown" && event.target === document.body && this.state.at === null && this.state.view === "table") {
@@ -215,11 +314,46 @@ export class App {
 
 	/* --- drawing ------------------------------------------------------------- */
 
-	get marked() {
-		return this.point?.mark !== null && this.point?.mark !== undefined;
+	// Can there be anything of the times that are asked for?
+	get possible() {
+		const { from, to } = this.state;
+		return from === null || (to > from && from <= Math.max(this.rows.now, this.hello?.uptime || 0));
 	}
 
-	// what: {data: numbers changed; times: other times are shown; typed: in the filter; place: only where it scrolled to; focus: the filter}
+	// What growth is shown of: {kind, text, about, from, to}
+	since() {
+		const { state, history, mark } = this;
+		const now = Date.now() / 1000, at = (t) => moment(t + (history.offset || 0), now);
+		if (state.from !== null)
+			return { kind: "range", from: state.from, to: state.to, text: this.headline.times(state.from, state.to), about: "Here: at the end of the selected part of the time, less at its beginning." };
+		if (mark.t !== null)
+			return { kind: "mark", text: `since mark ${at(mark.t)}`, about: "Here: since the mark that was set in this tab." };
+		const reset = history.events.findLast((e) => e.kind === "reset");
+		if (reset)
+			return { kind: "reset", text: `since reset ${at(reset.t)}`, about: "Here: since the counters were reset." };
+		return this.point?.resets ? { kind: "reset", text: "since reset", about: "Here: since the counters were reset." } : { kind: "start", text: "since start", about: "Here: since the process started." };
+	}
+
+	setMark(on) {
+		if (on && !this.rows.told)
+			return "Mark: not all rows are here yet; try again in a moment.";
+		if (on)
+			this.mark.set(this.hello.start);
+		else
+			this.mark.clear();
+		this.pointedAt = -Infinity;
+		this.ask({ data: true });
+		const said = on ? `Marked: this tab shows growth since ${clock(this.mark.t + this.history.offset, true)}.` : "The mark is gone.";
+		return on && this.state.from !== null ? `${said} It is seen when all times are shown again.` : said;
+	}
+
+	save() {
+		const { source, order } = this.view;
+		save(`mwrap-${this.hello.pid}-${clock(this.history.offset + this.rows.now).replace(":", "")}.tsv`, tsv(source, order));
+		return `${count(order.length)} rows were saved.`;
+	}
+
+	// what: {data: numbers changed; times: other times are shown; typed: in the filter; place: only where it scrolled to}
 	ask(what) {
 		this.todo = { ...this.todo, ...what, all: Boolean(this.todo?.all) || !what.place };
 		this.frame ||= requestAnimationFrame(() => {
@@ -236,52 +370,65 @@ export class App {
 		if (!todo.all)
 			return this.table.draw(false);
 		const { state } = this;
-		const one = state.at !== null;
-		this.headline.root.hidden = this.browse.hidden = one;
+		this.show();
 		this.one.show(state.at, this.rows, this.hello);
-		this.controls.update(this.point, !this.hello || this.hello.read_only, this.away, this.hello?.pid);
+		this.controls.update({ point: this.point, readOnly: !this.hello || this.hello.read_only, away: this.away, pid: this.hello?.pid,
+			marked: this.mark.t !== null, kept: this.rows.size > 0 });
 		this.status.update(this.hello, this.point, this.away);
-		const span = Headline.span(state, this.rows.now);
-		if (one)
-			this.one.update(this.rows, span, this.history.offset || 0, this.hello?.life_unit, this.away);
+		const times = span(state, this.rows.now);
+		const life = { unit: this.hello?.life_unit, ago: (n) => this.generations.ago(n) };
+		if (state.at !== null)
+			this.one.update(this.rows, { span: times, query: asked(state), offset: this.history.offset || 0, life, away: this.away, start: () => this.hello.start });
 		else
-			this.drawAll(todo, span);
-		if (todo.focus)
-			this.toolbar.input.focus();
+			this.drawAll(todo, times, life);
 		this.title();
 	}
 
-	drawAll(todo, span) {
+	// All locations, or one
+	show() {
+		this.headline.root.hidden = this.browse.hidden = this.state.at !== null;
+		this.one.root.hidden = this.state.at === null;
+	}
+
+	drawAll(todo, times, life) {
 		const { state, view, rows } = this;
+		const since = this.since();
 		// a keystroke in the filter needs no sorting: the numbers are those of the last time
 		const hold = !todo.data || performance.now() - this.pointedAt < HOLD;
-		const sort = view.update(state, this.marked, hold);
-		this.toolbar.update(state, this.summary(), this.marked);
+		const sort = view.update(state, since, hold);
+		this.toolbar.update(state, this.summary(), this.found());
 		this.table.root.hidden = state.view !== "table";
 		this.map.root.hidden = state.view !== "map";
 		if (state.view === "map")
 			this.map.update(rows, state.group === "line" ? view.order : view.matching(state, view.all), state.zoom);
 		else
-			this.drawTable(sort, span, todo.typed);
-		if (todo.data || todo.times)
-			this.headline.update(state, rows.now, this.verdict(), () => this.openTop());
+			this.drawTable(sort, { span: times, since, life, quick: todo.typed });
+		if (todo.data || todo.times) {
+			this.headline.update(state, rows.now, this.mark.t);
+			this.headline.say(this.possible ? this.verdict : null, this.until(), this.possible || !this.hello ? this.refusal : "there is nothing of that time");
+		}
 		if (this.back) {
 			this.back = false;
 			this.table.focus();
 		}
 	}
 
-	drawTable(sort, [from, to], quick) {
-		const { state, view, rows } = this;
-		let columns = shown(state.columns, this.marked);
+	drawTable(sort, how) {
+		const { state, view } = this;
+		let columns = shown(state.columns);
 		if (!state.columns && innerWidth < 640) // a phone has room for what it is sorted by, and where
-			columns = columns.filter((c) => c.fixed || c.id === sort.id || c.id === "trend");
+			columns = columns.filter((c) => c.fixed || c.id === sort.id || c.id === "trend" || c.id === "growth");
 		if (!columns.some((c) => c.id === sort.id)) // what it is sorted by can always be seen
 			columns = COLUMNS.filter((c) => c.id === sort.id || columns.includes(c));
-		// the curves begin where the page knows something
-		const span = [Math.min(Math.max(from, rows.began ?? 0), to - 1), to];
 		setText(this.table.empty, this.nothing());
-		this.table.update(view, columns, sort, span, this.hello?.life_unit, quick);
+		this.table.update(view, columns, sort, how);
+	}
+
+	// Since when the sentence doesn't tell how it is now, or null
+	until() {
+		if (this.away)
+			return clock(this.status.since);
+		return this.point?.paused && this.verdict?.kind !== "paused" ? "tracking was paused" : null;
 	}
 
 	nothing() {
@@ -289,36 +436,27 @@ export class App {
 		return q ? `No location matches \u201c${visible(q)}\u201d. Esc clears the filter.` : "Nothing was allocated yet.";
 	}
 
-	summary() {
-		const { view, rows } = this;
-		const n = view.matched;
+	// 12 of 300 locations
+	found() {
+		const n = this.view.matched;
 		const things = { line: "location", file: "file", dir: "folder", gem: "gem" }[this.state.group];
-		const of = this.state.q && this.state.group === "line" ? ` of ${count(rows.size)}` : "";
-		return `${count(n)}${of} ${things}${n === 1 && !of ? "" : "s"} \u00b7 ${about(view.sums.live)} live \u00b7 ${bytes(view.sums.liveBytes)}`;
+		const of = this.state.q && this.state.group === "line" ? ` of ${count(this.rows.size)}` : "";
+		return `${count(n)}${of} ${things}${n === 1 && !of ? "" : "s"}`;
 	}
 
-	verdict() {
-		const { rows, history } = this;
-		const now = rows.now;
-		const c = history.columns(Math.max(0, now - 900), now);
-		if (rows.size === 0)
-			return { growing: false, text: "Nothing was allocated yet" };
-		const { top, share } = rows.top(this.marked ? rows.mark : rows.growth);
-		this.top = top;
-		const name = top >= 0 ? visible(pieces(rows.location[top], rows.fileLength[top]).slice(1).join("")) : null;
-		return headline({ t: c.t, live: c.live, top: top >= 0, topName: name, share });
+	summary() {
+		const { sums } = this.view;
+		return `${this.found()} \u00b7 ${about(sums.live)} live \u00b7 ${bytes(sums.liveBytes)}`;
 	}
 
-	openTop() {
-		if (this.top >= 0)
-			this.set({ at: this.rows.location[this.top] });
-	}
-
-	title() {
-		const live = this.point ? bytes(this.point.live) : "";
-		const title = `${this.away ? "\u25cb " : ""}${live ? `${live} live \u2013 ` : ""}${this.hello ? visible(this.hello.title || `pid ${this.hello.pid}`) : ""} \u2013 mwrap`;
+	// seen: the sentence that a hidden tab asked for, or null if nobody answered
+	title(seen) {
+		const now = seen === undefined ? this.point?.live : seen?.parts?.live?.now;
+		const away = this.away || seen === null;
+		const live = typeof now === "number" ? bytes(now) : "";
+		const who = this.hello ? visible(this.hello.title || `pid ${this.hello.pid}`) : "";
+		const title = `${away ? "\u25cb " : ""}${live ? `${live} live \u2013 ` : ""}${who}${who ? " \u2013 " : ""}mwrap`;
 		if (document.title !== title)
 			document.title = title;
 	}
 }
-

@@ -4,7 +4,9 @@
 // when light and dark change.
 
 import uPlot from "uplot";
-import { bytes, small, about, clock } from "./format.js";
+import { el, setAttr, setText } from "./dom.js";
+import { bytes, small, about } from "./format.js";
+import { TIME_STEPS, timeLabels, dated } from "./axis.js";
 
 const tone = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const FONT = "11px system-ui, sans-serif";
@@ -12,14 +14,13 @@ const scheme = matchMedia("(prefers-color-scheme: dark)");
 
 // Steps of the byte axis: powers of two, so that labels are whole
 const BYTE_STEPS = Array.from({ length: 50 }, (_, i) => 2 ** i);
-const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600];
 
 function timeAxis() {
-	return { stroke: tone("--dim"), font: FONT, size: 26, gap: 4, space: 70, incrs: TIME_STEPS,
+	return { stroke: tone("--dim"), font: FONT, size: 26, gap: 4, incrs: TIME_STEPS,
+		space: (u) => (dated(u.scales.x.max - u.scales.x.min) ? 100 : 70),
 		grid: { show: false }, ticks: { stroke: tone("--line"), size: 4 },
-		// none where it would be cut off at the right
-		values: ({ width, scales: { x } }, splits, _axis, _space, step) =>
-			splits.map((v) => ((x.max - v) / (x.max - x.min) * width < 20 ? "" : clock(v, step < 60))) };
+		values: ({ width, bbox, scales: { x } }, splits, _axis, _space, step) =>
+			timeLabels(splits, x.min, x.max, step, bbox ? bbox.width / (devicePixelRatio || 1) : width) };
 }
 
 function valueAxis(unit, scale, side) {
@@ -30,8 +31,8 @@ function valueAxis(unit, scale, side) {
 		values: (_u, splits) => splits.map(of) };
 }
 
-// A plot in `box`. make() gives {series, axes, scales, marks(), hover(index|null), select(from, to)};
-// it is called again when colours change. Returns {set(data, from, to), remove()}.
+// A plot in `box`. make() gives {series, axes, scales, lines(), hover(index|null), select(from, to)};
+// it is called again when colours change. Returns {set(data, from, to), cursor(t|null), part([t0, t1]|null), remove()}.
 function plot(box, make, height) {
 	let u = null, data = null, from = 0, to = 1, spec;
 
@@ -45,7 +46,7 @@ function plot(box, make, height) {
 			...spec,
 			scales: { x: { time: true, range: () => [from, to] }, ...spec.scales },
 			hooks: {
-				draw: [(p) => drawMarks(p, spec.marks ? spec.marks() : [])],
+				draw: [(p) => spec.lines && placeLines(p, spec.lines())],
 				setCursor: [(p) => spec.hover?.(p.cursor.left >= 0 ? p.cursor.idx : null)],
 				setSelect: [(p) => {
 					const { left, width } = p.select;
@@ -72,6 +73,11 @@ function plot(box, make, height) {
 			to = newTo;
 			u.setData(data); // scales anew: x by range() above
 		},
+		cursor: (t) => u.setCursor(t === null ? { left: -10, top: -10 } : { left: u.valToPos(t, "x"), top: 1 }),
+		part(times) {
+			const [left, right] = times ? times.map((t) => u.valToPos(t, "x")) : [0, 0];
+			u.setSelect({ left, width: right - left, top: 0, height: times ? u.over.clientHeight : 0 }, false);
+		},
 		remove() {
 			sizes.disconnect();
 			scheme.removeEventListener("change", build);
@@ -80,34 +86,38 @@ function plot(box, make, height) {
 	};
 }
 
-function drawMarks(u, marks) {
-	const { ctx, bbox } = u;
-	const px = devicePixelRatio || 1;
-	ctx.save();
-	ctx.strokeStyle = ctx.fillStyle = tone("--mark");
-	ctx.lineWidth = px;
-	ctx.font = `${10 * px}px system-ui, sans-serif`;
-	for (const mark of marks) {
-		const x = Math.round(u.valToPos(mark, "x", true));
-		if (x < bbox.left || x > bbox.left + bbox.width)
-			continue;
-		ctx.setLineDash([4 * px, 3 * px]);
-		ctx.beginPath();
-		ctx.moveTo(x, bbox.top);
-		ctx.lineTo(x, bbox.top + bbox.height);
-		ctx.stroke();
-		ctx.fillText("mark", Math.min(x + 4 * px, bbox.left + bbox.width - 28 * px), bbox.top - 2 * px);
-	}
-	ctx.restore();
+const LABEL = 60; // pixels that a label needs
+
+// What happened, as lines over the plot: {t, kind, label, title}, in order. Elements, so that
+// each can say what it is.
+function placeLines(u, lines) {
+	const box = u.over.querySelector(".events") || u.over.appendChild(el("div", { class: "events" }));
+	const shown = lines.filter(({ t }) => t >= u.scales.x.min && t <= u.scales.x.max);
+	while (box.children.length > shown.length)
+		box.lastChild.remove();
+	let free = -Infinity;
+	shown.forEach(({ t, kind, label, title }, i) => {
+		const node = box.children[i] || box.appendChild(el("span", { class: "event" }, el("span")));
+		const left = Math.round(u.valToPos(t, "x"));
+		node.style.left = `${left}px`;
+		setAttr(node, "data-kind", kind);
+		setAttr(node, "title", title);
+		setText(node.firstChild, left >= free ? label : "");
+		setAttr(node, "data-side", left > u.over.clientWidth - LABEL ? "left" : null);
+		if (left >= free)
+			free = left + LABEL;
+	});
 }
 
 const fromZero = { range: (_u, _min, max) => [0, (max || 1) * 1.06] };
 
-// RSS as a line; below it live, Ruby's heap pages and the rest. Data: [unix, all three, live + heap, live, rss].
+// RSS as a line; below it live, Ruby's heap pages, what is free in arenas, and the rest.
+// Data: [unix, all four, live + heap + free, live + heap, live, rss].
 export function stackedChart(box, on, height = 150) {
 	return plot(box, () => ({
 		series: [{},
 			{ fill: tone("--area-other"), stroke: tone("--area-other"), width: 0 },
+			{ fill: tone("--area-free"), stroke: tone("--area-free"), width: 0 },
 			{ fill: tone("--area-heap"), stroke: tone("--area-heap"), width: 0 },
 			{ fill: tone("--area-live"), stroke: tone("--area-live"), width: 0 },
 			{ stroke: tone("--fg"), width: 1.25 },

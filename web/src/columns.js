@@ -13,12 +13,9 @@ function lifeParts(v, unit) {
 // get(rows, slot) is what is sorted by; parts(value, unit of life) what is shown.
 // bar: the tone of the bar behind it. on: shown unless the user chose others.
 export const COLUMNS = [
-	{ id: "mark", title: "since mark", wide: 8.5, bar: "growth", on: true, signed: true,
-		about: "Bytes live now less those live when the mark was set.",
-		get: (r, i) => r.mark[i], parts: bytesParts, exact: (v) => `${count(v)} bytes` },
-	{ id: "growth", title: "growth", wide: 8.5, bar: "growth", on: true, signed: true,
-		about: "Bytes live now less those live at the start or the last reset; a location that only ever grows is where to look for a leak.",
-		get: (r, i) => r.growth[i], parts: bytesParts, exact: (v) => `${count(v)} bytes` },
+	{ id: "growth", title: "growth", wide: 11, bar: "growth", on: true, signed: true,
+		about: "Bytes live now less those live at the moment that the header names; a location that only ever grows is where to look for a leak.",
+		get: (r, i) => r.grown[i], parts: bytesParts, exact: (v) => (v === v ? `${count(v)} bytes` : "not known over this time") },
 	{ id: "live_bytes", title: "live", wide: 7.5, bar: "live", on: true,
 		about: "Bytes allocated here and not freed yet, whatever was reset.",
 		get: (r, i) => r.liveBytes[i], parts: bytesParts, exact: (v) => `${count(v)} bytes` },
@@ -44,8 +41,8 @@ export const COLUMNS = [
 		about: "Longest lifespan of a freed block, in the same unit.",
 		get: (r, i) => r.lifeMax[i], parts: lifeParts, exact: small },
 	{ id: "trend", title: "trend", wide: 7, on: true, drawn: true,
-		about: "Live bytes over time, on one time axis for all rows, each with a height of its own; sorted by how fast they grow.",
-		get: (r, i) => r.slope(i) },
+		about: "Live bytes over the time shown, each with a height of its own; sorted by how fast they grow over that time.",
+		get: (r, i, descending) => r.slope(i, descending) },
 	{ id: "location", title: "location", wide: 0, on: true, text: true, fixed: true,
 		about: "Ruby file and line, or native module with symbol and offset, that called the allocator.",
 		get: (r, i) => r.location[i] },
@@ -53,9 +50,7 @@ export const COLUMNS = [
 
 export const column = (id) => COLUMNS.find((c) => c.id === id);
 
-// Which columns are shown: the user's choice or the usual ones; the mark's only if there is one.
-export function shown(chosen, marked) {
-	return COLUMNS.filter((c) => c.fixed || ((chosen ? chosen.includes(c.id) : c.on) && (c.id !== "mark" || marked)));
-}
+// Which columns are shown: the user's choice or the usual ones
+export const shown = (chosen) => COLUMNS.filter((c) => c.fixed || (chosen ? chosen.includes(c.id) : c.on));
 
 export const defaultColumns = () => COLUMNS.filter((c) => c.on).map((c) => c.id);

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// controls.js - mark, reset, trim, pause: each says what it will do, asks once
-// in the page where there is no way back, and says what it did.
+// controls.js - mark, annotate, reset, trim, pause: each says what it will do, asks
+// once in the page where there is no way back, and says what it did. What is said and
+// asked lies over the page, which stays where it is.
 
 import { el, setText } from "./dom.js";
-import { post } from "./server.js";
+import { post, encode } from "./server.js";
 
-// ask: what to ask before, or a function of the last point that gives it or null
+const SAID = 30000; // ms that an answer stays
+const TEXT_MAX = 80; // bytes of an annotation that the server takes
+
+// ask: what to ask before; own: done in this tab, so that it works without a right to change anything;
+// gone: for a process that has ended
 const ACTIONS = {
-	mark: { label: "Mark", path: "/mark",
-		about: "Mark: growth is also shown from now on, for everybody who looks. Counters stay.",
-		ask: (p) => (p?.mark !== null && p?.mark !== undefined ? "The mark moves to now, for everybody who looks: growth since the present one is forgotten." : null) },
-	unmark: { label: "Clear mark", path: "/mark/clear",
-		about: "Clear mark: the column of growth since the mark goes, for everybody who looks. Counters stay.",
-		ask: "The mark goes, for everybody who looks: growth since then is forgotten." },
+	save: { label: "Save what is shown", own: true, gone: true,
+		about: "Save what is shown: the table\u2019s rows as a file (TSV), from what this tab has kept." },
+	mark: { label: "Mark", own: true,
+		about: "Mark: this tab shows growth from now on. Nobody else sees it, and counters stay." },
+	unmark: { label: "Clear mark", own: true,
+		about: "Clear mark: this tab shows growth since the start or the last reset again." },
+	annotate: { label: "Annotate\u2026",
+		about: "Annotate: a line with a text on everybody\u2019s plots, such as a deploy." },
 	reset: { label: "Reset", path: "/reset",
 		about: "Reset counters: total, allocations, frees, lifespans and growth start again at zero; live stays.",
 		ask: "Reset counters: total, allocations, frees, lifespans and growth start again at zero; live stays. There is no undo." },
@@ -26,11 +33,12 @@ const ACTIONS = {
 };
 
 export class Controls {
-	constructor() {
-		this.point = null;
+	// on: {save(), mark(), unmark(): what was done, as text; changed(): something was done to the process}
+	constructor(on) {
+		this.on = on;
 		this.buttons = {};
 		this.said = el("p", { class: "said", role: "status" });
-		this.question = el("div", { class: "ask", role: "alertdialog", "aria-label": "Really?", hidden: true });
+		this.question = el("div", { class: "ask", role: "alertdialog", "aria-label": "Question", hidden: true });
 		for (const [name, action] of Object.entries(ACTIONS))
 			this.buttons[name] = el("button", { type: "button", title: action.about, "data-action": name,
 				onclick: () => this.press(name) }, action.label);
@@ -42,41 +50,81 @@ export class Controls {
 				this.close();
 			}
 		});
-		this.update(null, true, true);
+		this.update({ readOnly: true, away: true });
 	}
 
-	// readOnly: nothing can be done; away: the process can't be reached; pid: what it is
-	update(point, readOnly, away, pid) {
-		this.point = point;
+	// point: the stream's last; readOnly: the process can't be changed; away: it can't be reached;
+	// pid: what it is; marked: this tab has a mark; kept: rows are shown that could be saved
+	update({ point, readOnly, away, pid, marked, kept }) {
 		this.pid = pid;
-		const marked = point?.mark !== null && point?.mark !== undefined;
-		this.buttons.unmark.hidden = !marked;
-		this.buttons.pause.hidden = Boolean(point?.paused);
-		this.buttons.resume.hidden = !point?.paused;
-		this.root.hidden = readOnly;
-		for (const button of Object.values(this.buttons))
-			button.disabled = away;
+		for (const [name, action] of Object.entries(ACTIONS)) {
+			this.buttons[name].hidden = action.gone ? !(away && kept) : Boolean(readOnly && !action.own);
+			this.buttons[name].disabled = away && !action.gone;
+		}
+		this.buttons.unmark.hidden ||= !marked;
+		this.buttons.pause.hidden ||= Boolean(point?.paused);
+		this.buttons.resume.hidden ||= !point?.paused;
 		if (away || readOnly)
 			this.question.hidden = true;
 	}
 
-	press(name) {
-		const { ask } = ACTIONS[name];
-		const text = typeof ask === "function" ? ask(this.point) : ask;
+	say(text) {
+		setText(this.said, text);
+		clearTimeout(this.later);
 		if (text)
-			this.ask(name, text);
+			this.later = setTimeout(() => setText(this.said, ""), SAID);
+	}
+
+	press(name) {
+		const { ask, own } = ACTIONS[name];
+		if (own)
+			this.say(this.on[name]());
+		else if (name === "annotate")
+			this.annotate();
+		else if (ask)
+			this.ask(name, ask);
 		else
 			this.run(name);
 	}
 
+	// The focus is on what changes nothing.
 	ask(name, text) {
 		const yes = el("button", { type: "button", class: "yes", onclick: () => { this.close(); this.run(name); } }, ACTIONS[name].label);
-		const no = el("button", { type: "button", class: "no", onclick: () => this.close() }, "Cancel");
+		const no = this.cancel();
+		this.open(name, el("span", { id: "question" }, text), no, yes);
+		no.focus();
+	}
+
+	annotate() {
+		const input = el("input", { type: "text", maxlength: TEXT_MAX, "aria-label": "Text of the annotation", placeholder: "deploy-17", autocomplete: "off" });
+		const done = () => {
+			const text = input.value.trim();
+			if (!text || new TextEncoder().encode(text).length > TEXT_MAX)
+				return this.say(`Annotate: 1 to ${TEXT_MAX} bytes of text, please.`);
+			this.close();
+			return this.run("annotate", `/annotate?text=${encode(text)}`);
+		};
+		input.addEventListener("keydown", (e) => {
+			if (e.key === "Enter") {
+				e.preventDefault(); // else it would press the button that has the focus then
+				done();
+			}
+		});
+		this.open("annotate", el("span", { id: "question" }, "A line on everybody\u2019s plots, now, with this text:"), input,
+			el("button", { type: "button", class: "yes", onclick: done }, "Annotate"), this.cancel());
+		input.focus();
+	}
+
+	cancel() {
+		return el("button", { type: "button", class: "no", onclick: () => this.close() }, "Cancel");
+	}
+
+	open(name, ...children) {
 		this.asked = this.buttons[name];
-		setText(this.said, "");
-		this.question.replaceChildren(el("span", {}, text), yes, no);
+		this.say("");
+		this.question.replaceChildren(...children);
+		this.question.setAttribute("aria-describedby", "question");
 		this.question.hidden = false;
-		yes.focus();
 	}
 
 	close() {
@@ -84,13 +132,15 @@ export class Controls {
 		this.asked?.focus();
 	}
 
-	async run(name) {
-		setText(this.said, `${ACTIONS[name].label}\u2026`);
+	async run(name, path = ACTIONS[name].path) {
+		const { label } = ACTIONS[name];
+		this.say(label.endsWith("\u2026") ? label : `${label}\u2026`);
 		try {
-			const { said, pid } = await post(ACTIONS[name].path);
-			setText(this.said, pid && this.pid && pid !== this.pid ? `Another process, pid ${pid}, answered: ${said}` : said);
+			const { said, pid } = await post(path);
+			this.say(pid && this.pid && pid !== this.pid ? `Another process, pid ${pid}, answered: ${said}` : said);
+			this.on.changed();
 		} catch (e) {
-			setText(this.said, `${ACTIONS[name].label}: ${e.status ? e.message : "no answer; the process may be gone"}`);
+			this.say(`${label.replace("\u2026", "")}: ${e.status ? e.message : "no answer; the process may be gone"}`);
 		}
 	}
 }

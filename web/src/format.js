@@ -88,6 +88,18 @@ export function clock(unix, withSeconds) {
 	return withSeconds ? `${hm}:${two(d.getSeconds())}` : hm;
 }
 
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+// 22 Nov
+export function day(unix) {
+	const d = new Date(unix * 1000);
+	return `${d.getDate()}\u00a0${MONTHS[d.getMonth()]}`;
+}
+
+// A moment as seen at another one: 02:14 on the same day, else 22 Nov 02:14
+export const moment = (unix, now, withSeconds) =>
+	`${day(unix) === day(now) ? "" : `${day(unix)} `}${clock(unix, withSeconds)}`;
+
 // What can't be seen, or would turn the line around, as something to be seen:
 // a newline is \n, as in TSV, a right-to-left override is ⟨202E⟩.
 export function visible(s) {

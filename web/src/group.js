@@ -3,7 +3,7 @@
 // to columns and sorting: typed arrays by slot, and names.
 
 import { NUMBERS } from "./rows.js";
-import { T, BYTES } from "./series.js";
+import { POINTS } from "./spark.js";
 
 export const GROUPS = ["line", "file", "dir", "gem"];
 
@@ -11,7 +11,7 @@ export const GROUPS = ["line", "file", "dir", "gem"];
 export function sums(rows, slots, group) {
 	const index = new Map();
 	const out = { grouped: group, location: [], lower: [], fileLength: [], kind: [], members: [],
-		id: [], slots: 0, now: rows.now, began: rows.began, version: rows.version };
+		id: [], slots: 0, now: rows.now, version: rows.version };
 	const of = new Int32Array(slots.length);
 	for (let i = 0; i < slots.length; i++) {
 		const name = rows.name(slots[i], group);
@@ -28,32 +28,30 @@ export function sums(rows, slots, group) {
 		of[i] = g;
 		out.members[g].push(slots[i]);
 	}
-	for (const name of [...NUMBERS, "rate"]) {
+	for (const name of [...NUMBERS, "rate", "grown"]) {
 		const from = rows[name], to = new Float64Array(out.slots);
 		if (name === "lifeMax")
 			for (let i = 0; i < slots.length; i++)
 				to[of[i]] = Math.max(to[of[i]], from[slots[i]]);
 		else
 			for (let i = 0; i < slots.length; i++)
-				to[of[i]] += from[slots[i]];
+				to[of[i]] += from[slots[i]] || 0; // what isn't known of one line isn't missed in a sum
 		out[name] = to;
 	}
-	out.slope = (g) => out.members[g].reduce((sum, slot) => sum + rows.slope(slot), 0);
+	out.slope = (g) => out.members[g].reduce((sum, slot) => sum + (rows.curve(slot)?.slope || 0), 0) + out.grown[g] * 1e-18;
+	out.sample = (g, t0, t1) => sumSamples(rows, out.members[g], t0, t1);
 	return out;
 }
 
-// Live bytes of several rows at n evenly spaced times from t0 to t1
-export function sumSeries(rows, members, t0, t1, n) {
-	const sum = new Float64Array(n);
+// Live bytes of several rows at n evenly spaced times from t0 to t1. Of a row that wasn't known yet,
+// the first value counts: one that is told late makes no step.
+export function sumSamples(rows, members, t0, t1, n = POINTS) {
+	const sum = new Float64Array(n), one = new Float64Array(n);
 	for (const slot of members) {
-		const s = rows.series[slot];
-		let p = -1;
-		for (let i = 0; i < n; i++) {
-			const t = t0 + (t1 - t0) * i / (n - 1);
-			while (p + 1 < s.n && s.at(p + 1, T) <= t)
-				p++;
-			sum[i] += p >= 0 ? s.at(p, BYTES) : s.n ? s.at(0, BYTES) : 0;
-		}
+		rows.sample(slot, t0, t1, n, one);
+		const first = one.find((v) => v === v) ?? rows.liveBytes[slot];
+		for (let i = 0; i < n; i++)
+			sum[i] += one[i] === one[i] ? one[i] : first;
 	}
 	return sum;
 }

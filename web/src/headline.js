@@ -1,91 +1,144 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// headline.js - the process at a glance: a sentence, four numbers, and the
+// headline.js - the process at a glance: a sentence, five numbers, and the
 // stacked area over time. While the pointer is over the plot, the numbers are
 // those of that moment.
 
 import { el, setAmount, setText, setAttr } from "./dom.js";
-import { bytesParts, bytes, clock, duration } from "./format.js";
+import { bytesParts, bytes, moment, duration, visible } from "./format.js";
 import { other, stack } from "./history.js";
 import { stackedChart } from "./chart.js";
-import { RANGES } from "./state.js";
+import { PlotKeys } from "./plotkeys.js";
+import { RANGES, SHOWN, span } from "./state.js";
+import { spoken } from "./verdict.js";
 
-const RANGE_NAMES = { "15m": "15\u00a0m", "1h": "1\u00a0h", "6h": "6\u00a0h", "24h": "24\u00a0h" };
+const RANGE_NAMES = { "15m": "15\u00a0m", "1h": "1\u00a0h", "6h": "6\u00a0h", "24h": "24\u00a0h", all: "all" };
 const FIGURES = [
 	["rss", "RSS", "Resident memory of the process, as the system sees it"],
 	["live", "live", "Bytes allocated and not freed, as the tracker counts them"],
 	["heap", "Ruby heap", "Ruby\u2019s heap pages: the slots of objects, not what they point to"],
-	["other", "other", "RSS less live less Ruby\u2019s heap: memory that the allocator keeps free or fragmented, programs, stacks"],
+	["free", "free", "Free memory that the allocator keeps in its arenas: fragmentation, or what trim gives back"],
+	["other", "other", "RSS less live, less Ruby\u2019s heap, less what is free in arenas: programs, stacks, mappings that aren\u2019t malloc\u2019s"],
 ];
 
 export class Headline {
-	// on: {range(name), select(from, to) or select(null)}
+	// on: {range(name), select(from, to) or select(null), open(location)}
 	constructor(history, on) {
 		this.history = history;
 		this.on = on;
 		this.figures = {};
 		this.columns = null;
 		this.hovered = null;
-		this.sentence = el("h1", { class: "verdict" }, "");
-		this.where = el("a", { href: "#" });
+		this.mark = null;
+		this.sentence = el("h1", { class: "verdict" }, "\u2026");
+		this.next = el("p", { class: "next" });
 		this.when = el("p", { class: "when" });
 		this.whole = el("button", { type: "button", class: "chip", hidden: true, onclick: () => on.select(null) });
 		this.ranges = el("div", { class: "choice ranges", role: "group", "aria-label": "Time shown" },
 			Object.keys(RANGES).map((name) =>
 				el("button", { type: "button", "data-range": name, onclick: () => on.range(name) }, RANGE_NAMES[name])));
-		this.box = el("div", { class: "plot", role: "img" });
+		this.box = el("div", { class: "plot", role: "slider", tabindex: 0, "aria-orientation": "horizontal",
+			title: "Drag, or Shift and the arrows, selects a part of the time" });
+		this.nothing = el("p", { class: "no-plot", hidden: true }, el("span"), " ",
+			el("button", { type: "button", onclick: () => on.select(null) }, "Show all times"));
 		const list = el("dl", { class: "figures" }, FIGURES.map(([id, title, aboutIt]) => {
 			const value = el("dd");
 			this.figures[id] = el("div", { class: `figure ${id}`, title: aboutIt }, el("dt", {}, title), value);
 			this.figures[id].value = value;
 			return this.figures[id];
 		}));
-		this.root = el("section", { class: "headline", "aria-label": "The process" }, this.sentence,
-			el("div", { class: "line" }, list, this.when, el("div", { class: "right" }, this.whole, this.ranges)), this.box);
+		this.root = el("section", { class: "headline", "aria-label": "The process" }, this.sentence, this.next,
+			el("div", { class: "line" }, list, this.when, el("div", { class: "right" }, this.whole, this.ranges)), this.box, this.nothing);
+	}
+
+	get offset() {
+		return this.history.offset || 0;
 	}
 
 	// Once it is in the document
 	start() {
 		this.chart = stackedChart(this.box, {
-			marks: () => this.history.marks.map((t) => t + (this.history.offset || 0)),
+			lines: () => this.lines(),
 			hover: (i) => {
 				this.hovered = i ?? null;
 				this.showFigures();
 			},
-			select: (from, to) => this.on.select(from - this.history.offset, to - this.history.offset),
+			select: (from, to) => this.on.select(from - this.offset, to - this.offset),
+		});
+		this.keys = new PlotKeys(this.box, {
+			span: () => this.shown.map((t) => t + this.offset),
+			cursor: (t) => this.chart.cursor(t),
+			select: (part) => this.chart.part(part),
+			apply: (from, to) => this.on.select(from - this.offset, to - this.offset),
 		});
 	}
 
-	// The times shown, in uptime: a part that was selected, or the last minutes
-	static span(state, now) {
-		if (state.from !== null)
-			return [state.from, state.to];
-		return [Math.max(0, Math.min(now - RANGES[state.range], now - 10)), Math.max(now, 1)];
+	// What happened, and the tab's own mark, as lines on the plot
+	lines() {
+		const now = Date.now() / 1000;
+		const line = ({ t, kind, text }) => ({ t: t + this.offset, kind,
+			label: kind === "annotation" ? visible(text) : kind === "own" ? "my mark" : kind,
+			title: `${moment(t + this.offset, now, true)} ${kind === "own" ? "mark of this tab" : kind}${text ? `: ${visible(text)}` : ""}` });
+		return [...this.history.events, ...(this.mark === null ? [] : [{ t: this.mark, kind: "own", text: "" }])].sort((a, b) => a.t - b.t).map(line);
 	}
 
-	update(state, now, verdict, onWhere) {
-		const offset = this.history.offset || 0;
-		const [from, to] = Headline.span(state, now);
+	// state: see state.js; now: uptime; mark: when this tab's mark was set, or null
+	update(state, now, mark) {
+		const { offset } = this;
+		const [from, to] = this.shown = span(state, now);
+		this.mark = mark;
 		this.columns = this.history.columns(from, to);
-		this.chart.set([this.columns.t.map((t) => t + offset), ...stack(this.columns).reverse(), this.columns.rss], from + offset, to + offset);
+		const why = this.impossible(state, now);
+		this.box.hidden = why !== null;
+		this.nothing.hidden = why === null;
+		setText(this.nothing.firstChild, why || "");
+		if (why === null) {
+			this.chart.set([this.columns.t.map((t) => t + offset), ...stack(this.columns).reverse(), this.columns.rss], from + offset, to + offset);
+			this.keys.show();
+		}
 		this.showFigures();
-		this.showSentence(verdict, onWhere);
+		const chosen = state.range || SHOWN;
 		for (const button of this.ranges.children)
-			setAttr(button, "aria-pressed", state.from === null && button.dataset.range === state.range);
+			setAttr(button, "aria-pressed", state.from === null && button.dataset.range === chosen);
 		this.whole.hidden = state.from === null;
 		if (state.from !== null)
-			setText(this.whole, `${clock(from + offset, to - from < 600)}\u2013${clock(to + offset, to - from < 600)} \u2715`);
+			setText(this.whole, `${this.times(state.from, state.to)} \u2715`);
 		setAttr(this.whole, "aria-label", `${this.whole.textContent.replace(" \u2715", "")}: show all times again`);
 	}
 
-	showSentence(verdict, onWhere) {
-		setAttr(this.sentence, "data-growing", verdict.growing);
-		if (this.sentence.firstChild?.data !== verdict.text || this.sentence.at !== verdict.at) {
-			this.sentence.at = verdict.at;
-			this.sentence.replaceChildren(verdict.text);
-			if (verdict.at)
-				this.sentence.append(el("a", { href: "#", onclick: (e) => { e.preventDefault(); onWhere(); } }, verdict.at));
-			this.sentence.append(".");
-		}
+	times(from, to) {
+		const now = Date.now() / 1000, seconds = Math.abs(to - from) < 180;
+		return `${moment(from + this.offset, now, seconds)}\u2013${moment(to + this.offset, now, seconds)}`;
+	}
+
+	// Why there is nothing to be drawn, or null
+	impossible({ from, to }, now) {
+		if (from === null || this.history.offset === null)
+			return null;
+		if (to <= from)
+			return "The part of the time that was asked for ends before it begins.";
+		if (from > now)
+			return `${this.times(from, to)} hasn\u2019t come yet: the process has been up for ${duration(now)}.`;
+		const { t } = this.columns;
+		if (t.length)
+			return null;
+		const first = this.history.first;
+		return `Nothing is known of ${this.times(from, to)}${first === null ? "" : `: what is known begins at ${moment(first + this.offset, Date.now() / 1000)}`}.`;
+	}
+
+	// verdict: the server's, or null while there is none; until: see spoken(); why: what the server said instead, or null
+	say(verdict, until, why) {
+		const said = verdict ? spoken(verdict, until) : { text: why ? `No sentence: ${why}` : "\u2026", next: "", growing: false };
+		const key = JSON.stringify(said);
+		if (key === this.said)
+			return;
+		this.said = key;
+		setAttr(this.sentence, "data-growing", said.growing);
+		setAttr(this.sentence, "title", said.title);
+		this.sentence.replaceChildren(visible(said.text));
+		if (said.name)
+			this.sentence.append(el("a", { href: `#at=${encodeURIComponent(said.at)}`,
+				onclick: (e) => { e.preventDefault(); this.on.open(said.at); } }, visible(said.name)), visible(said.rest));
+		setText(this.next, visible(said.next));
 	}
 
 	showFigures() {
@@ -94,13 +147,27 @@ export class Headline {
 			return;
 		const hovering = this.hovered !== null && this.hovered < c.t.length;
 		const i = hovering ? this.hovered : c.t.length - 1;
-		const at = { rss: c.rss[i] ?? null, live: c.live[i] ?? null, heap: c.heap[i] ?? null };
-		at.other = i >= 0 ? other(at.rss, at.live, at.heap) : null;
+		const at = Object.fromEntries(["rss", "live", "heap", "free"].map((id) => [id, c[id][i] ?? null]));
+		at.other = i >= 0 ? other(at.rss, at.live, at.heap, at.free) : null;
 		for (const [id] of FIGURES)
 			setAmount(this.figures[id].value, bytesParts(at[id]));
 		this.figures.heap.hidden = at.heap === null;
-		setText(this.when, hovering ? `at ${clock(c.t[i] + this.history.offset, true)}` : "");
-		if (!hovering && i >= 0)
+		this.figures.free.hidden = at.free === null;
+		const now = Date.now() / 1000;
+		setText(this.when, hovering ? `at ${moment(c.t[i] + this.offset, now, true)}` : "");
+		if (i < 0)
+			return;
+		const [from, to] = this.shown, of = `RSS ${bytes(at.rss)}, live ${bytes(at.live)}`;
+		setAttr(this.box, "aria-valuemin", Math.round(from));
+		setAttr(this.box, "aria-valuemax", Math.round(to));
+		// what is focused is spoken whenever it changes: then only by the user's own keys
+		const focused = document.activeElement === this.box;
+		if (!focused || hovering) {
+			const part = this.keys?.part;
+			setAttr(this.box, "aria-valuenow", Math.round(c.t[i]));
+			setAttr(this.box, "aria-valuetext", part ? `${this.times(part[0] - this.offset, part[1] - this.offset)} selected: Enter shows it` : `${moment(c.t[i] + this.offset, now, true)}: ${of}`);
+		}
+		if (!focused && !hovering)
 			setAttr(this.box, "aria-label", `Memory over the last ${duration(c.t[i] - c.t[0])}: RSS ${bytes(c.rss[0])} then, ${bytes(at.rss)} now; live ${bytes(c.live[0])} then, ${bytes(at.live)} now`);
 	}
 }

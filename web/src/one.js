@@ -5,14 +5,17 @@
 // blocks) is asked for when the location changed, every five seconds at most.
 
 import { el, setText } from "./dom.js";
-import { bytes, count, small, visible, sizeRange, countRange, DASH } from "./format.js";
+import { bytes, count, small, visible, sizeRange, countRange, duration, moment, DASH } from "./format.js";
 import { pieces } from "./place.js";
 import { pairChart } from "./chart.js";
 import { locationSentence } from "./verdict.js";
-import { BYTES, LIVE, ALLOCATIONS, FREES } from "./series.js";
-import { getJSON, encodeLocation, base } from "./server.js";
+import { LIVE, ALLOCATIONS, FREES } from "./series.js";
+import { joined } from "./curves.js";
+import { getJSON, getOwn, encodeLocation, base } from "./server.js";
 
 const AGAIN = 5000;
+const PAST_AGAIN = 60000; // what happens meanwhile comes by the stream
+const POINTS = 300;
 const LISTED = 10;
 
 export class One {
@@ -30,12 +33,13 @@ export class One {
 		this.oldest = el("table", { class: "blocks" });
 		this.source = el("div", { class: "source" });
 		this.exports = el("p", { class: "exports" });
+		this.plots = el("div", { class: "columns" },
+			el("figure", {}, el("figcaption", {}, el("span", { class: "key one" }, "live bytes"), " ", el("span", { class: "key two" }, "blocks, as far as this page saw them")), this.over),
+			el("figure", {}, el("figcaption", {}, el("span", { class: "key one" }, "allocations a second"), " ", el("span", { class: "key two" }, "frees a second")), this.rates));
 		this.root = el("section", { class: "one", "aria-label": "One location", hidden: true },
 			el("p", {}, el("button", { type: "button", class: "back", onclick: () => on.back() }, "\u2190 All locations")),
 			this.name, this.sentence,
-			el("div", { class: "columns" },
-				el("figure", {}, el("figcaption", {}, el("span", { class: "key one" }, "live bytes"), " ", el("span", { class: "key two" }, "blocks")), this.over),
-				el("figure", {}, el("figcaption", {}, el("span", { class: "key one" }, "allocations a second"), " ", el("span", { class: "key two" }, "frees a second")), this.rates)),
+			this.plots,
 			this.facts, this.source,
 			el("div", { class: "columns" }, this.bySize, this.byAge),
 			el("div", { class: "columns" }, this.newest, this.oldest), this.exports);
@@ -53,6 +57,8 @@ export class One {
 			return;
 		this.asked = -Infinity;
 		this.detail = null;
+		this.past = null;
+		this.pastKey = undefined;
 		this.changed = true;
 		this.charts = [pairChart(this.over, ["bytes", "count"], true), pairChart(this.rates, ["rate", "rate"], true)];
 		for (const node of [this.bySize, this.byAge, this.newest, this.oldest, this.source, this.exports, this.facts])
@@ -70,11 +76,11 @@ export class One {
 		this.wantSource(rows, slot);
 	}
 
-	// When the location is known, or known to be none. Not asked for where there is no
-	// source: it would be an error in the browser's console.
+	// When the location is known. Not asked for where there is no source: it would be an
+	// error in the browser's console.
 	wantSource(rows, slot) {
 		const hidden = this.hello && !this.hello.source;
-		if (!this.wanted || (slot < 0 && !rows.full && !hidden))
+		if (!this.wanted || (slot < 0 && !hidden))
 			return;
 		this.wanted = false;
 		if (hidden)
@@ -89,19 +95,31 @@ export class One {
 		this.source.replaceChildren(el("p", { class: "note" }, `No source lines: ${why}.`));
 	}
 
-	update(rows, span, offset, lifeUnit, away) {
+	// rows: Rows; span: the times shown; query: the same as a question to the server; offset: Unix time of
+	// uptime 0; life: {unit, ago(n)}; away: nobody answers; start(): the process's
+	update(rows, { span, query, offset, life, away, start }) {
 		const slot = rows.find(this.location);
+		this.life = life;
+		this.offset = offset;
 		this.wantSource(rows, slot);
+		if (slot >= 0 && !away)
+			this.wantPast(query, start);
+		const curve = this.past || { t: [], v: [] };
+		this.plots.hidden = slot < 0 && !curve.t.length;
+		const s = slot < 0 ? null : rows.series[slot];
+		if (s)
+			s.max = Math.max(s.max, 600); // while it is looked at, it is kept finer
+		const [t0, now] = [span[0], Math.max(span[1], span[0] + 1)];
+		const live = joined(curve, s, t0, now);
+		if (!this.plots.hidden) {
+			this.charts[0].set(pair(live, s ? s.column(LIVE, t0, now) : live, offset, s), t0 + offset, now + offset);
+			this.charts[1].set(s ? rateColumns(s, t0, now, offset) : [[], [], []], t0 + offset, now + offset);
+		}
 		if (slot < 0) {
-			setText(this.sentence, rows.full ? "Nothing is known of this location now: it may have had no live block for long, or the process is another one." : "Loading\u2026");
+			setText(this.sentence, rows.told ? "This location isn\u2019t in the table: nothing lives there any more, nothing ever did, or the process is another one." : "Loading\u2026");
 			return;
 		}
-		const s = rows.series[slot];
-		s.max = Math.max(s.max, 600); // while it is looked at, it is kept finer
-		const t0 = Math.max(span[0], s.n ? s.at(0, 0) : 0), now = Math.max(span[1], t0 + 1);
-		const live = s.column(BYTES, t0, now);
-		this.charts[0].set([live.t.map((t) => t + offset), live.values, s.column(LIVE, t0, now).values], t0 + offset, now + offset);
-		this.charts[1].set(rateColumns(s, t0, now, offset), t0 + offset, now + offset);
+		const lifeUnit = life.unit;
 		const row = Object.fromEntries(["liveBytes", "live", "frees", "allocations", "total", "growth", "lifeSum", "lifeMax"].map((k) => [k, rows[k][slot]]));
 		const bySize = this.detail?.by_size || [];
 		setText(this.sentence, locationSentence({ row, t: live.t, v: live.values, offset, bySize, lifeUnit }));
@@ -116,7 +134,8 @@ export class One {
 	}
 
 	showFacts(row, rate, lifeUnit) {
-		const life = (v) => (lifeUnit === "bytes" ? bytes(v) : `${small(v)} ${v === 1 ? "collection" : "collections"}`);
+		const about = (v) => (this.life.ago(v) === null || !v ? "" : `, about ${duration(this.life.ago(v))}`);
+		const life = (v) => (lifeUnit === "bytes" ? bytes(v) : `${small(v)} ${v === 1 ? "collection" : "collections"}`) + about(v);
 		const facts = [
 			["allocated", bytes(row.total)], ["allocations", count(row.allocations)], ["frees", count(row.frees)],
 			["growth", bytes(row.growth)], ["allocations a second", small(rate)],
@@ -125,6 +144,24 @@ export class One {
 		if (this.facts.children.length !== facts.length)
 			this.facts.replaceChildren(...facts.map(([name]) => el("div", {}, el("dt", {}, name), el("dd"))));
 		facts.forEach(([, value], i) => setText(this.facts.children[i].lastChild, value));
+	}
+
+	// Live bytes before the page was opened
+	async wantPast(query, start) {
+		const key = `${this.location} ${query}`;
+		if (key === this.pastKey && performance.now() - this.pastAt < PAST_AGAIN)
+			return;
+		if (key !== this.pastKey)
+			this.past = null;
+		this.pastKey = key;
+		this.pastAt = performance.now();
+		const json = await getOwn(`/history/locations.json?${query || "range=15m"}&points=${POINTS}&location=${encodeLocation(this.location)}`, start).catch(() => null);
+		const row = json?.rows[0];
+		if (key !== this.pastKey || !row || row[1] !== this.location)
+			return;
+		const known = json.t.map((_, i) => row[4][row[4].length === 1 ? 0 : i] ?? null);
+		this.past = { t: json.t.filter((_, i) => known[i] !== null), v: known.filter((v) => v !== null) };
+		this.on.draw();
 	}
 
 	async askDetail(location) {
@@ -144,11 +181,19 @@ export class One {
 		const unit = d.life_unit === "bytes" ? "bytes allocated since" : "garbage collections since";
 		const age = d.life_unit === "bytes" ? sizeRange : countRange;
 		histogram(this.bySize, "Live blocks by size", "size", d.by_size, sizeRange);
-		histogram(this.byAge, `Live blocks by age, in ${unit}`, "age", d.by_age, age);
+		const wall = (from, to) => {
+			const times = [this.life.ago(from), this.life.ago(to)];
+			return times[0] === null ? "" : ` (about ${[...new Set(times.map(duration))].join("\u2013")})`;
+		};
+		histogram(this.byAge, `Live blocks by age, in ${unit}`, "age", d.by_age, (from, to) => age(from, to) + wall(from, to));
 		const lives = d.lives || [];
 		const oldest = d.oldest || lives.slice(-LISTED).reverse();
-		blocks(this.newest, "Newest live blocks", lives.slice(0, LISTED), d.life_unit);
-		blocks(this.oldest, "Oldest live blocks", oldest, d.life_unit);
+		const born = (l) => {
+			const ago = this.life.ago(l.age);
+			return ago === null ? DASH : `about ${moment(Date.now() / 1000 - ago, Date.now() / 1000)}, ${duration(ago)} ago`;
+		};
+		blocks(this.newest, "Newest live blocks", lives.slice(0, LISTED), d.life_unit, born);
+		blocks(this.oldest, "Oldest live blocks", oldest, d.life_unit, born);
 		this.on.draw();
 	}
 
@@ -174,6 +219,20 @@ export class One {
 					el("span", { class: "no" }, String(line)), el("code", {}, visible(text.replace(/\t/g, "  ")) || " "));
 			})), answer.truncated ? el("p", { class: "note" }, "Long lines are cut.") : "");
 	}
+}
+
+// [unix, live bytes, blocks] at the times of both; what isn't known of one is null
+function pair(live, blocks, offset, known) {
+	const times = [...new Set([...live.t, ...(known ? blocks.t : [])])].sort((a, b) => a - b);
+	const held = ({ t, values }) => {
+		let i = -1;
+		return times.map((at) => {
+			while (i + 1 < t.length && t[i + 1] <= at)
+				i++;
+			return i < 0 ? null : values[i];
+		});
+	};
+	return [times.map((t) => t + offset), held(live), known ? held(blocks) : times.map(() => null)];
 }
 
 // [unix, allocations a second, frees a second]: each value holds to the next
@@ -209,12 +268,12 @@ function histogram(table, caption, what, buckets, range) {
 		buckets.length ? "" : el("tr", {}, el("td", { class: "empty", colspan: 3 }, "Nothing is live."))));
 }
 
-function blocks(table, caption, lives, unit) {
+function blocks(table, caption, lives, unit, born) {
 	const age = (l) => (unit === "bytes" ? bytes(l.age) : count(l.age));
 	table.replaceChildren(el("caption", {}, caption),
-		el("thead", {}, el("tr", {}, ["size", "age", "generation", "address"].map((t) => el("th", { scope: "col", class: "num" }, t)))),
-		el("tbody", {}, lives.map((l) => el("tr", {}, el("td", { class: "num" }, bytes(l.size)), el("td", { class: "num" }, age(l)),
-			el("td", { class: "num" }, count(l.generation)), el("td", { class: "num address" }, l.address))),
+		el("thead", {}, el("tr", {}, ["size", "age", "since", "address"].map((t) => el("th", { scope: "col", class: "num" }, t)))),
+		el("tbody", {}, lives.map((l) => el("tr", {}, el("td", { class: "num" }, bytes(l.size)), el("td", { class: "num", title: `generation ${count(l.generation)}` }, age(l)),
+			el("td", { class: "num" }, born(l)), el("td", { class: "num address" }, l.address))),
 		lives.length ? "" : el("tr", {}, el("td", { class: "empty", colspan: 4 }, "Nothing is live."))));
 }
 

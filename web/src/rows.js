@@ -4,11 +4,13 @@
 // making objects. Slots of rows that are gone are used again.
 
 import { fileLength, gemOf, fileOf, dirOf } from "./place.js";
-import { Series, T, BYTES, ALLOCATIONS } from "./series.js";
+import { Series, T, BYTES } from "./series.js";
+import { Curves } from "./curves.js";
 
 // The values of a row of an event, in the order of the contract.
 export const NUMBERS = ["total", "allocations", "frees", "growth", "liveBytes", "live", "lifeSum", "lifeMax", "mark"];
-const LOOKED = 10; // seconds after which the lowest points of two halves tell what only waits for a collection
+const OWN = ["rate", "base", "grown"]; // what the page makes of them
+const LATELY = 10; // seconds that allocations a second are of
 const FIRST_NEW = 10; // a known row comes with its id and the nine numbers only
 
 export class Rows {
@@ -31,28 +33,29 @@ export class Rows {
 		this.series = [];
 		this.used = new Uint8Array(0);
 		this.filled = new Float64Array(0); // the version when a row came into the slot
-		for (const name of [...NUMBERS, "rate"])
+		for (const name of [...NUMBERS, ...OWN])
 			this[name] = new Float64Array(0);
 		this.names = { file: [], dir: [], gem: [] }; // made when first asked for
 		this.gems = new Map();  // kind and file → gem
 		this.lowers = new Map(); // gem → lower-cased
 		this.kept = new Map();  // id → {location, series} of rows that may come again
-		this.hot = new Set();   // slots that changed lately: those with a rate
+		this.hot = new Map();   // slot → [t, allocations, ...] of those that changed lately: they have a rate
 		this.now = 0;
-		this.began = null;      // when the first rows came
-		this.full = false;      // the first ones are all here
+		this.told = false;      // the first ones are all here
+		this.full = false;      // and there were some: one that comes now is new
+		this.curves ||= new Curves();
+		this.marked = null;     // the tab's mark: {t, base: id → live bytes then}
 	}
 
 	// All rows come anew, of the same process: their curves go on.
 	again() {
-		const { began } = this;
-		const kept = new Map();
+		const { marked } = this;
+		const kept = this.size ? new Map() : this.kept; // none came since the last time
 		for (const [id, slot] of this.bySlot)
-			if (this.series[slot].n > 1)
-				kept.set(id, { location: this.location[slot], series: this.series[slot] });
+			kept.set(id, { location: this.location[slot], series: this.series[slot] });
 		this.clear();
 		this.kept = kept;
-		this.began = began;
+		this.marked = marked;
 	}
 
 	// One "rows" event. Returns how many rows it had.
@@ -60,15 +63,16 @@ export class Rows {
 		if (event.all)
 			this.again();
 		this.now = Math.max(this.now, event.t);
-		if (this.began === null)
-			this.began = event.t;
 		for (const values of event.rows)
 			this.put(event.t, values);
 		for (const id of event.gone || [])
 			this.remove(id);
 		if (!event.more) {
-			this.full = true;
-			this.kept.clear();
+			// none at all may be an answer without its rows: what comes next isn't new then
+			this.full ||= !this.told && this.size > 0;
+			this.told = true;
+			if (this.full)
+				this.kept.clear();
 		}
 		return event.rows.length;
 	}
@@ -79,9 +83,12 @@ export class Rows {
 			if (values.length <= FIRST_NEW)
 				return; // changes of a row that we were never told: nothing to show
 			slot = this.add(t, values);
-		} else {
-			this.hot.add(slot);
 		}
+		const recent = this.hot.get(slot);
+		if (recent)
+			recent.push(t, values[2]);
+		else if (this.series[slot].n && this.allocations[slot] >= 0) // else this is its first value, which says nothing of when
+			this.hot.set(slot, [Math.max(this.series[slot].last, t - LATELY), this.allocations[slot], t, values[2]]);
 		for (let i = 0; i < NUMBERS.length; i++)
 			this[NUMBERS[i]][slot] = values[i + 1];
 		this.series[slot].push(t, this.liveBytes[slot], this.live[slot], this.allocations[slot], this.frees[slot]);
@@ -103,11 +110,15 @@ export class Rows {
 		const known = kept?.location === location;
 		this.series[slot] = known ? kept.series : new Series();
 		this.rate[slot] = 0;
+		this.base[slot] = this.marked?.base.get(values[0]) || 0;
+		this.grown[slot] = NaN;
 		for (const list of Object.values(this.names))
 			list[slot] = undefined;
-		if (this.full && !known) { // not there before: it grew from nothing
+		if (known)
+			this.allocations[slot] = NaN; // as it was when it was told last, which may be long ago
+		else if (this.full && !this.curves.of(values[0], location)) { // not there before: it grew from nothing
 			this.series[slot].push(Math.max(t - 1, 0), 0, 0, 0, 0);
-			this.hot.add(slot);
+			this.allocations[slot] = 0;
 		}
 		this.size++;
 		this.filled[slot] = ++this.version;
@@ -128,7 +139,7 @@ export class Rows {
 
 	reserve(n) {
 		this.capacity = Math.max(n, 256, this.capacity * 2);
-		for (const name of [...NUMBERS, "rate", "used", "filled"]) {
+		for (const name of [...NUMBERS, ...OWN, "used", "filled"]) {
 			const more = new this[name].constructor(this.capacity);
 			more.set(this[name]);
 			this[name] = more;
@@ -138,43 +149,71 @@ export class Rows {
 	// Once a tick: allocations a second over the last ten, of rows that changed lately.
 	tick(t) {
 		this.now = Math.max(this.now, t);
-		for (const slot of this.hot) {
-			const s = this.series[slot];
-			this.rate[slot] = s.rate(ALLOCATIONS, this.now, Math.min(10, Math.max(this.now - this.began, 1)));
-			if (s.last < this.now - 10) {
+		for (const [slot, recent] of this.hot) {
+			const from = this.now - LATELY;
+			if (recent[recent.length - 2] <= from) {
 				this.rate[slot] = 0;
 				this.hot.delete(slot);
+				continue;
 			}
+			let i = 0;
+			while (recent[i + 2] <= from)
+				i += 2;
+			recent.splice(0, i);
+			const seconds = this.now - Math.max(recent[0], from);
+			this.rate[slot] = seconds > 0 ? Math.max(0, recent[recent.length - 1] - recent[1]) / seconds : 0;
 		}
 	}
 
-	// Live bytes a second, since the page looks at it
-	slope(slot) {
-		const s = this.series[slot];
-		const seconds = this.now - s.at(0, T);
-		return s.n > 1 && seconds > 0 ? (s.at(s.n - 1, BYTES) - s.at(0, BYTES)) / seconds : 0;
+	// Sets the tab's mark, or takes it away (null).
+	setMark(marked) {
+		this.marked = marked;
+		for (let slot = 0; slot < this.slots; slot++)
+			this.base[slot] = marked?.base.get(this.id[slot]) || 0;
 	}
 
-	// The row that has the most of what grows, or -1, and its part of it: of what was seen to rise
-	// while the page looks; as long as that isn't enough to tell, of what the column `measure` says.
-	top(measure) {
-		const from = Math.max(this.began, this.now - 900);
-		const most = this.now - from >= LOOKED ? this.most((slot) => this.series[slot].rise(BYTES, from, this.now)) : null;
-		return most && most.top >= 0 ? most : this.most((slot) => measure[slot]);
+	// What a mark at this moment is: every row's live bytes, if any
+	moment() {
+		const base = new Map();
+		for (const [id, slot] of this.bySlot)
+			if (this.liveBytes[slot])
+				base.set(id, this.liveBytes[slot]);
+		return { t: this.now, base };
 	}
 
-	most(of) {
-		let top = -1, best = 0, sum = 0;
-		for (let slot = 0; slot < this.slots; slot++) {
-			const v = this.used[slot] ? of(slot) : 0;
-			if (v > 0)
-				sum += v;
-			if (v > best) {
-				best = v;
-				top = slot;
-			}
-		}
-		return { top, share: sum ? best / sum : 0 };
+	// Growth as the table shows it; since: {kind: "start", "reset", "mark" or "range", from, to}. NaN: not known.
+	measure(since) {
+		const { grown, growth, liveBytes, base, slots } = this;
+		if (since.kind === "range")
+			for (let slot = 0; slot < slots; slot++)
+				grown[slot] = this.used[slot] ? this.change(slot, since.from, since.to) : 0;
+		else
+			for (let slot = 0; slot < slots; slot++)
+				grown[slot] = since.kind === "mark" ? liveBytes[slot] - base[slot] : growth[slot];
+	}
+
+	curve(slot) {
+		return this.curves.of(this.id[slot], this.location[slot]);
+	}
+
+	// Live bytes at `to` less those at `from`: as the server says, or as far as the tab knows
+	change(slot, from, to) {
+		const s = this.series[slot], curve = this.curve(slot);
+		if (curve && this.curves.covers(from, to))
+			return curve.change;
+		return s.n && s.at(0, T) <= from ? s.value(BYTES, to) - s.value(BYTES, from) : NaN;
+	}
+
+	// How fast it grew over the time shown, in bytes a second, as the server's curve has it. Where there is
+	// none, a row comes after all that have one, by its growth.
+	slope(slot, descending) {
+		const curve = this.curve(slot), grown = this.grown[slot] || 0;
+		return curve ? curve.slope + grown * 1e-18 : grown + (descending ? -1e15 : 1e15);
+	}
+
+	// Live bytes at n evenly spaced times from t0 to t1; NaN: not known then
+	sample(slot, t0, t1, n, out = new Float64Array(n)) {
+		return this.curves.sample(this.curve(slot), this.series[slot], t0, t1, out);
 	}
 
 	// A row's file, folder or gem

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // series.js - what one row was, over time: [t, live bytes, live blocks,
 // allocations, frees], one point a change. Between two points the first one's
-// values hold. Bounded: when it is full every second point goes, so that it
-// always reaches back to the start, coarser the longer it gets.
+// values hold. Bounded: when it is full, the buckets that its points are in
+// double their width, so that it always reaches back to the start, on an even grid.
 
 export const STRIDE = 5;
 export const T = 0, BYTES = 1, LIVE = 2, ALLOCATIONS = 3, FREES = 4;
@@ -12,6 +12,7 @@ export class Series {
 	constructor(max = 48) {
 		this.max = max;
 		this.n = 0;
+		this.step = 0; // width of a bucket in seconds; each has one point at most, its last. 0: every change
 		this.data = new Float64Array(4 * STRIDE); // most rows never change: small at first
 	}
 
@@ -25,10 +26,10 @@ export class Series {
 
 	// t may equal the last one's, which is then replaced, but never be less.
 	push(t, bytes, live, allocations, frees) {
-		if (this.n && t <= this.last)
+		if (this.n && (t <= this.last || (this.n > 1 && this.bucket(t) === this.bucket(this.last))))
 			this.n--;
-		if (this.n >= this.max)
-			this.thin();
+		while (this.n >= this.max)
+			this.widen();
 		if ((this.n + 1) * STRIDE > this.data.length)
 			this.grow();
 		this.data.set([t, bytes, live, allocations, frees], this.n++ * STRIDE);
@@ -40,12 +41,17 @@ export class Series {
 		this.data = more;
 	}
 
-	// The first and the last point stay.
-	thin() {
+	bucket(t) {
+		return this.step ? Math.floor(t / this.step) : t;
+	}
+
+	// The first point stays, and the last one of each bucket.
+	widen() {
+		this.step = this.step ? this.step * 2 : 1;
 		let to = 1;
-		for (let i = 2; i < this.n - 1; i += 2)
-			this.data.copyWithin(to++ * STRIDE, i * STRIDE, (i + 1) * STRIDE);
-		this.data.copyWithin(to++ * STRIDE, (this.n - 1) * STRIDE, this.n * STRIDE);
+		for (let i = 1; i < this.n; i++)
+			if (i === this.n - 1 || this.bucket(this.at(i, T)) !== this.bucket(this.at(i + 1, T)))
+				this.data.copyWithin(to++ * STRIDE, i * STRIDE, (i + 1) * STRIDE);
 		this.n = to;
 	}
 
@@ -62,30 +68,10 @@ export class Series {
 		return low - 1;
 	}
 
-	// How much `what` grew each second over the `seconds` before now; 0 if nothing is known.
-	rate(what, now, seconds) {
-		if (this.n < 2)
-			return 0;
-		const i = Math.max(this.find(now - seconds), 0);
-		const from = Math.max(this.at(i, T), now - seconds);
-		return now > from ? (this.at(this.n - 1, what) - this.at(i, what)) / (now - from) : 0;
-	}
-
-	// By how much the least of `what` in the later half of the time from t0 to now is above
-	// the least in the earlier one: what collections don't take away again
-	rise(what, t0, now) {
-		if (this.n < 2)
-			return 0;
-		const middle = (t0 + now) / 2;
-		let early = Infinity, late = Infinity;
-		for (let i = Math.max(this.find(t0), 0); i < this.n; i++) {
-			const v = this.at(i, what);
-			if (this.at(i, T) < middle)
-				early = Math.min(early, v);
-			if (i === this.n - 1 || this.at(i + 1, T) > middle)
-				late = Math.min(late, v);
-		}
-		return early === Infinity ? 0 : late - early;
+	// What held at t, or NaN before the first point
+	value(what, t) {
+		const i = this.find(t);
+		return i < 0 ? NaN : this.at(i, what);
 	}
 
 	// Columns for a plot from t0 on, ending at now: {t, values}

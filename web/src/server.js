@@ -38,12 +38,14 @@ export async function post(path) {
 	return { said, pid };
 }
 
-// What /history.json of the very process `start` is: behind one address there may be
+const TIMES = 8;
+
+// What the very process `start()` says at a path: behind one address there may be
 // several, of which any one answers. null: another did, each time.
-export async function getHistory(start) {
-	for (let i = 0; i < 8; i++) {
-		const json = await getJSON("/history.json");
-		if (!json.start || json.start === start)
+export async function getOwn(path, start, times = TIMES) {
+	for (let i = 0; i < times; i++) {
+		const json = await getJSON(path);
+		if (!json.start || !start() || json.start === start())
 			return json;
 	}
 	return null;
@@ -55,16 +57,19 @@ const RETRY = [500, 1000, 2000, 5000];
 // lost is told once for each time that it ends, and again if then the server refuses to go on
 // (the session is over); why is its refusal, or null.
 // One that can't go on says so ("poll" of hello, in ms) and where the next begins
-// ("next"): that is no loss.
+// ("next"): that is no loss. Returns {open(), close()}: it begins closed; while it is,
+// it holds no connection, and each open() begins anew.
 export function follow(on) {
 	let source = null, tries = 0, connected = false, told = false, refused = false, timer = 0;
-	let poll = 2000, since = "";
+	let poll = 2000, since = "", turn = 0;
 
 	const again = async () => {
 		source.close();
-		const was = connected;
+		const was = connected, mine = turn;
 		connected = false;
 		const why = was || refused ? null : await refusal();
+		if (mine !== turn)
+			return; // it was closed meanwhile
 		if (!told || was || why) {
 			told = true;
 			refused = !!why;
@@ -96,7 +101,17 @@ export function follow(on) {
 		source.onerror = again;
 	}
 
-	open();
+	return {
+		open: () => source || open(),
+		close() {
+			turn++;
+			clearTimeout(timer);
+			source?.close();
+			source = null;
+			connected = false;
+			since = "";
+		},
+	};
 }
 
 // EventSource doesn't say why it was refused: ask again, for the answer's status alone.

@@ -3,13 +3,17 @@
 // is then two loads. Ties are in the order of the slots, so that there is one
 // order only, however it came about.
 
-// By slot: what the order depends on. A text's is when it came: it doesn't change.
-function readKeys(slots, rows, column) {
+// By slot: what the order depends on. A text's is when it came: it doesn't change. What isn't
+// known comes last.
+function readKeys(slots, rows, column, descending) {
 	if (column.text)
 		return rows.filled.slice(0, rows.slots);
 	const keys = new Float64Array(rows.slots);
-	for (const slot of slots)
-		keys[slot] = column.get(rows, slot);
+	const last = descending ? -Infinity : Infinity;
+	for (const slot of slots) {
+		const key = column.get(rows, slot, descending);
+		keys[slot] = key === key ? key : last;
+	}
 	return keys;
 }
 
@@ -23,14 +27,14 @@ function comparer(keys, rows, column, descending) {
 }
 
 export function sortSlots(slots, rows, column, descending) {
-	return slots.sort(comparer(column.text ? null : readKeys(slots, rows, column), rows, column, descending));
+	return slots.sort(comparer(column.text ? null : readKeys(slots, rows, column, descending), rows, column, descending));
 }
 
 // The same for `slots` that may be in order already, but for those whose keys
 // aren't those of `last`, the result of the last time, or null. Only these are
 // compared with one another, and put between the others. Returns the keys.
 export function sortAgain(slots, rows, column, descending, last) {
-	const keys = readKeys(slots, rows, column);
+	const keys = readKeys(slots, rows, column, descending);
 	const compare = comparer(keys, rows, column, descending);
 	const moved = last ? slots.filter((slot) => last[slot] !== keys[slot]) : slots;
 	if (moved.length > slots.length / 4) {

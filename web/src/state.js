@@ -6,16 +6,17 @@
 import { COLUMNS, defaultColumns } from "./columns.js";
 import { GROUPS } from "./group.js";
 
-export const RANGES = { "15m": 900, "1h": 3600, "6h": 21600, "24h": 86400 };
+export const RANGES = { "15m": 900, "1h": 3600, "6h": 21600, "24h": 86400, all: Infinity };
+export const SHOWN = "15m"; // when none was chosen: the sentence is about all times then
 
 export const usual = () => ({
-	sort: null,      // a column's id; null: growth since the mark, or growth
+	sort: null,      // a column's id; null: what grows fastest, or the growth since a mark or in a part of the time
 	desc: null,      // null: as that column has it
 	q: "",
 	group: "line",
 	columns: null,   // ids; null: the usual ones
-	range: "15m",
-	from: null,      // a part of the time, in seconds of uptime
+	range: null,     // one of RANGES
+	from: null,      // a part of the time, in seconds of uptime; an impossible one is kept, to say so
 	to: null,
 	view: "table",   // or "map"
 	zoom: [],        // treemap: names of the gem and the file looked into
@@ -42,8 +43,8 @@ export function parseState(hash) {
 		state.columns = p.get("columns").split(" ").filter((id) => ids.includes(id));
 	if (Object.hasOwn(RANGES, p.get("range")))
 		state.range = p.get("range");
-	const [from, to] = (p.get("time") || "").split("-").map(Number);
-	if (from >= 0 && to > from) {
+	const [, from, to] = (/^(\d+)-(\d+)$/.exec(p.get("time")) || []).map(Number);
+	if (from >= 0) {
 		state.from = from;
 		state.to = to;
 	}
@@ -52,6 +53,20 @@ export function parseState(hash) {
 	state.zoom = p.getAll("zoom").slice(0, 2);
 	state.at = p.get("at") || null;
 	return state;
+}
+
+// The times shown, in uptime: a part that was selected, or the last minutes
+export function span(state, now) {
+	if (state.from !== null)
+		return [state.from, Math.max(state.to, state.from + 1)];
+	return [Math.max(0, Math.min(now - RANGES[state.range || SHOWN], now - 10)), Math.max(now, 1)];
+}
+
+// The same as a question to the server; nothing: all times
+export function asked(state) {
+	if (state.from !== null)
+		return `from=${state.from}&to=${state.to}`;
+	return state.range ? `range=${state.range}` : "";
 }
 
 // "" or "#..."
@@ -68,7 +83,7 @@ export function formatState(state) {
 	set("order", state.desc ? "desc" : "asc", state.sort && state.desc !== null);
 	const same = !state.columns || state.columns.join() === defaultColumns().join();
 	set("columns", (state.columns || []).join(" "), !same);
-	set("range", state.range, state.range !== "15m");
+	set("range", state.range, state.range);
 	set("time", `${state.from}-${state.to}`, state.from !== null);
 	const s = p.toString();
 	return s ? `#${s}` : "";

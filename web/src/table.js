@@ -4,13 +4,14 @@
 // scrolls. All rows have the same height (--row in the style sheet).
 
 import { el, svg, setText, setAttr, setAmount, flash } from "./dom.js";
-import { visible, bytes } from "./format.js";
+import { visible, bytes, duration } from "./format.js";
 import { pieces } from "./place.js";
-import { sample, paths, direction, WIDTH, HEIGHT } from "./spark.js";
-import { sumSeries } from "./group.js";
+import { paths, direction, WIDTH, HEIGHT, POINTS } from "./spark.js";
 
 const AROUND = 6; // rows kept ready above and below, where it scrolls
 const LATER = 250; // ms after which they are made ready where it doesn't
+
+const aboutTime = (seconds) => (seconds === null ? "" : `, about ${duration(seconds)}`);
 
 export class Table {
 	// on: {sort(column), open(slot), draw()}: draw is asked for when it scrolls
@@ -48,17 +49,18 @@ export class Table {
 		this.at = this.root.scrollTop;
 	}
 
-	// view: see view.js; sort: {id, descending}; span: [t0, t1] of the curves; quick: see draw()
-	update(view, columns, sort, span, lifeUnit, quick) {
-		Object.assign(this, { view, columns, sort, span, lifeUnit });
-		this.header();
+	// view: see view.js; sort: {id, descending}; span: [t0, t1] of the curves; since: {text, about} of the
+	// growth; life: {unit, ago(n) seconds or null}; quick: see draw()
+	update(view, columns, sort, { span, since, life, quick }) {
+		Object.assign(this, { view, columns, sort, span, life });
+		this.header(since);
 		if (this.activeId !== null && view.source.id[view.order[this.active]] !== this.activeId)
 			this.active = view.order.findIndex((slot) => view.source.id[slot] === this.activeId);
 		setAttr(this.table, "aria-rowcount", view.order.length + 1);
 		this.draw(true, quick);
 	}
 
-	header() {
+	header(since) {
 		const narrow = innerWidth < 640;
 		const key = this.columns.map((c) => c.id).join() + narrow;
 		if (key !== this.key) {
@@ -79,13 +81,17 @@ export class Table {
 		this.columns.forEach((c, i) => {
 			const here = c.id === this.sort.id;
 			setAttr(this.head.children[i], "aria-sort", here ? (this.sort.descending ? "descending" : "ascending") : null);
+			if (c.id === "growth") {
+				setText(this.head.children[i].querySelector(".title"), narrow ? since.text : `${c.title} ${since.text}`);
+				setAttr(this.head.children[i].firstChild, "title", `${c.about} ${since.about}`);
+			}
 			setText(this.head.children[i].querySelector(".arrow"), here ? (this.sort.descending ? "\u25be" : "\u25b4") : "");
 		});
 	}
 
 	headerCell(c) {
 		return el("th", { scope: "col", class: c.text || c.drawn ? "" : "num", "data-column": c.id },
-			el("button", { type: "button", title: c.about, onclick: () => this.on.sort(c) }, c.title,
+			el("button", { type: "button", title: c.about, onclick: () => this.on.sort(c) }, el("span", { class: "title" }, c.title),
 				el("span", { class: "arrow", "aria-hidden": "true" })));
 	}
 
@@ -181,17 +187,17 @@ export class Table {
 		const value = c.get(this.view.source, slot), cell = row.cells[i];
 		if (c.bar) {
 			const max = this.view.max[c.id];
-			const part = max ? Math.abs(value) / max : 0;
+			const part = max ? Math.abs(value) / max || 0 : 0;
 			if (row.parts[i] !== part)
 				cell.firstChild.style.width = `calc(${(part * 100).toFixed(1)}% + ${(part * 0.4).toFixed(2)}rem)`;
 			row.parts[i] = part;
 			setAttr(cell, "data-sign", value < 0 ? "less" : value > 0 ? "more" : null);
 			setAttr(cell, "data-heat", c.bar === "growth" && value > 0 ? (part > 0.5 ? 3 : part > 0.1 ? 2 : 1) : null);
 		}
-		if (same && row.values[i] === value)
+		if (same && Object.is(row.values[i], value))
 			return;
-		setAmount(cell.lastChild, c.parts(value, this.lifeUnit));
-		cell.title = c.exact(value);
+		setAmount(cell.lastChild, c.parts(value, this.life.unit));
+		cell.title = c.exact(value) + (c.life && value > 0 ? aboutTime(this.life.ago(value)) : "");
 		setAttr(cell, "data-none", !value || value < 0 && c.life ? "" : null);
 		if (same && c.bar)
 			flash(cell.lastChild);
@@ -210,15 +216,16 @@ export class Table {
 	}
 
 	curve(cell, slot) {
-		const { source, rows } = this.view;
+		const { source } = this.view;
 		const [t0, t1] = this.span;
-		const values = source.grouped ? sumSeries(rows, source.members[slot], t0, t1, 48) : sample(source.series[slot], t0, t1);
+		const values = source.sample(slot, t0, t1, POINTS);
 		const drawn = paths(values), picture = cell.firstChild;
-		setAttr(picture.children[0], "d", drawn.area);
-		setAttr(picture.children[1], "d", drawn.line);
+		setAttr(picture.children[0], "d", drawn?.area);
+		setAttr(picture.children[1], "d", drawn?.line);
 		const way = direction(values);
 		setAttr(cell, "data-way", way > 0 ? "up" : way < 0 ? "down" : "flat");
-		setAttr(picture, "aria-label", way ? `${way > 0 ? "up" : "down"} from ${bytes(values[0])} to ${bytes(values[values.length - 1])}` : "flat");
+		const first = values.find((v) => v === v);
+		setAttr(picture, "aria-label", way ? `${way > 0 ? "up" : "down"} from ${bytes(first)} to ${bytes(values[values.length - 1])}` : "flat");
 	}
 
 	click(event) {

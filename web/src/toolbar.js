@@ -7,6 +7,8 @@ import { GROUPS } from "./group.js";
 
 const WORDS = "Words that must be in the location; gem:name for a gem, -word for what must not be there";
 
+const HEARD = 700; // ms after the last key
+
 export class Toolbar {
 	// on: {set(change, replace), down()}
 	constructor(on) {
@@ -29,9 +31,10 @@ export class Toolbar {
 			return box;
 		});
 		this.menu = el("details", { class: "menu" }, el("summary", {}, "columns"), this.columns);
-		this.summary = el("p", { class: "summary", role: "status" });
+		this.summary = el("p", { class: "summary" });
+		this.heard = el("p", { class: "heard", role: "status" }); // not at each tick: when what is looked for changed
 		this.root = el("div", { class: "toolbar" }, el("span", { class: "filter-box" }, el("kbd", { "aria-hidden": "true" }, "/"), this.input),
-			this.groups, this.views, this.menu, this.summary);
+			this.groups, this.views, this.menu, this.summary, this.heard);
 		addEventListener("pointerdown", (e) => {
 			if (!this.menu.contains(e.target))
 				this.menu.open = false;
@@ -56,7 +59,8 @@ export class Toolbar {
 		this.on.set({ columns: columns.join() === defaultColumns().filter((id) => id !== "location").join() ? null : columns }, true);
 	}
 
-	update(state, summary) {
+	// summary: what is shown, with numbers that change all the time; found: how many, for those who listen
+	update(state, summary, found) {
 		if (this.input.value !== state.q)
 			this.input.value = state.q;
 		for (const [key, box] of [["group", this.groups], ["view", this.views]])
@@ -66,5 +70,13 @@ export class Toolbar {
 		for (const box of this.boxes)
 			box.checked = columns.includes(box.value);
 		setText(this.summary, summary);
+		const what = JSON.stringify([state.q, state.group]);
+		if (what !== this.what) {
+			clearTimeout(this.later);
+			if (this.what !== undefined) // not when it is first shown
+				this.later = setTimeout(() => setText(this.heard, this.found), HEARD);
+			this.what = what;
+		}
+		this.found = found;
 	}
 }

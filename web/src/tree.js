@@ -19,14 +19,14 @@ export function tree(rows, slots, zoom, most = 60) {
 		if (!child)
 			at.children.set(name, child = node(name, level));
 		child.bytes += rows.liveBytes[slot];
-		child.growth += rows.growth[slot];
+		child.growth += rows.grown[slot] || 0;
 		child.count++;
 		child.slot = slot;
 		return child;
 	};
 	for (const slot of inside) {
 		root.bytes += rows.liveBytes[slot];
-		root.growth += rows.growth[slot];
+		root.growth += rows.grown[slot] || 0;
 		root.count++;
 		let at = root;
 		for (let level = depth; level < Math.min(depth + 2, 3); level++)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// verdict.js - what numbers mean, as a sentence. Pure functions.
+// verdict.js - a location's sentence, of its numbers. The process's is the
+// server's (/verdict.json), and here is only how it is shown. Pure functions.
 
-import { bytes, count, span, clock, sizeRange, small } from "./format.js";
+import { bytes, count, span, moment, sizeRange, small } from "./format.js";
 
 // Slope by least squares, in units of v a second; 0 of fewer than two points
 export function slope(t, v) {
@@ -67,21 +68,22 @@ export function risingSince(t, v) {
 
 const perMinute = (perSecond) => `${bytes(perSecond * 60)} a minute`;
 
-// The page's first sentence: {growing, text} of the process's columns in the last minutes.
-export function headline({ t, live, top, topName, share }) {
-	if (t.length < 2)
-		return { growing: false, text: "Watching what grows\u2026" };
-	const rate = Math.min(slope(t, live), floorRate(t, live)); // neither teeth nor one step make it more
-	const flat = flatFor(t, live);
-	const seen = t[t.length - 1] - t[0];
-	const grown = rate * seen;
-	if (grown > Math.max(live[live.length - 1] * 0.01, 65536) && flat < seen * 0.8) {
-		const where = top && share >= 0.05 ? `, ${share > 0.995 ? "all" : `${Math.round(share * 100)}\u00a0%`} of it at ` : "";
-		return { growing: true, text: `Live memory grows by ${perMinute(rate)}${where}`, at: where ? topName : null };
-	}
-	if (flat >= 10)
-		return { growing: false, text: `Nothing grows: live memory has been flat for ${span(flat)}` };
-	return { growing: false, text: "Live memory goes up and down" };
+// The server's answer as {text, name, rest, at, next, growing, title}: the sentence is text, the
+// link `name` to the location `at`, and rest. until: since when nobody answers, or tracking
+// is paused, as text, or null; then it says no more how it is, but how it was.
+export function spoken(verdict, until) {
+	const { sentence, at = null, at_text: name } = verdict;
+	const i = at !== null && name ? sentence.lastIndexOf(name) : -1;
+	const before = until ? `Until ${until}: ` : "";
+	return {
+		text: before + (i < 0 ? sentence : sentence.slice(0, i)),
+		name: i < 0 ? null : name,
+		rest: i < 0 ? "" : sentence.slice(i + name.length),
+		at: i < 0 ? null : at,
+		next: verdict.next || "",
+		growing: Boolean(verdict.growing) && !until,
+		title: typeof verdict.confidence === "number" ? `confidence: ${Math.round(verdict.confidence * 100)}\u00a0%` : null,
+	};
 }
 
 // Most of the live blocks' sizes: “most are 2–4 KB”, or null
@@ -103,17 +105,22 @@ function freed(row, lifeUnit) {
 }
 
 // One location: “98,112 blocks live, 230 MB, growing by 1.1 MB a minute since 01:20; ...”
+// t, v: its live bytes over time
 export function locationSentence({ row, t, v, offset, bySize, lifeUnit }) {
-	const rate = slope(t, v);
-	const since = risingSince(t, v);
 	const seen = t.length ? t[t.length - 1] - t[0] : 0;
+	const steep = slope(t, v), floor = floorRate(t, v);
+	const rate = steep > 0 ? Math.max(0, Math.min(steep, floor)) : Math.min(0, Math.max(steep, floor)); // teeth are neither
+	const since = risingSince(t, v);
+	const flat = flatFor(t, v, 0.005);
 	let s = `${count(row.live)} block${row.live === 1 ? "" : "s"} live, ${bytes(row.liveBytes)}`;
 	if (Math.abs(rate * seen) > Math.max(row.liveBytes * 0.005, 256)) {
 		s += `, ${rate > 0 ? "growing" : "shrinking"} by ${perMinute(Math.abs(rate))}`;
 		if (rate > 0 && since !== null && offset !== null)
-			s += ` since ${clock(offset + since)}${since <= t[0] + 1 ? ", when this page was opened, or before" : ""}`;
+			s += ` since ${moment(offset + since, offset + t[t.length - 1])}${since <= t[0] + 1 ? " or before" : ""}`;
+	} else if (flat >= 5 && flat > seen / 20) {
+		s += `, the same for ${span(flat)}`;
 	} else if (seen >= 5) {
-		s += `, the same for ${span(flatFor(t, v, 0.005))}`;
+		s += ", up and down";
 	}
 	const rest = [freed(row, lifeUnit), sizes(bySize, bySize.reduce((n, b) => n + b.count, 0))].filter(Boolean);
 	return rest.length ? `${s}; ${rest.join("; ")}.` : `${s}.`;

@@ -21,9 +21,10 @@ export class View {
 		this.max = {};
 	}
 
-	// state: see state.js; hold: keep the order as it is
-	update(state, marked, hold) {
-		const sort = effectiveSort(state, marked);
+	// state: see state.js; since: see Rows.measure(); hold: keep the order as it is
+	update(state, since, hold) {
+		this.rows.measure(since);
+		const sort = effectiveSort(state, since);
 		if (state.group === "line")
 			this.lines(state, sort, hold);
 		else
@@ -82,15 +83,14 @@ export class View {
 
 	// Sums of what is shown, and the largest values, which the bars are measured by
 	measure() {
-		const { growth, mark, liveBytes, live } = this.source;
+		const { grown, liveBytes, live } = this.source;
 		const sum = { growth: 0, liveBytes: 0, live: 0 };
-		const max = { growth: 0, mark: 0, live_bytes: 0 };
+		const max = { growth: 0, live_bytes: 0 };
 		for (const slot of this.order) {
-			sum.growth += growth[slot];
+			sum.growth += grown[slot] || 0;
 			sum.liveBytes += liveBytes[slot];
 			sum.live += live[slot];
-			max.growth = Math.max(max.growth, Math.abs(growth[slot]));
-			max.mark = Math.max(max.mark, Math.abs(mark[slot]));
+			max.growth = Math.max(max.growth, Math.abs(grown[slot]) || 0);
 			max.live_bytes = Math.max(max.live_bytes, liveBytes[slot]);
 		}
 		this.sums = sum;
@@ -103,9 +103,10 @@ export class View {
 	}
 }
 
-// The user's choice, or by growth since the mark if there is one, else by growth
-export function effectiveSort(state, marked) {
-	const id = state.sort && !(state.sort === "mark" && !marked) ? state.sort : marked ? "mark" : "growth";
+// The user's choice; or what grew most since the mark or over the part of the time that was
+// selected; or what grows fastest
+export function effectiveSort(state, since) {
+	const id = state.sort || (since.kind === "mark" || since.kind === "range" ? "growth" : "trend");
 	const text = Boolean(column(id).text);
 	return { id, descending: state.sort ? (state.desc ?? !text) : true };
 }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// asks.js - what the page asks for beside the stream, each again and again
+// while somebody looks: the sentence, the locations' curves, the process's
+// history. Behind a hidden tab there is a title only: one question a minute.
+
+import { getOwn } from "./server.js";
+
+const LOOK = 1000;
+const HIDDEN = 60000;
+const REFUSED = 60000; // after an answer that is an error: it will be the same for a while
+const POLLED_TIMES = 3;
+
+// path(key): what is asked for; again(): ms after which it is asked again
+const KINDS = {
+	verdict: { path: (key) => `/verdict.json${key && `?${key}`}`, again: 5000 },
+	curves: { path: (key) => `/history/locations.json?${key || "range=15m"}&points=48`, again: 30000 },
+	history: { path: () => "/history.json", again: 120000 },
+};
+
+export class Asks {
+	// on: {start() the process's, or null; key(kind) what is shown: a query; looking() should it be asked now;
+	//	verdict(json, key), curves(json, key), history(json), refused(kind, error)}
+	constructor(on) {
+		this.on = on;
+		this.kinds = {};
+		for (const kind of Object.keys(KINDS))
+			this.kinds[kind] = { due: -Infinity, key: undefined, flight: 0 };
+	}
+
+	begin() {
+		setInterval(() => this.look(), LOOK);
+		this.look();
+	}
+
+	// At once, whenever it was asked last
+	again(...kinds) {
+		for (const kind of kinds)
+			this.kinds[kind].due = -Infinity;
+		this.look();
+	}
+
+	look() {
+		const now = performance.now();
+		for (const [kind, state] of Object.entries(this.kinds)) {
+			if (document.hidden ? kind !== "verdict" : !this.on.looking())
+				continue;
+			const key = this.on.key(kind);
+			if (key !== null && state.busy !== key && (now >= state.due || (key !== state.key && !document.hidden)))
+				this.ask(kind, key);
+		}
+	}
+
+	async ask(kind, key) {
+		const state = this.kinds[kind], turn = ++state.flight;
+		const again = document.hidden ? HIDDEN : KINDS[kind].again;
+		state.due = performance.now() + again;
+		state.key = state.busy = key;
+		try {
+			const json = await getOwn(KINDS[kind].path(key), this.on.start, POLLED_TIMES);
+			if (turn === state.flight && json)
+				this.on[kind](json, key);
+		} catch (e) {
+			if (turn !== state.flight)
+				return;
+			if (e.status)
+				state.due = performance.now() + Math.max(REFUSED, again);
+			this.on.refused(kind, e);
+		} finally {
+			if (turn === state.flight)
+				state.busy = undefined;
+		}
+	}
+}

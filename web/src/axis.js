@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// axis.js - labels of a time axis. Pure functions.
+
+import { clock, day } from "./format.js";
+
+const DAY = 86400;
+
+// What may be between two labels, in seconds
+export const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200,
+	...[1, 2, 7, 14, 28, 56, 112, 224, 448].map((n) => n * DAY)];
+
+// Does an axis of so many seconds need dates?
+export const dated = (seconds) => seconds > DAY * 0.9;
+
+// Labels at `splits` of an axis from min to max, `width` pixels long, with `step` seconds between
+// them; "" where one would be cut off. A split that is a little less than its second is that second.
+// With dates where the axis is long: at the first label, and where another day begins.
+export function timeLabels(splits, min, max, step, width) {
+	const long = dated(max - min);
+	let last = null;
+	return splits.map((split) => {
+		const unix = Math.round(split), date = day(unix), other = date !== last;
+		const midnight = clock(unix) === "00:00";
+		const text = step >= DAY || (long && midnight) ? date : long && other ? `${date} ${clock(unix)}` : clock(unix, step < 60);
+		const half = text.length * 3;
+		if ((max - split) / (max - min) * width < half || (split - min) / (max - min) * width < -half)
+			return "";
+		last = date;
+		return text;
+	});
+}

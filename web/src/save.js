@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// save.js - what the table shows as a file, from what this tab has: also when
+// the process has ended. Columns and escapes are those of the server's TSV.
+
+import { el } from "./dom.js";
+
+const COLUMNS = [
+	["total", (r, i) => r.total[i]], ["allocations", (r, i) => r.allocations[i]], ["frees", (r, i) => r.frees[i]],
+	["growth", (r, i) => (Number.isNaN(r.grown[i]) ? "" : r.grown[i])], ["live_bytes", (r, i) => r.liveBytes[i]], ["live", (r, i) => r.live[i]],
+	["mean_life", (r, i) => (r.frees[i] ? (r.lifeSum[i] / r.frees[i]).toFixed(3) : "")], ["max_life", (r, i) => r.lifeMax[i]],
+	["location", (r, i) => escape(r.location[i])],
+];
+
+const escape = (s) => s.replace(/[\\\t\n\r]/g, (c) => ({ "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" })[c]);
+
+// source: Rows, or the sums of a group; order: slots
+export function tsv(source, order) {
+	const lines = [COLUMNS.map(([name]) => name).join("\t")];
+	for (const slot of order)
+		lines.push(COLUMNS.map(([, get]) => get(source, slot)).join("\t"));
+	return `${lines.join("\n")}\n`;
+}
+
+// Offers some text as a download.
+export function save(name, text) {
+	const url = URL.createObjectURL(new Blob([text], { type: "text/tab-separated-values" }));
+	el("a", { href: url, download: name }).click();
+	setTimeout(() => URL.revokeObjectURL(url), 60000);
+}
