@@ -27,6 +27,7 @@ import { readFileSync, existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createInterface } from "node:readline";
+import { gzipSync } from "node:zlib";
 
 const WEB = join(dirname(fileURLToPath(import.meta.url)), "../../web");
 const MB = 1024 * 1024;
@@ -363,8 +364,8 @@ class Server {
 		const type = { js: "text/javascript", css: "text/css", html: "text/html" }[name.split(".").pop()] || "text/plain";
 		if (!/^(mwrap\.css|dist\/[\w.]+)$/.test(name) || !existsSync(join(WEB, name)))
 			return this.text(res, 404, "no such page");
-		res.writeHead(200, { "Content-Type": `${type}; charset=utf-8`, "X-Content-Type-Options": "nosniff" });
-		res.end(readFileSync(join(WEB, name)));
+		res.writeHead(200, { "Content-Type": `${type}; charset=utf-8`, "X-Content-Type-Options": "nosniff", "Content-Encoding": "gzip" });
+		res.end(gzipSync(readFileSync(join(WEB, name)))); // as the server has them
 	}
 
 	// The server's own page, filled as far as it matters here

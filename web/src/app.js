@@ -392,7 +392,7 @@ export class App {
 
 	drawAll(todo, times, life) {
 		const { state, view, rows } = this;
-		const since = this.since();
+		const since = { ...this.since(), same: !todo.data };
 		// a keystroke in the filter needs no sorting: the numbers are those of the last time
 		const hold = !todo.data || performance.now() - this.pointedAt < HOLD;
 		const sort = view.update(state, since, hold);

@@ -21,9 +21,11 @@ export class View {
 		this.max = {};
 	}
 
-	// state: see state.js; since: see Rows.measure(); hold: keep the order as it is
+	// state: see state.js; since: see Rows.measure(), and {same: true} if nothing grew meanwhile; hold: keep
+	// the order as it is
 	update(state, since, hold) {
-		this.rows.measure(since);
+		if (!since.same)
+			this.rows.measure(since);
 		const sort = effectiveSort(state, since);
 		if (state.group === "line")
 			this.lines(state, sort, hold);
