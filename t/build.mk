@@ -36,11 +36,14 @@ $(T)/plugins/%.so: t/plugins/%.c
 $(T)/plugins/%.so: t/plugins/%.cc
 	$(call say,CXX,$<)
 	$(Q)mkdir -p $(@D) && $(CXX) -std=c++17 -O1 -g -fPIC -shared -o $@ $< -ldl -lpthread
-# a unit test names the objects that it needs in a comment: /* uses: src/options/options.c ... */
-$(T)/unit/%: t/unit/%.c $(TRACKER_OBJ)
+# a unit test names the objects that it needs in a comment: /* uses: src/options/options.c ... */;
+# @server: those of the server's rooms but httpd that it calls
+$(T)/server.a: $(filter-out $(B)/src/httpd/% $(B)/src/options/%,$(SERVER_OBJ))
+	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
+$(T)/unit/%: t/unit/%.c $(TRACKER_OBJ) $(T)/server.a
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $< \
-		$$(sed -n 's,^/\* uses: \(.*\) \*/,\1,p' $< | tr ' ' '\n' | sed 's,^\(.*\)\.c$$,$(B)/\1.o,') \
+		$$(sed -n 's,^/\* uses: \(.*\) \*/,\1,p' $< | tr ' ' '\n' | sed 's,^\(.*\)\.c$$,$(B)/\1.o,; s,^@server$$,$(T)/server.a,') \
 		-lcmocka -lpthread -ldl $(URCU_LIBS)
 $(UNITS): $(wildcard t/unit/*.h)
 $(T)/unit/test_routes $(T)/unit/test_routes_random $(T)/unit/test_template $(T)/unit/test_access $(T)/unit/test_login $(T)/unit/test_socket_mode \

@@ -37,12 +37,14 @@ $(eval $(call sanitized,asan))
 $(eval $(call sanitized,tsan))
 
 # as in build.mk
+$(B)/asan/server.a: $(patsubst %.c,$(B)/asan/%.o,$(wildcard src/base/*.c src/report/*.c src/report/live/*.c src/http/*.c src/pages/*.c src/family/*.c)) $(B)/asan/web.o
+	$(Q)rm -f $@ && ar rcs $@ $^
 ASAN_UNITS := $(UNITS:$(T)/unit/%=$(B)/asan/unit/%)
-$(B)/asan/unit/%: t/unit/%.c $(wildcard t/unit/*.h) $(CORE_SRC:%.c=$(B)/asan/%.o) $(B)/asan/src/httpd/socket_mode.o $(B)/asan/web.o
+$(B)/asan/unit/%: t/unit/%.c $(wildcard t/unit/*.h) $(CORE_SRC:%.c=$(B)/asan/%.o) $(B)/asan/src/httpd/socket_mode.o $(B)/asan/server.a
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) $(SANITIZE_asan) -o $@ $< \
 		$$(sed -n 's,^/\* uses: \(.*\) \*/,\1,p' $< | tr ' ' '\n' | \
-			sed 's,^\.build/,$(B)/asan/,; s,^\(src.*\)\.c$$,$(B)/asan/\1.o,') \
+			sed 's,^\.build/,$(B)/asan/,; s,^\(src.*\)\.c$$,$(B)/asan/\1.o,; s,^@server$$,$(B)/asan/server.a,') \
 		-lcmocka -lpthread -ldl $(URCU_LIBS)
 asan: $(ASAN_UNITS)
 check-programs: $(B)/asan/core

@@ -369,6 +369,7 @@ void mw_family_answer(const struct mw_family *f, const struct mw_api *api, const
 		else
 			relay(&call, f, pid, rest);
 	}
+	mw_missing_page(&call);
 	if (res->body.failed || res->location.failed) {
 		mw_response_free(res);
 		mw_reply(&call, 500, "out of memory");

@@ -12,7 +12,8 @@ struct mw_call {
 	struct mw_response *res;
 	const char *rest; /* of the path, behind a route's "*"; percent-encoded */
 	bool session; /* the request has the cookie of a valid session */
-	bool script; /* for mw_reply_page: the page loads the dashboard's script, if that is built */
+	/* for mw_reply_page: "home", "family" or "all", if our script shall make it live; NULL: none */
+	const char *script;
 };
 
 /* Answers with a line of text, without its newline. */

@@ -29,7 +29,7 @@ static void many(struct mw_buf *b, uint64_t n, const char *one, const char *more
 	mw_buf_str(b, n == 1 ? one : more);
 }
 
-/* "12 blocks are live here, 3,456 bytes, 1,024 more than at the start ..." */
+/* "12 blocks are live here, 3.38 KB: 1.00 KB more than at the start ..." */
 static void summary(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
@@ -38,10 +38,10 @@ static void summary(struct mw_buf *b, void *ctx)
 	uint64_t grown = r->growth < 0 ? 0 - (uint64_t)r->growth : (uint64_t)r->growth;
 
 	many(b, r->live, "block is live here, ", "blocks are live here, ");
-	many(b, r->live_bytes, "byte", "bytes");
+	mw_html_bytes(b, r->live_bytes, false);
 	if (r->growth) {
 		mw_buf_str(b, ": ");
-		mw_buf_commas(b, grown);
+		mw_html_bytes(b, grown, false);
 		mw_buf_fmt(b, " %s than at %s", r->growth < 0 ? "less" : "more", since);
 	} else {
 		mw_buf_fmt(b, ", as many as at %s", since);
@@ -54,10 +54,12 @@ static void summary(struct mw_buf *b, void *ctx)
 	mw_buf_fmt(b, "Since %s ", since);
 	many(b, r->frees, "block was freed", "blocks were freed");
 	mw_buf_str(b, ", after at most ");
-	if (v->at.stats.life_unit && !strcmp(v->at.stats.life_unit, "bytes"))
-		many(b, r->life_max, "byte allocated meanwhile.", "bytes allocated meanwhile.");
-	else
+	if (v->at.stats.life_unit && !strcmp(v->at.stats.life_unit, "bytes")) {
+		mw_html_bytes(b, r->life_max, false);
+		mw_buf_str(b, " allocated meanwhile.");
+	} else {
 		many(b, r->life_max, "garbage collection.", "garbage collections.");
+	}
 }
 
 static void head(struct mw_buf *b, void *ctx)
@@ -84,21 +86,33 @@ static void name(struct mw_buf *b, void *ctx)
 {
 	const struct mw_row *r = ((const struct view *)ctx)->at.row;
 
-	mw_buf_html(b, r->location, r->location_len);
+	mw_html_location(b, r->location, r->location_len);
 }
 
-static void buckets(struct mw_buf *b, const struct mw_bucket *k, size_t n)
+static void byte_range(struct mw_buf *b, const struct mw_bucket *k)
+{
+	if (k->to == k->from)
+		mw_html_bytes(b, k->from, false);
+	else
+		mw_html_byte_range(b, k->from, k->to);
+}
+
+/* bytes: the buckets' bounds are bytes, too */
+static void buckets(struct mw_buf *b, const struct mw_bucket *k, size_t n, bool bytes)
 {
 	for (size_t i = 0; i < n; i++) {
 		mw_buf_str(b, "<tr><th scope=\"row\" class=\"num\">");
-		mw_buf_commas(b, k[i].from);
-		if (k[i].to != k[i].from) {
+		if (bytes)
+			byte_range(b, &k[i]);
+		else
+			mw_buf_commas(b, k[i].from);
+		if (!bytes && k[i].to != k[i].from) {
 			mw_buf_str(b, "\xe2\x80\x93");
 			mw_buf_commas(b, k[i].to);
 		}
 		mw_buf_str(b, "</th>");
 		mw_html_number(b, k[i].count);
-		mw_html_number(b, k[i].bytes);
+		mw_html_bytes_cell(b, k[i].bytes);
 		mw_buf_str(b, "</tr>\n");
 	}
 	if (!n)
@@ -109,14 +123,19 @@ static void by_size(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 
-	buckets(b, v->at.by_size, v->at.n_size);
+	buckets(b, v->at.by_size, v->at.n_size, true);
+}
+
+static bool in_bytes(const struct view *v)
+{
+	return v->at.stats.life_unit && !strcmp(v->at.stats.life_unit, "bytes");
 }
 
 static void by_age(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 
-	buckets(b, v->at.by_age, v->at.n_age);
+	buckets(b, v->at.by_age, v->at.n_age, in_bytes(v));
 }
 
 static void live_head(struct mw_buf *b, void *unused)
@@ -144,7 +163,7 @@ static void lives(struct mw_buf *b, void *ctx)
 		const struct mw_live *l = &v->at.lives->v[i];
 
 		mw_buf_str(b, "<tr>");
-		mw_html_number(b, l->size);
+		mw_html_bytes_cell(b, l->size);
 		mw_html_number(b, l->generation);
 		mw_html_number(b, mw_live_age(&v->at, l));
 		mw_buf_fmt(b, "<td class=\"num address\">0x%" PRIxPTR "</td></tr>\n", l->addr);

@@ -161,7 +161,7 @@ static void location(struct mw_buf *b, const struct view *v, const struct mw_row
 	} else {
 		link = false;
 	}
-	mw_buf_html(b, r->location, r->location_len);
+	mw_html_location(b, r->location, r->location_len);
 	mw_buf_str(b, link ? "</a></td>" : "</td>");
 }
 
@@ -390,6 +390,7 @@ void mw_page_home(struct mw_call *call)
 			  .home = true,
 			  .q = { .sort = mw_column_find("growth", 6), .limit = MW_HOME_LIMIT } };
 
-	call->script = call->req->site != NULL; /* /live, which the script reads, needs a site */
+	if (call->req->site) /* /live, which the script reads, needs a site */
+		call->script = "home";
 	answer(&v, MW_FORM_HTML);
 }

@@ -15,13 +15,11 @@ struct view {
 	uint64_t limit, offset;
 };
 
-static void value(struct mw_buf *b, const struct mw_cell *c)
+/* name: of the figure or column */
+static void value(struct mw_buf *b, const struct mw_cell *c, const char *name)
 {
 	mw_buf_str(b, c->kind == MW_CELL_ADDRESS ? "<td class=\"num address\">" : "<td class=\"num\">");
-	if (c->kind == MW_CELL_NONE)
-		mw_buf_str(b, "\xe2\x80\x93"); /* an en dash */
-	else
-		mw_cell_whole(b, c);
+	mw_html_value(b, c, strcmp(name, "bytes") ? MW_TYPE_COUNT : MW_TYPE_BYTES);
 	mw_buf_str(b, "</td>");
 }
 
@@ -37,8 +35,8 @@ static void summary(struct mw_buf *b, void *ctx)
 	mw_buf_str(b, "Ruby has ");
 	mw_buf_commas(b, s->pages);
 	mw_buf_str(b, s->pages == 1 ? " page, " : " pages, ");
-	mw_buf_commas(b, s->bytes);
-	mw_buf_str(b, " bytes, for its objects; what these point to is in the table of locations. ");
+	mw_html_bytes(b, s->bytes, false);
+	mw_buf_str(b, ", for its objects; what these point to is in the table of locations. ");
 	mw_buf_commas(b, s->lives.n);
 	mw_buf_str(b, s->lives.n == 1 ? " page was given back, and " : " pages were given back, and ");
 	mw_buf_commas(b, s->deaths.n);
@@ -56,7 +54,7 @@ static void figures(struct mw_buf *b, void *ctx)
 		mw_buf_str(b, "<tr><th scope=\"row\">");
 		mw_html_text(b, mw_heap_figures[i].title);
 		mw_buf_str(b, "</th>");
-		value(b, &c);
+		value(b, &c, mw_heap_figures[i].name);
 		mw_buf_str(b, "<td>");
 		mw_html_text(b, mw_heap_figures[i].about);
 		mw_buf_str(b, "</td></tr>\n");
@@ -101,7 +99,7 @@ static void rows(struct mw_buf *b, void *ctx)
 			struct mw_cell c = { 0 };
 
 			mw_heap_columns[k].get(v->list.heap, &v->list.heap->v[v->list.from + i], &c);
-			value(b, &c);
+			value(b, &c, mw_heap_columns[k].name);
 		}
 		mw_buf_str(b, "</tr>\n");
 	}

@@ -2,10 +2,8 @@
 /* html.c - pieces of pages that several handlers need. See pages.h. */
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "report/columns.h"
-#include "http/assets.h"
 #include "pages.h"
 
 void mw_html_text(struct mw_buf *b, const char *s)
@@ -26,10 +24,7 @@ static void cell(struct mw_buf *b, const struct mw_column *column, const struct 
 
 	column->get(r, &c);
 	mw_buf_str(b, sorted_by ? "<td class=\"num by\">" : "<td class=\"num\">");
-	if (c.kind == MW_CELL_NONE)
-		mw_buf_str(b, "\xe2\x80\x93"); /* an en dash */
-	else
-		mw_cell_whole(b, &c);
+	mw_html_value(b, &c, column->type);
 	mw_buf_str(b, "</td>");
 }
 
@@ -79,28 +74,15 @@ void mw_html_controls(struct mw_buf *b, void *ctx)
 		mw_template(b, "controls.html", slots, sizeof(slots) / sizeof(slots[0]));
 }
 
-/* 3 h 12 min, 12 min 5 s, 5 s */
-static void duration(struct mw_buf *b, double seconds)
-{
-	uint64_t s = seconds > 0 && seconds < 1e15 ? (uint64_t)seconds : 0;
-
-	if (s >= 86400)
-		mw_buf_fmt(b, "%" PRIu64 " d %" PRIu64 " h", s / 86400, s / 3600 % 24);
-	else if (s >= 3600)
-		mw_buf_fmt(b, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
-	else if (s >= 60)
-		mw_buf_fmt(b, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
-	else
-		mw_buf_fmt(b, "%" PRIu64 " s", s);
-}
-
-static void fact(struct mw_buf *b, const char *name, uint64_t v, const char *unit)
+static void fact(struct mw_buf *b, const char *name, uint64_t v, bool bytes)
 {
 	mw_buf_str(b, "<li>");
 	mw_buf_str(b, name);
 	mw_buf_str(b, " <b>");
-	mw_buf_commas(b, v);
-	mw_buf_str(b, unit);
+	if (bytes)
+		mw_html_bytes(b, v, false);
+	else
+		mw_buf_commas(b, v);
 	mw_buf_str(b, "</b></li>\n");
 }
 
@@ -111,8 +93,8 @@ static void heap(struct mw_buf *b, const struct mw_call *call, const struct mw_s
 	mw_buf_str(b, "<li><a href=\"");
 	mw_html_text(b, call->req->base);
 	mw_buf_str(b, "/heap_pages\">Ruby\xe2\x80\x99s heap pages</a> <b>");
-	mw_buf_commas(b, s->heap_bytes);
-	mw_buf_str(b, " bytes</b></li>\n");
+	mw_html_bytes(b, s->heap_bytes, false);
+	mw_buf_str(b, "</b></li>\n");
 }
 
 static void overruns(struct mw_buf *b, const struct mw_call *call, const struct mw_stats *s)
@@ -151,21 +133,6 @@ void mw_warnings(const struct mw_stats *s, void (*say)(void *ctx, const char *te
 	}
 }
 
-static void warn(void *ctx, const char *text)
-{
-	struct mw_buf *b = ctx;
-
-	mw_buf_str(b, "<p class=\"warning\">");
-	mw_html_text(b, text);
-	mw_buf_str(b, "</p>\n");
-}
-
-/* Every page has the reasons why numbers are incomplete. */
-static void state(struct mw_buf *b, void *ctx)
-{
-	mw_warnings(ctx, warn, b);
-}
-
 static void lookup(struct mw_buf *b, const struct mw_stats *s)
 {
 	if (s->ruby_lookup && !strcmp(s->ruby_lookup, "public") && s->ruby_why && *s->ruby_why) {
@@ -184,132 +151,17 @@ void mw_html_facts(struct mw_buf *b, void *ctx)
 	call->api->stats(&s);
 	bytes = s.life_unit && !strcmp(s.life_unit, "bytes");
 	mw_buf_str(b, "<ul class=\"facts\">\n");
-	fact(b, "Live", s.live_bytes, " bytes");
-	fact(b, "in blocks", s.live, "");
-	fact(b, s.resets ? "Allocated since the reset" : "Allocated", s.total, " bytes");
-	fact(b, "Freed", s.freed, " bytes");
-	fact(b, "Locations", s.locations, "");
+	fact(b, "Live", s.live_bytes, true);
+	fact(b, "in blocks", s.live, false);
+	fact(b, s.resets ? "Allocated since the reset" : "Allocated", s.total, true);
+	fact(b, "Freed", s.freed, true);
+	fact(b, "Locations", s.locations, false);
 	if (s.retired)
-		fact(b, "Retired", s.retired, "");
-	fact(b, bytes ? "Bytes so far" : "Collections", s.generation, "");
+		fact(b, "Retired", s.retired, false);
+	fact(b, bytes ? "Allocated so far" : "Collections", s.generation, bytes);
 	heap(b, call, &s);
-	fact(b, "Tracker\xe2\x80\x99s own", s.tracker_bytes, " bytes");
+	fact(b, "Tracker\xe2\x80\x99s own", s.tracker_bytes, true);
 	mw_buf_str(b, "</ul>\n");
 	overruns(b, call, &s);
 	lookup(b, &s);
-}
-
-/* The process, or the sum of processes, that a page shows. */
-struct whose {
-	const struct mw_call *call;
-	struct mw_stats stats;
-};
-
-static void process(struct mw_buf *b, void *ctx)
-{
-	const struct mw_stats *s = &((const struct whose *)ctx)->stats;
-
-	if (s->processes) {
-		mw_buf_fmt(b, "sum of %" PRIu32 " processes", s->processes);
-		return;
-	}
-	mw_buf_fmt(b, "pid %ld, up ", (long)getpid());
-	duration(b, s->uptime);
-}
-
-/* The URL of an asset; with its content's version, browsers cache it for ever. */
-static void asset_url(struct mw_buf *b, const struct mw_call *call, const char *name)
-{
-	const struct mw_web_file *f = mw_asset(name);
-
-	mw_html_text(b, call->req->base);
-	mw_buf_fmt(b, "/%s", name);
-	if (f)
-		mw_buf_fmt(b, "?v=%s", f->version);
-}
-
-static void nav_link(struct mw_buf *b, const char *base, const char *path, const char *name)
-{
-	mw_buf_str(b, "<a href=\"");
-	mw_html_text(b, base);
-	mw_buf_fmt(b, "%s\">%s</a> ", path, name);
-}
-
-/* Links to the pages that exist for this request. */
-static void nav(struct mw_buf *b, void *ctx)
-{
-	const struct whose *w = ctx;
-	const struct mw_request *req = w->call->req;
-	bool sum = w->stats.processes;
-
-	nav_link(b, req->base, "/each/2000", "Locations");
-	if (!sum)
-		nav_link(b, req->base, "/heap_pages", "Heap pages");
-	if (!sum && req->peer == MW_PEER_RACK) /* the Rack side can ask Ruby itself */
-		nav_link(b, req->base, "/objects", "Objects");
-	nav_link(b, req->base, "/overruns", "Overruns");
-	if (req->mount) /* the family's pages are reachable */
-		nav_link(b, req->mount, "/family", "Processes");
-	if (!sum)
-		nav_link(b, req->base, "/stats.json", "Stats");
-}
-
-void mw_html_css(struct mw_buf *b, const struct mw_call *call)
-{
-	asset_url(b, call, "mwrap.css");
-}
-
-static void css(struct mw_buf *b, void *ctx)
-{
-	mw_html_css(b, ctx);
-}
-
-/* The logout button, if the request came with a session. */
-static void logout(struct mw_buf *b, void *ctx)
-{
-	const struct mw_call *call = ctx;
-
-	if (!call->session)
-		return;
-	mw_buf_str(b, "<form class=\"logout\" action=\"");
-	mw_html_text(b, call->req->base);
-	mw_buf_str(b, "/logout\" method=\"post\"><button>Log out</button></form>\n");
-}
-
-static void script(struct mw_buf *b, void *ctx)
-{
-	struct mw_call *call = ctx;
-
-	if (!call->script || !mw_asset("dist/mwrap.js"))
-		return;
-	call->res->script = true;
-	if (mw_asset("dist/uplot.css")) {
-		mw_buf_str(b, "<link rel=\"stylesheet\" href=\"");
-		asset_url(b, call, "dist/uplot.css");
-		mw_buf_str(b, "\">\n");
-	}
-	mw_buf_str(b, "<script type=\"module\" src=\"");
-	asset_url(b, call, "dist/mwrap.js");
-	mw_buf_str(b, "\"></script>\n");
-}
-
-void mw_reply_page(struct mw_call *call, const char *title, void (*fill)(struct mw_buf *, void *), void *ctx)
-{
-	struct whose whose = { .call = call };
-	const struct mw_slot slots[] = {
-		{ .name = "title", .text = title },
-		{ .name = "base", .text = call->req->base },
-		{ .name = "version", .text = MWRAP_VERSION },
-		{ .name = "nav", .fill = nav, .ctx = &whose },
-		{ .name = "css", .fill = css, .ctx = call },
-		{ .name = "script", .fill = script, .ctx = call },
-		{ .name = "logout", .fill = logout, .ctx = call },
-		{ .name = "process", .fill = process, .ctx = &whose },
-		{ .name = "state", .fill = state, .ctx = &whose.stats },
-		{ .name = "main", .fill = fill, .ctx = ctx },
-	};
-
-	call->api->stats(&whose.stats);
-	mw_reply_form(call, MW_FORM_HTML);
-	mw_template(&call->res->body, "layout.html", slots, sizeof(slots) / sizeof(slots[0]));
 }

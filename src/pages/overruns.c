@@ -34,10 +34,12 @@ static void cell(struct mw_buf *b, const struct view *v, const struct mw_column 
 		mw_buf_str(b, "<td class=\"location\"><a ");
 		mw_html_at_href(b, v->call, r, "");
 		mw_buf_str(b, ">");
-		mw_buf_html(b, value.s, value.u);
+		mw_html_location(b, value.s, value.u);
 		mw_buf_str(b, "</a></td>");
 	} else {
-		mw_html_number(b, value.u);
+		mw_buf_str(b, "<td class=\"num\">");
+		mw_html_value(b, &value, c->type);
+		mw_buf_str(b, "</td>");
 	}
 }
 

@@ -7,6 +7,7 @@
 #define MW_PAGES_PAGES_H
 
 #include "version.h"
+#include "report/columns.h"
 #include "http/call.h"
 #include "http/params.h"
 #include "routes.h"
@@ -41,6 +42,26 @@ size_t mw_read_start(const char *path, char *text, size_t size);
 /* Calls say, as text, with each reason why numbers are incomplete. */
 void mw_warnings(const struct mw_stats *, void (*say)(void *ctx, const char *text), void *ctx);
 
+/* --- units.c --- */
+
+/* 1.18 MB, as an element with the exact number in its title; minus: of a negative one. */
+void mw_html_bytes(struct mw_buf *, uint64_t, bool minus);
+/* From `from` to `to`, which is included: 2-4 KB */
+void mw_html_byte_range(struct mw_buf *, uint64_t from, uint64_t to);
+/* An amount as a cell: <td class="num"> */
+void mw_html_bytes_cell(struct mw_buf *, uint64_t);
+/* A cell's value for people; type: the column's. */
+void mw_html_value(struct mw_buf *, const struct mw_cell *, enum mw_type type);
+/* 3 d 4 h, 3 h 12 m, 12 m 5 s, 5 s */
+void mw_html_duration(struct mw_buf *, double seconds);
+/* A location, which may be broken behind each slash. */
+void mw_html_location(struct mw_buf *, const char *, size_t);
+
+/* --- layout.c --- */
+
+/* Turns a 404 with its line of text into a page for a browser, by the request's Accept. */
+void mw_missing_page(struct mw_call *);
+
 /* Answers with a whole page: 200, the layout around the output of `fill`. */
 void mw_reply_page(struct mw_call *, const char *title, void (*fill)(struct mw_buf *, void *), void *ctx);
 /* Appends the URL of the style sheet, escaped. */
@@ -66,15 +87,15 @@ double mw_unix_now(void);
 void mw_event_point(struct mw_buf *, void *ctx, double t);
 
 /*
- * each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, events.c, site.c, locations.c,
- * source.c, verdict.c, wire.c
+ * each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, events.c, layout.c, site.c,
+ * locations.c, source.c, stats.c, verdict.c, wire.c
  */
 
 #define MW_PARAMETERS_MAX 100u /* of a query; there are fewer than 20 names */
 #define MW_LINK_MAX 1024u /* bytes of a location in a link; web/src/server.js has it, too */
 #define MW_EACH_LIMIT 1000u /* rows of a page by default */
 #define MW_HOME_LIMIT 50u
-#define MW_METRICS_TOP 20u  /* locations in /metrics by default */
+#define MW_METRICS_TOP 20u /* locations in /metrics by default */
 #define MW_METRICS_TOP_MAX 1000u
 #define MW_AT_LIMIT 1000u /* live allocations on a page */
 
@@ -85,6 +106,8 @@ void mw_page_overruns(struct mw_call *);
 void mw_page_heap_pages(struct mw_call *);
 void mw_page_metrics(struct mw_call *);
 void mw_page_stats(struct mw_call *);
+void mw_page_stats_page(struct mw_call *);
+void mw_page_help(struct mw_call *);
 void mw_page_history(struct mw_call *);
 void mw_page_locations(struct mw_call *);
 void mw_page_annotate(struct mw_call *);

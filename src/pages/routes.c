@@ -38,6 +38,8 @@ static const struct route routes[] = {
 	{ GET, "/objects*", page_objects },
 	{ GET, "/metrics", mw_page_metrics },
 	{ GET, "/stats.json", mw_page_stats },
+	{ GET, "/stats", mw_page_stats_page },
+	{ GET, "/help", mw_page_help },
 	{ GET, "/history.json", mw_page_history },
 	{ GET, "/history/locations.json", mw_page_locations },
 	{ GET, "/verdict", mw_page_verdict },
@@ -81,13 +83,6 @@ static void page_objects(struct mw_call *call)
 		 *call->rest && !strchr("/.", *call->rest) ?
 			 "no such page" :
 			 "only through the Rack endpoint: Ruby itself has to be asked for its objects");
-}
-
-void mw_page_stats(struct mw_call *call)
-{
-	mw_reply_form(call, MW_FORM_JSON);
-	/* the site's descriptor: one opened here would leak into a child forked meanwhile */
-	mw_render_stats_json(&call->res->body, call->api, call->req->site ? call->req->site->statm : -1);
 }
 
 /* The part of the path behind the pattern's "*", or "" for an exact match; NULL: no match. */
@@ -240,5 +235,6 @@ void mw_route(const struct mw_api *api, const struct mw_request *req, struct mw_
 
 	memset(res, 0, sizeof(*res));
 	dispatch(&call);
+	mw_missing_page(&call);
 	mw_response_settle(res);
 }

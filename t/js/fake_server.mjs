@@ -378,7 +378,7 @@ class Server {
 		const main = template("each.html", { base, heading: "What is growing", caption: "Locations, by growth",
 			head: '<th scope="col" class="num">Growth</th><th scope="col">Location</th>', rows });
 		res.writeHead(200, { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": CSP, "Referrer-Policy": "same-origin" });
-		res.end(template("layout.html", { title: "growth", base, version: "4.0", process: `pid ${this.process.pid}, up 3 h 12 min`, main,
+		res.end(template("layout.html", { title: "growth", base, about: ' data-page="home"', nav: `<a class="home" href="${base}/">mwrap</a>`, version: "4.0", process: `pid ${this.process.pid}, up 3 h 12 min`, main,
 			css: `${base}/mwrap.css`, script: `<link rel="stylesheet" href="${base}/dist/uplot.css">\n` +
 				`<script type="module" src="${base}/dist/mwrap.js"></script>\n` }));
 	}

@@ -158,6 +158,9 @@ module HttpdTest
     assert_match(/\A[^\n]+\n\z/, response.body.dup.force_encoding("UTF-8"))
     assert_match like, response.body
   end
+
+  # Amounts of bytes in a page as the numbers in their titles: 4.88 KB as 5,000.
+  def exact(html) = html.gsub(%r{<span class="amount" title="(-?[\d,]+) bytes?">[^<]*</span>}) { $1 }
 end
 
 Minitest::Test.include(HttpdTest)

@@ -131,7 +131,7 @@ module Served
 
   def cells(table)
     table.scan(%r{<tr>(.*?)</tr>}m).map do |(row)|
-      row.scan(%r{<t[dh][^>]*>(.*?)</t[dh]>}m).map { |(c)| CGI.unescapeHTML(c.gsub(/<[^>]*>/, "")) }
+      row.scan(%r{<t[dh][^>]*>(.*?)</t[dh]>}m).map { |(c)| CGI.unescapeHTML(exact(c).gsub(/<[^>]*>/, "")) }
     end
   end
 

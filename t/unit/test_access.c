@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who gets in with which token, and what is for everybody: without a socket. */
-/* uses: src/pages/routes.c src/http/message.c src/http/call.c src/http/assets.c src/http/access.c src/pages/login.c src/http/params.c src/http/origin.c src/http/template.c src/pages/html.c src/pages/each.c src/pages/at.c src/pages/overruns.c src/pages/controls.c .build/web.o src/report/buf.c src/report/escape.c src/report/columns.c src/report/rows.c src/report/group.c src/report/render.c src/report/location.c src/report/lives.c src/report/overruns.c src/report/stats.c src/report/rss.c src/pages/site.c src/pages/events.c src/report/live/stream.c src/pages/source.c src/report/live/history.c src/report/live/mark.c src/report/live/journal.c src/report/live/event.c src/report/heap_pages.c src/pages/heap_pages.c src/pages/metrics.c src/report/metrics.c src/pages/wire.c src/report/wire.c */
-/* uses: src/pages/second.c src/pages/locations.c src/pages/verdict.c src/report/live/trend.c src/report/live/evidence.c src/report/live/verdict.c src/report/live/verdict_words.c src/report/live/curves.c src/report/live/curves_choice.c src/report/live/curves_read.c src/report/live/parts.c src/report/live/smaps.c src/report/live/proc_file.c */
+/* uses: @server */
 #include "knock.h"
 
 /* --- tokens ------------------------------------------------------------------ */

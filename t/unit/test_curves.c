@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Curves of locations: what is kept, the grids, the rest, too little memory, new tenants of an id. */
-/* uses: src/report/live/curves.c src/report/live/curves_choice.c src/report/live/curves_read.c src/report/buf.c src/report/escape.c */
+/* uses: @server */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

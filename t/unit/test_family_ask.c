@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Questions to other processes' servers, and what is made of answers that no server of ours gives. */
-/* uses: src/family/answer.c src/family/ask.c src/family/gather.c src/family/list.c src/family/members.c src/family/scrape.c src/family/sum.c src/family/trust.c */
-/* uses: src/http/access.c src/pages/at.c src/pages/controls.c src/pages/each.c src/pages/heap_pages.c src/pages/html.c src/pages/login.c src/pages/metrics.c src/http/origin.c src/pages/overruns.c src/http/params.c src/pages/routes.c src/http/message.c src/http/call.c src/http/assets.c src/pages/site.c src/pages/events.c src/report/live/stream.c src/pages/source.c src/http/template.c src/pages/wire.c .build/web.o */
-/* uses: src/report/buf.c src/report/columns.c src/report/escape.c src/report/live/event.c src/report/group.c src/report/heap_pages.c src/report/live/history.c src/report/live/journal.c src/report/lives.c src/report/location.c src/report/live/mark.c src/report/metrics.c src/report/overruns.c src/report/render.c src/report/rows.c src/report/rss.c src/report/stats.c src/report/wire.c */
-/* uses: src/pages/second.c src/pages/locations.c src/pages/verdict.c src/report/live/trend.c src/report/live/evidence.c src/report/live/verdict.c src/report/live/verdict_words.c src/report/live/curves.c src/report/live/curves_choice.c src/report/live/curves_read.c src/report/live/parts.c src/report/live/smaps.c src/report/live/proc_file.c */
+/* uses: @server */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The grids of points: order, gaps, wrapping, what is too old, what isn't known; events. */
-/* uses: src/report/live/history.c src/report/buf.c src/report/escape.c */
+/* uses: @server */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The journal: what a watcher gets after each tick. */
-/* uses: src/report/live/journal.c src/report/live/event.c src/report/live/mark.c src/report/buf.c src/report/escape.c */
+/* uses: @server */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

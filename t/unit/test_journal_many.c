@@ -3,7 +3,7 @@
  * The journal of many rows over many ticks. A model of a client takes the events in
  * and must end with what the table has, whatever came between.
  */
-/* uses: src/report/live/journal.c src/report/live/event.c src/report/live/mark.c src/report/buf.c src/report/escape.c */
+/* uses: @server */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

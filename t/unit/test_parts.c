@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* RSS's parts: what mappings are for, by texts of /proc/self/smaps; when it is read. */
-/* uses: src/report/live/parts.c src/report/live/smaps.c src/report/rss.c src/report/live/history.c src/report/buf.c src/report/escape.c */
+/* uses: @server */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <fcntl.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The route table without a server: mount points, missing headers and memory. */
-/* uses: src/pages/routes.c src/http/message.c src/http/call.c src/http/assets.c src/http/params.c src/http/origin.c src/http/template.c src/pages/html.c src/pages/each.c src/pages/at.c src/pages/overruns.c src/pages/controls.c .build/web.o src/report/buf.c src/report/escape.c src/report/columns.c src/report/rows.c src/report/group.c src/report/render.c src/report/location.c src/report/lives.c src/report/overruns.c src/report/stats.c src/report/rss.c src/pages/site.c src/pages/events.c src/report/live/stream.c src/pages/source.c src/pages/wire.c src/report/wire.c src/report/live/history.c src/report/live/mark.c src/report/live/journal.c src/report/live/event.c src/http/access.c src/pages/login.c src/report/heap_pages.c src/pages/heap_pages.c src/pages/metrics.c src/report/metrics.c */
-/* uses: src/pages/second.c src/pages/locations.c src/pages/verdict.c src/report/live/trend.c src/report/live/evidence.c src/report/live/verdict.c src/report/live/verdict_words.c src/report/live/curves.c src/report/live/curves_choice.c src/report/live/curves_read.c src/report/live/parts.c src/report/live/smaps.c src/report/live/proc_file.c */
+/* uses: @server */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -147,8 +146,9 @@ static void test_overruns(void **state)
 	assert_true(has("7 frees of a block"));
 	assert_true(has("18,446,744,073,709,551,615 of one"));
 	assert_true(has(
-		"<td class=\"num\">1,234</td><td class=\"num\">5,000</td><td class=\"location\">"
-		"<a href=\"/m/at/%2Fsrv%2F%3Cevil%3E%26.rb%3A2\">/srv/&lt;evil&gt;&amp;.rb:2</a></td>"));
+		"<td class=\"num\">1,234</td><td class=\"num\"><span class=\"amount\" title=\"5,000 bytes\">"
+		"4.88\xc2\xa0KB</span></td><td class=\"location\"><a href=\"/m/at/%2Fsrv%2F%3Cevil%3E%26.rb%3A2\">"
+		"/<wbr>srv/<wbr>&lt;evil&gt;&amp;.rb:2</a></td>"));
 	ask("GET", "/overruns.tsv", NULL, "", MW_PEER_UNIX);
 	mw_buf_add(&res.body, "", 1);
 	/* most first, ties by location */
@@ -179,13 +179,15 @@ static void test_heap_pages(void **state)
 	assert_false(has("{{"));
 	fake_ruby_heap();
 	ask("GET", "/", NULL, "/m", MW_PEER_RACK);
-	assert_true(has("<a href=\"/m/heap_pages\">Ruby\xe2\x80\x99s heap pages</a> <b>196,608 bytes</b>"));
+	assert_true(has(
+		"<a href=\"/m/heap_pages\">Ruby\xe2\x80\x99s heap pages</a> <b><span class=\"amount\" title=\"196,608 bytes\">192\xc2\xa0KB</span></b>"));
 	ask("GET", "/heap_pages", NULL, "/m", MW_PEER_RACK);
-	assert_true(has("Ruby has 3 pages, 196,608 bytes, for its objects"));
+	assert_true(has(
+		"Ruby has 3 pages, <span class=\"amount\" title=\"196,608 bytes\">192\xc2\xa0KB</span>, for its objects"));
 	assert_true(has("2 pages were given back, and 1 taken again"));
 	assert_true(has("<th scope=\"row\">Longest life</th><td class=\"num\">7</td>"));
 	assert_true(has("<tr><td class=\"num address\">0x7f0000000000</td><td class=\"num\">2</td>"
-			"<td class=\"num\">9</td><td class=\"num\">65,536</td></tr>\n"
+			"<td class=\"num\">9</td><td class=\"num\"><span class=\"amount\" title=\"65,536 bytes\">64.0\xc2\xa0KB</span></td></tr>\n"
 			"<tr><td class=\"num address\">0x7f0000010000</td>"));
 	assert_true(has("Live pages 1\xe2\x80\x93"
 			"3 of 3, oldest first"));

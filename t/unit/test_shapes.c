@@ -3,7 +3,7 @@
  * The verdict about processes of known shapes: t/shapes.txt. Each shape is played second by second
  * into a history; then the verdict is asked, and compared with those that are right.
  */
-/* uses: src/report/live/trend.c src/report/live/verdict.c src/report/live/verdict_words.c src/report/live/evidence.c src/report/live/history.c src/report/live/curves.c src/report/live/curves_choice.c src/report/live/curves_read.c src/report/buf.c src/report/escape.c */
+/* uses: @server */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

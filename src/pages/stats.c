@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* stats.c - the process's figures: /stats for people, /stats.json for programs. */
+#include <string.h>
+#include <unistd.h>
+
+#include "pages.h"
+
+void mw_page_stats(struct mw_call *call)
+{
+	mw_reply_form(call, MW_FORM_JSON);
+	/* the site's descriptor: one opened here would leak into a child forked meanwhile */
+	mw_render_stats_json(&call->res->body, call->api, call->req->site ? call->req->site->statm : -1);
+}
+
+/* --- the page ------------------------------------------------------------------- */
+
+struct view {
+	struct mw_call *call;
+	struct mw_stats s;
+	uint64_t rss; /* 0: not known */
+};
+
+static void begin(struct mw_buf *b, const char *title)
+{
+	mw_buf_str(b, "<tr><th scope=\"row\">");
+	mw_html_text(b, title);
+	mw_buf_str(b, "</th><td class=\"num\">");
+}
+
+static void end(struct mw_buf *b, const char *about)
+{
+	mw_buf_str(b, "</td><td>");
+	mw_html_text(b, about);
+	mw_buf_str(b, "</td></tr>\n");
+}
+
+static void bytes(struct mw_buf *b, const char *title, uint64_t v, const char *about)
+{
+	begin(b, title);
+	mw_html_bytes(b, v, false);
+	end(b, about);
+}
+
+static void number(struct mw_buf *b, const char *title, uint64_t v, const char *about)
+{
+	begin(b, title);
+	mw_buf_commas(b, v);
+	end(b, about);
+}
+
+static void text(struct mw_buf *b, const char *title, const char *v, const char *about)
+{
+	if (!v || !*v)
+		return;
+	begin(b, title);
+	mw_html_text(b, v);
+	end(b, about);
+}
+
+static void memory(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+	const struct mw_stats *s = &v->s;
+
+	if (v->rss)
+		bytes(b, "RSS", v->rss, "Resident memory, as the system counts it.");
+	bytes(b, "Live", s->live_bytes, "Allocated and not freed.");
+	number(b, "Live blocks", s->live, "These bytes in blocks.");
+	if (s->heap_known)
+		bytes(b, "Ruby\xe2\x80\x99s heap", s->heap_bytes,
+		      "Pages for Ruby\xe2\x80\x99s objects, from mmap.");
+	bytes(b, "Tracker", s->tracker_bytes, "The tracker\xe2\x80\x99s own memory.");
+	if (s->memory_max)
+		bytes(b, "Tracker\xe2\x80\x99s ceiling", s->memory_max, "The option memory_max.");
+}
+
+static void counted(struct mw_buf *b, void *ctx)
+{
+	const struct mw_stats *s = &((const struct view *)ctx)->s;
+	bool in_bytes = s->life_unit && !strcmp(s->life_unit, "bytes");
+
+	begin(b, "Up");
+	mw_html_duration(b, s->uptime);
+	end(b, "Since the tracker was loaded, here or in the process that forked this one.");
+	bytes(b, "Allocated", s->total, "Since the start or the last reset.");
+	number(b, "Allocations", s->allocations, "Calls, since then.");
+	bytes(b, "Freed", s->freed, "Since then.");
+	number(b, "Frees", s->frees, "Calls, since then.");
+	number(b, "Resets", s->resets, "How often these counters began again at zero.");
+	if (in_bytes)
+		bytes(b, "Allocated so far", s->generation, "The clock of lifespans.");
+	else
+		number(b, "Collections", s->generation, "GC.count: the clock of lifespans.");
+	number(b, "Locations", s->locations, "Lines and native callers in the table.");
+	number(b, "Retired", s->retired, "Locations that left the table, as nothing of theirs lives.");
+	number(b, "Unrecorded blocks", s->lost,
+	       "Live blocks missing from every number, for want of memory.");
+	number(b, "Overruns", s->overruns, "Blocks written past their end.");
+	number(b, "Double frees", s->double_frees, "Frees of a block that was freed before.");
+	number(b, "Unknown frees", s->unknown_frees, "Frees of a block that the tracker never saw.");
+}
+
+static void works(struct mw_buf *b, void *ctx)
+{
+	const struct mw_stats *s = &((const struct view *)ctx)->s;
+
+	text(b, "Ruby", s->ruby, "Its version.");
+	text(b, "Lines of Ruby", s->ruby_lookup,
+	     s->ruby_why && *s->ruby_why ? s->ruby_why : "How they are found.");
+	text(b, "Path of malloc", s->mode,
+	     s->mode_why && *s->mode_why ? s->mode_why : "What each call does.");
+	text(b, "GC.count", s->gc_count, "How it is read.");
+	text(b, "mwrap", MWRAP_VERSION, "The tracker\xe2\x80\x99s version.");
+}
+
+static void page(struct mw_buf *b, void *ctx)
+{
+	struct view *v = ctx;
+	const struct mw_slot slots[] = {
+		{ .name = "base", .text = v->call->req->base },
+		{ .name = "memory", .fill = memory, .ctx = v },
+		{ .name = "counted", .fill = counted, .ctx = v },
+		{ .name = "works", .fill = works, .ctx = v },
+	};
+
+	mw_template(b, "stats.html", slots, sizeof(slots) / sizeof(slots[0]));
+}
+
+void mw_page_stats_page(struct mw_call *call)
+{
+	struct view v = { .call = call };
+
+	call->api->stats(&v.s);
+	if (!call->req->site || call->req->site->statm < 0 || !mw_rss_bytes(call->req->site->statm, &v.rss))
+		v.rss = 0;
+	mw_reply_page(call, "stats", page, &v);
+}
