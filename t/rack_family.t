@@ -36,6 +36,13 @@ class RackFamilyTest < Minitest::Test
     pids = [r.pid, *@workers]
     assert_equal pids.sort, list(r, 3).map { |p| p["pid"] }
     assert_includes r.get("/m/").body, 'href="/m/family"'
+    # each has a history, this one, too, though its requests come to Ruby
+    eventually("three curves") { list(r, 3).all? { |p| p["curve"]["t"].any? && p["curve"]["rss"].last.to_i > 1_000_000 } }
+    { "/m/family" => %(data-base="/m" data-page="family" data-mount="/m"), "/m/all/" => %(data-base="/m/all" data-page="all" data-mount="/m") }.each do |target, has|
+      page = r.get(target)
+      assert_includes page.body, has
+      assert_includes page.headers["content-security-policy"], "script-src 'self'"
+    end
     pids.each do |pid|
       assert_equal pid, JSON.parse(r.get("/m/#{pid}/stats.json").body)["pid"]
       page = r.get("/m/#{pid}/")

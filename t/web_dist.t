@@ -10,7 +10,7 @@ require "zlib"
 
 class WebDistTest < Minitest::Test
   WEB = File.join(ROOT, "web")
-  DIST = %w[LICENSES app.js mwrap.js uplot.css].freeze
+  DIST = %w[LICENSES app.js cluster.js mwrap.js uplot.css].freeze
 
   def pins
     package = JSON.parse(File.read(File.join(WEB, "package.json")))
@@ -66,9 +66,11 @@ class WebDistTest < Minitest::Test
 
   # Only so may a browser keep it: see src/http/embed.rb.
   def test_the_script_is_loaded_by_its_version
-    version = Digest::SHA256.file(File.join(WEB, "dist/app.js")).hexdigest[0, 16]
     loader = File.read(File.join(WEB, "dist/mwrap.js"))
-    assert_includes loader, %{import("./app.js?v=#{version}")}
+    %w[app.js cluster.js].each do |name|
+      version = Digest::SHA256.file(File.join(WEB, "dist", name)).hexdigest[0, 16]
+      assert_includes loader, %{import("./#{name}?v=#{version}")}
+    end
     assert_operator loader.bytesize, :<, 2000, "what runs before the page is painted is little"
   end
 

@@ -17,9 +17,11 @@ mkdirSync(to, { recursive: true });
 const script = (entry, name, more) => build({ ...common, entryPoints: [entry], outfile: join(to, name), format: "esm", target: ["es2022"],
 	banner: { js: "/* SPDX-License-Identifier: GPL-2.0-or-later; sources: web/src; libraries' licences: LICENSES */" }, ...more });
 await script("src/app.js", "app.js");
+await script("src/cluster.js", "cluster.js");
 // the version that the server gives it (src/http/embed.rb), so that browsers may keep it
-const version = createHash("sha256").update(readFileSync(join(to, "app.js"))).digest("hex").slice(0, 16);
-await script("src/main.js", "mwrap.js", { define: { APP: JSON.stringify(`./app.js?v=${version}`) }, external: ["./app.js?*"] });
+const version = (name) => createHash("sha256").update(readFileSync(join(to, name))).digest("hex").slice(0, 16);
+const address = (name) => JSON.stringify(`./${name}?v=${version(name)}`);
+await script("src/main.js", "mwrap.js", { define: { APP: address("app.js"), CLUSTER: address("cluster.js") }, external: ["./app.js?*", "./cluster.js?*"] });
 await build({ ...common, entryPoints: ["node_modules/uplot/dist/uPlot.min.css"], outfile: join(to, "uplot.css"), loader: { ".css": "css" } });
 
 const licences = LIBRARIES.map((name) => {

@@ -26,7 +26,7 @@
 
 #include "http/access.h"
 #include "pages/routes.h"
-#include "report/wire.h"
+#include "report/live/wire.h"
 
 #define MW_FAMILY_MAX 512u    /* processes that are asked at most */
 #define MW_FAMILY_BYTES ((size_t)256 << 20) /* of one process's answer */

@@ -12,14 +12,17 @@
 #include "base/times.h"
 #include "ask.h"
 
-/* The members, without those with this process's PID in their name. NULL: no memory. */
-static struct mw_member *others(const struct mw_family *f, size_t *n)
+/*
+ * The members, without those with this process's PID in their name. own: with these, too: only the
+ * server's thread has this process's history, and it answers there. NULL: no memory.
+ */
+static struct mw_member *others(const struct mw_family *f, bool own, size_t *n)
 {
 	size_t all, used = 0;
 	struct mw_member *m = mw_members(f, &all);
 
 	for (size_t i = 0; i < all; i++)
-		if (m[i].pid != (long)getpid())
+		if (own || m[i].pid != (long)getpid())
 			m[used++] = m[i];
 	*n = used;
 	return m ? m : calloc(1, sizeof(*m)); /* no folder: an empty family */
@@ -92,7 +95,9 @@ static int reply_cmp(const void *a, const void *b)
 
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
-	return !!x->error - !!y->error; /* the one that answered comes first */
+	if (!x->error != !y->error) /* the one that answered comes first, */
+		return x->error ? 1 : -1;
+	return (x->wire.self.n < y->wire.self.n) - (x->wire.self.n > y->wire.self.n); /* with its history */
 }
 
 /* Sorts by PID, and unites the replies of a process that listens on two sockets. */
@@ -154,7 +159,7 @@ int mw_gather(struct mw_gathered *g, const struct mw_family *f, const struct mw_
 
 	*g = (struct mw_gathered){ 0 };
 	target_of(&target, what, at);
-	m = others(f, &n);
+	m = others(f, what == MW_WIRE_SELF, &n);
 	asks = calloc(n + 1, sizeof(*asks));
 	g->replies = calloc(n + 1, sizeof(*g->replies));
 	g->parts = calloc(n + 1, sizeof(*g->parts));

@@ -6,12 +6,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "report/live/history.h"
+#include "compare.h"
 #include "gather.h"
 
 /* One process of the list. */
 struct line {
 	const struct mw_reply_of *v;
 	struct mw_process_facts facts;
+	struct mw_sibling among;
 };
 
 struct view {
@@ -21,10 +24,11 @@ struct view {
 };
 
 /* The one list of columns, for all forms. An unknown number is empty, in JSON null. */
-enum type { PID, NUMBER, SECONDS, TEXT, FLAG };
+enum type { PID, BYTES, RATE, SECONDS, TEXT, FLAG };
 struct value {
 	bool known;
 	uint64_t u;
+	int64_t i; /* RATE: bytes a minute */
 	double seconds;
 	const char *s;
 };
@@ -48,8 +52,38 @@ static void get_age(const struct line *l, struct value *v)
 
 static void get_rss(const struct line *l, struct value *v)
 {
-	v->known = l->facts.rss > 0;
-	v->u = l->facts.rss;
+	v->known = l->among.rss_known;
+	v->u = (uint64_t)l->among.rss;
+}
+
+static void get_slope(const struct line *l, struct value *v)
+{
+	v->known = l->among.slope_known;
+	v->i = (int64_t)l->among.slope;
+}
+
+static void get_outlier(const struct line *l, struct value *v)
+{
+	v->s = l->among.rss_out && l->among.slope_out ? "RSS and slope" :
+	       l->among.rss_out                       ? "RSS" :
+	       l->among.slope_out                     ? "slope" :
+							"";
+}
+
+static void get_kind(const struct line *l, struct value *v)
+{
+	v->s = l->v->wire.self.kind;
+}
+
+static void get_rate(const struct line *l, struct value *v)
+{
+	v->known = l->v->wire.self.kind[0] != '\0';
+	v->i = l->v->wire.self.rate;
+}
+
+static void get_sentence(const struct line *l, struct value *v)
+{
+	v->s = l->v->wire.self.sentence ? l->v->wire.self.sentence : "";
 }
 
 static void get_live_bytes(const struct line *l, struct value *v)
@@ -94,9 +128,16 @@ static const struct {
 	{ "title", "Title", "Its command line, or what it calls itself.", TEXT, get_title },
 	{ "state", "State", "Whether it answered in time.", TEXT, get_state },
 	{ "age", "Age", "Seconds since it was started or forked.", SECONDS, get_age },
-	{ "rss_bytes", "RSS", "Resident memory in bytes, what it shares with others included.", NUMBER, get_rss },
+	{ "rss_bytes", "RSS", "Resident memory, what it shares with others included.", BYTES, get_rss },
 	{ "live_bytes", "Live bytes", "Bytes allocated and not freed yet, inherited ones included.",
-	  NUMBER, get_live_bytes },
+	  BYTES, get_live_bytes },
+	{ "slope_bytes_per_minute", "Slope", "How fast live bytes grow, a minute, over the last 15 minutes at most.",
+	  RATE, get_slope },
+	{ "outlier", "Stands out", "By what it is well above the other processes with the same parent.",
+	  TEXT, get_outlier },
+	{ "kind", "Kind", "The kind of what the process says of its memory.", TEXT, get_kind },
+	{ "rate_bytes_per_minute", "Rate", "The rate that belongs to it, in bytes a minute.", RATE, get_rate },
+	{ "sentence", "It says", "What the process says of its memory.", TEXT, get_sentence },
 	{ "forked_from", "Forked from", "The process it was forked from; empty if it was started by exec.",
 	  PID, get_forked_from },
 	{ "ruby", "Ruby", "Whether Ruby runs in it.", FLAG, get_ruby },
@@ -119,15 +160,21 @@ static void put(struct mw_buf *b, const struct line *l, size_t column, enum mw_f
 	case PID:
 		mw_buf_u64(b, v.u);
 		break;
-	case NUMBER:
+	case BYTES:
 		if (form == MW_FORM_HTML)
-			mw_buf_commas(b, v.u);
+			mw_html_bytes(b, v.u, false);
 		else
 			mw_buf_u64(b, v.u);
 		break;
+	case RATE:
+		if (form == MW_FORM_HTML)
+			mw_html_bytes(b, v.i < 0 ? 0 - (uint64_t)v.i : (uint64_t)v.i, v.i < 0);
+		else
+			mw_buf_i64(b, v.i);
+		break;
 	case SECONDS:
 		if (form == MW_FORM_HTML)
-			mw_buf_commas(b, (uint64_t)v.seconds);
+			mw_html_duration(b, v.seconds);
 		else
 			mw_buf_seconds(b, v.seconds);
 		break;
@@ -160,6 +207,33 @@ static void table(struct mw_buf *b, const struct view *v, enum mw_form form)
 	}
 }
 
+static void json_kib(struct mw_buf *b, uint32_t kib)
+{
+	if (kib == MW_KIB_UNKNOWN)
+		mw_buf_str(b, "null");
+	else
+		mw_buf_u64(b, (uint64_t)kib * 1024);
+}
+
+/* The last 15 minutes: {"t":[seconds of uptime],"rss":[bytes],"live":[bytes]} */
+static void json_curve(struct mw_buf *b, const struct mw_self *s)
+{
+	static const char *const names[] = { "t", "rss", "live" };
+
+	for (int k = 0; k < 3; k++) {
+		mw_buf_fmt(b, "%s\"%s\":[", k ? "," : ",\"curve\":{", names[k]);
+		for (size_t i = 0; i < s->n; i++) {
+			mw_buf_str(b, i ? "," : "");
+			if (k == 0)
+				mw_buf_u64(b, s->v[i].t);
+			else
+				json_kib(b, k == 1 ? s->v[i].rss : s->v[i].live);
+		}
+		mw_buf_str(b, "]");
+	}
+	mw_buf_str(b, "}");
+}
+
 static void json(struct mw_buf *b, const struct view *v)
 {
 	mw_buf_fmt(b, "{\"self\":%ld,\"processes\":[", (long)getpid());
@@ -169,9 +243,29 @@ static void json(struct mw_buf *b, const struct view *v)
 			mw_buf_fmt(b, "%s\"%s\":", c ? "," : "", columns[c].name);
 			put(b, &v->lines[i], c, MW_FORM_JSON);
 		}
+		json_curve(b, &v->lines[i].v->wire.self);
 		mw_buf_str(b, "}");
 	}
 	mw_buf_str(b, "\n]}\n");
+}
+
+/* Has the page this column? The sentence says what the verdict's other columns have. */
+static bool on_page(const struct view *v, size_t column)
+{
+	void (*get)(const struct line *, struct value *) = columns[column].get;
+
+	if (get == get_kind || get == get_rate)
+		return false;
+	if (get != get_sentence && get != get_outlier)
+		return true;
+	for (size_t i = 0; i < v->n; i++) {
+		struct value text = { 0 };
+
+		get(&v->lines[i], &text);
+		if (*text.s)
+			return true;
+	}
+	return false;
 }
 
 /* --- the page ------------------------------------------------------------------------ */
@@ -181,10 +275,11 @@ static bool is_text(size_t column)
 	return columns[column].type == TEXT || columns[column].type == FLAG;
 }
 
-static void head(struct mw_buf *b, void *unused)
+static void head(struct mw_buf *b, void *ctx)
 {
-	(void)unused;
 	for (size_t c = 0; c < COLUMNS_N; c++) {
+		if (!on_page(ctx, c))
+			continue;
 		mw_buf_fmt(b, "<th scope=\"col\"%s title=\"", is_text(c) ? "" : " class=\"num\"");
 		mw_html_text(b, columns[c].about);
 		mw_buf_str(b, "\">");
@@ -200,8 +295,12 @@ static void rows(struct mw_buf *b, void *ctx)
 	for (size_t i = 0; i < v->n; i++) {
 		const struct line *l = &v->lines[i];
 
-		mw_buf_str(b, l->v->error ? "<tr class=\"silent\">" : "<tr>");
+		mw_buf_str(b, l->v->error                            ? "<tr class=\"silent\">" :
+			      l->among.rss_out || l->among.slope_out ? "<tr class=\"out\">" :
+								       "<tr>");
 		for (size_t c = 0; c < COLUMNS_N; c++) {
+			if (!on_page(v, c))
+				continue;
 			mw_buf_str(b, is_text(c) ? "<td>" : "<td class=\"num\">");
 			if (!c && !l->v->error) {
 				mw_buf_str(b, "<a href=\"");
@@ -227,6 +326,37 @@ static void page(struct mw_buf *b, void *ctx)
 	mw_template(b, "family.html", slots, sizeof(slots) / sizeof(slots[0]));
 }
 
+static void family_page(struct mw_call *call, struct view *v)
+{
+	call->script = "family";
+	mw_reply_page(call, "processes", page, v);
+}
+
+/* The facts of a line; RSS by /proc, or as the process itself says where that isn't ours to read. */
+static void set_line(struct line *l, const struct mw_reply_of *v)
+{
+	l->v = v;
+	if (v->pid > 0)
+		mw_process_facts(v->pid, &l->facts);
+	l->among.forker = v->error ? 0 : v->wire.stats.forker;
+	l->among.rss = (double)(l->facts.rss ? l->facts.rss : v->wire.self.rss);
+	l->among.rss_known = l->among.rss > 0;
+	l->among.live = (double)v->wire.stats.live_bytes;
+	l->among.slope_known = mw_self_slope(&v->wire.self, &l->among.slope);
+}
+
+static void compare(struct view *v)
+{
+	struct mw_sibling *p = calloc(v->n + 1, sizeof(*p));
+
+	for (size_t i = 0; p && i < v->n; i++)
+		p[i] = v->lines[i].among;
+	if (p && !mw_find_outliers(p, v->n))
+		for (size_t i = 0; i < v->n; i++)
+			v->lines[i].among = p[i];
+	free(p);
+}
+
 void mw_page_family(struct mw_call *call, const struct mw_family *f, enum mw_form form)
 {
 	struct view v = { .call = call };
@@ -238,16 +368,15 @@ void mw_page_family(struct mw_call *call, const struct mw_family *f, enum mw_for
 	}
 	v.n = g.n;
 	v.lines = calloc(g.n, sizeof(*v.lines));
-	for (size_t i = 0; v.lines && i < g.n; i++) {
-		v.lines[i].v = &g.replies[i];
-		if (g.replies[i].pid > 0)
-			mw_process_facts(g.replies[i].pid, &v.lines[i].facts);
-	}
+	for (size_t i = 0; v.lines && i < g.n; i++)
+		set_line(&v.lines[i], &g.replies[i]);
+	if (v.lines)
+		compare(&v);
 	mw_reply_form(call, form);
 	if (!v.lines)
 		call->res->body.failed = true;
 	else if (form == MW_FORM_HTML)
-		mw_reply_page(call, "processes", page, &v);
+		family_page(call, &v);
 	else if (form == MW_FORM_JSON)
 		json(&call->res->body, &v);
 	else

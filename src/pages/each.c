@@ -390,7 +390,12 @@ void mw_page_home(struct mw_call *call)
 			  .home = true,
 			  .q = { .sort = mw_column_find("growth", 6), .limit = MW_HOME_LIMIT } };
 
-	if (call->req->site) /* /live, which the script reads, needs a site */
+	struct mw_stats stats = { 0 };
+
+	call->api->stats(&stats);
+	if (stats.processes)
+		call->script = "all";
+	else if (call->req->site) /* /live, which the script reads, needs a site */
 		call->script = "home";
 	answer(&v, MW_FORM_HTML);
 }

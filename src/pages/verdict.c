@@ -42,6 +42,8 @@ static int make(struct mw_said *said, struct mw_site *s, double from, double to)
 		said->growing = v.growing;
 		said->rate = v.rate;
 		mw_verdict_sentence(&said->sentence, &v);
+		mw_buf_add(&said->sentence, "", 1); /* a C string, for the family */
+		said->sentence.n -= !said->sentence.failed;
 		mw_verdict_next(&said->next, &v);
 		mw_verdict_json(&said->json, &v);
 		if (said->sentence.failed || said->next.failed || said->json.failed)

@@ -4,7 +4,7 @@
  * says what the rest is, in pieces between lines of "---":
  *
  *   sum      PATH and QUERY of a page, a line each; then every process's table,
- *            as src/report/wire.h has it: they are added up, and the page is made of that
+ *            as src/report/live/wire.h has it: they are added up, and the page is made of that
  *   scrape   every process's metrics, which are put together
  *   head     an HTTP answer, whose headers are told
  *   answer   METHOD PATH QUERY, a line each, of a process that is alone

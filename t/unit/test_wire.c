@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A table from one process to another: it arrives as it was, or not at all. */
-/* uses: src/report/wire.c src/report/buf.c src/report/escape.c src/report/lives.c src/report/location.c src/report/render.c src/report/columns.c src/report/rows.c src/report/group.c */
+/* uses: src/report/wire.c src/report/self.c src/report/buf.c src/report/escape.c src/report/lives.c src/report/location.c src/report/render.c src/report/columns.c src/report/rows.c src/report/group.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../src/report/wire.h"
+#include "../../src/report/live/wire.h"
 #include "fake_api.h"
 
 static struct mw_buf b;
@@ -387,11 +387,11 @@ static void other_versions(void **state)
 {
 	(void)state;
 	make_text();
-	assert_int_equal(with("table 2\n", "table 2\n"), 0);
-	assert_int_equal(with("table 2\n", "table 1\n"), -1);
-	assert_int_equal(with("table 2\n", "table 20\n"), -1);
-	assert_int_equal(with("table 2\n", "table \n"), -1);
-	assert_int_equal(with("table 2\n", "table 2\r\n"), -1);
+	assert_int_equal(with("table 3\n", "table 3\n"), 0);
+	assert_int_equal(with("table 3\n", "table 1\n"), -1);
+	assert_int_equal(with("table 3\n", "table 30\n"), -1);
+	assert_int_equal(with("table 3\n", "table \n"), -1);
+	assert_int_equal(with("table 3\n", "table 3\r\n"), -1);
 	assert_int_equal(with("mwrap", "MWRAP"), -1);
 	assert_int_equal(read_n("", 0), -1);
 	nothing_is_left();
@@ -451,11 +451,83 @@ static void numbers(void **state)
 	assert_int_equal(with("\n0\t8\t500", "\n0\t4294967304\t500"), -1);
 }
 
+static void self_arrives(void **state)
+{
+	struct mw_self self = { .rss = UINT64_MAX, .kind = "grows", .rate = INT64_MIN, .n = MW_SELF_N };
+	const char *sentence = "Grows by\t1 MB:\n\\ \xc3\xa4.";
+
+	(void)state;
+	self.sentence = sentence;
+	for (uint32_t i = 0; i < MW_SELF_N; i++)
+		self.v[i] = (struct mw_spot){ 20 * i + 3, i % 2 ? UINT32_MAX : i, 1000 + i };
+	assert_int_equal(mw_wire_write_self(&b, &fake_api, &self), 0);
+	assert_int_equal(read_n(b.p, b.n), 0);
+	assert_int_equal(w.n, 0);
+	assert_true(w.self.rss == UINT64_MAX);
+	assert_true(w.self.rate == INT64_MIN);
+	assert_string_equal(w.self.kind, "grows");
+	assert_string_equal(w.self.sentence, sentence);
+	assert_int_equal(w.self.n, MW_SELF_N);
+	for (size_t i = 0; i < MW_SELF_N; i++) {
+		assert_int_equal(w.self.v[i].t, self.v[i].t);
+		assert_int_equal(w.self.v[i].rss, self.v[i].rss);
+		assert_int_equal(w.self.v[i].live, self.v[i].live);
+	}
+	/* one that says nothing */
+	self = (struct mw_self){ 0 };
+	b.n = 0;
+	assert_int_equal(mw_wire_write_self(&b, &fake_api, &self), 0);
+	assert_int_equal(read_n(b.p, b.n), 0);
+	assert_null(w.self.sentence);
+	assert_int_equal(w.self.n, 0);
+	assert_string_equal(w.self.kind, "");
+}
+
+/* The text of a process's figures, and these lines. */
+static int with_lines(const char *lines)
+{
+	b.n = 0;
+	assert_int_equal(mw_wire_write(&b, &fake_api, MW_WIRE_SELF, NULL, 0), 0);
+	mw_buf_str(&b, lines);
+	return read_n(b.p, b.n);
+}
+
+static void wrong_selves(void **state)
+{
+	static const char *const wrong[] = {
+		"!\n",
+		"!1\t2\tgrows\n",
+		"!1\t2\tGROWS\t\n",
+		"!1\t2\tabcdefghijklmnop\t\n", /* a kind that is too long */
+		"!1\t2\tgrows\tno end",
+		"!-1\t2\tgrows\t\n",
+		"!1\t9223372036854775808\tgrows\t\n",
+		"*1\t2\n",
+		"*1\t2\t4294967296\t\n",
+		"*1\t2\t3\t\n*1\t2\t3\t\n", /* time stands still */
+		"*2\t2\t3\t\n*1\t2\t3\t\n",
+	};
+	struct mw_buf many = { 0 };
+
+	(void)state;
+	assert_int_equal(with_lines("!1\t-2\t\t\n*1\t2\t3\t\n*2\t2\t3\t\n"), 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		assert_int_equal(with_lines(wrong[i]), -1);
+		nothing_is_left();
+	}
+	for (int i = 1; i <= MW_SELF_N + 1; i++)
+		mw_buf_fmt(&many, "*%d\t2\t3\t\n", i);
+	mw_buf_add(&many, "", 1);
+	assert_int_equal(with_lines(many.p), -1);
+	nothing_is_left();
+	mw_buf_free(&many);
+}
+
 /* Nothing but random lines of what is in such texts. */
 static void random_texts(void **state)
 {
 	static const char *const pieces[] = {
-		"0\t", "1\t", "7\t", "18446744073709551615\t",  "+", "-", "\n", "\\", "\t",
+		"0\t", "1\t", "7\t", "18446744073709551615\t",  "+", "-", "\n", "\\", "\t", "!", "*",
 		"x",   "\\n", "\0",  "0\t0\t0\t0\t0\t0\t0\t0\t"
 	};
 	unsigned seed = 7, taken = 0;
@@ -463,7 +535,7 @@ static void random_texts(void **state)
 	(void)state;
 	for (int round = 0; round < 30000; round++) {
 		b.n = 0;
-		mw_buf_str(&b, "mwrap table 2\n");
+		mw_buf_str(&b, "mwrap table 3\n");
 		for (int i = 0; i < 28; i++)
 			mw_buf_str(&b, "1\t");
 		mw_buf_str(&b, "\n");
@@ -488,7 +560,8 @@ int main(void)
 		TEST(rows_arrive),    TEST(every_byte_arrives), TEST(growth_arrives),
 		TEST(figures_arrive), TEST(lives_arrive),       TEST(no_memory),
 		TEST(cut_anywhere),   TEST(each_byte_changed),  TEST(other_versions),
-		TEST(numbers),        TEST(random_texts),
+		TEST(numbers),        TEST(random_texts),       TEST(self_arrives),
+		TEST(wrong_selves),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -21,6 +21,8 @@ import { shown, COLUMNS } from "./columns.js";
 import { follow } from "./server.js";
 import { tsv, save } from "./save.js";
 import { about, count, visible, bytes, clock, moment } from "./format.js";
+import { Switcher } from "./switcher.js";
+import { pageKeys } from "./keys.js";
 
 const HOLD = 3000; // the order stays while somebody points at the rows
 const GRACE = 1000; // a tab that is hidden for less keeps its stream
@@ -74,6 +76,8 @@ export class App {
 
 	start() {
 		this.status.attach(document.querySelector("header"), this.controls.root);
+		new Switcher(() => this.hello?.pid ?? null).attach(document.querySelector("header"));
+		pageKeys();
 		addEventListener("hashchange", () => this.take(parseState(location.hash)));
 		addEventListener("keydown", (e) => this.press(e));
 		this.table.body.addEventListener("pointermove", () => { this.pointedAt = performance.now(); }, { passive: true });

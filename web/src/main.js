@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // main.js - starts the page, where the server's own page is there to be taken
 // over, and is painted: until then nothing else is loaded. The other files are
-// one, app.js, which build.mjs names with its version.
+// one, app.js, or for the pages of several processes cluster.js; build.mjs names
+// both with their versions.
 
 const LONG = 500; // ms to wait for the server's page at most
 
@@ -17,5 +18,8 @@ function painted() {
 	});
 }
 
-if (document.querySelector("main") && document.documentElement.dataset.base !== undefined)
+const { base, page } = document.documentElement.dataset;
+if (document.querySelector("main") && base !== undefined && page === "home")
 	painted().then(() => import(APP)).then(({ App }) => new App().start());
+else if (document.querySelector("main") && base !== undefined && page)
+	painted().then(() => import(CLUSTER)).then(({ start }) => start(page));

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define VERSION "mwrap table 2"
+#define VERSION "mwrap table 3"
 
 /* The one list of the fields of a row and of a process that travel, in order. */
 /* clang-format off */
@@ -107,6 +107,33 @@ int mw_wire_write(struct mw_buf *b, const struct mw_api *api, enum mw_wire_what 
 	return ret || b->failed ? -1 : 0;
 }
 
+static void put_self(struct mw_buf *b, const struct mw_self *s)
+{
+	const char *sentence = s->sentence ? s->sentence : "";
+
+	mw_buf_str(b, "!"); /* no row begins so */
+	field(b, s->rss);
+	mw_buf_i64(b, s->rate);
+	mw_buf_fmt(b, "\t%s\t", s->kind);
+	mw_buf_text(b, sentence, strlen(sentence));
+	mw_buf_str(b, "\n");
+	for (size_t i = 0; i < s->n; i++) {
+		mw_buf_str(b, "*"); /* nor so */
+		field(b, s->v[i].t);
+		field(b, s->v[i].rss);
+		field(b, s->v[i].live);
+		mw_buf_str(b, "\n");
+	}
+}
+
+int mw_wire_write_self(struct mw_buf *b, const struct mw_api *api, const struct mw_self *s)
+{
+	if (mw_wire_write(b, api, MW_WIRE_SELF, NULL, 0))
+		return -1;
+	put_self(b, s);
+	return b->failed ? -1 : 0;
+}
+
 /* --- reading ------------------------------------------------------------------- */
 
 struct reader {
@@ -137,6 +164,25 @@ static uint64_t take(struct reader *r)
 	else
 		r->p++;
 	return r->bad ? 0 : v;
+}
+
+static int64_t take_signed(struct reader *r)
+{
+	bool minus = take_sign(r);
+	uint64_t v = take(r);
+
+	if (v > (uint64_t)INT64_MAX + minus)
+		r->bad = true;
+	return r->bad ? 0 : (int64_t)(minus ? 0 - v : v);
+}
+
+static uint32_t take_u32(struct reader *r)
+{
+	uint64_t v = take(r);
+
+	if (v > UINT32_MAX)
+		r->bad = true;
+	return r->bad ? 0 : (uint32_t)v;
 }
 
 static void take_newline(struct reader *r)
@@ -172,12 +218,12 @@ static char unescape(char c, bool *bad)
 	return c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : c;
 }
 
-/* Undoes mw_buf_text up to the end of the line, in place. */
-static void take_text(struct reader *r, struct mw_row *row)
+/* Undoes mw_buf_text up to the end of the line, in place, and takes that. Returns its length. */
+static size_t take_text(struct reader *r, const char **text)
 {
 	char *to = r->p;
 
-	row->location = to;
+	*text = to;
 	while (r->p < r->end && *r->p != '\n') {
 		char c = *r->p++;
 
@@ -187,18 +233,59 @@ static void take_text(struct reader *r, struct mw_row *row)
 			c = unescape(*r->p++, &r->bad); /* the end is a NUL */
 		*to++ = c;
 	}
-	row->location_len = (uint32_t)(to - row->location);
-	if (r->p >= r->end || row->file_len > row->location_len)
+	if (r->p >= r->end)
 		r->bad = true;
 	else
 		r->p++;
 	*to = '\0';
+	return (size_t)(to - *text);
+}
+
+/* Takes a verdict's kind, lower-case letters or nothing, and its tab. */
+static void take_kind(struct reader *r, char kind[MW_SELF_KIND])
+{
+	size_t n = 0;
+
+	while (n < MW_SELF_KIND - 1 && *r->p >= 'a' && *r->p <= 'z')
+		kind[n++] = *r->p++;
+	kind[n] = '\0';
+	if (*r->p == '\t')
+		r->p++;
+	else
+		r->bad = true;
+}
+
+static void take_self(struct reader *r, struct mw_self *s)
+{
+	r->p++;
+	s->rss = take(r);
+	s->rate = take_signed(r);
+	take_kind(r, s->kind);
+	if (!r->bad && !take_text(r, &s->sentence))
+		s->sentence = NULL;
+}
+
+static void take_spot(struct reader *r, struct mw_self *s)
+{
+	struct mw_spot *v = &s->v[s->n];
+
+	if (s->n == MW_SELF_N) {
+		r->bad = true;
+		return;
+	}
+	r->p++;
+	v->t = take_u32(r);
+	v->rss = take_u32(r);
+	v->live = take_u32(r);
+	if (s->n && v->t <= s->v[s->n - 1].t) /* slopes divide by the time between two points */
+		r->bad = true;
+	s->n++;
+	take_newline(r);
 }
 
 static void take_row(struct reader *r, struct mw_row *row)
 {
-	uint64_t kind = take(r), file = take(r), growth;
-	bool minus;
+	uint64_t kind = take(r), file = take(r);
 
 	row->id = MW_ID_NONE;
 	row->kind = (enum mw_kind)kind;
@@ -208,12 +295,10 @@ static void take_row(struct reader *r, struct mw_row *row)
 #define X(f) row->f = take(r);
 	ROW_FIELDS(X)
 #undef X
-	minus = take_sign(r);
-	growth = take(r);
-	if (growth > (uint64_t)INT64_MAX + minus)
+	row->growth = take_signed(r);
+	row->location_len = (uint32_t)take_text(r, &row->location);
+	if (row->file_len > row->location_len)
 		r->bad = true;
-	row->growth = (int64_t)(minus ? 0 - growth : growth);
-	take_text(r, row);
 }
 
 static void take_live(struct reader *r, struct mw_live *l)
@@ -234,7 +319,7 @@ static bool make_room(struct mw_wire *w, const struct reader *r)
 	for (const char *s = r->p; s && s < r->end;) {
 		if (*s == '+')
 			lives++;
-		else
+		else if (*s != '!' && *s != '*')
 			rows++;
 		s = memchr(s, '\n', (size_t)(r->end - s));
 		s = s ? s + 1 : NULL;
@@ -262,6 +347,10 @@ int mw_wire_read(struct mw_wire *w, char *text, size_t n)
 	while (r.p < r.end && !r.bad) {
 		if (*r.p == '+')
 			take_live(&r, &w->lives[w->lives_n++]);
+		else if (*r.p == '!')
+			take_self(&r, &w->self);
+		else if (*r.p == '*')
+			take_spot(&r, &w->self);
 		else
 			take_row(&r, &w->rows[w->n++]);
 	}

@@ -1,0 +1,163 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# /family and /all/ in a browser, of a real family: the numbers move by themselves, one process
+# stands out, two are compared, and the header leads from one to the other.
+require_relative "lib/browser"
+require_relative "lib/served"
+
+class BrowserFamilyTest < Minitest::Test
+  include BrowserTest
+
+  # Three workers that do what they are told: "WORKER BYTES" makes one keep so many more.
+  APP = <<~RUBY
+    $stdout.sync = true
+    pipes = Array.new(3) { IO.pipe }
+    acks = IO.pipe
+    workers = pipes.map.with_index do |(r, _), n|
+      fork do
+        $0 = "worker \#{n} <b>&</b>"
+        keep = []
+        keep << ("w" * Integer(r.gets)) while acks[1].puts("ok") || true
+      end
+    end
+    3.times { acks[0].gets }
+    puts workers.join(" ")
+    while (line = $stdin.gets)
+      n, bytes = line.split.map(&:to_i)
+      pipes[n][1].puts(bytes)
+      acks[0].gets
+      puts "done"
+    end
+    workers.each { |w| Process.kill(:KILL, w) rescue nil }
+  RUBY
+
+  attr_reader :origin
+
+  def teardown
+    close_page
+    super
+  end
+
+  def start(*options)
+    @app = served_ruby(APP, options: ["listen:127.0.0.1:0", *options])
+    @workers = @app.hear.split.map(&:to_i)
+    @origin = eventually("where it listens") { @app.stderr[%r{listening on (http://127\.0\.0\.1:\d+)/}, 1] }
+    eventually("four processes") { processes.count { |p| p["state"] == "answers" } == 4 }
+  end
+
+  def processes = JSON.parse(get("/family.json").body)["processes"]
+  def row(pid) = "tr[data-pid='#{pid}']"
+  def rss(pid) = js("document.querySelector(arguments[0]).children[2].querySelector('span').title", row(pid)).delete(", bytes").to_i
+  def live_bytes(pid) = js("document.querySelector(arguments[0]).children[3].querySelector('span').title", row(pid)).delete(", bytes").to_i
+
+  def test_side_by_side
+    start
+    open_page("#{origin}/family")
+    wait_until("document.querySelectorAll('.fleet tbody tr').length === 4")
+    assert_equal "worker 1 <b>&</b>", text("#{row(@workers[1])} .who b")
+    assert_match(/\A4 processes: RSS /, text(".verdict"))
+    assert_equal "done", @app.ask("1 50000000")
+    wait_until("document.querySelector('.verdict').textContent.startsWith('One process stands out: pid #{@workers[1]}: RSS ')")
+    assert_operator live_bytes(@workers[1]), :>=, 50_000_000
+    assert_operator rss(@workers[1]), :>, 50_000_000
+    assert_equal [@workers[1].to_s], js("[...document.querySelectorAll('tr.out')].map((n) => n.dataset.pid)")
+    assert_equal "stands out by RSS", text("#{row(@workers[1])} .stands")
+    # sorted by RSS, that one comes first
+    click("th[data-column=rss_bytes] button")
+    wait_until("document.querySelector('.fleet tbody tr').dataset.pid === '#{@workers[1]}'")
+    assert_equal "descending", js("document.querySelector('th[data-column=rss_bytes]').getAttribute('aria-sort')")
+    # a process that ended goes
+    Process.kill(:KILL, @workers[2])
+    wait_until("document.querySelectorAll('.fleet tbody tr').length === 3")
+    click("#{row(@workers[1])} .who a")
+    wait_until("document.querySelector('.process')?.textContent.includes('pid #{@workers[1]}')")
+    assert_quiet
+  end
+
+  def test_two_compared
+    start
+    assert_equal "done", @app.ask("0 3000000")
+    open_page("#{origin}/family")
+    wait_until("document.querySelectorAll('.fleet tbody tr').length === 4")
+    @workers.first(2).each { |pid| click("#{row(pid)} input") }
+    wait_until("document.querySelectorAll('.comparison tbody tr').length > 0")
+    assert_equal "#compare=#{@workers[0]},#{@workers[1]}", js("location.hash")
+    assert_match(/\Apid #{@workers[0]} and pid #{@workers[1]}: 2\.\d+.MB more live in pid #{@workers[0]}\z/, text(".comparison h2"))
+    first = texts(".comparison tbody tr:first-child td")
+    assert_match(%r{/app\.rb:8\z}, first[3])
+    assert_match(/\A\+2\.\d\d.MB\z/, first[0])
+    # no third one, until one of them is left out
+    assert js("document.querySelector(arguments[0]).disabled", "#{row(@workers[2])} input")
+    # a shared address shows the same; a number leads to the location in that process
+    refresh
+    wait_until("document.querySelectorAll('.comparison tbody tr').length > 0")
+    click(".comparison tbody tr:first-child td:nth-child(2) a")
+    wait_until("document.querySelector('.one h1')?.textContent.endsWith('/app.rb:8')")
+    assert_equal "/#{@workers[0]}/", js("location.pathname")
+    assert_quiet
+  end
+
+  def test_the_header_leads_to_the_others
+    start
+    open_page("#{origin}/")
+    wait_until("document.querySelector('.switch:not([hidden]) summary')?.textContent === '1 of 4 processes'")
+    click(".switch summary")
+    hrefs = js("[...document.querySelectorAll('.switch a')].map((n) => n.getAttribute('href'))")
+    assert_equal [@app.pid, *@workers].sort.map { |pid| "/#{pid}/" } + %w[/family /all/], hrefs
+    assert_equal ["/#{@app.pid}/"], js("[...document.querySelectorAll('.switch a[aria-current]')].map((n) => n.getAttribute('href'))")
+    keys(:Escape)
+    wait_until("!document.querySelector('.switch').open")
+    click(".switch summary")
+    click(".switch a[href='/#{@workers[0]}/']")
+    wait_until("location.pathname === '/#{@workers[0]}/' && document.querySelector('.process')?.textContent.includes('pid #{@workers[0]}')")
+    wait_until("document.querySelector('.switch a[aria-current]')?.getAttribute('href') === '/#{@workers[0]}/'")
+    assert_quiet
+  end
+
+  def test_all_together
+    start
+    open_page("#{origin}/all/")
+    wait_until("document.querySelectorAll('.sum tbody tr').length > 20")
+    assert_match(/\AThe sum of 4 processes: live /, text(".verdict"))
+    own = "[...document.querySelectorAll('.sum tbody tr')].find((n) => n.lastChild.textContent.endsWith('/app.rb:8'))"
+    assert_equal "done", @app.ask("0 7000000")
+    assert_equal "done", @app.ask("2 8000000")
+    # it moves by itself, to the top
+    wait_until("document.querySelector('.sum tbody tr td.location').textContent.endsWith('/app.rb:8')")
+    wait_until("#{own}.children[1].title") { |title| title.delete(", bytes").to_i >= 15_000_000 }
+    wait_until("parseFloat(document.querySelector('.figure.live dd').textContent) > 15")
+    # filtered and sorted by the server
+    js("(() => { const i = document.querySelector('.sum input'); i.value = 'app.rb:8'; i.dispatchEvent(new Event('input')); })()")
+    wait_until("document.querySelectorAll('.sum tbody tr').length === 1")
+    assert_equal "#q=app.rb%3A8", js("location.hash")
+    assert_equal %w[tsv csv json].map { |f| "/all/each/0.#{f}?sort=growth&q=app.rb%3A8" }, js("[...document.querySelectorAll('.sum .exports a')].map((n) => n.getAttribute('href'))")
+    assert_equal 200, get(js("document.querySelector('.sum .exports a').getAttribute('href')")).status
+    click("[data-group=file]")
+    wait_until("document.querySelector('.sum tbody td.location')?.textContent.endsWith('/app.rb')")
+    js("(() => { const i = document.querySelector('.sum input'); i.value = 'nowhere'; i.dispatchEvent(new Event('input')); })()")
+    wait_until("document.querySelector('.sum caption').textContent === 'No location contains \u201cnowhere\u201d.'")
+    assert_equal 0, js("document.querySelectorAll('.sum tbody tr').length")
+    # the page's own controls are for all, and stay
+    assert_equal "/all/reset", js("document.querySelector('main .controls form').getAttribute('action')")
+    assert_quiet
+  end
+
+  def test_the_end_of_the_server
+    start
+    open_page("#{origin}/family")
+    wait_until("document.querySelectorAll('.fleet tbody tr').length === 4")
+    [@app.pid, *@workers].each { |pid| Process.kill(:KILL, pid) }
+    wait_until("document.querySelector('.light').dataset.state === 'gone'")
+    assert_equal 4, js("document.querySelectorAll('.fleet tbody tr').length"), "the last numbers stay"
+  end
+
+  def test_without_scripts
+    start
+    open_page("#{origin}/family", scripts: false)
+    page = get("/family", { "Accept" => "text/html" }).body
+    assert_includes page, "&lt;b&gt;&amp;&lt;/b&gt;"
+    refute_includes page, "<b>&"
+  end
+end
