@@ -25,7 +25,7 @@ ALLOWED = {
   "host" => %w[. base caller/ruby hooks httpd options real report table track],
   "http" => %w[base report],
   "pages" => %w[. base http report report/live],
-  "family" => %w[base http pages report],
+  "family" => %w[base http pages report report/live],
   "httpd" => %w[. base family http options pages report/live],
   "ruby" => %w[. base family pages report report/live]
 }.freeze

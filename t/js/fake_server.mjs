@@ -5,10 +5,10 @@
 //
 //	node t/js/fake_server.mjs [--port=0] [--locations=300] [--base=/mwrap]
 //		[--read-only] [--no-ruby] [--flat] [--empty] [--no-source] [--hand]
-//		[--age=SECONDS] [--workers] [--no-curves] [--forgetful]
+//		[--age=SECONDS] [--workers] [--no-curves] [--no-verdict] [--forgetful]
 //
 // --workers: of the answers to single questions, every second one is another
-// process's. --no-curves: no history of locations. --forgetful: the stream begins
+// process's. --no-curves, --no-verdict: no such page. --forgetful: the stream begins
 // with no rows, and each comes as if it were new when it changes.
 //
 // Prints "listening PORT" when it is ready, then does what stdin says, a line each:
@@ -421,7 +421,7 @@ class Server {
 		if (path === "/history.json")
 			return this.json(res, this.own(this.process.history()));
 		if (path === "/verdict.json")
-			return this.json(res, this.own(this.process.verdict(url.searchParams)));
+			return this.o["no-verdict"] ? this.text(res, 404, "no such page") : this.json(res, this.own(this.process.verdict(url.searchParams)));
 		if (path === "/history/locations.json")
 			return this.o["no-curves"] ? this.text(res, 404, "no such page") : this.json(res, this.own(this.process.locations(url.searchParams)));
 		const at = /^\/at\/([^/]+)\.json$/.exec(path);

@@ -113,7 +113,7 @@ test("rows with a curve come first, by its slope; the others by growth", () => {
 	const rows = some();
 	const [rack1, rack2, user, cache] = rows.location;
 	assert.deepEqual(shown(rows, {}), [rack2, cache, rack1, user], "no curves: by growth");
-	rows.curves.load(curves([0, 50, 100], [3, user, 10, 20, 30], [1, rack1, 100], [4, "/another.rb:1", 0, 1e6, 2e6]));
+	rows.takeCurves(curves([0, 50, 100], [3, user, 10, 20, 30], [1, rack1, 100], [4, "/another.rb:1", 0, 1e6, 2e6]));
 	assert.deepEqual(shown(rows, {}), [user, rack1, rack2, cache]);
 	assert.deepEqual(shown(rows, { sort: "trend", desc: false }), [rack1, user, cache, rack2], "these come last either way");
 });
@@ -134,7 +134,7 @@ test("growth is since the start, since the tab's mark, or over a part of the tim
 	assert.equal(rows.grown[0], 0);
 
 	const part = some();
-	part.curves.load(curves([0, 50, 90], [1, part.location[0], null, 40, 100], [2, part.location[1], 300]));
+	part.takeCurves(curves([0, 50, 90], [1, part.location[0], null, 40, 100], [2, part.location[1], 300]));
 	part.apply({ t: 110, all: false, more: false, rows: [[3, 0, 0, 0, 0, 80, 1, 0, 0, 0]], gone: [] });
 	part.measure({ kind: "range", from: 0, to: 90 });
 	assert.deepEqual([...part.grown.slice(0, 4)], [60, 0, NaN, NaN], "what nobody knows isn't nothing");
@@ -164,7 +164,7 @@ test("rows that were known before keep their curves through a stream that began 
 
 test("a row that the server's curves know wasn't born now", () => {
 	const rows = some();
-	rows.curves.load(curves([0, 100], [9, "/late.rb:1", 7, 7]));
+	rows.takeCurves(curves([0, 100], [9, "/late.rb:1", 7, 7]));
 	rows.apply({ t: 102, all: false, more: false, rows: [whole(9, "/late.rb:1", 7, 7, { allocations: 500 }), whole(10, "/born.rb:1", 7, 7, { allocations: 30 })], gone: [] });
 	rows.tick(102);
 	assert.deepEqual([rows.series[4].n, rows.rate[4]], [1, 0]);
@@ -173,7 +173,7 @@ test("a row that the server's curves know wasn't born now", () => {
 
 test("curves: the server's up to where they end, then what came since", () => {
 	const rows = some();
-	rows.curves.load(curves([0, 50, 90], [1, rows.location[0], null, 40, 60]));
+	rows.takeCurves(curves([0, 50, 90], [1, rows.location[0], null, 40, 60]));
 	rows.apply({ t: 120, all: false, more: false, rows: [[1, 0, 0, 0, 0, 200, 1, 0, 0, 0]], gone: [] });
 	assert.deepEqual([...rows.sample(0, 0, 120, 7)], [NaN, NaN, NaN, 40, 40, 100, 200]);
 	assert.deepEqual([...rows.sample(1, 60, 120, 3)], [NaN, NaN, 300]);

@@ -166,7 +166,7 @@ export class App {
 	// Another process answers now: nothing of the last one holds.
 	another() {
 		this.rows.clear();
-		this.rows.curves.clear();
+		this.rows.takeCurves(null);
 		Object.assign(this.history, new History());
 		this.generations = new Generations();
 		this.point = this.verdict = null;
@@ -200,7 +200,7 @@ export class App {
 		} else if (key !== asked(this.state)) {
 			return; // another time is shown by now
 		} else if (kind === "curves") {
-			this.rows.curves.load(json);
+			this.rows.takeCurves(json);
 			this.settle();
 		} else {
 			this.verdict = json;
@@ -456,7 +456,7 @@ export class App {
 	// seen: the sentence that a hidden tab asked for, or null if nobody answered
 	title(seen) {
 		const now = seen === undefined ? this.point?.live : seen?.parts?.live?.now;
-		const away = this.away || seen === null;
+		const away = seen === undefined ? this.away : seen === null;
 		const live = typeof now === "number" ? bytes(now) : "";
 		const who = this.hello ? visible(this.hello.title || `pid ${this.hello.pid}`) : "";
 		const title = `${away ? "\u25cb " : ""}${live ? `${live} live \u2013 ` : ""}${who}${who ? " \u2013 " : ""}mwrap`;

@@ -37,7 +37,7 @@ export class Headline {
 			Object.keys(RANGES).map((name) =>
 				el("button", { type: "button", "data-range": name, onclick: () => on.range(name) }, RANGE_NAMES[name])));
 		this.box = el("div", { class: "plot", role: "slider", tabindex: 0, "aria-orientation": "horizontal",
-			title: "Drag, or Shift and the arrows, selects a part of the time" });
+			"aria-description": "Shift and the arrows select a part of the time, Enter shows it, Escape clears it" });
 		this.nothing = el("p", { class: "no-plot", hidden: true }, el("span"), " ",
 			el("button", { type: "button", onclick: () => on.select(null) }, "Show all times"));
 		const list = el("dl", { class: "figures" }, FIGURES.map(([id, title, aboutIt]) => {

@@ -9,7 +9,7 @@ import { Curves } from "./curves.js";
 
 // The values of a row of an event, in the order of the contract.
 export const NUMBERS = ["total", "allocations", "frees", "growth", "liveBytes", "live", "lifeSum", "lifeMax", "mark"];
-const OWN = ["rate", "base", "grown"]; // what the page makes of them
+const OWN = ["rate", "base", "grown", "steep"]; // what the page makes of them
 const LATELY = 10; // seconds that allocations a second are of
 const FIRST_NEW = 10; // a known row comes with its id and the nine numbers only
 
@@ -112,6 +112,7 @@ export class Rows {
 		this.rate[slot] = 0;
 		this.base[slot] = this.marked?.base.get(values[0]) || 0;
 		this.grown[slot] = NaN;
+		this.steep[slot] = this.curve(slot)?.slope ?? NaN;
 		for (const list of Object.values(this.names))
 			list[slot] = undefined;
 		if (known)
@@ -204,11 +205,21 @@ export class Rows {
 		return s.n && s.at(0, T) <= from ? s.value(BYTES, to) - s.value(BYTES, from) : NaN;
 	}
 
+	// /history/locations.json, as an object; null: nothing is known
+	takeCurves(json) {
+		if (json)
+			this.curves.load(json);
+		else
+			this.curves.clear();
+		for (let slot = 0; slot < this.slots; slot++)
+			this.steep[slot] = this.curve(slot)?.slope ?? NaN;
+	}
+
 	// How fast it grew over the time shown, in bytes a second, as the server's curve has it. Where there is
 	// none, a row comes after all that have one, by its growth.
 	slope(slot, descending) {
-		const curve = this.curve(slot), grown = this.grown[slot] || 0;
-		return curve ? curve.slope + grown * 1e-18 : grown + (descending ? -1e15 : 1e15);
+		const steep = this.steep[slot], grown = this.grown[slot] || 0;
+		return steep === steep ? steep + grown * 1e-18 : grown + (descending ? -1e15 : 1e15);
 	}
 
 	// Live bytes at n evenly spaced times from t0 to t1; NaN: not known then

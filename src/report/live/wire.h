@@ -11,7 +11,7 @@
 #ifndef MW_REPORT_WIRE_H
 #define MW_REPORT_WIRE_H
 
-#include "report.h"
+#include "report/report.h"
 #include "self.h"
 
 /* One process's answer. All zero: none. Strings point into `text`. */
