@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A process's curve and slope, and which one of several siblings stands out. */
-/* uses: src/report/self.c src/report/history.c src/report/buf.c src/report/escape.c src/family/compare.c */
+/* uses: @server */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

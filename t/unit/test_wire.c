@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A table from one process to another: it arrives as it was, or not at all. */
-/* uses: src/report/wire.c src/report/self.c src/report/buf.c src/report/escape.c src/report/lives.c src/report/location.c src/report/render.c src/report/columns.c src/report/rows.c src/report/group.c */
+/* uses: @server */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
