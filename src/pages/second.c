@@ -22,8 +22,7 @@ static void read_stats(struct mw_site *s, uint32_t t)
 	s->stats_next = t + 1 + (uint32_t)(cost / STATS_NS_A_SECOND > 59 ? 59 : cost / STATS_NS_A_SECOND);
 }
 
-static void make_point(struct mw_site *s, const struct mw_proc_file *smaps,
-		       struct mw_point *p)
+static void make_point(struct mw_site *s, const struct mw_proc_file *smaps, struct mw_point *p)
 {
 	struct mw_rss rss;
 

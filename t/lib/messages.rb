@@ -21,6 +21,7 @@ module Messages
     ["dprintf", { 0 => /\A(?:2|STDERR_FILENO)\z/ }, "{1}"],
     ["perror", {}, "{0}: <>"],
     ["mw_option_thread", { 3 => /"/ }, "{3}: <>"],
+    ["mw_begin_thread", { 3 => /"/ }, "{3}: <>"],
     ["mw_option_wrong", { 1 => /\ANULL\z/ }, "<>: {2}"],
     ["mw_option_wrong", { 1 => /\A(?!NULL\z)/ }, "<>: \"<>\" {2}"],
     ["say", { 0 => /\Ap\z/, 1 => /\A".*\w \w.*"\z/ }, "\"<>\"{1}"], # options.c

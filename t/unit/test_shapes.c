@@ -35,7 +35,10 @@ struct shape {
 	double lasts, from, to, starts;
 	size_t lines_n;
 	struct line lines[SERIES_MAX];
-	struct { double t; char text[40]; } events[4];
+	struct {
+		double t;
+		char text[40];
+	} events[4];
 	size_t events_n;
 	char is[120], at[80], says[120], never[120];
 };
@@ -62,10 +65,14 @@ static double size(const char *s)
 
 	v *= *end == 'K' ? 1024 : *end == 'M' ? 1 << 20 : *end == 'G' ? 1 << 30 : 1;
 	end = strchr(s, '/');
-	return end ? v / seconds(end[1] == 'm' ? "1m" : end[1] == 'h' ? "1h" : end[1] == 'd' ? "1d" : "1s") : v;
+	return end ? v / seconds(end[1] == 'm' ? "1m" :
+				 end[1] == 'h' ? "1h" :
+				 end[1] == 'd' ? "1d" :
+						 "1s") :
+		     v;
 }
 
-static const char *const kinds[] = { "base", "slope", "teeth", "noise", "walk",
+static const char *const kinds[] = { "base", "slope", "teeth", "noise",  "walk",
 				     "sine", "step",  "fills", "stairs", "burst" };
 
 static void read_terms(struct line *l, char **words, size_t n, const char *where)
@@ -79,7 +86,9 @@ static void read_terms(struct line *l, char **words, size_t n, const char *where
 			kind++;
 		if (kind < sizeof(kinds) / sizeof(*kinds)) {
 			t = &l->terms[l->n++];
-			*t = (struct term){ .kind = kind, .size = size(words[i + 1]), .until = 1e12, .every = 60 };
+			*t = (struct term){
+				.kind = kind, .size = size(words[i + 1]), .until = 1e12, .every = 60
+			};
 			t->seed = 88172645463325252u + l->n * 7919;
 		} else if (t && !strcmp(words[i], "from")) {
 			t->from = seconds(words[i + 1]);
@@ -165,7 +174,9 @@ static double chance(struct term *t)
 static double wave(double x)
 {
 	x = 2 * (x - (double)(long)x);
-	return x < 1 ? x < 0.5 ? 2 * x * x : 1 - 2 * (1 - x) * (1 - x) : x < 1.5 ? 1 - 2 * (x - 1) * (x - 1) : 2 * (2 - x) * (2 - x);
+	return x < 1   ? x < 0.5 ? 2 * x * x : 1 - 2 * (1 - x) * (1 - x) :
+	       x < 1.5 ? 1 - 2 * (x - 1) * (x - 1) :
+			 2 * (2 - x) * (2 - x);
 }
 
 static double value(struct term *t, double now)
@@ -218,7 +229,9 @@ static int curves(void *ctx, double from, double to, struct mw_curve_set *set)
 {
 	struct played *p = ctx;
 	double now = p->shape->starts + p->shape->lasts;
-	unsigned step = from >= now - 901 ? 5 : from >= now - 86401 || p->shape->lasts <= 86400 ? 60 : 240;
+	unsigned step = from >= now - 901                               ? 5 :
+			from >= now - 86401 || p->shape->lasts <= 86400 ? 60 :
+									  240;
 	size_t most = p->seconds / step + 1, points = 0;
 	uint32_t *t = calloc(most, sizeof(*t));
 	struct mw_curve *v = calloc(SERIES_MAX, sizeof(*v));
@@ -238,8 +251,15 @@ static int curves(void *ctx, double from, double to, struct mw_curve_set *set)
 		bytes = calloc(points + 1, sizeof(*bytes));
 		for (size_t k = 0; k < points; k++)
 			bytes[k] = (uint64_t)p->values[i][(size_t)(t[k] - p->shape->starts)];
-		v[set->n++] = (struct mw_curve){ .location = l->name, .location_len = (uint32_t)strlen(l->name),
-			.file_len = (uint32_t)(strrchr(l->name, ':') - l->name), .kind = MW_KIND_RUBY, .n = points, .t = t, .bytes = bytes };
+		v[set->n++] = (struct mw_curve){
+			.location = l->name,
+			.location_len = (uint32_t)strlen(l->name),
+			.file_len = (uint32_t)(strrchr(l->name, ':') - l->name),
+			.kind = MW_KIND_RUBY,
+			.n = points,
+			.t = t,
+			.bytes = bytes
+		};
 	}
 	return 0;
 }
@@ -264,8 +284,10 @@ static void play(struct played *p, struct shape *s)
 	for (size_t i = 0; i < s->lines_n; i++)
 		p->values[i] = calloc(p->seconds, sizeof(double));
 	for (size_t at = 0; at < p->seconds; at++) {
-		double sums[MW_PARTS_N] = { [MW_PART_FILES] = 12e6, [MW_PART_STACKS] = 1e5, [MW_PART_TRACKER] = 3e6,
-					    [MW_PART_ANON] = 1e6, [MW_PART_FREE] = 2e6, [MW_PART_HEAP] = 8e6 };
+		double sums[MW_PARTS_N] = {
+			[MW_PART_FILES] = 12e6, [MW_PART_STACKS] = 1e5, [MW_PART_TRACKER] = 3e6,
+			[MW_PART_ANON] = 1e6,   [MW_PART_FREE] = 2e6,   [MW_PART_HEAP] = 8e6
+		};
 		bool given[MW_PARTS_N] = { 0 };
 		double rss = 0;
 		struct mw_point point = { .t = (uint32_t)(s->starts + (double)at) };
@@ -301,11 +323,13 @@ static void play(struct played *p, struct shape *s)
 		mw_history_add(&p->history, point);
 		for (size_t i = 0; i < s->events_n; i++)
 			if ((size_t)s->events[i].t == at)
-				mw_history_event(&p->history, s->starts + s->events[i].t, "annotation", s->events[i].text);
+				mw_history_event(&p->history, s->starts + s->events[i].t, "annotation",
+						 s->events[i].text);
 	}
 }
 
-static void plain(char *to, size_t max, void (*words)(struct mw_buf *, const struct mw_verdict *), const struct mw_verdict *v)
+static void plain(char *to, size_t max, void (*words)(struct mw_buf *, const struct mw_verdict *),
+		  const struct mw_verdict *v)
 {
 	struct mw_buf b = { 0 };
 
@@ -331,9 +355,11 @@ static void one_shape(void **state)
 	snprintf(kind, sizeof(kind), " %s ", mw_verdict_name(v.kind));
 	right = strstr(s->is, kind) && (!s->says[0] || strstr(sentence, s->says)) &&
 		(!s->never[0] || !strstr(sentence, s->never)) &&
-		(!s->at[0] || (v.n && v.locations[0].len == strlen(s->at) && !strncmp(v.locations[0].location, s->at, strlen(s->at))));
+		(!s->at[0] || (v.n && v.locations[0].len == strlen(s->at) &&
+			       !strncmp(v.locations[0].location, s->at, strlen(s->at))));
 	if (getenv("SHOW") || !right)
-		print_message("# %-28s %-12s %.2f %s\n", s->name, mw_verdict_name(v.kind), v.confidence, sentence);
+		print_message("# %-28s %-12s %.2f %s\n", s->name, mw_verdict_name(v.kind), v.confidence,
+			      sentence);
 	/* nobody is accused in a sentence that says that nothing grows */
 	assert_true(right);
 	for (size_t i = 0; i < e.scales_n; i++)
@@ -353,5 +379,6 @@ int main(void)
 		tests[i] = (struct CMUnitTest){ shapes[i].name, one_shape, NULL, NULL, &shapes[i] };
 	if (shapes_n < 30)
 		fail_msg("there are %zu shapes only", shapes_n);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return _cmocka_run_group_tests("shapes", tests, shapes_n, NULL, NULL);
 }

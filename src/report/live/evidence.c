@@ -24,7 +24,8 @@ static const struct mw_point *at(const struct grid *g, uint32_t i)
 /* The finest grid that reaches back to `from`; the last one, if none does. */
 static struct grid choose(const struct mw_history *h, double from)
 {
-	struct grid grids[3] = { ring(h->fine, MW_FINE_N, h->fine_n), ring(h->coarse, MW_COARSE_N, h->coarse_n),
+	struct grid grids[3] = { ring(h->fine, MW_FINE_N, h->fine_n),
+				 ring(h->coarse, MW_COARSE_N, h->coarse_n),
 				 ring(h->whole, MW_LONG_N, h->long_n) };
 	double begin = grids[2].n ? at(&grids[2], 0)->t : 0; /* there is nothing before */
 

@@ -336,7 +336,8 @@ static bool rises(struct mw_trend *r, const struct seq *s, size_t from, double l
 	return r->gain >= least && !usual(s, from, r->gain);
 }
 
-static bool course_rises(struct mw_trend *r, const struct seq *s, const size_t *starts, size_t n, double least)
+static bool course_rises(struct mw_trend *r, const struct seq *s, const size_t *starts, size_t n,
+			 double least)
 {
 	for (size_t i = 0; i < n; i++)
 		if (rises(r, s, starts[i], least))
@@ -396,8 +397,9 @@ static void rests(struct mw_trend *r, const struct seq *s, double slack)
 		return;
 	r->gain = now - before;
 	r->begun = s->t[left ? left - 1 : 0];
-	r->course = flat < left + 3 || r->since - r->begun < (s->t[s->n - 1] - s->t[0]) / 20 ? MW_COURSE_STEP :
-											     MW_COURSE_ROSE;
+	r->course = flat < left + 3 || r->since - r->begun < (s->t[s->n - 1] - s->t[0]) / 20 ?
+			    MW_COURSE_STEP :
+			    MW_COURSE_ROSE;
 }
 
 /* --- a course --------------------------------------------------------------------- */
@@ -426,7 +428,8 @@ static bool teeth(struct mw_trend *r, const struct seq *s, double var, double le
 	r->teeth = true;
 	r->level = floor.v[floor.n - 1];
 	r->confidence = (double)floor.n / (double)(floor.n + 1);
-	if (!moves(r, &floor, starts, cut(&floor, larger(variance(&floor), least * least / 256), starts), least)) {
+	if (!moves(r, &floor, starts, cut(&floor, larger(variance(&floor), least * least / 256), starts),
+		   least)) {
 		r->course = MW_COURSE_TEETH;
 		r->since = r->begun = s->t[0];
 	}
@@ -474,7 +477,8 @@ static void floors(double least[5], const double *t, const double *v, size_t n, 
 		if (v[i] != v[i] || end < from)
 			continue;
 		for (int k = 0; k < 5; k++)
-			if (t[i] <= from + fifth * (k + 1) && end >= from + fifth * k && !(least[k] <= v[i]))
+			if (t[i] <= from + fifth * (k + 1) && end >= from + fifth * k &&
+			    !(least[k] <= v[i]))
 				least[k] = v[i];
 	}
 }

@@ -95,8 +95,8 @@ static double last_known(const struct look *l, size_t n)
 typedef double change_fn(const double *t, const double *v, size_t n, double from, double to);
 
 /* The locations with the most change in the window, most first; returns their number. */
-static size_t changed(const struct look *l, double from, double to, change_fn *of, const struct mw_curve **best,
-		      double *change, size_t max, double *less)
+static size_t changed(const struct look *l, double from, double to, change_fn *of,
+		      const struct mw_curve **best, double *change, size_t max, double *less)
 {
 	const struct mw_curve_set *set = l->scale->curves;
 	size_t n = 0;
@@ -139,7 +139,8 @@ static void find_line(struct look *l)
 		if (change[i] < l->least)
 			break;
 		mw_trend_of(&t, l->t, l->v, curve_series(l, best[i]), l->scale->from, to, l->least);
-		if (t.course != MW_COURSE_RISES || less > t.gain / 2 || t.gain > (live->high - live->low) * 1.25)
+		if (t.course != MW_COURSE_RISES || less > t.gain / 2 ||
+		    t.gain > (live->high - live->low) * 1.25)
 			continue;
 		if (!l->top || t.gain > l->line.gain) {
 			l->top = best[i];
@@ -177,7 +178,8 @@ static enum mw_rss_part most_by(const struct look *l, double begun)
 	double change = 0;
 
 	for (int part = MW_PART_LIVE; part < MW_PARTS_N; part++) {
-		double d = mw_trend_change(l->t, l->v, series(l, (enum mw_rss_part)part), begun, l->scale->to);
+		double d = mw_trend_change(l->t, l->v, series(l, (enum mw_rss_part)part), begun,
+					   l->scale->to);
 
 		if ((d < 0 ? -d : d) > change) {
 			change = d < 0 ? -d : d;
@@ -253,10 +255,12 @@ static double value_at(const struct look *l, size_t n, double t)
 	return v;
 }
 
-static bool explodes(const struct mw_evidence *e, const struct look *l, enum mw_rss_part part, double *change)
+static bool explodes(const struct mw_evidence *e, const struct look *l, enum mw_rss_part part,
+		     double *change)
 {
 	size_t n = series(l, part);
-	double end = n ? l->t[n - 1] : 0, now = last_known(l, n), then = value_at(l, n, end - EXPLODES_SECONDS);
+	double end = n ? l->t[n - 1] : 0, now = last_known(l, n),
+	       then = value_at(l, n, end - EXPLODES_SECONDS);
 	double half = value_at(l, n, end - EXPLODES_SECONDS / 2.0);
 
 	if (end - e->start < 2 * EXPLODES_SECONDS)
@@ -343,10 +347,11 @@ static void say(struct mw_verdict *v, const struct mw_evidence *e, const struct 
 	find_event(v, e, v->begun, larger((v->to - v->from) / 30, 5));
 }
 
-static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct look *l, enum mw_rss_part part)
+static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct look *l,
+		       enum mw_rss_part part)
 {
 	static const enum mw_verdict_kind kinds[MW_PARTS_N] = {
-		[MW_PART_LIVE] = MW_VERDICT_GROWS,        [MW_PART_HEAP] = MW_VERDICT_HEAP,
+		[MW_PART_LIVE] = MW_VERDICT_GROWS,         [MW_PART_HEAP] = MW_VERDICT_HEAP,
 		[MW_PART_FREE] = MW_VERDICT_FRAGMENTATION, [MW_PART_ANON] = MW_VERDICT_NATIVE,
 		[MW_PART_FILES] = MW_VERDICT_FILES,
 	};
@@ -365,7 +370,8 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 }
 
 /* A growth of one of the scales; false: there is none. */
-static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks, size_t n)
+static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks,
+			 size_t n)
 {
 	const struct look *chosen = NULL;
 	enum mw_rss_part part = MW_PART_RSS;
@@ -379,7 +385,8 @@ static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, cons
 		for (size_t k = i + 1; k < n; k++)
 			before |= seen_before(&looks[k], by, looks[i].trend[by].level);
 		/* a longer range says more, unless its rate is of the past */
-		if (before || (chosen && (by != part || growth(&looks[i], by)->rate < growth(chosen, part)->rate / 3)))
+		if (before || (chosen && (by != part ||
+					  growth(&looks[i], by)->rate < growth(chosen, part)->rate / 3)))
 			continue;
 		chosen = &looks[i];
 		part = by;
@@ -416,8 +423,8 @@ static bool has_ended(const struct mw_trend *t)
 }
 
 /* What has ended: a rise, a step. False: nothing, or it was the start of the process. */
-static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks, size_t n,
-			enum mw_rss_part of)
+static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks,
+			size_t n, enum mw_rss_part of)
 {
 	const struct look *l = &looks[0];
 	const struct mw_trend *t;
@@ -428,7 +435,8 @@ static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const
 	/* a longer range may have more of it */
 	for (size_t i = 1; i < n; i++)
 		if (has_ended(&looks[i].trend[of]) &&
-		    looks[i].trend[of].since > l->trend[of].since - (looks[i].scale->to - looks[i].scale->from) / 10)
+		    looks[i].trend[of].since >
+			    l->trend[of].since - (looks[i].scale->to - looks[i].scale->from) / 10)
 			l = &looks[i];
 	t = &l->trend[of];
 	if (t->since < e->start + BOOT_SECONDS)
@@ -444,7 +452,8 @@ static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const
 }
 
 /* Nothing moves for good: flat, or up and down. */
-static void judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks, size_t n)
+static void judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks,
+		       size_t n)
 {
 	const struct look *l = &looks[0];
 	enum mw_rss_part part = is(l, MW_PART_RSS, MW_COURSE_UNKNOWN) ? MW_PART_LIVE : MW_PART_RSS;
@@ -472,7 +481,8 @@ static void judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const 
 		const struct mw_trend *longer = &looks[i].trend[part];
 
 		if ((longer->course == MW_COURSE_FLAT || longer->course == MW_COURSE_STEP ||
-		     longer->course == MW_COURSE_ROSE) && longer->since < v->since) {
+		     longer->course == MW_COURSE_ROSE) &&
+		    longer->since < v->since) {
 			v->since = longer->since;
 			v->from = larger(looks[i].scale->from, looks[i].scale->points[0].t);
 		}
@@ -489,7 +499,8 @@ static bool comes_and_goes(const struct look *looks, size_t n, enum mw_rss_part 
 	return false;
 }
 
-static bool judge_fall(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks, size_t n)
+static bool judge_fall(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks,
+		       size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct look *l = &looks[i];
@@ -545,7 +556,8 @@ static void watching(struct mw_verdict *v, const struct mw_scale *s, double seen
 	v->since = v->begun = s->from;
 	v->watch = seen < MW_VERDICT_SECONDS ? (unsigned)(MW_VERDICT_SECONDS - seen) + 1 : 1;
 	for (int part = 0; part < MW_PARTS_N; part++) {
-		uint32_t kib = s->n ? part_of(&s->points[s->n - 1], (enum mw_rss_part)part) : MW_KIB_UNKNOWN;
+		uint32_t kib =
+			s->n ? part_of(&s->points[s->n - 1], (enum mw_rss_part)part) : MW_KIB_UNKNOWN;
 
 		v->now[part] = kib == MW_KIB_UNKNOWN ? UNKNOWN : kib * KIB;
 		v->moved[part] = UNKNOWN;
@@ -573,7 +585,8 @@ int mw_verdict_make(struct mw_verdict *v, const struct mw_evidence *e)
 			looks[i].v = room + most + 1;
 			look_at(&looks[i], &e->scales[i]);
 		}
-		if (!e->scales_n || (looks[0].seen < MW_VERDICT_SECONDS && !(e->chosen && looks[0].seen >= 10)))
+		if (!e->scales_n ||
+		    (looks[0].seen < MW_VERDICT_SECONDS && !(e->chosen && looks[0].seen >= 10)))
 			watching(v, &e->scales[0], looks[0].seen);
 		else
 			judge(v, e, looks, e->scales_n);

@@ -9,20 +9,13 @@
 #include "verdict.h"
 
 static const char *const kinds[MW_VERDICT_KINDS_N] = {
-	[MW_VERDICT_WATCHING] = "watching",
-	[MW_VERDICT_WARMING] = "warming",
-	[MW_VERDICT_FLAT] = "flat",
-	[MW_VERDICT_SAWTOOTH] = "sawtooth",
-	[MW_VERDICT_FILLED] = "filled",
-	[MW_VERDICT_GROWS] = "grows",
-	[MW_VERDICT_GREW] = "grew",
-	[MW_VERDICT_STEP] = "step",
-	[MW_VERDICT_FALLS] = "falls",
-	[MW_VERDICT_EXPLODES] = "explodes",
-	[MW_VERDICT_HEAP] = "heap",
-	[MW_VERDICT_FRAGMENTATION] = "fragmentation",
-	[MW_VERDICT_NATIVE] = "native",
-	[MW_VERDICT_FILES] = "files",
+	[MW_VERDICT_WATCHING] = "watching", [MW_VERDICT_WARMING] = "warming",
+	[MW_VERDICT_FLAT] = "flat",         [MW_VERDICT_SAWTOOTH] = "sawtooth",
+	[MW_VERDICT_FILLED] = "filled",     [MW_VERDICT_GROWS] = "grows",
+	[MW_VERDICT_GREW] = "grew",         [MW_VERDICT_STEP] = "step",
+	[MW_VERDICT_FALLS] = "falls",       [MW_VERDICT_EXPLODES] = "explodes",
+	[MW_VERDICT_HEAP] = "heap",         [MW_VERDICT_FRAGMENTATION] = "fragmentation",
+	[MW_VERDICT_NATIVE] = "native",     [MW_VERDICT_FILES] = "files",
 	[MW_VERDICT_PAUSED] = "paused",
 };
 
@@ -252,7 +245,9 @@ static void ended(struct mw_buf *b, const struct mw_verdict *v)
 {
 	bool line = v->n && v->part == MW_PART_LIVE && v->locations[0].share >= 0.25 && v->change > 0;
 
-	mw_buf_str(b, v->kind != MW_VERDICT_STEP ? "Grew by " : v->change < 0 ? "Fell by " : "Stepped up by ");
+	mw_buf_str(b, v->kind != MW_VERDICT_STEP ? "Grew by " :
+		      v->change < 0              ? "Fell by " :
+						   "Stepped up by ");
 	bytes(b, v->change);
 	if (line) {
 		mw_buf_str(b, ", ");
@@ -279,7 +274,8 @@ static void explodes(struct mw_buf *b, const struct mw_verdict *v)
 	mw_buf_str(b, " within the last minute");
 	if (v->n && v->locations[0].change > v->change / 4) {
 		mw_buf_str(b, ", ");
-		part_in_hundred(b, v->locations[0].change < v->change ? v->locations[0].change / v->change : 1);
+		part_in_hundred(b, v->locations[0].change < v->change ? v->locations[0].change / v->change :
+									1);
 		mw_buf_str(b, " of it at ");
 		mw_verdict_short(b, &v->locations[0]);
 	}
