@@ -80,10 +80,14 @@ static int new_socket(int family, char err[MW_ERROR_MAX])
 
 bool mw_have_ruby(void)
 {
+	static bool have; /* a process that has it keeps it, and so do its children */
 	struct mw_stats s;
 
-	mw_server.api->stats(&s);
-	return s.ruby_lookup && strcmp(s.ruby_lookup, "none") != 0;
+	if (!have) { /* takeover.c asks each second, and stats cost a millisecond in a large table */
+		mw_server.api->stats(&s);
+		have = s.ruby_lookup && strcmp(s.ruby_lookup, "none") != 0;
+	}
+	return have;
 }
 
 /*

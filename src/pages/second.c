@@ -5,7 +5,7 @@
 #include "base/clock.h"
 
 /* The CPU time a second that reading the live bytes may cost. */
-#define STATS_NS_A_SECOND UINT64_C(500000)
+#define STATS_NS_A_SECOND UINT64_C(200000)
 
 /*
  * The sums cost more with a larger table: they are read every second while
