@@ -30,12 +30,16 @@ class ContrastTest < Minitest::Test
     n, bad = js(Chromium::CONTRAST)
     assert_operator n, :>, 20, where
     assert_empty bad, where
+    assert_empty js(Chromium::EDGES)[1], where
   end
 
   def test_it_would_be_noticed
     visit("--locations=100", "light")
     js("document.querySelector('.verdict').style.color = '#8a8a8a'")
     assert_match(/\A3\.\d\d: H1\.verdict /, js(Chromium::CONTRAST)[1][0])
+    assert_equal [1, []], js(Chromium::EDGES)
+    js("document.querySelector('input[type=search]').style.borderColor = '#d8dee4'")
+    assert_match(/\A1\.3\d: INPUT Filter locations\z/, js(Chromium::EDGES)[1][0])
   end
 
   def test_contrast_is_aa_in_light_and_dark
@@ -61,6 +65,9 @@ class ContrastTest < Minitest::Test
       js("location.hash = '#at=#{CGI.escape(LEAK)}'")
       wait_until("document.querySelectorAll('.one .histogram td').length > 0")
       assert_readable "#{scheme}: location"
+      js("[...document.querySelectorAll('.place-links button')].find((n) => n.textContent.startsWith('Editor')).click()")
+      assert_equal 1, js(Chromium::EDGES)[0]
+      assert_readable "#{scheme}: location, editor"
       @server.die
       wait_until("document.querySelector('.light').dataset.state === 'gone'")
       assert_readable "#{scheme}: gone"

@@ -52,6 +52,22 @@ class BrowserFamilyTest < Minitest::Test
   def rss(pid) = js("document.querySelector(arguments[0]).children[2].querySelector('span').title", row(pid)).delete(", bytes").to_i
   def live_bytes(pid) = js("document.querySelector(arguments[0]).children[3].querySelector('span').title", row(pid)).delete(", bytes").to_i
 
+  # Everything can be read, in light and in dark, and on a phone nothing scrolls sideways but tables
+  def test_looks
+    start
+    { "/family" => ".fleet tbody tr", "/all/" => ".sum tbody tr", "/stats" => "tbody tr", "/help" => "dt", "/nowhere" => "h1" }.each do |target, there|
+      %w[light dark].each do |scheme|
+        open_page("#{origin}#{target}", scheme: scheme, width: scheme == "dark" ? 390 : 1280)
+        Chromium.look(@page, scheme == "dark" ? 390 : 1280, 800, scheme, still: true)
+        wait_until("document.querySelectorAll(arguments[0]).length > 0", there)
+        assert_empty js(Chromium::CONTRAST)[1], target
+        assert_empty js(Chromium::EDGES)[1], target
+        assert_operator js("document.documentElement.scrollWidth"), :<=, js("innerWidth"), target
+        close_page
+      end
+    end
+  end
+
   def test_side_by_side
     start
     open_page("#{origin}/family")
@@ -62,6 +78,12 @@ class BrowserFamilyTest < Minitest::Test
     wait_until("document.querySelector('.verdict').textContent.startsWith('One process stands out: pid #{@workers[1]}: RSS ')")
     assert_operator live_bytes(@workers[1]), :>=, 50_000_000
     assert_operator rss(@workers[1]), :>, 50_000_000
+    # a word of each that answers comes with its verdict; of one that doesn't, at once
+    stop(@workers[0])
+    wait_until("document.querySelector(arguments[0]).textContent === 'does not answer'", "#{row(@workers[0])} .says")
+    assert_nil js("document.querySelector(arguments[0]).getAttribute('href')", "#{row(@workers[0])} .who a")
+    Process.kill(:CONT, @workers[0])
+    wait_until("document.querySelector(arguments[0]).textContent === '\u2013'", "#{row(@workers[0])} .says")
     assert_equal [@workers[1].to_s], js("[...document.querySelectorAll('tr.out')].map((n) => n.dataset.pid)")
     assert_equal "stands out by RSS", text("#{row(@workers[1])} .stands")
     # sorted by RSS, that one comes first

@@ -392,7 +392,7 @@ class RealPageTest < Minitest::Test
     resets = stats["resets"]
     follow("form[action='/reset'] button") { "location.pathname === '/'" }
     assert_equal resets + 1, stats["resets"]
-    assert_match(/\A-?\d{1,5}\z/, text(".rows tbody td.num:nth-child(4)").delete(","), "growth")
+    assert_match(/\A-?\d{1,5} bytes?\z/, js("document.querySelector('.rows tbody td.num:nth-child(4) .amount').title").delete(","), "growth")
     assert_quiet
   end
 

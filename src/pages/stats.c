@@ -92,7 +92,7 @@ static void counted(struct mw_buf *b, void *ctx)
 	else
 		number(b, "Collections", s->generation, "GC.count: the clock of lifespans.");
 	number(b, "Locations", s->locations, "Lines and native callers in the table.");
-	number(b, "Retired", s->retired, "Locations that left the table, as nothing of theirs lives.");
+	number(b, "Retired", s->retired, "Locations that left the table: nothing lives there.");
 	number(b, "Unrecorded blocks", s->lost,
 	       "Live blocks missing from every number, for want of memory.");
 	number(b, "Overruns", s->overruns, "Blocks written past their end.");

@@ -52,6 +52,26 @@ module Chromium
     })()
   JS
 
+  # How many inputs a page shows, and whose edges can hardly be seen: WCAG 2, 1.4.11, 3 to 1 to what is
+  # around them.
+  EDGES = <<~'JS'
+    (() => {
+      const rgba = (s) => { const n = s.match(/[\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
+      const over = (a, b) => [0, 1, 2].map((i) => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
+      const light = ([r, g, b]) => [r, g, b].map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+      const ground = (n) => n ? over(rgba(getComputedStyle(n).backgroundColor), ground(n.parentElement)) : [255, 255, 255, 1];
+      const all = [...document.querySelectorAll("input:not([type=checkbox]):not([type=hidden]), select, textarea")].filter((n) => n.checkVisibility());
+      const bad = all.flatMap((n) => {
+        const s = getComputedStyle(n), back = ground(n.parentElement);
+        const [a, b] = [light(over(rgba(s.borderBottomColor), back)), light(back)].sort((x, y) => y - x);
+        const r = (a + 0.05) / (b + 0.05);
+        return r < 3 || parseFloat(s.borderBottomWidth) < 1 ? [`${r.toFixed(2)}: ${n.tagName} ${n.name || n.ariaLabel}`] : [];
+      });
+      return [all.length, bad];
+    })()
+  JS
+
   # How a page is looked at: its size in CSS pixels, "light" or "dark"; still: by somebody
   # who wants nothing to move.
   def self.look(page, width, height, scheme, still: false)

@@ -65,7 +65,7 @@ export class All {
 		this.root = el("div", { class: "sum" }, this.sentence, this.light, this.list, this.svg, this.who,
 			el("div", { class: "toolbar" }, this.input, this.groups),
 			el("div", { class: "scroll", role: "region", "aria-label": "Locations", tabindex: 0 },
-				el("table", { class: "rows" }, this.caption, el("thead", {}, el("tr", {}, this.headers)), this.body)), this.links);
+				el("table", { class: "rows summed" }, this.caption, el("thead", {}, el("tr", {}, this.headers)), this.body)), this.links);
 		this.family = new Poll(() => fetchJSON(`${mount()}/family.json`), EVERY, { data: (d) => this.showFamily(d.processes), lost: (e) => this.lost(e) });
 		this.table = new Poll(() => fetchJSON(`${base()}/each/0.json?${tableQuery(this.state, LIMIT)}`), TABLE_EVERY,
 			{ data: (rows) => this.showRows(rows), lost: (e) => this.lost(e) });

@@ -22,6 +22,7 @@ import { follow } from "./server.js";
 import { tsv, save } from "./save.js";
 import { about, count, visible, bytes, clock, moment } from "./format.js";
 import { Switcher } from "./switcher.js";
+import { fit } from "./fit.js";
 import { pageKeys } from "./keys.js";
 
 const HOLD = 3000; // the order stays while somebody points at the rows
@@ -76,7 +77,7 @@ export class App {
 
 	start() {
 		this.status.attach(document.querySelector("header"), this.controls.root);
-		new Switcher(() => this.hello?.pid ?? null).attach(document.querySelector("header"));
+		new Switcher(() => this.hello?.pid).attach(document.querySelector("header"));
 		pageKeys();
 		addEventListener("hashchange", () => this.take(parseState(location.hash)));
 		addEventListener("keydown", (e) => this.press(e));
@@ -420,8 +421,8 @@ export class App {
 	drawTable(sort, how) {
 		const { state, view } = this;
 		let columns = shown(state.columns);
-		if (!state.columns && innerWidth < 640) // a phone has room for what it is sorted by, and where
-			columns = columns.filter((c) => c.fixed || c.id === sort.id || c.id === "trend" || c.id === "growth");
+		if (!state.columns)
+			columns = fit(columns, sort.id, innerWidth);
 		if (!columns.some((c) => c.id === sort.id)) // what it is sorted by can always be seen
 			columns = COLUMNS.filter((c) => c.id === sort.id || columns.includes(c));
 		setText(this.table.empty, this.nothing());

@@ -96,6 +96,7 @@ export class Family {
 		});
 		const order = sorted(this.processes.filter((p) => p.pid), id, descending);
 		const max = Math.max(1, ...order.map((p) => p.rss_bytes || 0)), span = reach(order);
+		setAttr(this.table, "class", order.every((p) => answers(p) && !p.sentence) ? "fleet nothing-said" : "fleet");
 		setText(this.headers[4], `live, last ${duration(span)}`);
 		for (const [pid, row] of this.rows)
 			if (!order.some((p) => p.pid === pid)) {

@@ -56,7 +56,9 @@ export class TreeMap {
 		const low = y1 - y0 < 32 || (data.children.length && depth === 1); // one line at most
 		setText(node.children[0], small ? "" : visible(short(data)));
 		setText(node.children[1], small || (low && x1 - x0 < 110) ? "" : bytes(data.bytes));
-		const label = `${visible(data.name)}: ${bytes(data.bytes)} live, ${(data.bytes / Math.max(root.bytes, 1) * 100).toFixed(1)} %, growth ${bytes(data.growth)}`;
+		// begins with what can be read in the area: who speaks to the browser says that
+		const name = visible(short(data)), whole = visible(data.name);
+		const label = `${name} ${bytes(data.bytes)} live, ${(data.bytes / Math.max(root.bytes, 1) * 100).toFixed(1)} %, growth ${bytes(data.growth)}${whole === name ? "" : `, ${whole}`}`;
 		setAttr(node, "aria-label", label);
 		node.title = label;
 	}

@@ -12,6 +12,7 @@ import { locationSentence } from "./verdict.js";
 import { LIVE, ALLOCATIONS, FREES } from "./series.js";
 import { joined } from "./curves.js";
 import { getJSON, getOwn, encodeLocation, base } from "./server.js";
+import { placeLinks } from "./links.js";
 
 const AGAIN = 5000;
 const PAST_AGAIN = 60000; // what happens meanwhile comes by the stream
@@ -38,7 +39,7 @@ export class One {
 			el("figure", {}, el("figcaption", {}, el("span", { class: "key one" }, "allocations a second"), " ", el("span", { class: "key two" }, "frees a second")), this.rates));
 		this.root = el("section", { class: "one", "aria-label": "One location", hidden: true },
 			el("p", {}, el("button", { type: "button", class: "back", onclick: () => on.back() }, "\u2190 All locations")),
-			this.name, this.sentence,
+			this.name, this.links = el("div"), this.sentence,
 			this.plots,
 			this.facts, this.source,
 			el("div", { class: "columns" }, this.bySize, this.byAge),
@@ -69,6 +70,7 @@ export class One {
 		for (const form of ["tsv", "csv", "json"])
 			this.exports.append(form === "tsv" ? "All live blocks as " : " ",
 				el("a", { href: `${base()}/at/${encodeLocation(location)}.${form}` }, form.toUpperCase()));
+		this.links.replaceChildren(placeLinks(location));
 		this.name.focus({ preventScroll: true });
 		scrollTo(0, 0);
 		this.hello = hello;

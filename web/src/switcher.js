@@ -10,7 +10,7 @@ import { Poll, fetchJSON, mount } from "./poll.js";
 const EVERY = 3000;
 
 export class Switcher {
-	// pid(): of the process whose page this is, or null
+	// pid(): of the process whose page this is; null: none; undefined: not known yet
 	constructor(pid) {
 		this.pid = pid;
 		this.summary = el("summary", {}, "processes");
@@ -36,8 +36,15 @@ export class Switcher {
 		if (document.documentElement.dataset.mount === undefined || !header)
 			return this;
 		header.querySelector("nav")?.after(this.root);
-		fetchJSON(`${mount()}/family.json`).then((d) => this.show(d), () => {});
+		this.first();
 		return this;
+	}
+
+	first() {
+		if (this.pid() === undefined)
+			setTimeout(() => this.first(), 200);
+		else
+			fetchJSON(`${mount()}/family.json`).then((d) => this.show(d), () => {});
 	}
 
 	show({ processes }) {

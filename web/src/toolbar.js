@@ -4,10 +4,26 @@
 import { el, setText, setAttr } from "./dom.js";
 import { COLUMNS, defaultColumns } from "./columns.js";
 import { GROUPS } from "./group.js";
+import { base } from "./server.js";
 
 const WORDS = "Words that must be in the location; gem:name for a gem, -word for what must not be there";
 
 const HEARD = 700; // ms after the last key
+
+// The server's rows that are closest to what is shown: its filter knows one part of the
+// location, not words, and its columns are its own.
+export function exportQuery({ q, group, sort, desc }) {
+	const p = new URLSearchParams();
+	const server = ["growth", "live_bytes", "live", "total", "allocations", "frees", "mean_life", "max_life", "location"];
+	p.set("sort", server.includes(sort) ? sort : "growth");
+	if (server.includes(sort) && desc !== null)
+		p.set("order", desc ? "desc" : "asc");
+	if (group !== "line")
+		p.set("group", group);
+	if (q && !/[\s"]|^-|^gem:/i.test(q))
+		p.set("q", q);
+	return p.toString();
+}
 
 export class Toolbar {
 	// on: {set(change, replace), down()}
@@ -33,8 +49,10 @@ export class Toolbar {
 		this.menu = el("details", { class: "menu" }, el("summary", {}, "columns"), this.columns);
 		this.summary = el("p", { class: "summary" });
 		this.heard = el("p", { class: "heard", role: "status" }); // not at each tick: when what is looked for changed
+		this.links = ["tsv", "csv", "json"].map((form) => el("a", { "data-form": form }, form.toUpperCase()));
+		this.exports = el("p", { class: "exports", title: "The rows as the server has them: sorted, grouped, and filtered by one word" }, this.links);
 		this.root = el("div", { class: "toolbar" }, el("span", { class: "filter-box" }, el("kbd", { "aria-hidden": "true" }, "/"), this.input),
-			this.groups, this.views, this.menu, this.summary, this.heard);
+			this.groups, this.views, this.menu, this.summary, this.exports, this.heard);
 		addEventListener("pointerdown", (e) => {
 			if (!this.menu.contains(e.target))
 				this.menu.open = false;
@@ -78,5 +96,7 @@ export class Toolbar {
 			this.what = what;
 		}
 		this.found = found;
+		for (const link of this.links)
+			setAttr(link, "href", `${base()}/each/0.${link.dataset.form}?${exportQuery(state)}`);
 	}
 }

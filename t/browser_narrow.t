@@ -1,0 +1,206 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# On a phone, on half a screen and on paper each row says where: the location comes first, whole to
+# its line, and numbers go by width. And what a location's page gives to take away.
+require_relative "lib/browser"
+require_relative "lib/served"
+require "cgi/escape"
+
+class NarrowTest < Minitest::Test
+  include BrowserTest
+
+  LEAK = "/usr/share/gems/gems/redcarpet-3.3.2/lib/redcarpet.rb:51"
+
+  attr_reader :origin
+
+  def teardown
+    close_page
+    @made_up&.close
+    super
+  end
+
+  def live(width, hash = "", **rest)
+    @made_up = FakeServer.new("--locations=100")
+    @origin = @made_up.origin
+    open_page(@made_up.url(hash), width: width, **rest)
+    wait_until("document.querySelector('.light')?.dataset.state === 'live'")
+    wait_until("document.querySelectorAll('#{ROWS}').length > 0 || !document.querySelector('.one').hidden || !document.querySelector('.map').hidden")
+    wait_for_first_tick
+  end
+
+  def real(path_of_page, width)
+    unless @app
+      @app = served_ruby("KEEP = Array.new(200) { 'x' * 1000 }\n$stdin.gets\n", name: "a_name_of_some_length.rb", options: ["listen:127.0.0.1:0"])
+      @origin = eventually("where it listens") { @app.stderr[%r{listening on (http://127\.0\.0\.1:\d+)/}, 1] }
+      at_rest(@app)
+    end
+    open_page("#{origin}#{path_of_page}", width: width, scripts: false)
+  end
+
+  # The cells that can be seen of each row, from left to right, as the names of their columns.
+  ORDER = <<~'JS'
+    (() => {
+      const table = document.querySelector(arguments[0]);
+      const heads = [...table.querySelectorAll("thead th")].filter((n) => n.checkVisibility());
+      return heads.sort((a, b) => a.getBoundingClientRect().left - b.getBoundingClientRect().left).map((n) => n.textContent.replace(/[^a-z/ ]/gi, "").trim().toLowerCase());
+    })()
+  JS
+
+  # Rows whose place isn't seen to its end: [number of rows, [texts]]
+  CUT = <<~'JS'
+    (() => {
+      const rows = [...document.querySelectorAll(arguments[0])].filter((n) => n.checkVisibility());
+      const wide = document.documentElement.clientWidth;
+      return [rows.length, rows.filter((cell) => {
+        const range = document.createRange();
+        range.selectNodeContents(cell.querySelector("b") || cell);
+        const box = cell.getBoundingClientRect();
+        return [...range.getClientRects()].some((r) => r.width && (r.right > Math.min(box.right, wide) + 1 || r.left < -1)) ||
+          [...cell.querySelectorAll("b")].some((b) => b.scrollWidth > b.clientWidth + 1 && getComputedStyle(b).display !== "inline");
+      }).map((n) => n.textContent)];
+    })()
+  JS
+
+  def nothing_is_cut(cells)
+    n, cut = js(CUT, cells)
+    assert_operator n, :>, 5
+    # an address behind a native function's name is no use to anybody there
+    assert_empty(cut.reject { |text| text.match?(/\[0x\h+\]\z/) })
+    assert_operator js("document.documentElement.scrollWidth"), :<=, js("innerWidth"), "nothing scrolls sideways"
+  end
+
+  def test_the_live_table
+    live(390)
+    assert_equal "location", js(ORDER, ".locations").first
+    assert_equal %w[location trend growth], js(ORDER, ".locations")
+    nothing_is_cut("#{ROWS} td.location")
+    # sorted by what wasn't there: it is, then
+    js("location.hash = '#sort=live'")
+    wait_until("document.querySelector('th[data-column=live]')?.getAttribute('aria-sort') === 'descending'")
+    assert_equal %w[location count growth], js(ORDER, ".locations")
+    close_page
+    @made_up.close
+    live(768)
+    names = js(ORDER, ".locations")
+    assert_equal "location", names.first
+    assert_includes names, "live"
+    refute_includes names, "life"
+    nothing_is_cut("#{ROWS} td.location")
+    close_page
+    @made_up.close
+    live(1280)
+    assert_equal "location", js(ORDER, ".locations").last
+    assert_equal %w[growth live count allocs life trend location], js(ORDER, ".locations").map { |n| n.delete("/") }
+  end
+
+  def test_the_plain_tables
+    real("/each/0", 390)
+    assert_equal %w[location growth total], js(ORDER, ".rows")
+    nothing_is_cut(".rows tbody td.location")
+    close_page
+    real("/each/0?sort=frees", 390)
+    assert_equal %w[location growth frees], js(ORDER, ".rows")
+    close_page
+    real("/each/0", 768)
+    assert_equal ["location", "live bytes", "growth", "total"], js(ORDER, ".rows")
+    nothing_is_cut(".rows tbody td.location")
+    # broken behind slashes only, as long as there is one
+    broken = js(<<~'JS')
+      [...document.querySelectorAll(".rows tbody td.location")].map((n) => n.querySelector("a").innerHTML).filter((s) => /[^/]<wbr>|\/(?!<wbr>)./.test(s.replace(/&lt;/g, "")))
+    JS
+    assert_empty broken
+    close_page
+    real("/each/0", 1280)
+    assert_equal "location", js(ORDER, ".rows").last
+    assert_equal 9, js(ORDER, ".rows").size
+    %w[/stats /help /overruns /heap_pages].each do |target|
+      close_page
+      real(target, 390)
+      assert_operator js("document.documentElement.scrollWidth"), :<=, 390, target
+    end
+  end
+
+  def test_paper
+    live(718) # an A4 page without its margins
+    @page.command("Emulation.setEmulatedMedia", media: "print")
+    wait_until("getComputedStyle(document.querySelector('header nav')).display === 'none'")
+    assert_equal "location", js(ORDER, ".locations").first
+    cut = js(<<~'JS')
+      [...document.querySelectorAll("tr[role=row] td.location")].filter((n) => [...n.querySelectorAll("span, b")].some((p) => getComputedStyle(p).overflow !== "visible") || n.querySelector("b").getBoundingClientRect().right > n.getBoundingClientRect().right + 1).length
+    JS
+    assert_equal 0, cut
+    assert_empty(js("[...document.querySelectorAll('button')].filter((n) => n.checkVisibility() && !n.closest('th')).map((n) => n.textContent)"))
+  end
+
+  # Colours of the system: bars and legend are there as shapes.
+  def test_forced_colours
+    live(1280)
+    @page.command("Emulation.setEmulatedMedia", features: [{ name: "forced-colors", value: "active" }])
+    wait_until("matchMedia('(forced-colors: active)').matches")
+    assert_equal "4px solid", js("(({ borderBottomWidth: w, borderBottomStyle: s }) => `${w} ${s}`)(getComputedStyle(document.querySelector('td.bar > i')))")
+    key = js("getComputedStyle(document.querySelector('.figure.live dt'), '::before').backgroundColor")
+    other = js("getComputedStyle(document.querySelector('.figure.heap dt'), '::before').backgroundColor")
+    refute_equal key, other
+    refute_equal key, js("getComputedStyle(document.body).backgroundColor")
+  end
+
+  def test_names_of_areas_begin_with_what_is_read
+    live(1280, "#view=map")
+    wait_until("document.querySelectorAll('.area').length > 3")
+    areas = js(<<~'JS')
+      [...document.querySelectorAll(".area:not([hidden])")].map((n) => [[...n.children].map((c) => c.textContent).filter(Boolean).join(" "), n.getAttribute("aria-label"), n.title])
+    JS
+    assert_operator areas.count { |seen,| seen.include?(" ") }, :>, 3
+    areas.each { |seen, name, title| assert_equal [true, name], [name.start_with?(seen), title], [seen, name].inspect }
+  end
+
+  def test_what_a_location_gives
+    live(1280, "#at=#{CGI.escape(LEAK)}")
+    labels = texts(".place-links button, .place-links a")
+    assert_equal ["Copy link", "Copy path:line", "Open in editor", "Editor\u2026", "Keep"], labels
+    assert_equal "vscode://file/usr/share/gems/gems/redcarpet-3.3.2/lib/redcarpet.rb:51", js("document.querySelector('.open-editor').getAttribute('href')")
+    js("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    click(".place-links button:nth-of-type(2)")
+    wait_until("window.copied === arguments[0]", LEAK)
+    assert_equal "Copied.", wait_until("document.querySelector('.place-links [role=status]').textContent") { |v| !v.empty? }
+    click(".place-links button:nth-of-type(1)")
+    wait_until("window.copied === location.href")
+    # another editor, which this browser keeps
+    click(".place-links [aria-expanded]")
+    js("document.querySelector('.editor input').value = 'javascript:alert({path})'")
+    js("document.querySelector('.editor').requestSubmit()")
+    assert_match(/must be like/, text(".place-links [role=status]"))
+    js("document.querySelector('.editor input').value = 'txmt://open?url=file://{path}&line={line}'")
+    js("document.querySelector('.editor').requestSubmit()")
+    wait_until("document.querySelector('.editor').hidden")
+    refresh
+    wait_until("document.querySelector('.open-editor')?.getAttribute('href') === 'txmt://open?url=file:///usr/share/gems/gems/redcarpet-3.3.2/lib/redcarpet.rb&line=51'")
+    # what is no line of a file has no editor
+    js("location.hash = '#at=' + encodeURIComponent('(other)')")
+    wait_until("document.querySelector('.place-links')?.textContent.includes('Copy location')")
+    assert_nil text(".open-editor")
+    js("localStorage.clear()")
+    assert_quiet("404 (Not Found)")
+  end
+
+  def test_the_tables_rows_to_take_away
+    live(1280, "#sort=live&order=asc&group=file&q=red")
+    hrefs = js("[...document.querySelectorAll('.toolbar .exports a')].map((n) => n.getAttribute('href'))")
+    assert_equal %w[tsv csv json].map { |f| "/each/0.#{f}?sort=live&order=asc&group=file&q=red" }, hrefs
+  end
+
+  def test_the_page_of_words_by_its_key
+    real("/", 1280)
+    close_page
+    open_page("#{origin}/")
+    wait_until("document.querySelector('.light')?.dataset.state === 'live'")
+    type("a?") # in the filter it is a letter
+    assert_equal "/", js("location.pathname")
+    js("document.activeElement.blur()")
+    keys("?")
+    wait_until("location.pathname === '/help'")
+    assert_equal "Help", text("h1")
+  end
+end

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// fit.js - which of the usual columns there is room for: a location's file and line
+// come before every number but the one that is sorted by. Pure.
+
+const FIRST_TO_GO = ["max_life", "allocations", "frees", "total", "mean_life", "live", "rate", "trend", "live_bytes", "growth"];
+const ON_A_PHONE = [...FIRST_TO_GO.slice(0, -3), "live_bytes", "trend", "growth"]; // the curve is narrower
+const REM = 16, NARROW = 640;
+
+// Widths are in rem; a narrow table has smaller columns (table.js), and less for the location.
+export function fit(columns, sorted, width) {
+	const narrow = width < NARROW;
+	const room = width / REM - (narrow ? 14 : 24);
+	let left = columns;
+	const wide = () => left.reduce((n, c) => n + c.wide * (narrow ? 0.66 : 1), 0);
+	for (const id of narrow ? ON_A_PHONE : FIRST_TO_GO) {
+		if (wide() <= room)
+			break;
+		left = left.filter((c) => c.fixed || c.id === sorted || c.id !== id);
+	}
+	return left;
+}
