@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* verdict.c - the judgement. See verdict.h. */
-#include "verdict.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "trend.h"
+#include "look.h"
 
 #define UNKNOWN __builtin_nan("")
 #define KIB 1024.0
@@ -14,280 +12,31 @@
 enum {
 	WARM_SECONDS = 60,      /* any rise before is warming up */
 	WARMING_SECONDS = 900,  /* a rise that slows down may be, until then */
-	BOOT_SECONDS = 120,     /* steps and rises that ended before are the start */
-	EXPLODES_SECONDS = 60,
-	CANDIDATES = 8          /* locations whose course is looked at */
+	BOOT_SECONDS = 120      /* steps and rises that ended before are the start */
 };
 
 const char *const mw_part_names[MW_PARTS_N] = { "rss",  "live",  "heap",   "free",
 						"anon", "files", "stacks", "tracker" };
-
-/* One scale, looked at. */
-struct look {
-	const struct mw_scale *scale;
-	double *t, *v; /* room for the largest series */
-	double seen;   /* seconds */
-	double least;  /* bytes; less is nothing */
-	struct mw_trend trend[MW_PARTS_N];
-	struct mw_trend line;            /* of `top` */
-	const struct mw_curve *top;      /* location that rises by itself; NULL: none */
-};
 
 static double larger(double a, double b)
 {
 	return a > b ? a : b;
 }
 
-static uint32_t part_of(const struct mw_point *p, enum mw_rss_part part)
-{
-	switch (part) {
-	case MW_PART_RSS:
-		return p->rss;
-	case MW_PART_LIVE:
-		return p->live;
-	case MW_PART_HEAP:
-		return p->heap;
-	case MW_PART_FREE:
-		return p->free;
-	case MW_PART_ANON:
-		return p->anon;
-	case MW_PART_FILES:
-		return p->files;
-	case MW_PART_STACKS:
-		return p->stacks;
-	default:
-		return p->tracker;
-	}
-}
-
-/* Fills t[] and v[] with a part's series, in bytes. */
-static size_t series(const struct look *l, enum mw_rss_part part)
-{
-	const struct mw_scale *s = l->scale;
-
-	for (size_t i = 0; i < s->n; i++) {
-		uint32_t kib = part_of(&s->points[i], part);
-
-		l->t[i] = s->points[i].t;
-		l->v[i] = kib == MW_KIB_UNKNOWN ? UNKNOWN : kib * KIB;
-	}
-	return s->n;
-}
-
-static size_t curve_series(const struct look *l, const struct mw_curve *c)
-{
-	for (size_t i = 0; i < c->n; i++) {
-		l->t[i] = c->t[i];
-		l->v[i] = (double)c->bytes[i];
-	}
-	return c->n;
-}
-
-static double last_known(const struct look *l, size_t n)
-{
-	while (n && l->v[n - 1] != l->v[n - 1])
-		n--;
-	return n ? l->v[n - 1] : UNKNOWN;
-}
-
-/* --- locations ------------------------------------------------------------------ */
-
-typedef double change_fn(const double *t, const double *v, size_t n, double from, double to);
-
-/* The locations with the most change in the window, most first; returns their number. */
-static size_t changed(const struct look *l, double from, double to, change_fn *of,
-		      const struct mw_curve **best, double *change, size_t max, double *less)
-{
-	const struct mw_curve_set *set = l->scale->curves;
-	size_t n = 0;
-
-	*less = 0;
-	for (size_t i = 0; set && i < set->n; i++) {
-		double d = of(l->t, l->v, curve_series(l, &set->v[i]), from, to);
-		size_t at = n;
-
-		if (d < 0)
-			*less -= d;
-		if (!(d > 0) || (n == max && d <= change[n - 1]))
-			continue;
-		at = n < max ? n++ : n - 1;
-		for (; at && change[at - 1] < d; at--) {
-			change[at] = change[at - 1];
-			best[at] = best[at - 1];
-		}
-		change[at] = d;
-		best[at] = &set->v[i];
-	}
-	return n;
-}
-
-/*
- * A location may rise steadily beneath the noise of all others. Its rise counts if others didn't
- * lose as much meanwhile, and the live memory moves at least as much.
- */
-static void find_line(struct look *l)
-{
-	const struct mw_curve *best[CANDIDATES];
-	const struct mw_trend *live = &l->trend[MW_PART_LIVE];
-	double change[CANDIDATES], less, to = l->scale->to;
-	size_t n = changed(l, l->scale->from, to, mw_trend_change, best, change, CANDIDATES, &less);
-
-	l->top = NULL;
-	for (size_t i = 0; i < n; i++) {
-		struct mw_trend t;
-
-		if (change[i] < l->least)
-			break;
-		mw_trend_of(&t, l->t, l->v, curve_series(l, best[i]), l->scale->from, to, l->least);
-		if (t.course != MW_COURSE_RISES || less > t.gain / 2 ||
-		    t.gain > (live->high - live->low) * 1.25)
-			continue;
-		if (!l->top || t.gain > l->line.gain) {
-			l->top = best[i];
-			l->line = t;
-		}
-	}
-}
-
-/* --- a scale -------------------------------------------------------------------- */
-
-static void look_at(struct look *l, const struct mw_scale *s)
-{
-	l->scale = s;
-	l->seen = s->n ? s->points[s->n - 1].t - larger(s->points[0].t, s->from) : 0;
-	l->least = 128 * KIB;
-	for (int part = 0; part < MW_PARTS_N; part++) {
-		size_t n = series(l, (enum mw_rss_part)part);
-
-		if (part == MW_PART_RSS && last_known(l, n) / 1000 > l->least)
-			l->least = last_known(l, n) / 1000;
-		mw_trend_of(&l->trend[part], l->t, l->v, n, s->from, s->to, l->least);
-	}
-	find_line(l);
-}
-
-static bool is(const struct look *l, enum mw_rss_part part, enum mw_course course)
-{
-	return l->trend[part].course == course;
-}
-
-/* The part that changed most from then on; RSS: none did. */
-static enum mw_rss_part most_by(const struct look *l, double begun)
-{
-	enum mw_rss_part most = MW_PART_RSS;
-	double change = 0;
-
-	for (int part = MW_PART_LIVE; part < MW_PARTS_N; part++) {
-		double d = mw_trend_change(l->t, l->v, series(l, (enum mw_rss_part)part), begun,
-					   l->scale->to);
-
-		if ((d < 0 ? -d : d) > change) {
-			change = d < 0 ? -d : d;
-			most = (enum mw_rss_part)part;
-		}
-	}
-	return most;
-}
-
-/* The part that explains a growth of this scale; RSS: nothing grows. */
-static enum mw_rss_part grows_by(const struct look *l)
-{
-	static const enum mw_rss_part others[] = { MW_PART_HEAP, MW_PART_FREE, MW_PART_ANON, MW_PART_FILES };
-	enum mw_rss_part most = MW_PART_RSS;
-	double gain = 0;
-
-	if (is(l, MW_PART_LIVE, MW_COURSE_RISES)) {
-		most = MW_PART_LIVE;
-		gain = l->trend[MW_PART_LIVE].gain;
-	} else if (l->top) {
-		most = MW_PART_LIVE;
-		gain = l->line.gain;
-	}
-	if (!is(l, MW_PART_RSS, MW_COURSE_RISES))
-		return most;
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-		if (is(l, others[i], MW_COURSE_RISES) && l->trend[others[i]].gain > gain) {
-			most = others[i];
-			gain = l->trend[others[i]].gain;
-		}
-	}
-	/* RSS rises, but no part does so steadily: the one that moved most */
-	if (most == MW_PART_RSS && l->trend[MW_PART_RSS].gain > l->trend[MW_PART_RSS].level / 50)
-		most = most_by(l, l->trend[MW_PART_RSS].since);
-	return most == MW_PART_STACKS || most == MW_PART_TRACKER ? MW_PART_RSS : most;
-}
-
-/* The trend that stands for that growth. */
-static const struct mw_trend *growth(const struct look *l, enum mw_rss_part part)
-{
-	if (part == MW_PART_LIVE && !is(l, part, MW_COURSE_RISES) && l->top)
-		return &l->line;
-	return is(l, part, MW_COURSE_RISES) ? &l->trend[part] : &l->trend[MW_PART_RSS];
-}
-
-/* Did a longer range see the part come and go that high? */
-static bool seen_before(const struct look *longer, enum mw_rss_part part, double level)
-{
-	const struct mw_trend *t = &longer->trend[part];
-	double peak = 0;
-	size_t n = series(longer, part), end = n;
-
-	if (t->course != MW_COURSE_TEETH && !t->teeth)
-		return false;
-	/* the rise in question is the end of this range: what was there before it? */
-	while (end && !(longer->v[end - 1] < level * 0.98))
-		end--;
-	for (size_t i = 0; i < end; i++)
-		if (longer->v[i] > peak)
-			peak = longer->v[i];
-	return level <= peak + larger(longer->least, (t->high - t->low) * 0.15);
-}
-
-/* --- explosions -------------------------------------------------------------------- */
-
-/* The value at a time or just before; NaN: not known. */
-static double value_at(const struct look *l, size_t n, double t)
-{
-	double v = UNKNOWN;
-
-	for (size_t i = 0; i < n && l->t[i] <= t; i++)
-		v = l->v[i];
-	return v;
-}
-
-static bool explodes(const struct mw_evidence *e, const struct look *l, enum mw_rss_part part,
-		     double *change)
-{
-	size_t n = series(l, part);
-	double end = n ? l->t[n - 1] : 0, now = last_known(l, n),
-	       then = value_at(l, n, end - EXPLODES_SECONDS);
-	double half = value_at(l, n, end - EXPLODES_SECONDS / 2.0);
-
-	if (end - e->start < 2 * EXPLODES_SECONDS)
-		return false;
-	*change = now - then;
-	if (!(*change >= larger(then / 2, 32 * MIB)) || !(now > half))
-		return false;
-	for (size_t i = 0; i < n && l->t[i] < end - EXPLODES_SECONDS; i++)
-		if (l->v[i] > now * 0.9)
-			return false; /* it has been there before */
-	return true;
-}
-
 /* --- the answer -------------------------------------------------------------------- */
 
-static void measure(struct mw_verdict *v, const struct look *l, double from, change_fn *of)
+static void measure(struct mw_verdict *v, const struct mw_look *l, double from, mw_change_fn *of)
 {
 	const struct mw_curve *best[MW_VERDICT_LOCATIONS];
 	double change[MW_VERDICT_LOCATIONS], less, all, to = l->scale->to;
 
 	for (int part = 0; part < MW_PARTS_N; part++) {
-		size_t n = series(l, (enum mw_rss_part)part);
+		size_t n = mw_look_series(l, (enum mw_rss_part)part);
 
-		v->now[part] = last_known(l, n);
+		v->now[part] = mw_look_last(l, n);
 		v->moved[part] = of(l->t, l->v, n, from, to);
 	}
-	v->n = changed(l, from, to, of, best, change, MW_VERDICT_LOCATIONS, &less);
+	v->n = mw_look_changed(l, from, to, of, best, change, MW_VERDICT_LOCATIONS, &less);
 	all = v->moved[MW_PART_LIVE];
 	for (size_t i = 0; i < v->n; i++) {
 		double sum = larger(all, change[i]);
@@ -304,7 +53,7 @@ static void measure(struct mw_verdict *v, const struct look *l, double from, cha
 }
 
 /* The location whose own rise is the growth comes first. */
-static void put_first(struct mw_verdict *v, const struct look *l)
+static void put_first(struct mw_verdict *v, const struct mw_look *l)
 {
 	for (size_t i = 1; l->top && i < v->n; i++) {
 		struct mw_verdict_location x = v->locations[i];
@@ -329,7 +78,7 @@ static void find_event(struct mw_verdict *v, const struct mw_evidence *e, double
 	}
 }
 
-static void say(struct mw_verdict *v, const struct mw_evidence *e, const struct look *l,
+static void say(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l,
 		enum mw_verdict_kind kind, enum mw_rss_part part, const struct mw_trend *t)
 {
 	v->kind = kind;
@@ -347,7 +96,7 @@ static void say(struct mw_verdict *v, const struct mw_evidence *e, const struct 
 	find_event(v, e, v->begun, larger((v->to - v->from) / 30, 5));
 }
 
-static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct look *l,
+static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l,
 		       enum mw_rss_part part)
 {
 	static const enum mw_verdict_kind kinds[MW_PARTS_N] = {
@@ -355,7 +104,7 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 		[MW_PART_FREE] = MW_VERDICT_FRAGMENTATION, [MW_PART_ANON] = MW_VERDICT_NATIVE,
 		[MW_PART_FILES] = MW_VERDICT_FILES,
 	};
-	const struct mw_trend *t = growth(l, part);
+	const struct mw_trend *t = mw_look_growth(l, part);
 	double age = l->scale->to - e->start;
 
 	say(v, e, l, kinds[part], part, t);
@@ -370,23 +119,23 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 }
 
 /* A growth of one of the scales; false: there is none. */
-static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks,
+static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
 			 size_t n)
 {
-	const struct look *chosen = NULL;
+	const struct mw_look *chosen = NULL;
 	enum mw_rss_part part = MW_PART_RSS;
 
 	for (size_t i = 0; i < n; i++) {
-		enum mw_rss_part by = grows_by(&looks[i]);
+		enum mw_rss_part by = mw_look_grows_by(&looks[i]);
 		bool before = false;
 
 		if (by == MW_PART_RSS)
 			continue;
 		for (size_t k = i + 1; k < n; k++)
-			before |= seen_before(&looks[k], by, looks[i].trend[by].level);
+			before |= mw_look_seen_before(&looks[k], by, looks[i].trend[by].level);
 		/* a longer range says more, unless its rate is of the past */
-		if (before || (chosen && (by != part ||
-					  growth(&looks[i], by)->rate < growth(chosen, part)->rate / 3)))
+		if (before || (chosen && (by != part || mw_look_growth(&looks[i], by)->rate <
+								mw_look_growth(chosen, part)->rate / 3)))
 			continue;
 		chosen = &looks[i];
 		part = by;
@@ -396,21 +145,21 @@ static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, cons
 	return chosen;
 }
 
-static bool judge_explosion(struct mw_verdict *v, const struct mw_evidence *e, const struct look *l)
+static bool judge_explosion(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l)
 {
 	double change = 0;
 	enum mw_rss_part part = MW_PART_LIVE;
 	struct mw_trend t = { .confidence = 0.9 };
 
-	if (!explodes(e, l, part, &change)) {
+	if (!mw_look_explodes(e, l, part, &change)) {
 		part = MW_PART_RSS;
-		if (!explodes(e, l, part, &change))
+		if (!mw_look_explodes(e, l, part, &change))
 			return false;
 	}
-	t.since = t.begun = l->scale->to - EXPLODES_SECONDS;
+	t.since = t.begun = l->scale->to - MW_EXPLODES_SECONDS;
 	t.gain = change;
-	t.rate = change / EXPLODES_SECONDS;
-	t.level = t.high = last_known(l, series(l, part));
+	t.rate = change / MW_EXPLODES_SECONDS;
+	t.level = t.high = mw_look_last(l, mw_look_series(l, part));
 	say(v, e, l, MW_VERDICT_EXPLODES, part, &t);
 	v->growing = true;
 	measure(v, l, v->since, mw_trend_change);
@@ -423,10 +172,10 @@ static bool has_ended(const struct mw_trend *t)
 }
 
 /* What has ended: a rise, a step. False: nothing, or it was the start of the process. */
-static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks,
+static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
 			size_t n, enum mw_rss_part of)
 {
-	const struct look *l = &looks[0];
+	const struct mw_look *l = &looks[0];
 	const struct mw_trend *t;
 	enum mw_verdict_kind kind;
 
@@ -444,7 +193,7 @@ static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const
 	if ((t->gain < 0 ? -t->gain : t->gain) < larger(t->level / 50, MIB))
 		return false;
 	kind = t->course == MW_COURSE_STEP || t->gain < 0 ? MW_VERDICT_STEP : MW_VERDICT_GREW;
-	say(v, e, l, kind, of == MW_PART_RSS ? most_by(l, t->begun) : of, t);
+	say(v, e, l, kind, of == MW_PART_RSS ? mw_look_most_by(l, t->begun) : of, t);
 	measure(v, l, v->begun, mw_trend_change);
 	if (kind == MW_VERDICT_GREW && v->n && v->part == MW_PART_LIVE && v->locations[0].share > 0.5)
 		v->kind = MW_VERDICT_FILLED;
@@ -452,11 +201,11 @@ static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const
 }
 
 /* Nothing moves for good: flat, or up and down. */
-static void judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks,
+static void judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
 		       size_t n)
 {
-	const struct look *l = &looks[0];
-	enum mw_rss_part part = is(l, MW_PART_RSS, MW_COURSE_UNKNOWN) ? MW_PART_LIVE : MW_PART_RSS;
+	const struct mw_look *l = &looks[0];
+	enum mw_rss_part part = mw_look_is(l, MW_PART_RSS, MW_COURSE_UNKNOWN) ? MW_PART_LIVE : MW_PART_RSS;
 	const struct mw_trend *t = &l->trend[part];
 	double moved = t->gain < 0 ? -t->gain : t->gain;
 	bool flat = t->course != MW_COURSE_TEETH;
@@ -491,7 +240,7 @@ static void judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const 
 }
 
 /* Does a longer range than the first one say so? */
-static bool comes_and_goes(const struct look *looks, size_t n, enum mw_rss_part part)
+static bool comes_and_goes(const struct mw_look *looks, size_t n, enum mw_rss_part part)
 {
 	for (size_t i = 1; i < n; i++)
 		if (looks[i].trend[part].course == MW_COURSE_TEETH)
@@ -499,19 +248,21 @@ static bool comes_and_goes(const struct look *looks, size_t n, enum mw_rss_part 
 	return false;
 }
 
-static bool judge_fall(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks,
+static bool judge_fall(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
 		       size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		const struct look *l = &looks[i];
-		enum mw_rss_part part = is(l, MW_PART_RSS, MW_COURSE_FALLS) ? MW_PART_RSS : MW_PART_LIVE;
+		const struct mw_look *l = &looks[i];
+		enum mw_rss_part part =
+			mw_look_is(l, MW_PART_RSS, MW_COURSE_FALLS) ? MW_PART_RSS : MW_PART_LIVE;
 		const struct mw_trend *t = &l->trend[part];
 
 		if (t->course != MW_COURSE_FALLS || -t->gain < larger(t->level / 100, MIB))
 			continue;
 		if (comes_and_goes(looks + i, n - i, part))
 			return false;
-		say(v, e, l, MW_VERDICT_FALLS, part == MW_PART_RSS ? most_by(l, t->since) : part, t);
+		say(v, e, l, MW_VERDICT_FALLS, part == MW_PART_RSS ? mw_look_most_by(l, t->since) : part,
+		    t);
 		measure(v, l, v->since, mw_trend_change);
 		return true;
 	}
@@ -519,16 +270,16 @@ static bool judge_fall(struct mw_verdict *v, const struct mw_evidence *e, const 
 }
 
 /* A young process that moves, but not steadily. */
-static bool judge_young(struct mw_verdict *v, const struct mw_evidence *e, const struct look *l)
+static bool judge_young(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l)
 {
-	size_t n = series(l, MW_PART_RSS);
+	size_t n = mw_look_series(l, MW_PART_RSS);
 	double age = l->scale->to - e->start, first;
 	struct mw_trend t = l->trend[MW_PART_RSS];
 
 	if (e->chosen || age >= WARM_SECONDS || t.course == MW_COURSE_UNKNOWN)
 		return false;
-	first = value_at(l, n, e->start + 1);
-	t.gain = last_known(l, n) - first;
+	first = mw_look_value_at(l, n, e->start + 1);
+	t.gain = mw_look_last(l, n) - first;
 	t.since = t.begun = e->start;
 	if (!(t.gain > first / 20) || !(t.gain > l->least))
 		return false;
@@ -537,7 +288,7 @@ static bool judge_young(struct mw_verdict *v, const struct mw_evidence *e, const
 	return true;
 }
 
-static void judge(struct mw_verdict *v, const struct mw_evidence *e, const struct look *looks, size_t n)
+static void judge(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks, size_t n)
 {
 	if (!e->chosen && judge_explosion(v, e, &looks[0]))
 		return;
@@ -556,8 +307,8 @@ static void watching(struct mw_verdict *v, const struct mw_scale *s, double seen
 	v->since = v->begun = s->from;
 	v->watch = seen < MW_VERDICT_SECONDS ? (unsigned)(MW_VERDICT_SECONDS - seen) + 1 : 1;
 	for (int part = 0; part < MW_PARTS_N; part++) {
-		uint32_t kib =
-			s->n ? part_of(&s->points[s->n - 1], (enum mw_rss_part)part) : MW_KIB_UNKNOWN;
+		uint32_t kib = s->n ? mw_rss_part_of(&s->points[s->n - 1], (enum mw_rss_part)part) :
+				      MW_KIB_UNKNOWN;
 
 		v->now[part] = kib == MW_KIB_UNKNOWN ? UNKNOWN : kib * KIB;
 		v->moved[part] = UNKNOWN;
@@ -566,7 +317,7 @@ static void watching(struct mw_verdict *v, const struct mw_scale *s, double seen
 
 int mw_verdict_make(struct mw_verdict *v, const struct mw_evidence *e)
 {
-	struct look *looks = calloc(e->scales_n + 1, sizeof(*looks));
+	struct mw_look *looks = calloc(e->scales_n + 1, sizeof(*looks));
 	size_t most = MW_CURVES_POINTS;
 	double *room;
 
@@ -583,7 +334,7 @@ int mw_verdict_make(struct mw_verdict *v, const struct mw_evidence *e)
 		for (size_t i = 0; i < e->scales_n; i++) {
 			looks[i].t = room;
 			looks[i].v = room + most + 1;
-			look_at(&looks[i], &e->scales[i]);
+			mw_look_at(&looks[i], &e->scales[i]);
 		}
 		if (!e->scales_n ||
 		    (looks[0].seen < MW_VERDICT_SECONDS && !(e->chosen && looks[0].seen >= 10)))

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* look.c - one range of time as the judgement sees it. See look.h. */
+#include "look.h"
+
+#define UNKNOWN __builtin_nan("")
+#define KIB 1024.0
+#define MIB (1024.0 * 1024)
+
+enum { CANDIDATES = 8 }; /* locations whose course is looked at */
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+uint32_t mw_rss_part_of(const struct mw_point *p, enum mw_rss_part part)
+{
+	switch (part) {
+	case MW_PART_RSS:
+		return p->rss;
+	case MW_PART_LIVE:
+		return p->live;
+	case MW_PART_HEAP:
+		return p->heap;
+	case MW_PART_FREE:
+		return p->free;
+	case MW_PART_ANON:
+		return p->anon;
+	case MW_PART_FILES:
+		return p->files;
+	case MW_PART_STACKS:
+		return p->stacks;
+	default:
+		return p->tracker;
+	}
+}
+
+/* Fills t[] and v[] with a part's series, in bytes. */
+size_t mw_look_series(const struct mw_look *l, enum mw_rss_part part)
+{
+	const struct mw_scale *s = l->scale;
+
+	for (size_t i = 0; i < s->n; i++) {
+		uint32_t kib = mw_rss_part_of(&s->points[i], part);
+
+		l->t[i] = s->points[i].t;
+		l->v[i] = kib == MW_KIB_UNKNOWN ? UNKNOWN : kib * KIB;
+	}
+	return s->n;
+}
+
+static size_t curve_series(const struct mw_look *l, const struct mw_curve *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		l->t[i] = c->t[i];
+		l->v[i] = (double)c->bytes[i];
+	}
+	return c->n;
+}
+
+double mw_look_last(const struct mw_look *l, size_t n)
+{
+	while (n && l->v[n - 1] != l->v[n - 1])
+		n--;
+	return n ? l->v[n - 1] : UNKNOWN;
+}
+
+/* --- locations ------------------------------------------------------------------ */
+
+/* The locations with the most change in the window, most first; returns their number. */
+size_t mw_look_changed(const struct mw_look *l, double from, double to, mw_change_fn *of,
+		       const struct mw_curve **best, double *change, size_t max, double *less)
+{
+	const struct mw_curve_set *set = l->scale->curves;
+	size_t n = 0;
+
+	*less = 0;
+	for (size_t i = 0; set && i < set->n; i++) {
+		double d = of(l->t, l->v, curve_series(l, &set->v[i]), from, to);
+		size_t at = n;
+
+		if (d < 0)
+			*less -= d;
+		if (!(d > 0) || (n == max && d <= change[n - 1]))
+			continue;
+		at = n < max ? n++ : n - 1;
+		for (; at && change[at - 1] < d; at--) {
+			change[at] = change[at - 1];
+			best[at] = best[at - 1];
+		}
+		change[at] = d;
+		best[at] = &set->v[i];
+	}
+	return n;
+}
+
+/*
+ * A location may rise steadily beneath the noise of all others. Its rise counts if others didn't
+ * lose as much meanwhile, and the live memory moves at least as much.
+ */
+static void find_line(struct mw_look *l)
+{
+	const struct mw_curve *best[CANDIDATES];
+	const struct mw_trend *live = &l->trend[MW_PART_LIVE];
+	double change[CANDIDATES], less, to = l->scale->to;
+	size_t n =
+		mw_look_changed(l, l->scale->from, to, mw_trend_change, best, change, CANDIDATES, &less);
+
+	l->top = NULL;
+	for (size_t i = 0; i < n; i++) {
+		struct mw_trend t;
+
+		if (change[i] < l->least)
+			break;
+		mw_trend_of(&t, l->t, l->v, curve_series(l, best[i]), l->scale->from, to, l->least);
+		if (t.course != MW_COURSE_RISES || less > t.gain / 2 ||
+		    t.gain > (live->high - live->low) * 1.25)
+			continue;
+		if (!l->top || t.gain > l->line.gain) {
+			l->top = best[i];
+			l->line = t;
+		}
+	}
+}
+
+/* --- a scale -------------------------------------------------------------------- */
+
+void mw_look_at(struct mw_look *l, const struct mw_scale *s)
+{
+	l->scale = s;
+	l->seen = s->n ? s->points[s->n - 1].t - larger(s->points[0].t, s->from) : 0;
+	l->least = 128 * KIB;
+	for (int part = 0; part < MW_PARTS_N; part++) {
+		size_t n = mw_look_series(l, (enum mw_rss_part)part);
+
+		if (part == MW_PART_RSS && mw_look_last(l, n) / 1000 > l->least)
+			l->least = mw_look_last(l, n) / 1000;
+		mw_trend_of(&l->trend[part], l->t, l->v, n, s->from, s->to, l->least);
+	}
+	find_line(l);
+}
+
+bool mw_look_is(const struct mw_look *l, enum mw_rss_part part, enum mw_course course)
+{
+	return l->trend[part].course == course;
+}
+
+/* The part that changed most from then on; RSS: none did. */
+enum mw_rss_part mw_look_most_by(const struct mw_look *l, double begun)
+{
+	enum mw_rss_part most = MW_PART_RSS;
+	double change = 0;
+
+	for (int part = MW_PART_LIVE; part < MW_PARTS_N; part++) {
+		double d = mw_trend_change(l->t, l->v, mw_look_series(l, (enum mw_rss_part)part), begun,
+					   l->scale->to);
+
+		if ((d < 0 ? -d : d) > change) {
+			change = d < 0 ? -d : d;
+			most = (enum mw_rss_part)part;
+		}
+	}
+	return most;
+}
+
+/* The part that explains a growth of this scale; RSS: nothing grows. */
+enum mw_rss_part mw_look_grows_by(const struct mw_look *l)
+{
+	static const enum mw_rss_part others[] = { MW_PART_HEAP, MW_PART_FREE, MW_PART_ANON, MW_PART_FILES };
+	enum mw_rss_part most = MW_PART_RSS;
+	double gain = 0;
+
+	if (mw_look_is(l, MW_PART_LIVE, MW_COURSE_RISES)) {
+		most = MW_PART_LIVE;
+		gain = l->trend[MW_PART_LIVE].gain;
+	} else if (l->top) {
+		most = MW_PART_LIVE;
+		gain = l->line.gain;
+	}
+	if (!mw_look_is(l, MW_PART_RSS, MW_COURSE_RISES))
+		return most;
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		if (mw_look_is(l, others[i], MW_COURSE_RISES) && l->trend[others[i]].gain > gain) {
+			most = others[i];
+			gain = l->trend[others[i]].gain;
+		}
+	}
+	/* RSS rises, but no part does so steadily: the one that moved most */
+	if (most == MW_PART_RSS && l->trend[MW_PART_RSS].gain > l->trend[MW_PART_RSS].level / 50)
+		most = mw_look_most_by(l, l->trend[MW_PART_RSS].since);
+	return most == MW_PART_STACKS || most == MW_PART_TRACKER ? MW_PART_RSS : most;
+}
+
+/* The trend that stands for that growth. */
+const struct mw_trend *mw_look_growth(const struct mw_look *l, enum mw_rss_part part)
+{
+	if (part == MW_PART_LIVE && !mw_look_is(l, part, MW_COURSE_RISES) && l->top)
+		return &l->line;
+	return mw_look_is(l, part, MW_COURSE_RISES) ? &l->trend[part] : &l->trend[MW_PART_RSS];
+}
+
+/* Did a longer range see the part come and go that high? */
+bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part part, double level)
+{
+	const struct mw_trend *t = &longer->trend[part];
+	double peak = 0;
+	size_t n = mw_look_series(longer, part), end = n;
+
+	if (t->course != MW_COURSE_TEETH && !t->teeth)
+		return false;
+	/* the rise in question is the end of this range: what was there before it? */
+	while (end && !(longer->v[end - 1] < level * 0.98))
+		end--;
+	for (size_t i = 0; i < end; i++)
+		if (longer->v[i] > peak)
+			peak = longer->v[i];
+	return level <= peak + larger(longer->least, (t->high - t->low) * 0.15);
+}
+
+/* --- explosions -------------------------------------------------------------------- */
+
+/* The value at a time or just before; NaN: not known. */
+double mw_look_value_at(const struct mw_look *l, size_t n, double t)
+{
+	double v = UNKNOWN;
+
+	for (size_t i = 0; i < n && l->t[i] <= t; i++)
+		v = l->v[i];
+	return v;
+}
+
+bool mw_look_explodes(const struct mw_evidence *e, const struct mw_look *l, enum mw_rss_part part,
+		      double *change)
+{
+	size_t n = mw_look_series(l, part);
+	double end = n ? l->t[n - 1] : 0, now = mw_look_last(l, n),
+	       then = mw_look_value_at(l, n, end - MW_EXPLODES_SECONDS);
+	double half = mw_look_value_at(l, n, end - MW_EXPLODES_SECONDS / 2.0);
+
+	if (end - e->start < 2 * MW_EXPLODES_SECONDS)
+		return false;
+	*change = now - then;
+	if (!(*change >= larger(then / 2, 32 * MIB)) || !(now > half))
+		return false;
+	for (size_t i = 0; i < n && l->t[i] < end - MW_EXPLODES_SECONDS; i++)
+		if (l->v[i] > now * 0.9)
+			return false; /* it has been there before */
+	return true;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * look.h - one range of time as the judgement sees it: the course of each part of RSS, and the
+ * location that rises by itself.
+ *
+ * For verdict.c alone. Pure functions, no allocation. Times are seconds of uptime, sizes bytes;
+ * NaN is not known.
+ */
+#ifndef MW_REPORT_LIVE_LOOK_H
+#define MW_REPORT_LIVE_LOOK_H
+
+#include "trend.h"
+#include "verdict.h"
+
+enum { MW_EXPLODES_SECONDS = 60 };
+
+struct mw_look {
+	const struct mw_scale *scale;
+	double *t, *v; /* the caller's room for the longest series; each call fills it anew */
+	double seen;   /* seconds */
+	double least;  /* bytes; less is nothing */
+	struct mw_trend trend[MW_PARTS_N];
+	struct mw_trend line;       /* of `top` */
+	const struct mw_curve *top; /* location that rises by itself; NULL: none */
+};
+
+/* Fills all but t and v. */
+void mw_look_at(struct mw_look *, const struct mw_scale *);
+
+/* One part of a point, in KiB; MW_KIB_UNKNOWN: not known. */
+uint32_t mw_rss_part_of(const struct mw_point *, enum mw_rss_part);
+/* Fills t[] and v[] with a part's series; returns its length. */
+size_t mw_look_series(const struct mw_look *, enum mw_rss_part);
+/* Of the series in t[] and v[]: the last known value, and that at a time or just before. */
+double mw_look_last(const struct mw_look *, size_t n);
+double mw_look_value_at(const struct mw_look *, size_t n, double t);
+
+bool mw_look_is(const struct mw_look *, enum mw_rss_part, enum mw_course);
+
+typedef double mw_change_fn(const double *t, const double *v, size_t n, double from, double to);
+/*
+ * The `max` locations that changed most in the window, by `of`, most first; returns their number.
+ * *less: the sum of what others lost.
+ */
+size_t mw_look_changed(const struct mw_look *, double from, double to, mw_change_fn *of,
+		       const struct mw_curve **best, double *change, size_t max, double *less);
+
+/* The part that changed most from then on; RSS: none did. */
+enum mw_rss_part mw_look_most_by(const struct mw_look *, double begun);
+/* The part that explains a growth of this scale; RSS: nothing grows. */
+enum mw_rss_part mw_look_grows_by(const struct mw_look *);
+/* The trend that stands for that growth. */
+const struct mw_trend *mw_look_growth(const struct mw_look *, enum mw_rss_part);
+/* Did this longer range see the part come and go that high? */
+bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part, double level);
+/* Is the part half as large again as MW_EXPLODES_SECONDS ago? Sets *change. */
+bool mw_look_explodes(const struct mw_evidence *, const struct mw_look *, enum mw_rss_part, double *change);
+
+#endif
