@@ -373,6 +373,18 @@ static bool moves(struct mw_trend *r, struct seq *s, const size_t *starts, size_
 
 /* --- rests -------------------------------------------------------------------- */
 
+/* From the least to the most, from a point on. */
+static double spread(const struct seq *s, size_t from)
+{
+	double low = s->v[from], high = s->v[from];
+
+	for (size_t i = from; i < s->n; i++) {
+		low = s->v[i] < low ? s->v[i] : low;
+		high = larger(high, s->v[i]);
+	}
+	return high - low;
+}
+
 /* Neither rises nor falls: flat, a step, or what rose and stopped; else up and down. */
 static void rests(struct mw_trend *r, const struct seq *s, double slack)
 {
@@ -392,7 +404,8 @@ static void rests(struct mw_trend *r, const struct seq *s, double slack)
 		r->since = r->begun = s->t[0];
 		return;
 	}
-	r->course = MW_COURSE_FLAT;
+	/* within the noise, but nobody would call it flat */
+	r->course = spread(s, flat) > absolute(now) / 10 ? MW_COURSE_TEETH : MW_COURSE_FLAT;
 	if (!flat || absolute(now - before) <= 3 * slack)
 		return;
 	r->gain = now - before;
@@ -503,5 +516,6 @@ double mw_trend_rise(const double *t, const double *v, size_t n, double from, do
 		second = gain > most ? most : gain > second ? gain : second;
 		most = gain > most ? gain : most;
 	}
-	return all > 4 * second ? 4 * second : all;
+	/* from the floor of the first fifth to that of the last one are four fifths of the time */
+	return (all > 4 * second ? 4 * second : all) * 5 / 4;
 }

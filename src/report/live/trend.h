@@ -57,8 +57,8 @@ void mw_trend_of(struct mw_trend *, const double *t, const double *v, size_t n, 
  */
 double mw_trend_change(const double *t, const double *v, size_t n, double from, double to);
 /*
- * The same for what rises steadily: a step within one fifth of the time doesn't count. What was
- * allocated at the start of a process is such a step.
+ * The rise over [from, to] of what rises steadily, by the floors of its fifths. A step within one
+ * fifth doesn't count: what was allocated at the start of a process is one.
  */
 double mw_trend_rise(const double *t, const double *v, size_t n, double from, double to);
 
