@@ -66,6 +66,9 @@ static void body(const struct mw_response *res, bool post)
 		must(memmem(b->p, b->n, "</html>\n", 8) && !memmem(b->p, b->n, "<script", 7) &&
 		     !memmem(b->p, b->n, "<evil", 5) && !memmem(b->p, b->n, "/srv/a.rb", 9));
 		must(res->status == 401 || res->status == 429 || res->status == 200);
+	} else if (res->status == 404 && is(res->content_type, "text/html")) { /* for browsers */
+		must(memmem(b->p, b->n, "</html>\n", 8) && !strange_script(b) &&
+		     !memmem(b->p, b->n, "<evil", 5));
 	} else if (res->status != 200 || post) {
 		must(is(res->content_type, "text/plain"));
 		must(count(b, '\n') == 1 && b->p[b->n - 1] == '\n');
