@@ -65,6 +65,12 @@ static void put_first(struct mw_verdict *v, const struct mw_look *l)
 	}
 }
 
+/* Marks, resets, pauses and forks change nothing in the memory that counts. */
+static bool is_cause(const struct mw_event *ev)
+{
+	return !strcmp(ev->kind, "annotation") || !strcmp(ev->kind, "trim");
+}
+
 static void find_event(struct mw_verdict *v, const struct mw_evidence *e, double at, double slack)
 {
 	const struct mw_history *h = e->history;
@@ -73,7 +79,7 @@ static void find_event(struct mw_verdict *v, const struct mw_evidence *e, double
 	for (uint32_t i = first; h && i < h->events_n; i++) {
 		const struct mw_event *ev = &h->events[i % MW_EVENTS_N];
 
-		if (ev->t >= at - slack && ev->t <= at + slack && strcmp(ev->kind, "mark"))
+		if (ev->t >= at - slack && ev->t <= at + slack && is_cause(ev))
 			v->event = ev;
 	}
 }

@@ -115,13 +115,18 @@ static bool known(double x)
 	return x == x;
 }
 
+static const char *event_name(const struct mw_event *e)
+{
+	return !strcmp(e->kind, "annotation") ? e->text : e->kind;
+}
+
 static void since(struct mw_buf *b, const struct mw_verdict *v)
 {
 	mw_buf_str(b, " for ");
 	duration(b, v->to - v->since);
 	if (v->event) {
 		mw_buf_str(b, ", since ");
-		mw_buf_str(b, v->event->text[0] ? v->event->text : v->event->kind);
+		mw_buf_str(b, event_name(v->event));
 	}
 }
 
@@ -262,7 +267,7 @@ static void ended(struct mw_buf *b, const struct mw_verdict *v)
 	duration(b, v->to - v->since);
 	if (v->event) {
 		mw_buf_str(b, " (");
-		mw_buf_str(b, v->event->text[0] ? v->event->text : v->event->kind);
+		mw_buf_str(b, event_name(v->event));
 		mw_buf_str(b, ")");
 	}
 }
