@@ -8,7 +8,7 @@
  * the family, however it was started. Any of them answers for each and for all:
  *
  *	/PID/...   the answer of that process to ...
- *	/all/...   the same pages, of a table that is the sum of all
+ *	/all/...   the same pages, of a table that is the sum of all; /all/verdict
  *	/family    the list of processes; .tsv, .json
  *
  * Data flows as elsewhere: members.c finds them, ask.c asks all at once over

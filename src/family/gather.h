@@ -65,6 +65,9 @@ int mw_all_do(struct mw_did *, const struct mw_family *, const struct mw_api *,
 /* list.c: GET /family */
 void mw_page_family(struct mw_call *, const struct mw_family *, enum mw_form);
 
+/* overall.c: GET /all/verdict, as a line (MW_FORM_TSV) or JSON */
+void mw_page_all_verdict(struct mw_call *, const struct mw_family *, enum mw_form);
+
 /* scrape.c: GET /all/metrics. req: the request to each, "/metrics" and its query */
 void mw_page_all_metrics(struct mw_call *, const struct mw_family *, const struct mw_request *req);
 

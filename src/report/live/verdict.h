@@ -110,6 +110,8 @@ int mw_verdict_make(struct mw_verdict *, const struct mw_evidence *);
 
 /* The kind as in JSON: "grows". */
 const char *mw_verdict_name(enum mw_verdict_kind);
+/* Is it a kind of growth that the reader should act on? */
+bool mw_verdict_grows(enum mw_verdict_kind);
 /* One sentence, with a full stop, and what to do next, or "". Both are valid UTF-8. */
 void mw_verdict_sentence(struct mw_buf *, const struct mw_verdict *);
 void mw_verdict_next(struct mw_buf *, const struct mw_verdict *);

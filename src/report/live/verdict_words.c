@@ -24,6 +24,12 @@ const char *mw_verdict_name(enum mw_verdict_kind kind)
 	return kinds[kind];
 }
 
+bool mw_verdict_grows(enum mw_verdict_kind kind)
+{
+	return kind == MW_VERDICT_GROWS || kind == MW_VERDICT_EXPLODES || kind == MW_VERDICT_HEAP ||
+	       kind == MW_VERDICT_FRAGMENTATION || kind == MW_VERDICT_NATIVE || kind == MW_VERDICT_FILES;
+}
+
 /* --- amounts -------------------------------------------------------------------- */
 
 static double size_of(double x)
