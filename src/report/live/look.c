@@ -83,6 +83,10 @@ size_t mw_look_changed(const struct mw_look *l, double from, double to, mw_chang
 			*less -= d;
 		if (!(d > 0) || (n == max && d <= change[n - 1]))
 			continue;
+		if (of == mw_trend_rise)
+			d = mw_trend_sure_rise(l->t, l->v, set->v[i].n, from, to, d);
+		if (!(d > 0) || (n == max && d <= change[n - 1]))
+			continue;
 		at = n < max ? n++ : n - 1;
 		for (; at && change[at - 1] < d; at--) {
 			change[at] = change[at - 1];
@@ -185,8 +189,9 @@ enum mw_rss_part mw_look_grows_by(const struct mw_look *l)
 			gain = l->trend[others[i]].gain;
 		}
 	}
-	/* RSS rises, but no part does so steadily: the one that moved most */
-	if (most == MW_PART_RSS && l->trend[MW_PART_RSS].gain > l->trend[MW_PART_RSS].level / 50)
+	/* RSS rises, but no part does so steadily, or only one that is little of it: the one that moved most */
+	if (gain < l->trend[MW_PART_RSS].gain / 4 &&
+	    l->trend[MW_PART_RSS].gain > l->trend[MW_PART_RSS].level / 50)
 		most = mw_look_most_by(l, l->trend[MW_PART_RSS].since);
 	return most == MW_PART_STACKS || most == MW_PART_TRACKER ? MW_PART_RSS : most;
 }

@@ -519,3 +519,29 @@ double mw_trend_rise(const double *t, const double *v, size_t n, double from, do
 	/* from the floor of the first fifth to that of the last one are four fifths of the time */
 	return (all > 4 * second ? 4 * second : all) * 5 / 4;
 }
+
+/* The most that v falls from a point in [from, to] to a later one. */
+static double deepest_fall(const double *t, const double *v, size_t n, double from, double to)
+{
+	double high = UNKNOWN, fall = 0;
+
+	for (size_t i = 0; i < n && t[i] <= to; i++) {
+		if (t[i] < from || v[i] != v[i])
+			continue;
+		if (!(v[i] <= high))
+			high = v[i];
+		fall = larger(fall, high - v[i]);
+	}
+	return fall;
+}
+
+double mw_trend_sure_rise(const double *t, const double *v, size_t n, double from, double to, double rise)
+{
+	double fall = deepest_fall(t, v, n, from, to);
+	struct mw_trend r;
+
+	if (fall <= rise / 2)
+		return rise;
+	mw_trend_of(&r, t, v, n, from, to, larger(fall / 16, 1));
+	return r.course != MW_COURSE_RISES ? 0 : r.gain < rise ? r.gain : rise;
+}

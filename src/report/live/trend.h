@@ -61,5 +61,10 @@ double mw_trend_change(const double *t, const double *v, size_t n, double from, 
  * fifth doesn't count: what was allocated at the start of a process is one.
  */
 double mw_trend_rise(const double *t, const double *v, size_t n, double from, double to);
+/*
+ * What of such a rise is sure. The points of teeth may miss the troughs, and their floor then rises
+ * by chance. So what falls by half of its rise in between must rise by its course, too.
+ */
+double mw_trend_sure_rise(const double *t, const double *v, size_t n, double from, double to, double rise);
 
 #endif
