@@ -341,7 +341,8 @@ class RealPageTest < Minitest::Test
     state_is "gone"
     assert_match(/\Apid #{app.pid} ended at \d\d:\d\d.*last data kept/, text(".light"))
     assert_equal [leak, was], [first_location, text("#{ROWS} td.growth")]
-    wait_until("[...document.querySelectorAll('.actions button')].every((b) => b.disabled)")
+    wait_until("[...document.querySelectorAll('.actions button:not([data-action=save])')].every((b) => b.disabled)")
+    assert js("(() => { const b = document.querySelector('.actions [data-action=save]'); return b.checkVisibility() && !b.disabled; })()")
     other = start
     refute_equal app.pid, other.pid
     state_is "live"

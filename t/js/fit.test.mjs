@@ -20,6 +20,7 @@ test("columns go by width, the location and what is sorted by never", () => {
 		before = left.length;
 	}
 	assert.deepEqual(ids("location", 200), ["location"]);
+	assert.deepEqual(ids("trend", 390), ["growth", "trend", "location"], "what the usual order rests on, on a phone");
 	const order = all.map((c) => c.id);
 	assert.deepEqual(ids("growth", 768), order.filter((id) => ids("growth", 768).includes(id)), "their order stays");
 });

@@ -6,12 +6,17 @@ const FIRST_TO_GO = ["max_life", "allocations", "frees", "total", "mean_life", "
 const ON_A_PHONE = [...FIRST_TO_GO.slice(0, -3), "live_bytes", "trend", "growth"]; // the curve is narrower
 const REM = 16, NARROW = 640;
 
-// Widths are in rem; a narrow table has smaller columns (table.js), and less for the location.
+export const isNarrow = (width) => width < NARROW;
+
+// A column's width in rem: on a narrow screen its letters are smaller, and its title may have two lines.
+export const widthOf = (c, narrow) => (narrow ? c.slim ?? c.wide * 0.66 : c.wide);
+
+// A narrow table has less for the location, too.
 export function fit(columns, sorted, width) {
-	const narrow = width < NARROW;
+	const narrow = isNarrow(width);
 	const room = width / REM - (narrow ? 14 : 24);
 	let left = columns;
-	const wide = () => left.reduce((n, c) => n + c.wide * (narrow ? 0.66 : 1), 0);
+	const wide = () => left.reduce((n, c) => n + widthOf(c, narrow), 0);
 	for (const id of narrow ? ON_A_PHONE : FIRST_TO_GO) {
 		if (wide() <= room)
 			break;

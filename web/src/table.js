@@ -3,6 +3,7 @@
 // document, between two spacers; they are used again for other rows when it
 // scrolls. All rows have the same height (--row in the style sheet).
 
+import { isNarrow, widthOf } from "./fit.js";
 import { el, svg, setText, setAttr, setAmount, flash } from "./dom.js";
 import { visible, bytes, duration } from "./format.js";
 import { pieces } from "./place.js";
@@ -61,10 +62,10 @@ export class Table {
 	}
 
 	header(since) {
-		const narrow = innerWidth < 640;
+		const narrow = isNarrow(innerWidth);
 		const key = this.columns.map((c) => c.id).join() + narrow;
 		if (key !== this.key) {
-			const wide = (c) => (narrow ? c.wide * 0.66 : c.wide);
+			const wide = (c) => widthOf(c, narrow);
 			this.key = key;
 			this.pool = [];
 			this.spare = [];
