@@ -201,6 +201,9 @@ static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const
 	kind = t->course == MW_COURSE_STEP || t->gain < 0 ? MW_VERDICT_STEP : MW_VERDICT_GREW;
 	say(v, e, l, kind, of == MW_PART_RSS ? mw_look_most_by(l, t->begun) : of, t);
 	measure(v, l, v->begun, mw_trend_change);
+	/* curves have longer steps than RSS: what came before the rise isn't part of it */
+	if (v->n && v->locations[0].change > 2 * larger(t->gain, -t->gain) + MIB)
+		v->n = 0;
 	if (kind == MW_VERDICT_GREW && v->n && v->part == MW_PART_LIVE && v->locations[0].share > 0.5)
 		v->kind = MW_VERDICT_FILLED;
 	return true;
