@@ -84,6 +84,29 @@ class HistoryTest < Minitest::Test
     assert_equal [], h["events"]
   end
 
+  def test_a_part_of_the_time
+    leaking
+    eventually("six points") { history["fine"]["t"].size >= 6 }
+    post("/annotate?text=here")
+    part = JSON.parse(body("/history.json?range=15m&points=3"))
+    columns = %w[t rss live heap files tracker free anon stacks]
+    assert_equal %w[start now unix from to first] + columns + %w[events], part.keys
+    assert_operator part["t"].size, :<=, 3
+    assert_equal [part["t"].size], part.values_at(*columns).map(&:size).uniq
+    assert_equal [history["start"], history["fine"]["t"].first, ["here"]], [part["start"], part["first"], part["events"].map { |e| e["text"] }]
+    fine = history["fine"]
+    assert_operator fine["t"].size, :>=, 6
+    whole = JSON.parse(body("/history.json?from=0&to=5"))
+    at = whole["t"].map { |t| fine["t"].index(t) }
+    refute_empty at
+    columns.each { |k| assert_equal fine[k].values_at(*at), whole[k], k }
+    assert_equal part.keys, JSON.parse(body("/history.json?points=300")).keys
+    # a part costs no more than it shows
+    assert_operator body("/history.json?range=all&points=300").bytesize, :<, 40_000
+    { "range=2h" => /range: 15m, 1h, 6h, 24h or all expected/, "points=1" => /points: 2 to 1440/, "from=x" => /from: seconds of uptime/,
+      "from=9&to=1" => /from: later than to/ }.each { |q, like| assert_line get("/history.json?#{q}"), 400, like }
+  end
+
   # --- locations -----------------------------------------------------------------------
 
   def row(app, answer = locations) = answer["rows"].find { |r| r[1].end_with?("/app.rb:#{app}") }

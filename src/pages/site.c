@@ -70,24 +70,54 @@ double mw_unix_now(void)
 	return (double)(mw_clock_ns(CLOCK_REALTIME) / 1000000) / 1000;
 }
 
-void mw_page_history(struct mw_call *call)
+enum { HISTORY_POINTS = 300, HISTORY_POINTS_MAX = 1440 };
+
+/* All grids, or a part of the time if the query asks for one. */
+static void answer_history(struct mw_call *call, const struct mw_history_part *part, double now)
 {
+	const struct mw_site *s = call->req->site;
 	struct mw_buf *b = &call->res->body, history = { 0 };
 
-	if (!mw_has_site(call))
-		return;
 	mw_reply_form(call, MW_FORM_JSON);
 	/* `start` names the process: behind a Rack server any worker may answer */
 	mw_buf_str(b, "{\"start\":");
-	mw_buf_json(b, call->req->site->stream.start, strlen(call->req->site->stream.start));
+	mw_buf_json(b, s->stream.start, strlen(s->stream.start));
 	mw_buf_str(b, ",\n");
-	mw_history_render(&history, &call->req->site->history, mw_site_uptime(call->req->site),
-			  mw_unix_now());
+	if (part)
+		mw_history_render_part(&history, &s->history, part, now, mw_unix_now());
+	else
+		mw_history_render(&history, &s->history, now, mw_unix_now());
 	if (history.failed)
 		b->failed = true;
 	else
 		mw_buf_add(b, history.p + 1, history.n - 1); /* its members join the object */
 	mw_buf_free(&history);
+}
+
+void mw_page_history(struct mw_call *call)
+{
+	struct mw_buf why = { 0 };
+	struct mw_params p;
+	struct mw_span span;
+	double now;
+	int bad;
+
+	if (!mw_has_site(call))
+		return;
+	now = mw_site_uptime(call->req->site);
+	span = (struct mw_span){ .to = now, .points = HISTORY_POINTS };
+	bad = mw_params_parse(&p, call->req->query, &why);
+	if (!bad)
+		bad = mw_params_span(&p, now, HISTORY_POINTS_MAX, &span, &why);
+	if (bad) {
+		mw_reply_why(call, bad, &why);
+	} else {
+		const struct mw_history_part part = { span.from, span.to, span.points };
+
+		answer_history(call, span.given || p.v[MW_PARAM_POINTS].s ? &part : NULL, now);
+	}
+	mw_buf_free(&why);
+	mw_params_free(&p);
 }
 
 static int set_mark(struct mw_site *s, const struct mw_api *api)

@@ -251,13 +251,18 @@ class Process {
 			start: this.start, tick: 1 };
 	}
 
-	history() {
-		const columns = (list, n, step) => {
-			const last = list.slice(-n);
-			return { step, ...Object.fromEntries(["t", "rss", "live", "heap", "files", "tracker", "free", "anon", "stacks"].map((k) => [k, last.map((p) => p[k])])) };
-		};
-		return { start: this.start, long: columns(this.long, 720, 120), events: this.events, now: this.t, unix: this.unix0 + this.t, fine: columns(this.fine, 900, 1), coarse: columns(this.coarse, 1440, 60),
-			marks: this.mark === null ? [] : [this.mark] };
+	history(query) {
+		const names = ["t", "rss", "live", "heap", "files", "tracker", "free", "anon", "stacks"];
+		const columns = (list) => Object.fromEntries(names.map((k) => [k, list.map((p) => p[k])]));
+		const grid = (list, n, step) => ({ step, ...columns(list.slice(-n)) });
+		const head = { start: this.start, now: this.t, unix: this.unix0 + this.t, events: this.events };
+		if (![...query.keys()].length)
+			return { ...head, fine: grid(this.fine, 900, 1), coarse: grid(this.coarse, 1440, 60), long: grid(this.long, 720, 120), marks: this.mark === null ? [] : [this.mark] };
+		const [from, to] = this.times(query), points = Number(query.get("points") || 300);
+		const reach = (list) => list.length && list[0].t <= from + 60;
+		const all = (reach(this.fine) ? this.fine : reach(this.coarse) ? this.coarse : this.long).filter((p) => p.t >= from && p.t <= to);
+		const division = (p) => Math.min(points - 1, Math.floor((p.t - from) * points / (to - from || 1)));
+		return { ...head, from, to, first: Math.min(...[this.long, this.coarse, this.fine].filter((l) => l.length).map((l) => l[0].t)), ...columns(all.filter((p, i) => i + 1 === all.length || division(all[i + 1]) > division(p))) };
 	}
 
 	at(row, limit, oldest) {
@@ -419,7 +424,7 @@ class Server {
 		if (path === "/live")
 			return this.watch(res);
 		if (path === "/history.json")
-			return this.json(res, this.own(this.process.history()));
+			return this.json(res, this.own(this.process.history(url.searchParams)));
 		if (path === "/verdict.json")
 			return this.o["no-verdict"] ? this.text(res, 404, "no such page") : this.json(res, this.own(this.process.verdict(url.searchParams)));
 		if (path === "/history/locations.json")
@@ -434,7 +439,7 @@ class Server {
 	own(json) {
 		if (!this.o.workers || (this.turn = !this.turn))
 			return json;
-		return { ...json, start: "1-1", sentence: "Another process answered.", rows: [], fine: { t: [1], rss: [1], live: [1], heap: [1] } };
+		return { ...json, start: "1-1", sentence: "Another process answered.", rows: [], t: [1], rss: [1], live: [1], heap: [1] };
 	}
 
 	one(res, url, location, at) {

@@ -10,41 +10,62 @@ import { Curves } from "../../web/src/curves.js";
 const range = (n, f = (i) => i) => Array.from({ length: n }, (_, i) => f(i));
 const MB = 2 ** 20;
 
+const all = (t, free = 0, rss = t) => ({ t, rss, live: t, heap: t, files: t, tracker: t, free: t.map(() => free), anon: t, stacks: t });
+const part = (t, now, more) => ({ now, unix: now + 4000, from: t[0], to: t[t.length - 1], ...all(t, 3), ...more });
+
 test("history: what the server kept, then the stream's points", () => {
 	const h = new History();
 	h.push({ t: 1000, rss: 9, live: 8, heap: null });
-	h.load({ now: 999, unix: 5999, marks: [50], coarse: { t: [0, 60], rss: [1, 1], live: [1, 1], heap: [null, null] },
-		fine: { t: [998, 999], rss: [5, 6], live: [5, 6], heap: [0, 0] } });
-	assert.equal(h.offset, 5000);
-	assert.deepEqual(h.fine.t, [998, 999, 1000], "a point that was here first stays");
-	h.push({ t: 1000, rss: 1, live: 1, heap: 1, mark: null });
-	assert.equal(h.fine.t.length, 3);
+	h.load(part([700, 850, 999], 999, { first: 20, events: [{ t: 10, kind: "annotation", text: "deploy-17" }] }));
+	assert.equal(h.offset, 4000);
+	assert.equal(h.first, 20);
+	assert.deepEqual(h.events.map((e) => e.text), ["deploy-17"]);
+	h.push({ t: 1000, rss: 1, live: 1, heap: 1 });
 	h.push({ t: 1001, rss: 1, live: 1, heap: 1 });
-	assert.deepEqual(h.events, [{ t: 50, kind: "mark", text: "" }], "of a server without events");
-	assert.deepEqual(h.columns(0, 2000).t, [0, 60, 998, 999, 1000, 1001]);
-	assert.deepEqual(h.columns(999, 1000).live, [6, 8]);
+	assert.deepEqual(h.columns(0, 2000).t, [700, 850, 999, 1000, 1001], "a point that was here first stays");
+	assert.deepEqual(h.columns(999, 1000).live, [999, 8]);
+	assert.deepEqual(h.columns(999, 1001).free, [3, 3, 3], "the stream hasn't it: it is as it was told last");
 	for (let t = 1002; t < 3000; t++)
 		h.push({ t, rss: 1, live: 1, heap: null });
-	assert.equal(h.fine.t.length, 900);
-	const { t } = h.columns(0, 3000);
-	assert.ok(t.every((x, i) => !i || x > t[i - 1]), "in order");
-	assert.ok(t.some((x) => x > 1100 && x < 2000), "minutes are kept of what was seconds");
+	assert.equal(h.stream.t.length, 900);
+	assert.equal(h.last, 2999);
+	assert.ok(h.columns(0, 3000).t.every((x, i, { [i - 1]: before }) => !i || x > before), "in order");
+	assert.equal(new History().first, null);
+	assert.equal(new History().last, -1);
+	assert.deepEqual(new History().columns(0, 9).t, []);
 });
 
-test("history: parts that the stream hasn't are those that were told last, and it reaches back to the start", () => {
+test("history: parts of the time that were asked for fill each other", () => {
 	const h = new History();
-	const all = (t, free) => ({ t, rss: t, live: t, heap: t, files: t, tracker: t, free: t.map(() => free), anon: t, stacks: t });
-	h.load({ now: 9000, unix: 9000, long: all([0, 4000, 8000], 1), coarse: all([5000, 8600], 2), fine: all([8600, 9000], 3),
-		events: [{ t: 10, kind: "annotation", text: "deploy-17" }] });
-	assert.deepEqual(h.columns(0, 9000).t, [0, 4000, 5000, 8600, 9000], "the finest of each time");
-	assert.equal(h.first, 0);
-	h.push({ t: 9001, rss: 1, live: 1, heap: 1 });
+	h.load(part([0, 4000, 8000], 9000), "range=all");
+	h.load(part([5000, 6000], 9000), "from=5000&to=6000");
+	h.load(part([8600, 8800, 9000], 9000), "");
+	for (let t = 9001; t < 9004; t++)
+		h.push({ t, rss: 1, live: 1, heap: 1 });
+	assert.deepEqual(h.columns(0, 9003).t, [0, 4000, 5000, 6000, 8000, 8600, 8800, 9000, 9001, 9002, 9003]);
+	assert.deepEqual(h.columns(4500, 5500).t, [5000]);
+	h.load(part([8700, 8900], 9003), "");
+	assert.ok(!h.columns(0, 9003).t.includes(8600), "the same question: the newer answer");
+	for (let k = 0; k < 20; k++)
+		h.load(part([k], 9003), `from=${k}&to=${k}`);
+	assert.ok(h.kept.size < 10, "few are kept");
+});
+
+test("history: what the stream missed is the server's", () => {
+	const h = new History();
+	h.push({ t: 100, rss: 1, live: 1, heap: 1 });
+	h.push({ t: 300, rss: 1, live: 1, heap: 1 });
+	h.load(part([50, 60], 300), "from=50&to=60");
+	assert.deepEqual(h.columns(0, 400).t, [50, 60, 100, 300], "an answer about the past says nothing of the hole");
+	h.load(part([99, 200, 299], 300));
+	assert.deepEqual(h.columns(90, 400).t, [99, 200, 299, 300]);
+	h.push({ t: 301, rss: 1, live: 1, heap: 1 });
 	h.learn({ free: { now: 7 }, anon: { now: null } });
-	h.push({ t: 9002, rss: 1, live: 1, heap: 1 });
-	assert.deepEqual(h.columns(8999, 9002).free, [3, 3, 7]);
-	assert.deepEqual(h.columns(8999, 9002).anon, [9000, 9000, 9000]);
-	assert.deepEqual(h.events.map((e) => e.text), ["deploy-17"]);
-	assert.equal(new History().first, null);
+	h.push({ t: 302, rss: 1, live: 1, heap: 1 });
+	assert.deepEqual(h.columns(299, 302).free, [3, 3, 3, 7]);
+	assert.deepEqual(h.columns(299, 302).anon, [299, 299, 299, 299]);
+	h.load({ now: 400, unix: 4400, from: 390, to: 400, first: 3, ...all([]) });
+	assert.equal(h.first, 3);
 });
 
 test("history without Ruby, and with unknown numbers", () => {

@@ -189,6 +189,87 @@ static void the_long_grid_with_gaps(void **state)
 	assert_int_equal(h.whole[h.long_n - 1].rss, 7);
 }
 
+static char *part_json(double from, double to, uint64_t points)
+{
+	const struct mw_history_part part = { from, to, points };
+	struct mw_buf b = { 0 };
+
+	mw_history_render_part(&b, &h, &part, 100000.5, 1700000000.25);
+	mw_buf_add(&b, "", 1);
+	assert_false(b.failed);
+	return b.p;
+}
+
+static void part_has(double from, double to, uint64_t points, const char *text)
+{
+	char *s = part_json(from, to, points);
+
+	if (!strstr(s, text))
+		print_error("no %s in %s\n", text, s);
+	assert_non_null(strstr(s, text));
+	free(s);
+}
+
+static unsigned part_size(double from, double to, uint64_t points)
+{
+	char *s = part_json(from, to, points), *p = strstr(s, "\"t\":[") + 5;
+	unsigned n = *p != ']';
+
+	for (; *p != ']'; p++)
+		n += *p == ',';
+	free(s);
+	return n;
+}
+
+static void a_part_of_nothing(void **state)
+{
+	(void)state;
+	part_has(0, 100000.5, 300,
+		 "{\"now\":100000.500,\"unix\":1700000000.250,\"from\":0.000,\"to\":100000.500,\"first\":null,\n"
+		 "\"t\":[],\n\"rss\":[],\n\"live\":[],\n\"heap\":[],\n\"files\":[],\n\"tracker\":[],\n"
+		 "\"free\":[],\n\"anon\":[],\n\"stacks\":[],\n\"events\":[]}\n");
+}
+
+static void a_part_has_the_last_point_of_each_division(void **state)
+{
+	(void)state;
+	for (uint32_t t = 7; t <= 1000; t++)
+		add(t, t, 0, MW_KIB_UNKNOWN);
+	mw_history_event(&h, 5, "annotation", "deploy");
+	part_has(990, 1000, 300,
+		 "\"t\":[990,991,992,993,994,995,996,997,998,999,1000],\n\"rss\":[1013760,");
+	part_has(990, 1000, 5, "\"t\":[991,993,995,997,1000],\n\"rss\":[1014784,");
+	part_has(990, 1000, 2, "\"t\":[994,1000],");
+	part_has(990, 1000, 2, "\"first\":7,");
+	part_has(990, 1000, 2, "\"heap\":[null,null],");
+	part_has(990, 1000, 2, "\"events\":[{\"t\":5.000,\"kind\":\"annotation\",\"text\":\"deploy\"}]}");
+	part_has(995.5, 995.5, 2, "\"t\":[],");
+	part_has(995, 995, 2, "\"t\":[995],");
+	assert_int_equal(part_size(101, 1000, 300), 300);
+	assert_int_equal(part_size(101, 1000, 900), 900);
+}
+
+/* Seconds, minutes, then the whole time: what reaches back, and never more than was asked for. */
+static void a_part_is_of_the_finest_grid(void **state)
+{
+	const uint32_t end = 100000;
+
+	(void)state;
+	for (uint32_t t = 0; t <= end; t++)
+		add(t, t, 0, 0);
+	assert_int_equal(mw_history_finest(&h, end - 900).step, 1);
+	assert_int_equal(mw_history_finest(&h, end - 902).step, 60);
+	assert_int_equal(mw_history_finest(&h, end - 86400).step, 60);
+	assert_int_equal(mw_history_finest(&h, end - 86600).step, 240);
+	assert_int_equal(mw_history_finest(&h, 0).step, 240);
+	part_has(end - 3600, end, 300, "\"t\":[96420,96480,");
+	part_has(end - 3600, end, 6, "\"t\":[96960,97560,98160,98760,99360,99960],");
+	for (uint64_t points = 2; points < 500; points += 83)
+		for (uint32_t from = 0; from < end; from += 7777)
+			assert_true(part_size(from, end, points) <= points);
+	assert_int_equal(part_size(0, end, 1440), 417);
+}
+
 static void events_are_kept_in_order(void **state)
 {
 	char text[100];
@@ -227,6 +308,9 @@ int main(void)
 		cmocka_unit_test_setup(the_last_marks_stay, setup),
 		cmocka_unit_test_setup(the_long_grid_reaches_back_and_is_even, setup),
 		cmocka_unit_test_setup(the_long_grid_with_gaps, setup),
+		cmocka_unit_test_setup(a_part_of_nothing, setup),
+		cmocka_unit_test_setup(a_part_has_the_last_point_of_each_division, setup),
+		cmocka_unit_test_setup(a_part_is_of_the_finest_grid, setup),
 		cmocka_unit_test_setup(events_are_kept_in_order, setup),
 	};
 

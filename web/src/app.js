@@ -65,11 +65,12 @@ export class App {
 		this.browse = el("section", { class: "browse", "aria-label": "Locations" }, this.toolbar.root, this.table.root, this.map.root);
 		this.asks = new Asks({
 			start: () => this.hello?.start ?? null,
-			key: (kind) => (kind === "history" ? "" : this.possible ? asked(this.state) : null),
+			key: (kind) => (kind === "whole" ? "" : this.possible ? asked(this.state) : null),
 			looking: () => !this.away,
 			verdict: (json, key) => this.answered("verdict", json, key),
 			curves: (json, key) => this.answered("curves", json, key),
-			history: (json) => this.answered("history", json, ""),
+			history: (json, key) => this.answered("history", json, key),
+			whole: (json) => this.answered("whole", json, ""),
 			refused: (kind, why) => this.refused(kind, why),
 		});
 		this.root = el("div", { class: "app" }, this.controls.messages, this.status.notes, this.headline.root, this.browse, this.one.root);
@@ -172,7 +173,7 @@ export class App {
 		this.generations = new Generations();
 		this.point = this.verdict = null;
 		this.controls.say(`Another process answers now: what is shown is new. Before it was pid ${this.hello.pid}.`);
-		this.asks.again("verdict", "curves");
+		this.asks.again("verdict", "curves", "history");
 		if (this.state.from !== null)
 			this.set({ from: null, to: null });
 	}
@@ -196,8 +197,8 @@ export class App {
 			this.title(json);
 		if (!this.hello) {
 			this.early[kind] = [json, key];
-		} else if (kind === "history") {
-			this.history.load(json);
+		} else if (kind === "history" || kind === "whole") {
+			this.history.load(json, kind === "whole" ? "range=all" : key);
 		} else if (key !== asked(this.state)) {
 			return; // another time is shown by now
 		} else if (kind === "curves") {

@@ -14,12 +14,14 @@ const POLLED_TIMES = 3;
 const KINDS = {
 	verdict: { path: (key) => `/verdict.json${key && `?${key}`}`, again: 5000 },
 	curves: { path: (key) => `/history/locations.json?${key || "range=15m"}&points=48`, again: 30000 },
-	history: { path: () => "/history.json", again: 120000 },
+	history: { path: (key) => `/history.json?${key || "range=15m"}&points=300`, again: 120000 },
+	// once the first picture is there: if the process ends, other times can be looked at
+	whole: { path: () => "/history.json?range=all&points=300", again: 600000, after: 10000 },
 };
 
 export class Asks {
 	// on: {start() the process's, or null; key(kind) what is shown: a query; looking() should it be asked now;
-	//	verdict(json, key), curves(json, key), history(json), refused(kind, error)}
+	//	verdict(json, key), curves(json, key), history(json, key), whole(json), refused(kind, error)}
 	constructor(on) {
 		this.on = on;
 		this.kinds = {};
@@ -28,6 +30,9 @@ export class Asks {
 	}
 
 	begin() {
+		for (const [kind, { after }] of Object.entries(KINDS))
+			if (after)
+				this.kinds[kind].due = performance.now() + after;
 		setInterval(() => this.look(), LOOK);
 		this.look();
 	}
@@ -45,7 +50,7 @@ export class Asks {
 			if (document.hidden ? kind !== "verdict" : !this.on.looking())
 				continue;
 			const key = this.on.key(kind);
-			if (key !== null && state.busy !== key && (now >= state.due || (key !== state.key && !document.hidden)))
+			if (key !== null && state.busy !== key && (now >= state.due || (key !== state.key && !KINDS[kind].after && !document.hidden)))
 				this.ask(kind, key);
 		}
 	}

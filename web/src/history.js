@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// history.js - the process as a whole over time: what the server kept, and
-// what came since. A point a second for a quarter of an hour, before that one
-// a minute for a day, and before that some hundred back to the start.
+// history.js - the process as a whole over time: parts of the time that the
+// server kept, as they were asked for, and what came since, a point a second.
 
-const FINE = 900, COARSE = 1440, LONG = 720, STEP = 60;
+const FINE = 900;  // points of the stream that are kept
+const KEPT = 6;    // parts: what was looked at can be looked at again when the process has ended
+const HOLE = 5;    // seconds without a point: the stream was away
 export const PARTS = ["heap", "files", "tracker", "free", "anon", "stacks"];
 const NAMES = ["t", "rss", "live", ...PARTS];
 const SLOW = ["free", "anon", "stacks", "files", "tracker"]; // not in the stream: they stay until the server says anew
@@ -21,31 +22,47 @@ function shorten(list, n) {
 			list[name].splice(0, list[name].length - n);
 }
 
+const ends = (list) => [list.t[0], list.t[list.t.length - 1]];
+const step = (list) => (list.t.length < 2 ? Infinity : (ends(list)[1] - ends(list)[0]) / (list.t.length - 1));
+
 export class History {
 	constructor() {
-		this.fine = empty();
-		this.coarse = empty();
-		this.long = empty();
-		this.events = [];    // {t, kind, text}
-		this.slow = {};      // the last values of SLOW
-		this.offset = null; // Unix time of uptime 0
+		this.stream = empty();
+		this.kept = new Map(); // by what was asked for: columns
+		this.events = [];      // {t, kind, text}
+		this.slow = {};        // the last values of SLOW
+		this.begin = null;     // the first time that the server knows
+		this.offset = null;    // Unix time of uptime 0
 	}
 
-	// /history.json, as an object. Points that came by the stream already and are newer stay.
-	load(json) {
-		const newer = this.fine;
+	// /history.json of a part of the time, as an object; key: what was asked for
+	load(json, key = "") {
+		const n = json.t.length;
+		const part = Object.fromEntries(NAMES.map((k) => [k, json[k] || Array(n).fill(null)]));
 		this.offset = json.unix - json.now;
-		for (const [name, n] of [["fine", FINE], ["coarse", COARSE], ["long", LONG]]) {
-			const from = json[name] || empty();
-			this[name] = Object.fromEntries(NAMES.map((k) => [k, from[k] ? [...from[k]] : Array(from.t.length).fill(null)]));
-			shorten(this[name], n);
-		}
-		this.events = json.events ? [...json.events] : (json.marks || []).map((t) => ({ t, kind: "mark", text: "" }));
+		this.begin = json.first ?? this.begin;
+		this.events = [...json.events || []];
+		this.kept.delete(key);
+		if (n)
+			this.kept.set(key, part);
+		if (this.kept.size > KEPT)
+			this.kept.delete(this.kept.keys().next().value);
+		if (!n || json.to < json.now - HOLE)
+			return; // not up to now
 		for (const name of SLOW)
-			this.slow[name] = this.fine[name][this.fine.t.length - 1] ?? null;
-		for (let i = 0; i < newer.t.length; i++)
-			if (newer.t[i] > this.last)
-				add(this.fine, Object.fromEntries(NAMES.map((k) => [k, newer[k][i] ?? this.slow[k]])));
+			this.slow[name] = part[name][n - 1] ?? null;
+		this.mend();
+	}
+
+	// The server knows what the stream missed: its points before a hole go, and parts that weren't known are.
+	mend() {
+		const { t } = this.stream;
+		let from = t.length - 1;
+		while (from > 0 && t[from] - t[from - 1] <= HOLE)
+			from--;
+		shorten(this.stream, t.length - Math.max(from, 0));
+		for (const name of SLOW)
+			this.stream[name] = this.stream[name].map((v) => v ?? this.slow[name]);
 	}
 
 	// The parts of a /verdict.json: newer than what /history.json said
@@ -56,44 +73,43 @@ export class History {
 	}
 
 	get last() {
-		const { t } = this.fine.t.length ? this.fine : this.coarse;
-		return t.length ? t[t.length - 1] : -1;
+		return Math.max(-1, ...[this.stream, ...this.kept.values()].filter((list) => list.t.length).map((list) => ends(list)[1]));
 	}
 
 	// The first time that is known, or null
 	get first() {
-		const all = [this.long, this.coarse, this.fine].filter((list) => list.t.length).map((list) => list.t[0]);
-		return all.length ? Math.min(...all) : null;
+		const all = [this.stream, ...this.kept.values()].filter((list) => list.t.length).map((list) => list.t[0]);
+		return this.begin ?? (all.length ? Math.min(...all) : null);
 	}
 
 	// A "point" event
 	push(point) {
-		if (point.t <= this.last)
+		const { t } = this.stream;
+		if (t.length && point.t <= t[t.length - 1])
 			return;
-		point = { ...this.slow, ...point };
-		add(this.fine, point);
-		shorten(this.fine, FINE);
-		const { t } = this.coarse;
-		if (!t.length || point.t - t[t.length - 1] >= STEP) {
-			add(this.coarse, point);
-			shorten(this.coarse, COARSE);
-		}
+		add(this.stream, { ...this.slow, ...point });
+		shorten(this.stream, FINE);
 	}
 
 	// Columns for a plot of [from, to]: t, rss, live and the parts. The finest there is of each time.
 	columns(from, to) {
 		const out = empty();
-		const begins = (list) => (list.t.length ? list.t[0] : Infinity);
-		const fine = begins(this.fine), coarse = Math.min(begins(this.coarse), fine);
-		const take = (list, t0, t1) => {
-			for (let i = 0; i < list.t.length; i++)
-				if (list.t[i] >= t0 && list.t[i] < t1)
-					for (const name of NAMES)
-						out[name].push(list[name][i]);
+		const lists = [...this.kept.values()].sort((a, b) => step(a) - step(b));
+		// what is between t0 and t1, from the k-th list and those after it
+		const fill = (k, t0, t1) => {
+			const list = k < 0 ? this.stream : lists[k];
+			if (!list || t0 > t1)
+				return;
+			const at = list.t.flatMap((t, i) => (t >= t0 && t <= t1 ? [i] : []));
+			if (!at.length)
+				return fill(k + 1, t0, t1);
+			fill(k + 1, t0, list.t[at[0]] - 1);
+			for (const i of at)
+				for (const name of NAMES)
+					out[name].push(list[name][i]);
+			fill(k + 1, list.t[at[at.length - 1]] + 1, t1);
 		};
-		take(this.long, from, Math.min(coarse, to + 1));
-		take(this.coarse, from, Math.min(fine, to + 1));
-		take(this.fine, Math.max(from, fine), to + 1);
+		fill(-1, from, to);
 		return out;
 	}
 }

@@ -5,46 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A grid of the history: its points in order of time are points[(first + i) % size]. */
-struct grid {
-	const struct mw_point *points;
-	uint32_t size, first, n;
-};
-
-static struct grid ring(const struct mw_point *points, uint32_t size, uint32_t added)
-{
-	return (struct grid){ points, size, added > size ? added % size : 0, added > size ? size : added };
-}
-
-static const struct mw_point *at(const struct grid *g, uint32_t i)
-{
-	return &g->points[(g->first + i) % g->size];
-}
-
-/* The finest grid that reaches back to `from`; the last one, if none does. */
-static struct grid choose(const struct mw_history *h, double from)
-{
-	struct grid grids[3] = { ring(h->fine, MW_FINE_N, h->fine_n),
-				 ring(h->coarse, MW_COARSE_N, h->coarse_n),
-				 ring(h->whole, MW_LONG_N, h->long_n) };
-	double begin = grids[2].n ? at(&grids[2], 0)->t : 0; /* there is nothing before */
-
-	for (int i = 0; i < 2; i++)
-		if (grids[i].n && at(&grids[i], 0)->t <= (from > begin ? from : begin) + 1)
-			return grids[i];
-	return grids[2];
-}
-
 static int add_scale(struct mw_evidence *e, const struct mw_evidence_source *src, double from, double to)
 {
-	struct grid g = choose(src->history, from);
+	struct mw_history_grid g = mw_history_finest(src->history, from);
 	struct mw_curve_set *curves = calloc(1, sizeof(*curves));
 	struct mw_point *points = calloc(g.n + 1, sizeof(*points));
 	size_t n = 0;
 
 	for (uint32_t i = 0; points && i < g.n; i++)
-		if (at(&g, i)->t >= from && at(&g, i)->t <= to)
-			points[n++] = *at(&g, i);
+		if (mw_history_at(&g, i)->t >= from && mw_history_at(&g, i)->t <= to)
+			points[n++] = *mw_history_at(&g, i);
 	if (!curves || !points || (src->curves && src->curves(src->ctx, from, to, curves))) {
 		free(points);
 		free(curves);

@@ -4,13 +4,6 @@
 
 #include <string.h>
 
-struct ring {
-	const struct mw_point *points;
-	uint32_t size, n; /* n: ever added */
-	uint32_t step;
-	double oldest; /* uptime; earlier points are left out */
-};
-
 uint32_t mw_kib(uint64_t bytes)
 {
 	uint64_t kib = bytes / 1024 + (bytes % 1024 >= 512);
@@ -86,22 +79,97 @@ void mw_history_event(struct mw_history *h, double uptime, const char *kind, con
 		memcpy(e->text, text, n);
 }
 
+/* --- grids ---------------------------------------------------------------------- */
+
+static struct mw_history_grid ring(const struct mw_point *points, uint32_t size, uint32_t added,
+				   uint32_t step)
+{
+	return (struct mw_history_grid){ points, size, added > size ? added % size : 0,
+					 added > size ? size : added, step };
+}
+
+static struct mw_history_grid fine_of(const struct mw_history *h)
+{
+	return ring(h->fine, MW_FINE_N, h->fine_n, 1);
+}
+
+static struct mw_history_grid coarse_of(const struct mw_history *h)
+{
+	return ring(h->coarse, MW_COARSE_N, h->coarse_n, MW_COARSE_STEP);
+}
+
+static struct mw_history_grid whole_of(const struct mw_history *h)
+{
+	return ring(h->whole, MW_LONG_N, h->long_n, h->long_step ? h->long_step : (uint32_t)MW_LONG_STEP);
+}
+
+const struct mw_point *mw_history_at(const struct mw_history_grid *g, uint32_t i)
+{
+	return &g->points[(g->first + i) % g->size];
+}
+
+struct mw_history_grid mw_history_finest(const struct mw_history *h, double from)
+{
+	const struct mw_history_grid grids[] = { fine_of(h), coarse_of(h) }, whole = whole_of(h);
+	double begin = whole.n ? mw_history_at(&whole, 0)->t : 0; /* there is nothing before */
+
+	/* a full ring of minutes begins up to a minute after now - 24 h */
+	for (size_t i = 0; i < 2; i++)
+		if (grids[i].n &&
+		    mw_history_at(&grids[i], 0)->t <= (from > begin ? from : begin) + grids[i].step)
+			return grids[i];
+	return whole;
+}
+
 /* --- JSON ----------------------------------------------------------------------- */
 
-/* A column by its place in a point: whole seconds, else KiB. */
-static void column(struct mw_buf *b, const struct ring *r, uint32_t first, const char *name, size_t at)
+/* What is known of a grid: some of its points, in order. */
+struct shown {
+	const struct mw_history_grid *grid;
+	const struct mw_history_part *part; /* NULL: each point from `oldest` on */
+	double oldest;
+};
+
+/* Which division of the part a point is in. */
+static uint64_t division(const struct mw_history_part *part, uint32_t t)
 {
-	bool time = at == offsetof(struct mw_point, t);
+	double k = ((double)t - part->from) / (part->to - part->from) * (double)part->points;
+
+	return k < (double)part->points ? (uint64_t)k : part->points - 1;
+}
+
+static bool is_shown(const struct shown *s, uint32_t i)
+{
+	const struct mw_history_part *part = s->part;
+	uint32_t t = mw_history_at(s->grid, i)->t, next;
+
+	if (!part)
+		return t >= s->oldest;
+	if (t < part->from || t > part->to)
+		return false;
+	if (i + 1 == s->grid->n || part->to <= part->from)
+		return true;
+	next = mw_history_at(s->grid, i + 1)->t;
+	return next > part->to || division(part, next) > division(part, t);
+}
+
+/* A column by its place in a point: whole seconds, else KiB. */
+static void column(struct mw_buf *b, const struct shown *s, const char *name, size_t at)
+{
+	bool time = at == offsetof(struct mw_point, t), any = false;
 
 	mw_buf_str(b, ",\n\"");
 	mw_buf_str(b, name);
 	mw_buf_str(b, "\":[");
-	for (uint32_t i = first; i != r->n; i++) {
+	for (uint32_t i = 0; i < s->grid->n; i++) {
 		uint32_t v;
 
-		memcpy(&v, (const char *)&r->points[i % r->size] + at, sizeof(v));
-		if (i != first)
+		if (!is_shown(s, i))
+			continue;
+		memcpy(&v, (const char *)mw_history_at(s->grid, i) + at, sizeof(v));
+		if (any)
 			mw_buf_str(b, ",");
+		any = true;
 		if (v == MW_KIB_UNKNOWN && !time)
 			mw_buf_str(b, "null");
 		else
@@ -110,25 +178,29 @@ static void column(struct mw_buf *b, const struct ring *r, uint32_t first, const
 	mw_buf_str(b, "]");
 }
 
-static void ring(struct mw_buf *b, const char *name, const struct ring *r)
+static void columns(struct mw_buf *b, const struct shown *s)
 {
 #define COLUMN(name) { #name, offsetof(struct mw_point, name) }
 	static const struct {
 		const char *name;
 		size_t at;
-	} columns[] = { COLUMN(t),       COLUMN(rss),  COLUMN(live), COLUMN(heap),  COLUMN(files),
-			COLUMN(tracker), COLUMN(free), COLUMN(anon), COLUMN(stacks) };
+	} all[] = { COLUMN(t),       COLUMN(rss),  COLUMN(live), COLUMN(heap),  COLUMN(files),
+		    COLUMN(tracker), COLUMN(free), COLUMN(anon), COLUMN(stacks) };
 #undef COLUMN
-	uint32_t first = r->n > r->size ? r->n - r->size : 0;
 
-	while (first != r->n && r->points[first % r->size].t < r->oldest)
-		first++;
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		column(b, s, all[i].name, all[i].at);
+}
+
+static void grid(struct mw_buf *b, const char *name, const struct mw_history_grid *g, double oldest)
+{
+	const struct shown s = { .grid = g, .oldest = oldest };
+
 	mw_buf_str(b, ",\n\"");
 	mw_buf_str(b, name);
 	mw_buf_str(b, "\":{\"step\":");
-	mw_buf_u64(b, r->step);
-	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-		column(b, r, first, columns[i].name, columns[i].at);
+	mw_buf_u64(b, g->step);
+	columns(b, &s);
 	mw_buf_str(b, "}");
 }
 
@@ -143,32 +215,60 @@ static void event(struct mw_buf *b, const struct mw_event *e)
 	mw_buf_str(b, "}");
 }
 
-void mw_history_render(struct mw_buf *b, const struct mw_history *h, double now, double unix_now)
+static void events(struct mw_buf *b, const struct mw_history *h)
 {
-	const struct ring fine = { h->fine, MW_FINE_N, h->fine_n, 1, now - MW_FINE_N };
-	const struct ring coarse = { h->coarse, MW_COARSE_N, h->coarse_n, MW_COARSE_STEP,
-				     now - MW_COARSE_STEP * MW_COARSE_N };
-	const struct ring whole = { h->whole, MW_LONG_N, h->long_n,
-				    h->long_step ? h->long_step : (uint32_t)MW_LONG_STEP, 0 };
-	uint32_t first = h->marks_n > MW_MARKS_N ? h->marks_n - MW_MARKS_N : 0;
+	uint32_t first = h->events_n > MW_EVENTS_N ? h->events_n - MW_EVENTS_N : 0;
 
-	mw_buf_str(b, "{\"now\":");
-	mw_buf_seconds(b, now);
-	mw_buf_str(b, ",\"unix\":");
-	mw_buf_seconds(b, unix_now);
-	ring(b, "fine", &fine);
-	ring(b, "coarse", &coarse);
-	ring(b, "long", &whole);
-	mw_buf_str(b, ",\n\"marks\":[");
-	for (uint32_t i = first; i != h->marks_n; i++) {
-		mw_buf_str(b, i == first ? "" : ",");
-		mw_buf_seconds(b, h->marks[i % MW_MARKS_N]);
-	}
-	mw_buf_str(b, "],\n\"events\":[");
-	first = h->events_n > MW_EVENTS_N ? h->events_n - MW_EVENTS_N : 0;
+	mw_buf_str(b, ",\n\"events\":[");
 	for (uint32_t i = first; i != h->events_n; i++) {
 		mw_buf_str(b, i == first ? "" : ",\n");
 		event(b, &h->events[i % MW_EVENTS_N]);
 	}
 	mw_buf_str(b, "]}\n");
+}
+
+static void times(struct mw_buf *b, double now, double unix_now)
+{
+	mw_buf_str(b, "{\"now\":");
+	mw_buf_seconds(b, now);
+	mw_buf_str(b, ",\"unix\":");
+	mw_buf_seconds(b, unix_now);
+}
+
+void mw_history_render(struct mw_buf *b, const struct mw_history *h, double now, double unix_now)
+{
+	const struct mw_history_grid fine = fine_of(h), coarse = coarse_of(h), whole = whole_of(h);
+	uint32_t first = h->marks_n > MW_MARKS_N ? h->marks_n - MW_MARKS_N : 0;
+
+	times(b, now, unix_now);
+	grid(b, "fine", &fine, now - MW_FINE_N);
+	grid(b, "coarse", &coarse, now - MW_COARSE_STEP * MW_COARSE_N);
+	grid(b, "long", &whole, 0);
+	mw_buf_str(b, ",\n\"marks\":[");
+	for (uint32_t i = first; i != h->marks_n; i++) {
+		mw_buf_str(b, i == first ? "" : ",");
+		mw_buf_seconds(b, h->marks[i % MW_MARKS_N]);
+	}
+	mw_buf_str(b, "]");
+	events(b, h);
+}
+
+void mw_history_render_part(struct mw_buf *b, const struct mw_history *h,
+			    const struct mw_history_part *part, double now, double unix_now)
+{
+	const struct mw_history_grid finest = mw_history_finest(h, part->from), whole = whole_of(h);
+	const struct shown s = { .grid = &finest, .part = part };
+
+	times(b, now, unix_now);
+	mw_buf_str(b, ",\"from\":");
+	mw_buf_seconds(b, part->from);
+	mw_buf_str(b, ",\"to\":");
+	mw_buf_seconds(b, part->to);
+	mw_buf_str(b, ",\"first\":");
+	if (whole.n)
+		mw_buf_u64(b, mw_history_at(&whole, 0)->t);
+	else
+		mw_buf_str(b, "null");
+	columns(b, &s);
+	events(b, h);
 }

@@ -72,10 +72,32 @@ void mw_history_mark(struct mw_history *, double uptime);
 /* text: valid UTF-8 or NULL; what is longer than MW_EVENT_TEXT bytes is cut between characters. */
 void mw_history_event(struct mw_history *, double uptime, const char *kind, const char *text);
 
+/* A grid in order of time. */
+struct mw_history_grid {
+	const struct mw_point *points;
+	uint32_t size, first, n;
+	uint32_t step; /* seconds */
+};
+const struct mw_point *mw_history_at(const struct mw_history_grid *, uint32_t i);
+/* The finest grid that reaches back to `from`, or to the first point if that is later. */
+struct mw_history_grid mw_history_finest(const struct mw_history *, double from);
+
 /*
  * One JSON object: now, unix (s), fine, coarse, long, marks, events. `fine` leaves out points
  * older than 15 minutes, `coarse` those older than a day.
  */
 void mw_history_render(struct mw_buf *, const struct mw_history *, double now, double unix_now);
+
+struct mw_history_part {
+	double from, to; /* uptime */
+	uint64_t points; /* at most; not 0 */
+};
+/*
+ * One JSON object: now, unix (s), from, to, first (the first time that is known, or null), t, a
+ * column of each part, events. If the finest grid has more points, the time is divided evenly, and
+ * the last point of each division is there.
+ */
+void mw_history_render_part(struct mw_buf *, const struct mw_history *, const struct mw_history_part *,
+			    double now, double unix_now);
 
 #endif
