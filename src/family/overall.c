@@ -13,7 +13,7 @@
 #include "gather.h"
 
 struct overall {
-	size_t all;                      /* processes */
+	size_t all;		      /* processes */
 	size_t said[MW_VERDICT_KINDS_N]; /* how many say that kind */
 	size_t grow, silent;
 	const struct mw_reply_of *most;  /* grows fastest; NULL: none grows */
@@ -108,8 +108,8 @@ static void json(struct mw_buf *b, const struct overall *o, const struct mw_buf 
 	mw_buf_fmt(b, "{\"self\":%ld,\n\"growing\":%s", (long)getpid(), o->most ? "true" : "false");
 	string(b, "sentence", said);
 	string(b, "next", step);
-	mw_buf_fmt(b, ",\n\"processes\":%zu,\n\"grow\":%zu,\n\"silent\":%zu,\n\"kinds\":{", o->all, o->grow,
-		   o->silent);
+	mw_buf_fmt(b, ",\n\"processes\":%zu,\n\"grow\":%zu,\n\"silent\":%zu,\n\"kinds\":{", o->all,
+		   o->grow, o->silent);
 	for (int k = 0; k < MW_VERDICT_KINDS_N; k++) {
 		if (!o->said[k])
 			continue;
