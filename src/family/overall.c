@@ -13,7 +13,7 @@
 #include "gather.h"
 
 struct overall {
-	size_t all;		      /* processes */
+	size_t all;        /* processes */
 	size_t said[MW_VERDICT_KINDS_N]; /* how many say that kind */
 	size_t grow, silent;
 	const struct mw_reply_of *most;  /* grows fastest; NULL: none grows */
