@@ -47,7 +47,7 @@ static void last_of_all(void *unused)
 	if (__atomic_exchange_n(&done, true, __ATOMIC_ACQ_REL))
 		return;
 	mw_quiet_enter();
-	if (mw_dump_at_exit(&mwrap_api) && dumper_ended)
+	if (mw_dump_at_exit(&mwrap_api, mw_server_said()) && dumper_ended)
 		mw_periodic_remove(&mw_options);
 	mw_quiet_leave();
 }

@@ -49,6 +49,8 @@ void mw_server_before_fork(uint64_t until);
 void mw_server_after_fork(int child);
 /* Tells it to remove its socket, and waits: 200 ms, or two seconds if a file is being made. */
 void mw_server_end(void);
+/* After that: the verdict at the end, for the exit dump. NULL: there is none. */
+const char *mw_server_said(void);
 
 /*
  * dumper.c, the same for the thread of the periodic dumps. start makes it if an

@@ -43,6 +43,7 @@ static uint32_t running;  /* the thread exists */
 static uint32_t ending;   /* the process exits: start no server */
 static struct mw_step loading;
 static bool forked;
+static const char *said; /* see mw_server_said; the server's static memory */
 /* the result of httpd's before_fork() in this thread; 1: no server was there */
 static __thread uint32_t before_fork __attribute__((tls_model("initial-exec")));
 
@@ -189,6 +190,7 @@ void mw_server_after_fork(int child)
 		return;
 	forked = true;
 	running = go = 0;
+	said = NULL;
 	if (h)
 		h->child_after_fork(before_fork);
 }
@@ -203,6 +205,12 @@ void mw_server_end(void)
 		mw_quiet_enter();
 		h->stop();
 		(void)h->wait_stopped(END_MS);
+		said = h->last_words();
 		mw_quiet_leave();
 	}
+}
+
+const char *mw_server_said(void)
+{
+	return said;
 }

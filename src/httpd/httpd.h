@@ -20,7 +20,7 @@
 #include "api.h"
 #include "options/options.h"
 
-#define MW_HTTPD_VERSION 5u
+#define MW_HTTPD_VERSION 6u
 
 struct mw_httpd_api {
 	uint32_t version; /* MW_HTTPD_VERSION */
@@ -64,6 +64,14 @@ struct mw_httpd_api {
 
 	/* See mw_api.server_endpoint. Any thread. */
 	bool (*endpoint)(struct mw_family *);
+
+	/*
+	 * After wait_stopped(): the last verdict, a sentence in one line, if the exit dump is one for
+	 * it (text). NULL: there is none, since the process was too young, or the thread is stuck or
+	 * parked. The thread wrote it before it ended, so it needs no lock, and no library that may
+	 * be gone. The memory is static.
+	 */
+	const char *(*last_words)(void);
 };
 
 extern const struct mw_httpd_api mwrap_httpd __attribute__((visibility("default")));

@@ -260,6 +260,15 @@ bool mw_endpoint_get(struct mw_family *);
 /* In a forked child. */
 void mw_endpoint_child(void);
 
+/* last_words.c */
+
+/* Any thread; a forked child: there are none. */
+void mw_last_words_reset(void);
+/* Makes the server's last verdict its last words, if the exit dump has room for them. */
+void mw_last_words_keep(struct mw_site *);
+/* See mw_httpd_api. Any thread. */
+const char *mw_last_words(void);
+
 /* mhd.c */
 
 /* Starts the daemon, which serves mw_server's connections; NULL: it can't. */

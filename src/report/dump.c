@@ -241,17 +241,29 @@ bool mw_dump_render(struct mw_buf *b, const struct mw_api *api, int sort)
 	return !b->failed;
 }
 
-static bool dump(const struct mw_api *api, const struct mw_options *o)
+/* Behind "# ": the first column of a table isn't a number there. */
+static void add_last_line(struct mw_buf *b, const struct mw_options *o, const char *said)
+{
+	if (!said || o->dump_format != MW_FORMAT_TEXT)
+		return;
+	mw_buf_str(b, "# ");
+	mw_buf_str(b, said);
+	mw_buf_str(b, "\n");
+}
+
+static bool dump(const struct mw_api *api, const struct mw_options *o, const char *said)
 {
 	static struct target t; /* once in a process; too big for a small thread's stack */
 	struct mw_buf b = { 0 };
-	bool done = false;
+	bool done = false, rendered;
 
 	t = (struct target){ .fd = -1 };
 
 	if (o->dump_path ? !open_path(&t, o) : !check_fd(&t, o))
 		return false;
-	if (!mw_dump_render(&b, api, -1))
+	rendered = mw_dump_render(&b, api, -1);
+	add_last_line(&b, o, said);
+	if (!rendered || b.failed)
 		complain_errno(&t, ENOMEM);
 	else
 		done = !b.n || deliver(&t, &b);
@@ -261,7 +273,7 @@ static bool dump(const struct mw_api *api, const struct mw_options *o)
 	return done;
 }
 
-bool mw_dump_at_exit(const struct mw_api *api)
+bool mw_dump_at_exit(const struct mw_api *api, const char *said)
 {
 	const struct mw_options *o = api->options();
 	int saved = errno, cancel;
@@ -271,7 +283,7 @@ bool mw_dump_at_exit(const struct mw_api *api)
 		return true;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	api->quiet_enter();
-	done = dump(api, o);
+	done = dump(api, o, said);
 	api->quiet_leave();
 	pthread_setcancelstate(cancel, NULL);
 	errno = saved;

@@ -244,8 +244,10 @@ void mw_render_stats_json(struct mw_buf *, const struct mw_api *, int statm);
  * the options ask for neither. On failure it writes one line to stderr.
  * It changes neither the caller's counts nor errno, and never blocks for ever.
  * False: the dump was asked for and could not be written.
+ *
+ * said: a sentence for the last line of a text dump, behind "# "; NULL: none.
  */
-bool mw_dump_at_exit(const struct mw_api *);
+bool mw_dump_at_exit(const struct mw_api *, const char *said);
 
 /*
  * Periodic dumps (option dump_every; periodic.c). At most one thread at a time

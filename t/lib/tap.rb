@@ -92,9 +92,9 @@ module MwrapTest
       end
     end
 
-    # Only total, allocations and location; processes can't be told apart.
+    # Only total, allocations and location; processes can't be told apart. The last line may be a sentence.
     def text(text)
-      [text.b.lines(chomp: true).map do |line|
+      [text.b.lines(chomp: true).reject { |line| line.start_with?("# ") }.map do |line|
         m = /\A *(\d+) +(\d+) (.*)\z/mn.match(line) or raise "not a line of a text dump: #{line.inspect}"
         Row.new.tap { |r| r.total = m[1].to_i; r.allocations = m[2].to_i; r.location = utf8(m[3]) }
       end]

@@ -17,6 +17,7 @@
 #include "fake_api.h"
 
 static char dir[64], file[128], err[1024];
+static const char *said;
 
 static int setup(void **state)
 {
@@ -70,7 +71,7 @@ static void dump(void)
 	assert_non_null(f);
 	dup2(fileno(f), 2);
 	errno = 4242;
-	mw_dump_at_exit(&fake_api);
+	mw_dump_at_exit(&fake_api, said);
 	dup2(saved, 2);
 	assert_int_equal(errno, 4242);
 	assert_int_equal(fake_out, 0);
@@ -166,6 +167,33 @@ static void heap_pages_below(void **state)
 	unlink(file);
 	dump_complains("");
 	file_holds("");
+}
+
+/* The verdict is for text only, and behind all figures. */
+static void last_line(void **state)
+{
+	(void)state;
+	fake_row(MW_KIND_RUBY, 1, "a.rb:1");
+	fake_options.dump_path = file;
+	fake_options.dump_heap = MW_DUMP_HEAP_FIGURES;
+	said = "Nothing grows.";
+	for (int format = MW_FORMAT_TEXT; format <= MW_FORMAT_JSON; format++) {
+		char *s;
+		const char *line;
+
+		fake_options.dump_format = (enum mw_format)format;
+		if (format != MW_FORMAT_TEXT)
+			fake_options.dump_heap = 0;
+		dump_complains("");
+		s = slurp(file, NULL);
+		line = strstr(s, "# Nothing grows.\n");
+		assert_int_equal(line != NULL, format == MW_FORMAT_TEXT);
+		if (line)
+			assert_string_equal(line, "# Nothing grows.\n");
+		free(s);
+		unlink(file);
+	}
+	said = NULL;
 }
 
 static void min_and_format(void **state)
@@ -424,7 +452,7 @@ static void family_dumps(int by_fd)
 			for (int k = 0; k < LINES; k++)
 				fake_row(MW_KIND_RUBY, 1000 + (uint64_t)i, name);
 			if (read(go[0], &c, 1) == 0) /* until all are there */
-				mw_dump_at_exit(&fake_api);
+				mw_dump_at_exit(&fake_api, said);
 			_exit(fake_out);
 		}
 	}
@@ -487,6 +515,7 @@ int main(void)
 		TEST(appends_sorted_rows_to_a_path),
 		TEST(heap_pages_below),
 		TEST(min_and_format),
+		TEST(last_line),
 		TEST(path_holds_the_pid),
 		TEST(failures_are_one_line),
 		TEST(fifo_without_reader_is_an_error),
