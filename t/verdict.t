@@ -69,11 +69,14 @@ class VerdictTest < Minitest::Test
     # each hole has a small block before it, and is too small for what comes later
     fragmentation: Shape.new(is: %w[fragmentation], script: <<~'RUBY'),
       used = []
+      bytes = 0
       every_tenth do |i|
         2.times do
           size = 40_000 + 64 * i
-          Native::MEMSET.call(used[used.size] = Native::MALLOC.call(size), 1, size)
-          Native::REALLOC.call(used.shift, 24) if used.size > 100
+          Native::MEMSET.call(block = Native::MALLOC.call(size), 1, size)
+          bytes += size
+          used << [block, size]
+          bytes -= Native::REALLOC.call(used[0][0], 24) && used.shift[1] while bytes > 4_000_000
         end
       end
     RUBY
@@ -111,7 +114,6 @@ class VerdictTest < Minitest::Test
       every_tenth do |i|
         KEPT << ("x" * 60_000)
         KEPT << ("x" * 40_000)
-        "y" * 200_000
       end
     RUBY
     native_leak: Shape.new(is: %w[grows], at: "app.rb:2", script: <<~'RUBY'),
@@ -168,14 +170,17 @@ class VerdictTest < Minitest::Test
       setup
       @said = Hash.new { |h, k| h[k] = [] }
       @apps = SHAPES.to_h { |name, shape| [name, start(name, shape)] }
+      @ending = { close: :native_leak, TERM: :native_leak, tsv: :native_leak }.to_h do |how, shape|
+        [how, start(:"ending_#{how}", SHAPES[shape], format: how == :tsv ? "tsv" : "text")]
+      end
       eventually("the child") { File.size?(path("forked_child.d/child")) }
       @child = File.read(path("forked_child.d/child")).to_i
       wait_for_server(at(:forked_child))
     end
 
-    attr_reader :child
+    attr_reader :child, :ending
 
-    def start(name, shape)
+    def start(name, shape, format: "tsv")
       own = path("#{name}.d")
       Dir.mkdir(own)
       script = File.join(own, "app.rb")
@@ -183,7 +188,7 @@ class VerdictTest < Minitest::Test
       File.write(lib = File.join(own, "lib.rb"), NATIVE + EVERY_TENTH)
       command = shape.command ? [program(shape.command)] : [MwrapTest::RUBY, "--disable=gems", "-rio/wait", "-r#{lib}", script]
       env = { "LD_PRELOAD" => [MwrapTest::TRACKER, *library(shape.env)].join(":") }
-      served(*command, options: shape.options, env: env, at: path("#{name}.sock"), wait: false)
+      served(*command, format: format, options: shape.options, env: env, at: path("#{name}.sock"), wait: false)
     end
 
     def library(name)
@@ -227,5 +232,150 @@ class VerdictTest < Minitest::Test
       assert_includes shape.is, all.last.kind, all.map(&:to_a).join("\n")
       assert_operator shape.at, :===, all.last.line, all.last.sentence if shape.at
     end
+  end
+
+  # What the sentence rests on: rate and shares of the same window.
+  def test_two_leaks_have_their_shares
+    v = scene.verdict(:two_leaks)
+    assert_equal %w[app.rb:3 app.rb:4], v["locations"].first(2).map { |l| File.basename(l["location"]) }
+    assert_in_delta 0.6, v["locations"][0]["share"], 0.1
+    assert_in_delta 0.4, v["locations"][1]["share"], 0.1
+    assert_in_delta v["rate_bytes_per_minute"], v["locations"].sum { |l| l["rate_bytes_per_minute"] }, v["rate_bytes_per_minute"] * 0.2
+    assert_operator v["locations"][0]["location"], :end_with?, v["at_text"]
+    assert_equal v["at"], v["locations"][0]["location"]
+  end
+
+  def test_the_right_line_from_a_minute
+    at = scene.said[:small_leak_in_400_mb].last.now - 65
+    v = scene.verdict(:small_leak_in_400_mb, "?from=#{at.to_i}&to=#{at.to_i + 60}")
+    assert_equal ["grows", "app.rb:4"], v.values_at("kind", "at_text"), v["sentence"]
+    assert_operator v["range"]["from"], :>=, at.to_i
+    assert_operator v["range"]["to"], :<=, at.to_i + 60
+    assert_in_delta 1_020_000, v["rate_bytes_per_minute"], 300_000
+  end
+
+  MEMBERS = %w[start now unix kind growing sentence next at at_text rate_bytes_per_minute since range confidence
+               watch_seconds parts locations].freeze
+
+  def test_members
+    v = scene.verdict(:leak_beneath_teeth)
+    assert_equal MEMBERS, v.keys
+    assert_equal %w[rss live heap free anon files stacks tracker], v["parts"].keys
+    assert(v["parts"].values.all? { |p| p.keys == %w[now change] })
+    assert_in_delta Time.now.to_f, v["unix"], 600
+    assert_equal [true, 0], v.values_at("growing", "watch_seconds")
+    assert_includes v["range"]["from"]..v["range"]["to"], v["since"]
+    assert_operator v["range"]["to"], :<=, v["now"]
+    assert_includes 0.5..1, v["confidence"]
+    calm = scene.verdict(:flat)
+    assert_equal [false, nil, nil, 0], calm.values_at("growing", "at", "at_text", "rate_bytes_per_minute")
+    # another allocator's arenas aren't known
+    assert_equal [true, false, false], %i[flat on_jemalloc on_mimalloc].map { |n| scene.verdict(n)["parts"]["free"]["now"].is_a?(Integer) }
+    assert_equal [], scene.verdict(:without_history)["locations"]
+  end
+
+  def test_text_and_json_say_the_same
+    r = nil
+    at = scene.at(:native_leak)
+    eventually("the same verdict twice") do
+      r = scene.get("/verdict", at: at)
+      scene.verdict(:native_leak).then { |v| r.body.dup.force_encoding("UTF-8") == "#{v["sentence"]}\n#{v["next"]}\n" }
+    end
+    assert_equal [200, "text/plain; charset=utf-8"], [r.status, r.headers["content-type"]]
+    %w[/verdict /verdict.json /verdict?range=15m].each do |target|
+      head = scene.request("HEAD", target, at: at)
+      assert_equal [200, ""], [head.status, head.body]
+      assert_equal scene.get(target, at: at).headers["content-type"], head.headers["content-type"]
+      assert_line scene.post(target, at: at), 405
+    end
+  end
+
+  def test_ranges
+    at = scene.at(:native_leak)
+    %w[range=15m range=1h range=6h range=24h range=all from=0 to=99999 from=30&to=90].each do |q|
+      v = scene.verdict(:native_leak, "?#{q}")
+      assert_equal ["grows", "app.rb:2"], v.values_at("kind", "at_text"), "#{q}: #{v["sentence"]}"
+    end
+    # a range of a few seconds, and one of which nothing is known
+    assert_equal ["watching", nil, nil], scene.verdict(:native_leak, "?from=20&to=23").values_at("kind", "at", "since")
+    { "range=2h" => /range: 15m, 1h, 6h, 24h or all expected/, "from=x" => /from: seconds of uptime expected/, "to=-1" => /to: seconds/,
+      "from=99999" => /from: later/, "from=1&range=1h" => /range: from or to/, "from=9&to=3" => /from/ }.each do |q, like|
+      %w[/verdict /verdict.json].each { |target| assert_line scene.get("#{target}?#{q}", at: at), 400, like }
+    end
+  end
+
+  # The parent answers for its child, and has a verdict of its own.
+  def test_a_forked_child
+    at = scene.path("forked_child.sock")
+    v = eventually("the child by its number") { JSON.parse(scene.body("/#{scene.child}/verdict.json", at: at)).then { |x| x if x["kind"] == "grows" } }
+    assert_equal "app.rb:4", v["at_text"]
+    assert_match(/\ALive memory grows by .* at app\.rb:4\.\n/, scene.body("/#{scene.child}/verdict", at: at).force_encoding("UTF-8"))
+    parent = JSON.parse(scene.body("/verdict.json", at: at))
+    assert_equal ["flat", nil], parent.values_at("kind", "at")
+    assert_operator v["since"], :>=, JSON.parse(scene.body("/#{scene.child}/history.json", at: at))["fine"]["t"].first
+    # all of them in one sentence, from either
+    [at, scene.at(:forked_child)].each do |one|
+      text = eventually("both to say it") { scene.body("/all/verdict", at: one).force_encoding("UTF-8").then { |x| x if x.start_with?("1 of 2") } }
+      assert_match(%r{\A1 of 2 processes grows\. Process #{scene.child}: Live memory grows by .* at app\.rb:4\.\nWhat to do next: /#{scene.child}/verdict\.\n\z}, text)
+    end
+    all = JSON.parse(scene.body("/all/verdict.json", at: at))
+    assert_equal %w[self growing sentence next processes grow silent kinds pid kind rate_bytes_per_minute], all.keys
+    assert_equal [true, 2, 1, 0, { "flat" => 1, "grows" => 1 }, scene.child, "grows"],
+                 all.values_at("growing", "processes", "grow", "silent", "kinds", "pid", "kind")
+    assert_in_delta v["rate_bytes_per_minute"], all["rate_bytes_per_minute"], v["rate_bytes_per_minute"] / 4.0
+    assert_line scene.get("/all/verdict?range=1h", at: at), 400, /of one process only/
+    assert_line scene.post("/all/verdict", at: at), 405
+    assert_equal [200, ""], scene.request("HEAD", "/all/verdict", at: at).then { |r| [r.status, r.body] }
+  end
+
+  def test_without_growth_all_say_so
+    text = eventually("a sentence") { scene.body("/all/verdict", at: scene.at(:flat)).then { |x| x unless x.include?(",") } }
+    assert_equal "Nothing grows in 1 process.\n", text
+    all = JSON.parse(scene.body("/all/verdict.json", at: scene.at(:flat)))
+    assert_equal [false, nil, nil, 0, ""], all.values_at("growing", "pid", "kind", "rate_bytes_per_minute", "next")
+  end
+
+  # The last line of a text dump; whoever sorts or sums the columns doesn't notice it.
+  def test_the_exit_dump
+    dumps = scene.ending.to_h do |how, app|
+      how == :TERM ? app.kill(:TERM) : app.finish
+      [how, File.read(app.dump_path)]
+    end
+    %i[close TERM].each do |how|
+      rows = dumps[how].lines(chomp: true)
+      assert_match(/\A# Live memory grows by [\d.]+ MB a minute for .* of that at app\.rb:2\.\z/, last = rows.pop)
+      refute(rows.any? { |l| l.start_with?("#") })
+      file = scene.path("table")
+      File.write(file, dumps[how])
+      sorted = IO.popen({ "LC_ALL" => "C" }, ["sort", "-k1,1rn", file], &:readlines).map(&:chomp)
+      assert_equal last, sorted.last
+      sum = IO.popen(["awk", '{ n += $1; k += $2 } END { printf "%d %d", n, k }', file], &:read)
+      assert_equal rows.map { |l| l.split.first(2).map(&:to_i) }.transpose.map(&:sum).join(" "), sum
+    end
+    refute_match(/^#/, dumps[:tsv])
+    assert_match(%r{/app\.rb:2$}, dumps[:tsv])
+  end
+
+  # --- a process of its own ---------------------------------------------------------------
+
+  def test_first_words
+    app = served_ruby("$stdin.read", format: "text")
+    v = JSON.parse(body("/verdict.json"))
+    assert_equal ["watching", false, nil], v.values_at("kind", "growing", "since")
+    assert_includes 1..31, v["watch_seconds"]
+    assert_match(/\AWatching: the first verdict comes in \d+ s\.\n\z/, body("/verdict"))
+    assert_equal "Nothing grows in 1 process, 1 has not been watched long enough.\n", body("/all/verdict")
+    app.finish
+    refute_match(/^#/, File.read(app.dump_path), "too young for a verdict")
+  end
+
+  def test_pause
+    served_ruby("$stdin.read", options: "read_only:0")
+    post("/pause")
+    v = eventually("the verdict") { JSON.parse(body("/verdict.json")).then { |x| x if x["kind"] == "paused" } }
+    assert_equal [false, "Tracking is paused: no line can be told.", "POST /resume turns tracking on."], v.values_at("growing", "sentence", "next")
+    assert_equal "Nothing grows in 1 process, 1 is paused.\n", body("/all/verdict")
+    post("/resume")
+    assert_equal "watching", eventually("a verdict") { JSON.parse(body("/verdict.json"))["kind"].then { |k| k unless k == "paused" } }
   end
 end
