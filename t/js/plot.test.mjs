@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 process.env.TZ = "UTC";
-const { timeLabels, TIME_STEPS } = await import("../../web/src/axis.js");
+const { timeLabels, timeSplits, TIME_STEPS } = await import("../../web/src/axis.js");
 const { PlotKeys } = await import("../../web/src/plotkeys.js");
 const { Generations } = await import("../../web/src/generations.js");
 const { Mark } = await import("../../web/src/mark.js");
@@ -22,6 +22,24 @@ test("a label that would be cut off isn't there", () => {
 	const t = SUNDAY + 12 * H;
 	assert.deepEqual(timeLabels([t, t + 300, t + 600], t, t + 600, 300, 900), ["12:00", "12:05", ""]);
 	assert.deepEqual(timeLabels([t - 60, t], t, t + 600, 300, 900), ["", "12:00"], "a split before the axis");
+});
+
+test("splits are whole by the clock on the wall", () => {
+	const t = SUNDAY + 12 * H, times = (min, max, step) => timeSplits(min, max, step).map((unix) => unix - SUNDAY);
+	assert.deepEqual(times(t - 0.4, t + 61.7, 30), [12 * H, 12 * H + 30, 12 * H + 60]);
+	assert.deepEqual(times(t + 0.4, t + 61.7, 30), [12 * H + 30, 12 * H + 60]);
+	assert.deepEqual(times(SUNDAY - 1, SUNDAY + 3 * DAY, DAY), [0, DAY, 2 * DAY, 3 * DAY]);
+	assert.deepEqual(times(t + 1, t + 2, 60), []);
+	assert.deepEqual(timeSplits(NaN, NaN, 60), []);
+	const was = process.env.TZ;
+	process.env.TZ = "Europe/Berlin"; // two hours from UTC; one from 27 Oct 2024, 01:00 UTC on
+	const october = SUNDAY + 23 * DAY;
+	assert.deepEqual(times(october - DAY, october + DAY, DAY).map((s) => (s - 23 * DAY) / H), [-2, 23]);
+	assert.deepEqual(times(october - 4 * H, october + 8 * H, 6 * H).map((s) => (s - 23 * DAY) / H), [-2, 5]);
+	if (was === undefined)
+		delete process.env.TZ;
+	else
+		process.env.TZ = was;
 });
 
 test("a long axis has dates", () => {

@@ -12,6 +12,19 @@ export const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 36
 // Does an axis of so many seconds need dates?
 export const dated = (seconds) => seconds > DAY * 0.9;
 
+const zone = (unix) => -60 * new Date(unix * 1000).getTimezoneOffset();
+
+// Times of min to max that are whole multiples of `step` by the clock on the wall
+export function timeSplits(min, max, step) {
+	const splits = [];
+	for (let local = Math.ceil((min + zone(min)) / step) * step; local <= max + DAY; local += step) {
+		const guess = local - zone(local), unix = local - zone(guess); // a summer's beginning or end may lie between
+		if (unix >= min && unix <= max && unix > (splits[splits.length - 1] ?? -Infinity))
+			splits.push(unix);
+	}
+	return splits;
+}
+
 // Labels at `splits` of an axis from min to max, `width` pixels long, with `step` seconds between
 // them; "" where one would be cut off. A split that is a little less than its second is that second.
 // With dates where the axis is long: at the first label, and where another day begins.

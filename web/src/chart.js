@@ -6,7 +6,7 @@
 import uPlot from "uplot";
 import { el, setAttr, setText } from "./dom.js";
 import { bytes, small, about } from "./format.js";
-import { TIME_STEPS, timeLabels, dated } from "./axis.js";
+import { TIME_STEPS, timeLabels, timeSplits, dated } from "./axis.js";
 
 const tone = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const FONT = "11px system-ui, sans-serif";
@@ -17,6 +17,7 @@ const BYTE_STEPS = Array.from({ length: 50 }, (_, i) => 2 ** i);
 
 function timeAxis() {
 	return { stroke: tone("--dim"), font: FONT, size: 26, gap: 4, incrs: TIME_STEPS,
+		splits: (_u, _axis, min, max, step) => timeSplits(min, max, step),
 		space: (u) => (dated(u.scales.x.max - u.scales.x.min) ? 100 : 70),
 		grid: { show: false }, ticks: { stroke: tone("--line"), size: 4 },
 		values: ({ width, bbox, scales: { x } }, splits, _axis, _space, step) =>
