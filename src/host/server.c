@@ -205,7 +205,7 @@ void mw_server_end(void)
 		mw_quiet_enter();
 		h->stop();
 		(void)h->wait_stopped(END_MS);
-		said = h->last_words();
+		said = h->exit_verdict();
 		mw_quiet_leave();
 	}
 }

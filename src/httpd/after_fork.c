@@ -153,7 +153,7 @@ void mw_child_after_fork(uint32_t moves)
 	mw_live_reset();
 	mw_relay_reset();
 	mw_takeover_child();
-	mw_last_words_reset();
+	mw_exit_verdict_reset();
 	atomic_store(&mw_server.moves, 0);
 	atomic_store(&mw_server.stop_asked, false);
 	mw_opening_end();

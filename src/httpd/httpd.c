@@ -352,7 +352,7 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 		return -1;
 	}
 	tell_opened = tell;
-	mw_last_words_reset();
+	mw_exit_verdict_reset();
 	mw_server.api = api;
 	mw_server.pid = getpid();
 	atomic_store(&mw_server.tid, (pid_t)syscall(SYS_gettid));
@@ -386,7 +386,7 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 	close_all(intact);
 	/* after the sockets: exit waits only so long. If the server ends before the process, it can't know */
 	if (atomic_load(&mw_server.stop_asked))
-		mw_last_words_keep(&mw_server.site);
+		mw_exit_verdict_keep(&mw_server.site);
 	mw_site_end(&mw_server.site);
 	mw_access_forget(&mw_server.access);
 	mw_opening_end();
@@ -448,5 +448,5 @@ const struct mw_httpd_api mwrap_httpd = {
 	.before_fork = mw_child_before_fork,
 	.child_after_fork = mw_child_after_fork,
 	.endpoint = mw_endpoint_get,
-	.last_words = mw_last_words,
+	.exit_verdict = mw_exit_verdict,
 };

@@ -71,7 +71,7 @@ struct mw_httpd_api {
 	 * parked. The thread wrote it before it ended, so it needs no lock, and no library that may
 	 * be gone. The memory is static.
 	 */
-	const char *(*last_words)(void);
+	const char *(*exit_verdict)(void);
 };
 
 extern const struct mw_httpd_api mwrap_httpd __attribute__((visibility("default")));

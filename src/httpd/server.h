@@ -260,14 +260,14 @@ bool mw_endpoint_get(struct mw_family *);
 /* In a forked child. */
 void mw_endpoint_child(void);
 
-/* last_words.c */
+/* exit_verdict.c */
 
 /* Any thread; a forked child: there are none. */
-void mw_last_words_reset(void);
-/* Makes the server's last verdict its last words, if the exit dump has room for them. */
-void mw_last_words_keep(struct mw_site *);
+void mw_exit_verdict_reset(void);
+/* Keeps the server's last verdict, if the exit dump has room for it. */
+void mw_exit_verdict_keep(struct mw_site *);
 /* See mw_httpd_api. Any thread. */
-const char *mw_last_words(void);
+const char *mw_exit_verdict(void);
 
 /* mhd.c */
 

@@ -28,6 +28,7 @@ static double larger(double a, double b)
 static void measure(struct mw_verdict *v, const struct mw_look *l, double from, mw_change_fn *of)
 {
 	const struct mw_curve *best[MW_VERDICT_LOCATIONS];
+	const struct mw_curve_set *set = l->scale->curves;
 	double change[MW_VERDICT_LOCATIONS], less, all, to = l->scale->to;
 
 	for (int part = 0; part < MW_PARTS_N; part++) {
@@ -37,7 +38,10 @@ static void measure(struct mw_verdict *v, const struct mw_look *l, double from, 
 		v->moved[part] = of(l->t, l->v, n, from, to);
 	}
 	v->n = mw_look_changed(l, from, to, of, best, change, MW_VERDICT_LOCATIONS, &less);
+	/* shares are of the time that the curves know: their last step may be some seconds ago */
 	all = v->moved[MW_PART_LIVE];
+	if (set && set->rest_n && set->rest_t[set->rest_n - 1] > from && set->rest_t[set->rest_n - 1] < to)
+		all = of(l->t, l->v, mw_look_series(l, MW_PART_LIVE), from, set->rest_t[set->rest_n - 1]);
 	for (size_t i = 0; i < v->n; i++) {
 		double sum = larger(all, change[i]);
 

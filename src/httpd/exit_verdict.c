@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* last_words.c - the verdict at the end of the server, for the exit dump. See httpd.h. */
+/* exit_verdict.c - the verdict at the end of the server, for the exit dump. See httpd.h. */
 #include <string.h>
 
 #include "httpd.h"
@@ -8,7 +8,7 @@
 static char words[1024];
 static _Atomic bool kept; /* release: the words are whole; acquire */
 
-void mw_last_words_reset(void)
+void mw_exit_verdict_reset(void)
 {
 	atomic_store_explicit(&kept, false, memory_order_relaxed);
 }
@@ -19,7 +19,7 @@ static bool wanted(const struct mw_options *o)
 	return (o->dump_path || o->dump_fd >= 0) && o->dump_format == MW_FORMAT_TEXT;
 }
 
-void mw_last_words_keep(struct mw_site *site)
+void mw_exit_verdict_keep(struct mw_site *site)
 {
 	const struct mw_said *said;
 
@@ -33,7 +33,7 @@ void mw_last_words_keep(struct mw_site *site)
 	atomic_store_explicit(&kept, true, memory_order_release);
 }
 
-const char *mw_last_words(void)
+const char *mw_exit_verdict(void)
 {
 	return atomic_load_explicit(&kept, memory_order_acquire) ? words : NULL;
 }
