@@ -16,6 +16,7 @@ class RackTest < Minitest::Test
     "/overruns" => "text/html; charset=utf-8", "/overruns.tsv" => "text/tab-separated-values; charset=utf-8",
     "/overruns.csv" => "text/csv; charset=utf-8; header=present", "/overruns.json" => "application/json; charset=utf-8",
     "/stats.json" => "application/json; charset=utf-8", "/history.json" => "application/json; charset=utf-8",
+    "/verdict" => "text/plain; charset=utf-8", "/verdict.json" => "application/json; charset=utf-8",
     "/live" => "text/event-stream", "/mwrap.css" => "text/css; charset=utf-8",
     "/dist/mwrap.js" => "text/javascript; charset=utf-8", "/dist/app.js" => "text/javascript; charset=utf-8",
     "/dist/LICENSES" => "text/plain; charset=utf-8"

@@ -6,7 +6,7 @@
 # watched once, from their start on: none may ever accuse an innocent line. Shapes that are played
 # through the function, over hours and days: shapes.txt.
 
-require_relative "lib/served"
+require_relative "lib/racked"
 require_relative "lib/allocators"
 
 class VerdictTest < Minitest::Test
@@ -159,6 +159,7 @@ class VerdictTest < Minitest::Test
     include MwrapTest
     include HttpdTest
     include Served
+    include Racked
     include Minitest::Assertions
     attr_accessor :assertions
     attr_reader :said, :apps
@@ -173,12 +174,15 @@ class VerdictTest < Minitest::Test
       @ending = { close: :native_leak, TERM: :native_leak, tsv: :native_leak }.to_h do |how, shape|
         [how, start(:"ending_#{how}", SHAPES[shape], format: how == :tsv ? "tsv" : "text")]
       end
+      @rack = racked(rack: nil)
+      leak = "Thread.new { kept = []; loop { kept << ('x' * 20_000); sleep 0.1 } }; 0"
+      @rack.eval("eval(#{leak.dump}, TOPLEVEL_BINDING, '/srv/leak.rb', 7)")
       eventually("the child") { File.size?(path("forked_child.d/child")) }
       @child = File.read(path("forked_child.d/child")).to_i
       wait_for_server(at(:forked_child))
     end
 
-    attr_reader :child, :ending
+    attr_reader :child, :ending, :rack
 
     def start(name, shape, format: "tsv")
       own = path("#{name}.d")
@@ -333,6 +337,14 @@ class VerdictTest < Minitest::Test
     assert_equal "Nothing grows in 1 process.\n", text
     all = JSON.parse(scene.body("/all/verdict.json", at: scene.at(:flat)))
     assert_equal [false, nil, nil, 0, ""], all.values_at("growing", "pid", "kind", "rate_bytes_per_minute", "next")
+  end
+
+  # Behind MwrapRack without a server: the process's own thread keeps the history.
+  def test_behind_rack
+    v = eventually("its verdict") { JSON.parse(scene.rack.get("/verdict.json").body).then { |x| x if x["kind"] == "grows" } }
+    assert_equal [MEMBERS, "leak.rb:7", "/srv/leak.rb:7"], [v.keys, *v.values_at("at_text", "at")]
+    assert_match(/\ALive memory grows by .* at leak\.rb:7\.\nThat line's page/, scene.rack.get("/verdict?from=30").body.force_encoding("UTF-8"))
+    assert_equal 400, scene.rack.get("/verdict?range=2h").status
   end
 
   # The last line of a text dump; whoever sorts or sums the columns doesn't notice it.
