@@ -179,7 +179,9 @@ class Process {
 		const rows = only ? this.rows.filter((r) => r.location === only) : [...this.rows].sort((a, b) => b.bytes - a.bytes).slice(0, 300);
 		return { start: this.start, now: this.t, unix: this.unix0 + this.t, from, to, t, rest: t.map(() => 0), rows: rows.map((row) => {
 			const v = t.map((at) => this.bytesAt(row, at));
-			return [row.id, row.location, row.fileLength, row.kind, v.every((x) => x === v[0]) ? [v[0]] : v];
+			while (v.length > 1 && v[v.length - 1] === v[v.length - 2])
+				v.pop();
+			return [row.id, row.location, row.fileLength, row.kind, v];
 		}) };
 	}
 

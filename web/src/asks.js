@@ -25,14 +25,11 @@ export class Asks {
 	constructor(on) {
 		this.on = on;
 		this.kinds = {};
-		for (const kind of Object.keys(KINDS))
-			this.kinds[kind] = { due: -Infinity, key: undefined, flight: 0 };
+		for (const [kind, { after }] of Object.entries(KINDS))
+			this.kinds[kind] = { due: after ? performance.now() + after : -Infinity, key: undefined, flight: 0 };
 	}
 
 	begin() {
-		for (const [kind, { after }] of Object.entries(KINDS))
-			if (after)
-				this.kinds[kind].due = performance.now() + after;
 		setInterval(() => this.look(), LOOK);
 		this.look();
 	}

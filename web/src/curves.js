@@ -5,8 +5,21 @@
 
 import { T, BYTES } from "./series.js";
 
+// The median of the slopes between points half of the time apart: a jump between two points has none.
+function middle(t, v) {
+	const known = t.flatMap((_, i) => (v[i] === null ? [] : [i]));
+	const half = known.length >> 1, slopes = new Float64Array(half);
+	for (let k = 0; k < half; k++) {
+		const i = known[k], j = known[k + known.length - half];
+		slopes[k] = (v[j] - v[i]) / (t[j] - t[i]);
+	}
+	slopes.sort();
+	return half ? (slopes[half >> 1] + slopes[(half - 1) >> 1]) / 2 : 0;
+}
+
 // {change, slope} of values at times; NaN, 0: fewer than two are known. The slope, in bytes a second, is
-// that of the line that fits best, less the worse it fits: teeth have next to none.
+// that of the line that fits best, less the worse it fits: teeth have next to none. What was allocated
+// when the process began, and stays, has none.
 export function trend(t, v) {
 	let n = 0, st = 0, sv = 0, stt = 0, stv = 0, svv = 0, first = NaN, last = NaN;
 	for (let i = 0; i < t.length; i++) {
@@ -24,8 +37,14 @@ export function trend(t, v) {
 		svv += y * y;
 	}
 	const dt = n * stt - st * st, dv = n * svv - sv * sv, both = n * stv - st * sv;
-	return { change: n ? last - first : NaN, slope: dt > 0 && dv > 0 ? both / dt * (both * both / dt / dv) : 0 };
+	if (!(dt > 0 && dv > 0))
+		return { change: n ? last - first : NaN, slope: 0 };
+	const fit = both / dt * (both * both / dt / dv), robust = middle(t, v);
+	return { change: last - first, slope: fit * robust <= 0 ? 0 : Math.abs(fit) < Math.abs(robust) ? fit : robust };
 }
+
+// A value at each time: the last one that the server told holds.
+export const filled = (v, t) => (v.length < t.length ? [...v, ...Array(t.length - v.length).fill(v[v.length - 1])] : v);
 
 export class Curves {
 	constructor() {
@@ -42,8 +61,10 @@ export class Curves {
 	load({ from, to, t, rows }) {
 		this.clear();
 		Object.assign(this, { from, to, t });
-		for (const [id, location, , , v] of rows)
-			this.byId.set(id, { location, v, ...(v.length === 1 ? { change: 0, slope: 0 } : trend(t, v)) });
+		for (const [id, location, , , some] of rows) {
+			const v = filled(some, t);
+			this.byId.set(id, { location, v, ...(some.length === 1 ? { change: 0, slope: 0 } : trend(t, v)) });
+		}
 	}
 
 	// The curve of a row, or undefined
@@ -72,7 +93,7 @@ export class Curves {
 				q++;
 			while (p + 1 < t.length && t[p + 1] <= at)
 				p++;
-			const known = curve && p >= 0 ? curve.v[curve.v.length === 1 ? 0 : p] ?? NaN : NaN;
+			const known = curve && p >= 0 ? curve.v[p] ?? NaN : NaN;
 			const own = q >= 0 ? series.at(q, BYTES) : NaN;
 			out[i] = (at <= end && known === known) || own !== own ? known : own;
 		}
@@ -87,7 +108,7 @@ export function joined({ t, v }, series, t0, now) {
 		out.t.push(at);
 		out.values.push(value);
 	};
-	t.forEach((at, i) => at >= t0 && at <= now && add(at, v[v.length === 1 ? 0 : i]));
+	t.forEach((at, i) => at >= t0 && at <= now && add(at, v[Math.min(i, v.length - 1)]));
 	const end = t.length ? t[t.length - 1] : -Infinity;
 	const own = series ? series.column(BYTES, Math.max(t0, end), now) : { t: [], values: [] };
 	own.t.forEach((at, i) => at > end && at <= now && add(at, own.values[i]));

@@ -10,7 +10,7 @@ import { pieces } from "./place.js";
 import { pairChart } from "./chart.js";
 import { locationSentence } from "./verdict.js";
 import { LIVE, ALLOCATIONS, FREES } from "./series.js";
-import { joined } from "./curves.js";
+import { joined, filled } from "./curves.js";
 import { getJSON, getOwn, encodeLocation, base } from "./server.js";
 import { placeLinks } from "./links.js";
 
@@ -161,7 +161,7 @@ export class One {
 		const row = json?.rows[0];
 		if (key !== this.pastKey || !row || row[1] !== this.location)
 			return;
-		const known = json.t.map((_, i) => row[4][row[4].length === 1 ? 0 : i] ?? null);
+		const known = filled(row[4], json.t);
 		this.past = { t: json.t.filter((_, i) => known[i] !== null), v: known.filter((v) => v !== null) };
 		this.on.draw();
 	}

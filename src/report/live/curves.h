@@ -130,7 +130,8 @@ void mw_curves_free_set(struct mw_curve_set *); /* all zero again */
 /*
  * Appends members of a JSON object, without its braces: from, to, t, rows, rest. Each row is
  * [id,location,file_len,kind,[bytes at each t]], as in the events of journal.h; id is null for a
- * location that was retired. A row whose values are all the same has one.
+ * location that was retired. The last value of a row holds for all times after it: a row whose values
+ * are all the same has one.
  */
 void mw_curves_render(struct mw_buf *, const struct mw_curve_set *, double from, double to, size_t points);
 

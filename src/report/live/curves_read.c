@@ -216,29 +216,36 @@ static uint32_t time_at(const struct times *a, size_t i)
 	return i + 1 < a->n ? a->from + (uint32_t)((uint64_t)(a->to - a->from) * i / (a->n - 1)) : a->to;
 }
 
-static void value(struct mw_buf *b, uint32_t at, size_t n, const uint32_t *t, const uint64_t *bytes,
-		  size_t *k)
+/* How many points are at `at` or before; the last one's value holds. 0: not known. */
+static size_t until(uint32_t at, size_t n, const uint32_t *t, size_t k)
 {
-	while (*k < n && t[*k] <= at)
-		++*k;
-	if (*k)
-		mw_buf_u64(b, bytes[*k - 1]);
-	else
-		mw_buf_str(b, "null");
+	while (k < n && t[k] <= at)
+		k++;
+	return k;
 }
 
+/* Without the last values that are all the same, but for the first of these. */
 static void values(struct mw_buf *b, const struct times *a, size_t n, const uint32_t *t,
 		   const uint64_t *bytes)
 {
-	bool same = n && t[0] <= a->from;
-	size_t k = 0;
+	size_t last = 0, k = until(time_at(a, 0), n, t, 0);
 
-	for (size_t i = 1; same && i < n; i++)
-		same = bytes[i] == bytes[0];
+	for (size_t i = 1; i < a->n; i++) {
+		size_t before = k;
+
+		k = until(time_at(a, i), n, t, k);
+		if (k != before && (!before || bytes[k - 1] != bytes[before - 1]))
+			last = i;
+	}
 	mw_buf_str(b, "[");
-	for (size_t i = 0; i < (same ? 1 : a->n); i++) {
+	k = 0;
+	for (size_t i = 0; i <= last; i++) {
+		k = until(time_at(a, i), n, t, k);
 		mw_buf_str(b, i ? "," : "");
-		value(b, time_at(a, i), n, t, bytes, &k);
+		if (k)
+			mw_buf_u64(b, bytes[k - 1]);
+		else
+			mw_buf_str(b, "null");
 	}
 	mw_buf_str(b, "]");
 }
