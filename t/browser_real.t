@@ -355,7 +355,7 @@ class RealPageTest < Minitest::Test
     other.kill
     state_is "gone"
     assert_includes text(".light"), "pid #{other.pid} ended"
-    assert_quiet("/live", "/history", "/verdict.json")
+    assert_quiet("/live", "/history", "/verdict.json", "/family.json")
   end
 
   def test_read_only

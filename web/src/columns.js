@@ -11,9 +11,9 @@ function lifeParts(v, unit) {
 }
 
 // get(rows, slot) is what is sorted by; parts(value, unit of life) what is shown.
-// wide: rem; slim: the same on a narrow screen. bar: the tone of the bar behind it. on: shown unless the user chose others.
+// wide: rem; short, slim: the same on half a screen, and on a narrow one. bar: the tone of the bar behind it. on: shown unless the user chose others.
 export const COLUMNS = [
-	{ id: "growth", title: "growth", wide: 11, slim: 5.6, bar: "growth", on: true, signed: true,
+	{ id: "growth", title: "growth", wide: 12.5, short: 9, slim: 5.6, bar: "growth", on: true, signed: true,
 		about: "Bytes live now less those live at the moment that the header names; a location that only ever grows is where to look for a leak.",
 		get: (r, i) => r.grown[i], parts: bytesParts, exact: (v) => (v === v ? `${count(v)} bytes` : "not known over this time") },
 	{ id: "live_bytes", title: "live", wide: 7.5, bar: "live", on: true,

@@ -3,7 +3,7 @@
 // document, between two spacers; they are used again for other rows when it
 // scrolls. All rows have the same height (--row in the style sheet).
 
-import { isNarrow, widthOf } from "./fit.js";
+import { isNarrow, isShort, widthOf } from "./fit.js";
 import { el, svg, setText, setAttr, setAmount, flash } from "./dom.js";
 import { visible, bytes, duration } from "./format.js";
 import { pieces } from "./place.js";
@@ -63,9 +63,9 @@ export class Table {
 
 	header(since) {
 		const narrow = isNarrow(innerWidth);
-		const key = this.columns.map((c) => c.id).join() + narrow;
+		const key = this.columns.map((c) => c.id).join() + narrow + isShort(innerWidth);
 		if (key !== this.key) {
-			const wide = (c) => widthOf(c, narrow);
+			const wide = (c) => widthOf(c, innerWidth);
 			this.key = key;
 			this.pool = [];
 			this.spare = [];
@@ -83,7 +83,7 @@ export class Table {
 			const here = c.id === this.sort.id;
 			setAttr(this.head.children[i], "aria-sort", here ? (this.sort.descending ? "descending" : "ascending") : null);
 			if (c.id === "growth") {
-				setText(this.head.children[i].querySelector(".title"), narrow ? since.text : `${c.title} ${since.text}`);
+				setText(this.head.children[i].querySelector(".title"), isShort(innerWidth) ? since.text : `${c.title} ${since.text}`);
 				setAttr(this.head.children[i].firstChild, "title", `${c.about} ${since.about}`);
 			}
 			setText(this.head.children[i].querySelector(".arrow"), here ? (this.sort.descending ? "\u25be" : "\u25b4") : "");
