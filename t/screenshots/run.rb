@@ -7,7 +7,7 @@
 # Everything that it started is gone when it ends.
 #
 #   PICTURES=t/demo/pictures   where to
-#   LOAD=60                    seconds that the page looks at the app's leak before
+#   LOAD=150                   seconds that the page looks at the app's leak before
 require "fileutils"
 require "json"
 require "net/http"
@@ -18,7 +18,7 @@ require_relative "../lib/chromium"
 class Screenshots
   TOP = File.expand_path("../..", __dir__)
   TO = File.expand_path(ENV.fetch("PICTURES", "t/demo/pictures"), TOP)
-  LOAD = Integer(ENV.fetch("LOAD", "60"))
+  LOAD = Integer(ENV.fetch("LOAD", "150"))
   RATE = 50        # requests a second
   PATIENCE = 60    # seconds for whatever must happen
   WIDE = [1280, 800].freeze
