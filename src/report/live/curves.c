@@ -169,7 +169,7 @@ void mw_curves_second(struct mw_curves *c, const struct mw_api *api, double upti
 	if (t >= c->choice || t - c->first < MW_CURVES_COARSE_STEP) {
 		mw_curves_choose(c, api, &sums, t);
 		c->choice =
-			t + wait_for(mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before, MW_CURVES_COARSE_STEP);
+			t + wait_for(mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before, MW_CURVES_CHOICE_STEP);
 	}
 	add(c, api, &c->fine, t, total);
 	add(c, api, &c->coarse, t, total);

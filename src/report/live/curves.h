@@ -2,7 +2,7 @@
 /*
  * curves.h - the live bytes of the locations that matter, over time, from the server's start.
  *
- * Up to MW_CURVES_N locations are kept, chosen once a minute, in the first minute at each step: the
+ * Up to MW_CURVES_N locations are kept, chosen every 10 s, in the first minute at each step: the
  * 64 largest by live bytes, and by change within the last minute, hour and day; then the next ones
  * by live bytes. A location that was kept stays while its place isn't needed. The live bytes of all
  * others are the rest: the total less the kept ones.
@@ -26,6 +26,7 @@ enum {
 	MW_CURVES_N = 256,
 	MW_CURVES_CLASS = MW_CURVES_N / 4, /* kept by each of the four criteria */
 	MW_CURVES_STEP = 5,                /* seconds */
+	MW_CURVES_CHOICE_STEP = 10,
 	MW_CURVES_FINE_N = 180,
 	MW_CURVES_COARSE_STEP = 60,
 	MW_CURVES_COARSE_N = 1440,
