@@ -85,7 +85,7 @@ class FiddleTest < Minitest::Test
       assert_half rows[0]
       sizes = body("/at/#{escape(rows[0].location)}.tsv").lines.drop(1).map(&:to_i).tally
       assert_equal N / 2, sizes[SIZE]
-      assert_includes body("/each/50000000?sort=growth"), ">51,200,000</td>"
+      assert_includes body("/each/50000000?sort=growth"), "title=\"51,200,000 bytes\""
     end
     app.tell("end")
     assert app.wait.success?, app.stderr
