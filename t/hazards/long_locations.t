@@ -28,9 +28,12 @@ class LongLocationHazards < Minitest::Test
       .tap { |a| assert_equal "there", a.hear }
   end
 
+  # Without the places where a browser may break a line
+  def plain(html) = html.dup.force_encoding("UTF-8").gsub("<wbr>", "")
+
   # What a page links to as locations: name => address.
   def links(html)
-    html.dup.force_encoding("UTF-8").scan(%r{<td class="location"><a href="([^"]*)">(.*?)</a>}m).to_h { |href, name| [CGI.unescapeHTML(name), CGI.unescapeHTML(href)] }
+    plain(html).scan(%r{<td class="location"><a href="([^"]*)">(.*?)</a>}m).to_h { |href, name| [CGI.unescapeHTML(name), CGI.unescapeHTML(href)] }
   end
 
   def shown(name) = name.dup.force_encoding("UTF-8").scrub("\u{fffd}")
@@ -40,16 +43,16 @@ class LongLocationHazards < Minitest::Test
     found = links(yield("#{base}/each/0?limit=100000"))
     found.each_value { |href| assert_operator href.bytesize, :<, MAX }
     NAMES.each_with_index do |name, i|
-      href = found.fetch("#{shown(name)}:7")
+      href = found["#{shown(name)}:7"] || flunk("no #{name[0, 50]}") # fetch would look for a similar name
       assert_match(%r{\A#{base}/at/~\h{16}\z}, href)
-      page = yield(href).dup.force_encoding("UTF-8")
+      page = plain(yield(href))
       assert_includes page, CGI.escapeHTML(shown(name))
       assert_equal [9001 + i] * live[i], yield("#{href}.tsv").lines.drop(1).map { |l| l.to_i }.select { |n| n >= 9000 }
       assert_equal "#{shown(name)}:7", JSON.parse(yield("#{href}.json"))["location"]
       exports = page[%r{<p class="exports">(.*?)</p>}m, 1] || flunk("no exports")
       exports.scan(/href="([^"]*)"/) { |(e)| assert_operator e.bytesize, :<, MAX }
       id = href[/~\h+/]
-      assert_includes yield("#{base}/at?location=#{id}").dup.force_encoding("UTF-8"), CGI.escapeHTML(shown(name))
+      assert_includes plain(yield("#{base}/at?location=#{id}")), CGI.escapeHTML(shown(name))
     end
     # files and folders, too
     %w[file dir].each { |g| links(yield("#{base}/each/0?group=#{g}")).each_value { |href| assert_operator(href.bytesize, :<, MAX) && yield(href) } }
@@ -69,7 +72,7 @@ class LongLocationHazards < Minitest::Test
       assert_line get("/at/#{id}"), 404
       assert_line get("/source?location=#{id}"), 404
     end
-    s = get("/source?location=#{found.fetch("#{LONG}:7")[/~\h+/]}")
+    s = get("/source?location=#{found["#{LONG}:7"][/~\h+/]}")
     assert_equal [200, "#{LONG}:7"], [s.status, JSON.parse(s.body)["location"]]
   end
 
