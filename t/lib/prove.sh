@@ -6,10 +6,10 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-# One more at a time than there are cores, up to three: most tests wait for processes most of
-# the time. More would be noise for those that look for races.
-jobs=$(($(nproc) + 1))
-set -- -r -j"$((jobs < 3 ? jobs : 3))" --formatter CheckFormatter --failures --comments "$@"
+# Two more at a time than there are cores, up to four: most tests wait for processes most of the
+# time, and some for a minute. More would be noise for those that look for races.
+jobs=$(($(nproc) + 2))
+set -- -r -j"$((jobs < 4 ? jobs : 4))" --formatter CheckFormatter --failures --comments "$@"
 for arg; do
 	if [ -e "$arg" ]; then
 		exec perl -It/lib -S prove "$@"
