@@ -136,7 +136,7 @@ static void since(struct mw_buf *b, const struct mw_verdict *v)
 	}
 }
 
-/* "96 % of it live, 91 % of that at redcarpet.rb:51" */
+/* "96 % of RSS's growth, 91 % of that at redcarpet.rb:51" */
 static void why_live(struct mw_buf *b, const struct mw_verdict *v)
 {
 	double rss = v->moved[MW_PART_RSS], live = v->moved[MW_PART_LIVE];
@@ -145,9 +145,11 @@ static void why_live(struct mw_buf *b, const struct mw_verdict *v)
 
 	if (both && rss * 4 < live) {
 		mw_buf_str(b, "RSS doesn't yet, since live memory fills what was free");
-	} else {
+	} else if (both) {
 		part_in_hundred(b, share < 1 ? share : 1);
-		mw_buf_str(b, " of it live");
+		mw_buf_str(b, " of RSS's growth");
+	} else {
+		mw_buf_str(b, "RSS isn't known");
 	}
 	if (!v->n)
 		return;
