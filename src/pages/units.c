@@ -12,37 +12,6 @@
 #define SPACE "\xc2\xa0" /* without a break */
 #define DASH "\xe2\x80\x93"
 
-__extension__ typedef unsigned __int128 u128;
-
-/* v / unit, in parts of one: 10 for tenths */
-static uint64_t parts(uint64_t v, uint64_t unit, unsigned part)
-{
-	return (uint64_t)(((u128)v * part + unit / 2) / unit);
-}
-
-/*
- * Appends the number of v in a unit that gives it three digits at most; returns the unit. whole:
- * without zeros behind the point.
- */
-static const char *number(struct mw_buf *b, uint64_t v, bool whole)
-{
-	static const char *const names[] = { "B", "KB", "MB", "GB", "TB", "PB" };
-	uint64_t unit = 1, n;
-	unsigned u = 0;
-
-	for (; u < 5 && (u128)v * 2 >= (u128)unit * 1999; u++)
-		unit *= 1024;
-	if (!u || (whole && v % unit == 0))
-		mw_buf_u64(b, v / unit);
-	else if ((n = parts(v, unit, 100)) < 1000)
-		mw_buf_fmt(b, "%" PRIu64 ".%02" PRIu64, n / 100, n % 100);
-	else if ((n = parts(v, unit, 10)) < 1000)
-		mw_buf_fmt(b, "%" PRIu64 ".%" PRIu64, n / 10, n % 10);
-	else
-		mw_buf_u64(b, parts(v, unit, 1));
-	return names[u];
-}
-
 void mw_html_bytes(struct mw_buf *b, uint64_t v, bool minus)
 {
 	const char *sign = minus && v ? "-" : "";
@@ -53,7 +22,7 @@ void mw_html_bytes(struct mw_buf *b, uint64_t v, bool minus)
 	mw_buf_commas(b, v);
 	mw_buf_str(b, v == 1 ? " byte\">" : " bytes\">");
 	mw_buf_str(b, *sign ? "\xe2\x88\x92" : ""); /* a minus sign */
-	unit = number(b, v, false);
+	unit = mw_buf_amount(b, v, false);
 	mw_buf_fmt(b, SPACE "%s</span>", unit);
 }
 
@@ -67,8 +36,8 @@ void mw_html_byte_range(struct mw_buf *b, uint64_t from, uint64_t to)
 	mw_buf_str(b, DASH);
 	mw_buf_commas(b, to);
 	mw_buf_str(b, " bytes\">");
-	unit = number(b, from, true);
-	last = number(&end, to < UINT64_MAX ? to + 1 : to, true);
+	unit = mw_buf_amount(b, from, true);
+	last = mw_buf_amount(&end, to < UINT64_MAX ? to + 1 : to, true);
 	if (strcmp(unit, last) != 0)
 		mw_buf_fmt(b, SPACE "%s", unit);
 	mw_buf_str(b, DASH);

@@ -6,6 +6,7 @@
  * callers check once, at the end. The content is then cut short and must not
  * be shown.
  */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,4 +148,31 @@ void mw_buf_free(struct mw_buf *b)
 {
 	free(b->p);
 	*b = (struct mw_buf){ 0 };
+}
+
+__extension__ typedef unsigned __int128 u128;
+
+/* v / unit, in parts of one: 10 for tenths */
+static uint64_t parts(uint64_t v, uint64_t unit, unsigned part)
+{
+	return (uint64_t)(((u128)v * part + unit / 2) / unit);
+}
+
+const char *mw_buf_amount(struct mw_buf *b, uint64_t v, bool whole)
+{
+	static const char *const names[] = { "B", "KB", "MB", "GB", "TB", "PB" };
+	uint64_t unit = 1, n;
+	unsigned u = 0;
+
+	for (; u < 5 && (u128)v * 2 >= (u128)unit * 1999; u++)
+		unit *= 1024;
+	if (!u || (whole && v % unit == 0))
+		mw_buf_u64(b, v / unit);
+	else if ((n = parts(v, unit, 100)) < 1000)
+		mw_buf_fmt(b, "%" PRIu64 ".%02" PRIu64, n / 100, n % 100);
+	else if ((n = parts(v, unit, 10)) < 1000)
+		mw_buf_fmt(b, "%" PRIu64 ".%" PRIu64, n / 10, n % 10);
+	else
+		mw_buf_u64(b, parts(v, unit, 1));
+	return names[u];
 }

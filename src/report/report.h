@@ -41,6 +41,11 @@ void mw_buf_commas(struct mw_buf *, uint64_t); /* 1,234,567 */
 void mw_buf_i64(struct mw_buf *, int64_t);          /* -1234567 */
 void mw_buf_signed_commas(struct mw_buf *, int64_t); /* -1,234,567 */
 void mw_buf_pad_u64(struct mw_buf *, uint64_t, unsigned width); /* right-aligned, width <= 32 */
+/*
+ * The number of v bytes in a unit that gives it three digits at most: "9.87". Returns the unit: "MB".
+ * 1 KB is 1,024 bytes. whole: without zeros behind the point. As web/src/format.js has it.
+ */
+const char *mw_buf_amount(struct mw_buf *, uint64_t v, bool whole);
 void mw_buf_seconds(struct mw_buf *, double); /* 4711.250; 0.000 if below 0, NaN or from 1e15 on */
 void mw_buf_free(struct mw_buf *); /* all zero again */
 

@@ -37,32 +37,13 @@ static double size_of(double x)
 	return x < 0 ? -x : x;
 }
 
-/* Three digits at most: 9.87, 98.7, 987. */
-static void three(struct mw_buf *b, double v)
-{
-	unsigned unit = v < 9.995 ? 100 : v < 99.95 ? 10 : 1;
-	uint64_t n = (uint64_t)(v * unit + 0.5);
-
-	mw_buf_u64(b, n / unit);
-	if (unit == 100)
-		mw_buf_fmt(b, ".%02u", (unsigned)(n % unit));
-	else if (unit == 10)
-		mw_buf_fmt(b, ".%u", (unsigned)(n % unit));
-}
-
-/* The size of a number of bytes, without its sign: 1.14 MB. As web/src/format.js has it. */
+/* The size of a number of bytes, without its sign: 1.14 MB. */
 static void bytes(struct mw_buf *b, double n)
 {
-	static const char *const units[] = { " B", " KB", " MB", " GB", " TB", " PB" };
-	unsigned u = 0;
+	const char *unit = mw_buf_amount(b, (uint64_t)(size_of(n) + 0.5), false);
 
-	for (n = size_of(n); n >= 999.5 && u < 5; u++)
-		n /= 1024;
-	if (u)
-		three(b, n);
-	else
-		mw_buf_u64(b, (uint64_t)(n + 0.5));
-	mw_buf_str(b, units[u]);
+	mw_buf_str(b, " ");
+	mw_buf_str(b, unit);
 }
 
 /* A minute's growth; an hour's, if that of a minute is less than some pages. */
