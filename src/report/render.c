@@ -150,3 +150,17 @@ void mw_render_overruns(struct mw_buf *b, const struct mw_overruns_list *l, enum
 	for (size_t i = 0; i < l->n; i++)
 		line(b, &f, l->rows[i]);
 }
+
+void mw_json_location(struct mw_buf *b, const char *location, uint32_t len, uint32_t file_len,
+		      enum mw_kind kind)
+{
+	static const char *const kinds[] = { "ruby", "native", "special" };
+
+	mw_buf_str(b, ",");
+	mw_buf_json(b, location, len);
+	mw_buf_str(b, ",");
+	mw_buf_u64(b, mw_utf16_units(location, file_len < len ? file_len : len));
+	mw_buf_str(b, ",\"");
+	mw_buf_str(b, kinds[kind <= MW_KIND_SPECIAL ? kind : MW_KIND_SPECIAL]);
+	mw_buf_str(b, "\"");
+}

@@ -123,6 +123,12 @@ void mw_group_name(struct mw_buf *, const struct mw_row *, enum mw_group);
  */
 void mw_render(struct mw_buf *, const struct mw_result *, enum mw_format);
 
+/*
+ * Appends ,"location",file_len,"kind" for a list in JSON: file_len is in UTF-16 units of the text,
+ * kind is ruby, native or special.
+ */
+void mw_json_location(struct mw_buf *, const char *location, uint32_t len, uint32_t file_len, enum mw_kind);
+
 /* Appends the columns of a row as members of a JSON object, without its braces. */
 void mw_json_row(struct mw_buf *, const struct mw_row *);
 

@@ -252,21 +252,13 @@ static void values(struct mw_buf *b, const struct times *a, size_t n, const uint
 
 static void row(struct mw_buf *b, const struct times *a, const struct mw_curve *c)
 {
-	static const char *const kinds[] = { "ruby", "native", "special" };
-
 	mw_buf_str(b, "[");
 	if (c->id == MW_ID_NONE)
 		mw_buf_str(b, "null");
 	else
 		mw_buf_u64(b, c->id);
+	mw_json_location(b, c->location, c->location_len, c->file_len, c->kind);
 	mw_buf_str(b, ",");
-	mw_buf_json(b, c->location, c->location_len);
-	mw_buf_str(b, ",");
-	mw_buf_u64(b, mw_utf16_units(c->location,
-				     c->file_len < c->location_len ? c->file_len : c->location_len));
-	mw_buf_str(b, ",\"");
-	mw_buf_str(b, kinds[c->kind <= MW_KIND_SPECIAL ? c->kind : MW_KIND_SPECIAL]);
-	mw_buf_str(b, "\",");
 	values(b, a, c->n, c->t, c->bytes);
 	mw_buf_str(b, "]");
 }

@@ -79,20 +79,6 @@ static const struct mw_entry *next(const struct mw_journal *j, struct mw_cursor 
 	return NULL;
 }
 
-static void name(struct mw_buf *b, const struct mw_row *r)
-{
-	static const char *const kinds[] = { "ruby", "native", "special" };
-
-	mw_buf_str(b, ",");
-	mw_buf_json(b, r->location, r->location_len);
-	mw_buf_str(b, ",");
-	mw_buf_u64(b, mw_utf16_units(r->location,
-				     r->file_len < r->location_len ? r->file_len : r->location_len));
-	mw_buf_str(b, ",\"");
-	mw_buf_str(b, kinds[r->kind <= MW_KIND_SPECIAL ? r->kind : MW_KIND_SPECIAL]);
-	mw_buf_str(b, "\"");
-}
-
 static void row(struct mw_buf *b, const struct mw_entry *e, bool known)
 {
 	const struct mw_row *r = e->row;
@@ -112,7 +98,7 @@ static void row(struct mw_buf *b, const struct mw_entry *e, bool known)
 	mw_buf_str(b, ",");
 	mw_buf_i64(b, e->mark);
 	if (!known)
-		name(b, r);
+		mw_json_location(b, r->location, r->location_len, r->file_len, r->kind);
 	mw_buf_str(b, "]");
 }
 
