@@ -4,7 +4,7 @@
 
 #include "pages.h"
 
-enum { POINTS = 48, POINTS_MAX = MW_CURVES_POINTS, POINTS_MAX_ONE = 500 };
+enum { POINTS_MAX_ONE = 500 };
 
 static void head(struct mw_buf *b, const struct mw_site *s, double now)
 {
@@ -40,28 +40,13 @@ static void answer(struct mw_call *call, const struct mw_params *p, const struct
 
 void mw_page_locations(struct mw_call *call)
 {
-	struct mw_buf why = { 0 };
+	static const struct mw_points points = { 48, MW_CURVES_POINTS, POINTS_MAX_ONE };
 	struct mw_params p;
 	struct mw_span span;
-	double now;
-	int bad;
 
-	if (!mw_has_site(call))
+	if (!mw_span_query(call, &points, &p, &span))
 		return;
-	now = mw_site_uptime(call->req->site);
-	bad = mw_params_parse(&p, call->req->query, &why);
-	if (!bad) {
-		span = (struct mw_span){ .to = now, .points = POINTS };
-		bad = mw_params_span(&p, now,
-				     p.v[MW_PARAM_LOCATION].s ? (uint64_t)POINTS_MAX_ONE :
-								(uint64_t)POINTS_MAX,
-				     &span, &why);
-	}
-	if (bad)
-		mw_reply_why(call, bad, &why);
-	else
-		answer(call, &p, &span, now);
-	mw_buf_free(&why);
+	answer(call, &p, &span, mw_site_uptime(call->req->site));
 	mw_params_free(&p);
 }
 

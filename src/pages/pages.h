@@ -78,6 +78,15 @@ void mw_html_cells(struct mw_buf *, const struct mw_row *, int sorted_by);
 void mw_html_at_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
 void mw_html_text(struct mw_buf *, const char *);
 
+/* The points that a page shows of a span of time: by default, at most, and at most of one location. */
+struct mw_points {
+	uint64_t usual, max, max_one;
+};
+/*
+ * The query of a page about the site's past: *span is up to now unless it says otherwise. False: the
+ * request is answered, by 503, 400 or 500. Else free *p with mw_params_free.
+ */
+bool mw_span_query(struct mw_call *, const struct mw_points *, struct mw_params *p, struct mw_span *span);
 /* Seconds since 1970. */
 double mw_unix_now(void);
 

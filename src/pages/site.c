@@ -70,8 +70,6 @@ double mw_unix_now(void)
 	return (double)(mw_clock_ns(CLOCK_REALTIME) / 1000000) / 1000;
 }
 
-enum { HISTORY_POINTS = 300, HISTORY_POINTS_MAX = 1440 };
-
 /* All grids, or a part of the time if the query asks for one. */
 static void answer_history(struct mw_call *call, const struct mw_history_part *part, double now)
 {
@@ -94,29 +92,41 @@ static void answer_history(struct mw_call *call, const struct mw_history_part *p
 	mw_buf_free(&history);
 }
 
-void mw_page_history(struct mw_call *call)
+bool mw_span_query(struct mw_call *call, const struct mw_points *points, struct mw_params *p,
+		   struct mw_span *span)
 {
 	struct mw_buf why = { 0 };
-	struct mw_params p;
-	struct mw_span span;
 	double now;
 	int bad;
 
 	if (!mw_has_site(call))
-		return;
+		return false;
 	now = mw_site_uptime(call->req->site);
-	span = (struct mw_span){ .to = now, .points = HISTORY_POINTS };
-	bad = mw_params_parse(&p, call->req->query, &why);
+	*span = (struct mw_span){ .to = now, .points = points->usual };
+	bad = mw_params_parse(p, call->req->query, &why);
 	if (!bad)
-		bad = mw_params_span(&p, now, HISTORY_POINTS_MAX, &span, &why);
+		bad = mw_params_span(p, now, p->v[MW_PARAM_LOCATION].s ? points->max_one : points->max,
+				     span, &why);
 	if (bad) {
 		mw_reply_why(call, bad, &why);
-	} else {
-		const struct mw_history_part part = { span.from, span.to, span.points };
-
-		answer_history(call, span.given || p.v[MW_PARAM_POINTS].s ? &part : NULL, now);
+		mw_params_free(p);
 	}
 	mw_buf_free(&why);
+	return !bad;
+}
+
+void mw_page_history(struct mw_call *call)
+{
+	static const struct mw_points points = { 300, 1440, 1440 };
+	struct mw_params p;
+	struct mw_span span;
+
+	if (!mw_span_query(call, &points, &p, &span))
+		return;
+	const struct mw_history_part part = { span.from, span.to, span.points };
+
+	answer_history(call, span.given || p.v[MW_PARAM_POINTS].s ? &part : NULL,
+		       mw_site_uptime(call->req->site));
 	mw_params_free(&p);
 }
 

@@ -111,34 +111,25 @@ static void as_json(struct mw_call *call, const struct mw_said *said)
 
 void mw_page_verdict(struct mw_call *call)
 {
-	struct mw_site *s = call->req->site;
+	static const struct mw_points points = { MW_CURVES_POINTS, MW_CURVES_POINTS, MW_CURVES_POINTS };
 	struct mw_said ranged = { 0 };
 	const struct mw_said *said = NULL;
-	struct mw_buf why = { 0 };
+	struct mw_buf none = { 0 };
 	struct mw_params p;
-	struct mw_span span = { .points = MW_CURVES_POINTS };
-	int bad;
+	struct mw_span span;
 
-	if (!mw_has_site(call))
+	if (!mw_span_query(call, &points, &p, &span))
 		return;
-	span.to = mw_site_uptime(s);
-	bad = mw_params_parse(&p, call->req->query, &why);
-	if (!bad)
-		bad = mw_params_span(&p, span.to, MW_CURVES_POINTS, &span, &why);
-	if (!bad) {
-		if (!span.given)
-			said = mw_site_said(s);
-		else if (!make(&ranged, s, span.from, span.to))
-			said = &ranged;
-		bad = said ? 0 : 500;
-	}
-	if (bad)
-		mw_reply_why(call, bad, &why);
+	if (!span.given)
+		said = mw_site_said(call->req->site);
+	else if (!make(&ranged, call->req->site, span.from, span.to))
+		said = &ranged;
+	if (!said)
+		mw_reply_why(call, 500, &none);
 	else if (strstr(call->req->path, ".json"))
 		as_json(call, said);
 	else
 		as_text(call, said);
 	mw_said_free(&ranged);
-	mw_buf_free(&why);
 	mw_params_free(&p);
 }

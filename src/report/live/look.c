@@ -134,7 +134,8 @@ void mw_look_at(struct mw_look *l, const struct mw_scale *s)
 	l->scale = s;
 	l->seen = s->n ? s->points[s->n - 1].t - larger(s->points[0].t, s->from) : 0;
 	l->least = 128 * KIB;
-	for (int part = 0; part < MW_PARTS_N; part++) {
+	/* stacks and the tracker's own memory are never the answer: their courses aren't asked for */
+	for (int part = 0; part <= MW_PART_FILES; part++) {
 		size_t n = mw_look_series(l, (enum mw_rss_part)part);
 
 		if (part == MW_PART_RSS && mw_look_last(l, n) / 1000 > l->least)
