@@ -179,9 +179,10 @@ class Process {
 		const rows = only ? this.rows.filter((r) => r.location === only) : [...this.rows].sort((a, b) => b.bytes - a.bytes).slice(0, 300);
 		return { start: this.start, now: this.t, unix: this.unix0 + this.t, from, to, t, rest: t.map(() => 0), rows: rows.map((row) => {
 			const v = t.map((at) => this.bytesAt(row, at));
+			const [first, middle, last] = [0, v.length >> 1, v.length - 1].map((i) => v[i] ?? 0);
 			while (v.length > 1 && v[v.length - 1] === v[v.length - 2])
 				v.pop();
-			return [row.id, row.location, row.fileLength, row.kind, v];
+			return [row.id, row.location, row.fileLength, row.kind, v, to - from < 30 ? null : 2 * Math.max(0, Math.min(middle - first, last - middle))];
 		}) };
 	}
 

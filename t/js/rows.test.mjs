@@ -3,7 +3,7 @@ import { test } from "node:test";
 import assert from "node:assert/strict";
 import { Rows } from "../../web/src/rows.js";
 import { Series, BYTES } from "../../web/src/series.js";
-import { trend, joined, filled } from "../../web/src/curves.js";
+import { joined, filled } from "../../web/src/curves.js";
 import { View, effectiveSort } from "../../web/src/view.js";
 import { parse } from "../../web/src/filter.js";
 import { usual } from "../../web/src/state.js";
@@ -28,7 +28,7 @@ function some() {
 }
 
 const START = { kind: "start" };
-const curves = (t, ...list) => ({ from: t[0], to: t[t.length - 1], t, rows: list.map(([id, location, ...v]) => [id, location, 0, "ruby", v]) });
+const curves = (t, ...list) => ({ from: t[0], to: t[t.length - 1], t, rows: list.map(([id, location, rank, ...v]) => [id, location, 0, "ruby", v, rank]) });
 
 const shown = (rows, change, since = START) => {
 	const view = new View(rows);
@@ -109,13 +109,25 @@ test("by what grows fastest; since a mark, or in a part of the time, by growth",
 	assert.deepEqual(effectiveSort({ ...usual(), sort: "location" }, START), { id: "location", descending: false });
 });
 
-test("rows with a curve come first, by its slope; the others by growth", () => {
+test("rows that the server ranks come first, the blamed one before all; the others by growth", () => {
 	const rows = some();
 	const [rack1, rack2, user, cache] = rows.location;
 	assert.deepEqual(shown(rows, {}), [rack2, cache, rack1, user], "no curves: by growth");
-	rows.takeCurves(curves([0, 50, 100], [3, user, 10, 20, 30], [1, rack1, 100], [4, "/another.rb:1", 0, 1e6, 2e6]));
+	rows.takeCurves(curves([0, 50, 100], [3, user, 20, 10, 20, 30], [1, rack1, 0, 100], [4, "/another.rb:1", 2e6, 0, 1e6, 2e6]));
 	assert.deepEqual(shown(rows, {}), [user, rack1, rack2, cache]);
 	assert.deepEqual(shown(rows, { sort: "trend", desc: false }), [rack1, user, cache, rack2], "these come last either way");
+	rows.blame(cache);
+	assert.deepEqual(shown(rows, {}), [cache, user, rack1, rack2]);
+	rows.again();
+	assert.equal(rows.blamed, cache, "of the same process");
+	rows.blame(null);
+});
+
+test("a young process has no ranks", () => {
+	const rows = some();
+	const [rack1, rack2, user, cache] = rows.location;
+	rows.takeCurves(curves([0, 5, 10], [3, user, null, 10, 2e6, 2e6], [1, rack1, null, 100]));
+	assert.deepEqual(shown(rows, {}), [rack2, cache, rack1, user], "by growth");
 });
 
 test("growth is since the start, since the tab's mark, or over a part of the time", () => {
@@ -134,7 +146,7 @@ test("growth is since the start, since the tab's mark, or over a part of the tim
 	assert.equal(rows.grown[0], 0);
 
 	const part = some();
-	part.takeCurves(curves([0, 50, 90], [1, part.location[0], null, 40, 100], [2, part.location[1], 300]));
+	part.takeCurves(curves([0, 50, 90], [1, part.location[0], 0, null, 40, 100], [2, part.location[1], 0, 300]));
 	part.apply({ t: 110, all: false, more: false, rows: [[3, 0, 0, 0, 0, 80, 1, 0, 0, 0]], gone: [] });
 	part.measure({ kind: "range", from: 0, to: 90 });
 	assert.deepEqual([...part.grown.slice(0, 4)], [60, 0, NaN, NaN], "what nobody knows isn't nothing");
@@ -164,7 +176,7 @@ test("rows that were known before keep their curves through a stream that began 
 
 test("a row that the server's curves know wasn't born now", () => {
 	const rows = some();
-	rows.takeCurves(curves([0, 100], [9, "/late.rb:1", 7, 7]));
+	rows.takeCurves(curves([0, 100], [9, "/late.rb:1", 0, 7, 7]));
 	rows.apply({ t: 102, all: false, more: false, rows: [whole(9, "/late.rb:1", 7, 7, { allocations: 500 }), whole(10, "/born.rb:1", 7, 7, { allocations: 30 })], gone: [] });
 	rows.tick(102);
 	assert.deepEqual([rows.series[4].n, rows.rate[4]], [1, 0]);
@@ -173,27 +185,18 @@ test("a row that the server's curves know wasn't born now", () => {
 
 test("curves: the server's up to where they end, then what came since", () => {
 	const rows = some();
-	rows.takeCurves(curves([0, 50, 90], [1, rows.location[0], null, 40, 60]));
+	rows.takeCurves(curves([0, 50, 90], [1, rows.location[0], 0, null, 40, 60]));
 	rows.apply({ t: 120, all: false, more: false, rows: [[1, 0, 0, 0, 0, 200, 1, 0, 0, 0]], gone: [] });
 	assert.deepEqual([...rows.sample(0, 0, 120, 7)], [NaN, NaN, NaN, 40, 40, 100, 200]);
 	assert.deepEqual([...rows.sample(1, 60, 120, 3)], [NaN, NaN, 300]);
 	assert.deepEqual([...sumSamples(rows, [0, 1], 60, 120, 3)], [340, 360, 500], "what is told late makes no step");
 });
 
-test("the slope of teeth is next to none", () => {
-	const t = Array.from({ length: 48 }, (_, i) => i * 20);
-	const leak = trend(t, t.map((x) => 1e6 + 100 * x)), teeth = trend(t, t.map((_, i) => 1e6 + (i % 8) * 1e5));
-	assert.ok(Math.abs(leak.slope - 100) < 1e-6);
-	assert.equal(leak.change, 94000);
-	assert.ok(Math.abs(teeth.slope) < 5, String(teeth.slope));
-	assert.ok(trend(t, t.map((x) => 1e6 - 100 * x)).slope < -99);
+test("a value holds for all times after it", () => {
 	assert.deepEqual([filled([5], [1, 2, 3]), filled([null, 5], [1, 2, 3]), filled([1, 2], [1, 2])], [[5, 5, 5], [null, 5, 5], [1, 2]]);
-	const began = trend(t, t.map((_, i) => (i ? 2e8 : 0)));
-	assert.deepEqual([began.slope, began.change], [0, 2e8], "there since the start: a leak of a few bytes comes before it");
-	assert.ok(Math.abs(trend(t, t.map((x, i) => (i ? 2e8 + 100 * x : 0))).slope - 100) < 1e-6);
-	assert.equal(trend(t, t.map((_, i) => (i === 20 ? 5 : i > 20 ? null : 0))).slope, 0);
-	assert.deepEqual(trend([1], [5]), { change: 0, slope: 0 });
-	assert.deepEqual(trend([1, 2], [null, null]), { change: NaN, slope: 0 });
+	const rows = some();
+	rows.takeCurves(curves([0, 50, 90], [1, rows.location[0], 0, null, 40], [2, rows.location[1], 0, null]));
+	assert.deepEqual([rows.curve(0).change, rows.curve(1).change], [0, NaN]);
 });
 
 test("one location's plot goes on where the server's points end", () => {

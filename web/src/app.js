@@ -206,6 +206,7 @@ export class App {
 			this.settle();
 		} else {
 			this.verdict = json;
+			this.rows.blame(json.growing ? json.at : null);
 			this.refusal = null;
 			this.history.learn(json.parts);
 		}
@@ -261,6 +262,7 @@ export class App {
 		if (["range", "from", "to"].some((k) => before[k] !== state[k])) {
 			what.data = true; // growth is another one
 			this.verdict = this.refusal = null;
+			this.rows.blame(null);
 			this.pointedAt = -Infinity;
 			this.asks.look();
 		}

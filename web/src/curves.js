@@ -5,44 +5,6 @@
 
 import { T, BYTES } from "./series.js";
 
-// The median of the slopes between points half of the time apart: a jump between two points has none.
-function middle(t, v) {
-	const known = t.flatMap((_, i) => (v[i] === null ? [] : [i]));
-	const half = known.length >> 1, slopes = new Float64Array(half);
-	for (let k = 0; k < half; k++) {
-		const i = known[k], j = known[k + known.length - half];
-		slopes[k] = (v[j] - v[i]) / (t[j] - t[i]);
-	}
-	slopes.sort();
-	return half ? (slopes[half >> 1] + slopes[(half - 1) >> 1]) / 2 : 0;
-}
-
-// {change, slope} of values at times; NaN, 0: fewer than two are known. The slope, in bytes a second, is
-// that of the line that fits best, less the worse it fits: teeth have next to none. What was allocated
-// when the process began, and stays, has none.
-export function trend(t, v) {
-	let n = 0, st = 0, sv = 0, stt = 0, stv = 0, svv = 0, first = NaN, last = NaN;
-	for (let i = 0; i < t.length; i++) {
-		if (v[i] === null)
-			continue;
-		if (!n)
-			first = v[i];
-		last = v[i];
-		const x = t[i] - t[0], y = v[i] - first;
-		n++;
-		st += x;
-		sv += y;
-		stt += x * x;
-		stv += x * y;
-		svv += y * y;
-	}
-	const dt = n * stt - st * st, dv = n * svv - sv * sv, both = n * stv - st * sv;
-	if (!(dt > 0 && dv > 0))
-		return { change: n ? last - first : NaN, slope: 0 };
-	const fit = both / dt * (both * both / dt / dv), robust = middle(t, v);
-	return { change: last - first, slope: fit * robust <= 0 ? 0 : Math.abs(fit) < Math.abs(robust) ? fit : robust };
-}
-
 // A value at each time: the last one that the server told holds.
 export const filled = (v, t) => (v.length < t.length ? [...v, ...Array(t.length - v.length).fill(v[v.length - 1])] : v);
 
@@ -61,9 +23,9 @@ export class Curves {
 	load({ from, to, t, rows }) {
 		this.clear();
 		Object.assign(this, { from, to, t });
-		for (const [id, location, , , some] of rows) {
-			const v = filled(some, t);
-			this.byId.set(id, { location, v, ...(some.length === 1 ? { change: 0, slope: 0 } : trend(t, v)) });
+		for (const [id, location, , , some, rank] of rows) {
+			const v = filled(some, t), first = v.find((x) => x !== null);
+			this.byId.set(id, { location, v, change: v[v.length - 1] - (first ?? NaN), rank: rank ?? NaN });
 		}
 	}
 

@@ -38,7 +38,7 @@ export function sums(rows, slots, group) {
 				to[of[i]] += from[slots[i]] || 0; // what isn't known of one line isn't missed in a sum
 		out[name] = to;
 	}
-	out.slope = (g) => out.members[g].reduce((sum, slot) => sum + (rows.steep[slot] || 0), 0) + out.grown[g] * 1e-18;
+	out.order = (g) => out.members[g].reduce((sum, slot) => sum + (rows.rank[slot] || 0), 0) + out.grown[g] * 1e-9;
 	out.sample = (g, t0, t1) => sumSamples(rows, out.members[g], t0, t1);
 	return out;
 }

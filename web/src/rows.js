@@ -9,7 +9,7 @@ import { Curves } from "./curves.js";
 
 // The values of a row of an event, in the order of the contract.
 export const NUMBERS = ["total", "allocations", "frees", "growth", "liveBytes", "live", "lifeSum", "lifeMax", "mark"];
-const OWN = ["rate", "base", "grown", "steep"]; // what the page makes of them
+const OWN = ["rate", "base", "grown", "rank"]; // what the page makes of them
 const LATELY = 10; // seconds that allocations a second are of
 const FIRST_NEW = 10; // a known row comes with its id and the nine numbers only
 
@@ -44,18 +44,19 @@ export class Rows {
 		this.told = false;      // the first ones are all here
 		this.full = false;      // and there were some: one that comes now is new
 		this.curves ||= new Curves();
+		this.blamed = null;     // the location that the server's sentence blames
 		this.marked = null;     // the tab's mark: {t, base: id → live bytes then}
 	}
 
 	// All rows come anew, of the same process: their curves go on.
 	again() {
-		const { marked } = this;
+		const { marked, blamed } = this;
 		const kept = this.size ? new Map() : this.kept; // none came since the last time
 		for (const [id, slot] of this.bySlot)
 			kept.set(id, { location: this.location[slot], series: this.series[slot] });
 		this.clear();
 		this.kept = kept;
-		this.marked = marked;
+		Object.assign(this, { marked, blamed });
 	}
 
 	// One "rows" event. Returns how many rows it had.
@@ -112,7 +113,7 @@ export class Rows {
 		this.rate[slot] = 0;
 		this.base[slot] = this.marked?.base.get(values[0]) || 0;
 		this.grown[slot] = NaN;
-		this.steep[slot] = this.curve(slot)?.slope ?? NaN;
+		this.rank[slot] = this.curve(slot)?.rank ?? NaN;
 		for (const list of Object.values(this.names))
 			list[slot] = undefined;
 		if (known)
@@ -212,14 +213,21 @@ export class Rows {
 		else
 			this.curves.clear();
 		for (let slot = 0; slot < this.slots; slot++)
-			this.steep[slot] = this.curve(slot)?.slope ?? NaN;
+			this.rank[slot] = this.curve(slot)?.rank ?? NaN;
 	}
 
-	// How fast it grew over the time shown, in bytes a second, as the server's curve has it. Where there is
-	// none, a row comes after all that have one, by its growth.
-	slope(slot, descending) {
-		const steep = this.steep[slot], grown = this.grown[slot] || 0;
-		return steep === steep ? steep + grown * 1e-18 : grown + (descending ? -1e15 : 1e15);
+	// The location that the server's sentence blames, or null
+	blame(location) {
+		this.blamed = location;
+	}
+
+	// What it is sure to have grown by over the time shown, as the server says. The blamed one comes before
+	// all. One that the server can't say it of comes after all others, by its growth.
+	order(slot, descending) {
+		const rank = this.rank[slot], grown = this.grown[slot] || 0;
+		if (this.blamed && this.location[slot] === this.blamed)
+			return Infinity;
+		return rank === rank ? rank + grown * 1e-9 : grown + (descending ? -1e15 : 1e15);
 	}
 
 	// Live bytes at n evenly spaced times from t0 to t1; NaN: not known then

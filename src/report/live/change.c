@@ -77,3 +77,17 @@ double mw_trend_sure_rise(const double *t, const double *v, size_t n, double fro
 	mw_trend_of(&r, t, v, n, from, to, larger(fall / 16, 1));
 	return r.course != MW_COURSE_RISES ? 0 : r.gain < rise ? r.gain : rise;
 }
+
+double mw_trend_rank(const double *t, const double *v, size_t n, double from, double to)
+{
+	double least[5], rise = mw_trend_rise(t, v, n, from, to), lately;
+
+	floors(least, t, v, n, from, to);
+	/* from the middle fifth's floor to the last one's are two fifths of the time */
+	lately = (least[4] - least[2]) * 5 / 2;
+	if (rise > lately)
+		rise = lately;
+	if (rise > 0)
+		return mw_trend_sure_rise(t, v, n, from, to, rise);
+	return least[4] < least[0] ? least[4] - least[0] : 0;
+}

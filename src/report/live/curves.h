@@ -38,6 +38,7 @@ enum {
 	MW_CURVES_BASES_PIECE = 2048,
 	MW_CURVES_NAMES = 128 << 10,       /* bytes of all names */
 	MW_CURVES_POINTS = 300,            /* of a curve that is read */
+	MW_CURVES_TREND = 30,              /* seconds that a trend takes, as a verdict does */
 	MW_CURVES_SHARE = 2000             /* 0.05 % */
 };
 
@@ -130,9 +131,10 @@ void mw_curves_free_set(struct mw_curve_set *); /* all zero again */
 
 /*
  * Appends members of a JSON object, without its braces: from, to, t, rows, rest. Each row is
- * [id,location,file_len,kind,[bytes at each t]], as in the events of journal.h; id is null for a
+ * [id,location,file_len,kind,[bytes at each t],rank], as in the events of journal.h; id is null for a
  * location that was retired. The last value of a row holds for all times after it: a row whose values
- * are all the same has one.
+ * are all the same has one. The rank is mw_trend_rank's of that time, null if it has less than
+ * MW_CURVES_TREND seconds.
  */
 void mw_curves_render(struct mw_buf *, const struct mw_curve_set *, double from, double to, size_t points);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "curves_grid.h"
+#include "trend.h"
 
 /* The moments of a reading, ascending. */
 struct moments {
@@ -250,7 +251,24 @@ static void values(struct mw_buf *b, const struct times *a, size_t n, const uint
 	mw_buf_str(b, "]");
 }
 
-static void row(struct mw_buf *b, const struct times *a, const struct mw_curve *c)
+/* `room` has place for the times and the values of a curve; NULL: there was no memory. */
+static void rank(struct mw_buf *b, const struct times *a, const struct mw_curve *c, double *room)
+{
+	uint32_t first = a->from > c->t[0] ? a->from : c->t[0];
+
+	mw_buf_str(b, ",");
+	if (!room || a->to < first + MW_CURVES_TREND) {
+		mw_buf_str(b, "null");
+		return;
+	}
+	for (size_t i = 0; i < c->n; i++) {
+		room[i] = c->t[i];
+		room[c->n + i] = (double)c->bytes[i];
+	}
+	mw_buf_i64(b, (int64_t)mw_trend_rank(room, room + c->n, c->n, first, a->to));
+}
+
+static void row(struct mw_buf *b, const struct times *a, const struct mw_curve *c, double *room)
 {
 	mw_buf_str(b, "[");
 	if (c->id == MW_ID_NONE)
@@ -260,13 +278,25 @@ static void row(struct mw_buf *b, const struct times *a, const struct mw_curve *
 	mw_json_location(b, c->location, c->location_len, c->file_len, c->kind);
 	mw_buf_str(b, ",");
 	values(b, a, c->n, c->t, c->bytes);
+	rank(b, a, c, room);
 	mw_buf_str(b, "]");
+}
+
+/* For the points of the longest curve; NULL: there is no memory. */
+static double *make_room(const struct mw_curve_set *set)
+{
+	size_t most = 1;
+
+	for (size_t i = 0; i < set->n; i++)
+		most = set->v[i].n > most ? set->v[i].n : most;
+	return calloc(most, 2 * sizeof(double));
 }
 
 void mw_curves_render(struct mw_buf *b, const struct mw_curve_set *set, double from, double to,
 		      size_t points)
 {
 	struct times a = { .from = from > 0 ? (uint32_t)from : 0, .n = points };
+	double *room;
 
 	a.to = to > (double)a.from ? (uint32_t)to : a.from;
 	if (a.n > (size_t)(a.to - a.from) + 1)
@@ -281,10 +311,12 @@ void mw_curves_render(struct mw_buf *b, const struct mw_curve_set *set, double f
 		mw_buf_u64(b, time_at(&a, i));
 	}
 	mw_buf_str(b, "],\n\"rows\":[");
+	room = make_room(set);
 	for (size_t i = 0; i < set->n; i++) {
 		mw_buf_str(b, i ? ",\n" : "\n");
-		row(b, &a, &set->v[i]);
+		row(b, &a, &set->v[i], room);
 	}
+	free(room);
 	mw_buf_str(b, "],\n\"rest\":");
 	values(b, &a, set->rest_n, set->rest_t, set->rest_bytes);
 }

@@ -66,5 +66,11 @@ double mw_trend_rise(const double *t, const double *v, size_t n, double from, do
  * by chance. So what falls by half of its rise in between must rise by its course, too.
  */
 double mw_trend_sure_rise(const double *t, const double *v, size_t n, double from, double to, double rise);
+/*
+ * What one curve of many is ranked by: the sure rise over [from, to], not more than the later part
+ * of the time has it. What rose only when the process began has none. Where nothing rises it is the
+ * fall of the floor, or 0. All values are known.
+ */
+double mw_trend_rank(const double *t, const double *v, size_t n, double from, double to);
 
 #endif
