@@ -206,9 +206,10 @@ class LeftoverHazards < Minitest::Test
     swift
     env = { "MWRAP" => "listen:127.0.0.1:0", "TMPDIR" => @dir }
     own = path("mwrap-#{Process.uid}")
-    app = served_ruby("$stdout.syswrite(\"\#{fork { Process.setsid; sleep }}\\n\")\nsleep", env: env, wait: false)
-    member = Integer(app.hear)
-    eventually("its files") { Dir.exist?(own) && left(own).count { |name| name =~ /\.#{member}(\.lock)?\z/ } == 2 }
+    app = served_ruby("$stdin.gets\n$stdout.syswrite(\"\#{fork { Process.setsid; sleep }}\\n\")\nsleep", env: env, wait: false)
+    eventually("its files") { Dir.exist?(own) && left(own).size == 2 } # one that is forked earlier is no member
+    member = Integer(app.ask("fork"))
+    eventually("the member's") { left(own).count { |name| name =~ /\.#{member}(\.lock)?\z/ } == 2 }
     stop(member)
     app.kill
     later = served_ruby("$stdin.gets", env: env, wait: false)
