@@ -61,6 +61,7 @@ elif [ "${1:-}" != old ]; then
 			File.exist?(File.join(RbConfig::CONFIG[dir].to_s, file)) }' || need "the headers of Ruby $version (Debian: ruby-dev)"
 	header urcu/rculfhash.h || need "liburcu's headers (Debian: liburcu-dev)"
 	header xxhash.h || need "xxHash's header (Debian: libxxhash-dev)"
+	header zlib.h || need "zlib's headers (Debian: zlib1g-dev)"
 	header microhttpd.h || need "libmicrohttpd's headers (Debian: libmicrohttpd-dev)"
 	[ -z "$missing" ] || echo "mwrap: packages: missing: install $missing"
 fi

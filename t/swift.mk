@@ -16,5 +16,5 @@ $(B)/swift/libmwrap.so: $(call swift,$(TRACKER_OBJ)) $(B)/exports.map
 $(B)/swift/libmwrap_httpd.so: $(call swift,$(SERVER_OBJ)) src/httpd/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -o $@ $(filter %.o,$^) $(LDFLAGS_ALL) -Wl,--version-script=src/httpd/exports.map \
-		$(MHD_LIBS) -lpthread
+		$(MHD_LIBS) -lz -lpthread
 check-programs: $(SWIFT)

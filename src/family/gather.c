@@ -193,11 +193,12 @@ void mw_gathered_free(struct mw_gathered *g)
 
 /* --- POST ------------------------------------------------------------------------------ */
 
+/* Each shall answer with a line of text. */
 static const char *header_but_accept(void *ctx, const char *name)
 {
 	const struct mw_request *req = ctx;
 
-	if (!strcmp(name, "Accept")) /* each shall answer with a line of text */
+	if (!strcmp(name, "Accept") || !strcmp(name, "Accept-Encoding"))
 		return NULL;
 	return req->header ? req->header(req->ctx, name) : NULL;
 }

@@ -32,8 +32,7 @@ static bool names_version(const char *query, const char *version)
 	return query && !strncmp(query, "v=", 2) && !strcmp(query + 2, version);
 }
 
-/* Is "gzip" in Accept-Encoding, and not with "q=0"? */
-static bool takes_gzip(const struct mw_request *req)
+bool mw_takes_gzip(const struct mw_request *req)
 {
 	for (const char *s = header(req, "Accept-Encoding"); *s;) {
 		size_t n = strcspn(s, ","), name = strcspn(s, ",; \t");
@@ -54,7 +53,7 @@ void mw_asset_reply(const struct mw_web_file *f, const struct mw_request *req, s
 	res->forever = names_version(req->query, f->version);
 	if (has_it(req, f)) {
 		mw_response_static(res, 304, f->type, "", 0);
-	} else if (f->gzip && takes_gzip(req)) {
+	} else if (f->gzip && mw_takes_gzip(req)) {
 		mw_response_static(res, 200, f->type, f->gzip, f->gzip_size);
 		res->gzip = true;
 	}

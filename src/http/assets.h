@@ -26,6 +26,8 @@ extern const size_t mw_web_files_n;
 
 /* The asset of that name ("mwrap.css"); NULL: no such file, or a template. */
 const struct mw_web_file *mw_asset(const char *name);
+/* Does the client accept gzip? It is in Accept-Encoding, and not with "q=0". */
+bool mw_takes_gzip(const struct mw_request *);
 /* Answers a request for it: 200 or 304, compressed if Accept-Encoding allows gzip. */
 void mw_asset_reply(const struct mw_web_file *, const struct mw_request *, struct mw_response *);
 

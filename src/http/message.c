@@ -25,7 +25,7 @@ static const struct mw_header script_policy = {
 	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
 	"img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 };
-/* with assets, and with compressed ones */
+/* with assets, and with what is compressed */
 static const struct mw_header vary = { "Vary", "Accept-Encoding" };
 static const struct mw_header gzipped = { "Content-Encoding", "gzip" };
 
@@ -63,10 +63,10 @@ const struct mw_header *mw_response_header(const struct mw_response *res, size_t
 		all[n++] = &retry;
 	if (html)
 		all[n++] = res->script ? &script_policy : &policy;
-	if (res->etag) {
+	if (res->etag)
 		all[n++] = res->etag;
+	if (res->etag || res->gzip)
 		all[n++] = &vary;
-	}
 	if (res->gzip)
 		all[n++] = &gzipped;
 	return i < n ? all[i] : NULL;

@@ -69,7 +69,7 @@ struct mw_response {
 	const void *asset; /* static; the body instead of `body`, if not NULL */
 	size_t asset_len;
 	const struct mw_header *etag; /* static, of an asset; NULL: none */
-	bool gzip; /* the asset is compressed */
+	bool gzip; /* the body is compressed */
 	bool forever; /* the URL names the content: it never changes */
 	const char *allow; /* static; value of Allow, NULL: none */
 	struct mw_buf location; /* owned, NUL-terminated; value of Location if n > 0 */

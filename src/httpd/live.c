@@ -17,12 +17,14 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "gzip.h"
 #include "server.h"
 
 struct seat {
 	struct MHD_Connection *mc; /* NULL: it is free */
 	struct mw_conn *conn;
 	bool suspended;
+	struct mw_gzip gzip; /* open: its client takes gzip */
 	struct mw_watcher w;
 };
 
@@ -46,28 +48,47 @@ static void end(struct seat *s)
 	resume(s);
 }
 
+/* Copies or compresses some of the bytes; 0: zlib holds all that it took. */
+static size_t take(struct seat *s, const char *p, size_t n, char *to, size_t max, uint64_t now)
+{
+	size_t wrote, took;
+
+	if (s->gzip.open) {
+		wrote = mw_gzip_take(&s->gzip, p, n, &took, to, max);
+	} else {
+		wrote = took = n < max ? n : max;
+		memcpy(to, p, took);
+	}
+	mw_watcher_took(&s->w, took, now);
+	return wrote;
+}
+
 static ssize_t read_event(void *cls, uint64_t pos, char *to, size_t max)
 {
 	struct seat *s = cls;
 	uint64_t now = mw_now_ms();
 	const char *p;
-	size_t n;
+	size_t n = 0;
 
 	(void)pos;
 	s->conn->since = now; /* it reads */
-	switch (mw_watcher_next(&mw_server.site.stream, &s->w, now, &p, &n)) {
-	case MW_NEXT_END:
-		return MHD_CONTENT_READER_END_OF_STREAM;
-	case MW_NEXT_LATER:
-		s->suspended = true;
-		MHD_suspend_connection(s->mc);
-		return 0;
-	case MW_NEXT_BYTES:
-		break;
+	while (!n) {
+		switch (mw_watcher_next(&mw_server.site.stream, &s->w, now, &p, &n)) {
+		case MW_NEXT_END:
+			n = s->gzip.open ? mw_gzip_finish(&s->gzip, to, max) : 0;
+			return n ? (ssize_t)n : MHD_CONTENT_READER_END_OF_STREAM;
+		case MW_NEXT_LATER:
+			n = s->gzip.open ? mw_gzip_flush(&s->gzip, to, max) : 0;
+			if (n)
+				break;
+			s->suspended = true;
+			MHD_suspend_connection(s->mc);
+			return 0;
+		case MW_NEXT_BYTES:
+			n = take(s, p, n, to, max, now);
+			break;
+		}
 	}
-	n = n < max ? n : max;
-	memcpy(to, p, n);
-	mw_watcher_took(&s->w, n, now);
 	return (ssize_t)n;
 }
 
@@ -75,6 +96,7 @@ static void leave(void *cls)
 {
 	struct seat *s = cls;
 
+	mw_gzip_end(&s->gzip);
 	mw_watcher_free(&mw_server.site.stream, &s->w);
 	*s = (struct seat){ 0 };
 	(void)mw_stream_idle(&mw_server.site.stream, mw_now_ms());
@@ -97,7 +119,9 @@ static struct seat *free_one(void)
 	return NULL;
 }
 
-struct MHD_Response *mw_live_open(struct MHD_Connection *mc, struct mw_conn *c, struct mw_buf *first)
+/* *gzip: the client takes that, and then whether it gets it. */
+struct MHD_Response *mw_live_open(struct MHD_Connection *mc, struct mw_conn *c, struct mw_buf *first,
+				  bool *gzip)
 {
 	struct mw_stream *stream = &mw_server.site.stream;
 	struct seat *s = c ? free_one() : NULL;
@@ -109,6 +133,7 @@ struct MHD_Response *mw_live_open(struct MHD_Connection *mc, struct mw_conn *c, 
 		return NULL;
 	s->mc = mc;
 	s->conn = c;
+	*gzip = *gzip && mw_gzip_begin(&s->gzip);
 	r = hear_of_end(c) ?
 		    MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 << 10, read_event, s, leave) :
 		    NULL;

@@ -23,9 +23,11 @@
 
 #include "base/clock.h"
 #include "http/access.h"
+#include "http/assets.h"
 #include "pages/routes.h"
 #include "family/gather.h"
 #include "base/times.h"
+#include "gzip.h"
 #include "relay.h"
 #include "head.h"
 #include "server.h"
@@ -215,15 +217,26 @@ static enum MHD_Result cut_off(const struct mw_conn *c)
 	return MHD_NO;
 }
 
+/* Compresses an answer if its client takes that. What another process answered is as it shall be. */
+static void squeeze(struct mw_response *res, struct MHD_Connection *mc)
+{
+	const struct mw_request req = { .header = header, .ctx = mc };
+
+	if (!res->asset && !res->passed.n && mw_takes_gzip(&req))
+		res->gzip = res->stream || mw_gzip_whole(&res->body);
+}
+
 static enum MHD_Result reply(struct MHD_Connection *mc, struct mw_conn *c, struct mw_job *job,
 			     struct mw_response *res)
 {
 	unsigned status = (unsigned)res->status;
 	bool stream = res->stream;
-	struct MHD_Response *r = !stream    ? convert(res) :
-				 res->relay ? mw_relay_stream(job) :
-					      mw_live_open(mc, c, &res->body);
+	struct MHD_Response *r;
 
+	squeeze(res, mc);
+	r = !stream    ? convert(res) :
+	    res->relay ? mw_relay_stream(job) :
+			 mw_live_open(mc, c, &res->body, &res->gzip);
 	if (r)
 		add_headers(r, res);
 	mw_response_free(res);

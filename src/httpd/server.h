@@ -235,7 +235,8 @@ void mw_linger_inherited(void (*close_it)(int fd));
  * Makes the stream for a request of /live. The watcher takes over *first and begins with it.
  * Returns NULL if there are too many watchers, or no memory.
  */
-struct MHD_Response *mw_live_open(struct MHD_Connection *, struct mw_conn *, struct mw_buf *first);
+struct MHD_Response *mw_live_open(struct MHD_Connection *, struct mw_conn *, struct mw_buf *first,
+				  bool *gzip);
 /* Ticks if one is due, before MHD_run(). */
 void mw_live_run(uint64_t now);
 /* Returns milliseconds to the next work of mw_live_run; -1: none. */

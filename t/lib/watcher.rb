@@ -4,6 +4,7 @@
 # For tests that watch a process by GET /live: an EventSource, as far as tests need
 # one, and an app that leaks when it is told to.
 
+require "zlib"
 require_relative "served"
 
 module Watching
@@ -13,15 +14,16 @@ module Watching
   class Watcher
     attr_reader :status, :headers, :socket, :bytes # read so far
 
-    def initialize(socket, headers = {})
+    def initialize(socket, headers = {}, target: "/live")
       @socket = socket
-      @socket.write("GET /live HTTP/1.1\r\nHost: localhost\r\n#{headers.map { |k, v| "#{k}: #{v}\r\n" }.join}\r\n")
+      @socket.write("GET #{target} HTTP/1.1\r\nHost: localhost\r\n#{headers.map { |k, v| "#{k}: #{v}\r\n" }.join}\r\n")
       @raw = +"".b
       @bytes = 0
       @text = +"".b
       head = read_until("\r\n\r\n")
       @status = head.split[1].to_i
       @headers = head.split("\r\n").drop(1).to_h { |l| l.split(": ", 2).then { |k, v| [k.downcase, v] } }
+      @gunzip = Zlib::Inflate.new(Zlib::MAX_WBITS + 16) if @headers["content-encoding"] == "gzip"
     end
 
     # The next event; nil at the end of the stream. Comments are left out.
@@ -29,7 +31,7 @@ module Watching
       loop do
         until (at = @text.index("\n\n"))
           return nil unless (chunk = next_chunk)
-          @text << chunk
+          @text << (@gunzip ? @gunzip.inflate(chunk) : chunk)
         end
         lines = @text.slice!(0, at + 2).lines(chomp: true).reject { |l| l.empty? || l.start_with?(":") }
         next if lines.empty?
@@ -72,6 +74,8 @@ module Watching
       end
     end
 
+    # Did all come, compressed, up to its mark of the end?
+    def whole? = @gunzip.finished?
     def close = @socket.close
 
     private
