@@ -376,8 +376,12 @@ class RealPageTest < Minitest::Test
   def test_without_scripts_the_tables_are_there
     app = start
     app.ask("eval #{HOSTILE.keys[0].b.unpack1("H*")}")
+    eventually("two seconds") { body("/").include?("<svg class=\"past\"") }
     open_page("#{origin}/", scripts: false)
     assert_equal "What is growing", text("h1")
+    assert_equal body("/verdict").lines(chomp: true)[0][/\A\w+/], text("main .verdict")[/\A\w+/]
+    assert_match(/\ARSS and live memory over 1 minute; RSS from [\d.]+ MB to [\d.]+ MB\z/, js("document.querySelector('svg.past').getAttribute('aria-label')"))
+    assert_equal 2, js("[...document.querySelectorAll('svg.past path')].filter((p) => p.getBBox().width > 800).length")
     assert_equal leak, text(".rows tbody td.location")
     refute js("!!document.querySelector('.grid')")
     follow(".rows thead th a[href*='sort=live_bytes']") { "location.search.includes('sort=live_bytes')" }

@@ -315,6 +315,7 @@ static void page(struct mw_buf *b, void *ctx)
 	const struct mw_slot slots[] = {
 		{ .name = "base", .text = v->call->req->base },
 		{ .name = "heading", .text = v->home ? "What is growing" : things(v) },
+		{ .name = "past", .fill = v->home ? mw_html_past : NULL, .ctx = v->call },
 		{ .name = "facts", .fill = v->home ? mw_html_facts : NULL, .ctx = v->call },
 		{ .name = "controls", .fill = v->home ? mw_html_controls : NULL, .ctx = v->call },
 		{ .name = "hidden", .fill = hidden, .ctx = v },

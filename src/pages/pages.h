@@ -78,6 +78,8 @@ void mw_html_cells(struct mw_buf *, const struct mw_row *, int sorted_by);
 void mw_html_at_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
 void mw_html_text(struct mw_buf *, const char *);
 
+/* The sentence and the last 15 minutes; nothing without a site. ctx: struct mw_call */
+void mw_html_past(struct mw_buf *, void *ctx);
 /* The points that a page shows of a span of time: by default, at most, and at most of one location. */
 struct mw_points {
 	uint64_t usual, max, max_one;
