@@ -109,18 +109,18 @@ test("by what grows fastest; since a mark, or in a part of the time, by growth",
 	assert.deepEqual(effectiveSort({ ...usual(), sort: "location" }, START), { id: "location", descending: false });
 });
 
-test("rows that the server ranks come first, the blamed one before all; the others by growth", () => {
+test("rows that the server ranks come first, the one in the sentence before all; the others by growth", () => {
 	const rows = some();
 	const [rack1, rack2, user, cache] = rows.location;
 	assert.deepEqual(shown(rows, {}), [rack2, cache, rack1, user], "no curves: by growth");
 	rows.takeCurves(curves([0, 50, 100], [3, user, 20, 10, 20, 30], [1, rack1, 0, 100], [4, "/another.rb:1", 2e6, 0, 1e6, 2e6]));
 	assert.deepEqual(shown(rows, {}), [user, rack1, rack2, cache]);
 	assert.deepEqual(shown(rows, { sort: "trend", desc: false }), [rack1, user, cache, rack2], "these come last either way");
-	rows.blame(cache);
+	rows.mention(cache);
 	assert.deepEqual(shown(rows, {}), [cache, user, rack1, rack2]);
 	rows.again();
-	assert.equal(rows.blamed, cache, "of the same process");
-	rows.blame(null);
+	assert.equal(rows.mentioned, cache, "of the same process");
+	rows.mention(null);
 });
 
 test("a young process has no ranks", () => {

@@ -206,7 +206,7 @@ export class App {
 			this.settle();
 		} else {
 			this.verdict = json;
-			this.rows.blame(json.growing ? json.at : null);
+			this.rows.mention(json.at);
 			this.refusal = null;
 			this.history.learn(json.parts);
 		}
@@ -262,7 +262,7 @@ export class App {
 		if (["range", "from", "to"].some((k) => before[k] !== state[k])) {
 			what.data = true; // growth is another one
 			this.verdict = this.refusal = null;
-			this.rows.blame(null);
+			this.rows.mention(null);
 			this.pointedAt = -Infinity;
 			this.asks.look();
 		}

@@ -44,19 +44,19 @@ export class Rows {
 		this.told = false;      // the first ones are all here
 		this.full = false;      // and there were some: one that comes now is new
 		this.curves ||= new Curves();
-		this.blamed = null;     // the location that the server's sentence blames
+		this.mentioned = null;     // the location that the server's sentence names
 		this.marked = null;     // the tab's mark: {t, base: id → live bytes then}
 	}
 
 	// All rows come anew, of the same process: their curves go on.
 	again() {
-		const { marked, blamed } = this;
+		const { marked, mentioned } = this;
 		const kept = this.size ? new Map() : this.kept; // none came since the last time
 		for (const [id, slot] of this.bySlot)
 			kept.set(id, { location: this.location[slot], series: this.series[slot] });
 		this.clear();
 		this.kept = kept;
-		Object.assign(this, { marked, blamed });
+		Object.assign(this, { marked, mentioned });
 	}
 
 	// One "rows" event. Returns how many rows it had.
@@ -216,16 +216,16 @@ export class Rows {
 			this.rank[slot] = this.curve(slot)?.rank ?? NaN;
 	}
 
-	// The location that the server's sentence blames, or null
-	blame(location) {
-		this.blamed = location;
+	// The location that the server's sentence names, or null
+	mention(location) {
+		this.mentioned = location;
 	}
 
-	// What it is sure to have grown by over the time shown, as the server says. The blamed one comes before
+	// What it is sure to have grown by over the time shown, as the server says. The one in the sentence comes before
 	// all. One that the server can't say it of comes after all others, by its growth.
 	order(slot, descending) {
 		const rank = this.rank[slot], grown = this.grown[slot] || 0;
-		if (this.blamed && this.location[slot] === this.blamed)
+		if (this.mentioned && this.location[slot] === this.mentioned)
 			return Infinity;
 		return rank === rank ? rank + grown * 1e-9 : grown + (descending ? -1e15 : 1e15);
 	}
