@@ -215,10 +215,6 @@ static void warming(struct mw_buf *b, const struct mw_verdict *v)
 	mw_buf_str(b, " in ");
 	duration(b, v->to - v->since);
 	mw_buf_str(b, ", soon after the start");
-	if (v->n && v->locations[0].share >= 0.5) {
-		mw_buf_str(b, ", most of it at ");
-		mw_verdict_short(b, &v->locations[0]);
-	}
 }
 
 /* Flat, or up and down. */
