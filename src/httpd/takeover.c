@@ -2,9 +2,11 @@
 /* takeover.c - takes a family's path over, and hands it over. See takeover.h. */
 #include "takeover.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/times.h"
 #include "ancestors.h"
 #include "rundir.h"
@@ -27,6 +29,8 @@ static struct {
 	struct mw_listener *port;  /* of `listen`, ours now or earlier; NULL: never had */
 	uint16_t number;           /* of the family's port; 0: not known */
 	bool no_port;              /* opening it failed, and that was logged: no retry */
+	uint64_t port_since;       /* ms; of the first try that failed; 0: none */
+	bool port_told;            /* that was logged; tries go on */
 } owner = { .watched.lock_fd = -1 };
 
 void mw_takeover_begin(const char *path, struct mw_listener *l)
@@ -40,6 +44,8 @@ void mw_takeover_begin(const char *path, struct mw_listener *l)
 	owner.port = NULL;
 	owner.number = 0;
 	owner.no_port = false;
+	owner.port_since = 0;
+	owner.port_told = false;
 }
 
 const char *mw_takeover_path(void)
@@ -75,19 +81,30 @@ static bool lacks_port(void)
 	return mw_server.api->options()->listen && !owner.no_port && !(owner.port && owner.port->fd >= 0);
 }
 
-/* The process with the path opens the port; its former owner may still be about to close it. */
-static void look_at_port(void)
+/*
+ * The process with the path opens the port; its former owner may still be about to close it. If
+ * it isn't closed for long, it may be another family's: that is logged.
+ */
+static void look_at_port(uint64_t now)
 {
+	const struct mw_options *o = mw_server.api->options();
 	struct mw_listener *l;
 
 	if (!lacks_port())
 		return;
 	l = mw_tcp_take(owner.port, owner.number);
-	if (l)
+	if (l) {
 		mw_takeover_port(l);
+		owner.port_since = 0;
+	} else if (!owner.port_since) {
+		owner.port_since = now;
+	} else if (errno && !owner.port_told && now - owner.port_since >= MW_TAKEOVER_PORT_MS) {
+		owner.port_told = true;
+		mw_log("%.100s: can't listen: %s", o->listen, mw_strerror(errno));
+	}
 }
 
-static void take(void)
+static void take(uint64_t now)
 {
 	/* first: closing another descriptor of the file later would drop the lock again */
 	mw_moves_begin();
@@ -98,7 +115,7 @@ static void take(void)
 		owner.free_since = 0;
 	if (owner.mine && lacks_port()) {
 		owner.quick_looks = PORT_TRIES;
-		look_at_port();
+		look_at_port(now);
 	}
 }
 
@@ -138,15 +155,15 @@ static void look_at_other(uint64_t now)
 		owner.free_since = now;
 	if ((mw_have_ruby() && !requested) ||
 	    now - owner.free_since >= (requested ? MW_TAKEOVER_REQUESTED_MS : MW_TAKEOVER_PATIENCE_MS))
-		take();
+		take(now);
 }
 
 /* This process has the path. */
-static void look_at_mine(void)
+static void look_at_mine(uint64_t now)
 {
 	pid_t wants;
 
-	look_at_port();
+	look_at_port(now);
 	if (mw_have_ruby()) {
 		if (mw_socket_lock_lacks_ruby(&owner.mine->socket_lock)) /* Ruby came after the server */
 			mw_socket_lock_has_ruby(&owner.mine->socket_lock);
@@ -182,7 +199,7 @@ static int look_at_path(uint64_t now)
 		mw_listen_end(owner.old);
 		owner.old = NULL;
 	} else if (owner.mine) {
-		look_at_mine();
+		look_at_mine(now);
 	} else {
 		look_at_other(now);
 	}

@@ -117,7 +117,9 @@ struct mw_listener *mw_tcp_take(struct mw_listener *l, uint16_t known)
 {
 	const struct mw_options *o = mw_server.api->options();
 	bool fresh = !l;
+	int e = 0;
 
+	errno = 0;
 	if (mw_token_wrong())
 		return NULL;
 	if (fresh)
@@ -126,6 +128,7 @@ struct mw_listener *mw_tcp_take(struct mw_listener *l, uint16_t known)
 		return NULL;
 	mw_moves_begin();
 	if (open_port(l, o, o->listen_port ? o->listen_port : known)) {
+		e = errno;
 		if (fresh)
 			l->addr_len = 0; /* a socket with this address isn't ours */
 		l = NULL;
@@ -141,5 +144,6 @@ struct mw_listener *mw_tcp_take(struct mw_listener *l, uint16_t known)
 	mw_moves_end();
 	if (l && !o->listen_port && !known)
 		say_tcp(l, o->listen_host);
+	errno = e;
 	return l;
 }

@@ -16,7 +16,7 @@ int mw_tcp_open(struct mw_listener *, const struct mw_options *, uint16_t known,
 /*
  * Opens, while the loop runs, the port that another process of the family had. l: its slot from an
  * earlier time, or NULL. known: the number, if the options leave it open; 0: none was known.
- * Returns NULL, and logs nothing, if it can't be opened now.
+ * Returns NULL, and logs nothing, if it can't be opened now; errno says why, 0: there is no token.
  */
 struct mw_listener *mw_tcp_take(struct mw_listener *l, uint16_t known);
 
