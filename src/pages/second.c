@@ -58,6 +58,8 @@ unsigned mw_site_second(struct mw_site *s, const struct mw_proc_file *statm,
 
 void mw_site_event(struct mw_site *s, const char *kind, const char *text)
 {
-	if (s)
-		mw_history_event(&s->history, mw_site_uptime(s), kind, text);
+	if (!s)
+		return;
+	mw_history_event(&s->history, mw_site_uptime(s), kind, text);
+	s->said.sentence.n = 0; /* it may say something else now */
 }

@@ -92,8 +92,8 @@ module BrowserTest
   def js(code, *args) = @page.evaluate(code, *args)
 
   # Waits until the expression is true (or what it gives is what the block wants).
-  def wait_until(code, *args)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + LONG
+  def wait_until(code, *args, limit: LONG)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + limit
     loop do
       value = js(code, *args)
       return value if block_given? ? yield(value) : value
