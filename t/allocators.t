@@ -36,6 +36,10 @@ Allocators.each do |allocator, path, package|
   ok(maps.out.include?(File.basename(File.realpath(path))) && maps.out.include?("libmwrap.so"), "#{allocator}: both are in the process")
   on(allocator, path, program("counts"))
   on(allocator, path, program("early"))
+  # before the allocator's own constructor ran
+  first = track("/bin/true", below: [path, built("preload/constructor.so")])
+  is([first.ending, first.out, first.err], ["exit 0", "whole\n", ""], "#{allocator}: a constructor allocates")
+  sound?(first.dumps[first.status.pid] || [], "#{allocator}: a constructor allocates")
   on(allocator, path, program("ring"), "30000")
   on(allocator, path, program("ring"), "30000", "poll")
   on(allocator, path, program("threads"), "crowd")

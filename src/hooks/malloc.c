@@ -35,8 +35,7 @@ static __attribute__((noinline)) void *alloc_shared(enum mw_how how, size_t n, u
 	return mw_alloc_shared(&(struct mw_alloc_call){ .how = how, .n = n }, caller);
 }
 
-/* p is new, with room for a tail; the thread carried the permit `known`. */
-static __attribute__((noinline)) void *admit_cold(struct mw_guard in, void *p, size_t n,
+static __attribute__((noinline)) void *admit_none(struct mw_guard in, void *p, size_t n,
 						  uintptr_t caller, uint32_t known)
 {
 	if (mw_unlikely(!mw_permit_is(known, &mw_permit))) {
@@ -44,6 +43,32 @@ static __attribute__((noinline)) void *admit_cold(struct mw_guard in, void *p, s
 		return mw_admit_shared(p, n, caller);
 	}
 	return mw_admit_cold(in, p, n, caller);
+}
+
+/*
+ * p is new, with room for a tail; the thread carried the permit `known`. The fast way of allocators
+ * with classes: other allocators pay for it only once nothing is at hand.
+ */
+static __attribute__((noinline, hot)) void *admit_cold(struct mw_guard in, void *p, size_t n,
+						       uintptr_t caller, uint32_t known)
+{
+	size_t usable;
+	void *q;
+
+	if (mw_likely(mw_permit_is(known, &mw_permit_class_ruby))) {
+		if (mw_likely(mw_class_usable(n, &usable))) {
+			q = mw_admit_room(in, p, n, usable, MW_MODE_RUBY, 0, known);
+			if (mw_likely(q != NULL))
+				return q;
+		}
+	} else if (mw_likely(mw_permit_is(known, &mw_permit_class_bytes))) {
+		if (mw_likely(mw_class_usable(n, &usable))) {
+			q = mw_admit_room(in, p, n, usable, MW_MODE_BYTES, caller, known);
+			if (mw_likely(q != NULL))
+				return q;
+		}
+	}
+	return admit_none(in, p, n, caller, known);
 }
 
 MW_EXPORT void *malloc(size_t n)
@@ -72,7 +97,7 @@ MW_EXPORT void *malloc(size_t n)
 }
 
 /* The thread carried the permit `known`. */
-static __attribute__((noinline)) void free_cold(void *p, struct mw_guard in, uint32_t known)
+static __attribute__((noinline)) void free_none(void *p, struct mw_guard in, uint32_t known)
 {
 	bool done;
 
@@ -89,6 +114,29 @@ static __attribute__((noinline)) void free_cold(void *p, struct mw_guard in, uin
 		(void)mw_dismiss(in.t, p);
 	}
 	mw_real.free(p);
+}
+
+/* The same; the fast way of allocators with classes. */
+static __attribute__((noinline, hot)) void free_cold(void *p, struct mw_guard in, uint32_t known)
+{
+	size_t room;
+
+	if (mw_likely(mw_permit_is(known, &mw_permit_class_ruby))) {
+		room = mw_real.malloc_usable_size(p);
+		if (mw_likely(room && mw_dismiss_fast(in.t, p, room, MW_MODE_RUBY))) {
+			mw_leave_as(in, known);
+			mw_class_free(p, room, 0);
+			return;
+		}
+	} else if (mw_likely(mw_permit_is(known, &mw_permit_class_bytes))) {
+		room = mw_real.malloc_usable_size(p);
+		if (mw_likely(room && mw_dismiss_fast(in.t, p, room, MW_MODE_BYTES))) {
+			mw_leave_as(in, known);
+			mw_class_free(p, room, 0);
+			return;
+		}
+	}
+	free_none(p, in, known);
 }
 
 /* t is busy. False: nothing has changed. */
@@ -257,10 +305,18 @@ static __attribute__((noinline)) size_t usable_size_cold(void *p)
 
 	if (!p)
 		return 0;
-	if (mw_real_is_boot(p))
-		return mw_boot_size(p);
-	n = mw_usable(p);
-	if (mw_life == MW_OFF || (mw_real_classes && mw_tailless(p, n)))
+	if (!mw_class_plain) {
+		if (mw_real_is_boot(p))
+			return mw_boot_size(p);
+		n = mw_usable(p);
+		if (mw_life == MW_OFF)
+			return n;
+	} else {
+		n = mw_real.malloc_usable_size(p);
+		if (mw_unlikely(n < MW_TAIL)) /* another allocator's block, or it isn't known yet */
+			return n;
+	}
+	if (mw_unlikely((n & (n - 1)) == 0) && mw_real_classes && n >= MW_BESIDE && mw_tailless(p, n))
 		return n;
 	return n - MW_TAIL;
 }

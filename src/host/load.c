@@ -40,6 +40,7 @@ __attribute__((constructor)) static void load(void)
 	mw_log_init();
 	mw_start();
 	mw_quiet_enter();
+	mw_mode_retry();
 	if (!mw_options_parse(&mw_options, getenv("MWRAP"), err))
 		mw_log("%s", err);
 	mw_options_bases(&mw_options, getenv("TMPDIR"), getenv("XDG_RUNTIME_DIR"));

@@ -218,7 +218,6 @@ void *mw_real_next(const char *name)
 }
 
 bool mw_real_glibc;
-bool mw_real_classes;
 const char *mw_real_aside;
 size_t mw_real_mapped = 2;
 
@@ -234,24 +233,6 @@ static bool chunks_agree(void)
 		mw_real.free(p);
 	}
 	return same;
-}
-
-/* Looks for a function that only these allocators have, in the same object as malloc. */
-static bool has_classes(void)
-{
-	static const char *const own[] = { "mallocx", "mi_malloc", "tc_malloc" };
-
-	bool found = false;
-
-	for (size_t i = 0; !found && i < sizeof(own) / sizeof(*own); i++) {
-		const void *f = mw_real_next(own[i]);
-
-		found = f && mw_real_same_object(f, (const void *)(uintptr_t)mw_real.malloc);
-	}
-	/* the second call frees the messages on missing functions, while all calls pass through */
-	if (!found && dlerror())
-		(void)dlerror();
-	return found;
 }
 
 static bool is_glibc(void)
@@ -283,7 +264,8 @@ void mw_real_init(void)
 	mw_real_aside = mw_aside();
 	if (!mw_real_aside) { /* else its functions and the word before a block are off limits */
 		mw_real_glibc = is_glibc();
-		mw_real_classes = !mw_real_glibc && has_classes();
+		if (!mw_real_glibc)
+			mw_classes_init();
 	}
 	mw_next_mmap = (void *(*)(void *, size_t, int, int, int, off_t))mw_real_next("mmap");
 	mw_next_munmap = (int (*)(void *, size_t))mw_real_next("munmap");

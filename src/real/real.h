@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "base/arena.h"
+#include "classes.h"
 
 /* These functions must come from one allocator. */
 struct mw_real {
@@ -36,11 +37,6 @@ extern MW_HOT_STRUCT struct mw_real mw_real;
  */
 extern MW_HOT bool mw_real_glibc;
 extern MW_HOT size_t mw_real_mapped;
-/*
- * The allocator beneath is jemalloc, mimalloc or tcmalloc. Each power of two is one of its size
- * classes, and the next class is a fifth larger or more.
- */
-extern MW_HIDDEN bool mw_real_classes;
 /* Reason to do nothing in this process (aside.h): calls pass through for ever. NULL: none. */
 extern MW_HIDDEN const char *mw_real_aside;
 MW_INLINE size_t mw_chunk_usable(const void *p)
@@ -61,11 +57,12 @@ MW_INLINE bool mw_chunk_plain(const void *p, size_t *usable)
 	return true;
 }
 
+/* A live block's room. It may be unknown (classes.h): then it is MW_ROOM_UNKNOWN. */
 MW_INLINE size_t mw_usable(const void *p)
 {
 	if (mw_likely(mw_real_glibc))
 		return mw_chunk_usable(p);
-	return mw_real.malloc_usable_size((void *)(uintptr_t)p);
+	return mw_class_size(p);
 }
 
 /* The next functions of these names, from any library; NULL: not found yet. */

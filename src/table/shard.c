@@ -6,6 +6,8 @@ struct mw_shard *mw_threads;
 uint32_t mw_no_states[32] __attribute__((aligned(64))) = { [0] = MW_PERMIT_QUIET, [16] = MW_PERMIT_QUIET };
 uint32_t mw_permit = MW_PERMIT_EPOCH;
 uint32_t mw_permit_bytes = MW_PERMIT_NOBODY;
+uint32_t mw_permit_class_ruby = MW_PERMIT_NOBODY;
+uint32_t mw_permit_class_bytes = MW_PERMIT_NOBODY;
 uint32_t mw_permit_ruby __attribute__((aligned(64))) = MW_PERMIT_NOBODY; /* the first of MW_HOT */
 __thread struct mw_shard *mw_self __attribute__((tls_model("initial-exec"))) = MW_NONE;
 uint32_t mw_gate;
@@ -25,7 +27,7 @@ static void derive(uint32_t *word, uint32_t permit, enum mw_mode mode)
 }
 
 /* Two threads may change mw_permit at once: the last to write has seen both changes. */
-static void derive_both(void)
+static void derive_all(void)
 {
 	uint32_t permit;
 
@@ -33,13 +35,15 @@ static void derive_both(void)
 		permit = __atomic_load_n(&mw_permit, __ATOMIC_SEQ_CST);
 		derive(&mw_permit_ruby, permit, MW_MODE_RUBY);
 		derive(&mw_permit_bytes, permit, MW_MODE_BYTES);
+		derive(&mw_permit_class_ruby, permit, MW_MODE_CLASS_RUBY);
+		derive(&mw_permit_class_bytes, permit, MW_MODE_CLASS_BYTES);
 	} while (permit != __atomic_load_n(&mw_permit, __ATOMIC_SEQ_CST));
 }
 
 void mw_epoch_next(void)
 {
 	__atomic_fetch_add(&mw_permit, MW_PERMIT_EPOCH, __ATOMIC_SEQ_CST);
-	derive_both();
+	derive_all();
 }
 
 void mw_mode_set(enum mw_mode mode)
@@ -49,7 +53,7 @@ void mw_mode_set(enum mw_mode mode)
 	while (!__atomic_compare_exchange_n(&mw_permit, &is, (is & ~MW_PERMIT_MODE) | mode, true,
 					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		;
-	derive_both();
+	derive_all();
 }
 
 /* Raises the location's maximum to the slot's. Readers may see it in both places. */

@@ -56,14 +56,15 @@ struct mw_caller {
 } __attribute__((aligned(32)));
 
 /*
- * The present permit: the mode in the low two bits (enum mw_mode; see track.h), and the epoch
- * above (callsite.h). Acquire: what the mode says is set up. mw_permit_ruby and mw_permit_bytes
- * have the same value in the mode of that name, else MW_PERMIT_NOBODY.
+ * The present permit: the mode in the low three bits (enum mw_mode; see track.h), and the epoch
+ * above (callsite.h). Acquire: what the mode says is set up. mw_permit_ruby and the others have the
+ * same value in the mode of that name, else MW_PERMIT_NOBODY.
  */
 extern MW_HOT uint32_t mw_permit, mw_permit_ruby, mw_permit_bytes;
-enum mw_mode { MW_MODE_NONE, MW_MODE_BYTES, MW_MODE_RUBY };
-#define MW_PERMIT_MODE 3u
-#define MW_PERMIT_EPOCH 4u /* times the epoch, of 30 bits: five a second for six years */
+extern MW_HOT uint32_t mw_permit_class_ruby, mw_permit_class_bytes;
+enum mw_mode { MW_MODE_NONE, MW_MODE_BYTES, MW_MODE_RUBY, MW_MODE_CLASS_BYTES, MW_MODE_CLASS_RUBY };
+#define MW_PERMIT_MODE 7u
+#define MW_PERMIT_EPOCH 8u /* times the epoch, of 29 bits: five a second for three years */
 /* Never mw_permit: the first epoch is 1. */
 #define MW_PERMIT_BUSY 0u
 #define MW_PERMIT_QUIET 1u

@@ -51,6 +51,27 @@ MW_INLINE size_t mw_padded(size_t n)
 	return mw_with_tail(n);
 }
 
+/* The room of the new block p, which was asked for with mw_padded(n) or with a tail's bytes. */
+MW_INLINE size_t mw_usable_new(const void *p, size_t n)
+{
+	size_t usable = mw_usable(p);
+
+	/* it may be MW_ROOM_UNKNOWN; a block without a tail has no more room than n */
+	if (mw_likely(usable >= n + MW_TAIL || (usable == n && n >= MW_BESIDE)))
+		return usable;
+	return mw_padded(n);
+}
+
+/* *usable: the room of malloc(mw_padded(n)), where classes are known. False: it isn't, or has no tail. */
+MW_INLINE bool mw_class_usable(size_t n, size_t *usable)
+{
+	/* less than MW_BESIDE first: no more to ask */
+	if (mw_unlikely(n - 1 >= MW_BESIDE - 1) && (n > MW_CLASS_MAX - MW_TAIL || (n & (n - 1)) == 0))
+		return false;
+	*usable = mw_class_room[(n + MW_TAIL + MW_CLASS_STEP - 1) / MW_CLASS_STEP];
+	return true;
+}
+
 MW_INLINE void mw_tail_write(void *p, size_t usable, uint32_t ref)
 {
 	uint32_t half = (uint32_t)(uintptr_t)p;

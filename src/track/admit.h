@@ -47,25 +47,23 @@ MW_INLINE bool mw_admit_with(struct mw_shard *t, void *p, size_t n, size_t usabl
 }
 
 /*
- * The same for a thread that entered with the permit `known`, of this mode. The mode is a
- * constant and not MW_MODE_NONE. Returns p, and has left; or NULL, and nothing has changed.
- * Under MW_MODE_RUBY the caller isn't needed: it is 0, since finding it costs something.
+ * The same for a thread that entered with the permit `known`, of this mode or of the same one with
+ * classes. The mode is a constant: MW_MODE_RUBY or MW_MODE_BYTES. usable: p's room. Returns p, and
+ * has left; or NULL, and nothing has changed. Under MW_MODE_RUBY the caller isn't needed: it is 0,
+ * since finding it costs something.
  */
-MW_INLINE void *mw_admit_fast(struct mw_guard in, void *p, size_t n, uint32_t mode, uintptr_t caller,
-			      uint32_t known)
+MW_INLINE void *mw_admit_room(struct mw_guard in, void *p, size_t n, size_t usable, uint32_t mode,
+			      uintptr_t caller, uint32_t known)
 {
 	struct mw_shard *t = in.t;
 	bool ruby = mode == MW_MODE_RUBY, done = false;
 	uintptr_t pc = caller;
-	size_t usable;
 
-	if (mw_likely(mw_chunk_plain(p, &usable))) {
-		if (ruby)
-			pc = mw_ruby_pc_now();
-		if (mw_likely(!ruby || pc))
-			done = mw_admit_with(t, p, n, usable, mw_caller_first(t, pc),
-					     ruby ? mw_generation_read() : mw_generation_in_bytes(t));
-	}
+	if (ruby)
+		pc = mw_ruby_pc_now();
+	if (mw_likely(!ruby || pc))
+		done = mw_admit_with(t, p, n, usable, mw_caller_first(t, pc),
+				     ruby ? mw_generation_read() : mw_generation_in_bytes(t));
 	if (mw_unlikely(!done))
 		return NULL;
 	if (!ruby)
@@ -74,6 +72,17 @@ MW_INLINE void *mw_admit_fast(struct mw_guard in, void *p, size_t n, uint32_t mo
 		return mw_admit_check(in, p);
 	mw_leave_as(in, known);
 	return p;
+}
+
+/* The same for glibc's blocks. */
+MW_INLINE void *mw_admit_fast(struct mw_guard in, void *p, size_t n, uint32_t mode, uintptr_t caller,
+			      uint32_t known)
+{
+	size_t usable;
+
+	if (mw_unlikely(!mw_chunk_plain(p, &usable)))
+		return NULL;
+	return mw_admit_room(in, p, n, usable, mode, caller, known);
 }
 
 /* For any n, and any thread that mw_permitted returned. */

@@ -15,7 +15,7 @@ void mw_lose(uint32_t size)
 /* Not counted. */
 static void *admit_unseen(struct mw_guard in, void *p, size_t n)
 {
-	(void)mw_lead(p, n, mw_usable(p), MW_TAIL_NONE);
+	(void)mw_lead(p, n, mw_usable_new(p, n), MW_TAIL_NONE);
 	mw_leave(in);
 	return p;
 }
@@ -33,7 +33,7 @@ void *mw_admit_shared_counts(struct mw_guard in, void *p, size_t n, uintptr_t ca
 	size = mw_size_encode(n);
 	if (size != MW_SIZE_NONE)
 		r = mw_spare_take(t, &ref);
-	if (!mw_lead(p, n, mw_usable(p), r ? ref : MW_TAIL_NONE) && r) {
+	if (!mw_lead(p, n, mw_usable_new(p, n), r ? ref : MW_TAIL_NONE) && r) {
 		mw_spare_give(t, r, ref);
 		r = NULL;
 	}
@@ -52,7 +52,7 @@ void *mw_admit_shared_counts(struct mw_guard in, void *p, size_t n, uintptr_t ca
 void *mw_admit_cold(struct mw_guard in, void *p, size_t n, uintptr_t caller)
 {
 	struct mw_shard *t = in.t;
-	size_t usable = mw_usable(p);
+	size_t usable = mw_usable_new(p, n);
 
 	if (mw_unlikely(mw_get(&mw_paused)))
 		return admit_unseen(in, p, n);

@@ -47,7 +47,7 @@ static uint32_t look(const void *p, size_t usable, uint64_t from, uint64_t to)
 	while ((i = mw_record_search(p, from, to))) {
 		uint64_t size = mw_size_decode(mw_get(&mw_record_at(i)->size));
 
-		if (size <= MW_SIZE_PADDED_MAX && mw_padded(size) <= usable)
+		if (size <= MW_SIZE_PADDED_MAX && (mw_padded(size) <= usable || usable == MW_ROOM_UNKNOWN))
 			break;
 		from = (uint64_t)i + 1;
 	}
@@ -94,13 +94,16 @@ static uint32_t find(const void *p, size_t usable, uint32_t index)
 
 /*
  * True if p's tail is whole, but elsewhere. An allocator's own function, unknown to us,
- * may have made the block larger in place: then its room has grown.
+ * may have made the block larger in place: then its room has grown. Or the room wasn't known yet:
+ * then the tail is right behind the app's bytes.
  */
 static bool tail_elsewhere(const void *p, size_t usable, uint32_t ref, uint64_t size)
 {
 	enum { FAR = 1 << 20 };
 	uint64_t from = (size + 7) & ~(uint64_t)7, to = usable - MW_TAIL;
 
+	if (mw_tail_read(p, mw_padded(size)) == ref && mw_tail_checks(p, mw_padded(size)))
+		return true;
 	if (to > from + FAR)
 		to = from + FAR;
 	for (uint64_t at = from; at < to; at += 8)
@@ -162,7 +165,9 @@ bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 	d->ref = mw_ref(i);
 	d->record = mw_record_at(i);
 	mw_hide_record(d);
-	d->overrun = !tail_elsewhere(p, usable, d->ref, mw_size_decode(d->size));
+	/* with less room than it has, the room isn't known (classes.h) */
+	d->overrun = usable >= mw_size_decode(d->size) + MW_TAIL &&
+		     !tail_elsewhere(p, usable, d->ref, mw_size_decode(d->size));
 	return true;
 }
 

@@ -39,7 +39,7 @@ static void shared_admit(void *p, size_t n, uintptr_t caller)
 	id = mw_callsite_native(caller);
 	if (size != MW_SIZE_NONE)
 		i = mw_record_take();
-	if (!mw_lead(p, n, mw_usable(p), i ? mw_ref(i) : MW_TAIL_NONE) && i) {
+	if (!mw_lead(p, n, mw_usable_new(p, n), i ? mw_ref(i) : MW_TAIL_NONE) && i) {
 		mw_free_link(mw_record_at(i), mw_ref(i), NULL);
 		mw_batch_give(i);
 		i = 0;
@@ -61,7 +61,7 @@ static void *admit_shared_or_quiet(enum way way, void *p, size_t n, uintptr_t ca
 	if (way == SHARED)
 		shared_admit(p, n, caller);
 	else if (way == QUIET)
-		(void)mw_lead(p, n, mw_usable(p), MW_TAIL_NONE);
+		(void)mw_lead(p, n, mw_usable_new(p, n), MW_TAIL_NONE);
 	return p;
 }
 

@@ -125,8 +125,10 @@ static void text_free(void *p)
 /* The reason for MW_MODE_NONE, in words; NULL for the other modes. */
 static const char *misfit(void)
 {
-	if (!mw_real_glibc)
-		return "the allocator isn't the C library's";
+	if (!mw_real_glibc && !mw_classes_known())
+		return "the allocator is none that the tracker knows";
+	if (!mw_real_glibc && mw_boot_bytes)
+		return "the dynamic linker has blocks that the allocator doesn't know";
 	if (__atomic_load_n(&mw_paused, __ATOMIC_SEQ_CST))
 		return "tracking is off";
 	if (mw_get(&mw_clock.asked))
@@ -147,12 +149,16 @@ static const char *misfit(void)
 
 static enum mw_mode mode_now(void)
 {
-	return misfit() ? MW_MODE_NONE : mw_clock.in_bytes ? MW_MODE_BYTES : MW_MODE_RUBY;
+	if (misfit())
+		return MW_MODE_NONE;
+	if (mw_real_glibc)
+		return mw_clock.in_bytes ? MW_MODE_BYTES : MW_MODE_RUBY;
+	return mw_clock.in_bytes ? MW_MODE_CLASS_BYTES : MW_MODE_CLASS_RUBY;
 }
 
 const char *mw_mode_name(const char **why)
 {
-	static const char *const names[] = { "none", "bytes", "ruby" };
+	static const char *const names[] = { "none", "bytes", "ruby", "bytes", "ruby" };
 	const char *reason = misfit();
 	uint32_t mode = mw_mode();
 
@@ -172,6 +178,13 @@ void mw_mode_choose(void)
 	} while (mode != mode_now());
 }
 
+void mw_mode_retry(void)
+{
+	mw_classes_fill();
+	if (mw_life == MW_ON)
+		mw_mode_choose();
+}
+
 void mw_pause(bool on)
 {
 	__atomic_store_n(&mw_paused, on, __ATOMIC_SEQ_CST);
@@ -180,6 +193,9 @@ void mw_pause(bool on)
 
 static void *room_by_class(size_t bytes)
 {
+	/* the usual ones get a tail, and aren't the least */
+	if (mw_likely(bytes - MW_LEAST < MW_BESIDE + MW_TAIL - MW_LEAST))
+		return mw_real.malloc(bytes);
 	return mw_real.malloc(mw_padded(bytes - MW_TAIL));
 }
 
@@ -218,6 +234,7 @@ void mw_start(void)
 	ok = mw_real.malloc_usable_size && mw_callsites_init();
 	mw_mode_choose();
 	mw_plain = ok && mw_real_glibc && !mw_boot_bytes ? UINTPTR_MAX : 0;
+	mw_class_plain = ok && mw_real_classes && !mw_boot_bytes ? UINTPTR_MAX : 0;
 	__atomic_store_n(&mw_roomy_malloc,
 			 !ok           ? room_as_asked :
 			 mw_real_glibc ? mw_real.malloc :

@@ -38,13 +38,17 @@ extern MW_HIDDEN int mw_life; /* enum mw_life; release */
  * Chooses the mode of this process (enum mw_mode, in mw_permit). Malloc and free
  * rely on it without looking:
  *
- *   MW_MODE_NONE   nothing holds; tracking may even be off: mw_paused
- *   MW_MODE_BYTES  the allocator is glibc's, whose chunks can be read; no Ruby is here
- *   MW_MODE_RUBY   the same, but GC.count can be read, and lines are found the fast way
+ *   MW_MODE_NONE         nothing holds; tracking may even be off: mw_paused
+ *   MW_MODE_BYTES        the allocator is glibc's, whose chunks can be read; no Ruby is here
+ *   MW_MODE_RUBY         the same, but GC.count can be read, and lines are found the fast way
+ *   MW_MODE_CLASS_BYTES  as MW_MODE_BYTES, on an allocator whose size classes are known (classes.h)
+ *   MW_MODE_CLASS_RUBY   as MW_MODE_RUBY, there
  *
  * The old mode stays correct for a while after a change.
  */
 void mw_mode_choose(void);
+/* The same once the constructors of libraries beneath ran, when more is known of the allocator. */
+void mw_mode_retry(void);
 /* For stats.json: "none", "bytes" or "ruby". *why: the reason for "none", or "". */
 const char *mw_mode_name(const char **why);
 /*

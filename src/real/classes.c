@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* classes.c - see classes.h. */
+#include "classes.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "real.h"
+
+bool mw_real_classes;
+uint16_t mw_class_room[MW_CLASS_MAX / MW_CLASS_STEP + 1];
+uintptr_t mw_class_plain;
+
+static void plain_free(void *p, size_t room, int flags)
+{
+	(void)room;
+	(void)flags;
+	mw_real.free(p);
+}
+
+mw_class_free_fn *mw_class_free = plain_free;
+
+/* A function of the allocator's own, in the same object as its malloc; NULL: none. */
+static void *own(const char *name)
+{
+	void *f = mw_real_next(name);
+
+	return f && mw_real_same_object(f, (const void *)(uintptr_t)mw_real.malloc) ? f : NULL;
+}
+
+static size_t (*nallocx)(size_t, int);
+static size_t (*good_size)(size_t);
+
+static size_t room_for(size_t n)
+{
+	return nallocx ? nallocx(n, 0) : good_size(n);
+}
+
+size_t mw_class_size(const void *p)
+{
+	size_t n = mw_real.malloc_usable_size((void *)(uintptr_t)p);
+
+	return mw_likely(n > MW_ROOM_UNKNOWN) ? n : (size_t)MW_ROOM_UNKNOWN;
+}
+
+static void (*tc_free_sized)(void *, size_t);
+
+static void tc_sized_free(void *p, size_t room, int flags)
+{
+	(void)flags;
+	/* what was aligned to a page or more has whole pages, which a sized free takes for a class */
+	if (mw_unlikely(((uintptr_t)p & 4095) == 0))
+		mw_real.free(p);
+	else
+		tc_free_sized(p, room);
+}
+
+/* Do blocks have the room that the allocator promises? */
+static bool rooms_agree(void)
+{
+	static const size_t sizes[] = { 16,  24,   48,   100,  200,  328,
+					648, 1000, 2000, 3000, 4000, MW_CLASS_MAX };
+	bool same = true;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		void *p = mw_real.malloc(sizes[i]);
+
+		same = same && p && mw_real.malloc_usable_size(p) == room_for(sizes[i]);
+		mw_real.free(p);
+	}
+	return same;
+}
+
+static void fill_table(void)
+{
+	size_t last = MW_CLASS_STEP;
+
+	for (size_t i = 1; i <= MW_CLASS_MAX / MW_CLASS_STEP; i++) {
+		size_t n = i * MW_CLASS_STEP, room = room_for(n);
+
+		/* classes grow with the request */
+		if (room < n || room < last || room > UINT16_MAX) {
+			memset(mw_class_room, 0, sizeof(mw_class_room));
+			return;
+		}
+		last = room;
+		mw_class_room[i] = (uint16_t)room;
+	}
+}
+
+bool mw_classes_known(void)
+{
+	return mw_class_room[1] != 0;
+}
+
+void mw_classes_init(void)
+{
+	mw_class_free_fn *sdallocx = NULL;
+
+	if (own("mallocx")) {
+		nallocx = (size_t (*)(size_t, int))own("nallocx");
+		sdallocx = (mw_class_free_fn *)own("sdallocx");
+	} else if (own("mi_malloc")) {
+		good_size = (size_t (*)(size_t))own("mi_good_size");
+	} else if (own("tc_malloc")) {
+		nallocx = (size_t (*)(size_t, int))own("tc_nallocx");
+		tc_free_sized = (void (*)(void *, size_t))own("tc_free_sized");
+	} else {
+		/* the second call frees the messages on missing functions, while all calls pass through */
+		if (dlerror())
+			(void)dlerror();
+		return;
+	}
+	if (dlerror())
+		(void)dlerror();
+	mw_real_classes = true;
+	if (sdallocx)
+		mw_class_free = sdallocx;
+	else if (tc_free_sized)
+		mw_class_free = tc_sized_free;
+	mw_classes_fill();
+}
+
+void mw_classes_fill(void)
+{
+	if (mw_real_classes && !mw_classes_known() && (nallocx || good_size) &&
+	    mw_real.malloc_usable_size && rooms_agree())
+		fill_table();
+}
