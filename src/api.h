@@ -290,6 +290,13 @@ struct mw_api {
 	bool (*server_endpoint)(struct mw_family *);
 
 	/*
+	 * Loads a shared object from the tracker's folder, for good, as the server itself was loaded:
+	 * in a thread of its own, and a fork waits meanwhile. The server's thread only. Returns
+	 * dlopen's handle; NULL: a line in err, which has MW_ERROR_MAX bytes.
+	 */
+	void *(*load)(const char *name, char *err);
+
+	/*
 	 * panic_take: libmicrohttpd calls `ours` in a panic from now on. `set` is the library's
 	 * own MHD_set_panic_func(), not the tracker's hook of that name.
 	 * panic_pass: calls the handler that the application set; false: it set none.

@@ -26,7 +26,8 @@ ALLOWED = {
   "http" => %w[base report],
   "pages" => %w[. base http report report/live],
   "family" => %w[base http pages report report/live],
-  "httpd" => %w[. base family http options pages report/live],
+  "httpd/library" => %w[],
+  "httpd" => %w[. base family http httpd/library options pages report/live],
   "ruby" => %w[. base family pages report report/live]
 }.freeze
 # Of rooms above, only the header that says what the other shared object offers.

@@ -243,7 +243,7 @@ class RecipesTest < Minitest::Test
   # The libraries of our shared objects, by the names of their packages' own version here and in
   # the page's Debian, which may end in t64. No Debian is without zlib: dpkg needs it.
   def test_the_packages_that_run_are_those_of_our_libraries
-    objects = %w[libmwrap.so libmwrap_httpd.so].map { |so| File.join(LIB, so) }
+    objects = %w[libmwrap.so libmwrap_httpd.so libmwrap_mhd.so].map { |so| File.join(LIB, so) }
     wanted = objects.flat_map { |so| run_command("readelf", "-d", so).stdout.scan(/NEEDED.*\[(?!libc\.|libz\.|ld-)(.*?)\.so\.(\d+)\]/) }
     families = wanted.map { |name, version| "#{name[/\A(liburcu|.*)/, 1]}#{version}" }.uniq.sort
     assert_equal %w[libmicrohttpd12 liburcu8], families

@@ -15,7 +15,8 @@ include CTests
 LIBC = /\A(libc\.so\.6|ld-linux[-\w]*\.so\.\d+)\z/
 OBJECTS = {
   "tracker" => ["lib/libmwrap.so", [/\Aliburcu-(cds|common)\.so\.\d+\z/]],
-  "server" => ["lib/libmwrap_httpd.so", [/\Alibmicrohttpd\.so\.\d+\z/, /\Alibz\.so\.\d+\z/]],
+  "server" => ["lib/libmwrap_httpd.so", [/\Alibz\.so\.\d+\z/]],
+  "library" => ["lib/libmwrap_mhd.so", [/\Alibmicrohttpd\.so\.\d+\z/]],
   "extension" => ["lib/mwrap/mwrap_ext.so", [/\Alibruby.*\.so[.\d]*\z/]]
 }.freeze
 # put into every object by the compiler, and absent from most processes

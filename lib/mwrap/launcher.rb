@@ -104,9 +104,9 @@ module Mwrap
     # If a library is missing that the tracker needs, no program would run; if one is missing that
     # the server needs, there would be no server.
     def require_loadable(tracker, text)
-      server = File.join(File.dirname(tracker), "libmwrap_httpd.so")
-      served = text && items(text).any?(/\A(?:socket|socket_dir|listen):/n) && File.file?(server)
-      problem = Linker.problem([tracker, *(server if served)]) and raise Failure, problem
+      server = %w[libmwrap_httpd.so libmwrap_mhd.so].map { |so| File.join(File.dirname(tracker), so) }
+      served = text && items(text).any?(/\A(?:socket|socket_dir|listen):/n)
+      problem = Linker.problem([tracker, *(server.select { |so| File.file?(so) } if served)]) and raise Failure, problem
     end
 
     def require_extension

@@ -263,6 +263,7 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.heap = api_heap,
 	.heap_free = api_heap_free,
 	.server_endpoint = mw_server_endpoint,
+	.load = mw_server_load,
 	.panic_take = mw_panic_take,
 	.panic_pass = mw_panic_pass,
 };

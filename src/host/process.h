@@ -45,6 +45,10 @@ void mw_server_start(void);
 void mw_server_go(void);
 /* See mw_api.server_endpoint. */
 bool mw_server_endpoint(struct mw_family *);
+/* Loads the server's libraries now, if it isn't there already and an option asks for one. */
+void mw_server_before_chroot(void);
+/* See api.h. */
+void *mw_server_load(const char *name, char *err);
 void mw_server_before_fork(uint64_t until);
 void mw_server_after_fork(int child);
 /* Tells it to remove its socket, and waits: 200 ms, or two seconds if a file is being made. */

@@ -37,6 +37,8 @@ enum {
 	CLOSE_UNSHARE = 1 << 1   /* CLOSE_RANGE_UNSHARE, which not all headers have */
 };
 
+#define HTTPD "libmwrap_httpd.so"
+
 static uint32_t go;       /* futex: 1 when Ruby is up; release */
 static const struct mw_httpd_api *httpd; /* once loaded: release */
 static uint32_t running;  /* the thread exists */
@@ -61,31 +63,30 @@ static void wait_for_go(void)
 		mw_sys_futex_wait(&go, 0, end - now);
 }
 
-static const struct mw_httpd_api *load(char err[MW_ERROR_MAX])
+/* A shared object that lies beside the tracker's; lib: dlopen's handle, or NULL and a line in err. */
+struct beside {
+	const char *name;
+	char *err;
+	void *lib;
+};
+
+static void load(struct beside *b)
 {
-	const struct mw_httpd_api *h = NULL;
 	char path[4096 + 32];
 	Dl_info me;
-	void *lib;
 	char *slash;
 
+	b->lib = NULL;
 	if (!dladdr(&mwrap_api, &me) || !me.dli_fname ||
 	    snprintf(path, sizeof(path) - 32, "%s", me.dli_fname) >= (int)sizeof(path) - 32) {
-		snprintf(err, MW_ERROR_MAX, "libmwrap_httpd.so: not found: install mwrap again");
-		return NULL;
+		snprintf(b->err, MW_ERROR_MAX, "%s: not found: install mwrap again", b->name);
+		return;
 	}
 	slash = strrchr(path, '/');
-	strcpy(slash ? slash + 1 : path, "libmwrap_httpd.so");
-	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (lib)
-		h = dlsym(lib, "mwrap_httpd");
-	if (!h)
-		snprintf(err, MW_ERROR_MAX, "libmwrap_httpd.so: can't be loaded: %.180s", dlerror());
-	else if (h->version != MW_HTTPD_VERSION) {
-		snprintf(err, MW_ERROR_MAX, "%.150s: of another version: run make", path);
-		h = NULL;
-	}
-	return h;
+	strcpy(slash ? slash + 1 : path, b->name);
+	b->lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!b->lib)
+		snprintf(b->err, MW_ERROR_MAX, "%s: can't be loaded: %.180s", b->name, dlerror());
 }
 
 /*
@@ -94,21 +95,63 @@ static const struct mw_httpd_api *load(char err[MW_ERROR_MAX])
  * shared table the dynamic linker would then map another file for the library, and SIGBUS
  * would end the process. Kernels before 5.9 can't do this: there the table is shared.
  */
-static void *load_unshared(void *err)
+static void *load_unshared(void *b)
 {
 	mw_own_thread_begin();
 	mw_quiet_enter(); /* for good */
 #ifdef SYS_close_range
 	(void)syscall(SYS_close_range, 3u, ~0u, CLOSE_UNSHARE);
 #endif
-	return (void *)(uintptr_t)load(err);
+	load(b);
+	return NULL;
 }
 
-static const struct mw_httpd_api *load_in_thread(char err[MW_ERROR_MAX])
+static void *load_in_thread(const char *name, char *err)
 {
-	void *h;
+	struct beside b = { .name = name, .err = err };
+	void *none;
 
-	return mw_thread_run(load_unshared, err, STACK, &h) ? load(err) : h;
+	if (mw_thread_run(load_unshared, &b, STACK, &none))
+		load(&b);
+	return b.lib;
+}
+
+void *mw_server_load(const char *name, char *err)
+{
+	void *lib;
+
+	mw_step_begin(&loading);
+	lib = load_in_thread(name, err);
+	mw_step_end(&loading);
+	return lib;
+}
+
+void mw_server_before_chroot(void)
+{
+	char err[MW_ERROR_MAX];
+	struct beside b = { .err = err };
+
+	if (!mw_get(&running))
+		return;
+	/* loaded for good: a later dlopen finds them by their names. A failure shows there, too */
+	mw_quiet_enter();
+	b.name = HTTPD;
+	load(&b);
+	b.name = "libmwrap_mhd.so";
+	load(&b);
+	mw_quiet_leave();
+}
+
+static const struct mw_httpd_api *load_httpd(char err[MW_ERROR_MAX])
+{
+	void *lib = load_in_thread(HTTPD, err);
+	const struct mw_httpd_api *h = lib ? dlsym(lib, "mwrap_httpd") : NULL;
+
+	if (lib && (!h || h->version != MW_HTTPD_VERSION)) {
+		snprintf(err, MW_ERROR_MAX, "libmwrap_httpd.so: of another version: run make");
+		h = NULL;
+	}
+	return h;
 }
 
 static void opened(void)
@@ -132,7 +175,7 @@ static void *serve(void *unused)
 	mw_step_begin(&loading);
 	mw_end_before_destructors();
 	if (!h) {
-		h = load_in_thread(err);
+		h = load_httpd(err);
 		__atomic_store_n(&httpd, h, __ATOMIC_SEQ_CST);
 	}
 	/* either we see `ending`, or mw_server_end sees `httpd` and tells us to stop */

@@ -10,7 +10,7 @@
  * closes, and tells mhd.c, which frees the slot. Called by the server's thread only.
  */
 #include <errno.h>
-#include <microhttpd.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -18,6 +18,7 @@
 
 #include "base/times.h"
 #include "relay.h"
+#include "library/library.h"
 #include "server.h"
 
 #define ACCEPT_BATCH 16u
@@ -102,10 +103,27 @@ static struct mw_conn *slot(uint64_t now)
 		if (!c)
 			break;
 		drop(c);
-		MHD_run(mw_server.daemon); /* sees the end of the dropped stream and closes it */
+		mw_mhd->run(mw_server.daemon); /* sees the end of the dropped stream and closes it */
 		c = mw_conn_of(-1);
 	}
 	return c;
+}
+
+/* There is no libmicrohttpd: the client learns why, and so does the log, once. */
+static void refuse(int fd, const char *why)
+{
+	static bool told;
+	char text[MW_ERROR_MAX + 256];
+	int n = snprintf(text, sizeof(text),
+			 "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"
+			 "Cache-Control: no-store\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s\n",
+			 strlen(why) + 1, why);
+
+	if (!told)
+		mw_log("%s", why);
+	told = true;
+	(void)!send(fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	close(fd);
 }
 
 static void take(struct mw_listener *l, int fd, uint64_t now)
@@ -119,7 +137,8 @@ static void take(struct mw_listener *l, int fd, uint64_t now)
 	*c = (struct mw_conn){ .fd = fd, .tcp = l->tcp };
 	mw_conn_phase(c, MW_CONN_WAITING, now);
 	/* takes over the descriptor, and closes it on failure */
-	if (MHD_add_connection(mw_server.daemon, fd, (struct sockaddr *)&l->addr, l->addr_len) != MHD_YES)
+	if (mw_mhd->add_connection(mw_server.daemon, fd, (struct sockaddr *)&l->addr, l->addr_len) !=
+	    MHD_YES)
 		c->fd = -1;
 }
 
@@ -136,13 +155,19 @@ void mw_connections_accept(struct mw_listener *l, uint64_t now)
 	/* fewer than the slots: a newcomer's request is read before others evict it */
 	unsigned batch = mw_server.conns_max / 2 < ACCEPT_BATCH ? mw_server.conns_max / 2 : ACCEPT_BATCH;
 
+	char err[MW_ERROR_MAX];
+	bool serves = !mw_serve_begin(err);
+
 	for (unsigned i = 0; i < batch; i++) {
 		int fd;
 
 		mw_moves_begin();
 		fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {
-			take(l, mw_fd_high(fd), now);
+			if (serves)
+				take(l, mw_fd_high(fd), now);
+			else
+				refuse(fd, err);
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
 			pause_listener(l, now);
 		}

@@ -10,10 +10,10 @@
  * bytes between two consecutive parts tell. 1.0 refuses NULs, folded lines and bare LFs itself, as
  * mhd.c asks it to.
  */
-#include <microhttpd.h>
 #include <string.h>
 #include <strings.h>
 
+#include "library/library.h"
 #include "family/gather.h"
 #include "head.h"
 
@@ -33,7 +33,7 @@ struct walk {
 
 static bool old(void)
 {
-	return !strncmp(MHD_get_version(), "0.", 2);
+	return !strncmp(mw_mhd->get_version(), "0.", 2);
 }
 
 /* --- NULs --------------------------------------------------------------------------- */
@@ -164,7 +164,7 @@ static const char *look_at_line(struct walk *w, const struct mw_head *h)
 const char *mw_head_wrong(struct MHD_Connection *mc, const struct mw_head *h, uint64_t *length)
 {
 	const union MHD_ConnectionInfo *size =
-		MHD_get_connection_info(mc, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+		mw_mhd->get_connection_info(mc, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 	struct walk w = { 0 };
 
 	if (old() && size && h->version >= h->method && h->version < h->method + size->header_size) {
@@ -173,7 +173,7 @@ const char *mw_head_wrong(struct MHD_Connection *mc, const struct mw_head *h, ui
 	}
 	w.why = look_at_line(&w, h);
 	if (!w.why)
-		MHD_get_connection_values_n(mc, MHD_HEADER_KIND, each, &w);
+		mw_mhd->get_connection_values_n(mc, MHD_HEADER_KIND, each, &w);
 	if (!w.why && w.at && !line_ends(w.at, w.end, 2))
 		w.why = "a header has a NUL byte in it, or a line has an end that is none";
 	if (!w.why && w.coding)

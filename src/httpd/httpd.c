@@ -3,7 +3,7 @@
  * httpd.c - the server's life: start, loop, stop, park.
  *
  * The loop is ours, so every descriptor is known: an epoll of listeners, an eventfd that wakes it,
- * and libmicrohttpd's own epoll of connections. There is no select(2): descriptors may have any
+ * and, from the first client on, libmicrohttpd's own epoll of connections. There is no select(2): descriptors may have any
  * number.
  *
  * The application may close or replace descriptors that it doesn't know: daemons close everything
@@ -18,7 +18,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <microhttpd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +36,7 @@
 #include "ancestors.h"
 #include "takeover.h"
 #include "rundir.h"
+#include "library/library.h"
 #include "server.h"
 
 enum { OPENING_MS = 2000, OPENING_STEP_MS = 20 };
@@ -109,12 +109,11 @@ static bool epolls_intact(void)
 	struct epoll_event none = { .events = 0 };
 
 	return !epoll_ctl(mw_server.epfd, EPOLL_CTL_MOD, mw_server.evfd, &in) &&
-	       !epoll_ctl(mw_server.mhd_epfd, EPOLL_CTL_MOD, mw_server.evfd, &none);
+	       (!mw_server.daemon || !epoll_ctl(mw_server.mhd_epfd, EPOLL_CTL_MOD, mw_server.evfd, &none));
 }
 
 static int open_loop(char err[MW_ERROR_MAX])
 {
-	const union MHD_DaemonInfo *info;
 	int ret;
 
 	mw_server.epfd = mw_fd_high(epoll_create1(EPOLL_CLOEXEC));
@@ -126,16 +125,7 @@ static int open_loop(char err[MW_ERROR_MAX])
 	}
 	mw_proc_open(&mw_server.statm, "/proc/self/statm", mw_server.fd_base);
 	mw_proc_open(&mw_server.smaps, "/proc/self/smaps", mw_server.fd_base);
-	mw_server.daemon = mw_serve_open();
-	info = mw_server.daemon ? MHD_get_daemon_info(mw_server.daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
-	if (!info) {
-		snprintf(err, MW_ERROR_MAX, "libmicrohttpd %s: can't start a server", MHD_get_version());
-		return -1;
-	}
-	mw_server.mhd_epfd = info->epoll_fd;
-	ret = epoll_add(mw_server.epfd, mw_server.evfd, EPOLLIN, &mw_server.evfd) ||
-	      epoll_add(mw_server.epfd, mw_server.mhd_epfd, EPOLLIN, &mw_server.mhd_epfd) ||
-	      epoll_add(mw_server.mhd_epfd, mw_server.evfd, 0, NULL); /* for epolls_intact() */
+	ret = epoll_add(mw_server.epfd, mw_server.evfd, EPOLLIN, &mw_server.evfd);
 	for (unsigned i = 0; !ret && i < mw_server.listeners_n; i++)
 		ret = mw_loop_watch(&mw_server.listeners[i]);
 	if (ret)
@@ -170,7 +160,7 @@ static void close_all(bool intact)
 	if (intact && mw_server.daemon) {
 		mw_live_close();
 		mw_relay_close();
-		MHD_stop_daemon(mw_server.daemon);
+		mw_mhd->stop_daemon(mw_server.daemon);
 	}
 	mw_live_reset();
 	mw_linger_close();
@@ -243,13 +233,70 @@ static void take_panics(const struct mw_api *api)
 	void *lib;
 
 	/* never closed: this library needs it as long as the process lives */
-	if (dladdr((void *)(uintptr_t)MHD_start_daemon, &me) && me.dli_fname &&
+	if (dladdr((void *)(uintptr_t)mw_mhd->start_daemon, &me) && me.dli_fname &&
 	    (lib = dlopen(me.dli_fname, RTLD_LAZY | RTLD_NOLOAD)))
 		set = (void (*)(mw_panic_fn, void *))dlsym(lib, "MHD_set_panic_func");
 	if (set && api->panic_take)
 		api->panic_take(set, panic);
 	else if (set)
 		set(panic, NULL);
+}
+
+const struct mw_mhd *mw_mhd;
+
+static int load_library(char err[MW_ERROR_MAX])
+{
+	void *lib = mw_mhd ? NULL : mw_server.api->load("libmwrap_mhd.so", err);
+
+	if (lib) {
+		const struct mw_mhd *table = dlsym(lib, "mwrap_mhd");
+
+		if (!table || table->size != sizeof(*table)) {
+			snprintf(err, MW_ERROR_MAX,
+				 "libmwrap_mhd.so: of another version: start this process again");
+			return -1;
+		}
+		mw_mhd = table;
+		take_panics(mw_server.api);
+	}
+	return mw_mhd ? 0 : -1;
+}
+
+static int start_daemon(char err[MW_ERROR_MAX])
+{
+	const union MHD_DaemonInfo *info;
+
+	mw_server.daemon = mw_serve_open();
+	info = mw_server.daemon ? mw_mhd->get_daemon_info(mw_server.daemon, MHD_DAEMON_INFO_EPOLL_FD) :
+				  NULL;
+	if (!info) {
+		snprintf(err, MW_ERROR_MAX, "libmicrohttpd %s: can't start a server",
+			 mw_mhd->get_version());
+		return -1;
+	}
+	mw_server.mhd_epfd = info->epoll_fd;
+	if (epoll_add(mw_server.epfd, mw_server.mhd_epfd, EPOLLIN, &mw_server.mhd_epfd) ||
+	    epoll_add(mw_server.mhd_epfd, mw_server.evfd, 0, NULL)) { /* for epolls_intact() */
+		snprintf(err, MW_ERROR_MAX, "the server's descriptors: can't be watched: %s",
+			 mw_strerror(errno));
+		mw_mhd->stop_daemon(mw_server.daemon);
+		mw_server.daemon = NULL;
+		mw_server.mhd_epfd = -1;
+		return -1;
+	}
+	return 0;
+}
+
+int mw_serve_begin(char err[MW_ERROR_MAX])
+{
+	int ret;
+
+	if (mw_server.daemon)
+		return 0;
+	mw_moves_begin();
+	ret = load_library(err) || start_daemon(err) ? -1 : 0;
+	mw_moves_end();
+	return ret;
 }
 
 /* second: ms until the next point of the history */
@@ -264,7 +311,8 @@ static int timeout_ms(uint64_t now, unsigned second)
 		ms = live;
 	if (linger >= 0 && linger < ms)
 		ms = linger;
-	if (MHD_get_timeout(mw_server.daemon, &mhd) == MHD_YES && mhd < (unsigned)ms)
+	if (mw_server.daemon && mw_mhd->get_timeout(mw_server.daemon, &mhd) == MHD_YES &&
+	    mhd < (unsigned)ms)
 		ms = (int)mhd;
 	return ms;
 }
@@ -323,8 +371,10 @@ static int loop(void)
 			dispatch(ev[i].data.ptr, now);
 		mw_live_run(now);
 		mw_relay_run();
+		if (!mw_server.daemon)
+			continue;
 		mw_moves_begin();
-		MHD_run(mw_server.daemon);
+		mw_mhd->run(mw_server.daemon);
 		mw_moves_end();
 	}
 	return 0;
@@ -360,7 +410,6 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 	mw_linger_reset();
 	set_limits();
 	mw_site_start(&mw_server.site, api);
-	take_panics(api);
 	mw_moves_begin();
 	if (!mw_opening_begin()) {
 		ret = 0;

@@ -11,13 +11,13 @@
  * libmicrohttpd panics otherwise.
  */
 #include <errno.h>
-#include <microhttpd.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
 #include "gzip.h"
+#include "library/library.h"
 #include "server.h"
 
 struct seat {
@@ -37,7 +37,7 @@ static void resume(struct seat *s)
 	if (!s->mc || !s->suspended)
 		return;
 	s->suspended = false;
-	MHD_resume_connection(s->mc);
+	mw_mhd->resume_connection(s->mc);
 }
 
 static void end(struct seat *s)
@@ -82,7 +82,7 @@ static ssize_t read_event(void *cls, uint64_t pos, char *to, size_t max)
 			if (n)
 				break;
 			s->suspended = true;
-			MHD_suspend_connection(s->mc);
+			mw_mhd->suspend_connection(s->mc);
 			return 0;
 		case MW_NEXT_BYTES:
 			n = take(s, p, n, to, max, now);
@@ -135,14 +135,14 @@ struct MHD_Response *mw_live_open(struct MHD_Connection *mc, struct mw_conn *c, 
 	s->conn = c;
 	*gzip = *gzip && mw_gzip_begin(&s->gzip);
 	r = hear_of_end(c) ?
-		    MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 << 10, read_event, s, leave) :
+		    mw_mhd->create_response_from_callback(MHD_SIZE_UNKNOWN, 16 << 10, read_event, s, leave) :
 		    NULL;
 	if (!r) {
 		leave(s);
 		return NULL;
 	}
 	/* a silent watcher is fine; MW_STALL_MS drops one that doesn't read */
-	MHD_set_connection_option(mc, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
+	mw_mhd->set_connection_option(mc, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
 	mw_conn_phase(c, MW_CONN_WATCHING, now);
 	return r;
 }

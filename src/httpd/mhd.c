@@ -15,7 +15,6 @@
  * An ambiguous head gets 400 (head.c). A client that is answered before all was read can go on
  * sending for a while, and so gets the answer (linger.c).
  */
-#include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +29,7 @@
 #include "gzip.h"
 #include "relay.h"
 #include "head.h"
+#include "library/library.h"
 #include "server.h"
 
 #define CONN_MEMORY ((size_t)64 << 10)
@@ -65,7 +65,7 @@ struct held {
 static struct mw_conn *conn_of(struct MHD_Connection *mc)
 {
 	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(mc, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+		mw_mhd->get_connection_info(mc, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
 	return info ? info->socket_context : NULL;
 }
@@ -92,7 +92,7 @@ static void *begin(void *unused, const char *uri, struct MHD_Connection *mc)
 
 static const char *header(void *ctx, const char *name)
 {
-	return MHD_lookup_connection_value(ctx, MHD_HEADER_KIND, name);
+	return mw_mhd->lookup_connection_value(ctx, MHD_HEADER_KIND, name);
 }
 
 static size_t held_bytes; /* of answers in memory; the server's thread only */
@@ -108,11 +108,12 @@ static void free_held(void *cls)
 
 static struct MHD_Response *plain(const char *text)
 {
-	struct MHD_Response *r = MHD_create_response_from_buffer(strlen(text), (void *)(uintptr_t)text,
-								 MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *r =
+		mw_mhd->create_response_from_buffer(strlen(text), (void *)(uintptr_t)text,
+						    MHD_RESPMEM_PERSISTENT);
 
 	if (r)
-		MHD_add_response_header(r, "Content-Type", "text/plain; charset=utf-8");
+		mw_mhd->add_response_header(r, "Content-Type", "text/plain; charset=utf-8");
 	return r;
 }
 
@@ -123,8 +124,8 @@ static struct MHD_Response *convert(struct mw_response *res)
 	struct held *h;
 
 	if (res->asset) {
-		r = MHD_create_response_from_buffer(res->asset_len, (void *)(uintptr_t)res->asset,
-						    MHD_RESPMEM_PERSISTENT);
+		r = mw_mhd->create_response_from_buffer(res->asset_len, (void *)(uintptr_t)res->asset,
+							MHD_RESPMEM_PERSISTENT);
 	} else {
 		h = malloc(sizeof(*h));
 		if (!h)
@@ -132,7 +133,8 @@ static struct MHD_Response *convert(struct mw_response *res)
 		h->buf = res->body;
 		res->body = (struct mw_buf){ 0 };
 		held_bytes += h->buf.cap;
-		r = MHD_create_response_from_buffer_with_free_callback_cls(h->buf.n, h->buf.p, free_held, h);
+		r = mw_mhd->create_response_from_buffer_with_free_callback_cls(h->buf.n, h->buf.p,
+									       free_held, h);
 		if (!r)
 			free_held(h);
 	}
@@ -144,15 +146,15 @@ static void add_headers(struct MHD_Response *r, const struct mw_response *res)
 	const struct mw_header *h;
 
 	if (*res->content_type)
-		MHD_add_response_header(r, "Content-Type", res->content_type);
+		mw_mhd->add_response_header(r, "Content-Type", res->content_type);
 	for (size_t i = 0; (h = mw_response_header(res, i)); i++)
-		MHD_add_response_header(r, h->name, h->value);
+		mw_mhd->add_response_header(r, h->name, h->value);
 	if (res->allow)
-		MHD_add_response_header(r, "Allow", res->allow);
+		mw_mhd->add_response_header(r, "Allow", res->allow);
 	if (res->cookie.n)
-		MHD_add_response_header(r, "Set-Cookie", res->cookie.p);
+		mw_mhd->add_response_header(r, "Set-Cookie", res->cookie.p);
 	if (res->location.n)
-		MHD_add_response_header(r, "Location", res->location.p);
+		mw_mhd->add_response_header(r, "Location", res->location.p);
 }
 
 /* Takes r over; NULL ends the connection. */
@@ -162,8 +164,8 @@ static enum MHD_Result send_it(struct MHD_Connection *mc, unsigned status, struc
 
 	if (!r)
 		return MHD_NO;
-	ret = MHD_queue_response(mc, status, r);
-	MHD_destroy_response(r);
+	ret = mw_mhd->queue_response(mc, status, r);
+	mw_mhd->destroy_response(r);
 	return ret;
 }
 
@@ -172,7 +174,7 @@ static enum MHD_Result busy(struct MHD_Connection *mc)
 	struct MHD_Response *r = plain("too many answers are waiting for slow readers: try again\n");
 
 	if (r)
-		MHD_add_response_header(r, "Retry-After", "1");
+		mw_mhd->add_response_header(r, "Retry-After", "1");
 	return send_it(mc, MHD_HTTP_SERVICE_UNAVAILABLE, r);
 }
 
@@ -181,7 +183,7 @@ static enum MHD_Result no_room(struct MHD_Connection *mc)
 	struct MHD_Response *r = plain("as many clients are watching as may: try again later\n");
 
 	if (r)
-		MHD_add_response_header(r, "Retry-After", "5");
+		mw_mhd->add_response_header(r, "Retry-After", "5");
 	return send_it(mc, MHD_HTTP_SERVICE_UNAVAILABLE, r);
 }
 
@@ -190,12 +192,13 @@ static enum MHD_Result refuse(struct MHD_Connection *mc, unsigned status, const 
 {
 	char line[256];
 	int n = snprintf(line, sizeof(line), "%s\n", why);
-	struct MHD_Response *r = MHD_create_response_from_buffer((size_t)n, line, MHD_RESPMEM_MUST_COPY);
+	struct MHD_Response *r =
+		mw_mhd->create_response_from_buffer((size_t)n, line, MHD_RESPMEM_MUST_COPY);
 
 	if (r) {
-		MHD_add_response_header(r, "Content-Type", "text/plain; charset=utf-8");
-		MHD_add_response_header(r, "Cache-Control", "no-store");
-		MHD_add_response_header(r, "Connection", "close");
+		mw_mhd->add_response_header(r, "Content-Type", "text/plain; charset=utf-8");
+		mw_mhd->add_response_header(r, "Cache-Control", "no-store");
+		mw_mhd->add_response_header(r, "Connection", "close");
 	}
 	return send_it(mc, status, r);
 }
@@ -429,7 +432,7 @@ static void connection(void *unused, struct MHD_Connection *mc, void **ctx,
 
 	(void)unused;
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		info = MHD_get_connection_info(mc, MHD_CONNECTION_INFO_CONNECTION_FD);
+		info = mw_mhd->get_connection_info(mc, MHD_CONNECTION_INFO_CONNECTION_FD);
 		*ctx = info ? mw_conn_of(info->connect_fd) : NULL;
 	} else if (c) {
 		mw_linger(c, mw_now_ms());
@@ -464,7 +467,7 @@ struct MHD_Daemon *mw_serve_open(void)
 
 	held_bytes = 0; /* a daemon that wasn't stopped may have left some */
 	/* clang-format off */
-	return MHD_start_daemon(flags, 0, NULL, NULL, handle, NULL,
+	return mw_mhd->start_daemon(flags, 0, NULL, NULL, handle, NULL,
 				MHD_OPTION_CONNECTION_LIMIT, mw_server.conns_max,
 				MHD_OPTION_CONNECTION_TIMEOUT, (MW_REQUEST_MS + 999u) / 1000,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONN_MEMORY,

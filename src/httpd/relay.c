@@ -3,7 +3,6 @@
 #include "relay.h"
 
 #include <errno.h>
-#include <microhttpd.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "base/thread.h"
 #include "family/ask.h"
 #include "family/family.h"
+#include "library/library.h"
 
 enum {
 	STACK = 256 * 1024,
@@ -178,7 +178,7 @@ static bool copy(struct mw_job *j, const struct mw_request *req)
 	size_t query = keep(&j->text, req->query), base = keep(&j->text, req->base);
 
 	j->headers_at = j->text.n;
-	MHD_get_connection_values(j->mc, MHD_HEADER_KIND, copy_header, &j->text);
+	mw_mhd->get_connection_values(j->mc, MHD_HEADER_KIND, copy_header, &j->text);
 	if (j->text.failed)
 		return false;
 	j->req = *req;
@@ -222,7 +222,7 @@ struct mw_job *mw_relay_begin(struct MHD_Connection *mc, struct mw_conn *c, cons
 	jobs = j;
 	jobs_n++;
 	j->suspended = true;
-	MHD_suspend_connection(mc);
+	mw_mhd->suspend_connection(mc);
 	return j;
 }
 
@@ -239,7 +239,7 @@ static void resume(struct mw_job *j)
 	if (!j->suspended)
 		return;
 	j->suspended = false;
-	MHD_resume_connection(j->mc);
+	mw_mhd->resume_connection(j->mc);
 }
 
 static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
@@ -265,7 +265,7 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
 	if (ended || atomic_load(&j->gone))
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	j->suspended = true;
-	MHD_suspend_connection(j->mc);
+	mw_mhd->suspend_connection(j->mc);
 	return 0;
 }
 
@@ -289,10 +289,10 @@ struct MHD_Response *mw_relay_stream(struct mw_job *j)
 	pthread_mutex_unlock(&j->lock);
 	if (j->conn) {
 		hear_of_end(j->conn);
-		MHD_set_connection_option(j->mc, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
+		mw_mhd->set_connection_option(j->mc, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
 		mw_conn_phase(j->conn, MW_CONN_WATCHING, mw_now_ms());
 	}
-	return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE, read_stream, j, NULL);
+	return mw_mhd->create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE, read_stream, j, NULL);
 }
 
 void mw_relay_end(struct mw_job *j)

@@ -91,10 +91,10 @@ struct mw_server {
 	pid_t pid;
 	_Atomic pid_t tid; /* of the server's thread; 0: none. Panics ask for it */
 	const struct mw_api *api;
-	struct MHD_Daemon *daemon;
+	struct MHD_Daemon *daemon; /* NULL: no client has come yet */
 	_Atomic int epfd; /* ours: listeners, evfd, mhd_epfd */
 	_Atomic int evfd; /* wakes the loop */
-	int mhd_epfd; /* libmicrohttpd's: connections */
+	int mhd_epfd; /* libmicrohttpd's: connections; -1: no daemon */
 	int fd_base; /* our descriptors are moved to this number or above */
 	unsigned listeners_n;
 	struct mw_listener listeners[MW_LISTENERS_MAX];
@@ -142,6 +142,11 @@ const char *mw_strerror(int);
  * number, or fd if none is free.
  */
 int mw_fd_high(int fd);
+/*
+ * Before a client is accepted: loads libmicrohttpd and starts the daemon, unless that was done.
+ * Returns 0; -1: a line in err, and the next client may try again.
+ */
+int mw_serve_begin(char err[MW_ERROR_MAX]);
 /* Accepts connections at l from now on. Returns 0, or -1. */
 int mw_loop_watch(struct mw_listener *l);
 

@@ -231,7 +231,23 @@ static bool find_row(const char *location, size_t n, struct mw_row *row)
 	return false;
 }
 
+/* As the tracker's, but for the thread of its own. */
+static void *load(const char *name, char *err)
+{
+	char path[4096];
+	const char *httpd_path = getenv("MWRAP_HTTPD");
+	const char *slash = strrchr(httpd_path, '/');
+	void *lib;
+
+	snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - httpd_path), httpd_path, name);
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!lib)
+		snprintf(err, MW_ERROR_MAX, "%s: can't be loaded: %.180s", name, dlerror());
+	return lib;
+}
+
 static const struct mw_api api = {
+	.load = load,
 	.version = MW_API_VERSION,
 	.options = get_options,
 	.snapshot = snapshot,
