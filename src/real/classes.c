@@ -73,13 +73,14 @@ static bool rooms_agree(void)
 
 static void fill_table(void)
 {
-	size_t last = MW_CLASS_STEP;
+	size_t last = 0;
 
-	for (size_t i = 1; i <= MW_CLASS_MAX / MW_CLASS_STEP; i++) {
+	for (size_t i = MW_CLASS_LEAST / MW_CLASS_STEP; i <= MW_CLASS_MAX / MW_CLASS_STEP; i++) {
 		size_t n = i * MW_CLASS_STEP, room = room_for(n);
+		size_t least = n > MW_CLASS_LEAST ? n - MW_CLASS_STEP + 1 : n;
 
-		/* classes grow with the request */
-		if (room < n || room < last || room > UINT16_MAX) {
+		/* one class for all requests of an entry; classes grow with the request */
+		if (room < n || room < last || room > UINT16_MAX || room_for(least) != room) {
 			memset(mw_class_room, 0, sizeof(mw_class_room));
 			return;
 		}
@@ -90,7 +91,7 @@ static void fill_table(void)
 
 bool mw_classes_known(void)
 {
-	return mw_class_room[1] != 0;
+	return mw_class_room[MW_CLASS_LEAST / MW_CLASS_STEP] != 0;
 }
 
 void mw_classes_init(void)

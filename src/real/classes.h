@@ -22,14 +22,17 @@
 
 #include "base/compiler.h"
 
-enum { MW_CLASS_STEP = 16, MW_CLASS_MAX = 4096 };
+enum { MW_CLASS_STEP = 8, MW_CLASS_MAX = 4096, MW_CLASS_LEAST = 16 };
 
 /*
  * The allocator beneath is one of these. Each power of two is one of its size classes, and the next
  * class is a fifth larger or more.
  */
 extern MW_HIDDEN bool mw_real_classes;
-/* The room for a request of up to i * MW_CLASS_STEP bytes; 0: not known. */
+/*
+ * The room for a request of i * MW_CLASS_STEP bytes, or some less; 0: not known. No less than
+ * MW_CLASS_LEAST bytes are asked for.
+ */
 extern MW_HIDDEN uint16_t mw_class_room[MW_CLASS_MAX / MW_CLASS_STEP + 1];
 /* The same as the real free, for a block of the allocator's with that room; flags: 0. */
 typedef void mw_class_free_fn(void *, size_t room, int flags);

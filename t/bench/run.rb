@@ -8,6 +8,7 @@
 #   OTHERS=3                the same for the older mwraps and heaptrack
 #   ONLY=strings,json       these works alone: strings appends json erb pair pair16
 #                           couple couple8 live lines puma cluster start page latency
+#   BELOW=jemalloc          that allocator beneath all of them, native too: or mimalloc, tcmalloc
 #   SUBJECTS=mwrap,mwrap2   these beside native alone: mwrap socket (mwrap with the
 #                           server, under Puma only) mwrap2 mwrap3 heaptrack
 #

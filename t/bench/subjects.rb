@@ -4,6 +4,7 @@
 # subjects.rb - what is measured: nothing, this mwrap, the older ones, heaptrack.
 # Each is a set of environment variables: all of them are preloads. DIR in a value
 # stands for the app's temporary folder (puma.rb).
+require_relative "../lib/allocators"
 require "open3"
 require "rbconfig"
 
@@ -20,7 +21,8 @@ class Subject
     @key = key
     @title = title
     @preload = preload
-    @env = NONE.merge("LD_PRELOAD" => preload).merge(env)
+    chain = [preload, Subject.below].compact
+    @env = NONE.merge("LD_PRELOAD" => (chain.join(":") unless chain.empty?)).merge(env)
   end
 
   # nil, or why it can't be measured: one or two words.
@@ -46,6 +48,14 @@ class Subject
   end
 
   class << self
+    # The allocator that $BELOW names: its path, or nil.
+    def below
+      return if (name = ENV["BELOW"].to_s).empty?
+
+      @below ||= Allocators.to_enum.find { |known,| known == name }&.at(1) or
+        abort "mwrap: BELOW #{name}: not an allocator that is installed: see t/lib/packages"
+    end
+
     def all
       [new("native", "native"), mine("mwrap", "mwrap"),
        mine("socket", "with a socket", "MWRAP" => "socket:DIR/mwrap.sock")] +
