@@ -45,8 +45,8 @@ void mw_server_start(void);
 void mw_server_go(void);
 /* See mw_api.server_endpoint. */
 bool mw_server_endpoint(struct mw_family *);
-/* Loads the server's libraries now, if it isn't there already and an option asks for one. */
-void mw_server_before_chroot(void);
+/* Loads the server's libraries now, unless they are there already, or no option asks for one. */
+void mw_server_load_all(void);
 /* See api.h. */
 void *mw_server_load(const char *name, char *err);
 void mw_server_before_fork(uint64_t until);

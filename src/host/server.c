@@ -126,7 +126,7 @@ void *mw_server_load(const char *name, char *err)
 	return lib;
 }
 
-void mw_server_before_chroot(void)
+void mw_server_load_all(void)
 {
 	char err[MW_ERROR_MAX];
 	struct beside b = { .err = err };
