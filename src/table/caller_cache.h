@@ -44,9 +44,9 @@ static inline struct mw_caller_time mw_caller_time(uintptr_t pc)
  * The first place of pc's entry. Ruby's instructions are words, and those of one method lie in
  * a row: the next one's entry is usually in the same cache line.
  */
-static inline uint32_t mw_caller_slot(uintptr_t pc)
+static inline uint32_t mw_caller_slot(const struct mw_shard *t, uintptr_t pc)
 {
-	return (pc >> 3) % MW_CALLERS;
+	return (uint32_t)(pc >> 3) & t->caller_mask / MW_ENTRY;
 }
 
 /*
@@ -54,9 +54,9 @@ static inline uint32_t mw_caller_slot(uintptr_t pc)
  * chance, so in every process some callers collide: without a second place they would miss at
  * each call.
  */
-static inline uint32_t mw_caller_second(uintptr_t pc)
+static inline uint32_t mw_caller_second(const struct mw_shard *t, uintptr_t pc)
 {
-	return (mw_caller_slot(pc) ^ ((uint32_t)(pc >> 13) | 1)) % MW_CALLERS;
+	return (mw_caller_slot(t, pc) ^ ((uint32_t)(pc >> 13) | 1)) & t->caller_mask / MW_ENTRY;
 }
 
 /* Is it pc's? The entry of a frame to be skipped has an address that no frame has. */
@@ -68,11 +68,11 @@ static inline bool mw_caller_is(const struct mw_caller *w, uintptr_t pc)
 /* pc's entry, perhaps stale, or NULL. */
 static inline struct mw_caller *mw_caller_find(struct mw_shard *t, uintptr_t pc)
 {
-	struct mw_caller *w = &t->callers[mw_caller_slot(pc)];
+	struct mw_caller *w = &t->callers[mw_caller_slot(t, pc)];
 
 	if (mw_caller_is(w, pc))
 		return w;
-	w = &t->callers[mw_caller_second(pc)];
+	w = &t->callers[mw_caller_second(t, pc)];
 	return mw_caller_is(w, pc) ? w : NULL;
 }
 
@@ -81,9 +81,9 @@ MW_INLINE struct mw_caller *mw_caller_first(struct mw_shard *t, uintptr_t pc)
 {
 	enum { SHIFT = 5 - 3 }; /* as mw_caller_slot, times the size of an entry: 32 */
 	struct mw_caller *w = (struct mw_caller *)mw_shard_on(t, offsetof(struct mw_shard, callers),
-							      pc << SHIFT & (MW_CALLERS - 1) << 5);
+							      pc << SHIFT & t->caller_mask);
 
-	_Static_assert(sizeof(*w) == 32, "SHIFT");
+	_Static_assert(sizeof(*w) == MW_ENTRY && MW_ENTRY == 8 << SHIFT, "SHIFT");
 	return mw_likely(w->pc == pc && mw_says(&mw_code_changes, w->changes)) ? w : NULL;
 }
 
@@ -126,14 +126,14 @@ static inline void mw_caller_make_way(struct mw_shard *t, const struct mw_caller
 	uintptr_t pc = w->id == MW_CALLER_SKIP ? w->pc - 1 : w->pc;
 	struct mw_caller_time when = { w->changes, t->caller_epochs[w - t->callers] };
 
-	if (pc && w == &t->callers[mw_caller_slot(pc)] && when.epoch == mw_caller_time(pc).epoch)
-		(void)mw_caller_fill(t, &t->callers[mw_caller_second(pc)], w->pc, w->id, when);
+	if (pc && w == &t->callers[mw_caller_slot(t, pc)] && when.epoch == mw_caller_time(pc).epoch)
+		(void)mw_caller_fill(t, &t->callers[mw_caller_second(t, pc)], w->pc, w->id, when);
 }
 
 /* Moves pc's entry from its second place w back to its first; returns the entry now, or NULL. */
 static inline struct mw_caller *mw_caller_come_back(struct mw_shard *t, uintptr_t pc, struct mw_caller *w)
 {
-	struct mw_caller *first = &t->callers[mw_caller_slot(pc)];
+	struct mw_caller *first = &t->callers[mw_caller_slot(t, pc)];
 	struct mw_caller_time when = { w->changes, t->caller_epochs[w - t->callers] };
 	uint32_t id = w->id;
 
@@ -146,7 +146,7 @@ static inline struct mw_caller *mw_caller_come_back(struct mw_shard *t, uintptr_
 /* As mw_caller_first, in pc's second place. At one call in 16 the entry moves back. */
 static inline struct mw_caller *mw_caller_in_second(struct mw_shard *t, uintptr_t pc)
 {
-	struct mw_caller *w = &t->callers[mw_caller_second(pc)];
+	struct mw_caller *w = &t->callers[mw_caller_second(t, pc)];
 
 	if (w->pc != pc || !mw_says(&mw_code_changes, w->changes))
 		return NULL;
@@ -160,7 +160,9 @@ static inline void mw_caller_remember(struct mw_shard *t, uintptr_t pc, uint32_t
 	struct mw_caller *w = mw_caller_find(t, pc);
 
 	if (!w) {
-		w = &t->callers[mw_caller_slot(pc)];
+		w = &t->callers[mw_caller_slot(t, pc)];
+		if (w->id && mw_shard_widen(&t->caller_mask, &t->caller_evictions, MW_CALLERS))
+			w = &t->callers[mw_caller_slot(t, pc)];
 		mw_caller_make_way(t, w);
 	}
 	(void)mw_caller_fill(t, w, id == MW_CALLER_SKIP ? pc | 1 : pc, id, when);

@@ -25,8 +25,9 @@ static void sum_of(struct mw_sum *sum, uint32_t id)
 	memset(sum, 0, sizeof(*sum));
 	mw_sum_flushed_frees(sum, id);
 	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
-		if (mw_get(&t->slots[id % MW_SLOTS].id) == id)
-			mw_sum_slot(sum, t, &t->slots[id % MW_SLOTS]);
+		for (uint32_t i = id % MW_FEW; i < MW_SLOTS; i += MW_FEW) /* see mw_shard_widen */
+			if (mw_get(&t->slots[i].id) == id)
+				mw_sum_slot(sum, t, &t->slots[i]);
 	mw_sum_allocs_next();
 	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
 		for (uint32_t i = 0; i < MW_CALLERS; i++)

@@ -71,6 +71,8 @@ void mw_shard_renew(struct mw_shard *t)
 		return;
 	if (now / MW_PERMIT_EPOCH != mw_shard_epoch(t)) {
 		for (struct mw_slot *s = t->slots; s < t->slots + MW_SLOTS; s++) {
+			if (!s->life_max) /* nor is a page touched that isn't used */
+				continue;
 			raise_max(t, s); /* the old epoch's maximum may still count: see retire.c */
 			mw_set(&s->life_max, 0);
 		}
@@ -99,6 +101,7 @@ struct mw_shard *mw_shard_adopt(void)
 	}
 	t->status = MW_THREAD_LIVE;
 	t->check_in = 1;
+	t->slot_mask = t->caller_mask = (MW_FEW - 1) * MW_ENTRY;
 	t->permit = t->known = mw_get(&mw_permit);
 	t->next = mw_get(&mw_threads);
 	while (!__atomic_compare_exchange_n(&mw_threads, &t->next, t, true, __ATOMIC_RELEASE,
@@ -295,8 +298,10 @@ static bool move_begin(struct mw_shard *t)
 
 struct mw_slot *mw_slot_claim(struct mw_shard *t, uint32_t id)
 {
-	struct mw_slot *s = &t->slots[id % MW_SLOTS];
+	struct mw_slot *s = mw_slot(t, id);
 
+	if (s->id && mw_shard_widen(&t->slot_mask, &t->slot_evictions, MW_SLOTS))
+		s = mw_slot(t, id);
 	if (!move_begin(t))
 		return NULL;
 	if (s->id)
@@ -336,7 +341,7 @@ static uint32_t life_of(uint32_t life)
 
 void mw_count_free(struct mw_shard *t, uint32_t id, uint64_t bytes, uint32_t life)
 {
-	struct mw_slot *s = &t->slots[id % MW_SLOTS];
+	struct mw_slot *s = mw_slot(t, id);
 
 	mw_shard_renew(t); /* a new maximum belongs to the present epoch */
 	life = life_of(life);

@@ -30,8 +30,11 @@
 #include "base/wait.h"
 
 enum {
-	MW_SLOTS = 1024,   /* locations with counters at hand */
-	MW_CALLERS = 1024,  /* callers with ids at hand */
+	MW_SLOTS = 1024,   /* locations with counters at hand, at most */
+	MW_CALLERS = 1024, /* callers with ids at hand, at most */
+	MW_FEW = 128,      /* of each at first: the rest of a shard's memory is not touched */
+	MW_CROWDED = 16,   /* evictions after which there are twice as many */
+	MW_ENTRY = 32,     /* bytes of a slot and of a caller */
 	MW_LIFE_BEHIND = 1 << 20, /* generations; more than the lag of 4,000 threads' clocks */
 	MW_FULL = 64       /* full batches of free records kept: 16,384 of them */
 };
@@ -88,6 +91,9 @@ struct mw_shard {
 	uint32_t n_full;
 	uint32_t fresh;      /* next of a row of records never used */
 	uint32_t fresh_end;  /* one past the end of that row */
+	/* (places in use - 1) * MW_ENTRY: masks a place's distance from the first. Own thread */
+	uint32_t slot_mask, caller_mask;
+	uint32_t slot_evictions, caller_evictions; /* since the mask grew */
 	int64_t clock_due;   /* bytes yet to be added to the clock, less a step: generation.h */
 	uint32_t moving;     /* counts are on their way to `flushed` */
 	uint32_t status;     /* enum mw_shard_status; compare-and-swap to adopt */
@@ -247,8 +253,23 @@ MW_INLINE uintptr_t mw_shard_on(struct mw_shard *t, uintptr_t array, uintptr_t b
 
 MW_INLINE struct mw_slot *mw_slot(struct mw_shard *t, uint32_t id)
 {
+	_Static_assert(sizeof(struct mw_slot) == MW_ENTRY, "MW_ENTRY");
 	return (struct mw_slot *)mw_shard_on(t, offsetof(struct mw_shard, slots),
-					     id % MW_SLOTS * sizeof(struct mw_slot));
+					     id * MW_ENTRY & t->slot_mask);
+}
+
+/*
+ * After an eviction from a table of `most` places: lets it use twice as many, if evictions are
+ * frequent. What was counted in the old places stays there, and counts: readers look at all of them.
+ * A location may so have two slots of one shard; one is evicted in time. True: it did.
+ */
+MW_INLINE bool mw_shard_widen(uint32_t *mask, uint32_t *evictions, uint32_t most)
+{
+	if (mw_likely(++*evictions < MW_CROWDED) || *mask == (most - 1) * MW_ENTRY)
+		return false;
+	*evictions = 0;
+	*mask = *mask * 2 + MW_ENTRY;
+	return true;
 }
 
 /* Counts an allocation by a cached caller. */
