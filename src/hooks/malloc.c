@@ -35,6 +35,7 @@ static __attribute__((noinline)) void *alloc_shared(enum mw_how how, size_t n, u
 	return mw_alloc_shared(&(struct mw_alloc_call){ .how = how, .n = n }, caller);
 }
 
+/* p is new, with room for a tail; the thread carried the permit `known`, and something isn't at hand. */
 static __attribute__((noinline)) void *admit_none(struct mw_guard in, void *p, size_t n,
 						  uintptr_t caller, uint32_t known)
 {
@@ -46,8 +47,8 @@ static __attribute__((noinline)) void *admit_none(struct mw_guard in, void *p, s
 }
 
 /*
- * p is new, with room for a tail; the thread carried the permit `known`. The fast way of allocators
- * with classes: other allocators pay for it only once nothing is at hand.
+ * The same arguments. The fast way of allocators with classes. On glibc a call comes here only if
+ * something isn't at hand.
  */
 static __attribute__((noinline, hot)) void *admit_cold(struct mw_guard in, void *p, size_t n,
 						       uintptr_t caller, uint32_t known)

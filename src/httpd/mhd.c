@@ -220,7 +220,7 @@ static enum MHD_Result cut_off(const struct mw_conn *c)
 	return MHD_NO;
 }
 
-/* Compresses an answer if its client takes that. What another process answered is as it shall be. */
+/* Compresses an answer if its client accepts gzip. Another process has compressed its own answers. */
 static void squeeze(struct mw_response *res, struct MHD_Connection *mc)
 {
 	const struct mw_request req = { .header = header, .ctx = mc };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * past.c - the top of the home page: the server's sentence, and RSS and live memory over the last
- * 15 minutes. It is all of the past for who has no scripts, and the first that anybody sees.
+ * 15 minutes. Every browser paints this first. A browser without scripts shows nothing else of the
+ * past.
  */
 #include <inttypes.h>
 

@@ -260,8 +260,8 @@ MW_INLINE struct mw_slot *mw_slot(struct mw_shard *t, uint32_t id)
 
 /*
  * After an eviction from a table of `most` places: lets it use twice as many, if evictions are
- * frequent. What was counted in the old places stays there, and counts: readers look at all of them.
- * A location may so have two slots of one shard; one is evicted in time. True: it did.
+ * frequent. Counts stay in the old places. Readers sum up all places, so they find these counts.
+ * A location may then have two slots in one shard. Returns true if the table grew.
  */
 MW_INLINE bool mw_shard_widen(uint32_t *mask, uint32_t *evictions, uint32_t most)
 {

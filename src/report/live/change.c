@@ -36,12 +36,11 @@ double mw_trend_change(const double *t, const double *v, size_t n, double from, 
 	return least[4] - least[0];
 }
 
-double mw_trend_rise(const double *t, const double *v, size_t n, double from, double to)
+/* The steady rise of these floors, over the whole time. */
+static double steady(const double least[5])
 {
-	double least[5], most = 0, second = 0, all;
+	double most = 0, second = 0, all = least[4] - least[0];
 
-	floors(least, t, v, n, from, to);
-	all = least[4] - least[0];
 	for (int k = 0; k < 4; k++) {
 		double gain = least[k + 1] - least[k];
 
@@ -50,6 +49,14 @@ double mw_trend_rise(const double *t, const double *v, size_t n, double from, do
 	}
 	/* from the floor of the first fifth to that of the last one are four fifths of the time */
 	return (all > 4 * second ? 4 * second : all) * 5 / 4;
+}
+
+double mw_trend_rise(const double *t, const double *v, size_t n, double from, double to)
+{
+	double least[5];
+
+	floors(least, t, v, n, from, to);
+	return steady(least);
 }
 
 /* The most that v falls from a point in [from, to] to a later one. */
@@ -80,9 +87,10 @@ double mw_trend_sure_rise(const double *t, const double *v, size_t n, double fro
 
 double mw_trend_rank(const double *t, const double *v, size_t n, double from, double to)
 {
-	double least[5], rise = mw_trend_rise(t, v, n, from, to), lately;
+	double least[5], rise, lately;
 
 	floors(least, t, v, n, from, to);
+	rise = steady(least);
 	/* from the middle fifth's floor to the last one's are two fifths of the time */
 	lately = (least[4] - least[2]) * 5 / 2;
 	if (rise > lately)

@@ -67,9 +67,9 @@ double mw_trend_rise(const double *t, const double *v, size_t n, double from, do
  */
 double mw_trend_sure_rise(const double *t, const double *v, size_t n, double from, double to, double rise);
 /*
- * What one curve of many is ranked by: the sure rise over [from, to], not more than the later part
- * of the time has it. What rose only when the process began has none. Where nothing rises it is the
- * fall of the floor, or 0. All values are known.
+ * The rank of one curve among many: the sure rise over [from, to], but no more than the rate of the
+ * later part gives. A curve that rose only when the process began gets 0. A curve that falls gets
+ * the change of its floor, which is negative. All values are known.
  */
 double mw_trend_rank(const double *t, const double *v, size_t n, double from, double to);
 
