@@ -45,12 +45,6 @@ struct mw_server mw_server = {
 	.epfd = -1, .evfd = -1, .mhd_epfd = -1, .statm = { .fd = -1 }, .smaps = { .fd = -1 }
 };
 
-/* strerror() would take locks of the locale; a fork could catch them held. */
-const char *mw_strerror(int e)
-{
-	return mw_sys_error(e);
-}
-
 /*
  * The first move takes some 10 ms, while the kernel enlarges the descriptor table. Meanwhile the
  * application may have closed `fd` and opened its own file there, which isn't ours to close.
@@ -120,7 +114,7 @@ static int open_loop(char err[MW_ERROR_MAX])
 	mw_server.evfd = mw_fd_high(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (mw_server.epfd < 0 || mw_server.evfd < 0) {
 		snprintf(err, MW_ERROR_MAX, "the server's descriptors: can't be created: %s",
-			 mw_strerror(errno));
+			 mw_sys_error(errno));
 		return -1;
 	}
 	mw_proc_open(&mw_server.statm, "/proc/self/statm", mw_server.fd_base);
@@ -130,7 +124,7 @@ static int open_loop(char err[MW_ERROR_MAX])
 		ret = mw_loop_watch(&mw_server.listeners[i]);
 	if (ret)
 		snprintf(err, MW_ERROR_MAX, "the server's descriptors: can't be watched: %s",
-			 mw_strerror(errno));
+			 mw_sys_error(errno));
 	return ret ? -1 : 0;
 }
 
@@ -278,7 +272,7 @@ static int start_daemon(char err[MW_ERROR_MAX])
 	if (epoll_add(mw_server.epfd, mw_server.mhd_epfd, EPOLLIN, &mw_server.mhd_epfd) ||
 	    epoll_add(mw_server.mhd_epfd, mw_server.evfd, 0, NULL)) { /* for epolls_intact() */
 		snprintf(err, MW_ERROR_MAX, "the server's descriptors: can't be watched: %s",
-			 mw_strerror(errno));
+			 mw_sys_error(errno));
 		mw_mhd->stop_daemon(mw_server.daemon);
 		mw_server.daemon = NULL;
 		mw_server.mhd_epfd = -1;

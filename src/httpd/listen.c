@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sys.h"
 #include "ancestors.h"
 #include "takeover.h"
 #include "rundir.h"
@@ -72,7 +73,7 @@ static int new_socket(int family, char err[MW_ERROR_MAX])
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0) {
-		snprintf(err, MW_ERROR_MAX, "a socket: can't be created: %s", mw_strerror(errno));
+		snprintf(err, MW_ERROR_MAX, "a socket: can't be created: %s", mw_sys_error(errno));
 		return -1;
 	}
 	return mw_fd_high(fd);
@@ -116,7 +117,7 @@ static int open_locked(struct mw_listener *l, char err[MW_ERROR_MAX])
 		if (!listen(fd, MW_BACKLOG))
 			return 0;
 		snprintf(err, MW_ERROR_MAX, "%s: can't listen: %s", l->socket_lock.path,
-			 mw_strerror(errno));
+			 mw_sys_error(errno));
 	}
 	l->fd = -1;
 	if (fd >= 0)
@@ -258,12 +259,12 @@ static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[
 		return -1;
 	if (!mkdir(dir, 0700)) {
 		if (chmod(dir, 0700)) { /* a umask may have taken too much */
-			snprintf(err, MW_ERROR_MAX, "%s: can't set its mode: %s", dir, mw_strerror(errno));
+			snprintf(err, MW_ERROR_MAX, "%s: can't set its mode: %s", dir, mw_sys_error(errno));
 			return -1;
 		}
 		mw_socket_dir_open_up(dir, o);
 	} else if (errno != EEXIST) {
-		snprintf(err, MW_ERROR_MAX, "%s: can't create the directory: %s", dir, mw_strerror(errno));
+		snprintf(err, MW_ERROR_MAX, "%s: can't create the directory: %s", dir, mw_sys_error(errno));
 		return -1;
 	} else if (stat(dir, &st) || !S_ISDIR(st.st_mode)) {
 		snprintf(err, MW_ERROR_MAX, "%s: not a directory: remove it or choose another path", dir);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sys.h"
 #include "ancestors.h"
 #include "sweep.h"
 
@@ -187,7 +188,7 @@ int mw_rundir_path(unsigned i, const struct mw_options *o, char path[MW_SOCKET_P
 	if (directory(in, true, dir)) {
 		snprintf(err, MW_ERROR_MAX, "%.80s/mwrap-%u: can't hold the family's sockets: %s", in,
 			 (unsigned)geteuid(),
-			 errno == EEXIST ? "not this user's own, of mode 0700" : mw_strerror(errno));
+			 errno == EEXIST ? "not this user's own, of mode 0700" : mw_sys_error(errno));
 		return -1;
 	}
 	join(path, dir, with, first_of(&a));

@@ -135,8 +135,6 @@ static inline void mw_moves_end(void)
 
 /* httpd.c */
 
-/* The English text of an errno value; static. */
-const char *mw_strerror(int);
 /*
  * Moves fd, which the caller owns, to a number that scripts and select() don't use. Returns the new
  * number, or fd if none is free.

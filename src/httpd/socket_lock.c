@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sys.h"
 #include "server.h"
 
 #define LOCK_MARK "mwrap "
@@ -36,7 +37,7 @@ static void lock_path(struct lock_path *l, const char *path)
 
 static enum mw_socket_locked failed(char err[MW_ERROR_MAX], const char *what, const char *path, int e)
 {
-	snprintf(err, MW_ERROR_MAX, "%s: %s: %s", path, what, mw_strerror(e));
+	snprintf(err, MW_ERROR_MAX, "%s: %s: %s", path, what, mw_sys_error(e));
 	return MW_SOCKET_LOCK_ERROR;
 }
 

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sys.h"
 #include "ancestors.h"
 #include "server.h"
 
@@ -124,7 +125,7 @@ static void complain(const char *path, const struct mw_options *o, const char *w
 	if (mw_ancestor_served())
 		return;
 	mw_log("%s: stays closed to others: %s%s%s (%s)", path, what, group ? " " : "",
-	       group ? o->socket_group : "", mw_strerror(e));
+	       group ? o->socket_group : "", mw_sys_error(e));
 }
 
 static void open_up_path(const char *path, const struct mw_options *o, mode_t mode, dev_t dev, ino_t ino)

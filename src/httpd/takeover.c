@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/sys.h"
 #include "base/times.h"
 #include "ancestors.h"
 #include "rundir.h"
@@ -100,7 +101,7 @@ static void look_at_port(uint64_t now)
 		owner.port_since = now;
 	} else if (errno && !owner.port_told && now - owner.port_since >= MW_TAKEOVER_PORT_MS) {
 		owner.port_told = true;
-		mw_log("%.100s: can't listen: %s", o->listen, mw_strerror(errno));
+		mw_log("%.100s: can't listen: %s", o->listen, mw_sys_error(errno));
 	}
 }
 

@@ -16,6 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/sys.h"
+
 static socklen_t tcp_addr(struct sockaddr_storage *ss, const char *host, uint16_t port)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
@@ -105,7 +107,7 @@ int mw_tcp_open(struct mw_listener *l, const struct mw_options *o, uint16_t know
 	if (known && !o->listen_port && !open_port(l, o, known))
 		return 0;
 	if (open_port(l, o, o->listen_port)) {
-		snprintf(err, MW_ERROR_MAX, "%.100s: can't listen: %s", o->listen, mw_strerror(errno));
+		snprintf(err, MW_ERROR_MAX, "%.100s: can't listen: %s", o->listen, mw_sys_error(errno));
 		return -1;
 	}
 	if (!o->listen_port)

@@ -21,6 +21,7 @@
 
 #include "takeover.h"
 #include "base/clock.h"
+#include "base/sys.h"
 #include "server.h"
 
 /*
@@ -55,7 +56,7 @@ static void wrong(const char *why)
 static void wrong_errno(int e)
 {
 	snprintf(file.wrong, sizeof(file.wrong), "token_file: %.120s can't be read: %s", file.path,
-		 mw_strerror(e));
+		 mw_sys_error(e));
 }
 
 /* Finds the token at the start of a file. Returns its length, 0: there is none. */
