@@ -4,23 +4,30 @@
  *
  * A child that kept the listening socket or a client's connection open would make a dead parent
  * look alive. The state may be half-updated; server.h has the rules that make this work. The child
- * of a threaded process may make only async-signal-safe calls: no malloc, no stdio, no lock. The
- * child doesn't inherit the locks of the parent's socket files; closing their descriptors here
- * doesn't drop them.
+ * of a threaded process may make only async-signal-safe calls: no malloc, no stdio, no lock.
  */
+#include "after_fork.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <string.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "connections.h"
+#include "daemon.h"
+#include "endpoint.h"
+#include "exit_verdict.h"
+#include "linger.h"
+#include "listeners.h"
+#include "live.h"
+#include "loop.h"
+#include "own_site.h"
 #include "relay.h"
-#include "takeover.h"
 #include "server.h"
+#include "takeover.h"
+#include "token.h"
 
 struct dirent_head { /* as getdents64 writes it */
 	uint64_t ino;
@@ -32,7 +39,7 @@ struct dirent_head { /* as getdents64 writes it */
 
 static void close_if_ours(int fd)
 {
-	if (fd >= 0 && (mw_listen_is_ours(fd) || mw_token_is_ours(fd)))
+	if (fd >= 0 && (mw_listeners_own(fd) || mw_token_is_ours(fd)))
 		close(fd);
 }
 
@@ -82,45 +89,21 @@ static void search(void)
 	close(dir);
 }
 
-static bool has_evfd(int epfd, uint32_t events)
-{
-	struct epoll_event ev = { .events = events, .data.ptr = events ? &mw_server.evfd : NULL };
-
-	return epfd >= 0 && mw_server.evfd >= 0 && !epoll_ctl(epfd, EPOLL_CTL_MOD, mw_server.evfd, &ev);
-}
-
-static void close_lock(const struct mw_socket_lock *c)
-{
-	struct stat st;
-
-	if (c->lock_fd >= 0 && !fstat(c->lock_fd, &st) && st.st_dev == c->lock_dev &&
-	    st.st_ino == c->lock_ino)
-		close(c->lock_fd);
-}
-
 static void close_inherited(uint32_t moves)
 {
-	bool mhd = has_evfd(mw_server.mhd_epfd, 0), own = has_evfd(mw_server.epfd, EPOLLIN);
+	/* each is known to be the parent's while the loop's eventfd is in it: ask before any is closed */
+	bool daemon = mw_daemon_ours(), loop = mw_loop_ours();
 
 	if (moves & 1 || atomic_load(&mw_server.moves) != moves)
 		search();
-	for (unsigned i = 0; i < MW_CONNECTIONS_MAX; i++)
-		close_if_ours(mw_server.conns[i].fd);
+	mw_connections_inherited(close_if_ours);
 	mw_linger_inherited(close_if_ours);
-	for (unsigned i = 0; i < MW_LISTENERS_MAX; i++) {
-		close_if_ours(mw_server.listeners[i].fd);
-		if (mw_server.listeners[i].socket_lock.path[0])
-			close_lock(&mw_server.listeners[i].socket_lock);
-	}
-	mw_proc_close(&mw_server.statm);
-	mw_proc_close(&mw_server.smaps);
-	/* these are known to be ours while each epoll has the eventfd in it */
-	if (mhd)
-		close(mw_server.mhd_epfd);
-	if (own) {
-		close(mw_server.epfd);
-		close(mw_server.evfd);
-	}
+	mw_listeners_inherited(close_if_ours);
+	mw_own_site_close();
+	if (daemon)
+		mw_daemon_inherited();
+	if (loop)
+		mw_loop_inherited();
 }
 
 uint32_t mw_child_before_fork(void)
@@ -137,17 +120,12 @@ void mw_child_after_fork(uint32_t moves)
 	if (was != MW_SERVER_NONE)
 		atomic_store(&mw_server.forked, true);
 	atomic_store(&mw_server.tid, 0);
-	mw_token_child();
+	mw_token_forget();
 	mw_endpoint_child();
-	mw_server.daemon = NULL;
-	mw_server.mhd_epfd = -1;
-	atomic_store(&mw_server.epfd, -1);
-	atomic_store(&mw_server.evfd, -1);
-	mw_server.listeners_n = 0;
-	memset(mw_server.listeners, 0, sizeof(mw_server.listeners));
-	for (unsigned i = 0; i < MW_LISTENERS_MAX; i++)
-		mw_server.listeners[i].fd = mw_server.listeners[i].socket_lock.lock_fd = -1;
-	mw_server.statm.fd = mw_server.smaps.fd = -1;
+	mw_daemon_forget();
+	mw_loop_forget();
+	mw_listeners_child();
+	mw_own_site_child();
 	mw_connections_reset();
 	mw_linger_reset();
 	mw_live_reset();

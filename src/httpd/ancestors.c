@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "family/family.h"
 #include "server.h"
 
 #define VALUE_MAX 4096 /* bytes of MWRAP that are compared */

@@ -9,32 +9,81 @@
  * A drop is a shutdown(2). libmicrohttpd owns the descriptor: it sees the end of the stream,
  * closes, and tells mhd.c, which frees the slot. Called by the server's thread only.
  */
+#include "connections.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/times.h"
+#include "daemon.h"
+#include "descriptors.h"
+#include "listeners.h"
+#include "live.h"
+#include "loop.h"
 #include "relay.h"
-#include "library/library.h"
 #include "server.h"
 
 #define ACCEPT_BATCH 16u
 
+/* A forked child finds its descriptors here: see server.h. */
+static struct mw_conn conns[MW_CONNECTIONS_MAX];
+static unsigned conns_max; /* slots in use */
+
+/* Connections take at most an eighth of what the application may open. */
+void mw_connections_start(void)
+{
+	struct rlimit rl = { .rlim_cur = 1024 };
+	rlim_t eighth;
+
+	mw_connections_reset();
+	getrlimit(RLIMIT_NOFILE, &rl);
+	eighth = rl.rlim_cur / 8;
+	conns_max = eighth < 4 ? 4 : eighth > MW_CONNECTIONS_MAX ? MW_CONNECTIONS_MAX : (unsigned)eighth;
+}
+
+unsigned mw_connections_max(void)
+{
+	return conns_max;
+}
+
 void mw_connections_reset(void)
 {
 	for (unsigned i = 0; i < MW_CONNECTIONS_MAX; i++)
-		mw_server.conns[i].fd = -1;
+		conns[i].fd = -1;
 }
 
 struct mw_conn *mw_conn_of(int fd)
 {
-	for (unsigned i = 0; i < mw_server.conns_max; i++)
-		if (mw_server.conns[i].fd == fd)
-			return &mw_server.conns[i];
+	for (unsigned i = 0; i < conns_max; i++)
+		if (conns[i].fd == fd)
+			return &conns[i];
 	return NULL;
+}
+
+struct mw_conn *mw_conn_about(void *about)
+{
+	struct mw_conn *c = about;
+
+	return c >= conns && c < conns + MW_CONNECTIONS_MAX ? c : NULL;
+}
+
+bool mw_conn_hear_of_end(struct mw_conn *c)
+{
+	const uint32_t events = EPOLLRDHUP | EPOLLONESHOT;
+
+	return !mw_loop_add(c->fd, events, c) || (errno == EEXIST && !mw_loop_change(c->fd, events, c));
+}
+
+void mw_connections_inherited(void (*close_it)(int fd))
+{
+	for (unsigned i = 0; i < MW_CONNECTIONS_MAX; i++)
+		close_it(conns[i].fd);
 }
 
 void mw_conn_phase(struct mw_conn *c, enum mw_conn_phase phase, uint64_t now)
@@ -65,8 +114,8 @@ static struct mw_conn *oldest(enum mw_conn_phase phase, const struct mw_conn *bu
 {
 	struct mw_conn *old = NULL;
 
-	for (unsigned i = 0; i < mw_server.conns_max; i++) {
-		struct mw_conn *c = &mw_server.conns[i];
+	for (unsigned i = 0; i < conns_max; i++) {
+		struct mw_conn *c = &conns[i];
 
 		if (c->fd >= 0 && !c->dropped && c != but && c->phase == phase &&
 		    (!old || c->turn < old->turn))
@@ -103,7 +152,7 @@ static struct mw_conn *slot(uint64_t now)
 		if (!c)
 			break;
 		drop(c);
-		mw_mhd->run(mw_server.daemon); /* sees the end of the dropped stream and closes it */
+		mw_daemon_run(); /* sees the end of the dropped stream and closes it */
 		c = mw_conn_of(-1);
 	}
 	return c;
@@ -136,27 +185,17 @@ static void take(struct mw_listener *l, int fd, uint64_t now)
 	}
 	*c = (struct mw_conn){ .fd = fd, .tcp = l->tcp };
 	mw_conn_phase(c, MW_CONN_WAITING, now);
-	/* takes over the descriptor, and closes it on failure */
-	if (mw_mhd->add_connection(mw_server.daemon, fd, (struct sockaddr *)&l->addr, l->addr_len) !=
-	    MHD_YES)
+	if (!mw_daemon_add(l, fd))
 		c->fd = -1;
-}
-
-static void pause_listener(struct mw_listener *l, uint64_t now)
-{
-	struct epoll_event none = { .events = 0, .data.ptr = l };
-
-	if (!epoll_ctl(mw_server.epfd, EPOLL_CTL_MOD, l->fd, &none))
-		l->paused_until = now + MW_PAUSE_MS;
 }
 
 void mw_connections_accept(struct mw_listener *l, uint64_t now)
 {
 	/* fewer than the slots: a newcomer's request is read before others evict it */
-	unsigned batch = mw_server.conns_max / 2 < ACCEPT_BATCH ? mw_server.conns_max / 2 : ACCEPT_BATCH;
+	unsigned batch = conns_max / 2 < ACCEPT_BATCH ? conns_max / 2 : ACCEPT_BATCH;
 
 	char err[MW_ERROR_MAX];
-	bool serves = !mw_serve_begin(err);
+	bool serves = !mw_daemon_begin(err);
 
 	for (unsigned i = 0; i < batch; i++) {
 		int fd;
@@ -169,7 +208,7 @@ void mw_connections_accept(struct mw_listener *l, uint64_t now)
 			else
 				refuse(fd, err);
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-			pause_listener(l, now);
+			mw_listener_pause(l, now);
 		}
 		mw_moves_end();
 		if (fd < 0 && errno != ECONNABORTED && errno != EINTR)
@@ -184,19 +223,12 @@ static uint64_t patience(const struct mw_conn *c)
 					      MW_RESPONSE_MS;
 }
 
-static int sooner(int a, uint64_t ms)
-{
-	int b = ms > 60000 ? 60000 : (int)ms;
-
-	return a < 0 || b < a ? b : a;
-}
-
 int mw_connections_expire(uint64_t now)
 {
 	int next = -1;
 
-	for (unsigned i = 0; i < mw_server.conns_max; i++) {
-		struct mw_conn *c = &mw_server.conns[i];
+	for (unsigned i = 0; i < conns_max; i++) {
+		struct mw_conn *c = &conns[i];
 		uint64_t end = c->since + patience(c);
 
 		if (c->fd < 0 || c->dropped ||
@@ -205,18 +237,7 @@ int mw_connections_expire(uint64_t now)
 		if (now >= end)
 			drop(c);
 		else
-			next = sooner(next, end - now);
-	}
-	for (unsigned i = 0; i < mw_server.listeners_n; i++) {
-		struct mw_listener *l = &mw_server.listeners[i];
-		struct epoll_event in = { .events = EPOLLIN, .data.ptr = l };
-
-		if (!l->paused_until)
-			continue;
-		if (now < l->paused_until)
-			next = sooner(next, l->paused_until - now);
-		else if (!epoll_ctl(mw_server.epfd, EPOLL_CTL_MOD, l->fd, &in))
-			l->paused_until = 0;
+			next = mw_sooner(next, end - now);
 	}
 	return next;
 }

@@ -3,13 +3,19 @@
  * endpoint.c - what other threads may know of the server: how relatives are reached, and the token
  * that they require.
  *
- * It is a copy, since mw_server belongs to the server's thread. The lock is held only while
+ * It is a copy, since the server's state belongs to the server's thread. The lock is held only while
  * copying.
  */
+#include "endpoint.h"
+
 #include <pthread.h>
 #include <string.h>
 
+#include "family/family.h"
+#include "http/access.h"
+#include "listen.h"
 #include "server.h"
+#include "token.h"
 
 static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -18,10 +24,11 @@ static bool known;     /* under the lock: a server runs */
 
 void mw_endpoint_tell(void)
 {
-	struct mw_family now = mw_server.family;
+	const struct mw_access *access = mw_token_access();
+	struct mw_family now = *mw_listen_family();
 
 	if (mw_server.api->options()->token_file)
-		memcpy(now.token, mw_server.access.token, mw_server.access.token_n);
+		memcpy(now.token, access->token, access->token_n);
 	pthread_mutex_lock(&lock);
 	endpoint = now;
 	known = true;

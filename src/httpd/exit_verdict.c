@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* exit_verdict.c - the verdict at the end of the server, for the exit dump. See httpd.h. */
-#include <string.h>
+#include "exit_verdict.h"
 
-#include "httpd.h"
-#include "server.h"
+#include <string.h>
 
 static char words[1024];
 static _Atomic bool kept; /* release: the words are whole; acquire */

@@ -10,12 +10,13 @@
  * bytes between two consecutive parts tell. 1.0 refuses NULs, folded lines and bare LFs itself, as
  * mhd.c asks it to.
  */
+#include "head.h"
+
 #include <string.h>
 #include <strings.h>
 
-#include "library/library.h"
 #include "family/gather.h"
-#include "head.h"
+#include "library/library.h"
 
 /* Headers that must not occur twice: one reader takes the first, another one the last. */
 static const char *const single[] = {

@@ -15,13 +15,18 @@
  * Called by the server's thread only. mw_linger() and mw_linger_close() run within
  * mw_moves_begin().
  */
+#include "linger.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/times.h"
+#include "connections.h"
+#include "descriptors.h"
+#include "listeners.h"
+#include "loop.h"
 #include "server.h"
 
 #define BYTES_MAX ((uint64_t)4 << 20)
@@ -43,7 +48,7 @@ _Static_assert(MW_CONNECTIONS_MAX / 4 <= MW_LINGERS_MAX, "a slot for each");
 /* Within mw_moves_begin(). The application may have put its own file in our place. */
 static void end(struct mw_linger *l)
 {
-	if (mw_listen_is_ours(l->fd))
+	if (mw_listeners_own(l->fd))
 		close(l->fd);
 	l->fd = -1;
 }
@@ -59,8 +64,7 @@ static struct mw_linger *free_slot(void)
 {
 	struct mw_linger *oldest = &lingers[0];
 
-	/* conns_max is at least 4 and at most MW_CONNECTIONS_MAX */
-	for (unsigned i = 0; i < mw_server.conns_max / 4; i++) {
+	for (unsigned i = 0; i < mw_connections_max() / 4; i++) {
 		struct mw_linger *l = &lingers[i];
 
 		if (l->fd < 0)
@@ -83,21 +87,19 @@ static bool sends(const struct mw_conn *c)
 
 void mw_linger(const struct mw_conn *c, uint64_t now)
 {
-	struct epoll_event in = { .events = EPOLLIN };
 	struct mw_linger *l;
 
 	if (c->fd < 0 || c->dropped || atomic_load(&mw_server.stop_asked) || !sends(c))
 		return;
 	l = free_slot();
-	l->fd = fcntl(c->fd, F_DUPFD_CLOEXEC, mw_server.fd_base);
+	l->fd = mw_fd_copy(c->fd);
 	l->until = now + MW_LINGER_MS;
 	l->latest = now + MW_REQUEST_MS;
 	l->left = BYTES_MAX;
-	in.data.ptr = l;
 	if (l->fd < 0)
 		return; /* no descriptor is left: the kernel resets the connection */
 	shutdown(l->fd, SHUT_WR);
-	if (epoll_ctl(mw_server.epfd, EPOLL_CTL_ADD, l->fd, &in))
+	if (mw_loop_add(l->fd, EPOLLIN, l))
 		end(l);
 }
 
@@ -106,7 +108,7 @@ static void discard(struct mw_linger *l, uint64_t now)
 	char waste[16384];
 	ssize_t n = 1;
 
-	if (l->fd < 0 || !mw_listen_is_ours(l->fd))
+	if (l->fd < 0 || !mw_listeners_own(l->fd))
 		return;
 	for (int i = 0; i < AT_ONCE && n > 0; i++) {
 		n = recv(l->fd, waste, sizeof(waste), MSG_DONTWAIT);

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * listen.c - opens the listeners that the options name: Unix sockets at a locked path; TCP on
- * loopback, or elsewhere with a token. Called by the server's thread while it starts;
- * mw_listen_unlink() and mw_listen_is_ours() by others as server.h says. Every descriptor is
+ * loopback, or elsewhere with a token. Called by the server's thread. Every descriptor is
  * close-on-exec and non-blocking.
  */
-#include <arpa/inet.h>
+#include "listen.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,12 +16,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/sys.h"
+#include "family/family.h"
 #include "ancestors.h"
-#include "takeover.h"
+#include "descriptors.h"
+#include "listeners.h"
 #include "rundir.h"
 #include "server.h"
+#include "socket_lock.h"
+#include "socket_mode.h"
+#include "takeover.h"
 #include "tcp.h"
+#include "token.h"
 
 /* ms; how long a relative may hold the lock of a path that has our PID. */
 #define SWEPT_MS 100
@@ -33,6 +38,13 @@
  * an app that daemonizes changes to "/".
  */
 static char start_dir[PATH_MAX];
+
+static struct mw_family relatives; /* also in a forked child, which opens the same */
+
+const struct mw_family *mw_listen_family(void)
+{
+	return &relatives;
+}
 
 int mw_listen_absolute(const char *path, char *out, size_t size, char err[MW_ERROR_MAX])
 {
@@ -126,14 +138,6 @@ static int open_locked(struct mw_listener *l, char err[MW_ERROR_MAX])
 	return -1;
 }
 
-static bool taken_by_us(const char *path)
-{
-	for (unsigned i = 0; i < mw_server.listeners_n; i++)
-		if (!strcmp(mw_server.listeners[i].socket_lock.path, path))
-			return true;
-	return false;
-}
-
 /*
  * Locks a path with this process's PID in it. A relative may be sweeping what an earlier process of
  * that PID left, and holds the lock for a moment.
@@ -167,7 +171,7 @@ static int open_unix(struct mw_listener *l, const char *abs, char err[MW_ERROR_M
 {
 	enum mw_socket_locked got;
 
-	if (taken_by_us(abs)) {
+	if (mw_listeners_have(abs)) {
 		snprintf(err, MW_ERROR_MAX, "%s: given twice", abs);
 		return -1;
 	}
@@ -200,7 +204,7 @@ static int open_path(struct mw_listener *l, const struct mw_options *o, char err
 	/* a path with the PID in it is not shared */
 	if (mw_options_expand(o->socket, (long)getpid() + 1, other, sizeof(other)) >= 0 &&
 	    !strcmp(path, other)) {
-		strcpy(mw_server.family.path, abs);
+		strcpy(relatives.path, abs);
 		mw_takeover_begin(abs, l);
 	}
 	return 0;
@@ -221,8 +225,8 @@ static int open_rundir(struct mw_listener *l, const struct mw_options *o, char e
 		for (int tries = 0; !ret && tries < 3; tries++) {
 			mw_rundir_keep(path);
 			if (!open_unix(l, path, err)) {
-				if (!mw_server.family.dir[0])
-					strcpy(mw_server.family.path, path);
+				if (!relatives.dir[0])
+					strcpy(relatives.path, path);
 				mw_takeover_begin(path, l);
 				return 0;
 			}
@@ -275,7 +279,7 @@ static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[
 			 sizeof(dir) - 1);
 		return -1;
 	}
-	strcpy(mw_server.family.dir, dir);
+	strcpy(relatives.dir, dir);
 	return open_unix(l, path, err);
 }
 
@@ -295,8 +299,8 @@ unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
 	unsigned asked = 0;   /* listeners that the options name */
 
 	for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++) {
-		struct mw_listener *l = &mw_server.listeners[mw_server.listeners_n];
 		bool rundir = openers[i] == open_rundir;
+		struct mw_listener *l;
 		int ret;
 
 		/*
@@ -306,14 +310,13 @@ unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
 			continue;
 		if (pending)
 			tell(err);
-		memset(l, 0, sizeof(*l));
-		l->fd = l->socket_lock.lock_fd = -1;
+		l = mw_listeners_slot(); /* never NULL: there is one for each opener */
 		ret = openers[i](l, o, err);
 		pending = ret < 0;
 		if (ret)
 			l->addr_len = 0; /* a socket with this address isn't ours */
 		else
-			mw_server.listeners_n++;
+			mw_listeners_add();
 		asked += ret >= 0 && !rundir; /* also if a relative has the port */
 	}
 	if (pending && asked)
@@ -325,17 +328,6 @@ unsigned mw_listen_all(const struct mw_options *o, char err[MW_ERROR_MAX])
 	return asked;
 }
 
-struct mw_listener *mw_listen_slot(void)
-{
-	struct mw_listener *l = &mw_server.listeners[mw_server.listeners_n];
-
-	if (mw_server.listeners_n == MW_LISTENERS_MAX)
-		return NULL;
-	memset(l, 0, sizeof(*l));
-	l->fd = l->socket_lock.lock_fd = -1;
-	return l;
-}
-
 /* Opens and watches a listener whose path is locked; on failure releases the lock. */
 static struct mw_listener *go_on(struct mw_listener *l, enum mw_socket_locked got)
 {
@@ -345,20 +337,20 @@ static struct mw_listener *go_on(struct mw_listener *l, enum mw_socket_locked go
 		l->addr_len = 0;
 		return NULL;
 	}
-	if (mw_loop_watch(l)) {
+	if (mw_listener_watch(l)) {
 		close(l->fd);
 		l->fd = -1;
 		l->addr_len = 0;
 		mw_socket_lock_drop(&l->socket_lock);
 		return NULL;
 	}
-	mw_server.listeners_n++;
+	mw_listeners_add();
 	return l;
 }
 
 struct mw_listener *mw_listen_take(const char *path)
 {
-	struct mw_listener *l = mw_listen_slot();
+	struct mw_listener *l = mw_listeners_slot();
 	char err[MW_ERROR_MAX];
 
 	if (!l)
@@ -372,7 +364,7 @@ struct mw_listener *mw_listen_take(const char *path)
 
 struct mw_listener *mw_listen_beside(const char *path)
 {
-	struct mw_listener *l = mw_listen_slot();
+	struct mw_listener *l = mw_listeners_slot();
 	char err[MW_ERROR_MAX];
 
 	if (!l)
@@ -382,56 +374,4 @@ struct mw_listener *mw_listen_beside(const char *path)
 	mw_opening_end();
 	mw_moves_end();
 	return l;
-}
-
-void mw_listen_end(struct mw_listener *l)
-{
-	mw_moves_begin();
-	if (l->fd >= 0 && mw_listen_is_ours(l->fd))
-		close(l->fd);
-	l->fd = -1; /* its address stays noted: its connections have it */
-	mw_moves_end();
-}
-
-void mw_listen_unlink(void)
-{
-	for (unsigned i = 0; i < mw_server.listeners_n; i++)
-		mw_socket_lock_unlink(&mw_server.listeners[i].socket_lock);
-}
-
-/*
- * A socket accepted at 0.0.0.0 or [::] is bound to the address that the client used, and our port.
- */
-static bool is_from_any(const struct mw_listener *l, const struct sockaddr_storage *ss)
-{
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-	bool any;
-
-	if (ss->ss_family != l->addr.ss_family || (ss->ss_family != AF_INET && ss->ss_family != AF_INET6))
-		return false;
-	memcpy(&in, &l->addr, sizeof(in));
-	memcpy(&in6, &l->addr, sizeof(in6));
-	any = ss->ss_family == AF_INET ? in.sin_addr.s_addr == htonl(INADDR_ANY) :
-					 IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr);
-	return any && mw_tcp_port(ss) == mw_tcp_port(&l->addr);
-}
-
-bool mw_listen_is_ours(int fd)
-{
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
-
-	memset(&ss, 0, sizeof(ss));
-	if (getsockname(fd, (struct sockaddr *)&ss, &len))
-		return false;
-	/* also one that is just being opened and isn't counted yet */
-	for (unsigned i = 0; i < MW_LISTENERS_MAX; i++) {
-		const struct mw_listener *l = &mw_server.listeners[i];
-
-		if (l->addr_len && len == l->addr_len &&
-		    (!memcmp(&ss, &l->addr, len) || (l->tcp && is_from_any(l, &ss))))
-			return true;
-	}
-	return false;
 }

@@ -10,15 +10,17 @@
  * The server's thread only, except in a forked child. All must be resumed before MHD_stop_daemon():
  * libmicrohttpd panics otherwise.
  */
-#include <errno.h>
+#include "live.h"
+
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "report/live/stream.h"
+#include "connections.h"
 #include "gzip.h"
 #include "library/library.h"
-#include "server.h"
+#include "own_site.h"
 
 struct seat {
 	struct MHD_Connection *mc; /* NULL: it is free */
@@ -44,7 +46,7 @@ static void end(struct seat *s)
 {
 	if (!s->mc)
 		return;
-	mw_watcher_end(&mw_server.site.stream, &s->w);
+	mw_watcher_end(&mw_own_site()->stream, &s->w);
 	resume(s);
 }
 
@@ -73,7 +75,7 @@ static ssize_t read_event(void *cls, uint64_t pos, char *to, size_t max)
 	(void)pos;
 	s->conn->since = now; /* it reads */
 	while (!n) {
-		switch (mw_watcher_next(&mw_server.site.stream, &s->w, now, &p, &n)) {
+		switch (mw_watcher_next(&mw_own_site()->stream, &s->w, now, &p, &n)) {
 		case MW_NEXT_END:
 			n = s->gzip.open ? mw_gzip_finish(&s->gzip, to, max) : 0;
 			return n ? (ssize_t)n : MHD_CONTENT_READER_END_OF_STREAM;
@@ -97,18 +99,9 @@ static void leave(void *cls)
 	struct seat *s = cls;
 
 	mw_gzip_end(&s->gzip);
-	mw_watcher_free(&mw_server.site.stream, &s->w);
+	mw_watcher_free(&mw_own_site()->stream, &s->w);
 	*s = (struct seat){ 0 };
-	(void)mw_stream_idle(&mw_server.site.stream, mw_now_ms());
-}
-
-/* Lets the loop see the client's end once; watches a slot's new client again. */
-static bool hear_of_end(struct mw_conn *c)
-{
-	struct epoll_event ev = { .events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = c };
-
-	return !epoll_ctl(mw_server.epfd, EPOLL_CTL_ADD, c->fd, &ev) ||
-	       (errno == EEXIST && !epoll_ctl(mw_server.epfd, EPOLL_CTL_MOD, c->fd, &ev));
+	(void)mw_stream_idle(&mw_own_site()->stream, mw_now_ms());
 }
 
 static struct seat *free_one(void)
@@ -123,18 +116,18 @@ static struct seat *free_one(void)
 struct MHD_Response *mw_live_open(struct MHD_Connection *mc, struct mw_conn *c, struct mw_buf *first,
 				  bool *gzip)
 {
-	struct mw_stream *stream = &mw_server.site.stream;
+	struct mw_stream *stream = &mw_own_site()->stream;
 	struct seat *s = c ? free_one() : NULL;
 	uint64_t now = mw_now_ms();
 	struct MHD_Response *r;
 
 	/* watchers leave room for other clients */
-	if (!s || !mw_watcher_join(stream, &s->w, first, mw_server.conns_max / 2, now))
+	if (!s || !mw_watcher_join(stream, &s->w, first, mw_connections_max() / 2, now))
 		return NULL;
 	s->mc = mc;
 	s->conn = c;
 	*gzip = *gzip && mw_gzip_begin(&s->gzip);
-	r = hear_of_end(c) ?
+	r = mw_conn_hear_of_end(c) ?
 		    mw_mhd->create_response_from_callback(MHD_SIZE_UNKNOWN, 16 << 10, read_event, s, leave) :
 		    NULL;
 	if (!r) {
@@ -170,7 +163,7 @@ bool mw_live_waits(const struct mw_conn *c)
 
 void mw_live_run(uint64_t now)
 {
-	bool ticked = mw_stream_run(&mw_server.site.stream, now);
+	bool ticked = mw_stream_run(&mw_own_site()->stream, now);
 
 	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
 		if (seats[i].mc && (ticked || now >= mw_watcher_due(&seats[i].w)))
@@ -179,7 +172,7 @@ void mw_live_run(uint64_t now)
 
 int mw_live_due(uint64_t now)
 {
-	uint64_t due = mw_stream_due(&mw_server.site.stream, now);
+	uint64_t due = mw_stream_due(&mw_own_site()->stream, now);
 
 	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
 		if (seats[i].suspended && mw_watcher_due(&seats[i].w) < due)

@@ -10,27 +10,35 @@
  * MW_LOGIN_BODY_MAX bytes of that of POST /login. A request's cost is bounded:
  *  - 64 KiB for its head; libmicrohttpd answers a longer one with 431 or 414;
  *  - BODY_MAX bytes of body, else 413;
- *  - MW_HELD_MAX bytes for the answers of all clients together, before a further one is made.
+ *  - HELD_MAX bytes for the answers of all clients together, before a further one is made.
  *
  * An ambiguous head gets 400 (head.c). A client that is answered before all was read can go on
  * sending for a while, and so gets the answer (linger.c).
  */
+#include "mhd.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/times.h"
+#include "family/family.h"
+#include "family/gather.h"
 #include "http/access.h"
 #include "http/assets.h"
 #include "pages/routes.h"
-#include "family/gather.h"
-#include "base/times.h"
+#include "connections.h"
 #include "gzip.h"
-#include "relay.h"
 #include "head.h"
 #include "library/library.h"
+#include "linger.h"
+#include "live.h"
+#include "own_site.h"
+#include "relay.h"
 #include "server.h"
+#include "token.h"
 
 #define CONN_MEMORY ((size_t)64 << 10)
 /*
@@ -42,6 +50,8 @@
 #else
 #define STRICT
 #endif
+/* Bytes of answers that wait for slow readers; beyond this, others get 503. */
+#define HELD_MAX ((size_t)32 << 20)
 #define BODY_MAX ((size_t)1 << 20) /* no request needs a larger one */
 #define TOO_LARGE "the request's body is larger than 1 MiB"
 
@@ -281,8 +291,8 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 		.peer = peer_of(c),
 		.header = header,
 		.ctx = mc,
-		.site = &mw_server.site,
-		.access = mw_server.api->options()->token_file ? &mw_server.access : NULL,
+		.site = mw_own_site(),
+		.access = mw_server.api->options()->token_file ? mw_token_access() : NULL,
 		.body = request->body,
 		.body_n = request->got < MW_LOGIN_BODY_MAX ? request->got : MW_LOGIN_BODY_MAX,
 		.body_cut = request->got > MW_LOGIN_BODY_MAX,
@@ -395,7 +405,7 @@ static enum MHD_Result handle(void *unused, struct MHD_Connection *mc, const cha
 	now = mw_now_ms();
 	if (c)
 		mw_conn_phase(c, MW_CONN_ANSWERING, now);
-	if (held_bytes > MW_HELD_MAX) {
+	if (held_bytes > HELD_MAX) {
 		mw_connections_drop_slow(c, now);
 		return busy(mc);
 	}
@@ -468,7 +478,7 @@ struct MHD_Daemon *mw_serve_open(void)
 	held_bytes = 0; /* a daemon that wasn't stopped may have left some */
 	/* clang-format off */
 	return mw_mhd->start_daemon(flags, 0, NULL, NULL, handle, NULL,
-				MHD_OPTION_CONNECTION_LIMIT, mw_server.conns_max,
+				MHD_OPTION_CONNECTION_LIMIT, mw_connections_max(),
 				MHD_OPTION_CONNECTION_TIMEOUT, (MW_REQUEST_MS + 999u) / 1000,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONN_MEMORY,
 				MHD_OPTION_URI_LOG_CALLBACK, begin, NULL,

@@ -2,13 +2,11 @@
 /* relay.c - answers requests outside the server's thread. See relay.h. */
 #include "relay.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,7 +14,11 @@
 #include "base/thread.h"
 #include "family/ask.h"
 #include "family/family.h"
+#include "connections.h"
 #include "library/library.h"
+#include "listen.h"
+#include "loop.h"
+#include "server.h"
 
 enum {
 	STACK = 256 * 1024,
@@ -207,11 +209,11 @@ struct mw_job *mw_relay_begin(struct MHD_Connection *mc, struct mw_conn *c, cons
 	j->conn = c;
 	j->owners = 2;
 	j->api = mw_server.api;
-	j->family = mw_server.family;
+	j->family = *mw_listen_family();
 	if (req->access) /* relatives require it, too */
 		snprintf(j->family.token, sizeof(j->family.token), "%.*s", (int)req->access->token_n,
 			 req->access->token);
-	j->wake = mw_server.evfd;
+	j->wake = mw_loop_wake_fd();
 	pthread_mutex_init(&j->lock, NULL);
 	if (!copy(j, req) || mw_thread_start(run, j, STACK)) {
 		j->owners = 1;
@@ -269,15 +271,6 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
 	return 0;
 }
 
-/* Lets the loop see the client's end once. */
-static void hear_of_end(struct mw_conn *c)
-{
-	struct epoll_event ev = { .events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = c };
-
-	if (epoll_ctl(mw_server.epfd, EPOLL_CTL_ADD, c->fd, &ev) && errno == EEXIST)
-		(void)epoll_ctl(mw_server.epfd, EPOLL_CTL_MOD, c->fd, &ev);
-}
-
 struct MHD_Response *mw_relay_stream(struct mw_job *j)
 {
 	/* body: what came with the head; the thread may have added to the queue meanwhile */
@@ -288,7 +281,7 @@ struct MHD_Response *mw_relay_stream(struct mw_job *j)
 	j->res.body = (struct mw_buf){ 0 };
 	pthread_mutex_unlock(&j->lock);
 	if (j->conn) {
-		hear_of_end(j->conn);
+		(void)mw_conn_hear_of_end(j->conn);
 		mw_mhd->set_connection_option(j->mc, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
 		mw_conn_phase(j->conn, MW_CONN_WATCHING, mw_now_ms());
 	}

@@ -17,7 +17,13 @@
 #ifndef MW_HTTPD_RELAY_H
 #define MW_HTTPD_RELAY_H
 
-#include "server.h"
+#include <stdbool.h>
+
+#include "connections.h"
+#include "pages/routes.h"
+
+struct MHD_Connection;
+struct MHD_Response;
 
 struct mw_job;
 

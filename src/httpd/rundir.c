@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "base/sys.h"
+#include "family/family.h"
 #include "ancestors.h"
+#include "server.h"
 #include "sweep.h"
 
 /* The longest text behind BASE: "/mwrap-UID/PORT-KEY-PID.PID.lock" */

@@ -17,7 +17,8 @@
 
 #include <stdbool.h>
 
-#include "server.h"
+#include "family/family.h"
+#include "options/options.h"
 
 /*
  * Finds the i-th path to try, from 0 on; its directory exists then. Returns 0; -1: the

@@ -13,11 +13,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "server.h"
+#include "descriptors.h"
 
 #define LOCK_MARK "mwrap "
 #define LOCK_TRIES 16

@@ -11,16 +11,18 @@
  * that a forked child could find held for ever. The launcher has replaced other names by numbers.
  * Called by the server's thread; allocates nothing.
  */
+#include "socket_mode.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/sys.h"
 #include "ancestors.h"
-#include "server.h"
+#include "socket_lock.h"
 
 /* --- /etc/group ------------------------------------------------------------------- */
 

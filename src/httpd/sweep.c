@@ -14,7 +14,10 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "base/times.h"
+#include "family/family.h"
 #include "rundir.h"
+#include "server.h"
+#include "socket_lock.h"
 
 enum {
 	LATELY_S = 2,    /* file times have the resolution of kernel ticks, or of seconds */

@@ -14,8 +14,6 @@
 
 #include <stdint.h>
 
-#include "server.h"
-
 /* path, dir: as in mw_family; "": none. Begins a sweep if there is a reason. */
 void mw_sweep_look(const char *path, const char *dir, uint64_t now);
 /* A whole sweep in this thread: the process ends. */

@@ -9,9 +9,12 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/times.h"
+#include "family/family.h"
 #include "ancestors.h"
-#include "rundir.h"
+#include "listen.h"
+#include "listeners.h"
 #include "server.h"
+#include "socket_lock.h"
 #include "sweep.h"
 #include "tcp.h"
 
@@ -180,7 +183,7 @@ static void look_at_mine(uint64_t now)
 	owner.old = owner.mine;
 	owner.mine = NULL;
 	if (owner.port)
-		mw_listen_end(owner.port);
+		mw_listener_end(owner.port);
 	owner.quick_looks = 0;
 }
 
@@ -197,7 +200,7 @@ static int look_at_path(uint64_t now)
 	if (now < owner.next)
 		return (int)(owner.next - now);
 	if (owner.old) {
-		mw_listen_end(owner.old);
+		mw_listener_end(owner.old);
 		owner.old = NULL;
 	} else if (owner.mine) {
 		look_at_mine(now);
@@ -216,11 +219,11 @@ int mw_takeover_look(uint64_t now)
 {
 	int ms;
 
-	if (!owner.path[0] && !mw_server.family.dir[0])
+	if (!owner.path[0] && !mw_listen_family()->dir[0])
 		return -1;
 	ms = look_at_path(now);
-	if (owner.mine || mw_server.family.dir[0])
-		mw_sweep_look(owner.mine ? owner.path : "", mw_server.family.dir, now);
+	if (owner.mine || mw_listen_family()->dir[0])
+		mw_sweep_look(owner.mine ? owner.path : "", mw_listen_family()->dir, now);
 	return ms < MW_TAKEOVER_LOOK_MS ? ms : MW_TAKEOVER_LOOK_MS;
 }
 
@@ -233,8 +236,8 @@ void mw_takeover_sweep(void)
 		mw_socket_lock_forget(&owner.watched);
 		(void)mw_socket_lock_sweep(owner.path, 0);
 	}
-	if (owner.mine || is_free || mw_server.family.dir[0])
-		mw_sweep_now(owner.mine || is_free ? owner.path : "", mw_server.family.dir);
+	if (owner.mine || is_free || mw_listen_family()->dir[0])
+		mw_sweep_now(owner.mine || is_free ? owner.path : "", mw_listen_family()->dir);
 }
 
 void mw_takeover_end(void)

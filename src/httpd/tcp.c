@@ -16,7 +16,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/sys.h"
+#include "descriptors.h"
+#include "listeners.h"
+#include "server.h"
+#include "token.h"
 
 static socklen_t tcp_addr(struct sockaddr_storage *ss, const char *host, uint16_t port)
 {
@@ -125,7 +130,7 @@ struct mw_listener *mw_tcp_take(struct mw_listener *l, uint16_t known)
 	if (mw_token_wrong())
 		return NULL;
 	if (fresh)
-		l = mw_listen_slot();
+		l = mw_listeners_slot();
 	if (!l)
 		return NULL;
 	mw_moves_begin();
@@ -134,14 +139,14 @@ struct mw_listener *mw_tcp_take(struct mw_listener *l, uint16_t known)
 		if (fresh)
 			l->addr_len = 0; /* a socket with this address isn't ours */
 		l = NULL;
-	} else if (mw_loop_watch(l)) {
+	} else if (mw_listener_watch(l)) {
 		close(l->fd);
 		l->fd = -1;
 		if (fresh)
 			l->addr_len = 0;
 		l = NULL;
 	} else if (fresh) {
-		mw_server.listeners_n++;
+		mw_listeners_add();
 	}
 	mw_moves_end();
 	if (l && !o->listen_port && !known)

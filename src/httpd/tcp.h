@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-#include "server.h"
+#include "listeners.h"
+#include "options/options.h"
 
 /*
  * Opens the port as the server starts. known: the number that this process had before exec, if the

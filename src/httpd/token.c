@@ -10,6 +10,8 @@
  *
  * Called by the server's thread, except what is for a forked child. Allocates nothing.
  */
+#include "token.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,10 +21,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "takeover.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/sys.h"
+#include "http/access.h"
+#include "endpoint.h"
+#include "listen.h"
 #include "server.h"
+#include "takeover.h"
 
 /*
  * s; a file that changed this recently may change again without a trace: times have the resolution
@@ -36,7 +42,7 @@ static struct {
 	char path[PATH_MAX]; /* absolute; "": the option isn't given */
 	char wrong[MW_ERROR_MAX]; /* the problem; "": none */
 	struct stat seen;    /* the file's state when it was read; all zero: it was missing */
-	uint32_t ended;      /* access.ended as mw_token_refresh() saw it last */
+	uint32_t ended;      /* given.ended as mw_token_refresh() saw it last */
 	/*
 	 * The files opened last. A fork copies the descriptors a little before the memory: a
 	 * descriptor in the child may count as closed in here, and others as opened since.
@@ -47,6 +53,8 @@ static struct {
 	} opened[OPENED];
 	unsigned opened_n; /* in all */
 } file;
+
+static struct mw_access given; /* by the token */
 
 static void wrong(const char *why)
 {
@@ -99,7 +107,7 @@ static void take(int fd, const struct stat *st)
 		n = token_in(text, (size_t)got);
 		if (n) {
 			file.wrong[0] = '\0';
-			mw_access_token(&mw_server.access, text, n);
+			mw_access_token(&given, text, n);
 		} else {
 			wrong("has no token: the first line must be 16 to 512 printable ASCII "
 			      "characters without spaces");
@@ -162,7 +170,7 @@ static void look(void)
 		read_file(&st);
 	}
 	if (file.wrong[0])
-		mw_access_token(&mw_server.access, "", 0);
+		mw_access_token(&given, "", 0);
 }
 
 void mw_token_start(const struct mw_options *o)
@@ -170,7 +178,7 @@ void mw_token_start(const struct mw_options *o)
 	char path[PATH_MAX];
 
 	memset(&file, 0, sizeof(file));
-	mw_access_forget(&mw_server.access);
+	mw_access_forget(&given);
 	if (!o->token_file)
 		return;
 	if (mw_options_expand(o->token_file, (long)getpid(), path, sizeof(path)) < 0) {
@@ -182,7 +190,7 @@ void mw_token_start(const struct mw_options *o)
 		return;
 	}
 	look();
-	file.ended = mw_server.access.ended;
+	file.ended = given.ended;
 }
 
 const char *mw_token_wrong(void)
@@ -203,9 +211,9 @@ bool mw_token_refresh(void)
 	mw_moves_end();
 	if (file.wrong[0] && strcmp(before, file.wrong) && mw_takeover_speaks())
 		mw_log("%s. Every request is refused until this is right", file.wrong);
-	mw_access_expire(&mw_server.access);
-	ended = file.ended != mw_server.access.ended;
-	file.ended = mw_server.access.ended;
+	mw_access_expire(&given);
+	ended = file.ended != given.ended;
+	file.ended = given.ended;
 	mw_endpoint_tell();
 	return ended;
 }
@@ -224,7 +232,12 @@ bool mw_token_is_ours(int fd)
 	return false;
 }
 
-void mw_token_child(void)
+struct mw_access *mw_token_access(void)
 {
-	mw_access_forget(&mw_server.access);
+	return &given;
+}
+
+void mw_token_forget(void)
+{
+	mw_access_forget(&given);
 }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../src/httpd/server.h"
+#include "../../src/httpd/socket_mode.h"
 
 static char dir[] = "/tmp/mwrap-uXXXXXX", path[64];
 static char said[1024];
