@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fake_server OPTION... - the HTTP server over a table that is made up.
+ * fake_server OPTION... - the HTTP server over a table that is made up (t/lib/fake_table.h).
  *
  * For t/httpd*.t. Loads $MWRAP_HTTPD as the tracker does, and does one
  * thing for each line on stdin, answering with a line on stdout.
@@ -15,11 +15,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,203 +31,21 @@
 #include <unistd.h>
 
 #include "../../src/httpd/httpd.h"
+#include "../lib/fake_table.h"
 
 static struct mw_options options = { .dump_fd = -1, .source = true, .socket_mode = 0600, .socket_gid = -1 };
-static size_t rows_n = 20, lives_n = 5;
-static struct mw_row *rows;
-static atomic_int copies, taken, resets, trims;
-static atomic_bool paused;
 static const struct mw_httpd_api *httpd;
 static pthread_t thread;
 
-/* --- the table ------------------------------------------------------------ */
-
-static const char *const special[] = {
-	"/srv/app/a.rb:1",
-	"/srv/app/<b>&\"'.rb:2",
-	"/srv/app/t\tn\nr\rb\\.rb:3",
-	"/srv/app/\xff\xfe.rb:4",
-	"/srv/app/h\xc3\xbcge.rb:5",
-	"/srv/app/data.tsv",
-	"/srv/app/data",
-	"/usr/lib/libfoo.so(fn+0x1f) [0x7f0012345678]",
-	"/srv/app/100% + {{q}}.rb:9",
-};
-#define SPECIAL_N (sizeof(special) / sizeof(special[0]))
-
-static void make_rows(void)
-{
-	uint64_t x = 88172645463325252u;
-
-	rows = calloc(rows_n + 1, sizeof(*rows));
-	for (size_t i = 0; i < rows_n; i++) {
-		struct mw_row *r = &rows[i];
-		char *s = NULL;
-
-		if (i < SPECIAL_N)
-			s = strdup(special[i]);
-		else if (asprintf(&s, "/usr/share/gems/gems/thing-1.%zu/lib/thing/some/part_%zu.rb:%zu",
-				  i % 37, i % 911, i) < 0)
-			abort();
-		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-		r->location = s;
-		r->location_len = (uint32_t)strlen(s);
-		r->file_len = (uint32_t)(strrchr(s, ':') ? strrchr(s, ':') - s : (long)strlen(s));
-		r->id = (uint32_t)i;
-		r->kind = strchr(s, '[') ? MW_KIND_NATIVE : MW_KIND_RUBY;
-		r->live = i ? x % 1000 : lives_n;
-		r->frees = x >> 8 & 0xffff;
-		r->allocations = r->frees + r->live;
-		r->live_bytes = r->live * 100;
-		r->freed = r->frees * 100;
-		r->total = r->live_bytes + r->freed;
-		r->growth = i == 2 ? -1234567 : (int64_t)r->live_bytes;
-		r->life_sum = r->frees * 3;
-		r->life_max = r->frees ? 9 : 0;
-		r->overruns = i % 3 == 1 ? i % 5 + 1000 : 0;
-		r->overrun_size = r->overruns ? i * 8 : 0;
-	}
-}
+/* --- what the tracker does ------------------------------------------------ */
 
 static const struct mw_options *get_options(void)
 {
 	return &options;
 }
 
-static struct mw_snapshot *snapshot(void)
-{
-	struct mw_snapshot *s = calloc(1, sizeof(*s));
-
-	s->n = rows_n;
-	s->rows = malloc((rows_n + 1) * sizeof(*rows));
-	memcpy(s->rows, rows, rows_n * sizeof(*rows));
-	copies++;
-	taken++;
-	return s;
-}
-
-static void snapshot_free(struct mw_snapshot *s)
-{
-	free(s->rows);
-	free(s);
-	copies--;
-}
-
-static struct mw_lives *lives(const uint32_t *ids, size_t n)
-{
-	struct mw_lives *l = malloc(sizeof(*l));
-
-	l->n = n == 1 && ids[0] == 0 ? lives_n : 0;
-	l->v = malloc((l->n + 1) * sizeof(*l->v));
-	for (size_t i = 0; i < l->n; i++)
-		l->v[i] = (struct mw_live){ .addr = 0x100000 + i * 128, .size = 100, .generation = i / 2 };
-	copies++;
-	return l;
-}
-
-static void lives_free(struct mw_lives *l)
-{
-	free(l->v);
-	free(l);
-	copies--;
-}
-
-static void stats(struct mw_stats *s)
-{
-	memset(s, 0, sizeof(*s));
-	s->life_unit = "gc";
-	s->ruby_lookup = "fast";
-	s->ruby_why = "";
-	s->mode = "ruby";
-	s->mode_why = "";
-	s->gc_count = "memory";
-	s->generation = 1000;
-	s->uptime = 4711;
-	s->locations = rows_n;
-	s->resets = (uint64_t)resets;
-	for (size_t i = 0; i < rows_n; i++)
-		s->overruns += rows[i].overruns;
-	s->double_frees = 7;
-	s->unknown_frees = 1234567;
-	s->paused = paused;
-}
-
-static void heap_sums(struct mw_heap_sums *s)
-{
-	*s = (struct mw_heap_sums){ .pages = 2500,
-				    .bytes = UINT64_C(2500) << 16,
-				    .lives = { .n = 4, .sum = 10, .min = 1, .max = 4, .stddev = 1.118034 } };
-}
-
-static struct mw_heap *heap(void)
-{
-	struct mw_heap *h = malloc(sizeof(*h));
-
-	*h = (struct mw_heap){ .generation = 1000, .n = 2500 };
-	heap_sums(&h->sums);
-	h->v = malloc(h->n * sizeof(*h->v));
-	for (size_t i = 0; i < h->n; i++)
-		h->v[i] = (struct mw_heap_page){
-			.addr = 0x7f0000000000 + (h->n - i) * 65536, .bytes = 65536, .generation = i / 100
-		};
-	copies++;
-	return h;
-}
-
-static size_t no_source(const char *name, size_t n, char *to, size_t size)
-{
-	(void)name;
-	(void)n;
-	(void)to;
-	(void)size;
-	return 0;
-}
-
-static bool no_server(struct mw_family *endpoint)
-{
-	(void)endpoint;
-	return false;
-}
-
-static void heap_free(struct mw_heap *h)
-{
-	free(h->v);
-	free(h);
-	copies--;
-}
-
-static void reset(void)
-{
-	resets++;
-}
-
-static bool trim(void)
-{
-	return trims++ % 2 == 0;
-}
-
-static void pause_tracking(bool on)
-{
-	paused = on;
-}
-
-static bool is_paused(void)
-{
-	return paused;
-}
-
-static unsigned quiet(void)
-{
-	return 1;
-}
-
-static bool find_row(const char *location, size_t n, struct mw_row *row)
-{
-	(void)location;
-	(void)n;
-	(void)row;
-	return false;
-}
+/* A child must not find the dynamic linker half-way through a load: so a fork waits. */
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
 /* As the tracker's, but for the thread of its own. */
 static void *load(const char *name, char *err)
@@ -240,36 +56,15 @@ static void *load(const char *name, char *err)
 	void *lib;
 
 	snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - httpd_path), httpd_path, name);
+	pthread_mutex_lock(&loading);
 	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!lib)
 		snprintf(err, MW_ERROR_MAX, "%s: can't be loaded: %.180s", name, dlerror());
+	pthread_mutex_unlock(&loading);
 	return lib;
 }
 
-static const struct mw_api api = {
-	.load = load,
-	.version = MW_API_VERSION,
-	.options = get_options,
-	.snapshot = snapshot,
-	.snapshot_free = snapshot_free,
-	.find = find_row,
-	.source = no_source,
-	.lives = lives,
-	.lives_free = lives_free,
-	.stats = stats,
-	.reset = reset,
-	.trim = trim,
-	.pause = pause_tracking,
-	.paused = is_paused,
-	.quiet_enter = quiet,
-	.quiet_leave = quiet,
-	.heap_sums = heap_sums,
-	.heap = heap,
-	.heap_free = heap_free,
-	.server_endpoint = no_server,
-};
-
-/* --- what the tracker does ------------------------------------------------ */
+static const struct mw_api api = { .load = load, .options = get_options, FAKE_TABLE };
 
 static void say(const char *fmt, ...)
 {
@@ -347,11 +142,23 @@ static void nap(long ms)
 	nanosleep(&ts, NULL);
 }
 
+/* Also sets what the child passes to child_after_fork(). */
+static pid_t fork_when_loaded(uint32_t *moves)
+{
+	pid_t pid;
+
+	pthread_mutex_lock(&loading);
+	*moves = httpd->before_fork();
+	pid = fork();
+	pthread_mutex_unlock(&loading);
+	return pid;
+}
+
 /* Forks; the child lets go, says what it still has, then does what is asked. */
 static void do_fork(const char *how)
 {
-	uint32_t moves = httpd->before_fork();
-	pid_t pid = fork();
+	uint32_t moves;
+	pid_t pid = fork_when_loaded(&moves);
 
 	if (pid)
 		return;
@@ -375,8 +182,8 @@ static void do_forks(int n)
 	int bad = 0;
 
 	for (int i = 0; i < n; i++) {
-		uint32_t moves = httpd->before_fork();
-		pid_t pid = fork();
+		uint32_t moves;
+		pid_t pid = fork_when_loaded(&moves);
 		int status = 0;
 
 		if (!pid) {
@@ -491,10 +298,7 @@ static bool command(char *line)
 	} else if (!strcmp(line, "taken")) { /* snapshots so far */
 		say("taken %d\n", taken);
 	} else if (!strcmp(line, "grow")) { /* the location with that index, by 100 bytes */
-		struct mw_row *r = &rows[atol(arg)];
-
-		r->live++, r->allocations++;
-		r->live_bytes += 100, r->total += 100, r->growth += 100;
+		grow_row((size_t)atol(arg));
 		say("grown\n");
 	} else if (!strcmp(line, "cpu")) {
 		getrusage(RUSAGE_SELF, &ru);
