@@ -14,7 +14,7 @@
  * Data flows as elsewhere: members.c finds them, ask.c asks all at once over
  * their sockets, sum.c adds the tables up, answer.c makes the pages. These
  * block, for MW_FAMILY_MS at most: call them in a thread that nobody waits for,
- * with a descriptor table of its own (src/httpd/relay.h), since a child forked
+ * with a descriptor table of its own (base/own_descriptors.h): a child forked
  * meanwhile would keep open descriptors. All allocate: enter quiet mode first.
  */
 #ifndef MW_FAMILY_FAMILY_H
@@ -53,15 +53,6 @@ void mw_family_answer(const struct mw_family *, const struct mw_api *, const str
 
 /* Is this path the stream of another process with a socket? */
 bool mw_family_streams(const struct mw_family *, const char *path, long pid);
-
-/*
- * Gives the calling thread a table of descriptors of its own, with 0 to 2 and
- * `keep` in it (-1: none). False: the kernel can't (before Linux 5.9), and the
- * thread still shares the process's table.
- */
-bool mw_own_descriptors(int keep);
-/* Can the kernel do that? Changes nothing. */
-bool mw_can_own_descriptors(void);
 
 /* --- members.c -------------------------------------------------------------- */
 

@@ -15,12 +15,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "httpd/httpd.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/own_descriptors.h"
 #include "base/sys.h"
 #include "base/times.h"
 #include "named.h"
@@ -33,8 +32,7 @@
 enum {
 	RUBY_MS = 5000,        /* start even if the VM isn't up yet */
 	END_MS = 200,
-	STACK = 512 * 1024,
-	CLOSE_UNSHARE = 1 << 1   /* CLOSE_RANGE_UNSHARE, which not all headers have */
+	STACK = 512 * 1024
 };
 
 #define HTTPD "libmwrap_httpd.so"
@@ -99,9 +97,7 @@ static void *load_unshared(void *b)
 {
 	mw_own_thread_begin();
 	mw_quiet_enter(); /* for good */
-#ifdef SYS_close_range
-	(void)syscall(SYS_close_range, 3u, ~0u, CLOSE_UNSHARE);
-#endif
+	(void)mw_own_descriptors(-1);
 	load(b);
 	return NULL;
 }

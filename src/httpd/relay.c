@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/own_descriptors.h"
 #include "base/thread.h"
 #include "family/ask.h"
 #include "family/family.h"

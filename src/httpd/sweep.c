@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/own_descriptors.h"
 #include "base/thread.h"
 #include "base/times.h"
 #include "family/family.h"

@@ -20,6 +20,7 @@
 
 #include "family/ask.h"
 #include "family/gather.h"
+#include "base/own_descriptors.h"
 #include "base/sys.h"
 #include "base/thread.h"
 #include "rack.h"

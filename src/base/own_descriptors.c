@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* own_descriptors.c - a thread's own descriptor table, for relays. See family.h. */
+/* own_descriptors.c - see own_descriptors.h. */
+#include "own_descriptors.h"
+
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "family.h"
 
 enum { CLOSE_UNSHARE = 1 << 1 }; /* CLOSE_RANGE_UNSHARE, which not all headers have */
 
