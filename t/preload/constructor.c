@@ -2,7 +2,8 @@
 /*
  * constructor.c - a library whose constructor allocates. Last in LD_PRELOAD, it runs before the
  * constructor of an allocator there. Writes "whole" at the end if no block was written to, nor
- * given out twice.
+ * given out twice. A program's constructors run after all preloaded ones: t/programs/early.c
+ * allocates there, and counts.
  */
 #include <malloc.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* early.c - allocations before main, freed after it. */
+/*
+ * early.c - allocations before main, freed after it: the counts are exact. All preloaded libraries
+ * are ready by then; t/preload/constructor.c allocates before an allocator's constructor has run.
+ */
 #include "../lib/site.h"
 
 static void *block[10];
