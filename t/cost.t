@@ -110,6 +110,15 @@ class CostTest < Minitest::Test
     end
   end
 
+  # The bench that `make bench` runs.
+  def test_the_bench_says_that_nothing_would_be_measured
+    { "PAIRS" => "0", "OTHERS" => "0" }.each do |key, value|
+      run = run_command(RUBY, "t/bench/run.rb", env: { "SUBJECTS" => "socket", key => value }, chdir: ROOT)
+      assert_equal 1, run.status.exitstatus, run.stderr
+      assert_match(/\Abench: #{key}=0: .*\n\z/, run.stderr)
+    end
+  end
+
   # A compiled template has code that was given no line (ERB#def_method): it is remembered which
   # frames are passed over, and Ruby is not asked again.
   def test_a_string_in_code_without_a_line

@@ -5,7 +5,7 @@
 # cost table, as text.
 #
 #   PAIRS=15                runs of each work with and without mwrap, in turns
-#   OTHERS=3                the same for the older mwraps and heaptrack
+#   OTHERS=3                the same for all subjects but mwrap; 0 leaves them out
 #   ONLY=strings,json       these works alone: strings appends json erb pair pair16
 #                           couple couple8 live lines puma cluster start page latency
 #   BELOW=jemalloc          that allocator beneath all of them, native too: or mimalloc, tcmalloc
@@ -54,6 +54,7 @@ class Bench
     @native, @mine, *others = Subject.all
     @compared = [@mine, *others].select { |s| wanted.empty? || wanted.include?(s.key) }
     check_names(wanted)
+    check_counts
     @random = Random.new(1)
     @results = {} # key of a work => { subject => pairs }
   end
@@ -78,6 +79,13 @@ class Bench
     unknown = @only - Works.all.map(&:key) - Serving.all.map(&:key)
     unknown += subjects - Subject.all.map(&:key)
     abort "bench: no such name: #{unknown.join(", ")}" unless unknown.empty?
+  end
+
+  # A median needs a value.
+  def check_counts
+    abort "bench: PAIRS=#{@pairs}: measures nothing: give 1 or more" if @pairs < 1
+    @compared &= [@mine] if @others < 1
+    abort "bench: OTHERS=#{@others}: leaves out all of SUBJECTS: add mwrap, or give 1 or more" if @compared.empty?
   end
 
   def head
