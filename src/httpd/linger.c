@@ -3,12 +3,12 @@
  * linger.c - connections that are over for us while the client still sends.
  *
  * The kernel resets a closed socket that holds unread bytes, and the client loses an answer that it
- * hasn't read yet. libmicrohttpd may close a connection before the client has sent all of its
- * request, if that is too large or wrong. Then a copy of the descriptor stays open until the client
- * ends, too. What still comes is discarded:
- *  - up to BYTES_MAX;
- *  - until nothing has come for MW_LINGER_MS;
- *  - for MW_REQUEST_MS in all, since this thread may have to wait for a CPU.
+ * hasn't read yet. If a request is too large or wrong, libmicrohttpd may close the connection while
+ * the client still sends. Then a copy of the descriptor stays open until the client ends, too. Later
+ * bytes are discarded, within these limits:
+ *  - BYTES_MAX;
+ *  - MW_LINGER_MS since the last byte;
+ *  - MW_REQUEST_MS in all, since this thread may have to wait for a CPU.
  *
  * Lingers are at most a quarter of the connections; a new one evicts the oldest.
  *

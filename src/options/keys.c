@@ -310,7 +310,7 @@ static void no_listen(struct mw_options *o)
 	o->listen_far = false;
 }
 
-/* Decides who has access to the server. If a mistake leaves that open, nobody has. */
+/* Checks the options of access together. An option that is wrong closes access; it never opens it. */
 static void access_together(struct mw_parser *p)
 {
 	struct mw_options *o = p->o;

@@ -133,7 +133,7 @@ static void script(struct mw_buf *b, void *ctx)
 	mw_buf_str(b, "\"></script>\n");
 }
 
-/* What the script has to know: which page this is, and where the family's pages are. */
+/* Tells the script the name of this page, and the path of the family's pages. */
 static void about(struct mw_buf *b, void *ctx)
 {
 	const struct mw_call *call = ctx;

@@ -123,14 +123,14 @@ struct mw_history_grid mw_history_finest(const struct mw_history *h, double from
 
 /* --- JSON ----------------------------------------------------------------------- */
 
-/* What is known of a grid: some of its points, in order. */
+/* A selection of a grid's points, in order. */
 struct shown {
 	const struct mw_history_grid *grid;
 	const struct mw_history_part *part; /* NULL: each point from `oldest` on */
 	double oldest;
 };
 
-/* Which division of the part a point is in. */
+/* Returns the division of the part that holds time t, from 0. */
 static uint64_t division(const struct mw_history_part *part, uint32_t t)
 {
 	double k = ((double)t - part->from) / (part->to - part->from) * (double)part->points;
