@@ -73,4 +73,10 @@ double mw_trend_sure_rise(const double *t, const double *v, size_t n, double fro
  */
 double mw_trend_rank(const double *t, const double *v, size_t n, double from, double to);
 
+/* The larger of two numbers; b if either is NaN. */
+static inline double mw_larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 #endif
