@@ -257,7 +257,7 @@ static void rank(struct mw_buf *b, const struct times *a, const struct mw_curve 
 	uint32_t first = a->from > c->t[0] ? a->from : c->t[0];
 
 	mw_buf_str(b, ",");
-	if (!room || a->to < first + MW_CURVES_TREND) {
+	if (!room || a->to < first + MW_TREND_SECONDS) {
 		mw_buf_str(b, "null");
 		return;
 	}

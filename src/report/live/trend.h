@@ -18,7 +18,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MW_TREND_BINS = 90 };
+enum {
+	MW_TREND_BINS = 90,
+	MW_TREND_SECONDS = 30 /* that a process or a curve is seen before anything is said of it */
+};
 
 enum mw_course {
 	MW_COURSE_UNKNOWN, /* fewer than five points */

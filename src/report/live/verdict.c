@@ -313,7 +313,7 @@ static void watching(struct mw_verdict *v, const struct mw_scale *s, double seen
 	v->from = s->from;
 	v->to = s->to;
 	v->since = v->begun = s->from;
-	v->watch = seen < MW_VERDICT_SECONDS ? (unsigned)(MW_VERDICT_SECONDS - seen) + 1 : 1;
+	v->watch = seen < MW_TREND_SECONDS ? (unsigned)(MW_TREND_SECONDS - seen) + 1 : 1;
 	for (int part = 0; part < MW_PARTS_N; part++) {
 		uint32_t kib = s->n ? mw_rss_part_of(&s->points[s->n - 1], (enum mw_rss_part)part) :
 				      MW_KIB_UNKNOWN;
@@ -345,7 +345,7 @@ int mw_verdict_make(struct mw_verdict *v, const struct mw_evidence *e)
 			mw_look_at(&looks[i], &e->scales[i]);
 		}
 		if (!e->scales_n ||
-		    (looks[0].seen < MW_VERDICT_SECONDS && !(e->chosen && looks[0].seen >= 10)))
+		    (looks[0].seen < MW_TREND_SECONDS && !(e->chosen && looks[0].seen >= 10)))
 			watching(v, &e->scales[0], looks[0].seen);
 		else
 			judge(v, e, looks, e->scales_n);
