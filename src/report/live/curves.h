@@ -128,6 +128,11 @@ int mw_curves_read_one(const struct mw_curves *, const char *location, size_t le
 		       double to, size_t points, struct mw_curve_set *set);
 void mw_curves_free_set(struct mw_curve_set *); /* all zero again */
 
+/* A curve as a series of trend.h: fills t[] and v[], which have room for c->n. */
+void mw_curve_series(const struct mw_curve *c, double *t, double *v);
+/* The points of a set's longest curve; 0: it has none. */
+size_t mw_curves_longest(const struct mw_curve_set *);
+
 /*
  * Appends members of a JSON object, without its braces: from, to, t, rows, rest. Each row is
  * [id,location,file_len,kind,[bytes at each t],rank], as in the events of journal.h; id is null for a

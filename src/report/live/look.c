@@ -46,10 +46,7 @@ size_t mw_look_series(const struct mw_look *l, enum mw_rss_part part)
 
 static size_t curve_series(const struct mw_look *l, const struct mw_curve *c)
 {
-	for (size_t i = 0; i < c->n; i++) {
-		l->t[i] = c->t[i];
-		l->v[i] = (double)c->bytes[i];
-	}
+	mw_curve_series(c, l->t, l->v);
 	return c->n;
 }
 

@@ -332,10 +332,10 @@ int mw_verdict_make(struct mw_verdict *v, const struct mw_evidence *e)
 	*v = (struct mw_verdict){ .kind = MW_VERDICT_WATCHING };
 	for (size_t i = 0; i < e->scales_n; i++) {
 		const struct mw_curve_set *set = e->scales[i].curves;
+		size_t longest = set ? mw_curves_longest(set) : 0;
 
 		most = e->scales[i].n > most ? e->scales[i].n : most;
-		for (size_t k = 0; set && k < set->n; k++)
-			most = set->v[k].n > most ? set->v[k].n : most;
+		most = longest > most ? longest : most;
 	}
 	room = calloc(most + 1, 2 * sizeof(*room));
 	if (looks && room) {
