@@ -455,7 +455,7 @@ class AccessAttacksTest < Minitest::Test
     port_file = token_file
     a = app("listen:127.0.0.1:0", "token_file:#{port_file}")
     assert_equal "ready", a.hear
-    port = eventually("a port") { a.stderr[%r{listening on http://127\.0\.0\.1:(\d+)/}, 1] }.to_i
+    port = port_of(a)
     assert_equal 200, get("/stats.json", bearer, at: path).status # the server has all that it needs open then
     before = descriptors(a.pid)
     crowd = Crowd.new(10_000) { connect(port) }

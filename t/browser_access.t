@@ -25,16 +25,15 @@ class BrowserAccessTest < Minitest::Test
   RUBY
 
   def teardown
-    close_page
-    @evil&.close
     super
+    @evil&.close
   end
 
   def start(*options, listen: "127.0.0.1:0")
     token = token_file
     app = served_ruby(APP, options: ["listen:#{listen}", "token_file:#{option_value(token)}", *options])
     app.ask("go")
-    @port = eventually("where it listens") { app.stderr[%r{listening on http://[^:]+:(\d+)/}, 1] }.to_i
+    @port = port_of(app)
     @origin = "http://127.0.0.1:#{@port}"
     app
   end
@@ -46,8 +45,6 @@ class BrowserAccessTest < Minitest::Test
     js("document.querySelector('input[name=token]').value = arguments[0]", token)
     click("form button")
   end
-
-  def live = wait_until("document.querySelector('.light')?.dataset.state === 'live'")
 
   def resets = JSON.parse(get("/stats.json", bearer(@token || TOKEN), at: @port).body).fetch("resets")
 
@@ -61,7 +58,7 @@ class BrowserAccessTest < Minitest::Test
     log_in("not the token at all")
     wait_until("document.querySelector('.warning')?.textContent === 'That is not the token.'")
     log_in
-    live
+    wait_for_live
     assert_equal "/", location
     wait_until("document.querySelectorAll('#{ROWS}').length > 5")
     assert_equal "", js("document.cookie"), "no script sees it"
@@ -114,14 +111,14 @@ class BrowserAccessTest < Minitest::Test
     start
     open_page(origin)
     log_in
-    live
+    wait_for_live
     rotate("#{OTHER}\n")
     wait_until("document.querySelector('.light').dataset.state === 'refused'")
     assert_includes text(".light"), "not live: refused: log in"
     assert_operator js("document.querySelectorAll('#{ROWS}').length"), :>, 5
     refresh
     log_in(OTHER)
-    live
+    wait_for_live
   end
 
   # --- pages of others ---------------------------------------------------------------
@@ -171,7 +168,7 @@ class BrowserAccessTest < Minitest::Test
     start
     open_page(origin)
     log_in
-    live
+    wait_for_live
     port = evil("const TARGET = #{origin.to_json};\n#{POSTS}")
     %w[localhost 127.0.0.1].each do |host|
       go_to("http://#{host}:#{port}/")
@@ -181,7 +178,7 @@ class BrowserAccessTest < Minitest::Test
       assert_equal 0, resets, host
     end
     go_to("#{origin}/") # still logged in
-    live
+    wait_for_live
     assert_equal "false", get("/stats.json", bearer, at: @port).body[/"paused":(\w+)/, 1]
     click("[data-action=reset]")
     click(".ask .yes")
@@ -194,7 +191,7 @@ class BrowserAccessTest < Minitest::Test
     start
     open_page(origin)
     log_in
-    live
+    wait_for_live
     port = evil("document.body.append(Object.assign(document.createElement('a'), " \
                 "{ href: #{"#{origin}/each/0?sort=live".to_json}, textContent: 'look' }))")
     go_to("http://localhost:#{port}/")
@@ -210,7 +207,7 @@ class BrowserAccessTest < Minitest::Test
     start
     open_page(origin)
     log_in
-    live
+    wait_for_live
     port = evil("const f = Object.assign(document.createElement('iframe'), { src: #{"#{origin}/".to_json} }); document.body.append(f); " \
                 "f.onload = () => { let text; try { text = f.contentDocument.title } catch { text = 'none' } document.title = 'frame:' + text; };")
     go_to("http://127.0.0.1:#{port}/")

@@ -4,27 +4,14 @@
 #
 # All text of the page can be read, in light and in dark: computed in Chromium from
 # the colours that each piece of text and what is behind it really have.
-require_relative "lib/browser"
+require_relative "lib/made_up_page"
 require "cgi/escape"
 
 class ContrastTest < Minitest::Test
-  include BrowserTest
+  include MadeUpPage
 
-  LEAK = "/usr/share/gems/gems/redcarpet-3.3.2/lib/redcarpet.rb:51"
-
-  def teardown
-    close_page
-    @server&.close
-  end
-
-  def visit(option, scheme)
-    @server = FakeServer.new(option)
-    open_page(@server.url, scheme: scheme)
-    Chromium.look(@page, 1280, 800, scheme, still: true) # no colour that fades
-    wait_until("document.querySelector('.light')?.dataset.state === 'live'")
-    wait_until("document.querySelectorAll('#{ROWS}').length > 0")
-    wait_for_first_tick
-  end
+  # still: no colour that fades
+  def visit(option, scheme) = super(option, scheme: scheme, still: true)
 
   def assert_readable(where)
     n, bad = js(Chromium::CONTRAST)

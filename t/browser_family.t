@@ -35,15 +35,10 @@ class BrowserFamilyTest < Minitest::Test
 
   attr_reader :origin
 
-  def teardown
-    close_page
-    super
-  end
-
   def start(*options)
     @app = served_ruby(APP, options: ["listen:127.0.0.1:0", *options])
     @workers = @app.hear.split.map(&:to_i)
-    @origin = eventually("where it listens") { @app.stderr[%r{listening on (http://127\.0\.0\.1:\d+)/}, 1] }
+    @origin = origin_of(@app)
     eventually("four processes") { processes.count { |p| p["state"] == "answers" } == 4 }
   end
 

@@ -79,7 +79,7 @@ class PageHistoryTest < Minitest::Test
   # A stream whose first event has no rows, and then each as if it were new
   def test_rows_that_come_late_were_not_born_then
     visit("--forgetful", "--locations=40", ready: false)
-    wait_until("document.querySelector('.light')?.dataset.state === 'live'")
+    wait_for_live
     12.times { |i| @server.tick; wait_until("document.querySelector('.process').textContent.includes(arguments[0])", "up 3 h 12 m") if i.zero? }
     wait_until("document.querySelectorAll('#{ROWS}').length >= 4")
     wait_until("document.querySelector('#{ROWS} .trend').dataset.way === 'up'")
@@ -229,7 +229,7 @@ class PageHistoryTest < Minitest::Test
     js("[window.shown = true, document.dispatchEvent(new Event('visibilitychange'))].length")
     eventually_watchers(1)
     before = text(".process")
-    wait_until("document.querySelector('.light').dataset.state === 'live'")
+    wait_for_live
     @server.tick(60)
     wait_until("document.querySelector('.process').textContent !== arguments[0]", before)
     assert_equal ["up", LEAK], [js("document.querySelector('#{ROWS} .trend').dataset.way"), locations.first]

@@ -11,21 +11,15 @@ require "cgi/escape"
 class NarrowTest < Minitest::Test
   include BrowserTest
 
-  LEAK = "/usr/share/gems/gems/redcarpet-3.3.2/lib/redcarpet.rb:51"
+  LEAK = FakeServer::LEAK
 
   attr_reader :origin
 
-  def teardown
-    close_page
-    @made_up&.close
-    super
-  end
-
   def live(width, hash = "", **rest)
-    @made_up = FakeServer.new("--locations=100")
-    @origin = @made_up.origin
-    open_page(@made_up.url(hash), width: width, **rest)
-    wait_until("document.querySelector('.light')?.dataset.state === 'live'")
+    serve("--locations=100")
+    @origin = @server.origin
+    open_page(@server.url(hash), width: width, **rest)
+    wait_for_live
     wait_until("document.querySelectorAll('#{ROWS}').length > 0 || !document.querySelector('.one').hidden || !document.querySelector('.map').hidden")
     wait_for_first_tick
   end
@@ -33,7 +27,7 @@ class NarrowTest < Minitest::Test
   def real(path_of_page, width)
     unless @app
       @app = served_ruby("KEEP = Array.new(200) { 'x' * 1000 }\n$stdin.gets\n", name: "a_name_of_some_length.rb", options: ["listen:127.0.0.1:0"])
-      @origin = eventually("where it listens") { @app.stderr[%r{listening on (http://127\.0\.0\.1:\d+)/}, 1] }
+      @origin = origin_of(@app)
       at_rest(@app)
     end
     open_page("#{origin}#{path_of_page}", width: width, scripts: false)
@@ -81,7 +75,7 @@ class NarrowTest < Minitest::Test
     wait_until("document.querySelector('th[data-column=live]')?.getAttribute('aria-sort') === 'descending'")
     assert_equal ["location", "count", "since start"], js(ORDER, ".locations")
     close_page
-    @made_up.close
+    @server.close
     live(768)
     names = js(ORDER, ".locations")
     assert_equal "location", names.first
@@ -89,7 +83,7 @@ class NarrowTest < Minitest::Test
     refute_includes names, "life"
     nothing_is_cut("#{ROWS} td.location")
     close_page
-    @made_up.close
+    @server.close
     live(1280)
     assert_equal "location", js(ORDER, ".locations").last
     assert_equal ["growth since start", *%w[live count allocs life trend location]], js(ORDER, ".locations").map { |n| n.delete("/") }
@@ -195,7 +189,7 @@ class NarrowTest < Minitest::Test
     real("/", 1280)
     close_page
     open_page("#{origin}/")
-    wait_until("document.querySelector('.light')?.dataset.state === 'live'")
+    wait_for_live
     type("a?") # in the filter it is a letter
     assert_equal "/", js("location.pathname")
     js("document.activeElement.blur()")

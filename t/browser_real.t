@@ -37,11 +37,6 @@ class RealPageTest < Minitest::Test
 
   attr_reader :origin
 
-  def teardown
-    close_page
-    super
-  end
-
   def leak = "#{path("app.rb")}:#{LEAK_LINE}"
 
   # Starts the app; on the first time on a free port, which it keeps when it is started again.
@@ -54,7 +49,7 @@ class RealPageTest < Minitest::Test
     app.ask("leak 400")
     app.ask("cache 30")
     app.ask("hoard 10")
-    @origin ||= eventually("where it listens") { app.stderr[%r{listening on (http://127\.0\.0\.1:\d+)/}, 1] }
+    @origin ||= origin_of(app)
     app
   end
 
@@ -67,7 +62,7 @@ class RealPageTest < Minitest::Test
 
   def look(hash = "", **page)
     open_page("#{origin}/#{hash}", **page)
-    wait_until("document.querySelector('.light')?.dataset.state === 'live'")
+    wait_for_live
     wait_until("document.querySelectorAll('#{ROWS}').length > 0 || !document.querySelector('.one').hidden")
     wait_for_first_tick
   end

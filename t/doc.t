@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# doc.t - what is made from the list of options is current; the manual is well formed and
+# doc.t - what is made from the list of options is current, and the dashboard; the manual is well formed and
 # names every option and every route; examples in the documents name options that there are.
 
 require_relative "lib/tap"
@@ -73,6 +73,40 @@ class TestOfWhatIsMade < Minitest::Test
       wrong = run_command("true", env: { "LD_PRELOAD" => TRACKER, "MWRAP" => "#{option.key}:other" }).stderr
       assert_equal "mwrap: #{option.key}: \"other\" is unknown: use #{[words[0..-2].join(", "), words[-1]].reject(&:empty?).join(" or ")}\n", wrong
       words.each { |word| assert_equal "", run_command("true", env: { "LD_PRELOAD" => TRACKER, "MWRAP" => "#{option.key}:#{word}" }).stderr }
+    end
+  end
+end
+
+# web/grafana.json; t/metrics.t sees what is in it.
+class TestOfDashboard < Minitest::Test
+  BOARD = "web/grafana.json"
+
+  def make(root, *args) = run_command(RUBY, "#{root}/doc/grafana.rb", *args)
+
+  def test_it_is_current
+    in_tmp do |dir|
+      assert_success make(ROOT, dir)
+      assert_equal File.read("#{ROOT}/#{BOARD}"), File.read("#{dir}/#{BOARD}"), "#{BOARD}: run make doc"
+    end
+  end
+
+  # A metric that is called otherwise, or counts otherwise, than the dashboard has it.
+  def test_it_follows_the_table_of_metrics
+    { '"mwrap_rss_bytes", GAUGE' => ["rss_bytes", "GAUGE"], '"mwrap_gc_runs", COUNTER' => ["gc_runs", "COUNTER"] }.each do |entry, (name, type)|
+      [entry.sub(name, "other"), entry.sub(type, type == "GAUGE" ? "COUNTER" : "GAUGE")].each do |changed|
+        in_tmp do |dir|
+          %w[doc/grafana.rb src/report/metrics.c].each do |path|
+            FileUtils.mkdir_p(File.dirname("#{dir}/#{path}"))
+            FileUtils.cp("#{ROOT}/#{path}", "#{dir}/#{path}")
+          end
+          table = File.read("#{dir}/src/report/metrics.c")
+          File.write("#{dir}/src/report/metrics.c", table.sub(entry) { changed })
+          run = make(dir)
+          assert_equal ["grafana.rb: mwrap_#{name}: metrics.c has no #{type} of that name: use one of its table\n", 1],
+                       [run.stderr, run.status.exitstatus], changed
+          refute_path_exists "#{dir}/#{BOARD}"
+        end
+      end
     end
   end
 end

@@ -33,8 +33,6 @@ class FamiliesListenTest < Minitest::Test
 
   def own = path("mwrap-#{Process.uid}")
 
-  def port_of(app) = eventually("where it listens") { app.stderr[%r{listening on http://\S+:(\d+)/}, 1] }.to_i
-
   # An app, its children's PIDs, its port.
   def app(options, script: APP, port: nil, **rest)
     app = served_ruby(script, env: { "MWRAP" => options, "TMPDIR" => @dir }, wait: false, **rest)

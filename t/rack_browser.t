@@ -14,11 +14,6 @@ module ClusterTests
 
   attr_reader :origin
 
-  def teardown
-    close_page
-    super
-  end
-
   # Starts the application of this class. keeps: without "rack.hijack?", if false
   def start(keeps: true, options: nil)
     config = File.join(ROOT, "t/rack_apps/#{self.class::APP}")
@@ -60,7 +55,7 @@ module ClusterTests
   end
 
   def live
-    wait_until("document.querySelector('.light')?.dataset.state === 'live'")
+    wait_for_live
     wait_until("document.querySelectorAll('#{BrowserTest::ROWS}').length > 0")
   end
 
@@ -146,7 +141,7 @@ module BrowseTests
     assert_equal leak_line, text("h1.location")
     assert_includes pids, text(".process")[/pid (\d+)/, 1].to_i
     click("a.home")
-    wait_until("document.querySelector('.light')?.dataset.state === 'live'")
+    wait_for_live
     assert_quiet
   end
 

@@ -1,21 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* locations.c - GET /history/locations.json, and POST /annotate. */
-#include <string.h>
-
 #include "pages.h"
 
 enum { POINTS_MAX_ONE = 500 };
-
-static void head(struct mw_buf *b, const struct mw_site *s, double now)
-{
-	mw_buf_str(b, "{\"start\":");
-	mw_buf_json(b, s->stream.start, strlen(s->stream.start));
-	mw_buf_str(b, ",\"now\":");
-	mw_buf_seconds(b, now);
-	mw_buf_str(b, ",\"unix\":");
-	mw_buf_seconds(b, mw_unix_now());
-	mw_buf_str(b, ",");
-}
 
 static void answer(struct mw_call *call, const struct mw_params *p, const struct mw_span *span, double now)
 {
@@ -32,7 +19,8 @@ static void answer(struct mw_call *call, const struct mw_params *p, const struct
 		return;
 	}
 	mw_reply_form(call, MW_FORM_JSON);
-	head(&call->res->body, s, now);
+	mw_json_head(&call->res->body, s, now, ",", ",");
+	mw_buf_str(&call->res->body, ",");
 	mw_curves_render(&call->res->body, &set, span->from, span->to, (size_t)span->points);
 	mw_buf_str(&call->res->body, "}\n");
 	mw_curves_free_set(&set);

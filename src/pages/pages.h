@@ -91,6 +91,12 @@ struct mw_points {
 bool mw_span_query(struct mw_call *, const struct mw_points *, struct mw_params *p, struct mw_span *span);
 /* Seconds since 1970. */
 double mw_unix_now(void);
+/*
+ * Appends the first members of a JSON object about a site: {"start":"...","now":1.250,"unix":... with
+ * the given commas between them. `start` names the process: behind a Rack server any worker may answer.
+ */
+void mw_json_head(struct mw_buf *, const struct mw_site *, double now, const char *behind_start,
+		  const char *behind_now);
 
 /* events.c */
 

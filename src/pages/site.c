@@ -70,26 +70,32 @@ double mw_unix_now(void)
 	return (double)(mw_clock_ns(CLOCK_REALTIME) / 1000000) / 1000;
 }
 
+void mw_json_head(struct mw_buf *b, const struct mw_site *s, double now, const char *behind_start,
+		  const char *behind_now)
+{
+	mw_buf_str(b, "{\"start\":");
+	mw_buf_json(b, s->stream.start, strlen(s->stream.start));
+	mw_buf_str(b, behind_start);
+	mw_buf_str(b, "\"now\":");
+	mw_buf_seconds(b, now);
+	mw_buf_str(b, behind_now);
+	mw_buf_str(b, "\"unix\":");
+	mw_buf_seconds(b, mw_unix_now());
+}
+
 /* All grids, or a part of the time if the query asks for one. */
 static void answer_history(struct mw_call *call, const struct mw_history_part *part, double now)
 {
 	const struct mw_site *s = call->req->site;
-	struct mw_buf *b = &call->res->body, history = { 0 };
+	struct mw_buf *b = &call->res->body;
 
 	mw_reply_form(call, MW_FORM_JSON);
-	/* `start` names the process: behind a Rack server any worker may answer */
-	mw_buf_str(b, "{\"start\":");
-	mw_buf_json(b, s->stream.start, strlen(s->stream.start));
-	mw_buf_str(b, ",\n");
+	mw_json_head(b, s, now, ",\n", ",");
 	if (part)
-		mw_history_render_part(&history, &s->history, part, now, mw_unix_now());
+		mw_history_render_part(b, &s->history, part);
 	else
-		mw_history_render(&history, &s->history, now, mw_unix_now());
-	if (history.failed)
-		b->failed = true;
-	else
-		mw_buf_add(b, history.p + 1, history.n - 1); /* its members join the object */
-	mw_buf_free(&history);
+		mw_history_render(b, &s->history, now);
+	mw_buf_str(b, "}\n");
 }
 
 bool mw_span_query(struct mw_call *call, const struct mw_points *points, struct mw_params *p,

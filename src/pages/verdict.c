@@ -94,16 +94,11 @@ static void as_text(struct mw_call *call, const struct mw_said *said)
 
 static void as_json(struct mw_call *call, const struct mw_said *said)
 {
-	struct mw_site *s = call->req->site;
+	const struct mw_site *s = call->req->site;
 	struct mw_buf *b = &call->res->body;
 
 	mw_reply_form(call, MW_FORM_JSON);
-	mw_buf_str(b, "{\"start\":");
-	mw_buf_json(b, s->stream.start, strlen(s->stream.start));
-	mw_buf_str(b, ",\n\"now\":");
-	mw_buf_seconds(b, mw_site_uptime(s));
-	mw_buf_str(b, ",\n\"unix\":");
-	mw_buf_seconds(b, mw_unix_now());
+	mw_json_head(b, s, mw_site_uptime(s), ",\n", ",\n");
 	mw_buf_str(b, ",\n");
 	mw_buf_add(b, said->json.p, said->json.n);
 	mw_buf_str(b, "}\n");

@@ -18,11 +18,6 @@ class LongLocationHazards < Minitest::Test
 
   attr_reader :origin
 
-  def teardown
-    close_page if @page
-    super
-  end
-
   def app(**rest)
     served_ruby("$kept = []\n#{KEEP}$stdout.sync = true\nputs :there\nwhile gets\n  puts fork { #{KEEP.lines.first} puts(:child); sleep }\nend\n", **rest)
       .tap { |a| assert_equal "there", a.hear }
@@ -96,7 +91,7 @@ class LongLocationHazards < Minitest::Test
 
   def test_the_live_page
     a = app(options: ["listen:127.0.0.1:0"])
-    @origin = eventually("where it listens") { a.stderr[%r{listening on (http://127\.0\.0\.1:\d+)/}, 1] }
+    @origin = origin_of(a)
     ids = links(body("/each/0?limit=100000"))
     NAMES.each do |name|
       open_page("#{origin}/#at=#{escape(shown(name))}%3A7")

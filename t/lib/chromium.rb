@@ -26,15 +26,24 @@ module Chromium
                         ignore_default_browser_options: careful)
   end
 
+  # By WCAG 2: ground(n) is the colour behind an element, ratio(colour, back) the contrast of two.
+  RATIO = <<~'JS'
+    const rgba = (s) => { const n = s.match(/[\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
+    const over = (a, b) => [0, 1, 2].map((i) => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
+    const light = ([r, g, b]) => [r, g, b].map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+      .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    const ground = (n) => n ? over(rgba(getComputedStyle(n).backgroundColor), ground(n.parentElement)) : [255, 255, 255, 1];
+    const ratio = (colour, back) => {
+      const [a, b] = [light(over(rgba(colour), back)), light(back)].sort((x, y) => y - x);
+      return (a + 0.05) / (b + 0.05);
+    };
+  JS
+
   # How many pieces of text a page has, and which can hardly be read: WCAG 2, 1.4.3, 4.5 to 1, and
   # 3 to 1 for large text; controls that are off have no rule.
-  CONTRAST = <<~'JS'
+  CONTRAST = <<~JS
     (() => {
-      const rgba = (s) => { const n = s.match(/[\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
-      const over = (a, b) => [0, 1, 2].map((i) => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
-      const light = ([r, g, b]) => [r, g, b].map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-      const ground = (n) => n ? over(rgba(getComputedStyle(n).backgroundColor), ground(n.parentElement)) : [255, 255, 255, 1];
+      #{RATIO}
       const seen = new Set(), bad = [];
       const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
       while (walk.nextNode()) {
@@ -43,10 +52,9 @@ module Chromium
           continue;
         seen.add(n);
         const s = getComputedStyle(n), back = ground(n), size = parseFloat(s.fontSize);
-        const [a, b] = [light(over(rgba(s.color), back)), light(back)].sort((x, y) => y - x);
-        const least = size >= 24 || (size >= 18.66 && s.fontWeight >= 700) ? 3 : 4.5;
-        if ((a + 0.05) / (b + 0.05) < least)
-          bad.push(`${((a + 0.05) / (b + 0.05)).toFixed(2)}: ${n.tagName}.${n.className} ${text.slice(0, 30)}`);
+        const least = size >= 24 || (size >= 18.66 && s.fontWeight >= 700) ? 3 : 4.5, r = ratio(s.color, back);
+        if (r < least)
+          bad.push(`${r.toFixed(2)}: ${n.tagName}.${n.className} ${text.slice(0, 30)}`);
       }
       return [seen.size, bad];
     })()
@@ -54,18 +62,12 @@ module Chromium
 
   # How many inputs a page shows, and whose edges can hardly be seen: WCAG 2, 1.4.11, 3 to 1 to what is
   # around them.
-  EDGES = <<~'JS'
+  EDGES = <<~JS
     (() => {
-      const rgba = (s) => { const n = s.match(/[\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
-      const over = (a, b) => [0, 1, 2].map((i) => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
-      const light = ([r, g, b]) => [r, g, b].map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-      const ground = (n) => n ? over(rgba(getComputedStyle(n).backgroundColor), ground(n.parentElement)) : [255, 255, 255, 1];
+      #{RATIO}
       const all = [...document.querySelectorAll("input:not([type=checkbox]):not([type=hidden]), select, textarea")].filter((n) => n.checkVisibility());
       const bad = all.flatMap((n) => {
-        const s = getComputedStyle(n), back = ground(n.parentElement);
-        const [a, b] = [light(over(rgba(s.borderBottomColor), back)), light(back)].sort((x, y) => y - x);
-        const r = (a + 0.05) / (b + 0.05);
+        const s = getComputedStyle(n), r = ratio(s.borderBottomColor, ground(n.parentElement));
         return r < 3 || parseFloat(s.borderBottomWidth) < 1 ? [`${r.toFixed(2)}: ${n.tagName} ${n.name || n.ariaLabel}`] : [];
       });
       return [all.length, bad];

@@ -1,26 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# The page in front of a made-up app, of which one line leaks: t/browser.t and browser_history.t.
+# The page in front of a made-up app, of which one line leaks: browser.t, browser_history.t, browser_contrast.t.
 require_relative "browser"
 
 module MadeUpPage
   include BrowserTest
 
-  LEAK = "/usr/share/gems/gems/redcarpet-3.3.2/lib/redcarpet.rb:51"
-
-  def teardown
-    close_page
-    @server&.close
-  end
-
-  def serve(*args, **options) = @server = FakeServer.new(*args, **options)
+  LEAK = FakeServer::LEAK
 
   # Loads the page; returns when all of the first tick is there, and the past.
   def visit(*args, hash: "", base: "", ready: true, **page)
     serve(*args, base: base)
     open_page(@server.url(hash), **page)
-    wait_until("document.querySelector('.light')?.dataset.state === 'live'") if ready
+    wait_for_live if ready
     wait_until("document.querySelectorAll('#{ROWS}').length > 0") if ready && hash !~ /at=|view=map/
     wait_for_first_tick if ready
     wait_until("/^Memory over the last \\d+ [mh] /.test(document.querySelector('.headline .plot').getAttribute('aria-label'))") if ready && hash !~ /at=|time=/

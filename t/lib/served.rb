@@ -92,6 +92,10 @@ module Served
     served(MwrapTest::RUBY, "--disable=gems", "-I#{MwrapTest::LIB}", *flags, path(name), *args, **rest)
   end
 
+  # "http://127.0.0.1:1234", when its server listens there
+  def origin_of(app) = eventually("where it listens") { app.stderr[%r{listening on (http://\S+:\d+)/}, 1] }
+  def port_of(app) = origin_of(app)[/\d+\z/].to_i
+
   # Until it has done what comes after what it said last, and waits for orders.
   def at_rest(app) = eventually("#{app.pid} to wait") { AtRest.now?(app.pid) }
 

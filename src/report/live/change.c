@@ -4,11 +4,6 @@
 
 #define UNKNOWN __builtin_nan("")
 
-static double larger(double a, double b)
-{
-	return a > b ? a : b;
-}
-
 /* The least of v in each fifth of the time; a value holds until the next point. */
 static void floors(double least[5], const double *t, const double *v, size_t n, double from, double to)
 {
@@ -69,7 +64,7 @@ static double deepest_fall(const double *t, const double *v, size_t n, double fr
 			continue;
 		if (!(v[i] <= high))
 			high = v[i];
-		fall = larger(fall, high - v[i]);
+		fall = mw_larger(fall, high - v[i]);
 	}
 	return fall;
 }
@@ -81,7 +76,7 @@ double mw_trend_sure_rise(const double *t, const double *v, size_t n, double fro
 
 	if (fall <= rise / 2)
 		return rise;
-	mw_trend_of(&r, t, v, n, from, to, larger(fall / 16, 1));
+	mw_trend_of(&r, t, v, n, from, to, mw_larger(fall / 16, 1));
 	return r.course != MW_COURSE_RISES ? 0 : r.gain < rise ? r.gain : rise;
 }
 

@@ -38,7 +38,6 @@ enum {
 	MW_CURVES_BASES_PIECE = 2048,
 	MW_CURVES_NAMES = 128 << 10,       /* bytes of all names */
 	MW_CURVES_POINTS = 300,            /* of a curve that is read */
-	MW_CURVES_TREND = 30,              /* seconds that a trend takes, as a verdict does */
 	MW_CURVES_SHARE = 2000             /* 0.05 % */
 };
 
@@ -129,12 +128,17 @@ int mw_curves_read_one(const struct mw_curves *, const char *location, size_t le
 		       double to, size_t points, struct mw_curve_set *set);
 void mw_curves_free_set(struct mw_curve_set *); /* all zero again */
 
+/* A curve as a series of trend.h: fills t[] and v[], which have room for c->n. */
+void mw_curve_series(const struct mw_curve *c, double *t, double *v);
+/* The points of a set's longest curve; 0: it has none. */
+size_t mw_curves_longest(const struct mw_curve_set *);
+
 /*
  * Appends members of a JSON object, without its braces: from, to, t, rows, rest. Each row is
  * [id,location,file_len,kind,[bytes at each t],rank], as in the events of journal.h; id is null for a
  * location that was retired. The last value of a row holds for all times after it: a row whose values
  * are all the same has one. The rank is mw_trend_rank's of that time, null if it has less than
- * MW_CURVES_TREND seconds.
+ * MW_TREND_SECONDS.
  */
 void mw_curves_render(struct mw_buf *, const struct mw_curve_set *, double from, double to, size_t points);
 

@@ -204,6 +204,25 @@ void mw_curves_free_set(struct mw_curve_set *set)
 	*set = (struct mw_curve_set){ 0 };
 }
 
+/* --- for trend.h ------------------------------------------------------------------------- */
+
+void mw_curve_series(const struct mw_curve *c, double *t, double *v)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		t[i] = c->t[i];
+		v[i] = (double)c->bytes[i];
+	}
+}
+
+size_t mw_curves_longest(const struct mw_curve_set *set)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < set->n; i++)
+		most = set->v[i].n > most ? set->v[i].n : most;
+	return most;
+}
+
 /* --- JSON -------------------------------------------------------------------------------- */
 
 /* The times of an answer: whole seconds, n of them. */
@@ -257,14 +276,11 @@ static void rank(struct mw_buf *b, const struct times *a, const struct mw_curve 
 	uint32_t first = a->from > c->t[0] ? a->from : c->t[0];
 
 	mw_buf_str(b, ",");
-	if (!room || a->to < first + MW_CURVES_TREND) {
+	if (!room || a->to < first + MW_TREND_SECONDS) {
 		mw_buf_str(b, "null");
 		return;
 	}
-	for (size_t i = 0; i < c->n; i++) {
-		room[i] = c->t[i];
-		room[c->n + i] = (double)c->bytes[i];
-	}
+	mw_curve_series(c, room, room + c->n);
 	mw_buf_i64(b, (int64_t)mw_trend_rank(room, room + c->n, c->n, first, a->to));
 }
 
@@ -280,16 +296,6 @@ static void row(struct mw_buf *b, const struct times *a, const struct mw_curve *
 	values(b, a, c->n, c->t, c->bytes);
 	rank(b, a, c, room);
 	mw_buf_str(b, "]");
-}
-
-/* For the points of the longest curve; NULL: there is no memory. */
-static double *make_room(const struct mw_curve_set *set)
-{
-	size_t most = 1;
-
-	for (size_t i = 0; i < set->n; i++)
-		most = set->v[i].n > most ? set->v[i].n : most;
-	return calloc(most, 2 * sizeof(double));
 }
 
 void mw_curves_render(struct mw_buf *b, const struct mw_curve_set *set, double from, double to,
@@ -311,7 +317,7 @@ void mw_curves_render(struct mw_buf *b, const struct mw_curve_set *set, double f
 		mw_buf_u64(b, time_at(&a, i));
 	}
 	mw_buf_str(b, "],\n\"rows\":[");
-	room = make_room(set);
+	room = calloc(mw_curves_longest(set) + 1, 2 * sizeof(*room));
 	for (size_t i = 0; i < set->n; i++) {
 		mw_buf_str(b, i ? ",\n" : "\n");
 		row(b, &a, &set->v[i], room);

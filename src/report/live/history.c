@@ -224,23 +224,14 @@ static void events(struct mw_buf *b, const struct mw_history *h)
 		mw_buf_str(b, i == first ? "" : ",\n");
 		event(b, &h->events[i % MW_EVENTS_N]);
 	}
-	mw_buf_str(b, "]}\n");
+	mw_buf_str(b, "]");
 }
 
-static void times(struct mw_buf *b, double now, double unix_now)
-{
-	mw_buf_str(b, "{\"now\":");
-	mw_buf_seconds(b, now);
-	mw_buf_str(b, ",\"unix\":");
-	mw_buf_seconds(b, unix_now);
-}
-
-void mw_history_render(struct mw_buf *b, const struct mw_history *h, double now, double unix_now)
+void mw_history_render(struct mw_buf *b, const struct mw_history *h, double now)
 {
 	const struct mw_history_grid fine = fine_of(h), coarse = coarse_of(h), whole = whole_of(h);
 	uint32_t first = h->marks_n > MW_MARKS_N ? h->marks_n - MW_MARKS_N : 0;
 
-	times(b, now, unix_now);
 	grid(b, "fine", &fine, now - MW_FINE_N);
 	grid(b, "coarse", &coarse, now - MW_COARSE_STEP * MW_COARSE_N);
 	grid(b, "long", &whole, 0);
@@ -253,13 +244,11 @@ void mw_history_render(struct mw_buf *b, const struct mw_history *h, double now,
 	events(b, h);
 }
 
-void mw_history_render_part(struct mw_buf *b, const struct mw_history *h,
-			    const struct mw_history_part *part, double now, double unix_now)
+void mw_history_render_part(struct mw_buf *b, const struct mw_history *h, const struct mw_history_part *part)
 {
 	const struct mw_history_grid finest = mw_history_finest(h, part->from), whole = whole_of(h);
 	const struct shown s = { .grid = &finest, .part = part };
 
-	times(b, now, unix_now);
 	mw_buf_str(b, ",\"from\":");
 	mw_buf_seconds(b, part->from);
 	mw_buf_str(b, ",\"to\":");

@@ -83,21 +83,20 @@ const struct mw_point *mw_history_at(const struct mw_history_grid *, uint32_t i)
 struct mw_history_grid mw_history_finest(const struct mw_history *, double from);
 
 /*
- * One JSON object: now, unix (s), fine, coarse, long, marks, events. `fine` leaves out points
- * older than 15 minutes, `coarse` those older than a day.
+ * Appends members of a JSON object, each behind a comma: fine, coarse, long, marks, events. `fine`
+ * leaves out points older than 15 minutes, `coarse` those older than a day.
  */
-void mw_history_render(struct mw_buf *, const struct mw_history *, double now, double unix_now);
+void mw_history_render(struct mw_buf *, const struct mw_history *, double now);
 
 struct mw_history_part {
 	double from, to; /* uptime */
 	uint64_t points; /* at most; not 0 */
 };
 /*
- * One JSON object: now, unix (s), from, to, first (the first time that is known, or null), t, a
+ * The same, of a part of the time: from, to, first (the first time that is known, or null), t, a
  * column of each part, events. If the finest grid has more points, the time is divided evenly, and
  * the last point of each division is there.
  */
-void mw_history_render_part(struct mw_buf *, const struct mw_history *, const struct mw_history_part *,
-			    double now, double unix_now);
+void mw_history_render_part(struct mw_buf *, const struct mw_history *, const struct mw_history_part *);
 
 #endif

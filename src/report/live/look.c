@@ -8,11 +8,6 @@
 
 enum { CANDIDATES = 8 }; /* locations whose course is looked at */
 
-static double larger(double a, double b)
-{
-	return a > b ? a : b;
-}
-
 uint32_t mw_rss_part_of(const struct mw_point *p, enum mw_rss_part part)
 {
 	switch (part) {
@@ -51,10 +46,7 @@ size_t mw_look_series(const struct mw_look *l, enum mw_rss_part part)
 
 static size_t curve_series(const struct mw_look *l, const struct mw_curve *c)
 {
-	for (size_t i = 0; i < c->n; i++) {
-		l->t[i] = c->t[i];
-		l->v[i] = (double)c->bytes[i];
-	}
+	mw_curve_series(c, l->t, l->v);
 	return c->n;
 }
 
@@ -132,7 +124,7 @@ static void find_line(struct mw_look *l)
 void mw_look_at(struct mw_look *l, const struct mw_scale *s)
 {
 	l->scale = s;
-	l->seen = s->n ? s->points[s->n - 1].t - larger(s->points[0].t, s->from) : 0;
+	l->seen = s->n ? s->points[s->n - 1].t - mw_larger(s->points[0].t, s->from) : 0;
 	l->least = 128 * KIB;
 	/* stacks and the tracker's own memory are never the answer: their courses aren't asked for */
 	for (int part = 0; part <= MW_PART_FILES; part++) {
@@ -220,7 +212,7 @@ bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part part, do
 	for (size_t i = 0; i < end; i++)
 		if (longer->v[i] > peak)
 			peak = longer->v[i];
-	return level <= peak + larger(longer->least, (t->high - t->low) * 0.15);
+	return level <= peak + mw_larger(longer->least, (t->high - t->low) * 0.15);
 }
 
 /* --- explosions -------------------------------------------------------------------- */
@@ -246,7 +238,7 @@ bool mw_look_explodes(const struct mw_evidence *e, const struct mw_look *l, enum
 	if (end - e->start < 2 * MW_EXPLODES_SECONDS)
 		return false;
 	*change = now - then;
-	if (!(*change >= larger(then / 2, 32 * MIB)) || !(now > half))
+	if (!(*change >= mw_larger(then / 2, 32 * MIB)) || !(now > half))
 		return false;
 	for (size_t i = 0; i < n && l->t[i] < end - MW_EXPLODES_SECONDS; i++)
 		if (l->v[i] > now * 0.9)

@@ -29,11 +29,6 @@ static double absolute(double x)
 	return x < 0 ? -x : x;
 }
 
-static double larger(double a, double b)
-{
-	return a > b ? a : b;
-}
-
 /* --- medians ---------------------------------------------------------------- */
 
 static void swap(double *a, double *b)
@@ -278,7 +273,7 @@ static bool stopped(const struct seq *s, size_t from)
 	for (size_t i = from + 1; i < s->n; i++) {
 		if (s->v[i] <= best)
 			continue;
-		gap = larger(gap, s->t[i] - at);
+		gap = mw_larger(gap, s->t[i] - at);
 		best = s->v[i];
 		at = s->t[i];
 	}
@@ -312,7 +307,7 @@ static bool rises(struct mw_trend *r, const struct seq *s, size_t from, double l
 	if (s->n - from < POINTS_MIN)
 		return false;
 	for (int i = 0; i < 5; i++) {
-		level[i] = median_in(s, larger(t0, t0 + quarter * (i - 0.5)), t0 + quarter * (i + 0.5));
+		level[i] = median_in(s, mw_larger(t0, t0 + quarter * (i - 0.5)), t0 + quarter * (i + 0.5));
 		if (level[i] != level[i])
 			return false;
 	}
@@ -380,7 +375,7 @@ static double spread(const struct seq *s, size_t from)
 
 	for (size_t i = from; i < s->n; i++) {
 		low = s->v[i] < low ? s->v[i] : low;
-		high = larger(high, s->v[i]);
+		high = mw_larger(high, s->v[i]);
 	}
 	return high - low;
 }
@@ -422,7 +417,7 @@ static void range_of(struct mw_trend *r, const struct seq *s)
 	r->low = r->high = s->v[0];
 	for (size_t i = 1; i < s->n; i++) {
 		r->low = s->v[i] < r->low ? s->v[i] : r->low;
-		r->high = larger(r->high, s->v[i]);
+		r->high = mw_larger(r->high, s->v[i]);
 	}
 }
 
@@ -430,7 +425,7 @@ static void range_of(struct mw_trend *r, const struct seq *s)
 static bool teeth(struct mw_trend *r, const struct seq *s, double var, double least)
 {
 	size_t starts[MW_TREND_BINS];
-	double tooth = larger((r->high - r->low) * 0.15, least);
+	double tooth = mw_larger((r->high - r->low) * 0.15, least);
 	struct seq floor;
 
 	if (tooth * tooth < 16 * var)
@@ -441,8 +436,8 @@ static bool teeth(struct mw_trend *r, const struct seq *s, double var, double le
 	r->teeth = true;
 	r->level = floor.v[floor.n - 1];
 	r->confidence = (double)floor.n / (double)(floor.n + 1);
-	if (!moves(r, &floor, starts, cut(&floor, larger(variance(&floor), least * least / 256), starts),
-		   least)) {
+	if (!moves(r, &floor, starts,
+		   cut(&floor, mw_larger(variance(&floor), least * least / 256), starts), least)) {
 		r->course = MW_COURSE_TEETH;
 		r->since = r->begun = s->t[0];
 	}
@@ -467,9 +462,9 @@ void mw_trend_of(struct mw_trend *r, const double *t, const double *v, size_t n,
 	if (teeth(r, &s, var, least))
 		return;
 	/* straight is what the eye takes for it: a five-thousandth of the range is no bend */
-	slack = larger(least / 16, (r->high - r->low) / 5000);
-	parts = cut(&s, larger(var, slack * slack), starts);
-	if (moves(r, &s, starts, parts, larger(least, 0)))
+	slack = mw_larger(least / 16, (r->high - r->low) / 5000);
+	parts = cut(&s, mw_larger(var, slack * slack), starts);
+	if (moves(r, &s, starts, parts, mw_larger(least, 0)))
 		return;
 	slack = least;
 	while (slack * slack < 16 * var)

@@ -18,7 +18,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MW_TREND_BINS = 90 };
+enum {
+	MW_TREND_BINS = 90,
+	MW_TREND_SECONDS = 30 /* that a process or a curve is seen before anything is said of it */
+};
 
 enum mw_course {
 	MW_COURSE_UNKNOWN, /* fewer than five points */
@@ -72,5 +75,11 @@ double mw_trend_sure_rise(const double *t, const double *v, size_t n, double fro
  * the change of its floor, which is negative. All values are known.
  */
 double mw_trend_rank(const double *t, const double *v, size_t n, double from, double to);
+
+/* The larger of two numbers; b if either is NaN. */
+static inline double mw_larger(double a, double b)
+{
+	return a > b ? a : b;
+}
 
 #endif

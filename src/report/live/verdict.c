@@ -18,11 +18,6 @@ enum {
 const char *const mw_part_names[MW_PARTS_N] = { "rss",  "live",  "heap",   "free",
 						"anon", "files", "stacks", "tracker" };
 
-static double larger(double a, double b)
-{
-	return a > b ? a : b;
-}
-
 /* --- the answer -------------------------------------------------------------------- */
 
 static void measure(struct mw_verdict *v, const struct mw_look *l, double from, mw_change_fn *of)
@@ -43,7 +38,7 @@ static void measure(struct mw_verdict *v, const struct mw_look *l, double from, 
 	if (set && set->rest_n && set->rest_t[set->rest_n - 1] > from && set->rest_t[set->rest_n - 1] < to)
 		all = of(l->t, l->v, mw_look_series(l, MW_PART_LIVE), from, set->rest_t[set->rest_n - 1]);
 	for (size_t i = 0; i < v->n; i++) {
-		double sum = larger(all, change[i]);
+		double sum = mw_larger(all, change[i]);
 
 		v->locations[i] = (struct mw_verdict_location){
 			.location = best[i]->location,
@@ -93,7 +88,7 @@ static void say(struct mw_verdict *v, const struct mw_evidence *e, const struct 
 {
 	v->kind = kind;
 	v->part = part;
-	v->from = larger(l->scale->from, l->scale->n ? l->scale->points[0].t : l->scale->from);
+	v->from = mw_larger(l->scale->from, l->scale->n ? l->scale->points[0].t : l->scale->from);
 	v->to = l->scale->to;
 	v->since = t->since;
 	v->begun = t->begun;
@@ -103,7 +98,7 @@ static void say(struct mw_verdict *v, const struct mw_evidence *e, const struct 
 	v->high = t->high;
 	v->confidence = t->confidence;
 	v->at_location = l->top && t == &l->line;
-	find_event(v, e, v->begun, larger((v->to - v->from) / 30, 5));
+	find_event(v, e, v->begun, mw_larger((v->to - v->from) / 30, 5));
 }
 
 static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l,
@@ -200,13 +195,13 @@ static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const
 	t = &l->trend[of];
 	if (t->since < e->start + BOOT_SECONDS)
 		return false;
-	if ((t->gain < 0 ? -t->gain : t->gain) < larger(t->level / 50, MIB))
+	if ((t->gain < 0 ? -t->gain : t->gain) < mw_larger(t->level / 50, MIB))
 		return false;
 	kind = t->course == MW_COURSE_STEP || t->gain < 0 ? MW_VERDICT_STEP : MW_VERDICT_GREW;
 	say(v, e, l, kind, of == MW_PART_RSS ? mw_look_most_by(l, t->begun) : of, t);
 	measure(v, l, v->begun, mw_trend_change);
 	/* curves have longer steps than RSS: what came before the rise isn't part of it */
-	if (v->n && v->locations[0].change > 2 * larger(t->gain, -t->gain) + MIB)
+	if (v->n && v->locations[0].change > 2 * mw_larger(t->gain, -t->gain) + MIB)
 		v->n = 0;
 	if (kind == MW_VERDICT_GREW && v->n && v->part == MW_PART_LIVE && v->locations[0].share > 0.5)
 		v->kind = MW_VERDICT_FILLED;
@@ -246,7 +241,7 @@ static void judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const 
 		     longer->course == MW_COURSE_ROSE) &&
 		    longer->since < v->since) {
 			v->since = longer->since;
-			v->from = larger(looks[i].scale->from, looks[i].scale->points[0].t);
+			v->from = mw_larger(looks[i].scale->from, looks[i].scale->points[0].t);
 		}
 	}
 	measure(v, l, v->from > l->scale->from ? v->from : l->scale->from, mw_trend_change);
@@ -270,7 +265,7 @@ static bool judge_fall(struct mw_verdict *v, const struct mw_evidence *e, const 
 			mw_look_is(l, MW_PART_RSS, MW_COURSE_FALLS) ? MW_PART_RSS : MW_PART_LIVE;
 		const struct mw_trend *t = &l->trend[part];
 
-		if (t->course != MW_COURSE_FALLS || -t->gain < larger(t->level / 100, MIB))
+		if (t->course != MW_COURSE_FALLS || -t->gain < mw_larger(t->level / 100, MIB))
 			continue;
 		if (comes_and_goes(looks + i, n - i, part))
 			return false;
@@ -318,7 +313,7 @@ static void watching(struct mw_verdict *v, const struct mw_scale *s, double seen
 	v->from = s->from;
 	v->to = s->to;
 	v->since = v->begun = s->from;
-	v->watch = seen < MW_VERDICT_SECONDS ? (unsigned)(MW_VERDICT_SECONDS - seen) + 1 : 1;
+	v->watch = seen < MW_TREND_SECONDS ? (unsigned)(MW_TREND_SECONDS - seen) + 1 : 1;
 	for (int part = 0; part < MW_PARTS_N; part++) {
 		uint32_t kib = s->n ? mw_rss_part_of(&s->points[s->n - 1], (enum mw_rss_part)part) :
 				      MW_KIB_UNKNOWN;
@@ -337,10 +332,10 @@ int mw_verdict_make(struct mw_verdict *v, const struct mw_evidence *e)
 	*v = (struct mw_verdict){ .kind = MW_VERDICT_WATCHING };
 	for (size_t i = 0; i < e->scales_n; i++) {
 		const struct mw_curve_set *set = e->scales[i].curves;
+		size_t longest = set ? mw_curves_longest(set) : 0;
 
 		most = e->scales[i].n > most ? e->scales[i].n : most;
-		for (size_t k = 0; set && k < set->n; k++)
-			most = set->v[k].n > most ? set->v[k].n : most;
+		most = longest > most ? longest : most;
 	}
 	room = calloc(most + 1, 2 * sizeof(*room));
 	if (looks && room) {
@@ -350,7 +345,7 @@ int mw_verdict_make(struct mw_verdict *v, const struct mw_evidence *e)
 			mw_look_at(&looks[i], &e->scales[i]);
 		}
 		if (!e->scales_n ||
-		    (looks[0].seen < MW_VERDICT_SECONDS && !(e->chosen && looks[0].seen >= 10)))
+		    (looks[0].seen < MW_TREND_SECONDS && !(e->chosen && looks[0].seen >= 10)))
 			watching(v, &e->scales[0], looks[0].seen);
 		else
 			judge(v, e, looks, e->scales_n);

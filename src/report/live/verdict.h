@@ -67,7 +67,7 @@ struct mw_scale {
 	struct mw_curve_set *curves;
 };
 
-enum { MW_SCALES_MAX = 4, MW_VERDICT_LOCATIONS = 5, MW_VERDICT_SECONDS = 30 };
+enum { MW_SCALES_MAX = 4, MW_VERDICT_LOCATIONS = 5 };
 
 struct mw_evidence {
 	double start; /* uptime at which this process began: 0, or its fork */
