@@ -66,7 +66,7 @@ MW_INLINE size_t mw_usable_new(const void *p, size_t n)
 MW_INLINE bool mw_class_usable(size_t n, size_t *usable)
 {
 	/* less than MW_BESIDE first: no more to ask */
-	if (mw_unlikely(n - 1 >= MW_BESIDE - 1) && (n > MW_CLASS_MAX - MW_TAIL || (n & (n - 1)) == 0))
+	if (mw_unlikely(n >= MW_BESIDE) && (n > MW_CLASS_MAX - MW_TAIL || (n & (n - 1)) == 0))
 		return false;
 	*usable = mw_class_room[(n + MW_TAIL + MW_CLASS_STEP - 1) / MW_CLASS_STEP];
 	return true;
@@ -82,6 +82,18 @@ MW_INLINE void mw_tail_write(void *p, size_t usable, uint32_t ref)
 }
 
 /*
+ * p has a tail, and more room than the class of n: it was aligned, or it shrank. An old tail might
+ * lie where that class has one.
+ */
+MW_INLINE void mw_tail_clear(void *p, size_t n, size_t usable)
+{
+	size_t room = mw_class_of(n);
+
+	if (mw_unlikely(room && room != usable && room < usable))
+		memset((char *)p + room - MW_TAIL, 0, MW_TAIL);
+}
+
+/*
  * Makes p lead to its record, by its tail if there is room, else by the side index. n: as asked
  * for. False: no memory, and nothing leads there.
  */
@@ -89,6 +101,8 @@ MW_INLINE bool mw_lead(void *p, size_t n, size_t usable, uint32_t ref)
 {
 	if (mw_unlikely(usable - n < MW_TAIL))
 		return mw_side_index_put(p, ref);
+	if (mw_real_classes)
+		mw_tail_clear(p, n, usable);
 	mw_tail_write(p, usable, ref);
 	return true;
 }
