@@ -93,7 +93,7 @@ class CostTest < Minitest::Test
   end
 
   # On other allocators: what a pair costs in all objects, less what it costs without the tracker.
-  # 151, 158 and 152 with gcc 12; 284, 260 and 266 before there was a fast way there. Compilers and
+  # 151, 157 and 151 with gcc 12; 284, 260 and 266 before there was a fast way there. Compilers and
   # versions of allocators differ a little.
   ADDED_MOST = 170
 

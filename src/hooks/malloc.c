@@ -162,9 +162,9 @@ MW_LEAF void free_class_ruby(void *p, struct mw_guard in)
 {
 	struct mw_class_guess g;
 
-	if (mw_likely(mw_class_guess(p, &g) && mw_dismiss_if(in.t, p, g.room, &g, MW_MODE_RUBY))) {
+	if (mw_likely(mw_class_guess(p, &g) && mw_dismiss_if(in.t, p, g.tail, &g, MW_MODE_RUBY))) {
 		mw_leave(in);
-		mw_class_free_small(p, g.room, 0);
+		mw_class_free_small(p, g.tail + MW_TAIL, 0);
 		return;
 	}
 	free_asked(p, in, in.t->known);
@@ -174,9 +174,9 @@ MW_LEAF void free_class_bytes(void *p, struct mw_guard in)
 {
 	struct mw_class_guess g;
 
-	if (mw_likely(mw_class_guess(p, &g) && mw_dismiss_if(in.t, p, g.room, &g, MW_MODE_BYTES))) {
+	if (mw_likely(mw_class_guess(p, &g) && mw_dismiss_if(in.t, p, g.tail, &g, MW_MODE_BYTES))) {
 		mw_leave(in);
-		mw_class_free_small(p, g.room, 0);
+		mw_class_free_small(p, g.tail + MW_TAIL, 0);
 		return;
 	}
 	free_asked(p, in, in.t->known);
@@ -375,31 +375,29 @@ static __attribute__((noinline)) size_t usable_size_asked(void *p)
 	return n - MW_TAIL;
 }
 
-/* The room of a block with classes, by a guess that holds; 0: it doesn't, or p has no tail there. */
-MW_INLINE size_t room_guessed(const void *p)
+/* *n: a block's room without its tail, with classes, by a guess. False: it doesn't hold. */
+MW_INLINE bool room_guessed(const void *p, size_t *n)
 {
 	struct mw_class_guess g;
 	const struct mw_record *r;
 
 	if (mw_unlikely(!mw_class_guess(p, &g)))
-		return 0;
-	r = mw_record_guess(mw_tail_read(p, g.room));
+		return false;
+	r = mw_record_guess(mw_tail_read_at(p, g.tail));
 	/* code's blocks go the other way, too */
 	if (mw_unlikely(mw_record_id(mw_record_guess_where(r), p) >= MW_CODE ||
 			!mw_class_agrees(&g, r->size)))
-		return 0;
-	return g.room;
+		return false;
+	*n = g.tail;
+	return true;
 }
 
 static __attribute__((noinline)) size_t usable_size_cold(void *p)
 {
 	size_t n;
 
-	if (mw_likely((uintptr_t)p - 1 < mw_class_plain)) { /* nor is it NULL */
-		n = room_guessed(p);
-		if (mw_likely(n != 0))
-			return n - MW_TAIL;
-	}
+	if (mw_likely((uintptr_t)p - 1 < mw_class_plain && room_guessed(p, &n))) /* nor is it NULL */
+		return n;
 	return usable_size_asked(p);
 }
 

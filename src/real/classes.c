@@ -19,13 +19,13 @@ void mw_class_learn(const void *p, size_t room)
 	struct mw_class_page *page = mw_class_page(p);
 	uint32_t sizes = room <= MW_CLASS_MAX ? sizes_of[room / MW_CLASS_STEP] : 0;
 	uint32_t number = (uint32_t)((uintptr_t)p >> MW_CLASS_PAGE_SHIFT),
-		 both = sizes << 16 | (uint32_t)room;
+		 both = sizes << 16 | (uint32_t)(room - 8);
 
 	/* no store without news: other threads read this cache line */
-	if (!sizes || (__atomic_load_n(&page->room, __ATOMIC_RELAXED) == both &&
+	if (!sizes || (__atomic_load_n(&page->tail, __ATOMIC_RELAXED) == both &&
 		       __atomic_load_n(&page->number, __ATOMIC_RELAXED) == number))
 		return;
-	__atomic_store_n(&page->room, both, __ATOMIC_RELAXED);
+	__atomic_store_n(&page->tail, both, __ATOMIC_RELAXED);
 	__atomic_store_n(&page->number, number, __ATOMIC_RELAXED);
 }
 

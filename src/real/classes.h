@@ -55,7 +55,7 @@ MW_INLINE size_t mw_class_of(size_t n)
  */
 struct mw_class_page {
 	uint32_t number;
-	uint32_t room; /* in the low half; in the high half the number of sizes */
+	uint32_t tail; /* in the low half: room - 8; in the high half the number of sizes */
 };
 enum { MW_CLASS_PAGE_SHIFT = 12, MW_CLASS_PAGES = 4096 };
 extern MW_HIDDEN struct mw_class_page mw_class_pages[MW_CLASS_PAGES];
@@ -67,7 +67,7 @@ MW_INLINE struct mw_class_page *mw_class_page(const void *p)
 
 /* A guess at a block's room, and at the number of sizes that have it. */
 struct mw_class_guess {
-	size_t room;
+	size_t tail; /* room - 8 */
 	uint32_t both; /* as the page's entry has it */
 };
 
@@ -81,19 +81,18 @@ MW_INLINE bool mw_class_guess(const void *p, struct mw_class_guess *g)
 	uint32_t both;
 
 	__asm__("" : "+r"(page)); /* one address for both words: else the compiler computes two */
-	both = __atomic_load_n(&page->room, __ATOMIC_RELAXED);
-	g->room = both & UINT16_MAX;
+	both = __atomic_load_n(&page->tail, __ATOMIC_RELAXED);
+	g->tail = both & UINT16_MAX;
 	g->both = both;
 	/* p's next page has another entry, so this is p's own */
-	return mw_likely((uint32_t)(((uintptr_t)p + g->room - 1) >> MW_CLASS_PAGE_SHIFT) ==
+	return mw_likely((uint32_t)(((uintptr_t)p + g->tail + 7) >> MW_CLASS_PAGE_SHIFT) ==
 			 __atomic_load_n(&page->number, __ATOMIC_RELAXED));
 }
 
 /* Has a block for `size` bytes and a tail of 8 this room? */
 MW_INLINE bool mw_class_agrees(const struct mw_class_guess *g, uint32_t size)
 {
-	/* an empty page's room is 0, and has no sizes */
-	return (uint32_t)g->room - size - 8 < g->both >> 16;
+	return (uint32_t)g->tail - size < g->both >> 16;
 }
 
 /* p is a live block with that room. */

@@ -107,22 +107,31 @@ MW_INLINE bool mw_lead(void *p, size_t n, size_t usable, uint32_t ref)
 	return true;
 }
 
-/* The ref; garbage if p has no tail. */
-MW_INLINE uint32_t mw_tail_read(const void *p, size_t usable)
+/* The ref of a tail at p + at; garbage if none is there. */
+MW_INLINE uint32_t mw_tail_read_at(const void *p, size_t at)
 {
 	uint32_t ref;
 
-	memcpy(&ref, (const char *)p + usable - MW_TAIL, sizeof(ref));
+	memcpy(&ref, (const char *)p + at, sizeof(ref));
 	return ref;
 }
-
-/* Is the check that of p? False: overwritten, or p has no tail. */
-MW_INLINE bool mw_tail_checks(const void *p, size_t usable)
+/* Is the check that of p? False: overwritten, or there is no tail. */
+MW_INLINE bool mw_tail_checks_at(const void *p, size_t at)
 {
 	uint32_t half;
 
-	memcpy(&half, (const char *)p + usable - sizeof(half), sizeof(half));
+	memcpy(&half, (const char *)p + at + sizeof(half), sizeof(half));
 	return half == (uint32_t)(uintptr_t)p;
+}
+
+/* The same by p's room. */
+MW_INLINE uint32_t mw_tail_read(const void *p, size_t usable)
+{
+	return mw_tail_read_at(p, usable - MW_TAIL);
+}
+MW_INLINE bool mw_tail_checks(const void *p, size_t usable)
+{
+	return mw_tail_checks_at(p, usable - MW_TAIL);
 }
 
 #endif
