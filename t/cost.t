@@ -93,8 +93,9 @@ class CostTest < Minitest::Test
   end
 
   # On other allocators: what a pair costs in all objects, less what it costs without the tracker.
-  # 284, 260 and 266 before there was a fast way there. Compilers and versions differ a little.
-  ADDED_MOST = 215
+  # 151, 157 and 151 with gcc 12; 284, 260 and 266 before there was a fast way there. Compilers and
+  # versions of allocators differ a little.
+  ADDED_MOST = 170
 
   def pair_on(*preloads)
     pair = File.join(BUILT, "bench/pair")

@@ -47,28 +47,46 @@ static __attribute__((noinline)) void *admit_none(struct mw_guard in, void *p, s
 }
 
 /*
- * The same arguments. The fast way of allocators with classes. On glibc a call comes here only if
- * something isn't at hand.
+ * The same arguments: the fast way of allocators with classes, in the two modes. Apart from each
+ * other, so that neither saves registers. They call nothing.
  */
-static __attribute__((noinline, hot)) void *admit_cold(struct mw_guard in, void *p, size_t n,
-						       uintptr_t caller, uint32_t known)
+#define MW_LEAF static __attribute__((noinline, hot))
+
+__attribute__((nonnull(2))) MW_LEAF void *admit_class_ruby(struct mw_guard in, void *p, size_t n,
+							   uintptr_t caller, uint32_t known)
 {
 	size_t usable;
 	void *q;
 
-	if (mw_likely(mw_permit_is(known, &mw_permit_class_ruby))) {
-		if (mw_likely(mw_class_usable(n, &usable))) {
-			q = mw_admit_room(in, p, n, usable, MW_MODE_RUBY, 0, known);
-			if (mw_likely(q != NULL))
-				return q;
-		}
-	} else if (mw_likely(mw_permit_is(known, &mw_permit_class_bytes))) {
-		if (mw_likely(mw_class_usable(n, &usable))) {
-			q = mw_admit_room(in, p, n, usable, MW_MODE_BYTES, caller, known);
-			if (mw_likely(q != NULL))
-				return q;
-		}
+	if (mw_likely(mw_class_usable(n, &usable))) {
+		q = mw_admit_room(in, p, n, usable, MW_MODE_RUBY, 0, known);
+		if (mw_likely(q != NULL))
+			return q;
 	}
+	return admit_none(in, p, n, caller, known);
+}
+
+__attribute__((nonnull(2))) MW_LEAF void *admit_class_bytes(struct mw_guard in, void *p, size_t n,
+							    uintptr_t caller, uint32_t known)
+{
+	size_t usable;
+	void *q;
+
+	if (mw_likely(mw_class_usable(n, &usable))) {
+		q = mw_admit_room(in, p, n, usable, MW_MODE_BYTES, caller, known);
+		if (mw_likely(q != NULL))
+			return q;
+	}
+	return admit_none(in, p, n, caller, known);
+}
+
+/* The same arguments. On glibc a call comes here only if something isn't at hand. */
+MW_INLINE void *admit_cold(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known)
+{
+	if (mw_likely(mw_permit_is(known, &mw_permit_class_ruby)))
+		return admit_class_ruby(in, p, n, caller, known);
+	if (mw_likely(mw_permit_is(known, &mw_permit_class_bytes)))
+		return admit_class_bytes(in, p, n, caller, known);
 	return admit_none(in, p, n, caller, known);
 }
 
@@ -117,27 +135,61 @@ static __attribute__((noinline)) void free_none(void *p, struct mw_guard in, uin
 	mw_real.free(p);
 }
 
-/* The same; the fast way of allocators with classes. */
-static __attribute__((noinline, hot)) void free_cold(void *p, struct mw_guard in, uint32_t known)
+/* The same, on allocators with classes, where no guess held. */
+static __attribute__((noinline)) void free_asked(void *p, struct mw_guard in, uint32_t known)
 {
+	bool ruby = mw_permit_is(known, &mw_permit_class_ruby);
 	size_t room;
 
-	if (mw_likely(mw_permit_is(known, &mw_permit_class_ruby))) {
+	if (mw_likely(ruby || mw_permit_is(known, &mw_permit_class_bytes))) {
 		room = mw_real.malloc_usable_size(p);
-		if (mw_likely(room && mw_dismiss_fast(in.t, p, room, MW_MODE_RUBY))) {
+		if (mw_likely(room && (ruby ? mw_dismiss_fast(in.t, p, room, MW_MODE_RUBY) :
+					      mw_dismiss_fast(in.t, p, room, MW_MODE_BYTES)))) {
 			mw_leave_as(in, known);
-			mw_class_free(p, room, 0);
-			return;
-		}
-	} else if (mw_likely(mw_permit_is(known, &mw_permit_class_bytes))) {
-		room = mw_real.malloc_usable_size(p);
-		if (mw_likely(room && mw_dismiss_fast(in.t, p, room, MW_MODE_BYTES))) {
-			mw_leave_as(in, known);
+			mw_class_learn(p, room);
 			mw_class_free(p, room, 0);
 			return;
 		}
 	}
 	free_none(p, in, known);
+}
+
+/*
+ * The fast way of allocators with classes, in the two modes; t->known is the permit that it carried.
+ * They call nothing, and save no registers.
+ */
+MW_LEAF void free_class_ruby(void *p, struct mw_guard in)
+{
+	struct mw_class_guess g;
+
+	if (mw_likely(mw_class_guess(p, &g) && mw_dismiss_if(in.t, p, g.tail, &g, MW_MODE_RUBY))) {
+		mw_leave(in);
+		mw_class_free_small(p, g.tail + MW_TAIL, 0);
+		return;
+	}
+	free_asked(p, in, in.t->known);
+}
+
+MW_LEAF void free_class_bytes(void *p, struct mw_guard in)
+{
+	struct mw_class_guess g;
+
+	if (mw_likely(mw_class_guess(p, &g) && mw_dismiss_if(in.t, p, g.tail, &g, MW_MODE_BYTES))) {
+		mw_leave(in);
+		mw_class_free_small(p, g.tail + MW_TAIL, 0);
+		return;
+	}
+	free_asked(p, in, in.t->known);
+}
+
+MW_INLINE void free_cold(void *p, struct mw_guard in, uint32_t known)
+{
+	if (mw_likely(mw_permit_is(known, &mw_permit_class_ruby)))
+		free_class_ruby(p, in);
+	else if (mw_likely(mw_permit_is(known, &mw_permit_class_bytes)))
+		free_class_bytes(p, in);
+	else
+		free_none(p, in, known);
 }
 
 /* t is busy. False: nothing has changed. */
@@ -300,7 +352,7 @@ MW_EXPORT void *pvalloc(size_t n)
 
 /* --- the rest ------------------------------------------------------------------------ */
 
-static __attribute__((noinline)) size_t usable_size_cold(void *p)
+static __attribute__((noinline)) size_t usable_size_asked(void *p)
 {
 	size_t n;
 
@@ -316,10 +368,37 @@ static __attribute__((noinline)) size_t usable_size_cold(void *p)
 		n = mw_real.malloc_usable_size(p);
 		if (mw_unlikely(n < MW_TAIL)) /* another allocator's block, or it isn't known yet */
 			return n;
+		mw_class_learn(p, n);
 	}
 	if (mw_unlikely((n & (n - 1)) == 0) && mw_real_classes && n >= MW_BESIDE && mw_tailless(p, n))
 		return n;
 	return n - MW_TAIL;
+}
+
+/* *n: a block's room without its tail, with classes, by a guess. False: it doesn't hold. */
+MW_INLINE bool room_guessed(const void *p, size_t *n)
+{
+	struct mw_class_guess g;
+	const struct mw_record *r;
+
+	if (mw_unlikely(!mw_class_guess(p, &g)))
+		return false;
+	r = mw_record_guess(mw_tail_read_at(p, g.tail));
+	/* code's blocks go the other way, too */
+	if (mw_unlikely(mw_record_id(mw_record_guess_where(r), p) >= MW_CODE ||
+			!mw_class_agrees(&g, r->size)))
+		return false;
+	*n = g.tail;
+	return true;
+}
+
+static __attribute__((noinline)) size_t usable_size_cold(void *p)
+{
+	size_t n;
+
+	if (mw_likely((uintptr_t)p - 1 < mw_class_plain && room_guessed(p, &n))) /* nor is it NULL */
+		return n;
+	return usable_size_asked(p);
 }
 
 /*

@@ -10,6 +10,24 @@
 bool mw_real_classes;
 uint16_t mw_class_room[MW_CLASS_MAX / MW_CLASS_STEP + 1];
 uintptr_t mw_class_plain;
+struct mw_class_page mw_class_pages[MW_CLASS_PAGES];
+/* How many sizes of request have that room with a tail, by room / MW_CLASS_STEP; 0: it is no class. */
+static uint16_t sizes_of[MW_CLASS_MAX / MW_CLASS_STEP + 1];
+
+void mw_class_learn(const void *p, size_t room)
+{
+	struct mw_class_page *page = mw_class_page(p);
+	uint32_t sizes = room <= MW_CLASS_MAX ? sizes_of[room / MW_CLASS_STEP] : 0;
+	uint32_t number = (uint32_t)((uintptr_t)p >> MW_CLASS_PAGE_SHIFT),
+		 both = sizes << 16 | (uint32_t)(room - 8);
+
+	/* no store without news: other threads read this cache line */
+	if (!sizes || (__atomic_load_n(&page->tail, __ATOMIC_RELAXED) == both &&
+		       __atomic_load_n(&page->number, __ATOMIC_RELAXED) == number))
+		return;
+	__atomic_store_n(&page->tail, both, __ATOMIC_RELAXED);
+	__atomic_store_n(&page->number, number, __ATOMIC_RELAXED);
+}
 
 static void plain_free(void *p, size_t room, int flags)
 {
@@ -19,6 +37,7 @@ static void plain_free(void *p, size_t room, int flags)
 }
 
 mw_class_free_fn *mw_class_free = plain_free;
+mw_class_free_fn *mw_class_free_small = plain_free;
 
 /* A function of the allocator's own, in the same object as its malloc; NULL: none. */
 static void *own(const char *name)
@@ -43,16 +62,15 @@ size_t mw_class_size(const void *p)
 	return mw_likely(n > MW_ROOM_UNKNOWN) ? n : (size_t)MW_ROOM_UNKNOWN;
 }
 
-static void (*tc_free_sized)(void *, size_t);
+static mw_class_free_fn *tc_free_sized; /* it has no flags, and doesn't read them */
 
 static void tc_sized_free(void *p, size_t room, int flags)
 {
-	(void)flags;
 	/* what was aligned to a page or more has whole pages, which a sized free takes for a class */
 	if (mw_unlikely(((uintptr_t)p & 4095) == 0))
 		mw_real.free(p);
 	else
-		tc_free_sized(p, room);
+		tc_free_sized(p, room, flags);
 }
 
 /* Do blocks have the room that the allocator promises? */
@@ -87,6 +105,11 @@ static void fill_table(void)
 		last = room;
 		mw_class_room[i] = (uint16_t)room;
 	}
+	for (size_t i = 0; i < MW_CLASS_LEAST / MW_CLASS_STEP; i++)
+		mw_class_room[i] = mw_class_room[MW_CLASS_LEAST / MW_CLASS_STEP];
+	for (size_t i = MW_CLASS_LEAST / MW_CLASS_STEP; i <= MW_CLASS_MAX / MW_CLASS_STEP; i++)
+		if (mw_class_room[i] % MW_CLASS_STEP == 0 && mw_class_room[i] <= MW_CLASS_MAX)
+			sizes_of[mw_class_room[i] / MW_CLASS_STEP] += MW_CLASS_STEP;
 }
 
 bool mw_classes_known(void)
@@ -105,7 +128,7 @@ void mw_classes_init(void)
 		good_size = (size_t (*)(size_t))own("mi_good_size");
 	} else if (own("tc_malloc")) {
 		nallocx = (size_t (*)(size_t, int))own("tc_nallocx");
-		tc_free_sized = (void (*)(void *, size_t))own("tc_free_sized");
+		tc_free_sized = (mw_class_free_fn *)own("tc_free_sized");
 	} else {
 		/* the second call frees the messages on missing functions, while all calls pass through */
 		if (dlerror())
@@ -115,10 +138,14 @@ void mw_classes_init(void)
 	if (dlerror())
 		(void)dlerror();
 	mw_real_classes = true;
-	if (sdallocx)
-		mw_class_free = sdallocx;
-	else if (tc_free_sized)
+	if (sdallocx) {
+		mw_class_free = mw_class_free_small = sdallocx;
+	} else if (tc_free_sized) {
 		mw_class_free = tc_sized_free;
+		mw_class_free_small = tc_free_sized;
+	} else {
+		mw_class_free_small = (mw_class_free_fn *)(void (*)(void))mw_real.free;
+	}
 	mw_classes_fill();
 }
 

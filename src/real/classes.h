@@ -7,11 +7,14 @@
  * tc_nallocx. The answers for small requests are kept in a table. It stays empty, and nothing is
  * lost but time, if a handful of blocks don't have the room that malloc_usable_size says.
  *
- * A free knows the size by a call, from the allocator's own map of the address. It hands it on to a
- * sized free, where there is one (sdallocx, tc_free_sized). That saves the allocator the same look
- * at its map, so both together cost little more than a plain free.
+ * A free needs the block's size to find the tail. These allocators cut a page of memory into blocks
+ * of one class, so a small cache by page guesses it (mw_class_guess). A guess counts only if the
+ * tail found there leads to the block's own record, and that record's size has this class
+ * (mw_class_agrees). mw_lead keeps any other block from passing for one of these. If the guess is
+ * wrong, the allocator is asked, from its own map of the address. The size is handed on to a sized
+ * free, where there is one (sdallocx, tc_free_sized): that saves the allocator a look at its map.
  *
- * Written once, in mw_real_init. Read by any thread.
+ * All but the cache is written once, in mw_real_init, and read by any thread.
  */
 #ifndef MW_REAL_CLASSES_H
 #define MW_REAL_CLASSES_H
@@ -34,9 +37,72 @@ extern MW_HIDDEN bool mw_real_classes;
  * MW_CLASS_LEAST bytes are asked for.
  */
 extern MW_HIDDEN uint16_t mw_class_room[MW_CLASS_MAX / MW_CLASS_STEP + 1];
+/*
+ * The room of a block that was asked for with n bytes and a tail of 8, if it has the least class
+ * for them; 0: not known, or no small class.
+ */
+MW_INLINE size_t mw_class_of(size_t n)
+{
+	return mw_likely(n <= MW_CLASS_MAX - 8) ?
+		       mw_class_room[(n + 8 + MW_CLASS_STEP - 1) / MW_CLASS_STEP] :
+		       0;
+}
+
+/*
+ * What was last seen in a page of memory: its number's low 32 bits, the room of its blocks, and how
+ * many sizes of request have that room. Any thread reads and writes entries, relaxed. An entry may
+ * be old, or another page's, and its two words of two writers.
+ */
+struct mw_class_page {
+	uint32_t number;
+	uint32_t tail; /* in the low half: room - 8; in the high half the number of sizes */
+};
+enum { MW_CLASS_PAGE_SHIFT = 12, MW_CLASS_PAGES = 4096 };
+extern MW_HIDDEN struct mw_class_page mw_class_pages[MW_CLASS_PAGES];
+
+MW_INLINE struct mw_class_page *mw_class_page(const void *p)
+{
+	return &mw_class_pages[(uintptr_t)p >> MW_CLASS_PAGE_SHIFT & (MW_CLASS_PAGES - 1)];
+}
+
+/* A guess at a block's room, and at the number of sizes that have it. */
+struct mw_class_guess {
+	size_t tail; /* room - 8 */
+	uint32_t both; /* as the page's entry has it */
+};
+
+/*
+ * False: nothing is known of p's page, or the block would go on in the next one. Else the guess may
+ * be wrong, but p and room bytes from it lie in one page. So they can be read if p can.
+ */
+MW_INLINE bool mw_class_guess(const void *p, struct mw_class_guess *g)
+{
+	const struct mw_class_page *page = mw_class_page(p);
+	uint32_t both;
+
+	__asm__("" : "+r"(page)); /* one address for both words: else the compiler computes two */
+	both = __atomic_load_n(&page->tail, __ATOMIC_RELAXED);
+	g->tail = both & UINT16_MAX;
+	g->both = both;
+	/* p's next page has another entry, so this is p's own */
+	return mw_likely((uint32_t)(((uintptr_t)p + g->tail + 7) >> MW_CLASS_PAGE_SHIFT) ==
+			 __atomic_load_n(&page->number, __ATOMIC_RELAXED));
+}
+
+/* Has a block for `size` bytes and a tail of 8 this room? */
+MW_INLINE bool mw_class_agrees(const struct mw_class_guess *g, uint32_t size)
+{
+	return (uint32_t)g->tail - size < g->both >> 16;
+}
+
+/* p is a live block with that room. */
+void mw_class_learn(const void *p, size_t room);
+
 /* The same as the real free, for a block of the allocator's with that room; flags: 0. */
 typedef void mw_class_free_fn(void *, size_t room, int flags);
 extern MW_HIDDEN mw_class_free_fn *mw_class_free;
+/* The same for a block whose class is that of its size: nothing asked for it aligned. */
+extern MW_HIDDEN mw_class_free_fn *mw_class_free_small;
 /* All ones if they hold: the allocator is one of these, and the boot arena was never used. Else 0. */
 extern MW_HIDDEN uintptr_t mw_class_plain;
 

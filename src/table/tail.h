@@ -66,7 +66,7 @@ MW_INLINE size_t mw_usable_new(const void *p, size_t n)
 MW_INLINE bool mw_class_usable(size_t n, size_t *usable)
 {
 	/* less than MW_BESIDE first: no more to ask */
-	if (mw_unlikely(n - 1 >= MW_BESIDE - 1) && (n > MW_CLASS_MAX - MW_TAIL || (n & (n - 1)) == 0))
+	if (mw_unlikely(n >= MW_BESIDE) && (n > MW_CLASS_MAX - MW_TAIL || (n & (n - 1)) == 0))
 		return false;
 	*usable = mw_class_room[(n + MW_TAIL + MW_CLASS_STEP - 1) / MW_CLASS_STEP];
 	return true;
@@ -82,6 +82,18 @@ MW_INLINE void mw_tail_write(void *p, size_t usable, uint32_t ref)
 }
 
 /*
+ * p has a tail, and more room than the class of n: it was aligned, or it shrank. An old tail might
+ * lie where that class has one.
+ */
+MW_INLINE void mw_tail_clear(void *p, size_t n, size_t usable)
+{
+	size_t room = mw_class_of(n);
+
+	if (mw_unlikely(room && room != usable && room < usable))
+		memset((char *)p + room - MW_TAIL, 0, MW_TAIL);
+}
+
+/*
  * Makes p lead to its record, by its tail if there is room, else by the side index. n: as asked
  * for. False: no memory, and nothing leads there.
  */
@@ -89,26 +101,37 @@ MW_INLINE bool mw_lead(void *p, size_t n, size_t usable, uint32_t ref)
 {
 	if (mw_unlikely(usable - n < MW_TAIL))
 		return mw_side_index_put(p, ref);
+	if (mw_real_classes)
+		mw_tail_clear(p, n, usable);
 	mw_tail_write(p, usable, ref);
 	return true;
 }
 
-/* The ref; garbage if p has no tail. */
-MW_INLINE uint32_t mw_tail_read(const void *p, size_t usable)
+/* The ref of a tail at p + at; garbage if none is there. */
+MW_INLINE uint32_t mw_tail_read_at(const void *p, size_t at)
 {
 	uint32_t ref;
 
-	memcpy(&ref, (const char *)p + usable - MW_TAIL, sizeof(ref));
+	memcpy(&ref, (const char *)p + at, sizeof(ref));
 	return ref;
 }
-
-/* Is the check that of p? False: overwritten, or p has no tail. */
-MW_INLINE bool mw_tail_checks(const void *p, size_t usable)
+/* Is the check that of p? False: overwritten, or there is no tail. */
+MW_INLINE bool mw_tail_checks_at(const void *p, size_t at)
 {
 	uint32_t half;
 
-	memcpy(&half, (const char *)p + usable - sizeof(half), sizeof(half));
+	memcpy(&half, (const char *)p + at + sizeof(half), sizeof(half));
 	return half == (uint32_t)(uintptr_t)p;
+}
+
+/* The same by p's room. */
+MW_INLINE uint32_t mw_tail_read(const void *p, size_t usable)
+{
+	return mw_tail_read_at(p, usable - MW_TAIL);
+}
+MW_INLINE bool mw_tail_checks(const void *p, size_t usable)
+{
+	return mw_tail_checks_at(p, usable - MW_TAIL);
 }
 
 #endif

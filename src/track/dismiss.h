@@ -4,6 +4,7 @@
 #define MW_TRACK_DISMISS_H
 
 #include "overrun.h"
+#include "real/classes.h"
 #include "real/real.h"
 #include "table/generation.h"
 #include "table/shard.h"
@@ -79,20 +80,23 @@ MW_INLINE void mw_dismiss_ahead(const struct mw_record *r)
 }
 
 /*
- * As mw_dismiss, if everything is at hand. usable: p's room; mode: enum mw_mode,
- * as the caller found it. t is busy. False: nothing has changed. It reads the record
- * plainly: no other thread writes it while the block is live.
+ * As mw_dismiss, if everything is at hand. tail: where p's tail is; guess: where that is from,
+ * or NULL if it is known; mode: enum mw_mode, as the caller found it. t is busy. False: nothing has changed. It reads the
+ * record plainly: no other thread writes it while the block is live.
  */
-MW_INLINE bool mw_dismiss_fast(struct mw_shard *t, void *p, size_t usable, uint32_t mode)
+MW_INLINE bool mw_dismiss_if(struct mw_shard *t, void *p, size_t tail,
+			     const struct mw_class_guess *guess, uint32_t mode)
 {
-	uintptr_t ref = mw_tail_read(p, usable); /* as wide as the address that it is added to */
+	uintptr_t ref = mw_tail_read_at(p, tail); /* as wide as the address that it is added to */
 	struct mw_record *r = mw_record_guess(ref);
 	struct mw_slot *s;
 	uint32_t life;
 	uint64_t id;
 
 	id = mw_record_id(mw_record_guess_where(r), p);
-	if (mw_unlikely(id >= MW_CODE || !mw_tail_checks(p, usable)))
+	if (mw_unlikely(id >= MW_CODE || !mw_tail_checks_at(p, tail)))
+		return false;
+	if (guess && mw_unlikely(!mw_class_agrees(guess, r->size)))
 		return false;
 	s = mw_slot(t, (uint32_t)id);
 	life = mw_generation_in_mode(t, mode) - r->generation; /* here: it needs registers */
@@ -114,6 +118,11 @@ MW_INLINE bool mw_dismiss_fast(struct mw_shard *t, void *p, size_t usable, uint3
 		mw_dismiss_ahead(r);
 	mw_spare_push(t, r, (uint32_t)ref);
 	return true;
+}
+
+MW_INLINE bool mw_dismiss_fast(struct mw_shard *t, void *p, size_t usable, uint32_t mode)
+{
+	return mw_dismiss_if(t, p, usable - MW_TAIL, NULL, mode);
 }
 
 /* cold.c: the block at p is gone. Releases a huge size, and makes callers in freed code stale. */

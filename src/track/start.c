@@ -191,12 +191,17 @@ void mw_pause(bool on)
 	mw_mode_choose();
 }
 
+static __attribute__((noinline)) void *padded_by_class(size_t bytes)
+{
+	return mw_real.malloc(mw_padded(bytes - MW_TAIL));
+}
+
 static void *room_by_class(size_t bytes)
 {
 	/* the usual ones get a tail, and aren't the least */
-	if (mw_likely(bytes - MW_LEAST < MW_BESIDE + MW_TAIL - MW_LEAST))
-		return mw_real.malloc(bytes);
-	return mw_real.malloc(mw_padded(bytes - MW_TAIL));
+	if (mw_unlikely(bytes - MW_LEAST >= MW_BESIDE + MW_TAIL - MW_LEAST))
+		return padded_by_class(bytes);
+	return mw_real.malloc(bytes);
 }
 
 /* For a process in which nothing is tracked. */
