@@ -155,9 +155,13 @@ class RecipesRunTest < Minitest::Test
   def tables(text) = text[/^total\t.*/m].lines(chomp: true).map { |line| "#{line.split("\t", -1)[0, 9].join("\t")}\n" }.join
 
   def leak(dir)
-    run = shell(block("recipes.md", "leak"), dir)
-    assert_success run
-    row = Dump.tsv(tables(run.stdout)).fetch(0).find { |r| r.location.end_with?("app/controllers/leaks_controller.rb:5") }
+    run = row = nil
+    5.times do # the sum leaves a worker out if a busy machine keeps it from answering in time
+      run = shell(block("recipes.md", "leak"), dir)
+      assert_success run
+      row = Dump.tsv(tables(run.stdout)).fetch(0).find { |r| r.location.end_with?("app/controllers/leaks_controller.rb:5") }
+      break if row && row.allocations >= 100
+    end
     assert row, run.stdout
     assert_operator row.allocations - row.frees, :>=, 100
     assert_operator row.growth, :>=, 100 * 10_000

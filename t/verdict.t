@@ -315,7 +315,7 @@ class VerdictTest < Minitest::Test
     assert_equal "app.rb:4", v["at_text"]
     assert_match(/\ALive memory grows by .* at app\.rb:4\.\n/, scene.body("/#{scene.child}/verdict", at: at).force_encoding("UTF-8"))
     parent = JSON.parse(scene.body("/verdict.json", at: at))
-    assert_equal ["flat", nil], parent.values_at("kind", "at")
+    assert_equal ["flat", nil], parent.values_at("kind", "at"), "#{parent["sentence"]}\n#{scene.body("/history.json", at: at)}"
     assert_operator v["since"], :>=, JSON.parse(scene.body("/#{scene.child}/history.json", at: at))["fine"]["t"].first
     # all of them in one sentence, from either
     [at, scene.at(:forked_child)].each do |one|
