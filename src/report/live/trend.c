@@ -211,20 +211,19 @@ static bool stopped(const struct mw_floors *s, size_t from)
 }
 
 /*
- * What moved as much before, up or down, in times as long as this rise, may do so again. Of such
+ * What moved as much before, up or down, within a time as long as this rise, may do so again. Of such
  * moves the fifth that were largest don't count: the process's start is one.
  */
 static bool usual(const struct mw_floors *s, size_t from, double gain)
 {
 	double a[MW_TREND_BINS], lasts = s->t[s->n - 1] - s->t[from];
-	size_t n = 0, k = 0;
+	size_t n = 0;
 
-	for (size_t i = 0; i < from; i++) {
-		while (k < from && s->t[k] - s->t[i] < lasts)
-			k++;
-		if (k == from)
-			break;
-		a[n++] = absolute(s->v[k] - s->v[i]);
+	for (size_t i = 0; i < from && s->t[from - 1] - s->t[i] >= lasts; i++) {
+		a[n] = 0;
+		for (size_t k = i + 1; k < from && s->t[k] - s->t[i] <= lasts; k++)
+			a[n] = larger(a[n], absolute(s->v[k] - s->v[i]));
+		n++;
 	}
 	return n >= POINTS_MIN && nth(a, n, n * 4 / 5) * 1.5 > gain;
 }
