@@ -205,19 +205,16 @@ const struct mw_trend *mw_look_growth(const struct mw_look *l, enum mw_rss_part 
 	return mw_look_is(l, part, MW_COURSE_RISES) ? &l->trend[part] : &l->trend[MW_PART_RSS];
 }
 
-/* Did a longer range see the part come and go that high? */
-bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part part, double level)
+/* Did a longer range see the part come and go that high, before the rise in question? */
+bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part part, double level, double since)
 {
 	const struct mw_trend *t = &longer->trend[part];
 	double peak = 0;
-	size_t n = mw_look_series(longer, part), end = n;
+	size_t n = mw_look_series(longer, part);
 
 	if (t->course != MW_COURSE_TEETH && !t->teeth)
 		return false;
-	/* the rise in question is the end of this range: what was there before it? */
-	while (end && !(longer->v[end - 1] < level * 0.98))
-		end--;
-	for (size_t i = 0; i < end; i++)
+	for (size_t i = 0; i < n && longer->t[i] < since; i++)
 		if (longer->v[i] > peak)
 			peak = longer->v[i];
 	return level <= peak + larger(longer->least, (t->high - t->low) * 0.15);

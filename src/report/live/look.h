@@ -51,8 +51,8 @@ enum mw_rss_part mw_look_most_by(const struct mw_look *, double begun);
 enum mw_rss_part mw_look_grows_by(const struct mw_look *);
 /* The trend that stands for that growth. */
 const struct mw_trend *mw_look_growth(const struct mw_look *, enum mw_rss_part);
-/* Did this longer range see the part come and go that high? */
-bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part, double level);
+/* Did this longer range see the part come and go that high, before a rise that began at `since`? */
+bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part, double level, double since);
 /* Is the part half as large again as MW_EXPLODES_SECONDS ago? Sets *change. */
 bool mw_look_explodes(const struct mw_evidence *, const struct mw_look *, enum mw_rss_part, double *change);
 

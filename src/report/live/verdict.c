@@ -142,7 +142,8 @@ static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, cons
 		if (by == MW_PART_RSS)
 			continue;
 		for (size_t k = i + 1; k < n; k++)
-			before |= mw_look_seen_before(&looks[k], by, looks[i].trend[by].level);
+			before |= mw_look_seen_before(&looks[k], by, looks[i].trend[by].level,
+						      mw_look_growth(&looks[i], by)->since);
 		/* a longer range says more, unless its rate is of the past */
 		if (before || (chosen && (by != part || mw_look_growth(&looks[i], by)->rate <
 								mw_look_growth(chosen, part)->rate / 3)))
