@@ -260,13 +260,72 @@ static bool rises(struct mw_trend *r, const struct mw_floors *s, size_t from, do
 	return r->gain >= least && !usual(s, from, r->gain);
 }
 
+/* The straight line nearest to the points i to j-1: a point on it, and its slope. */
+struct line {
+	double t, v, slope;
+};
+
+static struct line line_of(const struct mw_floors *s, size_t i, size_t j)
+{
+	struct line l = { 0 };
+	double n = (double)(j - i), tt = 0, tv = 0;
+
+	for (size_t k = i; k < j; k++) {
+		l.t += s->t[k] / n;
+		l.v += s->v[k] / n;
+	}
+	for (size_t k = i; k < j; k++) {
+		tt += (s->t[k] - l.t) * (s->t[k] - l.t);
+		tv += (s->t[k] - l.t) * (s->v[k] - l.v);
+	}
+	l.slope = tt > 0 ? tv / tt : 0;
+	return l;
+}
+
+/*
+ * Where the line before a rise and the rise's own meet: the rise began between two points. A step
+ * there would move the meeting away, so it is no further than the points beside them.
+ */
+static double onset(const struct mw_floors *s, size_t from, const struct line *before,
+		    const struct line *rise)
+{
+	double steeper = rise->slope - before->slope, t;
+	double first = s->t[from > 2 ? from - 2 : 0], last = s->t[from + 1];
+
+	if (!(steeper > 0))
+		return s->t[from];
+	t = (before->v - before->slope * before->t - rise->v + rise->slope * rise->t) / steeper;
+	return t < first ? first : t > last ? last : t;
+}
+
 static bool course_rises(struct mw_trend *r, const struct mw_floors *s, const size_t *starts, size_t n,
 			 double least)
 {
-	for (size_t i = 0; i < n; i++)
-		if (rises(r, s, starts[i], least))
-			return true;
-	return false;
+	struct line before = { 0 }, part;
+	size_t i = 0;
+
+	while (i < n && !rises(r, s, starts[i], least))
+		i++;
+	if (i == n)
+		return false;
+	/* before a steady rise time may have passed in which nothing rose; stairs are flat again and again */
+	for (; i + 1 < n; i++) {
+		struct mw_trend later = *r;
+
+		before = line_of(s, starts[i], starts[i + 1]);
+		part = line_of(s, starts[i + 1], i + 2 < n ? starts[i + 2] : s->n);
+		if (!rises(&later, s, starts[i + 1], least) || before.slope > later.rate / 4 ||
+		    part.slope < later.rate / 2)
+			break;
+		*r = later;
+	}
+	if (!i)
+		return true;
+	before = line_of(s, starts[i - 1], starts[i]);
+	part = line_of(s, starts[i], i + 1 < n ? starts[i + 1] : s->n);
+	r->since = r->begun = onset(s, starts[i], &before, &part);
+	r->gain = r->rate * (s->t[s->n - 1] - r->since);
+	return true;
 }
 
 static void mirror(struct mw_floors *s)
@@ -309,8 +368,45 @@ static double spread(const struct mw_floors *s, size_t from)
 	return high - low;
 }
 
+/* The points themselves. */
+struct series {
+	const double *t, *v;
+	size_t n;
+};
+
+/* The first time after `from` at which v is near a level and stays so until `to`. */
+static double settles(const struct series *a, double from, double to, double level, double slack)
+{
+	double at = to;
+	bool near = false;
+
+	for (size_t i = 0; i < a->n && a->t[i] <= to; i++) {
+		if (a->t[i] <= from || a->v[i] != a->v[i])
+			continue;
+		if (!near)
+			at = a->t[i];
+		near = absolute(a->v[i] - level) <= slack;
+	}
+	return near ? at : to;
+}
+
+/* The last time from `from` on until which v stays near a level, `to` at most. */
+static double leaves(const struct series *a, double from, double to, double level, double slack)
+{
+	double at = from;
+
+	for (size_t i = 0; i < a->n && a->t[i] <= to; i++) {
+		if (a->t[i] <= from || a->v[i] != a->v[i])
+			continue;
+		if (absolute(a->v[i] - level) > slack)
+			break;
+		at = a->t[i];
+	}
+	return at;
+}
+
 /* Neither rises nor falls: flat, a step, or what rose and stopped; else up and down. */
-static void rests(struct mw_trend *r, const struct mw_floors *s, double slack)
+static void rests(struct mw_trend *r, const struct mw_floors *s, const struct series *all, double slack)
 {
 	size_t tenth = s->n / 10 > 3 ? s->n / 10 : 3, flat = s->n, left = 0;
 	double before = median_in(s, s->t[0], s->t[tenth < s->n ? tenth - 1 : s->n - 1]);
@@ -322,7 +418,10 @@ static void rests(struct mw_trend *r, const struct mw_floors *s, double slack)
 		left++;
 	r->level = now;
 	r->confidence = (double)s->n / (double)(s->n + 2);
-	r->since = r->begun = s->t[flat < s->n ? flat : s->n - 1];
+	r->since = s->t[flat < s->n ? flat : s->n - 1];
+	if (flat)
+		r->since = settles(all, s->t[flat - 1], r->since, now, slack);
+	r->begun = r->since;
 	if (s->n - flat < 3 || (s->n - flat) * 10 < s->n) {
 		r->course = MW_COURSE_TEETH;
 		r->since = r->begun = s->t[0];
@@ -333,7 +432,7 @@ static void rests(struct mw_trend *r, const struct mw_floors *s, double slack)
 	if (!flat || absolute(now - before) <= 3 * slack)
 		return;
 	r->gain = now - before;
-	r->begun = s->t[left ? left - 1 : 0];
+	r->begun = left ? leaves(all, s->t[left - 1], r->since, before, slack) : s->t[0];
 	r->course = flat < left + 3 || r->since - r->begun < (s->t[s->n - 1] - s->t[0]) / 20 ?
 			    MW_COURSE_STEP :
 			    MW_COURSE_ROSE;
@@ -398,5 +497,5 @@ void mw_trend_of(struct mw_trend *r, const double *t, const double *v, size_t n,
 	slack = least;
 	while (slack * slack < 16 * var)
 		slack *= 2;
-	rests(r, &s, slack);
+	rests(r, &s, &(struct series){ t, v, n }, slack);
 }

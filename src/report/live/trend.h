@@ -9,7 +9,8 @@
  *  - Each of at most MW_TREND_BINS spans of time is represented by its lowest point.
  *  - If three or more teeth are seen in these, the troughs between the teeth are the floor.
  *  - A rise counts from the earliest change of slope from which on it is steady: each quarter of
- *    the time has a tenth of the gain at least, and Mann-Kendall's test excludes chance.
+ *    the time has a tenth of the gain at least, and Mann-Kendall's test excludes chance. Time before
+ *    that in which nothing rose isn't part of it. It began where the lines before and after meet.
  * Rates are Theil and Sen's: medians of slopes, which single outliers don't move.
  */
 #ifndef MW_REPORT_LIVE_TREND_H

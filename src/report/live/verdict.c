@@ -192,9 +192,9 @@ static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const
 
 	if (!has_ended(&l->trend[of]))
 		return false;
-	/* a longer range may have more of it */
+	/* a longer range may have more of it; else the shorter one knows better when it began */
 	for (size_t i = 1; i < n; i++)
-		if (has_ended(&looks[i].trend[of]) &&
+		if (has_ended(&looks[i].trend[of]) && looks[i].trend[of].begun < l->scale->points[0].t &&
 		    looks[i].trend[of].since >
 			    l->trend[of].since - (looks[i].scale->to - looks[i].scale->from) / 10)
 			l = &looks[i];
