@@ -106,7 +106,7 @@ class VerdictTest < Minitest::Test
     falls: Shape.new(is: %w[falls], script: <<~'RUBY'),
       KEPT = Array.new(1200) { "x" * 200_000 }
       every_tenth do |i|
-        KEPT.pop.clear if i > 50 && KEPT.any?
+        KEPT.pop.clear if i > 50 && i % 5 == 0 && KEPT.any?
       end
     RUBY
     two_leaks: Shape.new(is: %w[grows], at: "app.rb:3", lines: %w[app.rb:4], script: <<~'RUBY'),
@@ -150,6 +150,24 @@ class VerdictTest < Minitest::Test
       $stdin.read
     RUBY
   }.freeze
+  # idle at first: it says when it begins
+  LATE = Shape.new(script: <<~'RUBY')
+    KEPT = []
+    every_tenth do |i|
+      File.write("#{__dir__}/began", Process.clock_gettime(Process::CLOCK_MONOTONIC).to_s) if i == 150
+      KEPT << ("x" * 20_000) if i > 150
+    end
+  RUBY
+  # as soon as it is told to
+  EXPLOSION = Shape.new(script: <<~'RUBY')
+    BOOT = Array.new(30) { "x" * (1 << 20) }
+    KEPT = []
+    every_tenth do |i|
+      next if KEPT.size > 2000 || !File.exist?("#{__dir__}/go")
+      3.times { KEPT << ("x" * 100_000) }
+      KEPT << ("y" * 100_000)
+    end
+  RUBY
   SECONDS = 100 # of uptime that are watched
 
   Said = Struct.new(:kind, :sentence, :line, :now)
@@ -174,6 +192,8 @@ class VerdictTest < Minitest::Test
       @ending = { close: :native_leak, TERM: :native_leak, tsv: :native_leak }.to_h do |how, shape|
         [how, start(:"ending_#{how}", SHAPES[shape], format: how == :tsv ? "tsv" : "text")]
       end
+      start(:late, LATE)
+      start(:explosion, EXPLOSION)
       @rack = racked(rack: nil)
       leak = "Thread.new { kept = []; loop { kept << ('x' * 20_000); sleep 0.1 } }; 0"
       @rack.eval("eval(#{leak.dump}, TOPLEVEL_BINDING, '/srv/leak.rb', 7)")
@@ -247,6 +267,31 @@ class VerdictTest < Minitest::Test
     assert_in_delta v["rate_bytes_per_minute"], v["locations"].sum { |l| l["rate_bytes_per_minute"] }, v["rate_bytes_per_minute"] * 0.2
     assert_operator v["locations"][0]["location"], :end_with?, v["at_text"]
     assert_equal v["at"], v["locations"][0]["location"]
+  end
+
+  # Live memory was idle for 15 s; the verdict tells of the time since then only.
+  def test_since_when
+    v = eventually("growth") { scene.verdict(:late).then { |x| x if x["kind"] == "grows" } }
+    start = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - scene.verdict(:late)["now"]
+    step = v["range"].then { |r| r["to"] - r["from"] } / 90
+    assert_in_delta File.read(scene.path("late.d/began")).to_f - start, v["since"], step + 5, v["sentence"]
+  end
+
+  # Rate and shares are of the same time, as long as the explosion is one.
+  def test_an_explosion
+    eventually("two minutes", 600) { scene.verdict(:explosion)["now"] > 125 }
+    File.write(scene.path("explosion.d/go"), "")
+    v = eventually("the explosion") { scene.verdict(:explosion).then { |x| x if x["kind"] == "explodes" && x["at"] } }
+    while v["kind"] == "explodes" && v["at"]
+      first, second = v["locations"]
+      assert_equal %w[app.rb:5 app.rb:6], [first, second].map { |l| File.basename(l["location"]) }
+      assert_in_delta 0.75, first["share"], 0.07, v["sentence"]
+      assert_in_delta 0.25, second["share"], 0.07, v["sentence"]
+      assert_in_delta v["rate_bytes_per_minute"] * first["share"], first["rate_bytes_per_minute"], v["rate_bytes_per_minute"] * 0.02
+      assert_match(/explodes: .* (6[89]|7\d|8[0-2]) % of it at app\.rb:5\.\z/, v["sentence"])
+      sleep 2
+      v = scene.verdict(:explosion)
+    end
   end
 
   def test_the_right_line_from_a_minute

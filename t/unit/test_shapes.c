@@ -255,7 +255,8 @@ static int curves(void *ctx, double from, double to, struct mw_curve_set *set)
 	for (size_t at = 0; at < p->seconds; at += step)
 		if (p->shape->starts + (double)at >= from && p->shape->starts + (double)at <= to)
 			t[points++] = (uint32_t)(p->shape->starts + (double)at);
-	*set = (struct mw_curve_set){ .v = v, .owned = t };
+	*set = (struct mw_curve_set){ .v = v, .rest_n = points, .rest_t = t, .owned = t };
+	set->rest_bytes = calloc(points + 1, sizeof(uint64_t)); /* all locations are kept */
 	for (size_t i = 0; i < p->shape->lines_n; i++) {
 		struct line *l = &p->shape->lines[i];
 		uint64_t *bytes;
@@ -283,6 +284,7 @@ static void free_curves(struct mw_curve_set *set)
 	for (size_t i = 0; set && i < set->n; i++)
 		free((void *)(uintptr_t)set->v[i].bytes);
 	if (set) {
+		free((void *)(uintptr_t)set->rest_bytes);
 		free(set->owned);
 		free(set->v);
 		*set = (struct mw_curve_set){ 0 };

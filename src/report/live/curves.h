@@ -95,7 +95,7 @@ void mw_curves_end(struct mw_curves *);
 /*
  * One location. Values hold until the next point. Before the first one they aren't known: the
  * location was among the rest, and its first point is no growth. A location that is newer than the
- * server has points of 0 bytes before it.
+ * server has points of 0 bytes before it. Its n times are the last n of the set's rest_t.
  */
 struct mw_curve {
 	const char *location;

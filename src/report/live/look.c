@@ -58,6 +58,22 @@ static size_t curve_series(const struct mw_look *l, const struct mw_curve *c)
 	return c->n;
 }
 
+size_t mw_look_total(const struct mw_look *l)
+{
+	const struct mw_curve_set *set = l->scale->curves;
+	size_t n = set ? set->rest_n : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		l->t[i] = set->rest_t[i];
+		l->v[i] = (double)set->rest_bytes[i];
+	}
+	/* a curve ends with the rest; before its first point it is part of that */
+	for (size_t k = 0; n && k < set->n; k++)
+		for (size_t i = 0; i < set->v[k].n; i++)
+			l->v[n - set->v[k].n + i] += (double)set->v[k].bytes[i];
+	return n ? n : mw_look_series(l, MW_PART_LIVE);
+}
+
 double mw_look_last(const struct mw_look *l, size_t n)
 {
 	while (n && l->v[n - 1] != l->v[n - 1])

@@ -58,6 +58,11 @@ void mw_trend_of(struct mw_trend *, const double *t, const double *v, size_t n, 
  */
 double mw_trend_change(const double *t, const double *v, size_t n, double from, double to);
 /*
+ * The value at `to`, less that at `from`, or less the first one that is known; a value holds until
+ * the next point. For what is no steady course.
+ */
+double mw_trend_difference(const double *t, const double *v, size_t n, double from, double to);
+/*
  * The rise over [from, to] of what rises steadily, by the floors of its fifths. A step within one
  * fifth doesn't count: what was allocated at the start of a process is one.
  */

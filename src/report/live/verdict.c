@@ -25,11 +25,11 @@ static double larger(double a, double b)
 
 /* --- the answer -------------------------------------------------------------------- */
 
-static void measure(struct mw_verdict *v, const struct mw_look *l, double from, mw_change_fn *of)
+/* What changed in a window: the parts, and the locations with most of it. */
+static void measure(struct mw_verdict *v, const struct mw_look *l, double from, double to, mw_change_fn *of)
 {
 	const struct mw_curve *best[MW_VERDICT_LOCATIONS];
-	const struct mw_curve_set *set = l->scale->curves;
-	double change[MW_VERDICT_LOCATIONS], less, all, to = l->scale->to;
+	double change[MW_VERDICT_LOCATIONS], less, all;
 
 	for (int part = 0; part < MW_PARTS_N; part++) {
 		size_t n = mw_look_series(l, (enum mw_rss_part)part);
@@ -38,10 +38,8 @@ static void measure(struct mw_verdict *v, const struct mw_look *l, double from, 
 		v->moved[part] = of(l->t, l->v, n, from, to);
 	}
 	v->n = mw_look_changed(l, from, to, of, best, change, MW_VERDICT_LOCATIONS, &less);
-	/* shares are of the time that the curves know: their last step may be some seconds ago */
-	all = v->moved[MW_PART_LIVE];
-	if (set && set->rest_n && set->rest_t[set->rest_n - 1] > from && set->rest_t[set->rest_n - 1] < to)
-		all = of(l->t, l->v, mw_look_series(l, MW_PART_LIVE), from, set->rest_t[set->rest_n - 1]);
+	/* shares are of what is known at the same moments as the locations: the last may be seconds ago */
+	all = of(l->t, l->v, mw_look_total(l), from, to);
 	for (size_t i = 0; i < v->n; i++) {
 		double sum = larger(all, change[i]);
 
@@ -123,7 +121,7 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 		v->kind = MW_VERDICT_WARMING;
 		v->growing = false;
 	}
-	measure(v, l, v->since, mw_trend_rise);
+	measure(v, l, v->since, l->scale->to, mw_trend_rise);
 	if (v->at_location)
 		put_first(v, l);
 }
@@ -156,24 +154,60 @@ static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, cons
 	return chosen;
 }
 
+/*
+ * The last moment at which the locations are known, and the one a minute before. Both are at
+ * scale->to and a minute before if there are no locations.
+ */
+static void last_minute(const struct mw_look *l, double *from, double *to)
+{
+	const struct mw_curve_set *set = l->scale->curves;
+	size_t n = set ? set->rest_n : 0;
+
+	*to = l->scale->to;
+	*from = *to - MW_EXPLODES_SECONDS;
+	while (n && set->rest_t[n - 1] > *to)
+		n--;
+	if (!n)
+		return;
+	*to = set->rest_t[n - 1];
+	while (n && set->rest_t[n - 1] > *to - MW_EXPLODES_SECONDS)
+		n--;
+	*from = n ? set->rest_t[n - 1] : *to - MW_EXPLODES_SECONDS;
+}
+
 static bool judge_explosion(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l)
 {
-	double change = 0;
+	double change = 0, gain, from, to;
 	enum mw_rss_part part = MW_PART_LIVE;
 	struct mw_trend t = { .confidence = 0.9 };
+	bool lines;
 
 	if (!mw_look_explodes(e, l, part, &change)) {
 		part = MW_PART_RSS;
 		if (!mw_look_explodes(e, l, part, &change))
 			return false;
 	}
-	t.since = t.begun = l->scale->to - MW_EXPLODES_SECONDS;
-	t.gain = change;
-	t.rate = change / MW_EXPLODES_SECONDS;
+	last_minute(l, &from, &to);
+	gain = mw_trend_difference(l->t, l->v,
+				   part == MW_PART_LIVE ? mw_look_total(l) : mw_look_series(l, part),
+				   from, to);
+	/* most of it came after the locations were last looked at: they can't explain it yet */
+	lines = gain > change / 2;
+	if (!lines) {
+		to = l->scale->to;
+		from = to - MW_EXPLODES_SECONDS;
+		gain = change;
+	}
+	t.since = t.begun = from;
+	t.gain = gain;
+	t.rate = gain / (to - from);
 	t.level = t.high = mw_look_last(l, mw_look_series(l, part));
 	say(v, e, l, MW_VERDICT_EXPLODES, part, &t);
 	v->growing = true;
-	measure(v, l, v->since, mw_trend_change);
+	measure(v, l, from, to, mw_trend_difference);
+	v->to = to;
+	if (!lines)
+		v->n = 0;
 	return true;
 }
 
@@ -205,7 +239,7 @@ static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const
 		return false;
 	kind = t->course == MW_COURSE_STEP || t->gain < 0 ? MW_VERDICT_STEP : MW_VERDICT_GREW;
 	say(v, e, l, kind, of == MW_PART_RSS ? mw_look_most_by(l, t->begun) : of, t);
-	measure(v, l, v->begun, mw_trend_change);
+	measure(v, l, v->begun, l->scale->to, mw_trend_change);
 	/* curves have longer steps than RSS: what came before the rise isn't part of it */
 	if (v->n && v->locations[0].change > 2 * larger(t->gain, -t->gain) + MIB)
 		v->n = 0;
@@ -250,7 +284,7 @@ static void judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const 
 			v->from = larger(looks[i].scale->from, looks[i].scale->points[0].t);
 		}
 	}
-	measure(v, l, v->from > l->scale->from ? v->from : l->scale->from, mw_trend_change);
+	measure(v, l, v->from > l->scale->from ? v->from : l->scale->from, l->scale->to, mw_trend_change);
 }
 
 /* Does a longer range than the first one say so? */
@@ -277,7 +311,7 @@ static bool judge_fall(struct mw_verdict *v, const struct mw_evidence *e, const 
 			return false;
 		say(v, e, l, MW_VERDICT_FALLS, part == MW_PART_RSS ? mw_look_most_by(l, t->since) : part,
 		    t);
-		measure(v, l, v->since, mw_trend_change);
+		measure(v, l, v->since, l->scale->to, mw_trend_change);
 		return true;
 	}
 	return false;
@@ -298,7 +332,7 @@ static bool judge_young(struct mw_verdict *v, const struct mw_evidence *e, const
 	if (!(t.gain > first / 20) || !(t.gain > l->least))
 		return false;
 	say(v, e, l, MW_VERDICT_WARMING, MW_PART_RSS, &t);
-	measure(v, l, v->since, mw_trend_change);
+	measure(v, l, v->since, l->scale->to, mw_trend_change);
 	return true;
 }
 
@@ -340,6 +374,7 @@ int mw_verdict_make(struct mw_verdict *v, const struct mw_evidence *e)
 		const struct mw_curve_set *set = e->scales[i].curves;
 
 		most = e->scales[i].n > most ? e->scales[i].n : most;
+		most = set && set->rest_n > most ? set->rest_n : most;
 		for (size_t k = 0; set && k < set->n; k++)
 			most = set->v[k].n > most ? set->v[k].n : most;
 	}
