@@ -285,7 +285,7 @@ class VerdictTest < Minitest::Test
     while v["kind"] == "explodes" && v["at"]
       first, second = v["locations"]
       assert_equal %w[app.rb:5 app.rb:6], [first, second].map { |l| File.basename(l["location"]) }
-      assert_in_delta 0.75, first["share"], 0.07, v["sentence"]
+      assert_in_delta 0.75, first["share"], 0.07, v.to_s
       assert_in_delta 0.25, second["share"], 0.07, v["sentence"]
       assert_in_delta v["rate_bytes_per_minute"] * first["share"], first["rate_bytes_per_minute"], v["rate_bytes_per_minute"] * 0.02
       assert_match(/explodes: .* (6[89]|7\d|8[0-2]) % of it at app\.rb:5\.\z/, v["sentence"])
@@ -303,7 +303,7 @@ class VerdictTest < Minitest::Test
     assert_in_delta 1_020_000, v["rate_bytes_per_minute"], 300_000
   end
 
-  MEMBERS = %w[start now unix kind growing sentence next at at_text rate_bytes_per_minute since range confidence
+  MEMBERS = %w[start now unix kind growing sentence next at at_text rate_bytes_per_minute rate_of since range confidence
                watch_seconds parts locations].freeze
 
   def test_members
@@ -317,10 +317,22 @@ class VerdictTest < Minitest::Test
     assert_operator v["range"]["to"], :<=, v["now"]
     assert_includes 0.5..1, v["confidence"]
     calm = scene.verdict(:flat)
-    assert_equal [false, nil, nil, 0], calm.values_at("growing", "at", "at_text", "rate_bytes_per_minute")
+    assert_equal [false, nil, nil, 0, nil], calm.values_at("growing", "at", "at_text", "rate_bytes_per_minute", "rate_of")
     # another allocator's arenas aren't known
     assert_equal [true, false, false], %i[flat on_jemalloc on_mimalloc].map { |n| scene.verdict(n)["parts"]["free"]["now"].is_a?(Integer) }
     assert_equal [], scene.verdict(:without_history)["locations"]
+  end
+
+  # The sentence begins with what the rate is of.
+  def test_whose_rate_it_is
+    v = scene.verdict(:leak_beneath_teeth)
+    words = { "location" => "app.rb:4 grows by ", "live" => "Live memory grows by ", "heap" => "Ruby's heap grows by ", "rss" => "RSS grows by " }
+    assert_operator v["sentence"], :start_with?, words.fetch(v["rate_of"])
+    { native_leak: "live", small_objects: "heap", mmap_outside_malloc: "rss" }.each do |name, of|
+      x = eventually("#{name} grows") { scene.verdict(name).then { |y| y if y["growing"] } }
+      assert_equal of, x["rate_of"], x["sentence"]
+      assert_operator x["sentence"], :start_with?, words[of]
+    end
   end
 
   def test_text_and_json_say_the_same

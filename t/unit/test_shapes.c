@@ -41,7 +41,7 @@ struct shape {
 		char text[40];
 	} events[4];
 	size_t events_n;
-	char is[120], at[80], says[120], never[120];
+	char is[120], at[80], says[120], never[120], rate_of[20];
 	struct moment {
 		bool given;
 		double t, within; /* 0: one step of the grid */
@@ -158,6 +158,8 @@ static void read_shapes(const char *path)
 			s->began = moment(words, n);
 		} else if (!strcmp(words[0], "ended")) {
 			s->ended = moment(words, n);
+		} else if (!strcmp(words[0], "rate_of")) {
+			snprintf(s->rate_of, sizeof(s->rate_of), "%s", words[1]);
 		} else if (!strcmp(words[0], "is")) {
 			snprintf(s->is, sizeof(s->is), " %s ", strchr(copy, ' ') + 1);
 		} else if (!strcmp(words[0], "at")) {
@@ -369,7 +371,7 @@ static void one_shape(void **state)
 	struct played *p = malloc(sizeof(*p));
 	struct mw_evidence e;
 	struct mw_verdict v;
-	char sentence[500], kind[20];
+	char sentence[500], json[4000], member[40], kind[20];
 	bool right;
 
 	play(p, s);
@@ -382,6 +384,10 @@ static void one_shape(void **state)
 		(!s->never[0] || !strstr(sentence, s->never)) &&
 		(!s->at[0] || (v.n && v.locations[0].len == strlen(s->at) &&
 			       !strncmp(v.locations[0].location, s->at, strlen(s->at))));
+	plain(json, sizeof(json), mw_verdict_json, &v);
+	snprintf(member, sizeof(member),
+		 strcmp(s->rate_of, "null") ? "\"rate_of\":\"%s\"," : "\"rate_of\":%s,", s->rate_of);
+	right = right && (!s->rate_of[0] || strstr(json, member));
 	right = right && is_then(s, &v, v.begun, &s->began) && is_then(s, &v, v.since, &s->ended);
 	if (getenv("SHOW") || !right)
 		print_message("# %-28s %-12s %.2f from %.0f, since %.0f: %s\n", s->name,

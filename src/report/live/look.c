@@ -218,7 +218,10 @@ const struct mw_trend *mw_look_growth(const struct mw_look *l, enum mw_rss_part 
 {
 	if (part == MW_PART_LIVE && !mw_look_is(l, part, MW_COURSE_RISES) && l->top)
 		return &l->line;
-	return mw_look_is(l, part, MW_COURSE_RISES) ? &l->trend[part] : &l->trend[MW_PART_RSS];
+	/* the others are told as what RSS grows by, and their share of that */
+	if ((part == MW_PART_LIVE || part == MW_PART_HEAP) && mw_look_is(l, part, MW_COURSE_RISES))
+		return &l->trend[part];
+	return &l->trend[MW_PART_RSS];
 }
 
 /* Did a longer range see the part come and go that high, before the rise in question? */

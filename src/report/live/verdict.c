@@ -96,6 +96,7 @@ static void say(struct mw_verdict *v, const struct mw_evidence *e, const struct 
 	v->since = t->since;
 	v->begun = t->begun;
 	v->rate = t->rate;
+	v->rate_of = t == &l->trend[MW_PART_LIVE] || t == &l->trend[MW_PART_HEAP] ? part : MW_PART_RSS;
 	v->change = t->gain;
 	v->level = t->level;
 	v->high = t->high;
@@ -204,6 +205,7 @@ static bool judge_explosion(struct mw_verdict *v, const struct mw_evidence *e, c
 	t.level = t.high = mw_look_last(l, mw_look_series(l, part));
 	say(v, e, l, MW_VERDICT_EXPLODES, part, &t);
 	v->growing = true;
+	v->rate_of = part;
 	measure(v, l, from, to, mw_trend_difference);
 	v->to = to;
 	if (!lines)
