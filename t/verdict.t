@@ -158,6 +158,16 @@ class VerdictTest < Minitest::Test
       KEPT << ("x" * 20_000) if i > 150
     end
   RUBY
+  # five children; each makes half as much as the one before it
+  CLUSTER = Shape.new(script: <<~'RUBY')
+    LEAK = ->(bytes) do
+      kept = []
+      every_tenth { kept << ("x" * bytes) }
+    end
+    children = Array.new(5) { |i| [fork { LEAK.(80_000 >> i) }, 80_000 >> i] }
+    File.write("#{__dir__}/children", children.map { |pid, bytes| %([#{pid},#{bytes}]) }.join(","))
+    $stdin.read
+  RUBY
   # as soon as it is told to
   EXPLOSION = Shape.new(script: <<~'RUBY')
     BOOT = Array.new(30) { "x" * (1 << 20) }
@@ -193,6 +203,7 @@ class VerdictTest < Minitest::Test
         [how, start(:"ending_#{how}", SHAPES[shape], format: how == :tsv ? "tsv" : "text")]
       end
       start(:late, LATE)
+      start(:cluster, CLUSTER)
       start(:explosion, EXPLOSION)
       @rack = racked(rack: nil)
       leak = "Thread.new { kept = []; loop { kept << ('x' * 20_000); sleep 0.1 } }; 0"
@@ -380,7 +391,8 @@ class VerdictTest < Minitest::Test
       assert_match(%r{\A1 of 2 processes grows\. Process #{scene.child}: Live memory grows by .* at app\.rb:4\.\nWhat to do next: /#{scene.child}/verdict\.\n\z}, text)
     end
     all = JSON.parse(scene.body("/all/verdict.json", at: at))
-    assert_equal %w[self growing sentence next processes grow silent kinds pid kind rate_bytes_per_minute], all.keys
+    assert_equal %w[self growing sentence next processes grow silent kinds fastest pid kind rate_bytes_per_minute], all.keys
+    assert_equal [{ "pid" => scene.child, "kind" => "grows", "rate_bytes_per_minute" => all["rate_bytes_per_minute"] }], all["fastest"]
     assert_equal [true, 2, 1, 0, { "flat" => 1, "grows" => 1 }, scene.child, "grows"],
                  all.values_at("growing", "processes", "grow", "silent", "kinds", "pid", "kind")
     assert_in_delta v["rate_bytes_per_minute"], all["rate_bytes_per_minute"], v["rate_bytes_per_minute"] / 4.0
@@ -389,11 +401,26 @@ class VerdictTest < Minitest::Test
     assert_equal [200, ""], scene.request("HEAD", "/all/verdict", at: at).then { |r| [r.status, r.body] }
   end
 
+  # Six processes, of which five grow: the fastest one's sentence, three by name, and one more.
+  def test_all_that_grow
+    at = scene.path("cluster.sock")
+    speeds = JSON.parse("[#{File.read(scene.path("cluster.d/children"))}]").to_h
+    all = eventually("five to grow") { JSON.parse(scene.body("/all/verdict.json", at: at)).then { |x| x if x["grow"] == 5 } }
+    named = all["fastest"]
+    # of equal steps of speed each is told from its neighbours
+    assert_equal speeds.keys.sort_by { |pid| -speeds[pid] }.first(4), named.map { |p| p["pid"] }
+    assert_equal [named[0]["pid"], "grows", named[0]["rate_bytes_per_minute"]], all.values_at("pid", "kind", "rate_bytes_per_minute")
+    amount = /[\d.]+ [KM]B/
+    first, *others = named.map { |p| p["pid"] }
+    assert_match(/\A5 of 6 processes grow\. Process #{first}: Live memory grows by #{amount} a minute .* at app\.rb:3\. Process #{others[0]} /, all["sentence"])
+    assert_match(/ grows by #{amount} a minute, #{others[1]} by #{amount}, #{others[2]} by #{amount}, and 1 more\.\z/, all["sentence"])
+  end
+
   def test_without_growth_all_say_so
     text = eventually("a sentence") { scene.body("/all/verdict", at: scene.at(:flat)).then { |x| x unless x.include?(",") } }
     assert_equal "Nothing grows in 1 process.\n", text
     all = JSON.parse(scene.body("/all/verdict.json", at: scene.at(:flat)))
-    assert_equal [false, nil, nil, 0, ""], all.values_at("growing", "pid", "kind", "rate_bytes_per_minute", "next")
+    assert_equal [false, nil, nil, 0, "", []], all.values_at("growing", "pid", "kind", "rate_bytes_per_minute", "next", "fastest")
   end
 
   # Behind MwrapRack without a server: the process's own thread keeps the history.
