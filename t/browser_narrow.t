@@ -116,6 +116,40 @@ class NarrowTest < Minitest::Test
     end
   end
 
+  HEADER = "(() => { const p = document.querySelector('.process'); return [p.textContent, p.scrollWidth <= p.clientWidth && p.scrollHeight <= p.clientHeight, p.title]; })()"
+
+  # A worker of a cluster, beside the list of processes: its title is whole. Only one for which there
+  # is no room is cut, and told to whoever points at it.
+  def test_the_title_of_a_process
+    worker = "puma: cluster worker 0: 123456 [some_app]"
+    app = served_ruby(<<~RUBY, options: ["listen:127.0.0.1:0"], env: { "ROOM" => "x" * 2000 })
+      File.write("#{path("worker")}", fork { Process.setproctitle("#{worker}"); $stdin.read }.to_s)
+      File.write("#{path("other")}", fork { Process.setproctitle("#{"long title " * 60}"); $stdin.read }.to_s)
+      $stdin.read
+    RUBY
+    @origin = eventually("where it listens") { app.stderr[%r{listening on (http://127\.0\.0\.1:\d+)/}, 1] }
+    pids = %w[worker other].map { |name| eventually(name) { File.read(path(name))[/\A\d+\z/] if File.exist?(path(name)) } }
+    [390, 768, 1280, 1920].product(pids) do |width, pid|
+      eventually("it serves") { get("/#{pid}/").status == 200 }
+      open_page("#{origin}/#{pid}/", width: width)
+      wait_until("document.querySelector('.switch')?.hidden === false && document.querySelector('.process').textContent.includes(' up ')")
+      wait_for_first_tick
+      box = js("(() => { const r = document.querySelector('.process').getBoundingClientRect(); return [r.left + 20, r.top + 12]; })()")
+      @page.mouse.move(x: 1, y: 1)
+      @page.mouse.move(x: box[0], y: box[1])
+      text, whole, title = js(HEADER)
+      assert_equal pid == pids[0], whole, [width, text].inspect
+      if whole
+        assert_operator text, :start_with?, worker
+        assert_equal "", title
+      else
+        wait_until("document.querySelector('.process').title.startsWith(arguments[0])", "long title long title")
+      end
+      assert_operator js("document.documentElement.scrollWidth"), :<=, width
+      close_page
+    end
+  end
+
   def test_paper
     live(718) # an A4 page without its margins
     @page.command("Emulation.setEmulatedMedia", media: "print")

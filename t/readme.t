@@ -170,9 +170,14 @@ class DocumentsTest < Minitest::Test
     refute route?("GET", "/familys")
   end
 
-  # A newcomer's terminal isn't flooded: the first one asks for a short table.
-  def test_the_first_curl_asks_for_a_short_table
-    assert_match %r{/each/0\.tsv\?sort=growth&limit=20'$}, curls("README").first.last
+  # The answer first; and a newcomer's terminal isn't flooded by tables.
+  def test_the_first_curl_asks_for_the_verdict
+    paths = curls("README").map { |_, path, _| path }
+    assert_equal "/verdict", paths.first
+    assert_operator paths.index("/all/verdict"), :<, paths.index("/all/reset"), "of the five steps"
+    tables = curls("README").map(&:last).grep(%r{/each/})
+    assert_operator tables.size, :>=, 2
+    tables.each { |line| assert_match %r{\?sort=growth&limit=20'$}, line }
   end
 
   def test_requests_and_routes_are_the_same

@@ -106,7 +106,7 @@ class VerdictTest < Minitest::Test
     falls: Shape.new(is: %w[falls], script: <<~'RUBY'),
       KEPT = Array.new(1200) { "x" * 200_000 }
       every_tenth do |i|
-        KEPT.pop.clear if i > 50 && KEPT.any?
+        KEPT.pop.clear if i > 50 && i % 5 == 0 && KEPT.any?
       end
     RUBY
     two_leaks: Shape.new(is: %w[grows], at: "app.rb:3", lines: %w[app.rb:4], script: <<~'RUBY'),
@@ -150,6 +150,34 @@ class VerdictTest < Minitest::Test
       $stdin.read
     RUBY
   }.freeze
+  # idle at first: it says when it begins
+  LATE = Shape.new(script: <<~'RUBY')
+    KEPT = []
+    every_tenth do |i|
+      File.write("#{__dir__}/began", Process.clock_gettime(Process::CLOCK_MONOTONIC).to_s) if i == 150
+      KEPT << ("x" * 20_000) if i > 150
+    end
+  RUBY
+  # five children; each makes half as much as the one before it
+  CLUSTER = Shape.new(script: <<~'RUBY')
+    LEAK = ->(bytes) do
+      kept = []
+      every_tenth { kept << ("x" * bytes) }
+    end
+    children = Array.new(5) { |i| [fork { LEAK.(80_000 >> i) }, 80_000 >> i] }
+    File.write("#{__dir__}/children", children.map { |pid, bytes| %([#{pid},#{bytes}]) }.join(","))
+    $stdin.read
+  RUBY
+  # as soon as it is told to
+  EXPLOSION = Shape.new(script: <<~'RUBY')
+    BOOT = Array.new(30) { "x" * (1 << 20) }
+    KEPT = []
+    every_tenth do |i|
+      next if KEPT.size > 2000 || !File.exist?("#{__dir__}/go")
+      3.times { KEPT << ("x" * 100_000) }
+      KEPT << ("y" * 100_000)
+    end
+  RUBY
   SECONDS = 100 # of uptime that are watched
 
   Said = Struct.new(:kind, :sentence, :line, :now)
@@ -174,6 +202,9 @@ class VerdictTest < Minitest::Test
       @ending = { close: :native_leak, TERM: :native_leak, tsv: :native_leak }.to_h do |how, shape|
         [how, start(:"ending_#{how}", SHAPES[shape], format: how == :tsv ? "tsv" : "text")]
       end
+      start(:late, LATE)
+      start(:cluster, CLUSTER)
+      start(:explosion, EXPLOSION)
       @rack = racked(rack: nil)
       leak = "Thread.new { kept = []; loop { kept << ('x' * 20_000); sleep 0.1 } }; 0"
       @rack.eval("eval(#{leak.dump}, TOPLEVEL_BINDING, '/srv/leak.rb', 7)")
@@ -249,6 +280,31 @@ class VerdictTest < Minitest::Test
     assert_equal v["at"], v["locations"][0]["location"]
   end
 
+  # Live memory was idle for 15 s; the verdict tells of the time since then only.
+  def test_since_when
+    v = eventually("growth") { scene.verdict(:late).then { |x| x if x["kind"] == "grows" } }
+    start = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC) - scene.verdict(:late)["now"]
+    step = v["range"].then { |r| r["to"] - r["from"] } / 90
+    assert_in_delta File.read(scene.path("late.d/began")).to_f - start, v["since"], step + 5, v["sentence"]
+  end
+
+  # Rate and shares are of the same time, as long as the explosion is one.
+  def test_an_explosion
+    eventually("two minutes", 600) { scene.verdict(:explosion)["now"] > 125 }
+    File.write(scene.path("explosion.d/go"), "")
+    v = eventually("the explosion") { scene.verdict(:explosion).then { |x| x if x["kind"] == "explodes" && x["at"] } }
+    while v["kind"] == "explodes" && v["at"]
+      first, second = v["locations"]
+      assert_equal %w[app.rb:5 app.rb:6], [first, second].map { |l| File.basename(l["location"]) }
+      assert_in_delta 0.75, first["share"], 0.07, v.to_s
+      assert_in_delta 0.25, second["share"], 0.07, v["sentence"]
+      assert_in_delta v["rate_bytes_per_minute"] * first["share"], first["rate_bytes_per_minute"], v["rate_bytes_per_minute"] * 0.02
+      assert_match(/explodes: .* (6[89]|7\d|8[0-2]) % of it at app\.rb:5\.\z/, v["sentence"])
+      sleep 2
+      v = scene.verdict(:explosion)
+    end
+  end
+
   def test_the_right_line_from_a_minute
     at = scene.said[:small_leak_in_400_mb].last.now - 65
     v = scene.verdict(:small_leak_in_400_mb, "?from=#{at.to_i}&to=#{at.to_i + 60}")
@@ -258,7 +314,7 @@ class VerdictTest < Minitest::Test
     assert_in_delta 1_020_000, v["rate_bytes_per_minute"], 300_000
   end
 
-  MEMBERS = %w[start now unix kind growing sentence next at at_text rate_bytes_per_minute since range confidence
+  MEMBERS = %w[start now unix kind growing sentence next at at_text rate_bytes_per_minute rate_of since range confidence
                watch_seconds parts locations].freeze
 
   def test_members
@@ -272,10 +328,22 @@ class VerdictTest < Minitest::Test
     assert_operator v["range"]["to"], :<=, v["now"]
     assert_includes 0.5..1, v["confidence"]
     calm = scene.verdict(:flat)
-    assert_equal [false, nil, nil, 0], calm.values_at("growing", "at", "at_text", "rate_bytes_per_minute")
+    assert_equal [false, nil, nil, 0, nil], calm.values_at("growing", "at", "at_text", "rate_bytes_per_minute", "rate_of")
     # another allocator's arenas aren't known
     assert_equal [true, false, false], %i[flat on_jemalloc on_mimalloc].map { |n| scene.verdict(n)["parts"]["free"]["now"].is_a?(Integer) }
     assert_equal [], scene.verdict(:without_history)["locations"]
+  end
+
+  # The sentence begins with what the rate is of.
+  def test_whose_rate_it_is
+    v = scene.verdict(:leak_beneath_teeth)
+    words = { "location" => "app.rb:4 grows by ", "live" => "Live memory grows by ", "heap" => "Ruby's heap grows by ", "rss" => "RSS grows by " }
+    assert_operator v["sentence"], :start_with?, words.fetch(v["rate_of"])
+    { native_leak: "live", small_objects: "heap", mmap_outside_malloc: "rss" }.each do |name, of|
+      x = eventually("#{name} grows") { scene.verdict(name).then { |y| y if y["growing"] } }
+      assert_equal of, x["rate_of"], x["sentence"]
+      assert_operator x["sentence"], :start_with?, words[of]
+    end
   end
 
   def test_text_and_json_say_the_same
@@ -323,7 +391,8 @@ class VerdictTest < Minitest::Test
       assert_match(%r{\A1 of 2 processes grows\. Process #{scene.child}: Live memory grows by .* at app\.rb:4\.\nWhat to do next: /#{scene.child}/verdict\.\n\z}, text)
     end
     all = JSON.parse(scene.body("/all/verdict.json", at: at))
-    assert_equal %w[self growing sentence next processes grow silent kinds pid kind rate_bytes_per_minute], all.keys
+    assert_equal %w[self growing sentence next processes grow silent kinds fastest pid kind rate_bytes_per_minute], all.keys
+    assert_equal [{ "pid" => scene.child, "kind" => "grows", "rate_bytes_per_minute" => all["rate_bytes_per_minute"] }], all["fastest"]
     assert_equal [true, 2, 1, 0, { "flat" => 1, "grows" => 1 }, scene.child, "grows"],
                  all.values_at("growing", "processes", "grow", "silent", "kinds", "pid", "kind")
     assert_in_delta v["rate_bytes_per_minute"], all["rate_bytes_per_minute"], v["rate_bytes_per_minute"] / 4.0
@@ -332,11 +401,26 @@ class VerdictTest < Minitest::Test
     assert_equal [200, ""], scene.request("HEAD", "/all/verdict", at: at).then { |r| [r.status, r.body] }
   end
 
+  # Six processes, of which five grow: the fastest one's sentence, three by name, and one more.
+  def test_all_that_grow
+    at = scene.path("cluster.sock")
+    speeds = JSON.parse("[#{File.read(scene.path("cluster.d/children"))}]").to_h
+    all = eventually("five to grow") { JSON.parse(scene.body("/all/verdict.json", at: at)).then { |x| x if x["grow"] == 5 } }
+    named = all["fastest"]
+    # of equal steps of speed each is told from its neighbours
+    assert_equal speeds.keys.sort_by { |pid| -speeds[pid] }.first(4), named.map { |p| p["pid"] }
+    assert_equal [named[0]["pid"], "grows", named[0]["rate_bytes_per_minute"]], all.values_at("pid", "kind", "rate_bytes_per_minute")
+    amount = /[\d.]+ [KM]B/
+    first, *others = named.map { |p| p["pid"] }
+    assert_match(/\A5 of 6 processes grow\. Process #{first}: Live memory grows by #{amount} a minute .* at app\.rb:3\. Process #{others[0]} /, all["sentence"])
+    assert_match(/ grows by #{amount} a minute, #{others[1]} by #{amount}, #{others[2]} by #{amount}, and 1 more\.\z/, all["sentence"])
+  end
+
   def test_without_growth_all_say_so
     text = eventually("a sentence") { scene.body("/all/verdict", at: scene.at(:flat)).then { |x| x unless x.include?(",") } }
     assert_equal "Nothing grows in 1 process.\n", text
     all = JSON.parse(scene.body("/all/verdict.json", at: scene.at(:flat)))
-    assert_equal [false, nil, nil, 0, ""], all.values_at("growing", "pid", "kind", "rate_bytes_per_minute", "next")
+    assert_equal [false, nil, nil, 0, "", []], all.values_at("growing", "pid", "kind", "rate_bytes_per_minute", "next", "fastest")
   end
 
   # Behind MwrapRack without a server: the process's own thread keeps the history.

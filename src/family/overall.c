@@ -3,7 +3,8 @@
  * overall.c - GET /all/verdict: what all processes say of themselves, in one sentence.
  *
  * Memory isn't added up here: growth that processes share has one line, and each of them names
- * it. So this counts those that grow, and repeats the one that grows fastest.
+ * it. So this counts those that grow, repeats what the fastest one says, and names the next ones
+ * with their rates.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +13,15 @@
 #include "report/live/verdict.h"
 #include "gather.h"
 
+enum { NAMED = 4 }; /* processes that grow, at most */
+
 struct overall {
 	size_t all;        /* processes */
 	size_t said[MW_VERDICT_KINDS_N]; /* how many say that kind */
 	size_t grow, silent;
-	const struct mw_reply_of *most;  /* grows fastest; NULL: none grows */
+	/* that grow, the fastest first; NULL: none grows */
+	const struct mw_reply_of *fastest[NAMED];
+	size_t named;
 };
 
 /* False: it says nothing. */
@@ -37,6 +42,7 @@ static bool kind_of(const struct mw_reply_of *v, enum mw_verdict_kind *kind)
 static void count(struct overall *o, const struct mw_reply_of *v)
 {
 	enum mw_verdict_kind kind;
+	size_t at = 0;
 
 	o->all++;
 	if (!kind_of(v, &kind)) {
@@ -47,8 +53,14 @@ static void count(struct overall *o, const struct mw_reply_of *v)
 	if (!mw_verdict_grows(kind))
 		return;
 	o->grow++;
-	if (!o->most || v->wire.self.rate > o->most->wire.self.rate)
-		o->most = v;
+	while (at < o->named && v->wire.self.rate <= o->fastest[at]->wire.self.rate)
+		at++;
+	if (at == NAMED)
+		return;
+	o->named += o->named < NAMED;
+	for (size_t i = o->named - 1; i > at; i--)
+		o->fastest[i] = o->fastest[i - 1];
+	o->fastest[at] = v;
 }
 
 static void processes(struct mw_buf *b, size_t n)
@@ -63,9 +75,28 @@ static void also(struct mw_buf *b, size_t n, const char *one, const char *many)
 		mw_buf_fmt(b, ", %zu %s", n, n == 1 ? one : many);
 }
 
+/* " Process 12 grows by 1.20 MB a minute, 13 by 900 KB, and 2 more." */
+static void others(struct mw_buf *b, const struct overall *o)
+{
+	for (size_t i = 1; i < o->named; i++) {
+		int64_t rate = o->fastest[i]->wire.self.rate;
+		const char *unit;
+
+		mw_buf_fmt(b, i == 1 ? " Process %ld grows by " : ", %ld by ", o->fastest[i]->pid);
+		unit = mw_buf_amount(b, rate > 0 ? (uint64_t)rate : 0, false);
+		mw_buf_fmt(b, i == 1 ? " %s a minute" : " %s", unit);
+	}
+	if (o->grow > o->named)
+		mw_buf_fmt(b, ", and %zu more", o->grow - o->named);
+	if (o->named > 1)
+		mw_buf_str(b, ".");
+}
+
 static void sentence(struct mw_buf *b, const struct overall *o)
 {
-	if (o->most) {
+	const struct mw_reply_of *most = o->fastest[0];
+
+	if (most) {
 		mw_buf_fmt(b, "%zu of ", o->grow);
 		processes(b, o->all);
 		mw_buf_str(b, o->grow == 1 ? " grows" : " grow");
@@ -79,19 +110,20 @@ static void sentence(struct mw_buf *b, const struct overall *o)
 	also(b, o->said[MW_VERDICT_PAUSED], "is paused", "are paused");
 	also(b, o->silent, "does not say", "do not say");
 	mw_buf_str(b, ".");
-	if (!o->most)
+	if (!most)
 		return;
-	mw_buf_fmt(b, " Process %ld: ", o->most->pid);
-	mw_buf_utf8(b, o->most->wire.self.sentence, strlen(o->most->wire.self.sentence));
+	mw_buf_fmt(b, " Process %ld: ", most->pid);
+	mw_buf_utf8(b, most->wire.self.sentence, strlen(most->wire.self.sentence));
+	others(b, o);
 }
 
 static void next(struct mw_buf *b, const struct overall *o, const char *base)
 {
-	if (!o->most)
+	if (!o->named)
 		return;
 	mw_buf_str(b, "What to do next: ");
 	mw_buf_str(b, base);
-	mw_buf_fmt(b, "/%ld/verdict.", o->most->pid);
+	mw_buf_fmt(b, "/%ld/verdict.", o->fastest[0]->pid);
 }
 
 static void string(struct mw_buf *b, const char *key, const struct mw_buf *text)
@@ -103,9 +135,10 @@ static void string(struct mw_buf *b, const char *key, const struct mw_buf *text)
 static void json(struct mw_buf *b, const struct overall *o, const struct mw_buf *said,
 		 const struct mw_buf *step)
 {
+	const struct mw_reply_of *most = o->fastest[0];
 	bool first = true;
 
-	mw_buf_fmt(b, "{\"self\":%ld,\n\"growing\":%s", (long)getpid(), o->most ? "true" : "false");
+	mw_buf_fmt(b, "{\"self\":%ld,\n\"growing\":%s", (long)getpid(), most ? "true" : "false");
 	string(b, "sentence", said);
 	string(b, "next", step);
 	mw_buf_fmt(b, ",\n\"processes\":%zu,\n\"grow\":%zu,\n\"silent\":%zu,\n\"kinds\":{", o->all,
@@ -117,18 +150,28 @@ static void json(struct mw_buf *b, const struct overall *o, const struct mw_buf 
 			   o->said[k]);
 		first = false;
 	}
-	mw_buf_str(b, "},\n\"pid\":");
-	if (o->most)
-		mw_buf_i64(b, o->most->pid);
+	mw_buf_str(b, "},\n\"fastest\":[");
+	for (size_t i = 0; i < o->named; i++) {
+		const struct mw_self *self = &o->fastest[i]->wire.self;
+
+		mw_buf_fmt(b, "%s{\"pid\":%ld,\"kind\":", i ? ",\n" : "", o->fastest[i]->pid);
+		mw_buf_json(b, self->kind, strlen(self->kind));
+		mw_buf_str(b, ",\"rate_bytes_per_minute\":");
+		mw_buf_i64(b, self->rate);
+		mw_buf_str(b, "}");
+	}
+	mw_buf_str(b, "],\n\"pid\":");
+	if (most)
+		mw_buf_i64(b, most->pid);
 	else
 		mw_buf_str(b, "null");
 	mw_buf_str(b, ",\n\"kind\":");
-	if (o->most)
-		mw_buf_json(b, o->most->wire.self.kind, strlen(o->most->wire.self.kind));
+	if (most)
+		mw_buf_json(b, most->wire.self.kind, strlen(most->wire.self.kind));
 	else
 		mw_buf_str(b, "null");
 	mw_buf_str(b, ",\n\"rate_bytes_per_minute\":");
-	mw_buf_i64(b, o->most ? o->most->wire.self.rate : 0);
+	mw_buf_i64(b, most ? most->wire.self.rate : 0);
 	mw_buf_str(b, "}\n");
 }
 

@@ -196,7 +196,7 @@ class Process {
 			flat: "Nothing grows: flat for 3 hours.", paused: "Tracking is paused: what is allocated now isn't counted." }[kind] || `It is ${kind}.`;
 		const at = kind === "grows" ? LEAK : null;
 		return { start: this.start, now: this.t, unix: this.unix0 + this.t, kind, growing: kind === "grows", sentence: text, next: kind === "grows" ? "Look at what redcarpet.rb:51 keeps." : "",
-			at, at_text: at && "redcarpet.rb:51", rate_bytes_per_minute: 0, since: null, range: { from, to }, confidence: 0.97, watch_seconds: 0,
+			at, at_text: at && "redcarpet.rb:51", rate_bytes_per_minute: 0, rate_of: null, since: null, range: { from, to }, confidence: 0.97, watch_seconds: 0,
 			parts: Object.fromEntries(["rss", "live", "heap", "free", "anon", "files", "stacks", "tracker"].map((name) => [name, part(name)])), locations: [] };
 	}
 

@@ -243,6 +243,31 @@ static void a_new_location_was_nothing_before(void **state)
 	mw_curves_free_set(&set);
 }
 
+static void burst(uint32_t t)
+{
+	one_leaks(t);
+	if (t >= 306) {
+		end = 4;
+		sums[3].bytes = (t - 305) * 6400000;
+	}
+}
+
+/* ... and is known from the next step on, not only from the next choice. */
+static void a_jump_is_at_its_line_at_once(void **state)
+{
+	const struct mw_curve *k;
+
+	(void)state;
+	now = 0;
+	run(330, burst);
+	k = read_of("f3:1", 0, 330);
+	assert_non_null(k);
+	assert_int_equal(at(k, 305), 0);
+	assert_int_equal(at(k, 310), 5 * 6400000);
+	assert_int_equal(at(k, 315), 10 * 6400000);
+	mw_curves_free_set(&set);
+}
+
 static void old_but_small(uint32_t t)
 {
 	many(t);
@@ -462,6 +487,7 @@ int main(void)
 		TEST(the_largest_and_a_small_one_that_grows),
 		TEST(what_is_chosen_stays_chosen),
 		TEST(a_new_location_was_nothing_before),
+		TEST(a_jump_is_at_its_line_at_once),
 		TEST(what_is_found_late_has_no_past),
 		TEST(a_tenant_s_curve_is_not_its_successor_s),
 		TEST(a_name_that_may_be_wrong_is_not_shown),

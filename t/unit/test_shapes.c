@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../../src/report/live/evidence.h"
+#include "../../src/report/live/trend.h"
 
 enum { SHAPES_MAX = 200, TERMS_MAX = 12, SERIES_MAX = 12, WORDS_MAX = 40 };
 
@@ -40,7 +41,11 @@ struct shape {
 		char text[40];
 	} events[4];
 	size_t events_n;
-	char is[120], at[80], says[120], never[120];
+	char is[120], at[80], says[120], never[120], rate_of[20];
+	struct moment {
+		bool given;
+		double t, within; /* 0: one step of the grid */
+	} began, ended;
 };
 
 static struct shape shapes[SHAPES_MAX];
@@ -104,6 +109,11 @@ static void read_terms(struct line *l, char **words, size_t n, const char *where
 	}
 }
 
+static struct moment moment(char **words, size_t n)
+{
+	return (struct moment){ true, seconds(words[1]), n > 3 ? seconds(words[3]) : 0 };
+}
+
 static void read_shapes(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -144,6 +154,12 @@ static void read_shapes(const char *path)
 		} else if (!strcmp(words[0], "event")) {
 			s->events[s->events_n].t = seconds(words[1]);
 			snprintf(s->events[s->events_n++].text, 40, "%s", words[2]);
+		} else if (!strcmp(words[0], "began")) {
+			s->began = moment(words, n);
+		} else if (!strcmp(words[0], "ended")) {
+			s->ended = moment(words, n);
+		} else if (!strcmp(words[0], "rate_of")) {
+			snprintf(s->rate_of, sizeof(s->rate_of), "%s", words[1]);
 		} else if (!strcmp(words[0], "is")) {
 			snprintf(s->is, sizeof(s->is), " %s ", strchr(copy, ' ') + 1);
 		} else if (!strcmp(words[0], "at")) {
@@ -241,7 +257,8 @@ static int curves(void *ctx, double from, double to, struct mw_curve_set *set)
 	for (size_t at = 0; at < p->seconds; at += step)
 		if (p->shape->starts + (double)at >= from && p->shape->starts + (double)at <= to)
 			t[points++] = (uint32_t)(p->shape->starts + (double)at);
-	*set = (struct mw_curve_set){ .v = v, .owned = t };
+	*set = (struct mw_curve_set){ .v = v, .rest_n = points, .rest_t = t, .owned = t };
+	set->rest_bytes = calloc(points + 1, sizeof(uint64_t)); /* all locations are kept */
 	for (size_t i = 0; i < p->shape->lines_n; i++) {
 		struct line *l = &p->shape->lines[i];
 		uint64_t *bytes;
@@ -269,6 +286,7 @@ static void free_curves(struct mw_curve_set *set)
 	for (size_t i = 0; set && i < set->n; i++)
 		free((void *)(uintptr_t)set->v[i].bytes);
 	if (set) {
+		free((void *)(uintptr_t)set->rest_bytes);
 		free(set->owned);
 		free(set->v);
 		*set = (struct mw_curve_set){ 0 };
@@ -338,13 +356,22 @@ static void plain(char *to, size_t max, void (*words)(struct mw_buf *, const str
 	mw_buf_free(&b);
 }
 
+/* Is a time of the verdict the one that the table has? */
+static bool is_then(const struct shape *s, const struct mw_verdict *v, double t, const struct moment *m)
+{
+	double step = (v->to - v->from) / MW_TREND_BINS, off = t - s->starts - m->t;
+
+	step += 1; /* times are whole seconds */
+	return !m->given || (off < 0 ? -off : off) <= (m->within > 0 ? m->within : step);
+}
+
 static void one_shape(void **state)
 {
 	struct shape *s = *state;
 	struct played *p = malloc(sizeof(*p));
 	struct mw_evidence e;
 	struct mw_verdict v;
-	char sentence[500], kind[20];
+	char sentence[500], json[4000], member[40], kind[20];
 	bool right;
 
 	play(p, s);
@@ -357,9 +384,15 @@ static void one_shape(void **state)
 		(!s->never[0] || !strstr(sentence, s->never)) &&
 		(!s->at[0] || (v.n && v.locations[0].len == strlen(s->at) &&
 			       !strncmp(v.locations[0].location, s->at, strlen(s->at))));
+	plain(json, sizeof(json), mw_verdict_json, &v);
+	snprintf(member, sizeof(member),
+		 strcmp(s->rate_of, "null") ? "\"rate_of\":\"%s\"," : "\"rate_of\":%s,", s->rate_of);
+	right = right && (!s->rate_of[0] || strstr(json, member));
+	right = right && is_then(s, &v, v.begun, &s->began) && is_then(s, &v, v.since, &s->ended);
 	if (getenv("SHOW") || !right)
-		print_message("# %-28s %-12s %.2f %s\n", s->name, mw_verdict_name(v.kind), v.confidence,
-			      sentence);
+		print_message("# %-28s %-12s %.2f from %.0f, since %.0f: %s\n", s->name,
+			      mw_verdict_name(v.kind), v.confidence, v.begun - s->starts,
+			      v.since - s->starts, sentence);
 	/* nobody is accused in a sentence that says that nothing grows */
 	assert_true(right);
 	for (size_t i = 0; i < e.scales_n; i++)

@@ -16,6 +16,9 @@ export class Status {
 
 	attach(header, controls) {
 		this.process = header.querySelector(".process");
+		// all of it, if it is cut
+		this.process?.addEventListener("pointerenter", ({ target: p }) =>
+			setAttr(p, "title", p.scrollWidth > p.clientWidth || p.scrollHeight > p.clientHeight ? p.textContent : null));
 		header.append(el("div", { class: "now" }, this.light, controls));
 	}
 

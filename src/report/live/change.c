@@ -31,6 +31,20 @@ double mw_trend_change(const double *t, const double *v, size_t n, double from, 
 	return least[4] - least[0];
 }
 
+double mw_trend_difference(const double *t, const double *v, size_t n, double from, double to)
+{
+	double first = UNKNOWN, last = UNKNOWN;
+
+	for (size_t i = 0; i < n && t[i] <= to; i++) {
+		if (v[i] != v[i])
+			continue;
+		if (t[i] <= from || first != first)
+			first = v[i];
+		last = v[i];
+	}
+	return last - first;
+}
+
 /* The steady rise of these floors, over the whole time. */
 static double steady(const double least[5])
 {

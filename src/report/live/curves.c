@@ -102,7 +102,7 @@ void mw_curves_start(struct mw_curves *c, const struct mw_api *api, bool on, boo
 	c->on = on && api->live_sums && api->keep;
 	c->begun = false;
 	c->first = c->next = c->choice = c->chosen = c->minute = 0;
-	c->names = c->cost = 0;
+	c->names = c->cost = c->total = 0;
 	start_grid(&c->fine, MW_CURVES_STEP, MW_CURVES_FINE_N);
 	start_grid(&c->coarse, MW_CURVES_COARSE_STEP, MW_CURVES_COARSE_N);
 	start_grid(&c->whole, MW_CURVES_LONG_STEP, MW_CURVES_LONG_N);
@@ -144,6 +144,18 @@ static uint32_t wait_for(uint64_t cost, uint32_t least)
 	return seconds < least ? least : seconds < 3600 ? (uint32_t)seconds : 3600;
 }
 
+/*
+ * A choice is due, or all live memory has jumped: what is new would be known some seconds late, and
+ * nothing of the jump would be at its line. A choice that costs much isn't made for that.
+ */
+static bool choice_is_due(const struct mw_curves *c, uint32_t t, uint64_t total)
+{
+	uint64_t jump = total > c->total ? total - c->total : 0;
+
+	return t >= c->choice || t - c->first < MW_CURVES_COARSE_STEP ||
+	       (jump > c->total / MW_CURVES_JUMP && c->choice_wait <= MW_CURVES_STEP);
+}
+
 void mw_curves_second(struct mw_curves *c, const struct mw_api *api, double uptime)
 {
 	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), before, total = 0;
@@ -166,11 +178,14 @@ void mw_curves_second(struct mw_curves *c, const struct mw_api *api, double upti
 	before = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	c->cost = before - from;
 	c->next = t + wait_for(c->cost, MW_CURVES_STEP);
-	if (t >= c->choice || t - c->first < MW_CURVES_COARSE_STEP) {
+	if (choice_is_due(c, t, total)) {
 		mw_curves_choose(c, api, &sums, t);
+		c->choice_wait = wait_for(mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before, MW_CURVES_STEP);
 		c->choice =
-			t + wait_for(mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before, MW_CURVES_CHOICE_STEP);
+			t +
+			(c->choice_wait > MW_CURVES_CHOICE_STEP ? c->choice_wait : MW_CURVES_CHOICE_STEP);
 	}
+	c->total = total;
 	add(c, api, &c->fine, t, total);
 	add(c, api, &c->coarse, t, total);
 	add(c, api, &c->whole, t, total);

@@ -2,10 +2,10 @@
 /*
  * curves.h - the live bytes of the locations that matter, over time, from the server's start.
  *
- * Up to MW_CURVES_N locations are kept, chosen every 10 s, in the first minute at each step: the
- * 64 largest by live bytes, and by change within the last minute, hour and day; then the next ones
- * by live bytes. A location that was kept stays while its place isn't needed. The live bytes of all
- * others are the rest: the total less the kept ones.
+ * Up to MW_CURVES_N locations are kept: the 64 largest by live bytes, and by change within the last
+ * minute, hour and day; then the next ones by live bytes. They are chosen every 10 s; at each step
+ * in the first minute, and when live memory jumps. A location that was kept stays while its place
+ * isn't needed. The live bytes of all others are the rest: the total less the kept ones.
  *
  * Three grids: 5 s for 15 minutes, 60 s for 24 hours, and the whole time since the start, as in
  * history.h. All values of one moment lie together. The memory comes from the tracker, 64 KiB at a
@@ -27,6 +27,7 @@ enum {
 	MW_CURVES_CLASS = MW_CURVES_N / 4, /* kept by each of the four criteria */
 	MW_CURVES_STEP = 5,                /* seconds */
 	MW_CURVES_CHOICE_STEP = 10,
+	MW_CURVES_JUMP = 16, /* a choice is early if live memory has grown by more than this part */
 	MW_CURVES_FINE_N = 180,
 	MW_CURVES_COARSE_STEP = 60,
 	MW_CURVES_COARSE_N = 1440,
@@ -71,11 +72,13 @@ struct mw_curves {
 	/* in seconds of uptime */
 	uint32_t first;  /* the first step */
 	uint32_t next;   /* the next step */
-	uint32_t choice; /* the next choice, if it isn't the first minute */
+	uint32_t choice; /* the next choice, if it isn't the first minute, and nothing jumps */
+	uint32_t choice_wait; /* after what the last one cost, at least */
 	uint32_t chosen; /* the last choice */
 	uint32_t minute; /* the next rolling of the bases */
 	uint64_t names;  /* bytes */
 	uint64_t cost;   /* CPU time of the last step in ns */
+	uint64_t total;  /* live bytes at the last step */
 	struct mw_curves_grid fine, coarse, whole;
 	struct mw_curves_bases *bases[MW_CURVES_BASES / MW_CURVES_BASES_PIECE];
 	struct mw_curves_slot slots[MW_CURVES_N];
@@ -94,7 +97,7 @@ void mw_curves_end(struct mw_curves *);
 /*
  * One location. Values hold until the next point. Before the first one they aren't known: the
  * location was among the rest, and its first point is no growth. A location that is newer than the
- * server has points of 0 bytes before it.
+ * server has points of 0 bytes before it. Its n times are the last n of the set's rest_t.
  */
 struct mw_curve {
 	const char *location;
@@ -130,7 +133,7 @@ void mw_curves_free_set(struct mw_curve_set *); /* all zero again */
 
 /* A curve as a series of trend.h: fills t[] and v[], which have room for c->n. */
 void mw_curve_series(const struct mw_curve *c, double *t, double *v);
-/* The points of a set's longest curve; 0: it has none. */
+/* The points of a set's longest curve, the rest's among them; 0: it has none. */
 size_t mw_curves_longest(const struct mw_curve_set *);
 
 /*

@@ -216,7 +216,7 @@ void mw_curve_series(const struct mw_curve *c, double *t, double *v)
 
 size_t mw_curves_longest(const struct mw_curve_set *set)
 {
-	size_t most = 0;
+	size_t most = set->rest_n;
 
 	for (size_t i = 0; i < set->n; i++)
 		most = set->v[i].n > most ? set->v[i].n : most;

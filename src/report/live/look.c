@@ -50,6 +50,22 @@ static size_t curve_series(const struct mw_look *l, const struct mw_curve *c)
 	return c->n;
 }
 
+size_t mw_look_total(const struct mw_look *l)
+{
+	const struct mw_curve_set *set = l->scale->curves;
+	size_t n = set ? set->rest_n : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		l->t[i] = set->rest_t[i];
+		l->v[i] = (double)set->rest_bytes[i];
+	}
+	/* a curve ends with the rest; before its first point it is part of that */
+	for (size_t k = 0; n && k < set->n; k++)
+		for (size_t i = 0; i < set->v[k].n; i++)
+			l->v[n - set->v[k].n + i] += (double)set->v[k].bytes[i];
+	return n ? n : mw_look_series(l, MW_PART_LIVE);
+}
+
 double mw_look_last(const struct mw_look *l, size_t n)
 {
 	while (n && l->v[n - 1] != l->v[n - 1])
@@ -194,22 +210,22 @@ const struct mw_trend *mw_look_growth(const struct mw_look *l, enum mw_rss_part 
 {
 	if (part == MW_PART_LIVE && !mw_look_is(l, part, MW_COURSE_RISES) && l->top)
 		return &l->line;
-	return mw_look_is(l, part, MW_COURSE_RISES) ? &l->trend[part] : &l->trend[MW_PART_RSS];
+	/* the others are told as what RSS grows by, and their share of that */
+	if ((part == MW_PART_LIVE || part == MW_PART_HEAP) && mw_look_is(l, part, MW_COURSE_RISES))
+		return &l->trend[part];
+	return &l->trend[MW_PART_RSS];
 }
 
-/* Did a longer range see the part come and go that high? */
-bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part part, double level)
+/* Did a longer range see the part come and go that high, before the rise in question? */
+bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part part, double level, double since)
 {
 	const struct mw_trend *t = &longer->trend[part];
 	double peak = 0;
-	size_t n = mw_look_series(longer, part), end = n;
+	size_t n = mw_look_series(longer, part);
 
 	if (t->course != MW_COURSE_TEETH && !t->teeth)
 		return false;
-	/* the rise in question is the end of this range: what was there before it? */
-	while (end && !(longer->v[end - 1] < level * 0.98))
-		end--;
-	for (size_t i = 0; i < end; i++)
+	for (size_t i = 0; i < n && longer->t[i] < since; i++)
 		if (longer->v[i] > peak)
 			peak = longer->v[i];
 	return level <= peak + mw_larger(longer->least, (t->high - t->low) * 0.15);

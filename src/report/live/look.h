@@ -31,6 +31,8 @@ void mw_look_at(struct mw_look *, const struct mw_scale *);
 uint32_t mw_rss_part_of(const struct mw_point *, enum mw_rss_part);
 /* Fills t[] and v[] with a part's series; returns its length. */
 size_t mw_look_series(const struct mw_look *, enum mw_rss_part);
+/* All live memory, at the moments at which the locations are known, if there are any. */
+size_t mw_look_total(const struct mw_look *);
 /* Of the series in t[] and v[]: the last known value, and that at a time or just before. */
 double mw_look_last(const struct mw_look *, size_t n);
 double mw_look_value_at(const struct mw_look *, size_t n, double t);
@@ -51,8 +53,8 @@ enum mw_rss_part mw_look_most_by(const struct mw_look *, double begun);
 enum mw_rss_part mw_look_grows_by(const struct mw_look *);
 /* The trend that stands for that growth. */
 const struct mw_trend *mw_look_growth(const struct mw_look *, enum mw_rss_part);
-/* Did this longer range see the part come and go that high? */
-bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part, double level);
+/* Did this longer range see the part come and go that high, before a rise that began at `since`? */
+bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part, double level, double since);
 /* Is the part half as large again as MW_EXPLODES_SECONDS ago? Sets *change. */
 bool mw_look_explodes(const struct mw_evidence *, const struct mw_look *, enum mw_rss_part, double *change);
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * trend.c - floors, teeth, changes of slope. See trend.h.
+ * trend.c - teeth, changes of slope, rests. See trend.h.
  *
  * Squares are compared instead of roots, so that nothing of libm is needed.
  */
-#include "trend.h"
-
-#include <stdint.h>
-#include <string.h>
+#include "floors.h"
 
 enum {
 	PART_MIN = 3,      /* points of a straight part */
@@ -17,12 +14,6 @@ enum {
 #define UNKNOWN __builtin_nan("")
 #define MANN_KENDALL_Z2 4.8 /* the square of z; five points in order have 4.86 */
 #define PART_PRICE 20.0     /* a further straight part must save so many variances */
-
-/* At most MW_TREND_BINS points, none unknown. */
-struct seq {
-	size_t n;
-	double t[MW_TREND_BINS], v[MW_TREND_BINS];
-};
 
 static double absolute(double x)
 {
@@ -72,7 +63,7 @@ static double median(double *a, size_t n)
 }
 
 /* Of the values at times within [from, to]; NaN: there is none. */
-static double median_in(const struct seq *s, double from, double to)
+static double median_in(const struct mw_floors *s, double from, double to)
 {
 	double a[MW_TREND_BINS];
 	size_t n = 0;
@@ -83,76 +74,10 @@ static double median_in(const struct seq *s, double from, double to)
 	return n ? median(a, n) : UNKNOWN;
 }
 
-/* --- floors ------------------------------------------------------------------ */
-
-/* The lowest point of each span of time. */
-static void lowest(struct seq *s, const double *t, const double *v, size_t n, double from, double to)
-{
-	double width;
-	size_t first = 0, bin = MW_TREND_BINS;
-
-	s->n = 0;
-	while (first < n && (t[first] < from || v[first] != v[first]))
-		first++;
-	if (first < n && t[first] > from)
-		from = t[first];
-	width = (to - from) / MW_TREND_BINS;
-	for (size_t i = first; i < n && t[i] <= to; i++) {
-		size_t k;
-
-		if (v[i] != v[i])
-			continue;
-		k = width > 0 ? (size_t)((t[i] - from) / width) : 0;
-		if (k >= MW_TREND_BINS)
-			k = MW_TREND_BINS - 1;
-		if (k != bin) {
-			bin = k;
-			s->n++;
-		} else if (v[i] > s->v[s->n - 1]) {
-			continue;
-		}
-		s->t[s->n - 1] = t[i];
-		s->v[s->n - 1] = v[i];
-	}
-}
-
-/*
- * The troughs between teeth higher than `tooth`. The first tooth has no trough before it. What
- * the last fall came down to counts only if it is no higher than the trough before.
- */
-static void troughs(struct seq *to, const struct seq *s, double tooth)
-{
-	size_t high = 0, low = 0;
-	int way = 0;
-
-	to->n = 0;
-	for (size_t i = 1; i < s->n; i++) {
-		if (s->v[i] > s->v[high])
-			high = i;
-		if (s->v[i] < s->v[low])
-			low = i;
-		if (way >= 0 && s->v[high] - s->v[i] > tooth) {
-			way = -1;
-			low = i;
-		} else if (way <= 0 && s->v[i] - s->v[low] > tooth) {
-			if (way) {
-				to->t[to->n] = s->t[low];
-				to->v[to->n++] = s->v[low];
-			}
-			way = 1;
-			high = i;
-		}
-	}
-	if (way < 0 && to->n && s->v[low] <= to->v[to->n - 1]) {
-		to->t[to->n] = s->t[low];
-		to->v[to->n++] = s->v[low];
-	}
-}
-
 /* --- noise and straight parts ------------------------------------------------- */
 
 /* The variance of a point around its neighbours' line, from the median of second differences. */
-static double variance(const struct seq *s)
+static double variance(const struct mw_floors *s)
 {
 	double d[MW_TREND_BINS];
 	size_t n = 0;
@@ -175,7 +100,7 @@ struct sums {
 	double tt[MW_TREND_BINS + 1], tv[MW_TREND_BINS + 1], vv[MW_TREND_BINS + 1];
 };
 
-static void sum_up(struct sums *p, const struct seq *s)
+static void sum_up(struct sums *p, const struct mw_floors *s)
 {
 	p->t[0] = p->v[0] = p->tt[0] = p->tv[0] = p->vv[0] = 0;
 	for (size_t i = 0; i < s->n; i++) {
@@ -200,7 +125,7 @@ static double misfit(const struct sums *p, size_t i, size_t j)
 }
 
 /* Cuts s into straight parts at the least cost. starts[] has the first point of each; returns their number. */
-static size_t cut(const struct seq *s, double var, size_t starts[MW_TREND_BINS])
+static size_t cut(const struct mw_floors *s, double var, size_t starts[MW_TREND_BINS])
 {
 	struct sums p;
 	double best[MW_TREND_BINS + 1];
@@ -240,7 +165,7 @@ static size_t cut(const struct seq *s, double var, size_t starts[MW_TREND_BINS])
 /* --- rises ------------------------------------------------------------------- */
 
 /* Mann and Kendall's z, squared; 0 unless the order is ascending on the whole. */
-static double ascent(const struct seq *s, size_t from)
+static double ascent(const struct mw_floors *s, size_t from)
 {
 	double sum = 0, n = (double)(s->n - from), var = n * (n - 1) * (2 * n + 5) / 18;
 
@@ -251,7 +176,7 @@ static double ascent(const struct seq *s, size_t from)
 }
 
 /* Theil and Sen's slope, of every second point if there are many: threads of ours have small stacks. */
-static double slope(const struct seq *s, size_t from)
+static double slope(const struct mw_floors *s, size_t from)
 {
 	double a[MW_TREND_BINS / 2 * (MW_TREND_BINS / 2 - 1) / 2];
 	size_t n = 0, step = s->n - from > MW_TREND_BINS / 2 ? 2 : 1;
@@ -266,7 +191,7 @@ static double slope(const struct seq *s, size_t from)
  * Has it stopped? The last record, a value above all before it, is then older than twice the
  * longest time between two of them.
  */
-static bool stopped(const struct seq *s, size_t from)
+static bool stopped(const struct mw_floors *s, size_t from)
 {
 	double best = s->v[from], at = s->t[from], end = s->t[s->n - 1], gap = 0;
 
@@ -281,26 +206,25 @@ static bool stopped(const struct seq *s, size_t from)
 }
 
 /*
- * What moved as much before, up or down, in times as long as this rise, may do so again. Of such
+ * What moved as much before, up or down, within a time as long as this rise, may do so again. Of such
  * moves the fifth that were largest don't count: the process's start is one.
  */
-static bool usual(const struct seq *s, size_t from, double gain)
+static bool usual(const struct mw_floors *s, size_t from, double gain)
 {
 	double a[MW_TREND_BINS], lasts = s->t[s->n - 1] - s->t[from];
-	size_t n = 0, k = 0;
+	size_t n = 0;
 
-	for (size_t i = 0; i < from; i++) {
-		while (k < from && s->t[k] - s->t[i] < lasts)
-			k++;
-		if (k == from)
-			break;
-		a[n++] = absolute(s->v[k] - s->v[i]);
+	for (size_t i = 0; i < from && s->t[from - 1] - s->t[i] >= lasts; i++) {
+		a[n] = 0;
+		for (size_t k = i + 1; k < from && s->t[k] - s->t[i] <= lasts; k++)
+			a[n] = mw_larger(a[n], absolute(s->v[k] - s->v[i]));
+		n++;
 	}
 	return n >= POINTS_MIN && nth(a, n, n * 4 / 5) * 1.5 > gain;
 }
 
 /* Is the rise from that point on steady? Fills what belongs to a rise. */
-static bool rises(struct mw_trend *r, const struct seq *s, size_t from, double least)
+static bool rises(struct mw_trend *r, const struct mw_floors *s, size_t from, double least)
 {
 	double t0 = s->t[from], quarter = (s->t[s->n - 1] - t0) / 4, level[5], z2, gain;
 
@@ -331,23 +255,82 @@ static bool rises(struct mw_trend *r, const struct seq *s, size_t from, double l
 	return r->gain >= least && !usual(s, from, r->gain);
 }
 
-static bool course_rises(struct mw_trend *r, const struct seq *s, const size_t *starts, size_t n,
-			 double least)
+/* The straight line nearest to the points i to j-1: a point on it, and its slope. */
+struct line {
+	double t, v, slope;
+};
+
+static struct line line_of(const struct mw_floors *s, size_t i, size_t j)
 {
-	for (size_t i = 0; i < n; i++)
-		if (rises(r, s, starts[i], least))
-			return true;
-	return false;
+	struct line l = { 0 };
+	double n = (double)(j - i), tt = 0, tv = 0;
+
+	for (size_t k = i; k < j; k++) {
+		l.t += s->t[k] / n;
+		l.v += s->v[k] / n;
+	}
+	for (size_t k = i; k < j; k++) {
+		tt += (s->t[k] - l.t) * (s->t[k] - l.t);
+		tv += (s->t[k] - l.t) * (s->v[k] - l.v);
+	}
+	l.slope = tt > 0 ? tv / tt : 0;
+	return l;
 }
 
-static void mirror(struct seq *s)
+/*
+ * Where the line before a rise and the rise's own meet: the rise began between two points. A step
+ * there would move the meeting away, so it is no further than the points beside them.
+ */
+static double onset(const struct mw_floors *s, size_t from, const struct line *before,
+		    const struct line *rise)
+{
+	double steeper = rise->slope - before->slope, t;
+	double first = s->t[from > 2 ? from - 2 : 0], last = s->t[from + 1];
+
+	if (!(steeper > 0))
+		return s->t[from];
+	t = (before->v - before->slope * before->t - rise->v + rise->slope * rise->t) / steeper;
+	return t < first ? first : t > last ? last : t;
+}
+
+static bool course_rises(struct mw_trend *r, const struct mw_floors *s, const size_t *starts, size_t n,
+			 double least)
+{
+	struct line before = { 0 }, part;
+	size_t i = 0;
+
+	while (i < n && !rises(r, s, starts[i], least))
+		i++;
+	if (i == n)
+		return false;
+	/* before a steady rise time may have passed in which nothing rose; stairs are flat again and again */
+	for (; i + 1 < n; i++) {
+		struct mw_trend later = *r;
+
+		before = line_of(s, starts[i], starts[i + 1]);
+		part = line_of(s, starts[i + 1], i + 2 < n ? starts[i + 2] : s->n);
+		if (!rises(&later, s, starts[i + 1], least) || before.slope > later.rate / 4 ||
+		    part.slope < later.rate / 2)
+			break;
+		*r = later;
+	}
+	if (!i)
+		return true;
+	before = line_of(s, starts[i - 1], starts[i]);
+	part = line_of(s, starts[i], i + 1 < n ? starts[i + 1] : s->n);
+	r->since = r->begun = onset(s, starts[i], &before, &part);
+	r->gain = r->rate * (s->t[s->n - 1] - r->since);
+	return true;
+}
+
+static void mirror(struct mw_floors *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		s->v[i] = -s->v[i];
 }
 
 /* Rises or falls, since the earliest start of a straight part from which on it does so steadily. */
-static bool moves(struct mw_trend *r, struct seq *s, const size_t *starts, size_t n, double least)
+static bool moves(struct mw_trend *r, struct mw_floors *s, const size_t *starts, size_t n, double least)
 {
 	bool falls;
 
@@ -369,7 +352,7 @@ static bool moves(struct mw_trend *r, struct seq *s, const size_t *starts, size_
 /* --- rests -------------------------------------------------------------------- */
 
 /* From the least to the most, from a point on. */
-static double spread(const struct seq *s, size_t from)
+static double spread(const struct mw_floors *s, size_t from)
 {
 	double low = s->v[from], high = s->v[from];
 
@@ -380,8 +363,45 @@ static double spread(const struct seq *s, size_t from)
 	return high - low;
 }
 
+/* The points themselves. */
+struct series {
+	const double *t, *v;
+	size_t n;
+};
+
+/* The first time after `from` at which v is near a level and stays so until `to`. */
+static double settles(const struct series *a, double from, double to, double level, double slack)
+{
+	double at = to;
+	bool near = false;
+
+	for (size_t i = 0; i < a->n && a->t[i] <= to; i++) {
+		if (a->t[i] <= from || a->v[i] != a->v[i])
+			continue;
+		if (!near)
+			at = a->t[i];
+		near = absolute(a->v[i] - level) <= slack;
+	}
+	return near ? at : to;
+}
+
+/* The last time from `from` on until which v stays near a level, `to` at most. */
+static double leaves(const struct series *a, double from, double to, double level, double slack)
+{
+	double at = from;
+
+	for (size_t i = 0; i < a->n && a->t[i] <= to; i++) {
+		if (a->t[i] <= from || a->v[i] != a->v[i])
+			continue;
+		if (absolute(a->v[i] - level) > slack)
+			break;
+		at = a->t[i];
+	}
+	return at;
+}
+
 /* Neither rises nor falls: flat, a step, or what rose and stopped; else up and down. */
-static void rests(struct mw_trend *r, const struct seq *s, double slack)
+static void rests(struct mw_trend *r, const struct mw_floors *s, const struct series *all, double slack)
 {
 	size_t tenth = s->n / 10 > 3 ? s->n / 10 : 3, flat = s->n, left = 0;
 	double before = median_in(s, s->t[0], s->t[tenth < s->n ? tenth - 1 : s->n - 1]);
@@ -393,7 +413,10 @@ static void rests(struct mw_trend *r, const struct seq *s, double slack)
 		left++;
 	r->level = now;
 	r->confidence = (double)s->n / (double)(s->n + 2);
-	r->since = r->begun = s->t[flat < s->n ? flat : s->n - 1];
+	r->since = s->t[flat < s->n ? flat : s->n - 1];
+	if (flat)
+		r->since = settles(all, s->t[flat - 1], r->since, now, slack);
+	r->begun = r->since;
 	if (s->n - flat < 3 || (s->n - flat) * 10 < s->n) {
 		r->course = MW_COURSE_TEETH;
 		r->since = r->begun = s->t[0];
@@ -404,7 +427,7 @@ static void rests(struct mw_trend *r, const struct seq *s, double slack)
 	if (!flat || absolute(now - before) <= 3 * slack)
 		return;
 	r->gain = now - before;
-	r->begun = s->t[left ? left - 1 : 0];
+	r->begun = left ? leaves(all, s->t[left - 1], r->since, before, slack) : s->t[0];
 	r->course = flat < left + 3 || r->since - r->begun < (s->t[s->n - 1] - s->t[0]) / 20 ?
 			    MW_COURSE_STEP :
 			    MW_COURSE_ROSE;
@@ -412,7 +435,7 @@ static void rests(struct mw_trend *r, const struct seq *s, double slack)
 
 /* --- a course --------------------------------------------------------------------- */
 
-static void range_of(struct mw_trend *r, const struct seq *s)
+static void range_of(struct mw_trend *r, const struct mw_floors *s)
 {
 	r->low = r->high = s->v[0];
 	for (size_t i = 1; i < s->n; i++) {
@@ -422,15 +445,15 @@ static void range_of(struct mw_trend *r, const struct seq *s)
 }
 
 /* The course of the troughs, if there are enough of them. False: there are no teeth. */
-static bool teeth(struct mw_trend *r, const struct seq *s, double var, double least)
+static bool teeth(struct mw_trend *r, const struct mw_floors *s, double var, double least)
 {
 	size_t starts[MW_TREND_BINS];
 	double tooth = mw_larger((r->high - r->low) * 0.15, least);
-	struct seq floor;
+	struct mw_floors floor;
 
 	if (tooth * tooth < 16 * var)
 		return false; /* noise is higher */
-	troughs(&floor, s, tooth);
+	mw_floors_troughs(&floor, s, tooth);
 	if (floor.n < TEETH_MIN)
 		return false;
 	r->teeth = true;
@@ -448,11 +471,11 @@ void mw_trend_of(struct mw_trend *r, const double *t, const double *v, size_t n,
 		 double least)
 {
 	size_t starts[MW_TREND_BINS], parts;
-	struct seq s;
+	struct mw_floors s;
 	double var, slack;
 
 	*r = (struct mw_trend){ .course = MW_COURSE_UNKNOWN, .since = from, .begun = from };
-	lowest(&s, t, v, n, from, to);
+	mw_floors_lowest(&s, t, v, n, from, to);
 	if (s.n)
 		range_of(r, &s);
 	if (s.n < POINTS_MIN)
@@ -469,5 +492,5 @@ void mw_trend_of(struct mw_trend *r, const double *t, const double *v, size_t n,
 	slack = least;
 	while (slack * slack < 16 * var)
 		slack *= 2;
-	rests(r, &s, slack);
+	rests(r, &s, &(struct series){ t, v, n }, slack);
 }

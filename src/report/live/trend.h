@@ -9,7 +9,8 @@
  *  - Each of at most MW_TREND_BINS spans of time is represented by its lowest point.
  *  - If three or more teeth are seen in these, the troughs between the teeth are the floor.
  *  - A rise counts from the earliest change of slope from which on it is steady: each quarter of
- *    the time has a tenth of the gain at least, and Mann-Kendall's test excludes chance.
+ *    the time has a tenth of the gain at least, and Mann-Kendall's test excludes chance. Time before
+ *    that in which nothing rose isn't part of it. It began where the lines before and after meet.
  * Rates are Theil and Sen's: medians of slopes, which single outliers don't move.
  */
 #ifndef MW_REPORT_LIVE_TREND_H
@@ -59,6 +60,11 @@ void mw_trend_of(struct mw_trend *, const double *t, const double *v, size_t n, 
  * in the first one. NaN: one of the two is not known.
  */
 double mw_trend_change(const double *t, const double *v, size_t n, double from, double to);
+/*
+ * The value at `to`, less that at `from`, or less the first one that is known; a value holds until
+ * the next point. For what is no steady course.
+ */
+double mw_trend_difference(const double *t, const double *v, size_t n, double from, double to);
 /*
  * The rise over [from, to] of what rises steadily, by the floors of its fifths. A step within one
  * fifth doesn't count: what was allocated at the start of a process is one.

@@ -20,11 +20,11 @@ const char *const mw_part_names[MW_PARTS_N] = { "rss",  "live",  "heap",   "free
 
 /* --- the answer -------------------------------------------------------------------- */
 
-static void measure(struct mw_verdict *v, const struct mw_look *l, double from, mw_change_fn *of)
+/* What changed in a window: the parts, and the locations with most of it. */
+static void measure(struct mw_verdict *v, const struct mw_look *l, double from, double to, mw_change_fn *of)
 {
 	const struct mw_curve *best[MW_VERDICT_LOCATIONS];
-	const struct mw_curve_set *set = l->scale->curves;
-	double change[MW_VERDICT_LOCATIONS], less, all, to = l->scale->to;
+	double change[MW_VERDICT_LOCATIONS], less, all;
 
 	for (int part = 0; part < MW_PARTS_N; part++) {
 		size_t n = mw_look_series(l, (enum mw_rss_part)part);
@@ -33,10 +33,8 @@ static void measure(struct mw_verdict *v, const struct mw_look *l, double from, 
 		v->moved[part] = of(l->t, l->v, n, from, to);
 	}
 	v->n = mw_look_changed(l, from, to, of, best, change, MW_VERDICT_LOCATIONS, &less);
-	/* shares are of the time that the curves know: their last step may be some seconds ago */
-	all = v->moved[MW_PART_LIVE];
-	if (set && set->rest_n && set->rest_t[set->rest_n - 1] > from && set->rest_t[set->rest_n - 1] < to)
-		all = of(l->t, l->v, mw_look_series(l, MW_PART_LIVE), from, set->rest_t[set->rest_n - 1]);
+	/* shares are of what is known at the same moments as the locations: the last may be seconds ago */
+	all = of(l->t, l->v, mw_look_total(l), from, to);
 	for (size_t i = 0; i < v->n; i++) {
 		double sum = mw_larger(all, change[i]);
 
@@ -93,6 +91,7 @@ static void say(struct mw_verdict *v, const struct mw_evidence *e, const struct 
 	v->since = t->since;
 	v->begun = t->begun;
 	v->rate = t->rate;
+	v->rate_of = t == &l->trend[MW_PART_LIVE] || t == &l->trend[MW_PART_HEAP] ? part : MW_PART_RSS;
 	v->change = t->gain;
 	v->level = t->level;
 	v->high = t->high;
@@ -118,7 +117,7 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 		v->kind = MW_VERDICT_WARMING;
 		v->growing = false;
 	}
-	measure(v, l, v->since, mw_trend_rise);
+	measure(v, l, v->since, l->scale->to, mw_trend_rise);
 	if (v->at_location)
 		put_first(v, l);
 }
@@ -137,7 +136,8 @@ static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, cons
 		if (by == MW_PART_RSS)
 			continue;
 		for (size_t k = i + 1; k < n; k++)
-			before |= mw_look_seen_before(&looks[k], by, looks[i].trend[by].level);
+			before |= mw_look_seen_before(&looks[k], by, looks[i].trend[by].level,
+						      mw_look_growth(&looks[i], by)->since);
 		/* a longer range says more, unless its rate is of the past */
 		if (before || (chosen && (by != part || mw_look_growth(&looks[i], by)->rate <
 								mw_look_growth(chosen, part)->rate / 3)))
@@ -150,24 +150,61 @@ static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, cons
 	return chosen;
 }
 
+/*
+ * The last moment at which the locations are known, and the one a minute before. Both are at
+ * scale->to and a minute before if there are no locations.
+ */
+static void last_minute(const struct mw_look *l, double *from, double *to)
+{
+	const struct mw_curve_set *set = l->scale->curves;
+	size_t n = set ? set->rest_n : 0;
+
+	*to = l->scale->to;
+	*from = *to - MW_EXPLODES_SECONDS;
+	while (n && set->rest_t[n - 1] > *to)
+		n--;
+	if (!n)
+		return;
+	*to = set->rest_t[n - 1];
+	while (n && set->rest_t[n - 1] > *to - MW_EXPLODES_SECONDS)
+		n--;
+	*from = n ? set->rest_t[n - 1] : *to - MW_EXPLODES_SECONDS;
+}
+
 static bool judge_explosion(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l)
 {
-	double change = 0;
+	double change = 0, gain, from, to;
 	enum mw_rss_part part = MW_PART_LIVE;
 	struct mw_trend t = { .confidence = 0.9 };
+	bool lines;
 
 	if (!mw_look_explodes(e, l, part, &change)) {
 		part = MW_PART_RSS;
 		if (!mw_look_explodes(e, l, part, &change))
 			return false;
 	}
-	t.since = t.begun = l->scale->to - MW_EXPLODES_SECONDS;
-	t.gain = change;
-	t.rate = change / MW_EXPLODES_SECONDS;
+	last_minute(l, &from, &to);
+	gain = mw_trend_difference(l->t, l->v,
+				   part == MW_PART_LIVE ? mw_look_total(l) : mw_look_series(l, part),
+				   from, to);
+	/* most of it came after the locations were last looked at: they can't explain it yet */
+	lines = gain > change / 2;
+	if (!lines) {
+		to = l->scale->to;
+		from = to - MW_EXPLODES_SECONDS;
+		gain = change;
+	}
+	t.since = t.begun = from;
+	t.gain = gain;
+	t.rate = gain / (to - from);
 	t.level = t.high = mw_look_last(l, mw_look_series(l, part));
 	say(v, e, l, MW_VERDICT_EXPLODES, part, &t);
 	v->growing = true;
-	measure(v, l, v->since, mw_trend_change);
+	v->rate_of = part;
+	measure(v, l, from, to, mw_trend_difference);
+	v->to = to;
+	if (!lines)
+		v->n = 0;
 	return true;
 }
 
@@ -186,9 +223,9 @@ static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const
 
 	if (!has_ended(&l->trend[of]))
 		return false;
-	/* a longer range may have more of it */
+	/* a longer range may have more of it; else the shorter one knows better when it began */
 	for (size_t i = 1; i < n; i++)
-		if (has_ended(&looks[i].trend[of]) &&
+		if (has_ended(&looks[i].trend[of]) && looks[i].trend[of].begun < l->scale->points[0].t &&
 		    looks[i].trend[of].since >
 			    l->trend[of].since - (looks[i].scale->to - looks[i].scale->from) / 10)
 			l = &looks[i];
@@ -199,7 +236,7 @@ static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const
 		return false;
 	kind = t->course == MW_COURSE_STEP || t->gain < 0 ? MW_VERDICT_STEP : MW_VERDICT_GREW;
 	say(v, e, l, kind, of == MW_PART_RSS ? mw_look_most_by(l, t->begun) : of, t);
-	measure(v, l, v->begun, mw_trend_change);
+	measure(v, l, v->begun, l->scale->to, mw_trend_change);
 	/* curves have longer steps than RSS: what came before the rise isn't part of it */
 	if (v->n && v->locations[0].change > 2 * mw_larger(t->gain, -t->gain) + MIB)
 		v->n = 0;
@@ -244,7 +281,7 @@ static void judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const 
 			v->from = mw_larger(looks[i].scale->from, looks[i].scale->points[0].t);
 		}
 	}
-	measure(v, l, v->from > l->scale->from ? v->from : l->scale->from, mw_trend_change);
+	measure(v, l, v->from > l->scale->from ? v->from : l->scale->from, l->scale->to, mw_trend_change);
 }
 
 /* Does a longer range than the first one say so? */
@@ -271,7 +308,7 @@ static bool judge_fall(struct mw_verdict *v, const struct mw_evidence *e, const 
 			return false;
 		say(v, e, l, MW_VERDICT_FALLS, part == MW_PART_RSS ? mw_look_most_by(l, t->since) : part,
 		    t);
-		measure(v, l, v->since, mw_trend_change);
+		measure(v, l, v->since, l->scale->to, mw_trend_change);
 		return true;
 	}
 	return false;
@@ -292,7 +329,7 @@ static bool judge_young(struct mw_verdict *v, const struct mw_evidence *e, const
 	if (!(t.gain > first / 20) || !(t.gain > l->least))
 		return false;
 	say(v, e, l, MW_VERDICT_WARMING, MW_PART_RSS, &t);
-	measure(v, l, v->since, mw_trend_change);
+	measure(v, l, v->since, l->scale->to, mw_trend_change);
 	return true;
 }
 

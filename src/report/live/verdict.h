@@ -99,6 +99,7 @@ struct mw_verdict {
 	unsigned watch;     /* seconds until the first verdict; 0: this is one */
 	bool at_location;   /* the rate is that of locations[0] alone */
 	enum mw_rss_part part;  /* that moves most */
+	enum mw_rss_part rate_of; /* whose rate it is, unless at_location: RSS, LIVE or HEAP */
 	double now[MW_PARTS_N], moved[MW_PARTS_N]; /* bytes now, change in the window; NaN: not known */
 	size_t n;
 	struct mw_verdict_location locations[MW_VERDICT_LOCATIONS]; /* most change first */

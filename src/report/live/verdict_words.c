@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * verdict_words.c - a verdict as a sentence, and as JSON. See verdict.h.
+ * verdict_words.c - a verdict as a sentence. See verdict.h.
  *
  * Numbers are made from integers: printf's would follow the app's locale.
  */
@@ -180,14 +180,15 @@ static const char *const part_titles[MW_PARTS_N] = {
 static void grows_elsewhere(struct mw_buf *b, const struct mw_verdict *v)
 {
 	double rss = v->moved[MW_PART_RSS], part = v->moved[v->part], live = v->moved[MW_PART_LIVE];
+	bool heap = v->rate_of == MW_PART_HEAP;
 
-	mw_buf_str(b, v->part == MW_PART_HEAP ? "Ruby's heap grows by " : "RSS grows by ");
+	mw_buf_str(b, heap ? "Ruby's heap grows by " : "RSS grows by ");
 	per_time(b, v->rate);
 	since(b, v);
 	mw_buf_str(b, ": ");
 	if (known(rss) && known(part) && rss > 0 && part > 0) {
 		part_in_hundred(b, part < rss ? part / rss : 1);
-		mw_buf_str(b, v->part == MW_PART_HEAP ? " of RSS's growth is " : " of it is ");
+		mw_buf_str(b, heap ? " of RSS's growth is " : " of it is ");
 	} else {
 		mw_buf_str(b, "most of it is ");
 	}
@@ -299,7 +300,7 @@ void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
 		ended(b, v);
 		break;
 	case MW_VERDICT_FALLS:
-		mw_buf_str(b, v->part == MW_PART_LIVE ? "Live memory falls by " : "RSS falls by ");
+		mw_buf_str(b, v->rate_of == MW_PART_LIVE ? "Live memory falls by " : "RSS falls by ");
 		per_time(b, v->rate);
 		since(b, v);
 		break;
@@ -352,140 +353,4 @@ void mw_verdict_next(struct mw_buf *b, const struct mw_verdict *v)
 	default:
 		break;
 	}
-}
-
-/* --- JSON ----------------------------------------------------------------------- */
-
-static void key(struct mw_buf *b, const char *name)
-{
-	mw_buf_str(b, ",\n\"");
-	mw_buf_str(b, name);
-	mw_buf_str(b, "\":");
-}
-
-static void whole(struct mw_buf *b, double x)
-{
-	if (known(x))
-		mw_buf_i64(b, (int64_t)(x < 0 ? x - 0.5 : x + 0.5));
-	else
-		mw_buf_str(b, "null");
-}
-
-static void fraction(struct mw_buf *b, double x)
-{
-	mw_buf_seconds(b, x < 0 ? 0 : x > 1 ? 1 : x); /* three decimals */
-}
-
-/* Appends what `words` writes, as a JSON string. */
-static void text(struct mw_buf *b, const char *name, const struct mw_verdict *v,
-		 void (*words)(struct mw_buf *, const struct mw_verdict *))
-{
-	struct mw_buf s = { 0 };
-
-	words(&s, v);
-	key(b, name);
-	mw_buf_json(b, s.p ? s.p : "", s.n);
-	b->failed |= s.failed;
-	mw_buf_free(&s);
-}
-
-static void first_short(struct mw_buf *b, const struct mw_verdict *v)
-{
-	mw_verdict_short(b, &v->locations[0]);
-}
-
-/* Does the sentence name a location? */
-static bool names_one(const struct mw_verdict *v)
-{
-	struct mw_buf s = { 0 }, name = { 0 };
-	bool does;
-
-	if (!v->n)
-		return false;
-	mw_verdict_sentence(&s, v);
-	mw_verdict_short(&name, &v->locations[0]);
-	does = !s.failed && !name.failed && memmem(s.p, s.n, name.p, name.n);
-	mw_buf_free(&s);
-	mw_buf_free(&name);
-	return does;
-}
-
-static void parts(struct mw_buf *b, const struct mw_verdict *v)
-{
-	key(b, "parts");
-	for (int i = 0; i < MW_PARTS_N; i++) {
-		mw_buf_str(b, i ? ",\"" : "{\"");
-		mw_buf_str(b, mw_part_names[i]);
-		mw_buf_str(b, "\":{\"now\":");
-		whole(b, v->now[i]);
-		mw_buf_str(b, ",\"change\":");
-		whole(b, v->moved[i]);
-		mw_buf_str(b, "}");
-	}
-	mw_buf_str(b, "}");
-}
-
-static void locations(struct mw_buf *b, const struct mw_verdict *v)
-{
-	double window = v->to - v->since;
-
-	key(b, "locations");
-	mw_buf_str(b, "[");
-	for (size_t i = 0; i < v->n; i++) {
-		const struct mw_verdict_location *l = &v->locations[i];
-
-		mw_buf_str(b, i ? ",{\"location\":" : "{\"location\":");
-		mw_buf_json(b, l->location, l->len);
-		mw_buf_str(b, ",\"share\":");
-		fraction(b, l->share);
-		mw_buf_str(b, ",\"change\":");
-		whole(b, l->change);
-		mw_buf_str(b, ",\"rate_bytes_per_minute\":");
-		whole(b, window > 0 ? l->change / window * 60 : 0);
-		mw_buf_str(b, "}");
-	}
-	mw_buf_str(b, "]");
-}
-
-void mw_verdict_json(struct mw_buf *b, const struct mw_verdict *v)
-{
-	bool at = names_one(v);
-
-	mw_buf_str(b, "\"kind\":\"");
-	mw_buf_str(b, mw_verdict_name(v->kind));
-	mw_buf_str(b, "\"");
-	key(b, "growing");
-	mw_buf_str(b, v->growing ? "true" : "false");
-	text(b, "sentence", v, mw_verdict_sentence);
-	text(b, "next", v, mw_verdict_next);
-	key(b, "at");
-	if (at)
-		mw_buf_json(b, v->locations[0].location, v->locations[0].len);
-	else
-		mw_buf_str(b, "null");
-	if (at) {
-		text(b, "at_text", v, first_short);
-	} else {
-		key(b, "at_text");
-		mw_buf_str(b, "null");
-	}
-	key(b, "rate_bytes_per_minute");
-	whole(b, v->rate * 60);
-	key(b, "since");
-	if (v->kind == MW_VERDICT_WATCHING)
-		mw_buf_str(b, "null");
-	else
-		mw_buf_seconds(b, v->since);
-	key(b, "range");
-	mw_buf_str(b, "{\"from\":");
-	mw_buf_seconds(b, v->from);
-	mw_buf_str(b, ",\"to\":");
-	mw_buf_seconds(b, v->to);
-	mw_buf_str(b, "}");
-	key(b, "confidence");
-	fraction(b, v->confidence);
-	key(b, "watch_seconds");
-	mw_buf_u64(b, v->watch);
-	parts(b, v);
-	locations(b, v);
 }
