@@ -206,11 +206,20 @@ static uintptr_t eat_offset(const uint8_t **c)
 	return (uintptr_t)(intptr_t)off;
 }
 
-/* Follows a chain of loads from `at`, up to the n code bytes `end`; 0: there is other code. */
-static uintptr_t follow(const uint8_t *c, uintptr_t at, const char *end, size_t n)
+/* Skips what a function does for its stack frame: push %rbp; mov %rsp, %rbp; pop; sub or add $8, %rsp. */
+static void skip_frame(const uint8_t **c)
+{
+	while (EAT(c, "\x55") || EAT(c, "\x48\x89\xe5") || EAT(c, "\x5d") ||
+	       EAT(c, "\x48\x83\xec\x08") || EAT(c, "\x48\x83\xc4\x08"))
+		;
+}
+
+/* Follows a chain of loads from `at`, up to the function's return; 0: there is other code. */
+static uintptr_t follow(const uint8_t *c, uintptr_t at)
 {
 	for (int loads = 0; loads < 4; loads++) {
-		if (memcmp(c, end, n) == 0)
+		skip_frame(&c);
+		if (EAT(&c, "\xc3"))
 			return at;
 		if (loads && (!mw_peek(at, &at) || !mw_pointer_like(at)))
 			return 0;
@@ -227,8 +236,9 @@ static uintptr_t follow(const uint8_t *c, uintptr_t at, const char *end, size_t 
 /*
  * rb_gc_count() is a chain of loads: up to 3.3 from a variable of libruby through one or two
  * structures, in 3.4 from the result of rb_gc_get_objspace(). The structures stay where they are as
- * long as the VM lives. If the code is exactly that, the chain is followed once. Its end is
- * compared with the call then (mw_ruby_verify_count), and again now and then (mw_ruby_check).
+ * long as the VM lives. If the code is exactly that, with or without a stack frame, the chain is
+ * followed once. Its end is compared with the call then (mw_ruby_verify_count), and again now and
+ * then (mw_ruby_check).
  */
 const uint32_t *mw_ruby_find_count(void)
 {
@@ -236,6 +246,7 @@ const uint32_t *mw_ruby_find_count(void)
 	uintptr_t at = 0, off;
 
 	(void)EAT(&c, "\xf3\x0f\x1e\xfa"); /* endbr64 */
+	skip_frame(&c);
 	if (EAT(&c, "\x48\x8b\x05")) { /* mov off(%rip), %rax: the chain starts at that value */
 		off = eat_offset(&c);
 		if (!mw_peek((uintptr_t)c + off, &at))
@@ -243,14 +254,11 @@ const uint32_t *mw_ruby_find_count(void)
 	} else if (EAT(&c, "\x48\x8d\x05")) { /* lea off(%rip), %rax */
 		off = eat_offset(&c);
 		at = (uintptr_t)c + off;
-	} else if (EAT(&c, "\x48\x83\xec\x08\xe8") && mw_rb.rb_gc_get_objspace) { /* sub $8, %rsp; call */
+	} else if (EAT(&c, "\xe8") && mw_rb.rb_gc_get_objspace) { /* call */
 		(void)eat_offset(&c);
 		at = (uintptr_t)mw_rb.rb_gc_get_objspace();
-		at = mw_pointer_like(at) ? follow(c, at, "\x48\x83\xc4\x08\xc3", 5) : 0;
-		c = NULL;
 	}
-	if (c && mw_pointer_like(at))
-		at = follow(c, at, "\xc3", 1);
+	at = mw_pointer_like(at) ? follow(c, at) : 0;
 	return (const uint32_t *)at;
 }
 #else
