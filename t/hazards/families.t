@@ -228,7 +228,10 @@ class LeftoverHazards < Minitest::Test
     env = { "MWRAP" => "listen:127.0.0.1:0", "TMPDIR" => @dir }
     own = path("mwrap-#{Process.uid}")
     app = endings(50, place: path("mwrap-*/*.%d"), env: env, wait: false)
-    eventually("only the owner's") { left(own).size == 2 }
+    seen = nil
+    patiently { (seen = left(own)).size == 2 }
+    assert_equal 2, seen.size, "only the owner's (#{app.pid}): #{seen}, locks:\n#{File.read("/proc/locks")}" \
+                               "inodes #{seen.to_h { |f| [f, File.stat("#{own}/#{f}").ino] }}"
     assert_equal 0o700, File.stat(own).mode & 0o7777
     app.finish
     eventually("no directory") { !File.exist?(own) }
