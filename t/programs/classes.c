@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * classes.c - pages of memory whose blocks change their size class all the time.
+ * classes [unaligned] - pages of memory whose blocks change their size class all the time.
  *
  * Two threads fill a table of blocks with one size after the other, by each way to allocate, and
  * free or resize what the other one put there. Each block is filled to the end of its room and
  * looked at before it goes: a free with a wrong size would give somebody a room that isn't theirs.
+ * unaligned: not by memalign and posix_memalign, after which mimalloc 3.0 crashes by itself.
  * Allocators that tell a block's room by a name of their own must agree with malloc_usable_size.
  */
 #include <dlfcn.h>
@@ -31,20 +32,22 @@ static struct {
 } slots[SLOTS];
 static uint64_t broken, wrong_room;
 static size_t (*real_room)(const void *); /* the allocator's own; NULL: it has none */
-static int tracked;
+static bool tracked, unaligned;
 
 static void *any_alloc(uint32_t how, size_t n)
 {
 	void *p = NULL;
 
-	switch (how % 8) {
+	switch (how % 8 + (unaligned ? 8 : 0)) {
 	case 0:
+	case 8:
 		return calloc(1, n);
 	case 1:
 		return memalign(64, n);
 	case 2:
 		return posix_memalign(&p, 256, n) ? NULL : p;
 	case 3:
+	case 11:
 		return realloc(malloc(n * 2 + 1), n);
 	default:
 		return malloc(n);
@@ -127,11 +130,13 @@ static size_t by_sallocx(const void *p)
 	return sallocx(p, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct mw_stats s;
 	pthread_t other;
 
+	(void)argv;
+	unaligned = argc > 1;
 	tracked = tracker() != NULL;
 	real_room = of_name("sallocx") ? by_sallocx : (size_t (*)(const void *))of_name("mi_usable_size");
 	if (!real_room)

@@ -127,7 +127,7 @@ static void count_by_hook(void)
 {
 	mw_value tracepoint;
 
-	if (!mw_get(&mw_clock.asked) || !mw_rb.rb_postponed_job_preregister || /* before 3.3 */
+	if (!mw_get(&mw_clock.asked) || hooked || !mw_rb.rb_postponed_job_preregister || /* before 3.3 */
 	    !mw_rb.rb_tracepoint_new || !mw_rb.rb_tracepoint_enable || !mw_rb.rb_gc_register_mark_object)
 		return;
 	tracepoint = mw_rb.rb_tracepoint_new(0, MW_RUBY_GC_START, collection_starts, NULL);
@@ -143,10 +143,10 @@ static void vm_is_up(void *unused)
 	static bool done;
 
 	(void)unused;
+	count_by_hook();
 	if (done)
 		return;
 	done = true;
-	count_by_hook();
 	mw_ruby_above->up();
 }
 
