@@ -125,7 +125,7 @@ struct mw_stats {
 	 * mode: "ruby" (the C library's allocator, lines found the fast way, GC.count read),
 	 * "bytes" (that allocator, and no Ruby) or "none" (the slow way).
 	 * mode_why: the reason for "none", or "".
-	 * gc_count, how GC.count is read: "memory", "hook" (Ruby tells), "call" (of Ruby's function),
+	 * gc_count, how GC.count is read: "memory", "call" (of Ruby's function),
 	 * "starting" (0 until Ruby is up), "ended" (its last value) or "none" (no Ruby).
 	 */
 	const char *mode, *mode_why, *gc_count;

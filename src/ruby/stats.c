@@ -38,8 +38,7 @@ static void set(VALUE hash, const char *name, VALUE value)
  *   the fast way of malloc and free: "ruby"; "bytes" in a process without
  *   Ruby; or "none", the slow way, and why.
  * +gc_count+::
- *   how GC.count is read: from "memory", by a "hook" that Ruby calls when a
- *   collection starts, or by a "call" each time. It isn't read while
+ *   how GC.count is read: from "memory" or by a "call". It isn't read while
  *   Ruby is "starting", has "ended", or is not there at all ("none").
  * +tracker_bytes+:: memory mapped for the tracker's own tables.
  * +uptime+:: seconds since the tracker was loaded, a Float.

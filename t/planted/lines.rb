@@ -137,5 +137,5 @@ Mwrap.each do |location, |
   end
 end
 File.write(OUT, { lines: LINES, planted: planted, second: second, third: third, wrong_generations: wrong_generations,
-                  how: Mwrap.stats[:ruby_lookup], why: Mwrap.stats[:ruby_why], **Mwrap.stats.slice(:gc_count, :mode, :mode_why) }.to_json)
+                  how: Mwrap.stats[:ruby_lookup], why: Mwrap.stats[:ruby_why] }.to_json)
 exit 3

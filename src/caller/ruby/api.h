@@ -17,27 +17,22 @@
 typedef uintptr_t mw_value; /* Ruby's VALUE */
 
 /* name, result, parameters, required? */
-#define MW_FOR_EACH_RUBY(X)                                                                             \
-	X(rb_gc_count, size_t, (void), true)                                                            \
-	X(rb_during_gc, int, (void), true)                                                              \
-	X(ruby_thread_has_gvl_p, int, (void), true)                                                     \
-	X(rb_thread_current, mw_value, (void), true)                                                    \
-	X(rb_sourcefile, const char *, (void), true)                                                    \
-	X(rb_sourceline, int, (void), true)                                                             \
-	X(rb_profile_frames, int, (int, int, mw_value *, int *), true)                                  \
-	X(rb_profile_frame_path, mw_value, (mw_value), true)                                            \
-	X(rb_profile_frame_absolute_path, mw_value, (mw_value), true)                                   \
-	X(rb_string_value_ptr, char *, (volatile mw_value *), true)                                     \
-	X(ruby_vm_at_exit, void, (void (*)(void *)), true)                                              \
-	X(rb_postponed_job_preregister, unsigned, (unsigned, void (*)(void *), void *), false)          \
-	X(rb_postponed_job_trigger, void, (unsigned), false)                                            \
-	X(rb_postponed_job_register_one, int, (unsigned, void (*)(void *), void *), false)              \
-	X(rb_gc_get_objspace, void *, (void), false)                                                    \
-	X(rb_tracepoint_new, mw_value, (mw_value, uint32_t, void (*)(mw_value, void *), void *), false) \
-	X(rb_tracepoint_enable, mw_value, (mw_value), false)                                            \
-	X(rb_gc_register_mark_object, void, (mw_value), false)
-
-#define MW_RUBY_GC_START 0x400000u /* RUBY_INTERNAL_EVENT_GC_START: an event of tracepoints */
+#define MW_FOR_EACH_RUBY(X)                                                                    \
+	X(rb_gc_count, size_t, (void), true)                                                   \
+	X(rb_during_gc, int, (void), true)                                                     \
+	X(ruby_thread_has_gvl_p, int, (void), true)                                            \
+	X(rb_thread_current, mw_value, (void), true)                                           \
+	X(rb_sourcefile, const char *, (void), true)                                           \
+	X(rb_sourceline, int, (void), true)                                                    \
+	X(rb_profile_frames, int, (int, int, mw_value *, int *), true)                         \
+	X(rb_profile_frame_path, mw_value, (mw_value), true)                                   \
+	X(rb_profile_frame_absolute_path, mw_value, (mw_value), true)                          \
+	X(rb_string_value_ptr, char *, (volatile mw_value *), true)                            \
+	X(ruby_vm_at_exit, void, (void (*)(void *)), true)                                     \
+	X(rb_postponed_job_preregister, unsigned, (unsigned, void (*)(void *), void *), false) \
+	X(rb_postponed_job_trigger, void, (unsigned), false)                                   \
+	X(rb_postponed_job_register_one, int, (unsigned, void (*)(void *), void *), false)     \
+	X(rb_gc_get_objspace, void *, (void), false)
 
 struct mw_ruby_api {
 #define X(name, result, params, needed) result(*name) params;

@@ -382,10 +382,8 @@ static void check_count(void)
 		return;
 	before = (uint32_t)mw_rb.rb_gc_count();
 	read = mw_generation_read();
-	if (read != before && before == (uint32_t)mw_rb.rb_gc_count()) {
+	if (read != before && before == (uint32_t)mw_rb.rb_gc_count())
 		mw_ruby_use_count(NULL);
-		mw_ruby_ask_for(MW_RUBY_AT_START); /* perhaps by a hook from there on */
-	}
 }
 
 /* Has the execution context no stack any more? That is so in a thread that ends. */

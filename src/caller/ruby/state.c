@@ -78,9 +78,6 @@ const char *mw_ruby_how_name(void)
 	return names[mw_get(&mw_ruby.how)];
 }
 
-/* GC.count is copied to mw_clock.still when a collection starts. Relaxed. */
-static bool hooked;
-
 const char *mw_ruby_count_name(void)
 {
 	switch (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE)) {
@@ -91,7 +88,7 @@ const char *mw_ruby_count_name(void)
 	case MW_RUBY_ENDED:
 		return "ended";
 	default:
-		return mw_get(&mw_clock.asked) ? "call" : mw_get(&hooked) ? "hook" : "memory";
+		return mw_get(&mw_clock.asked) ? "call" : "memory";
 	}
 }
 
@@ -111,39 +108,12 @@ void mw_ruby_await_end(void)
 	mw_rb.ruby_vm_at_exit(vm_ended);
 }
 
-static void collection_starts(mw_value tracepoint, void *unused)
-{
-	(void)tracepoint;
-	(void)unused;
-	mw_set(&mw_clock.still, (uint32_t)mw_rb.rb_gc_count());
-}
-
-/*
- * Where GC.count can't be read from memory: Ruby tells when it changes. Before Ruby 3.3 such a hook
- * makes each new object slower. A collection that another Ractor starts isn't told: mw_ruby_check
- * notices, and from then on GC.count is asked for. With the GVL; Ruby allocates.
- */
-static void count_by_hook(void)
-{
-	mw_value tracepoint;
-
-	if (!mw_get(&mw_clock.asked) || hooked || !mw_rb.rb_postponed_job_preregister || /* before 3.3 */
-	    !mw_rb.rb_tracepoint_new || !mw_rb.rb_tracepoint_enable || !mw_rb.rb_gc_register_mark_object)
-		return;
-	tracepoint = mw_rb.rb_tracepoint_new(0, MW_RUBY_GC_START, collection_starts, NULL);
-	mw_rb.rb_gc_register_mark_object(tracepoint);
-	(void)mw_rb.rb_tracepoint_enable(tracepoint);
-	mw_set(&hooked, true);
-	mw_ruby_use_count(&mw_clock.still);
-}
-
 /* A job: at a safe point of Ruby's own, where Ruby may allocate. */
 static void vm_is_up(void *unused)
 {
 	static bool done;
 
 	(void)unused;
-	count_by_hook();
 	if (done)
 		return;
 	done = true;
@@ -181,20 +151,13 @@ void mw_ruby_ask_for(enum mw_ruby_job job)
 
 void mw_ruby_use_count(const uint32_t *count)
 {
-	bool ask = !count;
-
-	if (!count || count == &mw_clock.still) {
+	if (!count) {
 		mw_set(&mw_clock.still, (uint32_t)mw_rb.rb_gc_count());
+		mw_set(&mw_clock.asked, true);
+		mw_ruby_above->changed();
 		count = &mw_clock.still;
 	}
-	if (!ask)
-		__atomic_store_n(&mw_clock.now, count, __ATOMIC_RELEASE);
-	if (ask != mw_get(&mw_clock.asked)) {
-		mw_set(&mw_clock.asked, ask);
-		mw_ruby_above->changed();
-	}
-	if (ask)
-		__atomic_store_n(&mw_clock.now, count, __ATOMIC_RELEASE);
+	__atomic_store_n(&mw_clock.now, count, __ATOMIC_RELEASE);
 }
 
 void mw_ruby_go_public(const char *why)
