@@ -66,6 +66,12 @@ class VerdictTest < Minitest::Test
         Native::MEMSET.call(Native::MMAP.call(nil, 1 << 20, 3, 0x22, -1, 0), 1, 1 << 20) if i % 10 == 0
       end
     RUBY
+    threads_that_stay: Shape.new(is: %w[stacks], script: <<~'RUBY'),
+      DEEPER = ->(n) { [0].each { n.zero? ? sleep : DEEPER.(n - 1) } }
+      every_tenth do |i|
+        Thread.new { DEEPER.(150) } if i % 5 == 0
+      end
+    RUBY
     # each hole has a small block before it, and is too small for what comes later
     fragmentation: Shape.new(is: %w[fragmentation], script: <<~'RUBY'),
       used = []

@@ -142,8 +142,8 @@ void mw_look_at(struct mw_look *l, const struct mw_scale *s)
 	l->scale = s;
 	l->seen = s->n ? s->points[s->n - 1].t - mw_larger(s->points[0].t, s->from) : 0;
 	l->least = 128 * KIB;
-	/* stacks and the tracker's own memory are never the answer: their courses aren't asked for */
-	for (int part = 0; part <= MW_PART_FILES; part++) {
+	/* the tracker's own memory is never the answer: its course isn't asked for */
+	for (int part = 0; part < MW_PART_TRACKER; part++) {
 		size_t n = mw_look_series(l, (enum mw_rss_part)part);
 
 		if (part == MW_PART_RSS && mw_look_last(l, n) / 1000 > l->least)
@@ -179,7 +179,8 @@ enum mw_rss_part mw_look_most_by(const struct mw_look *l, double begun)
 /* The part that explains a growth of this scale; RSS: nothing grows. */
 enum mw_rss_part mw_look_grows_by(const struct mw_look *l)
 {
-	static const enum mw_rss_part others[] = { MW_PART_HEAP, MW_PART_FREE, MW_PART_ANON, MW_PART_FILES };
+	static const enum mw_rss_part others[] = { MW_PART_HEAP, MW_PART_FREE, MW_PART_ANON,
+						   MW_PART_FILES, MW_PART_STACKS };
 	enum mw_rss_part most = MW_PART_RSS;
 	double gain = 0;
 
@@ -202,7 +203,7 @@ enum mw_rss_part mw_look_grows_by(const struct mw_look *l)
 	if (gain < l->trend[MW_PART_RSS].gain / 4 &&
 	    l->trend[MW_PART_RSS].gain > l->trend[MW_PART_RSS].level / 50)
 		most = mw_look_most_by(l, l->trend[MW_PART_RSS].since);
-	return most == MW_PART_STACKS || most == MW_PART_TRACKER ? MW_PART_RSS : most;
+	return most == MW_PART_TRACKER ? MW_PART_RSS : most;
 }
 
 /* The trend that stands for that growth. */

@@ -106,7 +106,7 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 	static const enum mw_verdict_kind kinds[MW_PARTS_N] = {
 		[MW_PART_LIVE] = MW_VERDICT_GROWS,         [MW_PART_HEAP] = MW_VERDICT_HEAP,
 		[MW_PART_FREE] = MW_VERDICT_FRAGMENTATION, [MW_PART_ANON] = MW_VERDICT_NATIVE,
-		[MW_PART_FILES] = MW_VERDICT_FILES,
+		[MW_PART_FILES] = MW_VERDICT_FILES,        [MW_PART_STACKS] = MW_VERDICT_STACKS,
 	};
 	const struct mw_trend *t = mw_look_growth(l, part);
 	double age = l->scale->to - e->start;
@@ -253,10 +253,12 @@ static void judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const 
 	enum mw_rss_part part = mw_look_is(l, MW_PART_RSS, MW_COURSE_UNKNOWN) ? MW_PART_LIVE : MW_PART_RSS;
 	const struct mw_trend *t = &l->trend[part];
 	double moved = t->gain < 0 ? -t->gain : t->gain;
-	bool flat = t->course != MW_COURSE_TEETH;
+	double little = t->level / 50;
+	bool flat = t->course != MW_COURSE_TEETH || t->high - t->low <= little;
 
 	/* a rise or fall that is none, for others come and go as high; but the tracker's own may rise */
-	if ((t->course == MW_COURSE_RISES || t->course == MW_COURSE_FALLS) && moved > t->level / 50)
+	if ((t->course == MW_COURSE_RISES || t->course == MW_COURSE_FALLS) && moved > little &&
+	    mw_look_most_by(l, t->since) != MW_PART_TRACKER)
 		flat = false;
 	for (size_t i = 1; !flat && i < n; i++) {
 		const struct mw_trend *longer = &looks[i].trend[part];

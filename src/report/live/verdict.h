@@ -12,7 +12,7 @@
  *   watching      not enough seen yet
  *   explodes      live memory or RSS became half as much again within a minute
  *   grows         live memory rises steadily, or one location's does
- *   heap, fragmentation, native, files: RSS rises steadily, and that part of it most
+ *   heap, fragmentation, native, files, stacks: RSS rises steadily, and that part of it most
  *   warming       a rise within the first minutes that gets slower
  *   falls, filled, grew, step, sawtooth, flat
  *
@@ -41,6 +41,7 @@ enum mw_verdict_kind {
 	MW_VERDICT_FRAGMENTATION,
 	MW_VERDICT_NATIVE,
 	MW_VERDICT_FILES,
+	MW_VERDICT_STACKS,
 	MW_VERDICT_PAUSED,
 	MW_VERDICT_KINDS_N
 };

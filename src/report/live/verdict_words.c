@@ -16,7 +16,7 @@ static const char *const kinds[MW_VERDICT_KINDS_N] = {
 	[MW_VERDICT_FALLS] = "falls",       [MW_VERDICT_EXPLODES] = "explodes",
 	[MW_VERDICT_HEAP] = "heap",         [MW_VERDICT_FRAGMENTATION] = "fragmentation",
 	[MW_VERDICT_NATIVE] = "native",     [MW_VERDICT_FILES] = "files",
-	[MW_VERDICT_PAUSED] = "paused",
+	[MW_VERDICT_STACKS] = "stacks",     [MW_VERDICT_PAUSED] = "paused",
 };
 
 const char *mw_verdict_name(enum mw_verdict_kind kind)
@@ -27,7 +27,8 @@ const char *mw_verdict_name(enum mw_verdict_kind kind)
 bool mw_verdict_grows(enum mw_verdict_kind kind)
 {
 	return kind == MW_VERDICT_GROWS || kind == MW_VERDICT_EXPLODES || kind == MW_VERDICT_HEAP ||
-	       kind == MW_VERDICT_FRAGMENTATION || kind == MW_VERDICT_NATIVE || kind == MW_VERDICT_FILES;
+	       kind == MW_VERDICT_FRAGMENTATION || kind == MW_VERDICT_NATIVE ||
+	       kind == MW_VERDICT_FILES || kind == MW_VERDICT_STACKS;
 }
 
 /* --- amounts -------------------------------------------------------------------- */
@@ -172,7 +173,7 @@ static const char *const part_titles[MW_PARTS_N] = {
 	[MW_PART_FREE] = "free memory in malloc's arenas",
 	[MW_PART_ANON] = "memory outside malloc, from mmap",
 	[MW_PART_FILES] = "mapped files",
-	[MW_PART_STACKS] = "stacks",
+	[MW_PART_STACKS] = "threads' stacks",
 	[MW_PART_TRACKER] = "the tracker's own",
 };
 
@@ -286,6 +287,7 @@ void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
 	case MW_VERDICT_FRAGMENTATION:
 	case MW_VERDICT_NATIVE:
 	case MW_VERDICT_FILES:
+	case MW_VERDICT_STACKS:
 		grows_elsewhere(b, v);
 		break;
 	case MW_VERDICT_EXPLODES:
@@ -340,6 +342,10 @@ void mw_verdict_next(struct mw_buf *b, const struct mw_verdict *v)
 		break;
 	case MW_VERDICT_FILES:
 		mw_buf_str(b, "The system takes pages of files back when it needs memory.");
+		break;
+	case MW_VERDICT_STACKS:
+		mw_buf_str(b,
+			   "Threads start and don't end, or use more of their stacks: Thread.list names them.");
 		break;
 	case MW_VERDICT_FILLED:
 		mw_buf_str(b, "A cache that is full looks like this, and so does work that ended.");
