@@ -128,13 +128,7 @@ static enum owner owner_now(uintptr_t caller)
 /* Counts a block of the allocator's own `new`; n as the app asked. */
 static void *counted(void *p, size_t n, uintptr_t caller)
 {
-	struct mw_shard *t = mw_permitted();
-
-	if (!p)
-		return NULL;
-	if (t)
-		return mw_admit(t, p, n, caller);
-	return mw_admit_shared(p, n, caller);
+	return p ? mw_admit_shared(p, n, caller) : NULL; /* its room isn't what malloc's would be */
 }
 
 /* Calls `next` if malloc returned NULL, or if this isn't malloc's case. */

@@ -35,233 +35,67 @@ static __attribute__((noinline)) void *alloc_shared(enum mw_how how, size_t n, u
 	return mw_alloc_shared(&(struct mw_alloc_call){ .how = how, .n = n }, caller);
 }
 
-/* p is new, with room for a tail; the thread carried the permit `known`, and something isn't at hand. */
-static __attribute__((noinline)) void *admit_none(struct mw_guard in, void *p, size_t n,
-						  uintptr_t caller, uint32_t known)
-{
-	if (mw_unlikely(!mw_permit_is(known, &mw_permit))) {
-		mw_leave_as(in, known);
-		return mw_admit_shared(p, n, caller);
-	}
-	return mw_admit_cold(in, p, n, caller);
-}
-
-/*
- * The same arguments: the fast way of allocators with classes, in the two modes. Apart from each
- * other, so that neither saves registers. They call nothing.
- */
-#define MW_LEAF static __attribute__((noinline, hot))
-
-__attribute__((nonnull(2))) MW_LEAF void *admit_class_ruby(struct mw_guard in, void *p, size_t n,
-							   uintptr_t caller, uint32_t known)
-{
-	size_t usable;
-	void *q;
-
-	if (mw_likely(mw_class_usable(n, &usable))) {
-		q = mw_admit_room(in, p, n, usable, MW_MODE_RUBY, 0, known);
-		if (mw_likely(q != NULL))
-			return q;
-	}
-	return admit_none(in, p, n, caller, known);
-}
-
-__attribute__((nonnull(2))) MW_LEAF void *admit_class_bytes(struct mw_guard in, void *p, size_t n,
-							    uintptr_t caller, uint32_t known)
-{
-	size_t usable;
-	void *q;
-
-	if (mw_likely(mw_class_usable(n, &usable))) {
-		q = mw_admit_room(in, p, n, usable, MW_MODE_BYTES, caller, known);
-		if (mw_likely(q != NULL))
-			return q;
-	}
-	return admit_none(in, p, n, caller, known);
-}
-
-/* The same arguments. On glibc a call comes here only if something isn't at hand. */
-MW_INLINE void *admit_cold(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known)
-{
-	if (mw_likely(mw_permit_is(known, &mw_permit_class_ruby)))
-		return admit_class_ruby(in, p, n, caller, known);
-	if (mw_likely(mw_permit_is(known, &mw_permit_class_bytes)))
-		return admit_class_bytes(in, p, n, caller, known);
-	return admit_none(in, p, n, caller, known);
-}
-
 MW_EXPORT void *malloc(size_t n)
 {
-	struct mw_guard in;
-	uint32_t known;
-	void *p, *q;
+	void *p;
 
 	if (mw_unlikely(n > INT32_MAX))
 		return alloc_shared(MW_MALLOC, n, MW_CALLER);
 	p = mw_roomy_malloc(n + MW_TAIL); /* glibc's least chunk has room for 24 */
-	if (mw_unlikely(!p))
-		return NULL;
-	/* only now: a value read before the call would have to be saved across it */
-	in = mw_enter_carrying(mw_self, &known);
-	if (mw_likely(mw_permit_is(known, &mw_permit_ruby))) {
-		q = mw_admit_fast(in, p, n, MW_MODE_RUBY, 0, known);
-		if (mw_likely(q != NULL))
-			return q;
-	} else if (mw_likely(mw_permit_is(known, &mw_permit_bytes))) {
-		q = mw_admit_fast(in, p, n, MW_MODE_BYTES, MW_CALLER, known);
-		if (mw_likely(q != NULL))
-			return q;
-	}
-	return admit_cold(in, p, n, MW_CALLER, known);
-}
-
-/* The thread carried the permit `known`. */
-static __attribute__((noinline)) void free_none(void *p, struct mw_guard in, uint32_t known)
-{
-	bool done;
-
-	if (!mw_permit_is(known, &mw_permit)) {
-		mw_leave_as(in, known);
-		mw_free_shared(p);
-		return;
-	}
-	done = mw_dismiss_fast(in.t, p, mw_usable(p), MW_MODE_NONE);
-	mw_leave_as(in, known);
-	if (!done) {
-		if (mw_real_is_boot(p))
-			return;
-		(void)mw_dismiss(in.t, p);
-	}
-	mw_real.free(p);
-}
-
-/* The same, on allocators with classes, where no guess held. */
-static __attribute__((noinline)) void free_asked(void *p, struct mw_guard in, uint32_t known)
-{
-	bool ruby = mw_permit_is(known, &mw_permit_class_ruby);
-	size_t room;
-
-	if (mw_likely(ruby || mw_permit_is(known, &mw_permit_class_bytes))) {
-		room = mw_real.malloc_usable_size(p);
-		if (mw_likely(room && (ruby ? mw_dismiss_fast(in.t, p, room, MW_MODE_RUBY) :
-					      mw_dismiss_fast(in.t, p, room, MW_MODE_BYTES)))) {
-			mw_leave_as(in, known);
-			mw_class_learn(p, room);
-			mw_class_free(p, room, 0);
-			return;
-		}
-	}
-	free_none(p, in, known);
-}
-
-/*
- * The fast way of allocators with classes, in the two modes; t->known is the permit that it carried.
- * They call nothing, and save no registers.
- */
-MW_LEAF void free_class_ruby(void *p, struct mw_guard in)
-{
-	struct mw_class_guess g;
-
-	if (mw_likely(mw_class_guess(p, &g) && mw_dismiss_if(in.t, p, g.tail, &g, MW_MODE_RUBY))) {
-		mw_leave(in);
-		mw_class_free_small(p, g.tail + MW_TAIL, 0);
-		return;
-	}
-	free_asked(p, in, in.t->known);
-}
-
-MW_LEAF void free_class_bytes(void *p, struct mw_guard in)
-{
-	struct mw_class_guess g;
-
-	if (mw_likely(mw_class_guess(p, &g) && mw_dismiss_if(in.t, p, g.tail, &g, MW_MODE_BYTES))) {
-		mw_leave(in);
-		mw_class_free_small(p, g.tail + MW_TAIL, 0);
-		return;
-	}
-	free_asked(p, in, in.t->known);
-}
-
-MW_INLINE void free_cold(void *p, struct mw_guard in, uint32_t known)
-{
-	if (mw_likely(mw_permit_is(known, &mw_permit_class_ruby)))
-		free_class_ruby(p, in);
-	else if (mw_likely(mw_permit_is(known, &mw_permit_class_bytes)))
-		free_class_bytes(p, in);
-	else
-		free_none(p, in, known);
-}
-
-/* t is busy. False: nothing has changed. */
-MW_INLINE bool dismiss_plain(void *p, struct mw_shard *t, uint32_t mode)
-{
-	size_t usable;
-
-	return mw_likely(mw_chunk_plain(p, &usable)) && mw_dismiss_fast(t, p, usable, mode);
+	return mw_likely(p != NULL) ? mw_admit_new(p, n, MW_CALLER) : NULL;
 }
 
 MW_EXPORT void free(void *p)
 {
-	struct mw_shard *t = mw_self;
 	struct mw_guard in;
 	uint32_t known;
 
 	if (mw_unlikely(!p))
 		return;
-	in = mw_enter_carrying(t, &known);
-	/* the same end twice: a shared one costs five more instructions with gcc */
-	if (mw_likely(mw_permit_is(known, &mw_permit_ruby))) {
-		if (mw_likely(dismiss_plain(p, t, MW_MODE_RUBY))) {
-			mw_leave_as(in, known);
-			mw_real.free(p);
-			return;
-		}
-	} else if (mw_likely(mw_permit_is(known, &mw_permit_bytes))) {
-		if (mw_likely(dismiss_plain(p, t, MW_MODE_BYTES))) {
-			mw_leave_as(in, known);
-			mw_real.free(p);
-			return;
-		}
+	in = mw_enter_carrying(mw_self, &known);
+	if (mw_likely(mw_permit_is(known, &mw_permit_ruby)) &&
+	    mw_likely(mw_dismiss_plain(in.t, p, MW_MODE_RUBY))) {
+		mw_leave_as(in, known);
+		mw_real.free(p);
+		return;
 	}
-	free_cold(p, in, known);
+	mw_free_other(p, in, known);
 }
 
 MW_EXPORT void *calloc(size_t count, size_t each)
 {
-	struct mw_shard *t = mw_permitted();
 	size_t n;
 	void *p;
 
 	if (mw_unlikely(__builtin_mul_overflow(count, each, &n) || n > MW_SIZE_PADDED_MAX))
 		return mw_real.calloc(count, each);
-	if (mw_unlikely(!t))
+	if (mw_unlikely(n > INT32_MAX || !mw_permitted()))
 		return alloc_shared(MW_CALLOC, n, MW_CALLER);
 	p = mw_real.calloc(1, mw_padded(n));
-	return mw_likely(p != NULL) ? mw_admit(t, p, n, MW_CALLER) : NULL;
+	return mw_likely(p != NULL) ? mw_admit_new(p, n, MW_CALLER) : NULL;
 }
 
-MW_INLINE void *realloc_fast(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
+/* p is hidden during the real call: after it, the address may be another block's. */
+MW_INLINE void *realloc_hidden(struct mw_shard *t, void *p, size_t n)
 {
 	struct mw_dismissed d;
 	bool known;
 	void *q;
 
-	/* hidden during the real call: after it, the address may be another block's */
 	{
 		MW_GUARD(t);
 		known = mw_hide(p, &d);
 	}
 	q = mw_real.realloc(p, mw_padded(n));
+	if (mw_unlikely(!known))
+		return q;
 	if (mw_unlikely(!q)) {
-		if (known)
-			mw_unhide(&d);
-		return NULL;
-	}
-	if (mw_likely(known)) {
+		mw_unhide(&d);
+	} else {
 		MW_GUARD(t);
-		mw_count_hidden(t, p, &d);
+		mw_count_hidden_fast(t, p, &d);
 	}
-	return mw_admit(t, q, n, caller);
+	return q;
 }
 
 MW_INLINE void *any_realloc(void *p, size_t n, uintptr_t caller)
@@ -269,13 +103,14 @@ MW_INLINE void *any_realloc(void *p, size_t n, uintptr_t caller)
 	struct mw_shard *t = mw_permitted();
 	void *q;
 
-	if (mw_unlikely(!t || !n || n > MW_SIZE_PADDED_MAX || mw_real_is_boot(p)))
+	if (mw_unlikely(!t || n - 1 >= INT32_MAX || mw_real_is_boot(p)))
 		return mw_realloc_shared(p, n, caller);
-	if (p)
-		return realloc_fast(t, p, n, caller);
-	/* not malloc: an allocator may treat the two differently */
-	q = mw_real.realloc(NULL, mw_padded(n));
-	return mw_likely(q != NULL) ? mw_admit(t, q, n, caller) : NULL;
+	/* not malloc for NULL: an allocator may treat the two differently */
+	q = p ? realloc_hidden(t, p, n) : mw_real.realloc(NULL, mw_padded(n));
+	if (mw_unlikely(!q))
+		return NULL;
+	/* an allocator with classes may leave a block in a larger one's place */
+	return mw_real_classes ? mw_admit(t, q, n, caller) : mw_admit_new(q, n, caller);
 }
 
 MW_EXPORT void *realloc(void *p, size_t n)
@@ -307,10 +142,12 @@ void *mw_alloc_at(struct mw_alloc_call *a, uintptr_t caller)
 	struct mw_shard *t = mw_permitted();
 	void *p;
 
-	if (mw_unlikely(!t || a->n > MW_SIZE_PADDED_MAX))
+	if (mw_unlikely(a->n > INT32_MAX || !t))
 		return mw_alloc_shared(a, caller);
 	p = mw_alloc_real(a, mw_alloc_bytes(a));
-	return p ? mw_admit(t, p, a->n, caller) : NULL;
+	if (!p)
+		return NULL;
+	return a->how == MW_MALLOC ? mw_admit_new(p, a->n, caller) : mw_admit(t, p, a->n, caller);
 }
 
 MW_EXPORT void *memalign(size_t align, size_t n)

@@ -20,7 +20,7 @@ MW_INLINE void mw_record_fill(struct mw_record *r, const void *p, uint32_t size,
 	__atomic_store_n(&r->where, mw_record_pack(p, id), __ATOMIC_RELEASE);
 }
 
-/* cold.c: the same as mw_admit, with anything missing. */
+/* cold.c: the same as mw_admit_room, with anything missing. */
 void *mw_admit_shared_counts(struct mw_guard, void *p, size_t n, uintptr_t caller);
 /* The same for n < MW_SIZE_HUGE; finds callers at hand that the fast way doesn't. */
 void *mw_admit_cold(struct mw_guard, void *p, size_t n, uintptr_t caller);
@@ -47,13 +47,13 @@ MW_INLINE bool mw_admit_with(struct mw_shard *t, void *p, size_t n, size_t usabl
 }
 
 /*
- * The same for a thread that entered with the permit `known`, of this mode or of the same one with
+ * The same for a thread that entered with t->known, the permit of this mode or of the same one with
  * classes. The mode is a constant: MW_MODE_RUBY or MW_MODE_BYTES. usable: p's room. Returns p, and
  * has left; or NULL, and nothing has changed. Under MW_MODE_RUBY the caller isn't needed: it is 0,
  * since finding it costs something.
  */
 MW_INLINE void *mw_admit_room(struct mw_guard in, void *p, size_t n, size_t usable, uint32_t mode,
-			      uintptr_t caller, uint32_t known)
+			      uintptr_t caller)
 {
 	struct mw_shard *t = in.t;
 	bool ruby = mode == MW_MODE_RUBY, done = false;
@@ -70,31 +70,51 @@ MW_INLINE void *mw_admit_room(struct mw_guard in, void *p, size_t n, size_t usab
 		mw_generation_add(t, n);
 	else if (mw_unlikely(--t->check_in == 0))
 		return mw_admit_check(in, p);
-	mw_leave_as(in, known);
+	mw_leave_as(in, mw_get(&t->known)); /* read here: no register has to keep it */
 	return p;
 }
 
 /* The same for glibc's blocks. */
-MW_INLINE void *mw_admit_fast(struct mw_guard in, void *p, size_t n, uint32_t mode, uintptr_t caller,
-			      uint32_t known)
+MW_INLINE void *mw_admit_fast(struct mw_guard in, void *p, size_t n, uint32_t mode, uintptr_t caller)
 {
 	size_t usable;
 
 	if (mw_unlikely(!mw_chunk_plain(p, &usable)))
 		return NULL;
-	return mw_admit_room(in, p, n, usable, mode, caller, known);
+	return mw_admit_room(in, p, n, usable, mode, caller);
 }
 
-/* For any n, and any thread that mw_permitted returned. */
+/*
+ * admit.c: the fast way of MW_MODE_RUBY, and that of the present mode if it is another one. p is new
+ * and not NULL, with room for n bytes and a tail; n <= INT32_MAX. The thread carried the permit
+ * `known`. They return p, and have left. Relaxed: each function asks whether `known` is of its mode,
+ * and does without if not.
+ */
+typedef void *mw_admit_fn(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known);
+__attribute__((hot, nonnull(2), returns_nonnull)) void *mw_admit_ruby(struct mw_guard in, void *p,
+								      size_t n, uintptr_t caller);
+extern MW_HOT_STRUCT mw_admit_fn *mw_admit_other;
+void mw_admit_other_choose(enum mw_mode);
+
+/*
+ * What malloc, calloc and `new` do last, by a tail call, and realloc on glibc: p is a block that the
+ * allocator cuts for mw_padded(n), as the table of classes says. Any thread.
+ */
+MW_INLINE void *mw_admit_new(void *p, size_t n, uintptr_t caller)
+{
+	uint32_t known;
+	struct mw_guard in = mw_enter_carrying(mw_self, &known);
+
+	if (mw_likely(mw_permit_is(known, &mw_permit_ruby)))
+		return mw_admit_ruby(in, p, n, caller);
+	return mw_admit_other(in, p, n, caller, known);
+}
+
+/* The same for any n and any block; t is the thread's, which mw_permitted returned. */
 static inline void *mw_admit(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
 {
 	struct mw_guard in = mw_enter(t);
-	void *q = NULL;
 
-	if (mw_likely(t->known == mw_get(&mw_permit_ruby) && n < MW_SIZE_HUGE))
-		q = mw_admit_fast(in, p, n, MW_MODE_RUBY, 0, t->known);
-	if (mw_likely(q != NULL))
-		return q;
 	return n < MW_SIZE_HUGE ? mw_admit_cold(in, p, n, caller) :
 				  mw_admit_shared_counts(in, p, n, caller);
 }

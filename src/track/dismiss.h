@@ -32,9 +32,20 @@ MW_INLINE void mw_hide_record(struct mw_dismissed *d)
 /* Finds p's record by its tail or without (overrun.h); hides it from readers. False: none. */
 MW_INLINE bool mw_hide(const void *p, struct mw_dismissed *d)
 {
-	size_t usable = mw_usable(p);
+	struct mw_class_guess g;
+	size_t usable;
 
 	d->overrun = false;
+	if (mw_class_plain && mw_class_guess(p, &g)) {
+		d->ref = mw_tail_read_at(p, g.tail);
+		d->record = mw_record_guess(d->ref);
+		if (mw_likely(mw_record_is(mw_record_guess_where(d->record), p) &&
+			      mw_tail_checks_at(p, g.tail) && mw_class_agrees(&g, d->record->size))) {
+			mw_hide_record(d);
+			return true;
+		}
+	}
+	usable = mw_usable(p);
 	d->ref = mw_tail_read(p, usable);
 	d->record = mw_record_guess(d->ref);
 	if (mw_unlikely(!mw_tail_checks(p, usable) || !mw_record_is(mw_record_guess_where(d->record), p)))
@@ -80,27 +91,14 @@ MW_INLINE void mw_dismiss_ahead(const struct mw_record *r)
 }
 
 /*
- * As mw_dismiss, if everything is at hand. tail: where p's tail is; guess: where that is from,
- * or NULL if it is known; mode: enum mw_mode, as the caller found it. t is busy. False: nothing has changed. It reads the
- * record plainly: no other thread writes it while the block is live.
+ * Counts a free under the present permit, if the slot is at hand and the batch in use has room for
+ * the block's record. False: nothing has changed.
  */
-MW_INLINE bool mw_dismiss_if(struct mw_shard *t, void *p, size_t tail,
-			     const struct mw_class_guess *guess, uint32_t mode)
+MW_INLINE bool mw_count_free_if(struct mw_shard *t, uint32_t id, uint32_t size, uint32_t life, uint32_t mode)
 {
-	uintptr_t ref = mw_tail_read_at(p, tail); /* as wide as the address that it is added to */
-	struct mw_record *r = mw_record_guess(ref);
-	struct mw_slot *s;
-	uint32_t life;
-	uint64_t id;
+	struct mw_slot *s = mw_slot(t, id);
 
-	id = mw_record_id(mw_record_guess_where(r), p);
-	if (mw_unlikely(id >= MW_CODE || !mw_tail_checks_at(p, tail)))
-		return false;
-	if (guess && mw_unlikely(!mw_class_agrees(guess, r->size)))
-		return false;
-	s = mw_slot(t, (uint32_t)id);
-	life = mw_generation_in_mode(t, mode) - r->generation; /* here: it needs registers */
-	if (mw_unlikely(s->id != (uint32_t)id))
+	if (mw_unlikely(s->id != id))
 		return false;
 	/* in bytes most lives are 0: these need no check */
 	if (mode == MW_MODE_RUBY || mw_unlikely(life)) {
@@ -113,7 +111,30 @@ MW_INLINE bool mw_dismiss_if(struct mw_shard *t, void *p, size_t tail,
 	}
 	if (mode == MW_MODE_RUBY || mw_unlikely(life))
 		mw_bump(&s->life_sum, life);
-	mw_slot_add_free(s, r->size);
+	mw_slot_add_free(s, size);
+	return true;
+}
+
+/*
+ * As mw_dismiss, if everything is at hand. tail: where p's tail is; guess: where that is from,
+ * or NULL if it is known; mode: enum mw_mode, as the caller found it. t is busy. False: nothing has
+ * changed. It reads the record plainly: no other thread writes it while the block is live.
+ */
+MW_INLINE bool mw_dismiss_if(struct mw_shard *t, void *p, size_t tail,
+			     const struct mw_class_guess *guess, uint32_t mode)
+{
+	uintptr_t ref = mw_tail_read_at(p, tail); /* as wide as the address that it is added to */
+	struct mw_record *r = mw_record_guess(ref);
+	uint64_t id;
+
+	id = mw_record_id(mw_record_guess_where(r), p);
+	if (mw_unlikely(id >= MW_CODE || !mw_tail_checks_at(p, tail)))
+		return false;
+	if (guess && mw_unlikely(!mw_class_agrees(guess, r->size)))
+		return false;
+	if (mw_unlikely(!mw_count_free_if(t, (uint32_t)id, r->size,
+					  mw_generation_in_mode(t, mode) - r->generation, mode)))
+		return false;
 	if (mode == MW_MODE_RUBY)
 		mw_dismiss_ahead(r);
 	mw_spare_push(t, r, (uint32_t)ref);
@@ -123,6 +144,35 @@ MW_INLINE bool mw_dismiss_if(struct mw_shard *t, void *p, size_t tail,
 MW_INLINE bool mw_dismiss_fast(struct mw_shard *t, void *p, size_t usable, uint32_t mode)
 {
 	return mw_dismiss_if(t, p, usable - MW_TAIL, NULL, mode);
+}
+
+/* mw_dismiss_fast for glibc's blocks. */
+MW_INLINE bool mw_dismiss_plain(struct mw_shard *t, void *p, uint32_t mode)
+{
+	size_t usable;
+
+	return mw_likely(mw_chunk_plain(p, &usable)) && mw_dismiss_fast(t, p, usable, mode);
+}
+
+/*
+ * dismiss.c: free in the present mode, unless that is MW_MODE_RUBY and all is at hand. p isn't NULL.
+ * The thread carried the permit `known`. Relaxed: each function asks whether `known` is of its
+ * mode, and does without if not.
+ */
+typedef void mw_free_fn(void *p, struct mw_guard in, uint32_t known);
+extern MW_HOT_STRUCT mw_free_fn *mw_free_other;
+void mw_free_other_choose(enum mw_mode);
+
+/* As mw_count_hidden, inline if everything is at hand. */
+MW_INLINE void mw_count_hidden_fast(struct mw_shard *t, const void *p, const struct mw_dismissed *d)
+{
+	uint32_t id = (uint32_t)d->where & (MW_CS_MASK | (uint32_t)MW_CODE);
+
+	if (mw_likely(id < MW_CODE && !d->overrun && mw_permit_is(t->known, &mw_permit) &&
+		      mw_count_free_if(t, id, d->size, mw_generation(t) - d->generation, MW_MODE_NONE)))
+		mw_spare_push(t, d->record, d->ref);
+	else
+		mw_count_hidden(t, p, d);
 }
 
 /* cold.c: the block at p is gone. Releases a huge size, and makes callers in freed code stale. */

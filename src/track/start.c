@@ -13,6 +13,8 @@
 #include "table/generation.h"
 #include "table/tail.h"
 #include "caller/ruby/frame.h"
+#include "admit.h"
+#include "dismiss.h"
 #include "track.h"
 
 int mw_life = MW_NOT_STARTED;
@@ -175,6 +177,8 @@ void mw_mode_choose(void)
 	do {
 		mode = mode_now();
 		mw_mode_set(mode);
+		mw_admit_other_choose(mode);
+		mw_free_other_choose(mode);
 	} while (mode != mode_now());
 }
 

@@ -8,6 +8,7 @@
  *   admit.h    after an allocation: finds the caller's location, takes a record,
  *              writes the tail, counts
  *   dismiss.h  before a free: finds the record by the tail, counts, gives it back
+ *   admit.c    the first, out of line, once for each mode; dismiss.c: the second
  *   shared.h   both, for a thread that may not go on
  *
  * Three words say how: fast is inline, in one thread's own memory, without a lock or an atomic
