@@ -12,7 +12,7 @@ class BrowserFamilyTest < Minitest::Test
 
   # Three workers that do what they are told: "WORKER BYTES" makes one keep so many more.
   APP = <<~RUBY
-    $stdout.sync = true
+    $stdout.sync = $stdin.gets # the port is this process's: a child that is forked before may be first
     pipes = Array.new(3) { IO.pipe }
     acks = IO.pipe
     workers = pipes.map.with_index do |(r, _), n|
@@ -37,6 +37,7 @@ class BrowserFamilyTest < Minitest::Test
 
   def start(*options)
     @app = served_ruby(APP, options: ["listen:127.0.0.1:0", *options])
+    @app.tell("go")
     @workers = @app.hear.split.map(&:to_i)
     @origin = origin_of(@app)
     eventually("four processes") { processes.count { |p| p["state"] == "answers" } == 4 }
