@@ -50,6 +50,7 @@ Allocators.each do |allocator, path, package|
   on(allocator, path, program("cxx"), "fail", dies: allocator == "mimalloc")
   on(allocator, path, program("cxxhost"), built("plugins/cxxplug.so"), *("calm" if allocator == "mimalloc"))
   on(allocator, path, program("classes"), *("unaligned" if path.include?("libmimalloc.so.3")))
+  on(allocator, path, program("old_tails"))
   on(allocator, path, program("million"))
   %w[malloc calloc realloc aligned posix_memalign usable free others].each { |s| on(allocator, path, program("family"), s) }
 end

@@ -207,7 +207,7 @@ static __attribute__((noinline)) size_t usable_size_asked(void *p)
 			return n;
 		mw_class_learn(p, n);
 	}
-	if (mw_unlikely((n & (n - 1)) == 0) && mw_real_classes && n >= MW_BESIDE && mw_tailless(p, n))
+	if (mw_unlikely(mw_goes_beside(n)) && mw_real_classes && mw_tailless(p, n))
 		return n;
 	return n - MW_TAIL;
 }

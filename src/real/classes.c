@@ -11,7 +11,8 @@ bool mw_real_classes;
 uint16_t mw_class_room[MW_CLASS_MAX / MW_CLASS_STEP + 1];
 uintptr_t mw_class_plain;
 struct mw_class_page mw_class_pages[MW_CLASS_PAGES];
-/* How many sizes of request have that room with a tail, by room / MW_CLASS_STEP; 0: it is no class. */
+/* How many sizes of request, the largest ones, have that room with a tail, by room / MW_CLASS_STEP;
+   0: it is no class. */
 static uint16_t sizes_of[MW_CLASS_MAX / MW_CLASS_STEP + 1];
 
 void mw_class_learn(const void *p, size_t room)
@@ -108,8 +109,11 @@ static void fill_table(void)
 	for (size_t i = 0; i < MW_CLASS_LEAST / MW_CLASS_STEP; i++)
 		mw_class_room[i] = mw_class_room[MW_CLASS_LEAST / MW_CLASS_STEP];
 	for (size_t i = MW_CLASS_LEAST / MW_CLASS_STEP; i <= MW_CLASS_MAX / MW_CLASS_STEP; i++)
-		if (mw_class_room[i] % MW_CLASS_STEP == 0 && mw_class_room[i] <= MW_CLASS_MAX)
-			sizes_of[mw_class_room[i] / MW_CLASS_STEP] += MW_CLASS_STEP;
+		if (mw_class_room[i] % MW_CLASS_STEP == 0 && mw_class_room[i] <= MW_CLASS_MAX) {
+			uint16_t *sizes = &sizes_of[mw_class_room[i] / MW_CLASS_STEP];
+
+			*sizes = mw_goes_beside((i - 1) * MW_CLASS_STEP) ? 0 : *sizes + MW_CLASS_STEP;
+		}
 }
 
 bool mw_classes_known(void)

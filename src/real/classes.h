@@ -26,6 +26,17 @@
 #include "base/compiler.h"
 
 enum { MW_CLASS_STEP = 8, MW_CLASS_MAX = 4096, MW_CLASS_LEAST = 16 };
+/*
+ * With classes: may a block with that much room have no tail (table/tail.h)? From MW_BESIDE_EACH on
+ * it is each of jemalloc's classes, four for each power of two.
+ */
+enum { MW_BESIDE = 512, MW_BESIDE_EACH = 4096 };
+MW_INLINE bool mw_goes_beside(size_t n)
+{
+	size_t lowest = n & -n;
+
+	return n >= MW_BESIDE && (n == lowest || (n >= MW_BESIDE_EACH && n / 8 < lowest));
+}
 
 /*
  * The allocator beneath is one of these. Each power of two is one of its size classes, and the next
@@ -50,7 +61,7 @@ MW_INLINE size_t mw_class_of(size_t n)
 
 /*
  * What was last seen in a page of memory: its number's low 32 bits, the room of its blocks, and how
- * many sizes of request have that room. Any thread reads and writes entries, relaxed. An entry may
+ * many sizes of request are sure to have that room with a tail in it. Any thread reads and writes entries, relaxed. An entry may
  * be old, or another page's, and its two words of two writers.
  */
 struct mw_class_page {
@@ -89,7 +100,10 @@ MW_INLINE bool mw_class_guess(const void *p, struct mw_class_guess *g)
 			 __atomic_load_n(&page->number, __ATOMIC_RELAXED));
 }
 
-/* Has a block for `size` bytes and a tail of 8 this room? */
+/*
+ * Has a block for `size` bytes and a tail of 8 this room? False for a size that goes beside, and the
+ * smaller ones of its class: such a block may end where an old tail of its own still lies.
+ */
 MW_INLINE bool mw_class_agrees(const struct mw_class_guess *g, uint32_t size)
 {
 	return (uint32_t)g->tail - size < g->both >> 16;

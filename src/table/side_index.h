@@ -2,8 +2,8 @@
 /*
  * side_index.h - leads from a block without a tail to its record.
  *
- * A block has no tail if its size is a power of two, and the allocator's next size class is a
- * fifth larger or more (tail.h).
+ * A block has no tail if its size is one of the allocator's classes, and the next class is much
+ * larger (tail.h: mw_goes_beside).
  *
  * The index has a word for each MW_BESIDE bytes of address space, in pieces mapped on demand:
  * 1/128 of these blocks' memory. A block without a tail has MW_BESIDE bytes or more, so two of
@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MW_BESIDE = 512 };
+#include "real/classes.h"
 
 /* ref: a record's, or MW_REF_END and above: p is not counted. False: no memory, or the ceiling. */
 bool mw_side_index_put(const void *p, uint32_t ref);

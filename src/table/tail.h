@@ -8,9 +8,10 @@
  * does no harm. Nor does a block that the tracker never saw: the record of any ref in its last
  * bytes has another address, or is free.
  *
- * Other allocators than the C library's have size classes in which a power of two and 8 bytes
+ * Other allocators than the C library's have size classes, in which a power of two and 8 bytes
  * more take a fifth more room. A block with a power of two for its size gets no tail there, unless
- * it was asked for aligned: the side index leads to its record. Its overruns go unnoticed.
+ * it was asked for aligned: the side index leads to its record. Its overruns go unnoticed. So it is
+ * with 5, 6 and 7 times a power of two from MW_BESIDE_EACH on.
  *
  * A tail is right if both halves are: the record has the block's address, and the check agrees
  * with it. overrun.h deals with tails that aren't.
@@ -46,7 +47,7 @@ MW_INLINE size_t mw_with_tail(size_t n)
 /* The size to ask the allocator for if no alignment is wanted. */
 MW_INLINE size_t mw_padded(size_t n)
 {
-	if (mw_unlikely(mw_real_classes) && (n & (n - 1)) == 0 && n >= MW_BESIDE)
+	if (mw_unlikely(mw_real_classes) && mw_goes_beside(n))
 		return n;
 	return mw_with_tail(n);
 }

@@ -58,6 +58,8 @@ void *mw_admit_cold(struct mw_guard in, void *p, size_t n, uintptr_t caller)
 		return admit_unseen(in, p, n);
 	if (mw_unlikely(usable - n < MW_TAIL))
 		return mw_admit_shared_counts(in, p, n, caller);
+	if (mw_real_classes)
+		mw_tail_clear(p, n, usable);
 	if (!mw_admit_with(t, p, n, usable, mw_locate_fast(t, caller), mw_generation(t)))
 		return mw_admit_shared_counts(in, p, n, caller);
 	if (mw_clock.in_bytes)
