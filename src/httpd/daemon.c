@@ -81,6 +81,10 @@ static int start(char err[MW_ERROR_MAX])
 	if (!info) {
 		snprintf(err, MW_ERROR_MAX, "libmicrohttpd %s: can't start a server",
 			 mw_mhd->get_version());
+		if (mhd) {
+			mw_daemon_stop();
+			mw_daemon_forget();
+		}
 		return -1;
 	}
 	epfd = info->epoll_fd;
