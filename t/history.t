@@ -225,6 +225,7 @@ class HistoryTest < Minitest::Test
     app = leaking
     app.ask("leak 50")
     eventually("curves") { locations["rows"].any? }
+    eventually("a point") { history["fine"]["t"].size > 6 }
     with = stats["tracker_bytes"]
     app.finish
     served_ruby(LEAK, options: "history:0").hear
