@@ -26,16 +26,11 @@
 #include "base/compiler.h"
 
 enum { MW_CLASS_STEP = 8, MW_CLASS_MAX = 4096, MW_CLASS_LEAST = 16 };
-/*
- * With classes: may a block with that much room have no tail (table/tail.h)? From MW_BESIDE_EACH on
- * it is each of jemalloc's classes, four for each power of two.
- */
-enum { MW_BESIDE = 512, MW_BESIDE_EACH = 4096 };
+/* With classes: may a block with that much room have no tail (table/tail.h)? */
+enum { MW_BESIDE = 512 };
 MW_INLINE bool mw_goes_beside(size_t n)
 {
-	size_t lowest = n & -n;
-
-	return n >= MW_BESIDE && (n == lowest || (n >= MW_BESIDE_EACH && n / 8 < lowest));
+	return (n & (n - 1)) == 0 && n >= MW_BESIDE;
 }
 
 /*

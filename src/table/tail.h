@@ -10,8 +10,7 @@
  *
  * Other allocators than the C library's have size classes, in which a power of two and 8 bytes
  * more take a fifth more room. A block with a power of two for its size gets no tail there, unless
- * it was asked for aligned: the side index leads to its record. Its overruns go unnoticed. So it is
- * with 5, 6 and 7 times a power of two from MW_BESIDE_EACH on.
+ * it was asked for aligned: the side index leads to its record. Its overruns go unnoticed.
  *
  * A tail is right if both halves are: the record has the block's address, and the check agrees
  * with it. overrun.h deals with tails that aren't.
