@@ -14,7 +14,7 @@ class CostTest < Minitest::Test
   # By compiler: each makes other code of the same source.
   COMMITTED = {
     "gcc 12" => { pair: 126, string: 166 },
-    "gcc 14" => { pair: 119, string: 152 },
+    "gcc 14" => { pair: 125, string: 161 },
     "gcc 16" => { pair: 117, string: 152 }
   }.freeze
   TOLERANCE = 0.05
