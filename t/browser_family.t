@@ -12,7 +12,7 @@ class BrowserFamilyTest < Minitest::Test
 
   # Three workers that do what they are told: "WORKER BYTES" makes one keep so many more.
   APP = <<~RUBY
-    $stdout.sync = $stdin.gets # the port is this process's: a child that is forked before may be first
+    $stdout.sync = true; $stdin.gets # the port is this process's: a child that is forked before may be first
     pipes = Array.new(3) { IO.pipe }
     acks = IO.pipe
     workers = pipes.map.with_index do |(r, _), n|

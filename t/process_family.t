@@ -212,12 +212,11 @@ class ForkTest < Minitest::Test
     pid = fork_one
     @app.kill
     answers(of(pid), pid)
-    @app = served_ruby(APP)
-    assert_equal "ready", @app.hear
-    # whichever was first has the path, the new one or the child; the other is beside it
-    first, other = [@app.pid, pid].partition { |one| one == stats["pid"] }.flatten
-    answers(path, first)
-    answers(of(other), other)
+    first, @app = @app, nil
+    start
+    answers(path, @app.pid)
+    refute_equal first.pid, @app.pid
+    answers(of(pid), pid)
     Process.kill(:KILL, pid)
     eventually("the child is gone") { !connects?(of(pid)) }
     clear(pid)

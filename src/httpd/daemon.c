@@ -81,18 +81,12 @@ static int start(char err[MW_ERROR_MAX])
 	if (!info) {
 		snprintf(err, MW_ERROR_MAX, "libmicrohttpd %s: can't start a server",
 			 mw_mhd->get_version());
-		if (mhd) {
-			mw_daemon_stop();
-			mw_daemon_forget();
-		}
 		return -1;
 	}
 	epfd = info->epoll_fd;
 	if (mw_loop_add(epfd, EPOLLIN, &epfd) || mw_loop_mark(epfd)) {
 		snprintf(err, MW_ERROR_MAX, "the server's descriptors: can't be watched: %s",
 			 mw_sys_error(errno));
-		mw_daemon_stop();
-		mw_daemon_forget();
 		return -1;
 	}
 	return 0;
@@ -106,6 +100,10 @@ int mw_daemon_begin(char err[MW_ERROR_MAX])
 		return 0;
 	mw_moves_begin();
 	ret = load_library(err) || start(err) ? -1 : 0;
+	if (ret && mhd) {
+		mw_daemon_stop();
+		mw_daemon_forget();
+	}
 	mw_moves_end();
 	return ret;
 }
