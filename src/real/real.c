@@ -108,6 +108,8 @@ size_t mw_boot_size(const void *p)
 void *(*mw_next_mmap)(void *, size_t, int, int, int, off_t);
 int (*mw_next_munmap)(void *, size_t);
 char *(*mw_next_strerror)(int);
+int (*mw_next_dup2)(int, int);
+int (*mw_next_dup3)(int, int, int);
 
 /* --- the first calls ------------------------------------------------------------ */
 
@@ -270,5 +272,7 @@ void mw_real_init(void)
 	mw_next_mmap = (void *(*)(void *, size_t, int, int, int, off_t))mw_real_next("mmap");
 	mw_next_munmap = (int (*)(void *, size_t))mw_real_next("munmap");
 	mw_next_strerror = (char *(*)(int))mw_real_next("strerror");
+	mw_next_dup2 = (int (*)(int, int))mw_real_next("dup2");
+	mw_next_dup3 = (int (*)(int, int, int))mw_real_next("dup3");
 	__atomic_store_n(&state, 2, __ATOMIC_RELEASE);
 }

@@ -69,6 +69,8 @@ MW_INLINE size_t mw_usable(const void *p)
 extern MW_HIDDEN void *(*mw_next_mmap)(void *, size_t, int, int, int, off_t);
 extern MW_HIDDEN int (*mw_next_munmap)(void *, size_t);
 extern MW_HIDDEN char *(*mw_next_strerror)(int);
+extern MW_HIDDEN int (*mw_next_dup2)(int, int);
+extern MW_HIDDEN int (*mw_next_dup3)(int, int, int);
 
 /* Finds them all, unless that was done. Any thread. */
 void mw_real_init(void);

@@ -127,6 +127,14 @@ class ProcessHazards < Minitest::Test
     assert_expected tracked
   end
 
+  # Linux says EBUSY while another thread opens a file at the number: the server's does for microseconds.
+  def test_dup2_to_a_number_that_is_being_opened
+    native = once(program("busy_number"), "%DIR%/fifo", tracked: false)
+    assert_equal ["NOT OK dup2 gives Device or resource busy", "NOT OK dup3 gives Device or resource busy"], native.stdout.scan(/^NOT OK .*/)
+    tracked = once(program("busy_number"), "%DIR%/fifo", tracked: true)
+    assert_equal ["exit 0", "", 9], [tracked.ending, *other_words(tracked), tracked.stdout.scan(/^ok /).size], tracked.stdout
+  end
+
   # The server's thread is just then loading, binding, or asleep.
   def test_all_descriptors_closed_while_the_server_starts
     (90..125).step(5) do |ms|
