@@ -293,6 +293,23 @@ static double onset(const struct mw_floors *s, size_t from, const struct line *b
 	return t < first ? first : t > last ? last : t;
 }
 
+/*
+ * A rise may begin flat, for less time than a straight part has: then it begins at the end of that.
+ * Flat is within a two hundredth of the gain, which a steady rise gains between two points.
+ */
+static double end_of_flat(const struct mw_floors *s, double t, double gain)
+{
+	enum { POINTS = 3 }; /* fewer are flat by chance */
+	size_t from = 0, k;
+
+	while (from + 1 < s->n && s->t[from + 1] <= t)
+		from++;
+	for (k = from + 1; k < s->n; k++)
+		if (!(s->v[k] - s->v[from] <= gain / 200 && s->v[from] - s->v[k] <= gain / 200))
+			break;
+	return k - from > POINTS ? mw_larger(t, s->t[k - 1]) : t;
+}
+
 static bool course_rises(struct mw_trend *r, const struct mw_floors *s, const size_t *starts, size_t n,
 			 double least)
 {
@@ -314,11 +331,12 @@ static bool course_rises(struct mw_trend *r, const struct mw_floors *s, const si
 			break;
 		*r = later;
 	}
-	if (!i)
-		return true;
-	before = line_of(s, starts[i - 1], starts[i]);
-	part = line_of(s, starts[i], i + 1 < n ? starts[i + 1] : s->n);
-	r->since = r->begun = onset(s, starts[i], &before, &part);
+	if (i) {
+		before = line_of(s, starts[i - 1], starts[i]);
+		part = line_of(s, starts[i], i + 1 < n ? starts[i + 1] : s->n);
+		r->since = onset(s, starts[i], &before, &part);
+	}
+	r->since = r->begun = end_of_flat(s, r->since, r->gain);
 	r->gain = r->rate * (s->t[s->n - 1] - r->since);
 	return true;
 }
