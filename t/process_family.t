@@ -25,6 +25,7 @@ module Family
       case (orders.gets or sleep).chomp # without a parent it waits for its end
       when "exit" then exit 3
       when "exit!" then exit! 4
+      when "alone" then Process.setsid; reply("alone"); sleep
       when "raise" then $stderr.reopen(File::NULL); raise "on purpose"
       when "fork"
         pid = fork { $more = keep(20); reply("grandchild #{Process.pid}"); orders.gets }
@@ -207,20 +208,51 @@ class ForkTest < Minitest::Test
   end
 
   # Nothing of a killed parent stays in the way, though its child lives.
+  # The child would take it within a second: it is stopped until the next one has it.
   def test_the_path_of_a_killed_parent_is_free
     start
     pid = fork_one
-    @app.kill
     answers(of(pid), pid)
+    @app.tell("tell alone")
+    assert_equal "alone", @app.hear # else the kernel continues it as its parent dies
+    stop(pid)
+    @app.kill
     first, @app = @app, nil
     start
     answers(path, @app.pid)
     refute_equal first.pid, @app.pid
+    Process.kill(:CONT, pid)
     answers(of(pid), pid)
+    answers(path, @app.pid)
     Process.kill(:KILL, pid)
     eventually("the child is gone") { !connects?(of(pid)) }
     clear(pid)
     finish
+  end
+
+  # As on a busy machine: the child looks before its parent can.
+  def test_a_child_leaves_a_shells_path_to_its_parent
+    forker = <<~RUBY
+      pid = fork { sleep }
+      $stdout.syswrite("\#{pid} \#{Process.pid}\n")
+      Process.kill(:STOP, Process.pid)
+      $stdin.gets
+      Process.kill(:KILL, pid)
+    RUBY
+    File.write(path("forker.rb"), forker)
+    @app = served("sh", "-c", "read x; '#{MwrapTest::RUBY}' --disable=gems '#{path("forker.rb")}'; exit 3")
+    answers(path, @app.pid)
+    @app.tell("go on")
+    child, parent = @app.hear.split.map(&:to_i)
+    wait_for_server(of(child))
+    answers(of(child), child)
+    answers(path, @app.pid)
+    Process.kill(:CONT, parent)
+    answers(path, parent)
+    answers(of(child), child)
+    @app.tell("end")
+    assert_equal 3, @app.finish.exitstatus, @app.stderr
+    clear(child)
   end
 end
 

@@ -37,6 +37,7 @@ enum {
 	MW_TAKEOVER_PATIENCE_MS = 700 / MW_SWIFT, /* a process without Ruby waits for a Ruby one */
 	MW_TAKEOVER_REQUEST_LOOK_MS = 50 / MW_SWIFT, /* between looks, once a handover was requested */
 	MW_TAKEOVER_PORT_MS = 5000 / MW_SWIFT, /* for the port of a process that has ended */
+	MW_TAKEOVER_FORKER_MS = 5000 / MW_SWIFT, /* a forked child waits for its parent to request */
 	MW_TAKEOVER_REQUESTED_MS = 10000 / MW_SWIFT, /* all others wait for a live requester */
 
 	/* --- files that ended processes left --- */

@@ -29,6 +29,7 @@ static struct {
 	struct mw_listener *old;   /* its path was handed over; still open */
 	struct mw_socket_lock watched;   /* another process's lock, open for looking at */
 	uint64_t next, free_since; /* ms; free_since 0: a process has the path */
+	uint64_t wanted_since;     /* ms; of the first look at an owner without Ruby; 0: none */
 	unsigned quick_looks;      /* short-interval looks left */
 	struct mw_listener *port;  /* of `listen`, ours now or earlier; NULL: never had */
 	uint16_t number;           /* of the family's port; 0: not known */
@@ -44,6 +45,7 @@ void mw_takeover_begin(const char *path, struct mw_listener *l)
 	owner.mine = !strcmp(l->socket_lock.path, path) ? l : NULL;
 	owner.next = 0;
 	owner.free_since = 0;
+	owner.wanted_since = 0;
 	owner.quick_looks = 0;
 	owner.port = NULL;
 	owner.number = 0;
@@ -131,9 +133,20 @@ static bool nobody_else_wants(void)
 	return wants <= 0 || wants == getpid() || getpgid(wants) < 0;
 }
 
+/* True if the process that forked this one lives and has had little time to request the path. */
+static bool forker_is_first(uint64_t now)
+{
+	struct mw_stats s;
+
+	if (!owner.wanted_since)
+		owner.wanted_since = now;
+	mw_server.api->stats(&s);
+	return s.forker > 0 && s.forker == getppid() && now - owner.wanted_since < MW_TAKEOVER_FORKER_MS;
+}
+
 /*
  * Another process has the path, or had it. Behind a shell, the first process with Ruby gets it: a
- * server's master, not one of its workers, which may start before the shell has looked.
+ * server's master, not one of its workers. These may look before the shell or the master does.
  */
 static void look_at_other(uint64_t now)
 {
@@ -148,7 +161,7 @@ static void look_at_other(uint64_t now)
 		owner.number = port ? port : owner.number;
 		owner.free_since = 0;
 		if (!owner.quick_looks && mw_socket_lock_lacks_ruby(&owner.watched) && mw_have_ruby() &&
-		    nobody_else_wants()) {
+		    nobody_else_wants() && !forker_is_first(now)) {
 			mw_socket_lock_request(&owner.watched);
 			owner.quick_looks = REQUEST_LOOKS;
 		}

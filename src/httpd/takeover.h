@@ -7,7 +7,7 @@
  * of socket_lock.h.
  *
  * A process without Ruby hands over to the first one with Ruby; an entrypoint's shell does, for
- * example. The process with Ruby requests the path in the lock's file. The shell opens a socket of
+ * example. A forked child leaves that to its parent for five seconds. The process with Ruby requests the path in the lock's file. The shell opens a socket of
  * its own and releases the lock. It answers on its old socket for another second, in which the
  * other process puts its own in place.
  *
