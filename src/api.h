@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 9u
+#define MW_API_VERSION 10u
 
 struct mw_options; /* options/options.h */
 struct mw_family;  /* family/family.h */
@@ -194,6 +194,34 @@ struct mw_heap {
 /* libmicrohttpd calls it when it can't go on. */
 typedef void (*mw_panic_fn)(void *cls, const char *file, unsigned line, const char *why);
 
+/* A frame of the sampled stacks. */
+struct mw_stacked_frame {
+	const char *name; /* bytes, with a NUL; "": not known (yet) */
+	const char *file; /* of Ruby code; the module of native code; "" */
+	uint32_t line;    /* 0: not known */
+	uint64_t address; /* of native code; else 0 */
+	enum mw_kind kind; /* NATIVE: a C function or a method that is one */
+};
+
+/* A stack of sampled allocations of one location, and what its samples stand for. */
+struct mw_stacked {
+	uint32_t id;           /* the location's, as in struct mw_row */
+	uint32_t first, depth; /* frames[chain[first]] is the innermost; 0: the location without a caller */
+	double bytes, blocks; /* allocated since the reset */
+	double live_bytes, live_blocks; /* of these, and of those before, live now */
+	uint32_t samples, live_samples;
+};
+
+struct mw_stacks {
+	size_t n, n_frames, n_chain;
+	struct mw_stacked *v;
+	struct mw_stacked_frame *frames;
+	uint32_t *chain;
+	char *texts;
+	uint64_t rate; /* mean bytes from sample to sample, now; 0: sampling is off */
+	size_t bytes[4]; /* of these four pieces of memory */
+};
+
 struct mw_api {
 	uint32_t version; /* MW_API_VERSION of the tracker */
 
@@ -248,6 +276,10 @@ struct mw_api {
 	 * no memory for it.
 	 */
 	bool (*every_second)(void (*f)(void));
+
+	/* The sampled stacks. NULL: no memory. Free with stacks_free. */
+	struct mw_stacks *(*stacks)(void);
+	void (*stacks_free)(struct mw_stacks *);
 
 	void (*stats)(struct mw_stats *);
 

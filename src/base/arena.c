@@ -37,6 +37,8 @@ static uint64_t ceiling(enum mw_arena_for what)
 		return m - m / 8;
 	if (what == MW_ARENA_HISTORY)
 		return m - m / 4;
+	if (what == MW_ARENA_STACK)
+		return m / 2;
 	return what == MW_ARENA_RECORD ? m - m / 16 : m;
 }
 

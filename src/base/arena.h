@@ -30,6 +30,7 @@ enum mw_arena_for {
 	MW_ARENA_RECORD,   /* up to fifteen sixteenths */
 	MW_ARENA_THREAD,   /* up to all of it */
 	MW_ARENA_HISTORY,  /* up to three quarters: the tables come first */
+	MW_ARENA_STACK,    /* up to a half */
 	MW_ARENA_NAME      /* names of native locations: up to all of it */
 };
 enum { MW_ARENA_LEAST = 2 << 20 }; /* bytes: the need of any process at its start, and a little */

@@ -60,6 +60,18 @@ MW_INLINE bool mw_lower(uint32_t *word)
 	return (*word)-- == 0;
 #endif
 }
+/* Subtracts n from a word of 32 bits with one writer; true: the word is below 0 now. */
+MW_INLINE bool mw_sink(int32_t *word, uint32_t n)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+	bool below;
+
+	__asm__("subl %2, %0" : "+m"(*word), "=@ccs"(below) : "er"(n));
+	return below;
+#else
+	return (*word -= (int32_t)n) < 0;
+#endif
+}
 /* Does the word have that value? Acquire; one instruction on x86-64. */
 MW_INLINE bool mw_says(const uint32_t *word, uint32_t what)
 {

@@ -15,11 +15,23 @@
 
 #include "table/closes.h"
 #include "table/snapshot.h"
+#include "table/stacks.h"
+#include "table/stacks_copy.h"
 #include "real/real.h"
 #include "track/track.h"
 
 /* This thread's dlclose calls under way; they nest, since a destructor may call it. */
 static __thread uint32_t mine __attribute__((tls_model("initial-exec")));
+
+static void forget_frames(const void *start, const void *end)
+{
+	size_t bytes = (uintptr_t)end - (uintptr_t)start;
+
+	mw_quiet_enter();
+	mw_stacks_name_library((uintptr_t)start, bytes);
+	mw_stacks_forget_library((uintptr_t)start, bytes);
+	mw_quiet_leave();
+}
 
 /* Trusts a handle only if the linker has it as the entry of the object that it names. */
 static void keep_names(const struct link_map *handle)
@@ -28,8 +40,10 @@ static void keep_names(const struct link_map *handle)
 
 	/* a wrong handle may be any pointer: we read no more of it than dlclose does */
 	if (handle && _dl_find_object(handle->l_ld, &o) == 0 && o.dlfo_link_map == handle &&
-	    handle->l_name && *handle->l_name)
+	    handle->l_name && *handle->l_name) {
 		mw_name_natives_of(handle->l_name);
+		forget_frames(o.dlfo_map_start, o.dlfo_map_end);
+	}
 }
 
 MW_EXPORT int dlclose(void *handle)

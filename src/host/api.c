@@ -8,12 +8,15 @@
 #include "base/clock.h"
 #include "table/heap_pages.h"
 #include "table/snapshot.h"
+#include "table/stacks.h"
+#include "table/stacks_copy.h"
 #include "hooks/panic.h"
 #include "process.h"
 #include "caller/ruby/frame.h"
 #include "real/real.h"
 #include "table/generation.h"
 #include "track/overrun.h"
+#include "track/sample.h"
 #include "track/track.h"
 
 static const struct mw_options *api_options(void)
@@ -142,12 +145,34 @@ static void *api_keep(size_t bytes)
 	return p;
 }
 
+static struct mw_stacks *api_stacks(void)
+{
+	struct mw_stacks *s;
+
+	mw_quiet_enter();
+	s = mw_life == MW_ON ? mw_stacks_copy() : calloc(1, sizeof(*s));
+	if (s)
+		s->rate = mw_sampling_rate();
+	mw_quiet_leave();
+	return s;
+}
+
+static void api_stacks_free(struct mw_stacks *s)
+{
+	mw_quiet_enter();
+	mw_stacks_copy_free(s);
+	mw_quiet_leave();
+}
+
 static void api_reset(void)
 {
 	if (mw_life != MW_ON)
 		return;
 	mw_quiet_enter();
 	mw_reset();
+	mw_stacks_lock();
+	mw_stacks_reset();
+	mw_stacks_unlock();
 	mw_add(&mw_resets, 1);
 	mw_quiet_leave();
 }
@@ -251,6 +276,8 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.live_sums_free = api_live_sums_free,
 	.keep = api_keep,
 	.every_second = mw_every_second,
+	.stacks = api_stacks,
+	.stacks_free = api_stacks_free,
 	.stats = api_stats,
 	.reset = api_reset,
 	.trim = api_trim,

@@ -14,6 +14,8 @@
 #include "table/heap_pages.h"
 #include "table/snapshot.h"
 #include "real/real.h"
+#include "table/stacks.h"
+#include "track/sample.h"
 #include "track/track.h"
 
 pid_t mw_forker;
@@ -93,6 +95,8 @@ static void after_fork_child(void)
 	mw_closes_after_fork();
 	mw_rcu_after_fork();
 	mw_shards_after_fork(mw_state());
+	mw_stacks_after_fork();
+	mw_sampling_after_fork(mw_state());
 	if (had.in_reading) {
 		had.in_reading--;
 	} else {

@@ -10,6 +10,7 @@
 #include "process.h"
 #include "real/aside.h"
 #include "real/real.h"
+#include "track/sample.h"
 #include "track/track.h"
 
 struct mw_options mw_options = { .dump_fd = -1 };
@@ -53,6 +54,7 @@ __attribute__((constructor)) static void load(void)
 		return;
 	}
 	mw_arena_limit(mw_options.memory_max);
+	mw_sampling_start(mw_options.stacks_rate, mw_options.stacks_auto);
 	mw_ruby_init(&above_ruby);
 	if (!mw_fork_init())
 		mw_log("pthread_atfork: failed: forked children may count wrongly");

@@ -158,6 +158,16 @@ static bool set_memory_max(struct mw_parser *p, const char *value)
 	return true;
 }
 
+static bool set_stacks(struct mw_parser *p, const char *value)
+{
+	p->o->stacks_auto = !strcmp(value, "auto");
+	p->o->stacks_rate = p->o->stacks_auto ? MW_STACKS_RATE : 0;
+	if (p->o->stacks_auto || !strcmp(value, "off") || mw_value_bytes(value, &p->o->stacks_rate))
+		return true;
+	return mw_option_wrong(
+		p, value, "is not auto, off or a number of bytes: write digits, then k, m, g or nothing");
+}
+
 /* The launcher finds the allocator, before anything runs. The tracker does nothing with it. */
 static bool set_malloc(struct mw_parser *p, const char *value)
 {

@@ -30,6 +30,7 @@ enum mw_format { MW_FORMAT_TEXT, MW_FORMAT_TSV, MW_FORMAT_CSV, MW_FORMAT_JSON };
 #define MW_EVERY_MAX 31536000u    /* seconds: a year */
 #define MW_KEEP_MAX 1000u
 #define MW_KEEP 3u
+#define MW_STACKS_RATE 65536u     /* bytes: of stacks:auto, at first */
 #define MW_BASE_MAX 48            /* bytes of tmpdir and runtime_dir, with NUL */
 #define MW_SNAPSHOT_ROOM 48       /* bytes of a path beyond the expanded dump_path: periodic.c */
 
@@ -59,6 +60,8 @@ struct mw_options {
 	uint64_t dump_every;     /* seconds, 1 to MW_EVERY_MAX: dump_path is given; 0: not given */
 	uint64_t dump_keep;      /* files, 1 to MW_KEEP_MAX; MW_KEEP if not given */
 	uint64_t memory_max;     /* bytes, as given; 0: not given */
+	uint64_t stacks_rate;    /* mean bytes from sample to sample, at first; 0: no stacks */
+	bool stacks_auto;        /* it changes by the cost */
 	bool children_all; /* processes without Ruby that a tracked one starts get threads, too */
 	const char *malloc;      /* "jemalloc", "mimalloc", "tcmalloc": for the launcher */
 	/*

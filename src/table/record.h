@@ -132,6 +132,15 @@ MW_INLINE uintptr_t mw_record_block(uint64_t where)
 	return (uintptr_t)(where >> (MW_CS_BITS + 1 - 4));
 }
 
+/* Sets the code bit of a live block's record; returns what `where` was. Another thread may read it. */
+static inline uint64_t mw_code_flag(uint32_t ref)
+{
+	struct mw_record *r = mw_record_at(mw_ref_index(ref));
+	uint64_t is = mw_get(&r->where);
+
+	return is & MW_CODE ? is : __atomic_fetch_or(&r->where, MW_CODE, __ATOMIC_RELAXED);
+}
+
 /* Is it p's? */
 MW_INLINE bool mw_record_is(uint64_t where, const void *p)
 {

@@ -100,7 +100,6 @@ struct mw_shard *mw_shard_adopt(void)
 		return NULL;
 	}
 	t->status = MW_THREAD_LIVE;
-	t->check_in = 1;
 	t->slot_mask = t->caller_mask = (MW_FEW - 1) * MW_ENTRY;
 	t->permit = t->known = mw_get(&mw_permit);
 	t->next = mw_get(&mw_threads);

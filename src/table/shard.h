@@ -85,8 +85,12 @@ struct mw_shard {
 	uint32_t permit;       /* first: mw_no_states. Own thread; retire.c reads it */
 	uint32_t room;       /* records that the batch in use has room for, at least */
 	struct mw_record *spare; /* first record of the batch in use, or NULL */
-	uint32_t check_in;   /* allocations until one is checked (admit.h), at least 1 */
-	uint32_t check_every; /* value of check_in when it was set; 0: never yet */
+	int32_t step;        /* bytes to the end of a step (track/sample.h), less 1 or so */
+	uint32_t step_size;  /* value of `step` when it was set */
+	int64_t to_sample;   /* bytes to the next sample; 0: not drawn yet */
+	int64_t to_check;    /* bytes until the fast lookup is compared with Ruby's */
+	uint32_t check_every; /* value of to_check when it was set; 0: never yet */
+	uint64_t dice;       /* state of the thread's generator of chance; 0: not seeded */
 	uint32_t full;       /* first record of the first full batch; 0: none */
 	uint32_t n_full;
 	uint32_t fresh;      /* next of a row of records never used */

@@ -24,8 +24,8 @@ MW_INLINE void mw_record_fill(struct mw_record *r, const void *p, uint32_t size,
 void *mw_admit_shared_counts(struct mw_guard, void *p, size_t n, uintptr_t caller);
 /* The same for n < MW_SIZE_HUGE; finds callers at hand that the fast way doesn't. */
 void *mw_admit_cold(struct mw_guard, void *p, size_t n, uintptr_t caller);
-/* Compares fast and public lookups (frame.h), and returns p. */
-void *mw_admit_check(struct mw_guard, void *p) __attribute__((returns_nonnull));
+/* A step ended at p (sample.h). Returns p. */
+void *mw_admit_step(struct mw_guard, void *p) __attribute__((returns_nonnull));
 
 /*
  * p has room for n bytes and a tail, n < MW_SIZE_HUGE, and is not NULL;
@@ -66,10 +66,8 @@ MW_INLINE void *mw_admit_room(struct mw_guard in, void *p, size_t n, size_t usab
 				     ruby ? mw_generation_read() : mw_generation_in_bytes(t));
 	if (mw_unlikely(!done))
 		return NULL;
-	if (!ruby)
-		mw_generation_add(t, n);
-	else if (mw_unlikely(--t->check_in == 0))
-		return mw_admit_check(in, p);
+	if (mw_unlikely(ruby ? mw_sink(&t->step, (uint32_t)n) : mw_raise(&t->clock_due, n)))
+		return mw_admit_step(in, p);
 	mw_leave_as(in, mw_get(&t->known)); /* read here: no register has to keep it */
 	return p;
 }

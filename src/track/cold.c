@@ -2,6 +2,8 @@
 /* cold.c - calls that may go on, but for which something isn't at hand: the caller, a record, a slot. */
 #include "admit.h"
 #include "dismiss.h"
+#include "sample.h"
+#include "table/stacks.h"
 
 uint64_t mw_lost;
 
@@ -16,6 +18,23 @@ void mw_lose(uint32_t size)
 static void *admit_unseen(struct mw_guard in, void *p, size_t n)
 {
 	(void)mw_lead(p, n, mw_usable_new(p, n), MW_TAIL_NONE);
+	mw_leave(in);
+	return p;
+}
+
+void *mw_admit_step(struct mw_guard in, void *p)
+{
+	mw_sample_step(in.t, p);
+	mw_leave(in);
+	return p;
+}
+
+static void *admitted(struct mw_guard in, void *p, size_t n)
+{
+	uint32_t part = n < MW_RATE_MOST ? (uint32_t)n : MW_RATE_MOST; /* a sample in any case */
+
+	if (mw_clock.in_bytes ? mw_raise(&in.t->clock_due, n) : mw_sink(&in.t->step, part))
+		return mw_admit_step(in, p);
 	mw_leave(in);
 	return p;
 }
@@ -40,11 +59,9 @@ void *mw_admit_shared_counts(struct mw_guard in, void *p, size_t n, uintptr_t ca
 	if (r) {
 		mw_record_fill(r, p, size, id | mw_flag_of(size), generation);
 		mw_shared_alloc(id, n); /* rare: usually its caller is cached by now */
-		if (mw_clock.in_bytes)
-			mw_generation_add(t, n);
-	} else {
-		mw_lose(size);
+		return admitted(in, p, n);
 	}
+	mw_lose(size);
 	mw_leave(in);
 	return p;
 }
@@ -62,27 +79,7 @@ void *mw_admit_cold(struct mw_guard in, void *p, size_t n, uintptr_t caller)
 		mw_tail_clear(p, n, usable);
 	if (!mw_admit_with(t, p, n, usable, mw_locate_fast(t, caller), mw_generation(t)))
 		return mw_admit_shared_counts(in, p, n, caller);
-	if (mw_clock.in_bytes)
-		mw_generation_add(t, n);
-	else if (--t->check_in == 0)
-		return mw_admit_check(in, p);
-	mw_leave(in);
-	return p;
-}
-
-void *mw_admit_check(struct mw_guard in, void *p)
-{
-	struct mw_shard *t = in.t;
-	/* a prime, so that a loop in the app doesn't have one line checked each time */
-	enum { RARELY = 4093 };
-
-	t->check_every = t->check_every == 0 ? 1 : t->check_every * 2;
-	if (t->check_every > RARELY)
-		t->check_every = RARELY;
-	t->check_in = t->check_every;
-	mw_locate_check(t);
-	mw_leave(in);
-	return p;
+	return admitted(in, p, n);
 }
 
 /* The block at p is gone: releases its huge size, or forgets the Ruby code in it. */
@@ -90,8 +87,10 @@ void mw_unflag(const void *p, const struct mw_dismissed *d)
 {
 	if (d->size >= MW_SIZE_HUGE)
 		mw_size_release_huge(d->size);
-	else if (d->where & MW_CODE)
+	else if (d->where & MW_CODE && !mw_sample_only(d->ref, d->where)) {
 		mw_caller_forget((uintptr_t)p, d->size);
+		mw_stacks_forget((uintptr_t)p);
+	}
 }
 
 void mw_count_hidden(struct mw_shard *t, const void *p, const struct mw_dismissed *d)

@@ -27,6 +27,8 @@ typedef uintptr_t mw_value; /* Ruby's VALUE */
 	X(rb_profile_frames, int, (int, int, mw_value *, int *), true)                         \
 	X(rb_profile_frame_path, mw_value, (mw_value), true)                                   \
 	X(rb_profile_frame_absolute_path, mw_value, (mw_value), true)                          \
+	X(rb_profile_frame_label, mw_value, (mw_value), false)                                 \
+	X(rb_profile_frame_method_name, mw_value, (mw_value), false)                           \
 	X(rb_string_value_ptr, char *, (volatile mw_value *), true)                            \
 	X(ruby_vm_at_exit, void, (void (*)(void *)), true)                                     \
 	X(rb_postponed_job_preregister, unsigned, (unsigned, void (*)(void *), void *), false) \

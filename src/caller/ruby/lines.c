@@ -8,6 +8,7 @@
 #include "look.h"
 #include "state.h"
 #include "table/generation.h"
+#include "table/stacks.h"
 #include "table/tail.h"
 
 static uint32_t pending_open; /* relaxed: pending locations not resolved yet */
@@ -202,6 +203,19 @@ static void doubt(struct mw_shard *t, const char *why)
 		mw_ruby_ask_for(MW_RUBY_WHEN_DOUBTED);
 }
 
+/* --- the block of a frame's instructions ------------------------------------------------------ */
+
+const void *mw_ruby_code_block(const char *cfp, uint32_t *ref)
+{
+	const void *code = (const void *)mw_ruby_code(MW_AT(uintptr_t, cfp, MW_CFP_ISEQ), mw_ruby.body,
+						      MW_AT(uintptr_t, cfp, MW_CFP_PC));
+
+	*ref = code ? mw_tail_read(code, mw_usable(code)) : 0;
+	if (code && !mw_record_is(mw_record_guess_where(mw_record_guess(*ref)), code))
+		*ref = 0;
+	return code;
+}
+
 /* --- a pc that isn't cached -------------------------------------------------------------- */
 
 /*
@@ -210,19 +224,19 @@ static void doubt(struct mw_shard *t, const char *why)
  */
 static bool flag_code(struct mw_shard *t, const char *cfp)
 {
-	const void *code = (const void *)mw_ruby_code(MW_AT(uintptr_t, cfp, MW_CFP_ISEQ), mw_ruby.body,
-						      MW_AT(uintptr_t, cfp, MW_CFP_PC));
-	struct mw_record *r;
+	uint32_t ref;
+	uint64_t was;
+	const void *code = mw_ruby_code_block(cfp, &ref);
 
 	if (!code) {
 		doubt(t, "a frame isn't within its instructions");
 		return false;
 	}
-	r = mw_record_guess(mw_tail_read(code, mw_usable(code)));
-	if (!mw_record_is(mw_record_guess_where(r), code))
+	if (!ref)
 		return false;
-	if (!(mw_get(&r->where) & MW_CODE))
-		__atomic_fetch_or(&r->where, MW_CODE, __ATOMIC_RELAXED);
+	was = mw_code_flag(ref);
+	if (was & MW_CODE)
+		mw_sample_is_code(ref);
 	return true;
 }
 

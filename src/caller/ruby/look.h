@@ -32,6 +32,10 @@ bool mw_ruby_read_stack(uintptr_t ec, struct mw_ruby_stack *);
 bool mw_ruby_read_frame(const struct mw_ruby_stack *, uintptr_t at, struct mw_ruby_frame *);
 /* The address of an iseq's instructions, if pc is in them; else 0. body_at: offset of its body. */
 uintptr_t mw_ruby_code(uintptr_t iseq, uint32_t body_at, uintptr_t pc);
+/* The block with a frame's instructions; NULL: none is there. *ref: its live record's; 0: none. */
+const void *mw_ruby_code_block(const char *cfp, uint32_t *ref);
+/* A Ruby String's bytes, with a NUL; NULL: it is none. */
+const char *mw_ruby_text(mw_value string);
 /* The path of a frame of rb_profile_frames; NULL: a C function's. No allocation, no raise. */
 const char *mw_ruby_path(mw_value frame);
 /* The file that Ruby read this frame's code from; NULL: none, the code was evaluated. */

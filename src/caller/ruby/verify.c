@@ -50,7 +50,7 @@ uintptr_t mw_ruby_code(uintptr_t iseq, uint32_t body_at, uintptr_t pc)
 		       0;
 }
 
-static const char *text_of(mw_value string)
+const char *mw_ruby_text(mw_value string)
 {
 	volatile mw_value s = string;
 
@@ -61,12 +61,12 @@ static const char *text_of(mw_value string)
 
 const char *mw_ruby_path(mw_value frame)
 {
-	return text_of(mw_rb.rb_profile_frame_path(frame));
+	return mw_ruby_text(mw_rb.rb_profile_frame_path(frame));
 }
 
 const char *mw_ruby_file(mw_value frame)
 {
-	const char *path = text_of(mw_rb.rb_profile_frame_absolute_path(frame));
+	const char *path = mw_ruby_text(mw_rb.rb_profile_frame_absolute_path(frame));
 
 	return path && *path == '/' ? path : NULL;
 }

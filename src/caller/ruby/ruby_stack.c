@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ruby_stack.c - see ruby_stack.h. */
+#include "ruby_stack.h"
+
+#include <string.h>
+
+#include "look.h"
+#include "safe_read.h"
+#include "table/rows.h"
+
+/*
+ * What a frame of a C function says of its method, as from Ruby 2.6 to 3.4. Garbage is told by these
+ * marks, and a wrong answer gives no more than a key that no other frame has.
+ */
+enum {
+	MAGIC_MASK = 0x7fff0001,
+	MAGIC_CFUNC = 0x55550001,
+	EP_METHOD = -16, /* bytes from ep: the method's entry, or what leads to it */
+	T_MASK = 0x1f,
+	T_IMEMO = 0x1a,
+	IMEMO_SHIFT = 12,
+	IMEMO_MASK = 15,
+	IMEMO_METHOD = 6,
+	METHOD_DEFINITION = 16, /* bytes */
+	METHOD_CALLED = 24,
+	DEFINITION_FUNCTION = 8
+};
+
+/* A key for the method of a C function's frame; with the GVL, outside GC. 0: not known. */
+static uint64_t method_of(const char *cfp)
+{
+	uintptr_t ep = MW_AT(uintptr_t, cfp, MW_CFP_EP), flags, entry, definition, called, function;
+
+	if (!mw_pointer_like(ep) || !mw_peek(ep, &flags) || (flags & MAGIC_MASK) != MAGIC_CFUNC ||
+	    !mw_peek(ep + (uintptr_t)EP_METHOD, &entry) || !mw_pointer_like(entry) ||
+	    !mw_peek(entry, &flags) || (flags & T_MASK) != T_IMEMO ||
+	    (flags >> IMEMO_SHIFT & IMEMO_MASK) != IMEMO_METHOD ||
+	    !mw_peek(entry + METHOD_DEFINITION, &definition) || !mw_pointer_like(definition) ||
+	    !mw_peek(entry + METHOD_CALLED, &called) ||
+	    !mw_peek(definition + DEFINITION_FUNCTION, &function))
+		return 0;
+	return mw_mix(function ^ mw_mix(called)) & ~MW_FRAME_KIND;
+}
+
+/*
+ * The key of the frame at cfp; 0: none. A frame with an iseq and no pc stands for a file or library
+ * that is being loaded, or for a block of C.
+ */
+static uint64_t key_of(const char *cfp, bool may_ask)
+{
+	uintptr_t iseq = MW_AT(uintptr_t, cfp, MW_CFP_ISEQ), pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
+
+	if (iseq)
+		return pc ? MW_FRAME_RUBY | (pc & ~MW_FRAME_KIND) : 0;
+	return MW_FRAME_METHOD | (may_ask ? method_of(cfp) : 0);
+}
+
+static const char *frames_now(const char **end)
+{
+	const char *ec;
+
+	if (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) != MW_RUBY_FAST)
+		return NULL;
+	ec = mw_ruby_ec();
+	return ec ? mw_ruby_stack(ec, end) : NULL;
+}
+
+void mw_ruby_walk(struct mw_walk *w)
+{
+	const char *end, *cfp = frames_now(&end);
+	bool may_ask = cfp && mw_ruby_may_ask();
+
+	/* the outermost frame runs nothing */
+	for (; cfp && cfp + mw_ruby.frame_size < end; cfp += mw_ruby.frame_size) {
+		uint64_t key = key_of(cfp, may_ask);
+
+		if (key)
+			mw_walk_add(w, key);
+	}
+}
+
+/* --- names ---------------------------------------------------------------------------- */
+
+static const char *text(mw_value v, size_t *n)
+{
+	const char *s = mw_ruby_text(v);
+
+	*n = s ? strlen(s) : 0;
+	return s;
+}
+
+static void name_one(const char *cfp, uint64_t key, mw_value value, int line)
+{
+	struct mw_frame_text t = { 0 };
+	uint32_t ref;
+
+	if (!mw_frame_lacks_text(key))
+		return;
+	if (mw_rb.rb_profile_frame_label)
+		t.name = text(mw_rb.rb_profile_frame_label(value), &t.name_len);
+	if (!t.name && mw_rb.rb_profile_frame_method_name)
+		t.name = text(mw_rb.rb_profile_frame_method_name(value), &t.name_len);
+	t.file = text(mw_rb.rb_profile_frame_path(value), &t.file_len);
+	t.line = t.file && line > 0 ? (uint32_t)line : 0;
+	if ((key & MW_FRAME_KIND) == MW_FRAME_RUBY) {
+		t.block = (uintptr_t)mw_ruby_code_block(cfp, &ref);
+		/* without a record its death would go unnoticed: so would other code of that pc */
+		if (!ref)
+			return;
+		if (mw_code_flag(ref) & MW_CODE)
+			mw_sample_is_code_locked(ref);
+	}
+	mw_frame_name(key, &t);
+}
+
+/* The next frame from cfp on that Ruby names `value`, a C function's or not; NULL: none is. */
+static const char *next_named(const char *cfp, const char *end, mw_value value, bool function)
+{
+	for (; cfp < end; cfp += mw_ruby.frame_size) {
+		uintptr_t iseq = MW_AT(uintptr_t, cfp, MW_CFP_ISEQ);
+
+		if (iseq && !MW_AT(uintptr_t, cfp, MW_CFP_PC)) {
+			if (iseq == value)
+				return cfp;
+			continue; /* Ruby may not name it */
+		}
+		return !iseq == function ? cfp : NULL;
+	}
+	return NULL;
+}
+
+bool mw_ruby_name_frames(void)
+{
+	const char *end, *cfp = frames_now(&end);
+	static mw_value values[MW_WALK_MOST]; /* under the lock: a thread's stack may be small */
+	static int lines[MW_WALK_MOST];
+	int n;
+
+	if (!cfp || !mw_ruby_may_ask())
+		return false;
+	n = mw_rb.rb_profile_frames(0, MW_WALK_MOST, values, lines);
+	for (int i = 0; i < n; i++) {
+		uint64_t key;
+
+		cfp = next_named(cfp, end, values[i], !mw_ruby_path(values[i]));
+		if (!cfp)
+			return true; /* the rest is left without names */
+		key = key_of(cfp, true);
+		if (key)
+			name_one(cfp, key, values[i], lines[i]);
+		cfp += mw_ruby.frame_size;
+	}
+	return true;
+}

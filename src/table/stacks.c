@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* stacks.c - see stacks.h. */
+#include "stacks.h"
+
+#include "callsite.h"
+#include "stack_frames.h"
+#include "stacks_read.h"
+#include "base/wait.h"
+
+/* parent 0: the outermost frame */
+struct node {
+	uint32_t parent, frame, next;
+};
+
+struct mw_stacks_figures mw_stacks_figures;
+
+static struct mw_rows nodes = MW_ROWS(struct node, MW_STACK_NODES_MAX);
+static struct mw_rows stacks = MW_ROWS(struct mw_stack_sums, MW_STACKS_MAX);
+static struct mw_rows samples = MW_ROWS(struct mw_stack_sample, MW_SAMPLES_MAX);
+static struct mw_heads nodes_of = { .n = 32768 };
+static struct mw_heads stacks_of = { .n = 4096 };
+static struct mw_heads samples_of = { .n = 4096 };
+static uint32_t free_sample; /* the first of those that are free, by `next` */
+
+/* --- the lock ------------------------------------------------------------------------- */
+
+static uint32_t lock;     /* 1: taken. Acquire to take, release to leave */
+static uint32_t code_died; /* instructions died while another thread had the lock. Release; acquire */
+static uint32_t unsure; /* records that became code's meanwhile: no sample is certain then. Relaxed */
+
+static void catch_up(void)
+{
+	if (__atomic_exchange_n(&code_died, 0, __ATOMIC_ACQUIRE))
+		mw_frames_die_all();
+}
+
+bool mw_stacks_try(void)
+{
+	if (mw_get(&lock) || __atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+		return false;
+	catch_up();
+	return true;
+}
+
+void mw_stacks_lock(void)
+{
+	unsigned turns = 0;
+
+	while (!mw_stacks_try())
+		mw_let_run(&turns);
+}
+
+void mw_stacks_unlock(void)
+{
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+void mw_stacks_after_fork(void)
+{
+	/* another thread had it, perhaps: what it added is whole, or not in any list */
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+/* --- the tree ------------------------------------------------------------------------- */
+
+static struct node *node_at(uint32_t i)
+{
+	return mw_rows_at(&nodes, i);
+}
+
+/* The child of `parent` for that frame, added if it is missing; 0: no room. */
+static uint32_t node_take(uint32_t parent, uint32_t frame)
+{
+	uint32_t *head = mw_head(&nodes_of, mw_mix((uint64_t)parent << 32 | frame)), i;
+
+	for (i = head ? *head : 0; i; i = node_at(i)->next)
+		if (node_at(i)->parent == parent && node_at(i)->frame == frame)
+			return i;
+	i = head ? mw_rows_add(&nodes) : 0;
+	if (!i)
+		return 0;
+	*node_at(i) = (struct node){ parent, frame, *head };
+	*head = i;
+	mw_stacks_figures.nodes++;
+	return i;
+}
+
+/* The innermost node of the walk's frames; 0: no room. */
+static uint32_t nodes_take(const struct mw_walk *w, bool *lacks_text)
+{
+	uint32_t node = 0, i = w->n;
+
+	*lacks_text = false;
+	while (i-- > 0) {
+		uint32_t frame = mw_frame_take(w->key[i]);
+
+		node = frame ? node_take(node, frame) : 0;
+		if (!node)
+			return 0;
+		*lacks_text |= mw_frame_lacks_text(w->key[i]);
+	}
+	return node;
+}
+
+uint32_t mw_stack_node(uint32_t node, uint32_t *parent)
+{
+	*parent = node_at(node)->parent;
+	return node_at(node)->frame;
+}
+
+static bool some_frame_died(uint32_t node)
+{
+	for (; node; node = node_at(node)->parent)
+		if (mw_frame_at(node_at(node)->frame)->dead)
+			return true;
+	return false;
+}
+
+/* --- stacks --------------------------------------------------------------------------- */
+
+uint32_t mw_stacks_n(void)
+{
+	return stacks.n;
+}
+
+struct mw_stack_sums *mw_stack_at(uint32_t i)
+{
+	return mw_rows_at(&stacks, i);
+}
+
+static uint64_t hash_of(const struct mw_walk *w, uint32_t id)
+{
+	uint64_t h = id;
+
+	for (uint32_t i = 0; i < w->n; i++)
+		h = mw_mix(h ^ w->key[i]) + i;
+	return h;
+}
+
+/* Is the stack, found by its hash, still one of the same code and the same location? */
+static bool still_is(struct mw_stack_sums *s)
+{
+	if (s->since != mw_get(&mw_callsite(s->id)->since))
+		return false;
+	if (s->deaths == mw_frame_deaths())
+		return true;
+	if (some_frame_died(s->node))
+		return false;
+	s->deaths = mw_frame_deaths();
+	return true;
+}
+
+/* The stack of a node at a location; 0: no room. */
+static uint32_t stack_add(uint64_t hash, uint32_t *head, uint32_t id, uint32_t node)
+{
+	uint32_t i = mw_rows_add(&stacks);
+	struct mw_stack_sums *s;
+
+	if (!i)
+		return 0;
+	s = mw_stack_at(i);
+	*s = (struct mw_stack_sums){ .hash = hash,
+				     .id = id,
+				     .since = mw_get(&mw_callsite(id)->since),
+				     .node = node,
+				     .deaths = mw_frame_deaths(),
+				     .next = *head };
+	*head = i;
+	mw_stacks_figures.stacks++;
+	return i;
+}
+
+static uint32_t stack_known(uint64_t hash, uint32_t first)
+{
+	for (uint32_t i = first; i; i = mw_stack_at(i)->next)
+		if (mw_stack_at(i)->hash == hash && still_is(mw_stack_at(i)))
+			return i;
+	return 0;
+}
+
+/* 0: no room, not even for the location without a caller. */
+static uint32_t stack_take(const struct mw_walk *w, uint32_t id)
+{
+	uint64_t hash = hash_of(w, id), alone = mw_mix(id);
+	uint32_t *head = mw_head(&stacks_of, hash), i, node;
+	bool lacks_text;
+
+	if (!head)
+		return 0;
+	i = stack_known(hash, *head);
+	if (i)
+		return i;
+	node = nodes_take(w, &lacks_text);
+	i = node ? stack_add(hash, head, id, node) : 0;
+	if (i) {
+		mw_stack_at(i)->lacks_text = lacks_text;
+		return i;
+	}
+	mw_stacks_figures.folded++;
+	head = mw_head(&stacks_of, alone);
+	i = stack_known(alone, *head);
+	return i ? i : stack_add(alone, head, id, 0);
+}
+
+/* --- samples -------------------------------------------------------------------------- */
+
+uint32_t mw_stack_samples_n(void)
+{
+	return samples.n;
+}
+
+struct mw_stack_sample *mw_stack_sample_at(uint32_t i)
+{
+	return mw_rows_at(&samples, i);
+}
+
+bool mw_stack_sample_lives(const struct mw_stack_sample *s)
+{
+	const struct mw_record *r = mw_record_at(mw_ref_index(s->ref));
+
+	return __atomic_load_n(&r->where, __ATOMIC_ACQUIRE) == s->where && mw_get(&r->size) == s->size &&
+	       mw_get(&r->generation) == s->generation;
+}
+
+/*
+ * A bit for each sampled record, by a hash: most records' bits are clear, and ask for no lock. Never
+ * cleared. Relaxed: a record's own thread set it, or one that it has synchronised with.
+ */
+static uint64_t sampled[1024];
+
+static uint64_t *sampled_word(uint32_t ref, uint64_t *bit)
+{
+	uint64_t h = mw_mix(ref);
+
+	*bit = (uint64_t)1 << (h & 63);
+	return &sampled[h >> 6 & 1023];
+}
+
+static bool may_be_sampled(uint32_t ref)
+{
+	uint64_t bit;
+
+	return mw_get(sampled_word(ref, &bit)) & bit;
+}
+
+static struct mw_stack_sample *sample_of(uint32_t ref)
+{
+	uint32_t *head = mw_head(&samples_of, mw_mix(ref));
+
+	for (uint32_t i = head ? *head : 0; i; i = mw_stack_sample_at(i)->next)
+		if (mw_stack_sample_at(i)->ref == ref)
+			return mw_stack_sample_at(i);
+	return NULL;
+}
+
+/* Frees the samples of blocks that died. */
+static void bury(void)
+{
+	for (uint32_t h = 0; h < samples_of.n; h++) {
+		uint32_t *link = &samples_of.first[h];
+
+		while (*link) {
+			struct mw_stack_sample *s = mw_stack_sample_at(*link);
+			uint32_t i = *link;
+
+			if (mw_stack_sample_lives(s)) {
+				link = &s->next;
+				continue;
+			}
+			*link = s->next;
+			s->ref = 0;
+			s->next = free_sample;
+			free_sample = i;
+			mw_stacks_figures.live--;
+		}
+	}
+}
+
+/* A free one; NULL: no room. */
+static struct mw_stack_sample *sample_add(uint32_t ref)
+{
+	static uint32_t bury_at = 1024;
+	uint32_t *head = mw_head(&samples_of, mw_mix(ref)), i;
+	uint64_t *word, bit;
+
+	if (!head)
+		return NULL;
+	if (!free_sample && samples.n >= bury_at) {
+		bury();
+		bury_at = mw_stacks_figures.live * 2 > samples.n ? samples.n + samples.n / 2 : samples.n;
+	}
+	i = free_sample;
+	if (i)
+		free_sample = mw_stack_sample_at(i)->next;
+	else
+		i = mw_rows_add(&samples);
+	if (!i)
+		return NULL;
+	*mw_stack_sample_at(i) = (struct mw_stack_sample){ .ref = ref, .next = *head };
+	*head = i;
+	word = sampled_word(ref, &bit);
+	mw_set(word, mw_get(word) | bit);
+	mw_stacks_figures.live++;
+	return mw_stack_sample_at(i);
+}
+
+static void sample_keep(uint32_t stack, const struct mw_sample_of *of)
+{
+	const struct mw_record *r = mw_record_at(mw_ref_index(of->ref));
+	struct mw_stack_sample *s = sample_of(of->ref);
+
+	if (!s)
+		s = sample_add(of->ref);
+	if (!s) {
+		mw_stacks_figures.dropped++;
+		return;
+	}
+	s->where = mw_get(&r->where);
+	s->size = mw_get(&r->size);
+	s->generation = mw_get(&r->generation);
+	s->stack = stack;
+	s->born = of->now;
+	s->rate = of->rate;
+	s->code = false;
+}
+
+bool mw_stacks_count(const struct mw_walk *w, uint32_t id, const struct mw_sample_of *of)
+{
+	uint64_t size = mw_size_decode(mw_get(&mw_record_at(mw_ref_index(of->ref))->size));
+	double weight = mw_sample_weight(size, of->rate);
+	uint32_t i = stack_take(w, id);
+	struct mw_stack_sums *s;
+
+	mw_stacks_figures.samples++;
+	if (!i) {
+		mw_stacks_figures.dropped++;
+		return true;
+	}
+	s = mw_stack_at(i);
+	s->samples++;
+	s->bytes += (double)size * weight;
+	s->blocks += weight;
+	sample_keep(i, of);
+	if (!s->lacks_text)
+		return true;
+	s->lacks_text = false;
+	for (uint32_t k = 0; k < w->n; k++)
+		s->lacks_text |= mw_frame_lacks_text(w->key[k]);
+	return !s->lacks_text;
+}
+
+void mw_stacks_reset(void)
+{
+	for (uint32_t i = 1; i < stacks.n; i++) {
+		struct mw_stack_sums *s = mw_stack_at(i);
+
+		s->samples = 0;
+		s->bytes = s->blocks = 0;
+	}
+}
+
+bool mw_sample_only(uint32_t ref, uint64_t where)
+{
+	const struct mw_stack_sample *s;
+	bool only;
+
+	if (mw_get(&unsure) || !mw_stacks_try())
+		return false;
+	s = sample_of(ref);
+	only = s && s->where == where && !s->code;
+	mw_stacks_unlock();
+	return only;
+}
+
+void mw_sample_is_code_locked(uint32_t ref)
+{
+	struct mw_stack_sample *s = sample_of(ref);
+
+	if (s)
+		s->code = true;
+}
+
+void mw_sample_is_code(uint32_t ref)
+{
+	if (!may_be_sampled(ref))
+		return;
+	if (mw_stacks_try()) {
+		mw_sample_is_code_locked(ref);
+		mw_stacks_unlock();
+	} else {
+		mw_add(&unsure, 1);
+	}
+}
+
+void mw_stacks_forget(uintptr_t start)
+{
+	if (!mw_get(&mw_stacks_figures.frames))
+		return;
+	if (!mw_stacks_try()) {
+		__atomic_store_n(&code_died, 1, __ATOMIC_RELEASE);
+		return;
+	}
+	mw_frames_die(start, 0, false);
+	mw_stacks_unlock();
+}
+
+void mw_stacks_forget_library(uintptr_t start, uint64_t bytes)
+{
+	mw_stacks_lock();
+	mw_frames_die(start, bytes, true);
+	mw_stacks_unlock();
+}
+
+/* --- weights -------------------------------------------------------------------------- */
+
+/* e to the power of -x, for 0 <= x; right to a millionth. */
+static double exp_minus(double x)
+{
+	double y = x / 1024, e = 1 - y + y * y / 2 - y * y * y / 6;
+
+	if (x > 30)
+		return 0;
+	for (int i = 0; i < 10; i++)
+		e *= e;
+	return e;
+}
+
+double mw_sample_weight(uint64_t size, uint64_t rate)
+{
+	double x = (double)size / (double)rate;
+
+	if (size == 0 || rate <= 1)
+		return 1;
+	/* 1 - e^-x loses its digits where x is small */
+	return x < 0.001 ? 1 / x + 0.5 : 1 / (1 - exp_minus(x));
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sample.c - see sample.h. */
+#include "sample.h"
+
+#include "base/clock.h"
+#include "caller/locate.h"
+#include "caller/ruby/ruby_stack.h"
+#include "table/generation.h"
+#include "table/rows.h"
+#include "table/stacks.h"
+#include "table/tail.h"
+
+enum {
+	BUDGET = 333,       /* sampling may take one part of so many of the CPU time: 0.3 % */
+	LOOK_AFTER = 128,   /* samples until the cost is compared with that */
+	CHECK_MOST = 1 << 18 /* bytes until the fast lookup is compared again */
+};
+
+static uint64_t rate;      /* relaxed; 0: off */
+static bool by_budget;
+static uint64_t began;     /* mw_now_ns() at the start */
+static uint64_t spent;     /* ns; relaxed adds */
+
+void mw_sampling_start(uint64_t bytes, bool automatic)
+{
+	by_budget = automatic;
+	began = mw_now_ns();
+	mw_set(&rate, bytes);
+}
+
+uint64_t mw_sampling_rate(void)
+{
+	return mw_get(&rate);
+}
+
+uint64_t mw_sampling_ns(void)
+{
+	return mw_get(&spent);
+}
+
+/* --- chance --------------------------------------------------------------------------- */
+
+static uint64_t dice(struct mw_shard *t)
+{
+	if (!t->dice)
+		t->dice = mw_mix((uint64_t)(uintptr_t)t ^ mw_now_ns()) | 1;
+	t->dice ^= t->dice << 13;
+	t->dice ^= t->dice >> 7;
+	t->dice ^= t->dice << 17;
+	return t->dice;
+}
+
+/* -ln(u) of a u between 0 and 1, given as u * 2^64; right to a hundred thousandth. */
+static double minus_ln(uint64_t u)
+{
+	int zeros = __builtin_clzll(u | 1);
+	double m = (double)(u << zeros) / 9223372036854775808.0; /* 1 to 2 */
+	double z = (m - 1) / (m + 1), z2 = z * z;
+
+	return (zeros + 1) * 0.69314718055994531 - 2 * z * (1 + z2 * (1. / 3 + z2 * (1. / 5 + z2 / 7)));
+}
+
+/* Bytes to the next sample. */
+static int64_t draw(struct mw_shard *t, uint64_t mean)
+{
+	return 1 + (int64_t)(minus_ln(dice(t)) * (double)mean);
+}
+
+/* --- a sample ------------------------------------------------------------------------- */
+
+/* The record's ref of a block that was just admitted, and its location; 0: it has no record. */
+static uint32_t ref_of(const void *p, uint32_t *id)
+{
+	uint32_t ref = mw_tail_read(p, mw_usable(p));
+	uint64_t where = mw_record_guess_where(mw_record_guess(ref));
+
+	*id = (uint32_t)where & MW_CS_MASK;
+	return mw_record_is(where, p) ? ref : 0;
+}
+
+/* Twice the rate if sampling costs too much, half if it costs little. */
+static void look_at_budget(void)
+{
+	static uint64_t looked_spent, looked_cpu; /* with the lock of stacks.h */
+	uint64_t cpu = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID), now = mw_get(&spent), is = mw_get(&rate);
+	uint64_t took = (now - looked_spent) * BUDGET, passed = cpu - looked_cpu;
+
+	looked_spent = now;
+	looked_cpu = cpu;
+	if (took > passed && is < MW_RATE_MOST)
+		mw_set(&rate, is * 2);
+	else if (took < passed / 4 && is > MW_RATE_LEAST)
+		mw_set(&rate, is / 2);
+}
+
+static void keep(struct mw_shard *t, const void *p, uint64_t mean)
+{
+	static struct mw_walk walk; /* with the lock: a thread's stack may be small */
+	static uint32_t taken;
+	struct mw_sample_of of = { .rate = mean };
+	uint64_t at = mw_now_ns();
+	uint32_t id;
+
+	(void)t;
+	of.ref = ref_of(p, &id);
+	if (!of.ref)
+		return;
+	if (!mw_stacks_try()) {
+		mw_add(&mw_stacks_figures.dropped, 1);
+		return;
+	}
+	of.now = (uint32_t)((at - began) / 1000000000);
+	walk.n = 0;
+	walk.cut = false;
+	mw_ruby_walk(&walk);
+	(void)mw_code_flag(of.ref);
+	if (!mw_stacks_count(&walk, id, &of) && !mw_ruby_name_frames())
+		mw_stacks_figures.unnamed++;
+	mw_add(&spent, mw_now_ns() - at);
+	if (by_budget && ++taken % LOOK_AFTER == 0)
+		look_at_budget();
+	mw_stacks_unlock();
+}
+
+static void check(struct mw_shard *t, int64_t bytes)
+{
+	t->to_check -= bytes;
+	if (t->to_check > 0)
+		return;
+	t->check_every = t->check_every ? t->check_every * 2 : 1;
+	if (t->check_every > CHECK_MOST)
+		t->check_every = CHECK_MOST;
+	t->to_check = t->check_every;
+	mw_locate_check(t);
+}
+
+void mw_sample_step(struct mw_shard *t, const void *p)
+{
+	uint64_t mean = mw_get(&rate);
+	int64_t bytes, next = MW_STEP;
+
+	if (mw_clock.in_bytes) {
+		bytes = t->clock_due + MW_CLOCK_STEP;
+		mw_generation_settle(t);
+	} else {
+		bytes = (int64_t)t->step_size - t->step;
+		check(t, bytes);
+		next = t->to_check < next ? t->to_check : next;
+	}
+	if (mean) {
+		if (!t->to_sample)
+			t->to_sample = draw(t, mean) + bytes;
+		t->to_sample -= bytes;
+		if (t->to_sample <= 0) {
+			keep(t, p, mean);
+			t->to_sample = draw(t, mean);
+		}
+		next = t->to_sample < next ? t->to_sample : next;
+	}
+	t->step = (int32_t)next;
+	t->step_size = (uint32_t)next;
+}
+
+void mw_sampling_after_fork(struct mw_shard *t)
+{
+	if (t)
+		t->dice = t->to_sample = 0;
+}

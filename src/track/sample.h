@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sample.h - chooses the allocations whose stacks are kept: by bytes, at random.
+ *
+ * Each byte is as likely as any other to make its block a sample (a Poisson process). A thread
+ * counts bytes down to its next sample in steps of MW_STEP at most. At a step's end it also compares
+ * the fast lookup with Ruby's own answer, now and then. So an allocation that isn't a step's end pays
+ * one subtraction for both.
+ *
+ * Without Ruby the step is the clock's (table/generation.h): a sample is then the block at a step's
+ * end, and the rate is a step's bytes at least.
+ *
+ * The rate is the mean number of bytes from sample to sample. By default it begins at MW_RATE_LEAST,
+ * and doubles until sampling takes less than MW_BUDGET of the process's CPU time.
+ */
+#ifndef MW_TRACK_SAMPLE_H
+#define MW_TRACK_SAMPLE_H
+
+#include "table/shard.h"
+
+enum { MW_STEP = 64 * 1024, MW_RATE_LEAST = 64 * 1024, MW_RATE_MOST = 1 << 30 };
+
+/* Before the first thread; rate in bytes, 0: no sampling; automatic: it changes by the budget. */
+void mw_sampling_start(uint64_t rate, bool automatic);
+uint64_t mw_sampling_rate(void);
+/* CPU time of sampling so far, in ns: relaxed. */
+uint64_t mw_sampling_ns(void);
+
+/* The step of t ended at the block p, which was admitted. t is busy. */
+void mw_sample_step(struct mw_shard *t, const void *p);
+/* In a forked child: other samples than its parent's. t may be NULL. */
+void mw_sampling_after_fork(struct mw_shard *t);
+
+#endif
