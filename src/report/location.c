@@ -66,8 +66,7 @@ static bool same_location(const struct parts *want, const struct parts *have)
 	       !memcmp(want->name, have->name, n);
 }
 
-/* The address in "...[0xADDR]"; 0: none, or more than 64 bits. */
-static uint64_t address(const char *s, size_t n)
+uint64_t mw_location_address(const char *s, size_t n)
 {
 	uint64_t addr = 0;
 	size_t i;
@@ -101,7 +100,7 @@ static int closeness(const struct parts *want, const struct parts *have, const s
 	if (same_location(want, have))
 		return 2;
 	return want->by_addr && r->kind == MW_KIND_NATIVE &&
-	       address(r->location, r->location_len) == want->by_addr;
+	       mw_location_address(r->location, r->location_len) == want->by_addr;
 }
 
 /* Does any escape of the row's location give these bytes? */
@@ -210,7 +209,7 @@ const struct mw_row *mw_location_find(const struct mw_snapshot *snap, const char
 	struct parts want = split(s, n);
 	int best_closeness = 0;
 
-	want.by_addr = want.addr_len && s[want.name_len] == '\t' ? address(s, n) : 0;
+	want.by_addr = want.addr_len && s[want.name_len] == '\t' ? mw_location_address(s, n) : 0;
 
 	for (size_t i = 0; i < snap->n; i++) {
 		const struct mw_row *r = &snap->rows[i];

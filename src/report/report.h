@@ -154,6 +154,9 @@ int mw_location_look(const struct mw_snapshot *, const char *, size_t, const str
 enum { MW_SHORT_ID = 17 };
 void mw_location_short(const struct mw_row *, char id[MW_SHORT_ID + 1]);
 
+/* The address in "...[0xADDR]"; 0: none, or more than 64 bits. */
+uint64_t mw_location_address(const char *, size_t);
+
 /*
  * Escapes: tab, newline, CR and backslash are \t \n \r \\ in text and TSV.
  * Invalid UTF-8 becomes U+FFFD in all but text, which keeps it.

@@ -11,6 +11,7 @@
 
 #include "columns.h"
 #include "report.h"
+#include "sums.h"
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -24,41 +25,27 @@ struct order {
 	int numbers, ties; /* 1 ascending, -1 descending */
 };
 
-static uint64_t add_u64(uint64_t a, uint64_t b)
-{
-	return __builtin_add_overflow(a, b, &a) ? UINT64_MAX : a;
-}
-
-static int64_t add_i64(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b < 0 ? INT64_MIN : INT64_MAX;
-	return sum;
-}
-
 void mw_row_add(struct mw_row *sum, const struct mw_row *r)
 {
-	sum->total = add_u64(sum->total, r->total);
-	sum->allocations = add_u64(sum->allocations, r->allocations);
-	sum->frees = add_u64(sum->frees, r->frees);
-	sum->freed = add_u64(sum->freed, r->freed);
-	sum->life_sum = add_u64(sum->life_sum, r->life_sum);
+	sum->total = mw_sum_u64(sum->total, r->total);
+	sum->allocations = mw_sum_u64(sum->allocations, r->allocations);
+	sum->frees = mw_sum_u64(sum->frees, r->frees);
+	sum->freed = mw_sum_u64(sum->freed, r->freed);
+	sum->life_sum = mw_sum_u64(sum->life_sum, r->life_sum);
 	if (r->life_max > sum->life_max)
 		sum->life_max = r->life_max;
-	sum->growth = add_i64(sum->growth, r->growth);
-	sum->live_bytes = add_u64(sum->live_bytes, r->live_bytes);
-	sum->live = add_u64(sum->live, r->live);
-	sum->fork_baseline.total = add_u64(sum->fork_baseline.total, r->fork_baseline.total);
+	sum->growth = mw_sum_i64(sum->growth, r->growth);
+	sum->live_bytes = mw_sum_u64(sum->live_bytes, r->live_bytes);
+	sum->live = mw_sum_u64(sum->live, r->live);
+	sum->fork_baseline.total = mw_sum_u64(sum->fork_baseline.total, r->fork_baseline.total);
 	sum->fork_baseline.allocations =
-		add_u64(sum->fork_baseline.allocations, r->fork_baseline.allocations);
-	sum->fork_baseline.frees = add_u64(sum->fork_baseline.frees, r->fork_baseline.frees);
-	sum->fork_baseline.freed = add_u64(sum->fork_baseline.freed, r->fork_baseline.freed);
-	sum->fork_baseline.life_sum = add_u64(sum->fork_baseline.life_sum, r->fork_baseline.life_sum);
+		mw_sum_u64(sum->fork_baseline.allocations, r->fork_baseline.allocations);
+	sum->fork_baseline.frees = mw_sum_u64(sum->fork_baseline.frees, r->fork_baseline.frees);
+	sum->fork_baseline.freed = mw_sum_u64(sum->fork_baseline.freed, r->fork_baseline.freed);
+	sum->fork_baseline.life_sum = mw_sum_u64(sum->fork_baseline.life_sum, r->fork_baseline.life_sum);
 	if (r->processes > sum->processes)
 		sum->processes = r->processes;
-	sum->overruns = add_u64(sum->overruns, r->overruns);
+	sum->overruns = mw_sum_u64(sum->overruns, r->overruns);
 	if (r->overrun_size)
 		sum->overrun_size = r->overrun_size;
 }

@@ -7,6 +7,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "report/sums.h"
+
 uint64_t mw_location_hash(const struct mw_row *r)
 {
 	uint64_t h = XXH3_64bits(r->location, r->location_len);
@@ -50,21 +52,11 @@ void mw_mark_clear(struct mw_mark *m)
 	*m = (struct mw_mark){ .turns = m->turns + 1 };
 }
 
-/* a - b, clamped to the type's range */
-static int64_t difference(uint64_t a, uint64_t b)
-{
-	uint64_t d = a > b ? a - b : b - a;
-
-	if (d > INT64_MAX)
-		return a > b ? INT64_MAX : INT64_MIN;
-	return a > b ? (int64_t)d : -(int64_t)d;
-}
-
 int64_t mw_mark_growth(const struct mw_mark *m, const struct mw_row *r, uint64_t hash)
 {
 	bool known = r->id < m->n && m->base[r->id].hash == hash;
 
 	if (!m->set)
 		return 0;
-	return difference(r->live_bytes, known ? m->base[r->id].live_bytes : 0);
+	return mw_difference(r->live_bytes, known ? m->base[r->id].live_bytes : 0);
 }
