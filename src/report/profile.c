@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * profile.c - from samples to stacks that add up to the table's rows.
+ *
+ * Integers all the way: a row's figure is multiplied by a weight of 62 bits and divided by the sum
+ * of the weights, in 128 bits. So the parts never add up to more than the figure, and the same
+ * samples always give the same profile.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile.h"
+#include "sums.h"
+
+__extension__ typedef unsigned __int128 u128;
+
+/* The figures that are divided, each by itself. */
+enum figure { LIVE_BYTES, TOTAL_BYTES, LIVE_BLOCKS, TOTAL_BLOCKS, BEFORE_BYTES, FIGURES };
+
+/* A row's figures, or what a stack gets of them. */
+struct figures {
+	uint64_t v[FIGURES];
+};
+
+/* One stack's part of a row's figure. */
+struct share {
+	double weight;
+	uint64_t part, rest; /* rest: what the division left, of the sum of all weights */
+	size_t place;        /* among the row's stacks */
+};
+
+/* The samples by row: those of row r are order[first[r]] to order[first[r + 1]] (exclusive). */
+struct by_row {
+	size_t *first, *order;
+	size_t rows, most; /* most: samples of one row */
+	size_t bare;       /* rows with figures, but without samples */
+};
+
+/* --- memory --------------------------------------------------------------- */
+
+struct kept {
+	struct kept *next;
+	max_align_t p[];
+};
+
+void *mw_profile_keep(struct mw_profile *p, size_t n)
+{
+	struct kept *k = n < SIZE_MAX / 2 ? malloc(sizeof(*k) + n) : NULL;
+
+	if (!k)
+		return NULL;
+	k->next = p->memory;
+	p->memory = k;
+	return k->p;
+}
+
+void mw_profile_free(struct mw_profile *p, const struct mw_api *api)
+{
+	struct kept *next;
+
+	for (struct kept *k = p->memory; k; k = next) {
+		next = k->next;
+		free(k);
+	}
+	if (p->snapshot)
+		api->snapshot_free(p->snapshot);
+	free(p->frames);
+	free(p->stacks);
+	*p = (struct mw_profile){ 0 };
+}
+
+/* --- figures -------------------------------------------------------------- */
+
+static struct figures figures_of(const struct mw_row *r)
+{
+	uint64_t before = r->live_bytes;
+
+	if (r->growth < 0) /* unsigned, since -INT64_MIN would overflow */
+		before = mw_sum_u64(before, 0 - (uint64_t)r->growth);
+	else
+		before -= before < (uint64_t)r->growth ? before : (uint64_t)r->growth;
+	return (struct figures){ { [LIVE_BYTES] = r->live_bytes,
+				   [TOTAL_BYTES] = r->total,
+				   [LIVE_BLOCKS] = r->live,
+				   [TOTAL_BLOCKS] = r->allocations,
+				   [BEFORE_BYTES] = before } };
+}
+
+static bool any(const struct figures *f)
+{
+	for (int i = 0; i < FIGURES; i++)
+		if (f->v[i])
+			return true;
+	return false;
+}
+
+/* Capped, so that their sum is a number. */
+static double weight(const struct mw_profile_sampled *s, enum figure figure)
+{
+	double w = 0;
+
+	switch (figure) {
+	case LIVE_BYTES:
+	case TOTAL_BYTES:
+		w = s->bytes[figure == LIVE_BYTES ? MW_BY_LIVE : MW_BY_TOTAL];
+		break;
+	case LIVE_BLOCKS:
+	case TOTAL_BLOCKS:
+		w = s->blocks[figure == LIVE_BLOCKS ? MW_BY_LIVE : MW_BY_TOTAL];
+		break;
+	case BEFORE_BYTES:
+		w = s->before;
+		break;
+	case FIGURES:
+		break;
+	}
+	if (!(w > 0))
+		return 0;
+	return w < 1e30 ? w : 1e30;
+}
+
+static void set(struct mw_profile_stack *to, const struct mw_profile_sampled *s, const struct figures *f)
+{
+	*to = (struct mw_profile_stack){
+		.frames = s->frames,
+		.depth = s->depth,
+		.row = s->row,
+		.bytes = { f->v[LIVE_BYTES], f->v[TOTAL_BYTES] },
+		.blocks = { f->v[LIVE_BLOCKS], f->v[TOTAL_BLOCKS] },
+		.samples = { s->samples[MW_BY_LIVE], s->samples[MW_BY_TOTAL] },
+		.growth = mw_difference(f->v[LIVE_BYTES], f->v[BEFORE_BYTES]),
+	};
+}
+
+/* --- dividing ------------------------------------------------------------- */
+
+static int by_rest(const void *a, const void *b)
+{
+	const struct share *x = a, *y = b;
+
+	if (x->rest != y->rest)
+		return x->rest > y->rest ? -1 : 1;
+	return (x->place > y->place) - (x->place < y->place);
+}
+
+/*
+ * Divides `figure` by the weights, whose sum is above 0. One more for each of the largest rests
+ * makes it exact: all rests together are less than n times the sum of the weights.
+ */
+static void divide(uint64_t figure, struct share *s, size_t n, double sum)
+{
+	uint64_t whole = 0, left = figure;
+
+	for (size_t i = 0; i < n; i++) {
+		s[i].rest = (uint64_t)(s[i].weight / sum * (double)(UINT64_C(1) << 62));
+		whole += s[i].rest;
+	}
+	for (size_t i = 0; i < n; i++) {
+		u128 product = (u128)figure * s[i].rest;
+
+		s[i].part = (uint64_t)(product / whole);
+		s[i].rest = (uint64_t)(product % whole);
+		left -= s[i].part;
+	}
+	if (left)
+		qsort(s, n, sizeof(*s), by_rest);
+	for (size_t i = 0; i < left; i++)
+		s[i].part++;
+}
+
+/* Weighs the row's samples by a figure; returns the sum. */
+static double weigh(struct share *s, const struct mw_profile_sampled *sampled, const size_t *order,
+		    size_t n, enum figure figure)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		s[i] = (struct share){ .weight = weight(&sampled[order[i]], figure), .place = i };
+		sum += s[i].weight;
+	}
+	return sum;
+}
+
+/* By the figure's own weights; if there are none, by the next best; at last in equal shares. */
+static void divide_figure(uint64_t value, enum figure figure, struct share *s,
+			  const struct mw_profile_sampled *sampled, const size_t *order, size_t n)
+{
+	static const enum figure instead[FIGURES] = {
+		[LIVE_BYTES] = TOTAL_BYTES,   [TOTAL_BYTES] = LIVE_BYTES,  [LIVE_BLOCKS] = TOTAL_BLOCKS,
+		[TOTAL_BLOCKS] = LIVE_BLOCKS, [BEFORE_BYTES] = LIVE_BYTES,
+	};
+	const enum figure by[] = { figure, instead[figure], LIVE_BYTES, TOTAL_BYTES };
+	double sum = 0;
+
+	for (size_t i = 0; i < sizeof(by) / sizeof(*by) && sum <= 0; i++)
+		sum = weigh(s, sampled, order, n, by[i]);
+	for (size_t i = 0; i < n && sum <= 0; i++)
+		s[i].weight = 1;
+	divide(value, s, n, sum > 0 ? sum : (double)n);
+}
+
+/* --- by row --------------------------------------------------------------- */
+
+static void by_row_free(struct by_row *b)
+{
+	free(b->first);
+	free(b->order);
+}
+
+static bool is_in(const struct mw_profile *p, const struct mw_profile_sampled *s)
+{
+	return s->row < p->snapshot->n && s->depth;
+}
+
+/* Sorts by counting. False: no memory. */
+static bool by_row_make(struct by_row *b, const struct mw_profile *p, const struct mw_profile_sampled *s,
+			size_t n)
+{
+	size_t at = 0, count;
+
+	*b = (struct by_row){ .rows = p->snapshot->n };
+	b->first = calloc(b->rows + 1, sizeof(*b->first));
+	b->order = calloc(n + 1, sizeof(*b->order));
+	if (!b->first || !b->order)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (is_in(p, &s[i]))
+			b->first[s[i].row]++;
+	for (size_t r = 0; r < b->rows; r++) {
+		struct figures f = figures_of(&p->snapshot->rows[r]);
+
+		count = b->first[r];
+		b->first[r] = at;
+		at += count;
+		if (count > b->most)
+			b->most = count;
+		b->bare += !count && any(&f);
+	}
+	b->first[b->rows] = at;
+	/* each first moves to its row's end meanwhile */
+	for (size_t i = 0; i < n; i++)
+		if (is_in(p, &s[i]))
+			b->order[b->first[s[i].row]++] = i;
+	for (size_t r = b->rows; r; r--)
+		b->first[r] = b->first[r - 1];
+	b->first[0] = 0;
+	b->first[b->rows] = at;
+	return true;
+}
+
+/* --- a location without a sample ------------------------------------------ */
+
+/* A copy, NUL-terminated; a name may have NULs in it. NULL: no memory. */
+static const char *keep_text(struct mw_profile *p, const char *s, size_t n)
+{
+	char *to = mw_profile_keep(p, n + 1);
+
+	if (!to)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		to[i] = s[i] ? s[i] : '?';
+	to[n] = 0;
+	return to;
+}
+
+/* "f" of "MODULE(f+0x1f) [0x7f..]", else all before the address; 0 is never the length. */
+static const char *function_of(const struct mw_row *r, size_t file_len, size_t *n)
+{
+	const char *s = r->location + file_len, *end = r->location + r->location_len, *plus, *space;
+
+	if (s < end && *s == '(') {
+		plus = memchr(s, '+', (size_t)(end - s));
+		if (plus && plus > s + 1) {
+			*n = (size_t)(plus - s) - 1;
+			return s + 1;
+		}
+	}
+	space = memrchr(r->location, ' ', r->location_len);
+	*n = space && space > r->location && space[1] == '[' ?
+		     (size_t)(space - r->location) :
+		     r->location_len;
+	return r->location;
+}
+
+/* False: no memory. */
+static bool location_frame(struct mw_profile *p, const struct mw_row *r, struct mw_profile_frame *to)
+{
+	size_t file_len = r->file_len <= r->location_len && r->kind != MW_KIND_SPECIAL ? r->file_len : 0;
+	size_t n = r->location_len;
+	const char *name = r->location;
+
+	*to = (struct mw_profile_frame){ .kind = r->kind };
+	if (r->kind == MW_KIND_RUBY)
+		to->line = r->at < UINT32_MAX ? (uint32_t)r->at : 0;
+	if (r->kind == MW_KIND_NATIVE) {
+		name = function_of(r, file_len, &n);
+		to->address = mw_location_address(r->location, r->location_len);
+	}
+	to->name = n ? keep_text(p, name, n) : "?";
+	to->file = file_len ? keep_text(p, r->location, file_len) : "";
+	return to->name && to->file;
+}
+
+/* Appends a frame, whose room is there, and a stack of it. False: no memory. */
+static bool bare_stack(struct mw_profile *p, uint32_t row, const struct figures *f)
+{
+	uint32_t *frame = mw_profile_keep(p, sizeof(*frame));
+	struct mw_profile_sampled s = { .frames = frame, .depth = 1, .row = row };
+
+	if (!frame || !location_frame(p, &p->snapshot->rows[row], &p->frames[p->n_frames]))
+		return false;
+	*frame = (uint32_t)p->n_frames++;
+	set(&p->stacks[p->n_stacks++], &s, f);
+	return true;
+}
+
+/* --- profiles ------------------------------------------------------------- */
+
+/* Appends the stacks of a row. */
+static void divide_row(struct mw_profile *p, const struct mw_row *r,
+		       const struct mw_profile_sampled *sampled, const size_t *order, size_t n,
+		       struct share *shares, struct figures *parts)
+{
+	struct figures all = figures_of(r);
+
+	for (enum figure f = 0; f < FIGURES; f++) {
+		divide_figure(all.v[f], f, shares, sampled, order, n);
+		for (size_t i = 0; i < n; i++)
+			parts[shares[i].place].v[f] = shares[i].part;
+	}
+	for (size_t i = 0; i < n; i++)
+		set(&p->stacks[p->n_stacks++], &sampled[order[i]], &parts[i]);
+}
+
+/* Room for the stacks of all samples, and for frames and stacks of `bare` rows. */
+static bool make_room(struct mw_profile *p, const struct by_row *b, size_t bare)
+{
+	size_t n = p->n_frames + bare;
+	struct mw_profile_frame *frames = NULL;
+
+	if (n < UINT32_MAX)
+		frames = realloc(p->frames, (n + 1) * sizeof(*frames));
+	if (frames)
+		p->frames = frames;
+	free(p->stacks);
+	p->n_stacks = 0;
+	p->stacks = calloc(b->first[b->rows] + bare + 1, sizeof(*p->stacks));
+	return frames && p->stacks;
+}
+
+static void sum_samples(struct mw_profile *p)
+{
+	for (int by = 0; by < MW_BY_N; by++) {
+		p->samples[by] = 0;
+		for (size_t i = 0; i < p->n_stacks; i++)
+			p->samples[by] += p->stacks[i].samples[by];
+	}
+}
+
+static bool divide_rows(struct mw_profile *p, const struct mw_profile_sampled *sampled,
+			const struct by_row *b)
+{
+	struct share *shares = calloc(b->most + 1, sizeof(*shares));
+	struct figures *parts = calloc(b->most + 1, sizeof(*parts));
+	bool good = shares && parts;
+
+	for (size_t r = 0; good && r < b->rows; r++) {
+		const struct mw_row *row = &p->snapshot->rows[r];
+		size_t n = b->first[r + 1] - b->first[r];
+		struct figures f = figures_of(row);
+
+		if (n)
+			divide_row(p, row, sampled, b->order + b->first[r], n, shares, parts);
+		else if (any(&f))
+			good = bare_stack(p, (uint32_t)r, &f);
+	}
+	free(shares);
+	free(parts);
+	return good;
+}
+
+bool mw_profile_calibrate(struct mw_profile *p, const struct mw_profile_sampled *s, size_t n)
+{
+	struct by_row b;
+	bool good = by_row_make(&b, p, s, n) && make_room(p, &b, b.bare) && divide_rows(p, s, &b);
+
+	by_row_free(&b);
+	if (!good)
+		p->n_stacks = 0;
+	sum_samples(p);
+	return good;
+}
+
+static uint64_t rounded(double w)
+{
+	return w < 9e18 ? (uint64_t)(w + 0.5) : (uint64_t)9e18;
+}
+
+bool mw_profile_estimate(struct mw_profile *p, const struct mw_profile_sampled *s, size_t n)
+{
+	struct by_row b;
+	bool good = by_row_make(&b, p, s, n) && make_room(p, &b, 0);
+
+	p->n_stacks = 0;
+	for (size_t i = 0; good && i < b.first[b.rows]; i++) {
+		const struct mw_profile_sampled *one = &s[b.order[i]];
+		struct figures f;
+
+		for (enum figure figure = 0; figure < FIGURES; figure++)
+			f.v[figure] = rounded(weight(one, figure));
+		set(&p->stacks[p->n_stacks++], one, &f);
+	}
+	by_row_free(&b);
+	sum_samples(p);
+	return good;
+}

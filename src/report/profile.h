@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * profile.h - who called the locations: stacks, with bytes and blocks that add up to the table's.
+ *
+ * The tracker samples allocations by bytes, and keeps each sample's stack. A profile is a copy of
+ * these stacks, calibrated by the exact counters: the stacks of a location add up to its row, to
+ * the byte. So a sum over locations is exact, and what is said about a caller is estimated; the
+ * numbers of samples say how well.
+ *
+ * A location without a sample has a stack of one frame: its own line.
+ *
+ * To make one: zero the struct, set snapshot, rate, program, start and now, fill frames, then calibrate the
+ * samples. The snapshot's growth may be made that since a mark first.
+ */
+#ifndef MW_REPORT_PROFILE_H
+#define MW_REPORT_PROFILE_H
+
+#include "report.h"
+
+/* A frame of a stack. Texts are the profile's; bytes as the system has them, maybe not UTF-8. */
+struct mw_profile_frame {
+	const char *name; /* "JSON::Ext::Parser#parse", "block in run", "rb_str_resize"; never "" */
+	const char *file; /* "/srv/app/a.rb", "/usr/lib/libruby-3.1.so.3.1"; "": not known */
+	uint32_t line;    /* of a Ruby frame; 0: not known */
+	uint64_t address; /* of a native frame, as it is mapped; else 0 */
+	enum mw_kind kind; /* RUBY, NATIVE (C methods, too), SPECIAL: a location such as "(other)" */
+};
+
+enum mw_profile_by { MW_BY_LIVE, MW_BY_TOTAL, MW_BY_N };
+
+/* One stack of one location. */
+struct mw_profile_stack {
+	const uint32_t *frames; /* indexes into the profile's frames, innermost first */
+	uint32_t depth;         /* at least 1 */
+	uint32_t row;           /* index into the snapshot's rows: the location */
+	uint64_t bytes[MW_BY_N], blocks[MW_BY_N]; /* calibrated: live now; allocated since the reset */
+	uint32_t samples[MW_BY_N];                /* that these rest on; 0: the location has none */
+	int64_t growth;         /* bytes, live now less live at the mark or at the reset */
+};
+
+struct mw_profile {
+	struct mw_snapshot *snapshot; /* owned */
+	struct mw_profile_frame *frames; /* owned, malloc'ed */
+	size_t n_frames;
+	struct mw_profile_stack *stacks; /* owned, malloc'ed; by row, then as they came */
+	size_t n_stacks;
+	uint64_t rate;        /* bytes a sample, now */
+	uint64_t samples[MW_BY_N]; /* the sums of the stacks' */
+	const char *program;  /* its file, which pprof shows as the profile's; NULL: not known */
+	double start, now;    /* s since 1970: counting since, and the moment of the profile */
+	void *memory;         /* of mw_profile_keep */
+};
+
+/* Memory for texts and stacks' frames, until mw_profile_free. NULL: no memory. */
+void *mw_profile_keep(struct mw_profile *, size_t);
+void mw_profile_free(struct mw_profile *, const struct mw_api *); /* all zero again */
+
+/*
+ * What the samples of one stack at one location say: a block of `size` bytes, sampled at a rate of
+ * R bytes, counts as 1 / (1 - exp(-size / R)) blocks of that size.
+ */
+struct mw_profile_sampled {
+	const uint32_t *frames; /* innermost first; lives as long as the profile: mw_profile_keep */
+	uint32_t depth;         /* at least 1 */
+	uint32_t row;           /* index into the snapshot's rows; one that isn't there: left out */
+	double bytes[MW_BY_N], blocks[MW_BY_N]; /* estimated; less than 0 or NaN count as 0 */
+	double before;          /* estimated bytes live at the mark or reset; 0: not known, or none */
+	uint32_t samples[MW_BY_N];
+};
+
+/*
+ * Makes the profile's stacks of the samples: scaled so that the stacks of each row add up to the
+ * row's total, allocations, live_bytes, live and growth, each exactly. What is left of a division
+ * goes to those with the largest remainders; the first of equal ones.
+ *
+ * A row with live bytes whose samples are all of freed blocks is divided as its total is, and the
+ * other way round; `before` as its live bytes. One whose samples have no weight is divided in equal
+ * shares. A row without any sample gets a stack of one frame, which is added to the profile's: its
+ * name is the location (of a native one the function's name, if that is known).
+ *
+ * False: no memory, and the profile has no stacks; free it.
+ */
+bool mw_profile_calibrate(struct mw_profile *, const struct mw_profile_sampled *, size_t n);
+/* The estimates as they are, rounded. Rows without a sample have no stack. */
+bool mw_profile_estimate(struct mw_profile *, const struct mw_profile_sampled *, size_t n);
+
+/* Go's profile.proto, not compressed. Names: alloc_objects, alloc_space, inuse_objects, inuse_space. */
+void mw_profile_pprof(struct mw_buf *, const struct mw_profile *, enum mw_profile_by by_default);
+/* A line for each stack, outermost frame first: "main;run;parse 1234". */
+void mw_profile_collapsed(struct mw_buf *, const struct mw_profile *, enum mw_profile_by);
+/* A file for speedscope: one profile for live bytes, one for allocated bytes. */
+void mw_profile_speedscope(struct mw_buf *, const struct mw_profile *, const char *title);
+
+/*
+ * The tree of all stacks for the page's flame graph, as members of a JSON object without its
+ * braces: see doc in profile_tree.c. The page puts start, now and unix in front of them.
+ * inverted: innermost frame at the root. row: only this row's stacks, or MW_ROW_ALL.
+ * At most `most` nodes, the root included: those with the most bytes. `pruned` in the JSON says how
+ * many are left out. Their bytes stay in their parents.
+ */
+#define MW_ROW_ALL UINT32_MAX
+struct mw_profile_view {
+	enum { MW_VIEW_LIVE, MW_VIEW_TOTAL, MW_VIEW_GROWTH } by;
+	bool inverted;
+	uint32_t row;
+	size_t most; /* nodes */
+};
+void mw_profile_tree(struct mw_buf *, const struct mw_profile *, const struct mw_profile_view *);
+
+#endif
