@@ -20,6 +20,9 @@ $(T)/programs/%: t/programs/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -rdynamic -o $@ $< $(LIBS) -lpthread -ldl
 $(T)/programs/own_mhd: LIBS := $(MHD_LIBS)
+PROFILE_OBJ := $(patsubst %,$(B)/src/report/%.o,profile profile_tree pprof collapsed intern group rows columns location buf escape)
+$(T)/programs/profile_forms: LIBS := $(PROFILE_OBJ)
+$(T)/programs/profile_forms: $(PROFILE_OBJ)
 $(T)/programs/urcu_%: t/programs/urcu.c
 	$(call say,CC,'$< for $*')
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -Wno-unused-function -DFLAVOUR_$* -rdynamic -o $@ $< -lurcu-$* -lurcu-common -lpthread -ldl
