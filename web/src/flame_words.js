@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// flame_words.js - what the flame graph says in words. Pure functions.
+
+import { bytes, count, moment, span, visible } from "./format.js";
+import { NATIVE, SPECIAL, frameOf, placeOf } from "./flame_tree.js";
+
+export const BY = {
+	live: { choice: "live", noun: "live bytes", verb: "live now", about: "Bytes that are allocated now and not freed" },
+	total: { choice: "allocated", noun: "allocated bytes", verb: "allocated", about: "All bytes allocated since the start or the last reset, also those freed since" },
+	growth: { choice: "growth", noun: "growth", verb: "growth", about: "Live bytes now less those at the mark, or at the start or the last reset. Red grew, blue shrank" },
+};
+
+// 43 %, 4.3 %, 0.04 %
+export function percent(part, all) {
+	if (!all)
+		return "0\u00a0%";
+	const v = Math.abs(part / all) * 100;
+	const s = v >= 99.95 || v === 0 ? String(Math.round(v)) : v >= 9.95 ? v.toFixed(v >= 20 ? 0 : 1) : v >= 0.095 ? v.toFixed(1) : v >= 0.005 ? v.toFixed(2) : "<0.01";
+	return `${s}\u00a0%`;
+}
+
+export const signed = (by, n) => (by === "growth" && n > 0 ? `+${bytes(n)}` : bytes(n));
+
+const samples = (n) => `${count(n)} sample${n === 1 ? "" : "s"}`;
+
+// How far a number may be off that rests on n samples
+export function errorWords(n) {
+	if (!n)
+		return "no sample: not known from where";
+	if (n === 1)
+		return "estimated from 1 sample: the size may be quite another";
+	const off = 100 / Math.sqrt(n);
+	return `estimated from ${samples(n)}${n < 10 ? " only" : ""}, about \u00b1${off < 1 ? off.toFixed(1) : Math.round(off)}\u00a0%`;
+}
+
+// The root's name: what all of it is
+export const rootName = (tree) => (tree.location ? `all at ${visible(tree.location)}` : "all");
+
+export function nodeTitle(tree, node) {
+	const at = frameOf(tree, node);
+	return at ? visible(at.name) || "(no name)" : rootName(tree);
+}
+
+// Beside the name, what it is: "json-2.9.1", "json-2.9.1, native"
+export function kindWords(tree, node) {
+	const at = frameOf(tree, node);
+	if (!at)
+		return "";
+	const kind = at.kind === NATIVE ? "native" : at.kind === SPECIAL ? "no single line" : "";
+	return [tree.merged ? "" : visible(at.group), kind].filter(Boolean).join(", ");
+}
+
+// Bytes, shares, own bytes, samples
+export function amountWords(tree, node, zoom) {
+	const { by, value, width } = tree;
+	const words = [`${signed(by, value[node])} ${BY[by].verb}`];
+	if (node)
+		words.push(`${percent(width[node], width[0])} of all`);
+	if (zoom && node > zoom && node < tree.end[zoom])
+		words.push(`${percent(width[node], width[zoom])} of the zoomed frame`);
+	if (node && !tree.inverted)
+		words.push(`own ${signed(by, tree.own[node])}`);
+	words.push(node ? errorWords(tree.samplesOf[node]) : `exact; callers estimated from ${samples(tree.samples)}`);
+	return words;
+}
+
+// One frame for those who listen
+export function spoken(tree, node, zoom) {
+	const at = frameOf(tree, node);
+	const place = at && !tree.merged ? visible(placeOf(at)) : "";
+	const below = tree.end[node] > node + 1 ? "" : "nothing below";
+	return [nodeTitle(tree, node), ...amountWords(tree, node, zoom), place, kindWords(tree, node), `row ${tree.depth[node] + 1}`, below].filter(Boolean).join(", ");
+}
+
+export function searchWords(tree, found, zoom, inZoom) {
+	if (!found)
+		return "";
+	if (found.error)
+		return "not a regular expression";
+	if (!found.frames)
+		return `matches none of ${count(found.of)} ${tree.merged ? "groups" : "frames"}`;
+	const part = (weight, root) => percent(weight, tree.width[root]);
+	return `matches ${part(found.weight, 0)} of ${BY[tree.by].noun}, ` +
+		(zoom ? `${part(inZoom.weight, zoom)} of the zoomed frame, ` : "") +
+		`${count(found.frames)} of ${count(found.of)} ${tree.merged ? "groups" : "frames"}`;
+}
+
+const SINCE = { mark: "since the mark", start: "since the start", reset: "since the last reset" };
+
+// The sentences above the graph. since: of the query, as it was asked; now: Unix time
+export function summaryWords(tree, { since, now }) {
+	const { by, total } = tree;
+	const at = tree.unix ? moment(tree.unix, now, true) : "";
+	const where = tree.location ? ` by ${visible(tree.location)}` : "";
+	const from = since ? ` ${SINCE[since] ?? `since ${/^\d+$/.test(since) ? `${span(since)} after the start` : visible(since)}`}` : "";
+	const what = {
+		live: `${bytes(total)}${where} are live${at && `, as of ${at}`}.`,
+		total: `${bytes(total)} were allocated${where}${at && ` until ${at}`}.`,
+		growth: `Live bytes${where} ${total < 0 ? `shrank by ${bytes(-total)}` : `grew by ${bytes(total)}`}${from}${at && ` until ${at}`}.`,
+	}[by];
+	if (!tree.samples)
+		return `${what} No stack was sampled yet, so no caller is known.`;
+	return `${what} The sum of each line is exact. Callers are estimated from ${samples(tree.samples)}${tree.rate ? `, one for about ${bytes(tree.rate)} allocated` : ""}.` +
+		(tree.pruned ? ` ${count(tree.pruned)} frames too small to be seen are left out; their bytes are in the frames above them.` : "");
+}
