@@ -10,7 +10,7 @@ require "zlib"
 
 class WebDistTest < Minitest::Test
   WEB = File.join(ROOT, "web")
-  DIST = %w[LICENSES app.js cluster.js mwrap.js uplot.css].freeze
+  DIST = %w[LICENSES app.js cluster.js flame.css flame.js flame_alone.html mwrap.js uplot.css].freeze
 
   def pins
     package = JSON.parse(File.read(File.join(WEB, "package.json")))
@@ -37,7 +37,7 @@ class WebDistTest < Minitest::Test
     in_tmp do |dir|
       copy = File.join(dir, "another place")
       FileUtils.mkdir_p(copy)
-      %w[src build.mjs package.json].each { |name| FileUtils.cp_r(File.join(WEB, name), copy) }
+      %w[src mwrap.css build.mjs package.json].each { |name| FileUtils.cp_r(File.join(WEB, name), copy) }
       File.symlink(File.join(WEB, "node_modules"), File.join(copy, "node_modules"))
       assert_success run_command("node", "--preserve-symlinks", "build.mjs", chdir: copy)
       DIST.each { |name| assert_equal File.binread(File.join(WEB, "dist", name)), File.binread(File.join(copy, "dist", name)), name }
@@ -67,11 +67,27 @@ class WebDistTest < Minitest::Test
   # Only so may a browser keep it: see src/http/embed.rb.
   def test_the_script_is_loaded_by_its_version
     loader = File.read(File.join(WEB, "dist/mwrap.js"))
-    %w[app.js cluster.js].each do |name|
-      version = Digest::SHA256.file(File.join(WEB, "dist", name)).hexdigest[0, 16]
-      assert_includes loader, %{import("./#{name}?v=#{version}")}
-    end
+    %w[app.js cluster.js flame.js].each { |name| assert_includes loader, %{import("./#{name}?v=#{version_of(name)}")} }
+    assert_includes File.read(File.join(WEB, "dist/flame.js")), %{"./flame.css?v=#{version_of("flame.css")}"}
     assert_operator loader.bytesize, :<, 2000, "what runs before the page is painted is little"
+  end
+
+  def version_of(name) = Digest::SHA256.file(File.join(WEB, "dist", name)).hexdigest[0, 16]
+
+  # The flame graph in one file: what its policy lets run is what is in it, and text of a tree gets in by
+  # the slots alone.
+  def test_the_page_that_stands_alone
+    page = File.read(File.join(WEB, "dist/flame_alone.html"))
+    assert_equal %w[title process json], page.scan(/\{\{(\w*)/).flatten
+    style, script = page[%r{<style>(.*)</style>}m, 1], page[%r{<script type="module">(.*)</script>}m, 1]
+    policy = page[/Content-Security-Policy" content="([^"]*)"/, 1]
+    { "style" => style, "script" => script }.each do |kind, text|
+      assert_operator text.bytesize, :>, 1000, kind
+      assert_includes policy, "#{kind}-src 'sha256-#{Digest::SHA256.base64digest(text)}'"
+    end
+    assert_includes policy, "default-src 'none'"
+    refute_includes policy, "unsafe"
+    refute_match(%r{\b(?:src|href)="|url\(|https?://(?!www\.w3\.org/)|\bimport\b[^.]}, page)
   end
 
   # What / needs: the layout, styles and script.

@@ -21,8 +21,24 @@ await script("src/cluster.js", "cluster.js");
 // the version that the server gives it (src/http/embed.rb), so that browsers may keep it
 const version = (name) => createHash("sha256").update(readFileSync(join(to, name))).digest("hex").slice(0, 16);
 const address = (name) => JSON.stringify(`./${name}?v=${version(name)}`);
-await script("src/main.js", "mwrap.js", { define: { APP: address("app.js"), CLUSTER: address("cluster.js") }, external: ["./app.js?*", "./cluster.js?*"] });
-await build({ ...common, entryPoints: ["node_modules/uplot/dist/uPlot.min.css"], outfile: join(to, "uplot.css"), loader: { ".css": "css" } });
+const style = (entry, name) => build({ ...common, entryPoints: [entry], outfile: join(to, name), loader: { ".css": "css" } });
+await style("src/flame.css", "flame.css");
+await script("src/flame.js", "flame.js", { define: { FLAME_CSS: address("flame.css") } });
+await script("src/main.js", "mwrap.js", { define: { APP: address("app.js"), CLUSTER: address("cluster.js"), FLAME: address("flame.js") },
+	external: ["./app.js?*", "./cluster.js?*", "./flame.js?*"] });
+await style("node_modules/uplot/dist/uPlot.min.css", "uplot.css");
+
+// flame_alone.html: one file that needs no server. Its policy names its style and its script by their hashes, so
+// nothing else runs there, whatever the tree's texts are. The slots {{title}}, {{process}} and {{json}} stay.
+const inline = async (options) => (await build({ ...common, write: false, outdir: to, ...options })).outputFiles[0].text.trim();
+const css = [await inline({ entryPoints: ["mwrap.css"] }), await inline({ entryPoints: ["src/flame.css"] })].join("\n");
+const js = await inline({ entryPoints: ["src/flame_alone.js"], format: "esm", target: ["es2022"] });
+const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+const parts = { style: css, script: js, policy: `default-src 'none'; script-src ${hash(js)}; style-src ${hash(css)}; base-uri 'none'; form-action 'none'` };
+for (const text of [css, js])
+	if (/<\/s|<!--|<script|\{\{/i.test(text)) // "{{" would be a slot
+		throw new Error("flame_alone.html: a part can't be in a page as it is");
+writeFileSync(join(to, "flame_alone.html"), readFileSync(join(here, "src/flame_alone.html"), "utf8").replace(/\[\[(\w+)\]\]/g, (_, name) => parts[name]));
 
 const licences = LIBRARIES.map((name) => {
 	const folder = join(here, "node_modules", name);

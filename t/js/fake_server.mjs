@@ -6,6 +6,7 @@
 //	node t/js/fake_server.mjs [--port=0] [--locations=300] [--base=/mwrap]
 //		[--read-only] [--no-ruby] [--flat] [--empty] [--no-source] [--hand]
 //		[--age=SECONDS] [--workers] [--no-curves] [--no-verdict] [--forgetful]
+//		[--nodes=3000] [--hostile] [--no-stacks] of /flame
 //
 // --workers: of the answers to single questions, every second one is another
 // process's. --no-curves, --no-verdict: no such page. --forgetful: the stream begins
@@ -28,6 +29,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createInterface } from "node:readline";
 import { gzipSync } from "node:zlib";
+import { flamePage } from "./fake_flame.mjs";
 
 const WEB = join(dirname(fileURLToPath(import.meta.url)), "../../web");
 const MB = 1024 * 1024;
@@ -363,6 +365,11 @@ class Server {
 		res.end(`${line}\n`);
 	}
 
+	flame(res, [status, type, body, policy]) {
+		res.writeHead(status, { "Content-Type": `${type}; charset=utf-8`, "Cache-Control": "no-store", ...(policy && { "Content-Security-Policy": policy }) });
+		res.end(body);
+	}
+
 	json(res, data) {
 		res.writeHead(200, { "Content-Type": "application/json", "Cache-Control": "no-store" });
 		res.end(JSON.stringify(data));
@@ -424,6 +431,8 @@ class Server {
 			return this.change(req, res, path, url.searchParams);
 		if (path === "/")
 			return this.home(res);
+		if (["/flame", "/flame.json", "/alone"].includes(path))
+			return this.flame(res, flamePage(WEB, this.o, CSP, path, url.searchParams));
 		if (path === "/live")
 			return this.watch(res);
 		if (path === "/history.json")
