@@ -15,6 +15,7 @@ static const char *const param_names[MW_PARAMS_N] = {
 	[MW_PARAM_OLDEST] = "oldest", [MW_PARAM_V] = "v",           [MW_PARAM_TOKEN] = "token",
 	[MW_PARAM_TO] = "to",         [MW_PARAM_TOP] = "top",       [MW_PARAM_FROM] = "from",
 	[MW_PARAM_RANGE] = "range",   [MW_PARAM_POINTS] = "points", [MW_PARAM_TEXT] = "text",
+	[MW_PARAM_BY] = "by",         [MW_PARAM_INVERT] = "invert", [MW_PARAM_RAW] = "raw",
 };
 
 static const struct {

@@ -105,7 +105,7 @@ void mw_event_point(struct mw_buf *, void *ctx, double t);
 
 /*
  * each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, events.c, layout.c, site.c,
- * locations.c, source.c, stats.c, verdict.c, wire.c
+ * locations.c, source.c, stacks.c, stats.c, verdict.c, wire.c
  */
 
 #define MW_PARAMETERS_MAX 100u /* of a query; there are fewer than 20 names */
@@ -133,6 +133,12 @@ void mw_page_live(struct mw_call *);
 void mw_page_source(struct mw_call *);
 void mw_page_self(struct mw_call *);
 void mw_page_table(struct mw_call *);
+void mw_page_flame(struct mw_call *);
+void mw_page_flame_json(struct mw_call *);
+void mw_page_pprof_heap(struct mw_call *);
+void mw_page_pprof_allocs(struct mw_call *);
+void mw_page_collapsed(struct mw_call *);
+void mw_page_speedscope(struct mw_call *);
 void mw_page_mark(struct mw_call *);
 void mw_page_mark_clear(struct mw_call *);
 void mw_page_reset(struct mw_call *);

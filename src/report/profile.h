@@ -51,6 +51,11 @@ struct mw_profile {
 	void *memory;         /* of mw_profile_keep */
 };
 
+/*
+ * The calibrated profile of the process; raw: as estimated. False: no memory, and *p is all zero. The
+ * caller is quiet, or a thread of ours.
+ */
+bool mw_profile_make(struct mw_profile *p, const struct mw_api *, bool raw);
 /* Memory for texts and stacks' frames, until mw_profile_free. NULL: no memory. */
 void *mw_profile_keep(struct mw_profile *, size_t);
 void mw_profile_free(struct mw_profile *, const struct mw_api *); /* all zero again */
@@ -106,5 +111,14 @@ struct mw_profile_view {
 	size_t most; /* nodes */
 };
 void mw_profile_tree(struct mw_buf *, const struct mw_profile *, const struct mw_profile_view *);
+/* The same nodes, one by one, parents first. False: no memory, and none was seen. */
+struct mw_profile_node {
+	const struct mw_profile_frame *frame; /* NULL: the root */
+	uint32_t depth;
+	int64_t value;
+	uint64_t samples;
+};
+bool mw_profile_tree_each(const struct mw_profile *, const struct mw_profile_view *,
+			  void (*see)(void *ctx, const struct mw_profile_node *), void *ctx);
 
 #endif

@@ -443,23 +443,59 @@ static void nodes(struct mw_buf *b, const struct tree *tree, const struct kept *
 	texts_free(&t);
 }
 
+/* The nodes that stay, in preorder. */
+struct plan {
+	struct tree tree;
+	struct kept *kept;
+	struct step *steps; /* NULL: no memory */
+	uint32_t n;
+};
+
+static void plan_make(struct plan *l, const struct mw_profile *p, const struct mw_profile_view *view)
+{
+	l->kept = NULL;
+	l->steps = NULL;
+	l->n = 0;
+	if (tree_make(&l->tree, p, view))
+		l->kept = prune(&l->tree, p, view->most, &l->n);
+	if (l->kept)
+		l->steps = walk(l->kept, l->n);
+}
+
+static void plan_free(struct plan *l)
+{
+	free(l->steps);
+	free(l->kept);
+	tree_free(&l->tree);
+}
+
 void mw_profile_tree(struct mw_buf *b, const struct mw_profile *p, const struct mw_profile_view *view)
 {
-	struct tree tree;
-	struct kept *kept = NULL;
-	struct step *steps = NULL;
-	uint32_t n = 0;
+	struct plan l;
 
-	if (tree_make(&tree, p, view))
-		kept = prune(&tree, p, view->most, &n);
-	if (kept)
-		steps = walk(kept, n);
-	if (steps) {
-		head(b, p, view, &tree.nodes[0], node_count(&tree) - n);
-		nodes(b, &tree, kept, steps, n, view->by == MW_VIEW_GROWTH);
+	plan_make(&l, p, view);
+	if (l.steps) {
+		head(b, p, view, &l.tree.nodes[0], node_count(&l.tree) - l.n);
+		nodes(b, &l.tree, l.kept, l.steps, l.n, view->by == MW_VIEW_GROWTH);
 	}
-	b->failed |= !steps;
-	free(steps);
-	free(kept);
-	tree_free(&tree);
+	b->failed |= !l.steps;
+	plan_free(&l);
+}
+
+bool mw_profile_tree_each(const struct mw_profile *p, const struct mw_profile_view *view,
+			  void (*see)(void *ctx, const struct mw_profile_node *), void *ctx)
+{
+	struct plan l;
+	bool made;
+
+	plan_make(&l, p, view);
+	made = l.steps;
+	for (uint32_t i = 0; made && i < l.n; i++) {
+		const struct kept *k = &l.kept[l.steps[i].at];
+		const struct node *node = &l.tree.nodes[k->node];
+
+		see(ctx, &(struct mw_profile_node){ k->f, l.steps[i].depth, node->value, node->samples });
+	}
+	plan_free(&l);
+	return made;
 }

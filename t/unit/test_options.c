@@ -74,7 +74,7 @@ static void values_hold_colons_and_quoted_commas(void **state)
 #define UNKNOWN                                                                                           \
 	": unknown option: known are socket, socket_dir, socket_mode, socket_group, listen, token_file, " \
 	"read_only, source, history, dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, "  \
-	"dump_keep, memory_max, malloc, children"
+	"dump_keep, memory_max, stacks, malloc, children"
 
 static void unknown_options(void **state)
 {

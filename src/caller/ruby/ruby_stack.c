@@ -96,8 +96,9 @@ static void name_one(const char *cfp, uint64_t key, mw_value value, int line)
 
 	if (!mw_frame_lacks_text(key))
 		return;
-	if (mw_rb.rb_profile_frame_label)
-		t.name = text(mw_rb.rb_profile_frame_label(value), &t.name_len);
+	/* of the iseq itself: for a block Ruby names the method around it */
+	if (mw_rb.rb_profile_frame_label && (key & MW_FRAME_KIND) == MW_FRAME_RUBY)
+		t.name = text(mw_rb.rb_profile_frame_label(MW_AT(mw_value, cfp, MW_CFP_ISEQ)), &t.name_len);
 	if (!t.name && mw_rb.rb_profile_frame_method_name)
 		t.name = text(mw_rb.rb_profile_frame_method_name(value), &t.name_len);
 	t.file = text(mw_rb.rb_profile_frame_path(value), &t.file_len);
@@ -113,18 +114,33 @@ static void name_one(const char *cfp, uint64_t key, mw_value value, int line)
 	mw_frame_name(key, &t);
 }
 
-/* The next frame from cfp on that Ruby names `value`, a C function's or not; NULL: none is. */
+enum what { RUBY, FUNCTION, LOADING };
+
+static enum what what_is(const char *cfp)
+{
+	if (!MW_AT(uintptr_t, cfp, MW_CFP_ISEQ))
+		return FUNCTION;
+	return MW_AT(uintptr_t, cfp, MW_CFP_PC) ? RUBY : LOADING;
+}
+
+/*
+ * The next frame from cfp on that Ruby names `value`; NULL: none is. Ruby names all frames of Ruby
+ * code, but not each frame of a C function, nor of a file that is being loaded.
+ */
 static const char *next_named(const char *cfp, const char *end, mw_value value, bool function)
 {
 	for (; cfp < end; cfp += mw_ruby.frame_size) {
-		uintptr_t iseq = MW_AT(uintptr_t, cfp, MW_CFP_ISEQ);
+		enum what what = what_is(cfp);
 
-		if (iseq && !MW_AT(uintptr_t, cfp, MW_CFP_PC)) {
-			if (iseq == value)
+		if (what == LOADING) {
+			if (MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) == value)
 				return cfp;
-			continue; /* Ruby may not name it */
+		} else if (what == FUNCTION) {
+			if (function)
+				return cfp;
+		} else {
+			return function ? NULL : cfp;
 		}
-		return !iseq == function ? cfp : NULL;
 	}
 	return NULL;
 }
@@ -139,12 +155,13 @@ bool mw_ruby_name_frames(void)
 	if (!cfp || !mw_ruby_may_ask())
 		return false;
 	n = mw_rb.rb_profile_frames(0, MW_WALK_MOST, values, lines);
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < n && cfp < end; i++) {
+		const char *at = next_named(cfp, end, values[i], !mw_ruby_path(values[i]));
 		uint64_t key;
 
-		cfp = next_named(cfp, end, values[i], !mw_ruby_path(values[i]));
-		if (!cfp)
-			return true; /* the rest is left without names */
+		if (!at)
+			continue;
+		cfp = at;
 		key = key_of(cfp, true);
 		if (key)
 			name_one(cfp, key, values[i], lines[i]);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* profile_make.c - a profile out of the tracker's sampled stacks and its table. See profile.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile.h"
+
+/* The rows by the location's id. */
+struct ids {
+	uint32_t *row; /* plus 1; 0: none */
+	size_t n;
+};
+
+static bool ids_make(struct ids *ids, const struct mw_snapshot *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->rows[i].id != MW_ID_NONE && s->rows[i].id >= ids->n)
+			ids->n = (size_t)s->rows[i].id + 1;
+	ids->row = calloc(ids->n + 1, sizeof(*ids->row));
+	for (size_t i = 0; ids->row && i < s->n; i++)
+		if (s->rows[i].id != MW_ID_NONE)
+			ids->row[s->rows[i].id] = (uint32_t)i + 1;
+	return ids->row;
+}
+
+/* "libruby-3.1.so.3.1+0x1f2a" is what is known of a function without a name. */
+static const char *name_of(struct mw_profile *p, const struct mw_stacked_frame *f)
+{
+	const char *base = strrchr(f->file, '/');
+	struct mw_buf b = { 0 };
+	char *name = NULL;
+
+	if (*f->name)
+		return f->name;
+	if (f->kind == MW_KIND_RUBY)
+		return "(no name)";
+	if (!f->address)
+		return "(C function)";
+	mw_buf_fmt(&b, "%s(0x%llx)", base ? base + 1 : f->file, (unsigned long long)f->address);
+	if (!b.failed && (name = mw_profile_keep(p, b.n + 1))) {
+		memcpy(name, b.p, b.n);
+		name[b.n] = '\0';
+	}
+	mw_buf_free(&b);
+	return name ? name : "(no name)";
+}
+
+static char *keep_text(struct mw_profile *p, const char *text)
+{
+	size_t n = strlen(text) + 1;
+	char *to = mw_profile_keep(p, n);
+
+	return to ? memcpy(to, text, n) : NULL;
+}
+
+static bool frames_make(struct mw_profile *p, const struct mw_stacks *s)
+{
+	p->frames = calloc(s->n_frames + 1, sizeof(*p->frames));
+	if (!p->frames)
+		return false;
+	p->n_frames = s->n_frames;
+	for (size_t i = 0; i < s->n_frames; i++) {
+		const struct mw_stacked_frame *f = &s->frames[i];
+		struct mw_profile_frame *to = &p->frames[i];
+
+		if (!f->name) { /* number 0: no frame */
+			*to = (struct mw_profile_frame){
+				.name = "(none)", .file = "", .kind = MW_KIND_SPECIAL
+			};
+			continue;
+		}
+		to->name = keep_text(p, name_of(p, f));
+		to->file = keep_text(p, f->file);
+		to->line = f->line;
+		to->address = f->address;
+		to->kind = f->kind;
+		if (!to->name || !to->file)
+			return false;
+	}
+	return true;
+}
+
+/* NULL: no memory. *n: how many. */
+static struct mw_profile_sampled *sampled_make(struct mw_profile *p, const struct mw_stacks *s,
+					       const struct ids *ids, size_t *n)
+{
+	struct mw_profile_sampled *v = calloc(s->n + 1, sizeof(*v));
+	uint32_t *chain = mw_profile_keep(p, (s->n_chain + 1) * sizeof(*chain));
+
+	*n = 0;
+	if (!v || !chain) {
+		free(v);
+		return NULL;
+	}
+	if (s->n_chain)
+		memcpy(chain, s->chain, s->n_chain * sizeof(*chain));
+	for (size_t i = 0; i < s->n; i++) {
+		const struct mw_stacked *k = &s->v[i];
+
+		if (k->id >= ids->n || !ids->row[k->id] || !k->depth || (!k->samples && !k->live_samples))
+			continue;
+		v[(*n)++] = (struct mw_profile_sampled){
+			.frames = chain + k->first,
+			.depth = k->depth,
+			.row = ids->row[k->id] - 1,
+			.bytes = { [MW_BY_LIVE] = k->live_bytes, [MW_BY_TOTAL] = k->bytes },
+			.blocks = { [MW_BY_LIVE] = k->live_blocks, [MW_BY_TOTAL] = k->blocks },
+			.samples = { [MW_BY_LIVE] = k->live_samples, [MW_BY_TOTAL] = k->samples },
+		};
+	}
+	return v;
+}
+
+static bool fill(struct mw_profile *p, const struct mw_stacks *s, bool raw)
+{
+	struct mw_profile_sampled *v = NULL;
+	struct ids ids = { 0 };
+	size_t n = 0;
+	bool ok;
+
+	p->rate = s->rate;
+	ok = ids_make(&ids, p->snapshot) && frames_make(p, s) && (v = sampled_make(p, s, &ids, &n));
+	ok = ok && (raw ? mw_profile_estimate(p, v, n) : mw_profile_calibrate(p, v, n));
+	free(v);
+	free(ids.row);
+	return ok;
+}
+
+bool mw_profile_make(struct mw_profile *p, const struct mw_api *api, bool raw)
+{
+	struct mw_stacks *s;
+	bool ok;
+
+	*p = (struct mw_profile){ 0 };
+	s = api->stacks(); /* first: a sample's allocation is in the table then */
+	p->snapshot = api->snapshot();
+	ok = s && p->snapshot && fill(p, s, raw);
+	if (s)
+		api->stacks_free(s);
+	if (!ok)
+		mw_profile_free(p, api);
+	return ok;
+}
