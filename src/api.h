@@ -161,6 +161,13 @@ struct mw_stats {
 	 */
 	bool ever_known;
 	uint64_t ever_total, ever_allocations, ever_freed, ever_frees;
+	/* the stacks that are kept; all since the start, but the first two */
+	uint64_t stacks_rate;      /* mean bytes from sample to sample, now; 0: none are taken */
+	uint64_t stacks;           /* now */
+	uint64_t stacks_samples;
+	uint64_t stacks_dropped;   /* samples lost: two threads at once, or no room */
+	uint64_t stacks_folded; /* stacks that found no room: their samples count without a caller */
+	uint64_t stacks_ns; /* ns that threads spent on it */
 };
 
 /* Spans of time in generations (GC.count). Without any span, all fields are 0. */
@@ -171,9 +178,9 @@ struct mw_spans {
 
 /* Ruby's heap pages since the start; a reset doesn't change these. */
 struct mw_heap_sums {
-	uint64_t pages, bytes;  /* live now; the bytes are those of the objects only */
-	uint64_t lost;          /* pages without an entry for want of memory: in no other number */
-	struct mw_spans lives;  /* n pages that died */
+	uint64_t pages, bytes; /* live now; the bytes are those of the objects only */
+	uint64_t lost; /* pages without an entry for want of memory: in no other number */
+	struct mw_spans lives; /* n pages that died */
 	struct mw_spans deaths; /* from a page's death to the next page at its address: n spans */
 };
 
@@ -198,14 +205,14 @@ typedef void (*mw_panic_fn)(void *cls, const char *file, unsigned line, const ch
 struct mw_stacked_frame {
 	const char *name; /* bytes, with a NUL; "": not known (yet) */
 	const char *file; /* of Ruby code; the module of native code; "" */
-	uint32_t line;    /* 0: not known */
+	uint32_t line; /* 0: not known */
 	uint64_t address; /* of native code; else 0 */
 	enum mw_kind kind; /* NATIVE: a C function or a method that is one */
 };
 
 /* A stack of sampled allocations of one location, and what its samples stand for. */
 struct mw_stacked {
-	uint32_t id;           /* the location's, as in struct mw_row */
+	uint32_t id; /* the location's, as in struct mw_row */
 	uint32_t first, depth; /* frames[chain[first]] is the innermost; 0: the location without a caller */
 	double bytes, blocks; /* allocated since the reset */
 	double live_bytes, live_blocks; /* of these, and of those before, live now */

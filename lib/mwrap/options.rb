@@ -31,6 +31,7 @@ module Mwrap
       ["dump_every", "SECONDS", "Dumps", "also write the table this often, each time into a new file beside dump_path"],
       ["dump_keep", "FILES", "Dumps", "keep the last of these files (default 3)"],
       ["memory_max", "BYTES", "Process", "ceiling of the tracker's own memory (k, m, g: 64m)"],
+      ["stacks", "auto|off|BYTES", "Process", "stacks of callers: one for so many bytes allocated (k, m, g)"],
       ["malloc", "jemalloc|mimalloc|tcmalloc", "Process", "run COMMAND on this allocator, if it is installed"],
       ["children", "all", "Process", "programs without Ruby that COMMAND starts get a server and periodic dumps, too"],
       # end

@@ -351,8 +351,12 @@ static enum mw_cfi reduce(const struct state *s, struct mw_cfi_row *row)
 	return MW_CFI_FOUND;
 }
 
-/* The last entry of the search table that doesn't begin after the pc: the address of its FDE. */
-static enum mw_cfi search(const struct mw_cfi_bytes *hdr, uintptr_t pc, uintptr_t *fde)
+/*
+ * The last entry of the search table that doesn't begin after the pc: the address of its FDE, and
+ * from where to where it is the last one.
+ */
+static enum mw_cfi search(const struct mw_cfi_bytes *hdr, uintptr_t pc, uintptr_t *fde,
+			  struct mw_cfi_bytes *function)
 {
 	struct mw_cfi_reader r = { hdr->start, hdr->end, false };
 	uint8_t version = mw_cfi_byte(&r), frame = mw_cfi_byte(&r), count = mw_cfi_byte(&r),
@@ -380,14 +384,28 @@ static enum mw_cfi search(const struct mw_cfi_bytes *hdr, uintptr_t pc, uintptr_
 		return MW_CFI_NONE;
 	memcpy(pair, (const void *)(r.at + (low - 1) * sizeof(pair)), sizeof(pair));
 	*fde = hdr->start + (uintptr_t)(intptr_t)pair[1];
+	function->start = hdr->start + (uintptr_t)(intptr_t)pair[0];
+	function->end = UINTPTR_MAX;
+	if (low < n) {
+		memcpy(pair, (const void *)(r.at + low * sizeof(pair)), sizeof(pair));
+		function->end = hdr->start + (uintptr_t)(intptr_t)pair[0];
+	}
 	return MW_CFI_FOUND;
+}
+
+bool mw_cfi_function(const struct mw_cfi_place *place, uintptr_t pc, struct mw_cfi_bytes *function)
+{
+	uintptr_t fde;
+
+	return search(&place->hdr, pc, &fde, function) == MW_CFI_FOUND;
 }
 
 enum mw_cfi mw_cfi_row(const struct mw_cfi_place *place, uintptr_t pc, struct mw_cfi_row *row)
 {
 	struct run run;
+	struct mw_cfi_bytes function;
 	uintptr_t fde;
-	enum mw_cfi how = search(&place->hdr, pc, &fde);
+	enum mw_cfi how = search(&place->hdr, pc, &fde, &function);
 
 	if (how != MW_CFI_FOUND)
 		return how;

@@ -62,4 +62,7 @@ bool mw_cfi_place(mw_cfi_finder, uintptr_t pc, struct mw_cfi_place *);
 /* The row for the instruction at pc; written only if the result is MW_CFI_FOUND. */
 enum mw_cfi mw_cfi_row(const struct mw_cfi_place *, uintptr_t pc, struct mw_cfi_row *);
 
+/* The function that pc is in, by the search table: up to the next one that it has. False: none is. */
+bool mw_cfi_function(const struct mw_cfi_place *, uintptr_t pc, struct mw_cfi_bytes *);
+
 #endif

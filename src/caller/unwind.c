@@ -56,6 +56,19 @@ void mw_unwind_forget(void)
 	__atomic_fetch_add(&epoch, 1, __ATOMIC_RELEASE);
 }
 
+bool mw_unwind_function(uintptr_t pc, uintptr_t *start, uintptr_t *end)
+{
+	struct mw_cfi_place place;
+	struct mw_cfi_bytes f;
+
+	if (!mw_get(&finder) || !mw_cfi_place(mw_get(&finder), pc - 1, &place) ||
+	    !mw_cfi_function(&place, pc - 1, &f))
+		return false;
+	*start = f.start;
+	*end = f.end;
+	return true;
+}
+
 static uint64_t packed(const struct mw_cfi_row *r)
 {
 	return (r->by_fp ? BY_FP : 0) | (uint64_t)(r->cfa / 8) << CFA_BIT |

@@ -63,6 +63,12 @@ bool mw_unwind_init(void);
 /* Writes up to `most` return addresses, the caller's own first. Returns how many. */
 size_t mw_unwind(struct mw_unwind *u, uintptr_t *pcs, size_t most);
 
+/*
+ * The function that a return address leads to, as from `start` to before `end`. A part that the
+ * compiler put elsewhere is one of its own. False: not known. Takes a microsecond.
+ */
+bool mw_unwind_function(uintptr_t pc, uintptr_t *start, uintptr_t *end);
+
 /* Makes all cached rows stale. Any thread may call. */
 void mw_unwind_forget(void);
 

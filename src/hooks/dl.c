@@ -15,9 +15,8 @@
 
 #include "table/closes.h"
 #include "table/snapshot.h"
-#include "table/stacks.h"
-#include "table/stacks_copy.h"
 #include "real/real.h"
+#include "track/sample.h"
 #include "track/track.h"
 
 /* This thread's dlclose calls under way; they nest, since a destructor may call it. */
@@ -28,8 +27,7 @@ static void forget_frames(const void *start, const void *end)
 	size_t bytes = (uintptr_t)end - (uintptr_t)start;
 
 	mw_quiet_enter();
-	mw_stacks_name_library((uintptr_t)start, bytes);
-	mw_stacks_forget_library((uintptr_t)start, bytes);
+	mw_sample_closes((uintptr_t)start, bytes);
 	mw_quiet_leave();
 }
 
@@ -58,6 +56,7 @@ MW_EXPORT int dlclose(void *handle)
 	keep_names(handle);
 	mine++;
 	mw_close_begin();
+	mw_sample_closing();
 	r = next(handle);
 	mw_close_end();
 	mine--;

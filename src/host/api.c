@@ -222,6 +222,12 @@ static void api_stats(struct mw_stats *out)
 	out->threads_full = mw_get(&mw_shards_full);
 	out->paused = mw_get(&mw_paused);
 	out->lost = mw_get(&mw_lost);
+	out->stacks_rate = mw_sampling_rate();
+	out->stacks_ns = mw_sampling_ns();
+	out->stacks = mw_get(&mw_stacks_figures.stacks);
+	out->stacks_samples = mw_get(&mw_stacks_figures.samples);
+	out->stacks_dropped = mw_get(&mw_stacks_figures.dropped);
+	out->stacks_folded = mw_get(&mw_stacks_figures.folded);
 	out->overruns = mw_get(&mw_strays.overruns);
 	out->double_frees = mw_get(&mw_strays.double_frees);
 	out->unknown_frees = mw_get(&mw_strays.unknown_frees);

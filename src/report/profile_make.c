@@ -23,26 +23,12 @@ static bool ids_make(struct ids *ids, const struct mw_snapshot *s)
 	return ids->row;
 }
 
-/* "libruby-3.1.so.3.1+0x1f2a" is what is known of a function without a name. */
-static const char *name_of(struct mw_profile *p, const struct mw_stacked_frame *f)
+/* A frame may lack its name: it was never seen where Ruby could be asked. */
+static const char *name_of(const struct mw_stacked_frame *f)
 {
-	const char *base = strrchr(f->file, '/');
-	struct mw_buf b = { 0 };
-	char *name = NULL;
-
 	if (*f->name)
 		return f->name;
-	if (f->kind == MW_KIND_RUBY)
-		return "(no name)";
-	if (!f->address)
-		return "(C function)";
-	mw_buf_fmt(&b, "%s(0x%llx)", base ? base + 1 : f->file, (unsigned long long)f->address);
-	if (!b.failed && (name = mw_profile_keep(p, b.n + 1))) {
-		memcpy(name, b.p, b.n);
-		name[b.n] = '\0';
-	}
-	mw_buf_free(&b);
-	return name ? name : "(no name)";
+	return f->kind == MW_KIND_RUBY ? "(no name)" : f->address ? "(native code)" : "(C function)";
 }
 
 static char *keep_text(struct mw_profile *p, const char *text)
@@ -69,7 +55,7 @@ static bool frames_make(struct mw_profile *p, const struct mw_stacks *s)
 			};
 			continue;
 		}
-		to->name = keep_text(p, name_of(p, f));
+		to->name = keep_text(p, name_of(f));
 		to->file = keep_text(p, f->file);
 		to->line = f->line;
 		to->address = f->address;

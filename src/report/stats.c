@@ -72,6 +72,11 @@ static void options(struct mw_buf *b, const struct mw_options *o)
 	key_u64(b, "dump_every", o->dump_every);
 	key_u64(b, "dump_keep", o->dump_keep);
 	key_u64(b, "memory_max", o->memory_max);
+	key(b, "stacks");
+	if (o->stacks_auto || !o->stacks_rate)
+		mw_buf_str(b, o->stacks_auto ? "\"auto\"" : "\"off\"");
+	else
+		mw_buf_u64(b, o->stacks_rate);
 	key_str(b, "children", o->children_all ? "all" : NULL);
 	key_bool(b, "source", o->source);
 	key_bool(b, "read_only", o->read_only);
@@ -125,6 +130,12 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm)
 	key_str(b, "mode_why", s.mode_why);
 	key_str(b, "gc_count", s.gc_count);
 	key_u64(b, "resets", s.resets);
+	key_u64(b, "stacks_rate", s.stacks_rate);
+	key_u64(b, "stacks", s.stacks);
+	key_u64(b, "stacks_samples", s.stacks_samples);
+	key_u64(b, "stacks_dropped", s.stacks_dropped);
+	key_u64(b, "stacks_folded", s.stacks_folded);
+	key_u64(b, "stacks_ns", s.stacks_ns);
 	options(b, api->options());
 	mw_buf_str(b, "\n}\n");
 }

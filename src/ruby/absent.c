@@ -52,6 +52,18 @@ static void no_lives_free(struct mw_lives *lives)
 	(void)lives;
 }
 
+static struct mw_stacks no_stacks_at_all;
+
+static struct mw_stacks *no_stacks(void)
+{
+	return &no_stacks_at_all;
+}
+
+static void no_stacks_free(struct mw_stacks *stacks)
+{
+	(void)stacks;
+}
+
 static void no_stats(struct mw_stats *stats)
 {
 	memset(stats, 0, sizeof(*stats));
@@ -136,6 +148,8 @@ const struct mw_api mw_no_tracker = {
 	.source = no_source,
 	.lives = no_lives,
 	.lives_free = no_lives_free,
+	.stacks = no_stacks,
+	.stacks_free = no_stacks_free,
 	.stats = no_stats,
 	.reset = no_reset,
 	.trim = no_trim,

@@ -196,7 +196,7 @@ static uint32_t stack_take(const struct mw_walk *w, uint32_t id)
 		mw_stack_at(i)->lacks_text = lacks_text;
 		return i;
 	}
-	mw_stacks_figures.folded++;
+	mw_stacks_figures.folded += w->n > 0;
 	head = mw_head(&stacks_of, alone);
 	i = stack_known(alone, *head);
 	return i ? i : stack_add(alone, head, id, 0);

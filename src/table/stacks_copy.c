@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,16 @@
 
 /* --- names of native frames ----------------------------------------------------------- */
 
+/* "libruby.so(+0x1f2a)": what is known of a function without a symbol. */
+static const char *offset_in(const struct link_map *map, uint64_t key, char *text, size_t size)
+{
+	const char *file = mw_module_name(map->l_name), *slash = strrchr(file, '/');
+
+	(void)snprintf(text, size, "%.200s(+0x%llx)", slash ? slash + 1 : file,
+		       (unsigned long long)((key & ~MW_FRAME_KIND) - map->l_addr));
+	return text;
+}
+
 /*
  * Names the native frame of that key, by the dynamic linker: not with the lock. The address is the
  * one behind a call, which may lie beyond the function's end.
@@ -28,6 +39,7 @@ static void name_native(uint64_t key)
 {
 	struct mw_frame_text t = { 0 };
 	struct link_map *map = NULL;
+	char text[256];
 	Dl_info i;
 
 	if (!mw_modules_stay())
@@ -36,8 +48,8 @@ static void name_native(uint64_t key)
 	    map) {
 		t.file = mw_module_name(map->l_name);
 		t.file_len = strlen(t.file);
-		t.name = i.dli_sname;
-		t.name_len = t.name ? strlen(t.name) : 0;
+		t.name = i.dli_sname ? i.dli_sname : offset_in(map, key, text, sizeof(text));
+		t.name_len = strlen(t.name);
 		mw_stacks_lock();
 		mw_frame_name(key, &t);
 		mw_stacks_unlock();

@@ -4,10 +4,13 @@
 
 #include "base/clock.h"
 #include "caller/locate.h"
+#include "caller/native_stack.h"
+#include "caller/unwind.h"
 #include "caller/ruby/ruby_stack.h"
 #include "table/generation.h"
 #include "table/rows.h"
 #include "table/stacks.h"
+#include "table/stacks_copy.h"
 #include "table/tail.h"
 
 enum {
@@ -25,6 +28,7 @@ void mw_sampling_start(uint64_t bytes, bool automatic)
 {
 	by_budget = automatic;
 	began = mw_now_ns();
+	mw_native_init();
 	mw_set(&rate, bytes);
 }
 
@@ -112,6 +116,7 @@ static void keep(struct mw_shard *t, const void *p, uint64_t mean)
 	of.now = (uint32_t)((at - began) / 1000000000);
 	walk.n = 0;
 	walk.cut = false;
+	mw_native_walk(&walk, mw_ruby_runs());
 	mw_ruby_walk(&walk);
 	(void)mw_code_flag(of.ref);
 	if (!mw_stacks_count(&walk, id, &of) && !mw_ruby_name_frames())
@@ -161,8 +166,21 @@ void mw_sample_step(struct mw_shard *t, const void *p)
 	t->step_size = (uint32_t)next;
 }
 
+void mw_sample_closes(uintptr_t start, uint64_t bytes)
+{
+	mw_stacks_name_library(start, bytes);
+	mw_stacks_forget_library(start, bytes);
+}
+
+void mw_sample_closing(void)
+{
+	mw_unwind_forget();
+}
+
 void mw_sampling_after_fork(struct mw_shard *t)
 {
-	if (t)
-		t->dice = t->to_sample = 0;
+	if (!t)
+		return;
+	t->dice = 0;
+	t->to_sample = 0;
 }

@@ -28,6 +28,10 @@ uint64_t mw_sampling_ns(void);
 
 /* The step of t ended at the block p, which was admitted. t is busy. */
 void mw_sample_step(struct mw_shard *t, const void *p);
+/* A library is about to be closed: its frames get their names, and are no others' later. In quiet. */
+void mw_sample_closes(uintptr_t start, uint64_t bytes);
+/* The same, once no thread keeps what it finds (table/closes.h). */
+void mw_sample_closing(void);
 /* In a forked child: other samples than its parent's. t may be NULL. */
 void mw_sampling_after_fork(struct mw_shard *t);
 

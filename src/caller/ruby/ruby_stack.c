@@ -15,6 +15,8 @@
 enum {
 	MAGIC_MASK = 0x7fff0001,
 	MAGIC_CFUNC = 0x55550001,
+	FLAG_FINISH = 0x20, /* the frame's end is that of a run of the interpreter, */
+	FLAG_CFRAME = 0x80, /* unless it runs no Ruby code */
 	EP_METHOD = -16, /* bytes from ep: the method's entry, or what leads to it */
 	T_MASK = 0x1f,
 	T_IMEMO = 0x1a,
@@ -77,6 +79,26 @@ void mw_ruby_walk(struct mw_walk *w)
 		if (key)
 			mw_walk_add(w, key);
 	}
+}
+
+int mw_ruby_runs(void)
+{
+	const char *end, *cfp = frames_now(&end);
+	uintptr_t flags;
+	int n = 0;
+
+	if (!cfp) /* no Ruby here, or a thread that isn't Ruby's; else its frames can't be read */
+		return mw_get(&mw_ruby.how) == MW_RUBY_NONE || mw_get(&mw_ruby.how) == MW_RUBY_FAST ? 0 : -1;
+	for (; cfp + mw_ruby.frame_size < end; cfp += mw_ruby.frame_size) {
+		uintptr_t ep = MW_AT(uintptr_t, cfp, MW_CFP_EP);
+
+		/* without a pc it runs nothing: a library that is being loaded */
+		if (MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) && MW_AT(uintptr_t, cfp, MW_CFP_PC) &&
+		    mw_pointer_like(ep) && mw_peek(ep, &flags) &&
+		    (flags & (FLAG_FINISH | FLAG_CFRAME | 1)) == (FLAG_FINISH | 1))
+			n++;
+	}
+	return n;
 }
 
 /* --- names ---------------------------------------------------------------------------- */

@@ -16,6 +16,11 @@
 /* Appends the keys of this thread's frames, innermost first. Nothing, if lines aren't found the fast way. */
 void mw_ruby_walk(struct mw_walk *);
 /*
+ * How many runs of the interpreter this thread's stack has: frames that end one. 0: the thread is in
+ * no Ruby code; -1: not known.
+ */
+int mw_ruby_runs(void);
+/*
  * With the lock of stacks.h: names those of this thread's frames that lack a text. False: Ruby can't
  * be asked here and now.
  */
