@@ -29,6 +29,10 @@ typedef uintptr_t mw_value; /* Ruby's VALUE */
 	X(rb_profile_frame_absolute_path, mw_value, (mw_value), true)                          \
 	X(rb_profile_frame_label, mw_value, (mw_value), false)                                 \
 	X(rb_profile_frame_method_name, mw_value, (mw_value), false)                           \
+	X(rb_mod_name, mw_value, (mw_value), false)                                            \
+	X(rb_class_attached_object, mw_value, (mw_value), false)                               \
+	X(rb_attr_get, mw_value, (mw_value, uintptr_t), false)                                 \
+	X(rb_intern, uintptr_t, (const char *), false)                                         \
 	X(rb_string_value_ptr, char *, (volatile mw_value *), true)                            \
 	X(ruby_vm_at_exit, void, (void (*)(void *)), true)                                     \
 	X(rb_postponed_job_preregister, unsigned, (unsigned, void (*)(void *), void *), false) \
@@ -40,6 +44,7 @@ struct mw_ruby_api {
 #define X(name, result, params, needed) result(*name) params;
 	MW_FOR_EACH_RUBY(X)
 #undef X
+	const mw_value *rb_cObject;
 	const mw_value *rb_cComplex; /* not 0: the VM is up, since Ruby defines it late at boot */
 };
 extern struct mw_ruby_api mw_rb;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "look.h"
+#include "method_name.h"
 #include "safe_read.h"
 #include "table/rows.h"
 
@@ -114,7 +115,9 @@ static const char *text(mw_value v, size_t *n)
 static void name_one(const char *cfp, uint64_t key, mw_value value, int line)
 {
 	struct mw_frame_text t = { 0 };
+	char name[MW_METHOD_NAME_MAX];
 	uint32_t ref;
+	size_t n;
 
 	if (!mw_frame_lacks_text(key))
 		return;
@@ -123,6 +126,11 @@ static void name_one(const char *cfp, uint64_t key, mw_value value, int line)
 		t.name = text(mw_rb.rb_profile_frame_label(MW_AT(mw_value, cfp, MW_CFP_ISEQ)), &t.name_len);
 	if (!t.name && mw_rb.rb_profile_frame_method_name)
 		t.name = text(mw_rb.rb_profile_frame_method_name(value), &t.name_len);
+	n = t.name ? mw_ruby_method_name(value, t.name, name) : 0;
+	if (n) {
+		t.name = name;
+		t.name_len = n;
+	}
 	t.file = text(mw_rb.rb_profile_frame_path(value), &t.file_len);
 	t.line = t.file && line > 0 ? (uint32_t)line : 0;
 	if ((key & MW_FRAME_KIND) == MW_FRAME_RUBY) {

@@ -58,6 +58,7 @@ void mw_ruby_init(const struct mw_ruby_above *above)
 		all = false;
 	MW_FOR_EACH_RUBY(X)
 #undef X
+	mw_rb.rb_cObject = dlsym(RTLD_DEFAULT, "rb_cObject");
 	mw_rb.rb_cComplex = dlsym(RTLD_DEFAULT, "rb_cComplex");
 	if (!all || !mw_rb.rb_cComplex) {
 		mw_life_scale = 1 << MW_CLOCK_SHIFT;
