@@ -170,9 +170,10 @@ static void api_reset(void)
 		return;
 	mw_quiet_enter();
 	mw_reset();
-	mw_stacks_lock();
-	mw_stacks_reset();
-	mw_stacks_unlock();
+	if (mw_stacks_lock()) {
+		mw_stacks_reset();
+		mw_stacks_unlock();
+	}
 	mw_add(&mw_resets, 1);
 	mw_quiet_leave();
 }

@@ -38,7 +38,7 @@ enum { FORK_WAITS_S = 1 };
  */
 static __thread struct {
 	unsigned in_reading; /* forks by a signal handler within this thread's reading; nested */
-	bool maintenance, reading; /* the lock was taken in time */
+	bool maintenance, reading, stacks; /* the lock was taken in time */
 } had __attribute__((tls_model("initial-exec")));
 
 static pid_t forking; /* this process; each thread that forks stores the same */
@@ -69,6 +69,7 @@ static void before_fork(void)
 	had.maintenance = maintenance_until(until);
 	had.reading = mw_reading_lock_until(until);
 	mw_gate_close_until(until);
+	had.stacks = mw_stacks_lock_until(until);
 }
 
 static void after_fork_parent(void)
@@ -76,6 +77,8 @@ static void after_fork_parent(void)
 	if (had.in_reading) {
 		had.in_reading--;
 	} else {
+		if (had.stacks)
+			mw_stacks_unlock();
 		mw_gate_open();
 		if (had.reading)
 			mw_reading_unlock();
@@ -95,7 +98,7 @@ static void after_fork_child(void)
 	mw_closes_after_fork();
 	mw_rcu_after_fork();
 	mw_shards_after_fork(mw_state());
-	mw_stacks_after_fork();
+	mw_stacks_after_fork(!had.in_reading && had.stacks);
 	mw_sampling_after_fork(mw_state());
 	if (had.in_reading) {
 		had.in_reading--;

@@ -47,7 +47,7 @@ uint32_t mw_frame_take(uint64_t key)
 	f->key = key;
 	f->next = *head;
 	*head = i;
-	mw_stacks_figures.frames++;
+	mw_set(&mw_stacks_figures.frames, mw_get(&mw_stacks_figures.frames) + 1);
 	return i;
 }
 

@@ -5,6 +5,7 @@
 #include "callsite.h"
 #include "stack_frames.h"
 #include "stacks_read.h"
+#include "base/clock.h"
 #include "base/wait.h"
 
 /* parent 0: the outermost frame */
@@ -22,16 +23,57 @@ static struct mw_heads stacks_of = { .n = 4096 };
 static struct mw_heads samples_of = { .n = 4096 };
 static uint32_t free_sample; /* the first of those that are free, by `next` */
 
+/* Adds to a figure, with the lock: readers have none. */
+#define COUNT(figure, n) mw_set(&mw_stacks_figures.figure, mw_get(&mw_stacks_figures.figure) + (n))
+
 /* --- the lock ------------------------------------------------------------------------- */
 
+#define LOCK_WAITS_NS UINT64_C(2000000000)
+
 static uint32_t lock;     /* 1: taken. Acquire to take, release to leave */
-static uint32_t code_died; /* instructions died while another thread had the lock. Release; acquire */
 static uint32_t unsure; /* records that became code's meanwhile: no sample is certain then. Relaxed */
+
+/*
+ * What died while another thread had the lock: starts of instructions, 0: none. Compare-and-swap with
+ * release, before the block is freed; exchanged with acquire, before its successor's frames are found.
+ */
+enum { DIED = 256, PROBES = 16 };
+static uintptr_t died[DIED];
+static uint32_t some_died; /* one of these is set. Release, after it; acquire */
+static uint32_t all_died;  /* there was no room: all Ruby code counts as dead. Release; acquire */
+static uint32_t natives_died; /* so does all native code. Release; acquire */
 
 static void catch_up(void)
 {
-	if (__atomic_exchange_n(&code_died, 0, __ATOMIC_ACQUIRE))
+	if (mw_get(&some_died) && __atomic_exchange_n(&some_died, 0, __ATOMIC_ACQUIRE))
+		for (uint32_t i = 0; i < DIED; i++) {
+			uintptr_t start = mw_get(&died[i]);
+
+			if (start && (start = __atomic_exchange_n(&died[i], 0, __ATOMIC_ACQUIRE)))
+				mw_frames_die(start, 0, false);
+		}
+	if (mw_get(&all_died) && __atomic_exchange_n(&all_died, 0, __ATOMIC_ACQUIRE))
 		mw_frames_die_all();
+	if (mw_get(&natives_died) && __atomic_exchange_n(&natives_died, 0, __ATOMIC_ACQUIRE))
+		mw_frames_die(0, UINT64_MAX, true);
+}
+
+/* For the next thread that gets the lock. */
+static void died_meanwhile(uintptr_t start)
+{
+	uint32_t at = (uint32_t)(mw_mix(start) % DIED);
+
+	for (uint32_t i = 0; i < PROBES; i++) {
+		uintptr_t *slot = &died[(at + i) % DIED], none = 0;
+
+		if (__atomic_compare_exchange_n(slot, &none, start, false, __ATOMIC_RELEASE,
+						__ATOMIC_RELAXED) ||
+		    none == start) {
+			__atomic_store_n(&some_died, 1, __ATOMIC_RELEASE);
+			return;
+		}
+	}
+	__atomic_store_n(&all_died, 1, __ATOMIC_RELEASE);
 }
 
 bool mw_stacks_try(void)
@@ -42,12 +84,29 @@ bool mw_stacks_try(void)
 	return true;
 }
 
-void mw_stacks_lock(void)
+bool mw_stacks_lock_until(uint64_t until)
 {
 	unsigned turns = 0;
 
-	while (!mw_stacks_try())
+	while (!mw_stacks_try()) {
+		if (mw_is_past(until))
+			return false;
 		mw_let_run(&turns);
+	}
+	return true;
+}
+
+/*
+ * A thread can leave a sample by longjmp out of a signal handler, as Ruby's does when a stack
+ * overflows. The lock is never free then: the first that waits in vain says so to the others.
+ */
+bool mw_stacks_lock(void)
+{
+	static bool stuck; /* relaxed */
+	bool got = mw_stacks_lock_until(mw_now_ns() + (mw_get(&stuck) ? 1000000 : LOCK_WAITS_NS));
+
+	mw_set(&stuck, !got);
+	return got;
 }
 
 void mw_stacks_unlock(void)
@@ -55,9 +114,11 @@ void mw_stacks_unlock(void)
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 }
 
-void mw_stacks_after_fork(void)
+void mw_stacks_after_fork(bool held)
 {
-	/* another thread had it, perhaps: what it added is whole, or not in any list */
+	/* another thread may have been between two steps: a frame without its block's list, at most */
+	if (!held && mw_get(&lock))
+		mw_set(&all_died, 1);
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 }
 
@@ -81,7 +142,7 @@ static uint32_t node_take(uint32_t parent, uint32_t frame)
 		return 0;
 	*node_at(i) = (struct node){ parent, frame, *head };
 	*head = i;
-	mw_stacks_figures.nodes++;
+	COUNT(nodes, 1);
 	return i;
 }
 
@@ -144,8 +205,10 @@ static bool still_is(struct mw_stack_sums *s)
 		return false;
 	if (s->deaths == mw_frame_deaths())
 		return true;
-	if (some_frame_died(s->node))
+	if (some_frame_died(s->node)) {
+		s->hash = 0; /* it is asked no more: walks along its list would get longer and longer */
 		return false;
+	}
 	s->deaths = mw_frame_deaths();
 	return true;
 }
@@ -166,7 +229,7 @@ static uint32_t stack_add(uint64_t hash, uint32_t *head, uint32_t id, uint32_t n
 				     .deaths = mw_frame_deaths(),
 				     .next = *head };
 	*head = i;
-	mw_stacks_figures.stacks++;
+	COUNT(stacks, 1);
 	return i;
 }
 
@@ -196,7 +259,7 @@ static uint32_t stack_take(const struct mw_walk *w, uint32_t id)
 		mw_stack_at(i)->lacks_text = lacks_text;
 		return i;
 	}
-	mw_stacks_figures.folded += w->n > 0;
+	COUNT(folded, w->n > 0);
 	head = mw_head(&stacks_of, alone);
 	i = stack_known(alone, *head);
 	return i ? i : stack_add(alone, head, id, 0);
@@ -271,36 +334,41 @@ static void bury(void)
 			s->ref = 0;
 			s->next = free_sample;
 			free_sample = i;
-			mw_stacks_figures.live--;
+			COUNT(live, (uint32_t)-1);
 		}
 	}
 }
 
+enum { REFUSALS = 4096 }; /* samples without room until one looks again whether some died */
+
 /* A free one; NULL: no room. */
 static struct mw_stack_sample *sample_add(uint32_t ref)
 {
-	static uint32_t bury_at = 1024;
+	static uint32_t bury_at = 1024, refused;
 	uint32_t *head = mw_head(&samples_of, mw_mix(ref)), i;
 	uint64_t *word, bit;
 
 	if (!head)
 		return NULL;
-	if (!free_sample && samples.n >= bury_at) {
+	if (!free_sample && (samples.n >= bury_at || refused >= REFUSALS)) {
 		bury();
 		bury_at = mw_stacks_figures.live * 2 > samples.n ? samples.n + samples.n / 2 : samples.n;
+		refused = 0;
 	}
 	i = free_sample;
 	if (i)
 		free_sample = mw_stack_sample_at(i)->next;
 	else
 		i = mw_rows_add(&samples);
-	if (!i)
+	if (!i) {
+		refused++;
 		return NULL;
+	}
 	*mw_stack_sample_at(i) = (struct mw_stack_sample){ .ref = ref, .next = *head };
 	*head = i;
 	word = sampled_word(ref, &bit);
 	mw_set(word, mw_get(word) | bit);
-	mw_stacks_figures.live++;
+	COUNT(live, 1);
 	return mw_stack_sample_at(i);
 }
 
@@ -312,7 +380,7 @@ static void sample_keep(uint32_t stack, const struct mw_sample_of *of)
 	if (!s)
 		s = sample_add(of->ref);
 	if (!s) {
-		mw_stacks_figures.dropped++;
+		mw_add(&mw_stacks_figures.dropped, 1);
 		return;
 	}
 	s->where = mw_get(&r->where);
@@ -331,9 +399,9 @@ bool mw_stacks_count(const struct mw_walk *w, uint32_t id, const struct mw_sampl
 	uint32_t i = stack_take(w, id);
 	struct mw_stack_sums *s;
 
-	mw_stacks_figures.samples++;
+	COUNT(samples, 1);
 	if (!i) {
-		mw_stacks_figures.dropped++;
+		mw_add(&mw_stacks_figures.dropped, 1);
 		return true;
 	}
 	s = mw_stack_at(i);
@@ -361,13 +429,15 @@ void mw_stacks_reset(void)
 
 bool mw_sample_only(uint32_t ref, uint64_t where)
 {
-	const struct mw_stack_sample *s;
+	struct mw_stack_sample *s;
 	bool only;
 
-	if (mw_get(&unsure) || !mw_stacks_try())
+	if (!may_be_sampled(ref) || mw_get(&unsure) || !mw_stacks_try())
 		return false;
 	s = sample_of(ref);
 	only = s && s->where == where && !s->code;
+	if (only)
+		s->where = 0; /* the record's next block may be code, at the same address and line */
 	mw_stacks_unlock();
 	return only;
 }
@@ -397,7 +467,7 @@ void mw_stacks_forget(uintptr_t start)
 	if (!mw_get(&mw_stacks_figures.frames))
 		return;
 	if (!mw_stacks_try()) {
-		__atomic_store_n(&code_died, 1, __ATOMIC_RELEASE);
+		died_meanwhile(start);
 		return;
 	}
 	mw_frames_die(start, 0, false);
@@ -406,31 +476,12 @@ void mw_stacks_forget(uintptr_t start)
 
 void mw_stacks_forget_library(uintptr_t start, uint64_t bytes)
 {
-	mw_stacks_lock();
+	if (!mw_get(&mw_stacks_figures.frames))
+		return;
+	if (!mw_stacks_lock()) {
+		__atomic_store_n(&natives_died, 1, __ATOMIC_RELEASE);
+		return;
+	}
 	mw_frames_die(start, bytes, true);
 	mw_stacks_unlock();
-}
-
-/* --- weights -------------------------------------------------------------------------- */
-
-/* e to the power of -x, for 0 <= x; right to a millionth. */
-static double exp_minus(double x)
-{
-	double y = x / 1024, e = 1 - y + y * y / 2 - y * y * y / 6;
-
-	if (x > 30)
-		return 0;
-	for (int i = 0; i < 10; i++)
-		e *= e;
-	return e;
-}
-
-double mw_sample_weight(uint64_t size, uint64_t rate)
-{
-	double x = (double)size / (double)rate;
-
-	if (size == 0 || rate <= 1)
-		return 1;
-	/* 1 - e^-x loses its digits where x is small */
-	return x < 0.001 ? 1 / x + 0.5 : 1 / (1 - exp_minus(x));
 }

@@ -17,8 +17,8 @@
  * A sample's block has the code bit in its record (record.h), so its free is a cold one. Nothing is
  * done then: a sample lives while its record says the same as when it was taken.
  *
- * All of it is under one lock, which nobody waits for but readers: an allocation that doesn't get it
- * gives its sample up, and a free of code then declares all frames of code dead. The memory is
+ * All of it is under one lock, which nobody waits for but readers and fork: an allocation that
+ * doesn't get it gives its sample up, and a free of code leaves word for the next. The memory is
  * bounded: MW_STACKS_* below, and a share of memory_max. What doesn't fit counts to the location
  * without a caller.
  */
@@ -77,7 +77,9 @@ struct mw_sample_of {
 
 /* False: another thread has the lock. A thread that has it allocates nothing, and calls no Ruby that does. */
 bool mw_stacks_try(void);
-void mw_stacks_lock(void); /* waits: for readers, in quiet */
+/* The same, but it waits: for readers, in quiet. False: in vain, for seconds. */
+bool mw_stacks_lock(void);
+bool mw_stacks_lock_until(uint64_t until); /* a moment of mw_now_ns */
 void mw_stacks_unlock(void);
 
 /* --- with the lock --- */
@@ -103,11 +105,12 @@ bool mw_sample_only(uint32_t ref, uint64_t where);
 /* Code dies: the instructions at `start`, which Ruby frees; or a library. Never waits. */
 void mw_stacks_forget(uintptr_t start);
 void mw_stacks_forget_library(uintptr_t start, uint64_t bytes);
-/* A record with the code bit becomes code's, if it isn't. Never waits. */
+/* A block becomes code, whose record may have been a sample's, of this block or an earlier one. Never waits. */
 void mw_sample_is_code(uint32_t ref);
 void mw_sample_is_code_locked(uint32_t ref); /* the same with the lock */
 
-void mw_stacks_after_fork(void);
+/* In a forked child; held: fork had the lock. */
+void mw_stacks_after_fork(bool held);
 
 /* Figures for stats.json: relaxed. */
 struct mw_stacks_figures {

@@ -50,9 +50,10 @@ static void name_native(uint64_t key)
 		t.file_len = strlen(t.file);
 		t.name = i.dli_sname ? i.dli_sname : offset_in(map, key, text, sizeof(text));
 		t.name_len = strlen(t.name);
-		mw_stacks_lock();
-		mw_frame_name(key, &t);
-		mw_stacks_unlock();
+		if (mw_stacks_lock()) {
+			mw_frame_name(key, &t);
+			mw_stacks_unlock();
+		}
 	}
 	mw_modules_may_go();
 }
@@ -62,7 +63,8 @@ static uint64_t next_unnamed(uint32_t *i, uintptr_t start, uint64_t bytes)
 {
 	uint64_t key = 0;
 
-	mw_stacks_lock();
+	if (!mw_stacks_lock())
+		return 0;
 	for (; !key && *i < mw_frames_n(); ++*i) {
 		const struct mw_stack_frame *f = mw_frame_at(*i);
 
@@ -79,6 +81,8 @@ void mw_stacks_name_library(uintptr_t start, uint64_t bytes)
 	uint32_t i = 1;
 	uint64_t key;
 
+	if (!mw_get(&mw_stacks_figures.frames))
+		return;
 	while ((key = next_unnamed(&i, start, bytes)))
 		name_native(key);
 }
@@ -233,23 +237,29 @@ static bool make(struct copy *c, const size_t n[4])
 	return to->v && to->frames && to->chain && to->texts;
 }
 
+static bool count_and_make(struct copy *c)
+{
+	size_t n[4];
+
+	if (!mw_stacks_lock())
+		return false;
+	count(n);
+	mw_stacks_unlock();
+	return make(c, n);
+}
+
 struct mw_stacks *mw_stacks_copy(void)
 {
 	struct copy c = { .to = calloc(1, sizeof(*c.to)) };
-	size_t n[4];
 
 	if (!c.to)
 		return NULL;
 	mw_stacks_name_library(0, (uint64_t)1 << 56);
-	mw_stacks_lock();
-	count(n);
-	mw_stacks_unlock();
-	if (!make(&c, n)) {
+	if (!count_and_make(&c) || !mw_stacks_lock()) {
 		mw_stacks_copy_free(c.to);
 		return NULL;
 	}
 	c.texts = 1;
-	mw_stacks_lock();
 	copy_all(&c);
 	mw_stacks_unlock();
 	return c.to;

@@ -225,7 +225,6 @@ const void *mw_ruby_code_block(const char *cfp, uint32_t *ref)
 static bool flag_code(struct mw_shard *t, const char *cfp)
 {
 	uint32_t ref;
-	uint64_t was;
 	const void *code = mw_ruby_code_block(cfp, &ref);
 
 	if (!code) {
@@ -234,9 +233,8 @@ static bool flag_code(struct mw_shard *t, const char *cfp)
 	}
 	if (!ref)
 		return false;
-	was = mw_code_flag(ref);
-	if (was & MW_CODE)
-		mw_sample_is_code(ref);
+	(void)mw_code_flag(ref);
+	mw_sample_is_code(ref);
 	return true;
 }
 

@@ -138,8 +138,8 @@ static void name_one(const char *cfp, uint64_t key, mw_value value, int line)
 		/* without a record its death would go unnoticed: so would other code of that pc */
 		if (!ref)
 			return;
-		if (mw_code_flag(ref) & MW_CODE)
-			mw_sample_is_code_locked(ref);
+		(void)mw_code_flag(ref);
+		mw_sample_is_code_locked(ref);
 	}
 	mw_frame_name(key, &t);
 }
