@@ -86,24 +86,24 @@ struct mw_shard {
 	uint32_t room;       /* records that the batch in use has room for, at least */
 	struct mw_record *spare; /* first record of the batch in use, or NULL */
 	int32_t step;        /* bytes to the end of a step (track/sample.h), less 1 or so */
-	uint32_t step_size;  /* value of `step` when it was set */
-	int64_t to_sample;   /* bytes to the next sample; 0: not drawn yet */
-	int64_t to_check;    /* bytes until the fast lookup is compared with Ruby's */
+	uint32_t step_size; /* value of `step` when it was set; without Ruby: bytes that the clock's lacks */
+	int64_t to_sample; /* bytes to the next sample; 0: not drawn yet */
+	int64_t to_check; /* bytes until the fast lookup is compared with Ruby's */
 	uint32_t check_every; /* value of to_check when it was set; 0: never yet */
-	uint64_t dice;       /* state of the thread's generator of chance; 0: not seeded */
-	uint32_t full;       /* first record of the first full batch; 0: none */
+	uint64_t dice; /* state of the thread's generator of chance; 0: not seeded */
+	uint32_t full; /* first record of the first full batch; 0: none */
 	uint32_t n_full;
-	uint32_t fresh;      /* next of a row of records never used */
-	uint32_t fresh_end;  /* one past the end of that row */
+	uint32_t fresh; /* next of a row of records never used */
+	uint32_t fresh_end; /* one past the end of that row */
 	/* (places in use - 1) * MW_ENTRY: masks a place's distance from the first. Own thread */
 	uint32_t slot_mask, caller_mask;
 	uint32_t slot_evictions, caller_evictions; /* since the mask grew */
-	int64_t clock_due;   /* bytes yet to be added to the clock, less a step: generation.h */
-	uint32_t moving;     /* counts are on their way to `flushed` */
-	uint32_t status;     /* enum mw_shard_status; compare-and-swap to adopt */
-	uint32_t known;      /* the mw_permit that the thread saw last; release: after the maxima */
-	uint32_t quiet;      /* depth */
-	bool hushed;         /* quiet in addition to that depth. Own thread */
+	int64_t clock_due; /* bytes yet to be added to the clock, less a step: generation.h */
+	uint32_t moving; /* counts are on their way to `flushed` */
+	uint32_t status; /* enum mw_shard_status; compare-and-swap to adopt */
+	uint32_t known; /* the mw_permit that the thread saw last; release: after the maxima */
+	uint32_t quiet; /* depth */
+	bool hushed; /* quiet in addition to that depth. Own thread */
 	struct mw_shard *next; /* all states; written before publishing */
 	struct mw_caller callers[MW_CALLERS];
 	uint32_t caller_epochs[MW_CALLERS]; /* epoch of each entry's page of code */

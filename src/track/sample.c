@@ -28,7 +28,8 @@ void mw_sampling_start(uint64_t bytes, bool automatic)
 {
 	by_budget = automatic;
 	began = mw_now_ns();
-	mw_native_init();
+	if (bytes)
+		mw_native_init();
 	mw_set(&rate, bytes);
 }
 
@@ -64,10 +65,23 @@ static double minus_ln(uint64_t u)
 	return (zeros + 1) * 0.69314718055994531 - 2 * z * (1 + z2 * (1. / 3 + z2 * (1. / 5 + z2 / 7)));
 }
 
-/* Bytes to the next sample. */
+/* Which byte from here on is the next sample's; 1: the next one. */
 static int64_t draw(struct mw_shard *t, uint64_t mean)
 {
-	return 1 + (int64_t)(minus_ln(dice(t)) * (double)mean);
+	return mean > 1 ? 1 + (int64_t)(minus_ln(dice(t)) * (double)mean) : 1;
+}
+
+/*
+ * The clock's step that just began becomes one of random length: else a loop that allocates so many
+ * bytes would end all steps in the same block. The clock is behind by these bytes until its end.
+ */
+static void shorten(struct mw_shard *t)
+{
+	uint32_t by = (uint32_t)(dice(t) >> 32) % MW_CLOCK_STEP;
+
+	t->clock_due += by;
+	mw_add(&mw_clock_bytes, -(uint64_t)by);
+	t->step_size = by;
 }
 
 /* --- a sample ------------------------------------------------------------------------- */
@@ -82,10 +96,11 @@ static uint32_t ref_of(const void *p, uint32_t *id)
 	return mw_record_is(where, p) ? ref : 0;
 }
 
+static uint64_t looked_spent, looked_cpu; /* with the lock of stacks.h */
+
 /* Twice the rate if sampling costs too much, half if it costs little. */
 static void look_at_budget(void)
 {
-	static uint64_t looked_spent, looked_cpu; /* with the lock of stacks.h */
 	uint64_t cpu = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID), now = mw_get(&spent), is = mw_get(&rate);
 	uint64_t took = (now - looked_spent) * BUDGET, passed = cpu - looked_cpu;
 
@@ -145,7 +160,7 @@ void mw_sample_step(struct mw_shard *t, const void *p)
 	int64_t bytes, next = MW_STEP;
 
 	if (mw_clock.in_bytes) {
-		bytes = t->clock_due + MW_CLOCK_STEP;
+		bytes = t->clock_due + MW_CLOCK_STEP - t->step_size;
 		mw_generation_settle(t);
 	} else {
 		bytes = (int64_t)t->step_size - t->step;
@@ -154,7 +169,7 @@ void mw_sample_step(struct mw_shard *t, const void *p)
 	}
 	if (mean) {
 		if (!t->to_sample)
-			t->to_sample = draw(t, mean) + bytes;
+			t->to_sample = draw(t, mean);
 		t->to_sample -= bytes;
 		if (t->to_sample <= 0) {
 			keep(t, p, mean);
@@ -162,13 +177,33 @@ void mw_sample_step(struct mw_shard *t, const void *p)
 		}
 		next = t->to_sample < next ? t->to_sample : next;
 	}
-	t->step = (int32_t)next;
-	t->step_size = (uint32_t)next;
+	if (mw_clock.in_bytes) {
+		if (mean)
+			shorten(t);
+		return;
+	}
+	/* it ends with the byte after these */
+	t->step = (int32_t)next - 1;
+	t->step_size = (uint32_t)next - 1;
+}
+
+void mw_sampling_begin(struct mw_shard *t)
+{
+	if (!mw_clock.in_bytes)
+		return;
+	t->step_size = 0;
+	if (mw_get(&rate))
+		shorten(t);
 }
 
 void mw_sample_closes(uintptr_t start, uint64_t bytes)
 {
 	mw_stacks_name_library(start, bytes);
+	mw_stacks_forget_library(start, bytes);
+}
+
+void mw_sample_closed(uintptr_t start, uint64_t bytes)
+{
 	mw_stacks_forget_library(start, bytes);
 }
 
@@ -179,8 +214,14 @@ void mw_sample_closing(void)
 
 void mw_sampling_after_fork(struct mw_shard *t)
 {
+	looked_spent = mw_get(&spent);
+	looked_cpu = 0; /* the child's CPU time begins at 0 */
 	if (!t)
 		return;
 	t->dice = 0;
 	t->to_sample = 0;
+	if (mw_clock.in_bytes)
+		return;
+	t->step = 0; /* what was allocated in the parent counts for no sample here */
+	t->step_size = 0;
 }

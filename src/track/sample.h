@@ -7,8 +7,8 @@
  * the fast lookup with Ruby's own answer, now and then. So an allocation that isn't a step's end pays
  * one subtraction for both.
  *
- * Without Ruby the step is the clock's (table/generation.h): a sample is then the block at a step's
- * end, and the rate is a step's bytes at least.
+ * Without Ruby the step is the clock's (table/generation.h), of 0 to MW_CLOCK_STEP bytes at random: a
+ * sample is then the block at a step's end, and the rate is half a step's bytes at least.
  *
  * The rate is the mean number of bytes from sample to sample. By default it begins at MW_RATE_LEAST,
  * and doubles until sampling takes less than MW_BUDGET of the process's CPU time.
@@ -30,8 +30,12 @@ uint64_t mw_sampling_ns(void);
 void mw_sample_step(struct mw_shard *t, const void *p);
 /* A library is about to be closed: its frames get their names, and are no others' later. In quiet. */
 void mw_sample_closes(uintptr_t start, uint64_t bytes);
-/* The same, once no thread keeps what it finds (table/closes.h). */
+/* It is closed, or wasn't its last user's: frames that came since then are no others' either. */
+void mw_sample_closed(uintptr_t start, uint64_t bytes);
+/* In between, once no thread keeps what it finds (table/closes.h). */
 void mw_sample_closing(void);
+/* A thread's first step: it adopted t, or made it. */
+void mw_sampling_begin(struct mw_shard *t);
 /* In a forked child: other samples than its parent's. t may be NULL. */
 void mw_sampling_after_fork(struct mw_shard *t);
 

@@ -15,6 +15,7 @@
 #include "caller/ruby/frame.h"
 #include "admit.h"
 #include "dismiss.h"
+#include "sample.h"
 #include "track.h"
 
 int mw_life = MW_NOT_STARTED;
@@ -66,6 +67,7 @@ static struct mw_shard *begin_thread(void)
 	if (!t)
 		return NULL;
 	mw_generation_begin(t);
+	mw_sampling_begin(t);
 	mw_shard_hush(t); /* pthread_setspecific may allocate: that is ours */
 	mw_self = t;
 	if (key_made && pthread_setspecific(key, t) != 0) {
