@@ -22,42 +22,46 @@
 /* This thread's dlclose calls under way; they nest, since a destructor may call it. */
 static __thread uint32_t mine __attribute__((tls_model("initial-exec")));
 
-static void forget_frames(const void *start, const void *end)
-{
-	size_t bytes = (uintptr_t)end - (uintptr_t)start;
+struct library {
+	uintptr_t start, bytes;
+};
 
-	mw_quiet_enter();
-	mw_sample_closes((uintptr_t)start, bytes);
-	mw_quiet_leave();
-}
-
-/* Trusts a handle only if the linker has it as the entry of the object that it names. */
-static void keep_names(const struct link_map *handle)
+/* Trusts a handle only if the linker has it as the entry of the object that it names; else 0 bytes. */
+static struct library keep_names(const struct link_map *handle)
 {
+	struct library l = { 0 };
 	struct dl_find_object o;
 
 	/* a wrong handle may be any pointer: we read no more of it than dlclose does */
 	if (handle && _dl_find_object(handle->l_ld, &o) == 0 && o.dlfo_link_map == handle &&
 	    handle->l_name && *handle->l_name) {
 		mw_name_natives_of(handle->l_name);
-		forget_frames(o.dlfo_map_start, o.dlfo_map_end);
+		l.start = (uintptr_t)o.dlfo_map_start;
+		l.bytes = (uintptr_t)o.dlfo_map_end - l.start;
+		mw_quiet_enter();
+		mw_sample_closes(l.start, l.bytes);
+		mw_quiet_leave();
 	}
+	return l;
 }
 
 MW_EXPORT int dlclose(void *handle)
 {
 	static int (*next)(void *);
+	struct library l;
 	int r;
 
 	if (!next)
 		next = (int (*)(void *))mw_real_next("dlclose");
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
 		return next(handle);
-	keep_names(handle);
+	l = keep_names(handle);
 	mine++;
 	mw_close_begin();
 	mw_sample_closing();
 	r = next(handle);
+	if (l.bytes) /* its destructors allocated, or other threads in the meantime */
+		mw_sample_closed(l.start, l.bytes);
 	mw_close_end();
 	mine--;
 	return r;
