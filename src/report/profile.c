@@ -33,7 +33,7 @@ struct share {
 struct by_row {
 	size_t *first, *order;
 	size_t rows, most; /* most: samples of one row */
-	size_t bare;       /* rows with figures, but without samples */
+	size_t bare; /* stacks of the location alone: of rows without samples, and samples without frames */
 };
 
 /* --- memory --------------------------------------------------------------- */
@@ -209,7 +209,7 @@ static void by_row_free(struct by_row *b)
 
 static bool is_in(const struct mw_profile *p, const struct mw_profile_sampled *s)
 {
-	return s->row < p->snapshot->n && s->depth;
+	return s->row < p->snapshot->n;
 }
 
 /* Sorts by counting. False: no memory. */
@@ -225,7 +225,7 @@ static bool by_row_make(struct by_row *b, const struct mw_profile *p, const stru
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (is_in(p, &s[i]))
-			b->first[s[i].row]++;
+			b->first[s[i].row]++, b->bare += !s[i].depth;
 	for (size_t r = 0; r < b->rows; r++) {
 		struct figures f = figures_of(&p->snapshot->rows[r]);
 
@@ -301,23 +301,31 @@ static bool location_frame(struct mw_profile *p, const struct mw_row *r, struct 
 	return to->name && to->file;
 }
 
-/* Appends a frame, whose room is there, and a stack of it. False: no memory. */
-static bool bare_stack(struct mw_profile *p, uint32_t row, const struct figures *f)
+/*
+ * Appends a stack; one without frames is the location's own, a new frame, whose room is there.
+ * False: no memory.
+ */
+static bool append(struct mw_profile *p, const struct mw_profile_sampled *s, const struct figures *f)
 {
-	uint32_t *frame = mw_profile_keep(p, sizeof(*frame));
-	struct mw_profile_sampled s = { .frames = frame, .depth = 1, .row = row };
+	struct mw_profile_sampled bare = *s;
+	uint32_t *frame;
 
-	if (!frame || !location_frame(p, &p->snapshot->rows[row], &p->frames[p->n_frames]))
-		return false;
-	*frame = (uint32_t)p->n_frames++;
-	set(&p->stacks[p->n_stacks++], &s, f);
+	if (!bare.depth) {
+		frame = mw_profile_keep(p, sizeof(*frame));
+		if (!frame || !location_frame(p, &p->snapshot->rows[s->row], &p->frames[p->n_frames]))
+			return false;
+		*frame = (uint32_t)p->n_frames++;
+		bare.frames = frame;
+		bare.depth = 1;
+	}
+	set(&p->stacks[p->n_stacks++], &bare, f);
 	return true;
 }
 
 /* --- profiles ------------------------------------------------------------- */
 
-/* Appends the stacks of a row. */
-static void divide_row(struct mw_profile *p, const struct mw_row *r,
+/* Appends the stacks of a row. False: no memory. */
+static bool divide_row(struct mw_profile *p, const struct mw_row *r,
 		       const struct mw_profile_sampled *sampled, const size_t *order, size_t n,
 		       struct share *shares, struct figures *parts)
 {
@@ -329,7 +337,9 @@ static void divide_row(struct mw_profile *p, const struct mw_row *r,
 			parts[shares[i].place].v[f] = shares[i].part;
 	}
 	for (size_t i = 0; i < n; i++)
-		set(&p->stacks[p->n_stacks++], &sampled[order[i]], &parts[i]);
+		if (!append(p, &sampled[order[i]], &parts[i]))
+			return false;
+	return true;
 }
 
 /* Room for the stacks of all samples, and for frames and stacks of `bare` rows. */
@@ -370,9 +380,9 @@ static bool divide_rows(struct mw_profile *p, const struct mw_profile_sampled *s
 		struct figures f = figures_of(row);
 
 		if (n)
-			divide_row(p, row, sampled, b->order + b->first[r], n, shares, parts);
+			good = divide_row(p, row, sampled, b->order + b->first[r], n, shares, parts);
 		else if (any(&f))
-			good = bare_stack(p, (uint32_t)r, &f);
+			good = append(p, &(struct mw_profile_sampled){ .row = (uint32_t)r }, &f);
 	}
 	free(shares);
 	free(parts);
@@ -399,7 +409,7 @@ static uint64_t rounded(double w)
 bool mw_profile_estimate(struct mw_profile *p, const struct mw_profile_sampled *s, size_t n)
 {
 	struct by_row b;
-	bool good = by_row_make(&b, p, s, n) && make_room(p, &b, 0);
+	bool good = by_row_make(&b, p, s, n) && make_room(p, &b, b.bare);
 
 	p->n_stacks = 0;
 	for (size_t i = 0; good && i < b.first[b.rows]; i++) {
@@ -408,7 +418,7 @@ bool mw_profile_estimate(struct mw_profile *p, const struct mw_profile_sampled *
 
 		for (enum figure figure = 0; figure < FIGURES; figure++)
 			f.v[figure] = rounded(weight(one, figure));
-		set(&p->stacks[p->n_stacks++], one, &f);
+		good = append(p, one, &f);
 	}
 	by_row_free(&b);
 	sum_samples(p);

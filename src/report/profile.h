@@ -66,7 +66,7 @@ void mw_profile_free(struct mw_profile *, const struct mw_api *); /* all zero ag
  */
 struct mw_profile_sampled {
 	const uint32_t *frames; /* innermost first; lives as long as the profile: mw_profile_keep */
-	uint32_t depth;         /* at least 1 */
+	uint32_t depth;         /* 0: the location's own frame stands for them */
 	uint32_t row;           /* index into the snapshot's rows; one that isn't there: left out */
 	double bytes[MW_BY_N], blocks[MW_BY_N]; /* estimated; less than 0 or NaN count as 0 */
 	double before;          /* estimated bytes live at the mark or reset; 0: not known, or none */

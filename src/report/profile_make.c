@@ -83,7 +83,7 @@ static struct mw_profile_sampled *sampled_make(struct mw_profile *p, const struc
 	for (size_t i = 0; i < s->n; i++) {
 		const struct mw_stacked *k = &s->v[i];
 
-		if (k->id >= ids->n || !ids->row[k->id] || !k->depth || (!k->samples && !k->live_samples))
+		if (k->id >= ids->n || !ids->row[k->id] || (!k->samples && !k->live_samples))
 			continue;
 		v[(*n)++] = (struct mw_profile_sampled){
 			.frames = chain + k->first,
