@@ -115,7 +115,9 @@ static void add(struct mw_walk *w, size_t n, enum mw_unwind_end why, bool ruby)
 {
 	size_t i = 0;
 
-	if (why == MW_UNWIND_STOP || (ruby && why != MW_UNWIND_OUTERMOST && why != MW_UNWIND_LIMIT))
+	if (ruby && why == MW_UNWIND_OUTERMOST) /* past the interpreter: it isn't known where */
+		return;
+	if (why == MW_UNWIND_STOP || (ruby && why != MW_UNWIND_LIMIT))
 		n -= n > 0;
 	while (why == MW_UNWIND_STOP && n && candidate_of(pcs[n - 1]) >= 0)
 		n--;
