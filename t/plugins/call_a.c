@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* call_a.c - for t/stacks.t: two functions of its own between the caller and malloc; also at its end. */
+#include <stdlib.h>
+
+void a_takes(size_t n), a_calls(void), calls(void);
+
+#define APART __attribute__((noinline, noclone))
+
+static void *volatile kept;
+
+APART void a_takes(size_t n)
+{
+	kept = malloc(n);
+	free(kept);
+	__asm__ volatile("" ::: "memory");
+}
+
+APART void a_calls(void)
+{
+	for (int i = 0; i < 20; i++)
+		a_takes(16384);
+	__asm__ volatile("" ::: "memory");
+}
+
+void calls(void)
+{
+	a_calls();
+	__asm__ volatile("" ::: "memory");
+}
+
+__attribute__((destructor)) static void ends(void)
+{
+	a_calls();
+	__asm__ volatile("" ::: "memory");
+}
