@@ -6,8 +6,11 @@
 # protocol buffers; collapsed stacks as flamegraph.pl takes a line apart; a file for speedscope by
 # the rules of its schema. What they read is what t/programs/profile_forms.c was told.
 require_relative "lib/tap"
+require_relative "lib/go_pprof"
 
 class ProfileFormsTest < Minitest::Test
+  include GoPprof
+
   # Debian's, whose package the library is; another Python may come first in PATH.
   PYTHON = File.executable?("/usr/bin/python3") ? "/usr/bin/python3" : "python3"
   PROTO = File.join(ROOT, "t/lib/profile_proto.py")
@@ -104,36 +107,6 @@ class ProfileFormsTest < Minitest::Test
             "a string that isn't UTF-8" => good + "\x32\x01\xff".b, "a string twice" => good + "\x32\x05bytes".b,
             "a location of no function" => good + "\x22\x06\x08\x63\x22\x02\x08\x63\x12\x02\x0a\x00".b + "\x12\x03\x0a\x01\x63".b }
     bad.each { |what, bytes| refute run_command(PYTHON, PROTO, stdin: bytes).status.success?, what }
-  end
-
-  # Go's pprof; nothing of it asks a network or this user's folders.
-  def pprof(*args, **rest)
-    in_tmp do |dir|
-      env = { "HOME" => dir, "TZ" => "UTC", "PPROF_TMPDIR" => dir, "PPROF_BINARY_PATH" => dir, "GOTOOLCHAIN" => "local", "GOFLAGS" => "", "GO111MODULE" => nil }
-      run = run_command("go", "tool", "pprof", *args, env: env, chdir: dir, **rest)
-      assert_success run
-      run.stdout
-    end
-  end
-
-  def with_file(bytes)
-    in_tmp do |dir|
-      File.binwrite("#{dir}/heap.pb", bytes)
-      yield "#{dir}/heap.pb"
-    end
-  end
-
-  # By [flat, cum, name] of each line of -top.
-  def top(*args)
-    pprof("-top", "-unit=B", "-nodecount=100", "-nodefraction=0", "-edgefraction=0", *args).lines.filter_map do |l|
-      l =~ /\A\s*(-?\d+)B?\s+\S+\s+\S+\s+(-?\d+)B?\s+\S+  (.+?)\n/ && [$1.to_i, $2.to_i, $3]
-    end
-  end
-
-  def raw_samples(raw)
-    raw[/^Samples:\n.*?\n(.*?)^Locations/m, 1].scan(/^ +((?: *\d+){4}): ((?:\d+ ?)+)\n +location:\[(.*?)\]\n/m).map do |values, ids, location|
-      [values.split.map(&:to_i), ids.split.map(&:to_i), location]
-    end
   end
 
   def test_raw_by_gos_pprof

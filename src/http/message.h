@@ -70,6 +70,7 @@ struct mw_response {
 	size_t asset_len;
 	const struct mw_header *etag; /* static, of an asset; NULL: none */
 	bool gzip; /* the body is compressed */
+	bool gzip_file; /* the body is for a gzip file: the sender compresses it, whatever the client accepts */
 	bool forever; /* the URL names the content: it never changes */
 	const char *allow; /* static; value of Allow, NULL: none */
 	struct mw_buf location; /* owned, NUL-terminated; value of Location if n > 0 */

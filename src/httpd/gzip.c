@@ -2,6 +2,7 @@
 /* gzip.c - see gzip.h. */
 #include "gzip.h"
 
+#include <stdint.h>
 #include <string.h>
 
 enum {
@@ -67,14 +68,15 @@ void mw_gzip_end(struct mw_gzip *g)
 	*g = (struct mw_gzip){ 0 };
 }
 
-bool mw_gzip_whole(struct mw_buf *b)
+/* Replaces *b by its compressed form, unless that is longer than max. */
+static bool squeeze(struct mw_buf *b, size_t max)
 {
 	struct mw_gzip g;
 	struct mw_buf small = { 0 };
 	size_t done = 0, took, n;
 	char piece[4096];
 
-	if (b->n < MW_GZIP_LEAST || !mw_gzip_begin(&g))
+	if (!mw_gzip_begin(&g))
 		return false;
 	while (done < b->n && !small.failed) {
 		n = mw_gzip_take(&g, b->p + done, b->n - done, &took, piece, sizeof(piece));
@@ -84,11 +86,21 @@ bool mw_gzip_whole(struct mw_buf *b)
 	while (!small.failed && (n = mw_gzip_finish(&g, piece, sizeof(piece))))
 		mw_buf_add(&small, piece, n);
 	mw_gzip_end(&g);
-	if (small.failed || small.n >= b->n) {
+	if (small.failed || small.n > max) {
 		mw_buf_free(&small);
 		return false;
 	}
 	mw_buf_free(b);
 	*b = small;
 	return true;
+}
+
+bool mw_gzip_whole(struct mw_buf *b)
+{
+	return b->n >= MW_GZIP_LEAST && squeeze(b, b->n - 1);
+}
+
+bool mw_gzip_file(struct mw_buf *b)
+{
+	return squeeze(b, SIZE_MAX);
 }

@@ -19,6 +19,8 @@ enum { MW_GZIP_LEAST = 1024 }; /* bytes; less isn't worth it */
 
 /* Compresses *b, if it gets smaller by that. False: it is as it was. */
 bool mw_gzip_whole(struct mw_buf *b);
+/* Compresses *b, of any length. False: no memory, and it is as it was. */
+bool mw_gzip_file(struct mw_buf *b);
 
 /* One stream. All zero, then mw_gzip_begin(). */
 struct mw_gzip {

@@ -230,12 +230,17 @@ static enum MHD_Result cut_off(const struct mw_conn *c)
 	return MHD_NO;
 }
 
-/* Compresses an answer if its client accepts gzip. Another process has compressed its own answers. */
+/*
+ * Compresses an answer if its client accepts gzip, or if it is a gzip file. Another process has
+ * compressed its own answers.
+ */
 static void squeeze(struct mw_response *res, struct MHD_Connection *mc)
 {
 	const struct mw_request req = { .header = header, .ctx = mc };
 
-	if (!res->asset && !res->passed.n && mw_takes_gzip(&req))
+	if (res->gzip_file)
+		(void)mw_gzip_file(&res->body); /* without memory it goes out as it is: readers take both */
+	else if (!res->asset && !res->passed.n && mw_takes_gzip(&req))
 		res->gzip = res->stream || mw_gzip_whole(&res->body);
 }
 

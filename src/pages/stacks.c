@@ -112,6 +112,7 @@ static void reply(struct mw_call *call, enum mw_profile_by by, const char *type,
 
 static void pprof(struct mw_buf *b, const struct shown *s)
 {
+	s->call->res->gzip_file = true;
 	mw_profile_pprof(b, s->p, s->q->by);
 }
 

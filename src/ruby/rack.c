@@ -136,6 +136,14 @@ static VALUE body_text(VALUE self)
 	return s;
 }
 
+/* :nodoc: is it for a gzip file? Ruby's side compresses it: the extension has no zlib. */
+static VALUE body_gzip_file_p(VALUE self)
+{
+	const struct body *b = rb_check_typeddata(self, &body_type);
+
+	return b->res.gzip_file ? Qtrue : Qfalse;
+}
+
 /* :nodoc: follow(watcher, again) -> self: its events follow; again: they replace what was made */
 static VALUE body_follow(VALUE self, VALUE watcher, VALUE again)
 {
@@ -464,6 +472,7 @@ void mw_init_rack(void)
 	rb_define_method(cBody, "each", body_each, 0);
 	rb_define_method(cBody, "close", body_close, 0);
 	rb_define_method(cBody, "text", body_text, 0);
+	rb_define_method(cBody, "gzip_file?", body_gzip_file_p, 0);
 	rb_define_method(cBody, "follow", body_follow, 2);
 	joiner = rb_define_class_under(pages, "Joiner", rb_cObject);
 	rb_define_method(joiner, "call", joiner_call, 1);

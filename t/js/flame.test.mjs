@@ -199,5 +199,6 @@ test("words", () => {
 	assert.match(summaryWords(t, { since: null, now: t.unix }), /^9\.77\u00a0KB are live, as of \d\d:\d\d:\d\d\. The sum of each line is exact\. Callers are estimated from 109 samples, one for about 64\.0\u00a0KB allocated\.$/);
 	assert.match(summaryWords({ ...t, by: "growth", total: -2048 }, { since: "60", now: t.unix }), /^Live bytes shrank by 2\.00\u00a0KB since 60 seconds after the start until /);
 	assert.match(summaryWords({ ...t, location: "/a.rb:1", samples: 0 }, { now: t.unix }), /^9\.77\u00a0KB by \/a\.rb:1 are live, .* No stack was sampled yet, so no caller is known\.$/);
+	assert.match(summaryWords({ ...t, samples: 0, rate: 0 }, { now: t.unix }), / No stacks are kept: the option stacks is off\. Each location stands for itself\.$/);
 	assert.match(summaryWords({ ...t, pruned: 1200 }, { now: t.unix }), / 1,200 frames too small to be seen are left out; /);
 });

@@ -98,6 +98,8 @@ export function summaryWords(tree, { since, now }) {
 		total: `${bytes(total)} were allocated${where}${at && ` until ${at}`}.`,
 		growth: `Live bytes${where} ${total < 0 ? `shrank by ${bytes(-total)}` : `grew by ${bytes(total)}`}${from}${at && ` until ${at}`}.`,
 	}[by];
+	if (!tree.samples && !tree.rate)
+		return `${what} No stacks are kept: the option stacks is off. Each location stands for itself.`;
 	if (!tree.samples)
 		return `${what} No stack was sampled yet, so no caller is known.`;
 	return `${what} The sum of each line is exact. Callers are estimated from ${samples(tree.samples)}${tree.rate ? `, one for about ${bytes(tree.rate)} allocated` : ""}.` +

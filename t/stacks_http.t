@@ -1,0 +1,166 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# Who called it, asked of a real process over its socket: /flame and the five profiles for other
+# viewers. The forms themselves are profile_forms.t's.
+require_relative "lib/served"
+require_relative "lib/go_pprof"
+require "zlib"
+
+class StacksHttpTest < Minitest::Test
+  include GoPprof
+
+  APP = <<~RUBY
+    $stdout.sync = true
+    KEPT = []
+    def keep = KEPT << ("x" * 20_000) # the line
+    def from_one(n) = n.times { keep }
+    def from_two(n) = n.times { keep }
+    GC.disable
+    while (line = gets)
+      what, n = line.split
+      what == "one" ? from_one(n.to_i) : from_two(n.to_i) # asked
+      puts "done"
+    end
+  RUBY
+  LINE = APP.lines.index { |l| l.include?("# the line") } + 1
+
+  PAGES = { "/flame" => "text/html; charset=utf-8", "/flame.json" => "application/json; charset=utf-8",
+            "/stacks.collapsed" => "text/plain; charset=utf-8", "/stacks.speedscope.json" => "application/json; charset=utf-8",
+            "/debug/pprof/heap" => "application/octet-stream", "/debug/pprof/allocs" => "application/octet-stream" }.freeze
+  PROFILES = %w[/debug/pprof/heap /debug/pprof/allocs].freeze
+
+  def line = "#{path("app.rb")}:#{LINE}"
+
+  # The app: a part of the blocks of the line was asked for by one method, a part by another.
+  def start(*options, one: 400, two: 100)
+    app = served_ruby(APP, options: options)
+    app.ask("one #{one}")
+    app.ask("two #{two}")
+    at_rest(app)
+    app
+  end
+
+  # Of a process at rest: [allocations, total, live, live_bytes] by location.
+  def figures
+    by_location(tsv).transform_values { |r| [r.allocations, r.total, r.live, r.live_bytes] }.reject { |_, v| v.all?(&:zero?) }
+  end
+
+  def profile(target = PROFILES[0], at: path) = Zlib.gunzip(body(target, at: at))
+
+  def with_profile(bytes)
+    in_tmp do |dir|
+      File.binwrite("#{dir}/heap.pb.gz", bytes)
+      yield "#{dir}/heap.pb.gz"
+    end
+  end
+
+  def sums_by_location(raw)
+    sums = Hash.new { |h, k| h[k] = [0] * 4 }
+    raw_samples(raw).each { |values, _, location| sums[location.b] = sums[location.b].zip(values).map(&:sum) }
+    sums
+  end
+
+  def collapsed(target = "/stacks.collapsed") = body(target).lines.to_h { |l| l.chomp.rpartition(" ").then { |names, _, n| [names.split(";"), n.to_i] } }
+
+  # --- the answers -------------------------------------------------------------------------
+
+  def test_every_page
+    start("stacks:64k", "read_only:1")
+    PAGES.each do |target, type|
+      r = get(target)
+      assert_equal [200, type, nil, "no-store"], [r.status, *r.headers.values_at("content-type", "content-disposition", "cache-control")], target
+      assert_operator r.body.bytesize, :>, 100, target
+      head = request("HEAD", target)
+      assert_equal [200, type, ""], [head.status, head.headers["content-type"], head.body], target
+      assert_operator head.headers["content-length"].to_i, :>, 100, target
+      refused = post(target)
+      assert_equal [405, "GET, HEAD"], [refused.status, refused.headers["allow"]], target
+      assert_line get("#{target}?by=x"), 400, /\Aby: live, total or growth$/
+      assert_line get("#{target}?limit=x"), 400, /\Alimit: /
+      assert_line get("#{target}?location=/no/such.rb:1"), 404, /\Alocation: no such location$/
+      assert_equal 404, get("#{target}/x").status
+    end
+    assert_includes body("/flame"), "samples."
+  end
+
+  # A gzip file: nothing says Content-Encoding, which a client would undo.
+  def test_profiles_are_gzip_files
+    start("stacks:64k")
+    [{}, { "Accept-Encoding" => "gzip" }, { "Accept-Encoding" => "identity;q=1, gzip;q=0" }].product(PROFILES) do |headers, target|
+      r = get(target, headers)
+      assert_equal [200, nil, "\x1f\x8b".b], [r.status, r.headers["content-encoding"], r.body.b[0, 2]], "#{target} #{headers}"
+      assert_operator Zlib.gunzip(r.body).bytesize, :>, 2 * r.body.bytesize
+    end
+    r = get("/stacks.speedscope.json", { "Accept-Encoding" => "gzip" })
+    assert_equal "gzip", r.headers["content-encoding"], "the others are compressed if that is accepted"
+  end
+
+  # --- what they say -----------------------------------------------------------------------
+
+  def test_the_same_sums_everywhere
+    start("stacks:64k")
+    want = figures
+    raw = with_profile(body("/debug/pprof/heap")) { |file| pprof("-raw", file) }
+    assert_includes raw, "inuse_space/bytes[dflt]"
+    assert_includes raw, "PeriodType: space bytes\nPeriod: 65536\n"
+    assert_equal want, sums_by_location(raw)
+    allocs = with_profile(body("/debug/pprof/allocs")) { |file| pprof("-raw", file) }
+    assert_includes allocs, "alloc_space/bytes[dflt]"
+    assert_equal want, sums_by_location(allocs)
+    live, total = want.values.sum { |v| v[3] }, want.values.sum { |v| v[1] }
+    assert_equal [live, total], [collapsed.values.sum, collapsed("/stacks.collapsed?by=total").values.sum]
+    { "live" => live, "total" => total }.each do |by, sum|
+      tree = JSON.parse(body("/flame.json?by=#{by}"))
+      assert_equal [by, sum, sum, 65_536], [tree["by"], tree["total"], tree["value"][0], tree["rate"]]
+    end
+    speedscope = JSON.parse(body("/stacks.speedscope.json"))
+    assert_equal [live, total].sort, speedscope["profiles"].map { |p| p["weights"].sum }.sort
+    assert_equal figures, want, "nothing was allocated meanwhile"
+  end
+
+  # 8 MB by one and 2 MB by the other are some 122 and 31 samples.
+  def test_the_callers_of_a_line
+    start("stacks:64k")
+    tree = JSON.parse(body("/flame.json?location=#{escape(line)}"))
+    assert_equal figures.fetch(line.b)[3], tree["total"]
+    assert_operator tree["samples"], :>, 50
+    of_line = lambda do |name|
+      i = tree["frame"].index { |f| f >= 0 && tree["names"][tree["frames"][f][0]].include?(name) }
+      i ? tree["value"][i] : 0
+    end
+    one, two = of_line["from_one"], of_line["from_two"]
+    assert_in_delta 8_000_000, one, 1_500_000
+    assert_in_delta 2_000_000, two, 1_500_000
+    with_profile(body("/debug/pprof/heap")) do |file|
+      names = top("-cum", "-tagfocus=location=^#{Regexp.escape(line)}$", file).to_h { |_, cum, name| [name[/\w+\z/], cum] }
+      assert_operator names.fetch("from_one"), :>, names.fetch("from_two")
+      assert_equal figures.fetch(line.b)[3], names.fetch("keep")
+    end
+  end
+
+  # As they were estimated: the sums aren't the table's then.
+  def test_raw
+    start("stacks:64k")
+    raw = with_profile(body("/debug/pprof/heap?raw=1")) { |file| sums_by_location(pprof("-raw", file)) }
+    assert_in_delta 10_000_000, raw.fetch(line.b)[3], 4_000_000
+    refute_equal figures, raw
+  end
+
+  # --- without stacks ----------------------------------------------------------------------
+
+  def test_without_the_option
+    start
+    assert_equal [0, 0, 0], stats.fetch_values("stacks", "stacks_rate", "stacks_samples")
+    want = figures
+    assert_includes body("/flame").dup.force_encoding("UTF-8"), "No stacks are kept: the option stacks is off. Each location stands for itself."
+    raw = with_profile(body("/debug/pprof/heap")) { |file| pprof("-raw", file) }
+    assert_equal want, sums_by_location(raw)
+    assert_equal([1], raw_samples(raw).map { |_, ids, _| ids.size }.uniq)
+    assert_equal 1, collapsed.keys.map(&:size).max
+    tree = JSON.parse(body("/flame.json"))
+    assert_equal [0, 0, [0, 1]], [tree["samples"], tree["rate"], tree["depth"].uniq.sort]
+    assert_equal want.values.sum { |v| v[3] }, tree["total"]
+  end
+end
