@@ -16,6 +16,7 @@ class TestWithoutTracker < Minitest::Test
     assert_equal [], value_of("a = []; Mwrap.each { |*row| a << row }; a")
     assert_equal [], value_of("a = []; Mwrap.each(1000) { |*row| a << row }; a")
     assert_equal [0, 0], value_of("[Mwrap.each.size, Mwrap.each(5).size]")
+    assert_equal [[], [], []], value_of("[Mwrap.stacks, Mwrap.stacks('/a.rb:1'), Mwrap.stacks(by: :total)]")
     assert_equal [nil, nil], value_of("[Mwrap['/a.rb:1'], Mwrap[__FILE__ + ':1']]")
     assert_equal [nil, nil], value_of("[Mwrap.clear, Mwrap.reset]")
     assert_equal [[], 0, 0], value_of("[Mwrap::HeapPageBody.each.to_a, Mwrap::HeapPageBody.each.size, Mwrap::HeapPageBody.each {}]")
@@ -31,6 +32,8 @@ class TestWithoutTracker < Minitest::Test
     assert_equal "TypeError", value_of(raised("Mwrap[1]"))[0]
     assert_equal "RangeError", value_of(raised("Mwrap.each(-1) {}"))[0]
     assert_equal "TypeError", value_of(raised("Mwrap.dump(Object.new)"))[0]
+    assert_equal "TypeError", value_of(raised("Mwrap.stacks(1)"))[0]
+    assert_equal "ArgumentError", value_of(raised("Mwrap.stacks(by: :growth)"))[0]
   end
 
   def test_requiring_it_costs_nothing
@@ -98,6 +101,45 @@ class TestWithTracker < Minitest::Test
     $location = Mwrap["#{__FILE__}:3"]
     def blocks = $location.each.count { |size, generation| size.between?(10_000, 10_100) && generation <= GC.count }
   RUBY
+
+  # Who called the line, in the numbers of the table.
+  def test_stacks
+    run = ruby(<<~'RUBY', options: "stacks:64k")
+      require "mwrap"
+      def keep = $kept << ("x" * 20_000)
+      def from_one(n) = n.times { keep }
+      def from_two(n) = n.times { keep }
+      $kept = []
+      from_one(400)
+      from_two(100)
+      l = Mwrap["#{__FILE__}:2"]
+      all = Mwrap.stacks(l.name)
+      p [all.sum { |s| s[1] } == l.live_bytes, all.sum { |s| s[2] } == l.live]
+      by = ->(name) { all.sum { |frames, bytes,| frames.any? { |f| f.match?(/:\d+:in `(\w+#)?#{name}'\z/) } ? bytes : 0 } }
+      one, two = by["from_one"], by["from_two"]
+      p [one.between?(5_000_000, 9_500_000), two.between?(500_000, 5_000_000)]
+      p all.sum { |s| s[3] } > 50
+      total = Mwrap.stacks(l.name, by: :total)
+      p [total.sum { |s| s[1] } == l.total, total.sum { |s| s[2] } == l.allocations]
+      p Mwrap.stacks.size > all.size
+      s = Mwrap.stats
+      p [s[:stacks_rate], s[:stacks_samples] > 100, s[:stacks_dropped], s[:stacks_ns] > 0]
+      before = Mwrap.total_bytes_allocated
+      kept = Mwrap.stacks
+      p Mwrap.total_bytes_allocated - before < 10_000
+    RUBY
+    assert_equal ["[true, true]", "[true, true]", "true", "[true, true]", "true", "[65536, true, 0, true]", "true"], run.stdout.lines(chomp: true)
+  end
+
+  def test_stacks_without_the_option
+    run = ruby(SCRIPT + <<~'RUBY')
+      all = Mwrap.stacks
+      p all.map { |frames, _, _, samples| [frames.size, samples] }.uniq
+      p Mwrap.stacks($location.name) == [[[$location.name], $location.live_bytes, $location.live, 0]]
+      p Mwrap.stats.values_at(:stacks_rate, :stacks_samples, :stacks_dropped, :stacks_ns)
+    RUBY
+    assert_equal ["[[1, 0]]", "true", "[0, 0, 0, 0]"], run.stdout.lines(chomp: true)
+  end
 
   def test_counts_of_a_line_are_right
     run = ruby(SCRIPT + <<~'RUBY')

@@ -159,8 +159,59 @@ class TestWithStandIn < Minitest::Test
     assert_equal true, value_of("Ractor.shareable?(Mwrap['/srv/app.rb:3'])")
   end
 
+  # As the stand-in has them: two stacks of one location, in the ratio of 3 to 1; of another one only
+  # blocks that were freed were sampled; others have no sample.
+  KEEP, BLOCK, TIMES, NEW = "/srv/app.rb:3:in `keep'", "/srv/app.rb:9:in `block in <main>'", "in `Integer#times'", "/usr/lib/libruby.so:in `rb_str_new'"
+  BY_LIVE = [
+    [[NEW, KEEP, TIMES, BLOCK], 19_200_000, 37_500, 3],
+    [[NEW, KEEP, "/srv/\xff.rb:in `h\u00fcge'".b, "in `(no name)'"], 6_400_000, 12_500, 1],
+    [["/srv/kept.rb:7"], 4096, 1, 0],
+    [[KEEP], 400, 3, 0],
+    [["/srv/\xff\xfe.rb:1".b], 400, 4, 0]
+  ].freeze
+
+  def test_stacks
+    got = value_of("Mwrap.stacks")
+    assert_equal BY_LIVE, got.sort_by { |frames, bytes,| [-bytes, frames.map(&:b)] }
+    assert_equal got.map { |s| s[1] }.sort.reverse, got.map { |s| s[1] }
+    assert_equal BY_LIVE.first(2), value_of("Mwrap.stacks('/srv/app.rb:3')")
+    assert_equal [], value_of("Mwrap.stacks('/srv/app.rb:4')")
+    assert_equal [[[KEEP], 400, 3, 0]], value_of("Mwrap.stacks('/srv/lib/x.rb:10', by: :live)")
+    assert_equal BY_LIVE.sum { |s| s[1] }, got.sum { |s| s[1] }
+  end
+
+  def test_stacks_by_total
+    got = value_of("Mwrap.stacks(by: :total)")
+    assert_equal [["/srv/h\u00fcge.rb:1"], BIG, BIG, 0], got[0]
+    assert_equal [[BY_LIVE[0][0], 38_400_000, 75_000, 30], [BY_LIVE[1][0], 12_800_000, 25_000, 10], [[KEEP], 600, 6, 2],
+                  [["/usr/lib/libfoo.so:in `fn'"], 500, 5, 0], [["/srv/\xff\xfe.rb:1".b], 400, 4, 0]], got.drop(1)
+    assert_equal ROWS.map { |r| r[1, 2] }.reject { |r| r == [0, 0] }.transpose.map(&:sum), got.map { |s| s[1, 2] }.transpose.map(&:sum)
+  end
+
+  def test_frames_are_frozen_strings_that_say_their_encoding
+    frames = value_of("Mwrap.stacks('/srv/app.rb:3').flat_map { |f,| f }.map { |f| [f.frozen?, f.encoding.name, f.valid_encoding?] }")
+    assert_equal [[true, "UTF-8", true]] * 6 + [[true, "BINARY", true], [true, "UTF-8", true]], frames.map { |f, e, v| [f, e == "ASCII-8BIT" ? "BINARY" : e, v] }
+    assert_equal true, value_of("a, b = Mwrap.stacks('/srv/app.rb:3').map(&:first); a[0].equal?(b[0]) && a[1].equal?(b[1])")
+  end
+
+  def test_wrong_arguments_of_stacks
+    assert_equal ["ArgumentError", "by: :growth isn't known: give :live or :total"], value_of(raised("Mwrap.stacks(by: :growth)"))
+    assert_equal ["ArgumentError", 'by: "live" isn\'t known: give :live or :total'], value_of(raised("Mwrap.stacks(by: 'live')"))
+    { "Mwrap.stacks('a', 'b')" => "ArgumentError", "Mwrap.stacks(of: 1)" => "ArgumentError", "Mwrap.stacks(by: nil)" => "ArgumentError",
+      "Mwrap.stacks(1)" => "TypeError", "Mwrap.stacks(:a)" => "TypeError" }.each do |call, error|
+      assert_equal error, value_of(raised(call))[0], call
+    end
+    assert_equal 5, value_of("Mwrap.stacks(nil, by: :live).size")
+  end
+
+  def test_stacks_in_a_ractor_a_thread_that_is_killed_and_a_child
+    assert_equal BY_LIVE.first(2), value_of("r = Ractor.new { Mwrap.stacks('/srv/app.rb:3') }; r.respond_to?(:value) ? r.value : r.take", flags: ["-W0"])
+    assert_equal 5, value_of("20.times { n = 0; t = Thread.new { loop { Mwrap.stacks; n += 1 } }; Thread.pass until n > 0; t.kill.join }; Mwrap.stacks.size")
+    assert_equal 5, value_of("r, w = IO.pipe; Process.wait(fork { w << Mwrap.stacks.size }); w.close; r.read.to_i")
+  end
+
   def test_no_memory_is_an_exception
-    ["Mwrap.each {}", "Mwrap.each.size", "Mwrap['x']", "Mwrap.dump(StringIO.new)"].each do |call|
+    ["Mwrap.each {}", "Mwrap.stacks", "Mwrap.each.size", "Mwrap['x']", "Mwrap.dump(StringIO.new)"].each do |call|
       assert_equal ["NoMemoryError", "mwrap: the table: can't be read: no memory"], value_of(raised(call), env: { "FAKE_API" => "nomem" })
     end
   end

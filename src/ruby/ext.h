@@ -21,6 +21,7 @@
 
 #include "api.h"
 #include "report/heap_pages.h"
+#include "report/profile.h"
 #include "report/report.h"
 
 /* The preloaded tracker, or &mw_no_tracker. Never NULL. */
@@ -43,6 +44,7 @@ struct mw_result_owner {
 	struct mw_lives *lives;
 	struct mw_buf text;
 	struct mw_heap_list heap; /* its heap is NULL: none */
+	struct mw_profile profile; /* its snapshot is NULL: none */
 	bool hushed; /* its block is in hush.c's count */
 };
 
@@ -82,6 +84,9 @@ void mw_result_owner_lives(struct mw_result_owner *hold, uint32_t id);
 
 /* The same for Ruby's heap pages, into hold->heap. */
 void mw_result_owner_heap(struct mw_result_owner *hold);
+
+/* The same for the stacks, those with the most bytes first, into hold->profile. */
+void mw_result_owner_profile(struct mw_result_owner *hold, enum mw_profile_by by);
 
 /* Makes a String: UTF-8 if it is valid as that, else binary. */
 VALUE mw_string(const char *p, size_t n);
@@ -123,6 +128,7 @@ void mw_init_dump(void);
 void mw_init_source_location(void);
 void mw_init_check(void);
 void mw_init_stats(void);
+void mw_init_stacks(void);
 void mw_init_rack(void);
 void mw_init_heap_page_body(void);
 void mw_init_heap_walk(void);

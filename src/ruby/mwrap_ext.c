@@ -132,6 +132,7 @@ __attribute__((visibility("default"))) void Init_mwrap_ext(void)
 	mw_init_source_location();
 	mw_init_check();
 	mw_init_stats();
+	mw_init_stacks();
 	mw_init_rack();
 	mw_init_heap_page_body();
 	mw_init_heap_walk();

@@ -6,6 +6,8 @@
  * Ruby call in between. So an interrupt can't drop it. A child forked by another thread meanwhile
  * never sees half a result in an owner that its GC will free.
  */
+#include <stdlib.h>
+
 #include "ext.h"
 
 static void hold_free(void *p)
@@ -19,7 +21,9 @@ static size_t hold_size(const void *p)
 	const struct mw_result_owner *hold = p;
 
 	return sizeof(*hold) + hold->text.cap + hold->result.n * sizeof(*hold->result.rows) +
-	       hold->heap.n * sizeof(*hold->heap.heap->v);
+	       hold->heap.n * sizeof(*hold->heap.heap->v) +
+	       hold->profile.n_frames * sizeof(*hold->profile.frames) +
+	       hold->profile.n_stacks * sizeof(*hold->profile.stacks);
 }
 
 static const rb_data_type_t hold_type = {
@@ -49,6 +53,7 @@ void mw_result_owner_release(struct mw_result_owner *hold)
 		mw_tracker->lives_free(h.lives);
 	mw_buf_free(&h.text);
 	mw_heap_list_free(&h.heap, mw_tracker);
+	mw_profile_free(&h.profile, mw_tracker);
 	mw_tracker->quiet_leave();
 }
 
@@ -88,6 +93,7 @@ struct reading {
 	struct mw_query query; /* for rows */
 	bool text;
 	uint32_t id; /* for lives */
+	enum mw_profile_by by; /* for the profile */
 	bool ok;
 };
 
@@ -128,6 +134,43 @@ static void *read_heap(void *p)
 	return NULL;
 }
 
+/* A total order: stacks of one location differ in their frames. */
+static int stack_cmp(const struct mw_profile_stack *a, const struct mw_profile_stack *b,
+		     enum mw_profile_by by)
+{
+	if (a->bytes[by] != b->bytes[by])
+		return a->bytes[by] > b->bytes[by] ? -1 : 1;
+	if (a->row != b->row)
+		return a->row < b->row ? -1 : 1;
+	if (a->depth != b->depth)
+		return a->depth < b->depth ? -1 : 1;
+	return memcmp(a->frames, b->frames, a->depth * sizeof(*a->frames));
+}
+
+static int live_cmp(const void *a, const void *b)
+{
+	return stack_cmp(a, b, MW_BY_LIVE);
+}
+
+static int total_cmp(const void *a, const void *b)
+{
+	return stack_cmp(a, b, MW_BY_TOTAL);
+}
+
+static void *read_profile(void *p)
+{
+	struct reading *r = p;
+	struct mw_profile *profile = &r->got.profile;
+
+	mw_tracker->quiet_enter();
+	r->ok = mw_profile_make(profile, mw_tracker, false);
+	if (r->ok)
+		qsort(profile->stacks, profile->n_stacks, sizeof(*profile->stacks),
+		      r->by == MW_BY_LIVE ? live_cmp : total_cmp);
+	mw_tracker->quiet_leave();
+	return NULL;
+}
+
 static void read_it(void *(*work)(void *), struct reading *r)
 {
 	mw_without_gvl(work, r);
@@ -160,6 +203,14 @@ void mw_result_owner_heap(struct mw_result_owner *hold)
 
 	read_it(read_heap, &r);
 	hold->heap = r.got.heap;
+}
+
+void mw_result_owner_profile(struct mw_result_owner *hold, enum mw_profile_by by)
+{
+	struct reading r = { .by = by };
+
+	read_it(read_profile, &r);
+	hold->profile = r.got.profile;
 }
 
 VALUE mw_string(const char *p, size_t n)

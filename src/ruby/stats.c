@@ -43,6 +43,12 @@ static void set(VALUE hash, const char *name, VALUE value)
  * +tracker_bytes+:: memory mapped for the tracker's own tables.
  * +uptime+:: seconds since the tracker was loaded, a Float.
  * +resets+:: the number of resets.
+ * +stacks_rate+::
+ *   the mean number of bytes from one sample of the option +stacks+ to the next; 0: none are taken.
+ * +stacks_samples+, +stacks_dropped+::
+ *   samples taken since the start, and samples that were lost: two threads
+ *   came at once, or there was no room.
+ * +stacks_ns+:: the time that threads spent on samples since the start, in nanoseconds.
  *
  * Every number is 0 without the tracker.
  */
@@ -80,6 +86,10 @@ static VALUE mwrap_stats(VALUE mod)
 	set(h, "paused", s.paused ? Qtrue : Qfalse);
 	set(h, "uptime", DBL2NUM(s.uptime));
 	set(h, "resets", ULL2NUM(s.resets));
+	set(h, "stacks_rate", ULL2NUM(s.stacks_rate));
+	set(h, "stacks_samples", ULL2NUM(s.stacks_samples));
+	set(h, "stacks_dropped", ULL2NUM(s.stacks_dropped));
+	set(h, "stacks_ns", ULL2NUM(s.stacks_ns));
 	return h;
 }
 

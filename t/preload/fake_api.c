@@ -64,6 +64,7 @@ struct copy {
 		struct mw_snapshot snapshot;
 		struct mw_lives lives;
 		struct mw_heap heap;
+		struct mw_stacks stacks;
 	};
 };
 
@@ -160,6 +161,70 @@ static void lives_free(struct mw_lives *l)
 	free(l->v);
 	l->v = NULL;
 	copy_back(l);
+}
+
+static const struct mw_stacked_frame frames[] = {
+	{ .name = NULL },
+	{ .name = "keep", .file = "/srv/app.rb", .line = 3, .kind = MW_KIND_RUBY },
+	{ .name = "block in <main>", .file = "/srv/app.rb", .line = 9, .kind = MW_KIND_RUBY },
+	{ .name = "Integer#times", .file = "", .kind = MW_KIND_NATIVE },
+	{ .name = "rb_str_new", .file = "/usr/lib/libruby.so", .address = 0x7f00, .kind = MW_KIND_NATIVE },
+	{ .name = "h\xc3\xbcge", .file = "/srv/\xff.rb", .line = 0, .kind = MW_KIND_RUBY },
+	{ .name = "", .file = "", .kind = MW_KIND_RUBY },
+};
+static const uint32_t chain[] = { 4, 1, 3, 2, 4, 1, 5, 6, 1 };
+static const struct mw_stacked stacked[] = {
+	{ .id = 1,
+	  .first = 0,
+	  .depth = 4,
+	  .bytes = 3e6,
+	  .blocks = 30,
+	  .live_bytes = 3e6,
+	  .live_blocks = 3,
+	  .samples = 30,
+	  .live_samples = 3 },
+	{ .id = 1,
+	  .first = 4,
+	  .depth = 4,
+	  .bytes = 1e6,
+	  .blocks = 10,
+	  .live_bytes = 1e6,
+	  .live_blocks = 1,
+	  .samples = 10,
+	  .live_samples = 1 },
+	{ .id = 2, .first = 8, .depth = 1, .bytes = 600, .blocks = 6, .samples = 2 },
+};
+
+static struct mw_stacks *stacks(void)
+{
+	struct copy *c = copy_new();
+
+	if (!c)
+		return NULL;
+	c->stacks = (struct mw_stacks){
+		.n = 3,
+		.n_frames = sizeof(frames) / sizeof(*frames),
+		.n_chain = sizeof(chain) / sizeof(*chain),
+		.v = malloc(sizeof(stacked)),
+		.frames = malloc(sizeof(frames)),
+		.chain = malloc(sizeof(chain)),
+		.rate = 65536
+	};
+	memcpy(c->stacks.v, stacked, sizeof(stacked));
+	memcpy(c->stacks.frames, frames, sizeof(frames));
+	memcpy(c->stacks.chain, chain, sizeof(chain));
+	return &c->stacks;
+}
+
+static void stacks_free(struct mw_stacks *s)
+{
+	memset(s->v, '!', sizeof(stacked));
+	memset(s->frames, '!', sizeof(frames));
+	memset(s->chain, '!', sizeof(chain));
+	free(s->v);
+	free(s->frames);
+	free(s->chain);
+	copy_back(s);
 }
 
 static void heap_sums(struct mw_heap_sums *s)
@@ -292,6 +357,8 @@ struct mw_api mwrap_api = {
 	.source = no_source,
 	.lives = lives,
 	.lives_free = lives_free,
+	.stacks = stacks,
+	.stacks_free = stacks_free,
 	.stats = stats,
 	.reset = reset,
 	.trim = trim,
