@@ -148,6 +148,25 @@ class StacksHttpTest < Minitest::Test
     refute_equal figures, raw
   end
 
+  # --- the way there -----------------------------------------------------------------------
+
+  def nav(target) = body(target)[%r{<nav.*?</nav>}m].scan(%r{<a [^>]*href="([^"]*)"([^>]*)>Who called it</a>})
+
+  def test_links
+    start("stacks:64k")
+    assert_equal [["/flame", ""]], nav("/each/0")
+    assert_equal [["/flame", ' aria-current="page"']], nav("/flame")
+    at = body("/at/#{escape(line)}")
+    link = "/flame?location=#{escape(line)}"
+    assert_includes at, "<a href=\"#{link}\">who called it</a>"
+    assert_includes body(link), "from_one"
+    native = tsv.find { |r| r.location.match?(/\[0x\h+\]\z/) }.location
+    link = body("/at/#{escape(native)}")[/<a href="([^"]*)">who called it</, 1]
+    assert_equal 200, get(link).status
+    assert_includes body("/#{@fakes.last.pid}/at/#{escape(line)}"), "<a href=\"/#{@fakes.last.pid}/flame?location="
+    assert_includes body("/help"), "<dt>Who called it</dt>"
+  end
+
   # --- without stacks ----------------------------------------------------------------------
 
   def test_without_the_option
@@ -162,5 +181,7 @@ class StacksHttpTest < Minitest::Test
     tree = JSON.parse(body("/flame.json"))
     assert_equal [0, 0, [0, 1]], [tree["samples"], tree["rate"], tree["depth"].uniq.sort]
     assert_equal want.values.sum { |v| v[3] }, tree["total"]
+    assert_equal [[], []], %w[/each/0 /flame].map { |target| nav(target) }
+    refute_includes body("/at/#{escape(line)}"), "who called it"
   end
 end

@@ -209,6 +209,18 @@ static void age_unit(struct mw_buf *b, void *ctx)
 		   unit && !strcmp(unit, "bytes") ? "bytes allocated since" : "garbage collections since");
 }
 
+/* A link to the location's stacks, if the process keeps any. */
+static void called(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	if (!v->at.stats.stacks_rate && !v->at.stats.stacks)
+		return;
+	mw_buf_str(b, " \xc2\xb7 <a ");
+	mw_html_flame_href(b, v->call, v->at.row);
+	mw_buf_str(b, ">who called it</a>");
+}
+
 static void page(struct mw_buf *b, void *ctx)
 {
 	struct view *v = ctx;
@@ -224,6 +236,7 @@ static void page(struct mw_buf *b, void *ctx)
 		{ .name = "lives", .fill = lives, .ctx = v },
 		{ .name = "lives_caption", .fill = lives_caption, .ctx = v },
 		{ .name = "exports", .fill = exports, .ctx = v },
+		{ .name = "called", .fill = called, .ctx = v },
 	};
 
 	mw_template(b, "at.html", slots, sizeof(slots) / sizeof(slots[0]));

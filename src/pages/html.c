@@ -35,14 +35,15 @@ void mw_html_cells(struct mw_buf *b, const struct mw_row *r, int sorted_by)
 			cell(b, &mw_columns[i], r, i == sorted_by);
 }
 
-void mw_html_at_href(struct mw_buf *b, const struct mw_call *call, const struct mw_row *r, const char *ext)
+/* page: of the request's base; the location follows it */
+static void href(struct mw_buf *b, const struct mw_call *call, const char *page, const struct mw_row *r)
 {
 	char id[MW_SHORT_ID + 1];
 	size_t at;
 
 	mw_buf_str(b, "href=\"");
 	mw_html_text(b, call->req->base);
-	mw_buf_str(b, "/at/");
+	mw_buf_str(b, page);
 	at = b->n;
 	mw_percent_encode(b, r->location, r->location_len);
 	if (b->n - at > MW_LINK_MAX) {
@@ -50,7 +51,18 @@ void mw_html_at_href(struct mw_buf *b, const struct mw_call *call, const struct 
 		mw_location_short(r, id);
 		mw_buf_str(b, id);
 	}
+}
+
+void mw_html_at_href(struct mw_buf *b, const struct mw_call *call, const struct mw_row *r, const char *ext)
+{
+	href(b, call, "/at/", r);
 	mw_buf_str(b, ext);
+	mw_buf_str(b, "\"");
+}
+
+void mw_html_flame_href(struct mw_buf *b, const struct mw_call *call, const struct mw_row *r)
+{
+	href(b, call, "/flame?location=", r);
 	mw_buf_str(b, "\"");
 }
 

@@ -79,6 +79,8 @@ static void nav(struct mw_buf *b, void *ctx)
 	mw_html_text(b, req->base);
 	mw_buf_fmt(b, "/\"%s>mwrap</a> ", strcmp(req->path, "/") ? "" : " aria-current=\"page\"");
 	nav_link(b, req, req->base, "/each/2000", "/each", "Locations");
+	if (w->stats.stacks_rate || w->stats.stacks) /* else each location stands for itself there */
+		nav_link(b, req, req->base, "/flame", "/flame", "Who called it");
 	if (!sum)
 		nav_link(b, req, req->base, "/heap_pages", "/heap_pages", "Heap pages");
 	if (!sum && req->peer == MW_PEER_RACK) /* the Rack side can ask Ruby itself */

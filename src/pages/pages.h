@@ -76,6 +76,8 @@ void mw_html_number(struct mw_buf *, uint64_t);
 void mw_html_cells(struct mw_buf *, const struct mw_row *, int sorted_by);
 /* href="BASE/at/LOCATION" and ext; a location over MW_LINK_MAX encoded bytes by its short id. */
 void mw_html_at_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
+/* href="BASE/flame?location=LOCATION", likewise. */
+void mw_html_flame_href(struct mw_buf *, const struct mw_call *, const struct mw_row *);
 void mw_html_text(struct mw_buf *, const char *);
 
 /* The sentence and the last 15 minutes; nothing without a site. ctx: struct mw_call */
