@@ -2,13 +2,15 @@
 /*
  * rows.h - rows of equal size that never move, in chunks made on demand, and lists of them by hash.
  *
- * Row 0 is none. One thread at a time changes them: the owner has a lock.
+ * Row 0 is none. A row that is given back is the next one that is added; its first four bytes are the
+ * number of the one after. One thread at a time changes them: the owner has a lock.
  */
 #ifndef MW_TABLE_ROWS_H
 #define MW_TABLE_ROWS_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/arena.h"
 
@@ -17,6 +19,7 @@ enum { MW_ROWS_CHUNKS = 64 };
 struct mw_rows {
 	uint32_t each, in_chunk, max; /* bytes of a row; rows of a chunk; rows in all, without row 0 */
 	uint32_t n;                   /* one past the last; 0: none yet */
+	uint32_t given;               /* the first row that was given back; 0: none */
 	void *chunks[MW_ROWS_CHUNKS];
 };
 #define MW_ROWS(type, rows_max)                                       \
@@ -32,9 +35,16 @@ static inline void *mw_rows_at(const struct mw_rows *r, uint32_t i)
 /* A zeroed row's number; 0: no room. */
 static inline uint32_t mw_rows_add(struct mw_rows *r)
 {
-	uint32_t i = r->n ? r->n : 1;
+	uint32_t i = r->given ? r->given : r->n ? r->n : 1;
 	void **chunk = &r->chunks[i / r->in_chunk % MW_ROWS_CHUNKS];
 
+	if (r->given) {
+		void *row = mw_rows_at(r, i);
+
+		memcpy(&r->given, row, sizeof(r->given));
+		memset(row, 0, r->each);
+		return i;
+	}
 	if (i > r->max)
 		return 0;
 	if (!*chunk)
@@ -43,6 +53,14 @@ static inline uint32_t mw_rows_add(struct mw_rows *r)
 		return 0;
 	r->n = i + 1;
 	return i;
+}
+
+/* The row isn't in any list any more. */
+static inline void mw_rows_give(struct mw_rows *r, uint32_t i)
+{
+	memset(mw_rows_at(r, i), 0, r->each);
+	memcpy(mw_rows_at(r, i), &r->given, sizeof(r->given));
+	r->given = i;
 }
 
 /* The first rows of lists, by hash; made at the first use. n: a power of two. */
@@ -56,6 +74,13 @@ static inline uint32_t *mw_head(struct mw_heads *h, uint64_t hash)
 	if (!h->first)
 		h->first = mw_arena_grow(h->n * sizeof(*h->first), MW_ARENA_STACK);
 	return h->first ? &h->first[(hash ^ hash >> 32) & (h->n - 1)] : NULL;
+}
+
+/* Empties all lists. */
+static inline void mw_heads_clear(struct mw_heads *h)
+{
+	if (h->first)
+		memset(h->first, 0, h->n * sizeof(*h->first));
 }
 
 /* Spreads the bits of a word over all of it. */

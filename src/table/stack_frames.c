@@ -208,3 +208,34 @@ uint32_t mw_frame_deaths(void)
 {
 	return deaths;
 }
+
+uint32_t mw_frames_sweep(void)
+{
+	uint32_t given = 0;
+
+	mw_heads_clear(&by_key);
+	mw_heads_clear(&by_block);
+	for (uint32_t i = 1; i < frames.n; i++) {
+		struct mw_stack_frame *f = mw_frame_at(i);
+		uint32_t *head;
+
+		if (!(f->key & MW_FRAME_KIND)) /* it is given back already */
+			continue;
+		if (!f->used) {
+			mw_rows_give(&frames, i);
+			given++;
+			continue;
+		}
+		f->used = false;
+		head = mw_head(&by_key, mw_mix(f->key));
+		f->next = *head;
+		*head = i;
+		if (!f->block)
+			continue;
+		head = mw_head(&by_block, mw_mix(f->block));
+		f->in_block = *head;
+		*head = i;
+	}
+	mw_set(&mw_stacks_figures.frames, mw_get(&mw_stacks_figures.frames) - given);
+	return given;
+}

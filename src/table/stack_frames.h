@@ -14,7 +14,7 @@ struct mw_stack_frame {
 	uint32_t next, in_block; /* in their lists */
 	uint32_t name, file;     /* texts; 0: none */
 	uint32_t line;
-	bool dead;
+	bool dead, used; /* used: for mw_frames_sweep */
 };
 
 /* The living frame of that key, added if it is missing; 0: no room. */
@@ -29,6 +29,8 @@ void mw_frame_put(uint32_t i, const struct mw_frame_text *);
 /* The frames whose instructions are in the block at `start` die, and return addresses in it. */
 void mw_frames_die(uintptr_t start, uint64_t bytes, bool native);
 void mw_frames_die_all(void); /* all frames of Ruby's code */
+/* Gives back the frames that aren't `used`, and sets that to false. Returns how many. */
+uint32_t mw_frames_sweep(void);
 /* How often some frame died so far. */
 uint32_t mw_frame_deaths(void);
 

@@ -4,27 +4,19 @@
 
 #include "callsite.h"
 #include "stack_frames.h"
-#include "stacks_read.h"
+#include "stacks_rows.h"
 #include "base/clock.h"
 #include "base/wait.h"
 
-/* parent 0: the outermost frame */
-struct node {
-	uint32_t parent, frame, next;
-};
-
 struct mw_stacks_figures mw_stacks_figures;
 
-static struct mw_rows nodes = MW_ROWS(struct node, MW_STACK_NODES_MAX);
-static struct mw_rows stacks = MW_ROWS(struct mw_stack_sums, MW_STACKS_MAX);
-static struct mw_rows samples = MW_ROWS(struct mw_stack_sample, MW_SAMPLES_MAX);
-static struct mw_heads nodes_of = { .n = 32768 };
-static struct mw_heads stacks_of = { .n = 4096 };
-static struct mw_heads samples_of = { .n = 4096 };
+struct mw_rows mw_node_rows = MW_ROWS(struct mw_node, MW_STACK_NODES_MAX);
+struct mw_rows mw_stack_rows = MW_ROWS(struct mw_stack_sums, MW_STACKS_MAX);
+struct mw_rows mw_sample_rows = MW_ROWS(struct mw_stack_sample, MW_SAMPLES_MAX);
+struct mw_heads mw_nodes_of = { .n = 32768 };
+struct mw_heads mw_stacks_of = { .n = 4096 };
+struct mw_heads mw_samples_of = { .n = 4096 };
 static uint32_t free_sample; /* the first of those that are free, by `next` */
-
-/* Adds to a figure, with the lock: readers have none. */
-#define COUNT(figure, n) mw_set(&mw_stacks_figures.figure, mw_get(&mw_stacks_figures.figure) + (n))
 
 /* --- the lock ------------------------------------------------------------------------- */
 
@@ -124,23 +116,18 @@ void mw_stacks_after_fork(bool held)
 
 /* --- the tree ------------------------------------------------------------------------- */
 
-static struct node *node_at(uint32_t i)
-{
-	return mw_rows_at(&nodes, i);
-}
-
 /* The child of `parent` for that frame, added if it is missing; 0: no room. */
 static uint32_t node_take(uint32_t parent, uint32_t frame)
 {
-	uint32_t *head = mw_head(&nodes_of, mw_mix((uint64_t)parent << 32 | frame)), i;
+	uint32_t *head = mw_head(&mw_nodes_of, mw_mix((uint64_t)parent << 32 | frame)), i;
 
-	for (i = head ? *head : 0; i; i = node_at(i)->next)
-		if (node_at(i)->parent == parent && node_at(i)->frame == frame)
+	for (i = head ? *head : 0; i; i = mw_node_at(i)->next)
+		if (mw_node_at(i)->parent == parent && mw_node_at(i)->frame == frame)
 			return i;
-	i = head ? mw_rows_add(&nodes) : 0;
+	i = head ? mw_rows_add(&mw_node_rows) : 0;
 	if (!i)
 		return 0;
-	*node_at(i) = (struct node){ parent, frame, *head };
+	*mw_node_at(i) = (struct mw_node){ *head, parent, frame };
 	*head = i;
 	COUNT(nodes, 1);
 	return i;
@@ -165,14 +152,14 @@ static uint32_t nodes_take(const struct mw_walk *w, bool *lacks_text)
 
 uint32_t mw_stack_node(uint32_t node, uint32_t *parent)
 {
-	*parent = node_at(node)->parent;
-	return node_at(node)->frame;
+	*parent = mw_node_at(node)->parent;
+	return mw_node_at(node)->frame;
 }
 
-static bool some_frame_died(uint32_t node)
+bool mw_some_frame_died(uint32_t node)
 {
-	for (; node; node = node_at(node)->parent)
-		if (mw_frame_at(node_at(node)->frame)->dead)
+	for (; node; node = mw_node_at(node)->parent)
+		if (mw_frame_at(mw_node_at(node)->frame)->dead)
 			return true;
 	return false;
 }
@@ -181,12 +168,12 @@ static bool some_frame_died(uint32_t node)
 
 uint32_t mw_stacks_n(void)
 {
-	return stacks.n;
+	return mw_stack_rows.n;
 }
 
 struct mw_stack_sums *mw_stack_at(uint32_t i)
 {
-	return mw_rows_at(&stacks, i);
+	return mw_rows_at(&mw_stack_rows, i);
 }
 
 static uint64_t hash_of(const struct mw_walk *w, uint32_t id)
@@ -201,12 +188,12 @@ static uint64_t hash_of(const struct mw_walk *w, uint32_t id)
 /* Is the stack, found by its hash, still one of the same code and the same location? */
 static bool still_is(struct mw_stack_sums *s)
 {
-	if (s->since != mw_get(&mw_callsite(s->id)->since))
+	if (s->dead || s->since != mw_get(&mw_callsite(s->id)->since))
 		return false;
 	if (s->deaths == mw_frame_deaths())
 		return true;
-	if (some_frame_died(s->node)) {
-		s->hash = 0; /* it is asked no more: walks along its list would get longer and longer */
+	if (mw_some_frame_died(s->node)) {
+		s->dead = true; /* it is asked no more */
 		return false;
 	}
 	s->deaths = mw_frame_deaths();
@@ -214,9 +201,9 @@ static bool still_is(struct mw_stack_sums *s)
 }
 
 /* The stack of a node at a location; 0: no room. */
-static uint32_t stack_add(uint64_t hash, uint32_t *head, uint32_t id, uint32_t node)
+uint32_t mw_stack_add(uint64_t hash, uint32_t *head, uint32_t id, uint32_t node)
 {
-	uint32_t i = mw_rows_add(&stacks);
+	uint32_t i = mw_rows_add(&mw_stack_rows);
 	struct mw_stack_sums *s;
 
 	if (!i)
@@ -233,7 +220,7 @@ static uint32_t stack_add(uint64_t hash, uint32_t *head, uint32_t id, uint32_t n
 	return i;
 }
 
-static uint32_t stack_known(uint64_t hash, uint32_t first)
+uint32_t mw_stack_known(uint64_t hash, uint32_t first)
 {
 	for (uint32_t i = first; i; i = mw_stack_at(i)->next)
 		if (mw_stack_at(i)->hash == hash && still_is(mw_stack_at(i)))
@@ -245,36 +232,40 @@ static uint32_t stack_known(uint64_t hash, uint32_t first)
 static uint32_t stack_take(const struct mw_walk *w, uint32_t id)
 {
 	uint64_t hash = hash_of(w, id), alone = mw_mix(id);
-	uint32_t *head = mw_head(&stacks_of, hash), i, node;
+	uint32_t *head = mw_head(&mw_stacks_of, hash), i, node;
 	bool lacks_text;
 
 	if (!head)
 		return 0;
-	i = stack_known(hash, *head);
+	i = mw_stack_known(hash, *head);
 	if (i)
 		return i;
 	node = nodes_take(w, &lacks_text);
-	i = node ? stack_add(hash, head, id, node) : 0;
+	i = node ? mw_stack_add(hash, head, id, node) : 0;
+	if (!i && w->n && mw_stacks_make_room()) {
+		node = nodes_take(w, &lacks_text);
+		i = node ? mw_stack_add(hash, head, id, node) : 0;
+	}
 	if (i) {
 		mw_stack_at(i)->lacks_text = lacks_text;
 		return i;
 	}
 	COUNT(folded, w->n > 0);
-	head = mw_head(&stacks_of, alone);
-	i = stack_known(alone, *head);
-	return i ? i : stack_add(alone, head, id, 0);
+	head = mw_head(&mw_stacks_of, alone);
+	i = mw_stack_known(alone, *head);
+	return i ? i : mw_stack_add(alone, head, id, 0);
 }
 
 /* --- samples -------------------------------------------------------------------------- */
 
 uint32_t mw_stack_samples_n(void)
 {
-	return samples.n;
+	return mw_sample_rows.n;
 }
 
 struct mw_stack_sample *mw_stack_sample_at(uint32_t i)
 {
-	return mw_rows_at(&samples, i);
+	return mw_rows_at(&mw_sample_rows, i);
 }
 
 bool mw_stack_sample_lives(const struct mw_stack_sample *s)
@@ -308,7 +299,7 @@ static bool may_be_sampled(uint32_t ref)
 
 static struct mw_stack_sample *sample_of(uint32_t ref)
 {
-	uint32_t *head = mw_head(&samples_of, mw_mix(ref));
+	uint32_t *head = mw_head(&mw_samples_of, mw_mix(ref));
 
 	for (uint32_t i = head ? *head : 0; i; i = mw_stack_sample_at(i)->next)
 		if (mw_stack_sample_at(i)->ref == ref)
@@ -317,10 +308,10 @@ static struct mw_stack_sample *sample_of(uint32_t ref)
 }
 
 /* Frees the samples of blocks that died. */
-static void bury(void)
+void mw_samples_bury(void)
 {
-	for (uint32_t h = 0; h < samples_of.n; h++) {
-		uint32_t *link = &samples_of.first[h];
+	for (uint32_t h = 0; h < mw_samples_of.n; h++) {
+		uint32_t *link = &mw_samples_of.first[h];
 
 		while (*link) {
 			struct mw_stack_sample *s = mw_stack_sample_at(*link);
@@ -345,21 +336,23 @@ enum { REFUSALS = 4096 }; /* samples without room until one looks again whether 
 static struct mw_stack_sample *sample_add(uint32_t ref)
 {
 	static uint32_t bury_at = 1024, refused;
-	uint32_t *head = mw_head(&samples_of, mw_mix(ref)), i;
+	uint32_t *head = mw_head(&mw_samples_of, mw_mix(ref)), i;
 	uint64_t *word, bit;
 
 	if (!head)
 		return NULL;
-	if (!free_sample && (samples.n >= bury_at || refused >= REFUSALS)) {
-		bury();
-		bury_at = mw_stacks_figures.live * 2 > samples.n ? samples.n + samples.n / 2 : samples.n;
+	if (!free_sample && (mw_sample_rows.n >= bury_at || refused >= REFUSALS)) {
+		mw_samples_bury();
+		bury_at = mw_stacks_figures.live * 2 > mw_sample_rows.n ?
+				  mw_sample_rows.n + mw_sample_rows.n / 2 :
+				  mw_sample_rows.n;
 		refused = 0;
 	}
 	i = free_sample;
 	if (i)
 		free_sample = mw_stack_sample_at(i)->next;
 	else
-		i = mw_rows_add(&samples);
+		i = mw_rows_add(&mw_sample_rows);
 	if (!i) {
 		refused++;
 		return NULL;
@@ -419,7 +412,7 @@ bool mw_stacks_count(const struct mw_walk *w, uint32_t id, const struct mw_sampl
 
 void mw_stacks_reset(void)
 {
-	for (uint32_t i = 1; i < stacks.n; i++) {
+	for (uint32_t i = 1; i < mw_stack_rows.n; i++) {
 		struct mw_stack_sums *s = mw_stack_at(i);
 
 		s->samples = 0;

@@ -14,7 +14,9 @@ struct mw_stack_sums {
 	uint32_t next;
 	uint32_t samples;     /* since the reset */
 	double bytes, blocks; /* that these stand for */
+	uint32_t live;        /* samples that live: counted where it is asked for */
 	bool lacks_text;
+	bool dead; /* some frame of it died */
 };
 
 struct mw_stack_sample {
