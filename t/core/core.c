@@ -116,6 +116,8 @@ void sums(const char *when, bool resets)
 	a->stats(&s);
 	lost = s.lost;
 	check(lost == 0, "%s: nothing is lost", when);
+	if (s.stacks_rate)
+		check(s.stacks_samples > 20, "%s: %lu samples", when, s.stacks_samples);
 	if (!resets)
 		check(s.allocations == did.calls && s.total == did.bytes && s.frees == did.frees &&
 			      s.freed == did.freed,
@@ -202,10 +204,14 @@ void look(unsigned i)
 		{ "/at", "location=/a/0.rb%3A1" },
 		{ "/at/%5B0x1000%5D.json", "" },
 		{ "/each/0.csv", "offset=5" },
+		{ "/stacks.collapsed", "by=total" },
+		{ "/debug/pprof/heap", "" },
+		{ "/flame.json", "invert=1" },
 	};
+	enum { N = sizeof(paths) / sizeof(*paths) };
 	struct mw_request req = { .method = "GET",
-				  .path = paths[i % 8][0],
-				  .query = paths[i % 8][1],
+				  .path = paths[i % N][0],
+				  .query = paths[i % N][1],
 				  .base = "",
 				  .peer = MW_PEER_UNIX,
 				  .header = header };

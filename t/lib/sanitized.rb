@@ -21,6 +21,9 @@ module Sanitized
   MODES = [%w[ring plain], %w[ring glibc], %w[ring ruby], %w[poll plain], %w[poll ruby], %w[sweep plain],
            %w[sweep ruby], %w[threads plain], %w[threads glibc], %w[fork glibc], %w[fork ruby],
            %w[signals glibc], %w[signals ruby], %w[refuse plain], %w[sizes plain]].freeze
+  # The same with the option stacks: samples of about every allocation, and of some.
+  STACKED = [["ring plain", 700], ["ring ruby", 700], ["poll plain", 4096], ["poll ruby", 700], ["sweep ruby", 700],
+             ["threads glibc", 700], ["fork glibc", 4096], ["fork ruby", 700], ["signals glibc", 4096], ["signals ruby", 700]].freeze
   NOT_FOR = { "tsan" => ["signals glibc", "signals ruby", "refuse plain", "sweep plain"] }.freeze
   PLANTED = { "asan" => %w[overrun overflow], "tsan" => %w[race] }.freeze
 
@@ -43,11 +46,12 @@ module Sanitized
   def run_core(sanitizer)
     reports_what_is_planted(sanitizer)
     MODES.each { |mode, beneath| mode(sanitizer, mode, beneath) unless NOT_FOR[sanitizer]&.include?("#{mode} #{beneath}") }
+    STACKED.each { |m, rate| mode(sanitizer, *m.split, "stacks:#{rate}") unless NOT_FOR[sanitizer]&.include?(m) }
   end
 
-  def mode(sanitizer, mode, beneath)
-    name = "#{sanitizer}: #{mode} #{beneath}"
-    r = run(core(sanitizer), mode, beneath, env: OPTIONS[sanitizer], limit: 900)
+  def mode(sanitizer, mode, beneath, options = nil)
+    name = "#{sanitizer}: #{mode} #{beneath} #{options}".strip
+    r = run(core(sanitizer), mode, beneath, env: { **OPTIONS[sanitizer], "MWRAP" => options }, limit: 900)
     bad = r.out.lines.grep(/\ANOT OK/)
     good = r.out.lines.grep(/\Aok /).size
     ok(r.ending == "exit 0" && r.err.empty? && r.out.end_with?("done #{mode}\n"), "#{name}: no report",
