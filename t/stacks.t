@@ -266,6 +266,23 @@ class StacksTest < Minitest::Test
     refute_includes frames(big).map(&:name), "(no name)"
   end
 
+  # A block of C has the method around it, in Ruby's list of frames: no other frame may have that name.
+  def test_names_around_blocks_of_c
+    app = stacked(<<~'RUBY', rate: "1")
+      def sorted = 50.times { [2, 1].sort_by { |x| "y" * 3000; x } }
+      def slices = 50.times { [1, 2].each_slice(1) { |x| "z" * 3000 } }
+      def all = [sorted, slices]
+    RUBY
+    done(app, "all")
+    stacks = assert_adds_up(app)
+    { 1 => %w[sort_by each], 2 => ["each_slice"] }.each do |line, names|
+      of = stacks.select { |s| s.location.end_with?("/app.rb:#{line}") && s.values[TOTAL] > 50_000 && s.frames.any? { |f| f.name == "*" } }
+      refute_empty of
+      got = of.map { |s| s.frames.map(&:name).reverse.drop_while { |n| n !~ /times/ }.drop(2).take_while { |n| n !~ /\Ablock/ }.map { |n| n[/\w+\z/] } }.uniq
+      assert_equal [names], got.map { |n| n.take(names.size) }.uniq
+    end
+  end
+
   # malloc is called by Ruby's extension, which the method in C calls; nothing is between these two.
   def test_native_frames_end_at_ruby
     app = stacked(<<~'RUBY', rate: "4k")
@@ -324,6 +341,21 @@ class StacksTest < Minitest::Test
     end
     assert_operator seen, :>, 100
     assert_equal 0, app.finish&.exitstatus, app.stderr
+  end
+
+  # The tables get full of methods that are gone. Those that come later have callers nevertheless.
+  def test_room_is_made_for_what_comes_later
+    app = stacked(<<~'RUBY', rate: "1k", options: ["memory_max:5m"])
+      def evals(n) = n.to_i.times { eval("def e = Array.new(5) { 'x' * 999 }; def f = e; f", nil, "same.rb", 1) }
+      def late(_) = eval("def later = Array.new(3000) { 'x' * 999 }; def late_caller = later; late_caller.size", nil, "late.rb", 1)
+    RUBY
+    done(app, "evals 10000")
+    done(app, "late 1")
+    by = assert_adds_up(app).select { |s| s.location.end_with?("late.rb:1") }.group_by { |s| s.frames.any? { |f| f.name.end_with?("late_caller") } }
+    got, missed = [true, false].map { |known| by.fetch(known, []).sum { |s| s.values[TOTAL] } }
+    assert_operator got, :>, 2_500_000, stats.select { |k, _| k =~ /stack|full|tracker/ }.inspect
+    assert_operator missed, :<, 500_000
+    assert_operator stats["tracker_bytes"], :<=, 5 << 20
   end
 
   # --- whatever else happens -----------------------------------------------------------------

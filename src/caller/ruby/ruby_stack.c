@@ -29,16 +29,25 @@ enum {
 	DEFINITION_FUNCTION = 8
 };
 
-/* A key for the method of a C function's frame; with the GVL, outside GC. 0: not known. */
+/* The method's entry of a C function's frame; with the GVL, outside GC. 0: not known. */
+static uintptr_t entry_of(const char *cfp)
+{
+	uintptr_t ep = MW_AT(uintptr_t, cfp, MW_CFP_EP), flags, entry;
+
+	return mw_pointer_like(ep) && mw_peek(ep, &flags) && (flags & MAGIC_MASK) == MAGIC_CFUNC &&
+			       mw_peek(ep + (uintptr_t)EP_METHOD, &entry) && mw_pointer_like(entry) &&
+			       mw_peek(entry, &flags) && (flags & T_MASK) == T_IMEMO &&
+			       (flags >> IMEMO_SHIFT & IMEMO_MASK) == IMEMO_METHOD ?
+		       entry :
+		       0;
+}
+
+/* A key for that method; 0: not known. */
 static uint64_t method_of(const char *cfp)
 {
-	uintptr_t ep = MW_AT(uintptr_t, cfp, MW_CFP_EP), flags, entry, definition, called, function;
+	uintptr_t entry = entry_of(cfp), definition, called, function;
 
-	if (!mw_pointer_like(ep) || !mw_peek(ep, &flags) || (flags & MAGIC_MASK) != MAGIC_CFUNC ||
-	    !mw_peek(ep + (uintptr_t)EP_METHOD, &entry) || !mw_pointer_like(entry) ||
-	    !mw_peek(entry, &flags) || (flags & T_MASK) != T_IMEMO ||
-	    (flags >> IMEMO_SHIFT & IMEMO_MASK) != IMEMO_METHOD ||
-	    !mw_peek(entry + METHOD_DEFINITION, &definition) || !mw_pointer_like(definition) ||
+	if (!entry || !mw_peek(entry + METHOD_DEFINITION, &definition) || !mw_pointer_like(definition) ||
 	    !mw_peek(entry + METHOD_CALLED, &called) ||
 	    !mw_peek(definition + DEFINITION_FUNCTION, &function))
 		return 0;
@@ -155,24 +164,28 @@ static enum what what_is(const char *cfp)
 
 /*
  * The next frame from cfp on that Ruby names `value`; NULL: none is. Ruby names all frames of Ruby
- * code, but not each frame of a C function, nor of a file that is being loaded.
+ * code, but not each of a file that is being loaded.
  */
-static const char *next_named(const char *cfp, const char *end, mw_value value, bool function)
+static const char *next_named(const char *cfp, const char *end, mw_value value)
 {
 	for (; cfp < end; cfp += mw_ruby.frame_size) {
 		enum what what = what_is(cfp);
 
-		if (what == LOADING) {
-			if (MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) == value)
-				return cfp;
-		} else if (what == FUNCTION) {
-			if (function)
-				return cfp;
-		} else {
-			return function ? NULL : cfp;
-		}
+		if (what == RUBY || (what == LOADING && MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) == value))
+			return cfp;
 	}
 	return NULL;
+}
+
+/*
+ * Names the C functions, up to the next frame of Ruby code, whose method is `value`. Their order
+ * says nothing: Ruby also names blocks of C, and by the method around them.
+ */
+static void name_functions(const char *cfp, const char *end, mw_value value)
+{
+	for (; cfp < end && what_is(cfp) != RUBY; cfp += mw_ruby.frame_size)
+		if (what_is(cfp) == FUNCTION && entry_of(cfp) == value)
+			name_one(cfp, key_of(cfp, true), value, 0);
 }
 
 bool mw_ruby_name_frames(void)
@@ -186,9 +199,14 @@ bool mw_ruby_name_frames(void)
 		return false;
 	n = mw_rb.rb_profile_frames(0, MW_WALK_MOST, values, lines);
 	for (int i = 0; i < n && cfp < end; i++) {
-		const char *at = next_named(cfp, end, values[i], !mw_ruby_path(values[i]));
+		const char *at;
 		uint64_t key;
 
+		if (!mw_ruby_path(values[i])) {
+			name_functions(cfp, end, values[i]);
+			continue;
+		}
+		at = next_named(cfp, end, values[i]);
 		if (!at)
 			continue;
 		cfp = at;
