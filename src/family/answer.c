@@ -234,6 +234,19 @@ static void relay(struct mw_call *call, const struct mw_family *f, long pid, con
 /* Is it a page with numbers from the table only? These have sums. */
 static bool summed(const char *rest, enum mw_wire_what *what)
 {
+	static const char *const stacks[] = {
+		"/flame",
+		"/flame.json",
+		"/stacks.collapsed",
+		"/stacks.speedscope.json",
+		"/debug/pprof/heap",
+		"/debug/pprof/allocs"
+	};
+
+	*what = MW_WIRE_STACKS;
+	for (size_t i = 0; i < sizeof(stacks) / sizeof(*stacks); i++)
+		if (!strcmp(rest, stacks[i]))
+			return true;
 	*what = !strncmp(rest, "/at", 3) ? MW_WIRE_AT : MW_WIRE_ALL;
 	return !strcmp(rest, "/") || !strncmp(rest, "/each", 5) || !strncmp(rest, "/at", 3) ||
 	       !strncmp(rest, "/overruns", 9);

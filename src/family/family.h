@@ -107,7 +107,7 @@ void mw_scrape_merge(struct mw_buf *, const struct mw_scrape *, size_t n);
 
 /* A process's part of a sum. */
 struct mw_part {
-	const struct mw_wire *wire; /* mw_sum_api() removes the addresses from its native rows */
+	const struct mw_wire *wire; /* mw_sum_api() numbers its rows, and removes native ones' addresses */
 	uint64_t fork_baseline; /* bytes of its fork baseline */
 	bool inherits; /* another part counts these: mw_inheritance() */
 };
@@ -120,6 +120,13 @@ struct mw_part {
  * ended processes is.)
  */
 void mw_inheritance(struct mw_part *, size_t n);
+
+/*
+ * sum_stacks.c, for mw_sum_api(): the sampled stacks; id: that of the sum's row, which its snapshot
+ * has given to the wires' rows. Texts are the wires'. NULL: no memory.
+ */
+struct mw_stacks *mw_sum_stacks(const struct mw_part *, size_t n);
+void mw_sum_stacks_free(struct mw_stacks *);
 
 /*
  * The sum of n tables as a tracker's, for the calling thread, until its next

@@ -119,7 +119,9 @@ static void unite(struct mw_gathered *g)
 
 static void target_of(struct mw_buf *b, enum mw_wire_what what, const char *at)
 {
-	mw_buf_str(b, what == MW_WIRE_SELF ? "/family/self" : "/family/table");
+	mw_buf_str(b, what == MW_WIRE_SELF   ? "/family/self" :
+		      what == MW_WIRE_STACKS ? "/family/stacks" :
+					       "/family/table");
 	if (what == MW_WIRE_AT) {
 		mw_buf_str(b, "?location=");
 		mw_buf_str(b, at);

@@ -61,7 +61,7 @@ void mw_inheritance(struct mw_part *p, size_t n)
 
 /* A row of a process. */
 struct item {
-	const struct mw_row *row;
+	struct mw_row *row;
 	bool inherits;
 };
 
@@ -183,6 +183,7 @@ static struct mw_snapshot *merge(const struct item *items, size_t n)
 			sum->location_len = r->location_len;
 		}
 		add_item(sum, &items[i]);
+		items[i].row->id = sum->id; /* its stacks are found by that */
 	}
 	return s;
 }
@@ -263,6 +264,11 @@ static void sum_lives_free(struct mw_lives *l)
 	free(l);
 }
 
+static struct mw_stacks *sum_stacks(void)
+{
+	return mw_sum_stacks(sum.parts, sum.n);
+}
+
 static void sum_stats(struct mw_stats *s)
 {
 	*s = sum.stats;
@@ -294,6 +300,8 @@ static void add_stats(struct mw_stats *to, const struct mw_stats *s)
 	to->unknown_frees = more(to->unknown_frees, s->unknown_frees);
 	to->heap_bytes = more(to->heap_bytes, s->heap_bytes);
 	to->resets = more(to->resets, s->resets);
+	to->stacks = more(to->stacks, s->stacks);
+	to->stacks_rate = s->stacks_rate > to->stacks_rate ? s->stacks_rate : to->stacks_rate;
 	to->generation = s->generation > to->generation ? s->generation : to->generation;
 	to->locations_full |= s->locations_full;
 	to->records_full |= s->records_full;
@@ -339,6 +347,8 @@ const struct mw_api *mw_sum_api(const struct mw_part *p, size_t n, const struct 
 			.source = sum_source,
 			.lives = sum_lives,
 			.lives_free = sum_lives_free,
+			.stacks = sum_stacks,
+			.stacks_free = mw_sum_stacks_free,
 			.stats = sum_stats,
 			.reset = nothing,
 			.trim = no,

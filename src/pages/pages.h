@@ -135,6 +135,7 @@ void mw_page_live(struct mw_call *);
 void mw_page_source(struct mw_call *);
 void mw_page_self(struct mw_call *);
 void mw_page_table(struct mw_call *);
+void mw_page_table_stacks(struct mw_call *);
 void mw_page_flame(struct mw_call *);
 void mw_page_flame_json(struct mw_call *);
 void mw_page_pprof_heap(struct mw_call *);

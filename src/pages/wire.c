@@ -4,7 +4,8 @@
  *
  * /family/self has this process's figures and what it says of itself (report/live/self.h),
  * /family/table its table; with
- * location= that has one location's row and its live blocks.
+ * location= that has one location's row and its live blocks; /family/stacks its table and its
+ * sampled stacks.
  */
 #include <stdio.h>
 
@@ -61,4 +62,9 @@ void mw_page_table(struct mw_call *call)
 	else
 		reply(call, MW_WIRE_ALL, "", 0);
 	mw_params_free(&p);
+}
+
+void mw_page_table_stacks(struct mw_call *call)
+{
+	reply(call, MW_WIRE_STACKS, "", 0);
 }

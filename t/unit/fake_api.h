@@ -170,6 +170,20 @@ static inline void fake_ruby_heap(void)
 	fake_stats.heap_bytes = 3 * 65536;
 }
 
+static struct mw_stacks fake_stacks; /* what it points to is the test's; all zero: none */
+
+static struct mw_stacks *fake_get_stacks(void)
+{
+	fake_out += !fake_no_memory;
+	return fake_no_memory ? NULL : &fake_stacks;
+}
+
+static void fake_stacks_free(struct mw_stacks *s)
+{
+	(void)s;
+	fake_out--;
+}
+
 static const struct mw_api fake_api = {
 	.version = MW_API_VERSION,
 	.options = fake_get_options,
@@ -179,6 +193,8 @@ static const struct mw_api fake_api = {
 	.source = no_source,
 	.lives = fake_get_lives,
 	.lives_free = fake_lives_free,
+	.stacks = fake_get_stacks,
+	.stacks_free = fake_stacks_free,
 	.stats = fake_get_stats,
 	.pause = fake_pause,
 	.paused = fake_paused,
@@ -244,6 +260,7 @@ static int fake_clear(void **state)
 	(void)state;
 	memset(fake_rows, 0, sizeof(fake_rows));
 	memset(&fake_stats, 0, sizeof(fake_stats));
+	memset(&fake_stacks, 0, sizeof(fake_stacks));
 	memset(&fake_options, 0, sizeof(fake_options));
 	fake_options.dump_fd = -1;
 	fake_options.source = fake_options.history = true;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define VERSION "mwrap table 3"
+#define VERSION "mwrap table 4"
 
 /* The one list of the fields of a row and of a process that travel, in order. */
 /* clang-format off */
@@ -19,7 +19,7 @@
 	X(total) X(allocations) X(freed) X(frees) X(live_bytes) X(live)             \
 	X(locations) X(locations_max) X(retired) X(generation) X(tracker_bytes)     \
 	X(memory_max) X(lost) X(overruns) X(double_frees) X(unknown_frees)          \
-	X(heap_bytes) X(resets)
+	X(heap_bytes) X(resets) X(stacks_rate) X(stacks)
 #define STATS_FLAGS(X) X(locations_full) X(records_full) X(threads_full) X(paused) X(heap_known)
 /* clang-format on */
 
@@ -104,6 +104,8 @@ int mw_wire_write(struct mw_buf *b, const struct mw_api *api, enum mw_wire_what 
 		ret = put_all(b, api);
 	else if (what == MW_WIRE_AT)
 		ret = put_at(b, api, location, len);
+	else if (what == MW_WIRE_STACKS)
+		ret = mw_wire_put_stacks(b, api, put_row);
 	return ret || b->failed ? -1 : 0;
 }
 
@@ -311,22 +313,121 @@ static void take_live(struct reader *r, struct mw_live *l)
 	take_newline(r);
 }
 
-/* Allocates rows[] and lives[] for the lines that are left. False: no memory. */
+/* Takes a number below n. */
+static uint32_t take_index(struct reader *r, size_t n)
+{
+	uint64_t v = take(r);
+
+	if (v >= n || v > UINT32_MAX)
+		r->bad = true;
+	return r->bad ? 0 : (uint32_t)v;
+}
+
+static void take_frame(struct reader *r, struct mw_wire *w)
+{
+	struct mw_stacked_frame *f = &w->frames[w->frames_n++];
+	uint32_t name, file;
+
+	r->p++;
+	f->kind = (enum mw_kind)take_index(r, MW_KIND_SPECIAL + 1);
+	f->line = take_u32(r);
+	name = take_index(r, w->texts_n);
+	file = take_index(r, w->texts_n);
+	take_newline(r);
+	if (!r->bad) {
+		f->name = w->texts[name];
+		f->file = w->texts[file];
+	}
+}
+
+/* The frames are the line's remaining fields: make_room() has counted at least as many tabs. */
+static void take_stack(struct reader *r, struct mw_wire *w)
+{
+	struct mw_stacked *s = &w->stacks[w->stacks_n++];
+
+	r->p++;
+	s->id = take_index(r, w->n);
+	s->bytes = (double)take(r);
+	s->blocks = (double)take(r) / MW_WIRE_BLOCKS;
+	s->live_bytes = (double)take(r);
+	s->live_blocks = (double)take(r) / MW_WIRE_BLOCKS;
+	s->samples = take_u32(r);
+	s->live_samples = take_u32(r);
+	s->first = (uint32_t)w->chain_n;
+	while (!r->bad && *r->p != '\n') {
+		uint32_t frame = take_index(r, w->frames_n);
+
+		if (!r->bad)
+			w->chain[w->chain_n++] = frame;
+	}
+	s->depth = (uint32_t)(w->chain_n - s->first);
+	r->bad |= !s->depth;
+	take_newline(r);
+}
+
+/* Moves *s behind the line's end; returns its number of tabs. */
+static size_t skip_line(const char **s, const char *end)
+{
+	const char *from = *s, *nl = memchr(from, '\n', (size_t)(end - from));
+	size_t tabs = 0;
+
+	*s = nl ? nl + 1 : end;
+	for (const char *p = from; p < *s; p++)
+		tabs += *p == '\t';
+	return tabs;
+}
+
+/* Allocates what is needed for the lines that are left. False: no memory. */
 static bool make_room(struct mw_wire *w, const struct reader *r)
 {
-	size_t rows = 0, lives = 0;
+	size_t rows = 1, lives = 1, texts = 1, frames = 1, stacks = 1, chain = 1;
 
-	for (const char *s = r->p; s && s < r->end;) {
-		if (*s == '+')
-			lives++;
-		else if (*s != '!' && *s != '*')
-			rows++;
-		s = memchr(s, '\n', (size_t)(r->end - s));
-		s = s ? s + 1 : NULL;
+	for (const char *s = r->p; s < r->end;) {
+		char kind = *s;
+		size_t tabs = skip_line(&s, r->end);
+
+		lives += kind == '+';
+		texts += kind == '=';
+		frames += kind == '@';
+		stacks += kind == '#';
+		chain += kind == '#' ? tabs : 0;
+		rows += !kind || !strchr("+=@#!*", kind);
 	}
-	w->rows = calloc(rows + 1, sizeof(*w->rows));
-	w->lives = calloc(lives + 1, sizeof(*w->lives));
-	return w->rows && w->lives;
+	w->rows = calloc(rows, sizeof(*w->rows));
+	w->lives = calloc(lives, sizeof(*w->lives));
+	w->texts = calloc(texts, sizeof(*w->texts));
+	w->frames = calloc(frames, sizeof(*w->frames));
+	w->stacks = calloc(stacks, sizeof(*w->stacks));
+	w->chain = calloc(chain, sizeof(*w->chain));
+	return w->rows && w->lives && w->texts && w->frames && w->stacks && w->chain;
+}
+
+/* Takes a line; its first byte says what it is. */
+static void take_line(struct reader *r, struct mw_wire *w)
+{
+	switch (*r->p) {
+	case '+':
+		take_live(r, &w->lives[w->lives_n++]);
+		break;
+	case '!':
+		take_self(r, &w->self);
+		break;
+	case '*':
+		take_spot(r, &w->self);
+		break;
+	case '=':
+		r->p++;
+		(void)take_text(r, &w->texts[w->texts_n++]);
+		break;
+	case '@':
+		take_frame(r, w);
+		break;
+	case '#':
+		take_stack(r, w);
+		break;
+	default:
+		take_row(r, &w->rows[w->n++]);
+	}
 }
 
 int mw_wire_read(struct mw_wire *w, char *text, size_t n)
@@ -344,16 +445,8 @@ int mw_wire_read(struct mw_wire *w, char *text, size_t n)
 	take_process(&r, w);
 	if (r.bad || !make_room(w, &r))
 		goto bad;
-	while (r.p < r.end && !r.bad) {
-		if (*r.p == '+')
-			take_live(&r, &w->lives[w->lives_n++]);
-		else if (*r.p == '!')
-			take_self(&r, &w->self);
-		else if (*r.p == '*')
-			take_spot(&r, &w->self);
-		else
-			take_row(&r, &w->rows[w->n++]);
-	}
+	while (r.p < r.end && !r.bad)
+		take_line(&r, w);
 	if (!r.bad)
 		return 0;
 bad:
@@ -365,6 +458,10 @@ void mw_wire_free(struct mw_wire *w)
 {
 	free(w->rows);
 	free(w->lives);
+	free(w->texts);
+	free(w->frames);
+	free(w->stacks);
+	free(w->chain);
 	free(w->text);
 	*w = (struct mw_wire){ 0 };
 }

@@ -3,8 +3,9 @@
  * wire.h - a process's table as another process of its family reads it.
  *
  * The format is text, readable by people: a line with its version, one with
- * the process's figures, then one for each row and each live block, or what the
- * process says of itself ("!") and the points of its curve ("*"). Tabs
+ * the process's figures, then one for each row and each live block ("+"), what the process says of
+ * itself ("!") and the points of its curve ("*"), or its sampled stacks: texts ("="), frames of
+ * these ("@"), and stacks of frames ("#"). Tabs
  * separate the fields; locations are escaped as in the text dump. It is no
  * interface: a reader rejects another version, and leaves that process out.
  */
@@ -19,18 +20,30 @@ struct mw_wire {
 	long pid;
 	bool ruby;             /* Ruby runs in it */
 	struct mw_stats stats; /* life_unit is static; no other pointer is set */
-	struct mw_row *rows;   /* owned; ids are MW_ID_NONE; no NUL within a location */
+	struct mw_row *rows; /* owned; ids are MW_ID_NONE until a sum gives its own; no NUL within a location */
 	size_t n;
 	struct mw_live *lives; /* owned; generation is the age; newest first */
 	size_t lives_n;
-	struct mw_self self;   /* of mw_wire_write_self() */
-	char *text;            /* owned */
+	struct mw_self self; /* of mw_wire_write_self() */
+	struct mw_stacked_frame *frames; /* owned; their texts are in `text`; without addresses */
+	size_t frames_n;
+	struct mw_stacked *stacks; /* owned; id: index into rows; at least one frame each */
+	size_t stacks_n;
+	uint32_t *chain; /* owned; indexes into frames */
+	size_t chain_n;
+	const char **texts; /* owned; those of the frames */
+	size_t texts_n;
+	char *text; /* owned */
 };
+
+/* Blocks of a stack are estimated, and travel in units of so many parts of one. */
+#define MW_WIRE_BLOCKS 1000
 
 enum mw_wire_what {
 	MW_WIRE_SELF, /* no rows */
-	MW_WIRE_ALL,  /* all rows */
-	MW_WIRE_AT    /* one location's row, if there is one, and its live blocks */
+	MW_WIRE_ALL, /* all rows */
+	MW_WIRE_AT, /* one location's row, if there is one, and its live blocks */
+	MW_WIRE_STACKS /* all rows, and the sampled stacks */
 };
 
 /* Appends this process's answer. location: for MW_WIRE_AT. 0, or -1: no memory. */
@@ -41,6 +54,10 @@ int mw_wire_write(struct mw_buf *, const struct mw_api *, enum mw_wire_what, con
  * Appends this process's answer to MW_WIRE_SELF, with what it says of itself. 0, or -1: no memory.
  */
 int mw_wire_write_self(struct mw_buf *, const struct mw_api *, const struct mw_self *);
+
+/* wire_stacks.c, for mw_wire_write(): all rows, and the sampled stacks. 0, or -1: no memory. */
+int mw_wire_put_stacks(struct mw_buf *, const struct mw_api *,
+		       void (*put_row)(struct mw_buf *, const struct mw_row *));
 
 /*
  * Reads the output of mw_wire_write() of a process of this version. Takes ownership of text,

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * wire_stacks.c - the sampled stacks of one process for another. See wire.h.
+ *
+ * Texts come before the frames that have them, and these before the stacks. A stack names its
+ * location by the number of its row.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/intern.h"
+#include "wire.h"
+
+static void field(struct mw_buf *b, uint64_t v)
+{
+	mw_buf_u64(b, v);
+	mw_buf_str(b, "\t");
+}
+
+/* An estimate, rounded; NaN is 0. */
+static void estimate(struct mw_buf *b, double v)
+{
+	field(b, v > 0 ? v < 1e18 ? (uint64_t)(v + 0.5) : (uint64_t)1e18 : 0);
+}
+
+/* The numbers of the rows, plus 1, by the location's id. */
+struct ids {
+	uint32_t *row;
+	size_t n;
+};
+
+static bool ids_make(struct ids *ids, const struct mw_snapshot *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->rows[i].id != MW_ID_NONE && s->rows[i].id >= ids->n)
+			ids->n = (size_t)s->rows[i].id + 1;
+	ids->row = calloc(ids->n + 1, sizeof(*ids->row));
+	for (size_t i = 0; ids->row && i < s->n; i++)
+		if (s->rows[i].id != MW_ID_NONE)
+			ids->row[s->rows[i].id] = (uint32_t)i + 1;
+	return ids->row;
+}
+
+/* Appends the text if it is new; returns its number. */
+static uint32_t text(struct mw_buf *b, struct mw_intern *texts, const char *s)
+{
+	uint32_t known = texts->n, id = mw_intern_str(texts, s);
+
+	if (texts->n > known) {
+		mw_buf_str(b, "=");
+		mw_buf_text(b, s, strlen(s));
+		mw_buf_str(b, "\n");
+	}
+	return id;
+}
+
+/* Without an address, the reader couldn't tell it from a method in C. */
+static const char *name_of(const struct mw_stacked_frame *f)
+{
+	return !f->name ? "" : !*f->name && f->address ? "(native code)" : f->name;
+}
+
+static bool put_frames(struct mw_buf *b, const struct mw_stacks *s)
+{
+	struct mw_intern texts = { 0 };
+	bool ok;
+
+	for (size_t i = 0; i < s->n_frames && !texts.failed; i++) {
+		const struct mw_stacked_frame *f = &s->frames[i];
+		uint32_t name = text(b, &texts, name_of(f)),
+			 file = text(b, &texts, f->file ? f->file : "");
+
+		mw_buf_str(b, "@");
+		field(b, f->kind);
+		field(b, f->line);
+		field(b, name);
+		field(b, file);
+		mw_buf_str(b, "\n");
+	}
+	ok = !texts.failed;
+	mw_intern_free(&texts);
+	return ok;
+}
+
+static void put_stack(struct mw_buf *b, const struct mw_stacks *s, const struct mw_stacked *k,
+		      const struct ids *ids)
+{
+	if (k->id >= ids->n || !ids->row[k->id] || !k->depth || (!k->samples && !k->live_samples))
+		return;
+	mw_buf_str(b, "#");
+	field(b, ids->row[k->id] - 1);
+	estimate(b, k->bytes);
+	estimate(b, k->blocks * MW_WIRE_BLOCKS);
+	estimate(b, k->live_bytes);
+	estimate(b, k->live_blocks * MW_WIRE_BLOCKS);
+	field(b, k->samples);
+	field(b, k->live_samples);
+	for (uint32_t i = 0; i < k->depth; i++)
+		field(b, s->chain[k->first + i]);
+	mw_buf_str(b, "\n");
+}
+
+int mw_wire_put_stacks(struct mw_buf *b, const struct mw_api *api,
+		       void (*put_row)(struct mw_buf *, const struct mw_row *))
+{
+	struct mw_stacks *s = api->stacks(); /* first: a sample's allocation is in the table then */
+	struct mw_snapshot *table = api->snapshot();
+	struct ids ids = { 0 };
+	bool ok = s && table && ids_make(&ids, table);
+
+	for (size_t i = 0; ok && i < table->n; i++)
+		put_row(b, &table->rows[i]);
+	ok = ok && put_frames(b, s);
+	for (size_t i = 0; ok && i < s->n; i++)
+		put_stack(b, s, &s->v[i], &ids);
+	free(ids.row);
+	if (table)
+		api->snapshot_free(table);
+	if (s)
+		api->stacks_free(s);
+	return ok ? 0 : -1;
+}

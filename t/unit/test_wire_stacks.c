@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sampled stacks from one process to another, and those of several processes as one. */
+/* uses: @server */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../../src/family/family.h"
+#include "../../src/report/profile.h"
+#include "fake_api.h"
+
+static struct mw_buf b;
+static struct mw_wire w, other;
+
+static int teardown(void **state)
+{
+	(void)state;
+	mw_sum_end();
+	mw_buf_free(&b);
+	mw_wire_free(&w);
+	mw_wire_free(&other);
+	return 0;
+}
+
+/* Of n bytes and no more, so that a sanitizer sees a read behind them. */
+static int read_n(struct mw_wire *to, const char *text, size_t n)
+{
+	char *copy = malloc(n ? n : 1);
+
+	assert_non_null(copy);
+	if (n)
+		memcpy(copy, text, n);
+	mw_wire_free(to);
+	return mw_wire_read(to, copy, n);
+}
+
+static struct mw_stacked_frame frames[] = {
+	{ .name = NULL }, /* number 0: no frame */
+	{ .name = "keep", .file = "/a\t\n.rb", .line = 3, .kind = MW_KIND_RUBY },
+	{ .name = "Integer#times", .file = "", .kind = MW_KIND_NATIVE },
+	{ .name = "", .file = "", .address = 0x7f00, .kind = MW_KIND_NATIVE },
+	{ .name = "\xff\\", .file = "", .line = UINT32_MAX, .kind = MW_KIND_RUBY },
+	{ .name = "keep", .file = "/a\t\n.rb", .line = 4, .kind = MW_KIND_RUBY },
+};
+static uint32_t chain[] = { 3, 1, 2, 4, 5 };
+static struct mw_stacked stacked[4];
+
+/* Two stacks of the location with id 7, one of id 9; one of a location that isn't in the table. */
+static void make(void)
+{
+	fake_row(MW_KIND_SPECIAL, 1, "(other)")->id = 2;
+	fake_row(MW_KIND_RUBY, 6000, "/a.rb:3")->id = 9;
+	fake_row(MW_KIND_RUBY, 5000, "/a.rb:4")->id = 7;
+	stacked[0] = (struct mw_stacked){ 7, 0, 4, 1000.4, 10.25, 500.6, 0.001, 3, 2 };
+	stacked[1] = (struct mw_stacked){ 7, 4, 1, 1e300, 0.0 / 0.0, -5, 0, UINT32_MAX, 0 };
+	stacked[2] = (struct mw_stacked){ 9, 1, 2, 7, 1, 7, 1, 1, 1 };
+	stacked[3] = (struct mw_stacked){ 8, 1, 2, 7, 1, 7, 1, 1, 1 };
+	fake_stacks = (struct mw_stacks){
+		.n = 4, .n_frames = 6, .n_chain = 5, .v = stacked, .frames = frames, .chain = chain, .rate = 65536
+	};
+	fake_stats.stacks_rate = 65536;
+	fake_stats.stacks = 4;
+	b.n = 0;
+	assert_int_equal(mw_wire_write(&b, &fake_api, MW_WIRE_STACKS, NULL, 0), 0);
+	assert_int_equal(fake_out, 0);
+}
+
+static void same_frame(const struct mw_stacked_frame *f, const char *name, const char *file,
+		       uint32_t line, enum mw_kind kind)
+{
+	assert_string_equal(f->name, name);
+	assert_string_equal(f->file, file);
+	assert_int_equal(f->line, line);
+	assert_int_equal(f->kind, kind);
+	assert_true(f->address == 0);
+}
+
+static void stacks_arrive(void **state)
+{
+	(void)state;
+	make();
+	assert_int_equal(read_n(&w, b.p, b.n), 0);
+	assert_int_equal(w.n, 3);
+	assert_true(w.stats.stacks_rate == 65536 && w.stats.stacks == 4);
+	assert_int_equal(w.frames_n, 6);
+	same_frame(&w.frames[1], "keep", "/a\t\n.rb", 3, MW_KIND_RUBY);
+	same_frame(&w.frames[2], "Integer#times", "", 0, MW_KIND_NATIVE);
+	same_frame(&w.frames[3], "(native code)", "", 0, MW_KIND_NATIVE);
+	same_frame(&w.frames[4], "\xff\\", "", UINT32_MAX, MW_KIND_RUBY);
+	same_frame(&w.frames[5], "keep", "/a\t\n.rb", 4, MW_KIND_RUBY);
+	assert_int_equal(w.stacks_n, 3);
+	assert_int_equal(w.stacks[0].id, 2); /* its row's number */
+	assert_int_equal(w.stacks[0].depth, 4);
+	assert_memory_equal(w.chain + w.stacks[0].first, chain, 4 * sizeof(*chain));
+	assert_true(w.stacks[0].bytes == 1000 && w.stacks[0].blocks == 10.25);
+	assert_true(w.stacks[0].live_bytes == 501 && w.stacks[0].live_blocks == 0.001);
+	assert_true(w.stacks[0].samples == 3 && w.stacks[0].live_samples == 2);
+	assert_true(w.stacks[1].bytes == 1e18 && w.stacks[1].blocks == 0 && w.stacks[1].live_bytes == 0);
+	assert_true(w.stacks[1].samples == UINT32_MAX);
+	assert_int_equal(w.stacks[2].id, 1);
+}
+
+static void no_memory(void **state)
+{
+	(void)state;
+	fake_no_memory = true;
+	assert_int_equal(mw_wire_write(&b, &fake_api, MW_WIRE_STACKS, NULL, 0), -1);
+	fake_no_memory = false;
+	assert_int_equal(fake_out, 0);
+}
+
+/* --- what no process of this version wrote -------------------------------------------- */
+
+/* What was taken may be used: no index leads nowhere. */
+static void sound(void)
+{
+	for (size_t i = 0; i < w.frames_n; i++)
+		assert_true(w.frames[i].name && w.frames[i].file && w.frames[i].kind <= MW_KIND_SPECIAL);
+	for (size_t i = 0; i < w.stacks_n; i++) {
+		const struct mw_stacked *s = &w.stacks[i];
+
+		assert_true(s->id < w.n && s->depth && s->first + (size_t)s->depth <= w.chain_n);
+		for (uint32_t k = 0; k < s->depth; k++)
+			assert_true(w.chain[s->first + k] < w.frames_n);
+	}
+}
+
+static void sums(const struct mw_wire *x, const struct mw_wire *y)
+{
+	struct mw_part parts[2] = { { .wire = x }, { .wire = y } };
+	const struct mw_api *api = mw_sum_api(parts, y ? 2 : 1, &fake_api);
+	struct mw_profile p;
+	uint64_t live = 0, total = 0;
+
+	assert_non_null(api);
+	assert_true(mw_profile_make(&p, api, false));
+	for (size_t i = 0; i < p.snapshot->n; i++) {
+		live += p.snapshot->rows[i].live_bytes;
+		total += p.snapshot->rows[i].total;
+	}
+	for (size_t i = 0; i < p.n_stacks; i++) {
+		live -= p.stacks[i].bytes[MW_BY_LIVE];
+		total -= p.stacks[i].bytes[MW_BY_TOTAL];
+	}
+	assert_true(live == 0 && total == 0); /* modulo 2^64 */
+	mw_profile_free(&p, api);
+	mw_sum_end();
+}
+
+static void take_or_leave(const char *text, size_t n)
+{
+	static const struct mw_wire none;
+
+	if (read_n(&w, text, n)) {
+		assert_memory_equal(&w, &none, sizeof(w));
+		return;
+	}
+	sound();
+	sums(&w, NULL);
+}
+
+static void cut_anywhere(void **state)
+{
+	(void)state;
+	make();
+	for (size_t n = 0; n <= b.n; n++)
+		take_or_leave(b.p, n);
+}
+
+static void each_byte_changed(void **state)
+{
+	static const char with[] = "0919\t\n#@=\\-\xff";
+	char *text;
+
+	(void)state;
+	make();
+	text = malloc(b.n);
+	assert_non_null(text);
+	for (size_t i = 0; i < b.n; i++)
+		for (size_t k = 0; k < sizeof(with); k++) {
+			memcpy(text, b.p, b.n);
+			text[i] = with[k];
+			take_or_leave(text, b.n);
+		}
+	free(text);
+}
+
+static void wrong_lines(void **state)
+{
+	static const char *const lines[] = {
+		"@0\t1\t0\t0\t\n",                     /* of texts that come later */
+		"=a\n@3\t1\t0\t0\t\n",                 /* a kind that there isn't */
+		"=a\n@0\t4294967296\t0\t0\t\n",        /* a line too large */
+		"=a\n@0\t1\t0\t1\t\n",                 /* a text that there isn't */
+		"=a\tb\n",        /* two fields */
+		"=a\n@0\t1\t0\t0\t0\t\n",              /* one field too many */
+		"#0\t1\t1\t1\t1\t1\t1\t0\t\n",         /* of frames that come later */
+		"#3\t1\t1\t1\t1\t1\t1\t\n",            /* of a row that there isn't */
+		"=a\n@0\t1\t0\t0\t\n#3\t1\t1\t1\t1\t1\t1\t0\t\n",
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t\n", /* no frame */
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t1\t\n",
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t4294967296\t1\t0\t\n",
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t-1\t1\t1\t1\t0\t\n",
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0",
+	};
+	static const char right[] = "=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t\n";
+	size_t table;
+
+	(void)state;
+	make();
+	b.n = 0;
+	assert_int_equal(mw_wire_write(&b, &fake_api, MW_WIRE_ALL, NULL, 0), 0);
+	table = b.n;
+	mw_buf_str(&b, right);
+	assert_int_equal(read_n(&w, b.p, b.n), 0);
+	assert_int_equal(w.stacks_n, 1);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		b.n = table;
+		mw_buf_str(&b, lines[i]);
+		if (!read_n(&w, b.p, b.n))
+			fail_msg("taken: %s", lines[i]);
+	}
+}
+
+/* --- sums ------------------------------------------------------------------------------- */
+
+/* Of the second process, whose frames have other numbers, one stack is the first one's. */
+static void merged_by_texts(void **state)
+{
+	static uint32_t turned_chain[] = { 1, 2, 2 };
+	static struct mw_stacked_frame turned[] = {
+		{ .name = NULL },
+		{ .name = "keep", .file = "/a\t\n.rb", .line = 4, .kind = MW_KIND_RUBY },
+		{ .name = "new", .file = "", .kind = MW_KIND_NATIVE },
+	};
+	static struct mw_stacked more[] = { { 1, 0, 1, 100, 1, 50, 1, 4, 1 },
+					    { 1, 1, 2, 300, 3, 50, 1, 4, 1 } };
+	struct mw_part parts[2] = { { .wire = &w }, { .wire = &other } };
+	const struct mw_api *api;
+	struct mw_snapshot *table;
+	struct mw_stacks *s;
+	unsigned found = 0;
+
+	(void)state;
+	make();
+	assert_int_equal(read_n(&w, b.p, b.n), 0);
+	fake_clear(NULL);
+	fake_row(MW_KIND_RUBY, 70, "/new.rb:1")->id = 0;
+	fake_row(MW_KIND_RUBY, 400, "/a.rb:4")->id = 1;
+	fake_stacks = (struct mw_stacks){
+		.n = 2, .n_frames = 3, .n_chain = 3, .v = more, .frames = turned, .chain = turned_chain
+	};
+	fake_stats.stacks_rate = 131072;
+	b.n = 0;
+	assert_int_equal(mw_wire_write(&b, &fake_api, MW_WIRE_STACKS, NULL, 0), 0);
+	assert_int_equal(read_n(&other, b.p, b.n), 0);
+	other.pid = w.pid + 1;
+
+	api = mw_sum_api(parts, 2, &fake_api);
+	assert_non_null(api);
+	table = api->snapshot();
+	s = api->stacks();
+	assert_non_null(s);
+	assert_true(s->rate == 131072);
+	assert_int_equal(s->n_frames, 7); /* one is in both, and so is number 0 */
+	assert_int_equal(s->n, 4);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct mw_stacked_frame *inner = &s->frames[s->chain[s->v[i].first]];
+
+		assert_true(s->v[i].id < table->n);
+		if (s->v[i].depth != 1)
+			continue;
+		found++;
+		assert_string_equal(table->rows[s->v[i].id].location, "/a.rb:4");
+		assert_string_equal(inner->name, "keep");
+		assert_int_equal(inner->line, 4);
+		assert_true(s->v[i].live_bytes == 50 && s->v[i].live_samples == 1);
+		assert_true(s->v[i].samples == UINT32_MAX); /* it stops there */
+	}
+	assert_int_equal(found, 1);
+	api->stacks_free(s);
+	mw_sum_end();
+	sums(&w, &other);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, fake_clear, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(stacks_arrive),     TEST(no_memory),   TEST(cut_anywhere),
+		TEST(each_byte_changed), TEST(wrong_lines), TEST(merged_by_texts),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
