@@ -4,6 +4,9 @@
  *
  * Frames are the same if their kind, texts and line are, and stacks if their frames and their
  * location's row in the sum are. Addresses differ from process to process, and don't travel.
+ *
+ * A forked child's stacks include what its parent allocated before the fork, which counts in the
+ * parent only. How much of a location that is, the row's baseline says; of a single stack, nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +43,21 @@ static uint32_t add_frame(struct merging *m, const struct mw_stacked_frame *f)
 	return id;
 }
 
-static void add_stack(struct merging *m, const struct mw_wire *w, const struct mw_stacked *s)
+/* The part of a row's total that this process counts. */
+static double own_part(const struct mw_part *p, const struct mw_row *r)
 {
+	uint64_t before = r->fork_baseline.total;
+
+	if (!p->inherits || !r->total)
+		return 1;
+	return r->total > before ? (double)(r->total - before) / (double)r->total : 0;
+}
+
+static void add_stack(struct merging *m, const struct mw_part *p, const struct mw_stacked *s)
+{
+	const struct mw_wire *w = p->wire;
 	uint32_t row = w->rows[s->id].id, known = m->stacks.n, id;
+	double own = own_part(p, &w->rows[s->id]);
 	const uint32_t *frames = w->chain + s->first;
 	struct mw_stacked *to;
 
@@ -60,20 +75,22 @@ static void add_stack(struct merging *m, const struct mw_wire *w, const struct m
 		for (uint32_t i = 0; i < s->depth; i++)
 			m->to->chain[m->to->n_chain++] = m->numbers[frames[i]];
 	}
-	to->bytes += s->bytes;
-	to->blocks += s->blocks;
+	to->bytes += s->bytes * own;
+	to->blocks += s->blocks * own;
 	to->live_bytes += s->live_bytes;
 	to->live_blocks += s->live_blocks;
-	more(&to->samples, s->samples);
+	more(&to->samples, own > 0 ? s->samples : 0);
 	more(&to->live_samples, s->live_samples);
 }
 
-static void add_process(struct merging *m, const struct mw_wire *w)
+static void add_process(struct merging *m, const struct mw_part *p)
 {
+	const struct mw_wire *w = p->wire;
+
 	for (size_t i = 0; i < w->frames_n && !m->frames.failed; i++)
 		m->numbers[i] = add_frame(m, &w->frames[i]);
 	for (size_t i = 0; i < w->stacks_n && !m->frames.failed && !m->stacks.failed; i++)
-		add_stack(m, w, &w->stacks[i]);
+		add_stack(m, p, &w->stacks[i]);
 	if (w->stats.stacks_rate > m->to->rate)
 		m->to->rate = w->stats.stacks_rate;
 }
@@ -116,7 +133,7 @@ struct mw_stacks *mw_sum_stacks(const struct mw_part *p, size_t n)
 	bool ok = make_room(&m, p, n);
 
 	for (size_t i = 0; ok && i < n; i++)
-		add_process(&m, p[i].wire);
+		add_process(&m, &p[i]);
 	ok = ok && !m.frames.failed && !m.stacks.failed;
 	if (ok) {
 		m.to->n = m.stacks.n;

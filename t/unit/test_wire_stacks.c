@@ -286,12 +286,47 @@ static void merged_by_texts(void **state)
 	sums(&w, &other);
 }
 
+/* What a child inherited counts in its parent. What it has live counts in both. */
+static void inherited_counts_once(void **state)
+{
+	struct mw_part parts[2] = { { .wire = &w }, { .wire = &other, .inherits = true } };
+	const struct mw_api *api;
+	struct mw_stacks *s;
+
+	(void)state;
+	make();
+	assert_int_equal(read_n(&w, b.p, b.n), 0);
+	fake_rows[1].fork_baseline.total = 6000;
+	fake_rows[2].fork_baseline.total = 3750;
+	b.n = 0;
+	assert_int_equal(mw_wire_write(&b, &fake_api, MW_WIRE_STACKS, NULL, 0), 0);
+	assert_int_equal(read_n(&other, b.p, b.n), 0);
+	api = mw_sum_api(parts, 2, &fake_api);
+	assert_non_null(api);
+	s = api->stacks();
+	assert_non_null(s);
+	assert_int_equal(s->n, 3);
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->v[i].depth == 4) { /* a quarter of 5000 came after the fork */
+			assert_true(s->v[i].bytes == 1250 && s->v[i].blocks == 10.25 * 1.25);
+			assert_true(s->v[i].live_bytes == 1002 && s->v[i].live_samples == 4);
+			assert_int_equal(s->v[i].samples, 6);
+		} else if (s->v[i].depth == 2) { /* nothing of 6000 */
+			assert_true(s->v[i].bytes == 7 && s->v[i].live_bytes == 14);
+			assert_int_equal(s->v[i].samples, 1);
+		}
+	}
+	api->stacks_free(s);
+	mw_sum_end();
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, fake_clear, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(stacks_arrive),     TEST(no_memory),   TEST(cut_anywhere),
-		TEST(each_byte_changed), TEST(wrong_lines), TEST(merged_by_texts),
+		TEST(stacks_arrive),         TEST(no_memory),   TEST(cut_anywhere),
+		TEST(each_byte_changed),     TEST(wrong_lines), TEST(merged_by_texts),
+		TEST(inherited_counts_once),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
