@@ -388,7 +388,7 @@ class StacksTest < Minitest::Test
   def chaos = PREPARE + CHAOS.map { |name, code| "def #{name}(_ = 0)\n#{code}\nend\n" }.join
 
   { "4k" => nil, "1" => nil, "auto" => "memory_max:2m" }.each do |rate, more|
-    define_method("test_whatever_happens_at_#{rate}") do
+    define_method(:"test_whatever_happens_at_#{rate}") do
       app = stacked(chaos, "-W0", rate: rate, options: [*more], env: { "RUBY_GC_HEAP_GROWTH_FACTOR" => "1.1" })
       CHAOS.each_key { |name| done(app, name.to_s) }
       assert_adds_up(app)
