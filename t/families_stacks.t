@@ -62,7 +62,7 @@ class FamiliesStacksTest < Minitest::Test
   end
 
   def names_of(tree, name)
-    tree["frame"].each_index.select { |i| tree["frame"][i] >= 0 && tree["names"][tree["frames"][tree["frame"][i]][0]].match?(/(\A|#)#{Regexp.escape(name)}\z/) }
+    tree["frame"].each_index.select { |i| tree["frame"][i] >= 0 && tree["names"][tree["frames"][tree["frame"][i]][0]].match?(/\A(?:[^ ]*#)?#{Regexp.escape(name)}\z/) }
   end
 
   def value_of(tree, name) = names_of(tree, name).then { |i| i.empty? ? 0 : tree["value"][i[0]] }
