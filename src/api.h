@@ -165,6 +165,7 @@ struct mw_stats {
 	uint64_t stacks_rate;      /* mean bytes from sample to sample, now; 0: none are taken */
 	uint64_t stacks;           /* now */
 	uint64_t stacks_samples;
+	uint64_t stacks_first;     /* stacks taken at a location without one: not samples */
 	uint64_t stacks_dropped;   /* samples lost: two threads at once, or no room */
 	uint64_t stacks_folded; /* stacks that found no room: their samples count without a caller */
 	uint64_t stacks_ns; /* ns that threads spent on it */
@@ -216,6 +217,7 @@ struct mw_stacked {
 	uint32_t first, depth; /* frames[chain[first]] is the innermost; 0: the location without a caller */
 	double bytes, blocks; /* allocated since the reset */
 	double live_bytes, live_blocks; /* of these, and of those before, live now */
+	double ever; /* bytes since the start; above 0 if the stack was only seen */
 	uint32_t samples, live_samples;
 };
 

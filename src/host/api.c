@@ -227,6 +227,7 @@ static void api_stats(struct mw_stats *out)
 	out->stacks_ns = mw_sampling_ns();
 	out->stacks = mw_get(&mw_stacks_figures.stacks);
 	out->stacks_samples = mw_get(&mw_stacks_figures.samples);
+	out->stacks_first = mw_get(&mw_stacks_figures.first);
 	out->stacks_dropped = mw_get(&mw_stacks_figures.dropped);
 	out->stacks_folded = mw_get(&mw_stacks_figures.folded);
 	out->overruns = mw_get(&mw_strays.overruns);

@@ -16,6 +16,8 @@ __extension__ typedef unsigned __int128 u128;
 
 /* The figures that are divided, each by itself. */
 enum figure { LIVE_BYTES, TOTAL_BYTES, LIVE_BLOCKS, TOTAL_BLOCKS, BEFORE_BYTES, FIGURES };
+/* No figure of a row: what a stack weighs if nothing else is known. */
+#define EVER FIGURES
 
 /* A row's figures, or what a stack gets of them. */
 struct figures {
@@ -111,7 +113,8 @@ static double weight(const struct mw_profile_sampled *s, enum figure figure)
 	case BEFORE_BYTES:
 		w = s->before;
 		break;
-	case FIGURES:
+	case EVER:
+		w = s->ever;
 		break;
 	}
 	if (!(w > 0))
@@ -181,7 +184,10 @@ static double weigh(struct share *s, const struct mw_profile_sampled *sampled, c
 	return sum;
 }
 
-/* By the figure's own weights; if there are none, by the next best; at last in equal shares. */
+/*
+ * By the figure's own weights; if there are none, by the next best: by what was sampled before the
+ * reset, or a location's first stack. At last in equal shares.
+ */
 static void divide_figure(uint64_t value, enum figure figure, struct share *s,
 			  const struct mw_profile_sampled *sampled, const size_t *order, size_t n)
 {
@@ -189,7 +195,7 @@ static void divide_figure(uint64_t value, enum figure figure, struct share *s,
 		[LIVE_BYTES] = TOTAL_BYTES,   [TOTAL_BYTES] = LIVE_BYTES,  [LIVE_BLOCKS] = TOTAL_BLOCKS,
 		[TOTAL_BLOCKS] = LIVE_BLOCKS, [BEFORE_BYTES] = LIVE_BYTES,
 	};
-	const enum figure by[] = { figure, instead[figure], LIVE_BYTES, TOTAL_BYTES };
+	const enum figure by[] = { figure, instead[figure], LIVE_BYTES, TOTAL_BYTES, EVER };
 	double sum = 0;
 
 	for (size_t i = 0; i < sizeof(by) / sizeof(*by) && sum <= 0; i++)
@@ -324,6 +330,12 @@ static bool append(struct mw_profile *p, const struct mw_profile_sampled *s, con
 
 /* --- profiles ------------------------------------------------------------- */
 
+/* Has the stack anything to show: a part of the row, or a sample? */
+static bool shows(const struct mw_profile_sampled *s, const struct figures *f)
+{
+	return any(f) || s->samples[MW_BY_LIVE] || s->samples[MW_BY_TOTAL];
+}
+
 /* Appends the stacks of a row. False: no memory. */
 static bool divide_row(struct mw_profile *p, const struct mw_row *r,
 		       const struct mw_profile_sampled *sampled, const size_t *order, size_t n,
@@ -337,7 +349,7 @@ static bool divide_row(struct mw_profile *p, const struct mw_row *r,
 			parts[shares[i].place].v[f] = shares[i].part;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (!append(p, &sampled[order[i]], &parts[i]))
+		if (shows(&sampled[order[i]], &parts[i]) && !append(p, &sampled[order[i]], &parts[i]))
 			return false;
 	return true;
 }
@@ -418,7 +430,7 @@ bool mw_profile_estimate(struct mw_profile *p, const struct mw_profile_sampled *
 
 		for (enum figure figure = 0; figure < FIGURES; figure++)
 			f.v[figure] = rounded(weight(one, figure));
-		good = append(p, one, &f);
+		good = !shows(one, &f) || append(p, one, &f);
 	}
 	by_row_free(&b);
 	sum_samples(p);

@@ -70,6 +70,7 @@ struct mw_profile_sampled {
 	uint32_t row;           /* index into the snapshot's rows; one that isn't there: left out */
 	double bytes[MW_BY_N], blocks[MW_BY_N]; /* estimated; less than 0 or NaN count as 0 */
 	double before;          /* estimated bytes live at the mark or reset; 0: not known, or none */
+	double ever; /* bytes of all samples, since the start; of a first stack: something small */
 	uint32_t samples[MW_BY_N];
 };
 
@@ -79,8 +80,8 @@ struct mw_profile_sampled {
  * goes to those with the largest remainders; the first of equal ones.
  *
  * A row with live bytes whose samples are all of freed blocks is divided as its total is, and the
- * other way round; `before` as its live bytes. One whose samples have no weight is divided in equal
- * shares. A row without any sample gets a stack of one frame, which is added to the profile's: its
+ * other way round; `before` as its live bytes. One whose samples have no weight is divided by `ever`,
+ * else in equal shares. A stack that gets nothing, and has no sample, is left out. A row without any sample gets a stack of one frame, which is added to the profile's: its
  * name is the location (of a native one the function's name, if that is known).
  *
  * False: no memory, and the profile has no stacks; free it.

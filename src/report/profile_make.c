@@ -83,7 +83,7 @@ static struct mw_profile_sampled *sampled_make(struct mw_profile *p, const struc
 	for (size_t i = 0; i < s->n; i++) {
 		const struct mw_stacked *k = &s->v[i];
 
-		if (k->id >= ids->n || !ids->row[k->id] || (!k->samples && !k->live_samples))
+		if (k->id >= ids->n || !ids->row[k->id] || !(k->ever > 0))
 			continue;
 		v[(*n)++] = (struct mw_profile_sampled){
 			.frames = chain + k->first,
@@ -91,6 +91,7 @@ static struct mw_profile_sampled *sampled_make(struct mw_profile *p, const struc
 			.row = ids->row[k->id] - 1,
 			.bytes = { [MW_BY_LIVE] = k->live_bytes, [MW_BY_TOTAL] = k->bytes },
 			.blocks = { [MW_BY_LIVE] = k->live_blocks, [MW_BY_TOTAL] = k->blocks },
+			.ever = k->ever,
 			.samples = { [MW_BY_LIVE] = k->live_samples, [MW_BY_TOTAL] = k->samples },
 		};
 	}

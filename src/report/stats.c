@@ -133,6 +133,7 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm)
 	key_u64(b, "stacks_rate", s.stacks_rate);
 	key_u64(b, "stacks", s.stacks);
 	key_u64(b, "stacks_samples", s.stacks_samples);
+	key_u64(b, "stacks_first", s.stacks_first);
 	key_u64(b, "stacks_dropped", s.stacks_dropped);
 	key_u64(b, "stacks_folded", s.stacks_folded);
 	key_u64(b, "stacks_ns", s.stacks_ns);

@@ -80,6 +80,7 @@ struct mw_callsite {
 	uint32_t next_free;         /* free id list */
 	uint8_t kind;               /* enum mw_cs_kind; release once filled */
 	uint8_t leaving;            /* retire.c's, under mw_maintenance; 0 outside a sweep */
+	uint8_t has_stack;          /* stacks.h: one was taken; relaxed, a hint */
 };
 
 /* Fields seldom written lie apart, so a forked child's counts leave their pages shared. */

@@ -172,6 +172,7 @@ static bool fold(struct mw_callsite *c, const struct mw_sum *s)
 		return false;
 	__atomic_store_n(&c->alias, 0, __ATOMIC_RELEASE);
 	mw_set(&c->since, mw_epoch());
+	mw_set(&c->has_stack, 0);
 	c->leaving = STAYS;
 	mw_callsite_release(c->id);
 	mw_add(&mw_retired, 1);

@@ -385,23 +385,38 @@ static void sample_keep(uint32_t stack, const struct mw_sample_of *of)
 	s->code = false;
 }
 
-bool mw_stacks_count(const struct mw_walk *w, uint32_t id, const struct mw_sample_of *of)
+static void count_sample(uint32_t i, const struct mw_sample_of *of)
 {
 	uint64_t size = mw_size_decode(mw_get(&mw_record_at(mw_ref_index(of->ref))->size));
 	double weight = mw_sample_weight(size, of->rate);
+	struct mw_stack_sums *s = mw_stack_at(i);
+
+	s->samples++;
+	s->bytes += (double)size * weight;
+	s->blocks += weight;
+	s->ever += (double)size * weight;
+	sample_keep(i, of);
+}
+
+bool mw_stacks_count(const struct mw_walk *w, uint32_t id, const struct mw_sample_of *of)
+{
 	uint32_t i = stack_take(w, id);
 	struct mw_stack_sums *s;
 
-	COUNT(samples, 1);
+	if (of->rate)
+		COUNT(samples, 1);
+	else
+		COUNT(first, 1);
+	mw_set(&mw_callsite(id)->has_stack, 1);
 	if (!i) {
 		mw_add(&mw_stacks_figures.dropped, 1);
 		return true;
 	}
 	s = mw_stack_at(i);
-	s->samples++;
-	s->bytes += (double)size * weight;
-	s->blocks += weight;
-	sample_keep(i, of);
+	if (of->rate)
+		count_sample(i, of);
+	else
+		s->ever += 1;
 	if (!s->lacks_text)
 		return true;
 	s->lacks_text = false;

@@ -14,6 +14,9 @@
  * Its frame is dead then, and is found no more. A stack found by its hash is compared with the
  * deaths since its last use: if one of its frames died, it isn't this stack.
  *
+ * A first stack is no sample: it is taken at a location that has no stack yet, and stands for nothing
+ * by itself. It says who called the location as long as no sample does.
+ *
  * A sample's block has the code bit in its record (record.h), so its free is a cold one. Nothing is
  * done then: a sample lives while its record says the same as when it was taken.
  *
@@ -29,6 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "callsite.h"
 #include "record.h"
 
 enum {
@@ -71,7 +75,7 @@ struct mw_frame_text {
 /* A sampled block, which is live: its record has the code bit, since the lock was taken. */
 struct mw_sample_of {
 	uint32_t ref;
-	uint64_t rate; /* mean bytes from one sample to the next */
+	uint64_t rate; /* mean bytes from one sample to the next; 0: not a sample, a first stack */
 	uint32_t now; /* seconds since the tracker's start */
 };
 
@@ -89,6 +93,11 @@ void mw_stacks_unlock(void);
  * text. The caller may add it then, for all frames of the walk.
  */
 bool mw_stacks_count(const struct mw_walk *, uint32_t id, const struct mw_sample_of *);
+/* Has the location a stack? A hint, of any thread inside the tracker. */
+static inline bool mw_stacks_has(uint32_t id)
+{
+	return mw_get(&mw_callsite(id)->has_stack);
+}
 /* Does that frame lack its text? */
 bool mw_frame_lacks_text(uint64_t key);
 void mw_frame_name(uint64_t key, const struct mw_frame_text *);
@@ -114,7 +123,7 @@ void mw_stacks_after_fork(bool held);
 
 /* Figures for stats.json: relaxed. */
 struct mw_stacks_figures {
-	uint64_t samples, dropped, folded, unnamed; /* since the start */
+	uint64_t samples, first, dropped, folded, unnamed; /* since the start */
 	uint32_t stacks, frames, nodes, live; /* now */
 };
 extern struct mw_stacks_figures mw_stacks_figures;

@@ -176,6 +176,7 @@ static void copy_stack(struct copy *c, uint32_t i)
 				  .depth = depth,
 				  .bytes = s->bytes,
 				  .blocks = s->blocks,
+				  .ever = s->ever,
 				  .samples = s->samples };
 	while (node) {
 		uint32_t frame = mw_stack_node(node, &node);

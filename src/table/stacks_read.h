@@ -15,6 +15,7 @@ struct mw_stack_sums {
 	uint32_t samples;     /* since the reset */
 	double bytes, blocks; /* that these stand for */
 	uint32_t live;        /* samples that live: counted where it is asked for */
+	double ever; /* bytes of all samples since the start; a first stack counts as one byte */
 	bool lacks_text;
 	bool dead; /* some frame of it died */
 };

@@ -7,7 +7,7 @@
 /*
  * Where something is full, stacks go that have no live sample: those with dead frames or of a retired
  * location, and those that nothing was allocated by since the reset; if these are few, also those
- * with few mw_sample_rows. What they counted goes to their location without a caller.
+ * with few samples. What they counted goes to their location without a caller.
  */
 
 static void count_live(void)
@@ -44,6 +44,7 @@ static void fold(const struct mw_stack_sums *s)
 	to->samples += s->samples;
 	to->bytes += s->bytes;
 	to->blocks += s->blocks;
+	to->ever += s->ever;
 }
 
 static void unlink_stack(uint32_t i)
@@ -67,7 +68,7 @@ static uint32_t drop_stacks(uint32_t few)
 		unlink_stack(i);
 		mw_rows_give(&mw_stack_rows, i);
 		COUNT(stacks, (uint32_t)-1);
-		if (was.samples && was.since == mw_get(&mw_callsite(was.id)->since))
+		if (was.ever > 0 && was.since == mw_get(&mw_callsite(was.id)->since))
 			fold(&was);
 		dropped++;
 	}

@@ -15,7 +15,11 @@
 
 enum {
 	BUDGET = 333,       /* sampling may take one part of so many of the CPU time: 0.3 % */
-	LOOK_AFTER = 128,   /* samples until the cost is compared with that */
+	LOOK_AFTER = 128,   /* stacks until the cost is compared with that */
+	LOOK_AFTER_NS = 1000000000,
+	TOOK_MOST_NS = 200000, /* of a stack: in more, another thread ran on its CPU */
+	LOOKS = 16,         /* for a location without a stack, until the budget is looked at, too */
+	LOOK_LEAST = 4096,  /* bytes between looks for locations without a stack */
 	CHECK_MOST = 1 << 18 /* bytes until the fast lookup is compared again */
 };
 
@@ -23,6 +27,10 @@ static uint64_t rate;      /* relaxed; 0: off */
 static bool by_budget;
 static uint64_t began;     /* mw_now_ns() at the start */
 static uint64_t spent;     /* ns; relaxed adds */
+static struct {
+	uint32_t stacks; /* since then */
+	uint64_t at, spent, cpu;
+} looked; /* at the budget, last; with the lock of stacks.h */
 
 void mw_sampling_start(uint64_t bytes, bool automatic)
 {
@@ -96,31 +104,38 @@ static uint32_t ref_of(const void *p, uint32_t *id)
 	return mw_record_is(where, p) ? ref : 0;
 }
 
-static uint64_t looked_spent, looked_cpu; /* with the lock of stacks.h */
-
-/* Twice the rate if sampling costs too much, half if it costs little. */
-static void look_at_budget(void)
+/*
+ * Twice the rate if sampling costs too much, half if it costs little. A thread that allocates little
+ * is seldom here, so each second counts as much as LOOK_AFTER stacks. With the lock of stacks.h.
+ */
+static void look_at_budget(uint64_t at)
 {
-	uint64_t cpu = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID), now = mw_get(&spent), is = mw_get(&rate);
-	uint64_t took = (now - looked_spent) * BUDGET, passed = cpu - looked_cpu;
+	uint64_t cpu, now, took, passed, is = mw_get(&rate);
 
-	looked_spent = now;
-	looked_cpu = cpu;
+	if (looked.stacks < LOOK_AFTER && at - looked.at < LOOK_AFTER_NS)
+		return;
+	cpu = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	now = mw_get(&spent);
+	took = (now - looked.spent) * BUDGET;
+	passed = cpu - looked.cpu;
+	looked.stacks = 0;
+	looked.at = at;
+	looked.spent = now;
+	looked.cpu = cpu;
 	if (took > passed && is < MW_RATE_MOST)
 		mw_set(&rate, is * 2);
 	else if (took < passed / 4 && is > MW_RATE_LEAST)
 		mw_set(&rate, is / 2);
 }
 
-static void keep(struct mw_shard *t, const void *p, uint64_t mean)
+/* The stack that allocated p: a sample at this rate; 0: its location's first stack. */
+static void keep(const void *p, uint64_t mean)
 {
 	static struct mw_walk walk; /* with the lock: a thread's stack may be small */
-	static uint32_t taken;
 	struct mw_sample_of of = { .rate = mean };
-	uint64_t at = mw_now_ns();
+	uint64_t at = mw_now_ns(), took;
 	uint32_t id;
 
-	(void)t;
 	of.ref = ref_of(p, &id);
 	if (!of.ref)
 		return;
@@ -133,13 +148,40 @@ static void keep(struct mw_shard *t, const void *p, uint64_t mean)
 	walk.cut = false;
 	mw_native_walk(&walk, mw_ruby_runs());
 	mw_ruby_walk(&walk);
-	(void)mw_code_flag(of.ref);
+	if (mean)
+		(void)mw_code_flag(of.ref);
 	if (!mw_stacks_count(&walk, id, &of) && !mw_ruby_name_frames())
 		mw_stacks_figures.unnamed++;
-	mw_add(&spent, mw_now_ns() - at);
-	if (by_budget && ++taken % LOOK_AFTER == 0)
-		look_at_budget();
+	took = mw_now_ns() - at;
+	mw_add(&spent, took < TOOK_MOST_NS ? took : TOOK_MOST_NS);
+	looked.stacks++;
+	if (by_budget)
+		look_at_budget(at);
 	mw_stacks_unlock();
+}
+
+/*
+ * Gives the location at hand its first stack, if it has none. Each byte is as likely as any other to
+ * be at hand, so such a stack is one of those that allocated most. A look that finds one is followed
+ * by another soon: a program that has just begun is full of new locations.
+ */
+static void look_for_first(struct mw_shard *t, const void *p)
+{
+	uint32_t id, every = t->look_every;
+
+	/* the load may have fallen, so that samples are rare */
+	if (by_budget && ++t->looks % LOOKS == 0 && mw_get(&rate) > MW_RATE_LEAST && mw_stacks_try()) {
+		look_at_budget(mw_now_ns());
+		mw_stacks_unlock();
+	}
+	if (ref_of(p, &id) && !mw_stacks_has(id)) {
+		keep(p, 0);
+		every /= 2;
+	} else {
+		every *= 2;
+	}
+	every = every < LOOK_LEAST ? LOOK_LEAST : every;
+	t->look_every = every < MW_STEP ? every : MW_STEP;
 }
 
 static void check(struct mw_shard *t, int64_t bytes)
@@ -152,6 +194,30 @@ static void check(struct mw_shard *t, int64_t bytes)
 		t->check_every = CHECK_MOST;
 	t->to_check = t->check_every;
 	mw_locate_check(t);
+}
+
+/*
+ * Is the block at p a sample, at the end of so many bytes? What is left to the next one is drawn anew
+ * if the rate has changed: chance has no memory.
+ */
+static void choose(struct mw_shard *t, const void *p, int64_t bytes, uint64_t mean)
+{
+	bool sampled;
+
+	if (!t->to_sample) {
+		t->rate = mean;
+		t->to_sample = draw(t, mean);
+	}
+	t->to_sample -= bytes;
+	sampled = t->to_sample <= 0;
+	if (sampled)
+		keep(p, t->rate);
+	else
+		look_for_first(t, p);
+	if (sampled || t->rate != mean) {
+		t->rate = mean;
+		t->to_sample = draw(t, mean);
+	}
 }
 
 void mw_sample_step(struct mw_shard *t, const void *p)
@@ -168,14 +234,9 @@ void mw_sample_step(struct mw_shard *t, const void *p)
 		next = t->to_check < next ? t->to_check : next;
 	}
 	if (mean) {
-		if (!t->to_sample)
-			t->to_sample = draw(t, mean);
-		t->to_sample -= bytes;
-		if (t->to_sample <= 0) {
-			keep(t, p, mean);
-			t->to_sample = draw(t, mean);
-		}
+		choose(t, p, bytes, mean);
 		next = t->to_sample < next ? t->to_sample : next;
+		next = t->look_every && t->look_every < next ? t->look_every : next;
 	}
 	if (mw_clock.in_bytes) {
 		if (mean)
@@ -214,8 +275,8 @@ void mw_sample_closing(void)
 
 void mw_sampling_after_fork(struct mw_shard *t)
 {
-	looked_spent = mw_get(&spent);
-	looked_cpu = 0; /* the child's CPU time begins at 0 */
+	looked.spent = mw_get(&spent);
+	looked.cpu = 0; /* the child's CPU time begins at 0 */
 	if (!t)
 		return;
 	t->dice = 0;
