@@ -195,6 +195,44 @@ static void what_was_not_seen_there_is_taken_from_elsewhere(void **state)
 	parts_are(100, 1000000001, 2, PARTS(100, 0), PARTS(1, 1000000000));
 }
 
+/* A location's first stack, which isn't a sample. */
+static struct mw_profile_sampled first_stack(uint32_t row, double ever)
+{
+	struct mw_profile_sampled s = sample(row, 0, 0);
+
+	s.samples[MW_BY_TOTAL] = 0;
+	s.ever = ever;
+	return s;
+}
+
+static void a_first_stack_counts_where_nothing_was_sampled(void **state)
+{
+	(void)state;
+	sampled[0] = first_stack(0, 1);
+	parts_are(100, 4000, 1, PARTS(100), PARTS(4000));
+	/* what was sampled before the reset weighs more */
+	sampled[1] = first_stack(0, 3);
+	parts_are(100, 4000, 2, PARTS(25, 75), PARTS(1000, 3000));
+	/* nothing is left for it beside a sample, of which one figure is enough */
+	sampled[1] = sample(0, 0, 1);
+	fake_clear(NULL);
+	fake_row(MW_KIND_RUBY, 4000, "/a.rb:1")->live_bytes = 100;
+	made_begin();
+	made_frame("f");
+	assert_true(mw_profile_calibrate(&made, sampled, 2));
+	assert_int_equal(made.n_stacks, 1);
+	assert_int_equal(made.stacks[0].bytes[MW_BY_LIVE], 100);
+	assert_int_equal(made.stacks[0].bytes[MW_BY_TOTAL], 4000);
+	assert_int_equal(made.stacks[0].samples[MW_BY_TOTAL], 1);
+	made_end();
+	/* an estimate has none */
+	made_begin();
+	made_frame("f");
+	assert_true(mw_profile_estimate(&made, sampled, 2));
+	assert_int_equal(made.n_stacks, 1);
+	made_end();
+}
+
 static void blocks_are_divided_by_blocks(void **state)
 {
 	struct mw_row *r;
@@ -426,6 +464,7 @@ int main(void)
 		TEST(the_same_samples_give_the_same),
 		TEST(the_largest_remainders_get_the_rest),
 		TEST(what_was_not_seen_there_is_taken_from_elsewhere),
+		TEST(a_first_stack_counts_where_nothing_was_sampled),
 		TEST(blocks_are_divided_by_blocks),
 		TEST(growth_is_of_the_same_stacks),
 		TEST(a_location_without_a_sample_is_a_stack),
