@@ -15,7 +15,7 @@
 
 enum {
 	BUDGET = 333,       /* sampling may take one part of so many of the CPU time: 0.3 % */
-	LOOK_AFTER = 128,   /* stacks until the cost is compared with that */
+	LOOK_AFTER = 128,   /* samples until the cost is compared with that */
 	LOOK_AFTER_NS = 1000000000,
 	TOOK_MOST_NS = 200000, /* of a stack: in more, another thread ran on its CPU */
 	LOOKS = 16,         /* for a location without a stack, until the budget is looked at, too */
@@ -28,8 +28,9 @@ static bool by_budget;
 static uint64_t began;     /* mw_now_ns() at the start */
 static uint64_t spent;     /* ns; relaxed adds */
 static struct {
-	uint32_t stacks; /* since then */
-	uint64_t at, spent, cpu;
+	uint32_t stacks; /* samples since then */
+	uint64_t spent;  /* ns on these */
+	uint64_t at, cpu;
 } looked; /* at the budget, last; with the lock of stacks.h */
 
 void mw_sampling_start(uint64_t bytes, bool automatic)
@@ -106,21 +107,20 @@ static uint32_t ref_of(const void *p, uint32_t *id)
 
 /*
  * Twice the rate if sampling costs too much, half if it costs little. A thread that allocates little
- * is seldom here, so each second counts as much as LOOK_AFTER stacks. With the lock of stacks.h.
+ * is seldom here, so each second counts as much as LOOK_AFTER samples. With the lock of stacks.h.
  */
 static void look_at_budget(uint64_t at)
 {
-	uint64_t cpu, now, took, passed, is = mw_get(&rate);
+	uint64_t cpu, took, passed, is = mw_get(&rate);
 
 	if (looked.stacks < LOOK_AFTER && at - looked.at < LOOK_AFTER_NS)
 		return;
 	cpu = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	now = mw_get(&spent);
-	took = (now - looked.spent) * BUDGET;
+	took = looked.spent * BUDGET;
 	passed = cpu - looked.cpu;
 	looked.stacks = 0;
 	looked.at = at;
-	looked.spent = now;
+	looked.spent = 0;
 	looked.cpu = cpu;
 	if (took > passed && is < MW_RATE_MOST)
 		mw_set(&rate, is * 2);
@@ -153,8 +153,12 @@ static void keep(const void *p, uint64_t mean)
 	if (!mw_stacks_count(&walk, id, &of) && !mw_ruby_name_frames())
 		mw_stacks_figures.unnamed++;
 	took = mw_now_ns() - at;
-	mw_add(&spent, took < TOOK_MOST_NS ? took : TOOK_MOST_NS);
-	looked.stacks++;
+	took = took < TOOK_MOST_NS ? took : TOOK_MOST_NS;
+	mw_add(&spent, took);
+	if (mean) { /* a first stack comes once, whatever the rate */
+		looked.spent += took;
+		looked.stacks++;
+	}
 	if (by_budget)
 		look_at_budget(at);
 	mw_stacks_unlock();
@@ -275,8 +279,8 @@ void mw_sample_closing(void)
 
 void mw_sampling_after_fork(struct mw_shard *t)
 {
-	looked.spent = mw_get(&spent);
-	looked.cpu = 0; /* the child's CPU time begins at 0 */
+	looked.spent = 0; /* both are of samples, and of this process, from here on */
+	looked.cpu = 0;   /* the child's CPU time begins at 0 */
 	if (!t)
 		return;
 	t->dice = 0;

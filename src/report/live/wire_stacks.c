@@ -85,7 +85,7 @@ static bool put_frames(struct mw_buf *b, const struct mw_stacks *s)
 static void put_stack(struct mw_buf *b, const struct mw_stacks *s, const struct mw_stacked *k,
 		      const struct ids *ids)
 {
-	if (k->id >= ids->n || !ids->row[k->id] || !k->depth || (!k->samples && !k->live_samples))
+	if (k->id >= ids->n || !ids->row[k->id] || !k->depth || !(k->ever > 0))
 		return;
 	mw_buf_str(b, "#");
 	field(b, ids->row[k->id] - 1);
