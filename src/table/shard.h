@@ -90,9 +90,9 @@ struct mw_shard {
 	int64_t to_sample; /* bytes to the next sample; 0: not drawn yet */
 	int64_t to_check; /* bytes until the fast lookup is compared with Ruby's */
 	uint32_t check_every; /* value of to_check when it was set; 0: never yet */
-	uint64_t rate;       /* that to_sample was drawn for */
+	uint64_t rate; /* that to_sample was drawn for */
 	uint32_t look_every; /* bytes between two looks for a location without a stack; 0: none yet */
-	uint32_t looks;      /* these so far */
+	uint32_t looks; /* these so far */
 	uint64_t dice; /* state of the thread's generator of chance; 0: not seeded */
 	uint32_t full; /* first record of the first full batch; 0: none */
 	uint32_t n_full;
