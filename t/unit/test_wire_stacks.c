@@ -54,10 +54,10 @@ static void make(void)
 	fake_row(MW_KIND_SPECIAL, 1, "(other)")->id = 2;
 	fake_row(MW_KIND_RUBY, 6000, "/a.rb:3")->id = 9;
 	fake_row(MW_KIND_RUBY, 5000, "/a.rb:4")->id = 7;
-	stacked[0] = (struct mw_stacked){ 7, 0, 4, 1000.4, 10.25, 500.6, 0.001, 3, 2 };
-	stacked[1] = (struct mw_stacked){ 7, 4, 1, 1e300, 0.0 / 0.0, -5, 0, UINT32_MAX, 0 };
-	stacked[2] = (struct mw_stacked){ 9, 1, 2, 7, 1, 7, 1, 1, 1 };
-	stacked[3] = (struct mw_stacked){ 8, 1, 2, 7, 1, 7, 1, 1, 1 };
+	stacked[0] = (struct mw_stacked){ 7, 0, 4, 1000.4, 10.25, 500.6, 0.001, 1000.4, 3, 2 };
+	stacked[1] = (struct mw_stacked){ 7, 4, 1, 1e300, 0.0 / 0.0, -5, 0, 1e300, UINT32_MAX, 0 };
+	stacked[2] = (struct mw_stacked){ 9, 1, 2, 7, 1, 7, 1, 7, 1, 1 };
+	stacked[3] = (struct mw_stacked){ 8, 1, 2, 7, 1, 7, 1, 7, 1, 1 };
 	fake_stacks = (struct mw_stacks){
 		.n = 4, .n_frames = 6, .n_chain = 5, .v = stacked, .frames = frames, .chain = chain, .rate = 65536
 	};
