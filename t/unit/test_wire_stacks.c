@@ -236,8 +236,8 @@ static void merged_by_texts(void **state)
 		{ .name = "keep", .file = "/a\t\n.rb", .line = 4, .kind = MW_KIND_RUBY },
 		{ .name = "new", .file = "", .kind = MW_KIND_NATIVE },
 	};
-	static struct mw_stacked more[] = { { 1, 0, 1, 100, 1, 50, 1, 4, 1 },
-					    { 1, 1, 2, 300, 3, 50, 1, 4, 1 } };
+	static struct mw_stacked more[] = { { 1, 0, 1, 100, 1, 50, 1, 100, 4, 1 },
+					    { 1, 1, 2, 300, 3, 50, 1, 300, 4, 1 } };
 	struct mw_part parts[2] = { { .wire = &w }, { .wire = &other } };
 	const struct mw_api *api;
 	struct mw_snapshot *table;
