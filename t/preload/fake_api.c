@@ -180,6 +180,7 @@ static const struct mw_stacked stacked[] = {
 	  .bytes = 3e6,
 	  .blocks = 30,
 	  .live_bytes = 3e6,
+	  .ever = 3e6,
 	  .live_blocks = 3,
 	  .samples = 30,
 	  .live_samples = 3 },
@@ -189,10 +190,11 @@ static const struct mw_stacked stacked[] = {
 	  .bytes = 1e6,
 	  .blocks = 10,
 	  .live_bytes = 1e6,
+	  .ever = 1e6,
 	  .live_blocks = 1,
 	  .samples = 10,
 	  .live_samples = 1 },
-	{ .id = 2, .first = 8, .depth = 1, .bytes = 600, .blocks = 6, .samples = 2 },
+	{ .id = 2, .first = 8, .depth = 1, .bytes = 600, .ever = 600, .blocks = 6, .samples = 2 },
 };
 
 static struct mw_stacks *stacks(void)
