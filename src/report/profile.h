@@ -81,8 +81,9 @@ struct mw_profile_sampled {
  *
  * A row with live bytes whose samples are all of freed blocks is divided as its total is, and the
  * other way round; `before` as its live bytes. One whose samples have no weight is divided by `ever`,
- * else in equal shares. A stack that gets nothing, and has no sample, is left out. A row without any sample gets a stack of one frame, which is added to the profile's: its
- * name is the location (of a native one the function's name, if that is known).
+ * else in equal shares. A stack that gets nothing, and has no sample, is left out. A row without any
+ * stack gets one of one frame, which is added to the profile's: its name is the location (of a native
+ * one the function's name, if that is known).
  *
  * False: no memory, and the profile has no stacks; free it.
  */
