@@ -4,24 +4,7 @@
 #include <string.h>
 
 #include "profile.h"
-
-/* The rows by the location's id. */
-struct ids {
-	uint32_t *row; /* plus 1; 0: none */
-	size_t n;
-};
-
-static bool ids_make(struct ids *ids, const struct mw_snapshot *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (s->rows[i].id != MW_ID_NONE && s->rows[i].id >= ids->n)
-			ids->n = (size_t)s->rows[i].id + 1;
-	ids->row = calloc(ids->n + 1, sizeof(*ids->row));
-	for (size_t i = 0; ids->row && i < s->n; i++)
-		if (s->rows[i].id != MW_ID_NONE)
-			ids->row[s->rows[i].id] = (uint32_t)i + 1;
-	return ids->row;
-}
+#include "row_index.h"
 
 /* A frame may lack its name: it was never seen where Ruby could be asked. */
 static const char *name_of(const struct mw_stacked_frame *f)
@@ -68,7 +51,7 @@ static bool frames_make(struct mw_profile *p, const struct mw_stacks *s)
 
 /* NULL: no memory. *n: how many. */
 static struct mw_profile_sampled *sampled_make(struct mw_profile *p, const struct mw_stacks *s,
-					       const struct ids *ids, size_t *n)
+					       const struct mw_row_index *ids, size_t *n)
 {
 	struct mw_profile_sampled *v = calloc(s->n + 1, sizeof(*v));
 	uint32_t *chain = mw_profile_keep(p, (s->n_chain + 1) * sizeof(*chain));
@@ -83,12 +66,12 @@ static struct mw_profile_sampled *sampled_make(struct mw_profile *p, const struc
 	for (size_t i = 0; i < s->n; i++) {
 		const struct mw_stacked *k = &s->v[i];
 
-		if (k->id >= ids->n || !ids->row[k->id] || !(k->ever > 0))
+		if (!mw_row_by_id(ids, k->id) || !(k->ever > 0))
 			continue;
 		v[(*n)++] = (struct mw_profile_sampled){
 			.frames = chain + k->first,
 			.depth = k->depth,
-			.row = ids->row[k->id] - 1,
+			.row = mw_row_by_id(ids, k->id) - 1,
 			.bytes = { [MW_BY_LIVE] = k->live_bytes, [MW_BY_TOTAL] = k->bytes },
 			.blocks = { [MW_BY_LIVE] = k->live_blocks, [MW_BY_TOTAL] = k->blocks },
 			.ever = k->ever,
@@ -101,15 +84,16 @@ static struct mw_profile_sampled *sampled_make(struct mw_profile *p, const struc
 static bool fill(struct mw_profile *p, const struct mw_stacks *s, bool raw)
 {
 	struct mw_profile_sampled *v = NULL;
-	struct ids ids = { 0 };
+	struct mw_row_index ids = { 0 };
 	size_t n = 0;
 	bool ok;
 
 	p->rate = s->rate;
-	ok = ids_make(&ids, p->snapshot) && frames_make(p, s) && (v = sampled_make(p, s, &ids, &n));
+	ok = mw_row_index_make(&ids, p->snapshot) && frames_make(p, s) &&
+	     (v = sampled_make(p, s, &ids, &n));
 	ok = ok && (raw ? mw_profile_estimate(p, v, n) : mw_profile_calibrate(p, v, n));
 	free(v);
-	free(ids.row);
+	mw_row_index_free(&ids);
 	return ok;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "report/intern.h"
+#include "report/row_index.h"
 #include "wire.h"
 
 static void field(struct mw_buf *b, uint64_t v)
@@ -21,24 +22,6 @@ static void field(struct mw_buf *b, uint64_t v)
 static void estimate(struct mw_buf *b, double v)
 {
 	field(b, v > 0 ? v < 1e18 ? (uint64_t)(v + 0.5) : (uint64_t)1e18 : 0);
-}
-
-/* The numbers of the rows, plus 1, by the location's id. */
-struct ids {
-	uint32_t *row;
-	size_t n;
-};
-
-static bool ids_make(struct ids *ids, const struct mw_snapshot *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (s->rows[i].id != MW_ID_NONE && s->rows[i].id >= ids->n)
-			ids->n = (size_t)s->rows[i].id + 1;
-	ids->row = calloc(ids->n + 1, sizeof(*ids->row));
-	for (size_t i = 0; ids->row && i < s->n; i++)
-		if (s->rows[i].id != MW_ID_NONE)
-			ids->row[s->rows[i].id] = (uint32_t)i + 1;
-	return ids->row;
 }
 
 /* Appends the text if it is new; returns its number. */
@@ -83,12 +66,12 @@ static bool put_frames(struct mw_buf *b, const struct mw_stacks *s)
 }
 
 static void put_stack(struct mw_buf *b, const struct mw_stacks *s, const struct mw_stacked *k,
-		      const struct ids *ids)
+		      const struct mw_row_index *ids)
 {
-	if (k->id >= ids->n || !ids->row[k->id] || !k->depth || !(k->ever > 0))
+	if (!mw_row_by_id(ids, k->id) || !k->depth || !(k->ever > 0))
 		return;
 	mw_buf_str(b, "#");
-	field(b, ids->row[k->id] - 1);
+	field(b, mw_row_by_id(ids, k->id) - 1);
 	estimate(b, k->bytes);
 	estimate(b, k->blocks * MW_WIRE_BLOCKS);
 	estimate(b, k->live_bytes);
@@ -105,15 +88,15 @@ int mw_wire_put_stacks(struct mw_buf *b, const struct mw_api *api,
 {
 	struct mw_stacks *s = api->stacks(); /* first: a sample's allocation is in the table then */
 	struct mw_snapshot *table = api->snapshot();
-	struct ids ids = { 0 };
-	bool ok = s && table && ids_make(&ids, table);
+	struct mw_row_index ids = { 0 };
+	bool ok = s && table && mw_row_index_make(&ids, table);
 
 	for (size_t i = 0; ok && i < table->n; i++)
 		put_row(b, &table->rows[i]);
 	ok = ok && put_frames(b, s);
 	for (size_t i = 0; ok && i < s->n; i++)
 		put_stack(b, s, &s->v[i], &ids);
-	free(ids.row);
+	mw_row_index_free(&ids);
 	if (table)
 		api->snapshot_free(table);
 	if (s)
