@@ -19,7 +19,7 @@ enum {
 static uintptr_t own_start, own_end; /* of the tracker's code */
 static uintptr_t pcs[MOST];
 
-/* What is learned. */
+/* Learned so far. */
 static struct {
 	uintptr_t start, end; /* of the outermost candidate in the end; both 0: not known */
 	unsigned stacks, deep, attempts, n;
@@ -38,11 +38,6 @@ void mw_native_init(void)
 		own_start = (uintptr_t)o.dlfo_map_start;
 		own_end = (uintptr_t)o.dlfo_map_end;
 	}
-}
-
-bool mw_native_knows_interpreter(void)
-{
-	return learned.end;
 }
 
 static int candidate_of(uintptr_t pc)

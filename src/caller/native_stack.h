@@ -5,7 +5,7 @@
  * In a Ruby thread these are the ones between malloc and the innermost Ruby code: further out there
  * is one run of the interpreter for each row of Ruby frames, and nothing that Ruby's own frames
  * don't say. Where they end is learned. The interpreter's function is on the native stack as often
- * as Ruby's stack has frames that end a run of it. Which function that is, several stacks tell.
+ * as Ruby's stack has frames that end a run of it. Several stacks tell which function that is.
  * Until then, and if none fits, a Ruby thread has no native frames here. Code without call frame
  * information (YJIT's) ends them, too.
  *
@@ -23,7 +23,5 @@ void mw_native_init(void);
  * thread's stack has (caller/ruby/ruby_stack.h); 0: it is in no Ruby code; -1: not known.
  */
 void mw_native_walk(struct mw_walk *, int runs);
-/* Is it known where a Ruby thread's native frames end? For tests. */
-bool mw_native_knows_interpreter(void);
 
 #endif

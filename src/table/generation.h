@@ -63,11 +63,4 @@ static inline void mw_generation_settle(struct mw_shard *t)
 	t->clock_due = -MW_CLOCK_STEP;
 }
 
-/* Only if the clock is in bytes. */
-MW_INLINE void mw_generation_add(struct mw_shard *t, uint64_t bytes)
-{
-	if (mw_unlikely(mw_raise(&t->clock_due, bytes)))
-		mw_generation_settle(t);
-}
-
 #endif

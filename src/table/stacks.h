@@ -52,7 +52,6 @@ enum {
 
 struct mw_walk {
 	uint32_t n;
-	bool cut; /* there were more */
 	uint64_t key[MW_WALK_MOST]; /* innermost first */
 };
 
@@ -60,8 +59,6 @@ static inline void mw_walk_add(struct mw_walk *w, uint64_t key)
 {
 	if (w->n < MW_WALK_MOST)
 		w->key[w->n++] = key;
-	else
-		w->cut = true;
 }
 
 /* What Ruby calls a frame. Bytes, not NUL-terminated; NULL: nothing is known. */
@@ -123,7 +120,7 @@ void mw_stacks_after_fork(bool held);
 
 /* Figures for stats.json: relaxed. */
 struct mw_stacks_figures {
-	uint64_t samples, first, dropped, folded, unnamed; /* since the start */
+	uint64_t samples, first, dropped, folded; /* since the start */
 	uint32_t stacks, frames, nodes, live; /* now */
 };
 extern struct mw_stacks_figures mw_stacks_figures;

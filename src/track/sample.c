@@ -145,13 +145,12 @@ static void keep(const void *p, uint64_t mean)
 	}
 	of.now = (uint32_t)((at - began) / 1000000000);
 	walk.n = 0;
-	walk.cut = false;
 	mw_native_walk(&walk, mw_ruby_runs());
 	mw_ruby_walk(&walk);
 	if (mean)
 		(void)mw_code_flag(of.ref);
-	if (!mw_stacks_count(&walk, id, &of) && !mw_ruby_name_frames())
-		mw_stacks_figures.unnamed++;
+	if (!mw_stacks_count(&walk, id, &of))
+		mw_ruby_name_frames();
 	took = mw_now_ns() - at;
 	took = took < TOOK_MOST_NS ? took : TOOK_MOST_NS;
 	mw_add(&spent, took);

@@ -32,16 +32,22 @@ static bool is_class(mw_value v)
 	return (flags & T_MASK) == T_CLASS || (flags & T_MASK) == T_MODULE;
 }
 
+bool mw_ruby_is_method(uintptr_t v)
+{
+	uintptr_t flags;
+
+	return mw_pointer_like(v) && mw_peek(v, &flags) && (flags & T_MASK) == T_IMEMO &&
+	       (flags >> IMEMO_SHIFT & IMEMO_MASK) == IMEMO_METHOD;
+}
+
 /* The class that owns a frame's method; 0: the frame is none of a method. */
 static mw_value owner_of(mw_value frame)
 {
-	uintptr_t flags, owner;
+	uintptr_t owner;
 
-	if (!mw_pointer_like(frame) || !mw_peek(frame, &flags) || (flags & T_MASK) != T_IMEMO ||
-	    (flags >> IMEMO_SHIFT & IMEMO_MASK) != IMEMO_METHOD ||
-	    !mw_peek(frame + METHOD_OWNER, &owner) || !is_class(owner))
-		return 0;
-	return owner;
+	return mw_ruby_is_method(frame) && mw_peek(frame + METHOD_OWNER, &owner) && is_class(owner) ?
+		       owner :
+		       0;
 }
 
 /*

@@ -19,11 +19,6 @@ enum {
 	FLAG_FINISH = 0x20, /* the frame's end is that of a run of the interpreter, */
 	FLAG_CFRAME = 0x80, /* unless it runs no Ruby code */
 	EP_METHOD = -16, /* bytes from ep: the method's entry, or what leads to it */
-	T_MASK = 0x1f,
-	T_IMEMO = 0x1a,
-	IMEMO_SHIFT = 12,
-	IMEMO_MASK = 15,
-	IMEMO_METHOD = 6,
 	METHOD_DEFINITION = 16, /* bytes */
 	METHOD_CALLED = 24,
 	DEFINITION_FUNCTION = 8
@@ -35,9 +30,7 @@ static uintptr_t entry_of(const char *cfp)
 	uintptr_t ep = MW_AT(uintptr_t, cfp, MW_CFP_EP), flags, entry;
 
 	return mw_pointer_like(ep) && mw_peek(ep, &flags) && (flags & MAGIC_MASK) == MAGIC_CFUNC &&
-			       mw_peek(ep + (uintptr_t)EP_METHOD, &entry) && mw_pointer_like(entry) &&
-			       mw_peek(entry, &flags) && (flags & T_MASK) == T_IMEMO &&
-			       (flags >> IMEMO_SHIFT & IMEMO_MASK) == IMEMO_METHOD ?
+			       mw_peek(ep + (uintptr_t)EP_METHOD, &entry) && mw_ruby_is_method(entry) ?
 		       entry :
 		       0;
 }
@@ -188,7 +181,7 @@ static void name_functions(const char *cfp, const char *end, mw_value value)
 			name_one(cfp, key_of(cfp, true), value, 0);
 }
 
-bool mw_ruby_name_frames(void)
+void mw_ruby_name_frames(void)
 {
 	const char *end, *cfp = frames_now(&end);
 	static mw_value values[MW_WALK_MOST]; /* under the lock: a thread's stack may be small */
@@ -196,7 +189,7 @@ bool mw_ruby_name_frames(void)
 	int n;
 
 	if (!cfp || !mw_ruby_may_ask())
-		return false;
+		return;
 	n = mw_rb.rb_profile_frames(0, MW_WALK_MOST, values, lines);
 	for (int i = 0; i < n && cfp < end; i++) {
 		const char *at;
@@ -215,5 +208,4 @@ bool mw_ruby_name_frames(void)
 			name_one(cfp, key, values[i], lines[i]);
 		cfp += mw_ruby.frame_size;
 	}
-	return true;
 }

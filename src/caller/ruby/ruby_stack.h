@@ -21,9 +21,9 @@ void mw_ruby_walk(struct mw_walk *);
  */
 int mw_ruby_runs(void);
 /*
- * With the lock of stacks.h: names those of this thread's frames that lack a text. False: Ruby can't
- * be asked here and now.
+ * With the lock of stacks.h: names those of this thread's frames that lack a text, if Ruby can be
+ * asked here and now.
  */
-bool mw_ruby_name_frames(void);
+void mw_ruby_name_frames(void);
 
 #endif
