@@ -28,9 +28,6 @@ class FirstStacksTest < Minitest::Test
   LINE = "/app.rb:4"
   MADE = 2000 * 2001
 
-  # A method's name without its class.
-  def bare(name) = name.sub(/(?<![^ ])[\w:]+[#.](?=[^\s#.]+\z)/, "")
-
   # Frames and bytes of each stack, as the page has them.
   def stacks(by, raw: false)
     body("/stacks.collapsed?by=#{by}#{"&raw=1" if raw}").lines(chomp: true).map do |line|

@@ -55,9 +55,6 @@ class StacksTest < Minitest::Test
     found
   end
 
-  # A method's name without its class.
-  def bare(name) = name.sub(/(?<![^ ])[\w:]+[#.](?=[^\s#.]+\z)/, "")
-
   # Stacks, innermost frame first.
   def pprof(target = "/debug/pprof/heap", at: path)
     all = fields(Zlib.gunzip(body(target, at: at).b)).group_by(&:first).transform_values { |v| v.map(&:last) }

@@ -85,6 +85,9 @@ module Served
     app
   end
 
+  # A frame's name without its method's class: "block in keep" for "block in Store#keep".
+  def bare(name) = name.sub(/(?<![^ ])[\w:]+[#.](?=[^\s#.]+\z)/, "")
+
   # A Ruby script given as text; its locations end with "/NAME:LINE". `files`:
   # further ones in its folder, by name.
   def served_ruby(script, *flags, name: "app.rb", args: [], files: {}, **rest)
