@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 
-# make.rb [OUT] - writes what is made from the list of options, src/options/options.def:
-# in each of FILES the lines between the comments "begin: made by `make doc`" and "end". The
-# rest of these files is written by hand. With OUT the files go to that folder and stay as they are here.
+# make.rb [OUT] - writes what is made from the list of options, src/options/options.def, and from the
+# list of mwrapctl's commands, lib/mwrap/ctl/commands.rb: in each of FILES the lines between the
+# comments "begin: made by `make doc`" and "end". The rest of these files is written by hand.
+# With OUT the files go to that folder and stay as they are here.
 
 require "fileutils"
+require_relative "../lib/mwrap/ctl/commands"
 
 ROOT = File.expand_path("..", __dir__)
 Option = Struct.new(:key, :value, :group, :help, :manual)
@@ -83,20 +85,92 @@ def fish(options)
   end.join("\n")
 end
 
+# --- mwrapctl -----------------------------------------------------------------------
+
+# The label in the manual: what is typed in bold, what stands for something in italics.
+def ctl_label(text)
+  text.split(/([ |,=]+)/).map do |s|
+    s.match?(/\A[ |,=]+\z/) ? s : s.match?(/\A[A-Z]+\z/) ? "\\fI#{s}\\fR" : "\\fB#{s.gsub("-", "\\-")}\\fR"
+  end.join
+end
+
+def ctl_man(commands)
+  commands.map do |c|
+    entries = c.forms.map { |label, text| [label, "#{text.sub(/\A\w/, &:upcase)}."] } + c.options.map { |o| [o.label, o.manual] }
+    ".SS #{c.name} #{c.argument}\n#{roff(c.about.tr("\n", " ").strip)}\n" +
+      entries.map { |label, text| ".TP\n#{ctl_label(label)}\n#{roff(text)}\n" }.join
+  end.join.chomp
+end
+
+def ctl_kind(option) = option.words || (:file if option.value == "FILE")
+def ctl_flags(option) = ["--#{option.name}", *("-#{option.letter}" if option.letter)]
+
+def ctl_bash(commands)
+  valued = commands.flat_map do |c|
+    c.options.select(&:value).map do |o|
+      words = case ctl_kind(o)
+              when Array then "compgen -W '#{o.words.join(" ")}' -- \"$3\""
+              when :file then "compgen -f -- \"$3\""
+              else ":"
+              end
+      "\t#{ctl_flags(o).map { |f| "'#{c.name} #{f}'" }.join(" | ")}) #{words} ;;"
+    end
+  end
+  ["_mwrapctl_commands='#{commands.map(&:name).join(" ")}'",
+   "_mwrapctl_options() {", "\tcase $1 in", *commands.map { |c| "\t#{c.name}) echo '#{c.options.flat_map { |o| ctl_flags(o) }.join(" ")} --help' ;;" }, "\tesac", "}",
+   "# What may stand behind an option; fails if it takes nothing.",
+   "_mwrapctl_values() {", "\tcase \"$1 $2\" in", *valued, "\t*) return 1 ;;", "\tesac", "\treturn 0", "}"].join("\n")
+end
+
+def ctl_quote(text) = text.gsub(/[\[\]:\\]/) { "\\#{_1}" }.gsub("'", "'\\\\''")
+
+def ctl_zsh(commands)
+  names = commands.map { |c| "\t'#{c.name}:#{ctl_quote(c.summary)}'" }
+  options = commands.map do |c|
+    specs = c.options.map do |o|
+      action = { Array => "(#{o.words&.join(" ")})", Symbol => "_files", NilClass => " " }.fetch(ctl_kind(o).class)
+      takes = ":#{o.value.gsub(":", "\\:")}:#{action}" if o.value
+      long = "--#{o.name}#{"=" if o.value}"
+      o.letter ? "'(-#{o.letter} --#{o.name})'{-#{o.letter}+,#{long}}'[#{ctl_quote(o.help)}]#{takes}'" : "'#{long}[#{ctl_quote(o.help)}]#{takes}'"
+    end
+    "#{c.name}) _arguments -s -S \\\n#{specs.map { |s| "\t#{s} \\\n" }.join}\t'--help[show this command]' '1:#{c.argument}:_files' ;;"
+  end
+  ["commands=(", *names, ")", "_mwrapctl_options() {", "case $1 in", *options, "esac", "}"].join("\n")
+end
+
+def ctl_fish(commands)
+  help = "complete -c mwrapctl -n '__fish_seen_subcommand_from help' -f -a '#{commands.map(&:name).join(" ")}'"
+  [help] + commands.flat_map do |c|
+    ["complete -c mwrapctl -n __mwrapctl_first -f -a #{c.name} -d '#{c.summary.gsub("'", "\\\\'")}'",
+     *c.options.map do |o|
+       takes = case ctl_kind(o)
+               when Array then " -x -a '#{o.words.join(" ")}'"
+               when :file then " -r -F"
+               else o.value ? " -x" : ""
+               end
+       "complete -c mwrapctl -n '__fish_seen_subcommand_from #{c.name}'#{" -s #{o.letter}" if o.letter} -l #{o.name}#{takes} -d '#{o.help.gsub("'", "\\\\'")}'"
+     end]
+  end
+end
+
+OPTIONS = options(File.read(File.join(ROOT, "src/options/options.def")))
+COMMANDS = Mwrap::Ctl::COMMANDS
+
 FILES = {
-  "lib/mwrap/options.rb" => :ruby, "doc/mwrap.1" => :man, "doc/completions/mwrap.bash" => :bash,
-  "doc/completions/_mwrap" => :zsh, "doc/completions/mwrap.fish" => :fish
+  "lib/mwrap/options.rb" => [:ruby, OPTIONS], "doc/mwrap.1" => [:man, OPTIONS], "doc/completions/mwrap.bash" => [:bash, OPTIONS],
+  "doc/completions/_mwrap" => [:zsh, OPTIONS], "doc/completions/mwrap.fish" => [:fish, OPTIONS],
+  "doc/mwrapctl.1" => [:ctl_man, COMMANDS], "doc/completions/mwrapctl.bash" => [:ctl_bash, COMMANDS],
+  "doc/completions/_mwrapctl" => [:ctl_zsh, COMMANDS], "doc/completions/mwrapctl.fish" => [:ctl_fish, COMMANDS]
 }.freeze
 
-list = options(File.read(File.join(ROOT, "src/options/options.def")))
-FILES.each do |path, from|
+FILES.each do |path, (from, list)|
   old = File.read(File.join(ROOT, path))
   blocks = 0
   new = old.gsub(/^([^\n]*begin: made by `make doc`\n)(?:.*?\n)??([ \t]*(?:#|\.\\") end\n)/m) do
     blocks += 1
-    "#{$1}#{send(from, list)}\n#{$2}"
+    "#{$1}#{[*send(from, list)].join("\n")}\n#{$2}"
   end
-  abort "#{path}: has #{blocks} parts for the list of options, not one" unless blocks == 1
+  abort "#{path}: has #{blocks} parts for the list, not one" unless blocks == 1
   to = File.join(ARGV[0] || ROOT, path)
   FileUtils.mkdir_p(File.dirname(to))
   File.write(to, new) unless File.exist?(to) && File.read(to) == new

@@ -8,8 +8,8 @@
  * symbol the extension still works, and answers zeros.
  *
  * Rules for callers:
- *  - Each result is a copy. No call returns with a lock or an RCU read-side section held.
- *    So callers may block, sort, write to clients or run Ruby code with a result.
+ *  - Each result is a copy. No call but server_site returns with a lock or an RCU read-side
+ *    section held. So callers may block, sort, write to clients or run Ruby code with a result.
  *  - Each call enters quiet mode by itself: its own allocations aren't tracked.
  *    The caller's own allocations are tracked, unless the caller is inside
  *    quiet_enter()/quiet_leave().
@@ -24,13 +24,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 10u
+#define MW_API_VERSION 11u
 
 struct mw_options; /* options/options.h */
 struct mw_family;  /* family/family.h */
+struct mw_site;    /* pages/site.h */
 
 enum mw_kind {
-	MW_KIND_RUBY,   /* location is "PATH:LINE" */
+	MW_KIND_RUBY,   /* location is "PATH:LINE", with callers "PATH:LINE < PATH:LINE ..." */
 	MW_KIND_NATIVE, /* location is "MODULE(symbol+0x1f) [0x7f..]" */
 	MW_KIND_SPECIAL /* "(other)", "(gone)", "(ruby, line not known)", "(ruby, starting)" */
 };
@@ -66,12 +67,17 @@ struct mw_row {
 	uint32_t id;          /* for lives(); stable while anything is live there */
 	enum mw_kind kind;
 	uint32_t processes;   /* in a family's sum: processes that know the location; else 0 */
+	/* what most of its bytes are of: set by a reader (report/kinded.h); NULL: none asked */
+	const char *top_kind; /* "string" */
+	uint32_t top_share;   /* of 1,000; 0: nothing is known */
+	uint32_t kind_samples; /* that this rests on */
 };
 
 struct mw_snapshot {
 	size_t n;
 	struct mw_row *rows; /* in no particular order; every location used */
 	bool family;         /* a sum over processes, made by src/family, not by the tracker */
+	bool kinds;          /* the rows' kinds are set */
 };
 
 /* One live allocation. */
@@ -122,8 +128,8 @@ struct mw_stats {
 	const char *ruby_lookup;  /* "fast", "public", "starting", "ended" or "none" */
 	const char *ruby_why;     /* why "public" is in use, or "" */
 	/*
-	 * mode: "ruby" (the C library's allocator, lines found the fast way, GC.count read),
-	 * "bytes" (that allocator, and no Ruby) or "none" (the slow way).
+	 * mode: "ruby" (lines are found the fast way, and GC.count is read), "bytes" (no Ruby) or
+	 * "none" (the slow way).
 	 * mode_why: the reason for "none", or "".
 	 * gc_count, how GC.count is read: "memory", "call" (of Ruby's function),
 	 * "starting" (0 until Ruby is up), "ended" (its last value) or "none" (no Ruby).
@@ -169,6 +175,7 @@ struct mw_stats {
 	uint64_t stacks_dropped;   /* samples lost: two threads at once, or no room */
 	uint64_t stacks_folded; /* stacks that found no room: their samples count without a caller */
 	uint64_t stacks_ns; /* ns that threads spent on it */
+	uint32_t bt; /* Ruby callers kept with each location, now; 0: none */
 };
 
 /* Spans of time in generations (GC.count). Without any span, all fields are 0. */
@@ -219,6 +226,8 @@ struct mw_stacked {
 	double live_bytes, live_blocks; /* of these, and of those before, live now */
 	double ever; /* bytes since the start; above 0 if the stack was only seen */
 	uint32_t samples, live_samples;
+	double born_bytes; /* of the live ones, those that were born in the range asked for */
+	uint32_t born_samples;
 };
 
 struct mw_stacks {
@@ -229,6 +238,13 @@ struct mw_stacks {
 	char *texts;
 	uint64_t rate; /* mean bytes from sample to sample, now; 0: sampling is off */
 	size_t bytes[4]; /* of these four pieces of memory */
+};
+
+/* What server_site answers. */
+enum mw_site_is {
+	MW_SITE_TAKEN,
+	MW_SITE_BUSY, /* not in time: its server starts, is busy, or isn't run */
+	MW_SITE_NONE /* no server runs in this process, nor will one */
 };
 
 struct mw_api {
@@ -286,8 +302,11 @@ struct mw_api {
 	 */
 	bool (*every_second)(void (*f)(void));
 
-	/* The sampled stacks. NULL: no memory. Free with stacks_free. */
-	struct mw_stacks *(*stacks)(void);
+	/*
+	 * The sampled stacks. from, to: a range of time, in whole seconds of uptime, `to` excluded; it
+	 * matters for born_bytes and born_samples only. NULL: no memory. Free with stacks_free.
+	 */
+	struct mw_stacks *(*stacks)(uint32_t from, uint32_t to);
 	void (*stacks_free)(struct mw_stacks *);
 
 	void (*stats)(struct mw_stats *);
@@ -307,6 +326,11 @@ struct mw_api {
 	 */
 	void (*pause)(bool on);
 	bool (*paused)(void);
+
+	/* Ruby callers kept with each new allocation's location: 0 to 16 */
+	void (*set_bt)(unsigned callers);
+	/* As the option stacks: mean bytes from sample to sample, 0: none; automatic: at first. */
+	void (*set_stacks)(uint64_t rate, bool automatic);
 
 	/*
 	 * This thread's allocations are not tracked until as many quiet_leave()s as
@@ -329,6 +353,14 @@ struct mw_api {
 
 	/* How the server's family is reached. False: no server runs in this process, or not yet. */
 	bool (*server_endpoint)(struct mw_family *);
+
+	/*
+	 * Takes the server's site for this thread, with its point of this second, until
+	 * server_site_give. Others, also the server's thread, wait meanwhile. Waits `ms`
+	 * milliseconds at most. The caller is in quiet mode. In between it calls nothing of Ruby's.
+	 */
+	enum mw_site_is (*server_site)(struct mw_site **, unsigned ms);
+	void (*server_site_give)(void);
 
 	/*
 	 * Loads a shared object from the tracker's folder, for good, as the server itself was loaded:

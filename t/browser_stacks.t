@@ -60,11 +60,146 @@ class RealFlameTest < Minitest::Test
     assert_quiet
   end
 
+  # The live table: a column, a group and a filter, where stacks are kept.
+  def test_kinds
+    start("stacks:64k")
+    open_page("#{origin}/")
+    kind = "[...document.querySelectorAll('.locations tbody tr')].find((tr) => tr.textContent.includes('app.rb:#{LINE}'))?.querySelector('td:nth-child(' + " \
+           "(1 + [...document.querySelectorAll('.locations th')].findIndex((th) => th.dataset.column === 'kind')) + ')')?.textContent"
+    wait_until("/^string.\\d+.%$/.test(#{kind})")
+    click(".toolbar [data-group=kind]")
+    wait_until("[...document.querySelectorAll('.locations tbody a')].some((a) => a.textContent === 'string')")
+    js("[...document.querySelectorAll('.locations tbody a')].find((a) => a.textContent === 'string').click()")
+    wait_until("document.querySelector('.toolbar input').value === 'kind:\"string\"' && document.querySelector('.locations').textContent.includes('app.rb:#{LINE}')")
+    assert_match(/[?&]kind=string/, js("document.querySelector('.toolbar [data-form=tsv]').search"))
+    assert_quiet
+  end
+
+  def test_no_kinds_without_stacks
+    start
+    open_page("#{origin}/")
+    wait_until("!!document.querySelector('.locations tbody tr[role=row]')")
+    assert_equal [true, nil, true], [js("document.querySelector('.toolbar [data-group=kind]').hidden"), text(".locations [data-column=kind]"),
+                                     js("document.querySelector('.menu input[value=kind]').parentNode.hidden")]
+    assert_quiet
+  end
+
   def test_one_location
     start("stacks:64k")
     flame("?location=#{escape(line)}")
     assert_total tsv.find { |r| r.location == line }.live_bytes
     assert_includes text(".flame .summary"), "app.rb:#{LINE}"
+    assert_quiet
+  end
+
+  # --- the ways there ---------------------------------------------------------------------
+
+  def live_page(hash = "")
+    open_page("#{origin}/#{hash}")
+    wait_for_live
+  end
+
+  def test_called_by_on_a_location_s_page
+    start("stacks:64k")
+    live_page("#at=#{escape(line)}")
+    rows = wait_until("[...document.querySelectorAll('.one .called tbody tr')].map((tr) => [...tr.children].map((td) => td.textContent))") { |r| r.any? && r }
+    bytes = tsv.find { |r| r.location == line }.live_bytes
+    assert_equal [format("%.2f\u00a0MB", bytes / 1048576.0), "100\u00a0%"], rows[0].first(2)
+    assert_match(/keep app\.rb:#{LINE} ← block in .*caller_of_it app\.rb:4 ← Integer#times ← /, rows[0].last)
+    assert_match(/estimated from \d+ samples/, text(".one .note:has(a)"))
+    click(".one .note a")
+    wait_until("!!document.querySelector('.flame .top-frames tbody tr')")
+    assert_equal "?location=#{escape(line)}&invert=1", js("location.search")
+    assert_total bytes
+    assert_quiet
+  end
+
+  # The row at hand leads there by a link, and by the key w.
+  def test_from_a_row_of_the_table
+    start("stacks:64k")
+    live_page("#q=#{escape(line)}")
+    wait_until("document.querySelectorAll('#{ROWS}').length === 1")
+    assert_equal "#{origin}/flame?location=#{escape(line)}&invert=1", js("document.querySelector('#{ROWS} a.callers').href")
+    shown = "getComputedStyle(document.querySelector('#{ROWS} a.callers')).display"
+    assert_equal "none", js(shown)
+    js("document.querySelector('table.locations').focus()")
+    keys(:Down)
+    wait_until("document.querySelector('#{ROWS}').ariaSelected === 'true'")
+    assert_equal "block", js(shown)
+    keys("w")
+    wait_until("!!document.querySelector('.flame .top-frames tbody tr')")
+    assert_includes text(".flame .summary"), "app.rb:#{LINE}"
+    assert_quiet
+  end
+
+  # The history's last moment is later than all that was done.
+  def moment
+    done = stats["uptime"].floor
+    eventually("a later moment of the history") do
+      r = get("/flame.json?by=growth&range=all")
+      r.status == 200 && JSON.parse(r.body)["range"]["to"].then { |to| to.to_i if to > done }
+    end
+  end
+
+  def test_who_called_what_grew_in_a_part_of_the_time
+    app = start("stacks:64k")
+    from = moment
+    app.ask("200")
+    to = moment
+    app.ask("100")
+    live_page("#time=#{from}-#{to}")
+    wait_until("document.querySelector('.headline a.callers')?.hidden === false")
+    assert_equal "who called what grew", text(".headline a.callers")
+    click(".headline a.callers")
+    wait_until("!!document.querySelector('.flame .top-frames tbody tr') && !document.querySelector('.flame[aria-busy]')")
+    assert_equal "?by=growth&from=#{from}&to=#{to}", js("location.search")
+    clock = /\d\d:\d\d:\d\d/
+    assert_match(/\ALive bytes grew by 3\.8\d.MB from #{clock} to #{clock}\. Callers are estimated from \d+ samples that were taken in that time and still live\.\z/, text(".flame .summary"))
+    assert_match(/\Afrom #{clock} to #{clock} ×\z/, text(".flame [data-action=times]"))
+    # the way back
+    click(".flame [data-action=times]")
+    wait_until("location.search === '?by=growth' && document.querySelector('.flame .summary').textContent.includes(' until ')")
+    assert_equal true, js("document.querySelector('.flame [data-action=times]').hidden")
+    js("history.back()")
+    wait_until("document.querySelector('.flame .summary').textContent.includes(' to ')")
+    click(".flame [data-by=total]")
+    wait_until("location.search === '?by=total' && document.querySelector('.flame .summary').textContent.includes('were allocated')")
+    assert_quiet
+  end
+
+  def test_since_the_mark_of_a_tab
+    start("stacks:64k")
+    moment
+    live_page
+    assert_equal true, js("document.querySelector('.headline a.callers').hidden")
+    click("[data-action=mark]")
+    wait_until("document.querySelector('.headline a.callers').hidden === false")
+    assert_match(%r{/flame\?by=growth&from=\d+\z}, js("document.querySelector('.headline a.callers').href"))
+    assert_quiet
+  end
+
+  def test_a_range_without_scripts
+    app = start("stacks:64k")
+    from = moment
+    app.ask("200")
+    to = moment
+    open_page("#{origin}/flame?by=growth&from=#{from}&to=#{to}", scripts: false)
+    assert_includes text(".flame-plain"), "caller_of_it"
+    assert_match(/grew by 3\.8\d.MB from .* to .* of uptime\. Callers are estimated from \d+ samples/, text(".flame-plain .summary"))
+    click(".flame-plain .summary a")
+    wait_until("location.search === '?by=growth'")
+    refute_includes text(".flame-plain .summary"), "of uptime"
+    close_page
+    open_page("#{origin}/at/#{escape(line)}", scripts: false)
+    assert_match(/keep .*caller_of_it/m, text("table.called"))
+  end
+
+  def test_without_stacks_there_is_no_way
+    start
+    live_page("#at=#{escape(line)}")
+    wait_until("!!document.querySelector('.one .histogram tbody tr')")
+    assert_equal true, js("document.querySelector('.one [aria-label=\"Called by\"]').hidden")
+    assert_equal 0, js("document.querySelectorAll('#{ROWS} a.callers').length")
     assert_quiet
   end
 

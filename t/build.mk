@@ -20,7 +20,7 @@ $(T)/programs/%: t/programs/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -rdynamic -o $@ $< $(LIBS) -lpthread -ldl
 $(T)/programs/own_mhd: LIBS := $(MHD_LIBS)
-PROFILE_OBJ := $(patsubst %,$(B)/src/report/%.o,profile profile_tree pprof collapsed intern group rows columns location buf escape)
+PROFILE_OBJ := $(patsubst %,$(B)/src/report/%.o,profile profile_tree profile_tree_json pprof collapsed intern group rows columns location buf escape profile_make row_index kinds kinded)
 $(T)/programs/profile_forms: LIBS := $(PROFILE_OBJ)
 $(T)/programs/profile_forms: $(PROFILE_OBJ)
 $(T)/programs/urcu_%: t/programs/urcu.c
@@ -41,7 +41,7 @@ $(T)/plugins/%.so: t/plugins/%.cc
 	$(Q)mkdir -p $(@D) && $(CXX) -std=c++17 -O1 -g -fPIC -shared -o $@ $< -ldl -lpthread
 # a unit test names the objects that it needs in a comment: /* uses: src/options/options.c ... */;
 # @server: those of the server's rooms but httpd that it calls
-$(T)/server.a: $(filter-out $(B)/src/httpd/% $(B)/src/options/%,$(SERVER_OBJ))
+$(T)/server.a: $(filter-out $(B)/src/httpd/%,$(SERVER_OBJ))
 	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
 $(T)/unit/%: t/unit/%.c $(TRACKER_OBJ) $(T)/server.a
 	$(call say,CC,$<)

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# completions.t - what bash, zsh and fish make of a line and a Tab, with doc/completions.
+# completions.t - what bash, zsh and fish make of a line and a Tab, with doc/completions: for mwrap, MWRAP and mwrapctl.
 # bash and zsh are asked as a user asks them, on a terminal; fish has a command for it.
 
 require_relative "lib/tap"
 require_relative "../lib/mwrap/options"
+require_relative "../lib/mwrap/ctl/commands"
 require "io/console"
 require "io/wait"
 require "pty"
@@ -34,6 +35,21 @@ module Completions
     "mwrap -- mktem" => "mwrap -- mktemp ",
     "MWRAP=read_only:1 mwrap mktem" => "MWRAP=read_only:1 mwrap mktemp ",
     "mwrap cat some/f" => "mwrap cat some/file "
+  }.freeze
+  # For mwrapctl, whose commands and options are Mwrap::Ctl::COMMANDS
+  CTL = {
+    "mwrapctl --v" => "mwrapctl --version ",
+    "mwrapctl hel" => "mwrapctl help ",
+    "mwrapctl help fl" => "mwrapctl help flame ",
+    "mwrapctl fl" => "mwrapctl flame ",
+    "mwrapctl flame --inv" => "mwrapctl flame --invert ",
+    "mwrapctl flame --tok" => "mwrapctl flame --token-file ",
+    "mwrapctl flame --by li" => "mwrapctl flame --by live ",
+    "mwrapctl flame --by=gro" => "mwrapctl flame --by=growth ",
+    "mwrapctl flame some/f" => "mwrapctl flame some/file ",
+    "mwrapctl flame -o some/f" => "mwrapctl flame -o some/file ",
+    "mwrapctl flame some/file --output some/f" => "mwrapctl flame some/file --output some/file ",
+    "mwrapctl flame some/file --pid some/f" => "mwrapctl flame some/file --pid some/f" # takes no file
   }.freeze
   OF_SOCKETS = KEYS.grep(/\Asocket/).freeze
 
@@ -112,6 +128,18 @@ module Completions
     end
   end
 
+  # Each option of mwrapctl's commands is listed behind a dash or two, and each word behind its option.
+  def assert_ctl(shell)
+    Mwrap::Ctl::COMMANDS.each do |c|
+      listed = shell.tab("mwrapctl #{c.name} --")[1]
+      c.options.each { |o| assert_match(/(?<![\w-])--#{o.name}(?![\w-])/, listed) }
+      c.options.select(&:words).each do |o|
+        listed = shell.tab("mwrapctl #{c.name} --#{o.name} ")[1]
+        o.words.each { |word| assert_match(/(?<!\w)#{word}(?!\w)/, listed) }
+      end
+    end
+  end
+
   # Each key by a beginning of it, and each word behind its key; `space` may end a word.
   def assert_every_option(shell, before)
     KEYS.each do |key|
@@ -139,7 +167,7 @@ class TestOfBash < Minitest::Test
   SH
 
   def bash(more = "", &block)
-    Shell.run("bash", "--norc", "--noprofile", "-i", start: "#{START}#{more}\n. #{FOLDER}/mwrap.bash", &block)
+    Shell.run("bash", "--norc", "--noprofile", "-i", start: "#{START}#{more}\n. #{FOLDER}/mwrap.bash; . #{FOLDER}/mwrapctl.bash", &block)
   end
 
   WITH = ". /usr/share/bash-completion/bash_completion"
@@ -171,6 +199,15 @@ class TestOfBash < Minitest::Test
           assert_equal "env #{words}mktemp ", shell.tab("env #{words}mktem")[0]
         end
         assert_equal "env MWRAP=read_only:1 mktemp --tmpdir", shell.tab("env MWRAP=read_only:1 mktemp --tmp")[0].sub(/[= ]*\z/, "") unless more.empty?
+      end
+    end
+  end
+
+  def test_mwrapctl
+    ["", WITH, "COMP_WORDBREAKS=${COMP_WORDBREAKS//=}"].each do |more|
+      bash(more) do |shell|
+        assert_tabs(shell, CTL)
+        assert_ctl(shell)
       end
     end
   end
@@ -214,6 +251,14 @@ class TestOfZsh < Minitest::Test
   def test_commands_behind_mwrap
     zsh { |shell| assert_tabs(shell, COMMANDS) }
   end
+
+  def test_mwrapctl
+    zsh do |shell|
+      # it offers a sign of equality behind an option
+      assert_tabs(shell, CTL.merge("mwrapctl flame --tok" => "mwrapctl flame --token-file="))
+      assert_ctl(shell)
+    end
+  end
 end
 
 class TestOfFish < Minitest::Test
@@ -224,7 +269,7 @@ class TestOfFish < Minitest::Test
     in_tmp do |dir|
       Dir.mkdir("#{dir}/some")
       File.write("#{dir}/some/file", "")
-      script = "source #{FOLDER}/mwrap.fish; for line in $argv; echo \"line $line\"; complete -C \"$line\"; end"
+      script = "source #{FOLDER}/mwrap.fish; source #{FOLDER}/mwrapctl.fish; for line in $argv; echo \"line $line\"; complete -C \"$line\"; end"
       run = run_command("fish", "--no-config", "-c", script, *lines, chdir: dir, env: { "HOME" => dir, "LC_ALL" => "C.UTF-8" })
       assert_success run
       assert_equal "", run.stderr
@@ -252,5 +297,14 @@ class TestOfFish < Minitest::Test
     assert_equal %w[--help --version], found.shift.sort
     refute_includes found.shift, "--version"
     COMMANDS.each_with_index { |(_, line), i| assert_equal [line.split.last], found[i] }
+  end
+
+  def test_mwrapctl
+    CTL.zip(fish(*CTL.keys)) { |(typed, line), found| assert_equal typed == line ? [] : [line.split.last], found, typed }
+    Mwrap::Ctl::COMMANDS.each do |c|
+      assert_empty c.options.map { |o| "--#{o.name}" } - fish("mwrapctl #{c.name} --")[0]
+      valued = c.options.select(&:words)
+      valued.zip(fish(*valued.map { |o| "mwrapctl #{c.name} --#{o.name} " })) { |o, found| assert_equal o.words.sort, found.sort }
+    end
   end
 end

@@ -92,6 +92,21 @@ class CostTest < Minitest::Test
     assert_cost :string, found
   end
 
+  # The option bt, relative to a string without it: +23 % with 2 callers, +33 % with 4, +52 % with 8 (gcc
+  # 12). The stack is deeper than that. Other compilers make a little more or less of it.
+  CALLERS = { 2 => 1.23, 4 => 1.33, 8 => 1.52 }.freeze
+
+  def test_a_string_with_callers
+    script = "def deep(n, k) = n.zero? ? work(k) : deep(n - 1, k); " \
+             "def work(k); i = 0; while i < k; 'x' * (640 + (i & 63)); i += 1; end; end; GC.start; deep(20, ARGV[0].to_i)"
+    costs = [0, *CALLERS.keys].to_h do |n|
+      [n, each_round(2_000, 12_000) { |k| ours(RUBY, "--disable=gems", "-e", script, k.to_s, env: { "MWRAP" => "bt:#{n}" }) }]
+    end
+    CALLERS.each do |n, times|
+      assert_in_delta times, costs[n] / costs[0], times * TOLERANCE, "bt:#{n}: #{costs.inspect}"
+    end
+  end
+
   # Of both compilers, on each allocator: what a pair costs in all objects, less what it costs without
   # the tracker. With gcc 12: 126, 147, 153 and 148 on libc, jemalloc, mimalloc and tcmalloc; with clang
   # 14: 130, 155, 161 and 155. It was 284, 260 and 266 before there was a fast way on the last three.

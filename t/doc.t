@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# doc.t - what is made from the list of options is current, and the dashboard; the manual is well formed and
-# names every option and every route; examples in the documents name options that there are.
+# doc.t - what is made from the lists of options and of mwrapctl's commands is current, and the dashboard; the
+# manuals are well formed and name every option, command and route; examples in the documents name options
+# that there are.
 
 require_relative "lib/tap"
 require_relative "../lib/mwrap/options"
 require_relative "../lib/mwrap/version"
+require_relative "../lib/mwrap/ctl/commands"
 require "fileutils"
 
 class TestOfWhatIsMade < Minitest::Test
   MADE = %w[lib/mwrap/options.rb doc/mwrap.1 doc/completions/mwrap.bash doc/completions/_mwrap doc/completions/mwrap.fish].freeze
+  CTL = %w[doc/mwrapctl.1 doc/completions/mwrapctl.bash doc/completions/_mwrapctl doc/completions/mwrapctl.fish].freeze
+  LISTS = %w[src/options/options.def lib/mwrap/ctl/commands.rb lib/mwrap/ctl/command.rb].freeze
 
   def make(root, *args)
     run_command(RUBY, "#{root}/doc/make.rb", *args)
@@ -20,7 +24,7 @@ class TestOfWhatIsMade < Minitest::Test
   # A copy of what `make doc` reads and writes.
   def copy
     in_tmp do |dir|
-      [*MADE, "doc/make.rb", "src/options/options.def"].each do |path|
+      [*MADE, *CTL, *LISTS, "doc/make.rb"].each do |path|
         FileUtils.mkdir_p(File.dirname("#{dir}/#{path}"))
         FileUtils.cp("#{ROOT}/#{path}", "#{dir}/#{path}")
       end
@@ -31,8 +35,8 @@ class TestOfWhatIsMade < Minitest::Test
   def test_it_is_current
     in_tmp do |dir|
       assert_success make(ROOT, dir)
-      assert_equal MADE.sort, Dir.glob("**/*", base: dir).select { |path| File.file?("#{dir}/#{path}") }.sort
-      MADE.each { |path| assert_equal File.read("#{ROOT}/#{path}"), File.read("#{dir}/#{path}"), "#{path}: run make doc" }
+      assert_equal [*MADE, *CTL].sort, Dir.glob("**/*", base: dir).select { |path| File.file?("#{dir}/#{path}") }.sort
+      [*MADE, *CTL].each { |path| assert_equal File.read("#{ROOT}/#{path}"), File.read("#{dir}/#{path}"), "#{path}: run make doc" }
     end
   end
 
@@ -49,6 +53,24 @@ class TestOfWhatIsMade < Minitest::Test
       assert_equal made, MADE.map { |path| File.read("#{dir}/#{path}") }
     end
   end
+
+  def test_a_new_command_comes_into_every_file
+    copy do |dir|
+      list = File.read("#{dir}/lib/mwrap/ctl/commands.rb")
+      File.write("#{dir}/lib/mwrap/ctl/commands.rb", list.sub(/^    \]\.freeze$/, "    ].push(#{NEW_COMMAND}).freeze"))
+      assert_success make(dir)
+      CTL.each { |path| assert_includes File.read("#{dir}/#{path}"), "colour", path }
+      assert_includes File.read("#{dir}/doc/mwrapctl.1"), ".SS paint SOCKET\nPaints.\n.TP\n\\fIPATH\\fR\nA brush.\n.TP\n\\fB\\-c\\fR, \\fB\\-\\-colour\\fR \\fBred\\fR|\\fBdark\\fR\nIt's \\fB\\-red\\fR.\n"
+      made = CTL.map { |path| File.read("#{dir}/#{path}") }
+      assert_success make(dir)
+      assert_equal made, CTL.map { |path| File.read("#{dir}/#{path}") }
+    end
+  end
+
+  NEW_COMMAND = <<~'RUBY'.tr("\n", " ")
+    Command.new(name: "paint", argument: "SOCKET", summary: "it's [new]", about: "Paints.", forms: [["PATH", "a brush"]],
+                options: [Option.new(name: "colour", letter: "c", value: "red|dark", help: "the user's (\"x\") one", manual: "It's `-red`.")])
+  RUBY
 
   def test_a_mistake_in_the_list_is_told
     copy do |dir|
@@ -111,24 +133,35 @@ class TestOfDashboard < Minitest::Test
   end
 end
 
-class TestOfManual < Minitest::Test
-  PAGE = File.join(MwrapTest::ROOT, "doc/mwrap.1")
-
-  def shown(command = "man #{PAGE}")
+module ManualTest
+  def shown(command = "man #{page}")
     run = run_command("sh", "-c", command, env: { "MANPAGER" => "cat", "MANWIDTH" => "80", "LC_ALL" => "C.UTF-8", "MAN_KEEP_FORMATTING" => nil })
     assert_success run
     run.stdout.gsub(/.\x08/, "")
   end
 
   def test_it_is_well_formed
-    lint = run_command("mandoc", "-Tlint", "-Wall", PAGE)
+    lint = run_command("mandoc", "-Tlint", "-Wall", page)
     assert_equal ["", ""], [lint.stdout, lint.stderr]
     assert_success lint
-    man = run_command("man", "--warnings", "-l", PAGE, env: { "MANPAGER" => "cat", "LC_ALL" => "C.UTF-8" })
+    man = run_command("man", "--warnings", "-l", page, env: { "MANPAGER" => "cat", "LC_ALL" => "C.UTF-8" })
     assert_success man
     assert_equal "", man.stderr
     assert_match(/^NAME$/, man.stdout.gsub(/.\x08/, ""))
   end
+
+  def test_it_has_the_version
+    assert_includes File.read(page)[/^\.TH .*/], "\"mwrap #{Mwrap::VERSION}\""
+  end
+
+  def sections = shown.scan(/^[A-Z][A-Z ]+$/)
+end
+
+class TestOfManual < Minitest::Test
+  include ManualTest
+  PAGE = File.join(ROOT, "doc/mwrap.1")
+
+  def page = PAGE
 
   # What the two of them say of a mistake.
   def test_mistakes_would_be_seen
@@ -140,10 +173,8 @@ class TestOfManual < Minitest::Test
   end
 
   def test_it_has_the_sections_of_a_manual
-    sections = shown.scan(/^[A-Z][A-Z ]+$/)
     assert_equal ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "HTTP SERVER", "FAMILIES", "ENVIRONMENT", "FILES",
                   "EXIT STATUS", "EXAMPLES", "SEE ALSO"], sections
-    assert_includes File.read(PAGE)[/^\.TH .*/], "\"mwrap #{Mwrap::VERSION}\""
   end
 
   def test_it_has_every_option
@@ -199,6 +230,39 @@ class TestOfManual < Minitest::Test
     assert_operator totals.size, :>, 3
     assert_equal totals.sort.reverse, totals
     assert_match(/-e:1$/, run.stdout)
+  end
+end
+
+class TestOfCtlManual < Minitest::Test
+  include ManualTest
+
+  def page = File.join(ROOT, "doc/mwrapctl.1")
+
+  def test_it_has_the_sections_of_a_manual
+    assert_equal ["NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "EXIT STATUS", "EXAMPLES", "SEE ALSO"], sections
+  end
+
+  def test_it_has_every_command_and_every_option
+    text = shown
+    Mwrap::Ctl::COMMANDS.each do |c|
+      part = text[/^   #{c.name} #{c.argument}\n(.*?)(?=^ {0,3}\S)/m, 1]
+      assert part, c.name
+      [*c.forms.map(&:first), *c.options.map(&:label)].each { |label| assert_match(/^ +#{Regexp.escape(label)}($| {2,})/, part) }
+    end
+  end
+
+  def test_the_help_names_it
+    help = run_command(RUBY, "#{ROOT}/bin/mwrapctl", "--help").stdout
+    assert_match(/^NAME\n +mwrapctl - /, shown(help[/^The manual:\s+(.*)$/, 1]))
+  end
+
+  def test_its_examples_name_what_there_is
+    lines = shown[/^EXAMPLES\n(.*?)^SEE/m, 1].scan(/^ +mwrapctl (\w+) (.*)/)
+    assert_operator lines.size, :>=, 5
+    lines.each do |name, words|
+      command = Mwrap::Ctl::COMMANDS.find { |c| c.name == name }
+      words.scan(/(?<= )--?[a-z]+/).each { |flag| assert(command.options.any? { |o| [*("-#{o.letter}" if o.letter), "--#{o.name}"].include?(flag) }, flag) }
+    end
   end
 end
 

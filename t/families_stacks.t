@@ -107,11 +107,121 @@ class FamiliesStacksTest < Minitest::Test
     end
     page = body("/all/flame")
     ["data-base=\"/all\"", 'href="/all/debug/pprof/heap"', 'href="/all/flame" aria-current="page">Who called it</a>'].each { |s| assert_includes page, s }
-    assert_includes body("/all/at/#{escape(line)}"), "<a href=\"/all/flame?location=#{escape(line)}\">who called it</a>"
+    assert_includes body("/all/at/#{escape(line)}"), "<a href=\"/all/flame?location=#{escape(line)}&amp;invert=1\">who called it</a>"
+  end
+
+  # The callers of all three, and the bytes of all three.
+  def test_called_by
+    pids = family("stacks:64k")
+    at = all_at_once(pids) { JSON.parse(body("/all/at/#{escape(line)}.json")) }
+    own, *below = at["called_by"]["rows"]
+    assert_equal [0, row("/all/each/0.tsv")["live_bytes"].to_i], own.values_at("depth", "live_bytes")
+    shares = below.select { |r| r["depth"] == 1 }.to_h { |r| [bare(r["frames"][0]["name"]), r["live_bytes"]] }
+    assert_equal ["block in in_first", "block in in_parent", "block in in_second"], shares.keys.sort
+    assert_equal at["live_bytes"], shares.values.sum
+    assert_in_delta 6_000_000, shares["block in in_first"], 2_000_000
+  end
+
+  # The worker and its parent make the same line grow when they are told.
+  GROWING = <<~RUBY
+    $stdout.sync = true
+    KEPT = []
+    def keep = KEPT << ("x" * 20_000) # the line
+    def in_worker(n) = n.times { keep }
+    def in_parent(n) = n.times { keep }
+    GC.disable
+    worker_in, to_worker = IO.pipe
+    from_worker, worker_out = IO.pipe
+    worker = fork do
+      while (n = worker_in.gets)
+        in_worker(n.to_i)
+        worker_out.puts("done")
+      end
+    end
+    puts worker
+    while (line = $stdin.gets)
+      who, n = line.split
+      if who == "worker"
+        to_worker.puts(n)
+        from_worker.gets
+      else
+        in_parent(n.to_i)
+      end
+      puts "done"
+    end
+    Process.kill(:KILL, worker)
+  RUBY
+
+  # The times are the uptime of the process that answers; each has a history of its own.
+  def test_growth_of_a_range
+    app = served_ruby(GROWING, options: ["stacks:64k"])
+    pids = [app.pid, Integer(app.hear)]
+    eventually("two processes that answer") { JSON.parse(body("/family.json"))["processes"].count { |p| p["state"] == "answers" } == 2 }
+    here = "location=#{escape(line)}" # the same line of the file
+    moment = lambda do
+      done = stats["uptime"].floor
+      eventually("a later moment of both histories") do
+        seen = pids.map { |pid| get("/#{pid}/flame.json?by=growth&range=all") }
+        next unless seen.all? { |r| r.status == 200 }
+        t = seen.map { |r| JSON.parse(r.body) }
+        to = t.map { |x| x["range"]["to"] }
+        to.max.to_i if to.min > done
+      end
+    end
+    start = moment.call
+    app.ask("worker 200")
+    app.ask("parent 100")
+    grown = moment.call
+    app.ask("worker 300")
+    app.ask("parent 300")
+    moment.call
+    tree = eventually("both") do
+      t = JSON.parse(body("/all/flame.json?by=growth&from=#{start}&to=#{grown}&#{here}"))
+      t if t["total"] > 5_000_000
+    end
+    own = pids.sum { |pid| JSON.parse(body("/#{pid}/flame.json?by=growth&from=#{start}&to=#{grown}&#{here}"))["total"] }
+    assert_equal own, tree["total"]
+    assert_in_delta 6_000_000, tree["total"], 300_000
+    assert_equal tree["total"], value_of(tree, "in_worker") + value_of(tree, "in_parent")
+    assert_in_delta 4_000_000, value_of(tree, "in_worker"), 1_500_000
+    assert_operator tree["samples"], :>, 20
+    assert_equal [start, grown], tree["range"].values_at("from", "to")
+    now = JSON.parse(body("/flame.json"))
+    assert_in_delta now["unix"] - now["now"] + start, tree["range"]["unix_from"], 1
+    page = body("/all/flame?by=growth&from=#{start}&to=#{grown}&#{here}")
+    assert_includes page, "in_worker"
+    assert_match(/<a href="\/all\/flame\?by=growth&amp;location=[^"]*">Since the last reset</, page)
+    { "from=x" => /from: seconds/, "from=9&to=2" => /from: later than to/, "since=mark" => %r{since: a mark belongs to one process: use /PID/flame} }.each do |query, like|
+      assert_line get("/all/flame.json?by=growth&#{query}"), 400, like
+    end
+    assert_nil JSON.parse(body("/all/flame.json?by=growth"))["range"]
+  end
+
+  # 2 MB of the parent's in each of three, and 10 MB of the workers': one line, one kind.
+  def test_kinds_of_all
+    pids = family("stacks:64k")
+    sums = ->(rows) { %w[live_bytes live total allocations growth].to_h { |c| [c, rows.sum { |h| h[c] }] } }
+    all, kinds = all_at_once(pids) do
+      found = %w[/all/each/0.json /all/each/0.json?group=kind].map { |target| JSON.parse(body(target)) }
+      found if sums[found[0]] == sums[found[1]] # each asks all processes anew
+    end
+    mine = all.find { |h| h["location"] == line }
+    assert_match(/\Astring \d+ %\z/, mine["kind"])
+    assert_operator mine["kind_samples"], :>, 100
+    assert_equal 3, mine["processes"]
+    string = kinds.find { |h| h["location"] == "string" }
+    assert_operator string["live_bytes"], :>, 14_000_000
+    assert_equal %w[location processes kind kind_samples], body("/all/each/0.tsv").lines[0].chomp.split("\t").last(4)
+    part = JSON.parse(body("/all/each/0.json?kind=string")).find { |h| h["location"] == line }
+    assert_operator part["live_bytes"], :>, 14_000_000
+    assert_includes body("/all/each/0").force_encoding("UTF-8"), '<td class="kind">string'
+    one = JSON.parse(body("/#{pids[1]}/each/0.json?kind=string")).find { |h| h["location"] == line }
+    assert_in_delta 8_000_000, one["live_bytes"], 500_000
   end
 
   def test_all_without_stacks
     pids = family
+    refute_includes body("/all/each/0.tsv").lines[0], "kind"
     tree = all_at_once(pids) { JSON.parse(body("/all/flame.json?location=#{escape(line)}")) }
     assert_equal [row("/all/each/0.tsv")["live_bytes"].to_i, 0, 0, 1], [tree["total"], tree["samples"], tree["rate"], tree["depth"].max]
     refute_includes body("/all/each/0"), "Who called it"

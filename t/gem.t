@@ -69,7 +69,7 @@ class GemTest < Minitest::Test
     names = Gem::Package.new(installed.file).spec.files
     assert_includes names, "src/extconf.rb"
     assert_includes names, "GNUmakefile"
-    assert_empty(names.reject { |name| name.match?(/\.(c|cc|h|def|rb|map|mk|sh|gemspec|html|css|js|svg|md|1|bash|fish)\z|\A[A-Z]+\z|\A(GNUmakefile|bin\/mwrap|doc\/completions\/_mwrap|web\/(dist\/LICENSES|README|build\.mjs|grafana\.json|package(-lock)?\.json))\z/) })
+    assert_empty(names.reject { |name| name.match?(/\.(c|cc|h|def|rb|map|mk|sh|gemspec|html|css|js|svg|md|1|bash|fish)\z|\A[A-Z]+\z|\A(GNUmakefile|bin\/mwrap(ctl)?|doc\/completions\/_mwrap(ctl)?|web\/(dist\/LICENSES|README|build\.mjs|grafana\.json|package(-lock)?\.json))\z/) })
   end
 
   def test_the_three_shared_objects_are_there_and_no_objects
@@ -100,7 +100,7 @@ class GemTest < Minitest::Test
 
   def test_the_completions_are_there
     completions = Dir[File.join(installed.home, "gems/mwrap-*/doc/completions/*")].map { |path| File.basename(path) }
-    assert_equal %w[_mwrap mwrap.bash mwrap.fish], completions.sort
+    assert_equal %w[_mwrap _mwrapctl mwrap.bash mwrap.fish mwrapctl.bash mwrapctl.fish], completions.sort
   end
 
   def test_a_ruby_program_is_tracked

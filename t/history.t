@@ -234,4 +234,20 @@ class HistoryTest < Minitest::Test
     assert_operator with - stats["tracker_bytes"], :>, 200_000
     assert_operator with - stats["tracker_bytes"], :<, 3 * MB
   end
+
+  # A snapshot of so many lines is megabytes, and the history takes some. If they came from malloc, their
+  # free would change from which size the app's own blocks have mappings, and the memory would stay.
+  def test_the_history_leaves_mallocs_settings_alone
+    app = served_ruby(<<~'RUBY')
+      require "fiddle"
+      $stdout.sync = true
+      MALLOC = Fiddle::Function.new(Fiddle::Handle::DEFAULT["malloc"], [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_VOIDP)
+      KEPT = Array.new(30_000) { |i| eval("'x' * 100", nil, "/srv/file#{i / 100}.rb", i % 100 + 1) }
+      # the C library's flag for a block with a mapping of its own
+      puts MALLOC.call(5 << 20)[-8, 8].unpack1("Q") & 2 while $stdin.gets
+    RUBY
+    assert_equal "2", app.ask("before")
+    eventually("curves") { locations("points=2")["rows"].size > 200 }
+    assert_equal "2", app.ask("after")
+  end
 end

@@ -131,7 +131,7 @@ class HttpdRoutesTest < Minitest::Test
     serving
     { "sort=nothing" => /\Asort: one of total, .*not "nothing"/, "order=up" => /\Aorder: /,
       "limit=-1" => /\Alimit: a whole number/, "limit=1e3" => /\Alimit: /,
-      "offset=#{2**64}" => /\Aoffset: /, "group=class" => /\Agroup: line, file, dir or gem/, "min=2k" => /\Amin: /,
+      "offset=#{2**64}" => /\Aoffset: /, "group=class" => /\Agroup: line, file, dir, gem or kind/, "min=2k" => /\Amin: /,
       "format=xml" => /\Aformat: /, "q=%" => /percent/, "q=%zz" => /percent/, "q=%0" => /percent/,
       "q=a%00b" => /NUL/, "sort=%0a%0d%1b" => /\Asort: /, "order=#{"x" * 5000}" => /\Aorder: .{1,200}$/ }
       .each { |query, why| assert_line get("/each/0?#{query}"), 400, why }

@@ -32,7 +32,8 @@ class TestLines < Minitest::Test
         Mwrap.each do |location, |
           # native ones take long to look up one by one, and only one is wanted
           next if location.end_with?("]") && !location.include?("ffi")
-          Mwrap[location]&.each { |size, _| found[wanted[size]][location] += 1 if wanted[size] }
+          line = location.split(" < ")[0] # without the callers of the option bt
+          Mwrap[location]&.each { |size, _| found[wanted[size]][line] += 1 if wanted[size] }
         end
         puts found.to_json
       RUBY
@@ -62,7 +63,7 @@ class TestLines < Minitest::Test
     assert_equal "true\n", r.stdout, r.stderr
   end
 
-  WAYS = [[{}, "fast"], [{ "MWRAP_RUBY_PUBLIC" => "1" }, "public"]]
+  WAYS = [[{}, "fast"], [{ "MWRAP_RUBY_PUBLIC" => "1" }, "public"], [{ "MWRAP" => "bt:4" }, "with_callers"]]
   WAYS << [YJIT, "yjit"] << [YJIT.merge("MWRAP_RUBY_PUBLIC" => "1"), "yjit_public"] if HAS_YJIT
 
   WAYS.each do |env, way|
@@ -117,6 +118,38 @@ class TestLines < Minitest::Test
     assert_equal 7, generation if shared
   end
 
+  # Collections of both kinds, until the count is read where it is, or for good.
+  COUNTS = <<~'RUBY'
+    require "mwrap"
+    600.times do |i|
+      20_000.times { "k" * 200 }
+      GC.start if i % 5 == 0
+      break if Mwrap.stats[:gc_count] == "memory"
+    end
+    GC.disable
+    before = GC.count
+    generation = Mwrap.stats[:generation]
+    GC.start
+    p Mwrap.stats.values_at(:gc_count, :mode, :mode_why), generation - before, Mwrap.stats[:generation] - GC.count
+  RUBY
+
+  def counts(times)
+    r = mwrap_run(RUBY, "-I", LIB, "-e", COUNTS,
+                  env: { "LD_PRELOAD" => "#{TRACKER}:#{BUILT}/preload/gc_count_asked.so", "GC_COUNT_TIMES" => times.to_s })
+    assert_success r
+    r.stdout.lines.map { |l| JSON.parse(l) }
+  end
+
+  if RbConfig::CONFIG["ENABLE_SHARED"] == "yes" # else nothing can stand in for Ruby's function
+    def test_gc_count_is_found_by_its_values_where_its_code_says_nothing
+      assert_equal [["memory", "ruby", ""], 0, 0], counts(1)
+    end
+
+    def test_no_word_stands_in_for_a_count_that_is_nowhere
+      assert_equal ["call", "none", "GC.count can't be read where it is"], counts(3)[0]
+    end
+  end
+
   # Code that was given no line counts where it was called: each caller's own, whoever came first.
   UNLINED = <<~'RUBY'
     require "mwrap"
@@ -133,7 +166,7 @@ class TestLines < Minitest::Test
       Thread.new { $kept << none(30) }.join
     end
     found = Hash.new { |h, k| h[k] = Hash.new(0) }
-    Mwrap.each { |l, | Mwrap[l]&.each { |size, _| found[size][l] += 1 if [702, 703].include?(size) } }
+    Mwrap.each { |l, | Mwrap[l]&.each { |size, _| found[size][l.split(" < ")[0]] += 1 if [702, 703].include?(size) } }
     puts JSON.generate(found)
   RUBY
 
@@ -193,7 +226,7 @@ class TestLines < Minitest::Test
     puts Mwrap.stats.values_at(:ruby_lookup, :ruby_why).inspect
   RUBY
 
-  [[{}, ""], *([[YJIT, "_yjit"]] if HAS_YJIT)].each do |env, name|
+  [[{}, ""], [{ "MWRAP" => "bt:6" }, "_with_callers"], *([[YJIT, "_yjit"]] if HAS_YJIT)].each do |env, name|
     define_method(:"test_the_fast_way_stays_in_use#{name}") do
       r = mwrap_run(RUBY, "-W0", "-I", LIB, "-e", BUSY, env: env)
       assert r.status.success?, "#{r.status} #{r.stderr[0, 2000]}"

@@ -21,7 +21,7 @@ class RackTest < Minitest::Test
     "/dist/mwrap.js" => "text/javascript; charset=utf-8", "/dist/app.js" => "text/javascript; charset=utf-8",
     "/dist/LICENSES" => "text/plain; charset=utf-8"
   }.freeze
-  POSTS = %w[/reset /clear /trim /mark /mark/clear /pause /resume].freeze
+  POSTS = %w[/reset /clear /trim /mark /mark/clear /pause /resume /ctl?bt=1].freeze
   LEAK = "module Kept; ALL = []; end; eval('def keep(n) = n.times { Kept::ALL << (%(x) * 5000) }', TOPLEVEL_BINDING, '/srv/leak.rb', 7); keep(100)"
 
   def test_the_racks
@@ -75,6 +75,33 @@ class RackTest < Minitest::Test
         assert_equal true, JSON.parse(a.body)["ok"], target
       end
     end
+  end
+
+  def test_ctl
+    r = racked(new: { token: "t" }, options: "socket:#{path}")
+    wait_for_server(path) # the process has a family then
+    bearer = { "Authorization" => "Bearer t" }
+    bt = -> { JSON.parse(r.get("/stats.json").body)["bt"] }
+    a = r.post("/ctl", bearer)
+    assert_equal [400, "ctl: nothing to change: give bt=0 to 16, or stacks=auto, off or BYTES\n"], [a.status, a.body]
+    a = r.post("/ctl", bearer.merge("X-Mwrap-BT" => "2"))
+    assert_equal [200, "bt is 2\n", 2], [a.status, a.body, bt.()]
+    a = r.post("/#{r.pid}/ctl?bt=3", bearer)
+    assert_equal [200, "bt is 3\n", 3], [a.status, a.body, bt.()]
+    # a form whose server has read it; what isn't in memory is not waited for
+    call = <<~'RUBY'
+      ->(type, form) do
+        APP.call("REQUEST_METHOD" => "POST", "SCRIPT_NAME" => "", "PATH_INFO" => "/ctl", "QUERY_STRING" => "", "CONTENT_TYPE" => type,
+                 "HTTP_AUTHORIZATION" => "Bearer t", "rack.input" => form)[0]
+      end
+    RUBY
+    form = "application/x-www-form-urlencoded"
+    assert_equal [200, 5], [r.eval("(#{call}).(#{form.dump}, StringIO.new('bt=5'))"), bt.()]
+    [%("text/plain", StringIO.new("bt=6")), %(#{form.dump}, StringIO.new("bt=6 ")), %(#{form.dump}, StringIO.new("bt=6&" + "x" * 5000)),
+     %(#{form.dump}, IO.pipe[0]), %(#{form.dump}, nil)].each do |wrong|
+      assert_equal [400, 5], [r.eval("(#{call}).(#{wrong})"), bt.()], wrong
+    end
+    assert_equal [200, 0], [r.post("/ctl?bt=0", bearer).status, bt.()]
   end
 
   # --- without Rack, and without the tracker ---------------------------------------------

@@ -49,6 +49,42 @@ class RackStacksTest < Minitest::Test
     end
   end
 
+  def test_called_by
+    r = start(mount: "/m")
+    at = JSON.parse(r.get("/m/at/#{CGI.escape(LINE)}.json").body)
+    own, *below = at["called_by"]["rows"]
+    assert_equal [0, at["live_bytes"]], own.values_at("depth", "live_bytes")
+    assert_equal ["block in from_one", "block in from_two"], below.select { |c| c["depth"] == 1 }.map { |c| bare(c["frames"][0]["name"]) }
+    page = r.get("/m/at/#{CGI.escape(LINE)}").body
+    assert_includes page, '<table class="called">'
+    assert_includes page, "<a href=\"/m/flame?location=#{escape(LINE)}&amp;invert=1\">who called it</a>"
+  end
+
+  # It has a history of its own.
+  def test_growth_of_a_range
+    r = racked(options: "stacks:64k", mount: "/m")
+    ask = ->(query) { r.get("/m/flame.json?by=growth&location=#{CGI.escape(LINE)}&#{query}").then { |a| JSON.parse(a.body) if a.status == 200 } }
+    later = lambda do
+      done = JSON.parse(r.get("/m/stats.json").body)["uptime"].floor
+      eventually("a later moment of the history") { JSON.parse(r.get("/m/flame.json?by=growth&range=all").body).then { |t| t["range"]["to"].to_i if t["range"]["to"] > done } }
+    end
+    r.get("/m/flame.json") # the history begins with the first request
+    r.eval("eval(#{KEEP.dump}, TOPLEVEL_BINDING, '/srv/keep.rb', 1); GC.disable; from_one(1); 0")
+    eventually("the history to begin") { r.get("/m/flame.json?by=growth&range=all").status == 200 }
+    start = later.call
+    r.eval("from_one(200); 0")
+    one = later.call
+    r.eval("from_two(300); 0")
+    two = later.call
+    first, second = [[start, one], [one, two]].map { |from, to| ask.call("from=#{from}&to=#{to}") }
+    names = ->(t) { t["names"].grep(/from_/).map { |n| bare(n) }.sort }
+    assert_equal [["block in from_one", "from_one"], ["block in from_two", "from_two"]], [first, second].map(&names)
+    assert_in_delta 4_000_000, first["total"], 100_000
+    assert_in_delta 6_000_000, second["total"], 100_000
+    assert_equal 400, r.get("/m/flame.json?by=growth&from=9&to=1").status
+    assert_equal 400, r.get("/m/flame.json?by=growth&since=mark").status
+  end
+
   # The bytes are the server's: a gzip file, with its own length, whatever the client accepts.
   def test_profiles_are_gzip_files
     r = start
@@ -75,8 +111,25 @@ class RackStacksTest < Minitest::Test
     assert_equal row.live_bytes, tree["total"]
   end
 
+  # What the line's memory is of; the kinds together are the table.
+  def test_kinds
+    r = start
+    json = ->(target) { JSON.parse(r.get(target).body) }
+    row = json["/each/0.json"].find { |h| h["location"] == LINE }
+    assert_match(/\Astring \d+ %\z/, row["kind"])
+    assert_operator row["kind_samples"], :>, 50
+    part = json["/each/0.json?kind=string"].find { |h| h["location"] == LINE }
+    assert_in_delta row["live_bytes"], part["live_bytes"], row["live_bytes"] / 10
+    kinds = json["/each/0.json?group=kind&sort=live_bytes"]
+    assert_equal "string", kinds[0]["location"]
+    assert_operator kinds[0]["live_bytes"], :>=, part["live_bytes"]
+    assert_equal %w[location kind kind_samples], r.get("/each/0.tsv").body.lines[0].chomp.split("\t").last(3)
+    assert_operator json["/kinds.json"]["rows"].size, :>, 10
+  end
+
   def test_without_the_option
     r = racked
+    refute_includes r.get("/each/0.tsv").body.lines[0], "kind"
     assert_includes r.get("/flame").body.force_encoding("UTF-8"), "No stacks are kept: the option stacks is off."
     assert_equal [0, 0], JSON.parse(r.get("/flame.json").body).values_at("samples", "rate")
   end

@@ -37,7 +37,7 @@ $(eval $(call sanitized,asan))
 $(eval $(call sanitized,tsan))
 
 # as in build.mk
-$(B)/asan/server.a: $(patsubst %.c,$(B)/asan/%.o,$(wildcard src/base/*.c src/report/*.c src/report/live/*.c src/http/*.c src/pages/*.c src/family/*.c)) $(B)/asan/web.o
+$(B)/asan/server.a: $(patsubst %.c,$(B)/asan/%.o,$(wildcard src/base/*.c src/report/*.c src/report/live/*.c src/http/*.c src/pages/*.c src/family/*.c src/options/*.c)) $(B)/asan/web.o
 	$(Q)rm -f $@ && ar rcs $@ $^
 ASAN_UNITS := $(UNITS:$(T)/unit/%=$(B)/asan/unit/%)
 $(B)/asan/unit/%: t/unit/%.c $(wildcard t/unit/*.h) $(CORE_SRC:%.c=$(B)/asan/%.o) $(B)/asan/src/httpd/socket_mode.o $(B)/asan/server.a

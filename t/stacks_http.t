@@ -103,6 +103,7 @@ class StacksHttpTest < Minitest::Test
     start("stacks:64k")
     want = figures
     raw = with_profile(body("/debug/pprof/heap")) { |file| pprof("-raw", file) }
+    assert_includes raw, "\n1: 0x0/0x0/0x0 #{File.readlink("/proc/#{@fakes.last.pid}/exe")} ", "the first mapping names the profile"
     assert_includes raw, "inuse_space/bytes[dflt]"
     assert_includes raw, "PeriodType: space bytes\nPeriod: 65536\n"
     assert_equal want, sums_by_location(raw)
@@ -157,14 +158,59 @@ class StacksHttpTest < Minitest::Test
     assert_equal [["/flame", ""]], nav("/each/0")
     assert_equal [["/flame", ' aria-current="page"']], nav("/flame")
     at = body("/at/#{escape(line)}")
-    link = "/flame?location=#{escape(line)}"
+    link = "/flame?location=#{escape(line)}&amp;invert=1"
     assert_includes at, "<a href=\"#{link}\">who called it</a>"
-    assert_includes body(link), "from_one"
+    assert_includes body(CGI.unescapeHTML(link)), "from_one"
     native = tsv.find { |r| r.location.match?(/\[0x\h+\]\z/) }.location
     link = body("/at/#{escape(native)}")[/<a href="([^"]*)">who called it</, 1]
-    assert_equal 200, get(link).status
+    assert_equal 200, get(CGI.unescapeHTML(link)).status
     assert_includes body("/#{@fakes.last.pid}/at/#{escape(line)}"), "<a href=\"/#{@fakes.last.pid}/flame?location="
     assert_includes body("/help"), "<dt>Who called it</dt>"
+  end
+
+  # --- called by ---------------------------------------------------------------------------
+
+  # The sums of the rows of each depth 0 are the location's, and those of a row's callers its own.
+  def test_called_by
+    start("stacks:64k")
+    at = JSON.parse(body("/at/#{escape(line)}.json"))
+    called = at.fetch("called_by")
+    own, *below = called["rows"]
+    assert_equal ["live", 0], called.values_at("by", "more")
+    assert_equal [0, "keep", line], [own["depth"], bare(own["frames"][0]["name"]), own["frames"][0].values_at("file", "line").join(":")]
+    %w[live_bytes live total allocations].each { |k| assert_equal at[k], own[k], k }
+    assert_operator called["samples"], :>, 50
+    assert_equal [called["samples"]], [own["live_samples"], below.select { |r| r["depth"] == 1 }.sum { |r| r["live_samples"] }].uniq
+    shares = below.select { |r| r["depth"] == 1 }.to_h { |r| [bare(r["frames"][0]["name"]), r["live_bytes"]] }
+    assert_equal ["block in from_one", "block in from_two"], shares.keys, "the larger one first"
+    assert_equal at["live_bytes"], shares.values.sum
+    assert_in_delta 8_000_000, shares.values[0], 1_500_000
+    # as the page has it
+    page = body("/at/#{escape(line)}").dup.force_encoding("UTF-8")
+    rows = cells(page[%r{<table class="called">.*?<tbody>(.*?)</tbody>}m, 1])
+    assert_equal called["rows"].size, rows.size
+    assert_equal [at["live_bytes"], "100 %", at["total"], called["samples"]], rows[0].first(4).then { |live, share, total, n| [number(live), share.tr("\u00a0", " "), number(total), number(n)] }
+    assert_match(/\A· .*block in .*from_one .*app\.rb:4 ← Integer#times ← /, rows[1].last)
+    assert_match(/estimated from #{called["samples"]} samples/, page)
+    # of the newest blocks only, as the live page asks
+    assert_equal called["rows"], JSON.parse(body("/at/#{escape(line)}.json?limit=1&oldest=1"))["called_by"]["rows"]
+    refute_includes body("/at/#{escape(line)}.tsv"), "called"
+  end
+
+  def number(text) = text[/[\d,]+/].delete(",").to_i
+
+  def test_called_by_of_other_locations
+    app = start("stacks:64k")
+    tsv.each do |r|
+      at = JSON.parse(body("/at/#{escape(r.location)}.json"))
+      first = at["called_by"]["rows"].select { |row| row["depth"].zero? }
+      by = at["called_by"]["by"] == "live" ? "live_bytes" : "total"
+      next if at["called_by"]["more"].positive?
+      assert_equal at[by], first.sum { |row| row[by] }, r.location
+      assert_operator at["called_by"]["rows"].size, :<=, 10
+    end
+    at = body("/#{app.pid}/at/#{escape(line)}.json")
+    assert_equal JSON.parse(body("/at/#{escape(line)}.json"))["called_by"], JSON.parse(at)["called_by"]
   end
 
   # --- without stacks ----------------------------------------------------------------------
@@ -182,6 +228,9 @@ class StacksHttpTest < Minitest::Test
     assert_equal [0, 0, [0, 1]], [tree["samples"], tree["rate"], tree["depth"].uniq.sort]
     assert_equal want.values.sum { |v| v[3] }, tree["total"]
     assert_equal [[], []], %w[/each/0 /flame].map { |target| nav(target) }
-    refute_includes body("/at/#{escape(line)}"), "who called it"
+    at = body("/at/#{escape(line)}")
+    refute_includes at, "who called it"
+    assert_includes at, "To see who calls this location, start the process with the option stacks:auto."
+    refute_includes JSON.parse(body("/at/#{escape(line)}.json")).keys, "called_by"
   end
 end

@@ -27,6 +27,7 @@ function __mwrap_list
     echo 'dump_keep||keep the last of these files (default 3)'
     echo 'memory_max||ceiling of the tracker\'s own memory (k, m, g: 64m)'
     echo 'stacks||stacks of callers: one for so many bytes allocated (k, m, g)'
+    echo 'bt||Ruby callers kept with each location, 0 to 16'
     echo 'malloc|jemalloc mimalloc tcmalloc|run COMMAND on this allocator, if it is installed'
     echo 'children|all|programs without Ruby that COMMAND starts get a server and periodic dumps, too'
     # end

@@ -32,6 +32,7 @@ module Mwrap
       ["dump_keep", "FILES", "Dumps", "keep the last of these files (default 3)"],
       ["memory_max", "BYTES", "Process", "ceiling of the tracker's own memory (k, m, g: 64m)"],
       ["stacks", "auto|off|BYTES", "Process", "stacks of callers: one for so many bytes allocated (k, m, g)"],
+      ["bt", "CALLERS", "Process", "Ruby callers kept with each location, 0 to 16"],
       ["malloc", "jemalloc|mimalloc|tcmalloc", "Process", "run COMMAND on this allocator, if it is installed"],
       ["children", "all", "Process", "programs without Ruby that COMMAND starts get a server and periodic dumps, too"],
       # end
@@ -45,17 +46,16 @@ module Mwrap
     # The help: a line or more for each option, below the name of its group.
     def help
       ALL.chunk_while { |a, b| a.group == b.group }.map do |options|
-        "#{options[0].group}:\n#{options.map { |option| entry(option) }.join}"
+        "#{options[0].group}:\n#{options.map { |o| line("#{o.key}:#{o.value}", o.help) }.join}"
       end.join("\n")
     end
 
-    # A label too long for its column gets a line of its own.
-    def entry(option)
-      label = "  #{option.key}:#{option.value}".ljust(LABEL)
+    # A text beside its label. A label too long for its column gets a line of its own.
+    def line(label, text)
+      label = "  #{label}".ljust(LABEL)
       label = "#{label.rstrip}\n#{" " * LABEL}" unless label.end_with?(" ")
-      lines = option.help.scan(/\S.{0,#{WIDTH - LABEL - 1}}(?=\s|\z)/)
+      lines = text.scan(/\S.{0,#{WIDTH - LABEL - 1}}(?=\s|\z)/)
       "#{label}#{lines.join("\n#{" " * LABEL}")}\n"
     end
-    private_class_method :entry
   end
 end

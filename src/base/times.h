@@ -27,6 +27,7 @@ enum {
 	MW_PAUSE_MS = 500 / MW_SWIFT, /* after accept failed for want of descriptors */
 	MW_SLOW_MS = 5000 / MW_SWIFT, /* an answer that takes longer may be dropped for others */
 	MW_SHUFFLE_MS = 1000 / MW_SWIFT, /* a younger answer is never dropped for others */
+	MW_SITE_MS = 2000 / MW_SWIFT, /* MwrapRack waits for the server's history */
 
 	/* --- the family --- */
 	MW_FAMILY_MS = 1500 / MW_SWIFT, /* for a process's answer; later ones are left out */

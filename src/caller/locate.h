@@ -2,8 +2,9 @@
 /*
  * locate.h - finds the location of a call.
  *
- * In Ruby code, it is the line of the innermost Ruby frame, found by the frame's pc; else the
- * native caller. frame.h says how that works, and when to trust it. The thread's caller cache has
+ * In Ruby code, it is the line of the innermost Ruby frame, found by the frame's pc; with the option
+ * bt together with its callers (chain.h); else the native caller. frame.h says how that works, and
+ * when to trust it. The thread's caller cache has
  * both, so the usual answer takes a handful of loads. The calling thread is busy.
  */
 #ifndef MW_CALLER_LOCATE_H
@@ -13,6 +14,7 @@
 
 #include "table/shard.h"
 #include "table/caller_cache.h"
+#include "caller/ruby/chain.h"
 #include "caller/ruby/frame.h"
 
 /* A miss: finds the location, and caches it. */
@@ -81,7 +83,9 @@ static inline struct mw_caller *mw_locate_fast(struct mw_shard *t, uintptr_t cal
 	struct mw_caller *w;
 	uintptr_t pc = 0;
 
-	if (how == MW_RUBY_FAST)
+	if (how == MW_RUBY_FAST && mw_get(&mw_bt))
+		pc = mw_chain_key(t, mw_get(&mw_bt));
+	else if (how == MW_RUBY_FAST)
 		pc = mw_ruby_pc_now();
 	else if (how != MW_RUBY_NONE && how != MW_RUBY_ENDED)
 		return NULL;

@@ -231,8 +231,11 @@ static void relay(struct mw_call *call, const struct mw_family *f, long pid, con
 
 /* --- all ----------------------------------------------------------------------------- */
 
-/* Is it a page with numbers from the table only? These have sums. */
-static bool summed(const char *rest, enum mw_wire_what *what)
+/*
+ * Is it a page with numbers from the table only? These have sums. with_stacks: are any kept? The tables
+ * of locations have kinds then.
+ */
+static bool summed(const char *rest, bool with_stacks, enum mw_wire_what *what)
 {
 	static const char *const stacks[] = {
 		"/flame",
@@ -247,9 +250,12 @@ static bool summed(const char *rest, enum mw_wire_what *what)
 	for (size_t i = 0; i < sizeof(stacks) / sizeof(*stacks); i++)
 		if (!strcmp(rest, stacks[i]))
 			return true;
+	if (!strcmp(rest, "/") || !strncmp(rest, "/each", 5)) {
+		*what = with_stacks ? MW_WIRE_STACKS : MW_WIRE_ALL;
+		return true;
+	}
 	*what = !strncmp(rest, "/at", 3) ? MW_WIRE_AT : MW_WIRE_ALL;
-	return !strcmp(rest, "/") || !strncmp(rest, "/each", 5) || !strncmp(rest, "/at", 3) ||
-	       !strncmp(rest, "/overruns", 9);
+	return !strncmp(rest, "/at", 3) || !strncmp(rest, "/overruns", 9);
 }
 
 /* Appends the location of an /at, percent-encoded, for the question to each process. */
@@ -272,13 +278,36 @@ static void at_target(struct mw_buf *b, const struct mw_request *req, const char
 	mw_buf_free(&why);
 }
 
+/* All, as a table that a page can show; false: no memory. */
+static bool page_of_parts(struct mw_call *call, const struct mw_request *req, struct mw_gathered *g)
+{
+	const struct mw_api *api;
+
+	mw_inheritance(g->parts, g->answered);
+	api = mw_sum_api(g->parts, g->answered, call->api);
+	if (!api)
+		return false;
+	mw_route(api, req, call->res);
+	mw_sum_end();
+	return true;
+}
+
+static bool keeps_stacks(const struct mw_api *api)
+{
+	struct mw_stats s = { 0 };
+
+	api->stats(&s);
+	return s.stacks_rate || s.stacks;
+}
+
 static void page_of_all(struct mw_call *call, const struct mw_family *f, const char *rest)
 {
 	struct mw_request req = *call->req;
 	struct mw_buf base = { 0 }, at = { 0 };
 	struct mw_gathered g;
+	struct mw_grown_of_all grown;
 	enum mw_wire_what what;
-	const struct mw_api *api = NULL;
+	bool done = false;
 
 	req.path = rest;
 	req.site = NULL;
@@ -296,7 +325,7 @@ static void page_of_all(struct mw_call *call, const struct mw_family *f, const c
 		mw_buf_free(&base);
 		return;
 	}
-	if (!summed(rest, &what)) {
+	if (!summed(rest, keeps_stacks(call->api), &what)) {
 		if (mw_asset(rest + 1))
 			mw_route(call->api, &req, call->res);
 		else
@@ -306,17 +335,16 @@ static void page_of_all(struct mw_call *call, const struct mw_family *f, const c
 	}
 	if (what == MW_WIRE_AT)
 		at_target(&at, call->req, rest);
+	else if (what == MW_WIRE_STACKS && mw_grown_query(call->req, call->api, &grown, &at))
+		what = MW_WIRE_GROWN;
 	mw_buf_add(&at, "", 1);
 	if (!at.failed && !mw_gather(&g, f, call->api, what, at.p)) {
-		mw_inheritance(g.parts, g.answered);
-		api = mw_sum_api(g.parts, g.answered, call->api);
-		if (api) {
-			mw_route(api, &req, call->res);
-			mw_sum_end();
-		}
+		if (what == MW_WIRE_GROWN && mw_grown_parts(&grown, g.parts, g.answered))
+			req.grown = &grown;
+		done = page_of_parts(call, &req, &g);
 		mw_gathered_free(&g);
 	}
-	if (!api)
+	if (!done)
 		call->res->body.failed = true;
 	mw_buf_free(&base);
 	mw_buf_free(&at);

@@ -119,11 +119,13 @@ static void unite(struct mw_gathered *g)
 
 static void target_of(struct mw_buf *b, enum mw_wire_what what, const char *at)
 {
-	mw_buf_str(b, what == MW_WIRE_SELF   ? "/family/self" :
-		      what == MW_WIRE_STACKS ? "/family/stacks" :
-					       "/family/table");
-	if (what == MW_WIRE_AT) {
-		mw_buf_str(b, "?location=");
+	bool stacks = what == MW_WIRE_STACKS || what == MW_WIRE_GROWN;
+
+	mw_buf_str(b, what == MW_WIRE_SELF ? "/family/self" :
+		      stacks               ? "/family/stacks" :
+					     "/family/table");
+	if (what == MW_WIRE_AT || what == MW_WIRE_GROWN) {
+		mw_buf_str(b, what == MW_WIRE_AT ? "?location=" : "?");
 		mw_buf_str(b, at);
 	}
 	mw_buf_add(b, "", 1);
@@ -161,13 +163,14 @@ int mw_gather(struct mw_gathered *g, const struct mw_family *f, const struct mw_
 
 	*g = (struct mw_gathered){ 0 };
 	target_of(&target, what, at);
-	m = others(f, what == MW_WIRE_SELF, &n);
+	m = others(f, what == MW_WIRE_SELF || what == MW_WIRE_GROWN, &n);
 	asks = calloc(n + 1, sizeof(*asks));
 	g->replies = calloc(n + 1, sizeof(*g->replies));
 	g->parts = calloc(n + 1, sizeof(*g->parts));
 	if (m && asks && g->replies && g->parts && !target.failed) {
 		ask_others(g, f, m, asks, n, target.p);
-		hear_self(&g->replies[g->n++], api, what, at);
+		if (what != MW_WIRE_GROWN) /* nothing but its history counts */
+			hear_self(&g->replies[g->n++], api, what, at);
 		unite(g);
 		for (size_t i = 0; i < g->n; i++)
 			if (!g->replies[i].error)
@@ -249,9 +252,16 @@ void mw_ask_for_replies(struct mw_ask *asks, const struct mw_gathered *g, const 
 static void have_it_done(struct mw_did *did, const struct mw_family *f, const struct mw_gathered *g,
 			 struct mw_ask *asks, const struct mw_request *req, const char *rest)
 {
-	static const char *const names[] = { "Host", "Origin", "Sec-Fetch-Site", NULL };
+	static const char *const names[] = { "Host", "Origin", "Sec-Fetch-Site", "X-Mwrap-BT", NULL };
+	struct mw_buf target = { 0 };
 
-	mw_ask_for_replies(asks, g, f, req->method, rest, req, names);
+	mw_buf_str(&target, rest);
+	if (req->query && *req->query) {
+		mw_buf_str(&target, "?");
+		mw_buf_str(&target, req->query);
+	}
+	mw_buf_add(&target, "", 1);
+	mw_ask_for_replies(asks, g, f, req->method, target.failed ? rest : target.p, req, names);
 	for (size_t i = 0; i < g->n; i++) {
 		struct mw_ask *a = &asks[i];
 
@@ -262,6 +272,7 @@ static void have_it_done(struct mw_did *did, const struct mw_family *f, const st
 		if (a->socket)
 			mw_ask_free(a);
 	}
+	mw_buf_free(&target);
 }
 
 int mw_all_do(struct mw_did *did, const struct mw_family *f, const struct mw_api *api,

@@ -7,6 +7,7 @@
 #define MW_FAMILY_GATHER_H
 
 #include "pages/pages.h"
+#include "report/live/grown.h"
 #include "ask.h"
 #include "family.h"
 
@@ -36,8 +37,8 @@ struct mw_gathered {
 };
 
 /*
- * Asks all for their tables. at: for MW_WIRE_AT, percent-encoded. Stale sockets and impostors
- * give no reply. 0, or -1: no memory.
+ * Asks all for their tables. at: of MW_WIRE_AT the location, percent-encoded, of MW_WIRE_GROWN the
+ * query (pages/wire.c). Stale sockets and impostors give no reply. 0, or -1: no memory.
  */
 int mw_gather(struct mw_gathered *, const struct mw_family *, const struct mw_api *, enum mw_wire_what,
 	      const char *at);
@@ -61,6 +62,15 @@ struct mw_did {
 /* POSTs `rest` to all, this process first, with the request's headers. 0, or -1: no memory. */
 int mw_all_do(struct mw_did *, const struct mw_family *, const struct mw_api *,
 	      const struct mw_request *, const char *rest);
+
+/*
+ * grown.c: is a range of time asked for, of which growth is wanted? Then *grown has it, and the query of
+ * MW_WIRE_GROWN is appended. A query that is wrong isn't one: the page says why.
+ */
+bool mw_grown_query(const struct mw_request *, const struct mw_api *, struct mw_grown_of_all *grown,
+		    struct mw_buf *query);
+/* Adds up what the processes say of that range. False: none knows anything of that time. */
+bool mw_grown_parts(struct mw_grown_of_all *, const struct mw_part *, size_t n);
 
 /* list.c: GET /family */
 void mw_page_family(struct mw_call *, const struct mw_family *, enum mw_form);

@@ -79,9 +79,11 @@ static void add_stack(struct merging *m, const struct mw_part *p, const struct m
 	to->blocks += s->blocks * own;
 	to->live_bytes += s->live_bytes;
 	to->live_blocks += s->live_blocks;
+	to->born_bytes += s->born_bytes;
 	to->ever += s->bytes + s->live_bytes + 1;
 	more(&to->samples, own > 0 ? s->samples : 0);
 	more(&to->live_samples, s->live_samples);
+	more(&to->born_samples, s->born_samples);
 }
 
 static void add_process(struct merging *m, const struct mw_part *p)

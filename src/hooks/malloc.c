@@ -53,7 +53,7 @@ MW_EXPORT void free(void *p)
 	if (mw_unlikely(!p))
 		return;
 	in = mw_enter_carrying(mw_self, &known);
-	if (mw_likely(mw_permit_is(known, &mw_permit_ruby)) &&
+	if (mw_likely(mw_permit_is(known, &mw_permit_ruby.ruby)) &&
 	    mw_likely(mw_dismiss_plain(in.t, p, MW_MODE_RUBY))) {
 		mw_leave_as(in, known);
 		mw_real.free(p);

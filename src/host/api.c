@@ -12,7 +12,7 @@
 #include "table/stacks_copy.h"
 #include "hooks/panic.h"
 #include "process.h"
-#include "caller/ruby/frame.h"
+#include "caller/ruby/chain.h"
 #include "real/real.h"
 #include "table/generation.h"
 #include "track/overrun.h"
@@ -145,12 +145,12 @@ static void *api_keep(size_t bytes)
 	return p;
 }
 
-static struct mw_stacks *api_stacks(void)
+static struct mw_stacks *api_stacks(uint32_t from, uint32_t to)
 {
 	struct mw_stacks *s;
 
 	mw_quiet_enter();
-	s = mw_life == MW_ON ? mw_stacks_copy() : calloc(1, sizeof(*s));
+	s = mw_life == MW_ON ? mw_stacks_copy(from, to) : calloc(1, sizeof(*s));
 	if (s)
 		s->rate = mw_sampling_rate();
 	mw_quiet_leave();
@@ -183,6 +183,22 @@ static bool api_trim(void)
 	int (*trim)(size_t) = (int (*)(size_t))mw_real_next("malloc_trim");
 
 	return trim && trim(0) == 1;
+}
+
+static void api_set_bt(unsigned callers)
+{
+	mw_quiet_enter();
+	mw_bt_set(callers);
+	mw_quiet_leave();
+}
+
+static void api_set_stacks(uint64_t rate, bool automatic)
+{
+	if (mw_life != MW_ON)
+		return;
+	mw_quiet_enter();
+	mw_sampling_change(rate, automatic);
+	mw_quiet_leave();
 }
 
 static bool api_paused(void)
@@ -230,6 +246,7 @@ static void api_stats(struct mw_stats *out)
 	out->stacks_first = mw_get(&mw_stacks_figures.first);
 	out->stacks_dropped = mw_get(&mw_stacks_figures.dropped);
 	out->stacks_folded = mw_get(&mw_stacks_figures.folded);
+	out->bt = mw_get(&mw_bt);
 	out->overruns = mw_get(&mw_strays.overruns);
 	out->double_frees = mw_get(&mw_strays.double_frees);
 	out->unknown_frees = mw_get(&mw_strays.unknown_frees);
@@ -291,6 +308,8 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.trim = api_trim,
 	.pause = mw_pause,
 	.paused = api_paused,
+	.set_bt = api_set_bt,
+	.set_stacks = api_set_stacks,
 	.quiet_enter = mw_quiet_enter,
 	.quiet_leave = mw_quiet_leave,
 	.hush = mw_hush,
@@ -298,6 +317,8 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.heap = api_heap,
 	.heap_free = api_heap_free,
 	.server_endpoint = mw_server_endpoint,
+	.server_site = mw_server_site,
+	.server_site_give = mw_server_site_give,
 	.load = mw_server_load,
 	.panic_take = mw_panic_take,
 	.panic_pass = mw_panic_pass,

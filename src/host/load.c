@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "caller/ruby/chain.h"
 #include "caller/ruby/frame.h"
 #include "caller/ruby/state.h"
 #include "named.h"
@@ -54,7 +55,8 @@ __attribute__((constructor)) static void load(void)
 		return;
 	}
 	mw_arena_limit(mw_options.memory_max);
-	mw_sampling_start(mw_options.stacks_rate, mw_options.stacks_auto);
+	mw_sampling_start(mw_options.stacks_rate, mw_options.stacks_auto, mw_loaded_at);
+	mw_bt_set(mw_options.bt);
 	mw_ruby_init(&above_ruby);
 	if (!mw_fork_init())
 		mw_log("pthread_atfork: failed: forked children may count wrongly");

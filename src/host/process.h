@@ -43,8 +43,10 @@ void mw_end_before_destructors(void);
  */
 void mw_server_start(void);
 void mw_server_go(void);
-/* See mw_api.server_endpoint. */
+/* See mw_api.server_endpoint, and so on. */
 bool mw_server_endpoint(struct mw_family *);
+enum mw_site_is mw_server_site(struct mw_site **, unsigned ms);
+void mw_server_site_give(void);
 /* Loads the server's libraries now, unless they are there already, or no option asks for one. */
 void mw_server_load_all(void);
 /* See api.h. */

@@ -40,6 +40,7 @@ enum {
 static uint32_t go;       /* futex: 1 when Ruby is up; release */
 static const struct mw_httpd_api *httpd; /* once loaded: release */
 static uint32_t running;  /* the thread exists */
+static uint32_t over;     /* it has ended, and no other one comes; release */
 static uint32_t ending;   /* the process exits: start no server */
 static struct mw_step loading;
 static bool forked;
@@ -155,19 +156,18 @@ static void opened(void)
 	mw_step_end(&loading);
 }
 
-static void *serve(void *unused)
+static void serve(void)
 {
 	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
 	char err[MW_ERROR_MAX] = "";
 	bool late;
 
-	(void)unused;
 	mw_own_thread_begin();
 	mw_quiet_enter(); /* for good */
 	mw_own_thread_step_back();
 	wait_for_go();
 	if (__atomic_load_n(&ending, __ATOMIC_ACQUIRE))
-		return NULL;
+		return;
 	mw_step_begin(&loading);
 	mw_end_before_destructors();
 	if (!h) {
@@ -181,13 +181,20 @@ static void *serve(void *unused)
 	/* a forked child says nothing if loading fails: its parent has said it */
 	if (!late && (h ? h->start(&mwrap_api, opened, err) != 0 : !forked))
 		mw_log("%s", err);
+}
+
+static void *run(void *unused)
+{
+	(void)unused;
+	serve();
+	__atomic_store_n(&over, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
 
 void mw_server_start(void)
 {
 	if (wanted())
-		mw_option_thread(&running, serve, STACK, "the server's thread: can't be created");
+		mw_option_thread(&running, run, STACK, "the server's thread: can't be created");
 }
 
 void mw_server_go(void)
@@ -211,6 +218,31 @@ bool mw_server_endpoint(struct mw_family *endpoint)
 	return is;
 }
 
+enum mw_site_is mw_server_site(struct mw_site **site, unsigned ms)
+{
+	uint64_t now = mw_now_ns(), until = now + ms * UINT64_C(1000000);
+
+	for (;; now = mw_now_ns()) {
+		const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
+		unsigned left = now < until ? (unsigned)((until - now) / 1000000) : 0;
+
+		if (!mw_get(&running) || __atomic_load_n(&over, __ATOMIC_ACQUIRE))
+			return MW_SITE_NONE;
+		if (h && h->site(site, left))
+			return MW_SITE_TAKEN;
+		if (h && h->parked())
+			return MW_SITE_NONE;
+		if (now >= until)
+			return MW_SITE_BUSY;
+		mw_nap();
+	}
+}
+
+void mw_server_site_give(void)
+{
+	__atomic_load_n(&httpd, __ATOMIC_ACQUIRE)->site_give();
+}
+
 void mw_server_before_fork(uint64_t until)
 {
 	const struct mw_httpd_api *h;
@@ -228,7 +260,7 @@ void mw_server_after_fork(int child)
 	if (!child)
 		return;
 	forked = true;
-	running = go = 0;
+	running = go = over = 0;
 	said = NULL;
 	if (h)
 		h->child_after_fork(before_fork);

@@ -23,6 +23,7 @@ enum mw_peer {
 
 struct mw_site;
 struct mw_access;
+struct mw_grown_of_all; /* report/live/grown.h */
 
 struct mw_request {
 	const char *method;
@@ -41,7 +42,8 @@ struct mw_request {
 	const char *body;
 	size_t body_n;
 	bool body_cut; /* it was larger than MW_LOGIN_BODY_MAX */
-	struct mw_site *site; /* its owning thread calls (site.h); NULL: none */
+	struct mw_site *site; /* the calling thread has it (site.h); NULL: none */
+	bool site_busy; /* there is one, but it couldn't be had in time */
 	/*
 	 * A POST is refused with this line, and pages have no controls; NULL: the
 	 * options decide. ask_who: an authenticated client may POST, so pages have
@@ -49,6 +51,8 @@ struct mw_request {
 	 */
 	const char *no_post;
 	bool ask_who;
+	/* of /all/: the rows' growth is that of this range; NULL: since the reset */
+	const struct mw_grown_of_all *grown;
 	/* /live ends at once, and clients ask again after this many ms; 0: it goes on. */
 	unsigned poll;
 };

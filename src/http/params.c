@@ -16,6 +16,8 @@ static const char *const param_names[MW_PARAMS_N] = {
 	[MW_PARAM_TO] = "to",         [MW_PARAM_TOP] = "top",       [MW_PARAM_FROM] = "from",
 	[MW_PARAM_RANGE] = "range",   [MW_PARAM_POINTS] = "points", [MW_PARAM_TEXT] = "text",
 	[MW_PARAM_BY] = "by",         [MW_PARAM_INVERT] = "invert", [MW_PARAM_RAW] = "raw",
+	[MW_PARAM_SINCE] = "since",   [MW_PARAM_KIND] = "kind",     [MW_PARAM_BT] = "bt",
+	[MW_PARAM_STACKS] = "stacks",
 };
 
 static const struct {
@@ -275,8 +277,10 @@ static int take_group(const struct mw_params *p, struct mw_query *q, struct mw_b
 		q->group = MW_GROUP_DIR;
 	else if (is(s, n, "gem"))
 		q->group = MW_GROUP_GEM;
+	else if (is(s, n, "kind"))
+		q->group = MW_GROUP_KIND;
 	else
-		return bad(p, MW_PARAM_GROUP, "line, file, dir or gem", why);
+		return bad(p, MW_PARAM_GROUP, "line, file, dir, gem or kind", why);
 	return 0;
 }
 
@@ -375,6 +379,17 @@ int mw_params_span(const struct mw_params *p, double now, uint64_t max, struct m
 	return 0;
 }
 
+int mw_params_since(const struct mw_params *p, bool *mark, struct mw_buf *why)
+{
+	const char *s = p->v[MW_PARAM_SINCE].s;
+	size_t n = p->v[MW_PARAM_SINCE].n;
+
+	*mark = given(p, MW_PARAM_SINCE) && is(s, n, "mark");
+	if (!given(p, MW_PARAM_SINCE) || *mark || is(s, n, "reset"))
+		return 0;
+	return bad(p, MW_PARAM_SINCE, "reset or mark", why);
+}
+
 /* Without control characters, and valid UTF-8. */
 static bool is_line(const char *s, size_t n)
 {
@@ -416,6 +431,8 @@ int mw_params_query(const struct mw_params *p, struct mw_query *q, struct mw_buf
 		bad_one = take_number(p, MW_PARAM_MIN, &q->min, why);
 	q->q = p->v[MW_PARAM_Q].s;
 	q->q_len = p->v[MW_PARAM_Q].n;
+	q->kind = p->v[MW_PARAM_KIND].s;
+	q->kind_len = p->v[MW_PARAM_KIND].n;
 	return bad_one;
 }
 

@@ -34,6 +34,10 @@ enum mw_param {
 	MW_PARAM_BY,
 	MW_PARAM_INVERT,
 	MW_PARAM_RAW,
+	MW_PARAM_SINCE,
+	MW_PARAM_KIND,
+	MW_PARAM_BT,
+	MW_PARAM_STACKS,
 	MW_PARAMS_N
 };
 
@@ -63,7 +67,7 @@ const char *mw_form_name(enum mw_form); /* "tsv" */
 /* True: all of s is digits, and the number fits. */
 bool mw_parse_u64(const char *s, size_t n, uint64_t *);
 
-/* The query of /each; *q holds the defaults. 0, or 400 with a reason. q->q borrows from p. */
+/* The query of /each; *q holds the defaults. 0, or 400 with a reason. q->q and q->kind borrow from p. */
 int mw_params_query(const struct mw_params *p, struct mw_query *q, struct mw_buf *why);
 /* limit= and oldest=, if given. 0, or 400 with a reason. */
 int mw_params_part(const struct mw_params *p, uint64_t *limit, uint64_t *oldest, struct mw_buf *why);
@@ -83,6 +87,8 @@ struct mw_span {
  */
 int mw_params_span(const struct mw_params *p, double now, uint64_t max, struct mw_span *,
 		   struct mw_buf *why);
+/* since=reset or since=mark, if given. 0, or 400 with a reason. */
+int mw_params_since(const struct mw_params *p, bool *mark, struct mw_buf *why);
 /* text=, which must be given: a line of 1 to `max` bytes of UTF-8. 0, or 400 with a reason. */
 int mw_params_text(const struct mw_params *p, size_t max, struct mw_buf *why);
 /* format=, if given. 0, or 400 with a reason. */

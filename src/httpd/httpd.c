@@ -85,6 +85,7 @@ void mw_server_park(const char *file, unsigned line, const char *why)
 {
 	mw_log("libmicrohttpd: gave up (%s:%u: %.*s): the server is off", file, line,
 	       (int)strcspn(why, "\n"), why);
+	mw_own_site_keep();
 	close_all(false);
 	opened();
 	set_state(MW_SERVER_PARKED);
@@ -192,6 +193,11 @@ static bool wait_stopped(unsigned ms)
 	}
 }
 
+static bool parked(void)
+{
+	return atomic_load(&mw_server.state) == MW_SERVER_PARKED;
+}
+
 const struct mw_httpd_api mwrap_httpd = {
 	.version = MW_HTTPD_VERSION,
 	.start = start,
@@ -200,5 +206,8 @@ const struct mw_httpd_api mwrap_httpd = {
 	.before_fork = mw_child_before_fork,
 	.child_after_fork = mw_child_after_fork,
 	.endpoint = mw_endpoint_get,
+	.site = mw_own_site_borrow,
+	.site_give = mw_own_site_give,
+	.parked = parked,
 	.exit_verdict = mw_exit_verdict,
 };

@@ -20,7 +20,7 @@
 #include "api.h"
 #include "options/options.h"
 
-#define MW_HTTPD_VERSION 6u
+#define MW_HTTPD_VERSION 7u
 
 struct mw_httpd_api {
 	uint32_t version; /* MW_HTTPD_VERSION */
@@ -64,6 +64,15 @@ struct mw_httpd_api {
 
 	/* See mw_api.server_endpoint. Any thread. */
 	bool (*endpoint)(struct mw_family *);
+
+	/*
+	 * As mw_api.server_site: true if it was taken. False: not in time, or the server doesn't run,
+	 * or not yet. Any thread.
+	 */
+	bool (*site)(struct mw_site **, unsigned ms);
+	void (*site_give)(void);
+	/* True if start() never returns: see there. Any thread. */
+	bool (*parked)(void);
 
 	/*
 	 * After wait_stopped(): the last verdict, a sentence in one line, if the exit dump is one for

@@ -31,6 +31,7 @@ struct seat {
 };
 
 static struct seat seats[MW_WATCHERS_MAX];
+static uint32_t seen; /* ticks of the stream; MwrapRack's watchers make some, too */
 
 /* --- one watcher ------------------------------------------------------------------- */
 
@@ -163,8 +164,12 @@ bool mw_live_waits(const struct mw_conn *c)
 
 void mw_live_run(uint64_t now)
 {
-	bool ticked = mw_stream_run(&mw_own_site()->stream, now);
+	struct mw_stream *s = &mw_own_site()->stream;
+	bool ticked;
 
+	(void)mw_stream_run(s, now);
+	ticked = s->ticks != seen;
+	seen = s->ticks;
 	for (unsigned i = 0; i < MW_WATCHERS_MAX; i++)
 		if (seats[i].mc && (ticked || now >= mw_watcher_due(&seats[i].w)))
 			resume(&seats[i]);

@@ -186,7 +186,20 @@ static void dispatch(void *about, uint64_t now)
 	}
 }
 
-int mw_loop_run(void)
+/* Sleeps for `ms` at most. Meanwhile others may have the site. */
+static int sleep_ms(struct epoll_event *ev, int ms)
+{
+	int n;
+
+	mw_own_site_give();
+	n = epoll_wait(epfd, ev, EVENTS, ms);
+	if (n < 0 && errno == EINTR)
+		n = 0;
+	mw_own_site_take();
+	return n;
+}
+
+static int run(void)
 {
 	struct epoll_event ev[EVENTS];
 
@@ -194,11 +207,9 @@ int mw_loop_run(void)
 		unsigned second = mw_own_site_second();
 		uint64_t now = mw_now_ms();
 		int look = mw_takeover_look(now);
-		int n = epoll_wait(
-			epfd, ev, EVENTS,
-			timeout_ms(now, look >= 0 && (unsigned)look < second ? (unsigned)look : second));
+		int n = sleep_ms(ev, timeout_ms(now, (unsigned)earlier((int)second, look)));
 
-		if ((n < 0 && errno != EINTR) || !mw_loop_intact())
+		if (n < 0 || !mw_loop_intact())
 			return -1;
 		now = mw_now_ms();
 		/* before any request is answered */
@@ -217,4 +228,14 @@ int mw_loop_run(void)
 		mw_moves_end();
 	}
 	return 0;
+}
+
+int mw_loop_run(void)
+{
+	int ret;
+
+	mw_own_site_lend();
+	ret = run();
+	mw_own_site_keep();
+	return ret;
 }

@@ -30,6 +30,7 @@
 #include "http/assets.h"
 #include "pages/routes.h"
 #include "connections.h"
+#include "form.h"
 #include "gzip.h"
 #include "head.h"
 #include "library/library.h"
@@ -63,6 +64,7 @@ struct request {
 	struct mw_job *job; /* the relay's job; NULL: none */
 	size_t got;  /* bytes of its body so far */
 	char *body;  /* owned; MW_LOGIN_BODY_MAX + 1 bytes. NULL: not kept */
+	char *query; /* owned; the target's query and a form's fields (form.h). NULL: only uri has one */
 	const char *raw; /* where libmicrohttpd had the URI: see head.h */
 	char uri[];
 };
@@ -92,6 +94,7 @@ static void *begin(void *unused, const char *uri, struct MHD_Connection *mc)
 		r->job = NULL;
 		r->got = 0;
 		r->body = NULL;
+		r->query = NULL;
 		r->raw = uri;
 		memcpy(r->uri, uri, n);
 	}
@@ -303,13 +306,19 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 		.body_cut = request->got > MW_LOGIN_BODY_MAX,
 	};
 	char mount[256], base[sizeof(mount) + 24];
+	bool form = request->body && mw_form_is_for(uri);
 	char *query = strchr(uri, '?');
 	struct mw_response res;
+	const char *why;
+	unsigned status;
 
 	if (query) {
 		*query = '\0';
 		req.query = query + 1;
 	}
+	status = form ? mw_form_to_query(&req, &request->query, &why) : 0;
+	if (status)
+		return refuse(mc, status, why);
 	req.base = req.mount = mount_of(&req, mount, sizeof(mount));
 	if (req.peer == MW_PEER_UNIX)
 		req.no_post = req.header(req.ctx, MW_NO_POST);
@@ -336,10 +345,15 @@ static enum MHD_Result answer_relayed(struct MHD_Connection *mc, struct mw_conn 
 	return res ? reply(mc, c, job, res) : MHD_NO;
 }
 
+static bool is_login(const char *uri)
+{
+	return mw_server.api->options()->token_file && !strncmp(uri, "/login", 6) &&
+	       (!uri[6] || uri[6] == '?');
+}
+
 static bool wants_body(const char *method, const char *uri)
 {
-	return mw_server.api->options()->token_file && !strcmp(method, "POST") &&
-	       !strncmp(uri, "/login", 6) && (!uri[6] || uri[6] == '?');
+	return !strcmp(method, "POST") && (is_login(uri) || mw_form_is_for(uri));
 }
 
 /* Takes a piece of the body. False: the body is too large. */
@@ -433,6 +447,8 @@ static void completed(void *unused, struct MHD_Connection *mc, void **ctx,
 		explicit_bzero(r->body, MW_LOGIN_BODY_MAX); /* it contains a token */
 		free(r->body);
 	}
+	if (r)
+		free(r->query);
 	free(r);
 	*ctx = NULL;
 	if (c)

@@ -6,6 +6,7 @@
  * by the functions of its header. Only the server's thread writes. Exceptions:
  *  - any thread writes `stop_asked`;
  *  - endpoint.c and exit_verdict.c have copies for other threads;
+ *  - own_site.c lends the site to MwrapRack;
  *  - in a forked child there is no server's thread.
  *
  * A forked child starts with a copy of this state, taken at any instruction of the server's thread.

@@ -168,6 +168,17 @@ static bool set_stacks(struct mw_parser *p, const char *value)
 		p, value, "is not auto, off or a number of bytes: write digits, then k, m, g or nothing");
 }
 
+static bool set_bt(struct mw_parser *p, const char *value)
+{
+	uint64_t v;
+
+	if (!mw_value_number(value, MW_CALLERS_MOST, &v))
+		return mw_option_wrong(p, value,
+				       "is not a number of callers: write digits only, from 0 to 16");
+	p->o->bt = (unsigned)v;
+	return true;
+}
+
 /* The launcher finds the allocator, before anything runs. The tracker does nothing with it. */
 static bool set_malloc(struct mw_parser *p, const char *value)
 {

@@ -175,6 +175,20 @@ bool mw_options_parse(struct mw_options *o, const char *env, char err[MW_ERROR_M
 	return !p.failed;
 }
 
+bool mw_option_parse(struct mw_options *o, const char *key, const char *value, char err[MW_ERROR_MAX])
+{
+	struct mw_parser p = { .o = o, .err = err, .key = mw_key_find(key, strlen(key)) };
+
+	err[0] = 0;
+	if (!p.key)
+		unknown(&p, key, strlen(key));
+	else if (!*value)
+		mw_option_wrong(&p, NULL, "the value is missing");
+	else
+		(void)p.key->set(&p, value);
+	return !p.failed;
+}
+
 static void set_base(char base[MW_BASE_MAX], const char *value)
 {
 	size_t n = value && value[0] == '/' ? strlen(value) : 0;

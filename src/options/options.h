@@ -31,6 +31,7 @@ enum mw_format { MW_FORMAT_TEXT, MW_FORMAT_TSV, MW_FORMAT_CSV, MW_FORMAT_JSON };
 #define MW_KEEP_MAX 1000u
 #define MW_KEEP 3u
 #define MW_STACKS_RATE 65536u     /* bytes: of stacks:auto, at first */
+#define MW_CALLERS_MOST 16u
 #define MW_BASE_MAX 48            /* bytes of tmpdir and runtime_dir, with NUL */
 #define MW_SNAPSHOT_ROOM 48       /* bytes of a path beyond the expanded dump_path: periodic.c */
 
@@ -62,6 +63,7 @@ struct mw_options {
 	uint64_t memory_max;     /* bytes, as given; 0: not given */
 	uint64_t stacks_rate;    /* mean bytes from sample to sample, at first; 0: no stacks */
 	bool stacks_auto;        /* it changes by the cost */
+	unsigned bt;             /* Ruby callers kept with each location, 0 to MW_CALLERS_MOST */
 	bool children_all; /* processes without Ruby that a tracked one starts get threads, too */
 	const char *malloc;      /* "jemalloc", "mimalloc", "tcmalloc": for the launcher */
 	/*
@@ -86,6 +88,12 @@ struct mw_options {
  * "mwrap: ", or "" if all is right. Doesn't allocate; errno stays as it was.
  */
 bool mw_options_parse(struct mw_options *o, const char *env, char err[MW_ERROR_MAX]);
+
+/*
+ * Sets one option in *o, which may keep `value`. Returns true, or false with the line in err. For
+ * options that can be changed later: bt, stacks.
+ */
+bool mw_option_parse(struct mw_options *o, const char *key, const char *value, char err[MW_ERROR_MAX]);
 
 /* Sets o->tmpdir and o->runtime_dir; values may be NULL. Call it after mw_options_parse(). */
 void mw_options_bases(struct mw_options *o, const char *tmpdir, const char *runtime_dir);

@@ -17,6 +17,7 @@
 struct view {
 	struct mw_call *call;
 	struct mw_at at;
+	struct mw_called called; /* not for TSV and CSV */
 	uint64_t limit, oldest; /* of JSON; 0: all, none */
 };
 
@@ -66,8 +67,8 @@ static void head(struct mw_buf *b, void *ctx)
 {
 	const struct mw_row *r = ((const struct view *)ctx)->at.row;
 
-	for (int i = 0; i < (r->processes ? MW_FAMILY_COLUMNS_N : MW_COLUMNS_N); i++) {
-		if (mw_columns[i].type == MW_TYPE_TEXT)
+	for (int i = 0; i < MW_ALL_COLUMNS_N; i++) {
+		if (!mw_column_is_of(i, r) || mw_columns[i].type == MW_TYPE_TEXT)
 			continue;
 		mw_buf_str(b, "<th scope=\"col\" class=\"num\" title=\"");
 		mw_html_text(b, mw_columns[i].about);
@@ -209,16 +210,11 @@ static void age_unit(struct mw_buf *b, void *ctx)
 		   unit && !strcmp(unit, "bytes") ? "bytes allocated since" : "garbage collections since");
 }
 
-/* A link to the location's stacks, if the process keeps any. */
 static void called(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 
-	if (!v->at.stats.stacks_rate && !v->at.stats.stacks)
-		return;
-	mw_buf_str(b, " \xc2\xb7 <a ");
-	mw_html_flame_href(b, v->call, v->at.row);
-	mw_buf_str(b, ">who called it</a>");
+	mw_html_called(b, &v->called, v->call, v->at.row);
 }
 
 static void page(struct mw_buf *b, void *ctx)
@@ -333,19 +329,38 @@ static int find(struct mw_call *call, struct mw_at *at, struct wanted *w, struct
 	return ret == 2 ? 409 : 404;
 }
 
+static void as_json(struct view *v)
+{
+	struct mw_buf more = { 0 };
+
+	if (v->called.kept) {
+		mw_buf_str(&more, ",\n\"called_by\":");
+		mw_called_by_json(&more, &v->called.callers, &v->called.profile);
+	}
+	mw_render_at_part(&v->call->res->body, &v->at, v->limit, v->oldest, &more);
+	mw_buf_free(&more);
+}
+
 static void answer(struct view *v, enum mw_form form)
 {
 	struct mw_call *call = v->call;
+	bool lines = form == MW_FORM_TSV || form == MW_FORM_CSV;
+	struct mw_buf none = { 0 };
 
+	if (!lines && !mw_called_make(&v->called, call->api, &v->at)) {
+		mw_reply_why(call, 500, &none);
+		return;
+	}
 	if (form == MW_FORM_HTML) {
 		mw_reply_page(call, v->at.row->location, page, v);
 	} else {
 		mw_reply_form(call, form);
-		if (form == MW_FORM_JSON)
-			mw_render_at_part(&call->res->body, &v->at, v->limit, v->oldest);
-		else
+		if (lines)
 			mw_render_at(&call->res->body, &v->at, mw_form_format(form));
+		else
+			as_json(v);
 	}
+	mw_called_free(&v->called, call->api);
 }
 
 void mw_page_at(struct mw_call *call)

@@ -36,7 +36,7 @@ static void param_u64(struct mw_buf *b, unsigned *n, const char *name, uint64_t 
 
 static const char *group_name(enum mw_group g)
 {
-	static const char *const names[] = { "line", "file", "dir", "gem" };
+	static const char *const names[] = { "line", "file", "dir", "gem", "kind" };
 
 	return names[g];
 }
@@ -67,6 +67,10 @@ static void href(struct mw_buf *b, const struct view *v, const struct mw_query *
 		param(b, &n, "q");
 		mw_percent_encode(b, q->q, q->q_len);
 	}
+	if (q->kind_len) {
+		param(b, &n, "kind");
+		mw_percent_encode(b, q->kind, q->kind_len);
+	}
 	if (form == MW_FORM_HTML && q->limit != MW_EACH_LIMIT)
 		param_u64(b, &n, "limit", q->limit);
 	if (form == MW_FORM_HTML && q->offset)
@@ -76,9 +80,9 @@ static void href(struct mw_buf *b, const struct view *v, const struct mw_query *
 
 /* --- the table ------------------------------------------------------------ */
 
-static int columns(const struct view *v)
+static bool has_column(const struct view *v, int i)
 {
-	return v->result.snapshot->family ? MW_FAMILY_COLUMNS_N : MW_COLUMNS_N;
+	return mw_column_is_in(i, v->result.snapshot->family, v->result.snapshot->kinds);
 }
 
 static int sorted_by(const struct view *v)
@@ -105,7 +109,7 @@ static void header(struct mw_buf *b, const struct view *v, int i)
 		q.order = 0;
 	q.offset = 0;
 	mw_buf_str(b, "<th scope=\"col\"");
-	if (c->type != MW_TYPE_TEXT)
+	if (c->type != MW_TYPE_TEXT && c->type != MW_TYPE_KIND)
 		mw_buf_str(b, here ? " class=\"num by\"" : " class=\"num\"");
 	if (here)
 		mw_buf_str(b, up ? " aria-sort=\"ascending\"" : " aria-sort=\"descending\"");
@@ -124,43 +128,49 @@ static void header(struct mw_buf *b, const struct view *v, int i)
 static void head(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
-	int n = columns(v);
 
-	for (int i = 0; i < n; i++)
-		if (mw_columns[i].type != MW_TYPE_TEXT)
+	for (int i = 0; i < MW_ALL_COLUMNS_N; i++)
+		if (has_column(v, i) && mw_columns[i].type != MW_TYPE_TEXT)
 			header(b, v, i);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < MW_COLUMNS_N; i++)
 		if (mw_columns[i].type == MW_TYPE_TEXT)
 			header(b, v, i);
 }
 
-/* Links to a line's page, a file's lines, or a folder's files; a gem has no page of its own. */
-static void location(struct mw_buf *b, const struct view *v, const struct mw_row *r)
+/* A group's rows: of a file its lines, of a folder its files, of a kind the lines that have it. */
+static void parts_href(struct mw_buf *b, const struct view *v, const struct mw_row *r)
 {
 	struct mw_query q = v->q;
-	bool link = true;
 
-	mw_buf_str(b, "<td class=\"location\">");
-	if (v->q.group == MW_GROUP_LINE) {
-		mw_buf_str(b, "<a ");
-		mw_html_at_href(b, v->call, r, "");
-		mw_buf_str(b, ">");
-	} else if (v->q.group == MW_GROUP_FILE || v->q.group == MW_GROUP_DIR) {
-		q.group = v->q.group == MW_GROUP_DIR ? MW_GROUP_FILE : MW_GROUP_LINE;
-		/* a long location by its end, which says most */
-		q.q_len = r->location_len < TAIL ? r->location_len : TAIL;
-		q.q = r->location + r->location_len - q.q_len;
-		while (q.q_len < r->location_len && ((unsigned char)*q.q & 0xc0) == 0x80 && q.q_len > 1) {
-			q.q++; /* skips the rest of a character that was cut */
-			q.q_len--;
-		}
-		q.offset = 0;
-		mw_buf_str(b, "<a ");
+	q.offset = 0;
+	q.group = v->q.group == MW_GROUP_DIR ? MW_GROUP_FILE : MW_GROUP_LINE;
+	if (v->q.group == MW_GROUP_KIND) {
+		q.kind = r->location;
+		q.kind_len = r->location_len;
 		href(b, v, &q, MW_FORM_HTML);
-		mw_buf_str(b, ">");
-	} else {
-		link = false;
+		return;
 	}
+	/* a long location by its end, which says most */
+	q.q_len = r->location_len < TAIL ? r->location_len : TAIL;
+	q.q = r->location + r->location_len - q.q_len;
+	while (q.q_len < r->location_len && ((unsigned char)*q.q & 0xc0) == 0x80 && q.q_len > 1) {
+		q.q++; /* skips the rest of a character that was cut */
+		q.q_len--;
+	}
+	href(b, v, &q, MW_FORM_HTML);
+}
+
+/* Links to a line's page, or to a group's rows; a gem has no page of its own. */
+static void location(struct mw_buf *b, const struct view *v, const struct mw_row *r)
+{
+	bool link = v->q.group != MW_GROUP_GEM;
+
+	mw_buf_str(b, link ? "<td class=\"location\"><a " : "<td class=\"location\">");
+	if (v->q.group == MW_GROUP_LINE)
+		mw_html_at_href(b, v->call, r, "");
+	else if (link)
+		parts_href(b, v, r);
+	mw_buf_str(b, link ? ">" : "");
 	mw_html_location(b, r->location, r->location_len);
 	mw_buf_str(b, link ? "</a></td>" : "</td>");
 }
@@ -169,13 +179,18 @@ static const char *why_no_row(const struct view *v)
 {
 	if (v->result.matched)
 		return "No row is left at this offset.";
+	if (v->q.kind_len)
+		return "No location has memory of that kind.";
 	return v->q.q_len ? "No location matches." : "No location has that much.";
 }
 
 static void rows(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
+	int columns = 0;
 
+	for (int i = 0; i < MW_ALL_COLUMNS_N; i++)
+		columns += has_column(v, i);
 	for (size_t i = 0; i < v->result.n; i++) {
 		mw_buf_str(b, "<tr>");
 		mw_html_cells(b, &v->result.rows[i], sorted_by(v));
@@ -183,7 +198,7 @@ static void rows(struct mw_buf *b, void *ctx)
 		mw_buf_str(b, "</tr>\n");
 	}
 	if (!v->result.n)
-		mw_buf_fmt(b, "<tr><td class=\"empty\" colspan=\"%d\">%s</td></tr>\n", columns(v),
+		mw_buf_fmt(b, "<tr><td class=\"empty\" colspan=\"%d\">%s</td></tr>\n", columns,
 			   why_no_row(v));
 }
 
@@ -199,7 +214,7 @@ static void sum(struct mw_buf *b, void *ctx)
 
 static const char *things(const struct view *v)
 {
-	static const char *const names[] = { "Locations", "Files", "Folders", "Gems" };
+	static const char *const names[] = { "Locations", "Files", "Folders", "Gems", "Kinds" };
 
 	return names[v->q.group];
 }
@@ -225,6 +240,11 @@ static void caption(struct mw_buf *b, void *ctx)
 	if (v->q.q_len) {
 		mw_buf_str(b, " matching \xe2\x80\x9c");
 		mw_buf_html(b, v->q.q, v->q.q_len);
+		mw_buf_str(b, "\xe2\x80\x9d");
+	}
+	if (v->q.kind_len) {
+		mw_buf_str(b, ", their part of the kind \xe2\x80\x9c");
+		mw_buf_html(b, v->q.kind, v->q.kind_len);
 		mw_buf_str(b, "\xe2\x80\x9d");
 	}
 	mw_buf_str(b, ", by ");
@@ -274,7 +294,7 @@ static void groups(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
 
-	for (int g = MW_GROUP_LINE; g <= MW_GROUP_GEM; g++)
+	for (int g = MW_GROUP_LINE; g <= (v->q.kinds ? MW_GROUP_KIND : MW_GROUP_GEM); g++)
 		mw_buf_fmt(b, "<option%s>%s</option>", v->q.group == (enum mw_group)g ? " selected" : "",
 			   group_name((enum mw_group)g));
 }
@@ -284,6 +304,18 @@ static void q_value(struct mw_buf *b, void *ctx)
 	const struct view *v = ctx;
 
 	mw_buf_html(b, v->q.q, v->q.q_len);
+}
+
+/* A field for the kind, where there are kinds. */
+static void kind_field(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	if (!v->q.kinds)
+		return;
+	mw_buf_str(b, "<label>Kind <input name=\"kind\" value=\"");
+	mw_buf_html(b, v->q.kind, v->q.kind_len);
+	mw_buf_str(b, "\"></label>\n");
 }
 
 static void min_value(struct mw_buf *b, void *ctx)
@@ -323,6 +355,7 @@ static void page(struct mw_buf *b, void *ctx)
 		{ .name = "min", .fill = min_value, .ctx = v },
 		{ .name = "limit", .fill = limit_value, .ctx = v },
 		{ .name = "groups", .fill = groups, .ctx = v },
+		{ .name = "kind", .fill = kind_field, .ctx = v },
 		{ .name = "caption", .fill = caption, .ctx = v },
 		{ .name = "head", .fill = head, .ctx = v },
 		{ .name = "rows", .fill = rows, .ctx = v },
@@ -338,7 +371,10 @@ static void answer(struct view *v, enum mw_form form)
 {
 	struct mw_call *call = v->call;
 	struct mw_buf none = { 0 };
+	struct mw_stats stats = { 0 };
 
+	call->api->stats(&stats);
+	v->q.kinds = stats.stacks_rate || stats.stacks;
 	if (mw_result_make(&v->result, call->api, &v->q)) {
 		mw_reply_why(call, 500, &none);
 		return;

@@ -112,6 +112,8 @@ static void hello(struct mw_buf *b, const struct mw_call *call, const struct mw_
 	mw_buf_str(b, mw_read_only(call) ? "true" : "false");
 	key(b, "source");
 	mw_buf_str(b, o->source ? "true" : "false");
+	key(b, "stacks");
+	mw_buf_str(b, stats->stacks_rate || stats->stacks ? "true" : "false");
 	key(b, "start");
 	mw_buf_json(b, call->req->site->stream.start, strlen(call->req->site->stream.start));
 	key_u64(b, "tick", 1);

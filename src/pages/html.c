@@ -20,18 +20,19 @@ void mw_html_number(struct mw_buf *b, uint64_t v)
 
 static void cell(struct mw_buf *b, const struct mw_column *column, const struct mw_row *r, bool sorted_by)
 {
+	const char *class = column->type == MW_TYPE_KIND ? "kind" : "num";
 	struct mw_cell c = { 0 };
 
 	column->get(r, &c);
-	mw_buf_str(b, sorted_by ? "<td class=\"num by\">" : "<td class=\"num\">");
+	mw_buf_fmt(b, "<td class=\"%s%s\">", class, sorted_by ? " by" : "");
 	mw_html_value(b, &c, column->type);
 	mw_buf_str(b, "</td>");
 }
 
 void mw_html_cells(struct mw_buf *b, const struct mw_row *r, int sorted_by)
 {
-	for (int i = 0; i < (r->processes ? MW_FAMILY_COLUMNS_N : MW_COLUMNS_N); i++)
-		if (mw_columns[i].type != MW_TYPE_TEXT)
+	for (int i = 0; i < MW_ALL_COLUMNS_N; i++)
+		if (mw_column_is_of(i, r) && mw_columns[i].type != MW_TYPE_TEXT)
 			cell(b, &mw_columns[i], r, i == sorted_by);
 }
 
@@ -63,7 +64,7 @@ void mw_html_at_href(struct mw_buf *b, const struct mw_call *call, const struct 
 void mw_html_flame_href(struct mw_buf *b, const struct mw_call *call, const struct mw_row *r)
 {
 	href(b, call, "/flame?location=", r);
-	mw_buf_str(b, "\"");
+	mw_buf_str(b, "&amp;invert=1\"");
 }
 
 void mw_html_controls(struct mw_buf *b, void *ctx)

@@ -7,6 +7,7 @@
 #define MW_PAGES_PAGES_H
 
 #include "version.h"
+#include "report/called_by.h"
 #include "report/columns.h"
 #include "http/call.h"
 #include "http/params.h"
@@ -76,7 +77,7 @@ void mw_html_number(struct mw_buf *, uint64_t);
 void mw_html_cells(struct mw_buf *, const struct mw_row *, int sorted_by);
 /* href="BASE/at/LOCATION" and ext; a location over MW_LINK_MAX encoded bytes by its short id. */
 void mw_html_at_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
-/* href="BASE/flame?location=LOCATION", likewise. */
+/* href="BASE/flame?location=LOCATION&amp;invert=1", likewise: its callers. */
 void mw_html_flame_href(struct mw_buf *, const struct mw_call *, const struct mw_row *);
 void mw_html_text(struct mw_buf *, const char *);
 
@@ -100,14 +101,29 @@ double mw_unix_now(void);
 void mw_json_head(struct mw_buf *, const struct mw_site *, double now, const char *behind_start,
 		  const char *behind_now);
 
+/* called.c */
+
+/* Who called a location. */
+struct mw_called {
+	bool kept; /* does the process keep stacks? If not, the rest is all zero */
+	struct mw_profile profile; /* owned; of this location alone */
+	struct mw_called_by callers;
+};
+/* False: no memory, and all is zero. The at outlives it. */
+bool mw_called_make(struct mw_called *, const struct mw_api *, const struct mw_at *);
+void mw_called_free(struct mw_called *, const struct mw_api *); /* all zero again */
+/* A table of them, or a sentence how to have them kept. */
+void mw_html_called(struct mw_buf *, const struct mw_called *, const struct mw_call *,
+		    const struct mw_row *);
+
 /* events.c */
 
 /* Appends the event "point": the process as a whole. ctx: struct mw_site; t: uptime. */
 void mw_event_point(struct mw_buf *, void *ctx, double t);
 
 /*
- * each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, events.c, layout.c, site.c,
- * locations.c, source.c, stacks.c, stats.c, verdict.c, wire.c
+ * each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, ctl.c, events.c, layout.c, site.c,
+ * kinds.c, locations.c, source.c, stacks.c, stats.c, verdict.c, wire.c
  */
 
 #define MW_PARAMETERS_MAX 100u /* of a query; there are fewer than 20 names */
@@ -138,6 +154,7 @@ void mw_page_table(struct mw_call *);
 void mw_page_table_stacks(struct mw_call *);
 void mw_page_flame(struct mw_call *);
 void mw_page_flame_json(struct mw_call *);
+void mw_page_kinds(struct mw_call *);
 void mw_page_pprof_heap(struct mw_call *);
 void mw_page_pprof_allocs(struct mw_call *);
 void mw_page_collapsed(struct mw_call *);
@@ -148,5 +165,6 @@ void mw_page_reset(struct mw_call *);
 void mw_page_trim(struct mw_call *);
 void mw_page_pause(struct mw_call *);
 void mw_page_resume(struct mw_call *);
+void mw_page_ctl(struct mw_call *);
 
 #endif

@@ -46,6 +46,7 @@ static const struct route routes[] = {
 	{ GET, "/verdict.json", mw_page_verdict },
 	{ GET, "/flame", mw_page_flame },
 	{ GET, "/flame.json", mw_page_flame_json },
+	{ GET, "/kinds.json", mw_page_kinds },
 	{ GET, "/stacks.collapsed", mw_page_collapsed },
 	{ GET, "/stacks.speedscope.json", mw_page_speedscope },
 	{ GET, "/debug/pprof/heap", mw_page_pprof_heap },
@@ -63,6 +64,7 @@ static const struct route routes[] = {
 	{ POST, "/annotate", mw_page_annotate },
 	{ POST, "/pause", mw_page_pause },
 	{ POST, "/resume", mw_page_resume },
+	{ POST, "/ctl", mw_page_ctl },
 	{ GET | POST | PUBLIC | LOGIN, "/login", mw_page_login },
 	{ POST | PUBLIC | LOGIN, "/logout", mw_page_logout },
 	{ GET, "/*", page_asset }, /* last: 404 if it isn't an asset */

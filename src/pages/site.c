@@ -61,7 +61,10 @@ bool mw_has_site(struct mw_call *call)
 {
 	if (call->req->site)
 		return true;
-	mw_reply(call, 503, "marks belong to one process, as do history and /live: use /PID/mark");
+	mw_reply(call, 503,
+		 call->req->site_busy ?
+			 "the server of this process, which has the history, doesn't answer: try again" :
+			 "marks belong to one process, as do history and /live: use /PID/mark");
 	return false;
 }
 

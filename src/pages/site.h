@@ -3,7 +3,8 @@
  * site.h - a server's state between requests: the history of the process's
  * memory and of its locations, the mark, and the stream for watchers.
  *
- * One thread owns a site. It makes all calls here, those of the stream, and
+ * One thread at a time has a site: the server's, or one that serves MwrapRack (httpd/own_site.h,
+ * ruby/rack_site.c). It makes all calls here, those of the stream, and
  * those of mw_route() with a request that names the site. Zero it, then call
  * mw_site_start(). A forked child calls that again: it frees the parent's
  * copies first, except those that a call there was changing.

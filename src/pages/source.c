@@ -89,7 +89,8 @@ static const char several[] = "several locations have this id: ask for one by it
 static const char *locate(struct source *s, const struct mw_snapshot *table, const char *location, size_t n)
 {
 	const struct mw_row *r;
-	const char *digits;
+	const char *digits, *end;
+	size_t n_digits;
 
 	switch (mw_location_look(table, location, n, &r)) {
 	case 1:
@@ -102,7 +103,9 @@ static const char *locate(struct source *s, const struct mw_snapshot *table, con
 	if (r->kind != MW_KIND_RUBY || !r->file_len || r->file_len + 1 >= r->location_len)
 		return "the location isn't in a file of Ruby code";
 	digits = r->location + r->file_len + 1;
-	if (!mw_parse_u64(digits, r->location_len - r->file_len - 1, &s->line))
+	n_digits = r->location_len - r->file_len - 1;
+	end = memchr(digits, ' ', n_digits); /* callers follow */
+	if (!mw_parse_u64(digits, end ? (size_t)(end - digits) : n_digits, &s->line))
 		return "the location has no line";
 	s->name = strndup(r->location, r->file_len);
 	s->location = strndup(r->location, r->location_len);

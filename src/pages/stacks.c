@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/profile.h"
+#include "flame_range.h"
 #include "pages.h"
 
 enum {
@@ -21,6 +22,7 @@ struct query {
 	const char *location;  /* as asked for; NULL: all */
 	size_t location_n;
 	struct mw_params params; /* location points into it */
+	struct mw_flame_range range;
 };
 
 struct shown {
@@ -68,10 +70,15 @@ static int understand(const struct mw_call *call, struct query *q, struct mw_buf
 /* 0, or a status with a reason: the profile is made, and the query's location found in it. */
 static int make(const struct mw_call *call, struct mw_profile *p, struct query *q, struct mw_buf *why)
 {
+	struct mw_profile_how how = { .raw = q->raw };
 	const struct mw_row *row;
-	int found;
+	int found, bad = 0;
 
-	if (!mw_profile_make(p, call->api, q->raw))
+	if (q->view.by == MW_VIEW_GROWTH)
+		bad = mw_flame_range_make(&q->range, call, &q->params, &how, why);
+	if (bad)
+		return bad;
+	if (!mw_profile_make(p, call->api, &how))
 		return 500;
 	q->view.row = MW_ROW_ALL;
 	if (!q->location)
@@ -102,11 +109,13 @@ static void reply(struct mw_call *call, enum mw_profile_by by, const char *type,
 	if (bad) {
 		mw_reply_why(call, bad, &why);
 	} else {
+		mw_flame_range_made(&q.range, &p, q.view.row);
 		call->res->status = 200;
 		call->res->content_type = type;
 		fill(&call->res->body, &shown);
 		mw_profile_free(&p, call->api);
 	}
+	mw_flame_range_free(&q.range);
 	mw_params_free(&q.params);
 }
 
@@ -135,6 +144,7 @@ static void tree(struct mw_buf *b, const struct shown *s)
 	else
 		mw_buf_str(b, "{\"start\":\"\",\"now\":0,\"unix\":0");
 	mw_buf_str(b, ",");
+	mw_flame_range_json(b, &s->q->range);
 	mw_profile_tree(b, s->p, &s->q->view);
 	mw_buf_str(b, "}\n");
 }
@@ -209,11 +219,17 @@ static void summary(struct mw_buf *b, void *ctx)
 	const struct shown *s = ctx;
 	uint64_t n = s->p->samples[s->q->by];
 
+	if (s->q->range.is) {
+		mw_flame_range_html(b, &s->q->range, s->call, &s->q->params);
+		mw_buf_str(b, ". ");
+	}
 	if (!s->p->rate && !n) {
 		mw_buf_str(b,
 			   "No stacks are kept: the option stacks is off. Each location stands for itself.");
 		return;
 	}
+	if (s->q->range.is)
+		return;
 	mw_buf_str(b, "Each line\xe2\x80\x99s bytes are exact. Their callers are estimated from ");
 	mw_buf_commas(b, n);
 	mw_buf_str(b, n == 1 ? " sample." : " samples.");
@@ -230,7 +246,15 @@ static void by_options(struct mw_buf *b, void *ctx)
 
 	option(b, "live", "live now", s->q->view.by == MW_VIEW_LIVE);
 	option(b, "total", "allocated in all", s->q->view.by == MW_VIEW_TOTAL);
-	option(b, "growth", "growth", s->q->view.by == MW_VIEW_GROWTH);
+	option(b, "growth", s->q->range.is ? "growth in that time" : "growth",
+	       s->q->view.by == MW_VIEW_GROWTH);
+}
+
+static void hidden(struct mw_buf *b, void *ctx)
+{
+	const struct shown *s = ctx;
+
+	mw_flame_range_fields(b, &s->q->params);
 }
 
 static void invert_options(struct mw_buf *b, void *ctx)
@@ -261,7 +285,7 @@ static void page(struct mw_buf *b, void *ctx)
 	const struct mw_slot slots[] = {
 		{ .name = "base", .text = s->call->req->base },
 		{ .name = "summary", .fill = summary, .ctx = ctx },
-		{ .name = "hidden", .text = "" },
+		{ .name = "hidden", .fill = hidden, .ctx = ctx },
 		{ .name = "by", .fill = by_options, .ctx = ctx },
 		{ .name = "invert", .fill = invert_options, .ctx = ctx },
 		{ .name = "location", .text = s->q->location ? s->q->location : "" },

@@ -4,18 +4,24 @@
  *
  * /family/self has this process's figures and what it says of itself (report/live/self.h),
  * /family/table its table; with
- * location= that has one location's row and its live blocks; /family/stacks its table and its
- * sampled stacks.
+ * location= that has one location's row, its live blocks and stacks; /family/stacks its table and its
+ * sampled stacks. from= and to= there are a range of time, of which the table has the growth then: in
+ * seconds of the machine's monotonic clock, since each process has an uptime of its own.
  */
 #include <stdio.h>
 
+#include "base/clock.h"
+#include "report/live/grown.h"
 #include "report/live/wire.h"
 #include "pages.h"
+
+/* Lines with the bytes of paths as they are, which may be no UTF-8. */
+#define TYPE "application/octet-stream"
 
 static void reply(struct mw_call *call, enum mw_wire_what what, const char *location, size_t n)
 {
 	call->res->status = 200;
-	call->res->content_type = "text/plain; charset=utf-8";
+	call->res->content_type = TYPE;
 	if (mw_wire_write(&call->res->body, call->api, what, location, n))
 		call->res->body.failed = true;
 }
@@ -38,7 +44,7 @@ void mw_page_self(struct mw_call *call)
 	struct mw_self self = { 0 };
 
 	call->res->status = 200;
-	call->res->content_type = "text/plain; charset=utf-8";
+	call->res->content_type = TYPE;
 	if (site) {
 		if (site->statm >= 0 && !mw_rss_bytes(site->statm, &self.rss))
 			self.rss = 0;
@@ -64,7 +70,40 @@ void mw_page_table(struct mw_call *call)
 	mw_params_free(&p);
 }
 
+/* What grew in a range of the monotonic clock. */
+static void reply_grown(struct mw_call *call, const struct mw_span *span)
+{
+	const struct mw_site *site = call->req->site;
+	/* a moment has whole seconds: to be a millisecond too early would be to miss it */
+	double origin = (double)site->origin_ms / 1000 - 0.05;
+	struct mw_grown grown;
+	int rc = mw_grown_read(&grown, &site->curves, call->api, span->from - origin, span->to - origin);
+	const struct mw_profile_how how = {
+		.ranged = true, .from = grown.from, .to = grown.to, .set_growth = mw_grown_set, .ctx = &grown
+	};
+
+	call->res->status = 200;
+	call->res->content_type = TYPE;
+	if (rc < 0 || mw_wire_write_grown(&call->res->body, call->api, &how, rc ? NULL : &grown.total))
+		call->res->body.failed = true;
+	mw_grown_free(&grown);
+}
+
 void mw_page_table_stacks(struct mw_call *call)
 {
-	reply(call, MW_WIRE_STACKS, "", 0);
+	double now = (double)mw_now_ms() / 1000;
+	struct mw_span span = { .to = now, .points = 2 };
+	struct mw_buf why = { 0 };
+	struct mw_params p;
+	int bad = mw_params_parse(&p, call->req->query, &why);
+
+	if (!bad)
+		bad = mw_params_span(&p, now, 2, &span, &why);
+	if (bad)
+		mw_reply_why(call, bad, &why);
+	else if (!span.given)
+		reply(call, MW_WIRE_STACKS, "", 0);
+	else if (mw_has_site(call))
+		reply_grown(call, &span);
+	mw_params_free(&p);
 }

@@ -26,6 +26,7 @@ GET_UINT(live_bytes)
 GET_UINT(live)
 GET_UINT(life_max)
 GET_UINT(processes)
+GET_UINT(kind_samples)
 GET_UINT(overruns)
 GET_UINT(overrun_size)
 
@@ -49,8 +50,15 @@ static void get_location(const struct mw_row *r, struct mw_cell *c)
 	c->u = r->location_len;
 }
 
+static void get_kind(const struct mw_row *r, struct mw_cell *c)
+{
+	c->kind = r->top_share ? MW_CELL_KIND : MW_CELL_NONE;
+	c->s = r->top_kind;
+	c->u = r->top_share;
+}
+
 /* clang-format off */
-const struct mw_column mw_columns[MW_FAMILY_COLUMNS_N] = {
+const struct mw_column mw_columns[MW_ALL_COLUMNS_N] = {
 	{ "total", "Total", "Bytes allocated here since the start or the last reset.",
 	  MW_TYPE_BYTES, -1, get_total },
 	{ "allocations", "Allocations", "Allocating calls since the start or the last reset.",
@@ -76,6 +84,11 @@ const struct mw_column mw_columns[MW_FAMILY_COLUMNS_N] = {
 	{ "processes", "Processes", "Processes of the family that know the location; for a group, "
 	  "those that know the one that most know.",
 	  MW_TYPE_COUNT, -1, get_processes },
+	{ "kind", "Kind", "What most of the live bytes are of, and how much of them; estimated from "
+	  "samples, and empty if there is none.",
+	  MW_TYPE_KIND, 1, get_kind },
+	{ "kind_samples", "Samples", "Samples that the kind rests on.",
+	  MW_TYPE_COUNT, -1, get_kind_samples },
 };
 
 const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N] = {
@@ -92,7 +105,7 @@ const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N] = {
 
 int mw_column_find(const char *name, size_t len)
 {
-	for (int i = 0; i < MW_FAMILY_COLUMNS_N; i++) {
+	for (int i = 0; i < MW_ALL_COLUMNS_N; i++) {
 		if (strlen(mw_columns[i].name) == len && !memcmp(mw_columns[i].name, name, len))
 			return i;
 	}
@@ -115,6 +128,15 @@ static void add_ratio(struct mw_buf *b, uint64_t u, uint64_t by)
 	mw_buf_add(b, d, n);
 }
 
+/* "string 92 %" */
+static void add_kind(struct mw_buf *b, const struct mw_cell *c)
+{
+	mw_buf_str(b, c->s);
+	mw_buf_str(b, " ");
+	mw_buf_u64(b, (c->u + 5) / 10);
+	mw_buf_str(b, " %");
+}
+
 void mw_cell_plain(struct mw_buf *b, const struct mw_cell *c)
 {
 	switch (c->kind) {
@@ -133,6 +155,9 @@ void mw_cell_plain(struct mw_buf *b, const struct mw_cell *c)
 	case MW_CELL_ADDRESS:
 		mw_buf_fmt(b, "0x%" PRIx64, c->u);
 		break;
+	case MW_CELL_KIND:
+		add_kind(b, c);
+		break;
 	case MW_CELL_NONE:
 		break;
 	}
@@ -145,9 +170,11 @@ void mw_cell_json(struct mw_buf *b, const struct mw_cell *c)
 	} else if (c->kind == MW_CELL_TEXT) {
 		mw_buf_json(b, c->s, c->u);
 	} else {
-		mw_buf_str(b, c->kind == MW_CELL_ADDRESS ? "\"" : "");
+		bool quoted = c->kind == MW_CELL_ADDRESS || c->kind == MW_CELL_KIND;
+
+		mw_buf_str(b, quoted ? "\"" : "");
 		mw_cell_plain(b, c);
-		mw_buf_str(b, c->kind == MW_CELL_ADDRESS ? "\"" : "");
+		mw_buf_str(b, quoted ? "\"" : "");
 	}
 }
 
@@ -168,6 +195,9 @@ void mw_cell_whole(struct mw_buf *b, const struct mw_cell *c)
 		break;
 	case MW_CELL_ADDRESS:
 		mw_buf_fmt(b, "0x%" PRIx64, c->u);
+		break;
+	case MW_CELL_KIND:
+		add_kind(b, c);
 		break;
 	case MW_CELL_NONE:
 		break;

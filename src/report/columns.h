@@ -10,6 +10,7 @@
 #ifndef MW_REPORT_COLUMNS_H
 #define MW_REPORT_COLUMNS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ enum mw_type {
 	MW_TYPE_COUNT, /* of calls or blocks */
 	MW_TYPE_MEAN,  /* of lifespans */
 	MW_TYPE_LIFE,  /* a lifespan, in mw_stats.life_unit */
+	MW_TYPE_KIND,  /* of memory, and its share */
 	MW_TYPE_TEXT
 };
 
@@ -31,31 +33,46 @@ enum mw_cell_kind {
 	MW_CELL_INT,
 	MW_CELL_RATIO,
 	MW_CELL_TEXT,
-	MW_CELL_ADDRESS /* 0x7f12345670 */
+	MW_CELL_ADDRESS, /* 0x7f12345670 */
+	MW_CELL_KIND /* "string 92 %" */
 };
 
 /* One value of one row. */
 struct mw_cell {
 	enum mw_cell_kind kind;
-	uint64_t u;    /* UINT, ADDRESS: the value; RATIO: the dividend; TEXT: bytes */
-	uint64_t by;   /* RATIO: the divisor, not 0 */
-	int64_t i;     /* INT */
-	const char *s; /* TEXT: borrowed from the row */
+	uint64_t u; /* UINT, ADDRESS: the value; RATIO: the dividend; TEXT: bytes; KIND: thousandths */
+	uint64_t by; /* RATIO: the divisor, not 0 */
+	int64_t i; /* INT */
+	const char *s; /* TEXT, KIND: borrowed from the row; KIND: without control characters */
 };
 
 struct mw_column {
-	const char *name;  /* in TSV, CSV, JSON and `sort=` */
+	const char *name; /* in TSV, CSV, JSON and `sort=` */
 	const char *title; /* for people, short */
 	const char *about; /* one sentence, plain text */
 	enum mw_type type;
-	int order;         /* the default: 1 ascending, -1 descending */
+	int order; /* the default: 1 ascending, -1 descending */
 	void (*get)(const struct mw_row *, struct mw_cell *);
 };
 
-/* Every table has the first MW_COLUMNS_N; a family's sum has all. */
+/*
+ * Every table has the first MW_COLUMNS_N. A family's sum has those up to MW_FAMILY_COLUMNS_N. One with
+ * kinds of memory has the last ones, too.
+ */
 #define MW_COLUMNS_N 9
 #define MW_FAMILY_COLUMNS_N 10
-extern const struct mw_column mw_columns[MW_FAMILY_COLUMNS_N];
+#define MW_ALL_COLUMNS_N (MW_FAMILY_COLUMNS_N + 2)
+extern const struct mw_column mw_columns[MW_ALL_COLUMNS_N];
+
+/* Has such a table that column? */
+static inline bool mw_column_is_in(int i, bool family, bool kinds)
+{
+	return i < MW_COLUMNS_N || (i < MW_FAMILY_COLUMNS_N ? family : kinds);
+}
+static inline bool mw_column_is_of(int i, const struct mw_row *r)
+{
+	return mw_column_is_in(i, r->processes, r->top_kind);
+}
 
 /* The columns of /overruns: count, last_size, location. */
 #define MW_OVERRUN_COLUMNS_N 3

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kinded.h"
 #include "report.h"
 
 enum how { /* the form of the name around the key's text */
@@ -240,6 +241,11 @@ static struct key key_of(const struct mw_row *r, enum mw_group group)
 		return dir_key(r);
 	if (group == MW_GROUP_FILE)
 		return (struct key){ file_of(r), AS_IS };
+	if (group == MW_GROUP_KIND) {
+		const char *kind = r->top_kind ? r->top_kind : MW_NO_STACK;
+
+		return (struct key){ { kind, strlen(kind) }, AS_IS };
+	}
 	return (struct key){ { r->location, r->location_len }, AS_IS };
 }
 
@@ -280,7 +286,8 @@ static int member_cmp(const void *a, const void *b)
 }
 
 /* Sums members[n], sorted by key; returns the number of groups. */
-static size_t sum_up(struct mw_row *groups, struct mw_buf *names, const struct member *members, size_t n)
+static size_t sum_up(struct mw_row *groups, struct mw_buf *names, const struct member *members, size_t n,
+		     struct mw_kinded *kinds)
 {
 	size_t used = 0;
 
@@ -295,11 +302,17 @@ static size_t sum_up(struct mw_row *groups, struct mw_buf *names, const struct m
 			mw_buf_add(names, "", 1);
 		}
 		mw_row_add(&groups[used - 1], members[i].row);
+		if (!kinds)
+			continue;
+		mw_kinded_add(kinds, members[i].row);
+		if (i + 1 == n || key_cmp(&members[i].key, &members[i + 1].key))
+			mw_kinded_end(kinds, &groups[used - 1]);
 	}
 	return used;
 }
 
-struct mw_row *mw_group_rows(const struct mw_row *const *lines, size_t *n, enum mw_group group, char **names)
+struct mw_row *mw_group_rows(const struct mw_row *const *lines, size_t *n, enum mw_group group,
+			     char **names, struct mw_kinded *kinds)
 {
 	struct member *members = calloc(*n + 1, sizeof(*members));
 	struct mw_row *groups = calloc(*n + 1, sizeof(*groups));
@@ -311,7 +324,7 @@ struct mw_row *mw_group_rows(const struct mw_row *const *lines, size_t *n, enum 
 	for (size_t i = 0; i < *n; i++)
 		members[i] = (struct member){ key_of(lines[i], group), lines[i] };
 	qsort(members, *n, sizeof(*members), member_cmp);
-	*n = sum_up(groups, &buf, members, *n);
+	*n = sum_up(groups, &buf, members, *n, kinds);
 	if (buf.failed)
 		goto fail;
 	/* after the last add: the buffer moves while it grows */

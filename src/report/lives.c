@@ -149,7 +149,8 @@ static void json_live(struct mw_buf *b, const struct mw_at *at, const struct mw_
 		   first ? "" : ",", l->size, l->generation, mw_live_age(at, l), l->addr);
 }
 
-void mw_render_at_part(struct mw_buf *b, const struct mw_at *at, uint64_t limit, uint64_t oldest)
+void mw_render_at_part(struct mw_buf *b, const struct mw_at *at, uint64_t limit, uint64_t oldest,
+		       const struct mw_buf *more)
 {
 	size_t n = at->lives->n, newest = limit && limit < n ? (size_t)limit : n;
 	size_t last = oldest < n ? (size_t)oldest : n;
@@ -171,7 +172,11 @@ void mw_render_at_part(struct mw_buf *b, const struct mw_at *at, uint64_t limit,
 		for (size_t i = 0; i < last; i++)
 			json_live(b, at, &at->lives->v[n - 1 - i], !i);
 	}
-	mw_buf_str(b, "]}\n");
+	mw_buf_str(b, "]");
+	if (more && more->n)
+		mw_buf_add(b, more->p, more->n);
+	b->failed |= more && more->failed;
+	mw_buf_str(b, "}\n");
 }
 
 void mw_render_at(struct mw_buf *b, const struct mw_at *at, enum mw_format format)
@@ -185,7 +190,7 @@ void mw_render_at(struct mw_buf *b, const struct mw_at *at, enum mw_format forma
 		lines(b, at, ',', "\r\n");
 		break;
 	case MW_FORMAT_JSON:
-		mw_render_at_part(b, at, 0, 0);
+		mw_render_at_part(b, at, 0, 0, NULL);
 		break;
 	}
 }

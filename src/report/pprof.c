@@ -35,7 +35,9 @@ struct pprof {
 	struct mw_intern functions; /* name and file, two uint32_t; id: the number + 1 */
 	struct mw_intern mappings;  /* file, a uint32_t; likewise */
 	struct mw_buf text;         /* of one string */
-	bool *used;                 /* by frame: a sample has it; its id is the index + 1 */
+	uint32_t *ids; /* of locations, by frame; 0: no sample has it. Parca wants 1, 2, 3, ... */
+	uint32_t *listed; /* frames, by their id less 1 */
+	uint32_t n_listed;
 };
 
 /* --- fields --------------------------------------------------------------- */
@@ -109,6 +111,15 @@ static void label(struct pprof *p, struct mw_buf *sample, const struct mw_row *r
 	mw_buf_free(&m);
 }
 
+static uint32_t location_id(struct pprof *p, uint32_t frame)
+{
+	if (!p->ids[frame]) {
+		p->listed[p->n_listed++] = frame;
+		p->ids[frame] = p->n_listed;
+	}
+	return p->ids[frame];
+}
+
 /* m and list are empty before and after. */
 static void sample(struct pprof *p, const struct mw_profile_stack *s, struct mw_buf *m, struct mw_buf *list)
 {
@@ -117,10 +128,8 @@ static void sample(struct pprof *p, const struct mw_profile_stack *s, struct mw_
 
 	if (!(values[0] | values[1] | values[2] | values[3]))
 		return;
-	for (uint32_t i = 0; i < s->depth; i++) {
-		p->used[s->frames[i]] = true;
-		varint(list, (uint64_t)s->frames[i] + 1);
-	}
+	for (uint32_t i = 0; i < s->depth; i++)
+		varint(list, location_id(p, s->frames[i]));
 	message(m, SAMPLE_LOCATIONS, list);
 	for (int i = 0; i < 4; i++)
 		varint(list, (uint64_t)mw_i64_of(values[i])); /* int64: readers take more for less than 0 */
@@ -180,6 +189,32 @@ static void program(struct pprof *p)
 	mw_buf_free(&m);
 }
 
+static uint64_t mix(uint64_t h, const void *data, size_t n)
+{
+	const unsigned char *c = data;
+
+	while (n--)
+		h = (h ^ *c++) * UINT64_C(1099511628211); /* FNV-1a */
+	return h;
+}
+
+/*
+ * A frame's address, or what stands for one: readers may tell stacks apart by addresses alone. Grafana
+ * Alloy does when it takes the difference of two profiles. So it is made of the frame's texts, which
+ * are the same in the next profile, and is beyond all addresses of the process.
+ */
+static uint64_t address_of(const struct mw_profile_frame *f)
+{
+	uint64_t h = UINT64_C(14695981039346656037);
+
+	if (f->address)
+		return f->address;
+	h = mix(h, f->name, strlen(f->name) + 1);
+	h = mix(h, f->file, strlen(f->file) + 1);
+	h = mix(h, &f->line, sizeof(f->line));
+	return h >> 2 | UINT64_C(1) << 62;
+}
+
 static void location(struct pprof *p, uint32_t frame, struct mw_buf *m, struct mw_buf *line)
 {
 	const struct mw_profile_frame *f = &p->profile->frames[frame];
@@ -190,9 +225,9 @@ static void location(struct pprof *p, uint32_t frame, struct mw_buf *m, struct m
 		mapping = mapping_id(p, file, m);
 	number(line, LINE_FUNCTION, function);
 	number(line, LINE_LINE, f->line);
-	number(m, LOCATION_ID, (uint64_t)frame + 1);
+	number(m, LOCATION_ID, p->ids[frame]);
 	number(m, LOCATION_MAPPING, mapping);
-	number(m, LOCATION_ADDRESS, f->address);
+	number(m, LOCATION_ADDRESS, address_of(f));
 	message(m, LOCATION_LINE, line);
 	message(p->out, LOCATION, m);
 }
@@ -201,9 +236,8 @@ static void locations(struct pprof *p)
 {
 	struct mw_buf m = { 0 }, line = { 0 };
 
-	for (size_t i = 0; i < p->profile->n_frames; i++)
-		if (p->used[i])
-			location(p, (uint32_t)i, &m, &line);
+	for (uint32_t i = 0; i < p->n_listed; i++)
+		location(p, p->listed[i], &m, &line);
 	p->out->failed |= m.failed || line.failed;
 	mw_buf_free(&m);
 	mw_buf_free(&line);
@@ -252,13 +286,15 @@ void mw_profile_pprof(struct mw_buf *b, const struct mw_profile *profile, enum m
 {
 	struct pprof p = { .out = b, .profile = profile };
 
-	p.used = calloc(profile->n_frames + 1, sizeof(*p.used));
-	if (p.used)
+	p.ids = calloc(profile->n_frames + 1, sizeof(*p.ids));
+	p.listed = calloc(profile->n_frames + 1, sizeof(*p.listed));
+	if (p.ids && p.listed)
 		profile_message(&p, by_default);
-	b->failed |= !p.used || p.strings.failed || p.functions.failed || p.mappings.failed;
+	b->failed |= !p.ids || !p.listed || p.strings.failed || p.functions.failed || p.mappings.failed;
 	mw_intern_free(&p.strings);
 	mw_intern_free(&p.functions);
 	mw_intern_free(&p.mappings);
 	mw_buf_free(&p.text);
-	free(p.used);
+	free(p.ids);
+	free(p.listed);
 }

@@ -15,7 +15,7 @@
 __extension__ typedef unsigned __int128 u128;
 
 /* The figures that are divided, each by itself. */
-enum figure { LIVE_BYTES, TOTAL_BYTES, LIVE_BLOCKS, TOTAL_BLOCKS, BEFORE_BYTES, FIGURES };
+enum figure { LIVE_BYTES, TOTAL_BYTES, LIVE_BLOCKS, TOTAL_BLOCKS, BEFORE_BYTES, RANGE_BYTES, FIGURES };
 /* No figure of a row: what a stack weighs if nothing else is known. */
 #define EVER FIGURES
 
@@ -64,7 +64,7 @@ void mw_profile_free(struct mw_profile *p, const struct mw_api *api)
 		next = k->next;
 		free(k);
 	}
-	if (p->snapshot)
+	if (p->snapshot && !p->one_row)
 		api->snapshot_free(p->snapshot);
 	free(p->frames);
 	free(p->stacks);
@@ -73,19 +73,23 @@ void mw_profile_free(struct mw_profile *p, const struct mw_api *api)
 
 /* --- figures -------------------------------------------------------------- */
 
-static struct figures figures_of(const struct mw_row *r)
+/* Growth is the difference of two figures; that of a range may exceed what lives now. */
+static struct figures figures_of(const struct mw_profile *p, const struct mw_row *r)
 {
-	uint64_t before = r->live_bytes;
+	/* unsigned, since -INT64_MIN would overflow */
+	uint64_t before = r->live_bytes,
+		 change = r->growth < 0 ? 0 - (uint64_t)r->growth : (uint64_t)r->growth;
 
-	if (r->growth < 0) /* unsigned, since -INT64_MIN would overflow */
-		before = mw_sum_u64(before, 0 - (uint64_t)r->growth);
+	if (r->growth < 0)
+		before = mw_sum_u64(before, change);
 	else
-		before -= before < (uint64_t)r->growth ? before : (uint64_t)r->growth;
+		before -= before < change ? before : change;
 	return (struct figures){ { [LIVE_BYTES] = r->live_bytes,
 				   [TOTAL_BYTES] = r->total,
 				   [LIVE_BLOCKS] = r->live,
 				   [TOTAL_BLOCKS] = r->allocations,
-				   [BEFORE_BYTES] = before } };
+				   [BEFORE_BYTES] = p->ranged ? 0 : before,
+				   [RANGE_BYTES] = p->ranged ? change : 0 } };
 }
 
 static bool any(const struct figures *f)
@@ -113,6 +117,9 @@ static double weight(const struct mw_profile_sampled *s, enum figure figure)
 	case BEFORE_BYTES:
 		w = s->before;
 		break;
+	case RANGE_BYTES:
+		w = s->born;
+		break;
 	case EVER:
 		w = s->ever;
 		break;
@@ -122,16 +129,26 @@ static double weight(const struct mw_profile_sampled *s, enum figure figure)
 	return w < 1e30 ? w : 1e30;
 }
 
-static void set(struct mw_profile_stack *to, const struct mw_profile_sampled *s, const struct figures *f)
+/* shrank: in the range */
+static int64_t growth_of(const struct mw_profile *p, const struct figures *f, bool shrank)
 {
-	*to = (struct mw_profile_stack){
+	if (!p->ranged)
+		return mw_difference(f->v[LIVE_BYTES], f->v[BEFORE_BYTES]);
+	return shrank ? mw_difference(0, f->v[RANGE_BYTES]) : mw_i64_of(f->v[RANGE_BYTES]);
+}
+
+static void set(struct mw_profile *p, const struct mw_profile_sampled *s, const struct figures *f,
+		bool shrank)
+{
+	p->stacks[p->n_stacks++] = (struct mw_profile_stack){
 		.frames = s->frames,
 		.depth = s->depth,
 		.row = s->row,
 		.bytes = { f->v[LIVE_BYTES], f->v[TOTAL_BYTES] },
 		.blocks = { f->v[LIVE_BLOCKS], f->v[TOTAL_BLOCKS] },
 		.samples = { s->samples[MW_BY_LIVE], s->samples[MW_BY_TOTAL] },
-		.growth = mw_difference(f->v[LIVE_BYTES], f->v[BEFORE_BYTES]),
+		.growth = growth_of(p, f, shrank),
+		.born_samples = s->born_samples,
 	};
 }
 
@@ -188,14 +205,14 @@ static double weigh(struct share *s, const struct mw_profile_sampled *sampled, c
  * By the figure's own weights; if there are none, by the next best: by what was sampled before the
  * reset, or a location's first stack. At last in equal shares.
  */
-static void divide_figure(uint64_t value, enum figure figure, struct share *s,
+static void divide_figure(uint64_t value, enum figure figure, enum figure first, struct share *s,
 			  const struct mw_profile_sampled *sampled, const size_t *order, size_t n)
 {
 	static const enum figure instead[FIGURES] = {
 		[LIVE_BYTES] = TOTAL_BYTES,   [TOTAL_BYTES] = LIVE_BYTES,  [LIVE_BLOCKS] = TOTAL_BLOCKS,
-		[TOTAL_BLOCKS] = LIVE_BLOCKS, [BEFORE_BYTES] = LIVE_BYTES,
+		[TOTAL_BLOCKS] = LIVE_BLOCKS, [BEFORE_BYTES] = LIVE_BYTES, [RANGE_BYTES] = LIVE_BYTES,
 	};
-	const enum figure by[] = { figure, instead[figure], LIVE_BYTES, TOTAL_BYTES, EVER };
+	const enum figure by[] = { first, instead[figure], LIVE_BYTES, TOTAL_BYTES, EVER };
 	double sum = 0;
 
 	for (size_t i = 0; i < sizeof(by) / sizeof(*by) && sum <= 0; i++)
@@ -233,7 +250,7 @@ static bool by_row_make(struct by_row *b, const struct mw_profile *p, const stru
 		if (is_in(p, &s[i]))
 			b->first[s[i].row]++, b->bare += !s[i].depth;
 	for (size_t r = 0; r < b->rows; r++) {
-		struct figures f = figures_of(&p->snapshot->rows[r]);
+		struct figures f = figures_of(p, &p->snapshot->rows[r]);
 
 		count = b->first[r];
 		b->first[r] = at;
@@ -311,7 +328,8 @@ static bool location_frame(struct mw_profile *p, const struct mw_row *r, struct 
  * Appends a stack; one without frames is the location's own, a new frame, whose room is there.
  * False: no memory.
  */
-static bool append(struct mw_profile *p, const struct mw_profile_sampled *s, const struct figures *f)
+static bool append(struct mw_profile *p, const struct mw_profile_sampled *s, const struct figures *f,
+		   bool shrank)
 {
 	struct mw_profile_sampled bare = *s;
 	uint32_t *frame;
@@ -324,7 +342,7 @@ static bool append(struct mw_profile *p, const struct mw_profile_sampled *s, con
 		bare.frames = frame;
 		bare.depth = 1;
 	}
-	set(&p->stacks[p->n_stacks++], &bare, f);
+	set(p, &bare, f, shrank);
 	return true;
 }
 
@@ -341,15 +359,19 @@ static bool divide_row(struct mw_profile *p, const struct mw_row *r,
 		       const struct mw_profile_sampled *sampled, const size_t *order, size_t n,
 		       struct share *shares, struct figures *parts)
 {
-	struct figures all = figures_of(r);
+	struct figures all = figures_of(p, r);
 
 	for (enum figure f = 0; f < FIGURES; f++) {
-		divide_figure(all.v[f], f, shares, sampled, order, n);
+		/* what shrank is nobody's that was born */
+		enum figure first = f == RANGE_BYTES && r->growth < 0 ? LIVE_BYTES : f;
+
+		divide_figure(all.v[f], f, first, shares, sampled, order, n);
 		for (size_t i = 0; i < n; i++)
 			parts[shares[i].place].v[f] = shares[i].part;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (shows(&sampled[order[i]], &parts[i]) && !append(p, &sampled[order[i]], &parts[i]))
+		if (shows(&sampled[order[i]], &parts[i]) &&
+		    !append(p, &sampled[order[i]], &parts[i], r->growth < 0))
 			return false;
 	return true;
 }
@@ -377,6 +399,9 @@ static void sum_samples(struct mw_profile *p)
 		for (size_t i = 0; i < p->n_stacks; i++)
 			p->samples[by] += p->stacks[i].samples[by];
 	}
+	p->born_samples = 0;
+	for (size_t i = 0; i < p->n_stacks; i++)
+		p->born_samples += p->stacks[i].born_samples;
 }
 
 static bool divide_rows(struct mw_profile *p, const struct mw_profile_sampled *sampled,
@@ -389,12 +414,13 @@ static bool divide_rows(struct mw_profile *p, const struct mw_profile_sampled *s
 	for (size_t r = 0; good && r < b->rows; r++) {
 		const struct mw_row *row = &p->snapshot->rows[r];
 		size_t n = b->first[r + 1] - b->first[r];
-		struct figures f = figures_of(row);
+		struct figures f = figures_of(p, row);
 
 		if (n)
 			good = divide_row(p, row, sampled, b->order + b->first[r], n, shares, parts);
 		else if (any(&f))
-			good = append(p, &(struct mw_profile_sampled){ .row = (uint32_t)r }, &f);
+			good = append(p, &(struct mw_profile_sampled){ .row = (uint32_t)r }, &f,
+				      row->growth < 0);
 	}
 	free(shares);
 	free(parts);
@@ -430,7 +456,7 @@ bool mw_profile_estimate(struct mw_profile *p, const struct mw_profile_sampled *
 
 		for (enum figure figure = 0; figure < FIGURES; figure++)
 			f.v[figure] = rounded(weight(one, figure));
-		good = !shows(one, &f) || append(p, one, &f);
+		good = !shows(one, &f) || append(p, one, &f, false);
 	}
 	by_row_free(&b);
 	sum_samples(p);

@@ -10,7 +10,8 @@
  * A location without a sample has a stack of one frame: its own line.
  *
  * To make one: zero the struct, set snapshot, rate, program, start and now, fill frames, then calibrate the
- * samples. The snapshot's growth may be made that since a mark first.
+ * samples. Growth is that since the reset, or `ranged`: then the snapshot's is that of some range of
+ * time, and who called what grew is known by the samples that were taken in it and still live.
  */
 #ifndef MW_REPORT_PROFILE_H
 #define MW_REPORT_PROFILE_H
@@ -35,30 +36,43 @@ struct mw_profile_stack {
 	uint32_t row;           /* index into the snapshot's rows: the location */
 	uint64_t bytes[MW_BY_N], blocks[MW_BY_N]; /* calibrated: live now; allocated since the reset */
 	uint32_t samples[MW_BY_N];                /* that these rest on; 0: the location has none */
-	int64_t growth;         /* bytes, live now less live at the mark or at the reset */
+	int64_t growth;         /* bytes: live now less live at the reset; ranged: of the range */
+	uint32_t born_samples;  /* ranged: that the growth rests on */
 };
 
 struct mw_profile {
 	struct mw_snapshot *snapshot; /* owned */
+	bool one_row; /* the snapshot isn't the tracker's, but a copy of one row of one */
+	bool ranged;
 	struct mw_profile_frame *frames; /* owned, malloc'ed */
 	size_t n_frames;
 	struct mw_profile_stack *stacks; /* owned, malloc'ed; by row, then as they came */
 	size_t n_stacks;
 	uint64_t rate;        /* bytes a sample, now */
-	uint64_t samples[MW_BY_N]; /* the sums of the stacks' */
+	uint64_t samples[MW_BY_N], born_samples; /* the sums of the stacks' */
 	const char *program;  /* its file, which pprof shows as the profile's; NULL: not known */
 	double start, now;    /* s since 1970: counting since, and the moment of the profile */
 	void *memory;         /* of mw_profile_keep */
 };
 
-/*
- * The calibrated profile of the process; raw: as estimated. False: no memory, and *p is all zero. The
- * caller is quiet, or a thread of ours.
- */
-bool mw_profile_make(struct mw_profile *p, const struct mw_api *, bool raw);
+/* What a profile is of. All zero: the whole process, calibrated, with the growth since the reset. */
+struct mw_profile_how {
+	bool raw;          /* as estimated */
+	bool ranged;       /* with the growth of a range of time */
+	uint32_t from, to; /* ranged: whole seconds of uptime; `to` is excluded */
+	/* ranged: makes the rows' growth that of the range; NULL: it is. False: no memory. */
+	bool (*set_growth)(struct mw_snapshot *, const void *ctx);
+	const void *ctx;
+	const struct mw_row *row; /* only of this location; its text outlives the profile. NULL: of all */
+};
+/* The profile of the process. False: no memory, and *p is all zero. The caller is quiet, or a thread of ours. */
+bool mw_profile_make(struct mw_profile *p, const struct mw_api *, const struct mw_profile_how *);
+/* The same of stacks and a later snapshot, p->snapshot, that the caller has. False: no memory; free it. */
+bool mw_profile_fill(struct mw_profile *p, const struct mw_stacks *, bool raw);
 /* Memory for texts and stacks' frames, until mw_profile_free. NULL: no memory. */
 void *mw_profile_keep(struct mw_profile *, size_t);
-void mw_profile_free(struct mw_profile *, const struct mw_api *); /* all zero again */
+/* All zero again. api: whose the snapshot is, if there is one. */
+void mw_profile_free(struct mw_profile *, const struct mw_api *api);
 
 /*
  * What the samples of one stack at one location say: a block of `size` bytes, sampled at a rate of
@@ -66,12 +80,13 @@ void mw_profile_free(struct mw_profile *, const struct mw_api *); /* all zero ag
  */
 struct mw_profile_sampled {
 	const uint32_t *frames; /* innermost first; lives as long as the profile: mw_profile_keep */
-	uint32_t depth;         /* 0: the location's own frame stands for them */
-	uint32_t row;           /* index into the snapshot's rows; one that isn't there: left out */
+	uint32_t depth; /* 0: the location's own frame stands for them */
+	uint32_t row; /* index into the snapshot's rows; one that isn't there: left out */
 	double bytes[MW_BY_N], blocks[MW_BY_N]; /* estimated; less than 0 or NaN count as 0 */
-	double before;          /* estimated bytes live at the mark or reset; 0: not known, or none */
+	double before; /* estimated bytes live at the reset; 0: not known, or none */
+	double born; /* estimated bytes live now that were allocated in the range */
 	double ever; /* bytes of all samples, since the start; of a first stack: something small */
-	uint32_t samples[MW_BY_N];
+	uint32_t samples[MW_BY_N], born_samples;
 };
 
 /*
@@ -80,8 +95,8 @@ struct mw_profile_sampled {
  * goes to those with the largest remainders; the first of equal ones.
  *
  * A row with live bytes whose samples are all of freed blocks is divided as its total is, and the
- * other way round; `before` as its live bytes. One whose samples have no weight is divided by `ever`,
- * else in equal shares. A stack that gets nothing, and has no sample, is left out. A row without any
+ * other way round; `before` as its live bytes. So is a growth that no sample was born of, or that is
+ * below 0. A row whose samples have no weight is divided by `ever`, else in equal shares. A stack that gets nothing, and has no sample, is left out. A row without any
  * stack gets one of one frame, which is added to the profile's: its name is the location (of a native
  * one the function's name, if that is known).
  *
@@ -100,7 +115,7 @@ void mw_profile_speedscope(struct mw_buf *, const struct mw_profile *, const cha
 
 /*
  * The tree of all stacks for the page's flame graph, as members of a JSON object without its
- * braces: see doc in profile_tree.c. The page puts start, now and unix in front of them.
+ * braces: see doc in profile_tree_json.c. The page puts start, now and unix in front of them.
  * inverted: innermost frame at the root. row: only this row's stacks, or MW_ROW_ALL.
  * At most `most` nodes, the root included: those with the most bytes. `pruned` in the JSON says how
  * many are left out. Their bytes stay in their parents.

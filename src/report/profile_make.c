@@ -2,6 +2,7 @@
 /* profile_make.c - a profile out of the tracker's sampled stacks and its table. See profile.h. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "profile.h"
 #include "row_index.h"
@@ -74,14 +75,16 @@ static struct mw_profile_sampled *sampled_make(struct mw_profile *p, const struc
 			.row = mw_row_by_id(ids, k->id) - 1,
 			.bytes = { [MW_BY_LIVE] = k->live_bytes, [MW_BY_TOTAL] = k->bytes },
 			.blocks = { [MW_BY_LIVE] = k->live_blocks, [MW_BY_TOTAL] = k->blocks },
+			.born = k->born_bytes,
 			.ever = k->ever,
 			.samples = { [MW_BY_LIVE] = k->live_samples, [MW_BY_TOTAL] = k->samples },
+			.born_samples = k->born_samples,
 		};
 	}
 	return v;
 }
 
-static bool fill(struct mw_profile *p, const struct mw_stacks *s, bool raw)
+bool mw_profile_fill(struct mw_profile *p, const struct mw_stacks *s, bool raw)
 {
 	struct mw_profile_sampled *v = NULL;
 	struct mw_row_index ids = { 0 };
@@ -97,15 +100,41 @@ static bool fill(struct mw_profile *p, const struct mw_stacks *s, bool raw)
 	return ok;
 }
 
-bool mw_profile_make(struct mw_profile *p, const struct mw_api *api, bool raw)
+/* A snapshot of one row. NULL: no memory. */
+static struct mw_snapshot *keep_row(struct mw_profile *p, const struct mw_row *r)
+{
+	struct mw_snapshot *s = mw_profile_keep(p, sizeof(*s));
+	struct mw_row *row = mw_profile_keep(p, sizeof(*row));
+
+	if (!s || !row)
+		return NULL;
+	*row = *r;
+	*s = (struct mw_snapshot){ .n = 1, .rows = row };
+	return s;
+}
+
+/* The program of this process, which answers. Without it pprof names a profile after some library. */
+static void name_program(struct mw_profile *p)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	path[n > 0 ? n : 0] = '\0';
+	p->program = keep_text(p, path);
+}
+
+bool mw_profile_make(struct mw_profile *p, const struct mw_api *api, const struct mw_profile_how *how)
 {
 	struct mw_stacks *s;
 	bool ok;
 
-	*p = (struct mw_profile){ 0 };
-	s = api->stacks(); /* first: a sample's allocation is in the table then */
-	p->snapshot = api->snapshot();
-	ok = s && p->snapshot && fill(p, s, raw);
+	*p = (struct mw_profile){ .one_row = how->row, .ranged = how->ranged };
+	/* first: a sample's allocation is in the table then */
+	s = api->stacks(how->ranged ? how->from : 0, how->ranged ? how->to : 0);
+	p->snapshot = how->row ? keep_row(p, how->row) : api->snapshot();
+	ok = s && p->snapshot && (!how->set_growth || how->set_growth(p->snapshot, how->ctx));
+	ok = ok && mw_profile_fill(p, s, how->raw);
+	name_program(p);
 	if (s)
 		api->stacks_free(s);
 	if (!ok)

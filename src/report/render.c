@@ -26,24 +26,24 @@ typedef void (*escape_fn)(struct mw_buf *, const char *, size_t);
 
 /* The columns of a table, and the separators and escapes of TSV or CSV. */
 struct form {
-	const struct mw_column *columns;
+	const struct mw_column *columns[MW_ALL_COLUMNS_N];
 	int n;
 	const char *between, *end;
 	escape_fn escape;
 };
 
-static struct form form_of(const struct mw_column *columns, int n, enum mw_format format)
+static struct form form_of(enum mw_format format)
 {
 	if (format == MW_FORMAT_CSV)
-		return (struct form){ columns, n, ",", "\r\n", mw_buf_csv };
-	return (struct form){ columns, n, "\t", "\n", mw_buf_tsv };
+		return (struct form){ .between = ",", .end = "\r\n", .escape = mw_buf_csv };
+	return (struct form){ .between = "\t", .end = "\n", .escape = mw_buf_tsv };
 }
 
 static void header(struct mw_buf *b, const struct form *f)
 {
 	for (int c = 0; c < f->n; c++) {
 		mw_buf_str(b, c ? f->between : "");
-		mw_buf_str(b, f->columns[c].name);
+		mw_buf_str(b, f->columns[c]->name);
 	}
 	mw_buf_str(b, f->end);
 }
@@ -53,7 +53,7 @@ static void line(struct mw_buf *b, const struct form *f, const struct mw_row *r)
 	for (int c = 0; c < f->n; c++) {
 		struct mw_cell cell = { 0 };
 
-		f->columns[c].get(r, &cell);
+		f->columns[c]->get(r, &cell);
 		mw_buf_str(b, c ? f->between : "");
 		if (cell.kind == MW_CELL_TEXT)
 			f->escape(b, cell.s, cell.u);
@@ -66,30 +66,35 @@ static void line(struct mw_buf *b, const struct form *f, const struct mw_row *r)
 /* TSV and CSV: a header line, then one line for each row. */
 static void lines(struct mw_buf *b, const struct mw_result *res, enum mw_format format)
 {
-	struct form f =
-		form_of(mw_columns, res->snapshot->family ? MW_FAMILY_COLUMNS_N : MW_COLUMNS_N, format);
+	struct form f = form_of(format);
 
+	for (int c = 0; c < MW_ALL_COLUMNS_N; c++)
+		if (mw_column_is_in(c, res->snapshot->family, res->snapshot->kinds))
+			f.columns[f.n++] = &mw_columns[c];
 	header(b, &f);
 	for (size_t i = 0; i < res->n; i++)
 		line(b, &f, &res->rows[i]);
 }
 
-static void members(struct mw_buf *b, const struct mw_column *columns, int n, const struct mw_row *r)
+static void member(struct mw_buf *b, const struct mw_column *column, const struct mw_row *r)
 {
-	for (int c = 0; c < n; c++) {
-		struct mw_cell cell = { 0 };
+	struct mw_cell cell = { 0 };
 
-		columns[c].get(r, &cell);
-		mw_buf_str(b, c ? ",\"" : "\"");
-		mw_buf_str(b, columns[c].name);
-		mw_buf_str(b, "\":");
-		mw_cell_json(b, &cell);
-	}
+	column->get(r, &cell);
+	mw_buf_str(b, "\"");
+	mw_buf_str(b, column->name);
+	mw_buf_str(b, "\":");
+	mw_cell_json(b, &cell);
 }
 
 void mw_json_row(struct mw_buf *b, const struct mw_row *r)
 {
-	members(b, mw_columns, r->processes ? MW_FAMILY_COLUMNS_N : MW_COLUMNS_N, r);
+	for (int c = 0; c < MW_ALL_COLUMNS_N; c++) {
+		if (!mw_column_is_of(c, r))
+			continue;
+		mw_buf_str(b, c ? "," : "");
+		member(b, &mw_columns[c], r);
+	}
 }
 
 static void json(struct mw_buf *b, const struct mw_result *res)
@@ -132,7 +137,10 @@ static void overruns_json(struct mw_buf *b, const struct mw_overruns_list *l)
 	mw_buf_str(b, ",\n\"rows\":[");
 	for (size_t i = 0; i < l->n; i++) {
 		mw_buf_str(b, i ? ",\n{" : "\n{");
-		members(b, mw_overrun_columns, MW_OVERRUN_COLUMNS_N, l->rows[i]);
+		for (int c = 0; c < MW_OVERRUN_COLUMNS_N; c++) {
+			mw_buf_str(b, c ? "," : "");
+			member(b, &mw_overrun_columns[c], l->rows[i]);
+		}
 		mw_buf_str(b, "}");
 	}
 	mw_buf_str(b, l->n ? "\n]\n}\n" : "]\n}\n");
@@ -140,8 +148,10 @@ static void overruns_json(struct mw_buf *b, const struct mw_overruns_list *l)
 
 void mw_render_overruns(struct mw_buf *b, const struct mw_overruns_list *l, enum mw_format format)
 {
-	struct form f = form_of(mw_overrun_columns, MW_OVERRUN_COLUMNS_N, format);
+	struct form f = form_of(format);
 
+	for (int c = 0; c < MW_OVERRUN_COLUMNS_N; c++)
+		f.columns[f.n++] = &mw_overrun_columns[c];
 	if (format == MW_FORMAT_JSON) {
 		overruns_json(b, l);
 		return;

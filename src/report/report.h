@@ -61,8 +61,9 @@ void mw_buf_free(struct mw_buf *); /* all zero again */
  *   DIRECTORY          the application and anything else: the file's folder
  * Code from eval without a file of its own counts to the calling file, if Ruby
  * names that, as in "(eval at FILE:LINE)".
+ * KIND: one row for each kind of memory; a location's parts count to several.
  */
-enum mw_group { MW_GROUP_LINE, MW_GROUP_FILE, MW_GROUP_DIR, MW_GROUP_GEM };
+enum mw_group { MW_GROUP_LINE, MW_GROUP_FILE, MW_GROUP_DIR, MW_GROUP_GEM, MW_GROUP_KIND };
 
 /*
  * A query. Its defaults: zero the struct, then set sort to -1. q chooses lines
@@ -78,6 +79,9 @@ struct mw_query {
 	const char *q;       /* substring of the location, NULL or q_len 0: any */
 	size_t q_len;
 	enum mw_group group;
+	bool kinds;          /* with kinds of memory (kinded.h), which cost a copy of the stacks */
+	const char *kind; /* only this kind's part of each location; NULL or kind_len 0: all of it */
+	size_t kind_len;
 };
 
 #define MW_ID_NONE UINT32_MAX /* mw_row.id of a group or a sum: not for lives() */
@@ -89,11 +93,12 @@ struct mw_query {
  */
 struct mw_result {
 	struct mw_snapshot *snapshot; /* owned */
-	struct mw_row *rows;          /* owned; n of them, after offset and limit */
+	struct mw_row *rows; /* owned; n of them, after offset and limit */
 	size_t n;
-	size_t matched;               /* before offset and limit */
-	struct mw_row sum;            /* over the matched rows; location "" */
-	char *names;                  /* owned; the groups' names */
+	size_t matched; /* before offset and limit */
+	struct mw_row sum; /* over the matched rows; location "" */
+	char *names; /* owned; the groups' names */
+	struct mw_kinded *kinds; /* owned; NULL: none were asked for */
 };
 
 /* 0, or -1: no memory, and *result is all zero. */
@@ -109,9 +114,11 @@ int mw_location_cmp(const struct mw_row *, const struct mw_row *);
 /*
  * For rows.c: n lines become one row for each group, sorted by name; *n is then
  * the number of rows. Returns them, malloc'ed, or NULL: no memory. The rows
- * point into *names, malloc'ed, too.
+ * point into *names, malloc'ed, too. With kinds, if they aren't NULL.
  */
-struct mw_row *mw_group_rows(const struct mw_row *const *lines, size_t *n, enum mw_group, char **names);
+struct mw_kinded;
+struct mw_row *mw_group_rows(const struct mw_row *const *lines, size_t *n, enum mw_group, char **names,
+			     struct mw_kinded *);
 
 /* Appends the name of the group that a row belongs to. */
 void mw_group_name(struct mw_buf *, const struct mw_row *, enum mw_group);
@@ -164,7 +171,7 @@ uint64_t mw_location_address(const char *, size_t);
 void mw_buf_text(struct mw_buf *, const char *, size_t);
 void mw_buf_utf8(struct mw_buf *, const char *, size_t); /* made valid, nothing escaped */
 void mw_buf_tsv(struct mw_buf *, const char *, size_t);
-void mw_buf_csv(struct mw_buf *, const char *, size_t);  /* with quotes if needed */
+void mw_buf_csv(struct mw_buf *, const char *, size_t); /* with quotes if needed */
 void mw_buf_json(struct mw_buf *, const char *, size_t); /* with the quotes */
 /* The length of a text as a JavaScript string, invalid bytes as U+FFFD. */
 size_t mw_utf16_units(const char *, size_t);
@@ -181,11 +188,11 @@ struct mw_bucket {
 
 struct mw_at {
 	struct mw_snapshot *snapshot; /* owned */
-	const struct mw_row *row;     /* in it */
-	struct mw_lives *lives;       /* owned; newest first, ties by address */
-	struct mw_stats stats;        /* taken after the lives: generation, life_unit */
+	const struct mw_row *row; /* in it */
+	struct mw_lives *lives; /* owned; newest first, ties by address */
+	struct mw_stats stats; /* taken after the lives: generation, life_unit */
 	struct mw_bucket by_size[MW_BUCKETS_MAX], by_age[MW_BUCKETS_MAX];
-	size_t n_size, n_age;         /* buckets in use, ascending; none is empty */
+	size_t n_size, n_age; /* buckets in use, ascending; none is empty */
 };
 
 #define MW_LIVE_COLUMNS_N 4
@@ -211,9 +218,11 @@ void mw_render_at(struct mw_buf *, const struct mw_at *, enum mw_format);
 
 /*
  * The same JSON with the newest `limit` lives only (0: all). If oldest is not 0,
- * it has the member "oldest": that many of the oldest ones, oldest first.
+ * it has the member "oldest": that many of the oldest ones, oldest first. more: further members,
+ * each behind a comma; NULL: none.
  */
-void mw_render_at_part(struct mw_buf *, const struct mw_at *, uint64_t limit, uint64_t oldest);
+void mw_render_at_part(struct mw_buf *, const struct mw_at *, uint64_t limit, uint64_t oldest,
+		       const struct mw_buf *more);
 
 /* --- blocks written past their end ------------------------------------------ */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rows.c - a query: choose, group, sort, cut to a page.
+ * rows.c - a query: choose, group, sort, cut to a page; with kinds of memory, or without.
  *
  * It works on copies only. Each row gets a 128-bit sort key once: comparing is
  * cheap for 10,000s of rows. Only the rows up to the end of the page are put in
@@ -8,8 +8,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "columns.h"
+#include "kinded.h"
 #include "report.h"
 #include "sums.h"
 
@@ -78,25 +80,33 @@ static bool wanted_line(const struct mw_row *r, const struct mw_query *q, struct
 	return name->n && contains(name->p, name->n, q);
 }
 
+static bool wanted_kind(const struct mw_row *r, const struct mw_query *q)
+{
+	const char *kind = r->top_kind ? r->top_kind : MW_NO_STACK;
+
+	return !q->kind_len || (strlen(kind) == q->kind_len && !strncasecmp(kind, q->kind, q->kind_len));
+}
+
 static bool wanted_size(const struct mw_row *r, const struct mw_query *q)
 {
 	return (r->total > r->live_bytes ? r->total : r->live_bytes) > q->min;
 }
 
-/* Pointers to the matching lines, malloc'ed; NULL: no memory. */
-static const struct mw_row **choose(const struct mw_snapshot *s, const struct mw_query *q, size_t *n)
+/* Pointers to the matching ones of *n lines, malloc'ed; *n: how many. NULL: no memory. */
+static const struct mw_row **choose(const struct mw_row *all, const struct mw_query *q, size_t *n)
 {
-	const struct mw_row **lines = calloc(s->n + 1, sizeof(*lines));
+	size_t of = *n;
+	const struct mw_row **lines = calloc(of + 1, sizeof(*lines));
 	struct mw_buf name = { 0 };
 
 	*n = 0;
-	for (size_t i = 0; lines && i < s->n; i++) {
-		const struct mw_row *r = &s->rows[i];
+	for (size_t i = 0; lines && i < of; i++) {
+		const struct mw_row *r = &all[i];
 
 		/* a group's size is known only after summing */
 		if (q->group == MW_GROUP_LINE && !wanted_size(r, q))
 			continue;
-		if (wanted_line(r, q, &name))
+		if (wanted_kind(r, q) && wanted_line(r, q, &name))
 			lines[(*n)++] = r;
 	}
 	if (name.failed) {
@@ -128,6 +138,12 @@ static void set_key(struct item *it, const struct mw_row *r, const struct mw_col
 	case MW_CELL_RATIO:
 		it->hi = c.u / c.by;
 		it->lo = (uint64_t)(((u128)(c.u % c.by) << 64) / c.by);
+		break;
+	case MW_CELL_KIND: /* its first bytes, then the largest part first */
+		for (size_t i = 0; i < 12 && c.s[i]; i++)
+			*(i < 8 ? &it->hi : &it->lo) |=
+				(uint64_t)(unsigned char)c.s[i] << (56 - i % 8 * 8);
+		it->lo |= 1000 - c.u;
 		break;
 	case MW_CELL_TEXT: /* only the location is text: all are ties */
 	case MW_CELL_NONE:
@@ -181,7 +197,7 @@ static void sink(struct item *heap, size_t n, size_t at, const struct order *o)
  */
 static struct item *first(const struct mw_row *const *rows, size_t n, size_t most, const struct mw_query *q)
 {
-	bool known = q->sort >= 0 && q->sort < MW_FAMILY_COLUMNS_N;
+	bool known = q->sort >= 0 && q->sort < MW_ALL_COLUMNS_N;
 	const struct mw_column *column = &mw_columns[known ? q->sort : MW_COLUMN_DEFAULT];
 	int sign = q->order ? q->order : column->order;
 	struct order o = { sign < 0 ? -1 : 1, 1 };
@@ -231,7 +247,7 @@ static int fill(struct mw_result *res, const struct mw_row *const *rows, size_t 
 static int fill_groups(struct mw_result *res, const struct mw_row **lines, size_t n,
 		       const struct mw_query *q)
 {
-	struct mw_row *groups = mw_group_rows(lines, &n, q->group, &res->names);
+	struct mw_row *groups = mw_group_rows(lines, &n, q->group, &res->names, res->kinds);
 	size_t chosen = 0;
 	int rc;
 
@@ -247,22 +263,68 @@ static int fill_groups(struct mw_result *res, const struct mw_row **lines, size_
 	return rc;
 }
 
-int mw_result_make(struct mw_result *res, const struct mw_api *api, const struct mw_query *q)
+/* --- kinds ---------------------------------------------------------------- */
+
+/* The snapshot, with its kinds if they are asked for and there is memory. False: no snapshot. */
+static bool take(struct mw_result *res, const struct mw_api *api, const struct mw_query *q)
 {
-	const struct mw_row **lines;
-	size_t n;
+	struct mw_stacks *s = q->kinds ? api->stacks(0, 0) : NULL; /* first: a sample is in the table then */
+	struct mw_kinded *k = q->kinds ? calloc(1, sizeof(*k)) : NULL;
+
+	res->snapshot = api->snapshot();
+	if (res->snapshot && k && mw_kinded_make(k, res->snapshot, s))
+		res->kinds = k;
+	else
+		free(k);
+	if (s)
+		api->stacks_free(s);
+	return res->snapshot;
+}
+
+/* The kind of all these lines together. A group that is too small to be shown isn't in the sum. */
+static void sum_kinds(struct mw_result *res, const struct mw_row *const *lines, size_t n,
+		      const struct mw_query *q)
+{
+	bool all = q->group == MW_GROUP_LINE || !q->min;
+
+	for (size_t i = 0; all && i < n; i++)
+		mw_kinded_add(res->kinds, lines[i]);
+	mw_kinded_end(res->kinds, &res->sum);
+}
+
+/* Fills the result from these lines. */
+static int fill_from(struct mw_result *res, const struct mw_row *all, size_t n, const struct mw_query *q)
+{
+	const struct mw_row **lines = choose(all, q, &n);
 	int rc;
 
-	*res = (struct mw_result){ .sum = { .location = "", .id = MW_ID_NONE, .kind = MW_KIND_SPECIAL } };
-	res->snapshot = api->snapshot();
-	lines = res->snapshot ? choose(res->snapshot, q, &n) : NULL;
 	if (!lines)
-		rc = -1;
-	else if (q->group == MW_GROUP_LINE)
+		return -1;
+	if (res->kinds)
+		sum_kinds(res, lines, n, q);
+	if (q->group == MW_GROUP_LINE)
 		rc = fill(res, lines, n, q);
 	else
 		rc = fill_groups(res, lines, n, q);
 	free(lines);
+	return rc;
+}
+
+int mw_result_make(struct mw_result *res, const struct mw_api *api, const struct mw_query *q)
+{
+	struct mw_row *parts = NULL;
+	size_t n;
+	int rc = -1;
+
+	*res = (struct mw_result){ .sum = { .location = "", .id = MW_ID_NONE, .kind = MW_KIND_SPECIAL } };
+	if (take(res, api, q)) {
+		/* with that, only parts of locations are asked for */
+		if (res->kinds && (q->group == MW_GROUP_KIND || q->kind_len))
+			parts = mw_kinded_split(res->kinds, &n);
+		rc = parts ? fill_from(res, parts, n, q) :
+			     fill_from(res, res->snapshot->rows, res->snapshot->n, q);
+		free(parts);
+	}
 	if (rc)
 		mw_result_free(res, api);
 	return rc;
@@ -270,6 +332,9 @@ int mw_result_make(struct mw_result *res, const struct mw_api *api, const struct
 
 void mw_result_free(struct mw_result *res, const struct mw_api *api)
 {
+	if (res->kinds)
+		mw_kinded_free(res->kinds);
+	free(res->kinds);
 	if (res->snapshot)
 		api->snapshot_free(res->snapshot);
 	free(res->rows);

@@ -77,6 +77,7 @@ static void options(struct mw_buf *b, const struct mw_options *o)
 		mw_buf_str(b, o->stacks_auto ? "\"auto\"" : "\"off\"");
 	else
 		mw_buf_u64(b, o->stacks_rate);
+	key_u64(b, "bt", o->bt);
 	key_str(b, "children", o->children_all ? "all" : NULL);
 	key_bool(b, "source", o->source);
 	key_bool(b, "read_only", o->read_only);
@@ -130,6 +131,7 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm)
 	key_str(b, "mode_why", s.mode_why);
 	key_str(b, "gc_count", s.gc_count);
 	key_u64(b, "resets", s.resets);
+	key_u64(b, "bt", s.bt);
 	key_u64(b, "stacks_rate", s.stacks_rate);
 	key_u64(b, "stacks", s.stacks);
 	key_u64(b, "stacks_samples", s.stacks_samples);

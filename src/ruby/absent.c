@@ -54,8 +54,10 @@ static void no_lives_free(struct mw_lives *lives)
 
 static struct mw_stacks no_stacks_at_all;
 
-static struct mw_stacks *no_stacks(void)
+static struct mw_stacks *no_stacks(uint32_t from, uint32_t to)
 {
+	(void)from;
+	(void)to;
 	return &no_stacks_at_all;
 }
 
@@ -86,6 +88,17 @@ static bool no_trim(void)
 static void no_pause(bool on)
 {
 	(void)on;
+}
+
+static void no_set_bt(unsigned callers)
+{
+	(void)callers;
+}
+
+static void no_set_stacks(uint64_t rate, bool automatic)
+{
+	(void)rate;
+	(void)automatic;
 }
 
 static bool no_paused(void)
@@ -124,6 +137,11 @@ static bool no_server(struct mw_family *endpoint)
 	return false;
 }
 
+static enum mw_site_is no_site(struct mw_site **site, unsigned ms)
+{
+	return MW_SITE_NONE;
+}
+
 static unsigned no_quiet_enter(void)
 {
 	return ++depth;
@@ -155,6 +173,8 @@ const struct mw_api mw_no_tracker = {
 	.trim = no_trim,
 	.pause = no_pause,
 	.paused = no_paused,
+	.set_bt = no_set_bt,
+	.set_stacks = no_set_stacks,
 	.quiet_enter = no_quiet_enter,
 	.quiet_leave = no_quiet_leave,
 	.hush = no_hush,
@@ -162,4 +182,5 @@ const struct mw_api mw_no_tracker = {
 	.heap = no_heap,
 	.heap_free = no_heap_free,
 	.server_endpoint = no_server,
+	.server_site = no_site,
 };

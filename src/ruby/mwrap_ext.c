@@ -85,6 +85,37 @@ static VALUE mwrap_paused_p(VALUE mod)
 }
 
 /*
+ * The number of Ruby callers that are kept with each location: the option +bt+, or what Mwrap.bt= or a
+ * POST of /ctl made of it. 0 without the tracker.
+ */
+static VALUE mwrap_bt(VALUE mod)
+{
+	struct mw_stats stats;
+
+	mw_stats_read(&stats);
+	return UINT2NUM(stats.bt);
+}
+
+/*
+ * call-seq: Mwrap.bt = callers
+ *
+ * Keeps up to so many Ruby callers with each location from now on: an Integer from 0 to 16. Locations
+ * are then named <tt>"a.rb:1 < b.rb:7"</tt>, and each chain of callers is counted exactly. Blocks that
+ * are live keep their location. A forked child inherits it.
+ *
+ * Raises TypeError if +callers+ isn't a number, and RangeError outside 0..16.
+ */
+static VALUE mwrap_set_bt(VALUE mod, VALUE callers)
+{
+	int n = NUM2INT(callers);
+
+	if (n < 0 || n > (int)MW_CALLERS_MOST)
+		rb_raise(rb_eRangeError, "bt: %d is not from 0 to %u", n, MW_CALLERS_MOST);
+	mw_tracker->set_bt((unsigned)n);
+	return callers;
+}
+
+/*
  * Bytes allocated since the last reset, or the start of the process: an
  * Integer, 0 without the tracker.
  */
@@ -123,6 +154,8 @@ __attribute__((visibility("default"))) void Init_mwrap_ext(void)
 	rb_define_singleton_method(mod, "pause", mwrap_pause, 0);
 	rb_define_singleton_method(mod, "resume", mwrap_resume, 0);
 	rb_define_singleton_method(mod, "paused?", mwrap_paused_p, 0);
+	rb_define_singleton_method(mod, "bt", mwrap_bt, 0);
+	rb_define_singleton_method(mod, "bt=", mwrap_set_bt, 1);
 	rb_define_singleton_method(mod, "total_bytes_allocated", mwrap_total_bytes_allocated, 0);
 	rb_define_singleton_method(mod, "total_bytes_freed", mwrap_total_bytes_freed, 0);
 	mw_init_quiet();

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/times.h"
 #include "rack.h"
 
 #define CHUNK ((size_t)64 << 10)
@@ -166,14 +167,17 @@ struct work {
 static void *answer_work(void *p)
 {
 	struct work *w = p;
+	struct mw_site *site;
 
 	mw_tracker->quiet_enter();
 	if (mw_rack_family_begin(&w->family, &w->req)) {
 		mw_rack_family_answer(&w->family, &w->req, &w->res);
 	} else {
-		w->req.site = mw_site_take();
+		site = mw_site_take(MW_SITE_MS);
+		w->req.site = site;
+		w->req.site_busy = !site;
 		mw_route(mw_tracker, &w->req, &w->res);
-		mw_site_give();
+		mw_site_give(site);
 	}
 	mw_tracker->quiet_leave();
 	return NULL;

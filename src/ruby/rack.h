@@ -12,15 +12,18 @@
 #include "ext.h"
 
 /*
- * Takes the process's site (../pages/site.h) for this thread; others wait until mw_site_give(). The
- * first call starts the site, anew in a forked child. No Ruby call in between; the GVL may be held
- * or not; quiet mode must be entered. The history then has its point of this second.
+ * Takes the process's site (../pages/site.h) for this thread; others wait until mw_site_give(), the
+ * server's thread, too, if it is the server's. Waits for that one `ms` milliseconds at most; NULL:
+ * not in time. The first call starts a site of ours, anew in a forked child. No Ruby call in
+ * between; quiet mode must be entered, and the GVL released. The history then has its point of
+ * this second.
  */
-struct mw_site *mw_site_take(void);
-void mw_site_give(void);
-/* Its stream, without the lock: for mw_watcher_free() alone. */
-struct mw_stream *mw_site_stream(void);
-/* From now on the history goes on by itself, each second, also in forked children. */
+struct mw_site *mw_site_take(unsigned ms);
+void mw_site_give(struct mw_site *); /* NULL: does nothing */
+/*
+ * From now on the history goes on by itself, each second, also in forked children. A server's does
+ * that anyway; ours then begins after the end of the server.
+ */
 void mw_site_begin(void);
 
 /* rack_family.c: one request that other processes answer. */

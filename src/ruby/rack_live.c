@@ -4,22 +4,25 @@
  * that is quiet from its start.
  *
  * A Watcher is used by one Ruby thread at a time. Another one may end it, under the site's lock. The
- * GC frees it: then no thread uses it.
+ * GC frees it: then no thread uses it. It is of one stream, and ends if the process gets another
+ * site: in a forked child, and after the end of a server.
  */
 #include "base/clock.h"
+#include "base/times.h"
 #include "rack.h"
 
 #define BYTES_MAX ((size_t)64 << 10) /* in one String */
 
-static struct mw_stream *take(void)
+/* NULL: not in time */
+static struct mw_site *take(unsigned ms)
 {
 	mw_tracker->quiet_enter();
-	return &mw_site_take()->stream;
+	return mw_site_take(ms);
 }
 
-static void *give(void)
+static void *give(struct mw_site *site)
 {
-	mw_site_give();
+	mw_site_give(site);
 	mw_tracker->quiet_leave();
 	return NULL;
 }
@@ -28,14 +31,17 @@ static void *give(void)
 
 static void *tick_work(void *p)
 {
-	struct mw_stream *s = take();
+	struct mw_site *site = take(MW_SITE_MS);
 	uint64_t now = mw_now_ms(), due;
 
-	(void)mw_stream_run(s, now);
-	now = mw_now_ms();
-	due = mw_stream_due(s, now);
-	*(double *)p = due == UINT64_MAX || due < now ? 0 : (double)(due - now) / 1000;
-	return give();
+	*(double *)p = 1;
+	if (site) {
+		(void)mw_stream_run(&site->stream, now);
+		now = mw_now_ms();
+		due = mw_stream_due(&site->stream, now);
+		*(double *)p = due == UINT64_MAX || due < now ? 0 : (double)(due - now) / 1000;
+	}
+	return give(site);
 }
 
 /* :nodoc: ticks if that is due -> Float, seconds until the next tick is */
@@ -49,8 +55,11 @@ static VALUE pages_tick(VALUE mod)
 
 static void *idle_work(void *p)
 {
-	*(bool *)p = mw_stream_idle(take(), mw_now_ms());
-	return give();
+	/* others may wait for the caller, which asks again: don't wait */
+	struct mw_site *site = take(0);
+
+	*(bool *)p = site && mw_stream_idle(&site->stream, mw_now_ms());
+	return give(site);
 }
 
 /* :nodoc: true if nobody watches */
@@ -64,19 +73,32 @@ static VALUE pages_idle_p(VALUE mod)
 
 /* --- a watcher --------------------------------------------------------------------------- */
 
+struct watcher {
+	struct mw_watcher w;
+	struct mw_stream *stream; /* in static memory; NULL: it watches nothing yet */
+};
+
+/* It watches another stream from now on, or none. */
+static void begin(struct watcher *w, struct mw_stream *stream)
+{
+	if (w->stream)
+		mw_watcher_free(w->stream, &w->w);
+	w->stream = stream;
+}
+
 static void watcher_free(void *p)
 {
 	mw_tracker->quiet_enter();
-	mw_watcher_free(mw_site_stream(), p);
+	begin(p, NULL);
 	mw_tracker->quiet_leave();
 	ruby_xfree(p);
 }
 
 static size_t watcher_size(const void *p)
 {
-	const struct mw_watcher *w = p;
+	const struct mw_watcher *w = &((const struct watcher *)p)->w;
 
-	return sizeof(*w) + w->cursor.order_n * sizeof(*w->cursor.order) + w->out.cap;
+	return sizeof(struct watcher) + w->cursor.order_n * sizeof(*w->cursor.order) + w->out.cap;
 }
 
 static const rb_data_type_t watcher_type = {
@@ -87,13 +109,13 @@ static const rb_data_type_t watcher_type = {
 
 static VALUE watcher_new(VALUE class)
 {
-	struct mw_watcher *w;
+	struct watcher *w;
 
-	return TypedData_Make_Struct(class, struct mw_watcher, &watcher_type, w);
+	return TypedData_Make_Struct(class, struct watcher, &watcher_type, w);
 }
 
 struct call {
-	struct mw_watcher *w;
+	struct watcher *w;
 	const char *text; /* what it begins with, or where */
 	size_t n;
 	bool yes;
@@ -104,14 +126,15 @@ struct call {
 static void *join_work(void *p)
 {
 	struct call *c = p;
-	struct mw_stream *s = take();
+	struct mw_site *site = take(MW_SITE_MS);
 	struct mw_buf first = { 0 };
 
-	mw_watcher_free(s, c->w);
+	begin(c->w, site ? &site->stream : NULL);
 	mw_buf_add(&first, c->text, c->n);
-	c->yes = !first.failed && mw_watcher_join(s, c->w, &first, MW_WATCHERS_MAX, mw_now_ms());
+	c->yes = site && !first.failed &&
+		 mw_watcher_join(&site->stream, &c->w->w, &first, MW_WATCHERS_MAX, mw_now_ms());
 	mw_buf_free(&first);
-	return give();
+	return give(site);
 }
 
 /* :nodoc: join(String) -> bool: watches, and begins with that; false: too many do */
@@ -131,11 +154,11 @@ static VALUE watcher_join(VALUE self, VALUE first)
 static void *poll_work(void *p)
 {
 	struct call *c = p;
-	struct mw_stream *s = take();
+	struct mw_site *site = take(MW_SITE_MS);
 
-	mw_watcher_free(s, c->w);
-	c->yes = mw_watcher_poll(s, c->w, c->text, mw_now_ms());
-	return give();
+	begin(c->w, site ? &site->stream : NULL);
+	c->yes = site && mw_watcher_poll(&site->stream, &c->w->w, c->text, mw_now_ms());
+	return give(site);
 }
 
 /* :nodoc: poll("START:TICK" or nil) -> bool: polls; true: goes on from there */
@@ -153,10 +176,15 @@ static VALUE watcher_poll(VALUE self, VALUE since)
 static void *next_work(void *p)
 {
 	struct call *c = p;
-	struct mw_stream *s = take();
+	struct mw_site *site = take(MW_SITE_MS);
 
-	c->next = mw_watcher_next(s, c->w, mw_now_ms(), &c->p, &c->n);
-	return give();
+	if (!site)
+		c->next = MW_NEXT_LATER;
+	else if (&site->stream != c->w->stream)
+		c->next = MW_NEXT_END;
+	else
+		c->next = mw_watcher_next(c->w->stream, &c->w->w, mw_now_ms(), &c->p, &c->n);
+	return give(site);
 }
 
 /* :nodoc: bytes -> String that it gets next; nil: nothing now; false: the end */
@@ -177,7 +205,9 @@ static VALUE watcher_bytes(VALUE self)
 /* :nodoc: took(Integer): so many of these bytes were written */
 static VALUE watcher_took(VALUE self, VALUE n)
 {
-	mw_watcher_took(rb_check_typeddata(self, &watcher_type), NUM2SIZET(n), mw_now_ms());
+	struct watcher *w = rb_check_typeddata(self, &watcher_type);
+
+	mw_watcher_took(&w->w, NUM2SIZET(n), mw_now_ms());
 	RB_GC_GUARD(self);
 	return Qnil;
 }
@@ -185,16 +215,22 @@ static VALUE watcher_took(VALUE self, VALUE n)
 /* :nodoc: true if it takes nothing of what waits for it, for too long */
 static VALUE watcher_stalled_p(VALUE self)
 {
-	bool stalled = mw_watcher_stalled(rb_check_typeddata(self, &watcher_type), mw_now_ms());
+	const struct watcher *w = rb_check_typeddata(self, &watcher_type);
+	bool stalled = mw_watcher_stalled(&w->w, mw_now_ms());
 
 	RB_GC_GUARD(self);
 	return stalled ? Qtrue : Qfalse;
 }
 
-static void *end_work(void *w)
+static void *end_work(void *p)
 {
-	mw_watcher_end(take(), w);
-	return give();
+	struct watcher *w = p;
+	struct mw_site *site = take(MW_SITE_MS);
+
+	/* else the GC gives its place back */
+	if (site && &site->stream == w->stream)
+		mw_watcher_end(w->stream, &w->w);
+	return give(site);
 }
 
 /* :nodoc: end: any thread; there is a place for another one */
@@ -210,8 +246,8 @@ VALUE mw_watcher_take(VALUE self)
 	VALUE s = watcher_bytes(self);
 
 	if (RTEST(s))
-		mw_watcher_took(rb_check_typeddata(self, &watcher_type), (size_t)RSTRING_LEN(s),
-				mw_now_ms());
+		mw_watcher_took(&((struct watcher *)rb_check_typeddata(self, &watcher_type))->w,
+				(size_t)RSTRING_LEN(s), mw_now_ms());
 	return s;
 }
 

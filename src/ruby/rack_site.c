@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rack_site.c - the site of a process with MwrapRack: one for all instances. See rack.h.
+ * rack_site.c - the site of a process with MwrapRack. See rack.h.
  *
- * The lock is C's, not Ruby's: threads wait for it without the GVL. No Fiber scheduler waits for
+ * A process has one site. If it has a server, that is the server's, which lends it: there is one
+ * history, whichever way it is asked. Else it is ours, one for all instances. After the end of a
+ * server ours begins.
+ *
+ * Our lock is C's, not Ruby's: threads wait for it without the GVL. No Fiber scheduler waits for
  * it, which could leave a thread in quiet mode. A child forked while another thread held the lock
  * gets a new one. That thread's unfinished work is then lost instead of freed (mw_site_start looks
  * at `busy`).
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "rack.h"
@@ -30,10 +35,31 @@ static void in_child(void)
 	mw_proc_close(&smaps);
 }
 
-struct mw_site *mw_site_take(void)
+/* As mw_api.server_site. */
+static enum mw_site_is take_servers(struct mw_site **to, unsigned ms)
+{
+	return mw_tracker->server_site ? mw_tracker->server_site(to, ms) : MW_SITE_NONE;
+}
+
+static void second(void)
+{
+	mw_site_give(mw_site_take(0)); /* a forked child may have a server, though its parent had none */
+}
+
+/* From now on ours goes on by itself. */
+static void begin_seconds(void)
+{
+	static atomic_bool begun; /* relaxed: no other data depends on it */
+
+	if (mw_tracker->every_second && !atomic_exchange_explicit(&begun, true, memory_order_relaxed))
+		(void)mw_tracker->every_second(second);
+}
+
+static struct mw_site *take_ours(void)
 {
 	static bool listens;
 
+	begin_seconds();
 	pthread_mutex_lock(&lock);
 	if (!listens) /* to forks */
 		listens = !pthread_atfork(NULL, NULL, in_child);
@@ -48,24 +74,40 @@ struct mw_site *mw_site_take(void)
 	return &site;
 }
 
-void mw_site_give(void)
+struct mw_site *mw_site_take(unsigned ms)
 {
-	pthread_mutex_unlock(&lock);
+	struct mw_site *servers;
+	enum mw_site_is is = take_servers(&servers, ms);
+
+	if (is == MW_SITE_TAKEN)
+		return servers;
+	return is == MW_SITE_BUSY ? NULL : take_ours();
 }
 
-struct mw_stream *mw_site_stream(void)
+void mw_site_give(struct mw_site *s)
 {
-	return &site.stream;
+	if (s == &site)
+		pthread_mutex_unlock(&lock);
+	else if (s)
+		mw_tracker->server_site_give();
 }
 
-static void second(void)
+static void *begin(void *unused)
 {
-	(void)mw_site_take();
-	mw_site_give();
+	struct mw_site *servers;
+	enum mw_site_is is;
+
+	mw_tracker->quiet_enter();
+	is = take_servers(&servers, 0);
+	if (is == MW_SITE_TAKEN)
+		mw_tracker->server_site_give();
+	else if (is == MW_SITE_NONE)
+		begin_seconds();
+	mw_tracker->quiet_leave();
+	return NULL;
 }
 
 void mw_site_begin(void)
 {
-	if (mw_tracker->every_second)
-		(void)mw_tracker->every_second(second);
+	mw_without_gvl(begin, NULL);
 }

@@ -163,7 +163,7 @@ static void *read_profile(void *p)
 	struct mw_profile *profile = &r->got.profile;
 
 	mw_tracker->quiet_enter();
-	r->ok = mw_profile_make(profile, mw_tracker, false);
+	r->ok = mw_profile_make(profile, mw_tracker, &(struct mw_profile_how){ 0 });
 	if (r->ok)
 		qsort(profile->stacks, profile->n_stacks, sizeof(*profile->stacks),
 		      r->by == MW_BY_LIVE ? live_cmp : total_cmp);

@@ -43,6 +43,7 @@ static void set(VALUE hash, const char *name, VALUE value)
  * +tracker_bytes+:: memory mapped for the tracker's own tables.
  * +uptime+:: seconds since the tracker was loaded, a Float.
  * +resets+:: the number of resets.
+ * +bt+:: the number of Ruby callers kept with each location: see Mwrap.bt=.
  * +stacks_rate+::
  *   the mean number of bytes from one sample of the option +stacks+ to the next; 0: none are taken.
  * +stacks_samples+, +stacks_dropped+::
@@ -86,6 +87,7 @@ static VALUE mwrap_stats(VALUE mod)
 	set(h, "paused", s.paused ? Qtrue : Qfalse);
 	set(h, "uptime", DBL2NUM(s.uptime));
 	set(h, "resets", ULL2NUM(s.resets));
+	set(h, "bt", UINT2NUM(s.bt));
 	set(h, "stacks_rate", ULL2NUM(s.stacks_rate));
 	set(h, "stacks_samples", ULL2NUM(s.stacks_samples));
 	set(h, "stacks_dropped", ULL2NUM(s.stacks_dropped));

@@ -48,7 +48,8 @@ static int64_t live_bytes(const struct mw_sum *s)
 
 bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s)
 {
-	struct mw_counters *sum = &mw_flushed(into)->c;
+	struct mw_flushed *sum = mw_flushed(into);
+	struct mw_flushed_frees *frees;
 	struct base b, to;
 	/* freed since the reset, but allocated before it: `into` gets no live blocks by the fold */
 	uint64_t bytes, calls;
@@ -59,11 +60,12 @@ bool mw_base_fold(uint32_t id, uint32_t into, const struct mw_sum *s)
 	calls = (s->c.frees - b.c->frees) - (s->c.allocs - b.c->allocs);
 	mw_fork_baseline_fold(id, b.c, into, to.c,
 			      &(struct mw_counters){ .bytes = bytes, .allocs = calls });
-	mw_add(&sum->freed, s->c.freed - b.c->freed);
-	mw_add(&sum->frees, s->c.frees - b.c->frees);
+	frees = mw_flushed_frees_taken(into);
+	mw_add(&frees->freed, s->c.freed - b.c->freed);
+	mw_add(&frees->frees, s->c.frees - b.c->frees);
 	mw_add(&sum->bytes, s->c.bytes - b.c->bytes + bytes);
 	mw_add(&sum->allocs, s->c.allocs - b.c->allocs + calls);
-	mw_add(&sum->life_sum, s->c.life_sum - b.c->life_sum);
+	mw_add(&frees->life_sum, s->c.life_sum - b.c->life_sum);
 	to.c->bytes += bytes;
 	to.c->allocs += calls;
 	*to.live += *b.live;

@@ -11,6 +11,9 @@
  *    entry became stale.
  *  - So a forget costs its caller a few adds, and each entry one look at its page.
  *
+ * A caller may also be a key of several pcs, with its highest bit set (caller/ruby/chain.h). Its epoch
+ * is the sum of those of its pages, which only the maker of the key knows.
+ *
  * Order: the counters go up, the page's first, before the memory can be used again. A thread
  * that runs the new code has synchronised with the one that freed the old.
  */
@@ -76,33 +79,41 @@ static inline struct mw_caller *mw_caller_find(struct mw_shard *t, uintptr_t pc)
 	return mw_caller_is(w, pc) ? w : NULL;
 }
 
+/* pc's first place. */
+MW_INLINE struct mw_caller *mw_caller_place(struct mw_shard *t, uintptr_t pc)
+{
+	enum { SHIFT = 5 - 3 }; /* as mw_caller_slot, times the size of an entry: 32 */
+
+	_Static_assert(sizeof(struct mw_caller) == MW_ENTRY && MW_ENTRY == 8 << SHIFT, "SHIFT");
+	return (struct mw_caller *)mw_shard_on(t, offsetof(struct mw_shard, callers),
+					       pc << SHIFT & t->caller_mask);
+}
+
 /* pc's entry in its first place, with a location to count at; NULL: none, or it may be stale. */
 MW_INLINE struct mw_caller *mw_caller_first(struct mw_shard *t, uintptr_t pc)
 {
-	enum { SHIFT = 5 - 3 }; /* as mw_caller_slot, times the size of an entry: 32 */
-	struct mw_caller *w = (struct mw_caller *)mw_shard_on(t, offsetof(struct mw_shard, callers),
-							      pc << SHIFT & t->caller_mask);
+	struct mw_caller *w = mw_caller_place(t, pc);
 
-	_Static_assert(sizeof(*w) == MW_ENTRY && MW_ENTRY == 8 << SHIFT, "SHIFT");
 	return mw_likely(w->pc == pc && mw_says(&mw_code_changes, w->changes)) ? w : NULL;
 }
 
 /*
  * The id cached for pc, or MW_CS_NONE. It may be MW_CALLER_SKIP, which mw_caller_first and
- * mw_caller_in_second never find.
+ * mw_caller_in_second never find. now: the counters at present.
  */
-static inline uint32_t mw_caller_recall(struct mw_shard *t, uintptr_t pc)
+static inline uint32_t mw_caller_recall_at(struct mw_shard *t, uintptr_t pc, struct mw_caller_time now)
 {
 	struct mw_caller *w = mw_caller_find(t, pc);
-	struct mw_caller_time now;
 
-	if (!w)
-		return MW_CS_NONE;
-	now = mw_caller_time(pc);
-	if (t->caller_epochs[w - t->callers] != now.epoch)
+	if (!w || t->caller_epochs[w - t->callers] != now.epoch)
 		return MW_CS_NONE;
 	w->changes = now.changes;
 	return w->id;
+}
+
+static inline uint32_t mw_caller_recall(struct mw_shard *t, uintptr_t pc)
+{
+	return mw_caller_recall_at(t, pc, mw_caller_time(pc));
 }
 
 /*
@@ -120,13 +131,21 @@ static inline bool mw_caller_fill(struct mw_shard *t, struct mw_caller *w, uintp
 	return true;
 }
 
+/* Is an entry of these counters valid? A key's pages aren't known here: only if nothing changed. */
+static inline bool mw_caller_valid(uintptr_t pc, struct mw_caller_time when)
+{
+	struct mw_caller_time now = mw_caller_time(pc);
+
+	return (intptr_t)pc < 0 ? when.changes == now.changes : when.epoch == now.epoch;
+}
+
 /* Evicts w for another caller: if w is in its first place and valid, it moves to its second. */
 static inline void mw_caller_make_way(struct mw_shard *t, const struct mw_caller *w)
 {
 	uintptr_t pc = w->id == MW_CALLER_SKIP ? w->pc - 1 : w->pc;
 	struct mw_caller_time when = { w->changes, t->caller_epochs[w - t->callers] };
 
-	if (pc && w == &t->callers[mw_caller_slot(t, pc)] && when.epoch == mw_caller_time(pc).epoch)
+	if (pc && w == &t->callers[mw_caller_slot(t, pc)] && mw_caller_valid(pc, when))
 		(void)mw_caller_fill(t, &t->callers[mw_caller_second(t, pc)], w->pc, w->id, when);
 }
 

@@ -18,6 +18,7 @@
 #include "ids.h"
 #include "maintain.h"
 #include "record.h"
+#include "symbols.h"
 
 uint32_t mw_epoch_reset;
 uint64_t mw_retired;
@@ -32,7 +33,7 @@ static char exe[4096];   /* name of the program, for its own addresses */
 
 struct key {
 	uint8_t kind;
-	const struct mw_path *path;
+	const struct mw_path *path, *callers; /* callers: RUBY; else NULL */
 	uint64_t at;
 };
 
@@ -42,12 +43,19 @@ static int site_match(struct cds_lfht_node *n, const void *key)
 	const struct key *k = key;
 
 	mw_take_over(c);
-	return c->kind == k->kind && c->path == k->path && c->at == k->at;
+	return c->kind == k->kind && c->path == k->path && c->at == k->at && c->callers == k->callers;
 }
 
 static uint32_t key_hash(const struct key *k)
 {
-	return (uint32_t)XXH3_64bits_withSeed(&k->at, sizeof(k->at), (uint64_t)(uintptr_t)k->path + k->kind);
+	uint64_t seed = (uint64_t)(uintptr_t)k->path + k->kind + 31 * (uint64_t)(uintptr_t)k->callers;
+
+	return (uint32_t)XXH3_64bits_withSeed(&k->at, sizeof(k->at), seed);
+}
+
+static uint32_t id_of(const struct cds_lfht_node *n)
+{
+	return mw_callsite_id(caa_container_of(n, struct mw_callsite, node));
 }
 
 /* Counts as a location that was added: a full table must be swept again. */
@@ -64,8 +72,14 @@ static uint32_t no_text(void)
 	return no_room();
 }
 
-/* k->path comes with a reference: the location takes it over, or it is dropped. */
-static uint32_t site_take(struct key *k, uintptr_t addr)
+static void drop_texts(const struct key *k)
+{
+	mw_path_drop((struct mw_path *)(uintptr_t)k->path);
+	mw_path_drop((struct mw_path *)(uintptr_t)k->callers);
+}
+
+/* k's texts come with references: the location takes them over, or they are dropped. */
+static uint32_t site_take(struct key *k)
 {
 	uint32_t id, hash = key_hash(k);
 	struct cds_lfht_node *found;
@@ -75,21 +89,20 @@ static uint32_t site_take(struct key *k, uintptr_t addr)
 	cds_lfht_lookup(sites, hash, site_match, k, &it);
 	found = cds_lfht_iter_get_node(&it);
 	if (found) {
-		mw_path_drop((struct mw_path *)k->path);
-		return caa_container_of(found, struct mw_callsite, node)->id;
+		drop_texts(k);
+		return id_of(found);
 	}
 	id = mw_id_take();
 	if (id == MW_CS_NONE) {
-		mw_path_drop((struct mw_path *)k->path);
+		drop_texts(k);
 		return no_room();
 	}
 	c = mw_callsite(id);
-	c->id = id;
+	c->chunk = (uint8_t)(id / MW_CS_CHUNK);
 	/* a reader may still look at an entry that was begun under this id, and given up */
 	mw_set(&c->path, (struct mw_path *)k->path);
+	mw_set(&c->callers, (struct mw_path *)k->callers);
 	mw_set(&c->at, k->at);
-	mw_set(&c->addr, addr);
-	c->hash = hash;
 	mw_set(&c->alias, 0);
 	mw_set(&c->seen, UINT32_MAX);
 	cds_lfht_node_init(&c->node);
@@ -97,10 +110,11 @@ static uint32_t site_take(struct key *k, uintptr_t addr)
 	mw_hand_over(c);
 	found = cds_lfht_add_unique(sites, hash, site_match, k, &c->node);
 	if (found != &c->node) { /* another thread was first */
-		mw_path_drop(c->path);
 		mw_set(&c->path, NULL);
+		mw_set(&c->callers, NULL);
+		drop_texts(k);
 		mw_id_give(id);
-		return caa_container_of(found, struct mw_callsite, node)->id;
+		return id_of(found);
 	}
 	mw_add(&used, 1);
 	mw_add(&created, 1);
@@ -109,17 +123,26 @@ static uint32_t site_take(struct key *k, uintptr_t addr)
 
 uint32_t mw_callsite_ruby(const char *path, size_t len, uint64_t line)
 {
-	struct key k = { MW_CS_RUBY, NULL, line };
+	return mw_callsite_called(path, len, line, NULL, 0);
+}
+
+uint32_t mw_callsite_called(const char *path, size_t len, uint64_t line, const char *callers, size_t n)
+{
+	struct key k = { .kind = MW_CS_RUBY, .at = line };
 
 	k.path = mw_path_take(path, len);
-	return k.path ? site_take(&k, 0) : no_text();
+	k.callers = k.path && n ? mw_path_take(callers, n) : NULL;
+	if (k.path && (k.callers || !n))
+		return site_take(&k);
+	drop_texts(&k);
+	return no_text();
 }
 
 uint32_t mw_callsite_pending(uintptr_t pc)
 {
-	struct key k = { MW_CS_PENDING, NULL, pc };
+	struct key k = { .kind = MW_CS_PENDING, .at = pc };
 
-	return site_take(&k, 0);
+	return site_take(&k);
 }
 
 static uint32_t site_known(const struct key *k)
@@ -127,19 +150,20 @@ static uint32_t site_known(const struct key *k)
 	struct cds_lfht_iter it;
 
 	cds_lfht_lookup(sites, key_hash(k), site_match, k, &it);
-	return it.node ? caa_container_of(it.node, struct mw_callsite, node)->id : MW_CS_NONE;
+	return it.node ? id_of(it.node) : MW_CS_NONE;
 }
 
 uint32_t mw_callsite_pending_known(uintptr_t pc)
 {
-	return site_known(&(struct key){ MW_CS_PENDING, NULL, pc });
+	return site_known(&(struct key){ .kind = MW_CS_PENDING, .at = pc });
 }
 
-uint32_t mw_callsite_ruby_known(const char *path, size_t len, uint64_t line)
+uint32_t mw_callsite_called_known(const char *path, size_t len, uint64_t line, const char *callers, size_t n)
 {
-	struct key k = { MW_CS_RUBY, mw_path_known(path, len), line };
+	struct key k = { .kind = MW_CS_RUBY, .path = mw_path_known(path, len), .at = line };
 
-	return k.path ? site_known(&k) : MW_CS_NONE;
+	k.callers = n ? mw_path_known(callers, n) : NULL;
+	return k.path && (k.callers || !n) ? site_known(&k) : (uint32_t)MW_CS_NONE;
 }
 
 const char *mw_module_name(const char *l_name)
@@ -149,19 +173,21 @@ const char *mw_module_name(const char *l_name)
 
 uint32_t mw_callsite_native(uintptr_t addr)
 {
-	struct key k = { MW_CS_NATIVE, NULL, addr };
+	struct key k = { .kind = MW_CS_NATIVE, .at = addr };
 	struct dl_find_object o;
 
 	/* takes no lock, unlike dladdr: a thread inside dlopen() holds dladdr's lock */
 	if (_dl_find_object((void *)addr, &o) == 0 && o.dlfo_link_map) {
 		const char *name = mw_module_name(o.dlfo_link_map->l_name);
+		struct mw_path *module = mw_path_take(name, strlen(name));
 
-		k.path = mw_path_take(name, strlen(name));
-		if (!k.path)
+		if (!module)
 			return no_text();
+		mw_set(&module->base, (uintptr_t)o.dlfo_link_map->l_addr);
+		k.path = module;
 		k.at = addr - o.dlfo_link_map->l_addr;
 	}
-	return site_take(&k, addr);
+	return site_take(&k);
 }
 
 uint32_t mw_callsite_real(uint32_t id)
@@ -203,14 +229,14 @@ void mw_callsite_unlink(uint32_t id)
 uint32_t mw_callsite_relink(uint32_t id)
 {
 	struct mw_callsite *c = mw_callsite(id);
-	struct key k = { c->kind, c->path, c->at };
+	struct key k = { c->kind, c->path, c->callers, c->at };
 	struct cds_lfht_node *found;
 
 	cds_lfht_node_init(&c->node);
 	mw_hand_over(c);
-	found = cds_lfht_add_unique(sites, c->hash, site_match, &k, &c->node);
+	found = cds_lfht_add_unique(sites, key_hash(&k), site_match, &k, &c->node);
 	if (found != &c->node)
-		return caa_container_of(found, struct mw_callsite, node)->id;
+		return id_of(found);
 	mw_add(&used, 1);
 	return id;
 }
@@ -219,9 +245,9 @@ void mw_callsite_release(uint32_t id)
 {
 	struct mw_callsite *c = mw_callsite(id);
 
-	if (c->symbol)
-		mw_arena_free(c->symbol, strlen(c->symbol) + 1);
-	mw_set(&c->symbol, NULL);
+	mw_symbol_drop(id);
+	mw_path_drop(c->callers);
+	mw_set(&c->callers, NULL);
 	mw_path_drop(c->path);
 	mw_set(&c->path, NULL);
 	mw_id_give(id);
@@ -230,11 +256,13 @@ void mw_callsite_release(uint32_t id)
 void mw_life_max_raise(uint32_t id, uint32_t epoch, uint32_t life)
 {
 	struct mw_callsite *c = mw_callsite(id);
-	uint64_t *max = &mw_flushed(id)->life_max, is = mw_get(max), want;
 	uint32_t from = mw_epoch_from(c);
+	uint64_t *max, is, want;
 
 	if (epoch < from)
 		return;
+	max = &mw_flushed_frees_taken(id)->life_max;
+	is = mw_get(max);
 	do {
 		uint32_t e = (uint32_t)(is >> 32), m = e < from ? 0 : (uint32_t)is;
 
@@ -278,10 +306,8 @@ bool mw_callsites_init(void)
 	exe[n > 0 ? n : 0] = '\0';
 	if (!mw_records_init() || !mw_ids_ready(0) || !mw_memory_is_there())
 		return false;
-	for (uint32_t id = MW_CS_OTHER; id < MW_CS_FIRST; id++) {
+	for (uint32_t id = MW_CS_OTHER; id < MW_CS_FIRST; id++)
 		mw_callsite(id)->kind = MW_CS_SPECIAL;
-		mw_callsite(id)->id = id;
-	}
 	/* no flags: either of them would start threads in the app */
 	sites = cds_lfht_new_flavor(MW_TABLE_BUCKETS_FIRST, 1, MW_TABLE_BUCKETS_MAX, 0, &mw_rcu_flavor,
 				    NULL);

@@ -39,6 +39,7 @@ enum {
 	MW_CS_FIRST = 5,
 	MW_CS_MAX = 131072,
 	MW_CS_CHUNK = 1024,
+	MW_CS_FREES = MW_CS_CHUNK + 64, /* threads that lose a race have one for a moment */
 	MW_CS_BASES = 48 * MW_CS_CHUNK /* bytes: baselines of a chunk's locations (baseline.c) */
 };
 
@@ -60,33 +61,42 @@ struct mw_counters {
 	uint64_t life_sum;      /* lifespans of the freed, in generations */
 };
 
-/* A location's counts outside the shards. */
+/* A location's counts outside the shards, of evicted callers and slots, and late threads: atomic adds. */
 struct mw_flushed {
-	struct mw_counters c; /* atomic adds: evicted slots and callers, late threads */
-	uint64_t life_max;    /* epoch << 32 | maximum; compare-and-swap */
+	uint64_t bytes, allocs;
+};
+struct mw_flushed_frees {
+	uint64_t freed, frees, life_sum;
+	uint64_t life_max; /* epoch << 32 | maximum; compare-and-swap */
 };
 
+/* 56 bytes, of which an app may have ten thousand: what few locations have is elsewhere (symbols.h). */
 struct mw_callsite {
 	struct cds_lfht_node node;
-	struct mw_path *path;       /* RUBY, NATIVE (may be NULL: no module) */
-	uint64_t at;                /* RUBY: line; NATIVE: offset; PENDING: pc */
-	uint64_t addr;              /* NATIVE: an address it was seen at */
-	char *symbol; /* NATIVE: its shown name once asked for; compare-and-swap, release */
-	uint32_t id; /* its own */
-	uint32_t hash;
-	uint32_t alias;             /* not 0: its counts belong to that id; release */
-	uint32_t seen;              /* allocs at the last sweep (retire.c); relaxed */
-	uint32_t since;             /* epoch in which the tenant began: older maxima are another's */
-	uint32_t next_free;         /* free id list */
-	uint8_t kind;               /* enum mw_cs_kind; release once filled */
-	uint8_t leaving;            /* retire.c's, under mw_maintenance; 0 outside a sweep */
-	uint8_t has_stack;          /* stacks.h: one was taken; relaxed, a hint */
+	struct mw_path *path; /* RUBY, NATIVE (may be NULL: no module) */
+	struct mw_path *callers; /* RUBY: the text of its callers (callers.h), or NULL */
+	uint64_t at; /* RUBY: line; NATIVE: offset; PENDING: pc; FREE: next free id */
+	uint32_t alias; /* not 0: its counts belong to that id; release */
+	uint32_t seen; /* allocs at the last sweep (retire.c); relaxed */
+	uint32_t since; /* epoch in which the tenant began: older maxima are another's */
+	uint8_t chunk; /* with its place there, its id: mw_callsite_id */
+	uint8_t kind; /* enum mw_cs_kind; release once filled */
+	uint8_t leaving; /* retire.c's, under mw_maintenance; 0 outside a sweep */
+	uint8_t has_stack; /* stacks.h: one was taken; relaxed, a hint */
 };
 
-/* Fields seldom written lie apart, so a forked child's counts leave their pages shared. */
+/*
+ * Fields seldom written lie apart, so a forked child's counts leave their pages shared. Most
+ * locations never see a free: those that do take an entry of frees[] for good, the next one that
+ * isn't taken (flushed.c).
+ */
 struct mw_cs_chunk {
 	struct mw_callsite sites[MW_CS_CHUNK];
 	struct mw_flushed flushed[MW_CS_CHUNK];
+	uint16_t frees_at[MW_CS_CHUNK]; /* the entry, and 1; 0: none yet. Compare-and-swap, release */
+	uint8_t frees_taken[MW_CS_FREES]; /* exchange, acquire */
+	uint32_t frees_next; /* relaxed: a hint */
+	struct mw_flushed_frees frees[MW_CS_FREES];
 };
 extern MW_HIDDEN struct mw_cs_chunk *mw_cs_chunks[MW_CS_MAX / MW_CS_CHUNK];
 
@@ -94,10 +104,24 @@ static inline struct mw_callsite *mw_callsite(uint32_t id)
 {
 	return &__atomic_load_n(&mw_cs_chunks[id / MW_CS_CHUNK], __ATOMIC_ACQUIRE)->sites[id % MW_CS_CHUNK];
 }
+/* Of a location that has, or had, a tenant. */
+static inline uint32_t mw_callsite_id(const struct mw_callsite *c)
+{
+	return c->chunk * (uint32_t)MW_CS_CHUNK + (uint32_t)(c - mw_get(&mw_cs_chunks[c->chunk])->sites);
+}
+/* NATIVE: an address of it, by where its module was loaded when it was last seen. */
+static inline uintptr_t mw_callsite_addr(const struct mw_path *module, uint64_t at)
+{
+	return (module ? mw_get(&module->base) : 0) + (uintptr_t)at;
+}
 static inline struct mw_flushed *mw_flushed(uint32_t id)
 {
 	return &__atomic_load_n(&mw_cs_chunks[id / MW_CS_CHUNK], __ATOMIC_ACQUIRE)->flushed[id % MW_CS_CHUNK];
 }
+/* NULL: no free was flushed yet. */
+struct mw_flushed_frees *mw_flushed_frees(uint32_t id);
+/* Never NULL: takes an entry. Lock-free, async-signal-safe. */
+struct mw_flushed_frees *mw_flushed_frees_taken(uint32_t id);
 
 /*
  * Maxima can't be subtracted, so each carries the epoch in which it was seen. The epoch goes up
@@ -125,14 +149,17 @@ bool mw_callsites_init(void);
  * busy (shard.h), or between mw_late_enter and mw_late_leave.
  */
 uint32_t mw_callsite_ruby(const char *path, size_t len, uint64_t line);
+/* The same with the text of its callers; n is 0: without. */
+uint32_t mw_callsite_called(const char *path, size_t len, uint64_t line, const char *callers, size_t n);
 uint32_t mw_callsite_native(uintptr_t addr);
 /* The module's name in the dynamic linker; for the program, which has none there, its path. */
 const char *mw_module_name(const char *l_name);
 uint32_t mw_callsite_pending(uintptr_t pc);
 /* The same without adding: MW_CS_NONE if there is none. */
 uint32_t mw_callsite_pending_known(uintptr_t pc);
-/* The same of a Ruby line; in a read-side section. */
-uint32_t mw_callsite_ruby_known(const char *path, size_t len, uint64_t line);
+/* The same of mw_callsite_called; in a read-side section. */
+uint32_t mw_callsite_called_known(const char *path, size_t len, uint64_t line, const char *callers,
+				  size_t n);
 /* From now on the counts of a pending location belong to location `to`. */
 void mw_callsite_resolve(uint32_t pending, uint32_t to);
 /* id, or the id that it is an alias of. */

@@ -22,7 +22,7 @@ struct mw_clock {
 	const uint32_t *now; /* address of Ruby's count; never NULL; release */
 	uint32_t still;      /* `now` points to it before and after the VM */
 	bool in_bytes;       /* no Ruby here; decided before main */
-	bool asked;          /* gc_count() gives the count, since it can't be read */
+	bool asked; /* gc_count() gives the count, since it can't be read; see mw_generation */
 	size_t (*gc_count)(void);
 };
 extern MW_HOT_STRUCT struct mw_clock mw_clock;
@@ -46,7 +46,10 @@ static inline uint32_t mw_generation(const struct mw_shard *t)
 	if (mw_clock.in_bytes)
 		return t ? mw_generation_in_bytes(t) :
 			   (uint32_t)((mw_get(&mw_clock_bytes) - MW_CLOCK_STEP) >> MW_CLOCK_SHIFT);
-	return mw_get(&mw_clock.asked) ? (uint32_t)mw_clock.gc_count() : mw_generation_read();
+	/* acquire: the count that is read, if it can be, is in `now` */
+	return __atomic_load_n(&mw_clock.asked, __ATOMIC_ACQUIRE) ?
+		       (uint32_t)mw_clock.gc_count() :
+		       mw_generation_read();
 }
 
 /* Before t's first bytes: a new shard is all zeros. */

@@ -49,7 +49,7 @@ uint32_t mw_id_take(void)
 	uint32_t id;
 
 	while ((uint32_t)top) {
-		next = ((top >> 32) + 1) << 32 | mw_get(&mw_callsite((uint32_t)top)->next_free);
+		next = ((top >> 32) + 1) << 32 | (uint32_t)mw_get(&mw_callsite((uint32_t)top)->at);
 		if (__atomic_compare_exchange_n(&free_ids, &top, next, true, __ATOMIC_ACQ_REL,
 						__ATOMIC_ACQUIRE))
 			return (uint32_t)top;
@@ -69,7 +69,7 @@ void mw_id_give(uint32_t id)
 
 	__atomic_store_n(&mw_callsite(id)->kind, MW_CS_FREE, __ATOMIC_RELEASE);
 	do {
-		mw_set(&mw_callsite(id)->next_free, (uint32_t)top);
+		mw_set(&mw_callsite(id)->at, (uint64_t)(uint32_t)top);
 		head = ((top >> 32) + 1) << 32 | id;
 	} while (!__atomic_compare_exchange_n(&free_ids, &top, head, true, __ATOMIC_ACQ_REL,
 					      __ATOMIC_RELAXED));

@@ -2,6 +2,7 @@
 /* lookup.c - one location's counters, at a cost that doesn't grow with the table's texts. */
 #include <string.h>
 
+#include "callers.h"
 #include "snapshot.h"
 
 /* The length of PATH in "PATH:LINE" with a line of 1 to 9 digits; 0: s isn't one. */
@@ -40,16 +41,19 @@ bool mw_row_find(const char *location, size_t n, struct mw_row *row)
 {
 	uint32_t id = MW_CS_NONE, end, other;
 	struct mw_sum sum;
+	const char *callers;
 	uint64_t line;
-	size_t len = split(location, n, &line);
+	size_t callers_n, len;
 	bool any = false;
 
+	n = mw_callers_split(location, n, &callers, &callers_n);
+	len = split(location, n, &line);
 	memset(row, 0, sizeof(*row));
 	if (!len)
 		return false;
 	mw_reading_lock(); /* keeps the id's tenant */
 	mw_rcu_enter();
-	id = mw_callsite_ruby_known(location, len, line);
+	id = mw_callsite_called_known(location, len, line, callers, callers_n);
 	mw_rcu_leave();
 	if (id != MW_CS_NONE) {
 		mw_gate_close();

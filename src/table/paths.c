@@ -87,9 +87,9 @@ struct mw_path *mw_path_take(const char *text, size_t n)
 		if (!mine)
 			return NULL;
 		cds_lfht_node_init(&mine->node);
-		mine->hash = hash;
 		mine->refs = 1;
 		mine->len = (uint32_t)n;
+		mine->base = 0;
 		mine->real = NULL;
 		memcpy(mine->text, text, n);
 		mine->text[n] = '\0';

@@ -17,10 +17,10 @@
 
 struct mw_path {
 	struct cds_lfht_node node;
-	uint32_t hash;
 	uint32_t refs; /* 0: dying, not to be found; atomic */
 	uint32_t len;
 	struct mw_path *next_dead; /* waits for a grace period */
+	uintptr_t base; /* a module's: where it was loaded when last seen; relaxed */
 	const char *real; /* file that Ruby read: `text`, or owned; NULL: none. Set once: release */
 	char text[]; /* NUL-terminated */
 };

@@ -90,13 +90,14 @@ bool mw_calls_left(void)
 	return true;
 }
 
-static bool idle(const struct mw_callsite *c, const struct mw_sum *s)
+static bool idle(uint32_t id, const struct mw_sum *s)
 {
+	const struct mw_callsite *c = mw_callsite(id);
 	uint8_t kind = mw_get(&c->kind);
 
 	return (kind == MW_CS_RUBY || kind == MW_CS_NATIVE || kind == MW_CS_PENDING) &&
 	       s->c.allocs == s->c.frees && mw_get(&c->seen) == (uint32_t)s->c.allocs &&
-	       !mw_overruns_at(c->id); /* its overruns are shown for ever */
+	       !mw_overruns_at(id); /* its overruns are shown for ever */
 }
 
 static struct mw_sum sums[STEP]; /* of a step's locations: the stack may be too small for them */
@@ -112,7 +113,7 @@ static bool choose(uint32_t from, uint32_t to)
 		const struct mw_sum *s = &sums[id - from];
 
 		c->leaving = STAYS;
-		if (sweep.now && idle(c, s))
+		if (sweep.now && idle(id, s))
 			c->leaving = LEAVES;
 		else
 			mw_set(&c->seen, (uint32_t)s->c.allocs);
@@ -142,15 +143,16 @@ static bool unlink_some(uint32_t from, uint32_t to)
 	return true;
 }
 
-static void back(struct mw_callsite *c)
+static void back(uint32_t id)
 {
+	struct mw_callsite *c = mw_callsite(id);
 	uint32_t is;
 
 	c->leaving = STAYS;
 	if (mw_get(&c->alias) || !cds_lfht_is_node_deleted(&c->node))
 		return; /* it was never in the table, or never left it */
-	is = mw_callsite_relink(c->id);
-	if (is != c->id)
+	is = mw_callsite_relink(id);
+	if (is != id)
 		__atomic_store_n(&c->alias, is, __ATOMIC_RELEASE);
 }
 
@@ -158,23 +160,24 @@ static bool back_some(uint32_t from, uint32_t to)
 {
 	for (uint32_t id = from; id < to; id++)
 		if (mw_callsite(id)->leaving)
-			back(mw_callsite(id));
+			back(id);
 	return true;
 }
 
-/* Under the baselines' lock. False: c must go back. */
-static bool fold(struct mw_callsite *c, const struct mw_sum *s)
+/* Under the baselines' lock. False: it must go back. */
+static bool fold(uint32_t id, const struct mw_sum *s)
 {
+	struct mw_callsite *c = mw_callsite(id);
 	uint32_t to = mw_get(&c->alias);
 
-	if (c->leaving != LEAVES || !idle(c, s) ||
-	    !mw_base_fold(c->id, to ? mw_callsite_real(to) : (uint32_t)MW_CS_GONE, s))
+	if (c->leaving != LEAVES || !idle(id, s) ||
+	    !mw_base_fold(id, to ? mw_callsite_real(to) : (uint32_t)MW_CS_GONE, s))
 		return false;
 	__atomic_store_n(&c->alias, 0, __ATOMIC_RELEASE);
 	mw_set(&c->since, mw_epoch());
 	mw_set(&c->has_stack, 0);
 	c->leaving = STAYS;
-	mw_callsite_release(c->id);
+	mw_callsite_release(id);
 	mw_add(&mw_retired, 1);
 	return true;
 }
@@ -188,12 +191,9 @@ static bool fold_some(uint32_t from, uint32_t to)
 	if (from == MW_CS_FIRST)
 		mw_epoch_next(); /* the old tenants' maxima are older than the new tenants */
 	had = mw_sums_between(sums, from, to);
-	for (uint32_t id = from; had && id < to; id++) {
-		struct mw_callsite *c = mw_callsite(id);
-
-		if (c->leaving && !fold(c, &sums[id - from]))
-			back(c);
-	}
+	for (uint32_t id = from; had && id < to; id++)
+		if (mw_callsite(id)->leaving && !fold(id, &sums[id - from]))
+			back(id);
 	mw_rebasing_unlock();
 	return had;
 }

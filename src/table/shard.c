@@ -8,7 +8,8 @@ uint32_t mw_permit = MW_PERMIT_EPOCH;
 uint32_t mw_permit_bytes = MW_PERMIT_NOBODY;
 uint32_t mw_permit_class_ruby = MW_PERMIT_NOBODY;
 uint32_t mw_permit_class_bytes = MW_PERMIT_NOBODY;
-uint32_t mw_permit_ruby __attribute__((aligned(64))) = MW_PERMIT_NOBODY; /* the first of MW_HOT */
+/* the first of MW_HOT */
+struct mw_permit_ruby mw_permit_ruby __attribute__((aligned(64))) = { MW_PERMIT_NOBODY, MW_PERMIT_NOBODY };
 __thread struct mw_shard *mw_self __attribute__((tls_model("initial-exec"))) = MW_NONE;
 uint32_t mw_gate;
 bool mw_shards_full;
@@ -26,18 +27,30 @@ static void derive(uint32_t *word, uint32_t permit, enum mw_mode mode)
 			 __ATOMIC_SEQ_CST);
 }
 
-/* Two threads may change mw_permit at once: the last to write has seen both changes. */
+static bool with_callers; /* seq_cst */
+
+/* Two threads may change these two at once: the last to write has seen both changes. */
 static void derive_all(void)
 {
 	uint32_t permit;
+	bool with;
 
 	do {
 		permit = __atomic_load_n(&mw_permit, __ATOMIC_SEQ_CST);
-		derive(&mw_permit_ruby, permit, MW_MODE_RUBY);
+		with = __atomic_load_n(&with_callers, __ATOMIC_SEQ_CST);
+		derive(&mw_permit_ruby.ruby, permit, MW_MODE_RUBY);
 		derive(&mw_permit_bytes, permit, MW_MODE_BYTES);
 		derive(&mw_permit_class_ruby, permit, MW_MODE_CLASS_RUBY);
 		derive(&mw_permit_class_bytes, permit, MW_MODE_CLASS_BYTES);
-	} while (permit != __atomic_load_n(&mw_permit, __ATOMIC_SEQ_CST));
+		derive(&mw_permit_ruby.line, with ? MW_PERMIT_NOBODY : permit, MW_MODE_RUBY);
+	} while (permit != __atomic_load_n(&mw_permit, __ATOMIC_SEQ_CST) ||
+		 with != __atomic_load_n(&with_callers, __ATOMIC_SEQ_CST));
+}
+
+void mw_permit_callers(bool with)
+{
+	__atomic_store_n(&with_callers, with, __ATOMIC_SEQ_CST);
+	derive_all();
 }
 
 void mw_epoch_next(void)
@@ -267,7 +280,7 @@ void mw_shards_after_fork(struct mw_shard *self)
 
 static void move(const struct mw_shard *t, struct mw_slot *s)
 {
-	struct mw_counters *to = &mw_flushed(s->id)->c;
+	struct mw_flushed_frees *to = mw_flushed_frees_taken(s->id);
 
 	mw_add_release(&to->freed, s->freed);
 	mw_add_release(&to->frees, s->frees);
@@ -312,12 +325,12 @@ struct mw_slot *mw_slot_claim(struct mw_shard *t, uint32_t id)
 
 bool mw_caller_claim(struct mw_shard *t, struct mw_caller *w, uint32_t id)
 {
-	struct mw_counters *to;
+	struct mw_flushed *to;
 
 	if (!move_begin(t))
 		return false;
 	if (w->allocs) { /* so w->id is a location's */
-		to = &mw_flushed(w->id)->c;
+		to = mw_flushed(w->id);
 		mw_add(&to->bytes, w->bytes);
 		mw_add(&to->allocs, w->allocs);
 		mw_set(&w->bytes, 0);
@@ -358,21 +371,21 @@ void mw_count_free(struct mw_shard *t, uint32_t id, uint64_t bytes, uint32_t lif
 
 void mw_shared_alloc(uint32_t id, uint64_t bytes)
 {
-	struct mw_counters *c = &mw_flushed(id)->c;
+	struct mw_flushed *f = mw_flushed(id);
 
-	mw_add(&c->bytes, bytes);
-	mw_add(&c->allocs, 1);
+	mw_add(&f->bytes, bytes);
+	mw_add(&f->allocs, 1);
 }
 
 void mw_shared_free(uint32_t id, uint64_t bytes, uint32_t life)
 {
-	struct mw_counters *c = &mw_flushed(id)->c;
+	struct mw_flushed_frees *f = mw_flushed_frees_taken(id);
 
 	life = life_of(life);
-	mw_add_release(&c->freed, bytes);
-	mw_add_release(&c->frees, 1);
+	mw_add_release(&f->freed, bytes);
+	mw_add_release(&f->frees, 1);
 	if (life) {
-		mw_add(&c->life_sum, life);
+		mw_add(&f->life_sum, life);
 		mw_life_max_raise(id, mw_epoch(), life);
 	}
 }

@@ -35,6 +35,8 @@ enum {
 	MW_FEW = 128,      /* of each at first: the rest of a shard's memory is not touched */
 	MW_CROWDED = 16,   /* evictions after which there are twice as many */
 	MW_ENTRY = 32,     /* bytes of a slot and of a caller */
+	MW_SHARD_HEAD = 144, /* bytes of a shard's own words */
+	MW_SHARD_PAGES = 8192, /* with the callers' epochs, in whole pages */
 	MW_LIFE_BEHIND = 1 << 20, /* generations; more than the lag of 4,000 threads' clocks */
 	MW_FULL = 64       /* full batches of free records kept: 16,384 of them */
 };
@@ -63,7 +65,13 @@ struct mw_caller {
  * above (callsite.h). Acquire: what the mode says is set up. mw_permit_ruby and the others have the
  * same value in the mode of that name, else MW_PERMIT_NOBODY.
  */
-extern MW_HOT uint32_t mw_permit, mw_permit_ruby, mw_permit_bytes;
+extern MW_HOT uint32_t mw_permit, mw_permit_bytes;
+/* ruby: for free. line: for malloc; MW_PERMIT_NOBODY while lines are counted with their callers. */
+struct mw_permit_ruby {
+	uint32_t ruby, line;
+};
+extern MW_HOT_STRUCT struct mw_permit_ruby mw_permit_ruby;
+void mw_permit_callers(bool with);
 extern MW_HOT uint32_t mw_permit_class_ruby, mw_permit_class_bytes;
 enum mw_mode { MW_MODE_NONE, MW_MODE_BYTES, MW_MODE_RUBY, MW_MODE_CLASS_BYTES, MW_MODE_CLASS_RUBY };
 #define MW_PERMIT_MODE 7u
@@ -108,10 +116,14 @@ struct mw_shard {
 	uint32_t quiet; /* depth */
 	bool hushed; /* quiet in addition to that depth. Own thread */
 	struct mw_shard *next; /* all states; written before publishing */
-	struct mw_caller callers[MW_CALLERS];
 	uint32_t caller_epochs[MW_CALLERS]; /* epoch of each entry's page of code */
+	char unused[MW_SHARD_PAGES - MW_SHARD_HEAD - MW_CALLERS * sizeof(uint32_t)];
+	struct mw_caller callers[MW_CALLERS];
 	struct mw_slot slots[MW_SLOTS];
 };
+/* The first MW_FEW of each are a page: a thread that allocates little touches three. */
+_Static_assert(offsetof(struct mw_shard, caller_epochs) == MW_SHARD_HEAD, "MW_SHARD_HEAD");
+_Static_assert(offsetof(struct mw_shard, callers) % 4096 == 0 && MW_FEW * MW_ENTRY == 4096, "whole pages");
 
 /* All shards ever made, newest first: acquire. */
 extern struct mw_shard *mw_threads;

@@ -2,11 +2,33 @@
 /* snapshot.c - rows, copied out of the table; see snapshot.h. */
 #include "snapshot.h"
 
+#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* One block holds the snapshot, its rows and their texts. */
+#include "base/clock.h"
+#include "callers.h"
+#include "symbols.h"
+
+/*
+ * One block holds the snapshot, its rows and their texts. It is megabytes in a large process, and
+ * lives for milliseconds. It has a mapping of its own: malloc would keep that memory, and at its
+ * free raise the size from which the app's own blocks get mappings (M_MMAP_THRESHOLD).
+ */
+struct block {
+	size_t bytes;
+	bool again; /* the next snapshot may have it */
+	struct mw_snapshot s;
+};
+
+/*
+ * Snapshots that follow each other soon, as while a page is open, use a block again: the kernel takes
+ * longer to make fresh pages than they take to fill.
+ */
+enum { SOON_MS = 3000 };
+static struct block *spare; /* who exchanges it owns what it had: acquire, release */
+static uint64_t last_ms; /* of the last one; relaxed */
+
 struct building {
 	struct mw_snapshot *s;
 	char *text, *end;
@@ -37,9 +59,8 @@ static void put_decimal(struct building *b, uint64_t v)
 
 static void put_native(struct building *b, const struct mw_callsite *c)
 {
+	const char *symbol = mw_symbol(mw_callsite_id(c));
 	char where[64];
-
-	const char *symbol = __atomic_load_n(&c->symbol, __ATOMIC_ACQUIRE);
 
 	if (symbol) {
 		put(b, symbol, strlen(symbol));
@@ -49,7 +70,22 @@ static void put_native(struct building *b, const struct mw_callsite *c)
 		put(b, c->path->text, c->path->len);
 	put(b, where,
 	    (size_t)snprintf(where, sizeof(where), "(+0x%llx) [0x%llx]", (unsigned long long)c->at,
-			     (unsigned long long)c->addr));
+			     (unsigned long long)mw_callsite_addr(c->path, c->at)));
+}
+
+static void put_ruby(struct building *b, const struct mw_callsite *c)
+{
+	const struct mw_path *callers = c->callers;
+
+	put(b, c->path->text, c->path->len);
+	put(b, ":", 1);
+	put_decimal(b, c->at);
+	if (mw_callers_need_mark(c->path->text, c->path->len))
+		put(b, MW_CALLERS_MARK, strlen(MW_CALLERS_MARK));
+	if (!callers)
+		return;
+	put(b, MW_CALLERS_BETWEEN, strlen(MW_CALLERS_BETWEEN));
+	put(b, callers->text, callers->len);
 }
 
 static const char *put_name(struct building *b, struct mw_row *r, const struct mw_callsite *c)
@@ -58,9 +94,7 @@ static const char *put_name(struct building *b, struct mw_row *r, const struct m
 
 	switch (mw_get(&c->kind)) {
 	case MW_CS_RUBY:
-		put(b, c->path->text, c->path->len);
-		put(b, ":", 1);
-		put_decimal(b, c->at);
+		put_ruby(b, c);
 		r->kind = MW_KIND_RUBY;
 		r->file_len = c->path->len;
 		r->at = c->at;
@@ -117,6 +151,32 @@ static void build(struct building *b, const struct mw_sum *sums, uint32_t end)
 	mw_rcu_leave();
 }
 
+static void give_back(struct block *b)
+{
+	if (b)
+		mw_arena_return(b, b->bytes);
+}
+
+static struct mw_snapshot *lend(size_t bytes)
+{
+	struct block *b = __atomic_exchange_n(&spare, NULL, __ATOMIC_ACQUIRE);
+	uint64_t now = mw_now_ms(), last = __atomic_exchange_n(&last_ms, now, __ATOMIC_RELAXED);
+
+	if (b && b->bytes < bytes) {
+		give_back(b);
+		b = NULL;
+	}
+	if (!b) {
+		bytes += bytes / 8; /* the table may grow; what isn't used is never touched */
+		b = mw_arena_lend(bytes);
+		if (!b)
+			return NULL;
+		b->bytes = bytes;
+	}
+	b->again = now - last < SOON_MS;
+	return &b->s;
+}
+
 enum { NAME = 128 }; /* bytes for a location's text; unused ones are never touched */
 
 struct mw_snapshot *mw_snapshot_take(void)
@@ -130,14 +190,14 @@ struct mw_snapshot *mw_snapshot_take(void)
 	for (;;) {
 		mw_reading_lock();
 		sums = mw_sums(&end);
-		fixed = sizeof(*b.s) + end * (sizeof(struct mw_row) + sizeof(uint32_t));
+		fixed = sizeof(struct block) + end * (sizeof(struct mw_row) + sizeof(uint32_t));
 		texts = end * name + 4096;
-		b.s = sums ? malloc(fixed + texts) : NULL;
+		b.s = sums ? lend(fixed + texts) : NULL;
 		if (b.s) {
 			b.s->n = 0;
-			b.s->family = false;
+			b.s->family = b.s->kinds = false;
 			b.s->rows = (struct mw_row *)(void *)(b.s + 1);
-			b.text = (char *)b.s + fixed;
+			b.text = (char *)b.s - offsetof(struct block, s) + fixed;
 			b.end = b.text + texts;
 			b.full = false;
 			build(&b, sums, end);
@@ -147,12 +207,16 @@ struct mw_snapshot *mw_snapshot_take(void)
 		mw_reading_unlock();
 		if (!b.s || !b.full)
 			return b.s;
-		free(b.s);
+		mw_snapshot_free(b.s);
 		name *= 4;
 	}
 }
 
 void mw_snapshot_free(struct mw_snapshot *s)
 {
-	free(s);
+	struct block *b = s ? (struct block *)(void *)((char *)s - offsetof(struct block, s)) : NULL;
+
+	if (b && b->again)
+		b = __atomic_exchange_n(&spare, b, __ATOMIC_ACQ_REL);
+	give_back(b);
 }

@@ -18,6 +18,7 @@
 #include "closes.h"
 #include "stack_frames.h"
 #include "stacks_read.h"
+#include "symtab.h"
 
 /* --- names of native frames ----------------------------------------------------------- */
 
@@ -32,11 +33,13 @@ static const char *offset_in(const struct link_map *map, uint64_t key, char *tex
 }
 
 /*
- * Names the native frame of that key, by the dynamic linker: not with the lock. The address is the
- * one behind a call, which may lie beyond the function's end.
+ * Names the native frame of that key, by the dynamic linker, or by the file's own symbols if `files`
+ * isn't NULL: not with the lock. The address is the one behind a call, which may lie beyond the
+ * function's end.
  */
-static void name_native(uint64_t key)
+static void name_native(uint64_t key, struct mw_symtabs *files)
 {
+	uintptr_t address = (uintptr_t)(key & ~MW_FRAME_KIND) - 1;
 	struct mw_frame_text t = { 0 };
 	struct link_map *map = NULL;
 	char text[256];
@@ -44,11 +47,14 @@ static void name_native(uint64_t key)
 
 	if (!mw_modules_stay())
 		return;
-	if (dladdr1((void *)(uintptr_t)((key & ~MW_FRAME_KIND) - 1), &i, (void **)&map, RTLD_DL_LINKMAP) &&
-	    map) {
+	if (dladdr1((void *)address, &i, (void **)&map, RTLD_DL_LINKMAP) && map) {
 		t.file = mw_module_name(map->l_name);
 		t.file_len = strlen(t.file);
-		t.name = i.dli_sname ? i.dli_sname : offset_in(map, key, text, sizeof(text));
+		t.name = i.dli_sname;
+		if (!t.name && files)
+			t.name = mw_symtab_find(files, map, address);
+		if (!t.name)
+			t.name = offset_in(map, key, text, sizeof(text));
 		t.name_len = strlen(t.name);
 		if (mw_stacks_lock()) {
 			mw_frame_name(key, &t);
@@ -76,7 +82,7 @@ static uint64_t next_unnamed(uint32_t *i, uintptr_t start, uint64_t bytes)
 	return key;
 }
 
-void mw_stacks_name_library(uintptr_t start, uint64_t bytes)
+static void name_all(uintptr_t start, uint64_t bytes, struct mw_symtabs *files)
 {
 	uint32_t i = 1;
 	uint64_t key;
@@ -84,7 +90,13 @@ void mw_stacks_name_library(uintptr_t start, uint64_t bytes)
 	if (!mw_get(&mw_stacks_figures.frames))
 		return;
 	while ((key = next_unnamed(&i, start, bytes)))
-		name_native(key);
+		name_native(key, files);
+}
+
+/* In a thread of the app, which reads no files for that. */
+void mw_stacks_name_library(uintptr_t start, uint64_t bytes)
+{
+	name_all(start, bytes, NULL);
 }
 
 /* --- the copy ------------------------------------------------------------------------- */
@@ -133,6 +145,7 @@ struct copy {
 	struct mw_stacks *to;
 	size_t texts, stacks_room, frames_room, texts_room, chain_room;
 	uint32_t *index; /* of a stack in `to`, plus 1, by its number; in the memory behind the stacks */
+	uint32_t born_from, born_to; /* seconds */
 };
 
 static const char *copy_text(struct copy *c, uint32_t text)
@@ -202,6 +215,10 @@ static void copy_sample(struct copy *c, const struct mw_stack_sample *s)
 	v->live_samples++;
 	v->live_bytes += (double)size * weight;
 	v->live_blocks += weight;
+	if (s->born >= c->born_from && s->born < c->born_to) {
+		v->born_samples++;
+		v->born_bytes += (double)size * weight;
+	}
 }
 
 /* With the lock. */
@@ -249,13 +266,15 @@ static bool count_and_make(struct copy *c)
 	return make(c, n);
 }
 
-struct mw_stacks *mw_stacks_copy(void)
+struct mw_stacks *mw_stacks_copy(uint32_t from, uint32_t to)
 {
-	struct copy c = { .to = calloc(1, sizeof(*c.to)) };
+	struct copy c = { .to = calloc(1, sizeof(*c.to)), .born_from = from, .born_to = to };
+	struct mw_symtabs files = { 0 };
 
 	if (!c.to)
 		return NULL;
-	mw_stacks_name_library(0, (uint64_t)1 << 56);
+	name_all(0, (uint64_t)1 << 56, &files);
+	mw_symtab_end(&files);
 	if (!count_and_make(&c) || !mw_stacks_lock()) {
 		mw_stacks_copy_free(c.to);
 		return NULL;

@@ -5,8 +5,8 @@
 
 #include "api.h"
 
-/* NULL: no memory. */
-struct mw_stacks *mw_stacks_copy(void);
+/* born_bytes and born_samples are of samples from second `from` on, before `to`. NULL: no memory. */
+struct mw_stacks *mw_stacks_copy(uint32_t from, uint32_t to);
 void mw_stacks_copy_free(struct mw_stacks *);
 /* Native frames in these bytes get their names now, since their library is about to be closed. */
 void mw_stacks_name_library(uintptr_t start, uint64_t bytes);

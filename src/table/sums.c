@@ -28,20 +28,24 @@ void mw_sum_slot(struct mw_sum *sum, const struct mw_shard *t, const struct mw_s
 
 void mw_sum_flushed_frees(struct mw_sum *sum, uint32_t id)
 {
-	const struct mw_counters *c = &mw_flushed(id)->c;
+	const struct mw_flushed_frees *f = mw_flushed_frees(id);
 
-	sum->c.freed += mw_get(&c->freed);
-	sum->c.frees += mw_get(&c->frees);
-	sum->c.life_sum += mw_get(&c->life_sum);
+	if (!f)
+		return;
+	sum->c.freed += mw_get(&f->freed);
+	sum->c.frees += mw_get(&f->frees);
+	sum->c.life_sum += mw_get(&f->life_sum);
 }
 
 void mw_sum_flushed_allocs(struct mw_sum *sum, uint32_t id)
 {
 	const struct mw_flushed *f = mw_flushed(id);
+	const struct mw_flushed_frees *frees = mw_flushed_frees(id);
 
-	sum->c.bytes += mw_get(&f->c.bytes);
-	sum->c.allocs += mw_get(&f->c.allocs);
-	add_max(sum, mw_get(&f->life_max), mw_callsite(id));
+	sum->c.bytes += mw_get(&f->bytes);
+	sum->c.allocs += mw_get(&f->allocs);
+	if (frees)
+		add_max(sum, mw_get(&frees->life_max), mw_callsite(id));
 }
 
 void mw_sum_caller(struct mw_sum *sum, const struct mw_caller *w)

@@ -12,6 +12,7 @@
 
 #include "closes.h"
 #include "snapshot.h"
+#include "symbols.h"
 
 /* Not on the stack: the thread that calls exit() may have only 16 KiB of it. */
 struct names {
@@ -57,28 +58,29 @@ static const char *module_of(const struct mw_callsite *c)
 	return path ? path->text : "";
 }
 
-/* In a read-side section, or under the reading lock. */
-static bool is_unnamed(const struct mw_callsite *c)
+/* A hint, unless it is asked in a read-side section or under the reading lock. */
+static bool is_unnamed(uint32_t id)
 {
-	return __atomic_load_n(&c->kind, __ATOMIC_ACQUIRE) == MW_CS_NATIVE && !mw_get(&c->symbol);
+	return __atomic_load_n(&mw_callsite(id)->kind, __ATOMIC_ACQUIRE) == MW_CS_NATIVE && !mw_symbol(id);
 }
 
 /*
  * Asks the dynamic linker once for each native location. This thread holds no lock meanwhile: the
  * linker's may be held by a thread in dlopen(), until that ends. False: no memory for the name.
  */
-static bool name_native(struct mw_callsite *c, struct names *w)
+static bool name_native(uint32_t id, struct names *w)
 {
-	char *copy, *none = NULL;
+	const struct mw_callsite *c = mw_callsite(id);
+	char *copy;
 	bool unnamed;
 	int n;
 
 	mw_rcu_enter();
-	unnamed = is_unnamed(c);
+	unnamed = is_unnamed(id);
 	if (unnamed) {
 		(void)snprintf(w->module, sizeof(w->module), "%s", module_of(c));
 		w->at = mw_get(&c->at);
-		w->addr = mw_get(&c->addr);
+		w->addr = mw_callsite_addr(mw_get(&c->path), w->at);
 	}
 	mw_rcu_leave();
 	if (!unnamed || !mw_modules_stay())
@@ -87,16 +89,15 @@ static bool name_native(struct mw_callsite *c, struct names *w)
 	mw_modules_may_go();
 	if (n < 0)
 		return true;
-	copy = mw_arena_alloc((size_t)n + 1, MW_ARENA_NAME);
+	copy = mw_symbol_room(id) ? mw_arena_alloc((size_t)n + 1, MW_ARENA_NAME) : NULL;
 	if (!copy)
 		return false;
 	memcpy(copy, w->text, (size_t)n + 1);
 	/* the id may have another tenant now, or its name from another reader; in a reset: later */
 	if (mw_reading_try()) {
-		if (is_unnamed(c) && mw_get(&c->addr) == w->addr && mw_get(&c->at) == w->at &&
+		if (is_unnamed(id) && mw_get(&c->at) == w->at &&
 		    strncmp(module_of(c), w->module, sizeof(w->module) - 1) == 0 &&
-		    __atomic_compare_exchange_n(&c->symbol, &none, copy, false, __ATOMIC_RELEASE,
-						__ATOMIC_RELAXED))
+		    mw_symbol_set(id, copy))
 			copy = NULL;
 		mw_reading_unlock();
 	}
@@ -109,12 +110,9 @@ void mw_name_natives(void)
 	uint32_t end = mw_callsites_end(), id;
 	struct names *w = mw_arena_lend(sizeof(*w));
 
-	for (id = MW_CS_FIRST; w && id < end; id++) {
-		struct mw_callsite *c = mw_callsite(id);
-
-		if (mw_get(&c->kind) == MW_CS_NATIVE && !mw_get(&c->symbol) && !name_native(c, w))
+	for (id = MW_CS_FIRST; w && id < end; id++)
+		if (is_unnamed(id) && !name_native(id, w))
 			break; /* the others won't find memory either: they show no symbol */
-	}
 	mw_arena_return(w, sizeof(*w));
 }
 
@@ -129,13 +127,11 @@ void mw_name_natives_of(const char *module)
 	mw_rcu_leave();
 	/* path is only compared: it may be freed, and its memory another path's */
 	for (id = MW_CS_FIRST; path && id < end; id++) {
-		struct mw_callsite *c = mw_callsite(id);
-
-		if (mw_get(&c->kind) != MW_CS_NATIVE || mw_get(&c->path) != path || mw_get(&c->symbol))
+		if (!is_unnamed(id) || mw_get(&mw_callsite(id)->path) != path)
 			continue;
 		if (!w && !(w = mw_arena_lend(sizeof(*w))))
 			break;
-		if (!name_native(c, w))
+		if (!name_native(id, w))
 			break;
 	}
 	if (w)

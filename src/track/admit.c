@@ -61,14 +61,77 @@ HOT static void *admit_class_bytes(struct mw_guard in, void *p, size_t n, uintpt
 	return mw_likely(q != NULL) ? q : admit_none(in, p, n, caller, mw_get(&in.t->known));
 }
 
+/* --- with callers: the diagnostic bt, apart from the hot ones --------------------------------- */
+
+/* As mw_admit_room, at an entry that was found, or NULL. */
+MW_INLINE void *admit_at(struct mw_guard in, void *p, size_t n, size_t usable, struct mw_caller *w)
+{
+	if (mw_unlikely(!mw_admit_with(in.t, p, n, usable, w, mw_generation_read())))
+		return NULL;
+	if (mw_unlikely(mw_sink(&in.t->step, (uint32_t)n)))
+		return mw_admit_step(in, p);
+	mw_leave_as(in, mw_get(&in.t->known));
+	return p;
+}
+
+/* The walk so far takes no memory on its way here: its end is found again. */
+static __attribute__((noinline)) void *admit_chain_further(
+	struct mw_guard in, void *p, size_t n, uintptr_t caller, uint64_t hash, const char *cfp)
+{
+	struct mw_chain_walk walk = { hash, cfp, cfp ? mw_ruby_ec_end(mw_ruby_ec()) : NULL };
+	struct mw_caller *w = mw_chain_further(in.t, &walk);
+	size_t usable;
+	void *q = NULL;
+
+	if (mw_likely(w && mw_chunk_plain(p, &usable)))
+		q = admit_at(in, p, n, usable, w);
+	return mw_likely(q != NULL) ? q : admit_none(in, p, n, caller, mw_get(&in.t->known));
+}
+
+static void *admit_chain(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known)
+{
+	struct mw_chain_walk walk;
+	struct mw_caller *w;
+	size_t usable;
+	void *q = NULL;
+
+	if (mw_unlikely(!mw_permit_is(known, &mw_permit_ruby.ruby)))
+		return admit_none(in, p, n, caller, known);
+	w = mw_chain_first(in.t, &walk); /* first: fewer values have to be kept */
+	if (mw_unlikely(!w))
+		return admit_chain_further(in, p, n, caller, walk.hash, walk.cfp);
+	if (mw_likely(mw_chunk_plain(p, &usable)))
+		q = admit_at(in, p, n, usable, w);
+	return mw_likely(q != NULL) ? q : admit_none(in, p, n, caller, mw_get(&in.t->known));
+}
+
+static void *admit_class_chain(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known)
+{
+	struct mw_chain_walk walk;
+	struct mw_caller *w;
+	size_t usable;
+	void *q = NULL;
+
+	if (mw_unlikely(!mw_permit_is(known, &mw_permit_class_ruby)))
+		return admit_none(in, p, n, caller, known);
+	w = mw_chain_first(in.t, &walk);
+	if (mw_unlikely(!w))
+		w = mw_chain_further(in.t, &walk);
+	if (mw_likely(w && mw_class_usable(n, &usable)))
+		q = admit_at(in, p, n, usable, w);
+	return mw_likely(q != NULL) ? q : admit_none(in, p, n, caller, mw_get(&in.t->known));
+}
+
 mw_admit_fn *mw_admit_other = admit_none;
 
-void mw_admit_other_choose(enum mw_mode mode)
+void mw_admit_other_choose(enum mw_mode mode, bool with_callers)
 {
-	mw_admit_fn *f = mode == MW_MODE_CLASS_RUBY  ? admit_class_ruby :
-			 mode == MW_MODE_CLASS_BYTES ? admit_class_bytes :
-			 mode == MW_MODE_BYTES       ? admit_bytes :
-						       admit_none;
+	mw_admit_fn *f = mode == MW_MODE_RUBY && with_callers       ? admit_chain :
+			 mode == MW_MODE_CLASS_RUBY && with_callers ? admit_class_chain :
+			 mode == MW_MODE_CLASS_RUBY                 ? admit_class_ruby :
+			 mode == MW_MODE_CLASS_BYTES                ? admit_class_bytes :
+			 mode == MW_MODE_BYTES                      ? admit_bytes :
+								      admit_none;
 
 	mw_set(&mw_admit_other, f);
 }

@@ -92,7 +92,7 @@ typedef void *mw_admit_fn(struct mw_guard in, void *p, size_t n, uintptr_t calle
 __attribute__((hot, nonnull(2), returns_nonnull)) void *mw_admit_ruby(struct mw_guard in, void *p,
 								      size_t n, uintptr_t caller);
 extern MW_HOT_STRUCT mw_admit_fn *mw_admit_other;
-void mw_admit_other_choose(enum mw_mode);
+void mw_admit_other_choose(enum mw_mode, bool with_callers);
 
 /*
  * What malloc, calloc and `new` do last, by a tail call, and realloc on glibc: p is a block that the
@@ -103,7 +103,7 @@ MW_INLINE void *mw_admit_new(void *p, size_t n, uintptr_t caller)
 	uint32_t known;
 	struct mw_guard in = mw_enter_carrying(mw_self, &known);
 
-	if (mw_likely(mw_permit_is(known, &mw_permit_ruby)))
+	if (mw_likely(mw_permit_is(known, &mw_permit_ruby.line)))
 		return mw_admit_ruby(in, p, n, caller);
 	return mw_admit_other(in, p, n, caller, known);
 }

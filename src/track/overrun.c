@@ -173,8 +173,9 @@ bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 
 /* --- the line ------------------------------------------------------------------------ */
 
-static void put_location(struct mw_line *l, const struct mw_callsite *c)
+static void put_location(struct mw_line *l, uint32_t id)
 {
+	const struct mw_callsite *c = mw_callsite(id);
 	const struct mw_path *path = c->path;
 
 	switch (__atomic_load_n(&c->kind, __ATOMIC_ACQUIRE)) {
@@ -191,14 +192,14 @@ static void put_location(struct mw_line *l, const struct mw_callsite *c)
 			mw_line_text(l, ") ");
 		}
 		mw_line_text(l, "[0x");
-		mw_line_u64(l, c->addr, 16);
+		mw_line_u64(l, mw_callsite_addr(path, c->at), 16);
 		mw_line_text(l, "]");
 		break;
 	case MW_CS_PENDING:
 		mw_line_text(l, mw_callsite_special(MW_CS_UNKNOWN));
 		break;
 	default:
-		mw_line_text(l, mw_callsite_special(c->id));
+		mw_line_text(l, mw_callsite_special(id));
 	}
 }
 
@@ -209,7 +210,7 @@ static bool tell(uint32_t id, uint64_t size)
 	mw_line_text(&l, "a block of ");
 	mw_line_u64(&l, size, 10);
 	mw_line_text(&l, size == 1 ? " byte from " : " bytes from ");
-	put_location(&l, mw_callsite(id));
+	put_location(&l, id);
 	mw_line_text(&l, " was written past its end");
 	return mw_log_try(&l);
 }

@@ -24,8 +24,8 @@ enum {
 };
 
 static uint64_t rate;      /* relaxed; 0: off */
-static bool by_budget;
-static uint64_t began;     /* mw_now_ns() at the start */
+static bool by_budget;     /* relaxed */
+static uint64_t began;     /* mw_now_ns() at uptime 0 */
 static uint64_t spent;     /* ns; relaxed adds */
 static struct {
 	uint32_t stacks; /* samples since then */
@@ -33,13 +33,35 @@ static struct {
 	uint64_t at, cpu;
 } looked; /* at the budget, last; with the lock of stacks.h */
 
-void mw_sampling_start(uint64_t bytes, bool automatic)
+/* Before the first thread, or with the lock of stacks.h. */
+static void get_ready(void)
 {
-	by_budget = automatic;
-	began = mw_now_ns();
-	if (bytes)
+	static bool ready;
+
+	if (!ready)
 		mw_native_init();
+	ready = true;
+}
+
+void mw_sampling_start(uint64_t bytes, bool automatic, uint64_t loaded_at)
+{
+	mw_set(&by_budget, automatic);
+	began = loaded_at;
+	if (bytes)
+		get_ready();
 	mw_set(&rate, bytes);
+}
+
+void mw_sampling_change(uint64_t bytes, bool automatic)
+{
+	bool locked = mw_stacks_lock(); /* else a look at the budget could bring the old rate back */
+
+	if (bytes)
+		get_ready();
+	mw_set(&by_budget, automatic);
+	mw_set(&rate, bytes);
+	if (locked)
+		mw_stacks_unlock();
 }
 
 uint64_t mw_sampling_rate(void)
@@ -158,7 +180,7 @@ static void keep(const void *p, uint64_t mean)
 		looked.spent += took;
 		looked.stacks++;
 	}
-	if (by_budget)
+	if (mw_get(&by_budget))
 		look_at_budget(at);
 	mw_stacks_unlock();
 }
@@ -173,7 +195,8 @@ static void look_for_first(struct mw_shard *t, const void *p)
 	uint32_t id, every = t->look_every;
 
 	/* the load may have fallen, so that samples are rare */
-	if (by_budget && ++t->looks % LOOKS == 0 && mw_get(&rate) > MW_RATE_LEAST && mw_stacks_try()) {
+	if (mw_get(&by_budget) && ++t->looks % LOOKS == 0 && mw_get(&rate) > MW_RATE_LEAST &&
+	    mw_stacks_try()) {
 		look_at_budget(mw_now_ns());
 		mw_stacks_unlock();
 	}

@@ -21,7 +21,9 @@
 enum { MW_STEP = 64 * 1024, MW_RATE_LEAST = 64 * 1024, MW_RATE_MOST = 1 << 30 };
 
 /* Before the first thread; rate in bytes, 0: no sampling; automatic: it changes by the budget. */
-void mw_sampling_start(uint64_t rate, bool automatic);
+void mw_sampling_start(uint64_t rate, bool automatic, uint64_t loaded_at);
+/* The same later; any thread. A thread's own step ends first. */
+void mw_sampling_change(uint64_t rate, bool automatic);
 uint64_t mw_sampling_rate(void);
 /* CPU time of sampling so far, in ns: relaxed. */
 uint64_t mw_sampling_ns(void);

@@ -12,6 +12,7 @@
 #include "real/aside.h"
 #include "table/generation.h"
 #include "table/tail.h"
+#include "caller/ruby/chain.h"
 #include "caller/ruby/frame.h"
 #include "admit.h"
 #include "dismiss.h"
@@ -175,13 +176,16 @@ const char *mw_mode_name(const char **why)
 void mw_mode_choose(void)
 {
 	enum mw_mode mode;
+	bool with;
 
 	do {
 		mode = mode_now();
+		with = mw_chain_wanted();
 		mw_mode_set(mode);
-		mw_admit_other_choose(mode);
+		mw_admit_other_choose(mode, with);
 		mw_free_other_choose(mode);
-	} while (mode != mode_now());
+		mw_permit_callers(with);
+	} while (mode != mode_now() || with != mw_chain_wanted());
 }
 
 void mw_mode_retry(void)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# run.sh: installs what is missing, builds, and runs run.rb, which says what the
-# options are. `make bench` calls it.
+# run.sh [SCRIPT]: installs what is missing, builds, and runs run.rb or that script of this
+# folder, which says what the options are. `make bench` and `make bench-sides` call it.
 set -eu
 cd "$(dirname "$0")/../.."
 # shellcheck source=t/lib/setup.sh
@@ -21,4 +21,4 @@ for version in 2.3.0 3.0.0.pre1; do
 			mw_say "mwrap $version can't be built here"
 	fi
 done
-exec "$RUBY" t/bench/run.rb
+exec "$RUBY" "t/bench/${1:-run.rb}"

@@ -16,12 +16,12 @@ class Subject
   attr_reader :key, :title, :env
   attr_reader :why # more about `missing`, or nil
 
-  # preload: path, or nil where it isn't installed
-  def initialize(key, title, preload: nil, env: {})
+  # preload: path, or nil where it isn't installed; below: the allocator's, nil: libc
+  def initialize(key, title, preload: nil, env: {}, below: Subject.below)
     @key = key
     @title = title
     @preload = preload
-    chain = [preload, Subject.below].compact
+    chain = [preload, below].compact
     @env = NONE.merge("LD_PRELOAD" => (chain.join(":") unless chain.empty?)).merge(env)
   end
 
@@ -50,22 +50,31 @@ class Subject
   class << self
     # The allocator that $BELOW names: its path, or nil.
     def below
-      return if (name = ENV["BELOW"].to_s).empty?
+      name = ENV["BELOW"].to_s
+      @below ||= allocator(name) unless name.empty?
+    end
 
-      @below ||= Allocators.to_enum.find { |known,| known == name }&.at(1) or
-        abort "mwrap: BELOW #{name}: not an allocator that is installed: see t/lib/packages"
+    # Native and mwrap on the allocator of that name; libc: the C library's own.
+    def both(name)
+      path = name == "libc" ? nil : allocator(name)
+      [new("native", "native on #{name}", below: path), mine("mwrap", "mwrap on #{name}", below: path)]
     end
 
     def all
       [new("native", "native"), mine("mwrap", "mwrap"),
-       mine("socket", "with a socket", "MWRAP" => "socket:DIR/mwrap.sock")] +
+       mine("socket", "with a socket", env: { "MWRAP" => "socket:DIR/mwrap.sock" })] +
         [["mwrap2", "2.3.0"], ["mwrap3", "3.0.0.pre1"]].map { |key, version| older(key, version) } + [heaptrack]
     end
 
     private
 
-    def mine(key, title, env = {})
-      new(key, title, preload: File.join(TOP, "lib/libmwrap.so"), env: env)
+    def allocator(name)
+      Allocators.to_enum.find { |known,| known == name }&.at(1) or
+        abort "bench: #{name}: not an allocator that is installed: see t/lib/packages"
+    end
+
+    def mine(key, title, **how)
+      new(key, title, preload: File.join(TOP, "lib/libmwrap.so"), **how)
     end
 
     # What their own `mwrap` command preloads.

@@ -56,6 +56,8 @@ static void body(const struct mw_response *res, bool post)
 	must(res->asset || b->n);
 	if (res->asset)
 		return;
+	if (is(res->content_type, "application/octet-stream")) /* for programs: paths as they are */
+		return;
 	must(is_utf8(b->p, b->n) && !memchr(b->p, '\0', b->n));
 	if (res->stream) {
 		must(is(res->content_type, "text/event-stream") && !memcmp(b->p + b->n - 2, "\n\n", 2));

@@ -146,12 +146,13 @@ test("a node is found again in another tree of the same stacks", () => {
 });
 
 test("the address says what is shown", () => {
-	const usual = { by: "live", invert: false, location: null, since: null };
+	const usual = { by: "live", invert: false, location: null, since: null, from: null, to: null, range: null };
 	assert.deepEqual(parseQuery(""), usual);
 	assert.deepEqual(parseQuery("?by=age&invert=0"), usual);
-	for (const query of [usual, { by: "growth", invert: true, location: "/srv/a b&c.rb:1", since: "mark" }, { ...usual, location: "\u00e4%#?" }])
+	for (const query of [usual, { ...usual, by: "growth", invert: true, location: "/srv/a b&c.rb:1", since: "mark" }, { ...usual, by: "growth", from: "10", to: "20.5" }, { ...usual, location: "\u00e4%#?" }])
 		assert.deepEqual(parseQuery(formatQuery(query)), query);
 	assert.equal(formatQuery({ ...usual, invert: true }), "?invert=1");
+	assert.deepEqual(parseQuery("?by=total&from=10&since=mark"), { ...usual, by: "total" }, "only growth is of a range");
 	assert.equal(formatQuery(usual), "");
 	for (const view of [{ q: "", merge: false, zoom: "" }, { q: "/a|b&c#/", merge: true, zoom: "0123abcd" }])
 		assert.deepEqual(parseView(formatView(view)), view);
@@ -200,5 +201,13 @@ test("words", () => {
 	assert.match(summaryWords({ ...t, by: "growth", total: -2048 }, { since: "60", now: t.unix }), /^Live bytes shrank by 2\.00\u00a0KB since 60 seconds after the start until /);
 	assert.match(summaryWords({ ...t, location: "/a.rb:1", samples: 0 }, { now: t.unix }), /^9\.77\u00a0KB by \/a\.rb:1 are live, .* No stack was sampled yet, so no caller is known\.$/);
 	assert.match(summaryWords({ ...t, samples: 0, rate: 0 }, { now: t.unix }), / No stacks are kept: the option stacks is off\. Each location stands for itself\.$/);
+	const clock = "\\d\\d:\\d\\d:\\d\\d", range = { since: null, from: 1, to: 200, unix_from: t.unix - 200, unix_to: t.unix - 1, elsewhere: 0 };
+	const grown = { ...t, by: "growth", total: 2048, range }, says = (change, words) => assert.match(summaryWords({ ...grown, ...change }, { since: null, now: t.unix }), new RegExp(words));
+	says({}, `^Live bytes grew by 2\\.00\u00a0KB from ${clock} to ${clock}\\. Callers are estimated from 109 samples that were taken in that time and still live\\.$`);
+	says({ total: -2048, location: "/a.rb:1", samples: 1 }, "^Live bytes by /a\\.rb:1 shrank by 2\\.00\u00a0KB from .* from 1 sample that was taken in that time and still lives\\.$");
+	says({ samples: 0, range: { ...range, elsewhere: -4096 } }, ` to ${clock}\\. Lines that the history doesn\u2019t keep shrank by 4\\.00\u00a0KB together\\. No sample of that time still lives: each line is divided among its callers as all that lives\\.$`);
+	says({ samples: 0, rate: 0 }, " No stacks are kept: the option stacks is off\\. Each location stands for itself\\.$");
+	says({ range: { ...range, since: "mark" } }, `^Live bytes grew by 2\\.00\u00a0KB since the mark at ${clock}\\. `);
+	assert.equal(errorWords(0, grown), "no sample of that time lives: divided as all that lives");
 	assert.match(summaryWords({ ...t, pruned: 1200 }, { now: t.unix }), / 1,200 frames too small to be seen are left out; /);
 });

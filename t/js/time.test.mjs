@@ -149,6 +149,16 @@ test("a change of a thousandth looks flat", () => {
 	const [a, b] = [...line.matchAll(/ ([\d.]+)/g)].map((m) => Number(m[1]));
 	assert.ok(Math.abs(a - b) < HEIGHT / 4, line);
 	assert.equal(direction([1e6, 1e6 + 1000]), 0);
-	assert.equal(direction([100, 50]), -1);
+	assert.equal(direction([1000, 500]), -1);
 	assert.equal(paths([]), null);
+});
+
+// The server rounds to 64 bytes; the last value is the table's own.
+test("what the server rounds is no change", () => {
+	for (const last of [2080, 2140]) {
+		const { line } = paths([2112, 2112, last]);
+		const ys = [...line.matchAll(/ ([\d.]+)/g)].map((m) => Number(m[1]));
+		assert.ok(Math.max(...ys) - Math.min(...ys) < HEIGHT / 5, line);
+		assert.equal(direction([2112, 2112, last]), 0);
+	}
 });

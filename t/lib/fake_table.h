@@ -185,6 +185,17 @@ static void pause_tracking(bool on)
 	paused = on;
 }
 
+static void set_bt(unsigned callers)
+{
+	(void)callers;
+}
+
+static void set_stacks(uint64_t rate, bool automatic)
+{
+	(void)rate;
+	(void)automatic;
+}
+
 static bool is_paused(void)
 {
 	return paused;
@@ -217,7 +228,7 @@ static void grow_row(size_t i)
 	.version = MW_API_VERSION, .snapshot = snapshot, .snapshot_free = snapshot_free,            \
 	.find = find_row, .source = no_source, .lives = lives, .lives_free = lives_free,            \
 	.stats = stats, .reset = reset, .trim = trim, .pause = pause_tracking, .paused = is_paused, \
-	.quiet_enter = quiet, .quiet_leave = quiet, .heap_sums = heap_sums, .heap = heap,           \
-	.heap_free = heap_free, .server_endpoint = no_server
+	.set_bt = set_bt, .set_stacks = set_stacks, .quiet_enter = quiet, .quiet_leave = quiet,     \
+	.heap_sums = heap_sums, .heap = heap, .heap_free = heap_free, .server_endpoint = no_server
 
 #endif

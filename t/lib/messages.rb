@@ -5,7 +5,7 @@
 #
 #   Messages.of(path)   [[message, ...], [part, ...]] of a source in C, Ruby or for the shell
 #
-# A message is a whole line without "mwrap: "; what is put in is <>, as in "<>: given twice".
+# A message is a whole line without "mwrap: " or "mwrapctl: "; what is put in is <>, as in "<>: given twice".
 # A part is another text of some words, in a file with messages: it may become one elsewhere.
 module Messages
   STRING = /"(?:\\.|[^"\\\n])*"/
@@ -37,7 +37,7 @@ module Messages
 
   # And Ruby, in lib/mwrap, bin and the demo.
   RUBY = [
-    /\braise (?:Failure|Missing), ((?:.*\\\n)*.*)/,
+    /\braise (?:Failure|Missing|Usage), ((?:.*\\\n)*.*)/,
     /\braise (?:Failure|Missing)\.new\((.*)/,
     /\bsay\((.*)\)/,
     /\$stderr\.write\((.*)\)/,
@@ -47,7 +47,7 @@ module Messages
   # Files whose texts are returned: the line that the caller makes of each.
   RETURNED = {
     "address.c" => "<>: \"<>\" {}", "aside.c" => "{}", "socket_mode.c" => "<>: stays closed to others: {} (<>)",
-    "executable.rb" => "<>{}", "linker.rb" => "{}"
+    "executable.rb" => "<>{}", "linker.rb" => "{}", "client.rb" => "<>: {}"
   }.freeze
 
   module_function
@@ -60,7 +60,7 @@ module Messages
       messages += returned.map { |part| line.sub("{}") { part } }
     end
     says = messages.any? || text.match?(/mw_log_(?:line|try)\(&/)
-    messages = messages.map { |s| s.delete_prefix("mwrap: ").strip }
+    messages = messages.map { |s| s.sub(/\Amwrap(?:ctl)?: /, "").strip }
     [messages.grep_v(/\A[<>: ]*\z/).uniq, says ? parts : []]
   end
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Reads a profile.proto from stdin with Google's own library, and prints it as JSON. Strings that
-# aren't UTF-8 end it, as do fields that the format doesn't have, and numbers of nothing.
+# aren't UTF-8 end it, as do fields that the format doesn't have, numbers of nothing, and ids that
+# leave one out.
 import json
 import sys
 
@@ -44,9 +45,9 @@ def profile_class():
 
 
 def by_id(items, what):
-    table = {item.id: item for item in items}
-    assert len(table) == len(items) and 0 not in table, what + ": an id twice, or 0"
-    return table
+    # Parca refuses others
+    assert [item.id for item in items] == list(range(1, len(items) + 1)), what + ": ids that aren't 1, 2, 3, ..."
+    return {item.id: item for item in items}
 
 
 data = sys.stdin.buffer.read()

@@ -42,9 +42,9 @@ module Racked
   end
 
   # new: what MwrapRack.new is given; authorize: Ruby code
-  def racked(rack: RACKS.last, mount: nil, new: {}, authorize: nil, tracker: true, flags: [], options: "")
+  def racked(rack: RACKS.last, mount: nil, new: {}, authorize: nil, tracker: true, flags: [], options: "", env: {})
     how = JSON.generate({ rack: rack, mount: mount, new: new, authorize: authorize }.compact)
-    env = { "RUBYOPT" => nil, "RUBYLIB" => nil, "MWRAP" => options, "LD_PRELOAD" => (MwrapTest::TRACKER if tracker), "RACK_GEMS" => GEMS }
+    env = { "RUBYOPT" => nil, "RUBYLIB" => nil, "MWRAP" => options, "LD_PRELOAD" => (MwrapTest::TRACKER if tracker), "RACK_GEMS" => GEMS }.merge(env)
     app = Served::App.new(MwrapTest::RUBY, *flags, "-I#{MwrapTest::LIB}", File.join(__dir__, "rack_driver.rb"), how,
                           env: env, err: path("err#{@fakes.size}"), dump_path: nil)
     @fakes << app

@@ -85,7 +85,7 @@ static void plant_found(void)
 	if (is("frame_size"))
 		mw_ruby.frame_size = (uint32_t)wrong(mw_ruby.frame_size);
 	if (is("body"))
-		mw_ruby.body = (uint32_t)wrong(mw_ruby.body);
+		mw_ruby_body = (uint32_t)wrong(mw_ruby_body);
 }
 
 /* Once. */

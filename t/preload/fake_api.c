@@ -197,10 +197,12 @@ static const struct mw_stacked stacked[] = {
 	{ .id = 2, .first = 8, .depth = 1, .bytes = 600, .ever = 600, .blocks = 6, .samples = 2 },
 };
 
-static struct mw_stacks *stacks(void)
+static struct mw_stacks *stacks(uint32_t from, uint32_t to)
 {
 	struct copy *c = copy_new();
 
+	(void)from;
+	(void)to;
 	if (!c)
 		return NULL;
 	c->stacks = (struct mw_stacks){
@@ -311,6 +313,16 @@ static void pause_tracking(bool on)
 {
 	is_paused = on;
 }
+static atomic_uint bt;
+static void set_bt(unsigned callers)
+{
+	bt = callers;
+}
+static void set_stacks(uint64_t rate, bool automatic)
+{
+	(void)rate;
+	(void)automatic;
+}
 static bool paused(void)
 {
 	return is_paused;
@@ -366,6 +378,8 @@ struct mw_api mwrap_api = {
 	.trim = trim,
 	.pause = pause_tracking,
 	.paused = paused,
+	.set_bt = set_bt,
+	.set_stacks = set_stacks,
 	.quiet_enter = quiet_enter,
 	.quiet_leave = quiet_leave,
 	.hush = hush,

@@ -23,6 +23,7 @@ class Screenshots
   PATIENCE = 60    # seconds for whatever must happen
   WIDE = [1280, 800].freeze
   PHONE = [390, 844].freeze
+  TALL = [1280, 1540].freeze
   # what is copied into the folder that becomes /srv, and what as
   FILES = { "t/demo" => "notes", "t/lib" => "lib", "bin" => "mwrap/bin", "lib" => "mwrap/lib" }.freeze
 
@@ -50,7 +51,7 @@ class Screenshots
     stdin, @alive = IO.pipe
     @log = File.join(@dir, "log")
     namespace = Process.uid.zero? ? %w[unshare --mount] : %w[unshare --user --map-root-user --mount]
-    @pid = spawn({ "GEM_HOME" => "/srv/gems", "GEM_PATH" => "/srv/gems", "MWRAP" => "listen:127.0.0.1:0" }, *namespace, "sh", "-euc", <<~'SH',
+    @pid = spawn({ "GEM_HOME" => "/srv/gems", "GEM_PATH" => "/srv/gems", "MWRAP" => "listen:127.0.0.1:0,stacks:auto" }, *namespace, "sh", "-euc", <<~'SH',
       mount --bind "$2" "$1/gems"
       mount --rbind "$1" /srv
       cd /srv/notes
@@ -112,6 +113,7 @@ class Screenshots
     (LOAD * RATE / 100).times { send_requests(100, 1.0 / RATE) }
     @sending = Thread.new { loop { send_requests(20, 5.0 / RATE) } }
     live_pages
+    flame
     plain_pages(browser)
     gone
   end
@@ -129,6 +131,17 @@ class Screenshots
     @tab.evaluate("document.querySelector('[data-action=reset]').click()")
     picture("reset", nil, "!document.querySelector('.ask').hidden")
     @tab.evaluate("document.querySelector('.ask .no').click()")
+  end
+
+  # Who called it: all of it, and the callers of the leak.
+  def flame
+    leak = rows.max_by { |r| r["growth"] }["location"]
+    drawn = "!!document.querySelector('.flame .top-frames tbody tr') && !document.querySelector('.flame[aria-busy]')"
+    { "flame" => "flame", "flame-of-leak" => "flame?#{URI.encode_www_form(location: leak)}" }.each do |name, path|
+      @tab.go_to((@page + path).to_s)
+      picture(name, nil, drawn, size: TALL)
+    end
+    @tab.go_to(@page.to_s)
   end
 
   # Those of the server's own; none of them needs a script.

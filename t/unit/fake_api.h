@@ -83,6 +83,17 @@ static void fake_pause(bool on)
 	fake_stats.paused = on;
 }
 
+static void fake_set_bt(unsigned callers)
+{
+	fake_stats.bt = callers;
+}
+
+static void fake_set_stacks(uint64_t rate, bool automatic)
+{
+	(void)automatic;
+	fake_stats.stacks_rate = rate;
+}
+
 static bool fake_paused(void)
 {
 	return fake_stats.paused;
@@ -170,10 +181,13 @@ static inline void fake_ruby_heap(void)
 	fake_stats.heap_bytes = 3 * 65536;
 }
 
+static uint32_t fake_stacks_from, fake_stacks_to; /* as asked last */
 static struct mw_stacks fake_stacks; /* what it points to is the test's; all zero: none */
 
-static struct mw_stacks *fake_get_stacks(void)
+static struct mw_stacks *fake_get_stacks(uint32_t from, uint32_t to)
 {
+	fake_stacks_from = from;
+	fake_stacks_to = to;
 	fake_out += !fake_no_memory;
 	return fake_no_memory ? NULL : &fake_stacks;
 }
@@ -198,6 +212,8 @@ static const struct mw_api fake_api = {
 	.stats = fake_get_stats,
 	.pause = fake_pause,
 	.paused = fake_paused,
+	.set_bt = fake_set_bt,
+	.set_stacks = fake_set_stacks,
 	.quiet_enter = fake_quiet_enter,
 	.quiet_leave = fake_quiet_leave,
 	.heap_sums = fake_heap_sums,

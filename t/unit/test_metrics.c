@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Metrics: labels whatever a location holds, what is left over, what isn't there. t/metrics.t: the forms. */
-/* uses: src/report/metrics.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/rows.c src/report/group.c src/report/rss.c */
+/* uses: src/report/metrics.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/rows.c src/report/group.c src/report/rss.c src/report/kinds.c src/report/kinded.c src/report/profile.c src/report/profile_make.c src/report/row_index.c src/report/intern.c src/report/location.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

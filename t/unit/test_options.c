@@ -74,7 +74,7 @@ static void values_hold_colons_and_quoted_commas(void **state)
 #define UNKNOWN                                                                                           \
 	": unknown option: known are socket, socket_dir, socket_mode, socket_group, listen, token_file, " \
 	"read_only, source, history, dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, "  \
-	"dump_keep, memory_max, stacks, malloc, children"
+	"dump_keep, memory_max, stacks, bt, malloc, children"
 
 static void unknown_options(void **state)
 {
@@ -341,6 +341,36 @@ static void percent_signs(void **state)
 	refused("socket_dir:/x%%%", want);
 }
 
+static void callers(void **state)
+{
+	static const char why[] = "is not a number of callers: write digits only, from 0 to 16";
+	static const char *const wrong[] = { "17", "-1", "+4", "4 ", "0x4", "4294967296" };
+	char want[256], env[64];
+
+	(void)state;
+	right("bt:0");
+	assert_int_equal(o.bt, 0);
+	right("bt:16");
+	assert_int_equal(o.bt, 16);
+	refused("bt:", "bt: the value is missing");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		snprintf(env, sizeof(env), "bt:%s", wrong[i]);
+		snprintf(want, sizeof(want), "bt: \"%s\" %s", wrong[i], why);
+		refused(env, want);
+		assert_int_equal(o.bt, 0);
+		/* later, by itself: the same line */
+		assert_false(mw_option_parse(&o, "bt", wrong[i], err));
+		assert_string_equal(err, want);
+	}
+	assert_true(mw_option_parse(&o, "bt", "5", err));
+	assert_int_equal(o.bt, 5);
+	assert_string_equal(err, "");
+	assert_false(mw_option_parse(&o, "bt", "", err));
+	assert_string_equal(err, "bt: the value is missing");
+	assert_false(mw_option_parse(&o, "no", "1", err));
+	assert_memory_equal(err, "\"no\": unknown option", strlen("\"no\": unknown option"));
+}
+
 static void too_much_text(void **state)
 {
 	static char env[MW_OPTIONS_TEXT_MAX + 2];
@@ -417,6 +447,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_given),
+		cmocka_unit_test(callers),
 		cmocka_unit_test(all_given),
 		cmocka_unit_test(values_hold_colons_and_quoted_commas),
 		cmocka_unit_test(unknown_options),

@@ -384,6 +384,16 @@ static void parts_of_a_process(void **state)
 	assert_int_equal(p.free, 3000 - 1000 - 24);
 	assert_int_equal(p.anon, 2000 - 640 - 300);
 	assert_int_equal(p.stacks, 0);
+	/* RSS is the same, so there is no reading: what is live now isn't free */
+	stats.live_bytes = 1500 * KB;
+	p.t++;
+	mw_parts_second(&parts, &api, &stats, fd, &p);
+	assert_int_equal(p.free, 3000 - 1500 - 24);
+	stats.live_bytes = 9000 * KB;
+	p.t++;
+	mw_parts_second(&parts, &api, &stats, fd, &p);
+	assert_int_equal(p.free, 0);
+	stats.live_bytes = 1000 * KB;
 	/* another allocator: what is free can't be told */
 	places.arenas = false;
 	parts = (struct mw_parts){ 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A profile without memory: each allocation fails once, is told, and leaves nothing behind. */
-/* uses: src/report/profile.c src/report/profile_tree.c src/report/pprof.c src/report/collapsed.c src/report/intern.c src/report/group.c src/report/rows.c src/report/columns.c src/report/location.c src/report/buf.c src/report/escape.c */
+/* uses: src/report/profile.c src/report/profile_tree.c src/report/profile_tree_json.c src/report/pprof.c src/report/collapsed.c src/report/intern.c src/report/group.c src/report/rows.c src/report/columns.c src/report/location.c src/report/buf.c src/report/escape.c src/report/kinds.c src/report/kinded.c src/report/profile_make.c src/report/row_index.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

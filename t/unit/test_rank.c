@@ -61,6 +61,8 @@ static void a_fall_is_below_nothing(void **state)
 	(void)state;
 	assert_true(RANK(1e8 - 1e6 * i) < -3e7);
 	assert_float_equal(RANK(1e8), 0, 0);
+	/* large boot data of which a little went stays above all that is small */
+	assert_float_equal(RANK(3e7 - 1e3 * i), 0, 0);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Queries (choose, group, sort, page) and their rows in every form. */
-/* uses: src/report/rows.c src/report/group.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/render.c */
+/* uses: src/report/rows.c src/report/group.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/render.c src/report/kinds.c src/report/kinded.c src/report/profile.c src/report/profile_make.c src/report/row_index.c src/report/intern.c src/report/location.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -325,6 +325,42 @@ static void test_pause(void **state)
 	assert_false(fake_stats.paused);
 }
 
+static void test_ctl(void **state)
+{
+	(void)state;
+	ask("POST", "/ctl", "bt=16", "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 200);
+	assert_true(has("bt is 16\n"));
+	assert_int_equal(fake_stats.bt, 16);
+	headers = (const char *const[]){ "x-mwrap-bt", "3", NULL };
+	ask("POST", "/ctl", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(fake_stats.bt, 3);
+	/* a field counts more than the header */
+	headers = (const char *const[]){ "x-mwrap-bt", "3", NULL };
+	ask("POST", "/ctl", "bt=2&stacks=off", "", MW_PEER_UNIX);
+	assert_true(has("bt is 2, stacks is off\n"));
+	assert_int_equal(fake_stats.bt, 2);
+	headers = NULL;
+	/* all or nothing */
+	fake_stats.stacks_rate = 7;
+	ask("POST", "/ctl", "bt=17&stacks=4096", "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 400);
+	assert_true(has("bt: \"17\" is not a number of callers: write digits only, from 0 to 16\n"));
+	ask("POST", "/ctl", "bt=4&stacks=few", "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 400);
+	assert_int_equal(fake_stats.bt, 2);
+	assert_int_equal(fake_stats.stacks_rate, 7);
+	ask("POST", "/ctl", "stacks=4096", "", MW_PEER_UNIX);
+	assert_int_equal(fake_stats.stacks_rate, 4096);
+	fake_options.read_only = true;
+	ask("POST", "/ctl", "bt=0", "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 403);
+	assert_int_equal(fake_stats.bt, 2);
+	fake_options.read_only = false;
+	ask("GET", "/ctl", "bt=0", "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 405);
+}
+
 static void test_empty_table(void **state)
 {
 	(void)state;
@@ -401,6 +437,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_objects_are_elsewhere, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_missing_is_said, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pause, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ctl, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_empty_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_slot_is_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_home_and_table, setup, teardown),

@@ -54,10 +54,10 @@ static void make(void)
 	fake_row(MW_KIND_SPECIAL, 1, "(other)")->id = 2;
 	fake_row(MW_KIND_RUBY, 6000, "/a.rb:3")->id = 9;
 	fake_row(MW_KIND_RUBY, 5000, "/a.rb:4")->id = 7;
-	stacked[0] = (struct mw_stacked){ 7, 0, 4, 1000.4, 10.25, 500.6, 0.001, 1000.4, 3, 2 };
-	stacked[1] = (struct mw_stacked){ 7, 4, 1, 1e300, 0.0 / 0.0, -5, 0, 1e300, UINT32_MAX, 0 };
-	stacked[2] = (struct mw_stacked){ 9, 1, 2, 7, 1, 7, 1, 7, 1, 1 };
-	stacked[3] = (struct mw_stacked){ 8, 1, 2, 7, 1, 7, 1, 7, 1, 1 };
+	stacked[0] = (struct mw_stacked){ 7, 0, 4, 1000.4, 10.25, 500.6, 0.001, 1000.4, 3, 2, 250.6, 1 };
+	stacked[1] = (struct mw_stacked){ 7, 4, 1, 1e300, 0.0 / 0.0, -5, 0, 1e300, UINT32_MAX, 0, 0, 0 };
+	stacked[2] = (struct mw_stacked){ 9, 1, 2, 7, 1, 7, 1, 7, 1, 1, 0, 0 };
+	stacked[3] = (struct mw_stacked){ 8, 1, 2, 7, 1, 7, 1, 7, 1, 1, 0, 0 };
 	fake_stacks = (struct mw_stacks){
 		.n = 4, .n_frames = 6, .n_chain = 5, .v = stacked, .frames = frames, .chain = chain, .rate = 65536
 	};
@@ -85,22 +85,79 @@ static void stacks_arrive(void **state)
 	assert_int_equal(read_n(&w, b.p, b.n), 0);
 	assert_int_equal(w.n, 3);
 	assert_true(w.stats.stacks_rate == 65536 && w.stats.stacks == 4);
-	assert_int_equal(w.frames_n, 6);
-	same_frame(&w.frames[1], "keep", "/a\t\n.rb", 3, MW_KIND_RUBY);
-	same_frame(&w.frames[2], "Integer#times", "", 0, MW_KIND_NATIVE);
-	same_frame(&w.frames[3], "(native code)", "", 0, MW_KIND_NATIVE);
-	same_frame(&w.frames[4], "\xff\\", "", UINT32_MAX, MW_KIND_RUBY);
-	same_frame(&w.frames[5], "keep", "/a\t\n.rb", 4, MW_KIND_RUBY);
+	assert_int_equal(w.frames_n, 5); /* number 0 is in no stack */
+	same_frame(&w.frames[0], "keep", "/a\t\n.rb", 3, MW_KIND_RUBY);
+	same_frame(&w.frames[1], "Integer#times", "", 0, MW_KIND_NATIVE);
+	same_frame(&w.frames[2], "(native code)", "", 0, MW_KIND_NATIVE);
+	same_frame(&w.frames[3], "\xff\\", "", UINT32_MAX, MW_KIND_RUBY);
+	same_frame(&w.frames[4], "keep", "/a\t\n.rb", 4, MW_KIND_RUBY);
 	assert_int_equal(w.stacks_n, 3);
 	assert_int_equal(w.stacks[0].id, 2); /* its row's number */
 	assert_int_equal(w.stacks[0].depth, 4);
-	assert_memory_equal(w.chain + w.stacks[0].first, chain, 4 * sizeof(*chain));
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(w.chain[w.stacks[0].first + i], chain[i] - 1);
 	assert_true(w.stacks[0].bytes == 1000 && w.stacks[0].blocks == 10.25);
 	assert_true(w.stacks[0].live_bytes == 501 && w.stacks[0].live_blocks == 0.001);
 	assert_true(w.stacks[0].samples == 3 && w.stacks[0].live_samples == 2);
+	assert_true(w.stacks[0].born_bytes == 251 && w.stacks[0].born_samples == 1);
+	assert_false(w.grown);
 	assert_true(w.stacks[1].bytes == 1e18 && w.stacks[1].blocks == 0 && w.stacks[1].live_bytes == 0);
 	assert_true(w.stacks[1].samples == UINT32_MAX);
 	assert_int_equal(w.stacks[2].id, 1);
+}
+
+/* Of one location, its stacks and their frames alone. */
+static void stacks_of_one(void **state)
+{
+	(void)state;
+	make();
+	b.n = 0;
+	assert_int_equal(mw_wire_write(&b, &fake_api, MW_WIRE_AT, "/a.rb:3", 7), 0);
+	assert_int_equal(fake_out, 0);
+	assert_int_equal(read_n(&w, b.p, b.n), 0);
+	assert_int_equal(w.n, 1);
+	assert_int_equal(w.stacks_n, 1);
+	assert_int_equal(w.stacks[0].id, 0);
+	assert_int_equal(w.frames_n, 2);
+	same_frame(&w.frames[w.chain[0]], "keep", "/a\t\n.rb", 3, MW_KIND_RUBY);
+	same_frame(&w.frames[w.chain[1]], "Integer#times", "", 0, MW_KIND_NATIVE);
+	b.n = 0;
+	assert_int_equal(mw_wire_write(&b, &fake_api, MW_WIRE_AT, "/no.rb:3", 8), 0);
+	assert_int_equal(read_n(&w, b.p, b.n), 0);
+	assert_true(!w.n && !w.stacks_n && !w.frames_n);
+}
+
+static bool grow(struct mw_snapshot *table, const void *ctx)
+{
+	for (size_t i = 0; i < table->n; i++)
+		table->rows[i].growth = *(const int64_t *)ctx;
+	return true;
+}
+
+/* The growth of a range, and what was born in it. */
+static void growth_of_a_range(void **state)
+{
+	static const int64_t each = -7, total = INT64_MIN;
+	const struct mw_profile_how how = {
+		.ranged = true, .from = 12, .to = 30, .set_growth = grow, .ctx = &each
+	};
+
+	(void)state;
+	make();
+	b.n = 0;
+	assert_int_equal(mw_wire_write_grown(&b, &fake_api, &how, &total), 0);
+	assert_true(fake_stacks_from == 12 && fake_stacks_to == 30);
+	assert_int_equal(fake_out, 0);
+	assert_int_equal(read_n(&w, b.p, b.n), 0);
+	assert_true(w.grown && w.grown_total == INT64_MIN);
+	assert_int_equal(w.n, 3);
+	for (size_t i = 0; i < w.n; i++)
+		assert_true(w.rows[i].growth == -7);
+	assert_int_equal(w.stacks_n, 3);
+	b.n = 0;
+	assert_int_equal(mw_wire_write_grown(&b, &fake_api, &how, NULL), 0);
+	assert_int_equal(read_n(&w, b.p, b.n), 0);
+	assert_false(w.grown);
 }
 
 static void no_memory(void **state)
@@ -136,7 +193,7 @@ static void sums(const struct mw_wire *x, const struct mw_wire *y)
 	uint64_t live = 0, total = 0;
 
 	assert_non_null(api);
-	assert_true(mw_profile_make(&p, api, false));
+	assert_true(mw_profile_make(&p, api, &(struct mw_profile_how){ 0 }));
 	for (size_t i = 0; i < p.snapshot->n; i++) {
 		live += p.snapshot->rows[i].live_bytes;
 		total += p.snapshot->rows[i].total;
@@ -172,7 +229,7 @@ static void cut_anywhere(void **state)
 
 static void each_byte_changed(void **state)
 {
-	static const char with[] = "0919\t\n#@=\\-\xff";
+	static const char with[] = "0919\t\n#@=~\\-\xff";
 	char *text;
 
 	(void)state;
@@ -197,16 +254,21 @@ static void wrong_lines(void **state)
 		"=a\n@0\t1\t0\t1\t\n",                 /* a text that there isn't */
 		"=a\tb\n",        /* two fields */
 		"=a\n@0\t1\t0\t0\t0\t\n",              /* one field too many */
-		"#0\t1\t1\t1\t1\t1\t1\t0\t\n",         /* of frames that come later */
-		"#3\t1\t1\t1\t1\t1\t1\t\n",            /* of a row that there isn't */
-		"=a\n@0\t1\t0\t0\t\n#3\t1\t1\t1\t1\t1\t1\t0\t\n",
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t\n", /* no frame */
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t1\t\n",
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t4294967296\t1\t0\t\n",
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t-1\t1\t1\t1\t0\t\n",
-		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0",
+		"#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t\n",   /* of frames that come later */
+		"#3\t1\t1\t1\t1\t1\t1\t0\t0\t\n",      /* of a row that there isn't */
+		"=a\n@0\t1\t0\t0\t\n#3\t1\t1\t1\t1\t1\t1\t0\t0\t0\t\n",
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t\n", /* no frame */
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t1\t\n",
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t4294967296\t1\t0\t0\t0\t\n",
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t-1\t1\t1\t1\t0\t0\t0\t\n",
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0",
+		"~1\n",
+		"~\t\n",
+		"~1\t1\t\n",
+		"~9223372036854775808\t\n",
 	};
-	static const char right[] = "=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t\n";
+	static const char right[] =
+		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t\n~-9223372036854775808\t\n";
 	size_t table;
 
 	(void)state;
@@ -236,8 +298,8 @@ static void merged_by_texts(void **state)
 		{ .name = "keep", .file = "/a\t\n.rb", .line = 4, .kind = MW_KIND_RUBY },
 		{ .name = "new", .file = "", .kind = MW_KIND_NATIVE },
 	};
-	static struct mw_stacked more[] = { { 1, 0, 1, 100, 1, 50, 1, 100, 4, 1 },
-					    { 1, 1, 2, 300, 3, 50, 1, 300, 4, 1 } };
+	static struct mw_stacked more[] = { { 1, 0, 1, 100, 1, 50, 1, 100, 4, 1, 20, 1 },
+					    { 1, 1, 2, 300, 3, 50, 1, 300, 4, 1, 0, 0 } };
 	struct mw_part parts[2] = { { .wire = &w }, { .wire = &other } };
 	const struct mw_api *api;
 	struct mw_snapshot *table;
@@ -262,10 +324,10 @@ static void merged_by_texts(void **state)
 	api = mw_sum_api(parts, 2, &fake_api);
 	assert_non_null(api);
 	table = api->snapshot();
-	s = api->stacks();
+	s = api->stacks(0, 0);
 	assert_non_null(s);
 	assert_true(s->rate == 131072);
-	assert_int_equal(s->n_frames, 7); /* one is in both, and so is number 0 */
+	assert_int_equal(s->n_frames, 6); /* one is in both */
 	assert_int_equal(s->n, 4);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct mw_stacked_frame *inner = &s->frames[s->chain[s->v[i].first]];
@@ -303,7 +365,7 @@ static void inherited_counts_once(void **state)
 	assert_int_equal(read_n(&other, b.p, b.n), 0);
 	api = mw_sum_api(parts, 2, &fake_api);
 	assert_non_null(api);
-	s = api->stacks();
+	s = api->stacks(0, 0);
 	assert_non_null(s);
 	assert_int_equal(s->n, 3);
 	for (size_t i = 0; i < s->n; i++) {
@@ -324,9 +386,9 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, fake_clear, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(stacks_arrive),         TEST(no_memory),   TEST(cut_anywhere),
-		TEST(each_byte_changed),     TEST(wrong_lines), TEST(merged_by_texts),
-		TEST(inherited_counts_once),
+		TEST(stacks_arrive), TEST(stacks_of_one),   TEST(growth_of_a_range),
+		TEST(no_memory),     TEST(cut_anywhere),    TEST(each_byte_changed),
+		TEST(wrong_lines),   TEST(merged_by_texts), TEST(inherited_counts_once),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -11,7 +11,7 @@ import { where } from "./where.js";
 
 const EVERY = 2000, TABLE_EVERY = 4000;
 const WIDTH = 600, HEIGHT = 90, LIMIT = 200;
-const GROUPS = ["line", "file", "dir", "gem"];
+const GROUPS = ["line", "file", "dir", "gem", "kind"];
 
 const COLUMNS = [
 	{ id: "growth", title: "growth", show: (r) => bytesParts(r.growth), exact: (r) => `${count(r.growth)} bytes`, about: "Live bytes now less those at the start or the last reset" },
@@ -19,6 +19,7 @@ const COLUMNS = [
 	{ id: "live", title: "count", show: (r) => [about(r.live), ""], exact: (r) => `${count(r.live)} blocks`, about: "Blocks allocated and not freed" },
 	{ id: "processes", title: "processes", show: (r) => [count(r.processes), ""], about: "Processes that know the location" },
 	{ id: "mean_life", title: "life", show: (r) => [r.mean_life === null ? DASH : small(r.mean_life), ""], about: "Mean lifespan of the freed blocks" },
+	{ id: "kind", title: "kind", kinds: true, show: (r) => [r.kind ?? DASH, ""], exact: (r) => `${count(r.kind_samples || 0)} samples`, about: "What most of the live bytes are of, estimated from samples" },
 	{ id: "location", title: "location", text: true, about: "Ruby file and line, or native module, that called the allocator" },
 ];
 
@@ -134,8 +135,17 @@ export class All {
 		this.takeOver();
 	}
 
+	// Columns and a group that only processes with stacks have
+	drawKinds() {
+		const { kinds } = this;
+		COLUMNS.forEach((c, i) => { this.headers[i].hidden = Boolean(c.kinds) && !kinds; });
+		for (const button of this.groups.children)
+			button.hidden = button.dataset.group === "kind" && !kinds && this.state.group !== "kind";
+	}
+
 	drawControls() {
 		const { sort, order, group, q } = this.state;
+		this.drawKinds();
 		for (const button of this.groups.children)
 			setAttr(button, "aria-pressed", button.dataset.group === group);
 		if (this.input.value !== q)
@@ -150,6 +160,7 @@ export class All {
 	}
 
 	showRows(rows) {
+		this.kinds = rows.length ? "kind" in rows[0] : this.kinds;
 		this.alive();
 		this.drawControls();
 		this.takeOver();
@@ -183,6 +194,7 @@ export class All {
 			if (c.text)
 				return;
 			const cell = row.cells[i], before = cell.textContent;
+			cell.hidden = Boolean(c.kinds) && !this.kinds;
 			setAmount(cell.firstChild, c.show(r));
 			if (c.exact)
 				setAttr(cell, "title", c.exact(r));

@@ -65,10 +65,11 @@ export class App {
 		this.browse = el("section", { class: "browse", "aria-label": "Locations" }, this.toolbar.root, this.table.root, this.map.root);
 		this.asks = new Asks({
 			start: () => this.hello?.start ?? null,
-			key: (kind) => (kind === "whole" ? "" : this.possible ? asked(this.state) : null),
+			key: (kind) => (kind === "whole" ? "" : kind === "kinds" ? (this.kindsWanted ? "" : null) : this.possible ? asked(this.state) : null),
 			looking: () => !this.away,
 			verdict: (json, key) => this.answered("verdict", json, key),
 			curves: (json, key) => this.answered("curves", json, key),
+			kinds: (json, key) => this.answered("kinds", json, key),
 			history: (json, key) => this.answered("history", json, key),
 			whole: (json) => this.answered("whole", json, ""),
 			refused: (kind, why) => this.refused(kind, why),
@@ -169,11 +170,12 @@ export class App {
 	another() {
 		this.rows.clear();
 		this.rows.takeCurves(null);
+		this.rows.kinds.clear();
 		Object.assign(this.history, new History());
 		this.generations = new Generations();
 		this.point = this.verdict = null;
 		this.controls.say(`Another process answers now: what is shown is new. Before it was pid ${this.hello.pid}.`);
-		this.asks.again("verdict", "curves", "history");
+		this.asks.again("verdict", "curves", "history", "kinds");
 		if (this.state.from !== null)
 			this.set({ from: null, to: null });
 	}
@@ -199,6 +201,8 @@ export class App {
 			this.early[kind] = [json, key];
 		} else if (kind === "history" || kind === "whole") {
 			this.history.load(json, kind === "whole" ? "range=all" : key);
+		} else if (kind === "kinds") {
+			this.rows.kinds.load(json);
 		} else if (key !== asked(this.state)) {
 			return; // another time is shown by now
 		} else if (kind === "curves") {
@@ -259,6 +263,8 @@ export class App {
 		const what = {};
 		if (["range", "from", "to", "at"].some((k) => before[k] !== state[k]))
 			what.times = true;
+		if (["group", "q", "columns"].some((k) => before[k] !== state[k]))
+			this.asks.look(); // kinds may be needed now
 		if (["range", "from", "to"].some((k) => before[k] !== state[k])) {
 			what.data = true; // growth is another one
 			this.verdict = this.refusal = null;
@@ -283,7 +289,7 @@ export class App {
 		if (!source.grouped)
 			this.set({ at: name });
 		else
-			this.set({ group: "line", q: source.grouped === "gem" ? `gem:"${name}"` : `"${name}"` });
+			this.set({ group: "line", q: `${["gem", "kind"].includes(source.grouped) ? `${source.grouped}:` : ""}"${name}"` });
 	}
 
 	press(event) {
@@ -322,6 +328,13 @@ export class App {
 
 	/* --- drawing ------------------------------------------------------------- */
 
+	// Is anything shown that kinds of memory are needed for?
+	get kindsWanted() {
+		const { state } = this;
+		return Boolean(this.hello?.stacks) && state.at === null &&
+			(state.group === "kind" || /kind:/i.test(state.q) || shown(state.columns, true).some((c) => c.kinds));
+	}
+
 	// Can there be anything of the times that are asked for?
 	get possible() {
 		const { from, to } = this.state;
@@ -340,6 +353,12 @@ export class App {
 		if (reset)
 			return { kind: "reset", text: `since reset ${at(reset.t)}`, about: "Here: since the counters were reset." };
 		return this.point?.resets ? { kind: "reset", text: "since reset", about: "Here: since the counters were reset." } : { kind: "start", text: "since start", about: "Here: since the process started." };
+	}
+
+	// {from, to} of the growth that is shown, as /flame is asked for it; null: since the start or a reset
+	growthTimes() {
+		const { kind, from, to } = this.since();
+		return kind === "range" ? { from, to } : kind === "mark" ? { from: Math.floor(this.mark.t) } : null;
 	}
 
 	setMark(on) {
@@ -386,7 +405,7 @@ export class App {
 		const times = span(state, this.rows.now);
 		const life = { unit: this.hello?.life_unit, ago: (n) => this.generations.ago(n) };
 		if (state.at !== null)
-			this.one.update(this.rows, { span: times, query: asked(state), offset: this.history.offset || 0, life, away: this.away, start: () => this.hello.start });
+			this.one.update(this.rows, { span: times, query: asked(state), times: this.growthTimes(), offset: this.history.offset || 0, life, away: this.away, start: () => this.hello.start });
 		else
 			this.drawAll(todo, times, life);
 		this.title();
@@ -404,7 +423,7 @@ export class App {
 		// a keystroke in the filter needs no sorting: the numbers are those of the last time
 		const hold = !todo.data || performance.now() - this.pointedAt < HOLD;
 		const sort = view.update(state, since, hold);
-		this.toolbar.update(state, this.summary(), this.found());
+		this.toolbar.update(state, this.summary(), this.found(), Boolean(this.hello?.stacks));
 		this.table.root.hidden = state.view !== "table";
 		this.map.root.hidden = state.view !== "map";
 		if (state.view === "map")
@@ -412,7 +431,7 @@ export class App {
 		else
 			this.drawTable(sort, { span: times, since, life, quick: todo.typed });
 		if (todo.data || todo.times) {
-			this.headline.update(state, rows.now, this.mark.t);
+			this.headline.update(state, rows.now, this.mark.t, this.possible ? this.growthTimes() : null);
 			this.headline.say(this.possible ? this.verdict : null, this.until(), this.possible || !this.hello ? this.refusal : "there is nothing of that time");
 		}
 		if (this.back) {
@@ -423,7 +442,7 @@ export class App {
 
 	drawTable(sort, how) {
 		const { state, view } = this;
-		let columns = shown(state.columns);
+		let columns = shown(state.columns, this.hello?.stacks);
 		if (!state.columns)
 			columns = fit(columns, sort.id, innerWidth);
 		if (!columns.some((c) => c.id === sort.id)) // what it is sorted by can always be seen
@@ -447,7 +466,7 @@ export class App {
 	// 12 of 300 locations
 	found() {
 		const n = this.view.matched;
-		const things = { line: "location", file: "file", dir: "folder", gem: "gem" }[this.state.group];
+		const things = { line: "location", file: "file", dir: "folder", gem: "gem", kind: "kind" }[this.state.group];
 		const of = this.state.q && this.state.group === "line" ? ` of ${count(this.rows.size)}` : "";
 		return `${count(n)}${of} ${things}${n === 1 && !of ? "" : "s"}`;
 	}

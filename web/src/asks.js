@@ -14,6 +14,7 @@ const POLLED_TIMES = 3;
 const KINDS = {
 	verdict: { path: (key) => `/verdict.json${key && `?${key}`}`, again: 5000 },
 	curves: { path: (key) => `/history/locations.json?${key || "range=15m"}&points=48`, again: 30000 },
+	kinds: { path: () => "/kinds.json", again: 10000 },
 	history: { path: (key) => `/history.json?${key || "range=15m"}&points=300`, again: 120000 },
 	// once the first picture is there: if the process ends, other times can be looked at
 	whole: { path: () => "/history.json?range=all&points=300", again: 600000, after: 10000 },
@@ -21,7 +22,7 @@ const KINDS = {
 
 export class Asks {
 	// on: {start() the process's, or null; key(kind) what is shown: a query; looking() should it be asked now;
-	//	verdict(json, key), curves(json, key), history(json, key), whole(json), refused(kind, error)}
+	//	verdict(json, key), curves(json, key), kinds(json, key), history(json, key), whole(json), refused(kind, error)}
 	constructor(on) {
 		this.on = on;
 		this.kinds = {};

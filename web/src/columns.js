@@ -11,7 +11,7 @@ function lifeParts(v, unit) {
 }
 
 // get(rows, slot) is what is sorted by; parts(value, unit of life) what is shown.
-// wide: rem; short, slim: the same on half a screen, and on a narrow one. bar: the tone of the bar behind it. on: shown unless the user chose others.
+// kinds: only if the process keeps stacks. wide: rem; short, slim: the same on half a screen, and on a narrow one. bar: the tone of the bar behind it. on: shown unless the user chose others.
 export const COLUMNS = [
 	{ id: "growth", title: "growth", wide: 12.5, short: 9, slim: 5.6, bar: "growth", on: true, signed: true,
 		about: "Bytes live now less those live at the moment that the header names; a location that only ever grows is where to look for a leak.",
@@ -40,6 +40,10 @@ export const COLUMNS = [
 	{ id: "max_life", title: "max life", wide: 5.5, life: true,
 		about: "Longest lifespan of a freed block, in the same unit.",
 		get: (r, i) => r.lifeMax[i], parts: lifeParts, exact: small },
+	{ id: "kind", title: "kind", wide: 11, slim: 8, on: true, kinds: true,
+		about: "What most of the live bytes are of, and how much of them; estimated from samples.",
+		get: (r, i) => r.kindKey(i), parts: (v, unit, r) => r.kinds.shown(v),
+		exact: (v, r, i) => (v === v ? `${r.kinds.shown(v).join(" ")}, from ${count(r.kindSamples(i))} samples` : "no stack") },
 	{ id: "trend", title: "trend", wide: 7, on: true, drawn: true,
 		about: "Live bytes over the time shown, each with a height of its own; sorted by what grows steadily over that time.",
 		get: (r, i, descending) => r.order(i, descending) },
@@ -50,7 +54,8 @@ export const COLUMNS = [
 
 export const column = (id) => COLUMNS.find((c) => c.id === id);
 
-// Which columns are shown: the user's choice or the usual ones
-export const shown = (chosen) => COLUMNS.filter((c) => c.fixed || (chosen ? chosen.includes(c.id) : c.on));
+// Which columns are shown: the user's choice or the usual ones; stacks: the process keeps some, so that it
+// knows kinds
+export const shown = (chosen, stacks) => COLUMNS.filter((c) => (stacks || !c.kinds) && (c.fixed || (chosen ? chosen.includes(c.id) : c.on)));
 
-export const defaultColumns = () => COLUMNS.filter((c) => c.on).map((c) => c.id);
+export const defaultColumns = (stacks) => shown(null, stacks).map((c) => c.id);

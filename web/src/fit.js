@@ -2,7 +2,7 @@
 // fit.js - which of the usual columns there is room for: a location's file and line
 // come before every number but the one that is sorted by. Pure.
 
-const FIRST_TO_GO = ["max_life", "allocations", "frees", "total", "mean_life", "live", "rate", "trend", "live_bytes", "growth"];
+const FIRST_TO_GO = ["max_life", "allocations", "frees", "total", "mean_life", "live", "rate", "kind", "trend", "live_bytes", "growth"];
 const ON_A_PHONE = [...FIRST_TO_GO.slice(0, -3), "live_bytes", "trend", "growth"]; // the curve is narrower
 const REM = 16, NARROW = 640, HALF = 960;
 

@@ -6,8 +6,8 @@ import { el, setText, setAttr } from "./dom.js";
 import { count, visible } from "./format.js";
 import { readTree, mergeGroups, findNode, nodeName, sumGroups, sumFrames, NATURES } from "./flame_tree.js";
 import { search, covered } from "./flame_search.js";
-import { parseQuery, formatQuery, parseView, formatView } from "./flame_state.js";
-import { BY, percent, searchWords, spoken, summaryWords } from "./flame_words.js";
+import { ALWAYS, isRanged, parseQuery, formatQuery, parseView, formatView } from "./flame_state.js";
+import { BY, percent, rangeWords, searchWords, spoken, summaryWords } from "./flame_words.js";
 import { hue } from "./flame_colours.js";
 import { Graph } from "./flame_graph.js";
 import { Top } from "./flame_table.js";
@@ -48,16 +48,17 @@ export class Flame {
 	makeToolbar() {
 		const button = (title, about, onclick, more) => el("button", { type: "button", title: about, onclick, ...more }, title);
 		this.bys = el("div", { class: "choice", role: "group", "aria-label": "Bytes" }, NATURES.map((by) =>
-			button(BY[by].choice, BY[by].about, () => this.choose({ by, since: by === "growth" ? this.query.since : null }), { "data-by": by })));
+			button(BY[by].choice, BY[by].about, () => this.choose({ by, ...(by === "growth" ? {} : ALWAYS) }), { "data-by": by })));
 		this.inverted = button("upside down", "What asked for memory at the top, its callers below", () => this.choose({ invert: !this.query.invert }), { "data-action": "invert" });
 		this.merge = button("group by gem", "Neighbouring frames of one gem as one", () => this.set({ merge: !this.view.merge, zoom: "" }), { "data-action": "merge" });
 		this.only = button("", "Show all locations again", () => this.choose({ location: null }), { class: "chip", "data-action": "all" });
+		this.times = button("", "Show the growth since the last reset instead", () => this.choose(ALWAYS), { class: "chip", "data-action": "times" });
 		this.reset = button("zoom out", "Back to all (the key 0)", () => this.zoomAll(), { "data-action": "reset" });
 		this.again = button("read again", "Ask for the numbers of this moment", () => this.read(), { "data-action": "again" });
 		this.input = el("input", { type: "search", placeholder: "search: text or /regex/", "aria-label": "Search frames", title: "Part of a method, a file or a gem; between slashes a regular expression",
 			autocomplete: "off", spellcheck: "false", "aria-keyshortcuts": "/", value: this.view.q, oninput: () => this.set({ q: this.input.value }) });
 		this.found = el("span", { class: "found" });
-		return el("div", { class: "toolbar" }, this.links && [this.bys, this.inverted], this.merge, this.only,
+		return el("div", { class: "toolbar" }, this.links && [this.bys, this.inverted], this.merge, this.only, this.times,
 			el("span", { class: "filter-box" }, el("kbd", { "aria-hidden": "true" }, "/"), this.input), this.found, this.reset, this.links && this.again);
 	}
 
@@ -192,6 +193,8 @@ export class Flame {
 		setAttr(this.merge, "aria-pressed", view.merge);
 		this.only.hidden = !query.location;
 		setText(this.only, `only ${visible(query.location?.slice(query.location.lastIndexOf("/") + 1) ?? "")} \u00d7`);
+		this.times.hidden = !isRanged(query);
+		setText(this.times, `${this.whole?.range ? rangeWords(this.whole.range, Date.now() / 1000) : "a range of time"} \u00d7`);
 		this.reset.disabled = !this.graph.zoom;
 		if (this.input.value !== view.q)
 			this.input.value = view.q;

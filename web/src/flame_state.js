@@ -4,18 +4,23 @@
 
 import { NATURES } from "./flame_tree.js";
 
-// {by, invert, location, since}; what can't be understood is as if it weren't there
+// The times of growth, as the server is asked for them; none: since the last reset
+export const ALWAYS = { since: null, from: null, to: null, range: null };
+export const isRanged = (query) => Object.keys(ALWAYS).some((name) => query[name] !== null);
+
+// {by, invert, location, since, from, to, range}; what can't be understood is as if it weren't there
 export function parseQuery(search) {
 	const p = new URLSearchParams(search);
 	const by = p.get("by");
+	const times = Object.fromEntries(Object.keys(ALWAYS).map((name) => [name, by === "growth" && p.get(name) || null]));
 	return { by: NATURES.includes(by) ? by : "live", invert: ["1", "true", ""].includes(p.get("invert") ?? "no"),
-		location: p.get("location") || null, since: p.get("since") || null };
+		location: p.get("location") || null, ...times };
 }
 
 // "" or "?...", the same for the page and for flame.json
-export function formatQuery({ by, invert, location, since }) {
+export function formatQuery({ by, invert, location, ...times }) {
 	const p = new URLSearchParams();
-	for (const [name, value] of [["by", by === "live" ? null : by], ["invert", invert ? "1" : null], ["location", location], ["since", since]])
+	for (const [name, value] of [["by", by === "live" ? null : by], ["invert", invert ? "1" : null], ["location", location], ...Object.entries(times)])
 		if (value)
 			p.set(name, value);
 	const s = p.toString();

@@ -48,8 +48,8 @@ export function readTree(json) {
 		throw wrong("a frame without a name or a group");
 	if (!NATURES.includes(json.by))
 		throw wrong(`by is “${json.by}”`);
-	const { by, inverted, location, total, rate, pruned, start, now, unix } = json;
-	return complete({ by, inverted: Boolean(inverted), location: location ?? null, total, rate, pruned: pruned || 0, start, now, unix,
+	const { by, inverted, location, total, rate, pruned, start, now, unix, range } = json;
+	return complete({ by, range: range || null, inverted: Boolean(inverted), location: location ?? null, total, rate, pruned: pruned || 0, start, now, unix,
 		samples: json.samples, names, files, groups, frames, n, merged: false,
 		frame: Int32Array.from(frame), depth: Int32Array.from(depth), value: Float64Array.from(value),
 		width: Float64Array.from(width), samplesOf: Float64Array.from(samples) });

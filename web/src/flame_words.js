@@ -24,9 +24,9 @@ export const signed = (by, n) => (by === "growth" && n > 0 ? `+${bytes(n)}` : by
 const samples = (n) => `${count(n)} sample${n === 1 ? "" : "s"}`;
 
 // How far a number may be off that rests on n samples
-export function errorWords(n) {
+export function errorWords(n, tree) {
 	if (!n)
-		return "no sample: not known from where";
+		return tree?.range ? "no sample of that time lives: divided as all that lives" : "no sample: not known from where";
 	if (n === 1)
 		return "estimated from 1 sample: the size may be quite another";
 	const off = 100 / Math.sqrt(n);
@@ -60,7 +60,7 @@ export function amountWords(tree, node, zoom) {
 		words.push(`${percent(width[node], width[zoom])} of the zoomed frame`);
 	if (node && !tree.inverted)
 		words.push(`own ${signed(by, tree.own[node])}`);
-	words.push(node ? errorWords(tree.samplesOf[node]) : `exact; callers estimated from ${samples(tree.samples)}`);
+	words.push(node ? errorWords(tree.samplesOf[node], tree) : `${tree.range ? "as the history has it" : "exact"}; callers estimated from ${samples(tree.samples)}`);
 	return words;
 }
 
@@ -85,6 +85,28 @@ export function searchWords(tree, found, zoom, inZoom) {
 		`${count(found.frames)} of ${count(found.of)} ${tree.merged ? "groups" : "frames"}`;
 }
 
+// The times of a range: "from 12:01:10 to 12:05:00"; now: Unix time
+export function rangeWords({ since, unix_from: from, unix_to: to }, now) {
+	return since === "mark" ? `since the mark at ${moment(from, now, true)}` : `from ${moment(from, now, true)} to ${moment(to, now, true)}`;
+}
+
+// What the growth of a range rests on
+function ranged({ range, samples, rate, pruned }) {
+	const words = [];
+	if (range.elsewhere)
+		words.push(`Lines that the history doesn\u2019t keep ${range.elsewhere < 0 ? "shrank" : "grew"} by ${bytes(Math.abs(range.elsewhere))} together.`);
+	if (samples)
+		words.push(`Callers are estimated from ${count(samples)} sample${samples === 1 ? " that was" : "s that were"} taken in that time and still live${samples === 1 ? "s" : ""}.`);
+	else if (rate)
+		words.push("No sample of that time still lives: each line is divided among its callers as all that lives.");
+	else
+		words.push(OFF);
+	return [...words, ...leftOut(pruned)].join(" ");
+}
+
+const OFF = "No stacks are kept: the option stacks is off. Each location stands for itself.";
+const leftOut = (n) => (n ? [`${count(n)} frames too small to be seen are left out; their bytes are in the frames above them.`] : []);
+
 const SINCE = { mark: "since the mark", start: "since the start", reset: "since the last reset" };
 
 // The sentences above the graph. since: of the query, as it was asked; now: Unix time
@@ -98,10 +120,11 @@ export function summaryWords(tree, { since, now }) {
 		total: `${bytes(total)} were allocated${where}${at && ` until ${at}`}.`,
 		growth: `Live bytes${where} ${total < 0 ? `shrank by ${bytes(-total)}` : `grew by ${bytes(total)}`}${from}${at && ` until ${at}`}.`,
 	}[by];
+	if (tree.range)
+		return `Live bytes${where} ${total < 0 ? `shrank by ${bytes(-total)}` : `grew by ${bytes(total)}`} ${rangeWords(tree.range, now)}. ${ranged(tree)}`;
 	if (!tree.samples && !tree.rate)
-		return `${what} No stacks are kept: the option stacks is off. Each location stands for itself.`;
+		return `${what} ${OFF}`;
 	if (!tree.samples)
 		return `${what} No stack was sampled yet, so no caller is known.`;
-	return `${what} The sum of each line is exact. Callers are estimated from ${samples(tree.samples)}${tree.rate ? `, one for about ${bytes(tree.rate)} allocated` : ""}.` +
-		(tree.pruned ? ` ${count(tree.pruned)} frames too small to be seen are left out; their bytes are in the frames above them.` : "");
+	return `${what} The sum of each line is exact. Callers are estimated from ${samples(tree.samples)}${tree.rate ? `, one for about ${bytes(tree.rate)} allocated` : ""}.${["", ...leftOut(tree.pruned)].join(" ")}`;
 }

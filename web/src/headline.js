@@ -10,6 +10,7 @@ import { stackedChart } from "./chart.js";
 import { PlotKeys } from "./plotkeys.js";
 import { RANGES, SHOWN, span } from "./state.js";
 import { spoken } from "./verdict.js";
+import { flameLink, keepsStacks } from "./callers.js";
 
 const RANGE_NAMES = { "15m": "15\u00a0m", "1h": "1\u00a0h", "6h": "6\u00a0h", "24h": "24\u00a0h", all: "all" };
 const FIGURES = [
@@ -33,6 +34,7 @@ export class Headline {
 		this.next = el("p", { class: "next" });
 		this.when = el("p", { class: "when" });
 		this.whole = el("button", { type: "button", class: "chip", hidden: true, onclick: () => on.select(null) });
+		this.callers = el("a", { class: "callers", hidden: true, title: "The flame graph of the growth in this time" }, "who called what grew");
 		this.ranges = el("div", { class: "choice ranges", role: "group", "aria-label": "Time shown" },
 			Object.keys(RANGES).map((name) =>
 				el("button", { type: "button", "data-range": name, onclick: () => on.range(name) }, RANGE_NAMES[name])));
@@ -47,7 +49,7 @@ export class Headline {
 			return this.figures[id];
 		}));
 		this.root = el("section", { class: "headline", "aria-label": "The process" }, this.sentence, this.next,
-			el("div", { class: "line" }, list, this.when, el("div", { class: "right" }, this.whole, this.ranges)), this.box, this.nothing);
+			el("div", { class: "line" }, list, this.when, el("div", { class: "right" }, this.callers, this.whole, this.ranges)), this.box, this.nothing);
 	}
 
 	get offset() {
@@ -81,8 +83,9 @@ export class Headline {
 		return [...this.history.events, ...(this.mark === null ? [] : [{ t: this.mark, kind: "own", text: "" }])].sort((a, b) => a.t - b.t).map(line);
 	}
 
-	// state: see state.js; now: uptime; mark: when this tab's mark was set, or null
-	update(state, now, mark) {
+	// state: see state.js; now: uptime; mark: when this tab's mark was set, or null; times: {from, to} of the growth that is
+	// shown, or null: since the start or a reset
+	update(state, now, mark, times) {
 		const { offset } = this;
 		const [from, to] = this.shown = span(state, now);
 		this.mark = mark;
@@ -100,6 +103,9 @@ export class Headline {
 		for (const button of this.ranges.children)
 			setAttr(button, "aria-pressed", state.from === null && button.dataset.range === chosen);
 		this.whole.hidden = state.from === null;
+		this.callers.hidden = !times || !keepsStacks();
+		if (times)
+			setAttr(this.callers, "href", flameLink({ times }));
 		if (state.from !== null)
 			setText(this.whole, `${this.times(state.from, state.to)} \u2715`);
 		setAttr(this.whole, "aria-label", `${this.whole.textContent.replace(" \u2715", "")}: show all times again`);

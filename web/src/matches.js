@@ -10,7 +10,7 @@ const KEPT = 32; // of what was typed; each takes a byte for each row
 export class Matches {
 	constructor(rows) {
 		this.rows = rows;
-		this.levels = []; // {q, words, version, hit}; each one's rows are among those of the one before
+		this.levels = []; // {q, words, kinds, version, hit}; each one's rows are among those of the one before
 		this.looked = 0;  // rows whose text was looked at, in all
 	}
 
@@ -26,7 +26,7 @@ export class Matches {
 				levels.pop();
 			if (levels.length >= KEPT)
 				levels.splice(1, 1);
-			i = levels.push({ q, words, version: -1, hit: new Uint8Array(0) }) - 1;
+			i = levels.push({ q, words, kinds: 0, version: -1, hit: new Uint8Array(0) }) - 1;
 		}
 		for (let k = 0; k <= i; k++)
 			this.update(levels[k], levels[k - 1]);
@@ -36,9 +36,11 @@ export class Matches {
 	// Looks at the rows that a level doesn't know yet; base: the one before it, up to date.
 	update(level, base) {
 		const { rows } = this;
-		const { version } = level;
+		const kinds = level.words.some((w) => w.kind) ? rows.kinds.loads : 0;
+		const version = kinds === level.kinds ? level.version : -1; // other kinds: all rows are looked at
 		if (version === rows.version)
 			return;
+		level.kinds = kinds;
 		if (level.hit.length < rows.slots) {
 			const more = new Uint8Array(rows.capacity);
 			more.set(level.hit);

@@ -13,6 +13,7 @@ import { LIVE, ALLOCATIONS, FREES } from "./series.js";
 import { joined, filled } from "./curves.js";
 import { getJSON, getOwn, encodeLocation, base } from "./server.js";
 import { placeLinks } from "./links.js";
+import { Callers } from "./callers.js";
 
 const AGAIN = 5000;
 const PAST_AGAIN = 60000; // what happens meanwhile comes by the stream
@@ -33,6 +34,7 @@ export class One {
 		this.newest = el("table", { class: "blocks" });
 		this.oldest = el("table", { class: "blocks" });
 		this.source = el("div", { class: "source" });
+		this.callers = new Callers();
 		this.exports = el("p", { class: "exports" });
 		this.plots = el("div", { class: "columns" },
 			el("figure", {}, el("figcaption", {}, el("span", { class: "key one" }, "live bytes"), " ", el("span", { class: "key two" }, "blocks, as far as this page saw them")), this.over),
@@ -41,7 +43,7 @@ export class One {
 			el("p", {}, el("button", { type: "button", class: "back", onclick: () => on.back() }, "\u2190 All locations")),
 			this.name, this.links = el("div"), this.sentence,
 			this.plots,
-			this.facts, this.source,
+			this.facts, this.callers.root, this.source,
 			el("div", { class: "columns" }, this.bySize, this.byAge),
 			el("div", { class: "columns" }, this.newest, this.oldest), this.exports);
 	}
@@ -64,6 +66,7 @@ export class One {
 		this.charts = [pairChart(this.over, ["bytes", "count"], true), pairChart(this.rates, ["rate", "rate"], true)];
 		for (const node of [this.bySize, this.byAge, this.newest, this.oldest, this.source, this.exports, this.facts])
 			node.replaceChildren();
+		this.callers.clear();
 		const slot = rows.find(location);
 		const cut = pieces(location, slot >= 0 ? rows.fileLength[slot] : location.length);
 		cut.forEach((text, i) => setText(this.name.children[i], visible(text)));
@@ -97,12 +100,14 @@ export class One {
 		this.source.replaceChildren(el("p", { class: "note" }, `No source lines: ${why}.`));
 	}
 
-	// rows: Rows; span: the times shown; query: the same as a question to the server; offset: Unix time of
+	// rows: Rows; span: the times shown; query: the same as a question to the server; times: {from, to} of the growth that
+	// is shown, if a time was chosen for it; offset: Unix time of
 	// uptime 0; life: {unit, ago(n)}; away: nobody answers; start(): the process's
-	update(rows, { span, query, offset, life, away, start }) {
+	update(rows, { span, query, times, offset, life, away, start }) {
 		const slot = rows.find(this.location);
 		this.life = life;
 		this.offset = offset;
+		this.callers.link(this.location, times);
 		this.wantSource(rows, slot);
 		if (slot >= 0 && !away)
 			this.wantPast(query, start);
@@ -188,6 +193,7 @@ export class One {
 			return times[0] === null ? "" : ` (about ${[...new Set(times.map(duration))].join("\u2013")})`;
 		};
 		histogram(this.byAge, `Live blocks by age, in ${unit}`, "age", d.by_age, (from, to) => age(from, to) + wall(from, to));
+		this.callers.show(d);
 		const lives = d.lives || [];
 		const oldest = d.oldest || lives.slice(-LISTED).reverse();
 		const born = (l) => {

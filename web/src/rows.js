@@ -6,6 +6,7 @@
 import { fileLength, gemOf, fileOf, dirOf } from "./place.js";
 import { Series, T, BYTES } from "./series.js";
 import { Curves } from "./curves.js";
+import { Kinds } from "./kinds.js";
 
 // The values of a row of an event, in the order of the contract.
 export const NUMBERS = ["total", "allocations", "frees", "growth", "liveBytes", "live", "lifeSum", "lifeMax", "mark"];
@@ -44,6 +45,7 @@ export class Rows {
 		this.told = false;      // the first ones are all here
 		this.full = false;      // and there were some: one that comes now is new
 		this.curves ||= new Curves();
+		this.kinds ||= new Kinds();
 		this.mentioned = null;     // the location that the server's sentence names
 		this.marked = null;     // the tab's mark: {t, base: id → live bytes then}
 	}
@@ -214,6 +216,14 @@ export class Rows {
 			this.curves.clear();
 		for (let slot = 0; slot < this.slots; slot++)
 			this.rank[slot] = this.curve(slot)?.rank ?? NaN;
+	}
+
+	kindKey(slot) {
+		return this.kinds.key(this.id[slot]);
+	}
+
+	kindSamples(slot) {
+		return this.kinds.samples(this.id[slot]);
 	}
 
 	// The location that the server's sentence names, or null

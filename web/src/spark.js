@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // spark.js - a row's small curve as the path of an SVG. The time axis is the
 // same for all rows; the height is each row's own, from its least to its most,
-// but a change of less than a hundredth of the value stays small.
+// but a change of less than a hundredth of the value stays small, and so does one of
+// some bytes: the server rounds what it keeps to 64 bytes, the last value is exact.
 
 export const WIDTH = 96, HEIGHT = 20, POINTS = 48;
+
+const ROUNDED = 64;
 
 // Where it begins to be known: NaN comes before.
 const begin = (values) => {
@@ -21,7 +24,7 @@ export function paths(values, width = WIDTH, height = HEIGHT) {
 		min = Math.min(min, values[i]);
 		max = Math.max(max, values[i]);
 	}
-	const span = Math.max(max - min, max * 0.01, 1);
+	const span = Math.max(max - min, max * 0.01, 4 * ROUNDED);
 	const base = max - min < span ? (max + min) / 2 - span / 2 : min;
 	const step = width / Math.max(values.length - 1, 1);
 	let line = "";
@@ -38,5 +41,5 @@ export function paths(values, width = WIDTH, height = HEIGHT) {
 export function direction(values) {
 	const a = values[begin(values)], b = values[values.length - 1];
 	const d = b - a || 0;
-	return Math.abs(d) <= Math.max(Math.abs(a), Math.abs(b)) * 0.01 ? 0 : Math.sign(d);
+	return Math.abs(d) <= Math.max(Math.max(Math.abs(a), Math.abs(b)) * 0.01, ROUNDED) ? 0 : Math.sign(d);
 }

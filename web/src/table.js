@@ -8,6 +8,7 @@ import { el, svg, setText, setAttr, setAmount, flash } from "./dom.js";
 import { visible, bytes, duration } from "./format.js";
 import { pieces } from "./place.js";
 import { paths, direction, WIDTH, HEIGHT, POINTS } from "./spark.js";
+import { flameLink, keepsStacks } from "./callers.js";
 
 const AROUND = 6; // rows kept ready above and below, where it scrolls
 const LATER = 250; // ms after which they are made ready where it doesn't
@@ -155,7 +156,8 @@ export class Table {
 				return el("td", { class: "trend" }, svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" },
 					svg("path", { class: "area" }), svg("path", { class: "curve" })));
 			if (c.text)
-				return el("td", { class: "location" }, el("a", {}, el("span", { class: "far" }), el("span", { class: "near" }), el("b")));
+				return el("td", { class: "location" }, el("a", {}, el("span", { class: "far" }), el("span", { class: "near" }), el("b")),
+					keepsStacks() && el("a", { class: "callers", tabindex: -1, title: "Who called it: the flame graph of this location (the key w)" }, "callers"));
 			return el("td", { class: c.bar ? `num bar ${c.bar}` : "num" }, c.bar ? el("i") : null, el("span"));
 		});
 		return { tr: el("tr", { role: "row" }, cells), cells, id: null, values: [], parts: [], position: -1 };
@@ -195,10 +197,10 @@ export class Table {
 			setAttr(cell, "data-sign", value < 0 ? "less" : value > 0 ? "more" : null);
 			setAttr(cell, "data-heat", c.bar === "growth" && value > 0 ? (part > 0.5 ? 3 : part > 0.1 ? 2 : 1) : null);
 		}
-		if (same && Object.is(row.values[i], value))
+		if (same && !c.kinds && Object.is(row.values[i], value))
 			return;
-		setAmount(cell.lastChild, c.parts(value, this.life.unit));
-		cell.title = c.exact(value) + (c.life && value > 0 ? aboutTime(this.life.ago(value)) : "");
+		setAmount(cell.lastChild, c.parts(value, this.life.unit, this.view.source));
+		cell.title = c.exact(value, this.view.source, slot) + (c.life && value > 0 ? aboutTime(this.life.ago(value)) : "");
 		setAttr(cell, "data-none", !value || value < 0 && c.life ? "" : null);
 		if (same && c.bar)
 			flash(cell.lastChild);
@@ -209,11 +211,15 @@ export class Table {
 		const { source } = this.view;
 		const location = source.location[slot];
 		const a = cell.firstChild;
-		const parts = source.grouped === "dir" || source.grouped === "gem" ? ["", "", location] : pieces(location, source.fileLength[slot]);
+		const parts = ["dir", "gem", "kind"].includes(source.grouped) ? ["", "", location] : pieces(location, source.fileLength[slot]);
 		parts.forEach((text, i) => setText(a.children[i], visible(text)));
 		cell.title = visible(location);
 		a.setAttribute("href", source.grouped ? "#" : `#at=${encodeURIComponent(location.toWellFormed ? location.toWellFormed() : location)}`);
 		a.tabIndex = -1; // the arrows and Enter do it: one stop for the whole table
+		if (a.nextSibling) {
+			a.nextSibling.hidden = Boolean(source.grouped);
+			setAttr(a.nextSibling, "href", source.grouped ? null : flameLink({ location }));
+		}
 	}
 
 	curve(cell, slot) {
@@ -231,7 +237,7 @@ export class Table {
 
 	click(event) {
 		const tr = event.target.closest("tr[role=row]");
-		if (!tr || event.ctrlKey || event.metaKey || event.shiftKey || event.button)
+		if (!tr || event.target.closest(".callers") || event.ctrlKey || event.metaKey || event.shiftKey || event.button)
 			return;
 		event.preventDefault();
 		this.on.open(this.pool.find((row) => row.tr === tr).slot);
@@ -248,6 +254,8 @@ export class Table {
 		} else if (event.key === "Enter" && this.active >= 0) {
 			event.preventDefault();
 			this.on.open(this.view.order[this.active]);
+		} else if (event.key === "w" && this.active >= 0) {
+			this.body.querySelector(`#row-${this.active} .callers[href]`)?.click();
 		}
 	}
 

@@ -6,7 +6,7 @@ import { COLUMNS, defaultColumns } from "./columns.js";
 import { GROUPS } from "./group.js";
 import { base } from "./server.js";
 
-const WORDS = "Words that must be in the location; gem:name for a gem, -word for what must not be there";
+const WORDS = "Words that must be in the location; gem:name for a gem, kind:name for the kind of its memory, -word for what must not be there";
 
 const HEARD = 700; // ms after the last key
 
@@ -20,7 +20,10 @@ export function exportQuery({ q, group, sort, desc }) {
 		p.set("order", desc ? "desc" : "asc");
 	if (group !== "line")
 		p.set("group", group);
-	if (q && !/[\s"]|^-|^gem:/i.test(q))
+	const kind = /^kind:(?:"([^"]+)"|(\S+))$/i.exec(q || "");
+	if (kind)
+		p.set("kind", kind[1] ?? kind[2]);
+	else if (q && !/[\s"]|^-|^(gem|kind):/i.test(q))
 		p.set("q", q);
 	return p.toString();
 }
@@ -44,6 +47,7 @@ export class Toolbar {
 		this.boxes = COLUMNS.filter((c) => !c.fixed).map((c) => {
 			const box = el("input", { type: "checkbox", value: c.id, onchange: () => this.chosen() });
 			this.columns.append(el("label", { title: c.about }, box, ` ${c.title}`));
+			box.kinds = Boolean(c.kinds);
 			return box;
 		});
 		this.menu = el("details", { class: "menu" }, el("summary", {}, "columns"), this.columns);
@@ -74,19 +78,24 @@ export class Toolbar {
 
 	chosen() {
 		const columns = this.boxes.filter((b) => b.checked).map((b) => b.value);
-		this.on.set({ columns: columns.join() === defaultColumns().filter((id) => id !== "location").join() ? null : columns }, true);
+		this.on.set({ columns: columns.join() === defaultColumns(this.stacks).filter((id) => id !== "location").join() ? null : columns }, true);
 	}
 
-	// summary: what is shown, with numbers that change all the time; found: how many, for those who listen
-	update(state, summary, found) {
+	// summary: what is shown, with numbers that change all the time; found: how many, for those who listen;
+	// stacks: the process keeps some
+	update(state, summary, found, stacks) {
+		this.stacks = stacks;
+		this.groups.querySelector("[data-group=kind]").hidden = !stacks && state.group !== "kind";
 		if (this.input.value !== state.q)
 			this.input.value = state.q;
 		for (const [key, box] of [["group", this.groups], ["view", this.views]])
 			for (const button of box.querySelectorAll("button"))
 				setAttr(button, "aria-pressed", button.dataset[key] === state[key]);
-		const columns = state.columns || defaultColumns();
-		for (const box of this.boxes)
-			box.checked = columns.includes(box.value);
+		const columns = state.columns || defaultColumns(stacks);
+		for (const box of this.boxes) {
+			box.checked = columns.includes(box.value) && (stacks || !box.kinds);
+			box.parentNode.hidden = box.kinds && !stacks;
+		}
 		setText(this.summary, summary);
 		const what = JSON.stringify([state.q, state.group]);
 		if (what !== this.what) {

@@ -24,8 +24,9 @@ class MwrapRack
   REFUSED = "refused: authorize: of MwrapRack said no"
   FULL = "as many clients are watching as may: try again later"
   BODY_MAX = 1 << 20
+  FORM_MAX = 4096
   TOO_LARGE = "the request's body is larger than 1 MiB"
-  private_constant :POLL, :ABSENT, :NEITHER, :READ_ONLY, :NO_TOKEN, :REFUSED, :FULL, :BODY_MAX, :TOO_LARGE
+  private_constant :POLL, :ABSENT, :NEITHER, :READ_ONLY, :NO_TOKEN, :REFUSED, :FULL, :BODY_MAX, :FORM_MAX, :TOO_LARGE
 
   private
 
@@ -46,8 +47,20 @@ class MwrapRack
     return line(env, 403, REFUSED) if allowed == false
     return line(env, 413, TOO_LARGE) if env["CONTENT_LENGTH"].to_s.to_i > BODY_MAX
     base, path, query = Mwrap::Pages.target(env)
+    query = [query, form(env)].join("&") if path.end_with?("/ctl")
     return slash(env, base, query) if path.empty?
     objects(env, base, path, query) || page(env, [env["REQUEST_METHOD"].to_s.delete("\0"), path, query, base, env, *no_post(allowed)])
+  end
+
+  # The fields of a posted form, percent-encoded; "": there are none, or they aren't in memory yet.
+  # To wait for them could switch Fibers.
+  def form(env)
+    input = env["rack.input"]
+    return "" unless env["REQUEST_METHOD"] == "POST" && defined?(StringIO) && input.is_a?(StringIO)
+    return "" unless env["CONTENT_TYPE"].to_s.start_with?("application/x-www-form-urlencoded")
+    return "" if input.size > FORM_MAX
+    fields = input.string.b
+    fields.match?(/\A[!-~]*\z/n) ? fields : ""
   end
 
   # Answers what only Ruby itself knows, also under this process's number; nil: another request.

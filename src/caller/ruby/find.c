@@ -175,8 +175,8 @@ int mw_ruby_find(const char **why)
 			return no_frame(why);
 		s.cfp += mw_ruby.frame_size;
 	} while (!f.iseq || !f.pc);
-	mw_ruby.body = body_offset(&f);
-	if (!mw_ruby.body) {
+	mw_ruby_body = body_offset(&f);
+	if (!mw_ruby_body) {
 		*why = "the instructions of a method were not found";
 		return -1;
 	}

@@ -44,10 +44,10 @@ struct mw_ruby {
 	uint32_t how;        /* enum mw_ruby_how */
 	uint32_t frame_size; /* bytes */
 	ptrdiff_t ec;        /* from the thread pointer */
-	uint32_t body;       /* iseq -> body */
 	const char *why;     /* reason for PUBLIC, or "" */
 };
 extern MW_HOT_STRUCT struct mw_ruby mw_ruby;
+extern uint32_t mw_ruby_body; /* iseq -> body; likewise, but only a miss reads it */
 extern const char *mw_ruby_version; /* "3.4.5"; NULL: no Ruby */
 
 /* offsets that are the same from 2.7 to 3.4; they are checked nevertheless */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* lines.c - finds the Ruby line that is executing; see frame.h. */
-#include "frame.h"
+#include "lines.h"
 
-#include <string.h>
-
+#include "chain.h"
 #include "safe_read.h"
-#include "look.h"
 #include "state.h"
 #include "table/generation.h"
 #include "table/stacks.h"
@@ -14,11 +12,6 @@
 static uint32_t pending_open; /* relaxed: pending locations not resolved yet */
 
 /* --- the public way ---------------------------------------------------------------------- */
-
-static bool is_internal(const char *path)
-{
-	return strncmp(path, "<internal:", 10) == 0;
-}
 
 enum { FRAMES = 48, NEAR = 8 };
 
@@ -33,7 +26,7 @@ static bool file_is_known(uint32_t id)
  * file proves that it did (mw_api.source). Each miss at this path asks its frame, until one
  * proves it.
  */
-static void learn_file(uint32_t id, mw_value frame)
+void mw_ruby_learn_file(uint32_t id, mw_value frame)
 {
 	const char *file = file_is_known(id) ? NULL : mw_ruby_file(frame);
 
@@ -56,7 +49,7 @@ static void learn_innermost(uint32_t id, const char *path)
 		if (!p)
 			continue; /* a C function's */
 		if (strcmp(p, path) == 0)
-			learn_file(id, frames[i]);
+			mw_ruby_learn_file(id, frames[i]);
 		return;
 	}
 }
@@ -106,7 +99,7 @@ static struct answer ask_ruby(const char *ec)
 
 	if (!path)
 		return a;
-	if (line > 0 && !is_internal(path)) { /* the usual case; right for YJIT's frames, too */
+	if (line > 0 && !mw_ruby_is_internal(path)) { /* the usual case; right for YJIT's frames, too */
 		a.id = mw_callsite_ruby(path, strlen(path), (uint64_t)line);
 		learn_innermost(a.id, path);
 		return a;
@@ -130,9 +123,9 @@ static struct answer ask_ruby(const char *ec)
 				a.holds = false;
 			continue;
 		}
-		if (!is_internal(p)) {
+		if (!mw_ruby_is_internal(p)) {
 			a.id = mw_callsite_ruby(p, strlen(p), (uint64_t)lines[i]);
-			learn_file(a.id, frames[i]);
+			mw_ruby_learn_file(a.id, frames[i]);
 			return a;
 		}
 		a.skipped++;
@@ -145,8 +138,8 @@ static struct answer ask_ruby(const char *ec)
 	return a;
 }
 
-/* STARTING: looks for the VM. If it is up, or PUBLIC: asks Ruby. ENDED: MW_CS_NONE. */
-static uint32_t not_fast(void)
+/* STARTING: looks for the VM. If it is up, or PUBLIC: asks Ruby. ENDED: MW_CS_NONE. bt: mw_bt */
+static uint32_t not_fast(uint32_t bt)
 {
 	switch (mw_get(&mw_ruby.how)) {
 	case MW_RUBY_STARTING:
@@ -157,7 +150,7 @@ static uint32_t not_fast(void)
 		if (!mw_ruby_may_ask())
 			return MW_CS_NONE;
 		mw_callsites_maintain();
-		return ask_ruby(NULL).id;
+		return bt ? mw_chain_ask(bt) : ask_ruby(NULL).id;
 	default:
 		return MW_CS_NONE;
 	}
@@ -207,7 +200,7 @@ static void doubt(struct mw_shard *t, const char *why)
 
 const void *mw_ruby_code_block(const char *cfp, uint32_t *ref)
 {
-	const void *code = (const void *)mw_ruby_code(MW_AT(uintptr_t, cfp, MW_CFP_ISEQ), mw_ruby.body,
+	const void *code = (const void *)mw_ruby_code(MW_AT(uintptr_t, cfp, MW_CFP_ISEQ), mw_ruby_body,
 						      MW_AT(uintptr_t, cfp, MW_CFP_PC));
 
 	*ref = code ? mw_tail_read(code, mw_usable(code)) : 0;
@@ -218,11 +211,7 @@ const void *mw_ruby_code_block(const char *cfp, uint32_t *ref)
 
 /* --- a pc that isn't cached -------------------------------------------------------------- */
 
-/*
- * May the pc of this frame be cached? Only if the tracker will see the free of the block with its
- * instructions: then this flags the block.
- */
-static bool flag_code(struct mw_shard *t, const char *cfp)
+bool mw_ruby_flag_code(struct mw_shard *t, const char *cfp)
 {
 	uint32_t ref;
 	const void *code = mw_ruby_code_block(cfp, &ref);
@@ -238,21 +227,40 @@ static bool flag_code(struct mw_shard *t, const char *cfp)
 	return true;
 }
 
+/* The pending location of this pc, which isn't resolved yet, or MW_CS_NONE. */
+static uint32_t pending_of(uintptr_t pc)
+{
+	return mw_get(&pending_open) ? mw_callsite_pending_known(pc) : (uint32_t)MW_CS_NONE;
+}
+
+static void resolve(uint32_t pending, uint32_t id)
+{
+	mw_callsite_resolve(pending, id);
+	mw_add(&pending_open, (uint32_t)-1);
+}
+
+void mw_ruby_line_known(uintptr_t pc, const char *path, uint64_t line)
+{
+	uint32_t p = pending_of(pc), id;
+
+	if (p == MW_CS_NONE)
+		return;
+	id = mw_callsite_ruby(path, strlen(path), line);
+	if (id != MW_CS_OTHER)
+		resolve(p, id);
+}
+
 static void remember(struct mw_shard *t, const char *cfp, uint32_t id, struct mw_caller_time when)
 {
 	uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
+	uint32_t p;
 
-	if (id == MW_CS_OTHER || !flag_code(t, cfp))
+	if (id == MW_CS_OTHER || !mw_ruby_flag_code(t, cfp))
 		return;
 	mw_caller_remember(t, pc, id, when);
-	if (id != MW_CALLER_SKIP && mw_get(&pending_open)) {
-		uint32_t p = mw_callsite_pending_known(pc);
-
-		if (p != MW_CS_NONE) {
-			mw_callsite_resolve(p, id);
-			mw_add(&pending_open, (uint32_t)-1);
-		}
-	}
+	p = id != MW_CALLER_SKIP ? pending_of(pc) : (uint32_t)MW_CS_NONE;
+	if (p != MW_CS_NONE)
+		resolve(p, id);
 }
 
 static struct mw_caller_time time_of(const char *cfp)
@@ -286,7 +294,7 @@ void mw_ruby_look_here(void *unused)
 	(void)unused;
 	if (t) {
 		MW_GUARD(t);
-		(void)mw_ruby_locate(t);
+		(void)(mw_get(&mw_ruby.how) == MW_RUBY_FAST ? mw_ruby_locate_line(t) : mw_ruby_locate(t));
 	}
 }
 
@@ -310,8 +318,8 @@ static uint32_t pending(uintptr_t pc)
 	return id;
 }
 
-/* Verifies the whole stack at the 1st, 2nd, 4th … miss, and at one in 256. With the GVL. */
-static void verify_now_and_then(struct mw_shard *t)
+/* At the 1st, 2nd, 4th … miss, and at one in 256. */
+void mw_ruby_verify_now_and_then(struct mw_shard *t)
 {
 	static uint32_t misses; /* relaxed; one may be overlooked */
 	uint32_t n = mw_get(&misses) + 1;
@@ -333,21 +341,18 @@ static uint32_t miss(struct mw_shard *t, const char *ec, const char *cfp)
 	a = ask_ruby(ec);
 	if (a.id != MW_CS_NONE) {
 		remember_all(t, ec, &a);
-		verify_now_and_then(t);
+		mw_ruby_verify_now_and_then(t);
 	}
 	return a.id;
 }
 
 /* --- the fast way ------------------------------------------------------------------------- */
 
-uint32_t mw_ruby_locate(struct mw_shard *t)
+uint32_t mw_ruby_locate_line(struct mw_shard *t)
 {
-	const char *ec, *cfp, *end;
+	const char *ec = mw_ruby_ec(), *cfp, *end;
 	uint32_t id;
 
-	if (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) != MW_RUBY_FAST)
-		return not_fast();
-	ec = mw_ruby_ec();
 	cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
 	cfp = cfp ? mw_ruby_frame(cfp, end) : NULL;
 	if (!cfp)
@@ -361,6 +366,15 @@ uint32_t mw_ruby_locate(struct mw_shard *t)
 	}
 	/* nothing but Ruby's own code: nothing can be cached */
 	return mw_ruby_may_ask() ? ask_ruby(NULL).id : MW_CS_NONE;
+}
+
+uint32_t mw_ruby_locate(struct mw_shard *t)
+{
+	uint32_t bt = mw_get(&mw_bt);
+
+	if (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) != MW_RUBY_FAST)
+		return not_fast(bt);
+	return bt ? mw_chain_locate(t, bt) : mw_ruby_locate_line(t);
 }
 
 /* --- the check -------------------------------------------------------------------------------- */
@@ -427,20 +441,21 @@ void mw_ruby_check(struct mw_shard *t)
 {
 	const char *ec = mw_ruby_ec();
 	const char *end = NULL, *cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
-	uint32_t fast, pub;
+	uint32_t fast, pub, bt = mw_get(&mw_bt);
 
 	check_count();
 	if (!mw_ruby_may_ask())
 		return;
+	mw_ruby_look_for_count();
 	cfp = cfp ? mw_ruby_frame(cfp, end) : NULL;
 	if (!cfp) {
 		check_nothing(t, ec);
 		return;
 	}
-	fast = locate_fast(t, cfp, end);
+	fast = bt ? mw_chain_recall(t, bt) : locate_fast(t, cfp, end);
 	if (fast == MW_CS_NONE)
 		return;
-	pub = ask_ruby(NULL).id;
+	pub = bt ? mw_chain_ask(bt) : ask_ruby(NULL).id;
 	if (pub == fast || pub == MW_CS_NONE || pub == MW_CS_OTHER)
 		mw_set(doubts_of(t), 0);
 	else

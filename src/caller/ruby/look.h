@@ -53,5 +53,10 @@ const char *mw_ruby_file(mw_value frame);
 int mw_ruby_verify(const char **why);
 /* Is GC.count read at `count`? Any pointer. */
 bool mw_ruby_verify_count(const uint32_t *count);
+/*
+ * Where Ruby is asked for GC.count: looks if a word can be read instead (count.c). Each call may be
+ * a step of that. With the GVL, outside GC, while lines are found the fast way.
+ */
+void mw_ruby_look_for_count(void);
 
 #endif

@@ -17,6 +17,7 @@ enum {
 	IMEMO_SHIFT = 12,
 	IMEMO_MASK = 15,
 	IMEMO_METHOD = 6,
+	IMEMO_ISEQ = 7,
 	USER0 = 1 << 12,
 	USER1 = 1 << 13,
 	CLASS_OF = 8,     /* bytes */
@@ -32,12 +33,22 @@ static bool is_class(mw_value v)
 	return (flags & T_MASK) == T_CLASS || (flags & T_MASK) == T_MODULE;
 }
 
-bool mw_ruby_is_method(uintptr_t v)
+static bool is_imemo(uintptr_t v, uintptr_t type)
 {
 	uintptr_t flags;
 
 	return mw_pointer_like(v) && mw_peek(v, &flags) && (flags & T_MASK) == T_IMEMO &&
-	       (flags >> IMEMO_SHIFT & IMEMO_MASK) == IMEMO_METHOD;
+	       (flags >> IMEMO_SHIFT & IMEMO_MASK) == type;
+}
+
+bool mw_ruby_is_method(uintptr_t v)
+{
+	return is_imemo(v, IMEMO_METHOD);
+}
+
+bool mw_ruby_is_iseq(uintptr_t v)
+{
+	return is_imemo(v, IMEMO_ISEQ);
 }
 
 /* The class that owns a frame's method; 0: the frame is none of a method. */

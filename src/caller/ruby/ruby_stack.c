@@ -27,9 +27,10 @@ enum {
 /* The method's entry of a C function's frame; with the GVL, outside GC. 0: not known. */
 static uintptr_t entry_of(const char *cfp)
 {
-	uintptr_t ep = MW_AT(uintptr_t, cfp, MW_CFP_EP), flags, entry;
+	uintptr_t ep, flags, entry;
 
-	return mw_pointer_like(ep) && mw_peek(ep, &flags) && (flags & MAGIC_MASK) == MAGIC_CFUNC &&
+	return mw_peek((uintptr_t)cfp + MW_CFP_EP, &ep) && mw_pointer_like(ep) && mw_peek(ep, &flags) &&
+			       (flags & MAGIC_MASK) == MAGIC_CFUNC &&
 			       mw_peek(ep + (uintptr_t)EP_METHOD, &entry) && mw_ruby_is_method(entry) ?
 		       entry :
 		       0;
@@ -93,12 +94,12 @@ int mw_ruby_runs(void)
 	if (!cfp) /* no Ruby here, or a thread that isn't Ruby's; else its frames can't be read */
 		return mw_get(&mw_ruby.how) == MW_RUBY_NONE || mw_get(&mw_ruby.how) == MW_RUBY_FAST ? 0 : -1;
 	for (; cfp + mw_ruby.frame_size < end; cfp += mw_ruby.frame_size) {
-		uintptr_t ep = MW_AT(uintptr_t, cfp, MW_CFP_EP);
+		uintptr_t ep;
 
 		/* without a pc it runs nothing: a library that is being loaded */
 		if (MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) && MW_AT(uintptr_t, cfp, MW_CFP_PC) &&
-		    mw_pointer_like(ep) && mw_peek(ep, &flags) &&
-		    (flags & (FLAG_FINISH | FLAG_CFRAME | 1)) == (FLAG_FINISH | 1))
+		    mw_peek((uintptr_t)cfp + MW_CFP_EP, &ep) && mw_pointer_like(ep) &&
+		    mw_peek(ep, &flags) && (flags & (FLAG_FINISH | FLAG_CFRAME | 1)) == (FLAG_FINISH | 1))
 			n++;
 	}
 	return n;
@@ -123,8 +124,9 @@ static void name_one(const char *cfp, uint64_t key, mw_value value, int line)
 
 	if (!mw_frame_lacks_text(key))
 		return;
-	/* of the iseq itself: for a block Ruby names the method around it */
-	if (mw_rb.rb_profile_frame_label && (key & MW_FRAME_KIND) == MW_FRAME_RUBY)
+	/* of the iseq itself: for a block Ruby names the method around it; of anything else it would abort */
+	if (mw_rb.rb_profile_frame_label && (key & MW_FRAME_KIND) == MW_FRAME_RUBY &&
+	    mw_ruby_is_iseq(MW_AT(uintptr_t, cfp, MW_CFP_ISEQ)))
 		t.name = text(mw_rb.rb_profile_frame_label(MW_AT(mw_value, cfp, MW_CFP_ISEQ)), &t.name_len);
 	if (!t.name && mw_rb.rb_profile_frame_method_name)
 		t.name = text(mw_rb.rb_profile_frame_method_name(value), &t.name_len);

@@ -11,6 +11,7 @@
 #include "table/generation.h"
 
 struct mw_ruby mw_ruby;
+uint32_t mw_ruby_body;
 struct mw_ruby_api mw_rb;
 const char *mw_ruby_version;
 const struct mw_ruby_above *mw_ruby_above;
@@ -152,13 +153,19 @@ void mw_ruby_ask_for(enum mw_ruby_job job)
 
 void mw_ruby_use_count(const uint32_t *count)
 {
-	if (!count) {
+	bool ask = !count;
+
+	if (ask) {
 		mw_set(&mw_clock.still, (uint32_t)mw_rb.rb_gc_count());
 		mw_set(&mw_clock.asked, true);
 		mw_ruby_above->changed();
 		count = &mw_clock.still;
 	}
 	__atomic_store_n(&mw_clock.now, count, __ATOMIC_RELEASE);
+	if (!ask && mw_get(&mw_clock.asked)) {
+		__atomic_store_n(&mw_clock.asked, false, __ATOMIC_RELEASE); /* after `now` */
+		mw_ruby_above->changed();
+	}
 }
 
 void mw_ruby_go_public(const char *why)

@@ -102,7 +102,7 @@ static bool is_next(struct mw_ruby_stack *s, mw_value value, bool *surely, const
 	} while (!f.pc && f.iseq != value);
 	/* Ruby names a method by another object than its iseq; all other frames by their iseq */
 	*surely = f.iseq == value && s->cfp < s->end;
-	if (!f.pc || mw_ruby_code(f.iseq, mw_ruby.body, f.pc))
+	if (!f.pc || mw_ruby_code(f.iseq, mw_ruby_body, f.pc))
 		return true;
 	*why = "a frame isn't within its instructions";
 	return false;
@@ -150,7 +150,7 @@ int mw_ruby_verify(const char **why)
 	uintptr_t at = mw_thread_pointer() + (uintptr_t)mw_ruby.ec, ec;
 	struct mw_ruby_stack s;
 
-	if (!is_offset(mw_ruby.frame_size) || !mw_ruby.frame_size || !is_offset(mw_ruby.body)) {
+	if (!is_offset(mw_ruby.frame_size) || !mw_ruby.frame_size || !is_offset(mw_ruby_body)) {
 		*why = "the frames are of an unknown size";
 		return -1;
 	}

@@ -106,5 +106,6 @@ double mw_trend_rank(const double *t, const double *v, size_t n, double from, do
 		rise = lately;
 	if (rise > 0)
 		return mw_trend_sure_rise(t, v, n, from, to, rise);
-	return least[4] < least[0] ? least[4] - least[0] : 0;
+	/* less than a hundredth is drawn flat: it ranks so */
+	return least[4] < least[0] * 0.99 ? least[4] - least[0] : 0;
 }

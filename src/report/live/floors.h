@@ -20,4 +20,9 @@ void mw_floors_lowest(struct mw_floors *, const double *t, const double *v, size
  */
 void mw_floors_troughs(struct mw_floors *to, const struct mw_floors *, double tooth);
 
+/* trend.c: the median of the values at times within [from, to]; NaN: there is none. */
+double mw_floors_median(const struct mw_floors *, double from, double to);
+/* trend.c: Theil and Sen's slope of the floors from that one on. */
+double mw_floors_slope(const struct mw_floors *, size_t from);
+
 #endif

@@ -19,17 +19,26 @@ static void figure_out(struct mw_parts *parts, const struct mw_smaps *m, const s
 		       const struct mw_stats *s)
 {
 	uint64_t heap = s->heap_known ? s->heap_bytes : 0;
-	uint64_t used = less(s->live_bytes, m->outside) + less(s->live, m->outside_n) * OVERHEAD;
 
 	parts->stacks = mw_kib(m->stacks);
+	parts->glibc = places->arenas;
+	parts->arenas = m->arenas;
+	parts->outside = m->outside;
+	parts->outside_n = m->outside_n;
 	if (places->arenas) {
-		parts->free = mw_kib(less(m->arenas, used));
 		parts->anon = mw_kib(less(m->anon, m->large + heap + s->tracker_bytes));
 	} else {
-		parts->free = MW_KIB_UNKNOWN;
 		parts->anon = mw_kib(less(m->arenas + m->anon, s->live_bytes + heap + s->tracker_bytes));
 	}
 	parts->known = true;
+}
+
+/* What is live now isn't free, though it may have been at the reading. */
+static uint32_t free_now(const struct mw_parts *parts, const struct mw_stats *s)
+{
+	uint64_t used = less(s->live_bytes, parts->outside) + less(s->live, parts->outside_n) * OVERHEAD;
+
+	return parts->known && parts->glibc ? mw_kib(less(parts->arenas, used)) : MW_KIB_UNKNOWN;
 }
 
 static bool changed(const struct mw_parts *parts, uint64_t rss)
@@ -76,7 +85,7 @@ void mw_parts_second(struct mw_parts *parts, const struct mw_api *api, const str
 			seconds = MW_PARTS_SECONDS_MAX;
 		parts->next = p->t + (seconds < 86400 ? (uint32_t)seconds : 86400);
 	}
-	p->free = parts->known ? parts->free : MW_KIB_UNKNOWN;
+	p->free = free_now(parts, stats);
 	p->anon = parts->known ? parts->anon : MW_KIB_UNKNOWN;
 	p->stacks = parts->known ? parts->stacks : MW_KIB_UNKNOWN;
 }

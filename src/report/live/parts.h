@@ -5,7 +5,8 @@
  * Each second /proc/self/statm tells RSS and mapped files, and the tracker what is live, Ruby's
  * heap and its own memory. The other parts need /proc/self/smaps, which costs the kernel a walk
  * over all pages. So it is read once in 10 s at most, if RSS has changed since; else once a minute;
- * and never for more than MW_PARTS_SHARE of a CPU. Between two readings the last figures hold.
+ * and never for more than MW_PARTS_SHARE of a CPU. Between two readings the last figures hold, and
+ * what is live in the arenas now isn't free.
  *
  * A mapping belongs to
  *   files    if it has a file. Private copies of its pages are anonymous memory.
@@ -57,7 +58,9 @@ bool mw_smaps_read_fd(struct mw_smaps *, int smaps, const struct mw_places *);
 /* The last reading; all zero: none yet. */
 struct mw_parts {
 	bool known;
-	uint32_t free, anon, stacks; /* KiB */
+	bool glibc;             /* arenas can be told from the rest */
+	uint32_t anon, stacks;  /* KiB */
+	uint64_t arenas, outside, outside_n; /* as in mw_smaps */
 	uint32_t at;          /* uptime of the reading */
 	uint32_t next;        /* not before that second */
 	uint64_t rss;         /* then */

@@ -80,6 +80,7 @@ static void tick(struct mw_stream *s, uint64_t now)
 	bool had = s->journal.snapshot;
 
 	begin(s);
+	s->ticks++;
 	/* without memory all is as it was, and the next tick may have some */
 	if (!mw_journal_tick(&s->journal, s->inputs.api, s->inputs.mark)) {
 		if (!had) {

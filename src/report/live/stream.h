@@ -3,7 +3,7 @@
  * stream.h - /live: what each watcher gets next, when the next tick is due, and when a stream ends.
  *
  * A process has one stream. Its transports only carry bytes: the server's thread (httpd/live.c) and
- * MwrapRack (ruby/rack_live.c).
+ * MwrapRack (ruby/rack_live.c). Both may have watchers at once.
  *
  * A tick compares two snapshots (journal.h) and makes the ending: the events that each watcher gets
  * after the rows, the same for all. A tick comes each second, or less often if it takes more than
@@ -22,8 +22,8 @@
  *  - an event is sent whole, or the stream ends.
  *
  * Who may call:
- *  - one thread at a time: the server's, or the one between mw_site_take() and mw_site_give(). It
- *    holds "the lock", and has entered quiet mode, since these functions allocate;
+ *  - one thread at a time: the one that has the site (pages/site.h). It holds "the lock", and has
+ *    entered quiet mode, since these functions allocate;
  *  - one thread uses a watcher. Functions that say so it may call without the lock, and it may read
  *    the bytes that mw_watcher_next() gave it. Another thread may only end the watcher.
  *
@@ -63,6 +63,7 @@ struct mw_stream {
 	uint32_t journal_n;   /* the journal's number; 0: there was none */
 	uint32_t first;       /* the journal's first tick */
 	double ticked;        /* uptime at the last tick */
+	uint32_t ticks;       /* so many so far: a transport sees that another one ticked */
 	struct mw_buf ending; /* owned; */
 	uint32_t ending_tick; /* of this tick */
 	uint64_t due;         /* ms; the next tick, unless nobody watches */

@@ -5,6 +5,7 @@
  * Squares are compared instead of roots, so that nothing of libm is needed.
  */
 #include "floors.h"
+#include "rests.h"
 
 enum {
 	PART_MIN = 3,      /* points of a straight part */
@@ -62,8 +63,7 @@ static double median(double *a, size_t n)
 	return nth(a, n, n / 2);
 }
 
-/* Of the values at times within [from, to]; NaN: there is none. */
-static double median_in(const struct mw_floors *s, double from, double to)
+double mw_floors_median(const struct mw_floors *s, double from, double to)
 {
 	double a[MW_TREND_BINS];
 	size_t n = 0;
@@ -176,7 +176,7 @@ static double ascent(const struct mw_floors *s, size_t from)
 }
 
 /* Theil and Sen's slope, of every second point if there are many: threads of ours have small stacks. */
-static double slope(const struct mw_floors *s, size_t from)
+double mw_floors_slope(const struct mw_floors *s, size_t from)
 {
 	double a[MW_TREND_BINS / 2 * (MW_TREND_BINS / 2 - 1) / 2];
 	size_t n = 0, step = s->n - from > MW_TREND_BINS / 2 ? 2 : 1;
@@ -231,7 +231,8 @@ static bool rises(struct mw_trend *r, const struct mw_floors *s, size_t from, do
 	if (s->n - from < POINTS_MIN)
 		return false;
 	for (int i = 0; i < 5; i++) {
-		level[i] = median_in(s, mw_larger(t0, t0 + quarter * (i - 0.5)), t0 + quarter * (i + 0.5));
+		level[i] = mw_floors_median(s, mw_larger(t0, t0 + quarter * (i - 0.5)),
+					    t0 + quarter * (i + 0.5));
 		if (level[i] != level[i])
 			return false;
 	}
@@ -241,10 +242,13 @@ static bool rises(struct mw_trend *r, const struct mw_floors *s, size_t from, do
 	for (int i = 0; i < 4; i++)
 		if (level[i + 1] - level[i] < gain / 10)
 			return false;
+	/* the last point is far off: something else has happened since */
+	if (absolute(s->v[s->n - 1] - level[4]) > 2 * gain)
+		return false;
 	z2 = ascent(s, from);
 	if (z2 < MANN_KENDALL_Z2 || stopped(s, from))
 		return false;
-	r->rate = slope(s, from);
+	r->rate = mw_floors_slope(s, from);
 	r->since = r->begun = t0;
 	r->gain = r->rate * 4 * quarter;
 	r->confidence = z2 / (z2 + 1);
@@ -367,90 +371,6 @@ static bool moves(struct mw_trend *r, struct mw_floors *s, const size_t *starts,
 	return falls;
 }
 
-/* --- rests -------------------------------------------------------------------- */
-
-/* From the least to the most, from a point on. */
-static double spread(const struct mw_floors *s, size_t from)
-{
-	double low = s->v[from], high = s->v[from];
-
-	for (size_t i = from; i < s->n; i++) {
-		low = s->v[i] < low ? s->v[i] : low;
-		high = mw_larger(high, s->v[i]);
-	}
-	return high - low;
-}
-
-/* The points themselves. */
-struct series {
-	const double *t, *v;
-	size_t n;
-};
-
-/* The first time after `from` at which v is near a level and stays so until `to`. */
-static double settles(const struct series *a, double from, double to, double level, double slack)
-{
-	double at = to;
-	bool near = false;
-
-	for (size_t i = 0; i < a->n && a->t[i] <= to; i++) {
-		if (a->t[i] <= from || a->v[i] != a->v[i])
-			continue;
-		if (!near)
-			at = a->t[i];
-		near = absolute(a->v[i] - level) <= slack;
-	}
-	return near ? at : to;
-}
-
-/* The last time from `from` on until which v stays near a level, `to` at most. */
-static double leaves(const struct series *a, double from, double to, double level, double slack)
-{
-	double at = from;
-
-	for (size_t i = 0; i < a->n && a->t[i] <= to; i++) {
-		if (a->t[i] <= from || a->v[i] != a->v[i])
-			continue;
-		if (absolute(a->v[i] - level) > slack)
-			break;
-		at = a->t[i];
-	}
-	return at;
-}
-
-/* Neither rises nor falls: flat, a step, or what rose and stopped; else up and down. */
-static void rests(struct mw_trend *r, const struct mw_floors *s, const struct series *all, double slack)
-{
-	size_t tenth = s->n / 10 > 3 ? s->n / 10 : 3, flat = s->n, left = 0;
-	double before = median_in(s, s->t[0], s->t[tenth < s->n ? tenth - 1 : s->n - 1]);
-	double now = median_in(s, s->t[s->n > tenth ? s->n - tenth : 0], s->t[s->n - 1]);
-
-	while (flat && absolute(s->v[flat - 1] - now) <= slack)
-		flat--;
-	while (left < s->n && absolute(s->v[left] - before) <= slack)
-		left++;
-	r->level = now;
-	r->confidence = (double)s->n / (double)(s->n + 2);
-	r->since = s->t[flat < s->n ? flat : s->n - 1];
-	if (flat)
-		r->since = settles(all, s->t[flat - 1], r->since, now, slack);
-	r->begun = r->since;
-	if (s->n - flat < 3 || (s->n - flat) * 10 < s->n) {
-		r->course = MW_COURSE_TEETH;
-		r->since = r->begun = s->t[0];
-		return;
-	}
-	/* within the noise, but nobody would call it flat */
-	r->course = spread(s, flat) > absolute(now) / 10 ? MW_COURSE_TEETH : MW_COURSE_FLAT;
-	if (!flat || absolute(now - before) <= 3 * slack)
-		return;
-	r->gain = now - before;
-	r->begun = left ? leaves(all, s->t[left - 1], r->since, before, slack) : s->t[0];
-	r->course = flat < left + 3 || r->since - r->begun < (s->t[s->n - 1] - s->t[0]) / 20 ?
-			    MW_COURSE_STEP :
-			    MW_COURSE_ROSE;
-}
-
 /* --- a course --------------------------------------------------------------------- */
 
 static void range_of(struct mw_trend *r, const struct mw_floors *s)
@@ -510,5 +430,7 @@ void mw_trend_of(struct mw_trend *r, const double *t, const double *v, size_t n,
 	slack = least;
 	while (slack * slack < 16 * var)
 		slack *= 2;
-	rests(r, &s, &(struct series){ t, v, n }, slack);
+	while (n && t[n - 1] > to)
+		n--;
+	mw_rests(r, &s, &(struct mw_series){ t, v, n }, slack);
 }

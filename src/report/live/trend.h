@@ -77,8 +77,8 @@ double mw_trend_rise(const double *t, const double *v, size_t n, double from, do
 double mw_trend_sure_rise(const double *t, const double *v, size_t n, double from, double to, double rise);
 /*
  * The rank of one curve among many: the sure rise over [from, to], but no more than the rate of the
- * later part gives. A curve that rose only when the process began gets 0. A curve that falls gets
- * the change of its floor, which is negative. All values are known.
+ * later part gives. A curve that rose only when the process began gets 0. A curve that falls by a
+ * hundredth or more gets the change of its floor, which is negative. All values are known.
  */
 double mw_trend_rank(const double *t, const double *v, size_t n, double from, double to);
 

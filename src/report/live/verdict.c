@@ -213,13 +213,33 @@ static bool has_ended(const struct mw_trend *t)
 	return t->course == MW_COURSE_ROSE || t->course == MW_COURSE_STEP;
 }
 
+/*
+ * A change that began while the process started may be its start alone, or have come after that.
+ * Fills *t with what ended since then, and returns true; false: it was the start.
+ */
+static bool ended_later(struct mw_trend *t, const struct mw_look *l, enum mw_rss_part part, double booted)
+{
+	double all = mw_larger(t->gain, -t->gain), since,
+	       step = (l->scale->to - l->scale->from) / MW_TREND_BINS;
+	struct mw_trend later;
+
+	if (t->begun >= booted)
+		return true;
+	mw_trend_of(&later, l->t, l->v, mw_look_series(l, part), booted, l->scale->to, l->least);
+	since = has_ended(&later) ? mw_larger(later.gain, -later.gain) : 0;
+	if (since >= all / 2 && later.begun > booted + 3 * step)
+		*t = later;
+	return since >= all / 4;
+}
+
 /* What has ended: a rise, a step. False: nothing, or it was the start of the process. */
 static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
 			size_t n, enum mw_rss_part of)
 {
 	const struct mw_look *l = &looks[0];
-	const struct mw_trend *t;
+	double booted = e->start + BOOT_SECONDS;
 	enum mw_verdict_kind kind;
+	struct mw_trend t;
 
 	if (!has_ended(&l->trend[of]))
 		return false;
@@ -227,18 +247,19 @@ static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const
 	for (size_t i = 1; i < n; i++)
 		if (has_ended(&looks[i].trend[of]) && looks[i].trend[of].begun < l->scale->points[0].t &&
 		    looks[i].trend[of].since >
-			    l->trend[of].since - (looks[i].scale->to - looks[i].scale->from) / 10)
+			    l->trend[of].since - (looks[i].scale->to - looks[i].scale->from) / 5)
 			l = &looks[i];
-	t = &l->trend[of];
-	if (t->since < e->start + BOOT_SECONDS)
+	t = l->trend[of];
+	if (t.since < booted || !ended_later(&t, l, of, booted))
 		return false;
-	if ((t->gain < 0 ? -t->gain : t->gain) < mw_larger(t->level / 50, MIB))
+	if ((t.gain < 0 ? -t.gain : t.gain) < mw_larger(t.level / 50, MIB))
 		return false;
-	kind = t->course == MW_COURSE_STEP || t->gain < 0 ? MW_VERDICT_STEP : MW_VERDICT_GREW;
-	say(v, e, l, kind, of == MW_PART_RSS ? mw_look_most_by(l, t->begun) : of, t);
+	kind = t.course == MW_COURSE_STEP || t.gain < 0 ? MW_VERDICT_STEP : MW_VERDICT_GREW;
+	say(v, e, l, kind, of == MW_PART_RSS ? mw_look_most_by(l, t.begun) : of, &t);
+	v->rate_of = of;
 	measure(v, l, v->begun, l->scale->to, mw_trend_change);
 	/* curves have longer steps than RSS: what came before the rise isn't part of it */
-	if (v->n && v->locations[0].change > 2 * mw_larger(t->gain, -t->gain) + MIB)
+	if (v->n && v->locations[0].change > 2 * mw_larger(t.gain, -t.gain) + MIB)
 		v->n = 0;
 	if (kind == MW_VERDICT_GREW && v->n && v->part == MW_PART_LIVE && v->locations[0].share > 0.5)
 		v->kind = MW_VERDICT_FILLED;

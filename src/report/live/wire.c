@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define VERSION "mwrap table 4"
+#define VERSION "mwrap table 5"
 
 /* The one list of the fields of a row and of a process that travel, in order. */
 /* clang-format off */
@@ -87,25 +87,47 @@ static int put_at(struct mw_buf *b, const struct mw_api *api, const char *locati
 		field(b, l->addr);
 		mw_buf_str(b, "\n");
 	}
+	ret = mw_wire_put_stacks_at(b, api, at.row);
 	mw_at_free(&at, api);
-	return 0;
+	return ret;
+}
+
+static void put_head(struct mw_buf *b, const struct mw_api *api)
+{
+	struct mw_stats s;
+
+	api->stats(&s);
+	mw_buf_str(b, VERSION "\n");
+	put_process(b, &s);
 }
 
 int mw_wire_write(struct mw_buf *b, const struct mw_api *api, enum mw_wire_what what,
 		  const char *location, size_t len)
 {
-	struct mw_stats s;
 	int ret = 0;
 
-	api->stats(&s);
-	mw_buf_str(b, VERSION "\n");
-	put_process(b, &s);
+	put_head(b, api);
 	if (what == MW_WIRE_ALL)
 		ret = put_all(b, api);
 	else if (what == MW_WIRE_AT)
 		ret = put_at(b, api, location, len);
 	else if (what == MW_WIRE_STACKS)
-		ret = mw_wire_put_stacks(b, api, put_row);
+		ret = mw_wire_put_stacks(b, api, &(struct mw_profile_how){ 0 }, put_row);
+	return ret || b->failed ? -1 : 0;
+}
+
+int mw_wire_write_grown(struct mw_buf *b, const struct mw_api *api, const struct mw_profile_how *how,
+			const int64_t *total)
+{
+	int ret;
+
+	put_head(b, api);
+	ret = mw_wire_put_stacks(b, api, how, put_row);
+	if (total) {
+		mw_buf_str(b, "~"); /* no row begins so */
+		mw_buf_i64(b, *total);
+		mw_buf_str(b, "\t\n");
+	}
 	return ret || b->failed ? -1 : 0;
 }
 
@@ -353,6 +375,8 @@ static void take_stack(struct reader *r, struct mw_wire *w)
 	s->live_blocks = (double)take(r) / MW_WIRE_BLOCKS;
 	s->samples = take_u32(r);
 	s->live_samples = take_u32(r);
+	s->born_bytes = (double)take(r);
+	s->born_samples = take_u32(r);
 	s->first = (uint32_t)w->chain_n;
 	while (!r->bad && *r->p != '\n') {
 		uint32_t frame = take_index(r, w->frames_n);
@@ -391,7 +415,7 @@ static bool make_room(struct mw_wire *w, const struct reader *r)
 		frames += kind == '@';
 		stacks += kind == '#';
 		chain += kind == '#' ? tabs : 0;
-		rows += !kind || !strchr("+=@#!*", kind);
+		rows += !kind || !strchr("+=@#!*~", kind);
 	}
 	w->rows = calloc(rows, sizeof(*w->rows));
 	w->lives = calloc(lives, sizeof(*w->lives));
@@ -414,6 +438,12 @@ static void take_line(struct reader *r, struct mw_wire *w)
 		break;
 	case '*':
 		take_spot(r, &w->self);
+		break;
+	case '~':
+		r->p++;
+		w->grown = true;
+		w->grown_total = take_signed(r);
+		take_newline(r);
 		break;
 	case '=':
 		r->p++;

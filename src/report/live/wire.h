@@ -5,14 +5,14 @@
  * The format is text, readable by people: a line with its version, one with
  * the process's figures, then one for each row and each live block ("+"), what the process says of
  * itself ("!") and the points of its curve ("*"), or its sampled stacks: texts ("="), frames of
- * these ("@"), and stacks of frames ("#"). Tabs
- * separate the fields; locations are escaped as in the text dump. It is no
+ * these ("@"), and stacks of frames ("#"). If the rows' growth is that of a range of time, a line
+ * ("~") has what all live bytes changed by. Tabs separate the fields; locations are escaped as in the text dump. It is no
  * interface: a reader rejects another version, and leaves that process out.
  */
 #ifndef MW_REPORT_WIRE_H
 #define MW_REPORT_WIRE_H
 
-#include "report/report.h"
+#include "report/profile.h"
 #include "self.h"
 
 /* One process's answer. All zero: none. Strings point into `text`. */
@@ -34,6 +34,8 @@ struct mw_wire {
 	const char **texts; /* owned; those of the frames */
 	size_t texts_n;
 	char *text; /* owned */
+	bool grown; /* the rows' growth, and these, are of the range that was asked for */
+	int64_t grown_total;
 };
 
 /* Blocks of a stack are estimated, and travel in units of so many parts of one. */
@@ -42,8 +44,9 @@ struct mw_wire {
 enum mw_wire_what {
 	MW_WIRE_SELF, /* no rows */
 	MW_WIRE_ALL, /* all rows */
-	MW_WIRE_AT, /* one location's row, if there is one, and its live blocks */
-	MW_WIRE_STACKS /* all rows, and the sampled stacks */
+	MW_WIRE_AT, /* one location's row, if there is one, its live blocks and its sampled stacks */
+	MW_WIRE_STACKS, /* all rows, and the sampled stacks */
+	MW_WIRE_GROWN /* the same, with the growth of a range of time: mw_wire_write_grown() */
 };
 
 /* Appends this process's answer. location: for MW_WIRE_AT. 0, or -1: no memory. */
@@ -55,9 +58,18 @@ int mw_wire_write(struct mw_buf *, const struct mw_api *, enum mw_wire_what, con
  */
 int mw_wire_write_self(struct mw_buf *, const struct mw_api *, const struct mw_self *);
 
-/* wire_stacks.c, for mw_wire_write(): all rows, and the sampled stacks. 0, or -1: no memory. */
-int mw_wire_put_stacks(struct mw_buf *, const struct mw_api *,
+/*
+ * Appends this process's answer to MW_WIRE_GROWN: the growth of the range of an mw_profile_how.
+ * total: the change of all live bytes; NULL: nothing is known of that time. 0, or -1: no memory.
+ */
+int mw_wire_write_grown(struct mw_buf *, const struct mw_api *, const struct mw_profile_how *,
+			const int64_t *total);
+
+/* wire_stacks.c, for wire.c: all rows, and the sampled stacks. 0, or -1: no memory. */
+int mw_wire_put_stacks(struct mw_buf *, const struct mw_api *, const struct mw_profile_how *,
 		       void (*put_row)(struct mw_buf *, const struct mw_row *));
+/* The same, of the only row that was put. */
+int mw_wire_put_stacks_at(struct mw_buf *, const struct mw_api *, const struct mw_row *);
 
 /*
  * Reads the output of mw_wire_write() of a process of this version. Takes ownership of text,

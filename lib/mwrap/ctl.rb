@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+require "shellwords"
+require_relative "version"
+require_relative "options"
+
+module Mwrap
+  # The work of bin/mwrapctl. Its commands are in ctl/, a file each.
+  module Ctl # :nodoc: all
+    # One line on stderr, and the status to exit with.
+    class Failure < StandardError
+      def status = 1
+    end
+
+    # The command line is wrong: nothing was asked.
+    class Usage < Failure
+      def status = 2
+    end
+  end
+end
+
+require_relative "ctl/commands"
+
+module Mwrap
+  module Ctl
+    class << self
+      # Returns the exit status. Words may have any bytes.
+      def run(argv)
+        call(*argv.map(&:b))
+        0
+      rescue Failure => e
+        $stderr.write("mwrapctl: #{e.message.b.gsub(/[\x00-\x1f\x7f]/n, "?")}\n")
+        e.status
+      rescue Errno::EPIPE # nobody reads the help any more
+        1
+      rescue Interrupt
+        130 # as shells have it for SIGINT
+      end
+
+      private
+
+      def call(name = nil, *args)
+        case name
+        when "--help", "-h" then $stdout.write(help)
+        when "--version", "-v" then $stdout.write("mwrapctl #{VERSION}\n")
+        when "help" then $stdout.write(args.empty? ? help : find(args[0]).help)
+        when nil then raise Usage, "COMMAND: missing: see mwrapctl --help"
+        when /\A-/ then raise Usage, "#{name}: unknown option: see mwrapctl --help"
+        else
+          command = find(name)
+          args.intersect?(%w[--help -h]) ? $stdout.write(command.help) : command.call(args)
+        end
+      end
+
+      def find(name)
+        COMMANDS.find { |c| c.name == name } or raise Usage, "#{name}: unknown command: see mwrapctl --help"
+      end
+
+      def help
+        <<~HEAD + COMMANDS.map { |c| Options.line("#{c.name} #{c.argument}", c.summary) }.join + <<~TAIL
+          usage: mwrapctl COMMAND [ARG ...]
+                 mwrapctl help COMMAND
+                 mwrapctl --help | --version
+
+          Asks a process that runs under mwrap, from outside.
+
+        HEAD
+
+          The manual:  #{manual}
+        TAIL
+      end
+
+      # RubyGems doesn't install manuals where man looks.
+      def manual
+        page = File.expand_path("../../doc/mwrapctl.1", __dir__)
+        File.file?(page) ? "man #{page.shellescape}" : "man mwrapctl"
+      end
+    end
+  end
+end

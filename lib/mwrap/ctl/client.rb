@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+require "json"
+require "net/http"
+require "socket"
+require "timeout"
+require_relative "../executable"
+
+module Mwrap
+  module Ctl
+    # Net::HTTP, which knows chunks and gzip, over a Unix socket.
+    class UnixHTTP < Net::HTTP # :nodoc: all
+      # No proxy, whatever the environment says
+      def self.at(path) = new("localhost", 80, nil).tap { |http| http.instance_variable_set(:@unix_path, path) }
+
+      private
+
+      def connect
+        # a full queue blocks connect(2)
+        socket = Timeout.timeout(open_timeout, Net::OpenTimeout) { UNIXSocket.new(@unix_path) }
+        @socket = Net::BufferedIO.new(socket, read_timeout: read_timeout, write_timeout: write_timeout)
+        @last_communicated = nil
+        on_connect
+      end
+    end
+
+    # Asks the server at an Endpoint. Every refusal is a Failure.
+    class Client # :nodoc: all
+      OPEN_SECONDS = 10
+      READ_SECONDS = 60 # /all/ waits for each process
+      SHOWN_MAX = 200   # characters of somebody else's text in a message
+      STRANGE = [Net::ProtocolError, Net::HTTPBadResponse, Net::HTTPHeaderSyntaxError, IOError, *(Zlib::Error if Net::HTTP::HAVE_ZLIB)].freeze
+
+      def initialize(endpoint, token)
+        @at = endpoint
+        @token = token
+      end
+
+      # The bytes of a page. path: below the process, or below all of them
+      def get(path) = ask(@at.base + @at.member + path)
+
+      # JSON that must be an object. Its text is kept, as UTF-8, by `text` if that is given.
+      def json(path, text = +"")
+        text.replace(get(path)).force_encoding(Encoding::UTF_8)
+        tree = JSON.parse(text) if text.valid_encoding?
+        tree.is_a?(Hash) ? tree : strange
+      rescue JSON::ParserError
+        strange
+      end
+
+      # What the processes of the family say of themselves: Hashes; none if they can't be asked.
+      def family
+        list = JSON.parse(ask("#{@at.base}/family.json"))
+        list.is_a?(Hash) ? Array(list["processes"]).grep(Hash) : []
+      rescue Failure, JSON::ParserError
+        []
+      end
+
+      def strange
+        raise Failure, "#{@at.name}: no answer of mwrap: name the server of a process that runs under it"
+      end
+
+      private
+
+      def http
+        http = @at.path ? UnixHTTP.at(@at.path) : Net::HTTP.new(@at.host, @at.port)
+        http.use_ssl = true if @at.ssl
+        http.open_timeout = OPEN_SECONDS
+        http.read_timeout = READ_SECONDS
+        http.max_retries = 0
+        http
+      end
+
+      def ask(target)
+        request = Net::HTTP::Get.new(target)
+        request["Host"] = "localhost" if @at.path
+        request.basic_auth(*@at.login) if @at.login
+        request["Authorization"] = "Bearer #{@token}" if @token
+        answer(http.start { |h| h.request(request) })
+      rescue Net::OpenTimeout, Net::ReadTimeout, Net::WriteTimeout
+        raise Failure, "#{@at.name}: no answer within #{READ_SECONDS} seconds: see whether its process is stopped"
+      rescue SystemCallError => e
+        raise Failure, "#{@at.name}: #{problem(e)}"
+      rescue SocketError => e
+        raise Failure, "#{@at.name}: no such host: #{shown(e.message)}"
+      rescue *STRANGE
+        strange
+      rescue OpenSSL::SSL::SSLError => e # last, since its name loads OpenSSL
+        raise Failure, "#{@at.name}: no TLS: #{shown(e.message)}"
+      end
+
+      def problem(error)
+        case error
+        when Errno::ECONNREFUSED
+          option = @at.path ? "socket:#{@at.path}" : "listen:#{@at.name}"
+          @at.name.include?("://") ? "no process listens there" : "no process listens: start one with MWRAP=#{option}"
+        when Errno::EACCES, Errno::EPERM then "permission denied: run mwrapctl as the user of the process"
+        when Errno::ECONNRESET, Errno::EPIPE then "the connection was cut: see whether its process has ended"
+        else Executable.reason(error)
+        end
+      end
+
+      def answer(response)
+        case response
+        when Net::HTTPOK then response.body
+        when Net::HTTPUnauthorized
+          raise Failure, "#{@at.name}: wants #{@token ? "another token" : "a token"}: give the right file by --token-file"
+        when Net::HTTPRedirection
+          raise Failure, "#{@at.name}: moved: name #{shown(response["Location"].to_s)}"
+        else
+          raise Failure, "#{@at.name}: status #{response.code}: #{reason(response)}"
+        end
+      end
+
+      # The server's own words, which are one line of text.
+      def reason(response)
+        return shown(response.body.to_s) if response["Content-Type"].to_s.start_with?("text/plain")
+        "no answer of mwrap"
+      end
+
+      def shown(text)
+        text.dup.force_encoding(Encoding::UTF_8).scrub("?").strip.gsub(/[^[:print:]]+/, " ")[0, SHOWN_MAX].b
+      end
+    end
+  end
+end

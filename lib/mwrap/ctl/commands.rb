@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+require_relative "command"
+
+module Mwrap
+  module Ctl
+    # The one list of commands: the help, doc/mwrapctl.1 and the completions are made from it.
+    COMMANDS = [
+      Command.new(
+        name: "flame", argument: "SOCKET",
+        summary: "write who called the lines that allocate: a flame graph as one file",
+        about: <<~TEXT,
+          Writes a flame graph of what a process holds, as one page that needs no server
+          and no network, or in a form for another viewer. The process must have been
+          started with the option stacks, as in MWRAP=socket:/tmp/mw.sock,stacks:auto
+        TEXT
+        forms: [
+          ["PATH", "a Unix socket, or the directory of socket_dir"],
+          ["PID", "a process, whose MWRAP names its server"],
+          ["HOST:PORT", "a port of listen"],
+          ["http://HOST/PATH", "where a Rack app has mounted MwrapRack; https, too"],
+          [".../PID, .../all", "behind any of these: a process of its family, or all of them"]
+        ],
+        options: [
+          Option.new(name: "output", letter: "o", value: "FILE", help: "where to; - is stdout, also if that is a terminal",
+                     manual: "Writes to FILE, and replaces it if it is there. `-` is stdout, also if that is a terminal. Without this option the output goes to stdout, unless that is a terminal."),
+          Option.new(name: "by", value: "live|total|growth", help: "bytes live now (the default), all allocated ones, or growth",
+                     manual: "What counts: bytes that are live now, all that were allocated since the start or the last reset, or growth since then. The default is `live`."),
+          Option.new(name: "location", value: "LOCATION", help: "only the stacks of this line, such as /srv/app.rb:45",
+                     manual: "Only the stacks of this location, as the table has it, or by its short id. For `html` and `json`."),
+          Option.new(name: "invert", help: "lines that allocate first, then their callers",
+                     manual: "Lines that allocate come first, then their callers. For `html` and `json`."),
+          Option.new(name: "format", value: "html|json|collapsed|speedscope|pprof", help: "the default is html",
+                     manual: "`html` is the page, `json` is its data, `collapsed` is a text for flamegraph.pl. `speedscope` and `pprof` are files for these programs. The default is `html`."),
+          Option.new(name: "pid", value: "PID", help: "this process of the family",
+                     manual: "Asks for this process of the family."),
+          Option.new(name: "all", help: "all processes of the family, added up",
+                     manual: "Asks for all processes of the family, added up."),
+          Option.new(name: "token-file", value: "FILE", help: "its first line is the token that the server wants",
+                     manual: "The first line of FILE is the token that the server wants. For a process that is named by its PID the default is the file in its MWRAP.")
+        ],
+        action: lambda do |socket, given|
+          require_relative "flame"
+          Flame.new(socket, given).run
+        end
+      )
+    ].freeze
+  end
+end

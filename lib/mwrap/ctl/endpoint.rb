@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+require "socket"
+require "uri"
+require_relative "../executable"
+
+module Mwrap
+  module Ctl
+    # Where a server is, from what a person wrote. name: as messages say it; path: of a Unix socket,
+    # or host, port, ssl and login; base: where it is mounted ("" or "/mwrap"); member: which of its
+    # family is meant ("", "/4711", "/all"); token_file: where its token is, if that is known.
+    Endpoint = Struct.new(:name, :path, :host, :port, :ssl, :login, :base, :member, :token_file, keyword_init: true)
+
+    class << Endpoint # :nodoc: all
+      MEMBER = %r{/(all|[1-9]\d*)/?\z}
+      ADDRESS = %r{\A(\[[\h:.]+\]|[A-Za-z0-9.\-]+):(\d+)/?\z}
+      PATH_MAX = 107 # the kernel's room for a socket's path
+      private_constant :MEMBER, :ADDRESS, :PATH_MAX
+
+      # member: "all", a PID as text, or nil: what `text` says
+      def find(text, member)
+        raise Failure, "SOCKET: empty: name a socket, a PID or HOST:PORT" if text.empty?
+        return url(text, member) if text.match?(%r{\Ahttps?://}i)
+        there(text, member) || (process(text, member) if text.match?(/\A[1-9]\d*\z/)) || below(text, member) || address(text, member) or
+          raise Failure, "#{text}: no such socket: name the one that MWRAP has, a PID or HOST:PORT"
+      end
+
+      private
+
+      def at(name, member, **rest) = new(name: name, base: "", member: member ? "/#{member}" : "", **rest)
+
+      # A file
+      def there(path, member)
+        stat = File.stat(path)
+        return directory(path, member) if stat.directory?
+        return socket(path, member) if stat.socket?
+        raise Failure, "#{path}: not a socket: name the one that MWRAP has"
+      rescue Errno::ENOENT, Errno::ENOTDIR
+        nil
+      rescue SystemCallError => e
+        raise Failure, "#{path}: #{Executable.reason(e)}"
+      end
+
+      def socket(path, member)
+        path.bytesize <= PATH_MAX or
+          raise Failure, "#{path}: too long for a socket: change to its directory and name it from there"
+        at(path, member, path: path)
+      end
+
+      # SOCKET/PID, DIRECTORY/PID, HOST:PORT/PID, and /all of them
+      def below(text, member)
+        own = text[MEMBER, 1] or return
+        before = text.sub(MEMBER, "")
+        there(before, member || own) || address(before, member || own)
+      end
+
+      # socket_dir: a process of it knows the others.
+      def directory(path, member)
+        pids = Dir.children(path).map(&:b).filter_map { |name| name[/\A([1-9]\d*)\.sock\z/, 1] }.sort_by(&:to_i)
+        if member && member != "all"
+          pids.include?(member) or raise Failure, "#{path}: no process #{member}: #{known(pids)}"
+          return socket(File.join(path, "#{member}.sock"), nil)
+        end
+        pids = pids.select { |pid| listens?(File.join(path, "#{pid}.sock")) }
+        raise Failure, "#{path}: no process listens there: start one with MWRAP=socket_dir:#{path}" if pids.empty?
+        raise Failure, "#{path}: several processes: give --all, or --pid with one of #{pids.join(", ")}" if pids.size > 1 && !member
+        socket(File.join(path, "#{pids[0]}.sock"), member)
+      end
+
+      def known(pids) = pids.empty? ? "there is none" : "known are #{pids.join(", ")}"
+
+      def listens?(path)
+        UNIXSocket.open(path, &:close)
+        true
+      rescue SystemCallError, ArgumentError
+        false
+      end
+
+      def address(text, member)
+        m = ADDRESS.match(text) or return
+        port = m[2].to_i
+        port.between?(1, 65_535) or raise Failure, "#{text}: wrong port: write 1 to 65535"
+        at(text.chomp("/"), member, host: m[1].delete("[]"), port: port)
+      end
+
+      # A port, or the mount of a Rack app
+      def url(text, member)
+        uri = URI.parse(text)
+        uri.host.to_s.empty? and raise Failure, "#{text}: no host: write http://HOST:PORT/PATH"
+        base = uri.path.sub(%r{/+\z}, "")
+        # a page's address, copied from a browser
+        base = base.delete_suffix("/flame")
+        member ? base = base.sub(MEMBER, "") : (own = base[MEMBER, 1] and base = base.sub(MEMBER, ""))
+        login = [uri.user, uri.password].map { |s| URI.decode_www_form_component(s.to_s) } if uri.user
+        at(shown(uri), member || own, host: uri.hostname, port: uri.port, ssl: uri.scheme == "https", login: login).tap { |e| e.base = base }
+      rescue URI::InvalidURIError
+        raise Failure, "#{text}: not a URL: write http://HOST:PORT/PATH"
+      end
+
+      # Without the password
+      def shown(uri) = uri.dup.tap { |u| u.userinfo = nil if u.userinfo }.to_s
+
+      # --- a process by its number -------------------------------------------------------
+
+      # The server that the options in its environment name
+      def process(pid, member)
+        options = environment(pid)
+        path = options["socket"] || options["socket_dir"]
+        port = options["listen"] unless options["listen"]&.end_with?(":0") # any free one: not known here
+        found = path ? there(inside(pid, path), member || pid) : port && address(port, member || pid)
+        found or raise Failure, "process #{pid}: no server that its MWRAP names: name its socket or HOST:PORT"
+        found.token_file = options["token_file"]&.then { |file| inside(pid, file) }
+        found
+      end
+
+      # MWRAP of a process, as src/options/options.c takes it apart
+      def environment(pid)
+        text = File.binread("/proc/#{pid}/environ").split("\0").filter_map { |s| s[/\AMWRAP=(.*)/mn, 1] }.first.to_s
+        text.scan(/(?:\\.|[^,\\]|\\\z)+/mn).to_h do |item|
+          key, value = item.split(":", 2)
+          value = value.to_s.gsub(/\\(.)/mn) { $1 }.gsub(/%([p%])/n) { $1 == "p" ? pid : "%" }
+          [key, value]
+        end
+      rescue Errno::ENOENT, Errno::ESRCH
+        raise Failure, "process #{pid}: no such process: name a socket, a PID or HOST:PORT"
+      rescue Errno::EACCES
+        raise Failure, "process #{pid}: permission denied: run mwrapctl as its user"
+      end
+
+      def inside(pid, path) = path.start_with?("/") ? path : File.join("/proc/#{pid}/cwd", path)
+    end
+  end
+end

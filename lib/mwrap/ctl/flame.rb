@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+require "uri"
+require_relative "client"
+require_relative "endpoint"
+require_relative "flame_page"
+
+module Mwrap
+  module Ctl
+    # mwrapctl flame: who called the lines that allocate, as one page or in a form for another viewer.
+    class Flame # :nodoc: all
+      # What is asked for each form; those of :tree know what one location's stacks are.
+      FORMATS = { "html" => :tree, "json" => :tree, "collapsed" => "/stacks.collapsed",
+                  "speedscope" => "/stacks.speedscope.json", "pprof" => "/debug/pprof/heap" }.freeze
+
+      def initialize(socket, given)
+        @socket = socket
+        @given = given
+        @format = given.fetch("format", "html")
+        @by = given.fetch("by", "live")
+      end
+
+      def run
+        check
+        @at = Endpoint.find(@socket, @given["all"] ? "all" : @given["pid"])
+        @client = Client.new(@at, token)
+        write(content)
+      end
+
+      private
+
+      def check
+        raise Usage, "--pid and --all: exclude each other: give one of them" if @given["pid"] && @given["all"]
+        raise Usage, "--pid: \"#{@given["pid"]}\" is not a PID: write digits only" unless @given.fetch("pid", "1").match?(/\A[1-9]\d*\z/)
+        unless tree?
+          (%w[location invert] & @given.keys).each { |name| raise Usage, "--#{name}: not for --format #{@format}: use html or json" }
+          raise Usage, "--by growth: not for --format #{@format}: use html or json" if @by == "growth"
+        end
+        raise Usage, "stdout: is a terminal: give -o FILE" if @given["output"].nil? && $stdout.tty?
+      end
+
+      def tree? = FORMATS.fetch(@format) == :tree
+
+      def token
+        path = @given["token-file"] || @at.token_file or return
+        line = File.open(path, "rb") { |f| f.gets("\n", 1024) }.to_s.strip
+        return line if line.match?(/\A[\x21-\x7e]+\z/n)
+        raise Failure, "#{path}: no token: its first line has to be one"
+      rescue SystemCallError => e
+        raise Failure, "#{path}: #{Executable.reason(e)}" if @given["token-file"]
+      end
+
+      def content
+        text = +""
+        tree = @client.json("/flame.json?#{query(tree? ? {} : { "limit" => 1 })}", text)
+        require_stacks(tree)
+        return @client.get("#{FORMATS.fetch(@format)}?by=#{@by}") unless tree?
+        return text if @format == "json"
+        FlamePage.new(text, @client, @at).to_s
+      end
+
+      def query(more)
+        asked = { "by" => @by, "location" => @given["location"], "invert" => ("1" if @given["invert"]), **more }.compact
+        URI.encode_www_form(asked)
+      end
+
+      def require_stacks(tree)
+        names, samples, rate = tree.values_at("names", "samples", "rate")
+        names.is_a?(Array) && samples.is_a?(Integer) or @client.strange
+        return unless samples.zero? && rate.to_i.zero?
+        raise Failure, "#{@at.name}: no stacks are kept: start the process with MWRAP=...,stacks:auto"
+      end
+
+      def write(bytes)
+        to = @given.fetch("output", "-")
+        if to == "-"
+          $stdout.binmode
+          $stdout.write(bytes)
+          $stdout.flush
+        else
+          File.binwrite(to, bytes)
+        end
+      rescue SystemCallError => e
+        raise Failure, "#{to == "-" ? "stdout" : to}: #{Executable.reason(e)}"
+      end
+    end
+  end
+end

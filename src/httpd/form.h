@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* form.h - the fields of a form that is posted to /ctl, as a query. */
+#ifndef MW_HTTPD_FORM_H
+#define MW_HTTPD_FORM_H
+
+#include <stdbool.h>
+
+#include "http/message.h"
+
+/* Does the path of this target end in "/ctl", as that of another process may? */
+bool mw_form_is_for(const char *uri);
+
+/*
+ * Adds the fields of req's body to its query, so that a request for another process takes them along.
+ * *query: the new one, for the caller to free; else it stays. 0, or the status of a refusal and *why.
+ */
+unsigned mw_form_to_query(struct mw_request *req, char **query, const char **why);
+
+#endif

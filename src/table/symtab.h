@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * symtab.h - names of functions that a library doesn't export, by its file's own table of symbols.
+ *
+ * The dynamic linker knows exported functions only. A file that isn't stripped has a table of all
+ * (.symtab), which isn't mapped. It is read when such a name is needed. Its code must be what is
+ * mapped, since another file may have taken the library's name by then.
+ */
+#ifndef MW_TABLE_SYMTAB_H
+#define MW_TABLE_SYMTAB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct link_map;
+
+enum { MW_SYMTAB_CODES = 4, MW_SYMTABS = 8 };
+
+/* What is kept of a file, for the next question. */
+struct mw_symtab {
+	const struct link_map *of;
+	uintptr_t base; /* of that, and where its dynamic section is: another may get the same address */
+	const void *dynamic;
+	char *symbols, *names; /* lent; NULL: the file has none, or can't be read */
+	size_t symbols_size, names_size;
+	struct {
+		uint64_t from, end, offset; /* addresses in the file's terms, and where it has them */
+	} codes[MW_SYMTAB_CODES];
+};
+
+/* All zero at first. */
+struct mw_symtabs {
+	struct mw_symtab v[MW_SYMTABS];
+	unsigned next; /* whose place the next file takes */
+};
+
+/*
+ * The function that has this address; valid until the next call. NULL: not known. The caller keeps
+ * libraries meanwhile (closes.h).
+ */
+const char *mw_symtab_find(struct mw_symtabs *, const struct link_map *, uintptr_t address);
+void mw_symtab_end(struct mw_symtabs *); /* all zero again */
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What locations grew by in a range of time: by the moments of the history, and since a mark. */
+/* uses: @server */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../../src/report/live/grown.h"
+
+enum { LEAK = 1, FALLS = 2, SMALL = 3, LATE = 299, IDS = 300 };
+
+static struct mw_curves c;
+static struct mw_live_sum sums[IDS];
+static char names[IDS][16];
+static void *kept[64];
+static size_t kept_n;
+static uint32_t now;
+
+static bool live_sums(struct mw_live_sums *s)
+{
+	*s = (struct mw_live_sums){ .end = now < 20 ? LATE : IDS, .v = malloc(sizeof(sums)) };
+	memcpy(s->v, sums, sizeof(sums));
+	return true;
+}
+
+static void live_sums_free(struct mw_live_sums *s)
+{
+	free(s->v);
+}
+
+static struct mw_snapshot *snapshot(void)
+{
+	struct mw_snapshot *s = calloc(1, sizeof(*s));
+
+	s->rows = calloc(IDS, sizeof(*s->rows));
+	for (uint32_t id = 1; id < IDS; id++)
+		s->rows[s->n++] = (struct mw_row){ .id = id,
+						   .location = names[id],
+						   .location_len = (uint32_t)strlen(names[id]),
+						   .live_bytes = sums[id].bytes,
+						   .growth = 12345 };
+	return s;
+}
+
+static void snapshot_free(struct mw_snapshot *s)
+{
+	free(s->rows);
+	free(s);
+}
+
+static void *keep(size_t bytes)
+{
+	return kept[kept_n++] = calloc(1, bytes);
+}
+
+static const struct mw_api api = {
+	.live_sums = live_sums,
+	.live_sums_free = live_sums_free,
+	.snapshot = snapshot,
+	.snapshot_free = snapshot_free,
+	.keep = keep,
+};
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&c, 0, sizeof(c));
+	memset(sums, 0, sizeof(sums));
+	for (uint32_t id = 1; id < IDS; id++)
+		snprintf(names[id], sizeof(names[id]), "f%u:1", id);
+	now = 0;
+	mw_curves_start(&c, &api, true, false);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	mw_curves_end(&c);
+	while (kept_n)
+		free(kept[--kept_n]);
+	return 0;
+}
+
+/* Each second up to `to`: one leaks 64 bytes, one falls by as much; one comes after 20 seconds. */
+static void run(uint32_t to)
+{
+	for (; now <= to; now++) {
+		sums[LEAK].bytes = 6400 + now * 64;
+		sums[FALLS].bytes = 64000 - now * 64;
+		sums[LATE].bytes = now < 20 ? 0 : 3200;
+		mw_curves_second(&c, &api, now);
+	}
+}
+
+static const struct mw_row *row_of(const struct mw_snapshot *s, uint32_t id)
+{
+	assert_int_equal(s->rows[id - 1].id, id);
+	return &s->rows[id - 1];
+}
+
+static void between_two_moments(void **state)
+{
+	struct mw_snapshot *s = snapshot();
+	struct mw_grown g;
+
+	(void)state;
+	run(62);
+	/* moments are 5 s apart: the last one not after each end */
+	assert_int_equal(mw_grown_read(&g, &c, &api, 12, 44.9), 0);
+	assert_true(g.from == 10 && g.to == 40);
+	assert_true(g.total == 3200); /* what leaks and what falls are even */
+	assert_true(mw_grown_set(s, &g));
+	assert_true(row_of(s, LEAK)->growth == 30 * 64);
+	assert_true(row_of(s, FALLS)->growth == -30 * 64);
+	assert_true(row_of(s, LATE)->growth == 3200);
+	assert_true(row_of(s, SMALL)->growth == 0);
+	assert_true(mw_grown_sum(s) == g.total);
+	mw_grown_free(&g);
+	/* within one step nothing is known to have changed; nor is there anything before the first one */
+	assert_int_equal(mw_grown_read(&g, &c, &api, 11, 14), 0);
+	assert_true(g.from == 10 && g.to == 10 && g.total == 0);
+	assert_true(mw_grown_set(s, &g));
+	assert_true(row_of(s, LEAK)->growth == 0);
+	mw_grown_free(&g);
+	assert_int_equal(mw_grown_read(&g, &c, &api, -9, -1), 1);
+	assert_true(mw_grown_set(s, &g)); /* all zero: no growth */
+	assert_true(mw_grown_sum(s) == 0);
+	snapshot_free(s);
+}
+
+/* An id that another location has by now, and one without a row. */
+static void of_the_same_location(void **state)
+{
+	static const uint64_t bytes[] = { 100, 900 };
+	struct mw_curve curves[3];
+	struct mw_grown g = { .set = { .n = 3, .v = curves } };
+	struct mw_snapshot *s = snapshot();
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		curves[i] =
+			(struct mw_curve){ .location = "f7:1", .location_len = 4, .n = 2, .bytes = bytes };
+	curves[0].id = 7;
+	curves[1].id = 8;
+	curves[2].id = MW_ID_NONE;
+	assert_true(mw_grown_set(s, &g));
+	assert_true(row_of(s, 7)->growth == 800);
+	assert_true(mw_grown_sum(s) == 800);
+	snapshot_free(s);
+}
+
+/* There are more locations than the history keeps: of the others together it knows the sum. */
+static void more_than_are_kept(void **state)
+{
+	struct mw_snapshot *s = snapshot();
+	struct mw_grown g;
+	int64_t sum = 0;
+
+	(void)state;
+	for (uint32_t id = SMALL; id < LATE; id++)
+		sums[id].bytes = 640000 + id * 64;
+	run(30);
+	for (uint32_t id = SMALL; id < LATE; id++)
+		sums[id].bytes += 6400;
+	run(62);
+	assert_int_equal(mw_grown_read(&g, &c, &api, 30, 62), 0);
+	assert_true(g.total == (LATE - SMALL) * 6400);
+	assert_true(mw_grown_set(s, &g));
+	sum = mw_grown_sum(s);
+	assert_true(sum > 200 * 6400 && sum < g.total);
+	mw_grown_free(&g);
+	snapshot_free(s);
+}
+
+static void since_a_mark(void **state)
+{
+	struct mw_snapshot *s = snapshot();
+	struct mw_mark mark = { 0 };
+
+	(void)state;
+	sums[LEAK].bytes = 100;
+	snapshot_free(s);
+	s = snapshot();
+	assert_int_equal(mw_mark_set(&mark, s, 1), 0);
+	s->rows[LEAK - 1].live_bytes = 30;
+	s->rows[LATE - 1].live_bytes = 7;
+	assert_true(mw_grown_set_mark(s, &mark));
+	assert_true(row_of(s, LEAK)->growth == -70 && row_of(s, LATE)->growth == 7);
+	assert_true(mw_grown_sum(s) == -63);
+	mw_mark_clear(&mark);
+	snapshot_free(s);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(between_two_moments),
+		TEST(of_the_same_location),
+		TEST(more_than_are_kept),
+		TEST(since_a_mark),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

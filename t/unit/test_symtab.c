@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names of functions that a file doesn't export, by its own table of symbols. */
+/* uses: src/table/symtab.c src/base/arena.c src/base/log.c */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "../../src/table/symtab.h"
+
+static struct mw_symtabs t;
+
+__attribute__((noinline)) static int not_exported(int n)
+{
+	return n * 3 + 1;
+}
+
+static struct link_map *map_of(const void *address)
+{
+	struct link_map *map = NULL;
+	Dl_info i;
+
+	assert_true(dladdr1(address, &i, (void **)&map, RTLD_DL_LINKMAP) != 0);
+	return map;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	mw_symtab_end(&t);
+	return 0;
+}
+
+static void the_programs_own(void **state)
+{
+	struct link_map *map = map_of((const void *)not_exported);
+	Dl_info i;
+
+	(void)state;
+	assert_int_equal(not_exported(1), 4);
+	assert_true(dladdr((const void *)not_exported, &i) && !i.dli_sname);
+	for (int again = 0; again < 2; again++) {
+		assert_string_equal(mw_symtab_find(&t, map, (uintptr_t)not_exported), "not_exported");
+		assert_string_equal(mw_symtab_find(&t, map, (uintptr_t)not_exported + 1), "not_exported");
+		assert_string_equal(mw_symtab_find(&t, map, (uintptr_t)map_of), "map_of");
+	}
+	assert_null(mw_symtab_find(&t, map, map->l_addr));
+	assert_null(mw_symtab_find(&t, map, map->l_addr - 4096));
+	assert_null(mw_symtab_find(&t, map, (uintptr_t)&t));
+}
+
+static void a_stripped_library(void **state)
+{
+	(void)state;
+	/* one that no sanitizer has its own of */
+	uintptr_t at = (uintptr_t)gnu_get_libc_version;
+
+	assert_null(mw_symtab_find(&t, map_of((const void *)at), at + 1));
+	assert_string_equal(mw_symtab_find(&t, map_of((const void *)not_exported), (uintptr_t)not_exported),
+			    "not_exported");
+}
+
+/* This very program in a file, with some of its bytes changed; as if it had been loaded from there. */
+static char path[] = "/tmp/mw-symtab-XXXXXX";
+static char *bytes;
+static size_t size;
+
+static void copy_begin(void)
+{
+	FILE *f = fopen("/proc/self/exe", "rb");
+	struct stat st;
+
+	assert_non_null(f);
+	assert_int_equal(fstat(fileno(f), &st), 0);
+	size = (size_t)st.st_size;
+	bytes = malloc(size);
+	assert_int_equal(fread(bytes, 1, size, f), size);
+	fclose(f);
+}
+
+static const char *name_in_copy(size_t n)
+{
+	struct link_map map = *map_of((const void *)not_exported);
+	int fd;
+	const char *name;
+
+	strcpy(path + strlen(path) - 6, "XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, n), n);
+	close(fd);
+	map.l_name = path;
+	mw_symtab_end(&t);
+	name = mw_symtab_find(&t, &map, (uintptr_t)not_exported);
+	unlink(path);
+	return name;
+}
+
+/* Another build took the place of the file: its names aren't those of what is mapped. */
+static void another_file(void **state)
+{
+	const unsigned char *code = (const unsigned char *)not_exported;
+	char *found;
+
+	(void)state;
+	copy_begin();
+	assert_string_equal(name_in_copy(size), "not_exported");
+	found = memmem(bytes, size, code, 12);
+	assert_non_null(found);
+	found[3] ^= 1;
+	assert_null(name_in_copy(size));
+	free(bytes);
+}
+
+/* Whatever the file has: no crash, and no name that isn't there. */
+static void broken_files(void **state)
+{
+	unsigned seed = 1;
+
+	(void)state;
+	copy_begin();
+	for (size_t n = 0; n < size; n += size / 40 + 1)
+		(void)name_in_copy(n);
+	for (int i = 0; i < 400; i++) {
+		size_t at, end = i % 2 ? 64 : size; /* its header, or all of it */
+		char was[4];
+
+		seed = seed * 1103515245 + 12345;
+		at = (seed >> 4) % (end - sizeof(was));
+		if (i % 4 == 2) /* its sections */
+			at = size - sizeof(was) - (seed >> 4) % 2048;
+		memcpy(was, bytes + at, sizeof(was));
+		memset(bytes + at, seed & 256 ? 0xff : (int)(seed >> 16 & 0xff), sizeof(was));
+		(void)name_in_copy(size);
+		memcpy(bytes + at, was, sizeof(was));
+	}
+	assert_string_equal(name_in_copy(size), "not_exported");
+	free(bytes);
+}
+
+static void no_file(void **state)
+{
+	struct link_map map = *map_of((const void *)not_exported);
+
+	(void)state;
+	map.l_name = (char *)(uintptr_t)"/no/such/file";
+	assert_null(mw_symtab_find(&t, &map, (uintptr_t)not_exported));
+	mw_symtab_end(&t);
+	map.l_name = (char *)(uintptr_t)"/tmp";
+	assert_null(mw_symtab_find(&t, &map, (uintptr_t)not_exported));
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_teardown(f, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(the_programs_own), TEST(a_stripped_library), TEST(another_file), TEST(broken_files),
+		TEST(no_file),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
