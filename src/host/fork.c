@@ -97,6 +97,7 @@ static void after_fork_child(void)
 	mw_heap_pages_after_fork();
 	mw_closes_after_fork();
 	mw_rcu_after_fork();
+	mw_flushed_after_fork();
 	mw_shards_after_fork(mw_state());
 	mw_stacks_after_fork(!had.in_reading && had.stacks);
 	mw_sampling_after_fork(mw_state());

@@ -122,6 +122,11 @@ static inline struct mw_flushed *mw_flushed(uint32_t id)
 struct mw_flushed_frees *mw_flushed_frees(uint32_t id);
 /* Never NULL: takes an entry. Lock-free, async-signal-safe. */
 struct mw_flushed_frees *mw_flushed_frees_taken(uint32_t id);
+/*
+ * In a forked child, before its first free is flushed: the entries that other threads of the parent
+ * were about to give to a location are free again.
+ */
+void mw_flushed_after_fork(void);
 
 /*
  * Maxima can't be subtracted, so each carries the epoch in which it was seen. The epoch goes up

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* flushed.c - where a location counts its frees outside the shards; see callsite.h. */
+#include <string.h>
+
 #include "callsite.h"
 
 struct mw_flushed_frees *mw_flushed_frees(uint32_t id)
@@ -10,7 +12,10 @@ struct mw_flushed_frees *mw_flushed_frees(uint32_t id)
 	return at ? &c->frees[at - 1] : NULL;
 }
 
-/* Takes an entry that is all zeros. One is free at any time but for moments. */
+/*
+ * Takes an entry that is all zeros. One is free at any time but for moments: there are more than
+ * locations, and no thread keeps one that its location doesn't have.
+ */
 static uint32_t take(struct mw_cs_chunk *c)
 {
 	uint32_t i = mw_get(&c->frees_next) % MW_CS_FREES;
@@ -44,4 +49,25 @@ struct mw_flushed_frees *mw_flushed_frees_taken(uint32_t id)
 		return &c->frees[i];
 	give_back(c, i); /* another thread was first */
 	return &c->frees[none - 1];
+}
+
+void mw_flushed_after_fork(void)
+{
+	bool used[MW_CS_FREES];
+
+	for (uint32_t n = 0; n < MW_CS_MAX / MW_CS_CHUNK; n++) {
+		struct mw_cs_chunk *c = mw_get(&mw_cs_chunks[n]);
+
+		if (!c)
+			continue;
+		memset(used, 0, sizeof(used));
+		for (uint32_t i = 0; i < MW_CS_CHUNK; i++) {
+			if (mw_get(&c->frees_at[i]))
+				used[mw_get(&c->frees_at[i]) - 1] = true;
+		}
+		for (uint32_t i = 0; i < MW_CS_FREES; i++) {
+			if (mw_get(&c->frees_taken[i]) && !used[i]) /* the parent's page stays shared if not */
+				mw_set(&c->frees_taken[i], (uint8_t)0);
+		}
+	}
 }
