@@ -54,7 +54,7 @@ end
 
 # --- the shells ---------------------------------------------------------------------
 
-# What may stand behind the colon: words, the name of what the shell itself completes, or nothing.
+# What may follow the colon: words, or the name of something that the shell completes; nil if neither.
 def kind(option)
   return option.value.split("|") if option.value.match?(/\A[a-z0-9|]+\z/)
   { "PATH" => :file, "DIRECTORY" => :directory, "GROUP" => :group }[option.value]
@@ -118,7 +118,7 @@ def ctl_bash(commands)
   end
   ["_mwrapctl_commands='#{commands.map(&:name).join(" ")}'",
    "_mwrapctl_options() {", "\tcase $1 in", *commands.map { |c| "\t#{c.name}) echo '#{c.options.flat_map { |o| ctl_flags(o) }.join(" ")} --help' ;;" }, "\tesac", "}",
-   "# What may stand behind an option; fails if it takes nothing.",
+   "# Prints the words that may follow an option. Fails if the option takes no value.",
    "_mwrapctl_values() {", "\tcase \"$1 $2\" in", *valued, "\t*) return 1 ;;", "\tesac", "\treturn 0", "}"].join("\n")
 end
 

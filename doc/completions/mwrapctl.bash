@@ -13,7 +13,7 @@ _mwrapctl_options() {
 	flame) echo '--output -o --by --location --invert --format --pid --all --token-file --help' ;;
 	esac
 }
-# What may stand behind an option; fails if it takes nothing.
+# Prints the words that may follow an option. Fails if the option takes no value.
 _mwrapctl_values() {
 	case "$1 $2" in
 	'flame --output' | 'flame -o') compgen -f -- "$3" ;;

@@ -2,10 +2,10 @@
 /*
  * locate.h - finds the location of a call.
  *
- * In Ruby code, it is the line of the innermost Ruby frame, found by the frame's pc; with the option
- * bt together with its callers (chain.h); else the native caller. frame.h says how that works, and
- * when to trust it. The thread's caller cache has
- * both, so the usual answer takes a handful of loads. The calling thread is busy.
+ * In Ruby code, it is the line of the innermost Ruby frame, found by the frame's pc. The option bt
+ * adds the line's callers (chain.h). Elsewhere it is the native caller. frame.h says how that works,
+ * and when to trust it. The thread's caller cache has both, so the usual answer takes a handful of
+ * loads. The calling thread is busy.
  */
 #ifndef MW_CALLER_LOCATE_H
 #define MW_CALLER_LOCATE_H

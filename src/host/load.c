@@ -14,6 +14,8 @@
 #include "track/sample.h"
 #include "track/track.h"
 
+_Static_assert(MW_CALLERS_MOST == MW_BT_MOST, "the option and the walk have one limit");
+
 struct mw_options mw_options = { .dump_fd = -1 };
 uint64_t mw_loaded_at;
 uint64_t mw_resets;

@@ -2,11 +2,11 @@
 /*
  * wire.c - the requests of a family's processes to each other: report/live/wire.h.
  *
- * /family/self has this process's figures and what it says of itself (report/live/self.h),
- * /family/table its table; with
- * location= that has one location's row, its live blocks and stacks; /family/stacks its table and its
- * sampled stacks. from= and to= there are a range of time, of which the table has the growth then: in
- * seconds of the machine's monotonic clock, since each process has an uptime of its own.
+ * /family/self has this process's figures and what it says of itself (report/live/self.h).
+ * /family/table has its table; with location= one location's row, its live blocks and stacks.
+ * /family/stacks has its table and its sampled stacks. With from= and to= the table has the growth in
+ * that range of time. These are seconds of the machine's monotonic clock, since each process has an
+ * uptime of its own.
  */
 #include <stdio.h>
 

@@ -49,7 +49,7 @@ module Mwrap
         strange
       end
 
-      # What the processes of the family say of themselves: Hashes; none if they can't be asked.
+      # A Hash for each process of the family, as /family.json has it. Empty if there is no answer.
       def family
         list = JSON.parse(ask("#{@at.base}/family.json"))
         list.is_a?(Hash) ? Array(list["processes"]).grep(Hash) : []

@@ -10,7 +10,7 @@ module Mwrap
   module Ctl
     # mwrapctl flame: who called the lines that allocate, as one page or in a form for another viewer.
     class Flame # :nodoc: all
-      # What is asked for each form; those of :tree know what one location's stacks are.
+      # The route for each form. :tree asks for the tree as JSON, which can be one location's.
       FORMATS = { "html" => :tree, "json" => :tree, "collapsed" => "/stacks.collapsed",
                   "speedscope" => "/stacks.speedscope.json", "pprof" => "/debug/pprof/heap" }.freeze
 
