@@ -7,30 +7,25 @@
 require_relative "lib/access"
 require_relative "lib/racked"
 require_relative "lib/go_pprof"
+require_relative "lib/two_callers"
 require "io/console"
 require "pty"
 require "zlib"
 
 module MwrapctlTest
+  include TwoCallers
+
   CTL = File.join(MwrapTest::ROOT, "bin/mwrapctl")
   # Two methods call its line, one four times as often as the other.
-  APP = <<~RUBY
-    $stdout.sync = true
-    KEPT = []
-    def keep = KEPT << ("x" * 20_000) # the line
-    def from_one(n) = n.times { keep }
-    def from_two(n) = n.times { keep }
+  APP = TwoCallers::METHODS + <<~RUBY
     GC.start
-    GC.disable
     from_one(400)
     from_two(100)
     puts "ready"
     $stdin.gets
   RUBY
-  LINE = APP.lines.index { |l| l.include?("# the line") } + 1
 
   def ctl(*args, **rest) = run_command(MwrapTest::RUBY, CTL, *args, **rest)
-  def line = "#{path("app.rb")}:#{LINE}"
 
   def start(*options, **rest) = served_ruby(APP, options: ["stacks:64k", *options], **rest).tap { |app| assert_equal "ready", app.hear }
 

@@ -6,32 +6,17 @@
 # viewers. The forms themselves are profile_forms.t's.
 require_relative "lib/served"
 require_relative "lib/go_pprof"
+require_relative "lib/two_callers"
 require "zlib"
 
 class StacksHttpTest < Minitest::Test
   include GoPprof
-
-  APP = <<~RUBY
-    $stdout.sync = true
-    KEPT = []
-    def keep = KEPT << ("x" * 20_000) # the line
-    def from_one(n) = n.times { keep }
-    def from_two(n) = n.times { keep }
-    GC.disable
-    while (line = gets)
-      what, n = line.split
-      what == "one" ? from_one(n.to_i) : from_two(n.to_i) # asked
-      puts "done"
-    end
-  RUBY
-  LINE = APP.lines.index { |l| l.include?("# the line") } + 1
+  include TwoCallers
 
   PAGES = { "/flame" => "text/html; charset=utf-8", "/flame.json" => "application/json; charset=utf-8",
             "/stacks.collapsed" => "text/plain; charset=utf-8", "/stacks.speedscope.json" => "application/json; charset=utf-8",
             "/debug/pprof/heap" => "application/octet-stream", "/debug/pprof/allocs" => "application/octet-stream" }.freeze
   PROFILES = %w[/debug/pprof/heap /debug/pprof/allocs].freeze
-
-  def line = "#{path("app.rb")}:#{LINE}"
 
   # The app: a part of the blocks of the line was asked for by one method, a part by another.
   def start(*options, one: 400, two: 100)

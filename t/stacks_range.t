@@ -6,28 +6,11 @@
 # two callers of the same line make it grow; in a third one it shrinks. A range's moments are those of the
 # history, which the test waits for.
 require_relative "lib/served"
+require_relative "lib/two_callers"
 
 class StacksRangeTest < Minitest::Test
-  APP = <<~RUBY
-    $stdout.sync = true
-    KEPT = []
-    def keep = KEPT << ("x" * 20_000) # the line
-    def from_one(n) = n.times { keep }
-    def from_two(n) = n.times { keep }
-    GC.disable
-    while (line = gets)
-      what, n = line.split
-      case what
-      when "one" then from_one(n.to_i)
-      when "two" then from_two(n.to_i)
-      when "drop" then KEPT.shift(n.to_i).each(&:clear)
-      end
-      puts "done"
-    end
-  RUBY
-  LINE = APP.lines.index { |l| l.include?("# the line") } + 1
+  include TwoCallers
 
-  def line = "#{path("app.rb")}:#{LINE}"
   def here = "location=#{escape(line)}"
   def tree(query, at: "") = JSON.parse(body("#{at}/flame.json?by=growth&#{query}"))
   def uptime = stats["uptime"]

@@ -79,6 +79,21 @@ static inline struct mw_profile_stack *made_stack(uint64_t bytes, uint32_t depth
 	made_stack(bytes, sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t), \
 		   (const uint32_t[]){ __VA_ARGS__ })
 
+/* What was sampled of one stack of a row; its frame is 0. */
+static inline struct mw_profile_sampled made_sample(uint32_t row, double live, double total)
+{
+	static const uint32_t frame = 0;
+
+	return (struct mw_profile_sampled){
+		.frames = &frame,
+		.depth = 1,
+		.row = row,
+		.bytes = { live, total },
+		.blocks = { live / 100, total / 100 },
+		.samples = { live > 0, 1 },
+	};
+}
+
 /* The buffer as a string; it stays the buffer's. */
 static inline char *text_of(struct mw_buf *b)
 {

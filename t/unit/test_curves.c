@@ -8,93 +8,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/report/live/curves.h"
-
 enum { IDS = 12000 };
-
-static struct mw_curves c;
-static struct mw_live_sum sums[IDS];
-static uint32_t end;
-static char names[IDS][32];
-static unsigned snapshots;
-static size_t kept_bytes, keep_max;
-static void *kept[64];
-static size_t kept_n;
-
-static bool live_sums(struct mw_live_sums *s)
-{
-	*s = (struct mw_live_sums){ .end = end, .v = malloc(end * sizeof(*sums)) };
-	memcpy(s->v, sums, end * sizeof(*sums));
-	return true;
-}
-
-static void live_sums_free(struct mw_live_sums *s)
-{
-	free(s->v);
-}
-
-static struct mw_snapshot *snapshot(void)
-{
-	struct mw_snapshot *s = calloc(1, sizeof(*s));
-
-	snapshots++;
-	s->rows = calloc(end, sizeof(*s->rows));
-	for (uint32_t id = 1; id < end; id++)
-		s->rows[s->n++] = (struct mw_row){ .id = id,
-						   .location = names[id],
-						   .location_len = (uint32_t)strlen(names[id]),
-						   .file_len = 3 };
-	return s;
-}
-
-static void snapshot_free(struct mw_snapshot *s)
-{
-	free(s->rows);
-	free(s);
-}
-
-static void *keep(size_t bytes)
-{
-	if (kept_bytes + bytes > keep_max)
-		return NULL;
-	kept_bytes += bytes;
-	return kept[kept_n++] = calloc(1, bytes);
-}
-
-static const struct mw_api api = {
-	.live_sums = live_sums,
-	.live_sums_free = live_sums_free,
-	.snapshot = snapshot,
-	.snapshot_free = snapshot_free,
-	.keep = keep,
-};
-
-static int setup(void **state)
-{
-	(void)state;
-	memset(&c, 0, sizeof(c));
-	memset(sums, 0, sizeof(sums));
-	for (uint32_t id = 1; id < IDS; id++)
-		snprintf(names[id], sizeof(names[id]), "f%u:1", id);
-	end = 1;
-	snapshots = 0;
-	kept_bytes = kept_n = 0;
-	keep_max = 4 << 20;
-	mw_curves_start(&c, &api, true, false);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	mw_curves_end(&c);
-	while (kept_n)
-		free(kept[--kept_n]);
-	return 0;
-}
+#include "fake_curves.h"
 
 /* Steps up to and at t, each second, from the one after the last call's. */
-static uint32_t now;
 static void run(uint32_t to, void (*each)(uint32_t t))
 {
 	for (; now <= to; now++) {
@@ -142,7 +59,6 @@ static void a_curve_of_each(void **state)
 	const struct mw_curve *k;
 
 	(void)state;
-	now = 0;
 	run(100, one_leaks);
 	k = read_of("f2:1", 0, 100);
 	assert_non_null(k);
@@ -178,7 +94,6 @@ static void the_largest_and_a_small_one_that_grows(void **state)
 	uint64_t all, total = 0;
 
 	(void)state;
-	now = 0;
 	run(200, many);
 	assert_non_null(read_of("f1:1", 0, 200));
 	assert_non_null(find(&set, "f200:1"));
@@ -205,7 +120,6 @@ static void what_is_chosen_stays_chosen(void **state)
 	unsigned before;
 
 	(void)state;
-	now = 0;
 	run(130, many);
 	before = snapshots;
 	/* two neighbours in size take turns being the larger one: no new choice follows */
@@ -233,7 +147,6 @@ static void a_new_location_was_nothing_before(void **state)
 	const struct mw_curve *k;
 
 	(void)state;
-	now = 0;
 	run(400, deploy);
 	k = read_of("f3:1", 0, 400);
 	assert_non_null(k);
@@ -258,7 +171,6 @@ static void a_jump_is_at_its_line_at_once(void **state)
 	const struct mw_curve *k;
 
 	(void)state;
-	now = 0;
 	run(330, burst);
 	k = read_of("f3:1", 0, 330);
 	assert_non_null(k);
@@ -279,7 +191,6 @@ static void what_is_found_late_has_no_past(void **state)
 	const struct mw_curve *k;
 
 	(void)state;
-	now = 0;
 	run(3100, old_but_small);
 	k = read_of("f9000:1", 0, 3100);
 	assert_non_null(k);
@@ -293,7 +204,6 @@ static void a_tenant_s_curve_is_not_its_successor_s(void **state)
 	const struct mw_curve *k;
 
 	(void)state;
-	now = 0;
 	run(100, one_leaks);
 	/* retired, and its id is another's */
 	snprintf(names[2], sizeof(names[2]), "new:7");
@@ -354,7 +264,6 @@ static void the_grids(void **state)
 	struct mw_curve_set one;
 
 	(void)state;
-	now = 0;
 	run(3 * 86400, one_leaks); /* three days */
 	k = read_of("f2:1", now - 600, now);
 	assert_int_equal(k->t[1] - k->t[0], 5);
@@ -387,7 +296,6 @@ static void the_grids(void **state)
 static void memory_comes_as_time_goes(void **state)
 {
 	(void)state;
-	now = 0;
 	run(10, one_leaks);
 	assert_true(kept_bytes <= 240 << 10); /* a piece of each grid, and of the bases */
 	run(86400, one_leaks);
@@ -398,7 +306,6 @@ static void little_memory(void **state)
 {
 	(void)state;
 	keep_max = 260 << 10; /* a piece of each, and one more */
-	now = 0;
 	run(2 * 86400, one_leaks);
 	/* short rings, but right: */
 	assert_int_equal(at(read_of("f2:1", now - 100, now), now), (now - 1) / 5 * 5 * 6400ull);
@@ -412,7 +319,6 @@ static void no_memory(void **state)
 {
 	(void)state;
 	keep_max = 0;
-	now = 0;
 	run(1000, one_leaks);
 	assert_null(read_of("f2:1", 0, 1000));
 	assert_int_equal(set.n + set.rest_n, 0);
@@ -423,7 +329,6 @@ static void off(void **state)
 {
 	(void)state;
 	mw_curves_start(&c, &api, false, false);
-	now = 0;
 	run(100, one_leaks);
 	assert_int_equal(kept_bytes, 0);
 	assert_null(read_of("f2:1", 0, 100));
@@ -436,7 +341,6 @@ static void a_child_begins_anew_in_the_same_memory(void **state)
 	size_t before;
 
 	(void)state;
-	now = 0;
 	run(2000, one_leaks);
 	before = kept_bytes;
 	mw_curves_start(&c, &api, true, false);

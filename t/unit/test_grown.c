@@ -11,77 +11,12 @@
 #include "../../src/report/live/grown.h"
 
 enum { LEAK = 1, FALLS = 2, SMALL = 3, LATE = 299, IDS = 300 };
+#include "fake_curves.h"
 
-static struct mw_curves c;
-static struct mw_live_sum sums[IDS];
-static char names[IDS][16];
-static void *kept[64];
-static size_t kept_n;
-static uint32_t now;
-
-static bool live_sums(struct mw_live_sums *s)
+static int all_there(void **state)
 {
-	*s = (struct mw_live_sums){ .end = now < 20 ? LATE : IDS, .v = malloc(sizeof(sums)) };
-	memcpy(s->v, sums, sizeof(sums));
-	return true;
-}
-
-static void live_sums_free(struct mw_live_sums *s)
-{
-	free(s->v);
-}
-
-static struct mw_snapshot *snapshot(void)
-{
-	struct mw_snapshot *s = calloc(1, sizeof(*s));
-
-	s->rows = calloc(IDS, sizeof(*s->rows));
-	for (uint32_t id = 1; id < IDS; id++)
-		s->rows[s->n++] = (struct mw_row){ .id = id,
-						   .location = names[id],
-						   .location_len = (uint32_t)strlen(names[id]),
-						   .live_bytes = sums[id].bytes,
-						   .growth = 12345 };
-	return s;
-}
-
-static void snapshot_free(struct mw_snapshot *s)
-{
-	free(s->rows);
-	free(s);
-}
-
-static void *keep(size_t bytes)
-{
-	return kept[kept_n++] = calloc(1, bytes);
-}
-
-static const struct mw_api api = {
-	.live_sums = live_sums,
-	.live_sums_free = live_sums_free,
-	.snapshot = snapshot,
-	.snapshot_free = snapshot_free,
-	.keep = keep,
-};
-
-static int setup(void **state)
-{
-	(void)state;
-	memset(&c, 0, sizeof(c));
-	memset(sums, 0, sizeof(sums));
-	for (uint32_t id = 1; id < IDS; id++)
-		snprintf(names[id], sizeof(names[id]), "f%u:1", id);
-	now = 0;
-	mw_curves_start(&c, &api, true, false);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	mw_curves_end(&c);
-	while (kept_n)
-		free(kept[--kept_n]);
+	setup(state);
+	end = IDS;
 	return 0;
 }
 
@@ -89,6 +24,7 @@ static int teardown(void **state)
 static void run(uint32_t to)
 {
 	for (; now <= to; now++) {
+		end = now < 20 ? LATE : IDS;
 		sums[LEAK].bytes = 6400 + now * 64;
 		sums[FALLS].bytes = 64000 - now * 64;
 		sums[LATE].bytes = now < 20 ? 0 : 3200;
@@ -197,7 +133,7 @@ static void since_a_mark(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, all_there, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(between_two_moments),
 		TEST(of_the_same_location),

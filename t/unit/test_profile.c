@@ -17,20 +17,6 @@ static struct mw_profile_sampled sampled[MOST];
 
 /* --- calibrated ----------------------------------------------------------- */
 
-static struct mw_profile_sampled sample(uint32_t row, double live, double total)
-{
-	static const uint32_t frame = 0;
-
-	return (struct mw_profile_sampled){
-		.frames = &frame,
-		.depth = 1,
-		.row = row,
-		.bytes = { live, total },
-		.blocks = { live / 100, total / 100 },
-		.samples = { live > 0, 1 },
-	};
-}
-
 static uint64_t any_figure(void)
 {
 	static const uint64_t edges[] = { 0, 0, 1, 2, 3, UINT32_MAX, INT64_MAX, UINT64_MAX };
@@ -111,7 +97,7 @@ static void sums_are_exact(void **state)
 		made_begin();
 		made_frame("f");
 		for (size_t i = 0; i < n; i++) {
-			sampled[i] = sample((uint32_t)below(fake_n + 3), any_weight(), any_weight());
+			sampled[i] = made_sample((uint32_t)below(fake_n + 3), any_weight(), any_weight());
 			sampled[i].before = any_weight();
 			sampled[i].blocks[MW_BY_LIVE] = any_weight();
 			sampled[i].blocks[MW_BY_TOTAL] = any_weight();
@@ -130,7 +116,7 @@ static void the_same_samples_give_the_same(void **state)
 	(void)state;
 	any_rows(3);
 	for (int i = 0; i < MOST; i++)
-		sampled[i] = sample((uint32_t)below(3), (double)below(4), (double)below(4));
+		sampled[i] = made_sample((uint32_t)below(3), (double)below(4), (double)below(4));
 	for (int round = 0; round < 2; round++) {
 		made_begin();
 		made_frame("f");
@@ -165,13 +151,13 @@ static void parts_are(uint64_t live, uint64_t total, size_t n, const uint64_t *l
 static void the_largest_remainders_get_the_rest(void **state)
 {
 	(void)state;
-	sampled[0] = sample(0, 1, 5);
-	sampled[1] = sample(0, 1, 3);
-	sampled[2] = sample(0, 1, 2);
+	sampled[0] = made_sample(0, 1, 5);
+	sampled[1] = made_sample(0, 1, 3);
+	sampled[2] = made_sample(0, 1, 2);
 	parts_are(10, 7, 3, PARTS(4, 3, 3), PARTS(4, 2, 1)); /* 3.5, 2.1, 1.4 */
 	parts_are(11, 1000, 3, PARTS(4, 4, 3), PARTS(500, 300, 200));
 	parts_are(0, 1, 3, PARTS(0, 0, 0), PARTS(1, 0, 0));
-	sampled[0] = sample(0, 1e12, 1e-12);
+	sampled[0] = made_sample(0, 1e12, 1e-12);
 	parts_are(1000, 1000, 2, PARTS(1000, 0), PARTS(0, 1000));
 }
 
@@ -179,26 +165,26 @@ static void what_was_not_seen_there_is_taken_from_elsewhere(void **state)
 {
 	(void)state;
 	/* all that was sampled is free again */
-	sampled[0] = sample(0, 0, 300);
-	sampled[1] = sample(0, 0, 100);
+	sampled[0] = made_sample(0, 0, 300);
+	sampled[1] = made_sample(0, 0, 100);
 	parts_are(100, 4000, 2, PARTS(75, 25), PARTS(3000, 1000));
 	/* what was allocated since the reset wasn't sampled */
-	sampled[0] = sample(0, 300, 0);
-	sampled[1] = sample(0, 100, 0);
+	sampled[0] = made_sample(0, 300, 0);
+	sampled[1] = made_sample(0, 100, 0);
 	parts_are(100, 4000, 2, PARTS(75, 25), PARTS(3000, 1000));
-	sampled[0] = sample(0, 0, 0);
-	sampled[1] = sample(0, NAN, -1);
+	sampled[0] = made_sample(0, 0, 0);
+	sampled[1] = made_sample(0, NAN, -1);
 	parts_are(101, 3, 2, PARTS(51, 50), PARTS(2, 1));
 	/* one live sample outweighs all dead ones */
-	sampled[0] = sample(0, 1, 1);
-	sampled[1] = sample(0, 0, 1e9);
+	sampled[0] = made_sample(0, 1, 1);
+	sampled[1] = made_sample(0, 0, 1e9);
 	parts_are(100, 1000000001, 2, PARTS(100, 0), PARTS(1, 1000000000));
 }
 
 /* A location's first stack, which isn't a sample. */
 static struct mw_profile_sampled first_stack(uint32_t row, double ever)
 {
-	struct mw_profile_sampled s = sample(row, 0, 0);
+	struct mw_profile_sampled s = made_sample(row, 0, 0);
 
 	s.samples[MW_BY_TOTAL] = 0;
 	s.ever = ever;
@@ -214,7 +200,7 @@ static void a_first_stack_counts_where_nothing_was_sampled(void **state)
 	sampled[1] = first_stack(0, 3);
 	parts_are(100, 4000, 2, PARTS(25, 75), PARTS(1000, 3000));
 	/* nothing is left for it beside a sample, of which one figure is enough */
-	sampled[1] = sample(0, 0, 1);
+	sampled[1] = made_sample(0, 0, 1);
 	fake_clear(NULL);
 	fake_row(MW_KIND_RUBY, 4000, "/a.rb:1")->live_bytes = 100;
 	made_begin();
@@ -241,8 +227,8 @@ static void blocks_are_divided_by_blocks(void **state)
 	r = fake_row(MW_KIND_RUBY, 1000, "/a.rb:1");
 	r->allocations = 40;
 	r->live = 4;
-	sampled[0] = sample(0, 10, 10);
-	sampled[1] = sample(0, 10, 10);
+	sampled[0] = made_sample(0, 10, 10);
+	sampled[1] = made_sample(0, 10, 10);
 	memcpy(sampled[0].blocks, (const double[]){ 0, 3 }, sizeof(sampled[0].blocks));
 	memcpy(sampled[1].blocks, (const double[]){ 0, 1 }, sizeof(sampled[1].blocks));
 	made_begin();
@@ -264,8 +250,8 @@ static void growth_is_of_the_same_stacks(void **state)
 	r = fake_row(MW_KIND_RUBY, 0, "/a.rb:1");
 	r->live_bytes = 1000;
 	r->growth = 600; /* 400 before */
-	sampled[0] = sample(0, 9, 9);
-	sampled[1] = sample(0, 1, 9);
+	sampled[0] = made_sample(0, 9, 9);
+	sampled[1] = made_sample(0, 1, 9);
 	sampled[1].before = 5;
 	made_begin();
 	made_frame("f");
@@ -356,9 +342,9 @@ static void estimates_as_they_are(void **state)
 	fake_clear(NULL);
 	fake_row(MW_KIND_RUBY, 1000, "/a.rb:1");
 	fake_row(MW_KIND_RUBY, 1000, "/b.rb:1");
-	sampled[0] = sample(0, 250.5, 1e30);
-	sampled[1] = sample(2, 1, 1); /* no such row */
-	sampled[2] = sample(0, -5, NAN);
+	sampled[0] = made_sample(0, 250.5, 1e30);
+	sampled[1] = made_sample(2, 1, 1); /* no such row */
+	sampled[2] = made_sample(0, -5, NAN);
 	sampled[2].before = 20;
 	made_begin();
 	made_frame("f");

@@ -10,24 +10,10 @@
 
 static struct mw_profile_sampled sampled[2];
 
-static struct mw_profile_sampled sample(uint32_t row, double live, double total)
-{
-	static const uint32_t frame = 0;
-
-	return (struct mw_profile_sampled){
-		.frames = &frame,
-		.depth = 1,
-		.row = row,
-		.bytes = { live, total },
-		.blocks = { live / 100, total / 100 },
-		.samples = { live > 0, 1 },
-	};
-}
-
 /* A location's first stack, which isn't a sample. */
 static struct mw_profile_sampled first_stack(uint32_t row, double ever)
 {
-	struct mw_profile_sampled s = sample(row, 0, 0);
+	struct mw_profile_sampled s = made_sample(row, 0, 0);
 
 	s.samples[MW_BY_TOTAL] = 0;
 	s.ever = ever;
@@ -54,8 +40,8 @@ static void grown_parts_are(int64_t growth, size_t n, const int64_t *parts)
 static void growth_of_a_range_is_of_the_born(void **state)
 {
 	(void)state;
-	sampled[0] = sample(0, 9, 9);
-	sampled[1] = sample(0, 1, 9);
+	sampled[0] = made_sample(0, 9, 9);
+	sampled[1] = made_sample(0, 1, 9);
 	sampled[1].born = 1;
 	sampled[1].born_samples = 3;
 	grown_parts_are(70, 2, GROWN(0, 70)); /* all that lives is mostly the other's */
@@ -83,7 +69,7 @@ static void growth_of_a_range_is_of_the_born(void **state)
 	assert_int_equal(made.born_samples, 0);
 	made_end();
 	/* as estimated, nothing is known of what was freed */
-	sampled[0] = sample(0, 9, 9);
+	sampled[0] = made_sample(0, 9, 9);
 	sampled[0].born = 4;
 	sampled[0].born_samples = 2;
 	fake_rows[0].growth = -100;

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# An app of which one line allocates, called by two methods as often as it is told: "one N" and "two N".
+# "drop N" frees the oldest N.
+module TwoCallers
+  METHODS = <<~RUBY
+    $stdout.sync = true
+    KEPT = []
+    def keep = KEPT << ("x" * 20_000) # the line
+    def from_one(n) = n.times { keep }
+    def from_two(n) = n.times { keep }
+    GC.disable
+  RUBY
+  APP = METHODS + <<~RUBY
+    while (line = gets)
+      what, n = line.split
+      case what
+      when "one" then from_one(n.to_i)
+      when "two" then from_two(n.to_i)
+      when "drop" then KEPT.shift(n.to_i).each(&:clear)
+      end
+      puts "done"
+    end
+  RUBY
+  LINE = APP.lines.index { |l| l.include?("# the line") } + 1
+
+  def line = "#{path("app.rb")}:#{LINE}"
+end
