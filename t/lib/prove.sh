@@ -6,10 +6,10 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-# Two more at a time than there are cores, up to four: most tests wait for processes most of the
-# time, and some for a minute. More would be noise for those that look for races.
-jobs=$(($(nproc) + 2))
-set -- -r -j"$((jobs < 4 ? jobs : 4))" --formatter CheckFormatter --failures --comments "$@"
+# Four more at a time than there are cores, up to six: most tests wait for processes most of the
+# time, and the longest for minutes. More would be noise for those that look for races.
+jobs=$(($(nproc) + 4))
+set -- -r -j"$((jobs < 6 ? jobs : 6))" --formatter CheckFormatter --failures --comments "$@"
 for arg; do
 	if [ -e "$arg" ]; then
 		exec perl -It/lib -S prove "$@"
