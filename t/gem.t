@@ -44,8 +44,10 @@ class GemTest < Minitest::Test
 
   def build(source, env)
     FileUtils.mkdir_p(source)
-    Dir.each_child(ROOT) do |name|
-      FileUtils.cp_r(File.join(ROOT, name), source) unless %w[.git .build].include?(name)
+    files = Dir.glob("**/*", File::FNM_DOTMATCH, base: ROOT).reject { |name| name.match?(%r{\A(\.git|\.build|web/node_modules)(/|\z)}) }
+    files.select { |name| File.file?(File.join(ROOT, name)) }.each do |name|
+      FileUtils.mkdir_p(File.join(source, File.dirname(name)))
+      FileUtils.cp(File.join(ROOT, name), File.join(source, name))
     end
     assert_success gem(env, "build", "mwrap.gemspec", chdir: source)
     made = Dir[File.join(source, "mwrap-*.gem")]
@@ -79,6 +81,15 @@ class GemTest < Minitest::Test
       assert File.file?(File.join(gem_dir[0], name)), name
     end
     assert_empty Dir.glob("**/*.o", File::FNM_DOTMATCH, base: gem_dir[0])
+  end
+
+  # As it is built for users: with what gcc warns of only as it optimises.
+  def test_it_compiles_without_a_warning
+    logs = Dir[File.join(installed.home, "extensions/**/gem_make.out")]
+    assert_equal 1, logs.size
+    said = File.read(logs[0])
+    assert_match(/^ +CC +src\/track\/cold\.c$/, said)
+    assert_empty said.lines.grep(/warning:/)
   end
 
   def test_the_version_is_one

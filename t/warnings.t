@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# All of src/ compiles without a warning, with gcc (optimising, since some of its
-# warnings need that) and with clang; shell scripts pass shellcheck. A planted
-# mistake of each kind is found.
+# gcc and clang read all of src/ without a warning; shell scripts pass shellcheck. A planted
+# mistake of each kind is found. What gcc warns of only as it optimises, gem.t looks for.
 
 require_relative "lib/c_tests"
 
@@ -13,7 +12,7 @@ include CTests
 WARN = %w[-Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes -Wmissing-prototypes
           -Wpointer-arith -Werror].freeze
 BASE = %w[-std=gnu11 -fPIC -fvisibility=hidden -fno-strict-aliasing -D_GNU_SOURCE -Isrc].freeze
-COMPILERS = { "gcc" => %w[-O2 -S -o /dev/null], "clang" => %w[-fsyntax-only] }.freeze
+COMPILERS = %w[gcc clang].freeze
 
 rb = RbConfig::CONFIG
 # Ruby's headers, and its way of defining methods, are as they are
@@ -32,7 +31,7 @@ def compile(compiler, files)
   Array.new(2) do
     Thread.new do
       while (f = queue.pop)
-        r = run(compiler, *COMPILERS[compiler], *BASE, *WARN, *flags(f), f, dir: ROOT)
+        r = run(compiler, "-fsyntax-only", *BASE, *WARN, *flags(f), f, dir: ROOT)
         said[f] = r.ending + "\n" + r.err unless r.ending == "exit 0" && r.err.empty?
       end
     end
@@ -51,7 +50,7 @@ MISTAKES = {
   "missing-prototypes" => "int f(void) { return 1; }"
 }.freeze
 
-COMPILERS.each_key do |compiler|
+COMPILERS.each do |compiler|
   Dir.mktmpdir do |dir|
     planted = MISTAKES.map { |name, text| "#{dir}/#{name}.c".tap { |f| File.write(f, "#{text}\n") } }
     missed = planted - compile(compiler, planted).keys
