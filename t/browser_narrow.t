@@ -98,7 +98,7 @@ class NarrowTest < Minitest::Test
     assert_equal %w[location growth frees], js(ORDER, ".rows")
     close_page
     real("/each/0", 768)
-    assert_equal ["location", "live bytes", "growth", "total"], js(ORDER, ".rows")
+    assert_equal ["location", "kind", "live bytes", "growth", "total"], js(ORDER, ".rows")
     nothing_is_cut(".rows tbody td.location")
     # broken behind slashes only, as long as there is one
     broken = js(<<~'JS')
@@ -108,7 +108,7 @@ class NarrowTest < Minitest::Test
     close_page
     real("/each/0", 1280)
     assert_equal "location", js(ORDER, ".rows").last
-    assert_equal 9, js(ORDER, ".rows").size
+    assert_equal 11, js(ORDER, ".rows").size
     %w[/stats /help /overruns /heap_pages].each do |target|
       close_page
       real(target, 390)

@@ -67,8 +67,8 @@ class RealPageTest < Minitest::Test
     wait_for_first_tick
   end
 
-  def first_location = text("#{ROWS} td.location")
-  def first_is(location) = wait_until("document.querySelector('#{ROWS} td.location')?.textContent === arguments[0]", location)
+  def first_location = text("#{ROWS} td.location a")
+  def first_is(location) = wait_until("document.querySelector('#{ROWS} td.location a')?.textContent === arguments[0]", location)
   def first_goes(way) = wait_until("document.querySelector('#{ROWS} .trend').dataset.way === arguments[0]", way)
   def state_is(state) = wait_until("document.querySelector('.light').dataset.state === arguments[0]", state)
   def said(text) = wait_until("document.querySelector('.said').textContent === arguments[0]", text)
@@ -231,7 +231,7 @@ class RealPageTest < Minitest::Test
 
   def assert_opens(shown, tag)
     type("#{tag == "tag_1" ? "tag_1/<" : tag} :7")
-    wait_until("document.querySelectorAll('#{ROWS}').length === 1 && document.querySelector('#{ROWS} td.location').textContent === arguments[0]", shown)
+    wait_until("document.querySelectorAll('#{ROWS}').length === 1 && document.querySelector('#{ROWS} td.location a').textContent === arguments[0]", shown)
     assert_equal shown, js("document.querySelector('#{ROWS} td.location').title")
     href = js("document.querySelector('#{ROWS} td.location a').getAttribute('href')")
     assert_match(/\A#at=[\w%.~!*'()-]+\z/, href)

@@ -76,7 +76,7 @@ class RealFlameTest < Minitest::Test
   end
 
   def test_no_kinds_without_stacks
-    start
+    start("stacks:off")
     open_page("#{origin}/")
     wait_until("!!document.querySelector('.locations tbody tr[role=row]')")
     assert_equal [true, nil, true], [js("document.querySelector('.toolbar [data-group=kind]').hidden"), text(".locations [data-column=kind]"),
@@ -195,7 +195,7 @@ class RealFlameTest < Minitest::Test
   end
 
   def test_without_stacks_there_is_no_way
-    start
+    start("stacks:off")
     live_page("#at=#{escape(line)}")
     wait_until("!!document.querySelector('.one .histogram tbody tr')")
     assert_equal true, js("document.querySelector('.one [aria-label=\"Called by\"]').hidden")
@@ -212,7 +212,7 @@ class RealFlameTest < Minitest::Test
   end
 
   def test_without_stacks
-    start
+    start("stacks:off")
     flame
     assert_total live_bytes
     assert_includes text(".flame .summary"), "No stacks are kept: the option stacks is off."

@@ -287,7 +287,7 @@ class TestOfChains < Minitest::Test
   end
 
   def test_stacks
-    app = start
+    app = start("stacks:off")
     assert_equal 0, stats["stacks_rate"]
     assert_line post("/ctl", FORM, "stacks=4k&bt=1"), 200, /\Abt is 1, stacks is 4k$/
     assert_equal [4096, 1], stats.fetch_values("stacks_rate", "bt")

@@ -86,10 +86,20 @@ class CostTest < Minitest::Test
     assert_cost :pair, found
   end
 
+  STRINGS = "GC.start; i = 0; while i < ARGV[0].to_i; 'x' * (640 + (i & 63)); i += 1; end"
+
+  def a_string(stacks, most)
+    each_round(2_000, most) { |n| ours(RUBY, "--disable=gems", "-e", STRINGS, n.to_s, env: { "MWRAP" => "stacks:#{stacks}" }) }
+  end
+
+  # What isn't sampled costs nothing more. Of samples there is one in 780 strings at 512k, where stacks:auto
+  # begins, and one in 100 at 64k, where it ends: with gcc 12 they make 1 and 25 instructions for each string.
   def test_a_string_in_ruby
-    script = "GC.start; i = 0; while i < ARGV[0].to_i; 'x' * (640 + (i & 63)); i += 1; end"
-    found = each_round(2_000, 22_000) { |n| ours(RUBY, "--disable=gems", "-e", script, n.to_s) }
-    assert_cost :string, found
+    off = a_string("off", 22_000)
+    assert_cost :string, off
+    assert_in_delta off, a_string("1g", 22_000), 1
+    assert_in_delta off, a_string("512k", 102_000), 4
+    assert_operator a_string("64k", 42_000), :<, off + 40
   end
 
   # The option bt, relative to a string without it: +23 % with 2 callers, +33 % with 4, +52 % with 8 (gcc
@@ -100,7 +110,7 @@ class CostTest < Minitest::Test
     script = "def deep(n, k) = n.zero? ? work(k) : deep(n - 1, k); " \
              "def work(k); i = 0; while i < k; 'x' * (640 + (i & 63)); i += 1; end; end; GC.start; deep(20, ARGV[0].to_i)"
     costs = [0, *CALLERS.keys].to_h do |n|
-      [n, each_round(2_000, 12_000) { |k| ours(RUBY, "--disable=gems", "-e", script, k.to_s, env: { "MWRAP" => "bt:#{n}" }) }]
+      [n, each_round(2_000, 12_000) { |k| ours(RUBY, "--disable=gems", "-e", script, k.to_s, env: { "MWRAP" => "stacks:off,bt:#{n}" }) }]
     end
     CALLERS.each do |n, times|
       assert_in_delta times, costs[n] / costs[0], times * TOLERANCE, "bt:#{n}: #{costs.inspect}"

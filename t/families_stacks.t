@@ -220,7 +220,7 @@ class FamiliesStacksTest < Minitest::Test
   end
 
   def test_all_without_stacks
-    pids = family
+    pids = family("stacks:off")
     refute_includes body("/all/each/0.tsv").lines[0], "kind"
     tree = all_at_once(pids) { JSON.parse(body("/all/flame.json?location=#{escape(line)}")) }
     assert_equal [row("/all/each/0.tsv")["live_bytes"].to_i, 0, 0, 1], [tree["total"], tree["samples"], tree["rate"], tree["depth"].max]

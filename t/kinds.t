@@ -174,7 +174,7 @@ class KindsTest < Minitest::Test
   # --- without stacks ----------------------------------------------------------------------
 
   def test_without_the_option
-    start(orders: ["strings 100"])
+    start("stacks:off", orders: ["strings 100"])
     assert_equal MwrapTest::Row.members.map(&:to_s), body("/each/0.tsv").lines[0].chomp.split("\t")
     page = body("/each/0")
     ["Kind", "kind", "Samples"].each { |s| refute_includes page, ">#{s}<" }

@@ -188,7 +188,7 @@ class MwrapctlFlameTest < Minitest::Test
 
   # Says how to turn them on; what was there stays.
   def test_without_stacks
-    served_ruby(APP).hear
+    served_ruby(APP, options: ["stacks:off"]).hear
     File.write(path("out"), "old")
     %w[html json collapsed speedscope pprof].each do |format|
       assert_refused ctl("flame", path, "--format", format, "-o", path("out")), "#{path}: no stacks are kept: start the process with MWRAP=...,stacks:auto"

@@ -65,7 +65,7 @@ module ClusterTests
   end
 
   def leak_line = "#{ROOT}/t/rack_apps/leak.rb:8"
-  def first_is(location) = wait_until("document.querySelector('#{BrowserTest::ROWS} td.location')?.textContent === arguments[0]", location)
+  def first_is(location) = wait_until("document.querySelector('#{BrowserTest::ROWS} td.location a')?.textContent === arguments[0]", location)
   def shown_pid = text(".process")[/pid (\d+)/, 1].to_i
 
   # Presses a control, and yes to what it asks; what the page says then.

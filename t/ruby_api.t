@@ -132,7 +132,7 @@ class TestWithTracker < Minitest::Test
   end
 
   def test_stacks_without_the_option
-    run = ruby(SCRIPT + <<~'RUBY')
+    run = ruby(SCRIPT + <<~'RUBY', options: "stacks:off")
       all = Mwrap.stacks
       p all.map { |frames, _, _, samples| [frames.size, samples] }.uniq
       p Mwrap.stacks($location.name) == [[[$location.name], $location.live_bytes, $location.live, 0]]

@@ -418,8 +418,24 @@ class StacksTest < Minitest::Test
     assert_includes names, %w[b_takes b_calls]
   end
 
-  def test_off_is_the_default
-    [[], ["stacks:off"], ["stacks:0"]].map do |options|
+  def test_auto_is_the_default
+    options = [[], ["stacks:auto"]].map do |given|
+      at = path("auto#{given}")
+      app = served_ruby(MIXED + LOOP, options: given, at: at)
+      app.hear
+      done(app, "work 20")
+      s = stats(at: at)
+      assert_operator s["stacks_rate"], :>=, 64 << 10
+      assert_equal 0, s["stacks_rate"] & (s["stacks_rate"] - 1), "doubled or halved"
+      assert_operator s["stacks_samples"], :>, 0
+      assert_operator assert_adds_up(app, at: at).count { |x| x.frames.size > 1 }, :>, 0
+      s["options"]
+    end
+    assert_equal ["auto"], options.map { |o| o["stacks"] }.uniq
+  end
+
+  def test_off
+    [["stacks:off"], ["stacks:0"]].map do |options|
       app = served_ruby(MIXED + LOOP, options: options, at: path("off#{options}"))
       app.hear
       done(app, "work 20")

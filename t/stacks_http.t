@@ -62,7 +62,11 @@ class StacksHttpTest < Minitest::Test
       assert_operator head.headers["content-length"].to_i, :>, 100, target
       refused = post(target)
       assert_equal [405, "GET, HEAD"], [refused.status, refused.headers["allow"]], target
-      assert_line get("#{target}?by=x"), 400, /\Aby: live, total or growth$/
+      if target.start_with?("/flame")
+        assert_line get("#{target}?by=x"), 400, /\Aby: live, total or growth$/
+      else
+        %w[x growth].each { |by| assert_line get("#{target}?by=#{by}"), 400, /\Aby: live or total: only \/flame has growth$/ }
+      end
       assert_line get("#{target}?limit=x"), 400, /\Alimit: /
       assert_line get("#{target}?location=/no/such.rb:1"), 404, /\Alocation: no such location$/
       assert_equal 404, get("#{target}/x").status
@@ -201,7 +205,7 @@ class StacksHttpTest < Minitest::Test
   # --- without stacks ----------------------------------------------------------------------
 
   def test_without_the_option
-    start
+    start("stacks:off")
     assert_equal [0, 0, 0], stats.fetch_values("stacks", "stacks_rate", "stacks_samples")
     want = figures
     assert_includes body("/flame").dup.force_encoding("UTF-8"), "No stacks are kept: the option stacks is off. Each location stands for itself."

@@ -156,7 +156,7 @@ class StacksRangeTest < Minitest::Test
 
   # Without stacks each location stands for itself.
   def test_without_stacks
-    app = served_ruby(APP)
+    app = served_ruby(APP, options: ["stacks:off"])
     start = moment
     one = phase(app, "one 200")
     got = tree("from=#{start}&to=#{one}&#{here}")

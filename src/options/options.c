@@ -152,7 +152,8 @@ bool mw_options_parse(struct mw_options *o, const char *env, char err[MW_ERROR_M
 	memset(o, 0, offsetof(struct mw_options, text));
 	o->dump_fd = -1;
 	o->dump_keep = MW_KEEP;
-	o->source = o->history = true;
+	o->source = o->history = o->stacks_auto = true;
+	o->stacks_rate = MW_STACKS_RATE;
 	o->socket_mode = 0600;
 	o->socket_gid = -1;
 	o->text[0] = 0;

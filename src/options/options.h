@@ -30,7 +30,7 @@ enum mw_format { MW_FORMAT_TEXT, MW_FORMAT_TSV, MW_FORMAT_CSV, MW_FORMAT_JSON };
 #define MW_EVERY_MAX 31536000u    /* seconds: a year */
 #define MW_KEEP_MAX 1000u
 #define MW_KEEP 3u
-#define MW_STACKS_RATE 65536u     /* bytes: of stacks:auto, at first */
+#define MW_STACKS_RATE 524288u    /* bytes: of stacks:auto, at first */
 #define MW_CALLERS_MOST 16u
 #define MW_BASE_MAX 48            /* bytes of tmpdir and runtime_dir, with NUL */
 #define MW_SNAPSHOT_ROOM 48       /* bytes of a path beyond the expanded dump_path: periodic.c */

@@ -16,6 +16,7 @@ enum {
 };
 
 struct query {
+	bool grows; /* growth is one of the figures of this form */
 	struct mw_profile_view view;
 	enum mw_profile_by by; /* what to show first, for other viewers */
 	bool raw;              /* as estimated, not calibrated */
@@ -49,8 +50,9 @@ static int understand(const struct mw_call *call, struct query *q, struct mw_buf
 		bad = mw_params_slice(p, &most, &none, why);
 	while (!bad && p->v[MW_PARAM_BY].s && by < 3 && !is(p, MW_PARAM_BY, views[by]))
 		by++;
-	if (!bad && by == 3) {
-		mw_buf_str(why, "by: live, total or growth");
+	if (!bad && (by == 3 || (by == 2 && !q->grows))) {
+		mw_buf_str(why, q->grows ? "by: live, total or growth" :
+					   "by: live or total: only /flame has growth");
 		bad = 400;
 	}
 	if (bad)
@@ -94,11 +96,13 @@ static int make(const struct mw_call *call, struct mw_profile *p, struct query *
 	return 404;
 }
 
+typedef void filler(struct mw_buf *, const struct shown *);
+static filler tree, whole_page;
+
 /* Answers with what `fill` writes, or with the reason why not. */
-static void reply(struct mw_call *call, enum mw_profile_by by, const char *type,
-		  void (*fill)(struct mw_buf *, const struct shown *))
+static void reply(struct mw_call *call, enum mw_profile_by by, const char *type, filler *fill)
 {
-	struct query q = { .view = { .most = NODES }, .by = by };
+	struct query q = { .grows = fill == tree || fill == whole_page, .view = { .most = NODES }, .by = by };
 	struct mw_buf why = { 0 };
 	struct mw_profile p;
 	struct shown shown = { call, &q, &p };

@@ -86,8 +86,8 @@ static enum mw_profile_by by_arg(VALUE by)
 /*
  * call-seq: Mwrap.stacks(location = nil, by: :live) -> [[frames, bytes, blocks, samples], ...]
  *
- * Returns who called the locations, the stack with the most bytes first. The option +stacks+ keeps
- * them; see doc/stacks.md. +location+ is a String as Mwrap[] takes it: then only its stacks.
+ * Returns who called the locations, the stack with the most bytes first. The option +stacks+ says
+ * how many are kept; see doc/stacks.md. +location+ is a String as Mwrap[] takes it: then only its stacks.
  *
  * frames::  Array of frozen Strings, innermost first: <tt>"FILE:LINE:in `NAME'"</tt> for Ruby code,
  *           <tt>"MODULE:in `NAME'"</tt> for native code, <tt>"in `NAME'"</tt> for a method in C.
@@ -102,7 +102,7 @@ static enum mw_profile_by by_arg(VALUE by)
  * The stacks of a location add up to its +live_bytes+ and +live+, or +total+ and +allocations+, each
  * exactly. How they are divided among the stacks is estimated from samples. A location without a
  * sample has one stack, which is the location alone, with 0 samples. That is so for all of them
- * without the option +stacks+. Stacks with 0 bytes and blocks are left out.
+ * with <tt>stacks:off</tt>. Stacks with 0 bytes and blocks are left out.
  *
  * The Array is empty if nothing was allocated at +location+, and without the tracker. What it
  * takes isn't tracked, as in Mwrap.each. Making it takes some milliseconds, during which other

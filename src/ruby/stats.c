@@ -45,7 +45,7 @@ static void set(VALUE hash, const char *name, VALUE value)
  * +resets+:: the number of resets.
  * +bt+:: the number of Ruby callers kept with each location: see Mwrap.bt=.
  * +stacks_rate+::
- *   the mean number of bytes from one sample of the option +stacks+ to the next; 0: none are taken.
+ *   the mean number of bytes from one sample of the stacks to the next; 0: none are taken.
  * +stacks_samples+, +stacks_dropped+::
  *   samples taken since the start, and samples that were lost: two threads
  *   came at once, or there was no room.

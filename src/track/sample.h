@@ -10,8 +10,9 @@
  * Without Ruby the step is the clock's (table/generation.h), of 0 to MW_CLOCK_STEP bytes at random: a
  * sample is then the block at a step's end, and the rate is half a step's bytes at least.
  *
- * The rate is the mean number of bytes from sample to sample. By default it begins at MW_RATE_LEAST,
- * and doubles until sampling takes less than MW_BUDGET of the process's CPU time.
+ * The rate is the mean number of bytes from sample to sample. An automatic one doubles while sampling
+ * takes more than its budget of the process's CPU time, and halves while it takes less than a quarter
+ * of that, down to MW_RATE_LEAST.
  */
 #ifndef MW_TRACK_SAMPLE_H
 #define MW_TRACK_SAMPLE_H

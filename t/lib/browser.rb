@@ -126,7 +126,7 @@ module BrowserTest
 
   # --- what the page shows -------------------------------------------------------
 
-  def locations = texts("#{ROWS} td.location")
+  def locations = texts("#{ROWS} td.location a:first-of-type")
 
   # Replaces what is in the filter.
   def type(words) = js(<<~JS, words)

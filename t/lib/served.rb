@@ -144,6 +144,7 @@ module Served
 
   # Whole numbers with commas, "–" where there is none.
   def html_row(cells)
+    cells.slice!(-3, 2) if cells.size == Row.members.size + 2 # its kind, and the samples of that
     assert_equal Row.members.size, cells.size, cells.inspect
     numbers = cells[0..-2].map do |c|
       next if c == "–"

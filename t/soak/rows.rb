@@ -8,6 +8,7 @@ require "json"
 module Rows
   Wrong = Class.new(StandardError)
   COLUMNS = %w[total allocations frees growth live_bytes live mean_life max_life location].freeze
+  KINDED = [*COLUMNS, "kind", "kind_samples"].freeze # while stacks are kept
   SANE = 0..(1 << 60) # of a number below zero, or that wrapped around, nobody has so many
 
   module_function
@@ -17,7 +18,7 @@ module Rows
     text = body.dup.force_encoding(Encoding::UTF_8)
     text.valid_encoding? or raise Wrong, "not UTF-8"
     rows = form == "json" ? JSON.parse(text) : table(form == "tsv" ? tsv(text) : csv(text))
-    rows.each { |row| row.keys == COLUMNS or raise Wrong, "columns #{row.keys}" }
+    rows.each { |row| [COLUMNS, KINDED].include?(row.keys) or raise Wrong, "columns #{row.keys}" }
   rescue JSON::ParserError => e
     raise Wrong, "not JSON: #{e.message[0, 80]}"
   end
@@ -40,16 +41,16 @@ module Rows
   end
 
   def table(lines)
-    lines.shift == COLUMNS or raise Wrong, "no header line"
-    lines.map do |cells|
-      cells.size == COLUMNS.size or raise Wrong, "#{cells.size} columns"
-      COLUMNS.zip(cells).to_h { |name, cell| [name, value(name, cell)] }
+    columns = [COLUMNS, KINDED].find { |names| names == lines[0] } or raise Wrong, "no header line"
+    lines.drop(1).map do |cells|
+      cells.size == columns.size or raise Wrong, "#{cells.size} columns"
+      columns.zip(cells).to_h { |name, cell| [name, value(name, cell)] }
     end
   end
 
   def value(name, cell)
     case name
-    when "location" then cell
+    when "location", "kind" then cell
     when "mean_life" then cell.empty? ? nil : Float(cell)
     else Integer(cell, 10)
     end

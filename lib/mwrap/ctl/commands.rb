@@ -12,8 +12,8 @@ module Mwrap
         summary: "write who called the lines that allocate: a flame graph as one file",
         about: <<~TEXT,
           Writes a flame graph of what a process holds, as one page that needs no server
-          and no network, or in a form for another viewer. The process must have been
-          started with the option stacks, as in MWRAP=socket:/tmp/mw.sock,stacks:auto
+          and no network, or in a form for another viewer. A process started with the
+          option stacks:off has none.
         TEXT
         forms: [
           ["PATH", "a Unix socket, or the directory of socket_dir"],
