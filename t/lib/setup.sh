@@ -174,7 +174,7 @@ mw_gem() {
 
 # mw_gems LEVEL...: installs the gems that are missing into $GEM_HOME
 mw_gems() {
-	local name version missing=()
+	local name version missing=() mw_log=.build/gems.log # not the build's: both run at once
 	while read -r _ name version _; do
 		[ -e "$GEM_HOME/specifications/$name-$version.gemspec" ] || missing+=("$name:$version")
 	done < <(mw_lines t/lib/gems "$@")
@@ -221,7 +221,8 @@ mw_promtool() {
 	rm -r "$to"
 }
 
-# mw_setup LEVEL...: all of the above
+# mw_setup LEVEL...: all of the above. Gems are still being installed when it returns, since that is
+# mostly waiting: mw_build follows, and waits for them.
 mw_setup() {
 	mkdir -p .build
 	{
@@ -231,15 +232,16 @@ mw_setup() {
 		mw_packages "$@" 9>&-
 		mw_not_old
 		mw_ruby
-		mw_gems "$@" 9>&-
+		(mw_gems "$@" 9>&-) & # the shell around it keeps the lock
+		mw_gems_pid=$!
 		mw_npm "$@" 9>&-
 		mw_promtool "$@" 9>&-
 	} 9>.build/setup.lock
 }
 
-# mw_build TARGET...: make, quietly
+# mw_build TARGET...: make, quietly, after mw_setup
 mw_build() {
 	mw_say "building"
-	flock .build/setup.lock true
 	mw_quietly "the build" make -j"$(nproc)" RUBY="$RUBY" "$@"
+	wait "$mw_gems_pid" || exit 1
 }
