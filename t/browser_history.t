@@ -103,7 +103,7 @@ class PageHistoryTest < Minitest::Test
 
   def test_growth_in_a_part_of_the_time
     visit(hash: "#time=8000-9000")
-    wait_until("/^growth \\d\\d:\\d\\d\u2013\\d\\d:\\d\\d$/.test(document.querySelector('th[data-column=growth] .title').textContent)")
+    wait_until("/^growth (\\d+\u00a0\\w+ )?\\d\\d:\\d\\d\u2013(\\d+\u00a0\\w+ )?\\d\\d:\\d\\d$/.test(document.querySelector('th[data-column=growth] .title').textContent)")
     assert_equal "descending", js("document.querySelector('th[data-column=growth]').getAttribute('aria-sort')")
     grown = 92_000 * 2457 * 0.75 * 1000 / 11_520
     eventually_values("growth") { |v| v.first && (v.first - grown).abs < 100_000 }
@@ -180,7 +180,7 @@ class PageHistoryTest < Minitest::Test
   def test_a_location_has_its_past
     visit(hash: "#at=#{LEAK}")
     wait_until("document.querySelector('.one .sentence').textContent.includes('growing by ')")
-    assert_match(/growing by \d+.KB a minute since \d\d:\d\d or before; none was freed/, text(".one .sentence"))
+    assert_match(/growing by \d+.KB a minute since (\d+\u00a0\w+ )?\d\d:\d\d or before; none was freed/, text(".one .sentence"))
     @server.tick(3)
     wait_until("!!document.querySelector('.one .blocks td:nth-child(3)')")
     eventually_ages = wait_until("(() => { const t = document.querySelectorAll('.one .blocks')[1].querySelector('td:nth-child(3)').textContent; return t !== '\u2013' && t; })()")
