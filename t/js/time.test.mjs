@@ -24,7 +24,7 @@ test("history: what the server kept, then the stream's points", () => {
 	h.push({ t: 1001, rss: 1, live: 1, heap: 1 });
 	assert.deepEqual(h.columns(0, 2000).t, [700, 850, 999, 1000, 1001], "a point that was here first stays");
 	assert.deepEqual(h.columns(999, 1000).live, [999, 8]);
-	assert.deepEqual(h.columns(999, 1001).free, [3, 3, 3], "the stream hasn't it: it is as it was told last");
+	assert.deepEqual(h.columns(999, 1001).anon, [999, 999, 999], "the stream hasn't it: it is as it was told last");
 	for (let t = 1002; t < 3000; t++)
 		h.push({ t, rss: 1, live: 1, heap: null });
 	assert.equal(h.stream.t.length, 900);
@@ -62,10 +62,28 @@ test("history: what the stream missed is the server's", () => {
 	h.push({ t: 301, rss: 1, live: 1, heap: 1 });
 	h.learn({ free: { now: 7 }, anon: { now: null } });
 	h.push({ t: 302, rss: 1, live: 1, heap: 1 });
-	assert.deepEqual(h.columns(299, 302).free, [3, 3, 3, 7]);
+	assert.deepEqual(h.columns(299, 302).files, [299, 299, 299, 299]);
 	assert.deepEqual(h.columns(299, 302).anon, [299, 299, 299, 299]);
 	h.load({ now: 400, unix: 4400, from: 390, to: 400, first: 3, ...all([]) });
 	assert.equal(h.first, 3);
+});
+
+test("history: what is free follows what is live until it is told anew", () => {
+	const h = new History();
+	h.load({ now: 9, unix: 4009, from: 9, to: 9, ...all([9], 30, [100]), live: [40], heap: [10] });
+	for (const live of [60, 20, 69, 95])
+		h.push({ t: h.last + 1, rss: 100, live, heap: 10 });
+	assert.deepEqual(h.columns(9, 13).free, [30, 10, 50, 1, 0]);
+	h.learn({ free: { now: 50 }, live: { now: 30 } });
+	h.push({ t: 14, rss: 100, live: 35, heap: 10 });
+	h.push({ t: 15, rss: 70, live: 35, heap: 10 });
+	h.push({ t: 16, rss: null, live: 35, heap: 10 });
+	assert.deepEqual(h.columns(14, 16).free, [45, 25, 45]);
+	const fresh = new History();
+	fresh.push({ t: 1, rss: 100, live: 20, heap: 0 });
+	assert.equal(fresh.columns(1, 1).free[0], null, "nobody has told yet");
+	fresh.load({ now: 1, unix: 4001, from: 1, to: 1, ...all([1], 30, [100]), live: [25], heap: [0] });
+	assert.deepEqual(fresh.columns(1, 1).free, [35]);
 });
 
 test("history without Ruby, and with unknown numbers", () => {

@@ -31,6 +31,7 @@ export class History {
 		this.kept = new Map(); // by what was asked for: columns
 		this.events = [];      // {t, kind, text}
 		this.slow = {};        // the last values of SLOW
+		this.arenas = null;    // live and free bytes together, when free was told last
 		this.begin = null;     // the first time that the server knows
 		this.offset = null;    // Unix time of uptime 0
 	}
@@ -51,6 +52,7 @@ export class History {
 			return; // not up to now
 		for (const name of SLOW)
 			this.slow[name] = part[name][n - 1] ?? null;
+		this.freeIs(this.slow.free, part.live[n - 1]);
 		this.mend();
 	}
 
@@ -62,7 +64,23 @@ export class History {
 			from--;
 		shorten(this.stream, t.length - Math.max(from, 0));
 		for (const name of SLOW)
-			this.stream[name] = this.stream[name].map((v) => v ?? this.slow[name]);
+			this.stream[name] = this.stream[name].map((v, i) => v ?? (name === "free" ? this.freeAt(this.point(i)) : this.slow[name]));
+	}
+
+	point(i) {
+		return { rss: this.stream.rss[i], live: this.stream.live[i], heap: this.stream.heap[i] };
+	}
+
+	freeIs(free, live) {
+		this.arenas = typeof free === "number" && typeof live === "number" ? free + live : null;
+	}
+
+	// What is free at a point: what has become live since it was told isn't, and what was freed is. All
+	// parts together are never more than RSS.
+	freeAt({ rss, live, heap }) {
+		if (this.arenas === null || typeof live !== "number")
+			return this.slow.free ?? null;
+		return Math.max(0, Math.min(this.arenas - live, typeof rss === "number" ? rss - live - (heap || 0) : Infinity));
 	}
 
 	// The parts of a /verdict.json: newer than what /history.json said
@@ -70,6 +88,8 @@ export class History {
 		for (const name of SLOW)
 			if (typeof parts?.[name]?.now === "number")
 				this.slow[name] = parts[name].now;
+		if (typeof parts?.free?.now === "number")
+			this.freeIs(parts.free.now, parts.live?.now ?? this.stream.live.at(-1));
 	}
 
 	get last() {
@@ -87,7 +107,7 @@ export class History {
 		const { t } = this.stream;
 		if (t.length && point.t <= t[t.length - 1])
 			return;
-		add(this.stream, { ...this.slow, ...point });
+		add(this.stream, { ...this.slow, free: this.freeAt(point), ...point });
 		shorten(this.stream, FINE);
 	}
 
