@@ -22,7 +22,8 @@ module Chromium
   # one that keeps origins apart, as people's do.
   def self.start(patience, careful: false)
     flags = careful ? Ferrum::Browser::Options::Chrome::DEFAULT_OPTIONS.except(*CARELESS).merge(FLAGS) : FLAGS
-    program = ENV["CHROMIUM"] || "/usr/bin/#{careful ? "chromium" : "chromium-headless-shell"}"
+    # not the script in /usr/bin, which would end alone
+    program = ENV["CHROMIUM"] || (careful ? "/usr/bin/chromium" : "/usr/lib/chromium/chromium-headless-shell")
     Ferrum::Browser.new(headless: true, browser_path: program, window_size: [1280, 800],
                         timeout: patience, process_timeout: patience, browser_options: flags,
                         ignore_default_browser_options: careful)
