@@ -268,6 +268,13 @@ static void the_grids(void **state)
 	k = read_of("f2:1", now - 600, now);
 	assert_int_equal(k->t[1] - k->t[0], 5);
 	assert_true(k->n >= 120 && k->n <= 122);
+	/* a quarter of an hour is all of the finest grid, which begins a little later than that */
+	for (uint32_t more = 0; more < 5; more++) {
+		run(now + more, one_leaks);
+		assert_int_equal(mw_curves_read_one(&c, "f2:1", 4, now - 900, now, 500, &one), 0);
+		assert_true(one.v[0].n >= 179 && one.v[0].t[0] < now - 890);
+		mw_curves_free_set(&one);
+	}
 	k = read_of("f2:1", now - 7200, now);
 	assert_int_equal(k->t[1] - k->t[0], 60);
 	assert_true(k->t[0] <= now - 7200 && k->t[0] > now - 7200 - 60);

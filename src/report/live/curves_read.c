@@ -17,7 +17,10 @@ static uint32_t t_of(const struct mw_curves_grid *g, uint32_t i)
 	return *mw_curves_moment(g, i).t;
 }
 
-/* Does a grid reach back to `from`, or to the first step? */
+/*
+ * Does a grid reach back to `from`, or to the first step? Its step less does, too: a grid of as many
+ * moments as a usual range has is finer than the next one, though it begins within the range.
+ */
 static bool reaches(const struct mw_curves *c, const struct mw_curves_grid *g, double from)
 {
 	double oldest;
@@ -25,7 +28,7 @@ static bool reaches(const struct mw_curves *c, const struct mw_curves_grid *g, d
 	if (!mw_curves_present(g))
 		return false;
 	oldest = t_of(g, 0);
-	return oldest <= from || oldest <= (double)c->first;
+	return oldest <= from + (double)g->step || oldest <= (double)c->first;
 }
 
 static const struct mw_curves_grid *finest(const struct mw_curves *c, double from)
