@@ -48,8 +48,8 @@ export class History {
 			this.kept.set(key, part);
 		if (this.kept.size > KEPT)
 			this.kept.delete(this.kept.keys().next().value);
-		if (!n || json.to < json.now - HOLE)
-			return; // not up to now
+		if (!n || part.t[n - 1] < json.now - HOLE)
+			return; // not up to now, or in steps of minutes
 		for (const name of SLOW)
 			this.slow[name] = part[name][n - 1] ?? null;
 		this.freeIs(this.slow.free, part.live[n - 1]);
