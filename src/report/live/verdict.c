@@ -122,6 +122,20 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 		put_first(v, l);
 }
 
+/*
+ * Did all live memory rise at all, by the measure of what is told of it? If it came and went while the
+ * trend was made out, it has not. A line whose own rise is the growth needs no more than that.
+ */
+static bool rose(const struct mw_look *l, enum mw_rss_part part)
+{
+	size_t n;
+
+	if (part != MW_PART_LIVE || l->top)
+		return true;
+	n = mw_look_series(l, part);
+	return !(mw_trend_rise(l->t, l->v, n, mw_look_growth(l, part)->since, l->scale->to) <= 0);
+}
+
 /* A growth of one of the scales; false: there is none. */
 static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
 			 size_t n)
@@ -133,7 +147,7 @@ static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, cons
 		enum mw_rss_part by = mw_look_grows_by(&looks[i]);
 		bool before = false;
 
-		if (by == MW_PART_RSS)
+		if (by == MW_PART_RSS || !rose(&looks[i], by))
 			continue;
 		for (size_t k = i + 1; k < n; k++)
 			before |= mw_look_seen_before(&looks[k], by, looks[i].trend[by].level,

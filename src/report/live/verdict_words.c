@@ -136,6 +136,10 @@ static void why_live(struct mw_buf *b, const struct mw_verdict *v)
 	if (!v->n)
 		return;
 	mw_buf_str(b, ", ");
+	if (v->locations[0].share < 0.01) {
+		mw_buf_str(b, "spread over many lines");
+		return;
+	}
 	if (v->locations[0].share < 0.25)
 		mw_buf_str(b, "spread over many lines, most (");
 	part_in_hundred(b, v->locations[0].share);
@@ -212,7 +216,9 @@ static void grows_elsewhere(struct mw_buf *b, const struct mw_verdict *v)
 
 static void warming(struct mw_buf *b, const struct mw_verdict *v)
 {
-	mw_buf_str(b, "Warming up: +");
+	mw_buf_str(b, v->rate_of == MW_PART_LIVE ? "Warming up: live memory rose by " :
+		      v->rate_of == MW_PART_HEAP ? "Warming up: Ruby's heap rose by " :
+						   "Warming up: RSS rose by ");
 	bytes(b, v->change);
 	mw_buf_str(b, " in ");
 	duration(b, v->to - v->since);
