@@ -21,7 +21,11 @@ class FlameTest < Minitest::Test
     shown
   end
 
-  def shown = wait_until("!!document.querySelector('.flame .top-frames tbody tr') && !document.querySelector('.flame[aria-busy]')")
+  # With its table, and drawn as wide as there is room: the size comes with the first picture.
+  def shown
+    wait_until("!!document.querySelector('.flame .top-frames tbody tr') && !document.querySelector('.flame[aria-busy]')")
+    wait_until("(({ style, parentElement }) => style.width === `${parentElement.clientWidth}px`)(document.querySelector('.flame canvas'))")
+  end
 
   def query = js("location.search + location.hash")
   def frame = text(".details b")
