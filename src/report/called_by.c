@@ -3,7 +3,8 @@
  * called_by.c - see called_by.h.
  *
  * The stacks are sorted by their frames, so those that share some are neighbours. The largest branch
- * becomes a row, and makes room for its own branches, until there are enough rows.
+ * becomes a row, and makes room for its own branches, until there are enough rows. Frames with the same
+ * texts are one: a line of Ruby has a frame for each place in it that allocates or calls.
  */
 #include "called_by.h"
 
@@ -16,6 +17,7 @@
 struct chain {
 	const uint32_t *frames;
 	uint32_t n; /* 0: no caller is known */
+	const struct mw_profile_frame *texts; /* of all frames of the profile */
 	const struct mw_profile_stack *stack;
 };
 
@@ -70,7 +72,21 @@ static struct chain chain_of(const struct mw_profile *p, const struct mw_profile
 			own++;
 	if (own == s->depth)
 		own = 0;
-	return (struct chain){ s->frames + own, s->depth - own, s };
+	return (struct chain){ s->frames + own, s->depth - own, p->frames, s };
+}
+
+/* Frame i of each: 0 if a row says the same of both. */
+static int frame_cmp(const struct chain *x, const struct chain *y, uint32_t i)
+{
+	const struct mw_profile_frame *f = &x->texts[x->frames[i]], *g = &y->texts[y->frames[i]];
+	int d;
+
+	if (f == g)
+		return 0;
+	if (f->line != g->line)
+		return f->line < g->line ? -1 : 1;
+	d = strcmp(f->name, g->name);
+	return d ? d : strcmp(f->file, g->file);
 }
 
 /* A chain comes before those that go on where it ends. */
@@ -78,9 +94,12 @@ static int chain_cmp(const void *a, const void *b)
 {
 	const struct chain *x = a, *y = b;
 
-	for (uint32_t i = 0; i < x->n && i < y->n; i++)
-		if (x->frames[i] != y->frames[i])
-			return x->frames[i] < y->frames[i] ? -1 : 1;
+	for (uint32_t i = 0; i < x->n && i < y->n; i++) {
+		int d = frame_cmp(x, y, i);
+
+		if (d)
+			return d;
+	}
 	return (x->n > y->n) - (x->n < y->n);
 }
 
@@ -112,7 +131,7 @@ static void add_branch(struct choice *k, struct branch b, enum mw_profile_by by)
 	}
 	b.weight = weigh(k, b.first, b.end, by);
 	/* they are sorted: what the first and the last one share, all share */
-	while (b.to < first->n && first->frames[b.to] == last->frames[b.to])
+	while (b.to < first->n && !frame_cmp(first, last, b.to))
 		b.to++;
 	k->branches[k->branches_n++] = b;
 }
@@ -134,7 +153,7 @@ static void branch_off(struct choice *k, struct branch of, size_t row, enum mw_p
 		for (b.end = b.first + 1; b.end < of.end; b.end++) {
 			const struct chain *d = &k->chains[b.end];
 
-			if (c->n == of.to ? d->n != of.to : d->frames[of.to] != c->frames[of.to])
+			if (c->n == of.to ? d->n != of.to : frame_cmp(c, d, of.to))
 				break;
 		}
 		add_branch(k, b, by);

@@ -92,6 +92,26 @@ static void a_line_that_calls_itself(void **state)
 	made_end();
 }
 
+/* Code at several places of a line: a frame each, which say the same. */
+static void several_places_of_a_line(void **state)
+{
+	uint32_t again, one, one_again, two;
+
+	(void)state;
+	begin();
+	one = made_frame("one");
+	again = made_frame_at(MW_KIND_RUBY, "Store#keep", "/srv/own.rb", OWN_LINE, 0);
+	two = made_frame("two");
+	one_again = made_frame("one");
+	MADE_STACK(60, malloc_frame, own, one);
+	MADE_STACK(20, own, two);
+	MADE_STACK(9, again, one_again);
+	MADE_STACK(5, malloc_frame, again, two);
+	MADE_STACK(3, again);
+	rows_are("0 Store#keep 97/5; 1 one 69/2; 1 two 25/2", 0);
+	made_end();
+}
+
 static void stacks_without_a_caller(void **state)
 {
 	uint32_t alone, one;
@@ -241,6 +261,7 @@ int main(void)
 		TEST(what_all_share_is_one_row),
 		TEST(some_end_where_others_go_on),
 		TEST(a_line_that_calls_itself),
+		TEST(several_places_of_a_line),
 		TEST(stacks_without_a_caller),
 		TEST(a_native_location),
 		TEST(the_largest_of_many),
