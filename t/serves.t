@@ -71,8 +71,8 @@ Dir.mktmpdir("mwrap-t") do |dir|
 
   status, tsv = ask(socket, "/each/0.tsv")
   rows = tsv.lines(chomp: true).map { |l| l.split("\t") }
-  is([status, rows[0]], [200, %w[total allocations frees growth live_bytes live mean_life max_life location]], "the table as TSV")
-  is(rows.find { |f| f.last.end_with?("/app.rb:3") }&.values_at(0, 1, 2, 4, 5)&.map(&:to_i),
+  is([status, rows[0]], [200, %w[total allocations frees growth live_bytes live mean_life max_life location kind kind_samples]], "the table as TSV")
+  is(rows.find { |f| f[8].end_with?("/app.rb:3") }&.values_at(0, 1, 2, 4, 5)&.map(&:to_i),
      figures(kept, "total", "allocations", "frees", "live_bytes", "live"), "the same row")
   page = ask(socket, "/each/0")
   ok(page[0] == 200 && page[1].include?("app.rb:3"), "the table as a page")
