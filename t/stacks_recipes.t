@@ -135,7 +135,7 @@ class StacksRecipesTest < Minitest::Test
   # The page's figures are of one run; the same hold here, a little larger or smaller.
   def test_methods_for_ever
     script = "#{ROOT}/t/demo/methods.rb"
-    app = served(RUBY, "--disable=gems", script, options: ["stacks:auto"])
+    app = served(RUBY, "--disable=gems", script, options: ["stacks:64k"])
     assert_equal "ready", app.hear
     at_rest(app)
     number, = PAGE.match(/`methods\.rb:(\d+)` holds [\d.]+ MB in [\d,]+ blocks/).captures
