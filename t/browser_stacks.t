@@ -6,14 +6,12 @@
 # browser_flame.t's.
 require_relative "lib/browser"
 require_relative "lib/served"
+require_relative "lib/two_callers"
 
 class RealFlameTest < Minitest::Test
   include BrowserTest
 
-  APP = <<~RUBY
-    $stdout.sync = true
-    KEPT = []
-    def keep = KEPT << ("x" * 20_000) # the line
+  APP = TwoCallers::KEEP + <<~RUBY
     def caller_of_it(n) = n.times { keep }
     GC.disable
     while (line = gets)

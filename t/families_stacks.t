@@ -6,16 +6,14 @@
 # frames are put together by their texts. What a broken answer of one does: t/unit/test_wire_stacks.c.
 require_relative "lib/served"
 require_relative "lib/go_pprof"
+require_relative "lib/two_callers"
 require "csv"
 
 class FamiliesStacksTest < Minitest::Test
   include GoPprof
 
   # Each worker has a caller of its own for the same line.
-  APP = <<~RUBY
-    $stdout.sync = true
-    KEPT = []
-    def keep = KEPT << ("x" * 20_000) # the line
+  APP = TwoCallers::KEEP + <<~RUBY
     def in_first(n) = n.times { keep }
     def in_second(n) = n.times { keep }
     def in_parent(n) = n.times { keep }
@@ -123,10 +121,7 @@ class FamiliesStacksTest < Minitest::Test
   end
 
   # The worker and its parent make the same line grow when they are told.
-  GROWING = <<~RUBY
-    $stdout.sync = true
-    KEPT = []
-    def keep = KEPT << ("x" * 20_000) # the line
+  GROWING = TwoCallers::KEEP + <<~RUBY
     def in_worker(n) = n.times { keep }
     def in_parent(n) = n.times { keep }
     GC.disable

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# An app of which one line allocates, called by two methods as often as it is told: "one N" and "two N".
-# "drop N" frees the oldest N.
+# KEEP begins an app of which one line allocates. APP is one whose line two methods call as often as it is
+# told: "one N" and "two N". "drop N" frees the oldest N.
 module TwoCallers
-  METHODS = <<~RUBY
+  KEEP = <<~RUBY
     $stdout.sync = true
     KEPT = []
     def keep = KEPT << ("x" * 20_000) # the line
+  RUBY
+  METHODS = KEEP + <<~RUBY
     def from_one(n) = n.times { keep }
     def from_two(n) = n.times { keep }
     GC.disable
