@@ -54,7 +54,7 @@ end
 
 # --- the shells ---------------------------------------------------------------------
 
-# What may follow the colon: words, or the name of something that the shell completes; nil if neither.
+# The words that may follow the colon, or what the shell completes there. nil if there are neither.
 def kind(option)
   return option.value.split("|") if option.value.match?(/\A[a-z0-9|]+\z/)
   { "PATH" => :file, "DIRECTORY" => :directory, "GROUP" => :group }[option.value]

@@ -3,8 +3,8 @@
  * own_site.h - the server's site (pages/site.h), with the files of /proc/self that it reads.
  *
  * The site is the server's thread's, which lends it to MwrapRack while the loop sleeps: so a
- * process has one history, whichever way it is asked. `lock` says who has it. The server's thread
- * holds the lock in all of the loop but its sleep. Whoever borrows waits for a limited time, and
+ * process has one history, whichever way it is asked. The holder of `lock` has the site. The server's
+ * thread holds the lock in all of the loop but its sleep. A borrower waits for a limited time, and
  * holds the lock for one request.
  *
  * The server's thread only, except what is for others or for a forked child.

@@ -34,7 +34,7 @@ module Mwrap
 
       def html(text) = text.gsub(/[&<>"']/, HTML)
 
-      # What the page is about: a title, and a line.
+      # The page's title, and a line about the process.
       def who
         family = @client.family
         if @at.member == "/all"

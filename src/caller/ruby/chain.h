@@ -14,8 +14,8 @@
  *    (Ruby's own, or without a pc: a library that is being loaded, a block of C), the entry says so
  *    (MW_CALLER_SKIP), and the key goes on with the next frame. Where the stack ends instead,
  *    MW_CHAIN_END is added: another stack may go on there.
- *  - A key belongs to several pages of code. Its epoch (caller_cache.h) is the sum of theirs: epochs
- *    only go up. Inline, an entry counts while mw_code_changes stands still.
+ *  - A key belongs to several pages of code. Its epoch (caller_cache.h) is the sum of theirs. That
+ *    changes with each of them, since epochs only go up. Inline, an entry counts while mw_code_changes stands still.
  *  - An entry is made with the GVL and outside GC, when Ruby names each frame. The blocks of all
  *    frames' instructions are flagged first. Elsewhere an unknown chain counts at its innermost line,
  *    without callers, or as pending (frame.h): the sum over all chains of a line is always exact.
@@ -40,7 +40,7 @@ void mw_bt_set(unsigned n);
 /* For the choice of the mode: are callers kept? Sets mw_chain_span. */
 bool mw_chain_wanted(void);
 
-/* What a hash begins with: a multiple of 8, another one for each n. */
+/* The bytes of n frames and the innermost one. A hash begins with them: each n has a multiple of 8. */
 MW_INLINE uint32_t mw_chain_span_of(uint32_t n)
 {
 	return (n + 1) * mw_ruby.frame_size;
