@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 11u
+#define MW_API_VERSION 12u
 
 struct mw_options; /* options/options.h */
 struct mw_family;  /* family/family.h */
@@ -310,6 +310,12 @@ struct mw_api {
 	void (*stacks_free)(struct mw_stacks *);
 
 	void (*stats)(struct mw_stats *);
+	/*
+	 * Ruby's major collections since its start: GC.stat(:major_gc_count), and those of them that
+	 * are surely done. False: not known. The owner of the server's site asks, nobody else. May be
+	 * NULL.
+	 */
+	bool (*majors)(uint32_t *begun, uint32_t *done);
 
 	/* Counters start again from zero; live blocks stay known. */
 	void (*reset)(void);

@@ -36,7 +36,7 @@ class VerdictTest < Minitest::Test
 
   # What is right in the end. lines: those that may be named; at: the one that must be.
   Shape = Struct.new(:script, :is, :at, :lines, :command, :env, :options, keyword_init: true)
-  QUIET = %w[watching warming flat sawtooth].freeze # accuse nobody
+  QUIET = %w[watching warming flat sawtooth uncollected].freeze # accuse nobody
 
   SHAPES = {
     small_leak_in_400_mb: Shape.new(is: %w[grows], at: "app.rb:4", script: <<~'RUBY'),
@@ -101,6 +101,16 @@ class VerdictTest < Minitest::Test
       every_tenth do |i|
         100.times { "y" * 10_000 }
         GC.start if i % 90 == 89
+      end
+    RUBY
+    # it is old when it becomes garbage: minor collections leave it
+    old_garbage: Shape.new(is: %w[uncollected sawtooth flat], script: <<~'RUBY'),
+      GC.disable
+      queue = []
+      every_tenth do |i|
+        queue << Array.new(20) { "x" * 5_000 }
+        queue.shift if queue.size > 50
+        GC.start(full_mark: i == 300) if i % 10 == 0
       end
     RUBY
     step: Shape.new(is: %w[flat step], lines: %w[app.rb:3], script: <<~'RUBY'),

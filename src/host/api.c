@@ -13,6 +13,7 @@
 #include "hooks/panic.h"
 #include "process.h"
 #include "caller/ruby/chain.h"
+#include "caller/ruby/majors.h"
 #include "real/real.h"
 #include "table/generation.h"
 #include "track/overrun.h"
@@ -304,6 +305,7 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.stacks = api_stacks,
 	.stacks_free = api_stacks_free,
 	.stats = api_stats,
+	.majors = mw_ruby_majors,
 	.reset = api_reset,
 	.trim = api_trim,
 	.pause = mw_pause,

@@ -35,6 +35,8 @@ static void make_point(struct mw_site *s, const struct mw_proc_file *smaps, stru
 		p->rss = mw_kib(rss.bytes);
 		p->files = mw_kib(rss.files);
 	}
+	if (!s->api->majors || !s->api->majors(&p->majors, &p->majors_done))
+		p->majors = p->majors_done = MW_KIB_UNKNOWN;
 	mw_parts_second(&s->parts, s->api, &s->stats, smaps ? mw_proc_fd(smaps) : -1, p);
 }
 

@@ -5,11 +5,21 @@
 
 #include "pages.h"
 
+/* Of the site's last second; NULL: not known. */
+static const uint32_t *majors(const struct mw_site *site)
+{
+	const struct mw_point *last = site ? mw_history_last(&site->history) : NULL;
+
+	return last && last->majors != MW_KIB_UNKNOWN ? &last->majors : NULL;
+}
+
 void mw_page_stats(struct mw_call *call)
 {
+	const struct mw_site *site = call->req->site;
+
 	mw_reply_form(call, MW_FORM_JSON);
 	/* the site's descriptor: one opened here would leak into a child forked meanwhile */
-	mw_render_stats_json(&call->res->body, call->api, call->req->site ? call->req->site->statm : -1);
+	mw_render_stats_json(&call->res->body, call->api, site ? site->statm : -1, majors(site));
 }
 
 /* --- the page ------------------------------------------------------------------- */

@@ -259,8 +259,11 @@ struct mw_rss {
 /* As mw_rss_bytes (report.h). False: it can't be read. */
 bool mw_rss_read(int statm, struct mw_rss *);
 
-/* One JSON object: all of mw_stats, pid, rss_bytes (or null), version, options. */
-void mw_render_stats_json(struct mw_buf *, const struct mw_api *, int statm);
+/*
+ * One JSON object: all of mw_stats, pid, rss_bytes (or null), version, options, and Ruby's major
+ * collections (NULL: null).
+ */
+void mw_render_stats_json(struct mw_buf *, const struct mw_api *, int statm, const uint32_t *majors);
 
 /*
  * Appends the exit dump to dump_path or dump_fd, in one piece; does nothing if

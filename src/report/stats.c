@@ -84,7 +84,7 @@ static void options(struct mw_buf *b, const struct mw_options *o)
 	mw_buf_str(b, "}");
 }
 
-void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm)
+void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm, const uint32_t *majors)
 {
 	struct mw_stats s = { 0 };
 	uint64_t rss;
@@ -130,6 +130,11 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm)
 	key_str(b, "mode", s.mode);
 	key_str(b, "mode_why", s.mode_why);
 	key_str(b, "gc_count", s.gc_count);
+	key(b, "major_gc_count");
+	if (majors)
+		mw_buf_u64(b, *majors);
+	else
+		mw_buf_str(b, "null");
 	key_u64(b, "resets", s.resets);
 	key_u64(b, "bt", s.bt);
 	key_u64(b, "stacks_rate", s.stacks_rate);

@@ -347,7 +347,7 @@ static char *stats_json(void)
 {
 	struct mw_buf b = { 0 };
 
-	mw_render_stats_json(&b, &fake_api, -1);
+	mw_render_stats_json(&b, &fake_api, -1, NULL);
 	mw_buf_add(&b, "", 1);
 	assert_false(b.failed);
 	return b.p;

@@ -13,167 +13,7 @@
 
 #include "../../src/report/live/evidence.h"
 #include "../../src/report/live/trend.h"
-
-enum { SHAPES_MAX = 200, TERMS_MAX = 12, SERIES_MAX = 12, WORDS_MAX = 40 };
-
-/* One summand of a series. */
-struct term {
-	enum { BASE, SLOPE, TEETH, NOISE, WALK, SINE, STEP, FILLS, STAIRS, BURST } kind;
-	double size, from, until, every, lasts;
-	double state;
-	uint64_t seed;
-};
-
-struct line {
-	char name[80]; /* a location, or a part's name */
-	bool part;
-	size_t n;
-	struct term terms[TERMS_MAX];
-};
-
-struct shape {
-	char name[60];
-	double lasts, from, to, starts;
-	size_t lines_n;
-	struct line lines[SERIES_MAX];
-	struct {
-		double t;
-		char text[40];
-	} events[4];
-	size_t events_n;
-	char is[120], at[80], says[120], never[120], rate_of[20];
-	struct moment {
-		bool given;
-		double t, within; /* 0: one step of the grid */
-	} began, ended;
-};
-
-static struct shape shapes[SHAPES_MAX];
-static size_t shapes_n;
-
-/* --- reading the table --------------------------------------------------------------- */
-
-/* 5m, 3h, 2d, 40s or 40 */
-static double seconds(const char *s)
-{
-	char *end;
-	double v = strtod(s, &end);
-
-	return v * (*end == 'm' ? 60 : *end == 'h' ? 3600 : *end == 'd' ? 86400 : 1);
-}
-
-/* 300K, 1.5M, 2G; behind a slash the time that it is for: 1M/m is given for a second. */
-static double size(const char *s)
-{
-	char *end;
-	double v = strtod(s, &end);
-
-	v *= *end == 'K' ? 1024 : *end == 'M' ? 1 << 20 : *end == 'G' ? 1 << 30 : 1;
-	end = strchr(s, '/');
-	return end ? v / seconds(end[1] == 'm' ? "1m" :
-				 end[1] == 'h' ? "1h" :
-				 end[1] == 'd' ? "1d" :
-						 "1s") :
-		     v;
-}
-
-static const char *const kinds[] = { "base", "slope", "teeth", "noise",  "walk",
-				     "sine", "step",  "fills", "stairs", "burst" };
-
-static void read_terms(struct line *l, char **words, size_t n, const char *where)
-{
-	struct term *t = NULL;
-
-	for (size_t i = 0; i + 1 < n; i += 2) {
-		size_t kind = 0;
-
-		while (kind < sizeof(kinds) / sizeof(*kinds) && strcmp(kinds[kind], words[i]))
-			kind++;
-		if (kind < sizeof(kinds) / sizeof(*kinds)) {
-			t = &l->terms[l->n++];
-			*t = (struct term){
-				.kind = kind, .size = size(words[i + 1]), .until = 1e12, .every = 60
-			};
-			t->seed = 88172645463325252u + l->n * 7919;
-		} else if (t && !strcmp(words[i], "from")) {
-			t->from = seconds(words[i + 1]);
-		} else if (t && !strcmp(words[i], "until")) {
-			t->until = seconds(words[i + 1]);
-		} else if (t && !strcmp(words[i], "every")) {
-			t->every = seconds(words[i + 1]);
-		} else if (t && !strcmp(words[i], "for")) {
-			t->lasts = seconds(words[i + 1]);
-		} else {
-			fail_msg("%s: %s isn't understood", where, words[i]);
-		}
-	}
-}
-
-static struct moment moment(char **words, size_t n)
-{
-	return (struct moment){ true, seconds(words[1]), n > 3 ? seconds(words[3]) : 0 };
-}
-
-static void read_shapes(const char *path)
-{
-	FILE *f = fopen(path, "r");
-	char text[512];
-	struct shape *s = NULL;
-
-	if (!f)
-		fail_msg("%s can't be read", path);
-	while (f && fgets(text, sizeof(text), f)) {
-		char *words[WORDS_MAX], *rest = text, copy[512];
-		size_t n = 0;
-
-		text[strcspn(text, "\n")] = '\0';
-		strcpy(copy, text);
-		if (text[0] == '#' || !text[0])
-			continue;
-		while (n < WORDS_MAX && (words[n] = strtok_r(rest, " \t", &rest)))
-			n++;
-		if (!strcmp(words[0], "shape")) {
-			s = &shapes[shapes_n++];
-			*s = (struct shape){ .from = -1, .to = -1 };
-			snprintf(s->name, sizeof(s->name), "%s", words[1]);
-		} else if (!s) {
-			fail_msg("a line before the first shape: %s", copy);
-		} else if (!strcmp(words[0], "lasts")) {
-			s->lasts = seconds(words[1]);
-		} else if (!strcmp(words[0], "starts")) {
-			s->starts = seconds(words[1]);
-		} else if (!strcmp(words[0], "range")) {
-			s->from = seconds(words[1]);
-			s->to = seconds(words[2]);
-		} else if (!strcmp(words[0], "line") || !strcmp(words[0], "part")) {
-			struct line *l = &s->lines[s->lines_n++];
-
-			l->part = words[0][0] == 'p';
-			snprintf(l->name, sizeof(l->name), "%s", words[1]);
-			read_terms(l, words + 2, n - 2, s->name);
-		} else if (!strcmp(words[0], "event")) {
-			s->events[s->events_n].t = seconds(words[1]);
-			snprintf(s->events[s->events_n++].text, 40, "%s", words[2]);
-		} else if (!strcmp(words[0], "began")) {
-			s->began = moment(words, n);
-		} else if (!strcmp(words[0], "ended")) {
-			s->ended = moment(words, n);
-		} else if (!strcmp(words[0], "rate_of")) {
-			snprintf(s->rate_of, sizeof(s->rate_of), "%s", words[1]);
-		} else if (!strcmp(words[0], "is")) {
-			snprintf(s->is, sizeof(s->is), " %s ", strchr(copy, ' ') + 1);
-		} else if (!strcmp(words[0], "at")) {
-			snprintf(s->at, sizeof(s->at), "%s", words[1]);
-		} else if (!strcmp(words[0], "says")) {
-			snprintf(s->says, sizeof(s->says), "%s", strchr(copy, ' ') + 1);
-		} else if (!strcmp(words[0], "never")) {
-			snprintf(s->never, sizeof(s->never), "%s", strchr(copy, ' ') + 1);
-		} else {
-			fail_msg("%s: %s isn't understood", s->name, words[0]);
-		}
-	}
-	fclose(f);
-}
+#include "read_shapes.h"
 
 /* --- playing ------------------------------------------------------------------------------ */
 
@@ -195,9 +35,51 @@ static double wave(double x)
 			 2 * (2 - x) * (2 - x);
 }
 
-static double value(struct term *t, double now)
+/* The last major collection up to then; *n: how many there were. */
+static double last_major(const struct shape *s, double now, uint32_t *n)
+{
+	double at = 0;
+
+	for (*n = 0; *n < s->majors_n && s->majors[*n] <= now; ++*n)
+		at = s->majors[*n];
+	return at;
+}
+
+/* What became garbage since the last major collection, and what that one hasn't freed yet. */
+static double garbage(const struct shape *s, const struct term *t, double now)
+{
+	uint32_t n;
+	double at = last_major(s, now, &n), before, from = at > t->from ? at : t->from, all = 0;
+
+	if (n && now < at + SWEEP) {
+		before = last_major(s, at - 0.5, &n);
+		all = (at - (before > t->from ? before : t->from)) * (at + SWEEP - now) / SWEEP;
+	}
+	return t->size * ((all > 0 ? all : 0) + (now > from ? now - from : 0));
+}
+
+/* Between two points it is on their straight line. */
+static double recorded(const struct term *t, double now)
+{
+	size_t i = t->first, end = t->first + t->n;
+
+	while (i + 1 < end && recorded_points[i + 1].t <= now)
+		i++;
+	if (i + 1 == end || now < recorded_points[i].t)
+		return recorded_points[i].v;
+	return recorded_points[i].v +
+	       (recorded_points[i + 1].v - recorded_points[i].v) * (now - recorded_points[i].t) /
+		       (recorded_points[i + 1].t - recorded_points[i].t);
+}
+
+static double value(const struct shape *s, struct term *t, double now)
 {
 	double since = (now < t->until ? now : t->until) - t->from, x;
+
+	if (t->kind == POINTS)
+		return recorded(t, now);
+	if (t->kind == GARBAGE)
+		return garbage(s, t, now < t->until ? now : t->until);
 
 	if (since < 0 && t->kind != NOISE && t->kind != BASE)
 		return 0;
@@ -308,15 +190,20 @@ static void play(struct played *p, struct shape *s)
 		};
 		bool given[MW_PARTS_N] = { 0 };
 		double rss = 0;
-		struct mw_point point = { .t = (uint32_t)(s->starts + (double)at) };
+		struct mw_point point = { .t = (uint32_t)(s->starts + (double)at),
+					  .majors = MW_KIB_UNKNOWN };
 
+		if (s->majors_n) {
+			(void)last_major(s, (double)at, &point.majors);
+			(void)last_major(s, (double)at - SWEEP, &point.majors_done);
+		}
 		for (size_t i = 0; i < s->lines_n; i++) {
 			struct line *l = &s->lines[i];
 			int part = MW_PART_LIVE;
 			double v = 0;
 
 			for (size_t k = 0; k < l->n; k++)
-				v += value(&l->terms[k], (double)at);
+				v += value(s, &l->terms[k], (double)at);
 			p->values[i][at] = v;
 			for (int k = 0; l->part && k < MW_PARTS_N; k++)
 				if (!strcmp(mw_part_names[k], l->name))
@@ -365,15 +252,17 @@ static bool is_then(const struct shape *s, const struct mw_verdict *v, double t,
 	return !m->given || (off < 0 ? -off : off) <= (m->within > 0 ? m->within : step);
 }
 
-static void one_shape(void **state)
+/* The verdict after that time. */
+static void ask(struct shape *s, double lasts)
 {
-	struct shape *s = *state;
 	struct played *p = malloc(sizeof(*p));
 	struct mw_evidence e;
 	struct mw_verdict v;
 	char sentence[500], json[4000], member[40], kind[20];
+	double whole = s->lasts;
 	bool right;
 
+	s->lasts = lasts;
 	play(p, s);
 	struct mw_evidence_source src = { &p->history, s->starts + s->lasts, false, curves, p };
 	assert_int_equal(mw_evidence_make(&e, &src, s->from, s->to), 0);
@@ -390,7 +279,7 @@ static void one_shape(void **state)
 	right = right && (!s->rate_of[0] || strstr(json, member));
 	right = right && is_then(s, &v, v.begun, &s->began) && is_then(s, &v, v.since, &s->ended);
 	if (getenv("SHOW") || !right)
-		print_message("# %-28s %-12s %.2f from %.0f, since %.0f: %s\n", s->name,
+		print_message("# %-28s %5.0f %-12s %.2f from %.0f, since %.0f: %s\n", s->name, lasts,
 			      mw_verdict_name(v.kind), v.confidence, v.begun - s->starts,
 			      v.since - s->starts, sentence);
 	/* nobody is accused in a sentence that says that nothing grows */
@@ -401,6 +290,17 @@ static void one_shape(void **state)
 	for (size_t i = 0; i < s->lines_n; i++)
 		free(p->values[i]);
 	free(p);
+	s->lasts = whole;
+}
+
+static void one_shape(void **state)
+{
+	struct shape *s = *state;
+
+	if (s->asked_every > 0)
+		for (double t = s->asked_from; t < s->lasts; t += s->asked_every)
+			ask(s, t);
+	ask(s, s->lasts);
 }
 
 int main(void)

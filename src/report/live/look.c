@@ -2,6 +2,8 @@
 /* look.c - one range of time as the judgement sees it. See look.h. */
 #include "look.h"
 
+#include "proof.h"
+
 #define UNKNOWN __builtin_nan("")
 #define KIB 1024.0
 #define MIB (1024.0 * 1024)
@@ -128,6 +130,10 @@ static void find_line(struct mw_look *l)
 		if (t.course != MW_COURSE_RISES || less > t.gain / 2 ||
 		    t.gain > (live->high - live->low) * 1.25)
 			continue;
+		/* the curve is in t[] and v[] still */
+		if (mw_proof_of(l->scale, l->t, l->v, best[i]->n, t.since, to, t.rate) == MW_PROOF_FAILS &&
+		    mw_proof_fell(l->v, best[i]->n, l->least))
+			continue;
 		if (!l->top || t.gain > l->line.gain) {
 			l->top = best[i];
 			l->line = t;
@@ -232,6 +238,28 @@ bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part part, do
 	return level <= peak + mw_larger(longer->least, (t->high - t->low) * 0.15);
 }
 
+enum mw_proof mw_look_proof(const struct mw_look *l, enum mw_rss_part part)
+{
+	const struct mw_trend *t = mw_look_growth(l, part);
+	size_t n = t == &l->line ? curve_series(l, l->top) : mw_look_total(l);
+
+	return mw_proof_of(l->scale, l->t, l->v, n, t->since, l->scale->to, t->rate);
+}
+
+bool mw_look_one_line(const struct mw_look *l, double since, struct mw_trend *line)
+{
+	const struct mw_curve *best;
+	double change, less, to = l->scale->to;
+	size_t n;
+
+	if (!mw_look_changed(l, since, to, mw_trend_rise, &best, &change, 1, &less) ||
+	    change < mw_trend_rise(l->t, l->v, mw_look_total(l), since, to) / 2)
+		return false;
+	n = curve_series(l, best);
+	mw_trend_of(line, l->t, l->v, n, l->scale->from, to, l->least);
+	return line->course == MW_COURSE_RISES && !mw_proof_fell(l->v, n, l->least);
+}
+
 /* --- explosions -------------------------------------------------------------------- */
 
 /* The value at a time or just before; NaN: not known. */
@@ -261,4 +289,21 @@ bool mw_look_explodes(const struct mw_evidence *e, const struct mw_look *l, enum
 		if (l->v[i] > now * 0.9)
 			return false; /* it has been there before */
 	return true;
+}
+
+void mw_look_last_minute(const struct mw_look *l, double *from, double *to)
+{
+	const struct mw_curve_set *set = l->scale->curves;
+	size_t n = set ? set->rest_n : 0;
+
+	*to = l->scale->to;
+	*from = *to - MW_EXPLODES_SECONDS;
+	while (n && set->rest_t[n - 1] > *to)
+		n--;
+	if (!n)
+		return;
+	*to = set->rest_t[n - 1];
+	while (n && set->rest_t[n - 1] > *to - MW_EXPLODES_SECONDS)
+		n--;
+	*from = n ? set->rest_t[n - 1] : *to - MW_EXPLODES_SECONDS;
 }

@@ -9,6 +9,7 @@
 #ifndef MW_REPORT_LIVE_LOOK_H
 #define MW_REPORT_LIVE_LOOK_H
 
+#include "proof.h"
 #include "trend.h"
 #include "verdict.h"
 
@@ -53,8 +54,20 @@ enum mw_rss_part mw_look_most_by(const struct mw_look *, double begun);
 enum mw_rss_part mw_look_grows_by(const struct mw_look *);
 /* The trend that stands for that growth. */
 const struct mw_trend *mw_look_growth(const struct mw_look *, enum mw_rss_part);
+/* What major collections prove of that growth, which is one of live memory. */
+enum mw_proof mw_look_proof(const struct mw_look *, enum mw_rss_part);
+/*
+ * Has one location at least half of live memory's rise since then, does it rise by itself, and did
+ * it never fall? Then *line is its course.
+ */
+bool mw_look_one_line(const struct mw_look *, double since, struct mw_trend *line);
 /* Did this longer range see the part come and go that high, before a rise that began at `since`? */
 bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part, double level, double since);
+/*
+ * The last moment at which the locations are known, and the one a minute before. Both are at
+ * scale->to and a minute before if there are no locations.
+ */
+void mw_look_last_minute(const struct mw_look *, double *from, double *to);
 /* Is the part half as large again as MW_EXPLODES_SECONDS ago? Sets *change. */
 bool mw_look_explodes(const struct mw_evidence *, const struct mw_look *, enum mw_rss_part, double *change);
 

@@ -100,6 +100,14 @@ static void say(struct mw_verdict *v, const struct mw_evidence *e, const struct 
 	find_event(v, e, v->begun, mw_larger((v->to - v->from) / 30, 5));
 }
 
+/* A young process, and a rise that slows down, or may still. */
+static bool warms_up(const struct mw_evidence *e, const struct mw_look *l, const struct mw_trend *t)
+{
+	double age = l->scale->to - e->start;
+
+	return age < WARM_SECONDS || (age < WARMING_SECONDS && t->slowing);
+}
+
 static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l,
 		       enum mw_rss_part part)
 {
@@ -109,11 +117,10 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 		[MW_PART_FILES] = MW_VERDICT_FILES,        [MW_PART_STACKS] = MW_VERDICT_STACKS,
 	};
 	const struct mw_trend *t = mw_look_growth(l, part);
-	double age = l->scale->to - e->start;
 
 	say(v, e, l, kinds[part], part, t);
 	v->growing = true;
-	if (age < WARM_SECONDS || (age < WARMING_SECONDS && t->slowing)) {
+	if (warms_up(e, l, t)) {
 		v->kind = MW_VERDICT_WARMING;
 		v->growing = false;
 	}
@@ -136,12 +143,26 @@ static bool rose(const struct mw_look *l, enum mw_rss_part part)
 	return !(mw_trend_rise(l->t, l->v, n, mw_look_growth(l, part)->since, l->scale->to) <= 0);
 }
 
-/* A growth of one of the scales; false: there is none. */
+/* Is it more than garbage that waits for a collection? Sets *unproven if that is only likely. */
+static bool is_kept(const struct mw_evidence *e, const struct mw_look *l, enum mw_rss_part part,
+		    bool *unproven)
+{
+	enum mw_proof proof = part == MW_PART_LIVE ? mw_look_proof(l, part) : MW_PROOF_UNKNOWN;
+	struct mw_trend line;
+
+	*unproven = proof == MW_PROOF_FAILS;
+	if (!*unproven)
+		return proof != MW_PROOF_SLOWS || l->scale->to - e->start >= WARMING_SECONDS;
+	return mw_look_one_line(l, mw_look_growth(l, part)->since, &line) && !warms_up(e, l, &line);
+}
+
+/* A growth of one of the scales; false: there is none. *waits: the first whose proof is to come. */
 static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
-			 size_t n)
+			 size_t n, const struct mw_look **waits)
 {
 	const struct mw_look *chosen = NULL;
 	enum mw_rss_part part = MW_PART_RSS;
+	bool unproven = false, likely;
 
 	for (size_t i = 0; i < n; i++) {
 		enum mw_rss_part by = mw_look_grows_by(&looks[i]);
@@ -156,33 +177,43 @@ static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, cons
 		if (before || (chosen && (by != part || mw_look_growth(&looks[i], by)->rate <
 								mw_look_growth(chosen, part)->rate / 3)))
 			continue;
+		if (!is_kept(e, &looks[i], by, &likely)) {
+			*waits = *waits ? *waits : &looks[i];
+			continue;
+		}
 		chosen = &looks[i];
 		part = by;
+		unproven = likely;
 	}
 	if (chosen)
 		say_growth(v, e, chosen, part);
+	v->unproven = unproven;
 	return chosen;
 }
 
-/*
- * The last moment at which the locations are known, and the one a minute before. Both are at
- * scale->to and a minute before if there are no locations.
- */
-static void last_minute(const struct mw_look *l, double *from, double *to)
+/* Live memory rose, and may fall again. */
+static void say_uncollected(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l)
 {
-	const struct mw_curve_set *set = l->scale->curves;
-	size_t n = set ? set->rest_n : 0;
+	struct mw_trend t = *mw_look_growth(l, MW_PART_LIVE);
 
-	*to = l->scale->to;
-	*from = *to - MW_EXPLODES_SECONDS;
-	while (n && set->rest_t[n - 1] > *to)
-		n--;
-	if (!n)
-		return;
-	*to = set->rest_t[n - 1];
-	while (n && set->rest_t[n - 1] > *to - MW_EXPLODES_SECONDS)
-		n--;
-	*from = n ? set->rest_t[n - 1] : *to - MW_EXPLODES_SECONDS;
+	t.gain = mw_trend_difference(l->t, l->v, mw_look_total(l), t.since, l->scale->to);
+	t.rate = 0;
+	say(v, e, l, MW_VERDICT_UNCOLLECTED, MW_PART_LIVE, &t);
+	v->rate_of = MW_PART_LIVE;
+	measure(v, l, v->since, l->scale->to, mw_trend_difference);
+}
+
+/* RSS had room for most of it, and no major collection has left it: it may have been so before. */
+static bool may_be_garbage(const struct mw_look *l, double change)
+{
+	double to = l->scale->to, from = to - MW_EXPLODES_SECONDS, left;
+	size_t n = mw_look_series(l, MW_PART_LIVE);
+
+	left = mw_proof_left(l->scale, l->t, l->v, n, from, to);
+	if (left >= mw_look_last(l, n) - change / 2)
+		return false;
+	n = mw_look_series(l, MW_PART_RSS);
+	return mw_trend_difference(l->t, l->v, n, from, to) < change / 2;
 }
 
 static bool judge_explosion(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l)
@@ -192,12 +223,12 @@ static bool judge_explosion(struct mw_verdict *v, const struct mw_evidence *e, c
 	struct mw_trend t = { .confidence = 0.9 };
 	bool lines;
 
-	if (!mw_look_explodes(e, l, part, &change)) {
+	if (!mw_look_explodes(e, l, part, &change) || may_be_garbage(l, change)) {
 		part = MW_PART_RSS;
 		if (!mw_look_explodes(e, l, part, &change))
 			return false;
 	}
-	last_minute(l, &from, &to);
+	mw_look_last_minute(l, &from, &to);
 	gain = mw_trend_difference(l->t, l->v,
 				   part == MW_PART_LIVE ? mw_look_total(l) : mw_look_series(l, part),
 				   from, to);
@@ -333,22 +364,32 @@ static bool comes_and_goes(const struct mw_look *looks, size_t n, enum mw_rss_pa
 static bool judge_fall(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
 		       size_t n)
 {
+	const struct mw_look *chosen = NULL;
+	enum mw_rss_part part = MW_PART_RSS;
+
 	for (size_t i = 0; i < n; i++) {
 		const struct mw_look *l = &looks[i];
-		enum mw_rss_part part =
+		enum mw_rss_part of =
 			mw_look_is(l, MW_PART_RSS, MW_COURSE_FALLS) ? MW_PART_RSS : MW_PART_LIVE;
-		const struct mw_trend *t = &l->trend[part];
+		const struct mw_trend *t = &l->trend[of];
 
 		if (t->course != MW_COURSE_FALLS || -t->gain < mw_larger(t->level / 100, MIB))
 			continue;
-		if (comes_and_goes(looks + i, n - i, part))
-			return false;
-		say(v, e, l, MW_VERDICT_FALLS, part == MW_PART_RSS ? mw_look_most_by(l, t->since) : part,
-		    t);
-		measure(v, l, v->since, l->scale->to, mw_trend_change);
-		return true;
+		if (comes_and_goes(looks + i, n - i, of))
+			break;
+		/* a longer range says more, unless its rate is of the past */
+		if (chosen && (of != part || t->rate > chosen->trend[part].rate / 3))
+			continue;
+		chosen = l;
+		part = of;
 	}
-	return false;
+	if (!chosen)
+		return false;
+	say(v, e, chosen, MW_VERDICT_FALLS,
+	    part == MW_PART_RSS ? mw_look_most_by(chosen, chosen->trend[part].since) : part,
+	    &chosen->trend[part]);
+	measure(v, chosen, v->since, chosen->scale->to, mw_trend_change);
+	return true;
 }
 
 /* A young process that moves, but not steadily. */
@@ -372,10 +413,17 @@ static bool judge_young(struct mw_verdict *v, const struct mw_evidence *e, const
 
 static void judge(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks, size_t n)
 {
+	const struct mw_look *waits = NULL;
+
 	if (!e->chosen && judge_explosion(v, e, &looks[0]))
 		return;
-	if (judge_growth(v, e, looks, n) || judge_fall(v, e, looks, n) || judge_young(v, e, &looks[0]))
+	if (judge_growth(v, e, looks, n, &waits) || judge_fall(v, e, looks, n) ||
+	    judge_young(v, e, &looks[0]))
 		return;
+	if (waits) {
+		say_uncollected(v, e, waits);
+		return;
+	}
 	if (judge_ended(v, e, looks, n, MW_PART_RSS) || judge_ended(v, e, looks, n, MW_PART_LIVE))
 		return;
 	judge_rest(v, e, looks, n);

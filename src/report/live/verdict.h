@@ -14,7 +14,9 @@
  *   grows         live memory rises steadily, or one location's does
  *   heap, fragmentation, native, files, stacks: RSS rises steadily, and that part of it most
  *   warming       a rise within the first minutes that gets slower
- *   falls, filled, grew, step, sawtooth, flat
+ *   falls
+ *   uncollected   live memory rises, but Ruby's major collections don't prove it (proof.h)
+ *   filled, grew, step, sawtooth, flat
  *
  * A rise in the last minutes counts only if it goes beyond what longer ranges have seen come
  * and go. A rise that is seen over longer ranges only counts while its last step is no older
@@ -43,6 +45,7 @@ enum mw_verdict_kind {
 	MW_VERDICT_FILES,
 	MW_VERDICT_STACKS,
 	MW_VERDICT_PAUSED,
+	MW_VERDICT_UNCOLLECTED,
 	MW_VERDICT_KINDS_N
 };
 
@@ -99,6 +102,7 @@ struct mw_verdict {
 	double confidence;  /* 0 to 1 */
 	unsigned watch;     /* seconds until the first verdict; 0: this is one */
 	bool at_location;   /* the rate is that of locations[0] alone */
+	bool unproven;      /* GROWS: by one line that never fell; collections haven't proven it yet */
 	enum mw_rss_part part;  /* that moves most */
 	enum mw_rss_part rate_of; /* whose rate it is, unless at_location: RSS, LIVE or HEAP */
 	double now[MW_PARTS_N], moved[MW_PARTS_N]; /* bytes now, change in the window; NaN: not known */

@@ -9,14 +9,23 @@
 #include "verdict.h"
 
 static const char *const kinds[MW_VERDICT_KINDS_N] = {
-	[MW_VERDICT_WATCHING] = "watching", [MW_VERDICT_WARMING] = "warming",
-	[MW_VERDICT_FLAT] = "flat",         [MW_VERDICT_SAWTOOTH] = "sawtooth",
-	[MW_VERDICT_FILLED] = "filled",     [MW_VERDICT_GROWS] = "grows",
-	[MW_VERDICT_GREW] = "grew",         [MW_VERDICT_STEP] = "step",
-	[MW_VERDICT_FALLS] = "falls",       [MW_VERDICT_EXPLODES] = "explodes",
-	[MW_VERDICT_HEAP] = "heap",         [MW_VERDICT_FRAGMENTATION] = "fragmentation",
-	[MW_VERDICT_NATIVE] = "native",     [MW_VERDICT_FILES] = "files",
-	[MW_VERDICT_STACKS] = "stacks",     [MW_VERDICT_PAUSED] = "paused",
+	[MW_VERDICT_WATCHING] = "watching",
+	[MW_VERDICT_WARMING] = "warming",
+	[MW_VERDICT_FLAT] = "flat",
+	[MW_VERDICT_SAWTOOTH] = "sawtooth",
+	[MW_VERDICT_FILLED] = "filled",
+	[MW_VERDICT_GROWS] = "grows",
+	[MW_VERDICT_GREW] = "grew",
+	[MW_VERDICT_STEP] = "step",
+	[MW_VERDICT_FALLS] = "falls",
+	[MW_VERDICT_EXPLODES] = "explodes",
+	[MW_VERDICT_HEAP] = "heap",
+	[MW_VERDICT_FRAGMENTATION] = "fragmentation",
+	[MW_VERDICT_NATIVE] = "native",
+	[MW_VERDICT_FILES] = "files",
+	[MW_VERDICT_STACKS] = "stacks",
+	[MW_VERDICT_PAUSED] = "paused",
+	[MW_VERDICT_UNCOLLECTED] = "uncollected",
 };
 
 const char *mw_verdict_name(enum mw_verdict_kind kind)
@@ -225,6 +234,15 @@ static void warming(struct mw_buf *b, const struct mw_verdict *v)
 	mw_buf_str(b, ", soon after the start");
 }
 
+static void uncollected(struct mw_buf *b, const struct mw_verdict *v)
+{
+	mw_buf_str(b, "Live memory rose by ");
+	bytes(b, v->change);
+	mw_buf_str(b, " in ");
+	duration(b, v->to - v->since);
+	mw_buf_str(b, "; Ruby's next major collections will show how much of it is garbage");
+}
+
 /* Flat, or up and down. */
 static void rests(struct mw_buf *b, const struct mw_verdict *v)
 {
@@ -245,15 +263,17 @@ static void rests(struct mw_buf *b, const struct mw_verdict *v)
 
 static void ended(struct mw_buf *b, const struct mw_verdict *v)
 {
-	bool line = v->n && v->part == MW_PART_LIVE && v->locations[0].share >= 0.25 && v->change > 0;
+	/* of what is told: RSS may have moved by more than live memory, or by less */
+	double share = v->n && v->change > 0 ? v->locations[0].change / v->change : 0;
 
-	mw_buf_str(b, v->kind != MW_VERDICT_STEP ? "Grew by " :
-		      v->change < 0              ? "Fell by " :
-						   "Stepped up by ");
+	mw_buf_str(b, v->rate_of == MW_PART_LIVE ? "Live memory " : "RSS ");
+	mw_buf_str(b, v->kind != MW_VERDICT_STEP ? "grew by " :
+		      v->change < 0              ? "fell by " :
+						   "stepped up by ");
 	bytes(b, v->change);
-	if (line) {
+	if (v->part == MW_PART_LIVE && share >= 0.25) {
 		mw_buf_str(b, ", ");
-		part_in_hundred(b, v->locations[0].share);
+		part_in_hundred(b, share < 1 ? share : 1);
 		mw_buf_str(b, " of it at ");
 		mw_verdict_short(b, &v->locations[0]);
 	} else if (v->change > 0 && v->part != MW_PART_RSS && v->part != MW_PART_LIVE) {
@@ -302,6 +322,9 @@ void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
 	case MW_VERDICT_WARMING:
 		warming(b, v);
 		break;
+	case MW_VERDICT_UNCOLLECTED:
+		uncollected(b, v);
+		break;
 	case MW_VERDICT_FILLED:
 	case MW_VERDICT_GREW:
 	case MW_VERDICT_STEP:
@@ -332,6 +355,11 @@ void mw_verdict_next(struct mw_buf *b, const struct mw_verdict *v)
 	case MW_VERDICT_EXPLODES:
 		if (v->n)
 			mw_buf_str(b, "That line's page lists its live blocks by size and age.");
+		if (v->unproven)
+			mw_buf_str(b, " Some of it may be garbage: few major collections have run since.");
+		break;
+	case MW_VERDICT_UNCOLLECTED:
+		mw_buf_str(b, "GC.start in the process would free the garbage now.");
 		break;
 	case MW_VERDICT_HEAP:
 		mw_buf_str(b, "Ruby keeps more objects: MwrapRack's /objects says which, and GC.compact "
