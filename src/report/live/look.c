@@ -110,7 +110,8 @@ size_t mw_look_changed(const struct mw_look *l, double from, double to, mw_chang
 
 /*
  * A location may rise steadily beneath the noise of all others. Its rise counts if others didn't
- * lose as much meanwhile, and the live memory moves at least as much.
+ * lose as much meanwhile, and the live memory moves at least as much. If collections don't prove
+ * it, it must be a quarter of how far live memory moves, and never have fallen.
  */
 static void find_line(struct mw_look *l)
 {
@@ -132,7 +133,7 @@ static void find_line(struct mw_look *l)
 			continue;
 		/* the curve is in t[] and v[] still */
 		if (mw_proof_of(l->scale, l->t, l->v, best[i]->n, t.since, to, t.rate) == MW_PROOF_FAILS &&
-		    mw_proof_fell(l->v, best[i]->n, l->least))
+		    (t.gain < (live->high - live->low) / 4 || mw_proof_fell(l->v, best[i]->n, l->least)))
 			continue;
 		if (!l->top || t.gain > l->line.gain) {
 			l->top = best[i];

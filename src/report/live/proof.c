@@ -8,7 +8,8 @@
 
 enum {
 	QUARTERS = 4,
-	QUARTERS_LEAST = 3 /* that must be known */
+	QUARTERS_LEAST = 3,   /* that must be known */
+	COLLECTIONS_LEAST = 5 /* five in order are chance once in 120 times */
 };
 
 /* What a major collection left: the least until the next one begins. */
@@ -21,6 +22,7 @@ struct quarters {
 	double since, to;
 	double v[QUARTERS], t[QUARTERS]; /* the least of what was left there */
 	bool known[QUARTERS];
+	size_t collections;
 };
 
 static void add(struct quarters *q, const struct left *l)
@@ -28,7 +30,10 @@ static void add(struct quarters *q, const struct left *l)
 	double at = (l->t - q->since) / (q->to - q->since) * QUARTERS;
 	int k = at < QUARTERS ? (int)at : QUARTERS - 1;
 
-	if (!l->nth || l->v != l->v || (q->known[k] && q->v[k] <= l->v))
+	if (!l->nth || l->v != l->v)
+		return;
+	q->collections++;
+	if (q->known[k] && q->v[k] <= l->v)
 		return;
 	q->known[k] = true;
 	q->v[k] = l->v;
@@ -51,7 +56,8 @@ static enum mw_proof rises(const struct quarters *q, double rate)
 			return MW_PROOF_FAILS;
 		at[n++] = k;
 	}
-	if (n < QUARTERS_LEAST || slope(q, at[0], at[n - 1]) < rate / 3)
+	if (n < QUARTERS_LEAST || q->collections < COLLECTIONS_LEAST ||
+	    slope(q, at[0], at[n - 1]) < rate / 3)
 		return MW_PROOF_FAILS;
 	return slope(q, at[n - 2], at[n - 1]) < slope(q, at[0], at[1]) / 2 ? MW_PROOF_SLOWS : MW_PROOF_HOLDS;
 }
