@@ -7,9 +7,9 @@
 #define UNKNOWN __builtin_nan("")
 
 enum {
-	QUARTERS = 4,
-	QUARTERS_LEAST = 3,   /* that must be known */
-	COLLECTIONS_LEAST = 5 /* five in order are chance once in 120 times */
+	FIFTHS = 5,
+	FIFTHS_LEAST = 4,     /* that must be known: in order, they are chance once in 24 times */
+	COLLECTIONS_LEAST = 5
 };
 
 /* What a major collection left: the least until the next one begins. */
@@ -18,17 +18,17 @@ struct left {
 	double t, v;  /* NaN: nothing is known */
 };
 
-struct quarters {
+struct fifths {
 	double since, to;
-	double v[QUARTERS], t[QUARTERS]; /* the least of what was left there */
-	bool known[QUARTERS];
+	double v[FIFTHS], t[FIFTHS]; /* the least of what was left there */
+	bool known[FIFTHS];
 	size_t collections;
 };
 
-static void add(struct quarters *q, const struct left *l)
+static void add(struct fifths *q, const struct left *l)
 {
-	double at = (l->t - q->since) / (q->to - q->since) * QUARTERS;
-	int k = at < QUARTERS ? (int)at : QUARTERS - 1;
+	double at = (l->t - q->since) / (q->to - q->since) * FIFTHS;
+	int k = at < FIFTHS ? (int)at : FIFTHS - 1;
 
 	if (!l->nth || l->v != l->v)
 		return;
@@ -40,24 +40,23 @@ static void add(struct quarters *q, const struct left *l)
 	q->t[k] = l->t;
 }
 
-static double slope(const struct quarters *q, int from, int to)
+static double slope(const struct fifths *q, int from, int to)
 {
 	return (q->v[to] - q->v[from]) / (q->t[to] - q->t[from]);
 }
 
-static enum mw_proof rises(const struct quarters *q, double rate)
+static enum mw_proof rises(const struct fifths *q, double rate)
 {
-	int at[QUARTERS], n = 0;
+	int at[FIFTHS], n = 0;
 
-	for (int k = 0; k < QUARTERS; k++) {
+	for (int k = 0; k < FIFTHS; k++) {
 		if (!q->known[k])
 			continue;
 		if (n && !(q->v[k] > q->v[at[n - 1]]))
 			return MW_PROOF_FAILS;
 		at[n++] = k;
 	}
-	if (n < QUARTERS_LEAST || q->collections < COLLECTIONS_LEAST ||
-	    slope(q, at[0], at[n - 1]) < rate / 3)
+	if (n < FIFTHS_LEAST || q->collections < COLLECTIONS_LEAST || slope(q, at[0], at[n - 1]) < rate / 3)
 		return MW_PROOF_FAILS;
 	return slope(q, at[n - 2], at[n - 1]) < slope(q, at[0], at[1]) / 2 ? MW_PROOF_SLOWS : MW_PROOF_HOLDS;
 }
@@ -100,7 +99,7 @@ static bool is_done(const struct walk *w)
 enum mw_proof mw_proof_of(const struct mw_scale *s, const double *t, const double *v, size_t n,
 			  double since, double to, double rate)
 {
-	struct quarters q = { .since = since, .to = to };
+	struct fifths q = { .since = since, .to = to };
 	struct walk w = { .scale = s };
 	struct left done;
 

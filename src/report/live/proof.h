@@ -4,8 +4,8 @@
  *
  * Objects that have become old stay until a major collection, which may come once in many
  * minutes. Until then, garbage rises like a leak. So a rise counts if what major collections left
- * rises, too: what five or more left, in at least three quarters of its time, more in each quarter
- * than before.
+ * rises, too: what five or more left, in at least four fifths of its time, more in each fifth than
+ * before.
  *
  * Before there are so many, a single line may still be told: one that has at least half of the
  * rise, rises steadily by itself, and never fell. Garbage that was collected before has made its
