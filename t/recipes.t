@@ -169,7 +169,11 @@ class RecipesRunTest < Minitest::Test
   end
 
   def source(dir)
-    source = JSON.parse(shell(block("recipes.md", "source"), dir).stdout)
+    source = nil
+    5.times do # likewise
+      source = JSON.parse(shell(block("recipes.md", "source"), dir).stdout)
+      break if source["location"]&.end_with?("/app/controllers/leaks_controller.rb:5")
+    end
     assert source["location"].end_with?("/app/controllers/leaks_controller.rb:5"), source.inspect
     assert_includes source["lines"].join("\n"), "KEPT << "
   end
