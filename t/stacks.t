@@ -450,6 +450,17 @@ class StacksTest < Minitest::Test
     end
   end
 
+  # Tables begin small.
+  def test_memory_of_a_small_program
+    bytes = ["off", "auto"].map do |rate|
+      app = stacked(MIXED, rate: rate, at: path(rate))
+      done(app, "work 3")
+      stats(at: path(rate))["tracker_bytes"]
+    end
+    assert_in_delta bytes.first, bytes.last, 320_000
+    assert_operator bytes.first, :<, bytes.last
+  end
+
   def test_wrong_values
     ["on", "-1", "64q", "64k ", "1.5m", "auto2", "99999999999999999999"].each do |value|
       run = mwrap_run(RUBY, "--disable=gems", "-e", "1", options: "stacks:#{value}")

@@ -63,9 +63,14 @@ static inline void mw_rows_give(struct mw_rows *r, uint32_t i)
 	r->given = i;
 }
 
-/* The first rows of lists, by hash; made at the first use. n: a power of two. */
+/*
+ * The first rows of lists, by hash; made at the first use. n and most: powers of two. There are few at
+ * first, since rows touch all of their pages soon, however few rows there are.
+ */
 struct mw_heads {
-	uint32_t n, *first;
+	uint32_t n, most, *first;
+	/* puts row i in its list, unless it belongs to none; returns the next row's number */
+	uint32_t (*link)(uint32_t i);
 };
 
 /* The head for a hash; NULL: no memory. */
@@ -74,6 +79,19 @@ static inline uint32_t *mw_head(struct mw_heads *h, uint64_t hash)
 	if (!h->first)
 		h->first = mw_arena_grow(h->n * sizeof(*h->first), MW_ARENA_STACK);
 	return h->first ? &h->first[(hash ^ hash >> 32) & (h->n - 1)] : NULL;
+}
+
+/*
+ * Makes more lists, as far as there is memory, if so many rows crowd these. `end`: one past the last row.
+ * No pointer from mw_head is valid after that.
+ */
+void mw_heads_fit(struct mw_heads *, uint32_t rows, uint32_t end);
+
+/* Puts i in front of a list. */
+static inline void mw_push(uint32_t *head, uint32_t *next, uint32_t i)
+{
+	*next = *head;
+	*head = i;
 }
 
 /* Empties all lists. */

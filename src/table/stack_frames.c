@@ -5,8 +5,9 @@
 #include <string.h>
 
 static struct mw_rows frames = MW_ROWS(struct mw_stack_frame, MW_STACK_FRAMES_MAX);
-static struct mw_heads by_key = { .n = 16384 };
-static struct mw_heads by_block = { .n = 4096 };
+static uint32_t link_key(uint32_t i), link_block(uint32_t i), link_text(uint32_t i);
+static struct mw_heads by_key = { 1024, 16384, NULL, link_key };
+static struct mw_heads by_block = { 1024, 4096, NULL, link_block };
 static uint32_t deaths;
 
 struct mw_stack_frame *mw_frame_at(uint32_t i)
@@ -17,6 +18,24 @@ struct mw_stack_frame *mw_frame_at(uint32_t i)
 uint32_t mw_frames_n(void)
 {
 	return frames.n;
+}
+
+static uint32_t link_key(uint32_t i)
+{
+	struct mw_stack_frame *f = mw_frame_at(i);
+
+	if (f->key & MW_FRAME_KIND) /* else it is given back */
+		mw_push(mw_head(&by_key, mw_mix(f->key)), &f->next, i);
+	return i + 1;
+}
+
+static uint32_t link_block(uint32_t i)
+{
+	struct mw_stack_frame *f = mw_frame_at(i);
+
+	if ((f->key & MW_FRAME_KIND) && f->block)
+		mw_push(mw_head(&by_block, mw_mix(f->block)), &f->in_block, i);
+	return i + 1;
 }
 
 static struct mw_stack_frame *living(uint64_t key, uint32_t *i)
@@ -78,7 +97,8 @@ struct text {
 enum { TEXT_CHUNK = MW_STACK_TEXTS_MAX / 64, TEXT_MOST = 1000 };
 static char *text_chunks[64];
 static uint32_t texts_end = 8; /* a text's number is its offset; 0 is none */
-static struct mw_heads by_text = { .n = 4096 };
+static uint32_t texts_n;
+static struct mw_heads by_text = { 1024, 4096, NULL, link_text };
 
 static struct text *text_at(uint32_t i)
 {
@@ -94,10 +114,26 @@ static uint64_t hash_of(const char *s, size_t n)
 	return mw_mix(h);
 }
 
+static uint32_t text_bytes(size_t n)
+{
+	return (uint32_t)((sizeof(struct text) + n + 1 + 7) & ~(size_t)7);
+}
+
+static uint32_t link_text(uint32_t i)
+{
+	struct text *t = text_at(i);
+
+	if (!i)
+		return 8;
+	if (!t->n) /* the rest of this chunk is empty */
+		return (i / TEXT_CHUNK + 1) * TEXT_CHUNK;
+	mw_push(mw_head(&by_text, hash_of(t->bytes, t->n)), &t->next, i);
+	return i + text_bytes(t->n);
+}
+
 static uint32_t text_add(const char *s, size_t n, uint32_t next)
 {
-	size_t bytes = (sizeof(struct text) + n + 1 + 7) & ~(size_t)7;
-	uint32_t i = texts_end;
+	uint32_t bytes = text_bytes(n), i = texts_end;
 	struct text *t;
 
 	if (i % TEXT_CHUNK + bytes > TEXT_CHUNK)
@@ -108,7 +144,8 @@ static uint32_t text_add(const char *s, size_t n, uint32_t next)
 		text_chunks[i / TEXT_CHUNK] = mw_arena_grow(TEXT_CHUNK, MW_ARENA_STACK);
 	if (!text_chunks[i / TEXT_CHUNK])
 		return 0;
-	texts_end = i + (uint32_t)bytes;
+	texts_end = i + bytes;
+	texts_n++;
 	t = text_at(i);
 	t->next = next;
 	t->n = (uint32_t)n;
@@ -165,6 +202,13 @@ void mw_frame_put(uint32_t i, const struct mw_frame_text *of)
 	*head = i;
 }
 
+void mw_frames_fit(void)
+{
+	mw_heads_fit(&by_key, mw_get(&mw_stacks_figures.frames), frames.n);
+	mw_heads_fit(&by_block, mw_get(&mw_stacks_figures.frames), frames.n);
+	mw_heads_fit(&by_text, texts_n, texts_end);
+}
+
 /* --- deaths --------------------------------------------------------------------------- */
 
 static void die(struct mw_stack_frame *f)
@@ -217,7 +261,6 @@ uint32_t mw_frames_sweep(void)
 	mw_heads_clear(&by_block);
 	for (uint32_t i = 1; i < frames.n; i++) {
 		struct mw_stack_frame *f = mw_frame_at(i);
-		uint32_t *head;
 
 		if (!(f->key & MW_FRAME_KIND)) /* it is given back already */
 			continue;
@@ -227,14 +270,8 @@ uint32_t mw_frames_sweep(void)
 			continue;
 		}
 		f->used = false;
-		head = mw_head(&by_key, mw_mix(f->key));
-		f->next = *head;
-		*head = i;
-		if (!f->block)
-			continue;
-		head = mw_head(&by_block, mw_mix(f->block));
-		f->in_block = *head;
-		*head = i;
+		(void)link_key(i);
+		(void)link_block(i);
 	}
 	mw_set(&mw_stacks_figures.frames, mw_get(&mw_stacks_figures.frames) - given);
 	return given;

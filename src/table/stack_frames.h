@@ -26,6 +26,9 @@ const char *mw_frame_text(uint32_t text, size_t *n);
 /* Gives a frame its texts: name and file may be empty. */
 void mw_frame_put(uint32_t i, const struct mw_frame_text *);
 
+/* Makes more lists where they are crowded. */
+void mw_frames_fit(void);
+
 /* The frames whose instructions are in the block at `start` die, and return addresses in it. */
 void mw_frames_die(uintptr_t start, uint64_t bytes, bool native);
 void mw_frames_die_all(void); /* all frames of Ruby's code */

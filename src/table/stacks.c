@@ -13,9 +13,6 @@ struct mw_stacks_figures mw_stacks_figures;
 struct mw_rows mw_node_rows = MW_ROWS(struct mw_node, MW_STACK_NODES_MAX);
 struct mw_rows mw_stack_rows = MW_ROWS(struct mw_stack_sums, MW_STACKS_MAX);
 struct mw_rows mw_sample_rows = MW_ROWS(struct mw_stack_sample, MW_SAMPLES_MAX);
-struct mw_heads mw_nodes_of = { .n = 32768 };
-struct mw_heads mw_stacks_of = { .n = 4096 };
-struct mw_heads mw_samples_of = { .n = 4096 };
 static uint32_t free_sample; /* the first of those that are free, by `next` */
 
 /* --- the lock ------------------------------------------------------------------------- */
@@ -119,7 +116,7 @@ void mw_stacks_after_fork(bool held)
 /* The child of `parent` for that frame, added if it is missing; 0: no room. */
 static uint32_t node_take(uint32_t parent, uint32_t frame)
 {
-	uint32_t *head = mw_head(&mw_nodes_of, mw_mix((uint64_t)parent << 32 | frame)), i;
+	uint32_t *head = mw_head(&mw_nodes_of, mw_node_hash(parent, frame)), i;
 
 	for (i = head ? *head : 0; i; i = mw_node_at(i)->next)
 		if (mw_node_at(i)->parent == parent && mw_node_at(i)->frame == frame)
@@ -127,7 +124,9 @@ static uint32_t node_take(uint32_t parent, uint32_t frame)
 	i = head ? mw_rows_add(&mw_node_rows) : 0;
 	if (!i)
 		return 0;
-	*mw_node_at(i) = (struct mw_node){ *head, parent, frame };
+	*mw_node_at(i) = (struct mw_node){
+		.next = *head & MW_NODE_MASK, .parent = parent & MW_NODE_MASK, .frame = frame & MW_FRAME_MASK
+	};
 	*head = i;
 	COUNT(nodes, 1);
 	return i;
@@ -400,9 +399,11 @@ static void count_sample(uint32_t i, const struct mw_sample_of *of)
 
 bool mw_stacks_count(const struct mw_walk *w, uint32_t id, const struct mw_sample_of *of)
 {
-	uint32_t i = stack_take(w, id);
 	struct mw_stack_sums *s;
+	uint32_t i;
 
+	mw_stacks_fit();
+	i = stack_take(w, id);
 	if (of->rate)
 		COUNT(samples, 1);
 	else

@@ -1,8 +1,56 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* stacks_room.c - makes room in the tables of stacks once one of them is full. */
+/* stacks_room.c - the lists of stacks, which grow, and room in the tables once one of them is full. */
 #include "callsite.h"
 #include "stack_frames.h"
 #include "stacks_rows.h"
+
+/* --- lists ---------------------------------------------------------------------------- */
+
+/* A row that was given back, or is free, is in none. */
+
+static uint32_t link_node(uint32_t i)
+{
+	struct mw_node *n = mw_node_at(i);
+	uint32_t *head = n->frame ? mw_head(&mw_nodes_of, mw_node_hash(n->parent, n->frame)) : NULL;
+
+	if (head) {
+		n->next = *head & MW_NODE_MASK;
+		*head = i;
+	}
+	return i + 1;
+}
+
+static uint32_t link_stack(uint32_t i)
+{
+	struct mw_stack_sums *s = mw_stack_at(i);
+
+	if (s->id)
+		mw_push(mw_head(&mw_stacks_of, s->hash), &s->next, i);
+	return i + 1;
+}
+
+static uint32_t link_sample(uint32_t i)
+{
+	struct mw_stack_sample *s = mw_stack_sample_at(i);
+
+	if (s->ref)
+		mw_push(mw_head(&mw_samples_of, mw_mix(s->ref)), &s->next, i);
+	return i + 1;
+}
+
+struct mw_heads mw_nodes_of = { 2048, 32768, NULL, link_node };
+struct mw_heads mw_stacks_of = { 1024, 4096, NULL, link_stack };
+struct mw_heads mw_samples_of = { 1024, 4096, NULL, link_sample };
+
+void mw_stacks_fit(void)
+{
+	mw_heads_fit(&mw_nodes_of, mw_get(&mw_stacks_figures.nodes), mw_node_rows.n);
+	mw_heads_fit(&mw_stacks_of, mw_get(&mw_stacks_figures.stacks), mw_stack_rows.n);
+	mw_heads_fit(&mw_samples_of, mw_get(&mw_stacks_figures.live), mw_sample_rows.n);
+	mw_frames_fit();
+}
+
+/* --- room ----------------------------------------------------------------------------- */
 
 /*
  * Where something is full, stacks go that have no live sample: those with dead frames or of a retired
@@ -51,9 +99,10 @@ static void unlink_stack(uint32_t i)
 {
 	uint32_t *link = mw_head(&mw_stacks_of, mw_stack_at(i)->hash);
 
-	while (*link != i)
+	while (*link && *link != i) /* in a forked child it may be in no list: rows.c */
 		link = &mw_stack_at(*link)->next;
-	*link = mw_stack_at(i)->next;
+	if (*link)
+		*link = mw_stack_at(i)->next;
 }
 
 static uint32_t drop_stacks(uint32_t few)
@@ -83,26 +132,23 @@ static void sweep_nodes(void)
 	for (uint32_t i = 1; i < mw_stack_rows.n; i++) {
 		uint32_t node = mw_stack_at(i)->id ? mw_stack_at(i)->node : 0;
 
-		for (; node && !(mw_node_at(node)->frame & USED); node = mw_node_at(node)->parent)
-			mw_node_at(node)->frame |= USED;
+		for (; node && !mw_node_at(node)->used; node = mw_node_at(node)->parent)
+			mw_node_at(node)->used = 1;
 	}
 	mw_heads_clear(&mw_nodes_of);
 	for (uint32_t i = 1; i < mw_node_rows.n; i++) {
 		struct mw_node *n = mw_node_at(i);
-		uint32_t *head;
 
 		if (!n->frame) /* it is given back already */
 			continue;
-		if (!(n->frame & USED)) {
+		if (!n->used) {
 			mw_rows_give(&mw_node_rows, i);
 			given++;
 			continue;
 		}
-		n->frame &= ~USED;
+		n->used = 0;
 		mw_frame_at(n->frame)->used = true;
-		head = mw_head(&mw_nodes_of, mw_mix((uint64_t)n->parent << 32 | n->frame));
-		n->next = *head;
-		*head = i;
+		(void)link_node(i);
 	}
 	COUNT(nodes, (uint32_t)-given);
 	(void)mw_frames_sweep();
