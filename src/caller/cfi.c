@@ -2,6 +2,7 @@
 /* cfi.c - reads the description of a frame; see cfi.h. */
 #include "cfi.h"
 
+#include "alone.h"
 #include "cfi_read.h"
 
 /* DWARF's numbers of the registers that a row is about. */
@@ -212,11 +213,13 @@ static bool entry(const struct mw_cfi_bytes *b, uintptr_t at, struct mw_cfi_read
 	if (at < b->start || at >= b->end)
 		return false;
 	*r = (struct mw_cfi_reader){ at, b->end, false };
+	mw_alone(at, b->end - at < 4 ? b->end - at : 4);
 	bytes = mw_cfi_number(r, 4);
 	/* all ones would say: 64 bits follow; no compiler writes that */
 	if (r->bad || !bytes || bytes > r->end - r->at)
 		return false;
 	r->end = r->at + bytes;
+	mw_alone(r->at, bytes);
 	return true;
 }
 
@@ -351,6 +354,13 @@ static enum mw_cfi reduce(const struct state *s, struct mw_cfi_row *row)
 	return MW_CFI_FOUND;
 }
 
+/* An entry of the search table. */
+static void take_pair(int32_t pair[2], uintptr_t at)
+{
+	mw_alone(at, 2 * sizeof(*pair));
+	memcpy(pair, (const void *)at, 2 * sizeof(*pair));
+}
+
 /*
  * The last entry of the search table that doesn't begin after the pc: the address of its FDE, and
  * from where to where it is the last one.
@@ -374,7 +384,7 @@ static enum mw_cfi search(const struct mw_cfi_bytes *hdr, uintptr_t pc, uintptr_
 	for (high = n; low < high;) {
 		uint64_t mid = low + (high - low) / 2;
 
-		memcpy(pair, (const void *)(r.at + mid * sizeof(pair)), sizeof(pair));
+		take_pair(pair, r.at + mid * sizeof(pair));
 		if (pair[0] <= wanted)
 			low = mid + 1;
 		else
@@ -382,12 +392,12 @@ static enum mw_cfi search(const struct mw_cfi_bytes *hdr, uintptr_t pc, uintptr_
 	}
 	if (!low)
 		return MW_CFI_NONE;
-	memcpy(pair, (const void *)(r.at + (low - 1) * sizeof(pair)), sizeof(pair));
+	take_pair(pair, r.at + (low - 1) * sizeof(pair));
 	*fde = hdr->start + (uintptr_t)(intptr_t)pair[1];
 	function->start = hdr->start + (uintptr_t)(intptr_t)pair[0];
 	function->end = UINTPTR_MAX;
 	if (low < n) {
-		memcpy(pair, (const void *)(r.at + low * sizeof(pair)), sizeof(pair));
+		take_pair(pair, r.at + low * sizeof(pair));
 		function->end = hdr->start + (uintptr_t)(intptr_t)pair[0];
 	}
 	return MW_CFI_FOUND;

@@ -3,6 +3,7 @@
 #include "sample.h"
 
 #include "base/clock.h"
+#include "caller/alone.h"
 #include "caller/locate.h"
 #include "caller/native_stack.h"
 #include "caller/unwind.h"
@@ -303,6 +304,7 @@ void mw_sampling_after_fork(struct mw_shard *t)
 {
 	looked.spent = 0; /* both are of samples, and of this process, from here on */
 	looked.cpu = 0;   /* the child's CPU time begins at 0 */
+	mw_alone_after_fork();
 	if (!t)
 		return;
 	t->dice = 0;
