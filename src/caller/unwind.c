@@ -26,12 +26,17 @@ MW_INLINE uint64_t offset(uint64_t row, int bit)
  * many writers and no order between them: key = pc ^ seal(row, epoch) says that they belong
  * together. A row of another epoch never fits its pc. Words of two writers fit a pc by chance only,
  * and only one of the same set: once in 2^40 such races or so.
+ *
+ * Few sets are in use at first, since pcs spread over all pages of these. After some evictions there
+ * are twice as many. A row that belongs to another set then is read once more.
  */
-enum { SETS = 2048 };
+enum { SETS = 2048, SETS_FIRST = 256, CROWDED = 8 /* sets for each eviction until then */ };
 struct slot {
 	uint64_t key, row;
 };
-static struct slot cache[SETS][2] __attribute__((aligned(32)));
+static struct slot cache[SETS][2] __attribute__((aligned(4096)));
+static uint32_t in_use = SETS_FIRST; /* a power of two; relaxed */
+static uint32_t evictions;           /* since then; relaxed */
 static uint64_t epoch; /* added to with release, read with acquire: how often all was forgotten */
 static mw_cfi_finder finder; /* written once, by mw_unwind_init */
 
@@ -42,7 +47,21 @@ MW_INLINE uint64_t seal(uint64_t row, uint64_t now)
 
 MW_INLINE struct slot *set_of(uintptr_t pc)
 {
-	return cache[(pc ^ pc >> 11) % SETS];
+	return cache[(pc ^ pc >> 11) & (mw_get(&in_use) - 1)];
+}
+
+/* The last row of a set is about to lose its place. One that belongs to another set now loses nothing. */
+static void evict(const struct slot *set, uint64_t now)
+{
+	uint64_t key = mw_get(&set[1].key);
+	uint32_t n = mw_get(&in_use);
+
+	if (!key || n == SETS || set_of(key ^ seal(mw_get(&set[1].row), now)) != set)
+		return;
+	if (mw_add(&evictions, 1) < n / CROWDED)
+		return;
+	mw_set(&evictions, 0);
+	mw_set(&in_use, n * 2); /* two threads at once may both set the same */
 }
 
 bool mw_unwind_init(void)
@@ -104,6 +123,7 @@ static __attribute__((noinline, cold)) uint64_t read_row(uintptr_t pc, uint64_t 
 	/* `now` was read before this: what is kept here is stale once a close begins */
 	if (mw_closing())
 		return row;
+	evict(s, now);
 	mw_set(&s[1].key, mw_get(&s[0].key));
 	mw_set(&s[1].row, mw_get(&s[0].row));
 	mw_set(&s[0].key, pc ^ seal(row, now));

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Memory of the rows that unwind.c caches: few functions touch few pages, and more have more room. */
+/* uses: src/caller/unwind.c src/caller/cfi.c src/caller/cfi_find.c src/caller/alone.c src/table/closes.c src/table/caller_cache.c */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "../../src/caller/unwind.h"
+#include "unwound.h"
+
+static uintptr_t pcs[MOST]; /* in the same mapping as the cache */
+static shape all[1024];
+static size_t all_n;
+
+/* kB that the process has of its own zeroed variables. */
+static size_t kb(void)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	uintptr_t start, end, here = 0;
+	char line[512];
+	size_t found = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			here = (uintptr_t)pcs >= start && (uintptr_t)pcs < end;
+		else if (here)
+			(void)sscanf(line, "Rss: %zu kB", &found);
+	(void)fclose(f);
+	return found;
+}
+
+static void look(struct walk *w)
+{
+	struct mw_unwind u = { 0 };
+
+	(void)w;
+	assert_true(mw_unwind(&u, pcs, MOST) > 1);
+}
+
+static uint64_t next(struct walk *w)
+{
+	w->look(w);
+	return 1;
+}
+
+/* The stacks of these shapes: one or a few new return addresses each. */
+static void walk(size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		for (uint64_t seed = 0; seed < 8; seed++) {
+			struct walk w = { next, look, seed * 0x9e3779b97f4a7c15u, 0, NULL };
+
+			all[i](&w);
+		}
+}
+
+static int load(void **state)
+{
+	void *handles[64];
+	size_t n;
+
+	(void)state;
+	memset(pcs, 1, sizeof(pcs));
+	n = unwound_open("c*_*", handles, 64);
+	for (size_t i = 0; i < n; i++) {
+		const struct shape_list *l = dlsym(handles[i], "shapes");
+
+		for (size_t k = 0; l && k < l->n && all_n < sizeof(all) / sizeof(*all); k++)
+			all[all_n++] = l->of[k];
+	}
+	return !mw_unwind_init() || all_n < 100;
+}
+
+static void few_rows_take_few_pages(void **state)
+{
+	size_t before = kb(), after;
+
+	(void)state;
+	walk(0, 50);
+	after = kb();
+	print_message("# 50 functions: %zu kB\n", after - before);
+	assert_in_range(after - before, 4, 20);
+}
+
+static void many_have_more_room(void **state)
+{
+	size_t before = kb(), after;
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		walk(0, all_n);
+	after = kb();
+	print_message("# %zu functions: %zu kB more\n", all_n, after - before);
+	assert_in_range(after - before, 8, 80);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(few_rows_take_few_pages),
+		cmocka_unit_test(many_have_more_room),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, load, NULL);
+}
