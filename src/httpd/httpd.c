@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/border.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "after_fork.h"
@@ -114,6 +115,7 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 		tell();
 		return -1;
 	}
+	mw_border();
 	tell_opened = tell;
 	mw_exit_verdict_reset();
 	mw_server.api = api;

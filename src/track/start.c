@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <pthread.h>
 
+#include "base/border.h"
 #include "real/real.h"
 #include "real/aside.h"
 #include "table/generation.h"
@@ -237,6 +238,7 @@ void mw_start(void)
 	if (!__atomic_compare_exchange_n(&mw_life, &is, MW_STARTING, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return;
+	mw_border();
 	mw_real_init();
 	if (mw_real_aside) {
 		__atomic_store_n(&mw_roomy_malloc, room_as_asked, __ATOMIC_RELEASE);
