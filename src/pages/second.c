@@ -6,6 +6,15 @@
 
 /* The CPU time a second that reading the live bytes may cost. */
 #define STATS_NS_A_SECOND UINT64_C(200000)
+enum { STATS_SECONDS_MAX = 60 }; /* between two readings */
+
+/* The median of the last three. One reading that the machine disturbed says nothing of the table. */
+static uint64_t usual_cost(const uint64_t c[3])
+{
+	uint64_t low = c[0] < c[1] ? c[0] : c[1], high = c[0] < c[1] ? c[1] : c[0];
+
+	return c[2] < low ? low : c[2] > high ? high : c[2];
+}
 
 /*
  * The sums cost more with a larger table: they are read every second while
@@ -13,13 +22,14 @@
  */
 static void read_stats(struct mw_site *s, uint32_t t)
 {
-	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), cost;
+	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID), seconds;
 
 	if (t < s->stats_next)
 		return;
 	s->api->stats(&s->stats);
-	cost = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
-	s->stats_next = t + 1 + (uint32_t)(cost / STATS_NS_A_SECOND > 59 ? 59 : cost / STATS_NS_A_SECOND);
+	s->stats_costs[s->stats_n++ % 3] = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
+	seconds = usual_cost(s->stats_costs) / STATS_NS_A_SECOND;
+	s->stats_next = t + 1 + (uint32_t)(seconds < STATS_SECONDS_MAX ? seconds : STATS_SECONDS_MAX - 1);
 }
 
 static void make_point(struct mw_site *s, const struct mw_proc_file *smaps, struct mw_point *p)

@@ -27,7 +27,8 @@ void mw_site_start(struct mw_site *s, const struct mw_api *api)
 	memset(&s->history, 0, sizeof(s->history));
 	memset(&s->parts, 0, sizeof(s->parts));
 	memset(&s->stats, 0, sizeof(s->stats));
-	s->stats_next = 0;
+	s->stats_next = s->stats_n = 0;
+	memset(s->stats_costs, 0, sizeof(s->stats_costs));
 	mw_curves_start(&s->curves, api, api->options()->history, lost);
 	s->statm = -1;
 	s->api = api;

@@ -41,6 +41,8 @@ struct mw_site {
 	struct mw_history history;
 	struct mw_stats stats;  /* as last read */
 	uint32_t stats_next;    /* second of uptime at which they are read again */
+	uint32_t stats_n;       /* readings so far */
+	uint64_t stats_costs[3]; /* CPU time of the last ones in ns; 0: there were fewer */
 	struct mw_parts parts;
 	struct mw_mark mark;
 	struct mw_stream stream; /* reads the mark; its ticks end with the event "point" (events.c) */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "report/live/evidence.h"
+#include "report/live/look.h"
 #include "pages.h"
 
 enum { VERDICT_SECONDS = 4 };
@@ -17,6 +18,21 @@ static int read_curves(void *ctx, double from, double to, struct mw_curve_set *s
 	const struct mw_site *s = ctx;
 
 	return mw_curves_read(&s->curves, s->api, from, to, set);
+}
+
+/* A range's points may be a minute apart. What there is now is the newest second's, if it is in the range. */
+static void take_newest(struct mw_verdict *v, const struct mw_history *h)
+{
+	const struct mw_point *last = mw_history_last(h);
+
+	if (!last || last->t > v->to)
+		return;
+	for (int part = 0; part < MW_PARTS_N; part++) {
+		uint32_t kib = mw_rss_part_of(last, (enum mw_rss_part)part);
+
+		if (kib != MW_KIB_UNKNOWN)
+			v->now[part] = (double)kib * 1024;
+	}
 }
 
 /* from < 0: about all ranges. 0; -1: no memory, and *said is all zero. */
@@ -38,6 +54,7 @@ static int make(struct mw_said *said, struct mw_site *s, double from, double to)
 		return rc;
 	rc = mw_verdict_make(&v, &e);
 	if (!rc) {
+		take_newest(&v, &s->history);
 		said->kind = v.kind;
 		said->growing = v.growing;
 		said->rate = v.rate;
