@@ -68,6 +68,28 @@ static void between_two_moments(void **state)
 	snapshot_free(s);
 }
 
+/* The history keeps units of 64 bytes. */
+static void by_no_more_than_is_live(void **state)
+{
+	(void)state;
+	run(22);
+	for (uint64_t bytes = 1; bytes < 300; bytes++) {
+		struct mw_snapshot *s;
+		struct mw_grown g;
+
+		for (uint32_t until = now + 5; now < until; now++) {
+			sums[LATE].bytes = bytes;
+			mw_curves_second(&c, &api, now);
+		}
+		s = snapshot();
+		assert_int_equal(mw_grown_read(&g, &c, &api, 0, now), 0);
+		assert_true(mw_grown_set(s, &g));
+		assert_in_range(row_of(s, LATE)->growth, bytes < 64 ? 0 : bytes - 63, bytes);
+		mw_grown_free(&g);
+		snapshot_free(s);
+	}
+}
+
 /* An id that another location has by now, and one without a row. */
 static void of_the_same_location(void **state)
 {
@@ -135,9 +157,8 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, all_there, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(between_two_moments),
-		TEST(of_the_same_location),
-		TEST(more_than_are_kept),
+		TEST(between_two_moments),  TEST(by_no_more_than_is_live),
+		TEST(of_the_same_location), TEST(more_than_are_kept),
 		TEST(since_a_mark),
 	};
 

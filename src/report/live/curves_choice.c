@@ -54,7 +54,7 @@ static void put(struct set *s, uint32_t id)
 
 uint32_t mw_curves_units(uint64_t bytes)
 {
-	uint64_t n = bytes / MW_CURVES_UNIT + (bytes % MW_CURVES_UNIT >= MW_CURVES_UNIT / 2);
+	uint64_t n = bytes / MW_CURVES_UNIT; /* rounded down: nothing grows by more than it has */
 
 	return n < MW_CURVES_UNKNOWN ? (uint32_t)n : MW_CURVES_UNKNOWN - 1;
 }
