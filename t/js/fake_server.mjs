@@ -193,7 +193,7 @@ class Process {
 		const leak = this.rows.find((r) => r.location === LEAK);
 		const change = leak ? this.bytesAt(leak, to) - this.bytesAt(leak, from) : 0;
 		const kind = this.says || (this.paused ? "paused" : this.leaking && leak ? "grows" : "flat");
-		const part = (name) => ({ now: this.sample(this.t, this.live)[name], change });
+		const part = (name) => ({ now: this.sample(to, this.live)[name], change });
 		const text = { grows: `Grows by ${(change / MB * 60 / Math.max(1, to - from)).toFixed(2)} MB a minute${chosen ? ` over ${to - from} s` : ", on all scales"}: 96 % of RSS's growth, 91 % of that at redcarpet.rb:51.`,
 			flat: "Nothing grows: flat for 3 hours.", paused: "Tracking is paused: what is allocated now isn't counted." }[kind] || `It is ${kind}.`;
 		const at = kind === "grows" ? LEAK : null;

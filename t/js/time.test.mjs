@@ -60,7 +60,7 @@ test("history: what the stream missed is the server's", () => {
 	h.load(part([99, 200, 299], 300));
 	assert.deepEqual(h.columns(90, 400).t, [99, 200, 299, 300]);
 	h.push({ t: 301, rss: 1, live: 1, heap: 1 });
-	h.learn({ free: { now: 7 }, anon: { now: null } });
+	h.learn({ now: 301, range: { from: 200, to: 301 }, parts: { free: { now: 7 }, anon: { now: null } } });
 	h.push({ t: 302, rss: 1, live: 1, heap: 1 });
 	assert.deepEqual(h.columns(299, 302).files, [299, 299, 299, 299]);
 	assert.deepEqual(h.columns(299, 302).anon, [299, 299, 299, 299]);
@@ -74,7 +74,9 @@ test("history: what is free follows what is live until it is told anew", () => {
 	for (const live of [60, 20, 69, 95])
 		h.push({ t: h.last + 1, rss: 100, live, heap: 10 });
 	assert.deepEqual(h.columns(9, 13).free, [30, 10, 50, 1, 0]);
-	h.learn({ free: { now: 50 }, live: { now: 30 } });
+	h.learn({ now: 13, range: { from: 0, to: 5 }, parts: { free: { now: 5000 }, live: { now: 3000 }, files: { now: 7 } } });
+	assert.equal(h.slow.files, 9, "what was is told of a part of the past");
+	h.learn({ now: 13, range: { from: 0, to: 13 }, parts: { free: { now: 50 }, live: { now: 30 } } });
 	h.push({ t: 14, rss: 100, live: 35, heap: 10 });
 	h.push({ t: 15, rss: 70, live: 35, heap: 10 });
 	h.push({ t: 16, rss: null, live: 35, heap: 10 });

@@ -65,7 +65,8 @@ export class App {
 		this.browse = el("section", { class: "browse", "aria-label": "Locations" }, this.toolbar.root, this.table.root, this.map.root);
 		this.asks = new Asks({
 			start: () => this.hello?.start ?? null,
-			key: (kind) => (kind === "whole" ? "" : kind === "kinds" ? (this.kindsWanted ? "" : null) : this.possible ? asked(this.state) : null),
+			// a hidden tab's title is about now
+			key: (kind) => (kind === "whole" || document.hidden ? "" : kind === "kinds" ? (this.kindsWanted ? "" : null) : this.possible ? asked(this.state) : null),
 			looking: () => !this.away,
 			verdict: (json, key) => this.answered("verdict", json, key),
 			curves: (json, key) => this.answered("curves", json, key),
@@ -212,7 +213,7 @@ export class App {
 			this.verdict = json;
 			this.rows.mention(json.at);
 			this.refusal = null;
-			this.history.learn(json.parts);
+			this.history.learn(json);
 		}
 		this.ask({ data: true });
 	}

@@ -83,8 +83,10 @@ export class History {
 		return Math.max(0, Math.min(this.arenas - live, typeof rss === "number" ? rss - live - (heap || 0) : Infinity));
 	}
 
-	// The parts of a /verdict.json: newer than what /history.json said
-	learn(parts) {
+	// A /verdict.json. Its parts are newer than what /history.json said, unless it is about the past.
+	learn({ now, range, parts }) {
+		if (now - range.to > HOLE)
+			return;
 		for (const name of SLOW)
 			if (typeof parts?.[name]?.now === "number")
 				this.slow[name] = parts[name].now;
