@@ -5,6 +5,7 @@
 
 import { NUMBERS } from "./rows.js";
 import { POINTS } from "./spark.js";
+import { slopeKey } from "./sort.js";
 
 export const GROUPS = ["line", "file", "dir", "gem", "kind"];
 
@@ -56,7 +57,7 @@ export function sums(rows, slots, group) {
 				to[of[k]] += from[slot[k]] * part[k] || 0; // what isn't known of one line isn't missed in a sum
 		out[name] = to;
 	}
-	out.order = (g) => members[g].reduce((sum, s, k) => sum + (rows.rank[s] * weights[g][k] || 0), 0) + out.grown[g] * 1e-9;
+	out.order = (g, descending) => slopeKey(members[g].reduce((sum, s, k) => sum + (rows.rank[s] * weights[g][k] || 0), 0), out.liveBytes[g], descending);
 	out.sample = (g, t0, t1) => sumSamples(rows, members[g], t0, t1, POINTS, weights[g]);
 	out.kindKey = (g) => (group === "kind" ? rows.kinds.keyFor(names[g]) : rows.kinds.keyOf(members[g].map((s) => [rows.id[s], rows.liveBytes[s], rows.total[s]])));
 	out.kindSamples = (g) => members[g].reduce((sum, s) => sum + rows.kindSamples(s), 0);

@@ -7,6 +7,7 @@ import { fileLength, gemOf, fileOf, dirOf } from "./place.js";
 import { Series, T, BYTES } from "./series.js";
 import { Curves } from "./curves.js";
 import { Kinds } from "./kinds.js";
+import { slopeKey } from "./sort.js";
 
 // The values of a row of an event, in the order of the contract.
 export const NUMBERS = ["total", "allocations", "frees", "growth", "liveBytes", "live", "lifeSum", "lifeMax", "mark"];
@@ -231,13 +232,11 @@ export class Rows {
 		this.mentioned = location;
 	}
 
-	// What it is sure to have grown by over the time shown, as the server says. The one in the sentence comes before
-	// all. One that the server can't say it of comes after all others, by its growth.
+	// By recent slope. The one in the sentence comes before all.
 	order(slot, descending) {
-		const rank = this.rank[slot], grown = this.grown[slot] || 0;
-		if (this.mentioned && this.location[slot] === this.mentioned)
+		if (descending && this.mentioned && this.location[slot] === this.mentioned)
 			return Infinity;
-		return rank === rank ? rank + grown * 1e-9 : grown + (descending ? -1e15 : 1e15);
+		return slopeKey(this.rank[slot], this.liveBytes[slot], descending);
 	}
 
 	// Live bytes at n evenly spaced times from t0 to t1; NaN: not known then

@@ -3,6 +3,19 @@
 // is then two loads. Ties are in the order of the slots, so that there is one
 // order only, however it came about.
 
+const FAR = 2 ** 50; // more than a slope or an amount of memory
+
+// What the order by recent slope depends on; rank: the server's, or NaN. Downwards it begins with what
+// grows, the steepest first; then comes all else, by live bytes. Upwards it begins with what
+// shrinks, the steepest first; then comes all else, by live bytes, and what grows.
+export function slopeKey(rank, liveBytes, descending) {
+	if (rank > 0)
+		return FAR + rank;
+	if (descending)
+		return liveBytes;
+	return rank < 0 ? rank - FAR : -liveBytes;
+}
+
 // By slot: what the order depends on. A text's is when it came: it doesn't change. What isn't
 // known comes last.
 function readKeys(slots, rows, column, descending) {
