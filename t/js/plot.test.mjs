@@ -22,6 +22,8 @@ test("a label that would be cut off isn't there", () => {
 	const t = SUNDAY + 12 * H;
 	assert.deepEqual(timeLabels([t, t + 300, t + 600], t, t + 600, 300, 900), ["12:00", "12:05", ""]);
 	assert.deepEqual(timeLabels([t - 60, t], t, t + 600, 300, 900), ["", "12:00"], "a split before the axis");
+	assert.deepEqual(timeLabels([t, t + 300, t + 600], t, t + 600, 300, 900, 15), ["12:00", "12:05", "12:10"], "there is room behind the axis");
+	assert.deepEqual(timeLabels([t + 550, t + 600], t, t + 600, 10, 900, 24), ["12:09:10", "12:10:00"]);
 });
 
 test("splits are whole by the clock on the wall", () => {
@@ -45,6 +47,11 @@ test("splits are whole by the clock on the wall", () => {
 test("a long axis has dates", () => {
 	const from = SUNDAY + 9 * H;
 	assert.deepEqual(timeLabels([9, 15, 21, 24, 30].map((h) => SUNDAY + h * H), from, from + DAY, 6 * H, 900), ["4\u00a0Oct 09:00", "15:00", "21:00", "5\u00a0Oct", "06:00"]);
+	assert.deepEqual(timeLabels([-7, -1].map((h) => SUNDAY + h * H), SUNDAY - 8 * H, SUNDAY - H, H, 900, 24), ["17:00", "23:00"], "not where it is short");
+	assert.deepEqual(timeLabels([-1, 0, 1].map((h) => SUNDAY + h * H), SUNDAY - H, SUNDAY + H, H, 900, 24), ["23:00", "4\u00a0Oct", "01:00"], "but for midnight");
+	const late = SUNDAY + 3 * H;
+	assert.deepEqual(timeLabels([3, 24, 27].map((h) => SUNDAY + h * H), late, late + DAY, 3 * H, 900, 24), ["4\u00a0Oct 03:00", "5\u00a0Oct", "03:00"]);
+	assert.deepEqual(timeLabels([late + DAY], late, late + DAY, 3 * H, 900, 24), ["03:00"], "no room for more");
 	assert.deepEqual(timeLabels([0, 1, 2].map((d) => SUNDAY + d * DAY), SUNDAY, SUNDAY + 3 * DAY, DAY, 900), ["4\u00a0Oct", "5\u00a0Oct", "6\u00a0Oct"]);
 	assert.ok(TIME_STEPS.every((s, i) => !i || s > TIME_STEPS[i - 1]));
 	assert.equal(moment(SUNDAY + 60, SUNDAY + 90), "00:01");

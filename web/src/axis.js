@@ -4,6 +4,7 @@
 import { clock, day } from "./format.js";
 
 const DAY = 86400;
+const LETTER = 6; // pixels, about
 
 // What may be between two labels, in seconds
 export const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200,
@@ -26,17 +27,19 @@ export function timeSplits(min, max, step) {
 }
 
 // Labels at `splits` of an axis from min to max, `width` pixels long, with `step` seconds between
-// them; "" where one would be cut off. A split that is a little less than its second is that second.
-// With dates where the axis is long: at the first label, and where another day begins.
-export function timeLabels(splits, min, max, step, width) {
+// them; "" where one would be cut off. `room`: pixels behind the end of the axis. A split that is a little
+// less than its second is that second. Midnight is a date. A long axis has one at the first label, too, and
+// where another day begins, if there is room for it.
+export function timeLabels(splits, min, max, step, width, room = 0) {
 	const long = dated(max - min);
 	let last = null;
 	return splits.map((split) => {
 		const unix = Math.round(split), date = day(unix), other = date !== last;
 		const midnight = clock(unix) === "00:00";
-		const text = step >= DAY || (long && midnight) ? date : long && other ? `${date} ${clock(unix)}` : clock(unix, step < 60);
-		const half = text.length * 3;
-		if ((max - split) / (max - min) * width < half || (split - min) / (max - min) * width < -half)
+		const time = clock(unix, step < 60), right = (max - split) / (max - min) * width + room;
+		const texts = step >= DAY || midnight ? [date] : long && other ? [`${date} ${time}`, time] : [time];
+		const text = texts.find(({ length }) => !(right < length * LETTER / 2)); // NaN: not known yet
+		if (!text || (split - min) / (max - min) * width < -text.length * LETTER / 2)
 			return "";
 		last = date;
 		return text;

@@ -20,8 +20,10 @@ function timeAxis() {
 		splits: (_u, _axis, min, max, step) => timeSplits(min, max, step),
 		space: (u) => (dated(u.scales.x.max - u.scales.x.min) ? 100 : 70),
 		grid: { show: false }, ticks: { stroke: tone("--line"), size: 4 },
-		values: ({ width, bbox, scales: { x } }, splits, _axis, _space, step) =>
-			timeLabels(splits, x.min, x.max, step, bbox ? bbox.width / (devicePixelRatio || 1) : width) };
+		values: ({ width, bbox, scales: { x } }, splits, _axis, _space, step) => {
+			const [left, long] = [bbox.left, bbox.width].map((n) => n / (devicePixelRatio || 1));
+			return timeLabels(splits, x.min, x.max, step, long, width - left - long);
+		} };
 }
 
 function valueAxis(unit, scale, side) {
@@ -31,6 +33,8 @@ function valueAxis(unit, scale, side) {
 		grid: side === 1 ? { show: false } : { stroke: tone("--line"), width: 1 }, ticks: { show: false },
 		values: (_u, splits) => splits.map(of) };
 }
+
+const BESIDE = 24; // pixels right of a plot: half of its last label, 14:05:10
 
 // A plot in `box`. make() gives {series, axes, scales, lines(), hover(index|null), select(from, to)};
 // it is called again when colours change. Returns {set(data, from, to), cursor(t|null), part([t0, t1]|null), remove()}.
@@ -43,7 +47,7 @@ function plot(box, make, height) {
 		u = new uPlot({
 			width: Math.max(box.clientWidth, 200), height, legend: { show: false }, pxAlign: 1, ms: 1,
 			cursor: { y: false, x: true, points: { show: false }, drag: { x: Boolean(spec.select), y: false, setScale: false } },
-			padding: [12, spec.axes.length > 2 ? 0 : 8, 0, 0],
+			padding: [12, spec.axes.length > 2 ? 0 : BESIDE, 0, 0],
 			...spec,
 			scales: { x: { time: true, range: () => [from, to] }, ...spec.scales },
 			hooks: {
