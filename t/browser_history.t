@@ -63,7 +63,7 @@ class PageHistoryTest < Minitest::Test
   def test_trends_are_there_when_the_page_opens_and_after_a_reload
     visit
     2.times do
-      wait_until("document.querySelector('#{ROWS} .trend').dataset.way === 'up'")
+      wait_until("document.querySelector('#{ROWS} .trend')?.dataset.way === 'up'")
       assert_equal [LEAK, "descending"], [locations.first, js("document.querySelector('th[data-column=trend]').getAttribute('aria-sort')")]
       from, to = js("document.querySelector('#{ROWS} .trend svg').getAttribute('aria-label')").scan(/[\d.]+/).map(&:to_f)
       assert_in_delta 0.94, from / to, 0.02, "three quarters in 11520 s: so much in 900"
@@ -169,12 +169,29 @@ class PageHistoryTest < Minitest::Test
     visit("--age=200000", hash: "#range=24h")
     labels = js(<<~JS)
       (() => { const seen = []; const fill = CanvasRenderingContext2D.prototype.fillText;
-        CanvasRenderingContext2D.prototype.fillText = function (t, ...a) { seen.push(t); return fill.call(this, t, ...a); }; window.seenLabels = seen; return true; })()
+        CanvasRenderingContext2D.prototype.fillText = function (t, x, ...a) { seen.push(t); window.seenAt.push([t, x]); return fill.call(this, t, x, ...a); }; window.seenLabels = seen; window.seenAt = []; return true; })()
     JS
     assert labels
+    @server.tick
+    # midnight is a date, and the last tick has a label
+    wait_until("window.seenAt.some(([t]) => /^\\d+\u00a0[A-Z][a-z][a-z]$/.test(t))")
+    places = js("window.seenAt.filter(([t]) => /:|\u00a0[A-Z]/.test(t)).map(([, x]) => x)").uniq.sort
+    assert_operator js("document.querySelector('.headline .uplot').clientWidth") - places[-1], :<, places[-1] - places[-2] + 24
     click("[data-range=all]")
     wait_until("window.seenLabels.filter((t) => /^\\d+\u00a0[A-Z][a-z][a-z]( \\d\\d:00)?$/.test(t)).length > 1")
     assert_quiet
+  end
+
+  def test_a_time_with_dates_is_whole_in_the_head
+    { 390 => "", 768 => "", 1280 => "growth " }.each do |width, before|
+      visit("--age=200000", hash: "#time=100000-180000", width: width)
+      title = "document.querySelector('th[data-column=growth] .title')"
+      wait_until("/^#{before}\\d+\u00a0[A-Z]\\w+ \\d\\d:\\d\\d\u2013\\d+\u00a0[A-Z]\\w+ \\d\\d:\\d\\d$/.test(#{title}.textContent)")
+      assert js("#{title}.scrollWidth <= #{title}.clientWidth && #{title}.scrollHeight <= #{title}.clientHeight"), width.to_s
+      assert js("(({ left, right }, button) => left >= button.left && right <= button.right)(#{title}.getBoundingClientRect(), #{title}.closest('th').getBoundingClientRect())")
+      close_page
+      @server.close
+    end
   end
 
   def test_a_location_has_its_past
@@ -234,6 +251,19 @@ class PageHistoryTest < Minitest::Test
     wait_until("document.querySelector('.process').textContent !== arguments[0]", before)
     assert_equal ["up", LEAK], [js("document.querySelector('#{ROWS} .trend').dataset.way"), locations.first]
     assert_equal "", text(".said")
+    assert_quiet
+  end
+
+  # Its title is about now, whatever time is shown.
+  def test_a_hidden_tab_asks_what_there_is_now
+    visit(hash: "#time=8000-9000")
+    verdict_is(/ a minute over 1000 s: /)
+    refute_includes @server.asked, "GET /verdict.json"
+    js("[#{HIDE}, window.shown = false, document.dispatchEvent(new Event('visibilitychange'))].length")
+    asked(/\AGET \/verdict\.json\z/)
+    js("[window.shown = true, document.dispatchEvent(new Event('visibilitychange'))].length")
+    wait_for_live
+    verdict_is(/ a minute over 1000 s: /)
     assert_quiet
   end
 

@@ -42,12 +42,19 @@ class NarrowTest < Minitest::Test
     })()
   JS
 
-  # Rows whose place isn't seen to its end: [number of rows, [texts]]
+  # Rows whose place isn't seen to its end: [number of rows, [texts]]. A file's name that is longer than the
+  # column ends in an ellipsis, and its line is seen.
   CUT = <<~'JS'
     (() => {
       const rows = [...document.querySelectorAll(arguments[0])].filter((n) => n.checkVisibility());
       const wide = document.documentElement.clientWidth;
-      return [rows.length, rows.filter((cell) => {
+      const right = (n) => n.getBoundingClientRect().right;
+      const tooLong = (cell) => {
+        const [name, line] = cell.querySelector("b")?.children || [];
+        return line && name.scrollWidth + line.offsetWidth > cell.clientWidth - 44 && name.clientWidth > 44 &&
+          getComputedStyle(name).textOverflow === "ellipsis" && right(line) < right(cell) + 1 && right(name) < right(line) + 1;
+      };
+      return [rows.length, rows.filter((cell) => !tooLong(cell)).filter((cell) => {
         const range = document.createRange();
         range.selectNodeContents(cell.querySelector("b") || cell);
         const box = cell.getBoundingClientRect();
@@ -116,7 +123,12 @@ class NarrowTest < Minitest::Test
     end
   end
 
-  HEADER = "(() => { const p = document.querySelector('.process'); return [p.textContent, p.scrollWidth <= p.clientWidth && p.scrollHeight <= p.clientHeight, p.title]; })()"
+  HEADER = <<~'JS'
+    (() => {
+      const p = document.querySelector(".process");
+      return [p.textContent, [p, ...p.children].every((n) => n.scrollWidth <= n.clientWidth && n.scrollHeight <= n.clientHeight), p.title];
+    })()
+  JS
 
   # A worker of a cluster, beside the list of processes: its title is whole. Only one for which there
   # is no room is cut, and told to whoever points at it.
@@ -145,6 +157,32 @@ class NarrowTest < Minitest::Test
       else
         wait_until("document.querySelector('.process').title.startsWith(arguments[0])", "long title long title")
       end
+      assert_operator js("document.documentElement.scrollWidth"), :<=, width
+      close_page
+    end
+  end
+
+  # Of a long file's name, and of a long command, the end is told by an ellipsis, and all of it at its place.
+  def test_long_names
+    name = "a_file_whose_name_is_far_too_long_for_the_table_of_a_narrow_screen_and_not_for_this_one_alone.rb"
+    app = served_ruby("KEEP = Array.new(300) { 'x' * 1000 }\n$stdin.gets\n", name: name, args: %w[--queue=mailers] * 20, options: ["listen:127.0.0.1:0"])
+    @origin = origin_of(app)
+    [390, 768, 1280, 1920].each do |width|
+      open_page("#{origin}/#q=#{name}", width: width)
+      wait_until("document.querySelectorAll('#{ROWS}').length > 0 && document.querySelector('.process').textContent.includes(' up ')")
+      assert_equal "#{name}:1", text("#{ROWS} td.location b")
+      file, line, cell = js("(() => { const b = document.querySelector('#{ROWS} td.location b'); return [b.firstChild, b.lastChild, b.closest('td')].map((n) => [n.getBoundingClientRect().right, n.scrollWidth > n.clientWidth, getComputedStyle(n).textOverflow, n.textContent]); })()")
+      assert_equal [width < 1920, "ellipsis", ":1"], [file[1], file[2], line[3]], width.to_s
+      assert_operator file[0], :<=, line[0]
+      assert_operator line[0], :<=, cell[0]
+      process = "document.querySelector('.process')"
+      assert_operator js("#{process}.offsetHeight"), :<=, width < 960 ? 56 : 42
+      assert_equal [true, true], js("(() => { const [n] = #{process}.children; return [n.scrollWidth > n.clientWidth, getComputedStyle(n).textOverflow === 'ellipsis']; })()")
+      assert_operator js("document.querySelector('header').offsetHeight"), :<=, { 390 => 190, 768 => 110 }.fetch(width, 90), width.to_s
+      assert_equal js("#{process}.textContent").sub(/up .*/, ""), js("#{process}.title").sub(/up .*/, "")
+      js("#{process}.focus()")
+      assert js("document.activeElement === #{process} && #{process}.innerText.includes('#{"--queue=mailers " * 20}'.trim())")
+      assert js("#{process}.scrollWidth <= #{process}.clientWidth && #{process}.scrollHeight <= #{process}.clientHeight")
       assert_operator js("document.documentElement.scrollWidth"), :<=, width
       close_page
     end

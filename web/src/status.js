@@ -5,8 +5,13 @@
 import { el, setText, setAttr } from "./dom.js";
 import { clock, duration, visible } from "./format.js";
 
+const DOT = " \u00b7 ";
+
 export class Status {
 	constructor() {
+		this.command = el("span");
+		this.between = el("span");
+		this.facts = el("span");
 		this.light = el("p", { class: "light", role: "status" }, el("span", { class: "dot", "aria-hidden": "true" }), el("span"));
 		this.notes = el("div", { class: "notes" });
 		this.since = null;
@@ -16,10 +21,24 @@ export class Status {
 
 	attach(header, controls) {
 		this.process = header.querySelector(".process");
-		// all of it, if it is cut
-		this.process?.addEventListener("pointerenter", ({ target: p }) =>
-			setAttr(p, "title", p.scrollWidth > p.clientWidth || p.scrollHeight > p.clientHeight ? p.textContent : null));
+		if (this.process) {
+			setText(this.command, this.process.textContent);
+			this.process.replaceChildren(this.command, this.between, this.facts);
+			this.process.addEventListener("pointerenter", () => this.cut());
+			const sizes = new ResizeObserver(() => this.cut());
+			[this.command, this.facts].forEach((n) => sizes.observe(n));
+		}
 		header.append(el("div", { class: "now" }, this.light, controls));
+	}
+
+	// If it is cut, its title has all of it, and it has all of it when it is focused.
+	cut() {
+		const { process } = this;
+		if (process === document.activeElement)
+			return;
+		const cut = [this.command, this.facts].some((n) => n.scrollWidth > n.clientWidth);
+		setAttr(process, "title", cut ? process.textContent : null);
+		setAttr(process, "tabindex", cut ? 0 : null);
 	}
 
 	show(state, text) {
@@ -45,9 +64,11 @@ export class Status {
 
 	update(hello, point, away) {
 		if (hello && this.process) {
-			const parts = [hello.title && visible(hello.title), `pid ${hello.pid}`, `up ${duration(point ? point.t : hello.uptime)}`,
+			const parts = [`pid ${hello.pid}`, `up ${duration(point ? point.t : hello.uptime)}`,
 				hello.ruby ? `ruby ${hello.ruby}` : "no Ruby", hello.read_only && "read-only"];
-			setText(this.process, parts.filter(Boolean).join(" \u00b7 "));
+			setText(this.command, visible(hello.title || ""));
+			setText(this.between, hello.title ? DOT : "");
+			setText(this.facts, parts.filter(Boolean).join(DOT));
 		}
 		if (!away && hello)
 			this.show(point?.paused ? "paused" : "live", point?.paused ? "paused" : "live");

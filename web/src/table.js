@@ -156,7 +156,7 @@ export class Table {
 				return el("td", { class: "trend" }, svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" },
 					svg("path", { class: "area" }), svg("path", { class: "curve" })));
 			if (c.text)
-				return el("td", { class: "location" }, el("a", {}, el("span", { class: "far" }), el("span", { class: "near" }), el("b")),
+				return el("td", { class: "location" }, el("a", {}, el("span", { class: "far" }), el("span", { class: "near" }), el("b", {}, el("span"), el("span", { class: "no" }))),
 					keepsStacks() && el("a", { class: "callers", tabindex: -1, title: "Who called it: the flame graph of this location (the key w)" }, "callers"));
 			return el("td", { class: c.bar ? `num bar ${c.bar}` : "num" }, c.bar ? el("i") : null, el("span"));
 		});
@@ -212,7 +212,8 @@ export class Table {
 		const location = source.location[slot];
 		const a = cell.firstChild;
 		const parts = ["dir", "gem", "kind"].includes(source.grouped) ? ["", "", location] : pieces(location, source.fileLength[slot]);
-		parts.forEach((text, i) => setText(a.children[i], visible(text)));
+		const [, name, line] = /^(.*?)(:\d+)?$/s.exec(parts[2]);
+		[a.children[0], a.children[1], ...a.children[2].children].forEach((n, i) => setText(n, visible([parts[0], parts[1], name, line || ""][i])));
 		cell.title = visible(location);
 		a.setAttribute("href", source.grouped ? "#" : `#at=${encodeURIComponent(location.toWellFormed ? location.toWellFormed() : location)}`);
 		a.tabIndex = -1; // the arrows and Enter do it: one stop for the whole table
