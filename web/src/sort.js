@@ -5,15 +5,12 @@
 
 const FAR = 2 ** 50; // more than a slope or an amount of memory
 
-// What the order by recent slope depends on; rank: the server's, or NaN. Downwards it begins with what
-// grows, the steepest first; then comes all else, by live bytes. Upwards it begins with what
-// shrinks, the steepest first; then comes all else, by live bytes, and what grows.
+// What the order by recent slope depends on; rank: the server's, or NaN. What grows has the largest keys, by
+// its slope; all else has its live bytes. Upwards, what shrinks has the smallest keys, by its slope.
 export function slopeKey(rank, liveBytes, descending) {
 	if (rank > 0)
 		return FAR + rank;
-	if (descending)
-		return liveBytes;
-	return rank < 0 ? rank - FAR : -liveBytes;
+	return rank < 0 && !descending ? rank - FAR : liveBytes;
 }
 
 // By slot: what the order depends on. A text's is when it came: it doesn't change. What isn't
