@@ -16,7 +16,6 @@ enum {
 };
 
 struct query {
-	bool grows; /* growth is one of the figures of this form */
 	struct mw_profile_view view;
 	enum mw_profile_by by; /* what to show first, for other viewers */
 	bool raw;              /* as estimated, not calibrated */
@@ -32,13 +31,35 @@ struct shown {
 	const struct mw_profile *p;
 };
 
+typedef void filler(struct mw_buf *, const struct shown *);
+static filler pprof, collapsed, speedscope, tree, whole_page;
+
+static const struct form {
+	const char *route;
+	const char *type; /* Content-Type */
+	filler *fill;
+	enum mw_profile_by by; /* what to show first, unless the query says so */
+	bool grows;            /* growth is one of its figures */
+	const char *name;      /* of the link to it on the page; NULL: none */
+} forms[] = {
+	{ "/flame", "text/html; charset=utf-8", whole_page, MW_BY_LIVE, true, NULL },
+	{ "/flame.json", "application/json; charset=utf-8", tree, MW_BY_LIVE, true, NULL },
+	{ "/debug/pprof/heap", "application/octet-stream", pprof, MW_BY_LIVE, false, "pprof" },
+	{ "/debug/pprof/allocs", "application/octet-stream", pprof, MW_BY_TOTAL, false, NULL },
+	{ "/stacks.collapsed", "text/plain; charset=utf-8", collapsed, MW_BY_LIVE, false, "collapsed" },
+	{ "/stacks.speedscope.json", "application/json; charset=utf-8", speedscope, MW_BY_LIVE, false,
+	  "speedscope" },
+};
+#define FORMS (sizeof(forms) / sizeof(*forms))
+
 static bool is(const struct mw_params *p, enum mw_param name, const char *value)
 {
 	return p->v[name].s && !strcmp(p->v[name].s, value);
 }
 
 /* 0, or a status with a reason. */
-static int understand(const struct mw_call *call, struct query *q, struct mw_buf *why)
+static int understand(const struct mw_call *call, const struct form *form, struct query *q,
+		      struct mw_buf *why)
 {
 	static const char *const views[] = { "live", "total", "growth" };
 	struct mw_params *p = &q->params;
@@ -50,9 +71,9 @@ static int understand(const struct mw_call *call, struct query *q, struct mw_buf
 		bad = mw_params_slice(p, &most, &none, why);
 	while (!bad && p->v[MW_PARAM_BY].s && by < 3 && !is(p, MW_PARAM_BY, views[by]))
 		by++;
-	if (!bad && (by == 3 || (by == 2 && !q->grows))) {
-		mw_buf_str(why, q->grows ? "by: live, total or growth" :
-					   "by: live or total: only /flame has growth");
+	if (!bad && (by == 3 || (by == 2 && !form->grows))) {
+		mw_buf_str(why, form->grows ? "by: live, total or growth" :
+					      "by: live or total: only /flame has growth");
 		bad = 400;
 	}
 	if (bad)
@@ -96,17 +117,14 @@ static int make(const struct mw_call *call, struct mw_profile *p, struct query *
 	return 404;
 }
 
-typedef void filler(struct mw_buf *, const struct shown *);
-static filler tree, whole_page;
-
-/* Answers with what `fill` writes, or with the reason why not. */
-static void reply(struct mw_call *call, enum mw_profile_by by, const char *type, filler *fill)
+/* Answers with the form, or with the reason why not. */
+static void reply(struct mw_call *call, const struct form *form)
 {
-	struct query q = { .grows = fill == tree || fill == whole_page, .view = { .most = NODES }, .by = by };
+	struct query q = { .view = { .most = NODES }, .by = form->by };
 	struct mw_buf why = { 0 };
 	struct mw_profile p;
 	struct shown shown = { call, &q, &p };
-	int bad = understand(call, &q, &why);
+	int bad = understand(call, form, &q, &why);
 
 	if (!bad)
 		bad = make(call, &p, &q, &why);
@@ -115,12 +133,22 @@ static void reply(struct mw_call *call, enum mw_profile_by by, const char *type,
 	} else {
 		mw_flame_range_made(&q.range, &p, q.view.row);
 		call->res->status = 200;
-		call->res->content_type = type;
-		fill(&call->res->body, &shown);
+		call->res->content_type = form->type;
+		form->fill(&call->res->body, &shown);
 		mw_profile_free(&p, call->api);
 	}
 	mw_flame_range_free(&q.range);
 	mw_params_free(&q.params);
+}
+
+void mw_page_stacks(struct mw_call *call)
+{
+	size_t i = 0;
+
+	/* routes.c has a route for each */
+	while (i < FORMS - 1 && strcmp(forms[i].route, call->req->path) != 0)
+		i++;
+	reply(call, &forms[i]);
 }
 
 static void pprof(struct mw_buf *b, const struct shown *s)
@@ -151,31 +179,6 @@ static void tree(struct mw_buf *b, const struct shown *s)
 	mw_flame_range_json(b, &s->q->range);
 	mw_profile_tree(b, s->p, &s->q->view);
 	mw_buf_str(b, "}\n");
-}
-
-void mw_page_pprof_heap(struct mw_call *call)
-{
-	reply(call, MW_BY_LIVE, "application/octet-stream", pprof);
-}
-
-void mw_page_pprof_allocs(struct mw_call *call)
-{
-	reply(call, MW_BY_TOTAL, "application/octet-stream", pprof);
-}
-
-void mw_page_collapsed(struct mw_call *call)
-{
-	reply(call, MW_BY_LIVE, "text/plain; charset=utf-8", collapsed);
-}
-
-void mw_page_speedscope(struct mw_call *call)
-{
-	reply(call, MW_BY_LIVE, "application/json; charset=utf-8", speedscope);
-}
-
-void mw_page_flame_json(struct mw_call *call)
-{
-	reply(call, MW_BY_LIVE, "application/json; charset=utf-8", tree);
 }
 
 /* --- the page ------------------------------------------------------------------- */
@@ -271,15 +274,14 @@ static void invert_options(struct mw_buf *b, void *ctx)
 
 static void exports(struct mw_buf *b, void *ctx)
 {
-	static const char *const names[][2] = { { "debug/pprof/heap", "pprof" },
-						{ "stacks.collapsed", "collapsed" },
-						{ "stacks.speedscope.json", "speedscope" } };
 	const struct shown *s = ctx;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (const struct form *form = forms; form < forms + FORMS; form++) {
+		if (!form->name)
+			continue;
 		mw_buf_str(b, "<a href=\"");
 		mw_html_text(b, s->call->req->base);
-		mw_buf_fmt(b, "/%s\">%s</a> ", names[i][0], names[i][1]);
+		mw_buf_fmt(b, "%s\">%s</a> ", form->route, form->name);
 	}
 }
 
@@ -305,9 +307,4 @@ static void whole_page(struct mw_buf *unused, const struct shown *s)
 	(void)unused;
 	s->call->script = "flame";
 	mw_reply_page(s->call, "who called it", page, (void *)(uintptr_t)s);
-}
-
-void mw_page_flame(struct mw_call *call)
-{
-	reply(call, MW_BY_LIVE, "text/html; charset=utf-8", whole_page);
 }
