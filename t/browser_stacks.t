@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# The flame graph at /flame in Chromium, of a real process. What the page does with made-up stacks is
-# browser_flame.t's.
+# The flame graph at /flame in Chromium, of a real process, and the control of exact callers. What the page
+# does with made-up stacks is browser_flame.t's.
 require_relative "lib/browser"
 require_relative "lib/served"
 require_relative "lib/two_callers"
@@ -137,6 +137,86 @@ class RealFlameTest < Minitest::Test
       r = get("/flame.json?by=growth&range=all")
       r.status == 200 && JSON.parse(r.body)["range"]["to"].then { |to| to.to_i if to > done }
     end
+  end
+
+  # --- exact callers: the option bt ---------------------------------------------------------
+
+  COSTS = File.read("#{MwrapTest::ROOT}/doc/stacks.md").scan(/^\| (\d+) \| \d+ \| \+(\d+) % \|$/)
+
+  # Both pages say what the document says.
+  def assert_says_what_it_costs(text)
+    assert_equal %w[2 4 8], COSTS.map(&:first)
+    plain = text.tr("\u00a0", " ")
+    COSTS.each { |n, percent| assert_match(/\b#{percent} % (more instructions for a string )?with #{n}\b/, plain) }
+  end
+
+  def callers_are(n)
+    wait_until("document.querySelector('[data-action=callers]').textContent === 'Exact callers: #{n}\u2026'")
+    assert_equal n, stats["bt"]
+  end
+
+  def test_exact_callers
+    app = start("stacks:off")
+    live_page
+    callers_are 0
+    click("[data-action=callers]")
+    wait_until("document.activeElement.matches('.ask input')")
+    assert_equal "0", js("document.activeElement.value")
+    assert_says_what_it_costs text(".ask")
+    ["17", "-1", "1.5", ""].each do |wrong|
+      js("document.activeElement.value = arguments[0]", wrong)
+      keys(:Enter)
+      wait_until("document.querySelector('.said').textContent === 'Exact callers: a number from 0 to 16, please.'")
+      js("document.querySelector('.said').textContent = ''")
+    end
+    js("document.activeElement.value = '2'")
+    keys(:Enter)
+    wait_until("document.querySelector('.said').textContent === 'bt is 2' && document.querySelector('.ask').hidden")
+    callers_are 2
+    app.ask("30")
+    wait_until("document.querySelector('.locations').textContent.includes('app.rb:#{LINE} < ')")
+    post("/ctl?bt=5")
+    callers_are 5
+    click("[data-action=callers]")
+    assert_equal "5", js("document.activeElement.value")
+    keys(:Escape)
+    wait_until("document.querySelector('.ask').hidden")
+    callers_are 5
+    assert_quiet
+  end
+
+  def test_exact_callers_without_scripts
+    app = start("bt:3")
+    form = "form[action$=\"/ctl\"]"
+    input = "document.querySelector('#{form} input')"
+    open_page("#{origin}/", scripts: false)
+    assert_equal "3", js("#{input}.value")
+    assert_equal "Exact callers", text("#{form} label")
+    assert_says_what_it_costs text(form)
+    js("#{input}.value = '17'")
+    assert_equal false, js("#{input}.checkValidity()")
+    js("#{input}.value = '1'")
+    click("#{form} button")
+    wait_until("#{input}?.defaultValue === '1'")
+    assert_equal 1, stats["bt"]
+    # each process of a family has its own
+    go_to("#{origin}/all/")
+    assert_equal ["", false], [js("#{input}.value"), js("#{input}.checkValidity()")]
+    js("#{input}.value = '4'")
+    click("#{form} button")
+    eventually("the change") { stats["bt"] == 4 }
+    go_to("#{origin}/#{app.pid}/")
+    assert_equal "4", js("#{input}.value")
+    assert_quiet
+  end
+
+  def test_exact_callers_read_only
+    start("read_only:1")
+    live_page
+    assert_equal true, js("document.querySelector('[data-action=callers]').hidden")
+    close_page
+    open_page("#{origin}/", scripts: false)
+    assert_equal 0, js("document.querySelectorAll('[action$=\"/ctl\"]').length")
   end
 
   def test_who_called_what_grew_in_a_part_of_the_time

@@ -38,7 +38,7 @@ class LiveTest < Minitest::Test
     assert_equal line[10][0, line[11]], path("app.rb")
     growth = rows.data["rows"].map { |r| r[4] }
     assert_equal growth.sort.reverse, growth, "most growth first"
-    assert_equal [false, 0, [], nil, 0], point.data.values_at("paused", "overruns", "warnings", "mark", "resets")
+    assert_equal [0, false, 0, [], nil, 0], point.data.values_at("bt", "paused", "overruns", "warnings", "mark", "resets")
     assert_heap_pages point.data["heap"]
     assert_operator point.data["rss"], :>, 1_000_000
     assert_operator point.data["live"], :>, 70_000

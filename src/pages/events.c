@@ -56,6 +56,7 @@ void mw_event_point(struct mw_buf *b, void *ctx, double t)
 	key_u64(b, "blocks", stats.live);
 	key_u64(b, "locations", stats.locations);
 	key_u64(b, "generation", stats.generation);
+	key_u64(b, "bt", stats.bt);
 	key(b, "paused");
 	mw_buf_str(b, stats.paused ? "true" : "false");
 	key_u64(b, "overruns", stats.overruns);

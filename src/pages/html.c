@@ -67,6 +67,17 @@ void mw_html_flame_href(struct mw_buf *b, const struct mw_call *call, const stru
 	mw_buf_str(b, "&amp;invert=1\"");
 }
 
+/* Each process has a number of its own: none for the sum of some. */
+static void callers_now(struct mw_buf *b, void *ctx)
+{
+	const struct mw_call *call = ctx;
+	struct mw_stats s = { 0 };
+
+	call->api->stats(&s);
+	if (!s.processes)
+		mw_buf_u64(b, s.bt);
+}
+
 void mw_html_controls(struct mw_buf *b, void *ctx)
 {
 	const struct mw_call *call = ctx;
@@ -78,6 +89,7 @@ void mw_html_controls(struct mw_buf *b, void *ctx)
 		  .text = paused ? "What is allocated from now on is counted again" :
 				   "What is allocated until tracking is resumed isn't counted; frees of what is known are" },
 		{ .name = "pause_label", .text = paused ? "Resume tracking" : "Pause tracking" },
+		{ .name = "callers", .fill = callers_now, .ctx = ctx },
 	};
 
 	if (mw_read_only(call))

@@ -116,6 +116,7 @@ class Process {
 		this.rows = makeRows(o.locations, o.empty);
 		this.leaking = !o.flat;
 		this.paused = false;
+		this.bt = 0;
 		this.mark = null;
 		this.resets = 0;
 		this.rnd = random(processes);
@@ -245,7 +246,7 @@ class Process {
 	point() {
 		const { rss, live, heap } = this.sample(this.t, this.live);
 		return { t: this.t, rss, live, heap, blocks: this.rows.reduce((n, r) => n + r.live, 0), locations: this.rows.length, generation: this.t * 3,
-			paused: this.paused, overruns: 0, warnings: this.paused ? ["Tracking is paused: what is allocated now isn\u2019t counted."] : [],
+			bt: this.bt, paused: this.paused, overruns: 0, warnings: this.paused ? ["Tracking is paused: what is allocated now isn\u2019t counted."] : [],
 			mark: this.mark, resets: this.resets };
 	}
 
@@ -408,6 +409,7 @@ class Server {
 			"/reset": () => { p.resets++; note("reset"); p.rows.forEach((r) => Object.assign(r, { total: 0, allocations: 0, frees: 0, growth: 0, lifeSum: 0, lifeMax: 0 })); return "reset: the counters start again from zero"; },
 			"/trim": () => { note("trim"); return "trim: 12.3 MB were given back to the system"; },
 			"/pause": () => { p.paused = true; note("pause"); return "pause: tracking is off"; },
+			"/ctl": () => { p.bt = Number(query.get("bt")); note("ctl", `bt is ${p.bt}`); return `bt is ${p.bt}`; },
 			"/resume": () => { p.paused = false; note("resume"); return "resume: tracking is on"; },
 		}[path];
 		if (!said)
