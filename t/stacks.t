@@ -298,7 +298,8 @@ class StacksTest < Minitest::Test
     refute_empty of
     assert_includes frames(of).map(&:name), "deflateInit2_"
     of.each do |s|
-      native = s.frames.take_while { |f| f.file =~ /\.so/ }
+      # Ruby's own functions are in its program, if it has no libruby.so
+      native = s.frames.take_while { |f| f.file =~ /\.so/ || f.file == RbConfig.ruby }
       assert_operator native.size, :<, 20, s.inspect
       refute(s.frames.drop(native.size).any? { |f| f.file =~ /libruby|\/ruby/ }, "native frames are the innermost: #{s.inspect}")
       refute(native.any? { |f| %w[rb_vm_exec ruby_run_node main].include?(f.name) }, native.inspect)

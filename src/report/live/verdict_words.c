@@ -127,6 +127,17 @@ static void since(struct mw_buf *b, const struct mw_verdict *v)
 	}
 }
 
+/* Live memory grew, RSS by less than a quarter of that. */
+static void why_not_rss(struct mw_buf *b, const struct mw_verdict *v)
+{
+	double less = v->moved[MW_PART_LIVE] - v->moved[MW_PART_RSS], freed = v->moved[MW_PART_FREE];
+
+	mw_buf_str(b, "RSS doesn't yet");
+	if (known(freed))
+		mw_buf_str(b, -freed * 2 >= less ? ", since live memory fills what was free" :
+						   ", since most of it isn't in RAM");
+}
+
 /* "96 % of RSS's growth, 91 % of that at redcarpet.rb:51" */
 static void why_live(struct mw_buf *b, const struct mw_verdict *v)
 {
@@ -135,7 +146,7 @@ static void why_live(struct mw_buf *b, const struct mw_verdict *v)
 	double share = both && rss > 0 ? live / rss : 1;
 
 	if (both && rss * 4 < live) {
-		mw_buf_str(b, "RSS doesn't yet, since live memory fills what was free");
+		why_not_rss(b, v);
 	} else if (both) {
 		part_in_hundred(b, share < 1 ? share : 1);
 		mw_buf_str(b, " of RSS's growth");
