@@ -5,8 +5,11 @@
 # What a location's memory is of: lines that allocate one kind are told so, in every form of the table.
 # The kinds together are the table, to the byte. How single frames are understood: t/unit/test_kinds.c.
 require_relative "lib/served"
+require_relative "lib/go_pprof"
 
 class KindsTest < Minitest::Test
+  include GoPprof
+
   # Each line of the first part keeps one kind of memory, some megabytes of it. What it is: its comment.
   LINES = <<~'RUBY'
     KEPT = []
@@ -83,6 +86,50 @@ class KindsTest < Minitest::Test
     assert_operator most.samples, :>, 50
     kinds = table("?group=kind&sort=growth")
     assert_equal "instruction sequence", kinds[0].location
+  end
+
+  FOREVER = <<~'RUBY'
+    $stdout.sync = true
+    module BigModule; end
+    def leak_methods
+      10_000.times { |i| BigModule.module_eval("def m#{i}; a = [1, 2, i, foo]; b = { x: a }; bar(b, :c); end") } # the line
+    end
+    def from_there = leak_methods
+    from_there
+    puts "ready"
+    gets
+  RUBY
+  LINE = FOREVER.lines.index { |l| l.include?("# the line") } + 1
+  CALLERS = ["<main>", "from_there", "leak_methods", "times", "block in leak_methods", "module_eval"].freeze
+
+  # The same by a program that asked for nothing: its line, what that holds, and who called it.
+  def test_methods_that_are_defined_for_ever_by_default
+    app = served_ruby(FOREVER)
+    assert_equal "ready", app.hear
+    at_rest(app)
+    most = table("?sort=growth&limit=1").fetch(0)
+    assert_equal ["#{path("app.rb")}:#{LINE}", "instruction sequence"], [most.location, most.kind], stats.inspect
+    # from the program on, the heaviest call
+    tree = JSON.parse(body("/flame.json"))
+    calls = heaviest(tree)
+    assert_equal CALLERS, calls.keys.first(CALLERS.size).map { |name| bare(name) }, stats.inspect
+    calls.values.first(CALLERS.size).each { |bytes| assert_operator bytes, :>=, most.live_bytes }
+    assert_operator most.live_bytes, :>, tree["total"] / 2
+    with_file(body("/debug/pprof/heap")) do |file|
+      sums = top("-cum", file).to_h { |_, cum, name| [bare(name), cum] }
+      CALLERS.each { |name| assert_operator sums.fetch(name), :>=, most.live_bytes, name }
+    end
+  end
+
+  # { name => bytes } of the frames below the root, each the one with the most of its caller's bytes
+  def heaviest(tree)
+    at, found = 0, {}
+    loop do
+      depth = tree["depth"][at]
+      below = (at + 1...tree["depth"].size).take_while { |i| tree["depth"][i] > depth }.select { |i| tree["depth"][i] == depth + 1 }
+      at = below.max_by { |i| tree["value"][i] } or return found
+      found[tree["names"][tree["frames"][tree["frame"][at]][0]]] ||= tree["value"][at]
+    end
   end
 
   # --- sums --------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ class StacksRecipesTest < Minitest::Test
   def shell(text, port: nil)
     in_tmp do |dir|
       text = text.gsub("/tmp/mw.sock", path).gsub("127.0.0.1:9180", "127.0.0.1:#{port}")
-      env = { "PATH" => "#{ROOT}/bin:#{ENV["PATH"]}", "HOME" => dir, "PPROF_TMPDIR" => dir, "GOTOOLCHAIN" => "local", "GOFLAGS" => "" }
+      env = { "PATH" => "#{ROOT}/bin:#{ENV["PATH"]}", "HOME" => dir, "PPROF_TMPDIR" => dir, "GOTOOLCHAIN" => "local", "GOCACHE" => GoPprof::CACHE, "GOFLAGS" => "" }
       run = run_command("sh", "-euc", text, env: env, chdir: dir)
       assert_success run
       run.stdout

@@ -4,10 +4,12 @@
 # Profiles as Go's pprof reads them: t/profile_forms.t's made-up ones, and real ones.
 
 module GoPprof
+  CACHE = File.expand_path("../../.build/go", __dir__) # from Go 1.25 on the first call compiles pprof
+
   # Runs `go tool pprof`, which asks no network and none of this user's folders.
   def pprof(*args, **rest)
     in_tmp do |dir|
-      env = { "HOME" => dir, "TZ" => "UTC", "PPROF_TMPDIR" => dir, "PPROF_BINARY_PATH" => dir, "GOTOOLCHAIN" => "local", "GOFLAGS" => "", "GO111MODULE" => nil }
+      env = { "HOME" => dir, "TZ" => "UTC", "PPROF_TMPDIR" => dir, "PPROF_BINARY_PATH" => dir, "GOTOOLCHAIN" => "local", "GOCACHE" => CACHE, "GOFLAGS" => "", "GO111MODULE" => nil }
       run = run_command("go", "tool", "pprof", *args, env: env, chdir: dir, **rest)
       assert_success run
       run.stdout
