@@ -306,6 +306,20 @@ class StacksTest < Minitest::Test
     end
   end
 
+  # The innermost frame is machine code, of which rb_profile_frames gives no line from Ruby 3.3 on.
+  def test_lines_of_compiled_code
+    skip "this Ruby has no YJIT" unless system(RUBY, "--yjit", "-e", "exit RubyVM::YJIT.enabled?", out: File::NULL, err: File::NULL)
+    app = stacked(<<~'RUBY', "--yjit", "--yjit-call-threshold=2", rate: "1k")
+      KEEP = []
+      def keep(i) = KEEP << [i, "x", i, i, i, i, i, i, i]
+      def many(n) = n.to_i.times { |i| keep(i) }
+    RUBY
+    done(app, "many 20000")
+    of = assert_adds_up(app).flat_map(&:frames).select { |f| bare(f.name) == "keep" }
+    refute_empty of
+    assert_equal [2], of.map(&:line).uniq
+  end
+
   # --- code that is freed ------------------------------------------------------------------
 
   # Method m123 calls n123, which allocates 50,000 + 123 bytes at a line 123 of its own file.

@@ -205,6 +205,9 @@ void mw_ruby_name_frames(void)
 		if (!at)
 			continue;
 		cfp = at;
+		/* from Ruby 3.3 on it gives none for the innermost frame's machine code; this one does */
+		if (!i && lines[i] <= 0 && what_is(cfp) == RUBY)
+			lines[i] = mw_rb.rb_sourceline();
 		key = key_of(cfp, true);
 		if (key)
 			name_one(cfp, key, values[i], lines[i]);
