@@ -88,6 +88,29 @@ class KindsTest < Minitest::Test
     assert_equal "instruction sequence", kinds[0].location
   end
 
+  HAS_YJIT = system(RUBY, "--yjit", "-e", "exit RubyVM::YJIT.enabled?", out: File::NULL, err: File::NULL) && RUBY_VERSION >= "3.3"
+
+  # Code that is evaluated anew is compiled anew. The sum of what that took has no stacks: their code is gone.
+  def test_memory_of_yjit
+    skip "this Ruby has no YJIT of 3.3 or later" unless HAS_YJIT
+    app = served_ruby(<<~'RUBY', "--yjit", "--yjit-call-threshold=5", options: ["stacks:16k"])
+      $stdout.sync = true
+      # where native frames begin is learned from code that is run once, and so isn't compiled
+      eval("'w' * 70_000\n" * 400)
+      1_000.times { |i| eval("def self.m(a, b) = a > b ? [a, b].max : a + b; 9.times { |j| m(j, 4) }") }
+      puts "ready"
+      gets
+    RUBY
+    assert_equal "ready", app.hear
+    at_rest(app)
+    most = table("?sort=total&limit=1").fetch(0)
+    assert_equal ["(eval at #{path("app.rb")}:4):1", "JIT compiler"], [most.location, most.kind]
+    assert_operator most.share, :>, 80
+    assert_operator most.samples, :>, 20
+    kinds = table("?group=kind").to_h { |k| [k.location, k.live_bytes] }
+    assert_operator kinds.fetch("other", 0), :<, kinds.fetch("JIT compiler") / 5
+  end
+
   FOREVER = <<~'RUBY'
     $stdout.sync = true
     module BigModule; end

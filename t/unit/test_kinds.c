@@ -165,6 +165,13 @@ static void an_owner_has_all_of_it(void **state)
 	kind_is("symbol table");
 	c("rb_str_new"), c("rb_intern3"), c("rb_iseq_new_eval"), line();
 	kind_is("symbol table"); /* the innermost owner */
+	c("ruby_xrealloc"), c("_RNvNtCs9NmamDRlwxP_4yjit4core17regenerate_branch"), method("String#<<"),
+		line();
+	kind_is("JIT compiler");
+	c("rb_st_insert"), c("_ZN4yjit4core15gen_branch_stub17h0123456789abcdefE"), line();
+	kind_is("JIT compiler");
+	c("rb_hash_aset"), c("rb_yjit_iseq_gen_entry_point"), line();
+	kind_is("JIT compiler");
 	c("rb_str_new"), method("String#*"), c("rb_iseq_new_eval"), line();
 	kind_is("string");
 	c("rb_str_new"), line(), c("rb_intern3");
