@@ -417,7 +417,7 @@ class TestOfChains < Minitest::Test
         puts "ok"
       end
     RUBY
-    app = start("bt:2", "memory_max:6m", script: script)
+    app = start("bt:2", "memory_max:6m", script: script, env: WITHOUT_JIT)
     rounds = 0
     eventually("some to be retired") { app.ask("3000"); (rounds += 1) && stats["retired"] > 3000 }
     app.ask("50") # there is room again, for some at least

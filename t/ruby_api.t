@@ -84,7 +84,7 @@ end
 
 class TestWithTracker < Minitest::Test
   def ruby(script, **rest)
-    run = mwrap_ruby(script, **rest)
+    run = mwrap_ruby(script, env: WITHOUT_JIT.merge(rest.delete(:env) || {}), **rest)
     assert_success run
     assert_equal "", run.stderr
     run

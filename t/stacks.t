@@ -182,7 +182,7 @@ class StacksTest < Minitest::Test
   # With a sample of each byte nothing is left to chance. Blocks of a string: its bytes and a NUL.
   def test_each_caller_of_a_line_is_exact_if_each_allocation_is_a_sample
     app = eventually("a run in which none is dropped, as while the server reads the stacks") do
-      app = stacked(THREE, rate: "1")
+      app = stacked(THREE, rate: "1", env: WITHOUT_JIT)
       done(app, "all")
       next app if stats["stacks_dropped"].zero?
       app.finish && nil
@@ -286,7 +286,7 @@ class StacksTest < Minitest::Test
 
   # malloc is called by Ruby's extension, which the method in C calls; nothing is between these two.
   def test_native_frames_end_at_ruby
-    app = stacked(<<~'RUBY', rate: "4k")
+    app = stacked(<<~'RUBY', rate: "4k", env: WITHOUT_JIT)
       require "zlib"
       KEEP = []
       def deflate(n) = n.to_i.times { KEEP << Zlib::Deflate.new.deflate("x" * 100) }

@@ -46,7 +46,7 @@ class StacksRangeTest < Minitest::Test
 
   # The moments before and after each of the three phases
   def three_phases
-    app = served_ruby(APP, options: ["stacks:64k"])
+    app = served_ruby(APP, options: ["stacks:64k"], env: WITHOUT_JIT)
     begun = moment
     [begun, phase(app, "one 200"), phase(app, "two 300"), phase(app, "drop 200")]
   end

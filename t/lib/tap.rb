@@ -29,6 +29,8 @@ require "tmpdir"
 
 module MwrapTest
   ROOT = File.expand_path("../..", __dir__)
+  # For figures to the byte, where all tests run with YJIT: it allocates at the lines that it compiles.
+  WITHOUT_JIT = { "RUBY_YJIT_ENABLE" => nil }.freeze
   LIB = File.join(ROOT, "lib")
   TRACKER = File.join(LIB, "libmwrap.so")
   LAUNCHER = File.join(ROOT, "bin/mwrap")
