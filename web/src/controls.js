@@ -125,6 +125,7 @@ export class Controls {
 			}
 		});
 		this.open(name, el("span", { id: "question" }, ask), input, el("button", { type: "button", class: "yes", onclick: done }, yes), this.cancel());
+		input.focus();
 		input.select();
 	}
 
