@@ -152,7 +152,7 @@ class RealFlameTest < Minitest::Test
   end
 
   def callers_are(n)
-    wait_until("document.querySelector('[data-action=callers]').textContent === 'Exact callers: #{n}\u2026'")
+    wait_until("document.querySelector('[data-action=callers]').textContent === 'Callers: #{n}\u2026'")
     assert_equal n, stats["bt"]
   end
 

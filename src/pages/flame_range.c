@@ -120,6 +120,8 @@ void mw_flame_range_made(struct mw_flame_range *r, const struct mw_profile *p, u
 	/* of every location it is known what it had at the mark */
 	if (r->mark || row != MW_ROW_ALL || __builtin_sub_overflow(r->total, sum, &r->elsewhere))
 		r->elsewhere = 0;
+	if (r->elsewhere < MW_CURVES_ROUNDING && r->elsewhere > -MW_CURVES_ROUNDING)
+		r->elsewhere = 0; /* it may be what rounding took from the others */
 	r->shown = row == MW_ROW_ALL ? sum : p->snapshot->rows[row].growth;
 	for (size_t i = 0; i < p->n_stacks; i++)
 		if (p->stacks[i].growth && (row == MW_ROW_ALL || row == p->stacks[i].row))

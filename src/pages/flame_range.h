@@ -15,7 +15,7 @@ struct mw_flame_range {
 	int64_t total;     /* bytes: the change of all live bytes */
 	int64_t shown;     /* of these, the locations' that are shown */
 	uint64_t samples;  /* that these rest on */
-	int64_t elsewhere; /* those of all that the history doesn't keep; 0 beside a single location */
+	int64_t elsewhere; /* those of all that the history doesn't keep, if they aren't few; 0 beside a single location */
 };
 
 /*

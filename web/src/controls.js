@@ -35,7 +35,7 @@ const ACTIONS = {
 		ask: "Pause tracking: what is allocated until it is resumed is never counted; frees of what is known are." },
 	resume: { label: "Resume", path: "/resume",
 		about: "Resume: what is allocated from now on is counted again." },
-	callers: { label: "Exact callers\u2026",
+	callers: { label: "Callers\u2026",
 		about: "Exact callers: each line is counted together with so many of its Ruby callers.",
 		ask: "Count each line together with so many of its Ruby callers, 0 to 16. The tracker takes 23 % more instructions " +
 			"for a string with 2, 33 % with 4, 52 % with 8. Each chain of callers is a row.",
@@ -70,7 +70,7 @@ export class Controls {
 	update({ point, readOnly, away, pid, marked, kept }) {
 		this.pid = pid;
 		this.callers = point?.bt;
-		setText(this.buttons.callers, this.callers === undefined ? ACTIONS.callers.label : `Exact callers: ${this.callers}\u2026`);
+		setText(this.buttons.callers, this.callers === undefined ? ACTIONS.callers.label : `Callers: ${this.callers}\u2026`);
 		for (const [name, action] of Object.entries(ACTIONS)) {
 			this.buttons[name].hidden = action.gone ? !(away && kept) : Boolean(readOnly && !action.own);
 			this.buttons[name].disabled = away && !action.gone;

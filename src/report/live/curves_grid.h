@@ -7,6 +7,7 @@
 
 #define MW_CURVES_UNIT 64u           /* bytes of one unit of a value */
 #define MW_CURVES_UNKNOWN UINT32_MAX /* a value */
+_Static_assert(MW_CURVES_ROUNDING == MW_CURVES_N * MW_CURVES_UNIT, "MW_CURVES_ROUNDING");
 
 struct mw_curves_piece {
 	uint64_t total[MW_CURVES_PIECE]; /* live bytes of all locations */
