@@ -332,11 +332,16 @@ class AgreeInRuby < Minitest::Test
   def assert_totals
     before, allocated, freed, each, after, = ask("totals")
     rows = as_rows(each)
-    assert_equal before.except(:uptime), after.except(:uptime)
+    timeless = ->(s) { s.except(:uptime, :tracker_bytes) }
+    assert_equal timeless[before], timeless[after]
     assert_equal [before[:total], before[:allocations], before[:frees]], %i[total allocations frees].map { |c| rows.sum(&c) }
     assert_equal [before[:total], before[:freed]], [allocated, freed]
     outside = stats
-    assert_equal before.except(:uptime).transform_keys(&:to_s), outside.slice(*before.except(:uptime).keys.map(&:to_s))
+    assert_equal timeless[before].transform_keys(&:to_s), outside.slice(*timeless[before].keys.map(&:to_s))
+    # the history takes memory as time goes on
+    last, = ask("totals")
+    assert_operator before[:tracker_bytes], :<=, after[:tracker_bytes]
+    assert_includes after[:tracker_bytes]..last[:tracker_bytes], outside["tracker_bytes"]
   end
 
   def leave
