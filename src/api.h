@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 12u
+#define MW_API_VERSION 13u
 
 struct mw_options; /* options/options.h */
 struct mw_family;  /* family/family.h */
@@ -155,7 +155,9 @@ struct mw_stats {
 	uint64_t heap_bytes;      /* Ruby's heap pages, if heap_known */
 	bool heap_known;
 	const char *ruby;         /* its version, "3.4.5"; NULL: no Ruby, or not known */
-	double uptime;            /* seconds */
+	double uptime;            /* seconds since tracking began */
+	const char *how;          /* "preload", or "started": in a process that ran already */
+	double since;             /* age of the process when tracking began, in seconds; 0: preload */
 	long forker;              /* pid of the process that forked this one; 0: it was exec'ed */
 	long eldest;              /* pid of the first one of that line of forks; 0: this one */
 	uint64_t resets;
@@ -332,6 +334,21 @@ struct mw_api {
 	 */
 	void (*pause)(bool on);
 	bool (*paused)(void);
+
+	/*
+	 * In a process that loaded the tracker itself, after its start: begins to track, or goes on
+	 * after detach. options: as in $MWRAP, or NULL. err has MW_ERROR_MAX bytes. False: a line in err,
+	 * and nothing is tracked. detach: the process runs as without the tracker, the tables stay as
+	 * they are; what lives then counts as freed when attach goes on. Both with Ruby's lock. May be
+	 * NULL.
+	 */
+	bool (*attach)(const char *options, char *err);
+	bool (*detach)(char *err);
+	/*
+	 * Called by Ruby code that was compiled after attach: the tracker looks how this Ruby keeps
+	 * code. Until then it doesn't remember the lines of code from before. May be NULL.
+	 */
+	void (*learn_code)(void);
 
 	/* Ruby callers kept with each new allocation's location: 0 to 16 */
 	void (*set_bt)(unsigned callers);

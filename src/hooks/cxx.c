@@ -17,6 +17,8 @@
  * An exception may pass through these frames: the file is compiled with
  * -fexceptions, and nothing is held across the calls.
  */
+#include "cxx.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +35,7 @@ typedef void *new_aligned_nothrow_fn(size_t, size_t, const void *);
 enum owner { UNKNOWN, MALLOCS, ALLOCATOR, FOREIGN };
 static int owner; /* enum owner; relaxed: each thread finds the same */
 
-/* Looks in libraries, too: the standard library may be in a plugin's private scope. */
-static void *next_of(const char *name, uintptr_t caller)
+void *mw_cxx_next(const char *name, uintptr_t caller)
 {
 	static const char *const libs[] = { "libstdc++.so.6", "libc++.so.1" };
 	void *f = mw_real_next(name), *lib;
@@ -47,7 +48,7 @@ static void *next_of(const char *name, uintptr_t caller)
 			dlclose(lib);
 		}
 	}
-	if (!f && dladdr((void *)caller, &i) && i.dli_fname) {
+	if (!f && caller && dladdr((void *)caller, &i) && i.dli_fname) {
 		lib = dlopen(i.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 		if (lib) {
 			f = dlsym(lib, name);
@@ -71,7 +72,9 @@ static bool program_has_own(void)
 	for (size_t k = 0; k < sizeof(made_of) / sizeof(*made_of); k++) {
 		void *first = dlsym(RTLD_DEFAULT, made_of[k]);
 
-		if (first && !mw_real_same_object(first, &mw_life))
+		/* a tracker that was loaded later is never the first */
+		if (first &&
+		    (mw_real_late ? mw_real_of_program(first) : !mw_real_same_object(first, &mw_life)))
 			return true;
 	}
 	return false;
@@ -87,7 +90,7 @@ static enum owner find_owner(uintptr_t caller)
 	mw_start();
 	mw_quiet_enter();
 	own = program_has_own();
-	f = next_of("_Znwm", caller);
+	f = mw_cxx_next("_Znwm", caller);
 	mw_quiet_leave();
 	if (own && f)
 		return FOREIGN;
@@ -112,17 +115,17 @@ static enum owner owner_now(uintptr_t caller)
 }
 
 /* The next function of this name, found once. */
-#define NEXT(type, name)                                       \
-	__extension__({                                        \
-		static type *f;                                \
-		type *g = mw_get(&f);                          \
-		if (!g) {                                      \
-			mw_quiet_enter();                      \
-			g = (type *)next_of(#name, MW_CALLER); \
-			mw_quiet_leave();                      \
-			mw_set(&f, g);                         \
-		}                                              \
-		g;                                             \
+#define NEXT(type, name)                                           \
+	__extension__({                                            \
+		static type *f;                                    \
+		type *g = mw_get(&f);                              \
+		if (!g) {                                          \
+			mw_quiet_enter();                          \
+			g = (type *)mw_cxx_next(#name, MW_CALLER); \
+			mw_quiet_leave();                          \
+			mw_set(&f, g);                             \
+		}                                                  \
+		g;                                                 \
 	})
 
 /* Counts a block of the allocator's own `new`; n as the app asked. */

@@ -11,6 +11,8 @@
 #include "table/stacks.h"
 #include "table/stacks_copy.h"
 #include "hooks/panic.h"
+#include "hooks/got.h"
+#include "attach.h"
 #include "process.h"
 #include "caller/ruby/chain.h"
 #include "caller/ruby/majors.h"
@@ -35,6 +37,7 @@ static struct mw_snapshot *api_snapshot(void)
 
 	if (mw_life != MW_ON)
 		return &nothing;
+	mw_got_catch_up();
 	mw_quiet_enter();
 	s = mw_snapshot_take();
 	mw_quiet_leave();
@@ -214,6 +217,7 @@ static void api_stats(struct mw_stats *out)
 	struct mw_heap_sums heap;
 	bool known = false;
 
+	mw_got_catch_up();
 	mw_quiet_enter();
 	if (mw_life == MW_ON)
 		known = mw_row_total(&sum, &before); /* else zeros */
@@ -253,7 +257,7 @@ static void api_stats(struct mw_stats *out)
 	out->unknown_frees = mw_get(&mw_strays.unknown_frees);
 	mw_heap_sums(&heap);
 	out->heap_bytes = heap.bytes;
-	out->heap_known = heap.pages > 0;
+	out->heap_known = heap.pages > 0 && !mw_real_late; /* late, pages from before aren't known */
 	out->ruby = mw_ruby_version;
 	out->resets = mw_get(&mw_resets);
 	out->forker = mw_forker;
@@ -266,6 +270,8 @@ static void api_stats(struct mw_stats *out)
 		out->ever_frees = before.frees + sum.frees;
 	}
 	out->uptime = (double)(mw_now_ns() - mw_loaded_at) / 1e9;
+	out->how = mw_real_late ? "started" : "preload";
+	out->since = mw_attached_at();
 }
 
 static struct mw_heap *api_heap(void)
@@ -308,6 +314,9 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.majors = mw_ruby_majors,
 	.reset = api_reset,
 	.trim = api_trim,
+	.attach = mw_attach,
+	.detach = mw_detach,
+	.learn_code = mw_ruby_learn_code,
 	.pause = mw_pause,
 	.paused = api_paused,
 	.set_bt = api_set_bt,

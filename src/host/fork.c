@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "hooks/dl.h"
+#include "hooks/got.h"
 #include "process.h"
 #include "table/heap_pages.h"
 #include "table/snapshot.h"
@@ -60,6 +61,7 @@ static void before_fork(void)
 	uint64_t until = mw_now_ns() + FORK_WAITS_S * UINT64_C(1000000000);
 
 	forking = mw_sys_getpid();
+	mw_got_before_fork(until);
 	mw_server_before_fork(until);
 	mw_dumper_before_fork(until);
 	if (mw_reading_mine() || mw_maintenance_mine()) {
@@ -87,6 +89,7 @@ static void after_fork_parent(void)
 	}
 	mw_dumper_after_fork(0);
 	mw_server_after_fork(0);
+	mw_got_after_fork(0);
 }
 
 static void after_fork_child(void)
@@ -115,6 +118,7 @@ static void after_fork_child(void)
 	mw_dumper_after_fork(1);
 	mw_seconds_after_fork();
 	mw_server_after_fork(1);
+	mw_got_after_fork(1);
 }
 
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* load.c - starts the tracker when it is loaded, and its threads when Ruby is up. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -36,34 +37,68 @@ static const struct mw_ruby_above above_ruby = {
 	.up = ruby_is_up,
 };
 
-__attribute__((constructor)) static void load(void)
+static void set_up(void)
 {
-	char err[MW_ERROR_MAX];
-
 	mw_loaded_at = mw_now_ns();
 	mw_log_init();
 	mw_start();
 	mw_quiet_enter();
 	mw_mode_retry();
-	if (!mw_options_parse(&mw_options, getenv("MWRAP"), err))
-		mw_log("%s", err);
 	mw_options_bases(&mw_options, getenv("TMPDIR"), getenv("XDG_RUNTIME_DIR"));
-	if (mw_life != MW_ON) {
-		if (!mw_real_aside)
-			mw_log("the tables: out of memory: nothing is counted");
-		else if (mw_named()) /* else somebody may read what its child says */
-			mw_log("%s", mw_real_aside);
-		mw_quiet_leave();
-		return;
+	if (mw_life == MW_ON) {
+		mw_arena_limit(mw_options.memory_max);
+		mw_sampling_start(mw_options.stacks_rate, mw_options.stacks_auto, mw_loaded_at);
+		mw_bt_set(mw_options.bt);
+		mw_ruby_init(&above_ruby);
+		if (!mw_fork_init())
+			mw_log("pthread_atfork: failed: forked children may count wrongly");
 	}
-	mw_arena_limit(mw_options.memory_max);
-	mw_sampling_start(mw_options.stacks_rate, mw_options.stacks_auto, mw_loaded_at);
-	mw_bt_set(mw_options.bt);
-	mw_ruby_init(&above_ruby);
-	if (!mw_fork_init())
-		mw_log("pthread_atfork: failed: forked children may count wrongly");
+	mw_quiet_leave();
+}
+
+/* mw_life isn't MW_ON: writes the reason into err. */
+static void why_not(char *err)
+{
+	snprintf(err, MW_ERROR_MAX, "the tables: out of memory: nothing is counted");
+	if (mw_real_aside)
+		snprintf(err, MW_ERROR_MAX, "%s", mw_real_aside);
+}
+
+void mw_load_threads(void)
+{
 	mw_threads_decide();
 	mw_server_start();
 	mw_dumper_start();
+}
+
+bool mw_load_late(const char *options, char *err)
+{
+	if (!mw_options_parse(&mw_options, options, err))
+		return false;
+	set_up();
+	if (mw_life != MW_ON)
+		why_not(err);
+	return mw_life == MW_ON;
+}
+
+__attribute__((constructor)) static void load(void)
+{
+	char err[MW_ERROR_MAX];
+	bool right;
+
+	mw_real_late = mw_real_comes_late();
+	if (mw_real_late)
+		return;
+	right = mw_options_parse(&mw_options, getenv("MWRAP"), err);
+	set_up();
+	mw_quiet_enter();
+	if (!right)
+		mw_log("%s", err);
+	if (mw_life == MW_ON) {
+		mw_load_threads();
+	} else if (!mw_real_aside || mw_named()) { /* else somebody may read what its child says */
+		why_not(err);
+		mw_log("%s", err);
+	}
 	mw_quiet_leave();
 }

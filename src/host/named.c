@@ -25,8 +25,7 @@ static uint64_t number(const char *s, const char **end)
 	return v;
 }
 
-/* When this process started, in the kernel's ticks; 0: /proc doesn't say. */
-static uint64_t start_ticks(void)
+uint64_t mw_start_ticks(void)
 {
 	enum { FIELD = 22, BEHIND_NAME = 3 };
 	char text[512];
@@ -53,7 +52,7 @@ static bool said_to_be(const char *who)
 
 	if (pid != (uint64_t)mw_sys_getpid())
 		return false;
-	is = start ? start_ticks() : 0;
+	is = start ? mw_start_ticks() : 0;
 	return !is || is == start;
 }
 

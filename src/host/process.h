@@ -25,6 +25,14 @@ extern uint64_t mw_resets;           /* relaxed */
 extern pid_t mw_forker;              /* the process that forked this one; 0: it was exec'ed */
 extern pid_t mw_eldest;              /* the first process of that line of forks; 0: this one */
 
+/*
+ * load.c, for attach.c: what the constructor does in a process that begins with the tracker. False: a
+ * line in err; if that is of a wrong option, nothing was done, and it may be called again.
+ * mw_load_threads then starts the threads that options ask for.
+ */
+bool mw_load_late(const char *options, char *err);
+void mw_load_threads(void);
+
 /* fork.c: handles each fork from here on. False: no memory for that; children may count wrongly. */
 bool mw_fork_init(void);
 

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <gnu/libc-version.h>
+#include <link.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -214,9 +215,68 @@ bool mw_real_same_object(const void *a, const void *b)
 	       _dl_find_object((void *)(uintptr_t)b, &y) == 0 && x.dlfo_map_start == y.dlfo_map_start;
 }
 
+/* --- a process that ran before ------------------------------------------------ */
+
+bool mw_real_late;
+
+/* The objects of the start come before the dynamic linker in its list, all others behind. */
+bool mw_real_comes_late(void)
+{
+	for (const struct link_map *m = _r_debug.r_map; m && m->l_ld != _DYNAMIC; m = m->l_next)
+		if (m->l_addr == _r_debug.r_ldbase)
+			return true;
+	return false;
+}
+
+bool mw_real_of_program(const void *p)
+{
+	struct dl_find_object o;
+
+	return _dl_find_object((void *)(uintptr_t)p, &o) == 0 && o.dlfo_link_map == _r_debug.r_map;
+}
+
+/* Is it a function, no entry of the program's for one, and not ours? */
+static bool is_real(void *f)
+{
+	const ElfW(Sym) *s = NULL;
+	Dl_info i;
+
+	if (!f || mw_real_same_object(f, &mw_real))
+		return false;
+	return !mw_real_of_program(f) || !dladdr1(f, &i, (void **)&s, RTLD_DL_SYMENT) || !s ||
+	       s->st_shndx != SHN_UNDEF;
+}
+
+static void *first_of_libraries(const char *name)
+{
+	void *f = NULL, *lib;
+
+	for (const struct link_map *m = _r_debug.r_map->l_next; m && !is_real(f); m = m->l_next) {
+		lib = *m->l_name ? dlopen(m->l_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+		f = lib ? dlsym(lib, name) : NULL;
+		if (lib)
+			dlclose(lib);
+	}
+	return is_real(f) ? f : NULL;
+}
+
+void *mw_real_entry(const char *name)
+{
+	void *f = dlsym(RTLD_DEFAULT, name);
+
+	return f && mw_real_of_program(f) && !is_real(f) ? f : NULL;
+}
+
+static void *next_late(const char *name)
+{
+	void *f = dlsym(RTLD_DEFAULT, name);
+
+	return is_real(f) ? f : mw_real_entry(name) ? first_of_libraries(name) : NULL;
+}
+
 void *mw_real_next(const char *name)
 {
-	return dlsym(RTLD_NEXT, name);
+	return mw_real_late ? next_late(name) : dlsym(RTLD_NEXT, name);
 }
 
 bool mw_real_glibc;

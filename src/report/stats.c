@@ -94,6 +94,8 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm,
 	key_str(b, "version", MWRAP_VERSION);
 	key_u64(b, "pid", (uint64_t)getpid());
 	key_seconds(b, "uptime", s.uptime);
+	key_str(b, "how", s.how);
+	key_seconds(b, "since", s.since);
 	key(b, "rss_bytes");
 	if (mw_rss_bytes(statm, &rss))
 		mw_buf_u64(b, rss);

@@ -3,7 +3,7 @@
  * absent.c - the tracker that isn't there.
  *
  * Answers every call of `struct mw_api` with nothing: no locations, zeros. Counts quiet depths
- * only, because Mwrap.quiet yields them. The extension uses it without a preloaded tracker.
+ * only, because Mwrap.quiet yields them. The extension uses it without a tracker.
  * Allocates nothing.
  */
 #include <string.h>
@@ -72,7 +72,7 @@ static void no_stats(struct mw_stats *stats)
 	stats->life_unit = "gc";
 	stats->ruby_lookup = "none";
 	stats->ruby_why = "";
-	stats->mode = stats->gc_count = "none";
+	stats->how = stats->mode = stats->gc_count = "none";
 	stats->mode_why = "";
 }
 

@@ -2,16 +2,15 @@
 /*
  * ext.h - what the files of the Ruby extension share.
  *
- * The extension reads the tracker through `struct mw_api` alone. Without a preloaded tracker, a
- * table of functions that answer "nothing" replaces it, so no method needs to ask.
+ * The extension reads the tracker through `struct mw_api` alone. Without a tracker, a table of functions that answer "nothing" replaces it, so no method needs to ask.
  *
  * Must stay true:
  *  - A `struct mw_result_owner` owns what C holds while Ruby code may run; the GC releases it at
  *    the latest. Blocks can raise, throw, be killed, fork, or never return in an abandoned Fiber.
  *  - No Ruby call between quiet_enter() and quiet_leave(), except in Mwrap.quiet, which pairs them
  *    with rb_ensure(). hush.c alone pairs hush(true).
- *  - Nothing here is written after Init_mwrap_ext, except under a lock (rack_site.c) or atomically:
- *    methods are Ractor-safe.
+ *  - Nothing here is written after Init_mwrap_ext, except under a lock (rack_site.c), by start.c or
+ *    atomically: methods are Ractor-safe.
  */
 #ifndef MW_RUBY_EXT_H
 #define MW_RUBY_EXT_H
@@ -24,7 +23,10 @@
 #include "report/profile.h"
 #include "report/report.h"
 
-/* The preloaded tracker, or &mw_no_tracker. Never NULL. */
+/*
+ * The preloaded tracker, that of Mwrap.start, or &mw_no_tracker. Never NULL. Mwrap.start changes it,
+ * once, from the last of these: what one of them returned must be given back to the same one.
+ */
 extern const struct mw_api *mw_tracker;
 extern const struct mw_api mw_no_tracker;
 
@@ -40,6 +42,7 @@ void mw_counters_reset(void);
 
 /* Owns results that Ruby code is using. */
 struct mw_result_owner {
+	const struct mw_api *of; /* the tracker that they are from; NULL: there are none */
 	struct mw_result result; /* rows; its snapshot is NULL: none */
 	struct mw_lives *lives;
 	struct mw_buf text;
@@ -129,6 +132,7 @@ void mw_init_source_location(void);
 void mw_init_check(void);
 void mw_init_stats(void);
 void mw_init_stacks(void);
+void mw_init_start(void);
 void mw_init_rack(void);
 void mw_init_heap_page_body(void);
 void mw_init_heap_walk(void);

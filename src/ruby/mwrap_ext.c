@@ -26,8 +26,8 @@ static void find_tracker(void)
 }
 
 /*
- * True if the tracker is in this process: mwrap(1) started the process, or LD_PRELOAD had
- * libmwrap.so of this version.
+ * True if the tracker is in this process: mwrap(1) started the process, LD_PRELOAD had libmwrap.so of
+ * this version, or Mwrap.start was called. It stays true after Mwrap.stop.
  */
 static VALUE mwrap_tracking_p(VALUE mod)
 {
@@ -166,6 +166,7 @@ __attribute__((visibility("default"))) void Init_mwrap_ext(void)
 	mw_init_check();
 	mw_init_stats();
 	mw_init_stacks();
+	mw_init_start();
 	mw_init_rack();
 	mw_init_heap_page_body();
 	mw_init_heap_walk();

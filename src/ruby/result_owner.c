@@ -46,15 +46,17 @@ void mw_result_owner_release(struct mw_result_owner *hold)
 	*hold = nothing;
 	if (h.hushed)
 		mw_hush_over();
-	mw_tracker->quiet_enter();
+	if (!h.of)
+		return;
+	h.of->quiet_enter();
 	if (h.result.snapshot)
-		mw_result_free(&h.result, mw_tracker);
+		mw_result_free(&h.result, h.of);
 	if (h.lives)
-		mw_tracker->lives_free(h.lives);
+		h.of->lives_free(h.lives);
 	mw_buf_free(&h.text);
-	mw_heap_list_free(&h.heap, mw_tracker);
-	mw_profile_free(&h.profile, mw_tracker);
-	mw_tracker->quiet_leave();
+	mw_heap_list_free(&h.heap, h.of);
+	mw_profile_free(&h.profile, h.of);
+	h.of->quiet_leave();
 }
 
 struct user {
@@ -102,16 +104,16 @@ static void *read_rows(void *p)
 {
 	struct reading *r = p;
 
-	mw_tracker->quiet_enter();
-	r->ok = mw_result_make(&r->got.result, mw_tracker, &r->query) == 0;
+	r->got.of->quiet_enter();
+	r->ok = mw_result_make(&r->got.result, r->got.of, &r->query) == 0;
 	if (r->ok && r->text) {
 		mw_render(&r->got.text, &r->got.result, MW_FORMAT_TEXT);
 		r->ok = !r->got.text.failed;
-		mw_result_free(&r->got.result, mw_tracker);
+		mw_result_free(&r->got.result, r->got.of);
 		if (!r->ok)
 			mw_buf_free(&r->got.text);
 	}
-	mw_tracker->quiet_leave();
+	r->got.of->quiet_leave();
 	return NULL;
 }
 
@@ -119,7 +121,7 @@ static void *read_lives(void *p)
 {
 	struct reading *r = p;
 
-	r->got.lives = mw_tracker->lives(&r->id, 1);
+	r->got.lives = r->got.of->lives(&r->id, 1);
 	r->ok = r->got.lives != NULL;
 	return NULL;
 }
@@ -128,9 +130,9 @@ static void *read_heap(void *p)
 {
 	struct reading *r = p;
 
-	mw_tracker->quiet_enter();
-	r->ok = mw_heap_list_make(&r->got.heap, mw_tracker, 0, 0) == 0;
-	mw_tracker->quiet_leave();
+	r->got.of->quiet_enter();
+	r->ok = mw_heap_list_make(&r->got.heap, r->got.of, 0, 0) == 0;
+	r->got.of->quiet_leave();
 	return NULL;
 }
 
@@ -162,12 +164,12 @@ static void *read_profile(void *p)
 	struct reading *r = p;
 	struct mw_profile *profile = &r->got.profile;
 
-	mw_tracker->quiet_enter();
-	r->ok = mw_profile_make(profile, mw_tracker, &(struct mw_profile_how){ 0 });
+	r->got.of->quiet_enter();
+	r->ok = mw_profile_make(profile, r->got.of, &(struct mw_profile_how){ 0 });
 	if (r->ok)
 		qsort(profile->stacks, profile->n_stacks, sizeof(*profile->stacks),
 		      r->by == MW_BY_LIVE ? live_cmp : total_cmp);
-	mw_tracker->quiet_leave();
+	r->got.of->quiet_leave();
 	return NULL;
 }
 
@@ -180,9 +182,10 @@ static void read_it(void *(*work)(void *), struct reading *r)
 
 void mw_result_owner_read(struct mw_result_owner *hold, uint64_t min, bool text)
 {
-	struct reading r = { .query = { .min = min, .sort = -1 }, .text = text };
+	struct reading r = { .got.of = mw_tracker, .query = { .min = min, .sort = -1 }, .text = text };
 
 	read_it(read_rows, &r);
+	hold->of = r.got.of;
 	if (text)
 		hold->text = r.got.text;
 	else
@@ -191,25 +194,28 @@ void mw_result_owner_read(struct mw_result_owner *hold, uint64_t min, bool text)
 
 void mw_result_owner_lives(struct mw_result_owner *hold, uint32_t id)
 {
-	struct reading r = { .id = id };
+	struct reading r = { .got.of = mw_tracker, .id = id };
 
 	read_it(read_lives, &r);
+	hold->of = r.got.of;
 	hold->lives = r.got.lives;
 }
 
 void mw_result_owner_heap(struct mw_result_owner *hold)
 {
-	struct reading r = { .ok = false };
+	struct reading r = { .got.of = mw_tracker };
 
 	read_it(read_heap, &r);
+	hold->of = r.got.of;
 	hold->heap = r.got.heap;
 }
 
 void mw_result_owner_profile(struct mw_result_owner *hold, enum mw_profile_by by)
 {
-	struct reading r = { .by = by };
+	struct reading r = { .got.of = mw_tracker, .by = by };
 
 	read_it(read_profile, &r);
+	hold->of = r.got.of;
 	hold->profile = r.got.profile;
 }
 

@@ -60,15 +60,16 @@ struct search {
 /* Without the GVL. */
 static void *search(void *p)
 {
+	const struct mw_api *of = mw_tracker; /* what it gives goes back to it */
 	struct search *s = p;
 	struct mw_snapshot *snapshot;
 	const struct mw_row *at;
 
-	mw_tracker->quiet_enter();
-	s->found = mw_tracker->find(s->name, s->len, s->row); /* the usual case */
+	of->quiet_enter();
+	s->found = of->find(s->name, s->len, s->row); /* the usual case */
 	if (s->found && s->shown)
 		mw_buf_add(s->shown, s->name, s->len);
-	snapshot = s->found ? NULL : mw_tracker->snapshot();
+	snapshot = s->found ? NULL : of->snapshot();
 	s->failed = !s->found && !snapshot;
 	if (snapshot) {
 		at = mw_location_find(snapshot, s->name, s->len);
@@ -78,9 +79,9 @@ static void *search(void *p)
 		if (at && s->shown)
 			mw_buf_add(s->shown, at->location, at->location_len);
 		s->row->location = NULL; /* freed with the snapshot */
-		mw_tracker->snapshot_free(snapshot);
+		of->snapshot_free(snapshot);
 	}
-	mw_tracker->quiet_leave();
+	of->quiet_leave();
 	return NULL;
 }
 

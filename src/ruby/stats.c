@@ -41,7 +41,10 @@ static void set(VALUE hash, const char *name, VALUE value)
  *   how GC.count is read: from "memory" or by a "call". It isn't read while
  *   Ruby is "starting", has "ended", or is not there at all ("none").
  * +tracker_bytes+:: memory mapped for the tracker's own tables.
- * +uptime+:: seconds since the tracker was loaded, a Float.
+ * +uptime+:: seconds since tracking began, a Float.
+ * +how+, +since+::
+ *   "preload": the process was started with the tracker; "started": by Mwrap.start, when the process
+ *   was +since+ seconds old, a Float; "none": there is no tracker.
  * +resets+:: the number of resets.
  * +bt+:: the number of Ruby callers kept with each location: see Mwrap.bt=.
  * +stacks_rate+::
@@ -86,6 +89,8 @@ static VALUE mwrap_stats(VALUE mod)
 	set(h, "threads_full", s.threads_full ? Qtrue : Qfalse);
 	set(h, "paused", s.paused ? Qtrue : Qfalse);
 	set(h, "uptime", DBL2NUM(s.uptime));
+	set(h, "how", mw_location_string(s.how, strlen(s.how)));
+	set(h, "since", DBL2NUM(s.since));
 	set(h, "resets", ULL2NUM(s.resets));
 	set(h, "bt", UINT2NUM(s.bt));
 	set(h, "stacks_rate", ULL2NUM(s.stacks_rate));

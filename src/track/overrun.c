@@ -5,7 +5,10 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
+#include "table/adopted.h"
+#include "table/caller_cache.h"
 #include "table/overruns.h"
+#include "table/stacks.h"
 #include "base/log.h"
 #include "dismiss.h"
 #include "track.h"
@@ -143,23 +146,58 @@ bool mw_tailless(const void *p, size_t usable)
 	return ref >= MW_REF_END;
 }
 
+/* The record of a block whose tail was written over; 0: none was found. */
+static uint32_t find_overrun(const void *p, size_t usable, uint32_t ref, bool checks)
+{
+	uint32_t i = mw_ref_index(ref);
+
+	if (!mw_real_late)
+		return find(p, usable, i);
+	/* most are from before the start: only a likely one is looked for, where it is likely */
+	if (!checks && (i < MW_BATCH || i >= mw_records_end()))
+		return 0;
+	return look_near(p, usable, i);
+}
+
+/* Blocks from before the start, or of libraries that don't call the hooks, look like any of these. */
+static void count_stray(bool checks, uint32_t ref)
+{
+	if (mw_real_late)
+		return;
+	/* a freed block's tail is still so, unless the allocator has written there */
+	if (checks && mw_ref_index(ref) >= MW_BATCH && mw_ref_index(ref) < mw_records_end())
+		mw_add(&mw_strays.double_frees, 1);
+	else
+		mw_add(&mw_strays.unknown_frees, 1);
+}
+
+/* Code without a record is freed. */
+static void forget_adopted(const void *p, size_t usable)
+{
+	if (!mw_adopted_remove(p))
+		return;
+	if (usable == MW_ROOM_UNKNOWN)
+		mw_caller_forget_all();
+	else
+		mw_caller_forget((uintptr_t)p, usable);
+	mw_stacks_forget((uintptr_t)p);
+}
+
 bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 {
 	bool checks = mw_tail_checks(p, usable);
 	uint32_t i;
 
+	if (mw_real_late)
+		forget_adopted(p, usable);
 	/* first, since a tail that says "not counted" may be the last block's */
 	if (mw_real_classes && beside(p, d))
 		return d->ref < MW_REF_END;
 	if (checks && d->ref == MW_TAIL_NONE)
 		return false;
-	i = find(p, usable, mw_ref_index(d->ref));
+	i = find_overrun(p, usable, d->ref, checks);
 	if (!i) {
-		/* a freed block's tail is still so, unless the allocator has written there */
-		if (checks && mw_ref_index(d->ref) >= MW_BATCH && mw_ref_index(d->ref) < mw_records_end())
-			mw_add(&mw_strays.double_frees, 1);
-		else
-			mw_add(&mw_strays.unknown_frees, 1);
+		count_stray(checks, d->ref);
 		return false;
 	}
 	d->ref = mw_ref(i);

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "../../src/table/snapshot.h"
+#include "../../src/hooks/cxx.h"
 #include "../../src/real/aside.h"
 #include "../../src/caller/ruby/api.h"
 #include "../../src/real/real.h"
@@ -242,5 +243,14 @@ void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
 /* It doesn't stand aside here: src/real/aside.c would. */
 const char *mw_aside(void)
 {
+	return NULL;
+}
+
+/* --- operator new, which isn't in a driver ------------------------------------ */
+
+void *mw_cxx_next(const char *name, uintptr_t caller)
+{
+	(void)name;
+	(void)caller;
 	return NULL;
 }

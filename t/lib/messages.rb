@@ -32,7 +32,8 @@ module Messages
     ["mw_dump_complain_errno", {}, "{0} <>: <>"],
     ["complain", {}, "<> <>: {1}"], # dump.c
     ["failed", {}, "<>: {1}: <>"], # socket_lock.c
-    ["wrong", {}, "token_file: <> {0}"] # token.c
+    ["wrong", {}, "token_file: <> {0}"], # token.c
+    ["refuse", { 1 => /\A"/ }, "{1}"] # attach.c
   ].freeze
 
   # And Ruby, in lib/mwrap, bin and the demo.

@@ -108,6 +108,8 @@ MW_INLINE bool mw_ruby_has(uintptr_t pc)
 
 /* Compares the fast answer with the public one; see above. */
 void mw_ruby_check(struct mw_shard *);
+/* See mw_api.learn_code. */
+void mw_ruby_learn_code(void);
 /* The names in stats.json. */
 const char *mw_ruby_how_name(void);
 const char *mw_ruby_count_name(void);

@@ -5,6 +5,7 @@
 #include "chain.h"
 #include "safe_read.h"
 #include "state.h"
+#include "table/adopted.h"
 #include "table/generation.h"
 #include "table/stacks.h"
 #include "table/tail.h"
@@ -211,6 +212,31 @@ const void *mw_ruby_code_block(const char *cfp, uint32_t *ref)
 
 /* --- a pc that isn't cached -------------------------------------------------------------- */
 
+/* This Ruby was seen to keep the instructions of a method in a block of their own; relaxed. */
+static bool code_is_a_block;
+
+bool mw_ruby_adopt(const void *code)
+{
+	return mw_real_late && mw_get(&code_is_a_block) && mw_adopted_add(code);
+}
+
+void mw_ruby_learn_code(void)
+{
+	const char *ec = NULL, *end, *cfp;
+	uint32_t ref = 0;
+	const void *code;
+
+	if (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) == MW_RUBY_FAST)
+		ec = mw_ruby_ec();
+	cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
+	cfp = cfp ? mw_ruby_frame(cfp, end) : NULL;
+	code = cfp ? mw_ruby_code_block(cfp, &ref) : NULL;
+	/* in quiet mode it has no record, but a tail that says so */
+	if (ref || (code && mw_tail_checks(code, mw_usable(code)) &&
+		    mw_tail_read(code, mw_usable(code)) == MW_TAIL_NONE))
+		mw_set(&code_is_a_block, true);
+}
+
 bool mw_ruby_flag_code(struct mw_shard *t, const char *cfp)
 {
 	uint32_t ref;
@@ -221,7 +247,8 @@ bool mw_ruby_flag_code(struct mw_shard *t, const char *cfp)
 		return false;
 	}
 	if (!ref)
-		return false;
+		return mw_ruby_adopt(code);
+	mw_set(&code_is_a_block, true);
 	(void)mw_code_flag(ref);
 	mw_sample_is_code(ref);
 	return true;

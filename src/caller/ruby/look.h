@@ -34,6 +34,8 @@ bool mw_ruby_read_frame(const struct mw_ruby_stack *, uintptr_t at, struct mw_ru
 uintptr_t mw_ruby_code(uintptr_t iseq, uint32_t body_at, uintptr_t pc);
 /* The block with a frame's instructions; NULL: none is there. *ref: its live record's; 0: none. */
 const void *mw_ruby_code_block(const char *cfp, uint32_t *ref);
+/* May pcs in this block, which has no record, be kept? Then its free will be noticed (adopted.h). */
+bool mw_ruby_adopt(const void *code);
 /* A Ruby String's bytes, with a NUL; NULL: it is none. */
 const char *mw_ruby_text(mw_value string);
 /* The path of a frame of rb_profile_frames; NULL: a C function's. No allocation, no raise. */

@@ -140,10 +140,12 @@ static void name_one(const char *cfp, uint64_t key, mw_value value, int line)
 	if ((key & MW_FRAME_KIND) == MW_FRAME_RUBY) {
 		t.block = (uintptr_t)mw_ruby_code_block(cfp, &ref);
 		/* without a record its death would go unnoticed: so would other code of that pc */
-		if (!ref)
+		if (!ref && !(t.block && mw_ruby_adopt((const void *)t.block)))
 			return;
-		(void)mw_code_flag(ref);
-		mw_sample_is_code_locked(ref);
+		if (ref) {
+			(void)mw_code_flag(ref);
+			mw_sample_is_code_locked(ref);
+		}
 	}
 	mw_frame_name(key, &t);
 }

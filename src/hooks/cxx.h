@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* cxx.h - the operators new and delete beneath ours. */
+#ifndef MW_HOOKS_CXX_H
+#define MW_HOOKS_CXX_H
+
+#include <stdint.h>
+
+/*
+ * The next function of that name, or NULL. Looks in libraries, too: the standard library may be in a
+ * plugin's private scope. caller: an address in code that calls it; 0: none is known.
+ */
+void *mw_cxx_next(const char *name, uintptr_t caller);
+
+#endif
