@@ -89,17 +89,26 @@ class StartedTest < Minitest::Test
     assert_equal [[1], 0, false], last
   end
 
-  # The same by native threads, which need no Ruby lock.
-  def test_native_threads_allocate_while_it_starts_and_stops
+  # The same by native threads, which need no Ruby lock, while one loads and closes a library, and
+  # while the process forks.
+  def test_native_threads_allocate_and_load_while_it_starts_and_stops
     out = values(<<~RUBY)
       require "fiddle"
-      threads = Fiddle::Function.new(Fiddle.dlopen(#{PLUGIN.inspect})["table_threads"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT)
-      threads.call(4)
-      200.times { |i| Mwrap.start; sleep 0.0005; Mwrap.stop }
-      turns = threads.call(0)
-      p turns > 10_000
+      threads = Fiddle::Function.new(Fiddle.dlopen(#{PLUGIN.inspect})["table_threads"], [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP], Fiddle::TYPE_INT)
+      library = #{File.join(MwrapTest::BUILT, "plugins/swap_a.so").inspect}
+      threads.call(5, library)
+      pids = []
+      200.times do |i|
+        Mwrap.start
+        sleep 0.0005
+        pids << fork { exit!(0) } if i % 20 == 0
+        Mwrap.stop
+      end
+      turns = threads.call(0, nil)
+      p turns > 10_000, pids.all? { |pid| Process.wait2(pid)[1].success? }
+      p Mwrap.stats.values_at(:lost, :overruns, :double_frees, :unknown_frees)
     RUBY
-    assert_equal [true], out
+    assert_equal [true, true, [0, 0, 0, 0]], out
   end
 
   def test_stop_leaves_the_counts_and_start_goes_on

@@ -64,6 +64,20 @@ SITE void table_drop(void)
 
 static int running; /* threads; 0: they end */
 static long turns;
+static const char *library; /* the first thread loads and closes it again and again */
+
+static void *load(void *unused)
+{
+	(void)unused;
+	while (__atomic_load_n(&running, __ATOMIC_ACQUIRE)) {
+		void *handle = dlopen(library, turns % 2 ? RTLD_NOW : RTLD_LAZY);
+		void *(*const *maker)(size_t) = dlsym(handle, "swap_maker");
+
+		free((*maker)(100));
+		dlclose(handle);
+	}
+	return NULL;
+}
 
 static void *turn_on(void *unused)
 {
@@ -90,15 +104,16 @@ static void *turn_on(void *unused)
 }
 
 /* n > 0: starts so many threads, which allocate until a call with 0. Returns their turns so far. */
-SITE int table_threads(int n);
-SITE int table_threads(int n)
+SITE int table_threads(int n, const char *file);
+SITE int table_threads(int n, const char *file)
 {
 	static pthread_t all[16];
 	int were = running;
 
+	library = file;
 	__atomic_store_n(&running, n, __ATOMIC_RELEASE);
 	for (int i = 0; i < n; i++)
-		pthread_create(&all[i], NULL, turn_on, NULL);
+		pthread_create(&all[i], NULL, i ? turn_on : load, NULL);
 	for (int i = 0; !n && i < were; i++)
 		pthread_join(all[i], NULL);
 	return (int)turns;
