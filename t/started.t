@@ -191,6 +191,72 @@ class StartedTest < Minitest::Test
     end
   end
 
+  # C++, with its standard library in a private scope: loaded before the start, and after it.
+  def test_operator_new
+    %w[before after].each do |at|
+      counts = values(<<~RUBY, at)
+        require "fiddle"
+        P = Fiddle::TYPE_VOIDP
+        load = lambda do
+          lib = Fiddle.dlopen(#{File.join(MwrapTest::BUILT, "plugins/cxxplug.so").inspect})
+          @take = Fiddle::Function.new(lib["plug_new"], [Fiddle::TYPE_SIZE_T], P)
+          @give = Fiddle::Function.new(lib["plug_delete"], [P], Fiddle::TYPE_VOID)
+        end
+        load.call if ARGV[0] == "before"
+        old = @take&.call(5000)
+        Mwrap.start
+        load.call if ARGV[0] == "after"
+        @give.call(old) if old
+        line = __LINE__ + 1
+        kept = Array.new(1000) { @take.call(5000) }
+        live = -> { Mwrap["\#{__FILE__}:\#{line}"].each.count { |size, _| size == 5000 } }
+        p live.call
+        kept.each { |block| @give.call(block) }
+        p live.call, Mwrap.stats.values_at(:lost, :overruns)
+      RUBY
+      assert_equal [1000, 0, [0, 0]], counts, at
+    end
+  end
+
+  # With an exit dump; the process ends by a signal, as Puma does.
+  def test_a_dump_at_the_end
+    run = ruby(<<~RUBY, path("dump"), ok: false)
+      Mwrap.start("bt:1,dump_format:tsv,dump_path:\#{ARGV[0]}")
+      def make = "x" * 5000
+      KEPT = Array.new(100) { make }
+      Process.kill(:TERM, $$)
+      sleep
+    RUBY
+    assert_equal [Signal.list["TERM"], ""], [run.status.termsig, run.stderr]
+    rows = Dump.tsv(File.binread(path("dump"))).flatten
+    row = rows.find { |r| r.location.end_with?("app.rb:3 < #{path("app.rb")}:4") } or flunk rows.join("\n")
+    assert_includes 100..110, row.live
+    assert_includes 500_100..501_000, row.live_bytes
+  end
+
+  # An instance from before the start answers, too.
+  def test_in_rack
+    answers = values(<<~RUBY)
+      require "mwrap_rack"
+      APP = MwrapRack.new
+      def get(path)
+        env = { "REQUEST_METHOD" => "GET", "PATH_INFO" => path, "QUERY_STRING" => "", "SCRIPT_NAME" => "" }
+        status, _, body = APP.call(env)
+        text = +""
+        body.each { |part| text << part }
+        [status, text]
+      end
+      p get("/stats.json")[0]
+      Mwrap.start
+      KEPT = Array.new(100) { "r" * 9000 }
+      row = -> { get("/each/0.tsv").then { |status, text| [status, text[/^(\\d+)\\t.*app.rb:13\\t/, 1].to_i / 9001] } }
+      p row.call, get("/stats.json")[1].include?('"how":"started"'), get("/verdict")[0]
+      Mwrap.stop
+      p row.call
+    RUBY
+    assert_equal [503, [200, 100], true, 200, [200, 100]], answers
+  end
+
   def test_a_forked_child_goes_on
     counts = values(<<~RUBY)
       def make(n) = Array.new(n) { "x" * 700 }
