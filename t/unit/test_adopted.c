@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The set of code blocks without a record: what it takes, and what it gives up. */
+/* uses: src/table/adopted.c src/base/arena.c */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "../../src/table/adopted.h"
+
+static const void *block(uintptr_t i)
+{
+	return (const void *)(0x555500000000 + i * 16);
+}
+
+static void test_one(void **state)
+{
+	(void)state;
+	assert_false(mw_adopted_remove(block(1)));
+	assert_true(mw_adopted_add(block(1)));
+	assert_true(mw_adopted_add(block(1)));
+	assert_false(mw_adopted_remove(block(2)));
+	assert_true(mw_adopted_remove(block(1)));
+	assert_false(mw_adopted_remove(block(1)));
+}
+
+/* More than it has room for: what it takes it has, and what it doesn't it hasn't. */
+static void test_many(void **state)
+{
+	enum { MANY = 1 << 18 };
+	static bool taken[MANY];
+	size_t n = 0;
+
+	(void)state;
+	for (uintptr_t i = 0; i < MANY; i++)
+		n += taken[i] = mw_adopted_add(block(i));
+	assert_in_range(n, MANY / 4, MANY / 2);
+	for (uintptr_t i = 0; i < 20000; i++)
+		assert_true(taken[i]); /* as many as a large app has */
+	for (uintptr_t i = 0; i < MANY; i += 2)
+		assert_int_equal(mw_adopted_remove(block(i)), taken[i]);
+	for (uintptr_t i = 1; i < MANY; i += 2)
+		assert_int_equal(mw_adopted_remove(block(i)), taken[i]);
+	assert_true(mw_adopted_add(block(MANY)));
+	assert_true(mw_adopted_remove(block(MANY)));
+}
+
+static uintptr_t gone, sum;
+
+static void note(uintptr_t b)
+{
+	gone++;
+	sum += b;
+}
+
+static void test_clear(void **state)
+{
+	(void)state;
+	assert_true(mw_adopted_add(block(1)));
+	assert_true(mw_adopted_add(block(2)));
+	mw_adopted_clear(note);
+	assert_int_equal(gone, 2);
+	assert_int_equal(sum, (uintptr_t)block(1) + (uintptr_t)block(2));
+	assert_false(mw_adopted_remove(block(1)));
+	mw_adopted_clear(note);
+	assert_int_equal(gone, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_clear),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
