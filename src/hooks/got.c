@@ -364,12 +364,18 @@ static bool led; /* entries lead to the hooks; relaxed */
 static uint64_t loads; /* libraries loaded up to the last pass; 0: it missed one; relaxed */
 static __thread bool mine __attribute__((tls_model("initial-exec"))); /* this thread makes it */
 
-static bool begin(void)
+enum { CATCH_UP_MS = 20, NO_LIMIT = INT32_MAX };
+
+/* False: another thread is in a pass for so long, or this one is, and a signal handler calls. */
+static bool begin(int ms)
 {
 	if (mine)
-		return false; /* a signal handler within a pass */
-	while (__atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE))
+		return false;
+	for (; __atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE); ms--) {
+		if (!ms)
+			return false;
 		mw_nap();
+	}
 	mine = true;
 	mw_step_begin(&step);
 	return true;
@@ -402,7 +408,7 @@ bool mw_got_to_hooks(const void *in)
 	bool all;
 
 	find_functions();
-	if (!begin())
+	if (!begin(NO_LIMIT))
 		return false;
 	(void)run(true, in);
 	p = run(true, in);
@@ -416,7 +422,7 @@ bool mw_got_to_hooks(const void *in)
 
 void mw_got_to_real(void)
 {
-	if (!begin())
+	if (!begin(NO_LIMIT))
 		return;
 	mw_set(&led, false);
 	(void)run(false, NULL);
@@ -443,14 +449,14 @@ void mw_got_catch_up(void)
 {
 	bool some;
 
-	if (!mw_get(&led) || !begin())
+	if (!mw_get(&led) || !begin(CATCH_UP_MS))
 		return;
 	some = has_loaded();
 	end();
 	if (!some)
 		return;
 	find_functions();
-	if (!begin())
+	if (!begin(CATCH_UP_MS))
 		return;
 	if (mw_get(&led))
 		(void)run(true, NULL);
