@@ -24,11 +24,12 @@ class BorderTest < Minitest::Test
     skip "pages are larger than 4 kB" unless Etc.sysconf(Etc::SC_PAGESIZE) == 4096
   end
 
+  # How much of the last part is mapped differs from run to run, from 4 to 52 kB: it isn't asserted.
   def assert_apart(parts)
     assert_equal 3, parts.size, "the page between the two is a mapping of its own"
     assert_operator parts[0], :>=, 64
     assert_operator parts[1], :<=, 4
-    assert_operator parts[2], :<=, 16, parts.inspect
+    assert_operator parts[2], :<, parts[0]
   end
 
   SCRIPT = "KEEP = Array.new(20_000) { |i| 'x' * (i % 700) }; GC.start; puts 'ready'; $stdout.flush; $stdin.gets"
