@@ -122,6 +122,7 @@ static void find_line(struct mw_look *l)
 		mw_look_changed(l, l->scale->from, to, mw_trend_change, best, change, CANDIDATES, &less);
 
 	l->top = NULL;
+	l->by_line = false;
 	for (size_t i = 0; i < n; i++) {
 		struct mw_trend t;
 
@@ -216,7 +217,7 @@ enum mw_rss_part mw_look_grows_by(const struct mw_look *l)
 /* The trend that stands for that growth. */
 const struct mw_trend *mw_look_growth(const struct mw_look *l, enum mw_rss_part part)
 {
-	if (part == MW_PART_LIVE && !mw_look_is(l, part, MW_COURSE_RISES) && l->top)
+	if (part == MW_PART_LIVE && l->top && (l->by_line || !mw_look_is(l, part, MW_COURSE_RISES)))
 		return &l->line;
 	/* the others are told as what RSS grows by, and their share of that */
 	if ((part == MW_PART_LIVE || part == MW_PART_HEAP) && mw_look_is(l, part, MW_COURSE_RISES))
@@ -247,18 +248,28 @@ enum mw_proof mw_look_proof(const struct mw_look *l, enum mw_rss_part part)
 	return mw_proof_of(l->scale, l->t, l->v, n, t->since, l->scale->to, t->rate);
 }
 
-bool mw_look_one_line(const struct mw_look *l, double since, struct mw_trend *line)
+bool mw_look_one_line(struct mw_look *l, double since)
 {
 	const struct mw_curve *best;
 	double change, less, to = l->scale->to;
+	struct mw_trend line;
+	bool fell;
 	size_t n;
 
-	if (!mw_look_changed(l, since, to, mw_trend_rise, &best, &change, 1, &less) ||
-	    change < mw_trend_rise(l->t, l->v, mw_look_total(l), since, to) / 2)
+	if (!mw_look_changed(l, since, to, mw_trend_rise, &best, &change, 1, &less))
 		return false;
+	n = mw_look_total(l);
+	if (change < mw_trend_rise(l->t, l->v, n, since, to) / 2)
+		return false;
+	fell = mw_proof_fell(l->v, n, l->least);
 	n = curve_series(l, best);
-	mw_trend_of(line, l->t, l->v, n, l->scale->from, to, l->least);
-	return line->course == MW_COURSE_RISES && !mw_proof_fell(l->v, n, l->least);
+	mw_trend_of(&line, l->t, l->v, n, l->scale->from, to, l->least);
+	if (line.course != MW_COURSE_RISES || mw_proof_fell(l->v, n, l->least))
+		return false;
+	l->top = best;
+	l->line = line;
+	l->by_line = fell;
+	return true;
 }
 
 /* --- explosions -------------------------------------------------------------------- */

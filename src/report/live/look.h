@@ -23,6 +23,7 @@ struct mw_look {
 	struct mw_trend trend[MW_PARTS_N];
 	struct mw_trend line;       /* of `top` */
 	const struct mw_curve *top; /* location that rises by itself; NULL: none */
+	bool by_line; /* live memory rises, but only that location's rise is likely to stay */
 };
 
 /* Fills all but t and v. */
@@ -58,9 +59,10 @@ const struct mw_trend *mw_look_growth(const struct mw_look *, enum mw_rss_part);
 enum mw_proof mw_look_proof(const struct mw_look *, enum mw_rss_part);
 /*
  * Has one location at least half of live memory's rise since then, does it rise by itself, and did
- * it never fall? Then *line is its course.
+ * it never fall? Then it is `top`. If all live memory fell, the growth is that location's own from
+ * here on: others have garbage.
  */
-bool mw_look_one_line(const struct mw_look *, double since, struct mw_trend *line);
+bool mw_look_one_line(struct mw_look *, double since);
 /* Did this longer range see the part come and go that high, before a rise that began at `since`? */
 bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part, double level, double since);
 /*

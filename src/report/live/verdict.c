@@ -144,20 +144,23 @@ static bool rose(const struct mw_look *l, enum mw_rss_part part)
 }
 
 /* Is it more than garbage that waits for a collection? Sets *unproven if that is only likely. */
-static bool is_kept(const struct mw_evidence *e, const struct mw_look *l, enum mw_rss_part part,
-		    bool *unproven)
+static bool is_kept(const struct mw_evidence *e, struct mw_look *l, enum mw_rss_part part, bool *unproven)
 {
 	enum mw_proof proof = part == MW_PART_LIVE ? mw_look_proof(l, part) : MW_PROOF_UNKNOWN;
-	struct mw_trend line;
+	bool warms;
 
 	*unproven = proof == MW_PROOF_FAILS;
 	if (!*unproven)
 		return proof != MW_PROOF_SLOWS || l->scale->to - e->start >= WARMING_SECONDS;
-	return mw_look_one_line(l, mw_look_growth(l, part)->since, &line) && !warms_up(e, l, &line);
+	warms = warms_up(e, l, mw_look_growth(l, part));
+	if (!mw_look_one_line(l, mw_look_growth(l, part)->since) || warms_up(e, l, &l->line))
+		return false;
+	l->by_line &= !warms; /* else it is all live memory that warms up */
+	return true;
 }
 
 /* A growth of one of the scales; false: there is none. *waits: the first whose proof is to come. */
-static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
+static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks,
 			 size_t n, const struct mw_look **waits)
 {
 	const struct mw_look *chosen = NULL;
@@ -411,7 +414,7 @@ static bool judge_young(struct mw_verdict *v, const struct mw_evidence *e, const
 	return true;
 }
 
-static void judge(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks, size_t n)
+static void judge(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks, size_t n)
 {
 	const struct mw_look *waits = NULL;
 
