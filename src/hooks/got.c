@@ -43,7 +43,7 @@ enum { HOOKS = sizeof(hooks) / sizeof(*hooks), MALLOC = 0, FREE = 1 };
 static void *(*real_dlsym)(void *, const char *);
 
 /*
- * Whoever loads a library asks for a function of it next, so the library's calls are led before the
+ * A program that loads a library asks for a function of it next. So the library's calls are led before the
  * first of them. A tail call: dlsym(3) looks at who called it.
  */
 static void *dlsym_after_load(void *handle, const char *name)

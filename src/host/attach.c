@@ -42,7 +42,7 @@ static double age(void)
 	return ticks ? now - (double)ticks / (double)sysconf(_SC_CLK_TCK) : 0;
 }
 
-/* What can be told before anything is set up. */
+/* Checks what is known before anything is set up. */
 static bool suits(char *err)
 {
 	const char *aside = mw_aside();

@@ -14,8 +14,9 @@
  *    (Ruby's own, or without a pc: a library that is being loaded, a block of C), the entry says so
  *    (MW_CALLER_SKIP), and the key goes on with the next frame. Where the stack ends instead,
  *    MW_CHAIN_END is added: another stack may go on there.
- *  - A key belongs to several pages of code. Its epoch (caller_cache.h) is the sum of theirs. That
- *    changes with each of them, since epochs only go up. Inline, an entry counts while mw_code_changes stands still.
+ *  - A key belongs to several pages of code. Its epoch (caller_cache.h) is the sum of theirs. Epochs
+ *    only go up, so each change of one changes the sum. Inline, an entry counts while
+ *    mw_code_changes stands still.
  *  - An entry is made with the GVL and outside GC, when Ruby names each frame. The blocks of all
  *    frames' instructions are flagged first. Elsewhere an unknown chain counts at its innermost line,
  *    without callers, or as pending (frame.h): the sum over all chains of a line is always exact.

@@ -112,7 +112,7 @@ static void follow(struct search *s)
 
 static bool is_pair(const uintptr_t *w, uint32_t count)
 {
-	return w[0] && w[1] && w[0] < count && w[1] < count && w[0] + w[1] == count;
+	return mw_ruby_adds_up(w[0], w[1], count);
 }
 
 /* False: too many candidates. */

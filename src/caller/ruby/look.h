@@ -26,6 +26,12 @@ static inline bool mw_pointer_like(uintptr_t p)
 	return p > 0xffff && p % sizeof(p) == 0 && p >> 47 == 0;
 }
 
+/* Could these be the numbers of minor and of major collections, where GC.count is `count`? */
+static inline bool mw_ruby_adds_up(uintptr_t minor, uintptr_t major, uint32_t count)
+{
+	return minor && major && minor < count && major < count && minor + major == count;
+}
+
 /* False: the memory at ec doesn't look like an execution context. */
 bool mw_ruby_read_stack(uintptr_t ec, struct mw_ruby_stack *);
 /* The frame at `at`. False: it isn't whole. */

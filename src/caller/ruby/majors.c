@@ -4,8 +4,8 @@
  *
  * Ruby keeps both counts in one structure, whose layout differs from version to version. Two
  * neighbours there hold the minor and the major ones, in this order; their sum is GC.count. Each
- * look drops the pairs whose sum is another. What is left after STEPS different counts is that
- * pair. A sum that is wrong for a moment is one that Ruby is changing: the last value holds.
+ * look drops the pairs with another sum. After STEPS different counts a single pair is left. While
+ * Ruby changes the two, their sum is wrong: the last value holds.
  *
  * The structure lives as long as the VM. No word outside readable memory is read.
  */
@@ -42,7 +42,7 @@ static uint64_t pairs_of(const uintptr_t *words, uint32_t count)
 	for (int i = 0; i + 1 < 2 * NEAR; i++) {
 		uintptr_t minor = word(&words[i]), major = word(&words[i + 1]);
 
-		if (minor && major && minor < count && major < count && minor + major == count)
+		if (mw_ruby_adds_up(minor, major, count))
 			fit |= UINT64_C(1) << i;
 	}
 	return fit;

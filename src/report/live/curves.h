@@ -24,9 +24,10 @@
 
 enum {
 	MW_CURVES_N = 256,
-	MW_CURVES_ROUNDING = MW_CURVES_N * 64, /* bytes that all kept ones together lack by rounding, at most */
+	/* bytes: all kept ones together lack less than that by rounding */
+	MW_CURVES_ROUNDING = MW_CURVES_N * 64,
 	MW_CURVES_CLASS = MW_CURVES_N / 4, /* kept by each of the four criteria */
-	MW_CURVES_STEP = 5, /* seconds */
+	MW_CURVES_STEP = 5,                /* seconds */
 	MW_CURVES_CHOICE_STEP = 10,
 	MW_CURVES_JUMP = 16, /* a choice is early if live memory has grown by more than this part */
 	MW_CURVES_FINE_N = 180,
@@ -34,13 +35,13 @@ enum {
 	MW_CURVES_COARSE_N = 1440,
 	MW_CURVES_LONG_STEP = 240, /* at first */
 	MW_CURVES_LONG_N = 360,
-	MW_CURVES_PIECE = 63, /* moments in one piece of memory: 64 KiB */
+	MW_CURVES_PIECE = 63,              /* moments in one piece of memory: 64 KiB */
 	MW_CURVES_PIECES = (MW_CURVES_COARSE_N + MW_CURVES_PIECE - 1) / MW_CURVES_PIECE,
-	MW_CURVES_BASES = 32768, /* ids whose change is known */
+	MW_CURVES_BASES = 32768,           /* ids whose change is known */
 	MW_CURVES_BASES_PIECE = 2048,
-	MW_CURVES_NAMES = 128 << 10, /* bytes of all names */
-	MW_CURVES_POINTS = 300, /* of a curve that is read */
-	MW_CURVES_SHARE = 2000 /* 0.05 % */
+	MW_CURVES_NAMES = 128 << 10,       /* bytes of all names */
+	MW_CURVES_POINTS = 300,            /* of a curve that is read */
+	MW_CURVES_SHARE = 2000             /* 0.05 % */
 };
 
 struct mw_curves_piece;
@@ -48,11 +49,11 @@ struct mw_curves_bases;
 
 struct mw_curves_grid {
 	uint32_t step; /* seconds; 0: off */
-	uint32_t max; /* moments at most; less without memory */
+	uint32_t max;  /* moments at most; less without memory */
 	uint32_t room; /* moments in the pieces; grows to max */
-	uint32_t n; /* ever added; in the long grid: present */
-	bool full; /* there was no memory for another piece: the room stays */
-	bool whole; /* the long grid */
+	uint32_t n;    /* ever added; in the long grid: present */
+	bool full;     /* there was no memory for another piece: the room stays */
+	bool whole;    /* the long grid */
 	struct mw_curves_piece *pieces[MW_CURVES_PIECES];
 };
 
@@ -63,23 +64,23 @@ struct mw_curves_slot {
 	uint32_t name_len, file_len;
 	enum mw_kind kind;
 	bool fresh; /* the name isn't checked against the stamp yet */
-	bool gone; /* its location was retired: 0 bytes since */
+	bool gone;  /* its location was retired: 0 bytes since */
 	uint32_t last; /* last value, in units */
 };
 
 struct mw_curves {
 	bool on;
-	bool begun; /* a step was made */
+	bool begun;      /* a step was made */
 	/* in seconds of uptime */
-	uint32_t first; /* the first step */
-	uint32_t next; /* the next step */
+	uint32_t first;  /* the first step */
+	uint32_t next;   /* the next step */
 	uint32_t choice; /* the next choice, if it isn't the first minute, and nothing jumps */
 	uint32_t choice_wait; /* after what the last one cost, at least */
 	uint32_t chosen; /* the last choice */
 	uint32_t minute; /* the next rolling of the bases */
-	uint64_t names; /* bytes */
-	uint64_t cost; /* CPU time of the last step in ns */
-	uint64_t total; /* live bytes at the last step */
+	uint64_t names;  /* bytes */
+	uint64_t cost;   /* CPU time of the last step in ns */
+	uint64_t total;  /* live bytes at the last step */
 	struct mw_curves_grid fine, coarse, whole;
 	struct mw_curves_bases *bases[MW_CURVES_BASES / MW_CURVES_BASES_PIECE];
 	struct mw_curves_slot slots[MW_CURVES_N];

@@ -2,8 +2,6 @@
 /* look.c - one range of time as the judgement sees it. See look.h. */
 #include "look.h"
 
-#include "proof.h"
-
 #define UNKNOWN __builtin_nan("")
 #define KIB 1024.0
 #define MIB (1024.0 * 1024)
