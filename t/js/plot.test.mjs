@@ -7,7 +7,7 @@ const { PlotKeys } = await import("../../web/src/plotkeys.js");
 const { Generations } = await import("../../web/src/generations.js");
 const { Mark } = await import("../../web/src/mark.js");
 const { tsv } = await import("../../web/src/save.js");
-const { moment } = await import("../../web/src/format.js");
+const { moment, ends } = await import("../../web/src/format.js");
 const { Rows } = await import("../../web/src/rows.js");
 
 const H = 3600, DAY = 86400, SUNDAY = 20000 * DAY; // midnight, 4 Oct 2024, in UTC
@@ -56,6 +56,9 @@ test("a long axis has dates", () => {
 	assert.ok(TIME_STEPS.every((s, i) => !i || s > TIME_STEPS[i - 1]));
 	assert.equal(moment(SUNDAY + 60, SUNDAY + 90), "00:01");
 	assert.equal(moment(SUNDAY - 60, SUNDAY + 90), "3\u00a0Oct 23:59");
+	assert.deepEqual(ends(SUNDAY, SUNDAY + 60, SUNDAY + 90), ["00:00", "00:01"]);
+	assert.deepEqual(ends(SUNDAY - 60, SUNDAY + 60, SUNDAY + 90), ["3\u00a0Oct 23:59", "4\u00a0Oct 00:01"]);
+	assert.deepEqual(ends(SUNDAY, SUNDAY + 60, SUNDAY + 200000), ["4\u00a0Oct 00:00", "4\u00a0Oct 00:01"]);
 });
 
 test("a plot by keyboard", () => {

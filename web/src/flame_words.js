@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // flame_words.js - what the flame graph says in words. Pure functions.
 
-import { bytes, count, moment, span, visible } from "./format.js";
+import { bytes, count, moment, ends, span, visible } from "./format.js";
 import { NATIVE, SPECIAL, frameOf, placeOf } from "./flame_tree.js";
 
 export const BY = {
@@ -87,7 +87,7 @@ export function searchWords(tree, found, zoom, inZoom) {
 
 // The times of a range: "from 12:01:10 to 12:05:00"; now: Unix time
 export function rangeWords({ since, unix_from: from, unix_to: to }, now) {
-	return since === "mark" ? `since the mark at ${moment(from, now, true)}` : `from ${moment(from, now, true)} to ${moment(to, now, true)}`;
+	return since === "mark" ? `since the mark at ${moment(from, now, true)}` : `from ${ends(from, to, now, true).join(" to ")}`;
 }
 
 // What the growth of a range rests on

@@ -96,9 +96,15 @@ export function day(unix) {
 	return `${d.getDate()}\u00a0${MONTHS[d.getMonth()]}`;
 }
 
-// A moment as seen at another one: 02:14 on the same day, else 22 Nov 02:14
+// A moment as seen at another one: 02:14 on the same day, else 22 Nov 02:14. null: seen at no time
 export const moment = (unix, now, withSeconds) =>
-	`${day(unix) === day(now) ? "" : `${day(unix)} `}${clock(unix, withSeconds)}`;
+	`${now !== null && day(unix) === day(now) ? "" : `${day(unix)} `}${clock(unix, withSeconds)}`;
+
+// The two ends of a time as seen at another one: both have their dates, or neither does.
+export function ends(from, to, now, withSeconds) {
+	const seen = day(from) === day(to) ? now : null;
+	return [from, to].map((unix) => moment(unix, seen, withSeconds));
+}
 
 // What can't be seen, or would turn the line around, as something to be seen:
 // a newline is \n, as in TSV, a right-to-left override is ⟨202E⟩.

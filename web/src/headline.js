@@ -4,7 +4,7 @@
 // those of that moment.
 
 import { el, setAmount, setText, setAttr } from "./dom.js";
-import { bytesParts, bytes, moment, duration, visible } from "./format.js";
+import { bytesParts, bytes, moment, ends, duration, visible } from "./format.js";
 import { other, stack } from "./history.js";
 import { stackedChart } from "./chart.js";
 import { PlotKeys } from "./plotkeys.js";
@@ -113,7 +113,7 @@ export class Headline {
 
 	times(from, to) {
 		const now = Date.now() / 1000, seconds = Math.abs(to - from) < 180;
-		return `${moment(from + this.offset, now, seconds)}\u2013${moment(to + this.offset, now, seconds)}`;
+		return ends(from + this.offset, to + this.offset, now, seconds).join("\u2013");
 	}
 
 	// Why there is nothing to be drawn, or null
