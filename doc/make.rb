@@ -94,12 +94,16 @@ def ctl_label(text)
   end.join
 end
 
+def ctl_entries(rows) = rows.map { |label, text| ".TP\n#{ctl_label(label)}\n#{roff("#{text.sub(/\A\w/, &:upcase).chomp(".")}.")}\n" }.join
+
+# The forms of an argument that several commands take follow them, once.
 def ctl_man(commands)
-  commands.map do |c|
-    entries = c.forms.map { |label, text| [label, "#{text.sub(/\A\w/, &:upcase)}."] } + c.options.map { |o| [o.label, o.manual] }
-    ".SS #{c.name} #{c.argument}\n#{roff(c.about.tr("\n", " ").strip)}\n" +
-      entries.map { |label, text| ".TP\n#{ctl_label(label)}\n#{roff(text)}\n" }.join
-  end.join.chomp
+  texts = commands.map do |c|
+    ".SS #{c.line}\n#{roff(c.about.tr("\n", " ").strip)}\n" +
+      ctl_entries(c.forms.select { |_, meaning| meaning.is_a?(String) }.to_a + c.options.map { |o| [o.label, o.manual] })
+  end
+  forms = commands.flat_map { |c| c.forms.reject { |_, meaning| meaning.is_a?(String) }.to_a }.uniq
+  (texts + forms.map { |name, rows| ".SH #{name}\n#{ctl_entries(rows)}" }).join.chomp
 end
 
 def ctl_kind(option) = option.words || (:file if option.value == "FILE")
@@ -117,12 +121,20 @@ def ctl_bash(commands)
     end
   end
   ["_mwrapctl_commands='#{commands.map(&:name).join(" ")}'",
+   "_mwrapctl_no_files=' #{commands.reject { |c| c.takes.any?(&:file?) }.map { |c| "#{c.name} " }.join}'",
    "_mwrapctl_options() {", "\tcase $1 in", *commands.map { |c| "\t#{c.name}) echo '#{c.options.flat_map { |o| ctl_flags(o) }.join(" ")} --help' ;;" }, "\tesac", "}",
    "# Prints the words that may follow an option. Fails if the option takes no value.",
    "_mwrapctl_values() {", "\tcase \"$1 $2\" in", *valued, "\t*) return 1 ;;", "\tesac", "\treturn 0", "}"].join("\n")
 end
 
 def ctl_quote(text) = text.gsub(/[\[\]:\\]/) { "\\#{_1}" }.gsub("'", "'\\\\''")
+
+# "1:SOCKET:_files" "2::LOCATION: " "*:FILE:_files"
+def ctl_zsh_arguments(command)
+  command.takes.each_with_index.map do |a, i|
+    " '#{a.many ? "*" : i + 1}:#{":" if a.optional && !a.many}#{a.name}:#{a.file? ? "_files" : " "}'"
+  end.join
+end
 
 def ctl_zsh(commands)
   names = commands.map { |c| "\t'#{c.name}:#{ctl_quote(c.summary)}'" }
@@ -131,9 +143,11 @@ def ctl_zsh(commands)
       action = { Array => "(#{o.words&.join(" ")})", Symbol => "_files", NilClass => " " }.fetch(ctl_kind(o).class)
       takes = ":#{o.value.gsub(":", "\\:")}:#{action}" if o.value
       long = "--#{o.name}#{"=" if o.value}"
-      o.letter ? "'(-#{o.letter} --#{o.name})'{-#{o.letter}+,#{long}}'[#{ctl_quote(o.help)}]#{takes}'" : "'#{long}[#{ctl_quote(o.help)}]#{takes}'"
+      many = "*" if o.many
+      next "'*'{-#{o.letter}+,#{long}}'[#{ctl_quote(o.help)}]#{takes}'" if o.letter && many
+      o.letter ? "'(-#{o.letter} --#{o.name})'{-#{o.letter}#{"+" if o.value},#{long}}'[#{ctl_quote(o.help)}]#{takes}'" : "'#{many}#{long}[#{ctl_quote(o.help)}]#{takes}'"
     end
-    "#{c.name}) _arguments -s -S \\\n#{specs.map { |s| "\t#{s} \\\n" }.join}\t'--help[show this command]' '1:#{c.argument}:_files' ;;"
+    "#{c.name}) _arguments -s -S \\\n#{specs.map { |s| "\t#{s} \\\n" }.join}\t'--help[show this command]'#{ctl_zsh_arguments(c)} ;;"
   end
   ["commands=(", *names, ")", "_mwrapctl_options() {", "case $1 in", *options, "esac", "}"].join("\n")
 end
@@ -142,6 +156,7 @@ def ctl_fish(commands)
   help = "complete -c mwrapctl -n '__fish_seen_subcommand_from help' -f -a '#{commands.map(&:name).join(" ")}'"
   [help] + commands.flat_map do |c|
     ["complete -c mwrapctl -n __mwrapctl_first -f -a #{c.name} -d '#{c.summary.gsub("'", "\\\\'")}'",
+     *("complete -c mwrapctl -n '__fish_seen_subcommand_from #{c.name}' -f" if c.takes.none?(&:file?)),
      *c.options.map do |o|
        takes = case ctl_kind(o)
                when Array then " -x -a '#{o.words.join(" ")}'"

@@ -57,10 +57,11 @@ class TestOfWhatIsMade < Minitest::Test
   def test_a_new_command_comes_into_every_file
     copy do |dir|
       list = File.read("#{dir}/lib/mwrap/ctl/commands.rb")
-      File.write("#{dir}/lib/mwrap/ctl/commands.rb", list.sub(/^    \]\.freeze$/, "    ].push(#{NEW_COMMAND}).freeze"))
+      File.write("#{dir}/lib/mwrap/ctl/commands.rb", list.sub(/^    \]\.freeze$(?!.*^    \]\.freeze$)/m, "    ].push(#{NEW_COMMAND}).freeze"))
       assert_success make(dir)
       CTL.each { |path| assert_includes File.read("#{dir}/#{path}"), "colour", path }
-      assert_includes File.read("#{dir}/doc/mwrapctl.1"), ".SS paint SOCKET\nPaints.\n.TP\n\\fIPATH\\fR\nA brush.\n.TP\n\\fB\\-c\\fR, \\fB\\-\\-colour\\fR \\fBred\\fR|\\fBdark\\fR\nIt's \\fB\\-red\\fR.\n"
+      assert_includes File.read("#{dir}/doc/mwrapctl.1"), ".SS paint BRUSH [COLOUR...]\nPaints.\n.TP\n\\fICOLOUR\\fR\nWhat with.\n.TP\n\\fB\\-c\\fR, \\fB\\-\\-colour\\fR \\fBred\\fR|\\fBdark\\fR\nIt's \\fB\\-red\\fR.\n"
+      assert_includes File.read("#{dir}/doc/mwrapctl.1"), ".SH BRUSH\n.TP\n\\fIPATH\\fR\nA brush.\n"
       made = CTL.map { |path| File.read("#{dir}/#{path}") }
       assert_success make(dir)
       assert_equal made, CTL.map { |path| File.read("#{dir}/#{path}") }
@@ -68,7 +69,7 @@ class TestOfWhatIsMade < Minitest::Test
   end
 
   NEW_COMMAND = <<~'RUBY'.tr("\n", " ")
-    Command.new(name: "paint", argument: "SOCKET", summary: "it's [new]", about: "Paints.", forms: [["PATH", "a brush"]],
+    Command.new(name: "paint", arguments: "BRUSH [COLOUR...]", summary: "it's [new]", about: "Paints.", forms: { "BRUSH" => [["PATH", "a brush"]], "COLOUR" => "what with" },
                 options: [Option.new(name: "colour", letter: "c", value: "red|dark", help: "the user's (\"x\") one", manual: "It's `-red`.")])
   RUBY
 
@@ -239,15 +240,21 @@ class TestOfCtlManual < Minitest::Test
   def page = File.join(ROOT, "doc/mwrapctl.1")
 
   def test_it_has_the_sections_of_a_manual
-    assert_equal ["NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "EXIT STATUS", "EXAMPLES", "SEE ALSO"], sections
+    assert_equal ["NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "SOCKET", "EXIT STATUS", "EXAMPLES", "SEE ALSO"], sections
   end
 
   def test_it_has_every_command_and_every_option
     text = shown
     Mwrap::Ctl::COMMANDS.each do |c|
-      part = text[/^   #{c.name} #{c.argument}\n(.*?)(?=^ {0,3}\S)/m, 1]
+      part = text[/^   #{Regexp.escape(c.line)}\n(.*?)(?=^ {0,3}\S)/m, 1]
       assert part, c.name
-      [*c.forms.map(&:first), *c.options.map(&:label)].each { |label| assert_match(/^ +#{Regexp.escape(label)}($| {2,})/, part) }
+      short, long = c.forms.partition { |_, meaning| meaning.is_a?(String) }
+      assert_equal c.takes.map(&:name).sort, c.forms.keys.sort, c.name
+      [*short.map(&:first), *c.options.map(&:label)].each { |label| assert_match(/^ +#{Regexp.escape(label)}($| {2,})/, part) }
+      long.each do |name, rows|
+        section = text[/^#{name}\n(.*?)(?=^\S)/m, 1]
+        rows.each { |label,| assert_match(/^ +#{Regexp.escape(label)}($| {2,})/, section) }
+      end
     end
   end
 

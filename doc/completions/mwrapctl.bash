@@ -8,6 +8,7 @@
 
 # begin: made by `make doc`
 _mwrapctl_commands='flame'
+_mwrapctl_no_files=' '
 _mwrapctl_options() {
 	case $1 in
 	flame) echo '--output -o --by --location --invert --format --pid --all --token-file --help' ;;
@@ -53,7 +54,7 @@ _mwrapctl() {
 		:
 	elif [[ $cur == -* ]]; then
 		found=$(compgen -W "$(_mwrapctl_options "$command")" -- "$cur")
-	else
+	elif [[ $_mwrapctl_no_files != *" $command "* ]]; then
 		found=$(compgen -f -- "$cur")
 	fi
 	[[ -n $found ]] || return

@@ -28,7 +28,6 @@ module Mwrap
       # Returns the exit status. Words may have any bytes.
       def run(argv)
         call(*argv.map(&:b))
-        0
       rescue Failure => e
         $stderr.write("mwrapctl: #{e.message.b.gsub(/[\x00-\x1f\x7f]/n, "?")}\n")
         e.status
@@ -42,15 +41,21 @@ module Mwrap
 
       def call(name = nil, *args)
         case name
-        when "--help", "-h" then $stdout.write(help)
-        when "--version", "-v" then $stdout.write("mwrapctl #{VERSION}\n")
-        when "help" then $stdout.write(args.empty? ? help : find(args[0]).help)
+        when "--help", "-h" then print(help)
+        when "--version", "-v" then print("mwrapctl #{VERSION}\n")
+        when "help" then print(args.empty? ? help : find(args[0]).help)
         when nil then raise Usage, "COMMAND: missing: see mwrapctl --help"
         when /\A-/ then raise Usage, "#{name}: unknown option: see mwrapctl --help"
         else
           command = find(name)
-          args.intersect?(%w[--help -h]) ? $stdout.write(command.help) : command.call(args)
+          args.intersect?(%w[--help -h]) ? print(command.help) : command.call(args)
         end
+      end
+
+      def print(text)
+        $stdout.write(text)
+        $stdout.flush
+        0
       end
 
       def find(name)
@@ -58,7 +63,7 @@ module Mwrap
       end
 
       def help
-        <<~HEAD + COMMANDS.map { |c| Options.line("#{c.name} #{c.argument}", c.summary) }.join + <<~TAIL
+        <<~HEAD + COMMANDS.map { |c| Options.line(c.line, c.summary) }.join + <<~TAIL
           usage: mwrapctl COMMAND [ARG ...]
                  mwrapctl help COMMAND
                  mwrapctl --help | --version

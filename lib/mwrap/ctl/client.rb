@@ -6,6 +6,7 @@ require "net/http"
 require "socket"
 require "timeout"
 require_relative "../executable"
+require_relative "endpoint"
 
 module Mwrap
   module Ctl
@@ -31,6 +32,26 @@ module Mwrap
       READ_SECONDS = 60 # /all/ waits for each process
       SHOWN_MAX = 200   # characters of somebody else's text in a message
       STRANGE = [Net::ProtocolError, Net::HTTPBadResponse, Net::HTTPHeaderSyntaxError, IOError, *(Zlib::Error if Net::HTTP::HAVE_ZLIB)].freeze
+
+      attr_reader :at
+
+      # For SOCKET and the options of OF_A_SERVER.
+      def self.of(socket, given)
+        raise Usage, "--pid and --all: exclude each other: give one of them" if given["pid"] && given["all"]
+        at = Endpoint.find(socket, given["all"] ? "all" : given["pid"]&.to_s)
+        new(at, token(given["token-file"], at.token_file))
+      end
+
+      # The first line of a file. named: nil or the one that must be there; found: the one of the process.
+      def self.token(named, found)
+        path = named || found or return
+        line = File.open(path, "rb") { |f| f.gets("\n", 1024) }.to_s.strip
+        return line if line.match?(/\A[\x21-\x7e]+\z/n)
+        raise Failure, "#{path}: no token: its first line has to be one"
+      rescue SystemCallError => e
+        raise Failure, "#{path}: #{Executable.reason(e)}" if named
+      end
+      private_class_method :token
 
       def initialize(endpoint, token)
         @at = endpoint

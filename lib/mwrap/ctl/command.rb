@@ -3,34 +3,87 @@
 
 module Mwrap
   module Ctl
-    # An option of a command. value: what it takes, as the help shows it, and "a|b" for words; nil
-    # for none. manual: its text in mwrapctl(1).
-    Option = Struct.new(:name, :letter, :value, :help, :manual, keyword_init: true) do
+    # An option of a command.
+    #
+    # value:: what it takes, as the help shows it, and "a|b" for words; nil for none.
+    # type::  what the action gets of it: nil the text itself, :count and :pid an Integer from 1 on,
+    #         :number a Float above 0, :counts and :numbers Arrays of "1,2,3" (numbers may be 0 and below).
+    # many::  true: the option may repeat, and the action gets an Array, a value for each time.
+    # manual:: its text in mwrapctl(1).
+    Option = Struct.new(:name, :letter, :value, :type, :many, :help, :manual, keyword_init: true) do
       # The words that it takes, nil for any text
-      def words = value&.match?(/\A[a-z0-9|]+\z/) ? value.split("|") : nil
+      def words = type.nil? && value&.match?(/\A[a-z0-9|]+\z/) ? value.split("|") : nil
 
       # As the help and the manual show it
       def label = [*("-#{letter}," if letter), "--#{name}", *value].join(" ")
+
+      # What the action gets of a text. flag: as the option was written.
+      def read(text, flag)
+        case type
+        when :pid then count(text) or raise Usage, "#{flag}: \"#{text}\" is not a PID: write digits only"
+        when :count then count(text) or raise Usage, "#{flag}: \"#{text}\" is not a count: write digits, from 1 on"
+        when :number then number(text)&.then { |n| n if n.positive? } or raise Usage, "#{flag}: \"#{text}\" is not a number above 0: write one such as 2 or 0.5"
+        when :counts then list(text) { |s| count(s) } or raise Usage, "#{flag}: \"#{text}\" is not a list of counts: write one such as 10,30,20"
+        when :numbers then list(text) { |s| number(s) } or raise Usage, "#{flag}: \"#{text}\" is not a list of numbers: write one such as 0,1.5,3"
+        else word(text, flag)
+        end
+      end
+
+      private
+
+      def word(text, flag)
+        words = self.words
+        return text if words.nil? || words.include?(text)
+        raise Usage, "#{flag}: \"#{text}\" is unknown: use #{words[0]}" if words.size == 1
+        raise Usage, "#{flag}: \"#{text}\" is unknown: use #{words[..-2].join(", ")} or #{words[-1]}"
+      end
+
+      def count(text) = text.match?(/\A[1-9]\d{0,9}\z/) ? text.to_i : nil
+      def number(text) = text.match?(/\A-?\d{1,15}(\.\d{1,9})?\z/) ? text.to_f : nil
+
+      def list(text)
+        found = text.split(",", -1).map { |s| yield s }
+        found unless found.empty? || found.include?(nil)
+      end
+    end
+
+    # An argument of a command. many: one or more of them.
+    Argument = Struct.new(:name, :optional, :many) do
+      def self.parse(word) = new(word[/[A-Z][A-Z0-9]*/], word.start_with?("["), word.include?("..."))
+
+      # May it be a file? A socket is one.
+      def file? = !Command::NO_FILES.include?(name)
     end
 
     # A command: what it is called, what it takes, and how it is told of.
-    # forms: [form of the argument, what it stands for]; action: what runs, with the argument and a
-    # Hash of the options that were given, by their names.
-    Command = Struct.new(:name, :argument, :summary, :about, :forms, :options, :action, keyword_init: true) do
+    #
+    # arguments:: what the usage line has behind the name: "", "SOCKET", "SOCKET [LOCATION]",
+    #             "FILE...", "[FILE...]". Only the last one may be optional or a list.
+    # forms::     for each argument by its name: its meaning, or an Array of [form, meaning].
+    # action::    what runs, with an Array of the arguments and a Hash of the options that were given,
+    #             by their names. It returns :found or :unknown for the exit status 1 or 2; anything
+    #             else is 0.
+    Command = Struct.new(:name, :arguments, :summary, :about, :forms, :options, :action, keyword_init: true) do
       def call(args)
         given = {}
         rest = parse(args, given)
-        raise Usage, "#{argument}: missing: see #{see}" if rest.empty?
-        raise Usage, "#{shown(rest[1])}: one argument too many: see #{see}" if rest.size > 1
-        action.call(rest[0], given)
+        missing = takes[rest.size]
+        raise Usage, "#{missing.name}: missing: see #{see}" unless missing.nil? || missing.optional
+        raise Usage, "#{shown(rest[takes.size])}: one argument too many: see #{see}" if rest.size > takes.size && !takes.last&.many
+        Command::STATUS.fetch(action.call(rest, given), 0)
       end
 
-      def help
-        <<~HEAD + columns(forms) + "\nOptions:\n" + columns(options.map { |o| [o.label, o.help] })
-          usage: mwrapctl #{name} #{argument} [OPTION ...]
+      # The Arguments
+      def takes = @takes ||= arguments.scan(/\S+/).map { |word| Argument.parse(word) }
 
-          #{about}
-          #{argument}:
+      # The name and the arguments
+      def line = [name, *(arguments unless arguments.empty?)].join(" ")
+
+      def help
+        <<~HEAD + meanings + "\nOptions:\n" + columns(options.map { |o| [o.label, o.help] })
+          usage: mwrapctl #{line} [OPTION ...]
+
+          #{about.chomp}
         HEAD
       end
 
@@ -38,6 +91,13 @@ module Mwrap
 
       def see = "mwrapctl help #{name}"
       def columns(rows) = rows.map { |label, text| Options.line(label, text) }.join
+
+      # Of the arguments: those with several forms below their own names
+      def meanings
+        short, long = forms.partition { |_, meaning| meaning.is_a?(String) }
+        long.unshift(["Arguments", short]) unless short.empty?
+        long.map { |head, rows| "\n#{head}:\n#{columns(rows)}" }.join
+      end
 
       # A word of the command line in a message
       def shown(word) = word.empty? ? '""' : word
@@ -61,13 +121,18 @@ module Mwrap
           raise Usage, "#{flag}: unknown option: see #{see}"
         if option.value.nil?
           raise Usage, "#{flag}: takes no value: see #{see}" if value
+          given[option.name] = true
         else
           value ||= args.shift or raise Usage, "#{flag}: its value is missing: see #{see}"
-          words = option.words
-          raise Usage, "#{flag}: \"#{value}\" is unknown: use #{words[..-2].join(", ")} or #{words[-1]}" unless words.nil? || words.include?(value)
+          value = option.read(value, flag)
+          option.many ? (given[option.name] ||= []) << value : given[option.name] = value
         end
-        given[option.name] = value || true
       end
     end
+
+    # The exit status for what an action returns
+    Command::STATUS = { found: 1, unknown: 2 }.freeze
+    # Arguments that no file is, for the completions
+    Command::NO_FILES = %w[LOCATION PID NAME].freeze
   end
 end

@@ -5,23 +5,35 @@ require_relative "command"
 
 module Mwrap
   module Ctl
+    # What SOCKET may be, in every command
+    SOCKET = [
+      ["PATH", "a Unix socket, or the directory of socket_dir"],
+      ["PID", "a process, whose MWRAP names its server"],
+      ["HOST:PORT", "a port of listen"],
+      ["http://HOST/PATH", "where a Rack app has mounted MwrapRack; https, too"],
+      [".../PID, .../all", "behind any of these: a process of its family, or all of them"]
+    ].freeze
+
+    # The options of a command that asks a server: Client.of reads them.
+    ONE_OF_FAMILY = Option.new(name: "pid", value: "PID", type: :pid, help: "this process of the family",
+                               manual: "Asks for this process of the family.").freeze
+    ALL_OF_FAMILY = Option.new(name: "all", help: "all processes of the family, added up",
+                               manual: "Asks for all processes of the family, added up.").freeze
+    TOKEN_FILE = Option.new(name: "token-file", value: "FILE", help: "its first line is the token that the server wants",
+                            manual: "The first line of FILE is the token that the server wants. For a process that is named by its PID the default is the file in its MWRAP.").freeze
+    OF_A_SERVER = [ONE_OF_FAMILY, ALL_OF_FAMILY, TOKEN_FILE].freeze
+
     # The one list of commands: the help, doc/mwrapctl.1 and the completions are made from it.
     COMMANDS = [
       Command.new(
-        name: "flame", argument: "SOCKET",
+        name: "flame", arguments: "SOCKET",
         summary: "write who called the lines that allocate: a flame graph as one file",
         about: <<~TEXT,
           Writes a flame graph of what a process holds, as one page that needs no server
           and no network, or in a form for another viewer. A process started with the
           option stacks:off has none.
         TEXT
-        forms: [
-          ["PATH", "a Unix socket, or the directory of socket_dir"],
-          ["PID", "a process, whose MWRAP names its server"],
-          ["HOST:PORT", "a port of listen"],
-          ["http://HOST/PATH", "where a Rack app has mounted MwrapRack; https, too"],
-          [".../PID, .../all", "behind any of these: a process of its family, or all of them"]
-        ],
+        forms: { "SOCKET" => SOCKET },
         options: [
           Option.new(name: "output", letter: "o", value: "FILE", help: "where to; - is stdout, also if that is a terminal",
                      manual: "Writes to FILE, and replaces it if it is there. `-` is stdout, also if that is a terminal. Without this option the output goes to stdout, unless that is a terminal."),
@@ -33,14 +45,9 @@ module Mwrap
                      manual: "Lines that allocate come first, then their callers. For `html` and `json`."),
           Option.new(name: "format", value: "html|json|collapsed|speedscope|pprof", help: "the default is html",
                      manual: "`html` is the page, `json` is its data, `collapsed` is a text for flamegraph.pl. `speedscope` and `pprof` are files for these programs. The default is `html`."),
-          Option.new(name: "pid", value: "PID", help: "this process of the family",
-                     manual: "Asks for this process of the family."),
-          Option.new(name: "all", help: "all processes of the family, added up",
-                     manual: "Asks for all processes of the family, added up."),
-          Option.new(name: "token-file", value: "FILE", help: "its first line is the token that the server wants",
-                     manual: "The first line of FILE is the token that the server wants. For a process that is named by its PID the default is the file in its MWRAP.")
+          *OF_A_SERVER
         ],
-        action: lambda do |socket, given|
+        action: lambda do |(socket), given|
           require_relative "flame"
           Flame.new(socket, given).run
         end

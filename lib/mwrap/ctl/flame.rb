@@ -3,7 +3,6 @@
 
 require "uri"
 require_relative "client"
-require_relative "endpoint"
 require_relative "flame_page"
 
 module Mwrap
@@ -23,16 +22,14 @@ module Mwrap
 
       def run
         check
-        @at = Endpoint.find(@socket, @given["all"] ? "all" : @given["pid"])
-        @client = Client.new(@at, token)
+        @client = Client.of(@socket, @given)
+        @at = @client.at
         write(content)
       end
 
       private
 
       def check
-        raise Usage, "--pid and --all: exclude each other: give one of them" if @given["pid"] && @given["all"]
-        raise Usage, "--pid: \"#{@given["pid"]}\" is not a PID: write digits only" unless @given.fetch("pid", "1").match?(/\A[1-9]\d*\z/)
         unless tree?
           (%w[location invert] & @given.keys).each { |name| raise Usage, "--#{name}: not for --format #{@format}: use html or json" }
           raise Usage, "--by growth: not for --format #{@format}: use html or json" if @by == "growth"
@@ -41,15 +38,6 @@ module Mwrap
       end
 
       def tree? = FORMATS.fetch(@format) == :tree
-
-      def token
-        path = @given["token-file"] || @at.token_file or return
-        line = File.open(path, "rb") { |f| f.gets("\n", 1024) }.to_s.strip
-        return line if line.match?(/\A[\x21-\x7e]+\z/n)
-        raise Failure, "#{path}: no token: its first line has to be one"
-      rescue SystemCallError => e
-        raise Failure, "#{path}: #{Executable.reason(e)}" if @given["token-file"]
-      end
 
       def content
         text = +""
