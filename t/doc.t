@@ -250,7 +250,7 @@ class TestOfCtlManual < Minitest::Test
       assert part, c.name
       short, long = c.forms.partition { |_, meaning| meaning.is_a?(String) }
       assert_equal c.takes.map(&:name).sort, c.forms.keys.sort, c.name
-      [*short.map(&:first), *c.options.map(&:label)].each { |label| assert_match(/^ +#{Regexp.escape(label)}($| {2,})/, part) }
+      [*short.map(&:first), *c.options.map(&:label)].each { |label| assert_match(/^ +#{Regexp.escape(label)}($| )/, part) }
       long.each do |name, rows|
         section = text[/^#{name}\n(.*?)(?=^\S)/m, 1]
         rows.each { |label,| assert_match(/^ +#{Regexp.escape(label)}($| {2,})/, section) }

@@ -7,11 +7,12 @@
 #	                   ~/.local/share/bash-completion/completions/mwrapctl
 
 # begin: made by `make doc`
-_mwrapctl_commands='flame'
+_mwrapctl_commands='flame check'
 _mwrapctl_no_files=' '
 _mwrapctl_options() {
 	case $1 in
 	flame) echo '--output -o --by --location --invert --format --pid --all --token-file --help' ;;
+	check) echo '--warmup --rounds --native --suppressions --json --help' ;;
 	esac
 }
 # Prints the words that may follow an option. Fails if the option takes no value.
@@ -23,6 +24,9 @@ _mwrapctl_values() {
 	'flame --format') compgen -W 'html json collapsed speedscope pprof' -- "$3" ;;
 	'flame --pid') : ;;
 	'flame --token-file') compgen -f -- "$3" ;;
+	'check --warmup') : ;;
+	'check --rounds') : ;;
+	'check --suppressions') compgen -f -- "$3" ;;
 	*) return 1 ;;
 	esac
 	return 0

@@ -127,6 +127,7 @@ bool mw_keeps_native_thread(void);
 void mw_init_quiet(void);
 void mw_init_hush(void);
 void mw_init_each(void);
+void mw_init_live_counts(void);
 void mw_init_dump(void);
 void mw_init_source_location(void);
 void mw_init_check(void);

@@ -161,6 +161,7 @@ __attribute__((visibility("default"))) void Init_mwrap_ext(void)
 	mw_init_quiet();
 	mw_init_hush();
 	mw_init_each();
+	mw_init_live_counts();
 	mw_init_dump();
 	mw_init_source_location();
 	mw_init_check();

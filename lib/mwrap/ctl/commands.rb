@@ -51,6 +51,34 @@ module Mwrap
           require_relative "flame"
           Flame.new(socket, given).run
         end
+      ),
+      Command.new(
+        name: "check", arguments: "SCRIPT",
+        summary: "tell whether a Ruby script's step leaks, and at which line",
+        about: <<~TEXT,
+          Loads SCRIPT, which defines a method named step, and calls that in rounds of
+          different lengths. A line leaks if it keeps blocks in proportion to the calls.
+          Needs no launcher. What SCRIPT prints goes to stderr. Exits with 0 if nothing
+          leaks, 1 if something does, and 2 if that can't be told. Where the variable
+          GITHUB_ACTIONS is true, leaks are also printed as annotations.
+        TEXT
+        forms: { "SCRIPT" => "a Ruby file with def step" },
+        options: [
+          Option.new(name: "warmup", value: "N", type: :count, help: "calls before the first round; the default is 20",
+                     manual: "Calls before the first round, so that caches fill. The default is 20."),
+          Option.new(name: "rounds", value: "N,N,N", type: :counts, help: "calls in each round; the default is 10,30,10,30,20",
+                     manual: "Calls in each round: three numbers or more, not all the same. The default is 10,30,10,30,20."),
+          Option.new(name: "native", help: "only blocks that nothing holds count",
+                     manual: "Only blocks that nothing holds count: those that native code forgot. What a Ruby object still holds isn't a leak then."),
+          Option.new(name: "suppressions", value: "FILE", help: "known leaks: lines of leak:PATTERN, as for LeakSanitizer",
+                     manual: "FILE has known leaks, as LeakSanitizer wants them: lines of `leak:PATTERN`, and comments that begin with `#`. A pattern is a part of a location; `*` stands for any text, `^` and `$` for its ends."),
+          Option.new(name: "json", help: "print an array of objects, one for each leak",
+                     manual: "Prints an array of objects, one for each leak: `location`, `blocks_per_call`, `bytes_per_block`, `held` (null if it isn't known), `rounds` (calls) and `blocks` (kept of them).")
+        ],
+        action: lambda do |(script), given|
+          require_relative "check"
+          Check.new(script, given).run
+        end
       )
     ].freeze
   end

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+require "rspec/expectations"
+require_relative "check"
+
+module Mwrap
+  # What <tt>require "mwrap/rspec"</tt> adds to RSpec's matchers.
+  module RSpecMatchers
+    # call-seq: leak_memory(warmup: 20, rounds: [10, 30, 10, 30, 20], native: false, suppressions: nil) -> matcher
+    #
+    # Whether a block keeps memory of each call. Mwrap::Check has the options.
+    #
+    #   expect { Page.new.render }.not_to leak_memory
+    #   expect { Cache.add(Object.new) }.to leak_memory.at("cache.rb:12")
+    #
+    # With +at+, only locations that end with this text count. The example fails both ways if it can't
+    # be told. What the block raises is raised.
+    def leak_memory(**options) = LeakMemory.new(options)
+
+    class LeakMemory # :nodoc: all
+      def initialize(options)
+        @options = options
+      end
+
+      def at(location)
+        @at = location
+        self
+      end
+
+      def supports_block_expectations? = true
+      def supports_value_expectations? = false
+      def description = "leak memory#{" at #{@at}" if @at}"
+
+      def matches?(step) = !check(step).unknown? && leaks.any?
+
+      def does_not_match?(step)
+        return true if !check(step).unknown? && leaks.empty?
+        Check::Annotations.print(@result)
+        false
+      end
+
+      def failure_message = message("expected the block to #{description}: it keeps nothing of each call#{" there" if @at}")
+      def failure_message_when_negated = message("expected the block not to #{description}")
+
+      private
+
+      def check(step)
+        @result = Check.run(**@options, &step)
+        @result.reraise
+        @result
+      end
+
+      def leaks = @at ? @result.leaks.select { |leak| leak.location.end_with?("/#{@at}") || leak.location == @at } : @result.leaks
+      def message(head) = [head, *@result.lines].join("\n")
+    end
+    private_constant :LeakMemory
+  end
+end
+
+RSpec::Matchers.include(Mwrap::RSpecMatchers)
