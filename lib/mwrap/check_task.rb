@@ -22,6 +22,7 @@ module Mwrap
     # As in Mwrap::Check.run; nil: its defaults.
     attr_accessor :warmup, :rounds, :native, :suppressions
 
+    # Defines the task, after the block has set the attributes of what it is given.
     def initialize(name = :leaks)
       super()
       @name = name

@@ -66,10 +66,10 @@ module Mwrap
 
       private
 
-      def number(k) = k.is_a?(Float) ? "about #{k}" : k.to_s
-      def size(k) = "#{bytes_per_block} bytes#{" each" unless k == 1}"
+      def number(k) = k.is_a?(Float) ? "about #{k}" : k.to_s # :nodoc:
+      def size(k) = "#{bytes_per_block} bytes#{" each" unless k == 1}" # :nodoc:
 
-      def held
+      def held # :nodoc:
         return if @held_by_nothing.nil?
         return "; #{@held_by_nothing} held by nothing" if @held_by.nil? || @held_by_nothing.positive?
         "; held by #{@held_by}"
