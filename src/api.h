@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 13u
+#define MW_API_VERSION 14u
 
 struct mw_options; /* options/options.h */
 struct mw_family;  /* family/family.h */
@@ -399,6 +399,15 @@ struct mw_api {
 	 */
 	void (*panic_take)(void (*set)(mw_panic_fn, void *), mw_panic_fn ours);
 	bool (*panic_pass)(const char *file, unsigned line, const char *why);
+
+	/*
+	 * Calls f with each live allocation. Takes no lock and no memory. f may do neither. The one
+	 * function here that a child may call that was made by clone() past all atfork handlers. NULL:
+	 * no tracker.
+	 */
+	void (*each_live)(void (*f)(const struct mw_live *, void *ctx), void *ctx);
+	/* The main thread, as its pthread_self(); 0: not known. */
+	uintptr_t (*main_thread)(void);
 };
 
 #endif

@@ -22,13 +22,14 @@ ALLOWED = {
   "hooks" => %w[. base caller/ruby real table track],
   "report" => %w[. base options],
   "report/live" => %w[base report],
+  "holders" => %w[. base],
   "host" => %w[. base caller/ruby hooks httpd options real report table track],
   "http" => %w[base report],
   "pages" => %w[. base http report report/live],
   "family" => %w[base http pages report report/live],
   "httpd/library" => %w[],
   "httpd" => %w[. base family http httpd/library options pages report/live],
-  "ruby" => %w[. base family pages report report/live]
+  "ruby" => %w[. base family holders pages report report/live]
 }.freeze
 # Of rooms above, only the header that says what the other shared object offers.
 ONLY = { %w[host httpd] => %w[httpd.h] }.freeze

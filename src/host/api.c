@@ -100,6 +100,17 @@ static void api_lives_free(struct mw_lives *l)
 	mw_quiet_leave();
 }
 
+static void api_each_live(void (*f)(const struct mw_live *, void *ctx), void *ctx)
+{
+	if (mw_life == MW_ON)
+		mw_lives_each(f, ctx);
+}
+
+static uintptr_t api_main_thread(void)
+{
+	return mw_main_thread;
+}
+
 static struct mw_places *api_places(uint64_t least)
 {
 	struct mw_places *p;
@@ -333,4 +344,6 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.load = mw_server_load,
 	.panic_take = mw_panic_take,
 	.panic_pass = mw_panic_pass,
+	.each_live = api_each_live,
+	.main_thread = api_main_thread,
 };

@@ -21,6 +21,7 @@
 
 pid_t mw_forker;
 pid_t mw_eldest;
+uintptr_t mw_main_thread;
 
 enum { FORK_WAITS_S = 1 };
 
@@ -97,6 +98,7 @@ static void after_fork_child(void)
 	if (!mw_eldest)
 		mw_eldest = forking;
 	mw_forker = forking;
+	mw_main_thread = (uintptr_t)pthread_self();
 	mw_heap_pages_after_fork();
 	mw_closes_after_fork();
 	mw_rcu_after_fork();

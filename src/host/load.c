@@ -41,6 +41,8 @@ static void set_up(void)
 {
 	mw_loaded_at = mw_now_ns();
 	mw_log_init();
+	if (mw_sys(SYS_gettid, 0, 0, 0, 0, 0) == mw_sys_getpid())
+		mw_main_thread = (uintptr_t)pthread_self();
 	mw_start();
 	mw_quiet_enter();
 	mw_mode_retry();

@@ -24,6 +24,7 @@ extern uint64_t mw_loaded_at;        /* of mw_now_ns */
 extern uint64_t mw_resets;           /* relaxed */
 extern pid_t mw_forker;              /* the process that forked this one; 0: it was exec'ed */
 extern pid_t mw_eldest;              /* the first process of that line of forks; 0: this one */
+extern uintptr_t mw_main_thread;     /* the main thread, as pthread_self(); 0: not known */
 
 /*
  * load.c, for attach.c: what the constructor does in a process that begins with the tracker. False: a

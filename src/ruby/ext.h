@@ -19,6 +19,7 @@
 #include <ruby/encoding.h>
 
 #include "api.h"
+#include "holders/holders.h"
 #include "report/heap_pages.h"
 #include "report/profile.h"
 #include "report/report.h"
@@ -48,6 +49,8 @@ struct mw_result_owner {
 	struct mw_buf text;
 	struct mw_heap_list heap; /* its heap is NULL: none */
 	struct mw_profile profile; /* its snapshot is NULL: none */
+	struct mw_holders_child child; /* its pid is 0: none */
+	struct mw_holders holders; /* its rows are NULL: none */
 	bool hushed; /* its block is in hush.c's count */
 };
 
@@ -134,6 +137,7 @@ void mw_init_check(void);
 void mw_init_stats(void);
 void mw_init_stacks(void);
 void mw_init_start(void);
+void mw_init_holders(void);
 void mw_init_rack(void);
 void mw_init_heap_page_body(void);
 void mw_init_heap_walk(void);

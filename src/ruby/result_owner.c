@@ -56,6 +56,8 @@ void mw_result_owner_release(struct mw_result_owner *hold)
 	mw_buf_free(&h.text);
 	mw_heap_list_free(&h.heap, h.of);
 	mw_profile_free(&h.profile, h.of);
+	mw_holders_drop(&h.child);
+	mw_holders_free(&h.holders);
 	h.of->quiet_leave();
 }
 

@@ -81,6 +81,23 @@ fail:
 	return NULL;
 }
 
+void mw_lives_each(void (*f)(const struct mw_live *, void *ctx), void *ctx)
+{
+	uint32_t end = mw_records_end();
+
+	for (uint32_t i = MW_BATCH; i < end; i++) {
+		const struct mw_record *r = mw_record_at(i);
+		uint64_t where = __atomic_load_n(&r->where, __ATOMIC_ACQUIRE);
+		struct mw_live v;
+
+		if (!mw_record_live(where))
+			continue;
+		v.id = mw_callsite_shown((uint32_t)where & MW_CS_MASK);
+		if (whole(&v, r, where))
+			f(&v, ctx);
+	}
+}
+
 void mw_lives_free(struct mw_lives *l)
 {
 	free(l);

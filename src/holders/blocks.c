@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* blocks.c - the live blocks, sorted by address. */
+#include <string.h>
+
+#include "child.h"
+
+enum { DIGIT = 11, LOWEST = 4, HIGHEST = MW_RANGE_ADDRESS }; /* bits of an address, 16 bytes apart */
+
+static struct mw_range block_range(const void *of, uint32_t i)
+{
+	const struct mw_block *b = (const struct mw_block *)of + i;
+
+	return (struct mw_range){ b->addr, mw_block_end(b) };
+}
+
+struct copy {
+	struct mw_walk *w;
+	uint32_t room;
+};
+
+static void count(const struct mw_live *l, void *ctx)
+{
+	(void)l;
+	((struct copy *)ctx)->room++;
+}
+
+/* A block that was freed past the tracker may lie in memory that isn't mapped any more. */
+static bool readable(const struct mw_walk *w, uintptr_t start, uint64_t size)
+{
+	const struct mw_mapping *m;
+
+	while ((m = mw_mapping_of(w->mappings, w->n_mappings, start))) {
+		if (size <= m->end - start)
+			return true;
+		size -= m->end - start;
+		start = m->end;
+	}
+	return false;
+}
+
+static void copy(const struct mw_live *l, void *ctx)
+{
+	struct copy *c = ctx;
+	struct mw_walk *w = c->w;
+
+	if (w->n_blocks < c->room && !(l->addr >> MW_RANGE_ADDRESS) && readable(w, l->addr, l->size))
+		w->blocks[w->n_blocks++] =
+			(struct mw_block){ l->addr, l->size & MW_BLOCK_SIZE, l->id & MW_BLOCK_ID };
+}
+
+/* Sorts by one digit of the address, the lowest digit first. */
+static void sort_digit(const struct mw_block *from, struct mw_block *to, uint32_t n, int shift)
+{
+	uint32_t at[1 << DIGIT] = { 0 }, sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		at[from[i].addr >> shift & ((1 << DIGIT) - 1)]++;
+	for (uint32_t d = 0; d < 1 << DIGIT; d++) {
+		uint32_t k = at[d];
+
+		at[d] = sum;
+		sum += k;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		to[at[from[i].addr >> shift & ((1 << DIGIT) - 1)]++] = from[i];
+}
+
+static void sort(struct mw_walk *w, size_t bytes)
+{
+	struct mw_block *other = mw_child_map(w, bytes);
+
+	for (int shift = LOWEST; shift < HIGHEST; shift += DIGIT) {
+		struct mw_block *sorted = other;
+
+		sort_digit(w->blocks, sorted, w->n_blocks, shift);
+		other = w->blocks;
+		w->blocks = sorted;
+	}
+	mw_child_unmap(other, bytes);
+}
+
+void mw_copy_blocks(struct mw_walk *w)
+{
+	struct copy c = { w, 0 };
+	size_t bytes;
+
+	w->api->each_live(count, &c);
+	bytes = (size_t)c.room * sizeof(*w->blocks) + 1;
+	w->blocks = mw_child_map(w, bytes);
+	w->api->each_live(copy, &c);
+	sort(w, bytes);
+	w->from = mw_child_map(w, (size_t)w->n_blocks * sizeof(*w->from) + 1);
+	w->via = mw_child_map(w, (size_t)w->n_blocks + 1);
+	w->by = mw_child_map(w, (size_t)w->n_blocks + 1);
+	w->blocks_at = (struct mw_ranges){ .n = w->n_blocks, .at = block_range, .of = w->blocks };
+	w->blocks_at.windows = mw_child_map(w, MW_RANGES_WINDOWS_BYTES);
+	w->blocks_at.first = mw_child_map(w, mw_ranges_windows(&w->blocks_at) + sizeof(uint32_t));
+	mw_ranges_fill(&w->blocks_at);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * child.h - what the files of the child share. All of it is the child's own memory, but `findings`.
+ *
+ * One struct mw_walk goes through the files in this order: heap.c (objects), blocks.c (blocks),
+ * scan.c (who points to what), label.c (names), group.c (the answer).
+ */
+#ifndef MW_HOLDERS_CHILD_H
+#define MW_HOLDERS_CHILD_H
+
+#include "holders.h"
+#include "areas.h"
+#include "ranges.h"
+
+enum {
+	MW_FOUND_ROWS = 1000,
+	MW_FOUND_TEXT = 1 << 20,
+	MW_PATH_MOST = 48 /* steps that a path shows */
+};
+
+enum mw_found_state { MW_FOUND_NOTHING_YET, MW_FOUND_ALL, MW_FOUND_NO_MEMORY };
+
+/* The answer, in memory shared with the parent. Offsets into text; a path is n_path texts in a row. */
+struct mw_findings {
+	uint32_t state; /* release by the child, acquire by the parent */
+	uint32_t n, text_n;
+	uint64_t blocks, bytes, objects, ns;
+	struct mw_found {
+		enum mw_held_by by;
+		uint32_t holder, path, n_path;
+		uint64_t blocks, bytes, paths;
+	} rows[MW_FOUND_ROWS];
+	char text[MW_FOUND_TEXT];
+};
+/* A text that begins with it goes on with a location's id, in decimal. */
+#define MW_FOUND_ID '\1'
+
+/* Ruby's objects are numbered by their slots. A step's parent: an object's number + 1, or a root. */
+enum {
+	MW_ROOTS = 16,
+	MW_ROOT = -MW_ROOTS /* as uint32_t: the first of the numbers that are roots */
+};
+
+struct mw_block {
+	uintptr_t addr;
+	uint64_t size : 44, id : 20;
+};
+#define MW_BLOCK_SIZE ((UINT64_C(1) << 44) - 1)
+#define MW_BLOCK_ID ((1u << 20) - 1)
+
+static inline uintptr_t mw_block_end(const struct mw_block *b)
+{
+	return b->addr + (b->size ? b->size : 1);
+}
+
+/* How a block is held. `from`: an object's number, a block's number, or an area's. */
+enum mw_via { MW_VIA_NONE, MW_VIA_OBJECT, MW_VIA_AREA, MW_VIA_BLOCK };
+
+struct mw_walk {
+	const struct mw_api *api;
+	struct mw_findings *found;
+	struct mw_ranges objects_at; /* pages of objects */
+	struct mw_areas *areas;
+	struct mw_mapping *mappings; /* readable ones, sorted */
+	size_t n_mappings;
+	/* objects */
+	uint32_t n_objects, n_reached;
+	uint32_t *parent;  /* by number; 0: not reached */
+	uintptr_t *queue;  /* n_reached objects, nearest to a root first */
+	const char *roots[MW_ROOTS];
+	/* blocks, by address */
+	uint32_t n_blocks;
+	struct mw_block *blocks;
+	struct mw_ranges blocks_at;
+	uint32_t *from;
+	uint8_t *via, *by; /* enum mw_via, enum mw_held_by */
+	const uint8_t *wanted; /* by id; NULL: all */
+};
+
+/* child.c: zeroed memory for the child's life. Ends the child if there is none. */
+void *mw_child_map(struct mw_walk *, size_t bytes);
+void mw_child_unmap(void *, size_t bytes);
+
+/* heap.c: the object with that number, and the reverse; -1: none is there. */
+uintptr_t mw_object_at(const struct mw_walk *, uint32_t number);
+int64_t mw_object_number(const struct mw_walk *, uintptr_t word);
+/* The bytes of an object's slot. */
+size_t mw_object_size(const struct mw_walk *, uintptr_t object);
+/* heap.c: finds the objects that Ruby's roots reach, each with its parent. */
+void mw_reach_objects(struct mw_walk *);
+
+/* blocks.c: copies the live blocks, sorts them, and makes them findable. */
+void mw_copy_blocks(struct mw_walk *);
+
+/* scan.c: finds out how each block is held. */
+void mw_scan(struct mw_walk *);
+
+/* group.c: sums the blocks up into the answer. */
+void mw_group(struct mw_walk *);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* heap.c - the objects that Ruby's roots reach, and by which object each was reached first. */
+#include "child.h"
+#include "heap.h"
+#include "ruby.h"
+
+struct mw_range mw_heap_range(const void *of, uint32_t i)
+{
+	const struct mw_heap_pages *p = of;
+
+	return (struct mw_range){ p->v[i].start, p->v[i].start + (uintptr_t)p->v[i].n * p->v[i].slot };
+}
+
+/* Insertion into gaps that shrink: sorts without recursion and without memory. */
+static void sort(struct mw_heap_slots *v, uint32_t n)
+{
+	for (uint32_t gap = n / 2; gap; gap = gap == 2 ? 1 : gap * 5 / 11)
+		for (uint32_t i = gap; i < n; i++) {
+			struct mw_heap_slots x = v[i];
+			uint32_t k = i;
+
+			for (; k >= gap && v[k - gap].start > x.start; k -= gap)
+				v[k] = v[k - gap];
+			v[k] = x;
+		}
+}
+
+bool mw_heap_sort(struct mw_heap_pages *p)
+{
+	uint64_t number = 0;
+
+	sort(p->v, p->n);
+	for (uint32_t i = 0; i < p->n; i++) {
+		p->v[i].first = (uint32_t)number;
+		number += p->v[i].n;
+	}
+	return number < UINT32_MAX - MW_ROOTS - 1;
+}
+
+static const struct mw_heap_pages *pages_of(const struct mw_walk *w)
+{
+	return w->objects_at.of;
+}
+
+int64_t mw_object_number(const struct mw_walk *w, uintptr_t word)
+{
+	int64_t i = mw_ranges_find(&w->objects_at, word);
+	const struct mw_heap_slots *p;
+
+	if (i < 0)
+		return -1;
+	p = &pages_of(w)->v[i];
+	return (int64_t)p->first + (int64_t)((word - p->start) / p->slot);
+}
+
+static const struct mw_heap_slots *page_with(const struct mw_walk *w, uint32_t number)
+{
+	const struct mw_heap_pages *p = pages_of(w);
+	uint32_t low = 0, high = p->n;
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (p->v[middle].first <= number)
+			low = middle;
+		else
+			high = middle;
+	}
+	return &p->v[low];
+}
+
+uintptr_t mw_object_at(const struct mw_walk *w, uint32_t number)
+{
+	const struct mw_heap_slots *p = page_with(w, number);
+
+	return p->start + (uintptr_t)(number - p->first) * p->slot;
+}
+
+size_t mw_object_size(const struct mw_walk *w, uintptr_t object)
+{
+	int64_t i = mw_ranges_find(&w->objects_at, object);
+
+	return i < 0 ? 0 : pages_of(w)->v[i].slot;
+}
+
+/* --- reaching ------------------------------------------------------------------- */
+
+struct step {
+	struct mw_walk *w;
+	uint32_t parent;
+};
+
+static void reached(mw_ruby_value v, void *ctx)
+{
+	struct step *s = ctx;
+	struct mw_walk *w = s->w;
+	int64_t number = mw_object_number(w, v);
+
+	if (number < 0 || w->parent[number])
+		return;
+	w->parent[number] = s->parent;
+	w->queue[w->n_reached++] = v;
+}
+
+static uint32_t root_number(struct mw_walk *w, const char *category)
+{
+	uint32_t i = 0;
+
+	while (i < MW_ROOTS - 1 && w->roots[i] && w->roots[i] != category)
+		i++;
+	if (!w->roots[i])
+		w->roots[i] = category;
+	return (uint32_t)MW_ROOT + i;
+}
+
+static void reached_root(const char *category, mw_ruby_value v, void *ctx)
+{
+	struct step s = { ctx, root_number(ctx, category ? category : "roots") };
+
+	reached(v, &s);
+}
+
+void mw_reach_objects(struct mw_walk *w)
+{
+	const struct mw_heap_pages *p = pages_of(w);
+
+	w->objects_at.windows = mw_child_map(w, MW_RANGES_WINDOWS_BYTES);
+	w->objects_at.first = mw_child_map(w, mw_ranges_windows(&w->objects_at) + sizeof(uint32_t));
+	mw_ranges_fill(&w->objects_at);
+	w->n_objects = p->n ? p->v[p->n - 1].first + p->v[p->n - 1].n : 0;
+	w->parent = mw_child_map(w, (size_t)w->n_objects * sizeof(*w->parent) + 1);
+	w->queue = mw_child_map(w, (size_t)w->n_objects * sizeof(*w->queue) + 1);
+	mw_walk_ruby.rb_objspace_reachable_objects_from_root(reached_root, w);
+	for (uint32_t i = 0; i < w->n_reached; i++) {
+		struct step s = { w, (uint32_t)mw_object_number(w, w->queue[i]) + 1 };
+
+		mw_walk_ruby.rb_objspace_reachable_objects_from(w->queue[i], reached, &s);
+	}
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ranges.c - see ranges.h. */
+#include "ranges.h"
+
+size_t mw_ranges_windows(struct mw_ranges *s)
+{
+	s->n_windows = 0;
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct mw_range x = s->at(s->of, i);
+
+		for (uintptr_t w = x.start >> MW_RANGE_WINDOW; w <= (x.end - 1) >> MW_RANGE_WINDOW; w++)
+			if (!s->windows[w])
+				s->windows[w] = ++s->n_windows;
+	}
+	return (size_t)s->n_windows * MW_RANGE_PAGES * sizeof(*s->first);
+}
+
+void mw_ranges_fill(struct mw_ranges *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct mw_range x = s->at(s->of, i);
+
+		for (uintptr_t p = x.start >> MW_RANGE_PAGE; p <= (x.end - 1) >> MW_RANGE_PAGE; p++) {
+			uint32_t w = s->windows[p >> (MW_RANGE_WINDOW - MW_RANGE_PAGE)] - 1;
+			uint32_t *first = &s->first[(size_t)w * MW_RANGE_PAGES + p % MW_RANGE_PAGES];
+
+			if (!*first)
+				*first = i + 1;
+		}
+	}
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ruby.h - Ruby's exported functions for a walk, found by dlsym, and its objects' layout.
+ *
+ * Any may be missing. `each_objects` finishes a collection that is under way: for the parent only.
+ * The others allocate nothing, take no lock but the VM's, and may be called in the child.
+ */
+#ifndef MW_HOLDERS_RUBY_H
+#define MW_HOLDERS_RUBY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uintptr_t mw_ruby_value;
+
+/* name, result, parameters, required? */
+#define MW_FOR_EACH_WALK(X)                                                                        \
+	X(rb_objspace_each_objects, void, (int (*)(void *, void *, size_t, void *), void *), true) \
+	X(rb_objspace_reachable_objects_from_root, void,                                           \
+	  (void (*)(const char *, mw_ruby_value, void *), void *), true)                           \
+	X(rb_objspace_reachable_objects_from, void,                                                \
+	  (mw_ruby_value, void (*)(mw_ruby_value, void *), void *), true)                          \
+	X(ruby_thread_has_gvl_p, int, (void), true)                                                \
+	X(rb_during_gc, int, (void), true)                                                         \
+	X(rb_mod_name, mw_ruby_value, (mw_ruby_value), true)                                       \
+	X(rb_class_real, mw_ruby_value, (mw_ruby_value), true)                                     \
+	X(rb_string_value_ptr, char *, (volatile mw_ruby_value *), true)                           \
+	X(rb_class_superclass, mw_ruby_value, (mw_ruby_value), false)                              \
+	X(rb_imemo_name, const char *, (int), false)                                               \
+	X(rb_objspace_data_type_name, const char *, (mw_ruby_value), false)                        \
+	X(rb_class_attached_object, mw_ruby_value, (mw_ruby_value), false)                         \
+	X(rb_attr_get, mw_ruby_value, (mw_ruby_value, uintptr_t), false)                           \
+	X(rb_intern, uintptr_t, (const char *), false)                                             \
+	X(rb_ivar_foreach, void,                                                                   \
+	  (mw_ruby_value, int (*)(uintptr_t, mw_ruby_value, uintptr_t), uintptr_t), false)         \
+	X(rb_id2name, const char *, (uintptr_t), false)
+
+struct mw_walk_ruby {
+#define X(name, result, params, needed) result(*name) params;
+	MW_FOR_EACH_WALK(X)
+#undef X
+	const mw_ruby_value *rb_cObject;
+	uintptr_t attached; /* the ID of a singleton class's object; 0: not known */
+	uintptr_t singleton; /* the flag of singleton classes; 0: not known */
+};
+extern struct mw_walk_ruby mw_walk_ruby;
+
+/* Looks the functions up. False: *missing is one that is required. Under the GVL. */
+bool mw_walk_ruby_find(const char **missing);
+
+/* Types of objects, as in Ruby's public headers. */
+enum mw_ruby_type {
+	MW_T_NONE = 0,
+	MW_T_OBJECT = 1,
+	MW_T_CLASS = 2,
+	MW_T_MODULE = 3,
+	MW_T_STRING = 5,
+	MW_T_DATA = 12,
+	MW_T_IMEMO = 26,
+	MW_T_ICLASS = 28,
+	MW_T_ZOMBIE = 29,
+	MW_T_MOVED = 30
+};
+enum { MW_T_MASK = 31 };
+
+static inline uintptr_t mw_ruby_word(mw_ruby_value v, unsigned i)
+{
+	return ((const uintptr_t *)v)[i];
+}
+
+static inline enum mw_ruby_type mw_ruby_type(mw_ruby_value v)
+{
+	return (enum mw_ruby_type)(mw_ruby_word(v, 0) & MW_T_MASK);
+}
+
+static inline bool mw_ruby_is_object(mw_ruby_value v)
+{
+	enum mw_ruby_type t = mw_ruby_type(v);
+
+	return t != MW_T_NONE && t != MW_T_MOVED;
+}
+
+static inline bool mw_ruby_is_module(mw_ruby_value v)
+{
+	enum mw_ruby_type t = mw_ruby_type(v);
+
+	return t == MW_T_CLASS || t == MW_T_MODULE;
+}
+
+/* Its class as the object has it, maybe a singleton one; 0: none. */
+static inline mw_ruby_value mw_ruby_class(mw_ruby_value v)
+{
+	return mw_ruby_word(v, 1);
+}
+
+/* The number of an internal object's type. */
+static inline unsigned mw_ruby_imemo(mw_ruby_value v)
+{
+	return mw_ruby_word(v, 0) >> 12 & 15;
+}
+
+#endif

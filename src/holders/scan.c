@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * scan.c - how each block is held.
+ *
+ * Blocks are found breadth-first, so each is held by the shortest way: first those that objects
+ * point to, then those that these blocks point to, and so on. Only then come libraries and stacks:
+ * what Ruby holds, too, is Ruby's. Then objects that aren't reached. What is left is held by nothing.
+ */
+#include "child.h"
+#include "ruby.h"
+
+struct scan {
+	struct mw_walk *w;
+	uint32_t *queue; /* blocks found */
+	uint32_t n, done; /* those before `done` are scanned themselves */
+	enum mw_held_by by;
+	enum mw_via via;
+	uint32_t from;
+};
+
+static void look_at(struct scan *s, uintptr_t word)
+{
+	struct mw_walk *w = s->w;
+	int64_t i = mw_ranges_find(&w->blocks_at, word);
+
+	if (i < 0 || w->via[i])
+		return;
+	w->via[i] = (uint8_t)s->via;
+	w->by[i] = (uint8_t)s->by;
+	w->from[i] = s->from;
+	s->queue[s->n++] = (uint32_t)i;
+}
+
+static void look_in(struct scan *s, uintptr_t from, uintptr_t to)
+{
+	for (; from + sizeof(uintptr_t) <= to; from += sizeof(uintptr_t))
+		look_at(s, *(const uintptr_t *)from);
+}
+
+/* What the blocks point to that were found since the last call, and what these point to. */
+static void follow(struct scan *s)
+{
+	s->via = MW_VIA_BLOCK;
+	while (s->done < s->n) {
+		const struct mw_block *b = &s->w->blocks[s->from = s->queue[s->done++]];
+
+		look_in(s, b->addr, b->addr + b->size);
+	}
+}
+
+static void scan_object(struct scan *s, uintptr_t object, uint32_t number, size_t size)
+{
+	enum { HEAD = 2 * sizeof(uintptr_t) }; /* flags and class */
+
+	s->via = MW_VIA_OBJECT;
+	s->from = number;
+	look_in(s, object + HEAD, object + size);
+}
+
+static void scan_reached(struct scan *s)
+{
+	struct mw_walk *w = s->w;
+
+	s->by = MW_HELD_RUBY;
+	for (uint32_t i = 0; i < w->n_reached; i++)
+		scan_object(s, w->queue[i], (uint32_t)mw_object_number(w, w->queue[i]),
+			    mw_object_size(w, w->queue[i]));
+	follow(s);
+}
+
+static void scan_areas(struct scan *s)
+{
+	struct mw_walk *w = s->w;
+
+	s->by = MW_HELD_NATIVE;
+	s->via = MW_VIA_AREA;
+	for (uint32_t i = 0; i < w->areas->n; i++) {
+		const struct mw_area *a = &w->areas->v[i];
+
+		s->from = i;
+		/* a library's data has several mappings */
+		for (size_t k = 0; k < w->n_mappings && w->mappings[k].start < a->end; k++) {
+			uintptr_t from = w->mappings[k].start, to = w->mappings[k].end;
+
+			look_in(s, a->start > from ? a->start : from, a->end < to ? a->end : to);
+		}
+	}
+	follow(s);
+}
+
+static void scan_garbage(struct scan *s)
+{
+	struct mw_walk *w = s->w;
+
+	s->by = MW_HELD_GARBAGE;
+	for (uint32_t i = 0; i < w->objects_at.n; i++) {
+		struct mw_range page = w->objects_at.at(w->objects_at.of, i);
+		uint32_t number = (uint32_t)mw_object_number(w, page.start);
+		size_t size = mw_object_size(w, page.start);
+
+		for (; page.start < page.end; page.start += size, number++)
+			if (!w->parent[number] && mw_ruby_is_object(page.start))
+				scan_object(s, page.start, number, size);
+	}
+	follow(s);
+}
+
+void mw_scan(struct mw_walk *w)
+{
+	struct scan s = { .w = w };
+
+	s.queue = mw_child_map(w, (size_t)w->n_blocks * sizeof(*s.queue) + 1);
+	scan_reached(&s);
+	scan_areas(&s);
+	scan_garbage(&s);
+}

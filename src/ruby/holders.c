@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * holders.c - Mwrap.holders.
+ *
+ * A result owner has the child while Ruby code may run, so an exception ends it.
+ */
+#include "ext.h"
+
+#include <string.h>
+
+#include <ruby/thread.h>
+
+static VALUE busy_error, unavailable_error;
+static ID id_holder, id_by, id_blocks, id_bytes, id_paths, id_path;
+
+struct question {
+	VALUE location; /* a frozen String, or nil */
+	struct mw_result_owner *hold;
+	struct mw_holders_child child;
+	struct mw_holders answer;
+	enum mw_holders_is is;
+	uint32_t stop; /* relaxed: by another thread */
+	bool ran;
+	char err[MW_HOLDERS_ERROR];
+};
+
+NORETURN(static void refuse(const struct question *q));
+static void refuse(const struct question *q)
+{
+	VALUE error = q->is == MW_HOLDERS_BUSY    ? busy_error :
+		      q->is == MW_HOLDERS_UNKNOWN ? unavailable_error :
+						    rb_eRuntimeError;
+
+	rb_raise(error, "%s", q->err);
+}
+
+/* --- which locations --------------------------------------------------------------- */
+
+/* With the option bt a line has a location for each chain of its callers. */
+static bool is_chain_of(const struct mw_row *r, const struct mw_row *line)
+{
+	return r->location_len > line->location_len + 3 &&
+	       !memcmp(r->location, line->location, line->location_len) &&
+	       !memcmp(r->location + line->location_len, " < ", 3);
+}
+
+/* The ids of the location, into hold->text; false: there is no such location. */
+static bool find_ids(struct mw_result_owner *hold, VALUE location)
+{
+	const struct mw_row *row;
+
+	mw_result_owner_read(hold, 0, false);
+	row = mw_location_find(hold->result.snapshot, RSTRING_PTR(location), (size_t)RSTRING_LEN(location));
+	if (!row)
+		return false;
+	mw_tracker->quiet_enter();
+	for (size_t i = 0; i < hold->result.snapshot->n; i++) {
+		const struct mw_row *r = &hold->result.snapshot->rows[i];
+
+		if (r == row || is_chain_of(r, row))
+			mw_buf_add(&hold->text, &r->id, sizeof(r->id));
+	}
+	mw_tracker->quiet_leave();
+	if (hold->text.failed)
+		mw_no_memory();
+	return true;
+}
+
+/* --- asking --------------------------------------------------------------------------- */
+
+static void *wait_for_child(void *p)
+{
+	struct question *q = p;
+
+	q->ran = true;
+	q->hold->of->quiet_enter();
+	q->is = mw_holders_end(&q->child, q->hold->of, &q->stop, &q->answer, q->err);
+	q->hold->of->quiet_leave();
+	return NULL;
+}
+
+static void interrupt(void *p)
+{
+	__atomic_store_n(&((struct question *)p)->stop, 1, __ATOMIC_RELAXED);
+}
+
+/* The child is hold's while Ruby code may run, and ours while it is waited for. */
+static void wait_without_gvl(struct question *q)
+{
+	do {
+		q->ran = false;
+		q->stop = 0;
+		q->child = q->hold->child;
+		rb_thread_call_without_gvl2(wait_for_child, q, interrupt, q);
+		if (q->ran)
+			q->hold->child = q->child;
+		if (!q->ran || q->is == MW_HOLDERS_AGAIN)
+			rb_thread_check_ints(); /* may raise */
+	} while (!q->ran || q->is == MW_HOLDERS_AGAIN);
+	q->hold->holders = q->answer;
+}
+
+static VALUE row_hash(const struct mw_holder *h)
+{
+	VALUE row = rb_hash_new(), path = rb_ary_new_capa((long)h->n_path);
+
+	for (size_t i = 0; i < h->n_path; i++)
+		rb_ary_push(path, mw_location_string(h->path[i], strlen(h->path[i])));
+	rb_hash_aset(row, ID2SYM(id_holder), mw_location_string(h->holder, strlen(h->holder)));
+	rb_hash_aset(row, ID2SYM(id_by), ID2SYM(rb_intern(mw_held_by_name(h->by))));
+	rb_hash_aset(row, ID2SYM(id_blocks), ULL2NUM(h->blocks));
+	rb_hash_aset(row, ID2SYM(id_bytes), ULL2NUM(h->bytes));
+	rb_hash_aset(row, ID2SYM(id_path), path);
+	rb_hash_aset(row, ID2SYM(id_paths), ULL2NUM(h->paths));
+	return row;
+}
+
+static VALUE rows_of(struct mw_result_owner *hold, void *arg)
+{
+	struct question *q = arg;
+	bool all = NIL_P(q->location);
+	VALUE rows = rb_ary_new();
+
+	q->hold = hold;
+	hold->of = mw_tracker;
+	if (!all && !find_ids(hold, q->location))
+		return rows;
+	hold->of->quiet_enter();
+	q->is = mw_holders_begin(&hold->child, hold->of,
+				 all ? NULL : (const uint32_t *)(void *)hold->text.p,
+				 hold->text.n / sizeof(uint32_t), q->err);
+	hold->of->quiet_leave();
+	if (q->is == MW_HOLDERS_OK)
+		wait_without_gvl(q);
+	if (q->is != MW_HOLDERS_OK)
+		refuse(q);
+	for (size_t i = 0; i < hold->holders.n; i++)
+		rb_ary_push(rows, row_hash(&hold->holders.rows[i]));
+	return rows;
+}
+
+/*
+ * call-seq: Mwrap.holders(location = nil) -> [{ holder:, by:, blocks:, bytes:, path:, paths: }, ...]
+ *
+ * Returns what holds the blocks that are live at +location+, a String as Mwrap[] takes it, the most
+ * blocks first. Without it: what holds all live blocks, the most bytes first.
+ *
+ * holder:: a frozen String: the class of the Ruby object that has them; what Ruby has for itself, such
+ *          as <tt>"(instruction sequence)"</tt>; a library's file name; <tt>"(thread stack)"</tt>;
+ *          <tt>"(nothing)"</tt>
+ * by::     +:ruby+, an object that Ruby's roots reach; +:native+, a library's variable or a thread's
+ *          stack; +:garbage+, an object that the next collection frees; +:nothing+: a native leak
+ * blocks:: their number
+ * bytes::  their bytes
+ * path::   an Array of frozen Strings, from the root to the holder: the path that most of these blocks
+ *          have. Empty for +:garbage+ and +:nothing+, and without +location+
+ * paths::  how many different paths there are: 0 if there are too many to tell, and without +location+
+ *
+ * A block is held by the object that points to it or to a block that leads to it. It counts once.
+ * Names of classes, variables and locations are shown, contents never.
+ *
+ *   Mwrap.holders("app.rb:7").first
+ *   # => { holder: "String", by: :ruby, blocks: 3000, bytes: 3_072_000,
+ *   #      path: ["vm", "Registry", "Hash", "Session.@body", "String"], paths: 1 }
+ *
+ * A forked child computes it, so Ruby's threads stand still for the fork only: some 10 ms for a
+ * million objects. The caller waits for half a second for a million objects, during which other threads
+ * run. No fork handler runs, and no Process.wait sees the child. About one block of a
+ * thousand counts as held because some word looks like its address. In a process that called
+ * Mwrap.start, blocks from before aren't known: what only they lead to counts as held by nothing.
+ *
+ * The Array is empty if nothing was allocated at +location+, and without the tracker.
+ *
+ * Raises TypeError if +location+ isn't a String; Mwrap::Objects::Busy while another call is under way;
+ * Mwrap::Objects::Unavailable if this Ruby lacks a function for it; NoMemoryError; and RuntimeError if
+ * the child can't be made, is killed, or has no answer within a minute.
+ */
+static VALUE mwrap_holders(int argc, VALUE *argv, VALUE mod)
+{
+	struct question q = { .location = Qnil };
+	VALUE rows;
+
+	rb_check_arity(argc, 0, 1);
+	if (argc && !NIL_P(argv[0])) {
+		VALUE location = argv[0];
+
+		StringValue(location);
+		q.location = rb_str_new_frozen(location); /* other threads run meanwhile */
+	}
+	if (mw_tracker == &mw_no_tracker)
+		return rb_ary_new();
+	rows = mw_with_result_owner_hushed(rows_of, &q);
+	RB_GC_GUARD(q.location);
+	return rows;
+}
+
+void mw_init_holders(void)
+{
+	VALUE mod = rb_define_module("Mwrap"), objects = rb_define_module_under(mod, "Objects");
+
+	busy_error = rb_define_class_under(objects, "Busy", rb_eStandardError);
+	unavailable_error = rb_define_class_under(objects, "Unavailable", rb_eStandardError);
+	rb_gc_register_mark_object(busy_error);
+	rb_gc_register_mark_object(unavailable_error);
+	id_holder = rb_intern("holder");
+	id_by = rb_intern("by");
+	id_blocks = rb_intern("blocks");
+	id_bytes = rb_intern("bytes");
+	id_paths = rb_intern("paths");
+	id_path = rb_intern("path");
+	rb_define_singleton_method(mod, "holders", mwrap_holders, -1);
+}
