@@ -41,6 +41,12 @@ void mw_without_gvl(void *(*work)(void *), void *arg);
 void mw_stats_read(struct mw_stats *);
 void mw_counters_reset(void);
 
+/* A search for holders. */
+struct mw_search {
+	struct mw_holders_child child; /* its pid is 0: none is under way */
+	struct mw_holders answer; /* its rows are NULL: none yet */
+};
+
 /* Owns results that Ruby code is using. */
 struct mw_result_owner {
 	const struct mw_api *of; /* the tracker that they are from; NULL: there are none */
@@ -49,8 +55,7 @@ struct mw_result_owner {
 	struct mw_buf text;
 	struct mw_heap_list heap; /* its heap is NULL: none */
 	struct mw_profile profile; /* its snapshot is NULL: none */
-	struct mw_holders_child child; /* its pid is 0: none */
-	struct mw_holders holders; /* its rows are NULL: none */
+	struct mw_search *search; /* NULL: none */
 	bool hushed; /* its block is in hush.c's count */
 };
 

@@ -90,14 +90,14 @@ static void wait_without_gvl(struct question *q)
 	do {
 		q->ran = false;
 		q->stop = 0;
-		q->child = q->hold->child;
+		q->child = q->hold->search->child;
 		rb_thread_call_without_gvl2(wait_for_child, q, interrupt, q);
 		if (q->ran)
-			q->hold->child = q->child;
+			q->hold->search->child = q->child;
 		if (!q->ran || q->is == MW_HOLDERS_AGAIN)
 			rb_thread_check_ints(); /* may raise */
 	} while (!q->ran || q->is == MW_HOLDERS_AGAIN);
-	q->hold->holders = q->answer;
+	q->hold->search->answer = q->answer;
 }
 
 static VALUE row_hash(const struct mw_holder *h)
@@ -126,16 +126,20 @@ static VALUE rows_of(struct mw_result_owner *hold, void *arg)
 	if (!all && !find_ids(hold, q->location))
 		return rows;
 	hold->of->quiet_enter();
-	q->is = mw_holders_begin(&hold->child, hold->of,
-				 all ? NULL : (const uint32_t *)(void *)hold->text.p,
-				 hold->text.n / sizeof(uint32_t), q->err);
+	hold->search = calloc(1, sizeof(*hold->search));
+	if (hold->search)
+		q->is = mw_holders_begin(&hold->search->child, hold->of,
+					 all ? NULL : (const uint32_t *)(void *)hold->text.p,
+					 hold->text.n / sizeof(uint32_t), q->err);
 	hold->of->quiet_leave();
+	if (!hold->search)
+		mw_no_memory();
 	if (q->is == MW_HOLDERS_OK)
 		wait_without_gvl(q);
 	if (q->is != MW_HOLDERS_OK)
 		refuse(q);
-	for (size_t i = 0; i < hold->holders.n; i++)
-		rb_ary_push(rows, row_hash(&hold->holders.rows[i]));
+	for (size_t i = 0; i < hold->search->answer.n; i++)
+		rb_ary_push(rows, row_hash(&hold->search->answer.rows[i]));
 	return rows;
 }
 
@@ -198,7 +202,9 @@ void mw_init_holders(void)
 {
 	VALUE mod = rb_define_module("Mwrap"), objects = rb_define_module_under(mod, "Objects");
 
+	/* Another thread is walking the heap, or searches for holders: two at a time are too many. */
 	busy_error = rb_define_class_under(objects, "Busy", rb_eStandardError);
+	/* This Ruby lacks the functions for it. */
 	unavailable_error = rb_define_class_under(objects, "Unavailable", rb_eStandardError);
 	rb_gc_register_mark_object(busy_error);
 	rb_gc_register_mark_object(unavailable_error);

@@ -56,8 +56,11 @@ void mw_result_owner_release(struct mw_result_owner *hold)
 	mw_buf_free(&h.text);
 	mw_heap_list_free(&h.heap, h.of);
 	mw_profile_free(&h.profile, h.of);
-	mw_holders_drop(&h.child);
-	mw_holders_free(&h.holders);
+	if (h.search) {
+		mw_holders_drop(&h.search->child);
+		mw_holders_free(&h.search->answer);
+		free(h.search);
+	}
 	h.of->quiet_leave();
 }
 

@@ -4,7 +4,7 @@
 require_relative "command"
 
 module Mwrap
-  module Ctl
+  module Ctl # :nodoc: all
     # What SOCKET may be, in every command
     SOCKET = [
       ["PATH", "a Unix socket, or the directory of socket_dir"],
