@@ -7,12 +7,16 @@
 #	                   ~/.local/share/bash-completion/completions/mwrapctl
 
 # begin: made by `make doc`
-_mwrapctl_commands='flame check'
-_mwrapctl_no_files=' '
+_mwrapctl_commands='flame check ps snap diff score'
+_mwrapctl_no_files=' ps '
 _mwrapctl_options() {
 	case $1 in
 	flame) echo '--output -o --by --location --invert --format --pid --all --token-file --help' ;;
 	check) echo '--warmup --rounds --native --suppressions --json --help' ;;
+	ps) echo '--count -n --json --text --token-file --help' ;;
+	snap) echo '--mark --pid --all --token-file --help' ;;
+	diff) echo '--per --sort --count -n --fail-above --json --text --pid --all --token-file --help' ;;
+	score) echo '--x --count -n --fail-above --json --text --pid --all --token-file --help' ;;
 	esac
 }
 # Prints the words that may follow an option. Fails if the option takes no value.
@@ -27,6 +31,22 @@ _mwrapctl_values() {
 	'check --warmup') : ;;
 	'check --rounds') : ;;
 	'check --suppressions') compgen -f -- "$3" ;;
+	'ps --count' | 'ps -n') : ;;
+	'ps --token-file') compgen -f -- "$3" ;;
+	'snap --mark') : ;;
+	'snap --pid') : ;;
+	'snap --token-file') compgen -f -- "$3" ;;
+	'diff --per') : ;;
+	'diff --sort') compgen -W 'score growth blocks live location' -- "$3" ;;
+	'diff --count' | 'diff -n') : ;;
+	'diff --fail-above') : ;;
+	'diff --pid') : ;;
+	'diff --token-file') compgen -f -- "$3" ;;
+	'score --x') : ;;
+	'score --count' | 'score -n') : ;;
+	'score --fail-above') : ;;
+	'score --pid') : ;;
+	'score --token-file') compgen -f -- "$3" ;;
 	*) return 1 ;;
 	esac
 	return 0

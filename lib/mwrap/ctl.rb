@@ -10,6 +10,14 @@ module Mwrap
   module Ctl # :nodoc: all
     # One line on stderr, and the status to exit with.
     class Failure < StandardError
+      attr_reader :code
+
+      # code: the status that a server answered, if it did
+      def initialize(message, code: nil)
+        super(message)
+        @code = code
+      end
+
       def status = 1
     end
 

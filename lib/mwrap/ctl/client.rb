@@ -36,11 +36,14 @@ module Mwrap
       attr_reader :at
 
       # For SOCKET and the options of OF_A_SERVER.
-      def self.of(socket, given)
+      # seconds: how long it waits for an answer
+      def self.of(socket, given, seconds: READ_SECONDS)
         raise Usage, "--pid and --all: exclude each other: give one of them" if given["pid"] && given["all"]
-        at = Endpoint.find(socket, given["all"] ? "all" : given["pid"]&.to_s)
-        new(at, token(given["token-file"], at.token_file))
+        open(Endpoint.find(socket, given["all"] ? "all" : given["pid"]&.to_s), given["token-file"], seconds: seconds)
       end
+
+      # token_file: nil for that of the process, if it is known
+      def self.open(at, token_file, seconds: READ_SECONDS) = new(at, token(token_file, at.token_file), seconds: seconds)
 
       # The first line of a file. named: nil or the one that must be there; found: the one of the process.
       def self.token(named, found)
@@ -53,13 +56,17 @@ module Mwrap
       end
       private_class_method :token
 
-      def initialize(endpoint, token)
+      def initialize(endpoint, token, seconds: READ_SECONDS)
         @at = endpoint
         @token = token
+        @seconds = seconds
       end
 
       # The bytes of a page. path: below the process, or below all of them
       def get(path) = ask(@at.base + @at.member + path)
+
+      # The bytes that it answers to a POST
+      def post(path) = ask(@at.base + @at.member + path, Net::HTTP::Post)
 
       # JSON that must be an object. Its text is kept, as UTF-8, by `text` if that is given.
       def json(path, text = +"")
@@ -87,20 +94,21 @@ module Mwrap
       def http
         http = @at.path ? UnixHTTP.at(@at.path) : Net::HTTP.new(@at.host, @at.port)
         http.use_ssl = true if @at.ssl
-        http.open_timeout = OPEN_SECONDS
-        http.read_timeout = READ_SECONDS
+        http.open_timeout = [OPEN_SECONDS, @seconds].min
+        http.read_timeout = @seconds
         http.max_retries = 0
         http
       end
 
-      def ask(target)
-        request = Net::HTTP::Get.new(target)
+      def ask(target, method = Net::HTTP::Get)
+        request = method.new(target)
+        request.body = "" if method::REQUEST_HAS_BODY
         request["Host"] = "localhost" if @at.path
         request.basic_auth(*@at.login) if @at.login
         request["Authorization"] = "Bearer #{@token}" if @token
         answer(http.start { |h| h.request(request) })
       rescue Net::OpenTimeout, Net::ReadTimeout, Net::WriteTimeout
-        raise Failure, "#{@at.name}: no answer within #{READ_SECONDS} seconds: see whether its process is stopped"
+        raise Failure.new("#{@at.name}: no answer within #{@seconds} seconds: see whether its process is stopped", code: 408)
       rescue SystemCallError => e
         raise Failure, "#{@at.name}: #{problem(e)}"
       rescue SocketError => e
@@ -126,11 +134,11 @@ module Mwrap
         case response
         when Net::HTTPOK then response.body
         when Net::HTTPUnauthorized
-          raise Failure, "#{@at.name}: wants #{@token ? "another token" : "a token"}: give the right file by --token-file"
+          raise Failure.new("#{@at.name}: wants #{@token ? "another token" : "a token"}: give the right file by --token-file", code: 401)
         when Net::HTTPRedirection
           raise Failure, "#{@at.name}: moved: name #{shown(response["Location"].to_s)}"
         else
-          raise Failure, "#{@at.name}: status #{response.code}: #{reason(response)}"
+          raise Failure.new("#{@at.name}: status #{response.code}: #{reason(response)}", code: response.code.to_i)
         end
       end
 

@@ -2,6 +2,7 @@
 # frozen_string_literal: true
 
 require_relative "command"
+require_relative "difference"
 
 module Mwrap
   module Ctl # :nodoc: all
@@ -22,6 +23,16 @@ module Mwrap
     TOKEN_FILE = Option.new(name: "token-file", value: "FILE", help: "its first line is the token that the server wants",
                             manual: "The first line of FILE is the token that the server wants. For a process that is named by its PID the default is the file in its MWRAP.").freeze
     OF_A_SERVER = [ONE_OF_FAMILY, ALL_OF_FAMILY, TOKEN_FILE].freeze
+
+    AS_JSON = Option.new(name: "json", help: "for programs",
+                         manual: "Writes JSON, for programs.").freeze
+    AS_TEXT = Option.new(name: "text", help: "aligned columns, also into a pipe, which gets TSV else",
+                         manual: "Writes aligned columns, also into a pipe. Without this option a terminal gets them, and a pipe gets TSV with exact numbers.").freeze
+    ROWS = Option.new(name: "count", letter: "n", value: "N", type: :count, help: "the first N rows; 30 on a terminal, else all",
+                      manual: "Writes the first N rows. The default is 30 on a terminal, else all of them.").freeze
+    FAIL_ABOVE = Option.new(name: "fail-above", value: "SCORE", type: :number, help: "exit 1 if a location has a higher score",
+                            manual: "Exits with 1 if a location has a score above SCORE.").freeze
+    A_MOMENT = "FILE of snap, SOCKET for now, or SOCKET@MARK; - is stdin"
 
     # The one list of commands: the help, doc/mwrapctl.1 and the completions are made from it.
     COMMANDS = [
@@ -78,6 +89,79 @@ module Mwrap
         action: lambda do |(script), given|
           require_relative "check"
           Check.new(script, given).run
+        end
+      ),
+      Command.new(
+        name: "ps", arguments: "",
+        summary: "list the processes that are tracked, and what they hold",
+        about: <<~TEXT,
+          Lists the processes of this machine in which the tracker is, as far as this user
+          may look at them. Those that have a server are asked what is live in them.
+        TEXT
+        forms: {},
+        options: [ROWS, AS_JSON, AS_TEXT, TOKEN_FILE],
+        action: lambda do |_, given|
+          require_relative "ps"
+          Ps.new(given).run
+        end
+      ),
+      Command.new(
+        name: "snap", arguments: "SOCKET FILE",
+        summary: "write the table of a process as a file, to compare it later",
+        about: <<~TEXT,
+          Writes what each location has allocated and holds at this moment, as TSV with a
+          comment line on top. The file appears whole or not at all. With --mark the
+          process keeps the moment, too.
+        TEXT
+        forms: { "SOCKET" => SOCKET, "FILE" => "the file, which is replaced if it is there; - is stdout" },
+        options: [
+          Option.new(name: "mark", value: "NAME", help: "also set a mark of this name in the process",
+                     manual: "Also sets a mark of this name in the process: see diff."),
+          *OF_A_SERVER
+        ],
+        action: lambda do |(socket, file), given|
+          require_relative "snap"
+          Snap.new(socket, file, given).run
+        end
+      ),
+      Command.new(
+        name: "diff", arguments: "A B",
+        summary: "say what grew between two moments: files, processes, marks",
+        about: <<~TEXT,
+          Compares what is live at two moments, in any mix of files, processes and marks.
+          A reset between them doesn't matter. Native locations are compared by module and
+          offset. The score puts what looks like a leak first, and noise last.
+        TEXT
+        forms: { "A" => "before: #{A_MOMENT}", "B" => "after: the same", "SOCKET" => SOCKET },
+        options: [
+          Option.new(name: "per", value: "N", type: :count, help: "N requests lay between: also divide by N",
+                     manual: "N requests lay between the two moments. Also writes bytes and blocks for each of them. A location with a whole number of blocks for each gets a high score, others a low one."),
+          Option.new(name: "sort", value: Difference::SORTS.keys.join("|"), help: "the default is score",
+                     manual: "The order of the rows: by `score`, by `growth` in bytes or in `blocks`, by what is `live` in B, or by `location`. The default is `score`."),
+          ROWS, FAIL_ABOVE, AS_JSON, AS_TEXT, *OF_A_SERVER
+        ],
+        action: lambda do |(from, to), given|
+          require_relative "diff"
+          Diff.new(from, to, given).run
+        end
+      ),
+      Command.new(
+        name: "score", arguments: "SNAPSHOT...",
+        summary: "say what grows steadily over three moments or more",
+        about: <<~TEXT,
+          Says which locations grow in proportion to requests or to time. The score is high
+          if nearly each value is larger than those before it, if they are on a straight
+          line, and if the second half grows as much as the first.
+        TEXT
+        forms: { "SNAPSHOT" => "three or more, in their order: #{A_MOMENT}", "SOCKET" => SOCKET },
+        options: [
+          Option.new(name: "x", value: "X,...", type: :numbers, help: "requests before each; the default is its time",
+                     manual: "A number for each snapshot, such as the requests that were served before it. The default is its time, or its place if one has none."),
+          ROWS, FAIL_ABOVE, AS_JSON, AS_TEXT, *OF_A_SERVER
+        ],
+        action: lambda do |snapshots, given|
+          require_relative "score"
+          Score.new(snapshots, given).run
         end
       )
     ].freeze

@@ -26,6 +26,19 @@ module Mwrap
           raise Failure, "#{text}: no such socket: name the one that MWRAP has, a PID or HOST:PORT"
       end
 
+      # The options in MWRAP of a process, as src/options/options.c takes it apart. pid: text
+      def options(pid)
+        text = File.binread("/proc/#{pid}/environ").split("\0").filter_map { |s| s[/\AMWRAP=(.*)/mn, 1] }.first.to_s
+        text.scan(/(?:\\.|[^,\\]|\\\z)+/mn).to_h do |item|
+          key, value = item.split(":", 2)
+          value = value.to_s.gsub(/\\(.)/mn) { $1 }.gsub(/%([p%])/n) { $1 == "p" ? pid : "%" }
+          [key, value]
+        end
+      end
+
+      # A path as a process has it
+      def inside(pid, path) = path.start_with?("/") ? path : File.join("/proc/#{pid}/cwd", path)
+
       private
 
       def at(name, member, **rest) = new(name: name, base: "", member: member ? "/#{member}" : "", **rest)
@@ -114,21 +127,13 @@ module Mwrap
         found
       end
 
-      # MWRAP of a process, as src/options/options.c takes it apart
       def environment(pid)
-        text = File.binread("/proc/#{pid}/environ").split("\0").filter_map { |s| s[/\AMWRAP=(.*)/mn, 1] }.first.to_s
-        text.scan(/(?:\\.|[^,\\]|\\\z)+/mn).to_h do |item|
-          key, value = item.split(":", 2)
-          value = value.to_s.gsub(/\\(.)/mn) { $1 }.gsub(/%([p%])/n) { $1 == "p" ? pid : "%" }
-          [key, value]
-        end
+        options(pid)
       rescue Errno::ENOENT, Errno::ESRCH
         raise Failure, "process #{pid}: no such process: name a socket, a PID or HOST:PORT"
       rescue Errno::EACCES
         raise Failure, "process #{pid}: permission denied: run mwrapctl as its user"
       end
-
-      def inside(pid, path) = path.start_with?("/") ? path : File.join("/proc/#{pid}/cwd", path)
     end
   end
 end

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+module Mwrap
+  module Ctl
+    # What changed between two Snapshots, by location.
+    #
+    # confidence, from 0 to 1: how much the growth of a location looks like a leak. It is the product of
+    # signs that noise lacks:
+    #
+    # many::    n/(n+8) for n more blocks: a table that is resized is one block.
+    # above::   n/(n+2√m) if m blocks were there: that is how far a population that comes and goes moves.
+    # alike::   the new blocks are as large as those that were there.
+    # kept::    of the blocks allocated meanwhile, the share that lives; only if both snapshots are of one
+    #           process without a reset between them.
+    # whole::   n is a whole multiple of the requests (per), within 2 %. Without their number: another location
+    #           has as many more blocks, which happens if one request leaves blocks at several lines.
+    #
+    # score is confidence × log2(1 + bytes): size counts, but confidence counts more.
+    class Difference # :nodoc: all
+      Row = Struct.new(:location, :growth, :growth_blocks, :from_bytes, :to_bytes, :from_blocks, :to_blocks, :allocations, :confidence, :score)
+      LEAST = 8 # blocks, from which on equal numbers are a sign
+
+      attr_reader :rows, :growth, :growth_blocks
+
+      # per: how many requests were served between the two, nil if that isn't known
+      def initialize(from, to, per = nil)
+        @per = per
+        continues = to.continues?(from)
+        @rows = (from.rows.keys | to.rows.keys).filter_map { |location| row(location, from.rows[location], to.rows[location], continues) }
+        @alike = @rows.map(&:growth_blocks).tally
+        @rows.each do |r|
+          r.confidence = confidence(r)
+          r.score = r.confidence * Math.log2(1 + [r.growth, 0].max)
+        end
+        @growth = to.live_bytes - from.live_bytes
+        @growth_blocks = to.live - from.live
+      end
+
+      SORTS = { "score" => ->(r) { [-r.score, -r.growth] }, "growth" => ->(r) { [-r.growth] }, "blocks" => ->(r) { [-r.growth_blocks] },
+                "live" => ->(r) { [-r.to_bytes] }, "location" => ->(_) { [] } }.freeze
+
+      # Ties are ordered by location.
+      def sorted(by) = @rows.sort_by { |r| [*SORTS.fetch(by).call(r), r.location] }
+
+      private
+
+      def row(location, a, b, continues)
+        growth = b.live_bytes - a.live_bytes
+        blocks = b.live - a.live
+        return if growth.zero? && blocks.zero?
+        # a location that isn't in the first one has counted from 0
+        allocations = b.allocations - a.allocations.to_i if continues && b.allocations && (a.allocations || a.equal?(Snapshot::NONE))
+        Row.new(location, growth, blocks, a.live_bytes, b.live_bytes, a.live, b.live, allocations)
+      end
+
+      def confidence(r)
+        n = r.growth_blocks
+        return 0.0 unless n.positive? && r.growth.positive?
+        many = n / (n + 8.0)
+        above = n / (n + 2 * Math.sqrt(r.from_blocks))
+        many * above * alike(r) * kept(r) * whole(n)
+      end
+
+      def alike(r)
+        return 1.0 if r.from_blocks < LEAST || r.from_bytes.zero?
+        ratio = (r.growth / r.growth_blocks.to_f) / (r.from_bytes / r.from_blocks.to_f)
+        [[ratio, 1 / ratio].min, 0.25].max
+      end
+
+      def kept(r)
+        return 1.0 unless r.allocations&.positive?
+        0.25 + 0.75 * [r.growth_blocks / r.allocations.to_f, 1.0].min
+      end
+
+      def whole(n)
+        return n >= LEAST && @alike[n] > 1 ? 1.0 : 0.6 unless @per
+        return 1.0 if multiple?(n, @per)
+        n >= LEAST && n < @per && multiple?(@per, n) ? 0.5 : 0.15
+      end
+
+      # Is n a whole number of times `of`, within 2 % of it and one block?
+      def multiple?(n, of)
+        times = (n / of.to_f).round
+        times >= 1 && (n - times * of).abs <= [1, 0.02 * of].max
+      end
+    end
+  end
+end

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+require_relative "client"
+require_relative "output"
+require_relative "snapshot"
+
+module Mwrap
+  module Ctl
+    # What a person compares: FILE, SOCKET for now, or SOCKET@MARK.
+    module Moment # :nodoc: all
+      module_function
+
+      # A Snapshot. given: options of OF_A_SERVER, for what isn't a file.
+      def read(text, given)
+        Output.busy("reading #{text}") do
+          next Snapshot.read(text) if text == "-" || file?(text)
+          socket, mark = split(text)
+          Snapshot.ask(Client.of(socket, given), mark)
+        end
+      end
+
+      # Anything that isn't a server's
+      def file?(path)
+        stat = File.stat(path)
+        !stat.socket? && !stat.directory?
+      rescue SystemCallError, ArgumentError
+        false
+      end
+
+      # [SOCKET, MARK or nil]. A path may have an "@" in it, and a mark, too: the first one behind a
+      # path that is there divides them, else the first one. In a URL it is the first one of the path.
+      def split(text)
+        return [text, nil] if !text.include?("@") || File.exist?(text)
+        from = text[%r{\Ahttps?://[^/]*}i]&.size || 0
+        at = (from...text.size).select { |i| text[i] == "@" }
+        cut = (at.find { |i| File.exist?(text[0, i]) } if from.zero?) || at[0] or return [text, nil]
+        socket, mark = text[0, cut], text[cut + 1..]
+        raise Usage, "#{text}: no mark behind the @: write SOCKET@NAME" if mark.empty?
+        [socket, (mark unless mark == "now")]
+      end
+    end
+  end
+end

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+require_relative "moment"
+require_relative "series"
+
+module Mwrap
+  module Ctl
+    # mwrapctl score: which locations grow with requests, or with time, over several snapshots.
+    class Score # :nodoc: all
+      Column = Listing::Column
+      LEAST = 3 # snapshots; two points are always on a line
+
+      def initialize(names, given)
+        @names = names
+        @given = given
+      end
+
+      def run
+        raise Usage, "SNAPSHOT: #{@names.size} given: name #{LEAST} or more" if @names.size < LEAST
+        raise Usage, "--x: #{@given["x"].size} numbers for #{@names.size} snapshots: give one for each" if @given["x"] && @given["x"].size != @names.size
+        raise Usage, "--x: does not rise: give the snapshots in their order" if @given["x"] && !rises?(@given["x"])
+        @snapshots = @names.map { |name| Moment.read(name, @given) }
+        choose_x
+        rows = series.sort_by { |location, s, _| [-s.score, -s.growth, location] }
+        Listing.new(columns, rows.map { |row| cells(*row) }, facts: facts, extra: extra, limit: @given["count"], empty: "Nothing changed.").print(@given)
+        limit = @given["fail-above"]
+        :found if limit && rows.any? { |_, s| s.score > limit }
+      end
+
+      private
+
+      # --x, else the times of the snapshots, else their numbers. unit: what the slope is of
+      def choose_x
+        times = @snapshots.map(&:unix)
+        if @given["x"]
+          @xs, @unit = @given["x"], "x"
+        elsif times.none?(&:nil?) && rises?(times)
+          @xs, @unit = times.map { |t| (t - times[0]) / 60 }, "minute"
+        else
+          @xs, @unit = (0...@snapshots.size).to_a, "snapshot"
+        end
+      end
+
+      def rises?(numbers) = numbers.each_cons(2).all? { |a, b| a < b }
+
+      # [location, Series, blocks] of each that changed
+      def series
+        @snapshots.flat_map { |s| s.rows.keys }.uniq.filter_map do |location|
+          rows = @snapshots.map { |s| s.rows[location] }
+          bytes = rows.map(&:live_bytes)
+          [location, Series.new(@xs, bytes), bytes, rows[-1].live] if bytes.uniq.size > 1
+        end
+      end
+
+      def columns
+        [Column.new("score", "SCORE", :score), Column.new("confidence", nil, :score), Column.new("tau", "TAU", :score), Column.new("r2", "R2", :score), Column.new("late", "LATE", :score),
+         Column.new("growth", "GROWTH", :growth), Column.new("slope", "PER #{@unit.upcase}", :growth),
+         Column.new("live_bytes", "LIVE", :bytes), Column.new("live", "BLOCKS", :count), Column.new("values", "CURVE", :series), Column.new("location", "LOCATION", :text)]
+      end
+
+      def cells(location, series, bytes, live)
+        [series.score.round(4), series.confidence.round(4), series.tau.round(4), series.r2.round(4), series.late.round(4), series.growth, series.slope.round(3), bytes[-1], live, bytes, location]
+      end
+
+      def facts
+        bytes = @snapshots.map(&:live_bytes)
+        ["#{@snapshots.size} snapshots, by #{@unit == "x" ? "the given x" : @unit}: live #{Text.bytes(bytes[0])} to #{Text.bytes(bytes[-1])}  #{Text.spark(bytes, Output.bars)}"]
+      end
+
+      def extra = { "snapshots" => @snapshots.map { |s| Text.utf8(s.name) }, "x" => @xs, "unit" => @unit, "live_bytes" => @snapshots.map(&:live_bytes) }
+    end
+  end
+end

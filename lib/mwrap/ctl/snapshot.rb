@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+require "stringio"
+require "uri"
+require_relative "text"
+
+module Mwrap
+  module Ctl
+    # The table of one moment: of a file, a server or a mark. The form is the TSV of /snapshot.tsv: a
+    # comment line with fields NAME=VALUE, a line of columns, and a row for each location. Exit dumps
+    # and /each/0.tsv lack the comment. A file that several processes appended to is their sum.
+    class Snapshot # :nodoc: all
+      # Counts are nil where the form doesn't have them.
+      Row = Struct.new(:live_bytes, :live, :total, :allocations, :frees, :growth)
+      NONE = Row.new(0, 0, nil, nil, nil, nil).freeze
+      COLUMNS = %w[live_bytes live total allocations frees growth].freeze
+      LINE_MAX = 1 << 20 # a location may have 70,000 characters
+      ADDRESS = / \[0x\h+\]\z/ # of a native location, which differs between processes
+      NUMBER = /\A-?\d{1,20}\z/
+
+      attr_reader :name, :head, :rows
+
+      class << self
+        # A regular file or a pipe; "-" is stdin.
+        def read(path)
+          return new(path, $stdin.binmode, "stdin") if path == "-"
+          File.open(path, "rb") { |f| new(path, f) }
+        rescue SystemCallError => e
+          raise Failure, "#{path}: #{Executable.reason(e)}"
+        end
+
+        # Of a server now, or at its mark
+        def ask(client, mark = nil) = new([client.at.name, *mark].join("@"), StringIO.new(text(client, mark)))
+
+        # The text of one, also from a server that doesn't have the route
+        def text(client, mark = nil)
+          client.get("/snapshot.tsv#{"?#{URI.encode_www_form("mark" => mark)}" if mark}")
+        rescue Failure => e
+          raise unless e.code == 404
+          raise marks(client, mark, e) if mark
+          head(client) + client.get("/each/0.tsv")
+        end
+
+        private
+
+        def marks(client, mark, error)
+          names = Array(client.json("/marks.json")["marks"]).filter_map { |m| m["name"] if m.is_a?(Hash) }
+          known = names.empty? ? "it has none" : "it has #{names.last(5).join(", ")}"
+          Failure.new("#{client.at.name}: no mark #{mark}: #{Text.clean(known).b}")
+        rescue Failure
+          error
+        end
+
+        def head(client)
+          s = client.json("/stats.json")
+          at = Time.now
+          fields = { "mwrap" => s["version"], "mark" => "", "time" => at.utc.strftime("%Y-%m-%dT%H:%M:%S.%LZ"), "unix" => format("%.3f", at.to_f),
+                     "uptime" => s["uptime"], "pid" => s["pid"], "rss" => s["rss_bytes"], "live_bytes" => s["live_bytes"], "live" => s["live"],
+                     "resets" => s["resets"], "start" => client.json("/verdict.json")["start"] }
+          Snapshot.head_line(fields)
+        rescue Failure => e
+          raise unless e.code == 404 # of all processes
+          Snapshot.head_line({ "time" => Time.now.utc.strftime("%Y-%m-%dT%H:%M:%S.%LZ"), "unix" => format("%.3f", Time.now.to_f) })
+        end
+      end
+
+      # A comment line; what isn't known is left out.
+      def self.head_line(fields)
+        "# #{fields.compact.map { |k, v| "#{k}=#{v.to_s.b.gsub(/[^A-Za-z0-9\-._~:]/n) { |c| format("%%%02X", c.ord) }}" }.join(" ")}\n"
+      end
+
+      # io: at the beginning of the text; name: as messages say it
+      def initialize(name, io, shown = name)
+        @name = name
+        @shown = shown
+        @head = {}
+        @rows = Hash.new(NONE)
+        @count = 0
+        @line = 0
+        read(io)
+        raise Failure, "#{@shown}: no snapshot: write one with mwrapctl snap SOCKET FILE" unless @columns
+        cut_off if (want = number("rows")) && want != @count
+      end
+
+      # Numbers of the head; nil if it doesn't have them
+      def number(field) = (@head[field].to_s.match?(/\A\d{1,19}\z/) ? @head[field].to_i : nil)
+      def unix = @head["unix"].to_s[/\A\d{1,12}(\.\d{1,9})?\z/]&.to_f
+      def pid = number("pid")
+      def rss = number("rss")
+      def mark = @head["mark"].to_s
+
+      # The same counters count on: neither another process nor a reset lies between.
+      def continues?(other) = !@head["start"].to_s.empty? && @head.values_at("start", "resets") == other.head.values_at("start", "resets")
+
+      def live_bytes = @rows.each_value.sum(&:live_bytes)
+      def live = @rows.each_value.sum(&:live)
+
+      private
+
+      def read(io)
+        while (line = io.gets("\n", LINE_MAX))
+          @line += 1
+          line.end_with?("\n") or cut_off
+          line = line.b.chomp
+          if line.start_with?("# ") then take_head(line)
+          elsif header?(fields = line.split("\t", -1)) then @columns = fields
+          elsif @columns.nil? then return
+          else take(fields)
+          end
+        end
+      rescue SystemCallError, IOError => e
+        raise Failure, "#{@shown}: #{e.is_a?(SystemCallError) ? Executable.reason(e) : "unreadable"}"
+      end
+
+      def take_head(line)
+        return unless @head.empty?
+        @head = line.delete_prefix("# ").split(" ").filter_map do |field|
+          key, value = field.split("=", 2)
+          [key, value.gsub(/%(\h\h)/n) { $1.hex.chr }] if value
+        end.to_h
+      end
+
+      def header?(fields)
+        return false unless fields[0].match?(/\A[a-z_]+\z/) && (%w[live_bytes live location] - fields).empty? && fields.uniq.size == fields.size
+        @at = [*COLUMNS.map { |c| fields.index(c) }, fields.index("location")]
+        true
+      end
+
+      def take(fields)
+        fields.size == @columns.size or wrong
+        values = @at[0..-2].map { |i| i && value(fields[i]) }
+        values[0] && values[1] && values[0] >= 0 && values[1] >= 0 or wrong
+        @count += 1
+        add(Text.unescape(fields[@at[-1]]).sub(ADDRESS, ""), values)
+      end
+
+      def value(text)
+        return if text.empty?
+        text.match?(NUMBER) ? text.to_i : wrong
+      end
+
+      # Rows of one location are one: native ones by module and offset, and those of several processes.
+      def add(location, values)
+        old = @rows.key?(location) ? @rows[location] : nil
+        @rows[location] = Row.new(*(old ? old.to_a.zip(values).map { |a, b| a && b && a + b } : values))
+      end
+
+      def cut_off = raise(Failure, "#{@shown}: cut off behind line #{@line}: write it again")
+      def wrong = raise(Failure, "#{@shown}: no snapshot from line #{@line} on: write it again")
+    end
+  end
+end
