@@ -7,7 +7,7 @@
 #	                   ~/.local/share/bash-completion/completions/mwrapctl
 
 # begin: made by `make doc`
-_mwrapctl_commands='flame check ps snap diff score'
+_mwrapctl_commands='flame check ps snap report diff score'
 _mwrapctl_no_files=' ps '
 _mwrapctl_options() {
 	case $1 in
@@ -15,6 +15,7 @@ _mwrapctl_options() {
 	check) echo '--warmup --rounds --native --suppressions --json --help' ;;
 	ps) echo '--count -n --json --text --token-file --help' ;;
 	snap) echo '--mark --pid --all --token-file --help' ;;
+	report) echo '--html --output -o --count -n --json --text --pid --all --token-file --help' ;;
 	diff) echo '--per --sort --count -n --fail-above --json --text --pid --all --token-file --help' ;;
 	score) echo '--x --count -n --fail-above --json --text --pid --all --token-file --help' ;;
 	esac
@@ -36,6 +37,10 @@ _mwrapctl_values() {
 	'snap --mark') : ;;
 	'snap --pid') : ;;
 	'snap --token-file') compgen -f -- "$3" ;;
+	'report --output' | 'report -o') compgen -f -- "$3" ;;
+	'report --count' | 'report -n') : ;;
+	'report --pid') : ;;
+	'report --token-file') compgen -f -- "$3" ;;
 	'diff --per') : ;;
 	'diff --sort') compgen -W 'score growth blocks live location' -- "$3" ;;
 	'diff --count' | 'diff -n') : ;;

@@ -125,6 +125,27 @@ module Mwrap
         end
       ),
       Command.new(
+        name: "report", arguments: "SOURCE",
+        summary: "say what a process holds, as text or as one page",
+        about: <<~TEXT,
+          Says what is live at one moment, by file and by line. For a running process it
+          begins with the verdict: what grows, since when and why. With --html it is a page
+          that needs no server, no network and no scripts.
+        TEXT
+        forms: { "SOURCE" => A_MOMENT, "SOCKET" => SOCKET },
+        options: [
+          Option.new(name: "html", help: "a page, as one file",
+                     manual: "Writes a page, as one file. It follows the light or dark scheme of the system."),
+          Option.new(name: "output", letter: "o", value: "FILE", help: "where the page goes; - is stdout",
+                     manual: "Writes the page to FILE, and replaces it if it is there. `-` is stdout. Without this option the page goes to stdout, unless that is a terminal."),
+          ROWS, AS_JSON, AS_TEXT, *OF_A_SERVER
+        ],
+        action: lambda do |(source), given|
+          require_relative "report"
+          Report.new(source, given).run
+        end
+      ),
+      Command.new(
         name: "diff", arguments: "A B",
         summary: "say what grew between two moments: files, processes, marks",
         about: <<~TEXT,
