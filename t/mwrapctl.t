@@ -7,6 +7,7 @@
 require_relative "lib/access"
 require_relative "lib/racked"
 require_relative "lib/go_pprof"
+require_relative "lib/runs_ctl"
 require_relative "lib/two_callers"
 require "io/console"
 require "pty"
@@ -14,8 +15,8 @@ require "zlib"
 
 module MwrapctlTest
   include TwoCallers
+  include RunsCtl
 
-  CTL = File.join(MwrapTest::ROOT, "bin/mwrapctl")
   # Two methods call its line, one four times as often as the other.
   APP = TwoCallers::METHODS + <<~RUBY
     GC.start
@@ -25,15 +26,7 @@ module MwrapctlTest
     $stdin.gets
   RUBY
 
-  def ctl(*args, **rest) = run_command(MwrapTest::RUBY, CTL, *args, **rest)
-
   def start(*options, **rest) = served_ruby(APP, options: ["stacks:64k", *options], **rest).tap { |app| assert_equal "ready", app.hear }
-
-  # It wrote what is asked for, and nothing to stderr.
-  def assert_written(run)
-    assert_success run
-    assert_equal "", run.stderr
-  end
 
   # What `mwrapctl flame ...` writes as JSON
   def tree(*args, **rest)
@@ -46,12 +39,6 @@ module MwrapctlTest
   def value_of(tree, method)
     i = tree["frame"].index { |f| f >= 0 && tree["names"][tree["frames"][f][0]].match?(/(\A|#)#{method}\z/) }
     i ? tree["value"][i] : 0
-  end
-
-  def assert_refused(run, message, status = 1)
-    assert_equal "", run.stdout
-    message.is_a?(Regexp) ? assert_match(/\Amwrapctl: #{message}\n\z/, run.stderr) : assert_equal("mwrapctl: #{message}\n", run.stderr)
-    assert_equal status, run.status.exitstatus
   end
 end
 

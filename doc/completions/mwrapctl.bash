@@ -7,13 +7,14 @@
 #	                   ~/.local/share/bash-completion/completions/mwrapctl
 
 # begin: made by `make doc`
-_mwrapctl_commands='flame check ps snap report diff score'
+_mwrapctl_commands='flame check ps top snap report diff score'
 _mwrapctl_no_files=' ps '
 _mwrapctl_options() {
 	case $1 in
 	flame) echo '--output -o --by --location --invert --format --pid --all --token-file --help' ;;
 	check) echo '--warmup --rounds --native --suppressions --json --help' ;;
 	ps) echo '--count -n --json --text --token-file --help' ;;
+	top) echo '--interval --once --count -n --pid --all --token-file --help' ;;
 	snap) echo '--mark --pid --all --token-file --help' ;;
 	report) echo '--html --output -o --count -n --json --text --pid --all --token-file --help' ;;
 	diff) echo '--per --sort --count -n --fail-above --json --text --pid --all --token-file --help' ;;
@@ -34,6 +35,10 @@ _mwrapctl_values() {
 	'check --suppressions') compgen -f -- "$3" ;;
 	'ps --count' | 'ps -n') : ;;
 	'ps --token-file') compgen -f -- "$3" ;;
+	'top --interval') : ;;
+	'top --count' | 'top -n') : ;;
+	'top --pid') : ;;
+	'top --token-file') compgen -f -- "$3" ;;
 	'snap --mark') : ;;
 	'snap --pid') : ;;
 	'snap --token-file') compgen -f -- "$3" ;;

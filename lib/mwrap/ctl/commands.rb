@@ -106,6 +106,30 @@ module Mwrap
         end
       ),
       Command.new(
+        name: "top", arguments: "SOCKET",
+        summary: "watch in the terminal what grows in a process",
+        about: <<~TEXT,
+          Shows the verdict, RSS and live memory, and the locations that grow most, again
+          and again. Growth counts from the last 15 minutes, or from the key r on. Keys: q
+          quits, s sorts by growth, live bytes or allocations, r counts growth from now on,
+          / filters, arrows choose a row. It changes nothing in the process.
+        TEXT
+        forms: { "SOCKET" => SOCKET },
+        options: [
+          Option.new(name: "interval", value: "SECONDS", type: :number, help: "time between two answers; the default is 2",
+                     manual: "The time between two answers, 2 by default. It is longer if the server needs more than a tenth of it."),
+          Option.new(name: "once", help: "print one frame as text, and end",
+                     manual: "Prints one frame as text, and ends. So it does if stdin or stdout isn't a terminal."),
+          Option.new(name: "count", letter: "n", value: "N", type: :count, help: "N rows at most",
+                     manual: "Shows N rows at most. The default is 20 in a frame of text, else what the terminal has room for."),
+          *OF_A_SERVER
+        ],
+        action: lambda do |(socket), given|
+          require_relative "top"
+          Top.new(socket, given).run
+        end
+      ),
+      Command.new(
         name: "snap", arguments: "SOCKET FILE",
         summary: "write the table of a process as a file, to compare it later",
         about: <<~TEXT,

@@ -16,7 +16,8 @@ module Mwrap
 
       class << self
         def terminal? = $stdout.tty?
-        def colour? = terminal? && ENV["NO_COLOR"].to_s.empty? && ENV["TERM"] != "dumb"
+        def colour? = terminal? && ENV["NO_COLOR"].to_s.empty? && !dumb?
+        def dumb? = ["dumb", "", nil].include?(ENV["TERM"])
 
         # Bars of a curve that this terminal can show
         def bars = utf8? ? Text::BARS : Text::PLAIN_BARS
@@ -47,7 +48,7 @@ module Mwrap
 
         # Says on stderr what takes long, if that is a terminal, and takes it back.
         def busy(what)
-          return yield unless $stderr.tty? && ENV["TERM"] != "dumb"
+          return yield if !$stderr.tty? || dumb?
           teller = Thread.new do
             sleep SOON
             $stderr.write("\r\e[K#{Text.head(Text.clean(what), WIDTH - 4)} ...")
