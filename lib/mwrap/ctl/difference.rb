@@ -10,7 +10,7 @@ module Mwrap
     #
     # many::    n/(n+8) for n more blocks: a table that is resized is one block.
     # above::   n/(n+2√m) if m blocks were there: that is how far a population that comes and goes moves.
-    # alike::   the new blocks are as large as those that were there.
+    # alike::   the new blocks are as large as those that were there; 0.5 at least.
     # kept::    of the blocks allocated meanwhile, the share that lives; only if both snapshots are of one
     #           process without a reset between them.
     # whole::   n is a whole multiple of the requests (per), within 2 %. Without their number: another location
@@ -65,7 +65,7 @@ module Mwrap
       def alike(r)
         return 1.0 if r.from_blocks < LEAST || r.from_bytes.zero?
         ratio = (r.growth / r.growth_blocks.to_f) / (r.from_bytes / r.from_blocks.to_f)
-        [[ratio, 1 / ratio].min, 0.25].max
+        [[ratio, 1 / ratio].min, 0.5].max
       end
 
       def kept(r)

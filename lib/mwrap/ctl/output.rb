@@ -69,6 +69,7 @@ module Mwrap
         end
 
         def replace(bytes, to)
+          limit = trap("XFSZ", "IGNORE") # a limit of files' sizes is an error then, and nothing is left behind
           temporary = File.join(File.dirname(to), ".#{File.basename(to)[0, 200]}.#{::Process.pid}")
           File.open(temporary, File::WRONLY | File::CREAT | File::EXCL | File::BINARY) do |f|
             f.write(bytes)
@@ -78,6 +79,8 @@ module Mwrap
         rescue SystemCallError, Interrupt
           File.unlink(temporary) rescue nil
           raise
+        ensure
+          trap("XFSZ", limit || "DEFAULT")
         end
       end
     end

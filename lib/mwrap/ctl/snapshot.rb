@@ -122,7 +122,7 @@ module Mwrap
       end
 
       def header?(fields)
-        return false unless fields[0].match?(/\A[a-z_]+\z/) && (%w[live_bytes live location] - fields).empty? && fields.uniq.size == fields.size
+        return false unless fields[0].to_s.match?(/\A[a-z_]+\z/) && (%w[live_bytes live location] - fields).empty? && fields.uniq.size == fields.size
         @at = [*COLUMNS.map { |c| fields.index(c) }, fields.index("location")]
         true
       end
