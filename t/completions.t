@@ -49,6 +49,11 @@ module Completions
     "mwrapctl flame some/f" => "mwrapctl flame some/file ",
     "mwrapctl flame -o some/f" => "mwrapctl flame -o some/file ",
     "mwrapctl flame some/file --output some/f" => "mwrapctl flame some/file --output some/file ",
+    "mwrapctl sna" => "mwrapctl snap ",
+    "mwrapctl snap some/file some/f" => "mwrapctl snap some/file some/file ",
+    "mwrapctl score some/file some/file some/f" => "mwrapctl score some/file some/file some/file ",
+    "mwrapctl diff --sort gro" => "mwrapctl diff --sort growth ",
+    "mwrapctl ps some/f" => "mwrapctl ps some/f", # takes none
     "mwrapctl flame some/file --pid some/f" => "mwrapctl flame some/file --pid some/f" # takes no file
   }.freeze
   OF_SOCKETS = KEYS.grep(/\Asocket/).freeze

@@ -316,7 +316,7 @@ class CtlReportTest < Minitest::Test
     assert_written run
     assert_match(/\AWatching: .*\n(?:.*\n)?Process #{@app.pid}  Time \S+  Uptime \d+ s  RSS [\d.]+ MB  Live [\d.]+ MB  Blocks [\d,]+  Locations \d+$/, run.stdout)
     assert_match(/^ +LIVE +SHARE +BLOCKS +GROWTH +ALLOCATED +CALLS  FILE$/, run.stdout)
-    assert_match(/^4\.\d+ MB +0\.\d\d +1,0\d\d +\+4\.\d+ MB +4\.\d+ MB +1,0\d\d  #{leak}$/, run.stdout)
+    assert_match(/^4\.\d+ MB +\d+ % +1,0\d\d +\+4\.\d+ MB +4\.\d+ MB +1,0\d\d  #{leak}$/, run.stdout)
     at_rest(@app)
     row = rows_of("report", path).find { |r| r["location"] == leak }
     now = tsv.find { |r| r.location == leak }

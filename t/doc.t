@@ -251,6 +251,8 @@ class TestOfCtlManual < Minitest::Test
       short, long = c.forms.partition { |_, meaning| meaning.is_a?(String) }
       assert_equal c.takes.map(&:name).sort, c.forms.keys.sort, c.name
       [*short.map(&:first), *c.options.map(&:label)].each { |label| assert_match(/^ +#{Regexp.escape(label)}($| )/, part) }
+      assert_empty c.takes.map(&:name) - c.forms.keys, c.name
+      [*short.map(&:first), *c.options.map(&:label)].each { |label| assert_match(/^ +#{Regexp.escape(label)}($| {2,}| (?=[A-Z]))/, part) }
       long.each do |name, rows|
         section = text[/^#{name}\n(.*?)(?=^\S)/m, 1]
         rows.each { |label,| assert_match(/^ +#{Regexp.escape(label)}($| {2,})/, section) }

@@ -2,7 +2,6 @@
 # frozen_string_literal: true
 
 require_relative "command"
-require_relative "difference"
 
 module Mwrap
   module Ctl # :nodoc: all
@@ -181,7 +180,7 @@ module Mwrap
         options: [
           Option.new(name: "per", value: "N", type: :count, help: "N requests lay between: also divide by N",
                      manual: "N requests lay between the two moments. Also writes bytes and blocks for each of them. A location with a whole number of blocks for each gets a high score, others a low one."),
-          Option.new(name: "sort", value: Difference::SORTS.keys.join("|"), help: "the default is score",
+          Option.new(name: "sort", value: "score|growth|blocks|live|location", help: "the default is score",
                      manual: "The order of the rows: by `score`, by `growth` in bytes or in `blocks`, by what is `live` in B, or by `location`. The default is `score`."),
           ROWS, FAIL_ABOVE, AS_JSON, AS_TEXT, *OF_A_SERVER
         ],

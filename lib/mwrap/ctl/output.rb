@@ -51,13 +51,13 @@ module Mwrap
           return yield if !$stderr.tty? || dumb?
           teller = Thread.new do
             sleep SOON
-            $stderr.write("\r\e[K#{Text.head(Text.clean(what), WIDTH - 4)} ...")
+            $stderr << "\r\e[K#{Text.head(Text.clean(what), WIDTH - 4)} ..."
             Thread.current[:told] = true
           end
           yield
         ensure
           teller&.kill&.join
-          $stderr.write("\r\e[K") if teller&.[](:told)
+          $stderr << "\r\e[K" if teller&.[](:told)
         end
 
         private
@@ -90,7 +90,7 @@ module Mwrap
     # facts: lines above it on a terminal, which are painted already. extra: what the JSON object has
     # besides "rows". rows: Arrays of the columns' values, nil where there is none.
     class Listing # :nodoc: all
-      # type: :bytes, :growth (bytes with a sign), :count, :change (a count with a sign), :score,
+      # type: :bytes, :growth (bytes with a sign), :count, :change (a count with a sign), :score, :share (of 1),
       # :series (an Array of numbers), :text. title: nil for one that only programs get.
       Column = Struct.new(:name, :title, :type) do
         def text? = type == :text
@@ -102,6 +102,7 @@ module Mwrap
           when :count then Text.count(value)
           when :change then Text.count(value, sign: true)
           when :series then Text.spark(Text.thin(value, 24), Output.bars)
+          when :share then "#{(value * 100).round} %"
           when :score then value.nil? ? "-" : format("%.2f", value)
           else value.nil? ? "-" : Text.clean(value.to_s)
           end

@@ -8,7 +8,7 @@ module Mwrap
     # mwrapctl report: what a process holds, of a file or of a running one, as text or as a page.
     class Report # :nodoc: all
       Column = Listing::Column
-      NUMBERS = [Column.new("live_bytes", "LIVE", :bytes), Column.new("share", "SHARE", :score), Column.new("live", "BLOCKS", :count), Column.new("growth", "GROWTH", :growth),
+      NUMBERS = [Column.new("live_bytes", "LIVE", :bytes), Column.new("share", "SHARE", :share), Column.new("live", "BLOCKS", :count), Column.new("growth", "GROWTH", :growth),
                  Column.new("total", "ALLOCATED", :bytes), Column.new("allocations", "CALLS", :count), Column.new("frees", nil, :count)].freeze
       LINES = [*NUMBERS, Column.new("location", "LOCATION", :text)].freeze
       FILES = [*NUMBERS, Column.new("location", "FILE", :text)].freeze

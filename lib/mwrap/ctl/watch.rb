@@ -98,6 +98,7 @@ module Mwrap
         places = optional { @client.json("/history/locations.json?range=#{RANGE}&points=#{POINTS}") } || {}
         t = Array(places["t"]).grep(Numeric)
         @past_seconds = t[-1] - t[0] if t.size > 1
+        @whole = t[0]&.zero? # the history has the whole life of the process
         past = Array(places["rows"]).filter_map { |row| past_of(row, t.size) }.to_h
         [curves, past]
       end
@@ -123,7 +124,7 @@ module Mwrap
         return row.live_bytes - @base.fetch(location, 0) if @base
         first = past&.find { |v| v.is_a?(Integer) }
         return row.live_bytes - first if first
-        row.growth unless @past_seconds
+        row.growth if @whole || !@past_seconds
       end
 
       def own_curves(curves, totals)
