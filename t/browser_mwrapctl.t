@@ -79,4 +79,20 @@ class MwrapctlPageTest < Minitest::Test
     assert_includes js("document.querySelector('.flame canvas').ariaLabel"), "what asked for memory at the top"
     assert_alone
   end
+
+  # The other page that mwrapctl writes, which has no scripts: light, and dark.
+  def test_a_report
+    app = served_ruby(APP)
+    assert_equal "ready", app.hear
+    run = run_command(RUBY, File.join(ROOT, "bin/mwrapctl"), "report", path, "--html", "-o", path("report.html"))
+    assert_success run
+    app.finish
+    @address = "file://#{path("report.html")}"
+    open_page(@address)
+    assert_equal "process #{app.pid}", text("h1").downcase
+    assert_includes js("[...document.querySelectorAll('td.location')].map((e) => e.textContent).join()"), "</script><script>window.hostile=1</script><!--{{json}}\\u2028"
+    refute js("'hostile' in window")
+    assert_equal "monospace", js("getComputedStyle(document.querySelector('td.location')).fontFamily").split(", ").last, "its style is let in"
+    assert_alone
+  end
 end

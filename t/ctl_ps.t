@@ -63,6 +63,7 @@ class CtlPsTest < Minitest::Test
     assert_equal "ready", app.hear
     wait_for_server(path)
     assert_equal ["started", "answers", path], ps(app.pid)[app.pid].values_at("how", "state", "socket")
+    assert_equal app.pid, json_of("report", app.pid.to_s)["pid"], "it is found by its PID, too"
   end
 
   def test_other_servers

@@ -244,6 +244,64 @@ class CtlSnapTest < Minitest::Test
   end
 end
 
+# A server that keeps marks: what it is asked, and what it answers
+class CtlMarksTest < Minitest::Test
+  include CtlToolsTest
+
+  HEAD = "# mwrap=4.0 mark=deploy%2017 unix=100.5 pid=7 start=7-1 resets=0\nallocations\tfrees\tlive_bytes\tlive\tlocation\n".freeze
+  NOW = "# mwrap=4.0 mark= unix=160.5 pid=7 start=7-1 resets=0\ntotal\tallocations\tfrees\tlive_bytes\tlive\tlocation\n".freeze
+
+  # Answers by the request line; what it got is in @asked.
+  def answering(answers)
+    server = UNIXServer.new(path("marks"))
+    @asked = []
+    thread = Thread.new do
+      loop do
+        s = server.accept
+        @asked << s.gets.chomp.delete_suffix(" HTTP/1.1")
+        nil until s.gets == "\r\n"
+        status, text = answers.fetch(@asked.last) { ["404 Not Found", "no such page\n"] }
+        s.write("HTTP/1.1 #{status}\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n#{text}")
+        s.close
+      end
+    rescue IOError
+      nil
+    end
+    yield path("marks")
+  ensure
+    server.close
+    thread.join
+    File.unlink(path("marks"))
+  end
+
+  def test_a_mark
+    answering("GET /snapshot.tsv?mark=deploy+17" => ["200 OK", "#{HEAD}10\t0\t5000\t10\ta.rb:1\n3\t0\t30\t3\t/lib/x.so(f+0x1)\n"],
+              "GET /snapshot.tsv" => ["200 OK", "#{NOW}9\t110\t0\t55000\t110\ta.rb:1\n9\t3\t0\t30\t3\t/lib/x.so(f+0x1) [0x7f12]\n9\t40\t38\t20\t2\tnew.rb:1\n"],
+              "GET /marks.json" => ["200 OK", '{"marks":[{"name":"deploy 16"},{"name":"deploy 17"}]}']) do |at|
+      object = json_of("diff", "#{at}@deploy 17", at, "--per", "100")
+      assert_equal ["deploy 17", "", 60.0, 50_020], [object["from"]["mark"], object["to"]["mark"], object["seconds"], object["growth"]]
+      assert_equal [["a.rb:1", 100, 100], ["new.rb:1", 2, 40]], object["rows"].map { |r| r.values_at("location", "growth_blocks", "allocations") }
+      assert_empty rows_of("diff", "#{at}@now", at)
+      assert_refused ctl("diff", "#{at}@none", at), "#{at}: no mark none: it has deploy 16, deploy 17"
+      assert_refused ctl("report", "#{at}@none"), "#{at}: no mark none: it has deploy 16, deploy 17"
+      assert_equal 30, rows_of("report", "#{at}@deploy 17").find { |r| r["location"].start_with?("/lib") }["live_bytes"]
+    end
+  end
+
+  def test_a_mark_is_set
+    answering("POST /mark?name=a+%26b" => ["200 OK", "marked\n"], "GET /snapshot.tsv" => ["200 OK", NOW], "POST /mark?name=now" => ["400 Bad Request", "name: not now\n"],
+              "POST /all/mark?name=x" => ["200 OK", "marked\n"], "GET /all/snapshot.tsv" => ["200 OK", NOW]) do |at|
+      assert_written ctl("snap", at, path("f"), "--mark", "a &b")
+      assert_equal ["POST /mark?name=a+%26b", "GET /snapshot.tsv"], @asked
+      assert_match(/\A# mwrap=4\.0 mark=a%20%26b unix=160\.5 pid=7 start=7-1 resets=0 rows=0\ntotal\t/, File.read(path("f")))
+      assert_refused ctl("snap", at, path("g"), "--mark", "now"), "#{at}: status 400: name: not now"
+      refute_path_exists path("g")
+      assert_written ctl("snap", "--all", at, "-", "--mark", "x")
+      assert_equal ["POST /all/mark?name=x", "GET /all/snapshot.tsv"], @asked.last(2)
+    end
+  end
+end
+
 # Whatever bytes a file has: a snapshot, or one line that says that it isn't.
 class CtlSnapshotTest < Minitest::Test
   include CtlToolsTest

@@ -210,6 +210,25 @@ class CtlTopTest < Minitest::Test
     assert_ended 130
   end
 
+  # Ctrl-Z in a shell: the terminal is the shell's until it is continued.
+  def test_a_stop
+    start
+    @top = Terminal.new(24, 100, "bash", "--norc", "-i", env: { "PS1" => "$ " })
+    @top.type("#{RUBY} #{CTL} top #{path} --interval 0.1\n")
+    shows(/q quit/)
+    @top.type("\x1a")
+    eventually("a stop") { @top.read; @top.log.match?(/\e\[\?1049l.*Stopped/mn) }
+    eventually("the shell's mode") { IO.popen(["stty", "-a"], in: @top.slave, &:read).match?(/ opost/) } # readline keeps this one
+    @top.log.clear
+    @top.type("fg\n")
+    eventually("it goes on") { @top.read; @top.log.include?("\e[?1049h") && @top.log.include?("q quit") }
+    @top.type("q")
+    eventually("its end") { @top.read; @top.log.match?(/\e\[\?1049l.*\$ \z/mn) }
+    @top.type("exit 3\n")
+    eventually("the shell's end") { @top.ended? }
+    assert_equal 3, @top.status.exitstatus
+  end
+
   # A file in place of a part of it that fails
   def test_an_error
     start

@@ -122,9 +122,18 @@ module Mwrap
         path = options["socket"] || options["socket_dir"]
         port = options["listen"] unless options["listen"]&.end_with?(":0") # any free one: not known here
         found = path ? there(inside(pid, path), member || pid) : port && address(port, member || pid)
+        found ||= listening(pid)
         found or raise Failure, "process #{pid}: no server that its MWRAP names: name its socket or HOST:PORT"
-        found.token_file = options["token_file"]&.then { |file| inside(pid, file) }
+        found.token_file ||= options["token_file"]&.then { |file| inside(pid, file) }
         found
+      end
+
+      # One that started tracking by itself: its environment doesn't say where it listens.
+      def listening(pid)
+        require_relative "tracked"
+        Tracked.new(pid.to_i).server if Tracked.tracker?(pid)
+      rescue SystemCallError
+        nil
       end
 
       def environment(pid)

@@ -4,6 +4,7 @@
 require "uri"
 require_relative "client"
 require_relative "flame_page"
+require_relative "output"
 
 module Mwrap
   module Ctl
@@ -24,7 +25,7 @@ module Mwrap
         check
         @client = Client.of(@socket, @given)
         @at = @client.at
-        write(content)
+        Output.write(content, @given.fetch("output", "-"))
       end
 
       private
@@ -58,19 +59,6 @@ module Mwrap
         names.is_a?(Array) && samples.is_a?(Integer) or @client.strange
         return unless samples.zero? && rate.to_i.zero?
         raise Failure, "#{@at.name}: no stacks are kept: start the process with MWRAP=...,stacks:auto"
-      end
-
-      def write(bytes)
-        to = @given.fetch("output", "-")
-        if to == "-"
-          $stdout.binmode
-          $stdout.write(bytes)
-          $stdout.flush
-        else
-          File.binwrite(to, bytes)
-        end
-      rescue SystemCallError => e
-        raise Failure, "#{to == "-" ? "stdout" : to}: #{Executable.reason(e)}"
       end
     end
   end

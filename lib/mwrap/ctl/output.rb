@@ -71,16 +71,20 @@ module Mwrap
         def replace(bytes, to)
           limit = trap("XFSZ", "IGNORE") # a limit of files' sizes is an error then, and nothing is left behind
           temporary = File.join(File.dirname(to), ".#{File.basename(to)[0, 200]}.#{::Process.pid}")
-          File.open(temporary, File::WRONLY | File::CREAT | File::EXCL | File::BINARY) do |f|
-            f.write(bytes)
-            f.fsync
-          end
+          File.open(temporary, File::WRONLY | File::CREAT | File::EXCL | File::BINARY) { |f| fill(f, bytes) }
           File.rename(temporary, to)
-        rescue SystemCallError, Interrupt
-          File.unlink(temporary) rescue nil
+          temporary = nil
+        rescue Errno::EEXIST
+          temporary = nil # somebody else's
           raise
         ensure
+          File.unlink(temporary) if temporary && File.file?(temporary)
           trap("XFSZ", limit || "DEFAULT")
+        end
+
+        def fill(file, bytes)
+          file.write(bytes)
+          file.fsync
         end
       end
     end

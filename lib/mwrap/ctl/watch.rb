@@ -56,13 +56,14 @@ module Mwrap
       def totals_now
         return family if @all
         s = @client.json("/stats.json")
-        @pid = s["pid"].to_i
-        ["pid #{@pid}, up #{Text.duration(s["uptime"].to_f)}", *s.values_at("rss_bytes", "live_bytes", "live").map { |n| n if n.is_a?(Integer) }]
+        @pid, *numbers = s.values_at("pid", "rss_bytes", "live_bytes", "live").map { |n| n if n.is_a?(Integer) }
+        @pid && s["uptime"].is_a?(Numeric) or @client.strange
+        ["pid #{@pid}, up #{Text.duration(s["uptime"])}", *numbers]
       end
 
       def family
         up = @client.family.select { |p| p["state"] == "answers" }
-        ["#{up.size} processes", *%w[rss_bytes live_bytes].map { |name| up.sum { |p| p[name].to_i } }, nil]
+        ["#{up.size} processes", *%w[rss_bytes live_bytes].map { |name| up.filter_map { |p| p[name] if p[name].is_a?(Integer) }.sum }, nil]
       end
 
       def optional
@@ -94,19 +95,23 @@ module Mwrap
       def history
         return [nil, {}] if @all
         whole = optional { @client.json("/history.json?range=#{RANGE}&points=#{CURVE}") }
-        curves = whole && %w[rss live].map { |name| Array(whole[name]).grep_v(String) }
+        curves = whole && %w[rss live].map { |name| numbers(whole[name]) }
         places = optional { @client.json("/history/locations.json?range=#{RANGE}&points=#{POINTS}") } || {}
-        t = Array(places["t"]).grep(Numeric)
+        t = numbers(places["t"]).compact
         @past_seconds = t[-1] - t[0] if t.size > 1
         @whole = t[0]&.zero? # the history has the whole life of the process
         past = Array(places["rows"]).filter_map { |row| past_of(row, t.size) }.to_h
         [curves, past]
       end
 
+      # nil for what isn't a number
+      def numbers(list) = list.is_a?(Array) ? list.map { |v| v if v.is_a?(Numeric) } : []
+
       # The last value holds for all times after it.
       def past_of(row, size)
         _, location, _, _, values = row
         return unless location.is_a?(String) && values.is_a?(Array) && values.any?(Integer)
+        values = numbers(values)
         [location.b.sub(Snapshot::ADDRESS, ""), values + [values[-1]] * [size - values.size, 0].max]
       end
 
@@ -122,7 +127,7 @@ module Mwrap
       # nil if it isn't known
       def growth(location, row, past)
         return row.live_bytes - @base.fetch(location, 0) if @base
-        first = past&.find { |v| v.is_a?(Integer) }
+        first = past&.find(&:itself)
         return row.live_bytes - first if first
         row.growth if @whole || !@past_seconds
       end
