@@ -218,7 +218,7 @@ class CtlTopTest < Minitest::Test
     shows(/q quit/)
     @top.type("\x1a")
     eventually("a stop") { @top.read; @top.log.match?(/\e\[\?1049l.*Stopped/mn) }
-    eventually("the shell's mode") { IO.popen(["stty", "-a"], in: @top.slave, &:read).match?(/ opost/) } # readline keeps this one
+    eventually("the shell's mode") { IO.popen(["stty", "-a"], in: @top.slave, &:read).match?(/(?<!-)\bopost\b/) } # readline keeps this one
     @top.log.clear
     @top.type("fg\n")
     eventually("it goes on") { @top.read; @top.log.include?("\e[?1049h") && @top.log.include?("q quit") }
