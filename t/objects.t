@@ -202,7 +202,7 @@ class ObjectsTest < Minitest::Test
 
   def test_the_cost_is_said
     views = value_of("require 'mwrap/objects'; Mwrap::Objects::VIEWS.map { |n, v| [n, v.cost] }")
-    assert_equal %w[pages classes iseqs class], views.map(&:first)
+    assert_equal %w[pages counts classes iseqs stacks find class], views.map(&:first)
     views.each { |name, cost| assert_match(/\A[A-Z].* \d+.* ms .*million objects.*\.\z/, cost, name) }
     assert_operator value_of("require 'mwrap/objects'; Mwrap::Objects.classes.seconds"), :>, 0
   end
@@ -222,6 +222,20 @@ class ObjectsTest < Minitest::Test
     ours = rows.select { |l, _| l.include?("lib/mwrap/objects") || l.include?("/json/") }
     assert_operator ours.sum { |_, total| total }, :<, 20_000, ours.inspect
     refute(rows.any? { |l, _| l.include?("answer.rb") }, rows.inspect)
+  end
+
+  # What a walk found is freed with it, also if it was given back in another way than by the tracker.
+  def test_nothing_is_kept
+    first, last = value_of(<<~'RUBY')
+      require "mwrap/objects"
+      rss = -> { File.read("/proc/self/smaps_rollup")[/^Anonymous: +(\d+)/, 1].to_i }
+      ask = -> { Mwrap::Objects.iseqs; Mwrap::Objects.pages; Mwrap::Objects.counts; Mwrap::Objects.find("Thread"); GC.start }
+      10.times { ask.call }
+      first = rss.call
+      200.times { ask.call }
+      [first, rss.call]
+    RUBY
+    assert_operator last - first, :<, 3_000
   end
 
   def test_one_at_a_time_and_left_in_any_way
@@ -276,7 +290,7 @@ class ObjectsAnswerTest < Minitest::Test
     end
     assert_equal "text/html; charset=utf-8", got[0][1]["content-type"]
     assert_match(/\Adefault-src 'none'; style-src 'self';/, got[0][1]["content-security-policy"])
-    assert_equal %w[/objects/pages /objects/classes /objects/iseqs /objects/class/NAME], JSON.parse(got[1][2])["views"].map { |v| v["path"] }
+    assert_equal %w[/objects/pages /objects/counts /objects/classes /objects/iseqs /objects/stacks /objects/find/NAME /objects/class/NAME], JSON.parse(got[1][2])["views"].map { |v| v["path"] }
     %w[/m/objects/pages /m/objects/classes /m/objects/iseqs /m/each/2000].each { |l| assert_includes got[0][2], "href=\"#{l}\"" }
     refute got[0][2].match?(/\{\{|<script|style=/)
   end
@@ -303,7 +317,7 @@ class ObjectsAnswerTest < Minitest::Test
                     "application/json; charset=utf-8"], [html, tsv, csv, json].map { |a| a[1]["content-type"] }
       json = JSON.parse(json[2])
       name = view == "iseqs" ? "file" : "class"
-      assert_equal [name, "count", "memsize"], json["rows"][0].keys
+      assert_equal [name, "count", "growth", "memsize"], json["rows"][0].keys
       assert_equal json["rows"].sum { |r| r["memsize"] }, json["memsize"]
       assert json["seconds"].positive? && json["cost"].size > 50
       tsv = tsv[2].lines(chomp: true).map { |l| l.split("\t").then { |n, *v| [Dump.unescape(n), *v.map(&:to_i)] } }.drop(1)

@@ -233,7 +233,7 @@ class RackObjectsTest < Minitest::Test
       assert_equal [200, "text/html; charset=utf-8"], [page.status, page.headers["content-type"]]
       # all of these say what they cost
       links = page.body.scan(%r{href="(/m/objects/[^"]+)"}).flatten.uniq
-      assert_equal %w[/m/objects/pages /m/objects/classes /m/objects/iseqs], links
+      assert_equal %w[/m/objects/pages /m/objects/counts /m/objects/classes /m/objects/iseqs /m/objects/stacks], links
       links.each do |link|
         a = r.get(link)
         assert_equal [200, a.body.bytesize.to_s], [a.status, a.headers["content-length"]]
@@ -274,7 +274,7 @@ class RackObjectsTest < Minitest::Test
   # What it is made with isn't tracked, however often it is asked, nor kept.
   def test_it_is_not_tracked
     r = racked
-    ask = %w[/objects /objects/pages /objects/classes /objects/iseqs.json /objects/class/Array]
+    ask = %w[/objects /objects/pages /objects/counts /objects/classes /objects/iseqs.json /objects/stacks /objects/find/Thread /objects/class/Array]
     ask.each { |t| r.times(3, t) }
     r.eval("GC.start; Mwrap.reset; 1")
     ask.each { |t| r.times(5, t) }

@@ -4,89 +4,33 @@
 require_relative "../mwrap"
 
 # Answers questions about memory that only Ruby itself can answer: how full each heap page is, how
-# many objects each class has, what instruction sequences cost, and which lines allocated the
-# objects of a class. It is for code that may hold Ruby's lock, for example a Rack endpoint. Mwrap's
-# own server can't ask for any of this.
+# many objects each type and class has, and since a mark; what instruction sequences cost; which
+# lines allocated the objects of a class; who refers to an object; what threads' stacks hold. It is
+# for code that may hold Ruby's lock, for example a Rack endpoint. Mwrap's own server can't ask for
+# any of this.
 #
-# Each call walks the whole heap once, and costs accordingly: View#cost says how much,
-# Result#seconds how long it took. The walk runs inside Mwrap.quiet, in a thread of its own. The
-# first call loads `objspace`. It works without the tracker, too. Objects that the next collection
-# will free are counted: no collection is made.
+# Each call walks the whole heap, and costs accordingly: View#cost says how much, Result#seconds how
+# long it took. The walk runs inside Mwrap.quiet, in a thread of its own. The first call loads
+# `objspace`. It works without the tracker, too. Objects that the next collection will free are
+# counted. A collection that is under way is ended, none is begun.
 #
-#   Mwrap::Objects.classes.rows.first   # => { class: "String", count: 8796, memsize: 812345 }
+#   Mwrap::Objects.mark
+#   Mwrap::Objects.classes.rows.first   # => { class: "String", count: 8796, growth: 12, memsize: 812345 }
 #   Mwrap::Objects.answer("/objects/iseqs.json", "limit=10", "/mwrap")   # a Rack response
 #
 # It shows no contents, only names of classes, paths, lines, and sizes.
 module Mwrap::Objects
-  # A column of a view: its name as in JSON, a title and an explanation for people, and its kind
-  # (:number, :percent, :address, :class, :location or :file).
-  Column = Struct.new(:name, :title, :about, :kind) do
-    def text? = %i[class location file].include?(kind) # :nodoc:
-  end
-
-  # A kind of question: its name in paths, a title, an explanation, its measured cost (a text for
-  # people), the Columns of its rows, and the titles of its sums.
-  View = Struct.new(:name, :title, :about, :cost, :columns, :facts)
-
-  # An answer: its View, sums by name, an Array of Hashes with the names of the columns, the class
-  # asked for or nil, and the seconds that it took.
-  Result = Struct.new(:view, :facts, :rows, :subject, :seconds)
-
   # Another thread is walking the heap: two walks at a time are too many.
   class Busy < StandardError; end
 
-  # This Ruby lacks the functions for it.
+  # This Ruby lacks the functions for it, or other Ractors run, whose objects may not be looked at.
   class Unavailable < StandardError; end
-
-  PAGE = GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE] || 65_536
-  BYTES = "Bytes by ObjectSpace.memsize_of: their slots, and what is malloc'ed for them."
-  OBJECTS = Column.new(:count, "Objects", "Instances of this very class, those that the next collection will free included.", :number)
-  private_constant :PAGE, :BYTES, :OBJECTS
-
-  # The views by name. The costs are of Rubies 3.1 and 3.4 on a core of 2.8 GHz.
-  VIEWS = [
-    View.new("pages", "How full heap pages are",
-             "A page goes back to the system only when no object is left in it: many pages with few objects are " \
-             "a heap that a peak left behind.",
-             "Looks at every slot of the heap: about 25 ms for a million objects. The application's Ruby threads " \
-             "stand still meanwhile.",
-             [Column.new(:address, "Address", "Where the page is.", :address),
-              Column.new(:slot_size, "Slot", "Bytes of each of its slots; an empty page has none yet.", :number),
-              Column.new(:used, "Used", "Slots with an object.", :number),
-              Column.new(:total, "Slots", "Slots that it has.", :number),
-              Column.new(:percent, "Used %", "Hundredths of its slots that have an object.", :percent),
-              Column.new(:generation, "Generation", "GC.count at its birth, if the tracker saw that.", :number),
-              Column.new(:age, "Age", "Garbage collections since then.", :number)],
-             { pages: "Pages", slots: "Slots", used: "Slots in use", full: "Full pages",
-               below_half: "Pages less than half full", empty: "Empty pages" }),
-    View.new("classes", "Objects by class",
-             "All objects of the heap by their class, with the memory that Ruby knows of.",
-             "Calls a block for every object: about 500 ms for a million objects. The application's Ruby threads " \
-             "take turns with it.",
-             [Column.new(:class, "Class", "Its name; (internal) is what Ruby has for itself.", :class), OBJECTS,
-              Column.new(:memsize, "Bytes", BYTES, :number)],
-             { objects: "Objects", memsize: "Bytes" }),
-    View.new("iseqs", "Instruction sequences by file",
-             "Methods and blocks, compiled: what it costs that a file is loaded.",
-             "Looks at every slot of the heap: about 10 ms for a million objects, and 2 ms for a thousand sequences. " \
-             "The application's Ruby threads stand still meanwhile.",
-             [Column.new(:file, "File", "Where the code is from.", :file),
-              Column.new(:count, "Sequences", "Methods, blocks, and bodies of classes and files.", :number),
-              Column.new(:memsize, "Bytes", BYTES, :number)],
-             { iseqs: "Sequences", memsize: "Bytes" }),
-    View.new("class", "Lines that allocated",
-             "Where the objects of one class were allocated: known of those that were made while " \
-             "ObjectSpace.trace_object_allocations_start is in force.",
-             "Looks at every slot of the heap, and calls a block for each object of the class: about 60 ms for a million " \
-             "objects, and 900 ms for a million of that class. The application's Ruby threads take turns with it.",
-             [Column.new(:location, "Location", "The line that called new, or the like.", :location), OBJECTS,
-              Column.new(:memsize, "Bytes", BYTES, :number)],
-             { objects: "Objects", memsize: "Bytes", traced: "Objects of a known line" })
-  ].to_h { |v| [v.name, v.freeze] }.freeze
 
   ONE = Mutex.new
   NAME_OF = Module.instance_method(:name)
-  private_constant :ONE, :NAME_OF
+  PAGE = GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE] || 65_536
+  KINDS = %i[methods blocks bodies files rescues].freeze # in the order of src/ruby/heap_walk.c
+  private_constant :ONE, :NAME_OF, :PAGE, :KINDS
 
   class << self
     # How full each page of the heap is, the emptiest first. Returns a Result with :address,
@@ -106,28 +50,35 @@ module Mwrap::Objects
       end
     end
 
-    # Objects by class, most bytes first: a Result with :class, :count and :memsize. Classes without
-    # a name are summed up by their nearest ancestor with a name.
+    # Objects by type, most bytes first: a Result with :type ("T_STRING", "imemo_iseq"), :count,
+    # :growth and :memsize. :growth is nil without a mark. Objects of several kinds that Ruby makes
+    # for itself are "imemo_other".
+    #
+    # While other Ractors run, bytes are those of the slots only, as in #classes.
+    def counts
+      walk("counts") do
+        rows = grown(by_type_and_class[0], :type)
+        [{ objects: rows.sum { |r| r[:count] }, memsize: rows.sum { |r| r[:memsize] }, since: since }, rows]
+      end
+    end
+
+    # Objects by class, most bytes first: a Result with :class, :count, :growth and :memsize. Classes
+    # without a name are summed up by their nearest ancestor with a name. "(internal)" is what Ruby
+    # has for itself.
     def classes
       walk("classes") do
-        count, size = Hash.new(0).compare_by_identity, Hash.new(0).compare_by_identity
-        ObjectSpace.each_object do |o|
-          c = class_of(o)
-          count[c] += 1
-          size[c] += ObjectSpace.memsize_of(o)
-        end
-        rows = sum_up(count.map { |c, n| [class_name(c), n, size[c]] }, :class)
-        rows = most_first(rows << internal(rows), :class)
-        [{ objects: rows.sum { |r| r[:count] }, memsize: rows.sum { |r| r[:memsize] } }, rows]
+        rows = grown(by_type_and_class[1], :class)
+        [{ objects: rows.sum { |r| r[:count] }, memsize: rows.sum { |r| r[:memsize] }, since: since }, rows]
       end
     end
 
     # The memory of instruction sequences by their file, most bytes first: a Result with :file,
-    # :count and :memsize.
+    # :count, :growth and :memsize. The sums of the Result say of what kind the sequences are, as
+    # far as their labels tell, and how many come from strings (+evals+).
     def iseqs
       walk("iseqs") do
-        rows = sum_up(known(walk_iseqs).map { |file, sums| [file ? utf8(file) : "(not known)", *sums] }, :file)
-        [{ iseqs: rows.sum { |r| r[:count] }, memsize: rows.sum { |r| r[:memsize] } }, rows]
+        rows, kinds = by_file
+        [{ iseqs: rows.sum { |r| r[:count] }, memsize: rows.sum { |r| r[:memsize] }, **kinds, since: since }, grown(rows, :file)]
       end
     end
 
@@ -147,9 +98,12 @@ module Mwrap::Objects
 
     private
 
+    # The block returns sums and rows, or nil.
+    def walk(name, subject = nil, &work) = alone { timed(name, subject, &work) }
+
     # Runs one walk at a time, in a thread of its own: no Fiber scheduler and no Timeout of the
-    # application gets into it. The block returns sums and rows, or nil.
-    def walk(name, subject = nil, &work)
+    # application gets into it. Returns what the block returns.
+    def alone
       ours = false
       begin # first: an exception from elsewhere, as by Timeout, may come as soon as it is locked
         ours = ONE.try_lock
@@ -158,7 +112,7 @@ module Mwrap::Objects
         result = nil
         thread = Thread.new do
           Thread.current.report_on_exception = false
-          Mwrap.quiet { result = timed(name, subject, &work) }
+          Mwrap.quiet { result = yield }
         end
         wait(thread)
         result
@@ -175,6 +129,13 @@ module Mwrap::Objects
     end
 
     def known(found) = found || raise(Unavailable, "this Ruby has no functions for it")
+
+    def other_ractors? = defined?(Ractor) ? Ractor.count > 1 : false
+
+    # For walks that ask objects for their references.
+    def only_ractor
+      raise Unavailable, "other Ractors run, and may change their objects meanwhile" if other_ractors?
+    end
 
     def page_row(address, slot, total, used, birth)
       { address: address, slot_size: slot, used: used, total: total, percent: total ? (100.0 * used / total).round(1) : 0.0,
@@ -201,11 +162,18 @@ module Mwrap::Objects
       found.values
     end
 
-    # The objects that each_object doesn't show.
-    def internal(rows)
-      slots = ObjectSpace.count_objects
-      { class: "(internal)", count: [slots[:TOTAL] - slots[:FREE] - rows.sum { |r| r[:count] }, 0].max,
-        memsize: [ObjectSpace.memsize_of_all - rows.sum { |r| r[:memsize] }, 0].max }
+    # Rows by type, and by class.
+    def by_type_and_class
+      types, classes = known(walk_counts(other_ractors?))
+      [sum_up(types, :type), sum_up(classes.map { |c, *sums| [c ? class_name(c) : "(internal)", *sums] }, :class)]
+    end
+
+    # Rows, and sums by kind.
+    def by_file
+      found = known(walk_iseqs).map { |file, sums| [file ? utf8(file) : "(not known)", *sums] }
+      kinds = KINDS.each_with_index.to_h { |kind, i| [kind, found.sum { |r| r[3 + i] }] }
+      kinds[:evals] = found.sum { |file, n,| file.start_with?("(eval") ? n : 0 }
+      [sum_up(found, :file), kinds]
     end
 
     # Sums up [name, number, bytes]: one row for each name.
@@ -226,6 +194,9 @@ module Mwrap::Objects
       "(anonymous < #{utf8(named || "BasicObject")})"
     end
 
+    # The name of a module, or what Ruby shows of one without a name.
+    def module_name(mod) = (name = NAME_OF.bind_call(mod)) ? utf8(name) : Module === mod && Class === mod ? class_name(mod) : "(anonymous module)"
+
     # Converts text of any bytes and encoding.
     def utf8(text)
       text = text.dup.force_encoding(Encoding::UTF_8) unless text.encoding == Encoding::UTF_8
@@ -234,4 +205,9 @@ module Mwrap::Objects
   end
 end
 
+require_relative "objects/views"
+require_relative "objects/mark"
+require_relative "objects/stacks"
+require_relative "objects/find"
+require_relative "objects/dump"
 require_relative "objects/answer"

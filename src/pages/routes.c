@@ -22,6 +22,7 @@ struct route {
 
 static void page_asset(struct mw_call *);
 static void page_objects(struct mw_call *);
+static void page_objects_mark(struct mw_call *);
 
 /* The first match counts. */
 static const struct route routes[] = {
@@ -35,6 +36,7 @@ static const struct route routes[] = {
 	{ GET, "/overruns.*", mw_page_overruns },
 	{ GET, "/heap_pages", mw_page_heap_pages },
 	{ GET, "/heap_pages.*", mw_page_heap_pages },
+	{ POST, "/objects/mark", page_objects_mark },
 	{ GET, "/objects*", page_objects },
 	{ GET, "/metrics", mw_page_metrics },
 	{ GET, "/stats.json", mw_page_stats },
@@ -92,6 +94,16 @@ static void page_objects(struct mw_call *call)
 		 *call->rest && !strchr("/.", *call->rest) ?
 			 "no such page" :
 			 "only through the Rack endpoint: Ruby itself has to be asked for its objects");
+}
+
+/* lib/mwrap/rack/endpoint.rb makes the mark if this doesn't refuse. */
+static void page_objects_mark(struct mw_call *call)
+{
+	if (call->req->peer == MW_PEER_RACK)
+		mw_done(call, "objects/mark: growth of Ruby's objects counts from now on",
+			"Growth of Ruby's objects counts from now on.");
+	else
+		page_objects(call);
 }
 
 /* The part of the path behind the pattern's "*", or "" for an exact match; NULL: no match. */

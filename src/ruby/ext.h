@@ -53,6 +53,9 @@ struct mw_result_owner {
 	struct mw_result result; /* rows; its snapshot is NULL: none */
 	struct mw_lives *lives;
 	struct mw_buf text;
+	/* of a walk over the heap: words, of which Ruby's objects neither die nor move; what goes with them */
+	struct mw_buf objects, index, rows;
+	bool walking; /* `objects` is being filled, and the walk must not see it */
 	struct mw_heap_list heap; /* its heap is NULL: none */
 	struct mw_profile profile; /* its snapshot is NULL: none */
 	struct mw_search *search; /* NULL: none */
@@ -146,5 +149,8 @@ void mw_init_holders(void);
 void mw_init_rack(void);
 void mw_init_heap_page_body(void);
 void mw_init_heap_walk(void);
+void mw_init_heap_counts(void);
+void mw_init_heap_stacks(void);
+void mw_init_heap_find(void);
 
 #endif

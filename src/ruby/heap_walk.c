@@ -1,35 +1,61 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * heap_walk.c - reports what each slot of Ruby's heap holds, for lib/mwrap/objects.rb.
+ * heap_walk.c - reports what each slot of Ruby's heap holds, for lib/mwrap/objects.mw_objspace.
  *
  * ObjectSpace.each_object leaves Ruby's own objects out. ObjectSpace.dump_all writes hundreds of
  * bytes for each, with the contents of strings. So this walks the heap itself, with the functions
- * of Ruby's own extension objspace.so. They are no public API, so they are looked up: if one is
- * missing, the methods here answer nil.
- *
- * A walk holds the GVL, calls nothing that allocates Ruby's memory, and keeps no object: Ruby may
- * be about to free any object that it meets. Findings are copied into a result owner.
+ * of Ruby's own extension objspace.so (heap_walk.h): if one is missing, the methods here answer nil.
  */
 #include <dlfcn.h>
 #include <string.h>
 
-#include "ext.h"
+#include "heap_walk.h"
 
 #include <ruby/debug.h>
 
-static struct {
-	void (*each_objects)(int (*)(void *start, void *end, size_t slot, void *), void *);
-	void (*reachable)(VALUE, void (*)(VALUE, void *), void *);
-	size_t (*memsize)(VALUE);
-	const char *(*imemo_name)(int type);
-} rb;
+struct mw_objspace mw_objspace;
 
-/* True if the slot holds an object. One that awaits its finalizer is an object. */
-static bool is_object(VALUE v)
+VALUE mw_visible_class(VALUE v)
 {
-	enum ruby_value_type type = RB_BUILTIN_TYPE(v);
+	VALUE class;
 
-	return type != RUBY_T_NONE && type != RUBY_T_MOVED;
+	switch (RB_BUILTIN_TYPE(v)) {
+	case RUBY_T_IMEMO:
+	case RUBY_T_ICLASS:
+	case RUBY_T_ZOMBIE:
+	case RUBY_T_NODE:
+		return 0;
+	default:
+		/* that of another Ractor's object may not be there yet */
+		class = RBASIC_CLASS(v);
+		return class && (mw_is_a(class, RUBY_T_CLASS) || mw_is_a(class, RUBY_T_ICLASS)) ?
+			       rb_class_real(class) :
+			       0;
+	}
+}
+
+struct each {
+	void (*call)(VALUE, size_t, void *);
+	void *ctx;
+};
+
+static int see_slots(void *start, void *end, size_t slot, void *ctx)
+{
+	const struct each *each = ctx;
+
+	for (char *at = start; at + slot <= (char *)end; at += slot)
+		if (mw_is_object((VALUE)at))
+			each->call((VALUE)at, slot, each->ctx);
+	return 0;
+}
+
+void mw_each_object(void (*call)(VALUE, size_t, void *), void *ctx)
+{
+	struct each each = { call, ctx };
+
+	mw_tracker->quiet_enter();
+	mw_objspace.each_objects(see_slots, &each);
+	mw_tracker->quiet_leave();
 }
 
 /* --- pages ------------------------------------------------------------------ */
@@ -45,7 +71,7 @@ static int see_page(void *start, void *end, size_t slot, void *ctx)
 	struct page p = { (uintptr_t)start, slot, (size_t)((char *)end - (char *)start) / slot, 0 };
 
 	for (char *at = start; at + slot <= (char *)end; at += slot)
-		p.used += is_object((VALUE)at);
+		p.used += mw_is_object((VALUE)at);
 	mw_buf_add(ctx, &p, sizeof(p));
 	return 0;
 }
@@ -55,7 +81,7 @@ static VALUE pages(struct mw_result_owner *hold, void *unused)
 	VALUE all = rb_ary_new();
 
 	mw_tracker->quiet_enter();
-	rb.each_objects(see_page, &hold->text);
+	mw_objspace.each_objects(see_page, &hold->text);
 	mw_tracker->quiet_leave();
 	if (hold->text.failed)
 		mw_no_memory();
@@ -72,15 +98,18 @@ static VALUE pages(struct mw_result_owner *hold, void *unused)
 /* :nodoc: walk_pages -> [[address of the first slot, slot's size, slots, used ones], ...], or nil */
 static VALUE walk_pages(VALUE mod)
 {
-	return rb.each_objects ? mw_with_result_owner(pages, NULL) : Qnil;
+	return mw_objspace.each_objects ? mw_with_result_owner(pages, NULL) : Qnil;
 }
 
 /* --- instruction sequences -------------------------------------------------- */
+
+enum iseq_kind { METHOD, BLOCK, CLASS, TOP, RESCUE, KINDS };
 
 /* In the buffer, len bytes of a path follow. */
 struct iseq {
 	size_t memsize;
 	size_t len;
+	enum iseq_kind kind;
 };
 
 /* The last two objects that a sequence refers to; whole: its path was seen. */
@@ -88,11 +117,6 @@ struct refs {
 	VALUE label, base;
 	bool whole;
 };
-
-static bool is_a(VALUE v, enum ruby_value_type type)
-{
-	return !RB_SPECIAL_CONST_P(v) && RB_BUILTIN_TYPE(v) == type;
-}
 
 static bool ends_with(VALUE s, VALUE end)
 {
@@ -110,8 +134,9 @@ static void see_ref(VALUE v, void *ctx)
 {
 	struct refs *r = ctx;
 
-	if (is_a(r->label, RUBY_T_STRING) && is_a(r->base, RUBY_T_STRING) && ends_with(r->label, r->base))
-		r->whole |= is_a(v, RUBY_T_STRING) || is_a(v, RUBY_T_ARRAY);
+	if (mw_is_a(r->label, RUBY_T_STRING) && mw_is_a(r->base, RUBY_T_STRING) &&
+	    ends_with(r->label, r->base))
+		r->whole |= mw_is_a(v, RUBY_T_STRING) || mw_is_a(v, RUBY_T_ARRAY);
 	r->label = r->base;
 	r->base = v;
 }
@@ -122,16 +147,37 @@ static VALUE path_of(VALUE iseq)
 	struct refs r = { Qnil, Qnil, false };
 	VALUE path;
 
-	rb.reachable(iseq, see_ref, &r);
+	mw_objspace.reachable(iseq, see_ref, &r);
 	if (!r.whole)
 		return Qnil;
 	path = rb_profile_frame_absolute_path(iseq);
-	return is_a(path, RUBY_T_STRING) ? path : rb_profile_frame_path(iseq);
+	return mw_is_a(path, RUBY_T_STRING) ? path : rb_profile_frame_path(iseq);
+}
+
+/* Ruby makes these labels itself; no name of a method begins with "<c". */
+static enum iseq_kind kind_of(VALUE iseq)
+{
+	static const struct {
+		const char *prefix;
+		enum iseq_kind kind;
+	} all[] = { { "block in ", BLOCK },       { "block (", BLOCK },        { "rescue in ", RESCUE },
+		    { "ensure in ", RESCUE },     { "<class:", CLASS },        { "<module:", CLASS },
+		    { "singleton class", CLASS }, { "<top (required)>", TOP }, { "<main>", TOP },
+		    { "<compiled>", TOP },        { "<internal:", TOP } };
+	VALUE label = rb_profile_frame_label(iseq);
+
+	for (size_t i = 0; mw_is_a(label, RUBY_T_STRING) && i < sizeof(all) / sizeof(*all); i++) {
+		size_t n = strlen(all[i].prefix);
+
+		if ((size_t)RSTRING_LEN(label) >= n && !memcmp(RSTRING_PTR(label), all[i].prefix, n))
+			return all[i].kind;
+	}
+	return METHOD;
 }
 
 static bool is_iseq(VALUE v, unsigned type)
 {
-	return is_a(v, RUBY_T_IMEMO) && ((RBASIC(v)->flags >> RUBY_FL_USHIFT) & 15) == type;
+	return mw_is_a(v, RUBY_T_IMEMO) && mw_imemo_kind(v) == type;
 }
 
 struct iseq_walk {
@@ -142,30 +188,30 @@ struct iseq_walk {
 static void see_iseq(VALUE v, struct mw_buf *to)
 {
 	VALUE path = path_of(v);
-	struct iseq i = { .memsize = rb.memsize(v) };
+	struct iseq i = { .memsize = mw_objspace.memsize(v) };
 
-	if (is_a(path, RUBY_T_STRING))
+	if (mw_is_a(path, RUBY_T_STRING)) {
 		i.len = (size_t)RSTRING_LEN(path);
+		i.kind = kind_of(v);
+	}
 	mw_buf_add(to, &i, sizeof(i));
 	if (i.len)
 		mw_buf_add(to, RSTRING_PTR(path), i.len);
 }
 
-static int see_iseqs(void *start, void *end, size_t slot, void *ctx)
+static void see_if_iseq(VALUE v, size_t slot, void *ctx)
 {
 	const struct iseq_walk *w = ctx;
 
-	for (char *at = start; at + slot <= (char *)end; at += slot)
-		if (is_object((VALUE)at) && is_iseq((VALUE)at, w->type))
-			see_iseq((VALUE)at, w->to);
-	return 0;
+	if (is_iseq(v, w->type))
+		see_iseq(v, w->to);
 }
 
 /* Finds Ruby's number for "iseq", 7 in all versions so far; 16: none. */
 static unsigned iseq_type(void)
 {
-	for (unsigned i = 0; i < 9; i++) { /* above are gaps, and some Rubies abort at these */
-		const char *name = rb.imemo_name((int)i);
+	for (unsigned i = 0; i < MW_IMEMO_NAMED; i++) {
+		const char *name = mw_objspace.imemo_name((int)i);
 
 		if (name && !strcmp(name, "iseq"))
 			return i;
@@ -173,18 +219,21 @@ static unsigned iseq_type(void)
 	return 16;
 }
 
-/* Adds one to { path => [number, bytes] }. */
+/* Adds one to { path => [number, bytes, number of each kind] }. */
 static void add_iseq(VALUE all, const struct iseq *i, const char *path)
 {
 	VALUE key = i->len ? mw_location_string(path, i->len) : Qnil;
 	VALUE sums = rb_hash_lookup(all, key);
-	uint64_t n = 1, bytes = i->memsize;
+	uint64_t add[2 + KINDS] = { 1, i->memsize };
 
-	if (!NIL_P(sums)) {
-		n += NUM2ULL(rb_ary_entry(sums, 0));
-		bytes += NUM2ULL(rb_ary_entry(sums, 1));
+	add[2 + i->kind] = i->len ? 1 : 0;
+	if (NIL_P(sums))
+		rb_hash_aset(all, key, sums = rb_ary_new_capa(2 + KINDS));
+	for (long n = 0; n < 2 + KINDS; n++) {
+		VALUE before = rb_ary_entry(sums, n);
+
+		rb_ary_store(sums, n, ULL2NUM(add[n] + (NIL_P(before) ? 0 : NUM2ULL(before))));
 	}
-	rb_hash_aset(all, key, rb_ary_new_from_args(2, ULL2NUM(n), ULL2NUM(bytes)));
 }
 
 static VALUE iseqs(struct mw_result_owner *hold, void *type)
@@ -192,9 +241,7 @@ static VALUE iseqs(struct mw_result_owner *hold, void *type)
 	struct iseq_walk w = { &hold->text, *(const unsigned *)type };
 	VALUE all = rb_hash_new();
 
-	mw_tracker->quiet_enter();
-	rb.each_objects(see_iseqs, &w);
-	mw_tracker->quiet_leave();
+	mw_each_object(see_if_iseq, &w);
 	if (hold->text.failed)
 		mw_no_memory();
 	for (size_t at = 0; at + sizeof(struct iseq) <= hold->text.n;) {
@@ -208,12 +255,15 @@ static VALUE iseqs(struct mw_result_owner *hold, void *type)
 	return all;
 }
 
-/* :nodoc: walk_iseqs -> { path or nil => [sequences, bytes] }, or nil */
+/*
+ * :nodoc: walk_iseqs -> { path or nil => [sequences, bytes, methods, blocks, bodies of classes, of
+ * files, parts for exceptions] }, or nil
+ */
 static VALUE walk_iseqs(VALUE mod)
 {
-	unsigned type = rb.imemo_name ? iseq_type() : 16;
+	unsigned type = mw_objspace.imemo_name ? iseq_type() : 16;
 
-	if (type > 15 || !rb.each_objects || !rb.memsize || !rb.reachable)
+	if (type > 15 || !mw_objspace.each_objects || !mw_objspace.memsize || !mw_objspace.reachable)
 		return Qnil;
 	return mw_with_result_owner(iseqs, &type);
 }
@@ -252,10 +302,11 @@ void mw_init_heap_walk(void)
 {
 	VALUE mod = rb_define_module_under(rb_define_module("Mwrap"), "Objects");
 
-	look_up(&rb.each_objects, "rb_objspace_each_objects");
-	look_up(&rb.reachable, "rb_objspace_reachable_objects_from");
-	look_up(&rb.memsize, "rb_obj_memsize_of");
-	look_up(&rb.imemo_name, "rb_imemo_name");
+	look_up(&mw_objspace.each_objects, "rb_objspace_each_objects");
+	look_up(&mw_objspace.reachable, "rb_objspace_reachable_objects_from");
+	look_up(&mw_objspace.roots, "rb_objspace_reachable_objects_from_root");
+	look_up(&mw_objspace.memsize, "rb_obj_memsize_of");
+	look_up(&mw_objspace.imemo_name, "rb_imemo_name");
 	rb_define_singleton_method(mod, "walk_pages", walk_pages, 0);
 	rb_define_singleton_method(mod, "class_of", class_of, 1);
 	rb_define_singleton_method(mod, "wait", wait_for, 1);

@@ -172,4 +172,7 @@ __attribute__((visibility("default"))) void Init_mwrap_ext(void)
 	mw_init_rack();
 	mw_init_heap_page_body();
 	mw_init_heap_walk();
+	mw_init_heap_counts();
+	mw_init_heap_stacks();
+	mw_init_heap_find();
 }

@@ -389,7 +389,7 @@ static VALUE quiet_new(VALUE arg)
 }
 
 /*
- * call-seq: MwrapRack.new(read_only: false, authorize: nil, token: nil)
+ * call-seq: MwrapRack.new(read_only: false, authorize: nil, token: nil, dump: false)
  *
  * +authorize+:: an object with a method +call+, for example a lambda. Each request calls it
  *               with its Rack environment. If it returns nil or false, the request gets
@@ -399,6 +399,8 @@ static VALUE quiet_new(VALUE arg)
  *               Basic authentication, with any name, which browsers ask for. A
  *               request that presents it isn't refused for +authorize+.
  * +read_only+:: no POST at all, and pages without controls.
+ * +dump+::      true: a request that +authorize+ or +token+ allows gets all objects at
+ *               <tt>/objects/dump</tt>, without the contents of strings.
  *
  * Without +authorize+ and +token+, every POST is refused, and every request that the application
  * lets through to here may read.

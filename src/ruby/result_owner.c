@@ -10,6 +10,16 @@
 
 #include "ext.h"
 
+/* Conservatively: a word of `objects` may be anything. */
+static void hold_mark(void *p)
+{
+	const struct mw_result_owner *hold = p;
+	const VALUE *v = (const VALUE *)hold->objects.p;
+
+	if (v && !hold->walking)
+		rb_gc_mark_locations(v, v + hold->objects.n / sizeof(*v));
+}
+
 static void hold_free(void *p)
 {
 	mw_result_owner_release(p);
@@ -20,15 +30,15 @@ static size_t hold_size(const void *p)
 {
 	const struct mw_result_owner *hold = p;
 
-	return sizeof(*hold) + hold->text.cap + hold->result.n * sizeof(*hold->result.rows) +
-	       hold->heap.n * sizeof(*hold->heap.heap->v) +
+	return sizeof(*hold) + hold->text.cap + hold->objects.cap + hold->index.cap + hold->rows.cap +
+	       hold->result.n * sizeof(*hold->result.rows) + hold->heap.n * sizeof(*hold->heap.heap->v) +
 	       hold->profile.n_frames * sizeof(*hold->profile.frames) +
 	       hold->profile.n_stacks * sizeof(*hold->profile.stacks);
 }
 
 static const rb_data_type_t hold_type = {
 	.wrap_struct_name = "mwrap_hold",
-	.function = { .dfree = hold_free, .dsize = hold_size },
+	.function = { .dmark = hold_mark, .dfree = hold_free, .dsize = hold_size },
 	.flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
@@ -46,6 +56,12 @@ void mw_result_owner_release(struct mw_result_owner *hold)
 	*hold = nothing;
 	if (h.hushed)
 		mw_hush_over();
+	mw_tracker->quiet_enter();
+	mw_buf_free(&h.text);
+	mw_buf_free(&h.objects);
+	mw_buf_free(&h.index);
+	mw_buf_free(&h.rows);
+	mw_tracker->quiet_leave();
 	if (!h.of)
 		return;
 	h.of->quiet_enter();
@@ -53,7 +69,6 @@ void mw_result_owner_release(struct mw_result_owner *hold)
 		mw_result_free(&h.result, h.of);
 	if (h.lives)
 		h.of->lives_free(h.lives);
-	mw_buf_free(&h.text);
 	mw_heap_list_free(&h.heap, h.of);
 	mw_profile_free(&h.profile, h.of);
 	if (h.search) {

@@ -256,6 +256,12 @@ static void test_objects_are_elsewhere(void **state)
 		assert_int_equal(res.status, 404);
 		assert_true(has("only through the Rack endpoint"));
 	}
+	ask("POST", "/objects/mark", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 404);
+	ask("POST", "/objects/mark", NULL, "", MW_PEER_RACK);
+	assert_int_equal(res.status, 200);
+	ask("GET", "/objects/mark", NULL, "", MW_PEER_RACK);
+	assert_int_equal(res.status, 405);
 	ask("GET", "/objectsx", NULL, "", MW_PEER_UNIX);
 	assert_int_equal(res.status, 404);
 	assert_true(has("no such page"));

@@ -6,23 +6,31 @@ module Mwrap::Objects
   # Answers a GET of one of these paths, percent-encoded as it came:
   #
   #   /objects                  the list of views, and their costs; nothing is computed
-  #   /objects/pages            as pages, classes and iseqs
+  #   /objects/pages            as pages, counts, classes, iseqs and stacks
+  #   /objects/counts
   #   /objects/classes
   #   /objects/iseqs
+  #   /objects/stacks
   #   /objects/class/NAME       as allocations(NAME)
+  #   /objects/find/WHAT        as find(WHAT); an address, a class's name, or the digits of an object_id; depth=
   #
   # The form is HTML, or that of a suffix .tsv, .csv or .json (or format=). +query+ is the text
   # behind the question mark, or nil: limit= (0: all; of a page 1,000), offset=, sort= a column's
   # name, order=asc or desc. +base+ is where "/" is mounted, for links: "" or "/mwrap". +mount+ is
   # where the family's "/" is mounted, if that differs.
   #
+  # mark: the overview has a button for POST /objects/mark, which the caller answers by #mark.
+  #
   # Returns [status, headers, [body]] as Rack 2 and 3 take it, or nil for any other path. A failure
-  # is a status and a line of text: 400 a bad parameter, 404 no page or class of that name, 501 not
-  # with this Ruby, 503 another walk is under way.
-  def self.answer(path, query, base, mount = nil)
+  # is a status and a line of text: 400 a bad parameter, 404 no page, class or object of that name,
+  # 501 not with this Ruby or its Ractors, 503 another walk is under way.
+  def self.answer(path, query, base, mount = nil, mark: false)
     return unless path.match?(%r{\A/objects(?:[/.]|\z)})
-    Mwrap.quiet { Answer.new(path, query, base, mount).to_a }
+    Mwrap.quiet { Answer.new(path, query, base, mount, mark).to_a }
   end
+
+  # How an answer tells Busy, Unavailable and TooLarge
+  def self.failed(error) = Answer.failed(error) # :nodoc:
 
   # A status and a line of text.
   class Refused < StandardError # :nodoc:
@@ -38,15 +46,16 @@ module Mwrap::Objects
   class Answer # :nodoc: all
     TYPES = { "html" => "text/html; charset=utf-8", "tsv" => "text/tab-separated-values; charset=utf-8",
               "csv" => "text/csv; charset=utf-8; header=present", "json" => "application/json; charset=utf-8" }.freeze
-    PATHS = VIEWS.keys.to_h { |name| [name, name == "class" ? "/objects/class/NAME" : "/objects/#{name}"] }.freeze
+    PATHS = VIEWS.keys.to_h { |name| [name, "/objects/#{name}#{{ "class" => "/NAME", "find" => "/NAME" }[name]}"] }.freeze
     LIMIT = 1000 # rows of a page when none is asked for
     ALWAYS = { "cache-control" => "no-store", "x-content-type-options" => "nosniff", "referrer-policy" => "same-origin" }.freeze
 
-    def initialize(path, query, base, mount)
+    def initialize(path, query, base, mount, mark)
       @path = path
       @query = query.to_s
       @base = base
       @mount = mount
+      @mark = mark
     end
 
     def to_a
@@ -56,10 +65,19 @@ module Mwrap::Objects
       [200, headers, [body]]
     rescue Refused => e
       line(e.status, e.message)
-    rescue Mwrap::Objects::Busy => e
-      line(503, e.message, "retry-after" => "1")
-    rescue Mwrap::Objects::Unavailable => e
-      line(501, e.message)
+    rescue Busy, Unavailable => e
+      failed(e)
+    end
+
+    def self.failed(error) = new("", nil, "", nil, false).failed(error)
+
+    # How Busy and the like are told
+    def failed(error)
+      case error
+      when Busy then line(503, error.message, "retry-after" => "1")
+      when TooLarge then line(413, error.message)
+      else line(501, error.message)
+      end
     end
 
     private
@@ -74,10 +92,11 @@ module Mwrap::Objects
       TYPES.key?(@form) or raise Refused.new(400, "format: html, tsv, csv or json expected")
       require "json"
       return overview if @path.match?(%r{\A/objects(?:\.(?:tsv|csv|json))?\z})
+      @params = params
       result = result()
       slice = Slice.new(result.view, result.rows, params, @form == "html" ? LIMIT : 0)
       case @form
-      when "html" then Page.new(@base, @mount, @path).result(result, slice)
+      when "html" then Page.new(@base, @mount, @path, result.view.name == "find" ? { depth: depth } : {}).result(result, slice)
       when "json" then Text.json(result, slice.rows)
       else Text.table(result.view.columns, slice.rows, @form)
       end
@@ -94,7 +113,7 @@ module Mwrap::Objects
       form_of(@path)
       views = VIEWS.values.map { |v| { path: PATHS.fetch(v.name), title: v.title, about: v.about, cost: v.cost } }
       case @form
-      when "html" then Page.new(@base, @mount, "/objects").overview(views)
+      when "html" then Page.new(@base, @mount, "/objects").overview(views, @mark)
       when "json" then "#{JSON.generate({ views: views })}\n"
       else Text.table(%i[path title about cost].map { |n| Column.new(n, nil, nil, :text) }, views, @form)
       end
@@ -103,21 +122,30 @@ module Mwrap::Objects
     def result
       case form_of(@path)
       when "/objects/pages" then Mwrap::Objects.pages
+      when "/objects/counts" then Mwrap::Objects.counts
       when "/objects/classes" then Mwrap::Objects.classes
       when "/objects/iseqs" then Mwrap::Objects.iseqs
-      when %r{\A/objects/class/.} then of_class
+      when "/objects/stacks" then Mwrap::Objects.stacks
+      when %r{\A/objects/class/.} then of_name("class") { |name| Mwrap::Objects.allocations(name) }
+      when %r{\A/objects/find/.} then of_name("find") { |what| Mwrap::Objects.find(what.match?(/\A[1-9]\d{0,18}\z/) ? what.to_i : what, depth: depth) }
       else raise Refused.new(404, "no such page")
       end
     end
 
     # A class's name may end like a suffix; then the whole name is meant.
-    def of_class
+    def of_name(view)
       by_suffix = @form
-      names = [@path, form_of(@path)].uniq.map { |path| decode(path.delete_prefix("/objects/class/")) }
+      names = [@path, form_of(@path)].uniq.map { |path| decode(path.delete_prefix("/objects/#{view}/")) }
       @form = @asked
-      found = Mwrap::Objects.allocations(names[0]) and return found
+      found = yield(names[0]) and return found
       @form = by_suffix
-      names[1] && Mwrap::Objects.allocations(names[1]) or raise Refused.new(404, "no such class")
+      names[1] && (found = yield(names[1])) or raise Refused.new(404, view == "class" ? "no such class" : "no such object or class")
+      found
+    end
+
+    def depth
+      text = @params["depth"] || "1"
+      text.match?(/\A[1-#{DEPTH_MAX}]\z/) ? text.to_i : raise(Refused.new(400, "depth: 1 to #{DEPTH_MAX} expected"))
     end
 
     def parse
@@ -191,13 +219,13 @@ module Mwrap::Objects
       text
     end
 
-    def value(column, v) = column.kind == :address ? format("0x%x", v) : v
+    def value(column, v) = column.kind == :address && v ? format("0x%x", v) : v
 
     def json(result, rows)
       top = { title: result.view.title, cost: result.view.cost, seconds: result.seconds.round(6) }
-      top[:class] = result.subject if result.subject
+      top[result.view.name == "find" ? :what : :class] = result.subject if result.subject
       top.merge!(result.facts)
-      rows = rows.map { |r| r.to_h { |k, v| [k, k == :address ? format("0x%x", v) : v] } }
+      rows = rows.map { |r| r.to_h { |k, v| [k, k == :address && v ? format("0x%x", v) : v] } }
       "{\n#{top.map { |k, v| "#{JSON.generate(k.to_s)}:#{JSON.generate(v)},\n" }.join}\"rows\":[" \
         "#{rows.map { |r| "\n#{JSON.generate(r)}" }.join(",")}#{"\n" unless rows.empty?}]\n}\n"
     end
@@ -207,20 +235,26 @@ module Mwrap::Objects
   class Page # :nodoc: all
     HTML = { "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;", "'" => "&#39;" }.freeze
 
-    def initialize(base, mount, path)
+    # keep: parameters of all its links
+    def initialize(base, mount, path, keep = {})
       @bare = base
       @mount = mount
       @base = h(base)
       @path = path
+      @keep = keep
     end
 
-    def overview(views)
+    def overview(views, mark)
       list = views.map do |v|
-        link = v[:path].sub("class/NAME", "classes") # there each class is a link
+        link = v[:path].sub(%r{/(?:class|find)/NAME}, "/classes") # there each class is a link
         "<dt><a href=\"#{@base}#{link}\">#{h(v[:title])}</a></dt>\n<dd>#{h(v[:about])}</dd>\n<dd class=\"note\">Cost: #{h(v[:cost])}</dd>\n"
       end
       layout("Ruby’s objects", "<h1>Ruby’s objects</h1>\n<p class=\"summary\">Ruby is asked for these when they are " \
-        "opened, one at a time; each says what that costs the application.</p>\n<dl class=\"views\">\n#{list.join}</dl>\n")
+        "opened, one at a time; each says what that costs the application.</p>\n#{mark_form if mark}<dl class=\"views\">\n#{list.join}</dl>\n")
+    end
+
+    def mark_form
+      "<form method=\"post\" action=\"#{@base}/objects/mark\"><button>Count growth from now on</button></form>\n"
     end
 
     def result(result, slice)
@@ -229,7 +263,7 @@ module Mwrap::Objects
       layout(name, "<h1#{" class=\"location\"" if result.subject}>#{h(name)}</h1>\n<p class=\"summary\">#{h(view.about)}</p>\n" \
         "<ul class=\"facts\">\n#{facts(result)}</ul>\n<p class=\"note\">Cost: #{h(view.cost)} This time it took " \
         "#{format("%.1f", result.seconds * 1000)} ms.</p>\n#{table(caption(result, slice), head(view, slice), body(view, slice))}" \
-        "#{pager(slice)}<p class=\"exports\">All rows as #{exports}</p>\n" \
+        "#{pager(slice)}<p class=\"exports\">All rows as #{exports}</p>\n#{further(result)}" \
         "<p class=\"note\"><a href=\"#{@base}/objects\">Other views of Ruby’s objects</a></p>\n")
     end
 
@@ -238,7 +272,16 @@ module Mwrap::Objects
     def h(text) = Text.utf8(text.to_s).gsub(/[&<>"']/, HTML)
     def number(n) = n.to_s.gsub(/(?<=\d)(?=(?:\d{3})+(?!\d))/, ",")
     def encode(text) = text.b.gsub(/[^A-Za-z0-9\-._~]/n) { |c| format("%%%02X", c.ord) }
-    def facts(result) = result.view.facts.map { |k, title| "<li>#{h(title)} <b>#{number(result.facts.fetch(k))}</b></li>\n" }.join
+    def facts(result) = result.view.facts.map { |k, title| "<li>#{h(title)} <b>#{number(result.facts[k])}</b></li>\n" if result.facts[k] }.join
+
+    # What else can be asked about the same
+    def further(result)
+      case result.view.name
+      when "class" then "<p><a href=\"#{@base}/objects/find/#{encode(result.subject)}\">Who refers to them</a></p>\n"
+      when "find"
+        "<p>Levels: #{[1, 2, 4, 8].map { |n| "<a href=\"#{link(nil, depth: n)}\">#{n}</a> " }.join}</p>\n"
+      end
+    end
 
     def caption(result, slice)
       n = slice.rows.size
@@ -270,23 +313,30 @@ module Mwrap::Objects
     def cell(column, value)
       return "<td class=\"num\">–</td>" if value.nil?
       case column.kind
-      when :number then "<td class=\"num\">#{number(value)}</td>"
+      when :number, :signed then "<td class=\"num\">#{number(value)}</td>"
+      when :text then "<td>#{h(value)}</td>"
       when :percent then "<td class=\"num\">#{format("%.1f", value)}</td>"
-      when :address then "<td class=\"num address\">#{format("0x%x", value)}</td>"
+      when :address then "<td class=\"num address\">#{address(value)}</td>"
       else "<td class=\"location\">#{name(column, value)}</td>"
       end
+    end
+
+    # Pages of the heap aren't objects.
+    def address(value)
+      text = format("0x%x", value)
+      @path.start_with?("/objects/pages") ? text : "<a href=\"#{@base}/objects/find/#{text}\">#{text}</a>"
     end
 
     # Links to what there is about it; "(internal)" and its like have nothing.
     def name(column, value)
       to = { class: "/objects/class/", location: "/at/", file: "/each/0?q=" }.fetch(column.kind)
-      return h(value) if value.start_with?("(") && (column.kind != :class || value == "(internal)")
+      return h(value) if value.start_with?("(") && (column.kind != :class || value.match?(/\A\((?:internal|root)/))
       "<a href=\"#{@base}#{to}#{encode(value)}\">#{h(value)}</a>"
     end
 
     def link(form, params = {})
       path = @path.sub(/\.(?:tsv|csv|json)\z/, "")
-      query = params.compact.map { |k, v| "#{k}=#{v}" }.join("&amp;")
+      query = @keep.merge(params).compact.map { |k, v| "#{k}=#{v}" }.join("&amp;")
       # encoded as it came, except what an attribute can't hold
       "#{@base}#{h(path)}#{".#{form}" if form}#{"?#{query}" unless query.empty?}"
     end

@@ -23,21 +23,23 @@ class MwrapRack
   NO_TOKEN = "refused: POST needs `Authorization: Bearer TOKEN`, or the token as a password"
   REFUSED = "refused: authorize: of MwrapRack said no"
   FULL = "as many clients are watching as may: try again later"
+  NO_DUMP = "refused: a dump shows every object: give MwrapRack.new dump: true to allow it"
   BODY_MAX = 1 << 20
   FORM_MAX = 4096
   TOO_LARGE = "the request's body is larger than 1 MiB"
-  private_constant :POLL, :ABSENT, :NEITHER, :READ_ONLY, :NO_TOKEN, :REFUSED, :FULL, :BODY_MAX, :FORM_MAX, :TOO_LARGE
+  private_constant :POLL, :ABSENT, :NEITHER, :READ_ONLY, :NO_TOKEN, :REFUSED, :FULL, :NO_DUMP, :BODY_MAX, :FORM_MAX, :TOO_LARGE
 
   private
 
   # MwrapRack.new, in quiet mode
-  def set_up(read_only: false, authorize: nil, token: nil)
+  def set_up(read_only: false, authorize: nil, token: nil, dump: false)
     raise TypeError, "authorize: must respond to call" unless authorize.nil? || authorize.respond_to?(:call)
     raise TypeError, "token: must be a String" unless token.nil? || token.is_a?(String)
     raise ArgumentError, "token: must not be empty" if token&.empty?
     @read_only = read_only ? true : false
     @authorize = authorize
     @token = token&.b&.freeze
+    @dump = dump ? true : false
   end
 
   # MwrapRack#call, in quiet mode. allowed: the answer of authorize; nil: there is none
@@ -49,7 +51,7 @@ class MwrapRack
     base, path, query = Mwrap::Pages.target(env)
     query = [query, form(env)].join("&") if path.end_with?("/ctl")
     return slash(env, base, query) if path.empty?
-    objects(env, base, path, query) || page(env, [env["REQUEST_METHOD"].to_s.delete("\0"), path, query, base, env, *no_post(allowed)])
+    objects(env, base, path, query, allowed) || page(env, [env["REQUEST_METHOD"].to_s.delete("\0"), path, query, base, env, *no_post(allowed)])
   end
 
   # The fields of a posted form, percent-encoded; "": there are none, or they aren't in memory yet.
@@ -64,18 +66,44 @@ class MwrapRack
   end
 
   # Answers what only Ruby itself knows, also under this process's number; nil: another request.
-  def objects(env, base, path, query)
+  def objects(env, base, path, query, allowed)
     own = path[%r{\A/#{Process.pid}(?=/objects)}]
     mount = base
     path, base = path.delete_prefix(own), base + own if own
     return if !path.start_with?("/objects") || "#{path}?#{query}".include?("%00") # refused elsewhere
     require_relative "../objects"
+    return mark(env, [env["REQUEST_METHOD"].to_s.delete("\0"), path, query, base, env, *no_post(allowed)]) if path == "/objects/mark"
     get = %w[GET HEAD].include?(env["REQUEST_METHOD"])
     return line(env, 405, "GET and HEAD only", "allow" => "GET, HEAD") unless get
-    status, headers, body = Mwrap::Objects.answer(path, query, base, mount)
-    return unless status
-    headers["content-length"] = body[0].bytesize.to_s
-    [status, headers, env["REQUEST_METHOD"] == "HEAD" ? [] : body]
+    return dump(env, allowed) if path == "/objects/dump"
+    status, headers, body = Mwrap::Objects.answer(path, query, base, mount, mark: no_post(allowed).none?)
+    status && whole(env, status, headers, body[0])
+  end
+
+  # The page says whether this request may, and answers it.
+  def mark(env, request)
+    answer = page(env, request)
+    Mwrap::Objects.mark if answer[0] < 400
+    answer
+  rescue Mwrap::Objects::Busy, Mwrap::Objects::Unavailable => e
+    answer[2].close
+    status, headers, body = Mwrap::Objects.failed(e)
+    whole(env, status, headers, body[0])
+  end
+
+  def dump(env, allowed)
+    return line(env, 403, NO_DUMP) unless @dump
+    return line(env, 403, @token ? NO_TOKEN : NEITHER) unless allowed
+    headers = { "content-type" => "application/x-ndjson", "cache-control" => "no-store", "x-content-type-options" => "nosniff" }
+    [200, headers, env["REQUEST_METHOD"] == "HEAD" ? [] : Mwrap::Objects.dumped]
+  rescue Mwrap::Objects::Busy, Mwrap::Objects::Unavailable, Mwrap::Objects::TooLarge => e
+    status, headers, body = Mwrap::Objects.failed(e)
+    whole(env, status, headers, body[0])
+  end
+
+  def whole(env, status, headers, text)
+    headers["content-length"] = text.bytesize.to_s
+    [status, headers, env["REQUEST_METHOD"] == "HEAD" ? [] : [text]]
   end
 
   def page(env, request)
@@ -138,9 +166,7 @@ class MwrapRack
   end
 
   def line(env, status, text, more = {})
-    text = "#{text}\n"
-    headers = { "content-type" => "text/plain; charset=utf-8", "content-length" => text.bytesize.to_s,
-                "cache-control" => "no-store", "x-content-type-options" => "nosniff", **more }
-    [status, headers, env["REQUEST_METHOD"] == "HEAD" ? [] : [text]]
+    whole(env, status, { "content-type" => "text/plain; charset=utf-8", "cache-control" => "no-store",
+                         "x-content-type-options" => "nosniff", **more }, "#{text}\n")
   end
 end

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * heap_walk.h - what the walks over Ruby's heap share.
+ *
+ * The functions are those of Ruby's own extension objspace.so. They are no public API, so they are
+ * looked up when the extension is loaded: any may be NULL.
+ *
+ * Must stay true:
+ *  - A walk holds the GVL and calls nothing that allocates Ruby's memory. each_objects() ends a
+ *    collection that is under way, so each object that it shows is alive until the next one begins.
+ *    What is to outlive the walk goes into a result owner's `objects`.
+ *  - reachable() is called for no object of another Ractor, which may be changing it. So a walk
+ *    that uses it refuses while there are others.
+ */
+#ifndef MW_RUBY_HEAP_WALK_H
+#define MW_RUBY_HEAP_WALK_H
+
+#include "ext.h"
+
+struct mw_objspace {
+	void (*each_objects)(int (*)(void *start, void *end, size_t slot, void *), void *);
+	void (*reachable)(VALUE, void (*)(VALUE, void *), void *);
+	void (*roots)(void (*)(const char *category, VALUE, void *), void *);
+	size_t (*memsize)(VALUE);
+	const char *(*imemo_name)(int type);
+};
+/* Written by mw_init_heap_walk alone. */
+extern struct mw_objspace mw_objspace;
+
+enum {
+	MW_IMEMO_KINDS = 16,
+	MW_IMEMO_ENV = 0, /* as in all Rubies so far */
+	MW_IMEMO_NAMED = 9 /* above are gaps, and some Rubies abort at these */
+};
+
+/* True if the slot holds an object. One that awaits its finalizer is an object. */
+static inline bool mw_is_object(VALUE v)
+{
+	enum ruby_value_type type = RB_BUILTIN_TYPE(v);
+
+	return type != RUBY_T_NONE && type != RUBY_T_MOVED;
+}
+
+/* True if the object can be asked for its references and its size. */
+static inline bool mw_is_whole(VALUE v)
+{
+	return mw_is_object(v) && RB_BUILTIN_TYPE(v) != RUBY_T_ZOMBIE && RB_BUILTIN_TYPE(v) != RUBY_T_NODE;
+}
+
+static inline bool mw_is_a(VALUE v, enum ruby_value_type type)
+{
+	return !RB_SPECIAL_CONST_P(v) && RB_BUILTIN_TYPE(v) == type;
+}
+
+static inline unsigned mw_imemo_kind(VALUE v)
+{
+	return (RBASIC(v)->flags >> RUBY_FL_USHIFT) & (MW_IMEMO_KINDS - 1);
+}
+
+/* Returns the class that the object has for Ruby code; 0: it is one of Ruby's own. */
+VALUE mw_visible_class(VALUE);
+
+/*
+ * Calls each(object, slot's bytes, ctx) for each object, in quiet mode. each may raise nothing, and
+ * allocates by mw_buf_add at most.
+ */
+void mw_each_object(void (*each)(VALUE, size_t slot, void *), void *ctx);
+
+/* Returns the name of an object's type as ObjectSpace has it: "T_STRING", "imemo_env". */
+const char *mw_type_name(enum ruby_value_type, unsigned imemo_kind);
+
+#endif
