@@ -108,7 +108,7 @@ module Mwrap::Objects
       begin # first: an exception from elsewhere, as by Timeout, may come as soon as it is locked
         ours = ONE.try_lock
         raise Busy, "another such walk is under way" unless ours
-        Mwrap.quiet { require "objspace" }
+        Mwrap.quiet { load_objspace }
         result = nil
         thread = Thread.new do
           Thread.current.report_on_exception = false
@@ -117,8 +117,11 @@ module Mwrap::Objects
         wait(thread)
         result
       ensure
-        thread&.kill&.then { |t| wait(t) }
-        ONE.unlock if ours
+        begin
+          wait(thread.kill) if thread&.alive? # else it would raise again what has ended it
+        ensure
+          ONE.unlock if ours
+        end
       end
     end
 
@@ -126,6 +129,12 @@ module Mwrap::Objects
       began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       facts, rows = yield
       facts && Result.new(VIEWS.fetch(name), facts, rows, subject, Process.clock_gettime(Process::CLOCK_MONOTONIC) - began)
+    end
+
+    def load_objspace
+      require "objspace"
+    rescue LoadError
+      raise Unavailable, "this Ruby lacks its extension objspace"
     end
 
     def known(found) = found || raise(Unavailable, "this Ruby has no functions for it")

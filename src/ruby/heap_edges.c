@@ -9,7 +9,7 @@ void *rb_mod_const_at(VALUE mod, void *table);
 
 struct look {
 	struct mw_edges *to;
-	const struct mw_found *found;
+	const struct mw_referrers *found;
 	const struct mw_hit *hit;
 	uint32_t labelled;
 };
@@ -75,7 +75,7 @@ static void see_module(struct look *l, VALUE mod)
 		see(l, rb_class_get_superclass(mod), MW_EDGE_SUPERCLASS, 0);
 }
 
-void mw_edges_find(struct mw_edges *to, const struct mw_found *found, const struct mw_hit *hit)
+void mw_edges_find(struct mw_edges *to, const struct mw_referrers *found, const struct mw_hit *hit)
 {
 	struct look l = { to, found, hit, 0 };
 	VALUE v = hit->object;
@@ -183,7 +183,7 @@ static VALUE member(VALUE v, long i)
 				   rb_sprintf("member %ld", i);
 }
 
-VALUE mw_edge_label(const struct mw_edge *e, VALUE object)
+VALUE mw_edge_text(const struct mw_edge *e, VALUE object)
 {
 	switch (e->kind) {
 	case MW_EDGE_VARIABLE:

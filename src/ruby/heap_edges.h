@@ -17,12 +17,12 @@ struct mw_node {
 	bool wanted; /* who refers to it? */
 };
 
-struct mw_found {
+struct mw_referrers {
 	struct mw_value_map map;
 	struct mw_buf *nodes;
 };
 
-static inline const struct mw_node *mw_node(const struct mw_found *f, uint32_t number)
+static inline const struct mw_node *mw_node(const struct mw_referrers *f, uint32_t number)
 {
 	return (const struct mw_node *)f->nodes->p + number;
 }
@@ -64,9 +64,9 @@ struct mw_edges {
  * Finds the edges of a hit. They have at least one. Calls none of the object's methods. May allocate Ruby's
  * memory; raises NoMemoryError.
  */
-void mw_edges_find(struct mw_edges *, const struct mw_found *, const struct mw_hit *);
+void mw_edges_find(struct mw_edges *, const struct mw_referrers *, const struct mw_hit *);
 
 /* Returns "@name", "Name", "member :name", "array", "hash value" ... */
-VALUE mw_edge_label(const struct mw_edge *, VALUE object);
+VALUE mw_edge_text(const struct mw_edge *, VALUE object);
 
 #endif

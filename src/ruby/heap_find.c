@@ -23,7 +23,7 @@ enum {
 };
 
 struct find {
-	struct mw_found found;
+	struct mw_referrers found;
 	struct mw_buf *hits;
 	uint32_t from, to; /* the numbers of the objects that this pass looks for */
 	uint32_t depth;
@@ -84,10 +84,9 @@ static bool is_cache(VALUE v)
 /* What refers to a module, thread or Fiber is of no interest to who asks for an object that it holds. */
 static bool is_end(VALUE v)
 {
-	VALUE class = mw_visible_class(v);
-
-	return mw_is_a(v, RUBY_T_CLASS) || mw_is_a(v, RUBY_T_MODULE) || class == rb_cThread ||
-	       class == cFiber;
+	if (mw_is_a(v, RUBY_T_DATA) && mw_visible_class(v))
+		return RTEST(rb_obj_is_kind_of(v, rb_cThread)) || RTEST(rb_obj_is_kind_of(v, cFiber));
+	return mw_is_a(v, RUBY_T_CLASS) || mw_is_a(v, RUBY_T_MODULE);
 }
 
 static void see(VALUE v, size_t slot, void *ctx)
@@ -181,7 +180,7 @@ static void walk(struct find *f)
 /* --- roots ------------------------------------------------------------------------ */
 
 struct roots {
-	const struct mw_found *found;
+	const struct mw_referrers *found;
 	struct mw_buf *to;
 };
 
@@ -227,7 +226,7 @@ static struct about about(VALUE v)
 	return is_end(v) ? (struct about){ v, ID2SYM(id_self) } : (struct about){ class, ID2SYM(id_class) };
 }
 
-static void push_hit(VALUE all, const struct mw_found *f, const struct mw_hit *hit)
+static void push_hit(VALUE all, const struct mw_referrers *f, const struct mw_hit *hit)
 {
 	struct about from = about(hit->object);
 	VALUE number = UINT2NUM(mw_value_map_find(&f->map, hit->object));
@@ -241,7 +240,7 @@ static void push_hit(VALUE all, const struct mw_found *f, const struct mw_hit *h
 
 		rb_ary_push(all, rb_ary_new_from_args(11, UINT2NUM(hit->level), number, from.what,
 						      from.how, ULL2NUM(hit->object),
-						      mw_edge_label(e, hit->object), UINT2NUM(e->n),
+						      mw_edge_text(e, hit->object), UINT2NUM(e->n),
 						      UINT2NUM(e->to), of.what, of.how, ULL2NUM(to)));
 	}
 }
@@ -255,7 +254,7 @@ static VALUE hits(const struct find *f)
 	return all;
 }
 
-static VALUE roots(const struct mw_found *f, struct mw_buf *rows)
+static VALUE roots(const struct mw_referrers *f, struct mw_buf *rows)
 {
 	struct roots r = { f, rows };
 	VALUE all = rb_ary_new();
@@ -301,7 +300,7 @@ static VALUE find(struct mw_result_owner *hold, void *arg)
 	hold->walking = false;
 	if (failed(&f))
 		mw_no_memory();
-	if (!n)
+	if (!n && !mw_is_a(q->of, RUBY_T_ARRAY))
 		return Qfalse;
 	found = hits(&f);
 	return rb_ary_new_from_args(4, UINT2NUM(n), found, roots(&f.found, &hold->rows),

@@ -76,6 +76,7 @@ module Mwrap::Objects
       case error
       when Busy then line(503, error.message, "retry-after" => "1")
       when TooLarge then line(413, error.message)
+      when SystemCallError then line(503, "the folder for temporary files: #{error.message}: make room there, or set TMPDIR")
       else line(501, error.message)
       end
     end

@@ -96,7 +96,7 @@ class MwrapRack
     return line(env, 403, @token ? NO_TOKEN : NEITHER) unless allowed
     headers = { "content-type" => "application/x-ndjson", "cache-control" => "no-store", "x-content-type-options" => "nosniff" }
     [200, headers, env["REQUEST_METHOD"] == "HEAD" ? [] : Mwrap::Objects.dumped]
-  rescue Mwrap::Objects::Busy, Mwrap::Objects::Unavailable, Mwrap::Objects::TooLarge => e
+  rescue Mwrap::Objects::Busy, Mwrap::Objects::Unavailable, Mwrap::Objects::TooLarge, SystemCallError => e
     status, headers, body = Mwrap::Objects.failed(e)
     whole(env, status, headers, body[0])
   end
