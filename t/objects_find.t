@@ -96,7 +96,8 @@ class ObjectsFindTest < Minitest::Test
     got.each do |name, rows|
       next assert_equal(:Data, name) if rows.nil?
       assert_equal [["Planted::#{name}"]], rows.map { |r| r.delete_at(3) }.uniq.map { |of| [of] }, name
-      rows.each { |r| r[4] = 1 if r[1] == "Thread" } # its stack may have a stale word, too
+      # a thread's stack may have a stale word, too; some Rubies mark an Enumerator's receiver twice
+      rows.each { |r| r[4] = 1 if %w[Thread Enumerator].include?(r[1]) }
       assert_equal WANT.fetch(name), rows, name
     end
   end
@@ -167,14 +168,14 @@ class ObjectsFindTest < Minitest::Test
       same = [leaf.object_id, address, address.to_i(16).then { |n| format("0x%X", n).sub("X", "x") }, leaf, Leaf, "Leaf"].map { |what| rows(what).map { |r| r.values_at(:class, :through) } }
       none = Mwrap::Objects.find(Unused).then { |r| [r.facts, r.rows] }
       nothing = [1, 8, 20, nil, :symbol, true, 1.5, 0, -8, 2**70, "No::Such", "", "0x", "0x1", "0x0", format("0x%x", address.hex + 8), format("0x%x", address.hex + 1), "0xffffffffffffffff", "0x7fffffffffff"]
-      [same, none, nothing.map { |what| Mwrap::Objects.find(what) }, Mwrap::Objects.find(leaf).subject == address, Mwrap::Objects.find("Leaf").subject,
+      [same, none, nothing.filter_map { |what| (r = Mwrap::Objects.find(what)) && [what.inspect, r.subject, r.facts, r.rows.size] }, Mwrap::Objects.find(leaf).subject == address, Mwrap::Objects.find("Leaf").subject,
        rows(Leaf.object_id).map { |r| r.values_at(:class, :through) },
        [0, 9, -1, "1", nil, 1.0].map { |d| begin; Mwrap::Objects.find("Leaf", depth: d); rescue ArgumentError => e; e.message; end }.uniq]
     RUBY
     # what was asked for is in arrays, too: arguments
     got[0].each { |rows| assert_equal [%w[Item @leaf]], rows.reject { |c,| c.start_with?("Array", "(internal") } }
     assert_equal [{ objects: 0, referrers: 0, cut: nil }, []], got[1]
-    assert_equal [nil], got[2].uniq, got[2].inspect
+    assert_empty got[2]
     assert_equal [true, "Leaf"], got.values_at(3, 4)
     [["Leaf", "class"], ["Class", "Leaf"]].each { |row| assert_includes got[5], row }
     assert_equal ["depth: 1 to 8 expected"], got[6]
