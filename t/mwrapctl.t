@@ -303,12 +303,7 @@ class MwrapctlEndpointTest < Minitest::Test
   end
 
   def test_a_mount_in_a_rack_app
-    ours = Socket.new(:INET, :STREAM)
-    ours.setsockopt(:SOCKET, :REUSEADDR, true)
-    ours.bind(Addrinfo.tcp("127.0.0.1", 0))
-    port = ours.local_address.ip_port
-    app = run_under("stacks:64k", File.join(ROOT, "t/lib/rack_serve.rb"), "puma", port.to_s)
-    wait_for_server(port)
+    app, port = rack_served(options: "stacks:64k")
     ["http://127.0.0.1:#{port}/m", "http://127.0.0.1:#{port}/m/", "http://localhost:#{port}/m/flame"].each do |where|
       run = ctl("flame", where)
       assert_written run

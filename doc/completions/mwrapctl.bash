@@ -7,7 +7,7 @@
 #	                   ~/.local/share/bash-completion/completions/mwrapctl
 
 # begin: made by `make doc`
-_mwrapctl_commands='flame check ps top snap report diff score'
+_mwrapctl_commands='flame check ps top snap report diff score objects'
 _mwrapctl_no_files=' ps '
 _mwrapctl_options() {
 	case $1 in
@@ -19,6 +19,7 @@ _mwrapctl_options() {
 	report) echo '--html --output -o --count -n --json --text --pid --all --token-file --help' ;;
 	diff) echo '--per --sort --count -n --fail-above --json --text --pid --all --token-file --help' ;;
 	score) echo '--x --count -n --fail-above --json --text --pid --all --token-file --help' ;;
+	objects) echo '--mark --depth --count -n --json --text --pid --token-file --help' ;;
 	esac
 }
 # Prints the words that may follow an option. Fails if the option takes no value.
@@ -57,6 +58,10 @@ _mwrapctl_values() {
 	'score --fail-above') : ;;
 	'score --pid') : ;;
 	'score --token-file') compgen -f -- "$3" ;;
+	'objects --depth') : ;;
+	'objects --count' | 'objects -n') : ;;
+	'objects --pid') : ;;
+	'objects --token-file') compgen -f -- "$3" ;;
 	*) return 1 ;;
 	esac
 	return 0

@@ -51,6 +51,19 @@ module Racked
     Process.new(app)
   end
 
+  # t/lib/rack_serve.rb under a real server, until the test ends. Returns the App and its port.
+  def rack_served(server = "puma", options: "")
+    # bound here, too, but not listening: nobody else is given this port
+    ours = @held_port = Socket.new(:INET, :STREAM)
+    ours.setsockopt(:SOCKET, :REUSEADDR, true)
+    ours.bind(Addrinfo.tcp("127.0.0.1", 0))
+    port = ours.local_address.ip_port
+    env = { "RUBYOPT" => nil, "RUBYLIB" => nil, "MWRAP" => options, "LD_PRELOAD" => MwrapTest::TRACKER, "RACK_GEMS" => GEMS }
+    @fakes << (app = Served::App.new(MwrapTest::RUBY, "-I#{MwrapTest::LIB}", File.join(__dir__, "rack_serve.rb"), server, port.to_s, env: env, err: path("err"), dump_path: nil))
+    wait_for_server(port)
+    [app, port]
+  end
+
   # Rows of the table that an answer has as TSV
   def rows(answer)
     assert_equal 200, answer.status, answer.body[0, 300]

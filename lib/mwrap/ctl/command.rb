@@ -133,6 +133,6 @@ module Mwrap
     # The exit status for what an action returns
     Command::STATUS = { found: 1, unknown: 2 }.freeze
     # Arguments that no file is, for the completions
-    Command::NO_FILES = %w[LOCATION PID NAME].freeze
+    Command::NO_FILES = %w[LOCATION PID NAME VIEW].freeze
   end
 end

@@ -207,6 +207,28 @@ module Mwrap
           require_relative "score"
           Score.new(snapshots, given).run
         end
+      ),
+      Command.new(
+        name: "objects", arguments: "SOCKET [VIEW]",
+        summary: "say what Ruby's own heap holds, what grew, and who refers to it",
+        about: <<~TEXT,
+          Shows how many objects a process has by class or type, how much code by file, what
+          its threads' stacks hold, and who refers to an object. Only MwrapRack can ask Ruby
+          for these. So SOCKET has to be the address at which the app mounts it.
+        TEXT
+        forms: { "VIEW" => "classes (the default), counts (by type), iseqs (code by file), stacks, pages; class/NAME: lines that allocated its objects; " \
+                           "find/NAME: who refers to them; NAME may be an address or object_id there", "SOCKET" => SOCKET },
+        options: [
+          Option.new(name: "mark", help: "count growth from now on",
+                     manual: "Counts growth from now on: classes, counts and iseqs show it in the column `growth`."),
+          Option.new(name: "depth", value: "N", type: :count, help: "levels of find/NAME: 1 to 8, 1 by default",
+                     manual: "Levels of `find/NAME`: 1 is what refers to it, 2 what refers to that; 8 at most."),
+          ROWS, AS_JSON, AS_TEXT, ONE_OF_FAMILY, TOKEN_FILE
+        ],
+        action: lambda do |(socket, view), given|
+          require_relative "objects"
+          Objects.new(socket, view, given).run
+        end
       )
     ].freeze
   end
