@@ -22,7 +22,7 @@ class CtlCommandTest < Minitest::Test
     Ctl::Option.new(name: "all", letter: "a", help: "all")
   ].freeze
 
-  # What its action gets
+  # The arguments of its action
   def call(arguments, *words, result: nil)
     got = nil
     command = Ctl::Command.new(name: "do", arguments: arguments, options: OPTIONS, forms: {}, action: ->(args, given) { got = [args, given]; result })

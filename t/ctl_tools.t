@@ -56,7 +56,7 @@ module CtlToolsTest
     path(name)
   end
 
-  # What a command writes to a terminal
+  # The text that a command writes to a terminal
   def on_terminal(*args, env: {})
     said = +"".b
     env = { "RUBYOPT" => nil, "TERM" => "xterm", "LC_ALL" => "C.UTF-8", "NO_COLOR" => nil, **env }
@@ -260,7 +260,7 @@ class CtlMarksTest < Minitest::Test
         s = server.accept
         @asked << s.gets.chomp.delete_suffix(" HTTP/1.1")
         nil until s.gets == "\r\n"
-        status, text = answers.fetch(@asked.last) { ["404 Not Found", "no such page\n"] }
+        status, text = answers.fetch(@asked.last) { |line| answers.default_proc ? answers[line] : ["404 Not Found", "no such page\n"] }
         s.write("HTTP/1.1 #{status}\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n#{text}")
         s.close
       end
@@ -288,6 +288,38 @@ class CtlMarksTest < Minitest::Test
     end
   end
 
+  # Anything in place of an answer: a line, and no more is written.
+  def test_odd_answers
+    File.write(path("f"), NOW)
+    table = NOW + "9\t40\t38\t20\t2\tnew.rb:1\n"
+    odd = ["[]", "{}", "null", "", "<html>", "\xff\n", '{"pid":{},"uptime":[]}', '{"pid":1,"uptime":1,"t":3,"rows":5,"rss":"x","parts":[1],"sentence":{},"start":[]}',
+           '{"pid":1,"uptime":1,"t":[0,{}],"rows":[5,{},[1,"a",2,3,["x",null,7]]],"rss":[1,"x"],"live":[{},null],"parts":{"rss":1,"live":{}},"sentence":null}', table, table[0..-3]]
+    odd.product([false, true]).each do |text, known|
+      answers = Hash.new { ["200 OK", text] }
+      # a table, so that it comes to the rest
+      answers.merge!("GET /snapshot.tsv" => ["200 OK", table], "GET /each/0.tsv?sort=live_bytes&limit=1000&q=" => ["200 OK", table]) if known
+      answering(answers) do |at|
+        [["top", at, "--once", "--interval", "0.1"], ["report", at], ["report", at, "--html"], ["snap", at, path("out")], ["diff", path("f"), at], ["score", at, at, at]].each do |words|
+          status, said = in_process(words)
+          assert_match(/\A(mwrapctl: [^\n]*marks: no answer of mwrap: [^\n]*\n)?\z/, said, [words, text].inspect)
+          assert_equal said.empty? ? 0 : 1, status, [words, text].inspect
+          (@seen ||= Hash.new(0))[[words[0], status]] += 1
+        end
+      end
+    end
+    assert_equal 10, @seen.size, "each of five both ways: #{@seen}"
+  end
+
+  # [status, stderr] of a command that this process runs
+  def in_process(words)
+    out, err = $stdout, $stderr
+    $stdout, $stderr = StringIO.new, StringIO.new
+    status = Mwrap::Ctl.run(words)
+    [status, $stderr.string]
+  ensure
+    $stdout, $stderr = out, err
+  end
+
   def test_a_mark_is_set
     answering("POST /mark?name=a+%26b" => ["200 OK", "marked\n"], "GET /snapshot.tsv" => ["200 OK", NOW], "POST /mark?name=now" => ["400 Bad Request", "name: not now\n"],
               "POST /all/mark?name=x" => ["200 OK", "marked\n"], "GET /all/snapshot.tsv" => ["200 OK", NOW]) do |at|
@@ -302,7 +334,7 @@ class CtlMarksTest < Minitest::Test
   end
 end
 
-# Whatever bytes a file has: a snapshot, or one line that says that it isn't.
+# Any bytes in a file: a snapshot, or one line that says that it isn't.
 class CtlSnapshotTest < Minitest::Test
   include CtlToolsTest
   Snapshot = Mwrap::Ctl::Snapshot

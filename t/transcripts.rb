@@ -108,7 +108,7 @@ class Transcripts
     status.success? or raise "mwrapctl #{words.join(" ")}: #{text}"
   end
 
-  # What a terminal shows, without colours; of ps this process alone.
+  # The lines that a terminal shows, without colours; of ps this process alone.
   def output(words)
     said = +"".b
     env = { "TERM" => "xterm", "NO_COLOR" => "1", "LC_ALL" => "C.UTF-8", "RUBYOPT" => nil }

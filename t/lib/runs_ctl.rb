@@ -13,7 +13,7 @@ module RunsCtl
     assert_equal "", run.stderr
   end
 
-  # What it writes to a pipe, a Hash for each row, numbers as such
+  # The rows that it writes to a pipe, a Hash for each row, numbers as such
   def rows_of(*args, **rest)
     run = ctl(*args, **rest)
     assert_written run

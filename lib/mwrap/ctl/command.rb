@@ -17,7 +17,7 @@ module Mwrap
       # As the help and the manual show it
       def label = [*("-#{letter}," if letter), "--#{name}", *value].join(" ")
 
-      # What the action gets of a text. flag: as the option was written.
+      # The value that the action gets of a text. flag: as the option was written.
       def read(text, flag)
         case type
         when :pid then count(text) or raise Usage, "#{flag}: \"#{text}\" is not a PID: write digits only"

@@ -5,7 +5,7 @@ require_relative "command"
 
 module Mwrap
   module Ctl # :nodoc: all
-    # What SOCKET may be, in every command
+    # The forms of SOCKET, in every command
     SOCKET = [
       ["PATH", "a Unix socket, or the directory of socket_dir"],
       ["PID", "a process, whose MWRAP names its server"],

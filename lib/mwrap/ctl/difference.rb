@@ -3,7 +3,7 @@
 
 module Mwrap
   module Ctl
-    # What changed between two Snapshots, by location.
+    # The changes between two Snapshots, by location.
     #
     # confidence, from 0 to 1: how much the growth of a location looks like a leak. It is the product of
     # signs that noise lacks:

@@ -7,7 +7,7 @@ require_relative "snapshot"
 
 module Mwrap
   module Ctl
-    # What a person compares: FILE, SOCKET for now, or SOCKET@MARK.
+    # A moment, as a person names it: FILE, SOCKET for now, or SOCKET@MARK.
     module Moment # :nodoc: all
       module_function
 

@@ -20,8 +20,7 @@ module Mwrap
         def dumb? = ["dumb", "", nil].include?(ENV["TERM"])
 
         # Bars of a curve that this terminal can show
-        def bars = utf8? ? Text::BARS : Text::PLAIN_BARS
-        def utf8? = Encoding.default_external == Encoding::UTF_8
+        def bars = Text.utf8? ? Text::BARS : Text::PLAIN_BARS
 
         def paint(text, *colours)
           return text if !colour? || colours.empty?

@@ -50,7 +50,7 @@ module Mwrap
 
       private
 
-      # What only a server knows. One at another moment has it of now, so a mark gets none.
+      # Only a server knows these, and only of now: a mark has none.
       def ask_more
         socket, mark = Moment.split(@source)
         return if mark

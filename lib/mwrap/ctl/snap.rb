@@ -27,7 +27,7 @@ module Mwrap
 
       # The head also has the number of rows: a reader sees by it that a file is cut off.
       def with_fields(text, client)
-        snapshot = Snapshot.new(client.at.name, StringIO.new(text))
+        snapshot = Snapshot.of(client, text)
         rows = text.count("\n") - text.lines.take_while { |l| l.start_with?("# ") }.size - 1
         head = { **snapshot.head, "rows" => rows }
         head["mark"] = @given["mark"] if @given["mark"]

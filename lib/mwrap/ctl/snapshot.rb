@@ -31,7 +31,14 @@ module Mwrap
         end
 
         # Of a server now, or at its mark
-        def ask(client, mark = nil) = new([client.at.name, *mark].join("@"), StringIO.new(text(client, mark)))
+        def ask(client, mark = nil) = of(client, text(client, mark), [client.at.name, *mark].join("@"))
+
+        # Of a text that a server answered
+        def of(client, text, name = client.at.name)
+          new(name, StringIO.new(text))
+        rescue Failure
+          client.strange
+        end
 
         # The text of one, also from a server that doesn't have the route
         def text(client, mark = nil)

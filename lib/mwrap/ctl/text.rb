@@ -15,6 +15,10 @@ module Mwrap
 
       module_function
 
+      # Does the terminal show more than ASCII?
+      def utf8? = Encoding.default_external == Encoding::UTF_8
+      def cut = utf8? ? "…" : "~"
+
       # "4.88 KB": three digits at most before the unit
       def bytes(n, sign: false)
         return "-" if n.nil?
@@ -28,7 +32,7 @@ module Mwrap
 
       # Three digits, without zeros at the end of a fraction that has no more
       def number(n)
-        digits = n >= 100 ? 0 : n >= 10 ? 1 : 2
+        digits = n >= 99.95 ? 0 : n >= 9.995 ? 1 : 2
         n.round(digits).then { |r| r == r.to_i && digits.zero? ? r.to_i.to_s : format("%.#{digits}f", r) }
       end
 
@@ -63,13 +67,13 @@ module Mwrap
       # Columns of a terminal
       def width(text) = text.ascii_only? ? text.size : text.size + text.scan(WIDE).size - text.scan(/\p{Mn}/).size
 
-      # In so many columns; what is cut off at the front leaves "…" there: a path's end says more.
+      # In so many columns; what is cut off at the front leaves a sign there: a path's end says more.
       def tail(text, columns)
         return text if width(text) <= columns
         return "" if columns < 1
         text = text[-columns, columns] if text.size > columns
         text = text[1..] while width(text) > columns - 1
-        "…#{text}"
+        "#{cut}#{text}"
       end
 
       # The same at the end
@@ -78,7 +82,7 @@ module Mwrap
         return "" if columns < 1
         text = text[0, columns]
         text = text[0..-2] while width(text) > columns - 1
-        "#{text}…"
+        "#{text}#{cut}"
       end
 
       # A bar for each value, nil for a blank, from the least to the largest.

@@ -136,7 +136,7 @@ module Mwrap
         @state.chosen = (@state.chosen + step).clamp(0, [@view.lines.size - 1, 0].max)
       end
 
-      # What was asked for shows at once.
+      # The view is renewed at once.
       def again
         yield if block_given?
         @due = now

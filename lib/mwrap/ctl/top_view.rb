@@ -64,7 +64,7 @@ module Mwrap
 
       def titles
         names = %w[live growth rate].map { |name| @state.sort == name ? "#{TITLES[name]}↓" : TITLES[name] }
-        names = names.map { |s| s.sub("↓", "*") } unless Output.utf8?
+        names = names.map { |s| s.sub("↓", "*") } unless Text.utf8?
         format("%8s %9s %9s %9s  %s%s", names[0], "BLOCKS", names[1], names[2], curves? ? "#{"CURVE".ljust(CURVE)}  " : "", "LOCATION")
       end
 

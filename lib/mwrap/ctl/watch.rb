@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
-require "stringio"
 require "uri"
 require_relative "client"
 require_relative "snapshot"
 
 module Mwrap
   module Ctl
-    # What `top` shows: asked of a server again and again. It changes nothing there.
+    # Asks a server again and again for the figures that `top` shows. It changes nothing there.
     class Watch # :nodoc: all
       # growth: since `since`; rate: allocations a second, nil until two answers are there; curve: live
       # bytes, oldest first.
@@ -89,7 +88,7 @@ module Mwrap
         @past_seconds ? "for #{Text.duration(@past_seconds)}" : "since the reset"
       end
 
-      def table(query) = Snapshot.new(@client.at.name, StringIO.new(@client.get("/each/0.tsv?#{query}"))).rows
+      def table(query) = Snapshot.of(@client, @client.get("/each/0.tsv?#{query}")).rows
 
       # [RSS and live bytes over time, live bytes over time by location]
       def history
