@@ -11,7 +11,6 @@ require "open3"
 require "tmpdir"
 require_relative "leaks/gems"
 
-CALLS = 10_000
 TOP = File.expand_path("..", __dir__)
 TRACKER = File.join(TOP, "lib", "libmwrap.so")
 
@@ -63,25 +62,26 @@ def ran?(run, leak, version, calls)
 end
 
 def check(leak)
+  calls = leak.calls || 10_000
   old = leak.location(HOME, leak.leaks)
   new = leak.location(HOME, leak.fixed)
-  once = run(leak, leak.leaks, CALLS)
-  twice = run(leak, leak.leaks, 2 * CALLS)
-  fixed = run(leak, leak.fixed, CALLS)
-  ran?(once, leak, leak.leaks, CALLS)
-  ran?(twice, leak, leak.leaks, 2 * CALLS)
-  ran?(fixed, leak, leak.fixed, CALLS)
+  once = run(leak, leak.leaks, calls)
+  twice = run(leak, leak.leaks, 2 * calls)
+  fixed = run(leak, leak.fixed, calls)
+  ran?(once, leak, leak.leaks, calls)
+  ran?(twice, leak, leak.leaks, 2 * calls)
+  ran?(fixed, leak, leak.fixed, calls)
   ok [once, twice].all? { |run| run.top && run.top["location"] == old },
      "#{leak.name} #{leak.leaks}: #{File.basename(old)} has the most growth", once.top, twice.top
-  ok leaked?(leak, once.growth(old), CALLS), "#{leak.name} #{leak.leaks}: by #{leak.bytes} bytes a call",
+  ok leaked?(leak, once.growth(old), calls), "#{leak.name} #{leak.leaks}: by #{leak.bytes} bytes a call",
      "growth #{once.growth(old)}"
-  ok leaked?(leak, twice.growth(old) - once.growth(old), CALLS),
+  ok leaked?(leak, twice.growth(old) - once.growth(old), calls),
      "#{leak.name} #{leak.leaks}: and by as much for as many calls more", "growth #{twice.growth(old)}"
-  ok fixed.rows.any? && fixed.allocations(new) >= CALLS && fixed.growth(new) < 0.05 * once.growth(old),
+  ok fixed.rows.any? && fixed.allocations(new) >= calls && fixed.growth(new) < 0.05 * once.growth(old),
      "#{leak.name} #{leak.fixed}: #{File.basename(new)} allocates, and does not grow",
      "growth #{fixed.growth(new)}, allocations #{fixed.allocations(new)}"
-  puts format("# %-16s %s: %.1f bytes a call, %s: %.1f", leak.name, leak.leaks, once.growth(old).fdiv(CALLS),
-              leak.fixed, fixed.growth(new).fdiv(CALLS))
+  puts format("# %-16s %s: %.1f bytes a call, %s: %.1f", leak.name, leak.leaks, once.growth(old).fdiv(calls),
+              leak.fixed, fixed.growth(new).fdiv(calls))
 end
 
 $stdout.sync = true

@@ -5,11 +5,12 @@ require_relative "run"
 LeakRun.use "bigdecimal"
 require "bigdecimal"
 
-BigDecimal.mode(BigDecimal::EXCEPTION_OVERFLOW, true)
 NUMBER = "#{"1" * 900}E#{"1" * 20}"
+BigDecimal.mode(BigDecimal::EXCEPTION_OVERFLOW, true) # for this thread
 BigDecimal(NUMBER) rescue OVERFLOW = $!
 OVERFLOW.is_a?(FloatDomainError) or abort "no overflow"
 
 LeakRun.calls do
+  BigDecimal.mode(BigDecimal::EXCEPTION_OVERFLOW, true)
   BigDecimal(NUMBER) rescue nil # leaks here
 end

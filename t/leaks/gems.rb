@@ -11,13 +11,15 @@ require "rbconfig"
 
 module LeakGems
   # script      its name without .rb, which is the gem's
-  # way         which of its calls to make, where it has several
+  # way         which of its calls to make, where it has several: then the line has "# WAY leaks here"
   # bytes       what one call leaks, as it was asked of malloc (by the gem's source)
+  # blocks      in how many blocks
+  # calls       how many t/leaks.t makes; else 10,000
   # within      by which part of that the growth may differ
   # at          where, if not at the script's line "# leaks here": a file of the
   #             gem, a method's head, and the line after it
   # news        where the fix is told of
-  Leak = Struct.new(:script, :way, :leaks, :fixed, :bytes, :within, :at, :news, keyword_init: true) do
+  Leak = Struct.new(:script, :way, :leaks, :fixed, :bytes, :blocks, :calls, :within, :at, :news, keyword_init: true) do
     alias_method :gem_name, :script
 
     def name
@@ -34,7 +36,7 @@ module LeakGems
 
     # "PATH:LINE", as the tracker should name it, when this version runs.
     def location(home, version)
-      return "#{script_path}:#{line_of(script_path, "# leaks here")}" unless at
+      return "#{script_path}:#{line_of(script_path, "# #{[*way, "leaks here"].join(" ")}")}" unless at
 
       path = File.join(home, "gems", "#{gem_name}-#{version}", at[0])
       "#{path}:#{line_of(path, at[2], line_of(path, at[1]))}"
@@ -55,22 +57,29 @@ module LeakGems
   end
 
   ALL = [
-    Leak.new(script: "redcarpet", leaks: "3.3.2", fixed: "3.5.0", bytes: 312,
+    Leak.new(script: "redcarpet", leaks: "3.3.2", fixed: "3.5.0", bytes: 312, blocks: 1,
              news: "CHANGELOG of 3.3.3: a memory leak when Redcarpet::Render::Base is instantiated"),
-    Leak.new(script: "bigdecimal", leaks: "3.1.7", fixed: "3.1.8", bytes: 440,
+    Leak.new(script: "bigdecimal", leaks: "3.1.7", fixed: "3.1.8", bytes: 440, blocks: 1,
              news: "its #290, fixed by #294: VpAlloc leaks when there is an exception"),
-    Leak.new(script: "jaro_winkler", leaks: "1.5.1", fixed: "1.5.2", bytes: 2 * 64 * 4,
+    Leak.new(script: "jaro_winkler", leaks: "1.5.1", fixed: "1.5.2", bytes: 2 * 64 * 4, blocks: 2,
              news: "its #20: the C extension leaks when it raises InvalidWeightError"),
-    Leak.new(script: "version_sorter", leaks: "2.2.2", fixed: "2.2.3", bytes: 272 + 288,
+    Leak.new(script: "version_sorter", leaks: "2.2.2", fixed: "2.2.3", bytes: 272 + 288, blocks: 2,
              news: "rb_version_compare has called xfree for both of its versions since 2.2.3"),
-    Leak.new(script: "json", way: "to_json", leaks: "2.7.4", fixed: "2.7.5", bytes: 1024 + 32,
+    Leak.new(script: "json", way: "to_json", leaks: "2.7.4", fixed: "2.7.5", bytes: 1024 + 32, blocks: 2,
              news: "CHANGES of 2.7.5: a memory leak when a to_json method raises"),
-    Leak.new(script: "json", way: "generate", leaks: "2.7.1", fixed: "2.7.2", bytes: 1024 + 32,
+    Leak.new(script: "json", way: "generate", leaks: "2.7.1", fixed: "2.7.2", bytes: 1024 + 32, blocks: 2,
              at: ["lib/json/common.rb", "def generate(", "state.generate(obj)"],
              news: "CHANGES of 2.7.2, #574: a memory leak when an exception is raised during generation"),
     # a chunk of 32 pages more or less, and what the GC has not found yet
-    Leak.new(script: "msgpack", leaks: "1.7.3", fixed: "1.7.4", bytes: 4096 + 32, within: 0.05,
-             news: "ChangeLog of 1.7.4, #371: each time that a recursive unpacker raises, 4 KiB leak")
+    Leak.new(script: "msgpack", leaks: "1.7.3", fixed: "1.7.4", bytes: 4096 + 32, blocks: 1.0..1.1, within: 0.05,
+             news: "ChangeLog of 1.7.4, #371: each time that a recursive unpacker raises, 4 KiB leak"),
+    Leak.new(script: "commonmarker", leaks: "0.23.10", fixed: "0.23.11", bytes: 560, blocks: 1,
+             at: ["lib/commonmarker.rb", "def render_html(", "Node.markdown_to_html("],
+             news: "its #320: string buffers that are copied and not freed"),
+    Leak.new(script: "ox", way: "dump", leaks: "2.14.28", fixed: "2.14.29", bytes: 65_336, blocks: 1, calls: 1000,
+             news: "CHANGELOG of 2.14.29, #425: the buffer of Ox.dump is freed when a dump raises"),
+    Leak.new(script: "ox", way: "load", leaks: "2.14.28", fixed: "2.14.29", bytes: 8216, blocks: 1, calls: 1000,
+             news: "CHANGELOG of 2.14.29, #433: a leak of the object mode's circular reference table")
   ].freeze
 
   # Newer compilers take for errors what the older gems' C has. -O1: quickly built.

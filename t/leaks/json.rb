@@ -13,7 +13,7 @@ class Unwilling
 end
 LIST = [Unwilling.new].freeze
 WAYS = {
-  "to_json" => -> { LIST.to_json }, # leaks here
+  "to_json" => -> { LIST.to_json }, # to_json leaks here
   "generate" => -> { JSON.generate(LIST) }
 }.freeze
 JSON.generator.name == "JSON::Ext::Generator" or abort "not the C extension"
