@@ -108,7 +108,6 @@ module Mwrap
     private
 
     def judge(rounds)
-      raise Unknown, "native: Mwrap.holders isn't available" if @native && !Holders.available?
       Check.start
       lost = Mwrap.quiet { Mwrap.stats[:lost] }
       rounds.run(@warmup)
@@ -143,6 +142,7 @@ module Mwrap
       found = proven.except(Rounds::OBJECTS, Rounds::MOVED).map do |location, growth|
         Leak.new(location, growth, rounds.bytes_per_block(location), holders: Holders.of(location))
       end
+      raise Unknown, "native: what holds the blocks of #{found[0].short} isn't known" if @native && found.any? { |leak| leak.held_by_nothing.nil? }
       found.select!(&:native?) if @native
       found.concat(objects(rounds, proven[Rounds::OBJECTS], found)) if !@native && (proven.key?(Rounds::MOVED) || (found.empty? && proven.key?(Rounds::OBJECTS)))
       found.sort_by { |leak| [-leak.blocks_per_call * leak.bytes_per_block, leak.location] }

@@ -3,16 +3,35 @@
 
 module Mwrap
   class Check
-    # What Mwrap.holders says, as the check needs it: the one place that calls it.
-    module Holders # :nodoc: all
-      module_function
-
-      def available? = Mwrap.respond_to?(:holders)
-
-      # [blocks that nothing holds, what holds most of the others or nil]; nil: not known
-      def of(location)
-        nil unless available?
+    # What holds the live blocks of a location, as the check needs it. The one place that asks
+    # Mwrap.holders.
+    #
+    # nothing:: blocks that nothing holds: native code forgot them.
+    # by::      what holds most of the others; nil: there are none.
+    # path::    from the root to that, an Array.
+    Holders = Struct.new(:nothing, :by, :path) do # :nodoc: all
+      class << self
+        # nil: it isn't known
+        def of(location)
+          nothing, rest = Mwrap.holders(location).partition { |row| row[:by] == :nothing }
+          most = rest.first
+          new(nothing.sum { |row| row[:blocks] }, most && most[:holder], most ? most[:path] : [])
+        rescue Mwrap::Objects::Busy, Mwrap::Objects::Unavailable, RuntimeError
+          nil
+        end
       end
+
+      # Does nothing hold most of so many blocks?
+      def native?(lost) = nothing >= lost / 2.0
+
+      # Behind "loses ... of each call"
+      def text(lost)
+        return "#{nothing} held by nothing" if native?(lost) || by.nil?
+        "held by #{by}#{": #{path.join(" → ")}" if path.size > 1}"
+      end
+
+      # With String keys
+      def to_h = { "by_nothing" => nothing, "by" => by, "path" => path }
     end
   end
 end

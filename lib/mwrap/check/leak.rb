@@ -8,12 +8,6 @@ module Mwrap
       # As Mwrap.each has it: <tt>"/path/to/file.rb:12"</tt>, or a function of a native library.
       attr_reader :location
 
-      # How many live blocks nothing holds, an Integer; nil: not known.
-      attr_reader :held_by_nothing
-
-      # What holds the others, as a line of text; nil: nothing does, or it isn't known.
-      attr_reader :held_by
-
       # Mean bytes of a block, as they were asked for; an Integer.
       attr_reader :bytes_per_block
 
@@ -24,7 +18,7 @@ module Mwrap
         @location = location
         @growth = growth # in the last series
         @bytes_per_block = bytes_per_block || growth.bytes_per_block
-        @held_by_nothing, @held_by = holders
+        @holders = holders
         @objects = objects
       end
 
@@ -40,12 +34,15 @@ module Mwrap
         /\A(.+?):(\d+)(?: < |\z)/m.match(@location)&.captures&.then { |path, line| [path, line.to_i] }
       end
 
-      # True if most of what was lost is held by nothing: native code forgot it.
-      def native? = !@held_by_nothing.nil? && @held_by_nothing >= @growth.blocks.sum / 2
+      # How many live blocks nothing holds, an Integer; nil: not known.
+      def held_by_nothing = @holders&.nothing
+
+      # True if nothing holds most of what was lost: native code forgot it. False also if it isn't known.
+      def native? = !@holders.nil? && @holders.native?(@growth.blocks.sum)
 
       # One line without "leak: ".
       def to_s
-        "#{short}: #{sentence}#{held}    rounds #{blocks.join(" ")}"
+        "#{short}: #{sentence}#{"; #{@holders.text(@growth.blocks.sum)}" if @holders}    rounds #{blocks.join(" ")}"
       end
 
       # The location, with a path below the current folder if it is there.
@@ -61,19 +58,13 @@ module Mwrap
       # With String keys, as <tt>mwrapctl check --json</tt> prints it.
       def to_h
         { "location" => @location, "blocks_per_call" => blocks_per_call, "bytes_per_block" => bytes_per_block,
-          "objects" => @objects, "held" => @held_by_nothing && { "by_nothing" => @held_by_nothing, "by" => @held_by }, "rounds" => rounds, "blocks" => blocks }
+          "objects" => @objects, "held" => @holders&.to_h, "rounds" => rounds, "blocks" => blocks }
       end
 
       private
 
       def number(k) = k.is_a?(Float) ? "about #{k}" : k.to_s # :nodoc:
       def size(k) = "#{bytes_per_block} bytes#{" each" unless k == 1}" # :nodoc:
-
-      def held # :nodoc:
-        return if @held_by_nothing.nil?
-        return "; #{@held_by_nothing} held by nothing" if @held_by.nil? || @held_by_nothing.positive?
-        "; held by #{@held_by}"
-      end
     end
   end
 end
