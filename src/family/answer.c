@@ -250,7 +250,7 @@ static bool summed(const char *rest, bool with_stacks, enum mw_wire_what *what)
 	for (size_t i = 0; i < sizeof(stacks) / sizeof(*stacks); i++)
 		if (!strcmp(rest, stacks[i]))
 			return true;
-	if (!strcmp(rest, "/") || !strncmp(rest, "/each", 5)) {
+	if (!strcmp(rest, "/") || !strncmp(rest, "/each", 5) || !strcmp(rest, "/snapshot.tsv")) {
 		*what = with_stacks ? MW_WIRE_STACKS : MW_WIRE_ALL;
 		return true;
 	}

@@ -9,6 +9,7 @@
 #include "version.h"
 #include "report/called_by.h"
 #include "report/columns.h"
+#include "report/live/moment.h"
 #include "http/call.h"
 #include "http/params.h"
 #include "routes.h"
@@ -116,6 +117,21 @@ void mw_called_free(struct mw_called *, const struct mw_api *); /* all zero agai
 void mw_html_called(struct mw_buf *, const struct mw_called *, const struct mw_call *,
 		    const struct mw_row *);
 
+/* head.c: the comment line on top of a TSV file (doc/compare.md). The caller ends it with a newline. */
+
+void mw_head_begin(struct mw_buf *);
+/* Fields, each behind a space. A prefix comes before the field's name. */
+void mw_head_text(struct mw_buf *, const char *field, const char *value, size_t n);
+void mw_head_u64(struct mw_buf *, const char *field, uint64_t);
+void mw_head_i64(struct mw_buf *, const char *field, int64_t);
+void mw_head_seconds(struct mw_buf *, const char *prefix, const char *field, double);
+/* time, unix, uptime */
+void mw_head_times(struct mw_buf *, const char *prefix, const struct mw_moment *);
+/* pid and start, or processes of a sum */
+void mw_head_process(struct mw_buf *, const struct mw_call *);
+/* gc, rss, live_bytes, live, resets */
+void mw_head_moment(struct mw_buf *, const struct mw_moment *);
+
 /* events.c */
 
 /* Appends the event "point": the process as a whole. ctx: struct mw_site; t: uptime. */
@@ -123,7 +139,7 @@ void mw_event_point(struct mw_buf *, void *ctx, double t);
 
 /*
  * each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, ctl.c, events.c, layout.c, site.c,
- * kinds.c, locations.c, source.c, stacks.c, stats.c, verdict.c, wire.c
+ * kinds.c, locations.c, snapshot.c, source.c, stacks.c, stats.c, verdict.c, wire.c
  */
 
 #define MW_PARAMETERS_MAX 100u /* of a query; there are fewer than 20 names */
@@ -137,6 +153,7 @@ void mw_event_point(struct mw_buf *, void *ctx, double t);
 void mw_page_home(struct mw_call *);
 void mw_page_each(struct mw_call *);
 void mw_page_at(struct mw_call *);
+void mw_page_snapshot(struct mw_call *);
 void mw_page_overruns(struct mw_call *);
 void mw_page_heap_pages(struct mw_call *);
 void mw_page_metrics(struct mw_call *);

@@ -29,6 +29,7 @@ static const struct route routes[] = {
 	{ GET, "/", mw_page_home },
 	{ GET, "/each", mw_page_each },
 	{ GET, "/each/*", mw_page_each },
+	{ GET, "/snapshot.tsv", mw_page_snapshot },
 	{ GET, "/at", mw_page_at },
 	{ GET, "/at.*", mw_page_at },
 	{ GET, "/at/*", mw_page_at },

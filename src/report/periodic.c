@@ -22,8 +22,7 @@
 #include "base/sys.h"
 #include "columns.h"
 #include "dump.h"
-
-enum { DAY = 86400 };
+#include "utc.h"
 
 static int64_t written[MW_KEEP_MAX + 1]; /* seconds since 1970: a ring of the existing files */
 static uint32_t oldest, files;
@@ -34,24 +33,12 @@ static char final[PATH_MAX], hidden[PATH_MAX]; /* the files of the present write
 
 /* --- names ---------------------------------------------------------------- */
 
-static bool leap(int64_t y)
-{
-	return y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);
-}
-
-/* "20260131T235959Z" of a time; without gmtime_r(), which takes a lock of libc's. */
+/* "20260131T235959Z" of a time. */
 static void stamp(char out[24], int64_t t)
 {
-	static const uint8_t days_of[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-	int64_t day = t / DAY, y = 1970, n;
-	unsigned s = (unsigned)(t % DAY), m = 0;
+	struct mw_utc u = mw_utc_of(t);
 
-	for (; day >= 365 + leap(y); y++)
-		day -= 365 + leap(y);
-	for (; day >= (n = days_of[m] + (m == 1 && leap(y))); m++)
-		day -= n;
-	snprintf(out, 24, "%04u%02u%02uT%02u%02u%02uZ", (unsigned)(y % 10000), m + 1, (unsigned)day + 1,
-		 s / 3600, s / 60 % 60, s % 60);
+	snprintf(out, 24, "%04u%02u%02uT%02u%02u%02uZ", u.year, u.month, u.day, u.hour, u.minute, u.second);
 }
 
 /* Does the path contain the process's number, %p? */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The periodic dumps: their names, how many stay, that each is whole from the first moment. */
-/* uses: src/report/periodic.c src/base/log.c src/report/dump.c src/report/rows.c src/report/group.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/render.c src/options/options.c src/options/keys.c src/options/values.c src/options/address.c src/report/heap_pages.c src/report/kinds.c src/report/kinded.c src/report/profile.c src/report/profile_make.c src/report/row_index.c src/report/intern.c src/report/location.c */
+/* uses: src/report/periodic.c src/report/utc.c src/base/log.c src/report/dump.c src/report/rows.c src/report/group.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/render.c src/options/options.c src/options/keys.c src/options/values.c src/options/address.c src/report/heap_pages.c src/report/kinds.c src/report/kinded.c src/report/profile.c src/report/profile_make.c src/report/row_index.c src/report/intern.c src/report/location.c */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
