@@ -65,21 +65,15 @@ struct item {
 	bool inherits;
 };
 
-/*
- * MODULE(symbol+0x1f), without " [0x7f...]", in the wire's row. The search begins behind the
- * module's path, which may contain that, too.
- */
+/* MODULE(symbol+0x1f), without " [0x7f...]", in the wire's row. */
 static void drop_address(struct mw_row *r)
 {
-	const char *from = r->location + r->file_len;
-	const char *s = r->kind == MW_KIND_NATIVE && r->file_len ?
-				memrchr(from, '[', r->location_len - r->file_len) :
-				NULL;
+	uint32_t n = mw_location_bare(r);
 
-	if (!s || s == from || s[-1] != ' ')
+	if (n == r->location_len)
 		return;
-	r->location_len = (uint32_t)(s - 1 - r->location);
-	((char *)(uintptr_t)r->location)[r->location_len] = '\0';
+	r->location_len = n;
+	((char *)(uintptr_t)r->location)[n] = '\0';
 }
 
 /* Native ones by module and offset: only one of the processes may know the symbol. */

@@ -17,7 +17,7 @@ static const char *const param_names[MW_PARAMS_N] = {
 	[MW_PARAM_RANGE] = "range",   [MW_PARAM_POINTS] = "points", [MW_PARAM_TEXT] = "text",
 	[MW_PARAM_BY] = "by",         [MW_PARAM_INVERT] = "invert", [MW_PARAM_RAW] = "raw",
 	[MW_PARAM_SINCE] = "since",   [MW_PARAM_KIND] = "kind",     [MW_PARAM_BT] = "bt",
-	[MW_PARAM_STACKS] = "stacks",
+	[MW_PARAM_STACKS] = "stacks", [MW_PARAM_NAME] = "name",     [MW_PARAM_MARK] = "mark",
 };
 
 static const struct {
@@ -233,16 +233,20 @@ static int take_number(const struct mw_params *p, enum mw_param i, uint64_t *out
 
 static int take_sort(const struct mw_params *p, struct mw_query *q, struct mw_buf *why)
 {
+	const struct mw_table each = { mw_columns, MW_COLUMNS_N, MW_COLUMN_DEFAULT };
+	const struct mw_table *t = q->table ? q->table : &each;
+	const char *s = p->v[MW_PARAM_SORT].s;
+	size_t n = p->v[MW_PARAM_SORT].n;
 	struct mw_buf names = { 0 };
 	int ret = 0;
 
 	if (!given(p, MW_PARAM_SORT))
 		return 0;
-	q->sort = mw_column_find(p->v[MW_PARAM_SORT].s, p->v[MW_PARAM_SORT].n);
+	q->sort = q->table ? mw_table_find(t, s, n) : mw_column_find(s, n);
 	if (q->sort < 0) {
-		for (int i = 0; i < MW_COLUMNS_N; i++) {
+		for (int i = 0; i < t->n; i++) {
 			mw_buf_str(&names, i ? ", " : "one of ");
-			mw_buf_str(&names, mw_columns[i].name);
+			mw_buf_str(&names, t->columns[i].name);
 		}
 		mw_buf_add(&names, "", 1);
 		ret = bad(p, MW_PARAM_SORT, names.failed ? "a column" : names.p, why);
@@ -262,6 +266,15 @@ static int take_order(const struct mw_params *p, struct mw_query *q, struct mw_b
 	return q->order ? 0 : bad(p, MW_PARAM_ORDER, "asc or desc", why);
 }
 
+static const char *const group_names[] = {
+	[MW_GROUP_LINE] = "line", [MW_GROUP_FILE] = "file", [MW_GROUP_DIR] = "dir", [MW_GROUP_GEM] = "gem", [MW_GROUP_KIND] = "kind"
+};
+
+const char *mw_params_group(enum mw_group g)
+{
+	return group_names[g];
+}
+
 static int take_group(const struct mw_params *p, struct mw_query *q, struct mw_buf *why)
 {
 	const char *s = p->v[MW_PARAM_GROUP].s;
@@ -269,19 +282,13 @@ static int take_group(const struct mw_params *p, struct mw_query *q, struct mw_b
 
 	if (!given(p, MW_PARAM_GROUP))
 		return 0;
-	if (is(s, n, "line"))
-		q->group = MW_GROUP_LINE;
-	else if (is(s, n, "file"))
-		q->group = MW_GROUP_FILE;
-	else if (is(s, n, "dir"))
-		q->group = MW_GROUP_DIR;
-	else if (is(s, n, "gem"))
-		q->group = MW_GROUP_GEM;
-	else if (is(s, n, "kind"))
-		q->group = MW_GROUP_KIND;
-	else
-		return bad(p, MW_PARAM_GROUP, "line, file, dir, gem or kind", why);
-	return 0;
+	for (int g = MW_GROUP_LINE; g <= MW_GROUP_KIND; g++) {
+		if (!is(s, n, group_names[g]))
+			continue;
+		q->group = (enum mw_group)g;
+		return 0;
+	}
+	return bad(p, MW_PARAM_GROUP, "line, file, dir, gem or kind", why);
 }
 
 int mw_params_part(const struct mw_params *p, uint64_t *limit, uint64_t *oldest, struct mw_buf *why)
@@ -308,23 +315,35 @@ int mw_params_top(const struct mw_params *p, uint64_t max, uint64_t *top, struct
 	return 400;
 }
 
-/* Seconds: "4711" or "4711.25" */
-static int take_seconds(const struct mw_params *p, enum mw_param i, struct mw_span *span, double *to,
-			struct mw_buf *why)
+/* "4711" or "4711.25" */
+static bool parse_seconds(const char *s, size_t n, double *to)
 {
-	const char *s = p->v[i].s, *dot = given(p, i) ? memchr(s, '.', p->v[i].n) : NULL;
-	size_t n = p->v[i].n, whole = dot ? (size_t)(dot - s) : n;
+	const char *dot = memchr(s, '.', n);
+	size_t whole = dot ? (size_t)(dot - s) : n;
 	uint64_t seconds, part = 0;
 	double scale = 1;
 
-	if (!given(p, i))
-		return 0;
 	if (!mw_parse_u64(s, whole, &seconds) || seconds > UINT32_MAX || n - whole > 10 ||
 	    (dot && !mw_parse_u64(dot + 1, n - whole - 1, &part)))
-		return bad(p, i, "seconds of uptime", why);
+		return false;
 	for (size_t k = whole + 1; k < n; k++)
 		scale *= 10;
 	*to = (double)seconds + (double)part / scale;
+	return true;
+}
+
+bool mw_params_seconds(const struct mw_params *p, enum mw_param i, double *seconds)
+{
+	return given(p, i) && parse_seconds(p->v[i].s, p->v[i].n, seconds);
+}
+
+static int take_seconds(const struct mw_params *p, enum mw_param i, struct mw_span *span, double *to,
+			struct mw_buf *why)
+{
+	if (!given(p, i))
+		return 0;
+	if (!parse_seconds(p->v[i].s, p->v[i].n, to))
+		return bad(p, i, "seconds of uptime", why);
 	span->given = true;
 	return 0;
 }
@@ -412,6 +431,24 @@ int mw_params_text(const struct mw_params *p, size_t max, struct mw_buf *why)
 		return 0;
 	mw_buf_fmt(why, "text: a line of 1 to %zu bytes of UTF-8 expected, as in /annotate?text=deploy-17",
 		   max);
+	return 400;
+}
+
+int mw_params_name(const struct mw_params *p, size_t max, struct mw_buf *why)
+{
+	const char *s = p->v[MW_PARAM_NAME].s;
+	size_t n = p->v[MW_PARAM_NAME].n;
+
+	if (!given(p, MW_PARAM_NAME) || n > max || !is_line(s, n) || s[0] == ' ' || s[n - 1] == ' ')
+		mw_buf_fmt(why,
+			   "name: a line of 1 to %zu bytes of UTF-8, without a space at its ends, expected, as in /mark?name=deploy-17",
+			   max);
+	else if (is(s, n, "now") || is(s, n, "start"))
+		mw_buf_str(why, "name: now and start are moments of their own: choose another name");
+	else if (strspn(s, "0123456789.") == n)
+		mw_buf_str(why, "name: a number is a time, seconds of uptime: choose another name");
+	else
+		return 0;
 	return 400;
 }
 

@@ -38,6 +38,8 @@ enum mw_param {
 	MW_PARAM_KIND,
 	MW_PARAM_BT,
 	MW_PARAM_STACKS,
+	MW_PARAM_NAME,
+	MW_PARAM_MARK,
 	MW_PARAMS_N
 };
 
@@ -69,6 +71,8 @@ bool mw_parse_u64(const char *s, size_t n, uint64_t *);
 
 /* The query of /each; *q holds the defaults. 0, or 400 with a reason. q->q and q->kind borrow from p. */
 int mw_params_query(const struct mw_params *p, struct mw_query *q, struct mw_buf *why);
+/* The value of group= for one: "line". */
+const char *mw_params_group(enum mw_group);
 /* limit= and oldest=, if given. 0, or 400 with a reason. */
 int mw_params_part(const struct mw_params *p, uint64_t *limit, uint64_t *oldest, struct mw_buf *why);
 /* limit= and offset=, if given. 0, or 400 with a reason. */
@@ -91,6 +95,13 @@ int mw_params_span(const struct mw_params *p, double now, uint64_t max, struct m
 int mw_params_since(const struct mw_params *p, bool *mark, struct mw_buf *why);
 /* text=, which must be given: a line of 1 to `max` bytes of UTF-8. 0, or 400 with a reason. */
 int mw_params_text(const struct mw_params *p, size_t max, struct mw_buf *why);
+/*
+ * name=, which must be given: a line of 1 to `max` bytes of UTF-8 that is neither "now" nor "start", nor a
+ * number, nor begins or ends with a space. 0, or 400 with a reason.
+ */
+int mw_params_name(const struct mw_params *p, size_t max, struct mw_buf *why);
+/* The seconds of from= or to=. False: not given, or no number: it may be a mark's name. */
+bool mw_params_seconds(const struct mw_params *p, enum mw_param, double *seconds);
 /* format=, if given. 0, or 400 with a reason. */
 int mw_params_form(const struct mw_params *p, enum mw_form *, struct mw_buf *why);
 

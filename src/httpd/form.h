@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* form.h - the fields of a form that is posted to /ctl, as a query. */
+/* form.h - the fields of a form that is posted to /ctl, /mark or /mark/clear, as a query. */
 #ifndef MW_HTTPD_FORM_H
 #define MW_HTTPD_FORM_H
 
@@ -7,7 +7,7 @@
 
 #include "http/message.h"
 
-/* Does the path of this target end in "/ctl", as that of another process may? */
+/* Does the path of this target end in one of these, as that of another process may? */
 bool mw_form_is_for(const char *uri);
 
 /*

@@ -34,13 +34,6 @@ static void param_u64(struct mw_buf *b, unsigned *n, const char *name, uint64_t 
 	mw_buf_u64(b, v);
 }
 
-static const char *group_name(enum mw_group g)
-{
-	static const char *const names[] = { "line", "file", "dir", "gem", "kind" };
-
-	return names[g];
-}
-
 /* Appends href="..." of /each for *q; forms other than HTML go without limit and offset. */
 static void href(struct mw_buf *b, const struct view *v, const struct mw_query *q, enum mw_form form)
 {
@@ -61,7 +54,7 @@ static void href(struct mw_buf *b, const struct view *v, const struct mw_query *
 	}
 	if (q->group != MW_GROUP_LINE) {
 		param(b, &n, "group");
-		mw_buf_str(b, group_name(q->group));
+		mw_buf_str(b, mw_params_group(q->group));
 	}
 	if (q->q_len) {
 		param(b, &n, "q");
@@ -296,7 +289,7 @@ static void groups(struct mw_buf *b, void *ctx)
 
 	for (int g = MW_GROUP_LINE; g <= (v->q.kinds ? MW_GROUP_KIND : MW_GROUP_GEM); g++)
 		mw_buf_fmt(b, "<option%s>%s</option>", v->q.group == (enum mw_group)g ? " selected" : "",
-			   group_name((enum mw_group)g));
+			   mw_params_group((enum mw_group)g));
 }
 
 static void q_value(struct mw_buf *b, void *ctx)

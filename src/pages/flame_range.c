@@ -52,14 +52,8 @@ static int in_span(struct mw_flame_range *r, const struct mw_site *site, const s
 	rc = mw_grown_read(&r->grown, &site->curves, site->api, span->from, span->to);
 	if (rc < 0)
 		return 500;
-	if (rc) {
-		mw_buf_str(why, "from, to: nothing is known of that time: the history ");
-		if (!site->curves.begun)
-			return refused(why, "hasn\xe2\x80\x99t begun yet");
-		mw_buf_str(why, "begins at an uptime of ");
-		mw_buf_u64(why, site->curves.first);
-		return refused(why, " seconds");
-	}
+	if (rc)
+		return mw_unknown_time(why, site);
 	r->from = r->grown.from;
 	r->to = r->grown.to;
 	how->to = r->grown.to;

@@ -18,7 +18,7 @@ void mw_html_number(struct mw_buf *b, uint64_t v)
 	mw_buf_str(b, "</td>");
 }
 
-static void cell(struct mw_buf *b, const struct mw_column *column, const struct mw_row *r, bool sorted_by)
+void mw_html_cell(struct mw_buf *b, const struct mw_column *column, const struct mw_row *r, bool sorted_by)
 {
 	const char *class = column->type == MW_TYPE_KIND ? "kind" : "num";
 	struct mw_cell c = { 0 };
@@ -33,7 +33,7 @@ void mw_html_cells(struct mw_buf *b, const struct mw_row *r, int sorted_by)
 {
 	for (int i = 0; i < MW_ALL_COLUMNS_N; i++)
 		if (mw_column_is_of(i, r) && mw_columns[i].type != MW_TYPE_TEXT)
-			cell(b, &mw_columns[i], r, i == sorted_by);
+			mw_html_cell(b, &mw_columns[i], r, i == sorted_by);
 }
 
 /* page: of the request's base; the location follows it */

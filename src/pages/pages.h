@@ -74,6 +74,8 @@ void mw_html_controls(struct mw_buf *, void *ctx);
 void mw_html_facts(struct mw_buf *, void *ctx);
 /* <td class="num">1,234</td> */
 void mw_html_number(struct mw_buf *, uint64_t);
+/* A cell of a number, or of a kind. */
+void mw_html_cell(struct mw_buf *, const struct mw_column *, const struct mw_row *, bool sorted_by);
 /* One cell for each column of a row but the location; sorted_by: a column's index or -1. */
 void mw_html_cells(struct mw_buf *, const struct mw_row *, int sorted_by);
 /* href="BASE/at/LOCATION" and ext; a location over MW_LINK_MAX encoded bytes by its short id. */
@@ -93,6 +95,8 @@ struct mw_points {
  * request is answered, by 503, 400 or 500. Else free *p with mw_params_free.
  */
 bool mw_span_query(struct mw_call *, const struct mw_points *, struct mw_params *p, struct mw_span *span);
+/* Appends why the history has nothing of a time. Returns 400. */
+int mw_unknown_time(struct mw_buf *why, const struct mw_site *);
 /* Seconds since 1970. */
 double mw_unix_now(void);
 /*
@@ -117,6 +121,15 @@ void mw_called_free(struct mw_called *, const struct mw_api *); /* all zero agai
 void mw_html_called(struct mw_buf *, const struct mw_called *, const struct mw_call *,
 		    const struct mw_row *);
 
+/* marks.c */
+
+/* Appends "/marks lists them" and the like for a mark of that name that isn't there. Returns 404. */
+int mw_no_such_mark(struct mw_buf *why, const char *param, const char *name, size_t n);
+/* Options of a <select>: the marks' names. ctx: struct mw_site. chosen: that one is selected. */
+void mw_html_mark_options(struct mw_buf *, const struct mw_marks *, const char *chosen, size_t n);
+/* A form that sets a mark, unless the request is read-only. ctx: struct mw_call. */
+void mw_html_mark_form(struct mw_buf *, void *ctx);
+
 /* head.c: the comment line on top of a TSV file (doc/compare.md). The caller ends it with a newline. */
 
 void mw_head_begin(struct mw_buf *);
@@ -138,8 +151,8 @@ void mw_head_moment(struct mw_buf *, const struct mw_moment *);
 void mw_event_point(struct mw_buf *, void *ctx, double t);
 
 /*
- * each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, ctl.c, events.c, layout.c, site.c,
- * kinds.c, locations.c, snapshot.c, source.c, stacks.c, stats.c, verdict.c, wire.c
+ * each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, ctl.c, diff.c, events.c, layout.c,
+ * marks.c, site.c, kinds.c, locations.c, snapshot.c, source.c, stacks.c, stats.c, verdict.c, wire.c
  */
 
 #define MW_PARAMETERS_MAX 100u /* of a query; there are fewer than 20 names */
@@ -154,6 +167,8 @@ void mw_page_home(struct mw_call *);
 void mw_page_each(struct mw_call *);
 void mw_page_at(struct mw_call *);
 void mw_page_snapshot(struct mw_call *);
+void mw_page_diff(struct mw_call *);
+void mw_page_marks(struct mw_call *);
 void mw_page_overruns(struct mw_call *);
 void mw_page_heap_pages(struct mw_call *);
 void mw_page_metrics(struct mw_call *);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* site.c - history and mark of a server, and their pages. See site.h. */
+/* site.c - history and marks of a server, and the pages of the history. See site.h. */
 #include "site.h"
 
 #include <stdio.h>
@@ -23,6 +23,7 @@ void mw_site_start(struct mw_site *s, const struct mw_api *api)
 	}
 	s->said = (struct mw_said){ 0 };
 	s->mark = (struct mw_mark){ 0 };
+	mw_marks_start(&s->marks); /* the parent's say nothing of this process */
 	atomic_store(&s->busy, 0);
 	memset(&s->history, 0, sizeof(s->history));
 	memset(&s->parts, 0, sizeof(s->parts));
@@ -67,6 +68,19 @@ bool mw_has_site(struct mw_call *call)
 			 "the server of this process, which has the history, doesn't answer: try again" :
 			 "marks belong to one process, as do history and /live: use /PID/mark");
 	return false;
+}
+
+int mw_unknown_time(struct mw_buf *why, const struct mw_site *s)
+{
+	mw_buf_str(why, "from, to: nothing is known of that time: the history ");
+	if (s->curves.begun) {
+		mw_buf_str(why, "begins at an uptime of ");
+		mw_buf_u64(why, s->curves.first);
+		mw_buf_str(why, " seconds");
+	} else {
+		mw_buf_str(why, "hasn\xe2\x80\x99t begun yet");
+	}
+	return 400;
 }
 
 double mw_unix_now(void)
@@ -138,47 +152,4 @@ void mw_page_history(struct mw_call *call)
 	answer_history(call, span.given || p.v[MW_PARAM_POINTS].s ? &part : NULL,
 		       mw_site_uptime(call->req->site));
 	mw_params_free(&p);
-}
-
-static int set_mark(struct mw_site *s, const struct mw_api *api)
-{
-	struct mw_snapshot *snapshot = api->snapshot();
-	int rc = -1;
-
-	atomic_fetch_add(&s->busy, 1);
-	if (snapshot) {
-		rc = mw_mark_set(&s->mark, snapshot, mw_site_uptime(s));
-		api->snapshot_free(snapshot);
-	}
-	if (!rc) {
-		mw_history_mark(&s->history, s->mark.at);
-		mw_history_event(&s->history, s->mark.at, "mark", NULL);
-	}
-	atomic_fetch_sub(&s->busy, 1);
-	return rc;
-}
-
-void mw_page_mark(struct mw_call *call)
-{
-	struct mw_buf none = { 0 };
-
-	if (!mw_has_site(call))
-		return;
-	if (set_mark(call->req->site, call->api))
-		mw_reply_why(call, 500, &none);
-	else
-		mw_done(call, "mark: growth is also counted from here",
-			"Marked: growth since this moment is shown, too.");
-}
-
-void mw_page_mark_clear(struct mw_call *call)
-{
-	struct mw_site *s = call->req->site;
-
-	if (!mw_has_site(call))
-		return;
-	atomic_fetch_add(&s->busy, 1);
-	mw_mark_clear(&s->mark);
-	atomic_fetch_sub(&s->busy, 1);
-	mw_done(call, "mark: there is none now", "The mark is taken away.");
 }

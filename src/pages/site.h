@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * site.h - a server's state between requests: the history of the process's
- * memory and of its locations, the mark, and the stream for watchers.
+ * memory and of its locations, the mark and the named marks, and the stream for watchers.
  *
  * One thread at a time has a site: the server's, or one that serves MwrapRack (httpd/own_site.h,
  * ruby/rack_site.c). It makes all calls here, those of the stream, and
@@ -18,6 +18,7 @@
 #include "report/live/curves.h"
 #include "report/live/history.h"
 #include "report/live/mark.h"
+#include "report/live/marks.h"
 #include "report/live/parts.h"
 #include "report/live/proc_file.h"
 #include "report/live/stream.h"
@@ -34,7 +35,7 @@ struct mw_said {
 };
 
 struct mw_site {
-	_Atomic uint32_t busy;  /* not 0: a call here is changing the mark; seq_cst */
+	_Atomic uint32_t busy;  /* not 0: a call here is changing a mark; seq_cst */
 	const struct mw_api *api;
 	uint64_t origin_ms;     /* monotonic clock at uptime 0 */
 	int statm;              /* see mw_rss_bytes; mw_site_second() sets it */
@@ -45,6 +46,7 @@ struct mw_site {
 	uint64_t stats_costs[3]; /* CPU time of the last ones in ns; 0: there were fewer */
 	struct mw_parts parts;
 	struct mw_mark mark;
+	struct mw_marks marks;   /* the named ones; their memory outlives a new start */
 	struct mw_stream stream; /* reads the mark; its ticks end with the event "point" (events.c) */
 	struct mw_said said;     /* the last verdict about all ranges; sentence.n 0: none yet */
 	struct mw_curves curves; /* their memory outlives a new start */

@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * snapshot.c - GET /snapshot.tsv: what /each/0.tsv has, below a line that says of which process and
- * moment it is.
+ * moment it is. With mark= it is what a mark keeps of each location.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "pages.h"
+
+static void head(struct mw_buf *b, const struct mw_call *call, const char *mark, const struct mw_moment *m)
+{
+	mw_head_begin(b);
+	mw_head_text(b, "mark", mark, strlen(mark));
+	mw_head_times(b, "", m);
+	mw_head_process(b, call);
+	mw_head_moment(b, m);
+	mw_buf_str(b, "\n");
+}
+
+/* --- now ---------------------------------------------------------------------------------- */
 
 /* The process as a whole, when these rows were taken. */
 static struct mw_moment moment(const struct mw_call *call, const struct mw_snapshot *rows)
@@ -16,16 +31,6 @@ static struct mw_moment moment(const struct mw_call *call, const struct mw_snaps
 	if (!stats.processes && !mw_rss_bytes(s ? s->statm : -1, &rss))
 		rss = 0;
 	return mw_moment_now(rows, &stats, s ? mw_site_uptime(s) : stats.uptime, rss);
-}
-
-static void head(struct mw_buf *b, const struct mw_call *call, const struct mw_moment *m)
-{
-	mw_head_begin(b);
-	mw_head_text(b, "mark", "", 0);
-	mw_head_times(b, "", m);
-	mw_head_process(b, call);
-	mw_head_moment(b, m);
-	mw_buf_str(b, "\n");
 }
 
 static void answer(struct mw_call *call, struct mw_query *q)
@@ -43,9 +48,93 @@ static void answer(struct mw_call *call, struct mw_query *q)
 	}
 	now = moment(call, result.snapshot);
 	mw_reply_form(call, MW_FORM_TSV);
-	head(&call->res->body, call, &now);
+	head(&call->res->body, call, "", &now);
 	mw_render(&call->res->body, &result, MW_FORMAT_TSV);
 	mw_result_free(&result, call->api);
+}
+
+/* --- a mark ------------------------------------------------------------------------------- */
+
+enum { KEPT = 5 };
+
+/* The columns that a mark has. */
+static struct mw_table kept_columns(struct mw_column to[KEPT])
+{
+	static const char *const names[KEPT] = { "allocations", "frees", "live_bytes", "live", "location" };
+
+	for (int i = 0; i < KEPT; i++)
+		to[i] = mw_columns[mw_column_find(names[i], strlen(names[i]))];
+	return (struct mw_table){ to, KEPT, 2 };
+}
+
+/* The rows of a mark, malloc'ed; NULL: no memory. */
+static struct mw_row *rows_of(const struct mw_marks *marks, const struct mw_named_mark *mark)
+{
+	struct mw_marks_numbers *v = mw_marks_read(marks, mark);
+	struct mw_row *rows = calloc((size_t)marks->places + 1, sizeof(*rows));
+
+	for (uint32_t i = 0; v && rows && i < marks->places; i++) {
+		const struct mw_marks_place *p = mw_marks_place(marks, i);
+
+		rows[i] = (struct mw_row){
+			.location = p->text,
+			.location_len = p->text_len,
+			.file_len = p->file_len,
+			.kind = p->kind,
+			.id = MW_ID_NONE,
+			.live_bytes = v[i].v[MW_MARKS_BYTES],
+			.live = v[i].v[MW_MARKS_BLOCKS],
+			.allocations = v[i].v[MW_MARKS_ALLOCATIONS],
+			.frees = v[i].v[MW_MARKS_FREES]
+		};
+	}
+	if (!v) {
+		free(rows);
+		rows = NULL;
+	}
+	free(v);
+	return rows;
+}
+
+static int answer_mark(struct mw_call *call, const struct mw_query *q, const struct mw_named_mark *mark)
+{
+	const struct mw_marks *marks = &call->req->site->marks;
+	struct mw_row *rows = rows_of(marks, mark);
+	struct mw_result result;
+
+	if (!rows || mw_result_of(&result, rows, marks->places, q)) {
+		free(rows);
+		return 500;
+	}
+	mw_reply_form(call, MW_FORM_TSV);
+	head(&call->res->body, call, mark->name, &mark->moment);
+	mw_render_table(&call->res->body, q->table, result.rows, result.n, MW_FORMAT_TSV);
+	mw_result_free(&result, call->api);
+	free(rows);
+	return 0;
+}
+
+static void of_mark(struct mw_call *call, const struct mw_params *p)
+{
+	const char *name = p->v[MW_PARAM_MARK].s;
+	size_t n = p->v[MW_PARAM_MARK].n;
+	struct mw_column columns[KEPT];
+	struct mw_table table = kept_columns(columns);
+	struct mw_query q = { .sort = -1, .table = &table };
+	const struct mw_named_mark *mark;
+	struct mw_buf why = { 0 };
+	int bad;
+
+	if (!mw_has_site(call))
+		return;
+	bad = mw_params_query(p, &q, &why);
+	mark = mw_marks_find(&call->req->site->marks, name, n);
+	q.kind_len = 0;
+	if (!bad)
+		bad = mark ? answer_mark(call, &q, mark) : mw_no_such_mark(&why, "mark", name, n);
+	if (bad)
+		mw_reply_why(call, bad, &why);
+	mw_buf_free(&why);
 }
 
 void mw_page_snapshot(struct mw_call *call)
@@ -55,10 +144,12 @@ void mw_page_snapshot(struct mw_call *call)
 	struct mw_params p;
 	int bad = mw_params_parse(&p, call->req->query, &why);
 
-	if (!bad)
+	if (!bad && !p.v[MW_PARAM_MARK].n)
 		bad = mw_params_query(&p, &q, &why);
 	if (bad)
 		mw_reply_why(call, bad, &why);
+	else if (p.v[MW_PARAM_MARK].n)
+		of_mark(call, &p);
 	else
 		answer(call, &q);
 	mw_params_free(&p);

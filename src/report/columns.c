@@ -103,15 +103,21 @@ const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N] = {
 };
 /* clang-format on */
 
+int mw_table_find(const struct mw_table *t, const char *name, size_t len)
+{
+	for (int i = 0; i < t->n; i++)
+		if (strlen(t->columns[i].name) == len && !memcmp(t->columns[i].name, name, len))
+			return i;
+	return -1;
+}
+
 int mw_column_find(const char *name, size_t len)
 {
-	for (int i = 0; i < MW_ALL_COLUMNS_N; i++) {
-		if (strlen(mw_columns[i].name) == len && !memcmp(mw_columns[i].name, name, len))
-			return i;
-	}
+	const struct mw_table all = { mw_columns, MW_ALL_COLUMNS_N, MW_COLUMN_DEFAULT };
+
 	if (len == 5 && !memcmp(name, "bytes", 5))
-		return mw_column_find("total", 5);
-	return -1;
+		return mw_table_find(&all, "total", 5);
+	return mw_table_find(&all, name, len);
 }
 
 /* u / by with three decimals, rounded half up, without zeros at the end. */

@@ -74,6 +74,15 @@ static inline bool mw_column_is_of(int i, const struct mw_row *r)
 	return mw_column_is_in(i, r->processes, r->top_kind);
 }
 
+/* The columns that a query's rows have, and may be sorted by. */
+struct mw_table {
+	const struct mw_column *columns;
+	int n;
+	int sort; /* the default */
+};
+/* The index of the column of that name, or -1. */
+int mw_table_find(const struct mw_table *, const char *name, size_t len);
+
 /* The columns of /overruns: count, last_size, location. */
 #define MW_OVERRUN_COLUMNS_N 3
 extern const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N];

@@ -66,6 +66,17 @@ static bool same_location(const struct parts *want, const struct parts *have)
 	       !memcmp(want->name, have->name, n);
 }
 
+/* Looks behind the module's path, which may contain that, too. */
+uint32_t mw_location_bare(const struct mw_row *r)
+{
+	const char *from = r->location + r->file_len;
+	const char *s = r->kind == MW_KIND_NATIVE && r->file_len ?
+				memrchr(from, '[', r->location_len - r->file_len) :
+				NULL;
+
+	return !s || s == from || s[-1] != ' ' ? r->location_len : (uint32_t)(s - 1 - r->location);
+}
+
 uint64_t mw_location_address(const char *s, size_t n)
 {
 	uint64_t addr = 0;

@@ -97,6 +97,21 @@ void mw_json_row(struct mw_buf *b, const struct mw_row *r)
 	}
 }
 
+/* An array of objects, without a newline at its end. */
+static void objects(struct mw_buf *b, const struct mw_table *t, const struct mw_row *rows, size_t n)
+{
+	mw_buf_str(b, "[");
+	for (size_t i = 0; i < n; i++) {
+		mw_buf_str(b, i ? ",\n{" : "\n{");
+		for (int c = 0; c < t->n; c++) {
+			mw_buf_str(b, c ? "," : "");
+			member(b, &t->columns[c], &rows[i]);
+		}
+		mw_buf_str(b, "}");
+	}
+	mw_buf_str(b, n ? "\n]" : "]");
+}
+
 static void json(struct mw_buf *b, const struct mw_result *res)
 {
 	mw_buf_str(b, "[");
@@ -106,6 +121,22 @@ static void json(struct mw_buf *b, const struct mw_result *res)
 		mw_buf_str(b, "}");
 	}
 	mw_buf_str(b, res->n ? "\n]\n" : "]\n");
+}
+
+void mw_render_table(struct mw_buf *b, const struct mw_table *t, const struct mw_row *rows, size_t n,
+		     enum mw_format format)
+{
+	struct form f = form_of(format);
+
+	if (format == MW_FORMAT_JSON) {
+		objects(b, t, rows, n);
+		return;
+	}
+	for (int c = 0; c < t->n; c++)
+		f.columns[f.n++] = &t->columns[c];
+	header(b, &f);
+	for (size_t i = 0; i < n; i++)
+		line(b, &f, &rows[i]);
 }
 
 void mw_render(struct mw_buf *b, const struct mw_result *res, enum mw_format format)

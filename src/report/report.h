@@ -82,6 +82,7 @@ struct mw_query {
 	bool kinds;          /* with kinds of memory (kinded.h), which cost a copy of the stacks */
 	const char *kind; /* only this kind's part of each location; NULL or kind_len 0: all of it */
 	size_t kind_len;
+	const struct mw_table *table; /* the columns of these rows; NULL: mw_columns */
 };
 
 #define MW_ID_NONE UINT32_MAX /* mw_row.id of a group or a sum: not for lives() */
@@ -92,7 +93,7 @@ struct mw_query {
  * order. The result owns the rows' locations.
  */
 struct mw_result {
-	struct mw_snapshot *snapshot; /* owned */
+	struct mw_snapshot *snapshot; /* owned; NULL: the rows came from elsewhere */
 	struct mw_row *rows; /* owned; n of them, after offset and limit */
 	size_t n;
 	size_t matched; /* before offset and limit */
@@ -103,6 +104,8 @@ struct mw_result {
 
 /* 0, or -1: no memory, and *result is all zero. */
 int mw_result_make(struct mw_result *, const struct mw_api *, const struct mw_query *);
+/* The same from n rows that aren't a snapshot's, and outlive the result. Without kinds. */
+int mw_result_of(struct mw_result *, const struct mw_row *rows, size_t n, const struct mw_query *);
 void mw_result_free(struct mw_result *, const struct mw_api *); /* all zero again */
 
 /* Adds the counters of a row to *sum; life_max is the larger one. */
@@ -129,6 +132,11 @@ void mw_group_name(struct mw_buf *, const struct mw_row *, enum mw_group);
  * TSV and CSV have a header line. JSON is an array of objects.
  */
 void mw_render(struct mw_buf *, const struct mw_result *, enum mw_format);
+
+/* The same of any rows and columns, but no text. TSV and CSV have a header line, JSON is an array. */
+struct mw_table;
+void mw_render_table(struct mw_buf *, const struct mw_table *, const struct mw_row *rows, size_t n,
+		     enum mw_format);
 
 /*
  * Appends ,"location",file_len,"kind" for a list in JSON: file_len is in UTF-16 units of the text,
@@ -160,6 +168,9 @@ int mw_location_look(const struct mw_snapshot *, const char *, size_t, const str
  */
 enum { MW_SHORT_ID = 17 };
 void mw_location_short(const struct mw_row *, char id[MW_SHORT_ID + 1]);
+
+/* The length of a row's location without " [0xADDR]", which native code has in one process only. */
+uint32_t mw_location_bare(const struct mw_row *);
 
 /* The address in "...[0xADDR]"; 0: none, or more than 64 bits. */
 uint64_t mw_location_address(const char *, size_t);

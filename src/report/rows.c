@@ -197,8 +197,10 @@ static void sink(struct item *heap, size_t n, size_t at, const struct order *o)
  */
 static struct item *first(const struct mw_row *const *rows, size_t n, size_t most, const struct mw_query *q)
 {
-	bool known = q->sort >= 0 && q->sort < MW_ALL_COLUMNS_N;
-	const struct mw_column *column = &mw_columns[known ? q->sort : MW_COLUMN_DEFAULT];
+	const struct mw_table all = { mw_columns, MW_ALL_COLUMNS_N, MW_COLUMN_DEFAULT };
+	const struct mw_table *table = q->table ? q->table : &all;
+	bool known = q->sort >= 0 && q->sort < table->n;
+	const struct mw_column *column = &table->columns[known ? q->sort : table->sort];
 	int sign = q->order ? q->order : column->order;
 	struct order o = { sign < 0 ? -1 : 1, 1 };
 	size_t kept = most > n / 4 ? n : most; /* for many, sorting all is as quick */
@@ -310,13 +312,28 @@ static int fill_from(struct mw_result *res, const struct mw_row *all, size_t n, 
 	return rc;
 }
 
+static const struct mw_result no_result = {
+	.sum = { .location = "", .id = MW_ID_NONE, .kind = MW_KIND_SPECIAL }
+};
+
+int mw_result_of(struct mw_result *res, const struct mw_row *rows, size_t n, const struct mw_query *q)
+{
+	int rc;
+
+	*res = no_result;
+	rc = fill_from(res, rows, n, q);
+	if (rc)
+		mw_result_free(res, NULL);
+	return rc;
+}
+
 int mw_result_make(struct mw_result *res, const struct mw_api *api, const struct mw_query *q)
 {
 	struct mw_row *parts = NULL;
 	size_t n;
 	int rc = -1;
 
-	*res = (struct mw_result){ .sum = { .location = "", .id = MW_ID_NONE, .kind = MW_KIND_SPECIAL } };
+	*res = no_result;
 	if (take(res, api, q)) {
 		/* with that, only parts of locations are asked for */
 		if (res->kinds && (q->group == MW_GROUP_KIND || q->kind_len))
