@@ -47,15 +47,20 @@ struct mw_search {
 	struct mw_holders answer; /* its rows are NULL: none yet */
 };
 
+/* What a walk over Ruby's heap has met. */
+struct mw_seen {
+	struct mw_buf objects; /* words: the objects among them neither die nor move */
+	struct mw_buf index, rows;
+	bool walking; /* `objects` is being filled, and the walk must not see it */
+};
+
 /* Owns results that Ruby code is using. */
 struct mw_result_owner {
 	const struct mw_api *of; /* the tracker that they are from; NULL: there are none */
 	struct mw_result result; /* rows; its snapshot is NULL: none */
 	struct mw_lives *lives;
 	struct mw_buf text;
-	/* of a walk over the heap: words, of which Ruby's objects neither die nor move; what goes with them */
-	struct mw_buf objects, index, rows;
-	bool walking; /* `objects` is being filled, and the walk must not see it */
+	struct mw_seen *seen; /* NULL: none */
 	struct mw_heap_list heap; /* its heap is NULL: none */
 	struct mw_profile profile; /* its snapshot is NULL: none */
 	struct mw_search *search; /* NULL: none */
@@ -67,6 +72,8 @@ struct mw_result_owner {
  * NoMemoryError.
  */
 VALUE mw_result_owner_new(struct mw_result_owner **hold);
+/* An empty hold->seen. Raises NoMemoryError. */
+struct mw_seen *mw_result_owner_sees(struct mw_result_owner *hold);
 
 /* Frees the results now instead of at the next GC; may be called again. */
 void mw_result_owner_release(struct mw_result_owner *hold);

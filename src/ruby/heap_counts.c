@@ -94,15 +94,16 @@ static void push_type(VALUE all, const char *name, const struct sums *s)
 
 static VALUE counts(struct mw_result_owner *hold, void *slots_only)
 {
+	struct mw_seen *seen = mw_result_owner_sees(hold);
 	struct counts c = {
-		{ &hold->objects, &hold->index }, &hold->text, .slots_only = *(const bool *)slots_only
+		{ &seen->objects, &seen->index }, &hold->text, .slots_only = *(const bool *)slots_only
 	};
 	VALUE types = rb_ary_new(), classes = rb_ary_new();
 
-	hold->walking = true;
+	seen->walking = true;
 	mw_each_object(see, &c);
-	hold->walking = false;
-	if (hold->objects.failed || hold->index.failed || hold->text.failed)
+	seen->walking = false;
+	if (seen->objects.failed || seen->index.failed || hold->text.failed)
 		mw_no_memory();
 	for (unsigned t = 0; t < TYPES; t++)
 		push_type(types, mw_type_name(t, 0), &c.types[t]);

@@ -281,14 +281,15 @@ static VALUE roots(const struct mw_referrers *f, struct mw_buf *rows)
 static VALUE find(struct mw_result_owner *hold, void *arg)
 {
 	const struct question *q = arg;
-	struct find f = { .found = { { &hold->objects, &hold->index }, &hold->text },
-			  .hits = &hold->rows,
+	struct mw_seen *seen = mw_result_owner_sees(hold);
+	struct find f = { .found = { { &seen->objects, &seen->index }, &hold->text },
+			  .hits = &seen->rows,
 			  .depth = q->depth,
 			  .thread = rb_thread_current() };
 	VALUE found;
 	uint32_t n;
 
-	hold->walking = true;
+	seen->walking = true;
 	mw_tracker->quiet_enter();
 	if (mw_is_a(q->of, RUBY_T_ARRAY))
 		add_instances(&f, q->of);
@@ -297,13 +298,13 @@ static VALUE find(struct mw_result_owner *hold, void *arg)
 	n = mw_value_map_size(&f.found.map);
 	walk(&f);
 	mw_tracker->quiet_leave();
-	hold->walking = false;
+	seen->walking = false;
 	if (failed(&f))
 		mw_no_memory();
 	if (!n && !mw_is_a(q->of, RUBY_T_ARRAY))
 		return Qfalse;
 	found = hits(&f);
-	return rb_ary_new_from_args(4, UINT2NUM(n), found, roots(&f.found, &hold->rows),
+	return rb_ary_new_from_args(4, UINT2NUM(n), found, roots(&f.found, &seen->rows),
 				    f.cut ? Qtrue : Qfalse);
 }
 

@@ -28,10 +28,11 @@ static int stop(void *start, void *end, size_t slot, void *unused)
 
 static VALUE held(struct mw_result_owner *hold, void *of)
 {
-	struct mw_value_map map = { &hold->objects, &hold->index };
+	struct mw_seen *seen = mw_result_owner_sees(hold);
+	struct mw_value_map map = { &seen->objects, &seen->index };
 	VALUE all = rb_ary_new(), v;
 
-	hold->walking = true;
+	seen->walking = true;
 	mw_tracker->quiet_enter();
 	mw_objspace.each_objects(stop, NULL); /* ends a collection: a stale word may be a dead object's address */
 	mw_objspace.reachable(*(const VALUE *)of, see, &map);
@@ -39,8 +40,8 @@ static VALUE held(struct mw_result_owner *hold, void *of)
 		if (is_env(v = mw_value_map_at(&map, i)))
 			mw_objspace.reachable(v, see, &map);
 	mw_tracker->quiet_leave();
-	hold->walking = false;
-	if (hold->objects.failed || hold->index.failed)
+	seen->walking = false;
+	if (seen->objects.failed || seen->index.failed)
 		mw_no_memory();
 	for (uint32_t i = 0; i < mw_value_map_size(&map); i++) {
 		VALUE class = mw_visible_class(v = mw_value_map_at(&map, i));

@@ -14,10 +14,11 @@
 static void hold_mark(void *p)
 {
 	const struct mw_result_owner *hold = p;
-	const VALUE *v = (const VALUE *)hold->objects.p;
+	const struct mw_seen *seen = hold->seen;
+	const VALUE *v = seen ? (const VALUE *)seen->objects.p : NULL;
 
-	if (v && !hold->walking)
-		rb_gc_mark_locations(v, v + hold->objects.n / sizeof(*v));
+	if (v && !seen->walking)
+		rb_gc_mark_locations(v, v + seen->objects.n / sizeof(*v));
 }
 
 static void hold_free(void *p)
@@ -29,8 +30,10 @@ static void hold_free(void *p)
 static size_t hold_size(const void *p)
 {
 	const struct mw_result_owner *hold = p;
+	const struct mw_seen *seen = hold->seen;
 
-	return sizeof(*hold) + hold->text.cap + hold->objects.cap + hold->index.cap + hold->rows.cap +
+	return sizeof(*hold) + hold->text.cap +
+	       (seen ? seen->objects.cap + seen->index.cap + seen->rows.cap : 0) +
 	       hold->result.n * sizeof(*hold->result.rows) + hold->heap.n * sizeof(*hold->heap.heap->v) +
 	       hold->profile.n_frames * sizeof(*hold->profile.frames) +
 	       hold->profile.n_stacks * sizeof(*hold->profile.stacks);
@@ -48,6 +51,16 @@ VALUE mw_result_owner_new(struct mw_result_owner **hold)
 	return TypedData_Make_Struct(0, struct mw_result_owner, &hold_type, *hold);
 }
 
+struct mw_seen *mw_result_owner_sees(struct mw_result_owner *hold)
+{
+	mw_tracker->quiet_enter();
+	hold->seen = calloc(1, sizeof(*hold->seen));
+	mw_tracker->quiet_leave();
+	if (!hold->seen)
+		mw_no_memory();
+	return hold->seen;
+}
+
 void mw_result_owner_release(struct mw_result_owner *hold)
 {
 	static const struct mw_result_owner nothing;
@@ -58,9 +71,12 @@ void mw_result_owner_release(struct mw_result_owner *hold)
 		mw_hush_over();
 	mw_tracker->quiet_enter();
 	mw_buf_free(&h.text);
-	mw_buf_free(&h.objects);
-	mw_buf_free(&h.index);
-	mw_buf_free(&h.rows);
+	if (h.seen) {
+		mw_buf_free(&h.seen->objects);
+		mw_buf_free(&h.seen->index);
+		mw_buf_free(&h.seen->rows);
+		free(h.seen);
+	}
 	mw_tracker->quiet_leave();
 	if (!h.of)
 		return;

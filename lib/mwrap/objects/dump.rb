@@ -5,6 +5,7 @@ require "tmpdir"
 
 # The whole heap as text. Needs lib/mwrap/objects.rb.
 module Mwrap::Objects
+  # Objects in a dump, unless another limit is given.
   DUMP_MAX = 5_000_000
 
   # There are more objects than the limit given.

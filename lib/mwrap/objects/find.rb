@@ -3,6 +3,7 @@
 
 # Who refers to an object. Needs lib/mwrap/objects.rb.
 module Mwrap::Objects
+  # Levels of referrers
   DEPTH_MAX = 8
   # Roots as Ruby's collector names them
   ROOTS = { "global_tbl" => "global variable", "vm" => "Ruby itself", "global_list" => "C variable", "end_proc" => "at_exit",
