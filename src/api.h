@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 14u
+#define MW_API_VERSION 15u
 
 struct mw_options; /* options/options.h */
 struct mw_family;  /* family/family.h */
@@ -156,7 +156,7 @@ struct mw_stats {
 	bool heap_known;
 	const char *ruby;         /* its version, "3.4.5"; NULL: no Ruby, or not known */
 	double uptime;            /* seconds since tracking began */
-	const char *how;          /* "preload", or "started": in a process that ran already */
+	const char *how;          /* "preload"; of one that ran already "started", "attached" */
 	double since;             /* age of the process when tracking began, in seconds; 0: preload */
 	long forker;              /* pid of the process that forked this one; 0: it was exec'ed */
 	long eldest;              /* pid of the first one of that line of forks; 0: this one */
@@ -408,6 +408,12 @@ struct mw_api {
 	void (*each_live)(void (*f)(const struct mw_live *, void *ctx), void *ctx);
 	/* The main thread, as its pthread_self(); 0: not known. */
 	uintptr_t (*main_thread)(void);
+
+	/*
+	 * In a process that loaded the tracker itself: begins to track, or stops, if mwrapctl(1) asks for
+	 * that, and answers it. False: tracking has never begun. With Ruby's lock. May be NULL.
+	 */
+	bool (*asked)(void);
 };
 
 #endif

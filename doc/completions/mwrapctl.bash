@@ -7,8 +7,8 @@
 #	                   ~/.local/share/bash-completion/completions/mwrapctl
 
 # begin: made by `make doc`
-_mwrapctl_commands='flame check ps top snap report diff score objects'
-_mwrapctl_no_files=' ps '
+_mwrapctl_commands='flame check ps top snap report diff score objects attach detach'
+_mwrapctl_no_files=' ps detach '
 _mwrapctl_options() {
 	case $1 in
 	flame) echo '--output -o --by --location --invert --format --pid --all --token-file --help' ;;
@@ -20,6 +20,8 @@ _mwrapctl_options() {
 	diff) echo '--per --sort --count -n --fail-above --json --text --pid --all --token-file --help' ;;
 	score) echo '--x --count -n --fail-above --json --text --pid --all --token-file --help' ;;
 	objects) echo '--mark --depth --count -n --json --text --pid --token-file --help' ;;
+	attach) echo '--wait --help' ;;
+	detach) echo '--wait --help' ;;
 	esac
 }
 # Prints the words that may follow an option. Fails if the option takes no value.
@@ -62,6 +64,8 @@ _mwrapctl_values() {
 	'objects --count' | 'objects -n') : ;;
 	'objects --pid') : ;;
 	'objects --token-file') compgen -f -- "$3" ;;
+	'attach --wait') : ;;
+	'detach --wait') : ;;
 	*) return 1 ;;
 	esac
 	return 0

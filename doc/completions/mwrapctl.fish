@@ -11,7 +11,7 @@ complete -c mwrapctl -n __mwrapctl_first -f -s h -l help -d 'Show the commands'
 complete -c mwrapctl -n __mwrapctl_first -f -s v -l version -d 'Show the version'
 complete -c mwrapctl -n __mwrapctl_first -f -a help -d 'Show a command'
 # begin: made by `make doc`
-complete -c mwrapctl -n '__fish_seen_subcommand_from help' -f -a 'flame check ps top snap report diff score objects'
+complete -c mwrapctl -n '__fish_seen_subcommand_from help' -f -a 'flame check ps top snap report diff score objects attach detach'
 complete -c mwrapctl -n __mwrapctl_first -f -a flame -d 'write who called the lines that allocate: a flame graph as one file'
 complete -c mwrapctl -n '__fish_seen_subcommand_from flame' -s o -l output -r -F -d 'where to; - is stdout, also if that is a terminal'
 complete -c mwrapctl -n '__fish_seen_subcommand_from flame' -l by -x -a 'live total growth' -d 'bytes live now (the default), all allocated ones, or growth'
@@ -81,4 +81,9 @@ complete -c mwrapctl -n '__fish_seen_subcommand_from objects' -l json -d 'for pr
 complete -c mwrapctl -n '__fish_seen_subcommand_from objects' -l text -d 'aligned columns, also into a pipe, which gets TSV else'
 complete -c mwrapctl -n '__fish_seen_subcommand_from objects' -l pid -x -d 'this process of the family'
 complete -c mwrapctl -n '__fish_seen_subcommand_from objects' -l token-file -r -F -d 'its first line is the token that the server wants'
+complete -c mwrapctl -n __mwrapctl_first -f -a attach -d 'track a Ruby process that runs already'
+complete -c mwrapctl -n '__fish_seen_subcommand_from attach' -l wait -x -d 'for its answer; the default is 10'
+complete -c mwrapctl -n __mwrapctl_first -f -a detach -d 'let it run as without mwrap'
+complete -c mwrapctl -n '__fish_seen_subcommand_from detach' -f
+complete -c mwrapctl -n '__fish_seen_subcommand_from detach' -l wait -x -d 'for its answer; the default is 10'
 # end

@@ -281,7 +281,7 @@ static void api_stats(struct mw_stats *out)
 		out->ever_frees = before.frees + sum.frees;
 	}
 	out->uptime = (double)(mw_now_ns() - mw_loaded_at) / 1e9;
-	out->how = mw_real_late ? "started" : "preload";
+	out->how = mw_attached_how();
 	out->since = mw_attached_at();
 }
 
@@ -346,4 +346,5 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.panic_pass = mw_panic_pass,
 	.each_live = api_each_live,
 	.main_thread = api_main_thread,
+	.asked = mw_asked,
 };

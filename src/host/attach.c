@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/request.h"
 #include "caller/ruby/api.h"
 #include "caller/ruby/frame.h"
 #include "caller/ruby/state.h"
 #include "hooks/got.h"
-#include "named.h"
 #include "process.h"
 #include "real/aside.h"
 #include "real/real.h"
@@ -22,10 +22,18 @@
 /* With the GVL. */
 static enum { SLEEPS, READY, ON, STOPPED } is; /* READY: set up, but no call leads to a hook */
 static double began;
+static bool from_outside; /* it began by a request */
 
 double mw_attached_at(void)
 {
 	return began;
+}
+
+const char *mw_attached_how(void)
+{
+	if (!mw_real_late)
+		return "preload";
+	return from_outside ? "attached" : "started";
 }
 
 static bool refuse(char *err, const char *line)
@@ -124,4 +132,19 @@ bool mw_detach(char *err)
 	mw_pause(true);
 	is = STOPPED;
 	return true;
+}
+
+bool mw_asked(void)
+{
+	struct mw_request r;
+	char err[MW_ERROR_MAX];
+	bool first = is == SLEEPS || is == READY, done;
+
+	if (!mw_request_take(&r))
+		return !first;
+	done = r.stop ? mw_detach(err) : mw_attach(r.options, err);
+	if (done && first)
+		from_outside = true;
+	mw_request_answer(&r, done ? "ok" : err);
+	return done || !first;
 }

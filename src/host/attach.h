@@ -23,6 +23,14 @@ bool mw_attach(const char *options, char *err);
 /* False: a line in err, and nothing has changed. */
 bool mw_detach(char *err);
 
+/*
+ * Does what mwrapctl asks for (base/request.h), and answers: neither without a request. False: tracking
+ * has never begun.
+ */
+bool mw_asked(void);
+
+/* How tracking began: as in mw_stats. */
+const char *mw_attached_how(void);
 /* Age of the process when tracking began, in seconds; 0 in a process that began with it. */
 double mw_attached_at(void);
 

@@ -77,6 +77,10 @@ bool mw_load_late(const char *options, char *err)
 {
 	if (!mw_options_parse(&mw_options, options, err))
 		return false;
+	if (mw_options.malloc) {
+		snprintf(err, MW_ERROR_MAX, "malloc: not for a running process: start it with mwrap");
+		return false;
+	}
 	set_up();
 	if (mw_life != MW_ON)
 		why_not(err);

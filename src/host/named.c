@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/request.h"
 #include "base/sys.h"
 #include "base/thread.h"
 #include "process.h"
@@ -23,26 +24,6 @@ static uint64_t number(const char *s, const char **end)
 		v = v * 10 + (uint64_t)(*s - '0');
 	*end = s;
 	return v;
-}
-
-uint64_t mw_start_ticks(void)
-{
-	enum { FIELD = 22, BEHIND_NAME = 3 };
-	char text[512];
-	const char *s, *end;
-	int fd = mw_sys_open("/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
-	ssize_t n = fd < 0 ? -1 : mw_sys_read(fd, text, sizeof(text) - 1);
-
-	if (fd >= 0)
-		mw_sys_close(fd);
-	if (n <= 0)
-		return 0;
-	text[n] = 0;
-	s = strrchr(text, ')'); /* a program's name may hold any character */
-	for (int field = BEHIND_NAME - 1; s && field < FIELD; field++)
-		if ((s = strchr(s, ' ')))
-			s++;
-	return s ? number(s, &end) : 0;
 }
 
 static bool said_to_be(const char *who)

@@ -19,8 +19,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* When this process started, in the kernel's ticks since the machine's start; 0: /proc doesn't say. */
-uint64_t mw_start_ticks(void);
 /* True in that program, or one that it exec'ed. Allocates nothing, keeps errno. At load only. */
 bool mw_named(void);
 

@@ -141,6 +141,12 @@ VALUE mw_loudly(VALUE (*work)(VALUE), VALUE arg);
  */
 bool mw_keeps_native_thread(void);
 
+/*
+ * start.c: mwrapctl(1) has sent its signal. Does what it asks for, and answers it, if it asks
+ * (base/request.h). In a Ruby thread with the GVL, the main Ractor's.
+ */
+void mw_start_asked(void);
+
 /* Each file's part of Init_mwrap_ext. */
 void mw_init_quiet(void);
 void mw_init_hush(void);
@@ -153,6 +159,7 @@ void mw_init_stats(void);
 void mw_init_stacks(void);
 void mw_init_start(void);
 void mw_init_holders(void);
+void mw_init_asked(void);
 void mw_init_rack(void);
 void mw_init_heap_page_body(void);
 void mw_init_heap_walk(void);

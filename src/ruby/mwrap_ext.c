@@ -169,6 +169,7 @@ __attribute__((visibility("default"))) void Init_mwrap_ext(void)
 	mw_init_stacks();
 	mw_init_start();
 	mw_init_holders();
+	mw_init_asked();
 	mw_init_rack();
 	mw_init_heap_page_body();
 	mw_init_heap_walk();

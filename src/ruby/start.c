@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "ext.h"
+#include "base/request.h"
 
 enum { PATH = 4096, LINE = PATH + MW_ERROR_MAX };
 
@@ -76,6 +77,26 @@ static bool attach(const char *options, char err[LINE])
 	if (!api)
 		return false;
 	if (!api->attach(options, err))
+		return false;
+	mw_tracker = api;
+	return true;
+}
+
+/* For asked.c: does what mwrapctl asks for, and answers. False: tracking hasn't begun. */
+static bool do_request(void)
+{
+	const struct mw_api *api = mw_tracker;
+	struct mw_request r;
+	char err[LINE];
+
+	if (api == &mw_no_tracker)
+		api = load(err);
+	if (!api) {
+		if (mw_request_take(&r))
+			mw_request_answer(&r, err);
+		return false;
+	}
+	if (!api->asked || !api->asked())
 		return false;
 	mw_tracker = api;
 	return true;
@@ -191,6 +212,19 @@ static VALUE mwrap_stop(VALUE mod)
 	if (!done)
 		rb_raise(rb_eRuntimeError, "%s", err);
 	return Qnil;
+}
+
+void mw_start_asked(void)
+{
+	bool begun;
+
+	/* another Ractor starts or stops: mwrapctl asks again */
+	if (!mw_request_there() || atomic_flag_test_and_set(&busy))
+		return;
+	begun = do_request();
+	atomic_flag_clear(&busy);
+	if (begun)
+		mw_quietly(learn_code, Qnil);
 }
 
 void mw_init_start(void)

@@ -43,8 +43,8 @@ static void set(VALUE hash, const char *name, VALUE value)
  * +tracker_bytes+:: memory mapped for the tracker's own tables.
  * +uptime+:: seconds since tracking began, a Float.
  * +how+, +since+::
- *   "preload": the process was started with the tracker; "started": by Mwrap.start, when the process
- *   was +since+ seconds old, a Float; "none": there is no tracker.
+ *   "preload": the process was started with the tracker; "started": by Mwrap.start, or "attached": by
+ *   mwrapctl(1), when the process was +since+ seconds old, a Float; "none": there is no tracker.
  * +resets+:: the number of resets.
  * +bt+:: the number of Ruby callers kept with each location: see Mwrap.bt=.
  * +stacks_rate+::

@@ -2,6 +2,7 @@
 # frozen_string_literal: true
 
 require_relative "command"
+require_relative "attach_commands"
 
 module Mwrap
   module Ctl # :nodoc: all
@@ -229,7 +230,8 @@ module Mwrap
           require_relative "objects"
           Objects.new(socket, view, given).run
         end
-      )
+      ),
+      *ATTACH_COMMANDS
     ].freeze
   end
 end

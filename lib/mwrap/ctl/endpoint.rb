@@ -4,6 +4,7 @@
 require "socket"
 require "uri"
 require_relative "../executable"
+require_relative "request"
 
 module Mwrap
   module Ctl
@@ -26,18 +27,26 @@ module Mwrap
           raise Failure, "#{text}: no such socket: name the one that MWRAP has, a PID or HOST:PORT"
       end
 
-      # The options in MWRAP of a process, as src/options/options.c takes it apart. pid: text
+      # The options of a process, as src/options/options.c takes them apart: those of mwrapctl attach, or those
+      # in its MWRAP. pid: text
       def options(pid)
-        text = File.binread("/proc/#{pid}/environ").split("\0").filter_map { |s| s[/\AMWRAP=(.*)/mn, 1] }.first.to_s
-        text.scan(/(?:\\.|[^,\\]|\\\z)+/mn).to_h do |item|
-          key, value = item.split(":", 2)
-          value = value.to_s.gsub(/\\(.)/mn) { $1 }.gsub(/%([p%])/n) { $1 == "p" ? pid : "%" }
-          [key, value]
-        end
+        from = attached(pid)
+        return apart(Request.new(from).record, from.inner_pid) if from&.pid == pid.to_i
+        apart(File.binread("/proc/#{pid}/environ").split("\0").filter_map { |s| s[/\AMWRAP=(.*)/mn, 1] }.first.to_s, pid)
       end
 
       # A path as a process has it
-      def inside(pid, path) = path.start_with?("/") ? path : File.join("/proc/#{pid}/cwd", path)
+      def inside(pid, path)
+        return File.join("/proc/#{pid}/cwd", path) unless path.start_with?("/")
+        same_root?(pid) ? path : File.join("/proc/#{pid}/root", path)
+      end
+
+      def listens?(path)
+        UNIXSocket.open(path, &:close)
+        true
+      rescue SystemCallError, ArgumentError
+        false
+      end
 
       private
 
@@ -83,13 +92,6 @@ module Mwrap
 
       def known(pids) = pids.empty? ? "there is none" : "known are #{pids.join(", ")}"
 
-      def listens?(path)
-        UNIXSocket.open(path, &:close)
-        true
-      rescue SystemCallError, ArgumentError
-        false
-      end
-
       def address(text, member)
         m = ADDRESS.match(text) or return
         port = m[2].to_i
@@ -116,16 +118,48 @@ module Mwrap
 
       # --- a process by its number -------------------------------------------------------
 
-      # The server that the options in its environment name
+      # The server that its options name. A child of a process to which mwrapctl attached has its parent's.
       def process(pid, member)
-        options = environment(pid)
+        environment(pid) # there is such a process, and it may be looked into
+        from = attached(pid)&.pid&.to_s || pid
+        options = environment(from)
         path = options["socket"] || options["socket_dir"]
         port = options["listen"] unless options["listen"]&.end_with?(":0") # any free one: not known here
-        found = path ? there(inside(pid, path), member || pid) : port && address(port, member || pid)
+        found = path ? there(inside(from, path), member || pid) : port && address(port, member || pid)
         found ||= listening(pid)
         found or raise Failure, "process #{pid}: no server that its MWRAP names: name its socket or HOST:PORT"
-        found.token_file ||= options["token_file"]&.then { |file| inside(pid, file) }
+        found.token_file ||= options["token_file"]&.then { |file| inside(from, file) }
         found
+      end
+
+      FORKS = 8
+      private_constant :FORKS
+
+      # The nearest of it and its ancestors to which mwrapctl attached, as a Target; nil: none
+      def attached(pid)
+        FORKS.times do
+          target = Target.new(pid)
+          return target if Request.new(target).record
+          pid = target.parent
+          return if pid < 2
+        end
+        nil
+      rescue Failure # somebody else's
+        nil
+      end
+
+      def apart(text, pid)
+        text.scan(/(?:\\.|[^,\\]|\\\z)+/mn).to_h do |item|
+          key, value = item.split(":", 2)
+          value = value.to_s.gsub(/\\(.)/mn) { $1 }.gsub(/%([p%])/n) { $1 == "p" ? pid.to_s : "%" }
+          [key, value]
+        end
+      end
+
+      def same_root?(pid)
+        %w[root ns/mnt].all? { |file| File.readlink("/proc/#{pid}/#{file}") == File.readlink("/proc/self/#{file}") }
+      rescue SystemCallError
+        true # not told
       end
 
       # One that started tracking by itself: its environment doesn't say where it listens.

@@ -78,11 +78,7 @@ module Mwrap
         end.uniq
       end
 
-      # One of its own mounts, or below its working directory
-      def reach(path)
-        path = Endpoint.inside(pid, path)
-        link("/proc/#{pid}/ns/mnt") == link("/proc/self/ns/mnt") && link("/proc/#{pid}/root") == "/" ? path : "/proc/#{pid}/root#{path}"
-      end
+      def reach(path) = Endpoint.inside(pid, path)
 
       def link(path)
         File.readlink(path).b

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+require_relative "endpoint"
+
+module Mwrap
+  module Ctl
+    # mwrapctl attach, detach: a process that runs begins to track itself, and stops. A process that has
+    # the gem is asked by SIGURG.
+    class Attach # :nodoc: all
+      WAIT = 10        # seconds for a process to begin
+      TAKEN_WAIT = 10  # more, for one that is just doing it
+      SERVER_WAIT = 2  # until its socket answers
+      AGAIN = 0.5      # the signal is sent again after so many seconds
+      SERVER = /(?:\A|,)(?:socket|socket_dir|listen):/n
+      TOO_LATE = /\Aoptions: given after the first start/n
+
+      def initialize(pid, given = {})
+        @wait = given.fetch("wait", WAIT)
+        pid.match?(/\A[1-9]\d{0,9}\z/) or raise Usage, "PID: \"#{pid}\" is none: write digits only"
+        @target = Target.new(pid)
+        @request = Request.new(@target)
+      end
+
+      def start(options)
+        prepare
+        given = options.to_s
+        path = File.join(@request.inside, "#{@target.inner_pid}.sock")
+        asked = given.match?(SERVER) ? given : [*given.then { |s| s unless s.empty? }, "socket:#{path}"].join(",")
+        answer = ask("start\n#{asked}")
+        # it goes on as it began
+        again = given.empty? && answer.match?(TOO_LATE)
+        answer = ask("start\n") if again
+        refuse(answer) unless answer == "ok"
+        @request.record = asked unless again
+        wait_for_server
+        say("tracked from now on: #{server(again ? @request.record : asked)}")
+      end
+
+      def stop
+        prepare
+        answer = ask("stop\n")
+        refuse(answer) unless answer == "ok"
+        say("not tracked any more: what it counted can still be read")
+      end
+
+      private
+
+      def say(text) = $stdout.write("#{@target.name}: #{text}\n")
+
+      def server(options)
+        options.to_s[/(?:\A|,)((?:socket|socket_dir|listen):(?:\\.|[^,\\])*)/mn, 1] || "as when it began"
+      end
+
+      def refuse(line)
+        raise Failure, "#{@target.name}: #{line}"
+      end
+
+      def prepare
+        @target.require_own
+        @target.require_running
+        raise Failure, "#{@target.name}: runs under mwrap from its start: use its server" if @target.preloaded?
+        @target.sleeps? or
+          raise Failure, "#{@target.name}: has no mwrap that sleeps: put the gem into its Gemfile, or start it with mwrap"
+        @request.prepare
+      end
+
+      # A thread of the process starts it. What it can't do, it says on its stderr.
+      def wait_for_server
+        at = Endpoint.find(@target.pid.to_s, nil).path
+        ending = now + SERVER_WAIT
+        sleep 0.005 until at.nil? || Endpoint.listens?(at) || now > ending || !@target.alive?
+      rescue Failure # no socket yet, or none that can be known
+        ending ||= now + SERVER_WAIT
+        sleep 0.005
+        retry if now < ending && @target.alive?
+      end
+
+      # The process's answer
+      def ask(text)
+        @request.alone do
+          @request.ask(text)
+          wait_for_answer
+        ensure
+          @request.withdraw
+        end
+      rescue SystemCallError => e
+        raise Failure, "#{@request.inside}: #{Executable.reason(e)}"
+      end
+
+      def wait_for_answer
+        ending = now + @wait
+        knock_at = now
+        until (answer = @request.answer)
+          @target.alive? or raise Failure, "#{@target.name}: has ended: nothing was done"
+          if now >= ending
+            return wait_for_late_answer unless @request.withdraw
+            @target.require_running
+            raise Failure, "#{@target.name}: no answer in #{@wait} seconds, withdrawn: its main thread doesn't return to Ruby, or it is suspended"
+          end
+          if now >= knock_at && !@request.taken?
+            knock
+            knock_at = now + AGAIN
+          end
+          sleep 0.005
+        end
+        answer
+      end
+
+      # It took the request at the last moment.
+      def wait_for_late_answer
+        ending = now + TAKEN_WAIT
+        until (answer = @request.answer)
+          now < ending && @target.alive? or
+            raise Failure, "#{@target.name}: no answer, but it has taken the request: ask again later"
+          sleep 0.01
+        end
+        answer
+      end
+
+      # The app may have taken the signal meanwhile.
+      def knock
+        Process.kill(:URG, @target.pid) if @target.sleeps?
+      rescue Errno::ESRCH
+        nil
+      rescue Errno::EPERM
+        raise Failure, "#{@target.name}: permission denied: run mwrapctl as its user"
+      end
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+  end
+end

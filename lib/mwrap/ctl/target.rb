@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+require_relative "../executable"
+
+module Mwrap
+  module Ctl
+    # A process, as /proc shows it from outside. It may have another view of its number, its user and the
+    # files: `inner_pid`, `inner_uid`, `root`.
+    class Target # :nodoc: all
+      MARK = "/memfd:mwrap-sleeps" # src/ruby/asked.c
+      SIGURG_BIT = 1 << (Signal.list.fetch("URG") - 1)
+
+      attr_reader :pid
+
+      def initialize(pid)
+        @pid = Integer(pid)
+        @status = read("status").scan(/^(\w+):\s*(.*)$/n).to_h
+        raise Failure, "#{name}: belongs to the kernel: name a Ruby process" if @status["VmSize"].nil? && state != "Z"
+        @ticks = ticks
+      end
+
+      def name = "process #{@pid}"
+      def state = @status["State"].to_s[0]
+      # The effective one, which owns its files
+      def uid = @status["Uid"].split[1].to_i
+      def gid = @status["Gid"].split[1].to_i
+      def tracer = @status["TracerPid"].to_i
+      def inner_pid = (@status["NSpid"] || @pid.to_s).split.last.to_i
+      # With @pid it names one process for ever. Exec keeps both.
+      def started = @ticks
+      def maps = read("maps")
+      # Its root, through which its files are found in any mount namespace
+      def root = "/proc/#{@pid}/root"
+
+      def inner_uid
+        read("uid_map").lines.each do |line|
+          inside, outside, n = line.split.map(&:to_i)
+          return inside + uid - outside if (outside...outside + n).cover?(uid)
+        end
+        uid
+      end
+
+      # Its parent's number; 0: there is none that is seen from here
+      def parent = @status["PPid"].to_i
+
+      # The same process, still? One that has ended and that nobody has waited for yet isn't.
+      def alive?
+        stat = fields
+        stat[19].to_i == @ticks && stat[0] != "Z"
+      rescue Failure
+        false
+      end
+
+      # The gem is loaded, and SIGURG wakes it.
+      def sleeps?
+        caught = read("status")[/^SigCgt:\s*(\h+)/n, 1].to_i(16)
+        caught & SIGURG_BIT != 0 && maps.include?(MARK)
+      end
+
+      # It runs under the tracker since its start.
+      def preloaded?
+        read("environ").split("\0").any? { |v| v.match?(/\ALD_PRELOAD=.*libmwrap\.so/mn) } && maps.match?(%r{/libmwrap\.so$}n)
+      end
+
+      # Raises Failure if it can't answer now.
+      def require_running
+        case read("status")[/^State:\s*(\w)/n, 1]
+        when "Z", "X" then raise Failure, "#{name}: has ended: name one that runs"
+        when "T" then raise Failure, "#{name}: is stopped: continue it first (kill -CONT #{@pid})"
+        when "t" then raise Failure, "#{name}: is stopped by process #{tracer}, which traces it: let it go first"
+        end
+      end
+
+      # Raises Failure if it is somebody else's.
+      def require_own
+        return if Process.euid.zero? || Process.euid == uid
+        raise Failure, "#{name}: belongs to another user: run mwrapctl as that user, or as root"
+      end
+
+      def read(file)
+        File.binread("/proc/#{@pid}/#{file}")
+      rescue Errno::ENOENT, Errno::ESRCH
+        raise Failure, "#{name}: no such process: name one that runs"
+      rescue Errno::EACCES, Errno::EPERM
+        raise Failure, "#{name}: permission denied: run mwrapctl as its user"
+      end
+
+      private
+
+      # Of stat, behind the program's name, which may have any bytes
+      def fields = read("stat").sub(/\A.*\) /mn, "").split
+      def ticks = fields[19].to_i
+    end
+  end
+end

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * request.h - what mwrapctl(1) asks of this process by a file.
+ *
+ * The directory is /tmp/mwrap-UID: this process's effective user owns it, and nobody else may enter it.
+ * Else nothing in it is read. The files are named by PID and start time, so that a later
+ * process of that number doesn't take a request that was meant for this one:
+ *
+ *   attach-PID-TICKS.ask      written by mwrapctl: "start\nOPTIONS" or "stop\n"
+ *   attach-PID-TICKS.taken    the same, once this process has renamed it
+ *   attach-PID-TICKS.answer   written by this process: "ok" or a line that says why not
+ *
+ * Either mwrapctl removes .ask, and the request was never made, or this process renames it, and answers.
+ * Its owner is this user or root, and nobody else may read it.
+ *
+ * Threads: any, one at a time. No locks.
+ */
+#ifndef MW_BASE_REQUEST_H
+#define MW_BASE_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MW_REQUEST_MOST = 4096, MW_REQUEST_NAME = 96 };
+
+struct mw_request {
+	int dir; /* open until the answer */
+	char name[MW_REQUEST_NAME]; /* up to the dot */
+	bool stop;
+	char options[MW_REQUEST_MOST];
+};
+
+/* When this process started, in the kernel's ticks since the machine's start; 0: /proc doesn't say. */
+uint64_t mw_start_ticks(void);
+
+/* Is there one? Else nothing needs to be loaded to take it. */
+bool mw_request_there(void);
+/* False: there is none, or none that may be taken. True: answer it. */
+bool mw_request_take(struct mw_request *);
+/* Once for each that was taken. A file that can't be written is no error: mwrapctl has a limit. */
+void mw_request_answer(struct mw_request *, const char *line);
+
+#endif
