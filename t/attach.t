@@ -3,7 +3,7 @@
 # frozen_string_literal: true
 #
 # mwrapctl attach and detach: a process that began without the tracker is asked from outside to track
-# itself. Here it has loaded the gem, and is asked by SIGURG.
+# itself. If it has loaded the gem it is asked by SIGURG, else it is made to load the tracker (src/inject).
 
 require_relative "lib/served"
 
@@ -38,6 +38,8 @@ module AttachTest
   end
 
   # Its directory, and what is left of a request
+  INJECTED = /\Aprocess \d+: tracked from now on \(its main thread stood still (once|\d+ times), for \d+ µs at most\): socket:/
+
   def requests(pid) = Dir["/tmp/mwrap-#{Process.euid}/attach-#{pid}-*"].map { |f| f[/[^.]*\z/] }.sort
 
   def how(pid) = JSON.parse(body("/stats.json", at: "/tmp/mwrap-#{Process.euid}/#{pid}.sock"))
@@ -110,7 +112,7 @@ class AttachBySignalTest < Minitest::Test
     ["trap('URG') { puts 'mine' }; require 'mwrap'", "require 'mwrap'; trap('URG') { puts 'mine' }; 50.times { 'x' * 9000 }; GC.start",
      "trap('URG', 'IGNORE'); require 'mwrap'"].each do |code|
       a = ready("#{code}\ndef deep(n) = n.zero? ? nil : deep(n - 1)\ndeep(100)\nGC.start\nputs 'ready'\n$stdin.each_line { puts 'still' }", gem: false)
-      assert_refused ctl("attach", a.pid.to_s), /process #{a.pid}: has no mwrap that sleeps: .*/
+      assert_done ctl("attach", a.pid.to_s), INJECTED
       assert_equal "still", a.ask(""), code
     end
   end
@@ -204,5 +206,213 @@ class AttachBySignalTest < Minitest::Test
     Process.kill(:URG, a.pid)
     eventually("the file to be taken") { !File.exist?(ask) }
     assert_equal "false", a.ask("")
+  end
+end
+
+class AttachByInjectionTest < Minitest::Test
+  include AttachTest
+
+  HELPER = File.join(MwrapTest::LIB, "mwrap/mwrap-inject")
+
+  def setup
+    super
+    skip "injection is for x86-64" unless RbConfig::CONFIG["host_cpu"] == "x86_64"
+  end
+
+  def plain(script, **rest) = ready(script, gem: false, **rest)
+  def at_line(pid, line) = tsv(at: "/tmp/mwrap-#{Process.euid}/#{pid}.sock").find { |r| r.location.match?(/app\d+\.rb:#{line}\z/) }
+
+  def test_a_process_that_nobody_prepared
+    a = plain(<<~'RUBY')
+      puts "ready"
+      $stdin.each_line do |line|
+        GC.disable
+        kept = Array.new(line.to_i) { "x" * 700 }
+        puts "done", $LOADED_FEATURES.grep(/mwrap/).size
+      end
+    RUBY
+    assert_done ctl("attach", a.pid.to_s), INJECTED
+    assert_equal %w[done 0], [a.ask("1000"), a.hear]
+    row = at_line(a.pid, 6)
+    assert_includes 1000..1030, row.live
+    assert_equal 1, row.live_bytes / 701_000
+    stats = how(a.pid)
+    assert_equal ["attached", "fast", [0, 0, 0]], [stats["how"], stats["ruby_lookup"], stats.values_at("overruns", "double_frees", "unknown_frees")]
+    assert_done ctl("detach", a.pid.to_s)
+    assert_equal %w[done 0], [a.ask("5000"), a.hear]
+    assert_includes 1000..1030, at_line(a.pid, 6).live
+    assert_refused ctl("detach", a.pid.to_s), /process #{a.pid}: the tracker: doesn't run: .*/
+    assert_done ctl("attach", a.pid.to_s), INJECTED
+    assert_equal %w[done 0], [a.ask("30"), a.hear]
+    assert_includes 30..50, at_line(a.pid, 6).live
+    assert_refused ctl("attach", a.pid.to_s), /process #{a.pid}: the tracker: runs already/
+    assert a.finish.success?
+    assert_equal "", a.stderr
+  end
+
+  def test_a_main_thread_that_waits
+    AttachBySignalTest::WAITS.each do |what, code|
+      a = plain("puts 'ready'\n#{code}")
+      at_rest(a) unless what == "work"
+      assert_done ctl("attach", a.pid.to_s, "socket:#{path("w")},stacks:off"), INJECTED
+      assert_equal "attached", JSON.parse(body("/stats.json", at: path("w")))["how"], what
+      assert_nil Process.wait(a.pid, Process::WNOHANG), what
+      a.kill
+    end
+  end
+
+  # Calls that the kernel begins again, made with Ruby's lock: none sees that it was interrupted.
+  CALLS = <<~'RUBY'
+    require "fiddle"
+    C = Fiddle.dlopen(nil)
+    def c(name, *args) = Fiddle::Function.new(C[name], args.map { |a| a.is_a?(Integer) ? Fiddle::TYPE_LONG : Fiddle::TYPE_VOIDP }, Fiddle::TYPE_INT, need_gvl: true).call(*args)
+    # [result, errno, whether it took its time]
+    def timed(seconds)
+      from = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      result = yield
+      [result, result < 0 ? Fiddle.last_error : 0, Process.clock_gettime(Process::CLOCK_MONOTONIC) - from >= seconds]
+    end
+    r, w = IO.pipe
+    r.fcntl(4, 0) # F_SETFL: it blocks
+    events = Fiddle::Pointer.malloc(64)
+    puts "ready"
+    $stdin.each_line do |line|
+      p(case line.chomp
+        when "nanosleep" then timed(0.5) { c("nanosleep", [0, 500_000_000].pack("qq"), nil) }
+        when "poll" then timed(0.5) { c("poll", nil, 0, 500) }
+        when "select" then timed(0.5) { c("select", 0, nil, nil, nil, [0, 500_000].pack("qq")) }
+        when "read" then
+          pid = fork { sleep 0.5; w.write("x") }
+          timed(0.3) { c("read", r.fileno, events, 1) }.tap { Process.wait(pid) }
+        when "waitpid" then
+          pid = fork { sleep 0.5 }
+          timed(0.3) { c("waitpid", pid, nil, 0) - pid }
+        end)
+    end
+  RUBY
+
+  def test_interrupted_calls_go_on
+    a = plain(CALLS)
+    helper = lambda do # so that each call is interrupted
+      6.times { run_command(HELPER, a.pid.to_s, MwrapTest::TRACKER, "1") }
+    end
+    { "nanosleep" => 0, "poll" => 0, "select" => 0, "read" => 1, "waitpid" => 0 }.each do |call, result|
+      a.tell(call)
+      helper.call
+      assert_equal [result, 0, true].inspect, a.hear, call
+    end
+    assert a.finish.success?
+  end
+
+  # Integers, Floats and strings, computed over and over: each result is the same.
+  SUMS = <<~'RUBY'
+    def sum
+      f = 0.0
+      n = 1
+      3000.times { |i| f += Math.sin(i) * 1.5; n = (n * 31 + i) & 0xffff_ffff; "#{f}#{n}".hash if i % 100 == 0 }
+      [f, n, (0...500).map { |i| i.to_s * 3 }.join.sum]
+    end
+    first = sum
+    stop = false
+    threads = Array.new(3) { Thread.new { n = 0; until stop; raise "wrong" if sum != first; n += 1; end; n } }
+    Thread.new { $stdin.read; stop = true }
+    puts "ready"
+    until stop
+      raise "wrong" if sum != first
+      sleep 0.0001
+    end
+    puts threads.sum(&:value) > 10
+  RUBY
+
+  # The helper is killed at any moment of its work; the process doesn't notice.
+  def test_the_helper_is_killed
+    a = plain(SUMS)
+    random = Random.new(1)
+    60.times do
+      pid = Process.spawn(HELPER, a.pid.to_s, MwrapTest::TRACKER, "500", out: File::NULL, err: File::NULL)
+      sleep(random.rand * 0.004)
+      Process.kill(:KILL, pid)
+      Process.wait(pid)
+    end
+    assert_done ctl("attach", a.pid.to_s), INJECTED
+    assert a.finish.success?, a.stderr
+    assert_equal "true", a.rest.chomp
+  end
+
+  def test_again_and_again_while_threads_compute
+    a = plain(SUMS)
+    assert_done ctl("attach", a.pid.to_s, "stacks:64k"), INJECTED
+    8.times do
+      assert_done ctl("detach", a.pid.to_s)
+      assert_done ctl("attach", a.pid.to_s), INJECTED
+    end
+    stats = how(a.pid)
+    assert_equal [0, 0, 0, 0], stats.values_at("lost", "overruns", "double_frees", "unknown_frees")
+    assert a.finish.success?, a.stderr
+    assert_equal "true", a.rest.chomp
+  end
+
+  def test_a_process_that_does_not_answer
+    a = plain(AttachBySignalTest::LOCKED.sub("Mwrap.tracking?", "File.read('/proc/self/maps').include?('libmwrap.so')"))
+    assert_refused ctl("attach", a.pid.to_s, "--wait", "1"),
+                   /process #{a.pid}: Ruby: doesn't come to a safe point, withdrawn: see what its main thread waits for/
+    assert_equal %w[back false], [a.hear, a.ask("")]
+    assert_done ctl("attach", a.pid.to_s), INJECTED
+  end
+
+  def test_refusals
+    sleeper = Served::App.new("sleep", "1000", env: {}, err: path("e"), dump_path: path("d")).tap { |s| @fakes << s }
+    assert_refused ctl("attach", sleeper.pid.to_s), /process #{sleeper.pid}: the program: has no Ruby: start it with mwrap/
+    sleeper.kill
+    a = plain("puts 'ready'\n$stdin.each_line { puts 'here' }")
+    require "fiddle"
+    ptrace = Fiddle::Function.new(Fiddle.dlopen(nil)["ptrace"], [Fiddle::TYPE_LONG] * 4, Fiddle::TYPE_LONG)
+    seize = 0x4206
+    detach = 17
+    interrupt = 0x4207
+    assert_equal 0, ptrace.call(seize, a.pid, 0, 0)
+    assert_refused ctl("attach", a.pid.to_s), /process #{a.pid}: is traced by process #{Process.pid}: let it go first/
+    ptrace.call(interrupt, a.pid, 0, 0)
+    Process.wait(a.pid, 2) # WUNTRACED
+    assert_refused ctl("attach", a.pid.to_s), /process #{a.pid}: is stopped by process #{Process.pid}, which traces it: let it go first/
+    assert_equal 0, ptrace.call(detach, a.pid, 0, 0)
+    assert_equal "here", a.ask("")
+  end
+
+  def test_another_user
+    skip "only root can become another user" unless Process.euid.zero?
+    a = plain("puts 'ready'\n$stdin.each_line { puts 'here' }")
+    dir = path("readable")
+    FileUtils.mkdir_p(dir)
+    FileUtils.cp_r([*%w[bin lib src/version.h].map { |f| File.join(ROOT, f) }], dir)
+    FileUtils.chmod(0o755, [File.dirname(dir), dir])
+    other = ->(*args) { run_command("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", MwrapTest::RUBY, "#{dir}/bin/mwrapctl", *args) }
+    assert_refused other.call("attach", a.pid.to_s), /process #{a.pid}: belongs to another user: run mwrapctl as that user, or as root/
+    # and root attaches to another user's
+    File.write(path("theirs.rb"), "$stdout.sync = true\nputs 'ready'\n$stdin.each_line { puts File.owned?('/tmp/mwrap-65534') }")
+    FileUtils.chmod(0o644, path("theirs.rb"))
+    b = Served::App.new("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", MwrapTest::RUBY, "--disable=gems", path("theirs.rb"),
+                        env: { "MWRAP" => nil, "LD_PRELOAD" => nil }, err: path("err"), dump_path: path("d"))
+    @fakes << b
+    assert_equal "ready", b.hear, b.stderr
+    assert_done ctl("attach", b.pid.to_s), /\Aprocess #{b.pid}: tracked from now on .*socket:\/tmp\/mwrap-65534\/#{b.pid}\.sock/
+    assert_equal "true", b.ask("")
+    assert_done ctl("flame", b.pid.to_s, "--format", "json")
+    FileUtils.rm_rf("/tmp/mwrap-65534")
+  end
+
+  # In a mount namespace in which lib isn't what it is here: the libraries are copied.
+  def test_a_process_that_sees_other_files
+    hide = "mount -t tmpfs none #{MwrapTest::LIB} && exec \"$@\""
+    File.write(path("app.rb"), "$stdout.sync = true\nputs 'ready'\n$stdin.each_line { puts Dir.empty?(#{MwrapTest::LIB.inspect}) }")
+    a = Served::App.new("unshare", "--mount", "sh", "-c", hide, "sh", MwrapTest::RUBY, "--disable=gems", path("app.rb"),
+                        env: { "MWRAP" => nil, "LD_PRELOAD" => nil }, err: path("err"), dump_path: path("d"))
+    @fakes << a
+    skip "no mount namespace may be made here" unless a.hear == "ready"
+    assert_equal "true", a.ask("")
+    assert_done ctl("attach", a.pid.to_s), INJECTED
+    assert_match %r{/tmp/mwrap-#{Process.euid}/libmwrap\.so$}, File.read("/proc/#{a.pid}/maps")
+    assert_done ctl("flame", a.pid.to_s, "--format", "json")
+    FileUtils.rm_f(Dir["/tmp/mwrap-#{Process.euid}/libmwrap*.so"])
   end
 end

@@ -13,6 +13,7 @@
 #include "caller/ruby/frame.h"
 #include "caller/ruby/state.h"
 #include "hooks/got.h"
+#include "learn.h"
 #include "process.h"
 #include "real/aside.h"
 #include "real/real.h"
@@ -145,6 +146,8 @@ bool mw_asked(void)
 	done = r.stop ? mw_detach(err) : mw_attach(r.options, err);
 	if (done && first)
 		from_outside = true;
+	if (done && !r.stop)
+		mw_learn();
 	mw_request_answer(&r, done ? "ok" : err);
 	return done || !first;
 }

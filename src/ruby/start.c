@@ -82,26 +82,6 @@ static bool attach(const char *options, char err[LINE])
 	return true;
 }
 
-/* For asked.c: does what mwrapctl asks for, and answers. False: tracking hasn't begun. */
-static bool do_request(void)
-{
-	const struct mw_api *api = mw_tracker;
-	struct mw_request r;
-	char err[LINE];
-
-	if (api == &mw_no_tracker)
-		api = load(err);
-	if (!api) {
-		if (mw_request_take(&r))
-			mw_request_answer(&r, err);
-		return false;
-	}
-	if (!api->asked || !api->asked())
-		return false;
-	mw_tracker = api;
-	return true;
-}
-
 static VALUE learn_code(VALUE ignored)
 {
 	/* several sizes: an allocator may treat one in its own way */
@@ -214,17 +194,28 @@ static VALUE mwrap_stop(VALUE mod)
 	return Qnil;
 }
 
+/* Does what mwrapctl asks for, and answers. */
+static void do_request(void)
+{
+	const struct mw_api *api = mw_tracker;
+	struct mw_request r;
+	char err[LINE];
+
+	if (api == &mw_no_tracker)
+		api = load(err);
+	if (api && api->asked && api->asked())
+		mw_tracker = api;
+	if (!api && mw_request_take(&r))
+		mw_request_answer(&r, err);
+}
+
 void mw_start_asked(void)
 {
-	bool begun;
-
 	/* another Ractor starts or stops: mwrapctl asks again */
 	if (!mw_request_there() || atomic_flag_test_and_set(&busy))
 		return;
-	begun = do_request();
+	do_request();
 	atomic_flag_clear(&busy);
-	if (begun)
-		mw_quietly(learn_code, Qnil);
 }
 
 void mw_init_start(void)

@@ -2,11 +2,12 @@
 # frozen_string_literal: true
 
 require_relative "endpoint"
+require_relative "injection"
 
 module Mwrap
   module Ctl
     # mwrapctl attach, detach: a process that runs begins to track itself, and stops. A process that has
-    # the gem is asked by SIGURG.
+    # the gem is asked by SIGURG; another one is made to load the tracker.
     class Attach # :nodoc: all
       WAIT = 10        # seconds for a process to begin
       TAKEN_WAIT = 10  # more, for one that is just doing it
@@ -34,7 +35,7 @@ module Mwrap
         refuse(answer) unless answer == "ok"
         @request.record = asked unless again
         wait_for_server
-        say("tracked from now on: #{server(again ? @request.record : asked)}")
+        say("tracked from now on#{stopped}: #{server(again ? @request.record : asked)}")
       end
 
       def stop
@@ -48,6 +49,11 @@ module Mwrap
 
       def say(text) = $stdout.write("#{@target.name}: #{text}\n")
 
+      def stopped
+        return unless @injection
+        " (its main thread stood still #{@injection.stops == 1 ? "once" : "#{@injection.stops} times"}, for #{@injection.microseconds} µs at most)".b
+      end
+
       def server(options)
         options.to_s[/(?:\A|,)((?:socket|socket_dir|listen):(?:\\.|[^,\\])*)/mn, 1] || "as when it began"
       end
@@ -60,8 +66,7 @@ module Mwrap
         @target.require_own
         @target.require_running
         raise Failure, "#{@target.name}: runs under mwrap from its start: use its server" if @target.preloaded?
-        @target.sleeps? or
-          raise Failure, "#{@target.name}: has no mwrap that sleeps: put the gem into its Gemfile, or start it with mwrap"
+        @injection = Injection.new(@target, @request) unless @target.sleeps?
         @request.prepare
       end
 
@@ -80,6 +85,7 @@ module Mwrap
       def ask(text)
         @request.alone do
           @request.ask(text)
+          @injection&.run(@wait)
           wait_for_answer
         ensure
           @request.withdraw
@@ -98,7 +104,7 @@ module Mwrap
             @target.require_running
             raise Failure, "#{@target.name}: no answer in #{@wait} seconds, withdrawn: its main thread doesn't return to Ruby, or it is suspended"
           end
-          if now >= knock_at && !@request.taken?
+          if @injection.nil? && now >= knock_at && !@request.taken?
             knock
             knock_at = now + AGAIN
           end

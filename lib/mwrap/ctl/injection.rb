@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+require "fileutils"
+require_relative "target"
+
+module Mwrap
+  module Ctl
+    # Makes a process that hasn't loaded the gem load the tracker, by lib/mwrap/mwrap-inject (src/inject).
+    class Injection # :nodoc: all
+      LIB = File.expand_path("../..", __dir__)
+      HELPER = File.join(LIB, "mwrap/mwrap-inject")
+      OBJECTS = %w[libmwrap.so libmwrap_httpd.so libmwrap_mhd.so].freeze
+
+      # How often its main thread stood still, and for how many microseconds at most
+      attr_reader :stops, :microseconds
+
+      # request: a Request whose directory is there
+      def initialize(target, request)
+        @target = target
+        @request = request
+      end
+
+      # Until the process has called the tracker, which then takes the request.
+      def run(seconds)
+        [HELPER, *OBJECTS.map { |name| File.join(LIB, name) }].each do |file|
+          File.file?(file) or raise Failure, "#{file}: not there: run make, or install mwrap again"
+        end
+        @target.tracer.zero? or raise Failure, "#{@target.name}: is traced by process #{@target.tracer}: let it go first"
+        read, write = IO.pipe
+        pid = Process.spawn(HELPER, @target.pid.to_s, tracker, (seconds * 1000).to_s, in: File::NULL, [:out, :err] => write)
+        write.close
+        text = read.read
+        Process.wait(pid)
+        raise Failure, "#{@target.name}: #{text.strip}" unless $?.success?
+        @stops, @microseconds = text.split.map(&:to_i)
+      rescue SystemCallError => e
+        raise Failure, "#{HELPER}: #{Executable.reason(e)}"
+      end
+
+      private
+
+      # Its path there. Where the process sees another file, or none, it gets copies.
+      def tracker
+        own = File.realpath(File.join(LIB, "libmwrap.so"))
+        return own if seen?(own)
+        OBJECTS.each { |name| copy(name) }
+        File.join(@request.inside, "libmwrap.so")
+      end
+
+      def seen?(path) = File.identical?(path, File.join(@target.root, path))
+
+      def copy(name)
+        from = File.join(LIB, name)
+        to = File.join(@request.dir, name)
+        return if File.file?(to) && FileUtils.identical?(from, to)
+        part = "#{to}.#{Process.pid}"
+        File.open(part, File::WRONLY | File::CREAT | File::EXCL | File::NOFOLLOW, 0o500) do |f|
+          f.chown(@target.uid, @target.gid) if Process.euid != @target.uid
+          IO.copy_stream(from, f)
+        end
+        File.rename(part, to)
+      end
+    end
+  end
+end
