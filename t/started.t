@@ -133,6 +133,19 @@ class StartedTest < Minitest::Test
     assert_equal [100, true, 0, true, false, 10, [0, 0]], counts
   end
 
+  def test_a_thread_that_began_after_the_stop_goes_on
+    counts = values(<<~RUBY)
+      def make(n) = Array.new(n) { "x" * 700 }
+      #{AT}
+      GC.disable
+      Thread.new { Mwrap.start }.join
+      Mwrap.stop
+      kept = Thread.new { Mwrap.start; make(100) }.value
+      p live(1, 701)
+    RUBY
+    assert_equal [100], counts
+  end
+
   TABLE = <<~RUBY
     require "fiddle"
     def function(name, *types) = Fiddle::Function.new(LIBRARY[name], types, Fiddle::TYPE_VOID)

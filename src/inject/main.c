@@ -4,7 +4,7 @@
  *
  * For mwrapctl(1), which has written what the process shall do (base/request.h). LIBRARY is
  * libmwrap.so, as the process sees it. Prints how many times its main thread stopped, and for how many
- * microseconds at most. Exits with 1 after one line on stderr.
+ * microseconds: at most, and as seen from here. Exits with 1 after one line on stderr.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct plan {
 	struct mw_visit visit; /* as it is to be there */
 	uintptr_t code, data, entry;
 	uint32_t signal;
-	uint64_t stopped_ns;
+	struct mw_trace_time longest;
 	unsigned stops;
 };
 
@@ -49,11 +49,47 @@ static const struct mw_object *find_ruby(const struct mw_there *t)
 	return NULL;
 }
 
+/*
+ * Where Ruby has the address of its VM. From 3.3 on that isn't exported, but a function begins by reading it:
+ * lea VM(%rip), R; or mov VM(%rip), R; or mov GOT(%rip), R. 0: none of these.
+ */
+static uintptr_t find_vm(const struct mw_there *t, const struct mw_object *ruby)
+{
+	enum { LOOK = 24, LENGTH = 7 };
+	uintptr_t at = mw_there_symbol(t, ruby, "ruby_current_vm_ptr"), vm, word;
+	unsigned char code[LOOK];
+
+	if (at)
+		return at;
+	at = mw_there_symbol(t, ruby, "rb_postponed_job_trigger");
+	if (!at || !mw_there_read(t, at, code, sizeof(code)))
+		return 0;
+	for (int i = 0; i + LENGTH <= LOOK; i++) {
+		int32_t distance;
+
+		/* REX.W, lea or mov, a register from an address relative to rip */
+		if ((code[i] & 0xfb) != 0x48 || (code[i + 1] != 0x8d && code[i + 1] != 0x8b) ||
+		    (code[i + 2] & 0xc7) != 0x05)
+			continue;
+		memcpy(&distance, code + i + 3, sizeof(distance));
+		vm = at + (uintptr_t)i + LENGTH + (uintptr_t)(intptr_t)distance;
+		/* its first word is within the VM; that of an entry of a GOT within Ruby's data */
+		if (code[i + 1] == 0x8b && mw_there_read(t, vm, &word, sizeof(word)) &&
+		    word > ruby->base && word < ruby->data_end)
+			vm = word;
+		return mw_there_read(t, vm, &word, sizeof(word)) && word % 8 == 0 &&
+				       mw_there_read(t, word, &word, sizeof(word)) ?
+			       vm :
+			       0;
+	}
+	return 0;
+}
+
 static bool find_functions(struct plan *p, char *err)
 {
 	const struct mw_there *t = &p->there;
 	const struct mw_object *ruby = find_ruby(t), *libc = mw_there_named(t, "libc.so.6");
-	uintptr_t complex, up = 0;
+	uintptr_t complex, vm, up = 0;
 
 	struct {
 		const struct mw_object *in;
@@ -85,7 +121,11 @@ static bool find_functions(struct plan *p, char *err)
 	}
 	complex = mw_there_symbol(t, ruby, "rb_cComplex");
 	if (!complex || !mw_there_read(t, complex, &up, sizeof(up)) || !up)
-		return refuse(err, "Ruby: just starts there: try again");
+		return refuse(err, "Ruby: starts just now there: try again");
+	vm = find_vm(t, ruby);
+	if (!vm)
+		return refuse(err, "Ruby: ends there, or is of an unknown kind: start it with mwrap");
+	memcpy(&p->visit.vm, &vm, sizeof(vm));
 	p->visit.ruby = ruby->code;
 	p->visit.ruby_end = ruby->code_end;
 	return true;
@@ -260,11 +300,11 @@ static uint32_t state_of(const struct plan *p)
 
 static bool visit_once(struct plan *p, char *err)
 {
-	uint64_t ns = 0;
+	struct mw_trace_time time = { 0 };
 
 	if (!is_there(p))
 		return refuse(err, "its program: has changed meanwhile: try again");
-	switch (mw_trace_visit(&p->there, p->entry, p->visit.save_bytes, &ns, err)) {
+	switch (mw_trace_visit(&p->there, p->entry, p->visit.save_bytes, &time, err)) {
 	case MW_TRACE_REFUSED:
 		return false;
 	case MW_TRACE_DONE:
@@ -273,7 +313,8 @@ static bool visit_once(struct plan *p, char *err)
 	case MW_TRACE_AGAIN:
 		break;
 	}
-	p->stopped_ns = ns > p->stopped_ns ? ns : p->stopped_ns;
+	if (time.most > p->longest.most)
+		p->longest = time;
 	return true;
 }
 
@@ -289,6 +330,8 @@ static bool explain(const struct plan *p, uint32_t state, char *err)
 	char why[sizeof(p->visit.error)] = "";
 
 	switch (state) {
+	case MW_VISIT_ENDS:
+		return refuse(err, "the process: ends just now: name another one");
 	case MW_VISIT_NO_RUBY:
 		return refuse(err, "its main thread: isn't Ruby's: start it with mwrap");
 	case MW_VISIT_FULL:
@@ -360,7 +403,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", err);
 		return 1;
 	}
-	printf("%u %llu\n", p.stops, (unsigned long long)(p.stopped_ns / 1000));
+	printf("%u %llu %llu\n", p.stops, (unsigned long long)(p.longest.most / 1000),
+	       (unsigned long long)(p.longest.seen / 1000));
 	return 0;
 }
 

@@ -194,6 +194,10 @@ bool mw_there_open(struct mw_there *t, pid_t pid, char err[MW_THERE_ERROR])
 	*t = (struct mw_there){ .pid = pid };
 	snprintf(path, sizeof(path), "/proc/%ld/mem", (long)pid);
 	t->memory = open(path, O_RDWR | O_CLOEXEC);
+	if (t->memory < 0 && (errno == ESRCH || errno == ENOENT)) {
+		snprintf(err, MW_THERE_ERROR, "the process: has ended: name one that runs");
+		return false;
+	}
 	if (t->memory < 0) {
 		snprintf(err, MW_THERE_ERROR,
 			 "its memory: %s: run mwrapctl as root, or give it CAP_SYS_PTRACE",

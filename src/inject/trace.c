@@ -163,10 +163,10 @@ static enum mw_trace_result lead(const struct mw_there *t, uintptr_t entry, size
 }
 
 enum mw_trace_result mw_trace_visit(const struct mw_there *t, uintptr_t entry, size_t stack,
-				    uint64_t *ns, char err[MW_THERE_ERROR])
+				    struct mw_trace_time *time, char err[MW_THERE_ERROR])
 {
 	enum mw_trace_result result;
-	uint64_t from;
+	uint64_t from, seen;
 
 	if (ptrace(PTRACE_SEIZE, t->pid, 0, 0) != 0)
 		return refuse_ptrace(err);
@@ -176,9 +176,10 @@ enum mw_trace_result mw_trace_visit(const struct mw_there *t, uintptr_t entry, s
 	result = wait_for_stop(t->pid, err);
 	if (result != MW_TRACE_DONE)
 		return result; /* the kernel lets it go when this program ends */
+	seen = now();
 	result = lead(t, entry, stack, err);
 	(void)ptrace(PTRACE_DETACH, t->pid, 0, 0);
-	*ns = now() - from;
+	*time = (struct mw_trace_time){ .most = now() - from, .seen = now() - seen };
 	return result;
 }
 

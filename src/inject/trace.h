@@ -15,11 +15,16 @@
 
 enum mw_trace_result { MW_TRACE_DONE, MW_TRACE_AGAIN, MW_TRACE_REFUSED };
 
+/* How long the thread stood still, in nanoseconds; most: with the time until it stopped. */
+struct mw_trace_time {
+	uint64_t most, seen;
+};
+
 /*
- * entry: code that is as mw_visit_entry. stack: bytes that it needs. *ns: how long the thread stood still, at
- * most. AGAIN: not at this moment. REFUSED: a line in err.
+ * entry: code that is as mw_visit_entry. stack: bytes that it needs. AGAIN: not at this moment. REFUSED: a line
+ * in err.
  */
-enum mw_trace_result mw_trace_visit(const struct mw_there *, uintptr_t entry, size_t stack, uint64_t *ns,
-				    char err[MW_THERE_ERROR]);
+enum mw_trace_result mw_trace_visit(const struct mw_there *, uintptr_t entry, size_t stack,
+				    struct mw_trace_time *, char err[MW_THERE_ERROR]);
 
 #endif

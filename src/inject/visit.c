@@ -11,8 +11,8 @@
 
 #define THERE __attribute__((section("mw_visit"), used, noinline, no_stack_protector))
 
-_Static_assert(offsetof(struct mw_visit, save_mask) == 80, "as the code below has it");
-_Static_assert(offsetof(struct mw_visit, save_bytes) == 88, "as the code below has it");
+_Static_assert(offsetof(struct mw_visit, save_mask) == 88, "as the code below has it");
+_Static_assert(offsetof(struct mw_visit, save_bytes) == 96, "as the code below has it");
 
 /*
  * XSAVE writes 8 bytes of its header, and XRSTOR wants the others to be 0. rbx has the stack
@@ -30,19 +30,19 @@ __asm__(".pushsection mw_visit,\"ax\",@progbits\n"
 	"cld\n"
 	"mov %rsp, %rbx\n"
 	"mov mw_visit_of(%rip), %r12\n"
-	"sub 88(%r12), %rsp\n"
+	"sub 96(%r12), %rsp\n"
 	"and $-64, %rsp\n"
 	"xor %eax, %eax\n"
 	"mov $8, %ecx\n"
 	"lea 512(%rsp), %rdi\n"
 	"rep stosq\n"
-	"mov 80(%r12), %eax\n"
-	"mov 84(%r12), %edx\n"
+	"mov 88(%r12), %eax\n"
+	"mov 92(%r12), %edx\n"
 	"xsave64 (%rsp)\n"
 	"mov %r12, %rdi\n"
 	"call mw_visit_ask\n"
-	"mov 80(%r12), %eax\n"
-	"mov 84(%r12), %edx\n"
+	"mov 88(%r12), %eax\n"
+	"mov 92(%r12), %edx\n"
 	"xrstor64 (%rsp)\n"
 	"mov %rbx, %rsp\n"
 	"pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %r11\n pop %r10\n pop %r9\n pop %r8\n"
@@ -81,6 +81,10 @@ THERE void mw_visit_ask(struct mw_visit *v)
 {
 	int *e = v->errno_location(), kept = *e;
 
+	if (!*v->vm) { /* this thread lets it go: nobody else, and not now */
+		say(v, MW_VISIT_ENDS);
+		return;
+	}
 	if (!v->native_thread_p()) {
 		say(v, MW_VISIT_NO_RUBY);
 		return;

@@ -28,6 +28,7 @@ enum mw_visit_state {
 	MW_VISIT_ASKED,   /* Ruby will call the job */
 	MW_VISIT_RUNS,    /* it does */
 	MW_VISIT_LOADED,  /* the tracker is there, and is called */
+	MW_VISIT_ENDS,    /* Ruby's VM has gone */
 	MW_VISIT_NO_RUBY, /* the main thread isn't Ruby's */
 	MW_VISIT_FULL,    /* Ruby takes no job */
 	MW_VISIT_ERROR,   /* `error` says why the tracker can't be loaded */
@@ -46,6 +47,7 @@ struct mw_visit {
 	void *(*dlsym)(void *library, const char *name);
 	char *(*dlerror)(void);
 	uintptr_t ruby, ruby_end; /* Ruby's code */
+	void *const *vm; /* where Ruby has its VM; NULL there: it has gone */
 	uint64_t save_mask, save_bytes; /* of XSAVE */
 	uint32_t wake; /* a signal that has no handler; 0: the thread sleeps on */
 	uint32_t version, version_at, asked_at; /* of struct mw_api */

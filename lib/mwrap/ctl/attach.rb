@@ -23,6 +23,8 @@ module Mwrap
         @request = Request.new(@target)
       end
 
+      attr_reader :injection
+
       def start(options)
         prepare
         given = options.to_s

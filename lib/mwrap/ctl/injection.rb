@@ -12,8 +12,9 @@ module Mwrap
       HELPER = File.join(LIB, "mwrap/mwrap-inject")
       OBJECTS = %w[libmwrap.so libmwrap_httpd.so libmwrap_mhd.so].freeze
 
-      # How often its main thread stood still, and for how many microseconds at most
-      attr_reader :stops, :microseconds
+      # How often its main thread stood still, and for how many microseconds: at most, which includes waiting
+      # for the CPU, and as the helper saw it
+      attr_reader :stops, :microseconds, :seen_microseconds
 
       # request: a Request whose directory is there
       def initialize(target, request)
@@ -32,8 +33,8 @@ module Mwrap
         write.close
         text = read.read
         Process.wait(pid)
-        raise Failure, "#{@target.name}: #{text.strip}" unless $?.success?
-        @stops, @microseconds = text.split.map(&:to_i)
+        raise Failure, "#{@target.name}: #{@target.alive? ? text.strip : "has ended: nothing was done"}" unless $?.success?
+        @stops, @microseconds, @seen_microseconds = text.split.map(&:to_i)
       rescue SystemCallError => e
         raise Failure, "#{HELPER}: #{Executable.reason(e)}"
       end
