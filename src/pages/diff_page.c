@@ -287,7 +287,6 @@ void mw_html_diff(struct mw_buf *b, void *ctx)
 		{ .name = "rows", .fill = rows, .ctx = v },
 		{ .name = "sum", .fill = sum, .ctx = v },
 		{ .name = "exports", .fill = exports, .ctx = v },
-		{ .name = "form", .fill = mw_html_mark_form, .ctx = v->call },
 	};
 
 	mw_template(b, "diff.html", slots, sizeof(slots) / sizeof(slots[0]));

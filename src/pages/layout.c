@@ -82,6 +82,8 @@ static void nav(struct mw_buf *b, void *ctx)
 	if (w->stats.stacks_rate || w->stats.stacks) /* else each location stands for itself there */
 		nav_link(b, req, req->base, "/flame", "/flame", "Who called it");
 	if (!sum)
+		nav_link(b, req, req->base, "/diff", "/diff", "Compare");
+	if (!sum)
 		nav_link(b, req, req->base, "/heap_pages", "/heap_pages", "Heap pages");
 	if (!sum && req->peer == MW_PEER_RACK) /* the Rack side can ask Ruby itself */
 		nav_link(b, req, req->base, "/objects", "/objects", "Objects");

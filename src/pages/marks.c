@@ -247,7 +247,8 @@ void mw_html_mark_options(struct mw_buf *b, const struct mw_marks *marks, const 
 	}
 }
 
-void mw_html_mark_form(struct mw_buf *b, void *ctx)
+/* A form that sets a mark, unless the request is read-only. */
+static void mark_form(struct mw_buf *b, void *ctx)
 {
 	const struct mw_call *call = ctx;
 
@@ -286,26 +287,27 @@ static void rows(struct mw_buf *b, void *ctx)
 	for (uint32_t i = s->marks.n; i-- > 0;) {
 		const struct mw_named_mark *m = &s->marks.v[i];
 
-		mw_buf_str(b, "<tr><td class=\"location\"><a href=\"");
-		mw_html_text(b, call->req->base);
-		mw_buf_str(b, "/diff?from=");
-		mw_percent_encode(b, m->name, strlen(m->name));
-		mw_buf_str(b, "\">");
-		mw_html_text(b, m->name);
-		mw_buf_str(b, "</a></td><td><time>");
+		mw_buf_str(b, "<tr>");
+		clear_form(b, call, m->name);
+		mw_buf_str(b, "<td class=\"num\"><time>");
 		mw_buf_time(b, m->moment.unix_time);
-		mw_buf_str(b, "</time></td><td class=\"num\">");
-		mw_html_duration(b, mw_site_uptime(s) - m->moment.uptime);
-		mw_buf_str(b, "</td>");
+		mw_buf_str(b, "</time></td>");
 		if (m->moment.has_gc)
 			mw_html_number(b, m->moment.generation);
 		else
 			mw_buf_str(b, "<td class=\"num\">\xe2\x80\x93</td>");
 		mw_html_bytes_cell(b, m->moment.rss);
-		mw_html_bytes_cell(b, m->moment.live_bytes);
 		mw_html_number(b, m->moment.live);
-		clear_form(b, call, m->name);
-		mw_buf_str(b, "</tr>\n");
+		mw_html_bytes_cell(b, m->moment.live_bytes);
+		mw_buf_str(b, "<td class=\"num\">");
+		mw_html_duration(b, mw_site_uptime(s) - m->moment.uptime);
+		mw_buf_str(b, "</td><td class=\"location\"><a href=\"");
+		mw_html_text(b, call->req->base);
+		mw_buf_str(b, "/diff?from=");
+		mw_percent_encode(b, m->name, strlen(m->name));
+		mw_buf_str(b, "\">");
+		mw_html_text(b, m->name);
+		mw_buf_str(b, "</a></td></tr>\n");
 	}
 	if (!s->marks.n)
 		mw_buf_str(b, "<tr><td class=\"empty\" colspan=\"8\">No moment is marked.</td></tr>\n");
@@ -329,7 +331,7 @@ static void page(struct mw_buf *b, void *ctx)
 	struct mw_call *call = ctx;
 	const struct mw_slot slots[] = {
 		{ .name = "base", .text = call->req->base },
-		{ .name = "form", .fill = mw_html_mark_form, .ctx = call },
+		{ .name = "form", .fill = mark_form, .ctx = call },
 		{ .name = "rows", .fill = rows, .ctx = call },
 		{ .name = "room", .fill = room, .ctx = &call->req->site->marks },
 	};

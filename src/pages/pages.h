@@ -123,12 +123,10 @@ void mw_html_called(struct mw_buf *, const struct mw_called *, const struct mw_c
 
 /* marks.c */
 
-/* Appends "/marks lists them" and the like for a mark of that name that isn't there. Returns 404. */
+/* Appends that there is no mark of that name. Returns 404. */
 int mw_no_such_mark(struct mw_buf *why, const char *param, const char *name, size_t n);
-/* Options of a <select>: the marks' names. ctx: struct mw_site. chosen: that one is selected. */
+/* Options of a <select>: the marks' names, the newest first. chosen: that one is selected. */
 void mw_html_mark_options(struct mw_buf *, const struct mw_marks *, const char *chosen, size_t n);
-/* A form that sets a mark, unless the request is read-only. ctx: struct mw_call. */
-void mw_html_mark_form(struct mw_buf *, void *ctx);
 
 /* head.c: the comment line on top of a TSV file (doc/compare.md). The caller ends it with a newline. */
 

@@ -403,7 +403,7 @@ class Server {
 		const p = this.process;
 		const note = (kind, text = "") => p.events.push({ t: p.t, kind, text });
 		const said = {
-			"/mark": () => { p.mark = p.t; note("mark"); p.rows.forEach((r) => { r.base = r.bytes; }); return "mark: growth is shown since now, too"; },
+			"/mark": () => { if (query.has("name")) { note("mark", query.get("name")); return `mark: set: ${query.get("name")}`; } p.mark = p.t; note("mark"); p.rows.forEach((r) => { r.base = r.bytes; }); return "mark: growth is shown since now, too"; },
 			"/mark/clear": () => { p.mark = null; return "mark: it is gone"; },
 			"/annotate": () => { note("annotation", query.get("text")); return "annotated"; },
 			"/reset": () => { p.resets++; note("reset"); p.rows.forEach((r) => Object.assign(r, { total: 0, allocations: 0, frees: 0, growth: 0, lifeSum: 0, lifeMax: 0 })); return "reset: the counters start again from zero"; },

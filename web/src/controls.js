@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// controls.js - mark, annotate, reset, trim, pause, exact callers: each says what it will do, asks
+// controls.js - mark, name a moment, annotate, reset, trim, pause, exact callers: each says what it will do, asks
 // once in the page where there is no way back, and says what it did. What is said and
 // asked lies over the page, which stays where it is.
 
 import { el, setText } from "./dom.js";
 import { post, encode } from "./server.js";
+import { NAME_MAX, markPath } from "./compare.js";
 
 const SAID = 30000; // ms that an answer stays
 const TEXT_MAX = 80; // bytes of an annotation that the server takes
@@ -19,6 +20,12 @@ const ACTIONS = {
 		about: "Mark: this tab shows growth from now on. Nobody else sees it, and counters stay." },
 	unmark: { label: "Clear mark", own: true,
 		about: "Clear mark: this tab shows growth since the start or the last reset again." },
+	name: { label: "Keep\u2026",
+		about: "Keep: a named mark, which keeps what is live at each location now, to compare it with later moments.",
+		ask: "Keep what is live at each location now, under this name:",
+		wants: { type: "text", maxlength: NAME_MAX, "aria-label": "Name of the mark", placeholder: "before-the-load", autocomplete: "off" },
+		yes: "Keep", wrong: `Keep: a name of 1 to ${NAME_MAX} bytes, please, and no number, nor \u201cnow\u201d or \u201cstart\u201d.`,
+		path: markPath },
 	annotate: { label: "Annotate\u2026",
 		about: "Annotate: a line with a text on everybody\u2019s plots, such as a deploy.",
 		ask: "A line on everybody\u2019s plots, now, with this text:",

@@ -11,6 +11,7 @@ import { PlotKeys } from "./plotkeys.js";
 import { RANGES, SHOWN, span } from "./state.js";
 import { spoken } from "./verdict.js";
 import { flameLink, keepsStacks } from "./callers.js";
+import { diffLink, named } from "./compare.js";
 
 const RANGE_NAMES = { "15m": "15\u00a0m", "1h": "1\u00a0h", "6h": "6\u00a0h", "24h": "24\u00a0h", all: "all" };
 const FIGURES = [
@@ -35,6 +36,7 @@ export class Headline {
 		this.when = el("p", { class: "when" });
 		this.whole = el("button", { type: "button", class: "chip", hidden: true, onclick: () => on.select(null) });
 		this.callers = el("a", { class: "callers", hidden: true, title: "The flame graph of the growth in this time" }, "who called what grew");
+		this.compare = el("a", { class: "callers", hidden: true, title: "What each location had at the beginning and at the end of this time" }, "compare both moments");
 		this.ranges = el("div", { class: "choice ranges", role: "group", "aria-label": "Time shown" },
 			Object.keys(RANGES).map((name) =>
 				el("button", { type: "button", "data-range": name, onclick: () => on.range(name) }, RANGE_NAMES[name])));
@@ -49,7 +51,7 @@ export class Headline {
 			return this.figures[id];
 		}));
 		this.root = el("section", { class: "headline", "aria-label": "The process" }, this.sentence, this.next,
-			el("div", { class: "line" }, list, this.when, el("div", { class: "right" }, this.callers, this.whole, this.ranges)), this.box, this.nothing);
+			el("div", { class: "line" }, list, this.when, el("div", { class: "right" }, this.compare, this.callers, this.whole, this.ranges)), this.box, this.nothing);
 	}
 
 	get offset() {
@@ -77,9 +79,8 @@ export class Headline {
 	// What happened, and the tab's own mark, as lines on the plot
 	lines() {
 		const now = Date.now() / 1000;
-		const line = ({ t, kind, text }) => ({ t: t + this.offset, kind,
-			label: kind === "annotation" ? visible(text) : kind === "own" ? "my mark" : kind,
-			title: `${moment(t + this.offset, now, true)} ${kind === "own" ? "mark of this tab" : kind}${text ? `: ${visible(text)}` : ""}` });
+		const line = ({ t, kind, text }) => ({ t: t + this.offset, kind, label: named({ kind, text }).label,
+			title: `${moment(t + this.offset, now, true)} ${named({ kind }).kind}${text ? `: ${visible(text)}` : ""}` });
 		return [...this.history.events, ...(this.mark === null ? [] : [{ t: this.mark, kind: "own", text: "" }])].sort((a, b) => a.t - b.t).map(line);
 	}
 
@@ -104,8 +105,11 @@ export class Headline {
 			setAttr(button, "aria-pressed", state.from === null && button.dataset.range === chosen);
 		this.whole.hidden = state.from === null;
 		this.callers.hidden = !times || !keepsStacks();
-		if (times)
+		this.compare.hidden = !times;
+		if (times) {
 			setAttr(this.callers, "href", flameLink({ times }));
+			setAttr(this.compare, "href", diffLink(times));
+		}
 		if (state.from !== null)
 			setText(this.whole, `${this.times(state.from, state.to)} \u2715`);
 		setAttr(this.whole, "aria-label", `${this.whole.textContent.replace(" \u2715", "")}: show all times again`);
