@@ -325,6 +325,21 @@ class CompareTest < Minitest::Test
     assert_line get("/all/marks"), 404
   end
 
+  def test_all_processes_are_marked
+    a = app
+    child = a.ask("fork").split[1]
+    at = ["", "/#{child}"]
+    eventually("the child's server") { get("/#{child}/marks.tsv").status == 200 }
+    becomes([200, "2 of 2 processes: mark: set: both\n"]) { post("/all/mark?name=both").then { |r| [r.status, r.body.sub("replaced", "set")] } }
+    assert_equal [%w[both]] * 2, at.map { |t| JSON.parse(body("#{t}/marks.json"))["marks"].map { |m| m["name"] } }
+    assert_line post("/all/mark?name=now"), 400, /\Aname: now and start/
+    assert_line post("/all/mark?name=x", { "Origin" => "http://evil.example" }), 403
+    assert_equal [1, 1], at.map { |t| JSON.parse(body("#{t}/marks.json"))["marks"].size }
+    becomes([200, "2 of 2 processes: mark: cleared: both\n"]) { post("/all/mark/clear?name=both").then { |r| [r.status, r.body] } }
+    assert_line post("/all/mark/clear?name=both"), 404
+    assert_line post("/all/mark"), 503, %r{use /PID/mark}
+  end
+
   def test_through_rack
     r = racked(mount: "/m", authorize: "->(env) { true }")
     assert_equal 200, r.post("/m/mark?name=a%26b").status

@@ -97,7 +97,9 @@ static int reply_cmp(const void *a, const void *b)
 		return x->pid < y->pid ? -1 : 1;
 	if (!x->error != !y->error) /* the one that answered comes first, */
 		return x->error ? 1 : -1;
-	return (x->wire.self.n < y->wire.self.n) - (x->wire.self.n > y->wire.self.n); /* with its history */
+	if (x->wire.self.n != y->wire.self.n) /* with its history, */
+		return x->wire.self.n > y->wire.self.n ? -1 : 1;
+	return !x->socket[0] - !y->socket[0]; /* with its endpoint */
 }
 
 /* Sorts by PID, and unites the replies of a process that listens on two sockets. */
@@ -226,14 +228,14 @@ static void heard(struct mw_did *did, int status, const char *text, size_t n)
 
 void mw_ask_for_replies(struct mw_ask *asks, const struct mw_gathered *g, const struct mw_family *f,
 			const char *method, const char *target, const struct mw_request *req,
-			const char *const *names)
+			const char *const *names, bool own)
 {
 	for (size_t i = 0; i < g->n; i++) {
 		struct mw_ask *a = &asks[i];
 		const struct mw_reply_of *v = &g->replies[i];
 
 		*a = (struct mw_ask){ .fd = -1 };
-		if (v->pid == (long)getpid() || !v->socket[0] || v->error)
+		if ((!own && v->pid == (long)getpid()) || !v->socket[0] || v->error)
 			continue;
 		mw_ask_begin(a, v->socket, method, target);
 		if (!strcmp(method, "POST"))
@@ -250,7 +252,7 @@ void mw_ask_for_replies(struct mw_ask *asks, const struct mw_gathered *g, const 
 }
 
 static void have_it_done(struct mw_did *did, const struct mw_family *f, const struct mw_gathered *g,
-			 struct mw_ask *asks, const struct mw_request *req, const char *rest)
+			 struct mw_ask *asks, const struct mw_request *req, const char *rest, bool own)
 {
 	static const char *const names[] = { "Host", "Origin", "Sec-Fetch-Site", "X-Mwrap-BT", NULL };
 	struct mw_buf target = { 0 };
@@ -261,7 +263,7 @@ static void have_it_done(struct mw_did *did, const struct mw_family *f, const st
 		mw_buf_str(&target, req->query);
 	}
 	mw_buf_add(&target, "", 1);
-	mw_ask_for_replies(asks, g, f, req->method, target.failed ? rest : target.p, req, names);
+	mw_ask_for_replies(asks, g, f, req->method, target.failed ? rest : target.p, req, names, own);
 	for (size_t i = 0; i < g->n; i++) {
 		struct mw_ask *a = &asks[i];
 
@@ -275,6 +277,21 @@ static void have_it_done(struct mw_did *did, const struct mw_family *f, const st
 	mw_buf_free(&target);
 }
 
+/* A named mark is the site's, so each process is asked by its server, this one, too. */
+static bool is_of_sites(const struct mw_request *req, const char *rest)
+{
+	struct mw_buf why = { 0 };
+	struct mw_params p;
+	bool is = false;
+
+	if (!strcmp(rest, "/mark") || !strcmp(rest, "/mark/clear")) {
+		is = !mw_params_parse(&p, req->query, &why) && p.v[MW_PARAM_NAME].s;
+		mw_params_free(&p);
+	}
+	mw_buf_free(&why);
+	return is;
+}
+
 int mw_all_do(struct mw_did *did, const struct mw_family *f, const struct mw_api *api,
 	      const struct mw_request *req, const char *rest)
 {
@@ -282,7 +299,7 @@ int mw_all_do(struct mw_did *did, const struct mw_family *f, const struct mw_api
 	struct mw_gathered g = { 0 };
 	struct mw_response res;
 	struct mw_ask *asks = NULL;
-	bool failed = false;
+	bool failed = false, by_sites = is_of_sites(req, rest);
 
 	*did = (struct mw_did){ 0 };
 	own.path = rest;
@@ -290,14 +307,20 @@ int mw_all_do(struct mw_did *did, const struct mw_family *f, const struct mw_api
 	own.header = header_but_accept;
 	own.ctx = (void *)(uintptr_t)req;
 	mw_route(api, &own, &res);
-	heard(did, res.status, res.body.p, res.body.n);
+	by_sites = by_sites && res.status == 503; /* nothing but the site is missing here */
+	if (!by_sites)
+		heard(did, res.status, res.body.p, res.body.n);
 	mw_response_free(&res);
-	if (did->status == 200) { /* if it fails here, no other process is asked */
+	if (by_sites || did->status == 200) { /* if it fails here, no other process is asked */
 		failed = mw_gather(&g, f, api, MW_WIRE_SELF, "") != 0;
 		asks = failed ? NULL : calloc(g.n + 1, sizeof(*asks));
 		if (asks)
-			have_it_done(did, f, &g, asks, req, rest);
+			have_it_done(did, f, &g, asks, req, rest, by_sites);
 		failed |= !asks;
+	}
+	if (by_sites && !did->status) {
+		did->status = 504;
+		mw_buf_str(&did->said, "no process of this family answers");
 	}
 	free(asks);
 	mw_gathered_free(&g);

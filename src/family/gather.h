@@ -45,13 +45,13 @@ int mw_gather(struct mw_gathered *, const struct mw_family *, const struct mw_ap
 void mw_gathered_free(struct mw_gathered *);
 
 /*
- * Asks those that answered, except this process, for a target, with the headers of
+ * Asks those that answered, this process only if `own`, for a target, with the headers of
  * `req` in names (NULL ends them). asks has g->n elements, the i-th for the i-th reply;
  * its socket is NULL if that wasn't asked. End each that was with mw_ask_free().
  */
 void mw_ask_for_replies(struct mw_ask *asks, const struct mw_gathered *g, const struct mw_family *,
 			const char *method, const char *target, const struct mw_request *req,
-			const char *const *names);
+			const char *const *names, bool own);
 
 struct mw_did {
 	size_t asked, done;

@@ -191,7 +191,7 @@ static void put_together(struct mw_call *call, const struct mw_family *f, const 
 	}
 	mw_buf_add(&target, "", 1);
 	if (asks && p && !target.failed) {
-		mw_ask_for_replies(asks, g, f, "GET", target.p, req, names);
+		mw_ask_for_replies(asks, g, f, "GET", target.p, req, names, false);
 		n = collect(p, g, asks, own);
 		call->res->status = own->status;
 		call->res->content_type = own->content_type;
