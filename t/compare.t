@@ -332,6 +332,25 @@ class CompareTest < Minitest::Test
     eventually("the child's server") { get("/#{child}/marks.tsv").status == 200 }
     becomes([200, "2 of 2 processes: mark: set: both\n"]) { post("/all/mark?name=both").then { |r| [r.status, r.body.sub("replaced", "set")] } }
     assert_equal [%w[both]] * 2, at.map { |t| JSON.parse(body("#{t}/marks.json"))["marks"].map { |m| m["name"] } }
+    at.each { |t| mark("first", at: t) }
+    tell(a, "grow")
+    each = at.map { |t| between("from=first", at: t) }
+    f, rows = eventually("both") { headed(body("/all/diff.tsv?from=first")).then { |x| x if x[0]["processes"] == "2" } }
+    assert_equal %w[mwrap from to processes of exact growth growth_blocks], f.keys
+    assert_equal [%w[first now 2 2], each.sum { |e| e[0]["growth"].to_i }], [f.values_at("from", "to", "processes", "of"), f["growth"].to_i]
+    grown = rows.fetch(path("app.rb:6"))
+    assert_equal each[0][1].fetch(path("app.rb:6")), grown
+    each[0][1].each_key { |l| COLUMNS.first(6).each { |c| assert_equal each.sum { |e| e[1].dig(l, c).to_i }, rows.fetch(l)[c].to_i, "#{l} #{c}" } }
+    j = JSON.parse(body("/all/diff.json?from=first&q=app.rb&group=file"))
+    assert_equal [2, 2, 1, "#{grown["growth"]}"], [j["processes"], j["of"], j["matched"], j["rows"][0]["growth"].to_s]
+    assert_equal rows.size + 1, body("/all/diff.csv?from=first").lines.size
+    # one that only one of them has
+    mark("parents")
+    assert_equal %w[1 2], between("from=parents", at: "/all")[0].values_at("processes", "of")
+    assert_line get("/all/diff.tsv?from=x"), 404, /\Afrom, to: no process has these two moments/
+    assert_line get("/all/diff.tsv?from=5"), 400, %r{use /PID/diff}
+    assert_line get("/all/diff"), 404, /use .all.diff.tsv/
+    %w[first parents].each { |n| post("/all/mark/clear?name=#{n}") }
     assert_line post("/all/mark?name=now"), 400, /\Aname: now and start/
     assert_line post("/all/mark?name=x", { "Origin" => "http://evil.example" }), 403
     assert_equal [1, 1], at.map { |t| JSON.parse(body("#{t}/marks.json"))["marks"].size }

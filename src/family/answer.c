@@ -325,6 +325,11 @@ static void page_of_all(struct mw_call *call, const struct mw_family *f, const c
 		mw_buf_free(&base);
 		return;
 	}
+	if (!strcmp(rest, "/diff") || !strncmp(rest, "/diff.", 6)) {
+		mw_page_all_diff(call, f, rest + 5);
+		mw_buf_free(&base);
+		return;
+	}
 	if (!summed(rest, keeps_stacks(call->api), &what)) {
 		if (mw_asset(rest + 1))
 			mw_route(call->api, &req, call->res);

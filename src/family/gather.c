@@ -124,9 +124,10 @@ static void target_of(struct mw_buf *b, enum mw_wire_what what, const char *at)
 	bool stacks = what == MW_WIRE_STACKS || what == MW_WIRE_GROWN;
 
 	mw_buf_str(b, what == MW_WIRE_SELF ? "/family/self" :
+		      what == MW_WIRE_DIFF ? "/family/diff" :
 		      stacks               ? "/family/stacks" :
 					     "/family/table");
-	if (what == MW_WIRE_AT || what == MW_WIRE_GROWN) {
+	if (what == MW_WIRE_AT || what == MW_WIRE_GROWN || what == MW_WIRE_DIFF) {
 		mw_buf_str(b, what == MW_WIRE_AT ? "?location=" : "?");
 		mw_buf_str(b, at);
 	}
@@ -159,19 +160,20 @@ int mw_gather(struct mw_gathered *g, const struct mw_family *f, const struct mw_
 	      enum mw_wire_what what, const char *at)
 {
 	struct mw_buf target = { 0 };
+	bool sites = what == MW_WIRE_GROWN || what == MW_WIRE_DIFF; /* only the site knows */
 	struct mw_member *m;
 	struct mw_ask *asks;
 	size_t n;
 
 	*g = (struct mw_gathered){ 0 };
 	target_of(&target, what, at);
-	m = others(f, what == MW_WIRE_SELF || what == MW_WIRE_GROWN, &n);
+	m = others(f, what == MW_WIRE_SELF || sites, &n);
 	asks = calloc(n + 1, sizeof(*asks));
 	g->replies = calloc(n + 1, sizeof(*g->replies));
 	g->parts = calloc(n + 1, sizeof(*g->parts));
 	if (m && asks && g->replies && g->parts && !target.failed) {
 		ask_others(g, f, m, asks, n, target.p);
-		if (what != MW_WIRE_GROWN) /* nothing but its history counts */
+		if (!sites)
 			hear_self(&g->replies[g->n++], api, what, at);
 		unite(g);
 		for (size_t i = 0; i < g->n; i++)

@@ -37,8 +37,8 @@ struct mw_gathered {
 };
 
 /*
- * Asks all for their tables. at: of MW_WIRE_AT the location, percent-encoded, of MW_WIRE_GROWN the
- * query (pages/wire.c). Stale sockets and impostors give no reply. 0, or -1: no memory.
+ * Asks all for their tables. at: of MW_WIRE_AT the location, percent-encoded, of MW_WIRE_GROWN and
+ * MW_WIRE_DIFF the query (pages/wire.c). Stale sockets and impostors give no reply. 0, or -1: no memory.
  */
 int mw_gather(struct mw_gathered *, const struct mw_family *, const struct mw_api *, enum mw_wire_what,
 	      const char *at);
@@ -77,6 +77,9 @@ void mw_page_family(struct mw_call *, const struct mw_family *, enum mw_form);
 
 /* overall.c: GET /all/verdict, as a line (MW_FORM_TSV) or JSON */
 void mw_page_all_verdict(struct mw_call *, const struct mw_family *, enum mw_form);
+
+/* diff.c: GET /all/diff.tsv and the like. rest: behind "/diff" */
+void mw_page_all_diff(struct mw_call *, const struct mw_family *, const char *rest);
 
 /* scrape.c: GET /all/metrics. req: the request to each, "/metrics" and its query */
 void mw_page_all_metrics(struct mw_call *, const struct mw_family *, const struct mw_request *req);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "report/live/wire.h"
 #include "diff.h"
 
 /* --- the two moments ------------------------------------------------------------------------ */
@@ -49,6 +50,17 @@ static int read_ends(struct mw_diff_view *v, const struct mw_params *p, struct m
 		return 0;
 	mw_buf_str(why, "from: later than to, or than now");
 	return 400;
+}
+
+static void set_source(struct mw_diff_view *v)
+{
+	struct mw_site *s = v->call->req->site;
+
+	v->source = (struct mw_diff_source){ .marks = &s->marks,
+					     .curves = &s->curves,
+					     .api = v->call->api,
+					     .uptime = mw_site_uptime(s),
+					     .unix_time = mw_unix_now() };
 }
 
 /* Fills v->diff. 0, or a status with a reason. */
@@ -147,32 +159,94 @@ static void answer(struct mw_diff_view *v, enum mw_form form)
 	mw_render_table(b, &mw_diff_table, v->result.rows, v->result.n, mw_form_format(form));
 }
 
+/* --- for /all/diff ---------------------------------------------------------------------------- */
+
+/* The rows as a tracker's, so that they travel as a table does (report/live/wire.h). */
+static __thread struct {
+	const struct mw_api *api;
+	struct mw_snapshot rows;
+} travelling;
+
+static struct mw_snapshot *rows_to_send(void)
+{
+	return &travelling.rows;
+}
+
+static void were_sent(struct mw_snapshot *s)
+{
+	(void)s; /* they are the difference's */
+}
+
+static void own_stats(struct mw_stats *s)
+{
+	travelling.api->stats(s);
+}
+
+static void send(struct mw_diff_view *v)
+{
+	const struct mw_api api = { .version = MW_API_VERSION,
+				    .stats = own_stats,
+				    .snapshot = rows_to_send,
+				    .snapshot_free = were_sent };
+
+	travelling.api = v->call->api;
+	travelling.rows = (struct mw_snapshot){ .n = v->diff.n, .rows = v->diff.rows };
+	v->call->res->status = 200;
+	v->call->res->content_type = MW_WIRE_TYPE;
+	if (mw_wire_write(&v->call->res->body, &api, MW_WIRE_ALL, "", 0))
+		v->call->res->body.failed = true;
+}
+
+void mw_page_table_diff(struct mw_call *call)
+{
+	struct mw_diff_view v = { .call = call };
+	struct mw_buf why = { 0 };
+	struct mw_params p;
+	int bad;
+
+	if (!mw_has_site(call))
+		return;
+	set_source(&v);
+	bad = mw_params_parse(&p, call->req->query, &why);
+	if (!bad)
+		bad = read_ends(&v, &p, &why);
+	if (!bad)
+		bad = compare(&v, &why);
+	if (bad)
+		mw_reply_why(call, bad, &why);
+	else
+		send(&v);
+	mw_diff_free(&v.diff, call->api);
+	mw_params_free(&p);
+}
+
 /* --- the request ------------------------------------------------------------------------------- */
 
-static int read_query(struct mw_diff_view *v, const struct mw_params *p, enum mw_form *form,
-		      struct mw_buf *why)
+int mw_diff_query(struct mw_query *q, const char *rest, const struct mw_params *p, enum mw_form *form,
+		  struct mw_buf *why)
 {
-	const char *rest = v->call->rest;
 	int bad = mw_params_form(p, form, why);
 
 	if (!bad && *rest && !mw_form_find(rest, strlen(rest), form)) {
 		mw_buf_str(why, "no such page");
 		return 404;
 	}
-	v->q.limit = *form == MW_FORM_HTML ? MW_EACH_LIMIT : 0;
+	*q = (struct mw_query){
+		.sort = -1, .table = &mw_diff_table, .limit = *form == MW_FORM_HTML ? MW_EACH_LIMIT : 0
+	};
 	if (!bad)
-		bad = mw_params_query(p, &v->q, why);
-	v->q.kind_len = 0;
-	if (!bad && v->q.group == MW_GROUP_KIND) {
+		bad = mw_params_query(p, q, why);
+	q->kind_len = 0;
+	if (!bad && q->group == MW_GROUP_KIND) {
 		mw_buf_str(why, "group: line, file, dir or gem expected, not \"kind\"");
 		bad = 400;
 	}
-	return bad ? bad : read_ends(v, p, why);
+	return bad;
 }
 
 void mw_page_diff(struct mw_call *call)
 {
-	struct mw_diff_view v = { .call = call, .q = { .sort = -1, .table = &mw_diff_table } };
+	struct mw_diff_view v = { .call = call };
 	enum mw_form form = MW_FORM_HTML;
 	struct mw_buf why = { 0 };
 	struct mw_params p;
@@ -180,14 +254,12 @@ void mw_page_diff(struct mw_call *call)
 
 	if (!mw_has_site(call))
 		return;
-	v.source = (struct mw_diff_source){ .marks = &call->req->site->marks,
-					    .curves = &call->req->site->curves,
-					    .api = call->api,
-					    .uptime = mw_site_uptime(call->req->site),
-					    .unix_time = mw_unix_now() };
+	set_source(&v);
 	bad = mw_params_parse(&p, call->req->query, &why);
 	if (!bad)
-		bad = read_query(&v, &p, &form, &why);
+		bad = mw_diff_query(&v.q, call->rest, &p, &form, &why);
+	if (!bad)
+		bad = read_ends(&v, &p, &why);
 	if (!bad)
 		bad = compare(&v, &why);
 	if (!bad && mw_result_of(&v.result, v.diff.rows, v.diff.n, &v.q))

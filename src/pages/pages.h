@@ -182,6 +182,7 @@ void mw_page_source(struct mw_call *);
 void mw_page_self(struct mw_call *);
 void mw_page_table(struct mw_call *);
 void mw_page_table_stacks(struct mw_call *);
+void mw_page_table_diff(struct mw_call *);
 void mw_page_stacks(struct mw_call *);
 void mw_page_kinds(struct mw_call *);
 void mw_page_mark(struct mw_call *);

@@ -63,6 +63,7 @@ static const struct route routes[] = {
 	{ GET, "/family/self", mw_page_self },
 	{ GET, "/family/table", mw_page_table },
 	{ GET, "/family/stacks", mw_page_table_stacks },
+	{ GET, "/family/diff", mw_page_table_diff },
 	{ POST, "/reset", mw_page_reset },
 	{ POST, "/clear", mw_page_reset },
 	{ POST, "/trim", mw_page_trim },

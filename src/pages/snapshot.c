@@ -74,19 +74,11 @@ static struct mw_row *rows_of(const struct mw_marks *marks, const struct mw_name
 	struct mw_row *rows = calloc((size_t)marks->places + 1, sizeof(*rows));
 
 	for (uint32_t i = 0; v && rows && i < marks->places; i++) {
-		const struct mw_marks_place *p = mw_marks_place(marks, i);
-
-		rows[i] = (struct mw_row){
-			.location = p->text,
-			.location_len = p->text_len,
-			.file_len = p->file_len,
-			.kind = p->kind,
-			.id = MW_ID_NONE,
-			.live_bytes = v[i].v[MW_MARKS_BYTES],
-			.live = v[i].v[MW_MARKS_BLOCKS],
-			.allocations = v[i].v[MW_MARKS_ALLOCATIONS],
-			.frees = v[i].v[MW_MARKS_FREES]
-		};
+		rows[i] = mw_marks_row(mw_marks_place(marks, i));
+		rows[i].live_bytes = v[i].v[MW_MARKS_BYTES];
+		rows[i].live = v[i].v[MW_MARKS_BLOCKS];
+		rows[i].allocations = v[i].v[MW_MARKS_ALLOCATIONS];
+		rows[i].frees = v[i].v[MW_MARKS_FREES];
 	}
 	if (!v) {
 		free(rows);

@@ -4,6 +4,7 @@
  *
  * /family/self has this process's figures and what it says of itself (report/live/self.h).
  * /family/table has its table; with location= one location's row, its live blocks and stacks.
+ * /family/diff has the rows of its /diff (diff.c).
  * /family/stacks has its table and its sampled stacks. With from= and to= the table has the growth in
  * that range of time. These are seconds of the machine's monotonic clock, since each process has an
  * uptime of its own.
@@ -15,13 +16,10 @@
 #include "report/live/wire.h"
 #include "pages.h"
 
-/* Lines with the bytes of paths as they are, which may be no UTF-8. */
-#define TYPE "application/octet-stream"
-
 static void reply(struct mw_call *call, enum mw_wire_what what, const char *location, size_t n)
 {
 	call->res->status = 200;
-	call->res->content_type = TYPE;
+	call->res->content_type = MW_WIRE_TYPE;
 	if (mw_wire_write(&call->res->body, call->api, what, location, n))
 		call->res->body.failed = true;
 }
@@ -44,7 +42,7 @@ void mw_page_self(struct mw_call *call)
 	struct mw_self self = { 0 };
 
 	call->res->status = 200;
-	call->res->content_type = TYPE;
+	call->res->content_type = MW_WIRE_TYPE;
 	if (site) {
 		if (site->statm >= 0 && !mw_rss_bytes(site->statm, &self.rss))
 			self.rss = 0;
@@ -83,7 +81,7 @@ static void reply_grown(struct mw_call *call, const struct mw_span *span)
 	};
 
 	call->res->status = 200;
-	call->res->content_type = TYPE;
+	call->res->content_type = MW_WIRE_TYPE;
 	if (rc < 0 || mw_wire_write_grown(&call->res->body, call->api, &how, rc ? NULL : &grown.total))
 		call->res->body.failed = true;
 	mw_grown_free(&grown);

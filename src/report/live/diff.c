@@ -121,16 +121,6 @@ static void set_numbers(struct mw_row *r, const struct mw_marks_numbers *from,
 	r->frees = t[MW_MARKS_FREES] - f[MW_MARKS_FREES];
 }
 
-/* A row of a place's text. */
-static struct mw_row of_place(const struct mw_marks_place *p)
-{
-	return (struct mw_row){ .location = p->text,
-				.location_len = p->text_len,
-				.file_len = p->file_len,
-				.kind = p->kind,
-				.id = MW_ID_NONE };
-}
-
 /* Between two marks, or the start and one: all texts are places'. */
 static int between_marks(struct mw_diff *d, const struct mw_marks *m,
 			 const struct mw_marks_numbers *from, const struct mw_marks_numbers *to)
@@ -139,7 +129,7 @@ static int between_marks(struct mw_diff *d, const struct mw_marks *m,
 	if (!d->rows)
 		return -1;
 	for (uint32_t i = 0; i < m->places; i++) {
-		d->rows[d->n] = of_place(mw_marks_place(m, i));
+		d->rows[d->n] = mw_marks_row(mw_marks_place(m, i));
 		set_numbers(&d->rows[d->n++], from ? &from[i] : &zero, &to[i], one_epoch(d));
 	}
 	return 0;
@@ -188,6 +178,7 @@ static size_t add_row(struct mw_diff *d, const struct keyed *v, size_t n,
 	*r = (struct mw_row){ .location = v->row->location,
 			      .location_len = mw_location_bare(v->row),
 			      .file_len = v->row->file_len,
+			      .at = v->row->at,
 			      .kind = v->row->kind,
 			      .id = v->row->id };
 	for (; same < n && v[same].key == v->key; same++)
@@ -213,7 +204,7 @@ static int until_now(struct mw_diff *d, const struct mw_marks *m, const struct m
 	for (uint32_t i = 0; v && seen && d->rows && from && i < m->places; i++) {
 		if (seen[i] || !from[i].v[MW_MARKS_BLOCKS])
 			continue;
-		d->rows[d->n] = of_place(mw_marks_place(m, i));
+		d->rows[d->n] = mw_marks_row(mw_marks_place(m, i));
 		set_numbers(&d->rows[d->n++], &from[i], &zero, false);
 	}
 	free(v);

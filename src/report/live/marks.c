@@ -45,6 +45,16 @@ const struct mw_marks_place *mw_marks_place(const struct mw_marks *m, uint32_t i
 	return &m->pages[i / MW_MARKS_PLACES][i % MW_MARKS_PLACES];
 }
 
+struct mw_row mw_marks_row(const struct mw_marks_place *p)
+{
+	return (struct mw_row){ .location = p->text,
+				.location_len = p->text_len,
+				.file_len = p->file_len,
+				.at = p->at,
+				.kind = (enum mw_kind)p->kind,
+				.id = MW_ID_NONE };
+}
+
 static struct mw_marks_place *place(struct mw_marks *m, uint32_t i)
 {
 	return &m->pages[i / MW_MARKS_PLACES][i % MW_MARKS_PLACES];
@@ -116,10 +126,11 @@ static uint32_t add_place(struct mw_marks *m, const struct mw_api *api, const st
 	*place(m, i) = (struct mw_marks_place){
 		.key = key,
 		.text = text,
-		.text_len = n,
-		.file_len = r->file_len < n ? r->file_len : n,
+		.at = r->at,
 		.next = *head(m, key),
-		.kind = r->kind,
+		.text_len = n & 4095, /* it is less */
+		.file_len = (r->file_len < n ? r->file_len : n) & 4095,
+		.kind = r->kind & 3,
 	};
 	*head(m, key) = ++m->places;
 	return i;

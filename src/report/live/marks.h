@@ -50,9 +50,9 @@ struct mw_marks_place {
 	uint64_t key;
 	struct mw_marks_numbers now; /* at the newest mark */
 	const char *text;            /* without an address; NUL-terminated */
-	uint32_t text_len, file_len;
+	uint64_t at;                 /* as in struct mw_row */
 	uint32_t next; /* in its list of the hash table: place + 1; 0: the last one */
-	enum mw_kind kind;
+	uint32_t text_len : 12, file_len : 12, kind : 2; /* MW_MARKS_TEXT at most; enum mw_kind */
 };
 
 struct mw_named_mark {
@@ -90,6 +90,8 @@ const struct mw_named_mark *mw_marks_find(const struct mw_marks *, const char *n
 /* The numbers of all places at a mark, malloc'ed; NULL: no memory. */
 struct mw_marks_numbers *mw_marks_read(const struct mw_marks *, const struct mw_named_mark *);
 const struct mw_marks_place *mw_marks_place(const struct mw_marks *, uint32_t);
+/* A row with a place's location, and no numbers. The text is borrowed. */
+struct mw_row mw_marks_row(const struct mw_marks_place *);
 /* The place with that key; UINT32_MAX: none. */
 uint32_t mw_marks_place_of(const struct mw_marks *, uint64_t key);
 uint64_t mw_marks_key(const struct mw_row *);

@@ -15,6 +15,9 @@
 #include "report/profile.h"
 #include "self.h"
 
+/* Lines with the bytes of paths as they are, which may be no UTF-8. */
+#define MW_WIRE_TYPE "application/octet-stream"
+
 /* One process's answer. All zero: none. Strings point into `text`. */
 struct mw_wire {
 	long pid;
@@ -46,7 +49,8 @@ enum mw_wire_what {
 	MW_WIRE_ALL, /* all rows */
 	MW_WIRE_AT, /* one location's row, if there is one, its live blocks and its sampled stacks */
 	MW_WIRE_STACKS, /* all rows, and the sampled stacks */
-	MW_WIRE_GROWN /* the same, with the growth of a range of time: mw_wire_write_grown() */
+	MW_WIRE_GROWN, /* the same, with the growth of a range of time: mw_wire_write_grown() */
+	MW_WIRE_DIFF /* the rows of a difference (diff.h) */
 };
 
 /* Appends this process's answer. location: for MW_WIRE_AT. 0, or -1: no memory. */
