@@ -145,7 +145,7 @@ class CtlDiffTest < Minitest::Test
   def test_fail_above
     a = write("a", { "x.rb:1" => [10, 1] })
     b = write("b", { "x.rb:1" => [60_010, 601] })
-    run = ctl("diff", a, b, "--per", "600", "--fail-above", "5")
+    run = ctl("diff", a, b, "--per", "600", "--fail-above", "2")
     assert_equal [1, "", 2], [run.status.exitstatus, run.stderr, run.stdout.lines.size]
     assert_written ctl("diff", a, b, "--per", "600", "--fail-above", "100")
     assert_written ctl("diff", b, a, "--fail-above", "0.01")

@@ -13,10 +13,11 @@ module Mwrap
     # alike::   the new blocks are as large as those that were there; 0.5 at least.
     # kept::    of the blocks allocated meanwhile, the share that lives; only if both snapshots are of one
     #           process without a reset between them.
-    # whole::   n is a whole multiple of the requests (per), within 2 %. Without their number: another location
-    #           has as many more blocks, which happens if one request leaves blocks at several lines.
+    # whole::   n is a whole multiple of the requests (per), or 0.5 if they are one of n, within 2 %; less up to 10 %,
+    #           and 0.15 beyond. Without their number: another location has as many more blocks, which happens
+    #           if one request leaves blocks at several lines; else 0.6.
     #
-    # score is confidence × log2(1 + bytes): size counts, but confidence counts more.
+    # score is confidence × log2(1 + KB): size counts, but confidence counts more.
     class Difference # :nodoc: all
       Row = Struct.new(:location, :growth, :growth_blocks, :from_bytes, :to_bytes, :from_blocks, :to_blocks, :allocations, :confidence, :score)
       LEAST = 8 # blocks, from which on equal numbers are a sign
@@ -31,7 +32,7 @@ module Mwrap
         @alike = @rows.map(&:growth_blocks).tally
         @rows.each do |r|
           r.confidence = confidence(r)
-          r.score = r.confidence * Math.log2(1 + [r.growth, 0].max)
+          r.score = r.confidence * Math.log2(1 + [r.growth, 0].max / 1024.0)
         end
         @growth = to.live_bytes - from.live_bytes
         @growth_blocks = to.live - from.live
@@ -75,14 +76,14 @@ module Mwrap
 
       def whole(n)
         return n >= LEAST && @alike[n] > 1 ? 1.0 : 0.6 unless @per
-        return 1.0 if multiple?(n, @per)
-        n >= LEAST && n < @per && multiple?(@per, n) ? 0.5 : 0.15
+        return [n >= LEAST ? 0.5 * multiple(@per, n) : 0, 0.15].max if n < @per / 2
+        [multiple(n, @per), 0.15].max
       end
 
-      # Is n a whole number of times `of`, within 2 % of it and one block?
-      def multiple?(n, of)
-        times = (n / of.to_f).round
-        times >= 1 && (n - times * of).abs <= [1, 0.02 * of].max
+      # From 0 to 1: how near is n to a whole number of times `of`?
+      def multiple(n, of)
+        away = [(n - (n / of.to_f).round * of).abs - 1, 0].max / of.to_f
+        (1.0 - 10 * (away - 0.02)).clamp(0.0, 1.0)
       end
     end
   end

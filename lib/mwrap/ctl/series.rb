@@ -26,7 +26,7 @@ module Mwrap
       def confidence = growth.positive? && tau.positive? ? tau * r2 * late : 0.0
 
       # As a Difference has it
-      def score = confidence * Math.log2(1 + [growth, 0].max)
+      def score = confidence * Math.log2(1 + [growth, 0].max / 1024.0)
 
       private
 
