@@ -111,6 +111,30 @@ class CtlDiffTest < Minitest::Test
     assert_includes run.stdout, "\t120\t"
   end
 
+  # A snapshot of now and a mark are of one moment, but for what was allocated between them.
+  def test_marks
+    start
+    file = snap("a.tsv", "--mark", "before")
+    assert_match(/\A# mwrap=\S+ mark=before time=\S+ unix=\S+ .* rows=\d+\n/, File.read(file))
+    @app.ask("keep 40")
+    snap("b.tsv", "--mark", "between, @ 1/2")
+    @app.ask("keep 60")
+    at_rest(@app)
+    { [file, path] => 100, ["#{path}@before", path] => 100, ["#{path}@before", "#{path}@between, @ 1/2"] => 40, ["#{path}@between, @ 1/2", path] => 60,
+      ["#{path}@before", path("b.tsv")] => 40 }.each do |words, n|
+      row = rows_of("diff", *words, "--per", n.to_s)[0]
+      assert_equal [leak, n, n * 5001, n], row.values_at("location", "growth_blocks", "growth", "allocations"), words.inspect
+    end
+    post("/reset")
+    assert_equal ["", 100], rows_of("diff", "#{path}@before", path)[0].values_at("allocations", "growth_blocks")
+    rows = rows_of("score", "#{path}@before", "#{path}@between, @ 1/2", path, "--x", "0,40,100")
+    assert_equal [leak, 5001.0], [rows[0]["location"], rows[0]["slope"].to_f]
+    assert_refused ctl("diff", "#{path}@none", path), "#{path}: no mark none: it has before, between, @ 1/2"
+    assert_refused ctl("snap", path, path("x"), "--mark", "now"), /#{path}: status 400: name: .*/
+    json = json_of("diff", "#{path}@before", path)
+    assert_equal ["before", "", @app.pid], [json["from"]["mark"], json["to"]["mark"], json["from"]["pid"]]
+  end
+
   # The tracker's own exit dumps, of several processes in one file
   def test_exit_dumps
     File.write(path("app.rb"), "def keep(n) = Array.new(n) { 'x' * 5000 }\nX = keep(ARGV[0].to_i)\nfork { Y = keep(5) }\nProcess.wait\n")
