@@ -212,10 +212,16 @@ class ObjectsTest < Minitest::Test
     rows = value_of(<<~'RUBY', preload: TRACKER)
       require "mwrap/objects"
       Mwrap.quiet { Mwrap::Objects.answer("/objects/classes.json", "", "") } # loads what it needs
+      io = Object.new.tap { |o| def o.write(s) = s.bytesize }
       GC.start
       GC.disable # it would empty Ruby's method caches: a call fills them before it is quiet
       Mwrap.reset
-      3.times { %w[pages classes iseqs class/String].each { |v| Mwrap::Objects.answer("/objects/#{v}", "", "") } }
+      3.times do
+        %w[pages counts classes iseqs stacks find/Thread class/String].each { |v| Mwrap::Objects.answer("/objects/#{v}", "", "") }
+        Mwrap::Objects.mark
+        Mwrap::Objects.find("Proc", depth: 3)
+        Mwrap::Objects.dump(io)
+      end
       Mwrap.each.map { |l, total,| [l, total] }.reject { |_, total| total == 0 }
     RUBY
     # but for the threads, that Ruby itself makes
@@ -362,7 +368,9 @@ class ObjectsAnswerTest < Minitest::Test
   end
 
   def test_html_is_valid
-    got = answers("/objects", "/objects/pages", ["/objects/classes", "sort=class&limit=3&offset=3"], "/objects/iseqs", "/objects/class/String", setup: SETUP, base: "/a%20b")
+    got = answers("/objects", "/objects/pages", ["/objects/classes", "sort=class&limit=3&offset=3"], "/objects/iseqs", "/objects/class/String", "/objects/counts",
+                  "/objects/stacks", ["/objects/find/Planted", "depth=4"], "/objects/find/Nothing%3C%3E", setup: "#{SETUP}; Object.class_eval('class Nothing; end')", base: "/a%20b")
+    assert_equal 404, got.pop[0]
     got.each do |status, _, body|
       assert_equal 200, status
       run = run_command("tidy", "-q", "-e", "--show-warnings", "yes", "-utf8", stdin: body)

@@ -186,7 +186,7 @@ class ObjectsFindTest < Minitest::Test
     got = value_of(<<~'RUBY')
       require "mwrap/objects"
       Object.class_eval <<~'X'
-        module Trap; %i[== equal? eql? hash class inspect to_s object_id instance_variables instance_variable_get method_missing respond_to? nil? ! each keys [] members to_a name respond_to_missing?].each { |m| define_method(m) { |*| $called = m; raise Exception, m.to_s } }; end
+        module Trap; %i[== equal? eql? hash class inspect to_s object_id instance_variables instance_variable_get method_missing respond_to? nil? ! each keys [] members to_a name respond_to_missing? to_str to_ary ancestors superclass].each { |m| define_method(m) { |*| $called = m; raise Exception, m.to_s } }; end
         class Evil; include Trap; extend Trap; def initialize(v) = @v = v; end
         class EvilHash < Hash; %i[each keys [] == hash default].each { |m| define_method(m) { |*| $called = m; raise Exception } }; end
         class EvilArray < Array; %i[each [] first == hash length].each { |m| define_method(m) { |*| $called = m; raise Exception } }; end
@@ -207,11 +207,14 @@ class ObjectsFindTest < Minitest::Test
       Thread.pass until Thread.instance_method(:stop?).bind_call(thread)
       GC.start
       found = Mwrap::Objects.find("Target", depth: 2)
+      evil = Mwrap::Objects.find($kept[0])
       stacks = Mwrap::Objects.stacks
       Mwrap::Objects.counts; Mwrap::Objects.classes; Mwrap::Objects.iseqs; Mwrap::Objects.mark
-      [found.rows.select { |r| r[:level] == 1 && !r[:through].start_with?("stack") }.map { |r| r.values_at(:class, :through, :count) }, $called, stacks.rows.map { |r| r[:stack] }.uniq.size]
+      [found.rows.select { |r| r[:level] == 1 && !r[:through].start_with?("stack") }.map { |r| r.values_at(:class, :through, :count) }, $called, stacks.rows.map { |r| r[:stack] }.uniq.size,
+       evil.rows.count { |r| r[:class] == "Array" }]
     RUBY
-    rows, called, stacks = got
+    rows, called, stacks, evil = got
+    assert_operator evil, :>=, 1
     assert_nil called
     want = [["Evil", "@v", 1], ["Bare", "@v", 1], ["EvilHash", "hash value", 1], ["EvilArray", "array element", 1], ["EvilStruct", "member a", 1],
             ["(anonymous < Object)", "@été", 1], ["(anonymous < Evil)", "@mü", 1], ["Object", "@😀", 1], ["EvilThread", "[:kéy]", 1]]
@@ -221,12 +224,17 @@ class ObjectsFindTest < Minitest::Test
   end
 
   def test_it_ends_at_a_hundred_thousand
-    facts, rows, seconds = value_of(<<~'RUBY')
+    facts, rows, many = value_of(<<~'RUBY')
       require "mwrap/objects"
       Object.class_eval "class Shared; end; class Ref; def initialize(v) = @v = v; end"
       Thread.new { shared = Shared.new; $kept = Array.new(100_500) { Ref.new(shared) } }.join
-      Mwrap::Objects.find("Shared", depth: 3).then { |r| [r.facts, r.rows.map { |row| row.values_at(:level, :class, :through, :count) }] }
+      shared = Mwrap::Objects.find("Shared", depth: 3).then { |r| [r.facts, r.rows.map { |row| row.values_at(:level, :class, :through, :count) }] }
+      $kept = nil
+      Object.class_eval "class Target; end"
+      $many = Array.new(1_000_010) { Target.new }
+      shared << Mwrap::Objects.find("Target").facts
     RUBY
+    assert_equal [1_000_000, 1], many.values_at(:objects, :cut)
     assert_equal [1, 1], facts.values_at(:objects, :cut)
     assert_in_delta 100_000, rows.find { |r| r[1] == "Ref" }[3], 10
     assert_equal [1], rows.map(&:first).uniq

@@ -28,9 +28,10 @@ module Mwrap::Objects
 
   ONE = Mutex.new
   NAME_OF = Module.instance_method(:name)
+  ANCESTORS_OF = Module.instance_method(:ancestors)
   PAGE = GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE] || 65_536
   KINDS = %i[methods blocks bodies files rescues].freeze # in the order of src/ruby/heap_walk.c
-  private_constant :ONE, :NAME_OF, :PAGE, :KINDS
+  private_constant :ONE, :NAME_OF, :ANCESTORS_OF, :PAGE, :KINDS
 
   class << self
     # How full each page of the heap is, the emptiest first. Returns a Result with :address,
@@ -199,7 +200,7 @@ module Mwrap::Objects
     def class_name(klass)
       name = NAME_OF.bind_call(klass)
       return utf8(name) if name
-      named = klass.ancestors.lazy.grep(Class).map { |c| NAME_OF.bind_call(c) }.find(&:itself)
+      named = ANCESTORS_OF.bind_call(klass).lazy.grep(Class).map { |c| NAME_OF.bind_call(c) }.find(&:itself)
       "(anonymous < #{utf8(named || "BasicObject")})"
     end
 

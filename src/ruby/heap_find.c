@@ -17,6 +17,7 @@ static VALUE cFiber;
 static ID id_self, id_class, id_type;
 
 enum {
+	TARGETS_MAX = 1000000, /* with their numbers, 36 bytes each */
 	HITS_MAX = 100000,
 	PASSES_MAX = 24,
 	STEPS_MAX = 6, /* of Ruby's own objects in a row; code may be nested deeper */
@@ -33,7 +34,8 @@ struct find {
 	VALUE asked, own_class;
 	uint32_t first, n;
 	bool wanted; /* the next pass has something to look for */
-	bool cut;
+	bool cut;    /* there are more that refer to it */
+	bool partly; /* there are more to look for */
 };
 
 /* Adds what a pass is to look for, or has found. A number from before keeps its node. */
@@ -122,7 +124,11 @@ static void see_instance(VALUE v, size_t slot, void *ctx)
 {
 	struct find *f = ctx;
 
-	if (mw_value_map_find(f->classes, mw_visible_class(v)) != MW_NO_VALUE && mw_is_whole(v))
+	if (mw_value_map_find(f->classes, mw_visible_class(v)) == MW_NO_VALUE || !mw_is_whole(v))
+		return;
+	if (mw_value_map_size(&f->found.map) >= TARGETS_MAX)
+		f->partly = true;
+	else
 		add_node(f, v, (struct mw_node){ .wanted = true });
 }
 
@@ -305,7 +311,7 @@ static VALUE find(struct mw_result_owner *hold, void *arg)
 		return Qfalse;
 	found = hits(&f);
 	return rb_ary_new_from_args(4, UINT2NUM(n), found, roots(&f.found, &seen->rows),
-				    f.cut ? Qtrue : Qfalse);
+				    f.cut || f.partly ? Qtrue : Qfalse);
 }
 
 /*

@@ -25,17 +25,16 @@ module Mwrap::Objects
     # References of Ruby's own objects are followed to a visible object, and aren't a level.
     # Caches of methods and constants don't count, nor does the thread that looks. At level 1 of a
     # class's own address its instances are there, through "class". If 100,000 objects refer to it,
-    # the search ends (:cut is 1).
+    # the search ends. Of more than a million instances only so many are looked for. Then :cut is 1.
     #
     # Raises ArgumentError for another depth, Busy, Unavailable (also while other Ractors run), and
     # NoMemoryError.
     def find(what, depth: 1)
       depth.is_a?(Integer) && depth.between?(1, DEPTH_MAX) or raise ArgumentError, "depth: 1 to #{DEPTH_MAX} expected"
-      case what
+      case what # a Regexp here would call to_str of any object
       when Class then find_by(:classes, [what], depth)
       when Integer then find_by(:id, what, depth)
-      when /\A0x\h{1,16}\z/ then find_by(:address, what.hex, depth)
-      when String then find_by(:name, what, depth)
+      when String then what.match?(/\A0x\h{1,16}\z/) ? find_by(:address, what.hex, depth) : find_by(:name, what, depth)
       else find_by(:address, address_of(what), depth)
       end
     end
