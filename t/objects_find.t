@@ -104,7 +104,9 @@ class ObjectsFindTest < Minitest::Test
 
   def test_every_kind_of_referrer = assert_all(found(WANT.keys))
 
-  def test_after_a_compaction = assert_all(found(WANT.keys, "3.times { GC.compact }"))
+  def test_after_a_compaction
+    assert_all(found(WANT.keys, "3.times { GC.compact }"))
+  end
 
   # Twice: what the first search leaves behind doesn't refer to it.
   def test_nothing_of_its_own
