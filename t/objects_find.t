@@ -83,7 +83,7 @@ class ObjectsFindTest < Minitest::Test
     Top: [[1, "Class", "PLANTED_TOP", 1, 1]], ClassIvar: [[1, "Class", "Holder.@var", 1, 1]], Cvar: [[1, "Class", "Holder.@@cvar", 1, 1]],
     Closure: [[1, "Proc", "closure → local variable", 1, 1]], Nested: [[1, "Proc", "closure → local variable → local variable", 1, 1]],
     Bound: [[1, "Method", "receiver", 1, 1]], Enumerator: [[1, "Enumerator", "receiver or arguments", 1, 1]],
-    Error: [[1, "Error", "@v", 1, 1]], Global: [[1, "(root)", "global variable", 1, 1]],
+    Error: [[1, "Error", "@v", 1, 1]], Global: [[1, "(root)", "$mwrap_planted", 1, 1]],
     FiberLocal: [[1, "Thread", "[:local]", 1, 1]], Data: [[1, "Point", "member y", 1, 1]]
   }.freeze
 

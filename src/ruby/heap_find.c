@@ -338,6 +338,12 @@ static VALUE address_of(VALUE mod, VALUE object)
 	return RB_SPECIAL_CONST_P(object) ? Qnil : ULL2NUM(object);
 }
 
+/* :nodoc: global(name) -> value, without code that is evaluated */
+static VALUE global(VALUE mod, VALUE name)
+{
+	return rb_gv_get(rb_id2name(rb_sym2id(name)));
+}
+
 void mw_init_heap_find(void)
 {
 	VALUE mod = rb_define_module_under(rb_define_module("Mwrap"), "Objects");
@@ -349,4 +355,5 @@ void mw_init_heap_find(void)
 	rb_gc_register_mark_object(cFiber);
 	rb_define_singleton_method(mod, "walk_find", walk_find, 2);
 	rb_define_singleton_method(mod, "address_of", address_of, 1);
+	rb_define_singleton_method(mod, "global", global, 1);
 }

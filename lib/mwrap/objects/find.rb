@@ -130,8 +130,15 @@ module Mwrap::Objects
       case hit.what
       when Module then hit.how == :self ? of_module(hit.what, label) : label
       when Thread then label == "stack" ? fiber_local(hit) || label : label
-      else hit.how == :root ? ROOTS.fetch(label, label) : label
+      else hit.how == :root ? of_root(hit, label) : label
       end
+    end
+
+    # A global variable has a name. Ruby's own with short names may warn, so they aren't asked.
+    def of_root(hit, label)
+      return ROOTS.fetch(label, label) unless label == "global_tbl" && hit.of_how != :type
+      @globals ||= global_variables.grep(/\A\$[a-z]\w+\z/).to_h { |name| [address_of_global(name), objects(:utf8, name.name)] }
+      @globals.fetch(hit.of_address, ROOTS[label])
     end
 
     # With the name of the module that has the variable or constant
@@ -140,6 +147,12 @@ module Mwrap::Objects
       return "#{name}.#{label}" if label.start_with?("@")
       return "#{label} of #{name}" unless label.match?(/\A[[:upper:]]/)
       mod.equal?(Object) ? label : "#{name}::#{label}"
+    end
+
+    def address_of_global(name)
+      objects(:address_of, objects(:global, name))
+    rescue StandardError # the C function of a library may give its value
+      nil
     end
 
     def fiber_local(hit)
