@@ -26,6 +26,9 @@ module Mwrap::Objects
   # This Ruby lacks the functions for it, or other Ractors run, whose objects may not be looked at.
   class Unavailable < StandardError; end
 
+  # The child that looks for holders couldn't be made, was killed, or took too long.
+  class Failed < StandardError; end
+
   ONE = Mutex.new
   NAME_OF = Module.instance_method(:name)
   ANCESTORS_OF = Module.instance_method(:ancestors)
@@ -94,6 +97,17 @@ module Mwrap::Objects
         rows = sum_up(all.flat_map { |c| lines_of(c) }, :location)
         [{ objects: rows.sum { |r| r[:count] }, memsize: rows.sum { |r| r[:memsize] },
            traced: rows.sum { |r| r[:location] == "(not traced)" ? 0 : r[:count] } }, rows]
+      end
+    end
+
+    # What holds the live blocks of a location, or all live blocks: a Result with the rows of
+    # Mwrap.holders. nil: no such location. Raises Failed, too.
+    def holders(location = nil)
+      walk("holders", location) do
+        next if location && !Mwrap[location]
+        rows = Mwrap.holders(location)
+        [{ blocks: rows.sum { |r| r[:blocks] }, bytes: rows.sum { |r| r[:bytes] },
+           nothing: rows.sum { |r| r[:by] == :nothing ? r[:blocks] : 0 } }, rows]
       end
     end
 

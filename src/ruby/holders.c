@@ -10,7 +10,7 @@
 
 #include <ruby/thread.h>
 
-static VALUE busy_error, unavailable_error;
+static VALUE busy_error, unavailable_error, failed_error;
 static ID id_holder, id_by, id_blocks, id_bytes, id_paths, id_path;
 
 struct question {
@@ -29,7 +29,7 @@ static void refuse(const struct question *q)
 {
 	VALUE error = q->is == MW_HOLDERS_BUSY    ? busy_error :
 		      q->is == MW_HOLDERS_UNKNOWN ? unavailable_error :
-						    rb_eRuntimeError;
+						    failed_error;
 
 	rb_raise(error, "%s", q->err);
 }
@@ -176,8 +176,8 @@ static VALUE rows_of(struct mw_result_owner *hold, void *arg)
  * The Array is empty if nothing was allocated at +location+, and without the tracker.
  *
  * Raises TypeError if +location+ isn't a String; Mwrap::Objects::Busy while another call is under way;
- * Mwrap::Objects::Unavailable if this Ruby lacks a function for it; NoMemoryError; and RuntimeError if
- * the child can't be made, is killed, or has no answer within a minute.
+ * Mwrap::Objects::Unavailable if this Ruby lacks a function for it; Mwrap::Objects::Failed
+ * if the child can't be made, is killed, or has no answer within a minute; and NoMemoryError.
  */
 static VALUE mwrap_holders(int argc, VALUE *argv, VALUE mod)
 {
@@ -206,8 +206,11 @@ void mw_init_holders(void)
 	busy_error = rb_define_class_under(objects, "Busy", rb_eStandardError);
 	/* This Ruby lacks the functions for it. */
 	unavailable_error = rb_define_class_under(objects, "Unavailable", rb_eStandardError);
+	/* The child that looks for holders couldn't be made, was killed, or took too long. */
+	failed_error = rb_define_class_under(objects, "Failed", rb_eStandardError);
 	rb_gc_register_mark_object(busy_error);
 	rb_gc_register_mark_object(unavailable_error);
+	rb_gc_register_mark_object(failed_error);
 	id_holder = rb_intern("holder");
 	id_by = rb_intern("by");
 	id_blocks = rb_intern("blocks");

@@ -13,6 +13,8 @@ module Mwrap::Objects
   #   /objects/stacks
   #   /objects/class/NAME       as allocations(NAME)
   #   /objects/find/WHAT        as find(WHAT); an address, a class's name, or the digits of an object_id; depth=
+  #   /objects/holders          as holders
+  #   /objects/holders?location=LOCATION
   #
   # The form is HTML, or that of a suffix .tsv, .csv or .json (or format=). +query+ is the text
   # behind the question mark, or nil: limit= (0: all; of a page 1,000), offset=, sort= a column's
@@ -22,8 +24,9 @@ module Mwrap::Objects
   # mark: the overview has a button for POST /objects/mark, which the caller answers by #mark.
   #
   # Returns [status, headers, [body]] as Rack 2 and 3 take it, or nil for any other path. A failure
-  # is a status and a line of text: 400 a bad parameter, 404 no page, class or object of that name,
-  # 501 not with this Ruby or its Ractors, 503 another walk is under way.
+  # is a status and a line of text: 400 a bad parameter, 404 no page, class, object or
+  # location of that name, 501 not with this Ruby or its Ractors, 503 another walk is under way, or a
+  # child couldn't look.
   def self.answer(path, query, base, mount = nil, mark: false)
     return unless path.match?(%r{\A/objects(?:[/.]|\z)})
     Mwrap.quiet { Answer.new(path, query, base, mount, mark).to_a }
@@ -65,7 +68,7 @@ module Mwrap::Objects
       [200, headers, [body]]
     rescue Refused => e
       line(e.status, e.message)
-    rescue Busy, Unavailable => e
+    rescue Busy, Unavailable, Failed => e
       failed(e)
     end
 
@@ -75,6 +78,7 @@ module Mwrap::Objects
     def failed(error)
       case error
       when Busy then line(503, error.message, "retry-after" => "1")
+      when Failed then line(503, error.message, "retry-after" => "5")
       when TooLarge then line(413, error.message)
       when SystemCallError then line(503, "the folder for temporary files: #{error.message}: make room there, or set TMPDIR")
       else line(501, error.message)
@@ -97,7 +101,7 @@ module Mwrap::Objects
       result = result()
       slice = Slice.new(result.view, result.rows, params, @form == "html" ? LIMIT : 0)
       case @form
-      when "html" then Page.new(@base, @mount, @path, result.view.name == "find" ? { depth: depth } : {}).result(result, slice)
+      when "html" then Page.new(@base, @mount, @path, kept(result.view)).result(result, slice)
       when "json" then Text.json(result, slice.rows)
       else Text.table(result.view.columns, slice.rows, @form)
       end
@@ -127,6 +131,7 @@ module Mwrap::Objects
       when "/objects/classes" then Mwrap::Objects.classes
       when "/objects/iseqs" then Mwrap::Objects.iseqs
       when "/objects/stacks" then Mwrap::Objects.stacks
+      when "/objects/holders" then Mwrap::Objects.holders(location) or raise Refused.new(404, "no such location: nothing was allocated there")
       when %r{\A/objects/class/.} then of_name("class") { |name| Mwrap::Objects.allocations(name) }
       when %r{\A/objects/find/.} then of_name("find") { |what| Mwrap::Objects.find(what.match?(/\A[1-9]\d{0,18}\z/) ? what.to_i : what, depth: depth) }
       else raise Refused.new(404, "no such page")
@@ -149,6 +154,21 @@ module Mwrap::Objects
       text.match?(/\A[1-#{DEPTH_MAX}]\z/) ? text.to_i : raise(Refused.new(400, "depth: 1 to #{DEPTH_MAX} expected"))
     end
 
+    # The parameters of all links of a page
+    def kept(view)
+      case view.name
+      when "find" then { depth: depth }
+      when "holders" then { location: location_param&.gsub(/[^!#$%'-;=?-~]/) { |c| format("%%%02X", c.ord) } }
+      else {}
+      end
+    end
+
+    # As it came, percent-encoded
+    def location_param = @query[/(?:\A|&)location=([^&]+)/, 1]
+
+    # Its bytes, whatever their encoding; nil: none is asked for
+    def location = location_param && bytes(location_param.tr("+", " "))
+
     def parse
       @query.split("&").each_with_object({}) do |pair, params|
         name, value = pair.split("=", 2).map { |s| decode(s.tr("+", " ")) }
@@ -156,9 +176,11 @@ module Mwrap::Objects
       end
     end
 
-    def decode(text)
+    def decode(text) = Text.utf8(bytes(text))
+
+    def bytes(text)
       raise Refused.new(400, "broken percent-encoding, or a NUL byte") if text.match?(/%(?!\h\h)|%00|\0/)
-      Text.utf8(text.b.gsub(/%(\h\h)/n) { $1.hex.chr })
+      text.b.gsub(/%(\h\h)/n) { $1.hex.chr }
     end
   end
 
@@ -220,15 +242,32 @@ module Mwrap::Objects
       text
     end
 
-    def value(column, v) = column.kind == :address && v ? format("0x%x", v) : v
+    def value(column, v)
+      case column.kind
+      when :address then v && format("0x%x", v)
+      when :path then path(v)
+      else v
+      end
+    end
+
+    # The steps of a path in one text, which may be several locations' bytes
+    def path(steps) = steps.map { |s| utf8(s) }.join(" \u2192 ")
 
     def json(result, rows)
       top = { title: result.view.title, cost: result.view.cost, seconds: result.seconds.round(6) }
-      top[result.view.name == "find" ? :what : :class] = result.subject if result.subject
+      top[{ "find" => :what, "holders" => :location }.fetch(result.view.name, :class)] = plain_value(nil, result.subject) if result.subject
       top.merge!(result.facts)
-      rows = rows.map { |r| r.to_h { |k, v| [k, k == :address && v ? format("0x%x", v) : v] } }
+      rows = rows.map { |r| r.to_h { |k, v| [k, plain_value(k, v)] } }
       "{\n#{top.map { |k, v| "#{JSON.generate(k.to_s)}:#{JSON.generate(v)},\n" }.join}\"rows\":[" \
         "#{rows.map { |r| "\n#{JSON.generate(r)}" }.join(",")}#{"\n" unless rows.empty?}]\n}\n"
+    end
+
+    def plain_value(name, v)
+      case v
+      when Array then v.map { |s| utf8(s) }
+      when String then utf8(v)
+      else name == :address && v ? format("0x%x", v) : v
+      end
     end
   end
 
@@ -318,6 +357,7 @@ module Mwrap::Objects
       when :text then "<td>#{h(value)}</td>"
       when :percent then "<td class=\"num\">#{format("%.1f", value)}</td>"
       when :address then "<td class=\"num address\">#{address(value)}</td>"
+      when :path then "<td class=\"location\">#{h(Text.path(value))}</td>"
       else "<td class=\"location\">#{name(column, value)}</td>"
       end
     end

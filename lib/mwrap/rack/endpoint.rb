@@ -70,6 +70,7 @@ class MwrapRack
     own = path[%r{\A/#{Process.pid}(?=/objects)}]
     mount = base
     path, base = path.delete_prefix(own), base + own if own
+    path = path.sub(%r{\A/holders(?=[.]|\z)}, "/objects/holders") # the server's path for it
     return if !path.start_with?("/objects") || "#{path}?#{query}".include?("%00") # refused elsewhere
     require_relative "../objects"
     return mark(env, [env["REQUEST_METHOD"].to_s.delete("\0"), path, query, base, env, *no_post(allowed)]) if path == "/objects/mark"
