@@ -94,6 +94,7 @@ static enum mw_holders_is fail(enum mw_holders_is is, char err[MW_HOLDERS_ERROR]
 static enum mw_holders_is prepare(struct ready *r, const struct mw_api *api, const uint32_t *ids,
 				  size_t n, char err[MW_HOLDERS_ERROR])
 {
+	mw_walk_ruby_learn();
 	api->quiet_enter();
 	mw_walk_ruby.rb_objspace_each_objects(add_page, &r->pages);
 	mw_areas_find(&r->areas, api->main_thread());
@@ -303,6 +304,9 @@ static enum mw_holders_is read_it(const struct mw_holders_child *c, const struct
 	h->unread_stacks = c->unread_stacks;
 	api->stats(&stats);
 	h->late = !strcmp(stats.how, "started");
+	for (size_t i = 0; h->late && i < h->n; i++)
+		if (h->rows[i].by == MW_HELD_NOTHING)
+			h->rows[i].holder = "(nothing that the tracker knows)";
 	return MW_HOLDERS_OK;
 }
 

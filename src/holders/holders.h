@@ -96,6 +96,14 @@ void mw_holders_drop(struct mw_holders_child *);
 #define MW_HOLDERS_SECONDS 60
 void mw_holders_free(struct mw_holders *);
 
+/*
+ * job.c: both steps, for a thread that isn't Ruby's. It asks Ruby to call us at a safe point of one of
+ * its threads, and waits for that for MW_HOLDERS_JOB_SECONDS at most: an idle Ruby may have none.
+ */
+enum mw_holders_is mw_holders_ask(const struct mw_api *, const uint32_t *ids, size_t n,
+				  struct mw_holders *, char err[MW_HOLDERS_ERROR]);
+#define MW_HOLDERS_JOB_SECONDS 10
+
 /* "ruby", "native", "garbage", "nothing" */
 const char *mw_held_by_name(enum mw_held_by);
 

@@ -27,9 +27,9 @@ static uintptr_t singleton_flag(mw_ruby_value object)
 
 bool mw_walk_ruby_find(const char **missing)
 {
-	static bool found; /* the same values each time */
+	static bool found; /* relaxed; each thread finds the same values */
 
-	if (found)
+	if (__atomic_load_n(&found, __ATOMIC_RELAXED))
 		return true;
 #define X(name, result, params, needed)                        \
 	if (!look_up(&mw_walk_ruby.name, #name) && (needed)) { \
@@ -46,9 +46,15 @@ bool mw_walk_ruby_find(const char **missing)
 		*missing = "its classes so early";
 		return false;
 	}
+	__atomic_store_n(&found, true, __ATOMIC_RELAXED);
+	return true;
+}
+
+void mw_walk_ruby_learn(void)
+{
+	if (mw_walk_ruby.singleton)
+		return;
 	if (!mw_walk_ruby.rb_class_attached_object && mw_walk_ruby.rb_intern)
 		mw_walk_ruby.attached = mw_walk_ruby.rb_intern("__attached__");
 	mw_walk_ruby.singleton = singleton_flag(*mw_walk_ruby.rb_cObject);
-	found = true;
-	return true;
 }

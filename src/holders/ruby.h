@@ -34,7 +34,10 @@ typedef uintptr_t mw_ruby_value;
 	X(rb_intern, uintptr_t, (const char *), false)                                             \
 	X(rb_ivar_foreach, void,                                                                   \
 	  (mw_ruby_value, int (*)(uintptr_t, mw_ruby_value, uintptr_t), uintptr_t), false)         \
-	X(rb_id2name, const char *, (uintptr_t), false)
+	X(rb_id2name, const char *, (uintptr_t), false)                                            \
+	X(rb_postponed_job_preregister, unsigned, (unsigned, void (*)(void *), void *), false)     \
+	X(rb_postponed_job_trigger, void, (unsigned), false)                                       \
+	X(rb_postponed_job_register_one, int, (unsigned, void (*)(void *), void *), false)
 
 struct mw_walk_ruby {
 #define X(name, result, params, needed) result(*name) params;
@@ -46,8 +49,10 @@ struct mw_walk_ruby {
 };
 extern struct mw_walk_ruby mw_walk_ruby;
 
-/* Looks the functions up. False: *missing is one that is required. Under the GVL. */
+/* Looks the functions up. False: *missing is one that is required. Any thread, once Ruby is up. */
 bool mw_walk_ruby_find(const char **missing);
+/* What else only a thread with the GVL may find out. */
+void mw_walk_ruby_learn(void);
 
 /* Types of objects, as in Ruby's public headers. */
 enum mw_ruby_type {
@@ -98,6 +103,16 @@ static inline mw_ruby_value mw_ruby_class(mw_ruby_value v)
 static inline unsigned mw_ruby_imemo(mw_ruby_value v)
 {
 	return mw_ruby_word(v, 0) >> 12 & 15;
+}
+
+/*
+ * Internal objects that own no memory, but may point into a stack: a special variable (2), what is
+ * thrown (3), a call (11) and its cache (12), as from 2.7 to 3.4.
+ */
+static inline bool mw_ruby_is_transient(mw_ruby_value v)
+{
+	return mw_ruby_type(v) == MW_T_IMEMO &&
+	       (1u << mw_ruby_imemo(v) & (1u << 2 | 1u << 3 | 1u << 11 | 1u << 12));
 }
 
 #endif

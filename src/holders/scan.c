@@ -52,6 +52,8 @@ static void scan_object(struct scan *s, uintptr_t object, uint32_t number, size_
 {
 	enum { HEAD = 2 * sizeof(uintptr_t) }; /* flags and class */
 
+	if (mw_ruby_is_transient(object))
+		return;
 	s->via = MW_VIA_OBJECT;
 	s->from = number;
 	look_in(s, object + HEAD, object + size);

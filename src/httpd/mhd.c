@@ -306,7 +306,7 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 		.body_cut = request->got > MW_LOGIN_BODY_MAX,
 	};
 	char mount[256], base[sizeof(mount) + 24];
-	bool form = request->body && mw_form_is_for(uri);
+	bool form = request->body && mw_form_is_for(uri), wanted;
 	char *query = strchr(uri, '?');
 	struct mw_response res;
 	const char *why;
@@ -322,16 +322,17 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 	req.base = req.mount = mount_of(&req, mount, sizeof(mount));
 	if (req.peer == MW_PEER_UNIX)
 		req.no_post = req.header(req.ctx, MW_NO_POST);
-	if (mw_family_wants(req.path, (long)mw_server.pid, &req.path)) {
+	wanted = mw_family_wants(req.path, (long)mw_server.pid, &req.path);
+	if (req.path != uri) { /* "/PID/..." of this process */
+		snprintf(base, sizeof(base), "%s/%ld", mount, (long)mw_server.pid);
+		req.base = base;
+	}
+	if (wanted || mw_route_waits(req.path)) {
 		/* tokens and sessions belong to this thread */
 		if (mw_route_refuses(mw_server.api, &req, &res))
 			return reply(mc, c, NULL, &res);
 		request->job = mw_relay_begin(mc, c, &req);
 		return request->job ? MHD_YES : busy(mc);
-	}
-	if (req.path != uri) { /* "/PID/..." of this process */
-		snprintf(base, sizeof(base), "%s/%ld", mount, (long)mw_server.pid);
-		req.base = base;
 	}
 	mw_route(mw_server.api, &req, &res);
 	return reply(mc, c, NULL, &res);

@@ -125,7 +125,10 @@ static void *run(void *arg)
 	j->api->quiet_enter(); /* for good */
 	if (!mw_own_descriptors(j->wake))
 		j->wake = -1;
-	mw_family_answer(&j->family, j->api, &j->req, &j->res);
+	if (mw_route_waits(j->req.path))
+		mw_route(j->api, &j->req, &j->res);
+	else
+		mw_family_answer(&j->family, j->api, &j->req, &j->res);
 	relay = j->res.relay;
 	atomic_store(&j->answered, true);
 	wake(j);
@@ -179,6 +182,7 @@ static bool copy(struct mw_job *j, const struct mw_request *req)
 {
 	size_t method = keep(&j->text, req->method), path = keep(&j->text, req->path);
 	size_t query = keep(&j->text, req->query), base = keep(&j->text, req->base);
+	size_t mount = keep(&j->text, req->mount);
 
 	j->headers_at = j->text.n;
 	mw_mhd->get_connection_values(j->mc, MHD_HEADER_KIND, copy_header, &j->text);
@@ -189,6 +193,7 @@ static bool copy(struct mw_job *j, const struct mw_request *req)
 	j->req.path = j->text.p + path;
 	j->req.query = j->text.p + query;
 	j->req.base = j->text.p + base;
+	j->req.mount = req->mount ? j->text.p + mount : NULL;
 	j->req.header = header;
 	j->req.ctx = j;
 	j->req.site = NULL; /* belongs to the server's thread, as does access */

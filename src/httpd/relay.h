@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * relay.h - answers a request that needs other processes (src/family) in a thread of its own: no
- * other request waits for them.
+ * relay.h - answers a request that needs other processes (src/family), or that waits for Ruby
+ * (mw_route_waits), in a thread of its own: no other request waits for them.
  *
  * The connection is suspended until the answer is there. The thread has its own descriptor table: a
  * child that the application forks meanwhile inherits none of its sockets. The thread keeps only
@@ -9,7 +9,7 @@
  * thread shares the table and wakes nobody; the loop looks once a second.
  *
  * A job has two owners, its request and its thread; the last one frees it. A thread ends by itself
- * after MW_FAMILY_MS or MW_RELAY_MS and a little. While it relays a stream, it ends within a second
+ * after MW_FAMILY_MS or MW_RELAY_MS and a little, or when src/holders gives up waiting. While it relays a stream, it ends within a second
  * after its client has gone.
  *
  * All calls: the server's thread, except mw_relay_reset (a forked child).

@@ -201,6 +201,13 @@ static void exports(struct mw_buf *b, void *ctx)
 	}
 }
 
+static void holders(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	mw_html_holders_href(b, v->call, v->at.row, "");
+}
+
 static void age_unit(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
@@ -233,6 +240,7 @@ static void page(struct mw_buf *b, void *ctx)
 		{ .name = "lives_caption", .fill = lives_caption, .ctx = v },
 		{ .name = "exports", .fill = exports, .ctx = v },
 		{ .name = "called", .fill = called, .ctx = v },
+		{ .name = "holders", .fill = holders, .ctx = v },
 	};
 
 	mw_template(b, "at.html", slots, sizeof(slots) / sizeof(slots[0]));

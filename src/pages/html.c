@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* html.c - pieces of pages that several handlers need. See pages.h. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "report/columns.h"
@@ -65,6 +66,22 @@ void mw_html_flame_href(struct mw_buf *b, const struct mw_call *call, const stru
 {
 	href(b, call, "/flame?location=", r);
 	mw_buf_str(b, "&amp;invert=1\"");
+}
+
+void mw_html_holders_href(struct mw_buf *b, const struct mw_call *call, const struct mw_row *r,
+			  const char *ext)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), r ? "/holders%s?location=" : "/holders%s", ext);
+	if (r) {
+		href(b, call, path, r);
+		mw_buf_str(b, "\"");
+	} else {
+		mw_buf_str(b, "href=\"");
+		mw_html_text(b, call->req->base);
+		mw_buf_fmt(b, "%s\"", path);
+	}
 }
 
 /* Each process has a number of its own: none for the sum of some. */

@@ -82,6 +82,8 @@ void mw_html_cells(struct mw_buf *, const struct mw_row *, int sorted_by);
 void mw_html_at_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
 /* href="BASE/flame?location=LOCATION&amp;invert=1", likewise: its callers. */
 void mw_html_flame_href(struct mw_buf *, const struct mw_call *, const struct mw_row *);
+/* href="BASE/holders?location=LOCATION", likewise: what holds its blocks. The row may be NULL: all blocks. */
+void mw_html_holders_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
 void mw_html_text(struct mw_buf *, const char *);
 
 /* The sentence and the last 15 minutes; nothing without a site. ctx: struct mw_call */
@@ -150,7 +152,7 @@ void mw_event_point(struct mw_buf *, void *ctx, double t);
 
 /*
  * each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, ctl.c, diff.c, events.c, layout.c,
- * marks.c, site.c, kinds.c, locations.c, snapshot.c, source.c, stacks.c, stats.c, verdict.c, wire.c
+ * holders.c, marks.c, site.c, kinds.c, locations.c, snapshot.c, source.c, stacks.c, stats.c, verdict.c, wire.c
  */
 
 #define MW_PARAMETERS_MAX 100u /* of a query; there are fewer than 20 names */
@@ -185,6 +187,8 @@ void mw_page_table_stacks(struct mw_call *);
 void mw_page_table_diff(struct mw_call *);
 void mw_page_stacks(struct mw_call *);
 void mw_page_kinds(struct mw_call *);
+/* It waits for Ruby: a thread that serves others must not call it (mw_route_waits). */
+void mw_page_holders(struct mw_call *);
 void mw_page_mark(struct mw_call *);
 void mw_page_mark_clear(struct mw_call *);
 void mw_page_reset(struct mw_call *);

@@ -43,6 +43,8 @@ static const struct route routes[] = {
 	{ GET, "/heap_pages.*", mw_page_heap_pages },
 	{ POST, "/objects/mark", page_objects_mark },
 	{ GET, "/objects*", page_objects },
+	{ GET, "/holders", mw_page_holders },
+	{ GET, "/holders.*", mw_page_holders },
 	{ GET, "/metrics", mw_page_metrics },
 	{ GET, "/stats.json", mw_page_stats },
 	{ GET, "/stats", mw_page_stats_page },
@@ -243,6 +245,11 @@ static void dispatch(struct mw_call *call)
 		return;
 	}
 	mw_reply(call, 404, "no such page");
+}
+
+bool mw_route_waits(const char *path)
+{
+	return match("/holders.*", path) || !strcmp(path, "/holders");
 }
 
 bool mw_route_refuses(const struct mw_api *api, const struct mw_request *req, struct mw_response *res)

@@ -30,6 +30,8 @@
  * mw_response_free().
  */
 void mw_route(const struct mw_api *, const struct mw_request *, struct mw_response *);
+/* Does the answer to this path wait for Ruby? Then mw_route is called in a thread that serves nobody else. */
+bool mw_route_waits(const char *path);
 /*
  * True: the request is refused for every path, by its Host or for want of a token; the response
  * says so. False: the response is unused, and free for mw_route().

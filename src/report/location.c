@@ -236,3 +236,19 @@ const struct mw_row *mw_location_find(const struct mw_snapshot *snap, const char
 	}
 	return best ? best : find_escaped(snap, s, n);
 }
+
+static bool is_chain_of(const struct mw_row *r, const struct mw_row *line)
+{
+	static const char mark[] = " < ";
+	size_t n = line->location_len;
+
+	return r->location_len > n + strlen(mark) && !memcmp(r->location, line->location, n) &&
+	       !memcmp(r->location + n, mark, strlen(mark));
+}
+
+void mw_location_ids(const struct mw_snapshot *snap, const struct mw_row *row, struct mw_buf *ids)
+{
+	for (size_t i = 0; i < snap->n; i++)
+		if (&snap->rows[i] == row || is_chain_of(&snap->rows[i], row))
+			mw_buf_add(ids, &snap->rows[i].id, sizeof(row->id));
+}

@@ -160,6 +160,11 @@ void mw_json_row(struct mw_buf *, const struct mw_row *);
 const struct mw_row *mw_location_find(const struct mw_snapshot *, const char *, size_t);
 /* The same, and by a short id. 0: *row is it. 1: there is none. 2: several have that short id. */
 int mw_location_look(const struct mw_snapshot *, const char *, size_t, const struct mw_row **row);
+/*
+ * Appends the ids (uint32_t) of a row of the snapshot, and of those that are the same line with chains
+ * of its callers: see the option bt.
+ */
+void mw_location_ids(const struct mw_snapshot *, const struct mw_row *, struct mw_buf *ids);
 
 /*
  * A short id, "~" and 16 hex digits, for a location that is too long for a URL. It is a hash of the

@@ -36,14 +36,6 @@ static void refuse(const struct question *q)
 
 /* --- which locations --------------------------------------------------------------- */
 
-/* With the option bt a line has a location for each chain of its callers. */
-static bool is_chain_of(const struct mw_row *r, const struct mw_row *line)
-{
-	return r->location_len > line->location_len + 3 &&
-	       !memcmp(r->location, line->location, line->location_len) &&
-	       !memcmp(r->location + line->location_len, " < ", 3);
-}
-
 /* The ids of the location, into hold->text; false: there is no such location. */
 static bool find_ids(struct mw_result_owner *hold, VALUE location)
 {
@@ -54,12 +46,7 @@ static bool find_ids(struct mw_result_owner *hold, VALUE location)
 	if (!row)
 		return false;
 	mw_tracker->quiet_enter();
-	for (size_t i = 0; i < hold->result.snapshot->n; i++) {
-		const struct mw_row *r = &hold->result.snapshot->rows[i];
-
-		if (r == row || is_chain_of(r, row))
-			mw_buf_add(&hold->text, &r->id, sizeof(r->id));
-	}
+	mw_location_ids(hold->result.snapshot, row, &hold->text);
 	mw_tracker->quiet_leave();
 	if (hold->text.failed)
 		mw_no_memory();

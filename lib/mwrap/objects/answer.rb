@@ -158,7 +158,7 @@ module Mwrap::Objects
     def kept(view)
       case view.name
       when "find" then { depth: depth }
-      when "holders" then { location: location_param&.gsub(/[^!#$%'-;=?-~]/) { |c| format("%%%02X", c.ord) } }
+      when "holders" then { location: location_param&.b&.gsub(/[^!#$%'-;=?-~]/n) { |c| format("%%%02X", c.ord) } }
       else {}
       end
     end

@@ -67,7 +67,7 @@ class MwrapRack
 
   # Answers what only Ruby itself knows, also under this process's number; nil: another request.
   def objects(env, base, path, query, allowed)
-    own = path[%r{\A/#{Process.pid}(?=/objects)}]
+    own = path[%r{\A/#{Process.pid}(?=/objects|/holders)}]
     mount = base
     path, base = path.delete_prefix(own), base + own if own
     path = path.sub(%r{\A/holders(?=[.]|\z)}, "/objects/holders") # the server's path for it
