@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+require "uri"
+require_relative "client"
+
+module Mwrap
+  module Ctl
+    # mwrapctl who: what holds the live blocks of a location, or all live blocks.
+    class Who # :nodoc: all
+      ROWS = 10
+      ARROW = " \u2192 "
+
+      def initialize(socket, location, given)
+        @socket = socket
+        @location = location
+        @given = given
+        @rows = given.fetch("count", ROWS)
+      end
+
+      def run
+        @client = Client.of(@socket, @given)
+        text = +""
+        found = @client.json("/holders.json#{query(@location && whole(@location))}", text)
+        found["rows"].is_a?(Array) && found["rows"].all?(Hash) or @client.strange
+        $stdout.write(@given["json"] ? text : shown(found))
+        $stdout.flush
+      rescue SystemCallError => e
+        raise Failure, "stdout: #{Executable.reason(e)}"
+      end
+
+      private
+
+      def query(location) = location ? "?#{URI.encode_www_form("location" => location)}" : ""
+
+      # A location by its end, such as app.rb:7, if one alone ends so; any other text as it is.
+      def whole(text)
+        return text unless text.match?(/\A[^\/ ].*:\d+\z/)
+        ends = locations(text).select { |l| l.end_with?("/#{text}") }
+        raise Failure, "#{text}: #{ends.size} locations end so: name one, such as #{ends[0]}" if ends.size > 1
+        ends[0] || text
+      end
+
+      def locations(part)
+        rows = JSON.parse(@client.get("/each/0.json?#{URI.encode_www_form("q" => part)}"))
+        Array(rows).grep(Hash).filter_map { |r| r["location"] }
+      rescue JSON::ParserError
+        @client.strange
+      end
+
+      def shown(found)
+        rows = found["rows"].first(@rows)
+        return summary(rows) unless @location
+        head = "#{found["location"]}   #{count(found["blocks"])}"
+        return "#{head}\n" if rows.empty?
+        width = rows.map { |r| r["blocks"].to_s.size }.max
+        rows.each_with_index.map do |r, i|
+          "#{i.zero? ? head : " " * head.size}   #{r["blocks"].to_s.rjust(width)} held by #{holder(r)}\n"
+        end.join + rest(found["rows"])
+      end
+
+      def count(n) = "#{n} #{n == 1 ? "block" : "blocks"}"
+
+      def holder(row)
+        name = row["holder"].to_s
+        case row["by"]
+        when "nothing" then name == "(nothing)" ? "nothing: a native leak" : name[1..-2]
+        when "garbage" then "#{name}, which the next collection frees"
+        else Array(row["path"]).empty? ? name : "#{name}: #{row["path"].join(ARROW)}"
+        end
+      end
+
+      def summary(rows)
+        lines = [%w[bytes blocks by held\ by]] + rows.map { |r| [*r.values_at("bytes", "blocks").map(&:to_s), r["by"].to_s, r["holder"].to_s] }
+        widths = lines.transpose.first(3).map { |c| c.map(&:size).max }
+        lines.map { |bytes, blocks, by, holder| "#{bytes.rjust(widths[0])}  #{blocks.rjust(widths[1])}  #{by.ljust(widths[2])}  #{holder}\n" }.join
+      end
+
+      def rest(rows)
+        left = rows.drop(@rows)
+        left.empty? ? "" : "and #{count(left.sum { |r| r["blocks"].to_i })} held by #{left.size} others: --count shows more\n"
+      end
+    end
+  end
+end
