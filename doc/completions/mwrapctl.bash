@@ -7,7 +7,7 @@
 #	                   ~/.local/share/bash-completion/completions/mwrapctl
 
 # begin: made by `make doc`
-_mwrapctl_commands='flame check ps top snap report diff score objects attach detach'
+_mwrapctl_commands='flame check ps top snap report diff score objects who attach detach'
 _mwrapctl_no_files=' ps detach '
 _mwrapctl_options() {
 	case $1 in
@@ -20,6 +20,7 @@ _mwrapctl_options() {
 	diff) echo '--per --sort --count -n --fail-above --json --text --pid --all --token-file --help' ;;
 	score) echo '--x --count -n --fail-above --json --text --pid --all --token-file --help' ;;
 	objects) echo '--mark --depth --count -n --json --text --pid --token-file --help' ;;
+	who) echo '--count -n --json --pid --token-file --help' ;;
 	attach) echo '--wait --help' ;;
 	detach) echo '--wait --help' ;;
 	esac
@@ -64,6 +65,9 @@ _mwrapctl_values() {
 	'objects --count' | 'objects -n') : ;;
 	'objects --pid') : ;;
 	'objects --token-file') compgen -f -- "$3" ;;
+	'who --count' | 'who -n') : ;;
+	'who --pid') : ;;
+	'who --token-file') compgen -f -- "$3" ;;
 	'attach --wait') : ;;
 	'detach --wait') : ;;
 	*) return 1 ;;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ask.c - forks the child and waits for its answer. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
+#include "fail.h"
 #include "heap.h"
 #include "ruby.h"
 #include "run.h"
@@ -84,10 +86,13 @@ static void fork_now(struct ready *r)
 	mw_sys_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-static enum mw_holders_is fail(enum mw_holders_is is, char err[MW_HOLDERS_ERROR], const char *text,
-			       const char *more)
+enum mw_holders_is mw_holders_fail(enum mw_holders_is is, char err[MW_HOLDERS_ERROR], const char *fmt, ...)
 {
-	snprintf(err, MW_HOLDERS_ERROR, text, more);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(err, MW_HOLDERS_ERROR, fmt, args);
+	va_end(args);
 	return is;
 }
 
@@ -100,7 +105,8 @@ static enum mw_holders_is prepare(struct ready *r, const struct mw_api *api, con
 	mw_areas_find(&r->areas, api->main_thread());
 	api->quiet_leave();
 	if (r->pages.full || !mw_heap_sort(&r->pages))
-		return fail(MW_HOLDERS_FAILED, err, "holders: %s", "too many objects");
+		return mw_holders_fail(MW_HOLDERS_FAILED, err,
+				       "holders: too many objects: Ruby has more than 4 billion");
 	for (size_t i = 0; i < n; i++)
 		if (ids[i] < IDS)
 			r->wanted[ids[i]] = 1;
@@ -122,8 +128,8 @@ static enum mw_holders_is begin(struct mw_holders_child *c, struct ready *r, con
 	r->walk.found = c->found;
 	fork_now(r);
 	if (r->pid < 0)
-		return fail(MW_HOLDERS_FAILED, err, "holders: no fork: %s",
-			    r->error ? mw_sys_error(r->error) : "Ruby shows no objects");
+		return mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: no fork: %s",
+				       r->error ? mw_sys_error(r->error) : "Ruby shows no objects");
 	c->pid = r->pid;
 	c->of = mw_sys_getpid();
 	c->unread_stacks = r->areas.unread;
@@ -152,18 +158,21 @@ enum mw_holders_is mw_holders_begin(struct mw_holders_child *c, const struct mw_
 
 	*c = (struct mw_holders_child){ .began = mw_now_ns() };
 	if (!api->each_live)
-		return fail(MW_HOLDERS_UNKNOWN, err, "%s", "holders: the tracker isn't in this process");
+		return mw_holders_fail(MW_HOLDERS_UNKNOWN, err,
+				       "holders: the tracker isn't in this process");
 	if (!mw_walk_ruby_find(&missing))
-		return fail(MW_HOLDERS_UNKNOWN, err, "holders: this Ruby lacks %s", missing);
+		return mw_holders_fail(MW_HOLDERS_UNKNOWN, err, "holders: this Ruby lacks %s", missing);
 	if (!mw_walk_ruby.ruby_thread_has_gvl_p() || mw_walk_ruby.rb_during_gc())
-		return fail(MW_HOLDERS_FAILED, err, "%s", "holders: Ruby is collecting garbage: try again");
+		return mw_holders_fail(MW_HOLDERS_FAILED, err,
+				       "holders: Ruby is collecting garbage: try again");
 	if (!become_busy())
-		return fail(MW_HOLDERS_BUSY, err, "%s",
-			    "holders: another search is under way: try again later");
+		return mw_holders_fail(MW_HOLDERS_BUSY, err,
+				       "holders: another search is under way: try again later");
 	r = map(sizeof(*r), MAP_PRIVATE);
 	c->found = map(sizeof(*c->found), MAP_SHARED);
-	is = r && c->found ? begin(c, r, api, ids, n, err) :
-			     fail(MW_HOLDERS_FAILED, err, "holders: %s", "no memory");
+	is = r && c->found ?
+		     begin(c, r, api, ids, n, err) :
+		     mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: no memory: try again later");
 	unmap(r, sizeof(*r));
 	c->stop_ns = mw_now_ns() - c->began;
 	if (is != MW_HOLDERS_OK) {
@@ -192,8 +201,8 @@ static enum mw_holders_is wait_for(struct mw_holders_child *c, const uint32_t *s
 			return MW_HOLDERS_AGAIN;
 		if (mw_now_ns() > until) {
 			mw_holders_drop(c);
-			return fail(MW_HOLDERS_FAILED, err, "holders: %s",
-				    "no answer in time: try again later");
+			return mw_holders_fail(MW_HOLDERS_FAILED, err,
+					       "holders: no answer within a minute: try again later");
 		}
 		mw_sys_nap();
 	}
@@ -278,15 +287,14 @@ static enum mw_holders_is read_it(const struct mw_holders_child *c, const struct
 	uint32_t state = __atomic_load_n(&c->found->state, __ATOMIC_ACQUIRE);
 	struct mw_snapshot *s;
 	struct mw_stats stats;
-	char signal[16];
 	bool done;
 
 	if (state == MW_FOUND_NO_MEMORY)
-		return fail(MW_HOLDERS_FAILED, err, "holders: %s", "no memory");
+		return mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: no memory: try again later");
 	if (state != MW_FOUND_ALL) {
-		snprintf(signal, sizeof(signal), "%d", WTERMSIG(status));
-		return fail(MW_HOLDERS_FAILED, err,
-			    "holders: the search was ended by signal %s: try again", signal);
+		return mw_holders_fail(MW_HOLDERS_FAILED, err,
+				       "holders: the search was ended by signal %d: try again",
+				       WTERMSIG(status));
 	}
 	api->quiet_enter();
 	s = api->snapshot();
@@ -295,7 +303,7 @@ static enum mw_holders_is read_it(const struct mw_holders_child *c, const struct
 		api->snapshot_free(s);
 	api->quiet_leave();
 	if (!done)
-		return fail(MW_HOLDERS_FAILED, err, "holders: %s", "no memory");
+		return mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: no memory: try again later");
 	h->blocks = c->found->blocks;
 	h->bytes = c->found->bytes;
 	h->objects = c->found->objects;

@@ -7,12 +7,11 @@
  * wanted, and so does one in a process that was forked meanwhile.
  */
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/sys.h"
-#include "holders.h"
+#include "fail.h"
 #include "ruby.h"
 
 enum { IDLE, WANTED, TAKEN, DONE };
@@ -96,25 +95,20 @@ static bool wait_for_job(void)
 	return true;
 }
 
-static enum mw_holders_is fail(enum mw_holders_is is, char err[MW_HOLDERS_ERROR], const char *text)
-{
-	snprintf(err, MW_HOLDERS_ERROR, "%s", text);
-	return is;
-}
-
 static enum mw_holders_is ask(const struct mw_api *api, struct mw_holders *h, char err[MW_HOLDERS_ERROR])
 {
 	enum mw_holders_is is;
 
 	__atomic_store_n(&job.state, WANTED, __ATOMIC_RELEASE);
 	if (!trigger())
-		return fail(MW_HOLDERS_UNKNOWN, err, "holders: this Ruby takes no jobs");
+		return mw_holders_fail(MW_HOLDERS_UNKNOWN, err, "holders: this Ruby takes no jobs");
 	if (!wait_for_job())
-		return fail(MW_HOLDERS_FAILED, err,
-			    "holders: no Ruby thread ran within 10 seconds: try again while the application works");
+		return mw_holders_fail(
+			MW_HOLDERS_FAILED, err,
+			"holders: no Ruby thread ran within 10 seconds: try again while the application works");
 	is = job.is;
 	if (is != MW_HOLDERS_OK)
-		return fail(is, err, job.err);
+		return mw_holders_fail(is, err, "%s", job.err);
 	return mw_holders_end(&job.child, api, NULL, h, err);
 }
 
@@ -129,16 +123,15 @@ enum mw_holders_is mw_holders_ask(const struct mw_api *api, const uint32_t *ids,
 	*h = (struct mw_holders){ 0 };
 	api->stats(&stats);
 	if (!strcmp(stats.ruby_lookup, "none"))
-		return fail(MW_HOLDERS_UNKNOWN, err, "holders: there is no Ruby in this process");
+		return mw_holders_fail(MW_HOLDERS_UNKNOWN, err, "holders: no Ruby runs in this process");
 	if (strcmp(stats.ruby_lookup, "fast") && strcmp(stats.ruby_lookup, "public"))
-		return fail(MW_HOLDERS_FAILED, err, "holders: Ruby isn't up: try again");
-	if (!mw_walk_ruby_find(&missing)) {
-		snprintf(err, MW_HOLDERS_ERROR, "holders: this Ruby lacks %s", missing);
-		return MW_HOLDERS_UNKNOWN;
-	}
+		return mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: Ruby isn't up yet: try again");
+	if (!mw_walk_ruby_find(&missing))
+		return mw_holders_fail(MW_HOLDERS_UNKNOWN, err, "holders: this Ruby lacks %s", missing);
 	if (was == me ||
 	    !__atomic_compare_exchange_n(&job.asker, &was, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		return fail(MW_HOLDERS_BUSY, err, "holders: another search is under way: try again later");
+		return mw_holders_fail(MW_HOLDERS_BUSY, err,
+				       "holders: another search is under way: try again later");
 	job.api = api;
 	job.ids = ids;
 	job.n = n;

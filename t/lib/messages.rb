@@ -33,7 +33,8 @@ module Messages
     ["complain", {}, "<> <>: {1}"], # dump.c
     ["failed", {}, "<>: {1}: <>"], # socket_lock.c
     ["wrong", {}, "token_file: <> {0}"], # token.c
-    ["refuse", { 1 => /\A"/ }, "{1}"] # attach.c
+    ["refuse", { 1 => /\A"/ }, "{1}"], # attach.c
+    ["mw_holders_fail", { 2 => /holders/ }, "{2}"] # holders/*.c
   ].freeze
 
   # And Ruby, in lib/mwrap, bin and the demo.

@@ -231,6 +231,29 @@ module Mwrap
           Objects.new(socket, view, given).run
         end
       ),
+      Command.new(
+        name: "who", arguments: "SOCKET [LOCATION]",
+        summary: "say what holds the live blocks of a line: a Ruby object, native memory, or nothing",
+        about: <<~TEXT,
+          Says what holds the live blocks of LOCATION, and by which path a root of Ruby leads
+          to the object. What nothing holds is a native leak. Without LOCATION it says what
+          holds all live blocks. A forked child of the process looks; the process itself
+          stands still for some milliseconds.
+        TEXT
+        forms: { "SOCKET" => SOCKET, "LOCATION" => "a line as the table has it, such as /srv/app.rb:45, its end, such as app.rb:45, or its short id" },
+        options: [
+          Option.new(name: "count", letter: "n", value: "N", type: :count, help: "holders to print; the default is 10",
+                     manual: "Prints N holders at most, those with the most blocks. The default is 10."),
+          Option.new(name: "json", help: "for programs",
+                     manual: "Writes JSON, for programs: `location`, `blocks`, `bytes`, and `rows` with `holder`, `by` (ruby, native, garbage, nothing), `blocks`, `bytes`, `path` (an array of steps) and `paths`."),
+          ONE_OF_FAMILY, TOKEN_FILE
+        ],
+        action: lambda do |(socket, location), given|
+          require_relative "who"
+          Who.new(socket, location, given).run
+          nil
+        end
+      ),
       *ATTACH_COMMANDS
     ].freeze
   end

@@ -52,11 +52,12 @@ module Mwrap
         rows = found["rows"].first(@rows)
         return summary(rows) unless @location
         head = "#{found["location"]}   #{count(found["blocks"])}"
-        return "#{head}\n" if rows.empty?
         width = rows.map { |r| r["blocks"].to_s.size }.max
-        rows.each_with_index.map do |r, i|
-          "#{i.zero? ? head : " " * head.size}   #{r["blocks"].to_s.rjust(width)} held by #{holder(r)}\n"
-        end.join + rest(found["rows"])
+        lines = rows.each_with_index.map do |r, i|
+          "#{i.zero? ? head : " " * head.size}   #{r["blocks"].to_s.rjust(width)} held by #{holder(r)}"
+        end
+        lines = [head] if lines.empty?
+        [*lines, *rest(found["rows"])].map { |l| "#{l}\n" }.join
       end
 
       def count(n) = "#{n} #{n == 1 ? "block" : "blocks"}"
@@ -78,7 +79,7 @@ module Mwrap
 
       def rest(rows)
         left = rows.drop(@rows)
-        left.empty? ? "" : "and #{count(left.sum { |r| r["blocks"].to_i })} held by #{left.size} others: --count shows more\n"
+        "and #{count(left.sum { |r| r["blocks"].to_i })} held by #{left.size} others: --count shows more" unless left.empty?
       end
     end
   end
