@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* heap.c - the objects that Ruby's roots reach, and by which object each was reached first. */
+#include <string.h>
+
 #include "child.h"
 #include "heap.h"
 #include "ruby.h"
@@ -113,16 +115,42 @@ static uint32_t root_number(struct mw_walk *w, const char *category)
 	return (uint32_t)MW_ROOT + i;
 }
 
+/* What a stack or a register happens to have isn't why an object lives, if there is another reason. */
+static bool is_by_chance(const char *category)
+{
+	return category && !strcmp(category, "machine_context");
+}
+
 static void reached_root(const char *category, mw_ruby_value v, void *ctx)
 {
 	struct step s = { ctx, root_number(ctx, category ? category : "roots") };
 
-	reached(v, &s);
+	if (!is_by_chance(category))
+		reached(v, &s);
+}
+
+static void reached_by_chance(const char *category, mw_ruby_value v, void *ctx)
+{
+	struct step s = { ctx, root_number(ctx, category ? category : "roots") };
+
+	if (is_by_chance(category))
+		reached(v, &s);
+}
+
+/* All that the objects from number `from` of the queue on lead to. */
+static void follow(struct mw_walk *w, uint32_t from)
+{
+	for (uint32_t i = from; i < w->n_reached; i++) {
+		struct step s = { w, (uint32_t)mw_object_number(w, w->queue[i]) + 1 };
+
+		mw_walk_ruby.rb_objspace_reachable_objects_from(w->queue[i], reached, &s);
+	}
 }
 
 void mw_reach_objects(struct mw_walk *w)
 {
 	const struct mw_heap_pages *p = pages_of(w);
+	uint32_t first;
 
 	w->objects_at.windows = mw_child_map(w, MW_RANGES_WINDOWS_BYTES);
 	w->objects_at.first = mw_child_map(w, mw_ranges_windows(&w->objects_at) + sizeof(uint32_t));
@@ -131,9 +159,8 @@ void mw_reach_objects(struct mw_walk *w)
 	w->parent = mw_child_map(w, (size_t)w->n_objects * sizeof(*w->parent) + 1);
 	w->queue = mw_child_map(w, (size_t)w->n_objects * sizeof(*w->queue) + 1);
 	mw_walk_ruby.rb_objspace_reachable_objects_from_root(reached_root, w);
-	for (uint32_t i = 0; i < w->n_reached; i++) {
-		struct step s = { w, (uint32_t)mw_object_number(w, w->queue[i]) + 1 };
-
-		mw_walk_ruby.rb_objspace_reachable_objects_from(w->queue[i], reached, &s);
-	}
+	follow(w, 0);
+	first = w->n_reached;
+	mw_walk_ruby.rb_objspace_reachable_objects_from_root(reached_by_chance, w);
+	follow(w, first);
 }

@@ -1,0 +1,122 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# /holders of the server, which isn't a Ruby thread, and mwrapctl who: in idle and in busy processes, for
+# each form, each refusal, and beside other requests.
+require_relative "lib/served"
+
+class HoldersHttpTest < Minitest::Test
+  include HttpdTest
+
+  APP = <<~'RUBY'
+    class Registry; SESSIONS = {}; end; $stdout.sync = true
+    40.times { |i| Registry::SESSIONS[i] = "a" * 1000 }
+    puts "ready"
+    while (line = $stdin.gets)
+      eval(line)
+      puts "done"
+    end
+  RUBY
+  CTL = File.join(MwrapTest::ROOT, "bin/mwrapctl")
+
+  def start(**rest)
+    app = served_ruby(APP, **rest)
+    assert_equal "ready", app.hear
+    app
+  end
+
+  def here(line = 2) = escape("#{path("app.rb")}:#{line}")
+  def holders(query = "?location=#{here}", at: path) = JSON.parse(body("/holders.json#{query}", at: at))
+  def strings(answer) = answer.fetch("rows").find { |r| r["holder"] == "String" }
+
+  def test_an_idle_process
+    app = start
+    at_rest(app)
+    row = strings(holders)
+    assert_equal ["ruby", 40], row.values_at("by", "blocks")
+    assert_operator row["path"].join(" "), :include?, "Registry"
+  end
+
+  def test_every_form
+    start
+    answer = holders
+    assert_equal "#{path("app.rb")}:2", answer["location"]
+    assert_equal answer["blocks"], answer["rows"].sum { |r| r["blocks"] }
+    assert_equal answer["bytes"], answer["rows"].sum { |r| r["bytes"] }
+    assert_equal false, answer["started_late"]
+    tsv = body("/holders.tsv?location=#{here}").lines(chomp: true).map { |l| l.split("\t", -1) }
+    assert_equal %w[holder by blocks bytes paths path], tsv[0]
+    assert_includes tsv, ["String", "ruby", "40", "40040", "1", strings(answer)["path"].join(" → ").b.force_encoding("BINARY")].map { |s| s.b }
+    csv = body("/holders.csv?location=#{here}")
+    assert_equal tsv.size, csv.split("\r\n").size
+    page = body("/holders?location=#{here}").dup.force_encoding("UTF-8")
+    assert_includes page, "<td class=\"num\">40</td>"
+    assert_includes page, "/holders.tsv?location=#{here}\""
+    assert_includes body("/at/#{here}"), "/holders?location=#{here}\""
+    summary = holders("")
+    assert_nil summary["location"]
+    assert_operator summary["blocks"], :>, 1000
+    assert_includes body("/holders"), "What holds live blocks"
+  end
+
+  def test_refusals
+    start
+    [["/holders?location=nowhere.rb:1", 404], ["/holders.xml", 404], ["/holders?format=xml", 400]].each do |target, status|
+      assert_equal status, get(target).status, target
+    end
+    assert_equal 405, request("POST", "/holders").status
+  end
+
+  # The main thread holds Ruby's lock in C code: others are served meanwhile, and the answer comes after it.
+  def test_other_requests_do_not_wait
+    app = start
+    app.tell("4.times { (3**200_000).to_s }")
+    asked = Thread.new { holders }
+    3.times { assert_equal 200, get("/stats.json").status }
+    assert_equal "done", app.hear
+    assert_equal 40, strings(asked.value)["blocks"]
+  end
+
+  def test_a_process_without_ruby
+    served("sleep", "60", options: ["children:all"], at: path("plain"))
+    r = get("/holders", at: path("plain"))
+    assert_equal [501, "holders: no Ruby runs in this process\n"], [r.status, r.body]
+  end
+
+  def test_many_ask_at_once
+    start
+    found = Array.new(6) { Thread.new { get("/holders.json?location=#{here}").status } }.map(&:value)
+    assert_includes found, 200
+    assert_empty found - [200, 503]
+    assert_equal 40, strings(holders)["blocks"]
+  end
+
+  # A number of its family's: asked through the server of another one.
+  def test_a_relative
+    app = start
+    app.tell("$pid = fork { sleep }")
+    assert_equal "done", app.hear
+    child = eventually("the child's server") { JSON.parse(body("/family.json"))["processes"].map { |p| p["pid"] }.find { |p| p != app.pid } }
+    assert_equal 40, strings(JSON.parse(body("/#{child}/holders.json?location=#{here}")))["blocks"]
+    assert_equal 40, strings(JSON.parse(body("/#{app.pid}/holders.json?location=#{here}")))["blocks"]
+  ensure
+    Process.kill(:KILL, child) if child
+  end
+
+  def test_mwrapctl_who
+    start
+    run = run_command(MwrapTest::RUBY, CTL, "who", path, "app.rb:2")
+    assert_success run
+    first = run.stdout.force_encoding("UTF-8").lines[0]
+    assert_match(%r{\A#{Regexp.escape(path("app.rb"))}:2   \d+ blocks   40 held by String: \S+ .* → String$}, first)
+    run = run_command(MwrapTest::RUBY, CTL, "who", path, "app.rb:2", "-n", "1")
+    assert_match(/\Aand \d+ blocks held by \d+ others: --count shows more\n\z/, run.stdout.lines[1])
+    run = run_command(MwrapTest::RUBY, CTL, "who", "--json", path, "#{path("app.rb")}:2")
+    assert_equal 40, strings(JSON.parse(run.stdout))["blocks"]
+    run = run_command(MwrapTest::RUBY, CTL, "who", path)
+    assert_match(/\A *bytes +blocks +by +held by\n/, run.stdout)
+    run = run_command(MwrapTest::RUBY, CTL, "who", path, "nowhere.rb:1")
+    assert_equal [1, "mwrapctl: #{path}: status 404: no such location: nothing was allocated there\n"], [run.status.exitstatus, run.stderr]
+  end
+end
