@@ -5,6 +5,8 @@
 # Mwrap.holders: planted owners of every kind are named with their paths, what nothing points to is a
 # native leak, and the process that asks is as it was.
 require_relative "lib/in_ruby"
+require_relative "lib/allocators"
+require_relative "leaks/gems"
 
 class HoldersTest < Minitest::Test
   include InRuby
@@ -99,6 +101,29 @@ class HoldersTest < Minitest::Test
     assert_empty row(found[5], "(nothing)")[:path]
   end
 
+  PLUGIN = File.join(ROOT, ".build/t/plugins/hold.so")
+
+  def test_a_library
+    File.exist?(PLUGIN) or flunk "#{PLUGIN} isn't built: run make check-programs"
+    found = owners(<<~RUBY, [4, 5, 6, 7])
+      require "fiddle"
+      lib = Fiddle.dlopen(#{PLUGIN.dump})
+      f = ->(name) { Fiddle::Function.new(lib[name], [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_INT).method(:call) }.then { |make| %w[static inside local stack].to_h { |n| [n, make["hold_\#{n}"]] } }
+      f["static"].call(72)
+      f["inside"].call(88)
+      f["local"].call(104)
+      f["stack"].call(120) == 0 or raise "no thread"
+      def deep(n) = n.zero? ? [1].pack("J").sum : deep(n - 1)
+      deep(500) # nothing is left below the stack pointer
+    RUBY
+    assert_equal 64, row(found[5], "hold.so")[:blocks], found[5].inspect
+    assert_operator row(found[4], "hold.so")[:blocks], :>=, 2
+    assert_operator row(found[4], "(nothing)")[:blocks], :>=, 60 # hold_inside took their places
+    assert_equal ["hold.so"], row(found[5], "hold.so")[:path]
+    assert_equal :native, found[6].find { |r| r[:bytes] >= 104 && r[:by] == :native }&.fetch(:by), found[6].inspect
+    assert_operator row(found[7], "(thread stack)")[:blocks], :>=, 16, found[7].inspect
+  end
+
   def test_summary
     rows, stats = value_of(<<~'RUBY', preload: TRACKER)
       $kept = Array.new(1000) { "a" * 10_000 }
@@ -118,6 +143,157 @@ class HoldersTest < Minitest::Test
     assert_equal "TypeError", value_of(raised("Mwrap.holders(1)"))[0]
   end
 
+  def test_after_a_compaction
+    found = value_of(<<~RUBY, preload: TRACKER)
+      eval("$kept = Array.new(500) { |i| [i, 'a' * 1000].last }", TOPLEVEL_BINDING, "here.rb", 1)
+      begin
+        GC.compact
+      rescue NotImplementedError
+        nil
+      end
+      Mwrap.holders("here.rb:1")
+    RUBY
+    assert_equal 500, row(found, "String")[:blocks]
+  end
+
+  def test_ractors
+    found = value_of(<<~'RUBY', preload: TRACKER, flags: ["-W:no-experimental"])
+      kept = Ractor.new do
+        all = eval("Array.new(500) { 'a' * 1000 }", binding, "here.rb", 1)
+        Ractor.yield :ready
+        Ractor.receive
+        all.size
+      end
+      kept.take
+      tries = 0
+      begin
+        Mwrap.holders("here.rb:1") # the other one waits
+      rescue Mwrap::Objects::Failed
+        (tries += 1) < 3 ? retry : raise
+      end
+    RUBY
+    assert_equal 500, row(found, "String")[:blocks]
+    assert_includes row(found, "String")[:path], "Ractor"
+  end
+
+  def test_threads_ask_at_once
+    found = value_of(<<~'RUBY', preload: TRACKER)
+      eval("$kept = Array.new(500) { 'a' * 1000 }", TOPLEVEL_BINDING, "here.rb", 1)
+      ask = -> { Mwrap.holders("here.rb:1").find { |r| r[:holder] == "String" }[:blocks] rescue $!.class.name }
+      busy = Array.new(2) { Thread.new { 1 until $over; } }
+      found = Array.new(8) { Thread.new { Array.new(4) { ask.call } } }.flat_map(&:value)
+      $over = true
+      [found.uniq, ask.call]
+    RUBY
+    assert_empty found[0] - [500, "Mwrap::Objects::Busy"]
+    assert_equal 500, found[1]
+  end
+
+  # The child ends with who asked for it.
+  def test_an_exception_from_elsewhere
+    found = value_of(<<~'RUBY', preload: TRACKER)
+      require "timeout"
+      $kept = Array.new(200_000) { Object.new }
+      found = Array.new(20) { |i| Timeout.timeout(0.004 + i * 0.002) { Mwrap.holders.size.positive? } rescue "late" }
+      killed = Thread.new { Mwrap.holders }
+      Thread.pass until killed.stop? || !killed.alive?
+      killed.kill.join
+      signals = 0
+      trap(:USR1) { signals += 1 }
+      teller = Thread.new { 20.times { Process.kill(:USR1, Process.pid); sleep 0.001 } }
+      rows = Mwrap.holders.size
+      teller.join
+      [found.uniq, rows, File.read("/proc/self/task/#{Process.pid}/children"), signals]
+    RUBY
+    assert_includes found[0], "late"
+    assert_operator found[1], :>, 0
+    assert_equal "", found[2]
+    assert_operator found[3], :>, 0
+  end
+
+  def test_forks_meanwhile
+    found = value_of(<<~'RUBY', preload: TRACKER)
+      eval("$kept = Array.new(500) { 'a' * 1000 }", TOPLEVEL_BINDING, "here.rb", 1)
+      ask = -> { Mwrap.holders("here.rb:1").find { |r| r[:holder] == "String" }[:blocks] }
+      asking = Thread.new { Array.new(20) { ask.call }.uniq }
+      forked = Array.new(10) { fork { exit!(ask.call == 500) } }.map { |pid| Process.wait2(pid)[1].success? }
+      [asking.value, forked.uniq]
+    RUBY
+    assert_equal [[500], [true]], found
+  end
+
+  def test_what_only_old_blocks_lead_to
+    rows = value_of(<<~'RUBY')
+      require "fiddle"
+      old = Fiddle::Pointer.malloc(8, Fiddle::RUBY_FREE)
+      Mwrap.start
+      eval("$new = Fiddle.malloc(720)", TOPLEVEL_BINDING, "here.rb", 1)
+      old[0, 8] = [$new].pack("J")
+      $new = nil
+      GC.start
+      $kept = eval("Array.new(40) { 'a' * 1000 }", TOPLEVEL_BINDING, "here.rb", 1)
+      Mwrap.holders("here.rb:1")
+    RUBY
+    assert_equal 40, row(rows, "String")[:blocks]
+    assert_equal :nothing, row(rows, "(nothing that the tracker knows)")[:by]
+  end
+
+  def test_other_allocators
+    Allocators.each do |name, library, package|
+      flunk "#{name}: install #{package}" unless library
+      rows = value_of(<<~'RUBY', preload: "#{TRACKER} #{library}")
+        require "fiddle"
+        eval("$kept = Array.new(500) { 'a' * 1000 }; 300.times { Fiddle.malloc(1000) }", TOPLEVEL_BINDING, "here.rb", 1)
+        GC.start
+        Mwrap.holders("here.rb:1")
+      RUBY
+      assert_equal 500, row(rows, "String")[:blocks], name
+      assert_operator row(rows, "(nothing)")[:blocks], :>=, 290, name
+    end
+  end
+
+  # A C extension that forgets a struct with each object, and its version that doesn't.
+  def test_a_gem_that_leaks
+    home = LeakGems.install(ROOT)
+    leak = LeakGems::ALL.find { |l| l.script == "redcarpet" }
+    lost = [leak.leaks, leak.fixed].map do |version|
+      code = <<~'RUBY'
+        location = ARGV.shift
+        load ARGV.shift
+        GC.start
+        require "mwrap"
+        $stderr.puts Mwrap.holders(location).sum { |r| r[:by] == :nothing ? r[:blocks] : 0 }
+      RUBY
+      run = run_command(RUBY, "-I#{LIB}", "-e", code, leak.location(home, version), *leak.command(version, 1000),
+                        env: LeakGems.env(home).merge("LD_PRELOAD" => TRACKER, "MWRAP" => "bt:0"))
+      assert_equal 0, run.status.exitstatus, run.stderr
+      run.stderr.to_i
+    end
+    assert_includes 1900..2000, lost[0] # 1,000 of them while it warms up
+    assert_operator lost[1], :<, 20
+  end
+
+  # As nobody, for whom the limit holds.
+  def test_no_fork
+    said = value_of(<<~'RUBY', preload: TRACKER)
+      r, w = IO.pipe
+      fork do
+        Process.setrlimit(:NPROC, 1, 1)
+        Process::Sys.setuid(65_534)
+        w.write(begin; Mwrap.holders; rescue => e; "#{e.class}: #{e.message}"; end)
+        exit!
+      end
+      w.close
+      r.read
+    RUBY
+    assert_equal "Mwrap::Objects::Failed: holders: no fork: Resource temporarily unavailable", said
+  end
+
+  def test_little_memory
+    rows = value_of("$kept = Array.new(50_000) { |i| i.to_s * 20 }; Mwrap.holders", preload: TRACKER, env: { "MWRAP" => "memory_max:2m" })
+    assert_operator row(rows, "String")[:blocks], :>, 1000
+  end
+
   def test_the_process_is_as_it_was
     before, after, waited, children, kids = value_of(<<~'RUBY', preload: TRACKER)
       $kept = Array.new(1000) { "a" * 1000 }
@@ -131,5 +307,19 @@ class HoldersTest < Minitest::Test
     RUBY
     assert_equal before, after
     assert_equal ["none", "", nil], [waited, children, kids]
+  end
+
+  def test_counts_stay
+    before, after = value_of(<<~'RUBY', preload: TRACKER)
+      $kept = Array.new(1000) { "a" * 1000 }
+      look = -> { Mwrap.stats.values_at(:total, :allocations, :overruns, :double_frees, :unknown_frees) }
+      Mwrap.holders
+      GC.disable
+      Mwrap.quiet { look.call }
+      before = Mwrap.quiet { look.call }
+      Mwrap.quiet { 3.times { Mwrap.holders } }
+      [before, Mwrap.quiet { look.call }]
+    RUBY
+    assert_equal before, after
   end
 end

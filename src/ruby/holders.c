@@ -78,7 +78,8 @@ static void wait_without_gvl(struct question *q)
 		q->ran = false;
 		q->stop = 0;
 		q->child = q->hold->search->child;
-		rb_thread_call_without_gvl2(wait_for_child, q, interrupt, q);
+		/* async-safe: else Ruby would start a thread for it */
+		rb_nogvl(wait_for_child, q, interrupt, q, RB_NOGVL_UBF_ASYNC_SAFE | RB_NOGVL_INTR_FAIL);
 		if (q->ran)
 			q->hold->search->child = q->child;
 		if (!q->ran || q->is == MW_HOLDERS_AGAIN)
