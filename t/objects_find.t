@@ -169,7 +169,7 @@ class ObjectsFindTest < Minitest::Test
       address = format("0x%x", Mwrap::Objects.send(:address_of, leaf))
       same = [leaf.object_id, address, address.to_i(16).then { |n| format("0x%X", n).sub("X", "x") }, leaf, Leaf, "Leaf"].map { |what| rows(what).map { |r| r.values_at(:class, :through) } }
       none = Mwrap::Objects.find(Unused).then { |r| [r.facts, r.rows] }
-      nothing = [1, 8, 20, nil, :symbol, true, 1.5, 0, -8, 2**70, "No::Such", "", "0x", "0x1", "0x0", format("0x%x", address.hex + 8), format("0x%x", address.hex + 1), "0xffffffffffffffff", "0x7fffffffffff"]
+      nothing = [1, 20, nil, :symbol, true, 1.5, 0, -8, 2**70, "No::Such", "", "0x", "0x1", "0x0", format("0x%x", address.hex + 8), format("0x%x", address.hex + 1), "0xffffffffffffffff", "0x7fffffffffff"]
       [same, none, nothing.filter_map { |what| (r = Mwrap::Objects.find(what)) && [what.inspect, r.subject, r.facts, r.rows.size] }, Mwrap::Objects.find(leaf).subject == address, Mwrap::Objects.find("Leaf").subject,
        rows(Leaf.object_id).map { |r| r.values_at(:class, :through) },
        [0, 9, -1, "1", nil, 1.0].map { |d| begin; Mwrap::Objects.find("Leaf", depth: d); rescue ArgumentError => e; e.message; end }.uniq]
@@ -293,17 +293,18 @@ class ObjectsFindTest < Minitest::Test
       Object.class_eval "class Kept; end"
       $kept = Array.new(7) { Kept.new }
       r = Ractor.new { Ractor.receive; Array.new(100) { |i| "x#{i}" } }
-      ask = -> { %w[find stacks dump].map { |m| begin; m == "find" ? Mwrap::Objects.find("Kept") : m == "dump" ? Mwrap::Objects.dump(StringIO.new) : Mwrap::Objects.stacks; rescue => e; [e.class, e.message].join(": "); end } }
+      ask = -> { %w[find stacks iseqs dump].map { |m| begin; m == "find" ? Mwrap::Objects.find("Kept") : m == "dump" ? Mwrap::Objects.dump(StringIO.new) : Mwrap::Objects.send(m); rescue => e; [e.class, e.message].join(": "); end } }
       first = ask.call
       counts = Mwrap::Objects.classes.rows.find { |row| row[:class] == "Kept" }[:count]
       status = %w[/objects/find/Kept /objects/stacks.json /objects/counts.tsv].map { |path| Mwrap::Objects.answer(path, "", "").first }
+      marked = Mwrap::Objects.mark
       r.send(1)
       r.respond_to?(:value) ? r.value : r.take
       100_000.times { break if Ractor.count == 1; Thread.pass; sleep 0.001 }
-      [first, counts, status, Mwrap::Objects.find("Kept").facts[:objects]]
+      [first, counts, status, Mwrap::Objects.find("Kept").facts[:objects], marked[:iseqs], Mwrap::Objects.iseqs.rows.map { |row| row[:growth] }.uniq, marked[:objects] > 5000]
     RUBY
     assert_equal ["Mwrap::Objects::Unavailable: other Ractors run, and may change their objects meanwhile"], got[0].uniq
-    assert_equal [7, [501, 501, 200], 7], got[1..]
+    assert_equal [7, [501, 501, 200], 7, nil, [nil], true], got[1..]
   end
 
   def test_a_ruby_without_these_functions

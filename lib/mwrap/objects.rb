@@ -78,7 +78,8 @@ module Mwrap::Objects
 
     # The memory of instruction sequences by their file, most bytes first: a Result with :file,
     # :count, :growth and :memsize. The sums of the Result say of what kind the sequences are, as
-    # far as their labels tell, and how many come from strings (+evals+).
+    # far as their labels tell, and how many come from strings (+evals+). Also raises Unavailable while
+    # other Ractors run.
     def iseqs
       walk("iseqs") do
         rows, kinds = by_file
@@ -194,6 +195,7 @@ module Mwrap::Objects
 
     # Rows, and sums by kind.
     def by_file
+      only_ractor
       found = known(walk_iseqs).map { |file, sums| [file ? utf8(file) : "(not known)", *sums] }
       kinds = KINDS.each_with_index.to_h { |kind, i| [kind, found.sum { |r| r[3 + i] }] }
       kinds[:evals] = found.sum { |file, n,| file.start_with?("(eval") ? n : 0 }

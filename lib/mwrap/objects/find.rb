@@ -134,10 +134,10 @@ module Mwrap::Objects
       end
     end
 
-    # A global variable has a name. Ruby's own with short names may warn, so they aren't asked.
+    # A global variable has a name. Ruby's own with other names may warn, so they aren't asked.
     def of_root(hit, label)
       return ROOTS.fetch(label, label) unless label == "global_tbl" && hit.of_how != :type
-      @globals ||= global_variables.grep(/\A\$[a-z]\w+\z/).to_h { |name| [address_of_global(name), objects(:utf8, name.name)] }
+      @globals ||= global_variables.grep(/\A\$[a-z]\w*\z/).to_h { |name| [address_of_global(name), objects(:utf8, name.name)] }
       @globals.fetch(hit.of_address, ROOTS[label])
     end
 

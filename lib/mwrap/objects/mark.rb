@@ -13,14 +13,16 @@ module Mwrap::Objects
     # the one at this mark. Another call moves the mark. A forked child keeps its parent's. Returns
     # the numbers of objects and of instruction sequences: { objects: 41000, iseqs: 9000 }.
     #
+    # While other Ractors run, sequences aren't counted: :iseqs is nil, and so is their growth.
+    #
     # It takes as long as counts and iseqs together. It keeps a number for each class, type and
     # file: some hundred bytes each. Raises as counts does.
     def mark
       alone do
-        (types, classes), (files,) = by_type_and_class, by_file
-        numbers = [[types, :type], [classes, :class], [files, :file]].map { |rows, column| rows.to_h { |r| [r[column], r[:count]] }.tap { |h| h.default = 0 } }
+        (types, classes), (files,) = by_type_and_class, (by_file unless other_ractors?)
+        numbers = [[types, :type], [classes, :class], [files, :file]].map { |rows, column| rows&.to_h { |r| [r[column], r[:count]] }&.tap { |h| h.default = 0 } }
         @mark = Mark.new(Process.clock_gettime(Process::CLOCK_MONOTONIC), *numbers)
-        { objects: @mark.type.sum { |_, n| n }, iseqs: @mark.file.sum { |_, n| n } }
+        { objects: @mark.type.sum { |_, n| n }, iseqs: @mark.file&.sum { |_, n| n } }
       end
     end
 
