@@ -73,7 +73,7 @@ module Mwrap::Objects
              { stacks: "Stacks", objects: "Objects", memsize: "Bytes" }),
     View.new("find", "Who refers to it",
              "What refers to one object, or to the instances of a class: through variables, constants, containers, closures and stacks.",
-             "Asks every object of the heap for its references, once or more for each level: 60 to 100 ms each time for a million objects. " \
+             "Asks every object of the heap for its references, once or more for each level: about 50 ms each time for a million objects. " \
              "The application's Ruby threads stand still meanwhile.",
              [Column.new(:level, "Level", "1: refers to the object; 2: refers to that; and so on.", :number),
               klass.dup.tap { |c| c.about = "Of what refers to it; (root) is Ruby itself." },
