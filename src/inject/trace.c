@@ -5,6 +5,7 @@
 #if defined(__x86_64__) && !defined(__ILP32__)
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,6 @@
 
 enum {
 	STOP_MS = 2000, /* a thread may be in the kernel where nothing interrupts it */
-	SPIN_NS = 300000,
 	CS_64 = 0x33,
 	STACK_MORE = 32 * 1024, /* for what Ruby calls, as a signal handler */
 	/* of the kernel: a system call that a signal interrupted */
@@ -59,7 +59,7 @@ static enum mw_trace_result refuse_ptrace(char *err)
 /* Waits for the stop that PTRACE_INTERRUPT makes. Signals that come first go to the process. */
 static enum mw_trace_result wait_for_stop(pid_t pid, char *err)
 {
-	uint64_t from = now(), soon = from + SPIN_NS, end = from + (uint64_t)STOP_MS * 1000000;
+	uint64_t end = now() + (uint64_t)STOP_MS * 1000000;
 
 	for (;;) {
 		int status;
@@ -71,8 +71,7 @@ static enum mw_trace_result wait_for_stop(pid_t pid, char *err)
 			if (now() > end)
 				return refuse(err,
 					      "its main thread: doesn't come out of the kernel: try again");
-			if (now() > soon)
-				nap();
+			nap();
 		} else if (status >> 16 != PTRACE_EVENT_STOP) {
 			(void)ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status));
 		} else if (WSTOPSIG(status) != SIGTRAP) {
@@ -162,8 +161,16 @@ static enum mw_trace_result lead(const struct mw_there *t, uintptr_t entry, size
 	return ptrace(PTRACE_SETREGS, t->pid, 0, &r) == 0 ? MW_TRACE_DONE : refuse_ptrace(err);
 }
 
-enum mw_trace_result mw_trace_visit(const struct mw_there *t, uintptr_t entry, size_t stack,
-				    struct mw_trace_time *time, char err[MW_THERE_ERROR])
+/* On a busy machine the thread shall not stand still while this program waits for a CPU. */
+static void hurry(bool on)
+{
+	const struct sched_param p = { .sched_priority = on };
+
+	(void)sched_setscheduler(0, on ? SCHED_FIFO : SCHED_OTHER, &p); /* root may */
+}
+
+static enum mw_trace_result visit(const struct mw_there *t, uintptr_t entry, size_t stack,
+				  struct mw_trace_time *time, char err[MW_THERE_ERROR])
 {
 	enum mw_trace_result result;
 	uint64_t from, seen;
@@ -180,6 +187,17 @@ enum mw_trace_result mw_trace_visit(const struct mw_there *t, uintptr_t entry, s
 	result = lead(t, entry, stack, err);
 	(void)ptrace(PTRACE_DETACH, t->pid, 0, 0);
 	*time = (struct mw_trace_time){ .most = now() - from, .seen = now() - seen };
+	return result;
+}
+
+enum mw_trace_result mw_trace_visit(const struct mw_there *t, uintptr_t entry, size_t stack,
+				    struct mw_trace_time *time, char err[MW_THERE_ERROR])
+{
+	enum mw_trace_result result;
+
+	hurry(true);
+	result = visit(t, entry, stack, time, err);
+	hurry(false);
 	return result;
 }
 

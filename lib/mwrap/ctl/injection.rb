@@ -2,6 +2,7 @@
 # frozen_string_literal: true
 
 require "fileutils"
+require "pathname"
 require_relative "target"
 
 module Mwrap
@@ -41,7 +42,7 @@ module Mwrap
 
       private
 
-      # Its path there. Where the process sees another file, or none, it gets copies.
+      # Its path there. If the process sees another file, or may not read it, it gets copies.
       def tracker
         own = File.realpath(File.join(LIB, "libmwrap.so"))
         return own if seen?(own)
@@ -49,7 +50,11 @@ module Mwrap
         File.join(@request.inside, "libmwrap.so")
       end
 
-      def seen?(path) = File.identical?(path, File.join(@target.root, path))
+      def seen?(path) = File.identical?(path, File.join(@target.root, path)) && (Process.euid == @target.uid || open_to_all?(path))
+
+      def open_to_all?(path)
+        File.world_readable?(path) && Pathname(path).dirname.ascend.all? { |dir| dir.stat.mode.anybits?(0o001) }
+      end
 
       def copy(name)
         from = File.join(LIB, name)
