@@ -83,6 +83,7 @@ class AttachRun
   private
 
   def pairs(name, count, gem:, preload: nil)
+    forget_figures
     Subject.open("busy", gem: gem, preload: preload) do |s|
       count.times { pair(s.pid) }
       stats = s.stats

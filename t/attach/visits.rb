@@ -108,6 +108,8 @@ module Visits
     n
   end
 
+  def forget_figures = @microseconds = @seen = @stops = nil
+
   def longest = @microseconds&.max
 
   def figures

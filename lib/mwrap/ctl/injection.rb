@@ -34,13 +34,18 @@ module Mwrap
         write.close
         text = read.read
         Process.wait(pid)
-        raise Failure, "#{@target.name}: #{@target.alive? ? text.strip : "has ended: nothing was done"}" unless $?.success?
+        refuse(text.strip) unless $?.success?
         @stops, @microseconds, @seen_microseconds = text.split.map(&:to_i)
       rescue SystemCallError => e
-        raise Failure, "#{HELPER}: #{Executable.reason(e)}"
+        refuse("can't be made to load the tracker: #{Executable.reason(e)}")
       end
 
       private
+
+      def refuse(why)
+        @target.alive? or raise Failure, "#{@target.name}: has ended: nothing was done"
+        raise Failure, "#{@target.name}: #{why}"
+      end
 
       # Its path there. If the process sees another file, or may not read it, it gets copies.
       def tracker

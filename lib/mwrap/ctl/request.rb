@@ -41,9 +41,11 @@ module Mwrap
         File.open("#{@base}.lock", File::RDWR | File::CREAT | File::NOFOLLOW, 0o600) do |lock|
           lock.flock(File::LOCK_EX | File::LOCK_NB) or
             raise Failure, "process #{@target.pid}: another mwrapctl asks it just now: try again"
-          yield
-        ensure
-          File.unlink(lock.path) rescue nil
+          begin
+            yield
+          ensure
+            remove("lock")
+          end
         end
       end
 
