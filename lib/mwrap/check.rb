@@ -160,12 +160,8 @@ module Mwrap
 
     # The locations that grow as much in as much time without a call.
     def growing_alone(rounds, suspects)
-      before = rounds.blocks
-      share = rounds.idle(IDLE_SECONDS.min, IDLE_SECONDS.max)
-      after = rounds.blocks
-      suspects.select do |location, growth|
-        after.fetch(location, 0) - before.fetch(location, 0) >= Growth::SHARE_MIN * growth.slope * @lengths.max * share
-      end.keys
+      alone = rounds.idle(IDLE_SECONDS.min, IDLE_SECONDS.max)
+      suspects.select { |location, growth| alone.fetch(location, 0) >= Growth::SHARE_MIN * growth.slope * @lengths.max }.keys
     end
 
     # alone: the locations that also grow without a call

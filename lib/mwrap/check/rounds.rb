@@ -43,11 +43,15 @@ module Mwrap
         @seconds = [@seconds, now - from].max
       end
 
-      # Lets as much time pass without a call. Returns the share of a longest round that it was.
+      # Lets as much time pass without a call. Returns {location => blocks} that grew meanwhile, for as
+      # much time as the longest round took.
       def idle(least, most)
+        before = read
         wanted = @seconds.clamp(least, most)
         work { sleep(wanted) }
-        wanted / @seconds
+        after = read
+        share = wanted / @seconds
+        apart { growths([1], [before, after]).transform_values { |growth| growth.blocks[0] / share } }
       end
 
       # {location => Growth} of those that grew, in rounds of so many calls. With a block, what that
@@ -60,11 +64,8 @@ module Mwrap
           run(calls)
           readings << reading.call
         end
-        Mwrap.quiet { growths(lengths, readings.map { |flat| by_location(flat) }) }
+        apart { growths(lengths, readings) }
       end
-
-      # {location => blocks} that are live once the garbage is gone.
-      def blocks = by_location(read).transform_values(&:first)
 
       # Once the garbage is gone: [location, blocks, bytes, location, ...]. Flat, and with names that all
       # readings share, so that readings themselves are few objects.
@@ -90,6 +91,10 @@ module Mwrap
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       def by_location(flat) = flat.each_slice(3).to_h { |location, blocks, bytes| [location, [blocks, bytes]] }
+
+      # In a thread of its own, so that no stack keeps the thousands of objects that come and go here:
+      # they would be in the next reading.
+      def apart(&block) = Thread.new { Mwrap.quiet(&block) }.value
 
       def work(&block)
         thread = Mwrap.quiet { Thread.new(&block) }
@@ -120,6 +125,7 @@ module Mwrap
       end
 
       def growths(lengths, readings)
+        readings = readings.map { |flat| by_location(flat) }
         none = [0, 0]
         grown = readings.last.select { |location, (blocks, _)| blocks > readings.first.fetch(location, none)[0] }
         grown.to_h do |location, _|
