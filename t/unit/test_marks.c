@@ -361,6 +361,43 @@ static void without_any_memory_there_is_none(void **state)
 	assert_int_equal(m.n, 1);
 }
 
+/* Code that is evaluated under ever new names: its places go with the marks that have them. */
+static void places_that_no_mark_needs_go(void **state)
+{
+	char name[8];
+
+	(void)state;
+	slabs_left = 16;
+	for (int i = 0; i < 300; i++) {
+		for (size_t k = 0; k < ROWS; k++) {
+			char text[NAME];
+
+			snprintf(text, sizeof(text), k < 50 ? "/stays.rb:%zu" : "(eval):%zu:%d", k, i);
+			numbers(row(k, text, MW_KIND_RUBY, k), (uint64_t)i + 1, k + 1, (uint64_t)i * 7, 0);
+		}
+		table.n = ROWS;
+		snprintf(name, sizeof(name), "%d", i);
+		assert_int_equal(mark(name), 0);
+		if (i >= 3) {
+			snprintf(name, sizeof(name), "%d", i - 3);
+			assert_true(mw_marks_remove(&m, &api, name));
+		}
+		for (int k = i < 2 ? 0 : i - 2; k <= i; k++) {
+			snprintf(name, sizeof(name), "%d", k);
+			assert_true(at_mark(name, &rows[7], MW_MARKS_BYTES) == (uint64_t)k + 1);
+			assert_true(at_mark(name, &rows[7], MW_MARKS_ALLOCATIONS) == (uint64_t)k * 7);
+			assert_true(at_mark(name, &rows[77], MW_MARKS_BLOCKS) == (k == i ? 78 : 0));
+		}
+	}
+	assert_int_equal(m.gone, 0);
+	assert_int_equal(m.n, 3);
+	assert_true(m.places < 10 * ROWS);
+	/* with the last mark all of it is free */
+	while (m.n)
+		assert_true(mw_marks_remove(&m, &api, m.v[0].name));
+	assert_true(mw_marks_bytes(&m) == 0);
+}
+
 /* In a forked child: no marks, and the same memory. */
 static void begins_anew(void **state)
 {
@@ -432,6 +469,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_oldest_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_memory_the_oldest_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_any_memory_there_is_none, setup, teardown),
+		cmocka_unit_test_setup_teardown(places_that_no_mark_needs_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(begins_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_mark_costs_what_changed, setup, teardown),
 	};

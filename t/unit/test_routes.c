@@ -69,6 +69,30 @@ static void test_no_memory(void **state)
 	}
 }
 
+/* Marks and what is compared with them belong to a site; a snapshot of now needs none. */
+static void test_marks_need_a_site(void **state)
+{
+	(void)state;
+	for (const char *const *p = (const char *const[]){ "/marks", "/marks.json", "/diff", "/diff.tsv",
+							   "/family/diff", NULL };
+	     *p; p++) {
+		ask("GET", *p, NULL, "", MW_PEER_UNIX);
+		assert_int_equal(res.status, 503);
+	}
+	ask("GET", "/snapshot.tsv", "mark=x", "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 503);
+	ask("POST", "/mark", "name=x", "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 503);
+	ask("GET", "/snapshot.tsv", "limit=1&sort=total", "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 200);
+	assert_memory_equal(res.body.p, "# mwrap=", 8);
+	assert_true(has("\ntotal\tallocations\t"));
+	assert_true(has("/srv/<evil>&.rb:2\n"));
+	fake_no_memory = true;
+	ask("GET", "/snapshot.tsv", NULL, "", MW_PEER_UNIX);
+	assert_int_equal(res.status, 500);
+}
+
 static void test_methods_are_case_sensitive(void **state)
 {
 	(void)state;
@@ -434,6 +458,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_mounted_elsewhere, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_header_getter, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_marks_need_a_site, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_methods_are_case_sensitive, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_warnings, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_several_have_a_short_id, setup, teardown),

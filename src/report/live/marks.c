@@ -10,7 +10,11 @@
 
 #include "report/sums.h"
 
-enum { HEADS = MW_MARKS_PAGE / sizeof(uint32_t), HEADS_N = HEADS * MW_MARKS_HEADS };
+enum {
+	HEADS = MW_MARKS_PAGE / sizeof(uint32_t),
+	HEADS_N = HEADS * MW_MARKS_HEADS,
+	MANY = 1000 /* places; fewer may stay unused */
+};
 
 _Static_assert(sizeof(struct mw_marks_place) * MW_MARKS_PLACES <= MW_MARKS_PAGE, "places fit into a page");
 _Static_assert((HEADS_N & (HEADS_N - 1)) == 0, "a power of two");
@@ -18,7 +22,7 @@ _Static_assert((HEADS_N & (HEADS_N - 1)) == 0, "a power of two");
 void mw_marks_start(struct mw_marks *m)
 {
 	m->n = m->gone = m->places = m->texts_left = 0;
-	m->texts = NULL;
+	m->texts = m->text_pages = NULL;
 	memset(m->heads, 0, sizeof(m->heads));
 	mw_marks_memory_start(&m->memory);
 }
@@ -86,8 +90,10 @@ static const char *keep_text(struct mw_marks *m, const struct mw_api *api, const
 		to = mw_marks_page(&m->memory, api);
 		if (!to)
 			return NULL;
-		m->texts = to;
-		m->texts_left = MW_MARKS_PAGE;
+		memcpy(to, &m->text_pages, sizeof(m->text_pages));
+		m->text_pages = to;
+		m->texts = to + sizeof(m->text_pages);
+		m->texts_left = MW_MARKS_PAGE - sizeof(m->text_pages);
 	}
 	to = m->texts;
 	memcpy(to, s, n);
@@ -306,6 +312,108 @@ bool mw_marks_remove(struct mw_marks *m, const struct mw_api *api, const char *n
 	return true;
 }
 
+/* --- places that nobody needs --------------------------------------------------------------- */
+
+/* Which places any mark has something of, malloc'ed, and how many; NULL: no memory. */
+static bool *used_places(const struct mw_marks *m, uint32_t *n)
+{
+	bool *used = calloc((size_t)m->places + 1, sizeof(*used));
+	uint64_t gap, v;
+
+	*n = 0;
+	for (uint32_t i = 0; used && i < m->places; i++)
+		for (int k = 0; k < MW_MARKS_NUMBERS; k++)
+			used[i] |= mw_marks_place(m, i)->now.v[k] != 0;
+	for (uint32_t k = 0; used && k + 1 < m->n; k++) {
+		struct mw_marks_reader r = mw_marks_read_from(&m->v[k].changes);
+
+		for (uint32_t i = 0; mw_marks_get(&r, &gap);) {
+			i += (uint32_t)gap;
+			used[i] = true;
+			for (int number = 0; number < MW_MARKS_NUMBERS; number++)
+				(void)mw_marks_get_signed(&r, &v);
+		}
+	}
+	for (uint32_t i = 0; used && i < m->places; i++)
+		*n += used[i];
+	return used;
+}
+
+/* Copies what m has to an empty one, but for unused places; their order stays. False: no memory. */
+static bool copy_used(struct mw_marks *to, const struct mw_marks *m, const struct mw_api *api,
+		      const bool *used)
+{
+	struct mw_marks_numbers *v = NULL, *none;
+	bool had = make_heads(to, api);
+
+	for (uint32_t i = 0; had && i < m->places; i++) {
+		const struct mw_marks_place *p = mw_marks_place(m, i);
+		struct mw_row r = mw_marks_row(p);
+		uint32_t at = used[i] ? add_place(to, api, &r, p->key) : 0;
+
+		had = at != UINT32_MAX;
+		if (had && used[i])
+			place(to, at)->now = p->now;
+	}
+	none = no_numbers(to);
+	for (uint32_t k = 0; had && none && k < m->n; k++) {
+		uint32_t at = 0;
+
+		to->v[k] = m->v[k];
+		to->v[k].changes = (struct mw_marks_stream){ 0 };
+		to->n++;
+		v = no_numbers(m);
+		if (v)
+			apply_changes(v, &m->v[k].changes);
+		for (uint32_t i = 0; v && i < m->places; i++)
+			if (used[i])
+				v[at++] = v[i];
+		if (v)
+			put_changes(to, api, &to->v[k].changes, v, none);
+		had = v && !to->v[k].changes.failed;
+		free(v);
+	}
+	had = had && none;
+	free(none);
+	return had;
+}
+
+static void free_pages(struct mw_marks *m, struct mw_marks_memory *memory)
+{
+	for (uint32_t i = 0; i < m->n; i++)
+		mw_marks_stream_free(&m->v[i].changes, memory);
+	for (uint32_t i = 0; i * MW_MARKS_PLACES < m->places; i++)
+		mw_marks_page_free(memory, m->pages[i]);
+	for (size_t i = 0; i < MW_MARKS_HEADS; i++)
+		if (m->heads[i])
+			mw_marks_page_free(memory, m->heads[i]);
+	for (void *page = m->text_pages, *next; page; page = next) {
+		memcpy(&next, page, sizeof(next));
+		mw_marks_page_free(memory, page);
+	}
+}
+
+/* Makes them anew if most places are unused, and there is the room for both meanwhile. */
+static void drop_unused(struct mw_marks *m, const struct mw_api *api)
+{
+	struct mw_marks *to;
+	uint32_t n;
+	bool *used = used_places(m, &n), done;
+
+	to = used && n < m->places / 2 ? calloc(1, sizeof(*to)) : NULL;
+	if (to) {
+		to->gone = m->gone;
+		to->memory = m->memory;
+		done = copy_used(to, m, api, used);
+		free_pages(done ? m : to, &to->memory);
+		m->memory = to->memory;
+		if (done)
+			*m = *to;
+	}
+	free(to);
+	free(used);
+}
+
 /* The numbers of these rows by place, malloc'ed; NULL: no memory. */
 static struct mw_marks_numbers *numbers_of(const struct mw_marks *m, const struct mw_snapshot *s,
 					   const uint32_t *of)
@@ -353,6 +461,8 @@ int mw_marks_add(struct mw_marks *m, const struct mw_api *api, const char *name,
 	mw_marks_remove(m, api, name);
 	if (m->n == MW_MARKS_MAX)
 		drop_oldest(m);
+	if (m->places > 2 * s->n + MANY)
+		drop_unused(m, api);
 	while (!take(m, api, s)) {
 		bool fresh = !m->n; /* all room was there for this one */
 

@@ -5,13 +5,13 @@
  * The newest mark is there in full. Each older one is what differs from the next newer one, so a mark
  * costs what changed since. A place is what a mark has of a location: its key, its text and its numbers.
  * The key is a hash of the location's text; of native code, of its module and offset, since the address
- * changes if a library is loaded again. So a key says which tenant an id has. Places go only with all
- * marks together.
+ * changes if a library is loaded again. So a key says which tenant an id has. Places that no mark has
+ * anything of go when they are the most.
  *
  * Must stay true:
  *  - names are different; v[] is in order of time, and v[n - 1] is that of the places' numbers;
  *  - numbers of v[i] are those of v[i + 1] plus v[i].changes;
- *  - a text stays where it is as long as there is any mark.
+ *  - places and texts stay where they are until the next mark is added or removed.
  *
  * At most MW_MARKS_MAX marks, and the memory of marks_memory.h. If either is used up, the oldest marks
  * go. A forked child begins without marks: they are about its parent.
@@ -68,7 +68,8 @@ struct mw_marks {
 	uint32_t places;
 	struct mw_marks_place *pages[MW_MARKS_SLABS * (MW_MARKS_SLAB / MW_MARKS_PAGE)];
 	uint32_t *heads[MW_MARKS_HEADS];
-	char *texts; /* the rest of a page */
+	void *text_pages; /* each begins with a pointer to the next one */
+	char *texts;      /* the rest of the first one */
 	uint32_t texts_left;
 	struct mw_marks_memory memory;
 };
