@@ -50,9 +50,14 @@ static inline void is_json(const struct mw_buf *b)
 /* Every line has as many fields as the first. */
 static inline void is_tsv(const struct mw_buf *b)
 {
-	size_t tabs = 0, first = 0, lines = 0;
+	size_t tabs = 0, first = 0, lines = 0, from = 0;
 
-	for (size_t i = 0; i < b->n; i++) {
+	if (b->n > 8 && !memcmp(b->p, "# mwrap=", 8)) { /* a line that says what the table is of */
+		must(memchr(b->p, '\n', b->n));
+		from = (size_t)((const char *)memchr(b->p, '\n', b->n) - b->p) + 1;
+		must(!memchr(b->p, '\t', from));
+	}
+	for (size_t i = from; i < b->n; i++) {
 		must(b->p[i] != '\r');
 		tabs += b->p[i] == '\t';
 		if (b->p[i] == '\n') {

@@ -28,7 +28,7 @@ void *mw_marks_page(struct mw_marks_memory *m, const struct mw_api *api)
 		return page;
 	}
 	if (m->begun == m->slabs_n * PAGES) {
-		slab = m->slabs_n < MW_MARKS_SLABS ? api->keep(MW_MARKS_SLAB) : NULL;
+		slab = api->keep && m->slabs_n < MW_MARKS_SLABS ? api->keep(MW_MARKS_SLAB) : NULL;
 		if (!slab)
 			return NULL;
 		m->slabs[m->slabs_n] = slab; /* before it counts: a child may be forked in between */
