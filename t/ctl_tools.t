@@ -62,7 +62,12 @@ module CtlToolsTest
     env = { "RUBYOPT" => nil, "TERM" => "xterm", "LC_ALL" => "C.UTF-8", "NO_COLOR" => nil, **env }
     PTY.spawn(env, MwrapTest::RUBY, CTL, *args) do |out, _, pid|
       out.winsize = [50, 200]
-      Timeout.timeout(HttpdTest::PATIENCE) { loop { said << out.readpartial(65_536) } }
+      Timeout.timeout(HttpdTest::PATIENCE) do
+        loop do
+          said << out.readpartial(65_536)
+          yield said if block_given?
+        end
+      end
     rescue Errno::EIO # its end
       ::Process.wait(pid)
     end
@@ -332,6 +337,17 @@ class CtlMarksTest < Minitest::Test
       end
     end
     assert_equal 10, @seen.size, "each of five both ways: #{@seen}"
+  end
+
+  # The server answers once the terminal says that it is waited for.
+  def test_what_takes_long_is_told
+    told = Queue.new
+    answers = Hash.new { told.pop && ["200 OK", NOW] }
+    answering(answers) do |at|
+      said = on_terminal("snap", at, path("f")) { |text| told << true if text.include?("reading #{at} ...") }
+      assert_match(/\A\r\e\[Kreading \S+ \.\.\.\r\e\[K\z/, said)
+      assert_operator File.size(path("f")), :>, 100
+    end
   end
 
   # [status, stderr] of a command that this process runs
