@@ -204,7 +204,7 @@ class ObjectsTest < Minitest::Test
 
   def test_the_cost_is_said
     views = value_of("require 'mwrap/objects'; Mwrap::Objects::VIEWS.map { |n, v| [n, v.cost] }")
-    assert_equal %w[pages counts classes iseqs stacks find class], views.map(&:first)
+    assert_equal %w[pages counts classes iseqs stacks find class holders], views.map(&:first)
     views.each { |name, cost| assert_match(/\A[A-Z].* \d+.* ms .*million objects.*\.\z/, cost, name) }
     assert_operator value_of("require 'mwrap/objects'; Mwrap::Objects.classes.seconds"), :>, 0
   end
@@ -298,7 +298,7 @@ class ObjectsAnswerTest < Minitest::Test
     end
     assert_equal "text/html; charset=utf-8", got[0][1]["content-type"]
     assert_match(/\Adefault-src 'none'; style-src 'self';/, got[0][1]["content-security-policy"])
-    assert_equal %w[/objects/pages /objects/counts /objects/classes /objects/iseqs /objects/stacks /objects/find/NAME /objects/class/NAME], JSON.parse(got[1][2])["views"].map { |v| v["path"] }
+    assert_equal %w[/objects/pages /objects/counts /objects/classes /objects/iseqs /objects/stacks /objects/find/NAME /objects/class/NAME /objects/holders], JSON.parse(got[1][2])["views"].map { |v| v["path"] }
     %w[/m/objects/pages /m/objects/classes /m/objects/iseqs /m/each/2000].each { |l| assert_includes got[0][2], "href=\"#{l}\"" }
     refute got[0][2].match?(/\{\{|<script|style=/)
   end
