@@ -339,6 +339,18 @@ class AttachByInjectionTest < Minitest::Test
     assert_equal "true", a.rest.chomp
   end
 
+  # Ruby's VM goes before the process does. A visit may come at any moment of that.
+  def test_a_process_that_ends_meanwhile
+    8.times do
+      a = plain("KEPT = Array.new(20_000) { |i| i.to_s * 3 }\nputs 'ready'\n$stdin.gets\nat_exit { Array.new(100) { 's' * 900 } }")
+      helper = Thread.new { run_command(HELPER, a.pid.to_s, MwrapTest::TRACKER, "5") while File.exist?("/proc/#{a.pid}/exe") }
+      a.tell("")
+      assert a.wait&.success?, a.stderr
+      helper.join
+      assert_equal "", a.stderr
+    end
+  end
+
   def test_again_and_again_while_threads_compute
     a = plain(SUMS)
     assert_done ctl("attach", a.pid.to_s, "stacks:64k"), INJECTED
