@@ -339,16 +339,21 @@ class AttachByInjectionTest < Minitest::Test
     assert_equal "true", a.rest.chomp
   end
 
-  # Ruby's VM goes before the process does. A visit may come at any moment of that.
-  def test_a_process_that_ends_meanwhile
-    8.times do
-      a = plain("KEPT = Array.new(20_000) { |i| i.to_s * 3 }\nputs 'ready'\n$stdin.gets\nat_exit { Array.new(100) { 's' * 900 } }")
-      helper = Thread.new { run_command(HELPER, a.pid.to_s, MwrapTest::TRACKER, "5") while File.exist?("/proc/#{a.pid}/exe") }
-      a.tell("")
-      assert a.wait&.success?, a.stderr
-      helper.join
-      assert_equal "", a.stderr
-    end
+  # Ruby's VM goes before the process does. Here a handler of exit(3) waits for ever.
+  def test_a_process_whose_vm_has_gone
+    a = plain(<<~'RUBY')
+      require "fiddle"
+      c = Fiddle.dlopen(nil)
+      Fiddle::Function.new(c["on_exit"], [Fiddle::TYPE_VOIDP, Fiddle::TYPE_VOIDP], Fiddle::TYPE_INT).call(c["pause"], nil)
+      puts "ready"
+      $stdin.gets
+    RUBY
+    a.tell("")
+    eventually("the VM to go") { run_command(HELPER, a.pid.to_s, MwrapTest::TRACKER, "20").stderr.match?(/\A(the process: ends just now|Ruby: ends there)/) }
+    assert_nil Process.wait(a.pid, Process::WNOHANG)
+    assert_refused ctl("attach", a.pid.to_s), /process #{a.pid}: (the process: ends just now: name another one|Ruby: ends there, .*)/
+    assert_equal "", a.stderr
+    a.kill
   end
 
   def test_again_and_again_while_threads_compute
