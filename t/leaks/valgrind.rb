@@ -8,7 +8,7 @@
 #
 # mwrap finds a leak if it names its line and its blocks a call. memcheck finds it if one record of
 # "definitely lost" has as many blocks as there were calls, and a stack through the gem's own code.
-# A mended version must have neither. Seconds are of the whole process.
+# A mended version must have neither. Seconds are the CPU's, of the whole process.
 require "json"
 require "open3"
 require_relative "gems"
@@ -19,11 +19,13 @@ CALLS = 120
 MEMCHECK = %w[valgrind --leak-check=full --show-leak-kinds=definite --num-callers=30 --error-limit=no].freeze
 Outcome = Struct.new(:found, :records, :seconds)
 
+def cpu = Process.times.then { |t| t.cutime + t.cstime }
+
 def timed(env, *command)
-  from = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  from = cpu
   out, status = Open3.capture2e(LeakGems.env(HOME).merge(env), *command)
   status.success? or abort "#{command.join(" ")}: #{status}\n#{out.lines.last(5).join}"
-  [out, Process.clock_gettime(Process::CLOCK_MONOTONIC) - from]
+  [out, cpu - from]
 end
 
 def by_mwrap(leak, version)
@@ -36,7 +38,9 @@ end
 def by_memcheck(leak, version)
   out, seconds = timed({}, *MEMCHECK, RbConfig.ruby, *leak.command(version, CALLS))
   records = out.gsub(/^==\d+== ?/, "").split(/\n\s*\n/).grep(/are definitely lost in loss record/)
-  found = records.any? { |record| record[/in ([\d,]+) blocks/, 1].delete(",").to_i >= CALLS && record.include?("#{leak.gem_name}.so") }
+  files = Dir["#{HOME}/gems/#{leak.gem_name}-#{version}/{ext,lib}/**/*.{c,h,so}"].map { |path| File.basename(path) }.uniq
+  own = /\((?:in \S*\/)?#{Regexp.union(files)}[:)]/ # with and without debugging information
+  found = records.any? { |record| record[/in ([\d,]+) blocks/, 1].delete(",").to_i >= CALLS && record.match?(own) }
   Outcome.new(found, records.size, seconds)
 end
 
