@@ -61,17 +61,18 @@ struct mw_named_mark {
 	struct mw_marks_stream changes; /* of the newest one: none */
 };
 
+/* What mw_marks_start writes comes first: the rest of it costs no memory while there is no mark. */
 struct mw_marks {
 	uint32_t n;
 	uint32_t gone; /* that had to go */
-	struct mw_named_mark v[MW_MARKS_MAX];
 	uint32_t places;
-	struct mw_marks_place *pages[MW_MARKS_SLABS * (MW_MARKS_SLAB / MW_MARKS_PAGE)];
-	uint32_t *heads[MW_MARKS_HEADS];
-	void *text_pages; /* each begins with a pointer to the next one */
-	char *texts;      /* the rest of the first one */
 	uint32_t texts_left;
+	char *texts;      /* the rest of the first of these pages */
+	void *text_pages; /* each begins with a pointer to the next one */
+	uint32_t *heads[MW_MARKS_HEADS];
 	struct mw_marks_memory memory;
+	struct mw_named_mark v[MW_MARKS_MAX];
+	struct mw_marks_place *pages[MW_MARKS_SLABS * (MW_MARKS_SLAB / MW_MARKS_PAGE)];
 };
 
 /* No marks. */

@@ -18,11 +18,11 @@ enum {
 };
 
 struct mw_marks_memory {
-	uint32_t slabs_n;
-	char *slabs[MW_MARKS_SLABS];
 	uint32_t begun; /* pages that were handed out before; those behind them are fresh */
 	uint32_t out;   /* pages that are handed out now */
 	void *free;     /* pages that came back; each points to the next one */
+	uint32_t slabs_n;
+	char *slabs[MW_MARKS_SLABS];
 };
 
 /* All pages are free again. In a forked child, too, whatever the parent did meanwhile. */
