@@ -222,8 +222,8 @@ class ObjectsTest < Minitest::Test
         %w[pages counts classes iseqs stacks find/Thread class/String].each { |v| Mwrap::Objects.answer("/objects/#{v}", "", "") }
         Mwrap::Objects.mark
         Mwrap::Objects.find("Proc", depth: 3)
-        Mwrap::Objects.dump(io)
       end
+      Mwrap::Objects.dump(io)
       Mwrap.each.map { |l, total,| [l, total] }.reject { |_, total| total == 0 }
     RUBY
     # but for the 30 threads, that Ruby itself makes

@@ -7,6 +7,8 @@ require "tmpdir"
 module Mwrap::Objects
   # Objects in a dump, unless another limit is given.
   DUMP_MAX = 5_000_000
+  STRINGS_MAX = 1 << 30 # bytes: Ruby writes their contents to the file, before they are left out
+  private_constant :STRINGS_MAX
 
   # There are more objects than the limit given.
   class TooLarge < StandardError; end
@@ -21,7 +23,8 @@ module Mwrap::Objects
     #
     # A million objects take 0.5 s, during which the application's Ruby threads stand still for most of the
     # time; 280 MB of Dir.tmpdir, in a file without a name; and then 1 s to leave out contents.
-    # Raises TooLarge if the heap has more than +limit+ objects, Busy, Unavailable (also while other
+    # The file also has all contents of strings. Raises TooLarge if the heap has more than +limit+
+    # objects or 1 GiB of strings, Busy, Unavailable (also while other
     # Ractors run), SystemCallError, and what +io+ raises.
     def dump(io, contents: false, limit: DUMP_MAX)
       body = dumped(contents, limit)
@@ -42,6 +45,8 @@ module Mwrap::Objects
         slots = ObjectSpace.count_objects
         n = slots[:TOTAL] - slots[:FREE]
         raise TooLarge, "#{n} objects: more than the limit of #{limit}" if n > limit
+        bytes = ObjectSpace.memsize_of_all(String)
+        raise TooLarge, "#{bytes} bytes of strings: more than the limit of #{STRINGS_MAX}" if bytes > STRINGS_MAX
         file = nameless
         begin
           ObjectSpace.dump_all(output: file)
@@ -88,7 +93,7 @@ module Mwrap::Objects
     def take
       part = @file.read(PART) or return
       part << @file.gets.to_s unless part.end_with?("\n")
-      @contents ? part : part.gsub(VALUE, "")
+      @contents ? part : part.gsub(VALUE, "").tap { part.clear } # else the next dump would have it
     end
   end
   private_constant :Dumped
