@@ -248,7 +248,7 @@ class ObjectsDumpTest < Minitest::Test
     refute_match(/secret|1\.23457e\+204|"value"/, text.b)
     lines = text.lines.map { |l| JSON.parse(l) }
     assert_operator lines.size, :>, 5000
-    assert_in_delta file, lines.count { |l| l["address"] }, file / 5
+    assert_in_delta file, lines.count { |l| l["address"] }, file / 2 # the dumps themselves make objects
     by = lines.to_h { |l| [l["address"], l] }
     name = lines.find { |l| l["name"] == "Holder" }
     holder = lines.find { |l| l["class"] == name["address"] && l["type"] == "OBJECT" }
