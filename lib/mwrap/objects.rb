@@ -126,9 +126,12 @@ module Mwrap::Objects
         raise Busy, "another such walk is under way" unless ours
         Mwrap.quiet { load_objspace }
         result = nil
-        thread = Thread.new do
-          Thread.current.report_on_exception = false
-          Mwrap.quiet { result = yield }
+        # quiet: from Ruby 3.3 on its stack is a megabyte of malloc
+        thread = Mwrap.quiet do
+          Thread.new do
+            Thread.current.report_on_exception = false
+            Mwrap.quiet { result = yield }
+          end
         end
         wait(thread)
         result
