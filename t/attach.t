@@ -349,7 +349,8 @@ class AttachByInjectionTest < Minitest::Test
       $stdin.gets
     RUBY
     a.tell("")
-    eventually("the VM to go") { run_command(HELPER, a.pid.to_s, MwrapTest::TRACKER, "20").stderr.match?(/\A(the process: ends just now|Ruby: ends there)/) }
+    said = nil
+    patiently(20) { (said = run_command(HELPER, a.pid.to_s, MwrapTest::TRACKER, "20").stderr).match?(/\A(the process: ends just now|Ruby: ends there)/) } or flunk "#{said}#{a.stderr}"
     assert_nil Process.wait(a.pid, Process::WNOHANG)
     assert_refused ctl("attach", a.pid.to_s), /process #{a.pid}: (the process: ends just now: name another one|Ruby: ends there, .*)/
     assert_equal "", a.stderr

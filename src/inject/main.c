@@ -85,6 +85,42 @@ static uintptr_t find_vm(const struct mw_there *t, const struct mw_object *ruby)
 	return 0;
 }
 
+/*
+ * Where a thread has its context: from a function that reads it. In a library it is
+ *	data16 lea INDEX(%rip), %rdi; data16 data16 rex.W call __tls_get_addr
+ * in a program mov $OFFSET, %rax; mov %fs:(%rax), %rax
+ */
+static void find_context(const struct mw_there *t, const struct mw_object *ruby, struct mw_visit *v)
+{
+	enum { LOOK = 96, LENGTH = 12 };
+	const struct mw_object *linker = mw_there_named(t, "ld-linux");
+	uintptr_t at = mw_there_symbol(t, ruby, "rb_postponed_job_trigger"), get, index;
+	unsigned char code[LOOK];
+	int32_t n;
+
+	if (!at)
+		at = mw_there_symbol(t, ruby, "rb_postponed_job_register_one");
+	get = linker ? mw_there_symbol(t, linker, "__tls_get_addr") : 0;
+	if (!mw_there_read(t, at, code, sizeof(code)))
+		return;
+	for (int i = 0; i + LENGTH <= LOOK; i++) {
+		if (get && memcmp(code + i, "\x66\x48\x8d\x3d", 4) == 0 &&
+		    memcmp(code + i + 8, "\x66\x66\x48\xe8", 4) == 0) {
+			memcpy(&n, code + i + 4, sizeof(n));
+			index = at + (uintptr_t)i + 8 + (uintptr_t)(intptr_t)n;
+			memcpy(&v->tls_get_addr, &get, sizeof(get));
+			memcpy(&v->context_index, &index, sizeof(index));
+			return;
+		}
+		if (memcmp(code + i, "\x48\xc7\xc0", 3) == 0 &&
+		    memcmp(code + i + 7, "\x64\x48\x8b\x00", 4) == 0) {
+			memcpy(&n, code + i + 3, sizeof(n));
+			v->context_at = n;
+			return;
+		}
+	}
+}
+
 static bool find_functions(struct plan *p, char *err)
 {
 	const struct mw_there *t = &p->there;
@@ -126,6 +162,7 @@ static bool find_functions(struct plan *p, char *err)
 	if (!vm)
 		return refuse(err, "Ruby: ends there, or is of an unknown kind: start it with mwrap");
 	memcpy(&p->visit.vm, &vm, sizeof(vm));
+	find_context(t, ruby, &p->visit);
 	p->visit.ruby = ruby->code;
 	p->visit.ruby_end = ruby->code_end;
 	return true;
@@ -165,10 +202,36 @@ static bool is_code(const char *bytes)
 		      code_size() - sizeof(uint64_t)) == 0;
 }
 
-/* The program's data may grow, and the dynamic linker uses the rest of its own pages. */
-static bool may_use(const struct mw_there *t, const struct mw_object *o)
+/* The dynamic linker uses the rest of its own pages. */
+static bool may_use(const struct mw_object *o)
 {
-	return o != t->objects && strncmp(o->name, "ld-", 3) != 0 && strstr(o->name, ".so");
+	return strncmp(o->name, "ld-", 3) != 0;
+}
+
+/* The heap begins behind the program's data: in a later page, unless the system doesn't randomise it. */
+static bool is_heap(const struct mw_there *t, const struct mw_object *o)
+{
+	enum { START_BRK = 47, BEHIND_NAME = 3 };
+	char path[64], text[2048];
+	unsigned long long start = 0;
+	const char *s;
+	size_t n;
+	FILE *f;
+
+	if (o != t->objects)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)t->pid);
+	f = fopen(path, "re");
+	n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+	if (f)
+		fclose(f);
+	text[n] = 0;
+	s = strrchr(text, ')');
+	for (int field = BEHIND_NAME - 1; s && field < START_BRK; field++)
+		if ((s = strchr(s, ' ')))
+			s++;
+	return !s || sscanf(s, "%llu", &start) != 1 ||
+	       start < ((o->data_end + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
 }
 
 /* The room that an earlier visit took, or the first that is empty. */
@@ -180,7 +243,7 @@ static bool find_room(struct plan *p, char *err)
 	for (const struct mw_object *o = t->objects; o < t->objects + t->n_objects; o++) {
 		uintptr_t at;
 
-		if (!may_use(t, o))
+		if (!may_use(o))
 			continue;
 		at = rest_of_page(t, o->code_end, code_size(), true, is);
 		if (at && is_code(is)) {
@@ -191,7 +254,7 @@ static bool find_room(struct plan *p, char *err)
 		if (at && !p->code && is_empty(is, code_size()))
 			p->code = at;
 		at = rest_of_page(t, o->data_end, sizeof(p->visit), false, is);
-		if (at && !p->data && is_empty(is, sizeof(p->visit)))
+		if (at && !p->data && is_empty(is, sizeof(p->visit)) && !is_heap(t, o))
 			p->data = at;
 	}
 	return (p->code && p->data) || refuse(err, "its libraries: have no room: start it with mwrap");

@@ -76,12 +76,24 @@ static inline __attribute__((always_inline)) long action_of(long signal, struct 
 	return r;
 }
 
+/* Does Ruby still run in this thread? It lets its VM go in steps: nobody else does, and not now. */
+static inline __attribute__((always_inline)) _Bool is_up(const struct mw_visit *v)
+{
+	const void *context = v;
+
+	if (v->tls_get_addr)
+		context = *v->tls_get_addr(v->context_index);
+	else if (v->context_at)
+		__asm__ volatile("mov %%fs:(%1), %0" : "=r"(context) : "r"(v->context_at));
+	return *v->vm && context;
+}
+
 void mw_visit_ask(struct mw_visit *v);
 THERE void mw_visit_ask(struct mw_visit *v)
 {
 	int *e = v->errno_location(), kept = *e;
 
-	if (!*v->vm) { /* this thread lets it go: nobody else, and not now */
+	if (!is_up(v)) {
 		say(v, MW_VISIT_ENDS);
 		return;
 	}

@@ -49,6 +49,10 @@ struct mw_visit {
 	uintptr_t ruby, ruby_end; /* Ruby's code */
 	void *const *vm; /* where Ruby has its VM; NULL there: it has gone */
 	uint64_t save_mask, save_bytes; /* of XSAVE */
+	/* the calling thread's context: a thread-local pointer; NULL there: the VM goes just now */
+	void **(*tls_get_addr)(const void *index);
+	const void *context_index;
+	int64_t context_at; /* without that: from the thread pointer; 0: not known */
 	uint32_t wake; /* a signal that has no handler; 0: the thread sleeps on */
 	uint32_t version, version_at, asked_at; /* of struct mw_api */
 	char symbol[16];
