@@ -66,7 +66,8 @@ class CostTest < Minitest::Test
     assert_cost :string, off
     assert_in_delta a_string("off", 44_000), a_string("1g", 44_000), 1
     assert_in_delta off, a_string("512k", 54_000), 5
-    assert_operator a_string("64k", 24_000), :<, off + 40
+    # of fewer strings than these the samples differ by a third from run to run
+    assert_operator a_string("64k", 84_000), :<, off + 40
   end
 
   # The option bt, relative to a string without it: +23 % with 2 callers, +33 % with 4, +52 % with 8 (gcc

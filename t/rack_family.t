@@ -233,7 +233,7 @@ class RackObjectsTest < Minitest::Test
       assert_equal [200, "text/html; charset=utf-8"], [page.status, page.headers["content-type"]]
       # all of these say what they cost
       links = page.body.scan(%r{href="(/m/objects/[^"]+)"}).flatten.uniq
-      assert_equal %w[/m/objects/pages /m/objects/counts /m/objects/classes /m/objects/iseqs /m/objects/stacks], links
+      assert_equal %w[/m/objects/pages /m/objects/counts /m/objects/classes /m/objects/iseqs /m/objects/stacks /m/objects/holders], links
       links.each do |link|
         a = r.get(link)
         assert_equal [200, a.body.bytesize.to_s], [a.status, a.headers["content-length"]]

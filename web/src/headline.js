@@ -36,7 +36,7 @@ export class Headline {
 		this.when = el("p", { class: "when" });
 		this.whole = el("button", { type: "button", class: "chip", hidden: true, onclick: () => on.select(null) });
 		this.callers = el("a", { class: "callers", hidden: true, title: "The flame graph of the growth in this time" }, "who called what grew");
-		this.compare = el("a", { class: "callers", hidden: true, title: "What each location had at the beginning and at the end of this time" }, "compare both moments");
+		this.compare = el("a", { class: "compare", hidden: true, title: "What each location had at the beginning and at the end of this time" }, "compare both moments");
 		this.ranges = el("div", { class: "choice ranges", role: "group", "aria-label": "Time shown" },
 			Object.keys(RANGES).map((name) =>
 				el("button", { type: "button", "data-range": name, onclick: () => on.range(name) }, RANGE_NAMES[name])));
