@@ -6,8 +6,8 @@
  * number of the first range that ends in it or behind it, plus one. Pages are grouped in windows of
  * 64 MiB; `windows` leads from an address to its window.
  */
-#ifndef MW_HOLDERS_SPANS_H
-#define MW_HOLDERS_SPANS_H
+#ifndef MW_HOLDERS_RANGES_H
+#define MW_HOLDERS_RANGES_H
 
 #include <stdbool.h>
 #include <stddef.h>
