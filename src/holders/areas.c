@@ -17,7 +17,8 @@ enum {
 	LOOKS = 3             /* at a thread that runs */
 };
 
-static void add(struct mw_areas *a, uintptr_t start, uintptr_t end, uintptr_t within, const char *name)
+static void add(struct mw_areas *a, uintptr_t start, uintptr_t end, uintptr_t within, bool stack,
+		const char *name)
 {
 	struct mw_area *v;
 
@@ -27,12 +28,13 @@ static void add(struct mw_areas *a, uintptr_t start, uintptr_t end, uintptr_t wi
 	v->start = start & ~(sizeof(uintptr_t) - 1);
 	v->end = end;
 	v->within = within;
+	v->stack = stack;
 	snprintf(v->name, sizeof(v->name), "%s", name);
 }
 
 static void add_stack(struct mw_areas *a, uintptr_t from, uintptr_t sp)
 {
-	add(a, from, UINTPTR_MAX, sp, "(thread stack)");
+	add(a, from, UINTPTR_MAX, sp, true, "(thread stack)");
 }
 
 /* --- libraries ---------------------------------------------------------------- */
@@ -55,7 +57,7 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *ctx)
 		uintptr_t at = info->dlpi_addr + p->p_vaddr;
 
 		if (p->p_type == PT_LOAD && (p->p_flags & PF_W) && p->p_memsz)
-			add(ctx, at, at + p->p_memsz, 0, *base ? base : "(the program)");
+			add(ctx, at, at + p->p_memsz, 0, false, *base ? base : "(the program)");
 	}
 	return 0;
 }
@@ -139,7 +141,7 @@ void mw_areas_find(struct mw_areas *a, uintptr_t main_thread)
 	a->n = a->unread = 0;
 	each_task(add_task, a);
 	if (main_thread)
-		add(a, main_thread - TLS, main_thread + TLS, main_thread, "(thread-local variable)");
+		add(a, main_thread - TLS, main_thread + TLS, main_thread, false, "(thread-local variable)");
 	dl_iterate_phdr(add_library, a);
 }
 

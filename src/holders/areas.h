@@ -8,6 +8,7 @@
 #ifndef MW_HOLDERS_AREAS_H
 #define MW_HOLDERS_AREAS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ enum { MW_AREAS = 4096, MW_AREA_NAME = 48 };
 struct mw_area {
 	uintptr_t start, end;
 	uintptr_t within; /* an address: the area ends with its mapping; 0: it is as long as it is */
+	bool stack; /* it also ends where it can't be read: with the next thread's guard page */
 	char name[MW_AREA_NAME];
 };
 

@@ -6,6 +6,7 @@
  * point to, then those that these blocks point to, and so on. Only then come libraries and stacks:
  * what Ruby holds, too, is Ruby's. Then objects that aren't reached. What is left is held by nothing.
  */
+#include "base/sys.h"
 #include "child.h"
 #include "ruby.h"
 
@@ -70,9 +71,34 @@ static void scan_reached(struct scan *s)
 	follow(s);
 }
 
+/*
+ * Of an area that isn't a library's. The kernel doesn't tell in the map of a process where it keeps
+ * guard pages (MADV_GUARD_INSTALL, as the C library has them from 2.42 on), but it doesn't read them.
+ */
+static void look_in_pages(struct scan *s, int memory, const struct mw_area *a, uintptr_t from, uintptr_t to)
+{
+	enum { PAGE = 4096 };
+	uintptr_t page[PAGE / sizeof(uintptr_t)];
+
+	while (from < to) {
+		uintptr_t next = (from | (PAGE - 1)) + 1;
+		long got;
+
+		if (next > to || next < from)
+			next = to;
+		got = mw_sys(SYS_pread64, memory, mw_sys_ptr(page), (long)(next - from), (long)from, 0);
+		if (got > 0)
+			look_in(s, (uintptr_t)page, (uintptr_t)page + (size_t)got);
+		else if (a->stack)
+			return;
+		from = next;
+	}
+}
+
 static void scan_areas(struct scan *s)
 {
 	struct mw_walk *w = s->w;
+	int memory = mw_sys_open("/proc/self/mem", O_RDONLY | O_CLOEXEC, 0);
 
 	s->by = MW_HELD_NATIVE;
 	s->via = MW_VIA_AREA;
@@ -84,7 +110,12 @@ static void scan_areas(struct scan *s)
 		for (size_t k = 0; k < w->n_mappings && w->mappings[k].start < a->end; k++) {
 			uintptr_t from = w->mappings[k].start, to = w->mappings[k].end;
 
-			look_in(s, a->start > from ? a->start : from, a->end < to ? a->end : to);
+			from = a->start > from ? a->start : from;
+			to = a->end < to ? a->end : to;
+			if (a->within)
+				look_in_pages(s, memory, a, from, to);
+			else
+				look_in(s, from, to);
 		}
 	}
 	follow(s);

@@ -2,6 +2,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "rbconfig" # Ruby 3.4 without gems has not loaded it, and net/http needs it
 require "net/http"
 require "socket"
 require "timeout"

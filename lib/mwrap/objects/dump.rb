@@ -59,7 +59,7 @@ module Mwrap::Objects
       end
     end
 
-    def nameless
+    def nameless # :nodoc:
       File.open(Dir.tmpdir, File::RDWR | File::TMPFILE, 0o600, binmode: true)
     rescue Errno::EOPNOTSUPP, Errno::EISDIR, Errno::ENOENT # a file system that can't
       path = File.join(Dir.tmpdir, "mwrap-#{Process.pid}-#{rand(1 << 60).to_s(36)}")
