@@ -66,27 +66,15 @@ static void href(struct mw_buf *b, const struct mw_diff_view *v, const struct mw
 static void header(struct mw_buf *b, const struct mw_diff_view *v, int i)
 {
 	const struct mw_column *c = &mw_diff_table.columns[i];
-	bool here = i == sorted_by(v), up = here && order_of(v) > 0;
+	int order = i == sorted_by(v) ? order_of(v) : 0;
 	struct mw_query q = v->q;
 
 	q.sort = i;
-	q.order = here && -order_of(v) != c->order ? -order_of(v) : 0;
+	q.order = -order == c->order ? 0 : -order;
 	q.offset = 0;
-	mw_buf_str(b, "<th scope=\"col\"");
-	if (c->type != MW_TYPE_TEXT)
-		mw_buf_str(b, here ? " class=\"num by\"" : " class=\"num\"");
-	if (here)
-		mw_buf_str(b, up ? " aria-sort=\"ascending\"" : " aria-sort=\"descending\"");
-	mw_buf_str(b, "><a ");
+	mw_html_column_begin(b, c, order);
 	href(b, v, &q, MW_FORM_HTML);
-	mw_buf_str(b, " title=\"");
-	mw_html_text(b, c->about);
-	mw_buf_str(b, "\">");
-	mw_html_text(b, c->title);
-	if (here)
-		mw_buf_str(b, up ? "<span aria-hidden=\"true\"> \xe2\x96\xb2</span>" :
-				   "<span aria-hidden=\"true\"> \xe2\x96\xbc</span>");
-	mw_buf_str(b, "</a></th>\n");
+	mw_html_column_end(b, c, order);
 }
 
 static void head(struct mw_buf *b, void *ctx)

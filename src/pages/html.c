@@ -207,3 +207,25 @@ void mw_html_facts(struct mw_buf *b, void *ctx)
 	overruns(b, call, &s);
 	lookup(b, &s);
 }
+
+void mw_html_column_begin(struct mw_buf *b, const struct mw_column *c, int order)
+{
+	mw_buf_str(b, "<th scope=\"col\"");
+	if (c->type != MW_TYPE_TEXT && c->type != MW_TYPE_KIND)
+		mw_buf_str(b, order ? " class=\"num by\"" : " class=\"num\"");
+	if (order)
+		mw_buf_str(b, order > 0 ? " aria-sort=\"ascending\"" : " aria-sort=\"descending\"");
+	mw_buf_str(b, "><a ");
+}
+
+void mw_html_column_end(struct mw_buf *b, const struct mw_column *c, int order)
+{
+	mw_buf_str(b, " title=\"");
+	mw_html_text(b, c->about);
+	mw_buf_str(b, "\">");
+	mw_html_text(b, c->title);
+	if (order)
+		mw_buf_str(b, order > 0 ? "<span aria-hidden=\"true\"> \xe2\x96\xb2</span>" :
+					  "<span aria-hidden=\"true\"> \xe2\x96\xbc</span>");
+	mw_buf_str(b, "</a></th>\n");
+}

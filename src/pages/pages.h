@@ -85,6 +85,12 @@ void mw_html_flame_href(struct mw_buf *, const struct mw_call *, const struct mw
 /* href="BASE/holders?location=LOCATION", likewise: what holds its blocks. The row may be NULL: all blocks. */
 void mw_html_holders_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
 void mw_html_text(struct mw_buf *, const char *);
+/*
+ * A column's header is a link: its href comes between these two. order: > 0 if the table is sorted by it
+ * upwards, < 0 downwards, 0: by another one.
+ */
+void mw_html_column_begin(struct mw_buf *, const struct mw_column *, int order);
+void mw_html_column_end(struct mw_buf *, const struct mw_column *, int order);
 
 /* The sentence and the last 15 minutes; nothing without a site. ctx: struct mw_call */
 void mw_html_past(struct mw_buf *, void *ctx);

@@ -101,7 +101,7 @@ static bool knows(const struct mw_request *req)
 
 static void answer(const struct mw_request *req, struct mw_response *res)
 {
-	static const int known[] = { 200, 303, 304, 400, 401, 403, 404, 405, 413, 415, 429, 503 };
+	static const int known[] = { 200, 303, 304, 400, 401, 403, 404, 405, 413, 415, 429, 501, 503 };
 	bool post = !strcmp(req->method, "POST"), is_known = false;
 	struct mw_api api = fake_api;
 
