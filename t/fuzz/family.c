@@ -125,7 +125,7 @@ static void check(const struct mw_response *res)
 	must(!b->failed && !res->location.failed && !res->stream && b->n);
 	must(is_utf8(b->p, b->n) && !memchr(b->p, '\0', b->n));
 	if (res->status != 200) {
-		must(res->status == 400 || res->status == 404);
+		must(res->status == 400 || res->status == 404 || res->status == 414);
 		must(is(res->content_type, "text/plain") && count(b, '\n') == 1);
 	} else if (is(res->content_type, "application/json")) {
 		is_json(b);
