@@ -9,8 +9,8 @@
  * thread shares the table and wakes nobody; the loop looks once a second.
  *
  * A job has two owners, its request and its thread; the last one frees it. A thread ends by itself
- * after MW_FAMILY_MS or MW_RELAY_MS and a little, or when src/holders gives up waiting. While it relays a stream, it ends within a second
- * after its client has gone.
+ * after MW_FAMILY_MS or MW_RELAY_MS and a little, or when src/holders gives up waiting. While it
+ * relays a stream, it ends within a second after its client has gone.
  *
  * All calls: the server's thread, except mw_relay_reset (a forked child).
  */

@@ -78,6 +78,13 @@ module Mwrap
         strange
       end
 
+      # What the block returns; nil if the server hasn't the page that it asks for.
+      def optional
+        yield
+      rescue Failure => e
+        raise unless [400, 404].include?(e.code)
+      end
+
       # A Hash for each process of the family, as /family.json has it. Empty if there is no answer.
       def family
         list = JSON.parse(ask("#{@at.base}/family.json"))

@@ -55,14 +55,8 @@ module Mwrap
         socket, mark = Moment.split(@source)
         return if mark
         client = Client.of(socket, @given)
-        @verdict = optional { client.json("/verdict.json") }
-        @history = optional { client.json("/history.json?range=all&points=300") }
-      end
-
-      def optional
-        yield
-      rescue Failure => e
-        raise unless [400, 404].include?(e.code)
+        @verdict = client.optional { client.json("/verdict.json") }
+        @history = client.optional { client.json("/history.json?range=all&points=300") }
       end
 
       def cells(rows)

@@ -38,7 +38,7 @@ module Mwrap
       def look(sort, filter)
         now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
         totals = totals_now
-        verdict = optional { @client.json("/verdict.json") } || {}
+        verdict = @client.optional { @client.json("/verdict.json") } || {}
         restarted(verdict["start"])
         take_mark(now) if @mark_wanted
         curves, past = history
@@ -65,12 +65,6 @@ module Mwrap
         ["#{up.size} processes", *%w[rss_bytes live_bytes].map { |name| up.filter_map { |p| p[name] if p[name].is_a?(Integer) }.sum }, nil]
       end
 
-      def optional
-        yield
-      rescue Failure => e
-        raise unless [400, 404].include?(e.code)
-      end
-
       # Another process has the path now: nothing of the old one counts.
       def restarted(start)
         [@seen, @own].each(&:clear) && @base = nil if @start && start && start != @start
@@ -93,9 +87,9 @@ module Mwrap
       # [RSS and live bytes over time, live bytes over time by location]
       def history
         return [nil, {}] if @all
-        whole = optional { @client.json("/history.json?range=#{RANGE}&points=#{CURVE}") }
+        whole = @client.optional { @client.json("/history.json?range=#{RANGE}&points=#{CURVE}") }
         curves = whole && %w[rss live].map { |name| numbers(whole[name]) }
-        places = optional { @client.json("/history/locations.json?range=#{RANGE}&points=#{POINTS}") } || {}
+        places = @client.optional { @client.json("/history/locations.json?range=#{RANGE}&points=#{POINTS}") } || {}
         t = numbers(places["t"]).compact
         @past_seconds = t[-1] - t[0] if t.size > 1
         @whole = t[0]&.zero? # the history has the whole life of the process
