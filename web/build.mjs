@@ -24,8 +24,10 @@ const address = (name) => JSON.stringify(`./${name}?v=${version(name)}`);
 const style = (entry, name) => build({ ...common, entryPoints: [entry], outfile: join(to, name), loader: { ".css": "css" } });
 await style("src/flame.css", "flame.css");
 await script("src/flame.js", "flame.js", { define: { FLAME_CSS: address("flame.css") } });
-await script("src/main.js", "mwrap.js", { define: { APP: address("app.js"), CLUSTER: address("cluster.js"), FLAME: address("flame.js") },
-	external: ["./app.js?*", "./cluster.js?*", "./flame.js?*"] });
+await style("src/memory.css", "map.css");
+await script("src/memory.js", "map.js", { define: { MAP_CSS: address("map.css") } });
+await script("src/main.js", "mwrap.js", { define: { APP: address("app.js"), CLUSTER: address("cluster.js"), FLAME: address("flame.js"), MAP: address("map.js") },
+	external: ["./app.js?*", "./cluster.js?*", "./flame.js?*", "./map.js?*"] });
 await style("node_modules/uplot/dist/uPlot.min.css", "uplot.css");
 
 // flame_alone.html: one file that needs no server. Its policy names its style and its script by their hashes, so

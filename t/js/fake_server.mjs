@@ -7,6 +7,7 @@
 //		[--read-only] [--no-ruby] [--flat] [--empty] [--no-source] [--hand]
 //		[--age=SECONDS] [--workers] [--no-curves] [--no-verdict] [--forgetful]
 //		[--nodes=3000] [--hostile] [--no-stacks] of /flame
+//		[--gigabytes=10] [--family] [--no-map] of /map
 //
 // --workers: of the answers to single questions, every second one is another
 // process's. --no-curves, --no-verdict: no such page. --forgetful: the stream begins
@@ -19,6 +20,7 @@
 //	cut        connections are cut, the process goes on
 //	flat, leak nothing grows from now on; it leaks again
 //	say KIND   the sentence is of that kind from now on
+//	expire     the snapshots of /map are gone
 //	watchers   prints how many streams are open
 //	asked      prints all requests since the last time as JSON
 // It ends with its stdin.
@@ -30,6 +32,7 @@ import { fileURLToPath } from "node:url";
 import { createInterface } from "node:readline";
 import { gzipSync } from "node:zlib";
 import { flamePage } from "./fake_flame.mjs";
+import { FakeMemory } from "./fake_memory.mjs";
 
 const WEB = join(dirname(fileURLToPath(import.meta.url)), "../../web");
 const MB = 1024 * 1024;
@@ -290,6 +293,7 @@ class Server {
 		this.watchers = new Set();
 		this.sockets = new Set();
 		this.asked = [];
+		this.memory = new FakeMemory(o);
 		this.begin();
 	}
 
@@ -366,7 +370,7 @@ class Server {
 		res.end(`${line}\n`);
 	}
 
-	flame(res, [status, type, body, policy]) {
+	made(res, [status, type, body, policy]) {
 		res.writeHead(status, { "Content-Type": `${type}; charset=utf-8`, "Cache-Control": "no-store", ...(policy && { "Content-Security-Policy": policy }) });
 		res.end(body);
 	}
@@ -407,6 +411,7 @@ class Server {
 			"/mark/clear": () => { p.mark = null; return "mark: it is gone"; },
 			"/annotate": () => { note("annotation", query.get("text")); return "annotated"; },
 			"/reset": () => { p.resets++; note("reset"); p.rows.forEach((r) => Object.assign(r, { total: 0, allocations: 0, frees: 0, growth: 0, lifeSum: 0, lifeMax: 0 })); return "reset: the counters start again from zero"; },
+			"/map/trim": () => this.memory.trim(),
 			"/trim": () => { note("trim"); return "trim: 12.3 MB were given back to the system"; },
 			"/pause": () => { p.paused = true; note("pause"); return "pause: tracking is off"; },
 			"/ctl": () => { p.bt = Number(query.get("bt")); note("ctl", `bt is ${p.bt}`); return `bt is ${p.bt}`; },
@@ -428,13 +433,15 @@ class Server {
 		this.asked.push(`${req.method} ${req.url}`);
 		if (!url.pathname.startsWith(`${this.o.base}/`))
 			return this.text(res, 404, "no such page");
-		const path = url.pathname.slice(this.o.base.length);
+		const path = url.pathname.slice(this.o.base.length).replace(this.o.family ? /^\/4711(?=\/)/ : /^$/, "");
 		if (req.method === "POST")
 			return this.change(req, res, path, url.searchParams);
 		if (path === "/")
 			return this.home(res);
 		if (["/flame", "/flame.json", "/alone"].includes(path))
-			return this.flame(res, flamePage(WEB, this.o, CSP, path, url.searchParams));
+			return this.made(res, flamePage(WEB, this.o, CSP, path, url.searchParams));
+		if (path === "/map" || path === "/map-alone" || path === "/map.json" || path.startsWith("/map/"))
+			return this.made(res, this.memory.answer(WEB, CSP, path, url.searchParams));
 		if (path === "/live")
 			return this.watch(res);
 		if (path === "/history.json")
@@ -485,6 +492,8 @@ class Server {
 			this.cut();
 		else if (word === "flat" || word === "leak")
 			p.leaking = word === "leak";
+		else if (word === "expire")
+			this.memory.expire();
 		else if (word === "say")
 			p.says = n || null;
 		else if (word === "watchers")

@@ -24,13 +24,18 @@ async function explain(response) {
 	return text || `${response.status} ${response.statusText}`;
 }
 
-// The JSON at a path, or an Error with the server's line of text
-export async function getJSON(path, options) {
+async function get(path, options) {
 	const response = await fetch(base() + path, { credentials: "same-origin", cache: "no-store", ...options });
 	if (!response.ok)
 		throw Object.assign(new Error(await explain(response)), { status: response.status });
-	return response.json();
+	return response;
 }
+
+// The JSON at a path, or an Error with the server's line of text
+export const getJSON = async (path, options) => (await get(path, options)).json();
+
+// The bytes at a path, likewise
+export const getBytes = async (path) => new Uint8Array(await (await get(path)).arrayBuffer());
 
 // POST /reset and the like: what the server says it did, and the pid that did
 export async function post(path) {
