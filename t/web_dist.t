@@ -10,7 +10,7 @@ require "zlib"
 
 class WebDistTest < Minitest::Test
   WEB = File.join(ROOT, "web")
-  DIST = %w[LICENSES app.js cluster.js flame.css flame.js flame_alone.html map.css map.js mwrap.js uplot.css].freeze
+  DIST = %w[LICENSES app.js cluster.js flame.css flame.js flame_alone.html map.css map.js map_alone.html mwrap.js uplot.css].freeze
 
   def pins
     package = JSON.parse(File.read(File.join(WEB, "package.json")))
@@ -75,20 +75,22 @@ class WebDistTest < Minitest::Test
 
   def version_of(name) = Digest::SHA256.file(File.join(WEB, "dist", name)).hexdigest[0, 16]
 
-  # The flame graph in one file: what its policy lets run is what is in it, and text of a tree gets in by
-  # the slots alone.
-  def test_the_page_that_stands_alone
-    page = File.read(File.join(WEB, "dist/flame_alone.html"))
-    assert_equal %w[title process json], page.scan(/\{\{(\w*)/).flatten
-    style, script = page[%r{<style>(.*)</style>}m, 1], page[%r{<script type="module">(.*)</script>}m, 1]
-    policy = page[/Content-Security-Policy" content="([^"]*)"/, 1]
-    { "style" => style, "script" => script }.each do |kind, text|
-      assert_operator text.bytesize, :>, 1000, kind
-      assert_includes policy, "#{kind}-src 'sha256-#{Digest::SHA256.base64digest(text)}'"
+  # Pages of one file: what their policy lets run is what is in them, and text of a process gets in by the
+  # slots alone.
+  def test_pages_that_stand_alone
+    { "flame_alone.html" => %w[title process json], "map_alone.html" => %w[title process json cells] }.each do |name, slots|
+      page = File.read(File.join(WEB, "dist", name))
+      assert_equal slots, page.scan(/\{\{(\w*)/).flatten
+      style, script = page[%r{<style>(.*)</style>}m, 1], page[%r{<script type="module">(.*)</script>}m, 1]
+      policy = page[/Content-Security-Policy" content="([^"]*)"/, 1]
+      { "style" => style, "script" => script }.each do |kind, text|
+        assert_operator text.bytesize, :>, 1000, kind
+        assert_includes policy, "#{kind}-src 'sha256-#{Digest::SHA256.base64digest(text)}'"
+      end
+      assert_includes policy, "default-src 'none'"
+      refute_includes policy, "unsafe"
+      refute_match(%r{\b(?:src|href)="|url\(|https?://(?!www\.w3\.org/)|\bimport\b[^.]}, page)
     end
-    assert_includes policy, "default-src 'none'"
-    refute_includes policy, "unsafe"
-    refute_match(%r{\b(?:src|href)="|url\(|https?://(?!www\.w3\.org/)|\bimport\b[^.]}, page)
   end
 
   # What / needs: the layout, styles and script.

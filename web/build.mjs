@@ -30,17 +30,21 @@ await script("src/main.js", "mwrap.js", { define: { APP: address("app.js"), CLUS
 	external: ["./app.js?*", "./cluster.js?*", "./flame.js?*", "./map.js?*"] });
 await style("node_modules/uplot/dist/uPlot.min.css", "uplot.css");
 
-// flame_alone.html: one file that needs no server. Its policy names its style and its script by their hashes, so
-// nothing else runs there, whatever the tree's texts are. The slots {{title}}, {{process}} and {{json}} stay.
+// Pages of one file that need no server. The policy names the page's style and its script by their hashes, so nothing
+// else runs there, whatever the data's texts are. The slots {{title}}, {{process}} and those of the data stay.
 const inline = async (options) => (await build({ ...common, write: false, outdir: to, ...options })).outputFiles[0].text.trim();
-const css = [await inline({ entryPoints: ["mwrap.css"] }), await inline({ entryPoints: ["src/flame.css"] })].join("\n");
-const js = await inline({ entryPoints: ["src/flame_alone.js"], format: "esm", target: ["es2022"] });
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
-const parts = { style: css, script: js, policy: `default-src 'none'; script-src ${hash(js)}; style-src ${hash(css)}; base-uri 'none'; form-action 'none'` };
-for (const text of [css, js])
-	if (/<\/s|<!--|<script|\{\{/i.test(text)) // "{{" would be a slot
-		throw new Error("flame_alone.html: a part can't be in a page as it is");
-writeFileSync(join(to, "flame_alone.html"), readFileSync(join(here, "src/flame_alone.html"), "utf8").replace(/\[\[(\w+)\]\]/g, (_, name) => parts[name]));
+const alone = async (name, entry, ownStyle) => {
+	const css = [await inline({ entryPoints: ["mwrap.css"] }), await inline({ entryPoints: [ownStyle] })].join("\n");
+	const js = await inline({ entryPoints: [entry], format: "esm", target: ["es2022"] });
+	const parts = { style: css, script: js, policy: `default-src 'none'; script-src ${hash(js)}; style-src ${hash(css)}; base-uri 'none'; form-action 'none'` };
+	for (const text of [css, js])
+		if (/<\/s|<!--|<script|\{\{/i.test(text)) // "{{" would be a slot
+			throw new Error(`${name}: a part can't be in a page as it is`);
+	writeFileSync(join(to, name), readFileSync(join(here, entry.replace(".js", ".html")), "utf8").replace(/\[\[(\w+)\]\]/g, (_, part) => parts[part]));
+};
+await alone("flame_alone.html", "src/flame_alone.js", "src/flame.css");
+await alone("map_alone.html", "src/memory_alone.js", "src/memory.css");
 
 const licences = LIBRARIES.map((name) => {
 	const folder = join(here, "node_modules", name);

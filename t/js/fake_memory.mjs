@@ -3,6 +3,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { deflateSync } from "node:zlib";
 import { makeMap, tile, bitsOf, whatIf, pageAt } from "./memory_data.mjs";
 
 const escape = (s) => String(s).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
@@ -51,9 +52,8 @@ export class FakeMemory {
 	}
 
 	alone(web) {
-		const { json: map, levels } = this.made(), base64 = (plane) => Buffer.from(plane).toString("base64");
-		const data = JSON.stringify({ map, level: 0, fill: base64(levels[0].fill), line: base64(levels[0].line) });
-		return [200, "text/html", fill(join(web, "dist/map_alone.html"), { title: "map", process: "pid 4711", json: data.replaceAll("<", "\\u003c") })];
+		const { json: map, levels } = this.made(), cells = deflateSync(Buffer.concat([levels[0].fill, levels[0].line])).toString("base64");
+		return [200, "text/html", fill(join(web, "dist/map_alone.html"), { title: "map", process: "pid 4711", json: JSON.stringify({ map, level: 0 }).replaceAll("<", "\\u003c"), cells })];
 	}
 
 	answer(web, policy, path, params) {

@@ -3,6 +3,7 @@
 import test from "node:test";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { deflateSync } from "node:zlib";
 import { makeMap, tile, bitsOf, LINES } from "./memory_data.mjs";
 import { coarser, spread, fillOf, isUsed, stateOf, STATES, UNLOADED } from "../../web/src/memory_states.js";
 import { Tiles } from "../../web/src/memory_tiles.js";
@@ -11,6 +12,7 @@ import { paint, palette } from "../../web/src/memory_draw.js";
 import { parseColour } from "../../web/src/memory_colours.js";
 import { byBits, byColour } from "../../web/src/memory_light.js";
 import { atQuery } from "../../web/src/memory_source.js";
+import { EmbeddedSource } from "../../web/src/memory_embedded.js";
 import { cellWords, differenceWords, legend, scaleWords, stateWords, stressed, trimWords, whatIfWords } from "../../web/src/memory_words.js";
 
 const MAP = makeMap(), LARGE = makeMap({ gigabytes: 10 });
@@ -153,11 +155,12 @@ test("a row is 1 MiB where there is room for it", () => {
 });
 
 test("a large heap fits by a coarser level, in columns side by side", () => {
-	const at = (map, width, height) => zooms(map.json.levels)[fitZoom(map.json.panels, map.json.levels, { width, height, label: 20 })];
+	const at = (map, width, height) => zooms(map.json)[fitZoom(map.json, { width, height, label: 20 })];
 	assert.deepEqual(at(MAP, 1240, 580), [0, 2]);
 	assert.deepEqual(at(LARGE, 1240, 580)[0], 2);
 	assert.deepEqual(at(LARGE, 1240, 2800), [0, 1]);
 	assert.deepEqual(at(LARGE, 100, 10), [LARGE.json.levels - 1, 1], "the last one if none fits");
+	assert.deepEqual(zooms({ levels: 4, finest: 2 }), [[2, 8], [2, 4], [2, 2], [2, 1], [3, 1]]);
 	const layout = layOut(LARGE.json.panels, { width: 1240, cell: 1, level: 0, label: 20 });
 	assert.equal(layout.blocks[0].columns, 4);
 });
@@ -255,7 +258,22 @@ test("a line lights up by its colour where the server has the snapshot no more",
 	tiles.want(0, [[0, MAP.json.cells]]);
 	await flush();
 	const exact = byBits(bitsOf(MAP, [LINES[1], LINES[2]]), MAP.json)(0);
-	assert.deepEqual(byColour([LINES[1], LINES[2], "/other.rb:1"], MAP.json, tiles)(0), exact);
+	assert.deepEqual(byColour([LINES[1], LINES[2], "/other.rb:1"], MAP.json, (level) => tiles.level(level).line)(0), exact);
+});
+
+test("a page without a server has its cells in it, and makes coarser levels of them", async () => {
+	const { json, levels } = MAP, planes = (at) => [levels[at].fill, levels[at].line].map((p) => Buffer.from(p));
+	for (const level of [0, 1]) {
+		const packed = deflateSync(Buffer.concat(planes(level))).toString("base64");
+		const source = new EmbeddedSource(JSON.stringify({ level, map: json }), packed), map = await source.snapshot();
+		assert.deepEqual([map.finest, map.cells], [level, json.cells]);
+		assert.deepEqual(source.lines(level), levels[level].line);
+		assert.deepEqual(Buffer.from(await source.tile(map, level, 0)), tile(MAP, level, 0));
+		const up = await source.tile(map, 2, 0);
+		assert.equal(up.length, 2 * levels[2].fill.length);
+		if (!level)
+			assert.deepEqual(Buffer.from(up), tile(MAP, 2, 0));
+	}
 });
 
 // CIE L* of a colour

@@ -19,7 +19,8 @@ const KEPT_MOST = 1 << 20; // cells of a level of a snapshot that is kept
 const HINT = { opens: "Point at a square, or move there with the arrows. A click, or Enter, says who lives in its page.", alone: "Point at a square, or move there with the arrows: it is told here." };
 
 export class Memory {
-	// source: see ServerSource; without bits, page, whatIf the page has no such controls; links: {at(location)} or null; trims: may
+	// source: see ServerSource; without page there is one snapshot, without bits a line is lit by its colour, without whatIf nobody
+	// can ask that; links: {at(location)} or null; trims: may
 	// somebody trim here?
 	constructor({ source, links, trims }) {
 		Object.assign(this, { source, links, zoom: null, view: null, kept: null, renewed: false, turn: 0 });
@@ -63,13 +64,14 @@ export class Memory {
 		const turn = ++this.turn;
 		setAttr(this.root, "aria-busy", "true");
 		this.again.disabled = true;
+		let json;
 		try {
-			const json = await this.source.snapshot();
+			json = await this.source.snapshot();
 			if (turn === this.turn)
 				this.take(json);
 		} catch (e) {
 			if (turn === this.turn)
-				setText(this.trouble, e.status ? `The map can\u2019t be shown: ${e.message}` : "No answer: the process may have ended. The last snapshot stays.");
+				setText(this.trouble, !json && this.source.page && e.status === undefined ? "No answer: the process may have ended. The last snapshot stays." : `The map can\u2019t be shown: ${e.message}`);
 		} finally {
 			if (turn === this.turn) {
 				setAttr(this.root, "aria-busy", null);
@@ -239,7 +241,9 @@ export class Memory {
 		this.whatIf?.choose(locations);
 		if (!locations.length)
 			return this.views.forEach((v) => v.light(null));
-		this.views.filter((v) => v === this.kept || !this.source.bits).forEach((v) => v.light(byColour(locations, v.json, v.tiles)));
+		for (const v of this.views)
+			if (v === this.kept || !this.source.bits)
+				v.light(byColour(locations, v.json, this.source.lines ? (level) => this.source.lines(level) : (level) => v.tiles.level(level).line));
 		if (!this.source.bits || view === this.kept)
 			return;
 		try {

@@ -6,8 +6,11 @@ const ROW = 256; // cells: 1 MiB at level 0
 const COLUMN_GAP = 6, PANEL_GAP = 20;
 const TALL = 220; // of a column, if others fit beside it
 
-// The zooms, the closest one first: each shows about a quarter of the pages of the one before.
-export const zooms = (levels) => [[0, 8], [0, 4], [0, 2], ...Array.from({ length: levels }, (_, level) => [level, 1])];
+// The zooms, the closest one first: [level, size of a cell]. Each has about a quarter of the area of the one before.
+// finest: the least level that there is
+export function zooms({ levels, finest = 0 }) {
+	return [[finest, 8], [finest, 4], [finest, 2], ...Array.from({ length: levels - finest }, (_, i) => [finest + i, 1])];
+}
 
 // Cells in a row: 256, or as many as there is room for
 export function rowOf(width, cell) {
@@ -46,8 +49,8 @@ export function layOut(panels, { width, cell, level, label, scale = 1 }) {
 }
 
 // The closest zoom at which the whole map is no taller than `height`; the last one if none is
-export function fitZoom(panels, levels, { width, height, scale = 1, label }) {
-	const all = zooms(levels);
+export function fitZoom(json, { width, height, scale = 1, label }) {
+	const all = zooms(json), { panels } = json;
 	const fits = all.findIndex(([level, px]) => {
 		const cell = Math.max(1, Math.round(px * scale));
 		return rowOf(width, cell) === ROW && layOut(panels, { width, cell, level, label, scale }).height <= height;

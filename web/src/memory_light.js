@@ -10,8 +10,8 @@ export function byBits(bits, { cells }) {
 	return (level) => levels.get(level) ?? levels.set(level, spread(bits, cells, level)).get(level);
 }
 
-// Of the line that has most of each cell, for a snapshot that the server has no more; its tiles are all here.
-export function byColour(locations, { lines }, tiles) {
+// Of the line that has most of each cell, where nobody can be asked for more. plane(level): a line byte for each cell
+export function byColour(locations, { lines }, plane) {
 	const levels = new Map(), chosen = new Set(lines.filter((l) => l.colour && locations.includes(l.location)).map((l) => l.colour));
-	return (level) => levels.get(level) ?? levels.set(level, tiles.level(level).line.map((c) => (chosen.has(c) ? 1 : 0))).get(level);
+	return (level) => levels.get(level) ?? levels.set(level, plane(level).map((c) => (chosen.has(c) ? 1 : 0))).get(level);
 }

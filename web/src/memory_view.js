@@ -56,7 +56,7 @@ export class MapView {
 	}
 
 	get zoomsN() {
-		return zooms(this.tiles.levels.length).length;
+		return zooms(this.json).length;
 	}
 
 	// lit: a function from a level to a byte for each cell, or null: nothing is lit
@@ -160,14 +160,14 @@ export class MapView {
 	// All sizes are read before any is written.
 	measure() {
 		const { root, json } = this, dpr = devicePixelRatio || 1, height = Math.round(innerHeight * PART);
-		const label = Math.round(LABEL * dpr), width = Math.floor(root.clientWidth * dpr), levels = this.tiles.levels.length;
+		const label = Math.round(LABEL * dpr), width = Math.floor(root.clientWidth * dpr);
 		if (!width)
 			return;
 		const before = this.layout, at = this.at;
 		this.colours = readColours(root);
-		this.fit = fitZoom(json.panels, levels, { width, height: height * dpr, scale: dpr, label });
+		this.fit = fitZoom(json, { width, height: height * dpr, scale: dpr, label });
 		this.zoom = this.zoom === null ? null : Math.min(this.zoom, this.zoomsN - 1);
-		const [level, px] = zooms(levels)[this.shown];
+		const [level, px] = zooms(json)[this.shown];
 		this.layout = layOut(json.panels, { width, cell: Math.max(1, Math.round(px * dpr)), level, label, scale: dpr });
 		const seen = Math.min(Math.ceil(this.layout.height / dpr), height);
 		Object.assign(this, { dpr, width, tall: Math.max(1, Math.round(seen * dpr)) });
