@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 15u
+#define MW_API_VERSION 16u
 
 struct mw_options; /* options/options.h */
 struct mw_family;  /* family/family.h */
@@ -322,7 +322,10 @@ struct mw_api {
 	/* Counters start again from zero; live blocks stay known. */
 	void (*reset)(void);
 
-	/* malloc_trim(3): true if memory was given back. */
+	/*
+	 * malloc_trim(3), or what another allocator has for that: true if memory may have been given back.
+	 * It may hold the allocator's locks for long.
+	 */
 	bool (*trim)(void);
 
 	/*
@@ -414,6 +417,11 @@ struct mw_api {
 	 * that, and answers it. False: tracking has never begun. With Ruby's lock. May be NULL.
 	 */
 	bool (*asked)(void);
+
+	/* "glibc", "jemalloc", "mimalloc" or "tcmalloc"; "": another one. May be NULL. */
+	const char *(*allocator)(void);
+	/* Calls f with each piece of the tracker's own memory, in no order. May be NULL. */
+	void (*each_own)(void (*f)(uintptr_t start, size_t bytes, void *ctx), void *ctx);
 };
 
 #endif

@@ -79,9 +79,11 @@ class HoldersHttpTest < Minitest::Test
   end
 
   def test_a_process_without_ruby
-    served("sleep", "60", options: ["children:all"], at: path("plain"))
+    app = served("sleep", "60", options: ["children:all"], at: path("plain"))
     r = get("/holders", at: path("plain"))
     assert_equal [501, "holders: no Ruby runs in this process\n"], [r.status, r.body]
+  ensure
+    app&.kill
   end
 
   def test_many_ask_at_once

@@ -9,7 +9,7 @@ SANITIZE_tsan := -fsanitize=thread
 WARN_tsan := $(if $(findstring clang,$(CC)),,-Wno-tsan)
 SANITIZED_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -Isrc -I$(B)
 # with aside.c the tracker would stand aside: t/core/beneath.c replaces it
-CORE_SRC := $(filter-out src/hooks/cxx.c src/real/aside.c,$(TRACKER_SRC)) $(wildcard src/report/live/*.c src/http/*.c src/pages/*.c src/family/*.c src/holders/*.c)
+CORE_SRC := $(filter-out src/hooks/cxx.c src/real/aside.c,$(TRACKER_SRC)) src/base/maps.c $(wildcard src/report/live/*.c src/http/*.c src/pages/*.c src/family/*.c src/holders/*.c src/map/*.c)
 
 # $1: asan or tsan
 define sanitized
@@ -37,7 +37,7 @@ $(eval $(call sanitized,asan))
 $(eval $(call sanitized,tsan))
 
 # as in build.mk
-$(B)/asan/server.a: $(patsubst %.c,$(B)/asan/%.o,$(wildcard src/base/*.c src/report/*.c src/report/live/*.c src/http/*.c src/pages/*.c src/family/*.c src/holders/*.c src/options/*.c)) $(B)/asan/web.o
+$(B)/asan/server.a: $(patsubst %.c,$(B)/asan/%.o,$(wildcard src/base/*.c src/report/*.c src/report/live/*.c src/http/*.c src/pages/*.c src/family/*.c src/holders/*.c src/map/*.c src/options/*.c)) $(B)/asan/web.o
 	$(Q)rm -f $@ && ar rcs $@ $^
 ASAN_UNITS := $(UNITS:$(T)/unit/%=$(B)/asan/unit/%)
 $(B)/asan/unit/%: t/unit/%.c $(wildcard t/unit/*.h) $(CORE_SRC:%.c=$(B)/asan/%.o) $(B)/asan/src/httpd/socket_mode.o $(B)/asan/server.a

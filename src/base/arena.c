@@ -77,12 +77,59 @@ void mw_arena_return(void *p, size_t bytes)
 	errno = e;
 }
 
+/*
+ * The pieces. A piece takes the next place, so that no place has two writers; `bytes` is written last, with
+ * release, and 0 means none. More pieces than places aren't in the list.
+ */
+enum { PIECES = 1024 };
+static struct piece {
+	uintptr_t start;
+	size_t bytes;
+} pieces[PIECES];
+static uint32_t pieces_n; /* relaxed: places taken, or more */
+
+static void list(const void *p, size_t bytes)
+{
+	uint32_t i =
+		mw_get(&pieces_n) < PIECES ? __atomic_fetch_add(&pieces_n, 1, __ATOMIC_RELAXED) : PIECES;
+
+	if (i >= PIECES)
+		return;
+	mw_set(&pieces[i].start, (uintptr_t)p);
+	__atomic_store_n(&pieces[i].bytes, bytes, __ATOMIC_RELEASE);
+}
+
+static void strike(const void *p)
+{
+	uint32_t n = mw_get(&pieces_n);
+
+	for (uint32_t i = n < PIECES ? n : PIECES; i--;)
+		if (mw_get(&pieces[i].start) == (uintptr_t)p) {
+			__atomic_store_n(&pieces[i].bytes, 0, __ATOMIC_RELEASE);
+			return;
+		}
+}
+
+void mw_arena_each(void (*f)(uintptr_t start, size_t bytes, void *ctx), void *ctx)
+{
+	uint32_t n = mw_get(&pieces_n);
+
+	for (uint32_t i = 0; i < (n < PIECES ? n : PIECES); i++) {
+		size_t bytes = __atomic_load_n(&pieces[i].bytes, __ATOMIC_ACQUIRE);
+
+		if (bytes)
+			f(mw_get(&pieces[i].start), bytes, ctx);
+	}
+}
+
 void *mw_arena_map_aside(size_t bytes)
 {
 	void *p = mw_arena_lend(bytes);
 
-	if (p)
+	if (p) {
 		mw_add(&held, bytes);
+		list(p, bytes);
+	}
 	return p;
 }
 
@@ -111,6 +158,7 @@ void mw_arena_unmap(void *p, size_t bytes)
 {
 	if (!p)
 		return;
+	strike(p);
 	mw_arena_return(p, bytes);
 	mw_add(&held, -(uint64_t)bytes);
 	mw_add(&taken, -(uint64_t)bytes);

@@ -55,6 +55,12 @@ bool mw_arena_set_aside(size_t bytes, enum mw_arena_for);
 void mw_arena_put_back(size_t bytes); /* they weren't needed */
 void *mw_arena_map_aside(size_t bytes);
 
+/*
+ * Calls f with each piece of memory that is mapped for good, in no order. Any thread. A piece that is
+ * given back meanwhile may be missing or present.
+ */
+void mw_arena_each(void (*f)(uintptr_t start, size_t bytes, void *ctx), void *ctx);
+
 /* As mw_arena_map, until mw_arena_return; not counted. */
 void *mw_arena_lend(size_t bytes);
 void mw_arena_return(void *p, size_t bytes);

@@ -5,9 +5,9 @@
 #include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/maps.h"
 #include "base/sys.h"
 
 enum {
@@ -64,57 +64,6 @@ static int add_library(struct dl_phdr_info *info, size_t size, void *ctx)
 
 /* --- threads ------------------------------------------------------------------ */
 
-/* The last but one number of what the kernel says of a thread that doesn't run: its stack pointer. */
-static uintptr_t stack_pointer(pid_t task)
-{
-	char path[64], text[256], *last, *before;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)task);
-	fd = mw_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return 0;
-	n = mw_sys_read(fd, text, sizeof(text) - 1);
-	mw_sys_close(fd);
-	if (n <= 0)
-		return 0;
-	text[n] = 0;
-	last = strrchr(text, ' ');
-	if (!last)
-		return 0; /* it runs */
-	*last = 0;
-	before = strrchr(text, ' ');
-	return before ? (uintptr_t)strtoull(before, NULL, 16) : 0;
-}
-
-/* A record of the kernel's getdents64. */
-struct entry {
-	uint64_t ino, off;
-	uint16_t len;
-	uint8_t type;
-	char name[];
-};
-
-static void each_task(void (*f)(pid_t, void *), void *ctx)
-{
-	_Alignas(8) char buf[4096];
-	int fd = mw_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	long n;
-
-	if (fd < 0)
-		return;
-	while ((n = mw_sys(SYS_getdents64, fd, mw_sys_ptr(buf), sizeof(buf), 0, 0)) > 0)
-		for (long at = 0; at < n;) {
-			const struct entry *e = (const struct entry *)(const void *)(buf + at);
-
-			if (e->name[0] >= '0' && e->name[0] <= '9')
-				f((pid_t)atoi(e->name), ctx);
-			at += e->len;
-		}
-	mw_sys_close(fd);
-}
-
 static void add_task(pid_t task, void *ctx)
 {
 	struct mw_areas *a = ctx;
@@ -126,7 +75,7 @@ static void add_task(pid_t task, void *ctx)
 		add_stack(a, sp, sp);
 		return;
 	}
-	for (int i = 0; i < LOOKS && !(sp = stack_pointer(task)); i++) {
+	for (int i = 0; i < LOOKS && !(sp = mw_task_stack_pointer(task)); i++) {
 		ran = true;
 		mw_sys(SYS_sched_yield, 0, 0, 0, 0, 0);
 	}
@@ -139,7 +88,7 @@ static void add_task(pid_t task, void *ctx)
 void mw_areas_find(struct mw_areas *a, uintptr_t main_thread)
 {
 	a->n = a->unread = 0;
-	each_task(add_task, a);
+	mw_tasks_each(add_task, a);
 	if (main_thread)
 		add(a, main_thread - TLS, main_thread + TLS, main_thread, false, "(thread-local variable)");
 	dl_iterate_phdr(add_library, a);
@@ -147,45 +96,24 @@ void mw_areas_find(struct mw_areas *a, uintptr_t main_thread)
 
 /* --- mappings ------------------------------------------------------------------ */
 
-/* One line of /proc/self/maps; false: not readable. */
-static bool read_line(const char *line, struct mw_mapping *m)
-{
-	char *end;
+struct readable {
+	struct mw_mapping *to;
+	size_t n, room;
+};
 
-	m->start = (uintptr_t)strtoull(line, &end, 16);
-	if (*end != '-')
-		return false;
-	m->end = (uintptr_t)strtoull(end + 1, &end, 16);
-	return end[0] == ' ' && end[1] == 'r' && !strstr(end, "[v"); /* [vvar] may fault */
+static void take_readable(const struct mw_maps_line *m, void *ctx)
+{
+	struct readable *r = ctx;
+
+	if (m->read && !m->special && r->n < r->room)
+		r->to[r->n++] = (struct mw_mapping){ m->start, m->end };
 }
 
 size_t mw_mappings_read(struct mw_mapping *to, size_t room)
 {
-	int fd = mw_sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-	char buf[8192];
-	size_t have = 0, n = 0;
-	ssize_t got;
+	struct readable r = { .to = to, .room = room };
 
-	if (fd < 0)
-		return 0;
-	while ((got = mw_sys_read(fd, buf + have, sizeof(buf) - 1 - have)) > 0) {
-		char *line = buf, *end;
-
-		have += (size_t)got;
-		buf[have] = 0;
-		while ((end = strchr(line, '\n'))) {
-			*end = 0;
-			if (n < room && read_line(line, &to[n]))
-				n++;
-			line = end + 1;
-		}
-		have -= (size_t)(line - buf);
-		memmove(buf, line, have);
-		if (have == sizeof(buf) - 1)
-			have = 0; /* a name longer than any path */
-	}
-	mw_sys_close(fd);
-	return n;
+	return mw_maps_each(take_readable, &r) ? r.n : 0;
 }
 
 const struct mw_mapping *mw_mapping_of(const struct mw_mapping *m, size_t n, uintptr_t at)

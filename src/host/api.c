@@ -193,13 +193,6 @@ static void api_reset(void)
 	mw_quiet_leave();
 }
 
-static bool api_trim(void)
-{
-	int (*trim)(size_t) = (int (*)(size_t))mw_real_next("malloc_trim");
-
-	return trim && trim(0) == 1;
-}
-
 static void api_set_bt(unsigned callers)
 {
 	mw_quiet_enter();
@@ -324,7 +317,7 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.stats = api_stats,
 	.majors = mw_ruby_majors,
 	.reset = api_reset,
-	.trim = api_trim,
+	.trim = mw_real_trim,
 	.attach = mw_attach,
 	.detach = mw_detach,
 	.learn_code = mw_ruby_learn_code,
@@ -347,4 +340,6 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.each_live = api_each_live,
 	.main_thread = api_main_thread,
 	.asked = mw_asked,
+	.allocator = mw_real_allocator,
+	.each_own = mw_arena_each,
 };

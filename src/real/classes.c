@@ -51,6 +51,13 @@ static void *own(const char *name)
 static size_t (*nallocx)(size_t, int);
 static size_t (*good_size)(size_t);
 
+static const char *allocator = "";
+
+const char *mw_real_allocator(void)
+{
+	return mw_real_glibc ? "glibc" : allocator;
+}
+
 static size_t room_for(size_t n)
 {
 	return nallocx ? nallocx(n, 0) : good_size(n);
@@ -142,6 +149,7 @@ void mw_classes_init(void)
 	if (dlerror())
 		(void)dlerror();
 	mw_real_classes = true;
+	allocator = tc_free_sized ? "tcmalloc" : good_size ? "mimalloc" : "jemalloc";
 	if (sdallocx) {
 		mw_class_free = mw_class_free_small = sdallocx;
 	} else if (tc_free_sized) {

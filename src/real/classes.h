@@ -124,6 +124,13 @@ size_t mw_class_size(const void *p);
 
 /* Finds out; `malloc` and the others of mw_real are known. */
 void mw_classes_init(void);
+/* "glibc", "jemalloc", "mimalloc" or "tcmalloc"; "": another one. Once mw_real_init was called. */
+const char *mw_real_allocator(void);
+/*
+ * Makes the allocator give free memory back to the system: malloc_trim(3), or what this one has for
+ * it. False: it says that there was none, or has no such function. It may hold the allocator's locks for long.
+ */
+bool mw_real_trim(void);
 /* Fills the table, once the allocator tells the room of its blocks. One thread. */
 void mw_classes_fill(void);
 /* Is the table filled? */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* maps.c - see maps.h. */
+#include "maps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sys.h"
+
+/* FROM-TO rwxp OFFSET DEV INODE   NAME */
+static bool parse(const char *line, struct mw_maps_line *m)
+{
+	char *end;
+
+	m->start = (uintptr_t)strtoull(line, &end, 16);
+	if (*end != '-')
+		return false;
+	m->end = (uintptr_t)strtoull(end + 1, &end, 16);
+	if (*end != ' ' || strlen(end) < 6)
+		return false;
+	m->read = end[1] == 'r';
+	m->write = end[2] == 'w';
+	m->shared = end[4] == 's';
+	for (int field = 0; field < 4; field++) { /* permissions to inode */
+		end += strspn(end, " ");
+		end += strcspn(end, " ");
+	}
+	m->name = end + strspn(end, " ");
+	m->special = !strncmp(m->name, "[v", 2);
+	return m->start < m->end;
+}
+
+bool mw_maps_each(void (*f)(const struct mw_maps_line *, void *ctx), void *ctx)
+{
+	int fd = mw_sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+	char buf[8192];
+	size_t have = 0;
+	bool any = false, cut = false; /* cut: what comes next is the rest of a name */
+	ssize_t got;
+
+	if (fd < 0)
+		return false;
+	while ((got = mw_sys_read(fd, buf + have, sizeof(buf) - 1 - have)) > 0) {
+		struct mw_maps_line m;
+		char *line = buf, *end;
+
+		have += (size_t)got;
+		buf[have] = 0;
+		while ((end = strchr(line, '\n'))) {
+			*end = 0;
+			if (!cut && parse(line, &m)) {
+				f(&m, ctx);
+				any = true;
+			}
+			cut = false;
+			line = end + 1;
+		}
+		have -= (size_t)(line - buf);
+		memmove(buf, line, have);
+		if (have == sizeof(buf) - 1) { /* a name longer than any path */
+			buf[have] = 0;
+			if (!cut && parse(buf, &m))
+				f(&m, ctx);
+			cut = true;
+			have = 0;
+		}
+	}
+	mw_sys_close(fd);
+	return any;
+}
+
+/* A record of the kernel's getdents64. */
+struct entry {
+	uint64_t ino, off;
+	uint16_t len;
+	uint8_t type;
+	char name[];
+};
+
+void mw_tasks_each(void (*f)(pid_t, void *ctx), void *ctx)
+{
+	_Alignas(8) char buf[4096];
+	int fd = mw_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	long n;
+
+	if (fd < 0)
+		return;
+	while ((n = mw_sys(SYS_getdents64, fd, mw_sys_ptr(buf), sizeof(buf), 0, 0)) > 0)
+		for (long at = 0; at < n;) {
+			const struct entry *e = (const struct entry *)(const void *)(buf + at);
+
+			if (e->name[0] >= '0' && e->name[0] <= '9')
+				f((pid_t)atoi(e->name), ctx);
+			at += e->len;
+		}
+	mw_sys_close(fd);
+}
+
+/* The last but one number of /proc/self/task/N/syscall. */
+uintptr_t mw_task_stack_pointer(pid_t task)
+{
+	char path[64], text[256], *last, *before;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)task);
+	fd = mw_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	n = mw_sys_read(fd, text, sizeof(text) - 1);
+	mw_sys_close(fd);
+	if (n <= 0)
+		return 0;
+	text[n] = 0;
+	last = strrchr(text, ' ');
+	if (!last)
+		return 0; /* it runs */
+	*last = 0;
+	before = strrchr(text, ' ');
+	return before ? (uintptr_t)strtoull(before, NULL, 16) : 0;
+}

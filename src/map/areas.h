@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * areas.h - what each part of the address space is for.
+ *
+ * An area is a mapping, or a part of one: the kernel joins neighbours, and glibc's arenas, Ruby's heap
+ * pages and the tracker's tables may lie in one mapping. Areas are sorted and don't overlap. Names of
+ * mappings, glibc's header at the start of a thread arena's heap, threads' stack pointers and the tracker's
+ * lists tell.
+ */
+#ifndef MW_MAP_AREAS_H
+#define MW_MAP_AREAS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api.h"
+
+enum mw_area_kind {
+	MW_AREA_FILE,
+	MW_AREA_HEAP,  /* the main arena's: brk(2) */
+	MW_AREA_ARENA, /* a heap of a thread arena of glibc's, as far as it is in use */
+	MW_AREA_ANON,  /* blocks may be there */
+	MW_AREA_NONE,  /* anonymous, without access */
+	MW_AREA_RUBY,
+	MW_AREA_STACK,
+	MW_AREA_OWN
+};
+
+struct mw_map_area {
+	uintptr_t start, end;
+	enum mw_area_kind kind;
+	bool guarded;       /* ANON, right above a guard: a stack if no block is in it */
+	uintptr_t arena;    /* of a heap: the address of its arena */
+	uintptr_t previous; /* of a heap: the arena's heap before this one; 0: it is the first */
+	/* sums.c: */
+	bool last;          /* the last heap of its arena */
+	uint64_t resident, live; /* bytes; live: of blocks in resident pages */
+	uintptr_t used;     /* one past the last page with a block or its edge; start: there is none */
+};
+
+struct mw_map_areas {
+	size_t n, room;
+	struct mw_map_area *v;
+	bool failed; /* no memory: some are missing */
+};
+
+/* False: no memory, or no /proc. Else free it. */
+bool mw_map_areas_make(struct mw_map_areas *, const struct mw_api *, bool glibc);
+void mw_map_areas_free(struct mw_map_areas *);
+/* The area of an address; NULL: none. */
+struct mw_map_area *mw_map_area_at(const struct mw_map_areas *, uintptr_t at);
+
+/* memory.c: zeroed memory from mmap, left out of core dumps; NULL: none. */
+void *mw_map_memory(size_t bytes);
+void mw_map_memory_free(void *, size_t bytes);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* look.c - blocks by page, for a map that is there. See map.h. */
+#include <string.h>
+#include <unistd.h>
+
+#include "areas.h"
+#include "map.h"
+#include "pages.h"
+
+/* --- cells of addresses: the spans by address -------------------------------------------------- */
+
+static int64_t in_span(const struct mw_map *m, const struct mw_map_span *s, uintptr_t at)
+{
+	uintptr_t pages = (at - s->start) / m->page;
+
+	return at >= s->start && pages < s->pages ? (int64_t)(s->cell + pages) : -1;
+}
+
+/* Within a panel spans are sorted by address. */
+int64_t mw_map_cell_of(const struct mw_map *m, uintptr_t at)
+{
+	for (uint32_t p = 0; p < m->n_panels; p++) {
+		const struct mw_map_span *s = m->spans + m->panels[p].span;
+		uint32_t low = 0, high = m->panels[p].spans;
+		int64_t cell;
+
+		while (high - low > 1) {
+			uint32_t middle = low + (high - low) / 2;
+
+			if (s[middle].start <= at)
+				low = middle;
+			else
+				high = middle;
+		}
+		cell = high ? in_span(m, &s[low], at) : -1;
+		if (cell >= 0)
+			return cell;
+	}
+	return -1;
+}
+
+/* --- a line's pages ------------------------------------------------------------------------------ */
+
+struct light {
+	const struct mw_map *m;
+	const uint8_t *chosen;
+	uint32_t ids;
+	uint8_t *to;
+};
+
+static void light(const struct mw_live *l, void *ctx)
+{
+	const struct light *c = ctx;
+	uintptr_t page = c->m->page;
+
+	if (l->id >= c->ids || !(c->chosen[l->id / 8] >> l->id % 8 & 1))
+		return;
+	for (uintptr_t at = l->addr & ~(page - 1); at < mw_map_end(l); at += page) {
+		int64_t cell = mw_map_cell_of(c->m, at);
+
+		if (cell >= 0)
+			c->to[cell / 8] |= (uint8_t)(1 << cell % 8);
+	}
+}
+
+bool mw_map_light(const struct mw_map *m, const struct mw_api *api, const uint32_t *ids, size_t n,
+		  uint8_t *to)
+{
+	struct light c = { .m = m, .to = to, .ids = 1 };
+	uint8_t *chosen;
+
+	for (size_t i = 0; i < n; i++)
+		c.ids = ids[i] >= c.ids ? ids[i] + 1 : c.ids;
+	chosen = mw_map_memory(c.ids / 8 + 1);
+	if (!chosen)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		chosen[ids[i] / 8] |= (uint8_t)(1 << ids[i] % 8);
+	c.chosen = chosen;
+	api->each_live(light, &c);
+	mw_map_memory_free(chosen, c.ids / 8 + 1);
+	return true;
+}
+
+/* --- one page --------------------------------------------------------------------------------------- */
+
+struct look {
+	struct mw_map_page *to;
+	uintptr_t bytes;
+};
+
+static void look(const struct mw_live *l, void *ctx)
+{
+	struct look *c = ctx;
+	struct mw_map_page *to = c->to;
+	size_t within = mw_map_within(l->addr, mw_map_end(l), to->page, c->bytes);
+	uint32_t at;
+
+	if (!within)
+		return;
+	to->live += within;
+	if (to->n == sizeof(to->v) / sizeof(*to->v)) {
+		to->more++;
+		return;
+	}
+	for (at = to->n++; at && to->v[at - 1].addr > l->addr; at--)
+		to->v[at] = to->v[at - 1];
+	to->v[at] = *l;
+}
+
+void mw_map_look(const struct mw_api *api, uintptr_t at, struct mw_map_page *to)
+{
+	struct look c = { .to = to, .bytes = (uintptr_t)sysconf(_SC_PAGESIZE) };
+
+	to->page = at & ~(c.bytes - 1);
+	to->live = 0;
+	to->n = to->more = 0;
+	api->each_live(look, &c);
+}

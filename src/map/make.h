@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* make.h - a map under way: shared by the files of this room. */
+#ifndef MW_MAP_MAKE_H
+#define MW_MAP_MAKE_H
+
+#include "map.h"
+#include "pages.h"
+
+struct mw_map_making {
+	struct mw_map *map;
+	struct mw_map_areas areas;
+	struct mw_map_pages pages;
+	struct mw_map_walk walk;
+	/* without the chosen locations' blocks: bytes that a trim gives back, and that go at once */
+	uint64_t empty_then, unmapped_then;
+	uint8_t *colours; /* lines.c: by id, the line's byte of a cell */
+	/* cells.c */
+	uintptr_t *arenas;
+	uint32_t n_arenas, numbered;
+};
+
+static inline bool mw_map_may_hold(enum mw_area_kind k)
+{
+	return k == MW_AREA_HEAP || k == MW_AREA_ARENA || k == MW_AREA_ANON || k == MW_AREA_RUBY;
+}
+
+/* sums.c: the parts, the trim, each area's sums; once the pages are filled. */
+void mw_map_sum_areas(struct mw_map_making *);
+/* What a page of an area is; MW_MAP_IS_ABSENT: not in memory. */
+enum mw_map_cell mw_map_cell_is(const struct mw_map_making *, const struct mw_map_area *, uintptr_t at,
+				const struct mw_map_entry *);
+/* lines.c: the lines by what they hold. False: no memory. */
+bool mw_map_lines(struct mw_map_making *);
+/* cells.c: panels, spans and cells. False: no memory. */
+bool mw_map_cells(struct mw_map_making *);
+
+#endif
