@@ -88,6 +88,8 @@ bool mw_parse_u64(const char *s, size_t n, uint64_t *out)
 
 /* --- percent-encoding ----------------------------------------------------- */
 
+#define BROKEN "query: broken percent-encoding, or a NUL byte"
+
 static int hex(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -191,11 +193,40 @@ int mw_params_parse(struct mw_params *p, const char *query, struct mw_buf *why)
 		end = s + strcspn(s, "&");
 		/* decoding ends the value with a NUL where "&" was */
 		if (end > s && !take_pair(p, s, (size_t)(end - s))) {
-			mw_buf_str(why, "query: broken percent-encoding, or a NUL byte");
+			mw_buf_str(why, BROKEN);
 			return 400;
 		}
 	}
 	return 0;
+}
+
+bool mw_params_each(const char *query, const char *name,
+		    void (*f)(void *ctx, const char *value, size_t n), void *ctx, struct mw_buf *why)
+{
+	size_t n = query ? strlen(query) : 0;
+	char *store = malloc(n + 1), *end;
+	bool ok = store;
+
+	if (!store)
+		return false;
+	memcpy(store, query ? query : "", n + 1);
+	for (char *s = store; ok && s < store + n; s = end + 1) {
+		char *eq;
+		long value_n;
+
+		end = s + strcspn(s, "&");
+		eq = memchr(s, '=', (size_t)(end - s));
+		if (!eq || !is(s, (size_t)(eq - s), name))
+			continue;
+		value_n = mw_percent_decode(eq + 1, (size_t)(end - eq - 1), eq + 1, true);
+		ok = value_n >= 0;
+		if (ok)
+			f(ctx, eq + 1, (size_t)value_n);
+		else
+			mw_buf_str(why, BROKEN);
+	}
+	free(store);
+	return ok;
 }
 
 void mw_params_free(struct mw_params *p)

@@ -56,6 +56,13 @@ struct mw_params {
 int mw_params_parse(struct mw_params *, const char *query, struct mw_buf *why);
 void mw_params_free(struct mw_params *);
 
+/*
+ * Calls f with each value of `name`, decoded, n bytes with a NUL behind them, for parameters that may be
+ * given several times. False: no memory, or broken percent-encoding with a reason.
+ */
+bool mw_params_each(const char *query, const char *name,
+		    void (*f)(void *ctx, const char *value, size_t n), void *ctx, struct mw_buf *why);
+
 enum mw_form { MW_FORM_HTML, MW_FORM_TSV, MW_FORM_CSV, MW_FORM_JSON };
 
 /* Sets the form named html, tsv, csv or json; false: none of these. */

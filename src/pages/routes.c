@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "login.h"
+#include "map.h"
 #include "pages.h"
 #include "http/assets.h"
 
@@ -45,6 +46,12 @@ static const struct route routes[] = {
 	{ GET, "/objects*", page_objects },
 	{ GET, "/holders", mw_page_holders },
 	{ GET, "/holders.*", mw_page_holders },
+	{ GET, "/map", mw_page_map },
+	{ GET, "/map.json", mw_page_map },
+	{ GET | POST, "/map/trim", mw_page_map_trim },
+	{ GET, "/map/whatif", mw_page_map_whatif },
+	{ GET, "/map/page/*", mw_page_map_one },
+	{ GET, "/map/*", mw_page_map_piece },
 	{ GET, "/metrics", mw_page_metrics },
 	{ GET, "/stats.json", mw_page_stats },
 	{ GET, "/stats", mw_page_stats_page },

@@ -63,6 +63,7 @@ unsigned mw_site_second(struct mw_site *s, const struct mw_proc_file *statm,
 		make_point(s, smaps, &p);
 		mw_history_add(&s->history, p);
 		mw_curves_second(&s->curves, s->api, (double)up / 1000);
+		mw_maps_tidy(&s->maps, (double)up / 1000, false);
 		atomic_fetch_sub(&s->busy, 1);
 	}
 	return 1000 - (unsigned)(up % 1000);

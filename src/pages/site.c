@@ -20,7 +20,9 @@ void mw_site_start(struct mw_site *s, const struct mw_api *api)
 	if (!lost) {
 		mw_mark_clear(&s->mark);
 		mw_said_free(&s->said);
+		mw_maps_tidy(&s->maps, 0, true);
 	}
+	s->maps = (struct mw_maps){ 0 };
 	s->said = (struct mw_said){ 0 };
 	s->mark = (struct mw_mark){ 0 };
 	mw_marks_start(&s->marks); /* the parent's say nothing of this process */
@@ -49,6 +51,7 @@ void mw_site_end(struct mw_site *s)
 	mw_stream_end(&s->stream);
 	mw_mark_clear(&s->mark);
 	mw_said_free(&s->said);
+	mw_maps_tidy(&s->maps, 0, true);
 	mw_curves_end(&s->curves);
 }
 

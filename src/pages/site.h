@@ -15,6 +15,7 @@
 
 #include <stdatomic.h>
 
+#include "map/store.h"
 #include "report/live/curves.h"
 #include "report/live/history.h"
 #include "report/live/mark.h"
@@ -48,6 +49,7 @@ struct mw_site {
 	struct mw_mark mark;
 	struct mw_marks marks;   /* the named ones; their memory outlives a new start */
 	struct mw_stream stream; /* reads the mark; its ticks end with the event "point" (events.c) */
+	struct mw_maps maps; /* those of the last minute that somebody looked at */
 	struct mw_said said;     /* the last verdict about all ranges; sentence.n 0: none yet */
 	struct mw_curves curves; /* their memory outlives a new start */
 };

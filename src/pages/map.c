@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* map.c - the memory map's answers; see map.h. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "map.h"
+
+const struct mw_map *mw_site_map(struct mw_site *s, uint32_t *id)
+{
+	uint64_t rss = 0;
+	struct mw_map *m = mw_map_make(s->api, mw_rss_bytes(s->statm, &rss) ? rss : 0);
+
+	if (!m)
+		return NULL;
+	atomic_fetch_add(&s->busy, 1);
+	*id = mw_maps_keep(&s->maps, m, mw_site_uptime(s));
+	atomic_fetch_sub(&s->busy, 1);
+	return m;
+}
+
+static void no_map(struct mw_call *call)
+{
+	mw_reply(call, 503, "map: no memory for it, or /proc can't be read");
+}
+
+/* Does the process have an allocator's blocks that can be walked? If not, answers with 501. */
+static bool has_blocks(struct mw_call *call)
+{
+	if (!mw_has_site(call))
+		return false;
+	if (call->api->each_live)
+		return true;
+	mw_reply(call, 501, "map: this process isn't tracked");
+	return false;
+}
+
+void mw_page_map(struct mw_call *call)
+{
+	bool json = !strcmp(call->req->path, "/map.json");
+	const struct mw_map *m;
+	uint32_t id;
+
+	if (!has_blocks(call))
+		return;
+	m = mw_site_map(call->req->site, &id);
+	if (!m) {
+		no_map(call);
+	} else if (json) {
+		mw_reply_form(call, MW_FORM_JSON);
+		mw_map_json(&call->res->body, m, id, call->req->site);
+	} else {
+		mw_map_page_reply(call, m);
+	}
+}
+
+/* --- the locations of at=, which may be given several times ---------------------------------- */
+
+struct chosen {
+	const struct mw_snapshot *snapshot;
+	struct mw_buf ids; /* uint32_t */
+	struct mw_buf *why;
+	uint32_t n;
+	int bad; /* a status */
+};
+
+static void choose(void *ctx, const char *location, size_t n)
+{
+	struct chosen *c = ctx;
+	const struct mw_row *row;
+	int found;
+
+	if (c->bad)
+		return;
+	found = mw_location_look(c->snapshot, location, n, &row);
+	if (found) {
+		mw_buf_str(c->why,
+			   found == 2 ? "at: several locations have this id: ask for one by its name" :
+					"at: no such location: nothing was allocated there");
+		c->bad = found == 2 ? 409 : 404;
+		return;
+	}
+	mw_location_ids(c->snapshot, row, &c->ids);
+	c->n++;
+}
+
+/* False: answered. Else free c->ids. */
+static bool choose_all(struct mw_call *call, struct chosen *c)
+{
+	struct mw_snapshot *s = call->api->snapshot();
+	struct mw_buf why = { 0 };
+	bool ok = true;
+
+	*c = (struct chosen){ .snapshot = s, .why = &why, .bad = s ? 0 : 500 };
+	if (s)
+		ok = mw_params_each(call->req->query, "at", choose, c, &why);
+	if (s)
+		call->api->snapshot_free(s);
+	if (!ok)
+		c->bad = why.n ? 400 : 500;
+	if (!c->bad && c->ids.failed)
+		c->bad = 500;
+	if (!c->bad && !c->n) {
+		mw_buf_str(&why, "at: a location is missing, as in ?at=app.rb:5");
+		c->bad = 400;
+	}
+	if (!c->bad) {
+		mw_buf_free(&why);
+		return true;
+	}
+	mw_buf_free(&c->ids);
+	mw_reply_why(call, c->bad, &why);
+	return false;
+}
+
+static const uint32_t *ids_of(const struct chosen *c, size_t *n)
+{
+	*n = c->ids.n / sizeof(uint32_t);
+	return (const uint32_t *)(const void *)c->ids.p;
+}
+
+void mw_page_map_whatif(struct mw_call *call)
+{
+	struct mw_buf *b = &call->res->body;
+	struct mw_map_whatif w;
+	struct chosen c;
+	const uint32_t *ids;
+	size_t n;
+
+	if (!has_blocks(call) || !choose_all(call, &c))
+		return;
+	ids = ids_of(&c, &n);
+	if (mw_map_whatif(call->api, ids, n, &w)) {
+		mw_reply_form(call, MW_FORM_JSON);
+		mw_buf_fmt(b,
+			   "{\"locations\":%u,\"blocks\":%" PRIu64 ",\"bytes\":%" PRIu64
+			   ",\"empty_now_bytes\":%" PRIu64 ",\"empty_then_bytes\":%" PRIu64
+			   ",\"unmapped_bytes\":%" PRIu64 "}\n",
+			   c.n, w.blocks, w.bytes, w.empty_now, w.empty_then, w.unmapped);
+	} else {
+		no_map(call);
+	}
+	mw_buf_free(&c.ids);
+}
+
+/* --- pieces of a map that is kept ----------------------------------------------------------------- */
+
+static void reply_bytes(struct mw_call *call)
+{
+	call->res->status = 200;
+	call->res->content_type = "application/octet-stream";
+}
+
+static void reply_light(struct mw_call *call, const struct mw_map *m)
+{
+	size_t bytes = (m->n_cells + 7) / 8, n;
+	uint8_t *bits = calloc(bytes ? bytes : 1, 1);
+	struct chosen c;
+	const uint32_t *ids;
+
+	if (!bits) {
+		mw_response_no_memory(call->res);
+		return;
+	}
+	if (choose_all(call, &c)) {
+		ids = ids_of(&c, &n);
+		if (mw_map_light(m, call->api, ids, n, bits)) {
+			reply_bytes(call);
+			mw_buf_add(&call->res->body, bits, bytes);
+		} else {
+			no_map(call);
+		}
+		mw_buf_free(&c.ids);
+	}
+	free(bits);
+}
+
+static void reply_tile(struct mw_call *call, const struct mw_map *m, unsigned level, uint32_t number)
+{
+	uint8_t *to = malloc(2 * MW_MAP_TILE);
+	uint32_t n;
+
+	if (!to) {
+		mw_response_no_memory(call->res);
+		return;
+	}
+	n = mw_map_tile(m, level, number, to);
+	if (n) {
+		reply_bytes(call);
+		mw_buf_add(&call->res->body, to, 2 * (size_t)n);
+	} else {
+		mw_reply(call, 404, "map: no such tile");
+	}
+	free(to);
+}
+
+/* A number before a character of the path; moves *s behind both. */
+static bool number(const char **s, char end, uint64_t max, uint64_t *v)
+{
+	size_t n = strspn(*s, "0123456789");
+
+	if (!n || (*s)[n] != end || !mw_parse_u64(*s, n, v) || *v > max)
+		return false;
+	*s += n + 1;
+	return true;
+}
+
+/* ID/at.bin and ID/LEVEL/NUMBER.bin */
+void mw_page_map_piece(struct mw_call *call)
+{
+	const char *s = call->rest;
+	const struct mw_map *m;
+	uint64_t id, level, tile;
+	bool light;
+
+	if (!has_blocks(call))
+		return;
+	if (!number(&s, '/', UINT32_MAX, &id)) {
+		mw_reply(call, 404, "no such page");
+		return;
+	}
+	light = !strcmp(s, "at.bin");
+	if (!light && (!number(&s, '/', 31, &level) || !number(&s, '.', UINT32_MAX, &tile) ||
+		       strcmp(s, "bin") != 0)) {
+		mw_reply(call, 404, "no such page");
+		return;
+	}
+	m = mw_maps_find(&call->req->site->maps, (uint32_t)id);
+	if (!m)
+		mw_reply(call, 404, "map: it is gone: ask for /map.json again");
+	else if (light)
+		reply_light(call, m);
+	else
+		reply_tile(call, m, (unsigned)level, (uint32_t)tile);
+}
+
+/* --- one page of memory ----------------------------------------------------------------------------- */
+
+/* What the newest map says of it; "unknown": none is kept, or it isn't in it. */
+static const char *state_of(const struct mw_site *s, uintptr_t at)
+{
+	static const char *const names[] = { "absent",  "empty",   "end",  "ruby",
+					     "swapped", "unknown", "other" };
+	const struct mw_map *m = mw_maps_newest(&s->maps, mw_site_uptime(s), MW_MAPS_SECONDS);
+	int64_t cell = m ? mw_map_cell_of(m, at) : -1;
+	unsigned v = cell >= 0 ? m->fill[cell] & MW_MAP_IS_MASK : MW_MAP_IS_UNKNOWN;
+
+	return v < sizeof(names) / sizeof(*names) ? names[v] : "used";
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct mw_row *const *x = a, *const *y = b;
+
+	return ((*x)->id > (*y)->id) - ((*x)->id < (*y)->id);
+}
+
+static const struct mw_row *row_of(const struct mw_row **rows, size_t n, uint32_t id)
+{
+	const struct mw_row key = { .id = id }, *k = &key, **found;
+
+	found = n ? bsearch(&k, rows, n, sizeof(*rows), by_id) : NULL;
+	return found ? *found : NULL;
+}
+
+static void page_json(struct mw_buf *b, const struct mw_map_page *p, const char *state,
+		      const struct mw_snapshot *s)
+{
+	const struct mw_row **rows = malloc((s->n + 1) * sizeof(*rows));
+
+	if (!rows) {
+		b->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < s->n; i++)
+		rows[i] = &s->rows[i];
+	qsort(rows, s->n, sizeof(*rows), by_id);
+	mw_buf_fmt(b,
+		   "{\"page\":\"0x%" PRIxPTR "\",\"state\":\"%s\",\"live_bytes\":%" PRIu64 ",\"blocks\":[",
+		   p->page, p->n ? "used" : state, p->live);
+	for (uint32_t i = 0; i < p->n; i++) {
+		const struct mw_live *l = &p->v[i];
+		const struct mw_row *row = row_of(rows, s->n, l->id);
+
+		mw_buf_fmt(b, "%s{\"address\":\"0x%" PRIxPTR "\",\"size\":%" PRIu64 ",\"location\":",
+			   i ? ",\n" : "\n", l->addr, l->size);
+		if (row)
+			mw_buf_json(b, row->location, row->location_len);
+		else
+			mw_buf_str(b, "null");
+		mw_buf_fmt(b, ",\"generation\":%" PRIu64 "}", l->generation);
+	}
+	mw_buf_fmt(b, "],\"more\":%u}\n", p->more);
+	free(rows);
+}
+
+void mw_page_map_one(struct mw_call *call)
+{
+	struct mw_map_page *p;
+	struct mw_snapshot *s;
+	char *end;
+	uint64_t at;
+
+	if (!has_blocks(call))
+		return;
+	at = strtoull(call->rest, &end, 16);
+	if (strncmp(call->rest, "0x", 2) != 0 || !call->rest[2] || *end) {
+		mw_reply(call, 400, "map: an address expected, as in /map/page/0x7f0012345000");
+		return;
+	}
+	p = malloc(sizeof(*p));
+	s = p ? call->api->snapshot() : NULL;
+	if (s) {
+		mw_map_look(call->api, (uintptr_t)at, p);
+		mw_reply_form(call, MW_FORM_JSON);
+		page_json(&call->res->body, p, state_of(call->req->site, (uintptr_t)at), s);
+		call->api->snapshot_free(s);
+	} else {
+		mw_response_no_memory(call->res);
+	}
+	free(p);
+}
+
+/* --- trim -------------------------------------------------------------------------------------------- */
+
+enum { FRESH = 5 /* seconds for which a map's estimate holds */ };
+#define TRIM_LEAST ((uint64_t)1 << 20)
+
+static bool estimate(struct mw_site *s, struct mw_map_trim *t)
+{
+	const struct mw_map *m = mw_maps_newest(&s->maps, mw_site_uptime(s), FRESH);
+	uint32_t id;
+
+	if (!m)
+		m = mw_site_map(s, &id);
+	if (m)
+		*t = m->trim;
+	return m;
+}
+
+static void said(struct mw_call *call, const char *before, uint64_t bytes, const char *after)
+{
+	struct mw_buf b = { 0 };
+	const char *unit;
+
+	mw_buf_str(&b, before);
+	unit = mw_buf_amount(&b, bytes, false);
+	mw_buf_fmt(&b, " %s%s", unit, after);
+	mw_buf_add(&b, "", 1);
+	if (b.failed)
+		call->res->body.failed = true;
+	else
+		mw_done(call, b.p, b.p);
+	mw_buf_free(&b);
+}
+
+static void trim(struct mw_call *call, const struct mw_map_trim *t)
+{
+	struct mw_site *s = call->req->site;
+	uint64_t before = 0, after = 0;
+
+	if (t->bytes < TRIM_LEAST) {
+		said(call, "trim: not done: it would give back ", t->bytes, " at most");
+		return;
+	}
+	(void)mw_rss_bytes(s->statm, &before);
+	mw_site_event(s, "trim", call->api->trim() ? NULL : "no memory to give back");
+	(void)mw_rss_bytes(s->statm, &after);
+	said(call, "trim: resident memory fell by ", before > after ? before - after : 0, "");
+}
+
+void mw_page_map_trim(struct mw_call *call)
+{
+	struct mw_map_trim t;
+
+	if (!has_blocks(call))
+		return;
+	if (!estimate(call->req->site, &t)) {
+		no_map(call);
+	} else if (!strcmp(call->req->method, "POST")) {
+		trim(call, &t);
+	} else {
+		mw_reply_form(call, MW_FORM_JSON);
+		mw_map_trim_json(&call->res->body, &t);
+		mw_buf_str(&call->res->body, "\n");
+	}
+}

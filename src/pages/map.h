@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * map.h - the pages of the memory map: /map, /map.json and what is below /map/.
+ *
+ * A map is made for /map and /map.json, and kept for MW_MAPS_SECONDS under an id; its tiles are of that
+ * moment. All of these belong to one process's own server: others answer 503.
+ */
+#ifndef MW_PAGES_MAP_H
+#define MW_PAGES_MAP_H
+
+#include "map/store.h"
+#include "pages.h"
+
+/* map_words.c: what a map says, as plain text. */
+
+/* "215 MB is in memory. ..." */
+void mw_map_sentence(struct mw_buf *, const struct mw_map *);
+/* Calls say with each advice, which is text with a NUL; none if there is nothing to do. */
+void mw_map_advice(const struct mw_map *, void (*say)(void *ctx, const char *text), void *ctx);
+
+/* "thread arena 3" */
+void mw_map_panel_title(const struct mw_map_panel *, const struct mw_map *, char to[48]);
+
+/* map_json.c: the whole answer of /map.json. */
+void mw_map_json(struct mw_buf *, const struct mw_map *, uint32_t id, const struct mw_site *);
+/* {"bytes":...,"least_bytes":...,"milliseconds":...} */
+void mw_map_trim_json(struct mw_buf *, const struct mw_map_trim *);
+
+/* map_page.c: the page of /map. */
+void mw_map_page_reply(struct mw_call *, const struct mw_map *);
+
+/* map.c */
+
+/* A map of now, which the site keeps. NULL: no memory; *id is its id. */
+const struct mw_map *mw_site_map(struct mw_site *, uint32_t *id);
+
+void mw_page_map(struct mw_call *);
+void mw_page_map_piece(struct mw_call *); /* /map/ID/... */
+void mw_page_map_whatif(struct mw_call *);
+void mw_page_map_one(struct mw_call *); /* /map/page/ADDRESS */
+void mw_page_map_trim(struct mw_call *);
+
+#endif

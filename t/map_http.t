@@ -1,0 +1,197 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# The memory map against the truth, on four allocators: the resident memory that the kernel says, what a
+# real clear and a real trim give back. And its pieces, refusals, relatives and the Rack endpoint.
+# Its parts in detail: t/unit/test_map.c.
+require_relative "lib/allocators"
+require_relative "lib/racked"
+
+class MapHttpTest < Minitest::Test
+  include HttpdTest
+  include Racked
+
+  # 24 MB on line 4, of which line 5 keeps a part; line 9 has what shares its pages.
+  APP = <<~'RUBY'
+    $stdout.sync = true
+    KEPT = []
+    def fill
+      all = Array.new(24_000) { |i| "a" * (700 + i % 700) }
+      KEPT.concat(all.each_slice(50).map(&:first))
+    end
+    fill
+    MORE = Array.new(4000) { |i|
+      "m" * (900 + i % 300)
+    }
+    4.times { GC.start }
+    puts "ready"
+    while (line = $stdin.gets)
+      puts eval(line).inspect
+    end
+  RUBY
+
+  def start(**rest)
+    app = served_ruby(APP, **rest)
+    assert_equal "ready", app.hear
+    at_rest(app)
+    app
+  end
+
+  def map(at: path) = JSON.parse(body("/map.json", at: at))
+  def part(map, name) = map["parts"].find { |p| p["name"] == name }.fetch("bytes")
+  def here(line) = "#{path("app.rb")}:#{line}"
+  def whatif(*lines) = JSON.parse(body("/map/whatif?#{lines.map { |l| "at=#{escape(here(l))}" }.join("&")}"))
+  def rss(app) = File.read("/proc/#{app.pid}/smaps_rollup")[/^Rss: +(\d+)/, 1].to_i * 1024
+  def line(map, number) = map["lines"].find { |l| l["location"] == here(number) }
+
+  # Is a within so many thousandths of b?
+  def assert_near(b, a, thousandths, what) = assert_in_delta(b, a, b * thousandths / 1000.0, what)
+
+  def each_allocator
+    yield "glibc", nil
+    Allocators.each { |name, library, package| library ? yield(name, library) : flunk("#{name} isn't installed: #{package}") }
+  end
+
+  def test_truth_on_each_allocator
+    each_allocator do |name, library|
+      app = start(env: { "LD_PRELOAD" => [MwrapTest::TRACKER, library].compact.join(":") }, at: path(name))
+      m = map(at: path(name))
+      assert_equal name, m["allocator"]
+      assert_near rss(app), m["rss_bytes"], 10, name
+      assert_near rss(app), m["seen_bytes"], 10, name
+      assert_equal m["seen_bytes"], m["parts"].sum { |p| p["bytes"] }, name
+      assert_equal 0, m["outside_bytes"], name
+      assert_operator part(m, "empty"), :>, 10 << 20, name
+      kept = line(m, 4)
+      assert_operator kept["holds_bytes"], :>, 2 * kept["live_bytes"], name
+      # each panel's memory is in its cells
+      fill, = planes(m, at: path(name))
+      m["panels"].each do |p|
+        cells = fill.slice(p["cell"], p["cells"])
+        in_memory = cells.count { |c| c & 63 != 0 && c & 63 != 4 } * m["page_bytes"]
+        assert_equal p["resident_bytes"], in_memory, "#{name}: #{p["name"]}"
+        assert_equal p["cells"], p["spans"].sum { |s| s[2] }, name
+      end
+      app.finish
+    end
+  end
+
+  # All tiles of level 0: the fill and line bytes of each cell.
+  def planes(map, at: path)
+    tiles = (map["cells"] + 65_535) / 65_536
+    bytes = Array.new(tiles) { |n| body("/map/#{map["id"]}/0/#{n}.bin", at: at).bytes }
+    [bytes.flat_map { |b| b.first(b.size / 2) }, bytes.flat_map { |b| b.drop(b.size / 2) }]
+  end
+
+  # What would be empty without a line's blocks is empty once they are gone, and a trim gives that back.
+  def test_a_real_clear_and_a_real_trim
+    app = start
+    app.ask("GC.disable")
+    before = map
+    said = whatif(4)
+    assert_equal before["trim"]["bytes"], said["empty_now_bytes"]
+    assert_equal line(before, 4).values_at("blocks", "live_bytes"), said.values_at("blocks", "bytes")
+    app.ask("KEPT.each(&:clear).clear; 4.times { GC.start }; 0")
+    at_rest(app)
+    after = map
+    assert_near after["trim"]["bytes"], said["empty_then_bytes"], 20, "what if"
+    was = rss(app)
+    answer = post("/map/trim", { "Accept" => "application/json" })
+    assert_match(/resident memory fell by [\d.]+ MB/, JSON.parse(answer.body)["said"])
+    assert_near was - rss(app), after["trim"]["bytes"], 20, "trim"
+    assert_operator map["trim"]["bytes"], :<, 1 << 20
+    # now there is nothing to give back: no lock is taken
+    assert_match(/\Atrim: not done: it would give back [\d.]+ KB at most\n\z/, post("/map/trim").body)
+  end
+
+  def test_any_set_of_lines
+    start
+    one, other, both = whatif(4), whatif(9), whatif(4, 9)
+    assert_equal one["blocks"] + other["blocks"], both["blocks"]
+    assert_equal 2, both["locations"]
+    gain = [one, other, both].map { |w| w["empty_then_bytes"] - w["empty_now_bytes"] }
+    # pages that both have are free only without both
+    assert_operator gain[2], :>=, gain[0] + gain[1]
+    assert_operator gain[0], :>, 1 << 20
+  end
+
+  def test_pieces
+    start
+    m = map
+    at = m["id"]
+    lit = body("/map/#{at}/at.bin?at=#{escape(here(4))}").bytes
+    assert_equal (m["cells"] + 7) / 8, lit.size
+    fill, lines = planes(m)
+    cells = (0...m["cells"]).select { |i| lit[i / 8][i % 8] == 1 }
+    assert_operator cells.size, :>, 300
+    assert cells.all? { |c| [0].include?(fill[c] & 63) || fill[c] & 63 >= 8 }
+    mine = line(m, 4)["colour"]
+    assert_operator mine, :>, 0
+    assert_operator lines.count(mine), :>, cells.size / 2
+    assert_empty lines.each_index.select { |c| lines[c] == mine } - cells
+    # one of these pages: a block of line 4's is there
+    span = m["panels"].flat_map { |p| p["spans"] }.find { |_, cell, n| cells.any? { |c| c.between?(cell, cell + n - 1) } }
+    cell = cells.find { |c| c.between?(span[1], span[1] + span[2] - 1) }
+    page = JSON.parse(body("/map/page/0x#{(Integer(span[0]) + (cell - span[1]) * m["page_bytes"]).to_s(16)}"))
+    assert_includes page["blocks"].map { |b| b["location"] }, here(4)
+    assert_equal page["blocks"].map { |b| Integer(b["address"]) }.sort, page["blocks"].map { |b| Integer(b["address"]) }
+    assert_equal %w[bytes least_bytes milliseconds], JSON.parse(body("/map/trim")).keys
+    html = body("/map").dup.force_encoding("UTF-8")
+    assert_match(/<p class="sentence">[\d.]+ MB is in memory\./, html)
+    assert html.include?("/at/#{escape(here(4))}\""), "the page has no link to line 4"
+    assert body("/").include?('href="/map"'), "home has no link to it"
+  end
+
+  def test_refusals
+    start(options: ["read_only:1"])
+    at = map["id"]
+    { "/map/#{at}/9/0.bin" => 404, "/map/#{at}/0/99.bin" => 404, "/map/77/0/0.bin" => 404, "/map/x/0/0.bin" => 404,
+      "/map/#{at}/0/0" => 404, "/map/#{at}/at.bin" => 400, "/map/#{at}/at.bin?at=no.rb:1" => 404, "/map/" => 404, "/map.tsv" => 404,
+      "/map/whatif" => 400, "/map/whatif?at=no.rb:1" => 404, "/map/whatif?at=%zz" => 400, "/map/page/12" => 400,
+      "/map/page/0xzz" => 400, "/map/page/" => 400 }.each { |target, status| assert_line get(target), status }
+    assert_line post("/map/trim"), 403
+    assert_line post("/map"), 405
+    refute body("/map").include?("<button>Trim"), "a button that does nothing"
+    page = JSON.parse(body("/map/page/0x1000"))
+    assert_equal [[], 0], page.values_at("blocks", "more")
+    # four maps are kept
+    4.times { map }
+    assert_line get("/map/#{at}/0/0.bin"), 404
+  end
+
+  def test_a_relative_after_a_fork
+    app = start
+    child = app.ask("fork { sleep }").to_i
+    m = eventually("the child's map") { (r = get("/#{child}/map.json")).status == 200 && JSON.parse(r.body) }
+    assert_equal child, m["pid"]
+    # the fork left most pages shared
+    assert_operator m["shared_bytes"], :>, m["seen_bytes"] / 4
+    assert_match(/shared with another process since a fork/, m["advice"].join)
+    assert_equal 200, get("/#{child}/map/#{m["id"]}/0/0.bin").status
+  ensure
+    ::Process.kill(:KILL, child) if child
+  end
+
+  def test_rack
+    [nil, "/in/app"].each do |mount|
+      p = racked(mount: mount, options: "history:1")
+      answer = p.get("#{mount}/map.json")
+      assert_equal 200, answer.status, answer.body
+      m = JSON.parse(answer.body)
+      assert_equal p.pid, m["pid"]
+      assert_equal 200, p.get("#{mount}/map/#{m["id"]}/0/0.bin").status
+      assert_equal 200, p.get("#{mount}/map").status
+      p.finish
+    end
+  end
+
+  def test_a_process_without_ruby
+    app = served("sleep", "60", options: ["children:all"], at: path("plain"))
+    m = map(at: path("plain"))
+    assert_equal m["seen_bytes"], m["parts"].sum { |p| p["bytes"] }
+    assert_equal 0, part(m, "ruby")
+  ensure
+    app&.kill
+  end
+end
