@@ -20,6 +20,7 @@ class HoldersTest < Minitest::Test
       def self.share(v) = @@shared = v
       class << self; attr_accessor :own; end
       KEPT = []
+      module Inner; end
     end
     Pair = Struct.new(:left, :right)
     N = 40
@@ -37,16 +38,18 @@ class HoldersTest < Minitest::Test
   def row(rows, holder) = rows.find { |r| r[:holder] == holder } || flunk("no #{holder} in #{rows.first(5).inspect}")
 
   KINDS = {
-    "Keeper::KEPT.concat(Array.new(N) { 'a' * 1000 })" => ["Keeper", "Array"],
+    "Keeper::KEPT.concat(Array.new(N) { 'a' * 1000 })" => ["Object::Keeper", "Keeper::KEPT", "Array"],
+    "Keeper::Inner.const_set(:OTHER, {1 => Array.new(N) { 'a' * 1000 }}); Keeper::Inner.send(:private_constant, :OTHER)" =>
+      ["Keeper::Inner", "Keeper::Inner::OTHER", "Hash", "Array"],
     "$global = Array.new(N) { 'a' * 1000 }" => ["Array"],
     "$hash = (0...N).to_h { |i| [i, 'a' * 1000] }" => ["Hash"],
     "$struct = Array.new(N) { Pair.new('a' * 1000, nil) }" => ["Array", "Pair"],
     "$ivar = Array.new(N) { Keeper.new.tap { |k| k.one = 'a' * 1000 } }" => ["Array", "Keeper.@one"],
-    "Keeper.share Array.new(N) { 'a' * 1000 }" => ["Keeper.@@shared", "Array"],
+    "Keeper.share Array.new(N) { 'a' * 1000 }" => ["Keeper::@@shared", "Array"],
     "Keeper.own = Array.new(N) { 'a' * 1000 }" => ["Keeper.@own", "Array"],
     "$proc = Array.new(N) { |i| s = 'a' * 1000; -> { s } }" => ["Array", "Proc", "(local variables)"],
-    "Thread.current.thread_variable_set(:kept, Array.new(N) { 'a' * 1000 })" => ["Thread", "Hash", "Array"],
-    "Thread.current[:kept] = Array.new(N) { 'a' * 1000 }" => ["Array"],
+    "Thread.current.thread_variable_set(:kept, Array.new(N) { 'a' * 1000 })" => ["Thread.thread_variables", "Hash[:kept]", "Array"],
+    "Thread.current[:kept] = Array.new(N) { 'a' * 1000 }" => ["Thread[:kept]", "Array"],
     "$fiber = Fiber.new { kept = Array.new(N) { 'a' * 1000 }; Fiber.yield; kept }.tap(&:resume)" => ["Fiber", "Array"],
     "$thread = Thread.new { kept = Array.new(N) { 'a' * 1000 }; sleep; kept }; Thread.pass until $thread.stop?" => ["Thread", "Array"],
     "$wide = Array.new(N) { Object.new.tap { |o| 30.times { |i| o.instance_variable_set(:\"@v\#{i}\", i) }; o.instance_variable_set(:@last, 'a' * 1000) } }" =>
@@ -64,6 +67,50 @@ class HoldersTest < Minitest::Test
       assert_equal path, r[:path][-path.size - 1..-2], "#{code}: #{r[:path].inspect}"
       assert_equal "String", r[:path].last
     end
+  end
+
+  # Of several paths through objects of the same classes, the one with the most blocks is told.
+  def test_which_of_several
+    found = row(owners(<<~'RUBY', [3])[3], "String")
+      class Pairs; attr_accessor :few, :most; end
+      FEW, MOST = [], []
+      make = ->(n) { Array.new(n) { 'a' * 1000 } }
+      FEW.concat(make[10]); MOST.concat(make[30])
+      $thread = Thread.new { Thread.current[:pairs] = Array.new(50) { Pairs.new }; sleep }
+      Thread.pass until $thread.stop?
+      5.times { |i| $thread[:pairs][i].few = make[1][0] }
+      $thread[:pairs].each { |p| p.most = make[1][0] }
+    RUBY
+    assert_equal 95, found[:blocks]
+    assert_equal 4, found[:paths]
+    assert_equal ["Thread[:pairs]", "Array", "Pairs.@most", "String"], found[:path].last(4)
+  end
+
+  def test_chains_are_one_path
+    found = row(owners(<<~'RUBY', [2])[2], "String")
+      class Node; def initialize(n, v) = (@next, @value = n, v); end
+      $head = (1..5000).inject(nil) { |n, _| Node.new(n, 'a' * 1000) }
+    RUBY
+    assert_equal 5000, found[:blocks]
+    assert_includes 1..3, found[:paths]
+    assert(found[:path].any? { |s| s.start_with?("Node.@next") }, found[:path].inspect)
+  end
+
+  # More constants than the search has room for, constants that would be loaded, a class that lies.
+  def test_odd_modules
+    found = owners(<<~'RUBY', [2, 3, 5, 6])
+      module Many; 30_000.times { |i| const_set("C#{i}", i) }; end
+      Many.const_set(:LAST, Array.new(40) { 'a' * 1000 })
+      module Lazy; autoload :A, "/lazy.rb"; KEPT = Array.new(40) { 'a' * 1000 }; end
+      class Liar < BasicObject; class << self; def name = raise; alias const_get name; alias constants name; alias inspect name; end; end
+      Liar.const_set(:KEPT, Array.new(40) { 'a' * 1000 })
+      $anonymous = Class.new { const_set(:KEPT, Array.new(40) { 'a' * 1000 }) }
+    RUBY
+    found.each { |line, rows| assert_equal 40, row(rows, "String")[:blocks], "line #{line}" }
+    assert_equal %w[Array String], row(found[2], "String")[:path].last(2)
+    assert_equal %w[Object::Lazy Lazy::KEPT Array String], row(found[3], "String")[:path].last(4)
+    assert_equal %w[Object::Liar Liar::KEPT Array String], row(found[5], "String")[:path].last(4)
+    assert_equal ["(anonymous < Object)::KEPT", "Array", "String"], row(found[6], "String")[:path].last(3)
   end
 
   def test_blocks_of_other_types

@@ -17,7 +17,7 @@ module LeakCheckTest
     KEPT = []
     def step = KEPT << "x" * 700
   RUBY
-  HELD = /; held by String: .* → Array → String/
+  HELD = /; held by String: vm → Object::KEPT → Array → String/
   LINE = /\Aleak: step.rb:2: loses 1 block \(701 bytes\) of each call#{HELD}    rounds 10 30 10 30 20\n\z/
   QUIET = { "GITHUB_ACTIONS" => nil, "GITHUB_WORKSPACE" => nil }.freeze
 

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
+#include "edge.h"
 #include "fail.h"
 #include "heap.h"
 #include "ruby.h"
@@ -101,6 +102,7 @@ static enum mw_holders_is prepare(struct ready *r, const struct mw_api *api, con
 {
 	mw_walk_ruby_learn();
 	api->quiet_enter();
+	mw_edge_begin();
 	mw_walk_ruby.rb_objspace_each_objects(add_page, &r->pages);
 	mw_areas_find(&r->areas, api->main_thread());
 	api->quiet_leave();
@@ -123,10 +125,15 @@ static enum mw_holders_is begin(struct mw_holders_child *c, struct ready *r, con
 {
 	enum mw_holders_is is = prepare(r, api, ids, n, err);
 
+	if (is == MW_HOLDERS_OK) {
+		r->walk.found = c->found;
+		fork_now(r);
+	}
+	api->quiet_enter();
+	mw_edge_end();
+	api->quiet_leave();
 	if (is != MW_HOLDERS_OK)
 		return is;
-	r->walk.found = c->found;
-	fork_now(r);
 	if (r->pid < 0)
 		return mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: no fork: %s",
 				       r->error ? mw_sys_error(r->error) : "Ruby shows no objects");

@@ -3,7 +3,7 @@
  * child.h - what the files of the child share. All of it is the child's own memory, but `findings`.
  *
  * One struct mw_walk goes through the files in this order: heap.c (objects), blocks.c (blocks),
- * scan.c (who points to what), label.c (names), group.c (the answer).
+ * scan.c (who points to what), path.c (which path), label.c and edge.c (names), group.c (the answer).
  */
 #ifndef MW_HOLDERS_CHILD_H
 #define MW_HOLDERS_CHILD_H
@@ -56,6 +56,11 @@ static inline uintptr_t mw_block_end(const struct mw_block *b)
 /* How a block is held. `from`: an object's number, a block's number, or an area's. */
 enum mw_via { MW_VIA_NONE, MW_VIA_OBJECT, MW_VIA_AREA, MW_VIA_BLOCK };
 
+/* Of an object on a path: keys of what comes before it, and of the step right before it. */
+struct mw_path_step {
+	uint64_t path, last; /* path: 0 of all others */
+};
+
 struct mw_walk {
 	const struct mw_api *api;
 	struct mw_findings *found;
@@ -68,6 +73,7 @@ struct mw_walk {
 	uint32_t *parent;  /* by number; 0: not reached */
 	uintptr_t *queue;  /* n_reached objects, nearest to a root first */
 	const char *roots[MW_ROOTS];
+	struct mw_path_step *steps; /* by number; if a location is asked for */
 	/* blocks, by address */
 	uint32_t n_blocks;
 	struct mw_block *blocks;

@@ -43,8 +43,7 @@ static void internal(uintptr_t v, char to[MW_LABEL])
 	snprintf(to, MW_LABEL, name ? "(%s)" : "(internal)", name);
 }
 
-/* A String's bytes, which end with a NUL; without what isn't printable. */
-static bool copy_string(mw_ruby_value s, char *to, size_t size)
+bool mw_label_string(mw_ruby_value s, char *to, size_t size)
 {
 	const char *p;
 	size_t i;
@@ -60,7 +59,7 @@ static bool copy_string(mw_ruby_value s, char *to, size_t size)
 
 static bool module_named(mw_ruby_value m, char *to, size_t size)
 {
-	return copy_string(rb->rb_mod_name(m), to, size);
+	return mw_label_string(rb->rb_mod_name(m), to, size);
 }
 
 /* The object whose singleton class it is; 0: it isn't one, or that isn't known. */
@@ -162,38 +161,4 @@ void mw_step_label(uintptr_t v, char to[MW_LABEL])
 		module_label(v, to);
 	else
 		mw_holder_label(v, to);
-}
-
-/* --- edges ---------------------------------------------------------------------- */
-
-struct search {
-	mw_ruby_value child;
-	char *to;
-};
-
-enum { GO_ON, STOP }; /* Ruby's ST_CONTINUE, ST_STOP */
-
-static int is_it(uintptr_t id, mw_ruby_value value, uintptr_t arg)
-{
-	struct search *s = (struct search *)arg;
-	const char *name;
-
-	if (value != s->child)
-		return GO_ON;
-	name = rb->rb_id2name(id);
-	if (name && *name == '@')
-		snprintf(s->to, MW_LABEL, ".%s", name);
-	return *s->to ? STOP : GO_ON;
-}
-
-void mw_edge_label(uintptr_t v, uintptr_t child, char to[MW_LABEL])
-{
-	struct search s = { child, to };
-
-	*to = 0;
-	if (!rb->rb_ivar_foreach || !rb->rb_id2name)
-		return;
-	if (mw_ruby_type(v) == MW_T_IMEMO || mw_ruby_type(v) == MW_T_ICLASS || !mw_ruby_class(v))
-		return;
-	rb->rb_ivar_foreach(v, is_it, (uintptr_t)&s);
 }

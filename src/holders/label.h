@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* label.h - names for objects and for what leads from one to the next. They never show contents. */
+/* label.h - names for objects. They never show contents. */
 #ifndef MW_HOLDERS_LABEL_H
 #define MW_HOLDERS_LABEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +16,7 @@ void mw_holder_label(uintptr_t object, char to[MW_LABEL]);
 /* The same as a step of a path: a class or module by its own name. */
 uintptr_t mw_step_key(uintptr_t object);
 void mw_step_label(uintptr_t object, char to[MW_LABEL]);
-/* How `object` refers to `child`: ".@name", "::NAME", "[:name]"; empty: not known. */
-void mw_edge_label(uintptr_t object, uintptr_t child, char to[MW_LABEL]);
+/* A String's bytes, without what isn't printable; false: it isn't one, or is empty. For names only. */
+bool mw_label_string(uintptr_t string, char *to, size_t size);
 
 #endif

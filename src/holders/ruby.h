@@ -2,8 +2,9 @@
 /*
  * ruby.h - Ruby's exported functions for a walk, found by dlsym, and its objects' layout.
  *
- * Any may be missing. `each_objects` finishes a collection that is under way: for the parent only.
- * The others allocate nothing, take no lock but the VM's, and may be called in the child.
+ * Any may be missing. For the parent only: `each_objects`, which finishes a collection that is under
+ * way, and what makes, frees and protects a table. The others allocate nothing, take no lock but the
+ * VM's, and may be called in the child.
  */
 #ifndef MW_HOLDERS_RUBY_H
 #define MW_HOLDERS_RUBY_H
@@ -14,29 +15,47 @@
 
 typedef uintptr_t mw_ruby_value;
 
+/* How Ruby's tables compare keys, and hash them: its public st_hash_type. */
+struct mw_ruby_hash_type {
+	int (*differ)(uintptr_t, uintptr_t);
+	uintptr_t (*hash)(uintptr_t);
+};
+
 /* name, result, parameters, required? */
-#define MW_FOR_EACH_WALK(X)                                                                        \
-	X(rb_objspace_each_objects, void, (int (*)(void *, void *, size_t, void *), void *), true) \
-	X(rb_objspace_reachable_objects_from_root, void,                                           \
-	  (void (*)(const char *, mw_ruby_value, void *), void *), true)                           \
-	X(rb_objspace_reachable_objects_from, void,                                                \
-	  (mw_ruby_value, void (*)(mw_ruby_value, void *), void *), true)                          \
-	X(ruby_thread_has_gvl_p, int, (void), true)                                                \
-	X(rb_during_gc, int, (void), true)                                                         \
-	X(rb_mod_name, mw_ruby_value, (mw_ruby_value), true)                                       \
-	X(rb_class_real, mw_ruby_value, (mw_ruby_value), true)                                     \
-	X(rb_string_value_ptr, char *, (volatile mw_ruby_value *), true)                           \
-	X(rb_class_superclass, mw_ruby_value, (mw_ruby_value), false)                              \
-	X(rb_imemo_name, const char *, (int), false)                                               \
-	X(rb_objspace_data_type_name, const char *, (mw_ruby_value), false)                        \
-	X(rb_class_attached_object, mw_ruby_value, (mw_ruby_value), false)                         \
-	X(rb_attr_get, mw_ruby_value, (mw_ruby_value, uintptr_t), false)                           \
-	X(rb_intern, uintptr_t, (const char *), false)                                             \
-	X(rb_ivar_foreach, void,                                                                   \
-	  (mw_ruby_value, int (*)(uintptr_t, mw_ruby_value, uintptr_t), uintptr_t), false)         \
-	X(rb_id2name, const char *, (uintptr_t), false)                                            \
-	X(rb_postponed_job_preregister, unsigned, (unsigned, void (*)(void *), void *), false)     \
-	X(rb_postponed_job_trigger, void, (unsigned), false)                                       \
+#define MW_FOR_EACH_WALK(X)                                                                            \
+	X(rb_objspace_each_objects, void, (int (*)(void *, void *, size_t, void *), void *), true)     \
+	X(rb_objspace_reachable_objects_from_root, void,                                               \
+	  (void (*)(const char *, mw_ruby_value, void *), void *), true)                               \
+	X(rb_objspace_reachable_objects_from, void,                                                    \
+	  (mw_ruby_value, void (*)(mw_ruby_value, void *), void *), true)                              \
+	X(ruby_thread_has_gvl_p, int, (void), true)                                                    \
+	X(rb_during_gc, int, (void), true)                                                             \
+	X(rb_mod_name, mw_ruby_value, (mw_ruby_value), true)                                           \
+	X(rb_class_real, mw_ruby_value, (mw_ruby_value), true)                                         \
+	X(rb_string_value_ptr, char *, (volatile mw_ruby_value *), true)                               \
+	X(rb_class_superclass, mw_ruby_value, (mw_ruby_value), false)                                  \
+	X(rb_imemo_name, const char *, (int), false)                                                   \
+	X(rb_objspace_data_type_name, const char *, (mw_ruby_value), false)                            \
+	X(rb_class_attached_object, mw_ruby_value, (mw_ruby_value), false)                             \
+	X(rb_attr_get, mw_ruby_value, (mw_ruby_value, uintptr_t), false)                               \
+	X(rb_intern, uintptr_t, (const char *), false)                                                 \
+	X(rb_ivar_foreach, void,                                                                       \
+	  (mw_ruby_value, int (*)(uintptr_t, mw_ruby_value, uintptr_t), uintptr_t), false)             \
+	X(rb_id2name, const char *, (uintptr_t), false)                                                \
+	X(rb_sym2str, mw_ruby_value, (mw_ruby_value), false)                                           \
+	X(rb_thread_local_aref, mw_ruby_value, (mw_ruby_value, uintptr_t), false)                      \
+	X(rb_hash_foreach, void,                                                                       \
+	  (mw_ruby_value, int (*)(mw_ruby_value, mw_ruby_value, mw_ruby_value), mw_ruby_value), false) \
+	X(rb_mod_const_at, void *, (mw_ruby_value, void *), false)                                     \
+	X(rb_st_init_table_with_size, void *, (const struct mw_ruby_hash_type *, uintptr_t), false)    \
+	X(rb_st_foreach, int, (void *, int (*)(uintptr_t, uintptr_t, uintptr_t), uintptr_t), false)    \
+	X(rb_st_clear, void, (void *), false)                                                          \
+	X(rb_st_free_table, void, (void *), false)                                                     \
+	X(rb_protect, mw_ruby_value, (mw_ruby_value(*)(mw_ruby_value), mw_ruby_value, int *), false)   \
+	X(rb_errinfo, mw_ruby_value, (void), false)                                                    \
+	X(rb_set_errinfo, void, (mw_ruby_value), false)                                                \
+	X(rb_postponed_job_preregister, unsigned, (unsigned, void (*)(void *), void *), false)         \
+	X(rb_postponed_job_trigger, void, (unsigned), false)                                           \
 	X(rb_postponed_job_register_one, int, (unsigned, void (*)(void *), void *), false)
 
 struct mw_walk_ruby {
@@ -61,6 +80,7 @@ enum mw_ruby_type {
 	MW_T_CLASS = 2,
 	MW_T_MODULE = 3,
 	MW_T_STRING = 5,
+	MW_T_HASH = 8,
 	MW_T_DATA = 12,
 	MW_T_IMEMO = 26,
 	MW_T_ICLASS = 28,

@@ -153,7 +153,7 @@ static VALUE rows_of(struct mw_result_owner *hold, void *arg)
  *
  *   Mwrap.holders("app.rb:7").first
  *   # => { holder: "String", by: :ruby, blocks: 3000, bytes: 3_072_000,
- *   #      path: ["vm", "Object", "Registry", "Hash", "Session.@body", "String"], paths: 1 }
+ *   #      path: ["vm", "Object::Registry", "Registry::SESSIONS", "Hash", "Session.@body", "String"], paths: 1 }
  *
  * A forked child computes it, so Ruby's threads stand still for the fork only: some 10 ms for a
  * million objects. The caller waits for half a second for a million objects, during which other threads
