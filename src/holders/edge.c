@@ -133,14 +133,25 @@ static uintptr_t constant(mw_ruby_value module, mw_ruby_value child)
 
 /* --- variables of a thread ------------------------------------------------------- */
 
-static bool is_thread(mw_ruby_value v)
+/* Of Ruby's own types of data. */
+static bool is_data(mw_ruby_value v, const char *name)
 {
 	const char *type;
 
 	if (!v || mw_ruby_type(v) != MW_T_DATA || !rb->rb_objspace_data_type_name)
 		return false;
 	type = rb->rb_objspace_data_type_name(v);
-	return type && !strcmp(type, "VM/thread");
+	return type && !strcmp(type, name);
+}
+
+static bool is_thread(mw_ruby_value v)
+{
+	return is_data(v, "VM/thread");
+}
+
+static bool is_fiber(mw_ruby_value v)
+{
+	return is_data(v, "fiber");
 }
 
 /*
@@ -175,6 +186,21 @@ static uintptr_t thread_local(mw_ruby_value thread, mw_ruby_value child)
 		if (rb->rb_thread_local_aref(thread, i << SHIFT) == child)
 			last.id = i << SHIFT;
 	return last.id;
+}
+
+/*
+ * A Fiber has what Thread#[] tells while it runs. Which thread does run it? That which leads to it;
+ * if none does, this one, or the first.
+ */
+static uintptr_t fiber_local(mw_ruby_value before, mw_ruby_value child)
+{
+	uintptr_t id = is_thread(before) ? thread_local(before, child) : 0;
+
+	if (!id && rb->rb_thread_current)
+		id = thread_local(rb->rb_thread_current(), child);
+	if (!id && rb->rb_thread_main)
+		id = thread_local(rb->rb_thread_main(), child);
+	return id;
 }
 
 /* Is it the hash of the thread's Thread#thread_variable_get? */
@@ -250,6 +276,8 @@ void mw_edge_label(uintptr_t before, uintptr_t v, uintptr_t child, char to[MW_LA
 		snprintf(to, MW_LABEL, ".thread_variables");
 	else if (is_thread(v))
 		named("[:", thread_local(v, child), "]", to);
+	else if (is_fiber(v))
+		named("[:", fiber_local(before, child), "]", to);
 	else if (is_variables(before, v))
 		thread_variable(v, child, to);
 }
@@ -259,7 +287,8 @@ uintptr_t mw_edge_key(uintptr_t before, uintptr_t v, uintptr_t child)
 	if (is_internal(child))
 		return 0;
 	/* each of these has few values that aren't internal, and to find the name takes longer */
-	if (mw_ruby_is_module(v) || is_thread(v) || (mw_ruby_type(v) == MW_T_HASH && is_thread(before)))
+	if (mw_ruby_is_module(v) || is_thread(v) || is_fiber(v) ||
+	    (mw_ruby_type(v) == MW_T_HASH && is_thread(before)))
 		return child;
 	return variable(v, child);
 }

@@ -44,6 +44,8 @@ struct mw_ruby_hash_type {
 	X(rb_id2name, const char *, (uintptr_t), false)                                                \
 	X(rb_sym2str, mw_ruby_value, (mw_ruby_value), false)                                           \
 	X(rb_thread_local_aref, mw_ruby_value, (mw_ruby_value, uintptr_t), false)                      \
+	X(rb_thread_current, mw_ruby_value, (void), false)                                             \
+	X(rb_thread_main, mw_ruby_value, (void), false)                                                \
 	X(rb_hash_foreach, void,                                                                       \
 	  (mw_ruby_value, int (*)(mw_ruby_value, mw_ruby_value, mw_ruby_value), mw_ruby_value), false) \
 	X(rb_mod_const_at, void *, (mw_ruby_value, void *), false)                                     \
