@@ -92,6 +92,7 @@ void mw_copy_blocks(struct mw_walk *w)
 	w->from = mw_child_map(w, (size_t)w->n_blocks * sizeof(*w->from) + 1);
 	w->via = mw_child_map(w, (size_t)w->n_blocks + 1);
 	w->by = mw_child_map(w, (size_t)w->n_blocks + 1);
+	w->shape = mw_child_map(w, (size_t)w->n_blocks + 1);
 	w->blocks_at = (struct mw_ranges){ .n = w->n_blocks, .at = block_range, .of = w->blocks };
 	w->blocks_at.windows = mw_child_map(w, MW_RANGES_WINDOWS_BYTES);
 	w->blocks_at.first = mw_child_map(w, mw_ranges_windows(&w->blocks_at) + sizeof(uint32_t));

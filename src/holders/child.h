@@ -80,6 +80,7 @@ struct mw_walk {
 	struct mw_ranges blocks_at;
 	uint32_t *from;
 	uint8_t *via, *by; /* enum mw_via, enum mw_held_by */
+	uint8_t *shape; /* enum mw_shape, of blocks that are held */
 	const uint8_t *wanted; /* by id; NULL: all */
 };
 

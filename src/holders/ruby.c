@@ -25,6 +25,15 @@ static uintptr_t singleton_flag(mw_ruby_value object)
 	return flag & (flag - 1) ? 0 : flag;
 }
 
+/* 3.1 to 3.4 */
+static bool has_shapes(void)
+{
+	const int *version; /* major, minor, teeny */
+
+	return look_up(&version, "ruby_api_version") && version[0] == 3 && version[1] >= 1 &&
+	       version[1] <= 4;
+}
+
 bool mw_walk_ruby_find(const char **missing)
 {
 	static bool found; /* relaxed; each thread finds the same values */
@@ -46,6 +55,7 @@ bool mw_walk_ruby_find(const char **missing)
 		*missing = "its classes so early";
 		return false;
 	}
+	mw_walk_ruby.shapes = has_shapes();
 	__atomic_store_n(&found, true, __ATOMIC_RELAXED);
 	return true;
 }

@@ -67,6 +67,7 @@ struct mw_walk_ruby {
 	const mw_ruby_value *rb_cObject;
 	uintptr_t attached; /* the ID of a singleton class's object; 0: not known */
 	uintptr_t singleton; /* the flag of singleton classes; 0: not known */
+	bool shapes; /* strings, arrays, hashes and regular expressions are laid out as shape.c has them */
 };
 extern struct mw_walk_ruby mw_walk_ruby;
 
@@ -81,8 +82,12 @@ enum mw_ruby_type {
 	MW_T_OBJECT = 1,
 	MW_T_CLASS = 2,
 	MW_T_MODULE = 3,
+	MW_T_FLOAT = 4,
 	MW_T_STRING = 5,
+	MW_T_REGEXP = 6,
+	MW_T_ARRAY = 7,
 	MW_T_HASH = 8,
+	MW_T_BIGNUM = 10,
 	MW_T_DATA = 12,
 	MW_T_IMEMO = 26,
 	MW_T_ICLASS = 28,

@@ -5,31 +5,52 @@
  * Blocks are found breadth-first, so each is held by the shortest way: first those that objects
  * point to, then those that these blocks point to, and so on. Only then come libraries and stacks:
  * what Ruby holds, too, is Ruby's. Then objects that aren't reached. What is left is held by nothing.
+ * Words that can't be addresses of blocks aren't looked at (shape.h).
  */
 #include "base/sys.h"
 #include "child.h"
 #include "ruby.h"
+#include "shape.h"
 
 struct scan {
 	struct mw_walk *w;
-	uint32_t *queue; /* blocks found */
+	uint32_t *queue; /* blocks found that may lead on */
 	uint32_t n, done; /* those before `done` are scanned themselves */
 	enum mw_held_by by;
 	enum mw_via via;
+	enum mw_shape shape;
 	uint32_t from;
 };
 
+static void found(struct scan *s, uint32_t i, enum mw_shape shape)
+{
+	s->w->shape[i] = (uint8_t)shape;
+	if (shape != MW_SHAPE_DATA)
+		s->queue[s->n++] = i;
+}
+
+/* A block that was data to the one who led to it may be anything to another one, who leads to it, too. */
 static void look_at(struct scan *s, uintptr_t word)
 {
 	struct mw_walk *w = s->w;
 	int64_t i = mw_ranges_find(&w->blocks_at, word);
 
-	if (i < 0 || w->via[i])
+	if (i < 0)
 		return;
-	w->via[i] = (uint8_t)s->via;
-	w->by[i] = (uint8_t)s->by;
-	w->from[i] = s->from;
-	s->queue[s->n++] = (uint32_t)i;
+	if (!w->via[i]) {
+		w->via[i] = (uint8_t)s->via;
+		w->by[i] = (uint8_t)s->by;
+		w->from[i] = s->from;
+		found(s, (uint32_t)i, s->shape);
+	} else if (w->shape[i] == MW_SHAPE_DATA && s->shape != MW_SHAPE_DATA) {
+		found(s, (uint32_t)i, MW_SHAPE_WORDS);
+	}
+}
+
+static void look_at_as(struct scan *s, uintptr_t word, enum mw_shape shape)
+{
+	s->shape = shape;
+	look_at(s, word);
 }
 
 static void look_in(struct scan *s, uintptr_t from, uintptr_t to)
@@ -38,26 +59,66 @@ static void look_in(struct scan *s, uintptr_t from, uintptr_t to)
 		look_at(s, *(const uintptr_t *)from);
 }
 
+static void look_in_entries(struct scan *s, const struct mw_table *t)
+{
+	const struct mw_table_entry *e = (const struct mw_table_entry *)t->entries;
+
+	for (size_t i = t->from; i < t->to; i++)
+		if (e[i].hash != MW_TABLE_DELETED) {
+			look_at(s, e[i].key);
+			look_at(s, e[i].value);
+		}
+}
+
+static void look_in_block(struct scan *s, const struct mw_block *b, enum mw_shape shape)
+{
+	uintptr_t end = b->addr + b->size, elements;
+	struct mw_table t;
+
+	s->shape = MW_SHAPE_WORDS;
+	if (shape == MW_SHAPE_REGEXP && b->size > MW_REGEXP_MAP_END) {
+		look_in(s, b->addr, b->addr + MW_REGEXP_MAP);
+		look_in(s, b->addr + MW_REGEXP_MAP_END, end);
+	} else if (shape == MW_SHAPE_TABLE && mw_shape_table(s->w, &s->w->blocks[s->w->from[s->from]], &t)) {
+		look_in_entries(s, &t);
+	} else if (mw_shape_table(s->w, b, &t)) {
+		look_at_as(s, t.bins, MW_SHAPE_DATA);
+		look_at_as(s, t.entries, MW_SHAPE_TABLE);
+	} else if (mw_shape_array(s->w, b, &elements)) {
+		look_at_as(s, elements, MW_SHAPE_DATA);
+	} else {
+		look_in(s, b->addr, end);
+	}
+}
+
 /* What the blocks point to that were found since the last call, and what these point to. */
 static void follow(struct scan *s)
 {
 	s->via = MW_VIA_BLOCK;
 	while (s->done < s->n) {
-		const struct mw_block *b = &s->w->blocks[s->from = s->queue[s->done++]];
+		uint32_t i = s->queue[s->done++];
 
-		look_in(s, b->addr, b->addr + b->size);
+		s->from = i;
+		s->by = (enum mw_held_by)s->w->by[i];
+		look_in_block(s, &s->w->blocks[i], (enum mw_shape)s->w->shape[i]);
 	}
 }
 
 static void scan_object(struct scan *s, uintptr_t object, uint32_t number, size_t size)
 {
 	enum { HEAD = 2 * sizeof(uintptr_t) }; /* flags and class */
+	struct mw_slot slot;
 
 	if (mw_ruby_is_transient(object))
 		return;
+	slot = mw_shape_of_slot(s->w, object, size);
 	s->via = MW_VIA_OBJECT;
 	s->from = number;
-	look_in(s, object + HEAD, object + size);
+	s->shape = slot.shape;
+	for (unsigned i = 0; i < slot.n; i++)
+		look_at(s, slot.to[i]);
+	if (!slot.known)
+		look_in(s, object + HEAD, object + size);
 }
 
 static void scan_reached(struct scan *s)
@@ -102,6 +163,7 @@ static void scan_areas(struct scan *s)
 
 	s->by = MW_HELD_NATIVE;
 	s->via = MW_VIA_AREA;
+	s->shape = MW_SHAPE_WORDS;
 	for (uint32_t i = 0; i < w->areas->n; i++) {
 		const struct mw_area *a = &w->areas->v[i];
 

@@ -157,8 +157,8 @@ static VALUE rows_of(struct mw_result_owner *hold, void *arg)
  *
  * A forked child computes it, so Ruby's threads stand still for the fork only: some 10 ms for a
  * million objects. The caller waits for half a second for a million objects, during which other threads
- * run. No fork handler runs, and no Process.wait sees the child. Up to one leaked block
- * of a hundred counts as held, because some word looks like its address. In a process that called
+ * run. No fork handler runs, and no Process.wait sees the child. One leaked block of a thousand
+ * may count as held, because some word looks like its address. In a process that called
  * Mwrap.start, blocks from before aren't known: what only they lead to counts as held by nothing.
  *
  * The Array is empty if nothing was allocated at +location+, and without the tracker.

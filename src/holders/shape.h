@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * shape.h - which words of an object or a block can be addresses of blocks.
+ *
+ * Memory has words left in it from the one who had it before: behind the last entry of an array or a
+ * table, in a regular expression's unused map. Strings and numbers have data. Neither holds anything.
+ * Objects that Ruby has for itself, and whatever isn't of a known shape, are scanned whole.
+ */
+#ifndef MW_HOLDERS_SHAPE_H
+#define MW_HOLDERS_SHAPE_H
+
+#include "child.h"
+
+/* What the words of a block are to whoever leads to it. */
+enum mw_shape {
+	MW_SHAPE_WORDS,  /* anything */
+	MW_SHAPE_DATA,   /* bytes, or Ruby's objects: no block's address */
+	MW_SHAPE_REGEXP, /* Ruby's compiled regular expression */
+	MW_SHAPE_TABLE   /* entries of the table in the block that leads to it */
+};
+
+/* What an object's slot leads to. */
+struct mw_slot {
+	bool known;           /* `to` is all; else every word may be an address */
+	enum mw_shape shape;  /* of the blocks that it leads to */
+	unsigned n;
+	uintptr_t to[2];
+};
+struct mw_slot mw_shape_of_slot(const struct mw_walk *, uintptr_t object, size_t size);
+
+/* A hash table of Ruby's, in the block itself. False: that block is none. */
+struct mw_table {
+	uintptr_t bins, entries; /* blocks */
+	size_t from, to;         /* entries in use, and deleted ones among them */
+};
+bool mw_shape_table(const struct mw_walk *, const struct mw_block *, struct mw_table *);
+struct mw_table_entry {
+	uintptr_t hash, key, value;
+};
+#define MW_TABLE_DELETED (~(uintptr_t)0) /* its hash */
+
+/* Is the block an array of Ruby's? *to: its elements' block. */
+bool mw_shape_array(const struct mw_walk *, const struct mw_block *, uintptr_t *to);
+
+/* The bytes of a MW_SHAPE_REGEXP that are data, from its start. */
+enum { MW_REGEXP_MAP = 152, MW_REGEXP_MAP_END = 408 };
+
+#endif
