@@ -408,7 +408,7 @@ class HttpdRoutesTest < Minitest::Test
     ["/each/0?q=%3Cscript%3E%22%27", "/at/%3Cscript%3E", "/", "/each/0", "/at//srv/app/%3Cb%3E%26%22'.rb%3A2"].each do |target|
       body = get(target).body
       next unless body.start_with?("<!DOCTYPE") # text/plain, nosniff
-      assert_equal target == "/" ? 1 : 0, body.scan(SCRIPT).size, target
+      assert_equal target.match?(%r{\A/(at/.*)?\z}) ? 1 : 0, body.scan(SCRIPT).size, target
       refute_match(/<script|<b>&/, body.sub(SCRIPT, ""))
       refute_match(/\s(style|on[a-z]+)=/, body)
     end

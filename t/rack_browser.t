@@ -140,6 +140,8 @@ module BrowseTests
     @page.go_to(href)
     assert_equal leak_line, text("h1.location")
     assert_includes pids, text(".process")[/pid (\d+)/, 1].to_i
+    click(".held button")
+    wait_until("[...document.querySelectorAll('.held tbody tr')].some((r) => r.textContent.includes('Leak::KEPT'))")
     click("a.home")
     wait_for_live
     assert_quiet

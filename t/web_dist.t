@@ -10,7 +10,7 @@ require "zlib"
 
 class WebDistTest < Minitest::Test
   WEB = File.join(ROOT, "web")
-  DIST = %w[LICENSES app.js cluster.js flame.css flame.js flame_alone.html map.css map.js map_alone.html mwrap.js uplot.css].freeze
+  DIST = %w[LICENSES app.js at.js cluster.js flame.css flame.js flame_alone.html map.css map.js map_alone.html mwrap.js uplot.css].freeze
 
   def pins
     package = JSON.parse(File.read(File.join(WEB, "package.json")))
@@ -67,7 +67,7 @@ class WebDistTest < Minitest::Test
   # Only so may a browser keep it: see src/http/embed.rb.
   def test_the_script_is_loaded_by_its_version
     loader = File.read(File.join(WEB, "dist/mwrap.js"))
-    %w[app.js cluster.js flame.js map.js].each { |name| assert_includes loader, %{import("./#{name}?v=#{version_of(name)}")} }
+    %w[app.js at.js cluster.js flame.js map.js].each { |name| assert_includes loader, %{import("./#{name}?v=#{version_of(name)}")} }
     assert_includes File.read(File.join(WEB, "dist/flame.js")), %{"./flame.css?v=#{version_of("flame.css")}"}
     assert_includes File.read(File.join(WEB, "dist/map.js")), %{"./map.css?v=#{version_of("map.css")}"}
     assert_operator loader.bytesize, :<, 2000, "what runs before the page is painted is little"

@@ -18,6 +18,7 @@ const script = (entry, name, more) => build({ ...common, entryPoints: [entry], o
 	banner: { js: "/* SPDX-License-Identifier: GPL-2.0-or-later; sources: web/src; libraries' licences: LICENSES */" }, ...more });
 await script("src/app.js", "app.js");
 await script("src/cluster.js", "cluster.js");
+await script("src/at.js", "at.js");
 // the version that the server gives it (src/http/embed.rb), so that browsers may keep it
 const version = (name) => createHash("sha256").update(readFileSync(join(to, name))).digest("hex").slice(0, 16);
 const address = (name) => JSON.stringify(`./${name}?v=${version(name)}`);
@@ -26,8 +27,8 @@ await style("src/flame.css", "flame.css");
 await script("src/flame.js", "flame.js", { define: { FLAME_CSS: address("flame.css") } });
 await style("src/memory.css", "map.css");
 await script("src/memory.js", "map.js", { define: { MAP_CSS: address("map.css") } });
-await script("src/main.js", "mwrap.js", { define: { APP: address("app.js"), CLUSTER: address("cluster.js"), FLAME: address("flame.js"), MAP: address("map.js") },
-	external: ["./app.js?*", "./cluster.js?*", "./flame.js?*", "./map.js?*"] });
+await script("src/main.js", "mwrap.js", { define: { APP: address("app.js"), CLUSTER: address("cluster.js"), AT: address("at.js"), FLAME: address("flame.js"), MAP: address("map.js") },
+	external: ["./app.js?*", "./cluster.js?*", "./at.js?*", "./flame.js?*", "./map.js?*"] });
 await style("node_modules/uplot/dist/uPlot.min.css", "uplot.css");
 
 // Pages of one file that need no server. The policy names the page's style and its script by their hashes, so nothing

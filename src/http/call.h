@@ -12,7 +12,7 @@ struct mw_call {
 	struct mw_response *res;
 	const char *rest; /* of the path, behind a route's "*"; percent-encoded */
 	bool session; /* the request has the cookie of a valid session */
-	/* for mw_reply_page: "home", "family" or "all", if our script shall make it live; NULL: none */
+	/* for mw_reply_page: "home", "family", "all", "at", "flame" or "map", if our script shall be there; NULL: none */
 	const char *script;
 };
 

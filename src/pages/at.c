@@ -360,6 +360,7 @@ static void answer(struct view *v, enum mw_form form)
 		return;
 	}
 	if (form == MW_FORM_HTML) {
+		call->script = "at";
 		mw_reply_page(call, v->at.row->location, page, v);
 	} else {
 		mw_reply_form(call, form);

@@ -14,6 +14,7 @@ import { joined, filled } from "./curves.js";
 import { getJSON, getOwn, encodeLocation, base } from "./server.js";
 import { placeLinks } from "./links.js";
 import { Callers } from "./callers.js";
+import { Held } from "./held.js";
 
 const AGAIN = 5000;
 const PAST_AGAIN = 60000; // what happens meanwhile comes by the stream
@@ -35,6 +36,7 @@ export class One {
 		this.oldest = el("table", { class: "blocks" });
 		this.source = el("div", { class: "source" });
 		this.callers = new Callers();
+		this.held = new Held();
 		this.exports = el("p", { class: "exports" });
 		this.plots = el("div", { class: "columns" },
 			el("figure", {}, el("figcaption", {}, el("span", { class: "key one" }, "live bytes"), " ", el("span", { class: "key two" }, "blocks, as far as this page saw them")), this.over),
@@ -43,7 +45,7 @@ export class One {
 			el("p", {}, el("button", { type: "button", class: "back", onclick: () => on.back() }, "\u2190 All locations")),
 			this.name, this.links = el("div"), this.sentence,
 			this.plots,
-			this.facts, this.callers.root, this.source,
+			this.facts, this.callers.root, this.held.root, this.source,
 			el("div", { class: "columns" }, this.bySize, this.byAge),
 			el("div", { class: "columns" }, this.newest, this.oldest), this.exports);
 	}
@@ -67,6 +69,7 @@ export class One {
 		for (const node of [this.bySize, this.byAge, this.newest, this.oldest, this.source, this.exports, this.facts])
 			node.replaceChildren();
 		this.callers.clear();
+		this.held.about(base(), `?location=${encodeLocation(location)}`);
 		const slot = rows.find(location);
 		const cut = pieces(location, slot >= 0 ? rows.fileLength[slot] : location.length);
 		cut.forEach((text, i) => setText(this.name.children[i], visible(text)));
