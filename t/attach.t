@@ -5,7 +5,10 @@
 # mwrapctl attach and detach: a process that began without the tracker is asked from outside to track
 # itself. If it has loaded the gem it is asked by SIGURG, else it is made to load the tracker (src/inject).
 
+require_relative "../lib/mwrap/ctl"
+require_relative "../lib/mwrap/ctl/attach"
 require_relative "lib/served"
+require_relative "lib/waits"
 
 module AttachTest
   include HttpdTest
@@ -41,6 +44,19 @@ module AttachTest
   INJECTED = /\Aprocess \d+: tracked from now on \(its main thread stood still (once|\d+ times), for \d+ µs at most\): socket:/
 
   def requests(pid) = Dir["/tmp/mwrap-#{Process.euid}/attach-#{pid}-*"].map { |f| f[/[^.]*\z/] }.sort
+
+  # Each main thread waits in another way, or works. It goes on as if nothing had been.
+  def attach_to_each_wait(gem: true)
+    { **Waits::EACH, "work" => "i = 0; i += 1 until (IO.select([$stdin], nil, nil, 0) if (i % 100).zero?); true" }.each do |what, code|
+      a = ready(Waits.script(code), gem: gem)
+      at_rest(a) unless what == "work" || Waits.timed?(what)
+      yield ctl("attach", a.pid.to_s, "socket:#{path("w")},stacks:off")
+      assert_equal "attached", JSON.parse(body("/stats.json", at: path("w")))["how"], what
+      a.tell("go on") unless Waits.timed?(what)
+      assert_equal "true", a.hear, what
+      a.kill
+    end
+  end
 
   def how(pid) = JSON.parse(body("/stats.json", at: "/tmp/mwrap-#{Process.euid}/#{pid}.sock"))
 
@@ -81,20 +97,7 @@ class AttachBySignalTest < Minitest::Test
     assert_equal "", a.stderr
   end
 
-  # Each of these blocks its main thread in another way.
-  WAITS = { "sleep" => "sleep", "select" => "IO.select([$stdin])", "a thread" => "Thread.new { $stdin.read }.join", "a lock" => "Thread::Queue.new.tap { |q| Thread.new { $stdin.read; q << 1 } }.pop",
-            "read" => "$stdin.read", "a child" => "Process.wait(fork { $stdin.read })", "work" => "i = 0; loop { i += 1; 'x' * 100 }" }.freeze
-
-  def test_a_main_thread_that_waits
-    WAITS.each do |what, code|
-      a = ready("puts 'ready'\n#{code}")
-      at_rest(a) unless what == "work"
-      assert_done ctl("attach", a.pid.to_s, "socket:#{path("w")},stacks:off"), /: socket:/
-      assert_equal "attached", JSON.parse(body("/stats.json", at: path("w")))["how"], what
-      assert_nil Process.wait(a.pid, Process::WNOHANG), what
-      a.kill
-    end
-  end
+  def test_a_main_thread_that_waits = attach_to_each_wait { |done| assert_done(done, /: socket:/) }
 
   def test_options_are_refused_by_the_process_and_change_nothing
     a = ready("puts 'ready'\n$stdin.each_line { p Mwrap.tracking? }")
@@ -141,6 +144,20 @@ class AttachBySignalTest < Minitest::Test
     child = a.ask("")
     seen = eventually("the child to answer") { r = ctl("flame", child, "--format", "json"); r.stdout if r.status.success? }
     assert_includes seen, %("start":"#{child}-)
+  end
+
+  # A process that ends has no memory for a moment in which it is no zombie yet. So has a thread of the
+  # kernel, always.
+  def test_a_process_without_memory
+    a = ready("puts 'ready'\n$stdin.read")
+    files = %w[status stat].to_h { |f| [f, File.binread("/proc/#{a.pid}/#{f}")] }
+    read = ->(without: nil, flags: 0) { files.merge("status" => files["status"].sub(/^VmSize.*\n/n, without || '\0'), "stat" => files["stat"].sub(/(\) (?:\S+ ){6})(\d+)/n) { "#$1#{$2.to_i | flags}" }) }
+    target = ->(texts) { Class.new(Mwrap::Ctl::Target) { define_method(:read) { |f| texts.fetch(f) } }.new(a.pid) }
+    assert_nil target[read[]].require_running
+    said = assert_raises(Mwrap::Ctl::Failure) { target[read[without: ""]].require_running }
+    assert_equal "process #{a.pid}: has ended: name one that runs", said.message
+    said = assert_raises(Mwrap::Ctl::Failure) { target[read[without: "", flags: 0x200000]] }
+    assert_equal "process #{a.pid}: belongs to the kernel: name a Ruby process", said.message
   end
 
   def test_refusals_before_anything_is_sent
@@ -250,16 +267,7 @@ class AttachByInjectionTest < Minitest::Test
     assert_equal "", a.stderr
   end
 
-  def test_a_main_thread_that_waits
-    AttachBySignalTest::WAITS.each do |what, code|
-      a = plain("puts 'ready'\n#{code}")
-      at_rest(a) unless what == "work"
-      assert_done ctl("attach", a.pid.to_s, "socket:#{path("w")},stacks:off"), INJECTED
-      assert_equal "attached", JSON.parse(body("/stats.json", at: path("w")))["how"], what
-      assert_nil Process.wait(a.pid, Process::WNOHANG), what
-      a.kill
-    end
-  end
+  def test_a_main_thread_that_waits = attach_to_each_wait(gem: false) { |done| assert_done(done, INJECTED) }
 
   # Calls that the kernel begins again, made with Ruby's lock: none sees that it was interrupted.
   CALLS = <<~'RUBY'

@@ -9,6 +9,7 @@ module Mwrap
     # files: `inner_pid`, `inner_uid`, `root`.
     class Target # :nodoc: all
       MARK = "/memfd:mwrap-sleeps" # src/ruby/asked.c
+      KERNEL_THREAD = 0x200000 # PF_KTHREAD of its flags
       SIGURG_BIT = 1 << (Signal.list.fetch("URG") - 1)
 
       attr_reader :pid
@@ -16,7 +17,7 @@ module Mwrap
       def initialize(pid)
         @pid = Integer(pid)
         @status = read("status").scan(/^(\w+):\s*(.*)$/n).to_h
-        raise Failure, "#{name}: belongs to the kernel: name a Ruby process" if @status["VmSize"].nil? && state != "Z"
+        raise Failure, "#{name}: belongs to the kernel: name a Ruby process" if fields[6].to_i & KERNEL_THREAD != 0
         @ticks = ticks
       end
 
@@ -65,8 +66,10 @@ module Mwrap
 
       # Raises Failure if it can't answer now.
       def require_running
-        case read("status")[/^State:\s*(\w)/n, 1]
-        when "Z", "X" then raise Failure, "#{name}: has ended: name one that runs"
+        now = read("status")
+        # it has no memory for some time before its state says so
+        raise Failure, "#{name}: has ended: name one that runs" unless now.match?(/^VmSize:/n)
+        case now[/^State:\s*(\w)/n, 1]
         when "T" then raise Failure, "#{name}: is stopped: continue it first (kill -CONT #{@pid})"
         when "t" then raise Failure, "#{name}: is stopped by process #{tracer}, which traces it: let it go first"
         end
