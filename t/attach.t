@@ -58,6 +58,18 @@ module AttachTest
     end
   end
 
+  # What comes meanwhile has to wait until Ruby has compiled the file.
+  def attach_while_a_file_is_compiled(gem: true)
+    File.write(path("large.rb"), "if false\n#{"large(1, [2, '3'], 4 => 5)\n" * 40_000}end\n")
+    a = ready("puts 'ready'\nload #{path("large.rb").dump} until IO.select([$stdin], nil, nil, 0)\nputs 'done'", gem: gem)
+    3.times do
+      yield ctl("attach", a.pid.to_s)
+      assert_done ctl("detach", a.pid.to_s)
+    end
+    assert_equal "done", a.ask("")
+    assert_equal "", a.stderr
+  end
+
   def how(pid) = JSON.parse(body("/stats.json", at: "/tmp/mwrap-#{Process.euid}/#{pid}.sock"))
 
   def teardown
@@ -98,6 +110,7 @@ class AttachBySignalTest < Minitest::Test
   end
 
   def test_a_main_thread_that_waits = attach_to_each_wait { |done| assert_done(done, /: socket:/) }
+  def test_while_a_file_is_compiled = attach_while_a_file_is_compiled { |done| assert_done(done, /: socket:/) }
 
   def test_options_are_refused_by_the_process_and_change_nothing
     a = ready("puts 'ready'\n$stdin.each_line { p Mwrap.tracking? }")
@@ -268,6 +281,7 @@ class AttachByInjectionTest < Minitest::Test
   end
 
   def test_a_main_thread_that_waits = attach_to_each_wait(gem: false) { |done| assert_done(done, INJECTED) }
+  def test_while_a_file_is_compiled = attach_while_a_file_is_compiled(gem: false) { |done| assert_done(done, INJECTED) }
 
   # Calls that the kernel begins again, made with Ruby's lock: none sees that it was interrupted.
   CALLS = <<~'RUBY'

@@ -12,8 +12,9 @@
 
 /* name, result, parameters */
 #define FOR_EACH(X)                                                                                \
-	X(rb_eval_string_protect, mw_value, (const char *, int *))                                 \
 	X(rb_define_singleton_method, void, (mw_value, const char *, mw_value (*)(mw_value), int)) \
+	X(rb_const_get, mw_value, (mw_value, uintptr_t))                                           \
+	X(rb_errinfo, mw_value, (void))                                                            \
 	X(rb_funcallv, mw_value, (mw_value, uintptr_t, int, const mw_value *))                     \
 	X(rb_intern, uintptr_t, (const char *))                                                    \
 	X(rb_str_new_cstr, mw_value, (const char *))                                               \
@@ -24,6 +25,7 @@ static struct {
 #define X(name, result, params) result(*name) params;
 	FOR_EACH(X)
 #undef X
+	const mw_value *rb_cObject;
 } ruby;
 
 static bool find(void)
@@ -34,7 +36,8 @@ static bool find(void)
 	all = (ruby.name = (result(*) params)dlsym(RTLD_DEFAULT, #name)) != NULL && all;
 	FOR_EACH(X)
 #undef X
-	return all;
+	ruby.rb_cObject = dlsym(RTLD_DEFAULT, "rb_cObject");
+	return ruby.rb_cObject && all;
 }
 
 static mw_value learn(mw_value self)
@@ -43,35 +46,46 @@ static mw_value learn(mw_value self)
 	return self;
 }
 
-static mw_value run(mw_value object)
+/*
+ * In the main script's frame. The present one may be none of code: from 3.3 on Ruby has a stand-in while it
+ * compiles a file, and reads wild pointers if code is evaluated there.
+ */
+static mw_value eval(mw_value binding, const char *code)
+{
+	volatile mw_value file = ruby.rb_str_new_cstr("eval");
+	const mw_value args[] = { ruby.rb_str_new_cstr(code), file };
+
+	return ruby.rb_funcallv(binding, ruby.rb_intern("eval"), 2, args);
+}
+
+static mw_value run(mw_value object_class)
 {
 	/* several sizes: an allocator may treat one in its own way */
-	static const char *const code[] = { "learn", "learn; Object; nil",
-					    "learn; Object; Object; Object; nil" };
+	static const char *const code[] = { "proc { |o| o.learn }", "proc { |o| o.learn; Object; nil }",
+					    "proc { |o| o.learn; Object; Object; Object; nil }" };
+	volatile mw_value binding = ruby.rb_const_get(object_class, ruby.rb_intern("TOPLEVEL_BINDING"));
+	volatile mw_value object = eval(binding, "Object.new");
 
+	ruby.rb_define_singleton_method(object, "learn", learn, 0);
 	for (size_t i = 0; i < sizeof(code) / sizeof(*code); i++) {
-		mw_value text = ruby.rb_str_new_cstr(code[i]);
+		mw_value arg = object;
 
-		(void)ruby.rb_funcallv(object, ruby.rb_intern("instance_eval"), 1, &text);
+		(void)ruby.rb_funcallv(eval(binding, code[i]), ruby.rb_intern("call"), 1, &arg);
 	}
 	return object;
 }
 
 void mw_learn(void)
 {
-	volatile mw_value object, nil;
+	mw_value before;
 	int raised = 0;
 
 	mw_quiet_enter();
 	if (find()) {
-		nil = ruby.rb_eval_string_protect("nil", &raised);
-		object = ruby.rb_eval_string_protect("Object.new", &raised);
-		if (!raised) {
-			ruby.rb_define_singleton_method(object, "learn", learn, 0);
-			(void)ruby.rb_protect(run, object, &raised);
-		}
+		before = ruby.rb_errinfo();
+		(void)ruby.rb_protect(run, *ruby.rb_cObject, &raised);
 		if (raised)
-			ruby.rb_set_errinfo(nil);
+			ruby.rb_set_errinfo(before);
 	}
 	mw_quiet_leave();
 }
