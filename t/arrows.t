@@ -30,7 +30,7 @@ ALLOWED = {
   "family" => %w[base http pages report report/live],
   "httpd/library" => %w[],
   "httpd" => %w[. base family http httpd/library options pages report/live],
-  "inject" => %w[.],
+  "inject" => %w[. base],
   "ruby" => %w[. base family holders pages report report/live]
 }.freeze
 # Of rooms above, only the header that says what the other shared object offers.

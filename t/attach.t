@@ -109,8 +109,13 @@ class AttachBySignalTest < Minitest::Test
     assert_equal "", a.stderr
   end
 
-  def test_a_main_thread_that_waits = attach_to_each_wait { |done| assert_done(done, /: socket:/) }
-  def test_while_a_file_is_compiled = attach_while_a_file_is_compiled { |done| assert_done(done, /: socket:/) }
+  def test_a_main_thread_that_waits
+    attach_to_each_wait { |done| assert_done(done, /: socket:/) }
+  end
+
+  def test_while_a_file_is_compiled
+    attach_while_a_file_is_compiled { |done| assert_done(done, /: socket:/) }
+  end
 
   def test_options_are_refused_by_the_process_and_change_nothing
     a = ready("puts 'ready'\n$stdin.each_line { p Mwrap.tracking? }")
@@ -280,8 +285,13 @@ class AttachByInjectionTest < Minitest::Test
     assert_equal "", a.stderr
   end
 
-  def test_a_main_thread_that_waits = attach_to_each_wait(gem: false) { |done| assert_done(done, INJECTED) }
-  def test_while_a_file_is_compiled = attach_while_a_file_is_compiled(gem: false) { |done| assert_done(done, INJECTED) }
+  def test_a_main_thread_that_waits
+    attach_to_each_wait(gem: false) { |done| assert_done(done, INJECTED) }
+  end
+
+  def test_while_a_file_is_compiled
+    attach_while_a_file_is_compiled(gem: false) { |done| assert_done(done, INJECTED) }
+  end
 
   # Calls that the kernel begins again, made with Ruby's lock: none sees that it was interrupted.
   CALLS = <<~'RUBY'

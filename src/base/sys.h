@@ -32,8 +32,13 @@
 
 enum { MW_SYS_SIGSET = 8 };
 
-/* Makes a system call by itself on x86-64 and arm64; some preloads interpose syscall(2), too. */
-static inline long mw_sys(long number, long a, long b, long c, long d, long e)
+/*
+ * Makes a system call by itself on x86-64 and arm64; some preloads interpose syscall(2), too. The
+ * kernel's result: -4095 to -1 is an error's number, negated. There it calls nothing, and is always
+ * inline: mwrapctl's helper copies code that uses it into other processes.
+ */
+static inline __attribute__((always_inline)) long mw_sys_plain(long number, long a, long b, long c,
+							       long d, long e)
 {
 #if defined(__x86_64__) && !defined(__ILP32__)
 	register long r10 __asm__("r10") = d;
@@ -44,6 +49,7 @@ static inline long mw_sys(long number, long a, long b, long c, long d, long e)
 			 : "=a"(r)
 			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
 			 : "rcx", "r11", "memory");
+	return r;
 #elif defined(__aarch64__)
 	register long x8 __asm__("x8") = number;
 	register long x0 __asm__("x0") = a;
@@ -54,20 +60,26 @@ static inline long mw_sys(long number, long a, long b, long c, long d, long e)
 	long r;
 
 	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
-	r = x0;
+	return x0;
 #else
-	return syscall(number, a, b, c, d, e);
+	long r = syscall(number, a, b, c, d, e);
+
+	return r == -1 ? -errno : r;
 #endif
-#if (defined(__x86_64__) && !defined(__ILP32__)) || defined(__aarch64__)
+}
+
+static inline long mw_sys(long number, long a, long b, long c, long d, long e)
+{
+	long r = mw_sys_plain(number, a, b, c, d, e);
+
 	if (r < 0 && r >= -4095) {
 		errno = (int)-r;
 		return -1;
 	}
 	return r;
-#endif
 }
 
-static inline long mw_sys_ptr(const volatile void *p)
+static inline __attribute__((always_inline)) long mw_sys_ptr(const volatile void *p)
 {
 	return (long)(uintptr_t)p;
 }

@@ -98,7 +98,7 @@ void mw_holders_free(struct mw_holders *);
 
 /*
  * job.c: both steps, for a thread that isn't Ruby's. It asks Ruby to call us at a safe point of one of
- * its threads, and waits for that for MW_HOLDERS_JOB_SECONDS at most: an idle Ruby may have none.
+ * its threads, wakes the main thread if none comes by, and waits for MW_HOLDERS_JOB_SECONDS at most.
  */
 enum mw_holders_is mw_holders_ask(const struct mw_api *, const uint32_t *ids, size_t n,
 				  struct mw_holders *, char err[MW_HOLDERS_ERROR]);

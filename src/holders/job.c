@@ -6,17 +6,19 @@
  * That job forks; the asking thread waits for the child. A job that comes too late finds nothing
  * wanted, and so does one in a process that was forked meanwhile.
  */
+#include <dlfcn.h>
 #include <signal.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/ruby_wake.h"
 #include "base/sys.h"
 #include "fail.h"
 #include "ruby.h"
 
 enum { IDLE, WANTED, TAKEN, DONE };
 
-enum { NUDGE_FIRST_MS = 50, NUDGE_MS = 500 };
+enum { NUDGE_FIRST = 50000000, NUDGE_MOST = 500000000 }; /* ns */
 
 /* What is wanted. Whoever moved `state` to TAKEN, or to WANTED, writes the rest. */
 static struct {
@@ -61,36 +63,85 @@ static bool trigger(void)
 	       mw_walk_ruby.rb_postponed_job_register_one(0, run, NULL);
 }
 
+/* Does Ruby run? Any other answer has the reason in err. */
+static enum mw_holders_is look_for_ruby(const struct mw_api *api, char err[MW_HOLDERS_ERROR])
+{
+	struct mw_stats stats;
+
+	api->stats(&stats);
+	if (!strcmp(stats.ruby_lookup, "none"))
+		return mw_holders_fail(MW_HOLDERS_UNKNOWN, err, "holders: no Ruby runs in this process");
+	if (strcmp(stats.ruby_lookup, "fast") && strcmp(stats.ruby_lookup, "public"))
+		return mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: Ruby isn't up: try again");
+	return MW_HOLDERS_OK;
+}
+
+static struct dl_find_object ruby; /* where its code is; written before the handler is set */
+
+static void wake(int signal)
+{
+	(void)signal;
+	(void)mw_ruby_wake((uintptr_t)ruby.dlfo_map_start, (uintptr_t)ruby.dlfo_map_end);
+}
+
 /*
- * Interrupts a system call of the main thread, as Ruby does itself, by the signal that it keeps for
- * that: a thread that wakes up looks for jobs. Not if Ruby has no handler for it.
+ * Sets wake() as the handler of `signal`, which the kernel ignores without one. It stays: to take it away
+ * could take away one that the app sets meanwhile. False: the app has one.
+ */
+static bool handle(int signal)
+{
+	const struct sigaction to = { .sa_handler = wake, .sa_flags = SA_RESTART | SA_ONSTACK };
+	struct sigaction was;
+
+	if (sigaction(signal, NULL, &was) != 0 || (was.sa_handler != SIG_DFL && was.sa_handler != wake))
+		return false;
+	if (sigaction(signal, &to, &was) != 0)
+		return false;
+	if (was.sa_handler == SIG_DFL || was.sa_handler == wake)
+		return true;
+	(void)sigaction(signal, &was, NULL); /* set meanwhile */
+	return false;
+}
+
+/*
+ * Ruby tells the thread that ran last of the job, which may sleep. So the main thread is woken: from then
+ * on it is the one that ran last, and the next time it is told and woken. It is woken by code in itself:
+ * Ruby's writes to a descriptor, which a server's thread doesn't have.
  */
 static void nudge(void)
 {
-	struct sigaction is;
+	static const int ignored[] = { SIGURG, SIGWINCH };
 	pid_t main = mw_sys_getpid();
 
-	if (sigaction(SIGVTALRM, NULL, &is) == 0 && is.sa_handler != SIG_DFL && is.sa_handler != SIG_IGN)
-		mw_sys(SYS_tgkill, main, main, SIGVTALRM, 0, 0);
+	(void)trigger();
+	if (_dl_find_object((void *)(uintptr_t)mw_walk_ruby.rb_during_gc, &ruby) != 0)
+		return;
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
+		if (handle(ignored[i])) {
+			mw_sys(SYS_tgkill, main, main, ignored[i], 0, 0);
+			return;
+		}
 }
 
 /* Waits until the job is done; false: not in time, and it never begins. */
 static bool wait_for_job(void)
 {
 	uint64_t now = mw_now_ns(), until = now + (uint64_t)MW_HOLDERS_JOB_SECONDS * 1000000000;
-	uint64_t next = now + (uint64_t)NUDGE_FIRST_MS * 1000000;
+	uint64_t pause = NUDGE_FIRST, next = now + pause;
+	char err[MW_HOLDERS_ERROR];
 	uint32_t is;
 
 	while ((is = __atomic_load_n(&job.state, __ATOMIC_ACQUIRE)) != DONE) {
 		now = mw_now_ns();
 		if (now > until && move(WANTED, IDLE))
 			return false;
-		if (now > next && is == WANTED) {
-			trigger();
-			nudge();
-			next = now + (uint64_t)NUDGE_MS * 1000000;
+		if (now >= next && is == WANTED) {
+			if (look_for_ruby(job.api, err) == MW_HOLDERS_OK)
+				nudge();
+			pause = 2 * pause < NUDGE_MOST ? 2 * pause : NUDGE_MOST;
+			next = now + pause;
 		}
-		mw_sys_futex_wait(&job.state, is, (uint64_t)NUDGE_FIRST_MS * 1000000);
+		mw_sys_futex_wait(&job.state, is, NUDGE_FIRST);
 	}
 	return true;
 }
@@ -117,15 +168,11 @@ enum mw_holders_is mw_holders_ask(const struct mw_api *api, const uint32_t *ids,
 {
 	pid_t me = mw_sys_getpid(), was = __atomic_load_n(&job.asker, __ATOMIC_RELAXED);
 	const char *missing;
-	enum mw_holders_is is;
-	struct mw_stats stats;
+	enum mw_holders_is is = look_for_ruby(api, err);
 
 	*h = (struct mw_holders){ 0 };
-	api->stats(&stats);
-	if (!strcmp(stats.ruby_lookup, "none"))
-		return mw_holders_fail(MW_HOLDERS_UNKNOWN, err, "holders: no Ruby runs in this process");
-	if (strcmp(stats.ruby_lookup, "fast") && strcmp(stats.ruby_lookup, "public"))
-		return mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: Ruby isn't up yet: try again");
+	if (is != MW_HOLDERS_OK)
+		return is;
 	if (!mw_walk_ruby_find(&missing))
 		return mw_holders_fail(MW_HOLDERS_UNKNOWN, err, "holders: this Ruby lacks %s", missing);
 	if (was == me ||

@@ -15,7 +15,6 @@
 #if defined(__x86_64__) && !defined(__ILP32__)
 
 #include <cpuid.h>
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,7 +27,6 @@ struct plan {
 	struct mw_there there;
 	struct mw_visit visit; /* as it is to be there */
 	uintptr_t code, data, entry;
-	uint32_t signal;
 	struct mw_trace_time longest;
 	unsigned stops;
 };
@@ -281,30 +279,6 @@ static bool measure_registers(struct mw_visit *v, char *err)
 	return true;
 }
 
-/* A signal that Ruby's handler can be called for without effect: the process has no handler for it. */
-static bool find_signal(struct plan *p, char *err)
-{
-	static const int candidates[] = { SIGWINCH, SIGURG, SIGIO, SIGPWR, SIGSTKFLT };
-	char path[64], line[256];
-	unsigned long long caught = ~0ULL, ignored = ~0ULL;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%ld/status", (long)p->there.pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		(void)sscanf(line, "SigCgt: %llx", &caught);
-		(void)sscanf(line, "SigIgn: %llx", &ignored);
-	}
-	if (f)
-		fclose(f);
-	for (size_t i = 0; i < sizeof(candidates) / sizeof(*candidates); i++)
-		if (!((caught | ignored) >> (candidates[i] - 1) & 1)) {
-			p->signal = (uint32_t)candidates[i];
-			return true;
-		}
-	return refuse(err, "its signals: all have handlers: start it with mwrap");
-}
-
 static bool fill(struct plan *p, const char *library, char *err)
 {
 	struct mw_visit *v = &p->visit;
@@ -319,7 +293,7 @@ static bool fill(struct plan *p, const char *library, char *err)
 	v->version_at = offsetof(struct mw_api, version);
 	v->asked_at = offsetof(struct mw_api, asked);
 	p->entry = p->code + (uintptr_t)(mw_visit_entry - __start_mw_visit);
-	return measure_registers(v, err) && find_signal(p, err);
+	return measure_registers(v, err);
 }
 
 /* Nothing there runs or reads any of it yet, or what it reads stays as it is. */
@@ -412,8 +386,9 @@ static bool explain(const struct plan *p, uint32_t state, char *err)
 
 static bool wake(const struct plan *p, char *err)
 {
-	return mw_there_write(&p->there, p->data + offsetof(struct mw_visit, wake), &p->signal,
-			      sizeof(p->signal)) ||
+	const uint32_t yes = 1;
+
+	return mw_there_write(&p->there, p->data + offsetof(struct mw_visit, wake), &yes, sizeof(yes)) ||
 	       refuse(err, "its memory: can't be written any more: see whether it has ended");
 }
 

@@ -5,9 +5,9 @@
 #if defined(__x86_64__) && !defined(__ILP32__)
 
 #include <dlfcn.h>
-#include <signal.h>
 #include <stddef.h>
-#include <sys/syscall.h>
+
+#include "base/ruby_wake.h"
 
 #define THERE __attribute__((section("mw_visit"), used, noinline, no_stack_protector))
 
@@ -56,26 +56,6 @@ static inline __attribute__((always_inline)) void say(struct mw_visit *v, uint32
 	__atomic_store_n(&v->state, state, __ATOMIC_RELAXED);
 }
 
-/* The kernel's struct sigaction */
-struct action {
-	void (*handler)(int, void *, void *);
-	unsigned long flags;
-	void (*restorer)(void);
-	uint64_t mask;
-};
-
-static inline __attribute__((always_inline)) long action_of(long signal, struct action *a)
-{
-	register long r10 __asm__("r10") = sizeof(a->mask);
-	long r;
-
-	__asm__ volatile("syscall"
-			 : "=a"(r)
-			 : "a"(SYS_rt_sigaction), "D"(signal), "S"(0), "d"(a), "r"(r10)
-			 : "rcx", "r11", "memory");
-	return r;
-}
-
 /* Does Ruby still run in this thread? It lets its VM go in steps: nobody else does, and not now. */
 static inline __attribute__((always_inline)) _Bool is_up(const struct mw_visit *v)
 {
@@ -108,20 +88,8 @@ THERE void mw_visit_ask(struct mw_visit *v)
 	}
 	if (__atomic_load_n(&v->state, __ATOMIC_RELAXED) == MW_VISIT_NEW)
 		say(v, MW_VISIT_ASKED);
-	/* Ruby has one handler for all of these; the app may have set another one for some */
-	for (int i = 0; v->wake && i < 64; i++) {
-		const uint64_t often = 1u << (SIGINT - 1) | 1u << (SIGTERM - 1) | 1u << (SIGHUP - 1) |
-				       1u << (SIGQUIT - 1) | 1u << (SIGALRM - 1) | 1u << (SIGUSR1 - 1) |
-				       1u << (SIGUSR2 - 1);
-		struct action a;
-
-		if (!(often >> i & 1) || action_of(i + 1, &a) != 0)
-			continue;
-		if ((uintptr_t)a.handler - v->ruby < v->ruby_end - v->ruby) {
-			a.handler((int)v->wake, 0, 0);
-			break;
-		}
-	}
+	if (__atomic_load_n(&v->wake, __ATOMIC_RELAXED))
+		(void)mw_ruby_wake(v->ruby, v->ruby_end);
 	*e = kept;
 }
 

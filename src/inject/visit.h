@@ -11,7 +11,7 @@
  * stack was: what lies between may be a leaf function's. It changes no register, and nothing
  * remembers where the thread was but its own stack. So mwrap-inject may end at any moment, or visit again.
  * It asks Ruby, by what is safe in a signal handler, to call the job at a safe point. If no thread comes
- * to one, a second visit wakes the main thread, as the signal `wake` would: Ruby interrupts its call.
+ * to one, a second visit wakes the main thread (base/ruby_wake.h).
  *
  * The job runs in a Ruby thread, with the GVL, outside malloc: it loads the tracker, which does what
  * mwrapctl asks for (base/request.h).
@@ -53,7 +53,7 @@ struct mw_visit {
 	void **(*tls_get_addr)(const void *index);
 	const void *context_index;
 	int64_t context_at; /* without that: from the thread pointer; 0: not known */
-	uint32_t wake; /* a signal that has no handler; 0: the thread sleeps on */
+	uint32_t wake; /* written here; 0: the thread sleeps on */
 	uint32_t version, version_at, asked_at; /* of struct mw_api */
 	char symbol[16];
 	char error[200];
