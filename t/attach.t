@@ -169,12 +169,15 @@ class AttachBySignalTest < Minitest::Test
   def test_a_process_without_memory
     a = ready("puts 'ready'\n$stdin.read")
     files = %w[status stat].to_h { |f| [f, File.binread("/proc/#{a.pid}/#{f}")] }
-    read = ->(without: nil, flags: 0) { files.merge("status" => files["status"].sub(/^VmSize.*\n/n, without || '\0'), "stat" => files["stat"].sub(/(\) (?:\S+ ){6})(\d+)/n) { "#$1#{$2.to_i | flags}" }) }
+    ends = { "status" => files["status"].sub(/^VmSize.*\n/n, ""), "stat" => files["stat"].sub(/(\) (?:\S+ ){20})\d+/n, '\10') }
+    kernels = ends.merge("stat" => ends["stat"].sub(/(\) (?:\S+ ){6})(\d+)/n) { "#$1#{$2.to_i | 0x200000}" })
     target = ->(texts) { Class.new(Mwrap::Ctl::Target) { define_method(:read) { |f| texts.fetch(f) } }.new(a.pid) }
-    assert_nil target[read[]].require_running
-    said = assert_raises(Mwrap::Ctl::Failure) { target[read[without: ""]].require_running }
+    assert_nil target[files].require_running
+    assert_predicate target[files], :alive?
+    said = assert_raises(Mwrap::Ctl::Failure) { target[ends].require_running }
     assert_equal "process #{a.pid}: has ended: name one that runs", said.message
-    said = assert_raises(Mwrap::Ctl::Failure) { target[read[without: "", flags: 0x200000]] }
+    refute_predicate target[ends], :alive?
+    said = assert_raises(Mwrap::Ctl::Failure) { target[kernels] }
     assert_equal "process #{a.pid}: belongs to the kernel: name a Ruby process", said.message
   end
 

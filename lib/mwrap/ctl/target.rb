@@ -45,10 +45,10 @@ module Mwrap
       # Its parent's number; 0: there is none that is seen from here
       def parent = @status["PPid"].to_i
 
-      # The same process, still? One that has ended and that nobody has waited for yet isn't.
+      # The same process, still? One that has no memory any more isn't, even if nobody has waited for it.
       def alive?
         stat = fields
-        stat[19].to_i == @ticks && stat[0] != "Z"
+        stat[19].to_i == @ticks && stat[20].to_i.positive?
       rescue Failure
         false
       end
