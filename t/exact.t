@@ -124,7 +124,7 @@ libs = %w[a b].map { |x| built("plugins/swap_#{x}.so") }
 end
 
 # --- no memory left -----------------------------------------------------------------
-%w[big small thread].each do |mode|
+%w[big small full thread].each do |mode|
   native = run(program("limits"), mode)
   r = track(program("limits"), mode)
   same?(native, r, "no memory left, #{mode}")

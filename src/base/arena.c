@@ -68,6 +68,15 @@ void *mw_arena_lend(size_t bytes)
 	return p;
 }
 
+void *mw_arena_room(size_t bytes)
+{
+	int e = errno;
+	void *p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	errno = e;
+	return p == MAP_FAILED ? NULL : p;
+}
+
 void mw_arena_return(void *p, size_t bytes)
 {
 	int e = errno;

@@ -65,6 +65,9 @@ void mw_arena_each(void (*f)(uintptr_t start, size_t bytes, void *ctx), void *ct
 void *mw_arena_lend(size_t bytes);
 void mw_arena_return(void *p, size_t bytes);
 
+/* Address space without memory, to be given back by mw_arena_return when space is needed; not counted. */
+void *mw_arena_room(size_t bytes);
+
 /* Small texts, by libc's functions until mw_arena_use() names others. NULL as mw_arena_grow. */
 void mw_arena_use(void *(*alloc)(size_t), void (*release)(void *));
 void *mw_arena_alloc(size_t bytes, enum mw_arena_for);

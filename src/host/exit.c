@@ -8,6 +8,7 @@
 #include "process.h"
 #include "report/report.h"
 #include "real/real.h"
+#include "table/ids.h"
 #include "track/track.h"
 
 extern int __cxa_atexit(void (*)(void *), void *, void *);
@@ -47,6 +48,7 @@ static void last_of_all(void *unused)
 	if (__atomic_exchange_n(&done, true, __ATOMIC_ACQ_REL))
 		return;
 	mw_quiet_enter();
+	mw_ids_use_room();
 	if (mw_dump_at_exit(&mwrap_api, mw_server_said()) && dumper_ended)
 		mw_periodic_remove(&mw_options);
 	mw_quiet_leave();

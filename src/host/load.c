@@ -12,6 +12,7 @@
 #include "process.h"
 #include "real/aside.h"
 #include "real/real.h"
+#include "table/ids.h"
 #include "track/sample.h"
 #include "track/track.h"
 
@@ -52,6 +53,8 @@ static void set_up(void)
 		mw_sampling_start(mw_options.stacks_rate, mw_options.stacks_auto, mw_loaded_at);
 		mw_bt_set(mw_options.bt);
 		mw_ruby_init(&above_ruby);
+		if (mw_options.dump_path || mw_options.dump_fd >= 0)
+			mw_ids_keep_room();
 		if (!mw_fork_init())
 			mw_log("pthread_atfork: failed: forked children may count wrongly");
 	}

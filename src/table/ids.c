@@ -14,6 +14,32 @@ static uint32_t next_id = MW_CS_FIRST; /* never used yet */
 static uint32_t ids_max = MW_CS_MAX;   /* relaxed: less where memory ended before */
 static uint64_t free_ids;              /* tag << 32 | first free id */
 
+/* a location's sums, row and text take 400 bytes or so, its line in the dump some 100 */
+enum { ROOM = 1 << 20 };
+static bool keep_room; /* relaxed */
+static void *rooms[MW_CS_MAX / MW_CS_CHUNK]; /* relaxed; who makes a chunk writes its entry */
+
+static void add_room(uint32_t chunk)
+{
+	if (mw_get(&keep_room))
+		mw_set(&rooms[chunk], mw_arena_room(ROOM));
+}
+
+void mw_ids_keep_room(void)
+{
+	mw_set(&keep_room, true);
+	for (uint32_t i = 0; i < MW_CS_MAX / MW_CS_CHUNK; i++)
+		if (mw_get(&mw_cs_chunks[i]) && !mw_get(&rooms[i]))
+			add_room(i);
+}
+
+void mw_ids_use_room(void)
+{
+	mw_set(&keep_room, false);
+	for (uint32_t i = 0; i < MW_CS_MAX / MW_CS_CHUNK; i++)
+		mw_arena_return(__atomic_exchange_n(&rooms[i], NULL, __ATOMIC_RELAXED), ROOM);
+}
+
 bool mw_ids_ready(uint32_t id)
 {
 	struct mw_cs_chunk *empty = NULL, *chunk;
@@ -33,6 +59,8 @@ bool mw_ids_ready(uint32_t id)
 					 __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
 		mw_arena_unmap(chunk, bytes);
 		mw_arena_put_back(MW_CS_BASES);
+	} else {
+		add_room(id / MW_CS_CHUNK);
 	}
 	mw_set(&ids_max, MW_CS_MAX);
 	return true;

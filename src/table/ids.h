@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ids.h - gives out the ids of locations; for callsite.c alone.
+ * ids.h - gives out the ids of locations; for callsite.c, and exit.c for the last two.
  *
  * callsite.h has what other files may know of ids. Lock-free.
  */
@@ -23,5 +23,12 @@ uint32_t mw_id_take(void);
 
 /* Gives an id back after its last use (callsite.h: Lifetime). Its kind becomes MW_CS_FREE. */
 void mw_id_give(uint32_t id);
+
+/*
+ * From now on address space is kept for a dump, in case the app uses up all that RLIMIT_AS allows: ROOM for each
+ * chunk of ids. No memory belongs to it. mw_ids_use_room gives it back, once, for the dump at exit.
+ */
+void mw_ids_keep_room(void);
+void mw_ids_use_room(void);
 
 #endif

@@ -42,6 +42,24 @@ class LimitHazards < Minitest::Test
     RUBY
   end
 
+  # It dies with all of its memory: the dump says at which line that was allocated.
+  def test_the_dump_of_a_ruby_without_address_space
+    r = twice_ruby(<<~'RUBY', counts: false)
+      limit = File.read("/proc/self/statm").to_i * 4096 + (48 << 20)
+      Process.setrlimit(:AS, limit, limit)
+      all = []
+      [100_000, 2000, 700].each do |n|
+        loop { all << "x" * n }
+      rescue NoMemoryError
+        puts "no memory"
+      end
+    RUBY
+    assert_equal "no memory\n" * 3, r.stdout
+    most = r.rows.max_by(&:live_bytes)
+    assert_match(/:5\z/, most.location)
+    assert_operator most.live_bytes, :>, 20 << 20
+  end
+
   # Nothing big is reserved: what runs natively in so little runs under the tracker in 8 MiB more.
   def test_rlimit_as_from_the_start
     [16, 24, 48, 96].each do |mib|

@@ -6,6 +6,7 @@
  *
  * big:     blocks of 1 MiB under RLIMIT_AS
  * small:   small blocks from ever new places under RLIMIT_AS
+ * full:    the same, and the process ends with it
  * thread:  a thread starts where nothing can be mapped any more
  */
 #include <sys/resource.h>
@@ -101,6 +102,12 @@ int main(int argc, char **argv)
 		check(!keep(realloc(NULL, 1 << 20)) && errno == ENOMEM, "realloc");
 		empty();
 		check(fill(1 << 12) > 1000, "filled again");
+	} else if (!strcmp(mode, "full")) {
+		limit(24 << 20);
+		for (i = 1 << 20; i >= 8; i /= 2)
+			fill(i);
+		say("full\n");
+		return 0;
 	} else if (!strcmp(mode, "thread")) {
 		starved_thread();
 	} else {
