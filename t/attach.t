@@ -164,6 +164,17 @@ class AttachBySignalTest < Minitest::Test
     assert_includes seen, %("start":"#{child}-)
   end
 
+  def test_a_process_that_ends_meanwhile
+    a = ready("puts 'ready'\n$stdin.read")
+    visit = Mwrap::Ctl::Attach.new(a.pid.to_s)
+    assert_equal :done, visit.send(:while_it_lives) { :done }
+    said = assert_raises(Mwrap::Ctl::Failure) { visit.send(:while_it_lives) { raise Errno::EIO } }
+    assert_equal "/tmp/mwrap-#{Process.euid}: Input/output error", said.message
+    a.kill
+    said = assert_raises(Mwrap::Ctl::Failure) { visit.send(:ask, "start\n") }
+    assert_equal "process #{a.pid}: has ended: nothing was done", said.message
+  end
+
   # A process that ends has no memory for a moment in which it is no zombie yet. So has a thread of the
   # kernel, always.
   def test_a_process_without_memory

@@ -69,7 +69,15 @@ module Mwrap
         @target.require_running
         raise Failure, "#{@target.name}: runs under mwrap from its start: use its server" if @target.preloaded?
         @injection = Injection.new(@target, @request) unless @target.sleeps?
-        @request.prepare
+        while_it_lives { @request.prepare }
+      end
+
+      # Its root and its memory go with it: what fails then is no fault of theirs.
+      def while_it_lives
+        yield
+      rescue SystemCallError, Failure => e
+        @target.alive? or raise Failure, "#{@target.name}: has ended: nothing was done"
+        raise e.is_a?(Failure) ? e : Failure.new("#{@request.inside}: #{Executable.reason(e)}")
       end
 
       # A thread of the process starts it. What it can't do, it says on its stderr.
@@ -85,22 +93,22 @@ module Mwrap
 
       # The process's answer
       def ask(text)
-        @request.alone do
-          @request.ask(text)
-          @injection&.run(@wait)
-          wait_for_answer
-        ensure
-          @request.withdraw
+        while_it_lives do
+          @request.alone do
+            @request.ask(text)
+            @injection&.run(@wait)
+            wait_for_answer
+          ensure
+            @request.withdraw
+          end
         end
-      rescue SystemCallError => e
-        raise Failure, "#{@request.inside}: #{Executable.reason(e)}"
       end
 
       def wait_for_answer
         ending = now + @wait
         knock_at = now
         until (answer = @request.answer)
-          @target.alive? or raise Failure, "#{@target.name}: has ended: nothing was done"
+          @target.alive? or raise Errno::ESRCH
           if now >= ending
             return wait_for_late_answer unless @request.withdraw
             @target.require_running

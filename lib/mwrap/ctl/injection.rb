@@ -43,7 +43,6 @@ module Mwrap
       private
 
       def refuse(why)
-        @target.alive? or raise Failure, "#{@target.name}: has ended: nothing was done"
         raise Failure, "#{@target.name}: #{why}"
       end
 
