@@ -178,6 +178,12 @@ struct mw_stats {
 	uint64_t stacks_folded; /* stacks that found no room: their samples count without a caller */
 	uint64_t stacks_ns; /* ns that threads spent on it */
 	uint32_t bt; /* Ruby callers kept with each location, now; 0: none */
+	/*
+	 * Bytes of malloc's blocks that lived when tracking began, last, with what malloc needs for each: in
+	 * no other number. 0: preload. Not known of other allocators than glibc's, and above 1 GiB of RSS.
+	 */
+	bool before_known;
+	uint64_t before_bytes;
 };
 
 /* Spans of time in generations (GC.count). Without any span, all fields are 0. */

@@ -7,6 +7,7 @@
 
 require_relative "../lib/mwrap/ctl"
 require_relative "../lib/mwrap/ctl/attach"
+require_relative "lib/allocators"
 require_relative "lib/served"
 require_relative "lib/waits"
 
@@ -164,6 +165,36 @@ class AttachBySignalTest < Minitest::Test
     assert_includes seen, %("start":"#{child}-)
   end
 
+  # 30 MB that the tracker never sees, and 20 MB that it counts until it is asked to begin again.
+  def test_bytes_from_before
+    a = ready("$before = Array.new(3000) { 'b' * 10_000 }\nputs 'ready'\n$stdin.each_line { |l| eval(l); puts 'done' }")
+    assert_done ctl("attach", a.pid.to_s)
+    stats = how(a.pid)
+    first = stats["before_bytes"]
+    assert_in_delta 38_000_000, first, 8_000_000
+    assert_includes body("/stats", at: "/tmp/mwrap-#{Process.euid}/#{a.pid}.sock"), "Before the start"
+    assert_includes body("/", at: "/tmp/mwrap-#{Process.euid}/#{a.pid}.sock"), "<li>before the start <b>"
+    assert_equal true, JSON.parse(body("/holders.json", at: "/tmp/mwrap-#{Process.euid}/#{a.pid}.sock"))["started_late"]
+    assert_includes ctl("ps").stdout, "attached"
+    assert_equal first, JSON.parse(ctl("ps", "--json").stdout).fetch("rows").find { |p| p["pid"] == a.pid }["before_bytes"]
+    assert_equal "done", a.ask("$later = Array.new(2000) { 'l' * 10_000 }")
+    assert_equal first, how(a.pid)["before_bytes"]
+    assert_done ctl("detach", a.pid.to_s)
+    assert_done ctl("attach", a.pid.to_s)
+    assert_in_delta first + 20_000_000, how(a.pid)["before_bytes"], 4_000_000
+  end
+
+  def test_bytes_from_before_on_other_allocators
+    Allocators.each do |name, path, package|
+      path or flunk "#{name}: install #{package}"
+      a = ready("puts 'ready'\n$stdin.read", env: { "LD_PRELOAD" => path })
+      assert_done ctl("attach", a.pid.to_s)
+      stats = how(a.pid)
+      assert_equal ["attached", nil], stats.values_at("how", "before_bytes"), name
+      assert_includes stats.keys, "before_bytes"
+    end
+  end
+
   def test_a_process_that_ends_meanwhile
     a = ready("puts 'ready'\n$stdin.read")
     visit = Mwrap::Ctl::Attach.new(a.pid.to_s)
@@ -173,6 +204,18 @@ class AttachBySignalTest < Minitest::Test
     a.kill
     said = assert_raises(Mwrap::Ctl::Failure) { visit.send(:ask, "start\n") }
     assert_equal "process #{a.pid}: has ended: nothing was done", said.message
+  end
+
+  # The record of what it was asked for is read a second time when it may have gone.
+  def test_the_options_of_a_process_that_ends_meanwhile
+    a = ready("puts 'ready'\n$stdin.read")
+    assert_done ctl("attach", a.pid.to_s, "stacks:off")
+    of = Mwrap::Ctl::Endpoint
+    assert_equal "off", of.options(a.pid.to_s)["stacks"]
+    found = Mwrap::Ctl::Target.new(a.pid)
+    FileUtils.rm_f(Dir["/tmp/mwrap-#{Process.euid}/attach-#{a.pid}-*.options"])
+    of = of.clone.tap { |m| m.define_singleton_method(:attached) { |_| found } }
+    assert_equal({}, of.options(a.pid.to_s))
   end
 
   # A process that ends has no memory for a moment in which it is no zombie yet. So has a thread of the

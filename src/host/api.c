@@ -276,6 +276,7 @@ static void api_stats(struct mw_stats *out)
 	out->uptime = (double)(mw_now_ns() - mw_loaded_at) / 1e9;
 	out->how = mw_attached_how();
 	out->since = mw_attached_at();
+	out->before_known = mw_attached_before(&out->before_bytes);
 }
 
 static struct mw_heap *api_heap(void)

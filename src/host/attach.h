@@ -14,6 +14,7 @@
 #define MW_HOST_ATTACH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * Begins, or goes on after mw_detach. options: as $MWRAP; NULL or "": none, or those of the beginning.
@@ -33,5 +34,7 @@ bool mw_asked(void);
 const char *mw_attached_how(void);
 /* Age of the process when tracking began, in seconds; 0 in a process that began with it. */
 double mw_attached_at(void);
+/* mw_stats.before_bytes; false: not known. */
+bool mw_attached_before(uint64_t *bytes);
 
 #endif

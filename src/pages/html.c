@@ -195,6 +195,8 @@ void mw_html_facts(struct mw_buf *b, void *ctx)
 	mw_buf_str(b, "<ul class=\"facts\">\n");
 	fact(b, "Live", s.live_bytes, true);
 	fact(b, "in blocks", s.live, false);
+	if (s.before_bytes)
+		fact(b, "before the start", s.before_bytes, true);
 	fact(b, s.resets ? "Allocated since the reset" : "Allocated", s.total, true);
 	fact(b, "Freed", s.freed, true);
 	fact(b, "Locations", s.locations, false);

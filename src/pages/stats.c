@@ -76,6 +76,9 @@ static void memory(struct mw_buf *b, void *ctx)
 		bytes(b, "RSS", v->rss, "Resident memory, as the system counts it.");
 	bytes(b, "Live", s->live_bytes, "Allocated and not freed.");
 	number(b, "Live blocks", s->live, "These bytes in blocks.");
+	if (s->before_bytes)
+		bytes(b, "Before the start", s->before_bytes,
+		      "Lived when tracking began, with malloc\xe2\x80\x99s own need: in no other number.");
 	if (s->heap_known)
 		bytes(b, "Ruby\xe2\x80\x99s heap", s->heap_bytes,
 		      "Pages for Ruby\xe2\x80\x99s objects, from mmap.");

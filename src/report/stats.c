@@ -96,6 +96,11 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm,
 	key_seconds(b, "uptime", s.uptime);
 	key_str(b, "how", s.how);
 	key_seconds(b, "since", s.since);
+	key(b, "before_bytes");
+	if (s.before_known)
+		mw_buf_u64(b, s.before_bytes);
+	else
+		mw_buf_str(b, "null");
 	key(b, "rss_bytes");
 	if (mw_rss_bytes(statm, &rss))
 		mw_buf_u64(b, rss);

@@ -45,6 +45,9 @@ static void set(VALUE hash, const char *name, VALUE value)
  * +how+, +since+::
  *   "preload": the process was started with the tracker; "started": by Mwrap.start, or "attached": by
  *   mwrapctl(1), when the process was +since+ seconds old, a Float; "none": there is no tracker.
+ * +before_bytes+::
+ *   bytes of malloc's blocks that lived when tracking began, which are in no other number: 0 after
+ *   "preload"; nil on another allocator than glibc's, and above 1 GiB of RSS.
  * +resets+:: the number of resets.
  * +bt+:: the number of Ruby callers kept with each location: see Mwrap.bt=.
  * +stacks_rate+::
@@ -91,6 +94,7 @@ static VALUE mwrap_stats(VALUE mod)
 	set(h, "uptime", DBL2NUM(s.uptime));
 	set(h, "how", mw_location_string(s.how, strlen(s.how)));
 	set(h, "since", DBL2NUM(s.since));
+	set(h, "before_bytes", s.before_known ? ULL2NUM(s.before_bytes) : Qnil);
 	set(h, "resets", ULL2NUM(s.resets));
 	set(h, "bt", UINT2NUM(s.bt));
 	set(h, "stacks_rate", ULL2NUM(s.stacks_rate));

@@ -13,6 +13,7 @@ module Mwrap
       AT_ONCE = 16
       Column = Listing::Column
       COLUMNS = [Column.new("pid", "PID", :number), Column.new("how", "HOW", :text), Column.new("rss_bytes", "RSS", :bytes), Column.new("live_bytes", "LIVE", :bytes),
+                 Column.new("before_bytes", nil, :bytes),
                  Column.new("state", nil, :text), Column.new("socket", "SOCKET", :text), Column.new("command", "COMMAND", :text)].freeze
 
       def initialize(given)
@@ -22,11 +23,16 @@ module Mwrap
       def run
         processes = Output.busy("reading /proc") { Tracked.all }
         rows = Output.busy("asking #{processes.size} processes") { asked(processes) }
-        Listing.new(COLUMNS, rows, limit: @given["count"], empty: "No process runs under mwrap: start one with MWRAP=socket:/tmp/mw.sock mwrap COMMAND").print(@given)
+        Listing.new(columns(rows), rows, limit: @given["count"], empty: "No process runs under mwrap: start one with MWRAP=socket:/tmp/mw.sock mwrap COMMAND").print(@given)
         nil
       end
 
       private
+
+      # What lived before tracking began has a column if there is a process of that kind.
+      def columns(rows)
+        COLUMNS.map.with_index { |c, i| c.name == "before_bytes" && rows.any? { |r| r[i]&.positive? } ? Column.new(c.name, "BEFORE", c.type) : c }
+      end
 
       # In their order, several at once
       def asked(processes)
@@ -43,9 +49,9 @@ module Mwrap
       def row(process)
         stats, at, state = process.server ? answer(process) : [{}, nil, "no server"]
         how = stats["how"].is_a?(String) ? stats["how"] : process.how
-        live = stats["live_bytes"] if stats["live_bytes"].is_a?(Integer)
+        live, before = stats.values_at("live_bytes", "before_bytes").map { |n| n if n.is_a?(Integer) }
         shown = [*at, *("(#{state})" unless %w[answers].include?(state))].join(" ")
-        [process.pid, how, process.rss, live, state, Output.terminal? || @given["text"] ? shown : at, process.command]
+        [process.pid, how, process.rss, live, before, state, Output.terminal? || @given["text"] ? shown : at, process.command]
       end
 
       # [stats.json, the server's name, what became of the question]
