@@ -31,7 +31,8 @@ module Mwrap
       # in its MWRAP. pid: text
       def options(pid)
         from = attached(pid)
-        return apart(Request.new(from).record, from.inner_pid) if from&.pid == pid.to_i
+        record = Request.new(from).record if from&.pid == pid.to_i
+        return apart(record, from.inner_pid) if record # else it has just ended
         apart(File.binread("/proc/#{pid}/environ").split("\0").filter_map { |s| s[/\AMWRAP=(.*)/mn, 1] }.first.to_s, pid)
       end
 

@@ -71,7 +71,6 @@ module Mwrap
       def record = private? ? read("options") : nil
 
       def record=(text)
-        remove("options")
         write("options", text)
       end
 
