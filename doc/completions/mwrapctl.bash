@@ -7,11 +7,12 @@
 #	                   ~/.local/share/bash-completion/completions/mwrapctl
 
 # begin: made by `make doc`
-_mwrapctl_commands='flame check ps top snap report diff score objects who attach detach'
+_mwrapctl_commands='flame map check ps top snap report diff score objects who attach detach'
 _mwrapctl_no_files=' ps detach '
 _mwrapctl_options() {
 	case $1 in
 	flame) echo '--output -o --by --location --invert --format --pid --all --token-file --help' ;;
+	map) echo '--output -o --count -n --json --text --pid --all --token-file --help' ;;
 	check) echo '--warmup --rounds --native --suppressions --json --help' ;;
 	ps) echo '--count -n --json --text --token-file --help' ;;
 	top) echo '--interval --once --count -n --pid --all --token-file --help' ;;
@@ -34,6 +35,10 @@ _mwrapctl_values() {
 	'flame --format') compgen -W 'html json collapsed speedscope pprof' -- "$3" ;;
 	'flame --pid') : ;;
 	'flame --token-file') compgen -f -- "$3" ;;
+	'map --output' | 'map -o') compgen -f -- "$3" ;;
+	'map --count' | 'map -n') : ;;
+	'map --pid') : ;;
+	'map --token-file') compgen -f -- "$3" ;;
 	'check --warmup') : ;;
 	'check --rounds') : ;;
 	'check --suppressions') compgen -f -- "$3" ;;

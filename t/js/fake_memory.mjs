@@ -72,7 +72,7 @@ export class FakeMemory {
 		if (page)
 			return json(pageAt(this.made(), Number(page[1])));
 		const [, id, rest] = /^\/map\/(\w+)\/(.*)\.bin$/.exec(path) || [];
-		const map = this.maps.get(id);
+		const map = Number(id) <= (this.o.forget || 0) ? null : this.maps.get(id); // --forget=1: the first one is gone at once
 		if (!map)
 			return refuse(404, "map: no such snapshot: it is kept for 60 seconds");
 		const bytes = rest === "at" ? Buffer.from(bitsOf(map, at)) : tile(map, ...rest.split("/").map(Number));

@@ -7,7 +7,7 @@
 //		[--read-only] [--no-ruby] [--flat] [--empty] [--no-source] [--hand]
 //		[--age=SECONDS] [--workers] [--no-curves] [--no-verdict] [--forgetful]
 //		[--nodes=3000] [--hostile] [--no-stacks] of /flame
-//		[--gigabytes=10] [--family] [--no-map] of /map
+//		[--gigabytes=10] [--family] [--no-map] [--forget=1] of /map
 //
 // --workers: of the answers to single questions, every second one is another
 // process's. --no-curves, --no-verdict: no such page. --forgetful: the stream begins
@@ -442,6 +442,10 @@ class Server {
 			return this.made(res, flamePage(WEB, this.o, CSP, path, url.searchParams));
 		if (path === "/map" || path === "/map-alone" || path === "/map.json" || path.startsWith("/map/"))
 			return this.made(res, this.memory.answer(WEB, CSP, path, url.searchParams));
+		if (path === "/stats.json")
+			return this.json(res, { pid: 4711, uptime: this.process.t });
+		if (path === "/family.json")
+			return this.json(res, { processes: [{ pid: 4711, title: "puma 6.4 [app]", state: "answers" }] });
 		if (path === "/live")
 			return this.watch(res);
 		if (path === "/history.json")

@@ -7,42 +7,11 @@
 # fails and says what the page has instead.
 require_relative "tap"
 require_relative "chromium"
+require_relative "fake_server"
 
 module BrowserTest
-  LONG = 60
   ROWS = "tr[role=row]"
   COLUMNS = %w[growth live_bytes live rate total allocations frees mean_life max_life trend location].freeze
-
-  # node t/js/fake_server.mjs; time passes there when it is told to.
-  class FakeServer
-    # The line of its app that leaks.
-    LEAK = "/usr/share/gems/gems/redcarpet-3.3.2/lib/redcarpet.rb:51"
-
-    attr_reader :port
-
-    def initialize(*args, base: "")
-      @base = base
-      script = File.join(MwrapTest::ROOT, "t/js/fake_server.mjs")
-      @io = IO.popen(["node", script, "--hand", *("--base=#{base}" unless base.empty?), *args], "r+")
-      @port = Integer(answer[/\Alistening (\d+)/, 1])
-    end
-
-    def origin = "http://127.0.0.1:#{port}"
-    def url(hash = "") = "#{origin}#{@base}/#{hash}"
-    def tick(n = 1) = @io.puts("tick #{n}")
-    def flat = @io.puts("flat")
-    def say(kind) = @io.puts("say #{kind}")
-    def cut = @io.puts("cut")
-    def die = (@io.puts("die"); answer)
-    def back = (@io.puts("back"); answer)
-    def asked = (@io.puts("asked"); JSON.parse(answer))
-    def watchers = (@io.puts("watchers"); Integer(answer))
-    def close = @io.close
-
-    private
-
-    def answer = Timeout.timeout(LONG) { @io.gets } or raise "the made-up server ended"
-  end
 
   # One browser for all tests of a file: it starts slowly.
   def self.browser

@@ -64,6 +64,26 @@ module Mwrap
         end
       ),
       Command.new(
+        name: "map", arguments: "SOCKET",
+        summary: "say why a process takes more memory than it holds: empty pages, holes, arenas",
+        about: <<~TEXT,
+          Says where the memory of a process is: live blocks, holes beside them, empty pages
+          that the allocator keeps, and the rest. Lists the lines by the memory that they
+          hold: their own bytes and their share of the holes. With -o it draws every page of
+          the heap. It changes nothing in the process.
+        TEXT
+        forms: { "SOCKET" => SOCKET },
+        options: [
+          Option.new(name: "output", letter: "o", value: "FILE", help: "draw the map: FILE ends in .html (one page) or .png",
+                     manual: "Draws the map as FILE, and replaces it if it is there. If its name ends in `.html` it is one page that needs no server and no network. If it ends in `.png` it is a picture."),
+          ROWS, AS_JSON, AS_TEXT, *OF_A_SERVER
+        ],
+        action: lambda do |(socket), given|
+          require_relative "map"
+          Map.new(socket, given).run
+        end
+      ),
+      Command.new(
         name: "check", arguments: "SCRIPT",
         summary: "tell whether a Ruby script's step leaks, and at which line",
         about: <<~TEXT,

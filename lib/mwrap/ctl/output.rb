@@ -12,6 +12,7 @@ module Mwrap
     module Output # :nodoc: all
       COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36, inverse: 7 }.freeze
       SOON = 0.5 # seconds after which work says what it does
+      AGAIN = 0.2 # seconds until it says how far it is
       WIDTH = 80
 
       class << self
@@ -45,15 +46,19 @@ module Mwrap
           raise Failure, "#{to == "-" ? "stdout" : to}: #{Executable.reason(e)}"
         end
 
-        # Says on stderr what takes long, if that is a terminal, and takes it back.
+        # Says on stderr what takes long, if that is a terminal, and takes it back. The block gets a Proc: what it
+        # is called with is said from then on.
         def busy(what)
-          return yield if !$stderr.tty? || dumb?
+          return yield(->(_) {}) if !$stderr.tty? || dumb?
           teller = Thread.new do
             sleep SOON
-            $stderr << "\r\e[K#{Text.head(Text.clean(what), WIDTH - 4)} ..."
-            Thread.current[:told] = true
+            loop do
+              $stderr << "\r\e[K#{Text.head(Text.clean(what), WIDTH - 4)} ..."
+              Thread.current[:told] = true
+              sleep AGAIN
+            end
           end
-          yield
+          yield(->(more) { what = more })
         ensure
           teller&.kill&.join
           $stderr << "\r\e[K" if teller&.[](:told)

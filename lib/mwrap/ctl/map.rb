@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+require_relative "client"
+require_relative "map_snapshot"
+require_relative "output"
+
+module Mwrap
+  module Ctl
+    # mwrapctl map: why RSS isn't live memory, in words and tables, as one page, or as a picture.
+    class Map # :nodoc: all
+      Column = Listing::Column
+      LINES = [Column.new("live_bytes", "LIVE", :bytes), Column.new("holds_bytes", "HOLDS", :bytes), Column.new("times", "TIMES", :score), Column.new("alone_bytes", "ALONE", :bytes),
+               Column.new("blocks", "BLOCKS", :count), Column.new("location", "LOCATION", :text)].freeze
+      PARTS = [Column.new("bytes", "BYTES", :bytes), Column.new("share", "SHARE", :share), Column.new("part", "PART", :text)].freeze
+      FORMATS = { ".html" => :page, ".png" => :picture }.freeze
+
+      def initialize(socket, given)
+        @socket = socket
+        @given = given
+        @output = given["output"]
+      end
+
+      def run
+        check
+        @client = Client.of(@socket, @given)
+        @output ? draw : say
+        nil
+      end
+
+      private
+
+      def check
+        return unless @output
+        raise Usage, "--json: not for --output: give one of them" if @given["json"]
+        raise Usage, "--output: \"#{@output}\" is neither a page nor a picture: end it in .html or .png" unless FORMATS.key?(extension)
+      end
+
+      def extension = File.extname(@output).downcase
+
+      def draw
+        bytes = Output.busy("reading #{@socket}") { |tell| whole(tell) }
+        Output.write(bytes, @output)
+      end
+
+      # All of one snapshot; of another one if the server forgot the first one meanwhile.
+      def whole(tell)
+        again ||= 0
+        snapshot = MapSnapshot.new(@client)
+        raise Failure, "#{@client.at.name}: a sum of processes has no map: name one of them by --pid" unless snapshot.cells?
+        send(FORMATS.fetch(extension), snapshot, tell)
+      rescue Failure => e
+        retry if e.code == 404 && snapshot && (again += 1) == 1
+        raise
+      end
+
+      def page(snapshot, tell)
+        require_relative "map_page"
+        level = snapshot.level(MapPage::CELLS)
+        MapPage.new(snapshot, level, planes(snapshot, level, tell), @client, @client.at).to_s
+      end
+
+      def picture(snapshot, tell)
+        require_relative "map_png"
+        level = snapshot.level(MapPng::CELLS)
+        planes = planes(snapshot, level, tell)
+        tell.call("drawing #{Text.count(snapshot.cells(level))} cells")
+        MapPng.new(snapshot, level, planes[0], "process #{snapshot.json["pid"].to_i}").to_s
+      end
+
+      def planes(snapshot, level, tell)
+        snapshot.planes(level) { |i, n| tell.call("reading #{@socket}: #{i} of #{n} tiles") }
+      end
+
+      def say
+        snapshot = Output.busy("reading #{@socket}") { MapSnapshot.new(@client) }
+        return Output.write(snapshot.text) if @given["json"]
+        Listing.new(LINES, rows(snapshot), facts: facts(snapshot), limit: @given["count"], empty: "No line is known.").print(@given)
+      end
+
+      def rows(snapshot)
+        snapshot.lines.map do |line|
+          live, holds, alone, blocks = line.values_at("live_bytes", "holds_bytes", "alone_bytes", "blocks").map(&:to_i)
+          [live, holds, live.positive? ? (holds / live.to_f).round(2) : nil, alone, blocks, line["location"].to_s]
+        end
+      end
+
+      def facts(snapshot)
+        parts = snapshot.parts.select { |p| p["bytes"].positive? }.map { |p| [p["bytes"], snapshot.share(p["bytes"]), p["title"].to_s] }
+        said = Text.clean(snapshot.sentence)
+        [*(Output.paint(said, :bold) unless said.empty?), *snapshot.advice.map { |a| Output.paint(Text.clean(a), :dim) }, "", *Listing.new(PARTS, parts).table(parts)]
+      end
+    end
+  end
+end
