@@ -157,6 +157,7 @@ test("a row is 1 MiB where there is room for it", () => {
 test("a large heap fits by a coarser level, in columns side by side", () => {
 	const at = (map, width, height) => zooms(map.json)[fitZoom(map.json, { width, height, label: 20 })];
 	assert.deepEqual(at(MAP, 1240, 580), [0, 2]);
+	assert.deepEqual(at(MAP, 360, 580), [0, 1], "titles don't make cells coarser");
 	assert.deepEqual(at(LARGE, 1240, 580)[0], 2);
 	assert.deepEqual(at(LARGE, 1240, 2800), [0, 1]);
 	assert.deepEqual(at(LARGE, 100, 10), [LARGE.json.levels - 1, 1], "the last one if none fits");

@@ -50,7 +50,10 @@ export class Memory {
 			setAttr(node, "aria-label", name);
 		this.scale = el("span", { class: "scale" });
 		this.time = el("span", { class: "time" });
-		this.again = button("Take again", "A snapshot of this moment", "again", () => this.read());
+		this.again = button("Take again", "A snapshot of this moment", "again", () => {
+			setText(this.said, "");
+			this.read();
+		});
 		this.keep = button("Keep, to compare", "Keep this snapshot; the next one is shown beside it", "keep", () => this.keepIt());
 		this.single = button("Stop comparing", "Show the last snapshot alone", "single", () => this.drop());
 		return el("div", { class: "toolbar" }, el("div", { class: "choice", role: "group", "aria-label": "Zoom" }, this.closer, this.farther, this.fit), this.scale,
@@ -102,7 +105,7 @@ export class Memory {
 
 	makeView(json) {
 		const tiles = new Tiles(json, (level, n) => this.source.tile(json, level, n), { loaded: () => { this.renewed = false; view.ask(); }, lost: (e) => this.lost(e, view) });
-		const view = new MapView(json, tiles, { look: (at) => this.look(view, at), open: (at) => this.open(view, at), zoomed: () => this.controls(), draw: () => {} }, { opens: Boolean(this.source.page) });
+		const view = new MapView(json, tiles, { look: (at) => this.look(view, at), open: (at) => this.open(view, at), zoomed: () => this.controls() }, { opens: Boolean(this.source.page) });
 		view.zoomTo(this.zoom);
 		return view;
 	}

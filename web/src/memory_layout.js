@@ -23,13 +23,13 @@ export function rowOf(width, cell) {
 // The cells of a panel at a level: [first, one behind the last]
 export const cellsOf = (panel, level) => [Math.floor(panel.cell / 4 ** level), Math.ceil((panel.cell + panel.cells) / 4 ** level)];
 
-// {blocks: [{panel, x, y, width, height, from, to, rows (of a column), columns}], height, row, cell, level}
+// {blocks: [{panel, x, y, width, height, from, to, rows (of a column), columns}], height, tall (the cells' part of it), row, cell, level}
 export function layOut(panels, { width, cell, level, label, scale = 1 }) {
 	const row = rowOf(width, cell), wide = row * cell, gap = Math.round(COLUMN_GAP * scale), between = Math.round(PANEL_GAP * scale);
 	const most = Math.max(1, Math.floor((width + gap) / (wide + gap)));
 	const tall = Math.max(8, Math.floor(TALL * scale / cell));
 	const blocks = [];
-	let x = 0, y = 0, deep = 0;
+	let x = 0, y = 0, deep = 0, cells = 0;
 	panels.forEach((panel, i) => {
 		const [from, to] = cellsOf(panel, level);
 		if (from === to)
@@ -38,6 +38,7 @@ export function layOut(panels, { width, cell, level, label, scale = 1 }) {
 		const w = columns * (wide + gap) - gap;
 		if (x && x + w > width) {
 			y += deep + between;
+			cells += deep - label;
 			x = deep = 0;
 		}
 		const block = { panel: i, x, y, width: w, height: label + rows * cell, from, to, rows, columns };
@@ -45,15 +46,15 @@ export function layOut(panels, { width, cell, level, label, scale = 1 }) {
 		x += w + between;
 		deep = Math.max(deep, block.height);
 	});
-	return { blocks, height: y + deep, row, cell, level, label, wide, gap };
+	return { blocks, height: y + deep, tall: cells + Math.max(deep - label, 0), row, cell, level, label, wide, gap };
 }
 
-// The closest zoom at which the whole map is no taller than `height`; the last one if none is
+// The closest zoom at which all cells, without the panels' titles, are no taller than `height`; the last one if none is
 export function fitZoom(json, { width, height, scale = 1, label }) {
 	const all = zooms(json), { panels } = json;
 	const fits = all.findIndex(([level, px]) => {
 		const cell = Math.max(1, Math.round(px * scale));
-		return rowOf(width, cell) === ROW && layOut(panels, { width, cell, level, label, scale }).height <= height;
+		return rowOf(width, cell) === ROW && layOut(panels, { width, cell, level, label, scale }).tall <= height;
 	});
 	return fits < 0 ? all.length - 1 : fits;
 }

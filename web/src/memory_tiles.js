@@ -55,19 +55,18 @@ export class Tiles {
 		const at = this.level(level);
 		at.state[n] = ASKED;
 		this.running++;
+		let lost = null;
 		try {
 			this.put(level, n, await this.load(level, n));
-			if (!this.closed)
-				this.on.loaded();
 		} catch (e) {
+			lost = e;
 			at.state[n] = ABSENT;
 			this.wanted = [];
-			if (!this.closed)
-				this.on.lost(e);
-		} finally {
-			this.running--;
-			this.next();
 		}
+		this.running--;
+		if (!this.closed)
+			lost ? this.on.lost(lost) : this.on.loaded();
+		this.next();
 	}
 
 	put(level, n, bytes) {
@@ -121,6 +120,11 @@ export class Tiles {
 	cell(level, cell) {
 		const l = this.best(level, cell), at = Math.floor(cell / 4 ** (l - level));
 		return l < 0 ? [UNLOADED, 0] : [this.levels[l].fill[at], this.levels[l].line[at]];
+	}
+
+	// Is something still to come?
+	get pending() {
+		return this.running > 0 || (this.wanted.length > 0 && !this.closed);
 	}
 
 	close() {

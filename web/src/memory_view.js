@@ -13,7 +13,7 @@ const PART = 0.72; // of the window's height that a map may take
 const KEYS = "Arrows move from page to page, Page Up and Page Down from panel to panel.";
 
 export class MapView {
-	// tiles: Tiles of the snapshot json; on: {look(cell or null), open(cell), zoomed(), draw()}; a cell is {block, cell, page}
+	// tiles: Tiles of the snapshot json; on: {look(cell or null), open(cell), zoomed()}; a cell is {block, cell, page}
 	constructor(json, tiles, on, { opens }) {
 		Object.assign(this, { json, tiles, on, at: null, over: null, lit: null, zoom: null });
 		this.canvas = el("canvas", { tabindex: 0, role: "application", "aria-roledescription": "memory map",
@@ -202,8 +202,8 @@ export class MapView {
 		this.context.putImageData(this.image, 0, 0);
 		this.labels(top);
 		this.took = performance.now() - from;
+		setAttr(this.root, "data-loading", tiles.pending ? "" : null);
 		this.outlines();
-		this.on.draw();
 	}
 
 	// The panels' titles, and a line around what has cells
@@ -242,10 +242,6 @@ export class MapView {
 			return;
 		const { x, y } = place(this.layout, at), { dpr } = this, side = Math.max(this.layout.cell / dpr, 3);
 		Object.assign(box.style, { left: `${x / dpr - 2}px`, top: `${y / dpr - 2}px`, width: `${side + 4}px`, height: `${side + 4}px` });
-	}
-
-	busy(is) {
-		setAttr(this.root, "aria-busy", is ? "true" : null);
 	}
 
 	close() {
