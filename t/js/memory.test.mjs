@@ -327,6 +327,7 @@ test("two snapshots, a trim and what if, in words", () => {
 	assert.equal(differenceWords(MAP.json, { ...MAP.json, unix: MAP.json.unix + 60 }), "60 seconds later as much is in memory.");
 	assert.equal(trimWords({ bytes: 137e6, least_bytes: 120e6, milliseconds: 80 }, "glibc"), "malloc_trim would give back 114\u00a0MB to 131\u00a0MB. Threads that allocate meanwhile wait up to 80\u00a0ms in all.");
 	assert.match(trimWords({ bytes: 5, least_bytes: 5, milliseconds: 0.2 }, "mimalloc"), /^A trim would give back 5\u00a0B\. .* less than 1\u00a0ms in all\.$/);
+	assert.equal(trimWords({ bytes: 0, least_bytes: 0, milliseconds: 0 }, "mimalloc"), "A trim would give nothing back.");
 	assert.equal(whatIfWords({ locations: 1, blocks: 1525, bytes: 800000, empty_now_bytes: 1 << 20, empty_then_bytes: 7 << 20 }), "Without 1,525 blocks (781\u00a0KB) of this line, 6.00\u00a0MB more would be empty pages.");
 });
 

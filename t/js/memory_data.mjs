@@ -124,6 +124,6 @@ export function pageAt({ json, levels }, address) {
 	const panel = json.panels.find((p) => address >= Number(p.spans[0][0]) && address < Number(p.spans[0][0]) + p.cells * PAGE);
 	const cell = panel ? panel.cell + (address - Number(panel.spans[0][0])) / PAGE : -1;
 	const byte = panel ? levels[0].fill[cell] : 0, at = json.lines.find((l) => panel && l.colour === levels[0].line[cell]);
-	const blocks = at ? [0, 1, 2].map((i) => ({ address: `0x${(address + i * 512).toString(16)}`, size: 100 + i, location: at.location, generation: i ? 7 : null })) : [];
-	return { page: `0x${address.toString(16)}`, state: ["none", "empty", "end", "ruby"][byte & 63] || "used", resident: byte !== 0, live_bytes: blocks.length * 101, blocks, more: at ? 4 : 0 };
+	const blocks = at ? [0, 1, 2].map((i) => ({ address: `0x${(address + i * 512).toString(16)}`, size: 100 + i, location: i < 2 ? at.location : null, generation: i ? 7 : null })) : [];
+	return { page: `0x${address.toString(16)}`, state: ["absent", "empty", "end", "ruby"][byte & 63] || "used", live_bytes: blocks.length * 101, blocks, more: at ? 4 : 0 };
 }

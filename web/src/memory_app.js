@@ -62,16 +62,18 @@ export class Memory {
 
 	/* --- snapshots ------------------------------------------------------------------------ */
 
-	// Asks for a snapshot; gives whether there is one to be shown now. What was asked for earlier isn't shown any more.
+	// Asks for a snapshot; gives whether it is shown now. What was asked for earlier isn't shown any more.
 	async read() {
 		const turn = ++this.turn;
 		setAttr(this.root, "aria-busy", "true");
 		this.again.disabled = true;
-		let json;
+		let json, taken = false;
 		try {
 			json = await this.source.snapshot();
-			if (turn === this.turn)
+			if (turn === this.turn) {
 				this.take(json);
+				taken = true;
+			}
 		} catch (e) {
 			if (turn === this.turn)
 				setText(this.trouble, !json && this.source.page && e.status === undefined ? "No answer: the process may have ended. The last snapshot stays." : `The map can\u2019t be shown: ${e.message}`);
@@ -81,7 +83,7 @@ export class Memory {
 				this.again.disabled = false;
 			}
 		}
-		return Boolean(this.view);
+		return taken;
 	}
 
 	take(json) {
@@ -189,6 +191,8 @@ export class Memory {
 	/* --- zoom, words ------------------------------------------------------------------------ */
 
 	step(by) {
+		if (!this.view.layout)
+			return;
 		this.zoomTo(Math.min(Math.max(this.view.shown + by, 0), this.view.zoomsN - 1));
 	}
 

@@ -47,14 +47,14 @@ export class PagePanel {
 		}
 	}
 
-	fill({ blocks, more, live_bytes: live, resident, state }, words) {
+	fill({ blocks, more, live_bytes: live, state }, words) {
 		const n = blocks.length + more;
-		this.said.textContent = `${words}. ${n ? `${count(n)} block${n === 1 ? "" : "s"} with ${bytes(live)} of this page${resident ? "" : ", which isn\u2019t in memory"}.` : state === "ruby" ? "It is of Ruby\u2019s heap: no block of malloc." : "No live block is there now."}`;
+		this.said.textContent = `${words}. ${n ? `${count(n)} block${n === 1 ? "" : "s"} with ${bytes(live)} of this page.` : state === "ruby" ? "It is of Ruby\u2019s heap: no block of malloc." : "No live block is there now."}`;
 		if (!n)
 			return;
 		this.body.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col", class: "num" }, "size"), el("th", { scope: "col", class: "num", title: "Garbage collections before it was allocated" }, "generation"), el("th", { scope: "col" }, "line"))),
 			el("tbody", {}, blocks.map((b) => el("tr", { title: b.address }, el("td", { class: "num" }, bytes(b.size)), el("td", { class: "num" }, b.generation === null || b.generation === undefined ? DASH : count(b.generation)),
-				el("td", { class: "location" }, el("a", { href: this.links.at(b.location) }, visible(b.location))))))));
+				el("td", { class: "location" }, b.location ? el("a", { href: this.links.at(b.location) }, visible(b.location)) : "(not known any more)"))))));
 		if (more)
 			this.body.append(el("p", { class: "note" }, `and ${count(more)} more`));
 	}

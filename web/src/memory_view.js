@@ -30,9 +30,11 @@ export class MapView {
 		for (const name of ["focus", "blur"])
 			this.canvas.addEventListener(name, () => this.attention());
 		this.root.addEventListener("scroll", () => this.ask(), { passive: true });
-		new ResizeObserver(() => this.ask(true)).observe(this.root);
+		this.resized = new ResizeObserver(() => this.ask(true));
+		this.resized.observe(this.root);
+		this.ended = new AbortController(); // the page outlives a view
 		for (const query of ["(prefers-color-scheme: dark)", "(prefers-contrast: more)"])
-			matchMedia(query).addEventListener("change", () => this.ask(true));
+			matchMedia(query).addEventListener("change", () => this.ask(true), { signal: this.ended.signal });
 		this.sharpness();
 	}
 
@@ -41,7 +43,7 @@ export class MapView {
 		matchMedia(`(resolution: ${devicePixelRatio}dppx)`).addEventListener("change", () => {
 			this.ask(true);
 			this.sharpness();
-		}, { once: true });
+		}, { once: true, signal: this.ended.signal });
 	}
 
 	// zoom: of zooms(), or null: the closest one at which all of it fits
@@ -245,6 +247,8 @@ export class MapView {
 	}
 
 	close() {
+		this.ended.abort();
+		this.resized.disconnect();
 		this.tiles.close();
 	}
 }

@@ -106,6 +106,8 @@ const duration = (ms) => (ms < 1 ? "less than 1\u00a0ms" : ms < 1000 ? `${Math.r
 
 // What a trim would do: asked before it
 export function trimWords({ bytes: most, least_bytes: least, milliseconds }, allocator) {
+	if (!most)
+		return `${allocator === "glibc" ? "malloc_trim" : "A trim"} would give nothing back.`;
 	const amount = bytes(least) === bytes(most) ? bytes(most) : `${bytes(least)} to ${bytes(most)}`;
 	return `${allocator === "glibc" ? "malloc_trim" : "A trim"} would give back ${amount}. Threads that allocate meanwhile wait up to ${duration(milliseconds)} in all.`;
 }
