@@ -95,7 +95,7 @@ export class Memory {
 		this.view = this.makeView(json);
 		this.head.replaceChildren(...[sentence(json), advice(json), bar(json), partsTable(json), el("h2", {}, "Every page of the heap"), key(json)].filter(Boolean));
 		this.tables.replaceChildren(...[mappingsTable(json, this.links), panelsTable(json)].filter(Boolean));
-		this.panel && !this.panel.root.hidden && this.panel.close();
+		this.panel?.hide();
 		this.whatIf?.take(json);
 		this.lines.take(json.lines);
 		this.trimmer?.take(json);

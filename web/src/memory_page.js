@@ -23,9 +23,13 @@ export class PagePanel {
 		});
 	}
 
-	close() {
+	hide() {
 		this.turn++;
 		this.root.hidden = true;
+	}
+
+	close() {
+		this.hide();
 		this.closed();
 	}
 
