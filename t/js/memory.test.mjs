@@ -7,7 +7,7 @@ import { deflateSync } from "node:zlib";
 import { makeMap, tile, bitsOf, LINES } from "./memory_data.mjs";
 import { coarser, spread, fillOf, isUsed, stateOf, STATES, UNLOADED } from "../../web/src/memory_states.js";
 import { Tiles } from "../../web/src/memory_tiles.js";
-import { layOut, fitZoom, zooms, visibleCells, visibleRows, hit, place, move, follow, pageOf, addressOf, hex, rowOf } from "../../web/src/memory_layout.js";
+import { layOut, fitZoom, zooms, visibleCells, visibleRows, hit, place, move, follow, pageOf, addressOf, asBefore, hex, rowOf } from "../../web/src/memory_layout.js";
 import { paint, palette } from "../../web/src/memory_draw.js";
 import { parseColour } from "../../web/src/memory_colours.js";
 import { byBits, byColour } from "../../web/src/memory_light.js";
@@ -212,6 +212,16 @@ test("the cursor stays on its page at another zoom", () => {
 	assert.equal(follow({ blocks: [] }, 0, 0), null);
 });
 
+test("the panels of a later snapshot lie as those of the earlier one", () => {
+	const panel = (name, at, cell) => ({ name, cell, cells: 1, spans: [[at, cell, 1]] });
+	const before = [panel("main arena", "0x1000", 0), panel("thread arena 1", "0x2000", 1), panel("thread arena 2", "0x3000", 2)];
+	const after = [panel("main arena", "0x1000", 0), panel("thread arena 1", "0x3000", 1), panel("thread arena 2", "0x4000", 2), panel("thread arena 3", "0x2000", 3)];
+	assert.deepEqual(asBefore(before, after).map((p) => [p.name, p.spans[0][0], p.cell]),
+		[["main arena", "0x1000", 0], ["thread arena 1", "0x2000", 3], ["thread arena 2", "0x3000", 1], ["thread arena 2 (new)", "0x4000", 2]]);
+	const layout = layOut(asBefore(before, after), VIEW);
+	assert.deepEqual(layout.blocks.map((b) => b.from), [0, 3, 1, 2]);
+});
+
 test("addresses, of panels in several pieces too, up to the last page", () => {
 	const panel = { cell: 10, cells: 20, spans: [["0x55d0c0000000", 10, 5], ["0xfffffffffffff000", 15, 15]] };
 	assert.equal(hex(addressOf(panel, 14, 4096)), "0x55d0c0004000");
@@ -325,6 +335,7 @@ test("two snapshots, a trim and what if, in words", () => {
 	const after = makeMap({ trimmed: true }).json;
 	assert.match(differenceWords(MAP.json, { ...after, unix: MAP.json.unix + 3 }), /^3 seconds later \d+\.?\d*\u00a0MB less is in memory: empty pages \d+\.?\d*\u00a0MB less\.$/);
 	assert.equal(differenceWords(MAP.json, { ...MAP.json, unix: MAP.json.unix + 60 }), "60 seconds later as much is in memory.");
+	assert.equal(differenceWords(MAP.json, { ...MAP.json, unix: MAP.json.unix + 0.2 }), "A moment later as much is in memory.");
 	assert.equal(trimWords({ bytes: 137e6, least_bytes: 120e6, milliseconds: 80 }, "glibc"), "malloc_trim would give back 114\u00a0MB to 131\u00a0MB. Threads that allocate meanwhile wait up to 80\u00a0ms in all.");
 	assert.match(trimWords({ bytes: 5, least_bytes: 5, milliseconds: 0.2 }, "mimalloc"), /^A trim would give back 5\u00a0B\. .* less than 1\u00a0ms in all\.$/);
 	assert.equal(trimWords({ bytes: 0, least_bytes: 0, milliseconds: 0 }, "mimalloc"), "A trim would give nothing back.");

@@ -5,6 +5,7 @@
 import { el, setAttr, setText } from "./dom.js";
 import { clock } from "./format.js";
 import { Tiles } from "./memory_tiles.js";
+import { asBefore } from "./memory_layout.js";
 import { MapView } from "./memory_view.js";
 import { PagePanel } from "./memory_page.js";
 import { Lines } from "./memory_lines.js";
@@ -70,6 +71,8 @@ export class Memory {
 		let json, taken = false;
 		try {
 			json = await this.source.snapshot();
+			if (this.kept)
+				json.panels = asBefore(this.kept.json.panels, json.panels);
 			if (turn === this.turn) {
 				this.take(json);
 				taken = true;

@@ -153,3 +153,12 @@ export function addressOf(panel, page, pageBytes) {
 	return Number(span[0]) + (page - span[1]) * pageBytes;
 }
 export const hex = (address) => `0x${BigInt(address).toString(16)}`;
+
+// The panels of a later snapshot, in the order and with the names of an earlier one's, as far as they begin at the same
+// addresses. Their cells stay what they are.
+export function asBefore(before, panels) {
+	const start = (p) => p.spans[0]?.[0], rank = new Map(before.map((p, i) => [start(p), i])), names = new Set(before.map((p) => p.name));
+	const name = (p) => before[rank.get(start(p))]?.name ?? (names.has(p.name) ? `${p.name} (new)` : p.name);
+	return panels.map((p) => ({ ...p, name: name(p) }))
+		.sort((a, b) => (rank.get(start(a)) ?? before.length) - (rank.get(start(b)) ?? before.length));
+}

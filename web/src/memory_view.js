@@ -9,7 +9,7 @@ import { readColours } from "./memory_colours.js";
 import { panelWords } from "./memory_words.js";
 
 const LABEL = 20, FONT = "12px system-ui, sans-serif", DOTS = "\u2026";
-const PART = 0.72; // of the window's height that a map may take
+const PART = 0.72, WHOLE = 1.6; // of the window's height: what a map takes that scrolls, and up to which none does
 const KEYS = "Arrows move from page to page, Page Up and Page Down from panel to panel.";
 
 export class MapView {
@@ -161,7 +161,7 @@ export class MapView {
 
 	// All sizes are read before any is written.
 	measure() {
-		const { root, json } = this, dpr = devicePixelRatio || 1, height = Math.round(innerHeight * PART);
+		const { root, json } = this, dpr = devicePixelRatio || 1, room = innerHeight, height = Math.round(room * PART);
 		const label = Math.round(LABEL * dpr), width = Math.floor(root.clientWidth * dpr);
 		if (!width)
 			return;
@@ -171,7 +171,7 @@ export class MapView {
 		this.zoom = this.zoom === null ? null : Math.min(this.zoom, this.zoomsN - 1);
 		const [level, px] = zooms(json)[this.shown];
 		this.layout = layOut(json.panels, { width, cell: Math.max(1, Math.round(px * dpr)), level, label, scale: dpr });
-		const seen = Math.min(Math.ceil(this.layout.height / dpr), height);
+		const whole = Math.ceil(this.layout.height / dpr), seen = whole <= room * WHOLE ? whole : height;
 		Object.assign(this, { dpr, width, tall: Math.max(1, Math.round(seen * dpr)) });
 		root.style.height = `${seen}px`;
 		this.room.style.height = `${Math.ceil(this.layout.height / dpr)}px`;

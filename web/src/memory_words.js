@@ -88,7 +88,7 @@ export function differenceWords(before, after) {
 	const rss = after.rss_bytes - before.rss_bytes;
 	const parts = differences(before, after).filter((d) => Math.abs(d.change) >= SMALL).sort((a, b) => Math.abs(b.change) - Math.abs(a.change));
 	const time = after.unix - before.unix;
-	const when = `${span(Math.max(time, 0))} later`;
+	const when = time < 1 ? "A moment later" : `${span(time)} later`;
 	const head = Math.abs(rss) < SMALL ? `${when} as much is in memory` : `${when} ${moreOrLess(rss)} is in memory`;
 	const what = parts.slice(0, 4).map((d) => `${d.title} ${moreOrLess(d.change)}`);
 	return `${head}${what.length ? `: ${what.join(", ")}` : ""}.`;

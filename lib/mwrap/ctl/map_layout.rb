@@ -10,7 +10,7 @@ module Mwrap
       COLUMN_GAP = 8
       PANEL_GAP = 20
       TALL = 220
-      MOST = 1000 # pixels, if a cell has more than one
+      MOST = 1000 # pixels, if a cell has two
 
       Block = Struct.new(:panel, :x, :y, :width, :height, :from, :to, :rows, :columns, keyword_init: true)
 
@@ -23,7 +23,7 @@ module Mwrap
         @level = level
         @width = width
         @label = label
-        @cell = [3, 2].find { |n| ROW * n <= width && place(n) <= MOST } || 1
+        @cell = ROW * 2 <= width && place(2) <= MOST ? 2 : 1
         place(@cell)
       end
 
