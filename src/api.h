@@ -428,6 +428,11 @@ struct mw_api {
 	const char *(*allocator)(void);
 	/* Calls f with each piece of the tracker's own memory, in no order. May be NULL. */
 	void (*each_own)(void (*f)(uintptr_t start, size_t bytes, void *ctx), void *ctx);
+	/*
+	 * Calls f with anonymous memory of 64 KiB and more that the application mapped itself, and the location
+	 * of the call, in no order. Some of it may be gone. Takes no lock. May be NULL.
+	 */
+	void (*each_mapping)(void (*f)(uintptr_t start, size_t bytes, uint32_t id, void *ctx), void *ctx);
 };
 
 #endif

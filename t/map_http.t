@@ -173,6 +173,26 @@ class MapHttpTest < Minitest::Test
     ::Process.kill(:KILL, child) if child
   end
 
+  # Memory that the application maps past malloc is at the line that did, until it is unmapped.
+  def test_mappings
+    each_allocator do |name, library|
+      app = start(env: { "LD_PRELOAD" => [MwrapTest::TRACKER, library].compact.join(":") }, at: path(name))
+      app.ask("require 'fiddle'; CALL = ->(n, types, result) { Fiddle::Function.new(Fiddle::Handle::DEFAULT[n], types, result) }; 0")
+      app.ask("MAP = CALL.('mmap', [1, 5, 4, 4, 4, 5], 1); UNMAP = CALL.('munmap', [1, 5], 4); 0")
+      app.ask("eval('def take(n) = MAP.call(nil, n, 3, 0x22, -1, 0).to_i', nil, '/srv/maps.rb', 1); 0")
+      at = app.ask("A = take(8 << 20).tap { |a| Fiddle::Pointer.new(a, 8 << 20)[0, 5 << 20] = 'x' * (5 << 20) }").to_i
+      mine = map(at: path(name))["mappings"].select { |m| m["location"] == "/srv/maps.rb:1" }
+      assert_equal [[8 << 20, 5 << 20]], mine.map { |m| m.values_at("bytes", "resident_bytes") }, name
+      assert_equal "0x#{at.to_s(16)}", mine[0]["from"]
+      app.ask("UNMAP.call(A, 4 << 20)") # the first half
+      mine = map(at: path(name))["mappings"].select { |m| m["location"] == "/srv/maps.rb:1" }
+      assert_equal [[4 << 20, 1 << 20]], mine.map { |m| m.values_at("bytes", "resident_bytes") }, name
+      app.ask("UNMAP.call(A, 8 << 20)")
+      assert_empty map(at: path(name))["mappings"].select { |m| m["location"] == "/srv/maps.rb:1" }, name
+      app.finish
+    end
+  end
+
   def test_rack
     [nil, "/in/app"].each do |mount|
       p = racked(mount: mount, options: "history:1")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mmap.c - notes Ruby's heap pages as Ruby maps and unmaps them.
+ * mmap.c - notes Ruby's heap pages as Ruby maps and unmaps them, and who maps larger anonymous memory.
  *
  * From 3.1 on Ruby maps twice a page, so an aligned page fits in wherever the mapping
  * begins. It unmaps the memory before and behind that page, and later the page. We
@@ -21,6 +21,7 @@
 #include "caller/ruby/api.h"
 #include "real/real.h"
 #include "table/generation.h"
+#include "track/mapped.h"
 #include "track/track.h"
 
 void *mmap64(void *, size_t, int, int, int, off_t);
@@ -55,6 +56,23 @@ MW_INLINE void *map(void *at, size_t n, int prot, int flags, int fd, off_t off)
 	return (void *)syscall(SYS_mmap, at, n, prot, flags, fd, off);
 }
 
+/* Is it memory of the caller's own, and much of it? */
+static bool is_large(size_t n, int flags)
+{
+	return n >= MW_MAPPING_LEAST &&
+	       (flags & (MAP_PRIVATE | MAP_ANONYMOUS)) == (MAP_PRIVATE | MAP_ANONYMOUS);
+}
+
+static __attribute__((noinline)) void *map_large(void *at, size_t n, int prot, int flags, int fd,
+						 off_t off, uintptr_t caller)
+{
+	void *p = map(at, n, prot, flags, fd, off);
+
+	if (p != MAP_FAILED)
+		mw_track_mapped((uintptr_t)p, n, caller);
+	return p;
+}
+
 static __attribute__((noinline)) void *map_for_ruby(void *at, size_t n, int prot, int flags, int fd,
 						    off_t off)
 {
@@ -68,15 +86,19 @@ static __attribute__((noinline)) void *map_for_ruby(void *at, size_t n, int prot
 /* Results and errors are the C library's. */
 MW_EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
 {
-	if (mw_ruby_has(MW_CALLER))
+	if (mw_ruby_has(MW_CALLER) && page_of(n / 2))
 		return map_for_ruby(at, n, prot, flags, fd, off);
+	if (is_large(n, flags))
+		return map_large(at, n, prot, flags, fd, off, MW_CALLER);
 	return map(at, n, prot, flags, fd, off);
 }
 
 MW_EXPORT void *mmap64(void *at, size_t n, int prot, int flags, int fd, off_t off)
 {
-	if (mw_ruby_has(MW_CALLER))
+	if (mw_ruby_has(MW_CALLER) && page_of(n / 2))
 		return map_for_ruby(at, n, prot, flags, fd, off);
+	if (is_large(n, flags))
+		return map_large(at, n, prot, flags, fd, off, MW_CALLER);
 	return map(at, n, prot, flags, fd, off);
 }
 
@@ -88,6 +110,8 @@ MW_EXPORT int munmap(void *p, size_t n)
 	 */
 	if (mw_ruby_has(MW_CALLER) && page_of(n) && mw_get(&mw_ruby.how) != MW_RUBY_ENDED)
 		mw_heap_page_dies((uintptr_t)p, n, generation());
+	if (n >= MW_MAPPING_LEAST)
+		mw_mapping_gone((uintptr_t)p, n);
 	if (mw_likely(mw_next_munmap != NULL))
 		return mw_next_munmap(p, n);
 	return (int)syscall(SYS_munmap, p, n);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "table/mappings.h"
 #include "table/heap_pages.h"
 #include "table/snapshot.h"
 #include "table/stacks.h"
@@ -343,4 +344,5 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.asked = mw_asked,
 	.allocator = mw_real_allocator,
 	.each_own = mw_arena_each,
+	.each_mapping = mw_mappings_each,
 };

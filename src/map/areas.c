@@ -53,7 +53,7 @@ void mw_map_areas_free(struct mw_map_areas *a)
 	*a = (struct mw_map_areas){ 0 };
 }
 
-struct mw_map_area *mw_map_area_at(const struct mw_map_areas *a, uintptr_t at)
+struct mw_map_area *mw_map_area_from(const struct mw_map_areas *a, uintptr_t at)
 {
 	size_t low = 0, high = a->n;
 
@@ -65,7 +65,14 @@ struct mw_map_area *mw_map_area_at(const struct mw_map_areas *a, uintptr_t at)
 		else
 			high = middle;
 	}
-	return low < a->n && a->v[low].start <= at ? &a->v[low] : NULL;
+	return a->v + low;
+}
+
+struct mw_map_area *mw_map_area_at(const struct mw_map_areas *a, uintptr_t at)
+{
+	struct mw_map_area *v = mw_map_area_from(a, at);
+
+	return v < a->v + a->n && v->start <= at ? v : NULL;
 }
 
 /* --- what is cut out --------------------------------------------------------------------- */

@@ -50,6 +50,8 @@ bool mw_map_areas_make(struct mw_map_areas *, const struct mw_api *, bool glibc)
 void mw_map_areas_free(struct mw_map_areas *);
 /* The area of an address; NULL: none. */
 struct mw_map_area *mw_map_area_at(const struct mw_map_areas *, uintptr_t at);
+/* The first one that ends behind it; v + n: there is none. */
+struct mw_map_area *mw_map_area_from(const struct mw_map_areas *, uintptr_t at);
 
 /* memory.c: zeroed memory from mmap, left out of core dumps; NULL: none. */
 void *mw_map_memory(size_t bytes);

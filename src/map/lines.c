@@ -46,6 +46,13 @@ static uint32_t merge(struct mw_map_line *v, uint32_t n)
 }
 
 /* The locations' texts are the snapshot's: the map gets a copy. */
+static char *copy(char *to, const char **text, uint32_t n)
+{
+	memcpy(to, *text, n);
+	*text = to;
+	return to + n + 1;
+}
+
 static bool own_texts(struct mw_map *m)
 {
 	size_t bytes = 0;
@@ -53,18 +60,30 @@ static bool own_texts(struct mw_map *m)
 
 	for (uint32_t i = 0; i < m->n_lines; i++)
 		bytes += m->lines[i].location_len + 1;
+	for (uint32_t i = 0; i < m->n_mappings; i++)
+		bytes += m->mappings[i].location_len + 1;
 	m->texts = p = mw_map_memory(bytes);
 	if (!p)
 		return false;
 	m->bytes[5] = bytes;
-	for (uint32_t i = 0; i < m->n_lines; i++) {
-		struct mw_map_line *l = &m->lines[i];
-
-		memcpy(p, l->location, l->location_len);
-		l->location = p;
-		p += l->location_len + 1;
-	}
+	for (uint32_t i = 0; i < m->n_lines; i++)
+		p = copy(p, &m->lines[i].location, m->lines[i].location_len);
+	for (uint32_t i = 0; i < m->n_mappings; i++)
+		p = copy(p, &m->mappings[i].location, m->mappings[i].location_len);
 	return true;
+}
+
+/* The mappings' locations; one that isn't in the snapshot any more has an empty text. */
+static void name_mappings(struct mw_map *m, const struct mw_snapshot *s)
+{
+	for (uint32_t k = 0; k < m->n_mappings; k++)
+		m->mappings[k].location = "";
+	for (size_t i = 0; i < s->n; i++)
+		for (uint32_t k = 0; k < m->n_mappings; k++)
+			if (m->mappings[k].id == s->rows[i].id) {
+				m->mappings[k].location = s->rows[i].location;
+				m->mappings[k].location_len = s->rows[i].location_len;
+			}
 }
 
 /* The ids' colours: each of a location's ids has the location's. */
@@ -129,6 +148,7 @@ bool mw_map_lines(struct mw_map_making *k)
 		n = merge(m->lines, n);
 		qsort(m->lines, n, sizeof(*m->lines), by_holds);
 		m->n_lines = n < LINES_MAX ? n : LINES_MAX;
+		name_mappings(m, s);
 		ok = own_texts(m) && colour(k, s);
 	}
 	k->walk.api->snapshot_free(s);

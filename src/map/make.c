@@ -154,6 +154,7 @@ static bool make(struct mw_map_making *k)
 	k->map->live_bytes = k->walk.live_bytes;
 	k->map->outside = k->walk.outside;
 	mw_map_sum_areas(k);
+	mw_map_find_mappings(k);
 	return mw_map_lines(k) && mw_map_cells(k);
 }
 

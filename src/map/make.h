@@ -29,6 +29,8 @@ void mw_map_sum_areas(struct mw_map_making *);
 /* What a page of an area is; MW_MAP_IS_ABSENT: not in memory. */
 enum mw_map_cell mw_map_cell_is(const struct mw_map_making *, const struct mw_map_area *, uintptr_t at,
 				const struct mw_map_entry *);
+/* mappings.c: those with the most in memory; once the areas' sums are known. */
+void mw_map_find_mappings(struct mw_map_making *);
 /* lines.c: the lines by what they hold. False: no memory. */
 bool mw_map_lines(struct mw_map_making *);
 /* cells.c: panels, spans and cells. False: no memory. */

@@ -90,6 +90,16 @@ struct mw_map_line {
 	uint64_t alone; /* bytes of pages in which only its blocks are */
 };
 
+/* Anonymous memory that is no allocator's, with the location of the call of mmap. */
+struct mw_map_mapping {
+	uintptr_t start;
+	uint64_t bytes, resident; /* resident: of MW_MAP_OTHER */
+	uint32_t id;
+	uint32_t location_len;
+	const char *location; /* the map owns it */
+};
+#define MW_MAP_MAPPINGS 128u
+
 /*
  * What a trim would do, as far as live blocks and pages tell. glibc: to a few per cent. jemalloc and tcmalloc
  * keep pages in threads' caches and beside other blocks of a size: bytes is the most. mimalloc gives a thread's
@@ -119,6 +129,8 @@ struct mw_map {
 	struct mw_map_panel *panels;
 	struct mw_map_span *spans;
 	struct mw_map_line *lines; /* the largest `holds` first */
+	struct mw_map_mapping mappings[MW_MAP_MAPPINGS]; /* the most resident first */
+	uint32_t n_mappings;
 	char *texts;
 	size_t bytes[6]; /* of the six pieces of memory above, in this order */
 };

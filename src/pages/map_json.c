@@ -98,6 +98,16 @@ static void line(struct mw_buf *b, const struct mw_map_line *l, uint32_t i)
 	mw_buf_str(b, "}");
 }
 
+static void mapping(struct mw_buf *b, const struct mw_map_mapping *p)
+{
+	mw_buf_fmt(b, "{\"from\":\"0x%" PRIxPTR "\"", p->start);
+	member(b, "bytes", p->bytes);
+	member(b, "resident_bytes", p->resident);
+	mw_buf_str(b, ",\"location\":");
+	mw_buf_json(b, p->location, p->location_len);
+	mw_buf_str(b, "}");
+}
+
 void mw_map_json(struct mw_buf *b, const struct mw_map *m, uint32_t id, const struct mw_site *s)
 {
 	mw_json_head(b, s, mw_site_uptime(s), ",\n", ",\n");
@@ -126,7 +136,12 @@ void mw_map_json(struct mw_buf *b, const struct mw_map *m, uint32_t id, const st
 		mw_buf_str(b, i ? ",\n" : "\n");
 		panel(b, m, &m->panels[i]);
 	}
-	mw_buf_str(b, "],\n\"mappings\":[],\n\"lines\":[");
+	mw_buf_str(b, "],\n\"mappings\":[");
+	for (uint32_t i = 0; i < m->n_mappings; i++) {
+		mw_buf_str(b, i ? ",\n" : "\n");
+		mapping(b, &m->mappings[i]);
+	}
+	mw_buf_str(b, "],\n\"lines\":[");
 	for (uint32_t i = 0; i < m->n_lines && i < LINES; i++) {
 		mw_buf_str(b, i ? ",\n" : "\n");
 		line(b, &m->lines[i], i);

@@ -110,6 +110,24 @@ static void lines(struct mw_buf *b, void *ctx)
 		mw_buf_str(b, "<tr><td class=\"empty\" colspan=\"6\">Nothing is live.</td></tr>\n");
 }
 
+static void mappings(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	for (uint32_t i = 0; i < v->m->n_mappings && i < LINES; i++) {
+		const struct mw_map_mapping *p = &v->m->mappings[i];
+
+		mw_buf_str(b, "<tr>");
+		mw_html_bytes_cell(b, p->bytes);
+		mw_html_bytes_cell(b, p->resident);
+		mw_buf_fmt(b, "<td>0x%" PRIxPTR "</td><td class=\"location\">", p->start);
+		mw_html_location(b, p->location, p->location_len);
+		mw_buf_str(b, "</td></tr>\n");
+	}
+	if (!v->m->n_mappings)
+		mw_buf_str(b, "<tr><td class=\"empty\" colspan=\"4\">There is none.</td></tr>\n");
+}
+
 static void panels(struct mw_buf *b, void *ctx)
 {
 	const struct mw_map *m = ((const struct view *)ctx)->m;
@@ -164,6 +182,7 @@ static void page(struct mw_buf *b, void *ctx)
 		{ .name = "bar", .fill = bar, .ctx = ctx },
 		{ .name = "parts", .fill = parts, .ctx = ctx },
 		{ .name = "lines", .fill = lines, .ctx = ctx },
+		{ .name = "mappings", .fill = mappings, .ctx = ctx },
 		{ .name = "panels", .fill = panels, .ctx = ctx },
 		{ .name = "trim", .fill = trim, .ctx = ctx },
 		{ .name = "exports", .fill = exports, .ctx = ctx },

@@ -3,6 +3,7 @@
 #include "classes.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <string.h>
 
 #include "real.h"
@@ -52,6 +53,31 @@ static size_t (*nallocx)(size_t, int);
 static size_t (*good_size)(size_t);
 
 static const char *allocator = "";
+uintptr_t mw_allocator_start, mw_allocator_bytes;
+
+/* Once, at load: no lock of the dynamic linker's may be taken later, in the middle of the allocator. */
+static int find_object(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	uintptr_t low = UINTPTR_MAX, high = 0, at = (uintptr_t)mw_real.malloc;
+
+	(void)size;
+	(void)ctx;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		if (info->dlpi_addr + p->p_vaddr < low)
+			low = info->dlpi_addr + p->p_vaddr;
+		if (info->dlpi_addr + p->p_vaddr + p->p_memsz > high)
+			high = info->dlpi_addr + p->p_vaddr + p->p_memsz;
+	}
+	if (at < low || at >= high)
+		return 0;
+	mw_allocator_start = low;
+	mw_allocator_bytes = high - low;
+	return 1;
+}
 
 const char *mw_real_allocator(void)
 {
@@ -149,6 +175,7 @@ void mw_classes_init(void)
 	if (dlerror())
 		(void)dlerror();
 	mw_real_classes = true;
+	dl_iterate_phdr(find_object, NULL);
 	allocator = tc_free_sized ? "tcmalloc" : good_size ? "mimalloc" : "jemalloc";
 	if (sdallocx) {
 		mw_class_free = mw_class_free_small = sdallocx;

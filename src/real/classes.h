@@ -126,6 +126,8 @@ size_t mw_class_size(const void *p);
 void mw_classes_init(void);
 /* "glibc", "jemalloc", "mimalloc" or "tcmalloc"; "": another one. Once mw_real_init was called. */
 const char *mw_real_allocator(void);
+/* The addresses of the object that has another allocator than glibc's; 0 bytes: none. */
+extern MW_HIDDEN uintptr_t mw_allocator_start, mw_allocator_bytes;
 /*
  * Makes the allocator give free memory back to the system: malloc_trim(3), or what this one has for
  * it. False: it says that there was none, or has no such function. It may hold the allocator's locks for long.

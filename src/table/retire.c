@@ -29,6 +29,7 @@
 #include "snapshot.h"
 #include "shard.h"
 #include "caller_cache.h"
+#include "mappings.h"
 
 enum {
 	WAIT_MS = 50,         /* a reset's wait for calls under way */
@@ -97,7 +98,8 @@ static bool idle(uint32_t id, const struct mw_sum *s)
 
 	return (kind == MW_CS_RUBY || kind == MW_CS_NATIVE || kind == MW_CS_PENDING) &&
 	       s->c.allocs == s->c.frees && mw_get(&c->seen) == (uint32_t)s->c.allocs &&
-	       !mw_overruns_at(id); /* its overruns are shown for ever */
+	       !mw_overruns_at(id) && /* its overruns are shown for ever */
+	       !mw_mappings_of(id); /* the memory map shows it */
 }
 
 static struct mw_sum sums[STEP]; /* of a step's locations: the stack may be too small for them */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mappings.c - what is in memory of the application's own mappings. See make.h. */
+#include "make.h"
+
+/* Bytes of other memory in [start, end), which lies in one area. */
+static uint64_t other_in(const struct mw_map_making *k, const struct mw_map_area *a, uintptr_t start,
+			 uintptr_t end)
+{
+	const uintptr_t window = (uintptr_t)1 << MW_MAP_WINDOW, page = k->map->page;
+	uint64_t sum = 0;
+
+	while (start < end) {
+		const struct mw_map_entry *e = mw_map_entry(&k->pages, start);
+
+		if (!e) {
+			start = (start & ~(window - 1)) + window;
+			continue;
+		}
+		sum += mw_map_cell_is(k, a, start, e) == MW_MAP_IS_OTHER ? page : 0;
+		start += page;
+	}
+	return sum;
+}
+
+static void take(uintptr_t start, size_t bytes, uint32_t id, void *ctx)
+{
+	struct mw_map_making *k = ctx;
+	struct mw_map *m = k->map;
+	struct mw_map_mapping v = { .start = start, .bytes = bytes, .id = id };
+	uintptr_t end = (start + bytes + m->page - 1) & ~(m->page - 1);
+	const struct mw_map_area *a = mw_map_area_from(&k->areas, start);
+	uint32_t at;
+
+	for (; a < k->areas.v + k->areas.n && a->start < end; a++)
+		if (a->kind == MW_AREA_ANON && !a->guarded)
+			v.resident += other_in(k, a, a->start > start ? a->start : start,
+					       a->end < end ? a->end : end);
+	if (!v.resident ||
+	    (m->n_mappings == MW_MAP_MAPPINGS && v.resident <= m->mappings[MW_MAP_MAPPINGS - 1].resident))
+		return;
+	m->n_mappings += m->n_mappings < MW_MAP_MAPPINGS;
+	for (at = m->n_mappings - 1; at && m->mappings[at - 1].resident < v.resident; at--)
+		m->mappings[at] = m->mappings[at - 1];
+	m->mappings[at] = v;
+}
+
+void mw_map_find_mappings(struct mw_map_making *k)
+{
+	if (k->walk.api->each_mapping)
+		k->walk.api->each_mapping(take, k);
+}

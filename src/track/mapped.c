@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mapped.c - see mapped.h. */
+#include "mapped.h"
+
+#include <errno.h>
+
+#include "caller/locate.h"
+#include "real/real.h"
+#include "track.h"
+
+void mw_track_mapped(uintptr_t p, size_t n, uintptr_t caller)
+{
+	struct mw_shard *t = mw_self;
+	int e = errno;
+
+	if (caller - mw_allocator_start < mw_allocator_bytes || mw_get(&mw_life) != MW_ON ||
+	    mw_get(&mw_paused))
+		return;
+	/* as mw_permitted, but a thread without a state gets none here */
+	if (mw_get(&t->permit) != __atomic_load_n(&mw_permit, __ATOMIC_ACQUIRE))
+		return;
+	{
+		MW_GUARD(t);
+		mw_mapping_gone(p, n); /* MAP_FIXED, or what mremap left */
+		mw_mapping_add(p, n, mw_locate(t, caller));
+	}
+	errno = e;
+}
