@@ -379,6 +379,20 @@ class VerdictTest < Minitest::Test
     end
   end
 
+  # For the two kinds that no location explains, the memory map says more.
+  def test_the_map_explains
+    v = eventually("fragmentation") { scene.verdict(:fragmentation).then { |y| y if y["kind"] == "fragmentation" } }
+    line = v["map"]["lines"].find { |l| l["location"].end_with?("/fragmentation.d/app.rb:9") }
+    assert_operator line["holds_bytes"], :>, 3 * line["live_bytes"]
+    text = scene.get("/verdict", at: scene.at(:fragmentation)).body.dup.force_encoding("UTF-8").lines
+    assert_match(/\ANow [\d.]+ [KM]B is empty pages, .* holes beside live blocks\./, text[2])
+    v = eventually("native") { scene.verdict(:mmap_outside_malloc).then { |y| y if y["kind"] == "native" } }
+    assert_operator v["map"]["mappings"][0]["location"], :end_with?, "/mmap_outside_malloc.d/app.rb:2"
+    text = scene.get("/verdict", at: scene.at(:mmap_outside_malloc)).body.dup.force_encoding("UTF-8").lines
+    assert_match(%r{\AIn memory of what was mapped: [\d.]+ MB at \S+/app\.rb:2}, text[2])
+    refute scene.verdict(:flat).key?("map")
+  end
+
   def test_ranges
     at = scene.at(:native_leak)
     %w[range=15m range=1h range=6h range=24h range=all from=0 to=99999 from=30&to=90].each do |q|

@@ -90,10 +90,11 @@ struct mw_map_line {
 	uint64_t alone; /* bytes of pages in which only its blocks are */
 };
 
-/* Anonymous memory that is no allocator's, with the location of the call of mmap. */
+/* Anonymous memory that is no allocator's, by the location of the calls of mmap. */
 struct mw_map_mapping {
-	uintptr_t start;
-	uint64_t bytes, resident; /* resident: of MW_MAP_OTHER */
+	uintptr_t start; /* of the first one */
+	uint32_t n;
+	uint64_t bytes, resident; /* of all; resident: of MW_MAP_OTHER */
 	uint32_t id;
 	uint32_t location_len;
 	const char *location; /* the map owns it */

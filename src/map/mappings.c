@@ -22,11 +22,20 @@ static uint64_t other_in(const struct mw_map_making *k, const struct mw_map_area
 	return sum;
 }
 
+static void add(struct mw_map_mapping *to, const struct mw_map_mapping *more)
+{
+	to->n += more->n;
+	to->bytes += more->bytes;
+	to->resident += more->resident;
+	if (more->start < to->start)
+		to->start = more->start;
+}
+
 static void take(uintptr_t start, size_t bytes, uint32_t id, void *ctx)
 {
 	struct mw_map_making *k = ctx;
 	struct mw_map *m = k->map;
-	struct mw_map_mapping v = { .start = start, .bytes = bytes, .id = id };
+	struct mw_map_mapping v = { .start = start, .n = 1, .bytes = bytes, .id = id };
 	uintptr_t end = (start + bytes + m->page - 1) & ~(m->page - 1);
 	const struct mw_map_area *a = mw_map_area_from(&k->areas, start);
 	uint32_t at;
@@ -35,11 +44,17 @@ static void take(uintptr_t start, size_t bytes, uint32_t id, void *ctx)
 		if (a->kind == MW_AREA_ANON && !a->guarded)
 			v.resident += other_in(k, a, a->start > start ? a->start : start,
 					       a->end < end ? a->end : end);
-	if (!v.resident ||
-	    (m->n_mappings == MW_MAP_MAPPINGS && v.resident <= m->mappings[MW_MAP_MAPPINGS - 1].resident))
+	if (!v.resident)
 		return;
-	m->n_mappings += m->n_mappings < MW_MAP_MAPPINGS;
-	for (at = m->n_mappings - 1; at && m->mappings[at - 1].resident < v.resident; at--)
+	for (at = 0; at < m->n_mappings && m->mappings[at].id != id; at++)
+		;
+	if (at < m->n_mappings)
+		add(&v, &m->mappings[at]);
+	else if (at < MW_MAP_MAPPINGS)
+		m->n_mappings++;
+	else if (v.resident <= m->mappings[--at].resident)
+		return;
+	for (; at && m->mappings[at - 1].resident < v.resident; at--)
 		m->mappings[at] = m->mappings[at - 1];
 	m->mappings[at] = v;
 }

@@ -19,6 +19,14 @@ const struct mw_map *mw_site_map(struct mw_site *s, uint32_t *id)
 	return m;
 }
 
+const struct mw_map *mw_site_some_map(struct mw_site *s)
+{
+	const struct mw_map *m = mw_maps_newest(&s->maps, mw_site_uptime(s), MW_MAPS_SECONDS);
+	uint32_t id;
+
+	return m || !s->api->each_live ? m : mw_site_map(s, &id);
+}
+
 static void no_map(struct mw_call *call)
 {
 	mw_reply(call, 503, "map: no memory for it, or /proc can't be read");

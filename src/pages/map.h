@@ -21,8 +21,18 @@ void mw_map_advice(const struct mw_map *, void (*say)(void *ctx, const char *tex
 /* "thread arena 3" */
 void mw_map_panel_title(const struct mw_map_panel *, const struct mw_map *, char to[48]);
 
+/*
+ * What the map adds to a verdict of that kind, on a line of its own with its newline: why memory is free but
+ * kept, or what mapped it. Nothing for other kinds.
+ */
+void mw_map_on_verdict(struct mw_buf *, const struct mw_map *, enum mw_verdict_kind);
+/* Is it a kind for which there is something to add? */
+bool mw_map_explains(enum mw_verdict_kind);
+
 /* map_json.c: the whole answer of /map.json. */
 void mw_map_json(struct mw_buf *, const struct mw_map *, uint32_t id, const struct mw_site *);
+/* The map as a member of /verdict.json: {"parts":[...],"trim":{...},"lines":[...],"mappings":[...]}, few of each. */
+void mw_map_verdict_json(struct mw_buf *, const struct mw_map *);
 /* {"bytes":...,"least_bytes":...,"milliseconds":...} */
 void mw_map_trim_json(struct mw_buf *, const struct mw_map_trim *);
 
@@ -33,6 +43,8 @@ void mw_map_page_reply(struct mw_call *, const struct mw_map *);
 
 /* A map of now, which the site keeps. NULL: no memory; *id is its id. */
 const struct mw_map *mw_site_map(struct mw_site *, uint32_t *id);
+/* The newest map that the site keeps, or one of now. NULL: no memory. */
+const struct mw_map *mw_site_some_map(struct mw_site *);
 
 void mw_page_map(struct mw_call *);
 void mw_page_map_piece(struct mw_call *); /* /map/ID/... */

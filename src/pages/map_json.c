@@ -6,7 +6,7 @@
 
 #include "map.h"
 
-enum { LINES = 200 };
+enum { LINES = 200, FEW = 5 };
 
 static void text(struct mw_buf *b, const char *s)
 {
@@ -100,11 +100,41 @@ static void line(struct mw_buf *b, const struct mw_map_line *l, uint32_t i)
 
 static void mapping(struct mw_buf *b, const struct mw_map_mapping *p)
 {
-	mw_buf_fmt(b, "{\"from\":\"0x%" PRIxPTR "\"", p->start);
+	mw_buf_fmt(b, "{\"from\":\"0x%" PRIxPTR "\",\"mappings\":%u", p->start, p->n);
 	member(b, "bytes", p->bytes);
 	member(b, "resident_bytes", p->resident);
 	mw_buf_str(b, ",\"location\":");
 	mw_buf_json(b, p->location, p->location_len);
+	mw_buf_str(b, "}");
+}
+
+static void lines(struct mw_buf *b, const struct mw_map *m, uint32_t most)
+{
+	mw_buf_str(b, ",\n\"lines\":[");
+	for (uint32_t i = 0; i < m->n_lines && i < most; i++) {
+		mw_buf_str(b, i ? ",\n" : "\n");
+		line(b, &m->lines[i], i);
+	}
+	mw_buf_str(b, "]");
+}
+
+static void mappings(struct mw_buf *b, const struct mw_map *m, uint32_t most)
+{
+	mw_buf_str(b, ",\n\"mappings\":[");
+	for (uint32_t i = 0; i < m->n_mappings && i < most; i++) {
+		mw_buf_str(b, i ? ",\n" : "\n");
+		mapping(b, &m->mappings[i]);
+	}
+	mw_buf_str(b, "]");
+}
+
+void mw_map_verdict_json(struct mw_buf *b, const struct mw_map *m)
+{
+	mw_buf_str(b, "{\"trim\":");
+	mw_map_trim_json(b, &m->trim);
+	parts(b, m);
+	mappings(b, m, FEW);
+	lines(b, m, FEW);
 	mw_buf_str(b, "}");
 }
 
@@ -136,15 +166,8 @@ void mw_map_json(struct mw_buf *b, const struct mw_map *m, uint32_t id, const st
 		mw_buf_str(b, i ? ",\n" : "\n");
 		panel(b, m, &m->panels[i]);
 	}
-	mw_buf_str(b, "],\n\"mappings\":[");
-	for (uint32_t i = 0; i < m->n_mappings; i++) {
-		mw_buf_str(b, i ? ",\n" : "\n");
-		mapping(b, &m->mappings[i]);
-	}
-	mw_buf_str(b, "],\n\"lines\":[");
-	for (uint32_t i = 0; i < m->n_lines && i < LINES; i++) {
-		mw_buf_str(b, i ? ",\n" : "\n");
-		line(b, &m->lines[i], i);
-	}
-	mw_buf_str(b, "]\n}\n");
+	mw_buf_str(b, "]");
+	mappings(b, m, MW_MAP_MAPPINGS);
+	lines(b, m, LINES);
+	mw_buf_str(b, "\n}\n");
 }

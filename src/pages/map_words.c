@@ -207,6 +207,61 @@ static void on_sharing(const struct advice *a)
 	give(a, &b);
 }
 
+bool mw_map_explains(enum mw_verdict_kind kind)
+{
+	return kind == MW_VERDICT_FRAGMENTATION || kind == MW_VERDICT_NATIVE;
+}
+
+static void append(void *ctx, const char *text)
+{
+	struct mw_buf *b = ctx;
+
+	mw_buf_str(b, " ");
+	mw_buf_str(b, text);
+}
+
+static void say_kept(struct mw_buf *b, const struct mw_map *m)
+{
+	const struct advice a = { m, append, b };
+
+	mw_buf_str(b, "Now ");
+	amount(b, m->parts[MW_MAP_EMPTY]);
+	mw_buf_str(b, " is empty pages, ");
+	if (m->parts[MW_MAP_ENDS]) {
+		amount(b, m->parts[MW_MAP_ENDS]);
+		mw_buf_str(b, " the ends of thread arenas, ");
+	}
+	amount(b, m->parts[MW_MAP_HOLES]);
+	mw_buf_str(b, " holes beside live blocks.");
+	on_trim(&a);
+	on_arenas(&a);
+	on_lines(&a);
+}
+
+static void say_mapped(struct mw_buf *b, const struct mw_map *m)
+{
+	for (uint32_t i = 0; i < m->n_mappings && i < LINES_NAMED; i++) {
+		mw_buf_str(b, i ? ", " : "In memory of what was mapped: ");
+		amount(b, m->mappings[i].resident);
+		mw_buf_str(b, " at ");
+		mw_buf_tsv(b, m->mappings[i].location, m->mappings[i].location_len);
+	}
+	if (m->n_mappings)
+		mw_buf_str(b, ".");
+}
+
+void mw_map_on_verdict(struct mw_buf *b, const struct mw_map *m, enum mw_verdict_kind kind)
+{
+	size_t n = b->n;
+
+	if (kind == MW_VERDICT_FRAGMENTATION)
+		say_kept(b, m);
+	else if (kind == MW_VERDICT_NATIVE)
+		say_mapped(b, m);
+	if (b->n > n)
+		mw_buf_str(b, "\n");
+}
+
 void mw_map_advice(const struct mw_map *m, void (*say)(void *ctx, const char *text), void *ctx)
 {
 	const struct advice a = { m, say, ctx };

@@ -9,6 +9,7 @@
 
 #include "report/live/evidence.h"
 #include "report/live/look.h"
+#include "map.h"
 #include "pages.h"
 
 enum { VERDICT_SECONDS = 4 };
@@ -95,7 +96,7 @@ const struct mw_said *mw_site_said(struct mw_site *s)
 	return &s->said;
 }
 
-static void as_text(struct mw_call *call, const struct mw_said *said)
+static void as_text(struct mw_call *call, const struct mw_said *said, const struct mw_map *m)
 {
 	struct mw_buf *b = &call->res->body;
 
@@ -103,13 +104,15 @@ static void as_text(struct mw_call *call, const struct mw_said *said)
 	call->res->content_type = "text/plain; charset=utf-8";
 	mw_buf_add(b, said->sentence.p, said->sentence.n);
 	mw_buf_str(b, "\n");
-	if (!said->next.n)
-		return;
-	mw_buf_add(b, said->next.p, said->next.n);
-	mw_buf_str(b, "\n");
+	if (said->next.n) {
+		mw_buf_add(b, said->next.p, said->next.n);
+		mw_buf_str(b, "\n");
+	}
+	if (m)
+		mw_map_on_verdict(b, m, said->kind);
 }
 
-static void as_json(struct mw_call *call, const struct mw_said *said)
+static void as_json(struct mw_call *call, const struct mw_said *said, const struct mw_map *m)
 {
 	const struct mw_site *s = call->req->site;
 	struct mw_buf *b = &call->res->body;
@@ -118,6 +121,10 @@ static void as_json(struct mw_call *call, const struct mw_said *said)
 	mw_json_head(b, s, mw_site_uptime(s), ",\n", ",\n");
 	mw_buf_str(b, ",\n");
 	mw_buf_add(b, said->json.p, said->json.n);
+	if (m) {
+		mw_buf_str(b, ",\n\"map\":");
+		mw_map_verdict_json(b, m);
+	}
 	mw_buf_str(b, "}\n");
 }
 
@@ -129,6 +136,7 @@ void mw_page_verdict(struct mw_call *call)
 	struct mw_buf none = { 0 };
 	struct mw_params p;
 	struct mw_span span;
+	const struct mw_map *m = NULL;
 
 	if (!mw_span_query(call, &points, &p, &span))
 		return;
@@ -136,12 +144,15 @@ void mw_page_verdict(struct mw_call *call)
 		said = mw_site_said(call->req->site);
 	else if (!make(&ranged, call->req->site, span.from, span.to))
 		said = &ranged;
+	/* a map is made only where somebody asks, and there is a question that it answers */
+	if (said && mw_map_explains(said->kind))
+		m = mw_site_some_map(call->req->site);
 	if (!said)
 		mw_reply_why(call, 500, &none);
 	else if (strstr(call->req->path, ".json"))
-		as_json(call, said);
+		as_json(call, said, m);
 	else
-		as_text(call, said);
+		as_text(call, said, m);
 	mw_said_free(&ranged);
 	mw_params_free(&p);
 }

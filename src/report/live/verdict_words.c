@@ -379,11 +379,12 @@ void mw_verdict_next(struct mw_buf *b, const struct mw_verdict *v)
 	case MW_VERDICT_FRAGMENTATION:
 		mw_buf_str(b, "POST /trim gives up to ");
 		bytes(b, known(v->now[MW_PART_FREE]) ? v->now[MW_PART_FREE] : 0);
-		mw_buf_str(b, " back. MALLOC_ARENA_MAX=2 or jemalloc slows its return.");
+		mw_buf_str(b, " back. MALLOC_ARENA_MAX=2 or jemalloc slows its return. "
+			      "/map shows it page by page.");
 		break;
 	case MW_VERDICT_NATIVE:
 		mw_buf_str(b, "No line of malloc explains it: an extension or a runtime maps memory itself. "
-			      "/proc/PID/smaps lists the mappings.");
+			      "/map lists the mappings and their lines.");
 		break;
 	case MW_VERDICT_FILES:
 		mw_buf_str(b, "The system takes pages of files back when it needs memory.");
