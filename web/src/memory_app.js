@@ -79,7 +79,7 @@ export class Memory {
 			}
 		} catch (e) {
 			if (turn === this.turn)
-				setText(this.trouble, !json && this.source.page && e.status === undefined ? "No answer: the process may have ended. The last snapshot stays." : `The map can\u2019t be shown: ${e.message}`);
+				setText(this.trouble, !json && this.source.page && e.status === undefined ? `No answer: the process may have ended.${this.view ? " The last snapshot stays." : ""}` : `The map can\u2019t be shown: ${e.message}`);
 		} finally {
 			if (turn === this.turn) {
 				setAttr(this.root, "aria-busy", null);
@@ -186,9 +186,9 @@ export class Memory {
 		if (!await this.read())
 			throw new Error("there is no snapshot");
 		await this.hold(this.view);
-		const { said } = await this.source.trim();
+		const { said, pid } = await this.source.trim();
 		await this.read();
-		return said;
+		return pid && pid !== this.json.pid ? `Another process, pid ${pid}, answered: ${said}` : said;
 	}
 
 	/* --- zoom, words ------------------------------------------------------------------------ */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // memory_source.js - what the memory map asks of the server.
 
-import { base, encodeLocation, getBytes, getJSON, post } from "./server.js";
+import { base, encodeLocation, getBytes, getJSON, getOwn, post } from "./server.js";
 
 const ADDRESS_MAX = 6000; // characters that servers and proxies take
 
@@ -13,44 +13,65 @@ export function atQuery(locations) {
 	return query;
 }
 
-// Behind one address there may be several processes: after the first answer that very one is asked.
+const TIMES = 8; // that a piece of a snapshot is asked for, if another process may have answered
+
+// Behind one address there may be several processes. Once one has answered only its answers count: it is asked by its
+// own address if it has one, else again and again until it is the one.
 export class ServerSource {
 	constructor() {
 		this.process = "";
+		this.start = "";
 	}
 
-	get(path, how = getJSON) {
-		return how(`${this.process}${path}`);
+	async json(path) {
+		const json = await getOwn(this.process + path, () => this.start);
+		if (!json)
+			throw Object.assign(new Error("another process answers each time"), { status: 409 });
+		return json;
 	}
 
+	// 404 may be the answer of a process that never had this snapshot.
+	async bytes(path) {
+		for (let i = 1; ; i++)
+			try {
+				return await getBytes(this.process + path);
+			} catch (e) {
+				if (e.status !== 404 || this.process || i === TIMES)
+					throw e;
+			}
+	}
+
+	// Of the same process as before, if that still answers
 	async snapshot() {
-		const json = await this.get("/map.json"), { mount } = document.documentElement.dataset;
+		const json = await getOwn(`${this.process}/map.json`, () => this.start) ?? await getJSON("/map.json"), { mount } = document.documentElement.dataset;
+		this.start = json.start;
 		if (!this.process && mount !== undefined && mount === base())
 			this.process = `/${json.pid}`;
 		return json;
 	}
 
 	tile({ id }, level, n) {
-		return this.get(`/map/${id}/${level}/${n}.bin`, getBytes);
+		return this.bytes(`/map/${id}/${level}/${n}.bin`);
 	}
 
 	async bits({ id }, locations) {
-		return this.get(`/map/${id}/at.bin${atQuery(locations)}`, getBytes);
+		return this.bytes(`/map/${id}/at.bin${atQuery(locations)}`);
 	}
 
 	async whatIf(locations) {
-		return this.get(`/map/whatif${atQuery(locations)}`);
+		return this.json(`/map/whatif${atQuery(locations)}`);
 	}
 
 	page(address) {
-		return this.get(`/map/page/${address}`);
+		return this.json(`/map/page/${address}`);
 	}
 
 	estimate() {
-		return this.get("/map/trim");
+		return this.json("/map/trim");
 	}
 
+	// What was said, and the pid of who said it
 	trim() {
-		return this.get("/map/trim", post);
+		return post(`${this.process}/map/trim`);
 	}
 }
