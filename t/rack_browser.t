@@ -121,6 +121,24 @@ end
 module BrowseTests
   include ClusterTests
 
+  # All of a memory map is one worker's, whichever answers first.
+  def test_memory_map
+    start(options: "socket:#{path("s")}")
+    pids = leak
+    open_page("#{origin.sub("//", "//#{self.class::LOGIN}")}#{mount}/overruns")
+    @requests.clear
+    go_to("#{origin}#{mount}/map")
+    wait_until("!!document.querySelector('.memory canvas') && !document.querySelector('.memory[aria-busy]') && document.querySelector('.scale').textContent !== ''")
+    wait_until("!document.querySelector('.cells[data-loading]')")
+    click(".lines tbody tr:nth-child(1) input")
+    wait_until("document.querySelector('.what-if [role=status]').textContent.startsWith('Without ')")
+    asked = @requests.filter_map { |u| u[%r{\A#{origin}#{mount}/(\d+)/map/}, 1]&.to_i }
+    assert_operator asked.size, :>=, 3
+    assert_equal 1, asked.uniq.size
+    assert_includes pids, asked[0]
+    assert_equal "", text(".memory .warning")
+  end
+
   def test_browse_sort_filter_reset
     start
     pids = browse
