@@ -130,10 +130,24 @@ class MapTest < Minitest::Test
     wait_until("document.querySelector('.heard').textContent === document.querySelector('.details').textContent")
     keys(:PageDown)
     assert_includes details, "thread arena 1, 0x7f0004000000"
+    assert js("(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(document.querySelector('.details').getBoundingClientRect())"), "what is said can be seen"
     keys(:Left)
     assert_includes details, "main arena"
     keys(:Home, :Enter)
     wait_until("document.querySelector('.who-lives h2').textContent === 'Page 0x55d0c0000000'")
+    assert_quiet
+  end
+
+  # Where somebody scrolled to, what is asked for can be seen.
+  def test_a_scrolled_page
+    map(height: 500)
+    js("document.querySelector('.maps').scrollIntoView({ block: 'end' })")
+    box = js("(({ left, bottom }) => [left, bottom])(document.querySelector('.memory canvas').getBoundingClientRect())")
+    @page.mouse.click(x: box[0] + 5, y: box[1] - 6)
+    wait_until("!document.querySelector('.who-lives').hidden && document.querySelector('.who-lives .note').textContent.includes('no block of malloc')")
+    %w[.who-lives\ h2 .details].each do |node|
+      assert js("(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(document.querySelector(arguments[0]).getBoundingClientRect())", node), node
+    end
     assert_quiet
   end
 

@@ -74,7 +74,7 @@ static void parts(struct mw_buf *b, void *ctx)
 			continue;
 		mw_buf_str(b, "<tr>");
 		mw_html_bytes_cell(b, m->parts[p]);
-		mw_buf_fmt(b, "<td class=\"num\">%.1f %%</td><td><span class=\"key part-%s\"></span>",
+		mw_buf_fmt(b, "<td class=\"num\">%.1f %%</td><td><i data-part=\"%s\"></i>",
 			   100 * (double)m->parts[p] / (double)seen,
 			   mw_map_part_name((enum mw_map_part)p));
 		mw_html_text(b, mw_map_part_title((enum mw_map_part)p));

@@ -39,7 +39,7 @@ export class Memory {
 		this.tables = el("div");
 		this.compared = el("div");
 		this.root = el("div", { class: "memory" }, this.head, this.trouble, this.toolbar, this.trimmer?.question, this.said, this.compared, this.details,
-			el("div", { class: "map-and-page" }, this.maps, this.panel?.root), this.lines.root, this.whatIf?.root, this.tables, this.heard);
+			el("div", { class: "map-and-page" }, this.panel && el("div", { class: "beside" }, this.panel.root), this.maps), this.lines.root, this.whatIf?.root, this.tables, this.heard);
 	}
 
 	makeToolbar() {

@@ -32,7 +32,7 @@ const folded = (title, node) => el("details", {}, el("summary", {}, title), node
 
 export function partsTable(json) {
 	return folded("The parts as a table", scroll("Parts", el("table", { class: "parts" }, head([["bytes", true], ["", true], ["part", false]]),
-		el("tbody", {}, json.parts.map((p) => el("tr", {}, cell(bytes(p.bytes)), cell(json.seen_bytes ? `${Math.round(p.bytes / json.seen_bytes * 100)}\u00a0%` : ""), el("td", {}, p.title)))))));
+		el("tbody", {}, json.parts.filter((p) => p.bytes).map((p) => el("tr", {}, cell(bytes(p.bytes)), cell(json.seen_bytes ? `${Math.round(p.bytes / json.seen_bytes * 100)}\u00a0%` : ""), el("td", {}, el("i", { "data-part": p.name }), p.title)))))));
 }
 
 export function panelsTable(json) {
