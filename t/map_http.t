@@ -169,6 +169,13 @@ class MapHttpTest < Minitest::Test
     assert_operator m["shared_bytes"], :>, m["seen_bytes"] / 4
     assert_match(/shared with another process since a fork/, m["advice"].join)
     assert_equal 200, get("/#{child}/map/#{m["id"]}/0/0.bin").status
+    all = JSON.parse(body("/all/map.json"))
+    assert_equal [2, 2], all.values_at("processes", "answered")
+    assert_equal [app.pid, child].sort, all["each"].map { |e| e["pid"] }.sort
+    %w[rss_bytes seen_bytes shared_bytes live_bytes trim_bytes].each { |n| assert_equal all["each"].sum { |e| e[n] }, all[n], n }
+    assert_equal all["seen_bytes"], all["parts"].sum { |p| p["bytes"] }
+    assert_near rss(app), all["each"].find { |e| e["pid"] == app.pid }["rss_bytes"], 20, "rss"
+    assert_line get("/all/map"), 404
   ensure
     ::Process.kill(:KILL, child) if child
   end

@@ -320,6 +320,11 @@ static void page_of_all(struct mw_call *call, const struct mw_family *f, const c
 		mw_buf_free(&base);
 		return;
 	}
+	if (!strcmp(rest, "/map.json")) {
+		mw_page_all_map(call, f, &req);
+		mw_buf_free(&base);
+		return;
+	}
 	if (!strcmp(rest, "/verdict") || !strcmp(rest, "/verdict.json")) {
 		mw_page_all_verdict(call, f, strcmp(rest, "/verdict") ? MW_FORM_JSON : MW_FORM_TSV);
 		mw_buf_free(&base);

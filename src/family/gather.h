@@ -81,6 +81,9 @@ void mw_page_all_verdict(struct mw_call *, const struct mw_family *, enum mw_for
 /* diff.c: GET /all/diff.tsv and the like. rest: behind "/diff" */
 void mw_page_all_diff(struct mw_call *, const struct mw_family *, const char *rest);
 
+/* map.c: GET /all/map.json. req: the request to each */
+void mw_page_all_map(struct mw_call *, const struct mw_family *, const struct mw_request *req);
+
 /* scrape.c: GET /all/metrics. req: the request to each, "/metrics" and its query */
 void mw_page_all_metrics(struct mw_call *, const struct mw_family *, const struct mw_request *req);
 

@@ -62,6 +62,22 @@ void mw_page_map(struct mw_call *call)
 	}
 }
 
+/* For other processes of the family. Their request may come without the site: the map isn't kept. */
+void mw_page_map_figures(struct mw_call *call)
+{
+	uint64_t rss = 0;
+	struct mw_map *m = mw_map_make(call->api, mw_rss_bytes(-1, &rss) ? rss : 0);
+
+	if (m) {
+		mw_reply(call, 200, "");
+		call->res->body.n = 0;
+		mw_map_lines_of_text(&call->res->body, m);
+		mw_map_free(m);
+	} else {
+		no_map(call);
+	}
+}
+
 /* --- the locations of at=, which may be given several times ---------------------------------- */
 
 struct chosen {

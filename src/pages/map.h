@@ -39,6 +39,11 @@ void mw_map_trim_json(struct mw_buf *, const struct mw_map_trim *);
 /* map_page.c: the page of /map. */
 void mw_map_page_reply(struct mw_call *, const struct mw_map *);
 
+/* The figures of /family/map besides the parts, as their names: "rss_bytes" ...; NULL ends them. */
+extern const char *const mw_map_figures[];
+/* All figures in lines, "NAME BYTES": for /all/map.json. */
+void mw_map_lines_of_text(struct mw_buf *, const struct mw_map *);
+
 /* map.c */
 
 /* A map of now, which the site keeps. NULL: no memory; *id is its id. */
@@ -51,5 +56,6 @@ void mw_page_map_piece(struct mw_call *); /* /map/ID/... */
 void mw_page_map_whatif(struct mw_call *);
 void mw_page_map_one(struct mw_call *); /* /map/page/ADDRESS */
 void mw_page_map_trim(struct mw_call *);
+void mw_page_map_figures(struct mw_call *); /* /family/map */
 
 #endif

@@ -138,6 +138,21 @@ void mw_map_verdict_json(struct mw_buf *b, const struct mw_map *m)
 	mw_buf_str(b, "}");
 }
 
+const char *const mw_map_figures[] = { "rss_bytes",  "seen_bytes",    "live_bytes",
+				       "live",       "swapped_bytes", "shared_bytes",
+				       "huge_bytes", "trim_bytes",    NULL };
+
+void mw_map_lines_of_text(struct mw_buf *b, const struct mw_map *m)
+{
+	const uint64_t v[] = { m->rss,     mw_map_seen(m), m->live_bytes, m->live,
+			       m->swapped, m->shared,      m->huge,       m->trim.bytes };
+
+	for (int i = 0; mw_map_figures[i]; i++)
+		mw_buf_fmt(b, "%s %" PRIu64 "\n", mw_map_figures[i], v[i]);
+	for (int p = 0; p < MW_MAP_PARTS_N; p++)
+		mw_buf_fmt(b, "part_%s %" PRIu64 "\n", mw_map_part_name((enum mw_map_part)p), m->parts[p]);
+}
+
 void mw_map_json(struct mw_buf *b, const struct mw_map *m, uint32_t id, const struct mw_site *s)
 {
 	mw_json_head(b, s, mw_site_uptime(s), ",\n", ",\n");

@@ -69,6 +69,7 @@ static const struct route routes[] = {
 	{ GET, "/debug/pprof/allocs", mw_page_stacks },
 	{ GET, "/live", mw_page_live },
 	{ GET, "/source", mw_page_source },
+	{ GET, "/family/map", mw_page_map_figures },
 	{ GET, "/family/self", mw_page_self },
 	{ GET, "/family/table", mw_page_table },
 	{ GET, "/family/stacks", mw_page_table_stacks },

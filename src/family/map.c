@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * map.c - GET /all/map.json: the sums of all processes' memory maps, and each one's.
+ *
+ * Each process makes a map of its own at once, and says its figures in lines, "NAME BYTES" (/family/map).
+ * Memory that processes share since a fork is in each one's figures; shared_bytes says how much that is.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pages/map.h"
+#include "gather.h"
+
+struct one {
+	long pid;
+	const char *text;
+	size_t n;
+};
+
+/* The number behind `name` and a space at the start of a line; 0: there is none. */
+static uint64_t figure(const struct one *o, const char *name)
+{
+	size_t len = strlen(name);
+	const char *s = o->text, *end = s + o->n;
+
+	while (s && s + len < end) {
+		if (!memcmp(s, name, len) && s[len] == ' ') {
+			size_t n = 0;
+			uint64_t v = 0;
+
+			for (s += len + 1; s + n < end && s[n] >= '0' && s[n] <= '9'; n++)
+				;
+			return mw_parse_u64(s, n, &v) ? v : 0;
+		}
+		s = memchr(s, '\n', (size_t)(end - s));
+		s = s ? s + 1 : NULL;
+	}
+	return 0;
+}
+
+static uint64_t sum(const struct one *v, size_t n, const char *name)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (__builtin_add_overflow(all, figure(&v[i], name), &all))
+			all = UINT64_MAX;
+	return all;
+}
+
+/* ,"rss_bytes":1 and the like; n processes. */
+static void members(struct mw_buf *b, const struct one *v, size_t n)
+{
+	for (int i = 0; mw_map_figures[i]; i++)
+		mw_buf_fmt(b, ",\"%s\":%" PRIu64, mw_map_figures[i], sum(v, n, mw_map_figures[i]));
+	mw_buf_str(b, ",\"parts\":[");
+	for (int p = 0; p < MW_MAP_PARTS_N; p++) {
+		const char *name = mw_map_part_name((enum mw_map_part)p);
+		char line[32];
+		const char *title = mw_map_part_title((enum mw_map_part)p);
+
+		snprintf(line, sizeof(line), "part_%s", name);
+		mw_buf_fmt(b, "%s{\"name\":\"%s\",\"bytes\":%" PRIu64 ",\"title\":", p ? "," : "", name,
+			   sum(v, n, line));
+		mw_buf_json(b, title, strlen(title));
+		mw_buf_str(b, "}");
+	}
+	mw_buf_str(b, "]");
+}
+
+static void json(struct mw_buf *b, const struct one *v, size_t n, size_t asked)
+{
+	mw_buf_fmt(b, "{\"processes\":%zu,\"answered\":%zu", asked, n);
+	members(b, v, n);
+	mw_buf_str(b, ",\n\"each\":[");
+	for (size_t i = 0; i < n; i++) {
+		mw_buf_fmt(b, "%s{\"pid\":%ld", i ? ",\n" : "\n", v[i].pid);
+		members(b, &v[i], 1);
+		mw_buf_str(b, "}");
+	}
+	mw_buf_str(b, "\n]}\n");
+}
+
+static void put_together(struct mw_call *call, const struct mw_family *f, const struct mw_request *req,
+			 const struct mw_gathered *g, const struct mw_response *own)
+{
+	static const char *const names[] = { "Host", NULL };
+	struct mw_ask *asks = calloc(g->n + 1, sizeof(*asks));
+	struct one *v = calloc(g->n + 1, sizeof(*v));
+	size_t n = 0;
+
+	if (asks && v) {
+		mw_ask_for_replies(asks, g, f, "GET", "/family/map", req, names, false);
+		v[n++] = (struct one){ (long)getpid(), own->body.p, own->body.n };
+		for (size_t i = 0; i < g->n; i++) {
+			const struct mw_ask *a = &asks[i];
+
+			if (a->socket && !a->error && a->status == 200)
+				v[n++] = (struct one){ g->replies[i].pid, a->answer.p + a->body,
+						       a->answer.n - a->body };
+		}
+		mw_reply_form(call, MW_FORM_JSON);
+		json(&call->res->body, v, n, g->n);
+		for (size_t i = 0; i < g->n; i++)
+			if (asks[i].socket)
+				mw_ask_free(&asks[i]);
+	} else {
+		call->res->body.failed = true;
+	}
+	free(asks);
+	free(v);
+}
+
+void mw_page_all_map(struct mw_call *call, const struct mw_family *f, const struct mw_request *req)
+{
+	struct mw_request of_own = *req;
+	struct mw_response own;
+	struct mw_gathered g;
+
+	of_own.path = "/family/map";
+	mw_route(call->api, &of_own, &own);
+	if (own.status != 200) { /* the others would refuse it, too */
+		mw_response_free(call->res);
+		*call->res = own;
+		return;
+	}
+	if (mw_gather(&g, f, call->api, MW_WIRE_SELF, "")) {
+		call->res->body.failed = true;
+	} else {
+		put_together(call, f, req, &g, &own);
+		mw_gathered_free(&g);
+	}
+	mw_response_free(&own);
+}
