@@ -155,12 +155,15 @@ test("a row is 1 MiB where there is room for it", () => {
 });
 
 test("a large heap fits by a coarser level, in columns side by side", () => {
-	const at = (map, width, height) => zooms(map.json)[fitZoom(map.json, { width, height, label: 20 })];
+	const at = (map, width, height) => zooms(map.json)[fitZoom(map.json, { width, height, whole: height * 1.4, label: 20 })];
 	assert.deepEqual(at(MAP, 1240, 580), [0, 2]);
 	assert.deepEqual(at(MAP, 360, 580), [0, 1], "titles don't make cells coarser");
 	assert.deepEqual(at(LARGE, 1240, 580)[0], 2);
 	assert.deepEqual(at(LARGE, 1240, 2800), [0, 1]);
 	assert.deepEqual(at(LARGE, 100, 10), [LARGE.json.levels - 1, 1], "the last one if none fits");
+	const small = { json: { ...MAP.json, panels: MAP.json.panels.map((p) => ({ ...p, cells: 500 })) } };
+	assert.deepEqual(at(small, 1240, 500), [0, 2], "two in a line rather than a tall map");
+	assert.deepEqual(at({ json: { ...MAP.json, panels: MAP.json.panels.slice(0, 2) } }, 1240, 580), [0, 4]);
 	assert.deepEqual(zooms({ levels: 4, finest: 2 }), [[2, 8], [2, 4], [2, 2], [2, 1], [3, 1]]);
 	const layout = layOut(LARGE.json.panels, { width: 1240, cell: 1, level: 0, label: 20 });
 	assert.equal(layout.blocks[0].columns, 4);

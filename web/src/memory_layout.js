@@ -49,14 +49,15 @@ export function layOut(panels, { width, cell, level, label, scale = 1 }) {
 	return { blocks, height: y + deep, tall: cells + Math.max(deep - label, 0), row, cell, level, label, wide, gap };
 }
 
-// The closest zoom at which all cells, without the panels' titles, are no taller than `height`; the last one if none is
-export function fitZoom(json, { width, height, scale = 1, label }) {
-	const all = zooms(json), { panels } = json;
-	const fits = all.findIndex(([level, px]) => {
-		const cell = Math.max(1, Math.round(px * scale));
-		return rowOf(width, cell) === ROW && layOut(panels, { width, cell, level, label, scale }).tall <= height;
+// The closest zoom at which the cells alone are no taller than `height`, and all is no taller than `whole`; if titles take
+// too much for that, the one at which all is least tall. The last one if the cells fit at none.
+export function fitZoom(json, { width, height, whole, scale = 1, label }) {
+	const fits = zooms(json).flatMap(([level, px], zoom) => {
+		const cell = Math.max(1, Math.round(px * scale)), layout = layOut(json.panels, { width, cell, level, label, scale });
+		return rowOf(width, cell) === ROW && layout.tall <= height ? [{ zoom, level, tall: layout.height }] : [];
 	});
-	return fits < 0 ? all.length - 1 : fits;
+	const near = fits.filter((f) => f.level === fits[0].level);
+	return (near.find((f) => f.tall <= whole) ?? near.reduce((a, b) => (b.tall < a.tall ? b : a), near[0]))?.zoom ?? zooms(json).length - 1;
 }
 
 // The pieces of rows that can be seen between two heights: each(from, n, x, y), a call for a row of cells

@@ -167,7 +167,7 @@ export class MapView {
 			return;
 		const before = this.layout, at = this.at;
 		this.colours = readColours(root);
-		this.fit = fitZoom(json, { width, height: height * dpr, scale: dpr, label });
+		this.fit = fitZoom(json, { width, height: height * dpr, whole: room * WHOLE * dpr, scale: dpr, label });
 		this.zoom = this.zoom === null ? null : Math.min(this.zoom, this.zoomsN - 1);
 		const [level, px] = zooms(json)[this.shown];
 		this.layout = layOut(json.panels, { width, cell: Math.max(1, Math.round(px * dpr)), level, label, scale: dpr });
