@@ -278,6 +278,21 @@ class HoldersTest < Minitest::Test
     assert_includes row(found, "String")[:path], "Ractor"
   end
 
+  # It allocates: at the fork it may have the VM's lock, or a collection may be under way.
+  def test_a_busy_ractor
+    found = value_of(<<~'RUBY', preload: TRACKER, flags: ["-W:no-experimental"])
+      eval("KEPT = Array.new(500) { 'a' * 1000 }", TOPLEVEL_BINDING, "here.rb", 1)
+      Ractor.new { loop { ["x" * 100, Object.new.tap { |o| o.instance_variable_set(:@a, 1) }] } }
+      Array.new(10) do
+        Mwrap.holders("here.rb:1").find { |r| r[:holder] == "String" }
+      rescue Mwrap::Objects::Failed => e
+        e.message.include?("collecting") ? retry : raise
+      end
+    RUBY
+    assert_equal [500], found.map { |r| r[:blocks] }.uniq
+    assert_equal ["Object::KEPT", "Array", "String"], found[0][:path].last(3)
+  end
+
   def test_threads_ask_at_once
     found = value_of(<<~'RUBY', preload: TRACKER)
       eval("$kept = Array.new(500) { 'a' * 1000 }", TOPLEVEL_BINDING, "here.rb", 1)

@@ -60,8 +60,9 @@ static int add_page(void *start, void *end, size_t slot, void *ctx)
 }
 
 /*
- * Forks where Ruby lets reachable objects be seen: there this thread has the VM's lock, so the child
- * finds it taken by itself, also if there are Ractors. The child never returns.
+ * Forks where Ruby lets reachable objects be seen. There this thread has the VM's lock, so the child
+ * finds it taken by itself, also if there are Ractors. Ruby 3.1 takes it only for some objects: there
+ * we take it, and nothing else exports these functions. The child never returns.
  */
 static void fork_here(mw_ruby_value v, void *ctx)
 {
@@ -79,12 +80,18 @@ static void fork_here(mw_ruby_value v, void *ctx)
 
 static void fork_now(struct ready *r)
 {
+	bool lock = mw_walk_ruby.rb_vm_lock_enter_body && mw_walk_ruby.rb_vm_lock_leave_body;
 	sigset_t all, old;
+	unsigned level;
 
+	if (lock)
+		mw_walk_ruby.rb_vm_lock_enter_body(&level);
 	sigfillset(&all);
 	mw_sys_sigmask(SIG_SETMASK, &all, &old);
 	mw_walk_ruby.rb_objspace_reachable_objects_from(*mw_walk_ruby.rb_cObject, fork_here, r);
 	mw_sys_sigmask(SIG_SETMASK, &old, NULL);
+	if (lock)
+		mw_walk_ruby.rb_vm_lock_leave_body(&level);
 }
 
 enum mw_holders_is mw_holders_fail(enum mw_holders_is is, char err[MW_HOLDERS_ERROR], const char *fmt, ...)

@@ -15,7 +15,8 @@
  *  - Names of classes, variables and locations leave the child; contents of objects never do.
  *
  * A block that a word points to by chance counts as held. A block is told to be held by nothing if
- * its address is kept in another form only, by the kernel (epoll), or in memory from mmap.
+ * its address is kept in another form only, in the bytes of a String, by the kernel (epoll), or in
+ * memory from mmap.
  */
 #ifndef MW_HOLDERS_HOLDERS_H
 #define MW_HOLDERS_HOLDERS_H

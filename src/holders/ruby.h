@@ -54,6 +54,8 @@ struct mw_ruby_hash_type {
 	X(rb_st_clear, void, (void *), false)                                                          \
 	X(rb_st_free_table, void, (void *), false)                                                     \
 	X(rb_protect, mw_ruby_value, (mw_ruby_value(*)(mw_ruby_value), mw_ruby_value, int *), false)   \
+	X(rb_vm_lock_enter_body, void, (unsigned *), false)                                            \
+	X(rb_vm_lock_leave_body, void, (unsigned *), false)                                            \
 	X(rb_errinfo, mw_ruby_value, (void), false)                                                    \
 	X(rb_set_errinfo, void, (mw_ruby_value), false)                                                \
 	X(rb_postponed_job_preregister, unsigned, (unsigned, void (*)(void *), void *), false)         \
