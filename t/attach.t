@@ -315,7 +315,7 @@ class AttachByInjectionTest < Minitest::Test
   def at_line(pid, line) = tsv(at: "/tmp/mwrap-#{Process.euid}/#{pid}.sock").find { |r| r.location.match?(/app\d+\.rb:#{line}\z/) }
 
   def test_a_process_that_nobody_prepared
-    a = plain(<<~'RUBY')
+    a = plain(<<~'RUBY', env: MwrapTest::NO_JIT)
       puts "ready"
       $stdin.each_line do |line|
         GC.disable

@@ -33,6 +33,8 @@ module MwrapTest
   WITHOUT_JIT = { "RUBY_YJIT_ENABLE" => nil }.freeze
   LIB = File.join(ROOT, "lib")
   TRACKER = File.join(LIB, "libmwrap.so")
+  # For figures of all that a line allocates: what a JIT needs for a line counts there, too.
+  NO_JIT = { "RUBY_YJIT_ENABLE" => nil }.freeze
   LAUNCHER = File.join(ROOT, "bin/mwrap")
   BUILT = File.join(ROOT, ".build/t")
   RUBY = RbConfig.ruby
