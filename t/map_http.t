@@ -136,7 +136,7 @@ class MapHttpTest < Minitest::Test
     page = JSON.parse(body("/map/page/0x#{(Integer(span[0]) + (cell - span[1]) * m["page_bytes"]).to_s(16)}"))
     assert_includes page["blocks"].map { |b| b["location"] }, here(4)
     assert_equal page["blocks"].map { |b| Integer(b["address"]) }.sort, page["blocks"].map { |b| Integer(b["address"]) }
-    assert_equal %w[bytes least_bytes milliseconds], JSON.parse(body("/map/trim")).keys
+    assert_equal %w[start now unix bytes least_bytes milliseconds], JSON.parse(body("/map/trim")).keys
     html = body("/map").dup.force_encoding("UTF-8")
     assert_match(/<p class="sentence">[\d.]+ MB is in memory\./, html)
     assert html.include?("/at/#{escape(here(4))}\""), "the page has no link to line 4"
@@ -146,7 +146,7 @@ class MapHttpTest < Minitest::Test
   def test_refusals
     start(options: ["read_only:1"])
     at = map["id"]
-    { "/map/#{at}/9/0.bin" => 404, "/map/#{at}/0/99.bin" => 404, "/map/77/0/0.bin" => 404, "/map/x/0/0.bin" => 404,
+    { "/map/#{at}/9/0.bin" => 404, "/map/#{at}/0/99.bin" => 404, "/map/77/0/0.bin" => 404, "/map/1-1/0/0.bin" => 404, "/map/#{at}9/0/0.bin" => 404, "/map/x/0/0.bin" => 404,
       "/map/#{at}/0/0" => 404, "/map/#{at}/at.bin" => 400, "/map/#{at}/at.bin?at=no.rb:1" => 404, "/map/" => 404, "/map.tsv" => 404,
       "/map/whatif" => 400, "/map/whatif?at=no.rb:1" => 404, "/map/whatif?at=%zz" => 400, "/map/page/12" => 400,
       "/map/page/0xzz" => 400, "/map/page/" => 400 }.each { |target, status| assert_line get(target), status }

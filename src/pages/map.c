@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "map.h"
 
@@ -143,6 +144,15 @@ static const uint32_t *ids_of(const struct chosen *c, size_t *n)
 	return (const uint32_t *)(const void *)c->ids.p;
 }
 
+/* {"start":..., which names the process, "now": and "unix": */
+static void begin_json(struct mw_call *call)
+{
+	const struct mw_site *s = call->req->site;
+
+	mw_json_head(&call->res->body, s, mw_site_uptime(s), ",", ",");
+	mw_buf_str(&call->res->body, ",\n");
+}
+
 void mw_page_map_whatif(struct mw_call *call)
 {
 	struct mw_buf *b = &call->res->body;
@@ -156,8 +166,9 @@ void mw_page_map_whatif(struct mw_call *call)
 	ids = ids_of(&c, &n);
 	if (mw_map_whatif(call->api, ids, n, &w)) {
 		mw_reply_form(call, MW_FORM_JSON);
+		begin_json(call);
 		mw_buf_fmt(b,
-			   "{\"locations\":%u,\"blocks\":%" PRIu64 ",\"bytes\":%" PRIu64
+			   "\"locations\":%u,\"blocks\":%" PRIu64 ",\"bytes\":%" PRIu64
 			   ",\"empty_now_bytes\":%" PRIu64 ",\"empty_then_bytes\":%" PRIu64
 			   ",\"unmapped_bytes\":%" PRIu64 "}\n",
 			   c.n, w.blocks, w.bytes, w.empty_now, w.empty_then, w.unmapped);
@@ -234,12 +245,13 @@ void mw_page_map_piece(struct mw_call *call)
 {
 	const char *s = call->rest;
 	const struct mw_map *m;
-	uint64_t id, level, tile;
+	uint64_t pid, id, level, tile;
 	bool light;
 
 	if (!has_blocks(call))
 		return;
-	if (!number(&s, '/', UINT32_MAX, &id)) {
+	/* the number of the process comes first: behind a Rack server any worker may answer */
+	if (!number(&s, '-', INT32_MAX, &pid) || !number(&s, '/', UINT32_MAX, &id)) {
 		mw_reply(call, 404, "no such page");
 		return;
 	}
@@ -249,7 +261,7 @@ void mw_page_map_piece(struct mw_call *call)
 		mw_reply(call, 404, "no such page");
 		return;
 	}
-	m = mw_maps_find(&call->req->site->maps, (uint32_t)id);
+	m = pid == (uint64_t)getpid() ? mw_maps_find(&call->req->site->maps, (uint32_t)id) : NULL;
 	if (!m)
 		mw_reply(call, 404, "map: it is gone: ask for /map.json again");
 	else if (light)
@@ -300,7 +312,7 @@ static void page_json(struct mw_buf *b, const struct mw_map_page *p, const char 
 		rows[i] = &s->rows[i];
 	qsort(rows, s->n, sizeof(*rows), by_id);
 	mw_buf_fmt(b,
-		   "{\"page\":\"0x%" PRIxPTR "\",\"state\":\"%s\",\"live_bytes\":%" PRIu64 ",\"blocks\":[",
+		   "\"page\":\"0x%" PRIxPTR "\",\"state\":\"%s\",\"live_bytes\":%" PRIu64 ",\"blocks\":[",
 		   p->page, p->n ? "used" : state, p->live);
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct mw_live *l = &p->v[i];
@@ -337,6 +349,7 @@ void mw_page_map_one(struct mw_call *call)
 	if (s) {
 		mw_map_look(call->api, (uintptr_t)at, p);
 		mw_reply_form(call, MW_FORM_JSON);
+		begin_json(call);
 		page_json(&call->res->body, p, state_of(call->req->site, (uintptr_t)at), s);
 		call->api->snapshot_free(s);
 	} else {
@@ -405,7 +418,8 @@ void mw_page_map_trim(struct mw_call *call)
 		trim(call, &t);
 	} else {
 		mw_reply_form(call, MW_FORM_JSON);
+		begin_json(call);
 		mw_map_trim_json(&call->res->body, &t);
-		mw_buf_str(&call->res->body, "\n");
+		mw_buf_str(&call->res->body, "}\n");
 	}
 }

@@ -33,7 +33,7 @@ bool mw_map_explains(enum mw_verdict_kind);
 void mw_map_json(struct mw_buf *, const struct mw_map *, uint32_t id, const struct mw_site *);
 /* The map as a member of /verdict.json: {"parts":[...],"trim":{...},"lines":[...],"mappings":[...]}, few of each. */
 void mw_map_verdict_json(struct mw_buf *, const struct mw_map *);
-/* {"bytes":...,"least_bytes":...,"milliseconds":...} */
+/* "bytes":...,"least_bytes":...,"milliseconds":... */
 void mw_map_trim_json(struct mw_buf *, const struct mw_map_trim *);
 
 /* map_page.c: the page of /map. */
@@ -52,7 +52,7 @@ const struct mw_map *mw_site_map(struct mw_site *, uint32_t *id);
 const struct mw_map *mw_site_some_map(struct mw_site *);
 
 void mw_page_map(struct mw_call *);
-void mw_page_map_piece(struct mw_call *); /* /map/ID/... */
+void mw_page_map_piece(struct mw_call *); /* /map/PID-NUMBER/... */
 void mw_page_map_whatif(struct mw_call *);
 void mw_page_map_one(struct mw_call *); /* /map/page/ADDRESS */
 void mw_page_map_trim(struct mw_call *);

@@ -20,7 +20,7 @@ static void member(struct mw_buf *b, const char *name, uint64_t v)
 
 void mw_map_trim_json(struct mw_buf *b, const struct mw_map_trim *t)
 {
-	mw_buf_fmt(b, "{\"bytes\":%" PRIu64 ",\"least_bytes\":%" PRIu64 ",\"milliseconds\":%.1f}",
+	mw_buf_fmt(b, "\"bytes\":%" PRIu64 ",\"least_bytes\":%" PRIu64 ",\"milliseconds\":%.1f",
 		   t->bytes, t->least, (double)t->ns / 1e6);
 }
 
@@ -130,8 +130,9 @@ static void mappings(struct mw_buf *b, const struct mw_map *m, uint32_t most)
 
 void mw_map_verdict_json(struct mw_buf *b, const struct mw_map *m)
 {
-	mw_buf_str(b, "{\"trim\":");
+	mw_buf_str(b, "{\"trim\":{");
 	mw_map_trim_json(b, &m->trim);
+	mw_buf_str(b, "}");
 	parts(b, m);
 	mappings(b, m, FEW);
 	lines(b, m, FEW);
@@ -156,7 +157,8 @@ void mw_map_lines_of_text(struct mw_buf *b, const struct mw_map *m)
 void mw_map_json(struct mw_buf *b, const struct mw_map *m, uint32_t id, const struct mw_site *s)
 {
 	mw_json_head(b, s, mw_site_uptime(s), ",\n", ",\n");
-	mw_buf_fmt(b, ",\n\"id\":\"%u\",\"pid\":%ld,\"allocator\":", id, (long)getpid());
+	mw_buf_fmt(b, ",\n\"id\":\"%ld-%u\",\"pid\":%ld,\"allocator\":", (long)getpid(), id,
+		   (long)getpid());
 	text(b, m->allocator);
 	member(b, "page_bytes", m->page);
 	member(b, "rss_bytes", m->rss);
@@ -171,8 +173,9 @@ void mw_map_json(struct mw_buf *b, const struct mw_map *m, uint32_t id, const st
 	member(b, "swapped_bytes", m->swapped);
 	member(b, "shared_bytes", m->shared);
 	member(b, "huge_bytes", m->huge);
-	mw_buf_str(b, ",\n\"trim\":");
+	mw_buf_str(b, ",\n\"trim\":{");
 	mw_map_trim_json(b, &m->trim);
+	mw_buf_str(b, "}");
 	member(b, "cells", m->n_cells);
 	member(b, "levels", mw_map_levels(m));
 	member(b, "tile_cells", MW_MAP_TILE);
