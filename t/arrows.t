@@ -31,7 +31,7 @@ ALLOWED = {
   "httpd/library" => %w[],
   "httpd" => %w[. base family http httpd/library options pages report/live],
   "inject" => %w[. base],
-  "ruby" => %w[. base family holders pages report report/live]
+  "ruby" => %w[. base family holders map pages report report/live]
 }.freeze
 # Of rooms above, only the header that says what the other shared object offers.
 ONLY = { %w[host httpd] => %w[httpd.h] }.freeze

@@ -180,6 +180,19 @@ class MapHttpTest < Minitest::Test
     ::Process.kill(:KILL, child) if child
   end
 
+  # Pages that neither process wrote to since the fork, on another allocator too
+  def test_shared_on_each_allocator
+    each_allocator do |name, library|
+      app = start(env: { "LD_PRELOAD" => [MwrapTest::TRACKER, library].compact.join(":") }, at: path(name))
+      assert_equal 0, map(at: path(name))["shared_bytes"], name
+      child = app.ask("fork { sleep }").to_i
+      m = eventually("the child's map") { (r = get("/#{child}/map.json", at: path(name))).status == 200 && JSON.parse(r.body) }
+      assert_operator m["shared_bytes"], :>, m["seen_bytes"] / 4, name
+      ::Process.kill(:KILL, child)
+      app.finish
+    end
+  end
+
   # Memory that the application maps past malloc is at the line that did, until it is unmapped.
   def test_mappings
     each_allocator do |name, library|
@@ -207,6 +220,13 @@ class MapHttpTest < Minitest::Test
       assert_equal 200, answer.status, answer.body
       m = JSON.parse(answer.body)
       assert_equal p.pid, m["pid"]
+      # here Ruby itself says how full its pages are
+      assert_operator m["ruby_used_bytes"], :<, m["ruby_slots_bytes"]
+      assert_operator m["ruby_used_bytes"], :>, m["ruby_slots_bytes"] / 4
+      fill = p.get("#{mount}/map/#{m["id"]}/0/0.bin").body.bytes
+      panel = m["panels"].find { |x| x["kind"] == "ruby" }
+      cells = fill.slice(panel["cell"], panel["cells"]).map { |c| c & 63 }
+      assert_operator cells.count { |c| c >= 8 }, :>, cells.size / 2
       assert_equal 200, p.get("#{mount}/map/#{m["id"]}/0/0.bin").status
       assert_equal 200, p.get("#{mount}/map").status
       p.finish

@@ -23,6 +23,7 @@ enum mw_peer {
 
 struct mw_site;
 struct mw_access;
+struct mw_map_ruby;
 struct mw_grown_of_all; /* report/live/grown.h */
 
 struct mw_request {
@@ -53,6 +54,7 @@ struct mw_request {
 	bool ask_who;
 	/* of /all/: the rows' growth is that of this range; NULL: since the reset */
 	const struct mw_grown_of_all *grown;
+	const struct mw_map_ruby *ruby; /* how full Ruby's heap pages are (map/map.h), for /map; NULL: not known */
 	/* /live ends at once, and clients ask again after this many ms; 0: it goes on. */
 	unsigned poll;
 };

@@ -107,12 +107,34 @@ static bool find_panels(struct mw_map_making *k)
 
 /* --- cells ------------------------------------------------------------------------------------ */
 
+/* Of MW_MAP_IS_FILL: what objects fill of the heap page at `at`; -1: not known. */
+static int ruby_fill(const struct mw_map_making *k, uintptr_t at)
+{
+	const struct mw_map_ruby *r = k->ruby;
+	uintptr_t last = at + k->map->page - 1;
+	size_t low = 0, high = r ? r->n : 0;
+
+	while (low < high) { /* the first one that begins behind it */
+		size_t middle = low + (high - low) / 2;
+
+		if (r->v[middle].start <= last)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || r->v[low - 1].end <= at)
+		return -1;
+	return (int)(r->v[low - 1].used * MW_MAP_IS_FILL / (r->v[low - 1].end - r->v[low - 1].start));
+}
+
 static uint8_t fill_of(const struct mw_map_making *k, const struct mw_map_area *a, uintptr_t at,
 		       const struct mw_map_entry *e)
 {
 	unsigned v = mw_map_cell_is(k, a, at, e);
 
-	if (v == MW_MAP_IS_USED)
+	if (v == MW_MAP_IS_RUBY && ruby_fill(k, at) >= 0)
+		v = MW_MAP_IS_USED + (unsigned)ruby_fill(k, at);
+	else if (v == MW_MAP_IS_USED)
 		v += (unsigned)(e->live * MW_MAP_IS_FILL / k->map->page);
 	if (v != MW_MAP_IS_ABSENT && e->flags & MW_PAGE_SHARED)
 		v |= MW_MAP_IS_SHARED;

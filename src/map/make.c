@@ -8,7 +8,8 @@
 #include "base/maps.h"
 #include "residency.h"
 
-enum { SAMPLE = 4096 /* pages of the heap, to see whether any is shared after a fork */ };
+/* To see whether pages are shared after a fork: so many of each area, and areas. */
+enum { SAMPLE = 256, SAMPLES = 256 };
 #define SEARCH_MAX \
 	((uintptr_t)64 << 20) /* of memory without access, if the kernel must be asked page by page */
 
@@ -79,19 +80,20 @@ static void see_shared(void *ctx, uintptr_t start, uintptr_t end, unsigned flags
 	((struct scan *)ctx)->shared |= flags & MW_PAGE_SHARED;
 }
 
-/* After a fork the start of the heap has pages that neither process wrote to. */
+/* After a fork the allocator's memory has pages that neither process wrote to. */
 static bool shares_memory(struct mw_map_making *k, struct mw_residency *r)
 {
 	struct mw_residency by_page = *r;
 	struct scan s = { .k = k };
+	int samples = 0;
 
 	by_page.how = MW_RESIDENCY_PAGEMAP;
-	for (size_t i = 0; i < k->areas.n && r->how != MW_RESIDENCY_MINCORE; i++) {
+	for (size_t i = 0; i < k->areas.n && r->how != MW_RESIDENCY_MINCORE && !s.shared; i++) {
 		const struct mw_map_area *a = &k->areas.v[i];
 		uintptr_t most = SAMPLE * r->page,
 			  end = a->end - a->start < most ? a->end : a->start + most;
 
-		if (a->kind == MW_AREA_HEAP)
+		if (mw_map_may_hold(a->kind) && samples++ < SAMPLES)
 			mw_residency_each(&by_page, a->start, end, true, see_shared, &s);
 	}
 	return s.shared;
@@ -111,6 +113,7 @@ static void scan(struct mw_map_making *k, enum mw_residency_how best)
 			continue;
 		mw_residency_each(&r, a->start, a->end, a->kind != MW_AREA_FILE, see, &s);
 	}
+	k->map->cut |= !r.budget;
 	mw_residency_close(&r);
 }
 
@@ -158,7 +161,7 @@ static bool make(struct mw_map_making *k)
 	return mw_map_lines(k) && mw_map_cells(k);
 }
 
-struct mw_map *mw_map_make(const struct mw_api *api, uint64_t rss)
+struct mw_map *mw_map_make(const struct mw_api *api, uint64_t rss, const struct mw_map_ruby *ruby)
 {
 	uint64_t from = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct mw_map_making k = { .map = mw_map_memory(sizeof(*k.map)) };
@@ -166,6 +169,12 @@ struct mw_map *mw_map_make(const struct mw_api *api, uint64_t rss)
 	if (!k.map)
 		return NULL;
 	k.map->rss = rss;
+	k.ruby = ruby;
+	for (size_t i = 0; ruby && i < ruby->n; i++) {
+		k.map->ruby_known = true;
+		k.map->ruby_slots += ruby->v[i].end - ruby->v[i].start;
+		k.map->ruby_used += ruby->v[i].used;
+	}
 	if (!api->each_live || !begin(&k, api, MW_RESIDENCY_SCAN) || !make(&k)) {
 		mw_map_free(k.map);
 		k.map = NULL;

@@ -13,6 +13,7 @@ struct mw_map_making {
 	struct mw_map_walk walk;
 	/* without the chosen locations' blocks: bytes that a trim gives back, and that go at once */
 	uint64_t empty_then, unmapped_then;
+	const struct mw_map_ruby *ruby; /* NULL: not known */
 	uint8_t *colours; /* lines.c: by id, the line's byte of a cell */
 	/* cells.c */
 	uintptr_t *arenas;

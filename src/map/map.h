@@ -46,7 +46,7 @@ enum mw_map_cell {
 	MW_MAP_IS_UNKNOWN,
 	MW_MAP_IS_OTHER,
 	MW_MAP_IS_USED =
-		8, /* from here on: has live blocks, and is filled by (v - MW_MAP_IS_USED) / MW_MAP_IS_FILL */
+		8, /* from here on: has live blocks, or in Ruby's panel objects, and is filled by (v - MW_MAP_IS_USED) / MW_MAP_IS_FILL */
 	MW_MAP_IS_MASK = 63
 };
 #define MW_MAP_IS_FILL 55
@@ -101,6 +101,15 @@ struct mw_map_mapping {
 };
 #define MW_MAP_MAPPINGS 128u
 
+/* How full Ruby's heap pages are, by address. Only Ruby can say: in a Rack app, with its lock. */
+struct mw_map_ruby {
+	size_t n;
+	const struct mw_map_ruby_page {
+		uintptr_t start, end; /* of its slots */
+		size_t used; /* bytes of slots with an object */
+	} *v;
+};
+
 /*
  * What a trim would do, as far as live blocks and pages tell. glibc: to a few per cent. jemalloc and tcmalloc
  * keep pages in threads' caches and beside other blocks of a size: bytes is the most. mimalloc gives a thread's
@@ -124,6 +133,8 @@ struct mw_map {
 	uint64_t outside; /* bytes of blocks that are in none of the process's mappings */
 	uint64_t ns; /* CPU time that it took */
 	struct mw_map_trim trim;
+	bool ruby_known; /* it is known what objects fill of Ruby's heap pages: */
+	uint64_t ruby_slots, ruby_used; /* bytes */
 	uint32_t n_cells, n_panels, n_spans, n_lines;
 	uint8_t *fill; /* by cell */
 	uint8_t *line; /* by cell: index + 1 in `lines` if below MW_MAP_COLOURS; else MW_MAP_COLOURS + 1; 0: no block */
@@ -138,8 +149,8 @@ struct mw_map {
 #define MW_MAP_CELLS_MAX (16u << 20) /* 64 GiB with pages of 4 KiB */
 #define MW_MAP_COLOURS 250u
 
-/* rss: as the kernel says it just now. NULL: no memory, or no /proc. Free with mw_map_free. */
-struct mw_map *mw_map_make(const struct mw_api *, uint64_t rss);
+/* rss: as the kernel says it just now. ruby: NULL if nobody knows. NULL: no memory, or no /proc. Free with mw_map_free. */
+struct mw_map *mw_map_make(const struct mw_api *, uint64_t rss, const struct mw_map_ruby *ruby);
 void mw_map_free(struct mw_map *);
 
 /* The sum of all parts. */

@@ -50,7 +50,9 @@ void mw_residency_open(struct mw_residency *r, enum mw_residency_how best)
 	uint64_t entry = 0;
 	struct region one;
 
-	*r = (struct mw_residency){ .fd = -1, .page = (size_t)sysconf(_SC_PAGESIZE) };
+	*r = (struct mw_residency){
+		.fd = -1, .budget = MW_RESIDENCY_BUDGET, .page = (size_t)sysconf(_SC_PAGESIZE)
+	};
 	if (best == MW_RESIDENCY_MINCORE)
 		return;
 	r->fd = mw_sys_open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
@@ -111,12 +113,13 @@ static void by_pagemap(struct mw_residency *r, uintptr_t start, uintptr_t end, u
 {
 	uint64_t entry[ENTRIES];
 
-	while (start < end) {
+	while (start < end && r->budget) {
 		size_t want = (end - start) / r->page < ENTRIES ? (end - start) / r->page : ENTRIES;
 		long got = mw_sys(SYS_pread64, r->fd, mw_sys_ptr(entry), (long)(want * sizeof(*entry)),
 				  (long)(start / r->page * sizeof(*entry)), 0);
 		size_t n = got > 0 ? (size_t)got / sizeof(*entry) : 0;
 
+		r->budget -= want < r->budget ? want : r->budget;
 		for (size_t i = 0; i < n; i++, start += r->page) {
 			uint64_t e = entry[i];
 			unsigned flags = (e & ENTRY_PRESENT ? MW_PAGE_PRESENT : 0) |

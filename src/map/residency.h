@@ -28,7 +28,10 @@ struct mw_residency {
 	int fd; /* -1: none */
 	size_t page;
 	bool sharing; /* MW_PAGE_SHARED is wanted: this costs a reading of pagemap */
+	uint64_t budget; /* pages that pagemap may still be read for: without PAGEMAP_SCAN absent ones cost, too */
 };
+
+#define MW_RESIDENCY_BUDGET (UINT64_C(32) << 20) /* pages: some seconds at worst */
 
 /* Chooses the best way that works, `best` at most. Close it. */
 void mw_residency_open(struct mw_residency *, enum mw_residency_how best);

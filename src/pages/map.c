@@ -7,10 +7,10 @@
 
 #include "map.h"
 
-const struct mw_map *mw_site_map(struct mw_site *s, uint32_t *id)
+const struct mw_map *mw_site_map(struct mw_site *s, const struct mw_map_ruby *ruby, uint32_t *id)
 {
 	uint64_t rss = 0;
-	struct mw_map *m = mw_map_make(s->api, mw_rss_bytes(s->statm, &rss) ? rss : 0);
+	struct mw_map *m = mw_map_make(s->api, mw_rss_bytes(s->statm, &rss) ? rss : 0, ruby);
 
 	if (!m)
 		return NULL;
@@ -25,7 +25,7 @@ const struct mw_map *mw_site_some_map(struct mw_site *s)
 	const struct mw_map *m = mw_maps_newest(&s->maps, mw_site_uptime(s), MW_MAPS_SECONDS);
 	uint32_t id;
 
-	return m || !s->api->each_live ? m : mw_site_map(s, &id);
+	return m || !s->api->each_live ? m : mw_site_map(s, NULL, &id);
 }
 
 static void no_map(struct mw_call *call)
@@ -52,7 +52,7 @@ void mw_page_map(struct mw_call *call)
 
 	if (!has_blocks(call))
 		return;
-	m = mw_site_map(call->req->site, &id);
+	m = mw_site_map(call->req->site, call->req->ruby, &id);
 	if (!m) {
 		no_map(call);
 	} else if (json) {
@@ -67,7 +67,7 @@ void mw_page_map(struct mw_call *call)
 void mw_page_map_figures(struct mw_call *call)
 {
 	uint64_t rss = 0;
-	struct mw_map *m = mw_map_make(call->api, mw_rss_bytes(-1, &rss) ? rss : 0);
+	struct mw_map *m = mw_map_make(call->api, mw_rss_bytes(-1, &rss) ? rss : 0, NULL);
 
 	if (m) {
 		mw_reply(call, 200, "");
@@ -279,8 +279,13 @@ static const char *state_of(const struct mw_site *s, uintptr_t at)
 					     "swapped", "unknown", "other" };
 	const struct mw_map *m = mw_maps_newest(&s->maps, mw_site_uptime(s), MW_MAPS_SECONDS);
 	int64_t cell = m ? mw_map_cell_of(m, at) : -1;
+	enum mw_map_panel_kind kind = MW_PANEL_OTHER;
 	unsigned v = cell >= 0 ? m->fill[cell] & MW_MAP_IS_MASK : MW_MAP_IS_UNKNOWN;
 
+	for (uint32_t i = 0; cell >= 0 && i < m->n_panels && m->panels[i].cell <= cell; i++)
+		kind = m->panels[i].kind;
+	if (kind == MW_PANEL_RUBY && v >= MW_MAP_IS_USED)
+		v = MW_MAP_IS_RUBY;
 	return v < sizeof(names) / sizeof(*names) ? names[v] : "used";
 }
 
@@ -369,7 +374,7 @@ static bool estimate(struct mw_site *s, struct mw_map_trim *t)
 	uint32_t id;
 
 	if (!m)
-		m = mw_site_map(s, &id);
+		m = mw_site_map(s, NULL, &id);
 	if (m)
 		*t = m->trim;
 	return m;

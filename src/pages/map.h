@@ -46,8 +46,8 @@ void mw_map_lines_of_text(struct mw_buf *, const struct mw_map *);
 
 /* map.c */
 
-/* A map of now, which the site keeps. NULL: no memory; *id is its id. */
-const struct mw_map *mw_site_map(struct mw_site *, uint32_t *id);
+/* A map of now, which the site keeps. NULL: no memory; *id is its id. ruby: as in mw_map_make. */
+const struct mw_map *mw_site_map(struct mw_site *, const struct mw_map_ruby *ruby, uint32_t *id);
 /* The newest map that the site keeps, or one of now. NULL: no memory. */
 const struct mw_map *mw_site_some_map(struct mw_site *);
 

@@ -170,6 +170,10 @@ void mw_map_json(struct mw_buf *b, const struct mw_map *m, uint32_t id, const st
 		   (double)m->ns / 1e6);
 	words(b, m);
 	parts(b, m);
+	if (m->ruby_known) {
+		member(b, "ruby_slots_bytes", m->ruby_slots);
+		member(b, "ruby_used_bytes", m->ruby_used);
+	}
 	member(b, "swapped_bytes", m->swapped);
 	member(b, "shared_bytes", m->shared);
 	member(b, "huge_bytes", m->huge);

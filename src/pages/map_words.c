@@ -76,7 +76,11 @@ void mw_map_sentence(struct mw_buf *b, const struct mw_map *m)
 	if (worth(m, p[MW_MAP_RUBY])) {
 		mw_buf_str(b, " ");
 		amount(b, p[MW_MAP_RUBY]);
-		mw_buf_str(b, " is Ruby\xe2\x80\x99s heap pages.");
+		mw_buf_str(b, " is Ruby\xe2\x80\x99s heap pages");
+		if (m->ruby_known && m->ruby_slots)
+			mw_buf_fmt(b, ", of which objects use %u %%",
+				   (unsigned)(m->ruby_used * 100 / m->ruby_slots));
+		mw_buf_str(b, ".");
 	}
 	if (worth(m, p[MW_MAP_OTHER])) {
 		mw_buf_str(b, " ");

@@ -60,15 +60,10 @@ void mw_each_object(void (*call)(VALUE, size_t, void *), void *ctx)
 
 /* --- pages ------------------------------------------------------------------ */
 
-struct page {
-	uintptr_t start; /* of its first slot */
-	size_t slot, total, used;
-};
-
 /* Ruby calls it once for each page that has objects. */
 static int see_page(void *start, void *end, size_t slot, void *ctx)
 {
-	struct page p = { (uintptr_t)start, slot, (size_t)((char *)end - (char *)start) / slot, 0 };
+	struct mw_heap_slots p = { (uintptr_t)start, slot, (size_t)((char *)end - (char *)start) / slot, 0 };
 
 	for (char *at = start; at + slot <= (char *)end; at += slot)
 		p.used += mw_is_object((VALUE)at);
@@ -76,17 +71,23 @@ static int see_page(void *start, void *end, size_t slot, void *ctx)
 	return 0;
 }
 
+void mw_heap_slots_each(struct mw_buf *to)
+{
+	mw_objspace.each_objects(see_page, to);
+}
+
 static VALUE pages(struct mw_result_owner *hold, void *unused)
 {
 	VALUE all = rb_ary_new();
 
 	mw_tracker->quiet_enter();
-	mw_objspace.each_objects(see_page, &hold->text);
+	mw_heap_slots_each(&hold->text);
 	mw_tracker->quiet_leave();
 	if (hold->text.failed)
 		mw_no_memory();
-	for (size_t i = 0; i + sizeof(struct page) <= hold->text.n; i += sizeof(struct page)) {
-		struct page p;
+	for (size_t i = 0; i + sizeof(struct mw_heap_slots) <= hold->text.n;
+	     i += sizeof(struct mw_heap_slots)) {
+		struct mw_heap_slots p;
 
 		memcpy(&p, hold->text.p + i, sizeof(p));
 		rb_ary_push(all, rb_ary_new_from_args(4, ULL2NUM(p.start), SIZET2NUM(p.slot),

@@ -66,6 +66,14 @@ VALUE mw_visible_class(VALUE);
  */
 void mw_each_object(void (*each)(VALUE, size_t slot, void *), void *ctx);
 
+/* A heap page that has objects. */
+struct mw_heap_slots {
+	uintptr_t start; /* of its first slot */
+	size_t slot, total, used; /* a slot's bytes; slots */
+};
+/* Appends one for each page. In quiet mode; each_objects is there. */
+void mw_heap_slots_each(struct mw_buf *);
+
 /* Returns the name of an object's type as ObjectSpace has it: "T_STRING", "imemo_env". */
 const char *mw_type_name(enum ruby_value_type, unsigned imemo_kind);
 

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/times.h"
+#include "heap_fill.h"
 #include "rack.h"
 
 #define CHUNK ((size_t)64 << 10)
@@ -30,6 +31,7 @@ static atomic_size_t held; /* bytes of answers in memory */
 struct body {
 	struct mw_response res;
 	struct mw_buf headers; /* the request's: NAME\0VALUE\0..., as in the environment */
+	struct mw_map_ruby ruby; /* for the answer; a raise meanwhile leaves it to the collector */
 	VALUE watcher;         /* its events are the rest of a stream; Qnil: none */
 };
 
@@ -40,6 +42,7 @@ static void let_go(struct body *b)
 	b->res = (struct mw_response){ 0 };
 	b->headers = (struct mw_buf){ 0 };
 	b->watcher = Qnil;
+	mw_heap_fill_free(&b->ruby);
 	atomic_fetch_sub(&held, old.res.body.cap);
 	mw_tracker->quiet_enter();
 	mw_response_free(&old.res);
@@ -316,7 +319,10 @@ static VALUE pages_answer(int argc, VALUE *argv, VALUE mod)
 		mw_no_memory();
 	w.req.header = header;
 	w.req.ctx = &b->headers;
+	if ((!strcmp(w.req.path, "/map") || !strcmp(w.req.path, "/map.json")) && mw_heap_fill(&b->ruby))
+		w.req.ruby = &b->ruby;
 	mw_without_gvl(answer_work, &w);
+	mw_heap_fill_free(&b->ruby);
 	b->res = w.res;
 	atomic_fetch_add(&held, b->res.body.cap);
 	RB_GC_GUARD(method);

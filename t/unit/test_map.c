@@ -121,7 +121,7 @@ static unsigned state_of(const struct mw_map *m, uintptr_t a)
 
 static struct mw_map *map(void)
 {
-	struct mw_map *m = mw_map_make(&api, 0);
+	struct mw_map *m = mw_map_make(&api, 0, NULL);
 
 	assert_non_null(m);
 	return m;

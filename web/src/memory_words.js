@@ -57,7 +57,8 @@ export function lineWords(line, byColour) {
 // A cell in a line: what it is, how much it holds, whose it is, where it is
 export function cellWords({ byte, line, pages, address, panel, json, byColour }) {
 	const many = pages > 1 ? `${count(pages)} pages, most of them: ` : "";
-	return [`${many}${stateWords(byte, json.allocator)}`, lineWords(line, byColour), ...flagWords(byte), `${visible(panel.name)}, ${address}`].filter(Boolean).join(" \u00b7 ");
+	const is = panel.kind === "ruby" && isUsed(byte) ? `Ruby\u2019s heap page: objects fill ${Math.round(fillOf(byte) * 100)}\u00a0% of it` : stateWords(byte, json.allocator);
+	return [`${many}${is}`, lineWords(line, byColour), ...flagWords(byte), `${visible(panel.name)}, ${address}`].filter(Boolean).join(" \u00b7 ");
 }
 
 // One square = 4 KiB, one row = 1 MiB
