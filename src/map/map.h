@@ -125,7 +125,7 @@ struct mw_map {
 	const char *allocator; /* static; "" if it isn't known */
 	size_t page; /* bytes */
 	bool late; /* tracking began in a process that ran already */
-	bool cut; /* there were more pages than MW_MAP_CELLS_MAX: some have no cell */
+	bool cut; /* there were more pages than MW_MAP_CELLS_MAX, or than pagemap is read for: some are missing */
 	uint64_t rss; /* as the kernel says it; 0: not known */
 	uint64_t parts[MW_MAP_PARTS_N]; /* bytes */
 	uint64_t swapped, shared, huge; /* bytes; shared and huge are in `parts`, too */

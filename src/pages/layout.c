@@ -84,7 +84,7 @@ static void nav(struct mw_buf *b, void *ctx)
 	if (!sum)
 		nav_link(b, req, req->base, "/diff", "/diff", "Compare");
 	if (!sum)
-		nav_link(b, req, req->base, "/map", "/map", "Memory map");
+		nav_link(b, req, req->base, "/map", "/map", "Map");
 	if (!sum)
 		nav_link(b, req, req->base, "/heap_pages", "/heap_pages", "Heap pages");
 	if (!sum && req->peer == MW_PEER_RACK) /* the Rack side can ask Ruby itself */
