@@ -88,7 +88,7 @@ MW_EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
 {
 	if (mw_ruby_has(MW_CALLER) && page_of(n / 2))
 		return map_for_ruby(at, n, prot, flags, fd, off);
-	if (is_large(n, flags))
+	if (is_large(n, flags) && mw_track_notes(MW_CALLER))
 		return map_large(at, n, prot, flags, fd, off, MW_CALLER);
 	return map(at, n, prot, flags, fd, off);
 }
@@ -97,7 +97,7 @@ MW_EXPORT void *mmap64(void *at, size_t n, int prot, int flags, int fd, off_t of
 {
 	if (mw_ruby_has(MW_CALLER) && page_of(n / 2))
 		return map_for_ruby(at, n, prot, flags, fd, off);
-	if (is_large(n, flags))
+	if (is_large(n, flags) && mw_track_notes(MW_CALLER))
 		return map_large(at, n, prot, flags, fd, off, MW_CALLER);
 	return map(at, n, prot, flags, fd, off);
 }

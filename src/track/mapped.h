@@ -3,15 +3,18 @@
 #ifndef MW_TRACK_MAPPED_H
 #define MW_TRACK_MAPPED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "table/mappings.h"
 
 /*
- * n bytes from p on were mapped by the code at `caller`. Notes them, unless the thread may not go on (it is
- * quiet, busy, or new), tracking is paused, or the caller is the allocator. Keeps errno.
+ * Is what the code at `caller` maps now noted? Not if the thread may not go on (it is quiet, busy, or new),
+ * tracking is off or paused, or the caller is the allocator.
  */
+bool mw_track_notes(uintptr_t caller);
+/* Then: n bytes from p on were mapped. Keeps errno. */
 void mw_track_mapped(uintptr_t p, size_t n, uintptr_t caller);
 
 #endif
