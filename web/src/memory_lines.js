@@ -26,7 +26,7 @@ export class Lines {
 		this.more = el("button", { type: "button", onclick: () => this.showAll() });
 		this.words = el("span", { role: "status" });
 		this.clear = el("button", { type: "button", "data-action": "clear", onclick: () => this.select([]) }, "Clear selection");
-		this.root = el("section", { class: "lines", "aria-label": "Lines that keep pages" }, el("h2", {}, "Who keeps pages: lines by the memory that they hold"),
+		this.root = el("section", { class: "lines", "aria-label": "Lines that keep pages" }, el("h2", {}, "Lines by the memory that they hold"),
 			el("p", { class: "note" }, "What a line holds are its own bytes and its share of the holes beside them. Select lines: their pages light up in the map."),
 			el("p", { class: "chosen" }, this.words, this.clear),
 			el("div", { class: "scroll", role: "region", "aria-label": "Lines", tabindex: 0 }, el("table", { class: "rows" },

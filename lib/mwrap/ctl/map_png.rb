@@ -129,7 +129,7 @@ module Mwrap
 
       def table
         return if lines.empty?
-        say(0, "Who keeps pages: lines by the memory that they hold", scale: 2)
+        say(0, "Lines by the memory that they hold", scale: 2)
         @y += 30
         row(["live", "holds", "times", "alone on pages of", "blocks", "line"], :dim)
         lines.each do |line|
