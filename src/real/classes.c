@@ -41,8 +41,7 @@ static void plain_free(void *p, size_t room, int flags)
 mw_class_free_fn *mw_class_free = plain_free;
 mw_class_free_fn *mw_class_free_small = plain_free;
 
-/* A function of the allocator's own, in the same object as its malloc; NULL: none. */
-static void *own(const char *name)
+void *mw_real_own(const char *name)
 {
 	void *f = mw_real_next(name);
 
@@ -158,14 +157,14 @@ void mw_classes_init(void)
 {
 	mw_class_free_fn *sdallocx = NULL;
 
-	if (own("mallocx")) {
-		nallocx = (size_t (*)(size_t, int))own("nallocx");
-		sdallocx = (mw_class_free_fn *)own("sdallocx");
-	} else if (own("mi_malloc")) {
-		good_size = (size_t (*)(size_t))own("mi_good_size");
-	} else if (own("tc_malloc")) {
-		nallocx = (size_t (*)(size_t, int))own("tc_nallocx");
-		tc_free_sized = (mw_class_free_fn *)own("tc_free_sized");
+	if (mw_real_own("mallocx")) {
+		nallocx = (size_t (*)(size_t, int))mw_real_own("nallocx");
+		sdallocx = (mw_class_free_fn *)mw_real_own("sdallocx");
+	} else if (mw_real_own("mi_malloc")) {
+		good_size = (size_t (*)(size_t))mw_real_own("mi_good_size");
+	} else if (mw_real_own("tc_malloc")) {
+		nallocx = (size_t (*)(size_t, int))mw_real_own("tc_nallocx");
+		tc_free_sized = (mw_class_free_fn *)mw_real_own("tc_free_sized");
 	} else {
 		/* the second call frees the messages on missing functions, while all calls pass through */
 		if (dlerror())

@@ -124,6 +124,8 @@ size_t mw_class_size(const void *p);
 
 /* Finds out; `malloc` and the others of mw_real are known. */
 void mw_classes_init(void);
+/* A function of the allocator's own, in the same object as its malloc; NULL: none. */
+void *mw_real_own(const char *name);
 /* "glibc", "jemalloc", "mimalloc" or "tcmalloc"; "": another one. Once mw_real_init was called. */
 const char *mw_real_allocator(void);
 /* The addresses of the object that has another allocator than glibc's; 0 bytes: none. */

@@ -7,32 +7,25 @@
 /* jemalloc's name for all arenas at once */
 #define PURGE "arena.4096.purge"
 
-static void *own(const char *name)
-{
-	void *f = mw_real_next(name);
-
-	return f && mw_real_same_object(f, (const void *)(uintptr_t)mw_real.malloc) ? f : NULL;
-}
-
 bool mw_real_trim(void)
 {
 	const char *name = mw_real_allocator();
 
 	if (!strcmp(name, "jemalloc")) {
 		int (*mallctl)(const char *, void *, size_t *, void *, size_t) =
-			(int (*)(const char *, void *, size_t *, void *, size_t))own("mallctl");
+			(int (*)(const char *, void *, size_t *, void *, size_t))mw_real_own("mallctl");
 
 		return mallctl && !mallctl(PURGE, NULL, NULL, NULL, 0);
 	}
 	if (!strcmp(name, "mimalloc")) {
-		void (*collect)(bool) = (void (*)(bool))own("mi_collect");
+		void (*collect)(bool) = (void (*)(bool))mw_real_own("mi_collect");
 
 		if (collect)
 			collect(true);
 		return collect;
 	}
 	if (!strcmp(name, "tcmalloc")) {
-		void (*release)(void) = (void (*)(void))own("MallocExtension_ReleaseFreeMemory");
+		void (*release)(void) = (void (*)(void))mw_real_own("MallocExtension_ReleaseFreeMemory");
 
 		if (release)
 			release();
@@ -41,7 +34,7 @@ bool mw_real_trim(void)
 	if (!*name)
 		return false;
 	{
-		int (*trim)(size_t) = (int (*)(size_t))own("malloc_trim");
+		int (*trim)(size_t) = (int (*)(size_t))mw_real_own("malloc_trim");
 
 		return trim && trim(0) == 1;
 	}
