@@ -166,12 +166,13 @@ class HoldersTest < Minitest::Test
     found = owners(NATIVE + <<~'RUBY', [6, 7])
       $packed = [0].pack("J") * 100
       kept = Fiddle.malloc(720); $packed[80, 8] = [kept].pack("J"); kept = nil
-      lost = Fiddle.malloc(720); $data = "x" * 200; $data[80, 8] = [lost].pack("J"); lost = nil
+      lost = Array.new(12) { Fiddle.malloc(720) }; $data = "x" * 200; $data[80, 96] = lost.pack("J*"); lost.clear
       $head = Fiddle::Pointer.malloc(8, Fiddle::RUBY_FREE); set($head.to_i, Fiddle::Pointer[$packed].to_i)
     RUBY
     big = ->(line, by) { found[line].any? { |r| r[:by] == by && r[:bytes] >= 720 } }
     assert big[6, :ruby], found[6].inspect
-    assert big[7, :nothing], found[7].inspect
+    # A word that is left behind on a stack may hold one of them, or two.
+    assert_operator found[7].sum { |r| r[:by] == :nothing ? r[:bytes] : 0 }, :>=, 9 * 720, found[7].inspect
   end
 
   # Their addresses are still in memory that was freed, and that others have now.
