@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * columns.h - events in columns, as a frame has them.
+ *
+ * Contents of EVENTS and PACKED: six columns, each a u32 with its length in bytes and then its bytes:
+ *
+ *   ops        a byte for each event
+ *   times      for each event, zigzag varint: ticks less those of the event before (a frame's first: less
+ *              those of its header)
+ *   refs       for each event with a ref. EVENTS: zigzag varint: ref less the ref before (first: less 0).
+ *              PACKED: only events that end or name a block, as varint: births so far less the
+ *              block's birth (1: the youngest). A birth has none: births are numbered as they come
+ *   sizes      varint, of each event with a size
+ *   locations  of each event with a location, zigzag varint: less the location before (first: less 0)
+ *   extras     varint, of each event with an extra
+ *
+ * Neither function allocates, locks or fails but as said. Any thread, each on its own struct.
+ */
+#ifndef MW_TRACE_COLUMNS_H
+#define MW_TRACE_COLUMNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format.h"
+
+struct mw_trace_event {
+	uint64_t ticks; /* whole: not only the low bits */
+	uint64_t ref, size, extra;
+	uint32_t location;
+	uint8_t op; /* enum mw_trace_op */
+};
+
+/* Which columns an op has. */
+bool mw_op_has_ref(unsigned op);
+bool mw_op_has_size(unsigned op);     /* and a location, but for MW_OP_OWN */
+bool mw_op_has_extra(unsigned op);
+/* Does it begin a block's life? REALLOC does, and ends another's; OWN does not end. */
+bool mw_op_is_birth(unsigned op);
+
+enum { MW_COLUMNS = 6, MW_FRAME_EVENTS_MOST = 1 << 14, MW_COLUMN_MOST = MW_FRAME_EVENTS_MOST * 10 };
+
+struct mw_columns {
+	bool packed;
+	uint32_t events;
+	uint64_t ticks, ref, location; /* of the event before */
+	uint64_t births; /* PACKED: so far, over all frames; the caller keeps it between frames */
+	size_t used[MW_COLUMNS];
+	uint8_t bytes[MW_COLUMNS][MW_COLUMN_MOST];
+};
+
+/* Begins a frame whose header will have these ticks. */
+void mw_columns_begin(struct mw_columns *, bool packed, uint64_t ticks);
+/* Adds an event. False: the frame is full, and the event isn't in it. */
+bool mw_columns_add(struct mw_columns *, const struct mw_trace_event *);
+/* Writes the contents to `to`, which has room for mw_columns_bytes. Returns their length. */
+size_t mw_columns_bytes(const struct mw_columns *);
+size_t mw_columns_write(const struct mw_columns *, uint8_t *to);
+
+/* Reads contents, which anybody may have written. */
+struct mw_columns_reader {
+	bool packed;
+	uint32_t left; /* events not read yet */
+	uint64_t ticks, ref, location, births;
+	const uint8_t *at[MW_COLUMNS], *end[MW_COLUMNS];
+};
+/* False: the columns don't fit into `bytes`. */
+bool mw_columns_open(struct mw_columns_reader *, bool packed, const uint8_t *contents, size_t bytes,
+		     uint32_t events, uint64_t ticks);
+/*
+ * The next event. False: there is none, or (left > 0) the contents are broken. In a packed frame
+ * `ref` is a birth, from 1 on; an event that names a birth not there yet is broken.
+ */
+bool mw_columns_next(struct mw_columns_reader *, struct mw_trace_event *);
+
+#endif
