@@ -110,7 +110,7 @@ MW_INLINE void *any_realloc(void *p, size_t n, uintptr_t caller)
 	if (mw_unlikely(!q))
 		return NULL;
 	/* an allocator with classes may leave a block in a larger one's place */
-	return mw_real_classes ? mw_admit(t, q, n, caller) : mw_admit_new(q, n, caller);
+	return mw_real_classes ? mw_admit(t, q, n, caller, MW_OP_MALLOC, 0) : mw_admit_new(q, n, caller);
 }
 
 MW_EXPORT void *realloc(void *p, size_t n)
@@ -147,7 +147,8 @@ void *mw_alloc_at(struct mw_alloc_call *a, uintptr_t caller)
 	p = mw_alloc_real(a, mw_alloc_bytes(a));
 	if (!p)
 		return NULL;
-	return a->how == MW_MALLOC ? mw_admit_new(p, a->n, caller) : mw_admit(t, p, a->n, caller);
+	return a->how == MW_MALLOC ? mw_admit_new(p, a->n, caller) :
+				     mw_admit(t, p, a->n, caller, MW_OP_ALIGNED, a->align);
 }
 
 MW_EXPORT void *memalign(size_t align, size_t n)

@@ -38,7 +38,7 @@ static int getattr_busy(struct mw_shard *t, pthread_t thread, pthread_attr_t *at
 /* Results and errors are the C library's. */
 MW_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 {
-	struct mw_shard *t = mw_get(&mw_ruby.how) == MW_RUBY_NONE ? NULL : mw_permitted();
+	struct mw_shard *t = mw_get(&mw_ruby.how) == MW_RUBY_NONE ? NULL : mw_shard_now();
 
 	return t ? getattr_busy(t, thread, attr) : getattr(thread, attr);
 }

@@ -33,7 +33,7 @@ static void ruby_is_up(void)
 }
 
 static const struct mw_ruby_above above_ruby = {
-	.thread = mw_permitted_cold,
+	.thread = mw_shard_now,
 	.changed = mw_mode_choose,
 	.up = ruby_is_up,
 };

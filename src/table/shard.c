@@ -8,6 +8,7 @@ uint32_t mw_permit = MW_PERMIT_EPOCH;
 uint32_t mw_permit_bytes = MW_PERMIT_NOBODY;
 uint32_t mw_permit_class_ruby = MW_PERMIT_NOBODY;
 uint32_t mw_permit_class_bytes = MW_PERMIT_NOBODY;
+uint32_t mw_permit_calls = MW_PERMIT_EPOCH;
 /* the first of MW_HOT */
 struct mw_permit_ruby mw_permit_ruby __attribute__((aligned(64))) = { MW_PERMIT_NOBODY, MW_PERMIT_NOBODY };
 __thread struct mw_shard *mw_self __attribute__((tls_model("initial-exec"))) = MW_NONE;
@@ -27,24 +28,34 @@ static void derive(uint32_t *word, uint32_t permit, enum mw_mode mode)
 			 __ATOMIC_SEQ_CST);
 }
 
-static bool with_callers; /* seq_cst */
+static bool with_callers, recorded; /* seq_cst */
 
-/* Two threads may change these two at once: the last to write has seen both changes. */
+/* Threads may change these three at once: the last to write has seen all changes. */
 static void derive_all(void)
 {
-	uint32_t permit;
-	bool with;
+	uint32_t permit, calls;
+	bool with, record;
 
 	do {
 		permit = __atomic_load_n(&mw_permit, __ATOMIC_SEQ_CST);
 		with = __atomic_load_n(&with_callers, __ATOMIC_SEQ_CST);
-		derive(&mw_permit_ruby.ruby, permit, MW_MODE_RUBY);
-		derive(&mw_permit_bytes, permit, MW_MODE_BYTES);
-		derive(&mw_permit_class_ruby, permit, MW_MODE_CLASS_RUBY);
-		derive(&mw_permit_class_bytes, permit, MW_MODE_CLASS_BYTES);
-		derive(&mw_permit_ruby.line, with ? MW_PERMIT_NOBODY : permit, MW_MODE_RUBY);
+		record = __atomic_load_n(&recorded, __ATOMIC_SEQ_CST);
+		calls = record ? MW_PERMIT_NOBODY : permit;
+		derive(&mw_permit_ruby.ruby, calls, MW_MODE_RUBY);
+		derive(&mw_permit_bytes, calls, MW_MODE_BYTES);
+		derive(&mw_permit_class_ruby, calls, MW_MODE_CLASS_RUBY);
+		derive(&mw_permit_class_bytes, calls, MW_MODE_CLASS_BYTES);
+		derive(&mw_permit_ruby.line, with ? MW_PERMIT_NOBODY : calls, MW_MODE_RUBY);
+		__atomic_store_n(&mw_permit_calls, calls, __ATOMIC_SEQ_CST);
 	} while (permit != __atomic_load_n(&mw_permit, __ATOMIC_SEQ_CST) ||
-		 with != __atomic_load_n(&with_callers, __ATOMIC_SEQ_CST));
+		 with != __atomic_load_n(&with_callers, __ATOMIC_SEQ_CST) ||
+		 record != __atomic_load_n(&recorded, __ATOMIC_SEQ_CST));
+}
+
+void mw_permit_record(bool on)
+{
+	__atomic_store_n(&recorded, on, __ATOMIC_SEQ_CST);
+	derive_all();
 }
 
 void mw_permit_callers(bool with)

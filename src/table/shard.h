@@ -35,7 +35,7 @@ enum {
 	MW_FEW = 128,      /* of each at first: the rest of a shard's memory is not touched */
 	MW_CROWDED = 16,   /* evictions after which there are twice as many */
 	MW_ENTRY = 32,     /* bytes of a slot and of a caller */
-	MW_SHARD_HEAD = 144, /* bytes of a shard's own words */
+	MW_SHARD_HEAD = 176, /* bytes of a shard's own words */
 	MW_SHARD_PAGES = 8192, /* with the callers' epochs, in whole pages */
 	MW_LIFE_BEHIND = 1 << 20, /* generations; more than the lag of 4,000 threads' clocks */
 	MW_FULL = 64       /* full batches of free records kept: 16,384 of them */
@@ -73,6 +73,12 @@ struct mw_permit_ruby {
 extern MW_HOT_STRUCT struct mw_permit_ruby mw_permit_ruby;
 void mw_permit_callers(bool with);
 extern MW_HOT uint32_t mw_permit_class_ruby, mw_permit_class_bytes;
+/*
+ * The same as mw_permit, but MW_PERMIT_NOBODY while calls are recorded (track/events.h). So are the four
+ * above then: no call goes the fast way, and while nothing is recorded none pays for it.
+ */
+extern MW_HOT uint32_t mw_permit_calls;
+void mw_permit_record(bool on);
 enum mw_mode { MW_MODE_NONE, MW_MODE_BYTES, MW_MODE_RUBY, MW_MODE_CLASS_BYTES, MW_MODE_CLASS_RUBY };
 #define MW_PERMIT_MODE 7u
 #define MW_PERMIT_EPOCH 8u /* times the epoch, of 29 bits: five a second for three years */
@@ -86,6 +92,17 @@ MW_INLINE uint32_t mw_mode(void)
 }
 /* Any thread. Of two calls at once, either's mode may last. */
 void mw_mode_set(enum mw_mode);
+
+/* A thread's part of a recording: track/events.h. All zero: none. Own thread, but as said. */
+struct mw_lane {
+	uint64_t *next; /* where the next event goes; its low bits say if there is room. Release */
+	uint32_t stream;
+	uint32_t parts; /* buffers begun */
+	uint32_t lost; /* events dropped since the last buffer */
+	uint32_t thread; /* the kernel's id of the thread that the stream is of now */
+	uint32_t taken; /* buffers written to the file. The writer's alone */
+	uint32_t unused;
+};
 
 enum mw_shard_status { MW_THREAD_FREE, MW_THREAD_LIVE };
 
@@ -116,6 +133,7 @@ struct mw_shard {
 	uint32_t quiet; /* depth */
 	bool hushed; /* quiet in addition to that depth. Own thread */
 	struct mw_shard *next; /* all states; written before publishing */
+	struct mw_lane lane;
 	uint32_t caller_epochs[MW_CALLERS]; /* epoch of each entry's page of code */
 	char unused[MW_SHARD_PAGES - MW_SHARD_HEAD - MW_CALLERS * sizeof(uint32_t)];
 	struct mw_caller callers[MW_CALLERS];

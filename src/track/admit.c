@@ -9,22 +9,21 @@
 
 #define HOT __attribute__((hot, nonnull(2)))
 
-/* Something isn't at hand, or the permit is an old one. */
-static __attribute__((noinline)) void *admit_none(struct mw_guard in, void *p, size_t n,
-						  uintptr_t caller, uint32_t known)
+__attribute__((noinline)) void *mw_admit_none(struct mw_guard in, void *p, size_t n, uintptr_t caller,
+					      uint32_t known)
 {
 	if (mw_unlikely(!mw_permit_is(known, &mw_permit))) {
 		mw_leave_as(in, known);
 		return mw_admit_shared(p, n, caller);
 	}
-	return mw_admit_cold(in, p, n, caller);
+	return mw_admit_cold(in, p, n, caller, MW_OP_MALLOC, 0);
 }
 
 void *mw_admit_ruby(struct mw_guard in, void *p, size_t n, uintptr_t caller)
 {
 	void *q = mw_admit_fast(in, p, n, MW_MODE_RUBY, 0);
 
-	return mw_likely(q != NULL) ? q : admit_none(in, p, n, caller, mw_get(&in.t->known));
+	return mw_likely(q != NULL) ? q : mw_admit_none(in, p, n, caller, mw_get(&in.t->known));
 }
 
 HOT static void *admit_bytes(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known)
@@ -32,9 +31,9 @@ HOT static void *admit_bytes(struct mw_guard in, void *p, size_t n, uintptr_t ca
 	void *q;
 
 	if (mw_unlikely(!mw_permit_is(known, &mw_permit_bytes)))
-		return admit_none(in, p, n, caller, known);
+		return mw_admit_none(in, p, n, caller, known);
 	q = mw_admit_fast(in, p, n, MW_MODE_BYTES, caller);
-	return mw_likely(q != NULL) ? q : admit_none(in, p, n, caller, mw_get(&in.t->known));
+	return mw_likely(q != NULL) ? q : mw_admit_none(in, p, n, caller, mw_get(&in.t->known));
 }
 
 HOT static void *admit_class_ruby(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known)
@@ -43,10 +42,10 @@ HOT static void *admit_class_ruby(struct mw_guard in, void *p, size_t n, uintptr
 	void *q = NULL;
 
 	if (mw_unlikely(!mw_permit_is(known, &mw_permit_class_ruby)))
-		return admit_none(in, p, n, caller, known);
+		return mw_admit_none(in, p, n, caller, known);
 	if (mw_likely(mw_class_usable(n, &usable)))
 		q = mw_admit_room(in, p, n, usable, MW_MODE_RUBY, 0);
-	return mw_likely(q != NULL) ? q : admit_none(in, p, n, caller, mw_get(&in.t->known));
+	return mw_likely(q != NULL) ? q : mw_admit_none(in, p, n, caller, mw_get(&in.t->known));
 }
 
 HOT static void *admit_class_bytes(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known)
@@ -55,10 +54,10 @@ HOT static void *admit_class_bytes(struct mw_guard in, void *p, size_t n, uintpt
 	void *q = NULL;
 
 	if (mw_unlikely(!mw_permit_is(known, &mw_permit_class_bytes)))
-		return admit_none(in, p, n, caller, known);
+		return mw_admit_none(in, p, n, caller, known);
 	if (mw_likely(mw_class_usable(n, &usable)))
 		q = mw_admit_room(in, p, n, usable, MW_MODE_BYTES, caller);
-	return mw_likely(q != NULL) ? q : admit_none(in, p, n, caller, mw_get(&in.t->known));
+	return mw_likely(q != NULL) ? q : mw_admit_none(in, p, n, caller, mw_get(&in.t->known));
 }
 
 /* --- with callers: the diagnostic bt, apart from the hot ones --------------------------------- */
@@ -66,7 +65,9 @@ HOT static void *admit_class_bytes(struct mw_guard in, void *p, size_t n, uintpt
 /* As mw_admit_room, at an entry that was found, or NULL. */
 MW_INLINE void *admit_at(struct mw_guard in, void *p, size_t n, size_t usable, struct mw_caller *w)
 {
-	if (mw_unlikely(!mw_admit_with(in.t, p, n, usable, w, mw_generation_read())))
+	uint32_t ref;
+
+	if (mw_unlikely(!mw_admit_with(in.t, p, n, usable, w, mw_generation_read(), &ref)))
 		return NULL;
 	if (mw_unlikely(mw_sink(&in.t->step, (uint32_t)n)))
 		return mw_admit_step(in, p);
@@ -85,7 +86,7 @@ static __attribute__((noinline)) void *admit_chain_further(
 
 	if (mw_likely(w && mw_chunk_plain(p, &usable)))
 		q = admit_at(in, p, n, usable, w);
-	return mw_likely(q != NULL) ? q : admit_none(in, p, n, caller, mw_get(&in.t->known));
+	return mw_likely(q != NULL) ? q : mw_admit_none(in, p, n, caller, mw_get(&in.t->known));
 }
 
 static void *admit_chain(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known)
@@ -96,13 +97,13 @@ static void *admit_chain(struct mw_guard in, void *p, size_t n, uintptr_t caller
 	void *q = NULL;
 
 	if (mw_unlikely(!mw_permit_is(known, &mw_permit_ruby.ruby)))
-		return admit_none(in, p, n, caller, known);
+		return mw_admit_none(in, p, n, caller, known);
 	w = mw_chain_first(in.t, &walk); /* first: fewer values have to be kept */
 	if (mw_unlikely(!w))
 		return admit_chain_further(in, p, n, caller, walk.hash, walk.cfp);
 	if (mw_likely(mw_chunk_plain(p, &usable)))
 		q = admit_at(in, p, n, usable, w);
-	return mw_likely(q != NULL) ? q : admit_none(in, p, n, caller, mw_get(&in.t->known));
+	return mw_likely(q != NULL) ? q : mw_admit_none(in, p, n, caller, mw_get(&in.t->known));
 }
 
 static void *admit_class_chain(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known)
@@ -113,25 +114,28 @@ static void *admit_class_chain(struct mw_guard in, void *p, size_t n, uintptr_t 
 	void *q = NULL;
 
 	if (mw_unlikely(!mw_permit_is(known, &mw_permit_class_ruby)))
-		return admit_none(in, p, n, caller, known);
+		return mw_admit_none(in, p, n, caller, known);
 	w = mw_chain_first(in.t, &walk);
 	if (mw_unlikely(!w))
 		w = mw_chain_further(in.t, &walk);
 	if (mw_likely(w && mw_class_usable(n, &usable)))
 		q = admit_at(in, p, n, usable, w);
-	return mw_likely(q != NULL) ? q : admit_none(in, p, n, caller, mw_get(&in.t->known));
+	return mw_likely(q != NULL) ? q : mw_admit_none(in, p, n, caller, mw_get(&in.t->known));
 }
 
-mw_admit_fn *mw_admit_other = admit_none;
+mw_admit_fn *mw_admit_other = mw_admit_none;
 
 void mw_admit_other_choose(enum mw_mode mode, bool with_callers)
 {
-	mw_admit_fn *f = mode == MW_MODE_RUBY && with_callers       ? admit_chain :
-			 mode == MW_MODE_CLASS_RUBY && with_callers ? admit_class_chain :
-			 mode == MW_MODE_CLASS_RUBY                 ? admit_class_ruby :
-			 mode == MW_MODE_CLASS_BYTES                ? admit_class_bytes :
-			 mode == MW_MODE_BYTES                      ? admit_bytes :
-								      admit_none;
+	mw_admit_fn *recorded = mw_get(&mw_events_on) ? mw_admit_recorded(mode, with_callers) : NULL;
+	mw_admit_fn *f =
+		mw_get(&mw_events_on)                      ? recorded :
+		mode == MW_MODE_RUBY && with_callers       ? admit_chain :
+		mode == MW_MODE_CLASS_RUBY && with_callers ? admit_class_chain :
+		mode == MW_MODE_CLASS_RUBY                 ? admit_class_ruby :
+		mode == MW_MODE_CLASS_BYTES                ? admit_class_bytes :
+		mode == MW_MODE_BYTES                      ? admit_bytes :
+							     mw_admit_none;
 
-	mw_set(&mw_admit_other, f);
+	mw_set(&mw_admit_other, f ? f : mw_admit_none);
 }

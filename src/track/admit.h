@@ -4,6 +4,7 @@
 #define MW_TRACK_ADMIT_H
 
 #include "caller/locate.h"
+#include "events.h"
 #include "real/real.h"
 #include "table/caller_cache.h"
 #include "table/generation.h"
@@ -20,27 +21,31 @@ MW_INLINE void mw_record_fill(struct mw_record *r, const void *p, uint32_t size,
 	__atomic_store_n(&r->where, mw_record_pack(p, id), __ATOMIC_RELEASE);
 }
 
-/* cold.c: the same as mw_admit_room, with anything missing. */
-void *mw_admit_shared_counts(struct mw_guard, void *p, size_t n, uintptr_t caller);
+/* cold.c: the same as mw_admit_room, with anything missing. op, extra: of the event, if calls are recorded. */
+void *mw_admit_shared_counts(struct mw_guard, void *p, size_t n, uintptr_t caller, uint32_t op,
+			     uint64_t extra);
 /* The same for n < MW_SIZE_HUGE; finds callers at hand that the fast way doesn't. */
-void *mw_admit_cold(struct mw_guard, void *p, size_t n, uintptr_t caller);
+void *mw_admit_cold(struct mw_guard, void *p, size_t n, uintptr_t caller, uint32_t op, uint64_t extra);
+/* admit.c: something isn't at hand, or the permit `known` is an old one. Of a malloc. */
+void *mw_admit_none(struct mw_guard, void *p, size_t n, uintptr_t caller, uint32_t known);
 /* A step ended at p (sample.h). Returns p. */
 void *mw_admit_step(struct mw_guard, void *p) __attribute__((returns_nonnull));
 
 /*
  * p has room for n bytes and a tail, n < MW_SIZE_HUGE, and is not NULL;
  * usable: its room. t is busy. False: something isn't at hand (the location
- * with its counters, a free record), and nothing has changed. Calls nothing,
- * so the compiler saves few registers.
+ * with its counters, a free record), and nothing has changed. *ref: the record's. Calls
+ * nothing, so the compiler saves few registers.
  */
 MW_INLINE bool mw_admit_with(struct mw_shard *t, void *p, size_t n, size_t usable, struct mw_caller *w,
-			     uint32_t generation)
+			     uint32_t generation, uint32_t *ref)
 {
 	struct mw_record *r = t->spare;
 
 	if (mw_unlikely(!w || !r))
 		return false;
-	mw_tail_write(p, usable, mw_spare_pop(t, r));
+	*ref = mw_spare_pop(t, r);
+	mw_tail_write(p, usable, *ref);
 	mw_record_fill(r, p, (uint32_t)n, w->id, generation);
 	mw_caller_alloc(w, n);
 	return true;
@@ -58,12 +63,13 @@ MW_INLINE void *mw_admit_room(struct mw_guard in, void *p, size_t n, size_t usab
 	struct mw_shard *t = in.t;
 	bool ruby = mode == MW_MODE_RUBY, done = false;
 	uintptr_t pc = caller;
+	uint32_t ref;
 
 	if (ruby)
 		pc = mw_ruby_pc_now();
 	if (mw_likely(!ruby || pc))
 		done = mw_admit_with(t, p, n, usable, mw_caller_first(t, pc),
-				     ruby ? mw_generation_read() : mw_generation_in_bytes(t));
+				     ruby ? mw_generation_read() : mw_generation_in_bytes(t), &ref);
 	if (mw_unlikely(!done))
 		return NULL;
 	if (mw_unlikely(ruby ? mw_sink(&t->step, (uint32_t)n) : mw_raise(&t->clock_due, n)))
@@ -93,6 +99,8 @@ __attribute__((hot, nonnull(2), returns_nonnull)) void *mw_admit_ruby(struct mw_
 								      size_t n, uintptr_t caller);
 extern MW_HOT_STRUCT mw_admit_fn *mw_admit_other;
 void mw_admit_other_choose(enum mw_mode, bool with_callers);
+/* recorded.c: the same while calls are recorded; NULL: mw_admit_none will do. */
+mw_admit_fn *mw_admit_recorded(enum mw_mode, bool with_callers);
 
 /*
  * What malloc, calloc and `new` do last, by a tail call, and realloc on glibc: p is a block that the
@@ -108,13 +116,14 @@ MW_INLINE void *mw_admit_new(void *p, size_t n, uintptr_t caller)
 	return mw_admit_other(in, p, n, caller, known);
 }
 
-/* The same for any n and any block; t is the thread's, which mw_permitted returned. */
-static inline void *mw_admit(struct mw_shard *t, void *p, size_t n, uintptr_t caller)
+/* The same for any n and any block; t is the thread's, which may go on. op, extra: of the event. */
+static inline void *mw_admit(struct mw_shard *t, void *p, size_t n, uintptr_t caller, uint32_t op,
+			     uint64_t extra)
 {
 	struct mw_guard in = mw_enter(t);
 
-	return n < MW_SIZE_HUGE ? mw_admit_cold(in, p, n, caller) :
-				  mw_admit_shared_counts(in, p, n, caller);
+	return n < MW_SIZE_HUGE ? mw_admit_cold(in, p, n, caller, op, extra) :
+				  mw_admit_shared_counts(in, p, n, caller, op, extra);
 }
 
 /* Keeps a huge size off the fast way of free: the size must be released then. */

@@ -39,7 +39,8 @@ static void *admitted(struct mw_guard in, void *p, size_t n)
 	return p;
 }
 
-void *mw_admit_shared_counts(struct mw_guard in, void *p, size_t n, uintptr_t caller)
+void *mw_admit_shared_counts(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t op,
+			     uint64_t extra)
 {
 	struct mw_shard *t = in.t;
 	uint32_t generation, id, size, ref;
@@ -59,6 +60,8 @@ void *mw_admit_shared_counts(struct mw_guard in, void *p, size_t n, uintptr_t ca
 	if (r) {
 		mw_record_fill(r, p, size, id | mw_flag_of(size), generation);
 		mw_shared_alloc(id, n); /* rare: usually its caller is cached by now */
+		if (mw_get(&mw_events_on))
+			mw_event(t, op, ref, n, id, extra);
 		return admitted(in, p, n);
 	}
 	mw_lose(size);
@@ -66,19 +69,24 @@ void *mw_admit_shared_counts(struct mw_guard in, void *p, size_t n, uintptr_t ca
 	return p;
 }
 
-void *mw_admit_cold(struct mw_guard in, void *p, size_t n, uintptr_t caller)
+void *mw_admit_cold(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t op, uint64_t extra)
 {
 	struct mw_shard *t = in.t;
 	size_t usable = mw_usable_new(p, n);
+	struct mw_caller *w;
+	uint32_t ref;
 
 	if (mw_unlikely(mw_get(&mw_paused)))
 		return admit_unseen(in, p, n);
 	if (mw_unlikely(usable - n < MW_TAIL))
-		return mw_admit_shared_counts(in, p, n, caller);
+		return mw_admit_shared_counts(in, p, n, caller, op, extra);
 	if (mw_real_classes)
 		mw_tail_clear(p, n, usable);
-	if (!mw_admit_with(t, p, n, usable, mw_locate_fast(t, caller), mw_generation(t)))
-		return mw_admit_shared_counts(in, p, n, caller);
+	w = mw_locate_fast(t, caller);
+	if (!mw_admit_with(t, p, n, usable, w, mw_generation(t), &ref))
+		return mw_admit_shared_counts(in, p, n, caller, op, extra);
+	if (mw_get(&mw_events_on))
+		mw_event(t, op, ref, n, w->id, extra);
 	return admitted(in, p, n);
 }
 
@@ -111,6 +119,8 @@ bool mw_dismiss(struct mw_shard *t, const void *p)
 
 	MW_GUARD(t);
 	known = mw_hide(p, &d);
+	if (known && mw_get(&mw_events_on))
+		mw_event_free(t, p, d.ref, mw_size_decode(d.size));
 	if (known)
 		mw_count_hidden(t, p, &d);
 	return known;

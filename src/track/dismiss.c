@@ -6,8 +6,9 @@
 #include "dismiss.h"
 #include "shared.h"
 
-static __attribute__((noinline)) void free_none(void *p, struct mw_guard in, uint32_t known)
+__attribute__((noinline)) void mw_free_none(void *p, struct mw_guard in, uint32_t known)
 {
+	struct mw_gone gone;
 	bool done;
 
 	if (!mw_permit_is(known, &mw_permit)) {
@@ -15,7 +16,9 @@ static __attribute__((noinline)) void free_none(void *p, struct mw_guard in, uin
 		mw_free_shared(p);
 		return;
 	}
-	done = mw_dismiss_fast(in.t, p, mw_usable(p), MW_MODE_NONE);
+	done = mw_dismiss_of(in.t, p, mw_usable(p) - MW_TAIL, NULL, MW_MODE_NONE, &gone);
+	if (done && mw_get(&mw_events_on))
+		mw_event_free(in.t, p, gone.ref, gone.size);
 	mw_leave_as(in, known);
 	if (!done) {
 		if (mw_real_is_boot(p))
@@ -28,12 +31,12 @@ static __attribute__((noinline)) void free_none(void *p, struct mw_guard in, uin
 static __attribute__((hot)) void free_bytes(void *p, struct mw_guard in, uint32_t known)
 {
 	if (mw_unlikely(!mw_permit_is(known, &mw_permit_bytes))) {
-		free_none(p, in, known);
+		mw_free_none(p, in, known);
 	} else if (mw_likely(mw_dismiss_plain(in.t, p, MW_MODE_BYTES))) {
 		mw_leave(in);
 		mw_real.free(p);
 	} else {
-		free_none(p, in, in.t->known);
+		mw_free_none(p, in, in.t->known);
 	}
 }
 
@@ -56,7 +59,7 @@ static __attribute__((noinline)) void free_asked(void *p, struct mw_guard in, ui
 			return;
 		}
 	}
-	free_none(p, in, known);
+	mw_free_none(p, in, known);
 }
 
 static __attribute__((hot)) void free_class_ruby(void *p, struct mw_guard in, uint32_t known)
@@ -64,7 +67,7 @@ static __attribute__((hot)) void free_class_ruby(void *p, struct mw_guard in, ui
 	struct mw_class_guess g;
 
 	if (mw_unlikely(!mw_permit_is(known, &mw_permit_class_ruby)))
-		free_none(p, in, known);
+		mw_free_none(p, in, known);
 	else if (mw_likely(mw_class_guess(p, &g) && mw_dismiss_if(in.t, p, g.tail, &g, MW_MODE_RUBY))) {
 		mw_leave(in);
 		mw_class_free_small(p, g.tail + MW_TAIL, 0);
@@ -77,7 +80,7 @@ static __attribute__((hot)) void free_class_bytes(void *p, struct mw_guard in, u
 	struct mw_class_guess g;
 
 	if (mw_unlikely(!mw_permit_is(known, &mw_permit_class_bytes)))
-		free_none(p, in, known);
+		mw_free_none(p, in, known);
 	else if (mw_likely(mw_class_guess(p, &g) && mw_dismiss_if(in.t, p, g.tail, &g, MW_MODE_BYTES))) {
 		mw_leave(in);
 		mw_class_free_small(p, g.tail + MW_TAIL, 0);
@@ -85,14 +88,16 @@ static __attribute__((hot)) void free_class_bytes(void *p, struct mw_guard in, u
 		free_asked(p, in, in.t->known);
 }
 
-mw_free_fn *mw_free_other = free_none;
+mw_free_fn *mw_free_other = mw_free_none;
 
 void mw_free_other_choose(enum mw_mode mode)
 {
-	mw_free_fn *f = mode == MW_MODE_CLASS_RUBY  ? free_class_ruby :
+	mw_free_fn *recorded = mw_get(&mw_events_on) ? mw_free_recorded(mode) : NULL;
+	mw_free_fn *f = mw_get(&mw_events_on)       ? recorded :
+			mode == MW_MODE_CLASS_RUBY  ? free_class_ruby :
 			mode == MW_MODE_CLASS_BYTES ? free_class_bytes :
 			mode == MW_MODE_BYTES       ? free_bytes :
-						      free_none;
+						      mw_free_none;
 
-	mw_set(&mw_free_other, f);
+	mw_set(&mw_free_other, f ? f : mw_free_none);
 }

@@ -3,6 +3,7 @@
 #ifndef MW_TRACK_DISMISS_H
 #define MW_TRACK_DISMISS_H
 
+#include "events.h"
 #include "overrun.h"
 #include "real/classes.h"
 #include "real/real.h"
@@ -115,13 +116,18 @@ MW_INLINE bool mw_count_free_if(struct mw_shard *t, uint32_t id, uint32_t size, 
 	return true;
 }
 
+/* A block that was dismissed. */
+struct mw_gone {
+	uint32_t ref, size;
+};
+
 /*
  * As mw_dismiss, if everything is at hand. tail: where p's tail is; guess: where that is from,
  * or NULL if it is known; mode: enum mw_mode, as the caller found it. t is busy. False: nothing has
  * changed. It reads the record plainly: no other thread writes it while the block is live.
  */
-MW_INLINE bool mw_dismiss_if(struct mw_shard *t, void *p, size_t tail,
-			     const struct mw_class_guess *guess, uint32_t mode)
+MW_INLINE bool mw_dismiss_of(struct mw_shard *t, void *p, size_t tail,
+			     const struct mw_class_guess *guess, uint32_t mode, struct mw_gone *gone)
 {
 	uintptr_t ref = mw_tail_read_at(p, tail); /* as wide as the address that it is added to */
 	struct mw_record *r = mw_record_guess(ref);
@@ -135,10 +141,19 @@ MW_INLINE bool mw_dismiss_if(struct mw_shard *t, void *p, size_t tail,
 	if (mw_unlikely(!mw_count_free_if(t, (uint32_t)id, r->size,
 					  mw_generation_in_mode(t, mode) - r->generation, mode)))
 		return false;
+	*gone = (struct mw_gone){ (uint32_t)ref, r->size };
 	if (mode == MW_MODE_RUBY)
 		mw_dismiss_ahead(r);
 	mw_spare_push(t, r, (uint32_t)ref);
 	return true;
+}
+
+MW_INLINE bool mw_dismiss_if(struct mw_shard *t, void *p, size_t tail,
+			     const struct mw_class_guess *guess, uint32_t mode)
+{
+	struct mw_gone gone;
+
+	return mw_dismiss_of(t, p, tail, guess, mode, &gone);
 }
 
 MW_INLINE bool mw_dismiss_fast(struct mw_shard *t, void *p, size_t usable, uint32_t mode)
@@ -162,6 +177,9 @@ MW_INLINE bool mw_dismiss_plain(struct mw_shard *t, void *p, uint32_t mode)
 typedef void mw_free_fn(void *p, struct mw_guard in, uint32_t known);
 extern MW_HOT_STRUCT mw_free_fn *mw_free_other;
 void mw_free_other_choose(enum mw_mode);
+mw_free_fn mw_free_none;
+/* recorded.c: the same while calls are recorded; NULL: mw_free_none will do. */
+mw_free_fn *mw_free_recorded(enum mw_mode);
 
 /* As mw_count_hidden, inline if everything is at hand. */
 MW_INLINE void mw_count_hidden_fast(struct mw_shard *t, const void *p, const struct mw_dismissed *d)

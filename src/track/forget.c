@@ -45,7 +45,7 @@ bool mw_forget_live(void)
 	bool is;
 
 	if (!t)
-		t = mw_permitted_cold(); /* it began while nothing was tracked */
+		t = mw_shard_now(); /* it began while nothing was tracked */
 	if (!t)
 		return false;
 	__atomic_store_n(&mw_life, MW_STARTING, __ATOMIC_SEQ_CST);

@@ -11,7 +11,7 @@ unsigned mw_quiet_enter(void)
 	struct mw_shard *t = mw_state();
 
 	if (!t)
-		t = mw_permitted_cold();
+		t = mw_shard_now();
 	if (!t)
 		return mw_life == MW_ON ? ++stateless : 0;
 	mw_shard_hush(t);
@@ -35,7 +35,7 @@ void mw_hush(bool on)
 	struct mw_shard *t = mw_state();
 
 	if (!t && on)
-		t = mw_permitted_cold();
+		t = mw_shard_now();
 	if (t)
 		mw_shard_switch(t, on);
 }

@@ -30,7 +30,13 @@ static enum way way_now(void)
 	return SHARED;
 }
 
-static void shared_admit(void *p, size_t n, uintptr_t caller)
+/* The event of such a call. */
+static uint32_t op_of(enum mw_how how)
+{
+	return how == MW_MALLOC ? MW_OP_MALLOC : how == MW_CALLOC ? MW_OP_CALLOC : MW_OP_ALIGNED;
+}
+
+static void shared_admit(void *p, size_t n, uintptr_t caller, uint32_t op, uint64_t extra)
 {
 	uint32_t id, i = 0, size;
 
@@ -47,6 +53,8 @@ static void shared_admit(void *p, size_t n, uintptr_t caller)
 	if (i) {
 		mw_record_fill(mw_record_at(i), p, size, id | mw_flag_of(size), mw_generation(NULL));
 		mw_shared_alloc(id, n);
+		if (mw_get(&mw_events_on))
+			mw_event(NULL, op, mw_ref(i), n, id, extra);
 		if (mw_clock.in_bytes)
 			mw_add(&mw_clock_bytes, n);
 	} else {
@@ -56,10 +64,11 @@ static void shared_admit(void *p, size_t n, uintptr_t caller)
 }
 
 /* For a thread without a state to use. p has room for a tail, unless `way` is PASS. */
-static void *admit_shared_or_quiet(enum way way, void *p, size_t n, uintptr_t caller)
+static void *admit_shared_or_quiet(enum way way, void *p, size_t n, uintptr_t caller, uint32_t op,
+				   uint64_t extra)
 {
 	if (way == SHARED)
-		shared_admit(p, n, caller);
+		shared_admit(p, n, caller, op, extra);
 	else if (way == QUIET)
 		(void)mw_lead(p, n, mw_usable_new(p, n), MW_TAIL_NONE);
 	return p;
@@ -75,6 +84,15 @@ static void shared_count_hidden(const void *p, const struct mw_dismissed *d)
 	mw_unflag(p, d);
 	mw_free_link(d->record, d->ref, NULL);
 	mw_batch_give(mw_ref_index(d->ref));
+}
+
+static void shared_gone(const void *p, const struct mw_dismissed *d)
+{
+	mw_late_enter();
+	if (mw_get(&mw_events_on))
+		mw_event(NULL, MW_OP_FREE, d->ref, 0, 0, 0);
+	shared_count_hidden(p, d);
+	mw_late_leave();
 }
 
 /* --- calling the real allocator -------------------------------------------------------- */
@@ -133,24 +151,30 @@ void *mw_alloc_shared(struct mw_alloc_call *a, uintptr_t caller)
 
 	if (a->n > MW_SIZE_PADDED_MAX)
 		return mw_alloc_real(a, a->n); /* fails, as it should */
-	t = mw_permitted_cold();
+	t = mw_shard_now();
 	way = way_now();
 	p = mw_alloc_real(a, tails() ? mw_alloc_bytes(a) : a->n);
 	if (!p || way == PASS)
 		return p;
 	if (t)
-		return mw_admit(t, p, a->n, caller);
-	return admit_shared_or_quiet(way, p, a->n, caller);
+		return mw_admit(t, p, a->n, caller, op_of(a->how), a->align);
+	return admit_shared_or_quiet(way, p, a->n, caller, op_of(a->how), a->align);
 }
 
-void *mw_admit_shared(void *p, size_t n, uintptr_t caller)
+static void *admit_shared_as(void *p, size_t n, uintptr_t caller, uint32_t op, uint64_t extra)
 {
 	struct mw_shard *t;
 
 	if (mw_real_is_boot(p))
 		return p;
-	t = mw_permitted_cold();
-	return t ? mw_admit(t, p, n, caller) : admit_shared_or_quiet(way_now(), p, n, caller);
+	t = mw_shard_now();
+	return t ? mw_admit(t, p, n, caller, op, extra) :
+		   admit_shared_or_quiet(way_now(), p, n, caller, op, extra);
+}
+
+void *mw_admit_shared(void *p, size_t n, uintptr_t caller)
+{
+	return admit_shared_as(p, n, caller, MW_OP_MALLOC, 0);
 }
 
 void mw_free_shared(void *p)
@@ -160,13 +184,11 @@ void mw_free_shared(void *p)
 
 	if (mw_real_is_boot(p))
 		return;
-	t = mw_permitted_cold();
+	t = mw_shard_now();
 	if (t) {
 		(void)mw_dismiss(t, p);
 	} else if (way_now() != PASS && mw_hide(p, &d)) {
-		mw_late_enter();
-		shared_count_hidden(p, &d);
-		mw_late_leave();
+		shared_gone(p, &d);
 	}
 	mw_real.free(p);
 }
@@ -178,11 +200,8 @@ static void *realloc_to_none(void *p, enum way way, uintptr_t caller)
 	bool known = way != PASS && mw_hide(p, &d);
 	void *q = mw_real.realloc(p, 0);
 
-	if (known) {
-		mw_late_enter();
-		shared_count_hidden(p, &d);
-		mw_late_leave();
-	}
+	if (known)
+		shared_gone(p, &d);
 	if (q && way == SHARED && mw_usable(q) >= MW_TAIL)
 		(void)mw_admit_shared(q, 0, caller);
 	return q;
@@ -191,6 +210,7 @@ static void *realloc_to_none(void *p, enum way way, uintptr_t caller)
 void *mw_realloc_shared(void *p, size_t n, uintptr_t caller)
 {
 	struct mw_dismissed d;
+	struct mw_shard *t;
 	bool known;
 	enum way way;
 	void *q;
@@ -201,10 +221,12 @@ void *mw_realloc_shared(void *p, size_t n, uintptr_t caller)
 			memcpy(q, p, mw_boot_size(p) < n ? mw_boot_size(p) : n);
 		return q;
 	}
-	(void)mw_permitted_cold();
+	t = mw_shard_now();
 	way = way_now();
 	if (n > MW_SIZE_PADDED_MAX)
 		return mw_real.realloc(p, n); /* fails: p stays as it is */
+	if (t && n && way == SHARED && mw_get(&mw_events_on))
+		return mw_realloc_recorded(t, p, n, caller);
 	if (n == 0)
 		return realloc_to_none(p, way, caller);
 	if (way == PASS)
@@ -221,5 +243,6 @@ void *mw_realloc_shared(void *p, size_t n, uintptr_t caller)
 		shared_count_hidden(p, &d);
 		mw_late_leave();
 	}
-	return mw_admit_shared(q, n, caller);
+	return admit_shared_as(q, n, caller, known ? MW_OP_REALLOC : MW_OP_MALLOC,
+			       known ? mw_ref_index(d.ref) : 0);
 }

@@ -17,6 +17,7 @@
 #include "caller/ruby/frame.h"
 #include "admit.h"
 #include "dismiss.h"
+#include "events.h"
 #include "sample.h"
 #include "track.h"
 
@@ -41,6 +42,12 @@ enum { LAST_ROUND = PTHREAD_DESTRUCTOR_ITERATIONS };
  */
 static __thread unsigned round_of __attribute__((tls_model("initial-exec")));
 
+static void event_thread(struct mw_shard *t, bool begins)
+{
+	MW_GUARD(t);
+	mw_event_thread(t, begins);
+}
+
 static void thread_ends(void *p)
 {
 	struct mw_shard *t = p;
@@ -51,6 +58,8 @@ static void thread_ends(void *p)
 		mw_set(&t->permit, MW_PERMIT_BUSY);
 	if (++round_of < LAST_ROUND && pthread_setspecific(key, t) == 0)
 		return;
+	if (mw_get(&mw_events_on))
+		event_thread(t, false);
 	mw_self = MW_LATE;
 	mw_generation_settle(t);
 	mw_shard_release(t);
@@ -80,10 +89,19 @@ static struct mw_shard *begin_thread(void)
 	}
 	mw_shard_unhush(t);
 	catch_up(t);
+	if (mw_get(&mw_events_on))
+		event_thread(t, true);
 	return t;
 }
 
 struct mw_shard *mw_permitted_cold(void)
+{
+	struct mw_shard *t = mw_shard_now();
+
+	return mw_get(&mw_events_on) ? NULL : t;
+}
+
+struct mw_shard *mw_shard_now(void)
 {
 	struct mw_shard *t;
 
@@ -96,7 +114,8 @@ struct mw_shard *mw_permitted_cold(void)
 		return begin_thread();
 	if (mw_get(&t->permit) == MW_PERMIT_BUSY || mw_get(&t->permit) == MW_PERMIT_QUIET)
 		return NULL;
-	catch_up(t);
+	if (mw_get(&t->permit) != __atomic_load_n(&mw_permit, __ATOMIC_ACQUIRE))
+		catch_up(t);
 	return t;
 }
 
@@ -177,16 +196,17 @@ const char *mw_mode_name(const char **why)
 void mw_mode_choose(void)
 {
 	enum mw_mode mode;
-	bool with;
+	bool with, recorded;
 
 	do {
 		mode = mode_now();
 		with = mw_chain_wanted();
+		recorded = mw_get(&mw_events_on);
 		mw_mode_set(mode);
 		mw_admit_other_choose(mode, with);
 		mw_free_other_choose(mode);
 		mw_permit_callers(with);
-	} while (mode != mode_now() || with != mw_chain_wanted());
+	} while (mode != mode_now() || with != mw_chain_wanted() || recorded != mw_get(&mw_events_on));
 }
 
 void mw_mode_retry(void)

@@ -75,17 +75,19 @@ void mw_lose(uint32_t size); /* counts one; size: as a record has it */
  */
 extern MW_HOT_STRUCT void *(*mw_roomy_malloc)(size_t);
 
-/* start.c: the same as mw_permitted, for a thread with no permit or an old one. */
+/* start.c: this thread's state if its call can go on: set up, not busy, not quiet, not after its end. */
+struct mw_shard *mw_shard_now(void);
+/* The same as mw_permitted, for a thread with no permit or an old one. */
 struct mw_shard *mw_permitted_cold(void);
 /*
- * This thread's state if its call can go the fast way: set up, not busy,
- * not quiet, not after its end. NULL: shared.c decides.
+ * This thread's state if its call can go the fast way: it can go on, and no calls are recorded. NULL:
+ * shared.c decides.
  */
 MW_INLINE struct mw_shard *mw_permitted(void)
 {
 	struct mw_shard *t = mw_self;
 
-	return mw_likely(mw_get(&t->permit) == __atomic_load_n(&mw_permit, __ATOMIC_ACQUIRE)) ?
+	return mw_likely(mw_get(&t->permit) == __atomic_load_n(&mw_permit_calls, __ATOMIC_ACQUIRE)) ?
 		       t :
 		       mw_permitted_cold();
 }
