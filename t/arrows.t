@@ -31,6 +31,8 @@ ALLOWED = {
   "httpd/library" => %w[],
   "httpd" => %w[. base family http httpd/library options pages report/live],
   "inject" => %w[. base],
+  "trace" => %w[],
+  "replay" => %w[trace],
   "ruby" => %w[. base family holders map pages report report/live]
 }.freeze
 # Of rooms above, only the header that says what the other shared object offers.

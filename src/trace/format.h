@@ -30,7 +30,8 @@ enum mw_frame_type {
 	MW_FRAME_LOCATIONS, /* names: u32 id, u32 length, the bytes; and again */
 	MW_FRAME_SAMPLES,   /* struct mw_trace_sample, one after the other */
 	MW_FRAME_END,       /* JSON: why the recording ended, and its sums; the last frame */
-	MW_FRAME_PACKED     /* events of a packed file */
+	MW_FRAME_PACKED,    /* events of a packed file */
+	MW_FRAME_PAGES /* of a packed file, behind its events: pages of large births, see replay/pages.h */
 };
 
 enum { MW_FRAME_ZSTD = 1 }; /* flags: the contents are a zstd frame, else they are as they are */
@@ -47,7 +48,7 @@ struct mw_trace_frame {
 	uint32_t events;
 	uint32_t lost; /* events of this stream that were dropped before these, and after the last frame's */
 	uint64_t ticks; /* when the frame was made; no event in it is later */
-	uint64_t check; /* XXH3_64bits of the `stored` bytes, with the rest of this header as its seed: see frame.h */
+	uint64_t check; /* XXH3_64bits of the `stored` bytes; the seed: XXH3_64bits of this header up to here */
 };
 
 /*
@@ -71,11 +72,12 @@ enum mw_trace_op {
 	MW_OP_THREAD, /* extra: the kernel's id of the thread whose calls follow in this stream. No ref */
 	MW_OP_THREAD_END, /* no ref */
 	MW_OP_TRIM, /* malloc_trim; extra: its argument. No ref */
-	MW_OP_OWN, /* size; the tracker's own block in the app's heap. Location 0 */
+	MW_OP_OWN, /* size; the tracker's own block in the app's heap, which never ends. No location, no ref */
 	MW_OPS
 };
 #define MW_OP_BITS 4
-#define MW_EVENT_SIZE_SHIFT 20
+#define MW_REF_BITS 28
+#define MW_EVENT_SIZE_SHIFT 20 /* a location is less than 1 << this */
 
 /* From which size on pages in memory are noted: below, a block counts as used from end to end. */
 enum { MW_TRACE_LARGE = 128 << 10 };

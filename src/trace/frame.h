@@ -15,14 +15,21 @@
 #include "format.h"
 
 struct mw_codec {
-	void *zstd; /* the library's functions; NULL: not there */
-	void *compress, *expand; /* contexts in the caller's memory, or NULL */
+	/* all in the caller's memory */
+	const struct mw_zstd *zstd; /* the library's functions; NULL: not there */
+	void *compress, *expand; /* contexts, or NULL */
 	int level;
 };
 
-/* Bytes of memory that mw_codec_open needs for compression at this level, and for expansion; 0: none. */
+/*
+ * Bytes of memory that mw_codec_open needs for compression at levels up to this one, and for expansion. 0: there
+ * is no libzstd. Loads libzstd, as mw_codec_open does: by dlopen, which allocates.
+ */
 size_t mw_codec_bytes(int level, bool compress, bool expand);
-/* memory: 8-byte aligned, mw_codec_bytes long; the codec's as long as it is used. Loads libzstd. */
+/*
+ * memory: 8-byte aligned, mw_codec_bytes long; the codec's as long as it is used. With too few bytes (or 0) there is
+ * no libzstd in it. It can't fail. A codec is for one thread at a time.
+ */
 void mw_codec_open(struct mw_codec *, int level, bool compress, bool expand, void *memory, size_t bytes);
 
 /* The most bytes that mw_frame_write needs for `raw` bytes of contents. */
@@ -37,7 +44,8 @@ size_t mw_frame_write(const struct mw_codec *, struct mw_trace_frame *f, const v
 enum mw_frame_is { MW_FRAME_OK, MW_FRAME_CUT, MW_FRAME_BROKEN, MW_FRAME_NO_ZSTD };
 /*
  * Reads the frame at `at`, of which `bytes` bytes are there. OK: *f is its header, *contents has f->raw bytes: in
- * `room` (MW_FRAME_MOST bytes), or at `at` itself. *whole: bytes to the next frame.
+ * `room` (MW_FRAME_MOST bytes), or at `at` itself. *whole: bytes to the next frame. room NULL: contents aren't
+ * expanded, only checked, and *contents is NULL. NO_ZSTD: *f and *whole are there.
  */
 enum mw_frame_is mw_frame_read(const struct mw_codec *, const uint8_t *at, size_t bytes,
 			       struct mw_trace_frame *f, const uint8_t **contents, uint8_t *room,
