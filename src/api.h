@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 16u
+#define MW_API_VERSION 17u
 
 struct mw_options; /* options/options.h */
 struct mw_family;  /* family/family.h */
@@ -86,6 +86,7 @@ struct mw_live {
 	uint64_t size;       /* bytes asked for */
 	uint64_t generation; /* at allocation: GC.count, or bytes allocated */
 	uint32_t id;         /* its location */
+	uint32_t ref; /* a number that no other live block has: from each_live only, else 0 */
 };
 
 struct mw_lives {
@@ -246,6 +247,34 @@ struct mw_stacks {
 	char *texts;
 	uint64_t rate; /* mean bytes from sample to sample, now; 0: sampling is off */
 	size_t bytes[4]; /* of these four pieces of memory */
+};
+
+/* How calls are to be recorded. */
+struct mw_record_how {
+	const char *path; /* absolute, with %p for the PID; NULL: mwrap.PID.mwtrace in $TMPDIR or /tmp */
+	uint64_t size_max, seconds_max; /* bytes of the file; 0: no limit */
+	bool fine; /* a fine clock */
+	bool wait; /* threads wait for a slow disk, up to 50 ms for each 64 KiB, before events are dropped */
+};
+
+enum mw_record_is { MW_RECORD_NONE, MW_RECORD_STARTING, MW_RECORD_ON, MW_RECORD_ENDED };
+enum mw_record_reason {
+	MW_RECORD_STOP, /* asked for */
+	MW_RECORD_EXIT,
+	MW_RECORD_SIZE,
+	MW_RECORD_SECONDS,
+	MW_RECORD_DISK, /* full, or another error of the file */
+	MW_RECORD_ERROR
+};
+
+/* A recording, as far as it is. The recorder's thread writes it: relaxed words but for `is`. */
+struct mw_record_state {
+	uint32_t is; /* enum mw_record_is; release */
+	uint32_t reason; /* once it has ended: enum mw_record_reason */
+	uint64_t events, lost, bytes;
+	uint64_t begin_ns, end_ns; /* of CLOCK_MONOTONIC */
+	char path[4096]; /* of the file; written before `is` is ON */
+	char why[384]; /* of an error; written before `is` is ENDED; "" */
 };
 
 /* What server_site answers. */
@@ -433,6 +462,16 @@ struct mw_api {
 	 * of the call, in no order. Some of it may be gone. Takes no lock. May be NULL.
 	 */
 	void (*each_mapping)(void (*f)(uintptr_t start, size_t bytes, uint32_t id, void *ctx), void *ctx);
+
+	/*
+	 * Records each call of malloc and its relatives, from now on, into a new file. Waits up to 2 seconds for it.
+	 * False: a line in err, which has MW_ERROR_MAX bytes, and nothing is recorded. May be NULL.
+	 */
+	bool (*record_start)(const struct mw_record_how *, char *err);
+	/* Ends the recording, and waits up to 3 seconds for its file. False: not in time, or there is none. */
+	bool (*record_stop)(void);
+	/* The recording that is under way, or the last one. NULL: there was none. */
+	const struct mw_record_state *(*record_state)(void);
 };
 
 #endif

@@ -18,13 +18,13 @@ ALLOWED = {
   "table" => %w[. base real],
   "caller/ruby" => %w[table],
   "caller" => %w[base caller/ruby table],
-  "track" => %w[base caller caller/ruby real table],
+  "track" => %w[base caller caller/ruby real table trace],
   "hooks" => %w[. base caller/ruby real table track],
   "report" => %w[. base options],
   "report/live" => %w[base report],
   "holders" => %w[. base],
   "map" => %w[. base],
-  "host" => %w[. base caller/ruby hooks httpd options real report table track],
+  "host" => %w[. base caller/ruby hooks httpd options real record report table track],
   "http" => %w[base report],
   "pages" => %w[. base holders http map report report/live],
   "family" => %w[base http pages report report/live],
@@ -33,10 +33,13 @@ ALLOWED = {
   "inject" => %w[. base],
   "trace" => %w[],
   "replay" => %w[trace],
+  "record" => %w[. base map options report trace],
   "ruby" => %w[. base family holders map pages report report/live]
 }.freeze
 # Of rooms above, only the header that says what the other shared object offers.
-ONLY = { %w[host httpd] => %w[httpd.h] }.freeze
+ONLY = {
+  %w[host httpd] => %w[httpd.h], %w[host record] => %w[record.h], %w[track trace] => %w[format.h]
+}.freeze
 
 SRC = "#{ROOT}/src"
 

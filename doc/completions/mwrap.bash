@@ -10,15 +10,17 @@
 # write env in front of it. env is known once this file is loaded.
 
 # begin: made by `make doc`
-_mwrap_keys='socket socket_dir socket_mode socket_group listen token_file read_only source history dump_path dump_fd dump_min dump_format dump_heap dump_every dump_keep memory_max stacks bt malloc children'
+_mwrap_keys='socket socket_dir socket_mode socket_group listen token_file read_only source history dump_path dump_fd dump_min dump_format dump_heap dump_every dump_keep trace_path trace_max trace_seconds trace_full trace_clock memory_max stacks bt malloc children'
 _mwrap_values() {
 	local IFS=$' \t\n'
 	case $1 in
-	socket | token_file | dump_path) compgen -f -- "$2" ;;
+	socket | token_file | dump_path | trace_path) compgen -f -- "$2" ;;
 	socket_dir) compgen -d -- "$2" ;;
 	socket_group) compgen -g -- "$2" ;;
 	read_only | source | history) compgen -W '0 1' -- "$2" ;;
 	dump_format) compgen -W 'text tsv csv json' -- "$2" ;;
+	trace_full) compgen -W 'wait drop' -- "$2" ;;
+	trace_clock) compgen -W 'coarse fine' -- "$2" ;;
 	malloc) compgen -W 'jemalloc mimalloc tcmalloc' -- "$2" ;;
 	children) compgen -W 'all' -- "$2" ;;
 	esac

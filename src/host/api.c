@@ -345,4 +345,7 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.allocator = mw_real_allocator,
 	.each_own = mw_arena_each,
 	.each_mapping = mw_mappings_each,
+	.record_start = mw_recorder_begin,
+	.record_stop = mw_recorder_stop,
+	.record_state = mw_recorder_state,
 };

@@ -24,6 +24,7 @@ static void end_threads(void)
 	mw_server_end();
 	dumper_ended = mw_dumper_end();
 	mw_seconds_end();
+	mw_recorder_end();
 }
 
 static void end_threads_at_exit(void *unused)

@@ -65,6 +65,7 @@ static void before_fork(void)
 	mw_got_before_fork(until);
 	mw_server_before_fork(until);
 	mw_dumper_before_fork(until);
+	mw_recorder_before_fork(until);
 	if (mw_reading_mine() || mw_maintenance_mine()) {
 		had.in_reading++;
 		return;
@@ -88,6 +89,7 @@ static void after_fork_parent(void)
 		if (had.maintenance)
 			mw_maintenance_end();
 	}
+	mw_recorder_after_fork(0);
 	mw_dumper_after_fork(0);
 	mw_server_after_fork(0);
 	mw_got_after_fork(0);
@@ -117,6 +119,7 @@ static void after_fork_child(void)
 		mw_maintenance_after_fork(had.maintenance);
 		mw_growth_from_here(mw_options.socket || mw_options.socket_dir || mw_options.listen);
 	}
+	mw_recorder_after_fork(1);
 	mw_dumper_after_fork(1);
 	mw_seconds_after_fork();
 	mw_server_after_fork(1);
@@ -132,6 +135,7 @@ static void start_child(void)
 {
 	mw_server_start();
 	mw_dumper_start_child();
+	mw_recorder_start_child();
 	mw_seconds_start_child();
 }
 

@@ -29,6 +29,7 @@ static void ruby_is_up(void)
 	mw_ruby_await_end();
 	mw_quiet_leave();
 	mw_server_go();
+	mw_recorder_go();
 	mw_dumper_start();
 }
 
@@ -72,6 +73,7 @@ static void why_not(char *err)
 void mw_load_threads(void)
 {
 	mw_threads_decide();
+	mw_recorder_start();
 	mw_server_start();
 	mw_dumper_start();
 }

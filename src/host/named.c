@@ -86,9 +86,14 @@ void mw_threads_decide(void)
 {
 	const struct mw_options *o = &mw_options;
 
-	if (!o->socket && !o->socket_dir && !o->listen && !o->dump_every)
+	if (!o->socket && !o->socket_dir && !o->listen && !o->dump_every && !o->trace_path)
 		return; /* no option asks for a thread */
 	allowed = mw_get(&mw_ruby.how) != MW_RUBY_NONE || o->children_all || mw_named();
+}
+
+bool mw_may_have_threads(void)
+{
+	return allowed;
 }
 
 void mw_option_thread(uint32_t *running, void *(*run)(void *), size_t stack, const char *failed)

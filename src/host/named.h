@@ -24,6 +24,8 @@ bool mw_named(void);
 
 /* Once at load, after the options and the search for Ruby. Forked children keep the answer. */
 void mw_threads_decide(void);
+/* After that: may this process have threads of ours? */
+bool mw_may_have_threads(void);
 /*
  * Starts the thread of an option, unless it runs or this process may have no threads of ours.
  * *running: the thread exists; relaxed. failed: begins the line on stderr if it can't be created.

@@ -80,6 +80,20 @@ void mw_dumper_after_fork(int child);
 bool mw_dumper_end(void);
 
 /*
+ * recorder.c: see mw_api.record_start. start begins the recording that an option asks for, at load; go tells
+ * it that Ruby is up. The next three are as the dumper's. end waits 2 seconds at most for the file.
+ */
+void mw_recorder_start(void);
+void mw_recorder_go(void);
+bool mw_recorder_begin(const struct mw_record_how *, char *err);
+bool mw_recorder_stop(void);
+const struct mw_record_state *mw_recorder_state(void);
+void mw_recorder_before_fork(uint64_t until);
+void mw_recorder_after_fork(int child);
+void mw_recorder_start_child(void);
+void mw_recorder_end(void);
+
+/*
  * seconds.c: mw_api.every_second. after_fork and start_child are called in a forked child, as the
  * dumper's. end waits 200 ms at most for a call that is under way; none begins after it.
  */

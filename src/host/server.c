@@ -14,14 +14,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "httpd/httpd.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/own_descriptors.h"
 #include "base/sys.h"
 #include "base/times.h"
+#include "beside.h"
 #include "named.h"
 #include "base/own_thread.h"
 #include "base/thread.h"
@@ -62,63 +61,12 @@ static void wait_for_go(void)
 		mw_sys_futex_wait(&go, 0, end - now);
 }
 
-/* A shared object that lies beside the tracker's; lib: dlopen's handle, or NULL and a line in err. */
-struct beside {
-	const char *name;
-	char *err;
-	void *lib;
-};
-
-static void load(struct beside *b)
-{
-	char path[4096 + 32];
-	Dl_info me;
-	char *slash;
-
-	b->lib = NULL;
-	if (!dladdr(&mwrap_api, &me) || !me.dli_fname ||
-	    snprintf(path, sizeof(path) - 32, "%s", me.dli_fname) >= (int)sizeof(path) - 32) {
-		snprintf(b->err, MW_ERROR_MAX, "%s: not found: install mwrap again", b->name);
-		return;
-	}
-	slash = strrchr(path, '/');
-	strcpy(slash ? slash + 1 : path, b->name);
-	b->lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!b->lib)
-		snprintf(b->err, MW_ERROR_MAX, "%s: can't be loaded: %.180s", b->name, dlerror());
-}
-
-/*
- * Loads in a thread with a table of descriptors of its own, which ends with the thread.
- * A daemon may close all descriptors meanwhile, or open others in their place. With a
- * shared table the dynamic linker would then map another file for the library, and SIGBUS
- * would end the process. Kernels before 5.9 can't do this: there the table is shared.
- */
-static void *load_unshared(void *b)
-{
-	mw_own_thread_begin();
-	mw_quiet_enter(); /* for good */
-	(void)mw_own_descriptors(-1);
-	load(b);
-	return NULL;
-}
-
-static void *load_in_thread(const char *name, char *err)
-{
-	struct beside b = { .name = name, .err = err };
-	void *none;
-
-	if (mw_thread_run(load_unshared, &b, STACK, &none))
-		load(&b);
-	return b.lib;
-}
-
 void *mw_server_load(const char *name, char *err)
 {
 	void *lib;
 
 	mw_step_begin(&loading);
-	lib = load_in_thread(name, err);
+	lib = mw_beside_load(name, err);
 	mw_step_end(&loading);
 	return lib;
 }
@@ -126,22 +74,19 @@ void *mw_server_load(const char *name, char *err)
 void mw_server_load_all(void)
 {
 	char err[MW_ERROR_MAX];
-	struct beside b = { .err = err };
 
 	if (!mw_get(&running))
 		return;
 	/* loaded for good: a later dlopen finds them by their names. A failure shows there, too */
 	mw_quiet_enter();
-	b.name = HTTPD;
-	load(&b);
-	b.name = "libmwrap_mhd.so";
-	load(&b);
+	(void)mw_beside_load_here(HTTPD, err);
+	(void)mw_beside_load_here("libmwrap_mhd.so", err);
 	mw_quiet_leave();
 }
 
 static const struct mw_httpd_api *load_httpd(char err[MW_ERROR_MAX])
 {
-	void *lib = load_in_thread(HTTPD, err);
+	void *lib = mw_beside_load(HTTPD, err);
 	const struct mw_httpd_api *h = lib ? dlsym(lib, "mwrap_httpd") : NULL;
 
 	if (lib && (!h || h->version != MW_HTTPD_VERSION)) {

@@ -142,13 +142,18 @@ static void end(struct mw_map_making *k)
 	mw_map_pages_free(&k->pages);
 }
 
-static bool make(struct mw_map_making *k)
+static void fill(struct mw_map_making *k)
 {
 	struct mw_stats stats;
 
 	k->walk.api->stats(&stats);
 	k->map->late = strcmp(stats.how, "preload") != 0;
 	mw_map_fill(&k->walk);
+}
+
+static bool make(struct mw_map_making *k)
+{
+	fill(k);
 	k->walk.sums = mw_map_memory(k->walk.ids * sizeof(*k->walk.sums));
 	if (!k->walk.sums)
 		return false;
@@ -183,6 +188,25 @@ struct mw_map *mw_map_make(const struct mw_api *api, uint64_t rss, const struct 
 	if (k.map)
 		k.map->ns = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
 	return k.map;
+}
+
+bool mw_map_heap(const struct mw_api *api, uint64_t *heap, uint64_t *live)
+{
+	struct mw_map_making k = { .map = mw_map_memory(sizeof(*k.map)) };
+	const uint64_t *parts;
+	bool ok = k.map && api->each_live && begin(&k, api, MW_RESIDENCY_SCAN);
+
+	if (ok) {
+		fill(&k);
+		mw_map_sum_areas(&k);
+		parts = k.map->parts;
+		*heap = parts[MW_MAP_LIVE] + parts[MW_MAP_HOLES] + parts[MW_MAP_EMPTY] +
+			parts[MW_MAP_ENDS] + parts[MW_MAP_UNKNOWN];
+		*live = k.walk.live_bytes;
+	}
+	mw_map_free(k.map);
+	end(&k);
+	return ok;
 }
 
 void mw_map_free(struct mw_map *m)

@@ -150,6 +150,49 @@ static bool set_dump_keep(struct mw_parser *p, const char *value)
 			"is not a number of files: write digits only, from 1 to 1000");
 }
 
+static bool set_trace_path(struct mw_parser *p, const char *value)
+{
+	if (!path_fits(p, value, PATH_MAX - MW_SNAPSHOT_ROOM,
+		       "is too long for a path: PID and a number may be added"))
+		return false;
+	p->o->trace_path = value;
+	return true;
+}
+
+static bool set_trace_max(struct mw_parser *p, const char *value)
+{
+	if (!mw_value_bytes(value, &p->o->trace_max))
+		return mw_option_wrong(p, value,
+				       "is not a number of bytes: write digits, then k, m, g or nothing");
+	return true;
+}
+
+static bool set_trace_seconds(struct mw_parser *p, const char *value)
+{
+	return from_one(p, value, MW_EVERY_MAX, &p->o->trace_seconds,
+			"is not a number of seconds: write digits only, from 1 to 31536000");
+}
+
+static bool set_trace_full(struct mw_parser *p, const char *value)
+{
+	size_t at;
+
+	if (!one_of(p, value, &at))
+		return false;
+	p->o->trace_drop = at == 1; /* in the order of options.def */
+	return true;
+}
+
+static bool set_trace_clock(struct mw_parser *p, const char *value)
+{
+	size_t at;
+
+	if (!one_of(p, value, &at))
+		return false;
+	p->o->trace_fine = at == 1;
+	return true;
+}
+
 static bool set_memory_max(struct mw_parser *p, const char *value)
 {
 	if (!mw_value_bytes(value, &p->o->memory_max))

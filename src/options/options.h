@@ -65,6 +65,9 @@ struct mw_options {
 	bool stacks_auto;        /* it changes by the cost */
 	unsigned bt;             /* Ruby callers kept with each location, 0 to MW_CALLERS_MOST */
 	bool children_all; /* processes without Ruby that a tracked one starts get threads, too */
+	const char *trace_path;  /* < PATH_MAX after expansion, and with ".PID.NN" */
+	uint64_t trace_max, trace_seconds; /* bytes, seconds; 0: not given */
+	bool trace_drop, trace_fine;
 	const char *malloc;      /* "jemalloc", "mimalloc", "tcmalloc": for the launcher */
 	/*
 	 * $TMPDIR and $XDG_RUNTIME_DIR: a family's sockets may be there if no option names

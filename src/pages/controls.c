@@ -17,7 +17,7 @@ static bool wants_html(const struct mw_request *req)
 	return accept && strstr(accept, "text/html");
 }
 
-static bool wants_json(const struct mw_request *req)
+bool mw_wants_json(const struct mw_request *req)
 {
 	const char *accept = req->header ? req->header(req->ctx, "Accept") : NULL;
 
@@ -39,7 +39,7 @@ void mw_done(struct mw_call *call, const char *line, const char *said)
 	const char *back;
 
 	mw_reply(call, 200, line);
-	if (wants_json(call->req)) {
+	if (mw_wants_json(call->req)) {
 		mw_reply_form(call, MW_FORM_JSON);
 		body->n = 0;
 		mw_buf_str(body, "{\"ok\":true,\"said\":");

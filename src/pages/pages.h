@@ -33,6 +33,7 @@ bool mw_has_site(struct mw_call *);
 
 /* Answers a POST that was done: a line for programs, 303 for a browser's form, JSON with `said`. */
 void mw_done(struct mw_call *, const char *line, const char *said);
+bool mw_wants_json(const struct mw_request *);
 
 /* source.c */
 
@@ -202,5 +203,8 @@ void mw_page_trim(struct mw_call *);
 void mw_page_pause(struct mw_call *);
 void mw_page_resume(struct mw_call *);
 void mw_page_ctl(struct mw_call *);
+void mw_page_trace(struct mw_call *);
+void mw_page_trace_start(struct mw_call *);
+void mw_page_trace_stop(struct mw_call *);
 
 #endif

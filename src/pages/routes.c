@@ -83,6 +83,9 @@ static const struct route routes[] = {
 	{ POST, "/pause", mw_page_pause },
 	{ POST, "/resume", mw_page_resume },
 	{ POST, "/ctl", mw_page_ctl },
+	{ GET, "/trace.json", mw_page_trace },
+	{ POST, "/trace/start", mw_page_trace_start },
+	{ POST, "/trace/stop", mw_page_trace_stop },
 	{ GET | POST | PUBLIC | LOGIN, "/login", mw_page_login },
 	{ POST | PUBLIC | LOGIN, "/logout", mw_page_logout },
 	{ GET, "/*", page_asset }, /* last: 404 if it isn't an asset */

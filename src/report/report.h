@@ -275,6 +275,10 @@ struct mw_rss {
 /* As mw_rss_bytes (report.h). False: it can't be read. */
 bool mw_rss_read(int statm, struct mw_rss *);
 
+const char *mw_record_reason_name(enum mw_record_reason); /* "stop" */
+/* One JSON object: the recording that is under way, or the last one; NULL: there was none. */
+void mw_render_recording(struct mw_buf *, const struct mw_record_state *, uint64_t now_ns);
+
 /*
  * One JSON object: all of mw_stats, pid, rss_bytes (or null), version, options, and Ruby's major
  * collections (NULL: null).

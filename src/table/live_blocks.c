@@ -66,6 +66,7 @@ struct mw_lives *mw_lives_take(const uint32_t *ids, size_t n)
 
 		if (!mw_record_live(where))
 			continue;
+		v.ref = 0;
 		v.id = mw_callsite_shown((uint32_t)where & MW_CS_MASK);
 		if (ids && !bsearch(&v.id, wanted, n, sizeof(*wanted), by_id))
 			continue;
@@ -92,6 +93,7 @@ void mw_lives_each(void (*f)(const struct mw_live *, void *ctx), void *ctx)
 
 		if (!mw_record_live(where))
 			continue;
+		v.ref = i;
 		v.id = mw_callsite_shown((uint32_t)where & MW_CS_MASK);
 		if (whole(&v, r, where))
 			f(&v, ctx);

@@ -223,7 +223,7 @@ static void any_length(void **state)
 
 static void live(uint32_t id, uintptr_t addr, uint64_t size, uint64_t generation)
 {
-	fake_lives[fake_lives_n++] = (struct mw_live){ addr, size, generation, id };
+	fake_lives[fake_lives_n++] = (struct mw_live){ addr, size, generation, id, 0 };
 }
 
 static void some_lives(void)

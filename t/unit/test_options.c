@@ -74,7 +74,7 @@ static void values_hold_colons_and_quoted_commas(void **state)
 #define UNKNOWN                                                                                           \
 	": unknown option: known are socket, socket_dir, socket_mode, socket_group, listen, token_file, " \
 	"read_only, source, history, dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, "  \
-	"dump_keep, memory_max, stacks, bt, malloc, children"
+	"dump_keep, trace_path, trace_max, trace_seconds, trace_full, trace_clock, memory_max, stacks, bt, malloc, children"
 
 static void unknown_options(void **state)
 {
@@ -186,6 +186,22 @@ static void periodic_dumps(void **state)
 	refused(env, "dump_every: dump_path is too long: PID and time are added to it");
 	assert_int_equal(o.dump_every, 0);
 	assert_non_null(o.dump_path);
+}
+
+static void recordings(void **state)
+{
+	(void)state;
+	right("");
+	assert_null(o.trace_path);
+	assert_false(o.trace_drop || o.trace_fine);
+	right("trace_path:/tmp/a.%p.mwtrace,trace_max:2g,trace_seconds:600,trace_full:drop,trace_clock:fine");
+	assert_string_equal(o.trace_path, "/tmp/a.%p.mwtrace");
+	assert_true(o.trace_max == 2147483648 && o.trace_seconds == 600 && o.trace_drop && o.trace_fine);
+	right("trace_full:wait,trace_clock:coarse");
+	assert_false(o.trace_drop || o.trace_fine);
+	refused_value("", "trace_seconds", "0",
+		      "is not a number of seconds: write digits only, from 1 to 31536000");
+	refused_value("", "trace_full", "block", "is unknown: use wait or drop");
 }
 
 static void ceilings(void **state)
@@ -455,6 +471,7 @@ int main(void)
 		cmocka_unit_test(dump_heap),
 		cmocka_unit_test(options_that_exclude_each_other),
 		cmocka_unit_test(periodic_dumps),
+		cmocka_unit_test(recordings),
 		cmocka_unit_test(ceilings),
 		cmocka_unit_test(allocators),
 		cmocka_unit_test(children),

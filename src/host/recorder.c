@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * recorder.c - a recording in this process: its thread, its begin at load or when somebody asks, its end.
+ *
+ * A recording that an option asks for begins at load: events flow into buffers while nobody writes. Its
+ * thread loads the writer once Ruby is up, or after 100 ms without Ruby or in a forked child (which may be
+ * about to exec), and the file appears then. A program that ends before that has a file if it is the one
+ * that the user named.
+ *
+ * A forked child gets a recording of its own if its parent had one: a file of its own, which begins with
+ * the blocks that live.
+ */
+#include <gnu/libc-version.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <dlfcn.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/own_descriptors.h"
+#include "base/own_thread.h"
+#include "base/sys.h"
+#include "base/thread.h"
+#include "base/times.h"
+#include "beside.h"
+#include "caller/ruby/frame.h"
+#include "named.h"
+#include "process.h"
+#include "real/real.h"
+#include "record/record.h"
+#include "table/snapshot.h"
+#include "track/admit.h"
+#include "track/events.h"
+
+enum {
+	STACK = 512 * 1024,
+	RUBY_MS = 5000,
+	START_MS = 2000,
+	STOP_MS = 3000,
+	EXIT_MS = 2000,
+	TICK_MS = 4
+};
+enum { GO_ON, STOP, EXIT }; /* values of `stop` */
+
+static struct mw_record_state state;
+static struct mw_record_job job;
+static char path[PATH_MAX];
+static uint32_t running; /* the thread exists */
+static uint32_t stop;    /* futex; release */
+static uint32_t go;      /* Ruby is up; release */
+static struct mw_step loading;
+static uint32_t starting; /* somebody starts a recording: one at a time */
+static bool again;        /* in a forked child: the parent recorded */
+static bool forked;
+static bool named;        /* the program that the user named */
+static struct mw_record_how how; /* of the recording, its path without expansion */
+static char how_path[PATH_MAX];
+
+/* --- the tracker's side of the writer --------------------------------------------------- */
+
+_Static_assert(sizeof(struct mw_events_piece) == sizeof(struct mw_record_piece), "the same");
+
+static bool take(struct mw_record_piece *to, bool partly)
+{
+	struct mw_events_piece piece;
+
+	if (!mw_events_take(&piece, partly))
+		return false;
+	*to = (struct mw_record_piece){ piece.words, piece.n, piece.stream, piece.lost, piece.whole };
+	return true;
+}
+
+static void done(const struct mw_record_piece *piece)
+{
+	mw_events_done(&(struct mw_events_piece){ .whole = piece->whole });
+}
+
+static void set_clock(uint32_t ticks)
+{
+	mw_set(&mw_events_clock, ticks);
+}
+
+static const struct mw_record_source source = {
+	.begin = mw_events_begin,
+	.end = mw_events_end,
+	.take = take,
+	.done = done,
+	.dropped = mw_events_dropped,
+	.counter = mw_events_counter,
+	.clock = set_clock,
+	.pages = mw_event_pages,
+};
+
+/* --- its thread -------------------------------------------------------------------------- */
+
+static void loaded(void)
+{
+	mw_step_end(&loading);
+}
+
+static void ended(enum mw_record_reason reason, const char *why)
+{
+	if (why)
+		snprintf(state.why, sizeof(state.why), "%s", why);
+	mw_set(&state.reason, reason);
+	if (*state.why)
+		mw_log("trace_path: %s: %s", *state.path ? state.path : path, state.why);
+	__atomic_store_n(&state.is, MW_RECORD_ENDED, __ATOMIC_RELEASE);
+	mw_sys_futex_wake(&state.is);
+}
+
+/* Until the writer may be loaded. False: the process ends, and nobody needs a file. */
+static bool wait_for_go(void)
+{
+	bool ruby = mw_get(&mw_ruby.how) == MW_RUBY_STARTING && !forked;
+	uint64_t now, end = mw_now_ns() + (ruby ? RUBY_MS : MW_LATE_MS) * UINT64_C(1000000);
+
+	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE) && (now = mw_now_ns()) < end) {
+		if (__atomic_load_n(&stop, __ATOMIC_ACQUIRE))
+			return named && !forked;
+		set_clock((uint32_t)((now - job.begin_ns) / 1000));
+		mw_sys_futex_wait(&stop, GO_ON, TICK_MS * UINT64_C(1000000));
+	}
+	return true;
+}
+
+static const struct mw_record_api *load(char err[MW_ERROR_MAX])
+{
+	static const struct mw_record_api *had;
+	void *lib;
+
+	if (had)
+		return had;
+	lib = job.own_descriptors ? mw_beside_load_here("libmwrap_record.so", err) :
+				    mw_beside_load("libmwrap_record.so", err);
+	had = lib ? dlsym(lib, "mwrap_record") : NULL;
+	if (lib && (!had || had->version != MW_RECORD_VERSION)) {
+		snprintf(err, MW_ERROR_MAX, "libmwrap_record.so: of another version: run make");
+		had = NULL;
+	}
+	return had;
+}
+
+static void record(bool late)
+{
+	const struct mw_record_api *writer;
+	char err[MW_ERROR_MAX] = "";
+
+	job.own_descriptors = mw_own_descriptors(-1);
+	if (late && !wait_for_go()) {
+		if (job.begun)
+			(void)mw_events_end();
+		ended(MW_RECORD_EXIT, NULL);
+		return;
+	}
+	mw_step_begin(&loading);
+	mw_end_before_destructors();
+	writer = load(err);
+	if (!writer) {
+		loaded();
+		if (job.begun)
+			(void)mw_events_end();
+		ended(MW_RECORD_ERROR, err);
+		return;
+	}
+	writer->run(&job);
+	mw_events_reset();
+	ended((enum mw_record_reason)mw_get(&state.reason), NULL);
+}
+
+static void *run(void *late)
+{
+	mw_own_thread_begin();
+	mw_quiet_enter(); /* for good */
+	record(late != NULL);
+	__atomic_store_n(&running, 0, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* --- begin and end --------------------------------------------------------------------- */
+
+/* Where to, for this process. False: the path is too long. */
+static bool expand(void)
+{
+	long pid = mw_sys_getpid();
+	int n = mw_options_expand(how_path, pid, path, sizeof(path));
+
+	/* without the PID in its name a child needs another one */
+	if (n > 0 && forked && !strstr(how_path, "%p"))
+		n += snprintf(path + n, sizeof(path) - (size_t)n, ".%ld", pid);
+	return n > 0 && n < (int)sizeof(path) - 8;
+}
+
+static void prepare(void)
+{
+	bool fine = how.fine;
+	uint64_t now = mw_now_ns();
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+	fine = false; /* no counter is known here */
+#endif
+	memset(&state, 0, sizeof(state));
+	state.begin_ns = now;
+	job = (struct mw_record_job){
+		.api = &mwrap_api,
+		.source = &source,
+		.path = path,
+		.allocator_version = mw_real_glibc ? gnu_get_libc_version() : "",
+		.size_max = how.size_max,
+		.seconds_max = how.seconds_max,
+		.fine = fine,
+		.wait = how.wait,
+		.tail = MW_TAIL,
+		.begin_ns = now,
+		.loaded = loaded,
+		.stop = &stop,
+		.state = &state,
+	};
+	mw_set(&stop, GO_ON);
+	__atomic_store_n(&state.is, MW_RECORD_STARTING, __ATOMIC_RELEASE);
+}
+
+/* late: the thread waits before it makes a file. False: an errno in *error. */
+static bool start(bool late, int *error)
+{
+	__atomic_store_n(&running, 1, __ATOMIC_RELEASE);
+	*error = mw_thread_start(run, late ? &job : NULL, STACK);
+	if (*error) {
+		__atomic_store_n(&running, 0, __ATOMIC_RELEASE);
+		ended(MW_RECORD_ERROR, "its thread can't be created");
+	}
+	return !*error;
+}
+
+static void set_how(const struct mw_record_how *h)
+{
+	how = *h;
+	snprintf(how_path, sizeof(how_path), "%s", h->path);
+	how.path = how_path;
+}
+
+/* What lived before the first event. */
+static void event_live(const struct mw_live *l, void *ctx)
+{
+	(void)ctx;
+	mw_event(mw_state(), MW_OP_LIVE, mw_ref(l->ref), l->size, l->id, l->addr);
+}
+
+static void begin_events(void)
+{
+	struct mw_shard *t = mw_state();
+
+	if (!t || !mw_events_begin(job.fine, job.wait))
+		return;
+	job.begun = true;
+	mw_set(&mw_events_clock, 0);
+	MW_GUARD(t);
+	mw_lives_each(event_live, NULL);
+}
+
+void mw_recorder_start(void)
+{
+	int error;
+
+	if (!mw_options.trace_path || mw_life != MW_ON || !mw_may_have_threads())
+		return;
+	mw_quiet_enter();
+	named = mw_named();
+	set_how(&(struct mw_record_how){ .path = mw_options.trace_path,
+					 .size_max = mw_options.trace_max,
+					 .seconds_max = mw_options.trace_seconds,
+					 .fine = mw_options.trace_fine,
+					 .wait = !mw_options.trace_drop });
+	if (expand()) {
+		prepare();
+		begin_events();
+		(void)start(true, &error);
+	}
+	mw_quiet_leave();
+}
+
+void mw_recorder_go(void)
+{
+	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+}
+
+static bool is_over(void)
+{
+	return !__atomic_load_n(&running, __ATOMIC_ACQUIRE);
+}
+
+static bool wait_until_over(unsigned ms)
+{
+	for (unsigned i = 0; i < ms && !is_over(); i++)
+		mw_nap();
+	return is_over();
+}
+
+static void say_stop(uint32_t which)
+{
+	__atomic_store_n(&stop, which, __ATOMIC_RELEASE);
+	mw_sys_futex_wake(&stop);
+}
+
+static bool started(const struct mw_record_how *h, char *err)
+{
+	char named_path[PATH_MAX];
+	struct mw_record_how with = *h;
+	int error;
+
+	if (!is_over()) {
+		snprintf(err, MW_ERROR_MAX, "a recording: under way already: stop it first");
+		return false;
+	}
+	if (!h->path) {
+		snprintf(named_path, sizeof(named_path), "%s/mwrap.%%p.mwtrace",
+			 *mw_options.tmpdir ? mw_options.tmpdir : "/tmp");
+		with.path = named_path;
+	}
+	set_how(&with);
+	if (!expand()) {
+		snprintf(err, MW_ERROR_MAX, "path: has a %% that stands for nothing, or is too long");
+		return false;
+	}
+	prepare();
+	if (!start(false, &error)) {
+		snprintf(err, MW_ERROR_MAX, "the recorder's thread: can't be created: %s",
+			 mw_sys_error(error));
+		return false;
+	}
+	for (int i = 0; i < START_MS && mw_get(&state.is) == MW_RECORD_STARTING; i++)
+		mw_nap();
+	if (__atomic_load_n(&state.is, __ATOMIC_ACQUIRE) == MW_RECORD_ON || !*state.why)
+		return true;
+	snprintf(err, MW_ERROR_MAX, "%.100s: %.200s", path, state.why);
+	return false;
+}
+
+bool mw_recorder_begin(const struct mw_record_how *h, char *err)
+{
+	bool ok;
+
+	if (mw_life != MW_ON) {
+		snprintf(err, MW_ERROR_MAX, "this process: nothing is tracked in it");
+		return false;
+	}
+	if (__atomic_exchange_n(&starting, 1, __ATOMIC_ACQUIRE)) {
+		snprintf(err, MW_ERROR_MAX, "a recording: being started already");
+		return false;
+	}
+	mw_quiet_enter();
+	ok = started(h, err);
+	mw_quiet_leave();
+	__atomic_store_n(&starting, 0, __ATOMIC_RELEASE);
+	return ok;
+}
+
+bool mw_recorder_stop(void)
+{
+	if (is_over())
+		return false;
+	say_stop(STOP);
+	return wait_until_over(STOP_MS);
+}
+
+const struct mw_record_state *mw_recorder_state(void)
+{
+	return __atomic_load_n(&state.is, __ATOMIC_ACQUIRE) == MW_RECORD_NONE ? NULL : &state;
+}
+
+void mw_recorder_end(void)
+{
+	if (is_over())
+		return;
+	say_stop(EXIT);
+	(void)wait_until_over(EXIT_MS);
+}
+
+/* --- fork -------------------------------------------------------------------------------- */
+
+void mw_recorder_before_fork(uint64_t until)
+{
+	mw_step_before_fork(&loading, until);
+}
+
+void mw_recorder_after_fork(int child)
+{
+	mw_step_after_fork(&loading, child);
+	if (!child)
+		return;
+	forked = true;
+	again = mw_get(&running) && !mw_get(&stop);
+	running = starting = 0;
+	go = 1;
+	state.is = MW_RECORD_NONE;
+	if (mw_get(&mw_events_on)) {
+		mw_events_reset();
+		mw_permit_record(false);
+		mw_mode_choose();
+	}
+}
+
+void mw_recorder_start_child(void)
+{
+	int error;
+
+	if (!again)
+		return;
+	again = false;
+	mw_quiet_enter();
+	if (expand()) {
+		prepare();
+		go = 0;
+		(void)start(true, &error);
+	}
+	mw_quiet_leave();
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * file.h - the recording's file: whole frames, one after the other.
+ *
+ * If the thread shares its descriptors with the application, which may close them or open others in their
+ * place, the file is opened for each write. One thread.
+ */
+#ifndef MW_RECORD_FILE_H
+#define MW_RECORD_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { MW_RECORD_TRIES = 100 };
+
+struct mw_record_file {
+	int fd; /* -1: opened for each write */
+	bool stays; /* fd may stay open */
+	char path[4096];
+	dev_t dev;
+	ino_t ino;
+	uint64_t bytes; /* of whole frames */
+	int error; /* errno of the first failure; nothing is written after it */
+};
+
+/*
+ * Makes a new file, mode 0666 less umask: path, or if that is there path.2, path.3 and so on. It never opens one that
+ * exists. False: an errno in `error`.
+ */
+bool mw_record_file_make(struct mw_record_file *, const char *path, bool stays);
+/* Appends n bytes, a whole frame. After an error the file ends at the last whole frame. */
+bool mw_record_file_add(struct mw_record_file *, const void *p, size_t n);
+void mw_record_file_close(struct mw_record_file *);
+
+#endif

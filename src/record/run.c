@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* run.c - a recording from its begin to its end. See record.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "base/times.h"
+#include "map/areas.h"
+#include "writer.h"
+
+enum {
+	TICK_US = 4000, /* of the coarse clock */
+	CALIBRATE_MS = 20 /* of the fine one */
+};
+#define PARTLY_NS UINT64_C(250000000) /* a killed process loses so much at most */
+#define NAMES_NS UINT64_C(5000000000)
+#define SAMPLE_NS UINT64_C(250000000) /* at least; a sample takes 2 % of the time at most */
+#define SAMPLE_SHARE 50
+
+static uint64_t measure_counter(const struct mw_record_source *s)
+{
+	uint64_t ns = mw_now_ns(), ticks = s->counter();
+
+	while (mw_now_ns() - ns < CALIBRATE_MS * UINT64_C(1000000))
+		mw_sys_nap();
+	ticks = s->counter() - ticks;
+	return ticks * 1000000000 / (mw_now_ns() - ns);
+}
+
+static bool fail(struct mw_writer *w, const char *problem)
+{
+	snprintf(w->job->state->why, sizeof(w->job->state->why), "%s", problem);
+	return false;
+}
+
+static bool begin(struct mw_writer *w)
+{
+	const struct mw_record_job *job = w->job;
+	uint64_t behind;
+
+	w->codec_bytes = mw_codec_bytes(MW_RECORD_LEVEL, true, false);
+	w->codec_memory = w->codec_bytes ? mw_map_memory(w->codec_bytes) : NULL;
+	mw_codec_open(&w->codec, MW_RECORD_LEVEL, true, false, w->codec_memory,
+		      w->codec_memory ? w->codec_bytes : 0);
+	job->loaded();
+	if (!mw_record_file_make(&w->file, job->path, job->own_descriptors)) {
+		snprintf(job->state->why, sizeof(job->state->why), "can't be made: %s",
+			 mw_sys_error(w->file.error));
+		return false;
+	}
+	memcpy(job->state->path, w->file.path, sizeof(job->state->path));
+	w->ticks_per_second = job->fine ? measure_counter(job->source) : 1000000;
+	if (!job->begun && !job->source->begin(job->fine, job->wait))
+		return fail(w, "no memory for its buffers, or an earlier recording has not ended");
+	mw_writer_tick(w);
+	behind = (mw_now_ns() - job->begin_ns) / 1000; /* microseconds since the begin */
+	w->begin_ticks = !job->fine ? 0 :
+			 job->begun ? w->ticks - behind * w->ticks_per_second / 1000000 :
+				      w->ticks;
+	w->unix_begin_us = mw_clock_ns(CLOCK_REALTIME) / 1000 - (job->fine && !job->begun ? 0 : behind);
+	return true;
+}
+
+/* What is there to be written now. False: the file failed. */
+static bool drain(struct mw_writer *w, bool partly)
+{
+	struct mw_record_piece piece;
+	bool ok = true;
+
+	while (ok && w->job->source->take(&piece, partly)) {
+		ok = mw_writer_piece(w, &piece);
+		w->job->source->done(&piece);
+	}
+	return ok;
+}
+
+static bool past(const struct mw_writer *w, enum mw_record_reason *reason)
+{
+	const struct mw_record_job *job = w->job;
+	uint32_t stop = __atomic_load_n(job->stop, __ATOMIC_ACQUIRE);
+
+	if (stop)
+		*reason = stop == 2 ? MW_RECORD_EXIT : MW_RECORD_STOP;
+	else if (job->size_max && w->file.bytes >= job->size_max)
+		*reason = MW_RECORD_SIZE;
+	else if (job->seconds_max && mw_now_ns() - job->begin_ns >= job->seconds_max * UINT64_C(1000000000))
+		*reason = MW_RECORD_SECONDS;
+	else
+		return false;
+	return true;
+}
+
+static bool write_until_end(struct mw_writer *w, enum mw_record_reason *reason)
+{
+	uint64_t now = mw_now_ns(), partly = now + PARTLY_NS, names = now + NAMES_NS / 5, sample = now;
+	bool ok = true;
+
+	while (ok && !past(w, reason)) {
+		mw_writer_tick(w);
+		now = mw_now_ns();
+		ok = drain(w, now >= partly);
+		if (now >= partly)
+			partly = now + PARTLY_NS;
+		if (ok && now >= names) {
+			ok = mw_writer_names(w);
+			names = now + NAMES_NS;
+		}
+		if (ok && now >= sample) {
+			ok = mw_writer_sample(w);
+			sample = mw_now_ns() + (mw_now_ns() - now) * SAMPLE_SHARE;
+			if (sample < now + SAMPLE_NS)
+				sample = now + SAMPLE_NS;
+		}
+		mw_sys_futex_wait(w->job->stop, 0, TICK_US * UINT64_C(1000));
+	}
+	return ok;
+}
+
+static void finish(struct mw_writer *w, bool ok, enum mw_record_reason reason)
+{
+	struct mw_record_state *state = w->job->state;
+	bool left;
+
+	if (ok)
+		ok = mw_writer_sample(w);
+	left = w->job->source->end();
+	if (!left)
+		(void)fail(w, "a thread never left: this process can't be recorded again");
+	if (ok)
+		ok = drain(w, true) && mw_writer_resident(w) && mw_writer_names(w);
+	w->lost += w->job->source->dropped();
+	if (ok)
+		ok = mw_writer_end(w, reason, state->why);
+	if (!ok && w->file.error) {
+		reason = MW_RECORD_DISK;
+		snprintf(state->why, sizeof(state->why), "the file ends here: %s",
+			 mw_sys_error(w->file.error));
+	}
+	__atomic_store_n(&state->lost, w->lost, __ATOMIC_RELAXED);
+	__atomic_store_n(&state->reason, reason, __ATOMIC_RELAXED);
+}
+
+static void run(const struct mw_record_job *job)
+{
+	struct mw_writer *w = mw_map_memory(sizeof(*w));
+	enum mw_record_reason reason = MW_RECORD_ERROR;
+	bool ok;
+
+	if (!w) {
+		job->loaded();
+		snprintf(job->state->why, sizeof(job->state->why), "out of memory");
+		__atomic_store_n(&job->state->reason, reason, __ATOMIC_RELAXED);
+		if (job->begun)
+			(void)job->source->end();
+		return;
+	}
+	w->job = job;
+	if (begin(w)) {
+		__atomic_store_n(&job->state->is, MW_RECORD_ON, __ATOMIC_RELEASE);
+		ok = mw_writer_meta(w) && mw_writer_live(w) && write_until_end(w, &reason);
+		finish(w, ok, reason);
+	} else {
+		__atomic_store_n(&job->state->reason, reason, __ATOMIC_RELAXED);
+		if (job->begun)
+			(void)job->source->end();
+	}
+	mw_record_file_close(&w->file);
+	mw_map_memory_free(w->codec_memory, w->codec_bytes);
+	mw_map_memory_free(w, sizeof(*w));
+	__atomic_store_n(&job->state->end_ns, mw_now_ns(), __ATOMIC_RELAXED);
+}
+
+const struct mw_record_api mwrap_record = { .version = MW_RECORD_VERSION, .run = run };

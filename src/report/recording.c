@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* recording.c - how far a recording is, as JSON. */
+#include <string.h>
+
+#include "report.h"
+
+const char *mw_record_reason_name(enum mw_record_reason r)
+{
+	static const char *const names[] = { "stop", "exit", "size", "seconds", "disk", "error" };
+
+	return names[r];
+}
+
+static void text(struct mw_buf *b, const char *name, const char *value)
+{
+	mw_buf_fmt(b, ",\"%s\":", name);
+	if (*value)
+		mw_buf_json(b, value, strlen(value));
+	else
+		mw_buf_str(b, "null");
+}
+
+static void number(struct mw_buf *b, const char *name, const uint64_t *value)
+{
+	mw_buf_fmt(b, ",\"%s\":", name);
+	mw_buf_u64(b, __atomic_load_n(value, __ATOMIC_RELAXED));
+}
+
+void mw_render_recording(struct mw_buf *b, const struct mw_record_state *s, uint64_t now_ns)
+{
+	static const struct mw_record_state none;
+	uint32_t is = s ? __atomic_load_n(&s->is, __ATOMIC_ACQUIRE) : (uint32_t)MW_RECORD_NONE;
+	bool on = is == MW_RECORD_STARTING || is == MW_RECORD_ON, ended = is == MW_RECORD_ENDED;
+	uint64_t end;
+
+	if (!s)
+		s = &none;
+	end = ended ? __atomic_load_n(&s->end_ns, __ATOMIC_RELAXED) : now_ns;
+	mw_buf_fmt(b, "{\"recording\":%s", on ? "true" : "false");
+	text(b, "path", is == MW_RECORD_ON || ended ? s->path : "");
+	mw_buf_str(b, ",\"seconds\":");
+	mw_buf_seconds(b,
+		       is == MW_RECORD_NONE || end < s->begin_ns ? 0 : (double)(end - s->begin_ns) / 1e9);
+	number(b, "events", &s->events);
+	number(b, "lost", &s->lost);
+	number(b, "bytes", &s->bytes);
+	text(b, "reason",
+	     ended ? mw_record_reason_name((enum mw_record_reason)__atomic_load_n(&s->reason,
+										  __ATOMIC_RELAXED)) :
+		     "");
+	text(b, "why", ended ? s->why : "");
+	mw_buf_str(b, "}\n");
+}
