@@ -13,25 +13,36 @@
 #include <stdint.h>
 
 #include "trace/columns.h"
-
-enum { MW_REPLAY_ERROR = 256 };
+#include "index.h"
 
 struct mw_packed; /* one mapping of its own */
 
-/* NULL: a line in err, which has MW_REPLAY_ERROR bytes. */
+/* NULL: a line in err, which has MW_REPLAY_ERROR bytes. Lines don't name the file. */
 struct mw_packed *mw_packed_open(const char *path, char *err);
 void mw_packed_close(struct mw_packed *);
 /*
- * The next event. ref is the block's birth, numbered from 1 as they come; an event that ends a life (FREE,
- * FREE_LARGE, REALLOC: `from`) or names one (RESIDENT) names a birth that lives. False: the end, or an error: a line in err then, else "".
- * pages: of a birth of MW_TRACE_LARGE bytes or more, the most of its pages that the app had in memory, as
- * far as known; UINT64_MAX: not known.
+ * The next event, but no THREAD: an event has its thread. ref is the block's birth, numbered from 1 as they
+ * come; an event that ends a life (FREE, FREE_LARGE, REALLOC: `from`) or names one (RESIDENT) names a birth that
+ * lives. Ticks never go back. False: the end, or an error: a line in err then, else "".
  */
 struct mw_packed_event {
-	struct mw_trace_event is; /* of REALLOC: ref is the new birth */
-	uint64_t from;            /* REALLOC: the birth that ends */
+	struct mw_trace_event is; /* of REALLOC: ref is the new birth, extra is `from` */
+	uint64_t from;            /* REALLOC: the birth that ends; else 0 */
+	/*
+	 * Of a birth of MW_TRACE_LARGE bytes or more, the most of its pages that the app had in memory, as
+	 * far as known. UINT64_MAX: not known.
+	 */
 	uint64_t pages;
-	uint32_t thread;          /* whose call it is: 0, 1, … in the order of their first calls */
+	/*
+	 * Whose call it is: 0 is the main thread, which also allocates what lived when the recording began;
+	 * 1, 2, … in the order of their first calls. Less than the sums' threads.
+	 */
+	uint32_t thread;
+	/*
+	 * The block's place among those that live: less than the sums' live_most. A REALLOC keeps it. The
+	 * birth after a block's end may have it.
+	 */
+	uint32_t slot;
 };
 bool mw_packed_next(struct mw_packed *, struct mw_packed_event *, char *err);
 
@@ -40,13 +51,19 @@ const struct mw_trace_sample *mw_packed_samples(struct mw_packed *, size_t *n);
 /* The text of META and END, NUL-terminated: JSON. "": none. */
 const char *mw_packed_meta(struct mw_packed *);
 const char *mw_packed_end(struct mw_packed *);
-/* Sums from the packed file's META: ticks a second, first and last ticks, events, births, threads. */
+/*
+ * Sums from the packed file's META. first and last: ticks of the first and last event. events: without THREAD.
+ * live_most: the most blocks that live at a time.
+ */
 struct mw_packed_sums {
 	uint64_t ticks_per_second, first, last, events, births, live_most;
 	uint32_t threads;
 };
 const struct mw_packed_sums *mw_packed_sums(struct mw_packed *);
-/* Bytes of the file read so far, and in all: for a progress bar. */
+/* Events read so far, and in all: for a progress bar. */
 void mw_packed_progress(struct mw_packed *, uint64_t *at, uint64_t *of);
+
+/* One line about what of the file isn't there, or "". */
+void mw_packed_trouble(struct mw_packed *, char *line);
 
 #endif

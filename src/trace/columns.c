@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "columns.h"
+#include "varint.h"
 
 enum { OPS, TIMES, REFS, SIZES, LOCATIONS, EXTRAS };
 enum { HAS_REF = 1, HAS_SIZE = 2, HAS_LOCATION = 4, HAS_EXTRA = 8, IS_BIRTH = 16 };
@@ -71,14 +72,9 @@ void mw_columns_begin(struct mw_columns *c, bool packed, uint64_t ticks)
 
 static void put(struct mw_columns *c, unsigned column, uint64_t v)
 {
-	uint8_t *p = c->bytes[column] + c->used[column];
+	uint8_t *end = mw_varint_put(c->bytes[column] + c->used[column], v);
 
-	while (v > 0x7f) {
-		*p++ = (uint8_t)(v | 0x80);
-		v >>= 7;
-	}
-	*p++ = (uint8_t)v;
-	c->used[column] = (size_t)(p - c->bytes[column]);
+	c->used[column] = (size_t)(end - c->bytes[column]);
 }
 
 bool mw_columns_add(struct mw_columns *c, const struct mw_trace_event *e)
@@ -163,22 +159,7 @@ bool mw_columns_open(struct mw_columns_reader *r, bool packed, const uint8_t *co
 /* The next number of a column, which has at most `bits` bits. False: there is none. */
 static bool get(struct mw_columns_reader *r, unsigned column, unsigned bits, uint64_t *v)
 {
-	const uint8_t *p = r->at[column], *end = r->end[column];
-	uint64_t all = 0;
-
-	for (unsigned shift = 0; shift < 64 && p < end; shift += 7) {
-		uint64_t part = *p & 0x7f;
-
-		all |= part << shift;
-		if (shift == 63 && part > 1)
-			return false;
-		if (*p++ < 0x80) {
-			r->at[column] = p;
-			*v = all;
-			return bits >= 64 || !(all >> bits);
-		}
-	}
-	return false;
+	return mw_varint_get(&r->at[column], r->end[column], v) && (bits >= 64 || !(*v >> bits));
 }
 
 /* The same of a column of differences. */

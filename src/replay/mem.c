@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* mem.c - memory from the kernel. See mem.h. */
+#include <sys/mman.h>
+
+#include "mem.h"
+
+enum { FIRST_BYTES = 1 << 16 };
+
+void *mw_mem(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void mw_mem_free(void *p, size_t bytes)
+{
+	if (p)
+		munmap(p, bytes);
+}
+
+bool mw_array_more(struct mw_array *a, size_t element)
+{
+	size_t room = a->room ? a->room * 2 : FIRST_BYTES / element;
+	void *p;
+
+	if (a->n < a->room)
+		return true;
+	if (!a->p)
+		p = mw_mem(room * element);
+	else
+		p = mremap(a->p, a->room * element, room * element, MREMAP_MAYMOVE);
+	if (!p || p == MAP_FAILED)
+		return false;
+	a->p = p;
+	a->room = room;
+	return true;
+}
+
+void mw_array_free(struct mw_array *a, size_t element)
+{
+	mw_mem_free(a->p, a->room * element);
+	*a = (struct mw_array){ 0 };
+}

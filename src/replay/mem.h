@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * mem.h - memory from the kernel, never malloc's: a player tells its own from malloc's.
+ *
+ * Each piece is zeroed mappings of its own, freed by its owner with the size that it has.
+ */
+#ifndef MW_REPLAY_MEM_H
+#define MW_REPLAY_MEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* NULL: there is none left. */
+void *mw_mem(size_t bytes);
+void mw_mem_free(void *, size_t bytes);
+
+/* An array that grows. Zeroed: empty. */
+struct mw_array {
+	void *p;
+	size_t n, room; /* elements; what is behind n is zeroed, or was an element */
+};
+/* Room for one more element of this size. False: no memory; the array is as it was. */
+bool mw_array_more(struct mw_array *, size_t element);
+void mw_array_free(struct mw_array *, size_t element);
+
+#endif
