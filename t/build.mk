@@ -23,6 +23,9 @@ $(T)/programs/own_mhd: LIBS := $(MHD_LIBS)
 PROFILE_OBJ := $(patsubst %,$(B)/src/report/%.o,profile profile_tree profile_tree_json pprof collapsed intern group rows columns location buf escape profile_make row_index kinds kinded)
 $(T)/programs/profile_forms: LIBS := $(PROFILE_OBJ)
 $(T)/programs/profile_forms: $(PROFILE_OBJ)
+TRACE_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard src/trace/*.c))
+$(T)/programs/write_trace: LIBS := $(TRACE_OBJ)
+$(T)/programs/write_trace: $(TRACE_OBJ)
 $(T)/programs/urcu_%: t/programs/urcu.c
 	$(call say,CC,'$< for $*')
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -Wno-unused-function -DFLAVOUR_$* -rdynamic -o $@ $< -lurcu-$* -lurcu-common -lpthread -ldl
@@ -43,7 +46,7 @@ $(T)/plugins/%.so: t/plugins/%.cc
 # @server: those of the server's rooms but httpd that it calls
 $(T)/server.a: $(filter-out $(B)/src/httpd/%,$(SERVER_OBJ))
 	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
-$(T)/unit/%: t/unit/%.c $(TRACKER_OBJ) $(T)/server.a
+$(T)/unit/%: t/unit/%.c $(TRACKER_OBJ) $(REPLAY_OBJ) $(T)/server.a
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $< \
 		$$(sed -n 's,^/\* uses: \(.*\) \*/,\1,p' $< | tr ' ' '\n' | sed 's,^\(.*\)\.c$$,$(B)/\1.o,; s,^@server$$,$(T)/server.a,') \

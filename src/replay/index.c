@@ -143,6 +143,8 @@ static bool keep_text(struct mw_text *text, const uint8_t *contents, size_t byte
 	memcpy(text->s, contents, bytes);
 	if (!mw_json_object(text->s))
 		*text->s = '\0';
+	else
+		strrchr(text->s, '}')[1] = '\0';
 	return true;
 }
 

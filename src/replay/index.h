@@ -44,7 +44,7 @@ struct mw_index {
 bool mw_index_open(struct mw_index *, const char *path, char *err);
 void mw_index_close(struct mw_index *);
 /*
- * The contents of a frame, a->raw bytes: in the file, or in room, which has MW_FRAME_MOST bytes. NULL: they are
+ * The contents of a frame, a->raw bytes: in the file, or in room, which has as many. NULL: they are
  * broken, or the file has changed.
  */
 const uint8_t *mw_index_read(const struct mw_index *, const struct mw_at *a, uint8_t *room);

@@ -253,6 +253,11 @@ void mw_packed_progress(struct mw_packed *p, uint64_t *at, uint64_t *of)
 	*of = p->sums.events;
 }
 
+const struct mw_index *mw_packed_index(struct mw_packed *p)
+{
+	return &p->index;
+}
+
 void mw_packed_trouble(struct mw_packed *p, char *line)
 {
 	mw_index_trouble(&p->index, line);

@@ -63,6 +63,8 @@ const struct mw_packed_sums *mw_packed_sums(struct mw_packed *);
 /* Events read so far, and in all: for a progress bar. */
 void mw_packed_progress(struct mw_packed *, uint64_t *at, uint64_t *of);
 
+/* Where its frames are. It stays as long as the reader. */
+const struct mw_index *mw_packed_index(struct mw_packed *);
 /* One line about what of the file isn't there, or "". */
 void mw_packed_trouble(struct mw_packed *, char *line);
 

@@ -47,7 +47,7 @@ struct mw_trace_frame {
 	uint32_t raw; /* bytes of contents */
 	uint32_t events;
 	uint32_t lost; /* events of this stream that were dropped before these, and after the last frame's */
-	uint64_t ticks; /* when the frame was made; no event in it is later */
+	uint64_t ticks; /* when the frame was made; no event in it is later. PACKED: of the event before it */
 	uint64_t check; /* XXH3_64bits of the `stored` bytes; the seed: XXH3_64bits of this header up to here */
 };
 

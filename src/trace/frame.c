@@ -151,6 +151,6 @@ enum mw_frame_is mw_frame_read(const struct mw_codec *c, const uint8_t *at, size
 		return MW_FRAME_NO_ZSTD;
 	if (!room)
 		return MW_FRAME_OK;
-	n = c->zstd->expand(c->expand, room, MW_FRAME_MOST, stored, f->stored);
+	n = c->zstd->expand(c->expand, room, f->raw, stored, f->stored);
 	return !c->zstd->failed(n) && n == f->raw ? MW_FRAME_OK : MW_FRAME_BROKEN;
 }

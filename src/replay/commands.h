@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * commands.h - what mwrap-replay does. Each returns an exit status: 0, also if only a part of the file could be read;
+ * 1 after one line on stderr, if none of it could.
+ */
+#ifndef MW_REPLAY_COMMANDS_H
+#define MW_REPLAY_COMMANDS_H
+
+#include <stdbool.h>
+
+/* Merges a recorded file into a packed one. progress: numbers from 0 to 1 on stderr, a line each. */
+int mw_pack(const char *in, const char *out, bool progress);
+/* One event a line on stdout, with tabs between its fields. */
+int mw_text(const char *in);
+/* heaptrack's own text, version 1 of it, on stdout. */
+int mw_heaptrack(const char *in);
+/* JSON on stdout: what the file has. */
+int mw_info(const char *in);
+
+/* One line on stderr: "mwrap-replay: FILE: PROBLEM". Returns 1. */
+int mw_complain(const char *path, const char *problem);
+/* Ends the output. Returns 0, or 1 after a line if not all of it was written. */
+int mw_finish_output(void);
+
+#endif

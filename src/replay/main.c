@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* main.c - mwrap-replay COMMAND [OPTION…] FILE: reads recordings of malloc. For mwrapctl(1). */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+
+static const char usage[] =
+	"usage: mwrap-replay pack [--progress] RECORDING -o PACKED\n"
+	"       mwrap-replay text FILE\n"
+	"       mwrap-replay heaptrack FILE\n"
+	"       mwrap-replay info FILE\n";
+
+int mw_complain(const char *path, const char *problem)
+{
+	fflush(stdout);
+	fprintf(stderr, "mwrap-replay: %s: %s\n", path, problem);
+	return 1;
+}
+
+int mw_finish_output(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	return mw_complain("the output", strerror(errno));
+}
+
+static int misused(void)
+{
+	fputs(usage, stderr);
+	return 2;
+}
+
+static int pack(int argc, char **argv)
+{
+	const char *in = NULL, *out = NULL;
+	bool progress = false;
+
+	for (int i = 0; i < argc; i++) {
+		if (!strcmp(argv[i], "--progress"))
+			progress = true;
+		else if (!strcmp(argv[i], "-o") && i + 1 < argc)
+			out = argv[++i];
+		else if (!in && *argv[i] != '-')
+			in = argv[i];
+		else
+			return misused();
+	}
+	return in && out ? mw_pack(in, out, progress) : misused();
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int (*run)(const char *in);
+	} readers[] = { { "text", mw_text }, { "heaptrack", mw_heaptrack }, { "info", mw_info } };
+
+	if (argc < 2)
+		return misused();
+	if (!strcmp(argv[1], "pack"))
+		return pack(argc - 2, argv + 2);
+	for (size_t i = 0; i < sizeof(readers) / sizeof(*readers); i++)
+		if (!strcmp(argv[1], readers[i].name))
+			return argc == 3 ? readers[i].run(argv[2]) : misused();
+	return misused();
+}
