@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* mem.c - memory from the kernel. See mem.h. */
+#include <string.h>
 #include <sys/mman.h>
 
 #include "mem.h"
@@ -8,7 +9,8 @@ enum { FIRST_BYTES = 1 << 16 };
 
 void *mw_mem(size_t bytes)
 {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
+		       -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }
@@ -26,12 +28,12 @@ bool mw_array_more(struct mw_array *a, size_t element)
 
 	if (a->n < a->room)
 		return true;
-	if (!a->p)
-		p = mw_mem(room * element);
-	else
-		p = mremap(a->p, a->room * element, room * element, MREMAP_MAYMOVE);
-	if (!p || p == MAP_FAILED)
+	p = mw_mem(room * element); /* a shared mapping can't grow */
+	if (!p)
 		return false;
+	if (a->n)
+		memcpy(p, a->p, a->n * element);
+	mw_mem_free(a->p, a->room * element);
 	a->p = p;
 	a->room = room;
 	return true;

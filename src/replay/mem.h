@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mem.h - memory from the kernel, never malloc's: a player tells its own from malloc's.
+ * mem.h - memory from the kernel, never malloc's.
  *
- * Each piece is zeroed mappings of its own, freed by its owner with the size that it has.
+ * Each piece is a zeroed mapping of its own, freed by its owner with the size that it has. The mappings are
+ * shared ones, as malloc's never are: so a player tells its own memory from malloc's in /proc/self/maps.
  */
 #ifndef MW_REPLAY_MEM_H
 #define MW_REPLAY_MEM_H

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* play_calls.c - see play_calls.h. */
+#include "play_calls.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+
+enum { CACHE_LINE = 64, WHOLE_LINES = 4096 };
+
+/* --- writing to a block, as the app did --------------------------------------------------- */
+
+static void write_at(char *p, uint64_t at)
+{
+	*(volatile char *)(p + at) = 1;
+}
+
+/* From `from` to its end: each cache line of a small block, each page of others. */
+static void fill(const struct mw_play_calls *c, char *p, uint64_t from, uint64_t size)
+{
+	uint64_t step = size < WHOLE_LINES ? CACHE_LINE : c->page;
+
+	if (from >= size)
+		return;
+	for (uint64_t at = from; at < size; at += step)
+		write_at(p, at);
+	write_at(p, size - 1);
+}
+
+/* So many pages from its start on, as counted there. */
+static void fill_pages(const struct mw_play_calls *c, char *p, uint64_t pages, uint64_t size)
+{
+	uint64_t bytes = pages > size / c->recorded_page ? size : pages * c->recorded_page;
+
+	fill(c, p, 0, bytes);
+}
+
+/* size, kept: as for begin_block. */
+static void use(const struct mw_play_calls *c, const struct mw_packed_event *e, void *p, uint64_t size,
+		uint64_t kept)
+{
+	if (e->is.size < MW_TRACE_LARGE)
+		fill(c, p, kept, size);
+	else if (e->pages == UINT64_MAX)
+		fill(c, p, kept, size < c->fill_most ? size : c->fill_most);
+	else
+		fill_pages(c, p, e->pages, size);
+}
+
+/* --- calls ----------------------------------------------------------------------------------- */
+
+static void *take_aligned(uint64_t alignment, uint64_t size)
+{
+	uint64_t power = sizeof(void *);
+	void *p = NULL;
+
+	while (power < alignment && power < UINT64_C(1) << 62)
+		power *= 2;
+	return posix_memalign(&p, power, size) == 0 ? p : NULL;
+}
+
+static void end_block(struct mw_play_calls *c, struct mw_play_block *b)
+{
+	uint64_t from = mw_play_ticks();
+
+	free(b->p);
+	mw_play_clock_add(&c->clock, from, mw_play_ticks());
+	c->live -= b->size;
+	*b = (struct mw_play_block){ 0 };
+}
+
+/* size: with the tail. kept: bytes that realloc took along. */
+static void begin_block(struct mw_play_calls *c, const struct mw_packed_event *e, void *p, uint64_t size,
+			uint64_t kept)
+{
+	c->births++;
+	c->live += e->is.size;
+	c->blocks[e->slot] = (struct mw_play_block){ p, e->is.size };
+	if (p)
+		use(c, e, p, size, kept);
+	else
+		c->failed++;
+}
+
+/* What realloc refuses ends all the same, as it did in the app. */
+static void move_block(struct mw_play_calls *c, const struct mw_packed_event *e)
+{
+	struct mw_play_block b = c->blocks[e->slot];
+	uint64_t size = e->is.size + c->tail, from = mw_play_ticks();
+	void *now = realloc(b.p, size ? size : 1);
+
+	mw_play_clock_add(&c->clock, from, mw_play_ticks());
+	c->live -= b.size;
+	if (!now)
+		free(b.p);
+	begin_block(c, e, now, size, !b.p ? 0 : b.size < e->is.size ? b.size : e->is.size);
+}
+
+/* Others' blocks aren't in the heap that glibc would trim. */
+static void trim(struct mw_play_calls *c, size_t keep)
+{
+	uint64_t from = mw_play_ticks();
+
+	if (!c->trims)
+		return;
+	malloc_trim(keep);
+	mw_play_clock_add(&c->clock, from, mw_play_ticks());
+}
+
+void mw_play_call(struct mw_play_calls *c, const struct mw_packed_event *e)
+{
+	uint64_t size = e->is.size + (e->is.op == MW_OP_OWN ? 0 : c->tail), from;
+	void *p;
+
+	switch (e->is.op) {
+	case MW_OP_MALLOC:
+	case MW_OP_LIVE:
+	case MW_OP_OWN:
+		from = mw_play_ticks();
+		p = malloc(size);
+		break;
+	case MW_OP_CALLOC:
+		from = mw_play_ticks();
+		p = calloc(1, size);
+		break;
+	case MW_OP_ALIGNED:
+		from = mw_play_ticks();
+		p = take_aligned(e->is.extra, size);
+		break;
+	case MW_OP_REALLOC:
+		move_block(c, e);
+		return;
+	case MW_OP_FREE:
+	case MW_OP_FREE_LARGE:
+		end_block(c, &c->blocks[e->slot]);
+		return;
+	case MW_OP_TRIM:
+		trim(c, e->is.extra);
+		return;
+	default: /* RESIDENT: its pages are known from the birth on */
+		return;
+	}
+	mw_play_clock_add(&c->clock, from, mw_play_ticks());
+	begin_block(c, e, p, size, 0);
+}
