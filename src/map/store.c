@@ -35,7 +35,12 @@ const struct mw_map *mw_maps_newest(const struct mw_maps *s, double now, double 
 	for (int i = 0; i < MW_MAPS; i++)
 		if (s->v[i].map && (!newest || s->v[i].id > newest->id))
 			newest = &s->v[i];
-	return newest && now < newest->at + seconds ? newest->map : NULL;
+	return newest && newest->id > s->aged && now < newest->at + seconds ? newest->map : NULL;
+}
+
+void mw_maps_age(struct mw_maps *s)
+{
+	s->aged = s->last;
 }
 
 void mw_maps_tidy(struct mw_maps *s, double now, bool all)

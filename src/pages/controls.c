@@ -68,12 +68,19 @@ void mw_page_reset(struct mw_call *call)
 		"The counters start again from zero; what is live stays known.");
 }
 
-void mw_page_trim(struct mw_call *call)
+bool mw_trim(struct mw_call *call)
 {
 	bool gave = call->api->trim();
 
+	if (call->req->site)
+		mw_maps_age(&call->req->site->maps);
 	mw_site_event(call->req->site, "trim", gave ? NULL : "no memory to give back");
-	if (gave)
+	return gave;
+}
+
+void mw_page_trim(struct mw_call *call)
+{
+	if (mw_trim(call))
 		mw_done(call, "trim: memory was given back to the system",
 			"Memory was given back to the system.");
 	else

@@ -406,7 +406,7 @@ static void trim(struct mw_call *call, const struct mw_map_trim *t)
 		return;
 	}
 	(void)mw_rss_bytes(s->statm, &before);
-	mw_site_event(s, "trim", call->api->trim() ? NULL : "no memory to give back");
+	(void)mw_trim(call);
 	(void)mw_rss_bytes(s->statm, &after);
 	said(call, "trim: resident memory fell by ", before > after ? before - after : 0, "");
 }

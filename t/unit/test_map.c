@@ -391,8 +391,13 @@ static void stored(void **state)
 		last = mw_maps_keep(&s, map(), 20 + i);
 	assert_null(mw_maps_find(&s, first));
 	assert_ptr_equal(mw_maps_newest(&s, 24, 5), mw_maps_find(&s, last));
-	mw_maps_tidy(&s, 20 + MW_MAPS_SECONDS, false);
-	assert_null(mw_maps_find(&s, first + 1));
+	mw_maps_age(&s);
+	assert_null(mw_maps_newest(&s, 24, 5));
+	assert_non_null(mw_maps_find(&s, last));
+	last = mw_maps_keep(&s, map(), 24);
+	assert_ptr_equal(mw_maps_newest(&s, 24, 5), mw_maps_find(&s, last));
+	mw_maps_tidy(&s, 21 + MW_MAPS_SECONDS, false);
+	assert_null(mw_maps_find(&s, first + 2));
 	assert_non_null(mw_maps_find(&s, last));
 	mw_maps_tidy(&s, 0, true);
 	assert_null(mw_maps_find(&s, last));
