@@ -188,8 +188,9 @@ class HoldersTest < Minitest::Test
       end
       12.times { |i| lost[0, i] }
     RUBY
-    assert_operator row(found[4], "(nothing)")[:blocks], :>=, 2990
-    assert_operator found[4].sum { |r| r[:by] == :nothing ? 0 : r[:blocks] }, :<, 15, found[4].inspect
+    # Ruby's own caches of that line are some ten blocks more: they are held.
+    assert_includes 2990..3000, row(found[4], "(nothing)")[:blocks], found[4].inspect
+    assert_includes 3000..3020, found[4].sum { |r| r[:blocks] }, found[4].inspect
   end
 
   def test_a_library
