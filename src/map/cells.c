@@ -190,11 +190,15 @@ static void draw_area(struct making *d, const struct mw_map_area *a)
 	const uintptr_t row = MW_MAP_ROW * d->k->map->page;
 	bool goes_on = false;
 
-	for (uintptr_t at = a->start; at < a->end; at += row) {
+	for (uintptr_t at = a->start, rows; at < a->end; at += rows * row) {
 		uintptr_t end = a->end - at < row ? a->end : at + row;
 
+		rows = 1;
 		if (!row_is_drawn(d->k, a, at, end)) {
 			goes_on = false;
+			/* address space that is only reserved, such as AddressSanitizer's, may be terabytes */
+			rows = (mw_map_pages_skip(&d->k->pages, at, a->end) - at) / row;
+			rows += !rows;
 			continue;
 		}
 		if (d->n_cells > MW_MAP_CELLS_MAX - MW_MAP_ROW) {

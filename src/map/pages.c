@@ -38,6 +38,13 @@ struct mw_map_entry *mw_map_pages_add(struct mw_map_pages *p, uintptr_t at)
 	return mw_map_entry(p, at);
 }
 
+uintptr_t mw_map_pages_skip(const struct mw_map_pages *p, uintptr_t at, uintptr_t end)
+{
+	while (at < end && !(at >> MW_MAP_ADDRESS) && !p->windows[at >> MW_MAP_WINDOW])
+		at = ((at >> MW_MAP_WINDOW) + 1) << MW_MAP_WINDOW;
+	return at < end ? at : end;
+}
+
 void mw_map_pages_free(struct mw_map_pages *p)
 {
 	size_t each = window_bytes(p);

@@ -52,6 +52,9 @@ static inline struct mw_map_entry *mw_map_entry(const struct mw_map_pages *p, ui
 	return w ? w + ((at & (((uintptr_t)1 << MW_MAP_WINDOW) - 1)) >> p->shift) : NULL;
 }
 
+/* Where entries may begin again, from `at` on, up to `end`. `at`: there. */
+uintptr_t mw_map_pages_skip(const struct mw_map_pages *, uintptr_t at, uintptr_t end);
+
 /* --- fill.c: the walks over the live blocks ---------------------------------------------- */
 
 /* By id. */

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../../src/map/map.h"
+#include "../../src/map/pages.h"
 #include "../../src/map/residency.h"
 #include "../../src/map/store.h"
 
@@ -340,6 +341,34 @@ static void lit(void **state)
 	free(look);
 }
 
+/* Rows that are far apart in an area of address space that is only reserved. */
+static void reserved(void **state)
+{
+	static const size_t used[] = { 0, 1, 11, 1 << 14, (1 << 14) + 300 }; /* windows */
+	const size_t window = (size_t)1 << MW_MAP_WINDOW, bytes = window << 15;
+	char *map_at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *p = map_at + (-(uintptr_t)map_at & (window - 1)); /* blocks at the very beginnings of windows */
+	uint32_t rows = 0;
+	struct mw_map *m;
+
+	(void)state;
+	assert_ptr_not_equal(map_at, MAP_FAILED);
+	for (size_t i = 0; i < sizeof(used) / sizeof(*used); i++)
+		block((uintptr_t)(p + used[i] * window), 8, 1);
+	for (size_t i = 0; i < n_blocks; i++)
+		*(char *)blocks[i].addr = 1;
+	m = map();
+	for (size_t i = 0; i < n_blocks; i++)
+		assert_int_equal(state_of(m, blocks[i].addr), MW_MAP_IS_USED);
+	for (uint32_t i = 0; i < m->n_spans; i++)
+		if (m->spans[i].start >= (uintptr_t)map_at && m->spans[i].start < (uintptr_t)map_at + bytes)
+			rows += m->spans[i].pages / MW_MAP_ROW;
+	assert_int_equal(rows, n_blocks);
+	mw_map_free(m);
+	munmap(map_at, bytes);
+}
+
 static void tiles(void **state)
 {
 	uint8_t *to = malloc(2 * MW_MAP_TILE);
@@ -414,6 +443,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_if, begin, end),
 		cmocka_unit_test_setup_teardown(residency, begin, end),
 		cmocka_unit_test_setup_teardown(lit, begin, end),
+		cmocka_unit_test_setup_teardown(reserved, begin, end),
 		cmocka_unit_test_setup_teardown(tiles, begin, end),
 		cmocka_unit_test_setup_teardown(stored, begin, end),
 	};
