@@ -56,7 +56,7 @@ module Mwrap
         when /\A-/ then raise Usage, "#{name}: unknown option: see mwrapctl --help"
         else
           command = find(name)
-          args.intersect?(%w[--help -h]) ? print(command.help) : command.call(args)
+          command.help?(args) ? print(command.help) : command.call(args)
         end
       end
 

@@ -76,6 +76,12 @@ module Mwrap
       # The Arguments
       def takes = @takes ||= arguments.scan(/\S+/).map { |word| Argument.parse(word) }
 
+      # Does it run another command, whose options are its own?
+      def runs? = takes[0]&.name == "COMMAND"
+
+      # Is its help asked for?
+      def help?(args) = (runs? ? args.take_while { |word| word.start_with?("-") } : args).intersect?(%w[--help -h])
+
       # The name and the arguments
       def line = [name, *(arguments unless arguments.empty?)].join(" ")
 
@@ -109,6 +115,7 @@ module Mwrap
         until args.empty?
           word = args.shift
           return rest.concat(args) if word == "--"
+          return rest.push(word, *args) if runs? && !word.start_with?("-")
           next rest << word if word == "-" || !word.start_with?("-")
           flag, value = word.start_with?("--") ? word.split("=", 2) : [word[0, 2], *(word[2..] if word.size > 2)]
           take(flag, value, args, given)
@@ -133,6 +140,6 @@ module Mwrap
     # The exit status for what an action returns
     Command::STATUS = { found: 1, unknown: 2 }.freeze
     # Arguments that no file is, for the completions
-    Command::NO_FILES = %w[LOCATION PID NAME VIEW].freeze
+    Command::NO_FILES = %w[LOCATION PID NAME VIEW FORM].freeze
   end
 end

@@ -3,6 +3,7 @@
 
 require_relative "command"
 require_relative "attach_commands"
+require_relative "record_commands"
 
 module Mwrap
   module Ctl # :nodoc: all
@@ -274,6 +275,7 @@ module Mwrap
           nil
         end
       ),
+      *RECORD_COMMANDS,
       *ATTACH_COMMANDS
     ].freeze
   end

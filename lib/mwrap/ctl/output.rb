@@ -64,6 +64,21 @@ module Mwrap
           $stderr << "\r\e[K" if teller&.[](:told)
         end
 
+        # The block gets the path of a file that it makes. That becomes `to` if the block returns, and else nothing is left.
+        def whole(to)
+          limit = trap("XFSZ", "IGNORE") # a limit of files' sizes is an error then, and nothing is left behind
+          temporary = File.join(File.dirname(to), ".#{File.basename(to)[0, 200]}.#{::Process.pid}")
+          yield temporary
+          File.rename(temporary, to)
+          temporary = nil
+        rescue Errno::EEXIST
+          temporary = nil # somebody else's
+          raise
+        ensure
+          File.unlink(temporary) if temporary && File.file?(temporary)
+          trap("XFSZ", limit || "DEFAULT")
+        end
+
         private
 
         def put(bytes)
@@ -73,17 +88,7 @@ module Mwrap
         end
 
         def replace(bytes, to)
-          limit = trap("XFSZ", "IGNORE") # a limit of files' sizes is an error then, and nothing is left behind
-          temporary = File.join(File.dirname(to), ".#{File.basename(to)[0, 200]}.#{::Process.pid}")
-          File.open(temporary, File::WRONLY | File::CREAT | File::EXCL | File::BINARY) { |f| fill(f, bytes) }
-          File.rename(temporary, to)
-          temporary = nil
-        rescue Errno::EEXIST
-          temporary = nil # somebody else's
-          raise
-        ensure
-          File.unlink(temporary) if temporary && File.file?(temporary)
-          trap("XFSZ", limit || "DEFAULT")
+          whole(to) { |path| File.open(path, File::WRONLY | File::CREAT | File::EXCL | File::BINARY) { |f| fill(f, bytes) } }
         end
 
         def fill(file, bytes)
@@ -98,7 +103,7 @@ module Mwrap
     # facts: lines above it on a terminal, which are painted already. extra: what the JSON object has
     # besides "rows". rows: Arrays of the columns' values, nil where there is none.
     class Listing # :nodoc: all
-      # type: :bytes, :growth (bytes with a sign), :count, :change (a count with a sign), :score, :share (of 1),
+      # type: :bytes, :growth (bytes with a sign), :count, :change (a count with a sign), :score, :share (of 1), :relative (a change as a part of 1),
       # :series (an Array of numbers), :text. title: nil for one that only programs get.
       Column = Struct.new(:name, :title, :type) do
         def text? = type == :text
@@ -111,6 +116,7 @@ module Mwrap
           when :change then Text.count(value, sign: true)
           when :series then Text.spark(Text.thin(value, 24), Output.bars)
           when :share then "#{(value * 100).round} %"
+          when :relative then value.nil? ? "-" : format("%+d %%", (value * 100).round)
           when :score then value.nil? ? "-" : format("%.2f", value)
           else value.nil? ? "-" : Text.clean(value.to_s)
           end
