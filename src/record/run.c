@@ -49,6 +49,11 @@ static bool begin(struct mw_writer *w)
 			 mw_sys_error(w->file.error));
 		return false;
 	}
+	if (!mw_record_file_add(&w->file, MW_TRACE_MAGIC, strlen(MW_TRACE_MAGIC))) {
+		snprintf(job->state->why, sizeof(job->state->why), "can't be written: %s",
+			 mw_sys_error(w->file.error));
+		return false;
+	}
 	memcpy(job->state->path, w->file.path, sizeof(job->state->path));
 	w->ticks_per_second = job->fine ? measure_counter(job->source) : 1000000;
 	if (!job->begun && !job->source->begin(job->fine, job->wait))

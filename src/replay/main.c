@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "commands.h"
+#include "play.h"
 
 static const char usage[] =
 	"usage: mwrap-replay pack [--progress] RECORDING -o PACKED\n"
 	"       mwrap-replay text FILE\n"
 	"       mwrap-replay heaptrack FILE\n"
-	"       mwrap-replay info FILE\n";
+	"       mwrap-replay info FILE\n"
+	"       mwrap-replay play [--pace] [--as-recorded] PACKED\n";
 
 int mw_complain(const char *path, const char *problem)
 {
@@ -61,6 +63,8 @@ int main(int argc, char **argv)
 		return misused();
 	if (!strcmp(argv[1], "pack"))
 		return pack(argc - 2, argv + 2);
+	if (!strcmp(argv[1], "play"))
+		return mw_play(argc - 1, argv + 1);
 	for (size_t i = 0; i < sizeof(readers) / sizeof(*readers); i++)
 		if (!strcmp(argv[1], readers[i].name))
 			return argc == 3 ? readers[i].run(argv[2]) : misused();
