@@ -29,7 +29,7 @@ function __mwrap_list
     echo 'trace_max||end the recording when its file has so many bytes (k, m, g)'
     echo 'trace_seconds||end the recording after so many seconds'
     echo 'trace_full|wait drop|what threads do when the disk is too slow: wait (default), or drop events'
-    echo 'trace_clock|coarse fine|times of events: of 4 ms (default), or of some nanoseconds'
+    echo 'trace_clock|coarse fine|times of events: read now and then (default), or at each event'
     echo 'memory_max||ceiling of the tracker\'s own memory (k, m, g: 64m)'
     echo 'stacks||stacks of callers: one for so many bytes allocated (k, m, g)'
     echo 'bt||Ruby callers kept with each location, 0 to 16'

@@ -34,7 +34,7 @@ module Mwrap
       ["trace_max", "BYTES", "Recordings", "end the recording when its file has so many bytes (k, m, g)"],
       ["trace_seconds", "SECONDS", "Recordings", "end the recording after so many seconds"],
       ["trace_full", "wait|drop", "Recordings", "what threads do when the disk is too slow: wait (default), or drop events"],
-      ["trace_clock", "coarse|fine", "Recordings", "times of events: of 4 ms (default), or of some nanoseconds"],
+      ["trace_clock", "coarse|fine", "Recordings", "times of events: read now and then (default), or at each event"],
       ["memory_max", "BYTES", "Process", "ceiling of the tracker's own memory (k, m, g: 64m)"],
       ["stacks", "auto|off|BYTES", "Process", "stacks of callers: one for so many bytes allocated (k, m, g)"],
       ["bt", "CALLERS", "Process", "Ruby callers kept with each location, 0 to 16"],

@@ -119,7 +119,7 @@ static bool wait_for_go(void)
 	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE) && (now = mw_now_ns()) < end) {
 		if (__atomic_load_n(&stop, __ATOMIC_ACQUIRE))
 			return named && !forked;
-		set_clock((uint32_t)((now - job.begin_ns) / 1000));
+		set_clock((uint32_t)mw_events_counter());
 		mw_sys_futex_wait(&stop, GO_ON, TICK_MS * UINT64_C(1000000));
 	}
 	return true;
@@ -194,12 +194,8 @@ static bool expand(void)
 
 static void prepare(void)
 {
-	bool fine = how.fine;
 	uint64_t now = mw_now_ns();
 
-#if !defined(__x86_64__) && !defined(__aarch64__)
-	fine = false; /* no counter is known here */
-#endif
 	memset(&state, 0, sizeof(state));
 	state.begin_ns = now;
 	job = (struct mw_record_job){
@@ -209,10 +205,11 @@ static void prepare(void)
 		.allocator_version = mw_real_glibc ? gnu_get_libc_version() : "",
 		.size_max = how.size_max,
 		.seconds_max = how.seconds_max,
-		.fine = fine,
+		.fine = how.fine,
 		.wait = how.wait,
 		.tail = MW_TAIL,
 		.begin_ns = now,
+		.begin_ticks = mw_events_counter(),
 		.loaded = loaded,
 		.stop = &stop,
 		.state = &state,
@@ -254,7 +251,7 @@ static void begin_events(void)
 	if (!t || !mw_events_begin(job.fine, job.wait))
 		return;
 	job.begun = true;
-	mw_set(&mw_events_clock, 0);
+	set_clock((uint32_t)job.begin_ticks);
 	MW_GUARD(t);
 	mw_lives_each(event_live, NULL);
 }

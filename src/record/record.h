@@ -37,8 +37,8 @@ struct mw_record_source {
 	bool (*take)(struct mw_record_piece *, bool partly);
 	void (*done)(const struct mw_record_piece *);
 	uint64_t (*dropped)(void);
-	uint64_t (*counter)(void); /* the processor's, in ticks of a fine clock */
-	void (*clock)(uint32_t ticks); /* sets the coarse one */
+	uint64_t (*counter)(void); /* the processor's, in ticks */
+	void (*clock)(uint32_t ticks); /* sets the coarse clock */
 	uint64_t (*pages)(const void *p, uint64_t bytes); /* in memory */
 };
 
@@ -52,7 +52,7 @@ struct mw_record_job {
 	uint32_t tail; /* bytes that the tracker asks for in addition to the application's */
 	bool begun; /* events flow already */
 	bool own_descriptors; /* the thread has a table of its own: no other thread can close the file */
-	uint64_t begin_ns; /* CLOCK_MONOTONIC; the coarse clock's ticks are microseconds since then */
+	uint64_t begin_ns, begin_ticks; /* the same moment by CLOCK_MONOTONIC and by the counter */
 	void (*loaded)(void); /* called once, when no library is loaded any more */
 	const uint32_t *stop; /* futex: 1: stop, 2: the process exits; acquire */
 	struct mw_record_state *state; /* written by the recorder's thread */

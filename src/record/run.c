@@ -10,22 +10,22 @@
 #include "writer.h"
 
 enum {
-	TICK_US = 4000, /* of the coarse clock */
-	CALIBRATE_MS = 20 /* of the fine one */
+	TICK_US = 4000, /* from look to look; the coarse clock goes on at least so often */
+	CALIBRATE_MS = 20 /* of the counter */
 };
 #define PARTLY_NS UINT64_C(250000000) /* a killed process loses so much at most */
 #define NAMES_NS UINT64_C(5000000000)
-#define SAMPLE_NS UINT64_C(250000000) /* at least; a sample takes 2 % of the time at most */
-#define SAMPLE_SHARE 50
+#define SAMPLE_NS UINT64_C(100000000) /* at least; samples take 3 % of a processor at most */
+#define SAMPLE_SHARE 33
 
-static uint64_t measure_counter(const struct mw_record_source *s)
+static uint64_t measure_counter(const struct mw_record_job *job)
 {
-	uint64_t ns = mw_now_ns(), ticks = s->counter();
+	uint64_t ns;
 
-	while (mw_now_ns() - ns < CALIBRATE_MS * UINT64_C(1000000))
+	while (mw_now_ns() - job->begin_ns < CALIBRATE_MS * UINT64_C(1000000))
 		mw_sys_nap();
-	ticks = s->counter() - ticks;
-	return ticks * 1000000000 / (mw_now_ns() - ns);
+	ns = mw_now_ns() - job->begin_ns;
+	return (uint64_t)((double)(job->source->counter() - job->begin_ticks) * 1e9 / (double)ns);
 }
 
 static bool fail(struct mw_writer *w, const char *problem)
@@ -37,7 +37,6 @@ static bool fail(struct mw_writer *w, const char *problem)
 static bool begin(struct mw_writer *w)
 {
 	const struct mw_record_job *job = w->job;
-	uint64_t behind;
 
 	w->codec_bytes = mw_codec_bytes(MW_RECORD_LEVEL, true, false);
 	w->codec_memory = w->codec_bytes ? mw_map_memory(w->codec_bytes) : NULL;
@@ -55,15 +54,12 @@ static bool begin(struct mw_writer *w)
 		return false;
 	}
 	memcpy(job->state->path, w->file.path, sizeof(job->state->path));
-	w->ticks_per_second = job->fine ? measure_counter(job->source) : 1000000;
+	w->ticks_per_second = measure_counter(job);
+	w->begin_ticks = job->begin_ticks;
+	w->unix_begin_us = mw_clock_ns(CLOCK_REALTIME) / 1000 - (mw_now_ns() - job->begin_ns) / 1000;
 	if (!job->begun && !job->source->begin(job->fine, job->wait))
 		return fail(w, "no memory for its buffers, or an earlier recording has not ended");
 	mw_writer_tick(w);
-	behind = (mw_now_ns() - job->begin_ns) / 1000; /* microseconds since the begin */
-	w->begin_ticks = !job->fine ? 0 :
-			 job->begun ? w->ticks - behind * w->ticks_per_second / 1000000 :
-				      w->ticks;
-	w->unix_begin_us = mw_clock_ns(CLOCK_REALTIME) / 1000 - (job->fine && !job->begun ? 0 : behind);
 	return true;
 }
 
@@ -112,10 +108,11 @@ static bool write_until_end(struct mw_writer *w, enum mw_record_reason *reason)
 			names = now + NAMES_NS;
 		}
 		if (ok && now >= sample) {
+			uint64_t cpu = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
 			ok = mw_writer_sample(w);
-			sample = mw_now_ns() + (mw_now_ns() - now) * SAMPLE_SHARE;
-			if (sample < now + SAMPLE_NS)
-				sample = now + SAMPLE_NS;
+			cpu = (mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu) * SAMPLE_SHARE;
+			sample = now + (cpu > SAMPLE_NS ? cpu : SAMPLE_NS);
 		}
 		mw_sys_futex_wait(w->job->stop, 0, TICK_US * UINT64_C(1000));
 	}
@@ -163,7 +160,8 @@ static void run(const struct mw_record_job *job)
 	w->job = job;
 	if (begin(w)) {
 		__atomic_store_n(&job->state->is, MW_RECORD_ON, __ATOMIC_RELEASE);
-		ok = mw_writer_meta(w) && mw_writer_live(w) && write_until_end(w, &reason);
+		/* else the events begin with the blocks that lived */
+		ok = mw_writer_meta(w) && (job->begun || mw_writer_live(w)) && write_until_end(w, &reason);
 		finish(w, ok, reason);
 	} else {
 		__atomic_store_n(&job->state->reason, reason, __ATOMIC_RELAXED);

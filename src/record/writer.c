@@ -2,18 +2,12 @@
 /* writer.c - events from the tracker's words to frames. See writer.h. */
 #include "writer.h"
 
-#include "base/clock.h"
-
 uint64_t mw_writer_tick(struct mw_writer *w)
 {
 	const struct mw_record_source *s = w->job->source;
 
-	if (w->job->fine) {
-		w->ticks = s->counter();
-	} else {
-		w->ticks = (mw_now_ns() - w->job->begin_ns) / 1000;
-		s->clock((uint32_t)w->ticks);
-	}
+	w->ticks = s->counter();
+	s->clock((uint32_t)w->ticks);
 	return w->ticks;
 }
 
@@ -42,6 +36,7 @@ static bool flush(struct mw_writer *w, uint32_t stream, uint32_t lost)
 				    .events = w->columns.events,
 				    .lost = lost,
 				    .ticks = w->frame_ticks };
+	bool ok;
 
 	if (!f.events && !lost)
 		return true;
@@ -50,7 +45,9 @@ static bool flush(struct mw_writer *w, uint32_t stream, uint32_t lost)
 	w->lost += lost;
 	__atomic_store_n(&w->job->state->events, w->events, __ATOMIC_RELAXED);
 	__atomic_store_n(&w->job->state->lost, w->lost, __ATOMIC_RELAXED);
-	return mw_writer_frame(w, &f, w->contents, mw_columns_write(&w->columns, w->contents));
+	ok = mw_writer_frame(w, &f, w->contents, mw_columns_write(&w->columns, w->contents));
+	begin(w); /* what was written isn't written again */
+	return ok;
 }
 
 static void see(struct mw_writer *w, uint32_t id)
@@ -94,6 +91,8 @@ bool mw_writer_piece(struct mw_writer *w, const struct mw_record_piece *piece)
 	begin(w);
 	for (size_t i = 0; i < piece->n;) {
 		i += read_event(w, piece->words + i, piece->n - i, now, &e);
+		if (e.op == MW_OP_NONE)
+			continue;
 		if (e.location)
 			see(w, e.location & ((1u << 19) - 1));
 		if (mw_columns_add(&w->columns, &e))

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/own_thread.h"
 #include "base/sys.h"
+#include "table/generation.h"
 #include "track.h"
 
 enum { BUFFERS = 256, BUFFERS_LEAST = 16, WAIT_MS = 50, SPINS = 1000 };
@@ -23,7 +24,7 @@ struct mw_events {
 _Static_assert(sizeof(struct mw_events) == MW_EVENTS_BUFFER, "a buffer");
 
 bool mw_events_on, mw_events_fine;
-uint32_t mw_events_clock;
+uint32_t mw_events_clock, mw_events_turn;
 
 static struct mw_events *pool; /* written before any event */
 static uint32_t pool_size;
@@ -48,9 +49,10 @@ static uint32_t number_of(const struct mw_events *b)
 {
 	return (uint32_t)(b - pool) + 1;
 }
-static struct mw_events *buffer_of(const uint64_t *word)
+/* next: behind an event, or the first event's place. A full buffer's is where another buffer begins. */
+static struct mw_events *buffer_of(const uint64_t *next)
 {
-	return (struct mw_events *)((uintptr_t)word & ~(uintptr_t)(MW_EVENTS_BUFFER - 1));
+	return (struct mw_events *)(((uintptr_t)next - 1) & ~(uintptr_t)(MW_EVENTS_BUFFER - 1));
 }
 
 static void push_free(struct mw_events *b)
@@ -87,6 +89,23 @@ static void push_full(struct mw_events *b)
 					      __ATOMIC_RELAXED));
 }
 
+uint32_t mw_events_next_turn(uint32_t stream)
+{
+	uint32_t now = (uint32_t)mw_events_counter(), was = mw_get(&mw_events_clock);
+
+	if ((int32_t)(now - was) <= 0)
+		now = was + 1;
+	mw_set(&mw_events_turn, stream);
+	mw_set(&mw_events_clock, now);
+	return now;
+}
+
+/* Off the fast way. */
+static uint32_t time_now(const struct mw_lane *l)
+{
+	return mw_events_now(l, !mw_clock.in_bytes);
+}
+
 static uint32_t thread_now(void)
 {
 	return (uint32_t)mw_sys(SYS_gettid, 0, 0, 0, 0, 0);
@@ -96,20 +115,36 @@ static void write_thread(struct mw_lane *l, uint32_t op, uint32_t thread)
 {
 	uint64_t *word = l->next;
 
-	word[0] = (uint64_t)mw_events_now() << 32 | op;
+	word[0] = (uint64_t)time_now(l) << 32 | op;
 	l->thread = op == MW_OP_THREAD ? thread : 0;
 	word[1] = thread;
 	__atomic_store_n(&l->next, word + (op == MW_OP_THREAD ? 2 : 1), __ATOMIC_RELEASE);
+}
+
+/* The next step of the buffer in use; NULL: that is full. */
+static uint64_t *next_step(struct mw_lane *l)
+{
+	uint64_t *next = l->next;
+
+	for (; (uintptr_t)next % MW_EVENTS_STEP; next++)
+		*next = 0; /* MW_OP_NONE */
+	__atomic_store_n(&l->next, next, __ATOMIC_RELEASE);
+	return (uintptr_t)next % MW_EVENTS_BUFFER ? next : NULL;
 }
 
 uint64_t *mw_event_place_cold(struct mw_lane *l, bool may_wait)
 {
 	struct mw_events *b = NULL;
 	bool first = !l->parts;
+	uint64_t *next;
 
+	mw_set(&mw_events_clock, (uint32_t)mw_events_counter());
 	if (!mw_get(&mw_events_on)) /* it has just ended */
 		return NULL;
 	if (l->next) {
+		next = next_step(l);
+		if (next)
+			return next;
 		b = buffer_of(l->next);
 		b->end = l->next;
 		mw_set(&l->next, NULL);
@@ -127,7 +162,7 @@ uint64_t *mw_event_place_cold(struct mw_lane *l, bool may_wait)
 		return NULL;
 	}
 	if (first)
-		l->stream = mw_add(&streams, 1);
+		l->stream = mw_add(&streams, 1) + 1; /* 0 is the recorder's own */
 	b->stream = l->stream;
 	b->part = l->parts++;
 	b->lost = l->lost;
@@ -143,7 +178,7 @@ uint64_t *mw_event_place_cold(struct mw_lane *l, bool may_wait)
 static void write_event(uint64_t *word, struct mw_lane *l, uint32_t op, uint32_t ref, uint64_t size,
 			uint32_t id, uint64_t extra)
 {
-	*word++ = (uint64_t)mw_events_now() << 32 | ref | op;
+	*word++ = (uint64_t)time_now(l) << 32 | ref | op;
 	switch (op) {
 	case MW_OP_ALIGNED:
 	case MW_OP_REALLOC:
@@ -376,6 +411,7 @@ void mw_events_reset(void)
 	common.lane = (struct mw_lane){ 0 };
 	common.lock = 0;
 	free_ones = full_ones = streams = 0;
+	mw_set(&mw_events_turn, 0);
 	oldest = NULL;
 	dropped = 0;
 	mw_set(&mw_events_on, false);

@@ -19,12 +19,18 @@
 #ifndef MW_TRACK_EVENTS_H
 #define MW_TRACK_EVENTS_H
 
+#include "base/clock.h"
 #include "table/shard.h"
 #include "trace/format.h"
 
 enum {
 	MW_EVENTS_BUFFER = 64 << 10, /* bytes of a buffer, which is aligned to that */
 	MW_EVENTS_HEAD = 64, /* of them before the first event */
+	/*
+	 * No event crosses a multiple of that. There the thread looks at the clock, every 50th event or so: so
+	 * the coarse clock goes on even if nobody runs the recorder's thread. What is left before it is zeros.
+	 */
+	MW_EVENTS_STEP = 1024,
 	MW_EVENT_MOST = 24 /* bytes of an event */
 };
 
@@ -38,62 +44,75 @@ struct mw_events_piece {
 };
 
 extern MW_HOT bool mw_events_on; /* relaxed: off the fast way, and cold functions, look here */
-/* Ticks of a coarse clock, which the recorder's thread sets: relaxed. UINT32_MAX: the processor's counter. */
+/* The low bits of the last value of the counter that somebody read: the coarse clock. Relaxed. */
 extern MW_HOT uint32_t mw_events_clock;
+/*
+ * Stream of the last event: relaxed. Threads of Ruby take turns under its lock. A thread whose event follows
+ * another thread's moves the coarse clock on, so that the order of turns is known. Others don't: threads that run
+ * side by side would fight for this word.
+ */
+extern MW_HOT uint32_t mw_events_turn;
 extern MW_HOT bool mw_events_fine;
-enum { MW_EVENTS_FINE_SHIFT = 4 }; /* the processor's counter is divided by 16 */
+enum { MW_EVENTS_SHIFT = 6 }; /* the processor's counter is divided by 64 on x86-64 */
 
-/* The processor's counter in ticks. Any thread. */
+/* The processor's counter in ticks of a recording: some 10 to 60 in a microsecond. Any thread. */
 MW_INLINE uint64_t mw_events_counter(void)
 {
 #if defined(__x86_64__)
-	return __builtin_ia32_rdtsc() >> MW_EVENTS_FINE_SHIFT;
+	return __builtin_ia32_rdtsc() >> MW_EVENTS_SHIFT;
 #elif defined(__aarch64__)
 	uint64_t n;
 
 	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(n));
 	return n;
 #else
-	return mw_get(&mw_events_clock);
+	return mw_now_ns() / 1000;
 #endif
 }
-MW_INLINE uint32_t mw_events_now(void)
+/* The coarse clock, at least a tick later than it was. */
+uint32_t mw_events_next_turn(uint32_t stream);
+/* The time of an event of this lane; turns: threads take turns. */
+MW_INLINE uint32_t mw_events_now(const struct mw_lane *l, bool turns)
 {
-	return mw_unlikely(mw_get(&mw_events_fine)) ? (uint32_t)mw_events_counter() :
-						      mw_get(&mw_events_clock);
+	if (mw_unlikely(mw_get(&mw_events_fine)))
+		return (uint32_t)mw_events_counter();
+	if (turns && mw_unlikely(mw_get(&mw_events_turn) != l->stream))
+		return mw_events_next_turn(l->stream);
+	return mw_get(&mw_events_clock);
 }
 
-/* Where the lane's next event goes if the buffer in use has none; NULL: it is dropped, and counted. */
+/* Where the lane's next event goes if a step of the buffer ends; NULL: it is dropped, and counted. */
 uint64_t *mw_event_place_cold(struct mw_lane *, bool may_wait);
 MW_INLINE uint64_t *mw_event_place(struct mw_lane *l)
 {
 	uint64_t *at = l->next;
-	uint16_t in = (uint16_t)((uintptr_t)at - MW_EVENTS_HEAD);
+	uintptr_t in = ((uintptr_t)at - 8) % MW_EVENTS_STEP; /* NULL and a multiple are far in */
 
-	if (mw_unlikely(in > MW_EVENTS_BUFFER - MW_EVENTS_HEAD - MW_EVENT_MOST))
+	if (mw_unlikely(in > MW_EVENTS_STEP - 8 - MW_EVENT_MOST))
 		return mw_event_place_cold(l, true);
 	return at;
 }
 
 /* A birth without an extra; ref: the record's (record.h). t is busy. */
-MW_INLINE void mw_event_born(struct mw_shard *t, uint32_t op, uint32_t ref, uint64_t size, uint32_t id)
+MW_INLINE void mw_event_born(struct mw_shard *t, bool turns, uint32_t op, uint32_t ref, uint64_t size,
+			     uint32_t id)
 {
 	uint64_t *at = mw_event_place(&t->lane);
 
 	if (mw_unlikely(!at))
 		return;
-	at[0] = (uint64_t)mw_events_now() << 32 | ref | op;
+	at[0] = (uint64_t)mw_events_now(&t->lane, turns) << 32 | ref | op;
 	at[1] = size << MW_EVENT_SIZE_SHIFT | id;
 	__atomic_store_n(&t->lane.next, at + 2, __ATOMIC_RELEASE);
 }
 /* The end of a small block's life. t is busy. */
-MW_INLINE void mw_event_gone(struct mw_shard *t, uint32_t ref)
+MW_INLINE void mw_event_gone(struct mw_shard *t, bool turns, uint32_t ref)
 {
 	uint64_t *at = mw_event_place(&t->lane);
 
 	if (mw_unlikely(!at))
 		return;
-	at[0] = (uint64_t)mw_events_now() << 32 | ref | MW_OP_FREE;
+	at[0] = (uint64_t)mw_events_now(&t->lane, turns) << 32 | ref | MW_OP_FREE;
 	__atomic_store_n(&t->lane.next, at + 1, __ATOMIC_RELEASE);
 }
 

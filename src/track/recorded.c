@@ -30,7 +30,7 @@ MW_INLINE void *room(struct mw_guard in, void *p, size_t n, size_t usable, uint3
 	if (mw_unlikely(!mw_admit_with(t, p, n, usable, w,
 				       ruby ? mw_generation_read() : mw_generation_in_bytes(t), &ref)))
 		return NULL;
-	mw_event_born(t, MW_OP_MALLOC, ref, n, w->id);
+	mw_event_born(t, ruby, MW_OP_MALLOC, ref, n, w->id);
 	if (mw_unlikely(ruby ? mw_sink(&t->step, (uint32_t)n) : mw_raise(&t->clock_due, n)))
 		return mw_admit_step(in, p);
 	mw_leave_as(in, mw_get(&t->known));
@@ -63,10 +63,10 @@ mw_admit_fn *mw_admit_recorded(enum mw_mode mode, bool with_callers)
 					     NULL;
 }
 
-MW_INLINE void gone(struct mw_guard in, const void *p, const struct mw_gone *g)
+MW_INLINE void gone(struct mw_guard in, const void *p, const struct mw_gone *g, uint32_t mode)
 {
 	if (mw_likely(g->size < MW_TRACE_LARGE))
-		mw_event_gone(in.t, g->ref);
+		mw_event_gone(in.t, mode == MW_MODE_RUBY, g->ref);
 	else
 		mw_event_free(in.t, p, g->ref, g->size);
 }
@@ -78,7 +78,7 @@ MW_INLINE void gone(struct mw_guard in, const void *p, const struct mw_gone *g)
 		size_t usable;                                                             \
 		if (mw_likely(permit_is_of(known, mode) && mw_chunk_plain(p, &usable) &&   \
 			      mw_dismiss_of(in.t, p, usable - MW_TAIL, NULL, mode, &g))) { \
-			gone(in, p, &g);                                                   \
+			gone(in, p, &g, mode);                                             \
 			mw_leave_as(in, known);                                            \
 			mw_real.free(p);                                                   \
 		} else {                                                                   \
@@ -95,7 +95,7 @@ FREE_PLAIN(free_bytes, MW_MODE_BYTES)
 		struct mw_gone g;                                                          \
 		if (mw_likely(permit_is_of(known, of) && mw_class_guess(p, &guess) &&      \
 			      mw_dismiss_of(in.t, p, guess.tail, &guess, as, &g))) {       \
-			gone(in, p, &g);                                                   \
+			gone(in, p, &g, as);                                               \
 			mw_leave_as(in, known);                                            \
 			mw_class_free_small(p, guess.tail + MW_TAIL, 0);                   \
 		} else {                                                                   \

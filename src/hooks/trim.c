@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* trim.c - malloc_trim(3) of the app, as Process.warmup calls it: noted while calls are recorded. */
+#include <malloc.h>
+
+#include "real/real.h"
+#include "track/events.h"
+#include "track/track.h"
+
+static void note(struct mw_shard *t, size_t pad)
+{
+	MW_GUARD(t);
+	mw_event(t, MW_OP_TRIM, 0, 0, 0, pad);
+}
+
+MW_EXPORT int malloc_trim(size_t pad)
+{
+	static int (*next)(size_t);
+	int (*f)(size_t) = mw_get(&next);
+	struct mw_shard *t = mw_get(&mw_events_on) ? mw_shard_now() : NULL;
+
+	if (!f) {
+		mw_quiet_enter();
+		f = (int (*)(size_t))mw_real_next("malloc_trim");
+		mw_quiet_leave();
+		mw_set(&next, f);
+	}
+	if (t)
+		note(t, pad);
+	return f ? f(pad) : 0;
+}
