@@ -205,6 +205,9 @@ static uint32_t thread_of(struct mw_merge *m, struct mw_stream *s)
 {
 	if (s->thread != MW_NO_THREAD)
 		return s->thread;
+	/* no call: the recorder says it in a stream of its own */
+	if (s->next.op == MW_OP_RESIDENT)
+		return 0;
 	/* the main thread, or whoever is the first if that isn't known */
 	if (!m->main_known && (m->pid ? s->tid == m->pid : true)) {
 		m->main_known = true;
