@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "befores.h"
 #include "json.h"
+#include "lives.h"
 #include "merge.h"
 #include "refs.h"
 #include "streams.h"
@@ -13,19 +15,14 @@
 enum { USUAL_TICKS = 1000000 };
 #define NO_REF UINT64_MAX
 
-/* A block from before the recording. */
-struct before {
-	uint64_t address, size;
-	uint32_t ref, location;
-};
-
 struct mw_merge {
 	struct mw_names *names;
 	struct mw_streams streams;
 	struct mw_stream **heap, *current; /* by key, the least first */
 	size_t heap_n, heap_bytes, waiting;
-	struct mw_array befores;
+	struct mw_befores befores;
 	size_t before; /* the next one */
+	struct mw_lives threads; /* the number of each thread that has an id now, by that */
 	uint64_t wait; /* in ticks */
 	uint64_t pid;  /* the main thread's id; 0: not known */
 	bool main_known;
@@ -37,7 +34,9 @@ struct mw_merge {
 
 static bool sooner(const struct mw_merge *m, const struct mw_stream *a, const struct mw_stream *b)
 {
-	return a->key != b->key ? a->key < b->key : a == m->current;
+	if (a->key != b->key)
+		return a->key < b->key;
+	return a->waits != b->waits ? b->waits : a == m->current;
 }
 
 static void set_place(struct mw_merge *m, size_t at, struct mw_stream *s)
@@ -201,21 +200,37 @@ static void end_lost(struct mw_merge *m, struct mw_packed_event *out, const stru
 	out->is.ref = end(m, why->ref);
 }
 
+/* The number of the thread whose call the stream's next event is. A thread's calls may be in several streams. */
 static uint32_t thread_of(struct mw_merge *m, struct mw_stream *s)
 {
+	uint32_t tid = s->tid <= UINT32_MAX ? (uint32_t)s->tid : 0;
+
 	if (s->thread != MW_NO_THREAD)
 		return s->thread;
 	/* no call: the recorder says it in a stream of its own */
 	if (s->next.op == MW_OP_RESIDENT)
 		return 0;
+	if (tid && mw_lives_get(&m->threads, tid, &s->thread))
+		return s->thread;
 	/* the main thread, or whoever is the first if that isn't known */
-	if (!m->main_known && (m->pid ? s->tid == m->pid : true)) {
+	if (!m->main_known && (m->pid ? tid == m->pid : true)) {
 		m->main_known = true;
 		s->thread = 0;
 	} else {
 		s->thread = m->sums.threads++;
 	}
+	if (tid)
+		mw_lives_add(&m->threads, tid, s->thread);
 	return s->thread;
+}
+
+/* Another thread may get its id. */
+static void end_thread(struct mw_merge *m, const struct mw_stream *s)
+{
+	uint32_t number;
+
+	if (s->tid && s->tid <= UINT32_MAX)
+		mw_lives_take(&m->threads, (uint32_t)s->tid, &number);
 }
 
 /* The event of a stream that needs nobody, or waited long enough. False: it's left out, and the stream goes on. */
@@ -250,36 +265,17 @@ static bool take(struct mw_merge *m, struct mw_stream *s, struct mw_packed_event
 		out->is.ref = *mw_refs_at(&m->refs, e.ref);
 	else if (mw_op_has_ref(e.op))
 		out->is.ref = end(m, e.ref);
+	else if (e.op == MW_OP_THREAD_END)
+		end_thread(m, s);
 	step(m, s);
 	return true;
 }
 
 /* --- what lived before ----------------------------------------------------------------- */
 
-static int by_address(const void *a, const void *b)
-{
-	uint64_t x = ((const struct before *)a)->address, y = ((const struct before *)b)->address;
-
-	return (x > y) - (x < y);
-}
-
-/* The LIVE events that a stream begins with. False: no memory. */
-static bool keep_befores(struct mw_merge *m, struct mw_stream *s)
-{
-	for (; !s->ended && s->next.op == MW_OP_LIVE; mw_stream_step(&m->streams, s)) {
-		struct before b = { s->next.extra, s->next.size, (uint32_t)s->next.ref, 0 };
-
-		b.location = mw_names_number(m->names, s->next.location, s->frame->offset);
-		if (!mw_array_more(&m->befores, sizeof(b)))
-			return false;
-		((struct before *)m->befores.p)[m->befores.n++] = b;
-	}
-	return !m->streams.no_memory;
-}
-
 static bool take_before(struct mw_merge *m, struct mw_packed_event *out, char *err)
 {
-	const struct before *b = (struct before *)m->befores.p + m->before;
+	const struct mw_before *b = (struct mw_before *)m->befores.all.p + m->before;
 	struct mw_trace_event e = { .op = MW_OP_LIVE,
 				    .ticks = m->sums.last,
 				    .ref = b->ref,
@@ -317,7 +313,7 @@ static bool begin(struct mw_merge *m)
 	for (size_t i = 0; i < n; i++) {
 		if (!s[i].ended && s[i].next.ticks < first)
 			first = s[i].next.ticks;
-		if (!keep_befores(m, &s[i]))
+		if (!mw_befores_take(&m->befores, &m->streams, &s[i], m->names))
 			return false;
 		if (s[i].ended)
 			continue;
@@ -325,12 +321,10 @@ static bool begin(struct mw_merge *m)
 		s[i].place = m->heap_n++;
 		sift_up(m, &s[i]);
 	}
-	if (m->befores.n)
-		qsort(m->befores.p, m->befores.n, sizeof(struct before), by_address);
 	m->sums.last = first == UINT64_MAX ? 0 : first;
 	m->sums.first = m->sums.last;
 	m->sums.threads = 1;
-	return true;
+	return mw_befores_settle(&m->befores, m->streams.index);
 }
 
 struct mw_merge *mw_merge_open(const struct mw_index *x, struct mw_names *names, char *err)
@@ -346,7 +340,9 @@ struct mw_merge *mw_merge_open(const struct mw_index *x, struct mw_names *names,
 	if (!mw_json_u64(x->meta.s, "ticks_per_second", &m->sums.ticks_per_second) ||
 	    !m->sums.ticks_per_second)
 		m->sums.ticks_per_second = USUAL_TICKS;
-	m->wait = m->sums.ticks_per_second / 1000 * MW_MERGE_WAIT_MS;
+	/* a coarse clock's ticks are microseconds: all of those with the same ticks */
+	if (m->sums.ticks_per_second > USUAL_TICKS)
+		m->wait = m->sums.ticks_per_second / 1000000 * MW_MERGE_WAIT_US;
 	mw_json_u64(x->meta.s, "pid", &m->pid);
 	if (begin(m))
 		return m;
@@ -359,7 +355,8 @@ void mw_merge_close(struct mw_merge *m)
 {
 	mw_refs_free(&m->refs);
 	mw_mem_free(m->heap, m->heap_bytes);
-	mw_array_free(&m->befores, sizeof(struct before));
+	mw_befores_free(&m->befores);
+	mw_lives_free(&m->threads);
 	mw_streams_close(&m->streams);
 	mw_mem_free(m, sizeof(*m));
 }
@@ -373,7 +370,7 @@ bool mw_merge_next(struct mw_merge *m, struct mw_packed_event *out, char *err)
 		m->sums.full = m->heap_n != 0;
 		return false;
 	}
-	if (m->before < m->befores.n)
+	if (m->before < m->befores.all.n)
 		return take_before(m, out, err);
 	while (m->heap_n && !no_memory) {
 		struct mw_stream *s = m->heap[0];

@@ -4,8 +4,10 @@
  *
  * The order is that of ticks. Between events of the same ticks the stream that ran goes on. The lives of blocks
  * repair the order: the end of a block waits for its birth in another stream, and a birth waits for the end of the
- * block that had its ref before. A stream waits MW_MERGE_WAIT at most, in recorded time. Then what it waits for
- * counts as lost: the end of an unknown block is left out, and a block whose ref is born again ends.
+ * block that had its ref before. A stream waits for streams with the same ticks alone, and with a fine clock for
+ * MW_MERGE_WAIT_US: if it waited for longer, for what was lost, others would run ahead and take refs for other
+ * lives. Then what it waits for counts as lost: the end of an unknown block is left out, and a block whose ref is born
+ * again ends.
  *
  * Blocks from before the recording (LIVE) come first, by address. Memory: a word for each ref that there was, and a
  * frame for each stream.
@@ -20,7 +22,7 @@
 #include "names.h"
 #include "packed.h"
 
-enum { MW_MERGE_WAIT_MS = 100 };
+enum { MW_MERGE_WAIT_US = 1 };
 
 struct mw_merge;
 

@@ -3,7 +3,7 @@
  * Streams of a made-up process, merged. Its threads allocate, hand on, move and free blocks at random, and a ref is
  * used again at once. A birth's size is a number of its own, so that a life can be told from the one before.
  */
-/* uses: src/replay/merge.c src/replay/streams.c src/replay/refs.c src/replay/names.c src/replay/index.c src/replay/json.c src/replay/mem.c src/trace/columns.c src/trace/frame.c */
+/* uses: src/replay/merge.c src/replay/befores.c src/replay/lives.c src/replay/streams.c src/replay/refs.c src/replay/names.c src/replay/index.c src/replay/json.c src/replay/mem.c src/trace/columns.c src/trace/frame.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -97,10 +97,10 @@ static uint64_t coarse(size_t call)
 	return call / 100 * 10000;
 }
 
-/* Ticks that a clock of each thread gives: its calls are in order, and others' up to 40 ms away. */
+/* Each thread has a clock of its own; they differ by up to 0.8 microseconds. */
 static uint64_t skewed(size_t call)
 {
-	return 100000 + call * 100 + calls[call].thread * 10000;
+	return 100000 + call * 50 + calls[call].thread * 200;
 }
 
 /* --- its file ------------------------------------------------------------------------ */
@@ -113,9 +113,10 @@ static void put(FILE *f, struct mw_trace_frame frame, size_t n)
 	assert_int_equal(fwrite(room, 1, whole, f), whole);
 }
 
-static void put_meta(FILE *f)
+static void put_meta(FILE *f, uint64_t ticks_per_second)
 {
-	int n = sprintf((char *)contents, "{\"pid\":%d,\"ticks_per_second\":1000000}", PID);
+	int n = sprintf((char *)contents, "{\"pid\":%d,\"ticks_per_second\":%llu}", PID,
+			(unsigned long long)ticks_per_second);
 
 	put(f, (struct mw_trace_frame){ .type = MW_FRAME_META }, (size_t)n);
 }
@@ -149,13 +150,13 @@ static void put_stream(FILE *f, unsigned thread, unsigned missing)
 	}
 }
 
-static void write_file(unsigned missing)
+static void write_file(unsigned missing, uint64_t ticks_per_second)
 {
 	FILE *f = fopen(path, "w");
 
 	assert_non_null(f);
 	assert_int_equal(fwrite(MW_TRACE_MAGIC, 1, 8, f), 8);
-	put_meta(f);
+	put_meta(f, ticks_per_second);
 	/* the last thread's is the first stream: the order of streams isn't that of threads */
 	for (unsigned t = THREADS; t-- > 0;)
 		put_stream(f, t, missing);
@@ -258,7 +259,7 @@ static struct merged one(uint64_t seed, uint64_t (*ticks_of)(size_t call), unsig
 {
 	state = seed;
 	live(ticks_of, slice, again);
-	write_file(missing);
+	write_file(missing, ticks_of == skewed ? 1000000000 : 1000000);
 	/* with frames missing, or another life for a ref's, a call may be left out or added */
 	return merge(!missing && (!again || ticks_of == fine));
 }
