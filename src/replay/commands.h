@@ -16,9 +16,12 @@ int mw_text(const char *in);
 int mw_heaptrack(const char *in);
 /* JSON on stdout: what the file has. */
 int mw_info(const char *in);
+/* play: see play.h */
 
 /* One line on stderr: "mwrap-replay: FILE: PROBLEM". Returns 1. */
 int mw_complain(const char *path, const char *problem);
+/* Says on stderr how it is used. Returns 2. */
+int mw_misused(void);
 /* Ends the output. Returns 0, or 1 after a line if not all of it was written. */
 int mw_finish_output(void);
 

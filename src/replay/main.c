@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* main.c - mwrap-replay COMMAND [OPTION…] FILE: reads recordings of malloc. For mwrapctl(1). */
+/* main.c - mwrap-replay COMMAND [OPTION…] FILE: reads recordings of malloc, and plays them. For mwrapctl(1). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ int mw_finish_output(void)
 	return mw_complain("the output", strerror(errno));
 }
 
-static int misused(void)
+int mw_misused(void)
 {
 	fputs(usage, stderr);
 	return 2;
@@ -47,9 +47,9 @@ static int pack(int argc, char **argv)
 		else if (!in && *argv[i] != '-')
 			in = argv[i];
 		else
-			return misused();
+			return mw_misused();
 	}
-	return in && out ? mw_pack(in, out, progress) : misused();
+	return in && out ? mw_pack(in, out, progress) : mw_misused();
 }
 
 int main(int argc, char **argv)
@@ -60,13 +60,13 @@ int main(int argc, char **argv)
 	} readers[] = { { "text", mw_text }, { "heaptrack", mw_heaptrack }, { "info", mw_info } };
 
 	if (argc < 2)
-		return misused();
+		return mw_misused();
 	if (!strcmp(argv[1], "pack"))
 		return pack(argc - 2, argv + 2);
 	if (!strcmp(argv[1], "play"))
 		return mw_play(argc - 1, argv + 1);
 	for (size_t i = 0; i < sizeof(readers) / sizeof(*readers); i++)
 		if (!strcmp(argv[1], readers[i].name))
-			return argc == 3 ? readers[i].run(argv[2]) : misused();
-	return misused();
+			return argc == 3 ? readers[i].run(argv[2]) : mw_misused();
+	return mw_misused();
 }

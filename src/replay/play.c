@@ -8,6 +8,7 @@
 #include <sys/personality.h>
 #include <unistd.h>
 
+#include "commands.h"
 #include "json.h"
 #include "mem.h"
 #include "packed.h"
@@ -221,13 +222,10 @@ int mw_play(int argc, char **argv)
 		else
 			path = "";
 	}
-	if (!path || !*path) {
-		fprintf(stderr, "mwrap-replay: usage: play [--pace] [--as-recorded] FILE\n");
-		return 2;
-	}
+	if (!path || !*path)
+		return mw_misused();
 	fix_addresses(argc, argv);
 	if (open_all(&p, path, as_recorded) && play_all(&p))
 		return 0;
-	fprintf(stderr, "mwrap-replay: %s: %s\n", path, p.err);
-	return 1;
+	return mw_complain(path, p.err);
 }
