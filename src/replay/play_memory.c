@@ -2,15 +2,17 @@
 /* play_memory.c - see play_memory.h. */
 #include "play_memory.h"
 
+#include <link.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/maps.h"
 #include "map/residency.h"
 
 enum { LIBRARIES_MOST = 256 };
 
-/* Libraries' data that are zero at first, by address. */
-static struct {
+/* What of libraries' data has no file: it is zero at first. By address. */
+static struct range {
 	uintptr_t start, end;
 } data[LIBRARIES_MOST];
 static size_t data_n;
@@ -21,24 +23,46 @@ static bool is_anonymous(const struct mw_maps_line *l)
 	return !l->special && !l->shared && (!*l->name || !strncmp(l->name, "[anon:", 6));
 }
 
-/* They lie right behind the data that the library's file has. */
-static void note_data(const struct mw_maps_line *l, void *ctx)
+static void insert(struct range r)
 {
-	uintptr_t *file_end = ctx;
+	size_t i = data_n;
 
-	if (is_anonymous(l) && l->start == *file_end && l->write && data_n < LIBRARIES_MOST) {
-		data[data_n].start = l->start;
-		data[data_n++].end = l->end;
+	if (r.start >= r.end || data_n == LIBRARIES_MOST)
+		return;
+	for (; i && data[i - 1].start > r.start; i--)
+		data[i] = data[i - 1];
+	data[i] = r;
+	data_n++;
+}
+
+static int note_object(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	(void)size;
+	(void)ctx;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD)
+			insert((struct range){ (at + p->p_filesz + page - 1) & ~(page - 1),
+					       (at + p->p_memsz + page - 1) & ~(page - 1) });
 	}
-	*file_end = *l->name == '/' ? l->end : 0;
+	return 0;
+}
+
+static void note_line(const struct mw_maps_line *l, void *ctx)
+{
+	(void)l;
+	(void)ctx;
 }
 
 bool mw_play_memory_begin(void)
 {
-	uintptr_t file_end = 0;
-
 	mw_residency_open(&residency, MW_RESIDENCY_SCAN);
-	return mw_maps_each(note_data, &file_end);
+	dl_iterate_phdr(note_object, NULL);
+	return mw_maps_each(note_line, NULL);
 }
 
 static void add_run(void *ctx, uintptr_t start, uintptr_t end, unsigned flags)

@@ -42,14 +42,16 @@ module Mwrap
         new(points, ended: curves.all?(&:ended?))
       end
 
-      # [seconds, change] of each point
+      # [seconds, change] of each point. It begins and ends at once.
       def steps(shift)
+        return [] if empty?
         last = 0
         changes = @points.map { |at, bytes| [at + shift, bytes - last].tap { last = bytes } }
-        @ended && !empty? ? changes << [@points[-1][0] + shift + END_AFTER, -last] : changes
+        changes.unshift([changes[0][0] - AT_ONCE, 0]) if shift.positive?
+        @ended ? changes << [changes[-1][0] + AT_ONCE, -last] : changes
       end
 
-      END_AFTER = 1e-6
+      AT_ONCE = 1e-6 # seconds
     end
   end
 end

@@ -75,8 +75,8 @@ module Mwrap
       def recorded = @any && !@any.recorded.empty? ? @any.recorded : nil
 
       def error
-        was = @first.fine? && recorded && yield(recorded)
-        was.to_f.positive? ? (yield(@first.curve) / was.to_f - 1).round(4) : nil
+        was = yield(recorded).to_f if @first.fine? && recorded
+        was&.positive? ? (yield(@first.curve) / was - 1).round(4) : nil
       end
 
       # A difference as small as this says nothing.
