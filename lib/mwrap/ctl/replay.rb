@@ -5,10 +5,10 @@ require "fileutils"
 require "tmpdir"
 require_relative "recording"
 require_relative "replay_jobs"
+require_relative "replay_outcome"
+require_relative "replay_page"
 require_relative "replay_progress"
-require_relative "replay_result"
 require_relative "replay_setting"
-require_relative "replay_words"
 
 module Mwrap
   module Ctl
@@ -27,7 +27,6 @@ module Mwrap
       # :found if a setting can't be played
       def run
         settings = ReplaySettings.new(@given).to_a
-        require_report if @given["report"]
         @recordings = @files.map { |file| Recording.new(file) }
         results = in_temporary { |dir| pack(dir) && play(settings) }
         report(results)
@@ -36,13 +35,6 @@ module Mwrap
       end
 
       private
-
-      def require_report
-        require_relative "replay_page"
-        ReplayPage
-      rescue LoadError, NameError
-        raise Failure, "--report: this mwrap has no such page: install it again"
-      end
 
       def in_temporary
         dir = nil
@@ -63,22 +55,15 @@ module Mwrap
         end
       end
 
-      # An Array of ReplayResults: as recorded, then as it is without the tracker, then the others
+      # An Array of ReplayResults: as recorded, then the others. One of these has the recorded variables, without the
+      # tracker's bytes: what others are compared with.
       def play(settings)
-        first = @recordings[0].meta
-        here = ReplaySettings.recorded(first, "")
-        known = settings.find { |s| s.same?(here) }
-        unless known || here.problem
-          here.name = [here.malloc, *here.environment.map { |pair| pair.join("=") }].join(" ")
-          settings = [known = here, *settings]
-        end
-        @base_setting = known
+        here = ReplaySettings.recorded(@recordings[0].meta, AS_RECORDED)
+        settings = [here.under_its_name, *settings] unless here.problem || settings.any? { |s| s.same?(here) }
         rows = [@recordings.map { |r| PlayJob.new(r, ReplaySettings.recorded(r.meta, AS_RECORDED), ["--as-recorded", *pace]) },
                 *settings.map { |s| @recordings.map { |r| PlayJob.new(r, s, pace) } }]
         run_all(rows.flatten)
-        results = rows.map { |jobs| ReplayResult.new(jobs, @recordings) }
-        @base = results.drop(1).find { |r| r.setting.equal?(known) }
-        results
+        rows.map { |jobs| ReplayResult.new(jobs, @recordings) }
       end
 
       def pace = @given["pace"] ? ["--pace"] : []
@@ -90,11 +75,10 @@ module Mwrap
       end
 
       def report(results)
-        words = ReplayWords.new(@recordings, results, @base)
-        Output.write(ReplayPage.html(words.document), @given["report"]) if @given["report"]
-        return Output.write("#{JSON.generate(words.settings)}\n") if @given["json"]
-        rows = results.select(&:fine?).map { |r| [r.name, r.curve.peak, r.curve.mean&.round, words.change(r), r.cpu] }
-        Listing.new(COLUMNS, rows, facts: words.facts, empty: "Nothing could be played.").print(@given)
+        outcome = ReplayOutcome.new(@recordings, results)
+        Output.write(ReplayPage.html(outcome.document), @given["report"]) if @given["report"]
+        return Output.write("#{JSON.generate(outcome.settings)}\n") if @given["json"]
+        Listing.new(COLUMNS, outcome.rows, facts: outcome.facts, empty: "Nothing could be played.").print(@given)
       end
     end
   end

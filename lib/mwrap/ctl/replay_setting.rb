@@ -17,8 +17,8 @@ module Mwrap
       # Are these the same calls under the same allocator?
       def same?(other) = malloc == other.malloc && environment == other.environment
 
-      # How a sentence calls it: the variables alone, if the allocator is the one that was recorded
-      def phrase(recorded) = malloc == recorded && !environment.empty? ? environment.map { |pair| pair.join("=") }.join(" and ") : name
+      # The same, called by its allocator and variables
+      def under_its_name = dup.tap { |s| s.name = [malloc, *environment.map { |pair| pair.join("=") }].join(" ") }
 
       # For Process.spawn. processors: of the recorded machine. By default the number of arenas goes with them.
       def variables(processors)

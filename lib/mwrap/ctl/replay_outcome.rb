@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+
+require_relative "replay_result"
+require_relative "replay_words"
+
+module Mwrap
+  module Ctl
+    # What came of all settings: as JSON, for the page, and above the table.
+    class ReplayOutcome # :nodoc: all
+      # results: the first one as recorded
+      def initialize(recordings, results)
+        @recordings = recordings
+        @results = results
+        @any = results.find(&:fine?) # each has the recorded curve, too
+        @words = ReplayWords.new(document)
+      end
+
+      # For the page, and for ReplayWords, which says what it has
+      def document
+        @document ||= { "file" => Text.utf8(@recordings.map(&:name).join(", ")), "command" => command, "events" => @recordings.sum(&:events), "threads" => @recordings.sum(&:threads),
+                        "seconds" => (@any ? @any.curve.seconds : @recordings.map(&:seconds).max).round(3),
+                        "recorded" => { "curve" => recorded_points, "peak" => recorded&.peak, "mean" => recorded&.mean&.round }, "settings" => @results.map(&:to_h) }
+      end
+
+      # For --json
+      def settings
+        errors = @words.errors || {}
+        document["settings"].map(&:dup).tap do |all|
+          all[0].merge!("recorded_peak_bytes" => recorded&.peak, "recorded_mean_bytes" => recorded&.mean&.round, **%w[peak mean].to_h { |k| ["#{k}_error", errors[k]&.round(4)] })
+        end
+      end
+
+      # Rows of the table
+      def rows
+        @results.zip(document["settings"]).select { |r,| r.fine? }.map do |r, setting|
+          change = @words.change(setting, "peak_rss_bytes") unless r.equal?(@results[0])
+          [r.name, setting["peak_rss_bytes"], setting["mean_rss_bytes"], change&.round(4), r.cpu]
+        end
+      end
+
+      # Lines above it: how far to trust it comes first.
+      def facts
+        [@words.trust, *lost, *failed, "", *about, @words.what, *(Output.paint(@words.verdict, :bold) if @words.verdict), *(@words.more unless @words.more.empty?), *floor]
+      end
+
+      private
+
+      def command = @recordings.map(&:command).uniq.join("; ")
+      def recorded = @any && !@any.recorded.empty? ? @any.recorded : nil
+
+      # [seconds, bytes of malloc, bytes of live blocks]
+      def recorded_points
+        return [] unless recorded
+        live = @any.recorded_live.points
+        recorded.thin(ReplayResult::POINTS).map do |at, heap|
+          after = live.bsearch_index { |t, _| t > at } || live.size
+          [at, heap, after.zero? ? 0 : live[after - 1][1]]
+        end
+      end
+
+      def about
+        parts = [*("#{Text.count(@recordings.size)} processes" if @recordings.size > 1), *(Text.clean(command) unless command.empty?)]
+        [*("#{parts.join(" of ")}:" unless parts.empty?)]
+      end
+
+      def lost
+        lost = @recordings.sum(&:lost)
+        [*@recordings.filter_map(&:note).map { |note| "#{note}." }, *("#{Text.count(lost)} events were lost while it was recorded." if lost.positive?),
+         *("The recording has no end: the process was killed, or the file was cut." if @recordings.any?(&:cut?))]
+      end
+
+      def failed
+        bad = @results.select { |r| r.fine? && r.failed.positive? }
+        bad.map { |r| "#{r.name}: #{Text.count(r.failed)} allocations failed: its figures are too low." }
+      end
+
+      # What no allocator can do without
+      def floor = [*("The live blocks alone peaked at #{Text.bytes(@any.live.peak)}." if @any && !@any.live.empty?)]
+    end
+  end
+end
