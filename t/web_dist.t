@@ -10,7 +10,7 @@ require "zlib"
 
 class WebDistTest < Minitest::Test
   WEB = File.join(ROOT, "web")
-  DIST = %w[LICENSES app.js at.js cluster.js flame.css flame.js flame_alone.html map.css map.js map_alone.html mwrap.js uplot.css].freeze
+  DIST = %w[LICENSES app.js at.js cluster.js flame.css flame.js flame_alone.html map.css map.js map_alone.html mwrap.js replay_alone.html uplot.css].freeze
 
   def pins
     package = JSON.parse(File.read(File.join(WEB, "package.json")))
@@ -78,7 +78,8 @@ class WebDistTest < Minitest::Test
   # Pages of one file: what their policy lets run is what is in them, and text of a process gets in by the
   # slots alone.
   def test_pages_that_stand_alone
-    { "flame_alone.html" => %w[title process json], "map_alone.html" => %w[title process json cells] }.each do |name, slots|
+    { "flame_alone.html" => %w[title process json], "map_alone.html" => %w[title process json cells],
+      "replay_alone.html" => %w[title heading process sentence table trusted trust json] }.each do |name, slots|
       page = File.read(File.join(WEB, "dist", name))
       assert_equal slots, page.scan(/\{\{(\w*)/).flatten
       style, script = page[%r{<style>(.*)</style>}m, 1], page[%r{<script type="module">(.*)</script>}m, 1]

@@ -46,6 +46,7 @@ const alone = async (name, entry, ownStyle) => {
 };
 await alone("flame_alone.html", "src/flame_alone.js", "src/flame.css");
 await alone("map_alone.html", "src/memory_alone.js", "src/memory.css");
+await alone("replay_alone.html", "src/replay_alone.js", "src/replay.css");
 
 const licences = LIBRARIES.map((name) => {
 	const folder = join(here, "node_modules", name);

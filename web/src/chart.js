@@ -8,7 +8,7 @@ import { el, setAttr, setText } from "./dom.js";
 import { bytes, small, about } from "./format.js";
 import { TIME_STEPS, timeLabels, timeSplits, dated } from "./axis.js";
 
-const tone = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+export const tone = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const FONT = "11px system-ui, sans-serif";
 const scheme = matchMedia("(prefers-color-scheme: dark)");
 
@@ -26,7 +26,7 @@ function timeAxis() {
 		} };
 }
 
-function valueAxis(unit, scale, side) {
+export function valueAxis(unit, scale, side) {
 	const of = unit === "bytes" ? (v) => (v ? bytes(v) : "0") : unit === "count" ? about : small;
 	return { scale, side, stroke: tone("--dim"), font: FONT, size: 64, gap: 4, space: 34,
 		...(unit === "bytes" ? { incrs: BYTE_STEPS } : {}),
@@ -38,7 +38,7 @@ const BESIDE = 24; // pixels right of a plot: half of its last label, 14:05:10
 
 // A plot in `box`. make() gives {series, axes, scales, lines(), hover(index|null), select(from, to)};
 // it is called again when colours change. Returns {set(data, from, to), cursor(t|null), part([t0, t1]|null), remove()}.
-function plot(box, make, height) {
+export function plot(box, make, height) {
 	let u = null, data = null, from = 0, to = 1, spec;
 
 	const build = () => {

@@ -8,9 +8,6 @@ module Mwrap
   module Ctl
     # A page of one file with the data of a process in it: what such pages share.
     class LonePage # :nodoc: all
-      # "<" could end the script or begin a comment; the other two end lines in older scripts.
-      JSON_TEXT = { "<" => "\\u003c", "\u2028" => "\\u2028", "\u2029" => "\\u2029" }.freeze
-
       def initialize(client, endpoint)
         @client = client
         @at = endpoint
@@ -21,7 +18,7 @@ module Mwrap
       # template: below web/; json: a text for its script; more: its other slots
       def fill(template, json, more = {})
         title, process = who
-        Page.fill(template, { "title" => Page.html(title), "process" => Page.html(process), "json" => json.gsub(/[<\u2028\u2029]/, JSON_TEXT) }.merge(more))
+        Page.fill(template, { "title" => Page.html(title), "process" => Page.html(process), "json" => Page.json(json) }.merge(more))
       end
 
       # The page's title, and a line about the process.

@@ -7,6 +7,8 @@ module Mwrap
     module Page # :nodoc: all
       WEB = File.expand_path("../../../web", __dir__)
       HTML = { "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;", "'" => "&#39;" }.freeze
+      # "<" could end the script or begin a comment; the other two end lines in older scripts.
+      JSON_TEXT = { "<" => "\\u003c", "\u2028" => "\\u2028", "\u2029" => "\\u2029" }.freeze
 
       module_function
 
@@ -21,6 +23,9 @@ module Mwrap
       end
 
       def html(text) = text.gsub(/[&<>"']/, HTML)
+
+      # JSON that is in a page's script
+      def json(text) = text.gsub(/[<\u2028\u2029]/, JSON_TEXT)
     end
   end
 end
