@@ -41,7 +41,9 @@ module Mwrap
 
       # Lines above it: how far to trust it comes first.
       def facts
-        [@words.trust, *lost, *failed, "", *about, @words.what, *(Output.paint(@words.verdict, :bold) if @words.verdict), *(@words.more unless @words.more.empty?), *floor]
+        verdict = Output.paint(@words.verdict, :bold) if @words.verdict
+        lines = [@words.trust, *lost, *failed, "", *about, @words.what, *verdict, *(@words.more unless @words.more.empty?), *floor]
+        Text.utf8? ? lines : lines.map { |line| line.tr("\u2212\u2019", "-'") }
       end
 
       private

@@ -32,7 +32,7 @@ module Mwrap
       def recorded_live = @recorded_live ||= added(@jobs.map { |job| job.recorded.map { |at, _, live| [at, live] } })
 
       def to_h
-        head = { "setting" => name, "malloc" => malloc, "environment" => @setting.environment, **({ "library" => @setting.library } if @setting.library) }
+        head = { "setting" => name, "malloc" => malloc, "environment" => @setting.environment, "library" => @setting.library }.compact
         return { **head, "peak_rss_bytes" => nil, "mean_rss_bytes" => nil, "cpu_seconds" => nil, "error" => problem } unless fine?
         { **head, "peak_rss_bytes" => curve.peak, "mean_rss_bytes" => curve.mean&.round, "cpu_seconds" => cpu.round(6),
           "failed_allocations" => failed, "curve" => curve.thin(POINTS) }
