@@ -213,6 +213,28 @@ class MapHttpTest < Minitest::Test
     end
   end
 
+  # An own mapping of huge pages: one byte in each puts all of it in memory.
+  def test_huge_pages
+    enabled = File.read("/sys/kernel/mm/transparent_hugepage/enabled") rescue "[never]"
+    skip "the kernel makes no huge pages" if enabled.include?("[never]")
+    app = start
+    assert_equal 0, map["huge_bytes"]
+    app.ask("require 'fiddle'; CALL = ->(n, types) { Fiddle::Function.new(Fiddle::Handle::DEFAULT[n], types, 5) }; 0")
+    app.ask("CALL.('prctl', [4, 5, 5, 5, 5]).call(41, 0, 0, 0, 0)") # PR_SET_THP_DISABLE: Ruby sets it
+    app.ask("eval('def take(n) = CALL.(%q(mmap), [1, 5, 4, 4, 4, 5]).call(nil, n, 3, 0x22, -1, 0)', nil, '/srv/huge.rb', 1); 0")
+    app.ask("A = (take(16 << 20) + (2 << 20) - 1) & -(2 << 20); CALL.('madvise', [5, 5, 4]).call(A, 12 << 20, 14)")
+    app.ask("6.times { |i| Fiddle::Pointer.new(A + (i << 21))[7] = 1 }")
+    skip "the kernel has no huge pages left" if File.read("/proc/#{app.pid}/smaps_rollup")[/^AnonHugePages: +(\d+)/, 1].to_i < 12 << 10
+    m = map
+    skip "PAGEMAP_SCAN isn't there to tell" if m["huge_bytes"].zero? && (Etc.uname[:release].split(".").map(&:to_i) <=> [6, 7]).negative?
+    assert_equal 12 << 20, m["huge_bytes"]
+    assert_near rss(app), m["seen_bytes"], 10, "RSS"
+    assert_equal [["/srv/huge.rb:1", 12 << 20]], m["mappings"].select { |x| x["location"].include?("huge") }.map { |x| x.values_at("location", "resident_bytes") }
+    fill, = planes(m)
+    assert_equal [128 | 6], fill.select { |c| c & 128 != 0 }.uniq
+    assert_equal (12 << 20) / m["page_bytes"], fill.count { |c| c & 128 != 0 }
+  end
+
   def test_rack
     [nil, "/in/app"].each do |mount|
       p = racked(mount: mount, options: "history:1")

@@ -92,6 +92,8 @@ void mw_map_sentence(struct mw_buf *b, const struct mw_map *m)
 		amount(b, m->swapped);
 		mw_buf_str(b, " more is swapped out.");
 	}
+	if (m->cut)
+		mw_buf_str(b, " This isn\xe2\x80\x99t all: there is more memory than a map has room for.");
 }
 
 void mw_map_panel_title(const struct mw_map_panel *p, const struct mw_map *m, char to[48])

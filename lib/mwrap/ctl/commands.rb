@@ -71,7 +71,8 @@ module Mwrap
           Says where the memory of a process is: live blocks, holes beside them, empty pages
           that the allocator keeps, and the rest. Lists the lines by the memory that they
           hold: their own bytes and their share of the holes. With -o it draws every page of
-          the heap. It changes nothing in the process.
+          the heap. With --all it adds up all processes, and lists each. It changes nothing in
+          the process.
         TEXT
         forms: { "SOCKET" => SOCKET },
         options: [

@@ -13,6 +13,9 @@ module Mwrap
       LINES = [Column.new("live_bytes", "LIVE", :bytes), Column.new("holds_bytes", "HOLDS", :bytes), Column.new("times", "TIMES", :score), Column.new("alone_bytes", "ALONE", :bytes),
                Column.new("blocks", "BLOCKS", :count), Column.new("location", "LOCATION", :text)].freeze
       PARTS = [Column.new("bytes", "BYTES", :bytes), Column.new("share", "SHARE", :share), Column.new("part", "PART", :text)].freeze
+      # Of a family: a row for each process
+      PROCESSES = [Column.new("rss_bytes", "RSS", :bytes), Column.new("live_bytes", "LIVE", :bytes), Column.new("holes_bytes", "HOLES", :bytes), Column.new("empty_bytes", "EMPTY", :bytes),
+                   Column.new("trim_bytes", "TRIM", :bytes), Column.new("shared_bytes", "SHARED", :bytes), Column.new("pid", "PID", :text)].freeze
       FORMATS = { ".html" => :page, ".png" => :picture }.freeze
 
       def initialize(socket, given)
@@ -75,7 +78,22 @@ module Mwrap
       def say
         snapshot = Output.busy("reading #{@socket}") { MapSnapshot.new(@client) }
         return Output.write(snapshot.text) if @given["json"]
-        Listing.new(LINES, rows(snapshot), facts: facts(snapshot), limit: @given["count"], empty: "No line is known.").print(@given)
+        listing(snapshot).print(@given)
+      end
+
+      def listing(snapshot)
+        facts = facts(snapshot)
+        return Listing.new(PROCESSES, processes(snapshot), facts: facts, limit: @given["count"], empty: "No process answered.") if snapshot.sum?
+        Listing.new(LINES, rows(snapshot), facts: facts, limit: @given["count"], empty: "No line is known.")
+      end
+
+      # Those with the most memory first
+      def processes(snapshot)
+        rows = snapshot.each.map do |one|
+          parts = Array(one["parts"]).grep(Hash).to_h { |p| p.values_at("name", "bytes") }
+          [*one.values_at("rss_bytes", "live_bytes"), *parts.values_at("holes", "empty"), *one.values_at("trim_bytes", "shared_bytes")].map(&:to_i) + [one["pid"].to_s]
+        end
+        rows.sort_by { |r| [-r[0], r[-1].to_i] }
       end
 
       def rows(snapshot)

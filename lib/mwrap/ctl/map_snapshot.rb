@@ -2,6 +2,7 @@
 # frozen_string_literal: true
 
 require_relative "client"
+require_relative "text"
 
 module Mwrap
   module Ctl
@@ -20,7 +21,7 @@ module Mwrap
         whole? or client.strange
       end
 
-      def sentence = @json["sentence"].to_s
+      def sentence = sum? ? sentence_of_all : @json["sentence"].to_s
       def advice = Array(@json["advice"]).map(&:to_s)
       def parts = @json["parts"].grep(Hash)
       def lines = Array(@json["lines"]).grep(Hash)
@@ -31,7 +32,9 @@ module Mwrap
       # The part of RSS that each of the bytes is, 0 to 1
       def share(bytes) = seen_bytes.positive? ? bytes / seen_bytes.to_f : 0.0
 
-      # Of the sum of several processes there are no cells.
+      # Is it the sum of several processes? Then there are no cells and no lines, but each process's figures.
+      def sum? = @json.key?("each")
+      def each = Array(@json["each"]).grep(Hash)
       def cells? = [@json["id"], @json["cells"], @json["levels"], @json["tile_cells"], @json["panels"]].none?(nil)
 
       def panels
@@ -53,6 +56,14 @@ module Mwrap
       end
 
       private
+
+      def sentence_of_all
+        asked, answered, rss, live, blocks, shared = @json.values_at("processes", "answered", "rss_bytes", "live_bytes", "live", "shared_bytes").map(&:to_i)
+        said = ["#{Text.bytes(rss)} is in memory of #{answered} #{answered == 1 ? "process" : "processes"}. Their #{Text.count(blocks)} live blocks have #{Text.bytes(live)}."]
+        said << "#{Text.bytes(shared)} is shared since a fork: each process counts it in its RSS." if shared.positive?
+        said << "#{asked - answered} of #{asked} processes didn't answer." if asked > answered
+        said.join(" ")
+      end
 
       def tile(level, number, cells)
         bytes = @client.get("/map/#{@json["id"]}/#{level}/#{number}.bin").b

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the kernel says of pages, and the memory map makes of it: huge pages, swap, sharing after a fork, and
+ * a kernel that must be asked page by page.
+ */
+/* uses: @server */
+#include "made_up_blocks.h"
+
+#include <sys/wait.h>
+
+/* residency.c itself, but for the way to open it */
+#define mw_residency_open really_open
+#include "../../src/map/residency.c"
+#undef mw_residency_open
+
+#include "../../src/pages/map.h"
+
+static enum mw_residency_how most; /* the best way that is allowed */
+static uint64_t budget; /* 0: as usual */
+static int fake; /* a file instead of /proc/self/pagemap; -1: none */
+
+void mw_residency_open(struct mw_residency *r, enum mw_residency_how best)
+{
+	really_open(r, best < most ? best : most);
+	if (fake >= 0) {
+		mw_residency_close(r);
+		r->fd = dup(fake);
+		r->how = MW_RESIDENCY_PAGEMAP;
+	}
+	if (budget)
+		r->budget = budget;
+}
+
+static int start(void **state)
+{
+	most = MW_RESIDENCY_SCAN;
+	budget = 0;
+	fake = -1;
+	return begin(state);
+}
+
+static unsigned flags_of(const struct mw_map *m, uintptr_t a)
+{
+	int64_t cell = mw_map_cell_of(m, a);
+
+	assert_true(cell >= 0);
+	return m->fill[cell] & ~(unsigned)MW_MAP_IS_MASK;
+}
+
+/* --- huge pages ------------------------------------------------------------------------------ */
+
+enum { HUGE = 2 << 20 };
+
+/* What the kernel says itself, in bytes */
+static uint64_t huge_by_smaps(void)
+{
+	FILE *f = fopen("/proc/self/smaps_rollup", "r");
+	char text[256];
+	unsigned long kb = 0;
+
+	assert_non_null(f);
+	while (fgets(text, sizeof(text), f))
+		if (sscanf(text, "AnonHugePages: %lu", &kb) == 1)
+			break;
+	fclose(f);
+	return (uint64_t)kb << 10;
+}
+
+static void huge(void **state)
+{
+	char *p = mmap(NULL, 4 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uintptr_t at = ((uintptr_t)p + HUGE - 1) & ~(uintptr_t)(HUGE - 1), read_only = at + HUGE;
+	struct mw_map *m;
+	uint64_t truth;
+
+	(void)state;
+	assert_int_equal(madvise((void *)at, 3 * HUGE, MADV_HUGEPAGE), 0);
+	*(volatile char *)at = 1; /* one byte: all of the huge page is in memory */
+	assert_int_equal(*(volatile char *)read_only, 0); /* the huge page of zeros is nobody's memory */
+	block(at, 100, 1);
+	truth = huge_by_smaps();
+	m = map();
+	if (m->huge != truth || !truth) {
+		struct mw_residency r;
+
+		really_open(&r, most);
+		mw_residency_close(&r);
+		if (truth && r.how == MW_RESIDENCY_SCAN)
+			fail_msg("%lu bytes in huge pages, not %lu", (unsigned long)m->huge,
+				 (unsigned long)truth);
+		print_message("no huge page, or a kernel that doesn't tell\n");
+		skip();
+	}
+	assert_int_equal(flags_of(m, at), MW_MAP_IS_HUGE);
+	assert_int_equal(flags_of(m, at + HUGE - page), MW_MAP_IS_HUGE);
+	assert_int_equal(state_of(m, at), MW_MAP_IS_USED + 100 * MW_MAP_IS_FILL / page);
+	assert_int_equal(state_of(m, at + page), MW_MAP_IS_EMPTY);
+	assert_int_equal(mw_map_cell_of(m, read_only) < 0 ? 0 : state_of(m, read_only), MW_MAP_IS_ABSENT);
+	mw_map_free(m);
+	/* once a page of it is given back, the others are pages of their own, and khugepaged leaves them so */
+	madvise((void *)at, 3 * HUGE, MADV_NOHUGEPAGE);
+	madvise((void *)(at + page), page, MADV_DONTNEED);
+	m = map();
+	assert_int_equal(m->huge, huge_by_smaps());
+	assert_int_equal(flags_of(m, at), 0);
+	assert_int_equal(state_of(m, at + page), MW_MAP_IS_ABSENT);
+	assert_int_equal(state_of(m, at + 2 * page), MW_MAP_IS_EMPTY);
+	mw_map_free(m);
+	munmap(p, 4 * HUGE);
+}
+
+/* --- swap ------------------------------------------------------------------------------------ */
+
+static void entry(size_t p, uint64_t v)
+{
+	assert_int_equal(pwrite(fake, &v, sizeof(v), (off_t)(at(p) / page * sizeof(v))), sizeof(v));
+}
+
+/* Of a machine that has swapped pages out; all other memory is absent in its pagemap. */
+static void swap(void **state)
+{
+	struct mw_map_whatif w;
+	static const uint32_t ids[] = { 1 };
+	struct mw_map *m;
+
+	(void)state;
+	fake = memfd_create("pagemap", MFD_CLOEXEC);
+	assert_true(fake >= 0);
+	entry(0, ENTRY_PRESENT | ENTRY_EXCLUSIVE);
+	entry(2, ENTRY_SWAPPED | 12345);
+	entry(4, ENTRY_SWAPPED | 12346);
+	entry(5, ENTRY_PRESENT | ENTRY_EXCLUSIVE);
+	entry(6, ENTRY_PRESENT);
+	block(at(0), page / 2, 1);
+	block(at(2), page / 2, 1);
+	block(at(3) - 100, 200, 2); /* on a swapped page and an absent one */
+	m = map();
+	assert_int_equal(state_of(m, at(0)), MW_MAP_IS_USED + MW_MAP_IS_FILL / 2);
+	assert_int_equal(state_of(m, at(1)), MW_MAP_IS_ABSENT);
+	assert_int_equal(state_of(m, at(2)), MW_MAP_IS_SWAPPED);
+	assert_int_equal(state_of(m, at(4)), MW_MAP_IS_SWAPPED);
+	assert_int_equal(state_of(m, at(5)), MW_MAP_IS_EMPTY);
+	assert_int_equal(flags_of(m, at(5)), 0);
+	assert_int_equal(flags_of(m, at(6)), MW_MAP_IS_SHARED);
+	assert_int_equal(m->swapped, 2 * page);
+	assert_int_equal(m->shared, page);
+	assert_int_equal(mw_map_seen(m), 3 * page);
+	assert_int_equal(m->parts[MW_MAP_LIVE], page / 2);
+	assert_int_equal(m->parts[MW_MAP_HOLES], page - page / 2);
+	assert_int_equal(m->parts[MW_MAP_EMPTY], 2 * page);
+	assert_int_equal(m->live_bytes, page / 2 + page / 2 + 200);
+	assert_int_equal(m->outside, 0);
+	/* a line holds memory, not swap */
+	assert_string_equal(m->lines[0].location, "a.rb:1");
+	assert_int_equal(m->lines[0].holds, page);
+	assert_int_equal(m->lines[1].holds, 0);
+	assert_int_equal(m->trim.bytes, 2 * page);
+	mw_map_free(m);
+	assert_true(mw_map_whatif(&api, ids, 1, &w));
+	assert_int_equal(w.bytes, 2 * (page / 2));
+	assert_int_equal(w.empty_then - w.empty_now, page);
+	close(fake);
+}
+
+static void swap_in_words(void **state)
+{
+	struct mw_map m = { .allocator = "glibc", .page = 4096, .swapped = 3 << 20, .cut = true };
+	struct mw_buf b = { 0 };
+
+	(void)state;
+	m.parts[MW_MAP_LIVE] = 5 << 20;
+	mw_map_sentence(&b, &m);
+	mw_buf_add(&b, "", 1);
+	assert_false(b.failed);
+	assert_string_equal(
+		b.p,
+		"5.00 MB is in memory. 5.00 MB of it is what 0 live blocks use. "
+		"3.00 MB more is swapped out. This isn\xe2\x80\x99t all: there is more memory than a map has room for.");
+	mw_buf_free(&b);
+}
+
+/* --- a kernel that must be asked page by page --------------------------------------------------- */
+
+static void a_budget(void **state)
+{
+	struct mw_map *whole, *cut;
+
+	(void)state;
+	block(at(0), 100, 1);
+	most = MW_RESIDENCY_PAGEMAP;
+	whole = map();
+	assert_false(whole->cut);
+	budget = 1;
+	cut = map();
+	assert_true(cut->cut);
+	assert_true(mw_map_seen(cut) < mw_map_seen(whole));
+	assert_true(mw_map_seen(cut) <= 2048 * page); /* one reading */
+	assert_int_equal(cut->live, 1);
+	budget = MW_RESIDENCY_BUDGET;
+	mw_map_free(cut);
+	cut = map();
+	assert_false(cut->cut);
+	mw_map_free(cut);
+	mw_map_free(whole);
+}
+
+/* 1 GiB in which a page is in memory costs what it has pages; memory without access isn't searched. */
+static void a_reservation(void **state)
+{
+	const size_t bytes = (size_t)1 << 30;
+	char *p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct mw_map *m;
+
+	(void)state;
+	assert_ptr_not_equal(p, MAP_FAILED);
+	block(at(0), 100, 1);
+	most = MW_RESIDENCY_PAGEMAP;
+	budget = bytes / page / 2;
+	m = map();
+	assert_false(m->cut);
+	mw_map_free(m);
+	assert_int_equal(mprotect(p, bytes, PROT_READ | PROT_WRITE), 0);
+	m = map();
+	assert_true(m->cut);
+	mw_map_free(m);
+	munmap(p, bytes);
+}
+
+/* --- shared after a fork ------------------------------------------------------------------------- */
+
+/* A child that keeps all pages until its input ends */
+static pid_t keeper(int *to)
+{
+	int ends[2];
+	char c;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		close(ends[1]);
+		_exit(read(ends[0], &c, 1) != 0);
+	}
+	close(ends[0]);
+	*to = ends[1];
+	return pid;
+}
+
+static void shared(void **state)
+{
+	static const enum mw_residency_how ways[] = { MW_RESIDENCY_PAGEMAP, MW_RESIDENCY_SCAN };
+
+	(void)state;
+	block(at(0), 100, 1);
+	block(at(2), 100, 1);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		struct mw_map *m;
+		int end, status;
+		pid_t child;
+
+		most = ways[i];
+		m = map();
+		assert_int_equal(flags_of(m, at(0)), 0);
+		mw_map_free(m);
+		child = keeper(&end);
+		*(volatile char *)at(2) = 1; /* this one is copied */
+		m = map();
+		assert_int_equal(flags_of(m, at(0)), MW_MAP_IS_SHARED);
+		assert_int_equal(flags_of(m, at(2)), 0);
+		assert_int_equal(flags_of(m, at(4)), MW_MAP_IS_SHARED);
+		assert_int_equal(flags_of(m, at(1)), 0); /* not in memory */
+		assert_in_range(m->shared, (PAGES / 2 - 1) * page, mw_map_seen(m));
+		assert_int_equal(m->parts[MW_MAP_LIVE], 200);
+		mw_map_free(m);
+		close(end);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		m = map();
+		assert_int_equal(flags_of(m, at(0)), 0);
+		assert_int_equal(flags_of(m, at(4)), 0);
+		mw_map_free(m);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(huge, start, end),
+		cmocka_unit_test_setup_teardown(swap, start, end),
+		cmocka_unit_test_setup_teardown(swap_in_words, start, end),
+		cmocka_unit_test_setup_teardown(a_budget, start, end),
+		cmocka_unit_test_setup_teardown(a_reservation, start, end),
+		cmocka_unit_test_setup_teardown(shared, start, end),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
