@@ -90,18 +90,19 @@ bool mw_relative_trusted(int fd);
 
 /* --- scrape.c --------------------------------------------------------------- */
 
-/* A process's metrics, in the same text form as all others'. */
-struct mw_scrape {
+/* What a process answers. */
+struct mw_answer {
 	long pid;
 	const char *text; /* borrowed; NULL if n is 0 */
 	size_t n;
 };
 
 /*
- * Merges those of n processes, each sample with the label "process". Drops "# EOF" and any lines
- * before the first "# HELP". A metric's comments are those of the first process that has it.
+ * Merges the metrics of n processes, all in the same text form, each sample with the label "process".
+ * Drops "# EOF" and any lines before the first "# HELP". A metric's comments are those of the first process
+ * that has it.
  */
-void mw_scrape_merge(struct mw_buf *, const struct mw_scrape *, size_t n);
+void mw_scrape_merge(struct mw_buf *, const struct mw_answer *, size_t n);
 
 /* --- sum.c ------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * gather.h - asks every process of a family the same, at once, this one
- * included, and collects the replies. For answer.c, list.c and scrape.c.
+ * included, and collects the replies.
  */
 #ifndef MW_FAMILY_GATHER_H
 #define MW_FAMILY_GATHER_H
@@ -52,6 +52,24 @@ void mw_gathered_free(struct mw_gathered *);
 void mw_ask_for_replies(struct mw_ask *asks, const struct mw_gathered *g, const struct mw_family *,
 			const char *method, const char *target, const struct mw_request *req,
 			const char *const *names, bool own);
+
+/* answers.c: the answers of all processes to a GET. */
+struct mw_answers {
+	struct mw_gathered g;
+	struct mw_answer *v; /* this process's first, then those that were 200 */
+	size_t n;
+	/* owned: where the texts are */
+	struct mw_response own;
+	struct mw_ask *asks;
+};
+
+/*
+ * Asks this process, then the others, for req, with its headers in names (NULL ends them). False: the call
+ * has its answer: what this process says if that isn't 200, or that there is no memory. Free it if true.
+ */
+bool mw_answers_get(struct mw_answers *, struct mw_call *, const struct mw_family *,
+		    const struct mw_request *req, const char *const *names);
+void mw_answers_free(struct mw_answers *);
 
 struct mw_did {
 	size_t asked, done;

@@ -7,21 +7,13 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "pages/map.h"
 #include "gather.h"
 
-struct one {
-	long pid;
-	const char *text;
-	size_t n;
-};
-
 /* The number behind `name` and a space at the start of a line; 0: there is none. */
-static uint64_t figure(const struct one *o, const char *name)
+static uint64_t figure(const struct mw_answer *o, const char *name)
 {
 	size_t len = strlen(name);
 	const char *s = o->text, *end = s + o->n;
@@ -41,7 +33,7 @@ static uint64_t figure(const struct one *o, const char *name)
 	return 0;
 }
 
-static uint64_t sum(const struct one *v, size_t n, const char *name)
+static uint64_t sum(const struct mw_answer *v, size_t n, const char *name)
 {
 	uint64_t all = 0;
 
@@ -52,7 +44,7 @@ static uint64_t sum(const struct one *v, size_t n, const char *name)
 }
 
 /* ,"rss_bytes":1 and the like; n processes. */
-static void members(struct mw_buf *b, const struct one *v, size_t n)
+static void members(struct mw_buf *b, const struct mw_answer *v, size_t n)
 {
 	for (int i = 0; mw_map_figures[i]; i++)
 		mw_buf_fmt(b, ",\"%s\":%" PRIu64, mw_map_figures[i], sum(v, n, mw_map_figures[i]));
@@ -71,7 +63,7 @@ static void members(struct mw_buf *b, const struct one *v, size_t n)
 	mw_buf_str(b, "]");
 }
 
-static void json(struct mw_buf *b, const struct one *v, size_t n, size_t asked)
+static void json(struct mw_buf *b, const struct mw_answer *v, size_t n, size_t asked)
 {
 	mw_buf_fmt(b, "{\"processes\":%zu,\"answered\":%zu", asked, n);
 	members(b, v, n);
@@ -84,54 +76,17 @@ static void json(struct mw_buf *b, const struct one *v, size_t n, size_t asked)
 	mw_buf_str(b, "\n]}\n");
 }
 
-static void put_together(struct mw_call *call, const struct mw_family *f, const struct mw_request *req,
-			 const struct mw_gathered *g, const struct mw_response *own)
-{
-	static const char *const names[] = { "Host", NULL };
-	struct mw_ask *asks = calloc(g->n + 1, sizeof(*asks));
-	struct one *v = calloc(g->n + 1, sizeof(*v));
-	size_t n = 0;
-
-	if (asks && v) {
-		mw_ask_for_replies(asks, g, f, "GET", "/family/map", req, names, false);
-		v[n++] = (struct one){ (long)getpid(), own->body.p, own->body.n };
-		for (size_t i = 0; i < g->n; i++) {
-			const struct mw_ask *a = &asks[i];
-
-			if (a->socket && !a->error && a->status == 200)
-				v[n++] = (struct one){ g->replies[i].pid, a->answer.p + a->body,
-						       a->answer.n - a->body };
-		}
-		mw_reply_form(call, MW_FORM_JSON);
-		json(&call->res->body, v, n, g->n);
-		for (size_t i = 0; i < g->n; i++)
-			if (asks[i].socket)
-				mw_ask_free(&asks[i]);
-	} else {
-		call->res->body.failed = true;
-	}
-	free(asks);
-	free(v);
-}
-
 void mw_page_all_map(struct mw_call *call, const struct mw_family *f, const struct mw_request *req)
 {
-	struct mw_request of_own = *req;
-	struct mw_response own;
-	struct mw_gathered g;
+	static const char *const names[] = { "Host", NULL };
+	struct mw_request each = *req;
+	struct mw_answers a;
 
-	of_own.path = "/family/map";
-	mw_route(call->api, &of_own, &own);
-	if (own.status != 200) { /* the others would refuse it, too */
-		mw_response_free(call->res);
-		*call->res = own;
+	each.path = "/family/map";
+	each.query = NULL;
+	if (!mw_answers_get(&a, call, f, &each, names))
 		return;
-	}
-	if (mw_gather(&g, f, call->api, MW_WIRE_SELF, "")) {
-		call->res->body.failed = true;
-	} else {
-		put_together(call, f, req, &g, &own);
-		mw_gathered_free(&g);
-	}
-	mw_response_free(&own);
+	mw_reply_form(call, MW_FORM_JSON);
+	json(&call->res->body, a.v, a.n, a.g.n);
+	mw_answers_free(&a);
 }

@@ -7,9 +7,7 @@
  * "# HELP NAME". Each sample gets the label "process", its PID. A metric that
  * only some processes have appears for those.
  */
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "report/metrics.h"
 #include "ask.h"
@@ -19,7 +17,7 @@ static const char help[] = "# HELP ";
 
 /* --- putting answers together ------------------------------------------------------ */
 
-static const char *end_of(const struct mw_scrape *p)
+static const char *end_of(const struct mw_answer *p)
 {
 	return p->n ? p->text + p->n : p->text; /* text may be NULL if n is 0 */
 }
@@ -52,7 +50,7 @@ static size_t help_name(const char *s, size_t n, const char **name)
 }
 
 /* The lines of a metric in an answer, behind that of its help; NULL: it isn't there. */
-static const char *find(const struct mw_scrape *p, const char *name, size_t len)
+static const char *find(const struct mw_answer *p, const char *name, size_t len)
 {
 	const char *s = p->text, *end = end_of(p), *at, *found;
 	size_t n;
@@ -81,7 +79,7 @@ static void sample(struct mw_buf *to, const char *s, size_t n, long pid)
 }
 
 /* Appends the lines up to the next metric. comments: its comments, else its samples. */
-static void lines(struct mw_buf *to, const struct mw_scrape *p, const char *s, bool comments)
+static void lines(struct mw_buf *to, const struct mw_answer *p, const char *s, bool comments)
 {
 	const char *end = end_of(p), *at, *name;
 	size_t n;
@@ -97,7 +95,7 @@ static void lines(struct mw_buf *to, const struct mw_scrape *p, const char *s, b
 }
 
 /* Was the metric in an earlier answer, or further up in this one? s: behind its help. */
-static bool said_before(const struct mw_scrape *p, size_t i, const char *name, size_t len, const char *s)
+static bool said_before(const struct mw_answer *p, size_t i, const char *name, size_t len, const char *s)
 {
 	for (size_t k = 0; k < i; k++)
 		if (find(&p[k], name, len))
@@ -105,7 +103,7 @@ static bool said_before(const struct mw_scrape *p, size_t i, const char *name, s
 	return find(&p[i], name, len) != s;
 }
 
-void mw_scrape_merge(struct mw_buf *to, const struct mw_scrape *p, size_t n)
+void mw_scrape_merge(struct mw_buf *to, const struct mw_answer *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const char *s = p[i].text, *end = end_of(&p[i]), *at, *name, *found;
@@ -128,7 +126,7 @@ void mw_scrape_merge(struct mw_buf *to, const struct mw_scrape *p, size_t n)
 /* --- the page ------------------------------------------------------------------------ */
 
 /* The processes: each one's title, and whether it has answered. */
-static void who(struct mw_buf *to, const struct mw_gathered *g, const struct mw_scrape *p, size_t n)
+static void who(struct mw_buf *to, const struct mw_gathered *g, const struct mw_answer *p, size_t n)
 {
 	mw_buf_str(to, "# HELP mwrap_process_info 1, for the title of each process, and who has the socket's path.\n"
 		       "# TYPE mwrap_process_info gauge\n");
@@ -157,75 +155,19 @@ static void who(struct mw_buf *to, const struct mw_gathered *g, const struct mw_
 	}
 }
 
-/* Collects the answers, this process's first; returns their number. */
-static size_t collect(struct mw_scrape *p, const struct mw_gathered *g, const struct mw_ask *asks,
-		      const struct mw_response *own)
-{
-	size_t n = 0;
-
-	p[n++] = (struct mw_scrape){ .pid = (long)getpid(), .text = own->body.p, .n = own->body.n };
-	for (size_t i = 0; i < g->n; i++) {
-		const struct mw_ask *a = &asks[i];
-
-		if (a->socket && !a->error && a->status == 200)
-			p[n++] = (struct mw_scrape){ .pid = g->replies[i].pid,
-						     .text = a->answer.p + a->body,
-						     .n = a->answer.n - a->body };
-	}
-	return n;
-}
-
-static void put_together(struct mw_call *call, const struct mw_family *f, const struct mw_request *req,
-			 const struct mw_gathered *g, const struct mw_response *own)
-{
-	static const char *const names[] = { "Host", "Accept", NULL };
-	struct mw_ask *asks = calloc(g->n, sizeof(*asks));
-	struct mw_scrape *p = calloc(g->n + 1, sizeof(*p));
-	struct mw_buf target = { 0 }, *to = &call->res->body;
-	size_t n;
-
-	mw_buf_str(&target, req->path);
-	if (req->query && *req->query) {
-		mw_buf_str(&target, "?");
-		mw_buf_str(&target, req->query);
-	}
-	mw_buf_add(&target, "", 1);
-	if (asks && p && !target.failed) {
-		mw_ask_for_replies(asks, g, f, "GET", target.p, req, names, false);
-		n = collect(p, g, asks, own);
-		call->res->status = own->status;
-		call->res->content_type = own->content_type;
-		who(to, g, p, n);
-		mw_scrape_merge(to, p, n);
-		if (own->body.n > 6 && !memcmp(own->body.p + own->body.n - 6, "# EOF\n", 6))
-			mw_buf_str(to, "# EOF\n");
-		for (size_t i = 0; i < g->n; i++)
-			if (asks[i].socket)
-				mw_ask_free(&asks[i]);
-	} else {
-		to->failed = true;
-	}
-	mw_buf_free(&target);
-	free(asks);
-	free(p);
-}
-
 void mw_page_all_metrics(struct mw_call *call, const struct mw_family *f, const struct mw_request *req)
 {
-	struct mw_response own;
-	struct mw_gathered g;
+	static const char *const names[] = { "Host", "Accept", NULL };
+	struct mw_buf *to = &call->res->body;
+	struct mw_answers a;
 
-	mw_route(call->api, req, &own);
-	if (own.status != 200) { /* the others would refuse it, too */
-		mw_response_free(call->res);
-		*call->res = own;
+	if (!mw_answers_get(&a, call, f, req, names))
 		return;
-	}
-	if (mw_gather(&g, f, call->api, MW_WIRE_SELF, "")) {
-		call->res->body.failed = true;
-	} else {
-		put_together(call, f, req, &g, &own);
-		mw_gathered_free(&g);
-	}
-	mw_response_free(&own);
+	call->res->status = a.own.status;
+	call->res->content_type = a.own.content_type;
+	who(to, &a.g, a.v, a.n);
+	mw_scrape_merge(to, a.v, a.n);
+	if (a.own.body.n > 6 && !memcmp(a.own.body.p + a.own.body.n - 6, "# EOF\n", 6))
+		mw_buf_str(to, "# EOF\n");
+	mw_answers_free(&a);
 }

@@ -248,7 +248,7 @@ static size_t name_of(const char *help, size_t n, const char **name)
 
 static void scrape(const char *p, size_t n)
 {
-	struct mw_scrape s[PIECES];
+	struct mw_answer s[PIECES];
 	struct mw_buf b = { 0 };
 	size_t sizes[PIECES], len, used, left, more, samples = 0, had = 0;
 	char *texts[PIECES];
@@ -256,7 +256,7 @@ static void scrape(const char *p, size_t n)
 
 	used = pieces_of(p, n, texts, sizes);
 	for (size_t i = 0; i < used; i++) {
-		s[i] = (struct mw_scrape){ .pid = 100 + (long)i, .text = texts[i], .n = sizes[i] };
+		s[i] = (struct mw_answer){ .pid = 100 + (long)i, .text = texts[i], .n = sizes[i] };
 		had += sizes[i];
 	}
 	mw_scrape_merge(&b, s, used);

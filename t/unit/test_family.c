@@ -320,7 +320,7 @@ enum { TEXTS = 4 };
 /* texts: of processes 11, 12, ...; NULL ends them */
 static void merged(const char *const *texts, const char *want)
 {
-	struct mw_scrape p[TEXTS] = { 0 };
+	struct mw_answer p[TEXTS] = { 0 };
 	struct mw_buf got = { 0 };
 	char *copies[TEXTS];
 	size_t n = 0;
@@ -332,7 +332,7 @@ static void merged(const char *const *texts, const char *want)
 		copies[n] = malloc(size ? size : 1); /* no NUL, so that reading on is found */
 		assert_non_null(copies[n]);
 		memcpy(copies[n], texts[n], size);
-		p[n] = (struct mw_scrape){ .pid = 11 + (long)n, .text = size ? copies[n] : NULL, .n = size };
+		p[n] = (struct mw_answer){ .pid = 11 + (long)n, .text = size ? copies[n] : NULL, .n = size };
 	}
 	mw_scrape_merge(&got, p, n);
 	assert_false(got.failed);
