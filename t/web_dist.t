@@ -37,7 +37,7 @@ class WebDistTest < Minitest::Test
     in_tmp do |dir|
       copy = File.join(dir, "another place")
       FileUtils.mkdir_p(copy)
-      %w[src mwrap.css build.mjs package.json].each { |name| FileUtils.cp_r(File.join(WEB, name), copy) }
+      %w[src mwrap.css memory.css build.mjs package.json].each { |name| FileUtils.cp_r(File.join(WEB, name), copy) }
       File.symlink(File.join(WEB, "node_modules"), File.join(copy, "node_modules"))
       assert_success run_command("node", "--preserve-symlinks", "build.mjs", chdir: copy)
       DIST.each { |name| assert_equal File.binread(File.join(WEB, "dist", name)), File.binread(File.join(copy, "dist", name)), name }

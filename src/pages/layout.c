@@ -122,6 +122,22 @@ static void logout(struct mw_buf *b, void *ctx)
 	mw_buf_str(b, "/logout\" method=\"post\"><button>Log out</button></form>\n");
 }
 
+static void style_link(struct mw_buf *b, const struct mw_call *call, const char *name)
+{
+	mw_buf_str(b, "<link rel=\"stylesheet\" href=\"");
+	asset_url(b, call, name);
+	mw_buf_str(b, "\">\n");
+}
+
+/* The style that one page alone has. */
+static void style(struct mw_buf *b, void *ctx)
+{
+	const struct mw_call *call = ctx;
+
+	if (is_here(call->req, "/map"))
+		style_link(b, call, "memory.css");
+}
+
 static void script(struct mw_buf *b, void *ctx)
 {
 	struct mw_call *call = ctx;
@@ -129,11 +145,8 @@ static void script(struct mw_buf *b, void *ctx)
 	if (!call->script || !mw_asset("dist/mwrap.js"))
 		return;
 	call->res->script = true;
-	if (mw_asset("dist/uplot.css")) {
-		mw_buf_str(b, "<link rel=\"stylesheet\" href=\"");
-		asset_url(b, call, "dist/uplot.css");
-		mw_buf_str(b, "\">\n");
-	}
+	if (mw_asset("dist/uplot.css"))
+		style_link(b, call, "dist/uplot.css");
 	mw_buf_str(b, "<script type=\"module\" src=\"");
 	asset_url(b, call, "dist/mwrap.js");
 	mw_buf_str(b, "\"></script>\n");
@@ -163,6 +176,7 @@ void mw_reply_page(struct mw_call *call, const char *title, void (*fill)(struct 
 		{ .name = "nav", .fill = nav, .ctx = &whose },
 		{ .name = "about", .fill = about, .ctx = call },
 		{ .name = "css", .fill = css, .ctx = call },
+		{ .name = "style", .fill = style, .ctx = call },
 		{ .name = "script", .fill = script, .ctx = call },
 		{ .name = "logout", .fill = logout, .ctx = call },
 		{ .name = "process", .fill = process, .ctx = &whose },

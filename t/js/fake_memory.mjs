@@ -48,7 +48,7 @@ export class FakeMemory {
 			parts: map.parts.map((p) => row([p.bytes, ""], p.title)).join(""), lines: map.lines.map((l) => row([l.live_bytes, l.holds_bytes, "", l.alone_bytes, l.blocks], l.location)).join(""),
 			trim: this.o["read-only"] ? "" : `<form action="${base}/map/trim" method="post"><button>Trim</button></form>\n`, exports: `<a href="${base}/map.json">JSON</a>` });
 		return [200, "text/html", fill(join(web, "layout.html"), { title: "map", base, about: ` data-page="map"${this.o.family ? ` data-mount="${base}"` : ""}`, nav: `<a class="home" href="${base}/">mwrap</a><a class="help" href="${base}/help">?</a>`,
-			version: "4.0", process: "pid 4711, up 3 h 12 min", main, css: `${base}/mwrap.css`, script: `<script type="module" src="${base}/dist/mwrap.js"></script>\n` }), policy];
+			version: "4.0", process: "pid 4711, up 3 h 12 min", main, css: `${base}/mwrap.css`, style: `<link rel="stylesheet" href="${base}/memory.css">\n`, script: `<script type="module" src="${base}/dist/mwrap.js"></script>\n` }), policy];
 	}
 
 	alone(web) {

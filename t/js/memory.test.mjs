@@ -299,7 +299,7 @@ function lightness(text) {
 }
 
 test("colours differ in lightness, in light and dark", () => {
-	const css = readFileSync(new URL("../../web/mwrap.css", import.meta.url), "utf8");
+	const css = readFileSync(new URL("../../web/memory.css", import.meta.url), "utf8");
 	const all = [...css.matchAll(/--map-(none|empty|end|few|full|ruby): (#\w+);/g)];
 	assert.equal(all.length, 12);
 	for (const theme of [all.slice(0, 6), all.slice(6)]) {
