@@ -82,10 +82,10 @@ void mw_map_fill(struct mw_map_walk *);
 /* Then: what each id holds. */
 void mw_map_share(struct mw_map_walk *);
 
-/* A block's bytes in the page at `page`. */
-static inline size_t mw_map_within(uintptr_t start, uintptr_t end, uintptr_t page, size_t bytes)
+/* A block's bytes in the page at `first`, which has `bytes` bytes. */
+static inline size_t mw_map_within(uintptr_t start, uintptr_t end, uintptr_t first, size_t bytes)
 {
-	uintptr_t from = start > page ? start : page, to = end < page + bytes ? end : page + bytes;
+	uintptr_t from = start > first ? start : first, to = end < first + bytes ? end : first + bytes;
 
 	return to > from ? to - from : 0;
 }

@@ -15,6 +15,7 @@
 #include "play_calls.h"
 #include "play_memory.h"
 #include "play_samples.h"
+#include "play_time.h"
 #include "play_threads.h"
 
 enum { OFTEN = 4096 }; /* events from one reading of the clock to the next */
@@ -97,6 +98,7 @@ static void play(void *ctx)
 	}
 	sample_until(p, p->event.is.ticks);
 	wait_until(p, p->event.is.ticks);
+	mw_play_time_set((uint64_t)(mw_play_seconds(p->sums, p->event.is.ticks) * 1e9));
 	mw_play_call(&p->calls, &p->event);
 }
 

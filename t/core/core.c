@@ -232,7 +232,7 @@ void look(unsigned i)
 		check(false, "a found row is sane: %lu", row.live);
 }
 
-static void *poll(void *arg)
+static void *keep_looking(void *arg)
 {
 	unsigned i = 0, least = a_while.tv_nsec ? 2 : 16;
 
@@ -254,7 +254,7 @@ void all_threads(void *(*run)(void *), bool polled, bool resets)
 	pthread_t t[THREADS], p;
 
 	if (polled)
-		check(!pthread_create(&p, NULL, poll, resets ? &p : NULL), "a reader");
+		check(!pthread_create(&p, NULL, keep_looking, resets ? &p : NULL), "a reader");
 	for (size_t i = 0; i < THREADS; i++)
 		if (pthread_create(&t[i], NULL, run, (void *)i))
 			check(false, "a thread");
