@@ -11,6 +11,8 @@
 
 extern char **environ;
 
+enum { NAME_MOST = 64 << 10 }; /* bytes; longer ones stay without a name */
+
 static bool text_frame(struct mw_writer *w, unsigned type, struct mw_buf *b)
 {
 	struct mw_trace_frame f = { .type = (uint8_t)type, .ticks = w->ticks };
@@ -133,18 +135,27 @@ bool mw_writer_end(struct mw_writer *w, enum mw_record_reason reason, const char
 
 /* --- names of locations ---------------------------------------------------------------- */
 
-static void add_name(struct mw_buf *b, const struct mw_row *r)
+/* Memory of malloc's would show in the samples: the names are gathered in w->contents. */
+static bool write_names(struct mw_writer *w, size_t bytes)
+{
+	struct mw_trace_frame f = { .type = MW_FRAME_LOCATIONS, .ticks = w->ticks };
+
+	return !bytes || mw_writer_frame(w, &f, w->contents, bytes);
+}
+
+static size_t put_name(uint8_t *to, const struct mw_row *r)
 {
 	uint32_t head[2] = { r->id, r->location_len };
 
-	mw_buf_add(b, head, sizeof(head));
-	mw_buf_add(b, r->location, r->location_len);
+	memcpy(to, head, sizeof(head));
+	memcpy(to + sizeof(head), r->location, r->location_len);
+	return sizeof(head) + r->location_len;
 }
 
 bool mw_writer_names(struct mw_writer *w)
 {
 	struct mw_snapshot *s;
-	struct mw_buf b = { 0 };
+	size_t used = 0;
 	bool ok = true;
 
 	if (!w->unnamed)
@@ -158,13 +169,15 @@ bool mw_writer_names(struct mw_writer *w)
 		uint32_t id = r->id & ((1u << 19) - 1);
 		uint8_t bit = (uint8_t)(1u << id % 8);
 
-		if (!(w->seen[id / 8] & bit) || w->named[id / 8] & bit || r->location_len > 64 << 10)
+		if (!(w->seen[id / 8] & bit) || w->named[id / 8] & bit || r->location_len > NAME_MOST)
 			continue;
 		w->named[id / 8] |= bit;
-		add_name(&b, r);
-		if (b.n > MW_FRAME_MOST / 2)
-			ok = text_frame(w, MW_FRAME_LOCATIONS, &b);
+		used += put_name(w->contents + used, r);
+		if (used > sizeof(w->contents) - NAME_MOST - 8) {
+			ok = write_names(w, used);
+			used = 0;
+		}
 	}
 	w->job->api->snapshot_free(s);
-	return ok && (!b.n || text_frame(w, MW_FRAME_LOCATIONS, &b));
+	return ok && write_names(w, used);
 }

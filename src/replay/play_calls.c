@@ -111,6 +111,8 @@ void mw_play_call(struct mw_play_calls *c, const struct mw_packed_event *e)
 	uint64_t size = e->is.size + (e->is.op == MW_OP_OWN ? 0 : c->tail), from;
 	void *p;
 
+	if (e->is.op == MW_OP_OWN && !c->tail) /* without the tracker there is none */
+		return;
 	switch (e->is.op) {
 	case MW_OP_MALLOC:
 	case MW_OP_LIVE:

@@ -129,6 +129,14 @@ static void prime_usable_size(void)
 	mw_real.free(p);
 }
 
+/* This thread's state if it is busy. */
+static struct mw_shard *busy_state(void)
+{
+	struct mw_shard *t = mw_state();
+
+	return t && mw_get(&t->permit) == MW_PERMIT_BUSY ? t : NULL;
+}
+
 /* Our texts lie in the app's heap. Quiet tells a witness beneath that they aren't the app's. */
 static void *text_alloc(size_t n)
 {
@@ -137,6 +145,8 @@ static void *text_alloc(size_t n)
 	mw_quiet_enter();
 	p = mw_real.malloc(n);
 	mw_quiet_leave();
+	if (p && mw_get(&mw_events_on))
+		mw_event(busy_state(), MW_OP_OWN, 0, n, 0, 0);
 	return p;
 }
 
