@@ -89,6 +89,7 @@ static const struct mw_record_source source = {
 	.dropped = mw_events_dropped,
 	.counter = mw_events_counter,
 	.clock = set_clock,
+	.shown = mw_callsite_shown,
 	.pages = mw_event_pages,
 };
 

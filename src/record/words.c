@@ -143,41 +143,59 @@ static bool write_names(struct mw_writer *w, size_t bytes)
 	return !bytes || mw_writer_frame(w, &f, w->contents, bytes);
 }
 
-static size_t put_name(uint8_t *to, const struct mw_row *r)
+static size_t put_name(uint8_t *to, uint32_t id, const struct mw_row *r)
 {
-	uint32_t head[2] = { r->id, r->location_len };
+	uint32_t head[2] = { id, r->location_len };
 
 	memcpy(to, head, sizeof(head));
 	memcpy(to + sizeof(head), r->location, r->location_len);
 	return sizeof(head) + r->location_len;
 }
 
+/* The row of an event's location; NULL: it has no name yet. */
+static const struct mw_row *row_of(const struct mw_writer *w, const struct mw_snapshot *s, uint32_t id)
+{
+	uint32_t row = w->rows[w->job->source->shown(id) % MW_RECORD_IDS];
+
+	return row && s->rows[row - 1].location_len <= NAME_MOST ? &s->rows[row - 1] : NULL;
+}
+
+static bool name_all(struct mw_writer *w, const struct mw_snapshot *s)
+{
+	size_t used = 0;
+
+	memset(w->rows, 0, sizeof(w->rows));
+	for (size_t i = 0; i < s->n; i++)
+		w->rows[s->rows[i].id % MW_RECORD_IDS] = (uint32_t)i + 1;
+	w->unnamed = false;
+	for (uint32_t id = 1; id < MW_RECORD_IDS; id++) {
+		uint8_t bit = (uint8_t)(1u << id % 8);
+		const struct mw_row *r;
+
+		if (!(w->seen[id / 8] & ~w->named[id / 8] & bit))
+			continue;
+		r = row_of(w, s, id);
+		if (!r) {
+			w->unnamed = true;
+			continue;
+		}
+		w->named[id / 8] |= bit;
+		used += put_name(w->contents + used, id, r);
+		if (used <= sizeof(w->contents) - NAME_MOST - 8)
+			continue;
+		if (!write_names(w, used))
+			return false;
+		used = 0;
+	}
+	return write_names(w, used);
+}
+
 bool mw_writer_names(struct mw_writer *w)
 {
-	struct mw_snapshot *s;
-	size_t used = 0;
-	bool ok = true;
+	struct mw_snapshot *s = w->unnamed ? w->job->api->snapshot() : NULL;
+	bool ok = !s || name_all(w, s); /* without memory now: perhaps later */
 
-	if (!w->unnamed)
-		return true;
-	s = w->job->api->snapshot();
-	if (!s)
-		return true; /* no memory now: perhaps later */
-	w->unnamed = false;
-	for (size_t i = 0; ok && i < s->n; i++) {
-		const struct mw_row *r = &s->rows[i];
-		uint32_t id = r->id & ((1u << 19) - 1);
-		uint8_t bit = (uint8_t)(1u << id % 8);
-
-		if (!(w->seen[id / 8] & bit) || w->named[id / 8] & bit || r->location_len > NAME_MOST)
-			continue;
-		w->named[id / 8] |= bit;
-		used += put_name(w->contents + used, r);
-		if (used > sizeof(w->contents) - NAME_MOST - 8) {
-			ok = write_names(w, used);
-			used = 0;
-		}
-	}
-	w->job->api->snapshot_free(s);
-	return ok && write_names(w, used);
+	if (s)
+		w->job->api->snapshot_free(s);
+	return ok;
 }

@@ -94,7 +94,7 @@ bool mw_writer_piece(struct mw_writer *w, const struct mw_record_piece *piece)
 		if (e.op == MW_OP_NONE)
 			continue;
 		if (e.location)
-			see(w, e.location & ((1u << 19) - 1));
+			see(w, e.location % MW_RECORD_IDS);
 		if (mw_columns_add(&w->columns, &e))
 			continue;
 		if (!flush(w, piece->stream, lost))
@@ -109,7 +109,7 @@ bool mw_writer_piece(struct mw_writer *w, const struct mw_record_piece *piece)
 bool mw_writer_own(struct mw_writer *w, const struct mw_trace_event *e)
 {
 	if (e->location)
-		see(w, e->location);
+		see(w, e->location % MW_RECORD_IDS);
 	if (mw_columns_add(&w->columns, e))
 		return true;
 	if (!mw_writer_own_flush(w))

@@ -10,6 +10,7 @@
 
 enum {
 	MW_RECORD_STREAMS = 1 << 16, /* threads at once, over all; those beyond share the last number */
+	MW_RECORD_IDS = 1 << 19, /* of locations */
 	MW_RECORD_LEVEL = 1 /* of zstd */
 };
 
@@ -24,8 +25,9 @@ struct mw_writer {
 	uint64_t begin_ticks;
 	uint64_t unix_begin_us; /* when that was */
 	uint32_t sequences[MW_RECORD_STREAMS]; /* by stream: its next frame's number */
-	uint8_t named[(1 << 19) / 8]; /* by id of a location: its name is in the file */
-	uint8_t seen[(1 << 19) / 8]; /* or only an event of it */
+	uint32_t rows[MW_RECORD_IDS]; /* by id, while names are written: the row's number, from 1 on */
+	uint8_t named[MW_RECORD_IDS / 8]; /* by id of a location: its name is in the file */
+	uint8_t seen[MW_RECORD_IDS / 8]; /* or only an event of it */
 	bool unnamed; /* some are seen and not named */
 	uint64_t events, lost;
 	struct mw_columns columns;
