@@ -78,10 +78,11 @@ static bool note_pages(struct pack *p, const struct mw_trace_event *e)
 static void tell_progress(struct pack *p)
 {
 	uint64_t done = mw_merge_sums(p->source.merge)->events;
+	uint64_t steps = p->all ? done * PROGRESS_STEPS / p->all : 0;
 
-	if (!p->progress || !p->all || done * PROGRESS_STEPS / p->all <= p->steps)
+	if (!p->progress || steps <= p->steps || steps >= PROGRESS_STEPS)
 		return;
-	p->steps = done * PROGRESS_STEPS / p->all;
+	p->steps = steps;
 	fprintf(stderr, "%.3f\n", (double)p->steps / PROGRESS_STEPS);
 }
 
@@ -238,16 +239,19 @@ static bool write_all(struct pack *p, char *err)
 static int pack(struct pack *p, const char *in, const char *out)
 {
 	char err[MW_REPLAY_ERROR] = "";
+	const char *wrong;
 	int status = 0;
 
 	if (p->source.packed)
 		return mw_complain(in, "it is packed already");
-	if (!mw_writer_open(&p->out, out))
-		return mw_complain(out, strerror(errno));
+	wrong = mw_writer_open(&p->out, out);
+	if (wrong)
+		return mw_complain(out, wrong);
 	if (!write_all(p, err))
 		status = mw_complain(in, err);
-	if (!mw_writer_close(&p->out, out, !status) && !status)
-		status = mw_complain(out, strerror(errno));
+	wrong = mw_writer_close(&p->out, out, !status);
+	if (wrong)
+		status = mw_complain(out, wrong);
 	if (!status && p->progress)
 		fputs("1.000\n", stderr);
 	mw_source_report(&p->source, in);

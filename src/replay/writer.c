@@ -2,6 +2,7 @@
 /* writer.c - a recording's file, written frame by frame. See writer.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,34 +20,31 @@ static void put(struct mw_writer *w, const void *p, size_t n)
 	}
 }
 
-bool mw_writer_open(struct mw_writer *w, const char *path)
+const char *mw_writer_open(struct mw_writer *w, const char *path)
 {
 	struct stat st;
 	int fd;
 
 	/* what isn't a file, such as /dev/null, isn't replaced by one */
-	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
-		errno = EINVAL;
-		return false;
-	}
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		return "not a file";
 	if ((size_t)snprintf(w->beside, sizeof(w->beside), "%s.%d", path, (int)getpid()) >=
-	    sizeof(w->beside)) {
-		errno = ENAMETOOLONG;
-		return false;
-	}
-	fd = open(w->beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	    sizeof(w->beside))
+		return strerror(ENAMETOOLONG);
+	signal(SIGXFSZ, SIG_IGN);
+	fd = open(w->beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	w->file = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!w->file)
-		return false;
+		return strerror(errno);
 	w->failed = false;
 	w->codec_bytes = mw_codec_bytes(LEVEL, true, false);
 	w->codec_memory = w->codec_bytes ? mw_mem(w->codec_bytes) : NULL;
 	mw_codec_open(&w->codec, LEVEL, true, false, w->codec_memory, w->codec_memory ? w->codec_bytes : 0);
 	put(w, MW_TRACE_MAGIC, MAGIC);
-	return true;
+	return NULL;
 }
 
-bool mw_writer_close(struct mw_writer *w, const char *path, bool keep)
+const char *mw_writer_close(struct mw_writer *w, const char *path, bool keep)
 {
 	if (fclose(w->file) && !w->failed) {
 		w->failed = true;
@@ -54,12 +52,11 @@ bool mw_writer_close(struct mw_writer *w, const char *path, bool keep)
 	}
 	mw_mem_free(w->codec_memory, w->codec_bytes);
 	if (keep && !w->failed && !rename(w->beside, path))
-		return true;
+		return NULL;
 	if (keep && !w->failed)
 		w->why = errno;
 	unlink(w->beside);
-	errno = w->why;
-	return !keep;
+	return keep ? strerror(w->why) : NULL;
 }
 
 static void frame(struct mw_writer *w, const struct mw_codec *codec, struct mw_trace_frame *f, size_t bytes)

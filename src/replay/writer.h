@@ -27,10 +27,10 @@ struct mw_writer {
 	uint8_t room[MW_FRAME_MOST + 4096]; /* the frame as it's written */
 };
 
-/* False: errno says why. */
-bool mw_writer_open(struct mw_writer *, const char *path);
-/* Ends the file, and moves it to its place, or (keep: false) removes it. False: errno says why; it's removed. */
-bool mw_writer_close(struct mw_writer *, const char *path, bool keep);
+/* What is wrong, or NULL. The process gets an error for a file that is too large, and no signal. */
+const char *mw_writer_open(struct mw_writer *, const char *path);
+/* Ends the file, and moves it to its place, or (keep: false) removes it. What is wrong, or NULL; then it's removed. */
+const char *mw_writer_close(struct mw_writer *, const char *path, bool keep);
 /* Writes a frame with the first `bytes` of `contents`. plain: it isn't compressed, and so has a known length. */
 void mw_writer_frame(struct mw_writer *, struct mw_trace_frame *, size_t bytes);
 void mw_writer_plain(struct mw_writer *, struct mw_trace_frame *, size_t bytes);
