@@ -7,7 +7,8 @@ FUZZ_TIME ?= 600
 FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 FUZZ_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -Wno-missing-prototypes -fno-strict-aliasing -D_GNU_SOURCE -Isrc
 FUZZ := $(patsubst t/fuzz/%.c,%,$(wildcard t/fuzz/*.c))
-FUZZ_SRC := $(SHARED_BASE) $(wildcard src/family/*.c src/http/*.c src/pages/*.c src/report/*.c src/report/live/*.c src/options/*.c src/holders/*.c src/map/*.c)
+FUZZ_SRC := $(SHARED_BASE) $(wildcard src/family/*.c src/http/*.c src/pages/*.c src/report/*.c src/report/live/*.c src/options/*.c src/holders/*.c src/map/*.c src/trace/*.c) \
+	$(patsubst %,src/replay/%.c,befores index json lives mem merge names packed pages refs streams)
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(B)/fuzz/%.o) $(B)/fuzz/web.o
 
 $(B)/fuzz/src/%.o: src/%.c GNUmakefile t/fuzz.mk

@@ -11,7 +11,7 @@ include CTests
 
 # how many inputs, and fewer branches of the code than the seeds alone take
 INPUTS = { "options" => [50_000, 120], "location" => [8_000, 300], "routes" => [12_000, 300],
-           "family" => [12_000, 1_200] }.freeze
+           "family" => [12_000, 1_200], "trace" => [8_000, 500] }.freeze
 
 targets = Dir["#{ROOT}/t/fuzz/*.c"].map { |f| File.basename(f, ".c") }.sort
 is(targets, INPUTS.keys.sort, "each target has a number of inputs")
