@@ -330,6 +330,8 @@ static bool begin(struct mw_merge *m)
 struct mw_merge *mw_merge_open(const struct mw_index *x, struct mw_names *names, char *err)
 {
 	struct mw_merge *m = mw_mem(sizeof(*m));
+	const char *clock;
+	size_t n;
 
 	if (!m || !mw_streams_open(&m->streams, x)) {
 		snprintf(err, MW_REPLAY_ERROR, "%s", strerror(ENOMEM));
@@ -340,8 +342,9 @@ struct mw_merge *mw_merge_open(const struct mw_index *x, struct mw_names *names,
 	if (!mw_json_u64(x->meta.s, "ticks_per_second", &m->sums.ticks_per_second) ||
 	    !m->sums.ticks_per_second)
 		m->sums.ticks_per_second = USUAL_TICKS;
-	/* a coarse clock's ticks are microseconds: all of those with the same ticks */
-	if (m->sums.ticks_per_second > USUAL_TICKS)
+	/* a coarse clock is one word for all: no thread's is ahead of another's */
+	clock = mw_json_get(x->meta.s, "clock", &n);
+	if (clock && !strncmp(clock, "\"fine\"", n))
 		m->wait = m->sums.ticks_per_second / 1000000 * MW_MERGE_WAIT_US;
 	mw_json_u64(x->meta.s, "pid", &m->pid);
 	if (begin(m))

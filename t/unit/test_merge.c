@@ -115,7 +115,8 @@ static void put(FILE *f, struct mw_trace_frame frame, size_t n)
 
 static void put_meta(FILE *f, uint64_t ticks_per_second)
 {
-	int n = sprintf((char *)contents, "{\"pid\":%d,\"ticks_per_second\":%llu}", PID,
+	int n = sprintf((char *)contents, "{\"pid\":%d,\"clock\":\"%s\",\"ticks_per_second\":%llu}", PID,
+			ticks_per_second > 1000000 ? "fine" : "coarse",
 			(unsigned long long)ticks_per_second);
 
 	put(f, (struct mw_trace_frame){ .type = MW_FRAME_META }, (size_t)n);
