@@ -70,7 +70,7 @@ class ReplaySettingsTest < Minitest::Test
   def test_refusals
     assert_match(/\A--malloc: "foo" is unknown: use glibc, jemalloc, mimalloc, tcmalloc or a library's path\z/, refuse("malloc" => "foo"))
     assert_match(/"" is unknown/, refuse("malloc" => "glibc,"))
-    assert_equal "--malloc: /nonexistent.so: is not there: name a library", refuse("malloc" => "/nonexistent.so")
+    assert_equal '--malloc: "/nonexistent.so" is not there: name a library', refuse("malloc" => "/nonexistent.so")
     assert_match(/neither glibc nor jemalloc/, refuse("malloc" => "mimalloc", "arena-max" => [1]))
     assert_match(/is no variable/, refuse("set" => ["x"]))
     assert_match(/MALLOC_CONF is for jemalloc: add it to --malloc/, refuse("malloc" => "glibc", "set" => ["MALLOC_CONF=a"]))
@@ -257,7 +257,7 @@ class CtlReplayTest < Minitest::Test
       assert_written ctl("trace", "pack", path, "-o", "#{dir}/packed")
       assert_equal true, JSON.parse(ctl("trace", "info", "#{dir}/packed").stdout)["packed"]
       assert_written ctl("trace", "heaptrack", path, "--output", "#{dir}/heaptrack")
-      assert_refused ctl("trace", "pack", path), "--output: missing: pack makes a file: name it with -o", 2
+      assert_refused ctl("trace", "pack", path), "--output: missing: name the file that pack makes", 2
       assert_refused ctl("trace", "svg", path), 'FORM: "svg" is unknown: use text, heaptrack, pack or info', 2
       assert_refused ctl("trace", "text", "#{dir}/none"), "#{dir}/none: No such file or directory"
       assert_refused ctl("trace", "text", __FILE__, "-o", "#{dir}/wrong"), /.*: not a recording/

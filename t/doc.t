@@ -15,7 +15,7 @@ require "fileutils"
 class TestOfWhatIsMade < Minitest::Test
   MADE = %w[lib/mwrap/options.rb doc/mwrap.1 doc/completions/mwrap.bash doc/completions/_mwrap doc/completions/mwrap.fish].freeze
   CTL = %w[doc/mwrapctl.1 doc/completions/mwrapctl.bash doc/completions/_mwrapctl doc/completions/mwrapctl.fish].freeze
-  LISTS = %w[src/options/options.def lib/mwrap/ctl/commands.rb lib/mwrap/ctl/command.rb lib/mwrap/ctl/attach_commands.rb].freeze
+  LISTS = %w[src/options/options.def lib/mwrap/ctl/commands.rb lib/mwrap/ctl/command.rb lib/mwrap/ctl/attach_commands.rb lib/mwrap/ctl/record_commands.rb].freeze
 
   def make(root, *args)
     run_command(RUBY, "#{root}/doc/make.rb", *args)

@@ -7,12 +7,13 @@
 #include "commands.h"
 #include "play.h"
 
-static const char usage[] =
-	"usage: mwrap-replay pack [--progress] RECORDING -o PACKED\n"
-	"       mwrap-replay text FILE\n"
-	"       mwrap-replay heaptrack FILE\n"
-	"       mwrap-replay info FILE\n"
-	"       mwrap-replay play [--pace] [--as-recorded] PACKED\n";
+static const char *const usage[] = {
+	"usage: mwrap-replay pack [--progress] RECORDING -o PACKED",
+	"       mwrap-replay text FILE",
+	"       mwrap-replay heaptrack FILE",
+	"       mwrap-replay info FILE",
+	"       mwrap-replay play [--pace] [--as-recorded] PACKED",
+};
 
 int mw_complain(const char *path, const char *problem)
 {
@@ -30,7 +31,8 @@ int mw_finish_output(void)
 
 int mw_misused(void)
 {
-	fputs(usage, stderr);
+	for (size_t i = 0; i < sizeof(usage) / sizeof(*usage); i++)
+		fprintf(stderr, "%s\n", usage[i]);
 	return 2;
 }
 

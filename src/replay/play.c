@@ -156,9 +156,9 @@ static bool open_all(struct player *p, const char *path, bool as_recorded)
 	p->calls.fill_most = heap_most(p->packed);
 	p->calls.blocks = mw_mem((p->sums->live_most + 1) * sizeof(*p->calls.blocks));
 	if (!p->calls.blocks)
-		snprintf(p->err, sizeof(p->err), "no memory for the table of live blocks");
+		snprintf(p->err, sizeof(p->err), "live blocks: no memory for their table");
 	else if (!mw_play_memory_begin())
-		snprintf(p->err, sizeof(p->err), "/proc/self/maps can't be read: mount /proc");
+		snprintf(p->err, sizeof(p->err), "/proc/self/maps: can't be read: mount /proc");
 	else
 		return true;
 	return false;

@@ -5,7 +5,7 @@
 #
 #   Messages.of(path)   [[message, ...], [part, ...]] of a source in C, Ruby or for the shell
 #
-# A message is a whole line without "mwrap: " or "mwrapctl: "; what is put in is <>, as in "<>: given twice".
+# A message is a whole line without "mwrap: ", "mwrapctl: " or "mwrap-replay: "; what is put in is <>, as in "<>: given twice".
 # A part is another text of some words, in a file with messages: it may become one elsewhere.
 module Messages
   STRING = /"(?:\\.|[^"\\\n])*"/
@@ -62,7 +62,7 @@ module Messages
       messages += returned.map { |part| line.sub("{}") { part } }
     end
     says = messages.any? || text.match?(/mw_log_(?:line|try)\(&/)
-    messages = messages.map { |s| s.sub(/\Amwrap(?:ctl)?: /, "").strip }
+    messages = messages.map { |s| s.sub(/\Amwrap(?:ctl|-replay)?: /, "").strip }
     [messages.grep_v(/\A[<>: ]*\z/).uniq, says ? parts : []]
   end
 

@@ -73,9 +73,8 @@ module Mwrap
           Writes what a recording has: as text, for heaptrack's programs, or packed, which is
           smaller and can be replayed at once.
         TEXT
-        forms: { "FORM" => [["text", "one call a line"], ["heaptrack", "heaptrack's format, for heaptrack_print and heaptrack_gui"],
-                            ["pack", "all threads in one order; needs --output"], ["info", "what it is of, and its sums, as JSON"]],
-                 "FILE" => "what record has written, or trace pack" },
+        forms: { "FORM" => "text: one call a line; heaptrack: for heaptrack_print and heaptrack_gui; pack: all threads in one order, which needs --output; " \
+                           "info: what it is of, and its sums, as JSON", "FILE" => "what record has written, or trace pack" },
         options: [
           Option.new(name: "output", letter: "o", value: "FILE", help: "where to; the default is stdout",
                      manual: "Writes to FILE, and replaces it if it is there. The default is stdout.")

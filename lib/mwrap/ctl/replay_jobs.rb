@@ -135,14 +135,20 @@ module Mwrap
 
       # Calls the block now and then, with the part that is done and the labels of what runs.
       def run
+        before = SIGNALS.to_h { |signal| [signal, trap(signal) { @signal = signal }] }
         until @waiting.empty? && @running.empty?
           start(@waiting.shift) while room?
           read(0.2)
+          raise @signal == "INT" ? Interrupt : SignalException.new(@signal) if @signal
           yield done, @running.values.map { |job,| job.label }
         end
       ensure
         stop
+        before&.each { |signal, old| trap(signal, old) }
       end
+
+      # They wait until a job that was just begun is known.
+      SIGNALS = %w[INT TERM HUP].freeze
 
       # Bytes that are free; nil: not known
       def self.memory

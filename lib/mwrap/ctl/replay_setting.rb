@@ -109,8 +109,8 @@ module Mwrap
       def check_malloc(malloc)
         return if malloc == "glibc"
         if malloc.include?("/")
-          File.file?(malloc) or raise Usage, "--malloc: #{malloc}: #{File.exist?(malloc) ? "is not a file" : "is not there"}: name a library"
-          Allocators.usable?(File.expand_path(malloc)) or raise Usage, "--malloc: #{malloc}: can't be preloaded: move it to a path without spaces, colons and $"
+          File.file?(malloc) or raise Usage, "--malloc: \"#{malloc}\" is not #{File.exist?(malloc) ? "a file" : "there"}: name a library"
+          Allocators.usable?(File.expand_path(malloc)) or raise Usage, "--malloc: \"#{malloc}\" can't be preloaded: move it to a path without spaces, colons and $"
         elsif NAMES.include?(malloc)
           Allocators.find(malloc) or raise Usage, "--malloc: #{ReplaySettings.missing(malloc)}"
         else

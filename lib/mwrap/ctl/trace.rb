@@ -18,7 +18,7 @@ module Mwrap
 
       def run
         FORMS.include?(@form) or raise Usage, "FORM: \"#{Text.clean(@form)}\" is unknown: use #{FORMS[..-2].join(", ")} or #{FORMS[-1]}"
-        raise Usage, "--output: missing: pack makes a file: name it with -o" if @form == "pack" && @to == "-"
+        raise Usage, "--output: missing: name the file that pack makes" if @form == "pack" && @to == "-"
         ReplayProgram.require_file(@file)
         return exec(ReplayProgram::QUIET, *ReplayProgram.words(@form, @file)) if @to == "-"
         Output.whole(@to) { |path| @form == "pack" ? pack(path) : write(path) }
