@@ -35,20 +35,21 @@ await style("node_modules/uplot/dist/uPlot.min.css", "uplot.css");
 // else runs there, whatever the data's texts are. The slots {{title}}, {{process}} and those of the data stay.
 const inline = async (options) => (await build({ ...common, write: false, outdir: to, ...options })).outputFiles[0].text.trim();
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
-// page: with a place for each part. data: an element for each, [its id, its type, the slot for its text]
-const alone = async (name, heading, entry, ownStyles, data, page = "src/alone.html") => {
+// src/X_alone.html is what is in the body of the page that src/X_alone.js draws.
+const alone = async (name, entry, ownStyles) => {
 	const css = (await Promise.all(["mwrap.css", ...ownStyles].map((style) => inline({ entryPoints: [style] })))).join("\n");
 	const js = await inline({ entryPoints: [entry], format: "esm", target: ["es2022"] });
 	for (const text of [css, js])
 		if (/<\/s|<!--|<script|\{\{/i.test(text)) // "{{" would be a slot
 			throw new Error(`${name}: a part can't be in a page as it is`);
-	const parts = { heading, style: css, script: js, policy: `default-src 'none'; script-src ${hash(js)}; style-src ${hash(css)}; base-uri 'none'; form-action 'none'`,
-		data: data.map(([id, type, slot]) => `<script type="${type}" id="${id}">{{${slot}}}</script>\n`).join("") };
-	writeFileSync(join(to, name), readFileSync(join(here, page), "utf8").replace(/\[\[(\w+)\]\]/g, (_, part) => parts[part]));
+	const template = (file) => readFileSync(join(here, file), "utf8");
+	const parts = { style: css, script: js, body: template(entry.replace(".js", ".html")),
+		policy: `default-src 'none'; script-src ${hash(js)}; style-src ${hash(css)}; base-uri 'none'; form-action 'none'` };
+	writeFileSync(join(to, name), template("src/alone.html").replace(/\[\[(\w+)\]\]/g, (_, part) => parts[part]));
 };
-await alone("flame_alone.html", "Who called it", "src/flame_alone.js", ["src/flame.css"], [["tree", "application/json", "json"]]);
-await alone("map_alone.html", "Memory map", "src/memory_alone.js", ["memory.css", "src/memory.css"], [["map", "application/json", "json"], ["cells", "text/plain", "cells"]]);
-await alone("replay_alone.html", "", "src/replay_alone.js", ["src/replay.css"], [], "src/replay_alone.html");
+await alone("flame_alone.html", "src/flame_alone.js", ["src/flame.css"]);
+await alone("map_alone.html", "src/memory_alone.js", ["memory.css", "src/memory.css"]);
+await alone("replay_alone.html", "src/replay_alone.js", ["src/replay.css"]);
 
 const licences = LIBRARIES.map((name) => {
 	const folder = join(here, "node_modules", name);
