@@ -83,6 +83,12 @@ class GemTest < Minitest::Test
     assert_empty Dir.glob("**/*.o", File::FNM_DOTMATCH, base: gem_dir[0])
   end
 
+  def test_the_helpers_of_mwrapctl_are_there
+    dir = Dir[File.join(installed.home, "gems/mwrap-*/lib/mwrap")].fetch(0)
+    %w[mwrap-inject mwrap-replay].each { |name| assert File.executable?(File.join(dir, name)), name }
+    assert_equal 2, run_command(File.join(dir, "mwrap-replay")).status.exitstatus
+  end
+
   # As it is built for users: with what gcc warns of only as it optimises.
   def test_it_compiles_without_a_warning
     logs = Dir[File.join(installed.home, "extensions/**/gem_make.out")]
