@@ -10,8 +10,10 @@
 
 /* To see whether pages are shared after a fork: so many of each area, and areas. */
 enum { SAMPLE = 256, SAMPLES = 256 };
-#define SEARCH_MAX \
-	((uintptr_t)64 << 20) /* of memory without access, if the kernel must be asked page by page */
+/* If the kernel must be asked page by page: memory without access is searched up to here ... */
+#define SEARCH_MAX ((uintptr_t)64 << 20)
+/* ... and larger mappings come last, so that a reservation of terabytes doesn't use up the budget. */
+#define LARGE ((uintptr_t)1 << 30)
 
 const char *mw_map_part_name(enum mw_map_part p)
 {
@@ -99,20 +101,28 @@ static bool shares_memory(struct mw_map_making *k, struct mw_residency *r)
 	return s.shared;
 }
 
+static void scan_areas(struct mw_map_making *k, struct mw_residency *r, bool large)
+{
+	for (size_t i = 0; i < k->areas.n; i++) {
+		struct mw_map_area *a = &k->areas.v[i];
+		struct scan s = { .k = k, .area = a };
+
+		if ((a->end - a->start > LARGE) != large ||
+		    (a->kind == MW_AREA_NONE && a->end - a->start > SEARCH_MAX &&
+		     r->how != MW_RESIDENCY_SCAN))
+			continue;
+		mw_residency_each(r, a->start, a->end, a->kind != MW_AREA_FILE, see, &s);
+	}
+}
+
 static void scan(struct mw_map_making *k, enum mw_residency_how best)
 {
 	struct mw_residency r;
 
 	mw_residency_open(&r, best);
 	r.sharing = shares_memory(k, &r);
-	for (size_t i = 0; i < k->areas.n; i++) {
-		struct mw_map_area *a = &k->areas.v[i];
-		struct scan s = { .k = k, .area = a };
-
-		if (a->kind == MW_AREA_NONE && a->end - a->start > SEARCH_MAX && r.how != MW_RESIDENCY_SCAN)
-			continue;
-		mw_residency_each(&r, a->start, a->end, a->kind != MW_AREA_FILE, see, &s);
-	}
+	scan_areas(k, &r, false);
+	scan_areas(k, &r, true);
 	k->map->cut |= !r.budget;
 	mw_residency_close(&r);
 }
