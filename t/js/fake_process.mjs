@@ -2,7 +2,7 @@
 // fake_process.mjs - the made-up process behind fake_server.mjs: an app of N locations of which one leaks.
 
 const MB = 1024 * 1024;
-const HOSTILE = [
+export const HOSTILE = [
 	"/srv/app/<img src=x onerror=\"window.hostile=1\">.rb:1",
 	"/srv/app/<script>window.hostile=1</script>.rb:2",
 	"/srv/app/a\"b'c&amp;d.rb:3",
@@ -74,6 +74,7 @@ export class Process {
 		this.rows = makeRows(o.locations, o.empty);
 		this.leaking = !o.flat;
 		this.paused = false;
+		this.trace = { recording: false, path: "", seconds: 0, events: 0, lost: 0, bytes: 0, why: "" };
 		this.bt = 0;
 		this.mark = null;
 		this.resets = 0;

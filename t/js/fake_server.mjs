@@ -33,7 +33,7 @@ import { createInterface } from "node:readline";
 import { gzipSync } from "node:zlib";
 import { flamePage } from "./fake_flame.mjs";
 import { FakeMemory } from "./fake_memory.mjs";
-import { Process } from "./fake_process.mjs";
+import { HOSTILE, Process } from "./fake_process.mjs";
 
 const WEB = join(dirname(fileURLToPath(import.meta.url)), "../../web");
 const CSP = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
@@ -189,12 +189,34 @@ class Server {
 			this.tell(watcher, p.rows);
 	}
 
+	// POST /trace/start and /trace/stop. Each look at /trace.json finds a million events more.
+	record(res, path) {
+		const { trace } = this.process, start = path === "/trace/start";
+		if (this.o["read-only"])
+			return this.text(res, 403, "refused: the option read_only is set");
+		if (trace.recording === start)
+			return this.text(res, 409, start ? "trace: it records already" : "trace: nothing is recorded");
+		Object.assign(trace, start ? { recording: true, path: this.o.hostile ? HOSTILE[0] : "/srv/app.4711.mwtrace", seconds: 0, events: 0, bytes: 0, why: "" } : { recording: false, why: "it was stopped" });
+		return this.json(res, { path: trace.path, recording: start });
+	}
+
+	traced() {
+		const { trace } = this.process;
+		if (trace.recording)
+			Object.assign(trace, { seconds: trace.seconds + 2, events: trace.events + 1e6, bytes: trace.bytes + 2.5 * 1024 * 1024 });
+		return trace;
+	}
+
 	answer(req, res) {
 		const url = new URL(req.url, "http://localhost");
 		this.asked.push(`${req.method} ${req.url}`);
 		if (!url.pathname.startsWith(`${this.o.base}/`))
 			return this.text(res, 404, "no such page");
 		const path = url.pathname.slice(this.o.base.length).replace(this.o.family ? /^\/4711(?=\/)/ : /^$/, "");
+		if (path === "/trace.json")
+			return this.json(res, this.traced());
+		if (req.method === "POST" && path.startsWith("/trace/"))
+			return this.record(res, path);
 		if (req.method === "POST")
 			return this.change(req, res, path, url.searchParams);
 		if (path === "/")

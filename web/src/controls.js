@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// controls.js - mark, name a moment, annotate, reset, trim, pause, exact callers: each says what it will do, asks
+// controls.js - mark, name a moment, annotate, reset, trim, pause, exact callers, record: each says what it will do, asks
 // once in the page where there is no way back, and says what it did. What is said and
 // asked lies over the page, which stays where it is.
 
 import { el, setText } from "./dom.js";
 import { post, encode } from "./server.js";
+import { Record } from "./record.js";
 import { NAME_MAX, markPath } from "./compare.js";
 
 const SAID = 30000; // ms that an answer stays
@@ -61,8 +62,9 @@ export class Controls {
 		for (const [name, action] of Object.entries(ACTIONS))
 			this.buttons[name] = el("button", { type: "button", title: action.about, "data-action": name,
 				onclick: () => this.press(name) }, action.label);
-		this.root = el("div", { class: "actions", role: "group", "aria-label": "Controls" }, Object.values(this.buttons));
-		this.messages = el("div", { class: "messages" }, this.question, this.said);
+		this.record = new Record((text) => this.say(text));
+		this.root = el("div", { class: "actions", role: "group", "aria-label": "Controls" }, Object.values(this.buttons), this.record.button);
+		this.messages = el("div", { class: "messages" }, this.question, this.record.question, this.said);
 		this.question.addEventListener("keydown", (e) => {
 			if (e.key === "Escape") {
 				e.stopPropagation();
@@ -85,6 +87,7 @@ export class Controls {
 		this.buttons.unmark.hidden ||= !marked;
 		this.buttons.pause.hidden ||= Boolean(point?.paused);
 		this.buttons.resume.hidden ||= !point?.paused;
+		this.record.update(Boolean(readOnly), Boolean(away));
 		if (away || readOnly)
 			this.question.hidden = true;
 	}
@@ -141,6 +144,7 @@ export class Controls {
 	}
 
 	open(name, ...children) {
+		this.record.hide();
 		this.asked = this.buttons[name];
 		this.say("");
 		this.question.replaceChildren(...children);
