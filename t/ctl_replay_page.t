@@ -31,6 +31,13 @@ class ReplayPageTest < Minitest::Test
     assert_equal "1,000 events of one thread, recorded in 2.50 s. As it is, the peak is 185 MB.", words(settings: [recorded], events: 1000, threads: 1, seconds: 2.5).sentence
   end
 
+  def test_few_are_named_and_small_times_are_in_milliseconds
+    many = Array.new(8) { |i| setting("other#{i}", "other#{i}", 100 + i, 90, 0.0123) }
+    assert_includes words(settings: [SETTINGS[0], *many]).sentence, "other5 105 MB, 2 more are below."
+    assert_includes words(settings: [SETTINGS[0], *many[0, 7]]).sentence, "other5 105 MB, one more is below."
+    assert_includes page(settings: [SETTINGS[0], *many]), ">12.3 ms<"
+  end
+
   # Only what was recorded has the tracker's bytes in it: another setting is compared with its own kind.
   def test_what_others_are_compared_with
     assert_equal "glibc", words.base["setting"]

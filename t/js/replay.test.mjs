@@ -2,7 +2,7 @@
 // The page of a replay: values between points, columns for the plot, labels of curves and of the axis.
 import test from "node:test";
 import assert from "node:assert/strict";
-import { align, nearest, secondsLabel, spread, STEPS, valueAt } from "../../web/src/replay_curves.js";
+import { align, nearest, secondsLabel, secondsLabels, spread, STEPS, valueAt } from "../../web/src/replay_curves.js";
 
 test("between two points a curve is straight, and nothing before and after it", () => {
 	const curve = [[1, 10], [2, 20], [4, 0]];
@@ -59,4 +59,9 @@ test("labels of the axis are as exact as its steps, and each step's are differen
 	assert.deepEqual([[0.25, 0.05], [0.5, 0.1], [0.002, 0.002]].map(([s, step]) => plain(s, step)), ["0.25 s", "0.5 s", "0.002 s"]);
 	for (const step of STEPS)
 		assert.equal(new Set(Array.from({ length: 20 }, (_, i) => secondsLabel(i * step, step))).size, 20, `${step}`);
+});
+
+test("a label of the axis that would be cut off is left out", () => {
+	assert.deepEqual(secondsLabels([0, 0.2, 0.4], 0.1, 0.41, 400, 6).map(Boolean), [true, true, true]);
+	assert.deepEqual(secondsLabels([0, 0.2, 0.4], 0.1, 0.4, 400, 6).map(Boolean), [true, true, false]);
 });

@@ -5,9 +5,9 @@
 import { el, setText } from "./dom.js";
 import { bytes } from "./format.js";
 import { plot, tone, valueAxis } from "./chart.js";
-import { align, nearest, secondsLabel, spread, STEPS } from "./replay_curves.js";
+import { align, nearest, secondsLabel, secondsLabels, spread, STEPS } from "./replay_curves.js";
 
-const HEIGHT = 360, LABEL = 18, REACH = 24, MOST = 0.42; // pixels; of the width for labels
+const HEIGHT = 360, LABEL = 18, REACH = 24, EDGE = 6, MOST = 0.42; // pixels; of the width for labels
 
 export class ReplayChart {
 	// curves: [{of: its key, name, curve: [[s, bytes]], peak, mean, tone: the name of its colour, number: of the
@@ -39,9 +39,9 @@ export class ReplayChart {
 		return {
 			series: [{}, ...this.curves.map((c) => ({ stroke: tone(c.tone), width: c.strong ? 2.5 : 1.5, dash: c.dash, points: { show: false }, spanGaps: false }))],
 			axes: [{ stroke: tone("--dim"), font: "11px system-ui, sans-serif", size: 26, gap: 4, incrs: STEPS, space: 70, grid: { show: false }, ticks: { stroke: tone("--line"), size: 4 },
-				values: (_u, splits, _axis, _space, step) => splits.map((s) => secondsLabel(s, step)) }, valueAxis("bytes", "y", 3)],
+				values: (u, splits, _axis, _space, step) => secondsLabels(splits, step, this.seconds, u.bbox.width / devicePixelRatio, EDGE) }, valueAxis("bytes", "y", 3)],
 			scales: { x: { time: false, range: () => [0, this.seconds] }, y: { range: (_u, _min, max) => [0, (max || 1) * 1.06] } },
-			padding: [12, 6, 0, 0],
+			padding: [12, EDGE, 0, 0],
 			focus: { alpha: 0.25 },
 			hover: (i) => this.say(i),
 			plugins: [{ hooks: { ready: (u) => this.ready(u), draw: (u) => this.place(u), setCursor: (u) => this.look(u) } }],

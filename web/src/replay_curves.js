@@ -71,3 +71,11 @@ export function secondsLabel(s, step) {
 	const parts = [[h, "h"], [m, "m"], [n % 60, "s"]].filter(([v]) => v);
 	return parts.map(([v, unit]) => `${v}\u00a0${unit}`).join(" ") || "0";
 }
+
+const LETTER = 6; // pixels, about
+
+// Those of an axis from 0 to max that is `width` pixels long, with `room` behind it; "" where one would be cut off
+export const secondsLabels = (splits, step, max, width, room) => splits.map((s) => {
+	const label = secondsLabel(s, step);
+	return (max - s) / max * width + room < label.length * LETTER / 2 ? "" : label;
+});

@@ -58,11 +58,13 @@ module Mwrap
 
       def cell(setting, key, kind)
         value = setting[key]
-        text = value.nil? ? "\u2013" : kind == :bytes ? Text.bytes(value.to_i) : "#{Text.number(value.to_f)} s"
+        text = value.nil? ? "\u2013" : kind == :bytes ? Text.bytes(value.to_i) : seconds(value.to_f)
         change = @words.change(setting, key)
         way = change && (change <= -0.01 ? " less" : change >= 0.01 ? " more" : "")
         "<td class=\"num\">#{h(text)}</td><td class=\"num change#{way}\">#{h(change ? ReplayWords.percent(change, sign: true) : "")}</td>"
       end
+
+      def seconds(value) = value < 0.995 ? "#{Text.number(value * 1000)} ms" : "#{Text.number(value)} s"
 
       def environment(setting)
         text = ReplayWords.environment(setting)

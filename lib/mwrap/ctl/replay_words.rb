@@ -119,7 +119,7 @@ module Mwrap
         left = base && better? ? others.drop(1) : others
         return if left.empty?
         named = left.first(OTHERS).map { |s| "#{name(s)} #{peak(s)}" }
-        named << "#{left.size - OTHERS} more are below" if left.size > OTHERS
+        named << (left.size == OTHERS + 1 ? "one more is below" : "#{left.size - OTHERS} more are below") if left.size > OTHERS
         "The peaks of the others: #{named.join(", ")}."
       end
 
