@@ -98,10 +98,10 @@ class StartedTest < Minitest::Test
       library = #{File.join(MwrapTest::BUILT, "plugins/swap_a.so").inspect}
       threads.call(5, library)
       pids = []
-      200.times do |i|
+      100.times do |i|
         Mwrap.start
         sleep 0.0005
-        pids << fork { exit!(0) } if i % 20 == 0
+        pids << fork { exit!(0) } if i % 10 == 0
         Mwrap.stop
       end
       turns = threads.call(0, nil)
