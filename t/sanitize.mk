@@ -46,6 +46,7 @@ $(B)/asan/unit/%: t/unit/%.c $(wildcard t/unit/*.h) $(CORE_SRC:%.c=$(B)/asan/%.o
 		$$(sed -n 's,^/\* uses: \(.*\) \*/,\1,p' $< | tr ' ' '\n' | \
 			sed 's,^\.build/,$(B)/asan/,; s,^\(src.*\)\.c$$,$(B)/asan/\1.o,; s,^@server$$,$(B)/asan/server.a,') \
 		-lcmocka -lpthread -ldl $(URCU_LIBS)
+$(ASAN_UNITS): $(REPLAY_OBJ:$(B)/%=$(B)/asan/%)
 asan: $(ASAN_UNITS)
 check-programs: $(B)/asan/core
 .PHONY: asan tsan
