@@ -64,7 +64,10 @@ static void fill(const struct mw_live *l, void *ctx)
 	for (uintptr_t at = l->addr & ~(page - 1); at < end; at += page) {
 		struct mw_map_entry *e = mw_map_entry(w->pages, at);
 		size_t bytes = mw_map_within(l->addr, end, at, page);
+		uint16_t start = (uint16_t)(at <= l->addr ? (l->addr - at) / GRAIN + 1 : 0);
 
+		if (e && start > e->start)
+			e->start = start;
 		if (!e || !(e->flags & MW_ENTRY_KNOWN)) {
 			w->outside += mw_map_area_at(w->areas, at) ? 0 : bytes;
 			continue;

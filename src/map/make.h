@@ -30,6 +30,11 @@ void mw_map_sum_areas(struct mw_map_making *);
 /* What a page of an area is; MW_MAP_IS_ABSENT: not in memory. */
 enum mw_map_cell mw_map_cell_is(const struct mw_map_making *, const struct mw_map_area *, uintptr_t at,
 				const struct mw_map_entry *);
+/*
+ * chunks.c: bytes of empty pages in glibc's free chunks, which a trim surely gives back; once the areas' sums are
+ * known. unknown: bytes of those of which that can't be told.
+ */
+uint64_t mw_map_surely_empty(struct mw_map_making *, uint64_t *unknown);
 /* mappings.c: those with the most in memory; once the areas' sums are known. */
 void mw_map_find_mappings(struct mw_map_making *);
 /* lines.c: the lines by what they hold. False: no memory. */

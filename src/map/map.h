@@ -117,7 +117,7 @@ struct mw_map_ruby {
  */
 struct mw_map_trim {
 	uint64_t bytes; /* given back, at most */
-	uint64_t least; /* the same if each thread's cache of free blocks keeps as many pages as it can */
+	uint64_t least; /* glibc: the same without pages of blocks that threads' caches keep; chunks.c */
 	uint64_t ns; /* time that it holds locks of the allocator's, roughly */
 };
 

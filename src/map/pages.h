@@ -27,6 +27,7 @@ struct mw_map_entry {
 	uint16_t lead; /* by which that id leads the others: Boyer and Moore's majority vote */
 	uint16_t gone; /* of `live`, those of the locations that are asked about */
 	uint16_t flags;
+	uint16_t start; /* in units of 16 bytes from the page's start, plus 1: the last block that begins here; 0: none */
 };
 
 enum { MW_MAP_WINDOW = 26, MW_MAP_ADDRESS = 48 };

@@ -138,13 +138,18 @@ static void count_task(pid_t task, void *ctx)
 static void estimate_trim(struct mw_map_making *k)
 {
 	struct mw_map_trim *t = &k->map->trim;
-	uint64_t tasks = 0, cached, chunks, pages, calls;
+	uint64_t tasks = 0, cached, chunks, pages, calls, unknown;
 
 	if (!strcmp(k->map->allocator, "mimalloc"))
 		t->bytes = k->empty_then = 0;
 	mw_tasks_each(count_task, &tasks);
 	cached = tasks * CACHED_MAX * k->map->page;
-	t->least = k->walk.glibc && t->bytes > cached ? t->bytes - cached : 0;
+	if (k->walk.glibc && !k->walk.chosen) {
+		t->least = mw_map_surely_empty(k, &unknown);
+		t->least += unknown > cached ? unknown - cached : 0;
+		if (t->least > t->bytes)
+			t->least = t->bytes;
+	}
 	chunks = k->map->parts[MW_MAP_HOLES] / TRIM_CHUNK_BYTES;
 	if (chunks > k->walk.live)
 		chunks = k->walk.live;

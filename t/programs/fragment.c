@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fragment.c THREADS BLOCKS SIZE KEEP - for t/accuracy/trim.rb: so many threads allocate so many blocks of SIZE / 2 to
+ * fragment.c THREADS BLOCKS SIZE KEEP - for t/accuracy/trim.rb and t/map_http.t: so many threads allocate so many blocks of SIZE / 2 to
  * SIZE * 3 / 2 bytes in all, and free all but every KEEP-th. Prints "ready"; at the next line of stdin it trims, and
  * prints the milliseconds of CPU time that this took; ends at the next one. The threads live until then.
  */
