@@ -9,13 +9,13 @@
 
 /*
  * A trim looks at each free chunk, asks the kernel to take those that have whole pages, and the kernel takes each
- * page. Least CPU times of glibc 2.36 (t/accuracy/trim.rb): at 100 thousand to 1 million blocks in 1 to 8 arenas they
- * are within 15 % of this sum; few small chunks, which the caches hold, take half of it. There are no more free
- * chunks than live blocks, nor smaller ones than these.
+ * page. The least CPU times of glibc 2.36 on a quiet machine (t/accuracy/trim.rb), at 100 thousand to 1 million
+ * blocks in 1 to 8 arenas; a busy one takes up to twice as long. There are no more free chunks than live blocks, nor
+ * smaller ones than these.
  */
-#define TRIM_CHUNK_NS 300
-#define TRIM_CALL_NS 500
-#define TRIM_PAGE_NS 500
+#define TRIM_CHUNK_NS 150
+#define TRIM_CALL_NS 800
+#define TRIM_PAGE_NS 400
 #define TRIM_CHUNK_BYTES 128
 /* glibc keeps so many free blocks for a thread at most, in 64 classes; each may be alone on its page. */
 #define CACHED_MAX (64 * 7)
