@@ -104,7 +104,7 @@ complete -c mwrapctl -n __mwrapctl_first -f -a replay -d 'tell how much memory a
 complete -c mwrapctl -n '__fish_seen_subcommand_from replay' -l malloc -x -d 'allocators: glibc, jemalloc, mimalloc, tcmalloc, or a library\'s path'
 complete -c mwrapctl -n '__fish_seen_subcommand_from replay' -l arena-max -x -d 'with so many arenas, too: MALLOC_ARENA_MAX of glibc, narenas of jemalloc'
 complete -c mwrapctl -n '__fish_seen_subcommand_from replay' -l set -x -d 'with this variable, too; may be repeated'
-complete -c mwrapctl -n '__fish_seen_subcommand_from replay' -l pace -d 'at the recorded speed, for allocators that give memory back after a time'
+complete -c mwrapctl -n '__fish_seen_subcommand_from replay' -l pace -d 'at the recorded speed, for allocators with threads of their own'
 complete -c mwrapctl -n '__fish_seen_subcommand_from replay' -l jobs -x -d 'N at once; the default is one for each processor'
 complete -c mwrapctl -n '__fish_seen_subcommand_from replay' -l report -r -F -d 'also write a page with the curves, as one file'
 complete -c mwrapctl -n '__fish_seen_subcommand_from replay' -l json -d 'print an array of objects, one for each setting'

@@ -15,8 +15,8 @@
 #include "play_calls.h"
 #include "play_memory.h"
 #include "play_samples.h"
-#include "play_time.h"
 #include "play_threads.h"
+#include "play_time.h"
 
 enum { OFTEN = 4096 }; /* events from one reading of the clock to the next */
 #define PROGRESS_NS UINT64_C(100000000)
@@ -29,7 +29,8 @@ struct player {
 	struct mw_play_samples samples;
 	uint64_t events;
 	bool pace;
-	uint64_t start_ns, paced; /* when playing began; ticks up to which it has waited */
+	uint64_t start_ns; /* when playing began */
+	uint64_t now; /* in the recording's ticks */
 	uint64_t told_ns;
 	char err[MW_REPLAY_ERROR];
 };
@@ -47,14 +48,20 @@ static void tell_progress(struct player *p)
 	mw_play_say("{\"progress\":%.4f}\n", of ? (double)at / (double)of : 1);
 }
 
-/* --pace: until that time of the recording has come. */
+/* That time of the recording has come; with --pace, after a wait. */
 static void wait_until(struct player *p, uint64_t ticks)
 {
-	uint64_t at = p->start_ns + (uint64_t)(mw_play_seconds(p->sums, ticks) * 1e9), now;
+	uint64_t since, at, now;
 
-	if (!p->pace || ticks <= p->paced)
+	if (ticks <= p->now)
 		return;
-	p->paced = ticks;
+	p->now = ticks;
+	since = (uint64_t)(mw_play_seconds(p->sums, ticks) * 1e9);
+	if (!p->pace) {
+		mw_play_time_set(since);
+		return;
+	}
+	at = p->start_ns + since;
 	while ((now = mw_now_ns()) < at) {
 		tell_progress(p);
 		mw_sys_sleep_until(at - now < PROGRESS_NS ? at : now + PROGRESS_NS);
@@ -98,7 +105,6 @@ static void play(void *ctx)
 	}
 	sample_until(p, p->event.is.ticks);
 	wait_until(p, p->event.is.ticks);
-	mw_play_time_set((uint64_t)(mw_play_seconds(p->sums, p->event.is.ticks) * 1e9));
 	mw_play_call(&p->calls, &p->event);
 }
 
@@ -177,6 +183,8 @@ static bool play_all(struct player *p)
 	mw_play_samples_begin(&p->samples, p->packed);
 	mw_play_clock_start(&p->calls.clock);
 	p->start_ns = p->told_ns = mw_now_ns();
+	if (!p->pace)
+		mw_play_time_set(0);
 	if (!mw_play_threads(&turns, &threads, &error))
 		snprintf(p->err, sizeof(p->err), "a thread: can't be made: %s", mw_sys_error(error));
 	if (*p->err)

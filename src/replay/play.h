@@ -5,7 +5,8 @@
  *
  *	play [--pace] [--as-recorded] FILE
  *
- * --pace         sleeps, so that calls come at the recorded times
+ * --pace         sleeps, so that calls come at the recorded times. Else they come at once, and the allocator is only
+ *                told that time: play_time.h
  * --as-recorded  asks for as many bytes as the tracker did: with its tails
  *
  * Writes a JSON object a line to stdout:
