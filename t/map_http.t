@@ -253,6 +253,19 @@ class MapHttpTest < Minitest::Test
     assert_equal (12 << 20) / m["page_bytes"], fill.count { |c| c & 128 != 0 }
   end
 
+  # The tables are at their ceiling: the map still is there, and says how many blocks it knows.
+  def test_with_the_tables_at_their_ceiling
+    app = served_ruby(APP.sub("24_000", "240_000").sub('"a" * (700 + i % 700)', '"a" * (70 + i % 70)'), options: ["memory_max:2m"])
+    assert_equal "ready", app.hear
+    stats = JSON.parse(body("/stats.json"))
+    assert stats["records_full"]
+    m = map
+    assert_near m["rss_bytes"], m["seen_bytes"], 10, "all parts"
+    assert_in_delta stats["live"], m["live"], 10
+    assert_equal 0, m["outside_bytes"]
+    assert_equal 200, get("/map/trim").status
+  end
+
   def test_rack
     [nil, "/in/app"].each do |mount|
       p = racked(mount: mount, options: "history:1")
