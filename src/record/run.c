@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* run.c - a recording from its begin to its end. See record.h. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +12,8 @@
 
 enum {
 	TICK_US = 4000, /* from look to look; the coarse clock goes on at least so often */
-	CALIBRATE_MS = 20 /* of the counter */
+	CALIBRATE_MS = 20, /* of the counter */
+	AT_A_TIME = 64 /* pieces, from a look at limits and samples to the next */
 };
 #define PARTLY_NS UINT64_C(250000000) /* a killed process loses so much at most */
 #define NAMES_NS UINT64_C(5000000000)
@@ -63,13 +65,13 @@ static bool begin(struct mw_writer *w)
 	return true;
 }
 
-/* What is there to be written now. False: the file failed. */
-static bool drain(struct mw_writer *w, bool partly)
+/* What is there to be written now, `most` pieces of it. *n: so many. False: the file failed. */
+static bool drain(struct mw_writer *w, bool partly, unsigned most, unsigned *n)
 {
 	struct mw_record_piece piece;
 	bool ok = true;
 
-	while (ok && w->job->source->take(&piece, partly)) {
+	for (*n = 0; ok && *n < most && w->job->source->take(&piece, partly); ++*n) {
 		ok = mw_writer_piece(w, &piece);
 		w->job->source->done(&piece);
 	}
@@ -96,11 +98,13 @@ static bool write_until_end(struct mw_writer *w, enum mw_record_reason *reason)
 {
 	uint64_t now = mw_now_ns(), partly = now + PARTLY_NS, names = now + NAMES_NS / 5, sample = now;
 	bool ok = true;
+	unsigned n;
 
 	while (ok && !past(w, reason)) {
 		mw_writer_tick(w);
 		now = mw_now_ns();
-		ok = drain(w, now >= partly);
+		/* threads may fill buffers as fast as they are written: it has other things to do, too */
+		ok = drain(w, now >= partly, AT_A_TIME, &n);
 		if (now >= partly)
 			partly = now + PARTLY_NS;
 		if (ok && now >= names) {
@@ -114,7 +118,8 @@ static bool write_until_end(struct mw_writer *w, enum mw_record_reason *reason)
 			cpu = (mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu) * SAMPLE_SHARE;
 			sample = now + (cpu > SAMPLE_NS ? cpu : SAMPLE_NS);
 		}
-		mw_sys_futex_wait(w->job->stop, 0, TICK_US * UINT64_C(1000));
+		if (n < AT_A_TIME)
+			mw_sys_futex_wait(w->job->stop, 0, TICK_US * UINT64_C(1000));
 	}
 	return ok;
 }
@@ -122,6 +127,7 @@ static bool write_until_end(struct mw_writer *w, enum mw_record_reason *reason)
 static void finish(struct mw_writer *w, bool ok, enum mw_record_reason reason)
 {
 	struct mw_record_state *state = w->job->state;
+	unsigned n;
 	bool left;
 
 	if (ok)
@@ -130,7 +136,7 @@ static void finish(struct mw_writer *w, bool ok, enum mw_record_reason reason)
 	if (!left)
 		(void)fail(w, "a thread never left: this process can't be recorded again");
 	if (ok)
-		ok = drain(w, true) && mw_writer_resident(w) && mw_writer_names(w);
+		ok = drain(w, true, UINT_MAX, &n) && mw_writer_resident(w) && mw_writer_names(w);
 	w->lost += w->job->source->dropped();
 	if (ok)
 		ok = mw_writer_end(w, reason, state->why);
