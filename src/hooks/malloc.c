@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "real/apart.h"
 #include "track/admit.h"
 #include "track/dismiss.h"
 #include "track/shared.h"
@@ -39,7 +40,7 @@ MW_EXPORT void *malloc(size_t n)
 {
 	void *p;
 
-	if (mw_unlikely(n > INT32_MAX))
+	if (mw_unlikely(n >= MW_APART_LEAST)) /* large: perhaps the tracker's own, or too large */
 		return alloc_shared(MW_MALLOC, n, MW_CALLER);
 	p = mw_roomy_malloc(n + MW_TAIL); /* glibc's least chunk has room for 24 */
 	return mw_likely(p != NULL) ? mw_admit_new(p, n, MW_CALLER) : NULL;

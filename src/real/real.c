@@ -283,18 +283,40 @@ bool mw_real_glibc;
 const char *mw_real_aside;
 size_t mw_real_mapped = 2;
 
+static bool chunk_agrees(const void *p)
+{
+	return p && mw_chunk_usable(p) == mw_real.malloc_usable_size((void *)(uintptr_t)p);
+}
+
+/*
+ * glibc learns from the free of a block with a mapping of its own (apart.h), unless that is larger than
+ * 32 MiB. Of these 33 only the first page is touched. If the process may not have as much address
+ * space, a small one stays for good.
+ */
+static bool mapped_agrees(void)
+{
+	void *p = mw_real.malloc((size_t)33 << 20);
+	bool same;
+
+	if (!p)
+		return chunk_agrees(mw_real.malloc(140000));
+	same = chunk_agrees(p);
+	mw_real.free(p);
+	return same;
+}
+
 static bool chunks_agree(void)
 {
-	static const size_t sizes[] = { 1, 24, 25, 100, 1000, 5000, 140000, 1 << 20 };
+	static const size_t sizes[] = { 1, 24, 25, 100, 1000, 5000, 100000 };
 	bool same = true;
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		void *p = mw_real.malloc(sizes[i]);
 
-		same = same && p && mw_chunk_usable(p) == mw_real.malloc_usable_size(p);
+		same = same && chunk_agrees(p);
 		mw_real.free(p);
 	}
-	return same;
+	return same && mapped_agrees();
 }
 
 static bool is_glibc(void)

@@ -4,6 +4,7 @@
 #
 # Hazards between the tracker, the dynamic linker and other allocators.
 
+require "socket"
 require_relative "../lib/hazard"
 
 class AllocatorHazards < Minitest::Test
@@ -27,6 +28,52 @@ class AllocatorHazards < Minitest::Test
 
   def allocator(soname)
     `PATH=$PATH:/sbin:/usr/sbin ldconfig -p`[/#{soname}\S* \(.*\) => (\S+)$/, 1]
+  end
+
+  # --- what glibc learns --------------------------------------------------------------
+
+  # The least size from which on a block has a mapping of its own, after the pages were asked for that take most.
+  LEAST = <<~'RUBY'
+    require "fiddle"
+    $stdout.sync = true
+    KEPT = Array.new(150_000) { "x" * 100 }
+    1000.times { |i| eval("def m#{i} = 'y' * #{i + 100}", nil, "/a/long/path/to/a/file_#{i}.rb", i); send("m#{i}") }
+    puts "ready"
+    $stdin.gets
+    puts((100..8000).step(8).find { |k| Fiddle::Pointer.new(Fiddle.malloc(k << 10) - 8)[0, 8].unpack1("Q") & 2 == 2 })
+  RUBY
+
+  def test_glibc_learns_nothing_from_us
+    native = run_command(MwrapTest::RUBY, "--disable=gems", "-e", LEAST, stdin: "\n").stdout
+    assert_match(/\Aready\n\d+\n\z/, native)
+    in_tmp do |dir|
+      File.write("#{dir}/least.rb", LEAST)
+      IO.popen([{ "LD_PRELOAD" => MwrapTest::TRACKER, "MWRAP" => "socket:#{dir}/s" }, MwrapTest::RUBY, "--disable=gems", "#{dir}/least.rb"], "r+") do |app|
+        assert_equal "ready\n", app.gets
+        sizes = %W[/each/0?limit=100000 /at#{dir}/least.rb:3 /map /map.json /verdict /snapshot.tsv /flame /debug/pprof/heap /history.json].map do |target|
+          answer = HTTP.ask("#{dir}/s", target)
+          assert_match(%r{\AHTTP/1.1 200 }, answer, target)
+          answer.bytesize
+        end
+        assert_operator sizes.max, :>, 400_000
+        app.puts
+        assert_equal native.lines.last, app.gets
+      end
+    end
+  end
+
+  # A request over a Unix socket that may not listen yet.
+  module HTTP
+    def self.ask(socket, target)
+      s = UNIXSocket.new(socket)
+      s.write("GET #{target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+      s.read
+    rescue Errno::ENOENT, Errno::ECONNREFUSED
+      sleep 0.02
+      retry
+    ensure
+      s&.close
+    end
   end
 
   # --- the linker ----------------------------------------------------------------
