@@ -5,6 +5,7 @@
 # a list in JSON, a search. Nothing leaks, and nothing is kept between requests.
 require "json"
 require "sinatra/base"
+require "tilt/erb" # else two first requests at once may see half of that class
 
 class Shop < Sinatra::Base
   Book = Struct.new(:id, :title, :author, :price, :tags)
