@@ -324,7 +324,7 @@ class MapTest < Minitest::Test
   def test_sharp_screens
     serve
     open_page("#{origin}/map")
-    @page.command("Emulation.setDeviceMetricsOverride", width: 1280, height: 800, deviceScaleFactor: 2, mobile: false)
+    @page.command("Emulation.setDeviceMetricsOverride", width: 1300, height: 800, deviceScaleFactor: 2, mobile: false)
     shown
     wait_until("(({ width, clientWidth }) => Math.abs(width - 2 * clientWidth) <= 2)(document.querySelector('.memory canvas'))")
     point(0)
