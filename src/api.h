@@ -271,7 +271,8 @@ enum mw_record_reason {
 struct mw_record_state {
 	uint32_t is; /* enum mw_record_is; release */
 	uint32_t reason; /* once it has ended: enum mw_record_reason */
-	uint64_t events, lost, bytes;
+	uint64_t events, bytes;
+	uint64_t lost; /* while it goes on, record_state counts them: the recorder's thread may wait for a disk */
 	uint64_t begin_ns, end_ns; /* of CLOCK_MONOTONIC */
 	char path[4096]; /* of the file; written before `is` is ON */
 	char why[384]; /* of an error; written before `is` is ENDED; "" */

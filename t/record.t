@@ -143,6 +143,69 @@ class RecordTest < Minitest::Test
     assert_operator what["events"], :>, 1000
   end
 
+  # A disk that doesn't answer: the recorder's thread is stopped in its place. The app goes on, and calls are
+  # dropped and counted.
+  def stand_still(full)
+    require "fiddle"
+    ptrace = Fiddle::Function.new(Fiddle::Handle::DEFAULT["ptrace"], [Fiddle::TYPE_LONG] * 4, Fiddle::TYPE_LONG)
+    seize, interrupt, detach, all_threads = 0x4206, 0x4207, 17, 0x40000000
+    app = served_ruby(LOOP, at: path(full))
+    assert_equal "ready", app.hear
+    before = Dir.children("/proc/#{app.pid}/task")
+    assert_equal 200, post("/trace/start?path=#{path("#{full}.mwtrace")}&full=#{full}", at: path(full)).status
+    recorder, *others = (Dir.children("/proc/#{app.pid}/task") - before).map(&:to_i)
+    assert_empty others
+    assert_equal 0, ptrace.call(seize, recorder, 0, 0)
+    assert_equal 0, ptrace.call(interrupt, recorder, 0, 0)
+    ::Process.wait(recorder, all_threads)
+    begin
+      assert_equal "done", app.ask('1_500_000.times { "x" * 1_000 }')
+      assert_operator state(at: path(full))["lost"], :>, 100_000
+      yield app
+    ensure
+      ptrace.call(detach, recorder, 0, 0)
+    end
+    app
+  end
+
+  def assert_lost(file, lost)
+    run = run_command(REPLAY, "info", file)
+    what = JSON.parse(run.stdout)
+    assert_equal [lost, lost], [what["lost"], what.dig("end", "lost")]
+    assert_operator what["events"] + lost, :>=, 3_000_000
+    run = run_command(REPLAY, "text", file)
+    assert_equal "mwrap-replay: #{file}: #{lost} events were lost as they were recorded\n", run.stderr
+    run.stdout
+  end
+
+  def test_a_disk_that_stands_still
+    %w[wait drop].each do |full|
+      app = stand_still(full) { nil }
+      eventually("free buffers") do
+        lost = state(at: path(full))["lost"]
+        app.ask('100.times { "x" * 70_030 }') == "done" && state(at: path(full))["lost"] == lost
+      end
+      # what comes after is recorded, to the last call
+      assert_equal "done", app.ask('200.times { "x" * 70_023 }')
+      stopped = JSON.parse(post("/trace/stop", { "Accept" => "application/json" }, at: path(full)).body)
+      text = assert_lost(path("#{full}.mwtrace"), stopped["lost"])
+      assert_equal 200, text.scan(/\tmalloc\t\d+\t70024\t/).size, full
+      app.finish
+    end
+  end
+
+  def test_an_end_on_a_disk_that_stands_still
+    app = stand_still("drop") do
+      res = post("/trace/stop", at: path("drop"))
+      assert_equal [503, "the recording ends, but its file isn't complete yet: ask /trace.json\n"], [res.status, res.body]
+      assert state(at: path("drop"))["recording"]
+    end
+    ended = eventually("the end") { state(at: path("drop")).then { |s| s unless s["recording"] } }
+    assert_equal ["stop", nil], ended.values_at("reason", "why")
+    assert_lost(path("drop.mwtrace"), ended["lost"])
+    app.finish
+  end
+
   def test_limits_end_a_recording
     busy = "80.times { 4000.times { |i| 'x' * (100 + i * 7919 % 5000) }; sleep 0.02 }"
     what = info(record(MwrapTest::RUBY, "--disable=gems", "-e", busy, options: ",trace_max:200k"))

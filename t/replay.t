@@ -165,7 +165,8 @@ class ReplayTest < Minitest::Test
     end
   end
 
-  # What each allocator must have for them: 25,000 blocks of 4 KB, all of them written.
+  # What each allocator must have for them: 25,000 blocks of 4 KB, all of them written. A slab of mimalloc 3
+  # has 64 KiB for 15 of them.
   def test_memory_of_live_blocks
     in_tmp do |dir|
       path = pack("#{dir}/a", script do |s|
@@ -177,7 +178,7 @@ class ReplayTest < Minitest::Test
       end)
       each_allocator do |name, library|
         played = play(path, library: library)
-        assert_in_delta 25_000 * 4096, played.samples[0]["rss"], 25_000 * 4096 * 0.05, name
+        assert_includes 25_000 * 4096 * 0.99..25_000 * 4096 * 1.08, played.samples[0]["rss"], name
         assert_equal [25_000 * 4096, 0], played.samples.map { |s| s["live"] }, name
         next unless name == "glibc"
         assert_operator played.samples[1]["rss"], :<, 1 << 20, "trimmed"

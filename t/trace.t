@@ -531,7 +531,7 @@ class TraceTest < Minitest::Test
     in_tmp do |dir|
       path = "#{dir}/a.mwtrace"
       assert_success mwrap_run(RUBY, "-e", <<~'SCRIPT', options: "trace_path:#{path}")
-        4.times.map { |k| Thread.new { 300.times { |i| Array.new(100) { |n| "#{k} #{i} #{n}" * 5 }; Thread.pass } } }.each(&:join)
+        4.times.map { |k| Thread.new { 300.times { |i| Array.new(100) { |n| "#{k} #{i} #{n}" * 200 }; Thread.pass } } }.each(&:join)
       SCRIPT
       run = tool("pack", path, "-o", "#{dir}/to")
       assert_success run

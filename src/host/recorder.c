@@ -364,7 +364,14 @@ bool mw_recorder_stop(void)
 
 const struct mw_record_state *mw_recorder_state(void)
 {
-	return __atomic_load_n(&state.is, __ATOMIC_ACQUIRE) == MW_RECORD_NONE ? NULL : &state;
+	uint32_t is = __atomic_load_n(&state.is, __ATOMIC_ACQUIRE);
+	uint64_t was = mw_get(&state.lost);
+
+	/* the last word is the recorder's thread's, which may have its end meanwhile */
+	if (is == MW_RECORD_ON)
+		(void)__atomic_compare_exchange_n(&state.lost, &was, mw_events_dropped(), false,
+						  __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return is == MW_RECORD_NONE ? NULL : &state;
 }
 
 void mw_recorder_end(void)

@@ -36,7 +36,7 @@ struct mw_record_source {
 	bool (*end)(void);
 	bool (*take)(struct mw_record_piece *, bool partly);
 	void (*done)(const struct mw_record_piece *);
-	uint64_t (*dropped)(void);
+	uint64_t (*dropped)(void); /* events, since the beginning */
 	uint64_t (*counter)(void); /* the processor's, in ticks */
 	void (*clock)(uint32_t ticks); /* sets the coarse clock */
 	uint32_t (*shown)(uint32_t id); /* whose row has the name of this location */

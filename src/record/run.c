@@ -136,8 +136,8 @@ static void finish(struct mw_writer *w, bool ok, enum mw_record_reason reason)
 	if (!left)
 		(void)fail(w, "a thread never left: this process can't be recorded again");
 	if (ok)
-		ok = drain(w, true, UINT_MAX, &n) && mw_writer_resident(w) && mw_writer_names(w);
-	w->lost += w->job->source->dropped();
+		ok = drain(w, true, UINT_MAX, &n) && mw_writer_resident(w) && mw_writer_names(w) &&
+		     mw_writer_lost(w, w->job->source->dropped());
 	if (ok)
 		ok = mw_writer_end(w, reason, state->why);
 	if (!ok && w->file.error) {

@@ -44,7 +44,6 @@ static bool flush(struct mw_writer *w, uint32_t stream, uint32_t lost)
 	w->events += f.events;
 	w->lost += lost;
 	__atomic_store_n(&w->job->state->events, w->events, __ATOMIC_RELAXED);
-	__atomic_store_n(&w->job->state->lost, w->lost, __ATOMIC_RELAXED);
 	ok = mw_writer_frame(w, &f, w->contents, mw_columns_write(&w->columns, w->contents));
 	begin(w); /* what was written isn't written again */
 	return ok;
@@ -104,6 +103,14 @@ bool mw_writer_piece(struct mw_writer *w, const struct mw_record_piece *piece)
 		(void)mw_columns_add(&w->columns, &e);
 	}
 	return flush(w, piece->stream, lost);
+}
+
+bool mw_writer_lost(struct mw_writer *w, uint64_t dropped)
+{
+	uint64_t rest = dropped > w->lost ? dropped - w->lost : 0;
+
+	begin(w);
+	return flush(w, 0, rest < UINT32_MAX ? (uint32_t)rest : UINT32_MAX);
 }
 
 bool mw_writer_own(struct mw_writer *w, const struct mw_trace_event *e)

@@ -20,10 +20,15 @@ static void text(struct mw_buf *b, const char *name, const char *value)
 		mw_buf_str(b, "null");
 }
 
-static void number(struct mw_buf *b, const char *name, const uint64_t *value)
+static uint64_t get(const uint64_t *value)
+{
+	return __atomic_load_n(value, __ATOMIC_RELAXED);
+}
+
+static void number(struct mw_buf *b, const char *name, uint64_t value)
 {
 	mw_buf_fmt(b, ",\"%s\":", name);
-	mw_buf_u64(b, __atomic_load_n(value, __ATOMIC_RELAXED));
+	mw_buf_u64(b, value);
 }
 
 void mw_render_recording(struct mw_buf *b, const struct mw_record_state *s, uint64_t now_ns)
@@ -35,15 +40,15 @@ void mw_render_recording(struct mw_buf *b, const struct mw_record_state *s, uint
 
 	if (!s)
 		s = &none;
-	end = ended ? __atomic_load_n(&s->end_ns, __ATOMIC_RELAXED) : now_ns;
+	end = ended ? get(&s->end_ns) : now_ns;
 	mw_buf_fmt(b, "{\"recording\":%s", on ? "true" : "false");
 	text(b, "path", is == MW_RECORD_ON || ended ? s->path : "");
 	mw_buf_str(b, ",\"seconds\":");
 	mw_buf_seconds(b,
 		       is == MW_RECORD_NONE || end < s->begin_ns ? 0 : (double)(end - s->begin_ns) / 1e9);
-	number(b, "events", &s->events);
-	number(b, "lost", &s->lost);
-	number(b, "bytes", &s->bytes);
+	number(b, "events", get(&s->events));
+	number(b, "lost", get(&s->lost));
+	number(b, "bytes", get(&s->bytes));
 	text(b, "reason",
 	     ended ? mw_record_reason_name((enum mw_record_reason)__atomic_load_n(&s->reason,
 										  __ATOMIC_RELAXED)) :

@@ -166,9 +166,10 @@ uint64_t *mw_event_place_cold(struct mw_lane *l, bool may_wait)
 	b->stream = l->stream;
 	b->part = l->parts++;
 	b->lost = l->lost;
+	mw_add(&dropped, l->lost);
 	b->end = NULL;
 	b->taken = b->words;
-	l->lost = 0;
+	mw_set(&l->lost, 0);
 	__atomic_store_n(&l->next, b->words, __ATOMIC_RELEASE);
 	if (first)
 		write_thread(l, MW_OP_THREAD, thread_now());
