@@ -173,7 +173,7 @@ class DocumentsTest < Minitest::Test
   def test_the_first_curl_asks_for_the_verdict
     paths = curls("README").map { |_, path, _| path }
     assert_equal "/verdict", paths.first
-    assert_operator paths.index("/all/verdict"), :<, paths.index("/all/reset"), "of the five steps"
+    assert_operator paths.index("/all/verdict"), :<, paths.index("/all/reset"), "of the steps"
     tables = curls("README").map(&:last).grep(%r{/each/})
     assert_operator tables.size, :>=, 2
     tables.each { |line| assert_match %r{\?sort=growth&limit=20'$}, line }

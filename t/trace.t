@@ -9,7 +9,7 @@ require_relative "lib/tap"
 class TraceTest < Minitest::Test
   TOOL = File.join(LIB, "mwrap/mwrap-replay")
   HEADER = 48
-  META = %(meta {"version":1,"pid":70,"command":"ruby app.rb","ticks_per_second":1000000,"page_size":4096}\n)
+  META = %(meta {"version":1,"pid":70,"command":"ruby app.rb \\u003e \\"é\\"\\n","ticks_per_second":1000000,"page_size":4096}\n)
 
   def tool(*args, **rest) = run_command(TOOL, *args, **rest)
 
@@ -300,7 +300,7 @@ class TraceTest < Minitest::Test
   def test_info
     path = made(META + "at 100\nmalloc 1 8 0\nlost 7\nframe\nstream 3\nat 600\nfree 1\n" + %(end {"reason":"stop"}\n))
     is = info(path)
-    assert_equal({ "pid" => 70, "version" => 1, "command" => "ruby app.rb", "ticks_per_second" => 1_000_000, "page_size" => 4096 }, is["meta"])
+    assert_equal({ "pid" => 70, "version" => 1, "command" => "ruby app.rb > \"é\"\n", "ticks_per_second" => 1_000_000, "page_size" => 4096 }, is["meta"])
     assert_equal({ "reason" => "stop" }, is["end"])
     assert_equal [false, false, File.size(path), 4, 4, 2, 7], is.values_at("packed", "cut", "bytes", "frames", "streams", "events", "lost")
     assert_equal [100, 600, 0.0005], is.values_at("first", "last", "seconds")
@@ -520,7 +520,7 @@ class TraceTest < Minitest::Test
     assert_equal got.keys.map(&:first), got.keys.map(&:last), "FILE:LINE"
     assert_equal peak, got_peak
     assert_includes run.stdout, "\nR 2710\n"
-    assert_includes run.stdout, "\nX ruby app.rb\n"
+    assert_includes run.stdout, "\nX ruby app.rb > \"é\" \n"
     assert_equal run.stdout, tool("heaptrack", packed(path)).stdout
   end
 

@@ -169,7 +169,26 @@ static void write_event(struct output *o, const struct mw_packed_event *e)
 		end(o, (uint32_t)e->is.ref);
 }
 
-/* The value of a key of META, without its quotes. */
+/* What a JSON string of n bytes says, without its quotes, on one line of text. */
+static void write_text(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned code = (unsigned char)p[i];
+
+		if (code == '\\' && i + 1 < n) {
+			code = (unsigned char)p[++i];
+			if (code == 'u' && i + 4 < n && sscanf(p + i + 1, "%4x", &code) == 1)
+				i += 4;
+			else if (strchr("bfnrt", (int)code))
+				code = ' ';
+		} else if (code >= 0x80) { /* it is UTF-8 as it is */
+			putchar((int)code);
+			continue;
+		}
+		putchar(code < ' ' ? ' ' : code < 0x7f ? (int)code : '?');
+	}
+}
+
 static void write_command(const struct mw_source *s)
 {
 	size_t n = 0;
@@ -177,7 +196,7 @@ static void write_command(const struct mw_source *s)
 
 	fputs("X ", stdout);
 	if (command && *command == '"' && n > 2)
-		fwrite(command + 1, 1, n - 2, stdout);
+		write_text(command + 1, n - 2);
 	else
 		putchar('?');
 	putchar('\n');

@@ -10,7 +10,8 @@
 #                           couple couple8 live lines puma cluster start page latency
 #   BELOW=jemalloc          that allocator beneath all of them, native too: or mimalloc, tcmalloc
 #   SUBJECTS=mwrap,mwrap2   these beside native alone: mwrap socket (mwrap with the
-#                           server, under Puma only) mwrap2 mwrap3 heaptrack
+#                           server, under Puma only) recording (mwrap with trace_path)
+#                           mwrap2 mwrap3 heaptrack
 #
 # A pair is one run with and one without, each a new process; what counts is the
 # ratio (or difference) within a pair. Where it is of CPU time, both run at once and

@@ -7,6 +7,7 @@
 require_relative "../lib/allocators"
 require "open3"
 require "rbconfig"
+require "tmpdir"
 
 class Subject
   TOP = File.expand_path("../..", __dir__)
@@ -62,11 +63,17 @@ class Subject
 
     def all
       [new("native", "native"), mine("mwrap", "mwrap"),
-       mine("socket", "with a socket", env: { "MWRAP" => "socket:DIR/mwrap.sock" })] +
+       mine("socket", "with a socket", env: { "MWRAP" => "socket:DIR/mwrap.sock" }),
+       mine("recording", "recording", env: { "MWRAP" => "trace_path:#{recordings}/%p,trace_max:1g" })] +
         [["mwrap2", "2.3.0"], ["mwrap3", "3.0.0.pre1"]].map { |key, version| older(key, version) } + [heaptrack]
     end
 
     private
+
+    # A folder for them, until the end.
+    def recordings
+      @recordings ||= Dir.mktmpdir("mwrap-bench").tap { |dir| at_exit { FileUtils.rm_rf(dir) } }
+    end
 
     def allocator(name)
       Allocators.to_enum.find { |known,| known == name }&.at(1) or
