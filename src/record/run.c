@@ -164,6 +164,7 @@ static void run(const struct mw_record_job *job)
 		return;
 	}
 	w->job = job;
+	mw_columns_use(&w->columns, MW_RECORD_EVENTS, w->columns_memory);
 	if (begin(w)) {
 		__atomic_store_n(&job->state->is, MW_RECORD_ON, __ATOMIC_RELEASE);
 		/* else the events begin with the blocks that lived */

@@ -11,6 +11,7 @@
 enum {
 	MW_RECORD_STREAMS = 1 << 16, /* threads at once, over all; those beyond share the last number */
 	MW_RECORD_IDS = 1 << 19, /* of locations */
+	MW_RECORD_EVENTS = 1 << 14, /* of a frame: more than a buffer has */
 	MW_RECORD_LEVEL = 1 /* of zstd */
 };
 
@@ -31,10 +32,13 @@ struct mw_writer {
 	bool unnamed; /* some are seen and not named */
 	uint64_t events, lost;
 	struct mw_columns columns;
+	uint8_t columns_memory[MW_COLUMNS_BYTES(MW_RECORD_EVENTS)];
 	uint64_t frame_ticks; /* of the frame that the columns are for */
 	uint8_t contents[MW_FRAME_MOST];
 	uint8_t frame[MW_FRAME_MOST + (64 << 10)];
 };
+
+_Static_assert(MW_COLUMNS_BYTES(MW_RECORD_EVENTS) <= MW_FRAME_MOST, "a full frame");
 
 /* writer.c: looks at the clock, sets the coarse one, and returns the ticks. */
 uint64_t mw_writer_tick(struct mw_writer *);

@@ -8,8 +8,11 @@
 
 #include <stdbool.h>
 
-/* Merges a recorded file into a packed one. progress: numbers from 0 to 1 on stderr, a line each. */
-int mw_pack(const char *in, const char *out, bool progress);
+/*
+ * Merges a recorded file into a packed one. quick: in half of the time, for a larger file. progress: numbers from 0 to 1 on
+ * stderr, a line each.
+ */
+int mw_pack(const char *in, const char *out, bool quick, bool progress);
 /* One event a line on stdout, with tabs between its fields. */
 int mw_text(const char *in);
 /* heaptrack's own text, version 1 of it, on stdout. */

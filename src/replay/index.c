@@ -102,7 +102,7 @@ static bool walk(struct mw_index *x, char *err)
 			return fail(err,
 				    "it is compressed, and there is no libzstd.so.1: install zstd's library (Debian: libzstd1)");
 		case MW_FRAME_BROKEN:
-			vain += f.magic == MW_FRAME_MAGIC && f.stored <= MW_FRAME_MOST ? f.stored : 0;
+			vain += f.magic == MW_FRAME_MAGIC && f.stored <= MW_FRAME_PACKED_MOST ? f.stored : 0;
 			break;
 		case MW_FRAME_CUT:
 			break;

@@ -70,14 +70,14 @@ int mw_info(const char *in)
 	char err[MW_REPLAY_ERROR];
 	struct mw_index x;
 	struct sums s = { 0 };
-	uint8_t *room = mw_mem(MW_FRAME_MOST);
+	uint8_t *room = mw_mem(MW_FRAME_PACKED_MOST);
 	uint64_t per;
 	size_t n;
 
 	if (!room)
 		return mw_complain(in, strerror(ENOMEM));
 	if (!mw_index_open(&x, in, err)) {
-		mw_mem_free(room, MW_FRAME_MOST);
+		mw_mem_free(room, MW_FRAME_PACKED_MOST);
 		return mw_complain(in, err);
 	}
 	s.packed = mw_json_get(x.meta.s, "packed", &n) != NULL;
@@ -100,6 +100,6 @@ int mw_info(const char *in)
 	printf(",\"seconds\":%.6f", s.any ? (double)(s.last - s.first) / (double)per : 0);
 	printf(",\"bytes_an_event\":%.3f}\n", s.events ? (double)x.bytes / (double)s.events : 0);
 	mw_index_close(&x);
-	mw_mem_free(room, MW_FRAME_MOST);
+	mw_mem_free(room, MW_FRAME_PACKED_MOST);
 	return mw_finish_output();
 }

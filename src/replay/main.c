@@ -8,7 +8,7 @@
 #include "play.h"
 
 static const char *const usage[] = {
-	"usage: mwrap-replay pack [--progress] RECORDING -o PACKED",
+	"usage: mwrap-replay pack [--quick] [--progress] RECORDING -o PACKED",
 	"       mwrap-replay text FILE",
 	"       mwrap-replay heaptrack FILE",
 	"       mwrap-replay info FILE",
@@ -39,11 +39,13 @@ int mw_misused(void)
 static int pack(int argc, char **argv)
 {
 	const char *in = NULL, *out = NULL;
-	bool progress = false;
+	bool quick = false, progress = false;
 
 	for (int i = 0; i < argc; i++) {
 		if (!strcmp(argv[i], "--progress"))
 			progress = true;
+		else if (!strcmp(argv[i], "--quick"))
+			quick = true;
 		else if (!strcmp(argv[i], "-o") && i + 1 < argc)
 			out = argv[++i];
 		else if (!in && *argv[i] != '-')
@@ -51,7 +53,7 @@ static int pack(int argc, char **argv)
 		else
 			return mw_misused();
 	}
-	return in && out ? mw_pack(in, out, progress) : mw_misused();
+	return in && out ? mw_pack(in, out, quick, progress) : mw_misused();
 }
 
 int main(int argc, char **argv)

@@ -14,19 +14,20 @@
 #include "source.h"
 #include "writer.h"
 
-enum { SUMS_MOST = 512, PROGRESS_STEPS = 200 };
+enum { SUMS_MOST = 512, PROGRESS_STEPS = 200, LEVEL = 16, LEVEL_QUICK = 1 /* of zstd */ };
 #define NO_THREAD UINT32_MAX
 
 struct pack {
 	struct mw_source source;
 	struct mw_writer out;
 	struct mw_columns columns;
+	uint8_t columns_memory[MW_COLUMNS_BYTES(MW_FRAME_EVENTS_MOST)];
 	uint32_t thread;     /* of the event before, in this frame */
 	uint64_t ticks;      /* of the event before */
 	uint32_t sequence;   /* of the next frame */
 	struct mw_array large; /* struct mw_pages: what was known of blocks, in the order of events */
 	uint64_t all, steps; /* events of the recording, and lines of progress written */
-	bool progress;
+	bool progress, quick;
 };
 
 /* --- events ---------------------------------------------------------------------------- */
@@ -217,6 +218,7 @@ static bool write_all(struct pack *p, char *err)
 		p->all += frames[i].events;
 	write_meta(p, false);
 	write_samples(p);
+	mw_columns_use(&p->columns, MW_FRAME_EVENTS_MOST, p->columns_memory);
 	begin_columns(p, mw_merge_sums(p->source.merge)->first);
 	while (!p->out.failed && mw_source_next(&p->source, &e, err)) {
 		if (!note_pages(p, &e.is)) {
@@ -244,7 +246,7 @@ static int pack(struct pack *p, const char *in, const char *out)
 
 	if (p->source.packed)
 		return mw_complain(in, "it is packed already");
-	wrong = mw_writer_open(&p->out, out);
+	wrong = mw_writer_open(&p->out, out, p->quick ? LEVEL_QUICK : LEVEL);
 	if (wrong)
 		return mw_complain(out, wrong);
 	if (!write_all(p, err))
@@ -259,7 +261,7 @@ static int pack(struct pack *p, const char *in, const char *out)
 	return status;
 }
 
-int mw_pack(const char *in, const char *out, bool progress)
+int mw_pack(const char *in, const char *out, bool quick, bool progress)
 {
 	char err[MW_REPLAY_ERROR];
 	struct pack *p = mw_mem(sizeof(*p));
@@ -267,6 +269,7 @@ int mw_pack(const char *in, const char *out, bool progress)
 
 	if (!p)
 		return mw_complain(in, strerror(ENOMEM));
+	p->quick = quick;
 	p->progress = progress;
 	if (!mw_source_open(&p->source, in, err)) {
 		status = mw_complain(in, err);

@@ -26,7 +26,7 @@ struct mw_packed {
 	struct mw_array free_slots;
 	uint32_t slots; /* how many were given out */
 	bool failed;
-	uint8_t room[MW_FRAME_MOST], pages_room[MW_FRAME_MOST];
+	uint8_t room[MW_FRAME_PACKED_MOST], pages_room[MW_FRAME_MOST];
 };
 
 static bool read_sums(struct mw_packed *p, char *err)

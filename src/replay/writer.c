@@ -10,7 +10,7 @@
 #include "mem.h"
 #include "writer.h"
 
-enum { LEVEL = 9, MAGIC = sizeof(MW_TRACE_MAGIC) - 1 };
+enum { MAGIC = sizeof(MW_TRACE_MAGIC) - 1 };
 
 static void put(struct mw_writer *w, const void *p, size_t n)
 {
@@ -20,7 +20,7 @@ static void put(struct mw_writer *w, const void *p, size_t n)
 	}
 }
 
-const char *mw_writer_open(struct mw_writer *w, const char *path)
+const char *mw_writer_open(struct mw_writer *w, const char *path, int level)
 {
 	struct stat st;
 	int fd;
@@ -37,9 +37,9 @@ const char *mw_writer_open(struct mw_writer *w, const char *path)
 	if (!w->file)
 		return strerror(errno);
 	w->failed = false;
-	w->codec_bytes = mw_codec_bytes(LEVEL, true, false);
+	w->codec_bytes = mw_codec_bytes(level, true, false);
 	w->codec_memory = w->codec_bytes ? mw_mem(w->codec_bytes) : NULL;
-	mw_codec_open(&w->codec, LEVEL, true, false, w->codec_memory, w->codec_memory ? w->codec_bytes : 0);
+	mw_codec_open(&w->codec, level, true, false, w->codec_memory, w->codec_memory ? w->codec_bytes : 0);
 	put(w, MW_TRACE_MAGIC, MAGIC);
 	return NULL;
 }

@@ -23,12 +23,12 @@ struct mw_writer {
 	size_t codec_bytes;
 	bool failed; /* errno of the first failure is in `why` */
 	int why;
-	uint8_t contents[MW_FRAME_MOST];   /* whoever writes a frame puts its contents here */
-	uint8_t room[MW_FRAME_MOST + 4096]; /* the frame as it's written */
+	uint8_t contents[MW_FRAME_PACKED_MOST];   /* whoever writes a frame puts its contents here */
+	uint8_t room[MW_FRAME_PACKED_MOST + 4096]; /* the frame as it's written */
 };
 
-/* What is wrong, or NULL. The process gets an error for a file that is too large, and no signal. */
-const char *mw_writer_open(struct mw_writer *, const char *path);
+/* level: of zstd. What is wrong, or NULL. The process gets an error for a file that is too large, and no signal. */
+const char *mw_writer_open(struct mw_writer *, const char *path, int level);
 /* Ends the file, and moves it to its place, or (keep: false) removes it. What is wrong, or NULL; then it's removed. */
 const char *mw_writer_close(struct mw_writer *, const char *path, bool keep);
 /* Writes a frame with the first `bytes` of `contents`. plain: it isn't compressed, and so has a known length. */

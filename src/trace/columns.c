@@ -9,6 +9,8 @@ enum { OPS, TIMES, REFS, SIZES, LOCATIONS, EXTRAS };
 enum { HAS_REF = 1, HAS_SIZE = 2, HAS_LOCATION = 4, HAS_EXTRA = 8, IS_BIRTH = 16 };
 enum { SIZE_BITS = 64 - MW_EVENT_SIZE_SHIFT };
 
+_Static_assert(MW_COLUMNS_BYTES(MW_FRAME_EVENTS_MOST) <= MW_FRAME_PACKED_MOST, "a full frame");
+
 #define BORN (HAS_REF | HAS_SIZE | HAS_LOCATION | IS_BIRTH)
 static const uint8_t traits[MW_OPS] = {
 	[MW_OP_MALLOC] = BORN,
@@ -61,6 +63,13 @@ static uint64_t zagzig(uint64_t v)
 
 /* --- writing --------------------------------------------------------------------------- */
 
+void mw_columns_use(struct mw_columns *c, uint32_t most, uint8_t *memory)
+{
+	*c = (struct mw_columns){ .most = most };
+	for (size_t i = 0; i < MW_COLUMNS; i++)
+		c->bytes[i] = memory + i * most * MW_NUMBER_MOST;
+}
+
 void mw_columns_begin(struct mw_columns *c, bool packed, uint64_t ticks)
 {
 	c->packed = packed;
@@ -82,7 +91,7 @@ bool mw_columns_add(struct mw_columns *c, const struct mw_trace_event *e)
 	unsigned has = traits_of(e->op);
 	bool moves = c->packed && e->op == MW_OP_REALLOC;
 
-	if (c->events == MW_FRAME_EVENTS_MOST)
+	if (c->events == c->most)
 		return false;
 	c->events++;
 	c->bytes[OPS][c->used[OPS]++] = e->op;

@@ -40,17 +40,30 @@ bool mw_op_has_extra(unsigned op);
 /* Does it begin a block's life? REALLOC does, and ends another's. That of an OWN has no ref, and never ends. */
 bool mw_op_is_birth(unsigned op);
 
-enum { MW_COLUMNS = 6, MW_FRAME_EVENTS_MOST = 1 << 14, MW_COLUMN_MOST = MW_FRAME_EVENTS_MOST * 10 };
+enum {
+	MW_COLUMNS = 6,
+	MW_NUMBER_MOST = 10, /* bytes of a number in a column */
+	MW_FRAME_EVENTS_MOST = 1 << 17
+};
+
+/* The memory that columns of so many events need: what a frame's contents may have, too. */
+#define MW_COLUMNS_BYTES(events) \
+	((size_t)MW_COLUMNS * (sizeof(uint32_t) + (size_t)MW_NUMBER_MOST * (events)))
 
 struct mw_columns {
 	bool packed;
-	uint32_t events;
+	uint32_t events, most;
 	uint64_t ticks, ref, location; /* of the event before */
 	uint64_t births; /* PACKED: so far, over all frames; the caller keeps it between frames */
 	size_t used[MW_COLUMNS];
-	uint8_t bytes[MW_COLUMNS][MW_COLUMN_MOST];
+	uint8_t *bytes[MW_COLUMNS];
 };
 
+/*
+ * Gives columns their memory, MW_COLUMNS_BYTES(most), which stays the caller's. most: events of a frame,
+ * MW_FRAME_EVENTS_MOST at most. More make a smaller file. `births` becomes 0.
+ */
+void mw_columns_use(struct mw_columns *, uint32_t most, uint8_t *memory);
 /* Begins a frame whose header will have these ticks. `births` stays as it is. */
 void mw_columns_begin(struct mw_columns *, bool packed, uint64_t ticks);
 /*

@@ -35,7 +35,8 @@ enum mw_frame_type {
 };
 
 enum { MW_FRAME_ZSTD = 1 }; /* flags: the contents are a zstd frame, else they are as they are */
-enum { MW_FRAME_MOST = 1 << 20 }; /* the most bytes of contents, compressed or not */
+/* The most bytes of contents, compressed or not: of PACKED, and of any other frame */
+enum { MW_FRAME_PACKED_MOST = 8 << 20, MW_FRAME_MOST = 1 << 20 };
 
 struct mw_trace_frame {
 	uint32_t magic; /* MW_FRAME_MAGIC */

@@ -136,7 +136,8 @@ enum mw_frame_is mw_frame_read(const struct mw_codec *c, const uint8_t *at, size
 	if (bytes < HEADER)
 		return MW_FRAME_CUT;
 	memcpy(f, at, HEADER);
-	if (f->magic != MW_FRAME_MAGIC || f->raw > MW_FRAME_MOST || f->stored > f->raw)
+	if (f->magic != MW_FRAME_MAGIC || f->stored > f->raw ||
+	    f->raw > (f->type == MW_FRAME_PACKED ? MW_FRAME_PACKED_MOST : MW_FRAME_MOST))
 		return MW_FRAME_BROKEN;
 	if (f->stored > bytes - HEADER)
 		return MW_FRAME_CUT;

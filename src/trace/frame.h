@@ -44,7 +44,7 @@ size_t mw_frame_write(const struct mw_codec *, struct mw_trace_frame *f, const v
 enum mw_frame_is { MW_FRAME_OK, MW_FRAME_CUT, MW_FRAME_BROKEN, MW_FRAME_NO_ZSTD };
 /*
  * Reads the frame at `at`, of which `bytes` bytes are there. OK: *f is its header, *contents has f->raw bytes: in
- * `room` (f->raw bytes: MW_FRAME_MOST at most), or at `at` itself. *whole: bytes to the next frame. room NULL: contents aren't
+ * `room` (f->raw bytes: MW_FRAME_PACKED_MOST at most), or at `at` itself. *whole: bytes to the next frame. room NULL: contents aren't
  * expanded, only checked, and *contents is NULL. NO_ZSTD: *f and *whole are there.
  */
 enum mw_frame_is mw_frame_read(const struct mw_codec *, const uint8_t *at, size_t bytes,

@@ -23,7 +23,7 @@
 #include "trace/columns.h"
 #include "trace/frame.h"
 
-enum { LINE = 1 << 16, LEVEL = 1 };
+enum { LINE = 1 << 16, LEVEL = 1, EVENTS = 1 << 14 /* of a frame */ };
 
 static const char *const ops[MW_OPS] = { "none",       "malloc",     "free", "calloc",   "aligned",
 					 "realloc",    "free_large", "live", "resident", "thread",
@@ -31,6 +31,7 @@ static const char *const ops[MW_OPS] = { "none",       "malloc",     "free", "ca
 
 struct stream {
 	struct mw_columns columns;
+	uint8_t columns_memory[MW_COLUMNS_BYTES(EVENTS)];
 	struct mw_trace_frame frame;
 	bool begun;
 };
@@ -107,11 +108,12 @@ static void event(struct stream *s, unsigned op, uint64_t ticks, const char *num
 	if (!s->begun) {
 		/* a recorder writes a frame after its events: its ticks are close to theirs */
 		s->frame.ticks = ticks;
+		mw_columns_use(&s->columns, EVENTS, s->columns_memory);
 		mw_columns_begin(&s->columns, false, ticks);
 		s->begun = true;
 	}
 	mw_columns_add(&s->columns, &e);
-	if (s->columns.events == MW_FRAME_EVENTS_MOST)
+	if (s->columns.events == EVENTS)
 		end_frame(s);
 }
 

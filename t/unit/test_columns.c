@@ -16,7 +16,8 @@ enum { MANY = MW_FRAME_EVENTS_MOST };
 #define LOCATION_MOST ((UINT32_C(1) << MW_EVENT_SIZE_SHIFT) - 1)
 
 static struct mw_columns columns;
-static uint8_t bytes[MW_FRAME_MOST];
+static uint8_t columns_memory[MW_COLUMNS_BYTES(MANY)];
+static uint8_t bytes[MW_FRAME_PACKED_MOST];
 static struct mw_trace_event events[MANY];
 
 static uint64_t state = 1;
@@ -73,6 +74,7 @@ static void test_recorded(void **unused)
 	size_t n;
 
 	(void)unused;
+	mw_columns_use(&columns, MANY, columns_memory);
 	mw_columns_begin(&columns, false, 77);
 	for (unsigned i = 0; i < MANY; i++) {
 		events[i] = random_event();
@@ -81,7 +83,7 @@ static void test_recorded(void **unused)
 	assert_false(mw_columns_add(&columns, &events[0]));
 	assert_int_equal(columns.events, MANY);
 	n = mw_columns_bytes(&columns);
-	assert_true(n <= MW_FRAME_MOST);
+	assert_true(n <= MW_FRAME_PACKED_MOST);
 	assert_int_equal(mw_columns_write(&columns, bytes), n);
 	assert_true(mw_columns_open(&r, false, bytes, n, MANY, 77));
 	for (unsigned i = 0; i < MANY; i++) {
@@ -117,7 +119,7 @@ static void test_packed(void **unused)
 	uint64_t births = 0;
 
 	(void)unused;
-	columns.births = 0;
+	mw_columns_use(&columns, 1000, columns_memory);
 	for (unsigned frame = 0; frame < 3; frame++) {
 		mw_columns_begin(&columns, true, frame);
 		for (unsigned i = 0; i < 1000; i++) {
@@ -143,6 +145,7 @@ static void test_sizes_of_usual_events(void **unused)
 	};
 
 	(void)unused;
+	mw_columns_use(&columns, 2, columns_memory);
 	mw_columns_begin(&columns, false, 1000);
 	assert_true(mw_columns_add(&columns, &usual[0]));
 	assert_true(mw_columns_add(&columns, &usual[1]));
@@ -190,7 +193,7 @@ static void test_cut_and_broken(void **unused)
 
 	(void)unused;
 	for (unsigned packed = 0; packed < 2; packed++) {
-		columns.births = 0;
+		mw_columns_use(&columns, 50, columns_memory);
 		mw_columns_begin(&columns, packed, 0);
 		for (unsigned i = 0; i < 50; i++) {
 			events[i] = packed ? packed_event(columns.births) : random_event();

@@ -16,7 +16,8 @@
 enum { LEVEL = 3, HEADER = sizeof(struct mw_trace_frame) };
 
 static const struct mw_codec none;
-static uint8_t contents[MW_FRAME_MOST], file[MW_FRAME_MOST + HEADER], room[MW_FRAME_MOST];
+static uint8_t contents[MW_FRAME_PACKED_MOST], file[MW_FRAME_PACKED_MOST + HEADER],
+	room[MW_FRAME_PACKED_MOST];
 
 static struct mw_codec with_zstd(void)
 {
@@ -89,6 +90,24 @@ static void test_lengths(void **unused)
 			read_one(&zstd, write_one(&zstd, lengths[i]), lengths[i]);
 		}
 	done(&zstd);
+}
+
+/* A packed frame may be longer than another one; none is longer than that. */
+static void test_the_longest(void **unused)
+{
+	struct mw_trace_frame f, long_one = { .type = MW_FRAME_PACKED };
+	const uint8_t *got;
+	size_t n = mw_frame_write(&none, &long_one, contents, MW_FRAME_PACKED_MOST, file), next;
+
+	(void)unused;
+	assert_int_equal(mw_frame_read(&none, file, n, &f, &got, room, &next), MW_FRAME_OK);
+	assert_int_equal(next, HEADER + MW_FRAME_PACKED_MOST);
+	long_one.type = MW_FRAME_EVENTS;
+	n = mw_frame_write(&none, &long_one, contents, MW_FRAME_MOST + 1, file);
+	assert_int_equal(mw_frame_read(&none, file, n, &f, &got, room, &next), MW_FRAME_BROKEN);
+	((struct mw_trace_frame *)(void *)file)->type = MW_FRAME_PACKED;
+	((struct mw_trace_frame *)(void *)file)->raw = MW_FRAME_PACKED_MOST + 1;
+	assert_int_equal(mw_frame_read(&none, file, n, &f, &got, room, &next), MW_FRAME_BROKEN);
 }
 
 static void test_compressed_if_that_is_shorter(void **unused)
@@ -206,6 +225,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_the_longest),
 		cmocka_unit_test(test_compressed_if_that_is_shorter),
 		cmocka_unit_test(test_without_zstd),
 		cmocka_unit_test(test_checked_without_room),

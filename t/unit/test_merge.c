@@ -25,7 +25,9 @@ struct call {
 
 static struct call calls[CALLS];
 static size_t n_calls;
+enum { EVENTS = 1 << 14 }; /* of a frame */
 static struct mw_columns columns;
+static uint8_t columns_memory[MW_COLUMNS_BYTES(EVENTS)];
 static uint8_t contents[MW_FRAME_MOST], room[MW_FRAME_MOST + 4096];
 static char path[] = "/tmp/mwrap-merge-XXXXXX";
 static uint64_t state;
@@ -129,7 +131,7 @@ static void put_stream(FILE *f, unsigned thread, unsigned missing)
 	struct mw_trace_event id = { .op = MW_OP_THREAD, .extra = PID + thread };
 	size_t left = 0;
 
-	columns.events = 0;
+	mw_columns_use(&columns, EVENTS, columns_memory);
 	for (size_t i = 0; i <= n_calls; i++) {
 		if (columns.events && (i == n_calls || !left)) {
 			frame.events = columns.events;

@@ -69,7 +69,7 @@ module Mwrap
       attr_reader :note
 
       def initialize(file, to)
-        super("packing #{file}", ["pack", file, "-o", to, "--progress"], ReplayProgram::QUIET, File.size(file))
+        super("packing #{file}", ["pack", "--quick", file, "-o", to, "--progress"], ReplayProgram::QUIET, File.size(file))
         @to = to
       end
 
