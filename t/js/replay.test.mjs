@@ -2,7 +2,7 @@
 // The page of a replay: values between points, columns for the plot, labels of curves and of the axis.
 import test from "node:test";
 import assert from "node:assert/strict";
-import { align, nearest, secondsLabel, secondsLabels, spread, STEPS, valueAt } from "../../web/src/replay_curves.js";
+import { align, endOf, nearest, secondsLabel, secondsLabels, spread, STEPS, valueAt } from "../../web/src/replay_curves.js";
 
 test("between two points a curve is straight, and nothing before and after it", () => {
 	const curve = [[1, 10], [2, 20], [4, 0]];
@@ -64,4 +64,11 @@ test("labels of the axis are as exact as its steps, and each step's are differen
 test("a label of the axis that would be cut off is left out", () => {
 	assert.deepEqual(secondsLabels([0, 0.2, 0.4], 0.1, 0.41, 400, 6).map(Boolean), [true, true, true]);
 	assert.deepEqual(secondsLabels([0, 0.2, 0.4], 0.1, 0.4, 400, 6).map(Boolean), [true, true, false]);
+});
+
+test("a label is beside the last tenth of its curve, not where processes ended", () => {
+	const curve = Array.from({ length: 100 }, (_, i) => [i, 500 + i]);
+	assert.equal(endOf([...curve, [100, 3], [101, 0]]), 594);
+	assert.equal(endOf([[1, 7]]), 7);
+	assert.equal(endOf([]), 0);
 });

@@ -5,7 +5,7 @@
 import { el, setText } from "./dom.js";
 import { bytes } from "./format.js";
 import { plot, tone, valueAxis } from "./chart.js";
-import { align, nearest, secondsLabel, secondsLabels, spread, STEPS } from "./replay_curves.js";
+import { align, endOf, nearest, secondsLabel, secondsLabels, spread, STEPS } from "./replay_curves.js";
 
 const HEIGHT = 360, LABEL = 18, REACH = 24, EDGE = 6, MOST = 0.42; // pixels; of the width for labels
 
@@ -63,7 +63,7 @@ export class ReplayChart {
 	}
 
 	place(u) {
-		const last = this.curves.map(({ curve }) => u.valToPos(curve.length ? curve[curve.length - 1][1] : 0, "y"));
+		const last = this.curves.map(({ curve }) => u.valToPos(endOf(curve), "y"));
 		const top = u.bbox.top / devicePixelRatio;
 		spread(last.map((y) => y + top - LABEL / 2), LABEL, 0, u.height).forEach((y, i) => { this.labels[i].style.top = `${y}px`; });
 	}

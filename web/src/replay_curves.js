@@ -18,6 +18,12 @@ export function valueAt(curve, t) {
 	return t >= to ? b : t <= from || to === from ? a : a + (b - a) * (t - from) / (to - from);
 }
 
+// Where a curve's label belongs: the median of its last tenth. The last values themselves fall to 0 where processes end.
+export function endOf(curve) {
+	const last = curve.slice(-Math.ceil(curve.length / 10)).map(([, v]) => v).sort((a, b) => a - b);
+	return last.length ? last[last.length >> 1] : 0;
+}
+
 // Columns for a plot: times, then the values of each curve at these. All times that a curve has; if they
 // are more than `most`, so many evenly spaced ones.
 export function align(curves, most = 4000) {
