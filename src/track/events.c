@@ -158,7 +158,7 @@ uint64_t *mw_event_place_cold(struct mw_lane *l, bool may_wait)
 		}
 	}
 	if (!b) {
-		l->lost++;
+		mw_set(&l->lost, l->lost + 1);
 		return NULL;
 	}
 	if (first)
