@@ -365,12 +365,12 @@ bool mw_recorder_stop(void)
 const struct mw_record_state *mw_recorder_state(void)
 {
 	uint32_t is = __atomic_load_n(&state.is, __ATOMIC_ACQUIRE);
-	uint64_t was = mw_get(&state.lost);
+	uint64_t was = mw_get(&state.lost), now = mw_events_dropped();
 
-	/* the last word is the recorder's thread's, which may have its end meanwhile */
-	if (is == MW_RECORD_ON)
-		(void)__atomic_compare_exchange_n(&state.lost, &was, mw_events_dropped(), false,
-						  __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	/* the last word is the recorder's thread's, which may have its end meanwhile: then `now` may be 0 */
+	if (is == MW_RECORD_ON && now > was)
+		(void)__atomic_compare_exchange_n(&state.lost, &was, now, false, __ATOMIC_RELAXED,
+						  __ATOMIC_RELAXED);
 	return is == MW_RECORD_NONE ? NULL : &state;
 }
 

@@ -34,7 +34,7 @@ static uint32_t full_ones; /* number of the last that became full; release */
 static uint32_t streams; /* begun so far; relaxed */
 static bool waits;
 static bool stuck; /* a thread never left: the buffers are its for ever */
-static uint64_t dropped; /* relaxed */
+static uint64_t dropped; /* release; but for those that lanes count now */
 
 static struct {
 	uint32_t lock;
@@ -166,10 +166,11 @@ uint64_t *mw_event_place_cold(struct mw_lane *l, bool may_wait)
 	b->stream = l->stream;
 	b->part = l->parts++;
 	b->lost = l->lost;
-	mw_add(&dropped, l->lost);
 	b->end = NULL;
 	b->taken = b->words;
+	/* in this order nobody counts them twice: whoever sees the sum sees that they aren't here any more */
 	mw_set(&l->lost, 0);
+	__atomic_fetch_add(&dropped, b->lost, __ATOMIC_RELEASE);
 	__atomic_store_n(&l->next, b->words, __ATOMIC_RELEASE);
 	if (first)
 		write_thread(l, MW_OP_THREAD, thread_now());
@@ -398,7 +399,7 @@ void mw_events_done(const struct mw_events_piece *piece)
 
 uint64_t mw_events_dropped(void)
 {
-	uint64_t n = mw_get(&dropped);
+	uint64_t n = __atomic_load_n(&dropped, __ATOMIC_ACQUIRE);
 
 	for (const struct mw_shard *t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
 		n += mw_get(&t->lane.lost);

@@ -140,7 +140,7 @@ bool mw_events_end(void);
  */
 bool mw_events_take(struct mw_events_piece *, bool partly);
 void mw_events_done(const struct mw_events_piece *);
-/* How many events were dropped since the beginning. Any thread may ask; what a thread drops meanwhile may count twice. */
+/* How many events were dropped since the beginning: never too many. Any thread may ask. */
 uint64_t mw_events_dropped(void);
 /* In a forked child, or after the end of a recording: there are no lanes. */
 void mw_events_reset(void);
