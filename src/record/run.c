@@ -166,9 +166,10 @@ static void run(const struct mw_record_job *job)
 	w->job = job;
 	mw_columns_use(&w->columns, MW_RECORD_EVENTS, w->columns_memory);
 	if (begin(w)) {
+		/* else the events begin with the blocks that lived: who waits for ON frees none of them meanwhile */
+		ok = mw_writer_meta(w) && (job->begun || mw_writer_live(w));
 		__atomic_store_n(&job->state->is, MW_RECORD_ON, __ATOMIC_RELEASE);
-		/* else the events begin with the blocks that lived */
-		ok = mw_writer_meta(w) && (job->begun || mw_writer_live(w)) && write_until_end(w, &reason);
+		ok = ok && write_until_end(w, &reason);
 		finish(w, ok, reason);
 	} else {
 		__atomic_store_n(&job->state->reason, reason, __ATOMIC_RELAXED);

@@ -21,9 +21,8 @@ bool mw_befores_take(struct mw_befores *b, struct mw_streams *s, struct mw_strea
 		if (!mw_array_more(&b->all, sizeof(is)))
 			return false;
 		((struct mw_before *)b->all.p)[b->all.n++] = is;
-		/* a frame's ticks are of when it was made */
-		if (t->frame->ticks > b->listed)
-			b->listed = t->frame->ticks;
+		if (t->frame->offset > b->last)
+			b->last = t->frame->offset;
 	}
 	return !s->no_memory;
 }
@@ -65,7 +64,7 @@ static bool note_event(struct firsts *f, const struct mw_trace_event *e, uint32_
 	return note(f, e->ref, e->ticks, mw_op_is_birth(e->op), stream);
 }
 
-static bool read_meanwhile(struct firsts *f, const struct mw_index *x, uint64_t listed)
+static bool read_meanwhile(struct firsts *f, const struct mw_index *x, uint64_t until)
 {
 	struct mw_streams s;
 	struct mw_stream *t;
@@ -79,11 +78,26 @@ static bool read_meanwhile(struct firsts *f, const struct mw_index *x, uint64_t 
 		if (!t[i].ended && t[i].next.ticks < f->first)
 			f->first = t[i].next.ticks;
 	for (size_t i = 0; i < s.streams.n && good; i++)
-		for (; good && !t[i].ended && t[i].next.ticks <= listed; mw_stream_step(&s, &t[i]))
+		for (; good && !t[i].ended && t[i].next.ticks <= until; mw_stream_step(&s, &t[i]))
 			good = note_event(f, &t[i].next, (uint32_t)i + 1);
 	good = good && !s.no_memory;
 	mw_streams_close(&s);
 	return good;
+}
+
+/*
+ * Ticks at which they were listed, or later: those of the next frame of a thread, which the recorder looked at the
+ * clock for. It may be much later: a block that lived before has an end before its ref has a birth.
+ */
+static uint64_t listed(const struct mw_befores *b, const struct mw_index *x)
+{
+	size_t n;
+	const struct mw_at *a = mw_index_frames(x, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (a[i].type == MW_FRAME_EVENTS && a[i].stream && a[i].offset > b->last)
+			return a[i].ticks;
+	return UINT64_MAX;
 }
 
 bool mw_befores_settle(struct mw_befores *b, const struct mw_index *x)
@@ -95,7 +109,7 @@ bool mw_befores_settle(struct mw_befores *b, const struct mw_index *x)
 
 	if (!b->all.n)
 		return true;
-	good = f && read_meanwhile(f, x, b->listed);
+	good = f && read_meanwhile(f, x, listed(b, x));
 	for (size_t i = 0; good && i < b->all.n; i++) {
 		uint32_t *is = mw_refs_at(&f->refs, all[i].ref);
 

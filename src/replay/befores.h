@@ -23,7 +23,7 @@ struct mw_before {
 /* Zeroed: none. */
 struct mw_befores {
 	struct mw_array all; /* struct mw_before */
-	uint64_t listed;     /* ticks: until then a recorder listed them */
+	uint64_t last; /* offset of the last frame with some of them */
 };
 
 /* Takes the LIVE events that the stream begins with. False: no memory. */
