@@ -8,6 +8,7 @@
 require_relative "../lib/mwrap/ctl"
 require_relative "../lib/mwrap/ctl/attach"
 require_relative "lib/allocators"
+require_relative "lib/ptrace"
 require_relative "lib/served"
 require_relative "lib/waits"
 
@@ -472,17 +473,11 @@ class AttachByInjectionTest < Minitest::Test
     assert_refused ctl("attach", sleeper.pid.to_s), /process #{sleeper.pid}: the program: has no Ruby: start it with mwrap/
     sleeper.kill
     a = plain("puts 'ready'\n$stdin.each_line { puts 'here' }")
-    require "fiddle"
-    ptrace = Fiddle::Function.new(Fiddle.dlopen(nil)["ptrace"], [Fiddle::TYPE_LONG] * 4, Fiddle::TYPE_LONG)
-    seize = 0x4206
-    detach = 17
-    interrupt = 0x4207
-    assert_equal 0, ptrace.call(seize, a.pid, 0, 0)
+    assert_equal 0, Ptrace.seize(a.pid)
     assert_refused ctl("attach", a.pid.to_s), /process #{a.pid}: is traced by process #{Process.pid}: let it go first/
-    ptrace.call(interrupt, a.pid, 0, 0)
-    Process.wait(a.pid, 2) # WUNTRACED
+    assert Ptrace.stop(a.pid)
     assert_refused ctl("attach", a.pid.to_s), /process #{a.pid}: is stopped by process #{Process.pid}, which traces it: let it go first/
-    assert_equal 0, ptrace.call(detach, a.pid, 0, 0)
+    assert_equal 0, Ptrace.detach(a.pid)
     assert_equal "here", a.ask("")
   end
 

@@ -5,6 +5,7 @@
 # Recordings: every call is in the file, once, under each allocator; whatever ends the process, the disk, or the
 # recording; by option, over HTTP, and in a Rack app. Files that are made up: t/replay.t.
 require_relative "lib/allocators"
+require_relative "lib/ptrace"
 require_relative "lib/racked"
 
 class RecordTest < Minitest::Test
@@ -146,24 +147,20 @@ class RecordTest < Minitest::Test
   # A disk that doesn't answer: the recorder's thread is stopped in its place. The app goes on, and calls are
   # dropped and counted.
   def stand_still(full)
-    require "fiddle"
-    ptrace = Fiddle::Function.new(Fiddle::Handle::DEFAULT["ptrace"], [Fiddle::TYPE_LONG] * 4, Fiddle::TYPE_LONG)
-    seize, interrupt, detach, all_threads = 0x4206, 0x4207, 17, 0x40000000
     app = served_ruby(LOOP, at: path(full))
     assert_equal "ready", app.hear
     before = Dir.children("/proc/#{app.pid}/task")
     assert_equal 200, post("/trace/start?path=#{path("#{full}.mwtrace")}&full=#{full}", at: path(full)).status
     # the server has a thread of its own for the answer, which ends
     recorder, = eventually("one thread more") { (Dir.children("/proc/#{app.pid}/task") - before).map(&:to_i).then { |new| new if new.one? } }
-    assert_equal 0, ptrace.call(seize, recorder, 0, 0)
-    assert_equal 0, ptrace.call(interrupt, recorder, 0, 0)
-    ::Process.wait(recorder, all_threads)
+    assert_equal 0, Ptrace.seize(recorder)
+    assert Ptrace.stop(recorder)
     begin
       assert_equal "done", app.ask('1_500_000.times { "x" * 1_000 }')
       assert_operator state(at: path(full))["lost"], :>, 100_000
       yield app
     ensure
-      ptrace.call(detach, recorder, 0, 0)
+      Ptrace.detach(recorder)
     end
     app
   end

@@ -365,12 +365,15 @@ bool mw_recorder_stop(void)
 const struct mw_record_state *mw_recorder_state(void)
 {
 	uint32_t is = __atomic_load_n(&state.is, __ATOMIC_ACQUIRE);
-	uint64_t was = mw_get(&state.lost), now = mw_events_dropped();
 
-	/* the last word is the recorder's thread's, which may have its end meanwhile: then `now` may be 0 */
-	if (is == MW_RECORD_ON && now > was)
-		(void)__atomic_compare_exchange_n(&state.lost, &was, now, false, __ATOMIC_RELAXED,
-						  __ATOMIC_RELAXED);
+	if (is == MW_RECORD_ON) {
+		uint64_t was = mw_get(&state.lost), now = mw_events_dropped();
+
+		/* the last word is the recorder's thread's: if it ends meanwhile, `now` may be 0 */
+		if (now > was)
+			(void)__atomic_compare_exchange_n(&state.lost, &was, now, false,
+							  __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	}
 	return is == MW_RECORD_NONE ? NULL : &state;
 }
 

@@ -166,7 +166,7 @@ static void run(const struct mw_record_job *job)
 	w->job = job;
 	mw_columns_use(&w->columns, MW_RECORD_EVENTS, w->columns_memory);
 	if (begin(w)) {
-		/* else the events begin with the blocks that lived: who waits for ON frees none of them meanwhile */
+		/* else the events begin with the blocks that live: a caller that waits for ON frees none before */
 		ok = mw_writer_meta(w) && (job->begun || mw_writer_live(w));
 		__atomic_store_n(&job->state->is, MW_RECORD_ON, __ATOMIC_RELEASE);
 		ok = ok && write_until_end(w, &reason);

@@ -49,7 +49,7 @@ bool mw_writer_own(struct mw_writer *, const struct mw_trace_event *);
 bool mw_writer_own_flush(struct mw_writer *);
 /* Writes a piece of a thread's events. */
 bool mw_writer_piece(struct mw_writer *, const struct mw_record_piece *);
-/* The last frame of events: says of how many of all that were dropped no frame has said so. */
+/* Writes the last frame of events. It counts those of all `dropped` that no frame before it counts. */
 bool mw_writer_lost(struct mw_writer *, uint64_t dropped);
 
 /* words.c: META, END, and the names of locations that events have. */

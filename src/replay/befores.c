@@ -86,8 +86,8 @@ static bool read_meanwhile(struct firsts *f, const struct mw_index *x, uint64_t 
 }
 
 /*
- * Ticks at which they were listed, or later: those of the next frame of a thread, which the recorder looked at the
- * clock for. It may be much later: a block that lived before has an end before its ref has a birth.
+ * Ticks at which they were listed, or later. The recorder looks at the clock for each frame of a thread: the next one
+ * has them. Much later will do: a block that lived before has an end before its ref has a birth.
  */
 static uint64_t listed(const struct mw_befores *b, const struct mw_index *x)
 {

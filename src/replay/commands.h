@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 /*
- * Merges a recorded file into a packed one. quick: in half of the time, for a larger file. progress: numbers from 0 to 1 on
+ * Merges a recorded file into a packed one. quick: a larger file, in a third of the time. progress: numbers from 0 to 1 on
  * stderr, a line each.
  */
 int mw_pack(const char *in, const char *out, bool quick, bool progress);

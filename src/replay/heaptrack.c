@@ -169,7 +169,7 @@ static void write_event(struct output *o, const struct mw_packed_event *e)
 		end(o, (uint32_t)e->is.ref);
 }
 
-/* What a JSON string of n bytes says, without its quotes, on one line of text. */
+/* Writes the text of a JSON string on one line. p: what is between its quotes, n bytes. */
 static void write_text(const char *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -27,7 +27,10 @@ struct mw_writer {
 	uint8_t room[MW_FRAME_PACKED_MOST + 4096]; /* the frame as it's written */
 };
 
-/* level: of zstd. What is wrong, or NULL. The process gets an error for a file that is too large, and no signal. */
+/*
+ * Returns what is wrong, or NULL. level: how closely zstd compresses. A file that is too large is an error, and
+ * sends no signal.
+ */
 const char *mw_writer_open(struct mw_writer *, const char *path, int level);
 /* Ends the file, and moves it to its place, or (keep: false) removes it. What is wrong, or NULL; then it's removed. */
 const char *mw_writer_close(struct mw_writer *, const char *path, bool keep);
