@@ -25,7 +25,7 @@ struct mw_zstd {
 	unsigned (*failed)(size_t code);
 };
 
-/* The library stays loaded. dlsym's result is copied: C has no cast from an object to a function. */
+/* dlsym's result is copied: C has no cast from an object to a function. */
 static bool load(struct mw_zstd *z)
 {
 	const struct {
@@ -54,6 +54,28 @@ static bool load(struct mw_zstd *z)
 	return true;
 }
 
+/*
+ * The library, or NULL. It is loaded once: a forked child finds it, and doesn't call the dynamic linker, which
+ * another thread of its parent may have left in the middle of a load.
+ */
+static const struct mw_zstd *zstd(void)
+{
+	enum { UNKNOWN, ABSENT, LOADED };
+	static struct mw_zstd library; /* several threads may write the same at once */
+	static int is;                 /* release */
+	int now = __atomic_load_n(&is, __ATOMIC_ACQUIRE);
+
+	if (now == UNKNOWN) {
+		struct mw_zstd z;
+
+		now = load(&z) ? LOADED : ABSENT;
+		if (now == LOADED)
+			library = z;
+		__atomic_store_n(&is, now, __ATOMIC_RELEASE);
+	}
+	return now == LOADED ? &library : NULL;
+}
+
 static size_t rounded(size_t n)
 {
 	return (n + 63) & ~(size_t)63;
@@ -61,30 +83,26 @@ static size_t rounded(size_t n)
 
 size_t mw_codec_bytes(int level, bool compress, bool expand)
 {
-	struct mw_zstd z;
+	const struct mw_zstd *z = zstd();
 
-	if (!load(&z))
+	if (!z)
 		return 0;
-	return rounded(sizeof(z)) + (compress ? rounded(z.compress_bytes(level)) : 0) +
-	       (expand ? rounded(z.expand_bytes()) : 0);
+	return (compress ? rounded(z->compress_bytes(level)) : 0) + (expand ? rounded(z->expand_bytes()) : 0);
 }
 
 void mw_codec_open(struct mw_codec *c, int level, bool compress, bool expand, void *memory, size_t bytes)
 {
-	struct mw_zstd *z = memory;
-	size_t at = rounded(sizeof(*z)), n;
+	const struct mw_zstd *z = memory ? zstd() : NULL;
+	size_t at = 0, n;
 
-	*c = (struct mw_codec){ .level = level };
-	if (bytes < at || !load(z))
-		return;
-	c->zstd = z;
-	if (compress) {
+	*c = (struct mw_codec){ .level = level, .zstd = z };
+	if (z && compress) {
 		n = rounded(z->compress_bytes(level));
 		if (n <= bytes - at)
 			c->compress = z->new_compress((uint8_t *)memory + at, n);
 		at += c->compress ? n : 0;
 	}
-	if (expand) {
+	if (z && expand) {
 		n = rounded(z->expand_bytes());
 		if (n <= bytes - at)
 			c->expand = z->new_expand((uint8_t *)memory + at, n);

@@ -15,7 +15,7 @@
 #include "format.h"
 
 struct mw_codec {
-	/* all in the caller's memory */
+	/* the contexts are in the caller's memory */
 	const struct mw_zstd *zstd; /* the library's functions; NULL: not there */
 	void *compress, *expand; /* contexts, or NULL */
 	int level;
