@@ -17,14 +17,17 @@
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "dump.h"
 #include "heap_pages.h"
 
 #define LOCK_WAIT_MS 2000   /* then the dump is written without the lock */
-#define WRITE_WAIT_MS 10000 /* without any progress; then the dump is cut off */
+#define WRITE_WAIT_MS 2000  /* without any progress; then the dump is cut off */
+#define WRITE_ALL_MS 20000  /* for a reader that is slow */
 
 struct target {
 	int fd;
@@ -122,43 +125,94 @@ static void lock(int fd)
 	}
 }
 
-/* Waits until fd is writable, WRITE_WAIT_MS at most: 0 or an errno. */
-static int wait_writable(int fd)
+/* Waits until fd is writable, WRITE_WAIT_MS at most, but not beyond a moment of mw_now_ms: 0 or an errno. */
+static int wait_writable(int fd, uint64_t until)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	int n = mw_sys_poll(&p, 1, WRITE_WAIT_MS);
+	uint64_t now = mw_now_ms(), left = now < until ? until - now : 0;
+	int n = mw_sys_poll(&p, 1, left < WRITE_WAIT_MS ? (int)left : WRITE_WAIT_MS);
 
 	if (n < 0)
 		return errno == EINTR ? 0 : errno;
 	return n ? 0 : ETIMEDOUT;
 }
 
-/*
- * Writes all n bytes: to a file in one piece, to a pipe or the like in pieces
- * that it takes without blocking. 0 or an errno.
- */
-int mw_dump_write(mw_write *write_some, int fd, const char *s, size_t n)
+/* A descriptor of the same pipe or terminal that never blocks, though the application's does. -1: none. */
+static int never_blocking(int fd)
 {
-	struct stat st;
-	bool file = mw_sys_fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	char path[32] = "/proc/self/fd/", digits[12];
+	size_t at = strlen(path), n = 0;
+
+	for (unsigned v = (unsigned)fd; v || !n; v /= 10)
+		digits[n++] = (char)('0' + v % 10);
+	while (n)
+		path[at++] = digits[--n];
+	path[at] = '\0';
+	return mw_sys_open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+}
+
+static ssize_t send_some(int fd, const void *s, size_t n)
+{
+	return mw_sys_send(fd, s, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static int write_pieces(mw_write *write_some, int fd, const char *s, size_t n)
+{
+	uint64_t until = mw_now_ms() + WRITE_ALL_MS;
 
 	while (n) {
-		int err = file ? 0 : wait_writable(fd);
+		int err = wait_writable(fd, until);
 		ssize_t w;
 
 		if (err)
 			return err;
-		w = write_some(fd, s, file || n < PIPE_BUF ? n : PIPE_BUF);
+		w = write_some(fd, s, n < PIPE_BUF ? n : PIPE_BUF);
 		if (w == 0)
 			return EIO;
-		if (w > 0) {
-			s += w;
-			n -= (size_t)w;
-		} else if (errno != EINTR && (errno != EAGAIN || file)) {
+		if (w < 0 && errno != EINTR && errno != EAGAIN)
 			return errno;
-		}
+		s += w > 0 ? w : 0;
+		n -= w > 0 ? (size_t)w : 0;
 	}
 	return 0;
+}
+
+static int write_file(mw_write *write_some, int fd, const char *s, size_t n)
+{
+	while (n) {
+		ssize_t w = write_some(fd, s, n);
+
+		if (w == 0)
+			return EIO;
+		if (w < 0 && errno != EINTR)
+			return errno;
+		s += w > 0 ? w : 0;
+		n -= w > 0 ? (size_t)w : 0;
+	}
+	return 0;
+}
+
+/*
+ * Writes all n bytes: to a file in one piece, to a pipe or the like in pieces
+ * that it takes without blocking. Another process may fill a pipe between our look and our
+ * write, so the descriptor never blocks. 0 or an errno.
+ */
+int mw_dump_write(mw_write *write_some, int fd, const char *s, size_t n)
+{
+	struct stat st;
+	int copy, err;
+
+	if (mw_sys_fstat(fd, &st) != 0)
+		return errno;
+	if (S_ISREG(st.st_mode))
+		return write_file(write_some, fd, s, n);
+	if (S_ISSOCK(st.st_mode))
+		return write_pieces(send_some, fd, s, n);
+	copy = never_blocking(fd);
+	err = write_pieces(write_some, copy >= 0 ? copy : fd, s, n);
+	if (copy >= 0)
+		mw_sys_close(copy);
+	return err;
 }
 
 /*
