@@ -10,8 +10,9 @@
 #ifndef MW_BASE_BORDER_H
 #define MW_BASE_BORDER_H
 
-#include <errno.h>
 #include <sys/mman.h>
+
+#include "sys.h"
 
 /* The page, of the library that asks. */
 extern char mw_border_page[] __attribute__((visibility("hidden")));
@@ -19,11 +20,8 @@ extern char mw_border_page[] __attribute__((visibility("hidden")));
 /* As early as can be: a page that comes before may come with others from beyond the border. */
 static inline void mw_border(void)
 {
-	int e = errno;
-
 	/* where pages are larger, the hint fails, or is about a whole page */
-	(void)madvise(mw_border_page, 4096, MADV_RANDOM);
-	errno = e;
+	(void)mw_sys_plain(SYS_madvise, mw_sys_ptr(mw_border_page), 4096, MADV_RANDOM, 0, 0);
 }
 
 #endif

@@ -5,22 +5,13 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/atomics.h"
 #include "base/own_thread.h"
 #include "cxx.h"
+#include "real/entries.h"
 #include "real/real.h"
 #include "track/track.h"
-
-#if defined(__x86_64__)
-enum { AT_ADDRESS = R_X86_64_64, AT_DATA = R_X86_64_GLOB_DAT, AT_CALL = R_X86_64_JUMP_SLOT };
-#elif defined(__aarch64__)
-enum { AT_ADDRESS = R_AARCH64_ABS64, AT_DATA = R_AARCH64_GLOB_DAT, AT_CALL = R_AARCH64_JUMP_SLOT };
-#else /* no entry is known: no process can be joined */
-enum { AT_ADDRESS = -1, AT_DATA = -2, AT_CALL = -3 };
-#endif
 
 /* --- which functions ------------------------------------------------------------------ */
 
@@ -64,7 +55,7 @@ static uintptr_t own(const char *name)
 	return (uintptr_t)real_dlsym(me.dlfo_link_map, name);
 }
 
-enum { BUCKETS = 256 };
+enum { BUCKETS = 512 };
 /* One more than an index of hooks[], by its address; 0: none. Open addressing; release */
 static uint8_t by_value[BUCKETS];
 _Static_assert(HOOKS < BUCKETS / 4, "room for all");
@@ -120,22 +111,8 @@ static void find_functions(void)
 
 /* --- one object ----------------------------------------------------------------------- */
 
-struct object {
-	uintptr_t base;
-	const ElfW(Phdr) * headers;
-	int n_headers;
-	uintptr_t sealed, sealed_end; /* read-only after relocation, in whole pages */
-	bool unsealed;
-	uintptr_t page; /* of other memory that was made writable last */
-	const ElfW(Sym) * symbols;
-	const char *names;
-	const ElfW(Rela) * tables[2];
-	size_t counts[2];
-};
-
 struct pass {
 	bool to_hooks;
-	uintptr_t page_size;
 	uintptr_t own, own_bytes; /* where the tracker is */
 	const void *in; /* an address in the object that must get there; NULL: none must */
 	uint64_t loads; /* libraries loaded so far */
@@ -143,119 +120,27 @@ struct pass {
 	bool malloc_led, free_led; /* in that object */
 };
 
-static uintptr_t at(const struct object *o, uintptr_t address)
-{
-	return address < o->base ? o->base + address : address; /* the linker relocates most of these */
-}
-
-static const ElfW(Phdr) * header_of(const struct object *o, uintptr_t address)
-{
-	for (const ElfW(Phdr) *h = o->headers; h < o->headers + o->n_headers; h++)
-		if (h->p_type == PT_LOAD && address - (o->base + h->p_vaddr) < h->p_memsz)
-			return h;
-	return NULL;
-}
-
-static void read_dynamic(struct object *o, const ElfW(Dyn) * d)
-{
-	size_t bytes[2] = { 0, 0 };
-	bool rela = true;
-
-	for (; d->d_tag != DT_NULL; d++) {
-		switch (d->d_tag) {
-		case DT_SYMTAB:
-			o->symbols = (const ElfW(Sym) *)at(o, d->d_un.d_ptr);
-			break;
-		case DT_STRTAB:
-			o->names = (const char *)at(o, d->d_un.d_ptr);
-			break;
-		case DT_RELA:
-			o->tables[0] = (const ElfW(Rela) *)at(o, d->d_un.d_ptr);
-			break;
-		case DT_RELASZ:
-			bytes[0] = d->d_un.d_val;
-			break;
-		case DT_JMPREL:
-			o->tables[1] = (const ElfW(Rela) *)at(o, d->d_un.d_ptr);
-			break;
-		case DT_PLTRELSZ:
-			bytes[1] = d->d_un.d_val;
-			break;
-		case DT_PLTREL:
-			rela = d->d_un.d_val == DT_RELA;
-			break;
-		default:
-			break;
-		}
-	}
-	o->counts[0] = o->tables[0] ? bytes[0] / sizeof(ElfW(Rela)) : 0;
-	o->counts[1] = o->tables[1] && rela ? bytes[1] / sizeof(ElfW(Rela)) : 0;
-}
-
 /* False: none of ours to change, or it isn't relocated yet: then the pass has missed it. */
-static bool read_object(struct object *o, const struct dl_phdr_info *info, struct pass *p)
+static bool read_object(struct mw_entries *o, const struct dl_phdr_info *info, struct pass *p)
 {
-	const ElfW(Dyn) *dynamic = NULL;
+	const ElfW(Dyn) * dynamic;
 	struct dl_find_object found;
 
-	*o = (struct object){
-		.base = info->dlpi_addr, .headers = info->dlpi_phdr, .n_headers = info->dlpi_phnum
-	};
-	if (o->base == _r_debug.r_ldbase)
-		return false;
-	for (const ElfW(Phdr) *h = o->headers; h < o->headers + o->n_headers; h++) {
-		uintptr_t start = o->base + h->p_vaddr;
-
-		if (h->p_type == PT_DYNAMIC)
-			dynamic = (const ElfW(Dyn) *)start;
-		if (h->p_type == PT_GNU_RELRO) { /* as the linker rounds it */
-			o->sealed = start & ~(p->page_size - 1);
-			o->sealed_end = (start + h->p_memsz) & ~(p->page_size - 1);
-		}
-	}
-	if (!dynamic)
+	if (info->dlpi_addr == _r_debug.r_ldbase ||
+	    !mw_entries_find(o, info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, &dynamic))
 		return false;
 	if (_dl_find_object((void *)(uintptr_t)dynamic, &found) != 0 ||
 	    found.dlfo_link_map->l_ld != dynamic) {
 		p->missed = true;
 		return false;
 	}
-	read_dynamic(o, dynamic);
-	return o->symbols && o->names;
-}
-
-/* Makes the entry's page writable. False: the kernel refuses. */
-static bool open_page(struct object *o, uintptr_t entry, const struct pass *p)
-{
-	uintptr_t page = entry & ~(p->page_size - 1);
-
-	if (entry - o->sealed < o->sealed_end - o->sealed) {
-		if (!o->unsealed)
-			o->unsealed = mprotect((void *)o->sealed, o->sealed_end - o->sealed,
-					       PROT_READ | PROT_WRITE) == 0;
-		return o->unsealed;
-	}
-	if (page != o->page && mprotect((void *)page, p->page_size, PROT_READ | PROT_WRITE) != 0)
-		return false;
-	o->page = page;
-	return true;
-}
-
-static void close_pages(const struct object *o)
-{
-	if (o->unsealed)
-		(void)mprotect((void *)o->sealed, o->sealed_end - o->sealed, PROT_READ);
+	return mw_entries_read(o, dynamic);
 }
 
 /* --- one entry ------------------------------------------------------------------------- */
 
-static const char *name_of(const struct object *o, const ElfW(Rela) * r)
-{
-	return o->names + o->symbols[ELF64_R_SYM(r->r_info)].st_name;
-}
-
 /* Two functions may have one address (mmap and mmap64): the name chooses. */
-static const struct hook *hook_of_value(const struct object *o, const ElfW(Rela) * r, uintptr_t value)
+static const struct hook *hook_of_value(const struct mw_entries *o, const ElfW(Rela) * r, uintptr_t value)
 {
 	const struct hook *found = NULL;
 
@@ -266,15 +151,15 @@ static const struct hook *hook_of_value(const struct object *o, const ElfW(Rela)
 		const struct hook *h = &hooks[i - 1];
 
 		if ((h->real == value || h->entry == value) &&
-		    (!found || strcmp(h->name, name_of(o, r)) == 0))
+		    (!found || strcmp(h->name, mw_entry_name(o, r)) == 0))
 			found = h;
 	}
 	return found;
 }
 
-static const struct hook *hook_of_name(const struct object *o, const ElfW(Rela) * r)
+static const struct hook *hook_of_name(const struct mw_entries *o, const ElfW(Rela) * r)
 {
-	const char *name = name_of(o, r);
+	const char *name = mw_entry_name(o, r);
 
 	if (o->symbols[ELF64_R_SYM(r->r_info)].st_shndx != SHN_UNDEF)
 		return NULL; /* its own */
@@ -293,7 +178,7 @@ static const struct hook *hook_of_ours(uintptr_t value)
 }
 
 /* Where the entry must lead; 0: it may stay. */
-static uintptr_t target(const struct object *o, const ElfW(Rela) * r, uintptr_t value, const struct pass *p)
+static uintptr_t target(const struct mw_entries *o, const ElfW(Rela) * r, uintptr_t value, const struct pass *p)
 {
 	const struct hook *h;
 
@@ -303,30 +188,20 @@ static uintptr_t target(const struct object *o, const ElfW(Rela) * r, uintptr_t 
 	}
 	h = hook_of_value(o, r, value);
 	/* unbound: in the object's own table of stubs */
-	if (!h && ELF64_R_TYPE(r->r_info) == AT_CALL && header_of(o, value))
+	if (!h && ELF64_R_TYPE(r->r_info) == MW_ENTRY_CALL && mw_entries_segment(o, value))
 		h = hook_of_name(o, r);
 	return h ? h->ours : 0;
 }
 
-static bool is_entry(const ElfW(Rela) * r)
+static void lead(struct mw_entries *o, const ElfW(Rela) * r, struct pass *p, bool watched)
 {
-	int type = (int)ELF64_R_TYPE(r->r_info);
+	uintptr_t *entry, value, to;
 
-	return (type == AT_DATA || type == AT_CALL || (type == AT_ADDRESS && !r->r_addend)) &&
-	       r->r_offset % sizeof(uintptr_t) == 0;
-}
-
-static void lead(struct object *o, const ElfW(Rela) * r, struct pass *p, bool watched)
-{
-	uintptr_t *entry = (uintptr_t *)(o->base + r->r_offset);
-	const ElfW(Phdr) *h = header_of(o, (uintptr_t)entry);
-	uintptr_t value, to;
-
-	if (!h || !(h->p_flags & PF_W))
+	if (!mw_entry_at(o, r, &entry))
 		return;
 	value = __atomic_load_n(entry, __ATOMIC_RELAXED);
 	to = target(o, r, value, p);
-	if (to && open_page(o, (uintptr_t)entry, p)) {
+	if (to && mw_entries_open(o, entry)) {
 		__atomic_store_n(entry, to, __ATOMIC_RELEASE);
 		value = to;
 	}
@@ -339,7 +214,7 @@ static void lead(struct object *o, const ElfW(Rela) * r, struct pass *p, bool wa
 static int lead_object(struct dl_phdr_info *info, size_t size, void *pass)
 {
 	struct pass *p = pass;
-	struct object o;
+	struct mw_entries o;
 	bool watched;
 
 	if (size < sizeof(*info))
@@ -347,12 +222,11 @@ static int lead_object(struct dl_phdr_info *info, size_t size, void *pass)
 	p->loads = info->dlpi_adds;
 	if (!read_object(&o, info, p))
 		return 0;
-	watched = p->in && header_of(&o, (uintptr_t)p->in);
+	watched = p->in && mw_entries_segment(&o, (uintptr_t)p->in);
 	for (int t = 0; t < 2; t++)
 		for (size_t i = 0; i < o.counts[t]; i++)
-			if (is_entry(&o.tables[t][i]))
-				lead(&o, &o.tables[t][i], p, watched);
-	close_pages(&o);
+			lead(&o, &o.tables[t][i], p, watched);
+	mw_entries_close(&o);
 	return 0;
 }
 
@@ -390,7 +264,7 @@ static void end(void)
 
 static struct pass run(bool to_hooks, const void *in)
 {
-	struct pass p = { .to_hooks = to_hooks, .page_size = (uintptr_t)sysconf(_SC_PAGESIZE), .in = in };
+	struct pass p = { .to_hooks = to_hooks, .in = in };
 	struct dl_find_object me;
 
 	if (_dl_find_object(hooks, &me) == 0) {

@@ -15,8 +15,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/sys.h"
 #include "ids.h"
 #include "maintain.h"
+#include "real/bind.h"
 #include "record.h"
 #include "symbols.h"
 
@@ -301,13 +303,14 @@ const char *mw_callsite_special(uint32_t id)
 
 bool mw_callsites_init(void)
 {
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	ssize_t n = mw_sys(SYS_readlinkat, AT_FDCWD, mw_sys_ptr("/proc/self/exe"), mw_sys_ptr(exe), sizeof(exe) - 1, 0);
 
 	exe[n > 0 ? n : 0] = '\0';
 	if (!mw_records_init() || !mw_ids_ready(0) || !mw_memory_is_there())
 		return false;
 	for (uint32_t id = MW_CS_OTHER; id < MW_CS_FIRST; id++)
 		mw_callsite(id)->kind = MW_CS_SPECIAL;
+	mw_bind_behind((const void *)(uintptr_t)_cds_lfht_new);
 	/* no flags: either of them would start threads in the app */
 	sites = cds_lfht_new_flavor(MW_TABLE_BUCKETS_FIRST, 1, MW_TABLE_BUCKETS_MAX, 0, &mw_rcu_flavor,
 				    NULL);
