@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 17u
+#define MW_API_VERSION 18u
 
 struct mw_options; /* options/options.h */
 struct mw_family;  /* family/family.h */
@@ -406,6 +406,15 @@ struct mw_api {
 	 * without a return.
 	 */
 	void (*hush)(bool on);
+
+	/*
+	 * Starts run(arg) in a detached thread of the tracker's kind, or in one that is waited for: quiet, all signals
+	 * blocked. `stack` is in bytes. They return 0, or an errno. leaving: such a thread must end soon, since
+	 * the app makes a call during which none may exist (base/own_thread.h).
+	 */
+	int (*thread_start)(void *(*run)(void *), void *arg, size_t stack);
+	int (*thread_run)(void *(*run)(void *), void *arg, size_t stack, void **result);
+	bool (*leaving)(void);
 
 	/* Ruby's heap pages: zeros if there are none, or none can be seen. */
 	void (*heap_sums)(struct mw_heap_sums *);

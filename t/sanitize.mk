@@ -27,7 +27,7 @@ $1: $(B)/$1/core
 endef
 # here the functions that these files interpose have other names
 $(B)/hooks_renamed.h: src/hooks.def
-	$(Q)mkdir -p $(@D) && sed -n 's/^MW_HOOK\(_REAL\)*(\([A-Za-z0-9_]*\).*/#define \2 app_\2/p' $< >$@
+	$(Q)mkdir -p $(@D) && sed -n 's/^MW_HOOK\(_REAL\|_NEXT\)*(\([A-Za-z0-9_]*\).*/#define \2 app_\2/p' $< >$@
 RENAMED_hooks/malloc := -DCORE_RENAME -include t/core/renamed.h
 RENAMED_host/fork := -DCORE_RENAME -include t/core/renamed.h
 RENAMED_host/exit := -DCORE_RENAME -include t/core/renamed.h

@@ -66,7 +66,7 @@ is(undefined.map(&:first) & %w[__tls_get_addr exit _exit abort __assert_fail pri
    "tracker: neither dynamic TLS, which would allocate, nor what ends a process or prints")
 
 # What it interposes, under the names by which it asks for the next of them.
-is(HOOKS.keys.sort, %w[MW_EXPORT_DATA MW_HOOK MW_HOOK_CXX MW_HOOK_REAL], "hooks: entries of every kind could be read")
+is(HOOKS.keys.sort, %w[MW_EXPORT_DATA MW_HOOK MW_HOOK_CXX MW_HOOK_NEXT MW_HOOK_REAL], "hooks: entries of every kind could be read")
 # each is defined in the file that its entry stands below
 files = File.read("#{ROOT}/src/hooks.def").split(%r{^/\* (?=(?:hooks|host|api|real)[/.])}).drop(1)
           .to_h { |part| [part[/\A[\w\/]+\.[ch]/], part.scan(/^MW_\w+\((\w+)/).flatten] }

@@ -47,19 +47,17 @@ static struct library keep_names(const struct link_map *handle)
 
 MW_EXPORT int dlclose(void *handle)
 {
-	static int (*next)(void *);
 	struct library l;
 	int r;
 
-	if (!next)
-		next = (int (*)(void *))mw_real_next("dlclose");
+	mw_real_init();
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
-		return next(handle);
+		return mw_next.dlclose(handle);
 	l = keep_names(handle);
 	mine++;
 	mw_close_begin();
 	mw_sample_closing();
-	r = next(handle);
+	r = mw_next.dlclose(handle);
 	if (l.bytes) /* its destructors allocated, or other threads in the meantime */
 		mw_sample_closed(l.start, l.bytes);
 	mw_close_end();

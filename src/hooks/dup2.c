@@ -34,15 +34,15 @@ static bool still_busy(int result, int *naps, int saved)
 /* The next functions may not be known yet: any code may call these at any time. */
 static int next_dup3(int from, int to, int flags)
 {
-	if (mw_likely(mw_next_dup3 != NULL))
-		return mw_next_dup3(from, to, flags);
+	if (mw_likely(mw_next.dup3 != NULL))
+		return mw_next.dup3(from, to, flags);
 	return (int)mw_sys(SYS_dup3, from, to, flags, 0, 0);
 }
 
 static int next_dup2(int from, int to)
 {
-	if (mw_likely(mw_next_dup2 != NULL))
-		return mw_next_dup2(from, to);
+	if (mw_likely(mw_next.dup2 != NULL))
+		return mw_next.dup2(from, to);
 	if (from == to)
 		return fcntl(from, F_GETFD) < 0 ? -1 : to;
 	return next_dup3(from, to, 0);

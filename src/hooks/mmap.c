@@ -51,8 +51,8 @@ static void mapped(uintptr_t p, size_t n, int prot, int flags)
 /* At the end of a function this is a jump, so the next function sees our caller as its own. */
 MW_INLINE void *map(void *at, size_t n, int prot, int flags, int fd, off_t off)
 {
-	if (mw_likely(mw_next_mmap != NULL))
-		return mw_next_mmap(at, n, prot, flags, fd, off);
+	if (mw_likely(mw_next.mmap != NULL))
+		return mw_next.mmap(at, n, prot, flags, fd, off);
 	return (void *)syscall(SYS_mmap, at, n, prot, flags, fd, off);
 }
 
@@ -112,7 +112,7 @@ MW_EXPORT int munmap(void *p, size_t n)
 		mw_heap_page_dies((uintptr_t)p, n, generation());
 	if (n >= MW_MAPPING_LEAST)
 		mw_mapping_gone((uintptr_t)p, n);
-	if (mw_likely(mw_next_munmap != NULL))
-		return mw_next_munmap(p, n);
+	if (mw_likely(mw_next.munmap != NULL))
+		return mw_next.munmap(p, n);
 	return (int)syscall(SYS_munmap, p, n);
 }

@@ -18,14 +18,8 @@
 
 static int getattr(pthread_t thread, pthread_attr_t *attr)
 {
-	static int (*next)(pthread_t, pthread_attr_t *); /* relaxed: each thread finds the same */
-	int (*f)(pthread_t, pthread_attr_t *) = mw_get(&next);
-
-	if (!f) {
-		f = (int (*)(pthread_t, pthread_attr_t *))mw_real_next("pthread_getattr_np");
-		mw_set(&next, f);
-	}
-	return f ? f(thread, attr) : ENOSYS;
+	mw_real_init();
+	return mw_next.pthread_getattr_np ? mw_next.pthread_getattr_np(thread, attr) : ENOSYS;
 }
 
 /* Busy, as if a signal handler called the allocator: blocks count at native callers. */

@@ -15,7 +15,7 @@
 
 MW_EXPORT char *strerror(int error)
 {
-	if (mw_next_strerror && !mw_own_thread_here)
-		return mw_next_strerror(error);
+	if (mw_next.strerror && !mw_own_thread_here)
+		return mw_next.strerror(error);
 	return (char *)(uintptr_t)mw_sys_error(error);
 }

@@ -14,17 +14,10 @@ static void note(struct mw_shard *t, size_t pad)
 
 MW_EXPORT int malloc_trim(size_t pad)
 {
-	static int (*next)(size_t);
-	int (*f)(size_t) = mw_get(&next);
 	struct mw_shard *t = mw_get(&mw_events_on) ? mw_shard_now() : NULL;
 
-	if (!f) {
-		mw_quiet_enter();
-		f = (int (*)(size_t))mw_real_next("malloc_trim");
-		mw_quiet_leave();
-		mw_set(&next, f);
-	}
+	mw_real_init();
 	if (t)
 		note(t, pad);
-	return f ? f(pad) : 0;
+	return mw_next.malloc_trim ? mw_next.malloc_trim(pad) : 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/own_thread.h"
 #include "table/mappings.h"
 #include "table/heap_pages.h"
 #include "table/snapshot.h"
@@ -15,6 +16,7 @@
 #include "hooks/got.h"
 #include "attach.h"
 #include "process.h"
+#include "threads.h"
 #include "caller/ruby/chain.h"
 #include "caller/ruby/majors.h"
 #include "real/real.h"
@@ -330,6 +332,9 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.quiet_enter = mw_quiet_enter,
 	.quiet_leave = mw_quiet_leave,
 	.hush = mw_hush,
+	.thread_start = mw_own_thread_start,
+	.thread_run = mw_own_thread_run,
+	.leaving = mw_own_must_leave,
 	.heap_sums = mw_heap_sums,
 	.heap = api_heap,
 	.heap_free = api_heap_free,

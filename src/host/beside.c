@@ -3,14 +3,13 @@
 #include "beside.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/own_descriptors.h"
-#include "base/own_thread.h"
-#include "base/thread.h"
 #include "process.h"
-#include "track/track.h"
+#include "threads.h"
 
 enum { STACK = 512 * 1024 };
 
@@ -21,6 +20,13 @@ struct beside {
 	void *lib;
 };
 
+static bool broken; /* see mw_beside_after_fork */
+
+void mw_beside_after_fork(void)
+{
+	broken |= _r_debug.r_state != RT_CONSISTENT;
+}
+
 static void load(struct beside *b)
 {
 	char path[4096 + 32];
@@ -28,6 +34,12 @@ static void load(struct beside *b)
 	char *slash;
 
 	b->lib = NULL;
+	if (broken) {
+		snprintf(b->err, MW_ERROR_MAX,
+			 "%s: can't be loaded: another thread was loading a library when this process was forked",
+			 b->name);
+		return;
+	}
 	if (!dladdr(&mwrap_api, &me) || !me.dli_fname ||
 	    snprintf(path, sizeof(path) - 32, "%s", me.dli_fname) >= (int)sizeof(path) - 32) {
 		snprintf(b->err, MW_ERROR_MAX, "%s: not found: install mwrap again", b->name);
@@ -48,8 +60,6 @@ static void load(struct beside *b)
  */
 static void *load_unshared(void *b)
 {
-	mw_own_thread_begin();
-	mw_quiet_enter(); /* for good */
 	(void)mw_own_descriptors(-1);
 	load(b);
 	return NULL;
@@ -60,7 +70,7 @@ void *mw_beside_load(const char *name, char *err)
 	struct beside b = { .name = name, .err = err };
 	void *none;
 
-	if (mw_thread_run(load_unshared, &b, STACK, &none))
+	if (mw_own_thread_run(load_unshared, &b, STACK, &none))
 		load(&b);
 	return b.lib;
 }

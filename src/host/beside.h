@@ -12,5 +12,10 @@
 void *mw_beside_load(const char *name, char *err);
 /* In this thread. */
 void *mw_beside_load_here(const char *name, char *err);
+/*
+ * In a forked child: notes if another thread of the parent was loading or unloading a library. Then the dynamic
+ * linker's lists are half changed for ever, and it would end the child: nothing more is loaded.
+ */
+void mw_beside_after_fork(void);
 
 #endif

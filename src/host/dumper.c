@@ -26,8 +26,8 @@
 #include "base/sys.h"
 #include "named.h"
 #include "base/own_thread.h"
-#include "base/thread.h"
 #include "process.h"
+#include "threads.h"
 #include "caller/ruby/frame.h"
 #include "track/track.h"
 
@@ -36,7 +36,7 @@ enum { STACK = 256 * 1024, END_MS = 200 };
 static sem_t done;
 static struct mw_buf text;  /* the dump to write */
 static int outcome;         /* of the write: 0 or an errno */
-static uint32_t running;    /* the thread exists */
+static uint64_t next;       /* moment of the next dump; 0: not known yet. The thread's */
 static uint32_t busy;       /* between two sleeps */
 static uint32_t writing;    /* `text` is whole */
 static uint32_t ending;     /* the process exits: begin no dump */
@@ -49,8 +49,6 @@ static void *write_text(void *unused)
 	bool shared = close_range(0, ~0U, CLOSE_RANGE_UNSHARE) != 0;
 
 	(void)unused;
-	mw_own_thread_begin();
-	mw_quiet_enter(); /* for good */
 	outcome = mw_periodic_write(&text, &mw_options, shared);
 	sem_post(&done);
 	return NULL;
@@ -66,7 +64,7 @@ static void dump(void)
 	had = mw_periodic_render(&text, &mwrap_api);
 	__atomic_store_n(&writing, had, __ATOMIC_SEQ_CST);
 	mw_step_end(&reading);
-	err = had ? mw_thread_start(write_text, NULL, STACK) : ENOMEM;
+	err = had ? mw_own_thread_start(write_text, NULL, STACK) : ENOMEM;
 	if (had && !err) {
 		while (sem_wait(&done) != 0)
 			;
@@ -78,37 +76,39 @@ static void dump(void)
 		mw_periodic_complain(err, &mw_options);
 }
 
-static void *dump_for_ever(void *unused)
+static bool dump_for_ever(void)
 {
-	uint64_t every = mw_options.dump_every * 1000000000, next = mw_now_ns() + every;
+	uint64_t every = mw_options.dump_every * 1000000000;
 
-	(void)unused;
-	mw_own_thread_begin();
-	sem_init(&done, 0, 0);
-	for (;;) {
-		while (!mw_sys_sleep_until(next))
-			;
+	if (!next) {
+		sem_init(&done, 0, 0);
+		next = mw_now_ns() + every;
+	}
+	while (mw_own_sleep_until(next)) {
 		__atomic_store_n(&busy, 1, __ATOMIC_SEQ_CST);
 		/* either we see `ending`, or mw_dumper_end sees `busy` */
-		if (__atomic_load_n(&ending, __ATOMIC_SEQ_CST))
-			break;
-		mw_quiet_enter();
+		if (__atomic_load_n(&ending, __ATOMIC_SEQ_CST)) {
+			__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
+			return false;
+		}
 		dump();
-		mw_quiet_leave();
 		__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
 		for (next += every; next <= mw_now_ns(); next += every)
 			; /* skips the dumps that are overdue */
 	}
-	__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
-	return NULL;
+	return true;
 }
+
+struct mw_host_thread mw_dumper_thread = {
+	.run = dump_for_ever, .stack = STACK, .failed = "dump_every: can't create its thread"
+};
 
 /* --- the process ---------------------------------------------------------------- */
 
 void mw_dumper_start(void)
 {
-	if (mw_options.dump_every && mw_get(&mw_ruby.how) != MW_RUBY_STARTING)
-		mw_option_thread(&running, dump_for_ever, STACK, "dump_every: can't create its thread");
+	if (mw_options.dump_every && mw_get(&mw_ruby.how) != MW_RUBY_STARTING && mw_may_have_threads())
+		(void)mw_host_thread_start(&mw_dumper_thread);
 }
 
 void mw_dumper_before_fork(uint64_t until)
@@ -122,7 +122,8 @@ void mw_dumper_after_fork(int child)
 	if (!child)
 		return;
 	/* the parent's thread is gone: its text is freed if whole (start_child), else lost */
-	running = busy = 0;
+	busy = 0;
+	next = 0;
 	mw_periodic_child();
 }
 
@@ -142,7 +143,7 @@ void mw_dumper_start_child(void)
 bool mw_dumper_end(void)
 {
 	__atomic_store_n(&ending, 1, __ATOMIC_SEQ_CST);
-	if (!mw_get(&running))
+	if (!mw_host_thread_exists(&mw_dumper_thread))
 		return true;
 	for (int i = 0; i < END_MS && __atomic_load_n(&busy, __ATOMIC_SEQ_CST); i++)
 		mw_nap();

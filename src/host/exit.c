@@ -21,6 +21,7 @@ static void end_threads(void)
 
 	if (__atomic_exchange_n(&done, true, __ATOMIC_ACQ_REL))
 		return;
+	mw_fork_repair();
 	mw_server_end();
 	dumper_ended = mw_dumper_end();
 	mw_seconds_end();
@@ -63,15 +64,12 @@ static void last_of_all(void *unused)
  */
 MW_EXPORT int raise(int sig)
 {
-	static int (*next)(int);
-
 	if (mw_get(&mw_ruby.how) == MW_RUBY_ENDED) {
 		end_threads();
 		last_of_all(NULL);
 	}
-	if (!next)
-		next = (int (*)(int))mw_real_next("raise");
-	return next(sig);
+	mw_real_init();
+	return mw_next.raise(sig);
 }
 
 /*

@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/types.h>
-#include <termios.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/sys.h"
+#include "beside.h"
 #include "hooks/dl.h"
 #include "hooks/got.h"
 #include "process.h"
@@ -16,6 +18,7 @@
 #include "table/snapshot.h"
 #include "real/real.h"
 #include "table/stacks.h"
+#include "threads.h"
 #include "track/sample.h"
 #include "track/track.h"
 
@@ -23,7 +26,7 @@ pid_t mw_forker;
 pid_t mw_eldest;
 uintptr_t mw_main_thread;
 
-enum { FORK_WAITS_S = 1 };
+enum { FORK_WAITS_S = 1, MARK_BYTES = 4096 };
 
 /*
  * At the fork the server and the dumper are between two steps, and no thread retires
@@ -44,6 +47,27 @@ static __thread struct {
 } had __attribute__((tls_model("initial-exec")));
 
 static pid_t forking; /* this process; each thread that forks stores the same */
+
+/*
+ * A word that the kernel sets to 0 in a forked child. after_fork_child sets it again: if it is 0, this process was
+ * forked past the handlers, by _Fork(3) or the system call. NULL: the kernel can't (before Linux 4.14).
+ */
+static uint32_t *mark;
+
+static void make_mark(void)
+{
+	void *page = mw_arena_map(MARK_BYTES);
+
+	if (page && mw_sys(SYS_madvise, mw_sys_ptr(page), MARK_BYTES, MADV_WIPEONFORK, 0, 0) == 0) {
+		mark = page;
+		*mark = 1;
+	}
+}
+
+bool mw_fork_missed(void)
+{
+	return mark && !mw_get(mark);
+}
 
 static bool maintenance_until(uint64_t until)
 {
@@ -123,7 +147,22 @@ static void after_fork_child(void)
 	mw_dumper_after_fork(1);
 	mw_seconds_after_fork();
 	mw_server_after_fork(1);
+	mw_host_threads_child();
+	mw_beside_after_fork();
 	mw_got_after_fork(1);
+	if (mark)
+		*mark = 1;
+}
+
+void mw_fork_repair(void)
+{
+	if (!mw_fork_missed())
+		return;
+	had.in_reading = 0;
+	had.maintenance = had.reading = had.stacks = false;
+	forking = (pid_t)mw_sys(SYS_getppid, 0, 0, 0, 0, 0);
+	mw_gate_close_until(mw_now_ns()); /* after_fork_child opens it */
+	after_fork_child();
 }
 
 /*
@@ -141,12 +180,10 @@ static void start_child(void)
 
 MW_EXPORT pid_t fork(void)
 {
-	static pid_t (*next)(void);
 	pid_t pid;
 
-	if (!next)
-		next = (pid_t(*)(void))mw_real_next("fork");
-	pid = next();
+	mw_real_init();
+	pid = mw_next.fork();
 	if (pid == 0)
 		start_child();
 	return pid;
@@ -154,32 +191,22 @@ MW_EXPORT pid_t fork(void)
 
 MW_EXPORT int daemon(int nochdir, int noclose)
 {
-	static int (*next)(int, int);
 	int r;
 
-	if (!next)
-		next = (int (*)(int, int))mw_real_next("daemon");
-	r = next(nochdir, noclose);
+	mw_real_init();
+	r = mw_next.daemon(nochdir, noclose);
 	if (r == 0)
 		start_child();
 	return r;
 }
 
-struct winsize;
 MW_EXPORT int forkpty(int *, char *, const struct termios *, const struct winsize *);
 MW_EXPORT int forkpty(int *fd, char *name, const struct termios *t, const struct winsize *w)
 {
-	static int (*next)(int *, char *, const struct termios *, const struct winsize *);
 	int pid;
 
-	if (!next)
-		next = (int (*)(int *, char *, const struct termios *,
-				const struct winsize *))mw_real_next("forkpty");
-	if (!next) {
-		errno = ENOSYS;
-		return -1;
-	}
-	pid = next(fd, name, t, w);
+	mw_real_init();
+	pid = mw_next.forkpty(fd, name, t, w);
 	if (pid == 0)
 		start_child();
 	return pid;
@@ -187,5 +214,6 @@ MW_EXPORT int forkpty(int *fd, char *name, const struct termios *t, const struct
 
 bool mw_fork_init(void)
 {
+	make_mark();
 	return pthread_atfork(before_fork, after_fork_parent, after_fork_child) == 0;
 }

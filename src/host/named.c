@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/request.h"
 #include "base/sys.h"
-#include "base/thread.h"
 #include "process.h"
 #include "caller/ruby/frame.h"
 #include "track/track.h"
@@ -94,26 +92,4 @@ void mw_threads_decide(void)
 bool mw_may_have_threads(void)
 {
 	return allowed;
-}
-
-void mw_option_thread(uint32_t *running, void *(*run)(void *), size_t stack, const char *failed)
-{
-	if (allowed)
-		mw_begin_thread(running, run, stack, failed);
-}
-
-void mw_begin_thread(uint32_t *running, void *(*run)(void *), size_t stack, const char *failed)
-{
-	int e;
-
-	if (mw_life != MW_ON || mw_get(running))
-		return;
-	mw_quiet_enter();
-	mw_set(running, 1);
-	e = mw_thread_start(run, NULL, stack);
-	if (e) {
-		mw_set(running, 0);
-		mw_log("%s: %s", failed, mw_sys_error(e));
-	}
-	mw_quiet_leave();
 }

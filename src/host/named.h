@@ -26,12 +26,5 @@ bool mw_named(void);
 void mw_threads_decide(void);
 /* After that: may this process have threads of ours? */
 bool mw_may_have_threads(void);
-/*
- * Starts the thread of an option, unless it runs or this process may have no threads of ours.
- * *running: the thread exists; relaxed. failed: begins the line on stderr if it can't be created.
- */
-void mw_option_thread(uint32_t *running, void *(*run)(void *), size_t stack, const char *failed);
-/* The same for a process that has threads anyway. */
-void mw_begin_thread(uint32_t *running, void *(*run)(void *), size_t stack, const char *failed);
 
 #endif

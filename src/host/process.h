@@ -36,6 +36,10 @@ void mw_load_threads(void);
 
 /* fork.c: handles each fork from here on. False: no memory for that; children may count wrongly. */
 bool mw_fork_init(void);
+/* Was this process forked past those handlers? Then it has no thread of ours. Any thread. */
+bool mw_fork_missed(void);
+/* If it was, does in it what they would have done. Before this process reads the table; one thread. */
+void mw_fork_repair(void);
 
 /*
  * exit.c. From now on exit(3) ends all our threads before it calls destructors. A thread
@@ -52,6 +56,12 @@ void mw_end_before_destructors(void);
  */
 void mw_server_start(void);
 void mw_server_go(void);
+/* Its thread must leave: ends its sleep. The recorder's does the same. */
+void mw_server_wake(void);
+void mw_recorder_wake(void);
+/* Around a call for which it left: keep its file open for the thread that goes on. In the calling thread. */
+void mw_recorder_hold(void);
+void mw_recorder_let_go(void);
 /* See mw_api.server_endpoint, and so on. */
 bool mw_server_endpoint(struct mw_family *);
 enum mw_site_is mw_server_site(struct mw_site **, unsigned ms);

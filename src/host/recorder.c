@@ -21,7 +21,6 @@
 #include "base/own_descriptors.h"
 #include "base/own_thread.h"
 #include "base/sys.h"
-#include "base/thread.h"
 #include "base/times.h"
 #include "beside.h"
 #include "caller/ruby/frame.h"
@@ -30,6 +29,7 @@
 #include "real/real.h"
 #include "record/record.h"
 #include "table/snapshot.h"
+#include "threads.h"
 #include "track/admit.h"
 #include "track/events.h"
 
@@ -39,20 +39,26 @@ enum {
 	START_MS = 2000,
 	STOP_MS = 3000,
 	EXIT_MS = 2000,
+	TAKE_MS = 1000,
 	TICK_MS = 4
 };
-enum { GO_ON, STOP, EXIT }; /* values of `stop` */
+enum { GO_ON, STOP, EXIT, LEAVE }; /* values of `stop` */
 
 static struct mw_record_state state;
 static struct mw_record_job job;
 static char path[PATH_MAX];
-static uint32_t running; /* the thread exists */
 static uint32_t stop;    /* futex; release */
 static uint32_t go;      /* Ruby is up; release */
 static struct mw_step loading;
 static uint32_t starting; /* somebody starts a recording: one at a time */
 static bool again;        /* in a forked child: the parent recorded */
 static bool forked;
+static uint64_t go_by;    /* the writer is loaded then at the latest; 0: not known yet. The thread's */
+static bool late;         /* the thread waits before it makes a file */
+static bool kept;         /* the thread left in the middle of a recording */
+/* The file, for a thread that goes on: its user may not be allowed to open it. Open between hold and let_go. */
+static int held = -1;
+static uint32_t held_taken; /* the thread has it in a table of its own; release */
 static bool named;        /* the program that the user named */
 static struct mw_record_how how; /* of the recording, its path without expansion */
 static char how_path[PATH_MAX];
@@ -111,19 +117,26 @@ static void ended(enum mw_record_reason reason, const char *why)
 	mw_sys_futex_wake(&state.is);
 }
 
-/* Until the writer may be loaded. False: the process ends, and nobody needs a file. */
-static bool wait_for_go(void)
+enum waited { WAITED, LEFT, NOT_WANTED };
+
+/* Until the writer may be loaded. NOT_WANTED: the process ends, and nobody needs a file. */
+static enum waited wait_for_go(void)
 {
 	bool ruby = mw_get(&mw_ruby.how) == MW_RUBY_STARTING && !forked;
-	uint64_t now, end = mw_now_ns() + (ruby ? RUBY_MS : MW_LATE_MS) * UINT64_C(1000000);
+	uint32_t said;
 
-	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE) && (now = mw_now_ns()) < end) {
-		if (__atomic_load_n(&stop, __ATOMIC_ACQUIRE))
-			return named && !forked;
+	if (!go_by)
+		go_by = mw_now_ns() + (ruby ? RUBY_MS : MW_LATE_MS) * UINT64_C(1000000);
+	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE) && mw_now_ns() < go_by) {
+		said = __atomic_load_n(&stop, __ATOMIC_ACQUIRE);
+		if (said == LEAVE)
+			return LEFT;
+		if (said)
+			return named && !forked ? WAITED : NOT_WANTED;
 		set_clock((uint32_t)mw_events_counter());
 		mw_sys_futex_wait(&stop, GO_ON, TICK_MS * UINT64_C(1000000));
 	}
-	return true;
+	return WAITED;
 }
 
 static const struct mw_record_api *load(char err[MW_ERROR_MAX])
@@ -143,41 +156,52 @@ static const struct mw_record_api *load(char err[MW_ERROR_MAX])
 	return had;
 }
 
-static void record(bool late)
+static void give_up(enum mw_record_reason reason, const char *why)
+{
+	if (job.begun)
+		(void)mw_events_end();
+	ended(reason, why);
+}
+
+/* True: it left. */
+static bool record(void)
 {
 	const struct mw_record_api *writer;
+	enum waited waited = WAITED;
 	char err[MW_ERROR_MAX] = "";
+	uint32_t left = LEAVE;
 
-	job.own_descriptors = mw_own_descriptors(-1);
-	if (late && !wait_for_go()) {
-		if (job.begun)
-			(void)mw_events_end();
-		ended(MW_RECORD_EXIT, NULL);
-		return;
+	job.own_descriptors = mw_own_descriptors(held);
+	job.file = job.own_descriptors ? held : -1;
+	__atomic_store_n(&held_taken, 1, __ATOMIC_RELEASE);
+	(void)__atomic_compare_exchange_n(&stop, &left, GO_ON, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	if (late && !kept)
+		waited = wait_for_go();
+	if (waited == LEFT)
+		return true;
+	if (waited == NOT_WANTED) {
+		give_up(MW_RECORD_EXIT, NULL);
+		return false;
 	}
 	mw_step_begin(&loading);
 	mw_end_before_destructors();
 	writer = load(err);
 	if (!writer) {
 		loaded();
-		if (job.begun)
-			(void)mw_events_end();
-		ended(MW_RECORD_ERROR, err);
-		return;
+		give_up(MW_RECORD_ERROR, err);
+		return false;
 	}
-	writer->run(&job);
-	mw_events_reset();
-	ended((enum mw_record_reason)mw_get(&state.reason), NULL);
+	kept = writer->run(&job, kept);
+	if (!kept) {
+		mw_events_reset();
+		ended((enum mw_record_reason)mw_get(&state.reason), NULL);
+	}
+	return kept;
 }
 
-static void *run(void *late)
-{
-	mw_own_thread_begin();
-	mw_quiet_enter(); /* for good */
-	record(late != NULL);
-	__atomic_store_n(&running, 0, __ATOMIC_RELEASE);
-	return NULL;
-}
+struct mw_host_thread mw_recorder_thread = {
+	.run = record, .stack = STACK, .failed = "the recorder's thread: can't be created"
+};
 
 /* --- begin and end --------------------------------------------------------------------- */
 
@@ -219,15 +243,15 @@ static void prepare(void)
 	__atomic_store_n(&state.is, MW_RECORD_STARTING, __ATOMIC_RELEASE);
 }
 
-/* late: the thread waits before it makes a file. False: an errno in *error. */
-static bool start(bool late, int *error)
+/* False: an errno in *error. */
+static bool start(bool wait, int *error)
 {
-	__atomic_store_n(&running, 1, __ATOMIC_RELEASE);
-	*error = mw_thread_start(run, late ? &job : NULL, STACK);
-	if (*error) {
-		__atomic_store_n(&running, 0, __ATOMIC_RELEASE);
+	late = wait;
+	kept = false;
+	go_by = 0;
+	*error = mw_host_thread_start(&mw_recorder_thread);
+	if (*error)
 		ended(MW_RECORD_ERROR, "its thread can't be created");
-	}
 	return !*error;
 }
 
@@ -285,7 +309,7 @@ void mw_recorder_go(void)
 
 static bool is_over(void)
 {
-	return !__atomic_load_n(&running, __ATOMIC_ACQUIRE);
+	return !mw_host_thread_exists(&mw_recorder_thread);
 }
 
 static bool wait_until_over(unsigned ms)
@@ -299,6 +323,40 @@ static void say_stop(uint32_t which)
 {
 	__atomic_store_n(&stop, which, __ATOMIC_RELEASE);
 	mw_sys_futex_wake(&stop);
+}
+
+void mw_recorder_wake(void)
+{
+	uint32_t is = GO_ON;
+
+	if (__atomic_compare_exchange_n(&stop, &is, LEAVE, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		mw_sys_futex_wake(&stop);
+}
+
+void mw_recorder_hold(void)
+{
+	enum { HIGH = 200 }; /* the application's lowest numbers stay free */
+	int fd;
+
+	if (mw_get(&mw_recorder_thread.is) != MW_THREAD_LEFT || !kept || held >= 0)
+		return;
+	mw_set(&held_taken, 0);
+	fd = mw_sys_open(state.path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0);
+	held = fd < 0 ? -1 : mw_sys_fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
+	if (fd >= 0)
+		mw_sys_close(fd);
+}
+
+void mw_recorder_let_go(void)
+{
+	if (held < 0)
+		return;
+	for (int i = 0; i < TAKE_MS && mw_host_thread_exists(&mw_recorder_thread) &&
+			!__atomic_load_n(&held_taken, __ATOMIC_ACQUIRE);
+	     i++)
+		mw_nap();
+	mw_sys_close(held);
+	held = -1;
 }
 
 static bool started(const struct mw_record_how *h, char *err)
@@ -392,14 +450,22 @@ void mw_recorder_before_fork(uint64_t until)
 	mw_step_before_fork(&loading, until);
 }
 
+/* In a forked child, before mw_host_threads_child. */
+static bool was_recording(void)
+{
+	uint32_t is = mw_get(&mw_recorder_thread.is);
+
+	return is == MW_THREAD_RUNS || is == MW_THREAD_LEFT;
+}
+
 void mw_recorder_after_fork(int child)
 {
 	mw_step_after_fork(&loading, child);
 	if (!child)
 		return;
 	forked = true;
-	again = mw_get(&running) && !mw_get(&stop);
-	running = starting = 0;
+	again = was_recording() && (!mw_get(&stop) || mw_get(&stop) == LEAVE);
+	starting = 0;
 	go = 1;
 	state.is = MW_RECORD_NONE;
 	if (mw_get(&mw_events_on)) {

@@ -11,49 +11,45 @@
 #include "base/own_thread.h"
 #include "base/sys.h"
 #include "base/times.h"
-#include "named.h"
 #include "process.h"
-#include "track/track.h"
+#include "threads.h"
 
 enum { STACK = 256 * 1024, END_MS = 200 };
 #define SECOND UINT64_C(1000000000)
 
 static void (*each_second)(void); /* release; set once */
-static uint32_t running; /* the thread exists; relaxed */
+static uint64_t next;    /* moment of the next call; 0: not known yet. The thread's */
 static uint32_t busy;    /* between two sleeps */
 static uint32_t ending;  /* the process exits: begin no call */
 
-static void *call_for_ever(void *unused)
+static bool call_for_ever(void)
 {
-	uint64_t next = mw_now_ns() + MW_LATE_MS * UINT64_C(1000000);
-
-	(void)unused;
-	mw_own_thread_begin();
-	mw_quiet_enter(); /* for good */
-	mw_own_thread_step_back();
-	for (;;) {
-		while (!mw_sys_sleep_until(next))
-			;
+	if (!next)
+		next = mw_now_ns() + MW_LATE_MS * UINT64_C(1000000);
+	while (mw_own_sleep_until(next)) {
 		__atomic_store_n(&busy, 1, __ATOMIC_SEQ_CST);
 		/* either we see `ending`, or mw_seconds_end sees `busy` */
-		if (__atomic_load_n(&ending, __ATOMIC_SEQ_CST))
-			break;
+		if (__atomic_load_n(&ending, __ATOMIC_SEQ_CST)) {
+			__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
+			return false;
+		}
 		__atomic_load_n(&each_second, __ATOMIC_ACQUIRE)();
 		__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
 		next += SECOND;
 		if (next <= mw_now_ns()) /* the process was stopped */
 			next = mw_now_ns() + SECOND;
 	}
-	__atomic_store_n(&busy, 0, __ATOMIC_SEQ_CST);
-	return NULL;
+	return true;
 }
+
+struct mw_host_thread mw_seconds_thread = {
+	.run = call_for_ever, .stack = STACK, .failed = "the history's thread: can't be created"
+};
 
 static bool start(void)
 {
-	if (!__atomic_load_n(&each_second, __ATOMIC_ACQUIRE))
-		return false;
-	mw_begin_thread(&running, call_for_ever, STACK, "the history's thread: can't be created");
-	return mw_get(&running);
+	return __atomic_load_n(&each_second, __ATOMIC_ACQUIRE) && !mw_host_thread_start(&mw_seconds_thread) &&
+	       mw_host_thread_exists(&mw_seconds_thread);
 }
 
 bool mw_every_second(void (*f)(void))
@@ -67,7 +63,8 @@ bool mw_every_second(void (*f)(void))
 
 void mw_seconds_after_fork(void)
 {
-	running = busy = 0; /* the parent's thread is gone */
+	busy = 0; /* the parent's thread is gone */
+	next = 0;
 }
 
 void mw_seconds_start_child(void)
@@ -78,6 +75,8 @@ void mw_seconds_start_child(void)
 void mw_seconds_end(void)
 {
 	__atomic_store_n(&ending, 1, __ATOMIC_SEQ_CST);
+	if (!mw_host_thread_exists(&mw_seconds_thread))
+		return;
 	for (int i = 0; i < END_MS && __atomic_load_n(&busy, __ATOMIC_SEQ_CST); i++)
 		mw_nap();
 }

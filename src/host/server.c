@@ -23,14 +23,15 @@
 #include "beside.h"
 #include "named.h"
 #include "base/own_thread.h"
-#include "base/thread.h"
 #include "process.h"
+#include "threads.h"
 #include "caller/ruby/frame.h"
 #include "track/track.h"
 
 enum {
 	RUBY_MS = 5000,        /* start even if the VM isn't up yet */
 	END_MS = 200,
+	GO_LOOK_MS = 20,       /* a wake that comes too early is noticed so late */
 	STACK = 512 * 1024
 };
 
@@ -38,8 +39,7 @@ enum {
 
 static uint32_t go;       /* futex: 1 when Ruby is up; release */
 static const struct mw_httpd_api *httpd; /* once loaded: release */
-static uint32_t running;  /* the thread exists */
-static uint32_t over;     /* it has ended, and no other one comes; release */
+static uint64_t go_by;    /* it begins then even if Ruby isn't up; 0: not known yet. Its thread's */
 static uint32_t ending;   /* the process exits: start no server */
 static struct mw_step loading;
 static bool forked;
@@ -52,13 +52,20 @@ static bool wanted(void)
 	return mw_options.socket || mw_options.socket_dir || mw_options.listen;
 }
 
-static void wait_for_go(void)
+/* False: it must leave first. */
+static bool wait_for_go(void)
 {
 	bool ruby = mw_get(&mw_ruby.how) == MW_RUBY_STARTING && !forked;
-	uint64_t now, end = mw_now_ns() + (ruby ? RUBY_MS : MW_LATE_MS) * UINT64_C(1000000);
+	uint64_t now = mw_now_ns(), nap = GO_LOOK_MS * UINT64_C(1000000);
 
-	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE) && (now = mw_now_ns()) < end)
-		mw_sys_futex_wait(&go, 0, end - now);
+	if (!go_by)
+		go_by = now + (ruby ? RUBY_MS : MW_LATE_MS) * UINT64_C(1000000);
+	for (; !__atomic_load_n(&go, __ATOMIC_ACQUIRE) && now < go_by; now = mw_now_ns()) {
+		if (mw_own_must_leave())
+			return false;
+		mw_sys_futex_wait(&go, 0, go_by - now < nap ? go_by - now : nap);
+	}
+	return true;
 }
 
 void *mw_server_load(const char *name, char *err)
@@ -75,7 +82,7 @@ void mw_server_load_all(void)
 {
 	char err[MW_ERROR_MAX];
 
-	if (!mw_get(&running))
+	if (!mw_host_thread_exists(&mw_server_thread))
 		return;
 	/* loaded for good: a later dlopen finds them by their names. A failure shows there, too */
 	mw_quiet_enter();
@@ -101,18 +108,17 @@ static void opened(void)
 	mw_step_end(&loading);
 }
 
-static void serve(void)
+static bool serve(void)
 {
 	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
 	char err[MW_ERROR_MAX] = "";
+	int is = MW_HTTPD_ENDED;
 	bool late;
 
-	mw_own_thread_begin();
-	mw_quiet_enter(); /* for good */
-	mw_own_thread_step_back();
-	wait_for_go();
+	if (!wait_for_go())
+		return true;
 	if (__atomic_load_n(&ending, __ATOMIC_ACQUIRE))
-		return;
+		return false;
 	mw_step_begin(&loading);
 	mw_end_before_destructors();
 	if (!h) {
@@ -123,31 +129,52 @@ static void serve(void)
 	late = __atomic_load_n(&ending, __ATOMIC_SEQ_CST) != 0;
 	if (!h || late)
 		opened();
+	if (!late)
+		is = h ? h->start(&mwrap_api, opened, err) : MW_HTTPD_FAILED;
 	/* a forked child says nothing if loading fails: its parent has said it */
-	if (!late && (h ? h->start(&mwrap_api, opened, err) != 0 : !forked))
+	if (is == MW_HTTPD_FAILED && (h || !forked))
 		mw_log("%s", err);
+	return is == MW_HTTPD_LEFT;
 }
 
-static void *run(void *unused)
+/* Its thread left, and can't be created again: its sockets are closed. */
+static void lost(void)
 {
-	(void)unused;
-	serve();
-	__atomic_store_n(&over, 1, __ATOMIC_RELEASE);
-	return NULL;
+	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
+	char err[MW_ERROR_MAX];
+
+	if (!h)
+		return;
+	mw_quiet_enter();
+	h->stop();
+	mw_step_begin(&loading);
+	(void)h->start(&mwrap_api, opened, err);
+	mw_quiet_leave();
 }
+
+struct mw_host_thread mw_server_thread = {
+	.run = serve, .stack = STACK, .failed = "the server's thread: can't be created", .lost = lost
+};
 
 void mw_server_start(void)
 {
-	if (wanted())
-		mw_option_thread(&running, run, STACK, "the server's thread: can't be created");
+	if (wanted() && mw_may_have_threads())
+		(void)mw_host_thread_start(&mw_server_thread);
 }
 
 void mw_server_go(void)
 {
-	if (!mw_get(&running))
-		return;
 	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
 	mw_sys_futex_wake(&go);
+}
+
+void mw_server_wake(void)
+{
+	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
+
+	mw_sys_futex_wake(&go);
+	if (h)
+		h->wake();
 }
 
 bool mw_server_endpoint(struct mw_family *endpoint)
@@ -171,7 +198,7 @@ enum mw_site_is mw_server_site(struct mw_site **site, unsigned ms)
 		const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
 		unsigned left = now < until ? (unsigned)((until - now) / 1000000) : 0;
 
-		if (!mw_get(&running) || __atomic_load_n(&over, __ATOMIC_ACQUIRE))
+		if (!mw_host_thread_exists(&mw_server_thread))
 			return MW_SITE_NONE;
 		if (h && h->site(site, left))
 			return MW_SITE_TAKEN;
@@ -205,7 +232,8 @@ void mw_server_after_fork(int child)
 	if (!child)
 		return;
 	forked = true;
-	running = go = over = 0;
+	go = 0;
+	go_by = 0;
 	said = NULL;
 	if (h)
 		h->child_after_fork(before_fork);
@@ -217,7 +245,7 @@ void mw_server_end(void)
 
 	__atomic_store_n(&ending, 1, __ATOMIC_SEQ_CST);
 	h = __atomic_load_n(&httpd, __ATOMIC_SEQ_CST);
-	if (h && mw_get(&running)) {
+	if (h && mw_host_thread_exists(&mw_server_thread)) {
 		mw_quiet_enter();
 		h->stop();
 		(void)h->wait_stopped(END_MS);

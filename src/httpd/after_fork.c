@@ -120,6 +120,7 @@ void mw_child_after_fork(uint32_t moves)
 	if (was != MW_SERVER_NONE)
 		atomic_store(&mw_server.forked, true);
 	atomic_store(&mw_server.tid, 0);
+	mw_server.left = false;
 	mw_token_forget();
 	mw_endpoint_child();
 	mw_daemon_forget();

@@ -104,47 +104,9 @@ static bool open_listeners(const struct mw_options *o, char err[MW_ERROR_MAX])
 	return true;
 }
 
-static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR_MAX])
+/* Ends it for good. */
+static void finish(bool intact)
 {
-	int was = atomic_load(&mw_server.state), ret = -1;
-	bool intact = true;
-
-	if (was == MW_SERVER_RUNNING || was == MW_SERVER_PARKED ||
-	    !atomic_compare_exchange_strong(&mw_server.state, &was, MW_SERVER_RUNNING)) {
-		snprintf(err, MW_ERROR_MAX, "the server: running already");
-		tell();
-		return -1;
-	}
-	mw_border();
-	tell_opened = tell;
-	mw_exit_verdict_reset();
-	mw_server.api = api;
-	mw_server.pid = getpid();
-	atomic_store(&mw_server.tid, (pid_t)syscall(SYS_gettid));
-	mw_connections_start();
-	mw_linger_reset();
-	mw_fd_start();
-	mw_site_start(mw_own_site(), api);
-	mw_moves_begin();
-	if (!mw_opening_begin()) {
-		ret = 0;
-	} else if (open_listeners(api->options(), err) && !mw_loop_open(err)) {
-		mw_opening_end();
-		mw_moves_end();
-		/* before any child can be forked and requests the path from a shell first */
-		(void)mw_takeover_look(mw_now_ms());
-		opened();
-		mw_endpoint_tell();
-		ret = mw_loop_run();
-		intact = !ret && mw_loop_intact();
-		if (ret && atomic_load(&mw_server.stop_asked))
-			ret = 0; /* it was to stop anyway */
-		if (ret)
-			snprintf(err, MW_ERROR_MAX,
-				 "the server: off: the application closed its descriptors");
-	}
-	if (ret && !err[0])
-		ret = 0; /* an ancestor has logged it */
 	opened();
 	mw_endpoint_end();
 	close_all(intact);
@@ -156,7 +118,73 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 	mw_opening_end();
 	atomic_store(&mw_server.tid, 0); /* the number may soon be another thread's */
 	set_state(MW_SERVER_ENDED);
-	return ret;
+}
+
+static enum mw_httpd_is serve(char err[MW_ERROR_MAX])
+{
+	enum mw_httpd_is is;
+
+	atomic_store(&mw_server.tid, (pid_t)syscall(SYS_gettid));
+	is = mw_loop_run();
+	mw_server.left = is == MW_HTTPD_LEFT;
+	if (mw_server.left) {
+		atomic_store(&mw_server.tid, 0);
+		return is;
+	}
+	if (is == MW_HTTPD_FAILED && atomic_load(&mw_server.stop_asked)) {
+		finish(false);
+		return MW_HTTPD_ENDED; /* it was to stop anyway */
+	}
+	if (is == MW_HTTPD_FAILED)
+		snprintf(err, MW_ERROR_MAX, "the server: off: the application closed its descriptors");
+	finish(is == MW_HTTPD_ENDED && mw_loop_intact());
+	return is;
+}
+
+static void prepare(const struct mw_api *api)
+{
+	mw_border();
+	mw_exit_verdict_reset();
+	mw_server.api = api;
+	mw_server.pid = getpid();
+	mw_connections_start();
+	mw_linger_reset();
+	mw_fd_start();
+	mw_site_start(mw_own_site(), api);
+}
+
+static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR_MAX])
+{
+	int was = atomic_load(&mw_server.state);
+
+	tell_opened = tell;
+	if (was == MW_SERVER_RUNNING && mw_server.left) {
+		opened();
+		return serve(err);
+	}
+	if (was == MW_SERVER_RUNNING || was == MW_SERVER_PARKED ||
+	    !atomic_compare_exchange_strong(&mw_server.state, &was, MW_SERVER_RUNNING)) {
+		snprintf(err, MW_ERROR_MAX, "the server: running already");
+		opened();
+		return MW_HTTPD_FAILED;
+	}
+	prepare(api);
+	mw_moves_begin();
+	if (!mw_opening_begin()) {
+		finish(true);
+		return MW_HTTPD_ENDED;
+	}
+	if (!open_listeners(api->options(), err) || mw_loop_open(err)) {
+		finish(true);
+		return err[0] ? MW_HTTPD_FAILED : MW_HTTPD_ENDED; /* an ancestor has logged it */
+	}
+	mw_opening_end();
+	mw_moves_end();
+	/* before any child can be forked and requests the path from a shell first */
+	(void)mw_takeover_look(mw_now_ms());
+	opened();
+	mw_endpoint_tell();
+	return serve(err);
 }
 
 static void stop(void)
@@ -203,6 +231,7 @@ static bool parked(void)
 const struct mw_httpd_api mwrap_httpd = {
 	.version = MW_HTTPD_VERSION,
 	.start = start,
+	.wake = mw_loop_wake,
 	.stop = stop,
 	.wait_stopped = wait_stopped,
 	.before_fork = mw_child_before_fork,

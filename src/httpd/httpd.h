@@ -8,7 +8,7 @@
  * inherited without a lock or an allocation.
  *
  *	tracker's thread:  start()  .... serves ....  returns
- *	any thread:                       stop(), then wait_stopped()
+ *	any thread:       wake(), and     stop(), then wait_stopped()
  *	fork:              before_fork(), child_after_fork(), then start() in a new thread
  */
 #ifndef MW_HTTPD_HTTPD_H
@@ -20,7 +20,9 @@
 #include "api.h"
 #include "options/options.h"
 
-#define MW_HTTPD_VERSION 7u
+#define MW_HTTPD_VERSION 8u
+
+enum mw_httpd_is { MW_HTTPD_FAILED = -1, MW_HTTPD_ENDED, MW_HTTPD_LEFT };
 
 struct mw_httpd_api {
 	uint32_t version; /* MW_HTTPD_VERSION */
@@ -28,14 +30,19 @@ struct mw_httpd_api {
 	/*
 	 * Opens what the options `socket`, `socket_dir` and `listen` name and serves in the calling
 	 * thread until stop(). It reports each one that can't be opened in a line on stderr, and
-	 * serves the others. Returns 0 after stop(). Returns -1 with one line in err (without
+	 * serves the others. Returns MW_HTTPD_ENDED after stop(), and MW_HTTPD_FAILED with one line in err (without
 	 * "mwrap: ") if nothing could be opened, if a server is running already, or if the
-	 * application closed the server's descriptors. It leaves nothing behind in any case. After
+	 * application closed the server's descriptors. It leaves nothing behind then. If mw_api.leaving() says so,
+	 * it returns MW_HTTPD_LEFT, with all open: a call in another thread goes on, and lets in whoever connected
+	 * meanwhile. After
 	 * a panic of libmicrohttpd it never returns: the thread is parked. It always calls
 	 * opened(), as soon as nothing more is opened or can be. A child forked before that may
 	 * keep a socket that gets its address only later, and would seem to listen.
 	 */
 	int (*start)(const struct mw_api *, void (*opened)(void), char err[MW_ERROR_MAX]);
+
+	/* Ends the loop's sleep: it looks at mw_api.leaving(). Any thread. */
+	void (*wake)(void);
 
 	/*
 	 * Asks the loop to end and returns at once. Before start() it makes start() end as soon as

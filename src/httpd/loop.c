@@ -199,18 +199,20 @@ static int sleep_ms(struct epoll_event *ev, int ms)
 	return n;
 }
 
-static int run(void)
+static enum mw_httpd_is run(void)
 {
 	struct epoll_event ev[EVENTS];
 
 	while (!atomic_load(&mw_server.stop_asked)) {
+		if (mw_server.api->leaving())
+			return MW_HTTPD_LEFT;
 		unsigned second = mw_own_site_second();
 		uint64_t now = mw_now_ms();
 		int look = mw_takeover_look(now);
 		int n = sleep_ms(ev, timeout_ms(now, (unsigned)earlier((int)second, look)));
 
 		if (n < 0 || !mw_loop_intact())
-			return -1;
+			return MW_HTTPD_FAILED;
 		now = mw_now_ms();
 		/* before any request is answered */
 		if (mw_token_refresh()) {
@@ -227,12 +229,12 @@ static int run(void)
 		mw_daemon_run();
 		mw_moves_end();
 	}
-	return 0;
+	return MW_HTTPD_ENDED;
 }
 
-int mw_loop_run(void)
+enum mw_httpd_is mw_loop_run(void)
 {
-	int ret;
+	enum mw_httpd_is ret;
 
 	mw_own_site_lend();
 	ret = run();

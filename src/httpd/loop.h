@@ -10,11 +10,12 @@
 #include <stdint.h>
 
 #include "options/options.h"
+#include "httpd.h"
 
 /* Opens the loop's descriptors and watches all listeners. Returns 0; -1: a line in err. */
 int mw_loop_open(char err[MW_ERROR_MAX]);
-/* Returns 0 when asked to stop; -1 if our descriptors are no longer ours. */
-int mw_loop_run(void);
+/* MW_HTTPD_ENDED: asked to stop; MW_HTTPD_FAILED: our descriptors are no longer ours. */
+enum mw_httpd_is mw_loop_run(void);
 /* Ends the loop's sleep, or the next one. Any thread; keeps errno. */
 void mw_loop_wake(void);
 /* The eventfd, for a thread that has its own descriptor table and wakes the loop; -1: none. */

@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/own_descriptors.h"
-#include "base/thread.h"
 #include "family/ask.h"
 #include "family/family.h"
 #include "connections.h"
@@ -122,7 +121,6 @@ static void *run(void *arg)
 	struct mw_job *j = arg;
 	struct mw_ask *relay;
 
-	j->api->quiet_enter(); /* for good */
 	if (!mw_own_descriptors(j->wake))
 		j->wake = -1;
 	if (mw_route_waits(j->req.path))
@@ -221,7 +219,7 @@ struct mw_job *mw_relay_begin(struct MHD_Connection *mc, struct mw_conn *c, cons
 			 req->access->token);
 	j->wake = mw_loop_wake_fd();
 	pthread_mutex_init(&j->lock, NULL);
-	if (!copy(j, req) || mw_thread_start(run, j, STACK)) {
+	if (!copy(j, req) || j->api->thread_start(run, j, STACK)) {
 		j->owners = 1;
 		let_go(j);
 		return NULL;

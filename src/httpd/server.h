@@ -34,7 +34,7 @@
 
 enum mw_server_state {
 	MW_SERVER_NONE,    /* never started, or a forked child */
-	MW_SERVER_RUNNING, /* start() is being executed */
+	MW_SERVER_RUNNING, /* start() is being executed, or will soon be again */
 	MW_SERVER_ENDED,   /* start() has returned */
 	MW_SERVER_PARKED   /* libmicrohttpd panicked; the thread sleeps for ever */
 };
@@ -42,6 +42,7 @@ enum mw_server_state {
 struct mw_server {
 	_Atomic int state;      /* enum mw_server_state; also a futex */
 	atomic_bool stop_asked;
+	bool left; /* start() returned MW_HTTPD_LEFT: the state is MW_SERVER_RUNNING. The server's thread's */
 	atomic_bool opening; /* files are being made or removed; the process's end waits for it */
 	_Atomic uint32_t moves; /* odd while descriptors are made or closed */
 	atomic_bool forked; /* this process was forked from one with a server */

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/own_descriptors.h"
-#include "base/thread.h"
 #include "base/times.h"
 #include "family/family.h"
 #include "rundir.h"
@@ -72,7 +71,6 @@ static void sweep_one(const struct mw_family *f)
 static void *run(void *unused)
 {
 	(void)unused;
-	mw_server.api->quiet_enter(); /* for good */
 	sweep.known_n = 0;
 	if (mw_own_descriptors(-1)) {
 		sweep_one(&sweep.where[0]);
@@ -95,7 +93,7 @@ static void begin(const char *path, const char *dir)
 {
 	set_where(path, dir);
 	atomic_store(&sweep.busy, true);
-	if (mw_thread_start(run, NULL, STACK)) {
+	if (mw_server.api->thread_start(run, NULL, STACK)) {
 		sweep.last = sweep.full = 0; /* retried at the next look */
 		atomic_store(&sweep.busy, false);
 	}

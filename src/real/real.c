@@ -106,11 +106,7 @@ size_t mw_boot_size(const void *p)
 	return ((const size_t *)p)[-1];
 }
 
-void *(*mw_next_mmap)(void *, size_t, int, int, int, off_t);
-int (*mw_next_munmap)(void *, size_t);
-char *(*mw_next_strerror)(int);
-int (*mw_next_dup2)(int, int);
-int (*mw_next_dup3)(int, int, int);
+struct mw_next mw_next;
 
 /* --- the first calls ------------------------------------------------------------ */
 
@@ -351,10 +347,7 @@ void mw_real_init(void)
 		if (!mw_real_glibc)
 			mw_classes_init();
 	}
-	mw_next_mmap = (void *(*)(void *, size_t, int, int, int, off_t))mw_real_next("mmap");
-	mw_next_munmap = (int (*)(void *, size_t))mw_real_next("munmap");
-	mw_next_strerror = (char *(*)(int))mw_real_next("strerror");
-	mw_next_dup2 = (int (*)(int, int))mw_real_next("dup2");
-	mw_next_dup3 = (int (*)(int, int, int))mw_real_next("dup3");
+#define MW_HOOK_NEXT(name, result, params) mw_next.name = (result(*) params)mw_real_next(#name);
+#include "hooks.def"
 	__atomic_store_n(&state, 2, __ATOMIC_RELEASE);
 }

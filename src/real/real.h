@@ -13,6 +13,7 @@
 #ifndef MW_REAL_REAL_H
 #define MW_REAL_REAL_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +21,9 @@
 
 #include "base/arena.h"
 #include "classes.h"
+
+struct termios;
+struct winsize;
 
 /* These functions must come from one allocator. */
 struct mw_real {
@@ -65,12 +69,16 @@ MW_INLINE size_t mw_usable(const void *p)
 	return mw_class_size(p);
 }
 
-/* The next functions of these names, from any library; NULL: not found yet. */
-extern MW_HIDDEN void *(*mw_next_mmap)(void *, size_t, int, int, int, off_t);
-extern MW_HIDDEN int (*mw_next_munmap)(void *, size_t);
-extern MW_HIDDEN char *(*mw_next_strerror)(int);
-extern MW_HIDDEN int (*mw_next_dup2)(int, int);
-extern MW_HIDDEN int (*mw_next_dup3)(int, int, int);
+/*
+ * The next functions behind the other hooks, from any library. NULL: not found yet, or there is none. They
+ * are all found at the start: a lookup takes the dynamic linker's lock, and a forked child may find that held by
+ * a thread that isn't there.
+ */
+struct mw_next {
+#define MW_HOOK_NEXT(name, result, params) result(*name) params;
+#include "hooks.def"
+};
+extern MW_HIDDEN struct mw_next mw_next;
 
 /*
  * True: the tracker was loaded into a process that ran already, so calls don't come to it by

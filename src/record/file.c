@@ -49,18 +49,31 @@ bool mw_record_file_make(struct mw_record_file *f, const char *path, bool stays)
 	return true;
 }
 
-static int open_again(struct mw_record_file *f)
+/* fd is of the file: returns it. Else closes it. */
+static int check(struct mw_record_file *f, int fd)
 {
-	int fd = mw_sys_open(f->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0);
 	struct stat st;
 
-	if (fd < 0)
-		return fail(f, errno);
 	if (mw_sys_fstat(fd, &st) != 0 || st.st_dev != f->dev || st.st_ino != f->ino) {
 		mw_sys_close(fd);
 		return fail(f, ESTALE);
 	}
 	return fd;
+}
+
+static int open_again(struct mw_record_file *f)
+{
+	int fd = mw_sys_open(f->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0);
+
+	return fd < 0 ? fail(f, errno) : check(f, fd);
+}
+
+bool mw_record_file_open(struct mw_record_file *f, int fd, bool stays)
+{
+	f->stays = stays;
+	if (stays && !f->error)
+		f->fd = fd >= 0 ? check(f, fd) : open_again(f);
+	return !f->error;
 }
 
 bool mw_record_file_add(struct mw_record_file *f, const void *p, size_t n)

@@ -33,5 +33,10 @@ bool mw_record_file_make(struct mw_record_file *, const char *path, bool stays);
 /* Appends n bytes, a whole frame. After an error the file ends at the last whole frame. */
 bool mw_record_file_add(struct mw_record_file *, const void *p, size_t n);
 void mw_record_file_close(struct mw_record_file *);
+/*
+ * Once closed: takes fd, which must be of the same file, or opens it again if it may stay open. False: it can't, or it
+ * is another file.
+ */
+bool mw_record_file_open(struct mw_record_file *, int fd, bool stays);
 
 #endif

@@ -17,7 +17,7 @@
 #include "api.h"
 #include "options/options.h"
 
-#define MW_RECORD_VERSION 1u
+#define MW_RECORD_VERSION 2u
 
 /* See track/events.h. */
 struct mw_record_piece {
@@ -52,17 +52,21 @@ struct mw_record_job {
 	bool fine, wait; /* a fine clock; threads wait for the disk */
 	uint32_t tail; /* bytes that the tracker asks for in addition to the application's */
 	bool begun; /* events flow already */
+	int file; /* for a call that goes on: a descriptor of the file, the job's from now on; -1: it is opened again */
 	bool own_descriptors; /* the thread has a table of its own: no other thread can close the file */
 	uint64_t begin_ns, begin_ticks; /* the same moment by CLOCK_MONOTONIC and by the counter */
 	void (*loaded)(void); /* called once, when no library is loaded any more */
-	const uint32_t *stop; /* futex: 1: stop, 2: the process exits; acquire */
+	const uint32_t *stop; /* futex: 1: stop, 2: the process exits, 3: leave; acquire */
 	struct mw_record_state *state; /* written by the recorder's thread */
 };
 
 struct mw_record_api {
 	uint32_t version; /* MW_RECORD_VERSION */
-	/* Returns when the recording has ended, and the file is closed. */
-	void (*run)(const struct mw_record_job *);
+	/*
+	 * Returns false when the recording has ended, and the file is closed. True: it left in the middle. Then the
+	 * next call goes on: `on` is true, and the job is the same but for own_descriptors and file.
+	 */
+	bool (*run)(const struct mw_record_job *, bool on);
 };
 
 extern const struct mw_record_api mwrap_record __attribute__((visibility("default")));

@@ -78,13 +78,20 @@ static bool drain(struct mw_writer *w, bool partly, unsigned most, unsigned *n)
 	return ok;
 }
 
+enum { EXIT = 2, LEAVE = 3 }; /* values of *stop */
+
+static bool must_leave(const struct mw_writer *w)
+{
+	return __atomic_load_n(w->job->stop, __ATOMIC_ACQUIRE) == LEAVE;
+}
+
 static bool past(const struct mw_writer *w, enum mw_record_reason *reason)
 {
 	const struct mw_record_job *job = w->job;
 	uint32_t stop = __atomic_load_n(job->stop, __ATOMIC_ACQUIRE);
 
-	if (stop)
-		*reason = stop == 2 ? MW_RECORD_EXIT : MW_RECORD_STOP;
+	if (stop && stop != LEAVE)
+		*reason = stop == EXIT ? MW_RECORD_EXIT : MW_RECORD_STOP;
 	else if (job->size_max && w->file.bytes >= job->size_max)
 		*reason = MW_RECORD_SIZE;
 	else if (job->seconds_max && mw_now_ns() - job->begin_ns >= job->seconds_max * UINT64_C(1000000000))
@@ -100,7 +107,7 @@ static bool write_until_end(struct mw_writer *w, enum mw_record_reason *reason)
 	bool ok = true;
 	unsigned n;
 
-	while (ok && !past(w, reason)) {
+	while (ok && !past(w, reason) && !must_leave(w)) {
 		mw_writer_tick(w);
 		now = mw_now_ns();
 		/* threads may fill buffers as fast as they are written: it has other things to do, too */
@@ -149,37 +156,69 @@ static void finish(struct mw_writer *w, bool ok, enum mw_record_reason reason)
 	__atomic_store_n(&state->reason, reason, __ATOMIC_RELAXED);
 }
 
-static void run(const struct mw_record_job *job)
+static void close_writer(struct mw_writer *w)
 {
-	struct mw_writer *w = mw_map_memory(sizeof(*w));
-	enum mw_record_reason reason = MW_RECORD_ERROR;
-	bool ok;
-
-	if (!w) {
-		job->loaded();
-		snprintf(job->state->why, sizeof(job->state->why), "out of memory");
-		__atomic_store_n(&job->state->reason, reason, __ATOMIC_RELAXED);
-		if (job->begun)
-			(void)job->source->end();
-		return;
-	}
-	w->job = job;
-	mw_columns_use(&w->columns, MW_RECORD_EVENTS, w->columns_memory);
-	if (begin(w)) {
-		/* else the events begin with the blocks that live: a caller that waits for ON frees none before */
-		ok = mw_writer_meta(w) && (job->begun || mw_writer_live(w));
-		__atomic_store_n(&job->state->is, MW_RECORD_ON, __ATOMIC_RELEASE);
-		ok = ok && write_until_end(w, &reason);
-		finish(w, ok, reason);
-	} else {
-		__atomic_store_n(&job->state->reason, reason, __ATOMIC_RELAXED);
-		if (job->begun)
-			(void)job->source->end();
-	}
 	mw_record_file_close(&w->file);
 	mw_map_memory_free(w->codec_memory, w->codec_bytes);
 	mw_map_memory_free(w, sizeof(*w));
-	__atomic_store_n(&job->state->end_ns, mw_now_ns(), __ATOMIC_RELAXED);
+}
+
+/* The recording is on. True: it left, and the file is closed until it goes on. */
+static bool go_on(struct mw_writer *w, bool ok)
+{
+	enum mw_record_reason reason = MW_RECORD_ERROR;
+
+	ok = ok && write_until_end(w, &reason);
+	if (ok && must_leave(w)) {
+		mw_record_file_close(&w->file); /* the thread's table of descriptors ends with it */
+		return true;
+	}
+	finish(w, ok, reason);
+	return false;
+}
+
+/* False: it didn't begin. */
+static bool begin_on(struct mw_writer *w, bool *left)
+{
+	const struct mw_record_job *job = w->job;
+	bool ok;
+
+	mw_columns_use(&w->columns, MW_RECORD_EVENTS, w->columns_memory);
+	if (!begin(w))
+		return false;
+	/* else the events begin with the blocks that live: a caller that waits for ON frees none before */
+	ok = mw_writer_meta(w) && (job->begun || mw_writer_live(w));
+	__atomic_store_n(&job->state->is, MW_RECORD_ON, __ATOMIC_RELEASE);
+	*left = go_on(w, ok);
+	return true;
+}
+
+static bool run(const struct mw_record_job *job, bool on)
+{
+	static struct mw_writer *kept; /* of a recording that left */
+	struct mw_writer *w = on ? kept : mw_map_memory(sizeof(*w));
+	bool left = false;
+
+	if (!w)
+		snprintf(job->state->why, sizeof(job->state->why), "out of memory");
+	else
+		w->job = job;
+	if (on) {
+		job->loaded();
+		left = go_on(w, mw_record_file_open(&w->file, job->file, job->own_descriptors));
+	} else if (!w || !begin_on(w, &left)) {
+		if (!w)
+			job->loaded();
+		__atomic_store_n(&job->state->reason, MW_RECORD_ERROR, __ATOMIC_RELAXED);
+		if (job->begun)
+			(void)job->source->end();
+	}
+	kept = left ? w : NULL;
+	if (w && !left)
+		close_writer(w);
+	if (!left)
+		__atomic_store_n(&job->state->end_ns, mw_now_ns(), __ATOMIC_RELAXED);
+	return left;
 }
 
 const struct mw_record_api mwrap_record = { .version = MW_RECORD_VERSION, .run = run };

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/thread.h"
 #include "ext.h"
 
 static __thread unsigned depth;
@@ -152,6 +153,11 @@ static unsigned no_quiet_leave(void)
 	return depth ? --depth : 0;
 }
 
+static bool not_leaving(void)
+{
+	return false;
+}
+
 static void no_hush(bool on)
 {
 	(void)on;
@@ -178,6 +184,9 @@ const struct mw_api mw_no_tracker = {
 	.quiet_enter = no_quiet_enter,
 	.quiet_leave = no_quiet_leave,
 	.hush = no_hush,
+	.thread_start = mw_thread_start,
+	.thread_run = mw_thread_run,
+	.leaving = not_leaving,
 	.heap_sums = no_heap_sums,
 	.heap = no_heap,
 	.heap_free = no_heap_free,

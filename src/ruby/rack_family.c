@@ -17,7 +17,6 @@
 #include "family/gather.h"
 #include "base/own_descriptors.h"
 #include "base/sys.h"
-#include "base/thread.h"
 #include "rack.h"
 
 #define STACK ((size_t)256 << 10)
@@ -86,8 +85,6 @@ static void *ask(void *arg)
 {
 	struct mw_rack_family *f = arg;
 
-	mw_sys_name_thread("mwrap");
-	mw_tracker->quiet_enter(); /* for good */
 	mw_own_descriptors(-1);
 	mw_family_answer(&f->family, mw_tracker, f->req, f->res);
 	if (f->res->relay)
@@ -103,7 +100,7 @@ void mw_rack_family_answer(struct mw_rack_family *f, const struct mw_request *re
 	 * No signal may come there: Ruby's handlers write to descriptors that this thread lacks,
 	 * and abort on failure.
 	 */
-	if (mw_thread_run(ask, f, STACK, NULL)) {
+	if (mw_tracker->thread_run(ask, f, STACK, NULL)) {
 		memset(res, 0, sizeof(*res));
 		res->status = 503;
 		res->content_type = "text/plain; charset=utf-8";

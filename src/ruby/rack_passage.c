@@ -22,7 +22,6 @@
 #include "family/gather.h"
 #include "base/own_descriptors.h"
 #include "base/sys.h"
-#include "base/thread.h"
 #include "rack.h"
 
 #define PASSAGES_MAX 8u
@@ -87,8 +86,6 @@ static void *run(void *arg)
 	struct passage *p = arg;
 	struct mw_response res;
 
-	mw_sys_name_thread("mwrap");
-	mw_tracker->quiet_enter(); /* for good */
 	p->ok = mw_own_descriptors(p->fd);
 	if (!p->ok) {
 		sem_post(&p->copied); /* the waiting thread frees it */
@@ -130,7 +127,7 @@ static bool take_seat(void)
 static bool start_thread(struct passage *p)
 {
 	/* no signal may come there: Ruby's handlers need Ruby's descriptors */
-	if (mw_thread_start(run, p, STACK))
+	if (mw_tracker->thread_start(run, p, STACK))
 		return false;
 	while (sem_wait(&p->copied) && errno == EINTR)
 		;
