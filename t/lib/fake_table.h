@@ -7,6 +7,7 @@
 #ifndef MW_T_FAKE_TABLE_H
 #define MW_T_FAKE_TABLE_H
 
+#include "fake_threads.h"
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -229,6 +230,7 @@ static void grow_row(size_t i)
 	.find = find_row, .source = no_source, .lives = lives, .lives_free = lives_free,            \
 	.stats = stats, .reset = reset, .trim = trim, .pause = pause_tracking, .paused = is_paused, \
 	.set_bt = set_bt, .set_stacks = set_stacks, .quiet_enter = quiet, .quiet_leave = quiet,     \
-	.heap_sums = heap_sums, .heap = heap, .heap_free = heap_free, .server_endpoint = no_server
+	.heap_sums = heap_sums, .heap = heap, .heap_free = heap_free, .server_endpoint = no_server,          \
+	FAKE_THREADS
 
 #endif

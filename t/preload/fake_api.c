@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "../../src/api.h"
+#include "../lib/fake_threads.h"
 #include "../../src/options/options.h"
 
 #define AT(s, file) .location = (s), .location_len = sizeof(s) - 1, .file_len = sizeof(file) - 1
@@ -383,6 +384,7 @@ struct mw_api mwrap_api = {
 	.quiet_enter = quiet_enter,
 	.quiet_leave = quiet_leave,
 	.hush = hush,
+	FAKE_THREADS,
 	.heap_sums = heap_sums,
 	.heap = heap,
 	.heap_free = heap_free,

@@ -7,6 +7,7 @@
 #ifndef FAKE_API_H
 #define FAKE_API_H
 
+#include "../lib/fake_threads.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,6 +217,7 @@ static const struct mw_api fake_api = {
 	.set_stacks = fake_set_stacks,
 	.quiet_enter = fake_quiet_enter,
 	.quiet_leave = fake_quiet_leave,
+	FAKE_THREADS,
 	.heap_sums = fake_heap_sums,
 	.heap = fake_get_heap,
 	.heap_free = fake_heap_free,
