@@ -32,7 +32,7 @@ ALLOWED = {
   "httpd" => %w[. base family http httpd/library options pages report/live],
   "inject" => %w[. base],
   "trace" => %w[],
-  "replay" => %w[base map trace],
+  "replay" => %w[base trace],
   "record" => %w[. base map options report trace],
   "ruby" => %w[. base family holders map pages report report/live]
 }.freeze

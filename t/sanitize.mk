@@ -9,7 +9,7 @@ SANITIZE_tsan := -fsanitize=thread
 WARN_tsan := $(if $(findstring clang,$(CC)),,-Wno-tsan)
 SANITIZED_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -Isrc -I$(B)
 # with aside.c the tracker would stand aside: t/core/beneath.c replaces it
-CORE_SRC := $(filter-out src/hooks/cxx.c src/real/aside.c,$(TRACKER_SRC)) src/base/maps.c $(wildcard src/report/live/*.c src/http/*.c src/pages/*.c src/family/*.c src/holders/*.c src/map/*.c)
+CORE_SRC := $(filter-out src/hooks/cxx.c src/real/aside.c,$(TRACKER_SRC)) src/base/maps.c src/base/residency.c $(wildcard src/report/live/*.c src/http/*.c src/pages/*.c src/family/*.c src/holders/*.c src/map/*.c)
 
 # $1: asan or tsan
 define sanitized

@@ -31,9 +31,10 @@ static bool parse(const char *line, struct mw_maps_line *m)
 	return m->start < m->end;
 }
 
-bool mw_maps_each(void (*f)(const struct mw_maps_line *, void *ctx), void *ctx)
+/* Calls f with each line of a file, without its end; a long one is cut there. False: it can't be read, or is empty. */
+static bool each_line(const char *path, void (*f)(const char *line, void *ctx), void *ctx)
 {
-	int fd = mw_sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+	int fd = mw_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
 	char buf[8192];
 	size_t have = 0;
 	bool any = false, cut = false; /* cut: what comes next is the rest of a name */
@@ -42,17 +43,15 @@ bool mw_maps_each(void (*f)(const struct mw_maps_line *, void *ctx), void *ctx)
 	if (fd < 0)
 		return false;
 	while ((got = mw_sys_read(fd, buf + have, sizeof(buf) - 1 - have)) > 0) {
-		struct mw_maps_line m;
 		char *line = buf, *end;
 
+		any = true;
 		have += (size_t)got;
 		buf[have] = 0;
 		while ((end = strchr(line, '\n'))) {
 			*end = 0;
-			if (!cut && parse(line, &m)) {
-				f(&m, ctx);
-				any = true;
-			}
+			if (!cut)
+				f(line, ctx);
 			cut = false;
 			line = end + 1;
 		}
@@ -60,14 +59,73 @@ bool mw_maps_each(void (*f)(const struct mw_maps_line *, void *ctx), void *ctx)
 		memmove(buf, line, have);
 		if (have == sizeof(buf) - 1) { /* a name longer than any path */
 			buf[have] = 0;
-			if (!cut && parse(buf, &m))
-				f(&m, ctx);
+			if (!cut)
+				f(buf, ctx);
 			cut = true;
 			have = 0;
 		}
 	}
 	mw_sys_close(fd);
 	return any;
+}
+
+struct maps {
+	void (*f)(const struct mw_maps_line *, void *ctx);
+	void *ctx;
+	bool any;
+};
+
+static void take_line(const char *line, void *ctx)
+{
+	struct maps *c = ctx;
+	struct mw_maps_line m;
+
+	if (!parse(line, &m))
+		return;
+	c->any = true;
+	c->f(&m, c->ctx);
+}
+
+bool mw_maps_each(void (*f)(const struct mw_maps_line *, void *ctx), void *ctx)
+{
+	struct maps c = { .f = f, .ctx = ctx };
+
+	return each_line("/proc/self/maps", take_line, &c) && c.any;
+}
+
+struct smaps {
+	void (*f)(const struct mw_maps_line *, uint64_t kept, void *ctx);
+	void *ctx;
+	struct mw_maps_line now; /* its start is 0: none yet */
+	uint64_t kept;
+};
+
+static void take_smaps_line(const char *line, void *ctx)
+{
+	struct smaps *c = ctx;
+	struct mw_maps_line m;
+
+	if (!strncmp(line, "Rss:", 4) || !strncmp(line, "Swap:", 5) || strstr(line, "_Hugetlb:")) {
+		c->kept += strtoull(strchr(line, ':') + 1, NULL, 10) << 10;
+		return;
+	}
+	if (!parse(line, &m))
+		return;
+	if (c->now.start)
+		c->f(&c->now, c->kept, c->ctx);
+	c->now = m;
+	c->now.name = "";
+	c->kept = 0;
+}
+
+bool mw_smaps_each(void (*f)(const struct mw_maps_line *, uint64_t kept, void *ctx), void *ctx)
+{
+	struct smaps c = { .f = f, .ctx = ctx };
+
+	if (!each_line("/proc/self/smaps", take_smaps_line, &c) || !c.now.start)
+		return false;
+	c.f(&c.now, c.kept, ctx);
+	return true;
 }
 
 /* A record of the kernel's getdents64. */

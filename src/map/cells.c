@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "make.h"
-#include "residency.h"
+#include "base/residency.h"
 
 const char *mw_map_panel_name(enum mw_map_panel_kind kind)
 {
@@ -12,11 +12,14 @@ const char *mw_map_panel_name(enum mw_map_panel_kind kind)
 	return names[kind];
 }
 
+enum { ARENAS_MAX = 4096 }; /* glibc has eight for each core, unless it is told otherwise */
+
 /* A panel under way; its areas are those with its number. */
 struct making {
 	struct mw_map_making *k;
 	uint32_t n_spans, n_cells; /* so far */
 	bool count; /* count only: there is no memory for them yet */
+	bool absent; /* rows of arenas with nothing in memory are drawn, too */
 };
 
 /* --- which panel an area is in --------------------------------------------------------------- */
@@ -40,12 +43,31 @@ static bool is_drawn(const struct mw_map_area *a)
 	return mw_map_may_hold(a->kind) && !(a->guarded && !a->live);
 }
 
-static bool of_panel(const struct mw_map_making *k, const struct mw_map_panel *p,
-		     const struct mw_map_area *a)
+/* One of n panels that aren't sorted yet: an arena's has its place in `arenas` as its span, so far. NULL: none. */
+static struct mw_map_panel *panel_of(const struct mw_map_making *k, uint32_t n, const struct mw_map_area *a)
 {
-	/* until panels have numbers, `span` is the arena's place in `arenas` */
-	return is_drawn(a) && kind_of(k, a) == p->kind &&
-	       (p->kind != MW_PANEL_ARENA || k->arenas[p->span] == a->arena);
+	enum mw_map_panel_kind kind = kind_of(k, a);
+
+	for (struct mw_map_panel *p = k->map->panels; p < k->map->panels + n; p++)
+		if (p->kind == kind && (kind != MW_PANEL_ARENA || k->arenas[p->span] == a->arena))
+			return p;
+	return NULL;
+}
+
+static void choose_panels(struct mw_map_making *k, uint32_t n)
+{
+	for (size_t i = 0; i < k->areas.n; i++) {
+		struct mw_map_area *a = &k->areas.v[i];
+		struct mw_map_panel *p = is_drawn(a) ? panel_of(k, n, a) : NULL;
+
+		if (is_drawn(a) && !p)
+			k->map->undrawn += a->end - a->start;
+		a->panel = p ? p->number : 0;
+		if (!p)
+			continue;
+		p->resident += a->resident;
+		p->live += a->live;
+	}
 }
 
 /* Notes each arena once. False: no memory. */
@@ -58,9 +80,11 @@ static bool find_arenas(struct mw_map_making *k)
 		uintptr_t arena = k->areas.v[i].arena;
 		uint32_t at = 0;
 
+		if (k->areas.v[i].kind != MW_AREA_ARENA)
+			continue;
 		while (at < k->n_arenas && k->arenas[at] != arena)
 			at++;
-		if (k->areas.v[i].kind == MW_AREA_ARENA && at == k->n_arenas)
+		if (at == k->n_arenas && at < ARENAS_MAX)
 			k->arenas[k->n_arenas++] = arena;
 	}
 	return true;
@@ -86,11 +110,8 @@ static bool find_panels(struct mw_map_making *k)
 	for (size_t i = 0; i < sizeof(rest) / sizeof(*rest); i++)
 		m->panels[n++].kind = rest[i];
 	for (uint32_t p = 0; p < n; p++)
-		for (size_t i = 0; i < k->areas.n; i++)
-			if (of_panel(k, &m->panels[p], &k->areas.v[i])) {
-				m->panels[p].resident += k->areas.v[i].resident;
-				m->panels[p].live += k->areas.v[i].live;
-			}
+		m->panels[p].number = p + 1;
+	choose_panels(k, n);
 	/* few arenas: by insertion */
 	for (uint32_t i = 2; i < 1 + arenas; i++)
 		for (uint32_t j = i; j > 1 && m->panels[j].resident > m->panels[j - 1].resident; j--) {
@@ -143,21 +164,6 @@ static uint8_t fill_of(const struct mw_map_making *k, const struct mw_map_area *
 	return (uint8_t)v;
 }
 
-/* A row of pages that is empty of memory isn't drawn, but in an arena: there it says what was given back. */
-static bool row_is_drawn(const struct mw_map_making *k, const struct mw_map_area *a, uintptr_t from,
-			 uintptr_t to)
-{
-	if (k->walk.glibc && (a->kind == MW_AREA_HEAP || a->kind == MW_AREA_ARENA))
-		return true;
-	for (; from < to; from += k->map->page) {
-		const struct mw_map_entry *e = mw_map_entry(&k->pages, from);
-
-		if (e && e->flags & MW_ENTRY_KNOWN)
-			return true;
-	}
-	return false;
-}
-
 static void draw_row(struct making *d, const struct mw_map_area *a, uintptr_t from, uintptr_t to,
 		     bool goes_on)
 {
@@ -185,28 +191,28 @@ static void draw_row(struct making *d, const struct mw_map_area *a, uintptr_t fr
 	d->n_cells += pages;
 }
 
+/*
+ * A row of pages that is empty of memory isn't drawn, but in an arena: there it says what was given back. Address
+ * space that is only reserved, such as AddressSanitizer's, may be terabytes: it is skipped in one step.
+ */
 static void draw_area(struct making *d, const struct mw_map_area *a)
 {
 	const uintptr_t row = MW_MAP_ROW * d->k->map->page;
-	bool goes_on = false;
+	bool all = d->absent && d->k->walk.glibc && (a->kind == MW_AREA_HEAP || a->kind == MW_AREA_ARENA);
+	uintptr_t next = a->start, at, end, last = a->start;
 
-	for (uintptr_t at = a->start, rows; at < a->end; at += rows * row) {
-		uintptr_t end = a->end - at < row ? a->end : at + row;
-
-		rows = 1;
-		if (!row_is_drawn(d->k, a, at, end)) {
-			goes_on = false;
-			/* address space that is only reserved, such as AddressSanitizer's, may be terabytes */
-			rows = (mw_map_pages_skip(&d->k->pages, at, a->end) - at) / row;
-			rows += !rows;
-			continue;
-		}
+	for (at = a->start; at < a->end; at = end) {
+		if (!all && !mw_map_pages_next(&d->k->pages, &next, a->end))
+			return;
+		if (!all)
+			at = a->start + (next - a->start) / row * row;
+		end = a->end - at < row ? a->end : at + row;
 		if (d->n_cells > MW_MAP_CELLS_MAX - MW_MAP_ROW) {
-			d->k->map->cut = true;
+			d->k->map->undrawn += d->count ? a->end - at : 0;
 			return;
 		}
-		draw_row(d, a, at, end, goes_on);
-		goes_on = true;
+		draw_row(d, a, at, end, at == last && at > a->start);
+		last = next = end;
 	}
 }
 
@@ -219,7 +225,7 @@ static void draw(struct making *d)
 		uint32_t cell = d->n_cells, span = d->n_spans;
 
 		for (size_t i = 0; i < d->k->areas.n; i++)
-			if (of_panel(d->k, panel, &d->k->areas.v[i]))
+			if (d->k->areas.v[i].panel == panel->number)
 				draw_area(d, &d->k->areas.v[i]);
 		if (!d->count) {
 			panel->number = panel->kind == MW_PANEL_ARENA ? ++d->k->numbered : 0;
@@ -232,9 +238,21 @@ static void draw(struct making *d)
 	}
 }
 
+/* Arenas are drawn with all their address space, unless there is more of it than that. */
+static bool absent_rows_fit(const struct mw_map_making *k)
+{
+	uint64_t pages = 0;
+
+	for (size_t i = 0; i < k->areas.n; i++)
+		if (k->areas.v[i].kind == MW_AREA_HEAP || k->areas.v[i].kind == MW_AREA_ARENA)
+			pages += (k->areas.v[i].end - k->areas.v[i].start) / k->map->page;
+	return pages <= MW_MAP_CELLS_MAX / 2;
+}
+
 bool mw_map_cells(struct mw_map_making *k)
 {
-	struct making counting = { .k = k, .count = true }, drawing = { .k = k };
+	struct making counting = { .k = k, .count = true, .absent = absent_rows_fit(k) };
+	struct making drawing = { .k = k, .absent = counting.absent };
 	struct mw_map *m = k->map;
 	bool ok = false;
 

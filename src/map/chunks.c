@@ -10,7 +10,7 @@
 
 #include "base/sys.h"
 #include "make.h"
-#include "residency.h"
+#include "base/residency.h"
 
 enum {
 	BEFORE = 16, /* from a chunk's start to its block */
@@ -37,13 +37,13 @@ struct reader {
 static uint64_t empty_in(const struct reader *r, uintptr_t from, uintptr_t to)
 {
 	size_t page = r->k->map->page;
+	const struct mw_map_entry *e;
 	uint64_t sum = 0;
 
-	for (from = (from + page - 1) & ~(page - 1); from + page <= to; from += page)
-		sum += mw_map_cell_is(r->k, r->area, from, mw_map_entry(&r->k->pages, from)) ==
-				       MW_MAP_IS_EMPTY ?
-			       page :
-			       0;
+	to &= ~(page - 1);
+	from = (from + page - 1) & ~(page - 1);
+	for (; (e = mw_map_pages_next(&r->k->pages, &from, to)); from += page)
+		sum += mw_map_cell_is(r->k, r->area, from, e) == MW_MAP_IS_EMPTY ? page : 0;
 	return sum;
 }
 
@@ -100,20 +100,19 @@ static void read_run(struct reader *r, uintptr_t chunk, uintptr_t from, uintptr_
 
 static void read_area(struct reader *r)
 {
-	size_t page = r->k->map->page;
-	uintptr_t chunk = 0, to;
+	const struct mw_map_pages *pages = &r->k->pages;
+	uintptr_t page = r->k->map->page, end = r->area->end, chunk = 0, to;
+	const struct mw_map_entry *e;
 
-	for (uintptr_t at = r->area->start; at < r->area->end; at = to) {
-		const struct mw_map_entry *e = mw_map_entry(&r->k->pages, at);
-
+	for (uintptr_t at = r->area->start; (e = mw_map_pages_next(pages, &at, end)); at = to) {
 		to = at + page;
-		if (e && e->start)
+		if (e->start)
 			chunk = at + (uintptr_t)(e->start - 1) * BEFORE - BEFORE;
 		if (mw_map_cell_is(r->k, r->area, at, e) != MW_MAP_IS_EMPTY)
 			continue;
-		while (to < r->area->end && (!(e = mw_map_entry(&r->k->pages, to)) || !e->live))
+		while ((e = mw_map_pages_next(pages, &to, end)) && !e->live)
 			to += page;
-		read_run(r, chunk, at, to);
+		read_run(r, chunk, at, e ? to : end);
 	}
 }
 

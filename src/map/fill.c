@@ -47,11 +47,24 @@ static void mark_edges(struct mw_map_walk *w, const struct mw_live *l, uint16_t 
 		e->flags |= flag;
 }
 
+/* Bytes of [start, end) that are in no mapping. */
+static uint64_t outside(const struct mw_map_walk *w, uintptr_t start, uintptr_t end)
+{
+	uint64_t bytes = end - start;
+
+	for (const struct mw_map_area *a = mw_map_area_from(w->areas, start);
+	     a < w->areas->v + w->areas->n && a->start < end; a++)
+		bytes -= mw_map_overlap(start, end, a->start, a->end);
+	return bytes;
+}
+
 static void fill(const struct mw_live *l, void *ctx)
 {
 	struct mw_map_walk *w = ctx;
 	uintptr_t end = mw_map_end(l), page = (uintptr_t)1 << w->pages->shift;
+	uint64_t in_memory = 0;
 	bool goes = chosen(w, l->id);
+	struct mw_map_entry *e;
 
 	w->live++;
 	w->live_bytes += l->size;
@@ -61,17 +74,14 @@ static void fill(const struct mw_live *l, void *ctx)
 		w->chosen_blocks++;
 		w->chosen_bytes += l->size;
 	}
-	for (uintptr_t at = l->addr & ~(page - 1); at < end; at += page) {
-		struct mw_map_entry *e = mw_map_entry(w->pages, at);
+	for (uintptr_t at = l->addr & ~(page - 1); (e = mw_map_pages_next(w->pages, &at, end));
+	     at += page) {
 		size_t bytes = mw_map_within(l->addr, end, at, page);
 		uint16_t start = (uint16_t)(at <= l->addr ? (l->addr - at) / GRAIN + 1 : 0);
 
-		if (e && start > e->start)
+		in_memory += bytes;
+		if (start > e->start)
 			e->start = start;
-		if (!e || !(e->flags & MW_ENTRY_KNOWN)) {
-			w->outside += mw_map_area_at(w->areas, at) ? 0 : bytes;
-			continue;
-		}
 		if (bytes > UINT16_MAX - (size_t)e->live) /* a page of 64 KiB */
 			bytes = UINT16_MAX - (size_t)e->live;
 		vote(e, l->id, (uint16_t)bytes);
@@ -79,6 +89,8 @@ static void fill(const struct mw_live *l, void *ctx)
 		if (goes)
 			e->gone = (uint16_t)(e->gone + bytes);
 	}
+	if (in_memory < end - l->addr)
+		w->outside += outside(w, l->addr, end);
 	if (w->glibc)
 		mark_edges(w, l, goes ? MW_ENTRY_EDGE_GONE : MW_ENTRY_EDGE);
 }
@@ -94,6 +106,7 @@ static void share(const struct mw_live *l, void *ctx)
 {
 	struct mw_map_walk *w = ctx;
 	uintptr_t end = mw_map_end(l), page = (uintptr_t)1 << w->pages->shift;
+	const struct mw_map_entry *e;
 	struct mw_map_sum *s;
 
 	if (l->id >= w->ids)
@@ -101,11 +114,11 @@ static void share(const struct mw_live *l, void *ctx)
 	s = &w->sums[l->id];
 	s->bytes += l->size;
 	s->blocks++;
-	for (uintptr_t at = l->addr & ~(page - 1); at < end; at += page) {
-		const struct mw_map_entry *e = mw_map_entry(w->pages, at);
+	for (uintptr_t at = l->addr & ~(page - 1); (e = mw_map_pages_next(w->pages, &at, end));
+	     at += page) {
 		size_t bytes = mw_map_within(l->addr, end, at, page);
 
-		if (!e || !(e->flags & 1) || !e->live)
+		if (!(e->flags & 1) || !e->live)
 			continue;
 		s->holds += (double)(page * bytes) / (double)(e->live > bytes ? e->live : bytes);
 		if (!(e->flags & MW_ENTRY_SEVERAL))

@@ -16,23 +16,29 @@ static int64_t in_span(const struct mw_map *m, const struct mw_map_span *s, uint
 	return at >= s->start && pages < s->pages ? (int64_t)(s->cell + pages) : -1;
 }
 
-/* Within a panel spans are sorted by address. */
+/* Within a panel spans are sorted by address: the number of the last one at or before `at`, or 0. */
+static uint32_t span_before(const struct mw_map_span *s, uint32_t n, uintptr_t at)
+{
+	uint32_t low = 0, high = n;
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (s[middle].start <= at)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 int64_t mw_map_cell_of(const struct mw_map *m, uintptr_t at)
 {
 	for (uint32_t p = 0; p < m->n_panels; p++) {
 		const struct mw_map_span *s = m->spans + m->panels[p].span;
-		uint32_t low = 0, high = m->panels[p].spans;
-		int64_t cell;
+		uint32_t n = m->panels[p].spans;
+		int64_t cell = n ? in_span(m, &s[span_before(s, n, at)], at) : -1;
 
-		while (high - low > 1) {
-			uint32_t middle = low + (high - low) / 2;
-
-			if (s[middle].start <= at)
-				low = middle;
-			else
-				high = middle;
-		}
-		cell = high ? in_span(m, &s[low], at) : -1;
 		if (cell >= 0)
 			return cell;
 	}
@@ -48,19 +54,31 @@ struct light {
 	uint8_t *to;
 };
 
+/* The cells of a block, span by span: it may be far larger than what is drawn of it. */
+static void light_in(const struct light *c, const struct mw_map_span *s, uint32_t n, uintptr_t from,
+		     uintptr_t to)
+{
+	uintptr_t page = c->m->page;
+
+	for (uint32_t i = span_before(s, n, from); i < n && s[i].start < to; i++)
+		for (uintptr_t at = from > s[i].start ? from : s[i].start;
+		     at < to && (at - s[i].start) / page < s[i].pages; at += page) {
+			size_t cell = s[i].cell + (at - s[i].start) / page;
+
+			c->to[cell / 8] |= (uint8_t)(1 << cell % 8);
+		}
+}
+
 static void light(const struct mw_live *l, void *ctx)
 {
 	const struct light *c = ctx;
-	uintptr_t page = c->m->page;
+	const struct mw_map *m = c->m;
 
 	if (l->id >= c->ids || !(c->chosen[l->id / 8] >> l->id % 8 & 1))
 		return;
-	for (uintptr_t at = l->addr & ~(page - 1); at < mw_map_end(l); at += page) {
-		int64_t cell = mw_map_cell_of(c->m, at);
-
-		if (cell >= 0)
-			c->to[cell / 8] |= (uint8_t)(1 << cell % 8);
-	}
+	for (uint32_t p = 0; p < m->n_panels; p++)
+		light_in(c, m->spans + m->panels[p].span, m->panels[p].spans, l->addr & ~(m->page - 1),
+			 mw_map_end(l));
 }
 
 bool mw_map_light(const struct mw_map *m, const struct mw_api *api, const uint32_t *ids, size_t n,

@@ -6,14 +6,20 @@
 
 #include "base/clock.h"
 #include "base/maps.h"
-#include "residency.h"
+#include "base/residency.h"
 
 /* To see whether pages are shared after a fork: so many of each area, and areas. */
 enum { SAMPLE = 256, SAMPLES = 256 };
-/* If the kernel must be asked page by page: memory without access is searched up to here ... */
-#define SEARCH_MAX ((uintptr_t)64 << 20)
-/* ... and larger mappings come last, so that a reservation of terabytes doesn't use up the budget. */
-#define LARGE ((uintptr_t)1 << 30)
+/* CPU time for the search of pages in memory */
+#define SEARCH_NS UINT64_C(200000000)
+/*
+ * If the kernel must be asked page by page, what is absent takes time, too. Larger mappings come last, so that a
+ * reservation of terabytes doesn't use up the budget ...
+ */
+#define LARGE ((uintptr_t)64 << 20)
+/* ... and if they are more than this, the kernel says first which of them have anything in memory. */
+#define MANY ((uint64_t)1 << 30)
+#define TURN ((uint64_t)1 << 18) /* pages: the first time that a large mapping is searched */
 
 const char *mw_map_part_name(enum mw_map_part p)
 {
@@ -56,22 +62,22 @@ static void see(void *ctx, uintptr_t start, uintptr_t end, unsigned flags)
 {
 	struct scan *s = ctx;
 	struct mw_map_making *k = s->k;
-	uint64_t bytes = end - start;
+	uintptr_t at = start;
+	struct mw_map_entry *e;
+	uint64_t bytes;
 
+	if (!mw_map_may_hold(s->area->kind))
+		at = end;
+	for (; at < end && (e = mw_map_pages_add(&k->pages, at)); at += k->map->page)
+		e->flags = (uint16_t)(flags | MW_ENTRY_KNOWN);
+	k->map->left_out += end - at;
+	bytes = at - start;
 	if (flags & MW_PAGE_PRESENT) {
 		s->area->resident += bytes;
 		k->map->shared += flags & MW_PAGE_SHARED ? bytes : 0;
 		k->map->huge += flags & MW_PAGE_HUGE ? bytes : 0;
 	} else {
 		k->map->swapped += bytes;
-	}
-	if (!mw_map_may_hold(s->area->kind))
-		return;
-	for (; start < end; start += k->map->page) {
-		struct mw_map_entry *e = mw_map_pages_add(&k->pages, start);
-
-		if (e)
-			e->flags = (uint16_t)(flags | MW_ENTRY_KNOWN);
 	}
 }
 
@@ -101,30 +107,82 @@ static bool shares_memory(struct mw_map_making *k, struct mw_residency *r)
 	return s.shared;
 }
 
-static void scan_areas(struct mw_map_making *k, struct mw_residency *r, bool large)
+static bool is_large(const struct mw_map_area *a)
 {
-	for (size_t i = 0; i < k->areas.n; i++) {
-		struct mw_map_area *a = &k->areas.v[i];
-		struct scan s = { .k = k, .area = a };
+	return a->end - a->start > LARGE;
+}
 
-		if ((a->end - a->start > LARGE) != large ||
-		    (a->kind == MW_AREA_NONE && a->end - a->start > SEARCH_MAX &&
-		     r->how != MW_RESIDENCY_SCAN))
-			continue;
-		mw_residency_each(r, a->start, a->end, a->kind != MW_AREA_FILE, see, &s);
+/* Notes what of a large mapping is in memory or swapped out. */
+static void note_kept(const struct mw_maps_line *l, uint64_t kept, void *ctx)
+{
+	struct mw_map_area v = { .start = l->start, .end = l->end, .resident = kept };
+
+	if (is_large(&v))
+		mw_map_areas_push(ctx, v);
+}
+
+/* Searches an area, or goes on with it. kept: what the kernel says of large mappings, if it was asked. */
+static void search(struct mw_map_making *k, struct mw_residency *r, struct mw_map_area *a,
+		   const struct mw_map_areas *kept)
+{
+	struct mw_map_area *in = mw_map_area_at(kept, a->start);
+	struct scan s = { .k = k, .area = a };
+
+	r->expected = in ? in->resident : UINT64_MAX;
+	a->searched = mw_residency_each(r, a->searched, a->end, a->kind != MW_AREA_FILE, see, &s);
+	if (in)
+		in->resident = r->expected;
+}
+
+/* Each large area gets its turn, and then a longer one: so none of them has the whole budget. */
+static void search_large(struct mw_map_making *k, struct mw_residency *r, const struct mw_map_areas *kept)
+{
+	uint64_t left = r->budget;
+	bool any = true;
+
+	for (uint64_t turn = TURN; any; turn *= 4) {
+		any = false;
+		for (size_t i = 0; i < k->areas.n; i++) {
+			struct mw_map_area *a = &k->areas.v[i];
+			uint64_t pages = left < turn ? left : turn;
+
+			if (!is_large(a) || a->searched == a->end)
+				continue;
+			r->budget = pages;
+			search(k, r, a, kept);
+			left -= pages - r->budget;
+			any |= a->searched < a->end && left && !r->late;
+		}
 	}
 }
 
 static void scan(struct mw_map_making *k, enum mw_residency_how best)
 {
+	struct mw_map_areas kept = { 0 };
 	struct mw_residency r;
+	uint64_t large = 0;
 
 	mw_residency_open(&r, best);
+	r.until = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) + SEARCH_NS;
 	r.sharing = shares_memory(k, &r);
-	scan_areas(k, &r, false);
-	scan_areas(k, &r, true);
-	k->map->cut |= !r.budget;
+	for (size_t i = 0; i < k->areas.n; i++) {
+		struct mw_map_area *a = &k->areas.v[i];
+
+		a->searched = a->start;
+		if (is_large(a))
+			large += a->end - a->start;
+		else
+			search(k, &r, a, &kept);
+	}
+	if (large > MANY && r.how != MW_RESIDENCY_SCAN)
+		mw_smaps_each(note_kept, &kept);
+	search_large(k, &r, &kept);
+	for (size_t i = 0; i < k->areas.n; i++)
+		k->map->unsearched += k->areas.v[i].end - k->areas.v[i].searched;
+	k->map->unsearched += k->areas.dropped;
+	mw_map_areas_free(&kept);
 	mw_residency_close(&r);
+	mw_map_pages_sort(&k->pages);
 }
 
 /* --- all of it --------------------------------------------------------------------------------- */
@@ -135,13 +193,15 @@ static bool begin(struct mw_map_making *k, const struct mw_api *api, enum mw_res
 	bool glibc = !strcmp(name, "glibc");
 
 	k->map->allocator = name;
-	if (!mw_map_pages_make(&k->pages) || !mw_map_areas_make(&k->areas, api, glibc))
+	if (!mw_map_pages_make(&k->pages) || !mw_map_areas_make(&k->areas, api))
 		return false;
 	k->map->page = (size_t)1 << k->pages.shift;
 	scan(k, best);
+	if (!mw_map_areas_split(&k->areas, &k->pages, glibc))
+		return false;
 	k->walk =
 		(struct mw_map_walk){ .api = api, .areas = &k->areas, .pages = &k->pages, .glibc = glibc };
-	return !k->pages.failed;
+	return true;
 }
 
 static void end(struct mw_map_making *k)
@@ -257,6 +317,7 @@ bool mw_map_whatif(const struct mw_api *api, const uint32_t *ids, size_t n, stru
 		to->empty_now = map.trim.bytes;
 		to->empty_then = k.empty_then;
 		to->unmapped = k.unmapped_then;
+		to->left_out = map.left_out;
 	}
 	end(&k);
 	mw_map_memory_free(bits, most / 8 + 1);

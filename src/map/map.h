@@ -10,6 +10,9 @@
  * Of a page with several blocks each holds a share, by its bytes: a line's `holds` is the sum of its
  * blocks' shares. So the sum over all lines is the resident memory of pages with blocks in them.
  *
+ * Address space that is only reserved costs nothing. A map takes 64 MB at most, and asks for pages for a fifth of a
+ * second at most: what is left out is told.
+ *
  * Any thread, in quiet mode, without Ruby's lock if it can. A map belongs to its maker.
  */
 #ifndef MW_MAP_MAP_H
@@ -125,7 +128,10 @@ struct mw_map {
 	const char *allocator; /* static; "" if it isn't known */
 	size_t page; /* bytes */
 	bool late; /* tracking began in a process that ran already */
-	bool cut; /* there were more pages than MW_MAP_CELLS_MAX, or than pagemap is read for: some are missing */
+	/* What a map has no room or time for, in bytes: */
+	uint64_t left_out; /* in memory or swapped out, in none of the parts: MW_MAP_LEAVES (pages.h) */
+	uint64_t unsearched; /* of address space in which it isn't known what is in memory */
+	uint64_t undrawn; /* of address space that has no cells: MW_MAP_CELLS_MAX */
 	uint64_t rss; /* as the kernel says it; 0: not known */
 	uint64_t parts[MW_MAP_PARTS_N]; /* bytes */
 	uint64_t swapped, shared, huge; /* bytes; shared and huge are in `parts`, too */
@@ -146,7 +152,7 @@ struct mw_map {
 	char *texts;
 	size_t bytes[6]; /* of the six pieces of memory above, in this order */
 };
-#define MW_MAP_CELLS_MAX (16u << 20) /* 64 GiB with pages of 4 KiB */
+#define MW_MAP_CELLS_MAX (4u << 20) /* 16 GiB with pages of 4 KiB */
 #define MW_MAP_COLOURS 250u
 
 /* rss: as the kernel says it just now. ruby: NULL if nobody knows. NULL: no memory, or no /proc. Free with mw_map_free. */
@@ -167,6 +173,7 @@ struct mw_map_whatif {
 	uint64_t blocks, bytes; /* that would be gone */
 	uint64_t empty_now, empty_then; /* what a trim gives back: as mw_map_trim.bytes */
 	uint64_t unmapped; /* of blocks with a mapping of their own: free(3) gives it back by itself */
+	uint64_t left_out; /* bytes in memory that aren't in these, for want of room */
 };
 /* False: no memory. ids: those of the locations. */
 bool mw_map_whatif(const struct mw_api *, const uint32_t *ids, size_t n, struct mw_map_whatif *);

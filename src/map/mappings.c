@@ -6,19 +6,12 @@
 static uint64_t other_in(const struct mw_map_making *k, const struct mw_map_area *a, uintptr_t start,
 			 uintptr_t end)
 {
-	const uintptr_t window = (uintptr_t)1 << MW_MAP_WINDOW, page = k->map->page;
+	const uintptr_t page = k->map->page;
+	const struct mw_map_entry *e;
 	uint64_t sum = 0;
 
-	while (start < end) {
-		const struct mw_map_entry *e = mw_map_entry(&k->pages, start);
-
-		if (!e) {
-			start = (start & ~(window - 1)) + window;
-			continue;
-		}
+	for (; (e = mw_map_pages_next(&k->pages, &start, end)); start += page)
 		sum += mw_map_cell_is(k, a, start, e) == MW_MAP_IS_OTHER ? page : 0;
-		start += page;
-	}
 	return sum;
 }
 

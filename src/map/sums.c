@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "make.h"
-#include "residency.h"
+#include "base/residency.h"
 
 #include "base/maps.h"
 
@@ -20,14 +20,28 @@
 /* glibc keeps so many free blocks for a thread at most, in 64 classes; each may be alone on its page. */
 #define CACHED_MAX (64 * 7)
 
-/* Is it the arena's last heap? The rest of that one is the arena's end. */
-static bool is_last_heap(const struct mw_map_areas *all, const struct mw_map_area *a)
+/* The last heap of an arena is no other one's previous. Its rest is the arena's end. */
+static void find_last_heaps(struct mw_map_areas *all)
 {
+	bool last = false;
+
 	for (size_t i = 0; i < all->n; i++)
-		if (all->v[i].kind == MW_AREA_ARENA && all->v[i].arena == a->arena &&
-		    all->v[i].previous == a->start)
-			return false;
-	return true;
+		all->v[i].last = true;
+	for (size_t i = 0; i < all->n; i++) {
+		uintptr_t previous = all->v[i].kind == MW_AREA_ARENA ? all->v[i].previous : 0;
+		struct mw_map_area *v = previous ? mw_map_area_at(all, previous) : NULL;
+
+		if (v && v->heap == previous && v->arena == all->v[i].arena)
+			v->last = false;
+	}
+	for (size_t i = 0; i < all->n; i++) {
+		struct mw_map_area *a = &all->v[i];
+
+		if (a->kind == MW_AREA_ARENA && a->heap == a->start)
+			last = a->last;
+		else /* more of the same heap */
+			a->last = a->kind == MW_AREA_ARENA && last;
+	}
 }
 
 static bool kept(const struct mw_map_entry *e)
@@ -36,27 +50,14 @@ static bool kept(const struct mw_map_entry *e)
 }
 
 /* Calls f with each page that is in memory or swapped out. */
-static void each_entry(struct mw_map_making *k, const struct mw_map_area *a,
+static void each_entry(struct mw_map_making *k, struct mw_map_area *a,
 		       void (*f)(struct mw_map_making *, struct mw_map_area *, uintptr_t,
 				 struct mw_map_entry *))
 {
-	const uintptr_t window = (uintptr_t)1 << MW_MAP_WINDOW;
-	struct mw_map_area *area = (struct mw_map_area *)(uintptr_t)a;
+	struct mw_map_entry *e;
 
-	for (uintptr_t at = a->start; at < a->end;) {
-		uintptr_t next = (at & ~(window - 1)) + window;
-		struct mw_map_entry *e = mw_map_entry(&k->pages, at);
-
-		if (next > a->end || next < at)
-			next = a->end;
-		if (!e) {
-			at = next;
-			continue;
-		}
-		for (; at < next; at += k->map->page, e++)
-			if (e->flags & MW_ENTRY_KNOWN)
-				f(k, area, at, e);
-	}
+	for (uintptr_t at = a->start; (e = mw_map_pages_next(&k->pages, &at, a->end)); at += k->map->page)
+		f(k, a, at, e);
 }
 
 static void sum_page(struct mw_map_making *k, struct mw_map_area *a, uintptr_t at, struct mw_map_entry *e)
@@ -65,8 +66,10 @@ static void sum_page(struct mw_map_making *k, struct mw_map_area *a, uintptr_t a
 		e->live = (uint16_t)k->map->page; /* blocks came and went while they were read */
 	if (kept(e))
 		a->used = at + k->map->page;
-	if (e->flags & MW_PAGE_PRESENT)
+	if (e->flags & MW_PAGE_PRESENT) {
 		a->live += e->live;
+		a->resident += k->map->page;
+	}
 }
 
 enum mw_map_cell mw_map_cell_is(const struct mw_map_making *k, const struct mw_map_area *a, uintptr_t at,
@@ -164,6 +167,7 @@ void mw_map_sum_areas(struct mw_map_making *k)
 		[MW_AREA_FILE] = MW_MAP_FILES, [MW_AREA_NONE] = MW_MAP_OTHER, [MW_AREA_STACK] = MW_MAP_STACKS, [MW_AREA_OWN] = MW_MAP_OWN
 	};
 
+	find_last_heaps(&k->areas);
 	for (size_t i = 0; i < k->areas.n; i++) {
 		struct mw_map_area *a = &k->areas.v[i];
 
@@ -173,7 +177,7 @@ void mw_map_sum_areas(struct mw_map_making *k)
 			k->map->parts[of[a->kind]] += a->resident;
 			continue;
 		}
-		a->last = a->kind == MW_AREA_ARENA && is_last_heap(&k->areas, a);
+		a->resident = 0;
 		each_entry(k, a, sum_page);
 		each_entry(k, a, add_page);
 	}

@@ -170,8 +170,8 @@ void mw_page_map_whatif(struct mw_call *call)
 		mw_buf_fmt(b,
 			   "\"locations\":%u,\"blocks\":%" PRIu64 ",\"bytes\":%" PRIu64
 			   ",\"empty_now_bytes\":%" PRIu64 ",\"empty_then_bytes\":%" PRIu64
-			   ",\"unmapped_bytes\":%" PRIu64 "}\n",
-			   c.n, w.blocks, w.bytes, w.empty_now, w.empty_then, w.unmapped);
+			   ",\"unmapped_bytes\":%" PRIu64 ",\"left_out_bytes\":%" PRIu64 "}\n",
+			   c.n, w.blocks, w.bytes, w.empty_now, w.empty_then, w.unmapped, w.left_out);
 	} else {
 		no_map(call);
 	}

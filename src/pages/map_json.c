@@ -139,14 +139,14 @@ void mw_map_verdict_json(struct mw_buf *b, const struct mw_map *m)
 	mw_buf_str(b, "}");
 }
 
-const char *const mw_map_figures[] = { "rss_bytes",  "seen_bytes",    "live_bytes",
-				       "live",       "swapped_bytes", "shared_bytes",
-				       "huge_bytes", "trim_bytes",    NULL };
+const char *const mw_map_figures[] = { "rss_bytes",      "seen_bytes",       "live_bytes", "live",
+				       "swapped_bytes",  "shared_bytes",     "huge_bytes", "trim_bytes",
+				       "left_out_bytes", "unsearched_bytes", NULL };
 
 void mw_map_lines_of_text(struct mw_buf *b, const struct mw_map *m)
 {
-	const uint64_t v[] = { m->rss,     mw_map_seen(m), m->live_bytes, m->live,
-			       m->swapped, m->shared,      m->huge,       m->trim.bytes };
+	const uint64_t v[] = { m->rss,    mw_map_seen(m), m->live_bytes, m->live,     m->swapped,
+			       m->shared, m->huge,        m->trim.bytes, m->left_out, m->unsearched };
 
 	for (int i = 0; mw_map_figures[i]; i++)
 		mw_buf_fmt(b, "%s %" PRIu64 "\n", mw_map_figures[i], v[i]);
@@ -183,7 +183,11 @@ void mw_map_json(struct mw_buf *b, const struct mw_map *m, uint32_t id, const st
 	member(b, "cells", m->n_cells);
 	member(b, "levels", mw_map_levels(m));
 	member(b, "tile_cells", MW_MAP_TILE);
-	mw_buf_fmt(b, ",\"cut\":%s,\n\"panels\":[", m->cut ? "true" : "false");
+	member(b, "left_out_bytes", m->left_out);
+	member(b, "unsearched_bytes", m->unsearched);
+	member(b, "undrawn_bytes", m->undrawn);
+	mw_buf_fmt(b, ",\"cut\":%s,\n\"panels\":[",
+		   m->left_out || m->unsearched || m->undrawn ? "true" : "false");
 	for (uint32_t i = 0; i < m->n_panels; i++) {
 		mw_buf_str(b, i ? ",\n" : "\n");
 		panel(b, m, &m->panels[i]);

@@ -38,6 +38,26 @@ static bool glibc(const struct mw_map *m)
 	return !strcmp(m->allocator, "glibc");
 }
 
+static void left_out(struct mw_buf *b, const struct mw_map *m)
+{
+	if (m->left_out) {
+		mw_buf_str(b, " This isn\xe2\x80\x99t all: ");
+		amount(b, m->left_out);
+		mw_buf_str(b, " more is in memory than a map has room for.");
+	}
+	if (m->unsearched) {
+		mw_buf_str(b, " ");
+		amount(b, m->unsearched);
+		mw_buf_str(b,
+			   " of address space wasn\xe2\x80\x99t searched for memory, as it takes too long.");
+	}
+	if (m->undrawn) {
+		mw_buf_str(b, " ");
+		amount(b, m->undrawn);
+		mw_buf_str(b, " of address space isn\xe2\x80\x99t drawn, for want of room.");
+	}
+}
+
 void mw_map_sentence(struct mw_buf *b, const struct mw_map *m)
 {
 	uint64_t seen = mw_map_seen(m);
@@ -92,8 +112,7 @@ void mw_map_sentence(struct mw_buf *b, const struct mw_map *m)
 		amount(b, m->swapped);
 		mw_buf_str(b, " more is swapped out.");
 	}
-	if (m->cut)
-		mw_buf_str(b, " This isn\xe2\x80\x99t all: there is more memory than a map has room for.");
+	left_out(b, m);
 }
 
 void mw_map_panel_title(const struct mw_map_panel *p, const struct mw_map *m, char to[48])

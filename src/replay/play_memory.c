@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/maps.h"
-#include "map/residency.h"
+#include "base/residency.h"
 
 enum { LIBRARIES_MOST = 256 };
 

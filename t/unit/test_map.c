@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The memory map of this very process, with blocks that the test made up: states, shares, what-if, tiles. */
-/* uses: src/map/areas.c src/map/cells.c src/map/chunks.c src/map/fill.c src/map/lines.c src/map/look.c src/map/make.c src/map/mappings.c src/map/memory.c src/map/pages.c src/map/residency.c src/map/store.c src/map/sums.c src/map/tile.c src/base/maps.c */
+/* uses: src/map/areas.c src/map/cells.c src/map/chunks.c src/map/fill.c src/map/heaps.c src/map/lines.c src/map/look.c src/map/make.c src/map/mappings.c src/map/memory.c src/map/pages.c src/base/residency.c src/map/store.c src/map/sums.c src/map/tile.c src/base/maps.c */
 /* first: parameters there have names that variables have here */
 #include "../../src/map/pages.h"
 
 #include "made_up_blocks.h"
-#include "../../src/map/residency.h"
+#include "../../src/base/residency.h"
 #include "../../src/map/store.h"
 
 static const struct mw_map_line *line(const struct mw_map *m, const char *location)
@@ -225,7 +225,7 @@ static void lit(void **state)
 static void reserved(void **state)
 {
 	static const size_t used[] = { 0, 1, 11, 1 << 14, (1 << 14) + 300 }; /* windows */
-	const size_t window = (size_t)1 << MW_MAP_WINDOW, bytes = window << 15;
+	const size_t window = (size_t)64 << 20, bytes = window << 15;
 	char *map_at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	char *p = map_at + (-(uintptr_t)map_at & (window - 1)); /* blocks at the very beginnings of windows */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A memory map asks nothing of malloc, and stands what other threads map and unmap meanwhile. */
-/* uses: src/map/areas.c src/map/cells.c src/map/chunks.c src/map/fill.c src/map/lines.c src/map/look.c src/map/make.c src/map/mappings.c src/map/memory.c src/map/pages.c src/map/residency.c src/map/sums.c src/map/tile.c src/base/maps.c */
+/* uses: src/map/areas.c src/map/cells.c src/map/chunks.c src/map/fill.c src/map/heaps.c src/map/lines.c src/map/look.c src/map/make.c src/map/mappings.c src/map/memory.c src/map/pages.c src/base/residency.c src/map/sums.c src/map/tile.c src/base/maps.c */
 /* first: parameters there have names that variables have here */
 #include "../../src/map/pages.h"
 

@@ -5,7 +5,8 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
-#include "base/sys.h"
+#include "clock.h"
+#include "sys.h"
 
 /* As in <linux/fs.h> from 6.7 on, which an older system's headers don't have. */
 struct scan {
@@ -24,6 +25,12 @@ enum { IS_FILE = 1 << 2, IS_PRESENT = 1 << 3, IS_SWAPPED = 1 << 4, IS_ZERO = 1 <
 #define ENTRY_FILE (UINT64_C(1) << 61)
 #define ENTRY_EXCLUSIVE (UINT64_C(1) << 56)
 
+enum {
+	STEP = 1 << 20, /* pages: a call takes some 20 ms at most */
+	CALL = 64, /* a call takes as long as so many pages */
+	CHECK = 1 << 16 /* pages between two looks at the clock */
+};
+
 typedef void run_fn(void *ctx, uintptr_t start, uintptr_t end, unsigned flags);
 
 static long scan(const struct mw_residency *r, uintptr_t *from, uintptr_t end, struct region *to,
@@ -35,6 +42,7 @@ static long scan(const struct mw_residency *r, uintptr_t *from, uintptr_t end, s
 		.end = end,
 		.vec = (uint64_t)(uintptr_t)to,
 		.vec_len = room,
+		.max_pages = STEP,
 		.category_anyof_mask = IS_PRESENT | IS_SWAPPED,
 		.return_mask = IS_FILE | IS_PRESENT | IS_SWAPPED | IS_ZERO | IS_HUGE,
 	};
@@ -50,9 +58,10 @@ void mw_residency_open(struct mw_residency *r, enum mw_residency_how best)
 	uint64_t entry = 0;
 	struct region one;
 
-	*r = (struct mw_residency){
-		.fd = -1, .budget = MW_RESIDENCY_BUDGET, .page = (size_t)sysconf(_SC_PAGESIZE)
-	};
+	*r = (struct mw_residency){ .fd = -1,
+				    .budget = MW_RESIDENCY_BUDGET,
+				    .expected = UINT64_MAX,
+				    .page = (size_t)sysconf(_SC_PAGESIZE) };
 	if (best == MW_RESIDENCY_MINCORE)
 		return;
 	r->fd = mw_sys_open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
@@ -107,89 +116,132 @@ static void extend(struct runs *run, uintptr_t at, size_t bytes, unsigned flags)
 
 enum { ENTRIES = 1024 };
 
+static void spend(struct mw_residency *r, uint64_t pages)
+{
+	r->budget -= pages < r->budget ? pages : r->budget;
+	r->since += pages + CALL;
+	if (!r->until || r->since < CHECK)
+		return;
+	r->since = 0;
+	r->late = mw_clock_ns(CLOCK_THREAD_CPUTIME_ID) >= r->until;
+}
+
+static bool goes_on(const struct mw_residency *r)
+{
+	return r->budget && r->expected && !r->late;
+}
+
+static void found(struct mw_residency *r, uint64_t bytes)
+{
+	if (r->expected != UINT64_MAX)
+		r->expected -= bytes < r->expected ? bytes : r->expected;
+}
+
+/* Where a search that ended at `at` need not go on: all that is there was found. */
+static uintptr_t reached(const struct mw_residency *r, uintptr_t at, uintptr_t end)
+{
+	return r->expected ? at : end;
+}
+
+static unsigned flags_in(uint64_t entry, unsigned known)
+{
+	unsigned flags = (entry & ENTRY_PRESENT ? MW_PAGE_PRESENT : 0) |
+			 (entry & ENTRY_SWAPPED ? MW_PAGE_SWAPPED : 0) |
+			 (entry & ENTRY_FILE ? MW_PAGE_FILE : 0) | (known & MW_PAGE_HUGE);
+
+	if (flags & MW_PAGE_PRESENT && !(entry & (ENTRY_EXCLUSIVE | ENTRY_FILE)))
+		flags |= MW_PAGE_SHARED;
+	return flags;
+}
+
 /* known: flags of all these pages, or 0. */
-static void by_pagemap(struct mw_residency *r, uintptr_t start, uintptr_t end, unsigned known,
-		       struct runs *run)
+static uintptr_t by_pagemap(struct mw_residency *r, uintptr_t start, uintptr_t end, unsigned known,
+			    struct runs *run)
 {
 	uint64_t entry[ENTRIES];
 
-	while (start < end && r->budget) {
+	while (start < end && goes_on(r)) {
 		size_t want = (end - start) / r->page < ENTRIES ? (end - start) / r->page : ENTRIES;
 		long got = mw_sys(SYS_pread64, r->fd, mw_sys_ptr(entry), (long)(want * sizeof(*entry)),
 				  (long)(start / r->page * sizeof(*entry)), 0);
 		size_t n = got > 0 ? (size_t)got / sizeof(*entry) : 0;
 
-		r->budget -= want < r->budget ? want : r->budget;
+		spend(r, want);
 		for (size_t i = 0; i < n; i++, start += r->page) {
-			uint64_t e = entry[i];
-			unsigned flags = (e & ENTRY_PRESENT ? MW_PAGE_PRESENT : 0) |
-					 (e & ENTRY_SWAPPED ? MW_PAGE_SWAPPED : 0) |
-					 (e & ENTRY_FILE ? MW_PAGE_FILE : 0) | (known & MW_PAGE_HUGE);
+			unsigned flags = flags_in(entry[i], known);
 
-			if (flags & MW_PAGE_PRESENT && !(e & (ENTRY_EXCLUSIVE | ENTRY_FILE)))
-				flags |= MW_PAGE_SHARED;
-			if (flags & (MW_PAGE_PRESENT | MW_PAGE_SWAPPED))
-				extend(run, start, r->page, flags);
+			if (!(flags & (MW_PAGE_PRESENT | MW_PAGE_SWAPPED)))
+				continue;
+			extend(run, start, r->page, flags);
+			found(r, flags & MW_PAGE_SHARED ? 0 : r->page);
 		}
 		if (n < want)
-			return; /* behind the last address */
+			return end; /* behind the last address */
 	}
+	return reached(r, start, end);
 }
 
-static void by_scan(struct mw_residency *r, uintptr_t start, uintptr_t end, struct runs *run)
+static uintptr_t by_scan(struct mw_residency *r, uintptr_t start, uintptr_t end, struct runs *run)
 {
-	struct region found[256];
+	struct region regions[256];
 
-	while (start < end) {
-		long n = scan(r, &start, end, found, sizeof(found) / sizeof(*found));
+	while (start < end && goes_on(r)) {
+		long n = scan(r, &start, end, regions, sizeof(regions) / sizeof(*regions));
 
+		spend(r, 0);
 		for (long i = 0; i < n; i++) {
-			const struct region *g = &found[i];
+			const struct region *g = &regions[i];
 			unsigned flags = (g->categories & IS_PRESENT ? MW_PAGE_PRESENT : 0) |
 					 (g->categories & IS_SWAPPED ? MW_PAGE_SWAPPED : 0) |
 					 (g->categories & IS_FILE ? MW_PAGE_FILE : 0) |
 					 (g->categories & IS_HUGE ? MW_PAGE_HUGE : 0);
+			uintptr_t got;
 
 			if (g->categories & IS_ZERO) /* the page of zeros, which is nobody's memory */
 				continue;
-			if (r->sharing && flags & MW_PAGE_PRESENT && !(flags & MW_PAGE_FILE))
-				by_pagemap(r, g->start, g->end, flags, run);
-			else
+			if (!r->sharing || !(flags & MW_PAGE_PRESENT) || flags & MW_PAGE_FILE) {
 				extend(run, g->start, g->end - g->start, flags);
+				spend(r, (g->end - g->start) / r->page);
+			} else if ((got = by_pagemap(r, g->start, g->end, flags, run)) < g->end) {
+				return got;
+			}
 		}
 		if (n < 0)
-			return;
+			return end;
 	}
+	return reached(r, start, end);
 }
 
-static void by_mincore(struct mw_residency *r, uintptr_t start, uintptr_t end, bool anonymous,
-		       struct runs *run)
+static uintptr_t by_mincore(struct mw_residency *r, uintptr_t start, uintptr_t end, bool anonymous,
+			    struct runs *run)
 {
 	unsigned char in[4096];
 
-	while (start < end) {
+	while (start < end && goes_on(r)) {
 		size_t bytes = end - start < sizeof(in) * r->page ? end - start : sizeof(in) * r->page;
+		bool mapped = !mw_sys(SYS_mincore, (long)start, (long)bytes, mw_sys_ptr(in), 0, 0);
 
-		if (mw_sys(SYS_mincore, (long)start, (long)bytes, mw_sys_ptr(in), 0, 0))
-			return;
-		for (size_t i = 0; i < bytes / r->page; i++)
+		spend(r, bytes / r->page);
+		for (size_t i = 0; mapped && i < bytes / r->page; i++)
 			if (in[i] & 1)
 				extend(run, start + i * r->page, r->page,
 				       MW_PAGE_PRESENT | (anonymous ? 0 : MW_PAGE_FILE));
 		start += bytes;
 	}
+	return reached(r, start, end);
 }
 
-void mw_residency_each(struct mw_residency *r, uintptr_t start, uintptr_t end, bool anonymous, run_fn *f,
-		       void *ctx)
+uintptr_t mw_residency_each(struct mw_residency *r, uintptr_t start, uintptr_t end, bool anonymous,
+			    run_fn *f, void *ctx)
 {
 	struct runs run = { .f = f, .ctx = ctx };
 
 	if (r->how == MW_RESIDENCY_SCAN)
-		by_scan(r, start, end, &run);
+		start = by_scan(r, start, end, &run);
 	else if (r->how == MW_RESIDENCY_PAGEMAP)
-		by_pagemap(r, start, end, 0, &run);
+		start = by_pagemap(r, start, end, 0, &run);
 	else
-		by_mincore(r, start, end, anonymous, &run);
+		start = by_mincore(r, start, end, anonymous, &run);
 	flush(&run);
+	return start;
 }
