@@ -43,9 +43,11 @@ static void copy(const struct mw_live *l, void *ctx)
 	struct copy *c = ctx;
 	struct mw_walk *w = c->w;
 
+	uint64_t size = l->size < MW_BLOCK_SIZE ? l->size : MW_BLOCK_SIZE;
+
 	if (w->n_blocks < c->room && !(l->addr >> MW_RANGE_ADDRESS) && readable(w, l->addr, l->size))
 		w->blocks[w->n_blocks++] =
-			(struct mw_block){ l->addr, l->size & MW_BLOCK_SIZE, l->id & MW_BLOCK_ID };
+			(struct mw_block){ l->addr, size & MW_BLOCK_SIZE, l->id & MW_BLOCK_ID };
 }
 
 /* Sorts by one digit of the address, the lowest digit first. */

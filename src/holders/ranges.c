@@ -2,6 +2,11 @@
 /* ranges.c - see ranges.h. */
 #include "ranges.h"
 
+static bool fills(struct mw_range x, uintptr_t window)
+{
+	return x.start <= window << MW_RANGE_WINDOW && x.end >= (window + 1) << MW_RANGE_WINDOW;
+}
+
 size_t mw_ranges_windows(struct mw_ranges *s)
 {
 	s->n_windows = 0;
@@ -9,7 +14,9 @@ size_t mw_ranges_windows(struct mw_ranges *s)
 		struct mw_range x = s->at(s->of, i);
 
 		for (uintptr_t w = x.start >> MW_RANGE_WINDOW; w <= (x.end - 1) >> MW_RANGE_WINDOW; w++)
-			if (!s->windows[w])
+			if (fills(x, w))
+				s->windows[w] = MW_RANGE_FULL | i;
+			else if (!s->windows[w])
 				s->windows[w] = ++s->n_windows;
 	}
 	return (size_t)s->n_windows * MW_RANGE_PAGES * sizeof(*s->first);
@@ -21,9 +28,14 @@ void mw_ranges_fill(struct mw_ranges *s)
 		struct mw_range x = s->at(s->of, i);
 
 		for (uintptr_t p = x.start >> MW_RANGE_PAGE; p <= (x.end - 1) >> MW_RANGE_PAGE; p++) {
-			uint32_t w = s->windows[p >> (MW_RANGE_WINDOW - MW_RANGE_PAGE)] - 1;
-			uint32_t *first = &s->first[(size_t)w * MW_RANGE_PAGES + p % MW_RANGE_PAGES];
+			uint32_t w = s->windows[p >> (MW_RANGE_WINDOW - MW_RANGE_PAGE)], *first;
 
+			if (w & MW_RANGE_FULL) { /* and so are all up to the range's last window */
+				p = (x.end & -((uintptr_t)1 << MW_RANGE_WINDOW)) >> MW_RANGE_PAGE;
+				p--;
+				continue;
+			}
+			first = &s->first[(size_t)(w - 1) * MW_RANGE_PAGES + p % MW_RANGE_PAGES];
 			if (!*first)
 				*first = i + 1;
 		}

@@ -4,7 +4,7 @@
  *
  * Ranges are sorted and don't overlap. For each page of 4 KiB that a range touches, `first` has the
  * number of the first range that ends in it or behind it, plus one. Pages are grouped in windows of
- * 64 MiB; `windows` leads from an address to its window.
+ * 64 MiB; `windows` leads from an address to its window, or to the only range in it: a block may be terabytes.
  */
 #ifndef MW_HOLDERS_RANGES_H
 #define MW_HOLDERS_RANGES_H
@@ -20,14 +20,16 @@ enum {
 	MW_RANGE_PAGES = 1 << (MW_RANGE_WINDOW - MW_RANGE_PAGE)
 };
 
+#define MW_RANGE_FULL (1u << 31) /* all of the window is in one range */
+
 struct mw_range {
 	uintptr_t start, end;
 };
 
 struct mw_ranges {
 	uint32_t n, n_windows;
-	uint32_t *windows; /* by address >> MW_RANGE_WINDOW: a window's number + 1 */
-	uint32_t *first;   /* MW_RANGE_PAGES of each window, and one more at the end */
+	uint32_t *windows; /* by address >> MW_RANGE_WINDOW: a window's number + 1, or MW_RANGE_FULL and a range's */
+	uint32_t *first; /* MW_RANGE_PAGES of each window, and one more at the end */
 	struct mw_range (*at)(const void *of, uint32_t i);
 	const void *of;
 };
@@ -51,6 +53,8 @@ static inline int64_t mw_ranges_find(const struct mw_ranges *s, uintptr_t word)
 	window = s->windows[word >> MW_RANGE_WINDOW];
 	if (!window)
 		return -1;
+	if (window & MW_RANGE_FULL)
+		return window & ~MW_RANGE_FULL;
 	first = &s->first[(size_t)(window - 1) * MW_RANGE_PAGES + (word >> MW_RANGE_PAGE) % MW_RANGE_PAGES];
 	if (!*first)
 		return -1;

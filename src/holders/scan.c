@@ -6,7 +6,11 @@
  * point to, then those that these blocks point to, and so on. Only then come libraries and stacks:
  * what Ruby holds, too, is Ruby's. Then objects that aren't reached. What is left is held by nothing.
  * Words that can't be addresses of blocks aren't looked at (shape.h).
+ *
+ * What isn't in memory has no address of a block, and isn't looked at: a block or a mapping may be terabytes of
+ * reserved address space, in which each page that is read would cost the kernel a page table's entry.
  */
+#include "base/residency.h"
 #include "base/sys.h"
 #include "child.h"
 #include "ruby.h"
@@ -20,6 +24,7 @@ struct scan {
 	enum mw_via via;
 	enum mw_shape shape;
 	uint32_t from;
+	struct mw_residency residency;
 };
 
 static void found(struct scan *s, uint32_t i, enum mw_shape shape)
@@ -59,6 +64,33 @@ static void look_in(struct scan *s, uintptr_t from, uintptr_t to)
 		look_at(s, *(const uintptr_t *)from);
 }
 
+struct part {
+	struct scan *s;
+	uintptr_t from, to;
+};
+
+static void look_in_run(void *ctx, uintptr_t start, uintptr_t end, unsigned flags)
+{
+	const struct part *p = ctx;
+
+	(void)flags;
+	look_in(p->s, start > p->from ? start : p->from, end < p->to ? end : p->to);
+}
+
+/* As look_in, of any size. */
+static void look_in_memory(struct scan *s, uintptr_t from, uintptr_t to)
+{
+	enum { PAGES = 8 };
+	uintptr_t page = s->residency.page;
+	struct part p = { s, from, to };
+
+	if (to - from < PAGES * page)
+		look_in(s, from, to);
+	else
+		mw_residency_each(&s->residency, from & -page, (to + page - 1) & -page, true,
+				  look_in_run, &p);
+}
+
 static void look_in_entries(struct scan *s, const struct mw_table *t)
 {
 	const struct mw_table_entry *e = (const struct mw_table_entry *)t->entries;
@@ -78,7 +110,7 @@ static void look_in_block(struct scan *s, const struct mw_block *b, enum mw_shap
 	s->shape = MW_SHAPE_WORDS;
 	if (shape == MW_SHAPE_REGEXP && b->size > MW_REGEXP_MAP_END) {
 		look_in(s, b->addr, b->addr + MW_REGEXP_MAP);
-		look_in(s, b->addr + MW_REGEXP_MAP_END, end);
+		look_in_memory(s, b->addr + MW_REGEXP_MAP_END, end);
 	} else if (shape == MW_SHAPE_TABLE && mw_shape_table(s->w, &s->w->blocks[s->w->from[s->from]], &t)) {
 		look_in_entries(s, &t);
 	} else if (mw_shape_table(s->w, b, &t)) {
@@ -87,7 +119,7 @@ static void look_in_block(struct scan *s, const struct mw_block *b, enum mw_shap
 	} else if (mw_shape_array(s->w, b, &elements)) {
 		look_at_as(s, elements, MW_SHAPE_DATA);
 	} else {
-		look_in(s, b->addr, end);
+		look_in_memory(s, b->addr, end);
 	}
 }
 
@@ -132,28 +164,58 @@ static void scan_reached(struct scan *s)
 	follow(s);
 }
 
+struct pages {
+	struct scan *s;
+	int memory; /* /proc/self/mem */
+	uintptr_t at, to; /* what is left */
+	bool stack, ended;
+};
+
+/* Words of [from, to), which is in one page. False: it can't be read. */
+static bool look_in_page(const struct pages *p, uintptr_t from, uintptr_t to)
+{
+	uintptr_t page[4096 / sizeof(uintptr_t)];
+	long got = mw_sys(SYS_pread64, p->memory, mw_sys_ptr(page), (long)(to - from), (long)from, 0);
+
+	if (got <= 0)
+		return false;
+	look_in(p->s, (uintptr_t)page, (uintptr_t)page + (size_t)got);
+	return true;
+}
+
+static void look_in_run_of_pages(void *ctx, uintptr_t start, uintptr_t end, unsigned flags)
+{
+	enum { PAGE = 4096 };
+	struct pages *p = ctx;
+
+	(void)flags;
+	/* is it a guard that lies between? */
+	p->ended |= p->stack && p->at < start &&
+		    !look_in_page(p, p->at & -(uintptr_t)8, (p->at & -(uintptr_t)8) + 8);
+	if (p->at < start)
+		p->at = start;
+	while (!p->ended && p->at < end && p->at < p->to) {
+		uintptr_t next = (p->at | (PAGE - 1)) + 1;
+
+		if (next > p->to)
+			next = p->to;
+		p->ended = !look_in_page(p, p->at, next) && p->stack;
+		p->at = next;
+	}
+}
+
 /*
  * Of an area that isn't a library's. The kernel doesn't tell in the map of a process where it keeps
  * guard pages (MADV_GUARD_INSTALL, as the C library has them from 2.42 on), but it doesn't read them.
  */
 static void look_in_pages(struct scan *s, int memory, const struct mw_area *a, uintptr_t from, uintptr_t to)
 {
-	enum { PAGE = 4096 };
-	uintptr_t page[PAGE / sizeof(uintptr_t)];
+	struct pages p = { .s = s, .memory = memory, .at = from, .to = to, .stack = a->stack };
+	uintptr_t page = s->residency.page;
 
-	while (from < to) {
-		uintptr_t next = (from | (PAGE - 1)) + 1;
-		long got;
-
-		if (next > to || next < from)
-			next = to;
-		got = mw_sys(SYS_pread64, memory, mw_sys_ptr(page), (long)(next - from), (long)from, 0);
-		if (got > 0)
-			look_in(s, (uintptr_t)page, (uintptr_t)page + (size_t)got);
-		else if (a->stack)
-			return;
-		from = next;
-	}
+	if (from < to)
+		mw_residency_each(&s->residency, from & -page, (to + page - 1) & -page, true,
+				  look_in_run_of_pages, &p);
 }
 
 static void scan_areas(struct scan *s)
@@ -176,8 +238,8 @@ static void scan_areas(struct scan *s)
 			to = a->end < to ? a->end : to;
 			if (a->within)
 				look_in_pages(s, memory, a, from, to);
-			else
-				look_in(s, from, to);
+			else if (from < to)
+				look_in_memory(s, from, to);
 		}
 	}
 	follow(s);
@@ -204,8 +266,10 @@ void mw_scan(struct mw_walk *w)
 {
 	struct scan s = { .w = w };
 
+	mw_residency_open(&s.residency, MW_RESIDENCY_SCAN);
 	s.queue = mw_child_map(w, (size_t)w->n_blocks * sizeof(*s.queue) + 1);
 	scan_reached(&s);
 	scan_areas(&s);
 	scan_garbage(&s);
+	mw_residency_close(&s.residency);
 }

@@ -95,6 +95,28 @@ static void test_blocks(void **state)
 	look();
 }
 
+/* A block may be a sparse array of terabytes: it takes no more memory than a small one. */
+static void test_terabytes(void **state)
+{
+	uintptr_t at = UINT64_C(0x100000000000);
+
+	(void)state;
+	seed = 3;
+	for (uint32_t i = 0; i < 300; i++) {
+		uint64_t size = i % 3 ? 1 + below(UINT64_C(1) << 28) :
+				i % 2 ? UINT64_C(1) << (20 + below(20)) :
+					1 + below(UINT64_C(1) << 40);
+
+		made[i] = (struct mw_range){ at, at + size };
+		at = at + size + (below(2) ? 0 : 1 + below(UINT64_C(1) << 27));
+		if (!below(4))
+			at = (at + (1 << MW_RANGE_WINDOW) - 1) & -((uintptr_t)1 << MW_RANGE_WINDOW);
+	}
+	ready(300);
+	assert_in_range(ranges.n_windows, 1, 2 * 300 + 200 * 5);
+	look();
+}
+
 /* As many as a page has room for, and the end of a longer one before them. */
 static void test_full_pages(void **state)
 {
@@ -126,9 +148,8 @@ static void test_borders(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_blocks),
-		cmocka_unit_test(test_full_pages),
+		cmocka_unit_test(test_none),       cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_full_pages), cmocka_unit_test(test_terabytes),
 		cmocka_unit_test(test_borders),
 	};
 
