@@ -241,10 +241,13 @@ void mw_event(struct mw_shard *t, uint32_t op, uint32_t ref, uint64_t size, uint
 		write_event(word, &t->lane, op, ref, size, id, extra);
 }
 
+/* Of a larger block the rest counts as absent: to ask for terabytes would take the application seconds. */
+#define ASKED_MOST (UINT64_C(16) << 30)
+
 uint64_t mw_event_pages(const void *p, uint64_t n)
 {
 	uintptr_t from = (uintptr_t)p & ~(uintptr_t)4095,
-		  to = ((uintptr_t)p + n + 4095) & ~(uintptr_t)4095;
+		  to = ((uintptr_t)p + (n < ASKED_MOST ? n : ASKED_MOST) + 4095) & ~(uintptr_t)4095;
 	unsigned char in[4096];
 	uint64_t pages = 0;
 
