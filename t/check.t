@@ -48,6 +48,37 @@ class CheckTest < Minitest::Test
     assert_match(/^All tests successful\.\nFiles=3, Tests=4, .*\nResult: PASS\n\z/, run.stdout)
   end
 
+  # One that takes all memory fails alone, and says why: also by a child of its, by one whose parent has ended, and by
+  # page tables, of which each read of a reservation makes one. None takes more than a gigabyte, or stays for long.
+  GROW = 'x = []; 100.times { x << "x" * (8 << 20) }; sleep 5'
+  HOGS = {
+    "hog" => GROW,
+    "child" => "Process.wait(fork { #{GROW} })",
+    "orphan" => "fork { Process.setpgid(0, 0); fork { sleep 0.8; #{GROW} }; sleep 0.7 }; sleep 5",
+    "tables" => 'require "fiddle"; p, i, n = Fiddle::TYPE_VOIDP, Fiddle::TYPE_INT, Fiddle::TYPE_LONG
+                 map = Fiddle::Function.new(Fiddle::Handle::DEFAULT["mmap"], [p, n, i, i, i, n], p)
+                 at = map.call(nil, 1 << 40, 3, 0x4022, -1, 0).to_i
+                 200_000.times { |k| Fiddle::Pointer.new(at + k * (2 << 20))[0] }; sleep 5'
+  }.freeze
+
+  def test_a_test_that_takes_all_memory
+    in_tmp do |dir|
+      hogs = HOGS.map do |name, code|
+        path = File.join(dir, "#{name}.t")
+        File.write(path, "#!#{RUBY} --disable=gems\nputs \"1..2\\nok 1 - a\"; $stdout.flush\n#{code}\n", perm: 0o755)
+        path
+      end
+      run = run_command("t/lib/prove.sh", *hogs, *written(dir, "good"), chdir: ROOT, env: { "MWRAP_TEST_MB" => "120" })
+      assert_equal 1, run.status.exitstatus, run.stdout
+      assert_match(/^Memory that each may take: at most 120 MB$/, run.stdout)
+      HOGS.each_key do |name|
+        assert_match(/#{name}\.t \.+ Failed 1\/2 subtests.*\n +not ok - ended: it took \d{3,4} MB of memory, and a test may take 120 MB\n +# most of it: \d+ MB of process \d+: .*#{name}\.t$/, run.stdout)
+      end
+      assert_match(/good\.t \.+ ok /, run.stdout)
+      assert_match(/^Most memory of a test: \d+ MB, .*\.t$/, run.stdout)
+    end
+  end
+
   def test_no_skip_is_said_too
     in_tmp do |dir|
       path = File.join(dir, "plain.t")

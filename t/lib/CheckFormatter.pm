@@ -9,6 +9,7 @@ package CheckFormatter;
 use strict;
 use warnings;
 use base 'TAP::Formatter::Console';
+use MemoryLimit;
 
 use constant SLOWEST => 10;
 
@@ -17,6 +18,9 @@ sub prepare {
     $self->{check} = { files => scalar @tests, done => 0, start => time, skips => {} };
     $self->SUPER::prepare(@tests);
     $self->_output( sprintf "%d files, %d at a time\n", scalar @tests, $self->jobs ) if @tests > 1 && !$self->silent;
+    $self->{check}{limit} = MemoryLimit->start;
+    my $limit = $self->{check}{limit} ? sprintf( 'at most %d MB', MemoryLimit::megabytes ) : 'any, as /proc can\'t be read';
+    $self->_output("Memory that each may take: $limit\n") if !$self->silent;
 }
 
 sub open_test {
@@ -39,8 +43,10 @@ sub progress {
 
 sub summary {
     my ( $self, $aggregate, $interrupted ) = @_;
+    my $most = $self->{check}{limit} && $self->{check}{limit}->stop;
     if ( !$self->silent ) {
         $self->slow_files($aggregate);
+        $self->_output( "\nMost memory of a test: " . ( $most // "not known, and not limited: the watcher ended\n" ) );
         $self->skipped_tests($aggregate);
     }
     $self->SUPER::summary( $aggregate, $interrupted );
