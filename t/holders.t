@@ -213,6 +213,18 @@ class HoldersTest < Minitest::Test
     assert_operator row(found[7], "(thread stack)")[:blocks], :>=, 16, found[7].inspect
   end
 
+  # A block of a gigabyte of which two pages are in memory, as a sparse array is: what its last words lead to is found.
+  def test_a_sparse_block
+    found = owners(<<~'RUBY', [3, 4])
+      require "fiddle"
+      allocate = Fiddle::Function.new(Fiddle::Handle::DEFAULT["malloc"], [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_SIZE_T)
+      $sparse = Fiddle::Pointer.new(allocate.call(1 << 30))
+      40.times { |i| $sparse[(1 << 30) - 8 * (i + 1), 8] = [allocate.call(200)].pack("J") }
+    RUBY
+    assert_operator row(found[3], "Fiddle::Pointer")[:bytes], :>=, 1 << 30
+    assert_operator row(found[4], "Fiddle::Pointer")[:blocks], :>=, 38, found[4].inspect
+  end
+
   def test_summary
     rows, stats = value_of(<<~'RUBY', preload: TRACKER)
       $kept = Array.new(1000) { "a" * 10_000 }
