@@ -417,13 +417,13 @@ class TestOfMemoryMax < Minitest::Test
       before = Mwrap.stats
       done = Queue.new
       go = Queue.new # none ends before all have allocated: another would take over what it had
-      threads = 60.times.map { Thread.new { 50.times.map { "t" * 700 }.tap { done << 1; go.pop } } }
-      60.times { done.pop }
-      60.times { go << 1 }
+      threads = 600.times.map { Thread.new { 50.times.map { "t" * 700 }.tap { done << 1; go.pop } } }
+      600.times { done.pop }
+      600.times { go << 1 }
       kept = threads.map(&:value)
       s = Mwrap.stats
       puts [s[:threads_full], s[:tracker_bytes] <= s[:memory_max], s[:memory_max],
-            s[:allocations] - before[:allocations] >= 3000].inspect
+            s[:allocations] - before[:allocations] >= 30_000].inspect
       $stdin.gets
     RUBY
     app = served_ruby(script, options: ["memory_max:1"])

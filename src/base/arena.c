@@ -55,6 +55,21 @@ static bool take(uint64_t bytes, enum mw_arena_for what)
 	return true;
 }
 
+bool mw_arena_take(size_t bytes, enum mw_arena_for what)
+{
+	bool ok = take(bytes, what);
+
+	if (ok)
+		mw_add(&held, bytes);
+	return ok;
+}
+
+void mw_arena_give(size_t bytes)
+{
+	mw_add(&held, -(uint64_t)bytes);
+	mw_add(&taken, -(uint64_t)bytes);
+}
+
 void *mw_arena_lend(size_t bytes)
 {
 	int e = errno;
@@ -119,6 +134,40 @@ static void strike(const void *p)
 		}
 }
 
+/* A page without access follows: the kernel joins neighbours, and what it joins may become huge pages. */
+enum { APART = 4096 };
+
+void *mw_arena_sparse(size_t bytes)
+{
+	int e = errno;
+	char *p = mw_arena_room(bytes + APART);
+
+	if (p && mmap(p, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		      0) == MAP_FAILED) {
+		mw_arena_return(p, bytes + APART);
+		p = NULL;
+	}
+	errno = e;
+	if (p)
+		list(p, bytes);
+	return p;
+}
+
+void mw_arena_unsparse(void *p, size_t bytes)
+{
+	strike(p);
+	mw_arena_return(p, bytes + APART);
+}
+
+bool mw_arena_empty(void *p, size_t bytes)
+{
+	int e = errno;
+	bool ok = madvise(p, bytes, MADV_DONTNEED) == 0;
+
+	errno = e;
+	return ok;
+}
+
 void mw_arena_each(void (*f)(uintptr_t start, size_t bytes, void *ctx), void *ctx)
 {
 	uint32_t n = mw_get(&pieces_n);
@@ -169,8 +218,7 @@ void mw_arena_unmap(void *p, size_t bytes)
 		return;
 	strike(p);
 	mw_arena_return(p, bytes);
-	mw_add(&held, -(uint64_t)bytes);
-	mw_add(&taken, -(uint64_t)bytes);
+	mw_arena_give(bytes);
 }
 
 bool mw_arena_set_aside(size_t bytes, enum mw_arena_for what)
@@ -208,7 +256,6 @@ void mw_arena_free(void *p, size_t bytes)
 {
 	if (!p)
 		return;
-	mw_add(&held, -(uint64_t)bytes);
-	mw_add(&taken, -(uint64_t)bytes);
+	mw_arena_give(bytes);
 	text_free(p);
 }

@@ -3,7 +3,8 @@
  * arena.h - the tracker's own memory.
  *
  *  - Tables that live as long as the process come from mmap, on demand, in pieces. They are
- *    never unmapped: a reader may follow any pointer into them at any time.
+ *    never unmapped: a reader may follow any pointer into them at any time. The contents of sparse
+ *    memory may be given back (mw_arena_empty): a reader finds zeros then.
  *  - Short texts come from the real allocator underneath.
  *  - The counters never see either.
  *  - Any thread may call; a signal handler may call mw_arena_map and mw_arena_grow only.
@@ -54,6 +55,18 @@ void mw_arena_unmap(void *p, size_t bytes);
 bool mw_arena_set_aside(size_t bytes, enum mw_arena_for);
 void mw_arena_put_back(size_t bytes); /* they weren't needed */
 void *mw_arena_map_aside(size_t bytes);
+
+/*
+ * Sparse memory: zeroed, mapped for good, of which a part is in use. The caller counts that part, by
+ * mw_arena_take before it touches memory (false: the ceiling is reached), and mw_arena_give. The kernel
+ * makes no huge pages of it, if `bytes` is less than one: else a thread's first kilobytes took 2 MB.
+ */
+void *mw_arena_sparse(size_t bytes);
+void mw_arena_unsparse(void *p, size_t bytes); /* for lost races */
+bool mw_arena_take(size_t bytes, enum mw_arena_for);
+void mw_arena_give(size_t bytes);
+/* Gives the contents back: all zeros from here on. False: the kernel refuses, and they stay. */
+bool mw_arena_empty(void *p, size_t bytes);
 
 /*
  * Calls f with each piece of memory that is mapped for good, in no order. Any thread. A piece that is

@@ -105,7 +105,7 @@ static inline uint32_t mw_caller_recall_at(struct mw_shard *t, uintptr_t pc, str
 {
 	struct mw_caller *w = mw_caller_find(t, pc);
 
-	if (!w || t->caller_epochs[w - t->callers] != now.epoch)
+	if (!w || *mw_caller_epoch(t, w) != now.epoch)
 		return MW_CS_NONE;
 	w->changes = now.changes;
 	return w->id;
@@ -127,7 +127,7 @@ static inline bool mw_caller_fill(struct mw_shard *t, struct mw_caller *w, uintp
 		return false;
 	w->pc = pc;
 	w->changes = when.changes;
-	t->caller_epochs[w - t->callers] = when.epoch;
+	*mw_caller_epoch(t, w) = when.epoch;
 	return true;
 }
 
@@ -143,7 +143,7 @@ static inline bool mw_caller_valid(uintptr_t pc, struct mw_caller_time when)
 static inline void mw_caller_make_way(struct mw_shard *t, const struct mw_caller *w)
 {
 	uintptr_t pc = w->id == MW_CALLER_SKIP ? w->pc - 1 : w->pc;
-	struct mw_caller_time when = { w->changes, t->caller_epochs[w - t->callers] };
+	struct mw_caller_time when = { w->changes, *mw_caller_epoch(t, w) };
 
 	if (pc && w == &t->callers[mw_caller_slot(t, pc)] && mw_caller_valid(pc, when))
 		(void)mw_caller_fill(t, &t->callers[mw_caller_second(t, pc)], w->pc, w->id, when);
@@ -153,7 +153,7 @@ static inline void mw_caller_make_way(struct mw_shard *t, const struct mw_caller
 static inline struct mw_caller *mw_caller_come_back(struct mw_shard *t, uintptr_t pc, struct mw_caller *w)
 {
 	struct mw_caller *first = &t->callers[mw_caller_slot(t, pc)];
-	struct mw_caller_time when = { w->changes, t->caller_epochs[w - t->callers] };
+	struct mw_caller_time when = { w->changes, *mw_caller_epoch(t, w) };
 	uint32_t id = w->id;
 
 	mw_caller_make_way(t, first); /* perhaps to w */
@@ -180,7 +180,7 @@ static inline void mw_caller_remember(struct mw_shard *t, uintptr_t pc, uint32_t
 
 	if (!w) {
 		w = &t->callers[mw_caller_slot(t, pc)];
-		if (w->id && mw_shard_widen(&t->caller_mask, &t->caller_evictions, MW_CALLERS))
+		if (w->id && mw_callers_widen(t))
 			w = &t->callers[mw_caller_slot(t, pc)];
 		mw_caller_make_way(t, w);
 	}

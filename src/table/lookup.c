@@ -21,19 +21,19 @@ static size_t split(const char *s, size_t n, uint64_t *line)
 
 static void sum_of(struct mw_sum *sum, uint32_t id)
 {
-	const struct mw_shard *t;
+	struct mw_shard *t;
 
 	memset(sum, 0, sizeof(*sum));
 	mw_sum_flushed_frees(sum, id);
-	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
-		for (uint32_t i = id % MW_FEW; i < MW_SLOTS; i += MW_FEW) /* see mw_shard_widen */
-			if (mw_get(&t->slots[i].id) == id)
-				mw_sum_slot(sum, t, &t->slots[i]);
+	MW_EACH_SHARD(t)
+	for (const struct mw_slot *s = mw_slots_begin(t); s < mw_slots_end(t); s++)
+		if (mw_get(&s->id) == id)
+			mw_sum_slot(sum, t, s);
 	mw_sum_allocs_next();
-	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
-		for (uint32_t i = 0; i < MW_CALLERS; i++)
-			if (mw_get(&t->callers[i].id) == id)
-				mw_sum_caller(sum, &t->callers[i]);
+	MW_EACH_SHARD(t)
+	for (const struct mw_caller *w = t->callers; w < mw_callers_end(t); w++)
+		if (mw_get(&w->id) == id)
+			mw_sum_caller(sum, w);
 	mw_sum_flushed_allocs(sum, id);
 }
 

@@ -70,15 +70,36 @@ static uint32_t take_fresh(void)
 	return (uint32_t)i;
 }
 
-uint32_t mw_batch_take(bool *fresh)
+/* The same, but a part of a batch will do: threads share its memory. *n: how many. */
+static uint32_t take_few(uint32_t *n)
+{
+	static uint64_t few_at; /* next index of the batch in parts; a whole number of batches: none left */
+	uint64_t i = mw_get(&few_at), next;
+	bool begins;
+
+	do {
+		begins = i % MW_BATCH == 0;
+		next = begins ? take_fresh() : i;
+		*n = MW_BATCH_FEW;
+		if (!next)
+			return 0;
+		if (__atomic_compare_exchange_n(&few_at, &i, next + MW_BATCH_FEW, false,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return (uint32_t)next;
+	} while (!begins);
+	*n = MW_BATCH; /* another thread began one, too: this one isn't shared */
+	return (uint32_t)next;
+}
+
+uint32_t mw_batch_take(bool few, uint32_t *fresh)
 {
 	uint64_t top = __atomic_load_n(&pool, __ATOMIC_ACQUIRE), next;
 
-	*fresh = false;
+	*fresh = 0;
 	do {
 		if ((uint32_t)top == 0) {
-			*fresh = true;
-			return take_fresh();
+			*fresh = MW_BATCH;
+			return few ? take_few(fresh) : take_fresh();
 		}
 		/* stale if another thread took the batch: then the swap fails */
 		next = mw_ref_index(mw_get(&mw_record_at((uint32_t)top)->ref));
@@ -100,8 +121,7 @@ void mw_batch_give(uint32_t first)
 
 uint32_t mw_record_take(void)
 {
-	bool fresh;
-	uint32_t i = mw_batch_take(&fresh), k;
+	uint32_t fresh, i = mw_batch_take(false, &fresh), k;
 	struct mw_record *r, *rest;
 
 	if (!i)

@@ -53,7 +53,8 @@ enum {
 	MW_CHUNK_SHIFT = 16,        /* records in a chunk: 65,536, 1 MiB */
 	MW_CHUNKS = 1 << 12,        /* one for every index of 28 bits */
 	MW_BEFORE = 4,              /* readable records before a chunk's first: all zeros */
-	MW_BATCH = 256              /* records handed over at once */
+	MW_BATCH = 256,             /* records handed over at once */
+	MW_BATCH_FEW = 16           /* the same to a thread that has few */
 };
 #define MW_CS_MASK ((1u << MW_CS_BITS) - 1)
 /* In `where`: the block holds a Ruby method's instructions, or its size is huge. Its free isn't
@@ -148,11 +149,11 @@ MW_INLINE bool mw_record_is(uint64_t where, const void *p)
 }
 
 /*
- * The first record of a batch, or 0: no memory. *fresh: the batch is not linked; the record is
- * the first of MW_BATCH in a row that were never used. This and the next two are lock-free and
- * async-signal-safe.
+ * The first record of a batch, or 0: no memory. *fresh: so many in a row were never used, and the batch
+ * is not linked; 0: it is linked. few: MW_BATCH_FEW never used will do, and leave the rest of their
+ * memory to other threads. This and the next two are lock-free and async-signal-safe.
  */
-uint32_t mw_batch_take(bool *fresh);
+uint32_t mw_batch_take(bool few, uint32_t *fresh);
 /* Gives a batch back by its first record. */
 void mw_batch_give(uint32_t first);
 /* One record, for threads without a shard: taken out of a batch; or 0: no memory. */

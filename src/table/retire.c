@@ -48,7 +48,7 @@ static struct {
 	uint32_t next, end; /* locations: the next one of this stage; one past the last */
 	bool now; /* it retires; else it only looks */
 	long until; /* ms: then the sweep is given up */
-	const struct mw_shard *inside; /* CALLS: the first shard that may still be inside */
+	uint32_t inside; /* CALLS: the number of the first shard that may still be inside */
 	struct mw_path *dead; /* paths to be freed after the grace period */
 } sweep;
 
@@ -67,23 +67,25 @@ static long ms_now(void)
 	return (long)(mw_now_ns() / 1000000);
 }
 
-/* From *t on: true if no shard but the caller's is inside; else *t is the first that is. */
-static bool none_inside(const struct mw_shard **t)
+/* From number *i on: true if no shard but the caller's is inside; else *i is the first that is. */
+static bool none_inside(uint32_t *i)
 {
-	for (; *t; *t = (*t)->next)
-		if (*t != mw_self && __atomic_load_n(&(*t)->permit, __ATOMIC_ACQUIRE) == MW_PERMIT_BUSY)
+	const struct mw_shard *t;
+
+	for (uint32_t next = *i; (t = mw_shard_next(&next)) != NULL; *i = next)
+		if (t != mw_self && __atomic_load_n(&t->permit, __ATOMIC_ACQUIRE) == MW_PERMIT_BUSY)
 			return false;
 	return !__atomic_load_n(&mw_late_ops, __ATOMIC_ACQUIRE);
 }
 
 bool mw_calls_left(void)
 {
-	const struct mw_shard *t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE);
 	long until = ms_now() + WAIT_MS;
+	uint32_t i = 0;
 
 	if (!barrier())
 		return false;
-	while (!none_inside(&t)) {
+	while (!none_inside(&i)) {
 		if (ms_now() > until)
 			return false;
 		sched_yield();
@@ -247,7 +249,7 @@ static void through(bool (*step)(uint32_t from, uint32_t to), uint32_t n, enum s
 static void begin_to_wait(void)
 {
 	mw_caller_forget_all();
-	sweep.inside = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE);
+	sweep.inside = 0;
 	if (!barrier())
 		go_to(BACK);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* shard.c - permits, adoption, batches of records, the gate, moves of counts; see shard.h. */
+/* shard.c - permits, batches of records, the gate, moves of counts; see shard.h. */
 #include "shard.h"
 
-struct mw_shard *mw_threads;
 uint32_t mw_no_states[32] __attribute__((aligned(64))) = { [0] = MW_PERMIT_QUIET, [16] = MW_PERMIT_QUIET };
 uint32_t mw_permit = MW_PERMIT_EPOCH;
 uint32_t mw_permit_bytes = MW_PERMIT_NOBODY;
@@ -13,7 +12,6 @@ uint32_t mw_permit_calls = MW_PERMIT_EPOCH;
 struct mw_permit_ruby mw_permit_ruby __attribute__((aligned(64))) = { MW_PERMIT_NOBODY, MW_PERMIT_NOBODY };
 __thread struct mw_shard *mw_self __attribute__((tls_model("initial-exec"))) = MW_NONE;
 uint32_t mw_gate;
-bool mw_shards_full;
 
 /* --- the permit ----------------------------------------------------------------------- */
 
@@ -94,8 +92,8 @@ void mw_shard_renew(struct mw_shard *t)
 	if (mw_likely(now == t->known))
 		return;
 	if (now / MW_PERMIT_EPOCH != mw_shard_epoch(t)) {
-		for (struct mw_slot *s = t->slots; s < t->slots + MW_SLOTS; s++) {
-			if (!s->life_max) /* nor is a page touched that isn't used */
+		for (struct mw_slot *s = mw_slots_begin(t); s < mw_slots_end(t); s++) {
+			if (!s->life_max)
 				continue;
 			raise_max(t, s); /* the old epoch's maximum may still count: see retire.c */
 			mw_set(&s->life_max, 0);
@@ -104,44 +102,9 @@ void mw_shard_renew(struct mw_shard *t)
 	__atomic_store_n(&t->known, now, __ATOMIC_RELEASE); /* after the maxima are cleared */
 }
 
-/* --- shards ----------------------------------------------------------------------------- */
+/* --- free records --------------------------------------------------------------------- */
 
-struct mw_shard *mw_shard_adopt(void)
-{
-	struct mw_shard *t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE);
-
-	for (; t; t = t->next) {
-		uint32_t is = MW_THREAD_FREE;
-
-		if (mw_get(&t->status) == MW_THREAD_FREE &&
-		    __atomic_compare_exchange_n(&t->status, &is, MW_THREAD_LIVE, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
-			return t;
-	}
-	t = mw_arena_grow(sizeof(*t), MW_ARENA_THREAD);
-	if (!t) {
-		mw_set(&mw_shards_full, true);
-		return NULL;
-	}
-	t->status = MW_THREAD_LIVE;
-	t->slot_mask = t->caller_mask = (MW_FEW - 1) * MW_ENTRY;
-	t->permit = t->known = mw_get(&mw_permit);
-	t->next = mw_get(&mw_threads);
-	while (!__atomic_compare_exchange_n(&mw_threads, &t->next, t, true, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED))
-		;
-	return t;
-}
-
-void mw_shard_release(struct mw_shard *t)
-{
-	mw_set(&t->quiet, 0);
-	t->hushed = false;
-	mw_set(&t->permit, t->known);
-	__atomic_store_n(&t->status, MW_THREAD_FREE, __ATOMIC_RELEASE);
-}
-
-static void forget_records(struct mw_shard *t)
+void mw_shard_forget_records(struct mw_shard *t)
 {
 	t->spare = NULL;
 	t->room = 0;
@@ -167,11 +130,12 @@ static void link_fresh(struct mw_shard *t)
 	t->fresh = end;
 }
 
+enum { FEW_RECORDS = 4 * MW_BATCH_FEW }; /* never used, of a thread that is given parts of batches */
+
 struct mw_record *mw_spare_take(struct mw_shard *t, uint32_t *ref)
 {
 	struct mw_record *r;
-	bool fresh;
-	uint32_t i;
+	uint32_t i, fresh;
 
 	if (!t->spare && t->fresh < t->fresh_end)
 		link_fresh(t);
@@ -182,12 +146,13 @@ struct mw_record *mw_spare_take(struct mw_shard *t, uint32_t *ref)
 		use_batch(t, i);
 	}
 	if (!t->spare) {
-		i = mw_batch_take(&fresh);
+		i = mw_batch_take(t->fresh_taken < FEW_RECORDS, &fresh);
 		if (!i)
 			return NULL;
 		if (fresh) {
+			t->fresh_taken += fresh;
 			t->fresh = i;
-			t->fresh_end = i + MW_BATCH;
+			t->fresh_end = i + fresh;
 			link_fresh(t);
 		} else {
 			use_batch(t, i);
@@ -218,6 +183,24 @@ void mw_spare_give(struct mw_shard *t, struct mw_record *r, uint32_t ref)
 	t->room--;
 	mw_spare_push(t, r, ref);
 }
+
+void mw_shard_give_records(struct mw_shard *u)
+{
+	uint32_t first, next;
+
+	for (; u->fresh < u->fresh_end || u->spare; u->spare = NULL) {
+		if (!u->spare)
+			link_fresh(u);
+		mw_batch_give(mw_ref_index(mw_get(&u->spare->ref)));
+	}
+	for (first = u->full; first; first = next) {
+		next = mw_ref_index(mw_get(&mw_record_at(first)->ref));
+		mw_batch_give(first);
+	}
+	mw_shard_forget_records(u);
+}
+
+/* --- the gate --------------------------------------------------------------------------- */
 
 static __thread bool closer __attribute__((tls_model("initial-exec"))); /* it closed the gate */
 
@@ -252,9 +235,9 @@ void mw_gate_close_until(uint64_t until)
 	unsigned turns = 0;
 
 	close_gate();
-	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
-		while (is_moving(t) && !(until && mw_is_past(until)))
-			mw_let_run(&turns);
+	MW_EACH_SHARD(t)
+	while (is_moving(t) && !(until && mw_is_past(until)))
+		mw_let_run(&turns);
 }
 
 bool mw_gate_try(void)
@@ -262,7 +245,8 @@ bool mw_gate_try(void)
 	const struct mw_shard *t;
 
 	close_gate();
-	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next) {
+	MW_EACH_SHARD(t)
+	{
 		if (is_moving(t)) {
 			mw_gate_open();
 			return false;
@@ -271,23 +255,12 @@ bool mw_gate_try(void)
 	return true;
 }
 
-void mw_shards_after_fork(struct mw_shard *self)
+void mw_gate_after_fork(void)
 {
-	struct mw_shard *t;
-
 	mw_gate = closer; /* no other thread that keeps it closed exists here */
-	for (t = mw_threads; t; t = t->next) {
-		if (t == self)
-			continue;
-		/* the fork caught it inside: its lists may be half changed. They are
-		   given up, 16,640 records at the very most */
-		if (t->permit == MW_PERMIT_BUSY)
-			forget_records(t);
-		/* its thread may have been about to find the gate closed: don't wait for it */
-		t->moving = 0;
-		mw_shard_release(t);
-	}
 }
+
+/* --- moves ------------------------------------------------------------------------------ */
 
 static void move(const struct mw_shard *t, struct mw_slot *s)
 {
@@ -323,7 +296,7 @@ struct mw_slot *mw_slot_claim(struct mw_shard *t, uint32_t id)
 {
 	struct mw_slot *s = mw_slot(t, id);
 
-	if (s->id && mw_shard_widen(&t->slot_mask, &t->slot_evictions, MW_SLOTS))
+	if (s->id && mw_slots_widen(t))
 		s = mw_slot(t, id);
 	if (!move_begin(t))
 		return NULL;
@@ -334,19 +307,37 @@ struct mw_slot *mw_slot_claim(struct mw_shard *t, uint32_t id)
 	return s;
 }
 
-bool mw_caller_claim(struct mw_shard *t, struct mw_caller *w, uint32_t id)
+static void move_caller(struct mw_caller *w)
 {
 	struct mw_flushed *to;
 
+	if (!w->allocs) /* else w->id is a location's */
+		return;
+	to = mw_flushed(w->id);
+	mw_add(&to->bytes, w->bytes);
+	mw_add(&to->allocs, w->allocs);
+	mw_set(&w->bytes, 0);
+	mw_set(&w->allocs, 0);
+}
+
+bool mw_shard_flush(struct mw_shard *t, struct mw_shard *u)
+{
 	if (!move_begin(t))
 		return false;
-	if (w->allocs) { /* so w->id is a location's */
-		to = mw_flushed(w->id);
-		mw_add(&to->bytes, w->bytes);
-		mw_add(&to->allocs, w->allocs);
-		mw_set(&w->bytes, 0);
-		mw_set(&w->allocs, 0);
-	}
+	for (struct mw_slot *s = mw_slots_begin(u); s < mw_slots_end(u); s++)
+		if (s->id)
+			move(u, s);
+	for (struct mw_caller *w = u->callers; w < mw_callers_end(u); w++)
+		move_caller(w);
+	move_end(t);
+	return true;
+}
+
+bool mw_caller_claim(struct mw_shard *t, struct mw_caller *w, uint32_t id)
+{
+	if (!move_begin(t))
+		return false;
+	move_caller(w);
 	mw_set(&w->id, id);
 	move_end(t);
 	return true;

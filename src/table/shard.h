@@ -3,7 +3,8 @@
  * shard.h - a thread's own counters, caller cache and free records.
  *
  * Only its thread writes a shard, with plain stores. Readers sum the counters of all shards.
- * Shards are never freed: a new thread adopts a dead one's, with its counts in it.
+ * Shards are never unmapped. A new thread adopts an ended one's: a few keep their counts and memory; of
+ * the others the counts go to `flushed`, and the memory is given back (shards.c).
  *
  * slots[]: a direct-mapped cache of counters, by location. callers[]: the caller cache, two places
  * for each caller (caller_cache.h), with counters too. On a collision the owner moves the old
@@ -32,11 +33,10 @@
 enum {
 	MW_SLOTS = 1024,   /* locations with counters at hand, at most */
 	MW_CALLERS = 1024, /* callers with ids at hand, at most */
-	MW_FEW = 128,      /* of each at first: the rest of a shard's memory is not touched */
+	MW_FEW_SLOTS = 32, /* at first: a page has these, the callers and the shard's own words */
+	MW_FEW_CALLERS = 64,
 	MW_CROWDED = 16,   /* evictions after which there are twice as many */
 	MW_ENTRY = 32,     /* bytes of a slot and of a caller */
-	MW_SHARD_HEAD = 176, /* bytes of a shard's own words */
-	MW_SHARD_PAGES = 8192, /* with the callers' epochs, in whole pages */
 	MW_LIFE_BEHIND = 1 << 20, /* generations; more than the lag of 4,000 threads' clocks */
 	MW_FULL = 64       /* full batches of free records kept: 16,384 of them */
 };
@@ -104,8 +104,6 @@ struct mw_lane {
 	uint32_t unused;
 };
 
-enum mw_shard_status { MW_THREAD_FREE, MW_THREAD_LIVE };
-
 struct mw_shard {
 	uint32_t permit;       /* first: mw_no_states. Own thread; retire.c reads it */
 	uint32_t room;       /* records that the batch in use has room for, at least */
@@ -123,28 +121,54 @@ struct mw_shard {
 	uint32_t n_full;
 	uint32_t fresh; /* next of a row of records never used */
 	uint32_t fresh_end; /* one past the end of that row */
-	/* (places in use - 1) * MW_ENTRY: masks a place's distance from the first. Own thread */
-	uint32_t slot_mask, caller_mask;
-	uint32_t slot_evictions, caller_evictions; /* since the mask grew */
+	/* -(slots in use) * MW_ENTRY: they end where the shard begins. Relaxed, written by its own thread */
+	int64_t slots_from;
+	uint32_t caller_mask; /* (places in use - 1) * MW_ENTRY: masks a place's distance from the first. The same */
+	uint32_t slot_evictions, caller_evictions; /* since there are so many */
+	uint32_t fresh_taken; /* records never used that the thread took */
 	int64_t clock_due; /* bytes yet to be added to the clock, less a step: generation.h */
 	uint32_t moving; /* counts are on their way to `flushed` */
-	uint32_t status; /* enum mw_shard_status; compare-and-swap to adopt */
 	uint32_t known; /* the mw_permit that the thread saw last; release: after the maxima */
 	uint32_t quiet; /* depth */
 	bool hushed; /* quiet in addition to that depth. Own thread */
-	struct mw_shard *next; /* all states; written before publishing */
+	struct mw_shard_entry *entry; /* its own in shards.c */
 	struct mw_lane lane;
-	uint32_t caller_epochs[MW_CALLERS]; /* epoch of each entry's page of code */
-	char unused[MW_SHARD_PAGES - MW_SHARD_HEAD - MW_CALLERS * sizeof(uint32_t)];
+	uint32_t first_epochs[MW_FEW_CALLERS]; /* epoch of each entry's page of code */
 	struct mw_caller callers[MW_CALLERS];
-	struct mw_slot slots[MW_SLOTS];
+	uint32_t more_epochs[MW_CALLERS - MW_FEW_CALLERS];
 };
-/* The first MW_FEW of each are a page: a thread that allocates little touches three. */
-_Static_assert(offsetof(struct mw_shard, caller_epochs) == MW_SHARD_HEAD, "MW_SHARD_HEAD");
-_Static_assert(offsetof(struct mw_shard, callers) % 4096 == 0 && MW_FEW * MW_ENTRY == 4096, "whole pages");
 
-/* All shards ever made, newest first: acquire. */
-extern struct mw_shard *mw_threads;
+_Static_assert(MW_FEW_SLOTS *MW_ENTRY + offsetof(struct mw_shard, callers[MW_FEW_CALLERS]) <= 4096,
+	       "a thread that allocates at few lines touches one page");
+
+/* The slots in use: none of a shard whose memory is given back. A reader keeps the gate closed. */
+static inline struct mw_slot *mw_slots_begin(const struct mw_shard *t)
+{
+	return (struct mw_slot *)((uintptr_t)t + (uintptr_t)mw_get(&t->slots_from));
+}
+static inline struct mw_slot *mw_slots_end(const struct mw_shard *t)
+{
+	return (struct mw_slot *)(uintptr_t)t;
+}
+/* The callers in use, the first one at least. */
+static inline struct mw_caller *mw_callers_end(struct mw_shard *t)
+{
+	return &t->callers[mw_get(&t->caller_mask) / MW_ENTRY + 1];
+}
+/* The epoch of w's page of code. */
+static inline uint32_t *mw_caller_epoch(struct mw_shard *t, const struct mw_caller *w)
+{
+	size_t i = (size_t)(w - t->callers);
+
+	return i < MW_FEW_CALLERS ? &t->first_epochs[i] : &t->more_epochs[i - MW_FEW_CALLERS];
+}
+
+/*
+ * The next shard from number *i on, which goes up; NULL: no more. Without those whose memory is given
+ * back: these hold no counts. It may be given back while it is looked at: then it is all zeros.
+ */
+struct mw_shard *mw_shard_next(uint32_t *i);
+#define MW_EACH_SHARD(t) for (uint32_t mw_i = 0; ((t) = mw_shard_next(&mw_i)) != NULL;)
 
 /*
  * The calling thread's shard; MW_NONE: none yet; MW_LATE: none any more. Those two have only a
@@ -166,8 +190,18 @@ extern bool mw_shards_full; /* relaxed: some thread found no memory for its shar
 
 /* A shard for a thread without one; NULL: no memory. */
 struct mw_shard *mw_shard_adopt(void);
-/* Lets another thread adopt the shard. The caller doesn't use it after that. */
+/*
+ * The calling thread ends: its shard t, which is busy, is left to others, and mw_self is MW_LATE. If there
+ * are enough with their memory, t's is given back.
+ */
+void mw_shard_end(struct mw_shard *t);
+/* Lets another thread adopt the shard with its memory. The caller doesn't use it after that. */
 void mw_shard_release(struct mw_shard *);
+/*
+ * Gives back memory of ended threads that couldn't do it themselves: the gate was closed, or calls were
+ * recorded. Not on the way of an allocation.
+ */
+void mw_shards_trim(void);
 /* In a forked child: releases every shard but self. */
 void mw_shards_after_fork(struct mw_shard *self);
 
@@ -263,8 +297,14 @@ static inline void mw_gate_close(void)
 {
 	mw_gate_close_until(0);
 }
+void mw_gate_after_fork(void); /* in the child */
 extern uint32_t mw_gate; /* threads that keep it closed; seq_cst, see move_begin */
 
+/* Moves all of u's counts to `flushed`; t is the calling thread's. False: the gate is closed. */
+bool mw_shard_flush(struct mw_shard *t, struct mw_shard *u);
+/* Gives u's free records to all threads; forgets them. u is nobody else's. */
+void mw_shard_give_records(struct mw_shard *u);
+void mw_shard_forget_records(struct mw_shard *u);
 /* The slot for id, or NULL while the gate is closed. */
 struct mw_slot *mw_slot_claim(struct mw_shard *, uint32_t id);
 /* Makes the entry count for id from here on; false: the gate is closed. */
@@ -291,23 +331,16 @@ MW_INLINE uintptr_t mw_shard_on(struct mw_shard *t, uintptr_t array, uintptr_t b
 MW_INLINE struct mw_slot *mw_slot(struct mw_shard *t, uint32_t id)
 {
 	_Static_assert(sizeof(struct mw_slot) == MW_ENTRY, "MW_ENTRY");
-	return (struct mw_slot *)mw_shard_on(t, offsetof(struct mw_shard, slots),
-					     id * MW_ENTRY & t->slot_mask);
+	return (struct mw_slot *)mw_shard_on(t, 0, (uintptr_t)id * MW_ENTRY | (uintptr_t)t->slots_from);
 }
 
 /*
- * After an eviction from a table of `most` places: lets it use twice as many, if evictions are
- * frequent. Counts stay in the old places. Readers sum up all places, so they find these counts.
- * A location may then have two slots in one shard. Returns true if the table grew.
+ * After an eviction: there are twice as many places, if evictions are frequent, and there is memory.
+ * Counts stay in the old places. Readers sum up all places, so they find these counts. A location may
+ * then have two slots in one shard. Returns true if there are more.
  */
-MW_INLINE bool mw_shard_widen(uint32_t *mask, uint32_t *evictions, uint32_t most)
-{
-	if (mw_likely(++*evictions < MW_CROWDED) || *mask == (most - 1) * MW_ENTRY)
-		return false;
-	*evictions = 0;
-	*mask = *mask * 2 + MW_ENTRY;
-	return true;
-}
+bool mw_slots_widen(struct mw_shard *t);
+bool mw_callers_widen(struct mw_shard *t);
 
 /* Counts an allocation by a cached caller. */
 MW_INLINE void mw_caller_alloc(struct mw_caller *w, uint64_t bytes)

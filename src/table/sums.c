@@ -57,21 +57,21 @@ void mw_sum_caller(struct mw_sum *sum, const struct mw_caller *w)
 /* Adds one shard's slots for the ids from `from` to before `to`. */
 static void add_slots(struct mw_sum *sums, uint32_t from, uint32_t to, const struct mw_shard *t)
 {
-	for (uint32_t i = 0; i < MW_SLOTS; i++) {
-		uint32_t id = mw_get(&t->slots[i].id);
+	for (const struct mw_slot *s = mw_slots_begin(t); s < mw_slots_end(t); s++) {
+		uint32_t id = mw_get(&s->id);
 
 		if (id >= from && id < to)
-			mw_sum_slot(&sums[id - from], t, &t->slots[i]);
+			mw_sum_slot(&sums[id - from], t, s);
 	}
 }
 
-static void add_callers(struct mw_sum *sums, uint32_t from, uint32_t to, const struct mw_shard *t)
+static void add_callers(struct mw_sum *sums, uint32_t from, uint32_t to, struct mw_shard *t)
 {
-	for (uint32_t i = 0; i < MW_CALLERS; i++) {
-		uint32_t id = mw_get(&t->callers[i].id);
+	for (const struct mw_caller *w = t->callers; w < mw_callers_end(t); w++) {
+		uint32_t id = mw_get(&w->id);
 
 		if (id >= from && id < to)
-			mw_sum_caller(&sums[id - from], &t->callers[i]);
+			mw_sum_caller(&sums[id - from], w);
 	}
 }
 
@@ -83,11 +83,11 @@ static void sum_up(struct mw_sum *sums, uint32_t from, uint32_t to)
 
 	for (id = from; id < to; id++)
 		mw_sum_flushed_frees(&sums[id - from], id);
-	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
-		add_slots(sums, from, to, t);
+	MW_EACH_SHARD(t)
+	add_slots(sums, from, to, t);
 	mw_sum_allocs_next();
-	for (t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
-		add_callers(sums, from, to, t);
+	MW_EACH_SHARD(t)
+	add_callers(sums, from, to, t);
 	for (id = from; id < to; id++)
 		mw_sum_flushed_allocs(&sums[id - from], id);
 }
@@ -112,6 +112,7 @@ struct mw_sum *mw_sums(uint32_t *end)
 	if (sums)
 		sum_up(sums + 1, 1, *end);
 	mw_gate_open();
+	mw_shards_trim();
 	return sums;
 }
 

@@ -366,14 +366,17 @@ static bool take_partly(struct mw_lane *l, struct mw_events_piece *piece)
 
 static struct mw_lane *lane_of(uint32_t stream)
 {
-	for (struct mw_shard *t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
-		if (mw_get(&t->lane.parts) && mw_get(&t->lane.stream) == stream)
-			return &t->lane;
+	struct mw_shard *t;
+
+	MW_EACH_SHARD(t)
+	if (mw_get(&t->lane.parts) && mw_get(&t->lane.stream) == stream)
+		return &t->lane;
 	return &common.lane;
 }
 
 bool mw_events_take(struct mw_events_piece *piece, bool partly)
 {
+	struct mw_shard *t;
 	struct mw_events *b;
 
 	if (!oldest)
@@ -388,9 +391,9 @@ bool mw_events_take(struct mw_events_piece *piece, bool partly)
 	}
 	if (!partly)
 		return false;
-	for (struct mw_shard *t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
-		if (take_partly(&t->lane, piece))
-			return true;
+	MW_EACH_SHARD(t)
+	if (take_partly(&t->lane, piece))
+		return true;
 	return take_partly(&common.lane, piece);
 }
 
@@ -403,16 +406,19 @@ void mw_events_done(const struct mw_events_piece *piece)
 uint64_t mw_events_dropped(void)
 {
 	uint64_t n = __atomic_load_n(&dropped, __ATOMIC_ACQUIRE);
+	struct mw_shard *t;
 
-	for (const struct mw_shard *t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
-		n += mw_get(&t->lane.lost);
+	MW_EACH_SHARD(t)
+	n += mw_get(&t->lane.lost);
 	return n + mw_get(&common.lane.lost);
 }
 
 void mw_events_reset(void)
 {
-	for (struct mw_shard *t = __atomic_load_n(&mw_threads, __ATOMIC_ACQUIRE); t; t = t->next)
-		t->lane = (struct mw_lane){ 0 };
+	struct mw_shard *t;
+
+	MW_EACH_SHARD(t)
+	t->lane = (struct mw_lane){ 0 };
 	common.lane = (struct mw_lane){ 0 };
 	common.lock = 0;
 	free_ones = full_ones = streams = 0;

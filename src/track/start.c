@@ -60,9 +60,8 @@ static void thread_ends(void *p)
 		return;
 	if (mw_get(&mw_events_on))
 		event_thread(t, false);
-	mw_self = MW_LATE;
 	mw_generation_settle(t);
-	mw_shard_release(t);
+	mw_shard_end(t);
 }
 
 static void catch_up(struct mw_shard *t)

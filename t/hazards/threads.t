@@ -33,6 +33,24 @@ class ThreadHazards < Minitest::Test
     assert_adds_up twice(program("stack"), "signal")
   end
 
+  # Chance decides how many threads a burst has, at how many lines they allocate, and when they end.
+  def test_bursts_of_threads
+    seed = ENV.fetch("SEED", Random.new_seed % 100_000).to_s
+    puts "# SEED=#{seed}"
+    native = once(program("bursts"), seed, tracked: false)
+    [nil, "stacks:off"].each do |options|
+      tracked = twice(program("bursts"), seed, options: options)
+      assert_adds_up tracked
+      said = ->(o, figure) { Integer(o.stdout[figure, 1]) }
+      living = said.(tracked, /^# (\d+) bytes a living thread/)
+      assert_operator living, :<=, 12 << 10
+      # 16 ended threads' tables stay, and the new lines' names
+      assert_operator said.(tracked, /^# (-?\d+) bytes more than before/), :<=, 2 << 20
+      assert_operator said.(tracked, /^# rss (\d+)/) - said.(native, /^# rss (\d+)/), :<=, 6 << 10
+      puts "# #{living} bytes a living thread"
+    end
+  end
+
   def test_cancelled_threads
     assert_adds_up twice(program("stack"), "cancel")
   end
