@@ -75,12 +75,8 @@ void *mw_arena_lend(size_t bytes)
 	int e = errno;
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (p == MAP_FAILED)
-		p = NULL;
-	else
-		(void)madvise(p, bytes, MADV_DONTDUMP);
 	errno = e;
-	return p;
+	return p == MAP_FAILED ? NULL : p;
 }
 
 void *mw_arena_room(size_t bytes)
@@ -105,7 +101,7 @@ void mw_arena_return(void *p, size_t bytes)
  * The pieces. A piece takes the next place, so that no place has two writers; `bytes` is written last, with
  * release, and 0 means none. More pieces than places aren't in the list.
  */
-enum { PIECES = 1024 };
+enum { PIECES = 1024, STRUCK = 1 };
 static struct piece {
 	uintptr_t start;
 	size_t bytes;
@@ -130,8 +126,28 @@ static void strike(const void *p)
 	for (uint32_t i = n < PIECES ? n : PIECES; i--;)
 		if (mw_get(&pieces[i].start) == (uintptr_t)p) {
 			__atomic_store_n(&pieces[i].bytes, 0, __ATOMIC_RELEASE);
+			mw_set(&pieces[i].start, STRUCK);
 			return;
 		}
+}
+
+void mw_arena_hide(void)
+{
+	static uint32_t hidden; /* relaxed: of so many pieces; two threads at once may hide one twice */
+	uint32_t i = mw_get(&hidden), n = mw_get(&pieces_n);
+	int e = errno;
+
+	for (; i < (n < PIECES ? n : PIECES); i++) {
+		size_t bytes = __atomic_load_n(&pieces[i].bytes, __ATOMIC_ACQUIRE);
+		uintptr_t start = mw_get(&pieces[i].start);
+
+		if (!bytes && start != STRUCK)
+			break; /* it is being written */
+		if (bytes)
+			(void)madvise((void *)start, bytes, MADV_DONTDUMP);
+	}
+	mw_set(&hidden, i);
+	errno = e;
 }
 
 /* A page without access follows: the kernel joins neighbours, and what it joins may become huge pages. */

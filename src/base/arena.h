@@ -43,8 +43,8 @@ uint64_t mw_arena_max(void);
 uint64_t mw_arena_bytes(void);
 
 /*
- * bytes of zeroed memory for good, page-aligned, left out of core dumps;
- * NULL: no memory, or the ceiling is reached.
+ * bytes of zeroed memory for good, page-aligned; NULL: no memory, or the ceiling is reached. mmap is
+ * the only system call: a sandbox may allow what the allocator needs, and no more.
  */
 void *mw_arena_grow(size_t bytes, enum mw_arena_for);
 /* The same regardless of the ceiling. For memory that was set aside, see below. */
@@ -67,6 +67,9 @@ bool mw_arena_take(size_t bytes, enum mw_arena_for);
 void mw_arena_give(size_t bytes);
 /* Gives the contents back: all zeros from here on. False: the kernel refuses, and they stay. */
 bool mw_arena_empty(void *p, size_t bytes);
+
+/* Leaves what was mapped for good since the last call out of core dumps. Not on the way of an allocation. */
+void mw_arena_hide(void);
 
 /*
  * Calls f with each piece of memory that is mapped for good, in no order. Any thread. A piece that is

@@ -2,7 +2,6 @@
 /* cfi.c - reads the description of a frame; see cfi.h. */
 #include "cfi.h"
 
-#include "alone.h"
 #include "cfi_read.h"
 
 /* DWARF's numbers of the registers that a row is about. */
@@ -213,13 +212,11 @@ static bool entry(const struct mw_cfi_bytes *b, uintptr_t at, struct mw_cfi_read
 	if (at < b->start || at >= b->end)
 		return false;
 	*r = (struct mw_cfi_reader){ at, b->end, false };
-	mw_alone(at, b->end - at < 4 ? b->end - at : 4);
 	bytes = mw_cfi_number(r, 4);
 	/* all ones would say: 64 bits follow; no compiler writes that */
 	if (r->bad || !bytes || bytes > r->end - r->at)
 		return false;
 	r->end = r->at + bytes;
-	mw_alone(r->at, bytes);
 	return true;
 }
 
@@ -357,7 +354,6 @@ static enum mw_cfi reduce(const struct state *s, struct mw_cfi_row *row)
 /* An entry of the search table. */
 static void take_pair(int32_t pair[2], uintptr_t at)
 {
-	mw_alone(at, 2 * sizeof(*pair));
 	memcpy(pair, (const void *)at, 2 * sizeof(*pair));
 }
 

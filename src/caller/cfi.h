@@ -8,7 +8,7 @@
  * MW_CFI_RULE.
  *
  *  - Any thread and any signal handler may call. No lock, no allocation; errno is kept. Nothing is
- *    written but the caller's own structs. The only system calls are those of alone.h.
+ *    written but the caller's own structs. No system call.
  *  - mw_cfi_row reads nothing outside of `hdr` and `frame`, whatever bytes are there, and runs at
  *    most MW_CFI_STEPS instructions. The bytes must not change meanwhile.
  *  - mw_cfi_place trusts the dynamic linker, and the object's program headers as it loaded them.

@@ -7,7 +7,6 @@
 #include <link.h>
 #include <string.h>
 
-#include "alone.h"
 #include "cfi_read.h"
 
 enum { HDR_FIXED = 8 }; /* the header's version, three encodings, and .eh_frame's address */
@@ -36,7 +35,6 @@ static const ElfW(Phdr) * headers(const struct dl_find_object *o, size_t *n)
 		room = 4096;
 	if (room < sizeof(*e))
 		return NULL;
-	mw_alone((uintptr_t)e, room);
 	if (memcmp(e->e_ident, ELFMAG, SELFMAG) != 0 || e->e_phentsize != sizeof(ElfW(Phdr)) ||
 	    e->e_phoff > room || e->e_phoff % 8 || e->e_phnum > (room - e->e_phoff) / sizeof(ElfW(Phdr)))
 		return NULL;
@@ -67,7 +65,6 @@ bool mw_cfi_place(mw_cfi_finder finder, uintptr_t pc, struct mw_cfi_place *place
 		return false;
 	hdr->end = hdr->start + h[i].p_memsz;
 	r = (struct mw_cfi_reader){ hdr->start + 1, hdr->end, false };
-	mw_alone(hdr->start, HDR_FIXED);
 	encoding = mw_cfi_byte(&r);
 	mw_cfi_skip(&r, 2);
 	frame = mw_cfi_pointer(&r, encoding);

@@ -7,8 +7,7 @@
  * some nanoseconds if its row is in the cache, some hundreds if it isn't.
  *
  *  - Any thread may call, on any stack: a Fiber's, a sigaltstack's; a signal handler may, and a
- *    forked child. No lock, no allocation, no thread-local storage; errno is kept. The only system
- *    calls are those of alone.h, for a row that isn't in the cache.
+ *    forked child. No lock, no allocation, no thread-local storage, no system call; errno is kept.
  *  - A walk never crosses a signal handler's frame: it ends there.
  *  - A walk ends at code without call frame information (JIT), at a rule that needs another
  *    register or an expression (PLT entries, some assembly, functions that realign their stack

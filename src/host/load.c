@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/quick.h"
 #include "base/log.h"
 #include "caller/ruby/chain.h"
 #include "caller/ruby/frame.h"
@@ -51,6 +52,7 @@ static void set_up(void)
 	mw_options_bases(&mw_options, getenv("TMPDIR"), getenv("XDG_RUNTIME_DIR"));
 	if (mw_life == MW_ON) {
 		mw_arena_limit(mw_options.memory_max);
+		mw_quick_start();
 		mw_sampling_start(mw_options.stacks_rate, mw_options.stacks_auto, mw_loaded_at);
 		mw_bt_set(mw_options.bt);
 		mw_ruby_init(&above_ruby);

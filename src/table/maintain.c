@@ -13,7 +13,7 @@
 
 #include <pthread.h>
 
-#include "base/clock.h"
+#include "base/quick.h"
 #include "base/sys.h"
 #include "shard.h"
 
@@ -85,7 +85,7 @@ void mw_callsites_maintain(void)
 	bool crowded = n > 2 * mw_get(&buckets) && mw_get(&buckets) < MW_TABLE_BUCKETS_MAX;
 	bool texts = mw_get(&mw_texts_full), full = n >= max - max / 128 || texts;
 	bool due = (n > max / 2 || texts) && wanted - mw_get(&swept) > max / 16 &&
-		   !(full && mw_now_ms() < mw_get(&rest));
+		   !(full && mw_quick_ms() < mw_get(&rest));
 	struct mw_shard *t = mw_state();
 	int cancel;
 
@@ -103,7 +103,7 @@ void mw_callsites_maintain(void)
 	}
 	if (mw_retire_under_way() && mw_retire_step()) {
 		mw_set(&mw_texts_full, false);
-		mw_set(&rest, mw_now_ms() + 200);
+		mw_set(&rest, mw_quick_ms() + 200);
 	}
 	if (t)
 		mw_shard_unhush(t);

@@ -9,7 +9,9 @@
  * Any thread may have an id in its caller cache, and a call under way may use it. So:
  *  (1) the chosen locations leave the hash table;
  *  (2) every cached caller becomes stale;
- *  (3) every thread that was inside the tracker leaves it (plain stores need membarrier(2) here);
+ *  (3) every thread that was inside the tracker leaves it. A reset calls membarrier(2) first, as threads
+ *      enter by plain stores. A sweep is on the way of an allocation, where a sandbox may not allow that.
+ *      It waits for SEEN_MS instead: no processor keeps a store to itself for so long;
  *  (4) a grace period passes for readers;
  *  (5) locations used meanwhile go back;
  *  (6) the others are folded, under the baselines' lock, so each count is seen once.
@@ -23,7 +25,7 @@
 #include <linux/membarrier.h>
 #include <sched.h>
 
-#include "base/clock.h"
+#include "base/quick.h"
 #include "base/sys.h"
 #include "overruns.h"
 #include "snapshot.h"
@@ -34,6 +36,7 @@
 enum {
 	WAIT_MS = 50,         /* a reset's wait for calls under way */
 	PATIENCE_MS = 1000,   /* a sweep's, for threads and readers */
+	SEEN_MS = 5,          /* until a store is certainly seen: processors take far less than one */
 	STEP = MW_CS_CHUNK,   /* locations in a step that looks at them */
 	MOVES = 128           /* in a step that takes them out of the table, or puts them back */
 };
@@ -48,6 +51,7 @@ static struct {
 	uint32_t next, end; /* locations: the next one of this stage; one past the last */
 	bool now; /* it retires; else it only looks */
 	long until; /* ms: then the sweep is given up */
+	long seen; /* CALLS, ms: what threads stored before it is seen then */
 	uint32_t inside; /* CALLS: the number of the first shard that may still be inside */
 	struct mw_path *dead; /* paths to be freed after the grace period */
 } sweep;
@@ -64,7 +68,7 @@ static bool barrier(void)
 
 static long ms_now(void)
 {
-	return (long)(mw_now_ns() / 1000000);
+	return (long)mw_quick_ms();
 }
 
 /* From number *i on: true if no shard but the caller's is inside; else *i is the first that is. */
@@ -249,9 +253,9 @@ static void through(bool (*step)(uint32_t from, uint32_t to), uint32_t n, enum s
 static void begin_to_wait(void)
 {
 	mw_caller_forget_all();
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* what makes them stale is seen before that time begins */
 	sweep.inside = 0;
-	if (!barrier())
-		go_to(BACK);
+	sweep.seen = ms_now() + SEEN_MS;
 }
 
 /* Frees the paths that died before the sweep, STEP of them in a step. */
@@ -279,7 +283,7 @@ bool mw_retire_step(void)
 			begin_to_wait();
 		break;
 	case CALLS:
-		if (none_inside(&sweep.inside)) {
+		if (ms_now() >= sweep.seen && none_inside(&sweep.inside)) {
 			mw_grace_begin();
 			go_to(GRACE);
 		} else {

@@ -116,6 +116,7 @@ struct mw_shard {
 	uint64_t rate; /* that to_sample was drawn for */
 	uint32_t look_every; /* bytes between two looks for a location without a stack; 0: none yet */
 	uint32_t looks; /* these so far */
+	uint64_t step_at; /* ns: when the step before ended; 0: there was none */
 	uint64_t dice; /* state of the thread's generator of chance; 0: not seeded */
 	uint32_t full; /* first record of the first full batch; 0: none */
 	uint32_t n_full;

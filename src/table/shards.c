@@ -279,6 +279,7 @@ void mw_shard_end(struct mw_shard *t)
 	bool gives = enough(in.t) && mw_shard_flush(t, t); /* before mw_self changes: see is_moving */
 
 	mw_self = MW_LATE;
+	mw_arena_hide();
 	if (gives)
 		give_back(t);
 	else

@@ -113,6 +113,7 @@ struct mw_sum *mw_sums(uint32_t *end)
 		sum_up(sums + 1, 1, *end);
 	mw_gate_open();
 	mw_shards_trim();
+	mw_arena_hide();
 	return sums;
 }
 

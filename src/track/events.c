@@ -306,6 +306,7 @@ bool mw_events_begin(bool fine, bool wait)
 {
 	if (!make_pool())
 		return false;
+	mw_arena_hide();
 	mw_events_reset();
 	for (uint32_t i = pool_size; i-- > 0;)
 		push_free(&pool[i]);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/quick.h"
 #include "base/sys.h"
 #include "table/adopted.h"
 #include "table/caller_cache.h"
@@ -65,7 +65,7 @@ static uint32_t look_near(const void *p, size_t usable, uint32_t i)
 /* All records, from the start of the chunk that the tail names, then those before. */
 static uint32_t look_everywhere(const void *p, size_t usable, uint32_t index)
 {
-	uint64_t end = mw_records_end(), start = mw_now_ns(), now;
+	uint64_t end = mw_records_end(), start = mw_quick_ns(), took;
 	uint32_t from = index < end ? index >> MW_CHUNK_SHIFT << MW_CHUNK_SHIFT : 0;
 	uint32_t i;
 
@@ -75,8 +75,8 @@ static uint32_t look_everywhere(const void *p, size_t usable, uint32_t index)
 	if (!i)
 		i = look(p, usable, 0, from);
 	if (mw_add(&looked_at, end) + end >= AT_WILL) {
-		now = mw_now_ns();
-		mw_set(&rest_until, now + (now - start) * (i ? REST_FOUND : REST_VAIN));
+		took = mw_quick_coarse() ? end : mw_quick_ns() - start; /* a record takes a nanosecond or so */
+		mw_set(&rest_until, start + took + took * (i ? REST_FOUND : REST_VAIN));
 	}
 	return i;
 }

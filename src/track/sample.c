@@ -2,8 +2,9 @@
 /* sample.c - see sample.h. */
 #include "sample.h"
 
-#include "base/clock.h"
-#include "caller/alone.h"
+#include <sched.h>
+
+#include "base/quick.h"
 #include "caller/locate.h"
 #include "caller/native_stack.h"
 #include "caller/unwind.h"
@@ -19,6 +20,9 @@ enum {
 	LOOK_AFTER = 128,   /* samples until the cost is compared with that */
 	LOOK_AFTER_NS = 1000000000,
 	TOOK_MOST_NS = 200000, /* of a stack: in more, another thread ran on its CPU */
+	TOOK_NS = 2000,
+	FRAME_NS = 100, /* of a stack and of each frame, if the time is coarse */
+	GAP_MOST_NS = 10000000, /* between two steps of a thread: in more, it waited */
 	LOOKS = 16,         /* for a location without a stack, until the budget is looked at, too */
 	LOOK_LEAST = 4096,  /* bytes between looks for locations without a stack */
 	CHECK_MOST = 1 << 18 /* bytes until the fast lookup is compared again */
@@ -26,21 +30,28 @@ enum {
 
 static uint64_t rate;      /* relaxed; 0: off */
 static bool by_budget;     /* relaxed */
-static uint64_t began;     /* mw_now_ns() at uptime 0 */
+static uint64_t began;     /* of CLOCK_MONOTONIC at uptime 0 */
+static uint64_t active;    /* ns from step to step, of all threads; relaxed adds */
+static uint64_t cpus = 1;
 static uint64_t spent;     /* ns; relaxed adds */
 static struct {
 	uint32_t stacks; /* samples since then */
 	uint64_t spent;  /* ns on these */
-	uint64_t at, cpu;
+	uint64_t at, active;
 } looked; /* at the budget, last; with the lock of stacks.h */
 
 /* Before the first thread, or with the lock of stacks.h. */
 static void get_ready(void)
 {
 	static bool ready;
+	cpu_set_t set;
 
-	if (!ready)
-		mw_native_init();
+	if (ready)
+		return;
+	mw_native_init();
+	CPU_ZERO(&set);
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		cpus = (uint64_t)CPU_COUNT(&set);
 	ready = true;
 }
 
@@ -80,7 +91,7 @@ uint64_t mw_sampling_ns(void)
 static uint64_t dice(struct mw_shard *t)
 {
 	if (!t->dice)
-		t->dice = mw_mix((uint64_t)(uintptr_t)t ^ mw_now_ns()) | 1;
+		t->dice = mw_mix((uint64_t)(uintptr_t)t ^ mw_quick_ns()) | 1;
 	t->dice ^= t->dice << 13;
 	t->dice ^= t->dice >> 7;
 	t->dice ^= t->dice << 17;
@@ -129,22 +140,35 @@ static uint32_t ref_of(const void *p, uint32_t *id)
 }
 
 /*
+ * The CPU time of the process, about, without the system call that tells it: threads run from step to step,
+ * unless that takes long, and no more at once than there are CPUs.
+ */
+static void note_active(struct mw_shard *t)
+{
+	uint64_t at = mw_quick_ns(), gap = t->step_at ? at - t->step_at : 0;
+
+	mw_add(&active, gap < GAP_MOST_NS ? gap : (uint64_t)GAP_MOST_NS);
+	t->step_at = at;
+}
+
+/*
  * Twice the rate if sampling costs too much, half if it costs little. A thread that allocates little
  * is seldom here, so each second counts as much as LOOK_AFTER samples. With the lock of stacks.h.
  */
 static void look_at_budget(uint64_t at)
 {
-	uint64_t cpu, took, passed, is = mw_get(&rate);
+	uint64_t ran, took, passed, most, is = mw_get(&rate);
 
 	if (looked.stacks < LOOK_AFTER && at - looked.at < LOOK_AFTER_NS)
 		return;
-	cpu = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	ran = mw_get(&active);
 	took = looked.spent * BUDGET;
-	passed = cpu - looked.cpu;
+	most = (at - looked.at) * cpus;
+	passed = ran - looked.active < most ? ran - looked.active : most;
 	looked.stacks = 0;
 	looked.at = at;
 	looked.spent = 0;
-	looked.cpu = cpu;
+	looked.active = ran;
 	if (took > passed && is < MW_RATE_MOST)
 		mw_set(&rate, is * 2);
 	else if (took < passed / 4 && is > MW_RATE_LEAST)
@@ -156,7 +180,7 @@ static void keep(const void *p, uint64_t mean)
 {
 	static struct mw_walk walk; /* with the lock: a thread's stack may be small */
 	struct mw_sample_of of = { .rate = mean };
-	uint64_t at = mw_now_ns(), took;
+	uint64_t at = mw_quick_ns(), took;
 	uint32_t id;
 
 	of.ref = ref_of(p, &id);
@@ -166,7 +190,7 @@ static void keep(const void *p, uint64_t mean)
 		mw_add(&mw_stacks_figures.dropped, 1);
 		return;
 	}
-	of.now = (uint32_t)((at - began) / 1000000000);
+	of.now = at > began ? (uint32_t)((at - began) / 1000000000) : 0;
 	walk.n = 0;
 	mw_native_walk(&walk, mw_ruby_runs());
 	mw_ruby_walk(&walk);
@@ -174,7 +198,7 @@ static void keep(const void *p, uint64_t mean)
 		(void)mw_code_flag(of.ref);
 	if (!mw_stacks_count(&walk, id, &of))
 		mw_ruby_name_frames();
-	took = mw_now_ns() - at;
+	took = mw_quick_coarse() ? TOOK_NS + (uint64_t)walk.n * FRAME_NS : mw_quick_ns() - at;
 	took = took < TOOK_MOST_NS ? took : TOOK_MOST_NS;
 	mw_add(&spent, took);
 	if (mean) { /* a first stack comes once, whatever the rate */
@@ -198,7 +222,7 @@ static void look_for_first(struct mw_shard *t, const void *p)
 	/* the load may have fallen, so that samples are rare */
 	if (mw_get(&by_budget) && ++t->looks % LOOKS == 0 && mw_get(&rate) > MW_RATE_LEAST &&
 	    mw_stacks_try()) {
-		look_at_budget(mw_now_ns());
+		look_at_budget(mw_quick_ns());
 		mw_stacks_unlock();
 	}
 	if (ref_of(p, &id) && !mw_stacks_has(id)) {
@@ -261,6 +285,8 @@ void mw_sample_step(struct mw_shard *t, const void *p)
 		next = t->to_check < next ? t->to_check : next;
 	}
 	if (mean) {
+		if (mw_get(&by_budget))
+			note_active(t);
 		choose(t, p, bytes, mean);
 		next = t->to_sample < next ? t->to_sample : next;
 		next = t->look_every && t->look_every < next ? t->look_every : next;
@@ -302,9 +328,8 @@ void mw_sample_closing(void)
 
 void mw_sampling_after_fork(struct mw_shard *t)
 {
-	looked.spent = 0; /* both are of samples, and of this process, from here on */
-	looked.cpu = 0;   /* the child's CPU time begins at 0 */
-	mw_alone_after_fork();
+	looked.spent = 0;
+	looked.active = mw_get(&active);
 	if (!t)
 		return;
 	t->dice = 0;

@@ -11,7 +11,7 @@
  * sample is then the block at a step's end, and the rate is half a step's bytes at least.
  *
  * The rate is the mean number of bytes from sample to sample. An automatic one doubles while sampling
- * takes more than its budget of the process's CPU time, and halves while it takes less than a quarter
+ * takes more than its budget of the process's CPU time, about, and halves while it takes less than a quarter
  * of that, down to MW_RATE_LEAST.
  */
 #ifndef MW_TRACK_SAMPLE_H

@@ -4,7 +4,7 @@
  * bytes; whether anything describes a random pc, compared with libgcc. More libraries than those of
  * this process are compared as .build/t/unit/test_cfi LIBRARY...
  */
-/* uses: src/caller/cfi.c src/caller/cfi_find.c src/caller/alone.c */
+/* uses: src/caller/cfi.c src/caller/cfi_find.c */
 #include <elf.h>
 #include <link.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  * Call frame information that is made up: single instructions, random ones, and malformed bytes
  * beside pages that can't be read. AddressSanitizer watches the same.
  */
-/* uses: src/caller/cfi.c src/caller/cfi_find.c src/caller/alone.c */
+/* uses: src/caller/cfi.c src/caller/cfi_find.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

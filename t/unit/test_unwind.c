@@ -4,7 +4,7 @@
  * several compilers built with several options (t/unwound), in random order and depth; on
  * the stacks of threads, coroutines and signal handlers; while libraries come and go.
  */
-/* uses: src/caller/unwind.c src/caller/cfi.c src/caller/cfi_find.c src/caller/alone.c src/table/closes.c src/table/caller_cache.c */
+/* uses: src/caller/unwind.c src/caller/cfi.c src/caller/cfi_find.c src/table/closes.c src/table/caller_cache.c */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>

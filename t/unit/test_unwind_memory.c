@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Memory of the rows that unwind.c caches: few functions touch few pages, and more have more room. */
-/* uses: src/caller/unwind.c src/caller/cfi.c src/caller/cfi_find.c src/caller/alone.c src/table/closes.c src/table/caller_cache.c */
+/* uses: src/caller/unwind.c src/caller/cfi.c src/caller/cfi_find.c src/table/closes.c src/table/caller_cache.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
