@@ -56,9 +56,10 @@ void mw_end_before_destructors(void);
  */
 void mw_server_start(void);
 void mw_server_go(void);
-/* Its thread must leave: ends its sleep. The recorder's does the same. */
+/* Its thread must leave: ends its sleep. The recorder's does the same, until mw_recorder_stay. */
 void mw_server_wake(void);
 void mw_recorder_wake(void);
+void mw_recorder_stay(void);
 /* Around a call for which it left: keep its file open for the thread that goes on. In the calling thread. */
 void mw_recorder_hold(void);
 void mw_recorder_let_go(void);

@@ -169,12 +169,10 @@ static bool record(void)
 	const struct mw_record_api *writer;
 	enum waited waited = WAITED;
 	char err[MW_ERROR_MAX] = "";
-	uint32_t left = LEAVE;
 
 	job.own_descriptors = mw_own_descriptors(held);
 	job.file = job.own_descriptors ? held : -1;
 	__atomic_store_n(&held_taken, 1, __ATOMIC_RELEASE);
-	(void)__atomic_compare_exchange_n(&stop, &left, GO_ON, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	if (late && !kept)
 		waited = wait_for_go();
 	if (waited == LEFT)
@@ -331,6 +329,13 @@ void mw_recorder_wake(void)
 
 	if (__atomic_compare_exchange_n(&stop, &is, LEAVE, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		mw_sys_futex_wake(&stop);
+}
+
+void mw_recorder_stay(void)
+{
+	uint32_t is = LEAVE;
+
+	(void)__atomic_compare_exchange_n(&stop, &is, GO_ON, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 void mw_recorder_hold(void)
