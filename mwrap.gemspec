@@ -19,11 +19,11 @@ Gem::Specification.new do |s|
   # and the documents and the sources of web/dist, which building doesn't need
   s.files = Dir.chdir(__dir__) do
     Dir["src/**/*.{c,cc,h,def,rb,map,sh}", "web/*", "web/{src,dist}/*", "lib/**/*.rb", "t/*.mk", "GNUmakefile", "doc/*.{1,md}", "doc/completions/*",
-        "bin/mwrap{,ctl}", "README", "NEWS", "LICENSE", "mwrap.gemspec"].select { |path| File.file?(path) }.sort
+        "exe/mwrap{,ctl}", "README", "NEWS", "LICENSE", "mwrap.gemspec"].select { |path| File.file?(path) }.sort
   end
   s.extensions = ["src/extconf.rb"]
   s.require_paths = ["lib"]
-  s.bindir = "bin"
+  s.bindir = "exe"
   s.executables = %w[mwrap mwrapctl]
   s.extra_rdoc_files = ["README", "NEWS", "LICENSE"].select { |path| File.file?(File.join(__dir__, path)) }
 end

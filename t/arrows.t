@@ -31,6 +31,7 @@ ALLOWED = {
   "httpd/library" => %w[],
   "httpd" => %w[. base family http httpd/library options pages report/live],
   "inject" => %w[. base],
+  "launch" => %w[],
   "trace" => %w[],
   "replay" => %w[base trace],
   "record" => %w[. base map options report trace],

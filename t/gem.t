@@ -71,7 +71,7 @@ class GemTest < Minitest::Test
     names = Gem::Package.new(installed.file).spec.files
     assert_includes names, "src/extconf.rb"
     assert_includes names, "GNUmakefile"
-    assert_empty(names.reject { |name| name.match?(/\.(c|cc|h|def|rb|map|mk|sh|gemspec|html|css|js|svg|md|1|bash|fish)\z|\A[A-Z]+\z|\A(GNUmakefile|bin\/mwrap(ctl)?|doc\/completions\/_mwrap(ctl)?|web\/(dist\/LICENSES|README|build\.mjs|grafana\.json|package(-lock)?\.json))\z/) })
+    assert_empty(names.reject { |name| name.match?(/\.(c|cc|h|def|rb|map|mk|sh|gemspec|html|css|js|svg|md|1|bash|fish)\z|\A[A-Z]+\z|\A(GNUmakefile|exe\/mwrap(ctl)?|doc\/completions\/_mwrap(ctl)?|web\/(dist\/LICENSES|README|build\.mjs|grafana\.json|package(-lock)?\.json))\z/) })
   end
 
   def test_the_three_shared_objects_are_there_and_no_objects
@@ -249,7 +249,7 @@ class GemTest < Minitest::Test
     spec = Gem::Specification.load(File.join(ROOT, "mwrap.gemspec"))
     oldest = spec.required_ruby_version.to_s[/\A>= (\d+\.\d+)\z/, 1]
     assert_match(/older "\$version" #{Regexp.escape(oldest)};/, File.read(File.join(ROOT, "src/needs.sh")))
-    assert_includes File.read(File.join(ROOT, "bin/mwrap")), "[#{oldest.tr(".", ",").sub(",", ", ")}]"
+    assert_includes File.read(File.join(ROOT, "exe/mwrap")), "[#{oldest.tr(".", ",").sub(",", ", ")}]"
     assert_match(/^\* Ruby #{Regexp.escape(oldest)} to /, File.read(File.join(ROOT, "README")))
   end
 end

@@ -12,7 +12,7 @@ require_relative "leaks/gems"
 module LeakCheckTest
   include MwrapTest
 
-  CTL = File.join(MwrapTest::ROOT, "bin/mwrapctl")
+  CTL = File.join(MwrapTest::ROOT, "exe/mwrapctl")
   LEAKS = <<~RUBY
     KEPT = []
     def step = KEPT << "x" * 700

@@ -9,7 +9,7 @@ require_relative "linker"
 require_relative "options"
 
 module Mwrap
-  # The work of bin/mwrap. Not for use elsewhere: it execs or exits.
+  # The work of exe/mwrap. Not for use elsewhere: it execs or exits.
   class Launcher # :nodoc: all
     # One line on stderr, and the status to exit with.
     class Failure < StandardError
@@ -25,6 +25,8 @@ module Mwrap
 
     def initialize(lib)
       @lib = lib
+      @pid, to = ENV.delete("MWRAP_LAUNCH").to_s.match(/\A(\d+):(\d+)\z/)&.captures&.map(&:to_i) || Process.pid
+      @answer = to && IO.for_fd(to, "wb").tap { |io| io.close_on_exec = true }
     end
 
     def run(argv)
@@ -204,20 +206,30 @@ module Mwrap
     # numbers.
     def named(text)
       return unless text && items(text).any?(/\A(?:socket|socket_dir|listen|dump_every):/n)
-      start = File.read("/proc/self/stat")[/.*\) (.*)/m, 1].split[19]
-      "#{Process.pid}.#{start}"
+      start = File.read("/proc/#{@pid}/stat")[/.*\) (.*)/m, 1].split[19]
+      "#{@pid}.#{start}"
     rescue SystemCallError
-      Process.pid.to_s
+      @pid.to_s
     end
 
     def untracked(path, command) = start(path, command, "LD_PRELOAD" => (others.join(":") unless others.empty?))
 
+    # bin/mwrap becomes COMMAND; without it this process does: src/launch/main.c.
     def start(path, command, env)
-      exec(env, [path, command[0]], *command.drop(1), close_others: false)
+      return answer([path, *env.map { |name, value| [name, *value].join("=") }, "", *command]) if @answer
+      env.each { |name, value| ENV[name] = value } # given to exec, it would drop what isn't NAME=VALUE
+      exec([path, command[0]], *command.drop(1), close_others: false)
     rescue Errno::ENOENT
       raise Failure.new("#{command[0]}: its interpreter is not there", 127)
     rescue SystemCallError => e
       raise Failure.new("#{command[0]}: #{Executable.reason(e)}", 126)
+    end
+
+    def answer(fields)
+      @answer.write(fields.map { |field| "#{field.b}\0" }.join)
+      @answer.close
+    rescue Errno::EPIPE # a signal has ended bin/mwrap
+      nil
     end
   end
 end

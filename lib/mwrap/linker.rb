@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 
+require "timeout"
+
 module Mwrap
   # Asks the dynamic linker whether it can load our shared objects here. An image may lack a library
   # that they need, or have an older C library than that of their build. Used by the launcher only.
@@ -9,6 +11,8 @@ module Mwrap
       /\Aliburcu/ => "liburcu8t64 or liburcu8",
       /\Alibmicrohttpd/ => "libmicrohttpd12t64 or libmicrohttpd12"
     }.freeze
+
+    SECONDS = 5 # Ruby tries for ever if there may be no other process
 
     module_function
 
@@ -22,8 +26,8 @@ module Mwrap
     def trace(paths)
       env = { "LD_TRACE_LOADED_OBJECTS" => "1", "LD_WARN" => "1", "LD_PRELOAD" => paths.join(":"), "MWRAP" => nil,
               "RUBYOPT" => nil }
-      IO.popen([env, "/proc/self/exe", "--version", err: %i[child out]], &:read).b
-    rescue SystemCallError
+      Timeout.timeout(SECONDS) { IO.popen([env, "/proc/self/exe", "--version", err: %i[child out]], &:read).b }
+    rescue SystemCallError, ThreadError, Timeout::Error
       ""
     end
 

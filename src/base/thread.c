@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "base/sys.h"
+
 static int create(pthread_t *t, int detached, void *(*run)(void *), void *arg, size_t stack)
 {
 	sigset_t all, old;
@@ -15,9 +17,9 @@ static int create(pthread_t *t, int detached, void *(*run)(void *), void *arg, s
 	pthread_attr_init(&a);
 	pthread_attr_setdetachstate(&a, detached);
 	pthread_attr_setstacksize(&a, stack);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited by the new thread */
+	mw_sys_sigmask(SIG_SETMASK, &all, &old); /* inherited by the new thread */
 	e = pthread_create(t, &a, run, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	mw_sys_sigmask(SIG_SETMASK, &old, NULL); /* the C library's would clear its own two */
 	pthread_attr_destroy(&a);
 	return e;
 }

@@ -71,7 +71,7 @@ class MapPictures
   def draw(name)
     @srv.check(JSON.parse(Net::HTTP.get(@page + "/map.json"))["lines"].map { |l| l["location"] })
     path = File.join(TO, "#{name}.png")
-    system(RbConfig.ruby, File.join(InSrv::TOP, "bin/mwrapctl"), "map", File.join(@srv.dir, "sock"), "-o", path) or abort "screenshots: #{name}: mwrapctl failed"
+    system(RbConfig.ruby, File.join(InSrv::TOP, "exe/mwrapctl"), "map", File.join(@srv.dir, "sock"), "-o", path) or abort "screenshots: #{name}: mwrapctl failed"
     taken(path)
   end
 
