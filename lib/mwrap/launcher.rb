@@ -6,6 +6,7 @@ require_relative "version"
 require_relative "allocators"
 require_relative "executable"
 require_relative "linker"
+require_relative "moments"
 require_relative "options"
 
 module Mwrap
@@ -203,11 +204,11 @@ module Mwrap
     end
 
     # Identifies the process of COMMAND, where that matters: src/host/named.h. exec keeps both
-    # numbers.
+    # numbers. The start is counted without the offset of a time namespace.
     def named(text)
       return unless text && items(text).any?(/\A(?:socket|socket_dir|listen|dump_every):/n)
       start = File.read("/proc/#{@pid}/stat")[/.*\) (.*)/m, 1].split[19]
-      "#{@pid}.#{start}"
+      "#{@pid}.#{start.to_i - Moments.boot_offset}"
     rescue SystemCallError
       @pid.to_s
     end

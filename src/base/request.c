@@ -19,24 +19,44 @@ static uint64_t number(const char *s)
 	return v;
 }
 
+/* Its beginning; false: it isn't there. */
+static bool read_file(const char *path, char *text, size_t size)
+{
+	int fd = mw_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+	ssize_t n = fd < 0 ? -1 : mw_sys_read(fd, text, size - 1);
+
+	if (fd >= 0)
+		mw_sys_close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
+int64_t mw_boot_offset_s(void)
+{
+	char text[256];
+	const char *s = read_file("/proc/self/timens_offsets", text, sizeof(text)) ?
+				strstr(text, "boottime") :
+				NULL;
+
+	if (!s)
+		return 0;
+	s += strcspn(s, "-0123456789");
+	return *s == '-' ? -(int64_t)number(s + 1) : (int64_t)number(s);
+}
+
 uint64_t mw_start_ticks(void)
 {
 	enum { FIELD = 22, BEHIND_NAME = 3 };
 	char text[512];
 	const char *s;
-	int fd = mw_sys_open("/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
-	ssize_t n = fd < 0 ? -1 : mw_sys_read(fd, text, sizeof(text) - 1);
 
-	if (fd >= 0)
-		mw_sys_close(fd);
-	if (n <= 0)
+	if (!read_file("/proc/self/stat", text, sizeof(text)))
 		return 0;
-	text[n] = 0;
 	s = strrchr(text, ')'); /* a program's name may hold any character */
 	for (int field = BEHIND_NAME - 1; s && field < FIELD; field++)
 		if ((s = strchr(s, ' ')))
 			s++;
-	return s ? number(s) : 0;
+	return s ? number(s) - (uint64_t)(mw_boot_offset_s() * sysconf(_SC_CLK_TCK)) : 0;
 }
 
 /* The directory, if it is private. -1: it isn't, or there is none. */

@@ -30,8 +30,13 @@ struct mw_request {
 	char options[MW_REQUEST_MOST];
 };
 
-/* When this process started, in the kernel's ticks since the machine's start; 0: /proc doesn't say. */
+/*
+ * When this process started, in the kernel's ticks since the machine's start; 0: /proc doesn't say. In any time
+ * namespace it is the same number.
+ */
 uint64_t mw_start_ticks(void);
+/* By how many seconds CLOCK_BOOTTIME is ahead of the machine's in this time namespace. */
+int64_t mw_boot_offset_s(void);
 
 /* Is there one? Else nothing needs to be loaded to take it. */
 bool mw_request_there(void);

@@ -85,7 +85,7 @@ static bool refuse(char *err, const char *line)
 static double age(void)
 {
 	uint64_t ticks = mw_start_ticks();
-	double now = (double)mw_clock_ns(CLOCK_BOOTTIME) / 1e9;
+	double now = (double)mw_clock_ns(CLOCK_BOOTTIME) / 1e9 - (double)mw_boot_offset_s();
 
 	return ticks ? now - (double)ticks / (double)sysconf(_SC_CLK_TCK) : 0;
 }

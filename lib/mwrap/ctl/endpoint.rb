@@ -33,7 +33,7 @@ module Mwrap
         from = attached(pid)
         record = Request.new(from).record if from&.pid == pid.to_i
         return apart(record, from.inner_pid) if record # else it has just ended
-        apart(File.binread("/proc/#{pid}/environ").split("\0").filter_map { |s| s[/\AMWRAP=(.*)/mn, 1] }.first.to_s, pid)
+        apart(File.binread("/proc/#{pid}/environ").split("\0").filter_map { |s| s[/\AMWRAP=(.*)/mn, 1] }.first.to_s, Target.inner_pid(pid))
       end
 
       # A path as a process has it
@@ -126,7 +126,9 @@ module Mwrap
         options = environment(from)
         path = options["socket"] || options["socket_dir"]
         port = options["listen"] unless options["listen"]&.end_with?(":0") # any free one: not known here
-        found = path ? there(inside(from, path), member || pid) : port && address(port, member || pid)
+        port = nil unless Target.same_namespace?(pid, "net") # that of another process here
+        inner = member || Target.inner_pid(pid).to_s
+        found = path ? there(inside(from, path), inner) : port && address(port, inner)
         found ||= listening(pid)
         found or raise Failure, "process #{pid}: no server that its MWRAP names: name its socket or HOST:PORT"
         found.token_file ||= options["token_file"]&.then { |file| inside(from, file) }
@@ -158,7 +160,7 @@ module Mwrap
       end
 
       def same_root?(pid)
-        %w[root ns/mnt].all? { |file| File.readlink("/proc/#{pid}/#{file}") == File.readlink("/proc/self/#{file}") }
+        Target.same_namespace?(pid, "mnt") && File.readlink("/proc/#{pid}/root") == File.readlink("/proc/self/root")
       rescue SystemCallError
         true # not told
       end

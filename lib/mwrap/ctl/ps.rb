@@ -59,7 +59,7 @@ module Mwrap
         at = process.server
         stats = Client.open(at, @given["token-file"], seconds: SECONDS).json("/stats.json")
         # a path may be another process's by now
-        stats["pid"] == process.pid ? [stats, at.name, "answers"] : [{}, nil, "no server"]
+        stats["pid"] == process.inner_pid ? [stats, at.name, "answers"] : [{}, nil, "no server"]
       rescue Failure => e
         [{}, at.name, e.code == 401 ? "wants a token" : e.code == 408 ? "no answer" : "refused"]
       end

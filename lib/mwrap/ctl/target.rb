@@ -2,6 +2,7 @@
 # frozen_string_literal: true
 
 require_relative "../executable"
+require_relative "../moments"
 
 module Mwrap
   module Ctl
@@ -13,6 +14,16 @@ module Mwrap
       SIGURG_BIT = 1 << (Signal.list.fetch("URG") - 1)
 
       attr_reader :pid
+
+      # Its number where it is: the one that its server and its sockets have
+      def self.inner_pid(pid) = File.binread("/proc/#{pid}/status")[/^NSpid:.*?(\d+)$/n, 1]&.to_i || pid.to_i
+
+      # Are both here and there this namespace? name: as in /proc/PID/ns. True if that isn't told.
+      def self.same_namespace?(pid, name)
+        File.readlink("/proc/#{pid}/ns/#{name}") == File.readlink("/proc/self/ns/#{name}")
+      rescue SystemCallError
+        true
+      end
 
       def initialize(pid)
         @pid = Integer(pid)
@@ -27,9 +38,9 @@ module Mwrap
       def uid = @status["Uid"].split[1].to_i
       def gid = @status["Gid"].split[1].to_i
       def tracer = @status["TracerPid"].to_i
-      def inner_pid = (@status["NSpid"] || @pid.to_s).split.last.to_i
-      # With @pid it names one process for ever. Exec keeps both.
-      def started = @ticks
+      def inner_pid = self.class.inner_pid(@pid)
+      # With @pid it names one process for ever. Exec keeps both. It is counted without the offset of a time namespace.
+      def started = @ticks - Moments.boot_offset
       def maps = read("maps")
       # Its root, through which its files are found in any mount namespace
       def root = "/proc/#{@pid}/root"

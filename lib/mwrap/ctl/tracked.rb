@@ -13,7 +13,8 @@ module Mwrap
       LISTENS = 0x10000 # __SO_ACCEPTCON in /proc/net/unix
       PAGE = Etc.sysconf(Etc::SC_PAGESIZE)
 
-      attr_reader :pid, :rss, :command, :how, :server
+      # inner_pid: its number where it is, which its server says
+      attr_reader :pid, :inner_pid, :rss, :command, :how, :server
 
       # Those that this user may look at, by PID. One that ends meanwhile isn't there.
       def self.all
@@ -34,6 +35,7 @@ module Mwrap
 
       def initialize(pid)
         @pid = pid
+        @inner_pid = Target.inner_pid(pid)
         @rss = File.read("/proc/#{pid}/statm").split[1].to_i * PAGE
         @command = File.binread("/proc/#{pid}/cmdline").split("\0").join(" ")
         @command = "[#{File.binread("/proc/#{pid}/comm").chomp}]" if @command.empty?
@@ -60,13 +62,13 @@ module Mwrap
       # A family has a port once, so this may be a relative's; its answer says whose.
       def port(options)
         text = options["listen"]
-        Endpoint.find(text, nil) if text && !text.end_with?(":0")
+        Endpoint.find(text, nil) if text && !text.end_with?(":0") && Target.same_namespace?(pid, "net")
       end
 
       # A server's socket is the one of its options, or has a lock beside it.
       def ours?(path, options)
         named = options["socket"]&.then { |s| Endpoint.inside(pid, s) }
-        path == named || path == "#{named}.#{pid}" || File.exist?("#{path}.lock")
+        path == named || path == "#{named}.#{inner_pid}" || File.exist?("#{path}.lock")
       end
 
       # The paths of Unix sockets on which it listens, as this process reaches them

@@ -1,0 +1,116 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# Processes in other namespaces than mwrapctl, as in containers: another number, other files, other networks, another
+# user and other clocks. Then two of them that share a directory.
+
+require "socket"
+require_relative "lib/served"
+require_relative "lib/runs_ctl"
+
+module NamespacesTest
+  include HttpdTest
+  include Served
+  include RunsCtl
+
+  # Their root is that of the mount namespace: /tmp there is its own.
+  ALL = %w[--pid --fork --kill-child --mount-proc --mount --net --time --boottime 5000 --monotonic 5000].freeze
+  IN_TMP = 'mount -t tmpfs none /tmp && ip link set lo up 2>/dev/null; exec "$@"'
+  SCRIPT = "$stdout.sync = true\nKEPT = Array.new(3) { 'x' * 1_000_000 }\nputs Process.pid\n$stdin.each_line { KEPT << 'x' * 1_000_000; puts 'here' }\n"
+
+  def setup
+    super
+    skip "no namespaces may be made here" unless system("unshare", *ALL, "true", out: File::NULL, err: File::NULL)
+  end
+
+  # [the App of unshare, the number of its Ruby here]
+  def contained(*flags, options: nil, tmp: true, in_front: [])
+    env = { "RUBYOPT" => nil, "RUBYLIB" => nil, "MWRAP" => nil, "LD_PRELOAD" => nil }
+    tracked = options ? ["env", "MWRAP=#{options}", "LD_PRELOAD=#{MwrapTest::TRACKER}"] : []
+    shell = tmp ? ["sh", "-c", IN_TMP, "sh"] : []
+    # the script's text: its own /tmp may not have the file
+    app = Served::App.new(*in_front, "unshare", *flags, *shell, *tracked, MwrapTest::RUBY, "--disable=gems", "-e", SCRIPT,
+                          env: env, err: path("err#{@fakes.size}"), dump_path: nil)
+    @fakes << app
+    pid = app.hear or flunk app.stderr
+    [app, flags.include?("--pid") ? in_it(app.pid, pid.to_i) : pid.to_i]
+  end
+
+  # The number here of the descendant that has this one there
+  def in_it(pid, inner)
+    found = [pid]
+    found.concat(File.read("/proc/#{found.last}/task/#{found.last}/children").split.map(&:to_i)) until found.last == found[-2] || numbers(found.last)[1] == inner
+    found.last
+  end
+
+  def numbers(pid) = File.read("/proc/#{pid}/status")[/^NSpid:(.*)/, 1].split.map(&:to_i)
+
+  # Each of mwrapctl's commands finds it by the number that it has here.
+  def assert_each_command(pid, inner)
+    report = nil
+    eventually("its server") { (report = ctl("report", pid.to_s, "--json")).status.success? || report.stderr.include?("404") }
+    assert_written report
+    assert_equal inner, JSON.parse(report.stdout)["pid"]
+    file = path("snap#{pid}")
+    assert_written ctl("snap", pid.to_s, file)
+    assert_written ctl("diff", file, pid.to_s)
+    assert_written ctl("flame", pid.to_s, "--format", "json")
+    assert_match(/^pid #{inner}, up /, ctl("top", pid.to_s, "--once", "--interval", "0.1").stdout)
+    row = rows_of("ps").find { |r| r["pid"] == pid }
+    assert_equal "answers", row["state"]
+    assert_operator row["live_bytes"], :>, 0
+  end
+end
+
+class OtherNamespacesTest < Minitest::Test
+  include NamespacesTest
+
+  def test_every_command
+    _, pid = contained(*ALL, options: "socket:/tmp/s-%p.sock")
+    refute_equal pid, numbers(pid).last
+    assert_each_command(pid, numbers(pid).last)
+  end
+
+  def test_a_shared_directory
+    _, pid = contained(*ALL, options: "socket_dir:#{path("dir")}", tmp: false)
+    assert_each_command(pid, numbers(pid).last)
+  end
+
+  # Here another process has this port.
+  def test_a_port_of_another_network
+    TCPServer.open("127.0.0.1", 0) do |here|
+      _, pid = contained(*ALL, options: "listen:127.0.0.1:#{here.addr[1]}")
+      assert_each_command(pid, numbers(pid).last)
+    end
+  end
+
+  def test_attach
+    [[], %w[--user --map-root-user]].each do |more|
+      app, pid = contained(*more, *ALL)
+      inner = numbers(pid).last
+      run = ctl("attach", pid.to_s)
+      assert_equal ["", 0], [run.stderr, run.status.exitstatus]
+      assert_equal "here", app.ask("")
+      assert_each_command(pid, inner)
+      stats = JSON.parse(ctl_get(pid))
+      assert_operator stats["since"], :<, 300, "its clocks are 5000 seconds ahead"
+      assert_written ctl("detach", pid.to_s)
+      assert_equal "here", app.ask("")
+    end
+  end
+
+  # A command that enters a time namespace by exec is still the one that was named.
+  def test_the_named_command
+    words = %w[unshare --time --boottime 5000 --monotonic 5000]
+    run = run_command(MwrapTest::LAUNCHER, *words, "ls", "/proc/self/task", env: { "MWRAP" => "socket:#{path}" })
+    assert_equal 2, run.stdout.lines.size, "it has the server's thread: #{run.stderr}"
+  end
+
+  private
+
+  def ctl_get(pid)
+    at = Dir["/proc/#{pid}/root/tmp/mwrap-*/*.sock"].fetch(0)
+    get("/stats.json", at: at).body
+  end
+end
