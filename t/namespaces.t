@@ -17,7 +17,7 @@ module NamespacesTest
   # Their root is that of the mount namespace: /tmp there is its own.
   ALL = %w[--pid --fork --kill-child --mount-proc --mount --net --time --boottime 5000 --monotonic 5000].freeze
   IN_TMP = 'mount -t tmpfs none /tmp && ip link set lo up 2>/dev/null; exec "$@"'
-  SCRIPT = "$stdout.sync = true\nKEPT = Array.new(3) { 'x' * 1_000_000 }\nputs Process.pid\n$stdin.each_line { KEPT << 'x' * 1_000_000; puts 'here' }\n"
+  SCRIPT = "$stdout.sync = true\nKEPT = Array.new(ARGV[0].to_i) { 'x' * 1_000_000 }\nputs Process.pid\n$stdin.each_line { KEPT << 'x' * 1_000_000; puts 'here' }\n"
 
   def setup
     super
@@ -25,12 +25,12 @@ module NamespacesTest
   end
 
   # [the App of unshare, the number of its Ruby here]
-  def contained(*flags, options: nil, tmp: true, in_front: [])
+  def contained(*flags, options: nil, tmp: true, keeps: 3)
     env = { "RUBYOPT" => nil, "RUBYLIB" => nil, "MWRAP" => nil, "LD_PRELOAD" => nil }
     tracked = options ? ["env", "MWRAP=#{options}", "LD_PRELOAD=#{MwrapTest::TRACKER}"] : []
     shell = tmp ? ["sh", "-c", IN_TMP, "sh"] : []
     # the script's text: its own /tmp may not have the file
-    app = Served::App.new(*in_front, "unshare", *flags, *shell, *tracked, MwrapTest::RUBY, "--disable=gems", "-e", SCRIPT,
+    app = Served::App.new("unshare", *flags, *shell, *tracked, MwrapTest::RUBY, "--disable=gems", "-e", SCRIPT, keeps.to_s,
                           env: env, err: path("err#{@fakes.size}"), dump_path: nil)
     @fakes << app
     pid = app.hear or flunk app.stderr
@@ -112,5 +112,70 @@ class OtherNamespacesTest < Minitest::Test
   def ctl_get(pid)
     at = Dir["/proc/#{pid}/root/tmp/mwrap-*/*.sock"].fetch(0)
     get("/stats.json", at: at).body
+  end
+end
+
+# Two containers share a directory, and a process of neither does, too.
+class SharedDirectoryTest < Minitest::Test
+  include NamespacesTest
+
+  def test_a_path
+    assert_told_apart("socket:#{path("s")}") { |all| all }
+  end
+
+  def test_a_directory
+    Dir.mkdir(path("d"), 0o700)
+    assert_told_apart("socket_dir:#{path("d")}") { |_| Dir[path("d/*.sock")].min }
+  end
+
+  private
+
+  # Yields with the path that they share.
+  def assert_told_apart(options)
+    # each keeps another number of megabytes
+    apps = Array.new(3) { |i| contained(*ALL, options: options, tmp: false, keeps: 10 * i + 10) }
+    apps << contained("--fork", "--kill-child", options: options, tmp: false, keeps: 40)
+    pids = apps.map(&:last)
+    namespaces = pids.map { |pid| File.readlink("/proc/#{pid}/ns/pid")[/\d+/] }
+    inner = numbers(pids[0]).last
+    assert_equal [inner], pids[0, 3].map { |pid| numbers(pid).last }.uniq, "the containers' have one number"
+    here = nil
+    family = nil
+    eventually("all of them to answer") do
+      here = yield path("s")
+      family = JSON.parse(body("/family.json", at: here))["processes"]
+      family.size == 4 && family.all? { |p| p["rss_bytes"].to_i.positive? }
+    rescue SystemCallError, Minitest::Assertion
+      false
+    end
+    ids = [*namespaces[0, 3].map { |ns| "#{inner}-#{ns}" }, pids[3]]
+    assert_equal ids.map(&:to_s).sort, family.map { |p| p["pid"].to_s }.sort
+    assert_each_address(here, inner, ids)
+    samples = body("/all/metrics", at: here).scan(/^mwrap_live_bytes\{process="([^"]+)"/).flatten
+    assert_equal ids.map(&:to_s).sort, samples.sort
+    assert_equal [10, 20, 30, 40], pids.map { |pid| json_of("report", pid.to_s)["live_bytes"] / 1_000_000 / 10 * 10 }
+    assert_swept(apps, here)
+  end
+
+  # Any of them answers for each, by its number alone only if that says which.
+  def assert_each_address(here, inner, ids)
+    sockets = Dir[here.end_with?(".sock") ? "#{File.dirname(here)}/*.sock" : "#{here}*"].reject { |f| f.end_with?(".lock") }
+    assert_equal 4, sockets.size
+    sockets.each do |at|
+      own = stats(at: at)["pid"]
+      found = ids.map { |id| JSON.parse(body("/#{id}/stats.json", at: at)) }
+      assert_equal [[inner, 10], [inner, 20], [inner, 30], [ids.last, 40]], found.map { |s| [s["pid"], s["live_bytes"] / 1_000_000 / 10 * 10] }
+      next if own == inner
+      reply = get("/#{inner}/stats.json", at: at)
+      assert_equal [404, true], [reply.status, reply.body.include?("several processes of this family have this number")]
+    end
+  end
+
+  # One that was killed is gone from the directory, whatever its number.
+  def assert_swept(apps, here)
+    count = -> { Dir["#{File.dirname(here)}/*"].count { |f| File.socket?(f) } }
+    before = count.call
+    apps[2][0].kill
+    eventually("its files to go") { count.call == before - 1 }
   end
 end

@@ -17,22 +17,20 @@
 #include "http/assets.h"
 #include "http/origin.h"
 #include "pages/pages.h"
+#include "base/namespace.h"
 #include "base/sys.h"
 #include "base/times.h"
 #include "ask.h"
 #include "family.h"
 #include "gather.h"
 
-static bool numbered(const char *path, long *pid, const char **rest)
+/* /PID, /PID-NS and what is below; *ns is 0 without it */
+static bool numbered(const char *path, long *pid, uint64_t *ns, const char **rest)
 {
-	char *end;
+	size_t n = path[0] == '/' ? mw_read_process(path + 1, strlen(path + 1), pid, ns) : 0;
 
-	if (path[0] != '/' || path[1] < '1' || path[1] > '9')
-		return false;
-	errno = 0;
-	*pid = strtol(path + 1, &end, 10);
-	*rest = end;
-	return !errno && (!*end || *end == '/');
+	*rest = path + 1 + n;
+	return n && (!**rest || **rest == '/');
 }
 
 static bool begins(const char *path, const char *with, const char **rest)
@@ -58,11 +56,12 @@ bool mw_family_wants(const char *path, long pid, const char **rest)
 {
 	enum mw_form form;
 	const char *behind;
+	uint64_t ns;
 	long asked;
 
 	*rest = path;
-	if (numbered(path, &asked, &behind)) {
-		if (asked != pid || !*behind)
+	if (numbered(path, &asked, &ns, &behind)) {
+		if (asked != pid || (ns && ns != mw_pid_namespace()) || !*behind)
 			return true;
 		*rest = behind;
 		return false;
@@ -152,41 +151,79 @@ static void no_answer(struct mw_call *call, long pid, int error)
 	mw_reply_why(call, error == ETIMEDOUT ? 504 : 502, &why);
 }
 
-/* The socket of process `pid`: by its name, else the path, as its owner isn't known. "": none. */
-static void socket_of(const struct mw_family *f, long pid, char socket[MW_SOCKET_PATH])
+/* Does its name allow a member to be this process? ns: 0 if any namespace will do. */
+static bool may_be(const struct mw_member *m, long pid, uint64_t ns)
 {
-	size_t n;
+	return !m->pid || (m->pid == pid && (!ns || !m->ns || m->ns == ns));
+}
+
+/* How well a member fits: 2: it is this process; 1: perhaps, as nothing tells; 0: it isn't. */
+static int fits(const struct mw_member *m, long pid, uint64_t ns)
+{
+	uint64_t its_ns;
+	long its_pid;
+
+	if (!may_be(m, pid, ns))
+		return 0;
+	if (!mw_member_identify(m, &its_pid, &its_ns))
+		return m->pid && !ns ? 2 : 1;
+	return its_pid == pid && (!ns || !its_ns || its_ns == ns) ? 2 : 0;
+}
+
+/* The socket of that process. "": none. Returns how many it may be that fit as well. */
+static size_t socket_of(const struct mw_family *f, long pid, uint64_t ns, char socket[MW_SOCKET_PATH])
+{
+	size_t n, found = 0;
 	struct mw_member *m = mw_members(f, &n);
+	int best = 0;
 
 	socket[0] = '\0';
-	for (size_t i = 0; i < n; i++)
-		if (m[i].pid == pid || (!m[i].pid && !socket[0]))
+	for (size_t i = 0; i < n; i++) {
+		int fit = fits(&m[i], pid, ns);
+
+		found = fit > best ? 1 : found + (fit && fit == best);
+		if (fit > best) {
+			best = fit;
 			strcpy(socket, m[i].socket);
+		}
+	}
 	free(m);
+	return found;
 }
 
+/* By names alone: the caller may share its descriptors with the owner of a lock, which reading it would drop. */
 bool mw_family_streams(const struct mw_family *f, const char *path, long pid)
 {
-	char socket[MW_SOCKET_PATH];
+	struct mw_member *m;
 	const char *rest;
+	bool is = false;
+	uint64_t ns;
 	long asked;
+	size_t n;
 
-	if (!numbered(path, &asked, &rest) || asked == pid || !is_stream(rest))
+	if (!numbered(path, &asked, &ns, &rest) || (asked == pid && (!ns || ns == mw_pid_namespace())) ||
+	    !is_stream(rest))
 		return false;
-	socket_of(f, asked, socket);
-	return socket[0];
+	m = mw_members(f, &n);
+	for (size_t i = 0; i < n; i++)
+		is |= may_be(&m[i], asked, ns);
+	free(m);
+	return is;
 }
 
-static void relay(struct mw_call *call, const struct mw_family *f, long pid, const char *rest)
+static void relay(struct mw_call *call, const struct mw_family *f, long pid, uint64_t ns, const char *rest)
 {
 	const struct mw_request *req = call->req;
 	char socket[MW_SOCKET_PATH];
 	struct mw_buf target = { 0 }, base = { 0 };
 	struct mw_ask *a = NULL;
+	size_t found;
 
-	socket_of(f, pid, socket);
-	if (!socket[0]) {
-		mw_reply(call, 404, "no such process in this family");
+	found = socket_of(f, pid, ns, socket);
+	if (found != 1) {
+		mw_reply(call, 404,
+			 found ? "several processes of this family have this number: see their addresses in /family" :
+				 "no such process in this family");
 		return;
 	}
 	if (req->no_post && !strcmp(req->method, "POST")) {
@@ -395,6 +432,7 @@ void mw_family_answer(const struct mw_family *f, const struct mw_api *api, const
 	bool get = !strcmp(req->method, "GET") || !strcmp(req->method, "HEAD");
 	enum mw_form form;
 	const char *rest;
+	uint64_t ns;
 	long pid;
 
 	memset(res, 0, sizeof(*res));
@@ -419,11 +457,11 @@ void mw_family_answer(const struct mw_family *f, const struct mw_api *api, const
 			page_of_all(&call, f, rest);
 		else
 			all_do(&call, f, rest);
-	} else if (numbered(req->path, &pid, &rest)) {
+	} else if (numbered(req->path, &pid, &ns, &rest)) {
 		if (!*rest)
 			to_folder(&call);
 		else
-			relay(&call, f, pid, rest);
+			relay(&call, f, pid, ns, rest);
 	}
 	mw_missing_page(&call);
 	if (res->body.failed || res->location.failed) {

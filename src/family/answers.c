@@ -29,13 +29,16 @@ static bool ask(struct mw_answers *a, const struct mw_family *f, const struct mw
 
 static void collect(struct mw_answers *a)
 {
-	a->v[a->n++] =
-		(struct mw_answer){ .pid = (long)getpid(), .text = a->own.body.p, .n = a->own.body.n };
+	a->v[a->n++] = (struct mw_answer){ .pid = (long)getpid(),
+					   .shown = mw_own_shown(&a->g),
+					   .text = a->own.body.p,
+					   .n = a->own.body.n };
 	for (size_t i = 0; i < a->g.n; i++) {
 		const struct mw_ask *k = &a->asks[i];
 
 		if (k->socket && !k->error && k->status == 200)
 			a->v[a->n++] = (struct mw_answer){ .pid = a->g.replies[i].pid,
+							   .shown = a->g.replies[i].shown,
 							   .text = k->answer.p + k->body,
 							   .n = k->answer.n - k->body };
 	}

@@ -8,6 +8,7 @@
  * the family, however it was started. Any of them answers for each and for all:
  *
  *	/PID/...   the answer of that process to ...
+ *	/PID-NS/.. the same, where several have this number: NS is the inode of its PID namespace
  *	/all/...   the same pages, of a table that is the sum of all; /all/verdict
  *	/family    the list of processes; .tsv, .json
  *
@@ -58,8 +59,23 @@ bool mw_family_streams(const struct mw_family *, const char *path, long pid);
 
 struct mw_member {
 	long pid; /* from the name of its socket; 0: the owner of `path` */
+	uint64_t ns; /* of its PID, from that name; 0: another process had not taken the name without it */
 	char socket[MW_SOCKET_PATH];
 };
+
+/* Offset in a socket lock of the PID's namespace: a number, and a newline */
+#define MW_LOCK_NS_AT 112
+
+/*
+ * Its PID and namespace: what its name lacks comes from its socket lock. False: neither tells. In a thread with
+ * descriptors of its own: to close the lock of this very process would drop it.
+ */
+bool mw_member_identify(const struct mw_member *, long *pid, uint64_t *ns);
+
+/* Writes PID, or PID-NS if ns isn't 0, as in an address; in JSON a number, or a string. */
+void mw_put_process(struct mw_buf *, long pid, uint64_t ns, bool json);
+/* Reads one of these; returns the number of bytes, 0: it is none. */
+size_t mw_read_process(const char *s, size_t n, long *pid, uint64_t *ns);
 
 /*
  * The existing sockets, in no order, MW_FAMILY_MAX at most; some may be stale, without a listener.
@@ -93,6 +109,7 @@ bool mw_relative_trusted(int fd);
 /* What a process answers. */
 struct mw_answer {
 	long pid;
+	uint64_t shown; /* the namespace, if it has to be told; else 0 */
 	const char *text; /* borrowed; NULL if n is 0 */
 	size_t n;
 };

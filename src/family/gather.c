@@ -9,11 +9,26 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/namespace.h"
 #include "base/times.h"
 #include "ask.h"
 
+/* A member that doesn't say its namespace is of this one. */
+static bool is_self(long pid, uint64_t ns)
+{
+	return pid == (long)getpid() && (!ns || ns == mw_pid_namespace());
+}
+
+static bool is_own(const struct mw_member *m)
+{
+	uint64_t ns;
+	long pid;
+
+	return m->pid == (long)getpid() && mw_member_identify(m, &pid, &ns) && is_self(pid, ns);
+}
+
 /*
- * The members, without those with this process's PID in their name. own: with these, too: only the
+ * The members, without those that are this process by their name. own: with these, too: only the
  * server's thread has this process's history, and it answers there. NULL: no memory.
  */
 static struct mw_member *others(const struct mw_family *f, bool own, size_t *n)
@@ -22,7 +37,7 @@ static struct mw_member *others(const struct mw_family *f, bool own, size_t *n)
 	struct mw_member *m = mw_members(f, &all);
 
 	for (size_t i = 0; i < all; i++)
-		if (own || m[i].pid != (long)getpid())
+		if (own || !is_own(&m[i]))
 			m[used++] = m[i];
 	*n = used;
 	return m ? m : calloc(1, sizeof(*m)); /* no folder: an empty family */
@@ -34,24 +49,6 @@ static bool gone(const struct mw_ask *a)
 	return a->error == ECONNREFUSED || a->error == ENOENT || a->error == MW_STRANGER;
 }
 
-/* The PID of an owner that doesn't answer, from "mwrap PID" in the socket lock; 0: not known. */
-static long pid_of_owner(const char *socket)
-{
-	char path[MW_SOCKET_PATH + 8], text[32];
-	long pid = 0;
-	ssize_t n = 0;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s.lock", socket);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
-	text[n > 0 ? n : 0] = '\0';
-	return sscanf(text, "mwrap %ld", &pid) == 1 ? pid : 0;
-}
-
 static void hear_self(struct mw_reply_of *v, const struct mw_api *api, enum mw_wire_what what,
 		      const char *at)
 {
@@ -60,7 +57,7 @@ static void hear_self(struct mw_reply_of *v, const struct mw_api *api, enum mw_w
 	char *location = malloc(len + 1);
 	long n = location ? mw_percent_decode(at, len, location, false) : -1;
 
-	*v = (struct mw_reply_of){ .pid = (long)getpid(), .error = ENOMEM };
+	*v = (struct mw_reply_of){ .pid = (long)getpid(), .ns = mw_pid_namespace(), .error = ENOMEM };
 	if (n < 0) /* broken: "" is no location */
 		n = 0;
 	if (!location || mw_wire_write(&b, api, what, location, (size_t)n))
@@ -70,11 +67,12 @@ static void hear_self(struct mw_reply_of *v, const struct mw_api *api, enum mw_w
 	free(location);
 }
 
-static void hear(struct mw_reply_of *v, struct mw_ask *a, long pid)
+static void hear(struct mw_reply_of *v, struct mw_ask *a, const struct mw_member *m)
 {
 	size_t n = a->answer.n - a->body;
 
-	*v = (struct mw_reply_of){ .pid = pid, .error = a->error };
+	*v = (struct mw_reply_of){ .error = a->error };
+	(void)mw_member_identify(m, &v->pid, &v->ns);
 	strcpy(v->socket, a->socket);
 	if (a->error)
 		return;
@@ -85,6 +83,7 @@ static void hear(struct mw_reply_of *v, struct mw_ask *a, long pid)
 	if (!mw_wire_read(&v->wire, a->answer.p, n)) {
 		v->error = 0;
 		v->pid = v->wire.pid;
+		v->ns = v->wire.ns;
 	}
 	a->answer = (struct mw_buf){ 0 }; /* mw_wire_read() took ownership */
 }
@@ -95,6 +94,8 @@ static int reply_cmp(const void *a, const void *b)
 
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
 	if (!x->error != !y->error) /* the one that answered comes first, */
 		return x->error ? 1 : -1;
 	if (x->wire.self.n != y->wire.self.n) /* with its history, */
@@ -109,7 +110,8 @@ static void unite(struct mw_gathered *g)
 
 	qsort(g->replies, g->n, sizeof(*g->replies), reply_cmp);
 	for (size_t i = 0; i < g->n; i++) {
-		if (used && g->replies[used - 1].pid == g->replies[i].pid) {
+		if (used && g->replies[used - 1].pid == g->replies[i].pid &&
+		    g->replies[used - 1].ns == g->replies[i].ns) {
 			g->replies[used - 1].owner |= g->replies[i].owner;
 			mw_wire_free(&g->replies[i].wire);
 		} else {
@@ -117,6 +119,29 @@ static void unite(struct mw_gathered *g)
 		}
 	}
 	g->n = used;
+	for (size_t i = 1; i < used; i++) {
+		struct mw_reply_of *a = &g->replies[i - 1], *b = a + 1;
+
+		if (a->pid == b->pid) {
+			a->shown = a->ns;
+			b->shown = b->ns;
+		}
+	}
+}
+
+uint64_t mw_own_shown(const struct mw_gathered *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (is_self(g->replies[i].pid, g->replies[i].ns))
+			return g->replies[i].shown;
+	return 0;
+}
+
+void mw_reply_facts(const struct mw_reply_of *v, struct mw_process_facts *f)
+{
+	*f = (struct mw_process_facts){ 0 };
+	if (v->pid > 0 && (!v->ns || v->ns == mw_pid_namespace()))
+		mw_process_facts(v->pid, f);
 }
 
 static void target_of(struct mw_buf *b, enum mw_wire_what what, const char *at)
@@ -145,13 +170,9 @@ static void ask_others(struct mw_gathered *g, const struct mw_family *f, const s
 	}
 	mw_ask_all(asks, n, MW_FAMILY_MS);
 	for (size_t i = 0; i < n; i++) {
-		long pid = m[i].pid;
-
 		if (gone(&asks[i]))
 			continue;
-		if (!pid && asks[i].error)
-			pid = pid_of_owner(m[i].socket);
-		hear(&g->replies[g->n], &asks[i], pid);
+		hear(&g->replies[g->n], &asks[i], &m[i]);
 		g->replies[g->n++].owner = !m[i].pid && f->path[0];
 	}
 }
@@ -237,7 +258,7 @@ void mw_ask_for_replies(struct mw_ask *asks, const struct mw_gathered *g, const 
 		const struct mw_reply_of *v = &g->replies[i];
 
 		*a = (struct mw_ask){ .fd = -1 };
-		if ((!own && v->pid == (long)getpid()) || !v->socket[0] || v->error)
+		if ((!own && is_self(v->pid, v->ns)) || !v->socket[0] || v->error)
 			continue;
 		mw_ask_begin(a, v->socket, method, target);
 		if (!strcmp(method, "POST"))

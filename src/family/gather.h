@@ -23,14 +23,22 @@
 /* One process, whether it answered or not. */
 struct mw_reply_of {
 	long pid;   /* 0: not known, as it didn't answer */
+	uint64_t ns; /* its PID's namespace; 0: not known */
+	uint64_t shown; /* the same, if another one has this PID; else 0: see mw_put_process() */
 	int error;  /* errno, EPROTO: another version's; 0: it answered */
 	bool owner; /* it has the family's path */
 	char socket[MW_SOCKET_PATH]; /* its endpoint; "": this process */
 	struct mw_wire wire; /* owned */
 };
 
+struct mw_gathered;
+/* `shown` of this process */
+uint64_t mw_own_shown(const struct mw_gathered *);
+/* Its facts from /proc, which shows those of this namespace only. */
+void mw_reply_facts(const struct mw_reply_of *, struct mw_process_facts *);
+
 struct mw_gathered {
-	struct mw_reply_of *replies; /* owned; by PID, each once */
+	struct mw_reply_of *replies; /* owned; by PID and namespace, each once */
 	size_t n;
 	struct mw_part *parts;   /* owned; of the processes that answered */
 	size_t answered;

@@ -28,6 +28,7 @@ enum type { PID, BYTES, RATE, SECONDS, TEXT, FLAG };
 struct value {
 	bool known;
 	uint64_t u;
+	uint64_t ns; /* PID */
 	int64_t i; /* RATE: bytes a minute */
 	double seconds;
 	const char *s;
@@ -37,6 +38,7 @@ static void get_pid(const struct line *l, struct value *v)
 {
 	v->known = l->v->pid > 0;
 	v->u = (uint64_t)l->v->pid;
+	v->ns = l->v->shown;
 }
 
 static void get_title(const struct line *l, struct value *v)
@@ -158,7 +160,7 @@ static void put(struct mw_buf *b, const struct line *l, size_t column, enum mw_f
 	}
 	switch (columns[column].type) {
 	case PID:
-		mw_buf_u64(b, v.u);
+		mw_put_process(b, (long)v.u, v.ns, json);
 		break;
 	case BYTES:
 		if (form == MW_FORM_HTML)
@@ -305,7 +307,9 @@ static void rows(struct mw_buf *b, void *ctx)
 			if (!c && !l->v->error) {
 				mw_buf_str(b, "<a href=\"");
 				mw_html_text(b, v->call->req->base);
-				mw_buf_fmt(b, "/%ld/\">", l->v->pid);
+				mw_buf_str(b, "/");
+				mw_put_process(b, l->v->pid, l->v->shown, false);
+				mw_buf_str(b, "/\">");
 			}
 			put(b, l, c, MW_FORM_HTML);
 			mw_buf_str(b, !c && !l->v->error ? "</a></td>" : "</td>");
@@ -336,8 +340,7 @@ static void family_page(struct mw_call *call, struct view *v)
 static void set_line(struct line *l, const struct mw_reply_of *v)
 {
 	l->v = v;
-	if (v->pid > 0)
-		mw_process_facts(v->pid, &l->facts);
+	mw_reply_facts(v, &l->facts);
 	l->among.forker = v->error ? 0 : v->wire.stats.forker;
 	l->among.rss = (double)(l->facts.rss ? l->facts.rss : v->wire.self.rss);
 	l->among.rss_known = l->among.rss > 0;

@@ -69,7 +69,8 @@ static void json(struct mw_buf *b, const struct mw_answer *v, size_t n, size_t a
 	members(b, v, n);
 	mw_buf_str(b, ",\n\"each\":[");
 	for (size_t i = 0; i < n; i++) {
-		mw_buf_fmt(b, "%s{\"pid\":%ld", i ? ",\n" : "\n", v[i].pid);
+		mw_buf_str(b, i ? ",\n{\"pid\":" : "\n{\"pid\":");
+		mw_put_process(b, v[i].pid, v[i].shown, true);
 		members(b, &v[i], 1);
 		mw_buf_str(b, "}");
 	}

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,20 +13,48 @@
 #include "base/clock.h"
 #include "family.h"
 
-/* The PID that all n bytes are; else 0. */
-static long pid_in(const char *s, size_t n)
+/* A number of at most `most` digits, not beginning with 0; returns how many, 0: none. */
+static size_t digits(const char *s, size_t n, size_t most, uint64_t *v)
 {
-	long pid = 0;
+	size_t i = 0;
 
-	if (!n || n > 9 || *s == '0')
+	*v = 0;
+	if (n && *s == '0')
 		return 0;
-	for (size_t i = 0; i < n; i++) {
-		if (s[i] < '0' || s[i] > '9')
+	for (; i < n && s[i] >= '0' && s[i] <= '9'; i++) {
+		if (i == most)
 			return 0;
-		pid = pid * 10 + (s[i] - '0');
+		*v = *v * 10 + (uint64_t)(s[i] - '0');
 	}
-	return pid;
+	return i;
 }
+
+size_t mw_read_process(const char *s, size_t n, long *pid, uint64_t *ns)
+{
+	enum { DIGITS = 19 };
+	uint64_t number;
+	size_t used = digits(s, n, DIGITS, &number), more = 0;
+
+	*ns = 0;
+	*pid = (long)number;
+	if (number > LONG_MAX)
+		return 0;
+	if (used && used < n && s[used] == '-') {
+		more = digits(s + used + 1, n - used - 1, DIGITS, ns);
+		return more ? used + 1 + more : 0;
+	}
+	return used;
+}
+
+void mw_put_process(struct mw_buf *b, long pid, uint64_t ns, bool json)
+{
+	if (!ns)
+		mw_buf_fmt(b, "%ld", pid);
+	else
+		mw_buf_fmt(b, json ? "\"%ld-%" PRIu64 "\"" : "%ld-%" PRIu64, pid, ns);
+}
+
+enum { PID_MOST = 999999999 }; /* the kernel has fewer */
 
 struct listing {
 	struct mw_member *v;
@@ -33,7 +62,7 @@ struct listing {
 	bool failed;
 };
 
-static void add(struct listing *l, long pid, const char *dir, const char *name)
+static void add(struct listing *l, long pid, uint64_t ns, const char *dir, const char *name)
 {
 	struct mw_member *more;
 	int len;
@@ -48,19 +77,25 @@ static void add(struct listing *l, long pid, const char *dir, const char *name)
 	if (l->failed || l->n == l->room)
 		return;
 	l->v[l->n].pid = pid;
+	l->v[l->n].ns = ns;
 	len = snprintf(l->v[l->n].socket, MW_SOCKET_PATH, "%s/%s", dir, name);
 	if (len > 0 && (size_t)len < MW_SOCKET_PATH)
 		l->n++;
 }
 
-/* The PID in a socket's name, 0: none. base: the file name of `socket`, NULL: `socket_dir`. */
-static long pid_of(const char *name, const char *base)
+/* The process in a socket's name; false: none. base: the file name of `socket`, NULL: `socket_dir`. */
+static bool process_of(const char *name, const char *base, long *pid, uint64_t *ns)
 {
-	size_t n = strlen(name), b = base ? strlen(base) : 0;
+	size_t n = strlen(name), from = base ? strlen(base) + 1 : 0;
 
-	if (!base)
-		return n > 5 && !strcmp(name + n - 5, ".sock") ? pid_in(name, n - 5) : 0;
-	return n > b + 1 && !memcmp(name, base, b) && name[b] == '.' ? pid_in(name + b + 1, n - b - 1) : 0;
+	if (base && (n <= from || memcmp(name, base, from - 1) || name[from - 1] != '.'))
+		return false;
+	if (!base) {
+		if (n <= 5 || strcmp(name + n - 5, ".sock"))
+			return false;
+		n -= 5;
+	}
+	return mw_read_process(name + from, n - from, pid, ns) == n - from && *pid <= PID_MOST;
 }
 
 /* Removes `suffix` from the end of the name; false: it isn't there. */
@@ -85,15 +120,15 @@ static void list(struct listing *l, const char *dir, const char *base, bool lock
 		return;
 	}
 	while ((e = readdir(d))) {
+		uint64_t ns;
 		long pid;
 
 		if (locks && !strip(e->d_name, ".lock"))
 			continue;
-		pid = pid_of(e->d_name, base);
-		if (pid)
-			add(l, pid, dir, e->d_name);
+		if (process_of(e->d_name, base, &pid, &ns))
+			add(l, pid, ns, dir, e->d_name);
 		else if (base && !strcmp(e->d_name, base))
-			add(l, 0, dir, e->d_name);
+			add(l, 0, 0, dir, e->d_name);
 	}
 	closedir(d);
 }
@@ -126,6 +161,27 @@ struct mw_member *mw_members(const struct mw_family *f, size_t *n)
 struct mw_member *mw_members_locks(const struct mw_family *f, size_t *n)
 {
 	return members(f, n, true);
+}
+
+bool mw_member_identify(const struct mw_member *m, long *pid, uint64_t *ns)
+{
+	char path[MW_SOCKET_PATH + 8], text[MW_LOCK_NS_AT + 24];
+	ssize_t n = 0;
+	int fd;
+
+	*pid = m->pid;
+	*ns = m->ns;
+	if (*pid && *ns)
+		return true;
+	snprintf(path, sizeof(path), "%s.lock", m->socket);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	memset(text + (n > 0 ? n : 0), 0, sizeof(text) - (size_t)(n > 0 ? n : 0));
+	*ns = strtoull(text + MW_LOCK_NS_AT, NULL, 10);
+	return sscanf(text, "mwrap %ld", pid) == 1;
 }
 
 /* Reads up to size - 1 bytes of a file of /proc, and adds a NUL; returns their number. */

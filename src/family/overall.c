@@ -75,6 +75,11 @@ static void also(struct mw_buf *b, size_t n, const char *one, const char *many)
 		mw_buf_fmt(b, ", %zu %s", n, n == 1 ? one : many);
 }
 
+static void put_process(struct mw_buf *b, const struct mw_reply_of *v, bool json)
+{
+	mw_put_process(b, v->pid, v->shown, json);
+}
+
 /* " Process 12 grows by 1.20 MB a minute, 13 by 900 KB, and 2 more." */
 static void others(struct mw_buf *b, const struct overall *o)
 {
@@ -82,7 +87,9 @@ static void others(struct mw_buf *b, const struct overall *o)
 		int64_t rate = o->fastest[i]->wire.self.rate;
 		const char *unit;
 
-		mw_buf_fmt(b, i == 1 ? " Process %ld grows by " : ", %ld by ", o->fastest[i]->pid);
+		mw_buf_str(b, i == 1 ? " Process " : ", ");
+		put_process(b, o->fastest[i], false);
+		mw_buf_str(b, i == 1 ? " grows by " : " by ");
 		unit = mw_buf_amount(b, rate > 0 ? (uint64_t)rate : 0, false);
 		mw_buf_fmt(b, i == 1 ? " %s a minute" : " %s", unit);
 	}
@@ -112,7 +119,9 @@ static void sentence(struct mw_buf *b, const struct overall *o)
 	mw_buf_str(b, ".");
 	if (!most)
 		return;
-	mw_buf_fmt(b, " Process %ld: ", most->pid);
+	mw_buf_str(b, " Process ");
+	put_process(b, most, false);
+	mw_buf_str(b, ": ");
 	mw_buf_utf8(b, most->wire.self.sentence, strlen(most->wire.self.sentence));
 	others(b, o);
 }
@@ -123,7 +132,9 @@ static void next(struct mw_buf *b, const struct overall *o, const char *base)
 		return;
 	mw_buf_str(b, "What to do next: ");
 	mw_buf_str(b, base);
-	mw_buf_fmt(b, "/%ld/verdict.", o->fastest[0]->pid);
+	mw_buf_str(b, "/");
+	put_process(b, o->fastest[0], false);
+	mw_buf_str(b, "/verdict.");
 }
 
 static void string(struct mw_buf *b, const char *key, const struct mw_buf *text)
@@ -154,7 +165,9 @@ static void json(struct mw_buf *b, const struct overall *o, const struct mw_buf 
 	for (size_t i = 0; i < o->named; i++) {
 		const struct mw_self *self = &o->fastest[i]->wire.self;
 
-		mw_buf_fmt(b, "%s{\"pid\":%ld,\"kind\":", i ? ",\n" : "", o->fastest[i]->pid);
+		mw_buf_str(b, i ? ",\n{\"pid\":" : "{\"pid\":");
+		put_process(b, o->fastest[i], true);
+		mw_buf_str(b, ",\"kind\":");
 		mw_buf_json(b, self->kind, strlen(self->kind));
 		mw_buf_str(b, ",\"rate_bytes_per_minute\":");
 		mw_buf_i64(b, self->rate);
@@ -162,7 +175,7 @@ static void json(struct mw_buf *b, const struct overall *o, const struct mw_buf 
 	}
 	mw_buf_str(b, "],\n\"pid\":");
 	if (most)
-		mw_buf_i64(b, most->pid);
+		put_process(b, most, true);
 	else
 		mw_buf_str(b, "null");
 	mw_buf_str(b, ",\n\"kind\":");

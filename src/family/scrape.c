@@ -61,8 +61,15 @@ static const char *find(const struct mw_answer *p, const char *name, size_t len)
 	return NULL;
 }
 
+static void label(struct mw_buf *to, const char *before, long pid, uint64_t shown)
+{
+	mw_buf_str(to, before);
+	mw_put_process(to, pid, shown, false);
+	mw_buf_str(to, "\"");
+}
+
 /* NAME{a="b"} 1 -> NAME{process="12",a="b"} 1 */
-static void sample(struct mw_buf *to, const char *s, size_t n, long pid)
+static void sample(struct mw_buf *to, const char *s, size_t n, const struct mw_answer *p)
 {
 	size_t name = 0;
 	bool labels;
@@ -73,7 +80,8 @@ static void sample(struct mw_buf *to, const char *s, size_t n, long pid)
 	mw_buf_add(to, s, name);
 	s += name + labels;
 	n -= name + labels;
-	mw_buf_fmt(to, "{process=\"%ld\"%s", pid, !labels ? "}" : n && *s == '}' ? "" : ",");
+	label(to, "{process=\"", p->pid, p->shown);
+	mw_buf_str(to, !labels ? "}" : n && *s == '}' ? "" : ",");
 	mw_buf_add(to, s, n);
 	mw_buf_str(to, "\n");
 }
@@ -86,7 +94,7 @@ static void lines(struct mw_buf *to, const struct mw_answer *p, const char *s, b
 
 	while ((at = line(&s, end, &n)) && !help_name(at, n, &name)) {
 		if (n && *at != '#' && !comments) {
-			sample(to, at, n, p->pid);
+			sample(to, at, n, p);
 		} else if (n && *at == '#' && comments && !(n == 5 && !memcmp(at, "# EOF", 5))) {
 			mw_buf_add(to, at, n);
 			mw_buf_str(to, "\n");
@@ -136,8 +144,8 @@ static void who(struct mw_buf *to, const struct mw_gathered *g, const struct mw_
 
 		if (!g->replies[i].pid)
 			continue;
-		mw_process_facts(g->replies[i].pid, &facts);
-		mw_buf_fmt(to, "mwrap_process_info{process=\"%ld\"", g->replies[i].pid);
+		mw_reply_facts(&g->replies[i], &facts);
+		label(to, "mwrap_process_info{process=\"", g->replies[i].pid, g->replies[i].shown);
 		mw_metrics_label(to, &labels, "title", facts.title, strlen(facts.title));
 		mw_buf_fmt(to, ",owner=\"%d\"} 1\n", g->replies[i].owner);
 	}
@@ -148,10 +156,11 @@ static void who(struct mw_buf *to, const struct mw_gathered *g, const struct mw_
 		bool answers = false;
 
 		for (size_t k = 0; k < n; k++)
-			answers |= p[k].pid == g->replies[i].pid;
-		if (g->replies[i].pid)
-			mw_buf_fmt(to, "mwrap_process_answers{process=\"%ld\"} %d\n", g->replies[i].pid,
-				   answers);
+			answers |= p[k].pid == g->replies[i].pid && p[k].shown == g->replies[i].shown;
+		if (!g->replies[i].pid)
+			continue;
+		label(to, "mwrap_process_answers{process=\"", g->replies[i].pid, g->replies[i].shown);
+		mw_buf_fmt(to, "} %d\n", answers);
 	}
 }
 

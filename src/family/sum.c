@@ -12,10 +12,11 @@
 
 /* --- fork baselines -------------------------------------------------------------- */
 
-static bool is_there(const struct mw_part *p, size_t n, long pid)
+/* Is the process of this number there, beside one of that namespace? */
+static bool is_there(const struct mw_part *p, size_t n, long pid, uint64_t ns)
 {
 	for (size_t i = 0; i < n; i++)
-		if (p[i].wire->pid == pid)
+		if (p[i].wire->pid == pid && p[i].wire->ns == ns)
 			return true;
 	return false;
 }
@@ -37,7 +38,7 @@ static uint64_t fork_baseline_of(const struct mw_wire *w)
 /* A total order of one line of forks, the largest baseline first: does q go before p? */
 static bool goes_before(const struct mw_part *q, const struct mw_part *p)
 {
-	return q->wire->stats.eldest == p->wire->stats.eldest &&
+	return q->wire->stats.eldest == p->wire->stats.eldest && q->wire->ns == p->wire->ns &&
 	       (q->fork_baseline != p->fork_baseline ? q->fork_baseline > p->fork_baseline :
 						       q->wire->pid < p->wire->pid);
 }
@@ -49,7 +50,8 @@ void mw_inheritance(struct mw_part *p, size_t n)
 		const struct mw_stats *s = &p[i].wire->stats;
 
 		p[i].fork_baseline = fork_baseline_of(p[i].wire);
-		p[i].inherits = s->forker && (is_there(p, n, s->forker) || is_there(p, n, s->eldest));
+		p[i].inherits = s->forker && (is_there(p, n, s->forker, p[i].wire->ns) ||
+					      is_there(p, n, s->eldest, p[i].wire->ns));
 	}
 	/* of a line whose parent and eldest are gone, the first in order keeps the baseline */
 	for (size_t i = 0; i < n; i++)

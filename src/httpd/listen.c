@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/namespace.h"
 #include "base/sys.h"
 #include "family/family.h"
 #include "ancestors.h"
@@ -154,16 +155,40 @@ static enum mw_socket_locked lock_own(struct mw_listener *l, const char *path, c
 	return got;
 }
 
+/*
+ * Locks BEFORE, this process's number, and BEHIND. A process of another PID namespace may have the same number: then
+ * the namespace goes into the name, too.
+ */
+static enum mw_socket_locked lock_numbered(struct mw_listener *l, const char *before, const char *behind,
+					   char err[MW_ERROR_MAX])
+{
+	const unsigned long long ns = mw_pid_namespace();
+	enum mw_socket_locked got = MW_SOCKET_LOCK_TAKEN;
+	char own[sizeof(l->socket_lock.path) + 48];
+
+	for (int with = 0; with <= (ns != 0) && got == MW_SOCKET_LOCK_TAKEN; with++) {
+		int n = with ? snprintf(own, sizeof(own), "%s%ld-%llu%s", before, (long)getpid(), ns,
+					behind) :
+			       snprintf(own, sizeof(own), "%s%ld%s", before, (long)getpid(), behind);
+
+		if (n < 0 || (size_t)n >= sizeof(l->socket_lock.path)) {
+			snprintf(err, MW_ERROR_MAX, "%.120s: longer than the %zu bytes of a socket's path",
+				 own, sizeof(l->socket_lock.path) - 1);
+			return MW_SOCKET_LOCK_ERROR;
+		}
+		got = lock_own(l, own, err);
+	}
+	if (got == MW_SOCKET_LOCK_TAKEN)
+		snprintf(err, MW_ERROR_MAX, "%.120s: taken: choose another path", own);
+	return got;
+}
+
 static enum mw_socket_locked lock_beside(struct mw_listener *l, const char *path, char err[MW_ERROR_MAX])
 {
-	char own[sizeof(l->socket_lock.path) + 24];
-	int n = snprintf(own, sizeof(own), "%s.%ld", path, (long)getpid());
+	char before[sizeof(l->socket_lock.path) + 1];
 
-	if (n >= 0 && (size_t)n < sizeof(l->socket_lock.path))
-		return lock_own(l, own, err);
-	snprintf(err, MW_ERROR_MAX, "%s: longer than the %zu bytes of a socket's path", own,
-		 sizeof(l->socket_lock.path) - 1);
-	return MW_SOCKET_LOCK_ERROR;
+	snprintf(before, sizeof(before), "%s.", path);
+	return lock_numbered(l, before, "", err);
 }
 
 /* Listens on `abs`, an absolute path, or on `abs`.PID if another process has it. */
@@ -176,12 +201,8 @@ static int open_unix(struct mw_listener *l, const char *abs, char err[MW_ERROR_M
 		return -1;
 	}
 	got = mw_socket_lock_take(&l->socket_lock, abs, err);
-	if (got == MW_SOCKET_LOCK_TAKEN) {
+	if (got == MW_SOCKET_LOCK_TAKEN)
 		got = lock_beside(l, abs, err);
-		if (got == MW_SOCKET_LOCK_TAKEN)
-			snprintf(err, MW_ERROR_MAX, "%s: taken, as is its .%ld: choose another path",
-				 abs, (long)getpid());
-	}
 	return got == MW_SOCKET_LOCK_OURS ? open_locked(l, err) : -1;
 }
 
@@ -256,6 +277,7 @@ static int open_tcp(struct mw_listener *l, const struct mw_options *o, char err[
 static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[MW_ERROR_MAX])
 {
 	char dir[sizeof(l->socket_lock.path)], path[sizeof(dir) + 32];
+	enum mw_socket_locked got;
 	struct stat st;
 
 	if (expand(o->socket_dir, path, sizeof(dir), err) ||
@@ -274,13 +296,12 @@ static int open_dir(struct mw_listener *l, const struct mw_options *o, char err[
 		snprintf(err, MW_ERROR_MAX, "%s: not a directory: remove it or choose another path", dir);
 		return -1;
 	}
-	if (snprintf(path, sizeof(path), "%s/%ld.sock", dir, (long)getpid()) >= (int)sizeof(dir)) {
-		snprintf(err, MW_ERROR_MAX, "%.120s: longer than the %zu bytes of a socket's path", path,
-			 sizeof(dir) - 1);
+	snprintf(path, sizeof(path), "%s/", dir);
+	got = lock_numbered(l, path, ".sock", err);
+	if (got != MW_SOCKET_LOCK_OURS)
 		return -1;
-	}
 	strcpy(relatives.dir, dir);
-	return open_unix(l, path, err);
+	return open_locked(l, err);
 }
 
 /* Logs a failure, unless an ancestor has: then the whole family has it, and it is known. */

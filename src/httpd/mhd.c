@@ -305,7 +305,7 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 		.body_n = request->got < MW_LOGIN_BODY_MAX ? request->got : MW_LOGIN_BODY_MAX,
 		.body_cut = request->got > MW_LOGIN_BODY_MAX,
 	};
-	char mount[256], base[sizeof(mount) + 24];
+	char mount[256], base[sizeof(mount) + 40];
 	bool form = request->body && mw_form_is_for(uri), wanted;
 	char *query = strchr(uri, '?');
 	struct mw_response res;
@@ -324,7 +324,7 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 		req.no_post = req.header(req.ctx, MW_NO_POST);
 	wanted = mw_family_wants(req.path, (long)mw_server.pid, &req.path);
 	if (req.path != uri) { /* "/PID/..." of this process */
-		snprintf(base, sizeof(base), "%s/%ld", mount, (long)mw_server.pid);
+		snprintf(base, sizeof(base), "%s%.*s", mount, (int)(req.path - uri), uri);
 		req.base = base;
 	}
 	if (wanted || mw_route_waits(req.path)) {

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/namespace.h"
+#include "family/family.h"
 #include "base/sys.h"
 #include "descriptors.h"
 
@@ -228,6 +230,16 @@ static int set_mode(const char *path, mode_t mode)
 	return ret;
 }
 
+/* Says of which namespace the owner's PID is. */
+static void note_namespace(const struct mw_socket_lock *c)
+{
+	char text[32];
+	int n = snprintf(text, sizeof(text), "%llu\n", (unsigned long long)mw_pid_namespace());
+
+	if (pwrite(c->lock_fd, text, (size_t)n, MW_LOCK_NS_AT) < 0)
+		return; /* a full disk: it counts as being of ours */
+}
+
 int mw_socket_lock_bind(struct mw_socket_lock *c, int fd, bool ruby, char err[MW_ERROR_MAX])
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
@@ -254,6 +266,7 @@ int mw_socket_lock_bind(struct mw_socket_lock *c, int fd, bool ruby, char err[MW
 	n = snprintf(mark, sizeof(mark), LOCK_MARK "%ld%s\n", (long)c->owner, ruby ? "" : WITHOUT_RUBY);
 	if (ftruncate(c->lock_fd, 0) || pwrite(c->lock_fd, mark, (size_t)n, 0) != n)
 		return 0; /* a full disk: only a killed owner's socket is judged worse */
+	note_namespace(c);
 	return 0;
 }
 

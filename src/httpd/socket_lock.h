@@ -9,7 +9,8 @@
  * PATH.lock is empty until the owner has bound PATH; then it says "mwrap PID". If the lock is empty
  * or new, the socket at PATH may be another program's: it is replaced only if connecting is
  * refused. An owner without Ruby adds "without ruby". Behind that, a process with Ruby writes its
- * PID to request the path. Then comes the TCP port that goes with a family's path. Both files go
+ * PID to request the path. Then comes the TCP port that goes with a family's path, and the namespace of
+ * the owner's PID. Both files go
  * when the owner ends in an orderly way: it takes the lock again first, and leaves files that it
  * didn't make.
  */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/namespace.h"
 #include "base/own_descriptors.h"
 #include "base/times.h"
 #include "family/family.h"
@@ -52,6 +53,15 @@ static uint64_t image_of(pid_t pid)
 	return stat(path, &st) ? 0 : (uint64_t)st.st_ino ^ (uint64_t)st.st_dev << 48;
 }
 
+/* Is its number of this PID namespace? Of another one nothing here tells whether it lives. */
+static bool is_here(const struct mw_member *m)
+{
+	uint64_t ns;
+	long pid;
+
+	return !mw_member_identify(m, &pid, &ns) || !ns || ns == mw_pid_namespace();
+}
+
 static void sweep_one(const struct mw_family *f)
 {
 	size_t n;
@@ -60,9 +70,9 @@ static void sweep_one(const struct mw_family *f)
 	for (size_t i = 0; i < n; i++) {
 		pid_t pid = (pid_t)m[i].pid;
 
-		if (!pid || pid == getpid() || mw_socket_lock_sweep(m[i].socket, pid))
+		if (!pid || (pid == getpid() && is_here(&m[i])) || mw_socket_lock_sweep(m[i].socket, pid))
 			continue;
-		if (sweep.known_n < MW_FAMILY_MAX)
+		if (sweep.known_n < MW_FAMILY_MAX && is_here(&m[i]))
 			sweep.known[sweep.known_n++] = (struct known){ pid, image_of(pid) };
 	}
 	free(m);
@@ -173,7 +183,8 @@ void mw_sweep_now(const char *path, const char *dir)
 		struct mw_member *m = mw_members_locks(&where[i], &n);
 
 		for (size_t k = 0; k < n; k++)
-			if (m[k].pid && m[k].pid != (long)getpid())
+			if (m[k].pid &&
+			    (m[k].pid != (long)getpid() || (m[k].ns && m[k].ns != mw_pid_namespace())))
 				(void)mw_socket_lock_sweep(m[k].socket, (pid_t)m[k].pid);
 		free(m);
 	}

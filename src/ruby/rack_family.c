@@ -44,8 +44,8 @@ bool mw_rack_family_begin(struct mw_rack_family *f, struct mw_request *req)
 	if (mw_family_wants(req->path, (long)getpid(), &rest))
 		return true;
 	if (rest != req->path && /* "/PID/..." of this process */
-	    snprintf(f->own_base, sizeof(f->own_base), "%s/%ld", req->base, (long)getpid()) <
-		    (int)sizeof(f->own_base)) {
+	    snprintf(f->own_base, sizeof(f->own_base), "%s%.*s", req->base, (int)(rest - req->path),
+		     req->path) < (int)sizeof(f->own_base)) {
 		req->path = rest;
 		req->base = f->own_base;
 	}

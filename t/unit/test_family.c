@@ -43,6 +43,8 @@ static void paths_of_the_family(void **state)
 	path_is("/13/", NULL);
 	path_is("/13/live", NULL);
 	path_is("/1/", NULL);
+	path_is("/1-4026531836/live", NULL);
+	path_is("/12-1/live", NULL); /* the same number in another PID namespace */
 	path_is("/12", NULL); /* a folder, wherever it is */
 	path_is("/9223372036854775807/", NULL);
 }
@@ -64,6 +66,10 @@ static void paths_of_the_process(void **state)
 		"/family.tsv/",
 		"/famil",
 		"/12x",
+		"/12-/",
+		"/12-x/",
+		"/12-0/",
+		"/12-1-1/",
 		"/12x/",
 		"/12.tsv",
 		"/012/",

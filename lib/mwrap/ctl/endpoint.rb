@@ -14,7 +14,7 @@ module Mwrap
     Endpoint = Struct.new(:name, :path, :host, :port, :ssl, :login, :base, :member, :token_file, keyword_init: true)
 
     class << Endpoint # :nodoc: all
-      MEMBER = %r{/(all|[1-9]\d*)/?\z}
+      MEMBER = %r{/(all|[1-9]\d*(?:-[1-9]\d*)?)/?\z}
       ADDRESS = %r{\A(\[[\h:.]+\]|[A-Za-z0-9.\-]+):(\d+)/?\z}
       PATH_MAX = 107 # the kernel's room for a socket's path
       private_constant :MEMBER, :ADDRESS, :PATH_MAX
@@ -80,8 +80,10 @@ module Mwrap
 
       # socket_dir: a process of it knows the others.
       def directory(path, member)
-        pids = Dir.children(path).map(&:b).filter_map { |name| name[/\A([1-9]\d*)\.sock\z/, 1] }.sort_by(&:to_i)
+        pids = Dir.children(path).map(&:b).filter_map { |name| name[/\A([1-9]\d*(?:-[1-9]\d*)?)\.sock\z/, 1] }.sort_by(&:to_i)
         if member && member != "all"
+          # its namespace is in the name only if another process has the name without it
+          member = member[/\A\d+/] unless pids.include?(member)
           pids.include?(member) or raise Failure, "#{path}: no process #{member}: #{known(pids)}"
           return socket(File.join(path, "#{member}.sock"), nil)
         end
@@ -127,7 +129,7 @@ module Mwrap
         path = options["socket"] || options["socket_dir"]
         port = options["listen"] unless options["listen"]&.end_with?(":0") # any free one: not known here
         port = nil unless Target.same_namespace?(pid, "net") # that of another process here
-        inner = member || Target.inner_pid(pid).to_s
+        inner = member || Target.member(pid)
         found = path ? there(inside(from, path), inner) : port && address(port, inner)
         found ||= listening(pid)
         found or raise Failure, "process #{pid}: no server that its MWRAP names: name its socket or HOST:PORT"

@@ -18,6 +18,12 @@ module Mwrap
       # Its number where it is: the one that its server and its sockets have
       def self.inner_pid(pid) = File.binread("/proc/#{pid}/status")[/^NSpid:.*?(\d+)$/n, 1]&.to_i || pid.to_i
 
+      # Its address in a family: PID, or PID-NAMESPACE if it is in another one than this process
+      def self.member(pid)
+        return inner_pid(pid).to_s if same_namespace?(pid, "pid")
+        [inner_pid(pid), File.readlink("/proc/#{pid}/ns/pid")[/\d+/]].join("-")
+      end
+
       # Are both here and there this namespace? name: as in /proc/PID/ns. True if that isn't told.
       def self.same_namespace?(pid, name)
         File.readlink("/proc/#{pid}/ns/#{name}") == File.readlink("/proc/self/ns/#{name}")

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define VERSION "mwrap table 5"
+#include "base/namespace.h"
+
+#define VERSION "mwrap table 6"
 
 /* The one list of the fields of a row and of a process that travel, in order. */
 /* clang-format off */
@@ -34,6 +36,7 @@ static void field(struct mw_buf *b, uint64_t v)
 static void put_process(struct mw_buf *b, const struct mw_stats *s)
 {
 	field(b, (uint64_t)getpid());
+	field(b, mw_pid_namespace());
 	field(b, s->ruby_lookup && strcmp(s->ruby_lookup, "none") != 0);
 	field(b, s->life_unit && !strcmp(s->life_unit, "bytes"));
 	field(b, (uint64_t)s->forker);
@@ -222,6 +225,7 @@ static void take_process(struct reader *r, struct mw_wire *w)
 	struct mw_stats *s = &w->stats;
 
 	w->pid = (long)take(r);
+	w->ns = take(r);
 	w->ruby = take(r) != 0;
 	s->life_unit = take(r) ? "bytes" : "gc";
 	s->forker = (long)take(r);

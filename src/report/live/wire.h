@@ -21,6 +21,7 @@
 /* One process's answer. All zero: none. Strings point into `text`. */
 struct mw_wire {
 	long pid;
+	uint64_t ns; /* base/namespace.h */
 	bool ruby;             /* Ruby runs in it */
 	struct mw_stats stats; /* life_unit is static; no other pointer is set */
 	struct mw_row *rows; /* owned; ids are MW_ID_NONE until a sum gives its own; no NUL within a location */
