@@ -19,7 +19,7 @@ class TestOfLauncherPreload < Minitest::Test
 
   def test_the_tracker_comes_first_and_what_was_there_stays
     layout do |dir|
-      ours = "#{dir}/lib/libmwrap.so"
+      ours = preloaded("#{dir}/lib")
       other, another = preload("fake_api"), preload("above")
       assert_equal ours, ld_preload(dir, nil)
       assert_equal ours, ld_preload(dir, "")
@@ -35,7 +35,7 @@ class TestOfLauncherPreload < Minitest::Test
       old = %w[libmwrap.so mwrap.so].map { |name| "#{tmp}/old/#{name}" }
       old.each { |path| FileUtils.cp(preload("fake_api"), path) }
       other = preload("above")
-      assert_equal "#{dir}/lib/libmwrap.so:#{other}", ld_preload(dir, "#{old[0]}:#{other}:#{old[1]}")
+      assert_equal "#{preloaded("#{dir}/lib")}:#{other}", ld_preload(dir, "#{old[0]}:#{other}:#{old[1]}")
     end
   end
 
@@ -58,7 +58,7 @@ class TestOfLauncherPreload < Minitest::Test
   def test_twice_is_as_once
     layout do |dir|
       run = launch(dir, "#{dir}/bin/mwrap", "sh", "-c", "echo $LD_PRELOAD")
-      assert_equal "#{dir}/lib/libmwrap.so\n", run.stdout
+      assert_equal "#{preloaded("#{dir}/lib")}\n", run.stdout
     end
   end
 
@@ -73,7 +73,7 @@ class TestOfLauncherPreload < Minitest::Test
     layout do |dir, tmp|
       File.symlink("#{dir}/bin/mwrap", "#{tmp}/mwrap")
       run = run_command("#{tmp}/mwrap", "sh", "-c", "echo $LD_PRELOAD")
-      assert_equal "#{dir}/lib/libmwrap.so\n", run.stdout
+      assert_equal "#{preloaded("#{dir}/lib")}\n", run.stdout
     end
   end
 
@@ -86,7 +86,7 @@ class TestOfLauncherPreload < Minitest::Test
       FileUtils.mv("#{dir}/lib/mwrap/mwrap_ext.so", "#{tmp}/ext/mwrap")
       File.write("#{tmp}/stub", "$LOAD_PATH.unshift('#{tmp}/ext', '#{dir}/lib')\nload '#{dir}/exe/mwrap'\n")
       run = run_command(RUBY, "#{tmp}/stub", "sh", "-c", "echo $LD_PRELOAD")
-      assert_equal "#{File.realpath(tmp)}/ext/libmwrap.so\n", run.stdout
+      assert_equal "#{preloaded("#{File.realpath(tmp)}/ext")}\n", run.stdout
       assert_refused run_command(RUBY, "#{tmp}/stub", "true", env: { "MWRAP" => "x:1" }), /"x": unknown option.*/
     end
   end

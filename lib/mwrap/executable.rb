@@ -119,6 +119,8 @@ module Mwrap
         [": of another architecture than the tracker: runs without it"]
       elsif !interpreter?
         [": statically linked: runs without the tracker"]
+      elsif interpreter.match?(%r{/ld-musl-[^/]*\z}n)
+        [": linked to musl: runs without the tracker"]
       elsif sanitizer?
         [": built with a sanitizer: runs without the tracker"]
       else
@@ -144,6 +146,12 @@ module Mwrap
     # is nothing to warn of.
     def interpreter?
       headers.nil? || headers.any? { |h| h.unpack1("L#{order}") == PT_INTERP }
+    end
+
+    # The dynamic linker's path; "" if it can't be read
+    def interpreter
+      _, offset, _, size = segments.find { |type,| type == PT_INTERP }
+      (offset && @head.byteslice(offset, size)).to_s.delete("\0")
     end
 
     # [type, offset in the file, address, size in the file] of each header, 64-bit only.

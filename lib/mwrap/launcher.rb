@@ -109,7 +109,8 @@ module Mwrap
     def require_loadable(tracker, text)
       server = %w[libmwrap_httpd.so libmwrap_mhd.so].map { |so| File.join(File.dirname(tracker), so) }
       served = text && items(text).any?(/\A(?:socket|socket_dir|listen):/n)
-      problem = Linker.problem([tracker, *(server.select { |so| File.file?(so) } if served)]) and raise Failure, problem
+      problem, @glibc_only = Linker.check([tracker, *(server.select { |so| File.file?(so) } if served)])
+      raise Failure, problem if problem
     end
 
     def require_extension
@@ -189,10 +190,10 @@ module Mwrap
     end
 
     # The order of LD_PRELOAD: the tracker, the wanted allocator, then the other libraries without
-    # copies of either. If there are several allocators, the first one serves.
+    # copies of either. If there are several allocators, the first one serves. A program of musl passes over both.
     def preload(tracker, allocator)
       rest = others.reject { |path| allocator && File.basename(path) == File.basename(allocator) }
-      [tracker, *allocator, *rest].join(":")
+      [*[tracker, *allocator].map { |path| @glibc_only + path }, *rest].join(":")
     end
 
     # Sanitizers and the tracker exclude each other: COMMAND and its children run without the

@@ -14,10 +14,17 @@ module Mwrap
 
     SECONDS = 5 # Ruby tries for ever if there may be no other process
 
+    # Before a path: glibc's linker puts its folder of libraries for $LIB, from which enough ".." lead to the root.
+    # musl's has no such folder, and passes over what it doesn't find. It would end a program for a library of glibc.
+    GLIBC_ONLY = "/usr/$LIB/../../../../../.."
+
     module_function
 
-    # Returns a line with the problem, or nil.
-    def problem(paths) = read(trace(paths), paths)
+    # Returns a line with the problem, or nil; then what is put before a path in LD_PRELOAD, so that only glibc finds it.
+    def check(paths)
+      said = trace([*paths, "#{GLIBC_ONLY}#{paths[0]}"])
+      [read(said, paths), said.empty? || said.include?("'#{GLIBC_ONLY}") ? "" : GLIBC_ONLY]
+    end
 
     # Returns what the linker prints when it loads these into this very program. It then runs
     # nothing of the program (ld.so(8), LD_TRACE_LOADED_OBJECTS); with LD_WARN it reports symbols as

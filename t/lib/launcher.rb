@@ -27,6 +27,9 @@ module LauncherTest
     end
   end
 
+  # What LD_PRELOAD has for the tracker in there
+  def preloaded(lib) = "/usr/$LIB/../../../../../..#{lib}/libmwrap.so"
+
   def launch(dir, *args, **rest) = run_command("#{dir}/bin/mwrap", *args, **rest)
 
   # Exactly one line on stderr, nothing on stdout, and this status.

@@ -1,0 +1,78 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# Programs of musl, which the tracker can't be in: they run as without it, and the launcher says so.
+
+require_relative "lib/allocators"
+require_relative "lib/launcher"
+require "minitest/mock"
+
+class MuslTest < Minitest::Test
+  include MwrapTest
+
+  CODE = <<~C
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <unistd.h>
+    int main(int argc, char **argv)
+    {
+    	char *kept = malloc(1000);
+    	if (argc > 1)
+    		execvp(argv[1], argv + 1);
+    	puts(kept ? "of musl" : "no memory");
+    	return 5;
+    }
+  C
+  LINE = "linked to musl: runs without the tracker"
+
+  def setup
+    @dir = Dir.mktmpdir("mwrap-musl")
+    @program = "#{@dir}/program"
+    File.write("#{@dir}/program.c", CODE)
+    assert_success run_command("musl-gcc", "-o", @program, "#{@dir}/program.c")
+    natively = run_command(@program)
+    skip "no program of musl runs here" unless natively.status.exitstatus == 5
+  end
+
+  def teardown = FileUtils.rm_rf(@dir)
+
+  def launch(*words, options: nil) = run_command(LAUNCHER, *words, env: { "MWRAP" => options })
+
+  # The children of each of these, by fork and by exec
+  def test_what_a_tracked_process_starts
+    [nil, "socket:#{@dir}/s,children:all", "dump_path:#{@dir}/d.%p", *Allocators.enum_for(:each).map { |name,| "malloc:#{name}" }].each do |options|
+      [["sh", "-c", "#{@program}; exit $?"], ["sh", "-c", "exec #{@program}"], ["env", @program],
+       [RUBY, "--disable=gems", "-e", "system(*ARGV); exit $?.exitstatus", @program]].each do |words|
+        run = launch(*words, options: options)
+        assert_equal ["of musl\n", "", 5], [run.stdout, run.stderr, run.status.exitstatus], [options, words].inspect
+      end
+    end
+  end
+
+  def test_the_launcher_says_so
+    run = launch(@program)
+    assert_equal ["of musl\n", "mwrap: #{@program}: #{LINE}\n", 5], [run.stdout, run.stderr, run.status.exitstatus]
+    File.write("#{@dir}/script", "#!#{@program} echo\n", perm: 0o755)
+    run = launch("#{@dir}/script")
+    assert_equal "mwrap: #{@dir}/script (#{@program}): #{LINE}\n", run.stderr
+    assert_equal "#{@dir}/script\n", run.stdout
+  end
+
+  # What it starts of glibc is tracked.
+  def test_what_it_starts_itself
+    run = launch(@program, RUBY, "--disable=gems", "-e", "KEPT = 'x' * 123_456", options: "dump_path:#{@dir}/dump,dump_format:tsv")
+    assert_equal "mwrap: #{@program}: #{LINE}\n", run.stderr
+    rows = Dump.tsv(File.binread("#{@dir}/dump")).flatten
+    assert_operator rows.find { |r| r.location == "-e:1" }.live_bytes, :>, 123_000
+  end
+
+  # Where glibc's folder isn't found, LD_PRELOAD has the plain path.
+  def test_a_linker_without_that_folder
+    require "#{LIB}/mwrap/linker"
+    said = "ERROR: ld.so: object '#{Mwrap::Linker::GLIBC_ONLY}/a/libmwrap.so' from LD_PRELOAD cannot be preloaded (cannot open shared object file): ignored.\n"
+    { said => "", "" => "", "\tlibc.so.6 => /lib/libc.so.6 (0x0000)\n" => Mwrap::Linker::GLIBC_ONLY }.each do |words, before|
+      Mwrap::Linker.stub(:trace, words) { assert_equal [nil, before], Mwrap::Linker.check(["/a/libmwrap.so"]) }
+    end
+  end
+end
