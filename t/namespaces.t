@@ -107,6 +107,45 @@ class OtherNamespacesTest < Minitest::Test
     assert_equal 2, run.stdout.lines.size, "it has the server's thread: #{run.stderr}"
   end
 
+  # A user namespace shows each user that it has no number for as 65534.
+  def test_a_user_without_a_number
+    skip "only root can become other users" unless Process.euid.zero?
+    File.chmod(0o755, @dir)
+    shared = path("shared")
+    Dir.mkdir(shared)
+    File.chmod(0o1777, shared)
+    words = %w[setpriv --reuid=65534 --regid=65534 --clear-groups unshare --user --map-user=65534 --map-group=65534 --keep-caps]
+    # what this user may read: the checkout may be closed to it
+    Dir[File.join(MwrapTest::LIB, "*.so")].each { |so| FileUtils.cp(so, @dir) }
+    tracked = ["env", "MWRAP=socket:#{shared}/s", "LD_PRELOAD=#{path("libmwrap.so")}"]
+    skip "no user namespaces may be made here" unless system(*words, "true", out: File::NULL, err: File::NULL)
+    app = Served::App.new(*words, *tracked, MwrapTest::RUBY, "--disable=gems", "-e", SCRIPT, "1",
+                          env: { "RUBYOPT" => nil }, err: path("err"), dump_path: nil)
+    @fakes << app
+    assert_equal app.pid.to_s, app.hear, app.stderr
+    wait_for_server("#{shared}/s")
+    r, w = IO.pipe
+    impostor = fork do
+      r.close
+      Process::Sys.setuid(1234)
+      server = UNIXServer.new("#{shared}/s.99")
+      File.chmod(0o777, "#{shared}/s.99")
+      w.puts("ready")
+      w.write(server.accept.read)
+      exit!
+    end
+    w.close
+    assert_equal "ready\n", r.gets
+    assert_equal [app.pid], JSON.parse(body("/family.json", at: "#{shared}/s"))["processes"].map { |p| p["pid"] }
+    Process.kill(:KILL, impostor)
+    assert_equal "", r.read, "nothing was sent to it"
+  ensure
+    if impostor
+      Process.kill(:KILL, impostor)
+      Process.wait(impostor)
+    end
+  end
+
   private
 
   def ctl_get(pid)

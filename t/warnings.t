@@ -61,7 +61,7 @@ COMPILERS.each do |compiler|
 end
 
 # --- shell ------------------------------------------------------------------------------
-scripts = Dir.chdir(ROOT) { Dir["bin/*", ".ci/*", "doc/completions/*.bash", "t/**/*.{sh,t}"].select { |f| File.file?(f) && File.foreach(f).first.to_s =~ /\A#!.*\b(ba)?sh\b/ || f.end_with?(".sh", ".bash") } }.sort
+scripts = Dir.chdir(ROOT) { Dir["bin/*", ".ci/*", "doc/completions/*.bash", "t/**/*.{sh,t}"].select { |f| File.file?(f) && File.foreach(f, mode: "rb").first.to_s =~ /\A#!.*\b(ba)?sh\b/ || f.end_with?(".sh", ".bash") } }.sort
 ok(scripts.size >= 5, "there are shell scripts", scripts.inspect)
 r = run("shellcheck", "-x", *scripts, dir: ROOT)
 ok(r.ending == "exit 0" && r.out.empty?, "shellcheck finds nothing in #{scripts.join(" ")}", r.out + r.err)

@@ -6,6 +6,8 @@
  * make a socket with a relative's name. It would get the token, and could forge
  * a table. The kernel knows the listener's user and PID.
  */
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,6 +27,27 @@ static bool descends(pid_t pid, pid_t from)
 	return false;
 }
 
+/* Do all users have numbers here? Else those without one look like `nobody`. */
+static bool all_have_numbers(void)
+{
+	unsigned inside = 1, outside = 1, n = 0;
+	FILE *f = fopen("/proc/self/uid_map", "re");
+	bool read = f && fscanf(f, "%u %u %u", &inside, &outside, &n) == 3;
+
+	if (f)
+		fclose(f);
+	return !f || (read && !inside && n == UINT_MAX);
+}
+
+static bool same_user(const struct ucred *who, uid_t own)
+{
+	enum { NOBODY = 65534 }; /* the kernel's overflowuid */
+
+	/* a signal may be sent to the same user only, whatever its number */
+	return who->uid == own &&
+	       (own != NOBODY || all_have_numbers() || (who->pid > 0 && !kill(who->pid, 0)));
+}
+
 bool mw_relative_trusted(int fd)
 {
 	struct ucred who;
@@ -34,5 +57,5 @@ bool mw_relative_trusted(int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n))
 		return false;
 	/* a master that is root may have forked workers that dropped root */
-	return who.uid == own || !who.uid || (!own && descends(who.pid, getpid()));
+	return same_user(&who, own) || !who.uid || (!own && descends(who.pid, getpid()));
 }

@@ -27,6 +27,15 @@ void mw_beside_after_fork(void)
 	broken |= _r_debug.r_state != RT_CONSISTENT;
 }
 
+/* The launcher's path goes through a folder of libraries, which a process may lose sight of. */
+static const char *behind_libraries(const char *path)
+{
+	static const char up[] = "/../../../../../.."; /* lib/mwrap/linker.rb */
+	const char *root = strstr(path, up);
+
+	return root ? root + sizeof(up) - 1 : path;
+}
+
 static void load(struct beside *b)
 {
 	char path[4096 + 32];
@@ -41,7 +50,8 @@ static void load(struct beside *b)
 		return;
 	}
 	if (!dladdr(&mwrap_api, &me) || !me.dli_fname ||
-	    snprintf(path, sizeof(path) - 32, "%s", me.dli_fname) >= (int)sizeof(path) - 32) {
+	    snprintf(path, sizeof(path) - 32, "%s", behind_libraries(me.dli_fname)) >=
+		    (int)sizeof(path) - 32) {
 		snprintf(b->err, MW_ERROR_MAX, "%s: not found: install mwrap again", b->name);
 		return;
 	}
