@@ -178,7 +178,8 @@ void mw_step_before_fork(struct mw_step *s, uint64_t until)
 	unsigned turns = 0;
 
 	__atomic_fetch_add(&s->forking, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&s->under_way, __ATOMIC_SEQ_CST) && !__atomic_load_n(&s->stuck, __ATOMIC_SEQ_CST)) {
+	while (__atomic_load_n(&s->under_way, __ATOMIC_SEQ_CST) &&
+	       !__atomic_load_n(&s->stuck, __ATOMIC_SEQ_CST)) {
 		if (mw_is_past(until))
 			__atomic_store_n(&s->stuck, 1, __ATOMIC_SEQ_CST);
 		else

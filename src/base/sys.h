@@ -91,6 +91,11 @@ static inline int mw_sys_open(const char *path, int flags, mode_t mode)
 	return (int)mw_sys(SYS_openat, AT_FDCWD, mw_sys_ptr(path), flags, (long)mode, 0);
 }
 
+static inline ssize_t mw_sys_readlink(const char *path, char *to, size_t n)
+{
+	return mw_sys(SYS_readlinkat, AT_FDCWD, mw_sys_ptr(path), mw_sys_ptr(to), (long)n, 0);
+}
+
 static inline int mw_sys_close(int fd)
 {
 	return (int)mw_sys(SYS_close, fd, 0, 0, 0, 0);

@@ -178,7 +178,8 @@ static const struct hook *hook_of_ours(uintptr_t value)
 }
 
 /* Where the entry must lead; 0: it may stay. */
-static uintptr_t target(const struct mw_entries *o, const ElfW(Rela) * r, uintptr_t value, const struct pass *p)
+static uintptr_t target(const struct mw_entries *o, const ElfW(Rela) * r, uintptr_t value,
+			const struct pass *p)
 {
 	const struct hook *h;
 

@@ -59,7 +59,7 @@ static bool kept;         /* the thread left in the middle of a recording */
 /* The file, for a thread that goes on: its user may not be allowed to open it. Open between hold and let_go. */
 static int held = -1;
 static uint32_t held_taken; /* the thread has it in a table of its own; release */
-static bool named;        /* the program that the user named */
+static bool named; /* the program that the user named */
 static struct mw_record_how how; /* of the recording, its path without expansion */
 static char how_path[PATH_MAX];
 

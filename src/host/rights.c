@@ -41,17 +41,17 @@ static bool is_main_thread(void)
 }
 
 /* The result of a call, without own threads if `when`. */
-#define ALONE(when, call)                             \
-	__extension__({                               \
-		bool some_;                           \
-		int result_;                          \
-                                                      \
-		before_the_loss();                    \
+#define ALONE(when, call)                                  \
+	__extension__({                                    \
+		bool some_;                                \
+		int result_;                               \
+                                                           \
+		before_the_loss();                         \
 		some_ = (when) && mw_host_threads_leave(); \
-		result_ = (call);                     \
-		if (some_)                            \
-			mw_host_threads_back();       \
-		result_;                              \
+		result_ = (call);                          \
+		if (some_)                                 \
+			mw_host_threads_back();            \
+		result_;                                   \
 	})
 
 MW_EXPORT int chroot(const char *path)

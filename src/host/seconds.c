@@ -48,8 +48,8 @@ struct mw_host_thread mw_seconds_thread = {
 
 static bool start(void)
 {
-	return __atomic_load_n(&each_second, __ATOMIC_ACQUIRE) && !mw_host_thread_start(&mw_seconds_thread) &&
-	       mw_host_thread_exists(&mw_seconds_thread);
+	return __atomic_load_n(&each_second, __ATOMIC_ACQUIRE) &&
+	       !mw_host_thread_start(&mw_seconds_thread) && mw_host_thread_exists(&mw_seconds_thread);
 }
 
 bool mw_every_second(void (*f)(void))

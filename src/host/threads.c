@@ -163,7 +163,8 @@ void mw_host_threads_back(void)
 	if (mw_own_threads_back()) {
 		mw_recorder_stay();
 		for (int i = 0; i < ALL; i++)
-			if (becomes(all[i], MW_THREAD_LEFT, MW_THREAD_RUNS) && create(all[i]) && all[i]->lost)
+			if (becomes(all[i], MW_THREAD_LEFT, MW_THREAD_RUNS) && create(all[i]) &&
+			    all[i]->lost)
 				all[i]->lost();
 		mw_recorder_let_go();
 	}

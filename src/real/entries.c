@@ -23,10 +23,9 @@ const ElfW(Phdr) * mw_entries_segment(const struct mw_entries *o, uintptr_t addr
 bool mw_entries_find(struct mw_entries *o, uintptr_t base, const ElfW(Phdr) * headers, int n,
 		     const ElfW(Dyn) * *dynamic)
 {
-	*o = (struct mw_entries){ .base = base,
-				  .headers = headers,
-				  .n_headers = n,
-				  .page_size = getauxval(AT_PAGESZ) };
+	*o = (struct mw_entries){
+		.base = base, .headers = headers, .n_headers = n, .page_size = getauxval(AT_PAGESZ)
+	};
 	*dynamic = NULL;
 	for (const ElfW(Phdr) *h = headers; h < headers + n; h++) {
 		uintptr_t start = base + h->p_vaddr;
@@ -108,7 +107,8 @@ bool mw_entries_open(struct mw_entries *o, const uintptr_t *entry)
 
 	if (at - o->sealed < o->sealed_end - o->sealed) {
 		if (!o->unsealed)
-			o->unsealed = writable(o->sealed, o->sealed_end - o->sealed, PROT_READ | PROT_WRITE);
+			o->unsealed =
+				writable(o->sealed, o->sealed_end - o->sealed, PROT_READ | PROT_WRITE);
 		return o->unsealed;
 	}
 	if (page != o->page && !writable(page, o->page_size, PROT_READ | PROT_WRITE))

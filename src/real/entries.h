@@ -17,9 +17,17 @@
 #include <stdint.h>
 
 #if defined(__x86_64__)
-enum { MW_ENTRY_ADDRESS = R_X86_64_64, MW_ENTRY_DATA = R_X86_64_GLOB_DAT, MW_ENTRY_CALL = R_X86_64_JUMP_SLOT };
+enum {
+	MW_ENTRY_ADDRESS = R_X86_64_64,
+	MW_ENTRY_DATA = R_X86_64_GLOB_DAT,
+	MW_ENTRY_CALL = R_X86_64_JUMP_SLOT
+};
 #elif defined(__aarch64__)
-enum { MW_ENTRY_ADDRESS = R_AARCH64_ABS64, MW_ENTRY_DATA = R_AARCH64_GLOB_DAT, MW_ENTRY_CALL = R_AARCH64_JUMP_SLOT };
+enum {
+	MW_ENTRY_ADDRESS = R_AARCH64_ABS64,
+	MW_ENTRY_DATA = R_AARCH64_GLOB_DAT,
+	MW_ENTRY_CALL = R_AARCH64_JUMP_SLOT
+};
 #else /* no entry is known: none is changed */
 enum { MW_ENTRY_ADDRESS = -1, MW_ENTRY_DATA = -2, MW_ENTRY_CALL = -3 };
 #endif
@@ -39,12 +47,13 @@ struct mw_entries {
 };
 
 /* False: the object has no dynamic section. *dynamic: its address, also if the linker is not done with it. */
-bool mw_entries_find(struct mw_entries *, uintptr_t base, const ElfW(Phdr) *, int n, const ElfW(Dyn) **dynamic);
+bool mw_entries_find(struct mw_entries *, uintptr_t base, const ElfW(Phdr) *, int n,
+		     const ElfW(Dyn) * *dynamic);
 /* Reads the dynamic section, once the linker has relocated the object. False: it has no entries. */
-bool mw_entries_read(struct mw_entries *, const ElfW(Dyn) *dynamic);
+bool mw_entries_read(struct mw_entries *, const ElfW(Dyn) * dynamic);
 
 /* The segment that an address is in; NULL: none. */
-const ElfW(Phdr) *mw_entries_segment(const struct mw_entries *, uintptr_t address);
+const ElfW(Phdr) * mw_entries_segment(const struct mw_entries *, uintptr_t address);
 /* Is it one of the three kinds, aligned, in memory that may be written? Then it is at *entry. */
 bool mw_entry_at(const struct mw_entries *, const ElfW(Rela) *, uintptr_t **entry);
 /* The name of its symbol. */

@@ -303,7 +303,7 @@ const char *mw_callsite_special(uint32_t id)
 
 bool mw_callsites_init(void)
 {
-	ssize_t n = mw_sys(SYS_readlinkat, AT_FDCWD, mw_sys_ptr("/proc/self/exe"), mw_sys_ptr(exe), sizeof(exe) - 1, 0);
+	long n = mw_sys_readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
 	exe[n > 0 ? n : 0] = '\0';
 	if (!mw_records_init() || !mw_ids_ready(0) || !mw_memory_is_there())

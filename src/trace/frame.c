@@ -62,7 +62,7 @@ static const struct mw_zstd *zstd(void)
 {
 	enum { UNKNOWN, ABSENT, LOADED };
 	static struct mw_zstd library; /* several threads may write the same at once */
-	static int is;                 /* release */
+	static int is; /* release */
 	int now = __atomic_load_n(&is, __ATOMIC_ACQUIRE);
 
 	if (now == UNKNOWN) {
@@ -87,7 +87,8 @@ size_t mw_codec_bytes(int level, bool compress, bool expand)
 
 	if (!z)
 		return 0;
-	return (compress ? rounded(z->compress_bytes(level)) : 0) + (expand ? rounded(z->expand_bytes()) : 0);
+	return (compress ? rounded(z->compress_bytes(level)) : 0) +
+	       (expand ? rounded(z->expand_bytes()) : 0);
 }
 
 void mw_codec_open(struct mw_codec *c, int level, bool compress, bool expand, void *memory, size_t bytes)

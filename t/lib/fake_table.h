@@ -225,12 +225,11 @@ static void grow_row(size_t i)
 }
 
 /* Everything of struct mw_api but its options and the loading of libraries. */
-#define FAKE_TABLE                                                                                  \
-	.version = MW_API_VERSION, .snapshot = snapshot, .snapshot_free = snapshot_free,            \
-	.find = find_row, .source = no_source, .lives = lives, .lives_free = lives_free,            \
-	.stats = stats, .reset = reset, .trim = trim, .pause = pause_tracking, .paused = is_paused, \
-	.set_bt = set_bt, .set_stacks = set_stacks, .quiet_enter = quiet, .quiet_leave = quiet,     \
-	.heap_sums = heap_sums, .heap = heap, .heap_free = heap_free, .server_endpoint = no_server,          \
-	FAKE_THREADS
+#define FAKE_TABLE                                                                                       \
+	.version = MW_API_VERSION, .snapshot = snapshot, .snapshot_free = snapshot_free,                 \
+	.find = find_row, .source = no_source, .lives = lives, .lives_free = lives_free, .stats = stats, \
+	.reset = reset, .trim = trim, .pause = pause_tracking, .paused = is_paused, .set_bt = set_bt,    \
+	.set_stacks = set_stacks, .quiet_enter = quiet, .quiet_leave = quiet, .heap_sums = heap_sums,    \
+	.heap = heap, .heap_free = heap_free, .server_endpoint = no_server, FAKE_THREADS
 
 #endif

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-__attribute__((unused)) static int fake_thread_run(void *(*run)(void *), void *arg, size_t stack, void **result)
+__attribute__((unused)) static int fake_thread_run(void *(*run)(void *), void *arg, size_t stack,
+						   void **result)
 {
 	sigset_t all, old;
 	pthread_t t;

@@ -20,8 +20,6 @@ module Messages
     ["fprintf", { 0 => /\Astderr\z/ }, "{1}"],
     ["dprintf", { 0 => /\A(?:2|STDERR_FILENO)\z/ }, "{1}"],
     ["perror", {}, "{0}: <>"],
-    ["mw_option_thread", { 3 => /"/ }, "{3}: <>"],
-    ["mw_begin_thread", { 3 => /"/ }, "{3}: <>"],
     ["mw_option_wrong", { 1 => /\ANULL\z/ }, "<>: {2}"],
     ["mw_option_wrong", { 1 => /\A(?!NULL\z)/ }, "<>: \"<>\" {2}"],
     ["say", { 0 => /\Ap\z/, 1 => /\A".*\w \w.*"\z/ }, "\"<>\"{1}"], # options.c
@@ -77,6 +75,7 @@ module Messages
         said.concat(line.scan(/\{(\d)\}/).flat_map { |(i)| strings(arguments[i.to_i].to_s) })
       end
     end
+    text.scan(/\.failed = (#{STRING})/) { |(s)| said << s[1..-2]; found << "#{s[1..-2]}: <>" } # host/threads.h
     [found.map { |s| plain(s) }, (strings(text) - said).grep(PROSE).map { |s| plain(s).strip }.uniq]
   end
 

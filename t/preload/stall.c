@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * stall.c - a machine that keeps the tracker's server from running. While the file
- * $STALL_WHILE exists, a call doesn't return in a thread that has stepped back (its nice
- * value is higher than the process's): with $STALL_AT=mmap that of 2 MiB and more, as
+ * $STALL_WHILE exists, a call doesn't return in a thread of the tracker's (its name is
+ * "mwrap"): with $STALL_AT=mmap that of 2 MiB and more, as
  * when counters are copied; with $STALL_AT=membarrier that system call, as in a reset.
  * Each time that one begins to wait, "stalled\n" is appended to $STALL_SAYS.
  */
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,7 +23,6 @@
 enum { MUCH = 2 << 20 };
 
 static char while_there[512], says[512];
-static int at_load;
 static bool at_membarrier;
 static long (*next)(long, ...);
 
@@ -35,7 +34,6 @@ __attribute__((constructor)) static void start(void)
 	at_membarrier = getenv("STALL_AT") && !strcmp(getenv("STALL_AT"), "membarrier");
 	snprintf(while_there, sizeof(while_there), "%s", a ? a : "");
 	snprintf(says, sizeof(says), "%s", b ? b : "");
-	at_load = getpriority(PRIO_PROCESS, 0);
 }
 
 /* Before the constructor ran, the system is asked by the C library's. */
@@ -46,10 +44,12 @@ static long ask(long n, long a, long b, long c, long d, long e, long f)
 	return next(n, a, b, c, d, e, f);
 }
 
-static bool steps_back(void)
+static bool is_trackers(void)
 {
-	return *while_there &&
-	       getpriority(PRIO_PROCESS, (id_t)ask(SYS_gettid, 0, 0, 0, 0, 0, 0)) > at_load;
+	char name[16] = "";
+
+	return *while_there && !ask(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0) &&
+	       !strcmp(name, "mwrap");
 }
 
 static void stall(void)
@@ -70,7 +70,7 @@ static void stall(void)
 
 void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
 {
-	if (!at_membarrier && n >= MUCH && flags & MAP_ANONYMOUS && steps_back())
+	if (!at_membarrier && n >= MUCH && flags & MAP_ANONYMOUS && is_trackers())
 		stall();
 	return (void *)ask(SYS_mmap, (long)at, (long)n, prot, flags, fd, off);
 }
@@ -84,7 +84,7 @@ long syscall(long n, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
-	if (at_membarrier && n == SYS_membarrier && steps_back())
+	if (at_membarrier && n == SYS_membarrier && is_trackers())
 		stall();
 	return ask(n, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

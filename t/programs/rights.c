@@ -52,14 +52,14 @@ static long set_caps(int raw)
 static long keep(void)
 {
 	return some(2) ? prctl(PR_SET_KEEPCAPS, 1L, 0L, 0L, 0L) :
-			 prctl(PR_SET_SECUREBITS, SECBIT_KEEP_CAPS | (some(2) ? SECBIT_NO_SETUID_FIXUP : 0), 0L,
-			       0L, 0L);
+			 prctl(PR_SET_SECUREBITS,
+			       SECBIT_KEEP_CAPS | (some(2) ? SECBIT_NO_SETUID_FIXUP : 0), 0L, 0L, 0L);
 }
 
 static long another_place(void)
 {
-	static const int flags[] = { CLONE_NEWUTS, CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWUSER,
-				     CLONE_FS, CLONE_FILES };
+	static const int flags[] = { CLONE_NEWUTS,  CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWNET,
+				     CLONE_NEWUSER, CLONE_FS,    CLONE_FILES };
 
 	return unshare(flags[some(sizeof(flags) / sizeof(*flags))]);
 }
