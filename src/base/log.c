@@ -89,14 +89,15 @@ static void take_back(sigset_t *held, const sigset_t *waited)
 		;
 }
 
-static bool write_line(const struct iovec *parts, int n)
+/* Waits for room in a pipe for `ms` milliseconds at most. */
+static bool write_line(const struct iovec *parts, int n, int ms)
 {
 	struct pollfd fd = { .fd = STDERR_FILENO, .events = POLLOUT };
 	sigset_t held, before, waited;
 	ssize_t w;
 
 	/* a pipe that polls as writable has room for so short a line */
-	if (!is_stderr() || mw_sys_poll(&fd, 1, 0) != 1 || fd.revents != POLLOUT)
+	if (mw_sys_poll(&fd, 1, ms) != 1 || fd.revents != POLLOUT)
 		return false;
 	sigemptyset(&held);
 	sigaddset(&held, SIGPIPE);
@@ -123,7 +124,7 @@ static void end_line(struct mw_line *l, struct iovec parts[2])
 	parts[1] = (struct iovec){ l->s, l->n + 1 };
 }
 
-bool mw_log_try(struct mw_line *l)
+static bool log_within(struct mw_line *l, int ms)
 {
 	struct iovec parts[2];
 	int e = errno, cancel;
@@ -131,20 +132,26 @@ bool mw_log_try(struct mw_line *l)
 
 	end_line(l, parts);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	done = write_line(parts, 2);
+	done = write_line(parts, 2, ms);
 	pthread_setcancelstate(cancel, NULL);
+	errno = e;
+	return done;
+}
+
+bool mw_log_try(struct mw_line *l)
+{
+	int e = errno;
+	bool done = is_stderr() && log_within(l, 0);
+
 	errno = e;
 	return done;
 }
 
 void mw_log_line(struct mw_line *l)
 {
-	struct iovec parts[2];
-	int e = errno;
+	enum { PATIENCE_MS = 50 };
 
-	end_line(l, parts);
-	(void)mw_sys_writev(STDERR_FILENO, parts, 2); /* a failure can't be reported */
-	errno = e;
+	(void)log_within(l, PATIENCE_MS); /* a failure can't be reported */
 }
 
 void mw_log(const char *fmt, ...)

@@ -32,8 +32,8 @@ void mw_line_u64(struct mw_line *, uint64_t, unsigned base);
  */
 bool mw_log_try(struct mw_line *);
 /*
- * The same as any program writes to its stderr: it waits for a pipe that is full. For load, exit,
- * and the tracker's own threads.
+ * The same, whatever descriptor 2 is now, and it waits for a pipe that is full for 50 ms: then the line is
+ * lost, since nobody reads it. It causes no signal either.
  */
 void mw_log_line(struct mw_line *);
 void mw_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

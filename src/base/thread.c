@@ -2,10 +2,11 @@
 /* thread.c - starts threads of ours; see thread.h. */
 #include "thread.h"
 
-#include <pthread.h>
 #include <signal.h>
 
 #include "base/sys.h"
+
+int (*mw_thread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = pthread_create;
 
 static int create(pthread_t *t, int detached, void *(*run)(void *), void *arg, size_t stack)
 {
@@ -18,7 +19,7 @@ static int create(pthread_t *t, int detached, void *(*run)(void *), void *arg, s
 	pthread_attr_setdetachstate(&a, detached);
 	pthread_attr_setstacksize(&a, stack);
 	mw_sys_sigmask(SIG_SETMASK, &all, &old); /* inherited by the new thread */
-	e = pthread_create(t, &a, run, arg);
+	e = mw_thread_create(t, &a, run, arg);
 	mw_sys_sigmask(SIG_SETMASK, &old, NULL); /* the C library's would clear its own two */
 	pthread_attr_destroy(&a);
 	return e;

@@ -8,7 +8,12 @@
 #ifndef MW_BASE_THREAD_H
 #define MW_BASE_THREAD_H
 
+#include <pthread.h>
 #include <stddef.h>
+
+/* What makes it: the C library's own, also if a preload in front of the tracker interposes it (real.c). */
+extern __attribute__((visibility("hidden"))) int (*mw_thread_create)(pthread_t *, const pthread_attr_t *,
+								     void *(*)(void *), void *);
 
 /* Starts run(arg) in a detached thread. Returns 0, or an errno. */
 int mw_thread_start(void *(*run)(void *), void *arg, size_t stack);

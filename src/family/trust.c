@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/sys.h"
 #include "family.h"
 
 #define GENERATIONS 64 /* of forks; ends a loop, too */
@@ -44,8 +45,8 @@ static bool same_user(const struct ucred *who, uid_t own)
 	enum { NOBODY = 65534 }; /* the kernel's overflowuid */
 
 	/* a signal may be sent to the same user only, whatever its number */
-	return who->uid == own &&
-	       (own != NOBODY || all_have_numbers() || (who->pid > 0 && !kill(who->pid, 0)));
+	return who->uid == own && (own != NOBODY || all_have_numbers() ||
+				   (who->pid > 0 && mw_sys(SYS_kill, who->pid, 0, 0, 0, 0) == 0));
 }
 
 bool mw_relative_trusted(int fd)

@@ -200,12 +200,13 @@ enum mw_holders_is mw_holders_begin(struct mw_holders_child *c, const struct mw_
 
 /* --- the answer -------------------------------------------------------------------- */
 
-/* Waits until the child has ended; kills it when its time is over. *status as of waitpid. */
+/* Waits until the child has ended; kills it when its time is over. *status as of waitpid; 0: another took it. */
 static enum mw_holders_is wait_for(struct mw_holders_child *c, const uint32_t *stop, int *status,
 				   char err[MW_HOLDERS_ERROR])
 {
 	uint64_t until = c->began + (uint64_t)MW_HOLDERS_SECONDS * 1000000000;
 
+	*status = 0;
 	for (;;) {
 		long pid = mw_sys(SYS_wait4, c->pid, mw_sys_ptr(status), __WALL | WNOHANG, 0, 0);
 
@@ -306,9 +307,12 @@ static enum mw_holders_is read_it(const struct mw_holders_child *c, const struct
 	if (state == MW_FOUND_NO_MEMORY)
 		return mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: no memory: try again later");
 	if (state != MW_FOUND_ALL) {
+		if (WIFSIGNALED(status))
+			return mw_holders_fail(MW_HOLDERS_FAILED, err,
+					       "holders: the search was ended by signal %d: try again",
+					       WTERMSIG(status));
 		return mw_holders_fail(MW_HOLDERS_FAILED, err,
-				       "holders: the search was ended by signal %d: try again",
-				       WTERMSIG(status));
+				       "holders: the search ended without a result: try again");
 	}
 	api->quiet_enter();
 	s = api->snapshot();

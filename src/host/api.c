@@ -156,10 +156,14 @@ static void *api_keep(size_t bytes)
 	uint64_t max = mw_arena_max();
 	void *p = NULL;
 
-	if (mw_life == MW_ON && (!max || __atomic_add_fetch(&kept, bytes, __ATOMIC_RELAXED) <= max / 8))
+	if (mw_life != MW_ON)
+		return NULL;
+	if (!max)
+		return mw_arena_grow(bytes, MW_ARENA_HISTORY);
+	if (__atomic_add_fetch(&kept, bytes, __ATOMIC_RELAXED) <= max / 8)
 		p = mw_arena_grow(bytes, MW_ARENA_HISTORY);
-	if (!p && max)
-		mw_add(&kept, -(uint64_t)bytes);
+	if (!p)
+		__atomic_sub_fetch(&kept, bytes, __ATOMIC_RELAXED);
 	return p;
 }
 

@@ -61,7 +61,7 @@ static bool parent_is_tracked(void)
 	bool is;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%ld/maps", (long)getppid());
+	snprintf(path, sizeof(path), "/proc/%ld/maps", mw_sys(SYS_getppid, 0, 0, 0, 0, 0));
 	fd = mw_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return false;

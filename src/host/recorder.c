@@ -44,7 +44,9 @@ enum {
 };
 enum { GO_ON, STOP, EXIT, LEAVE }; /* values of `stop` */
 
-static struct mw_record_state state;
+/* Of this recording and the one before, which a reader may still look at. */
+static struct mw_record_state states[2];
+static struct mw_record_state *state = &states[0]; /* release */
 static struct mw_record_job job;
 static char path[PATH_MAX];
 static uint32_t stop;    /* futex; release */
@@ -109,12 +111,11 @@ static void loaded(void)
 static void ended(enum mw_record_reason reason, const char *why)
 {
 	if (why)
-		snprintf(state.why, sizeof(state.why), "%s", why);
-	mw_set(&state.reason, reason);
-	if (*state.why)
-		mw_log("trace_path: %s: %s", *state.path ? state.path : path, state.why);
-	__atomic_store_n(&state.is, MW_RECORD_ENDED, __ATOMIC_RELEASE);
-	mw_sys_futex_wake(&state.is);
+		snprintf(state->why, sizeof(state->why), "%s", why);
+	mw_set(&state->reason, reason);
+	if (*state->why)
+		mw_log("trace_path: %s: %s", *state->path ? state->path : path, state->why);
+	__atomic_store_n(&state->is, MW_RECORD_ENDED, __ATOMIC_RELEASE);
 }
 
 enum waited { WAITED, LEFT, NOT_WANTED };
@@ -192,7 +193,7 @@ static bool record(void)
 	kept = writer->run(&job, kept);
 	if (!kept) {
 		mw_events_reset();
-		ended((enum mw_record_reason)mw_get(&state.reason), NULL);
+		ended((enum mw_record_reason)mw_get(&state->reason), NULL);
 	}
 	return kept;
 }
@@ -219,8 +220,11 @@ static void prepare(void)
 {
 	uint64_t now = mw_now_ns();
 
-	memset(&state, 0, sizeof(state));
-	state.begin_ns = now;
+	struct mw_record_state *next = &states[state == &states[0]];
+
+	memset(next, 0, sizeof(*next));
+	__atomic_store_n(&state, next, __ATOMIC_RELEASE);
+	state->begin_ns = now;
 	job = (struct mw_record_job){
 		.api = &mwrap_api,
 		.source = &source,
@@ -235,10 +239,10 @@ static void prepare(void)
 		.begin_ticks = mw_events_counter(),
 		.loaded = loaded,
 		.stop = &stop,
-		.state = &state,
+		.state = state,
 	};
 	mw_set(&stop, GO_ON);
-	__atomic_store_n(&state.is, MW_RECORD_STARTING, __ATOMIC_RELEASE);
+	__atomic_store_n(&state->is, MW_RECORD_STARTING, __ATOMIC_RELEASE);
 }
 
 /* False: an errno in *error. */
@@ -346,7 +350,7 @@ void mw_recorder_hold(void)
 	if (mw_get(&mw_recorder_thread.is) != MW_THREAD_LEFT || !kept || held >= 0)
 		return;
 	mw_set(&held_taken, 0);
-	fd = mw_sys_open(state.path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0);
+	fd = mw_sys_open(state->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0);
 	held = fd < 0 ? -1 : mw_sys_fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
 	if (fd >= 0)
 		mw_sys_close(fd);
@@ -368,6 +372,7 @@ static bool started(const struct mw_record_how *h, char *err)
 {
 	char named_path[PATH_MAX];
 	struct mw_record_how with = *h;
+	uint32_t is;
 	int error;
 
 	if (!is_over()) {
@@ -390,11 +395,17 @@ static bool started(const struct mw_record_how *h, char *err)
 			 mw_sys_error(error));
 		return false;
 	}
-	for (int i = 0; i < START_MS && mw_get(&state.is) == MW_RECORD_STARTING; i++)
+	for (int i = 0; i < START_MS && mw_get(&state->is) == MW_RECORD_STARTING; i++)
 		mw_nap();
-	if (__atomic_load_n(&state.is, __ATOMIC_ACQUIRE) == MW_RECORD_ON || !*state.why)
+	is = __atomic_load_n(&state->is, __ATOMIC_ACQUIRE);
+	if (is == MW_RECORD_STARTING) {
+		snprintf(err, MW_ERROR_MAX, "%.100s: not begun within 2 seconds: ask /trace.json later",
+			 path);
+		return false;
+	}
+	if (is == MW_RECORD_ON || !*state->why) /* or it has ended already, as it should */
 		return true;
-	snprintf(err, MW_ERROR_MAX, "%.100s: %.200s", path, state.why);
+	snprintf(err, MW_ERROR_MAX, "%.100s: %.200s", path, state->why);
 	return false;
 }
 
@@ -427,17 +438,18 @@ bool mw_recorder_stop(void)
 
 const struct mw_record_state *mw_recorder_state(void)
 {
-	uint32_t is = __atomic_load_n(&state.is, __ATOMIC_ACQUIRE);
+	struct mw_record_state *s = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+	uint32_t is = __atomic_load_n(&s->is, __ATOMIC_ACQUIRE);
 
 	if (is == MW_RECORD_ON) {
-		uint64_t was = mw_get(&state.lost), now = mw_events_dropped();
+		uint64_t was = mw_get(&s->lost), now = mw_events_dropped();
 
 		/* the last word is the recorder's thread's: if it ends meanwhile, `now` may be 0 */
 		if (now > was)
-			(void)__atomic_compare_exchange_n(&state.lost, &was, now, false,
-							  __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+			(void)__atomic_compare_exchange_n(&s->lost, &was, now, false, __ATOMIC_RELAXED,
+							  __ATOMIC_RELAXED);
 	}
-	return is == MW_RECORD_NONE ? NULL : &state;
+	return is == MW_RECORD_NONE ? NULL : s;
 }
 
 void mw_recorder_end(void)
@@ -472,7 +484,7 @@ void mw_recorder_after_fork(int child)
 	again = was_recording() && (!mw_get(&stop) || mw_get(&stop) == LEAVE);
 	starting = 0;
 	go = 1;
-	state.is = MW_RECORD_NONE;
+	state->is = MW_RECORD_NONE;
 	if (mw_get(&mw_events_on)) {
 		mw_events_reset();
 		mw_permit_record(false);

@@ -163,15 +163,16 @@ static void refuse(int fd, const char *why)
 {
 	static bool told;
 	char text[MW_ERROR_MAX + 256];
-	int n = snprintf(text, sizeof(text),
-			 "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"
-			 "Cache-Control: no-store\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s\n",
-			 strlen(why) + 1, why);
+
+	snprintf(text, sizeof(text),
+		 "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"
+		 "Cache-Control: no-store\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s\n",
+		 strlen(why) + 1, why);
 
 	if (!told)
 		mw_log("%s", why);
 	told = true;
-	(void)!send(fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)!send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
 	close(fd);
 }
 
@@ -198,20 +199,21 @@ void mw_connections_accept(struct mw_listener *l, uint64_t now)
 	bool serves = !mw_daemon_begin(err);
 
 	for (unsigned i = 0; i < batch; i++) {
-		int fd;
+		int fd, e;
 
 		mw_moves_begin();
 		fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		e = errno;
 		if (fd >= 0) {
 			if (serves)
 				take(l, mw_fd_high(fd), now);
 			else
 				refuse(fd, err);
-		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+		} else if (e == EMFILE || e == ENFILE || e == ENOBUFS || e == ENOMEM) {
 			mw_listener_pause(l, now);
 		}
 		mw_moves_end();
-		if (fd < 0 && errno != ECONNABORTED && errno != EINTR)
+		if (fd < 0 && e != ECONNABORTED && e != EINTR)
 			return;
 	}
 }

@@ -204,9 +204,10 @@ static enum MHD_Result no_room(struct MHD_Connection *mc)
 static enum MHD_Result refuse(struct MHD_Connection *mc, unsigned status, const char *why)
 {
 	char line[256];
-	int n = snprintf(line, sizeof(line), "%s\n", why);
-	struct MHD_Response *r =
-		mw_mhd->create_response_from_buffer((size_t)n, line, MHD_RESPMEM_MUST_COPY);
+	struct MHD_Response *r;
+
+	snprintf(line, sizeof(line), "%.*s\n", (int)sizeof(line) - 2, why);
+	r = mw_mhd->create_response_from_buffer(strlen(line), line, MHD_RESPMEM_MUST_COPY);
 
 	if (r) {
 		mw_mhd->add_response_header(r, "Content-Type", "text/plain; charset=utf-8");

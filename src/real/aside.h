@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * aside.h - processes in which the tracker does nothing: those of sanitizers and valgrind.
+ * aside.h - processes in which the tracker does nothing: those of sanitizers and valgrind. (real.c has one
+ * more reason: another allocator in front.)
  *
  * Sanitizers and valgrind's tools replace malloc with their own allocator, see each allocation,
  * and check every access to a block and its surroundings. The tracker would make reads that they

@@ -3,10 +3,10 @@
 #include "bind.h"
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <string.h>
 
 #include "entries.h"
-#include "real.h"
 
 static bool is_hook(const char *name)
 {
@@ -23,39 +23,43 @@ static bool is_hook(const char *name)
 	return false;
 }
 
-static void bind(struct mw_entries *e, const ElfW(Rela) * r)
+static void bind(struct mw_entries *e, const ElfW(Rela) * r, const struct mw_entries *libc)
 {
-	unsigned type = ELF64_ST_TYPE(e->symbols[ELF64_R_SYM(r->r_info)].st_info);
 	const char *name = mw_entry_name(e, r);
 	uintptr_t *entry, to;
 
-	if (ELF64_R_TYPE(r->r_info) != MW_ENTRY_CALL && type != STT_FUNC)
-		return;
 	if (!mw_entry_at(e, r, &entry) || !*entry || is_hook(name))
 		return;
-	to = (uintptr_t)mw_real_next(name);
+	to = mw_entries_function(libc, name);
 	if (to && to != *entry && mw_entries_open(e, entry))
 		__atomic_store_n(entry, to, __ATOMIC_RELEASE);
 }
 
-void mw_bind_behind(const void *in)
+/* The loaded object that has the address. */
+static bool read_object(struct mw_entries *e, const void *in)
 {
-	const ElfW(Ehdr) * head;
 	const ElfW(Dyn) * dynamic;
+	const ElfW(Ehdr) * head;
 	struct dl_find_object o;
-	struct mw_entries e;
 
 	if (_dl_find_object((void *)(uintptr_t)in, &o) != 0)
-		return;
+		return false;
 	head = o.dlfo_map_start;
-	if (memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 ||
-	    !mw_entries_find(&e, o.dlfo_link_map->l_addr,
-			     (const ElfW(Phdr) *)((const char *)head + head->e_phoff), head->e_phnum,
-			     &dynamic) ||
-	    !mw_entries_read(&e, dynamic))
+	return memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 &&
+	       mw_entries_find(e, o.dlfo_link_map->l_addr,
+			       (const ElfW(Phdr) *)((const char *)head + head->e_phoff), head->e_phnum,
+			       &dynamic) &&
+	       mw_entries_read(e, dynamic);
+}
+
+void mw_bind_to_libc(const void *in)
+{
+	struct mw_entries e, libc;
+
+	if (!read_object(&e, in) || !read_object(&libc, (const void *)(uintptr_t)gnu_get_libc_version))
 		return;
 	for (int t = 0; t < 2; t++)
 		for (size_t i = 0; i < e.counts[t]; i++)
-			bind(&e, &e.tables[t][i]);
+			bind(&e, &e.tables[t][i], &libc);
 	mw_entries_close(&e);
 }

@@ -2,6 +2,7 @@
 /* entries.c - see entries.h. */
 #include "entries.h"
 
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
@@ -53,6 +54,12 @@ bool mw_entries_read(struct mw_entries *o, const ElfW(Dyn) * d)
 		case DT_STRTAB:
 			o->names = (const char *)at(o, d->d_un.d_ptr);
 			break;
+		case DT_GNU_HASH:
+			o->hashes = (const uint32_t *)at(o, d->d_un.d_ptr);
+			break;
+		case DT_VERSYM:
+			o->versions = (const uint16_t *)at(o, d->d_un.d_ptr);
+			break;
 		case DT_RELA:
 			o->tables[0] = (const ElfW(Rela) *)at(o, d->d_un.d_ptr);
 			break;
@@ -94,6 +101,38 @@ bool mw_entry_at(const struct mw_entries *o, const ElfW(Rela) * r, uintptr_t **e
 const char *mw_entry_name(const struct mw_entries *o, const ElfW(Rela) * r)
 {
 	return o->names + o->symbols[ELF64_R_SYM(r->r_info)].st_name;
+}
+
+/* Is symbol i that function, and not an older version of it? One that is chosen at run time has no address yet. */
+static bool is_function(const struct mw_entries *o, uint32_t i, const char *name)
+{
+	const ElfW(Sym) *s = &o->symbols[i];
+
+	return ELF64_ST_TYPE(s->st_info) == STT_FUNC && s->st_shndx != SHN_UNDEF &&
+	       !(o->versions && o->versions[i] & 0x8000) && strcmp(o->names + s->st_name, name) == 0;
+}
+
+uintptr_t mw_entries_function(const struct mw_entries *o, const char *name)
+{
+	uint32_t hash = 5381, buckets, first, bloom;
+	const uint32_t *bucket, *chain;
+
+	if (!o->hashes)
+		return 0;
+	for (const char *c = name; *c; c++)
+		hash = hash * 33 + (unsigned char)*c;
+	buckets = o->hashes[0];
+	first = o->hashes[1]; /* symbols before this one are others' */
+	bloom = o->hashes[2]; /* words of 64 bits, which only hasten a lookup */
+	bucket = o->hashes + 4 + bloom * 2;
+	chain = bucket + buckets;
+	for (uint32_t i = bucket[hash % buckets]; i >= first; i++) {
+		if ((chain[i - first] | 1) == (hash | 1) && is_function(o, i, name))
+			return o->base + o->symbols[i].st_value;
+		if (chain[i - first] & 1)
+			break;
+	}
+	return 0;
 }
 
 static bool writable(uintptr_t from, uintptr_t bytes, int how)

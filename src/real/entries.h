@@ -42,6 +42,8 @@ struct mw_entries {
 	uintptr_t page; /* of other memory that was made writable last */
 	const ElfW(Sym) * symbols;
 	const char *names;
+	const uint32_t *hashes; /* of the symbols that the object defines, GNU's form; NULL: none */
+	const uint16_t *versions; /* by symbol; NULL: none */
 	const ElfW(Rela) * tables[2];
 	size_t counts[2];
 };
@@ -58,6 +60,9 @@ const ElfW(Phdr) * mw_entries_segment(const struct mw_entries *, uintptr_t addre
 bool mw_entry_at(const struct mw_entries *, const ElfW(Rela) *, uintptr_t **entry);
 /* The name of its symbol. */
 const char *mw_entry_name(const struct mw_entries *, const ElfW(Rela) *);
+
+/* The address of a function that the object defines, in its default version; 0: it has none. */
+uintptr_t mw_entries_function(const struct mw_entries *, const char *name);
 
 /* Makes the entry's page writable. False: the kernel refuses. */
 bool mw_entries_open(struct mw_entries *, const uintptr_t *entry);

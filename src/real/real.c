@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/thread.h"
 #include "aside.h"
 
 /* --- the arena --------------------------------------------------------------- */
@@ -118,8 +119,11 @@ static bool found(void)
 	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == 2;
 }
 
+static bool reached; /* a call came while they were being found */
+
 static void *first_malloc(size_t n)
 {
+	reached = true;
 	return found() ? mw_real.malloc(n) : boot_alloc(16, n);
 }
 
@@ -326,22 +330,54 @@ static bool is_glibc(void)
 	return chunks_agree();
 }
 
+/*
+ * Another allocator, preloaded in front, keeps malloc to itself. The tracker would see only the functions that it
+ * lacks, with blocks that aren't of the allocator beneath. A preload that passes calls on is no such one. A
+ * program's own allocator is left alone, too: some of its libraries may use ours.
+ */
+static bool is_behind_allocator(void)
+{
+	void *(*get)(size_t) = (void *(*)(size_t))dlsym(RTLD_DEFAULT, "malloc");
+	void (*give)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, "free");
+
+	if (mw_real_late || !get || !give || mw_real_of_program((const void *)(uintptr_t)get) ||
+	    mw_real_same_object((const void *)(uintptr_t)get, &mw_real))
+		return false;
+	reached = false;
+	give(get(24));
+	return !reached;
+}
+
+/* The function of the allocator in front; NULL: it lacks it. */
+static void *real_in_front(const char *name)
+{
+	void *f = dlsym(RTLD_DEFAULT, name);
+
+	return f && mw_real_same_object(f, &mw_real) ? NULL : f;
+}
+
 void mw_real_init(void)
 {
 	struct mw_real r;
+	bool behind;
 	int unknown = 0;
 
 	if (!__atomic_compare_exchange_n(&state, &unknown, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return;
-#define MW_HOOK_REAL(name, result, params) r.name = (result(*) params)mw_real_next(#name);
+	behind = is_behind_allocator();
+#define MW_HOOK_REAL(name, result, params) \
+	r.name = (result(*) params)(behind ? real_in_front(#name) : mw_real_next(#name));
 #include "hooks.def"
 #define MW_HOOK_REAL(name, result, params)                                                            \
 	if (r.name &&                                                                                 \
 	    !mw_real_same_object((const void *)(uintptr_t)r.name, (const void *)(uintptr_t)r.malloc)) \
 		r.name = NULL;
 #include "hooks.def"
-	mw_real = r;
 	mw_real_aside = mw_aside();
+	if (!mw_real_aside && behind)
+		mw_real_aside =
+			"LD_PRELOAD: another allocator is in front: put mwrap first: runs untracked";
+	mw_real = r;
 	if (!mw_real_aside) { /* else its functions and the word before a block are off limits */
 		mw_real_glibc = is_glibc();
 		if (!mw_real_glibc)
@@ -349,5 +385,6 @@ void mw_real_init(void)
 	}
 #define MW_HOOK_NEXT(name, result, params) mw_next.name = (result(*) params)mw_real_next(#name);
 #include "hooks.def"
+	*(void **)&mw_thread_create = mw_real_next("pthread_create");
 	__atomic_store_n(&state, 2, __ATOMIC_RELEASE);
 }

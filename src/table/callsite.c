@@ -310,7 +310,7 @@ bool mw_callsites_init(void)
 		return false;
 	for (uint32_t id = MW_CS_OTHER; id < MW_CS_FIRST; id++)
 		mw_callsite(id)->kind = MW_CS_SPECIAL;
-	mw_bind_behind((const void *)(uintptr_t)_cds_lfht_new);
+	mw_bind_to_libc((const void *)(uintptr_t)_cds_lfht_new);
 	/* no flags: either of them would start threads in the app */
 	sites = cds_lfht_new_flavor(MW_TABLE_BUCKETS_FIRST, 1, MW_TABLE_BUCKETS_MAX, 0, &mw_rcu_flavor,
 				    NULL);

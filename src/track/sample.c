@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include "base/sys.h"
 #include "base/quick.h"
 #include "caller/locate.h"
 #include "caller/native_stack.h"
@@ -50,7 +51,7 @@ static void get_ready(void)
 		return;
 	mw_native_init();
 	CPU_ZERO(&set);
-	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+	if (mw_sys(SYS_sched_getaffinity, 0, sizeof(set), mw_sys_ptr(&set), 0, 0) > 0)
 		cpus = (uint64_t)CPU_COUNT(&set);
 	ready = true;
 }
