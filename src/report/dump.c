@@ -67,11 +67,46 @@ static void complain_errno(const struct target *t, int err)
 
 /* --- where to ------------------------------------------------------------- */
 
+/* Of the path itself, not of what a link leads to. */
+static bool owner_and_mode(const char *path, struct stat *st)
+{
+	int fd = mw_sys_open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+	bool known = fd >= 0 && mw_sys_fstat(fd, st) == 0;
+
+	if (fd >= 0)
+		mw_sys_close(fd);
+	return known;
+}
+
+/*
+ * The link of another user in a directory like /tmp: it may lead to any file of ours. This is the
+ * rule of fs.protected_symlinks, which may be off. The sticky bit keeps others from replacing a
+ * link of ours or of root between this look and the opening.
+ */
+static bool planted_link(const char *path)
+{
+	struct stat link, dir;
+	char above[PATH_MAX + 2];
+	const char *slash = strrchr(path, '/');
+	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+
+	if (!owner_and_mode(path, &link) || !S_ISLNK(link.st_mode) || link.st_uid == geteuid())
+		return false;
+	memcpy(above, path, n);
+	memcpy(above + n, ".", 2);
+	return owner_and_mode(above, &dir) && (dir.st_mode & S_ISVTX) && (dir.st_mode & S_IWOTH) &&
+	       dir.st_uid != link.st_uid;
+}
+
 static bool open_path(struct target *t, const struct mw_options *o)
 {
 	t->key = "dump_path";
 	if (mw_options_expand(o->dump_path, mw_sys_getpid(), t->name, sizeof(t->name)) < 0) {
 		complain_errno(t, ENAMETOOLONG);
+		return false;
+	}
+	if (planted_link(t->name)) {
+		complain_errno(t, EACCES);
 		return false;
 	}
 	/* O_NONBLOCK: a FIFO without a reader is an error, not an endless wait */

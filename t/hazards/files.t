@@ -118,6 +118,24 @@ class FileHazards < Minitest::Test
     assert_equal 1, app.dumps.size
   end
 
+  # Whatever fs.protected_symlinks is: another user's link in a directory like /tmp isn't followed;
+  # root's and one's own are, and so is any link in a directory that isn't shared.
+  def test_a_link_that_another_user_planted
+    skip "only root can give a link to another user" unless Process.uid.zero?
+    { [0o1777, 65_534] => false, [0o1777, 0] => true, [0o755, 65_534] => true }.each do |(mode, owner), follows|
+      shared = path("shared-#{mode}-#{owner}")
+      Dir.mkdir(shared)
+      File.chmod(mode, shared)
+      File.write("#{shared}.file", "precious\n")
+      File.symlink("#{shared}.file", "#{shared}/dump")
+      File.lchown(owner, owner, "#{shared}/dump")
+      twice_ruby(SCRIPT, counts: false, dump: nil, options: "dump_path:#{shared}/dump", ends: "exit 3",
+                 said: follows ? nil : /\Amwrap: dump_path .*: Permission denied$/)
+      assert_equal follows, File.read("#{shared}.file") != "precious\n", "mode #{mode.to_s(8)}, link of #{owner}"
+      assert File.symlink?("#{shared}/dump")
+    end
+  end
+
   def test_the_working_directory_removed
     twice_ruby(<<~'RUBY')
       $kept = Array.new(200) {
