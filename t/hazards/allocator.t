@@ -170,4 +170,20 @@ class AllocatorHazards < Minitest::Test
       $stderr.puts "# resident memory of buffers on #{name || "libc"}: #{more.join(", ")}"
     end
   end
+
+  # C++ says the size of what it deletes. glibc ignores it, and so must the tracker.
+  def test_deleted_with_a_wrong_size
+    twice_ruby(<<~'RUBY', counts: false)
+      require "fiddle"
+      cxx = Fiddle.dlopen("libstdc++.so.6")
+      size = Fiddle::TYPE_SIZE_T
+      { %w[_Znwm _ZdlPvm] => [100], %w[_Znam _ZdaPvm] => [100],
+        %w[_ZnwmSt11align_val_t _ZdlPvmSt11align_val_t] => [100, 256] }.each do |(new, delete), (n, *align)|
+        made = Fiddle::Function.new(cxx[new], [size] * (1 + align.size), Fiddle::TYPE_VOIDP)
+        gone = Fiddle::Function.new(cxx[delete], [Fiddle::TYPE_VOIDP] + [size] * (1 + align.size), Fiddle::TYPE_VOID)
+        [0, 1, 99, 101, 1 << 40].each { |wrong| 50.times { gone.call(made.call(n, *align), wrong, *align) } }
+        puts delete
+      end
+    RUBY
+  end
 end
