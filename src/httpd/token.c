@@ -89,6 +89,25 @@ static ssize_t read_some(int fd, char *text, size_t size)
 	return n < 0 ? -1 : (ssize_t)got;
 }
 
+/*
+ * Another user's file in a directory like /tmp, where anybody can make one of that name, and so choose our token.
+ * Elsewhere it is fine: root may serve by a token that is the deploying user's.
+ */
+static bool is_planted(const struct stat *st)
+{
+	const char *slash = strrchr(file.path, '/');
+	size_t n = slash ? (size_t)(slash - file.path) + 1 : 0;
+	char dir[PATH_MAX + 2];
+	struct stat above;
+
+	if (st->st_uid == geteuid() || n >= PATH_MAX)
+		return false;
+	memcpy(dir, file.path, n);
+	memcpy(dir + n, ".", 2);
+	return stat(dir, &above) == 0 && above.st_mode & S_ISVTX && above.st_mode & S_IWOTH &&
+	       above.st_uid != st->st_uid;
+}
+
 static void take(int fd, const struct stat *st)
 {
 	char text[MW_TOKEN_MAX + 2];
@@ -101,6 +120,10 @@ static void take(int fd, const struct stat *st)
 		snprintf(file.wrong, sizeof(file.wrong),
 			 "token_file: %.120s is open to others (mode %04o): chmod 600 it", file.path,
 			 (unsigned)(st->st_mode & 07777));
+	} else if (is_planted(st)) {
+		snprintf(file.wrong, sizeof(file.wrong),
+			 "token_file: %.120s is another user's file in a shared directory: move it",
+			 file.path);
 	} else if ((got = read_some(fd, text, sizeof(text))) < 0) {
 		wrong_errno(errno);
 	} else {

@@ -136,6 +136,68 @@ class FileHazards < Minitest::Test
     end
   end
 
+  def test_a_token_that_another_user_planted
+    skip "only root can give a file to another user" unless Process.uid.zero?
+    { [0o1777, 65_534] => "another user's file", [0o1777, 0] => nil, [0o755, 65_534] => nil }.each do |(mode, owner), wrong|
+      shared = path("tokens-#{mode}-#{owner}")
+      Dir.mkdir(shared)
+      File.chmod(mode, shared)
+      File.write("#{shared}/token", "0123456789abcdef\n", perm: 0o600)
+      File.chown(owner, owner, "#{shared}/token")
+      run = run_command(MwrapTest::LAUNCHER, MwrapTest::RUBY, "-e", "sleep 0.01 until $stderr.stat.size > 0",
+                        env: { "MWRAP" => "listen:127.0.0.1:0,token_file:#{shared}/token" }, timeout: 60)
+      wrong ? assert_includes(run.stderr, wrong) : assert_match(/\Amwrap: listening on/, run.stderr)
+    end
+  end
+
+  # --- descriptors that nobody reads ------------------------------------------------------------------
+
+  def write_all(to)
+    loop { to.write_nonblock("x" * 4096) }
+  rescue IO::WaitWritable
+    begin
+      loop { to.write_nonblock("x") }
+    rescue IO::WaitWritable
+      nil
+    end
+  end
+
+  # The pipe is full at the end, or fills up in the middle, and several processes write to it.
+  def test_a_dump_to_a_pipe_that_nobody_reads
+    script = "fork { 300.times { |i| eval(%(def m\#{i} = 'x' * 99), nil, %(/\#{'y' * 200}\#{i}.rb)); send(%(m\#{i})) } } \nfork { 'a' * 999 }\nProcess.waitall\nputs 'fine'\nexit 3"
+    [true, false].each do |full|
+      r, w = IO.pipe
+      write_all(w) if full
+      run = run_command(MwrapTest::LAUNCHER, MwrapTest::RUBY, "-e", script, env: { "MWRAP" => "dump_fd:#{w.fileno}" }, w => w, timeout: 60)
+      assert_equal [3, "fine\n"], [run.status.exitstatus, run.stdout], run.stderr
+      assert(run.stderr.lines.all? { |l| l.match?(/\Amwrap: dump_fd \d+: nobody reads it: the dump was cut off$/) }, run.stderr)
+      refute_empty run.stderr if full
+      [r, w].each(&:close)
+    end
+  end
+
+  # Each way to a line on stderr, which is a full pipe, one without a reader, or closed.
+  SAYS = ["no_such:1", "dump_path:/nonexistent/d", "trace_path:/nonexistent/r", "socket:/nonexistent/s", "dump_every:1,dump_path:/nonexistent/d",
+          "listen:127.0.0.1:0,token_file:/nonexistent/t"].freeze
+
+  def test_lines_on_a_stderr_that_takes_none
+    SAYS.each do |options|
+      { "full" => ->(r, w) { write_all(w) }, "without a reader" => ->(r, _w) { r.close } }.each do |what, prepare|
+        r, w = IO.pipe
+        prepare.call(r, w)
+        env = { "MWRAP" => options, "LD_PRELOAD" => MwrapTest::TRACKER }
+        cmd = [MwrapTest::RUBY, "-e", "sleep 0.4; $stdout.syswrite('fine'); exit!(3) if ARGV[0]; exit 3"]
+        out, to = IO.pipe
+        pid = Process.spawn(env, *cmd, out: to, err: w)
+        to.close
+        status = wait_for(pid, 30) or flunk "#{options}, stderr #{what}: still running"
+        assert_equal [3, "fine"], [status.exitstatus, out.read], "#{options}, stderr #{what}: #{status}"
+        [r, w, out].each { |io| io.close unless io.closed? }
+      end
+      assert_equal 3, run_command(MwrapTest::RUBY, "-e", "exit 3", env: { "MWRAP" => options, "LD_PRELOAD" => MwrapTest::TRACKER }, timeout: 30).status.exitstatus
+    end
+  end
+
   def test_the_working_directory_removed
     twice_ruby(<<~'RUBY')
       $kept = Array.new(200) {
