@@ -44,7 +44,7 @@ class RealPageTest < Minitest::Test
     FileUtils.mkdir_p(path("gems/hoard-1.2.3/lib"))
     File.write(path("gems/hoard-1.2.3/lib/hoard.rb"), HOARD)
     File.write(path("app.rb"), APP)
-    app = served(RUBY, LAUNCHER, RUBY, path("app.rb"), env: { "LD_PRELOAD" => nil },
+    app = served(LAUNCHER, RUBY, path("app.rb"), env: { "LD_PRELOAD" => nil },
                  options: ["listen:127.0.0.1:#{origin ? URI(origin).port : 0}", *options])
     app.ask("leak 400")
     app.ask("cache 30")

@@ -22,7 +22,7 @@ module ClusterTests
       eval(File.read(#{config.dump}), binding, #{config.dump})
     RUBY
     env = { "RUBYOPT" => nil, "RUBYLIB" => LIB, "MWRAP" => options, "LD_PRELOAD" => nil, "RACK_GEMS" => Racked::GEMS }
-    app = Served::App.new(RUBY, LAUNCHER, RUBY, File.join(ROOT, "t/rack_apps/cluster.rb"), path("config.ru"), env: env, err: path("err"), dump_path: nil)
+    app = Served::App.new(LAUNCHER, RUBY, File.join(ROOT, "t/rack_apps/cluster.rb"), path("config.ru"), env: env, err: path("err"), dump_path: nil)
     @fakes << app
     lines = []
     until lines.grep(/Worker \d+ .*booted/).size == 2

@@ -295,8 +295,8 @@ class RecordTest < Minitest::Test
   def test_what_is_refused
     app = served_ruby(LOOP, options: "listen:127.0.0.1:0")
     assert_equal "ready", app.hear
-    res = post("/trace/start?path=/tmp/x", at: port_of(app).to_i)
-    assert_equal [403, "path: not over TCP: leave it out, and the tracker names the file\n"], [res.status, res.body]
+    res = post("/trace/start", at: port_of(app).to_i)
+    assert_equal [403, "trace/start: fills a disk: not over TCP without token_file: ask the Unix socket\n"], [res.status, res.body]
     { "path=relative" => "path: must begin with /", "seconds=0" => "trace_seconds: \"0\" is not a number of seconds: write digits only, from 1 to 31536000",
       "max=x" => "trace_max: \"x\" is not a number of bytes: write digits, then k, m, g or nothing", "full=stop" => "trace_full: \"stop\" is unknown: use wait or drop",
       "clock=now" => "trace_clock: \"now\" is unknown: use coarse or fine" }.each do |query, why|
@@ -306,6 +306,22 @@ class RecordTest < Minitest::Test
     res = post("/trace/start?path=#{path}/none/x")
     assert_equal [409, "#{path}/none/x: can't be made: Not a directory\n"], [res.status, res.body]
     refute state["recording"]
+  end
+
+  # By TCP with a token: no path, and a limit unless one is given.
+  def test_over_tcp_with_a_token
+    File.write(path("token"), "0123456789abcdef\n", perm: 0o600)
+    app = served_ruby(LOOP, options: "listen:127.0.0.1:0,token_file:#{path("token")}", env: { "TMPDIR" => @dir })
+    assert_equal "ready", app.hear
+    bearer = { "Authorization" => "Bearer 0123456789abcdef" }
+    ask = ->(target) { request("POST", target, bearer, at: port_of(app).to_i) }
+    assert_equal [403, "path: not over TCP: leave it out, and the tracker names the file\n"], ask.call("/trace/start?path=/tmp/x").then { |r| [r.status, r.body] }
+    res = ask.call("/trace/start")
+    assert_equal 200, res.status, res.body
+    made = res.body[/into (.*)/, 1]
+    assert_equal 0o600, File.stat(made).mode & 0o777
+    assert_equal 200, ask.call("/trace/stop").status
+    File.delete(made)
   end
 
   def test_in_a_rack_app

@@ -10,7 +10,7 @@
 # write env in front of it. env is known once this file is loaded.
 
 # begin: made by `make doc`
-_mwrap_keys='socket socket_dir socket_mode socket_group listen token_file read_only source history dump_path dump_fd dump_min dump_format dump_heap dump_every dump_keep trace_path trace_max trace_seconds trace_full trace_clock memory_max stacks bt malloc children'
+_mwrap_keys='socket socket_dir socket_mode socket_group listen token_file read_only source history dump_path dump_fd dump_min dump_format dump_heap dump_every dump_keep file_mode trace_path trace_max trace_seconds trace_full trace_clock memory_max stacks bt malloc children'
 _mwrap_values() {
 	local IFS=$' \t\n'
 	case $1 in

@@ -25,6 +25,7 @@ function __mwrap_list
     echo 'dump_heap||Ruby\'s heap pages below text: 1 summary, 2 each, 4 only these'
     echo 'dump_every||also write the table this often, each time into a new file beside dump_path'
     echo 'dump_keep||keep the last of these files (default 3)'
+    echo 'file_mode||mode of new dumps and recordings, such as 0640 (default 0600)'
     echo 'trace_path|__fish_complete_path|record every call of malloc into this file, for `mwrapctl replay` (%p: the PID)'
     echo 'trace_max||end the recording when its file has so many bytes (k, m, g)'
     echo 'trace_seconds||end the recording after so many seconds'

@@ -30,6 +30,7 @@ module Mwrap
       ["dump_heap", "MASK", "Dumps", "Ruby's heap pages below text: 1 summary, 2 each, 4 only these"],
       ["dump_every", "SECONDS", "Dumps", "also write the table this often, each time into a new file beside dump_path"],
       ["dump_keep", "FILES", "Dumps", "keep the last of these files (default 3)"],
+      ["file_mode", "MODE", "Dumps", "mode of new dumps and recordings, such as 0640 (default 0600)"],
       ["trace_path", "PATH", "Recordings", "record every call of malloc into this file, for `mwrapctl replay` (%p: the PID)"],
       ["trace_max", "BYTES", "Recordings", "end the recording when its file has so many bytes (k, m, g)"],
       ["trace_seconds", "SECONDS", "Recordings", "end the recording after so many seconds"],

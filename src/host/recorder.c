@@ -130,8 +130,10 @@ static enum waited wait_for_go(void)
 		go_by = mw_now_ns() + (ruby ? RUBY_MS : MW_LATE_MS) * UINT64_C(1000000);
 	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE) && mw_now_ns() < go_by) {
 		said = __atomic_load_n(&stop, __ATOMIC_ACQUIRE);
-		if (said == LEAVE)
+		if (said == LEAVE) {
+			go_by = 0; /* a program that changes what it may do is still at its start */
 			return LEFT;
+		}
 		if (said)
 			return named && !forked ? WAITED : NOT_WANTED;
 		set_clock((uint32_t)mw_events_counter());

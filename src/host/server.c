@@ -31,15 +31,14 @@
 enum {
 	RUBY_MS = 5000,        /* start even if the VM isn't up yet */
 	END_MS = 200,
-	GO_LOOK_MS = 20,       /* a wake that comes too early is noticed so late */
+	GO_LOOK_MS = 10,       /* how late it notices that Ruby is up */
 	STACK = 512 * 1024
 };
 
 #define HTTPD "libmwrap_httpd.so"
 
-static uint32_t go;       /* futex: 1 when Ruby is up; release */
+static uint32_t go;       /* 1 when Ruby is up; release */
 static const struct mw_httpd_api *httpd; /* once loaded: release */
-static uint64_t go_by;    /* it begins then even if Ruby isn't up; 0: not known yet. Its thread's */
 static uint32_t ending;   /* the process exits: start no server */
 static struct mw_step loading;
 static bool forked;
@@ -52,20 +51,20 @@ static bool wanted(void)
 	return mw_options.socket || mw_options.socket_dir || mw_options.listen;
 }
 
-/* False: it must leave first. */
+/*
+ * False: it must leave first. A program that changes what it may do is still at its start, and may soon become
+ * another one: the wait then begins anew.
+ */
 static bool wait_for_go(void)
 {
 	bool ruby = mw_get(&mw_ruby.how) == MW_RUBY_STARTING && !forked;
-	uint64_t now = mw_now_ns(), nap = GO_LOOK_MS * UINT64_C(1000000);
+	uint64_t now = mw_now_ns(), until = now + (ruby ? RUBY_MS : MW_LATE_MS) * UINT64_C(1000000);
+	uint64_t nap = GO_LOOK_MS * UINT64_C(1000000);
 
-	if (!go_by)
-		go_by = now + (ruby ? RUBY_MS : MW_LATE_MS) * UINT64_C(1000000);
-	for (; !__atomic_load_n(&go, __ATOMIC_ACQUIRE) && now < go_by; now = mw_now_ns()) {
-		if (mw_own_must_leave())
+	for (; !__atomic_load_n(&go, __ATOMIC_ACQUIRE) && now < until; now = mw_now_ns())
+		if (!mw_own_sleep_until(until - now < nap ? until : now + nap))
 			return false;
-		mw_sys_futex_wait(&go, 0, go_by - now < nap ? go_by - now : nap);
-	}
-	return true;
+	return !mw_own_must_leave();
 }
 
 void *mw_server_load(const char *name, char *err)
@@ -165,14 +164,12 @@ void mw_server_start(void)
 void mw_server_go(void)
 {
 	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
-	mw_sys_futex_wake(&go);
 }
 
 void mw_server_wake(void)
 {
 	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
 
-	mw_sys_futex_wake(&go);
 	if (h)
 		h->wake();
 }
@@ -233,7 +230,6 @@ void mw_server_after_fork(int child)
 		return;
 	forked = true;
 	go = 0;
-	go_by = 0;
 	said = NULL;
 	if (h)
 		h->child_after_fork(before_fork);

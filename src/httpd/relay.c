@@ -180,7 +180,7 @@ static bool copy(struct mw_job *j, const struct mw_request *req)
 {
 	size_t method = keep(&j->text, req->method), path = keep(&j->text, req->path);
 	size_t query = keep(&j->text, req->query), base = keep(&j->text, req->base);
-	size_t mount = keep(&j->text, req->mount);
+	size_t mount = keep(&j->text, req->mount), no_post = keep(&j->text, req->no_post);
 
 	j->headers_at = j->text.n;
 	mw_mhd->get_connection_values(j->mc, MHD_HEADER_KIND, copy_header, &j->text);
@@ -192,6 +192,7 @@ static bool copy(struct mw_job *j, const struct mw_request *req)
 	j->req.query = j->text.p + query;
 	j->req.base = j->text.p + base;
 	j->req.mount = req->mount ? j->text.p + mount : NULL;
+	j->req.no_post = req->no_post ? j->text.p + no_post : NULL;
 	j->req.header = header;
 	j->req.ctx = j;
 	j->req.site = NULL; /* belongs to the server's thread, as does access */

@@ -289,6 +289,15 @@ static bool set_token_file(struct mw_parser *p, const char *value)
 	return true;
 }
 
+static bool set_file_mode(struct mw_parser *p, const char *value)
+{
+	if (!mw_value_mode(value, &p->o->file_mode))
+		return mw_option_wrong(
+			p, value,
+			"is not a mode for a file: write three octal digits of 0, 2, 4 and 6, as in 0640");
+	return true;
+}
+
 static bool set_socket_mode(struct mw_parser *p, const char *value)
 {
 	if (!mw_value_mode(value, &p->o->socket_mode))

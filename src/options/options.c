@@ -154,7 +154,7 @@ bool mw_options_parse(struct mw_options *o, const char *env, char err[MW_ERROR_M
 	o->dump_keep = MW_KEEP;
 	o->source = o->history = o->stacks_auto = true;
 	o->stacks_rate = MW_STACKS_RATE;
-	o->socket_mode = 0600;
+	o->socket_mode = o->file_mode = 0600;
 	o->socket_gid = -1;
 	o->text[0] = 0;
 	err[0] = 0;

@@ -59,16 +59,17 @@ struct mw_options {
 	enum mw_format dump_format;
 	unsigned dump_heap;      /* bits, 0 to 7; not 0: dump_format is text */
 	uint64_t dump_every;     /* seconds, 1 to MW_EVERY_MAX: dump_path is given; 0: not given */
-	uint64_t dump_keep;      /* files, 1 to MW_KEEP_MAX; MW_KEEP if not given */
-	uint64_t memory_max;     /* bytes, as given; 0: not given */
-	uint64_t stacks_rate;    /* mean bytes from sample to sample, at first; 0: no stacks */
-	bool stacks_auto;        /* it changes by the cost */
-	unsigned bt;             /* Ruby callers kept with each location, 0 to MW_CALLERS_MOST */
+	unsigned file_mode; /* of new dumps and recordings, less the umask: 0600, and rw bits of group and others */
+	uint64_t dump_keep; /* files, 1 to MW_KEEP_MAX; MW_KEEP if not given */
+	uint64_t memory_max; /* bytes, as given; 0: not given */
+	uint64_t stacks_rate; /* mean bytes from sample to sample, at first; 0: no stacks */
+	bool stacks_auto; /* it changes by the cost */
+	unsigned bt; /* Ruby callers kept with each location, 0 to MW_CALLERS_MOST */
 	bool children_all; /* processes without Ruby that a tracked one starts get threads, too */
-	const char *trace_path;  /* < PATH_MAX after expansion, and with ".PID.NN" */
+	const char *trace_path; /* < PATH_MAX after expansion, and with ".PID.NN" */
 	uint64_t trace_max, trace_seconds; /* bytes, seconds; 0: not given */
 	bool trace_drop, trace_fine;
-	const char *malloc;      /* "jemalloc", "mimalloc", "tcmalloc": for the launcher */
+	const char *malloc; /* "jemalloc", "mimalloc", "tcmalloc": for the launcher */
 	/*
 	 * $TMPDIR and $XDG_RUNTIME_DIR: a family's sockets may be there if no option names
 	 * their place. "": not given, not absolute, or too long.

@@ -13,7 +13,7 @@
  * PUBLIC: needs no token, and isn't a control (read_only doesn't matter). LOGIN: exists
  * only if the request has an `access`.
  */
-enum { GET = 1, POST = 2, PUBLIC = 4, LOGIN = 8 };
+enum { GET = 1, POST = 2, PUBLIC = 4, LOGIN = 8, WAITS = 16 };
 
 struct route {
 	unsigned methods;
@@ -44,8 +44,8 @@ static const struct route routes[] = {
 	{ GET, "/heap_pages.*", mw_page_heap_pages },
 	{ POST, "/objects/mark", page_objects_mark },
 	{ GET, "/objects*", page_objects },
-	{ GET, "/holders", mw_page_holders },
-	{ GET, "/holders.*", mw_page_holders },
+	{ GET | WAITS, "/holders", mw_page_holders },
+	{ GET | WAITS, "/holders.*", mw_page_holders },
 	{ GET, "/map", mw_page_map },
 	{ GET, "/map.json", mw_page_map },
 	{ GET | POST, "/map/trim", mw_page_map_trim },
@@ -84,8 +84,8 @@ static const struct route routes[] = {
 	{ POST, "/resume", mw_page_resume },
 	{ POST, "/ctl", mw_page_ctl },
 	{ GET, "/trace.json", mw_page_trace },
-	{ POST, "/trace/start", mw_page_trace_start },
-	{ POST, "/trace/stop", mw_page_trace_stop },
+	{ POST | WAITS, "/trace/start", mw_page_trace_start },
+	{ POST | WAITS, "/trace/stop", mw_page_trace_stop },
 	{ GET | POST | PUBLIC | LOGIN, "/login", mw_page_login },
 	{ POST | PUBLIC | LOGIN, "/logout", mw_page_logout },
 	{ GET, "/*", page_asset }, /* last: 404 if it isn't an asset */
@@ -260,7 +260,10 @@ static void dispatch(struct mw_call *call)
 
 bool mw_route_waits(const char *path)
 {
-	return match("/holders.*", path) || !strcmp(path, "/holders");
+	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
+		if (match(routes[i].pattern, path))
+			return routes[i].methods & WAITS;
+	return false;
 }
 
 bool mw_route_refuses(const struct mw_api *api, const struct mw_request *req, struct mw_response *res)

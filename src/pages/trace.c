@@ -35,13 +35,21 @@ static bool option(struct mw_options *o, const char *key, const struct mw_params
 	return false;
 }
 
-/* 0, or a status with a reason. */
+#define TCP_MAX (UINT64_C(64) << 20) /* bytes of a recording that is asked for over TCP without `max` */
+
+/* 0, or a status with a reason. token: requests present one. */
 static int read_how(struct mw_record_how *how, struct mw_options *o, const struct mw_params *p,
-		    enum mw_peer peer, struct mw_buf *why)
+		    enum mw_peer peer, bool token, struct mw_buf *why)
 {
 	const char *path = p->v[MW_PARAM_PATH].s;
+	bool tcp = peer != MW_PEER_UNIX && peer != MW_PEER_RACK;
 
-	if (path && peer != MW_PEER_UNIX && peer != MW_PEER_RACK) {
+	if (tcp && !token) { /* any user of the machine may ask */
+		mw_buf_str(why,
+			   "trace/start: fills a disk: not over TCP without token_file: ask the Unix socket");
+		return 403;
+	}
+	if (path && tcp) {
 		mw_buf_str(why, "path: not over TCP: leave it out, and the tracker names the file");
 		return 403;
 	}
@@ -56,11 +64,25 @@ static int read_how(struct mw_record_how *how, struct mw_options *o, const struc
 	    !option(o, "trace_clock", p, MW_PARAM_CLOCK, why))
 		return 400;
 	*how = (struct mw_record_how){ .path = path,
-				       .size_max = o->trace_max,
+				       .size_max = tcp && !o->trace_max ? TCP_MAX : o->trace_max,
 				       .seconds_max = o->trace_seconds,
 				       .fine = o->trace_fine,
 				       .wait = !o->trace_drop };
 	return 0;
+}
+
+/* In a thread that answers one request the site belongs to another: it is borrowed for this. */
+static void note(struct mw_call *call, const char *event, const char *path)
+{
+	enum { PATIENCE_MS = 500 };
+	struct mw_site *site = call->req->site;
+	bool borrowed = !site && call->api->server_site &&
+			call->api->server_site(&site, PATIENCE_MS) == MW_SITE_TAKEN;
+
+	if (site)
+		mw_site_event(site, event, path);
+	if (borrowed)
+		call->api->server_site_give();
 }
 
 /* A line with the file's path, or the state if JSON is asked for. */
@@ -69,7 +91,7 @@ static void say(struct mw_call *call, const char *event, const char *line)
 	const struct mw_record_state *s = call->api->record_state();
 	struct mw_buf said = { 0 };
 
-	mw_site_event(call->req->site, event, s->path);
+	note(call, event, s->path);
 	if (mw_wants_json(call->req)) {
 		state(call);
 		return;
@@ -111,7 +133,7 @@ void mw_page_trace_start(struct mw_call *call)
 	int bad = mw_params_parse(&p, call->req->query, &why);
 
 	if (!bad)
-		bad = read_how(&how, &o, &p, call->req->peer, &why);
+		bad = read_how(&how, &o, &p, call->req->peer, given->token_file, &why);
 	if (bad)
 		mw_reply_why(call, bad, &why);
 	else

@@ -340,7 +340,8 @@ static bool is_behind_allocator(void)
 	void *(*get)(size_t) = (void *(*)(size_t))dlsym(RTLD_DEFAULT, "malloc");
 	void (*give)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, "free");
 
-	if (mw_real_late || !get || !give || mw_real_of_program((const void *)(uintptr_t)get) ||
+	if (mw_real_late || mw_real_of_program(&mw_real) || !get || !give ||
+	    mw_real_of_program((const void *)(uintptr_t)get) ||
 	    mw_real_same_object((const void *)(uintptr_t)get, &mw_real))
 		return false;
 	reached = false;

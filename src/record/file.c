@@ -17,7 +17,7 @@ static int fail(struct mw_record_file *f, int error)
 	return -1;
 }
 
-bool mw_record_file_make(struct mw_record_file *f, const char *path, bool stays)
+bool mw_record_file_make(struct mw_record_file *f, const char *path, mode_t mode, bool stays)
 {
 	struct stat st;
 	int fd = -1;
@@ -32,7 +32,7 @@ bool mw_record_file_make(struct mw_record_file *f, const char *path, bool stays)
 			return false;
 		}
 		fd = mw_sys_open(f->path,
-				 O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
+				 O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, mode);
 		if (fd < 0 && errno != EEXIST)
 			break;
 	}

@@ -26,10 +26,10 @@ struct mw_record_file {
 };
 
 /*
- * Makes a new file, mode 0666 less umask: path, or if that is there path.2, path.3 and so on. It never opens one that
+ * Makes a new file, of that mode less umask: path, or if that is there path.2, path.3 and so on. It never opens one that
  * exists. False: an errno in `error`.
  */
-bool mw_record_file_make(struct mw_record_file *, const char *path, bool stays);
+bool mw_record_file_make(struct mw_record_file *, const char *path, mode_t mode, bool stays);
 /* Appends n bytes, a whole frame. After an error the file ends at the last whole frame. */
 bool mw_record_file_add(struct mw_record_file *, const void *p, size_t n);
 void mw_record_file_close(struct mw_record_file *);

@@ -45,7 +45,8 @@ static bool begin(struct mw_writer *w)
 	mw_codec_open(&w->codec, MW_RECORD_LEVEL, true, false, w->codec_memory,
 		      w->codec_memory ? w->codec_bytes : 0);
 	job->loaded();
-	if (!mw_record_file_make(&w->file, job->path, job->own_descriptors)) {
+	if (!mw_record_file_make(&w->file, job->path, (mode_t)job->api->options()->file_mode,
+				 job->own_descriptors)) {
 		snprintf(job->state->why, sizeof(job->state->why), "can't be made: %s",
 			 mw_sys_error(w->file.error));
 		return false;

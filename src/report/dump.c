@@ -113,7 +113,7 @@ static bool open_path(struct target *t, const struct mw_options *o)
 	do
 		t->fd = mw_sys_open(t->name,
 				    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-				    0666);
+				    (mode_t)o->file_mode);
 	while (t->fd < 0 && errno == EINTR);
 	if (t->fd < 0) {
 		complain_errno(t, errno);

@@ -78,9 +78,9 @@ static int hide_name(void)
 /* --- one file ------------------------------------------------------------- */
 
 /* A descriptor above 2: the app could take a lower one for its own. */
-static int open_hidden(void)
+static int open_hidden(mode_t mode)
 {
-	int fd = open(hidden, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0666), up;
+	int fd = open(hidden, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, mode), up;
 
 	if (fd < 0 || fd > STDERR_FILENO)
 		return fd;
@@ -101,10 +101,10 @@ static int fill(int fd, const struct stat *made, const struct mw_buf *b)
 }
 
 /* Writes the whole dump under its hidden name. 0, or an errno; then the file is removed. */
-static int write_hidden(const struct mw_buf *b, bool shared)
+static int write_hidden(const struct mw_buf *b, bool shared, mode_t mode)
 {
 	struct stat made;
-	int fd = open_hidden(), err;
+	int fd = open_hidden(mode), err;
 
 	if (fd < 0)
 		return errno;
@@ -140,7 +140,7 @@ int mw_periodic_write(const struct mw_buf *b, const struct mw_options *o, bool s
 	if (!err)
 		err = hide_name();
 	if (!err)
-		err = write_hidden(b, shared);
+		err = write_hidden(b, shared, (mode_t)o->file_mode);
 	if (err)
 		return err;
 	if (rename(hidden, final) < 0) {

@@ -189,7 +189,7 @@ module Behaviour
                           **@suite.env.to_h)
         env.merge!("MWRAP" => "socket:#{tmp}/s,children:all", "BEHAVIOUR_ANSWERED" => "#{tmp}/answered") if side == :tracked
         command = [RbConfig.ruby, "-r#{__dir__}/record.rb", *@suite.args, *args]
-        command = [RbConfig.ruby, LAUNCHER, *command] if side == :tracked
+        command = [LAUNCHER, *command] if side == :tracked
         status, problem = execute(env, command, log) { side == :tracked && Watcher.new("#{tmp}/s", "#{tmp}/answered") }
         Results.new(file, status, problem)
       end

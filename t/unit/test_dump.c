@@ -114,6 +114,7 @@ static void appends_sorted_rows_to_a_path(void **state)
 	fake_row(MW_KIND_RUBY, 30, "b\n:1");
 	fake_row(MW_KIND_RUBY, 20, "c\xff:1");
 	fake_options.dump_path = file;
+	fake_options.file_mode = 0666;
 	dump_complains("");
 	umask(mask);
 	snprintf(want, sizeof(want), "%16d %12d b\\n:1\n%16d %12d c\xff:1\n%16d %12d a:1\n", 30, 1, 20,

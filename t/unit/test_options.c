@@ -74,7 +74,24 @@ static void values_hold_colons_and_quoted_commas(void **state)
 #define UNKNOWN                                                                                           \
 	": unknown option: known are socket, socket_dir, socket_mode, socket_group, listen, token_file, " \
 	"read_only, source, history, dump_path, dump_fd, dump_min, dump_format, dump_heap, dump_every, "  \
-	"dump_keep, trace_path, trace_max, trace_seconds, trace_full, trace_clock, memory_max, stacks, bt, malloc, children"
+	"dump_keep, file_mode, trace_path, trace_max, trace_seconds, trace_full, trace_clock, memory_max, stacks, bt, malloc, children"
+
+static void file_modes(void **state)
+{
+	static const char *const wrong[] = { "0", "888", "0700", "640x", "1640", "-60" };
+
+	(void)state;
+	right("");
+	assert_int_equal(o.file_mode, 0600);
+	right("file_mode:0640,dump_path:/a");
+	assert_int_equal(o.file_mode, 0640);
+	right("file_mode:044,dump_path:/a");
+	assert_int_equal(o.file_mode, 0644);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		refused_value(
+			"", "file_mode", wrong[i],
+			"is not a mode for a file: write three octal digits of 0, 2, 4 and 6, as in 0640");
+}
 
 static void unknown_options(void **state)
 {
@@ -466,6 +483,7 @@ int main(void)
 		cmocka_unit_test(callers),
 		cmocka_unit_test(all_given),
 		cmocka_unit_test(values_hold_colons_and_quoted_commas),
+		cmocka_unit_test(file_modes),
 		cmocka_unit_test(unknown_options),
 		cmocka_unit_test(missing_and_twice),
 		cmocka_unit_test(dump_heap),
