@@ -374,11 +374,11 @@ void mw_real_init(void)
 	    !mw_real_same_object((const void *)(uintptr_t)r.name, (const void *)(uintptr_t)r.malloc)) \
 		r.name = NULL;
 #include "hooks.def"
+	mw_real = r;
 	mw_real_aside = mw_aside();
 	if (!mw_real_aside && behind)
 		mw_real_aside =
 			"LD_PRELOAD: another allocator is in front: put mwrap first: runs untracked";
-	mw_real = r;
 	if (!mw_real_aside) { /* else its functions and the word before a block are off limits */
 		mw_real_glibc = is_glibc();
 		if (!mw_real_glibc)

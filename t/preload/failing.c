@@ -257,9 +257,19 @@ CALL(int, epoll_create1, (int flags), (flags), EMFILE, -1)
 CALL(int, epoll_ctl, (int ep, int op, int fd, struct epoll_event *e), (ep, op, fd, e), ENOSPC, -1)
 CALL(int, pthread_create, (pthread_t *t, const pthread_attr_t *a, void *(*run)(void *), void *arg), (t, a, run, arg),
      EAGAIN, EAGAIN)
-CALL(void *, dlopen, (const char *file, int flags), (file, flags), ENOMEM, NULL)
 CALL(int, pthread_key_create, (pthread_key_t *key, void (*end)(void *)), (key, end), EAGAIN, EAGAIN)
 /* clang-format on */
+
+/* RTLD_NOLOAD: loads nothing, as for the kernel's own object */
+__attribute__((noinline)) void *dlopen(const char *file, int flags)
+{
+	NEXT(dlopen);
+	if (!(flags & RTLD_NOLOAD) && call_fails("dlopen", __builtin_return_address(0))) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return next(file, flags);
+}
 
 __attribute__((constructor)) static void start(void)
 {
