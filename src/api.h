@@ -10,9 +10,9 @@
  * Rules for callers:
  *  - Each result is a copy. No call but server_site returns with a lock or an RCU read-side
  *    section held. So callers may block, sort, write to clients or run Ruby code with a result.
- *  - Each call enters quiet mode by itself: its own allocations aren't tracked.
- *    The caller's own allocations are tracked, unless the caller is inside
- *    quiet_enter()/quiet_leave().
+ *  - A call that allocates enters quiet mode by itself, but for live_sums_free: its own allocations
+ *    aren't tracked. What each_live's function allocates is the caller's. The caller's own allocations are
+ *    tracked, unless the caller is inside quiet_enter()/quiet_leave().
  *  - Any thread may call, with or without the GVL. A signal handler must not call, nor a child
  *    of a threaded process between fork() and exec().
  *  - "NULL: no memory" is an answer that callers handle.
