@@ -143,7 +143,7 @@ bool mw_host_thread_exists(const struct mw_host_thread *t)
 bool mw_host_threads_leave(void)
 {
 	int e = errno;
-	bool some = mw_own_threads_exist();
+	bool some = !mw_fork_missed() && mw_own_threads_exist();
 
 	if (some) {
 		mw_own_threads_leave();
