@@ -16,7 +16,9 @@ module NamespacesTest
 
   # Their root is that of the mount namespace: /tmp there is its own.
   ALL = %w[--pid --fork --kill-child --mount-proc --mount --net --time --boottime 5000 --monotonic 5000].freeze
-  IN_TMP = 'mount -t tmpfs none /tmp && ip link set lo up 2>/dev/null; exec "$@"'
+  # (this checkout may lie there, and stays)
+  IN_TMP = "mount --bind #{MwrapTest::ROOT} /mnt && mount -t tmpfs none /tmp && mkdir -p #{MwrapTest::ROOT} && " \
+           "mount --bind /mnt #{MwrapTest::ROOT} && ip link set lo up 2>/dev/null; exec \"$@\"".freeze
   SCRIPT = "$stdout.sync = true\nKEPT = Array.new(ARGV[0].to_i) { 'x' * 1_000_000 }\nputs Process.pid\n$stdin.each_line { KEPT << 'x' * 1_000_000; puts 'here' }\n"
 
   def setup
