@@ -211,6 +211,21 @@ bool mw_family_streams(const struct mw_family *f, const char *path, long pid)
 	return is;
 }
 
+/*
+ * A relative is asked on its Unix socket, where a recording may have any path and size. Whoever asks this process
+ * over TCP may not choose these, so it isn't passed on.
+ */
+static bool starts_by_tcp(struct mw_call *call)
+{
+	const struct mw_request *req = call->req;
+
+	if ((req->peer != MW_PEER_TCP && req->peer != MW_PEER_FAR) || !strstr(req->path, "trace/start"))
+		return false;
+	mw_reply(call, 403,
+		 "trace/start: fills a disk: not over TCP for other processes: ask the Unix socket");
+	return true;
+}
+
 static void relay(struct mw_call *call, const struct mw_family *f, long pid, uint64_t ns, const char *rest)
 {
 	const struct mw_request *req = call->req;
@@ -230,6 +245,8 @@ static void relay(struct mw_call *call, const struct mw_family *f, long pid, uin
 		mw_reply(call, req->ask_who ? 401 : 403, req->no_post);
 		return;
 	}
+	if (starts_by_tcp(call))
+		return;
 	mw_buf_str(&target, req->path);
 	if (req->query && *req->query) {
 		mw_buf_str(&target, "?");
@@ -403,6 +420,8 @@ static void all_do(struct mw_call *call, const struct mw_family *f, const char *
 	struct mw_buf line = { 0 };
 	struct mw_did did;
 
+	if (starts_by_tcp(call))
+		return;
 	if (mw_all_do(&did, f, call->api, call->req, rest)) {
 		call->res->body.failed = true;
 		return;
