@@ -42,7 +42,7 @@ bool mw_own_sleep_until(uint64_t ns);
 /*
  * Around a call during which no own thread may exist. Any thread of the app; calls may overlap. leave asks own
  * threads to end, also those that begin meanwhile. Once woken (see rights.c), mw_own_threads_gone is true when
- * no task of theirs is left in the kernel; false: not until that moment. back is true for the last of such calls:
+ * the kernel has no task of these threads any more; false: not until that moment. back is true for the last of such calls:
  * it lets them begin anew.
  */
 bool mw_own_threads_exist(void);

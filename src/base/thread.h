@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
-/* What makes it: the C library's own, also if a preload in front of the tracker interposes it (real.c). */
+/* The function that makes it: the C library's own, also if a preload in front of the tracker interposes it (real.c). */
 extern __attribute__((visibility("hidden"))) int (*mw_thread_create)(pthread_t *, const pthread_attr_t *,
 								     void *(*)(void *), void *);
 

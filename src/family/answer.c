@@ -212,7 +212,7 @@ bool mw_family_streams(const struct mw_family *f, const char *path, long pid)
 }
 
 /*
- * A relative is asked on its Unix socket, where a recording may have any path and size. Whoever asks this process
+ * A relative is asked on its Unix socket, where a recording may have any path and size. A client that asks this process
  * over TCP may not choose these, so it isn't passed on.
  */
 static bool starts_by_tcp(struct mw_call *call)
