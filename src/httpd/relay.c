@@ -176,28 +176,42 @@ static size_t keep(struct mw_buf *b, const char *s)
 	return at;
 }
 
+static const char *kept(const struct mw_job *j, const char *s, size_t at)
+{
+	return s ? j->text.p + at : NULL;
+}
+
 static bool copy(struct mw_job *j, const struct mw_request *req)
 {
-	size_t method = keep(&j->text, req->method), path = keep(&j->text, req->path);
-	size_t query = keep(&j->text, req->query), base = keep(&j->text, req->base);
-	size_t mount = keep(&j->text, req->mount);
+	const char *const from[] = { req->method, req->path,  req->query,
+				     req->base,   req->mount, req->no_post };
+	enum { N = sizeof(from) / sizeof(*from) };
+	size_t at[N];
 
+	for (size_t i = 0; i < N; i++)
+		at[i] = keep(&j->text, from[i]);
 	j->headers_at = j->text.n;
 	mw_mhd->get_connection_values(j->mc, MHD_HEADER_KIND, copy_header, &j->text);
 	if (j->text.failed)
 		return false;
-	j->req = *req;
-	j->req.method = j->text.p + method;
-	j->req.path = j->text.p + path;
-	j->req.query = j->text.p + query;
-	j->req.base = j->text.p + base;
-	j->req.mount = req->mount ? j->text.p + mount : NULL;
-	j->req.header = header;
-	j->req.ctx = j;
-	j->req.site = NULL; /* belongs to the server's thread, as does access */
-	j->req.access = NULL;
-	j->req.let_in = true; /* mhd.c has asked mw_route_refuses() */
-	j->req.body = NULL;
+	/*
+	 * Not a copy of *req: whatever isn't here would point to memory of the connection, which may go first.
+	 * Site and access belong to the server's thread.
+	 */
+	j->req = (struct mw_request){
+		.method = kept(j, from[0], at[0]),
+		.path = kept(j, from[1], at[1]),
+		.query = kept(j, from[2], at[2]),
+		.base = kept(j, from[3], at[3]),
+		.mount = kept(j, from[4], at[4]),
+		.no_post = kept(j, from[5], at[5]),
+		.ask_who = req->ask_who,
+		.peer = req->peer,
+		.header = header,
+		.ctx = j,
+		.let_in = true, /* mhd.c has asked mw_route_refuses() */
+		.poll = req->poll,
+	};
 	return true;
 }
 
