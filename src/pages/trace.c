@@ -69,7 +69,7 @@ static void say(struct mw_call *call, const char *event, const char *line)
 	const struct mw_record_state *s = call->api->record_state();
 	struct mw_buf said = { 0 };
 
-	mw_site_event(call->req->site, event, s->path);
+	mw_call_event(call, event, s->path);
 	if (mw_wants_json(call->req)) {
 		state(call);
 		return;
