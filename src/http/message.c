@@ -78,6 +78,7 @@ void mw_response_free(struct mw_response *res)
 	mw_buf_free(&res->location);
 	mw_buf_free(&res->passed);
 	mw_buf_free(&res->cookie);
+	mw_buf_free(&res->event_text);
 }
 
 void mw_response_static(struct mw_response *res, int status, const char *type, const void *p, size_t n)

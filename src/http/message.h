@@ -45,6 +45,9 @@ struct mw_request {
 	bool body_cut; /* it was larger than MW_LOGIN_BODY_MAX */
 	struct mw_site *site; /* the calling thread has it (site.h); NULL: none */
 	bool site_busy; /* there is one, but it couldn't be had in time */
+	/* The site comes afterwards, by mw_route_after(): what needs it is left in the response. */
+	bool later;
+	struct mw_map **map; /* made for this request; who keeps it sets *map to NULL. NULL: none */
 	/*
 	 * A POST is refused with this line, and pages have no controls; NULL: the
 	 * options decide. ask_who: an authenticated client may POST, so pages have
@@ -81,6 +84,10 @@ struct mw_response {
 	const char *allow; /* static; value of Allow, NULL: none */
 	struct mw_buf location; /* owned, NUL-terminated; value of Location if n > 0 */
 	struct mw_buf cookie; /* owned, NUL-terminated; value of Set-Cookie if n > 0 */
+	/* for the site, if the request was for `later`; mw_route_after() takes both */
+	const char *event; /* static; NULL: none */
+	struct mw_buf event_text; /* owned, NUL-terminated if n > 0 */
+	struct mw_map *map; /* the answer is made of it; NULL: it is there already */
 };
 
 /* Makes the body n static bytes at p, of a static content type; frees the response's buffers. */

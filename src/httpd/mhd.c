@@ -328,7 +328,7 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 		snprintf(base, sizeof(base), "%s%.*s", mount, (int)(req.path - uri), uri);
 		req.base = base;
 	}
-	if (wanted || mw_route_waits(req.path)) {
+	if (wanted || mw_route_waits(&req)) {
 		/* tokens and sessions belong to this thread */
 		if (mw_route_refuses(mw_server.api, &req, &res))
 			return reply(mc, c, NULL, &res);

@@ -18,10 +18,11 @@
 #include "library/library.h"
 #include "listen.h"
 #include "loop.h"
+#include "own_site.h"
 #include "server.h"
 
 enum {
-	STACK = 256 * 1024,
+	STACK = 512 * 1024, /* as the server's */
 	QUEUE_MAX = 256 * 1024,  /* bytes of a stream that wait for the client */
 	PIECE = 16 * 1024
 };
@@ -31,6 +32,8 @@ struct mw_job {
 	struct MHD_Connection *mc;
 	struct mw_conn *conn;
 	bool suspended;          /* the server's thread only */
+	bool waits;              /* it is this process's answer; written before the thread begins */
+	bool ripe;               /* mw_route_after() was called; the server's thread only */
 	bool taken;              /* the response was handed out; the server's thread only */
 	_Atomic unsigned owners;
 	atomic_bool answered;    /* release: `res` is there, and the thread no longer touches it */
@@ -56,6 +59,7 @@ static void let_go(struct mw_job *j)
 {
 	if (atomic_fetch_sub(&j->owners, 1) > 1)
 		return;
+	mw_route_drop(&j->res);
 	mw_response_free(&j->res);
 	mw_buf_free(&j->text);
 	mw_buf_free(&j->queue);
@@ -123,7 +127,7 @@ static void *run(void *arg)
 
 	if (!mw_own_descriptors(j->wake))
 		j->wake = -1;
-	if (mw_route_waits(j->req.path))
+	if (j->waits)
 		mw_route(j->api, &j->req, &j->res);
 	else
 		mw_family_answer(&j->family, j->api, &j->req, &j->res);
@@ -176,29 +180,43 @@ static size_t keep(struct mw_buf *b, const char *s)
 	return at;
 }
 
+static const char *kept(const struct mw_job *j, const char *s, size_t at)
+{
+	return s ? j->text.p + at : NULL;
+}
+
 static bool copy(struct mw_job *j, const struct mw_request *req)
 {
-	size_t method = keep(&j->text, req->method), path = keep(&j->text, req->path);
-	size_t query = keep(&j->text, req->query), base = keep(&j->text, req->base);
-	size_t mount = keep(&j->text, req->mount), no_post = keep(&j->text, req->no_post);
+	const char *const from[] = { req->method, req->path,  req->query,
+				     req->base,   req->mount, req->no_post };
+	enum { N = sizeof(from) / sizeof(*from) };
+	size_t at[N];
 
+	for (size_t i = 0; i < N; i++)
+		at[i] = keep(&j->text, from[i]);
 	j->headers_at = j->text.n;
 	mw_mhd->get_connection_values(j->mc, MHD_HEADER_KIND, copy_header, &j->text);
 	if (j->text.failed)
 		return false;
-	j->req = *req;
-	j->req.method = j->text.p + method;
-	j->req.path = j->text.p + path;
-	j->req.query = j->text.p + query;
-	j->req.base = j->text.p + base;
-	j->req.mount = req->mount ? j->text.p + mount : NULL;
-	j->req.no_post = req->no_post ? j->text.p + no_post : NULL;
-	j->req.header = header;
-	j->req.ctx = j;
-	j->req.site = NULL; /* belongs to the server's thread, as does access */
-	j->req.access = NULL;
-	j->req.let_in = true; /* mhd.c has asked mw_route_refuses() */
-	j->req.body = NULL;
+	/*
+	 * Not a copy of *req: whatever isn't here would point to memory of the connection, which may go first.
+	 * Site and access belong to the server's thread.
+	 */
+	j->req = (struct mw_request){
+		.method = kept(j, from[0], at[0]),
+		.path = kept(j, from[1], at[1]),
+		.query = kept(j, from[2], at[2]),
+		.base = kept(j, from[3], at[3]),
+		.mount = kept(j, from[4], at[4]),
+		.no_post = kept(j, from[5], at[5]),
+		.ask_who = req->ask_who,
+		.peer = req->peer,
+		.header = header,
+		.ctx = j,
+		.let_in = true, /* mhd.c has asked mw_route_refuses() */
+		.poll = req->poll,
+	};
+	j->waits = j->req.later = mw_route_waits(&j->req);
 	return true;
 }
 
@@ -235,7 +253,7 @@ struct mw_job *mw_relay_begin(struct MHD_Connection *mc, struct mw_conn *c, cons
 
 struct mw_response *mw_relay_response(struct mw_job *j)
 {
-	if (j->taken || !atomic_load(&j->answered))
+	if (j->taken || !(j->waits ? j->ripe : atomic_load(&j->answered)))
 		return NULL;
 	j->taken = true;
 	return &j->res;
@@ -311,18 +329,29 @@ static bool has_more(struct mw_job *j)
 	bool more;
 
 	if (!j->taken)
-		return atomic_load(&j->answered);
+		return j->ripe || (!j->waits && atomic_load(&j->answered));
 	pthread_mutex_lock(&j->lock);
 	more = j->queue.n || j->ended;
 	pthread_mutex_unlock(&j->lock);
 	return more || atomic_load(&j->gone);
 }
 
+/* Here and not in mw_relay_response: what was done is an event also if its client has gone. */
+static void ripen(struct mw_job *j)
+{
+	if (!j->waits || j->ripe || !atomic_load(&j->answered))
+		return;
+	j->ripe = true;
+	mw_route_after(j->api, &j->req, &j->res, mw_own_site());
+}
+
 void mw_relay_run(void)
 {
-	for (struct mw_job *j = jobs; j; j = j->next)
+	for (struct mw_job *j = jobs; j; j = j->next) {
+		ripen(j);
 		if (j->suspended && has_more(j))
 			resume(j);
+	}
 }
 
 void mw_relay_hangup(struct mw_conn *c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * relay.h - answers a request that needs other processes (src/family), or that waits for Ruby
+ * relay.h - answers a request that needs other processes (src/family), or that waits or takes long
  * (mw_route_waits), in a thread of its own: no other request waits for them.
  *
  * The connection is suspended until the answer is there. The thread has its own descriptor table: a

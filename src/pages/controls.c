@@ -68,13 +68,29 @@ void mw_page_reset(struct mw_call *call)
 		"The counters start again from zero; what is live stays known.");
 }
 
+void mw_site_take_event(struct mw_site *site, const char *kind, const char *text)
+{
+	if (!strcmp(kind, "trim"))
+		mw_maps_age(&site->maps);
+	mw_site_event(site, kind, text);
+}
+
+void mw_call_event(struct mw_call *call, const char *kind, const char *text)
+{
+	if (call->req->site) {
+		mw_site_take_event(call->req->site, kind, text);
+	} else if (call->req->later) {
+		call->res->event = kind;
+		if (text)
+			mw_buf_add(&call->res->event_text, text, strlen(text) + 1);
+	}
+}
+
 bool mw_trim(struct mw_call *call)
 {
 	bool gave = call->api->trim();
 
-	if (call->req->site)
-		mw_maps_age(&call->req->site->maps);
-	mw_site_event(call->req->site, "trim", gave ? NULL : "no memory to give back");
+	mw_call_event(call, "trim", gave ? NULL : "no memory to give back");
 	return gave;
 }
 

@@ -7,17 +7,37 @@
 
 #include "map.h"
 
-const struct mw_map *mw_site_map(struct mw_site *s, const struct mw_map_ruby *ruby, uint32_t *id)
+static struct mw_map *make(const struct mw_api *api, int statm, const struct mw_map_ruby *ruby)
 {
 	uint64_t rss = 0;
-	struct mw_map *m = mw_map_make(s->api, mw_rss_bytes(s->statm, &rss) ? rss : 0, ruby);
 
+	return mw_map_make(api, mw_rss_bytes(statm, &rss) ? rss : 0, ruby);
+}
+
+static const struct mw_map *keep(struct mw_site *s, struct mw_map *m, uint32_t *id)
+{
 	if (!m)
 		return NULL;
 	atomic_fetch_add(&s->busy, 1);
 	*id = mw_maps_keep(&s->maps, m, mw_site_uptime(s));
 	atomic_fetch_sub(&s->busy, 1);
 	return m;
+}
+
+const struct mw_map *mw_site_map(struct mw_site *s, const struct mw_map_ruby *ruby, uint32_t *id)
+{
+	return keep(s, make(s->api, s->statm, ruby), id);
+}
+
+/* The one that was made for this call, or else a new one. */
+static const struct mw_map *map_of(struct mw_call *call, uint32_t *id)
+{
+	struct mw_map **made = call->req->map, *m = made ? *made : NULL;
+
+	if (!m)
+		return mw_site_map(call->req->site, call->req->ruby, id);
+	*made = NULL;
+	return keep(call->req->site, m, id);
 }
 
 const struct mw_map *mw_site_some_map(struct mw_site *s)
@@ -36,12 +56,20 @@ static void no_map(struct mw_call *call)
 /* Does the process have an allocator's blocks that can be walked? If not, answers with 501. */
 static bool has_blocks(struct mw_call *call)
 {
-	if (!mw_has_site(call))
+	if (!call->req->later && !mw_has_site(call))
 		return false;
 	if (call->api->each_live)
 		return true;
 	mw_reply(call, 501, "map: this process isn't tracked");
 	return false;
+}
+
+/* The answer needs the site, which comes later: this makes its map meanwhile. */
+static void make_for_later(struct mw_call *call)
+{
+	call->res->map = make(call->api, -1, call->req->ruby);
+	if (!call->res->map)
+		no_map(call);
 }
 
 void mw_page_map(struct mw_call *call)
@@ -52,7 +80,11 @@ void mw_page_map(struct mw_call *call)
 
 	if (!has_blocks(call))
 		return;
-	m = mw_site_map(call->req->site, call->req->ruby, &id);
+	if (call->req->later) {
+		make_for_later(call);
+		return;
+	}
+	m = map_of(call, &id);
 	if (!m) {
 		no_map(call);
 	} else if (json) {
@@ -66,8 +98,7 @@ void mw_page_map(struct mw_call *call)
 /* For other processes of the family. Their request may come without the site: the map isn't kept. */
 void mw_page_map_figures(struct mw_call *call)
 {
-	uint64_t rss = 0;
-	struct mw_map *m = mw_map_make(call->api, mw_rss_bytes(-1, &rss) ? rss : 0, NULL);
+	struct mw_map *m = make(call->api, -1, NULL);
 
 	if (m) {
 		mw_reply(call, 200, "");
@@ -368,13 +399,14 @@ void mw_page_map_one(struct mw_call *call)
 enum { FRESH = 5 /* seconds for which a map's estimate holds */ };
 #define TRIM_LEAST ((uint64_t)1 << 20)
 
-static bool estimate(struct mw_site *s, struct mw_map_trim *t)
+static bool estimate(struct mw_call *call, struct mw_map_trim *t)
 {
+	struct mw_site *s = call->req->site;
 	const struct mw_map *m = mw_maps_newest(&s->maps, mw_site_uptime(s), FRESH);
 	uint32_t id;
 
 	if (!m)
-		m = mw_site_map(s, NULL, &id);
+		m = map_of(call, &id);
 	if (m)
 		*t = m->trim;
 	return m;
@@ -398,17 +430,31 @@ static void said(struct mw_call *call, const char *before, uint64_t bytes, const
 
 static void trim(struct mw_call *call, const struct mw_map_trim *t)
 {
-	struct mw_site *s = call->req->site;
+	int statm = call->req->site ? call->req->site->statm : -1;
 	uint64_t before = 0, after = 0;
 
 	if (t->bytes < TRIM_LEAST) {
 		said(call, "trim: not done: it would give back ", t->bytes, " at most");
 		return;
 	}
-	(void)mw_rss_bytes(s->statm, &before);
+	(void)mw_rss_bytes(statm, &before);
 	(void)mw_trim(call);
-	(void)mw_rss_bytes(s->statm, &after);
+	(void)mw_rss_bytes(statm, &after);
 	said(call, "trim: resident memory fell by ", before > after ? before - after : 0, "");
+}
+
+/* Without the site: a POST doesn't need it, and its map isn't kept. */
+static void trim_later(struct mw_call *call)
+{
+	struct mw_map *m;
+
+	make_for_later(call);
+	m = call->res->map;
+	if (!m || strcmp(call->req->method, "POST") != 0)
+		return;
+	call->res->map = NULL;
+	trim(call, &m->trim);
+	mw_map_free(m);
 }
 
 void mw_page_map_trim(struct mw_call *call)
@@ -417,7 +463,9 @@ void mw_page_map_trim(struct mw_call *call)
 
 	if (!has_blocks(call))
 		return;
-	if (!estimate(call->req->site, &t)) {
+	if (call->req->later) {
+		trim_later(call);
+	} else if (!estimate(call, &t)) {
 		no_map(call);
 	} else if (!strcmp(call->req->method, "POST")) {
 		trim(call, &t);

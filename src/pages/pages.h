@@ -36,6 +36,9 @@ void mw_done(struct mw_call *, const char *line, const char *said);
 bool mw_wants_json(const struct mw_request *);
 /* Trims, and notes that as an event. False: there was no memory to give back. */
 bool mw_trim(struct mw_call *);
+/* Adds an event to the call's site, now or later (mw_route_after). text may be NULL; both are copied. */
+void mw_call_event(struct mw_call *, const char *kind, const char *text);
+void mw_site_take_event(struct mw_site *, const char *kind, const char *text);
 
 /* source.c */
 

@@ -11,7 +11,8 @@
 
 /*
  * PUBLIC: needs no token, and isn't a control (read_only doesn't matter). LOGIN: exists
- * only if the request has an `access`.
+ * only if the request has an `access`. WAITS: see mw_route_waits; these handlers work
+ * without the site if the request is for `later`.
  */
 enum { GET = 1, POST = 2, PUBLIC = 4, LOGIN = 8, WAITS = 16 };
 
@@ -46,9 +47,9 @@ static const struct route routes[] = {
 	{ GET, "/objects*", page_objects },
 	{ GET | WAITS, "/holders", mw_page_holders },
 	{ GET | WAITS, "/holders.*", mw_page_holders },
-	{ GET, "/map", mw_page_map },
-	{ GET, "/map.json", mw_page_map },
-	{ GET | POST, "/map/trim", mw_page_map_trim },
+	{ GET | WAITS, "/map", mw_page_map },
+	{ GET | WAITS, "/map.json", mw_page_map },
+	{ GET | POST | WAITS, "/map/trim", mw_page_map_trim },
 	{ GET, "/map/whatif", mw_page_map_whatif },
 	{ GET, "/map/page/*", mw_page_map_one },
 	{ GET, "/map/*", mw_page_map_piece },
@@ -76,7 +77,7 @@ static const struct route routes[] = {
 	{ GET, "/family/diff", mw_page_table_diff },
 	{ POST, "/reset", mw_page_reset },
 	{ POST, "/clear", mw_page_reset },
-	{ POST, "/trim", mw_page_trim },
+	{ POST | WAITS, "/trim", mw_page_trim },
 	{ POST, "/mark", mw_page_mark },
 	{ POST, "/mark/clear", mw_page_mark_clear },
 	{ POST, "/annotate", mw_page_annotate },
@@ -239,31 +240,65 @@ static bool wrong_host(struct mw_call *call)
 	return true;
 }
 
+/* Also sets call->rest. NULL: there is no such route. */
+static const struct route *find(struct mw_call *call)
+{
+	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+		call->rest = match(routes[i].pattern, call->req->path);
+		if (call->rest && (!(routes[i].methods & LOGIN) || call->req->access))
+			return &routes[i];
+	}
+	return NULL;
+}
+
 static void dispatch(struct mw_call *call)
 {
+	const struct route *r;
+
 	if (wrong_host(call))
 		return;
 	if (call->req->path[0] != '/') {
 		mw_reply(call, 400, "the path must start with a slash");
 		return;
 	}
-	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
-		call->rest = match(routes[i].pattern, call->req->path);
-		if (!call->rest || (routes[i].methods & LOGIN && !call->req->access))
-			continue;
-		if (!refused(call, &routes[i]))
-			routes[i].handler(call);
-		return;
-	}
-	mw_reply(call, 404, "no such page");
+	r = find(call);
+	if (!r)
+		mw_reply(call, 404, "no such page");
+	else if (!refused(call, r))
+		r->handler(call);
 }
 
-bool mw_route_waits(const char *path)
+bool mw_route_waits(const struct mw_request *req)
 {
-	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
-		if (match(routes[i].pattern, path))
-			return routes[i].methods & WAITS;
-	return false;
+	struct mw_call call = { .req = req };
+	const struct route *r = find(&call);
+
+	return r && r->methods & WAITS && r->methods & method_of(req->method);
+}
+
+void mw_route_drop(struct mw_response *res)
+{
+	mw_map_free(res->map);
+	res->map = NULL;
+}
+
+void mw_route_after(const struct mw_api *api, const struct mw_request *req, struct mw_response *res,
+		    struct mw_site *site)
+{
+	struct mw_map *map = res->map;
+	struct mw_request with = *req;
+
+	if (res->event && site)
+		mw_site_take_event(site, res->event, res->event_text.n ? res->event_text.p : NULL);
+	if (!map)
+		return;
+	with.later = false;
+	with.site = site;
+	with.site_busy = !site;
+	with.map = &map;
+	mw_response_free(res);
+	mw_route(api, &with, res);
+	mw_map_free(map);
 }
 
 bool mw_route_refuses(const struct mw_api *api, const struct mw_request *req, struct mw_response *res)

@@ -30,8 +30,19 @@
  * mw_response_free().
  */
 void mw_route(const struct mw_api *, const struct mw_request *, struct mw_response *);
-/* Does the answer to this path wait for Ruby? Then mw_route is called in a thread that serves nobody else. */
-bool mw_route_waits(const char *path);
+/*
+ * Does the answer wait, or take long? Then mw_route is called in a thread that serves nobody else, and
+ * that doesn't have the site: with `later`.
+ */
+bool mw_route_waits(const struct mw_request *);
+/*
+ * Ends what mw_route() began with `later`, once the calling thread has the site; NULL: it can't be had.
+ * Call it once, or mw_route_drop(). Quick.
+ */
+void mw_route_after(const struct mw_api *, const struct mw_request *, struct mw_response *,
+		    struct mw_site *);
+/* Frees what a response keeps for mw_route_after(). */
+void mw_route_drop(struct mw_response *);
 /*
  * True: the request is refused for every path, by its Host or for want of a token; the response
  * says so. False: the response is unused, and free for mw_route().

@@ -71,27 +71,13 @@ static int read_how(struct mw_record_how *how, struct mw_options *o, const struc
 	return 0;
 }
 
-/* In a thread that answers one request the site belongs to another: it is borrowed for this. */
-static void note(struct mw_call *call, const char *event, const char *path)
-{
-	enum { PATIENCE_MS = 500 };
-	struct mw_site *site = call->req->site;
-	bool borrowed = !site && call->api->server_site &&
-			call->api->server_site(&site, PATIENCE_MS) == MW_SITE_TAKEN;
-
-	if (site)
-		mw_site_event(site, event, path);
-	if (borrowed)
-		call->api->server_site_give();
-}
-
 /* A line with the file's path, or the state if JSON is asked for. */
 static void say(struct mw_call *call, const char *event, const char *line)
 {
 	const struct mw_record_state *s = call->api->record_state();
 	struct mw_buf said = { 0 };
 
-	note(call, event, s->path);
+	mw_call_event(call, event, s->path);
 	if (mw_wants_json(call->req)) {
 		state(call);
 		return;

@@ -167,21 +167,33 @@ struct work {
 	struct mw_rack_family family;
 };
 
+/* The server's thread waits for the site: what takes long is done without it. */
+static void answer_own(struct mw_request *req, struct mw_response *res)
+{
+	struct mw_site *site;
+
+	req->later = mw_route_waits(req);
+	if (req->later)
+		mw_route(mw_tracker, req, res);
+	site = mw_site_take(MW_SITE_MS);
+	req->site = site;
+	req->site_busy = !site;
+	if (req->later)
+		mw_route_after(mw_tracker, req, res, site);
+	else
+		mw_route(mw_tracker, req, res);
+	mw_site_give(site);
+}
+
 static void *answer_work(void *p)
 {
 	struct work *w = p;
-	struct mw_site *site;
 
 	mw_tracker->quiet_enter();
-	if (mw_rack_family_begin(&w->family, &w->req)) {
+	if (mw_rack_family_begin(&w->family, &w->req))
 		mw_rack_family_answer(&w->family, &w->req, &w->res);
-	} else {
-		site = mw_site_take(MW_SITE_MS);
-		w->req.site = site;
-		w->req.site_busy = !site;
-		mw_route(mw_tracker, &w->req, &w->res);
-		mw_site_give(site);
-	}
+	else
+		answer_own(&w->req, &w->res);
 	mw_tracker->quiet_leave();
 	return NULL;
 }

@@ -111,6 +111,7 @@ static void stats(struct mw_stats *s)
 {
 	memset(s, 0, sizeof(*s));
 	s->life_unit = "gc";
+	s->how = "preload";
 	s->ruby_lookup = "fast";
 	s->ruby_why = "";
 	s->mode = "ruby";

@@ -10,6 +10,7 @@
  *	fds=N      open N descriptors first
  *	nofile=N   soft RLIMIT_NOFILE
  *	umask=N    octal
+ *	gate=1     has blocks and recordings; "gate" makes calls for these and trims wait until "open"
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -64,7 +65,7 @@ static void *load(const char *name, char *err)
 	return lib;
 }
 
-static const struct mw_api api = { .load = load, .options = get_options, FAKE_TABLE };
+static struct mw_api api = { .load = load, .options = get_options, FAKE_TABLE };
 
 static void say(const char *fmt, ...)
 {
@@ -73,6 +74,68 @@ static void say(const char *fmt, ...)
 	va_start(ap, fmt);
 	vdprintf(STDOUT_FILENO, fmt, ap);
 	va_end(ap);
+}
+
+static void nap(long ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* --- calls that don't return ------------------------------------------------ */
+
+static atomic_bool shut;
+static atomic_int at_gate;
+static struct mw_record_state recording = { .is = MW_RECORD_ON, .path = "/made/up.mwtrace" };
+
+static void pass_gate(void)
+{
+	at_gate++;
+	while (shut)
+		nap(1);
+	at_gate--;
+}
+
+static void gated_each_live(void (*f)(const struct mw_live *, void *ctx), void *ctx)
+{
+	(void)f;
+	(void)ctx;
+	pass_gate();
+}
+
+static bool gated_trim(void)
+{
+	pass_gate();
+	return trim();
+}
+
+static bool gated_start(const struct mw_record_how *how, char *err)
+{
+	(void)how;
+	(void)err;
+	pass_gate();
+	return true;
+}
+
+static bool gated_stop(void)
+{
+	pass_gate();
+	return true;
+}
+
+static const struct mw_record_state *get_recording(void)
+{
+	return &recording;
+}
+
+static void have_gate(void)
+{
+	api.each_live = gated_each_live;
+	api.trim = gated_trim;
+	api.record_start = gated_start;
+	api.record_stop = gated_stop;
+	api.record_state = get_recording;
 }
 
 static void opened(void)
@@ -133,13 +196,6 @@ static int servers_fds(void)
 		return -1;
 	closedir(dir);
 	return n;
-}
-
-static void nap(long ms)
-{
-	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&ts, NULL);
 }
 
 /* Also sets what the child passes to child_after_fork(). */
@@ -259,6 +315,8 @@ static void set(const char *key, char *value)
 		rows_n = (size_t)atol(value);
 	} else if (!strcmp(key, "lives")) {
 		lives_n = (size_t)atol(value);
+	} else if (!strcmp(key, "gate")) {
+		have_gate();
 	} else if (!strcmp(key, "umask")) {
 		umask((mode_t)strtol(value, NULL, 8));
 	} else if (!strcmp(key, "nofile")) {
@@ -295,6 +353,11 @@ static bool command(char *line)
 		do_files();
 	} else if (!strcmp(line, "counts")) {
 		say("copies %d resets %d trims %d\n", copies, resets, trims);
+	} else if (!strcmp(line, "gate") || !strcmp(line, "open")) {
+		shut = *line == 'g';
+		say("%s\n", line);
+	} else if (!strcmp(line, "waiting")) { /* calls at the gate */
+		say("%d\n", at_gate);
 	} else if (!strcmp(line, "taken")) { /* snapshots so far */
 		say("taken %d\n", taken);
 	} else if (!strcmp(line, "grow")) { /* the location with that index, by 100 bytes */
