@@ -14,7 +14,8 @@ class WaitsHttpTest < Minitest::Test
   # A request, the status of its answer, and the event that it leaves in the history.
   WAITS = {
     "POST /trace/start" => [200, "trace start"], "POST /trace/stop" => [200, "trace stop"], "POST /trim" => [200, "trim"],
-    "POST /map/trim" => [200, nil], "GET /map/trim" => [200, nil], "GET /map" => [200, nil], "GET /map.json" => [200, nil], "HEAD /map.json" => [200, nil]
+    "POST /map/trim" => [200, nil], "GET /map/trim" => [200, nil], "GET /map" => [200, nil], "GET /map.json" => [200, nil], "HEAD /map.json" => [200, nil],
+    "GET /family/map" => [200, nil], "GET /at/%2Fsrv%2Fapp%2Fa.rb%3A1" => [200, nil], "GET /at.json?location=%2Fsrv%2Fapp%2Fa.rb%3A1" => [200, nil]
   }.freeze
   OTHERS = 50
 

@@ -4,8 +4,9 @@
 
 #include <sched.h>
 
-#include "base/sys.h"
+#include "base/own_thread.h"
 #include "base/quick.h"
+#include "base/sys.h"
 #include "caller/locate.h"
 #include "caller/native_stack.h"
 #include "caller/unwind.h"
@@ -307,7 +308,8 @@ void mw_sampling_begin(struct mw_shard *t)
 	if (!mw_clock.in_bytes)
 		return;
 	t->step_size = 0;
-	if (mw_get(&rate))
+	/* a thread of ours counts nothing, so the clock would only go back */
+	if (mw_get(&rate) && !mw_own_thread_here)
 		shorten(t);
 }
 

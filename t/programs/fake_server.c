@@ -10,7 +10,7 @@
  *	fds=N      open N descriptors first
  *	nofile=N   soft RLIMIT_NOFILE
  *	umask=N    octal
- *	gate=1     has blocks and recordings; "gate" makes calls for these and trims wait until "open"
+ *	gate=1     has blocks and recordings; "gate" makes calls for these, lives and trims wait until "open"
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -104,6 +104,12 @@ static void gated_each_live(void (*f)(const struct mw_live *, void *ctx), void *
 	pass_gate();
 }
 
+static struct mw_lives *gated_lives(const uint32_t *ids, size_t n)
+{
+	pass_gate();
+	return lives(ids, n);
+}
+
 static bool gated_trim(void)
 {
 	pass_gate();
@@ -132,6 +138,7 @@ static const struct mw_record_state *get_recording(void)
 static void have_gate(void)
 {
 	api.each_live = gated_each_live;
+	api.lives = gated_lives;
 	api.trim = gated_trim;
 	api.record_start = gated_start;
 	api.record_stop = gated_stop;
