@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/atomics.h"
 #include "base/own_thread.h"
@@ -134,6 +135,7 @@ static bool read_object(struct mw_entries *o, const struct dl_phdr_info *info, s
 		p->missed = true;
 		return false;
 	}
+	o->page_size = getauxval(AT_PAGESZ);
 	return mw_entries_read(o, dynamic);
 }
 

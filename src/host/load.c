@@ -12,6 +12,7 @@
 #include "named.h"
 #include "process.h"
 #include "real/aside.h"
+#include "real/bind.h"
 #include "real/real.h"
 #include "table/ids.h"
 #include "track/sample.h"
@@ -99,6 +100,7 @@ __attribute__((constructor)) static void load(void)
 	char err[MW_ERROR_MAX];
 	bool right;
 
+	mw_bind_self();
 	mw_real_late = mw_real_comes_late();
 	if (mw_real_late)
 		return;

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* bind.c - see bind.h. */
+/* bind.c - see bind.h. Until an object is bound, nothing here calls the C library. */
 #include "bind.h"
 
-#include <dlfcn.h>
-#include <gnu/libc-version.h>
-#include <string.h>
+#include <elf.h>
+#include <link.h>
+#include <sys/auxv.h>
 
 #include "entries.h"
+
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+static struct mw_entries libc; /* written by mw_bind_self, before any other thread is tracked */
 
 static bool is_hook(const char *name)
 {
@@ -18,48 +22,74 @@ static bool is_hook(const char *name)
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strcmp(names[i], name) == 0)
+		if (mw_entries_same(names[i], name))
 			return true;
 	return false;
 }
 
-static void bind(struct mw_entries *e, const ElfW(Rela) * r, const struct mw_entries *libc)
+static void bind(struct mw_entries *e, const ElfW(Rela) * r)
 {
 	const char *name = mw_entry_name(e, r);
 	uintptr_t *entry, to;
 
 	if (!mw_entry_at(e, r, &entry) || !*entry || is_hook(name))
 		return;
-	to = mw_entries_function(libc, name);
+	to = mw_entries_wanted(&libc, e, r);
 	if (to && to != *entry && mw_entries_open(e, entry))
 		__atomic_store_n(entry, to, __ATOMIC_RELEASE);
 }
 
-/* The loaded object that has the address. */
-static bool read_object(struct mw_entries *e, const void *in)
+/* The object whose first segment is at `head`. */
+static bool read_object(struct mw_entries *e, const ElfW(Ehdr) * head, uintptr_t base)
 {
 	const ElfW(Dyn) * dynamic;
-	const ElfW(Ehdr) * head;
-	struct dl_find_object o;
 
-	if (_dl_find_object((void *)(uintptr_t)in, &o) != 0)
-		return false;
-	head = o.dlfo_map_start;
-	return memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 &&
-	       mw_entries_find(e, o.dlfo_link_map->l_addr,
-			       (const ElfW(Phdr) *)((const char *)head + head->e_phoff), head->e_phnum,
-			       &dynamic) &&
+	return head->e_ident[EI_MAG0] == ELFMAG0 && head->e_ident[EI_MAG1] == ELFMAG1 &&
+	       mw_entries_find(e, base, (const ElfW(Phdr) *)((const char *)head + head->e_phoff),
+			       head->e_phnum, &dynamic) &&
 	       mw_entries_read(e, dynamic);
+}
+
+static void bind_object(const ElfW(Ehdr) * head, uintptr_t base)
+{
+	struct mw_entries e;
+	unsigned long (*aux)(unsigned long) =
+		(unsigned long (*)(unsigned long))mw_entries_function(&libc, "getauxval");
+
+	if (!aux || !read_object(&e, head, base))
+		return;
+	e.page_size = aux(AT_PAGESZ);
+	for (int t = 0; t < 2; t++)
+		for (size_t i = 0; i < e.counts[t]; i++)
+			bind(&e, &e.tables[t][i]);
+	mw_entries_close(&e);
+}
+
+static bool ends_in(const char *s, const char *end)
+{
+	const char *name = s;
+
+	for (; *s; s++)
+		if (*s == '/')
+			name = s + 1;
+	return mw_entries_same(name, end);
+}
+
+void mw_bind_self(void)
+{
+	if (libc.base)
+		return;
+	for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next)
+		if (ends_in(m->l_name, "libc.so.6") &&
+		    read_object(&libc, (const ElfW(Ehdr) *)m->l_addr, m->l_addr))
+			break;
+	bind_object(&__ehdr_start, (uintptr_t)&__ehdr_start);
 }
 
 void mw_bind_to_libc(const void *in)
 {
-	struct mw_entries e, libc;
+	struct dl_find_object o;
 
-	if (!read_object(&e, in) || !read_object(&libc, (const void *)(uintptr_t)gnu_get_libc_version))
-		return;
-	for (int t = 0; t < 2; t++)
-		for (size_t i = 0; i < e.counts[t]; i++)
-			bind(&e, &e.tables[t][i], &libc);
-	mw_entries_close(&e);
+	if (_dl_find_object((void *)(uintptr_t)in, &o) == 0)
+		bind_object(o.dlfo_map_start, o.dlfo_link_map->l_addr);
 }

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * bind.h - keeps other preloads out of the calls that liburcu makes.
+ * bind.h - keeps other preloads out of the calls that the tracker and liburcu make.
  *
- * liburcu asks for the number of processors when it makes a table, by open(2), read(2) and close(2). Another
- * preload may interpose these, and find the real functions in its constructor. That may not have run yet, since
- * the first call of malloc makes the tables. So liburcu's calls lead straight to the C library.
+ * Another preload may interpose functions of the C library, and find the real ones in its constructor. The
+ * first call of malloc, with which the tracker begins, may come before that: then a call of such a
+ * function crashes. So the calls of these two objects lead straight to the C library.
  */
 #ifndef MW_REAL_BIND_H
 #define MW_REAL_BIND_H
 
 /*
- * Leads the calls of the object that has the address `in` there, but for functions that the tracker
- * interposes. After relocation, once, in one thread. Calls that can't be led stay as they are. It
- * doesn't call the linker.
+ * Leads the tracker's calls to the C library, but for functions that it interposes: before anything else.
+ * Calls that can't be led stay as they are. It calls neither the linker nor the C library. A second
+ * call does nothing.
  */
+void mw_bind_self(void);
+/* The same for the object that has the address `in`. After mw_bind_self and relocation, once, in one thread. */
 void mw_bind_to_libc(const void *in);
 
 #endif

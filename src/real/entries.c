@@ -2,11 +2,16 @@
 /* entries.c - see entries.h. */
 #include "entries.h"
 
-#include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include "base/sys.h"
+
+bool mw_entries_same(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
 
 static uintptr_t at(const struct mw_entries *o, uintptr_t address)
 {
@@ -24,18 +29,16 @@ const ElfW(Phdr) * mw_entries_segment(const struct mw_entries *o, uintptr_t addr
 bool mw_entries_find(struct mw_entries *o, uintptr_t base, const ElfW(Phdr) * headers, int n,
 		     const ElfW(Dyn) * *dynamic)
 {
-	*o = (struct mw_entries){
-		.base = base, .headers = headers, .n_headers = n, .page_size = getauxval(AT_PAGESZ)
-	};
+	*o = (struct mw_entries){ .base = base, .headers = headers, .n_headers = n };
 	*dynamic = NULL;
 	for (const ElfW(Phdr) *h = headers; h < headers + n; h++) {
 		uintptr_t start = base + h->p_vaddr;
 
 		if (h->p_type == PT_DYNAMIC)
 			*dynamic = (const ElfW(Dyn) *)start;
-		if (h->p_type == PT_GNU_RELRO) { /* as the linker rounds it */
-			o->sealed = start & ~(o->page_size - 1);
-			o->sealed_end = (start + h->p_memsz) & ~(o->page_size - 1);
+		if (h->p_type == PT_GNU_RELRO) {
+			o->sealed = start;
+			o->sealed_end = start + h->p_memsz;
 		}
 	}
 	return *dynamic;
@@ -59,6 +62,12 @@ bool mw_entries_read(struct mw_entries *o, const ElfW(Dyn) * d)
 			break;
 		case DT_VERSYM:
 			o->versions = (const uint16_t *)at(o, d->d_un.d_ptr);
+			break;
+		case DT_VERNEED:
+			o->needs = (const ElfW(Verneed) *)at(o, d->d_un.d_ptr);
+			break;
+		case DT_VERDEF:
+			o->defines = (const ElfW(Verdef) *)at(o, d->d_un.d_ptr);
 			break;
 		case DT_RELA:
 			o->tables[0] = (const ElfW(Rela) *)at(o, d->d_un.d_ptr);
@@ -103,16 +112,19 @@ const char *mw_entry_name(const struct mw_entries *o, const ElfW(Rela) * r)
 	return o->names + o->symbols[ELF64_R_SYM(r->r_info)].st_name;
 }
 
-/* Is symbol i that function, and not an older version of it? One that is chosen at run time has no address yet. */
+enum { HIDDEN = 0x8000 }; /* an older version, which no new program gets */
+
 static bool is_function(const struct mw_entries *o, uint32_t i, const char *name)
 {
 	const ElfW(Sym) *s = &o->symbols[i];
+	int type = ELF64_ST_TYPE(s->st_info);
 
-	return ELF64_ST_TYPE(s->st_info) == STT_FUNC && s->st_shndx != SHN_UNDEF &&
-	       !(o->versions && o->versions[i] & 0x8000) && strcmp(o->names + s->st_name, name) == 0;
+	return (type == STT_FUNC || type == STT_GNU_IFUNC) && s->st_shndx != SHN_UNDEF &&
+	       !(o->versions && o->versions[i] & HIDDEN) && mw_entries_same(o->names + s->st_name, name);
 }
 
-uintptr_t mw_entries_function(const struct mw_entries *o, const char *name)
+/* The number of the symbol; 0: there is none. */
+static uint32_t find(const struct mw_entries *o, const char *name)
 {
 	uint32_t hash = 5381, buckets, first, bloom;
 	const uint32_t *bucket, *chain;
@@ -126,28 +138,104 @@ uintptr_t mw_entries_function(const struct mw_entries *o, const char *name)
 	bloom = o->hashes[2]; /* words of 64 bits, which only hasten a lookup */
 	bucket = o->hashes + 4 + bloom * 2;
 	chain = bucket + buckets;
-	for (uint32_t i = bucket[hash % buckets]; i >= first; i++) {
+	for (uint32_t i = bucket[hash % buckets]; i >= first && i; i++) {
 		if ((chain[i - first] | 1) == (hash | 1) && is_function(o, i, name))
-			return o->base + o->symbols[i].st_value;
+			return i;
 		if (chain[i - first] & 1)
 			break;
 	}
 	return 0;
 }
 
+/* The function chosen at run time, such as the memcpy(3) for these processors, is what another one returns. */
+static uintptr_t address(const struct mw_entries *o, uint32_t i)
+{
+	uintptr_t is = o->base + o->symbols[i].st_value;
+
+	if (!i)
+		return 0;
+	if (ELF64_ST_TYPE(o->symbols[i].st_info) == STT_FUNC)
+		return is;
+#ifdef __x86_64__ /* elsewhere it takes arguments */
+	return ((uintptr_t (*)(void))is)();
+#else
+	return 0;
+#endif
+}
+
+uintptr_t mw_entries_function(const struct mw_entries *o, const char *name)
+{
+	return address(o, find(o, name));
+}
+
+/* --- versions, by the hash of their names; 0: none ---------------------------------------------- */
+
+static uint32_t needed(const struct mw_entries *o, uint32_t symbol)
+{
+	const char *need = (const char *)o->needs, *aux;
+
+	while (need && o->versions) {
+		const ElfW(Verneed) *n = (const ElfW(Verneed) *)need;
+
+		aux = need + n->vn_aux;
+		for (unsigned i = 0; i < n->vn_cnt; i++) {
+			const ElfW(Vernaux) *a = (const ElfW(Vernaux) *)aux;
+
+			if (a->vna_other == o->versions[symbol])
+				return a->vna_hash;
+			aux += a->vna_next;
+		}
+		need = n->vn_next ? need + n->vn_next : NULL;
+	}
+	return 0;
+}
+
+static uint32_t defined(const struct mw_entries *o, uint32_t symbol)
+{
+	const char *define = (const char *)o->defines;
+
+	while (define && o->versions) {
+		const ElfW(Verdef) *d = (const ElfW(Verdef) *)define;
+
+		if (d->vd_ndx == o->versions[symbol])
+			return d->vd_hash;
+		define = d->vd_next ? define + d->vd_next : NULL;
+	}
+	return 0;
+}
+
+uintptr_t mw_entries_wanted(const struct mw_entries *o, const struct mw_entries *by, const ElfW(Rela) * r)
+{
+	uint32_t i = find(o, mw_entry_name(by, r));
+
+	return i && defined(o, i) == needed(by, (uint32_t)ELF64_R_SYM(r->r_info)) ? address(o, i) : 0;
+}
+
+/* --- stores ------------------------------------------------------------------------------------- */
+
 static bool writable(uintptr_t from, uintptr_t bytes, int how)
 {
 	return mw_sys(SYS_mprotect, (long)from, (long)bytes, how, 0, 0) == 0;
+}
+
+/* Whole pages, as the linker rounds them. */
+static uintptr_t sealed(const struct mw_entries *o)
+{
+	return o->sealed & ~(o->page_size - 1);
+}
+
+static uintptr_t sealed_bytes(const struct mw_entries *o)
+{
+	return (o->sealed_end & ~(o->page_size - 1)) - sealed(o);
 }
 
 bool mw_entries_open(struct mw_entries *o, const uintptr_t *entry)
 {
 	uintptr_t at = (uintptr_t)entry, page = at & ~(o->page_size - 1);
 
-	if (at - o->sealed < o->sealed_end - o->sealed) {
+	if (at - sealed(o) < sealed_bytes(o)) {
 		if (!o->unsealed)
-			o->unsealed =
-				writable(o->sealed, o->sealed_end - o->sealed, PROT_READ | PROT_WRITE);
+			o->unsealed = writable(sealed(o), sealed_bytes(o), PROT_READ | PROT_WRITE);
 		return o->unsealed;
 	}
 	if (page != o->page && !writable(page, o->page_size, PROT_READ | PROT_WRITE))
@@ -159,5 +247,5 @@ bool mw_entries_open(struct mw_entries *o, const uintptr_t *entry)
 void mw_entries_close(const struct mw_entries *o)
 {
 	if (o->unsealed)
-		(void)writable(o->sealed, o->sealed_end - o->sealed, PROT_READ);
+		(void)writable(sealed(o), sealed_bytes(o), PROT_READ);
 }

@@ -6,7 +6,8 @@
  * initialised data. A store into an entry leads the object's calls to another function. What the linker
  * made read-only is writable from mw_entries_open until mw_entries_close.
  *
- * One thread at a time for an object. Nothing here allocates, or calls the linker.
+ * One thread at a time for an object. Nothing here allocates, or calls the linker, or the C library:
+ * what other preloads make of its functions may not work yet.
  */
 #ifndef MW_REAL_ENTRIES_H
 #define MW_REAL_ENTRIES_H
@@ -37,18 +38,23 @@ struct mw_entries {
 	const ElfW(Phdr) * headers;
 	int n_headers;
 	uintptr_t page_size;
-	uintptr_t sealed, sealed_end; /* read-only after relocation, in whole pages */
+	uintptr_t sealed, sealed_end; /* read-only after relocation */
 	bool unsealed;
 	uintptr_t page; /* of other memory that was made writable last */
 	const ElfW(Sym) * symbols;
 	const char *names;
 	const uint32_t *hashes; /* of the symbols that the object defines, GNU's form; NULL: none */
 	const uint16_t *versions; /* by symbol; NULL: none */
+	const ElfW(Verneed) * needs; /* versions of other objects' symbols; NULL: none */
+	const ElfW(Verdef) * defines; /* and of its own */
 	const ElfW(Rela) * tables[2];
 	size_t counts[2];
 };
 
-/* False: the object has no dynamic section. *dynamic: its address, also if the linker is not done with it. */
+/*
+ * False: the object has no dynamic section. *dynamic: its address, also if the linker is not done with it.
+ * Set page_size before mw_entries_open.
+ */
 bool mw_entries_find(struct mw_entries *, uintptr_t base, const ElfW(Phdr) *, int n,
 		     const ElfW(Dyn) * *dynamic);
 /* Reads the dynamic section, once the linker has relocated the object. False: it has no entries. */
@@ -63,6 +69,9 @@ const char *mw_entry_name(const struct mw_entries *, const ElfW(Rela) *);
 
 /* The address of a function that the object defines, in its default version; 0: it has none. */
 uintptr_t mw_entries_function(const struct mw_entries *, const char *name);
+/* The same for what r asks for; 0 also if that has another version. */
+uintptr_t mw_entries_wanted(const struct mw_entries *, const struct mw_entries *by, const ElfW(Rela) * r);
+bool mw_entries_same(const char *, const char *); /* strings */
 
 /* Makes the entry's page writable. False: the kernel refuses. */
 bool mw_entries_open(struct mw_entries *, const uintptr_t *entry);

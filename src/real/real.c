@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/thread.h"
 #include "aside.h"
+#include "bind.h"
 
 /* --- the arena --------------------------------------------------------------- */
 
@@ -365,6 +366,7 @@ void mw_real_init(void)
 
 	if (!__atomic_compare_exchange_n(&state, &unknown, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return;
+	mw_bind_self();
 	behind = is_behind_allocator();
 #define MW_HOOK_REAL(name, result, params) \
 	r.name = (result(*) params)(behind ? real_in_front(#name) : mw_real_next(#name));
