@@ -45,8 +45,7 @@ class ContributingTest < Minitest::Test
       C
     ],
     "route" => [
-      ["src/pages/routes.c", "\t{ GET, \"/metrics\", mw_page_metrics },\n", "\t{ GET, \"/example\", mw_page_example },\n"],
-      ["src/pages/pages.h", "void mw_page_metrics(struct mw_call *);\n", "void mw_page_example(struct mw_call *);\n"],
+      ["src/pages/routes.def", "MW_ROUTE(GET, \"/metrics\"", "MW_ROUTE(GET, \"/example\", mw_page_example, NONE)\n"],
       ["src/pages/example.c", nil, <<~C]
         #include "pages.h"
 

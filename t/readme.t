@@ -6,7 +6,7 @@
 # of t/hazards. README and doc/ name options, requests, columns, metrics, files, make's targets and
 # pages that there are; doc/ has each request and each column.
 
-require_relative "lib/tap"
+require_relative "lib/routes"
 require "rubygems"
 
 class ReadmeTest < Minitest::Test
@@ -60,12 +60,6 @@ end
 
 class DocumentsTest < Minitest::Test
   # Pages that aren't written yet. One that is there is checked, too.
-
-  Route = Struct.new(:methods, :pattern) do
-    def match?(method, path)
-      methods.include?(method) && (pattern.end_with?("*") ? path.start_with?(pattern.chomp("*")) : path == pattern)
-    end
-  end
 
   def pages = Dir[File.join(ROOT, "doc/*.md")].map { |path| path.delete_prefix("#{ROOT}/") }.sort
 
@@ -134,15 +128,7 @@ class DocumentsTest < Minitest::Test
   # --- requests ---------------------------------------------------------------------
 
   # The route table, but for what processes ask each other and the server's own files.
-  def routes
-    @routes ||= begin
-      found = Dir[File.join(ROOT, "src/**/routes.c")]
-      assert_equal 1, found.size
-      list = File.read(found[0]).scan(/^\t\{ ([A-Z |]+), "([^"]+)", \w+ \},/).map { |how, pattern| Route.new(how.split(" | "), pattern) }
-      assert_operator list.size, :>=, 25
-      list.reject { |r| r.pattern.start_with?("/family/") || r.pattern == "/*" }
-    end
-  end
+  def routes = MwrapTest::ROUTES.reject { |r| r.pattern.start_with?("/family/") || r.pattern == "/*" }
 
   # A request as documents write it; src/family answers the first ones.
   def route?(method, path)

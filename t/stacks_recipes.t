@@ -8,6 +8,7 @@
 require_relative "lib/served"
 require_relative "lib/access"
 require_relative "lib/go_pprof"
+require_relative "lib/routes"
 require "yaml"
 
 class StacksRecipesTest < Minitest::Test
@@ -85,13 +86,11 @@ class StacksRecipesTest < Minitest::Test
   # Of the line that starts the cluster
   def cluster = block("cluster")[/MWRAP=(\S+)/, 1].split(",").to_h { |item| item.split(":", 2) }
 
-  def routes = File.read(File.join(ROOT, "src/pages/routes.c")).scan(/GET, "([^"]+)"/).flatten
-
   # address, token's file and path of what a scraper asks for
   def assert_asks(address, token, path)
     assert_equal cluster.values_at("listen", "token_file"), [address, token]
     assert_equal "/all", path[%r{\A/[^/]+}]
-    assert_includes routes, path.delete_prefix("/all")
+    assert_includes MwrapTest::ROUTES.map(&:pattern), path.delete_prefix("/all")
   end
 
   def test_alloy

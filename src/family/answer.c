@@ -52,6 +52,19 @@ static bool list_form(const char *path, enum mw_form *form)
 	return mw_form_suffix(path, n, form) == sizeof(family) - 1;
 }
 
+unsigned mw_family_flags(const char *target)
+{
+	const struct mw_route *r;
+	const char *rest;
+	uint64_t ns;
+	long pid;
+
+	if (!numbered(target, &pid, &ns, &rest) && !begins(target, "/all", &rest))
+		rest = target;
+	r = mw_route_of(rest, strcspn(rest, "?"));
+	return r ? r->flags : 0;
+}
+
 bool mw_family_wants(const char *path, long pid, const char **rest)
 {
 	enum mw_form form;
@@ -119,7 +132,7 @@ static void pass_header(void *ctx, const char *name, const char *value)
 
 static bool is_stream(const char *rest)
 {
-	return !strcmp(rest, "/live");
+	return mw_family_flags(rest) & MW_ROUTE_STREAM;
 }
 
 /* Turns the answer into the response. A stream continues from *a, which moves to res->relay. */
@@ -215,11 +228,12 @@ bool mw_family_streams(const struct mw_family *f, const char *path, long pid)
  * A relative is asked on its Unix socket, where a recording may have any path and size. A client that asks this process
  * over TCP may not choose these, so it isn't passed on.
  */
-static bool starts_by_tcp(struct mw_call *call)
+static bool fills_by_tcp(struct mw_call *call, const char *rest)
 {
 	const struct mw_request *req = call->req;
 
-	if ((req->peer != MW_PEER_TCP && req->peer != MW_PEER_FAR) || !strstr(req->path, "trace/start"))
+	if ((req->peer != MW_PEER_TCP && req->peer != MW_PEER_FAR) ||
+	    !(mw_family_flags(rest) & MW_ROUTE_DISK))
 		return false;
 	mw_reply(call, 403,
 		 "trace/start: fills a disk: not over TCP for other processes: ask the Unix socket");
@@ -245,7 +259,7 @@ static void relay(struct mw_call *call, const struct mw_family *f, long pid, uin
 		mw_reply(call, req->ask_who ? 401 : 403, req->no_post);
 		return;
 	}
-	if (starts_by_tcp(call))
+	if (fills_by_tcp(call, rest))
 		return;
 	mw_buf_str(&target, req->path);
 	if (req->query && *req->query) {
@@ -284,33 +298,6 @@ static void relay(struct mw_call *call, const struct mw_family *f, long pid, uin
 }
 
 /* --- all ----------------------------------------------------------------------------- */
-
-/*
- * Is it a page with numbers from the table only? These have sums. with_stacks: are any kept? The tables
- * of locations have kinds then.
- */
-static bool summed(const char *rest, bool with_stacks, enum mw_wire_what *what)
-{
-	static const char *const stacks[] = {
-		"/flame",
-		"/flame.json",
-		"/stacks.collapsed",
-		"/stacks.speedscope.json",
-		"/debug/pprof/heap",
-		"/debug/pprof/allocs"
-	};
-
-	*what = MW_WIRE_STACKS;
-	for (size_t i = 0; i < sizeof(stacks) / sizeof(*stacks); i++)
-		if (!strcmp(rest, stacks[i]))
-			return true;
-	if (!strcmp(rest, "/") || !strncmp(rest, "/each", 5) || !strcmp(rest, "/snapshot.tsv")) {
-		*what = with_stacks ? MW_WIRE_STACKS : MW_WIRE_ALL;
-		return true;
-	}
-	*what = !strncmp(rest, "/at", 3) ? MW_WIRE_AT : MW_WIRE_ALL;
-	return !strncmp(rest, "/at", 3) || !strncmp(rest, "/overruns", 9);
-}
 
 /* Appends the location of an /at, percent-encoded, for the question to each process. */
 static void at_target(struct mw_buf *b, const struct mw_request *req, const char *rest)
@@ -354,14 +341,42 @@ static bool keeps_stacks(const struct mw_api *api)
 	return s.stacks_rate || s.stacks;
 }
 
+/* Answers with the sum of all processes' tables. query: of each; req: of the page that shows the sum. */
+static void page_of_sum(struct mw_call *call, const struct mw_family *f, struct mw_request *req,
+			enum mw_wire_what what)
+{
+	struct mw_grown_of_all grown;
+	struct mw_buf query = { 0 };
+	struct mw_gathered g;
+	bool done = false;
+
+	if (what == MW_WIRE_AT)
+		at_target(&query, call->req, req->path);
+	else if (what == MW_WIRE_STACKS && mw_grown_query(call->req, call->api, &grown, &query))
+		what = MW_WIRE_GROWN;
+	mw_buf_add(&query, "", 1);
+	if (!query.failed && !mw_gather(&g, f, call->api, what, query.p)) {
+		if (what == MW_WIRE_GROWN && mw_grown_parts(&grown, g.parts, g.answered))
+			req->grown = &grown;
+		done = page_of_parts(call, req, &g);
+		mw_gathered_free(&g);
+	}
+	if (!done)
+		call->res->body.failed = true;
+	mw_buf_free(&query);
+}
+
+enum mw_all mw_page_all(const char *rest)
+{
+	const struct mw_route *r = mw_route_of(rest, strlen(rest));
+
+	return !r || (r->all == MW_ALL_FILE && !mw_asset(rest + 1)) ? MW_ALL_NONE : r->all;
+}
+
 static void page_of_all(struct mw_call *call, const struct mw_family *f, const char *rest)
 {
 	struct mw_request req = *call->req;
-	struct mw_buf base = { 0 }, at = { 0 };
-	struct mw_gathered g;
-	struct mw_grown_of_all grown;
-	enum mw_wire_what what;
-	bool done = false;
+	struct mw_buf base = { 0 };
 
 	req.path = rest;
 	req.site = NULL;
@@ -369,49 +384,41 @@ static void page_of_all(struct mw_call *call, const struct mw_family *f, const c
 	mw_buf_add(&base, "/all", 5);
 	req.base = base.failed ? "" : base.p;
 	req.mount = call->req->base;
-	if (!strcmp(rest, "/metrics")) {
+	switch (mw_page_all(rest)) {
+	case MW_ALL_TABLE: /* with kinds of memory, which stacks tell */
+		page_of_sum(call, f, &req, keeps_stacks(call->api) ? MW_WIRE_STACKS : MW_WIRE_ALL);
+		break;
+	case MW_ALL_COUNTS:
+		page_of_sum(call, f, &req, MW_WIRE_ALL);
+		break;
+	case MW_ALL_AT:
+		page_of_sum(call, f, &req, MW_WIRE_AT);
+		break;
+	case MW_ALL_STACKS:
+		page_of_sum(call, f, &req, MW_WIRE_STACKS);
+		break;
+	case MW_ALL_METRICS:
 		mw_page_all_metrics(call, f, &req);
-		mw_buf_free(&base);
-		return;
-	}
-	if (!strcmp(rest, "/map.json")) {
+		break;
+	case MW_ALL_MAP:
 		mw_page_all_map(call, f, &req);
-		mw_buf_free(&base);
-		return;
-	}
-	if (!strcmp(rest, "/verdict") || !strcmp(rest, "/verdict.json")) {
+		break;
+	case MW_ALL_VERDICT:
 		mw_page_all_verdict(call, f, strcmp(rest, "/verdict") ? MW_FORM_JSON : MW_FORM_TSV);
-		mw_buf_free(&base);
-		return;
+		break;
+	case MW_ALL_DIFF:
+		mw_page_all_diff(call, f, rest + strlen("/diff"));
+		break;
+	case MW_ALL_FILE:
+		mw_route(call->api, &req, call->res);
+		break;
+	case MW_ALL_EACH:
+	case MW_ALL_MARK:
+	case MW_ALL_NONE:
+		mw_reply(call, 404, "no such page of all processes: /family lists them one by one");
+		break;
 	}
-	if (!strcmp(rest, "/diff") || !strncmp(rest, "/diff.", 6)) {
-		mw_page_all_diff(call, f, rest + 5);
-		mw_buf_free(&base);
-		return;
-	}
-	if (!summed(rest, keeps_stacks(call->api), &what)) {
-		if (mw_asset(rest + 1))
-			mw_route(call->api, &req, call->res);
-		else
-			mw_reply(call, 404, "no such page of all processes: /family lists them one by one");
-		mw_buf_free(&base);
-		return;
-	}
-	if (what == MW_WIRE_AT)
-		at_target(&at, call->req, rest);
-	else if (what == MW_WIRE_STACKS && mw_grown_query(call->req, call->api, &grown, &at))
-		what = MW_WIRE_GROWN;
-	mw_buf_add(&at, "", 1);
-	if (!at.failed && !mw_gather(&g, f, call->api, what, at.p)) {
-		if (what == MW_WIRE_GROWN && mw_grown_parts(&grown, g.parts, g.answered))
-			req.grown = &grown;
-		done = page_of_parts(call, &req, &g);
-		mw_gathered_free(&g);
-	}
-	if (!done)
-		call->res->body.failed = true;
 	mw_buf_free(&base);
-	mw_buf_free(&at);
 }
 
 /* A POST to all processes; the answer is the first one's line, with their number. */
@@ -420,7 +427,7 @@ static void all_do(struct mw_call *call, const struct mw_family *f, const char *
 	struct mw_buf line = { 0 };
 	struct mw_did did;
 
-	if (starts_by_tcp(call))
+	if (fills_by_tcp(call, rest))
 		return;
 	if (mw_all_do(&did, f, call->api, call->req, rest)) {
 		call->res->body.failed = true;

@@ -48,6 +48,9 @@ struct mw_family {
  */
 bool mw_family_wants(const char *path, long pid, const char **rest);
 
+/* The flags (MW_ROUTE_...) of the page that a target asks for, of whichever process; 0: there is none. */
+unsigned mw_family_flags(const char *target);
+
 /* Answers a request of these paths as mw_route() does. Blocks. */
 void mw_family_answer(const struct mw_family *, const struct mw_api *, const struct mw_request *,
 		      struct mw_response *);

@@ -307,7 +307,7 @@ static bool is_of_sites(const struct mw_request *req, const char *rest)
 	struct mw_params p;
 	bool is = false;
 
-	if (!strcmp(rest, "/mark") || !strcmp(rest, "/mark/clear")) {
+	if (mw_page_all(rest) == MW_ALL_MARK) {
 		is = !mw_params_parse(&p, req->query, &why) && p.v[MW_PARAM_NAME].s;
 		mw_params_free(&p);
 	}

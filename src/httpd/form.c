@@ -6,20 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-bool mw_form_is_for(const char *uri)
-{
-	static const char *const ends[] = { "/ctl", "/mark", "/mark/clear" };
-	size_t n = strcspn(uri, "?");
-
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
-		size_t len = strlen(ends[i]);
-
-		if (n >= len && !memcmp(uri + n - len, ends[i], len))
-			return true;
-	}
-	return false;
-}
-
 /* May these bytes stand in a request's target? That for another process has them as they are. */
 static bool is_encoded(const char *s, size_t n)
 {

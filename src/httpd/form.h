@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* form.h - the fields of a form that is posted to /ctl, /mark or /mark/clear, as a query. */
+/* form.h - the fields of a posted form as a query, for routes that want that (routes.def). */
 #ifndef MW_HTTPD_FORM_H
 #define MW_HTTPD_FORM_H
 
 #include <stdbool.h>
 
 #include "http/message.h"
-
-/* Does the path of this target end in one of these, as that of another process may? */
-bool mw_form_is_for(const char *uri);
 
 /*
  * Adds the fields of req's body to its query, so that a request for another process takes them along.

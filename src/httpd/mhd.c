@@ -307,7 +307,7 @@ static enum MHD_Result answer(struct MHD_Connection *mc, struct mw_conn *c, cons
 		.body_cut = request->got > MW_LOGIN_BODY_MAX,
 	};
 	char mount[256], base[sizeof(mount) + 40];
-	bool form = request->body && mw_form_is_for(uri), wanted;
+	bool form = request->body && mw_family_flags(uri) & MW_ROUTE_FORM, wanted;
 	char *query = strchr(uri, '?');
 	struct mw_response res;
 	const char *why;
@@ -347,15 +347,13 @@ static enum MHD_Result answer_relayed(struct MHD_Connection *mc, struct mw_conn 
 	return res ? reply(mc, c, job, res) : MHD_NO;
 }
 
-static bool is_login(const char *uri)
-{
-	return mw_server.api->options()->token_file && !strncmp(uri, "/login", 6) &&
-	       (!uri[6] || uri[6] == '?');
-}
-
 static bool wants_body(const char *method, const char *uri)
 {
-	return !strcmp(method, "POST") && (is_login(uri) || mw_form_is_for(uri));
+	unsigned flags = mw_family_flags(uri);
+
+	if (strcmp(method, "POST") != 0)
+		return false;
+	return flags & MW_ROUTE_BODY ? mw_server.api->options()->token_file != NULL : flags & MW_ROUTE_FORM;
 }
 
 /* Takes a piece of the body. False: the body is too large. */

@@ -9,7 +9,5 @@
 
 /* True: the request may be answered. False: it has been, with 401 or 429. */
 bool mw_admitted(struct mw_call *);
-void mw_page_login(struct mw_call *);
-void mw_page_logout(struct mw_call *);
 
 #endif

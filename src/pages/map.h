@@ -51,11 +51,4 @@ const struct mw_map *mw_site_map(struct mw_site *, const struct mw_map_ruby *rub
 /* The newest map that the site keeps, or one of now. NULL: no memory. */
 const struct mw_map *mw_site_some_map(struct mw_site *);
 
-void mw_page_map(struct mw_call *);
-void mw_page_map_piece(struct mw_call *); /* /map/PID-NUMBER/... */
-void mw_page_map_whatif(struct mw_call *);
-void mw_page_map_one(struct mw_call *); /* /map/page/ADDRESS */
-void mw_page_map_trim(struct mw_call *);
-void mw_page_map_figures(struct mw_call *); /* /family/map */
-
 #endif

@@ -162,10 +162,10 @@ void mw_head_moment(struct mw_buf *, const struct mw_moment *);
 /* Appends the event "point": the process as a whole. ctx: struct mw_site; t: uptime. */
 void mw_event_point(struct mw_buf *, void *ctx, double t);
 
-/*
- * each.c, at.c, overruns.c, heap_pages.c, metrics.c, controls.c, ctl.c, diff.c, events.c, layout.c,
- * holders.c, marks.c, site.c, kinds.c, locations.c, snapshot.c, source.c, stacks.c, stats.c, verdict.c, wire.c
- */
+/* The routes' handlers. */
+#define MW_ROUTE(flags, pattern, handler, all) void handler(struct mw_call *);
+#include "routes.def"
+#undef MW_ROUTE
 
 #define MW_PARAMETERS_MAX 100u /* of a query; there are fewer than 20 names */
 #define MW_LINK_MAX 1024u /* bytes of a location in a link; web/src/server.js has it, too */
@@ -174,42 +174,5 @@ void mw_event_point(struct mw_buf *, void *ctx, double t);
 #define MW_METRICS_TOP 20u /* locations in /metrics by default */
 #define MW_METRICS_TOP_MAX 1000u
 #define MW_AT_LIMIT 1000u /* live allocations on a page */
-
-void mw_page_home(struct mw_call *);
-void mw_page_each(struct mw_call *);
-void mw_page_at(struct mw_call *);
-void mw_page_snapshot(struct mw_call *);
-void mw_page_diff(struct mw_call *);
-void mw_page_marks(struct mw_call *);
-void mw_page_overruns(struct mw_call *);
-void mw_page_heap_pages(struct mw_call *);
-void mw_page_metrics(struct mw_call *);
-void mw_page_stats(struct mw_call *);
-void mw_page_stats_page(struct mw_call *);
-void mw_page_help(struct mw_call *);
-void mw_page_history(struct mw_call *);
-void mw_page_locations(struct mw_call *);
-void mw_page_annotate(struct mw_call *);
-void mw_page_verdict(struct mw_call *);
-void mw_page_live(struct mw_call *);
-void mw_page_source(struct mw_call *);
-void mw_page_self(struct mw_call *);
-void mw_page_table(struct mw_call *);
-void mw_page_table_stacks(struct mw_call *);
-void mw_page_table_diff(struct mw_call *);
-void mw_page_stacks(struct mw_call *);
-void mw_page_kinds(struct mw_call *);
-/* It waits for Ruby: a thread that serves others must not call it (mw_route_waits). */
-void mw_page_holders(struct mw_call *);
-void mw_page_mark(struct mw_call *);
-void mw_page_mark_clear(struct mw_call *);
-void mw_page_reset(struct mw_call *);
-void mw_page_trim(struct mw_call *);
-void mw_page_pause(struct mw_call *);
-void mw_page_resume(struct mw_call *);
-void mw_page_ctl(struct mw_call *);
-void mw_page_trace(struct mw_call *);
-void mw_page_trace_start(struct mw_call *);
-void mw_page_trace_stop(struct mw_call *);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* routes.c - the route table, and the checks of every request. See routes.h. */
+/* routes.c - finds a request's route, and checks every request. See routes.h. */
 #include "routes.h"
 
 #include <string.h>
@@ -9,90 +9,27 @@
 #include "pages.h"
 #include "http/assets.h"
 
-/*
- * PUBLIC: needs no token, and isn't a control (read_only doesn't matter). LOGIN: exists
- * only if the request has an `access`. WAITS: see mw_route_waits; these handlers work
- * without the site if the request is for `later`.
- */
-enum { GET = 1, POST = 2, PUBLIC = 4, LOGIN = 8, WAITS = 16 };
-
-struct route {
-	unsigned methods;
-	const char *pattern; /* a "*" at the end matches anything, also nothing */
-	void (*handler)(struct mw_call *);
+/* The names in routes.def. */
+enum {
+	GET = MW_ROUTE_GET,
+	POST = MW_ROUTE_POST,
+	PUBLIC = MW_ROUTE_PUBLIC,
+	LOGIN = MW_ROUTE_LOGIN,
+	WAITS = MW_ROUTE_WAITS,
+	STREAM = MW_ROUTE_STREAM,
+	FORM = MW_ROUTE_FORM,
+	BODY = MW_ROUTE_BODY,
+	DISK = MW_ROUTE_DISK,
+	HEAP = MW_ROUTE_HEAP
 };
 
-static void page_asset(struct mw_call *);
-static void page_objects(struct mw_call *);
-static void page_objects_mark(struct mw_call *);
-
-/* The first match counts. */
-static const struct route routes[] = {
-	{ GET, "/", mw_page_home },
-	{ GET, "/each", mw_page_each },
-	{ GET, "/each/*", mw_page_each },
-	{ GET, "/snapshot.tsv", mw_page_snapshot },
-	{ GET, "/diff", mw_page_diff },
-	{ GET, "/diff.*", mw_page_diff },
-	{ GET, "/marks", mw_page_marks },
-	{ GET, "/marks.*", mw_page_marks },
-	{ GET | WAITS, "/at", mw_page_at },
-	{ GET | WAITS, "/at.*", mw_page_at },
-	{ GET | WAITS, "/at/*", mw_page_at },
-	{ GET, "/overruns", mw_page_overruns },
-	{ GET, "/overruns.*", mw_page_overruns },
-	{ GET, "/heap_pages", mw_page_heap_pages },
-	{ GET, "/heap_pages.*", mw_page_heap_pages },
-	{ POST, "/objects/mark", page_objects_mark },
-	{ GET, "/objects*", page_objects },
-	{ GET | WAITS, "/holders", mw_page_holders },
-	{ GET | WAITS, "/holders.*", mw_page_holders },
-	{ GET | WAITS, "/map", mw_page_map },
-	{ GET | WAITS, "/map.json", mw_page_map },
-	{ GET | POST | WAITS, "/map/trim", mw_page_map_trim },
-	{ GET, "/map/whatif", mw_page_map_whatif },
-	{ GET, "/map/page/*", mw_page_map_one },
-	{ GET, "/map/*", mw_page_map_piece },
-	{ GET, "/metrics", mw_page_metrics },
-	{ GET, "/stats.json", mw_page_stats },
-	{ GET, "/stats", mw_page_stats_page },
-	{ GET, "/help", mw_page_help },
-	{ GET, "/history.json", mw_page_history },
-	{ GET, "/history/locations.json", mw_page_locations },
-	{ GET, "/verdict", mw_page_verdict },
-	{ GET, "/verdict.json", mw_page_verdict },
-	{ GET, "/flame", mw_page_stacks },
-	{ GET, "/flame.json", mw_page_stacks },
-	{ GET, "/kinds.json", mw_page_kinds },
-	{ GET, "/stacks.collapsed", mw_page_stacks },
-	{ GET, "/stacks.speedscope.json", mw_page_stacks },
-	{ GET, "/debug/pprof/heap", mw_page_stacks },
-	{ GET, "/debug/pprof/allocs", mw_page_stacks },
-	{ GET, "/live", mw_page_live },
-	{ GET, "/source", mw_page_source },
-	{ GET | WAITS, "/family/map", mw_page_map_figures },
-	{ GET, "/family/self", mw_page_self },
-	{ GET, "/family/table", mw_page_table },
-	{ GET, "/family/stacks", mw_page_table_stacks },
-	{ GET, "/family/diff", mw_page_table_diff },
-	{ POST, "/reset", mw_page_reset },
-	{ POST, "/clear", mw_page_reset },
-	{ POST | WAITS, "/trim", mw_page_trim },
-	{ POST, "/mark", mw_page_mark },
-	{ POST, "/mark/clear", mw_page_mark_clear },
-	{ POST, "/annotate", mw_page_annotate },
-	{ POST, "/pause", mw_page_pause },
-	{ POST, "/resume", mw_page_resume },
-	{ POST, "/ctl", mw_page_ctl },
-	{ GET, "/trace.json", mw_page_trace },
-	{ POST | WAITS, "/trace/start", mw_page_trace_start },
-	{ POST | WAITS, "/trace/stop", mw_page_trace_stop },
-	{ GET | POST | PUBLIC | LOGIN, "/login", mw_page_login },
-	{ POST | PUBLIC | LOGIN, "/logout", mw_page_logout },
-	{ GET, "/*", page_asset }, /* last: 404 if it isn't an asset */
+static const struct mw_route routes[] = {
+#define MW_ROUTE(flags, pattern, handler, all) { flags, pattern, handler, MW_ALL_##all },
+#include "routes.def"
+#undef MW_ROUTE
 };
 
-static void page_asset(struct mw_call *call)
+void mw_page_asset(struct mw_call *call)
 {
 	const struct mw_web_file *f = mw_asset(call->rest);
 
@@ -108,7 +45,7 @@ bool mw_read_only(const struct mw_call *call)
 }
 
 /* lib/mwrap/objects.rb answers these with Ruby's lock (GVL), which a thread of ours never takes. */
-static void page_objects(struct mw_call *call)
+void mw_page_objects(struct mw_call *call)
 {
 	mw_reply(call, 404,
 		 *call->rest && !strchr("/.", *call->rest) ?
@@ -117,23 +54,33 @@ static void page_objects(struct mw_call *call)
 }
 
 /* lib/mwrap/rack/endpoint.rb makes the mark if this doesn't refuse. */
-static void page_objects_mark(struct mw_call *call)
+void mw_page_objects_mark(struct mw_call *call)
 {
 	if (call->req->peer == MW_PEER_RACK)
 		mw_done(call, "objects/mark: growth of Ruby's objects counts from now on",
 			"Growth of Ruby's objects counts from now on.");
 	else
-		page_objects(call);
+		mw_page_objects(call);
 }
 
-/* The part of the path behind the pattern's "*", or "" for an exact match; NULL: no match. */
-static const char *match(const char *pattern, const char *path)
+/* The part of the path behind the pattern's "*", or its end for an exact match; NULL: no match. */
+static const char *match(const char *pattern, const char *path, size_t path_n)
 {
-	size_t n = strlen(pattern);
+	size_t n = strlen(pattern), exact = n;
 
-	if (pattern[n - 1] != '*')
-		return strcmp(pattern, path) ? NULL : "";
-	return strncmp(pattern, path, n - 1) ? NULL : path + n - 1;
+	if (pattern[n - 1] == '*')
+		exact = --n;
+	else if (path_n != n)
+		return NULL;
+	return path_n >= exact && !memcmp(pattern, path, n) ? path + n : NULL;
+}
+
+const struct mw_route *mw_route_of(const char *path, size_t n)
+{
+	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
+		if (match(routes[i].pattern, path, n))
+			return &routes[i];
+	return NULL;
 }
 
 static unsigned method_of(const char *name)
@@ -202,28 +149,28 @@ bool mw_request_wrong(struct mw_call *call)
 }
 
 /* True: the request is refused and answered; the route's handler doesn't see it. */
-static bool refused(struct mw_call *call, const struct route *r)
+static bool refused(struct mw_call *call, const struct mw_route *r)
 {
-	bool asset = r->handler == page_asset && mw_asset(call->rest);
+	bool asset = r->handler == mw_page_asset && mw_asset(call->rest);
 	unsigned method = method_of(call->req->method);
 
 	/* assets need no token: the login page loads them */
-	if (call->req->access && !(r->methods & PUBLIC) && !(asset && method == GET) && !mw_admitted(call))
+	if (call->req->access && !(r->flags & PUBLIC) && !(asset && method == GET) && !mw_admitted(call))
 		return true;
 	if (mw_request_wrong(call))
 		return true;
 	/* an unknown page gets 404 for every method */
-	if (r->handler == page_asset && !asset)
+	if (r->handler == mw_page_asset && !asset)
 		return false;
-	if (!(method & r->methods)) {
-		reply_405(call, r->methods);
+	if (!(method & r->flags)) {
+		reply_405(call, r->flags);
 		return true;
 	}
 	if (method != POST)
 		return false;
 	if (!mw_origin_allowed(call->req))
 		mw_reply(call, 403, "refused: this request comes from a page of another origin");
-	else if (call->api->options()->read_only && !(r->methods & PUBLIC))
+	else if (call->api->options()->read_only && !(r->flags & PUBLIC))
 		mw_reply(call, 403, "refused: the option read_only is set");
 	else if (call->req->no_post)
 		mw_reply(call, call->req->ask_who ? 401 : 403, call->req->no_post);
@@ -241,11 +188,11 @@ static bool wrong_host(struct mw_call *call)
 }
 
 /* Also sets call->rest. NULL: there is no such route. */
-static const struct route *find(struct mw_call *call)
+static const struct mw_route *find(struct mw_call *call)
 {
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
-		call->rest = match(routes[i].pattern, call->req->path);
-		if (call->rest && (!(routes[i].methods & LOGIN) || call->req->access))
+		call->rest = match(routes[i].pattern, call->req->path, strlen(call->req->path));
+		if (call->rest && (!(routes[i].flags & LOGIN) || call->req->access))
 			return &routes[i];
 	}
 	return NULL;
@@ -253,7 +200,7 @@ static const struct route *find(struct mw_call *call)
 
 static void dispatch(struct mw_call *call)
 {
-	const struct route *r;
+	const struct mw_route *r;
 
 	if (wrong_host(call))
 		return;
@@ -271,9 +218,9 @@ static void dispatch(struct mw_call *call)
 bool mw_route_waits(const struct mw_request *req)
 {
 	struct mw_call call = { .req = req };
-	const struct route *r = find(&call);
+	const struct mw_route *r = find(&call);
 
-	return r && r->methods & WAITS && r->methods & method_of(req->method);
+	return r && r->flags & WAITS && r->flags & method_of(req->method);
 }
 
 void mw_route_drop(struct mw_response *res)

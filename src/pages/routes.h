@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * routes.h - the one route table: from a request to a response.
+ * routes.h - from a request to a response, by the one list of routes (routes.def).
  *
  * mw_route() knows nothing of sockets or libmicrohttpd: the server and a Rack
  * adapter both call it, each with its own access to headers. It reads through
@@ -23,6 +23,47 @@
 
 #include "api.h"
 #include "http/message.h"
+
+struct mw_call;
+
+enum {
+	MW_ROUTE_GET = 1,
+	MW_ROUTE_POST = 2,
+	MW_ROUTE_PUBLIC = 4,
+	MW_ROUTE_LOGIN = 8,
+	MW_ROUTE_WAITS = 16,
+	MW_ROUTE_STREAM = 32,
+	MW_ROUTE_FORM = 64,
+	MW_ROUTE_BODY = 128,
+	MW_ROUTE_DISK = 256,
+	MW_ROUTE_HEAP = 512
+};
+
+/* What /all/ answers. */
+enum mw_all {
+	MW_ALL_NONE,
+	MW_ALL_TABLE,
+	MW_ALL_COUNTS,
+	MW_ALL_AT,
+	MW_ALL_STACKS,
+	MW_ALL_METRICS,
+	MW_ALL_MAP,
+	MW_ALL_VERDICT,
+	MW_ALL_DIFF,
+	MW_ALL_EACH,
+	MW_ALL_MARK,
+	MW_ALL_FILE
+};
+
+struct mw_route {
+	unsigned flags; /* MW_ROUTE_... */
+	const char *pattern;
+	void (*handler)(struct mw_call *);
+	enum mw_all all;
+};
+
+/* The route of a path of n bytes, whatever the method and whether there is a login; NULL: none. */
+const struct mw_route *mw_route_of(const char *path, size_t n);
 
 /*
  * Answers a request. Never fails: an error is a status and a line of text. HEAD

@@ -302,6 +302,12 @@ static VALUE too_many(void)
 	return rb_ary_new_from_args(4, INT2NUM(503), headers, body, Qfalse);
 }
 
+/* :nodoc: form?(path): is a form that is posted there read as a query? */
+static VALUE pages_form_p(VALUE mod, VALUE path)
+{
+	return mw_family_flags(StringValueCStr(path)) & MW_ROUTE_FORM ? Qtrue : Qfalse;
+}
+
 /*
  * :nodoc: answer(method, path, query, base, env, no_post, ask_who, poll) -> [status, headers, body,
  * stream], as mw_request (../pages/routes.h) has them. no_post is a String or nil, poll a number of
@@ -331,7 +337,7 @@ static VALUE pages_answer(int argc, VALUE *argv, VALUE mod)
 		mw_no_memory();
 	w.req.header = header;
 	w.req.ctx = &b->headers;
-	if ((!strcmp(w.req.path, "/map") || !strcmp(w.req.path, "/map.json")) && mw_heap_fill(&b->ruby))
+	if (mw_family_flags(w.req.path) & MW_ROUTE_HEAP && mw_heap_fill(&b->ruby))
 		w.req.ruby = &b->ruby;
 	mw_without_gvl(answer_work, &w);
 	mw_heap_fill_free(&b->ruby);
@@ -501,6 +507,7 @@ void mw_init_rack(void)
 	joiner = rb_define_class_under(pages, "Joiner", rb_cObject);
 	rb_define_method(joiner, "call", joiner_call, 1);
 	rb_define_singleton_method(pages, "answer", pages_answer, -1);
+	rb_define_singleton_method(pages, "form?", pages_form_p, 1);
 	rb_define_singleton_method(pages, "load", pages_load, 0);
 	rb_define_singleton_method(pages, "same?", pages_same_p, 2);
 	mw_init_rack_live(pages);

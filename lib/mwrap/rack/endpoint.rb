@@ -49,7 +49,7 @@ class MwrapRack
     return line(env, 403, REFUSED) if allowed == false
     return line(env, 413, TOO_LARGE) if env["CONTENT_LENGTH"].to_s.to_i > BODY_MAX
     base, path, query = Mwrap::Pages.target(env)
-    query = [query, form(env)].join("&") if path.end_with?("/ctl", "/mark", "/mark/clear")
+    query = [query, form(env)].join("&") if Mwrap::Pages.form?(path)
     return slash(env, base, query) if path.empty?
     objects(env, base, path, query, allowed) || page(env, [env["REQUEST_METHOD"].to_s.delete("\0"), path, query, base, env, *no_post(allowed)])
   end
