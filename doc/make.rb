@@ -12,13 +12,13 @@ require_relative "../lib/mwrap/ctl/commands"
 ROOT = File.expand_path("..", __dir__)
 Option = Struct.new(:key, :value, :group, :help, :manual)
 
-# OPTION(key, "text" "text", ...) of C, and its comments; nothing else may be in there.
+# OPTION(key, SHOW(field), "text" "text", ...) of C, and its comments; nothing else may be in there.
 def options(text)
   rest = text.gsub(%r{/\*.*?\*/}m, "").strip
   found = []
   until rest.empty?
     literals = /"(?:\\.|[^"\\])*"(?:\s+"(?:\\.|[^"\\])*")*/
-    m = /\AOPTION\(\s*(\w+),\s*(#{literals}),\s*(#{literals}),\s*(#{literals}),\s*(#{literals})\)\s*/.match(rest) or
+    m = /\AOPTION\(\s*(\w+),\s*[A-Z]+\(\w+\),\s*(#{literals}),\s*(#{literals}),\s*(#{literals}),\s*(#{literals})\)\s*/.match(rest) or
       abort "options.def: not an OPTION: #{rest.lines.first}"
     found << Option.new(m[1], *m.captures.drop(1).map { |s| s.scan(/"((?:\\.|[^"\\])*)"/).join.gsub(/\\(.)/) { $1 } })
     rest = m.post_match

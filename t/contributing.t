@@ -31,7 +31,7 @@ class ContributingTest < Minitest::Test
       ["src/report/columns.h", "#define MW_FAMILY_COLUMNS_N 10\n", "#define MW_FAMILY_COLUMNS_N 11\n", :instead]
     ],
     "option" => [
-      ["src/options/options.def", "OPTION(source, ", %(OPTION(example, "yes", "HTTP server",\n       "an example",\n       "An example.")\n\n)],
+      ["src/options/options.def", "OPTION(source, ", %(OPTION(example, IF(example), "yes", "HTTP server",\n       "an example",\n       "An example.")\n\n)],
       ["src/options/options.h", "\tbool read_only;\n", "\tbool example;\n"],
       ["src/options/keys.c", "const struct mw_key mw_keys[]", <<~C]
         static bool set_example(struct mw_parser *p, const char *value)
@@ -174,5 +174,6 @@ class ContributingTest < Minitest::Test
     head, body = get.("/example")
     assert_match(/\AHTTP\/1\.1 200 /, head)
     assert_equal "an example\n", body
+    assert_includes JSON.parse(get.("/stats.json")[1])["options"], "example"
   end
 end

@@ -42,7 +42,7 @@ class TestOfWhatIsMade < Minitest::Test
 
   def test_a_new_option_comes_into_every_file
     copy do |dir|
-      File.write("#{dir}/src/options/options.def", %(OPTION(colour, "red|dark green", "Taste", "the user's (\\"x\\") one", "It's `-red`.")\n), mode: "a")
+      File.write("#{dir}/src/options/options.def", %(OPTION(colour, WORD(colour), "red|dark green", "Taste", "the user's (\\"x\\") one", "It's `-red`.")\n), mode: "a")
       assert_success make(dir)
       MADE.each { |path| assert_includes File.read("#{dir}/#{path}"), "colour", path }
       assert_includes File.read("#{dir}/doc/mwrap.1"), ".SS Taste\n.TP\n\\fBcolour\\fR:\\fBred\\fR|\\fBdark green\\fR\nIt's \\fB\\-red\\fR.\n"
@@ -75,10 +75,10 @@ class TestOfWhatIsMade < Minitest::Test
 
   def test_a_mistake_in_the_list_is_told
     copy do |dir|
-      File.write("#{dir}/src/options/options.def", "OPTION(colour, \"red\", \"Taste\", HELP, \"It.\")\n", mode: "a")
+      File.write("#{dir}/src/options/options.def", "OPTION(colour, WORD(colour), \"red\", \"Taste\", HELP, \"It.\")\n", mode: "a")
       run = make(dir)
       refute run.status.success?
-      assert_equal "options.def: not an OPTION: OPTION(colour, \"red\", \"Taste\", HELP, \"It.\")\n", run.stderr
+      assert_equal "options.def: not an OPTION: OPTION(colour, WORD(colour), \"red\", \"Taste\", HELP, \"It.\")\n", run.stderr
     end
   end
 

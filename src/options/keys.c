@@ -325,7 +325,7 @@ static bool set_socket_group(struct mw_parser *p, const char *value)
 }
 
 const struct mw_key mw_keys[] = {
-#define OPTION(key, value, group, help, manual) { #key, value, set_##key },
+#define OPTION(key, show, value, group, help, manual) { #key, value, set_##key },
 #include "options.def"
 #undef OPTION
 	{ NULL, NULL, NULL },

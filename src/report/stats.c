@@ -47,40 +47,58 @@ static void key_seconds(struct mw_buf *b, const char *name, double v)
 	mw_buf_seconds(b, v);
 }
 
-static void options(struct mw_buf *b, const struct mw_options *o)
+/* Of "A|B|C", the one with that index. */
+static void key_word(struct mw_buf *b, const char *name, const char *words, unsigned i)
 {
-	static const char *const formats[] = { "text", "tsv", "csv", "json" };
+	for (; i && strchr(words, '|'); i--)
+		words = strchr(words, '|') + 1;
+	key(b, name);
+	mw_buf_json(b, words, strcspn(words, "|"));
+}
 
-	key(b, "options");
-	mw_buf_str(b, "{");
-	key_str(b, "socket", o->socket);
-	key_str(b, "socket_dir", o->socket_dir);
-	key(b, "socket_mode");
-	mw_buf_fmt(b, "\"%04o\"", o->socket_mode & 0777);
-	key_str(b, "socket_group", o->socket_group);
-	key_str(b, "listen", o->listen);
-	key_str(b, "token_file", o->token_file); /* its path; nothing shows its content */
-	key_str(b, "dump_path", o->dump_path);
-	key(b, "dump_fd");
-	if (o->dump_fd >= 0)
-		mw_buf_u64(b, (uint64_t)o->dump_fd);
+static void key_mode(struct mw_buf *b, const char *name, unsigned mode)
+{
+	key(b, name);
+	mw_buf_fmt(b, "\"%04o\"", mode & 0777);
+}
+
+static void key_fd(struct mw_buf *b, const char *name, int fd)
+{
+	key(b, name);
+	if (fd >= 0)
+		mw_buf_u64(b, (uint64_t)fd);
 	else
 		mw_buf_str(b, "null");
-	key_u64(b, "dump_min", o->dump_min);
-	key_str(b, "dump_format", formats[o->dump_format & 3]);
-	key_u64(b, "dump_heap", o->dump_heap);
-	key_u64(b, "dump_every", o->dump_every);
-	key_u64(b, "dump_keep", o->dump_keep);
-	key_u64(b, "memory_max", o->memory_max);
-	key(b, "stacks");
+}
+
+static void key_stacks(struct mw_buf *b, const struct mw_options *o)
+{
 	if (o->stacks_auto || !o->stacks_rate)
-		mw_buf_str(b, o->stacks_auto ? "\"auto\"" : "\"off\"");
+		key_str(b, "stacks", o->stacks_auto ? "auto" : "off");
 	else
-		mw_buf_u64(b, o->stacks_rate);
-	key_u64(b, "bt", o->bt);
-	key_str(b, "children", o->children_all ? "all" : NULL);
-	key_bool(b, "source", o->source);
-	key_bool(b, "read_only", o->read_only);
+		key_u64(b, "stacks", o->stacks_rate);
+}
+
+static void options(struct mw_buf *b, const struct mw_options *o)
+{
+	key(b, "options");
+	mw_buf_str(b, "{");
+#define TEXT(field) key_str(b, name, o->field)
+#define NUMBER(field) key_u64(b, name, o->field)
+#define MODE(field) key_mode(b, name, o->field)
+#define FD(field) key_fd(b, name, o->field)
+#define FLAG(field) key_bool(b, name, o->field)
+#define WORD(field) key_word(b, name, words, o->field)
+#define IF(field) key_str(b, name, o->field ? words : NULL)
+#define STACKS(field) key_stacks(b, o)
+#define OPTION(option, show, value, group, help, manual)    \
+	{                                                   \
+		const char *name = #option, *words = value; \
+                                                            \
+		(void)name, (void)words;                    \
+		show;                                       \
+	}
+#include "options/options.def"
 	mw_buf_str(b, "}");
 }
 

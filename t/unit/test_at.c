@@ -414,7 +414,10 @@ static void options_in_stats(void **state)
 	has(json, "\"options\":{\n\"socket\":null,");
 	has(json, "\"dump_fd\":null,");
 	has(json, "\"dump_format\":\"text\",");
-	has(json, "\"read_only\":false}\n}\n");
+	has(json, "\"read_only\":false,");
+	has(json, "\"children\":null}\n}\n");
+#define OPTION(key, show, value, group, help, manual) has(json, "\n\"" #key "\":");
+#include "../../src/options/options.def"
 	has(json, "\"life_unit\":null,");
 	has(json, "\"uptime\":0.000,");
 	assert_non_null(json);
@@ -431,7 +434,8 @@ static void options_in_stats(void **state)
 	has(json, "\"dump_fd\":0,");
 	has(json, "\"dump_min\":18446744073709551615,");
 	has(json, "\"dump_format\":\"json\",");
-	has(json, "\"read_only\":true}");
+	has(json, "\"read_only\":true,");
+	has(json, "\"trace_full\":\"wait\",");
 	has(json, "\"uptime\":0.000,");
 	free(json);
 }
