@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "report/report.h"
+#include "report/buf.h"
 
 /* An error: an impostor listens there (mw_relative_trusted); nothing was sent to it. */
 #define MW_STRANGER (-1)

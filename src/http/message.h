@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "report/report.h"
+#include "report/buf.h"
 
 enum mw_peer {
 	MW_PEER_UNIX, /* the file's mode decides who may connect; any Host */

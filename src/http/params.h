@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "message.h"
+#include "report/report.h"
 
 enum mw_param {
 	MW_PARAM_SORT,

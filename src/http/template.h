@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#include "report/report.h"
+#include "report/buf.h"
 
 struct mw_slot {
 	const char *name;

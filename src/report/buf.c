@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report.h"
+#include "buf.h"
 
 /* Room for n more bytes behind b->n; NULL, and `failed`: no memory. */
 static char *more(struct mw_buf *b, size_t n)

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "report.h"
+#include "buf.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
 

@@ -6,7 +6,7 @@
 #ifndef MW_REPORT_INTERN_H
 #define MW_REPORT_INTERN_H
 
-#include "report.h"
+#include "buf.h"
 
 struct mw_intern_slot {
 	uint32_t id; /* its number + 1; 0: free */

@@ -11,8 +11,7 @@
  * and explanation. TSV, CSV, JSON, HTML and sorting come from it.
  * doc/reading-the-numbers.md lists the same columns (t/readme.t).
  *
- * Sums stop at the largest value of their type instead of wrapping. Nothing
- * here depends on the locale.
+ * Sums stop at the largest value of their type instead of wrapping.
  */
 #ifndef MW_REPORT_REPORT_H
 #define MW_REPORT_REPORT_H
@@ -23,31 +22,7 @@
 
 #include "api.h"
 #include "options/options.h"
-
-/*
- * A growing byte buffer; starts all zero. `failed` stays set after a failed
- * allocation: check it before using p[n], which is not NUL-terminated.
- */
-struct mw_buf {
-	char *p;
-	size_t n, cap;
-	bool failed;
-};
-void mw_buf_add(struct mw_buf *, const void *, size_t);
-void mw_buf_str(struct mw_buf *, const char *);
-void mw_buf_fmt(struct mw_buf *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void mw_buf_u64(struct mw_buf *, uint64_t);    /* 1234567 */
-void mw_buf_commas(struct mw_buf *, uint64_t); /* 1,234,567 */
-void mw_buf_i64(struct mw_buf *, int64_t);          /* -1234567 */
-void mw_buf_signed_commas(struct mw_buf *, int64_t); /* -1,234,567 */
-void mw_buf_pad_u64(struct mw_buf *, uint64_t, unsigned width); /* right-aligned, width <= 32 */
-/*
- * The number of v bytes in a unit that gives it three digits at most: "9.87". Returns the unit: "MB".
- * 1 KB is 1,024 bytes. whole: without zeros behind the point. As web/src/format.js has it.
- */
-const char *mw_buf_amount(struct mw_buf *, uint64_t v, bool whole);
-void mw_buf_seconds(struct mw_buf *, double); /* 4711.250; 0.000 if below 0, NaN or from 1e15 on */
-void mw_buf_free(struct mw_buf *); /* all zero again */
+#include "buf.h"
 
 /*
  * LINE: rows as they are. FILE: one row for each file or module. DIR: one for
@@ -179,19 +154,6 @@ uint32_t mw_location_bare(const struct mw_row *);
 
 /* The address in "...[0xADDR]"; 0: none, or more than 64 bits. */
 uint64_t mw_location_address(const char *, size_t);
-
-/*
- * Escapes: tab, newline, CR and backslash are \t \n \r \\ in text and TSV.
- * Invalid UTF-8 becomes U+FFFD in all but text, which keeps it.
- */
-void mw_buf_text(struct mw_buf *, const char *, size_t);
-void mw_buf_utf8(struct mw_buf *, const char *, size_t); /* made valid, nothing escaped */
-void mw_buf_tsv(struct mw_buf *, const char *, size_t);
-void mw_buf_csv(struct mw_buf *, const char *, size_t); /* with quotes if needed */
-void mw_buf_json(struct mw_buf *, const char *, size_t); /* with the quotes */
-/* The length of a text as a JavaScript string, invalid bytes as U+FFFD. */
-size_t mw_utf16_units(const char *, size_t);
-void mw_buf_html(struct mw_buf *, const char *, size_t); /* for text and quoted attributes */
 
 /* --- one location's live allocations -------------------------------------- */
 
