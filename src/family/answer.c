@@ -217,9 +217,12 @@ bool mw_family_streams(const struct mw_family *f, const char *path, long pid)
  */
 static bool starts_by_tcp(struct mw_call *call)
 {
+	static const char start[] = "/trace/start";
 	const struct mw_request *req = call->req;
+	size_t n = strlen(req->path);
 
-	if ((req->peer != MW_PEER_TCP && req->peer != MW_PEER_FAR) || !strstr(req->path, "trace/start"))
+	if ((req->peer != MW_PEER_TCP && req->peer != MW_PEER_FAR) || strcmp(req->method, "POST") != 0 ||
+	    n < sizeof(start) - 1 || strcmp(req->path + n - (sizeof(start) - 1), start) != 0)
 		return false;
 	mw_reply(call, 403,
 		 "trace/start: fills a disk: not over TCP for other processes: ask the Unix socket");
