@@ -10,6 +10,7 @@
  *	fds=N      open N descriptors first
  *	nofile=N   soft RLIMIT_NOFILE
  *	umask=N    octal
+ *	trace_max=N   in bytes
  *	gate=1     has blocks and recordings; "gate" makes calls for these, lives and trims wait until "open"
  */
 #include <dirent.h>
@@ -116,11 +117,13 @@ static bool gated_trim(void)
 	return trim();
 }
 
+static uint64_t record_max; /* of the last recording */
+
 static bool gated_start(const struct mw_record_how *how, char *err)
 {
-	(void)how;
 	(void)err;
 	pass_gate();
+	record_max = how->size_max;
 	return true;
 }
 
@@ -322,6 +325,8 @@ static void set(const char *key, char *value)
 		rows_n = (size_t)atol(value);
 	} else if (!strcmp(key, "lives")) {
 		lives_n = (size_t)atol(value);
+	} else if (!strcmp(key, "trace_max")) {
+		options.trace_max = (uint64_t)atol(value);
 	} else if (!strcmp(key, "gate")) {
 		have_gate();
 	} else if (!strcmp(key, "umask")) {
@@ -365,6 +370,8 @@ static bool command(char *line)
 		say("%s\n", line);
 	} else if (!strcmp(line, "waiting")) { /* calls at the gate */
 		say("%d\n", at_gate);
+	} else if (!strcmp(line, "record_max")) {
+		say("%lu\n", record_max);
 	} else if (!strcmp(line, "taken")) { /* snapshots so far */
 		say("taken %d\n", taken);
 	} else if (!strcmp(line, "grow")) { /* the location with that index, by 100 bytes */
