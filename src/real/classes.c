@@ -10,6 +10,7 @@
 
 bool mw_real_classes;
 uint16_t mw_class_room[MW_CLASS_MAX / MW_CLASS_STEP + 1];
+uint64_t mw_class_ends;
 uintptr_t mw_class_plain;
 struct mw_class_page mw_class_pages[MW_CLASS_PAGES];
 /* How many sizes of request, the largest ones, have that room with a tail, by room / MW_CLASS_STEP;
@@ -148,6 +149,13 @@ static void fill_table(void)
 		}
 }
 
+static void find_ends(void)
+{
+	for (size_t n = MW_CLASS_MAX + MW_KIB; n <= (size_t)64 * MW_KIB; n += MW_KIB)
+		if (room_for(n) == n && room_for(n + 8) >= n + n / 16)
+			mw_class_ends |= (uint64_t)1 << (n / MW_KIB - 1);
+}
+
 bool mw_classes_known(void)
 {
 	return mw_class_room[MW_CLASS_LEAST / MW_CLASS_STEP] != 0;
@@ -190,6 +198,8 @@ void mw_classes_init(void)
 void mw_classes_fill(void)
 {
 	if (mw_real_classes && !mw_classes_known() && (nallocx || good_size) &&
-	    mw_real.malloc_usable_size && rooms_agree())
+	    mw_real.malloc_usable_size && rooms_agree()) {
 		fill_table();
+		find_ends();
+	}
 }

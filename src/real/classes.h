@@ -26,11 +26,22 @@
 #include "base/compiler.h"
 
 enum { MW_CLASS_STEP = 8, MW_CLASS_MAX = 4096, MW_CLASS_LEAST = 16 };
+/*
+ * Bit n / MW_KIB - 1 is set if a request of n bytes has just that room, and one of 8 more has a sixteenth
+ * more at least. n is above MW_CLASS_MAX, and 1 to 64 times MW_KIB. Written by mw_classes_fill.
+ */
+enum { MW_KIB = 1024 };
+extern MW_HIDDEN uint64_t mw_class_ends;
+MW_INLINE bool mw_class_ends_at(size_t n)
+{
+	return n % MW_KIB == 0 && (n - 1) / MW_KIB < 64 && mw_class_ends >> (n - 1) / MW_KIB & 1;
+}
+
 /* With classes: may a block with that much room have no tail (table/tail.h)? */
 enum { MW_BESIDE = 512 };
 MW_INLINE bool mw_goes_beside(size_t n)
 {
-	return (n & (n - 1)) == 0 && n >= MW_BESIDE;
+	return n >= MW_BESIDE && ((n & (n - 1)) == 0 || (n > MW_CLASS_MAX && mw_class_ends_at(n)));
 }
 
 /*
@@ -135,9 +146,9 @@ extern MW_HIDDEN uintptr_t mw_allocator_start, mw_allocator_bytes;
  * it. False: it says that there was none, or has no such function. It may hold the allocator's locks for long.
  */
 bool mw_real_trim(void);
-/* Fills the table, once the allocator tells the room of its blocks. One thread. */
+/* Fills the tables, once the allocator tells the room of its blocks. One thread. */
 void mw_classes_fill(void);
-/* Is the table filled? */
+/* Are the tables filled? */
 bool mw_classes_known(void);
 
 #endif

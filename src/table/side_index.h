@@ -2,8 +2,8 @@
 /*
  * side_index.h - leads from a block without a tail to its record.
  *
- * A block has no tail if its size is a power of two, and the allocator's next size class is a
- * fifth larger or more (tail.h; real/classes.h: mw_goes_beside).
+ * A block has no tail if it fills its size class, and the allocator's next one is much larger
+ * (tail.h; real/classes.h: mw_goes_beside).
  *
  * The index has a word for each MW_BESIDE bytes of address space, in pieces mapped on demand:
  * 1/128 of these blocks' memory. A block without a tail has MW_BESIDE bytes or more, so two of

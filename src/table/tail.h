@@ -9,8 +9,9 @@
  * bytes has another address, or is free.
  *
  * Other allocators than the C library's have size classes, in which a power of two and 8 bytes
- * more take a fifth more room. A block with a power of two for its size gets no tail there, unless
- * it was asked for aligned: the side index leads to its record. Its overruns go unnoticed.
+ * more take a fifth more room. A block with a power of two for its size gets no tail there, nor does
+ * a block of 5 to 64 KiB that fills its class, unless it was asked for aligned: the side index leads
+ * to its record. Its overruns go unnoticed.
  *
  * A tail is right if both halves are: the record has the block's address, and the check agrees
  * with it. overrun.h deals with tails that aren't.

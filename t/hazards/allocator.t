@@ -157,18 +157,41 @@ class AllocatorHazards < Minitest::Test
 
   # Known: on these, 8 bytes more are the next size class. Behaviour and counts are right all the same.
   def test_power_of_two_buffers
-    { nil => nil, "jemalloc" => allocator("libjemalloc\\.so\\.2"), "mimalloc" => allocator("libmimalloc\\.so\\."),
-      "tcmalloc" => allocator("libtcmalloc_minimal\\.so\\.4") }.each do |name, lib|
-      next if name && !lib
-      more = [64, 1024, 4096, 16_384].map do |size|
-        n = (32 << 20) / size
-        native = once(program("buffers"), size.to_s, n.to_s, tracked: false, below: [*lib])
-        tracked = twice(program("buffers"), size.to_s, n.to_s, below: [*lib])
-        a, b = [native, tracked].map { |o| Integer(o.stdout[/^# resident (\d+)/, 1]) }
-        format("%d: %+d %%", size, (b - a) * 100.0 / a)
-      end
-      $stderr.puts "# resident memory of buffers on #{name || "libc"}: #{more.join(", ")}"
+    each_allocator do |name, lib|
+      more = [64, 1024, 4096, 16_384].map { |size| format("%d: %+d %%", size, buffers(size, lib)[1]) }
+      $stderr.puts "# resident memory of buffers on #{name}: #{more.join(", ")}"
     end
+  end
+
+  # A tail would take each of them to the next class, up to a fifth or, with jemalloc's slabs, two fifths larger.
+  def test_buffers_that_fill_their_class
+    seed = Integer(ENV.fetch("SEED", Random.new_seed % 100_000))
+    puts "# SEED=#{seed}"
+    sizes = [10, *(5..7).to_a.product([0, 1, 2, 3]).sample(4, random: Random.new(seed)).map { |n, k| n << k }].uniq.map { |kib| kib << 10 }
+    each_allocator do |name, lib|
+      next unless lib
+      more = sizes.to_h { |size| [size, buffers(size, lib)] }.select { |size, (room, _)| room == size }
+      refute_empty more, name
+      more.each { |size, (_, percent)| assert_operator percent, :<=, 3, "#{name}: #{size}" }
+      puts "# #{name}: #{more.map { |size, (_, percent)| format("%d: %+.1f %%", size, percent) }.join(", ")}"
+    end
+  end
+
+  def each_allocator
+    { "libc" => nil, "jemalloc" => "libjemalloc\\.so\\.2", "mimalloc" => "libmimalloc\\.so\\.",
+      "tcmalloc" => "libtcmalloc_minimal\\.so\\.4" }.each do |name, file|
+      lib = file && allocator(file)
+      yield name, lib if lib || !file
+    end
+  end
+
+  # 32 MB of them: a buffer's room without the tracker, and how many percent more is resident with it
+  def buffers(size, lib)
+    args = [size.to_s, ((32 << 20) / size).to_s]
+    native = once(program("buffers"), *args, tracked: false, below: [*lib])
+    tracked = twice(program("buffers"), *args, below: [*lib])
+    a, b = [native, tracked].map { |o| Integer(o.stdout[/^# resident (\d+)/, 1]) }
+    [Integer(native.stdout[/^# room (\d+)/, 1]), (b - a) * 100.0 / a]
   end
 
   # C++ says the size of what it deletes. glibc ignores it, and so must the tracker.

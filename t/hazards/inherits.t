@@ -57,8 +57,10 @@ class InheritanceHazards < Minitest::Test
   # Where there may be no child, Ruby becomes COMMAND.
   def test_no_child_to_ask
     as = Process.euid.zero? ? %w[setpriv --reuid=65533 --clear-groups] : []
-    run = run_command(*as, "prlimit", "--nproc=0", LAUNCHER, "echo", "ran")
-    assert_equal ["ran\n", 0], [run.stdout, run.status.exitstatus], run.stderr
+    in_open_copy do |launcher|
+      run = run_command(*as, "prlimit", "--nproc=0", launcher, "echo", "ran")
+      assert_equal ["ran\n", 0], [run.stdout, run.status.exitstatus], run.stderr
+    end
   end
 
   # Nothing is left of the child: neither a signal nor something to wait for.

@@ -31,12 +31,12 @@ class RightsHazards < Minitest::Test
   def outcome(run) = [run.status.to_s.sub(/pid \d+ /, ""), run.stdout, run.stderr.lines.grep_v(/\Amwrap: /)]
 
   # Natively, and in each mode, with threads that are at work.
-  def assert_same(*cmd, modes: MODES, path: false)
+  def assert_same(*cmd, modes: MODES, path: false, launcher: MwrapTest::LAUNCHER)
     native = run_command(*cmd)
     modes.each do |mode, options|
       in_open_tmp do |dir|
         given, at_work = options.call(dir)
-        run = run_command(MwrapTest::LAUNCHER, *cmd, *(at_work if path && at_work), env: { "MWRAP" => given })
+        run = run_command(launcher, *cmd, *(at_work if path && at_work), env: { "MWRAP" => given })
         assert_equal outcome(native), outcome(run), "#{mode}: #{cmd.join(" ")}\n#{run.stderr}"
       end
     end
@@ -58,7 +58,7 @@ class RightsHazards < Minitest::Test
   def test_programs_of_others
     app = [MwrapTest::RUBY, "-e", SAY]
     shell = "#{app[0]} -e '#{SAY}'"
-    {
+    commands = {
       "setpriv" => ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *app],
       "an entrypoint" => ["sh", "-c", ENTRYPOINT, "sh", *app],
       "capabilities" => ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+net_bind_service",
@@ -69,7 +69,13 @@ class RightsHazards < Minitest::Test
       "unshare" => ["unshare", "--user", "--map-root-user", "--mount", *app],
       "nsenter" => ["nsenter", "-t", Process.pid.to_s, "-u", "-i", *app],
       "capsh" => ["capsh", "--keep=1", "--gid=65534", "--uid=65534", "--shell=/bin/sh", "--", "-c", shell]
-    }.each { |what, cmd| assert_same(*cmd, modes: MODES.reject { |m, _| m == "all of them" }) unless system(*cmd, out: File::NULL, err: File::NULL).nil? && flunk(what) }
+    }
+    in_open_copy do |launcher|
+      commands.each do |what, cmd|
+        flunk what if system(*cmd, out: File::NULL, err: File::NULL).nil?
+        assert_same(*cmd, modes: MODES.reject { |m, _| m == "all of them" }, launcher: launcher)
+      end
+    end
   end
 
   # The same users and groups as the app, whatever it did; and it answers.

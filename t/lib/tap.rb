@@ -166,6 +166,15 @@ module MwrapTest
     end
   end
 
+  # The launcher of a copy that every user may read, as this checkout may not be.
+  def in_open_copy
+    in_tmp do |dir|
+      FileUtils.cp_r(%w[bin exe lib].map { |name| File.join(ROOT, name) }, dir)
+      FileUtils.chmod_R("a+rX", dir)
+      yield "#{dir}/bin/mwrap"
+    end
+  end
+
   # Runs a command to its end, `timeout` seconds at most. Further arguments
   # are those of Process.spawn. Returns a Run without rows.
   def run_command(*cmd, env: {}, stdin: "", timeout: 300, **spawn)

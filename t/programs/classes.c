@@ -90,6 +90,8 @@ static void *work(void *arg)
 			seed = seed * 1664525u + 1013904223u;
 			at = (seed >> 16) % SLOTS;
 			n = step + (seed >> 9) % step;
+			if (phase % 20 == 19) /* that fill a class of 5 to 20 KiB, or nearly so */
+				n = ((seed >> 9) % 16 + 5) * 1024 - (seed >> 30) * 4;
 			pthread_mutex_lock(&slots[at].lock);
 			if (slots[at].p)
 				look(slots[at].p, &slots[at].b, slots[at].b.room);

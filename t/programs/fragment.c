@@ -42,6 +42,15 @@ static double cpu_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
+static void wait_for_line(void)
+{
+	int c;
+
+	do
+		c = getchar();
+	while (c != '\n' && c != EOF);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned threads = argc == 5 ? (unsigned)atoi(argv[1]) : 0;
@@ -60,11 +69,11 @@ int main(int argc, char **argv)
 	pthread_barrier_wait(&turn);
 	puts("ready");
 	fflush(stdout);
-	getchar();
+	wait_for_line();
 	from = cpu_ms();
 	malloc_trim(0);
 	printf("%.2f\n", cpu_ms() - from);
 	fflush(stdout);
-	getchar();
+	wait_for_line();
 	return 0;
 }
