@@ -6,6 +6,7 @@
 # manuals are well formed and name every option, command and route; examples in the documents name options
 # that there are.
 
+require_relative "lib/tap"
 require_relative "lib/routes"
 require_relative "../lib/mwrap/options"
 require_relative "../lib/mwrap/version"

@@ -6,6 +6,7 @@
 # of t/hazards. README and doc/ name options, requests, columns, metrics, files, make's targets and
 # pages that there are; doc/ has each request and each column.
 
+require_relative "lib/tap"
 require_relative "lib/routes"
 require "rubygems"
 

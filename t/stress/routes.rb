@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# routes.rb - requests for every route that src/pages/routes.c has, for this process, for one by its PID and for all.
+# routes.rb - requests for every route that src/pages/routes.def has, for this process, for one by its PID and for all.
 # What a "*" stands for is drawn from FILLED; a route that isn't there is asked for with nothing in its place.
 require "json"
+require_relative "../lib/routes"
 
 class Chaos
   class Routes
-    SOURCE = File.expand_path("../../src/pages/routes.c", __dir__)
     # pattern => methods
-    ALL = File.read(SOURCE).scan(/^\t\{ ([A-Z| ]+), "([^"]+)"/).to_h { |flags, pattern| [pattern, flags.scan(/GET|POST/)] }.freeze
+    ALL = MwrapTest::ROUTES.to_h { |r| [r.pattern, r.flags & %w[GET POST]] }.freeze
     # of other files
     MORE = { "/family" => %w[GET], "/family.json" => %w[GET] }.freeze
     FORMS = %w[tsv csv json].freeze
