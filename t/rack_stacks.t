@@ -135,10 +135,12 @@ class RackStacksTest < Minitest::Test
     assert_equal [0, 0], JSON.parse(r.get("/flame.json").body).values_at("samples", "rate")
   end
 
-  # A profile may take long to make: meanwhile other threads of Ruby run, and theirs is tracked.
+  # A profile may take long to make: meanwhile other threads of Ruby run, and theirs is tracked. The garbage of
+  # one that runs for seconds is gigabytes if nothing collects it.
   def test_others_run_and_are_tracked_meanwhile
     r = start(rack: nil)
     code = <<~'RUBY'
+      GC.enable
       before = Mwrap.total_bytes_allocated
       done = false
       rounds = 0

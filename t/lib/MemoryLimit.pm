@@ -13,9 +13,6 @@ use Fcntl;
 
 use constant PERIOD => 0.3;
 
-# verdict.t watches 28 real processes at once; rack_stacks.t reads profiles a hundred times.
-my %MORE = ( 't/verdict.t' => 2, 't/rack_stacks.t' => 4 );
-
 sub megabytes { $ENV{MWRAP_TEST_MB} || 2048 }
 
 # The watcher of this process's children; undef: it can't run here.
@@ -115,20 +112,12 @@ sub look {
     for my $test ( keys %pids ) {
         my ( $sum, %each ) = 0;
         $sum += memory( $_, 0 ) for @{ $pids{$test} };
-        my $limit = $self->limit_of($test);
-        next if $sum <= $self->{most} && $sum <= $limit;
+        next if $sum <= $self->{most} && $sum <= $self->{limit};
         $sum = 0;
         $sum += $each{$_} = memory( $_, 1 ) for @{ $pids{$test} };
         @$self{qw(most of)} = ( $sum, command($test) ) if $sum > $self->{most};
-        $self->end_test( $test, $sum, \%each ) if $sum > $limit;
+        $self->end_test( $test, $sum, \%each ) if $sum > $self->{limit};
     }
-}
-
-# KB that a test may take.
-sub limit_of {
-    my ( $self, $test ) = @_;
-    my ($more) = map { $MORE{$_} } grep { command($test) =~ m{\b\Q$_\E\b} } keys %MORE;
-    return $self->{limit} * ( $more || 1 );
 }
 
 sub command {
@@ -142,7 +131,7 @@ sub end_test {
     my @pids = sort { $each->{$b} <=> $each->{$a} } keys %$each;
     kill STOP => @pids;
     my $line = sprintf "\nnot ok - ended: it took %d MB of memory, and a test may take %d MB\n# most of it: %d MB of process %d: %s\n",
-      $sum / 1024, $self->limit_of($test) / 1024, $each->{ $pids[0] } / 1024, $pids[0], command( $pids[0] );
+      $sum / 1024, $self->{limit} / 1024, $each->{ $pids[0] } / 1024, $pids[0], command( $pids[0] );
     if ( sysopen my $out, "/proc/$test/fd/1", O_WRONLY | O_APPEND | O_NONBLOCK ) {
         syswrite $out, $line;
     }

@@ -249,6 +249,7 @@ enum mw_proof mw_look_proof(const struct mw_look *l, enum mw_rss_part part)
 bool mw_look_one_line(struct mw_look *l, double since)
 {
 	const struct mw_curve *best;
+	const struct mw_trend *live = &l->trend[MW_PART_LIVE];
 	double change, less, to = l->scale->to;
 	struct mw_trend line;
 	bool fell;
@@ -259,7 +260,8 @@ bool mw_look_one_line(struct mw_look *l, double since)
 	n = mw_look_total(l);
 	if (change < mw_trend_rise(l->t, l->v, n, since, to) / 2)
 		return false;
-	fell = mw_proof_fell(l->v, n, l->least);
+	/* what fell while the process started is little of what it has ranged over since */
+	fell = mw_proof_fell(l->v, n, mw_larger(l->least, (live->high - live->low) / 16));
 	n = curve_series(l, best);
 	mw_trend_of(&line, l->t, l->v, n, l->scale->from, to, l->least);
 	if (line.course != MW_COURSE_RISES || mw_proof_fell(l->v, n, l->least))

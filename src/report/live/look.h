@@ -59,8 +59,8 @@ const struct mw_trend *mw_look_growth(const struct mw_look *, enum mw_rss_part);
 enum mw_proof mw_look_proof(const struct mw_look *, enum mw_rss_part);
 /*
  * Has one location at least half of live memory's rise since then, does it rise by itself, and did
- * it never fall? Then it is `top`. If all live memory fell, the growth is that location's own from
- * here on: others have garbage.
+ * it never fall? Then it is `top`. If all live memory fell by a sixteenth of its range, the growth is
+ * that location's own from here on: others have garbage.
  */
 bool mw_look_one_line(struct mw_look *, double since);
 /* Did this longer range see the part come and go that high, before a rise that began at `since`? */

@@ -314,6 +314,26 @@ static double end_of_flat(const struct mw_floors *s, double t, double gain)
 	return k - from > POINTS ? mw_larger(t, s->t[k - 1]) : t;
 }
 
+/*
+ * Did nothing rise in the straight part before starts[k], and is the rise from there on steady? Then
+ * *later is that rise. The present one begins at starts[i]. Its parts before the flat one were a process's
+ * start, if they took no longer than that. But stairs are flat again and again.
+ */
+static bool rests_before(struct mw_trend *later, const struct mw_floors *s, const size_t *starts,
+			 size_t n, size_t i, size_t k, double least)
+{
+	double rested = s->t[starts[k]] - s->t[starts[k - 1]];
+
+	if (rested < s->t[starts[k - 1]] - s->t[starts[i]] || !rises(later, s, starts[k], least) ||
+	    line_of(s, starts[k - 1], starts[k]).slope > later->rate / 4 ||
+	    line_of(s, starts[k], k + 1 < n ? starts[k + 1] : s->n).slope < later->rate / 2)
+		return false;
+	for (size_t j = k + 1; k > i + 1 && j < n; j++)
+		if (line_of(s, starts[j], j + 1 < n ? starts[j + 1] : s->n).slope < later->rate / 4)
+			return false;
+	return true;
+}
+
 static bool course_rises(struct mw_trend *r, const struct mw_floors *s, const size_t *starts, size_t n,
 			 double least)
 {
@@ -324,16 +344,13 @@ static bool course_rises(struct mw_trend *r, const struct mw_floors *s, const si
 		i++;
 	if (i == n)
 		return false;
-	/* before a steady rise time may have passed in which nothing rose; stairs are flat again and again */
-	for (; i + 1 < n; i++) {
+	for (size_t k = i + 1; k < n; k++) {
 		struct mw_trend later = *r;
 
-		before = line_of(s, starts[i], starts[i + 1]);
-		part = line_of(s, starts[i + 1], i + 2 < n ? starts[i + 2] : s->n);
-		if (!rises(&later, s, starts[i + 1], least) || before.slope > later.rate / 4 ||
-		    part.slope < later.rate / 2)
-			break;
+		if (!rests_before(&later, s, starts, n, i, k, least))
+			continue;
 		*r = later;
+		i = k;
 	}
 	if (i) {
 		before = line_of(s, starts[i - 1], starts[i]);

@@ -10,7 +10,8 @@
  *  - If three or more teeth are seen in these, the troughs between the teeth are the floor.
  *  - A rise counts from the earliest change of slope from which on it is steady: each quarter of
  *    the time has a tenth of the gain at least, and Mann-Kendall's test excludes chance. Time before
- *    that in which nothing rose isn't part of it. It began where the lines before and after meet.
+ *    that in which nothing rose isn't part of it. Nor is what rose before such time and took no
+ *    longer than that: a process's start. It began where the lines before and after meet.
  * Rates are Theil and Sen's: medians of slopes, which single outliers don't move.
  */
 #ifndef MW_REPORT_LIVE_TREND_H
