@@ -53,7 +53,9 @@ static void keep_away(void)
 	mw_sys(SYS_setitimer, ITIMER_REAL, mw_sys_ptr(&limit), 0, 0, 0);
 	mw_sys(SYS_rt_sigprocmask, SIG_UNBLOCK, mw_sys_ptr(&alarm_only), 0, MW_SYS_SIGSET, 0);
 	mw_sys(SYS_prlimit64, 0, RLIMIT_CORE, mw_sys_ptr(&none), 0, 0);
-	mw_sys(SYS_setpriority, PRIO_PROCESS, 0, NICE, 0, 0);
+	/* the call's value is 20 - nice; root could go up */
+	if (mw_sys(SYS_getpriority, PRIO_PROCESS, 0, 0, 0, 0) > 20 - NICE)
+		mw_sys(SYS_setpriority, PRIO_PROCESS, 0, NICE, 0, 0);
 #ifdef SYS_close_range
 	mw_sys(SYS_close_range, 0, ~0u, 0, 0, 0);
 #endif

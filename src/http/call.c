@@ -2,6 +2,14 @@
 /* call.c - see call.h. */
 #include "call.h"
 
+const struct mw_stats *mw_call_stats(struct mw_call *call)
+{
+	if (!call->has_stats)
+		call->api->stats(&call->stats);
+	call->has_stats = true;
+	return &call->stats;
+}
+
 void mw_reply(struct mw_call *call, int status, const char *line)
 {
 	struct mw_response *res = call->res;

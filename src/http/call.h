@@ -14,7 +14,15 @@ struct mw_call {
 	bool session; /* the request has the cookie of a valid session */
 	/* for mw_reply_page: "home", "family", "all", "at", "flame" or "map", if our script shall be there; NULL: none */
 	const char *script;
+	struct mw_stats stats; /* see mw_call_stats */
+	bool has_stats;
 };
+
+/*
+ * The totals, summed once for an answer: each sum stops all threads' counters for a moment, and one page shows
+ * one moment. For what is shown; a handler that changes something asks the tracker itself.
+ */
+const struct mw_stats *mw_call_stats(struct mw_call *);
 
 /* Answers with a line of text, without its newline. */
 void mw_reply(struct mw_call *, int status, const char *line);

@@ -351,10 +351,9 @@ static void answer(struct view *v, enum mw_form form)
 {
 	struct mw_call *call = v->call;
 	struct mw_buf none = { 0 };
-	struct mw_stats stats = { 0 };
+	const struct mw_stats *stats = mw_call_stats(call);
 
-	call->api->stats(&stats);
-	v->q.kinds = stats.stacks_rate || stats.stacks;
+	v->q.kinds = stats->stacks_rate || stats->stacks;
 	if (mw_result_make(&v->result, call->api, &v->q)) {
 		mw_reply_why(call, 500, &none);
 		return;
@@ -407,10 +406,7 @@ void mw_page_home(struct mw_call *call)
 			  .home = true,
 			  .q = { .sort = mw_column_find("growth", 6), .limit = MW_HOME_LIMIT } };
 
-	struct mw_stats stats = { 0 };
-
-	call->api->stats(&stats);
-	if (stats.processes)
+	if (mw_call_stats(call)->processes)
 		call->script = "all";
 	else if (call->req->site) /* /live, which the script reads, needs a site */
 		call->script = "home";

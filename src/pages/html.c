@@ -87,12 +87,10 @@ void mw_html_holders_href(struct mw_buf *b, const struct mw_call *call, const st
 /* Each process has a number of its own: none for the sum of some. */
 static void callers_now(struct mw_buf *b, void *ctx)
 {
-	const struct mw_call *call = ctx;
-	struct mw_stats s = { 0 };
+	const struct mw_stats *s = mw_call_stats(ctx);
 
-	call->api->stats(&s);
-	if (!s.processes)
-		mw_buf_u64(b, s.bt);
+	if (!s->processes)
+		mw_buf_u64(b, s->bt);
 }
 
 void mw_html_controls(struct mw_buf *b, void *ctx)
@@ -186,28 +184,26 @@ static void lookup(struct mw_buf *b, const struct mw_stats *s)
 
 void mw_html_facts(struct mw_buf *b, void *ctx)
 {
-	const struct mw_call *call = ctx;
-	struct mw_stats s = { 0 };
-	bool bytes;
+	struct mw_call *call = ctx;
+	const struct mw_stats *s = mw_call_stats(call);
+	bool bytes = s->life_unit && !strcmp(s->life_unit, "bytes");
 
-	call->api->stats(&s);
-	bytes = s.life_unit && !strcmp(s.life_unit, "bytes");
 	mw_buf_str(b, "<ul class=\"facts\">\n");
-	fact(b, "Live", s.live_bytes, true);
-	fact(b, "in blocks", s.live, false);
-	if (s.before_bytes)
-		fact(b, "before the start", s.before_bytes, true);
-	fact(b, s.resets ? "Allocated since the reset" : "Allocated", s.total, true);
-	fact(b, "Freed", s.freed, true);
-	fact(b, "Locations", s.locations, false);
-	if (s.retired)
-		fact(b, "Retired", s.retired, false);
-	fact(b, bytes ? "Allocated so far" : "Collections", s.generation, bytes);
-	heap(b, call, &s);
-	fact(b, "Tracker\xe2\x80\x99s own", s.tracker_bytes, true);
+	fact(b, "Live", s->live_bytes, true);
+	fact(b, "in blocks", s->live, false);
+	if (s->before_bytes)
+		fact(b, "before the start", s->before_bytes, true);
+	fact(b, s->resets ? "Allocated since the reset" : "Allocated", s->total, true);
+	fact(b, "Freed", s->freed, true);
+	fact(b, "Locations", s->locations, false);
+	if (s->retired)
+		fact(b, "Retired", s->retired, false);
+	fact(b, bytes ? "Allocated so far" : "Collections", s->generation, bytes);
+	heap(b, call, s);
+	fact(b, "Tracker\xe2\x80\x99s own", s->tracker_bytes, true);
 	mw_buf_str(b, "</ul>\n");
-	overruns(b, call, &s);
-	lookup(b, &s);
+	overruns(b, call, s);
+	lookup(b, s);
 }
 
 void mw_html_column_begin(struct mw_buf *b, const struct mw_column *c, int order)

@@ -16,21 +16,21 @@ static void warn(void *ctx, const char *text)
 	mw_buf_str(b, "</p>\n");
 }
 
-/* Every page has the reasons why numbers are incomplete. */
-static void state(struct mw_buf *b, void *ctx)
-{
-	mw_warnings(ctx, warn, b);
-}
-
 /* The process, or the sum of processes, that a page shows. */
 struct whose {
 	const struct mw_call *call;
-	struct mw_stats stats;
+	const struct mw_stats *stats;
 };
+
+/* Every page has the reasons why numbers are incomplete. */
+static void state(struct mw_buf *b, void *ctx)
+{
+	mw_warnings(((const struct whose *)ctx)->stats, warn, b);
+}
 
 static void process(struct mw_buf *b, void *ctx)
 {
-	const struct mw_stats *s = &((const struct whose *)ctx)->stats;
+	const struct mw_stats *s = ((const struct whose *)ctx)->stats;
 
 	if (s->processes) {
 		mw_buf_fmt(b, "sum of %" PRIu32 " processes", s->processes);
@@ -73,13 +73,13 @@ static void nav(struct mw_buf *b, void *ctx)
 {
 	const struct whose *w = ctx;
 	const struct mw_request *req = w->call->req;
-	bool sum = w->stats.processes;
+	bool sum = w->stats->processes;
 
 	mw_buf_str(b, "<a class=\"home\" href=\"");
 	mw_html_text(b, req->base);
 	mw_buf_fmt(b, "/\"%s>mwrap</a> ", strcmp(req->path, "/") ? "" : " aria-current=\"page\"");
 	nav_link(b, req, req->base, "/each/2000", "/each", "Locations");
-	if (w->stats.stacks_rate || w->stats.stacks) /* else each location stands for itself there */
+	if (w->stats->stacks_rate || w->stats->stacks) /* else each location stands for itself there */
 		nav_link(b, req, req->base, "/flame", "/flame", "Who called it");
 	if (!sum)
 		nav_link(b, req, req->base, "/diff", "/diff", "Compare");
@@ -168,7 +168,7 @@ static void about(struct mw_buf *b, void *ctx)
 
 void mw_reply_page(struct mw_call *call, const char *title, void (*fill)(struct mw_buf *, void *), void *ctx)
 {
-	struct whose whose = { .call = call };
+	struct whose whose = { .call = call, .stats = mw_call_stats(call) };
 	const struct mw_slot slots[] = {
 		{ .name = "title", .text = title },
 		{ .name = "base", .text = call->req->base },
@@ -180,11 +180,10 @@ void mw_reply_page(struct mw_call *call, const char *title, void (*fill)(struct 
 		{ .name = "script", .fill = script, .ctx = call },
 		{ .name = "logout", .fill = logout, .ctx = call },
 		{ .name = "process", .fill = process, .ctx = &whose },
-		{ .name = "state", .fill = state, .ctx = &whose.stats },
+		{ .name = "state", .fill = state, .ctx = &whose },
 		{ .name = "main", .fill = fill, .ctx = ctx },
 	};
 
-	call->api->stats(&whose.stats);
 	mw_reply_form(call, MW_FORM_HTML);
 	mw_template(&call->res->body, "layout.html", slots, sizeof(slots) / sizeof(slots[0]));
 }

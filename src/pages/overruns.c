@@ -112,7 +112,7 @@ void mw_page_overruns(struct mw_call *call)
 	struct mw_buf why = { 0 };
 	int bad = understand(call, &form, &why);
 
-	if (!bad && mw_overruns_make(&v.list, call->api))
+	if (!bad && mw_overruns_make(&v.list, call->api, mw_call_stats(call)))
 		bad = 500;
 	if (bad) {
 		mw_reply_why(call, bad, &why);

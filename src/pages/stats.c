@@ -26,7 +26,7 @@ void mw_page_stats(struct mw_call *call)
 
 struct view {
 	struct mw_call *call;
-	struct mw_stats s;
+	const struct mw_stats *s;
 	uint64_t rss; /* 0: not known */
 };
 
@@ -70,7 +70,7 @@ static void text(struct mw_buf *b, const char *title, const char *v, const char 
 static void memory(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
-	const struct mw_stats *s = &v->s;
+	const struct mw_stats *s = v->s;
 
 	if (v->rss)
 		bytes(b, "RSS", v->rss, "Resident memory, as the system counts it.");
@@ -89,7 +89,7 @@ static void memory(struct mw_buf *b, void *ctx)
 
 static void counted(struct mw_buf *b, void *ctx)
 {
-	const struct mw_stats *s = &((const struct view *)ctx)->s;
+	const struct mw_stats *s = ((const struct view *)ctx)->s;
 	bool in_bytes = s->life_unit && !strcmp(s->life_unit, "bytes");
 
 	begin(b, "Up");
@@ -115,7 +115,7 @@ static void counted(struct mw_buf *b, void *ctx)
 
 static void works(struct mw_buf *b, void *ctx)
 {
-	const struct mw_stats *s = &((const struct view *)ctx)->s;
+	const struct mw_stats *s = ((const struct view *)ctx)->s;
 
 	text(b, "Ruby", s->ruby, "Its version.");
 	text(b, "Lines of Ruby", s->ruby_lookup,
@@ -141,9 +141,8 @@ static void page(struct mw_buf *b, void *ctx)
 
 void mw_page_stats_page(struct mw_call *call)
 {
-	struct view v = { .call = call };
+	struct view v = { .call = call, .s = mw_call_stats(call) };
 
-	call->api->stats(&v.s);
 	if (!call->req->site || call->req->site->statm < 0 || !mw_rss_bytes(call->req->site->statm, &v.rss))
 		v.rss = 0;
 	mw_reply_page(call, "stats", page, &v);

@@ -79,24 +79,49 @@ static bool owner_and_mode(const char *path, struct stat *st)
 }
 
 /*
- * The link of another user in a directory like /tmp: it may lead to any file of ours. This is the
- * rule of fs.protected_symlinks, which may be off. The sticky bit keeps others from replacing a
- * link of ours or of root between this look and the opening.
+ * Something of another user in a directory like /tmp: a link may lead to any file of ours, and a file's owner
+ * would read the dump. This is the rule of fs.protected_symlinks, protected_regular and protected_fifos, which may
+ * be off. The sticky bit keeps others from replacing what is ours or root's between this look and the opening.
  */
-static bool planted_link(const char *path)
+static bool planted(const char *path, const struct stat *st)
 {
-	struct stat link, dir;
+	struct stat dir;
 	char above[PATH_MAX + 2];
 	const char *slash = strrchr(path, '/');
 	size_t n = slash ? (size_t)(slash - path) + 1 : 0;
 
-	if (!owner_and_mode(path, &link) || !S_ISLNK(link.st_mode) || link.st_uid == geteuid())
+	if (st->st_uid == geteuid() ||
+	    (!S_ISLNK(st->st_mode) && !S_ISREG(st->st_mode) && !S_ISFIFO(st->st_mode)))
 		return false;
 	memcpy(above, path, n);
 	memcpy(above + n, ".", 2);
 	return owner_and_mode(above, &dir) && (dir.st_mode & S_ISVTX) && (dir.st_mode & S_IWOTH) &&
-	       dir.st_uid != link.st_uid;
+	       dir.st_uid != st->st_uid;
 }
+
+/*
+ * A descriptor, or -1 with errno. EAGAIN: what is there changed between the look and the opening. A new file is
+ * made exclusively, and a file that is there isn't made: nothing that wasn't looked at is opened.
+ */
+static int open_once(const char *path, mode_t mode)
+{
+	struct stat st;
+	bool there = owner_and_mode(path, &st);
+	int make = !there ? O_CREAT | O_EXCL : S_ISLNK(st.st_mode) ? O_CREAT : 0, fd;
+
+	if (there && planted(path, &st)) {
+		errno = EACCES;
+		return -1;
+	}
+	/* O_NONBLOCK: a FIFO without a reader is an error, not an endless wait */
+	fd = mw_sys_open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | make, mode);
+	if (fd < 0 &&
+	    (errno == EINTR || (errno == EEXIST && !there) || (errno == ENOENT && there && !make)))
+		errno = EAGAIN;
+	return fd;
+}
+
+#define OPENS 100 /* another process may make and remove it again and again */
 
 static bool open_path(struct target *t, const struct mw_options *o)
 {
@@ -105,16 +130,11 @@ static bool open_path(struct target *t, const struct mw_options *o)
 		complain_errno(t, ENAMETOOLONG);
 		return false;
 	}
-	if (planted_link(t->name)) {
-		complain_errno(t, EACCES);
-		return false;
+	for (int i = 0; t->fd < 0 && i < OPENS; i++) {
+		t->fd = open_once(t->name, (mode_t)o->file_mode);
+		if (t->fd < 0 && errno != EAGAIN)
+			break;
 	}
-	/* O_NONBLOCK: a FIFO without a reader is an error, not an endless wait */
-	do
-		t->fd = mw_sys_open(t->name,
-				    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-				    (mode_t)o->file_mode);
-	while (t->fd < 0 && errno == EINTR);
 	if (t->fd < 0) {
 		complain_errno(t, errno);
 		return false;

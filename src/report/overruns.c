@@ -14,10 +14,9 @@ static int most_first(const void *a, const void *b)
 	return mw_location_cmp(x, y);
 }
 
-int mw_overruns_make(struct mw_overruns_list *l, const struct mw_api *api)
+int mw_overruns_make(struct mw_overruns_list *l, const struct mw_api *api, const struct mw_stats *stats)
 {
-	*l = (struct mw_overruns_list){ 0 };
-	api->stats(&l->stats);
+	*l = (struct mw_overruns_list){ .stats = *stats };
 	l->snapshot = api->snapshot();
 	if (l->snapshot)
 		l->rows = calloc(l->snapshot->n + 1, sizeof(*l->rows));

@@ -212,7 +212,7 @@ struct mw_overruns_list {
 };
 
 /* 0, or -1: no memory, and *list is all zero. Ties are in order of location. */
-int mw_overruns_make(struct mw_overruns_list *, const struct mw_api *);
+int mw_overruns_make(struct mw_overruns_list *, const struct mw_api *, const struct mw_stats *);
 void mw_overruns_free(struct mw_overruns_list *, const struct mw_api *); /* all zero again */
 
 /*

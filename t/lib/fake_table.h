@@ -19,7 +19,7 @@
 
 static size_t rows_n = 20, lives_n = 5;
 static struct mw_row *rows;
-static atomic_int copies, taken, resets, trims;
+static atomic_int copies, taken, summed, resets, trims; /* taken: snapshots; summed: calls of stats */
 static atomic_bool paused;
 
 static const char *const special[] = {
@@ -110,6 +110,7 @@ static void lives_free(struct mw_lives *l)
 static void stats(struct mw_stats *s)
 {
 	memset(s, 0, sizeof(*s));
+	summed++;
 	s->life_unit = "gc";
 	s->how = "preload";
 	s->ruby_lookup = "fast";

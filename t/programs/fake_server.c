@@ -374,6 +374,8 @@ static bool command(char *line)
 		say("%lu\n", record_max);
 	} else if (!strcmp(line, "taken")) { /* snapshots so far */
 		say("taken %d\n", taken);
+	} else if (!strcmp(line, "summed")) { /* how often the counters were summed: by stats, in snapshots */
+		say("%d %d\n", summed, taken);
 	} else if (!strcmp(line, "grow")) { /* the location with that index, by 100 bytes */
 		grow_row((size_t)atol(arg));
 		say("grown\n");

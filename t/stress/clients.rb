@@ -91,7 +91,7 @@ class Chaos
     rescue Timeout::Error
       @tally.timeout(method, target)
     rescue Http::Broken => e
-      @tally.broken(method, target, e.message) unless @app.ended?
+      @tally.broken(method, target, "#{e.message} #{@app.owner}") unless @app.ended?
     end
 
     def listen(target)

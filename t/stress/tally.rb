@@ -26,7 +26,7 @@ class Chaos
     end
 
     def timeout(method, target) = count(@timeouts, name(method, target))
-    def broken(method, target, why) = count(@broken, "#{name(method, target)}: #{why[-60..] || why}")
+    def broken(method, target, why) = count(@broken, why.delete_prefix("#{method} #{target}: "))
 
     def wrong
       answers = @took.values.sum(&:size)
