@@ -91,7 +91,7 @@ class LinkerHazards < Minitest::Test
 
   # Preloads that others wrote, in any order, in front and behind. libfaketime has a test of its own (preloads.t): it
   # doesn't get along with all of these natively.
-  OTHERS = Dir["/usr/lib/*/{libjemalloc.so.2,libtcmalloc_minimal.so.4,libmimalloc.so.[23],libtsocks.so,libeatmydata.so,torsocks/libtorsocks.so}",
+  OTHERS = Dir["/usr/lib/*/{libjemalloc.so.2,libtcmalloc_minimal.so.4,libmimalloc.so.[23],libtsocks.so,libeatmydata.so,libtorsocks.so,torsocks/libtorsocks.so}",
                "/usr/lib*/coreutils/libstdbuf.so"].freeze
   COMMANDS = [["/bin/true"], [MwrapTest::RUBY, "-e", "a = Array.new(1000) { 'x' * 200 }; File.read('/etc/passwd'); puts a.size"],
               ["sh", "-c", "ls / | wc -l"]].freeze
