@@ -231,6 +231,21 @@ class ForkTest < Minitest::Test
   end
 
   # As on a busy machine: the child looks before its parent can.
+  # Its server may start first. Before, one early child after the other had the path, and its end was a gap.
+  def test_a_child_is_not_before_its_parent
+    pid = Process.spawn({ "MWRAP" => "socket:#{path}", "LD_PRELOAD" => MwrapTest::TRACKER }, "#{MwrapTest::BUILT}/programs/early_fork")
+    first = eventually("a server") { sockets.grep_v(/lock/)[0] }
+    child = Integer(first[/\As\.(\d+)\z/, 1] || flunk("it has the path"))
+    answers(path(first), child)
+    Process.kill(:CONT, pid)
+    eventually("the parent's server") { sockets.include?("s.#{pid}") || stats["pid"] == pid rescue false }
+    Process.kill(:KILL, child)
+    answers(path, pid)
+  ensure
+    [child, pid].compact.each { |p| Process.kill(:KILL, p) }
+    Process.wait(pid)
+  end
+
   def test_a_child_leaves_a_shells_path_to_its_parent
     forker = <<~RUBY
       pid = fork { sleep }

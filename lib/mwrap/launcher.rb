@@ -26,7 +26,10 @@ module Mwrap
 
     def initialize(lib)
       @lib = lib
-      @pid, to = ENV.delete("MWRAP_LAUNCH").to_s.match(/\A(\d+):(\d+)\z/)&.captures&.map(&:to_i) || Process.pid
+      launch = ENV.delete("MWRAP_LAUNCH").to_s
+      # From Ruby 3.3 on, nothing can be executed after an attempt to start a thread failed.
+      @alone = launch == "alone" || Process.getrlimit(:NPROC)[0].zero?
+      @pid, to = launch.match(/\A(\d+):(\d+)\z/)&.captures&.map(&:to_i) || Process.pid
       @answer = to && IO.for_fd(to, "wb").tap { |io| io.close_on_exec = true }
     end
 
@@ -109,6 +112,8 @@ module Mwrap
     def require_loadable(tracker, text)
       server = %w[libmwrap_httpd.so libmwrap_mhd.so].map { |so| File.join(File.dirname(tracker), so) }
       served = text && items(text).any?(/\A(?:socket|socket_dir|listen):/n)
+      return if @alone # the linker can't be asked
+
       problem, @glibc_only = Linker.check([tracker, *(server.select { |so| File.file?(so) } if served)])
       raise Failure, problem if problem
     end

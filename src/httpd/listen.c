@@ -191,16 +191,20 @@ static enum mw_socket_locked lock_beside(struct mw_listener *l, const char *path
 	return lock_numbered(l, before, "", err);
 }
 
-/* Listens on `abs`, an absolute path, or on `abs`.PID if another process has it. */
-static int open_unix(struct mw_listener *l, const char *abs, char err[MW_ERROR_MAX])
+/*
+ * Listens on `abs`, an absolute path, or on `abs`.PID if another process has it. shared: the process that forked
+ * this one, if it lives, may just be about to take it.
+ */
+static int open_unix(struct mw_listener *l, const char *abs, bool shared, char err[MW_ERROR_MAX])
 {
-	enum mw_socket_locked got;
+	enum mw_socket_locked got = MW_SOCKET_LOCK_TAKEN;
 
 	if (mw_listeners_have(abs)) {
 		snprintf(err, MW_ERROR_MAX, "%s: given twice", abs);
 		return -1;
 	}
-	got = mw_socket_lock_take(&l->socket_lock, abs, err);
+	if (!shared || !mw_takeover_forker_lives())
+		got = mw_socket_lock_take(&l->socket_lock, abs, err);
 	if (got == MW_SOCKET_LOCK_TAKEN)
 		got = lock_beside(l, abs, err);
 	return got == MW_SOCKET_LOCK_OURS ? open_locked(l, err) : -1;
@@ -219,12 +223,16 @@ static int open_path(struct mw_listener *l, const struct mw_options *o, char err
 {
 	char path[sizeof(l->socket_lock.path)], abs[sizeof(path)], other[sizeof(path)];
 
-	if (expand(o->socket, path, sizeof(path), err) ||
-	    mw_listen_absolute(path, abs, sizeof(abs), err) || open_unix(l, abs, err))
+	bool shared;
+
+	if (expand(o->socket, path, sizeof(path), err) || mw_listen_absolute(path, abs, sizeof(abs), err))
 		return -1;
-	/* a path with the PID in it is not shared */
-	if (mw_options_expand(o->socket, (long)getpid() + 1, other, sizeof(other)) >= 0 &&
-	    !strcmp(path, other)) {
+	/* a path with the PID in it isn't */
+	shared = mw_options_expand(o->socket, (long)getpid() + 1, other, sizeof(other)) >= 0 &&
+		 !strcmp(path, other);
+	if (open_unix(l, abs, shared, err))
+		return -1;
+	if (shared) {
 		strcpy(relatives.path, abs);
 		mw_takeover_begin(abs, l);
 	}
@@ -245,7 +253,7 @@ static int open_rundir(struct mw_listener *l, const struct mw_options *o, char e
 		/* the last process to end may just have removed the directory: make it again */
 		for (int tries = 0; !ret && tries < 3; tries++) {
 			mw_rundir_keep(path);
-			if (!open_unix(l, path, err)) {
+			if (!open_unix(l, path, true, err)) {
 				if (!relatives.dir[0])
 					strcpy(relatives.path, path);
 				mw_takeover_begin(path, l);

@@ -133,15 +133,30 @@ static bool nobody_else_wants(void)
 	return wants <= 0 || wants == getpid() || getpgid(wants) < 0;
 }
 
-/* True if the process that forked this one lives and has had little time to request the path. */
-static bool forker_is_first(uint64_t now)
+bool mw_takeover_forker_lives(void)
 {
 	struct mw_stats s;
 
+	mw_server.api->stats(&s);
+	return s.forker > 0 && s.forker == getppid();
+}
+
+/* True if the process that forked this one lives and has had little time to request the path. */
+static bool forker_is_first(uint64_t now)
+{
 	if (!owner.wanted_since)
 		owner.wanted_since = now;
-	mw_server.api->stats(&s);
-	return s.forker > 0 && s.forker == getppid() && now - owner.wanted_since < MW_TAKEOVER_FORKER_MS;
+	return mw_takeover_forker_lives() && now - owner.wanted_since < MW_TAKEOVER_FORKER_MS;
+}
+
+/* ms for which the path must have been free before this process takes it. requested: another one wants it. */
+static uint64_t patience(bool requested)
+{
+	if (requested)
+		return MW_TAKEOVER_REQUESTED_MS;
+	if (mw_takeover_forker_lives())
+		return 2 * MW_TAKEOVER_PATIENCE_MS;
+	return mw_have_ruby() ? 0 : MW_TAKEOVER_PATIENCE_MS;
 }
 
 /*
@@ -170,8 +185,7 @@ static void look_at_other(uint64_t now)
 	requested = !nobody_else_wants();
 	if (!owner.free_since)
 		owner.free_since = now;
-	if ((mw_have_ruby() && !requested) ||
-	    now - owner.free_since >= (requested ? MW_TAKEOVER_REQUESTED_MS : MW_TAKEOVER_PATIENCE_MS))
+	if (now - owner.free_since >= patience(requested))
 		take(now);
 }
 

@@ -2,14 +2,15 @@
 /*
  * takeover.h - decides which process listens on a family's path, over time.
  *
- * The first process listens. When it ends or is killed, another one takes the path over: one with
- * Ruby within a second, else one without within two. There are never two: a takeover takes the lock
- * of socket_lock.h.
+ * The first process listens, although a child that it forked early may look before it does. When it
+ * ends or is killed, another one takes the path over: one with Ruby within a second, else one without
+ * within two. A forked child whose parent lives waits twice as long, so the eldest goes first. There are
+ * never two: a takeover takes the lock of socket_lock.h.
  *
  * A process without Ruby hands over to the first one with Ruby; an entrypoint's shell does, for
- * example. A forked child leaves that to its parent for five seconds. The process with Ruby requests the path in the lock's file. The shell opens a socket of
- * its own and releases the lock. It answers on its old socket for another second, in which the
- * other process puts its own in place.
+ * example. A forked child leaves that to its parent for five seconds. The process with Ruby requests
+ * the path in the lock's file. The shell opens a socket of its own and releases the lock. It answers
+ * on its old socket for another second, in which the other process puts its own in place.
  *
  * The port of `listen` goes with the path: the new owner opens it, with the same number.
  *
@@ -24,6 +25,9 @@
 /* This process shares `path`, absolute. l: its listener there, or at a path with its PID added. */
 struct mw_listener;
 void mw_takeover_begin(const char *path, struct mw_listener *l);
+
+/* Is the process that forked this one still its parent? */
+bool mw_takeover_forker_lives(void);
 
 /* Does what is due. Returns ms to the next look; -1: never. */
 int mw_takeover_look(uint64_t now);

@@ -103,6 +103,8 @@ static int ask_ruby(pid_t asks, int to, char *script, char **argv)
 
 	signal(SIGCHLD, SIG_DFL); /* else there is no status */
 	ruby = fork();
+	if (ruby < 0)
+		fprintf(stderr, "mwrap: ruby: can't be started: %s\n", strerror(errno));
 	if (ruby == 0) {
 		snprintf(text, sizeof(text), "%ld:%d", (long)asks, to);
 		if (setenv("MWRAP_LAUNCH", text, 1) || fcntl(to, F_SETFD, 0))
@@ -219,6 +221,7 @@ int main(int argc, char **argv)
 		status = ask(script, argv, &forked);
 		if (forked)
 			return status;
+		setenv("MWRAP_LAUNCH", "alone", 1); /* there may be no child; if this fails, Ruby finds out slowly */
 	}
-	return run_ruby(script, argv); /* also if there may be no child */
+	return run_ruby(script, argv);
 }
