@@ -26,6 +26,13 @@
 
 #define MW_API_VERSION 18u
 
+/*
+ * The ids of a process's locations are below it: in rows, live blocks and events. Tables by id have so
+ * many entries. Where a word has bits for an id, a static assertion says that they are enough. The
+ * rows of a family's sum have other ids: their numbers.
+ */
+#define MW_ID_END 131072u
+
 struct mw_options; /* options/options.h */
 struct mw_family;  /* family/family.h */
 struct mw_site;    /* pages/site.h */

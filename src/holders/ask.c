@@ -15,15 +15,13 @@
 #include "ruby.h"
 #include "run.h"
 
-enum { IDS = 1 << 20 };
-
 static pid_t busy; /* acquire, release: the process that has a child under way; a fork copies it */
 
 /* What the parent prepares for the child: given back after the fork. */
 struct ready {
 	struct mw_heap_pages pages;
 	struct mw_areas areas;
-	uint8_t wanted[IDS];
+	uint8_t wanted[MW_ID_END];
 	struct mw_walk walk;
 	pid_t pid; /* -1: not forked; then error has the reason */
 	int error;
@@ -117,7 +115,7 @@ static enum mw_holders_is prepare(struct ready *r, const struct mw_api *api, con
 		return mw_holders_fail(MW_HOLDERS_FAILED, err,
 				       "holders: too many objects: Ruby has more than 4 billion");
 	for (size_t i = 0; i < n; i++)
-		if (ids[i] < IDS)
+		if (ids[i] < MW_ID_END)
 			r->wanted[ids[i]] = 1;
 	r->walk.api = api;
 	r->walk.areas = &r->areas;

@@ -47,7 +47,7 @@ static void copy(const struct mw_live *l, void *ctx)
 
 	if (w->n_blocks < c->room && !(l->addr >> MW_RANGE_ADDRESS) && readable(w, l->addr, l->size))
 		w->blocks[w->n_blocks++] =
-			(struct mw_block){ l->addr, size & MW_BLOCK_SIZE, l->id & MW_BLOCK_ID };
+			(struct mw_block){ l->addr, size & MW_BLOCK_SIZE, l->id % MW_ID_END };
 }
 
 /* Sorts by one digit of the address, the lowest digit first. */

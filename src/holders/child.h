@@ -46,7 +46,7 @@ struct mw_block {
 	uint64_t size : 44, id : 20;
 };
 #define MW_BLOCK_SIZE ((UINT64_C(1) << 44) - 1)
-#define MW_BLOCK_ID ((1u << 20) - 1)
+_Static_assert(MW_ID_END <= 1u << 20, "a block has room for any id");
 
 static inline uintptr_t mw_block_end(const struct mw_block *b)
 {

@@ -155,7 +155,7 @@ static size_t put_name(uint8_t *to, uint32_t id, const struct mw_row *r)
 /* The row of an event's location; NULL: it has no name yet. */
 static const struct mw_row *row_of(const struct mw_writer *w, const struct mw_snapshot *s, uint32_t id)
 {
-	uint32_t row = w->rows[w->job->source->shown(id) % MW_RECORD_IDS];
+	uint32_t row = w->rows[w->job->source->shown(id) % MW_ID_END];
 
 	return row && s->rows[row - 1].location_len <= NAME_MOST ? &s->rows[row - 1] : NULL;
 }
@@ -166,9 +166,9 @@ static bool name_all(struct mw_writer *w, const struct mw_snapshot *s)
 
 	memset(w->rows, 0, sizeof(w->rows));
 	for (size_t i = 0; i < s->n; i++)
-		w->rows[s->rows[i].id % MW_RECORD_IDS] = (uint32_t)i + 1;
+		w->rows[s->rows[i].id % MW_ID_END] = (uint32_t)i + 1;
 	w->unnamed = false;
-	for (uint32_t id = 1; id < MW_RECORD_IDS; id++) {
+	for (uint32_t id = 1; id < MW_ID_END; id++) {
 		uint8_t bit = (uint8_t)(1u << id % 8);
 		const struct mw_row *r;
 

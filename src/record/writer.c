@@ -93,7 +93,7 @@ bool mw_writer_piece(struct mw_writer *w, const struct mw_record_piece *piece)
 		if (e.op == MW_OP_NONE)
 			continue;
 		if (e.location)
-			see(w, e.location % MW_RECORD_IDS);
+			see(w, e.location % MW_ID_END);
 		if (mw_columns_add(&w->columns, &e))
 			continue;
 		if (!flush(w, piece->stream, lost))
@@ -116,7 +116,7 @@ bool mw_writer_lost(struct mw_writer *w, uint64_t dropped)
 bool mw_writer_own(struct mw_writer *w, const struct mw_trace_event *e)
 {
 	if (e->location)
-		see(w, e->location % MW_RECORD_IDS);
+		see(w, e->location % MW_ID_END);
 	if (mw_columns_add(&w->columns, e))
 		return true;
 	if (!mw_writer_own_flush(w))

@@ -10,7 +10,6 @@
 
 enum {
 	MW_RECORD_STREAMS = 1 << 16, /* threads at once, over all; those beyond share the last number */
-	MW_RECORD_IDS = 1 << 19, /* of locations */
 	MW_RECORD_EVENTS = 1 << 14, /* of a frame: more than a buffer has */
 	MW_RECORD_LEVEL = 1 /* of zstd */
 };
@@ -26,9 +25,9 @@ struct mw_writer {
 	uint64_t begin_ticks;
 	uint64_t unix_begin_us; /* when that was */
 	uint32_t sequences[MW_RECORD_STREAMS]; /* by stream: its next frame's number */
-	uint32_t rows[MW_RECORD_IDS]; /* by id, while names are written: the row's number, from 1 on */
-	uint8_t named[MW_RECORD_IDS / 8]; /* by id of a location: its name is in the file */
-	uint8_t seen[MW_RECORD_IDS / 8]; /* or only an event of it */
+	uint32_t rows[MW_ID_END]; /* by id, while names are written: the row's number, from 1 on */
+	uint8_t named[MW_ID_END / 8]; /* by id of a location: its name is in the file */
+	uint8_t seen[MW_ID_END / 8]; /* or only an event of it */
 	bool unnamed; /* some are seen and not named */
 	uint64_t events, lost;
 	struct mw_columns columns;

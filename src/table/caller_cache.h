@@ -25,6 +25,7 @@
 
 enum { MW_CODE_PAGES = 1024 };
 #define MW_CALLER_SKIP MW_CS_MASK /* skip this frame: it is <internal:…>, or has no line */
+_Static_assert(MW_CS_MAX <= MW_CALLER_SKIP, "a record has room for any id, and none is this one");
 
 extern MW_HIDDEN uint32_t mw_code_epoch[MW_CODE_PAGES];
 extern MW_HOT uint32_t mw_code_changes;

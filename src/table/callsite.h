@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api.h"
 #include "base/arena.h"
 #include "paths.h"
 #include "rcu.h"
@@ -37,11 +38,14 @@ enum {
 	MW_CS_UNKNOWN = 3, /* shows what pending locations counted */
 	MW_CS_STARTING = 4, /* what Ruby itself allocates before its VM is up */
 	MW_CS_FIRST = 5,
-	MW_CS_MAX = 131072,
+	MW_CS_MAX = MW_ID_END,
 	MW_CS_CHUNK = 1024,
 	MW_CS_FREES = MW_CS_CHUNK + 64, /* threads that lose a race have one for a moment */
 	MW_CS_BASES = 48 * MW_CS_CHUNK /* bytes: baselines of a chunk's locations (baseline.c) */
 };
+
+_Static_assert(MW_CS_MAX % MW_CS_CHUNK == 0, "whole chunks");
+_Static_assert(MW_CS_MAX / MW_CS_CHUNK <= UINT8_MAX + 1, "mw_callsite.chunk has room for any");
 
 /* What the locations before MW_CS_FIRST are called: "(other)". */
 const char *mw_callsite_special(uint32_t id);

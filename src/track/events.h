@@ -93,6 +93,8 @@ MW_INLINE uint64_t *mw_event_place(struct mw_lane *l)
 	return at;
 }
 
+_Static_assert(MW_CS_MAX <= 1u << MW_EVENT_SIZE_SHIFT, "an event has room for any id");
+
 /* A birth without an extra; ref: the record's (record.h). t is busy. */
 MW_INLINE void mw_event_born(struct mw_shard *t, bool turns, uint32_t op, uint32_t ref, uint64_t size,
 			     uint32_t id)

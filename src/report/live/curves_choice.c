@@ -16,7 +16,7 @@
 #include "curves_grid.h"
 
 enum { LIVE, MINUTE, HOUR, DAY, CRITERIA };
-enum { IDS = 1 << 17, IN_AN_HOUR = 60, IN_A_DAY = 1440 };
+enum { IN_AN_HOUR = 60, IN_A_DAY = 1440 };
 
 struct base {
 	uint32_t stamp;
@@ -38,17 +38,17 @@ struct top {
 };
 
 struct set {
-	uint64_t bits[IDS / 64];
+	uint64_t bits[MW_ID_END / 64];
 };
 
 static bool has(const struct set *s, uint32_t id)
 {
-	return id < IDS && s->bits[id / 64] >> id % 64 & 1;
+	return id < MW_ID_END && s->bits[id / 64] >> id % 64 & 1;
 }
 
 static void put(struct set *s, uint32_t id)
 {
-	if (id < IDS)
+	if (id < MW_ID_END)
 		s->bits[id / 64] |= UINT64_C(1) << id % 64;
 }
 

@@ -11,10 +11,7 @@
 
 #include "report/report.h"
 
-/* Ids from this one on have no mark and don't travel; the table has 2^20. */
-#define MW_ID_END ((uint32_t)1 << 22)
-
-/* One past the largest id of s below MW_ID_END; at least n. */
+/* One past the largest id of s; at least n. An id from MW_ID_END on has no mark and doesn't travel. */
 size_t mw_ids_end(const struct mw_snapshot *s, size_t n);
 
 struct mw_mark_base {
