@@ -1,35 +1,56 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 
-# make.rb [OUT] - writes what is made from the list of options, src/options/options.def, and from the
-# list of mwrapctl's commands, lib/mwrap/ctl/commands.rb: in each of FILES the lines between the
-# comments "begin: made by `make doc`" and "end". The rest of these files is written by hand.
-# With OUT the files go to that folder and stay as they are here.
+# make.rb [OUT] - writes what is made from the list of options, src/options/options.def, from that of
+# columns, src/report/columns.def, and from the list of mwrapctl's commands, lib/mwrap/ctl/commands.rb:
+# in each of FILES the lines between the comments "begin: made by `make doc`" and "end". The rest of
+# these files is written by hand. With OUT the files go to that folder and stay as they are here.
 
 require "fileutils"
+require "json"
 require_relative "../lib/mwrap/ctl/commands"
 
 ROOT = File.expand_path("..", __dir__)
 Option = Struct.new(:key, :value, :group, :help, :manual)
 
-# OPTION(key, SHOW(field), "text" "text", ...) of C, and its comments; nothing else may be in there.
-def options(text)
+Column = Struct.new(:name, :tables, :about)
+
+TEXT = /"(?:\\.|[^"\\])*"(?:\s+"(?:\\.|[^"\\])*")*/ # "text" "text" of C
+
+# The captures of each entry of a list in C, texts as they are read. Nothing but comments may be beside them.
+def entries(text, form, mistake)
   rest = text.gsub(%r{/\*.*?\*/}m, "").strip
   found = []
   until rest.empty?
-    literals = /"(?:\\.|[^"\\])*"(?:\s+"(?:\\.|[^"\\])*")*/
-    m = /\AOPTION\(\s*(\w+),\s*[A-Z]+\(\w+\),\s*(#{literals}),\s*(#{literals}),\s*(#{literals}),\s*(#{literals})\)\s*/.match(rest) or
-      abort "options.def: not an OPTION: #{rest.lines.first}"
-    found << Option.new(m[1], *m.captures.drop(1).map { |s| s.scan(/"((?:\\.|[^"\\])*)"/).join.gsub(/\\(.)/) { $1 } })
+    m = /\A#{form}\s*/.match(rest) or abort "#{mistake}: #{rest.lines.first}"
+    found << m.captures.map { |s| s.start_with?('"') ? s.scan(/"((?:\\.|[^"\\])*)"/).join.gsub(/\\(.)/) { $1 } : s }
     rest = m.post_match
   end
   found
+end
+
+# OPTION(key, SHOW(field), "value", "group", "help", "manual")
+def options(text)
+  form = /OPTION\(\s*(\w+),\s*[A-Z]+\(\w+\),\s*(#{TEXT}),\s*(#{TEXT}),\s*(#{TEXT}),\s*(#{TEXT})\)/
+  entries(text, form, "options.def: not an OPTION").map { |captures| Option.new(*captures) }
+end
+
+# COLUMN(name, TABLES, TYPE, order, "title", "about"), those of /overruns apart
+def columns(text)
+  form = /COLUMN\(\s*(\w+),\s*(EVERY|FAMILY|KINDS),\s*[A-Z]+,\s*-?1,\s*#{TEXT},\s*(#{TEXT})\)/
+  entries(text[/^#ifdef COLUMN\n(.*?)^#endif$/m, 1].to_s, form, "columns.def: not a COLUMN").map { |captures| Column.new(*captures) }
 end
 
 # --- Ruby ---------------------------------------------------------------------------
 
 def ruby(options)
   options.map { |o| "      [#{[o.key, o.value, o.group, o.help].map(&:dump).join(", ")}]," }.join("\n")
+end
+
+# --- the page -----------------------------------------------------------------------
+
+def javascript(columns)
+  columns.map { |c| "\t[#{[c.name, c.tables, c.about].map(&:to_json).join(", ")}]," }.join("\n")
 end
 
 # --- mwrap(1) -----------------------------------------------------------------------
@@ -169,11 +190,13 @@ def ctl_fish(commands)
 end
 
 OPTIONS = options(File.read(File.join(ROOT, "src/options/options.def")))
+COLUMNS = columns(File.read(File.join(ROOT, "src/report/columns.def")))
 COMMANDS = Mwrap::Ctl::COMMANDS
 
 FILES = {
   "lib/mwrap/options.rb" => [:ruby, OPTIONS], "doc/mwrap.1" => [:man, OPTIONS], "doc/completions/mwrap.bash" => [:bash, OPTIONS],
   "doc/completions/_mwrap" => [:zsh, OPTIONS], "doc/completions/mwrap.fish" => [:fish, OPTIONS],
+  "web/src/server_columns.js" => [:javascript, COLUMNS],
   "doc/mwrapctl.1" => [:ctl_man, COMMANDS], "doc/completions/mwrapctl.bash" => [:ctl_bash, COMMANDS],
   "doc/completions/_mwrapctl" => [:ctl_zsh, COMMANDS], "doc/completions/mwrapctl.fish" => [:ctl_fish, COMMANDS]
 }.freeze
@@ -181,7 +204,7 @@ FILES = {
 FILES.each do |path, (from, list)|
   old = File.read(File.join(ROOT, path))
   blocks = 0
-  new = old.gsub(/^([^\n]*begin: made by `make doc`\n)(?:.*?\n)??([ \t]*(?:#|\.\\") end\n)/m) do
+  new = old.gsub(/^([^\n]*begin: made by `make doc`\n)(?:.*?\n)??([ \t]*(?:#|\/\/|\.\\") end\n)/m) do
     blocks += 1
     "#{$1}#{[*send(from, list)].join("\n")}\n#{$2}"
   end

@@ -12,6 +12,7 @@ require_relative "lib/served"
 module Agreement
   Row = Served::Row
   FORMS = %w[tsv csv json].freeze
+  SUMS = MwrapTest::SUM_COLUMNS.map(&:to_sym).freeze
 
   # Reads all forms, and says that they are the same; returns the rows.
   def forms_agree(sums: true, columns: %w[total allocations frees live_bytes live])
@@ -22,7 +23,7 @@ module Agreement
     page, sum = html
     assert_same_rows rows, page, "HTML"
     assert_equal "Sum of #{page.size.to_s.reverse.scan(/\d{1,3}/).join(",").reverse} rows", sum.location
-    (Served::NUMBERS - %i[max_life]).each { |c| assert_equal rows.sum { |r| r[c] }, sum[c], "#{c} below the table" }
+    SUMS.each { |c| assert_equal rows.sum { |r| r[c] }, sum[c], "#{c} below the table" }
     assert_equal rows.map(&:max_life).max, sum.max_life
     assert_sums rows, stats, columns if sums
     assert_same_rows rows, tsv, "the same again"
@@ -35,7 +36,7 @@ module Agreement
         groups = public_send(form, "/each/0.#{form}?group=#{group}")
         by_location(groups)
         assert_operator groups.size, :<, rows.size
-        (Served::NUMBERS - %i[max_life]).each { |c| assert_equal rows.sum(&c), groups.sum(&c), "#{c} by #{group}, #{form}" }
+        SUMS.each { |c| assert_equal rows.sum(&c), groups.sum(&c), "#{c} by #{group}, #{form}" }
         assert_equal rows.map(&:max_life).max, groups.map(&:max_life).max
       end
       page, = html("/each/0?group=#{group}&limit=1000000")
@@ -46,7 +47,7 @@ module Agreement
     file, = files.reject { |name, _| name.start_with?("(") }.max_by { |_, r| r.allocations }
     lines = rows.select { |r| r.location.b.start_with?(file) && r.location.b[file.size] =~ /[:(]/ }
     assert_operator lines.size, :>, 1, file
-    %i[total allocations frees growth live_bytes live].each { |c| assert_equal files[file][c], lines.sum(&c), "#{c} of #{file}" }
+    SUMS.each { |c| assert_equal files[file][c], lines.sum(&c), "#{c} of #{file}" }
   end
 
   # Pages put together are the whole, in every order.
@@ -128,7 +129,8 @@ module Agreement
     assert_operator lasting.size, :>=, 3
     lasting.each do |r|
       a = after[r.location.b]
-      assert_equal [0, 0, 0, 0, r.live_bytes, r.live, nil, 0], a.to_a[0..-2], r.location
+      want = { total: 0, allocations: 0, frees: 0, growth: 0, live_bytes: r.live_bytes, live: r.live, mean_life: nil, max_life: 0 }
+      assert_equal want, a.to_h.slice(*want.keys), r.location
     end
   end
 end
@@ -304,7 +306,9 @@ class AgreeInRuby < Minitest::Test
 
   def as_rows(list)
     list.map do |location, total, allocations, frees, age_total, max|
-      Row.new(total, allocations, frees, nil, nil, nil, frees.zero? ? nil : (age_total.to_f / frees).round(3), max, location)
+      mean = frees.zero? ? nil : (age_total.to_f / frees).round(3)
+      values = { total: total, allocations: allocations, frees: frees, mean_life: mean, max_life: max, location: location }
+      Row.new(*values.values_at(*Row.members))
     end
   end
 

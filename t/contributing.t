@@ -13,22 +13,24 @@ class ContributingTest < Minitest::Test
   PAGE = File.join(ROOT, "doc/contributing.md")
   RECIPES = ["column", "option", "route", "hook"].freeze
 
-  # What the recipes say to change in src and lib: [file, text that is there, what goes before it].
+  # What the recipes say to change: [file, text that is there, what goes before it].
   # A file that is missing is made. When a file moves or changes, it is changed here and on the page.
   EDITS = {
     "column" => [
-      ["src/report/columns.c", "/* clang-format off */\nconst struct mw_column mw_columns[", <<~C],
+      ["src/report/columns.def", "COLUMN(live_bytes, EVERY", %(COLUMN(example, EVERY, COUNT, -1, "An example", "Twice the allocations.")\n\n)],
+      ["src/report/columns.c", "static void get_growth(", <<~C],
         static void get_example(const struct mw_row *r, struct mw_cell *c)
         {
-        	get_uint(c, r->allocations + 1);
+        	c->kind = MW_CELL_UINT;
+        	c->u = 2 * r->allocations;
         }
 
       C
-      ["src/report/columns.c", "\t{ \"location\", \"Location\", \"Ruby file and line, or", <<~C],
-        \t{ "example", "An example", "One more than the allocations.", MW_TYPE_COUNT, -1, get_example },
-      C
-      ["src/report/columns.h", "#define MW_COLUMNS_N 9\n", "#define MW_COLUMNS_N 10\n", :instead],
-      ["src/report/columns.h", "#define MW_FAMILY_COLUMNS_N 10\n", "#define MW_FAMILY_COLUMNS_N 11\n", :instead]
+      ["web/src/columns.js", "\t{ id: \"live_bytes\"", <<~JS],
+        \t{ id: "example", title: "example", wide: 5, get: (r, i) => 2 * r.allocations[i], parts: (v) => [about(v), ""], exact: count },
+      JS
+      ["web/src/save.js", "\tlive_bytes: ", "\texample: (r, i) => 2 * r.allocations[i],\n"],
+      ["doc/reading-the-numbers.md", "| `live_bytes` | bytes", "| `example` | twice the allocations |\n"]
     ],
     "option" => [
       ["src/options/options.def", "OPTION(source, ", %(OPTION(example, IF(example), "yes", "HTTP server",\n       "an example",\n       "An example.")\n\n)],
@@ -56,6 +58,10 @@ class ContributingTest < Minitest::Test
       C
     ]
   }.freeze
+  # What sees columns by their names: passes where there is one more, in the middle. t/agree.t and t/browser.t take longer.
+  OF_A_COLUMN = { "t/serves.t" => //, "t/httpd.t" => //, "t/soak.t" => /noticed/, "t/readme.t" => /columns/ }.freeze
+  UNITS_OF_A_COLUMN = %w[test_report test_dump test_at test_escape test_kinds].freeze
+  SCRIPTS_OF_A_COLUMN = %w[columns plot fit kinds state rows matches].freeze
   EXAMPLE_OF = { "src/pages/example.c" => "src/pages/metrics.c" }.freeze
 
   # { "column" => its lines, without their numbers }
@@ -89,7 +95,7 @@ class ContributingTest < Minitest::Test
       edited = edits.map { |file, *| EXAMPLE_OF.fetch(file, file) }.uniq
       named = recipes.fetch(name).flat_map { |line| files(line) }
       assert_equal edited, named & edited, name
-      assert_equal edited, named.grep(/\Asrc\//), name
+      assert_equal edited.grep(/\Asrc\//), named.grep(/\Asrc\//), name
     end
   end
 
@@ -98,11 +104,12 @@ class ContributingTest < Minitest::Test
       copy = File.join(dir, "copy")
       copy_to(copy)
       EDITS.each_value { |edits| edits.each { |edit| apply(copy, *edit) } }
-      run = run_command("make", "-j2", "-C", copy, "RUBY=#{RUBY}", "doc", "all", env: { "MAKEFLAGS" => nil, "MAKELEVEL" => nil })
+      run = make(copy, "doc", "all")
       assert_success run
       refute_match(/warning:/, run.stderr)
       option(copy)
       served(copy, File.join(dir, "s")) { |get| column(get) || route(get) }
+      column_turns_no_test_red(copy)
     end
   end
 
@@ -111,7 +118,7 @@ class ContributingTest < Minitest::Test
   # With what is built, so that only what the edits concern is built again.
   def copy_to(copy)
     FileUtils.mkdir_p(copy)
-    %w[GNUmakefile src lib bin exe doc].each { |name| FileUtils.cp_r(File.join(ROOT, name), copy, preserve: true) }
+    %w[GNUmakefile README NEWS src lib bin exe doc t].each { |name| FileUtils.cp_r(File.join(ROOT, name), copy, preserve: true) }
     Dir.glob(%w[web/* t/*.mk .build/* .build/.*], base: ROOT).each do |name|
       next if name.match?(/\/(\.{1,2}|node_modules|t|gems-.*|asan|tsan|planted|fuzz|behaviour|setup\..*)\z/)
       FileUtils.mkdir_p(File.join(copy, File.dirname(name)))
@@ -126,6 +133,19 @@ class ContributingTest < Minitest::Test
     assert_equal 1, before.scan(there).size, "#{file}: #{there}"
     File.write(path, before.sub(there) { instead ? text : text + there })
   end
+
+  def column_turns_no_test_red(copy)
+    units = UNITS_OF_A_COLUMN.map { |name| ".build/t/unit/#{name}" }
+    assert_success make(copy, *units, ".build/t/programs/fake_server")
+    units.each { |unit| assert_passes run_command(File.join(copy, unit)), unit }
+    OF_A_COLUMN.each { |test, names| assert_passes run_command(RUBY, File.join(copy, test), "-n", names.inspect), test }
+    scripts = SCRIPTS_OF_A_COLUMN.map { |name| File.join(copy, "t/js/#{name}.test.mjs") }
+    assert_passes run_command("node", "--test", *scripts), "t/js"
+  end
+
+  def assert_passes(run, what) = assert(run.status.success?, "#{what}:\n#{run.stdout.lines.grep(/\A\s*(not ok|#)/).join}#{run.stderr}")
+
+  def make(copy, *goals) = run_command("make", "-j2", "-C", copy, "RUBY=#{RUBY}", *goals, env: { "MAKEFLAGS" => nil, "MAKELEVEL" => nil })
 
   def option(copy)
     launcher = File.join(copy, "exe/mwrap")
@@ -158,12 +178,12 @@ class ContributingTest < Minitest::Test
   def column(get)
     names, *rows = get.("/each/0.tsv?sort=example&limit=3")[1].lines(chomp: true).map { |l| l.split("\t") }
     at = names.index("example")
-    assert_equal names.index("location") - 1, at, names.inspect
+    assert_equal names.index("live_bytes") - 1, at, names.inspect
     refute_empty rows
-    rows.each { |row| assert_equal row[1].to_i + 1, row[at].to_i }
+    rows.each { |row| assert_equal row[names.index("allocations")].to_i * 2, row[at].to_i }
     row = JSON.parse(get.("/each/0.json?sort=example&limit=1")[1])
     row = (row.is_a?(Hash) ? row.fetch("rows") : row)[0]
-    assert_equal row["allocations"] + 1, row["example"]
+    assert_equal row["allocations"] * 2, row["example"]
     html = get.("/each/0?limit=1")[1]
     assert_includes html, "An example"
     assert_includes html, "sort=example"

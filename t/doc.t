@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# doc.t - what is made from the lists of options and of mwrapctl's commands is current, and the dashboard; the
+# doc.t - what is made from the lists of options, of columns and of mwrapctl's commands is current, and the dashboard; the
 # manuals are well formed and name every option, command and route; examples in the documents name options
 # that there are.
 
@@ -16,7 +16,8 @@ require "fileutils"
 class TestOfWhatIsMade < Minitest::Test
   MADE = %w[lib/mwrap/options.rb doc/mwrap.1 doc/completions/mwrap.bash doc/completions/_mwrap doc/completions/mwrap.fish].freeze
   CTL = %w[doc/mwrapctl.1 doc/completions/mwrapctl.bash doc/completions/_mwrapctl doc/completions/mwrapctl.fish].freeze
-  LISTS = %w[src/options/options.def lib/mwrap/ctl/commands.rb lib/mwrap/ctl/command.rb lib/mwrap/ctl/attach_commands.rb lib/mwrap/ctl/record_commands.rb].freeze
+  PAGE = %w[web/src/server_columns.js].freeze
+  LISTS = %w[src/options/options.def src/report/columns.def lib/mwrap/ctl/commands.rb lib/mwrap/ctl/command.rb lib/mwrap/ctl/attach_commands.rb lib/mwrap/ctl/record_commands.rb].freeze
 
   def make(root, *args)
     run_command(RUBY, "#{root}/doc/make.rb", *args)
@@ -25,7 +26,7 @@ class TestOfWhatIsMade < Minitest::Test
   # A copy of what `make doc` reads and writes.
   def copy
     in_tmp do |dir|
-      [*MADE, *CTL, *LISTS, "doc/make.rb"].each do |path|
+      [*MADE, *CTL, *PAGE, *LISTS, "doc/make.rb"].each do |path|
         FileUtils.mkdir_p(File.dirname("#{dir}/#{path}"))
         FileUtils.cp("#{ROOT}/#{path}", "#{dir}/#{path}")
       end
@@ -36,8 +37,8 @@ class TestOfWhatIsMade < Minitest::Test
   def test_it_is_current
     in_tmp do |dir|
       assert_success make(ROOT, dir)
-      assert_equal [*MADE, *CTL].sort, Dir.glob("**/*", base: dir).select { |path| File.file?("#{dir}/#{path}") }.sort
-      [*MADE, *CTL].each { |path| assert_equal File.read("#{ROOT}/#{path}"), File.read("#{dir}/#{path}"), "#{path}: run make doc" }
+      assert_equal [*MADE, *CTL, *PAGE].sort, Dir.glob("**/*", base: dir).select { |path| File.file?("#{dir}/#{path}") }.sort
+      [*MADE, *CTL, *PAGE].each { |path| assert_equal File.read("#{ROOT}/#{path}"), File.read("#{dir}/#{path}"), "#{path}: run make doc" }
     end
   end
 
@@ -74,7 +75,30 @@ class TestOfWhatIsMade < Minitest::Test
                 options: [Option.new(name: "colour", letter: "c", value: "red|dark", help: "the user's (\"x\") one", manual: "It's `-red`.")])
   RUBY
 
+  # Of C, of the page and of tests: the same names and texts, in the same order.
+  def test_a_new_column_comes_into_the_page
+    copy do |dir|
+      list = File.read("#{dir}/src/report/columns.def")
+      entry = %[COLUMN(colour, EVERY, TEXT, 1, "Colour", "It's \\"red\\" "\n\t"</b>.")\n\n]
+      File.write("#{dir}/src/report/columns.def", list.sub("COLUMN(live,") { entry + $& })
+      assert_success make(dir)
+      made = File.read("#{dir}/#{PAGE[0]}")
+      names = made.scan(/^\t\["(\w+)", "EVERY", /).flatten
+      assert_equal COLUMNS.dup.insert(COLUMNS.index("live"), "colour"), names
+      assert_includes made, %(\t["colour", "EVERY", "It's \\"red\\" </b>."],\n\t["live", )
+      assert_success make(dir)
+      assert_equal made, File.read("#{dir}/#{PAGE[0]}")
+    end
+  end
+
   def test_a_mistake_in_the_list_is_told
+    copy do |dir|
+      list = File.read("#{dir}/src/report/columns.def")
+      File.write("#{dir}/src/report/columns.def", list.sub("COLUMN(live, EVERY", "COLUMN(live, SOME"))
+      run = make(dir)
+      refute run.status.success?
+      assert_equal "columns.def: not a COLUMN: COLUMN(live, SOME, COUNT, -1, \"Live\",\n", run.stderr
+    end
     copy do |dir|
       File.write("#{dir}/src/options/options.def", "OPTION(colour, WORD(colour), \"red\", \"Taste\", HELP, \"It.\")\n", mode: "a")
       run = make(dir)

@@ -8,7 +8,7 @@ require_relative "lib/httpd"
 require "cgi/escape"
 
 class HttpdRoutesTest < Minitest::Test
-  NAMES = %w[total allocations frees growth live_bytes live mean_life max_life location].freeze
+  NAMES = MwrapTest::COLUMNS
   POLICY = "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
   # Of a page that carries the dashboard's script, which is served by the process itself.
@@ -17,6 +17,9 @@ class HttpdRoutesTest < Minitest::Test
                   "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
   def tsv(target) = get(target).body.force_encoding("UTF-8").lines(chomp: true).map { |l| l.split("\t", -1) }
+
+  # A row's number in that column.
+  def number(row, name) = row[NAMES.index(name)].to_i
 
   def locations(target) = tsv(target).drop(1).map(&:last)
 
@@ -33,13 +36,13 @@ class HttpdRoutesTest < Minitest::Test
     table = tsv("/each/0.tsv")
     assert_equal NAMES, table.shift
     assert_equal 60, table.size
-    assert_equal table.map { |r| r[0].to_i }.sort.reverse, table.map { |r| r[0].to_i }
+    assert_equal table.map { |r| number(r, "total") }.sort.reverse, table.map { |r| number(r, "total") }
 
     json = JSON.parse(get("/each/0.json").body)
     assert_equal NAMES, json[0].keys
     unescaped = table.map { |r| MwrapTest::Dump.unescape(r.last) }
     assert_equal unescaped, json.map { |r| r["location"] }
-    assert_equal table.map { |r| r[3].to_i }, json.map { |r| r["growth"] }
+    assert_equal table.map { |r| number(r, "growth") }, json.map { |r| r["growth"] }
 
     csv = MwrapTest::Dump.csv_records(get("/each/0.csv").body)
     assert_equal NAMES, csv.shift
@@ -47,8 +50,8 @@ class HttpdRoutesTest < Minitest::Test
 
     rows = html_rows(get("/each/0").body)
     assert_equal unescaped.map { |s| s.gsub("\r", "\n") }, rows.map { |r| r.last.gsub("\r", "\n") }
-    (0..5).each { |i| assert_equal table.map { |r| r[i] }, rows.map { |r| r[i].delete(",") } }
-    assert(rows.any? { |r| r[0].match?(/\A\d{1,3}(,\d{3})+\z/) })
+    MwrapTest::SUM_COLUMNS.map { |name| NAMES.index(name) }.each { |i| assert_equal table.map { |r| r[i] }, rows.map { |r| r[i].delete(",") } }
+    assert(rows.any? { |r| r[NAMES.index("total")].match?(/\A\d{1,3}(,\d{3})+\z/) })
   end
 
   def test_overruns_in_every_form_are_the_same_rows
@@ -102,7 +105,7 @@ class HttpdRoutesTest < Minitest::Test
 
   def test_query
     serving("rows=60")
-    sorted = tsv("/each/0.tsv?sort=live&order=asc").drop(1).map { |r| r[5].to_i }
+    sorted = tsv("/each/0.tsv?sort=live&order=asc").drop(1).map { |r| number(r, "live") }
     assert_equal sorted.sort, sorted
     assert_equal locations("/each/0.tsv?sort=total"), locations("/each/0.tsv?sort=bytes")
     names = locations("/each/0.tsv?sort=location")
@@ -117,8 +120,8 @@ class HttpdRoutesTest < Minitest::Test
     assert_equal 3, files.size
     assert(files.none? { |f| f.match?(/:\d+\z/) }, files.inspect)
     assert_includes locations("/each/0.tsv?group=gem"), "thing-1.20"
-    min = tsv("/each/0.tsv").drop(1).map { |r| r[0].to_i }.sort[30]
-    want = tsv("/each/0.tsv").drop(1).count { |r| [r[0].to_i, r[4].to_i].max > min }
+    min = tsv("/each/0.tsv").drop(1).map { |r| number(r, "total") }.sort[30]
+    want = tsv("/each/0.tsv").drop(1).count { |r| [number(r, "total"), number(r, "live_bytes")].max > min }
     assert_operator want, :<, 60
     assert_equal want, locations("/each/#{min}.tsv").size
     assert_equal want, locations("/each?format=tsv&min=#{min}").size
@@ -349,7 +352,7 @@ class HttpdRoutesTest < Minitest::Test
     serving("rows=120")
     rows = html_rows(get("/").body)
     want = tsv("/each/0.tsv?sort=growth&limit=50").drop(1)
-    assert_equal want.map { |r| r[3] }, rows.map { |r| r[3].delete(",") }
+    assert_equal want.map { |r| number(r, "growth") }, rows.map { |r| number(r.map { |c| c.delete(",") }, "growth") }
     body = get("/").body
     assert_includes body, "action=\"/reset\""
     assert_includes body, "action=\"/trim\""
@@ -358,7 +361,7 @@ class HttpdRoutesTest < Minitest::Test
   def test_headers_sort
     serving
     body = get("/each/5?q=srv&group=line&sort=live").body
-    assert_equal 9, body.scan("<th scope=\"col\"").size
+    assert_equal NAMES.size, body.scan("<th scope=\"col\"").size
     assert_equal 1, body.scan("aria-sort").size
     assert_includes body, "aria-sort=\"descending\"><a href=\"/each/5?sort=live&amp;order=asc&amp;q=srv\""
     body = get("/each/5?q=srv&sort=live&order=asc").body

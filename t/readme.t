@@ -208,7 +208,7 @@ class DocumentsTest < Minitest::Test
     run = mwrap_run("true", options: "dump_fd:1,dump_format:tsv")
     assert_success run
     columns = run.stdout.lines.first.chomp.split("\t")
-    assert_equal columns, table("doc/reading-the-numbers.md", "Columns").flat_map { |cells| code(cells[0]) } - %w[processes kind kind_samples]
+    assert_equal columns, table("doc/reading-the-numbers.md", "Columns").flat_map { |cells| code(cells[0]) } - MwrapTest::FAMILY_COLUMNS - MwrapTest::KIND_COLUMNS
   end
 
   def test_metrics

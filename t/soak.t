@@ -57,8 +57,9 @@ class SoakTest < Minitest::Test
 
   # --- what would be noticed ---------------------------------------------------
 
-  ROW = { "total" => 10, "allocations" => 2, "frees" => 1, "growth" => 5, "live_bytes" => 5, "live" => 1,
-          "mean_life" => 0.5, "max_life" => 1, "location" => "/a.rb:1" }.freeze
+  ROW = Rows::COLUMNS.to_h { |name| [name, 0] }
+                     .merge("total" => 10, "allocations" => 2, "frees" => 1, "growth" => 5, "live_bytes" => 5, "live" => 1,
+                            "mean_life" => 0.5, "max_life" => 1, "location" => "/a.rb:1").freeze
   ASKED = { "sort" => "total", "order" => nil, "limit" => 2, "group" => "line", "q" => "a", "min" => 2 }.freeze
 
   def assert_wrong(like, &block)
@@ -86,7 +87,7 @@ class SoakTest < Minitest::Test
     assert_wrong(/breaks off/) { Rows.parse("tsv", "#{header}\n#{line}") }
     assert_wrong(/header/) { Rows.parse("tsv", "#{line}\n") }
     assert_wrong(/2 columns/) { Rows.parse("csv", "#{header.tr("\t", ",")}\n1,2\n") }
-    assert_wrong(/live is "x"/) { Rows.parse("tsv", "#{header}\n#{line.sub("\t1\t0.5", "\tx\t0.5")}\n") }
+    assert_wrong(/live is "x"/) { Rows.parse("tsv", "#{header}\n#{ROW.merge("live" => "x").values.join("\t")}\n") }
     assert_wrong(/not JSON/) { Rows.parse("json", "[{") }
     assert_wrong(/UTF-8/) { Rows.parse("tsv", "#{header}\n\xff\n") }
   end

@@ -8,27 +8,22 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-static void get_uint(struct mw_cell *c, uint64_t v)
-{
-	c->kind = MW_CELL_UINT;
-	c->u = v;
-}
-
-#define GET_UINT(field)                                                    \
-	static void get_##field(const struct mw_row *r, struct mw_cell *c) \
-	{                                                                  \
-		get_uint(c, r->field);                                     \
+#define GET_UINT(name, field)                                             \
+	static void get_##name(const struct mw_row *r, struct mw_cell *c) \
+	{                                                                 \
+		c->kind = MW_CELL_UINT;                                   \
+		c->u = r->field;                                          \
 	}
-GET_UINT(total)
-GET_UINT(allocations)
-GET_UINT(frees)
-GET_UINT(live_bytes)
-GET_UINT(live)
-GET_UINT(life_max)
-GET_UINT(processes)
-GET_UINT(kind_samples)
-GET_UINT(overruns)
-GET_UINT(overrun_size)
+GET_UINT(total, total)
+GET_UINT(allocations, allocations)
+GET_UINT(frees, frees)
+GET_UINT(live_bytes, live_bytes)
+GET_UINT(live, live)
+GET_UINT(max_life, life_max)
+GET_UINT(processes, processes)
+GET_UINT(kind_samples, kind_samples)
+GET_UINT(count, overruns)
+GET_UINT(last_size, overrun_size)
 
 static void get_growth(const struct mw_row *r, struct mw_cell *c)
 {
@@ -57,51 +52,29 @@ static void get_kind(const struct mw_row *r, struct mw_cell *c)
 	c->u = r->top_share;
 }
 
-/* clang-format off */
 const struct mw_column mw_columns[MW_ALL_COLUMNS_N] = {
-	{ "total", "Total", "Bytes allocated here since the start or the last reset.",
-	  MW_TYPE_BYTES, -1, get_total },
-	{ "allocations", "Allocations", "Allocating calls since the start or the last reset.",
-	  MW_TYPE_COUNT, -1, get_allocations },
-	{ "frees", "Frees", "Blocks of this location freed since the start or the last reset; "
-	  "after a reset there may be more of them than allocations.",
-	  MW_TYPE_COUNT, -1, get_frees },
-	{ "growth", "Growth", "Bytes live now less those live at the start or the last reset; "
-	  "a location that only ever grows is where to look for a leak.",
-	  MW_TYPE_BYTES, -1, get_growth },
-	{ "live_bytes", "Live bytes", "Bytes allocated here and not freed yet, whatever was reset.",
-	  MW_TYPE_BYTES, -1, get_live_bytes },
-	{ "live", "Live", "Blocks allocated here and not freed yet, whatever was reset.",
-	  MW_TYPE_COUNT, -1, get_live },
-	{ "mean_life", "Mean life", "Mean lifespan of the freed blocks, in garbage collections "
-	  "(without Ruby: in bytes allocated meanwhile); empty if none was freed.",
-	  MW_TYPE_MEAN, -1, get_mean_life },
-	{ "max_life", "Max life", "Longest lifespan of a freed block, in the same unit.",
-	  MW_TYPE_LIFE, -1, get_life_max },
-	{ "location", "Location", "Ruby file and line, or native module with symbol and offset, "
-	  "that called the allocator.",
-	  MW_TYPE_TEXT, 1, get_location },
-	{ "processes", "Processes", "Processes of the family that know the location; for a group, "
-	  "those that know the one that most know.",
-	  MW_TYPE_COUNT, -1, get_processes },
-	{ "kind", "Kind", "What most of the live bytes are of, and how much of them; estimated from "
-	  "samples, and empty if there is none.",
-	  MW_TYPE_KIND, 1, get_kind },
-	{ "kind_samples", "Samples", "Samples that the kind rests on.",
-	  MW_TYPE_COUNT, -1, get_kind_samples },
+#define COLUMN(name, tables, type, order, title, about) \
+	{ #name, title, about, MW_TYPE_##type, order, get_##name },
+#include "columns.def"
+#undef COLUMN
 };
 
+/* The counts rest on the order of the list. */
+#define EVERY_END MW_COLUMNS_N
+#define FAMILY_END MW_FAMILY_COLUMNS_N
+#define KINDS_END MW_ALL_COLUMNS_N
+#define COLUMN(name, tables, type, order, title, about)           \
+	_Static_assert((int)MW_COLUMN_##name < (int)tables##_END, \
+		       #name ": EVERY comes before FAMILY, and that before KINDS");
+#include "columns.def"
+#undef COLUMN
+
 const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N] = {
-	{ "count", "Blocks", "Blocks allocated here that were found written past their end when they "
-	  "were freed or reallocated, since the start.",
-	  MW_TYPE_COUNT, -1, get_overruns },
-	{ "last_size", "Last size", "Bytes asked for, of the last of them.",
-	  MW_TYPE_BYTES, -1, get_overrun_size },
-	{ "location", "Location", "Where they were allocated: Ruby file and line, or native module "
-	  "with symbol and offset.",
-	  MW_TYPE_TEXT, 1, get_location },
+#define OVERRUN_COLUMN(name, type, order, title, about) \
+	{ #name, title, about, MW_TYPE_##type, order, get_##name },
+#include "columns.def"
+#undef OVERRUN_COLUMN
 };
-/* clang-format on */
 
 int mw_table_find(const struct mw_table *t, const char *name, size_t len)
 {

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * columns.h - the one table of columns.
+ * columns.h - the one table of columns, made of columns.def.
  *
- * TSV, CSV, JSON, HTML, sorting and the documentation take names, order,
- * titles and explanations from here. A new column goes into columns.c alone;
- * its position there is its position in every form. Names are an interface:
- * scripts use them.
+ * TSV, CSV, JSON, HTML, sorting, the live page and the tests take names, order,
+ * titles and explanations from that list. columns.c has each column's getter.
  */
 #ifndef MW_REPORT_COLUMNS_H
 #define MW_REPORT_COLUMNS_H
@@ -55,13 +53,32 @@ struct mw_column {
 	void (*get)(const struct mw_row *, struct mw_cell *);
 };
 
+/* A column's place in each form, such as MW_COLUMN_total, and the number of all. */
+enum {
+#define COLUMN(name, tables, type, order, title, about) MW_COLUMN_##name,
+#include "columns.def"
+#undef COLUMN
+	MW_ALL_COLUMNS_N
+};
+
 /*
  * Every table has the first MW_COLUMNS_N. A family's sum has those up to MW_FAMILY_COLUMNS_N. One with
  * kinds of memory has the last ones, too.
  */
-#define MW_COLUMNS_N 9
-#define MW_FAMILY_COLUMNS_N 10
-#define MW_ALL_COLUMNS_N (MW_FAMILY_COLUMNS_N + 2)
+enum mw_tables { MW_TABLES_EVERY, MW_TABLES_FAMILY, MW_TABLES_KINDS };
+/* clang-format off */
+enum {
+	MW_COLUMNS_N = 0
+#define COLUMN(name, tables, type, order, title, about) + (MW_TABLES_##tables <= MW_TABLES_EVERY)
+#include "columns.def"
+#undef COLUMN
+	,
+	MW_FAMILY_COLUMNS_N = 0
+#define COLUMN(name, tables, type, order, title, about) + (MW_TABLES_##tables <= MW_TABLES_FAMILY)
+#include "columns.def"
+#undef COLUMN
+};
+/* clang-format on */
 extern const struct mw_column mw_columns[MW_ALL_COLUMNS_N];
 
 /* Has such a table that column? */
@@ -83,12 +100,17 @@ struct mw_table {
 /* The index of the column of that name, or -1. */
 int mw_table_find(const struct mw_table *, const char *name, size_t len);
 
-/* The columns of /overruns: count, last_size, location. */
-#define MW_OVERRUN_COLUMNS_N 3
+/* The columns of /overruns. */
+enum {
+#define OVERRUN_COLUMN(name, type, order, title, about) MW_OVERRUN_COLUMN_##name,
+#include "columns.def"
+#undef OVERRUN_COLUMN
+	MW_OVERRUN_COLUMNS_N
+};
 extern const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N];
 
 /* The default column to sort by: total, most first. */
-#define MW_COLUMN_DEFAULT 0
+#define MW_COLUMN_DEFAULT MW_COLUMN_total
 
 /* The index of the column of that name or alias ("bytes" is total), or -1. */
 int mw_column_find(const char *name, size_t len);

@@ -7,7 +7,7 @@
  * it; its objects are linked into each. It allocates: callers that must not be
  * counted enter quiet mode first (mw_dump_at_exit does so itself).
  *
- * columns.h is the one table of columns: names, types, default order, title
+ * columns.def is the one list of columns: names, types, default order, title
  * and explanation. TSV, CSV, JSON, HTML and sorting come from it.
  * doc/reading-the-numbers.md lists the same columns (t/readme.t).
  *

@@ -7,6 +7,7 @@ const { PlotKeys } = await import("../../web/src/plotkeys.js");
 const { Generations } = await import("../../web/src/generations.js");
 const { Mark } = await import("../../web/src/mark.js");
 const { tsv } = await import("../../web/src/save.js");
+const { EVERY } = await import("../../web/src/server_columns.js");
 const { moment, ends } = await import("../../web/src/format.js");
 const { Rows } = await import("../../web/src/rows.js");
 
@@ -140,6 +141,9 @@ test("what is saved is the server's form", () => {
 	const rows = new Rows();
 	rows.apply({ t: 9, all: true, more: false, gone: [], rows: [[4, 900, 3, 2, 800, 500, 1, 7, 5, 0, "/a\tb\n\\.rb:1", 9, "ruby"], [5, 0, 1, 0, 0, 0, 0, 0, 0, 0, "/b.rb:1", 5, "ruby"]] });
 	rows.measure({ kind: "start" });
-	assert.equal(tsv(rows, [1, 0]), "total\tallocations\tfrees\tgrowth\tlive_bytes\tlive\tmean_life\tmax_life\tlocation\n" +
+	const known = ["total", "allocations", "frees", "growth", "live_bytes", "live", "mean_life", "max_life", "location"];
+	assert.deepEqual(EVERY.filter((name) => known.includes(name)), known);
+	assert.equal(tsv(rows, []), `${EVERY.join("\t")}\n`);
+	assert.equal(tsv(rows, [1, 0], known), "total\tallocations\tfrees\tgrowth\tlive_bytes\tlive\tmean_life\tmax_life\tlocation\n" +
 		"0\t1\t0\t0\t0\t0\t\t0\t/b.rb:1\n900\t3\t2\t800\t500\t1\t3.500\t5\t/a\\tb\\n\\\\.rb:1\n");
 });

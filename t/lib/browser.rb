@@ -11,7 +11,9 @@ require_relative "fake_server"
 
 module BrowserTest
   ROWS = "tr[role=row]"
-  COLUMNS = %w[growth live_bytes live rate total allocations frees mean_life max_life trend location].freeze
+  # Of the page's table, but for those of a process that keeps stacks.
+  COLUMNS = File.read(File.join(MwrapTest::ROOT, "web/src/columns.js")).scan(/^\t\{ id: "(\w+)"(.*)/)
+                .filter_map { |id, rest| id unless rest.include?("kinds: true") }.freeze
 
   # One browser for all tests of a file: it starts slowly.
   def self.browser

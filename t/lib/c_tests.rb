@@ -8,12 +8,13 @@
 require "json"
 require "tmpdir"
 require "fileutils"
+require_relative "columns"
 
 module CTests
   ROOT = File.expand_path("../..", __dir__)
   BUILT = File.join(ROOT, ".build/t")
   TRACKER = File.join(ROOT, "lib/libmwrap.so")
-  COLUMNS = %w[total allocations frees growth live_bytes live mean_life max_life location].freeze
+  COLUMNS = MwrapTest::COLUMNS
   PLACE = /\A(?<module>.*)\((?<function>\w*)\+0x\h+\) \[0x\h+\]\z/n
 
   Result = Struct.new(:out, :err, :status, :dumps, :lines, keyword_init: true) do

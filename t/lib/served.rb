@@ -12,7 +12,7 @@ require "cgi/escape"
 module Served
   Row = MwrapTest::Row
   Dump = MwrapTest::Dump
-  NUMBERS = (Row.members - %i[mean_life location]).freeze
+  NUMBERS = MwrapTest::WHOLE_COLUMNS.map(&:to_sym).freeze
 
   # A running command. finish and kill are as HttpdTest's teardown expects.
   class App
@@ -144,7 +144,8 @@ module Served
 
   # Whole numbers with commas, "–" where there is none.
   def html_row(cells)
-    cells.slice!(-3, 2) if cells.size == Row.members.size + 2 # its kind, and the samples of that
+    kinds = MwrapTest::KIND_COLUMNS.size # its kind, and the samples of that
+    cells.slice!(-1 - kinds, kinds) if cells.size == Row.members.size + kinds
     assert_equal Row.members.size, cells.size, cells.inspect
     numbers = cells[0..-2].map do |c|
       next if c == "–"

@@ -23,6 +23,7 @@ require "rbconfig"
 require "tempfile"
 require "timeout"
 require "tmpdir"
+require_relative "columns"
 
 # A shell's background jobs ignore these, and so would every program started from here.
 %w[HUP INT QUIT].each { |signal| trap(signal, "DEFAULT") }
@@ -41,8 +42,7 @@ module MwrapTest
 
   # One location, as in a dump; the names of the TSV columns.
   # mean_life is a Float or nil, the rest but location are Integers.
-  Row = Struct.new(:total, :allocations, :frees, :growth, :live_bytes, :live,
-                   :mean_life, :max_life, :location)
+  Row = Struct.new(*COLUMNS.map(&:to_sym))
 
   # The outcome of a command.
   Run = Struct.new(:stdout, :stderr, :status, :processes, :dump) do
@@ -104,20 +104,18 @@ module MwrapTest
       end]
     end
 
-    KINDS = %w[kind kind_samples].freeze # behind the others, if the process keeps stacks: see kinds.t
-
     def parts(lines)
-      header = Row.members.map(&:to_s)
+      header = COLUMNS
       size = nil
       lines.each_with_object([]) do |fields, out|
-        if fields == header || fields == header + KINDS
+        if fields == header || fields == header + KIND_COLUMNS # of a process that keeps stacks: see kinds.t
           size = fields.size
           next out << []
         end
         raise "no header before #{fields.inspect}" if out.empty?
         raise "#{fields.size} columns in #{fields.inspect}" if fields.size != size
         row = Row.new(*fields.first(header.size))
-        header.first(8).each { |m| row[m] = number(row[m]) }
+        NUMBER_COLUMNS.each { |m| row[m] = number(row[m]) }
         row.mean_life = row.mean_life&.to_f
         row.location = utf8(yield(row.location))
         out.last << row

@@ -4,11 +4,12 @@
 # rows.rb - the table as TSV, CSV and JSON, read strictly, and what must be true of
 # it whatever the app does meanwhile. Anything else raises Rows::Wrong.
 require "json"
+require_relative "../lib/columns"
 
 module Rows
   Wrong = Class.new(StandardError)
-  COLUMNS = %w[total allocations frees growth live_bytes live mean_life max_life location].freeze
-  KINDED = [*COLUMNS, "kind", "kind_samples"].freeze # while stacks are kept
+  COLUMNS = MwrapTest::COLUMNS
+  KINDED = [*COLUMNS, *MwrapTest::KIND_COLUMNS].freeze # while stacks are kept
   SANE = 0..(1 << 60) # of a number below zero, or that wrapped around, nobody has so many
 
   module_function

@@ -7,6 +7,7 @@ import { bytes, bytesParts, about, count, duration, small, visible, DASH } from 
 import { answers, totals, reach, sumCurve, curvePaths, perMinute, nameOf } from "./fleet.js";
 import { Poll, fetchJSON, mount } from "./poll.js";
 import { base, encodeLocation } from "./server.js";
+import { serverAbout } from "./server_columns.js";
 import { where } from "./where.js";
 
 const EVERY = 2000, TABLE_EVERY = 4000;
@@ -14,14 +15,14 @@ const WIDTH = 600, HEIGHT = 90, LIMIT = 200;
 const GROUPS = ["line", "file", "dir", "gem", "kind"];
 
 const COLUMNS = [
-	{ id: "growth", title: "growth", show: (r) => bytesParts(r.growth), exact: (r) => `${count(r.growth)} bytes`, about: "Live bytes now less those at the start or the last reset" },
-	{ id: "live_bytes", title: "live", show: (r) => bytesParts(r.live_bytes), exact: (r) => `${count(r.live_bytes)} bytes`, about: "Bytes allocated and not freed" },
-	{ id: "live", title: "count", show: (r) => [about(r.live), ""], exact: (r) => `${count(r.live)} blocks`, about: "Blocks allocated and not freed" },
-	{ id: "processes", title: "processes", show: (r) => [count(r.processes), ""], about: "Processes that know the location" },
-	{ id: "mean_life", title: "life", show: (r) => [r.mean_life === null ? DASH : small(r.mean_life), ""], about: "Mean lifespan of the freed blocks" },
-	{ id: "kind", title: "kind", kinds: true, show: (r) => [r.kind ?? DASH, ""], exact: (r) => `${count(r.kind_samples || 0)} samples`, about: "What most of the live bytes are of, estimated from samples" },
-	{ id: "location", title: "location", text: true, about: "Ruby file and line, or native module, that called the allocator" },
-];
+	{ id: "growth", title: "growth", show: (r) => bytesParts(r.growth), exact: (r) => `${count(r.growth)} bytes` },
+	{ id: "live_bytes", title: "live", show: (r) => bytesParts(r.live_bytes), exact: (r) => `${count(r.live_bytes)} bytes` },
+	{ id: "live", title: "count", show: (r) => [about(r.live), ""], exact: (r) => `${count(r.live)} blocks` },
+	{ id: "processes", title: "processes", show: (r) => [count(r.processes), ""] },
+	{ id: "mean_life", title: "life", show: (r) => [r.mean_life === null ? DASH : small(r.mean_life), ""] },
+	{ id: "kind", title: "kind", kinds: true, show: (r) => [r.kind ?? DASH, ""], exact: (r) => `${count(r.kind_samples || 0)} samples` },
+	{ id: "location", title: "location", text: true },
+].map((c) => ({ about: serverAbout(c.id), ...c }));
 
 // The table's address: what is shown of it is in the page's fragment.
 export function tableQuery({ sort, order, q, group }, limit) {

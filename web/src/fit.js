@@ -2,8 +2,6 @@
 // fit.js - which of the usual columns there is room for: a location's file and line
 // come before every number but the one that is sorted by. Pure.
 
-const FIRST_TO_GO = ["max_life", "allocations", "frees", "total", "mean_life", "live", "rate", "kind", "trend", "live_bytes", "growth"];
-const ON_A_PHONE = [...FIRST_TO_GO.slice(0, -3), "live_bytes", "trend", "growth"]; // the curve is narrower
 const REM = 16, NARROW = 640, HALF = 960;
 
 export const isNarrow = (width) => width < NARROW;
@@ -18,12 +16,13 @@ export const widthOf = (c, width) => (isNarrow(width) ? c.slim ?? c.wide * 0.66 
 export function fit(columns, sorted, width) {
 	const narrow = isNarrow(width);
 	const room = width / REM - (narrow ? 14 : 24);
+	const keep = (c) => (narrow ? c.keepNarrow ?? c.keep : c.keep) ?? 0;
 	let left = columns;
 	const wide = () => left.reduce((n, c) => n + widthOf(c, width), 0);
-	for (const id of narrow ? ON_A_PHONE : FIRST_TO_GO) {
+	for (const last of columns.filter((c) => !c.fixed && c.id !== sorted).sort((a, b) => keep(a) - keep(b))) {
 		if (wide() <= room)
 			break;
-		left = left.filter((c) => c.fixed || c.id === sorted || c.id !== id);
+		left = left.filter((c) => c !== last);
 	}
 	return left;
 }

@@ -3,21 +3,28 @@
 // the process has ended. Columns and escapes are those of the server's TSV.
 
 import { el } from "./dom.js";
+import { EVERY } from "./server_columns.js";
 
-const COLUMNS = [
-	["total", (r, i) => r.total[i]], ["allocations", (r, i) => r.allocations[i]], ["frees", (r, i) => r.frees[i]],
-	["growth", (r, i) => (Number.isNaN(r.grown[i]) ? "" : r.grown[i])], ["live_bytes", (r, i) => r.liveBytes[i]], ["live", (r, i) => r.live[i]],
-	["mean_life", (r, i) => (r.frees[i] ? (r.lifeSum[i] / r.frees[i]).toFixed(3) : "")], ["max_life", (r, i) => r.lifeMax[i]],
-	["location", (r, i) => escape(r.location[i])],
-];
+const VALUES = {
+	total: (r, i) => r.total[i],
+	allocations: (r, i) => r.allocations[i],
+	frees: (r, i) => r.frees[i],
+	growth: (r, i) => (Number.isNaN(r.grown[i]) ? "" : r.grown[i]),
+	live_bytes: (r, i) => r.liveBytes[i],
+	live: (r, i) => r.live[i],
+	mean_life: (r, i) => (r.frees[i] ? (r.lifeSum[i] / r.frees[i]).toFixed(3) : ""),
+	max_life: (r, i) => r.lifeMax[i],
+	location: (r, i) => escape(r.location[i]),
+};
+const value = (name, source, slot) => VALUES[name]?.(source, slot) ?? ""; // empty: the page doesn't know it
 
 const escape = (s) => s.replace(/[\\\t\n\r]/g, (c) => ({ "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" })[c]);
 
-// source: Rows, or the sums of a group; order: slots
-export function tsv(source, order) {
-	const lines = [COLUMNS.map(([name]) => name).join("\t")];
+// source: Rows, or the sums of a group; order: slots; columns: the server's names
+export function tsv(source, order, columns = EVERY) {
+	const lines = [columns.join("\t")];
 	for (const slot of order)
-		lines.push(COLUMNS.map(([, get]) => get(source, slot)).join("\t"));
+		lines.push(columns.map((name) => value(name, source, slot)).join("\t"));
 	return `${lines.join("\n")}\n`;
 }
 

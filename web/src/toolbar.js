@@ -5,6 +5,7 @@ import { el, setText, setAttr } from "./dom.js";
 import { COLUMNS, defaultColumns } from "./columns.js";
 import { GROUPS } from "./group.js";
 import { base } from "./server.js";
+import { EVERY } from "./server_columns.js";
 
 const WORDS = "Words that must be in the location; gem:name for a gem, kind:name for the kind of its memory, -word for what must not be there";
 
@@ -14,9 +15,8 @@ const HEARD = 700; // ms after the last key
 // location, not words, and its columns are its own.
 export function exportQuery({ q, group, sort, desc }) {
 	const p = new URLSearchParams();
-	const server = ["growth", "live_bytes", "live", "total", "allocations", "frees", "mean_life", "max_life", "location"];
-	p.set("sort", server.includes(sort) ? sort : "growth");
-	if (server.includes(sort) && desc !== null)
+	p.set("sort", EVERY.includes(sort) ? sort : "growth");
+	if (EVERY.includes(sort) && desc !== null)
 		p.set("order", desc ? "desc" : "asc");
 	if (group !== "line")
 		p.set("group", group);

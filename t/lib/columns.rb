@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# The list of columns, src/report/columns.def, for tests. Standard library only: any test may ask.
+# t/unit/test_escape.c has the names as scripts know them.
+
+module MwrapTest
+  LISTED_COLUMNS = File.read(File.expand_path("../../src/report/columns.def", __dir__))
+                       .scan(/^COLUMN\((\w+), ([A-Z]+), ([A-Z]+), /).map { |words| words.map(&:freeze).freeze }.freeze
+  raise "columns.def has another form" unless LISTED_COLUMNS.size > 10 && LISTED_COLUMNS.assoc("location")
+
+  # Names, in order: of every table, then what a family's sum has too, and a process that keeps stacks.
+  COLUMNS, FAMILY_COLUMNS, KIND_COLUMNS = %w[EVERY FAMILY KINDS].map { |tables| LISTED_COLUMNS.select { |_, t| t == tables }.map(&:first).freeze }
+  # Of every table: the numbers, those that sums add up, and whole numbers.
+  NUMBER_COLUMNS = (COLUMNS - LISTED_COLUMNS.select { |*, type| type == "TEXT" }.map(&:first)).freeze
+  SUM_COLUMNS = (COLUMNS & LISTED_COLUMNS.select { |*, type| %w[BYTES COUNT].include?(type) }.map(&:first)).freeze
+  WHOLE_COLUMNS = (NUMBER_COLUMNS - LISTED_COLUMNS.select { |*, type| type == "MEAN" }.map(&:first)).freeze
+end

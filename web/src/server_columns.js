@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// server_columns.js - the columns of the server's tables, in its order. Their list is
+// src/report/columns.def.
+
+const LIST = [
+	// begin: made by `make doc`
+	["total", "EVERY", "Bytes allocated here since the start or the last reset."],
+	["allocations", "EVERY", "Allocating calls since the start or the last reset."],
+	["frees", "EVERY", "Blocks of this location freed since the start or the last reset; after a reset there may be more of them than allocations."],
+	["growth", "EVERY", "Bytes live now less those live at the start or the last reset; a location that only ever grows is where to look for a leak."],
+	["live_bytes", "EVERY", "Bytes allocated here and not freed yet, whatever was reset."],
+	["live", "EVERY", "Blocks allocated here and not freed yet, whatever was reset."],
+	["mean_life", "EVERY", "Mean lifespan of the freed blocks, in garbage collections (without Ruby: in bytes allocated meanwhile); unknown if none was freed."],
+	["max_life", "EVERY", "Longest lifespan of a freed block, in the same unit."],
+	["location", "EVERY", "Ruby file and line, or native module with symbol and offset, that called the allocator."],
+	["processes", "FAMILY", "Processes of the family that know the location; for a group, those that know the one that most know."],
+	["kind", "KINDS", "What most of the live bytes are of, and how much of them; estimated from samples, and unknown without any."],
+	["kind_samples", "KINDS", "Samples that the kind rests on."],
+	// end
+];
+
+// Names of those that every table has
+export const EVERY = LIST.filter(([, tables]) => tables === "EVERY").map(([name]) => name);
+
+// What the server says of the column of that name; undefined: it has none
+export const serverAbout = (name) => LIST.find(([n]) => n === name)?.[2];
