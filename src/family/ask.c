@@ -165,6 +165,21 @@ static bool waits(const struct mw_ask *a)
 	return a->fd >= 0 && !(a->stream && a->body);
 }
 
+enum {
+	LOOK_MS = 20
+}; /* how late it notices that it must leave: the app's change of its user waits for that */
+static bool (*leaving)(void);
+
+void mw_ask_leaves(bool (*is)(void))
+{
+	leaving = is;
+}
+
+static bool must_leave(void)
+{
+	return leaving && leaving();
+}
+
 static void wait_for(struct mw_ask *asks, size_t n, struct pollfd *p, uint64_t until)
 {
 	for (;;) {
@@ -178,9 +193,10 @@ static void wait_for(struct mw_ask *asks, size_t n, struct pollfd *p, uint64_t u
 			p[used].events = asks[i].sent < asks[i].request.n ? POLLOUT : POLLIN;
 			p[used++].revents = 0;
 		}
-		if (!used || now >= until)
+		if (!used || now >= until || must_leave())
 			return;
-		if (poll(p, used, (int)(until - now)) < 0 && errno != EINTR)
+		if (poll(p, used, until - now < LOOK_MS ? (int)(until - now) : LOOK_MS) < 0 &&
+		    errno != EINTR)
 			return;
 		used = 0;
 		for (size_t i = 0; i < n; i++) {
@@ -215,7 +231,7 @@ void mw_ask_all(struct mw_ask *asks, size_t n, unsigned ms)
 		wait_for(asks, n, p, until);
 	for (size_t i = 0; i < n; i++)
 		if (waits(&asks[i]))
-			end(&asks[i], ETIMEDOUT);
+			end(&asks[i], must_leave() ? ECANCELED : ETIMEDOUT);
 	free(p);
 }
 

@@ -39,8 +39,13 @@ void mw_ask_header(struct mw_ask *, const char *name, const char *value);
 /* Adds the token, for relatives with token_file; "": adds nothing. */
 void mw_ask_token(struct mw_ask *, const char *token);
 
-/* Sends the n requests, except those with socket NULL; waits for all, `ms` milliseconds at most. */
+/*
+ * Sends the n requests, except those with socket NULL; waits for all, `ms` milliseconds at most. If
+ * the calling thread must leave meanwhile, the error of those that still wait is ECANCELED.
+ */
 void mw_ask_all(struct mw_ask *, size_t n, unsigned ms);
+/* For threads of ours: says that they must leave (api.h). Without it they never must. */
+void mw_ask_leaves(bool (*leaving)(void));
 
 /*
  * Reads the next part of a stream's body; waits `ms` milliseconds at most. Returns the number of

@@ -318,7 +318,7 @@ static bool is_over(void)
 
 static bool wait_until_over(unsigned ms)
 {
-	for (unsigned i = 0; i < ms && !is_over(); i++)
+	for (unsigned i = 0; i < ms && !is_over() && !mw_own_must_leave(); i++)
 		mw_nap();
 	return is_over();
 }
@@ -397,7 +397,8 @@ static bool started(const struct mw_record_how *h, char *err)
 			 mw_sys_error(error));
 		return false;
 	}
-	for (int i = 0; i < START_MS && mw_get(&state->is) == MW_RECORD_STARTING; i++)
+	for (int i = 0; i < START_MS && mw_get(&state->is) == MW_RECORD_STARTING && !mw_own_must_leave();
+	     i++)
 		mw_nap();
 	is = __atomic_load_n(&state->is, __ATOMIC_ACQUIRE);
 	if (is == MW_RECORD_STARTING) {

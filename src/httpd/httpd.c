@@ -13,6 +13,7 @@
 #include "base/border.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "family/ask.h"
 #include "after_fork.h"
 #include "ancestors.h"
 #include "connections.h"
@@ -147,6 +148,7 @@ static void prepare(const struct mw_api *api)
 	mw_exit_verdict_reset();
 	mw_server.api = api;
 	mw_server.pid = getpid();
+	mw_ask_leaves(api->leaving);
 	mw_connections_start();
 	mw_linger_reset();
 	mw_fd_start();

@@ -6,8 +6,11 @@
 # library changes users in all threads, and aborts if one of them may not. unshare(2) wants one thread.
 
 require_relative "../lib/hazard"
+require_relative "../lib/patience"
 
 class RightsHazards < Minitest::Test
+  include Patience
+
   MODES = {
     "a server" => ->(dir) { ["socket:#{dir}/s", "#{dir}/s"] },
     "periodic dumps" => ->(dir) { ["dump_path:#{dir}/d,dump_every:1", nil] },
@@ -102,6 +105,42 @@ class RightsHazards < Minitest::Test
         code = `curl -s -o /dev/null -w %{http_code} --unix-socket #{dir}/s http://0/stats.json`
         w.puts
         assert_equal ["1\n", "200"], [same, code]
+      end
+      assert $?.success?
+    end
+  end
+
+  # An answer waits for a relative that stands. Its thread leaves when the app changes its user: the app doesn't wait for
+  # the answer, and its C library finds no thread that it can't change.
+  def test_an_answer_that_waits_for_another_process
+    script = <<~'RUBY'
+      child = fork { sleep }
+      puts child
+      $stdout.flush
+      gets
+      Process::Sys.seteuid(65534)
+      Process::Sys.seteuid(0)
+      gets
+      Process.kill(:KILL, child)
+    RUBY
+    in_open_tmp do |dir|
+      r, w = IO.pipe
+      IO.popen({ "MWRAP" => "socket:#{dir}/s" }, [MwrapTest::LAUNCHER, MwrapTest::RUBY, "--disable=gems", "-e", script, in: r]) do |app|
+        child = app.gets.to_i
+        ask = -> { `curl -s -w ' %{http_code}' --unix-socket #{dir}/s http://0/#{child}/stats.json` }
+        eventually("both answer") { ask.call.end_with?(" 200") }
+        Process.kill(:STOP, child)
+        eventually("it stands") { File.read("/proc/#{child}/stat")[/\) (\w)/, 1] == "T" }
+        threads = -> { Dir.children("/proc/#{app.pid}/task").size }
+        before = threads.call
+        asker = Thread.new(&ask)
+        eventually("a thread for the answer") { threads.call > before }
+        w.puts
+        assert_match(/can’t be asked: Operation canceled\n 502\z/, asker.value)
+        Process.kill(:CONT, child)
+        eventually("an answer afterwards") { ask.call.end_with?(" 200") }
+      ensure
+        w.close
       end
       assert $?.success?
     end
