@@ -112,6 +112,7 @@ module Mwrap
     def require_loadable(tracker, text)
       server = %w[libmwrap_httpd.so libmwrap_mhd.so].map { |so| File.join(File.dirname(tracker), so) }
       served = text && items(text).any?(/\A(?:socket|socket_dir|listen):/n)
+      @glibc_only = ""
       return if @alone # the linker can't be asked
 
       problem, @glibc_only = Linker.check([tracker, *(server.select { |so| File.file?(so) } if served)])

@@ -168,16 +168,11 @@ static bool waits(const struct mw_ask *a)
 enum {
 	LOOK_MS = 20
 }; /* how late it notices that it must leave: the app's change of its user waits for that */
-static bool (*leaving)(void);
-
-void mw_ask_leaves(bool (*is)(void))
-{
-	leaving = is;
-}
+bool (*mw_ask_leaving)(void);
 
 static bool must_leave(void)
 {
-	return leaving && leaving();
+	return mw_ask_leaving && mw_ask_leaving();
 }
 
 static void wait_for(struct mw_ask *asks, size_t n, struct pollfd *p, uint64_t until)

@@ -44,8 +44,8 @@ void mw_ask_token(struct mw_ask *, const char *token);
  * the calling thread must leave meanwhile, the error of those that still wait is ECANCELED.
  */
 void mw_ask_all(struct mw_ask *, size_t n, unsigned ms);
-/* For threads of ours: says that they must leave (api.h). Without it they never must. */
-void mw_ask_leaves(bool (*leaving)(void));
+/* For threads of ours: says that they must leave (api.h). NULL: they never must. Set before any is started. */
+extern bool (*mw_ask_leaving)(void);
 
 /*
  * Reads the next part of a stream's body; waits `ms` milliseconds at most. Returns the number of

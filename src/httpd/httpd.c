@@ -148,7 +148,7 @@ static void prepare(const struct mw_api *api)
 	mw_exit_verdict_reset();
 	mw_server.api = api;
 	mw_server.pid = getpid();
-	mw_ask_leaves(api->leaving);
+	mw_ask_leaving = api->leaving;
 	mw_connections_start();
 	mw_linger_reset();
 	mw_fd_start();

@@ -27,12 +27,30 @@ static bool is_hook(const char *name)
 	return false;
 }
 
-static void bind(struct mw_entries *e, const ElfW(Rela) * r)
+/*
+ * The tracker's calls of these stay as they are: other preloads say where the process's files are, and who
+ * it is. The start calls none of them.
+ */
+static bool is_of_files(const char *name)
+{
+	static const char *const names[] = {
+		"open",        "openat", "read",     "write",   "pread",    "close",
+		"close_range", "rename", "renameat", "unlink",  "unlinkat", "faccessat",
+		"fcntl",       "fstat",  "readlink", "syscall", "geteuid"
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (mw_entries_same(names[i], name))
+			return true;
+	return false;
+}
+
+static void bind(struct mw_entries *e, const ElfW(Rela) * r, bool self)
 {
 	const char *name = mw_entry_name(e, r);
 	uintptr_t *entry, to;
 
-	if (!mw_entry_at(e, r, &entry) || !*entry || is_hook(name))
+	if (!mw_entry_at(e, r, &entry) || !*entry || is_hook(name) || (self && is_of_files(name)))
 		return;
 	to = mw_entries_wanted(&libc, e, r);
 	if (to && to != *entry && mw_entries_open(e, entry))
@@ -50,7 +68,7 @@ static bool read_object(struct mw_entries *e, const ElfW(Ehdr) * head, uintptr_t
 	       mw_entries_read(e, dynamic);
 }
 
-static void bind_object(const ElfW(Ehdr) * head, uintptr_t base)
+static void bind_object(const ElfW(Ehdr) * head, uintptr_t base, bool self)
 {
 	struct mw_entries e;
 	unsigned long (*aux)(unsigned long) =
@@ -61,7 +79,7 @@ static void bind_object(const ElfW(Ehdr) * head, uintptr_t base)
 	e.page_size = aux(AT_PAGESZ);
 	for (int t = 0; t < 2; t++)
 		for (size_t i = 0; i < e.counts[t]; i++)
-			bind(&e, &e.tables[t][i]);
+			bind(&e, &e.tables[t][i], self);
 	mw_entries_close(&e);
 }
 
@@ -83,7 +101,7 @@ void mw_bind_self(void)
 		if (ends_in(m->l_name, "libc.so.6") &&
 		    read_object(&libc, (const ElfW(Ehdr) *)m->l_addr, m->l_addr))
 			break;
-	bind_object(&__ehdr_start, (uintptr_t)&__ehdr_start);
+	bind_object(&__ehdr_start, (uintptr_t)&__ehdr_start, true);
 }
 
 void mw_bind_to_libc(const void *in)
@@ -91,5 +109,5 @@ void mw_bind_to_libc(const void *in)
 	struct dl_find_object o;
 
 	if (_dl_find_object((void *)(uintptr_t)in, &o) == 0)
-		bind_object(o.dlfo_map_start, o.dlfo_link_map->l_addr);
+		bind_object(o.dlfo_map_start, o.dlfo_link_map->l_addr, false);
 }

@@ -10,7 +10,8 @@
 #define MW_REAL_BIND_H
 
 /*
- * Leads the tracker's calls to the C library, but for functions that it interposes: before anything else.
+ * Leads the tracker's calls to the C library, but for functions that it interposes, and those of files: before
+ * anything else.
  * Calls that can't be led stay as they are. It calls neither the linker nor the C library. A second
  * call does nothing.
  */
