@@ -4,6 +4,7 @@
 #
 # Hazards of threads: hardly any stack, cancelled, and ends that come from them.
 
+require_relative "../lib/allocators"
 require_relative "../lib/hazard"
 
 class ThreadHazards < Minitest::Test
@@ -48,6 +49,23 @@ class ThreadHazards < Minitest::Test
       assert_operator said.(tracked, /^# (-?\d+) bytes more than before/), :<=, 2 << 20
       assert_operator said.(tracked, /^# rss (\d+)/) - said.(native, /^# rss (\d+)/), :<=, 6 << 10
       puts "# #{living} bytes a living thread"
+    end
+  end
+
+  # A tail or a record beside a block may need a page of its own, and an allocator's larger class another.
+  def test_living_threads_on_each_allocator
+    living = ->(o) { Integer(o.stdout[/^# (\d+) bytes of RSS a living thread/, 1]) }
+    allocators = { "glibc" => nil }
+    Allocators.each { |name, path, package| allocators[name] = path || flunk("#{name}: install #{package}") }
+    allocators.each do |allocator, path|
+      [%w[24 100 200], %w[10240 10240 10240]].each do |sizes|
+        native = once(program("living"), *sizes, below: [*path], tracked: false)
+        tracked = twice(program("living"), *sizes, below: [*path])
+        assert_adds_up tracked
+        more = living.(tracked) - living.(native)
+        assert_operator more, :<=, 12 << 10, "#{allocator}, #{sizes}"
+        puts "# #{allocator}, #{sizes.join(", ")} bytes: #{more} bytes more a living thread"
+      end
     end
   end
 

@@ -106,6 +106,20 @@ __attribute__((unused)) static void expect_child(const char *function, struct ex
 	    e.total, e.live, e.live_bytes, e.growth);
 }
 
+/* Bytes of the process in memory. */
+__attribute__((unused)) static size_t resident(void)
+{
+	char text[200] = "";
+	size_t size = 0, pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	if (f && fgets(text, sizeof(text), f))
+		(void)sscanf(text, "%zu %zu", &size, &pages);
+	if (f)
+		fclose(f);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
 /* NULL: running natively. */
 __attribute__((unused)) static const struct mw_api *tracker(void)
 {

@@ -12,18 +12,6 @@ SITE void *buffer(size_t n)
 	return keep(malloc(n));
 }
 
-static size_t resident(void)
-{
-	size_t pages = 0, size = 0;
-	FILE *f = fopen("/proc/self/statm", "r");
-
-	if (f && fscanf(f, "%zu %zu", &size, &pages) != 2)
-		pages = 0;
-	if (f)
-		fclose(f);
-	return pages * (size_t)sysconf(_SC_PAGESIZE);
-}
-
 int main(int argc, char **argv)
 {
 	size_t size = argc > 2 ? strtoul(argv[1], NULL, 10) : 0,

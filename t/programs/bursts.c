@@ -112,19 +112,6 @@ static uint64_t own(void)
 	return s.tracker_bytes;
 }
 
-static long rss_kb(void)
-{
-	char text[200] = "";
-	long size = 0, rss = 0;
-	FILE *f = fopen("/proc/self/statm", "r");
-
-	if (f && fgets(text, sizeof(text), f))
-		(void)sscanf(text, "%ld %ld", &size, &rss);
-	if (f)
-		fclose(f);
-	return rss * (sysconf(_SC_PAGESIZE) / 1024);
-}
-
 static bool counts_are_right(void)
 {
 	struct mw_snapshot *s = api ? api->snapshot() : NULL;
@@ -222,7 +209,7 @@ int main(int argc, char **argv)
 	pthread_join(r, NULL);
 	check(counts_are_right(), "counts are right");
 	child();
-	say("# rss %ld\n", rss_kb());
+	say("# rss %zu\n", resident() / 1024);
 	if (api)
 		say("# %ld bytes more than before\n", (long)(own() - bytes));
 	for (uint32_t i = 0; i < N; i++)
