@@ -513,7 +513,7 @@ class VerdictTest < Minitest::Test
     assert_equal ["watching", false, nil], v.values_at("kind", "growing", "since")
     assert_includes 1..31, v["watch_seconds"]
     assert_match(/\AWatching: the first verdict comes in \d+ s\.\n\z/, body("/verdict"))
-    assert_equal "Nothing grows in 1 process, 1 has not been watched long enough.\n", body("/all/verdict")
+    assert_equal "No verdict yet on 1 process, 1 has not been watched long enough.\n", body("/all/verdict")
     app.finish
     refute_match(/^#/, File.read(app.dump_path), "too young for a verdict")
   end
@@ -523,7 +523,7 @@ class VerdictTest < Minitest::Test
     post("/pause")
     v = eventually("the verdict") { JSON.parse(body("/verdict.json")).then { |x| x if x["kind"] == "paused" } }
     assert_equal [false, "Tracking is paused: no line can be told.", "POST /resume turns tracking on."], v.values_at("growing", "sentence", "next")
-    assert_equal "Nothing grows in 1 process, 1 is paused.\n", body("/all/verdict")
+    assert_equal "No verdict yet on 1 process, 1 is paused.\n", body("/all/verdict")
     post("/resume")
     assert_equal "watching", eventually("a verdict") { JSON.parse(body("/verdict.json"))["kind"].then { |k| k unless k == "paused" } }
   end

@@ -99,6 +99,13 @@ static void others(struct mw_buf *b, const struct overall *o)
 		mw_buf_str(b, ".");
 }
 
+/* Has any process been watched for long enough to tell whether it grows? */
+static bool any_is_told(const struct overall *o)
+{
+	return o->all > o->said[MW_VERDICT_WARMING] + o->said[MW_VERDICT_WATCHING] +
+				o->said[MW_VERDICT_PAUSED] + o->silent;
+}
+
 static void sentence(struct mw_buf *b, const struct overall *o)
 {
 	const struct mw_reply_of *most = o->fastest[0];
@@ -108,7 +115,7 @@ static void sentence(struct mw_buf *b, const struct overall *o)
 		processes(b, o->all);
 		mw_buf_str(b, o->grow == 1 ? " grows" : " grow");
 	} else {
-		mw_buf_str(b, "Nothing grows in ");
+		mw_buf_str(b, any_is_told(o) ? "Nothing grows in " : "No verdict yet on ");
 		processes(b, o->all);
 	}
 	also(b, o->said[MW_VERDICT_WARMING], "still warms up", "still warm up");
