@@ -37,7 +37,6 @@ module Mwrap
       command = options(argv) or return
       tracker = find_tracker
       text = ENV["MWRAP"]&.then { |t| absolute(t) }
-      require_loadable(tracker, text)
       require_extension
       check_options(text)
       text = text && numbered_group(text)
@@ -46,6 +45,7 @@ module Mwrap
       executable = Executable.new(path)
       executable.problems(tracker).each { |line| say("#{command[0]}#{line}") }
       return untracked(path, command) if aside?(executable, command[0])
+      require_loadable(tracker, text) # takes a thread, whose end an AddressSanitizer in LD_PRELOAD complains of
       start(path, command, "LD_PRELOAD" => preload(tracker, allocator(text)), "MWRAP" => text, "MWRAP_PID" => named(text))
     rescue Failure, Executable::Missing => e
       say(e.message)
