@@ -52,7 +52,8 @@ class CostTest < Minitest::Test
     assert_cost :pair, found
   end
 
-  STRINGS = "GC.start; i = 0; while i < ARGV[0].to_i; 'x' * (640 + (i & 63)); i += 1; end"
+  # The last collection frees all of them: else chance decides how many are left.
+  STRINGS = "GC.start; i = 0; while i < ARGV[0].to_i; 'x' * (640 + (i & 63)); i += 1; end; GC.start"
 
   # The first stacks of locations are none of a string's: the last one comes before 3,000 of them (Ruby 3.3).
   def a_string(stacks, most)
@@ -60,12 +61,12 @@ class CostTest < Minitest::Test
   end
 
   # What isn't sampled costs nothing more. Of samples there is one in 780 strings at 512k, where stacks:auto
-  # begins, and one in 100 at 64k, where it ends: with gcc 12 they make 1 and 25 instructions for each string.
+  # begins, and one in 100 at 64k, where it ends: with gcc 12 they make 5 and 30 instructions for each string.
   def test_a_string_in_ruby
     off = a_string("off", 24_000)
     assert_cost :string, off
     assert_in_delta a_string("off", 44_000), a_string("1g", 44_000), 1
-    assert_in_delta off, a_string("512k", 54_000), 5
+    assert_in_delta off, a_string("512k", 154_000), 5
     # of fewer strings than these the samples differ by a third from run to run
     assert_operator a_string("64k", 84_000), :<, off + 40
   end
@@ -125,7 +126,7 @@ class CostTest < Minitest::Test
   # A compiled template has code that was given no line (ERB#def_method): it is remembered which
   # frames are passed over, and Ruby is not asked again.
   def test_a_string_in_code_without_a_line
-    script = "eval('def given(n) = n.times { %q(x) * 700 }', nil, 'none', 0); given(ARGV[0].to_i)"
+    script = "eval('def given(n); (%q(x) * 700; n -= 1) while n > 0; end', nil, 'none', 0); given(ARGV[0].to_i)"
     found = each_round(2_000, 22_000) { |n| ours(RUBY, "--disable=gems", "-e", script, n.to_s) }
     assert_operator found, :<, 4 * committed.fetch(:string)
   end
