@@ -34,7 +34,10 @@ static uint64_t least(teller *by)
 
 static teller *find(void)
 {
-	void *kernels = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD); /* it is never unloaded */
+	/* the C library's: another preload's may not work yet */
+	void *(*load)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
+	void *kernels =
+		load ? load("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD) : NULL; /* it is never unloaded */
 	void *f = kernels ? dlsym(kernels, "__vdso_clock_gettime") : NULL;
 
 	if (kernels && !f)

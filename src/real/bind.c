@@ -29,14 +29,14 @@ static bool is_hook(const char *name)
 
 /*
  * The tracker's calls of these stay as they are: other preloads say where the process's files are, and who
- * it is. The start calls none of them.
+ * it is. The start calls none of them before other preloads' constructors.
  */
 static bool is_of_files(const char *name)
 {
 	static const char *const names[] = {
 		"open",        "openat", "read",     "write",   "pread",    "close",
 		"close_range", "rename", "renameat", "unlink",  "unlinkat", "faccessat",
-		"fcntl",       "fstat",  "readlink", "syscall", "geteuid"
+		"fcntl",       "fstat",  "readlink", "syscall", "geteuid",  "dlopen"
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
