@@ -61,12 +61,13 @@ class CostTest < Minitest::Test
   end
 
   # What isn't sampled costs nothing more. Of samples there is one in 780 strings at 512k, where stacks:auto
-  # begins, and one in 100 at 64k, where it ends: with gcc 12 they make 5 and 30 instructions for each string.
+  # begins, and one in 100 at 64k, where it ends: with gcc 12 they make 5 and 30 instructions for each string. Chance
+  # decides how many samples there are: of 150,000 strings, 4.1 to 5.7 instructions were seen.
   def test_a_string_in_ruby
     off = a_string("off", 24_000)
     assert_cost :string, off
     assert_in_delta a_string("off", 44_000), a_string("1g", 44_000), 1
-    assert_in_delta off, a_string("512k", 154_000), 5
+    assert_in_delta off, a_string("512k", 154_000), 7
     # of fewer strings than these the samples differ by a third from run to run
     assert_operator a_string("64k", 84_000), :<, off + 40
   end
