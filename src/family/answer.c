@@ -341,7 +341,7 @@ static bool keeps_stacks(const struct mw_api *api)
 	return s.stacks_rate || s.stacks;
 }
 
-/* Answers with the sum of all processes' tables. query: of each; req: of the page that shows the sum. */
+/* Answers with the sum of all processes' tables, by the page that req asks for. */
 static void page_of_sum(struct mw_call *call, const struct mw_family *f, struct mw_request *req,
 			enum mw_wire_what what)
 {

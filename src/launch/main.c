@@ -221,8 +221,8 @@ int main(int argc, char **argv)
 		status = ask(script, argv, &forked);
 		if (forked)
 			return status;
-		setenv("MWRAP_LAUNCH", "alone",
-		       1); /* there may be no child; if this fails, Ruby finds out slowly */
+		/* there may be no child; if this fails, Ruby finds out slowly */
+		setenv("MWRAP_LAUNCH", "alone", 1);
 	}
 	return run_ruby(script, argv);
 }

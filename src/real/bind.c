@@ -12,6 +12,14 @@ extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 static struct mw_entries libc; /* written by mw_bind_self, before any other thread is tracked */
 
+static bool is_among(const char *const *names, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (mw_entries_same(names[i], name))
+			return true;
+	return false;
+}
+
 static bool is_hook(const char *name)
 {
 	static const char *const names[] = {
@@ -21,10 +29,7 @@ static bool is_hook(const char *name)
 #include "hooks.def"
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (mw_entries_same(names[i], name))
-			return true;
-	return false;
+	return is_among(names, sizeof(names) / sizeof(*names), name);
 }
 
 /*
@@ -39,10 +44,7 @@ static bool is_of_files(const char *name)
 		"fcntl",       "fstat",  "readlink", "syscall", "geteuid",  "dlopen"
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (mw_entries_same(names[i], name))
-			return true;
-	return false;
+	return is_among(names, sizeof(names) / sizeof(*names), name);
 }
 
 static void bind(struct mw_entries *e, const ElfW(Rela) * r, bool self)
