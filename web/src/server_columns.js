@@ -22,5 +22,5 @@ const LIST = [
 // Names of those that every table has
 export const EVERY = LIST.filter(([, tables]) => tables === "EVERY").map(([name]) => name);
 
-// What the server says of the column of that name; undefined: it has none
+// Returns the text of the server about the column of that name, or undefined if there is none.
 export const serverAbout = (name) => LIST.find(([n]) => n === name)?.[2];
