@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 # grafana.rb [OUT] - writes web/grafana.json, a dashboard for Grafana. Names and types of metrics are
-# those of the table in src/report/metrics.c. With OUT the file goes to that folder.
+# those of the table in src/server/report/metrics.c. With OUT the file goes to that folder.
 
 require "fileutils"
 require "json"
 
 ROOT = File.expand_path("..", __dir__)
-METRICS = File.read(File.join(ROOT, "src/report/metrics.c")).scan(/"mwrap_(\w+)", (GAUGE|COUNTER), "/).to_h.freeze
+METRICS = File.read(File.join(ROOT, "src/server/report/metrics.c")).scan(/"mwrap_(\w+)", (GAUGE|COUNTER), "/).to_h.freeze
 SOURCE = { type: "prometheus", uid: "${datasource}" }.freeze
 
 # --- expressions --------------------------------------------------------------------

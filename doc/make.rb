@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 
-# make.rb [OUT] - writes what is made from the list of options, src/options/options.def, from that of
-# columns, src/report/columns.def, and from the list of mwrapctl's commands, lib/mwrap/ctl/commands.rb:
+# make.rb [OUT] - writes what is made from the list of options, src/api/options.def, from that of
+# columns, src/api/columns.def, and from the list of mwrapctl's commands, lib/mwrap/ctl/commands.rb:
 # in each of FILES the lines between the comments "begin: made by `make doc`" and "end". The rest of
 # these files is written by hand. With OUT the files go to that folder and stay as they are here.
 
@@ -189,8 +189,8 @@ def ctl_fish(commands)
   end
 end
 
-OPTIONS = options(File.read(File.join(ROOT, "src/options/options.def")))
-COLUMNS = columns(File.read(File.join(ROOT, "src/report/columns.def")))
+OPTIONS = options(File.read(File.join(ROOT, "src/api/options.def")))
+COLUMNS = columns(File.read(File.join(ROOT, "src/api/columns.def")))
 COMMANDS = Mwrap::Ctl::COMMANDS
 
 FILES = {

@@ -2,7 +2,7 @@
 # frozen_string_literal: true
 #
 # mwrap_rack.rb - MwrapRack, the pages of mwrap as a Rack application. The class and its
-# documentation are in src/ruby/rack.c: requests come in there, so none of their work is tracked.
+# documentation are in src/extension/rack.c: requests come in there, so none of their work is tracked.
 # The rest is in mwrap/rack/, and loaded untracked.
 require "mwrap"
 

@@ -2,50 +2,59 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# Which room of src/ may include which. Data flows one way: a call, its caller, a record, the
-# table, a report, a page. So a room includes those below it only, and there is no cycle.
+# Which room of src/ may include which. Each folder of src/ is what is built, and its folders are rooms: what is built
+# includes shared/, memory/ and api/, and itself. In it data flows one way, so there is no cycle.
 
 require_relative "lib/c_tests"
 
 include CTests
 
-# From below to above. "." has what the three shared objects share: api.h and version.h.
+# From below to above.
 ALLOWED = {
-  "base" => %w[],
-  "." => %w[],
-  "options" => %w[],
-  "real" => %w[base],
-  "table" => %w[. base real],
-  "caller/ruby" => %w[table],
-  "caller" => %w[base caller/ruby table],
-  "track" => %w[base caller caller/ruby real table trace],
-  "hooks" => %w[. base caller/ruby real table track],
-  "report" => %w[. base options],
-  "report/live" => %w[base report],
-  "holders" => %w[. base],
-  "map" => %w[. base],
-  "host" => %w[. base caller/ruby hooks httpd options real record report table track],
-  "http" => %w[base report],
-  "pages" => %w[. base holders http map report report/live],
-  "family" => %w[base http pages report report/live],
-  "httpd/library" => %w[],
-  "httpd" => %w[. base family http httpd/library options pages report/live],
-  "inject" => %w[. base],
-  "launch" => %w[],
-  "trace" => %w[],
-  "replay" => %w[base trace],
-  "record" => %w[. base map options report trace],
-  "ruby" => %w[. base family holders map pages report report/live]
+  "api" => %w[],
+  "shared/sys" => %w[],
+  "shared/options" => %w[],
+  "shared/text" => %w[],
+  "shared/report" => %w[api shared/options shared/text],
+  "memory" => %w[api shared/sys],
+  "tracker/base" => %w[shared/sys],
+  "tracker/real" => %w[shared/sys tracker/base],
+  "tracker/table" => %w[api shared/sys tracker/base tracker/real],
+  "tracker/stacks" => %w[api shared/sys tracker/base tracker/table],
+  "tracker/caller/ruby" => %w[tracker/stacks tracker/table],
+  "tracker/caller" => %w[shared/sys tracker/caller/ruby tracker/stacks tracker/table],
+  "tracker/track" => %w[recording/format shared/sys tracker/base tracker/caller tracker/caller/ruby tracker/real tracker/stacks tracker/table],
+  "tracker/hooks" => %w[api shared/sys tracker/base tracker/caller/ruby tracker/real tracker/table tracker/track],
+  "tracker/dump" => %w[shared/report shared/sys shared/text],
+  "tracker/process" => %w[api recording/writer server/httpd shared/options shared/report shared/sys tracker/base tracker/caller/ruby
+                          tracker/hooks tracker/real tracker/stacks tracker/table tracker/track],
+  "server/history" => %w[shared/report shared/sys],
+  "server/marks" => %w[server/history shared/report shared/sys shared/text],
+  "server/verdict" => %w[server/history],
+  "server/report" => %w[api server/history shared/report shared/sys shared/text],
+  "server/memory" => %w[memory],
+  "server/holders" => %w[api shared/sys],
+  "server/http" => %w[shared/report shared/sys shared/text],
+  "server/pages" => %w[api server/history server/holders server/http server/marks server/memory server/report server/verdict shared/report shared/sys],
+  "server/family" => %w[server/history server/http server/marks server/pages server/report server/verdict shared/report shared/sys shared/text],
+  "server/httpd/library" => %w[],
+  "server/httpd" => %w[api server/family server/history server/http server/httpd/library server/pages shared/options shared/sys],
+  "recording/format" => %w[],
+  "recording/writer" => %w[api memory recording/format shared/options shared/report shared/sys],
+  "extension" => %w[api memory server/family server/history server/holders server/pages shared/report shared/sys],
+  "tools/launch" => %w[],
+  "tools/attach" => %w[api shared/sys],
+  "tools/replay" => %w[recording/format shared/sys]
 }.freeze
 # Of rooms above, only the header that says what the other shared object offers.
 ONLY = {
-  %w[host httpd] => %w[httpd.h], %w[host record] => %w[record.h], %w[track trace] => %w[format.h]
+  %w[tracker/process server/httpd] => %w[httpd.h], %w[tracker/process recording/writer] => %w[record.h],
+  %w[tracker/track recording/format] => %w[format.h]
 }.freeze
 
 SRC = "#{ROOT}/src"
 
-# The room of a file below src/, "." for src/ itself.
-def room(path) = File.dirname(path).delete_prefix("./")
+def room(path) = File.dirname(path)
 
 # [including room, included room, included file, including file] of each include across rooms.
 def crossings(sources)
@@ -64,10 +73,18 @@ def wrong(crossings)
   end.map { |from, to, name, file| "#{file}: #{from} may not include #{to}/#{name}" }
 end
 
-planted = { "table/a.h" => "#include \"track/b.h\"\n", "track/b.h" => "", "track/c.c" => "#include \"table/a.h\"\n# include \"b.h\"\n",
-            "host/d.c" => "#include \"httpd/server.h\"\n", "httpd/server.h" => "" }
-is(wrong(crossings(planted)), ["table/a.h: table may not include track/b.h", "host/d.c: host may not include httpd/server.h"],
+planted = { "tracker/table/a.h" => "#include \"tracker/track/b.h\"\n", "tracker/track/b.h" => "", "tracker/track/c.c" => "#include \"tracker/table/a.h\"\n# include \"b.h\"\n",
+            "tracker/process/d.c" => "#include \"server/httpd/server.h\"\n", "server/httpd/server.h" => "" }
+is(wrong(crossings(planted)), ["tracker/table/a.h: tracker/table may not include tracker/track/b.h", "tracker/process/d.c: tracker/process may not include server/httpd/server.h"],
       "an arrow the wrong way is seen")
+
+# What is built includes itself, what is shared, and of another only the header that says what it offers.
+built = ALLOWED.flat_map { |from, all| all.map { |to| [from, to] } }.reject do |from, to|
+  tops = [from, to].map { |r| r[/\A\w+/] }
+  tops.uniq.one? || %w[api shared memory].include?(tops[1]) || ONLY.key?([from, to])
+end
+is(built.map { |from, to| "#{from[/\A\w+/]} #{to[/\A\w+/]}" }.uniq, ["extension server", "tools recording"],
+   "no other object's code")
 
 sources = Dir.chdir(SRC) { Dir["**/*.{c,h}"].to_h { |f| [f, File.read(f)] } }
 found = crossings(sources)
@@ -77,7 +94,7 @@ is(wrong(found), [], "each include goes the way it may")
 
 # the list itself: no cycle, and nothing that nobody uses
 order = []
-until (ready = (ALLOWED.keys - order).select { |r| (ALLOWED[r] - order - (r == "host" ? ["httpd"] : [])).empty? }).empty?
+until (ready = (ALLOWED.keys - order).select { |r| (ALLOWED[r] - order - (r == "tracker/process" ? %w[server/httpd recording/writer] : [])).empty? }).empty?
   order.concat(ready)
 end
 is(ALLOWED.keys - order, [], "what is allowed has no cycle")

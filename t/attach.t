@@ -3,7 +3,7 @@
 # frozen_string_literal: true
 #
 # mwrapctl attach and detach: a process that began without the tracker is asked from outside to track
-# itself. If it has loaded the gem it is asked by SIGURG, else it is made to load the tracker (src/inject).
+# itself. If it has loaded the gem it is asked by SIGURG, else it is made to load the tracker (src/tools/attach).
 
 require_relative "../lib/mwrap/ctl"
 require_relative "../lib/mwrap/ctl/attach"
@@ -486,7 +486,7 @@ class AttachByInjectionTest < Minitest::Test
     a = plain("puts 'ready'\n$stdin.each_line { puts 'here' }")
     dir = path("readable")
     FileUtils.mkdir_p(dir)
-    FileUtils.cp_r([*%w[exe lib src/version.h].map { |f| File.join(ROOT, f) }], dir)
+    FileUtils.cp_r([*%w[exe lib src/api/version.h].map { |f| File.join(ROOT, f) }], dir)
     FileUtils.chmod(0o755, [File.dirname(dir), dir])
     other = ->(*args) { run_command("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", MwrapTest::RUBY, "#{dir}/exe/mwrapctl", *args) }
     assert_refused other.call("attach", a.pid.to_s), /process #{a.pid}: belongs to another user: run mwrapctl as that user, or as root/

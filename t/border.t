@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# Code that only reports run isn't mapped in a process that nobody looks at (src/base/border.h).
+# Code that only reports run isn't mapped in a process that nobody looks at (src/shared/sys/border.h).
 
 require "etc"
 require_relative "lib/served"

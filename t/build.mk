@@ -13,17 +13,17 @@ PRELOADS := $(patsubst t/preload/%.c,$(T)/preload/%.so,$(wildcard t/preload/*.c)
 PLUGINS := $(patsubst t/plugins/%.c,$(T)/plugins/%.so,$(wildcard t/plugins/*.c)) \
 	$(patsubst t/plugins/%.cc,$(T)/plugins/%.so,$(wildcard t/plugins/*.cc))
 check-programs: $(PROGRAMS) $(UNITS) $(PRELOADS) $(PLUGINS) bench-programs
-$(PROGRAMS) $(PRELOADS) $(PLUGINS): $(wildcard t/lib/*.h) src/api.h src/options/options.h src/httpd/httpd.h
+$(PROGRAMS) $(PRELOADS) $(PLUGINS): $(wildcard t/lib/*.h) src/api/api.h src/shared/options/options.h src/server/httpd/httpd.h
 
 TEST_CFLAGS := -std=gnu11 -O1 -g $(WARN) -Wno-missing-prototypes -fno-builtin -D_GNU_SOURCE -Isrc
 $(T)/programs/%: t/programs/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -rdynamic -o $@ $< $(LIBS) -lpthread -ldl
 $(T)/programs/own_mhd: LIBS := $(MHD_LIBS)
-PROFILE_OBJ := $(patsubst %,$(B)/src/report/%.o,profile profile_tree profile_tree_json pprof collapsed intern group rows columns location buf escape profile_make row_index kinds kinded)
+PROFILE_OBJ := $(call o,shared/text shared/report server/report)
 $(T)/programs/profile_forms: LIBS := $(PROFILE_OBJ)
 $(T)/programs/profile_forms: $(PROFILE_OBJ)
-TRACE_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard src/trace/*.c))
+TRACE_OBJ := $(call o,recording/format)
 $(T)/programs/write_trace: LIBS := $(TRACE_OBJ)
 $(T)/programs/write_trace: $(TRACE_OBJ)
 $(T)/programs/urcu_%: t/programs/urcu.c
@@ -42,9 +42,9 @@ $(T)/plugins/%.so: t/plugins/%.c
 $(T)/plugins/%.so: t/plugins/%.cc
 	$(call say,CXX,$<)
 	$(Q)mkdir -p $(@D) && $(CXX) -std=c++17 -O1 -g -fPIC -shared -o $@ $< -ldl -lpthread
-# a unit test names the objects that it needs in a comment: /* uses: src/options/options.c ... */;
+# a unit test names the objects that it needs in a comment: /* uses: src/shared/options/options.c ... */;
 # @server: those of the server's rooms but httpd that it calls
-$(T)/server.a: $(filter-out $(B)/src/httpd/%,$(SERVER_OBJ))
+$(T)/server.a: $(filter-out $(B)/src/server/httpd/%,$(SERVER_OBJ))
 	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
 $(T)/unit/%: t/unit/%.c $(TRACKER_OBJ) $(REPLAY_OBJ) $(T)/server.a
 	$(call say,CC,$<)

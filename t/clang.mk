@@ -8,7 +8,7 @@ $(B)/clang/%.o: %.c GNUmakefile t/clang.mk
 $(CLANG): $(TRACKER_SRC:%.c=$(B)/clang/%.o) $(B)/exports.map
 	$(call say,LD,$@)
 	$(Q)clang -shared -o $@ $(filter %.o,$^) $(LDFLAGS_ALL) -Wl,--version-script=$(B)/exports.map \
-		-Wl,-z,nodelete $(URCU_LIBS) -ldl -lpthread
+		-Wl,-z,nodelete -Wl,--gc-sections $(URCU_LIBS) -ldl -lpthread
 -include $(TRACKER_SRC:%.c=$(B)/clang/%.d)
 .PHONY: clang
 clang: $(CLANG)

@@ -17,8 +17,8 @@ class ContributingTest < Minitest::Test
   # A file that is missing is made. When a file moves or changes, it is changed here and on the page.
   EDITS = {
     "column" => [
-      ["src/report/columns.def", "COLUMN(live_bytes, EVERY", %(COLUMN(example, EVERY, COUNT, -1, "An example", "Twice the allocations.")\n\n)],
-      ["src/report/columns.c", "static void get_growth(", <<~C],
+      ["src/api/columns.def", "COLUMN(live_bytes, EVERY", %(COLUMN(example, EVERY, COUNT, -1, "An example", "Twice the allocations.")\n\n)],
+      ["src/shared/report/columns.c", "static void get_growth(", <<~C],
         static void get_example(const struct mw_row *r, struct mw_cell *c)
         {
         	c->kind = MW_CELL_UINT;
@@ -33,9 +33,9 @@ class ContributingTest < Minitest::Test
       ["doc/reading-the-numbers.md", "| `live_bytes` | bytes", "| `example` | twice the allocations |\n"]
     ],
     "option" => [
-      ["src/options/options.def", "OPTION(source, ", %(OPTION(example, IF(example), "yes", "HTTP server",\n       "an example",\n       "An example.")\n\n)],
-      ["src/options/options.h", "\tbool read_only;\n", "\tbool example;\n"],
-      ["src/options/keys.c", "const struct mw_key mw_keys[]", <<~C]
+      ["src/api/options.def", "OPTION(source, ", %(OPTION(example, IF(example), "yes", "HTTP server",\n       "an example",\n       "An example.")\n\n)],
+      ["src/shared/options/options.h", "\tbool read_only;\n", "\tbool example;\n"],
+      ["src/shared/options/keys.c", "const struct mw_key mw_keys[]", <<~C]
         static bool set_example(struct mw_parser *p, const char *value)
         {
         	if (strcmp(value, "yes"))
@@ -47,8 +47,8 @@ class ContributingTest < Minitest::Test
       C
     ],
     "route" => [
-      ["src/pages/routes.def", "MW_ROUTE(GET, \"/metrics\"", "MW_ROUTE(GET, \"/example\", mw_page_example, NONE)\n"],
-      ["src/pages/example.c", nil, <<~C]
+      ["src/api/routes.def", "MW_ROUTE(GET, \"/metrics\"", "MW_ROUTE(GET, \"/example\", mw_page_example, NONE)\n"],
+      ["src/server/pages/example.c", nil, <<~C]
         #include "pages.h"
 
         void mw_page_example(struct mw_call *call)
@@ -62,7 +62,7 @@ class ContributingTest < Minitest::Test
   OF_A_COLUMN = { "t/serves.t" => //, "t/httpd.t" => //, "t/soak.t" => /noticed/, "t/readme.t" => /columns/ }.freeze
   UNITS_OF_A_COLUMN = %w[test_report test_dump test_at test_escape test_kinds].freeze
   SCRIPTS_OF_A_COLUMN = %w[columns plot fit kinds state rows matches].freeze
-  EXAMPLE_OF = { "src/pages/example.c" => "src/pages/metrics.c" }.freeze
+  EXAMPLE_OF = { "src/server/pages/example.c" => "src/server/pages/metrics.c" }.freeze
 
   # { "column" => its lines, without their numbers }
   def recipes

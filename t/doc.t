@@ -17,7 +17,7 @@ class TestOfWhatIsMade < Minitest::Test
   MADE = %w[lib/mwrap/options.rb doc/mwrap.1 doc/completions/mwrap.bash doc/completions/_mwrap doc/completions/mwrap.fish].freeze
   CTL = %w[doc/mwrapctl.1 doc/completions/mwrapctl.bash doc/completions/_mwrapctl doc/completions/mwrapctl.fish].freeze
   PAGE = %w[web/src/server_columns.js].freeze
-  LISTS = %w[src/options/options.def src/report/columns.def lib/mwrap/ctl/commands.rb lib/mwrap/ctl/command.rb lib/mwrap/ctl/attach_commands.rb lib/mwrap/ctl/record_commands.rb].freeze
+  LISTS = %w[src/api/options.def src/api/columns.def lib/mwrap/ctl/commands.rb lib/mwrap/ctl/command.rb lib/mwrap/ctl/attach_commands.rb lib/mwrap/ctl/record_commands.rb].freeze
 
   def make(root, *args)
     run_command(RUBY, "#{root}/doc/make.rb", *args)
@@ -44,7 +44,7 @@ class TestOfWhatIsMade < Minitest::Test
 
   def test_a_new_option_comes_into_every_file
     copy do |dir|
-      File.write("#{dir}/src/options/options.def", %(OPTION(colour, WORD(colour), "red|dark green", "Taste", "the user's (\\"x\\") one", "It's `-red`.")\n), mode: "a")
+      File.write("#{dir}/src/api/options.def", %(OPTION(colour, WORD(colour), "red|dark green", "Taste", "the user's (\\"x\\") one", "It's `-red`.")\n), mode: "a")
       assert_success make(dir)
       MADE.each { |path| assert_includes File.read("#{dir}/#{path}"), "colour", path }
       assert_includes File.read("#{dir}/doc/mwrap.1"), ".SS Taste\n.TP\n\\fBcolour\\fR:\\fBred\\fR|\\fBdark green\\fR\nIt's \\fB\\-red\\fR.\n"
@@ -78,9 +78,9 @@ class TestOfWhatIsMade < Minitest::Test
   # Of C, of the page and of tests: the same names and texts, in the same order.
   def test_a_new_column_comes_into_the_page
     copy do |dir|
-      list = File.read("#{dir}/src/report/columns.def")
+      list = File.read("#{dir}/src/api/columns.def")
       entry = %[COLUMN(colour, EVERY, TEXT, 1, "Colour", "It's \\"red\\" "\n\t"</b>.")\n\n]
-      File.write("#{dir}/src/report/columns.def", list.sub("COLUMN(live,") { entry + $& })
+      File.write("#{dir}/src/api/columns.def", list.sub("COLUMN(live,") { entry + $& })
       assert_success make(dir)
       made = File.read("#{dir}/#{PAGE[0]}")
       names = made.scan(/^\t\["(\w+)", "EVERY", /).flatten
@@ -93,14 +93,14 @@ class TestOfWhatIsMade < Minitest::Test
 
   def test_a_mistake_in_the_list_is_told
     copy do |dir|
-      list = File.read("#{dir}/src/report/columns.def")
-      File.write("#{dir}/src/report/columns.def", list.sub("COLUMN(live, EVERY", "COLUMN(live, SOME"))
+      list = File.read("#{dir}/src/api/columns.def")
+      File.write("#{dir}/src/api/columns.def", list.sub("COLUMN(live, EVERY", "COLUMN(live, SOME"))
       run = make(dir)
       refute run.status.success?
       assert_equal "columns.def: not a COLUMN: COLUMN(live, SOME, COUNT, -1, \"Live\",\n", run.stderr
     end
     copy do |dir|
-      File.write("#{dir}/src/options/options.def", "OPTION(colour, WORD(colour), \"red\", \"Taste\", HELP, \"It.\")\n", mode: "a")
+      File.write("#{dir}/src/api/options.def", "OPTION(colour, WORD(colour), \"red\", \"Taste\", HELP, \"It.\")\n", mode: "a")
       run = make(dir)
       refute run.status.success?
       assert_equal "options.def: not an OPTION: OPTION(colour, WORD(colour), \"red\", \"Taste\", HELP, \"It.\")\n", run.stderr
@@ -143,12 +143,12 @@ class TestOfDashboard < Minitest::Test
     { '"mwrap_rss_bytes", GAUGE' => ["rss_bytes", "GAUGE"], '"mwrap_gc_runs", COUNTER' => ["gc_runs", "COUNTER"] }.each do |entry, (name, type)|
       [entry.sub(name, "other"), entry.sub(type, type == "GAUGE" ? "COUNTER" : "GAUGE")].each do |changed|
         in_tmp do |dir|
-          %w[doc/grafana.rb src/report/metrics.c].each do |path|
+          %w[doc/grafana.rb src/server/report/metrics.c].each do |path|
             FileUtils.mkdir_p(File.dirname("#{dir}/#{path}"))
             FileUtils.cp("#{ROOT}/#{path}", "#{dir}/#{path}")
           end
-          table = File.read("#{dir}/src/report/metrics.c")
-          File.write("#{dir}/src/report/metrics.c", table.sub(entry) { changed })
+          table = File.read("#{dir}/src/server/report/metrics.c")
+          File.write("#{dir}/src/server/report/metrics.c", table.sub(entry) { changed })
           run = make(dir)
           assert_equal ["grafana.rb: mwrap_#{name}: metrics.c has no #{type} of that name: use one of its table\n", 1],
                        [run.stderr, run.status.exitstatus], changed

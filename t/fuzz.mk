@@ -7,15 +7,15 @@ FUZZ_TIME ?= 600
 FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
 FUZZ_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -Wno-missing-prototypes -fno-strict-aliasing -D_GNU_SOURCE -Isrc
 FUZZ := $(patsubst t/fuzz/%.c,%,$(wildcard t/fuzz/*.c))
-FUZZ_SRC := $(SHARED_BASE) $(wildcard src/family/*.c src/http/*.c src/pages/*.c src/report/*.c src/report/live/*.c src/options/*.c src/holders/*.c src/map/*.c src/trace/*.c) \
-	$(patsubst %,src/replay/%.c,befores index json lives mem merge names packed pages refs streams)
+FUZZ_SRC := $(filter-out src/server/httpd/%,$(call c,shared memory server recording/format)) \
+	$(patsubst %,src/tools/replay/%.c,befores index json lives mem merge names packed pages refs streams)
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(B)/fuzz/%.o) $(B)/fuzz/web.o
 
 $(B)/fuzz/src/%.o: src/%.c GNUmakefile t/fuzz.mk
 	$(call say,CC,'$< for fuzzing')
 	$(Q)mkdir -p $(@D) && $(FUZZ_CC) $(FUZZ_CFLAGS) $(FUZZ_SAN) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 $(B)/fuzz/web.o: $(B)/web.c
-	$(Q)mkdir -p $(@D) && $(FUZZ_CC) $(FUZZ_CFLAGS) -Isrc/http -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(FUZZ_CC) $(FUZZ_CFLAGS) -Isrc/server/http -c -o $@ $<
 $(FUZZ:%=$(B)/fuzz/%): $(B)/fuzz/%: t/fuzz/%.c $(wildcard t/fuzz/*.h) t/unit/fake_api.h $(FUZZ_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(FUZZ_CC) $(FUZZ_CFLAGS) $(FUZZ_SAN) -fsanitize=fuzzer -o $@ $< $(FUZZ_OBJ)

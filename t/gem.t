@@ -100,7 +100,7 @@ class GemTest < Minitest::Test
 
   def test_the_version_is_one
     version = Gem::Package.new(installed.file).spec.version.to_s
-    assert_equal version, File.read(File.join(ROOT, "src/version.h"))[/"(.*)"/, 1]
+    assert_equal version, File.read(File.join(ROOT, "src/api/version.h"))[/"(.*)"/, 1]
     run = mwrap("--version")
     assert_success run
     assert_equal "mwrap #{version}\n", run.stdout

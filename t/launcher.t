@@ -30,7 +30,7 @@ class TestOfLauncherOptions < Minitest::Test
     layout do |dir|
       run = launch(dir, "--version")
       assert_success run
-      assert_equal "mwrap #{File.read("#{ROOT}/src/version.h")[/"(.*)"/, 1]}\n", run.stdout
+      assert_equal "mwrap #{File.read("#{ROOT}/src/api/version.h")[/"(.*)"/, 1]}\n", run.stdout
     end
   end
 

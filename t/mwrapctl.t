@@ -53,7 +53,7 @@ class MwrapctlCommandLineTest < Minitest::Test
       assert_match(/^  flame SOCKET\s+\w/, run.stdout)
       assert_empty run.stdout.lines.grep(/.{82}/), "fits a terminal"
     end
-    assert_equal "mwrapctl #{File.read("#{ROOT}/src/version.h")[/"(.*)"/, 1]}\n", ctl("--version").stdout
+    assert_equal "mwrapctl #{File.read("#{ROOT}/src/api/version.h")[/"(.*)"/, 1]}\n", ctl("--version").stdout
     runs = [%w[help flame], %w[flame --help], %w[flame x -h]].map { |words| ctl(*words) }
     runs.each { |run| assert_written run }
     assert_equal 1, runs.map(&:stdout).uniq.size

@@ -2,8 +2,8 @@
 # (t/planted/plant.h). The real tracker has no switch for that.
 PLANTED := $(B)/planted/libmwrap.so
 # every room that sees the offsets
-PLANTED_ROOMS := src/caller src/track src/hooks src/host
-PLANTED_SRC := $(filter $(PLANTED_ROOMS:%=%/%),$(TRACKER_OWN)) t/planted/plant.c
+PLANTED_ROOMS := $(addprefix src/tracker/,caller track hooks process)
+PLANTED_SRC := $(filter $(PLANTED_ROOMS:%=%/%),$(TRACKER_SRC)) t/planted/plant.c
 PLANTED_OBJ := $(PLANTED_SRC:%.c=$(B)/planted/%.o)
 $(B)/planted/%.o: %.c GNUmakefile t/planted.mk
 	$(call say,CC,'$< with offsets to be planted')
@@ -14,6 +14,6 @@ $(B)/planted/exports.map: $(B)/exports.map
 $(PLANTED): $(PLANTED_OBJ) $(filter-out $(PLANTED_ROOMS:%=$(B)/%/%),$(TRACKER_OBJ)) $(B)/planted/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -o $@ $(filter %.o,$^) $(LDFLAGS_ALL) -Wl,--version-script=$(B)/planted/exports.map \
-		-Wl,-z,nodelete $(URCU_LIBS) -ldl -lpthread
+		-Wl,-z,nodelete -Wl,--gc-sections $(URCU_LIBS) -ldl -lpthread
 planted: $(PLANTED)
 .PHONY: planted

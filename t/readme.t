@@ -131,7 +131,7 @@ class DocumentsTest < Minitest::Test
   # The route table, but for what processes ask each other and the server's own files.
   def routes = MwrapTest::ROUTES.reject { |r| r.pattern.start_with?("/family/") || r.pattern == "/*" }
 
-  # A request as documents write it; src/family answers the first ones.
+  # A request as documents write it; src/server/family answers the first ones.
   def route?(method, path)
     path = path.sub(%r{\A/(all|\d+|\$\w+)(?=/)}, "") # $worker: a PID
     return true if path == "/" || (method == "GET" && path.match?(%r{\A/family(\.(tsv|csv|json))?\z}))

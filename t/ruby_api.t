@@ -43,7 +43,7 @@ class TestWithoutTracker < Minitest::Test
     RUBY
     assert_equal %w[mwrap.rb mwrap_ext.so version.rb], features
     assert_equal 1, threads
-    assert_equal ["/memfd:mwrap-sleeps (deleted)", "/mwrap_ext.so"], maps # the first has no memory: src/ruby/asked.c
+    assert_equal ["/memfd:mwrap-sleeps (deleted)", "/mwrap_ext.so"], maps # the first has no memory: src/extension/asked.c
     tasks = run_command(RUBY, "-I#{LIB}", "-e", <<~'RUBY').stdout
       count = -> { [Dir["/proc/self/task/*"], Dir["/proc/self/fd/*"]].map(&:size) }
       count.call
@@ -61,7 +61,7 @@ class TestWithoutTracker < Minitest::Test
   end
 
   def test_the_version_is_that_of_the_c_code
-    header = File.read("#{ROOT}/src/version.h")[/^#define MWRAP_VERSION "(.*)"$/, 1]
+    header = File.read("#{ROOT}/src/api/version.h")[/^#define MWRAP_VERSION "(.*)"$/, 1]
     assert_match(/\A\d+\.\d+\.\d+/, header)
     assert_equal [header, true], value_of("[Mwrap::VERSION, Mwrap::VERSION.frozen?]")
   end
@@ -73,7 +73,7 @@ class TestWithoutTracker < Minitest::Test
   end
 
   def test_all_of_it_is_documented
-    run = run_command(RUBY, "-rrdoc/rdoc", "-e", "RDoc::RDoc.new.document(ARGV)", "--", "-C", "lib", "src/ruby",
+    run = run_command(RUBY, "-rrdoc/rdoc", "-e", "RDoc::RDoc.new.document(ARGV)", "--", "-C", "lib", "src/extension",
                       chdir: ROOT)
     skip "no rdoc" if run.stderr.include?("LoadError")
     assert_match(/100\.00% documented/, run.stdout)

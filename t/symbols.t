@@ -39,7 +39,7 @@ def needed(object)
 end
 
 # The tracker's are those of the one list, by kind.
-HOOKS = File.read("#{ROOT}/src/hooks.def").scan(/^(MW_\w+)\((\w+)/).group_by(&:first).transform_values { |l| l.map(&:last) }.freeze
+HOOKS = File.read("#{ROOT}/src/api/hooks.def").scan(/^(MW_\w+)\((\w+)/).group_by(&:first).transform_values { |l| l.map(&:last) }.freeze
 
 def listed(name)
   return HOOKS.values.flatten.sort if name == "tracker"
@@ -68,7 +68,7 @@ is(undefined.map(&:first) & %w[__tls_get_addr exit _exit abort __assert_fail pri
 # What it interposes, under the names by which it asks for the next of them.
 is(HOOKS.keys.sort, %w[MW_EXPORT_DATA MW_HOOK MW_HOOK_CXX MW_HOOK_NEXT MW_HOOK_REAL], "hooks: entries of every kind could be read")
 # each is defined in the file that its entry stands below
-files = File.read("#{ROOT}/src/hooks.def").split(%r{^/\* (?=(?:hooks|host|api|real)[/.])}).drop(1)
+files = File.read("#{ROOT}/src/api/hooks.def").split(%r{^/\* (?=(?:tracker|api)/)}).drop(1)
           .to_h { |part| [part[/\A[\w\/]+\.[ch]/], part.scan(/^MW_\w+\((\w+)/).flatten] }
 nowhere = files.flat_map { |file, names| text = File.read("#{ROOT}/src/#{file}"); names.reject { |n| text.match?(/\b#{n}\b/) } }
 is(nowhere, [], "hooks: each is in the file that the list names")

@@ -19,7 +19,7 @@ rb = RbConfig::CONFIG
 RUBY_FLAGS = ["-isystem", rb["rubyhdrdir"], "-isystem", rb["rubyarchhdrdir"], "-Wno-unused-parameter"].freeze
 
 def flags(file)
-  file.start_with?("src/ruby/") ? RUBY_FLAGS : []
+  file.start_with?("src/extension/") ? RUBY_FLAGS : []
 end
 
 # Two at a time; what was said, by file.

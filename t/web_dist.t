@@ -64,7 +64,7 @@ class WebDistTest < Minitest::Test
     end
   end
 
-  # Only so may a browser keep it: see src/http/embed.rb.
+  # Only so may a browser keep it: see src/server/http/embed.rb.
   def test_the_script_is_loaded_by_its_version
     loader = File.read(File.join(WEB, "dist/mwrap.js"))
     %w[app.js at.js cluster.js flame.js map.js].each { |name| assert_includes loader, %{import("./#{name}?v=#{version_of(name)}")} }

@@ -19,7 +19,7 @@ const script = (entry, name, more) => build({ ...common, entryPoints: [entry], o
 await script("src/app.js", "app.js");
 await script("src/cluster.js", "cluster.js");
 await script("src/at.js", "at.js");
-// the version that the server gives it (src/http/embed.rb), so that browsers may keep it
+// the version that the server gives it (src/server/http/embed.rb), so that browsers may keep it
 const version = (name) => createHash("sha256").update(readFileSync(join(to, name))).digest("hex").slice(0, 16);
 const address = (name) => JSON.stringify(`./${name}?v=${version(name)}`);
 const style = (entry, name) => build({ ...common, entryPoints: [entry], outfile: join(to, name), loader: { ".css": "css" } });

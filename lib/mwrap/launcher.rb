@@ -210,7 +210,7 @@ module Mwrap
       runtime || executable.sanitizer?
     end
 
-    # Identifies the process of COMMAND, where that matters: src/host/named.h. exec keeps both
+    # Identifies the process of COMMAND, where that matters: src/tracker/process/named.h. exec keeps both
     # numbers. The start is counted without the offset of a time namespace.
     def named(text)
       return unless text && items(text).any?(/\A(?:socket|socket_dir|listen|dump_every):/n)
@@ -222,7 +222,7 @@ module Mwrap
 
     def untracked(path, command) = start(path, command, "LD_PRELOAD" => (others.join(":") unless others.empty?))
 
-    # bin/mwrap becomes COMMAND; without it this process does: src/launch/main.c.
+    # bin/mwrap becomes COMMAND; without it this process does: src/tools/launch/main.c.
     def start(path, command, env)
       return answer([path, *env.map { |name, value| [name, *value].join("=") }, "", *command]) if @answer
       env.each { |name, value| ENV[name] = value } # given to exec, it would drop what isn't NAME=VALUE

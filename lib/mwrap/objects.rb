@@ -33,7 +33,7 @@ module Mwrap::Objects
   NAME_OF = Module.instance_method(:name)
   ANCESTORS_OF = Module.instance_method(:ancestors)
   PAGE = GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE] || 65_536
-  KINDS = %i[methods blocks bodies files rescues].freeze # in the order of src/ruby/heap_walk.c
+  KINDS = %i[methods blocks bodies files rescues].freeze # in the order of src/extension/heap_walk.c
   private_constant :ONE, :NAME_OF, :ANCESTORS_OF, :PAGE, :KINDS
 
   class << self

@@ -3,7 +3,7 @@
 
 module Mwrap
   # The options of $MWRAP, for the launcher: the part that is known without the extension. Their
-  # list is src/options/options.def.
+  # list is src/api/options.def.
   module Options # :nodoc: all
     Option = Struct.new(:key, :value, :group, :help) do
       def path? = %w[PATH DIRECTORY].include?(value)

@@ -2,6 +2,6 @@
 # frozen_string_literal: true
 
 module Mwrap
-  # The version of mwrap, a String; the same as in src/version.h.
+  # The version of mwrap, a String; the same as in src/api/version.h.
   VERSION = "4.0.0"
 end

@@ -8,7 +8,7 @@
 # Each app runs with every allocation sampled, which is the truth, and RUNS times with each rate.
 # TRUTH is a libmwrap.so with room for all samples, without it the first line of each app says how many
 # were dropped and folded. Build it with larger MW_STACKS_MAX, MW_STACK_FRAMES_MAX, MW_STACK_NODES_MAX,
-# MW_STACK_TEXTS_MAX and MW_SAMPLES_MAX in src/table/stacks.h, and with more heads in stacks.c.
+# MW_STACK_TEXTS_MAX and MW_SAMPLES_MAX in src/tracker/stacks/stacks.h, and with more heads in stacks.c.
 #
 # An error is that of a frame's inclusive bytes, relative to the truth; of frames with 2 to 90 % of all
 # bytes. WORST=1 shows the worst frames of a run. GEM_HOME must have sinatra and puma.

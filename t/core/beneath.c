@@ -7,15 +7,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../../src/table/snapshot.h"
-#include "../../src/hooks/cxx.h"
-#include "../../src/real/aside.h"
-#include "../../src/caller/ruby/api.h"
-#include "../../src/real/real.h"
-#include "../../src/table/generation.h"
-#include "../../src/track/admit.h"
-#include "../../src/track/dismiss.h"
-#include "../../src/track/shared.h"
+#include "../../src/tracker/table/snapshot.h"
+#include "../../src/tracker/hooks/cxx.h"
+#include "../../src/tracker/real/aside.h"
+#include "../../src/tracker/caller/ruby/api.h"
+#include "../../src/tracker/real/real.h"
+#include "../../src/tracker/table/generation.h"
+#include "../../src/tracker/track/admit.h"
+#include "../../src/tracker/track/dismiss.h"
+#include "../../src/tracker/track/shared.h"
 
 /* --- chunks as glibc's ------------------------------------------------------- */
 
@@ -240,7 +240,7 @@ void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
 	return __real_mmap(at, n, prot, flags, fd, off);
 }
 
-/* It doesn't stand aside here: src/real/aside.c would. */
+/* It doesn't stand aside here: src/tracker/real/aside.c would. */
 const char *mw_aside(void)
 {
 	return NULL;

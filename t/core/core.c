@@ -21,7 +21,7 @@
  */
 #include <sched.h>
 
-#include "../../src/pages/routes.h"
+#include "../../src/server/pages/routes.h"
 #include "core.h"
 
 enum { RING = 64 };

@@ -6,13 +6,13 @@
 #ifndef CORE_H
 #define CORE_H
 
-#include "../../src/table/snapshot.h"
-#include "../../src/host/process.h"
-#include "../../src/real/real.h"
-#include "../../src/table/generation.h"
-#include "../../src/track/admit.h"
-#include "../../src/track/dismiss.h"
-#include "../../src/track/shared.h"
+#include "../../src/tracker/table/snapshot.h"
+#include "../../src/tracker/process/process.h"
+#include "../../src/tracker/real/real.h"
+#include "../../src/tracker/table/generation.h"
+#include "../../src/tracker/track/admit.h"
+#include "../../src/tracker/track/dismiss.h"
+#include "../../src/tracker/track/shared.h"
 #include "../lib/site.h"
 #include "beneath.h"
 #include "renamed.h"

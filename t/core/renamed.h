@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * renamed.h - put before src/hooks/malloc.c and src/host/fork.c, and included by the
+ * renamed.h - put before src/tracker/hooks/malloc.c and src/tracker/process/fork.c, and included by the
  * drivers here: what the tracker interposes is called app_* in a driver, so that
  * the malloc of a sanitizer, which checks the tracker's own memory, stays malloc.
  */
@@ -8,7 +8,7 @@
 #define CORE_RENAMED_H
 
 #ifdef CORE_RENAME
-#include "hooks_renamed.h" /* of src/hooks.def, by t/sanitize.mk */
+#include "hooks_renamed.h" /* of src/api/hooks.def, by t/sanitize.mk */
 #else
 #include <stddef.h>
 #include <sys/types.h>

@@ -4,16 +4,16 @@
  * says what the rest is, in pieces between lines of "---":
  *
  *   sum      PATH and QUERY of a page, a line each; then every process's table,
- *            as src/report/live/wire.h has it: they are added up, and the page is made of that
+ *            as src/server/report/wire.h has it: they are added up, and the page is made of that
  *   scrape   every process's metrics, which are put together
  *   head     an HTTP answer, whose headers are told
  *   answer   METHOD PATH QUERY, a line each, of a process that is alone
  */
 #include <unistd.h>
 
-#include "../../src/family/ask.h"
-#include "../../src/family/family.h"
-#include "../../src/http/params.h"
+#include "../../src/server/family/ask.h"
+#include "../../src/server/family/family.h"
+#include "../../src/server/http/params.h"
 #include "../unit/fake_api.h"
 #include "fuzz.h"
 #include "pages.h"
@@ -111,7 +111,7 @@ static void sent_on(const struct mw_api *api, const struct mw_snapshot *sum)
 	mw_wire_free(&w);
 }
 
-/* As src/family/answer.c: other pages aren't asked of a sum. */
+/* As src/server/family/answer.c: other pages aren't asked of a sum. */
 static bool is_of_sums(const char *path)
 {
 	return !strcmp(path, "/") || !strncmp(path, "/each", 5) || !strncmp(path, "/at", 3) ||

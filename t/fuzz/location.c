@@ -3,8 +3,8 @@
  * The parser of locations, and what escapes, groups and encodes them. Input:
  * locations, one a line, of which the first is what is looked for among the others.
  */
-#include "../../src/http/params.h"
-#include "../../src/report/report.h"
+#include "../../src/server/http/params.h"
+#include "../../src/shared/report/report.h"
 #include "fuzz.h"
 
 enum { ROWS = 16 };

@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
-#include "../../src/options/options.h"
+#include "../../src/shared/options/options.h"
 #include "fuzz.h"
 
 static struct mw_options one, two;

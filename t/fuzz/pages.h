@@ -3,7 +3,7 @@
 #ifndef FUZZ_PAGES_H
 #define FUZZ_PAGES_H
 
-#include "../../src/report/report.h"
+#include "../../src/shared/report/report.h"
 #include "fuzz.h"
 
 static inline bool is(const char *type, const char *want)

@@ -12,8 +12,8 @@
  */
 #include <strings.h>
 
-#include "../../src/http/access.h"
-#include "../../src/pages/site.h"
+#include "../../src/server/http/access.h"
+#include "../../src/server/pages/site.h"
 #include "../unit/fake_api.h"
 #include "fuzz.h"
 #include "pages.h"

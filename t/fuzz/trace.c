@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../src/replay/json.h"
-#include "../../src/replay/merge.h"
-#include "../../src/replay/packed.h"
+#include "../../src/tools/replay/json.h"
+#include "../../src/tools/replay/merge.h"
+#include "../../src/tools/replay/packed.h"
 #include "fuzz.h"
 
 enum { MOST = 1 << 17 };

@@ -20,7 +20,7 @@ class BlockHazards < Minitest::Test
     def keep(n) = n.times { KEPT << "k" * 5000 }
     def place = Mwrap.quiet { Mwrap["#{__FILE__}:#{LINE}"] }
     def counted = Mwrap.quiet { place&.each.to_a.count { |size,| size == 5001 } }
-    # threads that may change native threads can't be made quiet in 3.3: src/ruby/quiet.c
+    # threads that may change native threads can't be made quiet in 3.3: src/extension/quiet.c
     LOUD = RUBY_VERSION.start_with?("3.3.") && ENV["RUBY_MN_THREADS"] == "1"
     def left = Fiddle::Function.new(Fiddle::Handle::DEFAULT["hooks_left"], [], Fiddle::TYPE_INT).call
     def see(what, expected, n = counted) = n == expected ? puts("#{what}: ok") : puts("NOT OK: #{what}: #{n}, not #{expected}")

@@ -4,7 +4,7 @@
 #
 # Hazards of waiting: an application that uses RCU itself, and a machine that keeps the
 # tracker's thread from running while it reads or resets. No allocation waits for anybody,
-# and a fork only for so long (src/track/README).
+# and a fork only for so long (src/tracker/README).
 
 require_relative "../lib/hazard"
 require_relative "../lib/served"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# The list of columns, src/report/columns.def, for tests. Standard library only: any test may ask.
+# The list of columns, src/api/columns.def, for tests. Standard library only: any test may ask.
 # t/unit/test_escape.c has the names as scripts know them.
 
 module MwrapTest
-  LISTED_COLUMNS = File.read(File.expand_path("../../src/report/columns.def", __dir__))
+  LISTED_COLUMNS = File.read(File.expand_path("../../src/api/columns.def", __dir__))
                        .scan(/^COLUMN\((\w+), ([A-Z]+), ([A-Z]+), /).map { |words| words.map(&:freeze).freeze }.freeze
   raise "columns.def has another form" unless LISTED_COLUMNS.size > 10 && LISTED_COLUMNS.assoc("location")
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/api.h"
+#include "../../src/api/api.h"
 
 static size_t rows_n = 20, lives_n = 5;
 static struct mw_row *rows;

@@ -77,7 +77,7 @@ module HttpdTest
 
   def path(name = "s") = File.join(@dir, name)
 
-  # The servers that this test starts from here on wait a fifth as long for what src/base/times.h has:
+  # The servers that this test starts from here on wait a fifth as long for what src/shared/sys/times.h has:
   # for a test that waits for such a time.
   def swift = @swift = true
 

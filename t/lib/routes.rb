@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# The list of routes, src/pages/routes.def, for tests.
+# The list of routes, src/api/routes.def, for tests.
 
 module MwrapTest
   Route = Struct.new(:flags, :pattern, :all) do

@@ -28,7 +28,7 @@
 #include <stdatomic.h>
 #endif
 
-#include "../../src/api.h"
+#include "../../src/api/api.h"
 
 /* A function that shows up under its own name: never inlined, cloned or left by a jump. */
 #ifdef __clang__

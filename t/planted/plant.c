@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/table/generation.h"
-#include "../../src/caller/ruby/frame.h"
+#include "../../src/tracker/table/generation.h"
+#include "../../src/tracker/caller/ruby/frame.h"
 
 /* as frame.h has them */
 struct mw_planted mw_planted = {

@@ -37,7 +37,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../src/api.h"
+#include "../../src/api/api.h"
 
 void *memalign(size_t align, size_t n);
 void *pvalloc(size_t n);

@@ -16,9 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/api.h"
+#include "../../src/api/api.h"
 #include "../lib/fake_threads.h"
-#include "../../src/options/options.h"
+#include "../../src/shared/options/options.h"
 
 #define AT(s, file) .location = (s), .location_len = sizeof(s) - 1, .file_len = sizeof(file) - 1
 

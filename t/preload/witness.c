@@ -30,7 +30,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../src/api.h"
+#include "../../src/api/api.h"
 
 #ifdef WITNESS_ABOVE
 #define COUNTS witness_counts_above

@@ -32,7 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../src/httpd/httpd.h"
+#include "../../src/server/httpd/httpd.h"
 #include "../lib/fake_table.h"
 
 static struct mw_options options = { .dump_fd = -1, .source = true, .socket_mode = 0600, .socket_gid = -1 };

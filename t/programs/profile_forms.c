@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/profile.h"
+#include "shared/report/profile.h"
 
 static struct mw_profile profile;
 static struct mw_snapshot snapshot;

@@ -20,8 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/columns.h"
-#include "trace/frame.h"
+#include "recording/format/columns.h"
+#include "recording/format/frame.h"
 
 enum { LINE = 1 << 16, LEVEL = 1, EVENTS = 1 << 14 /* of a frame */ };
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # chaos.rb SECONDS [SEED]: t/programs/chaos.c under the tracker, beside 20 clients that ask for every route of
-# src/pages/routes.def. Prints a report, and fails if anything isn't as it must be.
+# src/api/routes.def. Prints a report, and fails if anything isn't as it must be.
 #
 # Every few seconds the application stands still, and its ledger is compared with the tracker's table, to the
 # byte. In calm rounds, in which no client resets or pauses, all figures must agree; in wild ones what is live.

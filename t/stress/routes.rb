@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# routes.rb - requests for every route that src/pages/routes.def has, for this process, for one by its PID and for all.
+# routes.rb - requests for every route that src/api/routes.def has, for this process, for one by its PID and for all.
 # What a "*" stands for is drawn from FILLED; a route that isn't there is asked for with nothing in its place.
 require "json"
 require_relative "../lib/routes"

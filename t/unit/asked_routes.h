@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "../../src/pages/routes.h"
+#include "../../src/server/pages/routes.h"
 #include "fake_api.h"
 
 static struct mw_api api;

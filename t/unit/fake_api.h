@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/report/report.h"
+#include "../../src/shared/report/report.h"
 
 static struct mw_row fake_rows[64];
 static size_t fake_n;

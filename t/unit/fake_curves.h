@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/report/live/curves.h"
+#include "../../src/server/history/curves.h"
 
 static struct mw_curves c;
 static struct mw_live_sum sums[IDS];

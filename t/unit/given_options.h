@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/options/options.h"
+#include "../../src/shared/options/options.h"
 
 static struct mw_options o;
 static char err[MW_ERROR_MAX];

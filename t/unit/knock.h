@@ -14,8 +14,8 @@
 #include <strings.h>
 #include <cmocka.h>
 
-#include "../../src/http/access.h"
-#include "../../src/pages/routes.h"
+#include "../../src/server/http/access.h"
+#include "../../src/server/pages/routes.h"
 #include "fake_api.h"
 
 #define TOKEN "correct-horse-battery"

@@ -7,8 +7,8 @@
 #ifndef KNOWN_COLUMNS_H
 #define KNOWN_COLUMNS_H
 
-#include "../../src/report/columns.h"
-#include "../../src/report/report.h"
+#include "../../src/shared/report/columns.h"
+#include "../../src/shared/report/report.h"
 
 /* An interface: scripts use them. */
 static const char *const known_columns[] = { "total", "allocations", "frees",    "growth",  "live_bytes",

@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../src/map/map.h"
+#include "../../src/memory/map.h"
 
 enum { PAGES = 700, BLOCKS = 4000 };
 

@@ -4,7 +4,7 @@
 #define MADE_UP_PROFILE_H
 
 #include "fake_api.h"
-#include "../../src/report/profile.h"
+#include "../../src/shared/report/profile.h"
 
 static struct mw_profile made;
 static uint64_t made_random = 88172645463325252u;

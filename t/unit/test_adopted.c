@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The set of code blocks without a record: what it takes, and what it gives up. */
-/* uses: src/table/adopted.c src/base/arena.c */
+/* uses: src/tracker/table/adopted.c src/tracker/base/arena.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "../../src/table/adopted.h"
+#include "../../src/tracker/table/adopted.h"
 
 static const void *block(uintptr_t i)
 {

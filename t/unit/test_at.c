@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Locations given back, one location's live blocks, the process's numbers. */
-/* uses: src/report/location.c src/report/lives.c src/report/stats.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/render.c src/report/rss.c */
+/* uses: src/shared/report/location.c src/server/report/lives.c src/server/report/stats.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/report/render.c src/shared/report/rss.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../src/version.h"
+#include "../../src/api/version.h"
 #include "fake_api.h"
 #include "known_columns.h"
 
@@ -425,7 +425,7 @@ static void options_in_stats(void **state)
 	has(json, "\"read_only\":false,");
 	has(json, "\"children\":null}\n}\n");
 #define OPTION(key, show, value, group, help, manual) has(json, "\n\"" #key "\":");
-#include "../../src/options/options.def"
+#include "../../src/api/options.def"
 	has(json, "\"life_unit\":null,");
 	has(json, "\"uptime\":0.000,");
 	assert_non_null(json);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who called a location, in a few rows: which frames they have, where they branch, what they add up to. */
-/* uses: src/report/called_by.c src/report/profile.c src/report/location.c src/report/buf.c src/report/escape.c */
+/* uses: src/server/report/called_by.c src/shared/report/profile.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <cmocka.h>
 
 #include "made_up_profile.h"
-#include "../../src/report/called_by.h"
+#include "../../src/server/report/called_by.h"
 
 enum { OWN_LINE = 3 };
 

@@ -4,7 +4,7 @@
  * bytes; whether anything describes a random pc, compared with libgcc. More libraries than those of
  * this process are compared as .build/t/unit/test_cfi LIBRARY...
  */
-/* uses: src/caller/cfi.c src/caller/cfi_find.c */
+/* uses: src/tracker/caller/cfi.c src/tracker/caller/cfi_find.c */
 #include <elf.h>
 #include <link.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "../../src/caller/cfi.h"
+#include "../../src/tracker/caller/cfi.h"
 #include "unwound.h"
 
 #if defined(__x86_64__)

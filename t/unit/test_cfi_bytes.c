@@ -3,7 +3,7 @@
  * Call frame information that is made up: single instructions, random ones, and malformed bytes
  * beside pages that can't be read. AddressSanitizer watches the same.
  */
-/* uses: src/caller/cfi.c src/caller/cfi_find.c */
+/* uses: src/tracker/caller/cfi.c src/tracker/caller/cfi_find.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <cmocka.h>
 
-#include "../../src/caller/cfi.h"
+#include "../../src/tracker/caller/cfi.h"
 #include "unwound.h"
 
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Events in columns: what is written is read, and whatever else is read is within the format's limits. */
-/* uses: src/trace/columns.c */
+/* uses: src/recording/format/columns.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/trace/columns.h"
+#include "../../src/recording/format/columns.h"
 
 enum { MANY = MW_FRAME_EVENTS_MOST };
 #define REF_MOST ((UINT64_C(1) << MW_REF_BITS) - 1)

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/family/compare.h"
-#include "../../src/report/live/history.h"
-#include "../../src/report/live/self.h"
+#include "../../src/server/family/compare.h"
+#include "../../src/server/history/history.h"
+#include "../../src/server/report/self.h"
 
 #define MB (1024.0 * 1024)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Buffers, numbers as text, and hostile bytes in every form. */
-/* uses: src/report/buf.c src/report/escape.c src/report/columns.c */
+/* uses: src/shared/text/buf.c src/shared/text/escape.c src/shared/report/columns.c */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

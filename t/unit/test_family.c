@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../src/family/family.h"
+#include "../../src/server/family/family.h"
 #include "fake_api.h"
 
 /* --- paths ------------------------------------------------------------------------ */

@@ -14,9 +14,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../src/family/ask.h"
-#include "../../src/family/gather.h"
-#include "../../src/base/times.h"
+#include "../../src/server/family/ask.h"
+#include "../../src/server/family/gather.h"
+#include "../../src/shared/sys/times.h"
 #include "fake_api.h"
 
 /* --- heads --------------------------------------------------------------------------- */

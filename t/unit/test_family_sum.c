@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/family/family.h"
+#include "../../src/server/family/family.h"
 #include "fake_api.h"
 
 enum { MAX = 40 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a child inherited, since a baseline, and after it went to another id. */
-/* uses: src/table/fork_baseline.c */
+/* uses: src/tracker/table/fork_baseline.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/table/fork_baseline.h"
+#include "../../src/tracker/table/fork_baseline.h"
 
 static bool no_memory;
 static void *grown[8]; /* chunks, freed at the end */

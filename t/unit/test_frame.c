@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Frames, with zstd and without: what is written is read; a changed bit and a cut are noticed. */
-/* uses: src/trace/frame.c */
+/* uses: src/recording/format/frame.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "../../src/trace/frame.h"
+#include "../../src/recording/format/frame.h"
 
 enum { LEVEL = 3, HEADER = sizeof(struct mw_trace_frame) };
 

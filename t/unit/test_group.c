@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The names of the groups that locations belong to: gems, Ruby's own folders, modules, directories. */
-/* uses: src/report/rows.c src/report/group.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/render.c src/report/kinds.c src/report/kinded.c src/report/profile.c src/report/profile_make.c src/report/row_index.c src/report/intern.c src/report/location.c */
+/* uses: src/shared/report/rows.c src/shared/report/group.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/report/render.c src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile.c src/shared/report/profile_make.c src/shared/report/row_index.c src/shared/text/intern.c src/shared/report/location.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/report/live/grown.h"
+#include "../../src/server/marks/grown.h"
 
 enum { LEAK = 1, FALLS = 2, SMALL = 3, LATE = 299, IDS = 300 };
 #include "fake_curves.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Ruby's heap pages: births, deaths, resurrections, their sums and copies, and every form of these. */
-/* uses: src/table/heap_pages.c src/base/wait.c src/base/arena.c src/report/heap_pages.c src/report/columns.c src/report/buf.c src/report/escape.c */
+/* uses: src/tracker/table/heap_pages.c src/tracker/base/wait.c src/tracker/base/arena.c src/shared/report/heap_pages.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/report/heap_pages.h"
-#include "../../src/table/heap_pages.h"
+#include "../../src/shared/report/heap_pages.h"
+#include "../../src/tracker/table/heap_pages.h"
 #include "fake_api.h"
 
 enum { PAGE = 65536 };

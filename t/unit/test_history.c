@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/report/live/history.h"
+#include "../../src/server/history/history.h"
 
 static struct mw_history h;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What memory is of: by the frames of a stack, and for the rows of a table. */
-/* uses: src/report/kinds.c src/report/kinded.c src/report/profile.c src/report/profile_make.c src/report/row_index.c src/report/intern.c src/report/rows.c src/report/group.c src/report/columns.c src/report/location.c src/report/buf.c src/report/escape.c src/report/render.c */
+/* uses: src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile.c src/shared/report/profile_make.c src/shared/report/row_index.c src/shared/text/intern.c src/shared/report/rows.c src/shared/report/group.c src/shared/report/columns.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c src/shared/report/render.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "../../src/report/columns.h"
-#include "../../src/report/kinded.h"
+#include "../../src/shared/report/columns.h"
+#include "../../src/shared/report/kinded.h"
 #include "fake_api.h"
 
 #define RUBY "/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1"
@@ -21,7 +21,7 @@ static const char *const functions[] = {
 #define CALL(text, kind) text,
 #define HINT(text, kind) text,
 #define PASS(text) text,
-#include "../../src/report/kinds.def"
+#include "../../src/shared/report/kinds.def"
 #undef OWNER
 #undef CALL
 #undef HINT
@@ -31,14 +31,14 @@ static const char *const functions[] = {
 static const char *const methods[] = {
 #define METHOD(text, kind) text,
 #define METHOD_HINT METHOD
-#include "../../src/report/kinds.def"
+#include "../../src/shared/report/kinds.def"
 #undef METHOD
 #undef METHOD_HINT
 };
 
 static const char *const texts[] = {
 #define KIND(name, text) text,
-#include "../../src/report/kinds.def"
+#include "../../src/shared/report/kinds.def"
 #undef KIND
 };
 

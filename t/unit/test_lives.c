@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the tools of recordings are made of: the table of lives, arrays, refs, and the reader of JSON. */
-/* uses: src/replay/lives.c src/replay/mem.c src/replay/refs.c src/replay/json.c src/replay/pages.c */
+/* uses: src/tools/replay/lives.c src/tools/replay/mem.c src/tools/replay/refs.c src/tools/replay/json.c src/tools/replay/pages.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,11 +8,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/replay/json.h"
-#include "../../src/replay/lives.h"
-#include "../../src/replay/mem.h"
-#include "../../src/replay/pages.h"
-#include "../../src/replay/refs.h"
+#include "../../src/tools/replay/json.h"
+#include "../../src/tools/replay/lives.h"
+#include "../../src/tools/replay/mem.h"
+#include "../../src/tools/replay/pages.h"
+#include "../../src/tools/replay/refs.h"
 
 enum { BIRTHS = 200000 };
 

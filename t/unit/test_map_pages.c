@@ -11,10 +11,10 @@
 
 /* residency.c itself, but for the way to open it */
 #define mw_residency_open really_open
-#include "../../src/base/residency.c"
+#include "../../src/shared/sys/residency.c"
 #undef mw_residency_open
 
-#include "../../src/pages/map.h"
+#include "../../src/server/pages/map.h"
 
 static enum mw_residency_how most; /* the best way that is allowed */
 static uint64_t budget; /* 0: as usual */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A memory map asks nothing of malloc, and stands what other threads map and unmap meanwhile. */
-/* uses: src/map/areas.c src/map/cells.c src/map/chunks.c src/map/fill.c src/map/heaps.c src/map/lines.c src/map/look.c src/map/make.c src/map/mappings.c src/map/memory.c src/map/pages.c src/base/residency.c src/map/sums.c src/map/tile.c src/base/maps.c */
+/* uses: src/memory/areas.c src/memory/cells.c src/memory/chunks.c src/memory/fill.c src/memory/heaps.c src/memory/lines.c src/server/memory/look.c src/memory/make.c src/memory/mappings.c src/memory/memory.c src/memory/pages.c src/shared/sys/residency.c src/memory/sums.c src/server/memory/tile.c src/shared/sys/maps.c */
 /* first: parameters there have names that variables have here */
-#include "../../src/map/pages.h"
+#include "../../src/memory/pages.h"
 
 #include "made_up_blocks.h"
 

@@ -7,20 +7,20 @@
  */
 /* uses: @server */
 /* first: parameters there have names that variables have here */
-#include "../../src/map/pages.h"
+#include "../../src/memory/pages.h"
 
 #include "made_up_blocks.h"
 
 /* residency.c itself, but for the way to open it and the runs that a test makes up */
 #define mw_residency_open really_open
 #define mw_residency_each really_each
-#include "../../src/base/residency.c"
+#include "../../src/shared/sys/residency.c"
 #undef mw_residency_open
 #undef mw_residency_each
 
 #include <time.h>
 
-#include "../../src/base/maps.h"
+#include "../../src/shared/sys/maps.h"
 
 static const char *const ways[] = { "mincore", "pagemap", "PAGEMAP_SCAN" };
 static enum mw_residency_how most; /* the best way that is allowed */

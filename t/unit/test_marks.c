@@ -9,8 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/base/clock.h"
-#include "../../src/report/live/marks.h"
+#include "../../src/shared/sys/clock.h"
+#include "../../src/server/marks/marks.h"
 
 enum { ROWS = 500, NAME = 48 };
 

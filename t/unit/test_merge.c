@@ -3,7 +3,7 @@
  * Streams of a made-up process, merged. Its threads allocate, hand on, move and free blocks at random, and a ref is
  * used again at once. A birth's size is a number of its own, so that a life can be told from the one before.
  */
-/* uses: src/replay/merge.c src/replay/befores.c src/replay/lives.c src/replay/streams.c src/replay/refs.c src/replay/names.c src/replay/index.c src/replay/json.c src/replay/mem.c src/trace/columns.c src/trace/frame.c */
+/* uses: src/tools/replay/merge.c src/tools/replay/befores.c src/tools/replay/lives.c src/tools/replay/streams.c src/tools/replay/refs.c src/tools/replay/names.c src/tools/replay/index.c src/tools/replay/json.c src/tools/replay/mem.c src/recording/format/columns.c src/recording/format/frame.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../src/replay/merge.h"
+#include "../../src/tools/replay/merge.h"
 
 enum { THREADS = 5, CALLS = 20000, BLOCKS = 300, PID = 1000 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Metrics: labels whatever a location holds, what is left over, what isn't there. t/metrics.t: the forms. */
-/* uses: src/report/metrics.c src/report/columns.c src/report/buf.c src/report/escape.c src/report/rows.c src/report/group.c src/report/rss.c src/report/kinds.c src/report/kinded.c src/report/profile.c src/report/profile_make.c src/report/row_index.c src/report/intern.c src/report/location.c */
+/* uses: src/server/report/metrics.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/report/rows.c src/shared/report/group.c src/shared/report/rss.c src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile.c src/shared/report/profile_make.c src/shared/report/row_index.c src/shared/text/intern.c src/shared/report/location.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/report/metrics.h"
+#include "../../src/server/report/metrics.h"
 #include "fake_api.h"
 
 static struct mw_metrics m;

@@ -3,7 +3,7 @@
  * When a rise began, in processes that start, rest for twice as long, and then leak. The start may be
  * a step or a ramp of some seconds, and its first second may miss. SEED=N makes the same processes.
  */
-/* uses: src/report/live/trend.c src/report/live/floors.c src/report/live/rests.c */
+/* uses: src/server/verdict/trend.c src/server/verdict/floors.c src/server/verdict/rests.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <cmocka.h>
 
-#include "report/live/trend.h"
+#include "server/verdict/trend.h"
 
 enum { PROCESSES = 2000, SECONDS = 900 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parser of $MWRAP: what it takes, what it refuses, and with which words. */
-/* uses: src/options/options.c src/options/keys.c src/options/values.c src/options/address.c */
+/* uses: src/shared/options/options.c src/shared/options/keys.c src/shared/options/values.c src/shared/options/address.c */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -92,7 +92,7 @@ static void unknown(const char *env, const char *shown)
 {
 	static const char known[] =
 #define OPTION(key, show, value, group, help, manual) #key ", "
-#include "../../src/options/options.def"
+#include "../../src/api/options.def"
 #undef OPTION
 		;
 	char line[MW_ERROR_MAX];

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../src/report/live/parts.h"
+#include "../../src/server/history/parts.h"
 
 #define KB UINT64_C(1024)
 #define MB (KB * 1024)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stacks that add up to the rows of the table, whatever was sampled; and their forms as text. */
-/* uses: src/report/profile.c src/report/collapsed.c src/report/intern.c src/report/location.c src/report/buf.c src/report/escape.c */
+/* uses: src/shared/report/profile.c src/server/report/collapsed.c src/shared/text/intern.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c */
 #include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "made_up_profile.h"
-#include "../../src/report/intern.h"
+#include "../../src/shared/text/intern.h"
 
 enum { ROUNDS = 4000, MOST = 40 };
 

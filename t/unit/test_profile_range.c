@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Growth in a range of time, divided among the stacks: by what was born in it. */
-/* uses: src/report/profile.c src/report/location.c src/report/buf.c src/report/escape.c */
+/* uses: src/shared/report/profile.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

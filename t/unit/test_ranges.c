@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which range a word points into: as a search through all of them says, for ranges of many kinds. */
-/* uses: src/holders/ranges.c */
+/* uses: src/server/holders/ranges.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "../../src/holders/ranges.h"
+#include "../../src/server/holders/ranges.h"
 
 enum { MOST = 20000 };
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "../../src/report/live/trend.h"
+#include "../../src/server/verdict/trend.h"
 
 enum { N = 48, STEP = 20, END = (N - 1) * STEP };
 

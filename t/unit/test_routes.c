@@ -10,10 +10,10 @@
 #include <strings.h>
 #include <cmocka.h>
 
-#include "../../src/pages/pages.h"
-#include "../../src/http/params.h"
-#include "../../src/pages/routes.h"
-#include "../../src/http/assets.h"
+#include "../../src/server/pages/pages.h"
+#include "../../src/server/http/params.h"
+#include "../../src/server/pages/routes.h"
+#include "../../src/server/http/assets.h"
 #include "asked_routes.h"
 
 static void test_mounted_elsewhere(void **state)

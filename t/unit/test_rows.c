@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rows in lists by hash: few lists at first, more where rows crowd them, and none is lost. */
-/* uses: src/table/rows.c src/base/arena.c src/base/log.c */
+/* uses: src/tracker/table/rows.c src/tracker/base/arena.c src/shared/sys/log.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "../../src/table/rows.h"
+#include "../../src/tracker/table/rows.h"
 
 struct row {
 	uint32_t next; /* the first four bytes: rows.h */

@@ -9,8 +9,8 @@
 #include <strings.h>
 #include <cmocka.h>
 
-#include "../../src/base/clock.h"
-#include "../../src/pages/site.h"
+#include "../../src/shared/sys/clock.h"
+#include "../../src/server/pages/site.h"
 #include "asked_routes.h"
 
 #define MIB UINT64_C(1048576)

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/report/live/evidence.h"
-#include "../../src/report/live/trend.h"
+#include "../../src/server/verdict/evidence.h"
+#include "../../src/server/verdict/trend.h"
 #include "read_shapes.h"
 
 /* --- playing ------------------------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the server reads itself: groups by name, and a socket's file that is opened up. */
-/* uses: src/httpd/socket_mode.c */
+/* uses: src/server/httpd/socket_mode.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../src/httpd/socket_mode.h"
+#include "../../src/server/httpd/socket_mode.h"
 
 static char dir[] = "/tmp/mwrap-uXXXXXX", path[64];
 static char said[1024];

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/base/clock.h"
-#include "../../src/base/times.h"
-#include "../../src/report/live/stream.h"
+#include "../../src/shared/sys/clock.h"
+#include "../../src/shared/sys/times.h"
+#include "../../src/server/history/stream.h"
 #include "fake_api.h"
 
 static struct mw_stream s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names of functions that a file doesn't export, by its own table of symbols. */
-/* uses: src/table/symtab.c src/base/arena.c src/base/log.c */
+/* uses: src/tracker/table/symtab.c src/tracker/base/arena.c src/shared/sys/log.c */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../src/table/symtab.h"
+#include "../../src/tracker/table/symtab.h"
 
 static struct mw_symtabs t;
 

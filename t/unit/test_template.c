@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What pages are made of, and what paths are in: templates, percent-encoding. */
-/* uses: src/http/template.c src/http/assets.c src/http/message.c src/http/params.c .build/web.o src/report/columns.c src/report/buf.c src/report/escape.c */
+/* uses: src/server/http/template.c src/server/http/assets.c src/server/http/message.c src/server/http/params.c .build/web.o src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/http/params.h"
-#include "../../src/http/template.h"
+#include "../../src/server/http/params.h"
+#include "../../src/server/http/template.h"
 
 static void test_template(void **state)
 {

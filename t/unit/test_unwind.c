@@ -4,7 +4,7 @@
  * several compilers built with several options (t/unwound), in random order and depth; on
  * the stacks of threads, coroutines and signal handlers; while libraries come and go.
  */
-/* uses: src/caller/unwind.c src/caller/cfi.c src/caller/cfi_find.c src/table/closes.c src/table/caller_cache.c */
+/* uses: src/tracker/caller/unwind.c src/tracker/caller/cfi.c src/tracker/caller/cfi_find.c src/tracker/table/closes.c src/tracker/table/caller_cache.c */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -15,8 +15,8 @@
 #include <ucontext.h>
 #include <cmocka.h>
 
-#include "../../src/caller/unwind.h"
-#include "../../src/table/closes.h"
+#include "../../src/tracker/caller/unwind.h"
+#include "../../src/tracker/table/closes.h"
 #include "unwound.h"
 
 #define SITE __attribute__((noinline))

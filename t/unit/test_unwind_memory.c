@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Memory of the rows that unwind.c caches: few functions touch few pages, and more have more room. */
-/* uses: src/caller/unwind.c src/caller/cfi.c src/caller/cfi_find.c src/table/closes.c src/table/caller_cache.c */
+/* uses: src/tracker/caller/unwind.c src/tracker/caller/cfi.c src/tracker/caller/cfi_find.c src/tracker/table/closes.c src/tracker/table/caller_cache.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "../../src/caller/unwind.h"
+#include "../../src/tracker/caller/unwind.h"
 #include "unwound.h"
 
 static uintptr_t pcs[MOST]; /* in the same mapping as the cache */

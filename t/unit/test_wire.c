@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../src/report/live/wire.h"
+#include "../../src/server/report/wire.h"
 #include "fake_api.h"
 
 static struct mw_buf b;

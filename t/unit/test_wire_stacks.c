@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../../src/family/family.h"
-#include "../../src/report/profile.h"
+#include "../../src/server/family/family.h"
+#include "../../src/shared/report/profile.h"
 #include "fake_api.h"
 
 static struct mw_buf b;

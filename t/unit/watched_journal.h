@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/report/live/journal.h"
+#include "../../src/server/history/journal.h"
 #include "fake_api.h"
 
 static struct mw_journal j;

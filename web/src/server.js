@@ -11,7 +11,7 @@ export const base = () => document.documentElement.dataset.base || "";
 export const encode = (s) =>
 	encodeURIComponent(s.toWellFormed ? s.toWellFormed() : s).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 
-const LINK_MAX = 1024; // src/pages/pages.h
+const LINK_MAX = 1024; // src/server/pages/pages.h
 
 // A location in an address: itself, or the short id of a long one
 export function encodeLocation(location) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // server_columns.js - the columns of the server's tables, in its order. Their list is
-// src/report/columns.def.
+// src/api/columns.def.
 
 const LIST = [
 	// begin: made by `make doc`

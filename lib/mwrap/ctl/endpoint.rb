@@ -27,7 +27,7 @@ module Mwrap
           raise Failure, "#{text}: no such socket: name the one that MWRAP has, a PID or HOST:PORT"
       end
 
-      # The options of a process, as src/options/options.c takes them apart: those of mwrapctl attach, or those
+      # The options of a process, as src/shared/options/options.c takes them apart: those of mwrapctl attach, or those
       # in its MWRAP. pid: text
       def options(pid)
         from = attached(pid)

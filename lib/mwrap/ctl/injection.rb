@@ -7,7 +7,7 @@ require_relative "target"
 
 module Mwrap
   module Ctl
-    # Makes a process that hasn't loaded the gem load the tracker, by lib/mwrap/mwrap-inject (src/inject).
+    # Makes a process that hasn't loaded the gem load the tracker, by lib/mwrap/mwrap-inject (src/tools/attach).
     class Injection # :nodoc: all
       LIB = File.expand_path("../..", __dir__)
       HELPER = File.join(LIB, "mwrap/mwrap-inject")

@@ -6,7 +6,7 @@ require_relative "output"
 
 module Mwrap
   module Ctl
-    # lib/mwrap/mwrap-replay (src/replay): reads recordings, and plays them.
+    # lib/mwrap/mwrap-replay (src/tools/replay): reads recordings, and plays them.
     module ReplayProgram # :nodoc: all
       PATH = File.expand_path("../mwrap-replay", __dir__)
 

@@ -5,7 +5,7 @@ require_relative "target"
 
 module Mwrap
   module Ctl
-    # The files by which a process is asked to track itself, and answers: src/base/request.h. They are in a
+    # The files by which a process is asked to track itself, and answers: src/shared/sys/request.h. They are in a
     # directory of its user's, within its own root.
     class Request # :nodoc: all
       ANSWER_MAX = 4096

@@ -9,7 +9,7 @@ module Mwrap
     # A process, as /proc shows it from outside. It may have another view of its number, its user and the
     # files: `inner_pid`, `inner_uid`, `root`.
     class Target # :nodoc: all
-      MARK = "/memfd:mwrap-sleeps" # src/ruby/asked.c
+      MARK = "/memfd:mwrap-sleeps" # src/extension/asked.c
       KERNEL_THREAD = 0x200000 # PF_KTHREAD of its flags
       SIGURG_BIT = 1 << (Signal.list.fetch("URG") - 1)
 

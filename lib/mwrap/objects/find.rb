@@ -78,7 +78,7 @@ module Mwrap::Objects
     end
   end
 
-  # Rows of what src/ruby/heap_find.c found.
+  # Rows of what src/extension/heap_find.c found.
   class Referrers # :nodoc: all
     Hit = Struct.new(:level, :number, :what, :how, :address, :label, :references, :to, :of, :of_how, :of_address)
 

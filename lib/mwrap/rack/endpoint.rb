@@ -2,9 +2,9 @@
 # frozen_string_literal: true
 #
 # endpoint.rb - turns a Rack environment into an answer for MwrapRack: permissions, the page, and
-# how a stream is sent. The pages are the server's (src/pages).
+# how a stream is sent. The pages are the server's (src/server/pages).
 #
-# All of it runs in quiet mode, which the methods in src/ruby/rack.c enter. So nothing here may
+# All of it runs in quiet mode, which the methods in src/extension/rack.c enter. So nothing here may
 # switch Fibers: no Mutex, no Queue, no IO that waits.
 
 begin

@@ -2,7 +2,7 @@
 # frozen_string_literal: true
 #
 # live.rb - /live, without keeping one of the server's threads. It carries what the stream has for
-# each watcher (src/report/live/stream.h).
+# each watcher (src/server/history/stream.h).
 #
 # If the server gives connections away ("hijack"), each watcher has a Seat. One thread of ours
 # writes to all of them. It never waits for a watcher: its writes don't block, and a watcher that
@@ -134,7 +134,7 @@ module Mwrap::Pages # :nodoc: all
         body.follow(watcher, again)
       end
 
-      # The thread's code; src/ruby/rack_live.c calls it in quiet mode.
+      # The thread's code; src/extension/rack_live.c calls it in quiet mode.
       def run
         Thread.current.name = "mwrap"
         Thread.current.report_on_exception = false

@@ -2,7 +2,7 @@
 # frozen_string_literal: true
 #
 # passage.rb - /PID/live of another process, if the server gives connections away: the server calls
-# it with the connection. src/ruby/rack_passage.c does the rest.
+# it with the connection. src/extension/rack_passage.c does the rest.
 
 module Mwrap::Pages # :nodoc: all
   class Passage < Joiner

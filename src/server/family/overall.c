@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * overall.c - GET /all/verdict: what all processes say of themselves, in one sentence.
+ *
+ * Memory isn't added up here: growth that processes share has one line, and each of them names
+ * it. So this counts those that grow, repeats what the fastest one says, and names the next ones
+ * with their rates.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/verdict/verdict.h"
+#include "gather.h"
+
+enum { NAMED = 4 }; /* processes that grow, at most */
+
+struct overall {
+	size_t all;        /* processes */
+	size_t said[MW_VERDICT_KINDS_N]; /* how many say that kind */
+	size_t grow, silent;
+	/* that grow, the fastest first; NULL: none grows */
+	const struct mw_reply_of *fastest[NAMED];
+	size_t named;
+};
+
+/* False: it says nothing. */
+static bool kind_of(const struct mw_reply_of *v, enum mw_verdict_kind *kind)
+{
+	const struct mw_self *self = &v->wire.self;
+
+	if (v->error || !self->kind[0] || !self->sentence)
+		return false;
+	for (int k = 0; k < MW_VERDICT_KINDS_N; k++) {
+		*kind = (enum mw_verdict_kind)k;
+		if (!strcmp(self->kind, mw_verdict_name(*kind)))
+			return true;
+	}
+	return false; /* of another version */
+}
+
+static void count(struct overall *o, const struct mw_reply_of *v)
+{
+	enum mw_verdict_kind kind;
+	size_t at = 0;
+
+	o->all++;
+	if (!kind_of(v, &kind)) {
+		o->silent++;
+		return;
+	}
+	o->said[kind]++;
+	if (!mw_verdict_grows(kind))
+		return;
+	o->grow++;
+	while (at < o->named && v->wire.self.rate <= o->fastest[at]->wire.self.rate)
+		at++;
+	if (at == NAMED)
+		return;
+	o->named += o->named < NAMED;
+	for (size_t i = o->named - 1; i > at; i--)
+		o->fastest[i] = o->fastest[i - 1];
+	o->fastest[at] = v;
+}
+
+static void processes(struct mw_buf *b, size_t n)
+{
+	mw_buf_fmt(b, n == 1 ? "%zu process" : "%zu processes", n);
+}
+
+/* ", 2 still warm up" */
+static void also(struct mw_buf *b, size_t n, const char *one, const char *many)
+{
+	if (n)
+		mw_buf_fmt(b, ", %zu %s", n, n == 1 ? one : many);
+}
+
+static void put_process(struct mw_buf *b, const struct mw_reply_of *v, bool json)
+{
+	mw_put_process(b, v->pid, v->shown, json);
+}
+
+/* " Process 12 grows by 1.20 MB a minute, 13 by 900 KB, and 2 more." */
+static void others(struct mw_buf *b, const struct overall *o)
+{
+	for (size_t i = 1; i < o->named; i++) {
+		int64_t rate = o->fastest[i]->wire.self.rate;
+		const char *unit;
+
+		mw_buf_str(b, i == 1 ? " Process " : ", ");
+		put_process(b, o->fastest[i], false);
+		mw_buf_str(b, i == 1 ? " grows by " : " by ");
+		unit = mw_buf_amount(b, rate > 0 ? (uint64_t)rate : 0, false);
+		mw_buf_fmt(b, i == 1 ? " %s a minute" : " %s", unit);
+	}
+	if (o->grow > o->named)
+		mw_buf_fmt(b, ", and %zu more", o->grow - o->named);
+	if (o->named > 1)
+		mw_buf_str(b, ".");
+}
+
+/* Has any process been watched for long enough to tell whether it grows? */
+static bool any_is_told(const struct overall *o)
+{
+	return o->all > o->said[MW_VERDICT_WARMING] + o->said[MW_VERDICT_WATCHING] +
+				o->said[MW_VERDICT_PAUSED] + o->silent;
+}
+
+static void sentence(struct mw_buf *b, const struct overall *o)
+{
+	const struct mw_reply_of *most = o->fastest[0];
+
+	if (most) {
+		mw_buf_fmt(b, "%zu of ", o->grow);
+		processes(b, o->all);
+		mw_buf_str(b, o->grow == 1 ? " grows" : " grow");
+	} else {
+		mw_buf_str(b, any_is_told(o) ? "Nothing grows in " : "No verdict yet on ");
+		processes(b, o->all);
+	}
+	also(b, o->said[MW_VERDICT_WARMING], "still warms up", "still warm up");
+	also(b, o->said[MW_VERDICT_WATCHING], "has not been watched long enough",
+	     "have not been watched long enough");
+	also(b, o->said[MW_VERDICT_PAUSED], "is paused", "are paused");
+	also(b, o->silent, "does not say", "do not say");
+	mw_buf_str(b, ".");
+	if (!most)
+		return;
+	mw_buf_str(b, " Process ");
+	put_process(b, most, false);
+	mw_buf_str(b, ": ");
+	mw_buf_utf8(b, most->wire.self.sentence, strlen(most->wire.self.sentence));
+	others(b, o);
+}
+
+static void next(struct mw_buf *b, const struct overall *o, const char *base)
+{
+	if (!o->named)
+		return;
+	mw_buf_str(b, "What to do next: ");
+	mw_buf_str(b, base);
+	mw_buf_str(b, "/");
+	put_process(b, o->fastest[0], false);
+	mw_buf_str(b, "/verdict.");
+}
+
+static void string(struct mw_buf *b, const char *key, const struct mw_buf *text)
+{
+	mw_buf_fmt(b, ",\n\"%s\":", key);
+	mw_buf_json(b, text->p ? text->p : "", text->n);
+}
+
+static void json(struct mw_buf *b, const struct overall *o, const struct mw_buf *said,
+		 const struct mw_buf *step)
+{
+	const struct mw_reply_of *most = o->fastest[0];
+	bool first = true;
+
+	mw_buf_fmt(b, "{\"self\":%ld,\n\"growing\":%s", (long)getpid(), most ? "true" : "false");
+	string(b, "sentence", said);
+	string(b, "next", step);
+	mw_buf_fmt(b, ",\n\"processes\":%zu,\n\"grow\":%zu,\n\"silent\":%zu,\n\"kinds\":{", o->all,
+		   o->grow, o->silent);
+	for (int k = 0; k < MW_VERDICT_KINDS_N; k++) {
+		if (!o->said[k])
+			continue;
+		mw_buf_fmt(b, "%s\"%s\":%zu", first ? "" : ",", mw_verdict_name((enum mw_verdict_kind)k),
+			   o->said[k]);
+		first = false;
+	}
+	mw_buf_str(b, "},\n\"fastest\":[");
+	for (size_t i = 0; i < o->named; i++) {
+		const struct mw_self *self = &o->fastest[i]->wire.self;
+
+		mw_buf_str(b, i ? ",\n{\"pid\":" : "{\"pid\":");
+		put_process(b, o->fastest[i], true);
+		mw_buf_str(b, ",\"kind\":");
+		mw_buf_json(b, self->kind, strlen(self->kind));
+		mw_buf_str(b, ",\"rate_bytes_per_minute\":");
+		mw_buf_i64(b, self->rate);
+		mw_buf_str(b, "}");
+	}
+	mw_buf_str(b, "],\n\"pid\":");
+	if (most)
+		put_process(b, most, true);
+	else
+		mw_buf_str(b, "null");
+	mw_buf_str(b, ",\n\"kind\":");
+	if (most)
+		mw_buf_json(b, most->wire.self.kind, strlen(most->wire.self.kind));
+	else
+		mw_buf_str(b, "null");
+	mw_buf_str(b, ",\n\"rate_bytes_per_minute\":");
+	mw_buf_i64(b, most ? most->wire.self.rate : 0);
+	mw_buf_str(b, "}\n");
+}
+
+/* Is a range of time given? Each process has an uptime of its own. */
+static bool ranged(struct mw_call *call)
+{
+	struct mw_buf why = { 0 };
+	struct mw_params p;
+	int bad = mw_params_parse(&p, call->req->query, &why);
+	bool is = bad || p.v[MW_PARAM_RANGE].s || p.v[MW_PARAM_FROM].s || p.v[MW_PARAM_TO].s;
+
+	if (bad)
+		mw_reply_why(call, bad, &why);
+	else if (is)
+		mw_reply(call, 400, "range, from and to: of one process only: /PID/verdict");
+	mw_params_free(&p);
+	mw_buf_free(&why);
+	return is;
+}
+
+void mw_page_all_verdict(struct mw_call *call, const struct mw_family *f, enum mw_form form)
+{
+	struct mw_buf *b = &call->res->body, said = { 0 }, step = { 0 };
+	struct overall o = { 0 };
+	struct mw_gathered g;
+
+	if (ranged(call))
+		return;
+	if (mw_gather(&g, f, call->api, MW_WIRE_SELF, "")) {
+		b->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < g.n; i++)
+		count(&o, &g.replies[i]);
+	sentence(&said, &o);
+	next(&step, &o, call->req->base);
+	mw_reply_form(call, form);
+	if (form == MW_FORM_JSON) {
+		json(b, &o, &said, &step);
+	} else {
+		call->res->content_type = "text/plain; charset=utf-8";
+		mw_buf_add(b, said.p, said.n);
+		mw_buf_str(b, "\n");
+		mw_buf_add(b, step.p, step.n);
+		mw_buf_str(b, step.n ? "\n" : "");
+	}
+	b->failed |= said.failed || step.failed;
+	mw_buf_free(&said);
+	mw_buf_free(&step);
+	mw_gathered_free(&g);
+}

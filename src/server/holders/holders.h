@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * holders.h - what holds the live blocks of a location: a Ruby object, native memory, or nothing.
+ *
+ * A forked child computes it from its copy of the process, so the application pays for the fork
+ * alone. mw_holders_begin forks, mw_holders_end waits for the child and reads its answer. The child
+ * is made by clone() itself: no atfork handler runs, no SIGCHLD comes, and wait() doesn't see it.
+ *
+ * Must stay true:
+ *  - From the fork on the child allocates by mmap alone, takes no lock, and calls only those of
+ *    Ruby's functions that do neither (ruby.h). Other threads may have held any lock at the fork.
+ *  - Ruby's objects count as reachable as its own collector sees them. Blocks are found by any
+ *    word that points into them: in slots of reachable objects, in blocks that are held, in
+ *    libraries' variables, in threads' stacks. Memory that the tracker doesn't know isn't read.
+ *  - Names of classes, variables and locations leave the child; contents of objects never do.
+ *
+ * A block that a word points to by chance counts as held. A block is told to be held by nothing if
+ * its address is kept in another form only, in the bytes of a String, by the kernel (epoll), or in
+ * memory from mmap.
+ */
+#ifndef MW_HOLDERS_HOLDERS_H
+#define MW_HOLDERS_HOLDERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "api/api.h"
+
+enum mw_held_by {
+	MW_HELD_RUBY,    /* an object that Ruby's roots reach */
+	MW_HELD_NATIVE,  /* a library's variable or a thread's stack, directly or by other blocks */
+	MW_HELD_GARBAGE, /* an object that the next collection frees */
+	MW_HELD_NOTHING  /* a native leak */
+};
+#define MW_HELD_BY_N 4
+
+/* What holds some blocks. */
+struct mw_holder {
+	enum mw_held_by by;
+	uint64_t blocks, bytes;
+	uint64_t paths;     /* different ones; 0: too many to tell, or a summary */
+	const char *holder; /* a class, a library, "(thread stack)", "(nothing)" ... */
+	size_t n_path;      /* 0: none */
+	const char **path;  /* the one that most of its blocks have, from the root to the holder */
+};
+
+/* An answer: rows with the most blocks first; of a summary, with the most bytes. */
+struct mw_holders {
+	size_t n;
+	struct mw_holder *rows;
+	uint64_t blocks, bytes; /* of all rows */
+	uint64_t objects;       /* of Ruby's that were reached */
+	uint64_t ns, stop_ns;   /* the child's time, and that of the fork, in which Ruby stood still */
+	uint32_t unread_stacks; /* of threads whose stacks couldn't be found */
+	bool late; /* blocks from before the tracker's start aren't known: they hold nothing */
+	char *text; /* what the rows point to */
+};
+
+#define MW_HOLDERS_ERROR 160 /* bytes of a line of text, with its NUL */
+
+/* A child under way. */
+struct mw_holders_child {
+	pid_t pid; /* 0: none */
+	pid_t of; /* its parent: in a process that this one forks it is nobody's */
+	struct mw_findings *found; /* shared with it */
+	uint64_t began, stop_ns;
+	uint32_t unread_stacks;
+};
+
+enum mw_holders_is {
+	MW_HOLDERS_OK,
+	MW_HOLDERS_AGAIN, /* *stop is true */
+	MW_HOLDERS_BUSY, /* another child is under way */
+	MW_HOLDERS_UNKNOWN, /* not with this Ruby, or in no process without Ruby */
+	MW_HOLDERS_FAILED /* no fork, no memory, no answer in time */
+};
+
+/*
+ * Forks. ids: those of the locations; NULL: all live blocks, as a summary. Two steps belong together:
+ * if this is OK, mw_holders_end or mw_holders_drop must follow, in any thread. Otherwise `err` has the reason.
+ * In a Ruby thread with the GVL, outside a collection. Calls no Ruby code.
+ */
+enum mw_holders_is mw_holders_begin(struct mw_holders_child *, const struct mw_api *,
+				    const uint32_t *ids, size_t n, char err[MW_HOLDERS_ERROR]);
+
+/*
+ * Waits for the child, MW_HOLDERS_SECONDS at most, and reads its answer. If *stop is true meanwhile,
+ * it returns MW_HOLDERS_AGAIN: then call it again, or mw_holders_drop. stop may be NULL. Free the
+ * answer with mw_holders_free. In any thread, without the GVL.
+ */
+enum mw_holders_is mw_holders_end(struct mw_holders_child *, const struct mw_api *, const uint32_t *stop,
+				  struct mw_holders *, char err[MW_HOLDERS_ERROR]);
+/* Ends a child whose answer nobody wants. */
+void mw_holders_drop(struct mw_holders_child *);
+#define MW_HOLDERS_SECONDS 60
+void mw_holders_free(struct mw_holders *);
+
+/*
+ * job.c: both steps, for a thread that isn't Ruby's. It asks Ruby to call us at a safe point of one of
+ * its threads, wakes the main thread if none comes by, and waits for MW_HOLDERS_JOB_SECONDS at most.
+ */
+enum mw_holders_is mw_holders_ask(const struct mw_api *, const uint32_t *ids, size_t n,
+				  struct mw_holders *, char err[MW_HOLDERS_ERROR]);
+#define MW_HOLDERS_JOB_SECONDS 10
+
+/* "ruby", "native", "garbage", "nothing" */
+const char *mw_held_by_name(enum mw_held_by);
+
+#endif

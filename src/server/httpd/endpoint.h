@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* endpoint.h - what other threads may know of the server: see mw_api.server_endpoint. */
+#ifndef MW_HTTPD_ENDPOINT_H
+#define MW_HTTPD_ENDPOINT_H
+
+#include <stdbool.h>
+
+#include "server/family/family.h"
+
+/* Publishes the endpoint and the token to other threads, anew after a change. */
+void mw_endpoint_tell(void);
+/* No server runs any more. */
+void mw_endpoint_end(void);
+/* Any thread. */
+bool mw_endpoint_get(struct mw_family *);
+/* In a forked child. */
+void mw_endpoint_child(void);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * listen.h - opens the listeners that the options name. See listen.c. The server's thread only.
+ */
+#ifndef MW_HTTPD_LISTEN_H
+#define MW_HTTPD_LISTEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "server/family/family.h"
+#include "listeners.h"
+#include "shared/options/options.h"
+
+/* Opens what the options name. Returns the number of listeners, or 0 with a line in err. */
+unsigned mw_listen_all(const struct mw_options *, char err[MW_ERROR_MAX]);
+/*
+ * Listens, while the loop runs, on a family's path that is free, or on a path with this PID added.
+ * Returns NULL if that fails, or if another process was first.
+ */
+struct mw_listener *mw_listen_take(const char *path);
+struct mw_listener *mw_listen_beside(const char *path);
+/* True if this process has Ruby, or is about to. */
+bool mw_have_ruby(void);
+/*
+ * Makes `path` absolute, from the first server's working directory. Returns 0; -1: a line in err.
+ */
+int mw_listen_absolute(const char *path, char *out, size_t size, char err[MW_ERROR_MAX]);
+
+/* How relatives are reached. Its token is empty: see endpoint.c. */
+const struct mw_family *mw_listen_family(void);
+
+#endif

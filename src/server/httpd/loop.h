@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * loop.h - waits for events and dispatches them. See loop.c. The server's thread only, except
+ * mw_loop_wake(), and what is for a forked child.
+ */
+#ifndef MW_HTTPD_LOOP_H
+#define MW_HTTPD_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shared/options/options.h"
+#include "httpd.h"
+
+/* Opens the loop's descriptors and watches all listeners. Returns 0; -1: a line in err. */
+int mw_loop_open(char err[MW_ERROR_MAX]);
+/* MW_HTTPD_ENDED: asked to stop; MW_HTTPD_FAILED: our descriptors are no longer ours. */
+enum mw_httpd_is mw_loop_run(void);
+/* Ends the loop's sleep, or the next one. Any thread; keeps errno. */
+void mw_loop_wake(void);
+/* The eventfd, for a thread that has its own descriptor table and wakes the loop; -1: none. */
+int mw_loop_wake_fd(void);
+/* True if the descriptors of the loop and of the daemon are still ours. */
+bool mw_loop_intact(void);
+/*
+ * Closes the loop's descriptors; if not `intact`, leaves open what may be the application's. Within
+ * mw_moves_begin().
+ */
+void mw_loop_close(bool intact);
+
+/* As epoll_ctl(2) does. `about` identifies the events. Return 0, or -1 with errno. */
+int mw_loop_add(int fd, uint32_t events, void *about);
+int mw_loop_change(int fd, uint32_t events, void *about);
+
+/* Puts our eventfd into another epoll: it marks that one as ours. Returns 0, or -1 with errno. */
+int mw_loop_mark(int epfd);
+/* True if epfd is an epoll with that mark. Also in a forked child. */
+bool mw_loop_marked(int epfd);
+
+/* In a forked child: true if the loop's descriptors are still the parent's. */
+bool mw_loop_ours(void);
+/* In a forked child: closes them. */
+void mw_loop_inherited(void);
+/* In a forked child: there are none. */
+void mw_loop_forget(void);
+
+/* The sooner of `ms` and `a`; a negative `a` means that there is none. At most a minute. */
+static inline int mw_sooner(int a, uint64_t ms)
+{
+	int b = ms > 60000 ? 60000 : (int)ms;
+
+	return a < 0 || b < a ? b : a;
+}
+
+#endif

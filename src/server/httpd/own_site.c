@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* own_site.c - see own_site.h. */
+#include "own_site.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "shared/sys/clock.h"
+#include "server/history/proc_file.h"
+#include "descriptors.h"
+
+static struct mw_site site; /* under the lock while it is lent; else the server's thread's */
+/* of /proc/self; a forked child finds its descriptors here: see server.h */
+static struct mw_proc_file statm = { .fd = -1 }, smaps = { .fd = -1 };
+
+static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool lent; /* written by the server's thread under the lock */
+
+struct mw_site *mw_own_site(void)
+{
+	return &site;
+}
+
+void mw_own_site_open(void)
+{
+	mw_proc_open(&statm, "/proc/self/statm", mw_fd_base());
+	mw_proc_open(&smaps, "/proc/self/smaps", mw_fd_base());
+}
+
+unsigned mw_own_site_second(void)
+{
+	return mw_site_second(&site, &statm, &smaps);
+}
+
+void mw_own_site_close(void)
+{
+	mw_proc_close(&statm);
+	mw_proc_close(&smaps);
+}
+
+void mw_own_site_child(void)
+{
+	statm.fd = smaps.fd = -1;
+	memcpy(&lock, &fresh, sizeof(lock));
+	lent = false;
+}
+
+void mw_own_site_lend(void)
+{
+	mw_own_site_take();
+	lent = true;
+}
+
+void mw_own_site_take(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void mw_own_site_give(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+void mw_own_site_keep(void)
+{
+	/* the loop, and a panic in it, hold the lock; a panic elsewhere finds nothing lent */
+	if (!lent)
+		return;
+	lent = false;
+	mw_own_site_give();
+}
+
+bool mw_own_site_borrow(struct mw_site **to, unsigned ms)
+{
+	uint64_t ns = mw_now_ns() + ms * UINT64_C(1000000);
+	const struct timespec until = { .tv_sec = (time_t)(ns / 1000000000),
+					.tv_nsec = (long)(ns % 1000000000) };
+
+	if (pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until))
+		return false;
+	if (!lent) {
+		mw_own_site_give();
+		return false;
+	}
+	(void)mw_own_site_second();
+	*to = &site;
+	return true;
+}

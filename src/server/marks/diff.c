@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* diff.c - see diff.h. */
+#include "diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/report/sums.h"
+#include "grown.h"
+
+/* --- columns ----------------------------------------------------------------------------- */
+
+/*
+ * A row: growth, live_bytes and live are as their names say, of the later moment. total and freed are
+ * bytes and blocks live at the earlier one. allocations and frees are those in between, unless life_sum,
+ * the number of rows that don't know them. life_max: blocks aren't known.
+ */
+static void get_growth(const struct mw_row *r, struct mw_cell *c)
+{
+	c->kind = MW_CELL_INT;
+	c->i = r->growth;
+}
+
+static void get_known(struct mw_cell *c, uint64_t v, bool known)
+{
+	c->kind = known ? MW_CELL_UINT : MW_CELL_NONE;
+	c->u = v;
+}
+
+static void get_growth_blocks(const struct mw_row *r, struct mw_cell *c)
+{
+	c->kind = r->life_max ? MW_CELL_NONE : MW_CELL_INT;
+	c->i = mw_difference(r->live, r->freed);
+}
+
+static void get_from_bytes(const struct mw_row *r, struct mw_cell *c)
+{
+	get_known(c, r->total, true);
+}
+
+static void get_to_bytes(const struct mw_row *r, struct mw_cell *c)
+{
+	get_known(c, r->live_bytes, true);
+}
+
+static void get_from_blocks(const struct mw_row *r, struct mw_cell *c)
+{
+	get_known(c, r->freed, !r->life_max);
+}
+
+static void get_to_blocks(const struct mw_row *r, struct mw_cell *c)
+{
+	get_known(c, r->live, !r->life_max);
+}
+
+static void get_allocations(const struct mw_row *r, struct mw_cell *c)
+{
+	get_known(c, r->allocations, !r->life_sum);
+}
+
+static void get_frees(const struct mw_row *r, struct mw_cell *c)
+{
+	get_known(c, r->frees, !r->life_sum);
+}
+
+static void get_location(const struct mw_row *r, struct mw_cell *c)
+{
+	c->kind = MW_CELL_TEXT;
+	c->s = r->location;
+	c->u = r->location_len;
+}
+
+static const struct mw_column columns[] = {
+	{ "growth", "Growth", "Bytes live at the later moment less those live at the earlier one.",
+	  MW_TYPE_BYTES, -1, get_growth },
+	{ "growth_blocks", "Blocks", "Blocks live at the later moment less those live at the earlier one.",
+	  MW_TYPE_COUNT, -1, get_growth_blocks },
+	{ "from_bytes", "Before", "Bytes live at the earlier moment.", MW_TYPE_BYTES, -1, get_from_bytes },
+	{ "to_bytes", "After", "Bytes live at the later moment.", MW_TYPE_BYTES, -1, get_to_bytes },
+	{ "from_blocks", "Blocks before", "Blocks live at the earlier moment.", MW_TYPE_COUNT, -1,
+	  get_from_blocks },
+	{ "to_blocks", "Blocks after", "Blocks live at the later moment.", MW_TYPE_COUNT, -1,
+	  get_to_blocks },
+	{ "allocations", "Allocations", "Allocating calls in between; empty if a reset lies between.",
+	  MW_TYPE_COUNT, -1, get_allocations },
+	{ "frees", "Frees", "Blocks freed in between; empty if a reset lies between.", MW_TYPE_COUNT, -1,
+	  get_frees },
+	{ "location", "Location", "Ruby file and line, or native module with symbol and offset.",
+	  MW_TYPE_TEXT, 1, get_location },
+};
+
+const struct mw_table mw_diff_table = { columns, sizeof(columns) / sizeof(*columns), 0 };
+
+/* --- exact ------------------------------------------------------------------------------- */
+
+static const struct mw_marks_numbers zero;
+
+/* May counts of calls at these two moments be subtracted? */
+static bool one_epoch(const struct mw_diff *d)
+{
+	return d->from.resets == d->to.resets;
+}
+
+/* Sets the numbers of a row whose text is set. A location that had more calls before is a new one. */
+static void set_numbers(struct mw_row *r, const struct mw_marks_numbers *from,
+			const struct mw_marks_numbers *to, bool calls)
+{
+	const uint64_t *f = from->v, *t = to->v;
+
+	r->total = f[MW_MARKS_BYTES];
+	r->freed = f[MW_MARKS_BLOCKS];
+	r->live_bytes = t[MW_MARKS_BYTES];
+	r->live = t[MW_MARKS_BLOCKS];
+	r->growth = mw_difference(t[MW_MARKS_BYTES], f[MW_MARKS_BYTES]);
+	calls = calls && t[MW_MARKS_ALLOCATIONS] >= f[MW_MARKS_ALLOCATIONS] &&
+		t[MW_MARKS_FREES] >= f[MW_MARKS_FREES];
+	r->life_sum = !calls;
+	if (!calls)
+		return;
+	r->allocations = t[MW_MARKS_ALLOCATIONS] - f[MW_MARKS_ALLOCATIONS];
+	r->frees = t[MW_MARKS_FREES] - f[MW_MARKS_FREES];
+}
+
+/* Between two marks, or the start and one: all texts are places'. */
+static int between_marks(struct mw_diff *d, const struct mw_marks *m,
+			 const struct mw_marks_numbers *from, const struct mw_marks_numbers *to)
+{
+	d->rows = calloc((size_t)m->places + 1, sizeof(*d->rows));
+	if (!d->rows)
+		return -1;
+	for (uint32_t i = 0; i < m->places; i++) {
+		d->rows[d->n] = mw_marks_row(mw_marks_place(m, i));
+		set_numbers(&d->rows[d->n++], from ? &from[i] : &zero, &to[i], one_epoch(d));
+	}
+	return 0;
+}
+
+struct keyed {
+	uint64_t key;
+	const struct mw_row *row;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct keyed *x = a, *y = b;
+
+	return (x->key > y->key) - (x->key < y->key);
+}
+
+/* The table's rows by their keys, malloc'ed; NULL: no memory. */
+static struct keyed *keyed_rows(const struct mw_snapshot *s)
+{
+	struct keyed *v = malloc((s->n + 1) * sizeof(*v));
+
+	for (size_t i = 0; v && i < s->n; i++)
+		v[i] = (struct keyed){ mw_marks_key(&s->rows[i]), &s->rows[i] };
+	if (v)
+		qsort(v, s->n, sizeof(*v), by_key);
+	return v;
+}
+
+static void add_now(struct mw_marks_numbers *to, const struct mw_row *r)
+{
+	const uint64_t add[] = { r->live_bytes, r->live, r->allocations, r->frees };
+
+	for (int k = 0; k < MW_MARKS_NUMBERS; k++)
+		to->v[k] = mw_sum_u64(to->v[k], add[k]);
+}
+
+/* A row for all of v[n] that have the key of the first; returns how many these are. */
+static size_t add_row(struct mw_diff *d, const struct keyed *v, size_t n,
+		      const struct mw_marks_numbers *from)
+{
+	struct mw_row *r = &d->rows[d->n++];
+	struct mw_marks_numbers now = { 0 };
+	size_t same = 0;
+
+	*r = (struct mw_row){ .location = v->row->location,
+			      .location_len = mw_location_bare(v->row),
+			      .file_len = v->row->file_len,
+			      .at = v->row->at,
+			      .kind = v->row->kind,
+			      .id = v->row->id };
+	for (; same < n && v[same].key == v->key; same++)
+		add_now(&now, v[same].row);
+	set_numbers(r, from, &now, one_epoch(d));
+	return same;
+}
+
+/* Up to now: the table's rows, and what was live before and isn't there any more. from NULL: the start. */
+static int until_now(struct mw_diff *d, const struct mw_marks *m, const struct mw_marks_numbers *from)
+{
+	struct keyed *v = keyed_rows(d->now);
+	bool *seen = calloc((size_t)m->places + 1, sizeof(*seen));
+
+	d->rows = calloc(d->now->n + m->places + 1, sizeof(*d->rows));
+	for (size_t i = 0; v && seen && d->rows && i < d->now->n;) {
+		uint32_t place = from ? mw_marks_place_of(m, v[i].key) : UINT32_MAX;
+
+		if (place != UINT32_MAX)
+			seen[place] = true;
+		i += add_row(d, &v[i], d->now->n - i, place == UINT32_MAX ? &zero : &from[place]);
+	}
+	for (uint32_t i = 0; v && seen && d->rows && from && i < m->places; i++) {
+		if (seen[i] || !from[i].v[MW_MARKS_BLOCKS])
+			continue;
+		d->rows[d->n] = mw_marks_row(mw_marks_place(m, i));
+		set_numbers(&d->rows[d->n++], &from[i], &zero, false);
+	}
+	free(v);
+	free(seen);
+	return v && seen && d->rows ? 0 : -1;
+}
+
+static void set_now(struct mw_diff *d, const struct mw_diff_source *src)
+{
+	struct mw_stats stats = { 0 };
+
+	src->api->stats(&stats);
+	d->to = mw_moment_now(d->now, &stats, src->uptime, 0);
+}
+
+int mw_diff_make(struct mw_diff *d, const struct mw_diff_source *src, const struct mw_named_mark *from,
+		 const struct mw_named_mark *to)
+{
+	struct mw_marks_numbers *f = from ? mw_marks_read(src->marks, from) : NULL;
+	struct mw_marks_numbers *t = to ? mw_marks_read(src->marks, to) : NULL;
+	int rc = (from && !f) || (to && !t) ? -1 : 0;
+
+	*d = (struct mw_diff){ .exact = true };
+	if (from)
+		d->from = from->moment;
+	else
+		d->from.unix_time = src->unix_time - src->uptime;
+	if (!to && !rc) {
+		d->now = src->api->snapshot();
+		rc = d->now ? 0 : -1;
+	}
+	if (!rc && to) {
+		d->to = to->moment;
+		rc = between_marks(d, src->marks, f, t);
+	} else if (!rc) {
+		set_now(d, src);
+		rc = until_now(d, src->marks, f);
+	}
+	free(f);
+	free(t);
+	if (rc)
+		mw_diff_free(d, src->api);
+	return rc;
+}
+
+/* --- by the history ------------------------------------------------------------------------ */
+
+static const char rest_name[] = "(rest)";
+
+static struct mw_row curve_row(const char *location, size_t len, uint64_t from, uint64_t to)
+{
+	return (struct mw_row){ .location = location,
+				.location_len = (uint32_t)len,
+				.id = MW_ID_NONE,
+				.total = from,
+				.live_bytes = to,
+				.growth = mw_difference(to, from),
+				.life_sum = 1,
+				.life_max = 1 };
+}
+
+/* A location that is newly kept was among the rest before; so it stays there. */
+static int from_curves(struct mw_diff *d)
+{
+	const struct mw_curve_set *set = &d->set;
+	uint64_t from = set->rest_bytes[0], to = set->rest_bytes[set->rest_n - 1];
+
+	d->rows = calloc(set->n + 1, sizeof(*d->rows));
+	if (!d->rows)
+		return -1;
+	for (size_t i = 0; i < set->n; i++) {
+		const struct mw_curve *c = &set->v[i];
+		struct mw_row *r = &d->rows[d->n];
+
+		if (c->n < set->rest_n) {
+			to = mw_sum_u64(to, c->bytes[c->n - 1]);
+			continue;
+		}
+		*r = curve_row(c->location, c->location_len, c->bytes[0], c->bytes[c->n - 1]);
+		r->file_len = c->file_len;
+		r->kind = c->kind;
+		r->location_len = mw_location_bare(r);
+		d->n++;
+	}
+	d->rows[d->n] = curve_row(rest_name, sizeof(rest_name) - 1, from, to);
+	d->rows[d->n].file_len = sizeof(rest_name) - 1;
+	d->rows[d->n++].kind = MW_KIND_SPECIAL;
+	return 0;
+}
+
+static void set_time(struct mw_moment *m, const struct mw_diff_source *src, uint32_t t)
+{
+	m->uptime = t;
+	m->unix_time = src->unix_time - src->uptime + t;
+}
+
+int mw_diff_between(struct mw_diff *d, const struct mw_diff_source *src, double from, double to)
+{
+	struct mw_grown g;
+	int rc = mw_grown_read(&g, src->curves, src->api, from, to);
+
+	*d = (struct mw_diff){ 0 };
+	if (rc)
+		return rc;
+	d->set = g.set; /* moves */
+	set_time(&d->from, src, g.from);
+	set_time(&d->to, src, g.to);
+	rc = from_curves(d);
+	if (rc)
+		mw_diff_free(d, src->api);
+	return rc;
+}
+
+void mw_diff_free(struct mw_diff *d, const struct mw_api *api)
+{
+	if (d->now)
+		api->snapshot_free(d->now);
+	free(d->rows);
+	mw_curves_free_set(&d->set);
+	*d = (struct mw_diff){ 0 };
+}

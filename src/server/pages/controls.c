@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * controls.c - POST: the requests that change something. routes.c has checked
+ * that the request may. A browser goes back to the page it came from; a program
+ * gets a line with the result.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "server/http/origin.h"
+#include "pages.h"
+
+static bool wants_html(const struct mw_request *req)
+{
+	const char *accept = req->header ? req->header(req->ctx, "Accept") : NULL;
+
+	return accept && strstr(accept, "text/html");
+}
+
+bool mw_wants_json(const struct mw_request *req)
+{
+	const char *accept = req->header ? req->header(req->ctx, "Accept") : NULL;
+
+	return accept && strstr(accept, "application/json");
+}
+
+/* The page that the browser came from, if it is one of ours; else NULL. */
+static const char *own_page(const struct mw_request *req)
+{
+	const char *back = mw_own_referer(req);
+	size_t n = strlen(req->base);
+
+	return back && !strncmp(back, req->base, n) && strchr("/?", back[n]) ? back : NULL;
+}
+
+void mw_done(struct mw_call *call, const char *line, const char *said)
+{
+	struct mw_buf *to = &call->res->location, *body = &call->res->body;
+	const char *back;
+
+	mw_reply(call, 200, line);
+	if (mw_wants_json(call->req)) {
+		mw_reply_form(call, MW_FORM_JSON);
+		body->n = 0;
+		mw_buf_str(body, "{\"ok\":true,\"said\":");
+		mw_buf_json(body, said, strlen(said));
+		mw_buf_fmt(body, ",\"pid\":%ld}\n", (long)getpid());
+		return;
+	}
+	if (!wants_html(call->req))
+		return;
+	back = own_page(call->req);
+	if (back) {
+		mw_buf_str(to, back);
+	} else {
+		mw_buf_str(to, call->req->base);
+		mw_buf_str(to, "/");
+	}
+	mw_buf_add(to, "", 1);
+	call->res->status = 303;
+}
+
+void mw_page_reset(struct mw_call *call)
+{
+	call->api->reset();
+	mw_site_event(call->req->site, "reset", NULL);
+	mw_done(call, "reset: the counters start again from zero",
+		"The counters start again from zero; what is live stays known.");
+}
+
+void mw_site_take_event(struct mw_site *site, const char *kind, const char *text)
+{
+	if (!strcmp(kind, "trim"))
+		mw_maps_age(&site->maps);
+	mw_site_event(site, kind, text);
+}
+
+void mw_call_event(struct mw_call *call, const char *kind, const char *text)
+{
+	if (call->req->site) {
+		mw_site_take_event(call->req->site, kind, text);
+	} else if (call->req->later) {
+		call->res->event = kind;
+		if (text)
+			mw_buf_add(&call->res->event_text, text, strlen(text) + 1);
+	}
+}
+
+bool mw_trim(struct mw_call *call)
+{
+	bool gave = call->api->trim();
+
+	mw_call_event(call, "trim", gave ? NULL : "no memory to give back");
+	return gave;
+}
+
+void mw_page_trim(struct mw_call *call)
+{
+	if (mw_trim(call))
+		mw_done(call, "trim: memory was given back to the system",
+			"Memory was given back to the system.");
+	else
+		mw_done(call, "trim: there was no memory to give back",
+			"There was no memory to give back.");
+}
+
+void mw_page_pause(struct mw_call *call)
+{
+	call->api->pause(true);
+	mw_site_event(call->req->site, "pause", NULL);
+	mw_done(call, "pause: tracking is off; what is live stays known, and its frees are counted",
+		"Tracking is off; what is live stays known, and its frees are counted.");
+}
+
+void mw_page_resume(struct mw_call *call)
+{
+	call->api->pause(false);
+	mw_site_event(call->req->site, "resume", NULL);
+	mw_done(call, "resume: tracking is on", "Tracking is on.");
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* diff.c - GET /diff: two moments compared, as TSV, CSV and JSON. diff_page.c makes the page. */
+#include <string.h>
+#include <unistd.h>
+
+#include "server/report/wire.h"
+#include "diff.h"
+
+/* --- the two moments ------------------------------------------------------------------------ */
+
+static bool is(const struct mw_diff_end *e, const char *word)
+{
+	return strlen(word) == e->n && !memcmp(e->name, word, e->n);
+}
+
+/* Reads from= or to=. usual: the word for its edge, the default. 0, or a status with a reason. */
+static int read_end(struct mw_diff_end *e, const struct mw_site *s, const struct mw_params *p,
+		    enum mw_param param, const char *usual, struct mw_buf *why)
+{
+	const char *name = param == MW_PARAM_FROM ? "from" : "to";
+
+	*e = (struct mw_diff_end){ .name = usual, .n = strlen(usual) };
+	if (p->v[param].n) {
+		e->name = p->v[param].s;
+		e->n = p->v[param].n;
+	}
+	if (is(e, usual))
+		return 0;
+	e->is_time = mw_params_seconds(p, param, &e->t);
+	if (e->is_time)
+		return 0;
+	e->mark = mw_marks_find(&s->marks, e->name, e->n);
+	if (e->mark)
+		e->t = e->mark->moment.uptime;
+	return e->mark ? 0 : mw_no_such_mark(why, name, e->name, e->n);
+}
+
+static int read_ends(struct mw_diff_view *v, const struct mw_params *p, struct mw_buf *why)
+{
+	const struct mw_site *s = v->call->req->site;
+	int bad = read_end(&v->from, s, p, MW_PARAM_FROM, "start", why);
+
+	if (!bad)
+		bad = read_end(&v->to, s, p, MW_PARAM_TO, "now", why);
+	if (bad)
+		return bad;
+	if (!v->to.mark && (!v->to.is_time || v->to.t > v->source.uptime))
+		v->to.t = v->source.uptime;
+	if (v->from.t <= v->to.t)
+		return 0;
+	mw_buf_str(why, "from: later than to, or than now");
+	return 400;
+}
+
+static void set_source(struct mw_diff_view *v)
+{
+	struct mw_site *s = v->call->req->site;
+
+	v->source = (struct mw_diff_source){ .marks = &s->marks,
+					     .curves = &s->curves,
+					     .api = v->call->api,
+					     .uptime = mw_site_uptime(s),
+					     .unix_time = mw_unix_now() };
+}
+
+/* Fills v->diff. 0, or a status with a reason. */
+static int compare(struct mw_diff_view *v, struct mw_buf *why)
+{
+	const struct mw_site *s = v->call->req->site;
+	int rc;
+
+	if (!v->from.is_time && !v->to.is_time)
+		return mw_diff_make(&v->diff, &v->source, v->from.mark, v->to.mark) ? 500 : 0;
+	if (!s->curves.on) {
+		mw_buf_str(why, "from, to: the option history is off: name a mark");
+		return 400;
+	}
+	rc = mw_diff_between(&v->diff, &v->source, v->from.t, v->to.t);
+	return rc > 0 ? mw_unknown_time(why, s) : rc ? 500 : 0;
+}
+
+/* --- forms ------------------------------------------------------------------------------------ */
+
+static int64_t blocks(const struct mw_diff_view *v)
+{
+	return (int64_t)(v->result.sum.live - v->result.sum.freed);
+}
+
+static void tsv_head(struct mw_buf *b, const struct mw_diff_view *v)
+{
+	mw_head_begin(b);
+	mw_head_text(b, "from", v->from.name, v->from.n);
+	mw_head_times(b, "from_", &v->diff.from);
+	mw_head_text(b, "to", v->to.name, v->to.n);
+	mw_head_times(b, "to_", &v->diff.to);
+	mw_head_seconds(b, "", "seconds", v->diff.to.uptime - v->diff.from.uptime);
+	mw_head_process(b, v->call);
+	mw_head_u64(b, "exact", v->diff.exact);
+	mw_head_i64(b, "growth", v->result.sum.growth);
+	if (v->diff.exact)
+		mw_head_i64(b, "growth_blocks", blocks(v));
+	mw_buf_str(b, "\n");
+}
+
+static void json_end(struct mw_buf *b, const char *key, const struct mw_diff_end *e,
+		     const struct mw_moment *m)
+{
+	mw_buf_fmt(b, "\"%s\":{\"name\":", key);
+	mw_buf_json(b, e->name, e->n);
+	mw_buf_str(b, ",\"time\":\"");
+	mw_buf_time(b, m->unix_time);
+	mw_buf_str(b, "\",\"unix\":");
+	mw_buf_seconds(b, m->unix_time);
+	mw_buf_str(b, ",\"uptime\":");
+	mw_buf_seconds(b, m->uptime);
+	mw_buf_str(b, "},\n");
+}
+
+static void json(struct mw_buf *b, const struct mw_diff_view *v)
+{
+	const struct mw_site *s = v->call->req->site;
+
+	mw_buf_str(b, "{");
+	json_end(b, "from", &v->from, &v->diff.from);
+	json_end(b, "to", &v->to, &v->diff.to);
+	mw_buf_str(b, "\"seconds\":");
+	mw_buf_seconds(b, v->diff.to.uptime - v->diff.from.uptime);
+	mw_buf_fmt(b, ",\"pid\":%ld,\"start\":", (long)getpid());
+	mw_buf_json(b, s->stream.start, strlen(s->stream.start));
+	mw_buf_str(b, v->diff.exact ? ",\"exact\":true,\n\"growth\":" : ",\"exact\":false,\n\"growth\":");
+	mw_buf_i64(b, v->result.sum.growth);
+	mw_buf_str(b, ",\"growth_blocks\":");
+	if (v->diff.exact)
+		mw_buf_i64(b, blocks(v));
+	else
+		mw_buf_str(b, "null");
+	mw_buf_str(b, ",\"matched\":");
+	mw_buf_u64(b, v->result.matched);
+	mw_buf_str(b, ",\n\"rows\":");
+	mw_render_table(b, &mw_diff_table, v->result.rows, v->result.n, MW_FORMAT_JSON);
+	mw_buf_str(b, "}\n");
+}
+
+static void answer(struct mw_diff_view *v, enum mw_form form)
+{
+	struct mw_buf *b = &v->call->res->body;
+
+	if (form == MW_FORM_HTML) {
+		mw_reply_page(v->call, "difference", mw_html_diff, v);
+		return;
+	}
+	mw_reply_form(v->call, form);
+	if (form == MW_FORM_JSON) {
+		json(b, v);
+		return;
+	}
+	if (form == MW_FORM_TSV)
+		tsv_head(b, v);
+	mw_render_table(b, &mw_diff_table, v->result.rows, v->result.n, mw_form_format(form));
+}
+
+/* --- for /all/diff ---------------------------------------------------------------------------- */
+
+/* The rows as a tracker's, so that they travel as a table does (server/report/wire.h). */
+static __thread struct {
+	const struct mw_api *api;
+	struct mw_snapshot rows;
+} travelling;
+
+static struct mw_snapshot *rows_to_send(void)
+{
+	return &travelling.rows;
+}
+
+static void were_sent(struct mw_snapshot *s)
+{
+	(void)s; /* they are the difference's */
+}
+
+static void own_stats(struct mw_stats *s)
+{
+	travelling.api->stats(s);
+}
+
+static void send(struct mw_diff_view *v)
+{
+	const struct mw_api api = { .version = MW_API_VERSION,
+				    .stats = own_stats,
+				    .snapshot = rows_to_send,
+				    .snapshot_free = were_sent };
+
+	travelling.api = v->call->api;
+	travelling.rows = (struct mw_snapshot){ .n = v->diff.n, .rows = v->diff.rows };
+	v->call->res->status = 200;
+	v->call->res->content_type = MW_WIRE_TYPE;
+	if (mw_wire_write(&v->call->res->body, &api, MW_WIRE_ALL, "", 0))
+		v->call->res->body.failed = true;
+}
+
+void mw_page_table_diff(struct mw_call *call)
+{
+	struct mw_diff_view v = { .call = call };
+	struct mw_buf why = { 0 };
+	struct mw_params p;
+	int bad;
+
+	if (!mw_has_site(call))
+		return;
+	set_source(&v);
+	bad = mw_params_parse(&p, call->req->query, &why);
+	if (!bad)
+		bad = read_ends(&v, &p, &why);
+	if (!bad)
+		bad = compare(&v, &why);
+	if (bad)
+		mw_reply_why(call, bad, &why);
+	else
+		send(&v);
+	mw_diff_free(&v.diff, call->api);
+	mw_params_free(&p);
+}
+
+/* --- the request ------------------------------------------------------------------------------- */
+
+int mw_diff_query(struct mw_query *q, const char *rest, const struct mw_params *p, enum mw_form *form,
+		  struct mw_buf *why)
+{
+	int bad = mw_params_form(p, form, why);
+
+	if (!bad && *rest && !mw_form_find(rest, strlen(rest), form)) {
+		mw_buf_str(why, "no such page");
+		return 404;
+	}
+	*q = (struct mw_query){
+		.sort = -1, .table = &mw_diff_table, .limit = *form == MW_FORM_HTML ? MW_EACH_LIMIT : 0
+	};
+	if (!bad)
+		bad = mw_params_query(p, q, why);
+	q->kind_len = 0;
+	if (!bad && q->group == MW_GROUP_KIND) {
+		mw_buf_str(why, "group: line, file, dir or gem expected, not \"kind\"");
+		bad = 400;
+	}
+	return bad;
+}
+
+void mw_page_diff(struct mw_call *call)
+{
+	struct mw_diff_view v = { .call = call };
+	enum mw_form form = MW_FORM_HTML;
+	struct mw_buf why = { 0 };
+	struct mw_params p;
+	int bad;
+
+	if (!mw_has_site(call))
+		return;
+	set_source(&v);
+	bad = mw_params_parse(&p, call->req->query, &why);
+	if (!bad)
+		bad = mw_diff_query(&v.q, call->rest, &p, &form, &why);
+	if (!bad)
+		bad = read_ends(&v, &p, &why);
+	if (!bad)
+		bad = compare(&v, &why);
+	if (!bad && mw_result_of(&v.result, v.diff.rows, v.diff.n, &v.q))
+		bad = 500;
+	if (bad)
+		mw_reply_why(call, bad, &why);
+	else
+		answer(&v, form);
+	mw_result_free(&v.result, call->api);
+	mw_diff_free(&v.diff, call->api);
+	mw_params_free(&p);
+}

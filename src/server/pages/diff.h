@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* diff.h - what the two files of /diff share. */
+#ifndef MW_PAGES_DIFF_H
+#define MW_PAGES_DIFF_H
+
+#include "server/marks/diff.h"
+#include "pages.h"
+
+/* A moment as it was asked for: "start", "now", a mark's name, or seconds of uptime. */
+struct mw_diff_end {
+	const char *name; /* borrowed */
+	size_t n;
+	bool is_time;
+	const struct mw_named_mark *mark; /* NULL: another moment */
+	double t; /* uptime */
+};
+
+struct mw_diff_view {
+	struct mw_call *call;
+	struct mw_query q;
+	struct mw_diff_source source;
+	struct mw_diff_end from, to;
+	struct mw_diff diff;     /* owned */
+	struct mw_result result; /* owned */
+};
+
+/*
+ * The query of /diff but for its moments. rest: the form behind the path's dot, or "". 0, or a status
+ * with a reason. It borrows from p.
+ */
+int mw_diff_query(struct mw_query *, const char *rest, const struct mw_params *p, enum mw_form *,
+		  struct mw_buf *why);
+/* The page's main part. ctx: struct mw_diff_view. */
+void mw_html_diff(struct mw_buf *, void *ctx);
+
+#endif

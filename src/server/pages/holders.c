@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * holders.c - /holders: what holds all live blocks; /holders?location=LOCATION: what holds those of a
+ * location, and by which path. Waits for a Ruby thread, and then for a child: in a thread of its own.
+ */
+#include <string.h>
+
+#include "server/holders/holders.h"
+#include "pages.h"
+
+#define ARROW " \xe2\x86\x92 "
+
+struct view {
+	struct mw_call *call;
+	struct mw_snapshot *snapshot; /* NULL: all live blocks are asked for */
+	const struct mw_row *row;
+	struct mw_holders holders;
+};
+
+/* --- forms for programs ------------------------------------------------------------ */
+
+static void tsv_text(struct mw_buf *b, const char *s)
+{
+	mw_buf_tsv(b, s, strlen(s));
+}
+
+static void csv_text(struct mw_buf *b, const char *s)
+{
+	mw_buf_csv(b, s, strlen(s));
+}
+
+static void join(struct mw_buf *to, const struct mw_holder *h)
+{
+	for (size_t i = 0; i < h->n_path; i++) {
+		mw_buf_str(to, i ? ARROW : "");
+		mw_buf_str(to, h->path[i]);
+	}
+	mw_buf_add(to, "", 1);
+}
+
+static void lines(struct mw_buf *b, const struct mw_holders *all, bool csv)
+{
+	void (*text)(struct mw_buf *, const char *) = csv ? csv_text : tsv_text;
+	const char *end = csv ? "\r\n" : "\n";
+	char between = csv ? ',' : '\t';
+
+	mw_buf_fmt(b, "holder%cby%cblocks%cbytes%cpaths%cpath%s", between, between, between, between,
+		   between, end);
+	for (size_t i = 0; i < all->n; i++) {
+		const struct mw_holder *h = &all->rows[i];
+		struct mw_buf path = { 0 };
+
+		join(&path, h);
+		text(b, h->holder);
+		mw_buf_fmt(b, "%c%s%c%llu%c%llu%c%llu%c", between, mw_held_by_name(h->by), between,
+			   (unsigned long long)h->blocks, between, (unsigned long long)h->bytes, between,
+			   (unsigned long long)h->paths, between);
+		text(b, path.failed ? "" : path.p);
+		mw_buf_str(b, end);
+		mw_buf_free(&path);
+	}
+}
+
+static void json_text(struct mw_buf *b, const char *s)
+{
+	mw_buf_json(b, s, strlen(s));
+}
+
+static void json_row(struct mw_buf *b, const struct mw_holder *h)
+{
+	mw_buf_str(b, "{\"holder\":");
+	json_text(b, h->holder);
+	mw_buf_fmt(b, ",\"by\":\"%s\",\"blocks\":%llu,\"bytes\":%llu,\"path\":[", mw_held_by_name(h->by),
+		   (unsigned long long)h->blocks, (unsigned long long)h->bytes);
+	for (size_t i = 0; i < h->n_path; i++) {
+		mw_buf_str(b, i ? "," : "");
+		json_text(b, h->path[i]);
+	}
+	mw_buf_fmt(b, "],\"paths\":%llu}", (unsigned long long)h->paths);
+}
+
+static void json(struct mw_buf *b, const struct view *v)
+{
+	const struct mw_holders *all = &v->holders;
+
+	mw_buf_str(b, "{\n\"location\":");
+	if (v->row)
+		mw_buf_json(b, v->row->location, v->row->location_len);
+	else
+		mw_buf_str(b, "null");
+	mw_buf_fmt(b, ",\n\"blocks\":%llu,\n\"bytes\":%llu,\n\"objects\":%llu,\n",
+		   (unsigned long long)all->blocks, (unsigned long long)all->bytes,
+		   (unsigned long long)all->objects);
+	mw_buf_fmt(b, "\"milliseconds\":%.3f,\n\"stopped_milliseconds\":%.3f,\n", (double)all->ns / 1e6,
+		   (double)all->stop_ns / 1e6);
+	mw_buf_fmt(b, "\"unread_stacks\":%u,\n\"started_late\":%s,\n\"rows\":[", all->unread_stacks,
+		   all->late ? "true" : "false");
+	for (size_t i = 0; i < all->n; i++) {
+		mw_buf_str(b, i ? ",\n" : "\n");
+		json_row(b, &all->rows[i]);
+	}
+	mw_buf_str(b, all->n ? "\n]\n}\n" : "]\n}\n");
+}
+
+/* --- the page ------------------------------------------------------------------------ */
+
+static void name(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	if (v->row)
+		mw_html_location(b, v->row->location, v->row->location_len);
+	else
+		mw_buf_str(b, "What holds live blocks");
+}
+
+static void summary(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+	uint64_t lost = 0, bytes = 0;
+
+	for (size_t i = 0; i < v->holders.n; i++)
+		if (v->holders.rows[i].by == MW_HELD_NOTHING) {
+			lost += v->holders.rows[i].blocks;
+			bytes += v->holders.rows[i].bytes;
+		}
+	mw_buf_commas(b, v->holders.blocks);
+	mw_buf_str(b, v->holders.blocks == 1 ? " block is live, " : " blocks are live, ");
+	mw_html_bytes(b, v->holders.bytes, false);
+	mw_buf_str(b, ". ");
+	mw_buf_commas(b, lost);
+	mw_buf_str(b, lost == 1 ? " of them is held by nothing, " : " of them are held by nothing, ");
+	mw_html_bytes(b, bytes, false);
+	mw_buf_str(b, lost ? ": a native leak." : ".");
+}
+
+static void notes(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	if (v->holders.unread_stacks) {
+		mw_buf_commas(b, v->holders.unread_stacks);
+		mw_buf_str(b, " threads ran, so their stacks weren\xe2\x80\x99t read. ");
+	}
+	if (v->holders.late)
+		mw_buf_str(b, "Blocks from before the start of tracking aren\xe2\x80\x99t known: what only they "
+			      "lead to counts as held by nothing.");
+}
+
+static void number(struct mw_buf *b, void *ctx)
+{
+	mw_buf_commas(b, *(const uint64_t *)ctx);
+}
+
+static void milliseconds(struct mw_buf *b, void *ctx)
+{
+	mw_buf_fmt(b, "%.1f", (double)*(const uint64_t *)ctx / 1e6);
+}
+
+static void rows(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	for (size_t i = 0; i < v->holders.n; i++) {
+		const struct mw_holder *h = &v->holders.rows[i];
+
+		mw_buf_str(b, "<tr><td class=\"location\">");
+		mw_html_text(b, h->holder);
+		mw_buf_fmt(b, "</td><td>%s</td>", mw_held_by_name(h->by));
+		mw_html_number(b, h->blocks);
+		mw_html_bytes_cell(b, h->bytes);
+		mw_html_number(b, h->paths);
+		mw_buf_str(b, "<td class=\"location\">");
+		for (size_t k = 0; k < h->n_path; k++) {
+			mw_buf_str(b, k ? ARROW : "");
+			mw_html_text(b, h->path[k]);
+		}
+		mw_buf_str(b, "</td></tr>\n");
+	}
+	if (!v->holders.n)
+		mw_buf_str(b, "<tr><td class=\"empty\" colspan=\"6\">Nothing is live.</td></tr>\n");
+}
+
+static void exports(struct mw_buf *b, void *ctx)
+{
+	static const char *const forms[] = { "TSV", "CSV", "JSON" }, *const ends[] = {
+		".tsv", ".csv", ".json"
+	};
+	const struct view *v = ctx;
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+		mw_buf_str(b, "<a ");
+		mw_html_holders_href(b, v->call, v->row, ends[i]);
+		mw_buf_fmt(b, ">%s</a> ", forms[i]);
+	}
+}
+
+static void page(struct mw_buf *b, void *ctx)
+{
+	struct view *v = ctx;
+	const struct mw_slot slots[] = {
+		{ .name = "title", .fill = name, .ctx = v },
+		{ .name = "summary", .fill = summary, .ctx = v },
+		{ .name = "objects", .fill = number, .ctx = &v->holders.objects },
+		{ .name = "ms", .fill = milliseconds, .ctx = &v->holders.ns },
+		{ .name = "stop", .fill = milliseconds, .ctx = &v->holders.stop_ns },
+		{ .name = "notes", .fill = notes, .ctx = v },
+		{ .name = "what", .text = v->row ? "these blocks" : "all live blocks" },
+		{ .name = "rows", .fill = rows, .ctx = v },
+		{ .name = "exports", .fill = exports, .ctx = v },
+	};
+
+	mw_template(b, "holders.html", slots, sizeof(slots) / sizeof(slots[0]));
+}
+
+/* --- asking ------------------------------------------------------------------------- */
+
+static int status_of(enum mw_holders_is is)
+{
+	return is == MW_HOLDERS_OK ? 0 : is == MW_HOLDERS_UNKNOWN ? 501 : 503;
+}
+
+/* 0, or a status with a reason */
+static int search(struct view *v, const struct mw_params *p, struct mw_buf *why)
+{
+	const struct mw_api *api = v->call->api;
+	char err[MW_HOLDERS_ERROR] = "";
+	const char *location = p->v[MW_PARAM_LOCATION].s;
+	size_t n = p->v[MW_PARAM_LOCATION].n;
+	struct mw_buf ids = { 0 };
+	int bad = 0;
+
+	if (n) {
+		v->snapshot = api->snapshot();
+		if (!v->snapshot)
+			return 500;
+		bad = mw_location_look(v->snapshot, location, n, &v->row);
+		if (bad) {
+			mw_buf_str(why,
+				   bad == 2 ? "several locations have this id: ask for one by its name" :
+					      "no such location: nothing was allocated there");
+			return bad == 2 ? 409 : 404;
+		}
+		mw_location_ids(v->snapshot, v->row, &ids);
+		if (ids.failed)
+			return 500;
+	}
+	bad = status_of(mw_holders_ask(api, (const uint32_t *)(const void *)ids.p,
+				       ids.n / sizeof(uint32_t), &v->holders, err));
+	mw_buf_free(&ids);
+	mw_buf_str(why, err);
+	return bad;
+}
+
+static int understand(struct mw_call *call, const struct mw_params *p, enum mw_form *form,
+		      struct mw_buf *why)
+{
+	int bad = mw_params_form(p, form, why);
+
+	if (!bad && *call->rest && !mw_form_find(call->rest, strlen(call->rest), form)) {
+		mw_buf_str(why, "no such page");
+		bad = 404;
+	}
+	return bad;
+}
+
+static void answer(struct view *v, enum mw_form form)
+{
+	if (form == MW_FORM_HTML) {
+		mw_reply_page(v->call, v->row ? v->row->location : "What holds live blocks", page, v);
+		return;
+	}
+	mw_reply_form(v->call, form);
+	if (form == MW_FORM_JSON)
+		json(&v->call->res->body, v);
+	else
+		lines(&v->call->res->body, &v->holders, form == MW_FORM_CSV);
+}
+
+void mw_page_holders(struct mw_call *call)
+{
+	struct view v = { .call = call };
+	enum mw_form form = MW_FORM_HTML;
+	struct mw_params p = { 0 };
+	struct mw_buf why = { 0 };
+	int bad;
+
+	if (call->req->peer == MW_PEER_RACK) { /* its thread has Ruby's lock, or may be the only one */
+		mw_reply(call, 404, "not here: ask for /objects/holders");
+		return;
+	}
+	bad = mw_params_parse(&p, call->req->query, &why);
+	if (!bad)
+		bad = understand(call, &p, &form, &why);
+	if (!bad)
+		bad = search(&v, &p, &why);
+	if (bad) {
+		mw_reply_why(call, bad, &why);
+	} else {
+		mw_buf_free(&why);
+		answer(&v, form);
+	}
+	mw_holders_free(&v.holders);
+	if (v.snapshot)
+		call->api->snapshot_free(v.snapshot);
+	mw_params_free(&p);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* html.c - pieces of pages that several handlers need. See pages.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shared/report/columns.h"
+#include "pages.h"
+
+void mw_html_text(struct mw_buf *b, const char *s)
+{
+	mw_buf_html(b, s, strlen(s));
+}
+
+void mw_html_number(struct mw_buf *b, uint64_t v)
+{
+	mw_buf_str(b, "<td class=\"num\">");
+	mw_buf_commas(b, v);
+	mw_buf_str(b, "</td>");
+}
+
+void mw_html_cell(struct mw_buf *b, const struct mw_column *column, const struct mw_row *r, bool sorted_by)
+{
+	const char *class = column->type == MW_TYPE_KIND ? "kind" : "num";
+	struct mw_cell c = { 0 };
+
+	column->get(r, &c);
+	mw_buf_fmt(b, "<td class=\"%s%s\">", class, sorted_by ? " by" : "");
+	mw_html_value(b, &c, column->type);
+	mw_buf_str(b, "</td>");
+}
+
+void mw_html_cells(struct mw_buf *b, const struct mw_row *r, int sorted_by)
+{
+	for (int i = 0; i < MW_ALL_COLUMNS_N; i++)
+		if (mw_column_is_of(i, r) && mw_columns[i].type != MW_TYPE_TEXT)
+			mw_html_cell(b, &mw_columns[i], r, i == sorted_by);
+}
+
+/* page: of the request's base; the location follows it */
+static void href(struct mw_buf *b, const struct mw_call *call, const char *page, const struct mw_row *r)
+{
+	char id[MW_SHORT_ID + 1];
+	size_t at;
+
+	mw_buf_str(b, "href=\"");
+	mw_html_text(b, call->req->base);
+	mw_buf_str(b, page);
+	at = b->n;
+	mw_percent_encode(b, r->location, r->location_len);
+	if (b->n - at > MW_LINK_MAX) {
+		b->n = at;
+		mw_location_short(r, id);
+		mw_buf_str(b, id);
+	}
+}
+
+void mw_html_at_href(struct mw_buf *b, const struct mw_call *call, const struct mw_row *r, const char *ext)
+{
+	href(b, call, "/at/", r);
+	mw_buf_str(b, ext);
+	mw_buf_str(b, "\"");
+}
+
+void mw_html_flame_href(struct mw_buf *b, const struct mw_call *call, const struct mw_row *r)
+{
+	href(b, call, "/flame?location=", r);
+	mw_buf_str(b, "&amp;invert=1\"");
+}
+
+void mw_html_holders_href(struct mw_buf *b, const struct mw_call *call, const struct mw_row *r,
+			  const char *ext)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), r ? "/holders%s?location=" : "/holders%s", ext);
+	if (r) {
+		href(b, call, path, r);
+		mw_buf_str(b, "\"");
+	} else {
+		mw_buf_str(b, "href=\"");
+		mw_html_text(b, call->req->base);
+		mw_buf_fmt(b, "%s\"", path);
+	}
+}
+
+/* Each process has a number of its own: none for the sum of some. */
+static void callers_now(struct mw_buf *b, void *ctx)
+{
+	const struct mw_stats *s = mw_call_stats(ctx);
+
+	if (!s->processes)
+		mw_buf_u64(b, s->bt);
+}
+
+void mw_html_controls(struct mw_buf *b, void *ctx)
+{
+	const struct mw_call *call = ctx;
+	bool paused = call->api->paused();
+	const struct mw_slot slots[] = {
+		{ .name = "base", .text = call->req->base },
+		{ .name = "pause", .text = paused ? "resume" : "pause" },
+		{ .name = "pause_title",
+		  .text = paused ? "What is allocated from now on is counted again" :
+				   "What is allocated until tracking is resumed isn't counted; frees of what is known are" },
+		{ .name = "pause_label", .text = paused ? "Resume tracking" : "Pause tracking" },
+		{ .name = "callers", .fill = callers_now, .ctx = ctx },
+	};
+
+	if (mw_read_only(call))
+		mw_buf_str(b,
+			   "<p class=\"note\">Read-only: counters can\xe2\x80\x99t be reset from here.</p>\n");
+	else
+		mw_template(b, "controls.html", slots, sizeof(slots) / sizeof(slots[0]));
+}
+
+static void fact(struct mw_buf *b, const char *name, uint64_t v, bool bytes)
+{
+	mw_buf_str(b, "<li>");
+	mw_buf_str(b, name);
+	mw_buf_str(b, " <b>");
+	if (bytes)
+		mw_html_bytes(b, v, false);
+	else
+		mw_buf_commas(b, v);
+	mw_buf_str(b, "</b></li>\n");
+}
+
+static void heap(struct mw_buf *b, const struct mw_call *call, const struct mw_stats *s)
+{
+	if (!s->heap_known)
+		return;
+	mw_buf_str(b, "<li><a href=\"");
+	mw_html_text(b, call->req->base);
+	mw_buf_str(b, "/heap_pages\">Ruby\xe2\x80\x99s heap pages</a> <b>");
+	mw_html_bytes(b, s->heap_bytes, false);
+	mw_buf_str(b, "</b></li>\n");
+}
+
+static void overruns(struct mw_buf *b, const struct mw_call *call, const struct mw_stats *s)
+{
+	if (!s->overruns)
+		return;
+	mw_buf_str(b, "<p class=\"warning\"><a href=\"");
+	mw_html_text(b, call->req->base);
+	mw_buf_str(b, "/overruns\">");
+	mw_buf_commas(b, s->overruns);
+	mw_buf_str(b, s->overruns == 1 ? " block was" : " blocks were");
+	mw_buf_str(b, " written past the end</a>.</p>\n");
+}
+
+void mw_warnings(const struct mw_stats *s, void (*say)(void *ctx, const char *text), void *ctx)
+{
+	struct mw_buf lost = { 0 };
+
+	if (s->paused)
+		say(ctx, "Tracking is paused: what is allocated now isn\xe2\x80\x99t counted.");
+	if (s->memory_max && (s->locations_full || s->records_full || s->threads_full))
+		say(ctx, "The tracker\xe2\x80\x99s memory is at the ceiling that memory_max sets.");
+	if (s->locations_full)
+		say(ctx, "There was no room for some locations: they are counted under (other).");
+	if (s->threads_full)
+		say(ctx, "There was no room for some threads: theirs count at native callers.");
+	if (s->lost) {
+		mw_buf_commas(&lost, s->lost);
+		mw_buf_str(&lost,
+			   " live blocks could not be recorded for want of memory: they are missing from "
+			   "every number.");
+		mw_buf_add(&lost, "", 1);
+		say(ctx,
+		    lost.failed ? "Some live blocks could not be recorded for want of memory." : lost.p);
+		mw_buf_free(&lost);
+	}
+}
+
+static void lookup(struct mw_buf *b, const struct mw_stats *s)
+{
+	if (s->ruby_lookup && !strcmp(s->ruby_lookup, "public") && s->ruby_why && *s->ruby_why) {
+		mw_buf_str(b, "<p class=\"note\">Ruby lines are found the slow way: ");
+		mw_html_text(b, s->ruby_why);
+		mw_buf_str(b, ".</p>\n");
+	}
+}
+
+void mw_html_facts(struct mw_buf *b, void *ctx)
+{
+	struct mw_call *call = ctx;
+	const struct mw_stats *s = mw_call_stats(call);
+	bool bytes = s->life_unit && !strcmp(s->life_unit, "bytes");
+
+	mw_buf_str(b, "<ul class=\"facts\">\n");
+	fact(b, "Live", s->live_bytes, true);
+	fact(b, "in blocks", s->live, false);
+	if (s->before_bytes)
+		fact(b, "before the start", s->before_bytes, true);
+	fact(b, s->resets ? "Allocated since the reset" : "Allocated", s->total, true);
+	fact(b, "Freed", s->freed, true);
+	fact(b, "Locations", s->locations, false);
+	if (s->retired)
+		fact(b, "Retired", s->retired, false);
+	fact(b, bytes ? "Allocated so far" : "Collections", s->generation, bytes);
+	heap(b, call, s);
+	fact(b, "Tracker\xe2\x80\x99s own", s->tracker_bytes, true);
+	mw_buf_str(b, "</ul>\n");
+	overruns(b, call, s);
+	lookup(b, s);
+}
+
+void mw_html_column_begin(struct mw_buf *b, const struct mw_column *c, int order)
+{
+	mw_buf_str(b, "<th scope=\"col\"");
+	if (c->type != MW_TYPE_TEXT && c->type != MW_TYPE_KIND)
+		mw_buf_str(b, order ? " class=\"num by\"" : " class=\"num\"");
+	if (order)
+		mw_buf_str(b, order > 0 ? " aria-sort=\"ascending\"" : " aria-sort=\"descending\"");
+	mw_buf_str(b, "><a ");
+}
+
+void mw_html_column_end(struct mw_buf *b, const struct mw_column *c, int order)
+{
+	mw_buf_str(b, " title=\"");
+	mw_html_text(b, c->about);
+	mw_buf_str(b, "\">");
+	mw_html_text(b, c->title);
+	if (order)
+		mw_buf_str(b, order > 0 ? "<span aria-hidden=\"true\"> \xe2\x96\xb2</span>" :
+					  "<span aria-hidden=\"true\"> \xe2\x96\xbc</span>");
+	mw_buf_str(b, "</a></th>\n");
+}

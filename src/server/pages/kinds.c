@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * kinds.c - GET /kinds.json: what the memory of each location is of, for the live page.
+ *
+ *	{"start":..,"now":..,"unix":..,"rate":65536,
+ *	 "kinds":["string",..],
+ *	 "rows":[[id,samples,kind,live,total,kind,live,total,..],..]}
+ *
+ * id: as in /live; samples: that the bytes rest on; kind: an index into kinds; live, total: bytes that
+ * add up to the location's. A location without a stack isn't there.
+ */
+#include <string.h>
+
+#include "shared/report/kinded.h"
+#include "pages.h"
+
+static void texts(struct mw_buf *b, const struct mw_kinded *k)
+{
+	mw_buf_str(b, "\"kinds\":[");
+	for (uint32_t i = 0; i < k->clues.texts.n; i++) {
+		const char *text = mw_kinded_text(k, i);
+
+		mw_buf_str(b, i ? "," : "");
+		mw_buf_json(b, text, strlen(text));
+	}
+	mw_buf_str(b, "]");
+}
+
+static void number(struct mw_buf *b, uint64_t v)
+{
+	mw_buf_str(b, ",");
+	mw_buf_u64(b, v);
+}
+
+/* False: nothing is known of it. */
+static bool row(struct mw_buf *b, const struct mw_kinded *k, size_t at, bool first)
+{
+	const struct mw_row *r = &k->snapshot->rows[at];
+
+	if (!r->top_share || r->id == MW_ID_NONE)
+		return false;
+	mw_buf_str(b, first ? "\n[" : ",\n[");
+	mw_buf_u64(b, r->id);
+	number(b, r->kind_samples);
+	for (size_t i = k->first[at]; i < k->first[at + 1]; i++) {
+		number(b, k->parts[i].kind);
+		number(b, k->parts[i].bytes[MW_BY_LIVE]);
+		number(b, k->parts[i].bytes[MW_BY_TOTAL]);
+	}
+	mw_buf_str(b, "]");
+	return true;
+}
+
+static void fill(struct mw_buf *b, const struct mw_kinded *k, uint64_t rate)
+{
+	bool first = true;
+
+	mw_buf_str(b, ",\n\"rate\":");
+	mw_buf_u64(b, rate);
+	mw_buf_str(b, ",\n");
+	texts(b, k);
+	mw_buf_str(b, ",\n\"rows\":[");
+	for (size_t i = 0; rate && i < k->snapshot->n; i++)
+		if (row(b, k, i, first))
+			first = false;
+	mw_buf_str(b, first ? "]}\n" : "\n]}\n");
+}
+
+void mw_page_kinds(struct mw_call *call)
+{
+	const struct mw_site *site = call->req->site;
+	struct mw_buf *b = &call->res->body;
+	struct mw_stacks *s =
+		call->api->stacks(0, 0); /* first: a sample's allocation is in the table then */
+	struct mw_snapshot *table = call->api->snapshot();
+	struct mw_kinded k = { 0 };
+
+	call->res->status = 200;
+	call->res->content_type = "application/json; charset=utf-8";
+	if (s && table && mw_kinded_make(&k, table, s)) {
+		if (site)
+			mw_json_head(b, site, mw_site_uptime(site), ",", ",");
+		else
+			mw_buf_str(b, "{\"start\":\"\",\"now\":0,\"unix\":0");
+		fill(b, &k, s->rate);
+	} else {
+		b->failed = true;
+	}
+	mw_kinded_free(&k);
+	if (table)
+		call->api->snapshot_free(table);
+	if (s)
+		call->api->stacks_free(s);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * metrics.c - /metrics, for Prometheus: OpenMetrics if Accept names it, else
+ * Prometheus's own text form.
+ */
+#include <string.h>
+
+#include "server/report/metrics.h"
+#include "pages.h"
+
+static const char open_type[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+static const char text_type[] = "text/plain; version=0.0.4; charset=utf-8";
+
+static enum mw_metrics_form wanted(const struct mw_request *req)
+{
+	const char *accept = req->header ? req->header(req->ctx, "Accept") : NULL;
+
+	return accept && strcasestr(accept, "application/openmetrics-text") ?
+		       MW_METRICS_OPENMETRICS :
+		       MW_METRICS_PROMETHEUS;
+}
+
+/* 0, or a status with a reason. */
+static int understand(const struct mw_call *call, uint64_t *top, struct mw_buf *why)
+{
+	struct mw_params p = { 0 };
+	int bad = mw_params_parse(&p, call->req->query, why);
+
+	if (!bad)
+		bad = mw_params_top(&p, MW_METRICS_TOP_MAX, top, why);
+	mw_params_free(&p);
+	return bad;
+}
+
+void mw_page_metrics(struct mw_call *call)
+{
+	enum mw_metrics_form form = wanted(call->req);
+	uint64_t top = MW_METRICS_TOP;
+	struct mw_buf why = { 0 };
+	struct mw_metrics m;
+	int bad = understand(call, &top, &why);
+
+	/* the site's descriptor: one opened here would leak into a child forked meanwhile */
+	if (!bad && mw_metrics_take(&m, call->api, call->req->site ? call->req->site->statm : -1, top))
+		bad = 500;
+	if (bad) {
+		mw_reply_why(call, bad, &why);
+		return;
+	}
+	call->res->status = 200;
+	call->res->content_type = form == MW_METRICS_OPENMETRICS ? open_type : text_type;
+	mw_metrics_render(&call->res->body, &m, form);
+	mw_metrics_free(&m);
+}

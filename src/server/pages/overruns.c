@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* overruns.c - /overruns: blocks written past their end, double frees, and unknown frees. */
+#include <string.h>
+
+#include "shared/report/columns.h"
+#include "pages.h"
+
+struct view {
+	struct mw_call *call;
+	struct mw_overruns_list list;
+};
+
+static void head(struct mw_buf *b, void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < MW_OVERRUN_COLUMNS_N; i++) {
+		const struct mw_column *c = &mw_overrun_columns[i];
+
+		mw_buf_fmt(b, "<th scope=\"col\"%s title=\"",
+			   c->type == MW_TYPE_TEXT ? "" : " class=\"num\"");
+		mw_html_text(b, c->about);
+		mw_buf_str(b, "\">");
+		mw_html_text(b, c->title);
+		mw_buf_str(b, "</th>\n");
+	}
+}
+
+static void cell(struct mw_buf *b, const struct view *v, const struct mw_column *c, const struct mw_row *r)
+{
+	struct mw_cell value = { 0 };
+
+	c->get(r, &value);
+	if (c->type == MW_TYPE_TEXT) {
+		mw_buf_str(b, "<td class=\"location\"><a ");
+		mw_html_at_href(b, v->call, r, "");
+		mw_buf_str(b, ">");
+		mw_html_location(b, value.s, value.u);
+		mw_buf_str(b, "</a></td>");
+	} else {
+		mw_buf_str(b, "<td class=\"num\">");
+		mw_html_value(b, &value, c->type);
+		mw_buf_str(b, "</td>");
+	}
+}
+
+static void rows(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	for (size_t i = 0; i < v->list.n; i++) {
+		mw_buf_str(b, "<tr>");
+		for (int c = 0; c < MW_OVERRUN_COLUMNS_N; c++)
+			cell(b, v, &mw_overrun_columns[c], v->list.rows[i]);
+		mw_buf_str(b, "</tr>\n");
+	}
+	if (!v->list.n)
+		mw_buf_fmt(b,
+			   "<tr><td class=\"empty\" colspan=\"%d\">No block was found written past its end.</td></tr>\n",
+			   MW_OVERRUN_COLUMNS_N);
+}
+
+static void overruns(struct mw_buf *b, void *ctx)
+{
+	mw_buf_commas(b, ((const struct view *)ctx)->list.stats.overruns);
+}
+
+static void double_frees(struct mw_buf *b, void *ctx)
+{
+	mw_buf_commas(b, ((const struct view *)ctx)->list.stats.double_frees);
+}
+
+static void unknown_frees(struct mw_buf *b, void *ctx)
+{
+	mw_buf_commas(b, ((const struct view *)ctx)->list.stats.unknown_frees);
+}
+
+static void page(struct mw_buf *b, void *ctx)
+{
+	struct view *v = ctx;
+	const struct mw_slot slots[] = {
+		{ .name = "base", .text = v->call->req->base },
+		{ .name = "head", .fill = head, .ctx = v },
+		{ .name = "rows", .fill = rows, .ctx = v },
+		{ .name = "overruns", .fill = overruns, .ctx = v },
+		{ .name = "double_frees", .fill = double_frees, .ctx = v },
+		{ .name = "unknown_frees", .fill = unknown_frees, .ctx = v },
+	};
+
+	mw_template(b, "overruns.html", slots, sizeof(slots) / sizeof(slots[0]));
+}
+
+/* /overruns, /overruns.tsv, /overruns?format=tsv. 0, or a status with a reason. */
+static int understand(struct mw_call *call, enum mw_form *form, struct mw_buf *why)
+{
+	struct mw_params p = { 0 };
+	int bad = mw_params_parse(&p, call->req->query, why);
+
+	if (!bad)
+		bad = mw_params_form(&p, form, why);
+	if (!bad && *call->rest && !mw_form_find(call->rest, strlen(call->rest), form)) {
+		mw_buf_str(why, "no such page");
+		bad = 404;
+	}
+	mw_params_free(&p);
+	return bad;
+}
+
+void mw_page_overruns(struct mw_call *call)
+{
+	struct view v = { .call = call };
+	enum mw_form form = MW_FORM_HTML;
+	struct mw_buf why = { 0 };
+	int bad = understand(call, &form, &why);
+
+	if (!bad && mw_overruns_make(&v.list, call->api, mw_call_stats(call)))
+		bad = 500;
+	if (bad) {
+		mw_reply_why(call, bad, &why);
+		return;
+	}
+	if (form == MW_FORM_HTML) {
+		mw_reply_page(call, "overruns", page, &v);
+	} else {
+		mw_reply_form(call, form);
+		mw_render_overruns(&call->res->body, &v.list, mw_form_format(form));
+	}
+	mw_overruns_free(&v.list, call->api);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* site.c - history and marks of a server, and the pages of the history. See site.h. */
+#include "site.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "shared/sys/clock.h"
+#include "pages.h"
+
+void mw_site_start(struct mw_site *s, const struct mw_api *api)
+{
+	struct mw_stream_inputs inputs = { .api = api, .mark = &s->mark, .ending = mw_event_point, .ctx = s };
+	struct mw_stats stats = { 0 };
+	uint64_t up;
+	bool lost = atomic_load(&s->busy);
+	char from[40];
+
+	if (!lost) {
+		mw_mark_clear(&s->mark);
+		mw_said_free(&s->said);
+		mw_maps_tidy(&s->maps, 0, true);
+	}
+	s->maps = (struct mw_maps){ 0 };
+	s->said = (struct mw_said){ 0 };
+	s->mark = (struct mw_mark){ 0 };
+	mw_marks_start(&s->marks); /* the parent's say nothing of this process */
+	atomic_store(&s->busy, 0);
+	memset(&s->history, 0, sizeof(s->history));
+	memset(&s->parts, 0, sizeof(s->parts));
+	memset(&s->stats, 0, sizeof(s->stats));
+	s->stats_next = s->stats_n = 0;
+	memset(s->stats_costs, 0, sizeof(s->stats_costs));
+	mw_curves_start(&s->curves, api, api->options()->history, lost);
+	s->statm = -1;
+	s->api = api;
+	api->stats(&stats);
+	up = stats.uptime > 0 && stats.uptime < 1e12 ? (uint64_t)(stats.uptime * 1000) : 0;
+	s->origin_ms = mw_now_ms() - up; /* may wrap if a test's uptime is longer than the machine's */
+	inputs.origin_ms = s->origin_ms;
+	mw_stream_start(&s->stream, &inputs);
+	if (stats.forker) {
+		snprintf(from, sizeof(from), "from process %ld", stats.forker);
+		mw_site_event(s, "fork", from);
+	}
+}
+
+void mw_site_end(struct mw_site *s)
+{
+	mw_stream_end(&s->stream);
+	mw_mark_clear(&s->mark);
+	mw_said_free(&s->said);
+	mw_maps_tidy(&s->maps, 0, true);
+	mw_curves_end(&s->curves);
+}
+
+double mw_site_uptime(const struct mw_site *s)
+{
+	return (double)(mw_now_ms() - s->origin_ms) / 1000;
+}
+
+/* --- pages ------------------------------------------------------------------------- */
+
+bool mw_has_site(struct mw_call *call)
+{
+	if (call->req->site)
+		return true;
+	mw_reply(call, 503,
+		 call->req->site_busy ?
+			 "the server of this process, which has the history, doesn't answer: try again" :
+			 "marks belong to one process, as do history and /live: use /PID/mark");
+	return false;
+}
+
+int mw_unknown_time(struct mw_buf *why, const struct mw_site *s)
+{
+	mw_buf_str(why, "from, to: nothing is known of that time: the history ");
+	if (s->curves.begun) {
+		mw_buf_str(why, "begins at an uptime of ");
+		mw_buf_u64(why, s->curves.first);
+		mw_buf_str(why, " seconds");
+	} else {
+		mw_buf_str(why, "hasn\xe2\x80\x99t begun yet");
+	}
+	return 400;
+}
+
+double mw_unix_now(void)
+{
+	return (double)(mw_clock_ns(CLOCK_REALTIME) / 1000000) / 1000;
+}
+
+void mw_json_head(struct mw_buf *b, const struct mw_site *s, double now, const char *behind_start,
+		  const char *behind_now)
+{
+	mw_buf_str(b, "{\"start\":");
+	mw_buf_json(b, s->stream.start, strlen(s->stream.start));
+	mw_buf_str(b, behind_start);
+	mw_buf_str(b, "\"now\":");
+	mw_buf_seconds(b, now);
+	mw_buf_str(b, behind_now);
+	mw_buf_str(b, "\"unix\":");
+	mw_buf_seconds(b, mw_unix_now());
+}
+
+/* All grids, or a part of the time if the query asks for one. */
+static void answer_history(struct mw_call *call, const struct mw_history_part *part, double now)
+{
+	const struct mw_site *s = call->req->site;
+	struct mw_buf *b = &call->res->body;
+
+	mw_reply_form(call, MW_FORM_JSON);
+	mw_json_head(b, s, now, ",\n", ",");
+	if (part)
+		mw_history_render_part(b, &s->history, part);
+	else
+		mw_history_render(b, &s->history, now);
+	mw_buf_str(b, "}\n");
+}
+
+bool mw_span_query(struct mw_call *call, const struct mw_points *points, struct mw_params *p,
+		   struct mw_span *span)
+{
+	struct mw_buf why = { 0 };
+	double now;
+	int bad;
+
+	if (!mw_has_site(call))
+		return false;
+	now = mw_site_uptime(call->req->site);
+	*span = (struct mw_span){ .to = now, .points = points->usual };
+	bad = mw_params_parse(p, call->req->query, &why);
+	if (!bad)
+		bad = mw_params_span(p, now, p->v[MW_PARAM_LOCATION].s ? points->max_one : points->max,
+				     span, &why);
+	if (bad) {
+		mw_reply_why(call, bad, &why);
+		mw_params_free(p);
+	}
+	mw_buf_free(&why);
+	return !bad;
+}
+
+void mw_page_history(struct mw_call *call)
+{
+	static const struct mw_points points = { 300, 1440, 1440 };
+	struct mw_params p;
+	struct mw_span span;
+
+	if (!mw_span_query(call, &points, &p, &span))
+		return;
+	const struct mw_history_part part = { span.from, span.to, span.points };
+
+	answer_history(call, span.given || p.v[MW_PARAM_POINTS].s ? &part : NULL,
+		       mw_site_uptime(call->req->site));
+	mw_params_free(&p);
+}

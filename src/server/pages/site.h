@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * site.h - a server's state between requests: the history of the process's
+ * memory and of its locations, the mark and the named marks, and the stream for watchers.
+ *
+ * One thread at a time has a site: the server's, or one that serves MwrapRack (server/httpd/own_site.h,
+ * extension/rack_site.c). It makes all calls here, those of the stream, and
+ * those of mw_route() with a request that names the site. Zero it, then call
+ * mw_site_start(). A forked child calls that again: it frees the parent's
+ * copies first, except those that a call there was changing.
+ * These calls allocate: enter quiet mode first.
+ */
+#ifndef MW_PAGES_SITE_H
+#define MW_PAGES_SITE_H
+
+#include <stdatomic.h>
+
+#include "server/memory/store.h"
+#include "server/history/curves.h"
+#include "server/history/history.h"
+#include "server/history/mark.h"
+#include "server/marks/marks.h"
+#include "server/history/parts.h"
+#include "server/history/proc_file.h"
+#include "server/history/stream.h"
+#include "server/verdict/verdict.h"
+#include "routes.h"
+
+/* A verdict in words. */
+struct mw_said {
+	double at; /* uptime */
+	enum mw_verdict_kind kind;
+	bool growing;
+	double rate; /* bytes a second */
+	struct mw_buf sentence, next, json; /* owned; json: see mw_verdict_json */
+};
+
+struct mw_site {
+	_Atomic uint32_t busy;  /* not 0: a call here is changing a mark; seq_cst */
+	const struct mw_api *api;
+	uint64_t origin_ms;     /* monotonic clock at uptime 0 */
+	int statm;              /* see mw_rss_bytes; mw_site_second() sets it */
+	struct mw_history history;
+	struct mw_stats stats;  /* as last read */
+	uint32_t stats_next;    /* second of uptime at which they are read again */
+	uint32_t stats_n;       /* readings so far */
+	uint64_t stats_costs[3]; /* CPU time of the last ones in ns; 0: there were fewer */
+	struct mw_parts parts;
+	struct mw_mark mark;
+	struct mw_marks marks;   /* the named ones; their memory outlives a new start */
+	struct mw_stream stream; /* reads the mark; its ticks end with the event "point" (events.c) */
+	struct mw_maps maps; /* those of the last minute that somebody looked at */
+	struct mw_said said;     /* the last verdict about all ranges; sentence.n 0: none yet */
+	struct mw_curves curves; /* their memory outlives a new start */
+};
+
+void mw_site_start(struct mw_site *, const struct mw_api *);
+/* Frees the stream's journal, the mark and the curves' names; the history stays. */
+void mw_site_end(struct mw_site *);
+
+/* Seconds since the tracker was loaded, in this process or the one it was forked from. */
+double mw_site_uptime(const struct mw_site *);
+
+/*
+ * second.c. Adds a point to the history if a second has begun since the last one, and makes the
+ * curves' next step if it is due. The files are /proc/self/statm and smaps, opened by this process.
+ * NULL: none. Without statm RSS is unknown until the next call, without smaps its parts are.
+ * Returns the milliseconds until the next point is due, 1 to 1000.
+ */
+unsigned mw_site_second(struct mw_site *, const struct mw_proc_file *statm,
+			const struct mw_proc_file *smaps);
+/* verdict.c. The verdict of now, some seconds old at most. It is the site's; NULL: no memory. */
+const struct mw_said *mw_site_said(struct mw_site *);
+void mw_said_free(struct mw_said *); /* all zero again */
+/* Adds an event of now (history.h). The site may be NULL: then nobody keeps it. */
+void mw_site_event(struct mw_site *, const char *kind, const char *text);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * stacks.c - who called the locations: /flame and /flame.json, and the profiles for other programs'
+ * viewers: /debug/pprof/heap and /allocs, /stacks.collapsed, /stacks.speedscope.json.
+ */
+#include <string.h>
+
+#include "shared/report/profile.h"
+#include "flame_range.h"
+#include "pages.h"
+
+enum {
+	NODES = 20000,     /* of a tree, by default */
+	NODES_MAX = 200000,
+	NODES_PLAIN = 300  /* on the page without scripts */
+};
+
+struct query {
+	struct mw_profile_view view;
+	enum mw_profile_by by; /* what to show first, for other viewers */
+	bool raw;              /* as estimated, not calibrated */
+	const char *location;  /* as asked for; NULL: all */
+	size_t location_n;
+	struct mw_params params; /* location points into it */
+	struct mw_flame_range range;
+};
+
+struct shown {
+	struct mw_call *call;
+	const struct query *q;
+	const struct mw_profile *p;
+};
+
+typedef void filler(struct mw_buf *, const struct shown *);
+static filler pprof, collapsed, speedscope, tree, whole_page;
+
+static const struct form {
+	const char *route;
+	const char *type; /* Content-Type */
+	filler *fill;
+	enum mw_profile_by by; /* what to show first, unless the query says so */
+	bool grows;            /* growth is one of its figures */
+	const char *name;      /* of the link to it on the page; NULL: none */
+} forms[] = {
+	{ "/flame", "text/html; charset=utf-8", whole_page, MW_BY_LIVE, true, NULL },
+	{ "/flame.json", "application/json; charset=utf-8", tree, MW_BY_LIVE, true, NULL },
+	{ "/debug/pprof/heap", "application/octet-stream", pprof, MW_BY_LIVE, false, "pprof" },
+	{ "/debug/pprof/allocs", "application/octet-stream", pprof, MW_BY_TOTAL, false, NULL },
+	{ "/stacks.collapsed", "text/plain; charset=utf-8", collapsed, MW_BY_LIVE, false, "collapsed" },
+	{ "/stacks.speedscope.json", "application/json; charset=utf-8", speedscope, MW_BY_LIVE, false,
+	  "speedscope" },
+};
+#define FORMS (sizeof(forms) / sizeof(*forms))
+
+static bool is(const struct mw_params *p, enum mw_param name, const char *value)
+{
+	return p->v[name].s && !strcmp(p->v[name].s, value);
+}
+
+/* 0, or a status with a reason. */
+static int understand(const struct mw_call *call, const struct form *form, struct query *q,
+		      struct mw_buf *why)
+{
+	static const char *const views[] = { "live", "total", "growth" };
+	struct mw_params *p = &q->params;
+	uint64_t most = q->view.most, none = 0;
+	int bad = mw_params_parse(p, call->req->query, why);
+	size_t by = 0;
+
+	if (!bad)
+		bad = mw_params_slice(p, &most, &none, why);
+	while (!bad && p->v[MW_PARAM_BY].s && by < 3 && !is(p, MW_PARAM_BY, views[by]))
+		by++;
+	if (!bad && (by == 3 || (by == 2 && !form->grows))) {
+		mw_buf_str(why, form->grows ? "by: live, total or growth" :
+					      "by: live or total: only /flame has growth");
+		bad = 400;
+	}
+	if (bad)
+		return bad;
+	if (p->v[MW_PARAM_BY].s) {
+		q->view.by = by == 0 ? MW_VIEW_LIVE : by == 1 ? MW_VIEW_TOTAL : MW_VIEW_GROWTH;
+		q->by = by == 1 ? MW_BY_TOTAL : MW_BY_LIVE;
+	}
+	q->view.most = most && most < NODES_MAX ? (size_t)most : NODES_MAX;
+	q->view.inverted = is(p, MW_PARAM_INVERT, "1");
+	q->raw = is(p, MW_PARAM_RAW, "1");
+	q->location = p->v[MW_PARAM_LOCATION].n ? p->v[MW_PARAM_LOCATION].s : NULL;
+	q->location_n = p->v[MW_PARAM_LOCATION].n;
+	return 0;
+}
+
+/* 0, or a status with a reason: the profile is made, and the query's location found in it. */
+static int make(const struct mw_call *call, struct mw_profile *p, struct query *q, struct mw_buf *why)
+{
+	struct mw_profile_how how = { .raw = q->raw };
+	const struct mw_row *row;
+	int found, bad = 0;
+
+	if (q->view.by == MW_VIEW_GROWTH)
+		bad = mw_flame_range_make(&q->range, call, &q->params, &how, why);
+	if (bad)
+		return bad;
+	if (!mw_profile_make(p, call->api, &how))
+		return 500;
+	q->view.row = MW_ROW_ALL;
+	if (!q->location)
+		return 0;
+	found = mw_location_look(p->snapshot, q->location, q->location_n, &row);
+	if (!found) {
+		q->view.row = (uint32_t)(row - p->snapshot->rows);
+		return 0;
+	}
+	mw_profile_free(p, call->api);
+	mw_buf_str(why, found > 1 ? "location: several have that short id: give the whole text" :
+				    "location: no such location");
+	return 404;
+}
+
+/* Answers with the form, or with the reason why not. */
+static void reply(struct mw_call *call, const struct form *form)
+{
+	struct query q = { .view = { .most = NODES }, .by = form->by };
+	struct mw_buf why = { 0 };
+	struct mw_profile p;
+	struct shown shown = { call, &q, &p };
+	int bad = understand(call, form, &q, &why);
+
+	if (!bad)
+		bad = make(call, &p, &q, &why);
+	if (bad) {
+		mw_reply_why(call, bad, &why);
+	} else {
+		mw_flame_range_made(&q.range, &p, q.view.row);
+		call->res->status = 200;
+		call->res->content_type = form->type;
+		form->fill(&call->res->body, &shown);
+		mw_profile_free(&p, call->api);
+	}
+	mw_flame_range_free(&q.range);
+	mw_params_free(&q.params);
+}
+
+void mw_page_stacks(struct mw_call *call)
+{
+	size_t i = 0;
+
+	/* routes.c has a route for each */
+	while (i < FORMS - 1 && strcmp(forms[i].route, call->req->path) != 0)
+		i++;
+	reply(call, &forms[i]);
+}
+
+static void pprof(struct mw_buf *b, const struct shown *s)
+{
+	s->call->res->gzip_file = true;
+	mw_profile_pprof(b, s->p, s->q->by);
+}
+
+static void collapsed(struct mw_buf *b, const struct shown *s)
+{
+	mw_profile_collapsed(b, s->p, s->q->by);
+}
+
+static void speedscope(struct mw_buf *b, const struct shown *s)
+{
+	mw_profile_speedscope(b, s->p, "mwrap");
+}
+
+static void tree(struct mw_buf *b, const struct shown *s)
+{
+	const struct mw_site *site = s->call->req->site;
+
+	if (site)
+		mw_json_head(b, site, mw_site_uptime(site), ",", ",");
+	else
+		mw_buf_str(b, "{\"start\":\"\",\"now\":0,\"unix\":0");
+	mw_buf_str(b, ",");
+	mw_flame_range_json(b, &s->q->range);
+	mw_profile_tree(b, s->p, &s->q->view);
+	mw_buf_str(b, "}\n");
+}
+
+/* --- the page ------------------------------------------------------------------- */
+
+/* A frame of the plain tree: a row, indented by its depth. */
+static void plain_row(void *ctx, const struct mw_profile_node *n)
+{
+	struct mw_buf *b = ctx;
+
+	if (!n->frame)
+		return;
+	mw_buf_str(b, "<tr><td class=\"num\">");
+	mw_html_bytes(b, n->value < 0 ? 0 - (uint64_t)n->value : (uint64_t)n->value, n->value < 0);
+	mw_buf_str(b, "</td>");
+	mw_html_number(b, n->samples);
+	mw_buf_str(b, "<td class=\"location\">");
+	for (uint32_t i = 1; i < n->depth && i < 64; i++)
+		mw_buf_str(b, "\xc2\xb7 ");
+	mw_html_text(b, n->frame->name);
+	if (*n->frame->file) {
+		mw_buf_str(b, " <small>");
+		mw_html_location(b, n->frame->file, strlen(n->frame->file));
+		if (n->frame->line)
+			mw_buf_fmt(b, ":%u", n->frame->line);
+		mw_buf_str(b, "</small>");
+	}
+	mw_buf_str(b, "</td></tr>\n");
+}
+
+static void plain_tree(struct mw_buf *b, void *ctx)
+{
+	const struct shown *s = ctx;
+	struct mw_profile_view view = s->q->view;
+
+	view.most = NODES_PLAIN;
+	mw_buf_str(b, "<table><thead><tr><th scope=\"col\" class=\"num\">bytes</th>"
+		      "<th scope=\"col\" class=\"num\">samples</th><th scope=\"col\">called</th></tr></thead>\n"
+		      "<tbody>\n");
+	mw_profile_tree_each(s->p, &view, plain_row, b);
+	mw_buf_str(b, "</tbody></table>\n");
+}
+
+static void summary(struct mw_buf *b, void *ctx)
+{
+	const struct shown *s = ctx;
+	uint64_t n = s->p->samples[s->q->by];
+
+	if (s->q->range.is) {
+		mw_flame_range_html(b, &s->q->range, s->call, &s->q->params);
+		mw_buf_str(b, ". ");
+	}
+	if (!s->p->rate && !n) {
+		mw_buf_str(b,
+			   "No stacks are kept: the option stacks is off. Each location stands for itself.");
+		return;
+	}
+	if (s->q->range.is)
+		return;
+	mw_buf_str(b, "Each line\xe2\x80\x99s bytes are exact. Their callers are estimated from ");
+	mw_buf_commas(b, n);
+	mw_buf_str(b, n == 1 ? " sample." : " samples.");
+}
+
+static void option(struct mw_buf *b, const char *value, const char *text, bool chosen)
+{
+	mw_buf_fmt(b, "<option value=\"%s\"%s>%s</option>", value, chosen ? " selected" : "", text);
+}
+
+static void by_options(struct mw_buf *b, void *ctx)
+{
+	const struct shown *s = ctx;
+
+	option(b, "live", "live now", s->q->view.by == MW_VIEW_LIVE);
+	option(b, "total", "allocated in all", s->q->view.by == MW_VIEW_TOTAL);
+	option(b, "growth", s->q->range.is ? "growth in that time" : "growth",
+	       s->q->view.by == MW_VIEW_GROWTH);
+}
+
+static void hidden(struct mw_buf *b, void *ctx)
+{
+	const struct shown *s = ctx;
+
+	mw_flame_range_fields(b, &s->q->params);
+}
+
+static void invert_options(struct mw_buf *b, void *ctx)
+{
+	const struct shown *s = ctx;
+
+	option(b, "", "the program", !s->q->view.inverted);
+	option(b, "1", "the lines that allocate", s->q->view.inverted);
+}
+
+static void exports(struct mw_buf *b, void *ctx)
+{
+	const struct shown *s = ctx;
+
+	for (const struct form *form = forms; form < forms + FORMS; form++) {
+		if (!form->name)
+			continue;
+		mw_buf_str(b, "<a href=\"");
+		mw_html_text(b, s->call->req->base);
+		mw_buf_fmt(b, "%s\">%s</a> ", form->route, form->name);
+	}
+}
+
+static void page(struct mw_buf *b, void *ctx)
+{
+	const struct shown *s = ctx;
+	const struct mw_slot slots[] = {
+		{ .name = "base", .text = s->call->req->base },
+		{ .name = "summary", .fill = summary, .ctx = ctx },
+		{ .name = "hidden", .fill = hidden, .ctx = ctx },
+		{ .name = "by", .fill = by_options, .ctx = ctx },
+		{ .name = "invert", .fill = invert_options, .ctx = ctx },
+		{ .name = "location", .text = s->q->location ? s->q->location : "" },
+		{ .name = "tree", .fill = plain_tree, .ctx = ctx },
+		{ .name = "exports", .fill = exports, .ctx = ctx },
+	};
+
+	mw_template(b, "flame.html", slots, sizeof(slots) / sizeof(slots[0]));
+}
+
+static void whole_page(struct mw_buf *unused, const struct shown *s)
+{
+	(void)unused;
+	s->call->script = "flame";
+	mw_reply_page(s->call, "who called it", page, (void *)(uintptr_t)s);
+}

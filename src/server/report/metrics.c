@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* metrics.c - figures of a process for Prometheus. See metrics.h. */
+#include "metrics.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "shared/sys/clock.h"
+#include "api/version.h"
+#include "shared/report/columns.h"
+
+static const char rest[] = "(rest)";
+
+/* --- what there is ---------------------------------------------------------- */
+
+enum type { GAUGE, COUNTER };
+
+struct value {
+	uint64_t u;
+	double seconds; /* if u is 0 */
+};
+
+struct metric {
+	const char *name; /* without the "_total" of a counter's lines */
+	enum type type;
+	const char *unit; /* the name's suffix, or "" */
+	const char *help; /* no quotes, backslashes or newlines */
+	/* False: this process doesn't have it. */
+	bool (*get)(const struct mw_metrics *, struct value *);
+};
+
+#define GET(name, known, expression)                                        \
+	static bool get_##name(const struct mw_metrics *m, struct value *v) \
+	{                                                                   \
+		v->u = (expression);                                        \
+		return (known);                                             \
+	}
+#define GET_STAT(field) GET(field, true, m->stats.field)
+
+GET(allocated, m->stats.ever_known, m->stats.ever_total)
+GET(allocations, m->stats.ever_known, m->stats.ever_allocations)
+GET(freed, m->stats.ever_known, m->stats.ever_freed)
+GET(frees, m->stats.ever_known, m->stats.ever_frees)
+GET(live_bytes, m->stats.ever_known, m->stats.live_bytes)
+GET(live, m->stats.ever_known, m->stats.live)
+GET(rss, m->rss_known, m->rss)
+GET(heap_pages, m->stats.heap_known, m->heap.pages)
+GET(heap_bytes, m->stats.heap_known, m->heap.bytes)
+GET(heap_deaths, m->stats.heap_known, m->heap.lives.n)
+GET(heap_resurrects, m->stats.heap_known, m->heap.deaths.n)
+GET(gc, m->stats.life_unit && !strcmp(m->stats.life_unit, "gc"), m->stats.generation)
+GET_STAT(locations)
+GET_STAT(locations_max)
+GET_STAT(retired)
+GET_STAT(tracker_bytes)
+GET(memory_max, m->stats.memory_max > 0, m->stats.memory_max)
+GET_STAT(lost)
+GET_STAT(overruns)
+GET_STAT(double_frees)
+GET_STAT(unknown_frees)
+GET_STAT(resets)
+GET_STAT(paused)
+
+static bool get_uptime(const struct mw_metrics *m, struct value *v)
+{
+	v->seconds = m->stats.uptime;
+	return true;
+}
+
+static bool get_start(const struct mw_metrics *m, struct value *v)
+{
+	v->seconds = m->start;
+	return true;
+}
+
+/* clang-format off */
+static const struct metric metrics[] = {
+	{ "mwrap_allocated_bytes", COUNTER, "bytes", "Bytes asked for from malloc and its relatives.", get_allocated },
+	{ "mwrap_allocations", COUNTER, "", "Calls that allocated.", get_allocations },
+	{ "mwrap_freed_bytes", COUNTER, "bytes", "Bytes of the blocks that were freed.", get_freed },
+	{ "mwrap_frees", COUNTER, "", "Blocks that were freed.", get_frees },
+	{ "mwrap_live_bytes", GAUGE, "bytes", "Bytes allocated and not freed yet.", get_live_bytes },
+	{ "mwrap_live_blocks", GAUGE, "", "Blocks allocated and not freed yet.", get_live },
+	{ "mwrap_rss_bytes", GAUGE, "bytes", "Resident memory of the process.", get_rss },
+	{ "mwrap_heap_pages", GAUGE, "", "Pages that Ruby's objects live in.", get_heap_pages },
+	{ "mwrap_heap_bytes", GAUGE, "bytes", "Their size, which is not malloc's.", get_heap_bytes },
+	{ "mwrap_heap_page_deaths", COUNTER, "", "Such pages that Ruby gave back.", get_heap_deaths },
+	{ "mwrap_heap_page_resurrections", COUNTER, "", "Such pages taken again where one was given back.",
+	  get_heap_resurrects },
+	{ "mwrap_gc_runs", COUNTER, "", "Ruby's garbage collections, GC.count: the generation.", get_gc },
+	{ "mwrap_locations", GAUGE, "", "Locations in the table.", get_locations },
+	{ "mwrap_locations_max", GAUGE, "", "Locations for which the table has room.", get_locations_max },
+	{ "mwrap_locations_retired", COUNTER, "", "Locations that left the table for others.", get_retired },
+	{ "mwrap_tracker_bytes", GAUGE, "bytes", "Memory of the tracker's own tables.", get_tracker_bytes },
+	{ "mwrap_tracker_max_bytes", GAUGE, "bytes", "Its ceiling, memory_max, if there is one.", get_memory_max },
+	{ "mwrap_lost_records", COUNTER, "", "Live blocks that could not be recorded for want of memory.", get_lost },
+	{ "mwrap_overruns", COUNTER, "", "Blocks found written past their end.", get_overruns },
+	{ "mwrap_double_frees", COUNTER, "", "Frees of a block that was freed before.", get_double_frees },
+	{ "mwrap_unknown_frees", COUNTER, "", "Frees of a block that the tracker never saw.", get_unknown_frees },
+	{ "mwrap_resets", COUNTER, "", "Resets of the table, which change none of these.", get_resets },
+	{ "mwrap_paused", GAUGE, "", "1 while tracking is paused.", get_paused },
+	{ "mwrap_uptime_seconds", GAUGE, "seconds", "Time since the tracker was loaded.", get_uptime },
+	{ "mwrap_start_time_seconds", GAUGE, "seconds", "When that was, in Unix time.", get_start },
+};
+/* clang-format on */
+
+static const struct metric build = {
+	"mwrap_build_info", GAUGE, "",
+	"1, for the versions of mwrap and Ruby, and how Ruby lines are found.", NULL
+};
+static const struct metric location_bytes = {
+	"mwrap_location_live_bytes", GAUGE, "bytes",
+	"Live bytes of the locations with the most, and of all others.", NULL
+};
+static const struct metric location_blocks = {
+	"mwrap_location_live_blocks", GAUGE, "",
+	"Live blocks of the locations with the most live bytes.", NULL
+};
+
+/* --- taking them ------------------------------------------------------------ */
+
+/* The start of the character that s[i] is in. */
+static size_t begin_of(const char *s, size_t i)
+{
+	while (i && ((unsigned char)s[i] & 0xc0) == 0x80)
+		i--;
+	return i;
+}
+
+/*
+ * A location as a label's value, MW_METRICS_LABEL bytes at most, made valid. A
+ * native one loses its address, which differs between processes. One that is
+ * too long loses its middle: the end has the file's name and line.
+ */
+static void add_label(struct mw_buf *b, const struct mw_row *r)
+{
+	static const char dots[] = "\xe2\x80\xa6";
+	const size_t room = MW_METRICS_LABEL - (sizeof(dots) - 1);
+	/* searched behind the module's path, which may contain anything */
+	const char *address =
+		r->kind == MW_KIND_NATIVE ?
+			memmem(r->location + r->file_len, r->location_len - r->file_len, " [0x", 4) :
+			NULL;
+	struct mw_buf text = { 0 };
+	size_t head, tail;
+
+	mw_buf_utf8(&text, r->location, address ? (size_t)(address - r->location) : r->location_len);
+	b->failed |= text.failed;
+	if (text.n <= MW_METRICS_LABEL) {
+		mw_buf_add(b, text.p, text.n);
+	} else {
+		head = begin_of(text.p, room / 3);
+		tail = text.n - (room - room / 3);
+		while (((unsigned char)text.p[tail] & 0xc0) == 0x80)
+			tail++;
+		mw_buf_add(b, text.p, head);
+		mw_buf_str(b, dots);
+		mw_buf_add(b, text.p + tail, text.n - tail);
+	}
+	mw_buf_free(&text);
+}
+
+static bool is_label(const struct mw_metrics *m, size_t i, const char *s, size_t n)
+{
+	const struct mw_metrics_location *p = &m->locations[i];
+
+	return p->len == n && !memcmp(m->labels.p + p->at, s, n);
+}
+
+static bool taken(const struct mw_metrics *m, const char *s, size_t n)
+{
+	if (n == sizeof(rest) - 1 && !memcmp(s, rest, n))
+		return true;
+	for (size_t i = 0; i < m->n; i++)
+		if (is_label(m, i, s, n))
+			return true;
+	return false;
+}
+
+/* Adds a location for the row, unless its label is taken; r NULL: for the rest. */
+static void add_location(struct mw_metrics *m, const struct mw_row *r, uint64_t live_bytes, uint64_t live)
+{
+	size_t at = m->labels.n;
+
+	if (r)
+		add_label(&m->labels, r);
+	else
+		mw_buf_str(&m->labels, rest);
+	if (m->labels.failed)
+		return;
+	if (r && taken(m, m->labels.p + at, m->labels.n - at)) {
+		m->labels.n = at;
+		return;
+	}
+	m->locations[m->n++] = (struct mw_metrics_location){
+		.at = (uint32_t)at, .len = (uint32_t)(m->labels.n - at), .live_bytes = live_bytes, .live = live
+	};
+}
+
+/* a - b, not below 0: a saturated sum may be less than its parts. */
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static int take_locations(struct mw_metrics *m, const struct mw_api *api, uint64_t top)
+{
+	/* a limit of 0 would mean all */
+	struct mw_query q = { .sort = mw_column_find("live_bytes", 10), .limit = top ? top : 1 };
+	struct mw_result res;
+	uint64_t bytes, live;
+
+	if (mw_result_make(&res, api, &q))
+		return -1;
+	bytes = res.sum.live_bytes;
+	live = res.sum.live;
+	m->locations = calloc(res.n + 1, sizeof(*m->locations));
+	for (size_t i = 0; m->locations && i < res.n && top && res.rows[i].live; i++)
+		add_location(m, &res.rows[i], res.rows[i].live_bytes, res.rows[i].live);
+	for (size_t i = 0; i < m->n; i++) {
+		bytes = less(bytes, m->locations[i].live_bytes);
+		live = less(live, m->locations[i].live);
+	}
+	if (m->locations)
+		add_location(m, NULL, bytes, live);
+	mw_result_free(&res, api);
+	return m->locations && !m->labels.failed ? 0 : -1;
+}
+
+static double unix_time(void)
+{
+	return (double)mw_clock_ns(CLOCK_REALTIME) / 1e9;
+}
+
+int mw_metrics_take(struct mw_metrics *m, const struct mw_api *api, int statm, uint64_t top)
+{
+	*m = (struct mw_metrics){ 0 };
+	if (take_locations(m, api, top)) {
+		mw_metrics_free(m);
+		return -1;
+	}
+	api->heap_sums(&m->heap);
+	api->stats(&m->stats);
+	m->rss_known = mw_rss_bytes(statm, &m->rss);
+	m->start = unix_time() - m->stats.uptime;
+	return 0;
+}
+
+void mw_metrics_free(struct mw_metrics *m)
+{
+	free(m->locations);
+	mw_buf_free(&m->labels);
+	*m = (struct mw_metrics){ 0 };
+}
+
+/* --- rendering them --------------------------------------------------------- */
+
+static void head(struct mw_buf *b, const struct metric *k, enum mw_metrics_form form)
+{
+	bool open = form == MW_METRICS_OPENMETRICS;
+	const char *end = k->type == COUNTER && !open ? "_total" : "";
+
+	mw_buf_fmt(b, "# HELP %s%s %s\n# TYPE %s%s %s\n", k->name, end, k->help, k->name, end,
+		   k->type == COUNTER ? "counter" : "gauge");
+	if (open && *k->unit)
+		mw_buf_fmt(b, "# UNIT %s %s\n", k->name, k->unit);
+}
+
+void mw_metrics_label(struct mw_buf *b, unsigned *n, const char *name, const char *s, size_t len)
+{
+	struct mw_buf text = { 0 };
+	size_t done = 0;
+
+	mw_buf_utf8(&text, s, len);
+	b->failed |= text.failed;
+	mw_buf_fmt(b, "%s%s=\"", (*n)++ ? "," : "{", name);
+	for (size_t i = 0; i < text.n; i++) {
+		const char *escaped = text.p[i] == '\n' ? "\\n" :
+				      text.p[i] == '"'  ? "\\\"" :
+				      text.p[i] == '\\' ? "\\\\" :
+							  NULL;
+
+		if (!escaped)
+			continue;
+		mw_buf_add(b, text.p + done, i - done);
+		mw_buf_str(b, escaped);
+		done = i + 1;
+	}
+	if (text.n > done) /* an empty buffer's p is NULL */
+		mw_buf_add(b, text.p + done, text.n - done);
+	mw_buf_str(b, "\"");
+	mw_buf_free(&text);
+}
+
+static void name(struct mw_buf *b, const struct metric *k)
+{
+	mw_buf_str(b, k->name);
+	mw_buf_str(b, k->type == COUNTER ? "_total" : "");
+}
+
+static void end(struct mw_buf *b, unsigned n, const struct value *v)
+{
+	mw_buf_str(b, n ? "} " : " ");
+	if (v->u || !(v->seconds > 0)) /* the unused one of the two is 0 */
+		mw_buf_u64(b, v->u);
+	else
+		mw_buf_seconds(b, v->seconds);
+	mw_buf_str(b, "\n");
+}
+
+static void simple(struct mw_buf *b, const struct metric *k, const struct mw_metrics *m,
+		   enum mw_metrics_form form)
+{
+	struct value v = { 0 };
+
+	if (!k->get(m, &v))
+		return;
+	head(b, k, form);
+	name(b, k);
+	end(b, 0, &v);
+}
+
+static void versions(struct mw_buf *b, const struct mw_metrics *m, enum mw_metrics_form form)
+{
+	static const struct value one = { .u = 1 };
+	const char *ruby = m->stats.ruby ? m->stats.ruby : "";
+	const char *lookup = m->stats.ruby_lookup ? m->stats.ruby_lookup : "";
+	const char *mode = m->stats.mode ? m->stats.mode : "";
+	unsigned labels = 0;
+
+	head(b, &build, form);
+	name(b, &build);
+	mw_metrics_label(b, &labels, "version", MWRAP_VERSION, strlen(MWRAP_VERSION));
+	mw_metrics_label(b, &labels, "ruby", ruby, strlen(ruby));
+	mw_metrics_label(b, &labels, "ruby_lookup", lookup, strlen(lookup));
+	mw_metrics_label(b, &labels, "mode", mode, strlen(mode));
+	end(b, labels, &one);
+}
+
+static void write_locations(struct mw_buf *b, const struct metric *k, const struct mw_metrics *m,
+			    enum mw_metrics_form form)
+{
+	head(b, k, form);
+	for (size_t p = 0; p < m->n; p++) {
+		const struct mw_metrics_location *l = &m->locations[p];
+		struct value v = { .u = k == &location_bytes ? l->live_bytes : l->live };
+		unsigned labels = 0;
+
+		name(b, k);
+		mw_metrics_label(b, &labels, "location", m->labels.p + l->at, l->len);
+		end(b, labels, &v);
+	}
+}
+
+void mw_metrics_render(struct mw_buf *b, const struct mw_metrics *m, enum mw_metrics_form form)
+{
+	versions(b, m, form);
+	for (size_t k = 0; k < sizeof(metrics) / sizeof(*metrics); k++)
+		simple(b, &metrics[k], m, form);
+	write_locations(b, &location_bytes, m, form);
+	write_locations(b, &location_blocks, m, form);
+	if (form == MW_METRICS_OPENMETRICS)
+		mw_buf_str(b, "# EOF\n");
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * verdict.h - what grows, since when, and why: one sentence about a process.
+ *
+ * The verdict explains RSS, by its parts (parts.h) and by the locations of the live part
+ * (curves.h). Rate and shares come from the same window: from `since` to the end of the range.
+ *
+ * Judgement (verdict.c) and words (verdict_words.c) are apart. Both are pure functions of the
+ * evidence: no clock, no locale, no lock. They allocate.
+ *
+ * Order of judgement; the first that holds is the kind:
+ *   watching      not enough seen yet
+ *   explodes      live memory or RSS became half as much again within a minute
+ *   grows         live memory rises steadily, or one location's does
+ *   heap, fragmentation, native, files, stacks: RSS rises steadily, and that part of it most
+ *   warming       a rise within the first minutes that gets slower
+ *   falls
+ *   uncollected   live memory rises, but Ruby's major collections don't prove it (proof.h)
+ *   filled, grew, step, sawtooth, flat
+ *
+ * A rise in the last minutes counts only if it goes beyond what longer ranges have seen come
+ * and go. A rise that is seen over longer ranges only counts while its last step is no older
+ * than such steps are apart.
+ */
+#ifndef MW_REPORT_LIVE_VERDICT_H
+#define MW_REPORT_LIVE_VERDICT_H
+
+#include "server/history/curves.h"
+#include "server/history/history.h"
+
+enum mw_verdict_kind {
+	MW_VERDICT_WATCHING,
+	MW_VERDICT_WARMING,
+	MW_VERDICT_FLAT,
+	MW_VERDICT_SAWTOOTH,
+	MW_VERDICT_FILLED,
+	MW_VERDICT_GROWS,
+	MW_VERDICT_GREW,
+	MW_VERDICT_STEP,
+	MW_VERDICT_FALLS,
+	MW_VERDICT_EXPLODES,
+	MW_VERDICT_HEAP,
+	MW_VERDICT_FRAGMENTATION,
+	MW_VERDICT_NATIVE,
+	MW_VERDICT_FILES,
+	MW_VERDICT_STACKS,
+	MW_VERDICT_PAUSED,
+	MW_VERDICT_UNCOLLECTED,
+	MW_VERDICT_KINDS_N
+};
+
+/* Parts of RSS; the first is RSS itself. */
+enum mw_rss_part {
+	MW_PART_RSS,
+	MW_PART_LIVE,
+	MW_PART_HEAP,
+	MW_PART_FREE,
+	MW_PART_ANON,
+	MW_PART_FILES,
+	MW_PART_STACKS,
+	MW_PART_TRACKER,
+	MW_PARTS_N
+};
+extern const char *const mw_part_names[MW_PARTS_N];
+
+/* What is known of one range of time: seconds of uptime. */
+struct mw_scale {
+	double from, to;
+	struct mw_point *points; /* ascending, of one grid */
+	size_t n;
+	struct mw_curve_set *curves;
+};
+
+enum { MW_SCALES_MAX = 4, MW_VERDICT_LOCATIONS = 5 };
+
+struct mw_evidence {
+	double start; /* uptime at which this process began: 0, or its fork */
+	bool paused;
+	bool chosen;  /* the user chose the range: scales[0] is the only one */
+	size_t scales_n;
+	struct mw_scale scales[MW_SCALES_MAX]; /* shortest first; all end now, unless chosen */
+	const struct mw_history *history;      /* for its events; may be NULL */
+};
+
+struct mw_verdict_location {
+	const char *location; /* in the evidence */
+	uint32_t len, file_len;
+	enum mw_kind kind;
+	double change; /* bytes in the window */
+	double share;  /* of the change of all live memory, 0 to 1 */
+};
+
+struct mw_verdict {
+	enum mw_verdict_kind kind;
+	bool growing;       /* the reader should act */
+	double from, to;    /* range looked at */
+	double since;       /* begin of the present course */
+	double begun;       /* FILLED, GREW, STEP: begin of the change */
+	double rate;        /* bytes a second; 0 unless it moves */
+	double change;      /* bytes: by this course, or by the change that ended */
+	double level, high; /* SAWTOOTH: floor and peak; else level now */
+	double confidence;  /* 0 to 1 */
+	unsigned watch;     /* seconds until the first verdict; 0: this is one */
+	bool at_location;   /* the rate is that of locations[0] alone */
+	bool unproven;      /* GROWS: by one line that never fell; collections haven't proven it yet */
+	enum mw_rss_part part;  /* that moves most */
+	enum mw_rss_part rate_of; /* whose rate it is, unless at_location: RSS, LIVE or HEAP */
+	double now[MW_PARTS_N], moved[MW_PARTS_N]; /* bytes now, change in the window; NaN: not known */
+	size_t n;
+	struct mw_verdict_location locations[MW_VERDICT_LOCATIONS]; /* most change first */
+	const struct mw_event *event; /* what the user did when it began; NULL: nothing */
+};
+
+/* 0; -1: no memory. */
+int mw_verdict_make(struct mw_verdict *, const struct mw_evidence *);
+
+/* The kind as in JSON: "grows". */
+const char *mw_verdict_name(enum mw_verdict_kind);
+/* Is it a kind of growth that the reader should act on? */
+bool mw_verdict_grows(enum mw_verdict_kind);
+/* One sentence, with a full stop, and what to do next, or "". Both are valid UTF-8. */
+void mw_verdict_sentence(struct mw_buf *, const struct mw_verdict *);
+void mw_verdict_next(struct mw_buf *, const struct mw_verdict *);
+/* How the sentence names a location: the file's last part and the line. */
+void mw_verdict_short(struct mw_buf *, const struct mw_verdict_location *);
+/* Members of a JSON object, without its braces: kind to locations. */
+void mw_verdict_json(struct mw_buf *, const struct mw_verdict *);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* columns.c - the table of columns, and cells as text. See columns.h. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "columns.h"
+#include "report.h"
+
+__extension__ typedef unsigned __int128 u128;
+
+#define GET_UINT(name, field)                                             \
+	static void get_##name(const struct mw_row *r, struct mw_cell *c) \
+	{                                                                 \
+		c->kind = MW_CELL_UINT;                                   \
+		c->u = r->field;                                          \
+	}
+GET_UINT(total, total)
+GET_UINT(allocations, allocations)
+GET_UINT(frees, frees)
+GET_UINT(live_bytes, live_bytes)
+GET_UINT(live, live)
+GET_UINT(max_life, life_max)
+GET_UINT(processes, processes)
+GET_UINT(kind_samples, kind_samples)
+GET_UINT(count, overruns)
+GET_UINT(last_size, overrun_size)
+
+static void get_growth(const struct mw_row *r, struct mw_cell *c)
+{
+	c->kind = MW_CELL_INT;
+	c->i = r->growth;
+}
+
+static void get_mean_life(const struct mw_row *r, struct mw_cell *c)
+{
+	c->kind = r->frees ? MW_CELL_RATIO : MW_CELL_NONE;
+	c->u = r->life_sum;
+	c->by = r->frees;
+}
+
+static void get_location(const struct mw_row *r, struct mw_cell *c)
+{
+	c->kind = MW_CELL_TEXT;
+	c->s = r->location;
+	c->u = r->location_len;
+}
+
+static void get_kind(const struct mw_row *r, struct mw_cell *c)
+{
+	c->kind = r->top_share ? MW_CELL_KIND : MW_CELL_NONE;
+	c->s = r->top_kind;
+	c->u = r->top_share;
+}
+
+const struct mw_column mw_columns[MW_ALL_COLUMNS_N] = {
+#define COLUMN(name, tables, type, order, title, about) \
+	{ #name, title, about, MW_TYPE_##type, order, get_##name },
+#include "api/columns.def"
+#undef COLUMN
+};
+
+/* The counts rest on the order of the list. */
+#define EVERY_END MW_COLUMNS_N
+#define FAMILY_END MW_FAMILY_COLUMNS_N
+#define KINDS_END MW_ALL_COLUMNS_N
+#define COLUMN(name, tables, type, order, title, about)           \
+	_Static_assert((int)MW_COLUMN_##name < (int)tables##_END, \
+		       #name ": EVERY comes before FAMILY, and that before KINDS");
+#include "api/columns.def"
+#undef COLUMN
+
+const struct mw_column mw_overrun_columns[MW_OVERRUN_COLUMNS_N] = {
+#define OVERRUN_COLUMN(name, type, order, title, about) \
+	{ #name, title, about, MW_TYPE_##type, order, get_##name },
+#include "api/columns.def"
+#undef OVERRUN_COLUMN
+};
+
+int mw_table_find(const struct mw_table *t, const char *name, size_t len)
+{
+	for (int i = 0; i < t->n; i++)
+		if (strlen(t->columns[i].name) == len && !memcmp(t->columns[i].name, name, len))
+			return i;
+	return -1;
+}
+
+int mw_column_find(const char *name, size_t len)
+{
+	const struct mw_table all = { mw_columns, MW_ALL_COLUMNS_N, MW_COLUMN_DEFAULT };
+
+	if (len == 5 && !memcmp(name, "bytes", 5))
+		return mw_table_find(&all, "total", 5);
+	return mw_table_find(&all, name, len);
+}
+
+/* u / by with three decimals, rounded half up, without zeros at the end. */
+static void add_ratio(struct mw_buf *b, uint64_t u, uint64_t by)
+{
+	u128 thousandths = ((u128)u * 1000 + by / 2) / by;
+	unsigned rest = (unsigned)(thousandths % 1000);
+	char d[4] = { '.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10),
+		      (char)('0' + rest % 10) };
+	size_t n = d[3] != '0' ? 4 : d[2] != '0' ? 3 : d[1] != '0' ? 2 : 0;
+
+	/* it fits: by == 1 rounds nothing, and by > 1 gives at most u */
+	mw_buf_u64(b, (uint64_t)(thousandths / 1000));
+	mw_buf_add(b, d, n);
+}
+
+/* "string 92 %" */
+static void add_kind(struct mw_buf *b, const struct mw_cell *c)
+{
+	mw_buf_str(b, c->s);
+	mw_buf_str(b, " ");
+	mw_buf_u64(b, (c->u + 5) / 10);
+	mw_buf_str(b, " %");
+}
+
+void mw_cell_plain(struct mw_buf *b, const struct mw_cell *c)
+{
+	switch (c->kind) {
+	case MW_CELL_UINT:
+		mw_buf_u64(b, c->u);
+		break;
+	case MW_CELL_INT:
+		mw_buf_i64(b, c->i);
+		break;
+	case MW_CELL_RATIO:
+		add_ratio(b, c->u, c->by);
+		break;
+	case MW_CELL_TEXT:
+		mw_buf_add(b, c->s, c->u);
+		break;
+	case MW_CELL_ADDRESS:
+		mw_buf_fmt(b, "0x%" PRIx64, c->u);
+		break;
+	case MW_CELL_KIND:
+		add_kind(b, c);
+		break;
+	case MW_CELL_NONE:
+		break;
+	}
+}
+
+void mw_cell_json(struct mw_buf *b, const struct mw_cell *c)
+{
+	if (c->kind == MW_CELL_NONE) {
+		mw_buf_str(b, "null");
+	} else if (c->kind == MW_CELL_TEXT) {
+		mw_buf_json(b, c->s, c->u);
+	} else {
+		bool quoted = c->kind == MW_CELL_ADDRESS || c->kind == MW_CELL_KIND;
+
+		mw_buf_str(b, quoted ? "\"" : "");
+		mw_cell_plain(b, c);
+		mw_buf_str(b, quoted ? "\"" : "");
+	}
+}
+
+void mw_cell_whole(struct mw_buf *b, const struct mw_cell *c)
+{
+	switch (c->kind) {
+	case MW_CELL_UINT:
+		mw_buf_commas(b, c->u);
+		break;
+	case MW_CELL_INT:
+		mw_buf_signed_commas(b, c->i);
+		break;
+	case MW_CELL_RATIO:
+		mw_buf_commas(b, (uint64_t)(((u128)c->u + c->by / 2) / c->by));
+		break;
+	case MW_CELL_TEXT:
+		mw_buf_add(b, c->s, c->u);
+		break;
+	case MW_CELL_ADDRESS:
+		mw_buf_fmt(b, "0x%" PRIx64, c->u);
+		break;
+	case MW_CELL_KIND:
+		add_kind(b, c);
+		break;
+	case MW_CELL_NONE:
+		break;
+	}
+}

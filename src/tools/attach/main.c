@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * main.c - mwrap-inject PID LIBRARY MILLISECONDS: makes a Ruby process without the gem load the tracker.
+ *
+ * For mwrapctl(1), which has written what the process shall do (shared/sys/request.h). LIBRARY is
+ * libmwrap.so, as the process sees it. Prints how many times its main thread stopped, and for how many
+ * microseconds: at most, and as seen from here. Exits with 1 after one line on stderr.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace.h"
+
+#if defined(__x86_64__) && !defined(__ILP32__)
+
+#include <cpuid.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "visit.h"
+
+enum { AGAIN_MS = 15, PAGE = 4096 };
+
+struct plan {
+	struct mw_there there;
+	struct mw_visit visit; /* as it is to be there */
+	uintptr_t code, data, entry;
+	struct mw_trace_time longest;
+	unsigned stops;
+};
+
+static bool refuse(char *err, const char *line)
+{
+	snprintf(err, MW_THERE_ERROR, "%s", line);
+	return false;
+}
+
+/* --- what is there --------------------------------------------------------------------- */
+
+static const struct mw_object *find_ruby(const struct mw_there *t)
+{
+	for (const struct mw_object *o = t->objects; o < t->objects + t->n_objects; o++)
+		if (mw_there_symbol(t, o, "rb_postponed_job_register_one"))
+			return o;
+	return NULL;
+}
+
+/*
+ * Where Ruby has the address of its VM. From 3.3 on that isn't exported, but a function begins by reading it:
+ * lea VM(%rip), R; or mov VM(%rip), R; or mov GOT(%rip), R. 0: none of these.
+ */
+static uintptr_t find_vm(const struct mw_there *t, const struct mw_object *ruby)
+{
+	enum { LOOK = 24, LENGTH = 7 };
+	uintptr_t at = mw_there_symbol(t, ruby, "ruby_current_vm_ptr"), vm, word;
+	unsigned char code[LOOK];
+
+	if (at)
+		return at;
+	at = mw_there_symbol(t, ruby, "rb_postponed_job_trigger");
+	if (!at || !mw_there_read(t, at, code, sizeof(code)))
+		return 0;
+	for (int i = 0; i + LENGTH <= LOOK; i++) {
+		int32_t distance;
+
+		/* REX.W, lea or mov, a register from an address relative to rip */
+		if ((code[i] & 0xfb) != 0x48 || (code[i + 1] != 0x8d && code[i + 1] != 0x8b) ||
+		    (code[i + 2] & 0xc7) != 0x05)
+			continue;
+		memcpy(&distance, code + i + 3, sizeof(distance));
+		vm = at + (uintptr_t)i + LENGTH + (uintptr_t)(intptr_t)distance;
+		/* its first word is within the VM; that of an entry of a GOT within Ruby's data */
+		if (code[i + 1] == 0x8b && mw_there_read(t, vm, &word, sizeof(word)) &&
+		    word > ruby->base && word < ruby->data_end)
+			vm = word;
+		return mw_there_read(t, vm, &word, sizeof(word)) && word % 8 == 0 &&
+				       mw_there_read(t, word, &word, sizeof(word)) ?
+			       vm :
+			       0;
+	}
+	return 0;
+}
+
+/*
+ * Where a thread has its context: from a function that reads it. In a library it is
+ *	data16 lea INDEX(%rip), %rdi; data16 data16 rex.W call __tls_get_addr
+ * in a program mov $OFFSET, %rax; mov %fs:(%rax), %rax
+ */
+static void find_context(const struct mw_there *t, const struct mw_object *ruby, struct mw_visit *v)
+{
+	enum { LOOK = 96, LENGTH = 12 };
+	const struct mw_object *linker = mw_there_named(t, "ld-linux");
+	uintptr_t at = mw_there_symbol(t, ruby, "rb_postponed_job_trigger"), get, index;
+	unsigned char code[LOOK];
+	int32_t n;
+
+	if (!at)
+		at = mw_there_symbol(t, ruby, "rb_postponed_job_register_one");
+	get = linker ? mw_there_symbol(t, linker, "__tls_get_addr") : 0;
+	if (!mw_there_read(t, at, code, sizeof(code)))
+		return;
+	for (int i = 0; i + LENGTH <= LOOK; i++) {
+		if (get && memcmp(code + i, "\x66\x48\x8d\x3d", 4) == 0 &&
+		    memcmp(code + i + 8, "\x66\x66\x48\xe8", 4) == 0) {
+			memcpy(&n, code + i + 4, sizeof(n));
+			index = at + (uintptr_t)i + 8 + (uintptr_t)(intptr_t)n;
+			memcpy(&v->tls_get_addr, &get, sizeof(get));
+			memcpy(&v->context_index, &index, sizeof(index));
+			return;
+		}
+		if (memcmp(code + i, "\x48\xc7\xc0", 3) == 0 &&
+		    memcmp(code + i + 7, "\x64\x48\x8b\x00", 4) == 0) {
+			memcpy(&n, code + i + 3, sizeof(n));
+			v->context_at = n;
+			return;
+		}
+	}
+}
+
+static bool find_functions(struct plan *p, char *err)
+{
+	const struct mw_there *t = &p->there;
+	const struct mw_object *ruby = find_ruby(t), *libc = mw_there_named(t, "libc.so.6");
+	uintptr_t complex, vm, up = 0;
+
+	struct {
+		const struct mw_object *in;
+		const char *name;
+		void *to;
+	} wanted[] = {
+		{ ruby, "rb_postponed_job_register_one", &p->visit.register_one },
+		{ ruby, "ruby_native_thread_p", &p->visit.native_thread_p },
+		{ libc, "__errno_location", &p->visit.errno_location },
+		{ libc, "dlopen", &p->visit.dlopen },
+		{ libc, "dlsym", &p->visit.dlsym },
+		{ libc, "dlerror", &p->visit.dlerror },
+	};
+
+	if (!t->n_objects)
+		return refuse(err, "the program: not of 64 bits: can't be tracked");
+	if (!ruby)
+		return refuse(err, "the program: has no Ruby: start it with mwrap");
+	if (!libc)
+		return refuse(err, "the program: not on glibc: can't be tracked");
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		uintptr_t found = mw_there_symbol(t, wanted[i].in, wanted[i].name);
+
+		if (!found)
+			return refuse(err, wanted[i].in == libc ?
+						   "glibc: too old there: mwrap needs 2.35" :
+						   "Ruby: of an unknown kind: start it with mwrap");
+		memcpy(wanted[i].to, &found, sizeof(found));
+	}
+	complex = mw_there_symbol(t, ruby, "rb_cComplex");
+	if (!complex || !mw_there_read(t, complex, &up, sizeof(up)) || !up)
+		return refuse(err, "Ruby: starts just now there: try again");
+	vm = find_vm(t, ruby);
+	if (!vm)
+		return refuse(err, "Ruby: ends there, or is of an unknown kind: start it with mwrap");
+	memcpy(&p->visit.vm, &vm, sizeof(vm));
+	find_context(t, ruby, &p->visit);
+	p->visit.ruby = ruby->code;
+	p->visit.ruby_end = ruby->code_end;
+	return true;
+}
+
+/* --- room ------------------------------------------------------------------------------ */
+
+static size_t code_size(void)
+{
+	return (size_t)(__stop_mw_visit - __start_mw_visit);
+}
+
+/* Reads the rest of the page at `end`, which nothing uses, into is[PAGE]. 0: too short. */
+static uintptr_t rest_of_page(const struct mw_there *t, uintptr_t end, size_t n, bool executable, char *is)
+{
+	uintptr_t at = (end + 15) & ~(uintptr_t)15;
+	const struct mw_mapping *m = end ? mw_there_mapping(t, end - 1) : NULL;
+
+	if (!m || m->executable != executable || m->writable == executable ||
+	    at / PAGE != (end - 1) / PAGE || at % PAGE + n > PAGE || !mw_there_read(t, at, is, n))
+		return 0;
+	return at;
+}
+
+static bool is_empty(const char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+/* The code, but for its first word, which is the address of the data. */
+static bool is_code(const char *bytes)
+{
+	return memcmp(bytes + sizeof(uint64_t), __start_mw_visit + sizeof(uint64_t),
+		      code_size() - sizeof(uint64_t)) == 0;
+}
+
+/* The dynamic linker uses the rest of its own pages. */
+static bool may_use(const struct mw_object *o)
+{
+	return strncmp(o->name, "ld-", 3) != 0;
+}
+
+/* The heap begins behind the program's data: in a later page, unless the system doesn't randomise it. */
+static bool is_heap(const struct mw_there *t, const struct mw_object *o)
+{
+	enum { START_BRK = 47, BEHIND_NAME = 3 };
+	char path[64], text[2048];
+	unsigned long long start = 0;
+	const char *s;
+	size_t n;
+	FILE *f;
+
+	if (o != t->objects)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)t->pid);
+	f = fopen(path, "re");
+	n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+	if (f)
+		fclose(f);
+	text[n] = 0;
+	s = strrchr(text, ')');
+	for (int field = BEHIND_NAME - 1; s && field < START_BRK; field++)
+		if ((s = strchr(s, ' ')))
+			s++;
+	return !s || sscanf(s, "%llu", &start) != 1 ||
+	       start < ((o->data_end + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
+}
+
+/* The room that an earlier visit took, or the first that is empty. */
+static bool find_room(struct plan *p, char *err)
+{
+	const struct mw_there *t = &p->there;
+	char is[PAGE];
+
+	for (const struct mw_object *o = t->objects; o < t->objects + t->n_objects; o++) {
+		uintptr_t at;
+
+		if (!may_use(o))
+			continue;
+		at = rest_of_page(t, o->code_end, code_size(), true, is);
+		if (at && is_code(is)) {
+			p->code = at;
+			memcpy(&p->data, is, sizeof(p->data));
+			return true;
+		}
+		if (at && !p->code && is_empty(is, code_size()))
+			p->code = at;
+		at = rest_of_page(t, o->data_end, sizeof(p->visit), false, is);
+		if (at && !p->data && is_empty(is, sizeof(p->visit)) && !is_heap(t, o))
+			p->data = at;
+	}
+	return (p->code && p->data) || refuse(err, "its libraries: have no room: start it with mwrap");
+}
+
+/* --- what is written there --------------------------------------------------------------- */
+
+/* What XSAVE shall save: all but the registers of AMX, which Ruby has no use for. */
+static bool measure_registers(struct mw_visit *v, char *err)
+{
+	enum { XSAVE_LEAF = 0xd, LEGACY_AND_HEADER = 576, OSXSAVE = 1 << 27 };
+	const uint64_t amx = UINT64_C(3) << 17;
+	unsigned a, b, c, d;
+
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & OSXSAVE) ||
+	    !__get_cpuid_count(XSAVE_LEAF, 0, &a, &b, &c, &d))
+		return refuse(err, "the CPU: has no XSAVE: not supported");
+	v->save_mask = ((uint64_t)d << 32 | a) & ~amx;
+	v->save_bytes = LEGACY_AND_HEADER;
+	for (unsigned i = 2; i < 64; i++)
+		if (v->save_mask >> i & 1 && __get_cpuid_count(XSAVE_LEAF, i, &a, &b, &c, &d) &&
+		    b + a > v->save_bytes)
+			v->save_bytes = b + a;
+	return true;
+}
+
+static bool fill(struct plan *p, const char *library, char *err)
+{
+	struct mw_visit *v = &p->visit;
+	uintptr_t job = p->code + (uintptr_t)(mw_visit_job - __start_mw_visit);
+
+	if (strlen(library) >= sizeof(v->path))
+		return refuse(err, "libmwrap.so: its path is too long: install mwrap elsewhere");
+	strcpy(v->path, library);
+	strcpy(v->symbol, "mwrap_api");
+	memcpy(&v->job, &job, sizeof(job));
+	v->version = MW_API_VERSION;
+	v->version_at = offsetof(struct mw_api, version);
+	v->asked_at = offsetof(struct mw_api, asked);
+	p->entry = p->code + (uintptr_t)(mw_visit_entry - __start_mw_visit);
+	return measure_registers(v, err);
+}
+
+/* Nothing there runs or reads any of it yet, or what it reads stays as it is. */
+static bool write_all(struct plan *p, char *err)
+{
+	char code[PAGE];
+
+	memcpy(code, __start_mw_visit, code_size());
+	memcpy(code, &p->data, sizeof(p->data));
+	return (mw_there_write(&p->there, p->data, &p->visit, sizeof(p->visit)) &&
+		mw_there_write(&p->there, p->code, code, code_size())) ||
+	       refuse(err,
+		      "its memory: can't be written: see the kernel's lockdown and proc_mem.force_override");
+}
+
+/* Exec may have come between. */
+static bool is_there(const struct plan *p)
+{
+	char is[PAGE];
+
+	return mw_there_read(&p->there, p->code, is, code_size()) && is_code(is);
+}
+
+/* --- the visit --------------------------------------------------------------------------- */
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static uint32_t state_of(const struct plan *p)
+{
+	uint32_t state = MW_VISIT_NEW;
+
+	(void)mw_there_read(&p->there, p->data + offsetof(struct mw_visit, state), &state, sizeof(state));
+	return state;
+}
+
+static bool visit_once(struct plan *p, char *err)
+{
+	struct mw_trace_time time = { 0 };
+
+	if (!is_there(p))
+		return refuse(err, "its program: has changed meanwhile: try again");
+	switch (mw_trace_visit(&p->there, p->entry, p->visit.save_bytes, &time, err)) {
+	case MW_TRACE_REFUSED:
+		return false;
+	case MW_TRACE_DONE:
+		p->stops++;
+		break;
+	case MW_TRACE_AGAIN:
+		break;
+	}
+	if (time.most > p->longest.most)
+		p->longest = time;
+	return true;
+}
+
+static void withdraw(const struct plan *p)
+{
+	const uint32_t yes = 1;
+
+	(void)mw_there_write(&p->there, p->data + offsetof(struct mw_visit, withdrawn), &yes, sizeof(yes));
+}
+
+static bool explain(const struct plan *p, uint32_t state, char *err)
+{
+	char why[sizeof(p->visit.error)] = "";
+
+	switch (state) {
+	case MW_VISIT_ENDS:
+		return refuse(err, "the process: ends just now: name another one");
+	case MW_VISIT_NO_RUBY:
+		return refuse(err, "its main thread: isn't Ruby's: start it with mwrap");
+	case MW_VISIT_FULL:
+		return refuse(err, "Ruby: takes no more jobs there: try again");
+	case MW_VISIT_VERSION:
+		return refuse(err, "the tracker: of another version there: restart the process");
+	default:
+		(void)mw_there_read(&p->there, p->data + offsetof(struct mw_visit, error), why,
+				    sizeof(why));
+		why[sizeof(why) - 1] = 0;
+		snprintf(err, MW_THERE_ERROR, "libmwrap.so: can't be loaded there: %s", why);
+		return false;
+	}
+}
+
+static bool wake(const struct plan *p, char *err)
+{
+	const uint32_t yes = 1;
+
+	return mw_there_write(&p->there, p->data + offsetof(struct mw_visit, wake), &yes, sizeof(yes)) ||
+	       refuse(err, "its memory: can't be written any more: see whether it has ended");
+}
+
+/* Until the job runs. A thread that went to sleep before it saw the job is woken again. */
+static bool wait_for_job(struct plan *p, uint64_t ms, char *err)
+{
+	uint64_t end = now_ms() + ms, again = now_ms() + AGAIN_MS;
+
+	for (;;) {
+		uint32_t state = state_of(p);
+
+		if (state == MW_VISIT_LOADED)
+			return true;
+		if (state > MW_VISIT_LOADED)
+			return explain(p, state, err);
+		if (now_ms() >= end) {
+			withdraw(p);
+			return refuse(
+				err,
+				"Ruby: doesn't come to a safe point, withdrawn: see what its main thread waits for");
+		}
+		if (state < MW_VISIT_RUNS && now_ms() >= again) {
+			if (!wake(p, err) || !visit_once(p, err)) {
+				withdraw(p);
+				return false;
+			}
+			again = now_ms() + AGAIN_MS;
+		}
+		nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+	}
+}
+
+static bool visit(struct plan *p, char **argv, char *err)
+{
+	return mw_there_open(&p->there, (pid_t)atol(argv[1]), err) && find_functions(p, err) &&
+	       find_room(p, err) && fill(p, argv[2], err) && write_all(p, err) && visit_once(p, err) &&
+	       wait_for_job(p, strtoull(argv[3], NULL, 10), err);
+}
+
+int main(int argc, char **argv)
+{
+	static struct plan p;
+	char err[MW_THERE_ERROR] = "";
+
+	if (argc != 4) {
+		fprintf(stderr, "mwrap-inject: for mwrapctl only: run mwrapctl attach\n");
+		return 2;
+	}
+	if (!visit(&p, argv, err)) {
+		fprintf(stderr, "%s\n", err);
+		return 1;
+	}
+	printf("%u %llu %llu\n", p.stops, (unsigned long long)(p.longest.most / 1000),
+	       (unsigned long long)(p.longest.seen / 1000));
+	return 0;
+}
+
+#else
+
+int main(void)
+{
+	fprintf(stderr, "this machine: not x86-64: put the gem into the Gemfile, or start it with mwrap\n");
+	return 1;
+}
+
+#endif

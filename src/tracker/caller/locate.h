@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * locate.h - finds the location of a call.
+ *
+ * In Ruby code, it is the line of the innermost Ruby frame, found by the frame's pc. The option bt
+ * adds the line's callers (chain.h). Elsewhere it is the native caller. frame.h says how that works,
+ * and when to trust it. The thread's caller cache has both, so the usual answer takes a handful of
+ * loads. The calling thread is busy.
+ */
+#ifndef MW_CALLER_LOCATE_H
+#define MW_CALLER_LOCATE_H
+
+#include <stdint.h>
+
+#include "tracker/table/shard.h"
+#include "tracker/table/caller_cache.h"
+#include "tracker/caller/ruby/chain.h"
+#include "tracker/caller/ruby/frame.h"
+
+/* A miss: finds the location, and caches it. */
+uint32_t mw_locate_native_miss(struct mw_shard *t, uintptr_t caller);
+
+static inline uint32_t mw_locate_native(struct mw_shard *t, uintptr_t caller)
+{
+	uint32_t id = mw_caller_recall(t, caller);
+
+	return mw_likely(id != MW_CS_NONE) ? id : mw_locate_native_miss(t, caller);
+}
+
+/* Never MW_CS_NONE. */
+static inline uint32_t mw_locate(struct mw_shard *t, uintptr_t caller)
+{
+	uint32_t id = MW_CS_NONE;
+
+	if (mw_get(&mw_ruby.how) != MW_RUBY_NONE)
+		id = mw_ruby_locate(t);
+	if (id == MW_CS_NONE && mw_get(&mw_ruby.how) == MW_RUBY_STARTING && mw_ruby_has(caller))
+		return MW_CS_STARTING;
+	return id != MW_CS_NONE ? id : mw_locate_native(t, caller);
+}
+
+/* The frame's pc; 0: a C function's frame. Neither word alone is enough: blocks of C functions have
+   an iseq that is none, and YJIT leaves a stale pc in the frames of C functions. */
+MW_INLINE uintptr_t mw_ruby_frame_pc(const char *cfp)
+{
+	return mw_likely(MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) != 0) ? MW_AT(uintptr_t, cfp, MW_CFP_PC) : 0;
+}
+
+/*
+ * The pc of the innermost frame that runs Ruby code; 0: none does. A thread that begins or ends has
+ * no stack: Ruby sets both words to NULL then, and the stack's first, which is compared. Ruby's
+ * own marking trusts the frames no more than this. The end matters only beyond the innermost frame.
+ */
+MW_INLINE uintptr_t mw_ruby_pc(const char *ec)
+{
+	const char *cfp = MW_AT(const char *, ec, MW_EC_CFP), *end;
+	uintptr_t pc;
+
+	if (mw_unlikely(cfp <= MW_AT(const char *, ec, MW_EC_STACK)))
+		return 0;
+	pc = mw_ruby_frame_pc(cfp);
+	if (pc)
+		return pc;
+	end = MW_AT(const char *, ec, MW_EC_STACK) +
+	      MW_AT(size_t, ec, MW_EC_STACK_WORDS) * sizeof(uintptr_t);
+	while (!pc && (cfp += mw_ruby.frame_size) < end)
+		pc = mw_ruby_frame_pc(cfp);
+	return pc;
+}
+
+/* For MW_RUBY_FAST: the pc of the Ruby code that is running, or 0. */
+MW_INLINE uintptr_t mw_ruby_pc_now(void)
+{
+	const char *ec = mw_ruby_ec();
+
+	return mw_likely(ec != NULL) ? mw_ruby_pc(ec) : 0;
+}
+
+/* The caller cache's entry for this call, if it can be found inline; else NULL. */
+static inline struct mw_caller *mw_locate_fast(struct mw_shard *t, uintptr_t caller)
+{
+	uint32_t how = __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE);
+	struct mw_caller *w;
+	uintptr_t pc = 0;
+
+	if (how == MW_RUBY_FAST && mw_get(&mw_bt))
+		pc = mw_chain_key(t, mw_get(&mw_bt));
+	else if (how == MW_RUBY_FAST)
+		pc = mw_ruby_pc_now();
+	else if (how != MW_RUBY_NONE && how != MW_RUBY_ENDED)
+		return NULL;
+	if (!pc)
+		pc = caller;
+	w = mw_caller_first(t, pc);
+	return w ? w : mw_caller_in_second(t, pc);
+}
+
+/* Now and then: is the fast answer still the right one? */
+static inline void mw_locate_check(struct mw_shard *t)
+{
+	if (mw_get(&mw_ruby.how) == MW_RUBY_FAST)
+		mw_ruby_check(t);
+}
+
+#endif

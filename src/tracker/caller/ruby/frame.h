@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * frame.h - the Ruby line that is executing, in a few loads.
+ *
+ * The tracker doesn't link to Ruby: dlsym finds all of it, and a missing function is a normal
+ * case. The fast way reads the VM's own structures:
+ *
+ *   thread pointer + mw_ruby.ec -> execution context (NULL: no Ruby thread)
+ *   ec: vm_stack, its size in words, cfp
+ *   cfp: frames from here to the stack's end; Ruby's own have iseq and pc
+ *
+ * A pc is one place in a program as long as its instructions live. Their block is flagged
+ * (record.h: MW_CODE), and its free makes cached pcs stale. Only a miss asks Ruby, by its public
+ * calls: these are allowed only with the GVL and outside GC. Any other miss is counted under a
+ * pending location. That becomes an alias of the real one at the first lookup of the same pc
+ * under the GVL.
+ *
+ * Offsets are found at run time (find.c), never taken from a version number. They are trusted after
+ * a self-check of a whole stack (verify.c). Until then, and if it fails, the tracker reads only
+ * memory that was found readable. Now and then it compares answers with the public calls', and
+ * checks stacks again. After one disagreement the public calls are used for good. If anything is
+ * unexpected on the way to an answer under the GVL, the public calls give the answer.
+ */
+#ifndef MW_CALLER_RUBY_FRAME_H
+#define MW_CALLER_RUBY_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/table/shard.h"
+#include "tracker/table/caller_cache.h"
+
+enum mw_ruby_how {
+	MW_RUBY_NONE,     /* no Ruby in this process */
+	MW_RUBY_STARTING, /* its VM isn't up yet */
+	MW_RUBY_FAST,
+	MW_RUBY_PUBLIC,   /* Ruby's public calls give the line at every allocation */
+	MW_RUBY_ENDED     /* the VM is gone */
+};
+
+/* Written once before `how` (release); seldom changed later. */
+struct mw_ruby {
+	uint32_t how;        /* enum mw_ruby_how */
+	uint32_t frame_size; /* bytes */
+	ptrdiff_t ec;        /* from the thread pointer */
+	const char *why;     /* reason for PUBLIC, or "" */
+};
+extern MW_HOT_STRUCT struct mw_ruby mw_ruby;
+extern uint32_t mw_ruby_body; /* iseq -> body; likewise, but only a miss reads it */
+extern const char *mw_ruby_version; /* "3.4.5"; NULL: no Ruby */
+
+/* offsets that are the same from 2.7 to 3.4; they are checked nevertheless */
+#ifdef MW_PLANT /* a test's build, with variables that it sets to wrong values: t/planted */
+#include MW_PLANT
+#else
+#define mw_plant_found() ((void)0)
+#define mw_plant_count(count) ((void)(count))
+#define mw_plant_checked() ((void)0)
+enum {
+	MW_EC_STACK = 0,
+	MW_EC_STACK_WORDS = 8,
+	MW_EC_CFP = 16,
+	MW_CFP_PC = 0,
+	MW_CFP_SP = 8,
+	MW_CFP_ISEQ = 16,
+	MW_CFP_EP = 32,
+	MW_BODY_SIZE = 4,
+	MW_BODY_CODE = 8
+};
+#endif
+
+#define MW_AT(type, p, off) (*(type const *)((uintptr_t)(p) + (uintptr_t)(off)))
+
+static inline uintptr_t mw_thread_pointer(void)
+{
+#if defined(__x86_64__)
+	uintptr_t tp;
+
+	__asm__("mov %%fs:0, %0" : "=r"(tp));
+	return tp;
+#else
+	return (uintptr_t)__builtin_thread_pointer();
+#endif
+}
+
+/* This thread's execution context; NULL: not a Ruby thread. Only once mw_ruby.ec is known. */
+MW_INLINE const char *mw_ruby_ec(void)
+{
+#if defined(__x86_64__)
+	const char *ec;
+
+	__asm__ volatile("mov %%fs:(%1), %0" : "=r"(ec) : "r"(mw_ruby.ec));
+	return ec;
+#else
+	return MW_AT(const char *, mw_thread_pointer(), mw_ruby.ec);
+#endif
+}
+
+/* The code of the object that Ruby's functions are in, as one range; 0: not known. Written before main. */
+extern MW_HIDDEN uintptr_t mw_ruby_start, mw_ruby_end;
+
+/* Is this an address in Ruby's own code? */
+MW_INLINE bool mw_ruby_has(uintptr_t pc)
+{
+	return mw_unlikely(pc - mw_ruby_start < mw_ruby_end - mw_ruby_start);
+}
+
+/* Compares the fast answer with the public one; see above. */
+void mw_ruby_check(struct mw_shard *);
+/* See mw_api.learn_code. */
+void mw_ruby_learn_code(void);
+/* The names in stats.json. */
+const char *mw_ruby_how_name(void);
+const char *mw_ruby_count_name(void);
+
+/* The innermost frame of Ruby code from cfp on, or NULL. */
+MW_INLINE const char *mw_ruby_frame(const char *cfp, const char *end)
+{
+	for (; cfp < end; cfp += mw_ruby.frame_size)
+		if (MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) && MW_AT(uintptr_t, cfp, MW_CFP_PC))
+			return cfp;
+	return NULL;
+}
+
+/* The end of ec's stack of frames; NULL: cfp isn't in it, or the stack is gone. */
+MW_INLINE const char *mw_ruby_stack_end(const char *ec, const char *cfp)
+{
+	const char *base = MW_AT(const char *, ec, MW_EC_STACK);
+	size_t bytes = MW_AT(size_t, ec, MW_EC_STACK_WORDS) * sizeof(uintptr_t);
+
+	return mw_likely((uintptr_t)cfp - (uintptr_t)base < bytes) ? base + bytes : NULL;
+}
+
+static inline const char *mw_ruby_stack(const char *ec, const char **end)
+{
+	const char *cfp = MW_AT(const char *, ec, MW_EC_CFP);
+
+	return (*end = mw_ruby_stack_end(ec, cfp)) ? cfp : NULL;
+}
+
+/* The location of the running Ruby code, also by a miss; MW_CS_NONE: no Ruby code is running. */
+uint32_t mw_ruby_locate(struct mw_shard *t);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* state.c - the life of Ruby's VM, and the way its lines are found; see state.h. */
+#include "state.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdlib.h>
+
+#include "tracker/table/snapshot.h"
+#include "look.h"
+#include "tracker/table/generation.h"
+
+struct mw_ruby mw_ruby;
+uint32_t mw_ruby_body;
+struct mw_ruby_api mw_rb;
+const char *mw_ruby_version;
+const struct mw_ruby_above *mw_ruby_above;
+
+static bool public_wanted;     /* $MWRAP_RUBY_PUBLIC at load: Ruby moves the environment later */
+static uint32_t finding;       /* one thread looks at a time */
+
+static void set_how(uint32_t how)
+{
+	__atomic_store_n(&mw_ruby.how, how, __ATOMIC_RELEASE);
+	mw_ruby_above->changed(); /* after `how`: a mode of malloc takes the fast way for granted */
+}
+
+uintptr_t mw_ruby_start, mw_ruby_end;
+
+static int note_range(struct dl_phdr_info *info, size_t unused, void *of)
+{
+	uintptr_t at = (uintptr_t)of, start = UINTPTR_MAX, end = 0;
+
+	(void)unused;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+		uintptr_t from = info->dlpi_addr + h->p_vaddr;
+
+		if (h->p_type != PT_LOAD || !(h->p_flags & PF_X))
+			continue;
+		start = from < start ? from : start;
+		end = from + h->p_memsz > end ? from + h->p_memsz : end;
+	}
+	if (at < start || at >= end)
+		return 0;
+	mw_ruby_start = start;
+	mw_ruby_end = end;
+	return 1;
+}
+
+void mw_ruby_init(const struct mw_ruby_above *above)
+{
+	bool all = true;
+
+	mw_ruby_above = above;
+#define X(name, result, params, needed)                            \
+	mw_rb.name = (result(*) params)dlsym(RTLD_DEFAULT, #name); \
+	if (needed && !mw_rb.name)                                 \
+		all = false;
+	MW_FOR_EACH_RUBY(X)
+#undef X
+	mw_rb.rb_cObject = dlsym(RTLD_DEFAULT, "rb_cObject");
+	mw_rb.rb_cComplex = dlsym(RTLD_DEFAULT, "rb_cComplex");
+	if (!all || !mw_rb.rb_cComplex) {
+		mw_life_scale = 1 << MW_CLOCK_SHIFT;
+		return;
+	}
+	mw_ruby_version = dlsym(RTLD_DEFAULT, "ruby_version");
+	public_wanted = getenv("MWRAP_RUBY_PUBLIC") != NULL;
+	mw_clock.in_bytes = false;
+	mw_clock.gc_count = mw_rb.rb_gc_count;
+	(void)dl_iterate_phdr(note_range, (void *)(uintptr_t)mw_rb.rb_gc_count);
+	set_how(MW_RUBY_STARTING);
+}
+
+const char *mw_ruby_how_name(void)
+{
+	static const char *const names[] = { "none", "starting", "fast", "public", "ended" };
+
+	return names[mw_get(&mw_ruby.how)];
+}
+
+const char *mw_ruby_count_name(void)
+{
+	switch (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE)) {
+	case MW_RUBY_NONE:
+		return "none";
+	case MW_RUBY_STARTING:
+		return "starting";
+	case MW_RUBY_ENDED:
+		return "ended";
+	default:
+		return mw_get(&mw_clock.asked) ? "call" : "memory";
+	}
+}
+
+/* --- the VM comes up, and goes --------------------------------------------------------- */
+
+static void vm_ended(void *vm)
+{
+	(void)vm;
+	mw_set(&mw_clock.still, (uint32_t)mw_rb.rb_gc_count());
+	__atomic_store_n(&mw_clock.now, &mw_clock.still, __ATOMIC_RELEASE);
+	mw_set(&mw_clock.asked, false);
+	set_how(MW_RUBY_ENDED);
+}
+
+void mw_ruby_await_end(void)
+{
+	mw_rb.ruby_vm_at_exit(vm_ended);
+}
+
+/* A job: at a safe point of Ruby's own, where Ruby may allocate. */
+static void vm_is_up(void *unused)
+{
+	static bool done;
+
+	(void)unused;
+	if (done)
+		return;
+	done = true;
+	mw_ruby_above->up();
+}
+
+/* Ruby calls a job at a safe point of its own. */
+static struct job {
+	void (*run)(void *);
+	unsigned handle; /* for Rubies whose jobs must be registered before */
+} jobs[] = {
+	[MW_RUBY_AT_START] = { vm_is_up, 0 },
+	[MW_RUBY_AFTER_BLOCKING] = { mw_ruby_look_here, 0 },
+	[MW_RUBY_WHEN_DOUBTED] = { mw_ruby_look_again, 0 },
+};
+
+/* With the GVL, once. */
+static void prepare_jobs(void)
+{
+	if (!mw_rb.rb_postponed_job_preregister)
+		return;
+	for (size_t i = 0; i < sizeof(jobs) / sizeof(*jobs); i++)
+		jobs[i].handle = mw_rb.rb_postponed_job_preregister(0, jobs[i].run, NULL);
+}
+
+void mw_ruby_ask_for(enum mw_ruby_job job)
+{
+	const struct job *j = &jobs[job];
+
+	if (mw_rb.rb_postponed_job_preregister && mw_rb.rb_postponed_job_trigger)
+		mw_rb.rb_postponed_job_trigger(j->handle);
+	else if (mw_rb.rb_postponed_job_register_one)
+		(void)mw_rb.rb_postponed_job_register_one(0, j->run, NULL);
+}
+
+void mw_ruby_use_count(const uint32_t *count)
+{
+	bool ask = !count;
+
+	if (ask) {
+		mw_set(&mw_clock.still, (uint32_t)mw_rb.rb_gc_count());
+		mw_set(&mw_clock.asked, true);
+		mw_ruby_above->changed();
+		count = &mw_clock.still;
+	}
+	__atomic_store_n(&mw_clock.now, count, __ATOMIC_RELEASE);
+	if (!ask && mw_get(&mw_clock.asked)) {
+		__atomic_store_n(&mw_clock.asked, false, __ATOMIC_RELEASE); /* after `now` */
+		mw_ruby_above->changed();
+	}
+}
+
+void mw_ruby_go_public(const char *why)
+{
+	uint32_t fast = MW_RUBY_FAST; /* the VM may have ended meanwhile */
+
+	if (mw_get(&mw_ruby.how) != fast)
+		return;
+	mw_ruby.why = why;
+	(void)__atomic_compare_exchange_n(&mw_ruby.how, &fast, MW_RUBY_PUBLIC, false, __ATOMIC_RELEASE,
+					  __ATOMIC_RELAXED);
+	mw_ruby_above->changed();
+}
+
+/* As mw_ruby_find; 1: found and verified. */
+static int find_and_verify(const char **why)
+{
+	int found;
+
+	if (public_wanted) {
+		*why = "MWRAP_RUBY_PUBLIC is set";
+		return -1;
+	}
+	found = mw_ruby_find(why);
+	if (found <= 0)
+		return found;
+	mw_plant_found();
+	found = mw_ruby_verify(why);
+	if (found == 0 && mw_rb.rb_sourceline() > 0) {
+		*why = "none of the frames could be compared";
+		return -1;
+	}
+	return found;
+}
+
+static const uint32_t *find_count(void)
+{
+	const uint32_t *count = mw_ruby_find_count();
+
+	mw_plant_count(&count);
+	return mw_ruby_verify_count(count) ? count : NULL;
+}
+
+enum { MISFITS = 500 };
+
+/* Under `finding`. */
+static void try_to_start(void)
+{
+	static unsigned misfits;
+	const char *why = "";
+	int found;
+
+	if (mw_get(&mw_ruby.how) != MW_RUBY_STARTING)
+		return;
+	found = find_and_verify(&why);
+	/* the first frames may be half made: one that verifies will come */
+	if (found == 0 || (found < 0 && ++misfits <= MISFITS))
+		return;
+	mw_ruby_use_count(find_count());
+	mw_ruby.why = found > 0 ? "" : why;
+	if (found > 0)
+		mw_plant_checked();
+	set_how(found > 0 ? MW_RUBY_FAST : MW_RUBY_PUBLIC);
+	prepare_jobs();
+	mw_ruby_ask_for(MW_RUBY_AT_START);
+}
+
+bool mw_ruby_look_for_vm(void)
+{
+	/* one load decides at first: `ruby` allocates thousands of blocks before its VM is up */
+	if (!*mw_rb.rb_cComplex || !mw_ruby_may_ask())
+		return false;
+	if (!__atomic_exchange_n(&finding, 1, __ATOMIC_ACQUIRE)) {
+		try_to_start();
+		__atomic_store_n(&finding, 0, __ATOMIC_RELEASE);
+	}
+	return true;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * malloc.c - the malloc family, as the app sees it.
+ *
+ * Each function asks the real one for the app's bytes and a tail, and admits the
+ * block (admit.h). Results and errno are the real functions'. A size too large for
+ * a tail on top goes to the real function unchanged, and fails there as it would
+ * without us.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracker/real/apart.h"
+#include "tracker/track/admit.h"
+#include "tracker/track/dismiss.h"
+#include "tracker/track/shared.h"
+
+/* older headers don't have these */
+void cfree(void *);
+void free_sized(void *, size_t);
+void free_aligned_sized(void *, size_t, size_t);
+
+/* Side by side in memory, so they take few lines of the instruction cache. */
+__attribute__((hot)) void *malloc(size_t);
+__attribute__((hot)) void free(void *);
+__attribute__((hot)) void *calloc(size_t, size_t);
+__attribute__((hot)) void *realloc(void *, size_t);
+__attribute__((hot)) size_t malloc_usable_size(void *);
+
+/* Out of line: the fast way needs no stack frame for it. */
+static __attribute__((noinline)) void *alloc_shared(enum mw_how how, size_t n, uintptr_t caller)
+{
+	return mw_alloc_shared(&(struct mw_alloc_call){ .how = how, .n = n }, caller);
+}
+
+MW_EXPORT void *malloc(size_t n)
+{
+	void *p;
+
+	if (mw_unlikely(n >= MW_APART_LEAST)) /* large: perhaps the tracker's own, or too large */
+		return alloc_shared(MW_MALLOC, n, MW_CALLER);
+	p = mw_roomy_malloc(n + MW_TAIL); /* glibc's least chunk has room for 24 */
+	return mw_likely(p != NULL) ? mw_admit_new(p, n, MW_CALLER) : NULL;
+}
+
+MW_EXPORT void free(void *p)
+{
+	struct mw_guard in;
+	uint32_t known;
+
+	if (mw_unlikely(!p))
+		return;
+	in = mw_enter_carrying(mw_self, &known);
+	if (mw_likely(mw_permit_is(known, &mw_permit_ruby.ruby)) &&
+	    mw_likely(mw_dismiss_plain(in.t, p, MW_MODE_RUBY))) {
+		mw_leave_as(in, known);
+		mw_real.free(p);
+		return;
+	}
+	mw_free_other(p, in, known);
+}
+
+MW_EXPORT void *calloc(size_t count, size_t each)
+{
+	size_t n;
+	void *p;
+
+	if (mw_unlikely(__builtin_mul_overflow(count, each, &n) || n > MW_SIZE_PADDED_MAX))
+		return mw_real.calloc(count, each);
+	if (mw_unlikely(n > INT32_MAX || !mw_permitted()))
+		return alloc_shared(MW_CALLOC, n, MW_CALLER);
+	p = mw_real.calloc(1, mw_padded(n));
+	return mw_likely(p != NULL) ? mw_admit_new(p, n, MW_CALLER) : NULL;
+}
+
+/* p is hidden during the real call: after it, the address may be another block's. */
+MW_INLINE void *realloc_hidden(struct mw_shard *t, void *p, size_t n)
+{
+	struct mw_dismissed d;
+	bool known;
+	void *q;
+
+	{
+		MW_GUARD(t);
+		known = mw_hide(p, &d);
+	}
+	q = mw_real.realloc(p, mw_padded(n));
+	if (mw_unlikely(!known))
+		return q;
+	if (mw_unlikely(!q)) {
+		mw_unhide(&d);
+	} else {
+		MW_GUARD(t);
+		mw_count_hidden_fast(t, p, &d);
+	}
+	return q;
+}
+
+MW_INLINE void *any_realloc(void *p, size_t n, uintptr_t caller)
+{
+	struct mw_shard *t = mw_permitted();
+	void *q;
+
+	if (mw_unlikely(!t || n - 1 >= INT32_MAX || mw_real_is_boot(p)))
+		return mw_realloc_shared(p, n, caller);
+	/* not malloc for NULL: an allocator may treat the two differently */
+	q = p ? realloc_hidden(t, p, n) : mw_real.realloc(NULL, mw_padded(n));
+	if (mw_unlikely(!q))
+		return NULL;
+	/* an allocator with classes may leave a block in a larger one's place */
+	return mw_real_classes ? mw_admit(t, q, n, caller, MW_OP_MALLOC, 0) : mw_admit_new(q, n, caller);
+}
+
+MW_EXPORT void *realloc(void *p, size_t n)
+{
+	return any_realloc(p, n, MW_CALLER);
+}
+
+MW_EXPORT void *reallocarray(void *p, size_t count, size_t each)
+{
+	size_t n;
+	void *q;
+
+	if (mw_unlikely(__builtin_mul_overflow(count, each, &n))) {
+		if (mw_real.reallocarray) /* fails in its own way */
+			return mw_real.reallocarray(p, count, each);
+		errno = ENOMEM;
+		return NULL;
+	}
+	q = any_realloc(p, n, MW_CALLER);
+	if (!q && n)
+		errno = ENOMEM; /* mimalloc sets it here, but not in realloc */
+	return q;
+}
+
+/* --- aligned, and C++: not hot -------------------------------------------------------- */
+
+void *mw_alloc_at(struct mw_alloc_call *a, uintptr_t caller)
+{
+	struct mw_shard *t = mw_permitted();
+	void *p;
+
+	if (mw_unlikely(a->n > INT32_MAX || !t))
+		return mw_alloc_shared(a, caller);
+	p = mw_alloc_real(a, mw_alloc_bytes(a));
+	if (!p)
+		return NULL;
+	return a->how == MW_MALLOC ? mw_admit_new(p, a->n, caller) :
+				     mw_admit(t, p, a->n, caller, MW_OP_ALIGNED, a->align);
+}
+
+MW_EXPORT void *memalign(size_t align, size_t n)
+{
+	return mw_alloc_at(&(struct mw_alloc_call){ .how = MW_MEMALIGN, .n = n, .align = align },
+			   MW_CALLER);
+}
+
+MW_EXPORT int posix_memalign(void **out, size_t align, size_t n)
+{
+	struct mw_alloc_call a = { .how = MW_POSIX_MEMALIGN, .n = n, .align = align };
+	void *p = mw_alloc_at(&a, MW_CALLER);
+
+	if (a.error == 0)
+		*out = p;
+	return a.error;
+}
+
+MW_EXPORT void *aligned_alloc(size_t align, size_t n)
+{
+	return mw_alloc_at(&(struct mw_alloc_call){ .how = MW_ALIGNED_ALLOC, .n = n, .align = align },
+			   MW_CALLER);
+}
+
+MW_EXPORT void *valloc(size_t n)
+{
+	return mw_alloc_at(&(struct mw_alloc_call){ .how = MW_VALLOC, .n = n }, MW_CALLER);
+}
+
+MW_EXPORT void *pvalloc(size_t n)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	/* pvalloc rounds up: round before the tail is added */
+	if (n <= MW_SIZE_PADDED_MAX)
+		n = n ? (n + page - 1) & ~(page - 1) : page;
+	return mw_alloc_at(&(struct mw_alloc_call){ .how = MW_VALLOC, .n = n }, MW_CALLER);
+}
+
+/* --- the rest ------------------------------------------------------------------------ */
+
+static __attribute__((noinline)) size_t usable_size_asked(void *p)
+{
+	size_t n;
+
+	if (!p)
+		return 0;
+	if (!mw_class_plain) {
+		if (mw_real_is_boot(p))
+			return mw_boot_size(p);
+		n = mw_usable(p);
+		if (mw_life == MW_OFF)
+			return n;
+	} else {
+		n = mw_real.malloc_usable_size(p);
+		if (mw_unlikely(n < MW_TAIL)) /* another allocator's block, or it isn't known yet */
+			return n;
+		mw_class_learn(p, n);
+	}
+	if (mw_unlikely(mw_goes_beside(n)) && mw_real_classes && mw_tailless(p, n))
+		return n;
+	return n - MW_TAIL;
+}
+
+/* *n: a block's room without its tail, with classes, by a guess. False: it doesn't hold. */
+MW_INLINE bool room_guessed(const void *p, size_t *n)
+{
+	struct mw_class_guess g;
+	const struct mw_record *r;
+
+	if (mw_unlikely(!mw_class_guess(p, &g)))
+		return false;
+	r = mw_record_guess(mw_tail_read_at(p, g.tail));
+	/* code's blocks go the other way, too */
+	if (mw_unlikely(mw_record_id(mw_record_guess_where(r), p) >= MW_CODE ||
+			!mw_class_agrees(&g, r->size)))
+		return false;
+	*n = g.tail;
+	return true;
+}
+
+static __attribute__((noinline)) size_t usable_size_cold(void *p)
+{
+	size_t n;
+
+	if (mw_likely((uintptr_t)p - 1 < mw_class_plain && room_guessed(p, &n))) /* nor is it NULL */
+		return n;
+	return usable_size_asked(p);
+}
+
+/*
+ * The room without the tail, which isn't the app's. It doesn't check for a tail: Ruby
+ * asks at every malloc and free, and a little less is always right. (One test of the
+ * chunk's flags and of mw_plain together would be shorter, but another allocator's
+ * block may have no word before it.)
+ */
+MW_EXPORT size_t malloc_usable_size(void *p)
+{
+	size_t n;
+
+	if (mw_likely((uintptr_t)p - 1 < mw_plain && mw_chunk_plain(p, &n))) /* nor is it NULL */
+		return n - MW_TAIL;
+	return usable_size_cold(p);
+}
+
+MW_EXPORT void cfree(void *p)
+{
+	free(p);
+}
+
+MW_EXPORT void free_sized(void *p, size_t n)
+{
+	(void)n;
+	free(p);
+}
+
+MW_EXPORT void free_aligned_sized(void *p, size_t align, size_t n)
+{
+	(void)align;
+	(void)n;
+	free(p);
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* api.c - the exported table of functions (api.h): each makes its thread quiet, then reads. */
+#include "api/api.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "shared/sys/clock.h"
+#include "tracker/base/own_thread.h"
+#include "tracker/table/mappings.h"
+#include "tracker/table/heap_pages.h"
+#include "tracker/table/snapshot.h"
+#include "tracker/stacks/stacks.h"
+#include "tracker/stacks/stacks_copy.h"
+#include "tracker/hooks/panic.h"
+#include "tracker/hooks/got.h"
+#include "attach.h"
+#include "process.h"
+#include "threads.h"
+#include "tracker/caller/ruby/chain.h"
+#include "tracker/caller/ruby/majors.h"
+#include "tracker/real/real.h"
+#include "tracker/table/generation.h"
+#include "tracker/track/overrun.h"
+#include "tracker/track/sample.h"
+#include "tracker/track/track.h"
+
+static const struct mw_options *api_options(void)
+{
+	return &mw_options;
+}
+
+/* Answers in a process where the tracker isn't on: it has no tables. */
+static struct mw_snapshot nothing;
+static struct mw_lives none_live;
+
+static struct mw_snapshot *api_snapshot(void)
+{
+	struct mw_snapshot *s;
+
+	if (mw_life != MW_ON)
+		return &nothing;
+	mw_got_catch_up();
+	mw_quiet_enter();
+	s = mw_snapshot_take();
+	mw_quiet_leave();
+	return s;
+}
+
+static void api_snapshot_free(struct mw_snapshot *s)
+{
+	if (s == &nothing)
+		return;
+	mw_quiet_enter();
+	mw_snapshot_free(s);
+	mw_quiet_leave();
+}
+
+static size_t api_source(const char *name, size_t n, char *to, size_t size)
+{
+	size_t len = 0;
+
+	if (mw_life == MW_ON) {
+		mw_quiet_enter();
+		len = mw_source_find(name, n, to, size);
+		mw_quiet_leave();
+	}
+	return len;
+}
+
+static bool api_find(const char *location, size_t n, struct mw_row *row)
+{
+	bool found;
+
+	if (mw_life != MW_ON) {
+		*row = (struct mw_row){ 0 };
+		return false;
+	}
+	mw_quiet_enter();
+	found = mw_row_find(location, n, row);
+	mw_quiet_leave();
+	return found;
+}
+
+static struct mw_lives *api_lives(const uint32_t *ids, size_t n)
+{
+	struct mw_lives *l;
+
+	if (mw_life != MW_ON)
+		return &none_live;
+	mw_quiet_enter();
+	l = mw_lives_take(ids, n);
+	mw_quiet_leave();
+	return l;
+}
+
+static void api_lives_free(struct mw_lives *l)
+{
+	if (l == &none_live)
+		return;
+	mw_quiet_enter();
+	mw_lives_free(l);
+	mw_quiet_leave();
+}
+
+static void api_each_live(void (*f)(const struct mw_live *, void *ctx), void *ctx)
+{
+	if (mw_life == MW_ON)
+		mw_lives_each(f, ctx);
+}
+
+static uintptr_t api_main_thread(void)
+{
+	return mw_main_thread;
+}
+
+static struct mw_places *api_places(uint64_t least)
+{
+	struct mw_places *p;
+
+	mw_quiet_enter();
+	p = mw_life == MW_ON ? mw_places_take(least) : calloc(1, sizeof(*p));
+	mw_quiet_leave();
+	return p;
+}
+
+static void api_places_free(struct mw_places *p)
+{
+	mw_quiet_enter();
+	mw_places_free(p);
+	mw_quiet_leave();
+}
+
+static bool api_live_sums(struct mw_live_sums *s)
+{
+	bool had = true;
+
+	*s = (struct mw_live_sums){ 0 };
+	if (mw_life != MW_ON)
+		return true;
+	mw_quiet_enter();
+	had = mw_live_sums_take(s);
+	mw_quiet_leave();
+	return had;
+}
+
+static void api_live_sums_free(struct mw_live_sums *s)
+{
+	if (s->v)
+		mw_live_sums_free(s);
+}
+
+static void *api_keep(size_t bytes)
+{
+	static uint64_t kept; /* relaxed; by the server and MwrapRack; only counted under a ceiling */
+	uint64_t max = mw_arena_max();
+	void *p = NULL;
+
+	if (mw_life != MW_ON)
+		return NULL;
+	if (!max)
+		return mw_arena_grow(bytes, MW_ARENA_HISTORY);
+	if (__atomic_add_fetch(&kept, bytes, __ATOMIC_RELAXED) <= max / 8)
+		p = mw_arena_grow(bytes, MW_ARENA_HISTORY);
+	if (!p)
+		__atomic_sub_fetch(&kept, bytes, __ATOMIC_RELAXED);
+	return p;
+}
+
+static struct mw_stacks *api_stacks(uint32_t from, uint32_t to)
+{
+	struct mw_stacks *s;
+
+	mw_quiet_enter();
+	s = mw_life == MW_ON ? mw_stacks_copy(from, to) : calloc(1, sizeof(*s));
+	if (s)
+		s->rate = mw_sampling_rate();
+	mw_quiet_leave();
+	return s;
+}
+
+static void api_stacks_free(struct mw_stacks *s)
+{
+	mw_quiet_enter();
+	mw_stacks_copy_free(s);
+	mw_quiet_leave();
+}
+
+static void api_reset(void)
+{
+	if (mw_life != MW_ON)
+		return;
+	mw_quiet_enter();
+	mw_reset();
+	if (mw_stacks_lock()) {
+		mw_stacks_reset();
+		mw_stacks_unlock();
+	}
+	mw_add(&mw_resets, 1);
+	mw_quiet_leave();
+}
+
+static void api_set_bt(unsigned callers)
+{
+	mw_quiet_enter();
+	mw_bt_set(callers);
+	mw_quiet_leave();
+}
+
+static void api_set_stacks(uint64_t rate, bool automatic)
+{
+	if (mw_life != MW_ON)
+		return;
+	mw_quiet_enter();
+	mw_sampling_change(rate, automatic);
+	mw_quiet_leave();
+}
+
+static bool api_paused(void)
+{
+	return mw_get(&mw_paused);
+}
+
+static void api_stats(struct mw_stats *out)
+{
+	struct mw_row sum = { 0 };
+	struct mw_counters before = { 0 };
+	struct mw_heap_sums heap;
+	bool known = false;
+
+	mw_got_catch_up();
+	mw_quiet_enter();
+	if (mw_life == MW_ON)
+		known = mw_row_total(&sum, &before); /* else zeros */
+	mw_quiet_leave();
+	*out = (struct mw_stats){ .total = sum.total,
+				  .allocations = sum.allocations,
+				  .freed = sum.freed,
+				  .frees = sum.frees,
+				  .live_bytes = sum.live_bytes,
+				  .live = sum.live };
+	out->locations = mw_callsites_used();
+	out->locations_max = mw_callsites_max();
+	out->retired = mw_get(&mw_retired);
+	out->generation = mw_generation(NULL) * mw_life_scale;
+	out->life_unit = mw_clock.in_bytes ? "bytes" : "gc";
+	out->ruby_lookup = mw_ruby_how_name();
+	out->ruby_why = mw_ruby.why ? mw_ruby.why : "";
+	out->mode = mw_mode_name(&out->mode_why);
+	out->gc_count = mw_ruby_count_name();
+	out->tracker_bytes = mw_arena_bytes();
+	out->memory_max = mw_arena_max();
+	out->locations_full = mw_get(&mw_locations_full);
+	out->records_full = mw_get(&mw_records_full);
+	out->threads_full = mw_get(&mw_shards_full);
+	out->paused = mw_get(&mw_paused);
+	out->lost = mw_get(&mw_lost);
+	out->stacks_rate = mw_sampling_rate();
+	out->stacks_ns = mw_sampling_ns();
+	out->stacks = mw_get(&mw_stacks_figures.stacks);
+	out->stacks_samples = mw_get(&mw_stacks_figures.samples);
+	out->stacks_first = mw_get(&mw_stacks_figures.first);
+	out->stacks_dropped = mw_get(&mw_stacks_figures.dropped);
+	out->stacks_folded = mw_get(&mw_stacks_figures.folded);
+	out->bt = mw_get(&mw_bt);
+	out->overruns = mw_get(&mw_strays.overruns);
+	out->double_frees = mw_get(&mw_strays.double_frees);
+	out->unknown_frees = mw_get(&mw_strays.unknown_frees);
+	mw_heap_sums(&heap);
+	out->heap_bytes = heap.bytes;
+	out->heap_known = heap.pages > 0 && !mw_real_late; /* late, pages from before aren't known */
+	out->ruby = mw_ruby_version;
+	out->resets = mw_get(&mw_resets);
+	out->forker = mw_forker;
+	out->eldest = mw_eldest;
+	out->ever_known = known;
+	if (known) {
+		out->ever_total = before.bytes + sum.total;
+		out->ever_allocations = before.allocs + sum.allocations;
+		out->ever_freed = before.freed + sum.freed;
+		out->ever_frees = before.frees + sum.frees;
+	}
+	out->uptime = (double)(mw_now_ns() - mw_loaded_at) / 1e9;
+	out->how = mw_attached_how();
+	out->since = mw_attached_at();
+	out->before_known = mw_attached_before(&out->before_bytes);
+}
+
+static struct mw_heap *api_heap(void)
+{
+	struct mw_heap *h;
+
+	mw_quiet_enter();
+	h = mw_heap_copy();
+	mw_quiet_leave();
+	if (h)
+		h->generation = mw_generation(NULL) * mw_life_scale;
+	return h;
+}
+
+static void api_heap_free(struct mw_heap *h)
+{
+	mw_quiet_enter();
+	free(h);
+	mw_quiet_leave();
+}
+
+MW_EXPORT const struct mw_api mwrap_api = {
+	.version = MW_API_VERSION,
+	.options = api_options,
+	.snapshot = api_snapshot,
+	.snapshot_free = api_snapshot_free,
+	.find = api_find,
+	.source = api_source,
+	.lives = api_lives,
+	.lives_free = api_lives_free,
+	.places = api_places,
+	.places_free = api_places_free,
+	.live_sums = api_live_sums,
+	.live_sums_free = api_live_sums_free,
+	.keep = api_keep,
+	.every_second = mw_every_second,
+	.stacks = api_stacks,
+	.stacks_free = api_stacks_free,
+	.stats = api_stats,
+	.majors = mw_ruby_majors,
+	.reset = api_reset,
+	.trim = mw_real_trim,
+	.attach = mw_attach,
+	.detach = mw_detach,
+	.learn_code = mw_ruby_learn_code,
+	.pause = mw_pause,
+	.paused = api_paused,
+	.set_bt = api_set_bt,
+	.set_stacks = api_set_stacks,
+	.quiet_enter = mw_quiet_enter,
+	.quiet_leave = mw_quiet_leave,
+	.hush = mw_hush,
+	.thread_start = mw_own_thread_start,
+	.thread_run = mw_own_thread_run,
+	.leaving = mw_own_must_leave,
+	.heap_sums = mw_heap_sums,
+	.heap = api_heap,
+	.heap_free = api_heap_free,
+	.server_endpoint = mw_server_endpoint,
+	.server_site = mw_server_site,
+	.server_site_give = mw_server_site_give,
+	.load = mw_server_load,
+	.panic_take = mw_panic_take,
+	.panic_pass = mw_panic_pass,
+	.each_live = api_each_live,
+	.main_thread = api_main_thread,
+	.asked = mw_asked,
+	.allocator = mw_real_allocator,
+	.each_own = mw_arena_each,
+	.each_mapping = mw_mappings_each,
+	.record_start = mw_recorder_begin,
+	.record_stop = mw_recorder_stop,
+	.record_state = mw_recorder_state,
+};

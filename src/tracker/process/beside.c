@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* beside.c - see beside.h. */
+#include "beside.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shared/sys/own_descriptors.h"
+#include "process.h"
+#include "threads.h"
+
+enum { STACK = 512 * 1024 };
+
+/* A shared object that lies beside the tracker's; lib: dlopen's handle, or NULL and a line in err. */
+struct beside {
+	const char *name;
+	char *err;
+	void *lib;
+};
+
+static bool broken; /* see mw_beside_after_fork */
+
+void mw_beside_after_fork(void)
+{
+	broken |= _r_debug.r_state != RT_CONSISTENT;
+}
+
+/* The launcher's path goes through a folder of libraries, which a process may lose sight of. */
+static const char *behind_libraries(const char *path)
+{
+	static const char up[] = "/../../../../../.."; /* lib/mwrap/linker.rb */
+	const char *root = strstr(path, up);
+
+	return root ? root + sizeof(up) - 1 : path;
+}
+
+static void load(struct beside *b)
+{
+	char path[4096 + 32];
+	Dl_info me;
+	char *slash;
+
+	b->lib = NULL;
+	if (broken) {
+		snprintf(b->err, MW_ERROR_MAX,
+			 "%s: can't be loaded: another thread was loading a library when this process was forked",
+			 b->name);
+		return;
+	}
+	if (!dladdr(&mwrap_api, &me) || !me.dli_fname ||
+	    snprintf(path, sizeof(path) - 32, "%s", behind_libraries(me.dli_fname)) >=
+		    (int)sizeof(path) - 32) {
+		snprintf(b->err, MW_ERROR_MAX, "%s: not found: install mwrap again", b->name);
+		return;
+	}
+	slash = strrchr(path, '/');
+	strcpy(slash ? slash + 1 : path, b->name);
+	b->lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!b->lib)
+		snprintf(b->err, MW_ERROR_MAX, "%s: can't be loaded: %.180s", b->name, dlerror());
+}
+
+/*
+ * Loads in a thread with a table of descriptors of its own, which ends with the thread.
+ * A daemon may close all descriptors meanwhile, or open others in their place. With a
+ * shared table the dynamic linker would then map another file for the library, and SIGBUS
+ * would end the process. Kernels before 5.9 can't do this: there the table is shared.
+ */
+static void *load_unshared(void *b)
+{
+	(void)mw_own_descriptors(-1);
+	load(b);
+	return NULL;
+}
+
+void *mw_beside_load(const char *name, char *err)
+{
+	struct beside b = { .name = name, .err = err };
+	void *none;
+
+	if (mw_own_thread_run(load_unshared, &b, STACK, &none))
+		load(&b);
+	return b.lib;
+}
+
+void *mw_beside_load_here(const char *name, char *err)
+{
+	struct beside b = { .name = name, .err = err };
+
+	load(&b);
+	return b.lib;
+}

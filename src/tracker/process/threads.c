@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* threads.c - see threads.h. */
+#include "threads.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "shared/sys/clock.h"
+#include "shared/sys/log.h"
+#include "tracker/base/own_thread.h"
+#include "shared/sys/sys.h"
+#include "shared/sys/thread.h"
+#include "process.h"
+#include "tracker/track/track.h"
+
+#define LEAVE_NS UINT64_C(1000000000)
+
+/* --- one thread -------------------------------------------------------------------------- */
+
+struct start {
+	void *(*run)(void *);
+	void *arg;
+};
+
+static void *begin(void *start)
+{
+	struct start s = *(struct start *)start;
+	void *result;
+
+	mw_own_thread_begin();
+	mw_quiet_enter(); /* for good */
+	free(start);
+	result = s.run(s.arg);
+	mw_own_thread_end();
+	return result;
+}
+
+/* For begin, which frees it. NULL: no memory. */
+static struct start *coming(void *(*run)(void *), void *arg)
+{
+	struct start *s;
+
+	mw_quiet_enter();
+	s = malloc(sizeof(*s));
+	mw_quiet_leave();
+	if (s) {
+		*s = (struct start){ run, arg };
+		mw_own_thread_coming();
+	}
+	return s;
+}
+
+static int came(struct start *s, int error)
+{
+	if (error) {
+		mw_own_thread_not_coming();
+		mw_quiet_enter();
+		free(s);
+		mw_quiet_leave();
+	}
+	return error;
+}
+
+int mw_own_thread_start(void *(*run)(void *), void *arg, size_t stack)
+{
+	struct start *s = coming(run, arg);
+
+	return s ? came(s, mw_thread_start(begin, s, stack)) : ENOMEM;
+}
+
+int mw_own_thread_run(void *(*run)(void *), void *arg, size_t stack, void **result)
+{
+	struct start *s = coming(run, arg);
+
+	return s ? came(s, mw_thread_run(begin, s, stack, result)) : ENOMEM;
+}
+
+/* --- those that live as long as the process ------------------------------------------------ */
+
+static struct mw_host_thread *const all[] = { &mw_server_thread, &mw_dumper_thread, &mw_recorder_thread,
+					      &mw_seconds_thread };
+enum { ALL = sizeof(all) / sizeof(*all) };
+
+/* Puts `is` in the place of `was`. False: it isn't that. */
+static bool becomes(struct mw_host_thread *t, uint32_t was, uint32_t is)
+{
+	return __atomic_compare_exchange_n(&t->is, &was, is, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE);
+}
+
+/* The call that it should leave for may be over: then nobody may start it again but this. */
+static bool stays(struct mw_host_thread *t)
+{
+	return !mw_own_must_leave() && becomes(t, MW_THREAD_LEFT, MW_THREAD_RUNS);
+}
+
+static void *run(void *thread)
+{
+	struct mw_host_thread *t = thread;
+	bool left;
+
+	do {
+		left = t->run();
+		__atomic_store_n(&t->is, left ? MW_THREAD_LEFT : MW_THREAD_OVER, __ATOMIC_SEQ_CST);
+	} while (left && stays(t));
+	return NULL;
+}
+
+static int create(struct mw_host_thread *t)
+{
+	int e;
+
+	mw_quiet_enter();
+	e = mw_own_thread_start(run, t, t->stack);
+	if (e) {
+		__atomic_store_n(&t->is, MW_THREAD_OVER, __ATOMIC_RELEASE);
+		mw_log("%s: %s", t->failed, mw_sys_error(e));
+	}
+	mw_quiet_leave();
+	return e;
+}
+
+int mw_host_thread_start(struct mw_host_thread *t)
+{
+	bool wait = mw_own_must_leave();
+
+	if (mw_life != MW_ON)
+		return 0;
+	if (!becomes(t, MW_THREAD_NONE, wait ? MW_THREAD_LEFT : MW_THREAD_RUNS) &&
+	    !becomes(t, MW_THREAD_OVER, wait ? MW_THREAD_LEFT : MW_THREAD_RUNS))
+		return 0;
+	return !wait || stays(t) ? create(t) : 0;
+}
+
+bool mw_host_thread_exists(const struct mw_host_thread *t)
+{
+	uint32_t is = __atomic_load_n(&t->is, __ATOMIC_ACQUIRE);
+
+	return (is == MW_THREAD_RUNS || is == MW_THREAD_LEFT) && !mw_fork_missed();
+}
+
+/* --- leave, and back ----------------------------------------------------------------------- */
+
+bool mw_host_threads_leave(void)
+{
+	int e = errno;
+	bool some = !mw_fork_missed() && mw_own_threads_exist();
+
+	if (some) {
+		mw_own_threads_leave();
+		mw_server_wake();
+		mw_recorder_wake();
+		(void)mw_own_threads_gone(mw_now_ns() + LEAVE_NS);
+		mw_recorder_hold();
+	}
+	errno = e;
+	return some;
+}
+
+void mw_host_threads_back(void)
+{
+	int e = errno;
+
+	if (mw_own_threads_back()) {
+		mw_recorder_stay();
+		for (int i = 0; i < ALL; i++)
+			if (becomes(all[i], MW_THREAD_LEFT, MW_THREAD_RUNS) && create(all[i]) &&
+			    all[i]->lost)
+				all[i]->lost();
+		mw_recorder_let_go();
+	}
+	errno = e;
+}
+
+void mw_host_threads_child(void)
+{
+	mw_own_threads_child();
+	for (int i = 0; i < ALL; i++)
+		all[i]->is = MW_THREAD_NONE;
+}

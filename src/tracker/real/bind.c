@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* bind.c - see bind.h. Until an object is bound, nothing here calls the C library. */
+#include "bind.h"
+
+#include <elf.h>
+#include <link.h>
+#include <sys/auxv.h>
+
+#include "entries.h"
+
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+static struct mw_entries libc; /* written by mw_bind_self, before any other thread is tracked */
+
+static bool is_among(const char *const *names, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (mw_entries_same(names[i], name))
+			return true;
+	return false;
+}
+
+static bool is_hook(const char *name)
+{
+	static const char *const names[] = {
+#define MW_HOOK_REAL(name, result, params) #name,
+#define MW_HOOK_NEXT(name, result, params) #name,
+#define MW_HOOK(name) #name,
+#include "api/hooks.def"
+	};
+
+	return is_among(names, sizeof(names) / sizeof(*names), name);
+}
+
+/*
+ * The tracker's calls of these stay as they are: other preloads say where the process's files are, and who
+ * it is. The start calls none of them before other preloads' constructors.
+ */
+static bool is_of_files(const char *name)
+{
+	static const char *const names[] = {
+		"open",        "openat", "read",     "write",   "pread",    "close",
+		"close_range", "rename", "renameat", "unlink",  "unlinkat", "faccessat",
+		"fcntl",       "fstat",  "readlink", "syscall", "geteuid",  "dlopen"
+	};
+
+	return is_among(names, sizeof(names) / sizeof(*names), name);
+}
+
+static void bind(struct mw_entries *e, const ElfW(Rela) * r, bool self)
+{
+	const char *name = mw_entry_name(e, r);
+	uintptr_t *entry, to;
+
+	if (!mw_entry_at(e, r, &entry) || !*entry || is_hook(name) || (self && is_of_files(name)))
+		return;
+	to = mw_entries_wanted(&libc, e, r);
+	if (to && to != *entry && mw_entries_open(e, entry))
+		__atomic_store_n(entry, to, __ATOMIC_RELEASE);
+}
+
+/* The object whose first segment is at `head`. */
+static bool read_object(struct mw_entries *e, const ElfW(Ehdr) * head, uintptr_t base)
+{
+	const ElfW(Dyn) * dynamic;
+
+	return head->e_ident[EI_MAG0] == ELFMAG0 && head->e_ident[EI_MAG1] == ELFMAG1 &&
+	       mw_entries_find(e, base, (const ElfW(Phdr) *)((const char *)head + head->e_phoff),
+			       head->e_phnum, &dynamic) &&
+	       mw_entries_read(e, dynamic);
+}
+
+static void bind_object(const ElfW(Ehdr) * head, uintptr_t base, bool self)
+{
+	struct mw_entries e;
+	unsigned long (*aux)(unsigned long) =
+		(unsigned long (*)(unsigned long))mw_entries_function(&libc, "getauxval");
+
+	if (!aux || !read_object(&e, head, base))
+		return;
+	e.page_size = aux(AT_PAGESZ);
+	for (int t = 0; t < 2; t++)
+		for (size_t i = 0; i < e.counts[t]; i++)
+			bind(&e, &e.tables[t][i], self);
+	mw_entries_close(&e);
+}
+
+static bool ends_in(const char *s, const char *end)
+{
+	const char *name = s;
+
+	for (; *s; s++)
+		if (*s == '/')
+			name = s + 1;
+	return mw_entries_same(name, end);
+}
+
+void mw_bind_self(void)
+{
+	if (libc.base)
+		return;
+	for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next)
+		if (ends_in(m->l_name, "libc.so.6") &&
+		    read_object(&libc, (const ElfW(Ehdr) *)m->l_addr, m->l_addr))
+			break;
+	bind_object(&__ehdr_start, (uintptr_t)&__ehdr_start, true);
+}
+
+void mw_bind_to_libc(const void *in)
+{
+	struct dl_find_object o;
+
+	if (_dl_find_object((void *)(uintptr_t)in, &o) == 0)
+		bind_object(o.dlfo_map_start, o.dlfo_link_map->l_addr, false);
+}

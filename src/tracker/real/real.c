@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* real.c - finds the real functions, and serves dlsym meanwhile; see real.h. */
+#include "real.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "tracker/base/arena.h"
+#include "shared/sys/thread.h"
+#include "aside.h"
+#include "bind.h"
+
+/* --- the arena --------------------------------------------------------------- */
+
+/*
+ * It serves only dlsym's own allocations while mw_real_init runs, in one thread: a few hundred
+ * bytes on some glibc versions if a symbol is missing, more if another preload interposes dlsym.
+ * The first piece is always there; further ones are mapped for good. No byte is used twice: so
+ * each block is zero at first, and can be freed at any time.
+ */
+enum { FIRST = 64 * 1024, MORE = 1 << 20 }; /* bytes */
+
+struct piece {
+	struct piece *older;
+	size_t bytes, used; /* this head included */
+};
+
+static union {
+	struct piece head;
+	char room[FIRST];
+} first __attribute__((aligned(16))); /* filled in at the first block: no room in the file */
+static struct piece *newest = &first.head;
+uintptr_t mw_boot_start, mw_boot_bytes;
+
+/*
+ * A block in the piece, NULL: no room. Some bytes are left behind the block: its size, read as a
+ * chunk's, leads there.
+ */
+static void *cut(struct piece *of, size_t align, size_t n)
+{
+	uintptr_t at = (uintptr_t)of, p = (at + of->used + 16 + align - 1) & ~(align - 1);
+
+	if (p + n + 16 > at + of->bytes)
+		return NULL;
+	of->used = p + n - at;
+	((size_t *)p)[-1] = n;
+	return (void *)p;
+}
+
+/* Widens the range that mw_real_is_boot looks at first: it holds all pieces. */
+static void widen(const struct piece *by)
+{
+	uintptr_t from = (uintptr_t)by, to = from + by->bytes;
+
+	if (mw_boot_bytes && mw_boot_start < from)
+		from = mw_boot_start;
+	if (mw_boot_start + mw_boot_bytes > to)
+		to = mw_boot_start + mw_boot_bytes;
+	mw_boot_start = from;
+	mw_boot_bytes = to - from;
+}
+
+static void *boot_alloc(size_t align, size_t n)
+{
+	size_t bytes = MORE;
+	struct piece *piece;
+	void *p;
+
+	if (align < 16)
+		align = 16;
+	if (n > PTRDIFF_MAX - MORE || align > PTRDIFF_MAX / 2 - n - MORE)
+		goto none;
+	if (!first.head.bytes)
+		first.head = (struct piece){ NULL, FIRST, sizeof(first.head) };
+	p = cut(newest, align, n);
+	if (!p) {
+		while (bytes < n + align + 64)
+			bytes += MORE;
+		piece = mw_arena_map(bytes);
+		if (!piece)
+			goto none;
+		*piece = (struct piece){ newest, bytes, sizeof(*piece) };
+		newest = piece;
+		p = cut(piece, align, n);
+	}
+	widen(newest);
+	return p;
+none:
+	errno = ENOMEM;
+	return NULL;
+}
+
+bool mw_boot_has(const void *p)
+{
+	for (const struct piece *of = newest; of; of = of->older) {
+		if ((uintptr_t)p - (uintptr_t)of < of->bytes)
+			return true;
+	}
+	return false;
+}
+
+size_t mw_boot_size(const void *p)
+{
+	return ((const size_t *)p)[-1];
+}
+
+struct mw_next mw_next;
+
+/* --- the first calls ------------------------------------------------------------ */
+
+static int state; /* 0 unknown, 1 being found, 2 found; release */
+
+static bool found(void)
+{
+	mw_real_init();
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == 2;
+}
+
+static bool reached; /* a call came while they were being found */
+
+static void *first_malloc(size_t n)
+{
+	reached = true;
+	return found() ? mw_real.malloc(n) : boot_alloc(16, n);
+}
+
+static void first_free(void *p)
+{
+	if (found() && !mw_real_is_boot(p))
+		mw_real.free(p);
+}
+
+static void *first_calloc(size_t n, size_t m)
+{
+	size_t bytes;
+
+	if (found())
+		return mw_real.calloc(n, m);
+	if (__builtin_mul_overflow(n, m, &bytes))
+		bytes = SIZE_MAX;
+	return boot_alloc(16, bytes); /* never used before: zero */
+}
+
+static void *first_realloc(void *p, size_t n)
+{
+	void *q;
+
+	if (found())
+		return mw_real.realloc(p, n);
+	q = boot_alloc(16, n);
+	if (q && p)
+		memcpy(q, p, mw_boot_size(p) < n ? mw_boot_size(p) : n);
+	return q;
+}
+
+static void *first_reallocarray(void *p, size_t n, size_t m)
+{
+	size_t bytes;
+
+	if (found() && mw_real.reallocarray)
+		return mw_real.reallocarray(p, n, m);
+	if (__builtin_mul_overflow(n, m, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return first_realloc(p, bytes);
+}
+
+static void *first_memalign(size_t align, size_t n)
+{
+	return found() ? mw_real.memalign(align, n) : boot_alloc(align, n);
+}
+
+static int first_posix_memalign(void **out, size_t align, size_t n)
+{
+	if (found())
+		return mw_real.posix_memalign(out, align, n);
+	*out = boot_alloc(align, n);
+	return *out ? 0 : ENOMEM;
+}
+
+static void *first_aligned_alloc(size_t align, size_t n)
+{
+	return found() ? mw_real.aligned_alloc(align, n) : boot_alloc(align, n);
+}
+
+static void *first_valloc(size_t n)
+{
+	return found() ? mw_real.valloc(n) : boot_alloc(4096, n);
+}
+
+static void *first_pvalloc(size_t n)
+{
+	return found() ? mw_real.pvalloc(n) : boot_alloc(4096, n);
+}
+
+static size_t first_malloc_usable_size(void *p)
+{
+	return found() ? mw_real.malloc_usable_size(p) : mw_boot_size(p);
+}
+
+struct mw_real mw_real = {
+#define MW_HOOK_REAL(name, result, params) .name = first_##name,
+#include "api/hooks.def"
+};
+
+bool mw_real_same_object(const void *a, const void *b)
+{
+	struct dl_find_object x, y;
+
+	return _dl_find_object((void *)(uintptr_t)a, &x) == 0 &&
+	       _dl_find_object((void *)(uintptr_t)b, &y) == 0 && x.dlfo_map_start == y.dlfo_map_start;
+}
+
+/* --- a process that ran before ------------------------------------------------ */
+
+bool mw_real_late;
+
+/* The objects of the start come before the dynamic linker in its list, all others behind. */
+bool mw_real_comes_late(void)
+{
+	for (const struct link_map *m = _r_debug.r_map; m && m->l_ld != _DYNAMIC; m = m->l_next)
+		if (m->l_addr == _r_debug.r_ldbase)
+			return true;
+	return false;
+}
+
+bool mw_real_of_program(const void *p)
+{
+	struct dl_find_object o;
+
+	return _dl_find_object((void *)(uintptr_t)p, &o) == 0 && o.dlfo_link_map == _r_debug.r_map;
+}
+
+/* Is it a function, no entry of the program's for one, and not ours? */
+static bool is_real(void *f)
+{
+	const ElfW(Sym) *s = NULL;
+	Dl_info i;
+
+	if (!f || mw_real_same_object(f, &mw_real))
+		return false;
+	return !mw_real_of_program(f) || !dladdr1(f, &i, (void **)&s, RTLD_DL_SYMENT) || !s ||
+	       s->st_shndx != SHN_UNDEF;
+}
+
+static void *first_of_libraries(const char *name)
+{
+	void *f = NULL, *lib;
+
+	for (const struct link_map *m = _r_debug.r_map->l_next; m && !is_real(f); m = m->l_next) {
+		lib = *m->l_name ? dlopen(m->l_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+		f = lib ? dlsym(lib, name) : NULL;
+		if (lib)
+			dlclose(lib);
+	}
+	return is_real(f) ? f : NULL;
+}
+
+void *mw_real_entry(const char *name)
+{
+	void *f = dlsym(RTLD_DEFAULT, name);
+
+	return f && mw_real_of_program(f) && !is_real(f) ? f : NULL;
+}
+
+static void *next_late(const char *name)
+{
+	void *f = dlsym(RTLD_DEFAULT, name);
+
+	return is_real(f) ? f : mw_real_entry(name) ? first_of_libraries(name) : NULL;
+}
+
+void *mw_real_next(const char *name)
+{
+	return mw_real_late ? next_late(name) : dlsym(RTLD_NEXT, name);
+}
+
+bool mw_real_glibc;
+const char *mw_real_aside;
+size_t mw_real_mapped = 2;
+
+static bool chunk_agrees(const void *p)
+{
+	return p && mw_chunk_usable(p) == mw_real.malloc_usable_size((void *)(uintptr_t)p);
+}
+
+/*
+ * glibc learns from the free of a block with a mapping of its own (apart.h), unless that is larger than
+ * 32 MiB. Of these 33 only the first page is touched. If the process may not have as much address
+ * space, a small one stays for good.
+ */
+static bool mapped_agrees(void)
+{
+	void *p = mw_real.malloc((size_t)33 << 20);
+	bool same;
+
+	if (!p)
+		return chunk_agrees(mw_real.malloc(140000));
+	same = chunk_agrees(p);
+	mw_real.free(p);
+	return same;
+}
+
+static bool chunks_agree(void)
+{
+	static const size_t sizes[] = { 1, 24, 25, 100, 1000, 5000, 100000 };
+	bool same = true;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		void *p = mw_real.malloc(sizes[i]);
+
+		same = same && chunk_agrees(p);
+		mw_real.free(p);
+	}
+	return same && mapped_agrees();
+}
+
+static bool is_glibc(void)
+{
+	if (!mw_real_same_object((const void *)(uintptr_t)mw_real.malloc,
+				 (const void *)(uintptr_t)gnu_get_libc_version))
+		return false;
+	if (chunks_agree())
+		return true;
+	mw_real_mapped = 0; /* glibc 2.43 */
+	return chunks_agree();
+}
+
+/*
+ * Another allocator, preloaded in front, keeps malloc to itself. The tracker would see only the functions that it
+ * lacks, with blocks that aren't of the allocator beneath. A preload that passes calls on is no such one. A
+ * program's own allocator is left alone, too: some of its libraries may use ours.
+ */
+static bool is_behind_allocator(void)
+{
+	void *(*get)(size_t) = (void *(*)(size_t))dlsym(RTLD_DEFAULT, "malloc");
+	void (*give)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, "free");
+
+	if (mw_real_late || mw_real_of_program(&mw_real) || !get || !give ||
+	    mw_real_of_program((const void *)(uintptr_t)get) ||
+	    mw_real_same_object((const void *)(uintptr_t)get, &mw_real))
+		return false;
+	reached = false;
+	give(get(24));
+	return !reached;
+}
+
+/* The function of the allocator in front; NULL: it lacks it. */
+static void *real_in_front(const char *name)
+{
+	void *f = dlsym(RTLD_DEFAULT, name);
+
+	return f && mw_real_same_object(f, &mw_real) ? NULL : f;
+}
+
+void mw_real_init(void)
+{
+	struct mw_real r;
+	bool behind;
+	int unknown = 0;
+
+	if (!__atomic_compare_exchange_n(&state, &unknown, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return;
+	mw_bind_self();
+	behind = is_behind_allocator();
+#define MW_HOOK_REAL(name, result, params) \
+	r.name = (result(*) params)(behind ? real_in_front(#name) : mw_real_next(#name));
+#include "api/hooks.def"
+#define MW_HOOK_REAL(name, result, params)                                                            \
+	if (r.name &&                                                                                 \
+	    !mw_real_same_object((const void *)(uintptr_t)r.name, (const void *)(uintptr_t)r.malloc)) \
+		r.name = NULL;
+#include "api/hooks.def"
+	mw_real = r;
+	mw_real_aside = mw_aside();
+	if (!mw_real_aside && behind)
+		mw_real_aside =
+			"LD_PRELOAD: another allocator is in front: put mwrap first: runs untracked";
+	if (!mw_real_aside) { /* else its functions and the word before a block are off limits */
+		mw_real_glibc = is_glibc();
+		if (!mw_real_glibc)
+			mw_classes_init();
+	}
+#define MW_HOOK_NEXT(name, result, params) mw_next.name = (result(*) params)mw_real_next(#name);
+#include "api/hooks.def"
+	*(void **)&mw_thread_create = mw_real_next("pthread_create");
+	__atomic_store_n(&state, 2, __ATOMIC_RELEASE);
+}

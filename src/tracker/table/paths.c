@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * paths.c - the names of files and modules: see paths.h. Lock-free.
+ *
+ * A path without references never gets one again: a thread that finds a dying path looks it up,
+ * or adds it, once more.
+ */
+#include "paths.h"
+
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "tracker/base/arena.h"
+
+enum { BUCKETS = 256 }; /* fixed */
+
+static struct cds_lfht *paths;
+static struct mw_path *dead; /* stack; any thread pushes; taken as a whole */
+
+struct text {
+	const char *p;
+	size_t n;
+};
+
+static uint32_t text_hash(const char *text, size_t n)
+{
+	return (uint32_t)XXH3_64bits(text, n);
+}
+
+static int path_match(struct cds_lfht_node *n, const void *key)
+{
+	const struct mw_path *p = caa_container_of(n, struct mw_path, node);
+	const struct text *k = key;
+
+	mw_take_over(p);
+	return p->len == k->n && mw_get(&p->refs) && memcmp(p->text, k->p, k->n) == 0;
+}
+
+/* Takes a reference unless the path is dying. */
+static bool path_hold(struct mw_path *p)
+{
+	uint32_t r = mw_get(&p->refs);
+
+	while (r)
+		if (__atomic_compare_exchange_n(&p->refs, &r, r + 1, true, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+
+struct mw_path *mw_path_known(const char *text, size_t n)
+{
+	struct text key = { text, n };
+	struct cds_lfht_iter it;
+
+	cds_lfht_lookup(paths, text_hash(text, n), path_match, &key, &it);
+	return it.node ? caa_container_of(it.node, struct mw_path, node) : NULL;
+}
+
+struct mw_path *mw_path_take(const char *text, size_t n)
+{
+	struct text key = { text, n };
+	uint32_t hash = text_hash(text, n);
+	struct cds_lfht_node *found;
+	struct cds_lfht_iter it;
+	struct mw_path *p = NULL, *mine = NULL;
+
+	for (;;) {
+		if (!mine) {
+			cds_lfht_lookup(paths, hash, path_match, &key, &it);
+			found = cds_lfht_iter_get_node(&it);
+		} else {
+			mw_hand_over(mine);
+			found = cds_lfht_add_unique(paths, hash, path_match, &key, &mine->node);
+			if (found == &mine->node)
+				return mine;
+		}
+		if (found) {
+			p = caa_container_of(found, struct mw_path, node);
+			if (path_hold(p))
+				break;
+			continue; /* died meanwhile: it doesn't match any more */
+		}
+		mine = mw_arena_alloc(sizeof(*mine) + n + 1, MW_ARENA_LOCATION);
+		if (!mine)
+			return NULL;
+		cds_lfht_node_init(&mine->node);
+		mine->refs = 1;
+		mine->len = (uint32_t)n;
+		mine->base = 0;
+		mine->real = NULL;
+		memcpy(mine->text, text, n);
+		mine->text[n] = '\0';
+	}
+	if (mine)
+		mw_arena_free(mine, sizeof(*mine) + n + 1);
+	return p;
+}
+
+void mw_path_read_from(struct mw_path *p, const char *real)
+{
+	const char *none = NULL, *keep = p->text;
+	size_t n = strlen(real) + 1;
+	char *copy = NULL;
+
+	if (strcmp(real, p->text)) {
+		keep = copy = mw_arena_alloc(n, MW_ARENA_LOCATION);
+		if (!copy)
+			return; /* asked again at the next new caller there */
+		memcpy(copy, real, n);
+	}
+	if (!__atomic_compare_exchange_n(&p->real, &none, keep, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED) &&
+	    copy)
+		mw_arena_free(copy, n); /* another thread was first */
+}
+
+static void bury(struct mw_path *p)
+{
+	p->next_dead = mw_get(&dead);
+	while (!__atomic_compare_exchange_n(&dead, &p->next_dead, p, true, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+void mw_path_drop(struct mw_path *p)
+{
+	if (!p || __atomic_sub_fetch(&p->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	(void)cds_lfht_del(paths, &p->node);
+	bury(p);
+}
+
+struct mw_path *mw_paths_dead(void)
+{
+	return __atomic_exchange_n(&dead, NULL, __ATOMIC_ACQUIRE);
+}
+
+struct mw_path *mw_paths_free(struct mw_path *p, uint32_t n)
+{
+	while (p && n--) {
+		struct mw_path *next = p->next_dead;
+
+		if (p->real && p->real != p->text)
+			mw_arena_free((char *)(uintptr_t)p->real, strlen(p->real) + 1);
+		mw_arena_free(p, sizeof(*p) + p->len + 1);
+		p = next;
+	}
+	return p;
+}
+
+void mw_paths_dead_again(struct mw_path *p)
+{
+	while (p) {
+		struct mw_path *next = p->next_dead;
+
+		bury(p);
+		p = next;
+	}
+}
+
+bool mw_paths_init(void)
+{
+	/* no flags: either of them would start threads in the app */
+	paths = cds_lfht_new_flavor(BUCKETS, 1, BUCKETS, 0, &mw_rcu_flavor, NULL);
+	return paths != NULL;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* reading.c - the lock that readers share, and a reset or a sweep has alone; see snapshot.h. */
+#include <pthread.h>
+
+#include "shared/sys/sys.h"
+#include "snapshot.h"
+
+/* A reset waits for present readers; later readers wait for the reset. */
+#define UNLOCKED PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
+static pthread_rwlock_t lock = UNLOCKED;
+
+/* This thread's hold on the lock. Set before and after the lock's calls: see mw_reading_mine. */
+enum mine { NOT_MINE, MAYBE, SHARED, ALONE };
+static __thread uint8_t mine __attribute__((tls_model("initial-exec")));
+
+static void mine_is(enum mine m)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	mine = (uint8_t)m;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* call: one of the C library's for such a lock. False: it failed. */
+static bool take(int (*call)(pthread_rwlock_t *), enum mine held)
+{
+	bool had;
+
+	mine_is(MAYBE);
+	had = call(&lock) == 0;
+	mine_is(had ? held : NOT_MINE);
+	return had;
+}
+
+void mw_reading_lock(void)
+{
+	(void)take(pthread_rwlock_rdlock, SHARED);
+}
+
+bool mw_reading_try(void)
+{
+	return take(pthread_rwlock_tryrdlock, SHARED);
+}
+
+bool mw_reading_lock_until(uint64_t until)
+{
+	const struct timespec t = mw_sys_timespec(until);
+	bool had;
+
+	mine_is(MAYBE);
+	had = pthread_rwlock_clockrdlock(&lock, CLOCK_MONOTONIC, &t) == 0;
+	mine_is(had ? SHARED : NOT_MINE);
+	return had;
+}
+
+void mw_reading_unlock(void)
+{
+	mine_is(MAYBE);
+	pthread_rwlock_unlock(&lock);
+	mine_is(NOT_MINE);
+}
+
+void mw_rebasing_lock(void)
+{
+	(void)take(pthread_rwlock_wrlock, ALONE);
+}
+
+bool mw_rebasing_try(void)
+{
+	return take(pthread_rwlock_trywrlock, ALONE);
+}
+
+void mw_rebasing_unlock(void)
+{
+	mw_reading_unlock();
+}
+
+bool mw_reading_mine(void)
+{
+	return mine != NOT_MINE;
+}
+
+/* If a signal handler forks in the middle of a reset of this very thread, the reset goes on. */
+bool mw_reading_lock_after_fork(void)
+{
+	static const pthread_rwlock_t unlocked = UNLOCKED;
+
+	if (mine != MAYBE) /* else the lock's state isn't known, and stays */
+		lock = unlocked;
+	if (mine == SHARED)
+		pthread_rwlock_rdlock(&lock);
+	else if (mine == ALONE)
+		pthread_rwlock_wrlock(&lock);
+	return mine != SHARED && mine != ALONE;
+}

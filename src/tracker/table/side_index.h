@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * side_index.h - leads from a block without a tail to its record.
+ *
+ * A block has no tail if it fills its size class, and the allocator's next one is much larger
+ * (tail.h; tracker/real/classes.h: mw_goes_beside).
+ *
+ * The index has a word for each MW_BESIDE bytes of address space, in pieces mapped on demand:
+ * 1/128 of these blocks' memory. A block without a tail has MW_BESIDE bytes or more, so two of
+ * them never begin at the same word. The allocating thread writes the word; nothing clears it.
+ * The record tells if it is the block's. Relaxed: the freeing thread has synchronised with the
+ * allocating one.
+ *
+ * Any thread, also in a signal handler. No locks.
+ */
+#ifndef MW_TABLE_SIDE_INDEX_H
+#define MW_TABLE_SIDE_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/real/classes.h"
+
+/* ref: a record's, or MW_REF_END and above: p is not counted. False: no memory, or the ceiling. */
+bool mw_side_index_put(const void *p, uint32_t ref);
+/* The ref last put for p or a block that began near it. MW_REF_END: p was not counted; 0: none. */
+uint32_t mw_side_index_get(const void *p);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* symtab.c - see symtab.h. */
+#include "symtab.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "tracker/base/arena.h"
+#include "shared/sys/sys.h"
+
+enum {
+	SECTIONS_MOST = 4096,
+	SEGMENTS_MOST = 32,
+	TABLE_MOST = 64 << 20, /* bytes, of symbols or of names */
+	COMPARED = 256, /* bytes of a function */
+	PAGE = 4096     /* pages are no smaller */
+};
+
+static bool read_at(int fd, void *to, size_t n, uint64_t offset)
+{
+	for (size_t done = 0; done < n;) {
+		long got = mw_sys(SYS_pread64, fd, mw_sys_ptr((char *)to + done), (long)(n - done),
+				  (long)(offset + done), 0);
+
+		if (got <= 0) /* an interrupted one isn't tried again: a name less */
+			return false;
+		done += (size_t)got;
+	}
+	return true;
+}
+
+/* A copy of a part of the file; NULL: it isn't there, or no memory. */
+static char *take(int fd, uint64_t offset, uint64_t size)
+{
+	char *p = size && size <= TABLE_MOST ? mw_arena_lend(size) : NULL;
+
+	if (p && !read_at(fd, p, size, offset)) {
+		mw_arena_return(p, size);
+		return NULL;
+	}
+	return p;
+}
+
+static void take_codes(struct mw_symtab *t, int fd, const ElfW(Ehdr) * e)
+{
+	ElfW(Phdr) p;
+	int n = 0;
+
+	for (int i = 0; i < e->e_phnum && i < SEGMENTS_MOST && n < MW_SYMTAB_CODES; i++) {
+		if (!read_at(fd, &p, sizeof(p), e->e_phoff + (uint64_t)i * sizeof(p)))
+			return;
+		if (p.p_type != PT_LOAD || !(p.p_flags & PF_X))
+			continue;
+		t->codes[n].from = p.p_vaddr;
+		t->codes[n].end = p.p_vaddr + p.p_filesz;
+		t->codes[n++].offset = p.p_offset;
+	}
+}
+
+static void take_tables(struct mw_symtab *t, int fd, const ElfW(Shdr) * s, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (s[i].sh_type != SHT_SYMTAB || s[i].sh_link >= n)
+			continue;
+		t->symbols_size = s[i].sh_size;
+		t->names_size = s[s[i].sh_link].sh_size;
+		t->symbols = take(fd, s[i].sh_offset, t->symbols_size);
+		t->names = t->symbols ? take(fd, s[s[i].sh_link].sh_offset, t->names_size) : NULL;
+		if (t->names)
+			t->names[t->names_size - 1] = '\0';
+		return;
+	}
+}
+
+static int open_file(const struct link_map *map)
+{
+	return mw_sys_open(*map->l_name ? map->l_name : "/proc/self/exe", O_RDONLY | O_CLOEXEC, 0);
+}
+
+static void load(struct mw_symtab *t, const struct link_map *map)
+{
+	int fd = open_file(map);
+	ElfW(Ehdr) e;
+	char *sections;
+	size_t size;
+
+	t->of = map;
+	t->base = map->l_addr;
+	t->dynamic = map->l_ld;
+	if (fd < 0)
+		return;
+	if (read_at(fd, &e, sizeof(e), 0) && !memcmp(e.e_ident, ELFMAG, SELFMAG) &&
+	    e.e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) &&
+	    e.e_shentsize == sizeof(ElfW(Shdr)) && e.e_phentsize == sizeof(ElfW(Phdr)) &&
+	    e.e_shnum <= SECTIONS_MOST) {
+		size = e.e_shnum * sizeof(ElfW(Shdr));
+		sections = take(fd, e.e_shoff, size);
+		if (sections) {
+			take_tables(t, fd, (const ElfW(Shdr) *)(void *)sections, e.e_shnum);
+			mw_arena_return(sections, size);
+		}
+		take_codes(t, fd, &e);
+	}
+	mw_sys_close(fd);
+}
+
+static const ElfW(Sym) * symbol_at(const struct mw_symtab *t, uint64_t at)
+{
+	const ElfW(Sym) *s = (const ElfW(Sym) *)(const void *)t->symbols;
+
+	for (size_t n = t->symbols_size / sizeof(*s); n; n--, s++)
+		if (ELF64_ST_TYPE(s->st_info) == STT_FUNC && s->st_shndx != SHN_UNDEF &&
+		    at - s->st_value < s->st_size)
+			return s;
+	return NULL;
+}
+
+/*
+ * Is the code around the address the file's? Only the function's bytes in the page of the address are
+ * compared: that page is mapped, whatever the file says.
+ */
+static bool is_same(const struct mw_symtab *t, const struct link_map *map, const ElfW(Sym) * s,
+		    uintptr_t address)
+{
+	uint64_t from = address & ~(uintptr_t)(PAGE - 1), end = from + PAGE,
+		 first = map->l_addr + s->st_value;
+	char code[COMPARED];
+	bool same = false;
+	int fd;
+
+	from = first > from ? first : from;
+	if (address - from > COMPARED / 2)
+		from = address - COMPARED / 2;
+	end = end - first > s->st_size ? first + s->st_size : end;
+	end = end - from > COMPARED ? from + COMPARED : end;
+	for (int i = 0; i < MW_SYMTAB_CODES; i++) {
+		uint64_t at = from - map->l_addr;
+
+		if (at < t->codes[i].from || at >= t->codes[i].end)
+			continue;
+		fd = open_file(map);
+		if (fd < 0)
+			return false;
+		same = read_at(fd, code, end - from, t->codes[i].offset + (at - t->codes[i].from)) &&
+		       !memcmp(code, (const void *)(uintptr_t)from, end - from);
+		mw_sys_close(fd);
+		break;
+	}
+	return same;
+}
+
+static void drop(struct mw_symtab *t)
+{
+	if (t->symbols)
+		mw_arena_return(t->symbols, t->symbols_size);
+	if (t->names)
+		mw_arena_return(t->names, t->names_size);
+	*t = (struct mw_symtab){ 0 };
+}
+
+static struct mw_symtab *table_of(struct mw_symtabs *all, const struct link_map *map)
+{
+	struct mw_symtab *t;
+
+	for (unsigned i = 0; i < MW_SYMTABS; i++)
+		if (all->v[i].of == map && all->v[i].base == map->l_addr && all->v[i].dynamic == map->l_ld)
+			return &all->v[i];
+	t = &all->v[all->next++ % MW_SYMTABS];
+	drop(t);
+	load(t, map);
+	return t;
+}
+
+const char *mw_symtab_find(struct mw_symtabs *all, const struct link_map *map, uintptr_t address)
+{
+	const struct mw_symtab *t = table_of(all, map);
+	const ElfW(Sym) *s = t->names ? symbol_at(t, address - map->l_addr) : NULL;
+
+	if (!s || s->st_name >= t->names_size || !t->names[s->st_name] || !is_same(t, map, s, address))
+		return NULL;
+	return t->names + s->st_name;
+}
+
+void mw_symtab_end(struct mw_symtabs *all)
+{
+	for (unsigned i = 0; i < MW_SYMTABS; i++)
+		drop(&all->v[i]);
+	all->next = 0;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dismiss.c - what free does in each mode but that of Ruby on glibc. Apart from each other, so that
+ * none saves registers: on the fast way they call nothing but, last of all, the real free.
+ */
+#include "dismiss.h"
+#include "tracker/real/apart.h"
+#include "shared.h"
+
+__attribute__((noinline)) void mw_free_none(void *p, struct mw_guard in, uint32_t known)
+{
+	struct mw_gone gone;
+	bool done;
+
+	if (!mw_permit_is(known, &mw_permit)) {
+		mw_leave_as(in, known);
+		mw_free_shared(p);
+		return;
+	}
+	done = mw_dismiss_of(in.t, p, mw_usable(p) - MW_TAIL, NULL, MW_MODE_NONE, &gone);
+	if (done && mw_get(&mw_events_on))
+		mw_event_free(in.t, p, gone.ref, gone.size);
+	mw_leave_as(in, known);
+	if (!done) {
+		if (mw_real_is_boot(p))
+			return;
+		if (mw_apart_is(p)) {
+			mw_apart_free(p);
+			return;
+		}
+		(void)mw_dismiss(in.t, p);
+	}
+	mw_real.free(p);
+}
+
+static __attribute__((hot)) void free_bytes(void *p, struct mw_guard in, uint32_t known)
+{
+	if (mw_unlikely(!mw_permit_is(known, &mw_permit_bytes))) {
+		mw_free_none(p, in, known);
+	} else if (mw_likely(mw_dismiss_plain(in.t, p, MW_MODE_BYTES))) {
+		mw_leave(in);
+		mw_real.free(p);
+	} else {
+		mw_free_none(p, in, in.t->known);
+	}
+}
+
+/*
+ * With classes, where no guess held. These three take t->known for the permit that t carried: to
+ * keep `known` would cost a register.
+ */
+static __attribute__((noinline)) void free_asked(void *p, struct mw_guard in, uint32_t known)
+{
+	bool ruby = mw_permit_is(known, &mw_permit_class_ruby);
+	size_t room;
+
+	if (mw_likely(ruby || mw_permit_is(known, &mw_permit_class_bytes))) {
+		room = mw_real.malloc_usable_size(p);
+		if (mw_likely(room && (ruby ? mw_dismiss_fast(in.t, p, room, MW_MODE_RUBY) :
+					      mw_dismiss_fast(in.t, p, room, MW_MODE_BYTES)))) {
+			mw_leave_as(in, known);
+			mw_class_learn(p, room);
+			mw_class_free(p, room, 0);
+			return;
+		}
+	}
+	mw_free_none(p, in, known);
+}
+
+static __attribute__((hot)) void free_class_ruby(void *p, struct mw_guard in, uint32_t known)
+{
+	struct mw_class_guess g;
+
+	if (mw_unlikely(!mw_permit_is(known, &mw_permit_class_ruby)))
+		mw_free_none(p, in, known);
+	else if (mw_likely(mw_class_guess(p, &g) && mw_dismiss_if(in.t, p, g.tail, &g, MW_MODE_RUBY))) {
+		mw_leave(in);
+		mw_class_free_small(p, g.tail + MW_TAIL, 0);
+	} else
+		free_asked(p, in, in.t->known);
+}
+
+static __attribute__((hot)) void free_class_bytes(void *p, struct mw_guard in, uint32_t known)
+{
+	struct mw_class_guess g;
+
+	if (mw_unlikely(!mw_permit_is(known, &mw_permit_class_bytes)))
+		mw_free_none(p, in, known);
+	else if (mw_likely(mw_class_guess(p, &g) && mw_dismiss_if(in.t, p, g.tail, &g, MW_MODE_BYTES))) {
+		mw_leave(in);
+		mw_class_free_small(p, g.tail + MW_TAIL, 0);
+	} else
+		free_asked(p, in, in.t->known);
+}
+
+mw_free_fn *mw_free_other = mw_free_none;
+
+void mw_free_other_choose(enum mw_mode mode)
+{
+	mw_free_fn *recorded = mw_get(&mw_events_on) ? mw_free_recorded(mode) : NULL;
+	mw_free_fn *f = mw_get(&mw_events_on)       ? recorded :
+			mode == MW_MODE_CLASS_RUBY  ? free_class_ruby :
+			mode == MW_MODE_CLASS_BYTES ? free_class_bytes :
+			mode == MW_MODE_BYTES       ? free_bytes :
+						      mw_free_none;
+
+	mw_set(&mw_free_other, f ? f : mw_free_none);
+}

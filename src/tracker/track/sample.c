@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sample.c - see sample.h. */
+#include "sample.h"
+
+#include <sched.h>
+
+#include "tracker/base/own_thread.h"
+#include "tracker/base/quick.h"
+#include "shared/sys/sys.h"
+#include "tracker/caller/locate.h"
+#include "tracker/caller/native_stack.h"
+#include "tracker/caller/unwind.h"
+#include "tracker/caller/ruby/ruby_stack.h"
+#include "tracker/table/generation.h"
+#include "tracker/table/rows.h"
+#include "tracker/stacks/stacks.h"
+#include "tracker/stacks/stacks_copy.h"
+#include "tracker/table/tail.h"
+
+enum {
+	BUDGET = 333,       /* sampling may take one part of so many of the CPU time: 0.3 % */
+	LOOK_AFTER = 128,   /* samples until the cost is compared with that */
+	LOOK_AFTER_NS = 1000000000,
+	TOOK_MOST_NS = 200000, /* of a stack: in more, another thread ran on its CPU */
+	TOOK_NS = 2000,
+	FRAME_NS = 100, /* of a stack and of each frame, if the time is coarse */
+	GAP_MOST_NS = 10000000, /* between two steps of a thread: in more, it waited */
+	LOOKS = 16,         /* for a location without a stack, until the budget is looked at, too */
+	LOOK_LEAST = 4096,  /* bytes between looks for locations without a stack */
+	CHECK_MOST = 1 << 18 /* bytes until the fast lookup is compared again */
+};
+
+static uint64_t rate;      /* relaxed; 0: off */
+static bool by_budget;     /* relaxed */
+static uint64_t began;     /* of CLOCK_MONOTONIC at uptime 0 */
+static uint64_t active;    /* ns from step to step, of all threads; relaxed adds */
+static uint64_t cpus = 1;
+static uint64_t spent;     /* ns; relaxed adds */
+static struct {
+	uint32_t stacks; /* samples since then */
+	uint64_t spent;  /* ns on these */
+	uint64_t at, active;
+} looked; /* at the budget, last; with the lock of stacks.h */
+
+/* Before the first thread, or with the lock of stacks.h. */
+static void get_ready(void)
+{
+	static bool ready;
+	cpu_set_t set;
+
+	if (ready)
+		return;
+	mw_native_init();
+	CPU_ZERO(&set);
+	if (mw_sys(SYS_sched_getaffinity, 0, sizeof(set), mw_sys_ptr(&set), 0, 0) > 0)
+		cpus = (uint64_t)CPU_COUNT(&set);
+	ready = true;
+}
+
+void mw_sampling_start(uint64_t bytes, bool automatic, uint64_t loaded_at)
+{
+	mw_set(&by_budget, automatic);
+	began = loaded_at;
+	if (bytes)
+		get_ready();
+	mw_set(&rate, bytes);
+}
+
+void mw_sampling_change(uint64_t bytes, bool automatic)
+{
+	bool locked = mw_stacks_lock(); /* else a look at the budget could bring the old rate back */
+
+	if (bytes)
+		get_ready();
+	mw_set(&by_budget, automatic);
+	mw_set(&rate, bytes);
+	if (locked)
+		mw_stacks_unlock();
+}
+
+uint64_t mw_sampling_rate(void)
+{
+	return mw_get(&rate);
+}
+
+uint64_t mw_sampling_ns(void)
+{
+	return mw_get(&spent);
+}
+
+/* --- chance --------------------------------------------------------------------------- */
+
+static uint64_t dice(struct mw_shard *t)
+{
+	if (!t->dice)
+		t->dice = mw_mix((uint64_t)(uintptr_t)t ^ mw_quick_ns()) | 1;
+	t->dice ^= t->dice << 13;
+	t->dice ^= t->dice >> 7;
+	t->dice ^= t->dice << 17;
+	return t->dice;
+}
+
+/* -ln(u) of a u between 0 and 1, given as u * 2^64; right to a hundred thousandth. */
+static double minus_ln(uint64_t u)
+{
+	int zeros = __builtin_clzll(u | 1);
+	double m = (double)(u << zeros) / 9223372036854775808.0; /* 1 to 2 */
+	double z = (m - 1) / (m + 1), z2 = z * z;
+
+	return (zeros + 1) * 0.69314718055994531 - 2 * z * (1 + z2 * (1. / 3 + z2 * (1. / 5 + z2 / 7)));
+}
+
+/* Which byte from here on is the next sample's; 1: the next one. */
+static int64_t draw(struct mw_shard *t, uint64_t mean)
+{
+	return mean > 1 ? 1 + (int64_t)(minus_ln(dice(t)) * (double)mean) : 1;
+}
+
+/*
+ * The clock's step that just began becomes one of random length: else a loop that allocates so many
+ * bytes would end all steps in the same block. The clock is behind by these bytes until its end.
+ */
+static void shorten(struct mw_shard *t)
+{
+	uint32_t by = (uint32_t)(dice(t) >> 32) % MW_CLOCK_STEP;
+
+	t->clock_due += by;
+	mw_add(&mw_clock_bytes, -(uint64_t)by);
+	t->step_size = by;
+}
+
+/* --- a sample ------------------------------------------------------------------------- */
+
+/* The record's ref of a block that was just admitted, and its location; 0: it has no record. */
+static uint32_t ref_of(const void *p, uint32_t *id)
+{
+	uint32_t ref = mw_tail_read(p, mw_usable(p));
+	uint64_t where = mw_record_guess_where(mw_record_guess(ref));
+
+	*id = (uint32_t)where & MW_CS_MASK;
+	return mw_record_is(where, p) ? ref : 0;
+}
+
+/*
+ * The CPU time of the process, about, without the system call that tells it: threads run from step to step,
+ * unless that takes long, and no more at once than there are CPUs.
+ */
+static void note_active(struct mw_shard *t)
+{
+	uint64_t at = mw_quick_ns(), gap = t->step_at ? at - t->step_at : 0;
+
+	mw_add(&active, gap < GAP_MOST_NS ? gap : (uint64_t)GAP_MOST_NS);
+	t->step_at = at;
+}
+
+/*
+ * Twice the rate if sampling costs too much, half if it costs little. A thread that allocates little
+ * is seldom here, so each second counts as much as LOOK_AFTER samples. With the lock of stacks.h.
+ */
+static void look_at_budget(uint64_t at)
+{
+	uint64_t ran, took, passed, most, is = mw_get(&rate);
+
+	if (looked.stacks < LOOK_AFTER && at - looked.at < LOOK_AFTER_NS)
+		return;
+	ran = mw_get(&active);
+	took = looked.spent * BUDGET;
+	most = (at - looked.at) * cpus;
+	passed = ran - looked.active < most ? ran - looked.active : most;
+	looked.stacks = 0;
+	looked.at = at;
+	looked.spent = 0;
+	looked.active = ran;
+	if (took > passed && is < MW_RATE_MOST)
+		mw_set(&rate, is * 2);
+	else if (took < passed / 4 && is > MW_RATE_LEAST)
+		mw_set(&rate, is / 2);
+}
+
+/* The stack that allocated p: a sample at this rate; 0: its location's first stack. */
+static void keep(const void *p, uint64_t mean)
+{
+	static struct mw_walk walk; /* with the lock: a thread's stack may be small */
+	struct mw_sample_of of = { .rate = mean };
+	uint64_t at = mw_quick_ns(), took;
+	uint32_t id;
+
+	of.ref = ref_of(p, &id);
+	if (!of.ref)
+		return;
+	if (!mw_stacks_try()) {
+		mw_add(&mw_stacks_figures.dropped, 1);
+		return;
+	}
+	of.now = at > began ? (uint32_t)((at - began) / 1000000000) : 0;
+	walk.n = 0;
+	mw_native_walk(&walk, mw_ruby_runs());
+	mw_ruby_walk(&walk);
+	if (mean)
+		(void)mw_code_flag(of.ref);
+	if (!mw_stacks_count(&walk, id, &of))
+		mw_ruby_name_frames();
+	took = mw_quick_coarse() ? TOOK_NS + (uint64_t)walk.n * FRAME_NS : mw_quick_ns() - at;
+	took = took < TOOK_MOST_NS ? took : TOOK_MOST_NS;
+	mw_add(&spent, took);
+	if (mean) { /* a first stack comes once, whatever the rate */
+		looked.spent += took;
+		looked.stacks++;
+	}
+	if (mw_get(&by_budget))
+		look_at_budget(at);
+	mw_stacks_unlock();
+}
+
+/*
+ * Gives the location at hand its first stack, if it has none. Each byte is as likely as any other to
+ * be at hand, so such a stack is one of those that allocated most. A look that finds one is followed
+ * by another soon: a program that has just begun is full of new locations.
+ */
+static void look_for_first(struct mw_shard *t, const void *p)
+{
+	uint32_t id, every = t->look_every;
+
+	/* the load may have fallen, so that samples are rare */
+	if (mw_get(&by_budget) && ++t->looks % LOOKS == 0 && mw_get(&rate) > MW_RATE_LEAST &&
+	    mw_stacks_try()) {
+		look_at_budget(mw_quick_ns());
+		mw_stacks_unlock();
+	}
+	if (ref_of(p, &id) && !mw_stacks_has(id)) {
+		keep(p, 0);
+		every /= 2;
+	} else {
+		every *= 2;
+	}
+	every = every < LOOK_LEAST ? LOOK_LEAST : every;
+	t->look_every = every < MW_STEP ? every : MW_STEP;
+}
+
+static void check(struct mw_shard *t, int64_t bytes)
+{
+	t->to_check -= bytes;
+	if (t->to_check > 0)
+		return;
+	t->check_every = t->check_every ? t->check_every * 2 : 1;
+	if (t->check_every > CHECK_MOST)
+		t->check_every = CHECK_MOST;
+	t->to_check = t->check_every;
+	mw_locate_check(t);
+}
+
+/*
+ * Is the block at p a sample, at the end of so many bytes? What is left to the next one is drawn anew
+ * if the rate has changed: chance has no memory.
+ */
+static void choose(struct mw_shard *t, const void *p, int64_t bytes, uint64_t mean)
+{
+	bool sampled;
+
+	if (!t->to_sample) {
+		t->rate = mean;
+		t->to_sample = draw(t, mean);
+	}
+	t->to_sample -= bytes;
+	sampled = t->to_sample <= 0;
+	if (sampled)
+		keep(p, t->rate);
+	else
+		look_for_first(t, p);
+	if (sampled || t->rate != mean) {
+		t->rate = mean;
+		t->to_sample = draw(t, mean);
+	}
+}
+
+void mw_sample_step(struct mw_shard *t, const void *p)
+{
+	uint64_t mean = mw_get(&rate);
+	int64_t bytes, next = MW_STEP;
+
+	if (mw_clock.in_bytes) {
+		bytes = t->clock_due + MW_CLOCK_STEP - t->step_size;
+		mw_generation_settle(t);
+	} else {
+		bytes = (int64_t)t->step_size - t->step;
+		check(t, bytes);
+		next = t->to_check < next ? t->to_check : next;
+	}
+	if (mean) {
+		if (mw_get(&by_budget))
+			note_active(t);
+		choose(t, p, bytes, mean);
+		next = t->to_sample < next ? t->to_sample : next;
+		next = t->look_every && t->look_every < next ? t->look_every : next;
+	}
+	if (mw_clock.in_bytes) {
+		if (mean)
+			shorten(t);
+		return;
+	}
+	/* it ends with the byte after these */
+	t->step = (int32_t)next - 1;
+	t->step_size = (uint32_t)next - 1;
+}
+
+void mw_sampling_begin(struct mw_shard *t)
+{
+	if (!mw_clock.in_bytes)
+		return;
+	t->step_size = 0;
+	/* a thread of ours counts nothing, so the clock would only go back */
+	if (mw_get(&rate) && !mw_own_thread_here)
+		shorten(t);
+}
+
+void mw_sample_closes(uintptr_t start, uint64_t bytes)
+{
+	mw_stacks_name_library(start, bytes);
+	mw_stacks_forget_library(start, bytes);
+}
+
+void mw_sample_closed(uintptr_t start, uint64_t bytes)
+{
+	mw_stacks_forget_library(start, bytes);
+}
+
+void mw_sample_closing(void)
+{
+	mw_unwind_forget();
+}
+
+void mw_sampling_after_fork(struct mw_shard *t)
+{
+	looked.spent = 0;
+	looked.active = mw_get(&active);
+	if (!t)
+		return;
+	t->dice = 0;
+	t->to_sample = 0;
+	if (mw_clock.in_bytes)
+		return;
+	t->step = 0; /* what was allocated in the parent counts for no sample here */
+	t->step_size = 0;
+}

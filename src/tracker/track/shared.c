@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * shared.c - calls that can't go on as their thread's own (track.h). start.c sets up the
+ * state that they miss.
+ *
+ *   set-up not done, or it failed  passes through, without a tail
+ *   the thread's first call        gets a state, then is admitted as any
+ *   quiet                          gets a tail that says "not counted"
+ *   busy: from a signal handler    is counted with atomic adds; its record
+ *   in the middle of our own work  comes from the shared pool
+ *   after the thread's last state  the same
+ */
+#include "shared.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admit.h"
+#include "dismiss.h"
+#include "tracker/real/apart.h"
+
+enum way { PASS, QUIET, SHARED }; /* QUIET: or paused */
+
+static enum way way_now(void)
+{
+	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
+		return PASS;
+	if (mw_is_quiet() || mw_get(&mw_paused))
+		return QUIET;
+	return SHARED;
+}
+
+/* The event of such a call. */
+static uint32_t op_of(enum mw_how how)
+{
+	return how == MW_MALLOC ? MW_OP_MALLOC : how == MW_CALLOC ? MW_OP_CALLOC : MW_OP_ALIGNED;
+}
+
+static void shared_admit(void *p, size_t n, uintptr_t caller, uint32_t op, uint64_t extra)
+{
+	uint32_t id, i = 0, size;
+
+	size = mw_size_encode(n);
+	mw_late_enter();
+	id = mw_callsite_native(caller);
+	if (size != MW_SIZE_NONE)
+		i = mw_record_take();
+	if (!mw_lead(p, n, mw_usable_new(p, n), i ? mw_ref(i) : MW_TAIL_NONE) && i) {
+		mw_free_link(mw_record_at(i), mw_ref(i), NULL);
+		mw_batch_give(i);
+		i = 0;
+	}
+	if (i) {
+		mw_record_fill(mw_record_at(i), p, size, id | mw_flag_of(size), mw_generation(NULL));
+		mw_shared_alloc(id, n);
+		if (mw_get(&mw_events_on))
+			mw_event(NULL, op, mw_ref(i), n, id, extra);
+		if (mw_clock.in_bytes)
+			mw_add(&mw_clock_bytes, n);
+	} else {
+		mw_lose(size);
+	}
+	mw_late_leave();
+}
+
+/* For a thread without a state to use. p has room for a tail, unless `way` is PASS. */
+static void *admit_shared_or_quiet(enum way way, void *p, size_t n, uintptr_t caller, uint32_t op,
+				   uint64_t extra)
+{
+	if (way == SHARED)
+		shared_admit(p, n, caller, op, extra);
+	else if (way == QUIET)
+		(void)mw_lead(p, n, mw_usable_new(p, n), MW_TAIL_NONE);
+	return p;
+}
+
+static void shared_count_hidden(const void *p, const struct mw_dismissed *d)
+{
+	uint32_t id = (uint32_t)d->where & MW_CS_MASK;
+
+	if (d->overrun)
+		mw_overrun_note(id, mw_size_decode(d->size));
+	mw_shared_free(id, mw_size_decode(d->size), mw_generation(NULL) - d->generation);
+	mw_unflag(p, d);
+	mw_free_link(d->record, d->ref, NULL);
+	mw_batch_give(mw_ref_index(d->ref));
+}
+
+static void shared_gone(const void *p, const struct mw_dismissed *d)
+{
+	mw_late_enter();
+	if (mw_get(&mw_events_on))
+		mw_event(NULL, MW_OP_FREE, d->ref, 0, 0, 0);
+	shared_count_hidden(p, d);
+	mw_late_leave();
+}
+
+/* --- calling the real allocator -------------------------------------------------------- */
+
+static size_t page_size(void)
+{
+	return 4096; /* the least that valloc promises; for allocators without it */
+}
+
+void *mw_alloc_real(struct mw_alloc_call *a, size_t bytes)
+{
+	void *p = NULL;
+
+	a->error = 0;
+	switch (a->how) {
+	case MW_MALLOC:
+		return mw_real.malloc(bytes);
+	case MW_CALLOC:
+		return mw_real.calloc(1, bytes);
+	case MW_VALLOC:
+		if (mw_real.valloc)
+			return mw_real.valloc(bytes);
+		a->align = page_size();
+		break;
+	case MW_MEMALIGN:
+		if (mw_real.memalign)
+			return mw_real.memalign(a->align, bytes);
+		break;
+	case MW_ALIGNED_ALLOC:
+		if (mw_real.aligned_alloc)
+			return mw_real.aligned_alloc(a->align, bytes);
+		break;
+	case MW_POSIX_MEMALIGN:
+		break;
+	}
+	if (!mw_real.posix_memalign)
+		a->error = ENOMEM;
+	else
+		a->error = mw_real.posix_memalign(&p, a->align, bytes);
+	if (a->error && a->how != MW_POSIX_MEMALIGN)
+		errno = a->error;
+	return a->error ? NULL : p;
+}
+
+/* Blocks get room for a tail, during set-up too: malloc_usable_size takes a tail off all. */
+static bool tails(void)
+{
+	return __atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_OFF;
+}
+
+void *mw_alloc_shared(struct mw_alloc_call *a, uintptr_t caller)
+{
+	struct mw_shard *t;
+	enum way way;
+	void *p;
+
+	if (a->n > MW_SIZE_PADDED_MAX)
+		return mw_alloc_real(a, a->n); /* fails, as it should */
+	t = mw_shard_now();
+	way = way_now();
+	p = way == QUIET && a->how <= MW_CALLOC ? mw_apart_alloc(a->n + MW_TAIL) : NULL;
+	if (p)
+		return p;
+	p = mw_alloc_real(a, tails() ? mw_alloc_bytes(a) : a->n);
+	if (!p || way == PASS)
+		return p;
+	if (t)
+		return mw_admit(t, p, a->n, caller, op_of(a->how), a->align);
+	return admit_shared_or_quiet(way, p, a->n, caller, op_of(a->how), a->align);
+}
+
+static void *admit_shared_as(void *p, size_t n, uintptr_t caller, uint32_t op, uint64_t extra)
+{
+	struct mw_shard *t;
+
+	if (mw_real_is_boot(p))
+		return p;
+	t = mw_shard_now();
+	return t ? mw_admit(t, p, n, caller, op, extra) :
+		   admit_shared_or_quiet(way_now(), p, n, caller, op, extra);
+}
+
+void *mw_admit_shared(void *p, size_t n, uintptr_t caller)
+{
+	return admit_shared_as(p, n, caller, MW_OP_MALLOC, 0);
+}
+
+void mw_free_shared(void *p)
+{
+	struct mw_shard *t;
+	struct mw_dismissed d;
+
+	if (mw_real_is_boot(p))
+		return;
+	if (mw_apart_is(p)) {
+		mw_apart_free(p);
+		return;
+	}
+	t = mw_shard_now();
+	if (t) {
+		(void)mw_dismiss(t, p);
+	} else if (way_now() != PASS && mw_hide(p, &d)) {
+		shared_gone(p, &d);
+	}
+	mw_real.free(p);
+}
+
+/* realloc of a block that is apart, or that becomes so. NULL: neither, or no memory. Frees p if it moves. */
+static void *realloc_apart(void *p, size_t n)
+{
+	bool is = mw_apart_is(p);
+	size_t had = is ? mw_apart_size(p) : mw_usable(p);
+	void *q = mw_apart_alloc(n + MW_TAIL);
+
+	if (!q && is)
+		q = mw_real.malloc(mw_padded(n));
+	if (!q)
+		return NULL;
+	if (q && !mw_apart_is(q))
+		(void)mw_lead(q, n, mw_usable_new(q, n), MW_TAIL_NONE);
+	memcpy(q, p, had < n ? had : n);
+	if (is)
+		mw_apart_free(p);
+	else
+		mw_free_shared(p);
+	return q;
+}
+
+/* realloc(p, 0) frees p with glibc; other allocators return a smallest block. */
+static void *realloc_to_none(void *p, enum way way, uintptr_t caller)
+{
+	struct mw_dismissed d;
+	bool known = way != PASS && mw_hide(p, &d);
+	void *q = mw_real.realloc(p, 0);
+
+	if (known)
+		shared_gone(p, &d);
+	if (q && way == SHARED && mw_usable(q) >= MW_TAIL)
+		(void)mw_admit_shared(q, 0, caller);
+	return q;
+}
+
+void *mw_realloc_shared(void *p, size_t n, uintptr_t caller)
+{
+	struct mw_dismissed d;
+	struct mw_shard *t;
+	bool known;
+	enum way way;
+	void *q;
+
+	if (!p || mw_real_is_boot(p)) {
+		q = mw_alloc_shared(&(struct mw_alloc_call){ .how = MW_MALLOC, .n = n }, caller);
+		if (q && p)
+			memcpy(q, p, mw_boot_size(p) < n ? mw_boot_size(p) : n);
+		return q;
+	}
+	t = mw_shard_now();
+	way = way_now();
+	if (n > MW_SIZE_PADDED_MAX)
+		return mw_real.realloc(p, n); /* fails: p stays as it is */
+	if (n == 0 && mw_apart_is(p)) {
+		mw_apart_free(p);
+		return NULL;
+	}
+	if (n && (way == QUIET || mw_apart_is(p))) {
+		q = realloc_apart(p, n);
+		if (q || mw_apart_is(p))
+			return q;
+	}
+	if (t && n && way == SHARED && mw_get(&mw_events_on))
+		return mw_realloc_recorded(t, p, n, caller);
+	if (n == 0)
+		return realloc_to_none(p, way, caller);
+	if (way == PASS)
+		return mw_real.realloc(p, tails() ? mw_padded(n) : n);
+	known = mw_hide(p, &d);
+	q = mw_real.realloc(p, mw_padded(n));
+	if (!q) {
+		if (known)
+			mw_unhide(&d);
+		return NULL;
+	}
+	if (known) {
+		mw_late_enter();
+		shared_count_hidden(p, &d);
+		mw_late_leave();
+	}
+	return admit_shared_as(q, n, caller, known ? MW_OP_REALLOC : MW_OP_MALLOC,
+			       known ? mw_ref_index(d.ref) : 0);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * start.c - sets the tracker up at the process's first call, gives each thread
+ * its state at the thread's first call, and chooses the mode.
+ *
+ * One thread sets up, once; shared.c handles other calls meanwhile.
+ */
+#include <limits.h>
+#include <pthread.h>
+
+#include "shared/sys/border.h"
+#include "tracker/real/real.h"
+#include "tracker/real/aside.h"
+#include "tracker/table/generation.h"
+#include "tracker/table/tail.h"
+#include "tracker/caller/ruby/chain.h"
+#include "tracker/caller/ruby/frame.h"
+#include "admit.h"
+#include "dismiss.h"
+#include "events.h"
+#include "sample.h"
+#include "track.h"
+
+int mw_life = MW_NOT_STARTED;
+uintptr_t mw_plain;
+bool mw_paused;
+
+static pthread_key_t key; /* its destructor sees each thread end */
+static bool key_made;
+
+/* --- a thread's state ------------------------------------------------------------- */
+
+#ifdef __SANITIZE_THREAD__ /* it ends its own state of the thread in the last round */
+enum { LAST_ROUND = PTHREAD_DESTRUCTOR_ITERATIONS - 1 };
+#else
+enum { LAST_ROUND = PTHREAD_DESTRUCTOR_ITERATIONS };
+#endif
+
+/*
+ * The C library calls destructors in rounds. Other destructors may allocate. Ours
+ * asks to be called again until the last round, after the others.
+ */
+static __thread unsigned round_of __attribute__((tls_model("initial-exec")));
+
+static void event_thread(struct mw_shard *t, bool begins)
+{
+	MW_GUARD(t);
+	mw_event_thread(t, begins);
+}
+
+static void thread_ends(void *p)
+{
+	struct mw_shard *t = p;
+
+	/* Ruby may have freed this thread's execution context (pthread.c). The thread is busy from
+	   here on: what other destructors allocate is counted without reading that context */
+	if (mw_get(&mw_ruby.how) != MW_RUBY_NONE)
+		mw_set(&t->permit, MW_PERMIT_BUSY);
+	if (++round_of < LAST_ROUND && pthread_setspecific(key, t) == 0)
+		return;
+	if (mw_get(&mw_events_on))
+		event_thread(t, false);
+	mw_generation_settle(t);
+	mw_shard_end(t);
+}
+
+static void catch_up(struct mw_shard *t)
+{
+	MW_GUARD(t);
+	mw_shard_renew(t);
+}
+
+static struct mw_shard *begin_thread(void)
+{
+	struct mw_shard *t = mw_shard_adopt();
+
+	if (!t)
+		return NULL;
+	mw_generation_begin(t);
+	mw_sampling_begin(t);
+	mw_shard_hush(t); /* pthread_setspecific may allocate: that is ours */
+	mw_self = t;
+	if (key_made && pthread_setspecific(key, t) != 0) {
+		/* no destructor would hand it on at the end: better none */
+		mw_self = MW_NONE;
+		mw_shard_release(t);
+		return NULL;
+	}
+	mw_shard_unhush(t);
+	catch_up(t);
+	if (mw_get(&mw_events_on))
+		event_thread(t, true);
+	return t;
+}
+
+struct mw_shard *mw_permitted_cold(void)
+{
+	struct mw_shard *t = mw_shard_now();
+
+	return mw_get(&mw_events_on) ? NULL : t;
+}
+
+struct mw_shard *mw_shard_now(void)
+{
+	struct mw_shard *t;
+
+	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_NOT_STARTED)
+		mw_start();
+	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) != MW_ON)
+		return NULL;
+	t = mw_self;
+	if (t == MW_NONE)
+		return begin_thread();
+	if (mw_get(&t->permit) == MW_PERMIT_BUSY || mw_get(&t->permit) == MW_PERMIT_QUIET)
+		return NULL;
+	if (mw_get(&t->permit) != __atomic_load_n(&mw_permit, __ATOMIC_ACQUIRE))
+		catch_up(t);
+	return t;
+}
+
+/* tcmalloc's first malloc_usable_size() allocates: better here than inside our own work. */
+static void prime_usable_size(void)
+{
+	void *p = mw_real.malloc(1);
+
+	if (p && mw_real.malloc_usable_size)
+		(void)mw_real.malloc_usable_size(p);
+	mw_real.free(p);
+}
+
+/* This thread's state if it is busy. */
+static struct mw_shard *busy_state(void)
+{
+	struct mw_shard *t = mw_state();
+
+	return t && mw_get(&t->permit) == MW_PERMIT_BUSY ? t : NULL;
+}
+
+/* Our texts lie in the app's heap. Quiet tells a witness beneath that they aren't the app's. */
+static void *text_alloc(size_t n)
+{
+	void *p;
+
+	mw_quiet_enter();
+	p = mw_real.malloc(n);
+	mw_quiet_leave();
+	if (p && mw_get(&mw_events_on))
+		mw_event(busy_state(), MW_OP_OWN, 0, n, 0, 0);
+	return p;
+}
+
+static void text_free(void *p)
+{
+	mw_quiet_enter();
+	mw_real.free(p);
+	mw_quiet_leave();
+}
+
+/* The reason for MW_MODE_NONE, in words; NULL for the other modes. */
+static const char *misfit(void)
+{
+	if (!mw_real_glibc && !mw_classes_known())
+		return "the allocator is none that the tracker knows";
+	if (!mw_real_glibc && mw_boot_bytes)
+		return "the dynamic linker has blocks that the allocator doesn't know";
+	if (__atomic_load_n(&mw_paused, __ATOMIC_SEQ_CST))
+		return "tracking is off";
+	if (mw_get(&mw_clock.asked))
+		return "GC.count can't be read where it is";
+	if (mw_clock.in_bytes)
+		return NULL;
+	switch (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE)) {
+	case MW_RUBY_FAST:
+		return NULL;
+	case MW_RUBY_STARTING:
+		return "Ruby isn't up yet";
+	case MW_RUBY_ENDED:
+		return "Ruby has ended";
+	default:
+		return "Ruby's lines are asked for by its public calls";
+	}
+}
+
+static enum mw_mode mode_now(void)
+{
+	if (misfit())
+		return MW_MODE_NONE;
+	if (mw_real_glibc)
+		return mw_clock.in_bytes ? MW_MODE_BYTES : MW_MODE_RUBY;
+	return mw_clock.in_bytes ? MW_MODE_CLASS_BYTES : MW_MODE_CLASS_RUBY;
+}
+
+const char *mw_mode_name(const char **why)
+{
+	static const char *const names[] = { "none", "bytes", "ruby", "bytes", "ruby" };
+	const char *reason = misfit();
+	uint32_t mode = mw_mode();
+
+	/* if the mode has changed in between, no reason is certain */
+	*why = mode == MW_MODE_NONE && reason ? reason : "";
+	return names[mode];
+}
+
+/* Two threads may choose at once: the last one to store has seen the changes of both. */
+void mw_mode_choose(void)
+{
+	enum mw_mode mode;
+	bool with, recorded;
+
+	do {
+		mode = mode_now();
+		with = mw_chain_wanted();
+		recorded = mw_get(&mw_events_on);
+		mw_mode_set(mode);
+		mw_admit_other_choose(mode, with);
+		mw_free_other_choose(mode);
+		mw_permit_callers(with);
+	} while (mode != mode_now() || with != mw_chain_wanted() || recorded != mw_get(&mw_events_on));
+}
+
+void mw_mode_retry(void)
+{
+	mw_classes_fill();
+	if (mw_life == MW_ON)
+		mw_mode_choose();
+}
+
+void mw_pause(bool on)
+{
+	__atomic_store_n(&mw_paused, on, __ATOMIC_SEQ_CST);
+	mw_mode_choose();
+}
+
+static __attribute__((noinline)) void *padded_by_class(size_t bytes)
+{
+	return mw_real.malloc(mw_padded(bytes - MW_TAIL));
+}
+
+static void *room_by_class(size_t bytes)
+{
+	/* the usual ones get a tail, and aren't the least */
+	if (mw_unlikely(bytes - MW_LEAST >= MW_BESIDE + MW_TAIL - MW_LEAST))
+		return padded_by_class(bytes);
+	return mw_real.malloc(bytes);
+}
+
+/* For a process in which nothing is tracked. */
+static void *room_as_asked(size_t bytes)
+{
+	return mw_real.malloc(bytes - MW_TAIL);
+}
+
+static void *room_at_first(size_t bytes)
+{
+	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_NOT_STARTED)
+		mw_start();
+	return mw_real.malloc(bytes);
+}
+
+void *(*mw_roomy_malloc)(size_t) = room_at_first;
+
+void mw_start(void)
+{
+	int is = MW_NOT_STARTED;
+	bool ok;
+
+	if (!__atomic_compare_exchange_n(&mw_life, &is, MW_STARTING, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return;
+	mw_border();
+	mw_real_init();
+	if (mw_real_aside) {
+		__atomic_store_n(&mw_roomy_malloc, room_as_asked, __ATOMIC_RELEASE);
+		__atomic_store_n(&mw_life, MW_OFF, __ATOMIC_RELEASE);
+		return;
+	}
+	mw_arena_use(text_alloc, text_free);
+	prime_usable_size();
+	key_made = pthread_key_create(&key, thread_ends) == 0;
+	ok = mw_real.malloc_usable_size && mw_callsites_init();
+	mw_mode_choose();
+	mw_plain = ok && mw_real_glibc && !mw_boot_bytes ? UINTPTR_MAX : 0;
+	mw_class_plain = ok && mw_real_classes && !mw_boot_bytes ? UINTPTR_MAX : 0;
+	__atomic_store_n(&mw_roomy_malloc,
+			 !ok           ? room_as_asked :
+			 mw_real_glibc ? mw_real.malloc :
+					 room_by_class,
+			 __ATOMIC_RELEASE);
+	__atomic_store_n(&mw_life, ok ? MW_ON : MW_OFF, __ATOMIC_RELEASE);
+}
