@@ -94,7 +94,7 @@ class GemTest < Minitest::Test
     logs = Dir[File.join(installed.home, "extensions/**/gem_make.out")]
     assert_equal 1, logs.size
     said = File.read(logs[0])
-    assert_match(/^ +CC +src\/track\/cold\.c$/, said)
+    assert_match(/^ +CC +src\/tracker\/track\/cold\.c$/, said)
     assert_empty said.lines.grep(/warning:/)
   end
 
