@@ -104,7 +104,7 @@ class RealFlameTest < Minitest::Test
     bytes = tsv.find { |r| r.location == line }.live_bytes
     assert_equal [format("%.2f\u00a0MB", bytes / 1048576.0), "100\u00a0%"], rows[0].first(2)
     file, = 1.method(:times).source_location # from Ruby 3.3 on it is written in Ruby
-    assert_match(/keep app\.rb:#{LINE} ← block in .*caller_of_it app\.rb:4 ← Integer#times#{" #{file}:\\d+" if file} ← /, rows[0].last)
+    assert_match(/keep app\.rb:#{LINE} ← block in .*caller_of_it app\.rb:#{LINE + 2} ← Integer#times#{" #{file}:\\d+" if file} ← /, rows[0].last)
     assert_match(/estimated from \d+ samples/, text(".one .note:has(a)"))
     click(".one .note a")
     wait_until("!!document.querySelector('.flame .top-frames tbody tr')")

@@ -180,7 +180,7 @@ class StacksHttpTest < Minitest::Test
     assert_equal called["rows"].size, rows.size
     assert_equal [at["live_bytes"], "100 %", at["total"], called["samples"]], rows[0].first(4).then { |live, share, total, n| [number(live), share.tr("\u00a0", " "), number(total), number(n)] }
     file, = 1.method(:times).source_location # from Ruby 3.3 on it is written in Ruby
-    assert_match(/\A· .*block in .*from_one .*app\.rb:4 ← Integer#times#{" #{file}:\\d+" if file} ← /, rows[1].last)
+    assert_match(/\A· .*block in .*from_one .*app\.rb:#{LINE + 2} ← Integer#times#{" #{file}:\\d+" if file} ← /, rows[1].last)
     assert_match(/estimated from #{called["samples"]} samples/, page)
     # of the newest blocks only, as the live page asks
     assert_equal called["rows"], JSON.parse(body("/at/#{escape(line)}.json?limit=1&oldest=1"))["called_by"]["rows"]

@@ -157,6 +157,7 @@ class StacksRangeTest < Minitest::Test
   # Without stacks each location stands for itself.
   def test_without_stacks
     app = served_ruby(APP, options: ["stacks:off"])
+    phase(app, "one 1") # the history names a line one step after it has met it
     start = moment
     one = phase(app, "one 200")
     got = tree("from=#{start}&to=#{one}&#{here}")

@@ -2,12 +2,15 @@
 # frozen_string_literal: true
 #
 # KEEP begins an app of which one line allocates. APP is one whose line two methods call as often as it is
-# told: "one N" and "two N". "drop N" frees the oldest N.
+# told: "one N" and "two N". "drop N" frees the oldest N. The line isn't the one that defines the method:
+# what a definition allocates has other callers.
 module TwoCallers
   KEEP = <<~RUBY
     $stdout.sync = true
     KEPT = []
-    def keep = KEPT << ("x" * 20_000) # the line
+    def keep
+      KEPT << ("x" * 20_000) # the line
+    end
   RUBY
   METHODS = KEEP + <<~RUBY
     def from_one(n) = n.times { keep }
