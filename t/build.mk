@@ -43,14 +43,15 @@ $(T)/plugins/%.so: t/plugins/%.cc
 	$(call say,CXX,$<)
 	$(Q)mkdir -p $(@D) && $(CXX) -std=c++17 -O1 -g -fPIC -shared -o $@ $< -ldl -lpthread
 # a unit test names the objects that it needs in a comment: /* uses: src/shared/options/options.c ... */;
-# @server: those of the server's rooms but httpd that it calls
-$(T)/server.a: $(filter-out $(B)/src/server/httpd/%,$(SERVER_OBJ))
+# @server: those of the server's rooms but httpd that it calls. These have assertions (t/assert.mk)
+$(T)/server.a: $(call asserted,$(filter-out $(B)/src/server/httpd/%,$(SERVER_OBJ)))
 	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
-$(T)/unit/%: t/unit/%.c $(TRACKER_OBJ) $(REPLAY_OBJ) $(T)/server.a
+$(T)/unit/%: t/unit/%.c $(TRACKER_OBJ:$(B)/%=$(ASSERT)/%) $(REPLAY_OBJ) $(T)/server.a
 	$(call say,CC,$<)
-	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $< \
-		$$(sed -n 's,^/\* uses: \(.*\) \*/,\1,p' $< | tr ' ' '\n' | sed 's,^\(.*\)\.c$$,$(B)/\1.o,; s,^@server$$,$(T)/server.a,') \
-		-lcmocka -lpthread -ldl $(URCU_LIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -DMW_ASSERT -o $@ $< \
+		$$(sed -n 's,^/\* uses: \(.*\) \*/,\1,p' $< | tr ' ' '\n' | \
+			sed 's,^\(src/\(tracker\|shared\)/.*\)\.c$$,$(ASSERT)/\1.o,; s,^\(src/.*\)\.c$$,$(B)/\1.o,; s,^@server$$,$(T)/server.a,') \
+		$(ASSERT)/src/shared/sys/ranks.o -lcmocka -lpthread -ldl $(URCU_LIBS)
 $(UNITS): $(wildcard t/unit/*.h)
 $(T)/unit/test_routes $(T)/unit/test_routes_random $(T)/unit/test_template $(T)/unit/test_access $(T)/unit/test_login $(T)/unit/test_socket_mode \
 	$(T)/unit/test_history $(filter $(T)/unit/test_family% $(T)/unit/test_journal% $(T)/unit/test_stream%,$(UNITS)): $(SERVER_OBJ)

@@ -5,7 +5,7 @@
 FUZZ_CC ?= clang
 FUZZ_TIME ?= 600
 FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize-recover=all
-FUZZ_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -Wno-missing-prototypes -fno-strict-aliasing -D_GNU_SOURCE -Isrc
+FUZZ_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -Wno-missing-prototypes -fno-strict-aliasing -DMW_ASSERT -D_GNU_SOURCE -Isrc
 FUZZ := $(patsubst t/fuzz/%.c,%,$(wildcard t/fuzz/*.c))
 FUZZ_SRC := $(filter-out src/server/httpd/%,$(call c,shared memory server recording/format)) \
 	$(patsubst %,src/tools/replay/%.c,befores index json lives mem merge names packed pages refs streams)

@@ -7,7 +7,7 @@ SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_tsan := -fsanitize=thread
 # gcc has no model of a fence under TSan; all data that a fence orders is atomic anyway
 WARN_tsan := $(if $(findstring clang,$(CC)),,-Wno-tsan)
-SANITIZED_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -fno-strict-aliasing -D_GNU_SOURCE -Isrc -I$(B)
+SANITIZED_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -fno-strict-aliasing -DMW_ASSERT -D_GNU_SOURCE -Isrc -I$(B)
 # with aside.c the tracker would stand aside: t/core/beneath.c replaces it
 CORE_SRC := $(filter-out src/tracker/hooks/cxx.c src/tracker/real/aside.c,$(TRACKER_SRC)) $(filter-out src/server/httpd/%,$(call c,server memory))
 
@@ -42,10 +42,10 @@ $(B)/asan/server.a: $(patsubst %.c,$(B)/asan/%.o,$(filter-out src/server/httpd/%
 ASAN_UNITS := $(UNITS:$(T)/unit/%=$(B)/asan/unit/%)
 $(B)/asan/unit/%: t/unit/%.c $(wildcard t/unit/*.h) $(CORE_SRC:%.c=$(B)/asan/%.o) $(B)/asan/src/server/httpd/socket_mode.o $(B)/asan/server.a
 	$(call say,CC,$<)
-	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) $(SANITIZE_asan) -o $@ $< \
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -DMW_ASSERT $(SANITIZE_asan) -o $@ $< \
 		$$(sed -n 's,^/\* uses: \(.*\) \*/,\1,p' $< | tr ' ' '\n' | \
 			sed 's,^\.build/,$(B)/asan/,; s,^\(src.*\)\.c$$,$(B)/asan/\1.o,; s,^@server$$,$(B)/asan/server.a,') \
-		-lcmocka -lpthread -ldl $(URCU_LIBS)
+		$(B)/asan/src/shared/sys/ranks.o -lcmocka -lpthread -ldl $(URCU_LIBS)
 $(ASAN_UNITS): $(REPLAY_OBJ:$(B)/%=$(B)/asan/%)
 asan: $(ASAN_UNITS)
 check-programs: $(B)/asan/core

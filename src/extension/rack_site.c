@@ -17,8 +17,8 @@
 
 #include "rack.h"
 #include "server/history/proc_file.h"
+#include "shared/sys/mutex.h"
 
-static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool started;
 static struct mw_site site;
@@ -29,7 +29,7 @@ enum { NUMBERS = 512 }; /* our descriptors get higher ones, if they are allowed 
 /* In a forked child, which has no other thread: system calls and stores only. */
 static void in_child(void)
 {
-	memcpy(&lock, &fresh, sizeof(lock));
+	mw_mutex_renew(&lock, MW_RANK_RACK_SITE);
 	started = false;
 	mw_proc_close(&statm);
 	mw_proc_close(&smaps);
@@ -60,7 +60,7 @@ static struct mw_site *take_ours(void)
 	static bool listens;
 
 	begin_seconds();
-	pthread_mutex_lock(&lock);
+	mw_mutex_lock(&lock, MW_RANK_RACK_SITE);
 	if (!listens) /* to forks */
 		listens = !pthread_atfork(NULL, NULL, in_child);
 	if (!started)
@@ -87,7 +87,7 @@ struct mw_site *mw_site_take(unsigned ms)
 void mw_site_give(struct mw_site *s)
 {
 	if (s == &site)
-		pthread_mutex_unlock(&lock);
+		mw_mutex_unlock(&lock, MW_RANK_RACK_SITE);
 	else if (s)
 		mw_tracker->server_site_give();
 }

@@ -13,7 +13,7 @@ require_relative "columns"
 module CTests
   ROOT = File.expand_path("../..", __dir__)
   BUILT = File.join(ROOT, ".build/t")
-  TRACKER = File.join(ROOT, "lib/libmwrap.so")
+  TRACKER = File.join(ENV.fetch("MWRAP_TEST_LIB", "#{ROOT}/lib"), "libmwrap.so") # see tap.rb
   COLUMNS = MwrapTest::COLUMNS
   PLACE = /\A(?<module>.*)\((?<function>\w*)\+0x\h+\) \[0x\h+\]\z/n
 

@@ -33,7 +33,8 @@ module MwrapTest
   # For figures to the byte, where all tests run with YJIT: it allocates at the lines that it compiles.
   WITHOUT_JIT = { "RUBY_YJIT_ENABLE" => nil }.freeze
   LIB = File.join(ROOT, "lib")
-  TRACKER = File.join(LIB, "libmwrap.so")
+  # MWRAP_TEST_LIB: the folder of another tracker and its server, such as .build/assert
+  TRACKER = File.join(ENV.fetch("MWRAP_TEST_LIB", LIB), "libmwrap.so")
   # For figures of all that a line allocates: what a JIT needs for a line counts there, too.
   NO_JIT = { "RUBY_YJIT_ENABLE" => nil }.freeze
   LAUNCHER = File.join(ROOT, "bin/mwrap")

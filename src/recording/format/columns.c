@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "columns.h"
+#include "shared/sys/mw_assert.h"
 #include "varint.h"
 
 enum { OPS, TIMES, REFS, SIZES, LOCATIONS, EXTRAS };
@@ -84,6 +85,7 @@ static void put(struct mw_columns *c, unsigned column, uint64_t v)
 	uint8_t *end = mw_varint_put(c->bytes[column] + c->used[column], v);
 
 	c->used[column] = (size_t)(end - c->bytes[column]);
+	mw_assert(c->used[column] <= (size_t)c->most * MW_NUMBER_MOST);
 }
 
 bool mw_columns_add(struct mw_columns *c, const struct mw_trace_event *e)
@@ -91,6 +93,8 @@ bool mw_columns_add(struct mw_columns *c, const struct mw_trace_event *e)
 	unsigned has = traits_of(e->op);
 	bool moves = c->packed && e->op == MW_OP_REALLOC;
 
+	mw_assert(c->events <= c->most && c->used[OPS] == c->events);
+	mw_assert(!moves || (e->extra && e->extra <= c->births)); /* a birth that there was */
 	if (c->events == c->most)
 		return false;
 	c->events++;

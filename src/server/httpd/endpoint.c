@@ -13,11 +13,11 @@
 
 #include "server/family/family.h"
 #include "server/http/access.h"
+#include "shared/sys/mutex.h"
 #include "listen.h"
 #include "server.h"
 #include "token.h"
 
-static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mw_family endpoint; /* under the lock */
 static bool known;     /* under the lock: a server runs */
@@ -29,35 +29,35 @@ void mw_endpoint_tell(void)
 
 	if (mw_server.api->options()->token_file)
 		memcpy(now.token, access->token, access->token_n);
-	pthread_mutex_lock(&lock);
+	mw_mutex_lock(&lock, MW_RANK_ENDPOINT);
 	endpoint = now;
 	known = true;
-	pthread_mutex_unlock(&lock);
+	mw_mutex_unlock(&lock, MW_RANK_ENDPOINT);
 	explicit_bzero(now.token, sizeof(now.token));
 }
 
 void mw_endpoint_end(void)
 {
-	pthread_mutex_lock(&lock);
+	mw_mutex_lock(&lock, MW_RANK_ENDPOINT);
 	known = false;
 	explicit_bzero(&endpoint, sizeof(endpoint));
-	pthread_mutex_unlock(&lock);
+	mw_mutex_unlock(&lock, MW_RANK_ENDPOINT);
 }
 
 bool mw_endpoint_get(struct mw_family *to)
 {
 	bool yes;
 
-	pthread_mutex_lock(&lock);
+	mw_mutex_lock(&lock, MW_RANK_ENDPOINT);
 	*to = endpoint;
 	yes = known;
-	pthread_mutex_unlock(&lock);
+	mw_mutex_unlock(&lock, MW_RANK_ENDPOINT);
 	return yes;
 }
 
 void mw_endpoint_child(void)
 {
-	memcpy(&lock, &fresh, sizeof(lock));
+	mw_mutex_renew(&lock, MW_RANK_ENDPOINT);
 	known = false;
 	explicit_bzero(&endpoint, sizeof(endpoint));
 }

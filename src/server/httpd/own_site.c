@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "shared/sys/clock.h"
+#include "shared/sys/mutex.h"
 #include "server/history/proc_file.h"
 #include "descriptors.h"
 
@@ -14,7 +15,6 @@ static struct mw_site site; /* under the lock while it is lent; else the server'
 /* of /proc/self; a forked child finds its descriptors here: see server.h */
 static struct mw_proc_file statm = { .fd = -1 }, smaps = { .fd = -1 };
 
-static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool lent; /* written by the server's thread under the lock */
 
@@ -43,7 +43,7 @@ void mw_own_site_close(void)
 void mw_own_site_child(void)
 {
 	statm.fd = smaps.fd = -1;
-	memcpy(&lock, &fresh, sizeof(lock));
+	mw_mutex_renew(&lock, MW_RANK_SERVER_SITE);
 	lent = false;
 }
 
@@ -55,12 +55,12 @@ void mw_own_site_lend(void)
 
 void mw_own_site_take(void)
 {
-	pthread_mutex_lock(&lock);
+	mw_mutex_lock(&lock, MW_RANK_SERVER_SITE);
 }
 
 void mw_own_site_give(void)
 {
-	pthread_mutex_unlock(&lock);
+	mw_mutex_unlock(&lock, MW_RANK_SERVER_SITE);
 }
 
 void mw_own_site_keep(void)
@@ -78,8 +78,10 @@ bool mw_own_site_borrow(struct mw_site **to, unsigned ms)
 	const struct timespec until = { .tv_sec = (time_t)(ns / 1000000000),
 					.tv_nsec = (long)(ns % 1000000000) };
 
+	mw_rank_wait(MW_RANK_SERVER_SITE);
 	if (pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until))
 		return false;
+	mw_rank_took(MW_RANK_SERVER_SITE);
 	if (!lent) {
 		mw_own_site_give();
 		return false;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "shared/sys/clock.h"
+#include "shared/sys/mutex.h"
 #include "shared/sys/own_descriptors.h"
 #include "server/family/ask.h"
 #include "server/family/family.h"
@@ -90,13 +91,13 @@ static void queue(struct mw_job *j, const char *piece, size_t n)
 	bool full = true;
 
 	while (full && !atomic_load(&j->gone)) {
-		pthread_mutex_lock(&j->lock);
+		mw_mutex_lock(&j->lock, MW_RANK_RELAY);
 		full = j->queue.n > QUEUE_MAX;
 		if (!full)
 			mw_buf_add(&j->queue, piece, n);
 		if (j->queue.failed)
 			j->ended = true;
-		pthread_mutex_unlock(&j->lock);
+		mw_mutex_unlock(&j->lock, MW_RANK_RELAY);
 		if (full)
 			nap_ms(50);
 	}
@@ -114,9 +115,9 @@ static void pass_on(struct mw_job *j, struct mw_ask *from)
 			wake(j);
 		}
 	}
-	pthread_mutex_lock(&j->lock);
+	mw_mutex_lock(&j->lock, MW_RANK_RELAY);
 	j->ended = true;
-	pthread_mutex_unlock(&j->lock);
+	mw_mutex_unlock(&j->lock, MW_RANK_RELAY);
 	wake(j);
 }
 
@@ -276,7 +277,7 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
 	(void)pos;
 	if (j->conn)
 		j->conn->since = mw_now_ms(); /* it reads */
-	pthread_mutex_lock(&j->lock);
+	mw_mutex_lock(&j->lock, MW_RANK_RELAY);
 	n = j->queue.n < max ? j->queue.n : max;
 	if (n) {
 		memcpy(to, j->queue.p, n);
@@ -284,7 +285,7 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
 		j->queue.n -= n;
 	}
 	ended = j->ended;
-	pthread_mutex_unlock(&j->lock);
+	mw_mutex_unlock(&j->lock, MW_RANK_RELAY);
 	if (n)
 		return (ssize_t)n;
 	if (ended || atomic_load(&j->gone))
@@ -297,12 +298,12 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
 struct MHD_Response *mw_relay_stream(struct mw_job *j)
 {
 	/* body: what came with the head; the thread may have added to the queue meanwhile */
-	pthread_mutex_lock(&j->lock);
+	mw_mutex_lock(&j->lock, MW_RANK_RELAY);
 	mw_buf_add(&j->res.body, j->queue.p, j->queue.n);
 	mw_buf_free(&j->queue);
 	j->queue = j->res.body;
 	j->res.body = (struct mw_buf){ 0 };
-	pthread_mutex_unlock(&j->lock);
+	mw_mutex_unlock(&j->lock, MW_RANK_RELAY);
 	if (j->conn) {
 		(void)mw_conn_hear_of_end(j->conn);
 		mw_mhd->set_connection_option(j->mc, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
@@ -330,9 +331,9 @@ static bool has_more(struct mw_job *j)
 
 	if (!j->taken)
 		return j->ripe || (!j->waits && atomic_load(&j->answered));
-	pthread_mutex_lock(&j->lock);
+	mw_mutex_lock(&j->lock, MW_RANK_RELAY);
 	more = j->queue.n || j->ended;
-	pthread_mutex_unlock(&j->lock);
+	mw_mutex_unlock(&j->lock, MW_RANK_RELAY);
 	return more || atomic_load(&j->gone);
 }
 

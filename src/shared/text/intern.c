@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "intern.h"
+#include "shared/sys/mw_assert.h"
 
 enum { FIRST_SLOTS = 64 };
 
@@ -14,6 +15,7 @@ const char *mw_interned(const struct mw_intern *t, uint32_t id, size_t *len)
 {
 	size_t from = id ? t->ends[id - 1] : 0;
 
+	mw_assert(id < t->n && from <= t->ends[id] && t->ends[id] <= t->bytes.n);
 	*len = t->ends[id] - from;
 	return t->bytes.p + from;
 }
@@ -84,6 +86,7 @@ uint32_t mw_intern(struct mw_intern *t, const void *p, size_t n)
 		return UINT32_MAX;
 	if (!grow(t))
 		goto fail;
+	mw_assert(t->n < t->cap / 2 && (t->cap & (t->cap - 1)) == 0); /* so a search ends */
 	s = find(t, hash, p, n);
 	if (s->id)
 		return s->id - 1;

@@ -156,24 +156,24 @@ void mw_nap(void)
 	mw_sys_nap();
 }
 
-void mw_step_begin(struct mw_step *s)
+void mw_step_enter(struct mw_step *s)
 {
 	for (;;) {
 		__atomic_store_n(&s->under_way, 1, __ATOMIC_SEQ_CST);
 		if (!__atomic_load_n(&s->forking, __ATOMIC_SEQ_CST))
 			return;
-		mw_step_end(s);
+		mw_step_leave(s);
 		mw_nap();
 	}
 }
 
-void mw_step_end(struct mw_step *s)
+void mw_step_leave(struct mw_step *s)
 {
 	__atomic_store_n(&s->stuck, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&s->under_way, 0, __ATOMIC_SEQ_CST);
 }
 
-void mw_step_before_fork(struct mw_step *s, uint64_t until)
+void mw_step_wait(struct mw_step *s, uint64_t until)
 {
 	unsigned turns = 0;
 
@@ -187,7 +187,7 @@ void mw_step_before_fork(struct mw_step *s, uint64_t until)
 	}
 }
 
-void mw_step_after_fork(struct mw_step *s, int child)
+void mw_step_go_on(struct mw_step *s, int child)
 {
 	if (child)
 		*s = (struct mw_step){ 0 };

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "shared/sys/compiler.h"
+#include "shared/sys/ranks.h"
 
 /*
  * The first and the last call in each own thread. `top -H` and ps(1) then show it as "mwrap", not by the
@@ -62,9 +63,20 @@ struct mw_step {
 	uint32_t stuck; /* a fork waited in vain for this step: the next ones don't wait */
 };
 
-/* mw_step_begin waits while a thread forks, without a limit. */
-void mw_step_begin(struct mw_step *);
-void mw_step_end(struct mw_step *);
+/* Waits while a thread forks, without a limit. */
+void mw_step_enter(struct mw_step *);
+void mw_step_leave(struct mw_step *);
+static inline void mw_step_begin(struct mw_step *s, enum mw_rank rank)
+{
+	mw_rank_wait(rank);
+	mw_step_enter(s);
+	mw_rank_took(rank);
+}
+static inline void mw_step_end(struct mw_step *s, enum mw_rank rank)
+{
+	mw_rank_left(rank);
+	mw_step_leave(s);
+}
 
 /*
  * Around the real fork, in the forking thread. mw_step_before_fork waits until that moment of
@@ -72,7 +84,18 @@ void mw_step_end(struct mw_step *);
  * lock, which the step waits for. In the child the step is not under way: its thread doesn't
  * exist there.
  */
-void mw_step_before_fork(struct mw_step *, uint64_t until);
-void mw_step_after_fork(struct mw_step *, int child);
+void mw_step_wait(struct mw_step *, uint64_t until);
+void mw_step_go_on(struct mw_step *, int child);
+static inline void mw_step_before_fork(struct mw_step *s, enum mw_rank rank, uint64_t until)
+{
+	mw_rank_wait(rank);
+	mw_step_wait(s, until);
+	mw_rank_took(rank);
+}
+static inline void mw_step_after_fork(struct mw_step *s, enum mw_rank rank, int child)
+{
+	mw_rank_left(rank);
+	mw_step_go_on(s, child);
+}
 
 #endif

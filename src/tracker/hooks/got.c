@@ -86,7 +86,7 @@ static void find_functions(void)
 {
 	if (__atomic_exchange_n(&finder, 1, __ATOMIC_ACQUIRE))
 		return; /* one does */
-	mw_step_begin(&finding);
+	mw_step_begin(&finding, MW_RANK_FINDING_STEP);
 	mw_quiet_enter();
 	if (!real_dlsym)
 		*(void **)&real_dlsym = mw_real_next("dlsym");
@@ -106,7 +106,7 @@ static void find_functions(void)
 			index_hook(i, h->entry);
 	}
 	mw_quiet_leave();
-	mw_step_end(&finding);
+	mw_step_end(&finding, MW_RANK_FINDING_STEP);
 	__atomic_store_n(&finder, 0, __ATOMIC_RELEASE);
 }
 
@@ -254,13 +254,13 @@ static bool begin(int ms)
 		mw_nap();
 	}
 	mine = true;
-	mw_step_begin(&step);
+	mw_step_begin(&step, MW_RANK_LEADING_STEP);
 	return true;
 }
 
 static void end(void)
 {
-	mw_step_end(&step);
+	mw_step_end(&step, MW_RANK_LEADING_STEP);
 	__atomic_store_n(&taken, 0, __ATOMIC_RELEASE);
 	mine = false;
 }
@@ -342,14 +342,14 @@ void mw_got_catch_up(void)
 
 void mw_got_before_fork(uint64_t until)
 {
-	mw_step_before_fork(&finding, until);
-	mw_step_before_fork(&step, until);
+	mw_step_before_fork(&finding, MW_RANK_FINDING_STEP, until);
+	mw_step_before_fork(&step, MW_RANK_LEADING_STEP, until);
 }
 
 void mw_got_after_fork(int child)
 {
-	mw_step_after_fork(&step, child);
-	mw_step_after_fork(&finding, child);
+	mw_step_after_fork(&step, MW_RANK_LEADING_STEP, child);
+	mw_step_after_fork(&finding, MW_RANK_FINDING_STEP, child);
 	if (child)
 		finder = taken = 0; /* the thread that had them is gone */
 }

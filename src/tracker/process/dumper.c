@@ -59,11 +59,11 @@ static void dump(void)
 	bool had;
 	int err;
 
-	mw_step_begin(&reading);
+	mw_step_begin(&reading, MW_RANK_DUMPER_STEP);
 	mw_end_before_destructors();
 	had = mw_periodic_render(&text, &mwrap_api);
 	__atomic_store_n(&writing, had, __ATOMIC_SEQ_CST);
-	mw_step_end(&reading);
+	mw_step_end(&reading, MW_RANK_DUMPER_STEP);
 	err = had ? mw_own_thread_start(write_text, NULL, STACK) : ENOMEM;
 	if (had && !err) {
 		while (sem_wait(&done) != 0)
@@ -113,12 +113,12 @@ void mw_dumper_start(void)
 
 void mw_dumper_before_fork(uint64_t until)
 {
-	mw_step_before_fork(&reading, until);
+	mw_step_before_fork(&reading, MW_RANK_DUMPER_STEP, until);
 }
 
 void mw_dumper_after_fork(int child)
 {
-	mw_step_after_fork(&reading, child);
+	mw_step_after_fork(&reading, MW_RANK_DUMPER_STEP, child);
 	if (!child)
 		return;
 	/* the parent's thread is gone: its text is freed if whole (start_child), else lost */

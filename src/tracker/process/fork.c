@@ -9,6 +9,7 @@
 
 #include "tracker/base/arena.h"
 #include "shared/sys/clock.h"
+#include "shared/sys/ranks.h"
 #include "shared/sys/sys.h"
 #include "beside.h"
 #include "tracker/hooks/dl.h"
@@ -86,6 +87,7 @@ static void before_fork(void)
 	uint64_t until = mw_now_ns() + FORK_WAITS_S * UINT64_C(1000000000);
 
 	forking = mw_sys_getpid();
+	mw_ranks_aside();
 	mw_got_before_fork(until);
 	mw_server_before_fork(until);
 	mw_dumper_before_fork(until);
@@ -117,6 +119,7 @@ static void after_fork_parent(void)
 	mw_dumper_after_fork(0);
 	mw_server_after_fork(0);
 	mw_got_after_fork(0);
+	mw_ranks_again();
 }
 
 static void after_fork_child(void)
@@ -150,6 +153,7 @@ static void after_fork_child(void)
 	mw_host_threads_child();
 	mw_beside_after_fork();
 	mw_got_after_fork(1);
+	mw_ranks_again();
 	if (mark)
 		*mark = 1;
 }

@@ -105,7 +105,7 @@ static const struct mw_record_source source = {
 
 static void loaded(void)
 {
-	mw_step_end(&loading);
+	mw_step_end(&loading, MW_RANK_RECORDER_STEP);
 }
 
 static void ended(enum mw_record_reason reason, const char *why)
@@ -184,7 +184,7 @@ static bool record(void)
 		give_up(MW_RECORD_EXIT, NULL);
 		return false;
 	}
-	mw_step_begin(&loading);
+	mw_step_begin(&loading, MW_RANK_RECORDER_STEP);
 	mw_end_before_destructors();
 	writer = load(err);
 	if (!writer) {
@@ -467,7 +467,7 @@ void mw_recorder_end(void)
 
 void mw_recorder_before_fork(uint64_t until)
 {
-	mw_step_before_fork(&loading, until);
+	mw_step_before_fork(&loading, MW_RANK_RECORDER_STEP, until);
 }
 
 /* In a forked child, before mw_host_threads_child. */
@@ -480,7 +480,7 @@ static bool was_recording(void)
 
 void mw_recorder_after_fork(int child)
 {
-	mw_step_after_fork(&loading, child);
+	mw_step_after_fork(&loading, MW_RANK_RECORDER_STEP, child);
 	if (!child)
 		return;
 	forked = true;

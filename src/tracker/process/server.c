@@ -71,9 +71,9 @@ void *mw_server_load(const char *name, char *err)
 {
 	void *lib;
 
-	mw_step_begin(&loading);
+	mw_step_begin(&loading, MW_RANK_SERVER_STEP);
 	lib = mw_beside_load(name, err);
-	mw_step_end(&loading);
+	mw_step_end(&loading, MW_RANK_SERVER_STEP);
 	return lib;
 }
 
@@ -104,7 +104,7 @@ static const struct mw_httpd_api *load_httpd(char err[MW_ERROR_MAX])
 
 static void opened(void)
 {
-	mw_step_end(&loading);
+	mw_step_end(&loading, MW_RANK_SERVER_STEP);
 }
 
 static bool serve(void)
@@ -118,7 +118,7 @@ static bool serve(void)
 		return true;
 	if (__atomic_load_n(&ending, __ATOMIC_ACQUIRE))
 		return false;
-	mw_step_begin(&loading);
+	mw_step_begin(&loading, MW_RANK_SERVER_STEP);
 	mw_end_before_destructors();
 	if (!h) {
 		h = load_httpd(err);
@@ -146,7 +146,7 @@ static void lost(void)
 		return;
 	mw_quiet_enter();
 	h->stop();
-	mw_step_begin(&loading);
+	mw_step_begin(&loading, MW_RANK_SERVER_STEP);
 	(void)h->start(&mwrap_api, opened, err);
 	mw_quiet_leave();
 }
@@ -216,7 +216,7 @@ void mw_server_before_fork(uint64_t until)
 {
 	const struct mw_httpd_api *h;
 
-	mw_step_before_fork(&loading, until);
+	mw_step_before_fork(&loading, MW_RANK_SERVER_STEP, until);
 	h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
 	before_fork = h ? h->before_fork() : 1;
 }
@@ -225,7 +225,7 @@ void mw_server_after_fork(int child)
 {
 	const struct mw_httpd_api *h = __atomic_load_n(&httpd, __ATOMIC_ACQUIRE);
 
-	mw_step_after_fork(&loading, child);
+	mw_step_after_fork(&loading, MW_RANK_SERVER_STEP, child);
 	if (!child)
 		return;
 	forked = true;

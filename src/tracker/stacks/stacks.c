@@ -6,6 +6,8 @@
 #include "stack_frames.h"
 #include "stacks_rows.h"
 #include "shared/sys/clock.h"
+#include "shared/sys/mw_assert.h"
+#include "shared/sys/ranks.h"
 #include "tracker/base/wait.h"
 
 struct mw_stacks_figures mw_stacks_figures;
@@ -69,6 +71,7 @@ bool mw_stacks_try(void)
 {
 	if (mw_get(&lock) || __atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
 		return false;
+	mw_rank_took(MW_RANK_STACKS);
 	catch_up();
 	return true;
 }
@@ -77,6 +80,7 @@ bool mw_stacks_lock_until(uint64_t until)
 {
 	unsigned turns = 0;
 
+	mw_rank_wait(MW_RANK_STACKS);
 	while (!mw_stacks_try()) {
 		if (mw_is_past(until))
 			return false;
@@ -100,6 +104,8 @@ bool mw_stacks_lock(void)
 
 void mw_stacks_unlock(void)
 {
+	mw_assert(mw_get(&lock));
+	mw_rank_left(MW_RANK_STACKS);
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 }
 
@@ -108,6 +114,8 @@ void mw_stacks_after_fork(bool held)
 	/* another thread may have been between two steps: a frame without its block's list, at most */
 	if (!held && mw_get(&lock))
 		mw_set(&all_died, 1);
+	if (held)
+		mw_rank_left(MW_RANK_STACKS);
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 }
 
@@ -124,6 +132,7 @@ static uint32_t node_take(uint32_t parent, uint32_t frame)
 	i = head ? mw_rows_add(&mw_node_rows) : 0;
 	if (!i)
 		return 0;
+	mw_assert(i != parent && i <= MW_NODE_MASK && frame <= MW_FRAME_MASK); /* they fit into their bits */
 	*mw_node_at(i) = (struct mw_node){
 		.next = *head & MW_NODE_MASK, .parent = parent & MW_NODE_MASK, .frame = frame & MW_FRAME_MASK
 	};
@@ -205,6 +214,7 @@ uint32_t mw_stack_add(uint64_t hash, uint32_t *head, uint32_t id, uint32_t node)
 	uint32_t i = mw_rows_add(&mw_stack_rows);
 	struct mw_stack_sums *s;
 
+	mw_assert(mw_get(&lock) && id && id < mw_callsites_end());
 	if (!i)
 		return 0;
 	s = mw_stack_at(i);
@@ -300,6 +310,7 @@ static struct mw_stack_sample *sample_of(uint32_t ref)
 {
 	uint32_t *head = mw_head(&mw_samples_of, mw_mix(ref));
 
+	mw_assert(mw_get(&lock));
 	for (uint32_t i = head ? *head : 0; i; i = mw_stack_sample_at(i)->next)
 		if (mw_stack_sample_at(i)->ref == ref)
 			return mw_stack_sample_at(i);
@@ -309,6 +320,7 @@ static struct mw_stack_sample *sample_of(uint32_t ref)
 /* Frees the samples of blocks that died. */
 void mw_samples_bury(void)
 {
+	mw_assert(mw_get(&lock));
 	for (uint32_t h = 0; h < mw_samples_of.n; h++) {
 		uint32_t *link = &mw_samples_of.first[h];
 

@@ -124,6 +124,7 @@ static inline uint32_t mw_caller_recall(struct mw_shard *t, uintptr_t pc)
 static inline bool mw_caller_fill(struct mw_shard *t, struct mw_caller *w, uintptr_t pc, uint32_t id,
 				  struct mw_caller_time when)
 {
+	mw_assert(w >= t->callers && w < mw_callers_end(t));
 	if (w->id != id && !mw_caller_claim(t, w, id))
 		return false;
 	w->pc = pc;

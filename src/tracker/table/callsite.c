@@ -20,6 +20,7 @@
 #include "maintain.h"
 #include "tracker/real/bind.h"
 #include "record.h"
+#include "shard.h"
 #include "symbols.h"
 
 uint32_t mw_epoch_reset;
@@ -88,6 +89,8 @@ static uint32_t site_take(struct key *k)
 	struct cds_lfht_iter it;
 	struct mw_callsite *c;
 
+	mw_assert(mw_get(&mw_late_ops) ||
+		  mw_self->permit == MW_PERMIT_BUSY); /* no sweep frees what is found */
 	cds_lfht_lookup(sites, hash, site_match, k, &it);
 	found = cds_lfht_iter_get_node(&it);
 	if (found) {
@@ -285,6 +288,7 @@ uint32_t mw_callsites_wanted(void)
 
 void mw_callsites_resize(uint32_t n)
 {
+	mw_assert(mw_maintenance_mine() && n <= MW_TABLE_BUCKETS_MAX && (n & (n - 1)) == 0);
 	cds_lfht_resize(sites, n);
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "caller_cache.h"
+#include "shared/sys/mw_assert.h"
 
 /*
  * Counts of closes that began, of closes that ended, and of users of libraries. A thread changes
@@ -32,6 +33,7 @@ bool mw_modules_stay(void)
 
 void mw_modules_may_go(void)
 {
+	mw_assert(mw_get(&users));
 	__atomic_fetch_sub(&users, 1, __ATOMIC_RELEASE); /* all reads of the library are done */
 }
 

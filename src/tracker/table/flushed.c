@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "callsite.h"
+#include "shared/sys/mw_assert.h"
 
 struct mw_flushed_frees *mw_flushed_frees(uint32_t id)
 {
@@ -29,6 +30,7 @@ static uint32_t take(struct mw_cs_chunk *c)
 /* i was never used. */
 static void give_back(struct mw_cs_chunk *c, uint32_t i)
 {
+	mw_assert(mw_get(&c->frees_taken[i]) && !c->frees[i].frees); /* taken, and all zeros */
 	__atomic_store_n(&c->frees_taken[i], 0, __ATOMIC_RELEASE);
 	mw_set(&c->frees_next, i);
 }

@@ -62,6 +62,7 @@ static inline void mw_generation_begin(struct mw_shard *t)
 /* Adds t's remaining bytes to the shared clock. Own thread. */
 static inline void mw_generation_settle(struct mw_shard *t)
 {
+	mw_assert(t->clock_due + MW_CLOCK_STEP >= 0); /* the shared clock never goes back */
 	mw_add(&mw_clock_bytes, (uint64_t)(t->clock_due + MW_CLOCK_STEP));
 	t->clock_due = -MW_CLOCK_STEP;
 }

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "shared/sys/mw_assert.h"
+#include "shared/sys/ranks.h"
 #include "tracker/base/arena.h"
 #include "tracker/base/wait.h"
 
@@ -40,14 +42,19 @@ static void enter(void)
 {
 	unsigned turns = 0;
 
+	mw_rank_wait(MW_RANK_HEAP_PAGES);
 	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
 		mw_let_run(&turns);
+	mw_rank_took(MW_RANK_HEAP_PAGES);
+	mw_assert(mw_get(&version) % 2 == 0);
 	mw_set(&version, mw_get(&version) + 1);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* before what changes */
 }
 
 static void leave(void)
 {
+	mw_assert(version % 2 && used <= size / 4 * 3);
+	mw_rank_left(MW_RANK_HEAP_PAGES);
 	__atomic_store_n(&version, mw_get(&version) + 1, __ATOMIC_RELEASE); /* after it */
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 }

@@ -8,6 +8,8 @@
  */
 #include "ids.h"
 
+#include "shared/sys/mw_assert.h"
+
 struct mw_cs_chunk *mw_cs_chunks[MW_CS_MAX / MW_CS_CHUNK];
 
 static uint32_t next_id = MW_CS_FIRST; /* never used yet */
@@ -95,6 +97,8 @@ void mw_id_give(uint32_t id)
 {
 	uint64_t top = mw_get(&free_ids), head;
 
+	mw_assert(id >= MW_CS_FIRST && id < mw_callsites_end());
+	mw_assert(mw_get(&mw_callsite(id)->kind) != MW_CS_FREE || !mw_get(&mw_callsite(id)->at));
 	__atomic_store_n(&mw_callsite(id)->kind, MW_CS_FREE, __ATOMIC_RELEASE);
 	do {
 		mw_set(&mw_callsite(id)->at, (uint64_t)(uint32_t)top);

@@ -14,6 +14,8 @@
 #include <pthread.h>
 
 #include "tracker/base/quick.h"
+#include "shared/sys/mw_assert.h"
+#include "shared/sys/ranks.h"
 #include "shared/sys/sys.h"
 #include "shard.h"
 
@@ -36,17 +38,26 @@ bool mw_maintenance_try(void)
 		return false;
 	maintains = true; /* set before the lock, cleared after it: see mw_reading_mine */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (!__atomic_exchange_n(&maintenance, 1, __ATOMIC_ACQUIRE))
+	if (!__atomic_exchange_n(&maintenance, 1, __ATOMIC_ACQUIRE)) {
+		mw_rank_took(MW_RANK_MAINTENANCE);
 		return true;
+	}
 	maintains = false;
 	return false;
 }
 
-void mw_maintenance_end(void)
+static void end(void)
 {
 	__atomic_store_n(&maintenance, 0, __ATOMIC_RELEASE);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	maintains = false;
+}
+
+void mw_maintenance_end(void)
+{
+	mw_assert(maintains && mw_get(&maintenance));
+	mw_rank_left(MW_RANK_MAINTENANCE);
+	end();
 }
 
 bool mw_maintenance_mine(void)
@@ -62,7 +73,8 @@ void mw_maintenance_after_fork(bool held)
 			mw_set(&buckets, (uint32_t)MW_TABLE_BUCKETS_MAX);
 	}
 	growing = false;
-	mw_maintenance_end();
+	mw_rank_lost(MW_RANK_MAINTENANCE);
+	end();
 }
 
 static void grow(void)

@@ -2,7 +2,9 @@
 /* rcu.c - the tracker's own RCU domain; see rcu.h. */
 #include "rcu.h"
 
+#include "shared/sys/mw_assert.h"
 #include "tracker/base/arena.h"
+#include "callsite.h"
 
 /*
  * Sections under way, by the counter that each began on. Sequentially consistent: either a reader
@@ -38,6 +40,7 @@ void mw_rcu_leave(void)
 {
 	uint32_t counter = mine.counter;
 
+	mw_assert(mine.depth && mw_get(&readers[counter]));
 	if (--mine.depth)
 		return;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* as above */
@@ -46,12 +49,14 @@ void mw_rcu_leave(void)
 
 void mw_grace_begin(void)
 {
+	mw_assert(mw_maintenance_mine());
 	seen_zero[0] = seen_zero[1] = false;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* unlinks come before the reads of the counters */
 }
 
 bool mw_grace_over(void)
 {
+	mw_assert(mw_maintenance_mine());
 	for (uint32_t i = 0; i < 2; i++)
 		if (!__atomic_load_n(&readers[i], __ATOMIC_SEQ_CST))
 			seen_zero[i] = true;

@@ -2,6 +2,8 @@
 /* reading.c - the lock that readers share, and a reset or a sweep has alone; see snapshot.h. */
 #include <pthread.h>
 
+#include "shared/sys/mw_assert.h"
+#include "shared/sys/ranks.h"
 #include "shared/sys/sys.h"
 #include "snapshot.h"
 
@@ -27,12 +29,15 @@ static bool take(int (*call)(pthread_rwlock_t *), enum mine held)
 
 	mine_is(MAYBE);
 	had = call(&lock) == 0;
+	if (had)
+		mw_rank_took(MW_RANK_READING);
 	mine_is(had ? held : NOT_MINE);
 	return had;
 }
 
 void mw_reading_lock(void)
 {
+	mw_rank_wait(MW_RANK_READING);
 	(void)take(pthread_rwlock_rdlock, SHARED);
 }
 
@@ -46,14 +51,19 @@ bool mw_reading_lock_until(uint64_t until)
 	const struct timespec t = mw_sys_timespec(until);
 	bool had;
 
+	mw_rank_wait(MW_RANK_READING);
 	mine_is(MAYBE);
 	had = pthread_rwlock_clockrdlock(&lock, CLOCK_MONOTONIC, &t) == 0;
+	if (had)
+		mw_rank_took(MW_RANK_READING);
 	mine_is(had ? SHARED : NOT_MINE);
 	return had;
 }
 
 void mw_reading_unlock(void)
 {
+	mw_assert(mine == SHARED || mine == ALONE);
+	mw_rank_left(MW_RANK_READING);
 	mine_is(MAYBE);
 	pthread_rwlock_unlock(&lock);
 	mine_is(NOT_MINE);
@@ -61,6 +71,7 @@ void mw_reading_unlock(void)
 
 void mw_rebasing_lock(void)
 {
+	mw_rank_wait(MW_RANK_READING);
 	(void)take(pthread_rwlock_wrlock, ALONE);
 }
 
@@ -71,6 +82,7 @@ bool mw_rebasing_try(void)
 
 void mw_rebasing_unlock(void)
 {
+	mw_assert(mine == ALONE);
 	mw_reading_unlock();
 }
 

@@ -113,6 +113,7 @@ void mw_batch_give(uint32_t first)
 	uint64_t top = mw_get(&pool), head;
 	struct mw_record *r = mw_record_at(first);
 
+	mw_assert(first < mw_records_end() && r->low == MW_FREE);
 	do {
 		mw_set(&r->ref, mw_ref((uint32_t)top));
 		head = ((top >> 32) + 1) << 32 | first;
@@ -174,10 +175,12 @@ uint32_t mw_size_encode_huge(uint64_t size)
 
 uint64_t mw_size_decode_huge(uint32_t field)
 {
+	mw_assert(field - MW_SIZE_HUGE < HUGE_MAX);
 	return __atomic_load_n(&huge[field - MW_SIZE_HUGE], __ATOMIC_ACQUIRE);
 }
 
 void mw_size_release_huge(uint32_t field)
 {
+	mw_assert(field - MW_SIZE_HUGE < HUGE_MAX && mw_get(&huge[field - MW_SIZE_HUGE]) >= MW_SIZE_HUGE);
 	__atomic_store_n(&huge[field - MW_SIZE_HUGE], 0, __ATOMIC_RELEASE);
 }

@@ -31,6 +31,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "shared/sys/mw_assert.h"
 #include "tracker/base/arena.h"
 
 struct mw_record {
@@ -85,6 +86,7 @@ MW_INLINE uint32_t mw_ref_index(uint32_t ref)
 
 MW_INLINE struct mw_record *mw_record_at(uint32_t i)
 {
+	mw_assert(i && i < mw_ref_index(MW_REF_END));
 	return (struct mw_record *)(__atomic_load_n(&mw_chunks[i >> MW_CHUNK_SHIFT], __ATOMIC_ACQUIRE) +
 				    mw_ref(i));
 }

@@ -268,6 +268,7 @@ static void bury(void)
 
 bool mw_retire_step(void)
 {
+	mw_assert(mw_maintenance_mine() && sweep.next <= sweep.end);
 	switch (sweep.stage) {
 	case REST:
 		break;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "shared/sys/mw_assert.h"
 #include "tracker/base/arena.h"
 
 enum { MW_ROWS_CHUNKS = 64 };
@@ -29,6 +30,7 @@ struct mw_rows {
 
 static inline void *mw_rows_at(const struct mw_rows *r, uint32_t i)
 {
+	mw_assert(i < r->n && r->n - 1 <= r->max); /* row 0 is none, but there */
 	return (char *)r->chunks[i / r->in_chunk] + (size_t)(i % r->in_chunk) * r->each;
 }
 
@@ -78,6 +80,7 @@ static inline uint32_t *mw_head(struct mw_heads *h, uint64_t hash)
 {
 	if (!h->first)
 		h->first = mw_arena_grow(h->n * sizeof(*h->first), MW_ARENA_STACK);
+	mw_assert(h->n && (h->n & (h->n - 1)) == 0 && h->n <= h->most);
 	return h->first ? &h->first[(hash ^ hash >> 32) & (h->n - 1)] : NULL;
 }
 

@@ -2,6 +2,9 @@
 /* shard.c - permits, batches of records, the gate, moves of counts; see shard.h. */
 #include "shard.h"
 
+#include "shared/sys/ranks.h"
+#include "snapshot.h"
+
 uint32_t mw_no_states[32] __attribute__((aligned(64))) = { [0] = MW_PERMIT_QUIET, [16] = MW_PERMIT_QUIET };
 uint32_t mw_permit = MW_PERMIT_EPOCH;
 uint32_t mw_permit_bytes = MW_PERMIT_NOBODY;
@@ -64,6 +67,7 @@ void mw_permit_callers(bool with)
 
 void mw_epoch_next(void)
 {
+	mw_assert(mw_reading_mine());
 	__atomic_fetch_add(&mw_permit, MW_PERMIT_EPOCH, __ATOMIC_SEQ_CST);
 	derive_all();
 }
@@ -89,6 +93,7 @@ void mw_shard_renew(struct mw_shard *t)
 {
 	uint32_t now = __atomic_load_n(&mw_permit, __ATOMIC_ACQUIRE);
 
+	mw_assert(t->permit == MW_PERMIT_BUSY);
 	if (mw_likely(now == t->known))
 		return;
 	if (now / MW_PERMIT_EPOCH != mw_shard_epoch(t)) {
@@ -115,6 +120,7 @@ void mw_shard_forget_records(struct mw_shard *t)
 static void use_batch(struct mw_shard *t, uint32_t first)
 {
 	t->spare = mw_record_at(first);
+	mw_assert(t->spare->low == MW_FREE);
 	mw_set(&t->spare->ref, mw_ref(first)); /* it held the next batch's ref until here */
 	t->room = 0; /* at least */
 }
@@ -124,8 +130,10 @@ static void link_fresh(struct mw_shard *t)
 {
 	uint32_t end = t->fresh + 16 < t->fresh_end ? t->fresh + 16 : t->fresh_end, i;
 
-	for (i = end; i-- > t->fresh;)
+	for (i = end; i-- > t->fresh;) {
+		mw_assert(!mw_record_at(i)->where && !mw_record_at(i)->next); /* never used */
 		mw_spare_push(t, mw_record_at(i), mw_ref(i));
+	}
 	t->room = MW_BATCH - (end - t->fresh);
 	t->fresh = end;
 }
@@ -182,6 +190,7 @@ void mw_spare_give(struct mw_shard *t, struct mw_record *r, uint32_t ref)
 	}
 	t->room--;
 	mw_spare_push(t, r, ref);
+	mw_assert(!t->n_full == !t->full && t->n_full <= MW_FULL);
 }
 
 void mw_shard_give_records(struct mw_shard *u)
@@ -212,11 +221,18 @@ static void close_gate(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the one in move_begin */
 }
 
-void mw_gate_open(void)
+static void open_gate(void)
 {
 	__atomic_fetch_sub(&mw_gate, 1, __ATOMIC_RELEASE);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	closer = false;
+}
+
+void mw_gate_open(void)
+{
+	mw_assert(closer && mw_get(&mw_gate));
+	mw_rank_left(MW_RANK_GATE);
+	open_gate();
 }
 
 /*
@@ -234,10 +250,12 @@ void mw_gate_close_until(uint64_t until)
 	const struct mw_shard *t;
 	unsigned turns = 0;
 
+	mw_rank_wait(MW_RANK_GATE);
 	close_gate();
 	MW_EACH_SHARD(t)
 	while (is_moving(t) && !(until && mw_is_past(until)))
 		mw_let_run(&turns);
+	mw_rank_took(MW_RANK_GATE);
 }
 
 bool mw_gate_try(void)
@@ -248,10 +266,11 @@ bool mw_gate_try(void)
 	MW_EACH_SHARD(t)
 	{
 		if (is_moving(t)) {
-			mw_gate_open();
+			open_gate();
 			return false;
 		}
 	}
+	mw_rank_took(MW_RANK_GATE);
 	return true;
 }
 
@@ -266,6 +285,7 @@ static void move(const struct mw_shard *t, struct mw_slot *s)
 {
 	struct mw_flushed_frees *to = mw_flushed_frees_taken(s->id);
 
+	mw_assert(s->id < mw_callsites_end());
 	mw_add_release(&to->freed, s->freed);
 	mw_add_release(&to->frees, s->frees);
 	mw_add(&to->life_sum, s->life_sum);
@@ -284,6 +304,7 @@ static void move_end(struct mw_shard *t)
 /* False: the gate is closed. */
 static bool move_begin(struct mw_shard *t)
 {
+	mw_assert(!t->moving);
 	mw_set(&t->moving, 1);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* this sees the gate, or its closer sees this */
 	if (mw_likely(!mw_get(&mw_gate)))
@@ -313,6 +334,7 @@ static void move_caller(struct mw_caller *w)
 
 	if (!w->allocs) /* else w->id is a location's */
 		return;
+	mw_assert(w->id && w->id < mw_callsites_end());
 	to = mw_flushed(w->id);
 	mw_add(&to->bytes, w->bytes);
 	mw_add(&to->allocs, w->allocs);
@@ -357,6 +379,7 @@ void mw_count_free(struct mw_shard *t, uint32_t id, uint64_t bytes, uint32_t lif
 {
 	struct mw_slot *s = mw_slot(t, id);
 
+	mw_assert(id && id < mw_callsites_end());
 	mw_shard_renew(t); /* a new maximum belongs to the present epoch */
 	life = life_of(life);
 	if (s->id != id)

@@ -28,6 +28,7 @@
 
 #include "callsite.h"
 #include "record.h"
+#include "shared/sys/mw_assert.h"
 #include "tracker/base/wait.h"
 
 enum {
@@ -179,6 +180,11 @@ extern MW_HIDDEN __thread struct mw_shard *mw_self __attribute__((tls_model("ini
 extern MW_HIDDEN uint32_t mw_no_states[32];
 #define MW_NONE ((struct mw_shard *)(void *)&mw_no_states[0])
 #define MW_LATE ((struct mw_shard *)(void *)&mw_no_states[16])
+/* Has a thread with that no shard? Then other threads write its permit, too. */
+MW_INLINE bool mw_is_late(const struct mw_shard *t)
+{
+	return t == MW_NONE || t == MW_LATE;
+}
 /* The calling thread's shard, or NULL. */
 MW_INLINE struct mw_shard *mw_state(void)
 {
@@ -234,11 +240,13 @@ __attribute__((warn_unused_result)) MW_INLINE struct mw_guard mw_enter(struct mw
 /* known: t->known, or its equal that the fast way has at hand. */
 MW_INLINE void mw_leave_as(struct mw_guard in, uint32_t known)
 {
+	mw_assert(mw_is_late(in.t) || in.t->permit == MW_PERMIT_BUSY);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&in.t->permit, known, __ATOMIC_RELEASE); /* work inside is done: retire.c */
 }
 static inline void mw_leave(struct mw_guard in)
 {
+	mw_assert(in.t->known >= MW_PERMIT_EPOCH);
 	mw_leave_as(in, in.t->known);
 }
 static inline void mw_guard_end(const struct mw_guard *in)
@@ -273,6 +281,7 @@ static inline bool mw_shard_is_quiet(const struct mw_shard *t)
 }
 static inline void mw_shard_unhush(struct mw_shard *t)
 {
+	mw_assert(t->quiet);
 	mw_set(&t->quiet, t->quiet - 1);
 	if (!mw_shard_is_quiet(t) && t->permit != MW_PERMIT_BUSY)
 		mw_set(&t->permit, t->known);
@@ -332,6 +341,8 @@ MW_INLINE uintptr_t mw_shard_on(struct mw_shard *t, uintptr_t array, uintptr_t b
 MW_INLINE struct mw_slot *mw_slot(struct mw_shard *t, uint32_t id)
 {
 	_Static_assert(sizeof(struct mw_slot) == MW_ENTRY, "MW_ENTRY");
+	/* a whole number of places, a power of two: so the OR picks one */
+	mw_assert(t->slots_from < 0 && (t->slots_from & (t->slots_from + MW_ENTRY)) == t->slots_from);
 	return (struct mw_slot *)mw_shard_on(t, 0, (uintptr_t)id * MW_ENTRY | (uintptr_t)t->slots_from);
 }
 
@@ -346,6 +357,7 @@ bool mw_callers_widen(struct mw_shard *t);
 /* Counts an allocation by a cached caller. */
 MW_INLINE void mw_caller_alloc(struct mw_caller *w, uint64_t bytes)
 {
+	mw_assert(w->id && w->id != MW_CS_MASK); /* a location's, not of a frame to be skipped */
 	mw_bump(&w->bytes, bytes);
 	mw_bump(&w->allocs, 1);
 }
@@ -372,15 +384,19 @@ MW_INLINE uint32_t mw_spare_pop(struct mw_shard *t, const struct mw_record *r)
 {
 	struct mw_record *next = r->next;
 
+	mw_assert(r == t->spare && r->low == MW_FREE); /* no block's */
+	mw_assert(mw_record_at(mw_ref_index(r->ref)) == r); /* it holds its own ref */
 	t->spare = next;
 	__builtin_prefetch(next, 1);
 	t->room++;
+	mw_assert(t->room <= MW_BATCH);
 	return r->ref;
 }
 
 /* Puts r into the batch in use; the caller has lowered t->room for it. r is free from here on. */
 MW_INLINE void mw_spare_push(struct mw_shard *t, struct mw_record *r, uint32_t ref)
 {
+	mw_assert(ref && mw_record_at(mw_ref_index(ref)) == r);
 	mw_free_link(r, ref, t->spare);
 	t->spare = r;
 }

@@ -217,6 +217,7 @@ static struct mw_shard_entry *begin(void)
 	if (!e)
 		return NULL;
 	t = e->shard;
+	mw_assert(!t->known && !t->slots_from && !t->spare && !t->callers[0].id); /* all zeros */
 	t->entry = e;
 	t->check_every = e->check_every;
 	t->to_check = e->check_every;
@@ -245,6 +246,7 @@ struct mw_shard *mw_shard_adopt(void)
 
 void mw_shard_release(struct mw_shard *t)
 {
+	mw_assert(t->entry->shard == t);
 	mw_set(&t->quiet, 0);
 	t->hushed = false;
 	mw_set(&t->permit, t->known);
@@ -257,6 +259,7 @@ static void give_back(struct mw_shard *t)
 	struct mw_shard_entry *e = t->entry;
 	size_t bytes = bytes_of(slots_of(t), callers_of(t));
 
+	mw_assert(mw_get(&e->status) == LIVE && !t->moving);
 	mw_shard_give_records(t);
 	e->check_every = t->check_every;
 	__atomic_store_n(&e->status, CHANGING, __ATOMIC_RELEASE);

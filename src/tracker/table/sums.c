@@ -81,6 +81,7 @@ static void sum_up(struct mw_sum *sums, uint32_t from, uint32_t to)
 	struct mw_shard *t;
 	uint32_t id;
 
+	mw_assert(mw_get(&mw_gate));
 	for (id = from; id < to; id++)
 		mw_sum_flushed_frees(&sums[id - from], id);
 	MW_EACH_SHARD(t)

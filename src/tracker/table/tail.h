@@ -77,6 +77,7 @@ MW_INLINE void mw_tail_write(void *p, size_t usable, uint32_t ref)
 {
 	uint32_t half = (uint32_t)(uintptr_t)p;
 
+	mw_assert(usable >= MW_TAIL && ref && (ref == MW_TAIL_NONE || (ref < MW_REF_END && ref % 16 == 0)));
 	memcpy((char *)p + usable - MW_TAIL, &ref, sizeof(ref));
 	__asm__("" : : : "memory"); /* two stores: putting both halves into one costs more */
 	memcpy((char *)p + usable - sizeof(half), &half, sizeof(half));
@@ -100,6 +101,7 @@ MW_INLINE void mw_tail_clear(void *p, size_t n, size_t usable)
  */
 MW_INLINE bool mw_lead(void *p, size_t n, size_t usable, uint32_t ref)
 {
+	mw_assert(usable - n >= MW_TAIL || n >= MW_BESIDE); /* else two of them had one word of the index */
 	if (mw_unlikely(usable - n < MW_TAIL))
 		return mw_side_index_put(p, ref);
 	if (mw_real_classes)

@@ -16,6 +16,8 @@
 MW_INLINE void mw_record_fill(struct mw_record *r, const void *p, uint32_t size, uint32_t id,
 			      uint32_t generation)
 {
+	mw_assert((uintptr_t)p % 16 == 0 && (uintptr_t)p >> 48 == 0); /* where has room for its address */
+	mw_assert(mw_get(&r->low) == MW_FREE && (id & MW_CS_MASK));
 	mw_set(&r->size, size);
 	mw_set(&r->generation, generation);
 	__atomic_store_n(&r->where, mw_record_pack(p, id), __ATOMIC_RELEASE);

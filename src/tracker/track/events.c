@@ -11,7 +11,13 @@
 #include "tracker/table/generation.h"
 #include "track.h"
 
-enum { BUFFERS = 256, BUFFERS_LEAST = 16, WAIT_MS = 50, SPINS = 1000 };
+enum {
+	EVENTS_WORDS = (MW_EVENTS_BUFFER - MW_EVENTS_HEAD) / 8,
+	BUFFERS = 256,
+	BUFFERS_LEAST = 16,
+	WAIT_MS = 50,
+	SPINS = 1000
+};
 
 struct mw_events {
 	uint32_t next; /* in a stack: number of the buffer below, from 1 on; 0: none */
@@ -19,7 +25,7 @@ struct mw_events {
 	uint64_t *end;   /* behind its last event, once it is full */
 	uint64_t *taken; /* behind the last one that the writer took. The writer's alone */
 	char unused[MW_EVENTS_HEAD - 32];
-	uint64_t words[(MW_EVENTS_BUFFER - MW_EVENTS_HEAD) / 8];
+	uint64_t words[EVENTS_WORDS];
 };
 _Static_assert(sizeof(struct mw_events) == MW_EVENTS_BUFFER, "a buffer");
 
@@ -47,6 +53,7 @@ static struct mw_events *at(uint32_t number)
 }
 static uint32_t number_of(const struct mw_events *b)
 {
+	mw_assert(b >= pool && b < pool + pool_size && (uintptr_t)b % MW_EVENTS_BUFFER == 0);
 	return (uint32_t)(b - pool) + 1;
 }
 /* next: behind an event, or the first event's place. A full buffer's is where another buffer begins. */
@@ -201,6 +208,8 @@ static void write_event(uint64_t *word, struct mw_lane *l, uint32_t op, uint32_t
 	default:
 		break;
 	}
+	/* no event crosses the end of a step */
+	mw_assert((uintptr_t)(word - 1) / MW_EVENTS_STEP == (uintptr_t)l->next / MW_EVENTS_STEP);
 	__atomic_store_n(&l->next, word, __ATOMIC_RELEASE);
 }
 
@@ -218,6 +227,7 @@ static void event_in_common(uint32_t op, uint32_t ref, uint64_t size, uint32_t i
 			return;
 		}
 	}
+	mw_rank_took(MW_RANK_COMMON_LANE);
 	word = mw_event_place(&common.lane);
 	if (word && common.lane.thread != thread) {
 		write_thread(&common.lane, MW_OP_THREAD, thread);
@@ -225,6 +235,7 @@ static void event_in_common(uint32_t op, uint32_t ref, uint64_t size, uint32_t i
 	}
 	if (word)
 		write_event(word, &common.lane, op, ref, size, id, extra);
+	mw_rank_left(MW_RANK_COMMON_LANE);
 	__atomic_store_n(&common.lock, 0, __ATOMIC_RELEASE);
 }
 
@@ -236,6 +247,7 @@ void mw_event(struct mw_shard *t, uint32_t op, uint32_t ref, uint64_t size, uint
 		event_in_common(op, ref, size, id, extra);
 		return;
 	}
+	mw_assert(t->permit == MW_PERMIT_BUSY);
 	word = mw_event_place(&t->lane);
 	if (word)
 		write_event(word, &t->lane, op, ref, size, id, extra);
@@ -384,6 +396,7 @@ bool mw_events_take(struct mw_events_piece *piece, bool partly)
 		fetch_full();
 	b = oldest;
 	if (b) {
+		mw_assert(b->taken >= b->words && b->taken <= b->end && b->end <= b->words + EVENTS_WORDS);
 		oldest = b->next ? at(b->next) : NULL;
 		lane_of(b->stream)->taken = b->part + 1;
 		*piece = (struct mw_events_piece){ b->taken, (size_t)(b->end - b->taken), b->stream,

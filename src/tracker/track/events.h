@@ -103,6 +103,7 @@ MW_INLINE void mw_event_born(struct mw_shard *t, bool turns, uint32_t op, uint32
 
 	if (mw_unlikely(!at))
 		return;
+	mw_assert(t->permit == MW_PERMIT_BUSY && ref % 16 == 0 && op < 16); /* one word has both */
 	at[0] = (uint64_t)mw_events_now(&t->lane, turns) << 32 | ref | op;
 	at[1] = size << MW_EVENT_SIZE_SHIFT | id;
 	__atomic_store_n(&t->lane.next, at + 2, __ATOMIC_RELEASE);
@@ -114,6 +115,7 @@ MW_INLINE void mw_event_gone(struct mw_shard *t, bool turns, uint32_t ref)
 
 	if (mw_unlikely(!at))
 		return;
+	mw_assert(t->permit == MW_PERMIT_BUSY && ref % 16 == 0);
 	at[0] = (uint64_t)mw_events_now(&t->lane, turns) << 32 | ref | MW_OP_FREE;
 	__atomic_store_n(&t->lane.next, at + 1, __ATOMIC_RELEASE);
 }
