@@ -88,10 +88,10 @@ static void before_fork(void)
 
 	forking = mw_sys_getpid();
 	mw_ranks_aside();
-	mw_got_before_fork(until);
 	mw_server_before_fork(until);
 	mw_dumper_before_fork(until);
 	mw_recorder_before_fork(until);
+	mw_got_before_fork(until); /* last of these: a step of theirs calls dlsym, which may lead calls */
 	if (mw_reading_mine() || mw_maintenance_mine()) {
 		had.in_reading++;
 		return;
@@ -115,10 +115,10 @@ static void after_fork_parent(void)
 		if (had.maintenance)
 			mw_maintenance_end();
 	}
+	mw_got_after_fork(0);
 	mw_recorder_after_fork(0);
 	mw_dumper_after_fork(0);
 	mw_server_after_fork(0);
-	mw_got_after_fork(0);
 	mw_ranks_again();
 }
 
@@ -146,13 +146,13 @@ static void after_fork_child(void)
 		mw_maintenance_after_fork(had.maintenance);
 		mw_growth_from_here(mw_options.socket || mw_options.socket_dir || mw_options.listen);
 	}
+	mw_got_after_fork(1);
 	mw_recorder_after_fork(1);
 	mw_dumper_after_fork(1);
 	mw_seconds_after_fork();
 	mw_server_after_fork(1);
 	mw_host_threads_child();
 	mw_beside_after_fork();
-	mw_got_after_fork(1);
 	mw_ranks_again();
 	if (mark)
 		*mark = 1;
