@@ -8,8 +8,6 @@ import { NONE, EMPTY, END, RUBY, SWAPPED, UNKNOWN, OTHER, SHARED, HUGE, UNLOADED
 const GIVER = { glibc: "malloc_trim gives it back" };
 const giver = (allocator) => GIVER[allocator] || "a trim gives it back";
 
-export const trimName = (allocator) => (allocator === "glibc" ? "malloc_trim" : "a trim");
-
 // The legend's rows: [the colour's name, what it means], those that can be there
 export function legend({ allocator, late, swapped_bytes: swapped }) {
 	return [

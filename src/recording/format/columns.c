@@ -120,15 +120,6 @@ bool mw_columns_add(struct mw_columns *c, const struct mw_trace_event *e)
 	return true;
 }
 
-size_t mw_columns_bytes(const struct mw_columns *c)
-{
-	size_t n = 0;
-
-	for (unsigned i = 0; i < MW_COLUMNS; i++)
-		n += sizeof(uint32_t) + c->used[i];
-	return n;
-}
-
 size_t mw_columns_write(const struct mw_columns *c, uint8_t *to)
 {
 	uint8_t *p = to;

@@ -71,8 +71,7 @@ void mw_columns_begin(struct mw_columns *, bool packed, uint64_t ticks);
  * ignored, and other refs are births that there were. False: the frame is full, and the event isn't in it.
  */
 bool mw_columns_add(struct mw_columns *, const struct mw_trace_event *);
-/* Writes the contents to `to`, which has room for mw_columns_bytes. Returns their length. */
-size_t mw_columns_bytes(const struct mw_columns *);
+/* Writes the contents to `to`, which has room for MW_COLUMNS_BYTES of its events. Returns their length. */
 size_t mw_columns_write(const struct mw_columns *, uint8_t *to);
 
 /* Reads contents, which anybody may have written. */

@@ -117,11 +117,6 @@ static uint64_t check_of(const struct mw_trace_frame *f, const void *stored)
 	return XXH3_64bits_withSeed(stored, f->stored, seed);
 }
 
-size_t mw_frame_room(size_t raw)
-{
-	return HEADER + raw;
-}
-
 size_t mw_frame_write(const struct mw_codec *c, struct mw_trace_frame *f, const void *contents,
 		      size_t raw, uint8_t *to)
 {

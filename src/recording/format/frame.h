@@ -32,8 +32,6 @@ size_t mw_codec_bytes(int level, bool compress, bool expand);
  */
 void mw_codec_open(struct mw_codec *, int level, bool compress, bool expand, void *memory, size_t bytes);
 
-/* The most bytes that mw_frame_write needs for `raw` bytes of contents. */
-size_t mw_frame_room(size_t raw);
 /*
  * Writes a whole frame to `to`: header and contents, compressed if that is shorter. `f` has type, stream,
  * sequence, events, lost and ticks; the rest is filled in. Returns its length.

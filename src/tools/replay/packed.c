@@ -237,11 +237,6 @@ const char *mw_packed_meta(struct mw_packed *p)
 	return p->index.meta.s;
 }
 
-const char *mw_packed_end(struct mw_packed *p)
-{
-	return p->index.end.s;
-}
-
 const struct mw_packed_sums *mw_packed_sums(struct mw_packed *p)
 {
 	return &p->sums;
@@ -256,9 +251,4 @@ void mw_packed_progress(struct mw_packed *p, uint64_t *at, uint64_t *of)
 const struct mw_index *mw_packed_index(struct mw_packed *p)
 {
 	return &p->index;
-}
-
-void mw_packed_trouble(struct mw_packed *p, char *line)
-{
-	mw_index_trouble(&p->index, line);
 }

@@ -48,9 +48,8 @@ bool mw_packed_next(struct mw_packed *, struct mw_packed_event *, char *err);
 
 /* The recorded curve: all samples, in order. They stay as long as the reader. */
 const struct mw_trace_sample *mw_packed_samples(struct mw_packed *, size_t *n);
-/* The text of META and END, NUL-terminated: JSON. "": none. */
+/* The text of META, NUL-terminated: JSON. "": none. */
 const char *mw_packed_meta(struct mw_packed *);
-const char *mw_packed_end(struct mw_packed *);
 /*
  * Sums from the packed file's META. first and last: ticks of the first and last event. events: without THREAD.
  * live_most: the most blocks that live at a time.
@@ -65,7 +64,5 @@ void mw_packed_progress(struct mw_packed *, uint64_t *at, uint64_t *of);
 
 /* Where its frames are. It stays as long as the reader. */
 const struct mw_index *mw_packed_index(struct mw_packed *);
-/* One line about what of the file isn't there, or "". */
-void mw_packed_trouble(struct mw_packed *, char *line);
 
 #endif
