@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# A tracker with assertions (t/assert.mk), and its server and writer of recordings: what the headers state,
+# A tracker with assertions (t/tests.mk), and its server and writer of recordings: what the headers state,
 # and the order of locks, hold in a process that uses all of them. t/unit/test_assert.c plants violations.
 
 require_relative "lib/tap"

@@ -8,7 +8,7 @@
 #define CORE_RENAMED_H
 
 #ifdef CORE_RENAME
-#include "hooks_renamed.h" /* of src/api/hooks.def, by t/sanitize.mk */
+#include "hooks_renamed.h" /* of src/api/hooks.def, by t/tests.mk */
 #else
 #include <stddef.h>
 #include <sys/types.h>

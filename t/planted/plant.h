@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * plant.h - in the tracker that t/planted.mk builds, in place of frame.h's
+ * plant.h - in the tracker that t/tests.mk builds, in place of frame.h's
  * constants: variables, which $MWRAP_TEST_PLANT sets wrong, as well as what
  * find.c finds.
  *

@@ -4,7 +4,7 @@
  *
  *	mw_assert(t->permit == MW_PERMIT_BUSY);
  *
- * With -DMW_ASSERT (t/assert.mk, t/sanitize.mk, t/fuzz.mk) a condition that doesn't hold ends the process by
+ * With -DMW_ASSERT (t/tests.mk) a condition that doesn't hold ends the process by
  * SIGABRT, after one line on stderr: "mwrap: FILE:LINE: must stay true: CONDITION". In other builds the
  * condition is compiled, but never evaluated. It must have no effects.
  *

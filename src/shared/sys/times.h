@@ -2,7 +2,7 @@
 /*
  * times.h - the server's waits for clients, its family and files, in milliseconds.
  *
- * A source that uses one of these includes this file itself: t/swift.mk builds these sources
+ * A source that uses one of these includes this file itself: t/tests.mk builds these sources
  * again with MW_SWIFT=5, for tests that wait for one of these times. Installed files are never
  * built with it, and have no switch for it.
  */
