@@ -151,21 +151,6 @@ static struct mw_heap *heap(void)
 	return h;
 }
 
-static size_t no_source(const char *name, size_t n, char *to, size_t size)
-{
-	(void)name;
-	(void)n;
-	(void)to;
-	(void)size;
-	return 0;
-}
-
-static bool no_server(struct mw_family *endpoint)
-{
-	(void)endpoint;
-	return false;
-}
-
 static void heap_free(struct mw_heap *h)
 {
 	free(h->v);
@@ -193,12 +178,6 @@ static void set_bt(unsigned callers)
 	(void)callers;
 }
 
-static void set_stacks(uint64_t rate, bool automatic)
-{
-	(void)rate;
-	(void)automatic;
-}
-
 static bool is_paused(void)
 {
 	return paused;
@@ -207,14 +186,6 @@ static bool is_paused(void)
 static unsigned quiet(void)
 {
 	return 1;
-}
-
-static bool find_row(const char *location, size_t n, struct mw_row *row)
-{
-	(void)location;
-	(void)n;
-	(void)row;
-	return false;
 }
 
 /* Row i by 100 bytes. */
@@ -229,9 +200,9 @@ static void grow_row(size_t i)
 /* Everything of struct mw_api but its options and the loading of libraries. */
 #define FAKE_TABLE                                                                                       \
 	.version = MW_API_VERSION, .snapshot = snapshot, .snapshot_free = snapshot_free,                 \
-	.find = find_row, .source = no_source, .lives = lives, .lives_free = lives_free, .stats = stats, \
+	.find = no_row, .source = no_source, .lives = lives, .lives_free = lives_free, .stats = stats,   \
 	.reset = reset, .trim = trim, .pause = pause_tracking, .paused = is_paused, .set_bt = set_bt,    \
-	.set_stacks = set_stacks, .quiet_enter = quiet, .quiet_leave = quiet, .heap_sums = heap_sums,    \
+	.set_stacks = no_set_stacks, .quiet_enter = quiet, .quiet_leave = quiet, .heap_sums = heap_sums, \
 	.heap = heap, .heap_free = heap_free, .server_endpoint = no_server, FAKE_THREADS
 
 #endif

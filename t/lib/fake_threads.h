@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fake_threads.h - the threads of a struct mw_api that tests make up. */
+/* fake_threads.h - the threads of a struct mw_api that tests make up, and functions that know and do nothing. */
 #ifndef FAKE_THREADS_H
 #define FAKE_THREADS_H
 
@@ -7,6 +7,9 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "../../src/api/api.h"
 
 __attribute__((unused)) static int fake_thread_run(void *(*run)(void *), void *arg, size_t stack,
 						   void **result)
@@ -31,6 +34,35 @@ __attribute__((unused)) static int fake_thread_start(void *(*run)(void *), void 
 __attribute__((unused)) static bool fake_leaving(void)
 {
 	return false;
+}
+
+__attribute__((unused)) static bool no_row(const char *location, size_t n, struct mw_row *row)
+{
+	(void)location;
+	(void)n;
+	(void)row;
+	return false; /* everything by way of a snapshot */
+}
+
+static size_t no_source(const char *name, size_t n, char *to, size_t size)
+{
+	(void)name;
+	(void)n;
+	(void)to;
+	(void)size;
+	return 0;
+}
+
+static bool no_server(struct mw_family *endpoint)
+{
+	(void)endpoint;
+	return false;
+}
+
+__attribute__((unused)) static void no_set_stacks(uint64_t rate, bool automatic)
+{
+	(void)rate;
+	(void)automatic;
 }
 
 #define FAKE_THREADS \

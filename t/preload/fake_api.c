@@ -258,21 +258,6 @@ static struct mw_heap *heap(void)
 	return &c->heap;
 }
 
-static size_t no_source(const char *name, size_t n, char *to, size_t size)
-{
-	(void)name;
-	(void)n;
-	(void)to;
-	(void)size;
-	return 0;
-}
-
-static bool no_server(struct mw_family *endpoint)
-{
-	(void)endpoint;
-	return false;
-}
-
 static void heap_free(struct mw_heap *h)
 {
 	memset(h->v, '!', h->n * sizeof(*h->v));
@@ -319,11 +304,6 @@ static void set_bt(unsigned callers)
 {
 	bt = callers;
 }
-static void set_stacks(uint64_t rate, bool automatic)
-{
-	(void)rate;
-	(void)automatic;
-}
 static bool paused(void)
 {
 	return is_paused;
@@ -355,20 +335,12 @@ static void hush(bool on)
 	is = on;
 }
 
-static bool find(const char *location, size_t n, struct mw_row *row)
-{
-	(void)location;
-	(void)n;
-	(void)row;
-	return false; /* everything by way of a snapshot */
-}
-
 struct mw_api mwrap_api = {
 	.version = MW_API_VERSION,
 	.options = options,
 	.snapshot = snapshot,
 	.snapshot_free = snapshot_free,
-	.find = find,
+	.find = no_row,
 	.source = no_source,
 	.lives = lives,
 	.lives_free = lives_free,
@@ -380,7 +352,7 @@ struct mw_api mwrap_api = {
 	.pause = pause_tracking,
 	.paused = paused,
 	.set_bt = set_bt,
-	.set_stacks = set_stacks,
+	.set_stacks = no_set_stacks,
 	.quiet_enter = quiet_enter,
 	.quiet_leave = quiet_leave,
 	.hush = hush,

@@ -140,21 +140,6 @@ static struct mw_heap *fake_get_heap(void)
 	return h;
 }
 
-static size_t no_source(const char *name, size_t n, char *to, size_t size)
-{
-	(void)name;
-	(void)n;
-	(void)to;
-	(void)size;
-	return 0;
-}
-
-static bool no_server(struct mw_family *endpoint)
-{
-	(void)endpoint;
-	return false;
-}
-
 static void fake_heap_free(struct mw_heap *h)
 {
 	free(h->v);
