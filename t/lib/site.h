@@ -44,6 +44,18 @@ __attribute__((unused)) static inline void *keep(void *p)
 	return p;
 }
 
+/* Sites that do nothing but allocate. */
+#define MALLOC_SITE(name)               \
+	SITE void *name(size_t n)       \
+	{                               \
+		return keep(malloc(n)); \
+	}
+#define REALLOC_SITE(name)                  \
+	SITE void *name(void *p, size_t n)  \
+	{                                   \
+		return keep(realloc(p, n)); \
+	}
+
 /* Hides a value from the compiler, which would warn of absurd sizes. */
 __attribute__((unused)) static inline size_t hide(size_t n)
 {

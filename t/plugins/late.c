@@ -4,10 +4,7 @@
 
 static void *block[10];
 
-SITE void *late_make(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(late_make);
 
 __attribute__((constructor)) static void start(void)
 {

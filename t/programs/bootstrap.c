@@ -7,10 +7,7 @@
 
 #include "../lib/site.h"
 
-SITE void *grown(void *p, size_t n)
-{
-	return keep(realloc(p, n));
-}
+REALLOC_SITE(grown);
 
 static bool holds(const unsigned char *p, size_t n, unsigned char c)
 {

@@ -7,10 +7,7 @@
 
 #include "../lib/site.h"
 
-SITE void *buffer(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(buffer);
 
 int main(int argc, char **argv)
 {

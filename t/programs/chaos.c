@@ -71,36 +71,21 @@ static struct {
 
 /* --- where it allocates ------------------------------------------------------------ */
 
-SITE void *chaos_malloc(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(chaos_malloc);
 SITE void *chaos_calloc(size_t n)
 {
 	return keep(calloc(1, n));
 }
-SITE void *chaos_realloc(void *p, size_t n)
-{
-	return keep(realloc(p, n));
-}
+REALLOC_SITE(chaos_realloc);
 SITE void *chaos_aligned(size_t n)
 {
 	void *p = NULL;
 
 	return posix_memalign(&p, 64, n) ? NULL : keep(p);
 }
-SITE void *chaos_thread(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *chaos_child(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *chaos_maybe(void *p, size_t n)
-{
-	return keep(realloc(p, n));
-}
+MALLOC_SITE(chaos_thread);
+MALLOC_SITE(chaos_child);
+REALLOC_SITE(chaos_maybe);
 
 /* --- blocks ------------------------------------------------------------------------ */
 

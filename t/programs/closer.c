@@ -18,14 +18,8 @@
 
 #define TEXT "this file is the application's own\n"
 
-SITE void *before(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *after(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(before);
+MALLOC_SITE(after);
 
 static char name[4096];
 

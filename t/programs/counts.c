@@ -7,18 +7,12 @@
 #define N 100
 static void *block[4 * N];
 
-SITE void *do_malloc(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(do_malloc);
 SITE void *do_calloc(size_t a, size_t b)
 {
 	return keep(calloc(a, b));
 }
-SITE void *do_realloc(void *p, size_t n)
-{
-	return keep(realloc(p, n));
-}
+REALLOC_SITE(do_realloc);
 SITE void *do_reallocarray(void *p, size_t a, size_t b)
 {
 	return keep(reallocarray(p, a, b));
@@ -45,26 +39,11 @@ SITE void *do_posix_memalign(size_t a, size_t n)
 
 	return posix_memalign(&p, a, n) ? NULL : keep(p);
 }
-SITE void *from_malloc(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *grow(void *p, size_t n)
-{
-	return keep(realloc(p, n));
-}
-SITE void *shrink(void *p, size_t n)
-{
-	return keep(realloc(p, n));
-}
-SITE void *again(void *p, size_t n)
-{
-	return keep(realloc(p, n));
-}
-SITE void *fails(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(from_malloc);
+REALLOC_SITE(grow);
+REALLOC_SITE(shrink);
+REALLOC_SITE(again);
+MALLOC_SITE(fails);
 SITE void *two_lines(size_t n, bool second)
 {
 	if (second)

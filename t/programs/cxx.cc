@@ -51,10 +51,7 @@ SITE void *new_array_aligned_nothrow(size_t n, size_t a)
 {
 	return keep(::operator new[](n, align_val_t(a), std::nothrow));
 }
-SITE void *by_malloc(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(by_malloc);
 }
 
 struct Big {

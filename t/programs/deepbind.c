@@ -9,18 +9,9 @@
 
 #define N 300
 
-SITE void *ours(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *ours_from_theirs(void *p, size_t n)
-{
-	return keep(realloc(p, n));
-}
-SITE void *after(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(ours);
+REALLOC_SITE(ours_from_theirs);
+MALLOC_SITE(after);
 
 int main(int argc, char **argv)
 {

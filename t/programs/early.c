@@ -7,14 +7,8 @@
 
 static void *block[10];
 
-SITE void *in_constructor(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *moved(void *p, size_t n)
-{
-	return keep(realloc(p, n));
-}
+MALLOC_SITE(in_constructor);
+REALLOC_SITE(moved);
 
 __attribute__((constructor(101))) static void first(void)
 {

@@ -17,14 +17,8 @@
 
 static void *block[100];
 
-SITE void *early(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *at_end(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(early);
+MALLOC_SITE(at_end);
 
 static void five(void)
 {

@@ -19,18 +19,9 @@
 extern char **environ;
 static void *block[100];
 
-SITE void *before(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *after(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *churn(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(before);
+MALLOC_SITE(after);
+MALLOC_SITE(churn);
 
 static void reap(pid_t pid, const char *what)
 {

@@ -4,18 +4,12 @@
 
 #define GIB ((size_t)1 << 30)
 
-SITE void *big(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(big);
 SITE void *zeroed(size_t n)
 {
 	return keep(calloc(n, 1));
 }
-SITE void *resized(void *p, size_t n)
-{
-	return keep(realloc(p, n));
-}
+REALLOC_SITE(resized);
 
 int main(void)
 {

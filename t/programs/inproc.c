@@ -8,22 +8,10 @@
 static const struct mw_api *a;
 static void *block[100];
 
-SITE void *site_a(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *site_b(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *hushed(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *unhushed(void *p, size_t n)
-{
-	return keep(realloc(p, n));
-}
+MALLOC_SITE(site_a);
+MALLOC_SITE(site_b);
+MALLOC_SITE(hushed);
+REALLOC_SITE(unhushed);
 
 static struct mw_row row(const char *function)
 {

@@ -16,10 +16,7 @@
 #define STUBS 300000
 #define SIZE 24
 
-SITE void *last_place(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(last_place);
 
 static void *block[STUBS];
 

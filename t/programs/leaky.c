@@ -4,15 +4,8 @@
 
 #include <poll.h>
 
-SITE void *leaks(size_t n)
-{
-	return keep(malloc(n));
-}
-
-SITE void *uses(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(leaks);
+MALLOC_SITE(uses);
 
 int main(void)
 {

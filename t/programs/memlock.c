@@ -7,10 +7,7 @@
 
 #include "../lib/site.h"
 
-SITE void *locked(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(locked);
 
 static size_t kilobytes(const char *what)
 {

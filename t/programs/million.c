@@ -5,18 +5,9 @@
 #define N 1000000
 static void *block[N];
 
-SITE void *fifo(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *lifo(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *mixed(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(fifo);
+MALLOC_SITE(lifo);
+MALLOC_SITE(mixed);
 
 static void fill(void *(*make)(size_t))
 {

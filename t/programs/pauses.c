@@ -20,26 +20,11 @@ enum { CALLS = 1000, THREADS = 4, KEEP = 64, SWITCHES = 2000 };
 static const struct mw_api *a;
 static void *known[CALLS], *unknown[CALLS];
 
-SITE void *site_known(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *site_off(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *site_grown(void *p, size_t n)
-{
-	return keep(realloc(p, n));
-}
-SITE void *site_busy(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *site_busy_grown(void *p, size_t n)
-{
-	return keep(realloc(p, n));
-}
+MALLOC_SITE(site_known);
+MALLOC_SITE(site_off);
+REALLOC_SITE(site_grown);
+MALLOC_SITE(site_busy);
+REALLOC_SITE(site_busy_grown);
 
 static void pause_tracking(bool on)
 {

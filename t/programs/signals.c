@@ -20,14 +20,8 @@ static volatile uint64_t done, skipped;
 static _Atomic bool stop;
 static void *volatile slot;
 
-SITE void *by_handler(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *by_main(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(by_handler);
+MALLOC_SITE(by_main);
 
 static void on_signal(int sig)
 {

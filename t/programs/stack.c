@@ -14,14 +14,8 @@
 
 #include "../lib/site.h"
 
-SITE void *starved(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *moved(void *p, size_t n)
-{
-	return keep(realloc(p, n));
-}
+MALLOC_SITE(starved);
+REALLOC_SITE(moved);
 SITE void *zeroed(size_t n)
 {
 	return keep(calloc(1, n));
@@ -30,10 +24,7 @@ SITE void *aligned(size_t a, size_t n)
 {
 	return keep(memalign(a, n));
 }
-SITE void *in_handler(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(in_handler);
 
 static void run(void *(*f)(void *), void *arg)
 {

@@ -12,22 +12,10 @@
 
 #include "../lib/site.h"
 
-SITE void *in_thread(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *in_main(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *in_destructor(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *for_key(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(in_thread);
+MALLOC_SITE(in_main);
+MALLOC_SITE(in_destructor);
+MALLOC_SITE(for_key);
 
 static void *one(void *arg)
 {

@@ -9,14 +9,8 @@
 
 extern char **environ;
 
-SITE void *before(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *after(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(before);
+MALLOC_SITE(after);
 
 static void show(void)
 {

@@ -14,14 +14,8 @@
 static const char *library;
 static _Atomic uint64_t walked;
 
-SITE void *while_walking(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *beside(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(while_walking);
+MALLOC_SITE(beside);
 
 static int each(struct dl_phdr_info *info, size_t size, void *arg)
 {

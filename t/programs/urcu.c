@@ -27,18 +27,9 @@
 
 enum { PLACES = 200000, FREED = 50000, FORKS = 20 };
 
-SITE void *parents(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *childs(size_t n)
-{
-	return keep(malloc(n));
-}
-SITE void *deferred(size_t n)
-{
-	return keep(malloc(n));
-}
+MALLOC_SITE(parents);
+MALLOC_SITE(childs);
+MALLOC_SITE(deferred);
 
 struct later {
 	struct rcu_head head;
