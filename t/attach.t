@@ -241,8 +241,8 @@ class AttachBySignalTest < Minitest::Test
     stop(a.pid)
     assert_refused ctl("attach", a.pid.to_s), /process #{a.pid}: is stopped: continue it first \(kill -CONT #{a.pid}\)/
     Process.kill(:CONT, a.pid)
-    assert_refused ctl("attach", "0"), /PID: "0" is none: write digits only/, 2
-    assert_refused ctl("attach", "x"), /PID: "x" is none: write digits only/, 2
+    assert_refused ctl("attach", "0"), /PID: "0" is not a PID: write digits only/, 2
+    assert_refused ctl("attach", "x"), /PID: "x" is not a PID: write digits only/, 2
     gone = fork { exit!(0) }
     assert_refused(eventually("a zombie") { ctl("attach", gone.to_s).then { |r| r if r.stderr.include?("ended") } }, /process #{gone}: has ended: name one that runs/)
     Process.wait(gone)
@@ -440,9 +440,9 @@ class AttachByInjectionTest < Minitest::Test
     RUBY
     a.tell("")
     said = nil
-    patiently(20) { (said = run_command(HELPER, a.pid.to_s, MwrapTest::TRACKER, "20").stderr).match?(/\A(the process: ends just now|Ruby: ends there)/) } or flunk "#{said}#{a.stderr}"
+    patiently(20) { (said = run_command(HELPER, a.pid.to_s, MwrapTest::TRACKER, "20").stderr).match?(/\A(the process is ending|Ruby is shutting down there)/) } or flunk "#{said}#{a.stderr}"
     assert_nil Process.wait(a.pid, Process::WNOHANG)
-    assert_refused ctl("attach", a.pid.to_s), /process #{a.pid}: (the process: ends just now: name another one|Ruby: ends there, .*)/
+    assert_refused ctl("attach", a.pid.to_s), /process #{a.pid}: (the process is ending: name another one|Ruby is shutting down there, .*)/
     assert_equal "", a.stderr
     a.kill
   end
@@ -463,14 +463,14 @@ class AttachByInjectionTest < Minitest::Test
   def test_a_process_that_does_not_answer
     a = plain(AttachBySignalTest::LOCKED.sub("Mwrap.tracking?", "File.read('/proc/self/maps').include?('libmwrap.so')"))
     assert_refused ctl("attach", a.pid.to_s, "--wait", "1"),
-                   /process #{a.pid}: Ruby: doesn't come to a safe point, withdrawn: see what its main thread waits for/
+                   /process #{a.pid}: Ruby reached no safe point, so the request was withdrawn: see what its main thread waits for/
     assert_equal %w[back false], [a.hear, a.ask("")]
     assert_done ctl("attach", a.pid.to_s), INJECTED
   end
 
   def test_refusals
     sleeper = Served::App.new("sleep", "1000", env: {}, err: path("e"), dump_path: path("d")).tap { |s| @fakes << s }
-    assert_refused ctl("attach", sleeper.pid.to_s), /process #{sleeper.pid}: the program: has no Ruby: start it with mwrap/
+    assert_refused ctl("attach", sleeper.pid.to_s), /process #{sleeper.pid}: Ruby does not run in this process: start it with mwrap/
     sleeper.kill
     a = plain("puts 'ready'\n$stdin.each_line { puts 'here' }")
     assert_equal 0, Ptrace.seize(a.pid)

@@ -60,7 +60,7 @@ class CtlObjectsTest < Minitest::Test
     }.each { |words, message| assert_refused ctl(*words), message, 2 }
     assert_refused ctl("objects", @url, "find/No::Such%Class"), "#{@url}: status 404: no such object or class"
     assert_refused ctl("objects", @url, "find/X", "--depth", "9"), "#{@url}: status 400: depth: 1 to 8 expected"
-    assert_refused ctl("objects", @url, "--mark"), "#{@url}: wants a token: give the right file by --token-file"
+    assert_refused ctl("objects", @url, "--mark"), "#{@url}: needs a token: give the right file by --token-file"
     assert_refused ctl("objects", "http://127.0.0.1:#{@port}/else"), "http://127.0.0.1:#{@port}/else: status 404: Not Found: /else/objects/classes"
     assert_equal "", app.stderr
   end

@@ -89,7 +89,7 @@ class CtlPsTest < Minitest::Test
     assert_equal "ready", app.hear
     wait_for_server(path("t.sock"))
     other = token_file(OTHER, name: "other")
-    assert_equal "wants a token", ps_with("--token-file", other)[app.pid]["state"]
+    assert_equal "needs a token", ps_with("--token-file", other)[app.pid]["state"]
   end
 
   def ps_with(*options) = rows_of("ps", *options).to_h { |r| [r["pid"], r] }

@@ -72,7 +72,7 @@ class ReplaySettingsTest < Minitest::Test
     assert_match(/"" is unknown/, refuse("malloc" => "glibc,"))
     assert_equal '--malloc: "/nonexistent.so" is not there: name a library', refuse("malloc" => "/nonexistent.so")
     assert_match(/neither glibc nor jemalloc/, refuse("malloc" => "mimalloc", "arena-max" => [1]))
-    assert_match(/is no variable/, refuse("set" => ["x"]))
+    assert_match(/is not a variable/, refuse("set" => ["x"]))
     assert_match(/MALLOC_CONF is for jemalloc: add it to --malloc/, refuse("malloc" => "glibc", "set" => ["MALLOC_CONF=a"]))
     assert_match(/belong to jemalloc and mimalloc/, refuse("set" => ["MALLOC_CONF=a,MIMALLOC_B=c"]))
     Mwrap::Allocators.stub(:installed, []) do

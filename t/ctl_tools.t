@@ -272,7 +272,7 @@ class CtlSnapTest < Minitest::Test
   end
 
   def test_of_a_process_without_a_server
-    assert_refused ctl("snap", ::Process.pid.to_s, path("x")), "process #{::Process.pid}: no server that its MWRAP names: name its socket or HOST:PORT"
+    assert_refused ctl("snap", ::Process.pid.to_s, path("x")), "process #{::Process.pid}: its MWRAP names no server: name its socket or HOST:PORT"
     refute_path_exists path("x")
   end
 end
@@ -334,7 +334,7 @@ class CtlMarksTest < Minitest::Test
       answering(answers) do |at|
         [["top", at, "--once", "--interval", "0.1"], ["report", at], ["report", at, "--html"], ["snap", at, path("out")], ["diff", path("f"), at], ["score", at, at, at]].each do |words|
           status, said = in_process(words)
-          assert_match(/\A(mwrapctl: [^\n]*marks: no answer of mwrap: [^\n]*\n)?\z/, said, [words, text].inspect)
+          assert_match(/\A(mwrapctl: [^\n]*marks: the answer is not mwrap's: [^\n]*\n)?\z/, said, [words, text].inspect)
           assert_equal said.empty? ? 0 : 1, status, [words, text].inspect
           (@seen ||= Hash.new(0))[[words[0], status]] += 1
         end

@@ -417,7 +417,7 @@ class HoldersTest < Minitest::Test
       w.close
       r.read
     RUBY
-    assert_equal "Mwrap::Objects::Failed: holders: no fork: Resource temporarily unavailable", said
+    assert_equal "Mwrap::Objects::Failed: holders: can't fork: Resource temporarily unavailable", said
   end
 
   def test_little_memory

@@ -141,7 +141,7 @@ class TestOfLauncherCommand < Minitest::Test
   def test_a_script_without_its_interpreter_is_127
     layout do |dir, tmp|
       script = script(tmp, "#!/no/such/interpreter\n")
-      assert_refused launch(dir, script), "#{script}: its interpreter is not there", 127
+      assert_refused launch(dir, script), "#{script}: its interpreter is missing", 127
     end
   end
 

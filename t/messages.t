@@ -4,6 +4,7 @@
 #
 # messages.t - t/messages.txt lists the messages of the launcher, of the options' parser, of the
 # tracker, of its server, of the Ruby extension, and of bin/check and bin/demo; each has the form "object: problem" or "object: problem: remedy".
+# Where a hurried person would stumble over that, a message is a sentence, and its remedy behind a colon.
 # They are collected from the sources (t/lib/messages.rb).
 #
 # After a change of a message: t/messages.t --write, and read what it did to t/messages.txt.
@@ -12,7 +13,7 @@ require_relative "lib/messages"
 
 ROOT = File.expand_path("..", __dir__)
 LIST = File.join(__dir__, "messages.txt")
-SECTIONS = ["object: problem: remedy", "no mistake", "parts"].freeze
+SECTIONS = ["object: problem: remedy", "a sentence: remedy", "no mistake", "parts"].freeze
 
 # "object" names a thing, by three words at most, and says nothing of it; remedies end the line.
 VERBS = %w[is are was were has have had can can't could cannot no gave stays keeps went failed please there].freeze
@@ -25,6 +26,15 @@ def well_formed?(message)
   words = object.split
   words.size.between?(1, 3) && (words & VERBS).empty? && !object.match?(/[;,]/) &&
     ![problem, remedy].include?("") && !problem.nil? && more.nil? && !bare.match?(/[;.]\z|; /)
+end
+
+# A whole sentence about one thing, and at most one remedy.
+SAYS = %w[is isn't has have lacks can't could does doesn't reached ran runs loses needs out].freeze
+
+def sentence?(message)
+  sentence, remedy, more = message.gsub(/\([^()]*\)/, "").split(/: /, -1)
+  words = sentence.split
+  words.size >= 3 && (words & SAYS).any? && more.nil? && remedy != "" && !message.match?(/[;.]\z|; /)
 end
 
 def list
@@ -43,8 +53,9 @@ end
 if ARGV == ["--write"]
   messages, parts = collected
   notices = list.fetch("no mistake")
+  sentences = (messages - notices).reject { |m| well_formed?(m) && !list.fetch(SECTIONS[1]).include?(m) }
   head = File.readlines(LIST).take_while { |line| line.start_with?("#") }.join
-  lists = [(messages - notices).sort, notices & messages, parts.sort]
+  lists = [(messages - notices - sentences).sort, sentences.sort, notices & messages, parts.sort]
   File.write(LIST, head + SECTIONS.zip(lists).map { |name, lines| "\n== #{name}\n\n#{lines.map { |l| "#{l}\n" }.join}" }.join)
   exit
 end
@@ -57,7 +68,7 @@ class TestOfMessages < Minitest::Test
     @messages, @parts = collected
   end
 
-  def listed = @list.values_at(*SECTIONS.take(2)).flatten
+  def listed = @list.values_at(*SECTIONS.take(3)).flatten
 
   def test_the_list_has_every_message_and_no_other
     assert_equal SECTIONS, @list.keys
@@ -74,6 +85,7 @@ class TestOfMessages < Minitest::Test
 
   def test_each_has_the_form
     assert_equal [], @list[SECTIONS[0]].reject { |m| well_formed?(m) }
+    assert_equal [], @list[SECTIONS[1]].reject { |m| sentence?(m) }
   end
 
   def test_which_forms_are_right
@@ -81,6 +93,11 @@ class TestOfMessages < Minitest::Test
      "<>. The server is off", "the server's thread: can't be made: <>", "x: missing: install it (Debian: <>)"].each { |m| assert well_formed?(m), m }
     ["given twice", "can't lock <>: <>", "<> is in the way: not a socket", "no thread: <>", "<>: a: b: c", "<>: off; try again",
      "<>: off.", "<>. It is: off", ": off", "<>: ", "a sanitizer is in here: it runs", "please install <>"].each { |m| refute well_formed?(m), m }
+  end
+
+  def test_which_sentences_are_right
+    ["its main thread is stopped: continue it first (kill -CONT)", "out of memory for the table", "attach needs x86-64 here: do that"].each { |m| assert sentence?(m), m }
+    ["is stopped", "given twice in there", "its thread is stopped.", "its main thread is off: a: b", "its main thread is off: ", "it is off here; try again"].each { |m| refute sentence?(m), m }
   end
 
   # Whatever way a source says it.

@@ -293,11 +293,11 @@ class MwrapctlEndpointTest < Minitest::Test
     ["127.0.0.1:#{port_of(app)}", "localhost:#{port_of(app)}", "http://#{address}", "http://#{address}/flame", "#{address}/#{app.pid}", "http://#{address}/#{app.pid}/"].each do |where|
       assert_operator value_of(tree(where, "--token-file", token_file), "from_one"), :>, 0, where
     end
-    assert_refused ctl("flame", address), "#{address}: wants a token: give the right file by --token-file"
-    assert_refused ctl("flame", address, "--token-file", token_file(OTHER, name: "other")), "#{address}: wants another token: give the right file by --token-file"
+    assert_refused ctl("flame", address), "#{address}: needs a token: give the right file by --token-file"
+    assert_refused ctl("flame", address, "--token-file", token_file(OTHER, name: "other")), "#{address}: refuses this token: give the right file by --token-file"
     assert_refused ctl("flame", address, "--token-file", path("none")), "#{path("none")}: No such file or directory"
     File.write(path("empty"), "\n")
-    assert_refused ctl("flame", address, "--token-file", path("empty")), "#{path("empty")}: no token: its first line has to be one"
+    assert_refused ctl("flame", address, "--token-file", path("empty")), "#{path("empty")}: no token: write it in the first line"
     # by its number: the token's file is in its environment, too
     assert_operator value_of(tree(app.pid.to_s), "from_one"), :>, 0
   end
@@ -337,7 +337,7 @@ class MwrapctlEndpointTest < Minitest::Test
       [""] => "SOCKET: empty: name a socket, a PID or HOST:PORT",
       ["\xff\xfe"] => "??: no such socket: name the one that MWRAP has, a PID or HOST:PORT",
       ["4194305"] => "process 4194305: no such process: name a socket, a PID or HOST:PORT",
-      [::Process.pid.to_s] => "process #{::Process.pid}: no server that its MWRAP names: name its socket or HOST:PORT" }
+      [::Process.pid.to_s] => "process #{::Process.pid}: its MWRAP names no server: name its socket or HOST:PORT" }
   end
 
   def test_what_is_not_there_is_told
@@ -402,13 +402,13 @@ class MwrapctlEndpointTest < Minitest::Test
   end
 
   def test_odd_answers_are_told
-    nothing = /\S+odd: no answer of mwrap: name the server of a process that runs under it/
+    nothing = /\S+odd: the answer is not mwrap's: name the server of a process that runs under it/
     { "" => nothing, "SSH-2.0-x\r\n" => nothing, http("<html>") => nothing, http("[1]") => nothing, http("{}") => nothing, http("{\"names\":3}") => nothing,
       http("{\"names\":\"\xff\"}") => nothing, http("xx", "Content-Encoding: gzip") => nothing, http("zz\r\n", "Transfer-Encoding: chunked") => nothing,
       http("{", "Content-Length: 100") => nothing,
-      http("", "Location: https://example.com/m/", status: "302 Found") => %r{\S+odd: moved: name https://example\.com/m/},
+      http("", "Location: https://example.com/m/", status: "302 Found") => %r{\S+odd: moved: use https://example\.com/m/},
       http("out of memory\n", "Content-Type: text/plain", status: "500 X") => /\S+odd: status 500: out of memory/,
-      http("<b>no</b>", "Content-Type: text/html", status: "404 X") => /\S+odd: status 404: no answer of mwrap/,
+      http("<b>no</b>", "Content-Type: text/html", status: "404 X") => /\S+odd: status 404: the answer is not mwrap's/,
       http("a\e[31m\nb\xff" + "c" * 9999, "Content-Type: text/plain", status: "404 X") => /\S+odd: status 404: a \[31m b\?c{100,200}/ }.each do |bytes, message|
       odd(bytes) { |at| assert_refused ctl("flame", at), message }
     end

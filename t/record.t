@@ -273,7 +273,7 @@ class RecordTest < Minitest::Test
       assert_equal 409, post("/trace/stop", at: socket).status
       file = path("#{name}.1")
       assert_equal "trace/start: recording into #{file}\n", post("/trace/start?path=#{file}", at: socket).body
-      assert_equal "a recording: under way already: stop it first\n", post("/trace/start", at: socket).body
+      assert_equal "a recording is under way already: stop it first\n", post("/trace/start", at: socket).body
       assert_equal "done", app.ask('200.times { "x" * 70_022 }')
       assert state(at: socket)["recording"]
       stopped = JSON.parse(post("/trace/stop", { "Accept" => "application/json" }, at: socket).body)
@@ -296,7 +296,7 @@ class RecordTest < Minitest::Test
     app = served_ruby(LOOP, options: "listen:127.0.0.1:0")
     assert_equal "ready", app.hear
     res = post("/trace/start", at: port_of(app).to_i)
-    assert_equal [403, "trace/start: fills a disk: not over TCP without token_file: ask the Unix socket\n"], [res.status, res.body]
+    assert_equal [403, "trace/start: it can fill a disk, so over TCP it needs token_file: ask the Unix socket\n"], [res.status, res.body]
     { "path=relative" => "path: must begin with /", "seconds=0" => "trace_seconds: \"0\" is not a number of seconds: write digits only, from 1 to 31536000",
       "max=x" => "trace_max: \"x\" is not a number of bytes: write digits, then k, m, g or nothing", "full=stop" => "trace_full: \"stop\" is unknown: use wait or drop",
       "clock=now" => "trace_clock: \"now\" is unknown: use coarse or fine" }.each do |query, why|

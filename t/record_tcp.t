@@ -40,7 +40,7 @@ class RecordTcpTest < Minitest::Test
     assert_empty recordings, target
   end
 
-  RELAYED = /\Atrace\/start: fills a disk: not over TCP for other processes: ask the Unix socket$/
+  RELAYED = /\Atrace\/start: it can fill a disk, so TCP can't start it in other processes: ask the Unix socket$/
   QUERIES = ["", "?max=1m", "?path=%s/own.mwtrace", "?path=%s/own.mwtrace&max=100k&seconds=1"].freeze
 
   def test_others_over_tcp
@@ -68,7 +68,7 @@ class RecordTcpTest < Minitest::Test
 
   def test_itself_over_tcp_without_a_token
     app, = family
-    QUERIES.each { |query| assert_refused(port_of(app), "/trace/start#{format(query, @dir)}", /\Atrace\/start: fills a disk: not over TCP without token_file/) }
+    QUERIES.each { |query| assert_refused(port_of(app), "/trace/start#{format(query, @dir)}", /\Atrace\/start: it can fill a disk, so over TCP it needs token_file/) }
     assert_equal [false, nil, 0], state("/trace.json").values_at("recording", "path", "events")
   end
 

@@ -212,7 +212,7 @@ class TestWithStandIn < Minitest::Test
 
   def test_no_memory_is_an_exception
     ["Mwrap.each {}", "Mwrap.stacks", "Mwrap.each.size", "Mwrap['x']", "Mwrap.dump(StringIO.new)"].each do |call|
-      assert_equal ["NoMemoryError", "mwrap: the table: can't be read: no memory"], value_of(raised(call), env: { "FAKE_API" => "nomem" })
+      assert_equal ["NoMemoryError", "mwrap: the table: can't be read: out of memory"], value_of(raised(call), env: { "FAKE_API" => "nomem" })
     end
   end
 
@@ -225,7 +225,7 @@ class TestWithStandIn < Minitest::Test
     assert_equal [:left, PAGES[0, 1]], value_of("[Mwrap::HeapPageBody.each { break :left }, Mwrap::HeapPageBody.each.first(1)]")
     assert_equal ["ArgumentError", "stop"], value_of(raised("Mwrap::HeapPageBody.each { raise ArgumentError, 'stop' }"))
     assert_equal PAGES.size, value_of("$p = Mwrap::HeapPageBody.each { Process.wait(fork { exit! }); GC.start }")
-    assert_equal ["NoMemoryError", "mwrap: the table: can't be read: no memory"],
+    assert_equal ["NoMemoryError", "mwrap: the table: can't be read: out of memory"],
       value_of(raised("Mwrap::HeapPageBody.each {}"), env: { "FAKE_API" => "nomem" })
     assert_equal %w[NoMethodError TypeError], value_of("[#{raised("Mwrap::HeapPageBody.new")}, #{raised("Mwrap::HeapPageBody.allocate")}].map(&:first)")
   end

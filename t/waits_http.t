@@ -63,7 +63,7 @@ class WaitsHttpTest < Minitest::Test
     serving("gate=1")
     ids = Array.new(3) { JSON.parse(get("/map.json").body)["id"] }
     assert_equal 3, ids.uniq.size
-    ids.each { |id| refute_match(/it is gone/, get("/map/#{id}/0/0.bin").body) }
+    ids.each { |id| refute_match(/expired/, get("/map/#{id}/0/0.bin").body) }
   end
 
   # A POST that isn't allowed is refused before its call.

@@ -228,7 +228,7 @@ module Mwrap
       env.each { |name, value| ENV[name] = value } # given to exec, it would drop what isn't NAME=VALUE
       exec([path, command[0]], *command.drop(1), close_others: false)
     rescue Errno::ENOENT
-      raise Failure.new("#{command[0]}: its interpreter is not there", 127)
+      raise Failure.new("#{command[0]}: its interpreter is missing", 127)
     rescue SystemCallError => e
       raise Failure.new("#{command[0]}: #{Executable.reason(e)}", 126)
     end

@@ -285,5 +285,5 @@ uint64_t mw_min_arg(VALUE min)
 
 void mw_no_memory(void)
 {
-	rb_raise(rb_eNoMemError, "mwrap: the table: can't be read: no memory");
+	rb_raise(rb_eNoMemError, "mwrap: the table: can't be read: out of memory");
 }

@@ -160,7 +160,7 @@ static VALUE mwrap_start(int argc, VALUE *argv, VALUE mod)
 	if (!mw_tracker->attach && mw_tracker != &mw_no_tracker)
 		rb_raise(rb_eRuntimeError, "the tracker: can't be started here");
 	if (atomic_flag_test_and_set(&busy))
-		rb_raise(rb_eRuntimeError, "Mwrap.start: called by another Ractor just now: try again");
+		rb_raise(rb_eRuntimeError, "Mwrap.start: another Ractor is calling it: try again");
 	done = attach(options, err);
 	atomic_flag_clear(&busy);
 	RB_GC_GUARD(text);
@@ -186,7 +186,7 @@ static VALUE mwrap_stop(VALUE mod)
 	if (!mw_tracker->detach)
 		rb_raise(rb_eRuntimeError, "the tracker: doesn't run: call Mwrap.start first");
 	if (atomic_flag_test_and_set(&busy))
-		rb_raise(rb_eRuntimeError, "Mwrap.stop: called by another Ractor just now: try again");
+		rb_raise(rb_eRuntimeError, "Mwrap.stop: another Ractor is calling it: try again");
 	done = mw_tracker->detach(err);
 	atomic_flag_clear(&busy);
 	if (!done)

@@ -81,7 +81,7 @@ class Demo
       end
       sleep 0.05
     end
-    raise Failure.new("#{what}: not there after a minute", log_end)
+    raise Failure.new("#{what}: not ready after a minute", log_end)
   end
 
   def log_end

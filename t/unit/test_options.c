@@ -370,7 +370,7 @@ static void dump_fds(void **state)
 static void percent_signs(void **state)
 {
 	static const char why[] =
-		" has a % that stands for nothing: write %p for the PID, %% for a percent sign";
+		" has a % that mwrap can't expand: write %p for the PID, %% for a percent sign";
 	char want[256];
 
 	(void)state;

@@ -18,7 +18,7 @@ module Mwrap
 
       def initialize(pid, given = {})
         @wait = given.fetch("wait", WAIT)
-        pid.match?(/\A[1-9]\d{0,9}\z/) or raise Usage, "PID: \"#{pid}\" is none: write digits only"
+        pid.match?(/\A[1-9]\d{0,9}\z/) or raise Usage, "PID: \"#{pid}\" is not a PID: write digits only"
         @target = Target.new(pid)
         @request = Request.new(@target)
       end

@@ -51,7 +51,7 @@ module Mwrap
         path = named || found or return
         line = File.open(path, "rb") { |f| f.gets("\n", 1024) }.to_s.strip
         return line if line.match?(/\A[\x21-\x7e]+\z/n)
-        raise Failure, "#{path}: no token: its first line has to be one"
+        raise Failure, "#{path}: no token: write it in the first line"
       rescue SystemCallError => e
         raise Failure, "#{path}: #{Executable.reason(e)}" if named
       end
@@ -94,7 +94,7 @@ module Mwrap
       end
 
       def strange
-        raise Failure, "#{@at.name}: no answer of mwrap: name the server of a process that runs under it"
+        raise Failure, "#{@at.name}: the answer is not mwrap's: name the server of a process that runs under it"
       end
 
       private
@@ -124,7 +124,7 @@ module Mwrap
       rescue *STRANGE
         strange
       rescue OpenSSL::SSL::SSLError => e # last, since its name loads OpenSSL
-        raise Failure, "#{@at.name}: no TLS: #{shown(e.message)}"
+        raise Failure, "#{@at.name}: TLS failed: #{shown(e.message)}"
       end
 
       def problem(error)
@@ -142,9 +142,9 @@ module Mwrap
         case response
         when Net::HTTPOK then response.body
         when Net::HTTPUnauthorized
-          raise Failure.new("#{@at.name}: wants #{@token ? "another token" : "a token"}: give the right file by --token-file", code: 401)
+          raise Failure.new("#{@at.name}: #{@token ? "refuses this token" : "needs a token"}: give the right file by --token-file", code: 401)
         when Net::HTTPRedirection
-          raise Failure, "#{@at.name}: moved: name #{shown(response["Location"].to_s)}"
+          raise Failure, "#{@at.name}: moved: use #{shown(response["Location"].to_s)}"
         else
           raise Failure.new("#{@at.name}: status #{response.code}: #{reason(response)}", code: response.code.to_i)
         end
@@ -153,7 +153,7 @@ module Mwrap
       # The server's own words, which are one line of text.
       def reason(response)
         return shown(response.body.to_s) if response["Content-Type"].to_s.start_with?("text/plain")
-        "no answer of mwrap"
+        "the answer is not mwrap's"
       end
 
       def shown(text)

@@ -132,7 +132,7 @@ module Mwrap
         inner = member || Target.member(pid)
         found = path ? there(inside(from, path), inner) : port && address(port, inner)
         found ||= listening(pid)
-        found or raise Failure, "process #{pid}: no server that its MWRAP names: name its socket or HOST:PORT"
+        found or raise Failure, "process #{pid}: its MWRAP names no server: name its socket or HOST:PORT"
         found.token_file ||= options["token_file"]&.then { |file| inside(from, file) }
         found
       end

@@ -61,7 +61,7 @@ module Mwrap
         # a path may be another process's by now
         stats["pid"] == process.inner_pid ? [stats, at.name, "answers"] : [{}, nil, "no server"]
       rescue Failure => e
-        [{}, at.name, e.code == 401 ? "wants a token" : e.code == 408 ? "no answer" : "refused"]
+        [{}, at.name, e.code == 401 ? "needs a token" : e.code == 408 ? "no answer" : "refused"]
       end
     end
   end

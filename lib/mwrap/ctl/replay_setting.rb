@@ -82,7 +82,7 @@ module Mwrap
       # "A=1,B=2": a comma begins another variable only before a name and =.
       def variables(text)
         pairs = text.split(/,(?=[A-Za-z_]\w*=)/n)
-        pairs.all? { |pair| pair.match?(VARIABLE) } && !pairs.empty? or raise Usage, "--set: \"#{text}\" is no variable: write NAME=VALUE"
+        pairs.all? { |pair| pair.match?(VARIABLE) } && !pairs.empty? or raise Usage, "--set: \"#{text}\" is not a variable: write NAME=VALUE"
         pairs.to_h { |pair| pair.split("=", 2) }
       end
 

@@ -40,7 +40,7 @@ module Mwrap
       def alone
         File.open("#{@base}.lock", File::RDWR | File::CREAT | File::NOFOLLOW, 0o600) do |lock|
           lock.flock(File::LOCK_EX | File::LOCK_NB) or
-            raise Failure, "process #{@target.pid}: another mwrapctl asks it just now: try again"
+            raise Failure, "process #{@target.pid}: another mwrapctl is asking it: try again"
           begin
             yield
           ensure

@@ -22,7 +22,7 @@ class MwrapRack
   READ_ONLY = "refused: MwrapRack.new was given read_only: true"
   NO_TOKEN = "refused: POST needs `Authorization: Bearer TOKEN`, or the token as a password"
   REFUSED = "refused: authorize: of MwrapRack said no"
-  FULL = "as many clients are watching as may: try again later"
+  FULL = "too many live viewers (limit 8): try again later"
   NO_DUMP = "refused: a dump shows every object: give MwrapRack.new dump: true to allow it"
   BODY_MAX = 1 << 20
   FORM_MAX = 4096

@@ -61,7 +61,7 @@ static bool begin(struct mw_writer *w)
 	w->begin_ticks = job->begin_ticks;
 	w->unix_begin_us = mw_clock_ns(CLOCK_REALTIME) / 1000 - (mw_now_ns() - job->begin_ns) / 1000;
 	if (!job->begun && !job->source->begin(job->fine, job->wait))
-		return fail(w, "no memory for its buffers, or an earlier recording has not ended");
+		return fail(w, "out of memory for its buffers, or an earlier recording has not ended");
 	mw_writer_tick(w);
 	return true;
 }

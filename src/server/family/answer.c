@@ -236,7 +236,7 @@ static bool fills_by_tcp(struct mw_call *call, const char *rest)
 	    !(mw_family_flags(rest) & MW_ROUTE_DISK))
 		return false;
 	mw_reply(call, 403,
-		 "trace/start: fills a disk: not over TCP for other processes: ask the Unix socket");
+		 "trace/start: it can fill a disk, so TCP can't start it in other processes: ask the Unix socket");
 	return true;
 }
 

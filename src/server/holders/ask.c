@@ -140,7 +140,7 @@ static enum mw_holders_is begin(struct mw_holders_child *c, struct ready *r, con
 	if (is != MW_HOLDERS_OK)
 		return is;
 	if (r->pid < 0)
-		return mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: no fork: %s",
+		return mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: can't fork: %s",
 				       r->error ? mw_sys_error(r->error) : "Ruby shows no objects");
 	c->pid = r->pid;
 	c->of = mw_sys_getpid();

@@ -72,7 +72,8 @@ static enum mw_holders_is look_for_ruby(const struct mw_api *api, char err[MW_HO
 	if (!strcmp(stats.ruby_lookup, "none"))
 		return mw_holders_fail(MW_HOLDERS_UNKNOWN, err, "holders: no Ruby runs in this process");
 	if (strcmp(stats.ruby_lookup, "fast") && strcmp(stats.ruby_lookup, "public"))
-		return mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: Ruby isn't up: try again");
+		return mw_holders_fail(MW_HOLDERS_FAILED, err,
+				       "holders: Ruby is still starting: try again");
 	return MW_HOLDERS_OK;
 }
 
@@ -152,7 +153,8 @@ static enum mw_holders_is ask(const struct mw_api *api, struct mw_holders *h, ch
 
 	__atomic_store_n(&job.state, WANTED, __ATOMIC_RELEASE);
 	if (!trigger())
-		return mw_holders_fail(MW_HOLDERS_UNKNOWN, err, "holders: this Ruby takes no jobs");
+		return mw_holders_fail(MW_HOLDERS_UNKNOWN, err,
+				       "holders: this Ruby accepts no jobs from outside");
 	if (!wait_for_job())
 		return mw_holders_fail(
 			MW_HOLDERS_FAILED, err,

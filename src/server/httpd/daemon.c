@@ -63,7 +63,7 @@ static int load_library(char err[MW_ERROR_MAX])
 
 		if (!table || table->size != sizeof(*table)) {
 			snprintf(err, MW_ERROR_MAX,
-				 "libmwrap_mhd.so: of another version: start this process again");
+				 "libmwrap_mhd.so: of another version: restart this process");
 			return -1;
 		}
 		mw_mhd = table;

@@ -19,10 +19,13 @@
 #include "server/httpd/library/library.h"
 
 /* Headers that must not occur twice: one reader takes the first, another one the last. */
-static const char *const single[] = {
-	"Host",   "Origin", "Sec-Fetch-Site", "Authorization", "Content-Length", "Transfer-Encoding",
-	"Expect", "Cookie", "Referer",        MW_RELAYED,      MW_NO_POST
-};
+#define SINGLE(name) { name, "duplicate header: " name }
+static const struct {
+	const char *name, *twice;
+} single[] = { SINGLE("Host"),          SINGLE("Origin"),         SINGLE("Sec-Fetch-Site"),
+	       SINGLE("Authorization"), SINGLE("Content-Length"), SINGLE("Transfer-Encoding"),
+	       SINGLE("Expect"),        SINGLE("Cookie"),         SINGLE("Referer"),
+	       SINGLE(MW_RELAYED),      SINGLE(MW_NO_POST) };
 enum { SINGLE_N = sizeof(single) / sizeof(single[0]) };
 
 struct walk {
@@ -119,16 +122,16 @@ static bool printable(const char *s, size_t n)
 static const char *look_at(struct walk *w, const char *name, size_t n, const char *value, size_t value_n)
 {
 	if (w->at && !follows(w, name, n, value, value_n))
-		return "a header has a NUL byte in it, or a line has an end that is none";
+		return "a header has a NUL byte in it, or a header line does not end with CRLF";
 	if (!token(name, n))
-		return "a header's name has a character that is none of a name's";
+		return "a header's name has a character that names may not have";
 	if (!printable(value, value_n))
 		return "a header has a control character in it";
 	for (size_t i = 0; i < SINGLE_N; i++) {
-		if (strlen(single[i]) != n || strncasecmp(single[i], name, n))
+		if (strlen(single[i].name) != n || strncasecmp(single[i].name, name, n))
 			continue;
 		if (w->seen[i])
-			return "a header is there twice that may be there once";
+			return single[i].twice;
 		w->seen[i] = true;
 	}
 	if (n == 14 && !strncasecmp(name, "Content-Length", n))
@@ -176,11 +179,11 @@ const char *mw_head_wrong(struct MHD_Connection *mc, const struct mw_head *h, ui
 	if (!w.why)
 		mw_mhd->get_connection_values_n(mc, MHD_HEADER_KIND, each, &w);
 	if (!w.why && w.at && !line_ends(w.at, w.end, 2))
-		w.why = "a header has a NUL byte in it, or a line has an end that is none";
+		w.why = "a header has a NUL byte in it, or a header line does not end with CRLF";
 	if (!w.why && w.coding)
-		w.why = w.length ? "there is a Content-Length and a Transfer-Encoding" :
-			strcasecmp(w.coding, "chunked") ? "Transfer-Encoding: only chunked is known" :
-			!strcmp(h->version, "HTTP/1.0") ? "Transfer-Encoding: not in HTTP/1.0" :
+		w.why = w.length ? "the request has both Content-Length and Transfer-Encoding" :
+			strcasecmp(w.coding, "chunked") ? "Transfer-Encoding: only chunked is supported" :
+			!strcmp(h->version, "HTTP/1.0") ? "Transfer-Encoding: HTTP/1.0 has none" :
 							  NULL;
 	*length = 0;
 	for (const char *s = w.length; !w.why && s && *s >= '0' && *s <= '9' && *length < UINT32_MAX; s++)

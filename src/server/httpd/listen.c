@@ -62,8 +62,7 @@ int mw_listen_absolute(const char *path, char *out, size_t size, char err[MW_ERR
 	}
 	if (n < 0 || (size_t)n >= size) {
 		snprintf(err, MW_ERROR_MAX,
-			 "%.120s: with its directory longer than the %zu bytes "
-			 "that such a path may have",
+			 "%.120s: too long: with its directory it exceeds the %zu bytes of a socket's path",
 			 path, size - 1);
 		return -1;
 	}

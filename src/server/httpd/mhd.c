@@ -193,7 +193,7 @@ static enum MHD_Result busy(struct MHD_Connection *mc)
 
 static enum MHD_Result no_room(struct MHD_Connection *mc)
 {
-	struct MHD_Response *r = plain("as many clients are watching as may: try again later\n");
+	struct MHD_Response *r = plain("too many live viewers (limit 8): try again later\n");
 
 	if (r)
 		mw_mhd->add_response_header(r, "Retry-After", "5");

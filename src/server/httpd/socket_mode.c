@@ -146,7 +146,7 @@ static void open_up_path(const char *path, const struct mw_options *o, mode_t mo
 	if (fd < 0 || fstat(fd, &st)) {
 		failed = "can't look at it";
 	} else if (st.st_dev != dev || st.st_ino != ino) {
-		failed = "it isn't what was made here";
+		failed = "another file has taken its place";
 		errno = EEXIST;
 	} else {
 		failed = open_up(fd, gid, mode);

@@ -50,7 +50,7 @@ const struct mw_map *mw_site_some_map(struct mw_site *s)
 
 static void no_map(struct mw_call *call)
 {
-	mw_reply(call, 503, "map: no memory for it, or /proc can't be read");
+	mw_reply(call, 503, "map: out of memory, or /proc can't be read");
 }
 
 /* Does the process have an allocator's blocks that can be walked? If not, answers with 501. */
@@ -294,7 +294,7 @@ void mw_page_map_piece(struct mw_call *call)
 	}
 	m = pid == (uint64_t)getpid() ? mw_maps_find(&call->req->site->maps, (uint32_t)id) : NULL;
 	if (!m)
-		mw_reply(call, 404, "map: it is gone: ask for /map.json again");
+		mw_reply(call, 404, "map: expired: ask for /map.json again");
 	else if (light)
 		reply_light(call, m);
 	else

@@ -103,7 +103,7 @@ static void clear(struct mw_call *call, const char *name)
 	else if (name)
 		done(call, "mark: cleared: ", name);
 	else
-		mw_done(call, "mark: there is none now", "The mark is taken away.");
+		mw_done(call, "mark: cleared", "The mark is cleared.");
 }
 
 /* Calls act with the name, or NULL if none is given. */
@@ -323,7 +323,7 @@ static void room(struct mw_buf *b, void *ctx)
 	mw_buf_str(b, ", in ");
 	mw_html_bytes(b, mw_marks_bytes(marks), false);
 	if (marks->gone)
-		mw_buf_fmt(b, "; %" PRIu32 " older ones had to go", marks->gone);
+		mw_buf_fmt(b, "; %" PRIu32 " older ones were dropped", marks->gone);
 }
 
 static void page(struct mw_buf *b, void *ctx)

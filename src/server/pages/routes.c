@@ -118,7 +118,7 @@ static const char *header(const struct mw_request *req, const char *name)
 	return value ? value : "";
 }
 
-/* Servers join a header that is there twice to a list: the value is then ambiguous. */
+/* Servers join duplicate headers to a list: the value is then ambiguous. */
 static bool is_list(const struct mw_request *req, const char *name)
 {
 	return strchr(header(req, name), ',');
@@ -140,7 +140,7 @@ bool mw_request_wrong(struct mw_call *call)
 	if (has_nul(req->path) || has_nul(req->query))
 		mw_reply(call, 400, "the address has a NUL byte in it");
 	else if (is_list(req, "Host") || is_list(req, "Origin") || is_list(req, "Sec-Fetch-Site"))
-		mw_reply(call, 400, "a header is there twice that may be there once");
+		mw_reply(call, 400, "duplicate Host, Origin or Sec-Fetch-Site header");
 	else if (parameters(req->query) > MW_PARAMETERS_MAX)
 		mw_reply(call, 414, "the address has too many parameters");
 	else

@@ -109,7 +109,7 @@ static const char *locate(struct source *s, const struct mw_snapshot *table, con
 		return "the location has no line";
 	s->name = strndup(r->location, r->file_len);
 	s->location = strndup(r->location, r->location_len);
-	return s->name && s->location ? NULL : "there is no memory";
+	return s->name && s->location ? NULL : "out of memory";
 }
 
 /* --- the answer ----------------------------------------------------------------------- */
@@ -186,7 +186,7 @@ static const char *find(struct mw_call *call, struct source *s, const char *loca
 	const char *why;
 
 	if (!table)
-		return "there is no memory";
+		return "out of memory";
 	why = locate(s, table, location, n);
 	call->api->snapshot_free(table);
 	if (!why)

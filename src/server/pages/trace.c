@@ -46,7 +46,7 @@ static int read_how(struct mw_record_how *how, struct mw_options *o, const struc
 
 	if (tcp && !token) { /* any user of the machine may ask */
 		mw_buf_str(why,
-			   "trace/start: fills a disk: not over TCP without token_file: ask the Unix socket");
+			   "trace/start: it can fill a disk, so over TCP it needs token_file: ask the Unix socket");
 		return 403;
 	}
 	if (path && tcp) {

@@ -32,7 +32,7 @@ static bool path_fits(struct mw_parser *p, const char *value, size_t room, const
 	for (const char *s = value; (s = strchr(s, '%')); s += 2) {
 		if (s[1] != 'p' && s[1] != '%')
 			return mw_option_wrong(p, value,
-					       "has a % that stands for nothing: write %p for "
+					       "has a % that mwrap can't expand: write %p for "
 					       "the PID, %% for a percent sign");
 	}
 	if (mw_value_longest(value) >= room)

@@ -139,26 +139,27 @@ static bool find_functions(struct plan *p, char *err)
 	};
 
 	if (!t->n_objects)
-		return refuse(err, "the program: not of 64 bits: can't be tracked");
+		return refuse(err, "the program is not 64-bit: it can't be tracked");
 	if (!ruby)
-		return refuse(err, "the program: has no Ruby: start it with mwrap");
+		return refuse(err, "Ruby does not run in this process: start it with mwrap");
 	if (!libc)
-		return refuse(err, "the program: not on glibc: can't be tracked");
+		return refuse(err, "the program does not use glibc: it can't be tracked");
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
 		uintptr_t found = mw_there_symbol(t, wanted[i].in, wanted[i].name);
 
 		if (!found)
 			return refuse(err, wanted[i].in == libc ?
-						   "glibc: too old there: mwrap needs 2.35" :
-						   "Ruby: of an unknown kind: start it with mwrap");
+						   "the process's glibc is too old: mwrap needs 2.35" :
+						   "this build of Ruby is unknown: start it with mwrap");
 		memcpy(wanted[i].to, &found, sizeof(found));
 	}
 	complex = mw_there_symbol(t, ruby, "rb_cComplex");
 	if (!complex || !mw_there_read(t, complex, &up, sizeof(up)) || !up)
-		return refuse(err, "Ruby: starts just now there: try again");
+		return refuse(err, "Ruby is still starting there: try again");
 	vm = find_vm(t, ruby);
 	if (!vm)
-		return refuse(err, "Ruby: ends there, or is of an unknown kind: start it with mwrap");
+		return refuse(err,
+			      "Ruby is shutting down there, or its build is unknown: start it with mwrap");
 	memcpy(&p->visit.vm, &vm, sizeof(vm));
 	find_context(t, ruby, &p->visit);
 	p->visit.ruby = ruby->code;
@@ -255,7 +256,8 @@ static bool find_room(struct plan *p, char *err)
 		if (at && !p->data && is_empty(is, sizeof(p->visit)) && !is_heap(t, o))
 			p->data = at;
 	}
-	return (p->code && p->data) || refuse(err, "its libraries: have no room: start it with mwrap");
+	return (p->code && p->data) ||
+	       refuse(err, "its libraries have no unused bytes to write to: start it with mwrap");
 }
 
 /* --- what is written there --------------------------------------------------------------- */
@@ -269,7 +271,7 @@ static bool measure_registers(struct mw_visit *v, char *err)
 
 	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & OSXSAVE) ||
 	    !__get_cpuid_count(XSAVE_LEAF, 0, &a, &b, &c, &d))
-		return refuse(err, "the CPU: has no XSAVE: not supported");
+		return refuse(err, "the CPU has no XSAVE: attach needs it");
 	v->save_mask = ((uint64_t)d << 32 | a) & ~amx;
 	v->save_bytes = LEGACY_AND_HEADER;
 	for (unsigned i = 2; i < 64; i++)
@@ -306,7 +308,7 @@ static bool write_all(struct plan *p, char *err)
 	return (mw_there_write(&p->there, p->data, &p->visit, sizeof(p->visit)) &&
 		mw_there_write(&p->there, p->code, code, code_size())) ||
 	       refuse(err,
-		      "its memory: can't be written: see the kernel's lockdown and proc_mem.force_override");
+		      "its memory can't be written: see the kernel's lockdown and proc_mem.force_override");
 }
 
 /* Exec may have come between. */
@@ -340,7 +342,7 @@ static bool visit_once(struct plan *p, char *err)
 	struct mw_trace_time time = { 0 };
 
 	if (!is_there(p))
-		return refuse(err, "its program: has changed meanwhile: try again");
+		return refuse(err, "it ran another program meanwhile: try again");
 	switch (mw_trace_visit(&p->there, p->entry, p->visit.save_bytes, &time, err)) {
 	case MW_TRACE_REFUSED:
 		return false;
@@ -368,13 +370,13 @@ static bool explain(const struct plan *p, uint32_t state, char *err)
 
 	switch (state) {
 	case MW_VISIT_ENDS:
-		return refuse(err, "the process: ends just now: name another one");
+		return refuse(err, "the process is ending: name another one");
 	case MW_VISIT_NO_RUBY:
-		return refuse(err, "its main thread: isn't Ruby's: start it with mwrap");
+		return refuse(err, "Ruby does not run in its main thread: start it with mwrap");
 	case MW_VISIT_FULL:
-		return refuse(err, "Ruby: takes no more jobs there: try again");
+		return refuse(err, "Ruby's queue of jobs is full there: try again");
 	case MW_VISIT_VERSION:
-		return refuse(err, "the tracker: of another version there: restart the process");
+		return refuse(err, "its tracker is of another version: restart the process");
 	default:
 		(void)mw_there_read(&p->there, p->data + offsetof(struct mw_visit, error), why,
 				    sizeof(why));
@@ -389,7 +391,7 @@ static bool wake(const struct plan *p, char *err)
 	const uint32_t yes = 1;
 
 	return mw_there_write(&p->there, p->data + offsetof(struct mw_visit, wake), &yes, sizeof(yes)) ||
-	       refuse(err, "its memory: can't be written any more: see whether it has ended");
+	       refuse(err, "its memory can't be written any more: see whether it has ended");
 }
 
 /* Until the job runs. A thread that went to sleep before it saw the job is woken again. */
@@ -408,7 +410,7 @@ static bool wait_for_job(struct plan *p, uint64_t ms, char *err)
 			withdraw(p);
 			return refuse(
 				err,
-				"Ruby: doesn't come to a safe point, withdrawn: see what its main thread waits for");
+				"Ruby reached no safe point, so the request was withdrawn: see what its main thread waits for");
 		}
 		if (state < MW_VISIT_RUNS && now_ms() >= again) {
 			if (!wake(p, err) || !visit_once(p, err)) {
@@ -450,7 +452,7 @@ int main(int argc, char **argv)
 
 int main(void)
 {
-	fprintf(stderr, "this machine: not x86-64: put the gem into the Gemfile, or start it with mwrap\n");
+	fprintf(stderr, "attach needs x86-64: put the gem into the Gemfile, or start it with mwrap\n");
 	return 1;
 }
 

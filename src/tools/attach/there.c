@@ -195,7 +195,7 @@ bool mw_there_open(struct mw_there *t, pid_t pid, char err[MW_THERE_ERROR])
 	snprintf(path, sizeof(path), "/proc/%ld/mem", (long)pid);
 	t->memory = open(path, O_RDWR | O_CLOEXEC);
 	if (t->memory < 0 && (errno == ESRCH || errno == ENOENT)) {
-		snprintf(err, MW_THERE_ERROR, "the process: has ended: name one that runs");
+		snprintf(err, MW_THERE_ERROR, "the process has ended: name one that runs");
 		return false;
 	}
 	if (t->memory < 0) {

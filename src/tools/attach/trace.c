@@ -51,7 +51,7 @@ static enum mw_trace_result refuse(char *err, const char *line)
 static enum mw_trace_result refuse_ptrace(char *err)
 {
 	if (errno == ESRCH)
-		return refuse(err, "its main thread: has ended: name another process");
+		return refuse(err, "its main thread has ended: name another process");
 	return refuse(err,
 		      "ptrace: not permitted: run mwrapctl as root, with CAP_SYS_PTRACE, or see ptrace_scope");
 }
@@ -66,17 +66,16 @@ static enum mw_trace_result wait_for_stop(pid_t pid, char *err)
 		pid_t got = waitpid(pid, &status, __WALL | WNOHANG);
 
 		if (got < 0 || (got == pid && !WIFSTOPPED(status)))
-			return refuse(err, "its main thread: has ended: name another process");
+			return refuse(err, "its main thread has ended: name another process");
 		if (got == 0) {
 			if (now() > end)
-				return refuse(err,
-					      "its main thread: doesn't come out of the kernel: try again");
+				return refuse(err, "its main thread is stuck in the kernel: try again");
 			nap();
 		} else if (status >> 16 != PTRACE_EVENT_STOP) {
 			(void)ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status));
 		} else if (WSTOPSIG(status) != SIGTRAP) {
 			(void)ptrace(PTRACE_DETACH, pid, 0, 0);
-			return refuse(err, "its main thread: is stopped: continue it first (kill -CONT)");
+			return refuse(err, "its main thread is stopped: continue it first (kill -CONT)");
 		} else {
 			return MW_TRACE_DONE;
 		}
@@ -149,7 +148,7 @@ static enum mw_trace_result lead(const struct mw_there *t, uintptr_t entry, size
 	if (ptrace(PTRACE_GETREGS, t->pid, 0, &r) != 0)
 		return refuse_ptrace(err);
 	if (r.cs != CS_64)
-		return refuse(err, "its main thread: runs 32-bit code: not supported");
+		return refuse(err, "its main thread runs 32-bit code: not supported");
 	if (in_sequence(t, r.rip) || !has_stack(t, r.rsp, stack))
 		return MW_TRACE_AGAIN;
 	restart_call(&r);

@@ -174,7 +174,7 @@ static int become(const struct answer *a)
 		execvp(path, words);
 	e = errno;
 	if (e == ENOENT)
-		fprintf(stderr, "mwrap: %s: its interpreter is not there\n", words[0]);
+		fprintf(stderr, "mwrap: %s: its interpreter is missing\n", words[0]);
 	else
 		fprintf(stderr, "mwrap: %s: %s\n", words[0], strerror(e));
 	return e == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;

@@ -49,7 +49,7 @@ static bool read_sums(struct mw_packed *p, char *err)
 		s->threads = (uint32_t)threads;
 		return true;
 	}
-	snprintf(err, MW_REPLAY_ERROR, "its first frame: lacks a sum");
+	snprintf(err, MW_REPLAY_ERROR, "its first frame lacks a sum");
 	return false;
 }
 

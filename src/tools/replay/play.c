@@ -162,7 +162,7 @@ static bool open_all(struct player *p, const char *path, bool as_recorded)
 	p->calls.fill_most = heap_most(p->packed);
 	p->calls.blocks = mw_mem((p->sums->live_most + 1) * sizeof(*p->calls.blocks));
 	if (!p->calls.blocks)
-		snprintf(p->err, sizeof(p->err), "live blocks: no memory for their table");
+		snprintf(p->err, sizeof(p->err), "out of memory for the table of live blocks");
 	else if (!mw_play_memory_begin())
 		snprintf(p->err, sizeof(p->err), "/proc/self/maps: can't be read: mount /proc");
 	else
@@ -186,7 +186,7 @@ static bool play_all(struct player *p)
 	if (!p->pace)
 		mw_play_time_set(0);
 	if (!mw_play_threads(&turns, &threads, &error))
-		snprintf(p->err, sizeof(p->err), "a thread: can't be made: %s", mw_sys_error(error));
+		snprintf(p->err, sizeof(p->err), "a thread: can't be created: %s", mw_sys_error(error));
 	if (*p->err)
 		return false;
 	sample_until(p, UINT64_MAX);

@@ -117,7 +117,7 @@ static bool go_on(const char *options, char *err)
 	if (options && *options)
 		return refuse(err, "options: given after the first start: leave them out");
 	if (!mw_forget_live())
-		return refuse(err, "a thread: doesn't leave the tracker: try again");
+		return refuse(err, "a thread is still inside the tracker: try again");
 	return true;
 }
 

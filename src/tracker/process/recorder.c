@@ -378,7 +378,7 @@ static bool started(const struct mw_record_how *h, char *err)
 	int error;
 
 	if (!is_over()) {
-		snprintf(err, MW_ERROR_MAX, "a recording: under way already: stop it first");
+		snprintf(err, MW_ERROR_MAX, "a recording is under way already: stop it first");
 		return false;
 	}
 	if (!h->path) {
@@ -388,7 +388,7 @@ static bool started(const struct mw_record_how *h, char *err)
 	}
 	set_how(&with);
 	if (!expand()) {
-		snprintf(err, MW_ERROR_MAX, "path: has a %% that stands for nothing, or is too long");
+		snprintf(err, MW_ERROR_MAX, "path: has a %% that can't be expanded, or is too long");
 		return false;
 	}
 	prepare();
@@ -421,7 +421,7 @@ bool mw_recorder_begin(const struct mw_record_how *h, char *err)
 		return false;
 	}
 	if (__atomic_exchange_n(&starting, 1, __ATOMIC_ACQUIRE)) {
-		snprintf(err, MW_ERROR_MAX, "a recording: being started already");
+		snprintf(err, MW_ERROR_MAX, "a recording is being started already");
 		return false;
 	}
 	mw_quiet_enter();

@@ -160,7 +160,7 @@ static void text_free(void *p)
 static const char *misfit(void)
 {
 	if (!mw_real_glibc && !mw_classes_known())
-		return "the allocator is none that the tracker knows";
+		return "the tracker doesn't know this allocator";
 	if (!mw_real_glibc && mw_boot_bytes)
 		return "the dynamic linker has blocks that the allocator doesn't know";
 	if (__atomic_load_n(&mw_paused, __ATOMIC_SEQ_CST))
@@ -173,7 +173,7 @@ static const char *misfit(void)
 	case MW_RUBY_FAST:
 		return NULL;
 	case MW_RUBY_STARTING:
-		return "Ruby isn't up yet";
+		return "Ruby is still starting";
 	case MW_RUBY_ENDED:
 		return "Ruby has ended";
 	default:
