@@ -142,7 +142,7 @@ class RealFlameTest < Minitest::Test
 
   # --- exact callers: the option bt ---------------------------------------------------------
 
-  COSTS = File.read("#{MwrapTest::ROOT}/doc/stacks.md").scan(/^\| (\d+) \| \d+ \| \+(\d+) % \|$/)
+  COSTS = File.read("#{MwrapTest::ROOT}/doc/performance.md").scan(/^\| (\d+) \| \+(\d+) % \|$/)
 
   # Both pages say what the document says.
   def assert_says_what_it_costs(text)

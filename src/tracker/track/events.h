@@ -8,8 +8,8 @@
  *
  * A thread writes into a buffer of its own. A full one goes to the writer, in a lock-free stack. It comes back
  * through another one. The writer also reads what is in a buffer that isn't full, up to lane.next (acquire).
- * Without a free buffer a thread waits for 50 ms, if it shall. Then it drops events, counts them, and
- * doesn't wait again before it has a buffer.
+ * If no buffer is free, the thread waits up to 50 ms, unless trace_full:drop is set. Then it drops events
+ * and counts them. It doesn't wait again before it has a buffer.
  *
  * Calls of threads without a shard, and of signal handlers in the middle of our own work, have one lane in
  * common, behind a lock that nobody waits for: a busy lock drops the event.
