@@ -3,7 +3,7 @@
  * cfi.h - call frame information: how to leave the function that a pc is in.
  *
  * The compiler describes each instruction of a function in .eh_frame. A description is read for
- * one pc at a time, and reduced to a row: where the caller's stack pointer, frame pointer and
+ * one pc at a time, and reduced to an unwind row: where the caller's stack pointer, frame pointer and
  * return address are. A row has no other register and no DWARF expression; what needs one is
  * MW_CFI_RULE.
  *

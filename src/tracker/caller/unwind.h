@@ -4,7 +4,7 @@
  *
  * It gives the return addresses that _Unwind_Backtrace would give, from the compiler's call frame
  * information (cfi.h). What leaves a frame is cached by pc, for the whole process: a frame takes
- * some nanoseconds if its row is in the cache, some hundreds if it isn't.
+ * some nanoseconds if its unwind row is in the cache, some hundreds if it isn't.
  *
  *  - Any thread may call, on any stack: a Fiber's, a sigaltstack's; a signal handler may, and a
  *    forked child. No lock, no allocation, no thread-local storage, no system call; errno is kept.
@@ -20,9 +20,9 @@
  * Malformed information ends the walk, see cfi.h.
  *
  * If a library is closed, another may be mapped there. dlclose has to call mw_unwind_forget after
- * mw_close_begin and before the real call. No row is kept while a close is under way
+ * mw_close_begin and before the real call. No unwind row is kept while a close is under way
  * (tracker/table/closes.h), so none outlives its library. The C library closes some itself, unseen
- * (iconv, NSS). A row of theirs is wrong if a later library has the very same return address.
+ * (iconv, NSS). An unwind row of theirs is wrong if a later library has the very same return address.
  */
 #ifndef MW_CALLER_UNWIND_H
 #define MW_CALLER_UNWIND_H
@@ -69,7 +69,7 @@ size_t mw_unwind(struct mw_unwind *u, uintptr_t *pcs, size_t most);
  */
 bool mw_unwind_function(uintptr_t pc, uintptr_t *start, uintptr_t *end);
 
-/* Makes all cached rows stale. Any thread may call. */
+/* Makes all cached unwind rows stale. Any thread may call. */
 void mw_unwind_forget(void);
 
 #endif

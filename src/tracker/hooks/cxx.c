@@ -74,7 +74,7 @@ static bool program_has_own(void)
 
 		/* a tracker that was loaded later is never the first */
 		if (first &&
-		    (mw_real_late ? mw_real_of_program(first) : !mw_real_same_object(first, &mw_life)))
+		    (mw_real_joined ? mw_real_of_program(first) : !mw_real_same_object(first, &mw_life)))
 			return true;
 	}
 	return false;

@@ -5,7 +5,7 @@
  * An entry is a word in which the dynamic linker put a function's address: for the calls of an object
  * (JUMP_SLOT, GLOB_DAT), or in its initialised data. In a process that began with the tracker
  * preloaded, entries lead to the hooks from the start. In one that loaded it later
- * (mw_real_late) a pass over all objects changes them: the C library's and our own, too, not those of
+ * (mw_real_joined) a pass over all objects changes them: the C library's and our own, too, not those of
  * the dynamic linker, which has its own allocator.
  *
  *  - An entry counts by its value: that of the real function. So it counts if another symbol led there,

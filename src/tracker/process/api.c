@@ -268,7 +268,7 @@ static void api_stats(struct mw_stats *out)
 	out->unknown_frees = mw_get(&mw_strays.unknown_frees);
 	mw_heap_sums(&heap);
 	out->heap_bytes = heap.bytes;
-	out->heap_known = heap.pages > 0 && !mw_real_late; /* late, pages from before aren't known */
+	out->heap_known = heap.pages > 0 && !mw_real_joined; /* joined: pages from before aren't known */
 	out->ruby = mw_ruby_version;
 	out->resets = mw_get(&mw_resets);
 	out->forker = mw_forker;

@@ -71,7 +71,7 @@ double mw_attached_at(void)
 
 const char *mw_attached_how(void)
 {
-	if (!mw_real_late)
+	if (!mw_real_joined)
 		return "preload";
 	return from_outside ? "attached" : "started";
 }
@@ -105,7 +105,7 @@ static bool suits(char *err)
 
 static bool set_up(const char *options, char *err)
 {
-	if (!suits(err) || !mw_load_late(options, err))
+	if (!suits(err) || !mw_load_joined(options, err))
 		return false;
 	is = READY;
 	return true;
@@ -144,7 +144,7 @@ bool mw_attach(const char *options, char *err)
 {
 	double at = age();
 
-	if (!mw_real_late)
+	if (!mw_real_joined)
 		return refuse(err, "the tracker: runs already, from the process's start");
 	if (is == ON)
 		return refuse(err, "the tracker: runs already");
@@ -163,7 +163,7 @@ bool mw_attach(const char *options, char *err)
 
 bool mw_detach(char *err)
 {
-	if (!mw_real_late)
+	if (!mw_real_joined)
 		return refuse(err, "the tracker: preloaded, so it can't be stopped: use Mwrap.pause");
 	if (is != ON)
 		return refuse(err, "the tracker: doesn't run: call Mwrap.start first");

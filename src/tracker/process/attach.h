@@ -2,7 +2,7 @@
 /*
  * attach.h - tracking that begins in a running process, and stops there.
  *
- * The tracker sleeps in a process that loaded it late (mw_real_late): its constructor did nothing, and
+ * The tracker sleeps in a process that it joined (mw_real_joined): its constructor did nothing, and
  * no call comes to it. mw_attach does what the constructor does elsewhere (load.c), then leads the
  * process's calls to the hooks (tracker/hooks/got.h). mw_detach leads them back. The tables stay, and can be
  * read; nothing is unloaded.

@@ -81,7 +81,7 @@ void mw_load_threads(void)
 	mw_dumper_start();
 }
 
-bool mw_load_late(const char *options, char *err)
+bool mw_load_joined(const char *options, char *err)
 {
 	if (!mw_options_parse(&mw_options, options, err))
 		return false;
@@ -101,8 +101,8 @@ __attribute__((constructor)) static void load(void)
 	bool right;
 
 	mw_bind_self();
-	mw_real_late = mw_real_comes_late();
-	if (mw_real_late)
+	mw_real_joined = mw_real_joins();
+	if (mw_real_joined)
 		return;
 	right = mw_options_parse(&mw_options, getenv("MWRAP"), err);
 	set_up();

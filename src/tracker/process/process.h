@@ -31,7 +31,7 @@ extern uintptr_t mw_main_thread;     /* the main thread, as pthread_self(); 0: n
  * line in err; if that is of a wrong option, nothing was done, and it may be called again.
  * mw_load_threads then starts the threads that options ask for.
  */
-bool mw_load_late(const char *options, char *err);
+bool mw_load_joined(const char *options, char *err);
 void mw_load_threads(void);
 
 /* fork.c: handles each fork from here on. False: no memory for that; children may count wrongly. */

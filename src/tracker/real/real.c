@@ -218,10 +218,10 @@ bool mw_real_same_object(const void *a, const void *b)
 
 /* --- a process that ran before ------------------------------------------------ */
 
-bool mw_real_late;
+bool mw_real_joined;
 
 /* The objects of the start come before the dynamic linker in its list, all others behind. */
-bool mw_real_comes_late(void)
+bool mw_real_joins(void)
 {
 	for (const struct link_map *m = _r_debug.r_map; m && m->l_ld != _DYNAMIC; m = m->l_next)
 		if (m->l_addr == _r_debug.r_ldbase)
@@ -268,7 +268,7 @@ void *mw_real_entry(const char *name)
 	return f && mw_real_of_program(f) && !is_real(f) ? f : NULL;
 }
 
-static void *next_late(const char *name)
+static void *next_joined(const char *name)
 {
 	void *f = dlsym(RTLD_DEFAULT, name);
 
@@ -277,7 +277,7 @@ static void *next_late(const char *name)
 
 void *mw_real_next(const char *name)
 {
-	return mw_real_late ? next_late(name) : dlsym(RTLD_NEXT, name);
+	return mw_real_joined ? next_joined(name) : dlsym(RTLD_NEXT, name);
 }
 
 bool mw_real_glibc;
@@ -341,7 +341,7 @@ static bool is_behind_allocator(void)
 	void *(*get)(size_t) = (void *(*)(size_t))dlsym(RTLD_DEFAULT, "malloc");
 	void (*give)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, "free");
 
-	if (mw_real_late || mw_real_of_program(&mw_real) || !get || !give ||
+	if (mw_real_joined || mw_real_of_program(&mw_real) || !get || !give ||
 	    mw_real_of_program((const void *)(uintptr_t)get) ||
 	    mw_real_same_object((const void *)(uintptr_t)get, &mw_real))
 		return false;

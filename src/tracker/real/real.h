@@ -85,18 +85,18 @@ extern MW_HIDDEN struct mw_next mw_next;
  * themselves. The real functions are then those that the process calls first, not those after ours.
  * Blocks from before have no tail, and are never counted. Written once, by the tracker's constructor.
  */
-extern MW_HIDDEN bool mw_real_late;
+extern MW_HIDDEN bool mw_real_joined;
 /* For that constructor: was it? */
-bool mw_real_comes_late(void);
+bool mw_real_joins(void);
 /* Does the address lie in the program's own file, rather than in a library? */
 bool mw_real_of_program(const void *);
 
 /* Finds them all, unless that was done. Any thread. */
 void mw_real_init(void);
-/* The next function of that name after the tracker's, from any library; or NULL. Late: the first but ours. */
+/* The next function of that name after the tracker's, from any library; or NULL. Joined: the first but ours. */
 void *mw_real_next(const char *name);
 /*
- * Late: a program that isn't position-independent may have an entry of its own for a library's
+ * Joined: a program that isn't position-independent may have an entry of its own for a library's
  * function. Other objects then take that for the function's address. NULL: it has none.
  */
 void *mw_real_entry(const char *name);

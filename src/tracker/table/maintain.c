@@ -106,7 +106,7 @@ void mw_callsites_maintain(void)
 	/* growth calls libc, which has cancellation points, and allocates for the tracker */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (t)
-		mw_shard_hush(t);
+		mw_shard_quiet_enter(t);
 	if (crowded)
 		grow();
 	if (due && !mw_retire_under_way()) {
@@ -118,7 +118,7 @@ void mw_callsites_maintain(void)
 		mw_set(&rest, mw_quick_ms() + 200);
 	}
 	if (t)
-		mw_shard_unhush(t);
+		mw_shard_quiet_leave(t);
 	mw_maintenance_end();
 	pthread_setcancelstate(cancel, NULL);
 }

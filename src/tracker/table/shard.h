@@ -268,8 +268,8 @@ MW_INLINE bool mw_permit_is(uint32_t known, const uint32_t *permit)
 {
 	return mw_says(permit, known);
 }
-/* Makes t quiet until as many mw_shard_unhush calls. t may be busy. */
-static inline void mw_shard_hush(struct mw_shard *t)
+/* Makes t quiet until as many mw_shard_quiet_leave calls. t may be busy. */
+static inline void mw_shard_quiet_enter(struct mw_shard *t)
 {
 	mw_set(&t->quiet, t->quiet + 1);
 	if (t->permit != MW_PERMIT_BUSY)
@@ -279,7 +279,7 @@ static inline bool mw_shard_is_quiet(const struct mw_shard *t)
 {
 	return t->quiet || t->hushed;
 }
-static inline void mw_shard_unhush(struct mw_shard *t)
+static inline void mw_shard_quiet_leave(struct mw_shard *t)
 {
 	mw_assert(t->quiet);
 	mw_set(&t->quiet, t->quiet - 1);

@@ -151,7 +151,7 @@ static uint32_t find_overrun(const void *p, size_t usable, uint32_t ref, bool ch
 {
 	uint32_t i = mw_ref_index(ref);
 
-	if (!mw_real_late)
+	if (!mw_real_joined)
 		return find(p, usable, i);
 	/* most are from before the start: only a likely one is looked for, where it is likely */
 	if (!checks && (i < MW_BATCH || i >= mw_records_end()))
@@ -162,7 +162,7 @@ static uint32_t find_overrun(const void *p, size_t usable, uint32_t ref, bool ch
 /* Blocks from before the start, or of libraries that don't call the hooks, look like any of these. */
 static void count_stray(bool checks, uint32_t ref)
 {
-	if (mw_real_late)
+	if (mw_real_joined)
 		return;
 	/* a freed block's tail is still so, unless the allocator has written there */
 	if (checks && mw_ref_index(ref) >= MW_BATCH && mw_ref_index(ref) < mw_records_end())
@@ -188,7 +188,7 @@ bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 	bool checks = mw_tail_checks(p, usable);
 	uint32_t i;
 
-	if (mw_real_late)
+	if (mw_real_joined)
 		forget_adopted(p, usable);
 	/* first, since a tail that says "not counted" may be the last block's */
 	if (mw_real_classes && beside(p, d))

@@ -9,7 +9,7 @@
  *   unknown   another allocator's block, or one allocated before the tracker
  *             was on, or no block at all
  *
- * In a process that ran before the tracker was loaded (mw_real_late), most of these blocks are from
+ * In a process that ran before the tracker was loaded (mw_real_joined), most of these blocks are from
  * before. So the last two aren't counted there, and the search stays near the index in the tail: it
  * misses blocks whose whole tail was overwritten. They stay live in the table.
  *

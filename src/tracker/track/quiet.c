@@ -14,7 +14,7 @@ unsigned mw_quiet_enter(void)
 		t = mw_shard_now();
 	if (!t)
 		return mw_life == MW_ON ? ++stateless : 0;
-	mw_shard_hush(t);
+	mw_shard_quiet_enter(t);
 	return t->quiet;
 }
 
@@ -26,7 +26,7 @@ unsigned mw_quiet_leave(void)
 		return stateless ? --stateless : 0;
 	if (!t->quiet)
 		return 0;
-	mw_shard_unhush(t);
+	mw_shard_quiet_leave(t);
 	return t->quiet;
 }
 

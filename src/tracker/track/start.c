@@ -78,7 +78,7 @@ static struct mw_shard *begin_thread(void)
 		return NULL;
 	mw_generation_begin(t);
 	mw_sampling_begin(t);
-	mw_shard_hush(t); /* pthread_setspecific may allocate: that is ours */
+	mw_shard_quiet_enter(t); /* pthread_setspecific may allocate: that is ours */
 	mw_self = t;
 	if (key_made && pthread_setspecific(key, t) != 0) {
 		/* no destructor would hand it on at the end: better none */
@@ -86,7 +86,7 @@ static struct mw_shard *begin_thread(void)
 		mw_shard_release(t);
 		return NULL;
 	}
-	mw_shard_unhush(t);
+	mw_shard_quiet_leave(t);
 	catch_up(t);
 	if (mw_get(&mw_events_on))
 		event_thread(t, true);

@@ -217,7 +217,7 @@ static bool code_is_a_block;
 
 bool mw_ruby_adopt(const void *code)
 {
-	return mw_real_late && mw_get(&code_is_a_block) && mw_adopted_add(code);
+	return mw_real_joined && mw_get(&code_is_a_block) && mw_adopted_add(code);
 }
 
 void mw_ruby_learn_code(void)
