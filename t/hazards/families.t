@@ -200,7 +200,7 @@ class LeftoverHazards < Minitest::Test
     assert_empty left(path("d"))
   end
 
-  # A member of the killed family ends after the next one's first sweep.
+  # A member of the killed family ends after the next one's first cleanup.
   # It is stopped meanwhile, so that it removes nothing itself; in a session of its own, since the kernel wakes
   # the stopped processes of a group whose last parent ends.
   def test_a_killed_familys_last_member_ends_later

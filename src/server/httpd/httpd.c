@@ -52,11 +52,11 @@ static void close_all(bool intact)
 	mw_moves_begin();
 	(void)mw_opening_begin(); /* the process's end waits for this, too */
 	if (intact)
-		mw_takeover_sweep();
+		mw_takeover_cleanup();
 	mw_takeover_end();
 	mw_listeners_unlink();
 	if (intact)
-		mw_rundir_sweep();
+		mw_rundir_cleanup();
 	mw_opening_end();
 	if (intact && mw_daemon_runs()) {
 		mw_live_close();

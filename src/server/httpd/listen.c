@@ -139,7 +139,7 @@ static int open_locked(struct mw_listener *l, char err[MW_ERROR_MAX])
 }
 
 /*
- * Locks a path with this process's PID in it. A relative may be sweeping what an earlier process of
+ * Locks a path with this process's PID in it. A relative may be removing what an earlier process of
  * that PID left, and holds the lock for a moment.
  */
 static enum mw_socket_locked lock_own(struct mw_listener *l, const char *path, char err[MW_ERROR_MAX])

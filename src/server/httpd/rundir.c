@@ -14,7 +14,7 @@
 #include "server/family/family.h"
 #include "ancestors.h"
 #include "server.h"
-#include "sweep.h"
+#include "cleanup.h"
 
 /* The longest text behind BASE: "/mwrap-UID/PORT-KEY-PID.PID.lock" */
 #define TAIL_MAX (sizeof("/mwrap-4294967295/65535-0123456789abcdef-4194304.4194304.lock") - 1)
@@ -216,12 +216,12 @@ static bool kept_dir(char dir[MW_SOCKET_PATH])
 	return true;
 }
 
-void mw_rundir_sweep(void)
+void mw_rundir_cleanup(void)
 {
 	char dir[MW_SOCKET_PATH];
 
 	if (kept_dir(dir))
-		mw_sweep_all(dir);
+		mw_cleanup_all(dir);
 	mw_rundir_remove();
 }
 

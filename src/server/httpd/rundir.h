@@ -35,7 +35,7 @@ const char *mw_rundir_kept(void);
 /*
  * Removes what ended families left in the kept path's directory, and the directory if it is empty.
  */
-void mw_rundir_sweep(void);
+void mw_rundir_cleanup(void);
 /*
  * Removes the directory if it is empty. Also called at exit, by the thread that gave up waiting for the
  * server's.

@@ -314,7 +314,7 @@ void mw_socket_lock_drop(struct mw_socket_lock *c)
 		close(fd);
 }
 
-bool mw_socket_lock_sweep(const char *path, pid_t pid)
+bool mw_socket_lock_cleanup(const char *path, pid_t pid)
 {
 	char err[MW_ERROR_MAX];
 	struct lock_path l;

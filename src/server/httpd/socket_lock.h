@@ -58,7 +58,7 @@ int mw_socket_lock_bind(struct mw_socket_lock *c, int fd, bool ruby, char err[MW
  * died early: it goes once it is some seconds old, or at once if `pid`, its maker, has ended.
  * Leaves a lock that isn't mwrap's or that is held. Returns true if nothing is there now.
  */
-bool mw_socket_lock_sweep(const char *path, pid_t pid);
+bool mw_socket_lock_cleanup(const char *path, pid_t pid);
 
 /*
  * True if no process holds the lock of `path`. *c, at first all zero but lock_fd -1, keeps the file

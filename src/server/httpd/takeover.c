@@ -15,7 +15,7 @@
 #include "listeners.h"
 #include "server.h"
 #include "socket_lock.h"
-#include "sweep.h"
+#include "cleanup.h"
 #include "tcp.h"
 
 enum {
@@ -250,26 +250,26 @@ int mw_takeover_look(uint64_t now)
 		return -1;
 	ms = look_at_path(now);
 	if (owner.mine || mw_listen_family()->dir[0])
-		mw_sweep_look(owner.mine ? owner.path : "", mw_listen_family()->dir, now);
+		mw_cleanup_look(owner.mine ? owner.path : "", mw_listen_family()->dir, now);
 	return ms < MW_TAKEOVER_LOOK_MS ? ms : MW_TAKEOVER_LOOK_MS;
 }
 
-void mw_takeover_sweep(void)
+void mw_takeover_cleanup(void)
 {
 	bool is_free = owner.path[0] && !owner.mine && mw_socket_lock_is_free(&owner.watched, owner.path);
 
 	/* its owner was killed, and no process has taken it over yet */
 	if (is_free) {
 		mw_socket_lock_forget(&owner.watched);
-		(void)mw_socket_lock_sweep(owner.path, 0);
+		(void)mw_socket_lock_cleanup(owner.path, 0);
 	}
 	if (owner.mine || is_free || mw_listen_family()->dir[0])
-		mw_sweep_now(owner.mine || is_free ? owner.path : "", mw_listen_family()->dir);
+		mw_cleanup_now(owner.mine || is_free ? owner.path : "", mw_listen_family()->dir);
 }
 
 void mw_takeover_end(void)
 {
-	mw_sweep_end();
+	mw_cleanup_end();
 	mw_socket_lock_forget(&owner.watched);
 	owner.path[0] = '\0';
 	owner.mine = owner.old = owner.port = NULL;
@@ -277,6 +277,6 @@ void mw_takeover_end(void)
 
 void mw_takeover_child(void)
 {
-	mw_sweep_child();
+	mw_cleanup_child();
 	mw_takeover_end();
 }

@@ -50,7 +50,7 @@ bool mw_takeover_has_port(uint16_t *known);
 void mw_takeover_port(struct mw_listener *l);
 
 /* The process ends: removes what dead relatives left. */
-void mw_takeover_sweep(void);
+void mw_takeover_cleanup(void);
 
 /* Closes the watched lock's file and forgets the path. */
 void mw_takeover_end(void);

@@ -42,10 +42,10 @@ enum {
 	MW_TAKEOVER_REQUESTED_MS = 10000 / MW_SWIFT, /* all others wait for a live requester */
 
 	/* --- files that ended processes left --- */
-	MW_SWEEP_LOOK_MS = 1000 / MW_SWIFT,
-	MW_SWEEP_NAMES_MS =
+	MW_CLEANUP_LOOK_MS = 1000 / MW_SWIFT,
+	MW_CLEANUP_NAMES_MS =
 		2000 / MW_SWIFT, /* between two reads of a directory whose names change, e.g. /tmp */
-	MW_SWEEP_FULL_MS = 20000 / MW_SWIFT /* between full sweeps, for what a look doesn't see */
+	MW_CLEANUP_FULL_MS = 20000 / MW_SWIFT /* between full cleanups, for what a look doesn't see */
 };
 
 #endif

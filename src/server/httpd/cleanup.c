@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sweep.c - see sweep.h. */
-#include "sweep.h"
+/* cleanup.c - see cleanup.h. */
+#include "cleanup.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -32,9 +32,9 @@ struct known {
 };
 
 static struct {
-	uint64_t next, last; /* ms; of the next look, of the last sweep */
-	uint64_t full;       /* ms; of the last sweep that included ended families */
-	bool names;          /* names have changed since the last sweep */
+	uint64_t next, last; /* ms; of the next look, of the last cleanup */
+	uint64_t full;       /* ms; of the last cleanup that included ended families */
+	bool names;          /* names have changed since the last cleanup */
 	struct timespec changed[2]; /* mtimes of the directories of path and dir before reading */
 	/* the thread owns these while busy, else the server's thread does */
 	atomic_bool busy; /* release: the fields below are complete */
@@ -42,7 +42,7 @@ static struct {
 	char others[MW_SOCKET_PATH]; /* where ended families may have left files; "": nowhere */
 	struct known known[MW_FAMILY_MAX];
 	size_t known_n;
-} sweep;
+} cleanup;
 
 static uint64_t image_of(pid_t pid)
 {
@@ -62,7 +62,7 @@ static bool is_here(const struct mw_member *m)
 	return !mw_member_identify(m, &pid, &ns) || !ns || ns == mw_pid_namespace();
 }
 
-static void sweep_one(const struct mw_family *f)
+static void cleanup_one(const struct mw_family *f)
 {
 	size_t n;
 	struct mw_member *m = mw_members_locks(f, &n);
@@ -70,10 +70,10 @@ static void sweep_one(const struct mw_family *f)
 	for (size_t i = 0; i < n; i++) {
 		pid_t pid = (pid_t)m[i].pid;
 
-		if (!pid || (pid == getpid() && is_here(&m[i])) || mw_socket_lock_sweep(m[i].socket, pid))
+		if (!pid || (pid == getpid() && is_here(&m[i])) || mw_socket_lock_cleanup(m[i].socket, pid))
 			continue;
-		if (sweep.known_n < MW_FAMILY_MAX && is_here(&m[i]))
-			sweep.known[sweep.known_n++] = (struct known){ pid, image_of(pid) };
+		if (cleanup.known_n < MW_FAMILY_MAX && is_here(&m[i]))
+			cleanup.known[cleanup.known_n++] = (struct known){ pid, image_of(pid) };
 	}
 	free(m);
 }
@@ -81,31 +81,31 @@ static void sweep_one(const struct mw_family *f)
 static void *run(void *unused)
 {
 	(void)unused;
-	sweep.known_n = 0;
+	cleanup.known_n = 0;
 	if (mw_own_descriptors(-1)) {
-		sweep_one(&sweep.where[0]);
-		sweep_one(&sweep.where[1]);
-		if (sweep.others[0])
-			mw_sweep_all(sweep.others);
+		cleanup_one(&cleanup.where[0]);
+		cleanup_one(&cleanup.where[1]);
+		if (cleanup.others[0])
+			mw_cleanup_all(cleanup.others);
 	}
-	atomic_store_explicit(&sweep.busy, false, memory_order_release);
+	atomic_store_explicit(&cleanup.busy, false, memory_order_release);
 	return NULL;
 }
 
 static void set_where(const char *path, const char *dir)
 {
-	memset(sweep.where, 0, sizeof(sweep.where));
-	strcpy(sweep.where[0].path, path);
-	strcpy(sweep.where[1].dir, dir);
+	memset(cleanup.where, 0, sizeof(cleanup.where));
+	strcpy(cleanup.where[0].path, path);
+	strcpy(cleanup.where[1].dir, dir);
 }
 
 static void begin(const char *path, const char *dir)
 {
 	set_where(path, dir);
-	atomic_store(&sweep.busy, true);
+	atomic_store(&cleanup.busy, true);
 	if (mw_server.api->thread_start(run, NULL, STACK)) {
-		sweep.last = sweep.full = 0; /* retried at the next look */
-		atomic_store(&sweep.busy, false);
+		cleanup.last = cleanup.full = 0; /* retried at the next look */
+		atomic_store(&cleanup.busy, false);
 	}
 }
 
@@ -127,8 +127,8 @@ static bool changed(const char *dir, struct timespec *seen)
 /* True if a known relative has ended or become another program. */
 static bool somebody_left(void)
 {
-	for (size_t i = 0; i < sweep.known_n; i++) {
-		const struct known *k = &sweep.known[i];
+	for (size_t i = 0; i < cleanup.known_n; i++) {
+		const struct known *k = &cleanup.known[i];
 
 		if ((getpgid(k->pid) < 0 && errno == ESRCH) || image_of(k->pid) != k->image)
 			return true;
@@ -143,36 +143,36 @@ static void folder_of(const char *path, char out[MW_SOCKET_PATH])
 	snprintf(out, MW_SOCKET_PATH, "%.*s", slash ? (int)(slash - path) + 1 : 0, path);
 }
 
-void mw_sweep_look(const char *path, const char *dir, uint64_t now)
+void mw_cleanup_look(const char *path, const char *dir, uint64_t now)
 {
 	char folder[MW_SOCKET_PATH];
 	uint64_t since;
 
-	if (now < sweep.next)
+	if (now < cleanup.next)
 		return;
-	sweep.next = now + MW_SWEEP_LOOK_MS;
-	if (atomic_load_explicit(&sweep.busy, memory_order_acquire))
+	cleanup.next = now + MW_CLEANUP_LOOK_MS;
+	if (atomic_load_explicit(&cleanup.busy, memory_order_acquire))
 		return;
 	folder_of(path, folder);
-	sweep.names |= changed(folder, &sweep.changed[0]);
-	sweep.names |= changed(dir, &sweep.changed[1]);
-	since = now - sweep.last;
-	if (sweep.last && since < MW_SWEEP_FULL_MS && !(sweep.names && since >= MW_SWEEP_NAMES_MS) &&
-	    !somebody_left())
+	cleanup.names |= changed(folder, &cleanup.changed[0]);
+	cleanup.names |= changed(dir, &cleanup.changed[1]);
+	since = now - cleanup.last;
+	if (cleanup.last && since < MW_CLEANUP_FULL_MS &&
+	    !(cleanup.names && since >= MW_CLEANUP_NAMES_MS) && !somebody_left())
 		return;
-	sweep.others[0] = '\0';
+	cleanup.others[0] = '\0';
 	/* again and again: a member of a killed family may end long after our start */
 	if (path[0] && !strcmp(path, mw_rundir_kept()) &&
-	    (!sweep.full || now - sweep.full >= MW_SWEEP_FULL_MS)) {
-		folder_of(path, sweep.others);
-		sweep.full = now;
+	    (!cleanup.full || now - cleanup.full >= MW_CLEANUP_FULL_MS)) {
+		folder_of(path, cleanup.others);
+		cleanup.full = now;
 	}
-	sweep.last = now;
-	sweep.names = false;
+	cleanup.last = now;
+	cleanup.names = false;
 	begin(path, dir);
 }
 
-void mw_sweep_now(const char *path, const char *dir)
+void mw_cleanup_now(const char *path, const char *dir)
 {
 	struct mw_family where[2] = { 0 };
 
@@ -185,12 +185,12 @@ void mw_sweep_now(const char *path, const char *dir)
 		for (size_t k = 0; k < n; k++)
 			if (m[k].pid &&
 			    (m[k].pid != (long)getpid() || (m[k].ns && m[k].ns != mw_pid_namespace())))
-				(void)mw_socket_lock_sweep(m[k].socket, (pid_t)m[k].pid);
+				(void)mw_socket_lock_cleanup(m[k].socket, (pid_t)m[k].pid);
 		free(m);
 	}
 }
 
-void mw_sweep_all(const char *dir)
+void mw_cleanup_all(const char *dir)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
@@ -207,21 +207,21 @@ void mw_sweep_all(const char *dir)
 		/* PORT-KEY-PID, PORT-KEY-PID.PID */
 		dot = strrchr(path, '.');
 		dot = dot && dot > strrchr(path, '-') ? dot : strrchr(path, '-');
-		(void)mw_socket_lock_sweep(path, dot ? (pid_t)atol(dot + 1) : 0);
+		(void)mw_socket_lock_cleanup(path, dot ? (pid_t)atol(dot + 1) : 0);
 	}
 	if (d)
 		closedir(d);
 }
 
-void mw_sweep_end(void)
+void mw_cleanup_end(void)
 {
-	sweep.next = sweep.last = sweep.full = 0;
-	memset(sweep.changed, 0, sizeof(sweep.changed));
+	cleanup.next = cleanup.last = cleanup.full = 0;
+	memset(cleanup.changed, 0, sizeof(cleanup.changed));
 }
 
-void mw_sweep_child(void)
+void mw_cleanup_child(void)
 {
-	mw_sweep_end();
-	sweep.known_n = 0;
-	atomic_store(&sweep.busy, false); /* the thread doesn't exist in a child */
+	mw_cleanup_end();
+	cleanup.known_n = 0;
+	atomic_store(&cleanup.busy, false); /* the thread doesn't exist in a child */
 }
