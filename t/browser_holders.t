@@ -106,7 +106,7 @@ class HoldersPageTest < Minitest::Test
     wait_until("!!document.querySelector('.held button')")
     [@app.pid, @child].each { |pid| Process.kill(:KILL, pid) }
     look
-    assert_equal "It can\u2019t be told: nobody answers.", text(".held [role=status]")
+    assert_equal "The holders aren\u2019t known: nobody answers.", text(".held [role=status]")
     assert js("document.querySelector('.held .scroll').hidden")
   end
 

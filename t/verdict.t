@@ -522,7 +522,7 @@ class VerdictTest < Minitest::Test
     served_ruby("$stdin.read", options: "read_only:0")
     post("/pause")
     v = eventually("the verdict") { JSON.parse(body("/verdict.json")).then { |x| x if x["kind"] == "paused" } }
-    assert_equal [false, "Tracking is paused: no line can be told.", "POST /resume turns tracking on."], v.values_at("growing", "sentence", "next")
+    assert_equal [false, "Tracking is paused: growth can't be attributed to a line.", "POST /resume turns tracking on."], v.values_at("growing", "sentence", "next")
     assert_equal "No verdict yet on 1 process, 1 is paused.\n", body("/all/verdict")
     post("/resume")
     assert_equal "watching", eventually("a verdict") { JSON.parse(body("/verdict.json"))["kind"].then { |k| k unless k == "paused" } }

@@ -315,8 +315,8 @@ test("colours differ in lightness, in light and dark", () => {
 test("what a cell is", () => {
 	const { json } = MAP, byLine = new Map([[1, "/srv/a.rb:3"]]), panel = json.panels[3];
 	const words = (byte, line, pages = 1) => cellWords({ byte, line, pages, address: "0x7f00", panel, json, byColour: byLine });
-	assert.equal(words(63, 1), "100\u00a0% of it are live blocks \u00b7 mostly /srv/a.rb:3 \u00b7 thread arena 3, 0x7f00");
-	assert.equal(words(8 | 64 | 128, 9), "under 2\u00a0% of it are live blocks \u00b7 mostly of a line that isn\u2019t in the table \u00b7 shared with another process \u00b7 part of a huge page \u00b7 thread arena 3, 0x7f00");
+	assert.equal(words(63, 1), "100\u00a0% of it are live blocks \u00b7 largely /srv/a.rb:3 \u00b7 thread arena 3, 0x7f00");
+	assert.equal(words(8 | 64 | 128, 9), "under 2\u00a0% of it are live blocks \u00b7 largely of a line that isn\u2019t in the table \u00b7 shared with another process \u00b7 part of a huge page \u00b7 thread arena 3, 0x7f00");
 	assert.equal(words(1, 0, 16), "16 pages, most of them: empty: in memory, no block is there; malloc_trim gives it back \u00b7 thread arena 3, 0x7f00");
 	assert.match(stateWords(1, "jemalloc"), /a trim gives it back$/);
 	for (let s = 0; s < 8; s++)

@@ -44,8 +44,8 @@ const ACTIONS = {
 	resume: { label: "Resume", path: "/resume",
 		about: "Resume: what is allocated from now on is counted again." },
 	callers: { label: "Callers\u2026",
-		about: "Exact callers: each line is counted together with so many of its Ruby callers.",
-		ask: "Count each line together with so many of its Ruby callers, 0 to 16. The tracker takes 23 % more instructions " +
+		about: "Exact callers: each line is counted together with a number of its Ruby callers.",
+		ask: "How many Ruby callers to count together with each line, 0 to 16? The tracker takes 23 % more instructions " +
 			"for a string with 2, 33 % with 4, 52 % with 8. Each chain of callers is a row.",
 		wants: { type: "number", min: 0, max: CALLERS_MAX, "aria-label": "Callers of each line" },
 		yes: "Set", wrong: `Exact callers: a number from 0 to ${CALLERS_MAX}, please.`,

@@ -16,7 +16,7 @@ import { Details } from "./flame_details.js";
 const HEARD = 700; // ms after the last key
 const LEGEND = 7;
 
-const swatches = () => [el("span", { class: "swatch native" }, "native"), el("span", { class: "swatch crumbs" }, "too narrow to be told apart")];
+const swatches = () => [el("span", { class: "swatch native" }, "native"), el("span", { class: "swatch crumbs" }, "too narrow to show apart")];
 
 export class Flame {
 	// load(query): a promise of what flame.json says; links: {at(location), flame(query)} as addresses, or null

@@ -57,7 +57,7 @@ export class Held {
 		if (answer)
 			this.show(answer.rows);
 		else
-			setText(this.said, `It can\u2019t be told: ${visible(why)}.`);
+			setText(this.said, `The holders aren\u2019t known: ${visible(why)}.`);
 	}
 
 	show(rows) {

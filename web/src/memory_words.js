@@ -49,7 +49,7 @@ export function lineWords(line, byColour) {
 	if (!line)
 		return "";
 	const at = byColour.get(line);
-	return at === undefined ? "mostly of a line that isn\u2019t in the table" : `mostly ${visible(at)}`;
+	return at === undefined ? "largely of a line that isn\u2019t in the table" : `largely ${visible(at)}`;
 }
 
 // A cell in a line: what it is, how much it holds, whose it is, where it is

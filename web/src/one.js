@@ -39,7 +39,7 @@ export class One {
 		this.held = new Held();
 		this.exports = el("p", { class: "exports" });
 		this.plots = el("div", { class: "columns" },
-			el("figure", {}, el("figcaption", {}, el("span", { class: "key one" }, "live bytes"), " ", el("span", { class: "key two" }, "blocks, as far as this page saw them")), this.over),
+			el("figure", {}, el("figcaption", {}, el("span", { class: "key one" }, "live bytes"), " ", el("span", { class: "key two" }, "blocks seen by this page")), this.over),
 			el("figure", {}, el("figcaption", {}, el("span", { class: "key one" }, "allocations a second"), " ", el("span", { class: "key two" }, "frees a second")), this.rates));
 		this.root = el("section", { class: "one", "aria-label": "One location", hidden: true },
 			el("p", {}, el("button", { type: "button", class: "back", onclick: () => on.back() }, "\u2190 All locations")),

@@ -6,7 +6,7 @@ require_relative "command"
 module Mwrap
   module Ctl # :nodoc: all
     WAIT_FOR_ANSWER = Option.new(name: "wait", value: "SECONDS", type: :count, help: "for its answer; the default is 10",
-                                 manual: "Waits so long for the process to do it. Then the request is withdrawn. The default is 10.").freeze
+                                 manual: "Waits up to SECONDS for the process to do it. Then the request is withdrawn. The default is 10.").freeze
 
     # Of commands.rb
     ATTACH_COMMANDS = [

@@ -92,7 +92,7 @@ module Mwrap
           Loads SCRIPT, which defines a method named step, and calls that in rounds of
           different lengths. A line leaks if it keeps blocks in proportion to the calls.
           Needs no launcher. What SCRIPT prints goes to stderr. Exits with 0 if nothing
-          leaks, 1 if something does, and 2 if that can't be told. Where the variable
+          leaks, 1 if something does, and 2 if it can't decide. If the variable
           GITHUB_ACTIONS is true, leaks are also printed as annotations.
         TEXT
         forms: { "SCRIPT" => "a Ruby file with def step" },
@@ -104,7 +104,7 @@ module Mwrap
           Option.new(name: "native", help: "only blocks that nothing holds count",
                      manual: "Only blocks that nothing holds count: those that native code forgot. What a Ruby object still holds isn't a leak then."),
           Option.new(name: "suppressions", value: "FILE", help: "known leaks: lines of leak:PATTERN, as for LeakSanitizer",
-                     manual: "FILE has known leaks, as LeakSanitizer wants them: lines of `leak:PATTERN`, and comments that begin with `#`. A pattern is a part of a location; `*` stands for any text, `^` and `$` for its ends."),
+                     manual: "FILE has known leaks, in LeakSanitizer's format: lines of `leak:PATTERN`, and comments that begin with `#`. A pattern is a part of a location; `*` stands for any text, `^` and `$` for its ends."),
           Option.new(name: "json", help: "print an array of objects, one for each leak",
                      manual: "Prints an array of objects, one for each leak: `location`, `blocks_per_call`, `bytes_per_block`, `held` (null if it isn't known), `rounds` (calls) and `blocks` (kept of them).")
         ],
@@ -117,8 +117,8 @@ module Mwrap
         name: "ps", arguments: "",
         summary: "list the processes that are tracked, and what they hold",
         about: <<~TEXT,
-          Lists the processes of this machine in which the tracker is, as far as this user
-          may look at them. Those that have a server are asked what is live in them.
+          Lists the tracked processes of this machine that this user may look at. Asks those
+          that have a server what is live in them.
         TEXT
         forms: {},
         options: [ROWS, AS_JSON, AS_TEXT, TOKEN_FILE],

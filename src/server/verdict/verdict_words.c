@@ -347,7 +347,7 @@ void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
 		since(b, v);
 		break;
 	case MW_VERDICT_PAUSED:
-		mw_buf_str(b, "Tracking is paused: no line can be told");
+		mw_buf_str(b, "Tracking is paused: growth can't be attributed to a line");
 		break;
 	case MW_VERDICT_WATCHING:
 		mw_buf_str(b, "Watching: the first verdict comes in ");
