@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tracker/real/apart.h"
+#include "tracker/real/own_large.h"
 #include "tracker/track/admit.h"
 #include "tracker/track/dismiss.h"
 #include "tracker/track/shared.h"
@@ -40,7 +40,7 @@ MW_EXPORT void *malloc(size_t n)
 {
 	void *p;
 
-	if (mw_unlikely(n >= MW_APART_LEAST)) /* large: perhaps the tracker's own, or too large */
+	if (mw_unlikely(n >= MW_OWN_LARGE_LEAST)) /* large: perhaps the tracker's own, or too large */
 		return alloc_shared(MW_MALLOC, n, MW_CALLER);
 	p = mw_roomy_malloc(n + MW_TAIL); /* glibc's least chunk has room for 24 */
 	return mw_likely(p != NULL) ? mw_admit_new(p, n, MW_CALLER) : NULL;

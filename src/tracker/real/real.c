@@ -290,7 +290,7 @@ static bool chunk_agrees(const void *p)
 }
 
 /*
- * glibc learns from the free of a block with a mapping of its own (apart.h), unless that is larger than
+ * glibc learns from the free of a block with a mapping of its own (own_large.h), unless that is larger than
  * 32 MiB. Of these 33 only the first page is touched. If the process may not have as much address
  * space, a small one stays for good.
  */

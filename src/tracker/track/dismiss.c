@@ -4,7 +4,7 @@
  * none saves registers: on the fast way they call nothing but, last of all, the real free.
  */
 #include "dismiss.h"
-#include "tracker/real/apart.h"
+#include "tracker/real/own_large.h"
 #include "shared.h"
 
 __attribute__((noinline)) void mw_free_none(void *p, struct mw_guard in, uint32_t known)
@@ -24,8 +24,8 @@ __attribute__((noinline)) void mw_free_none(void *p, struct mw_guard in, uint32_
 	if (!done) {
 		if (mw_real_is_boot(p))
 			return;
-		if (mw_apart_is(p)) {
-			mw_apart_free(p);
+		if (mw_own_large_is(p)) {
+			mw_own_large_free(p);
 			return;
 		}
 		(void)mw_dismiss(in.t, p);

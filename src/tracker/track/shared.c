@@ -18,7 +18,7 @@
 
 #include "admit.h"
 #include "dismiss.h"
-#include "tracker/real/apart.h"
+#include "tracker/real/own_large.h"
 
 enum way { PASS, QUIET, SHARED }; /* QUIET: or paused */
 
@@ -154,7 +154,7 @@ void *mw_alloc_shared(struct mw_alloc_call *a, uintptr_t caller)
 		return mw_alloc_real(a, a->n); /* fails, as it should */
 	t = mw_shard_now();
 	way = way_now();
-	p = way == QUIET && a->how <= MW_CALLOC ? mw_apart_alloc(a->n + MW_TAIL) : NULL;
+	p = way == QUIET && a->how <= MW_CALLOC ? mw_own_large_alloc(a->n + MW_TAIL) : NULL;
 	if (p)
 		return p;
 	p = mw_alloc_real(a, tails() ? mw_alloc_bytes(a) : a->n);
@@ -188,8 +188,8 @@ void mw_free_shared(void *p)
 
 	if (mw_real_is_boot(p))
 		return;
-	if (mw_apart_is(p)) {
-		mw_apart_free(p);
+	if (mw_own_large_is(p)) {
+		mw_own_large_free(p);
 		return;
 	}
 	t = mw_shard_now();
@@ -204,19 +204,19 @@ void mw_free_shared(void *p)
 /* realloc of a block that is apart, or that becomes so. NULL: neither, or no memory. Frees p if it moves. */
 static void *realloc_apart(void *p, size_t n)
 {
-	bool is = mw_apart_is(p);
-	size_t had = is ? mw_apart_size(p) : mw_usable(p);
-	void *q = mw_apart_alloc(n + MW_TAIL);
+	bool is = mw_own_large_is(p);
+	size_t had = is ? mw_own_large_size(p) : mw_usable(p);
+	void *q = mw_own_large_alloc(n + MW_TAIL);
 
 	if (!q && is)
 		q = mw_real.malloc(mw_padded(n));
 	if (!q)
 		return NULL;
-	if (q && !mw_apart_is(q))
+	if (q && !mw_own_large_is(q))
 		(void)mw_lead(q, n, mw_usable_new(q, n), MW_TAIL_NONE);
 	memcpy(q, p, had < n ? had : n);
 	if (is)
-		mw_apart_free(p);
+		mw_own_large_free(p);
 	else
 		mw_free_shared(p);
 	return q;
@@ -254,13 +254,13 @@ void *mw_realloc_shared(void *p, size_t n, uintptr_t caller)
 	way = way_now();
 	if (n > MW_SIZE_PADDED_MAX)
 		return mw_real.realloc(p, n); /* fails: p stays as it is */
-	if (n == 0 && mw_apart_is(p)) {
-		mw_apart_free(p);
+	if (n == 0 && mw_own_large_is(p)) {
+		mw_own_large_free(p);
 		return NULL;
 	}
-	if (n && (way == QUIET || mw_apart_is(p))) {
+	if (n && (way == QUIET || mw_own_large_is(p))) {
 		q = realloc_apart(p, n);
-		if (q || mw_apart_is(p))
+		if (q || mw_own_large_is(p))
 			return q;
 	}
 	if (t && n && way == SHARED && mw_get(&mw_events_on))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* apart.c - see apart.h. */
-#include "apart.h"
+/* own_large.c - see own_large.h. */
+#include "own_large.h"
 
 #include <stdint.h>
 
@@ -47,12 +47,12 @@ static uintptr_t *place_of(const void *p)
 	return NULL;
 }
 
-void *mw_apart_alloc(size_t n)
+void *mw_own_large_alloc(size_t n)
 {
 	size_t bytes = (n + HEAD + PAGE - 1) & ~(size_t)(PAGE - 1);
 	size_t *base;
 
-	if (n < MW_APART_LEAST || bytes < n || !mw_own_thread_here || !mw_real_glibc)
+	if (n < MW_OWN_LARGE_LEAST || bytes < n || !mw_own_thread_here || !mw_real_glibc)
 		return NULL;
 	base = mw_arena_lend(bytes);
 	if (!base)
@@ -65,20 +65,20 @@ void *mw_apart_alloc(size_t n)
 	return NULL;
 }
 
-bool mw_apart_is(const void *p)
+bool mw_own_large_is(const void *p)
 {
 	return place_of(p);
 }
 
-size_t mw_apart_size(const void *p)
+size_t mw_own_large_size(const void *p)
 {
 	return mw_chunk_usable(p);
 }
 
-void mw_apart_free(void *p)
+void mw_own_large_free(void *p)
 {
 	uintptr_t *place = place_of(p);
-	size_t bytes = mw_apart_size(p) + HEAD;
+	size_t bytes = mw_own_large_size(p) + HEAD;
 
 	if (!place)
 		return;
