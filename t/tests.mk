@@ -180,8 +180,8 @@ SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
 # gcc has no model of a fence under TSan; all data that a fence orders is atomic anyway
 SANITIZE_tsan := -fsanitize=thread $(if $(findstring clang,$(CC)),,-Wno-tsan)
 SANITIZED_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -Wno-missing-prototypes -fno-strict-aliasing -DMW_ASSERT -D_GNU_SOURCE -Isrc -I$(B)
-# with aside.c the tracker would stand aside: t/core/beneath.c replaces it
-CORE_SRC := $(filter-out src/tracker/hooks/cxx.c src/tracker/real/aside.c,$(TRACKER_SRC)) $(filter-out src/server/httpd/%,$(call c,server memory))
+# with untracked.c the tracker would stand aside: t/core/beneath.c replaces it
+CORE_SRC := $(filter-out src/tracker/hooks/cxx.c src/tracker/real/untracked.c,$(TRACKER_SRC)) $(filter-out src/server/httpd/%,$(call c,server memory))
 # here the functions that these files interpose have other names
 RENAMED := $(addprefix src/tracker/,hooks/malloc hooks/mmap hooks/pthread process/exit process/fork)
 renamed = $(if $(filter $(RENAMED),$*),-DCORE_RENAME -include t/core/renamed.h)

@@ -25,7 +25,7 @@ module Mwrap
     STRINGS_MAX = 64 << 20
 
     # Runtimes of gcc's and clang's sanitizers that replace malloc (UBSan's doesn't), and the
-    # symbols that they define in a program with a runtime inside: src/tracker/real/aside.c.
+    # symbols that they define in a program with a runtime inside: src/tracker/real/untracked.c.
     SANITIZER = /\A(?:lib(?:clang_rt\.)?(?:asan|lsan|tsan|hwasan|msan)[._-]|__(?:asan|lsan|tsan|hwasan|msan)_init\z)/n
 
     # Is this name a sanitizer's library or symbol?

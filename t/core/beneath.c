@@ -9,7 +9,7 @@
 
 #include "../../src/tracker/table/snapshot.h"
 #include "../../src/tracker/hooks/cxx.h"
-#include "../../src/tracker/real/aside.h"
+#include "../../src/tracker/real/untracked.h"
 #include "../../src/tracker/caller/ruby/api.h"
 #include "../../src/tracker/real/real.h"
 #include "../../src/tracker/table/generation.h"
@@ -240,8 +240,8 @@ void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
 	return __real_mmap(at, n, prot, flags, fd, off);
 }
 
-/* It doesn't stand aside here: src/tracker/real/aside.c would. */
-const char *mw_aside(void)
+/* It doesn't stand aside here: src/tracker/real/untracked.c would. */
+const char *mw_untracked_reason(void)
 {
 	return NULL;
 }

@@ -46,7 +46,7 @@ module Messages
 
   # Files whose texts are returned: the line that the caller makes of each.
   RETURNED = {
-    "address.c" => "<>: \"<>\" {}", "aside.c" => "{}", "socket_mode.c" => "<>: stays closed to others: {} (<>)",
+    "address.c" => "<>: \"<>\" {}", "untracked.c" => "{}", "socket_mode.c" => "<>: stays closed to others: {} (<>)",
     "executable.rb" => "<>{}", "linker.rb" => "{}", "client.rb" => "<>: {}"
   }.freeze
 

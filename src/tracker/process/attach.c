@@ -17,7 +17,7 @@
 #include "tracker/hooks/got.h"
 #include "learn.h"
 #include "process.h"
-#include "tracker/real/aside.h"
+#include "tracker/real/untracked.h"
 #include "tracker/real/real.h"
 #include "shared/report/report.h"
 #include "tracker/track/forget.h"
@@ -93,7 +93,7 @@ static double age(void)
 /* Checks what is known before anything is set up. */
 static bool suits(char *err)
 {
-	const char *aside = mw_aside();
+	const char *aside = mw_untracked_reason();
 	const void *real = mw_real_next("malloc");
 
 	if (aside)

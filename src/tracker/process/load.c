@@ -11,7 +11,7 @@
 #include "tracker/caller/ruby/state.h"
 #include "named.h"
 #include "process.h"
-#include "tracker/real/aside.h"
+#include "tracker/real/untracked.h"
 #include "tracker/real/bind.h"
 #include "tracker/real/real.h"
 #include "tracker/table/ids.h"

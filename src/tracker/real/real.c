@@ -11,7 +11,7 @@
 
 #include "tracker/base/arena.h"
 #include "shared/sys/thread.h"
-#include "aside.h"
+#include "untracked.h"
 #include "bind.h"
 
 /* --- the arena --------------------------------------------------------------- */
@@ -377,7 +377,7 @@ void mw_real_init(void)
 		r.name = NULL;
 #include "api/hooks.def"
 	mw_real = r;
-	mw_real_aside = mw_aside();
+	mw_real_aside = mw_untracked_reason();
 	if (!mw_real_aside && behind)
 		mw_real_aside =
 			"LD_PRELOAD: another allocator is in front: put mwrap first: runs untracked";

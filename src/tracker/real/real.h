@@ -41,7 +41,7 @@ extern MW_HOT_STRUCT struct mw_real mw_real;
  */
 extern MW_HOT bool mw_real_glibc;
 extern MW_HOT size_t mw_real_mapped;
-/* Reason to do nothing in this process (aside.h): calls pass through for ever. NULL: none. */
+/* Reason to do nothing in this process (untracked.h): calls pass through for ever. NULL: none. */
 extern MW_HIDDEN const char *mw_real_aside;
 MW_INLINE size_t mw_chunk_usable(const void *p)
 {

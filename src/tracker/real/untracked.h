@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * aside.h - processes in which the tracker does nothing: those of sanitizers and valgrind. (real.c has one
+ * untracked.h - processes in which the tracker does nothing: those of sanitizers and valgrind. (real.c has one
  * more reason: another allocator in front.)
  *
  * Sanitizers and valgrind's tools replace malloc with their own allocator, see each allocation,
@@ -8,13 +8,13 @@
  * forbid, hide the faults that they look for, or call them before they are ready. In these
  * processes every call passes through with its own arguments.
  */
-#ifndef MW_REAL_ASIDE_H
-#define MW_REAL_ASIDE_H
+#ifndef MW_REAL_UNTRACKED_H
+#define MW_REAL_UNTRACKED_H
 
 /*
  * The reason, as a line for stderr; NULL: there is none. Only dlsym may allocate here. Calls
  * nothing that a sanitizer interposes. Any time after relocation.
  */
-const char *mw_aside(void);
+const char *mw_untracked_reason(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* aside.c - recognises sanitizers and valgrind; see aside.h. */
-#include "aside.h"
+/* untracked.c - recognises sanitizers and valgrind; see untracked.h. */
+#include "untracked.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -35,7 +35,7 @@ static bool is_valgrind(const char *file)
 	return begins(file, "vgpreload_") && !begins(file, "vgpreload_core");
 }
 
-const char *mw_aside(void)
+const char *mw_untracked_reason(void)
 {
 	static const char sanitizer[] = "this program: built with a sanitizer: runs untracked";
 
