@@ -11,7 +11,7 @@
 #include "shared/sys/clock.h"
 #include "shared/sys/ranks.h"
 #include "shared/sys/sys.h"
-#include "beside.h"
+#include "load_sibling.h"
 #include "tracker/hooks/dl.h"
 #include "tracker/hooks/got.h"
 #include "process.h"
@@ -152,7 +152,7 @@ static void after_fork_child(void)
 	mw_seconds_after_fork();
 	mw_server_after_fork(1);
 	mw_host_threads_child();
-	mw_beside_after_fork();
+	mw_load_sibling_after_fork();
 	mw_ranks_again();
 	if (mark)
 		*mark = 1;

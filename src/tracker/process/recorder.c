@@ -22,7 +22,7 @@
 #include "tracker/base/own_thread.h"
 #include "shared/sys/sys.h"
 #include "shared/sys/times.h"
-#include "beside.h"
+#include "load_sibling.h"
 #include "tracker/caller/ruby/frame.h"
 #include "named.h"
 #include "process.h"
@@ -149,8 +149,8 @@ static const struct mw_record_api *load(char err[MW_ERROR_MAX])
 
 	if (had)
 		return had;
-	lib = job.own_descriptors ? mw_beside_load_here("libmwrap_record.so", err) :
-				    mw_beside_load("libmwrap_record.so", err);
+	lib = job.own_descriptors ? mw_load_sibling_here("libmwrap_record.so", err) :
+				    mw_load_sibling("libmwrap_record.so", err);
 	had = lib ? dlsym(lib, "mwrap_record") : NULL;
 	if (lib && (!had || had->version != MW_RECORD_VERSION)) {
 		snprintf(err, MW_ERROR_MAX, "libmwrap_record.so: of another version: run make");

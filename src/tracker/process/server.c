@@ -20,7 +20,7 @@
 #include "shared/sys/log.h"
 #include "shared/sys/sys.h"
 #include "shared/sys/times.h"
-#include "beside.h"
+#include "load_sibling.h"
 #include "named.h"
 #include "tracker/base/own_thread.h"
 #include "process.h"
@@ -72,7 +72,7 @@ void *mw_server_load(const char *name, char *err)
 	void *lib;
 
 	mw_step_begin(&loading, MW_RANK_SERVER_STEP);
-	lib = mw_beside_load(name, err);
+	lib = mw_load_sibling(name, err);
 	mw_step_end(&loading, MW_RANK_SERVER_STEP);
 	return lib;
 }
@@ -85,14 +85,14 @@ void mw_server_load_all(void)
 		return;
 	/* loaded for good: a later dlopen finds them by their names. A failure shows there, too */
 	mw_quiet_enter();
-	(void)mw_beside_load_here(HTTPD, err);
-	(void)mw_beside_load_here("libmwrap_mhd.so", err);
+	(void)mw_load_sibling_here(HTTPD, err);
+	(void)mw_load_sibling_here("libmwrap_mhd.so", err);
 	mw_quiet_leave();
 }
 
 static const struct mw_httpd_api *load_httpd(char err[MW_ERROR_MAX])
 {
-	void *lib = mw_beside_load(HTTPD, err);
+	void *lib = mw_load_sibling(HTTPD, err);
 	const struct mw_httpd_api *h = lib ? dlsym(lib, "mwrap_httpd") : NULL;
 
 	if (lib && (!h || h->version != MW_HTTPD_VERSION)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* beside.c - see beside.h. */
-#include "beside.h"
+/* load_sibling.c - see load_sibling.h. */
+#include "load_sibling.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -20,9 +20,9 @@ struct beside {
 	void *lib;
 };
 
-static bool broken; /* see mw_beside_after_fork */
+static bool broken; /* see mw_load_sibling_after_fork */
 
-void mw_beside_after_fork(void)
+void mw_load_sibling_after_fork(void)
 {
 	broken |= _r_debug.r_state != RT_CONSISTENT;
 }
@@ -75,7 +75,7 @@ static void *load_unshared(void *b)
 	return NULL;
 }
 
-void *mw_beside_load(const char *name, char *err)
+void *mw_load_sibling(const char *name, char *err)
 {
 	struct beside b = { .name = name, .err = err };
 	void *none;
@@ -85,7 +85,7 @@ void *mw_beside_load(const char *name, char *err)
 	return b.lib;
 }
 
-void *mw_beside_load_here(const char *name, char *err)
+void *mw_load_sibling_here(const char *name, char *err)
 {
 	struct beside b = { .name = name, .err = err };
 
