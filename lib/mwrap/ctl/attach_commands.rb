@@ -31,7 +31,7 @@ module Mwrap
         summary: "let it run as without mwrap",
         about: <<~TEXT,
           Ends tracking that attach or Mwrap.start began. The process runs on at no
-          cost. What was counted can still be read, and attach goes on.
+          cost. The table can still be read, and attach goes on.
         TEXT
         forms: { "PID" => "the process's number" },
         options: [WAIT_FOR_ANSWER],

@@ -50,7 +50,7 @@ module Mwrap
           Option.new(name: "output", letter: "o", value: "FILE", help: "where to; - is stdout, also if that is a terminal",
                      manual: "Writes to FILE, and replaces it if it is there. `-` is stdout, also if that is a terminal. Without this option the output goes to stdout, unless that is a terminal."),
           Option.new(name: "by", value: "live|total|growth", help: "bytes live now (the default), all allocated ones, or growth",
-                     manual: "What counts: bytes that are live now, all that were allocated since the start or the last reset, or growth since then. The default is `live`."),
+                     manual: "Chooses what counts: bytes that are live now, all that were allocated since the start or the last reset, or growth since then. The default is `live`."),
           Option.new(name: "location", value: "LOCATION", help: "only the stacks of this line, such as /srv/app.rb:45",
                      manual: "Only the stacks of this location, as the table has it, or by its short id. For `html` and `json`."),
           Option.new(name: "invert", help: "lines that allocate first, then their callers",
@@ -91,7 +91,7 @@ module Mwrap
         about: <<~TEXT,
           Loads SCRIPT, which defines a method named step, and calls that in rounds of
           different lengths. A line leaks if it keeps blocks in proportion to the calls.
-          Needs no launcher. What SCRIPT prints goes to stderr. Exits with 0 if nothing
+          Needs no launcher. Output of SCRIPT goes to stderr. Exits with 0 if nothing
           leaks, 1 if something does, and 2 if it can't decide. If the variable
           GITHUB_ACTIONS is true, leaks are also printed as annotations.
         TEXT
@@ -102,7 +102,7 @@ module Mwrap
           Option.new(name: "rounds", value: "N,N,N", type: :counts, help: "calls in each round; the default is 10,30,10,30,20",
                      manual: "Calls in each round: three numbers or more, not all the same. The default is 10,30,10,30,20."),
           Option.new(name: "native", help: "only blocks that nothing holds count",
-                     manual: "Only blocks that nothing holds count: those that native code forgot. What a Ruby object still holds isn't a leak then."),
+                     manual: "Only blocks that nothing holds count: those that native code forgot. A block that a Ruby object still holds isn't a leak then."),
           Option.new(name: "suppressions", value: "FILE", help: "known leaks: lines of leak:PATTERN, as for LeakSanitizer",
                      manual: "FILE has known leaks, in LeakSanitizer's format: lines of `leak:PATTERN`, and comments that begin with `#`. A pattern is a part of a location; `*` stands for any text, `^` and `$` for its ends."),
           Option.new(name: "json", help: "print an array of objects, one for each leak",
@@ -258,7 +258,7 @@ module Mwrap
         summary: "say what holds the live blocks of a line: a Ruby object, native memory, or nothing",
         about: <<~TEXT,
           Says what holds the live blocks of LOCATION, and by which path a root of Ruby leads
-          to the object. What nothing holds is a native leak. Without LOCATION it says what
+          to the object. A block that nothing holds is a native leak. Without LOCATION it says what
           holds all live blocks. A forked child of the process looks; the process itself
           stands still for some milliseconds.
         TEXT

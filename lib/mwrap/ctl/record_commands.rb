@@ -24,7 +24,7 @@ module Mwrap
           Option.new(name: "seconds", value: "SECONDS", type: :count, help: "end the recording after SECONDS",
                      manual: "Ends the recording after SECONDS seconds. The command runs on."),
           Option.new(name: "full", value: "wait|drop", help: "what a thread does if the disk is too slow; the default is wait",
-                     manual: "What a thread does if the disk is too slow: `wait` for it, for a short time, or `drop` events, which are counted. The default is `wait`."),
+                     manual: "Says what a thread does if the disk is too slow: `wait` for it, for a short time, or `drop` events, which are counted. The default is `wait`."),
           Option.new(name: "clock", value: "coarse|fine", help: "coarse (the default) costs less; fine is for programs whose threads run beside each other",
                      manual: "`coarse` costs less, and suits Ruby. `fine` is for programs whose threads run beside each other. The default is `coarse`.")
         ],
