@@ -124,10 +124,10 @@ class AttachBySignalTest < Minitest::Test
     assert_refused ctl("attach", a.pid.to_s, "bt:99"), /process #{a.pid}: bt: .*/
     assert_refused ctl("attach", a.pid.to_s, "malloc:jemalloc"), /process #{a.pid}: malloc: not for a running process: start it with mwrap/
     assert_equal "false", a.ask("")
-    assert_refused ctl("detach", a.pid.to_s), /process #{a.pid}: the tracker: doesn't run: .*/
+    assert_refused ctl("detach", a.pid.to_s), /process #{a.pid}: the tracker isn't running: .*/
     assert_done ctl("attach", a.pid.to_s, "bt:2,socket:#{path("s")}")
     assert_equal 2, JSON.parse(body("/stats.json", at: path("s")))["bt"]
-    assert_refused ctl("attach", a.pid.to_s), /process #{a.pid}: the tracker: runs already/
+    assert_refused ctl("attach", a.pid.to_s), /process #{a.pid}: the tracker is running already/
   end
 
   # The handler of an app is never called, whether it came before the gem's or after it.
@@ -334,11 +334,11 @@ class AttachByInjectionTest < Minitest::Test
     assert_done ctl("detach", a.pid.to_s)
     assert_equal %w[done 0], [a.ask("5000"), a.hear]
     assert_includes 1000..1030, at_line(a.pid, 6).live
-    assert_refused ctl("detach", a.pid.to_s), /process #{a.pid}: the tracker: doesn't run: .*/
+    assert_refused ctl("detach", a.pid.to_s), /process #{a.pid}: the tracker isn't running: .*/
     assert_done ctl("attach", a.pid.to_s), INJECTED
     assert_equal %w[done 0], [a.ask("30"), a.hear]
     assert_includes 30..50, at_line(a.pid, 6).live
-    assert_refused ctl("attach", a.pid.to_s), /process #{a.pid}: the tracker: runs already/
+    assert_refused ctl("attach", a.pid.to_s), /process #{a.pid}: the tracker is running already/
     assert a.finish.success?
     assert_equal "", a.stderr
   end

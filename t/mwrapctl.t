@@ -280,7 +280,7 @@ class MwrapctlEndpointTest < Minitest::Test
     end
     assert_refused ctl("flame", dir, "--pid", "77"), "#{dir}: no process 77: known are 1, #{app.pid}"
     UNIXServer.open("#{dir}/3.sock") do
-      assert_refused ctl("flame", dir), "#{dir}: several processes: give --all, or --pid with one of 3, #{app.pid}"
+      assert_refused ctl("flame", dir), "#{dir}: has several processes: give --all, or --pid with one of 3, #{app.pid}"
     end
     FileUtils.mkdir_p(path("none"))
     assert_refused ctl("flame", path("none")), "#{path("none")}: no process listens there: start one with MWRAP=socket_dir:#{path("none")}"

@@ -172,7 +172,7 @@ class RackHistoryTest < Minitest::Test
     since = r.get("/live").body[/"since":"([^"]+)"/, 1]
     # as a daemon closes all that it doesn't know
     r.eval("Dir.children('/proc/self/fd').map(&:to_i).select { |fd| fd >= 1024 }.each { |fd| IO.for_fd(fd).close rescue nil }; 0")
-    eventually("its end") { r.stderr.include?("the server: off: the application closed its descriptors") }
+    eventually("its end") { r.stderr.include?("the server is off: the application closed its descriptors") }
     h = eventually("a history of its own") { r.get("/history.json").then { |a| JSON.parse(a.body) if a.status == 200 } }
     refute_equal start, h["start"]
     assert_equal 200, r.post("/annotate?text=alone").status

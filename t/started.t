@@ -423,11 +423,11 @@ class StartedTest < Minitest::Test
   end
 
   def test_refusals
-    assert_match(/the tracker: runs already, from the process's start \(RuntimeError\)/, refused("Mwrap.start", env: { "LD_PRELOAD" => TRACKER }))
-    assert_match(/the tracker: preloaded, so it can't be stopped: use Mwrap.pause \(RuntimeError\)/, refused("Mwrap.stop", env: { "LD_PRELOAD" => TRACKER }))
-    assert_match(/the tracker: runs already \(RuntimeError\)/, refused("Mwrap.start; Mwrap.start"))
-    assert_match(/the tracker: doesn't run: call Mwrap.start first \(RuntimeError\)/, refused("Mwrap.stop"))
-    assert_match(/the tracker: doesn't run: call Mwrap.start first \(RuntimeError\)/, refused("Mwrap.start; Mwrap.stop; Mwrap.stop"))
+    assert_match(/the tracker is running already, since the process's start \(RuntimeError\)/, refused("Mwrap.start", env: { "LD_PRELOAD" => TRACKER }))
+    assert_match(/the tracker is preloaded, so it can't be stopped: use Mwrap.pause \(RuntimeError\)/, refused("Mwrap.stop", env: { "LD_PRELOAD" => TRACKER }))
+    assert_match(/the tracker is running already \(RuntimeError\)/, refused("Mwrap.start; Mwrap.start"))
+    assert_match(/the tracker isn't running: call Mwrap.start first \(RuntimeError\)/, refused("Mwrap.stop"))
+    assert_match(/the tracker isn't running: call Mwrap.start first \(RuntimeError\)/, refused("Mwrap.start; Mwrap.stop; Mwrap.stop"))
     assert_match(/socket: the value is missing \(ArgumentError\)/, refused("Mwrap.start('socket:')"))
     assert_match(/"nonsense": unknown option: .* \(ArgumentError\)/, refused("Mwrap.start('nonsense:1')"))
     assert_match(/malloc: not for a running process: .* \(ArgumentError\)/, refused("Mwrap.start('malloc:jemalloc')"))

@@ -50,7 +50,7 @@ static const struct mw_api *load(char err[LINE])
 	void *lib;
 
 	if (dlsym(RTLD_DEFAULT, "mwrap_api")) { /* find_tracker() didn't take it */
-		snprintf(err, LINE, "the tracker: preloaded, and of another version: restart the process");
+		snprintf(err, LINE, "the preloaded tracker is of another version: restart the process");
 		return NULL;
 	}
 	if (!tracker_path(path, err))
@@ -184,7 +184,7 @@ static VALUE mwrap_stop(VALUE mod)
 	bool done;
 
 	if (!mw_tracker->detach)
-		rb_raise(rb_eRuntimeError, "the tracker: doesn't run: call Mwrap.start first");
+		rb_raise(rb_eRuntimeError, "the tracker isn't running: call Mwrap.start first");
 	if (atomic_flag_test_and_set(&busy))
 		rb_raise(rb_eRuntimeError, "Mwrap.stop: another Ractor is calling it: try again");
 	done = mw_tracker->detach(err);

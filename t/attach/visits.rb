@@ -104,7 +104,7 @@ module Visits
     end
   rescue Mwrap::Ctl::Failure => e
     warn e.message if ENV["V"]
-    raise unless e.message.match?(/has ended|no such process|permission denied|starts just now|ends just now|ends there|changed meanwhile|no answer/)
+    raise unless e.message.match?(/has ended|no such process|permission denied|is still starting|is ending|is shutting down there|ran another program meanwhile|no answer/)
     n
   end
 

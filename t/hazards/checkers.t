@@ -129,7 +129,7 @@ class CheckerHazards < Minitest::Test
   end
 
   VALGRIND = %w[valgrind --error-exitcode=7 --leak-check=full].freeze
-  LINE = "mwrap: this program: runs under valgrind: runs untracked\n"
+  LINE = "mwrap: this program runs under valgrind: it runs untracked\n"
 
   def test_valgrind
     program = program("checked")

@@ -98,7 +98,7 @@ class LinkerHazards < Minitest::Test
 
   def ran(cmd, env)
     run = run_command(*cmd, env: env, timeout: 20)
-    [run.status.to_s[/exit.*|SIG.*/], run.stdout, run.stderr.lines.grep_v(/\Amwrap: LD_PRELOAD: another allocator/).join]
+    [run.status.to_s[/exit.*|SIG.*/], run.stdout, run.stderr.lines.grep_v(/\Amwrap: LD_PRELOAD has another allocator/).join]
   end
 
   def test_orders_of_preloads

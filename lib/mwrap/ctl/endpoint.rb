@@ -89,7 +89,7 @@ module Mwrap
         end
         pids = pids.select { |pid| listens?(File.join(path, "#{pid}.sock")) }
         raise Failure, "#{path}: no process listens there: start one with MWRAP=socket_dir:#{path}" if pids.empty?
-        raise Failure, "#{path}: several processes: give --all, or --pid with one of #{pids.join(", ")}" if pids.size > 1 && !member
+        raise Failure, "#{path}: has several processes: give --all, or --pid with one of #{pids.join(", ")}" if pids.size > 1 && !member
         socket(File.join(path, "#{pids[0]}.sock"), member)
       end
 

@@ -137,7 +137,7 @@ static enum mw_httpd_is serve(char err[MW_ERROR_MAX])
 		return MW_HTTPD_ENDED; /* it was to stop anyway */
 	}
 	if (is == MW_HTTPD_FAILED)
-		snprintf(err, MW_ERROR_MAX, "the server: off: the application closed its descriptors");
+		snprintf(err, MW_ERROR_MAX, "the server is off: the application closed its descriptors");
 	finish(is == MW_HTTPD_ENDED && mw_loop_intact());
 	return is;
 }
@@ -166,7 +166,7 @@ static int start(const struct mw_api *api, void (*tell)(void), char err[MW_ERROR
 	}
 	if (was == MW_SERVER_RUNNING || was == MW_SERVER_PARKED ||
 	    !atomic_compare_exchange_strong(&mw_server.state, &was, MW_SERVER_RUNNING)) {
-		snprintf(err, MW_ERROR_MAX, "the server: running already");
+		snprintf(err, MW_ERROR_MAX, "the server is running already");
 		opened();
 		return MW_HTTPD_FAILED;
 	}

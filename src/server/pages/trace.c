@@ -97,7 +97,7 @@ static void start(struct mw_call *call, const struct mw_record_how *how)
 	char err[MW_ERROR_MAX];
 
 	if (!call->api->record_start)
-		mw_reply(call, 503, "this process: nothing is tracked in it");
+		mw_reply(call, 503, "nothing is tracked in this process");
 	else if (!call->api->record_start(how, err))
 		mw_reply(call, 409, err);
 	else

@@ -145,9 +145,9 @@ bool mw_attach(const char *options, char *err)
 	double at = age();
 
 	if (!mw_real_joined)
-		return refuse(err, "the tracker: runs already, from the process's start");
+		return refuse(err, "the tracker is running already, since the process's start");
 	if (is == ON)
-		return refuse(err, "the tracker: runs already");
+		return refuse(err, "the tracker is running already");
 	if (is == SLEEPS ? !set_up(options, err) : is == STOPPED && !go_on(options, err))
 		return false;
 	measure_before();
@@ -164,9 +164,9 @@ bool mw_attach(const char *options, char *err)
 bool mw_detach(char *err)
 {
 	if (!mw_real_joined)
-		return refuse(err, "the tracker: preloaded, so it can't be stopped: use Mwrap.pause");
+		return refuse(err, "the tracker is preloaded, so it can't be stopped: use Mwrap.pause");
 	if (is != ON)
-		return refuse(err, "the tracker: doesn't run: call Mwrap.start first");
+		return refuse(err, "the tracker isn't running: call Mwrap.start first");
 	mw_quiet_enter();
 	mw_got_to_real();
 	mw_quiet_leave();

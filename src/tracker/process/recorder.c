@@ -402,8 +402,8 @@ static bool started(const struct mw_record_how *h, char *err)
 		mw_nap();
 	is = __atomic_load_n(&state->is, __ATOMIC_ACQUIRE);
 	if (is == MW_RECORD_STARTING) {
-		snprintf(err, MW_ERROR_MAX, "%.100s: not begun within 2 seconds: ask /trace.json later",
-			 path);
+		snprintf(err, MW_ERROR_MAX,
+			 "%.100s: did not begin within 2 seconds: ask /trace.json later", path);
 		return false;
 	}
 	if (is == MW_RECORD_ON || !*state->why) /* or it has ended already, as it should */
@@ -417,7 +417,7 @@ bool mw_recorder_begin(const struct mw_record_how *h, char *err)
 	bool ok;
 
 	if (mw_life != MW_ON) {
-		snprintf(err, MW_ERROR_MAX, "this process: nothing is tracked in it");
+		snprintf(err, MW_ERROR_MAX, "nothing is tracked in this process");
 		return false;
 	}
 	if (__atomic_exchange_n(&starting, 1, __ATOMIC_ACQUIRE)) {

@@ -380,7 +380,7 @@ void mw_real_init(void)
 	mw_real_aside = mw_untracked_reason();
 	if (!mw_real_aside && behind)
 		mw_real_aside =
-			"LD_PRELOAD: another allocator is in front: put mwrap first: runs untracked";
+			"LD_PRELOAD has another allocator in front, so this program runs untracked: put mwrap first";
 	if (!mw_real_aside) { /* else its functions and the word before a block are off limits */
 		mw_real_glibc = is_glibc();
 		if (!mw_real_glibc)

@@ -37,14 +37,14 @@ static bool is_valgrind(const char *file)
 
 const char *mw_untracked_reason(void)
 {
-	static const char sanitizer[] = "this program: built with a sanitizer: runs untracked";
+	static const char sanitizer[] = "this program is built with a sanitizer: it runs untracked";
 
 	/* the linker's list itself: sanitizers interpose dl_iterate_phdr, and aren't set up yet */
 	for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next) {
 		const char *slash = strrchr(m->l_name, '/'), *file = slash ? slash + 1 : m->l_name;
 
 		if (is_valgrind(file))
-			return "this program: runs under valgrind: runs untracked";
+			return "this program runs under valgrind: it runs untracked";
 		if (is_sanitizer(file))
 			return sanitizer;
 	}
