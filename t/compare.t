@@ -185,7 +185,7 @@ class CompareTest < Minitest::Test
     assert_equal between("from=x&q=app.rb")[0]["growth"], files.fetch(path("app.rb"))["growth"]
     { "from=y" => [404, /\Afrom: no mark has the name "y"/], "from=x&to=y" => [404, /\Ato: no mark/], "from=now" => [404, /\Afrom: no mark has the name "now"/],
       "sort=total" => [400, /\Asort: one of growth, growth_blocks, from_bytes/], "group=kind" => [400, /\Agroup: line, file, dir or gem expected/],
-      "limit=x" => [400, /\Alimit/], "from=999999" => [400, /\Afrom: later than to, or than now/], "from=x&to=0" => [400, /\Afrom: later/],
+      "limit=x" => [400, /\Alimit/], "from=999999" => [400, /\Afrom: must not be later than to or now/], "from=x&to=0" => [400, /\Afrom: must not be later/],
       "format=x" => [400, /\Aformat/], "from=%zz" => [400, /percent/] }.each do |query, (status, like)|
       assert_line get("/diff.tsv?#{query}"), status, like
     end

@@ -188,7 +188,7 @@ class FamiliesStacksTest < Minitest::Test
     page = body("/all/flame?by=growth&from=#{start}&to=#{grown}&#{here}")
     assert_includes page, "in_worker"
     assert_match(/<a href="\/all\/flame\?by=growth&amp;location=[^"]*">Since the last reset</, page)
-    { "from=x" => /from: seconds/, "from=9&to=2" => /from: later than to/, "since=mark" => %r{since: a mark belongs to one process: use /PID/flame} }.each do |query, like|
+    { "from=x" => /from: seconds/, "from=9&to=2" => /from: must not be later than to/, "since=mark" => %r{since: a mark belongs to one process: use /PID/flame} }.each do |query, like|
       assert_line get("/all/flame.json?by=growth&#{query}"), 400, like
     end
     assert_nil JSON.parse(body("/all/flame.json?by=growth"))["range"]

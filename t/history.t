@@ -104,7 +104,7 @@ class HistoryTest < Minitest::Test
     # a part costs no more than it shows
     assert_operator body("/history.json?range=all&points=300").bytesize, :<, 40_000
     { "range=2h" => /range: 15m, 1h, 6h, 24h or all expected/, "points=1" => /points: 2 to 1440/, "from=x" => /from: seconds of uptime/,
-      "from=9&to=1" => /from: later than to/ }.each { |q, like| assert_line get("/history.json?#{q}"), 400, like }
+      "from=9&to=1" => /from: must not be later than to/ }.each { |q, like| assert_line get("/history.json?#{q}"), 400, like }
   end
 
   # --- locations -----------------------------------------------------------------------
@@ -144,7 +144,7 @@ class HistoryTest < Minitest::Test
        location=x&points=500].each { |q| assert_equal 200, get("/history/locations.json?#{q}").status, q }
     { "range=2h" => /range: 15m, 1h, 6h, 24h or all expected/, "from=x" => /from: seconds of uptime expected/,
       "to=-1" => /to: seconds/, "from=1e3" => /from/, "points=1" => /points: 2 to 300/, "points=301" => /points/,
-      "location=x&points=501" => /points: 2 to 500/, "from=99999" => /from: later/, "from=1&range=1h" => /range: from or to/,
+      "location=x&points=501" => /points: 2 to 500/, "from=99999" => /from: must not be later/, "from=1&range=1h" => /range: from or to/,
       "from=1.12345678901" => /from/, "from=." => /from/ }.each do |q, like|
       assert_line get("/history/locations.json?#{q}"), 400, like
     end

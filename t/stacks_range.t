@@ -141,8 +141,8 @@ class StacksRangeTest < Minitest::Test
   def test_refusals
     served_ruby(APP, options: ["stacks:64k"])
     moment
-    { "from=x" => /from: seconds of uptime expected, not "x"/, "to=1e3" => /to: seconds of uptime expected/, "from=3&to=2" => /from: later than to, or than now/,
-      "from=999999" => /from: later than to, or than now/, "range=2h" => /range: 15m, 1h, 6h, 24h or all expected/, "range=1h&from=1" => /range: from or to is given, too/,
+    { "from=x" => /from: seconds of uptime expected, not "x"/, "to=1e3" => /to: seconds of uptime expected/, "from=3&to=2" => /from: must not be later than to or now/,
+      "from=999999" => /from: must not be later than to or now/, "range=2h" => /range: 15m, 1h, 6h, 24h or all expected/, "range=1h&from=1" => /range: from or to is given, too/,
       "since=x" => /since: reset or mark expected, not "x"/, "since=mark&to=1" => /since: from, to or range is given, too: leave one of them out/ }.each do |query, like|
       %w[/flame /flame.json].each { |page| assert_line get("#{page}?by=growth&#{query}"), 400, /\A#{like}/ }
     end

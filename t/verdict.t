@@ -424,7 +424,7 @@ class VerdictTest < Minitest::Test
     # a range of a few seconds, and one of which nothing is known
     assert_equal ["watching", nil, nil], scene.verdict(:native_leak, "?from=20&to=23").values_at("kind", "at", "since")
     { "range=2h" => /range: 15m, 1h, 6h, 24h or all expected/, "from=x" => /from: seconds of uptime expected/, "to=-1" => /to: seconds/,
-      "from=99999" => /from: later/, "from=1&range=1h" => /range: from or to/, "from=9&to=3" => /from/ }.each do |q, like|
+      "from=99999" => /from: must not be later/, "from=1&range=1h" => /range: from or to/, "from=9&to=3" => /from/ }.each do |q, like|
       %w[/verdict /verdict.json].each { |target| assert_line scene.get("#{target}?#{q}", at: at), 400, like }
     end
   end

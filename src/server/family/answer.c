@@ -92,7 +92,7 @@ static void to_folder(struct mw_call *call)
 {
 	struct mw_buf *to = &call->res->location;
 
-	mw_reply(call, 301, "moved: a slash belongs to its end");
+	mw_reply(call, 301, "moved: the address must end in a slash");
 	mw_buf_str(to, call->req->base);
 	mw_buf_str(to, call->req->path);
 	mw_buf_str(to, "/");

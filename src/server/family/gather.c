@@ -223,7 +223,7 @@ void mw_gathered_free(struct mw_gathered *g)
 
 /* --- POST ------------------------------------------------------------------------------ */
 
-/* Each shall answer with a line of text. */
+/* Each must answer with a line of text. */
 static const char *header_but_accept(void *ctx, const char *name)
 {
 	const struct mw_request *req = ctx;

@@ -12,7 +12,7 @@ struct mw_call {
 	struct mw_response *res;
 	const char *rest; /* of the path, behind a route's "*"; percent-encoded */
 	bool session; /* the request has the cookie of a valid session */
-	/* for mw_reply_page: "home", "family", "all", "at", "flame" or "map", if our script shall be there; NULL: none */
+	/* for mw_reply_page: "home", "family", "all", "at", "flame" or "map", if the page needs our script; NULL: it doesn't */
 	const char *script;
 	struct mw_stats stats; /* see mw_call_stats */
 	bool has_stats;

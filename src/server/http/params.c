@@ -446,7 +446,7 @@ int mw_params_span(const struct mw_params *p, double now, uint64_t max, struct m
 	if (span->to > now)
 		span->to = now;
 	if (span->from > span->to) {
-		mw_buf_str(why, "from: later than to, or than now");
+		mw_buf_str(why, "from: must not be later than to or now");
 		return 400;
 	}
 	return 0;

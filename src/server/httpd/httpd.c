@@ -44,7 +44,7 @@ static void set_state(enum mw_server_state s)
 }
 
 /*
- * Removes files first: no client shall find a socket that doesn't answer. If not `intact`, closes
+ * Removes files first: no client may find a socket that doesn't answer. If not `intact`, closes
  * only what is provably ours, and leaves the daemon as it is.
  */
 static void close_all(bool intact)

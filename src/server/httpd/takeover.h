@@ -42,7 +42,7 @@ const char *mw_takeover_path(void);
 bool mw_takeover_speaks(void);
 
 /*
- * True if this process shall open the port as it starts. *known: the number that it had before an
+ * True if this process must open the port as it starts. *known: the number that it had before an
  * exec; 0: none. It then passes the listener to mw_takeover_port(); NULL: it failed, and logged
  * why.
  */

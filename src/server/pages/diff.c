@@ -48,7 +48,7 @@ static int read_ends(struct mw_diff_view *v, const struct mw_params *p, struct m
 		v->to.t = v->source.uptime;
 	if (v->from.t <= v->to.t)
 		return 0;
-	mw_buf_str(why, "from: later than to, or than now");
+	mw_buf_str(why, "from: must not be later than to or now");
 	return 400;
 }
 

@@ -397,7 +397,7 @@ void mw_verdict_next(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, "A cache that is full looks like this, and so does work that ended.");
 		break;
 	case MW_VERDICT_WARMING:
-		mw_buf_str(b, "Whether it goes on will be told as soon as that can be known.");
+		mw_buf_str(b, "A later verdict will say whether it goes on.");
 		break;
 	case MW_VERDICT_PAUSED:
 		mw_buf_str(b, "POST /resume turns tracking on.");

@@ -2,7 +2,7 @@
 /*
  * main.c - mwrap-inject PID LIBRARY MILLISECONDS: makes a Ruby process without the gem load the tracker.
  *
- * For mwrapctl(1), which has written what the process shall do (shared/sys/request.h). LIBRARY is
+ * For mwrapctl(1), which has written what the process must do (shared/sys/request.h). LIBRARY is
  * libmwrap.so, as the process sees it. Prints how many times its main thread stopped, and for how many
  * microseconds: at most, and as seen from here. Exits with 1 after one line on stderr.
  */
@@ -262,7 +262,7 @@ static bool find_room(struct plan *p, char *err)
 
 /* --- what is written there --------------------------------------------------------------- */
 
-/* What XSAVE shall save: all but the registers of AMX, which Ruby has no use for. */
+/* The registers that XSAVE saves: all but the registers of AMX, which Ruby has no use for. */
 static bool measure_registers(struct mw_visit *v, char *err)
 {
 	enum { XSAVE_LEAF = 0xd, LEGACY_AND_HEADER = 576, OSXSAVE = 1 << 27 };

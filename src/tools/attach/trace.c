@@ -160,7 +160,7 @@ static enum mw_trace_result lead(const struct mw_there *t, uintptr_t entry, size
 	return ptrace(PTRACE_SETREGS, t->pid, 0, &r) == 0 ? MW_TRACE_DONE : refuse_ptrace(err);
 }
 
-/* On a busy machine the thread shall not stand still while this program waits for a CPU. */
+/* On a busy machine the thread must not stand still while this program waits for a CPU. */
 static void hurry(bool on)
 {
 	const struct sched_param p = { .sched_priority = on };

@@ -13,7 +13,7 @@
 #include "json.h"
 
 enum { MAGIC = sizeof(MW_TRACE_MAGIC) - 1 };
-/* So many bytes are checked in vain at most: a file of nothing but beginnings of frames comes to an end. */
+/* At most this number of bytes is checked without a find: a file of nothing but beginnings of frames comes to an end. */
 #define VAIN_MOST (UINT64_C(1) << 28)
 
 static bool fail(char *err, const char *problem)

@@ -60,7 +60,7 @@ void mw_nap(void);
 struct mw_step {
 	uint32_t under_way;
 	uint32_t forking; /* threads between before_fork and after_fork */
-	uint32_t stuck; /* a fork waited in vain for this step: the next ones don't wait */
+	uint32_t stuck; /* a fork gave up waiting for this step: the next ones don't wait */
 };
 
 /* Waits while a thread forks, without a limit. */

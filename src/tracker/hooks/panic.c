@@ -3,7 +3,7 @@
  * panic.c - libmicrohttpd's panic handler, which the application and the server share.
  *
  * A process has one handler, and the library doesn't tell which. The server needs its own,
- * or a fault in its use of the library would abort the host. Each side shall get the panics of
+ * or a fault in its use of the library would abort the host. Each side must get the panics of
  * its own threads. So the application's calls of MHD_set_panic_func() end here. Once the server's
  * handler is in place, we only note the application's, and the server's handler calls it.
  *

@@ -91,7 +91,7 @@ bool mw_stacks_lock_until(uint64_t until)
 
 /*
  * A thread can leave a sample by longjmp out of a signal handler, as Ruby's does when a stack
- * overflows. The lock is never free then: the first that waits in vain says so to the others.
+ * overflows. The lock is never free then: the first thread that gives up waiting says so to the others.
  */
 bool mw_stacks_lock(void)
 {

@@ -78,7 +78,7 @@ struct mw_sample_of {
 
 /* False: another thread has the lock. A thread that has it allocates nothing, and calls no Ruby that does. */
 bool mw_stacks_try(void);
-/* The same, but it waits: for readers, in quiet. False: in vain, for seconds. */
+/* The same, but it waits: for readers, in quiet. False: it gave up after seconds. */
 bool mw_stacks_lock(void);
 bool mw_stacks_lock_until(uint64_t until); /* a moment of mw_now_ns */
 void mw_stacks_unlock(void);

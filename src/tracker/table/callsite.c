@@ -31,7 +31,7 @@ uint32_t mw_late_ops;
 
 static struct cds_lfht *sites;
 static uint32_t used;    /* relaxed: locations in the table */
-static uint32_t created; /* relaxed: locations ever added, or wanted in vain */
+static uint32_t created; /* relaxed: locations ever added, or refused */
 static char exe[4096];   /* name of the program, for its own addresses */
 
 struct key {

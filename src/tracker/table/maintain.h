@@ -17,7 +17,7 @@ enum { MW_TABLE_BUCKETS_FIRST = 256, MW_TABLE_BUCKETS_MAX = 8192 };
 
 /* callsite.c */
 extern MW_HIDDEN bool mw_texts_full; /* relaxed: some path found no room since the last sweep */
-uint32_t mw_callsites_wanted(void); /* locations ever added, or wanted in vain; wraps */
+uint32_t mw_callsites_wanted(void); /* locations ever added, or refused; wraps */
 /* buckets: a power of 2 up to MW_TABLE_BUCKETS_MAX. Under mw_maintenance. */
 void mw_callsites_resize(uint32_t buckets);
 
