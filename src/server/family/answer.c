@@ -82,11 +82,6 @@ bool mw_family_wants(const char *path, long pid, const char **rest)
 	return begins(path, "/all", &behind) || list_form(path, &form);
 }
 
-static const char *header(const struct mw_request *req, const char *name)
-{
-	return req->header ? req->header(req->ctx, name) : NULL;
-}
-
 /* "/PID" and "/all" are folders: relative links would go astray. */
 static void to_folder(struct mw_call *call)
 {
@@ -110,7 +105,7 @@ static void forward(struct mw_ask *a, const struct mw_request *req)
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *value = header(req, names[i]);
+		const char *value = mw_header(req, names[i]);
 
 		if (value)
 			mw_ask_header(a, names[i], value);
@@ -468,7 +463,7 @@ void mw_family_answer(const struct mw_family *f, const struct mw_api *api, const
 	}
 	if (mw_request_wrong(&call))
 		return;
-	if (header(req, MW_RELAYED)) {
+	if (mw_header(req, MW_RELAYED)) {
 		mw_reply(&call, 404, "no such process in this family");
 	} else if (list_form(req->path, &form)) {
 		if (get)

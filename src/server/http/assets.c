@@ -13,17 +13,10 @@ const struct mw_web_file *mw_asset(const char *name)
 	return NULL;
 }
 
-static const char *header(const struct mw_request *req, const char *name)
-{
-	const char *value = req->header ? req->header(req->ctx, name) : NULL;
-
-	return value ? value : "";
-}
-
 /* Does the client have this version of the content? */
 static bool has_it(const struct mw_request *req, const struct mw_web_file *f)
 {
-	return strstr(header(req, "If-None-Match"), f->etag.value) != NULL;
+	return strstr(mw_header_text(req, "If-None-Match"), f->etag.value) != NULL;
 }
 
 /* Is the query "v=VERSION", as in our pages' URLs? */
@@ -34,7 +27,7 @@ static bool names_version(const char *query, const char *version)
 
 bool mw_takes_gzip(const struct mw_request *req)
 {
-	for (const char *s = header(req, "Accept-Encoding"); *s;) {
+	for (const char *s = mw_header_text(req, "Accept-Encoding"); *s;) {
 		size_t n = strcspn(s, ","), name = strcspn(s, ",; \t");
 		const char *q = memmem(s, n, "q=0", 3);
 

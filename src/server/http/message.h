@@ -62,6 +62,20 @@ struct mw_request {
 	unsigned poll;
 };
 
+/* A header's value; NULL: not there. */
+static inline const char *mw_header(const struct mw_request *req, const char *name)
+{
+	return req->header ? req->header(req->ctx, name) : NULL;
+}
+
+/* The same; "": not there. */
+static inline const char *mw_header_text(const struct mw_request *req, const char *name)
+{
+	const char *value = mw_header(req, name);
+
+	return value ? value : "";
+}
+
 struct mw_header {
 	const char *name, *value;
 };

@@ -14,11 +14,6 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *header(const struct mw_request *req, const char *name)
-{
-	return req->header ? req->header(req->ctx, name) : NULL;
-}
-
 /* 127.0.0.0/8, written as four decimal numbers. */
 static bool loopback_v4(const char *s, size_t n)
 {
@@ -69,14 +64,14 @@ bool mw_host_allowed(const struct mw_request *req)
 		return req->access != NULL;
 	if (req->peer != MW_PEER_TCP)
 		return true;
-	host = header(req, "Host");
+	host = mw_header(req, "Host");
 	return host && loopback(host);
 }
 
 /* The rest of the URL behind its authority, if that is our Host; else NULL. */
 static const char *after_host(const struct mw_request *req, const char *url)
 {
-	const char *host = header(req, "Host");
+	const char *host = mw_header(req, "Host");
 	size_t n;
 
 	if (!host || !*host)
@@ -93,7 +88,7 @@ static const char *after_host(const struct mw_request *req, const char *url)
 
 bool mw_origin_allowed(const struct mw_request *req)
 {
-	const char *origin = header(req, "Origin"), *site = header(req, "Sec-Fetch-Site");
+	const char *origin = mw_header(req, "Origin"), *site = mw_header(req, "Sec-Fetch-Site");
 
 	if (site && strcasecmp(site, "same-origin") && strcasecmp(site, "none"))
 		return false;
@@ -119,7 +114,7 @@ bool mw_own_path(const char *path)
 
 const char *mw_own_referer(const struct mw_request *req)
 {
-	const char *referer = header(req, "Referer"), *path;
+	const char *referer = mw_header(req, "Referer"), *path;
 
 	path = referer ? after_host(req, referer) : NULL;
 	return path && mw_own_path(path) ? path : NULL;

@@ -223,7 +223,7 @@ void mw_missing_page(struct mw_call *call)
 {
 	struct mw_response *res = call->res;
 	struct mw_buf why = res->body;
-	const char *accept = call->req->header ? call->req->header(call->req->ctx, "Accept") : NULL;
+	const char *accept = mw_header(call->req, "Accept");
 	struct missing m = { .call = call };
 	bool get = !strcmp(call->req->method, "GET") || !strcmp(call->req->method, "HEAD");
 

@@ -15,13 +15,6 @@
  */
 #define TO_MAX 800u
 
-static const char *header(const struct mw_call *call, const char *name)
-{
-	const char *value = call->req->header ? call->req->header(call->req->ctx, name) : NULL;
-
-	return value ? value : "";
-}
-
 /* Is it a page of ours, and nothing that a browser could take for another host? */
 static bool own_page(const struct mw_call *call, const char *path, size_t n)
 {
@@ -126,7 +119,7 @@ bool mw_admitted(struct mw_call *call)
 	case MW_KNOCK_NONE:
 		break;
 	}
-	if (get && strstr(header(call, "Accept"), "text/html"))
+	if (get && strstr(mw_header_text(call->req, "Accept"), "text/html"))
 		reply_form_first(call);
 	else
 		mw_reply(call, 401, "refused: log in, or send Authorization: Bearer TOKEN");
@@ -142,8 +135,8 @@ static void set_cookie(struct mw_call *call, const char *name, const char *more)
 	char cookie[MW_COOKIE_NAME];
 
 	mw_session_cookie(call->req, cookie);
-	mw_buf_fmt(b, "%s=%s; Path=%s/; HttpOnly; SameSite=Strict%s%s", cookie, name, call->req->base,
-		   more, strncasecmp(header(call, "Origin"), "https://", 8) ? "" : "; Secure");
+	mw_buf_fmt(b, "%s=%s; Path=%s/; HttpOnly; SameSite=Strict%s%s", cookie, name, call->req->base, more,
+		   strncasecmp(mw_header_text(call->req, "Origin"), "https://", 8) ? "" : "; Secure");
 	mw_buf_add(b, "", 1);
 }
 
@@ -191,7 +184,7 @@ static void take_form(struct mw_call *call)
 
 	if (req->body_cut) {
 		mw_reply(call, 413, "the form is larger than 4096 bytes");
-	} else if (strncasecmp(header(call, "Content-Type"), type, sizeof(type) - 1)) {
+	} else if (strncasecmp(mw_header_text(call->req, "Content-Type"), type, sizeof(type) - 1)) {
 		mw_reply(call, 415, "a form is expected: application/x-www-form-urlencoded");
 	} else if (!req->body || strlen(req->body) != req->body_n) {
 		mw_reply(call, 400, no_field);

@@ -111,17 +111,10 @@ static bool has_nul(const char *s)
 	return s && strstr(s, "%00");
 }
 
-static const char *header(const struct mw_request *req, const char *name)
-{
-	const char *value = req->header ? req->header(req->ctx, name) : NULL;
-
-	return value ? value : "";
-}
-
 /* Servers join duplicate headers to a list: the value is then ambiguous. */
 static bool is_list(const struct mw_request *req, const char *name)
 {
-	return strchr(header(req, name), ',');
+	return strchr(mw_header_text(req, name), ',');
 }
 
 static size_t parameters(const char *query)
