@@ -211,10 +211,7 @@ static void table(struct mw_buf *b, const struct view *v, enum mw_form form)
 
 static void json_kib(struct mw_buf *b, uint32_t kib)
 {
-	if (kib == MW_KIB_UNKNOWN)
-		mw_buf_str(b, "null");
-	else
-		mw_buf_u64(b, (uint64_t)kib * 1024);
+	mw_buf_known(b, (uint64_t)kib * 1024, kib != MW_KIB_UNKNOWN);
 }
 
 /* The last 15 minutes: {"t":[seconds of uptime],"rss":[bytes],"live":[bytes]} */

@@ -23,12 +23,8 @@ static void key_u64(struct mw_buf *b, const char *name, uint64_t v)
 
 static void key_known(struct mw_buf *b, const char *name, uint64_t v, bool known)
 {
-	if (known) {
-		key_u64(b, name, v);
-	} else {
-		key(b, name);
-		mw_buf_str(b, "null");
-	}
+	key(b, name);
+	mw_buf_known(b, v, known);
 }
 
 static void warning(void *ctx, const char *text)

@@ -210,10 +210,7 @@ static void object(struct mw_buf *b, const struct mw_named_mark *m)
 	numbers(&m->moment, v, known);
 	for (int k = 0; k < NUMBERS; k++) {
 		mw_buf_fmt(b, ",\"%s\":", columns[COLUMNS - NUMBERS + k]);
-		if (known[k])
-			mw_buf_u64(b, v[k]);
-		else
-			mw_buf_str(b, "null");
+		mw_buf_known(b, v[k], known[k]);
 	}
 	mw_buf_str(b, "}");
 }

@@ -65,10 +65,7 @@ static void key_mode(struct mw_buf *b, const char *name, unsigned mode)
 static void key_fd(struct mw_buf *b, const char *name, int fd)
 {
 	key(b, name);
-	if (fd >= 0)
-		mw_buf_u64(b, (uint64_t)fd);
-	else
-		mw_buf_str(b, "null");
+	mw_buf_known(b, (uint64_t)fd, fd >= 0);
 }
 
 static void key_stacks(struct mw_buf *b, const struct mw_options *o)
@@ -115,20 +112,14 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm,
 	key_str(b, "how", s.how);
 	key_seconds(b, "since", s.since);
 	key(b, "before_bytes");
-	if (s.before_known)
-		mw_buf_u64(b, s.before_bytes);
-	else
-		mw_buf_str(b, "null");
+	mw_buf_known(b, s.before_bytes, s.before_known);
 	key(b, "rss_bytes");
 	if (mw_rss_bytes(statm, &rss))
 		mw_buf_u64(b, rss);
 	else
 		mw_buf_str(b, "null");
 	key(b, "heap_bytes");
-	if (s.heap_known)
-		mw_buf_u64(b, s.heap_bytes);
-	else
-		mw_buf_str(b, "null");
+	mw_buf_known(b, s.heap_bytes, s.heap_known);
 	key_u64(b, "tracker_bytes", s.tracker_bytes);
 	key_u64(b, "memory_max", s.memory_max);
 	key_bool(b, "locations_full", s.locations_full);
@@ -156,10 +147,7 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm,
 	key_str(b, "mode_why", s.mode_why);
 	key_str(b, "gc_count", s.gc_count);
 	key(b, "major_gc_count");
-	if (majors)
-		mw_buf_u64(b, *majors);
-	else
-		mw_buf_str(b, "null");
+	mw_buf_known(b, majors ? *majors : 0, majors);
 	key_u64(b, "resets", s.resets);
 	key_u64(b, "bt", s.bt);
 	key_u64(b, "stacks_rate", s.stacks_rate);

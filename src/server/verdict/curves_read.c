@@ -265,10 +265,7 @@ static void values(struct mw_buf *b, const struct times *a, size_t n, const uint
 	for (size_t i = 0; i <= last; i++) {
 		k = until(time_at(a, i), n, t, k);
 		mw_buf_str(b, i ? "," : "");
-		if (k)
-			mw_buf_u64(b, bytes[k - 1]);
-		else
-			mw_buf_str(b, "null");
+		mw_buf_known(b, k ? bytes[k - 1] : 0, k);
 	}
 	mw_buf_str(b, "]");
 }

@@ -159,26 +159,12 @@ void mw_cell_json(struct mw_buf *b, const struct mw_cell *c)
 
 void mw_cell_whole(struct mw_buf *b, const struct mw_cell *c)
 {
-	switch (c->kind) {
-	case MW_CELL_UINT:
+	if (c->kind == MW_CELL_UINT)
 		mw_buf_commas(b, c->u);
-		break;
-	case MW_CELL_INT:
+	else if (c->kind == MW_CELL_INT)
 		mw_buf_signed_commas(b, c->i);
-		break;
-	case MW_CELL_RATIO:
+	else if (c->kind == MW_CELL_RATIO)
 		mw_buf_commas(b, (uint64_t)(((u128)c->u + c->by / 2) / c->by));
-		break;
-	case MW_CELL_TEXT:
-		mw_buf_add(b, c->s, c->u);
-		break;
-	case MW_CELL_ADDRESS:
-		mw_buf_fmt(b, "0x%" PRIx64, c->u);
-		break;
-	case MW_CELL_KIND:
-		add_kind(b, c);
-		break;
-	case MW_CELL_NONE:
-		break;
-	}
+	else
+		mw_cell_plain(b, c);
 }

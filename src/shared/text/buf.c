@@ -98,6 +98,14 @@ void mw_buf_u64(struct mw_buf *b, uint64_t v)
 	mw_buf_add(b, s, (size_t)(tmp + sizeof(tmp) - s));
 }
 
+void mw_buf_known(struct mw_buf *b, uint64_t v, bool known)
+{
+	if (known)
+		mw_buf_u64(b, v);
+	else
+		mw_buf_str(b, "null");
+}
+
 void mw_buf_commas(struct mw_buf *b, uint64_t v)
 {
 	char tmp[26], *s = digits(tmp + sizeof(tmp), v, true);

@@ -22,6 +22,7 @@ void mw_buf_add(struct mw_buf *, const void *, size_t);
 void mw_buf_str(struct mw_buf *, const char *);
 void mw_buf_fmt(struct mw_buf *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void mw_buf_u64(struct mw_buf *, uint64_t);    /* 1234567 */
+void mw_buf_known(struct mw_buf *, uint64_t, bool known); /* 1234567, or null */
 void mw_buf_commas(struct mw_buf *, uint64_t); /* 1,234,567 */
 void mw_buf_i64(struct mw_buf *, int64_t);          /* -1234567 */
 void mw_buf_signed_commas(struct mw_buf *, int64_t); /* -1,234,567 */
