@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "shared/sys/clock.h"
+#include "shared/sys/mw_assert.h"
 #include "curves_choice.h"
 #include "curves_grid.h"
 
@@ -66,7 +67,10 @@ static bool new_moment(struct mw_curves_grid *g, const struct mw_api *api, uint3
 		if (g->n && t / g->step <= last_t(g) / g->step)
 			return false;
 	}
+	mw_assert(!g->n || last_t(g) < t);
 	g->n++;
+	/* a ring, whose room has its last size; the long grid never comes round */
+	mw_assert(g->room <= g->max && (g->n <= g->room || (!g->whole && (g->full || g->room == g->max))));
 	*m = mw_curves_moment(g, mw_curves_present(g) - 1);
 	*m->t = t;
 	return true;

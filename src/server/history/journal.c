@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/sys/mw_assert.h"
+
 /* Extends entries[] to the largest id of s. */
 static bool make_room(struct mw_journal *j, const struct mw_snapshot *s)
 {
@@ -66,9 +68,15 @@ int mw_journal_tick(struct mw_journal *j, const struct mw_api *api, const struct
 		api->snapshot_free(s);
 		return -1;
 	}
-	for (size_t i = 0; i < s->n; i++)
-		if (s->rows[i].id < MW_ID_END)
-			take(&j->entries[s->rows[i].id], &s->rows[i], mark, tick);
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->rows[i].id >= MW_ID_END)
+			continue;
+		/* an id comes once: its entry isn't in the new snapshot yet */
+		mw_assert(s->rows[i].id < j->n &&
+			  (uintptr_t)j->entries[s->rows[i].id].row - (uintptr_t)s->rows >=
+				  s->n * sizeof(*s->rows));
+		take(&j->entries[s->rows[i].id], &s->rows[i], mark, tick);
+	}
 	/* an entry that still points into the old snapshot is gone */
 	for (size_t i = 0; old && i < old->n; i++) {
 		struct mw_entry *e = old->rows[i].id < MW_ID_END ? &j->entries[old->rows[i].id] : NULL;

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "api/api.h"
+#include "shared/sys/mw_assert.h"
 #include "tracker/base/arena.h"
 #include "paths.h"
 #include "rcu.h"
@@ -190,6 +191,7 @@ static inline void mw_late_enter(void)
 }
 static inline void mw_late_leave(void)
 {
+	mw_assert(mw_get(&mw_late_ops));
 	__atomic_fetch_sub(&mw_late_ops, 1, __ATOMIC_RELEASE);
 }
 
