@@ -6,6 +6,7 @@
 # and the order of locks, hold in a process that uses all of them. t/unit/test_assert.c plants violations.
 
 require_relative "lib/tap"
+require_relative "lib/allocators"
 require "fileutils"
 
 class AssertTest < Minitest::Test
@@ -75,6 +76,15 @@ class AssertTest < Minitest::Test
     in_tmp do |dir|
       run_app(LIB, { "LD_PRELOAD" => "#{ASSERTED}/libmwrap.so", "MWRAP" => "socket:#{dir}/socket,trace_path:#{dir}/trace" }, dir: dir)
       refute_empty Dir["#{dir}/trace*"]
+    end
+  end
+
+  # The least blocks of an allocator are aligned to 8, and a record has no room for that bit: also the first block.
+  def test_the_first_block
+    Allocators.each do |name, path, package|
+      assert path, "needs the Debian package #{package}"
+      run = run_command("/bin/true", env: { "LD_PRELOAD" => ["#{ASSERTED}/libmwrap.so", path, preload("constructor")].join(":") })
+      assert_equal ["", "whole\n"], [run.stderr, run.stdout], name
     end
   end
 

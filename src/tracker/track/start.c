@@ -254,7 +254,7 @@ static void *room_at_first(size_t bytes)
 {
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_NOT_STARTED)
 		mw_start();
-	return mw_real.malloc(bytes);
+	return mw_real.malloc(bytes < MW_LEAST ? (size_t)MW_LEAST : bytes);
 }
 
 void *(*mw_roomy_malloc)(size_t) = room_at_first;
