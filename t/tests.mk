@@ -256,7 +256,6 @@ bench-page:
 	$(Q)t/lib/with_browser.sh t/bench/page.rb
 check-behaviour:
 	$(Q)t/behaviour/run.sh
-BARE_ROOT ?= ../shared/bare-root
 check-rubies:
 	$(Q)BARE_ROOT='$(BARE_ROOT)' SUITES='$(SUITES)' CHECK='$(CHECK)' t/rubies/run.sh
 screenshots:

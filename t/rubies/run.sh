@@ -6,15 +6,14 @@
 # Prints one line for each; exits with 1 unless all passed.
 #
 #   BARE_ROOT=PROGRAM   run as PROGRAM SUITE SHELL-LINE: runs the line in a clone
-#                       of this checkout's HEAD within a bare root of the suite;
-#                       default ../shared/bare-root
+#                       of this checkout's HEAD within a bare root of the suite
 #   SUITES='trixie'     only these (default: bookworm trixie ruby3.4 yjit)
 #   CHECK='t/unit.t'    arguments of bin/check: options of prove, tests
 #
 # All that was printed is in .build/rubies/SUITE.log.
 set -eu
 cd "$(dirname "$0")/../.."
-BARE_ROOT=${BARE_ROOT:-../shared/bare-root}
+BARE_ROOT=${BARE_ROOT:-}
 SUITES=${SUITES:-bookworm trixie ruby3.4 yjit}
 CHECK=${CHECK:-}
 logs=.build/rubies
@@ -22,7 +21,7 @@ pid=
 failed=0
 
 if [ ! -x "$BARE_ROOT" ]; then
-	echo "mwrap: BARE_ROOT=$BARE_ROOT is no program; t/rubies/run.sh says what it should do" >&2
+	echo "mwrap: BARE_ROOT=$BARE_ROOT is no program; t/rubies/run.sh says what it must do" >&2
 	exit 2
 fi
 if [ -n "$(git status --porcelain --untracked-files=no)" ]; then
