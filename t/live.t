@@ -169,7 +169,7 @@ class LiveTest < Minitest::Test
     serving
     all = Array.new(8) { watch }
     all.each { |w| assert_equal 200, w.status }
-    assert_line get("/live"), 503, /watching/
+    assert_line get("/live"), 503, /\Atoo many live viewers \(limit 8\)/
     assert_equal 200, get("/stats.json").status
     all.pop.close
     @watchers.pop
