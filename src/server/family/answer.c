@@ -434,11 +434,7 @@ static void all_do(struct mw_call *call, const struct mw_family *f, const char *
 	} else {
 		mw_buf_fmt(&line, "%zu of %zu processes: ", did.done, did.asked);
 		mw_buf_add(&line, did.said.p, did.said.n);
-		mw_buf_add(&line, "", 1);
-		if (line.failed)
-			call->res->body.failed = true;
-		else
-			mw_done(call, line.p, line.p);
+		mw_done_text(call, &line);
 	}
 	mw_buf_free(&line);
 	mw_buf_free(&did.said);

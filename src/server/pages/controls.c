@@ -60,6 +60,15 @@ void mw_done(struct mw_call *call, const char *line, const char *said)
 	call->res->status = 303;
 }
 
+void mw_done_text(struct mw_call *call, struct mw_buf *line)
+{
+	mw_buf_add(line, "", 1);
+	if (line->failed)
+		call->res->body.failed = true;
+	else
+		mw_done(call, line->p, line->p);
+}
+
 void mw_page_reset(struct mw_call *call)
 {
 	call->api->reset();

@@ -420,11 +420,7 @@ static void said(struct mw_call *call, const char *before, uint64_t bytes, const
 	mw_buf_str(&b, before);
 	unit = mw_buf_amount(&b, bytes, false);
 	mw_buf_fmt(&b, " %s%s", unit, after);
-	mw_buf_add(&b, "", 1);
-	if (b.failed)
-		call->res->body.failed = true;
-	else
-		mw_done(call, b.p, b.p);
+	mw_done_text(call, &b);
 	mw_buf_free(&b);
 }
 

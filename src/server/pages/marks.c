@@ -62,11 +62,7 @@ static void done(struct mw_call *call, const char *what, const char *name)
 
 	mw_buf_str(&line, what);
 	mw_buf_str(&line, name);
-	mw_buf_add(&line, "", 1);
-	if (line.failed)
-		call->res->body.failed = true;
-	else
-		mw_done(call, line.p, line.p);
+	mw_done_text(call, &line);
 	mw_buf_free(&line);
 }
 

@@ -33,6 +33,8 @@ bool mw_has_site(struct mw_call *);
 
 /* Answers a POST that was done: a line for programs, 303 for a browser's form, JSON with `said`. */
 void mw_done(struct mw_call *, const char *line, const char *said);
+/* The same with a line that was put together: ends it. The caller still owns it. */
+void mw_done_text(struct mw_call *, struct mw_buf *line);
 bool mw_wants_json(const struct mw_request *);
 /* Trims, and notes that as an event. False: there was no memory to give back. */
 bool mw_trim(struct mw_call *);

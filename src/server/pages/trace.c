@@ -84,11 +84,7 @@ static void say(struct mw_call *call, const char *event, const char *line)
 	}
 	mw_buf_str(&said, line);
 	mw_buf_utf8(&said, s->path, strlen(s->path));
-	mw_buf_add(&said, "", 1);
-	if (said.failed)
-		call->res->body.failed = true;
-	else
-		mw_done(call, said.p, said.p);
+	mw_done_text(call, &said);
 	mw_buf_free(&said);
 }
 
