@@ -69,6 +69,20 @@ static int in_child(void)
 		       1;
 }
 
+/* As a signal handler does that interrupts an operation of a thread without a shard. */
+static void fork_late(void)
+{
+	uint32_t late = mw_late_enter(), ended = mw_late_enter();
+	int status = -1;
+	pid_t pid = app_fork();
+
+	mw_late_leave(ended);
+	mw_late_leave(late);
+	if (pid == 0)
+		_exit(mw_late_any() ? 1 : in_child());
+	check(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0, "a child has no late operation");
+}
+
 void forks(void)
 {
 	pthread_t t[2];
@@ -95,6 +109,7 @@ void forks(void)
 	for (size_t i = 0; i < 2; i++)
 		pthread_join(t[i], NULL);
 	check(good == 40, "%d of 40 children counted what they did", good);
+	fork_late();
 	sums("the parent", false);
 }
 

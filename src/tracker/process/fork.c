@@ -128,6 +128,7 @@ static void after_fork_child(void)
 		mw_eldest = forking;
 	mw_forker = forking;
 	mw_main_thread = (uintptr_t)pthread_self();
+	mw_late_after_fork();
 	mw_heap_pages_after_fork();
 	mw_closes_after_fork();
 	mw_rcu_after_fork();
@@ -138,7 +139,6 @@ static void after_fork_child(void)
 	if (had.in_reading) {
 		had.in_reading--;
 	} else {
-		mw_late_ops = 0;
 		mw_gate_open();
 		if (had.reading)
 			mw_reading_unlock();

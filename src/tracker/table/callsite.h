@@ -14,7 +14,7 @@
  * Lifetime: retire.c takes a location out of the table, and reuses its id only after
  *  (1) every thread that was inside the tracker has left it: no cached id is in use;
  *  (2) a grace period (rcu.h): no reader stands on the node.
- * So a thread inside the tracker (busy) or counted in mw_late_ops walks the table without a
+ * So a thread inside the tracker (busy) or counted in mw_late walks the table without a
  * read-side section. All others enter one.
  *
  * Lock order: mw_maintenance, then the baselines' lock (snapshot.h).
@@ -183,16 +183,35 @@ uint32_t mw_callsites_max(void); /* the most that it can have: MW_CS_MAX, or les
 extern bool mw_locations_full; /* relaxed: some location found no room */
 extern uint64_t mw_retired; /* locations folded into "(gone)" so far */
 
-/* Operations under way in threads without a shard (tracker/track/shared.c). */
-extern uint32_t mw_late_ops;
-static inline void mw_late_enter(void)
+/*
+ * Operations under way in threads without a shard (tracker/track/shared.c): their number, below
+ * the number of forks that led to this process. A signal handler may fork in the middle of one.
+ * The child begins with none and another number of forks, and the rest of that one isn't counted.
+ */
+enum { MW_LATE_FORK = 1 << 16, MW_LATE_OPS = MW_LATE_FORK - 1 };
+extern uint32_t mw_late;
+/* Its result is for mw_late_leave. */
+static inline uint32_t mw_late_enter(void)
 {
-	__atomic_fetch_add(&mw_late_ops, 1, __ATOMIC_SEQ_CST);
+	return __atomic_fetch_add(&mw_late, 1, __ATOMIC_SEQ_CST) / MW_LATE_FORK;
 }
-static inline void mw_late_leave(void)
+static inline void mw_late_leave(uint32_t fork)
 {
-	mw_assert(mw_get(&mw_late_ops));
-	__atomic_fetch_sub(&mw_late_ops, 1, __ATOMIC_RELEASE);
+	uint32_t late = mw_get(&mw_late);
+
+	while (late / MW_LATE_FORK == fork &&
+	       !__atomic_compare_exchange_n(&mw_late, &late, late - 1, true, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+}
+static inline bool mw_late_any(void)
+{
+	return __atomic_load_n(&mw_late, __ATOMIC_ACQUIRE) & MW_LATE_OPS;
+}
+/* In a forked child. */
+static inline void mw_late_after_fork(void)
+{
+	mw_late = (mw_late & ~(uint32_t)MW_LATE_OPS) + MW_LATE_FORK;
 }
 
 /* --- for retire.c and fork ------------------------------------------------- */

@@ -79,7 +79,7 @@ static bool none_inside(uint32_t *i)
 	for (uint32_t next = *i; (t = mw_shard_next(&next)) != NULL; *i = next)
 		if (t != mw_self && __atomic_load_n(&t->permit, __ATOMIC_ACQUIRE) == MW_PERMIT_BUSY)
 			return false;
-	return !__atomic_load_n(&mw_late_ops, __ATOMIC_ACQUIRE);
+	return !mw_late_any();
 }
 
 bool mw_calls_left(void)

@@ -39,10 +39,9 @@ static uint32_t op_of(enum mw_how how)
 
 static void shared_admit(void *p, size_t n, uintptr_t caller, uint32_t op, uint64_t extra)
 {
-	uint32_t id, i = 0, size;
+	uint32_t id, i = 0, size = mw_size_encode(n);
+	uint32_t late = mw_late_enter();
 
-	size = mw_size_encode(n);
-	mw_late_enter();
 	id = mw_callsite_native(caller);
 	if (size != MW_SIZE_NONE)
 		i = mw_record_take();
@@ -61,7 +60,7 @@ static void shared_admit(void *p, size_t n, uintptr_t caller, uint32_t op, uint6
 	} else {
 		mw_lose(size);
 	}
-	mw_late_leave();
+	mw_late_leave(late);
 }
 
 /* For a thread without a state to use. p has room for a tail, unless `way` is PASS. */
@@ -89,11 +88,12 @@ static void shared_count_hidden(const void *p, const struct mw_dismissed *d)
 
 static void shared_gone(const void *p, const struct mw_dismissed *d)
 {
-	mw_late_enter();
+	uint32_t late = mw_late_enter();
+
 	if (mw_get(&mw_events_on))
 		mw_event(NULL, MW_OP_FREE, d->ref, 0, 0, 0);
 	shared_count_hidden(p, d);
-	mw_late_leave();
+	mw_late_leave(late);
 }
 
 /* --- calling the real allocator -------------------------------------------------------- */
@@ -277,9 +277,10 @@ void *mw_realloc_shared(void *p, size_t n, uintptr_t caller)
 		return NULL;
 	}
 	if (known) {
-		mw_late_enter();
+		uint32_t late = mw_late_enter();
+
 		shared_count_hidden(p, &d);
-		mw_late_leave();
+		mw_late_leave(late);
 	}
 	return admit_shared_as(q, n, caller, known ? MW_OP_REALLOC : MW_OP_MALLOC,
 			       known ? mw_ref_index(d.ref) : 0);
