@@ -242,7 +242,7 @@ class HistoryTest < Minitest::Test
       require "fiddle"
       $stdout.sync = true
       MALLOC = Fiddle::Function.new(Fiddle::Handle::DEFAULT["malloc"], [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_VOIDP)
-      KEPT = Array.new(30_000) { |i| eval("'x' * 100", nil, "/srv/file#{i / 100}.rb", i % 100 + 1) }
+      KEPT = Array.new(30_000) { |i| eval("'x' * 1000", nil, "/srv/file#{i / 100}.rb", i % 100 + 1) }
       # the C library's flag for a block with a mapping of its own
       puts MALLOC.call(5 << 20)[-8, 8].unpack1("Q") & 2 while $stdin.gets
     RUBY
