@@ -6,6 +6,8 @@
 # below leaves the build to ../GNUmakefile. The shared objects are made where they are
 # loaded from, in the gem's lib/: there is nothing to install.
 #
+# Newer RubyGems give make a number of jobs. A number of our own would put an end to that, with a warning.
+#
 # If a requirement is missing or too old, this ends with one line that says so. Old
 # Rubies must be able to run it for that.
 require "etc"
@@ -19,7 +21,7 @@ abort lacking unless lacking.empty?
 
 File.write("Makefile", <<~MAKE)
   all:
-  \t$(MAKE) -C .. -f GNUmakefile -j#{Etc.nprocessors} RUBY=#{RbConfig.ruby.shellescape.gsub("$", "$$")} all
+  \t$(MAKE) -C .. -f GNUmakefile $(if $(findstring -j,$(MAKEFLAGS)),,-j#{Etc.nprocessors}) RUBY=#{RbConfig.ruby.shellescape.gsub("$", "$$")} all
   clean install:
   \trm -rf ../.build
   .PHONY: all clean install

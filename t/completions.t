@@ -284,7 +284,8 @@ class TestOfFish < Minitest::Test
 
   def test_every_option
     %w[env export].each do |command|
-      assert_equal KEYS.map { |key| "MWRAP=#{key}:" }.sort, fish("#{command} MWRAP=")[0].sort
+      # fish 4 adds the variable itself
+      assert_equal KEYS.map { |key| "MWRAP=#{key}:" }.sort, (fish("#{command} MWRAP=")[0] - ["MWRAP="]).sort
       found = fish(*words.keys.map { |key| "#{command} MWRAP=#{key}:" })
       words.each_with_index { |(key, values), i| assert_equal values.map { |v| "MWRAP=#{key}:#{v}" }.sort, found[i].sort }
     end
@@ -298,7 +299,7 @@ class TestOfFish < Minitest::Test
   end
 
   def test_commands_behind_mwrap
-    found = fish("mwrap --", "mwrap cat --", *COMMANDS.keys)
+    found = fish("mwrap --", "mwrap some/file --", *COMMANDS.keys)
     assert_equal %w[--help --version], found.shift.sort
     refute_includes found.shift, "--version"
     COMMANDS.each_with_index { |(_, line), i| assert_equal [line.split.last], found[i] }

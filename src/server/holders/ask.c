@@ -343,7 +343,7 @@ static void forget(struct mw_holders_child *c)
 
 void mw_holders_drop(struct mw_holders_child *c)
 {
-	int status;
+	int status = 0;
 
 	if (!c->pid || c->of != mw_sys_getpid())
 		return;
