@@ -226,7 +226,7 @@ module Mwrap
     def start(path, command, env)
       return answer([path, *env.map { |name, value| [name, *value].join("=") }, "", *command]) if @answer
       env.each { |name, value| ENV[name] = value } # given to exec, it would drop what isn't NAME=VALUE
-      exec([path, command[0]], *command.drop(1), close_others: false)
+      Mwrap.become(path, command)
     rescue Errno::ENOENT
       raise Failure.new("#{command[0]}: its interpreter is missing", 127)
     rescue SystemCallError => e

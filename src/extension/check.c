@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * check.c - the parser of $MWRAP, for the launcher.
+ * check.c - the parser of $MWRAP, and exec, for the launcher.
  *
  * It is the C code that the tracker runs at load. So the launcher finds a mistake before anything
  * runs, and reports it in the same words.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "ext.h"
 
@@ -57,11 +58,33 @@ static VALUE mwrap_malloc_option(VALUE mod, VALUE text)
 	return malloc;
 }
 
+/*
+ * :nodoc: become(path, words) - execvp(3) with Ruby's environment. Raises SystemCallError. Ruby's own exec waits for
+ * its timer's thread first: from 3.4 on for ever, if that thread couldn't be started.
+ */
+static VALUE mwrap_become(VALUE mod, VALUE path, VALUE words)
+{
+	long n = RARRAY_LEN(words);
+	const char *to = StringValueCStr(path);
+	VALUE tmp = Qnil;
+	char **argv = rb_alloc_tmp_buffer(&tmp, (n + 1) * (long)sizeof(*argv));
+
+	for (long i = 0; i < n; i++) {
+		VALUE word = RARRAY_AREF(words, i);
+
+		argv[i] = StringValueCStr(word);
+	}
+	argv[n] = NULL;
+	execvp(to, argv); /* a script without an interpreter is for sh(1) */
+	rb_sys_fail(to);
+}
+
 void mw_init_check(void)
 {
 	VALUE mod = rb_define_module("Mwrap");
 
 	rb_define_singleton_method(mod, "check_options", mwrap_check_options, 1);
 	rb_define_singleton_method(mod, "dump_fd_option", mwrap_dump_fd_option, 1);
+	rb_define_singleton_method(mod, "become", mwrap_become, 2);
 	rb_define_singleton_method(mod, "malloc_option", mwrap_malloc_option, 1);
 }
