@@ -32,7 +32,7 @@ class SandboxHazards < Minitest::Test
 
   # Besides the strict list: what the allocators call themselves on their way.
   OWN = { "glibc" => %w[getrandom], "glibc, threads" => %w[getrandom mprotect madvise openat close],
-          "jemalloc" => %w[madvise], "mimalloc" => %w[madvise mprotect openat access close getrandom clock_gettime] }.freeze
+          "jemalloc" => %w[madvise], "mimalloc" => %w[madvise mprotect openat access close getrandom clock_gettime prctl] }.freeze
   OPTIONS = [nil, "stacks:off", "stacks:64k", "bt:4"].freeze
 
   # What it called beyond the list.
