@@ -161,7 +161,7 @@ class RackStacksTest < Minitest::Test
     assert_equal [[[200, 80]], true, true, 1], r.eval(code)
   end
 
-  OURS = %r{/lib/mwrap_rack\.rb|/lib/mwrap/|mwrap_ext\.so}
+  OURS = %r{/lib/mwrap_rack\.rb|/lib/mwrap/|mwrap_ext\.so|libmwrap_httpd\.so}
 
   def test_nothing_of_its_own_is_in_the_table
     r = start(rack: nil)

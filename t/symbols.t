@@ -88,4 +88,10 @@ extension = symbols(OBJECTS["extension"][0], "--undefined-only").reject { |n, _|
 ok(extension.map(&:first).include?("rb_define_module"), "extension: what it takes could be read")
 is(extension.reject { |n, v| v.start_with?("GLIBC_") || n.match?(/\A(rb|ruby)/) }, [], "extension: takes all from Ruby and libc")
 
+# The server's code is in its library alone.
+offered = File.read("#{ROOT}/src/server/offers/offers.def").scan(/^MW_OFFER\((\w+)\)/).map { |name,| "mw_#{name}" }
+defined = ->(name) { tool("nm", "--defined-only", OBJECTS[name][0]).map { |l| l.split.last } }
+is(offered - defined.call("server"), [], "server: has what it offers")
+is(defined.call("extension") & offered, [], "extension: has none of it")
+
 done_testing

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 18u
+#define MW_API_VERSION 19u
 
 /*
  * The ids of a process's locations are below it: in rows, live blocks and events. Tables by id have so
@@ -446,6 +446,12 @@ struct mw_api {
 	 * dlopen's handle; NULL: a line in err, which has MW_ERROR_MAX bytes.
 	 */
 	void *(*load)(const char *name, char *err);
+	/*
+	 * The same in the calling thread, as Ruby loads an extension, for a thread with Ruby's lock: no other
+	 * thread of Ruby's forks meanwhile. A child that another thread forks loads nothing more. The caller is
+	 * in quiet mode. NULL: no tracker.
+	 */
+	void *(*load_here)(const char *name, char *err);
 
 	/*
 	 * panic_take: libmicrohttpd calls `ours` in a panic from now on. `set` is the library's

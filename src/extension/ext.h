@@ -11,6 +11,7 @@
  *    with rb_ensure(). hush.c alone pairs hush(true).
  *  - Nothing here is written after Init_mwrap_ext, except under a lock (rack_site.c), by start.c or
  *    atomically: methods are Ractor-safe.
+ *  - Code of the server's is called through mw_offers (offered.h). Linked in, it would be in a process twice.
  */
 #ifndef MW_RUBY_EXT_H
 #define MW_RUBY_EXT_H
@@ -19,7 +20,6 @@
 #include <ruby/encoding.h>
 
 #include "api/api.h"
-#include "server/holders/holders.h"
 #include "shared/report/heap_pages.h"
 #include "shared/report/profile.h"
 #include "shared/report/report.h"
@@ -41,12 +41,6 @@ void mw_without_gvl(void *(*work)(void *), void *arg);
 void mw_stats_read(struct mw_stats *);
 void mw_counters_reset(void);
 
-/* A search for holders. */
-struct mw_search {
-	struct mw_holders_child child; /* its pid is 0: none is under way */
-	struct mw_holders answer; /* its rows are NULL: none yet */
-};
-
 /* What a walk over Ruby's heap has met. */
 struct mw_seen {
 	struct mw_buf objects; /* words: the objects among them neither die nor move */
@@ -63,7 +57,7 @@ struct mw_result_owner {
 	struct mw_seen *seen; /* NULL: none */
 	struct mw_heap_list heap; /* its heap is NULL: none */
 	struct mw_profile profile; /* its snapshot is NULL: none */
-	struct mw_search *search; /* NULL: none */
+	struct mw_search *search; /* offered.h; NULL: none */
 	bool hushed; /* its block is in hush.c's count */
 };
 

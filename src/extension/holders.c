@@ -4,7 +4,7 @@
  *
  * A result owner has the child while Ruby code may run, so an exception ends it.
  */
-#include "ext.h"
+#include "offered.h"
 
 #include <string.h>
 
@@ -61,7 +61,7 @@ static void *wait_for_child(void *p)
 
 	q->ran = true;
 	q->hold->of->quiet_enter();
-	q->is = mw_holders_end(&q->child, q->hold->of, &q->stop, &q->answer, q->err);
+	q->is = mw_offers->holders_end(&q->child, q->hold->of, &q->stop, &q->answer, q->err);
 	q->hold->of->quiet_leave();
 	return NULL;
 }
@@ -95,7 +95,7 @@ static VALUE row_hash(const struct mw_holder *h)
 	for (size_t i = 0; i < h->n_path; i++)
 		rb_ary_push(path, mw_location_string(h->path[i], strlen(h->path[i])));
 	rb_hash_aset(row, ID2SYM(id_holder), mw_location_string(h->holder, strlen(h->holder)));
-	rb_hash_aset(row, ID2SYM(id_by), ID2SYM(rb_intern(mw_held_by_name(h->by))));
+	rb_hash_aset(row, ID2SYM(id_by), ID2SYM(rb_intern(mw_offers->held_by_name(h->by))));
 	rb_hash_aset(row, ID2SYM(id_blocks), ULL2NUM(h->blocks));
 	rb_hash_aset(row, ID2SYM(id_bytes), ULL2NUM(h->bytes));
 	rb_hash_aset(row, ID2SYM(id_path), path);
@@ -116,9 +116,9 @@ static VALUE rows_of(struct mw_result_owner *hold, void *arg)
 	hold->of->quiet_enter();
 	hold->search = calloc(1, sizeof(*hold->search));
 	if (hold->search)
-		q->is = mw_holders_begin(&hold->search->child, hold->of,
-					 all ? NULL : (const uint32_t *)(void *)hold->text.p,
-					 hold->text.n / sizeof(uint32_t), q->err);
+		q->is = mw_offers->holders_begin(&hold->search->child, hold->of,
+						 all ? NULL : (const uint32_t *)(void *)hold->text.p,
+						 hold->text.n / sizeof(uint32_t), q->err);
 	hold->of->quiet_leave();
 	if (!hold->search)
 		mw_no_memory();
@@ -165,7 +165,8 @@ static VALUE rows_of(struct mw_result_owner *hold, void *arg)
  *
  * Raises TypeError if +location+ isn't a String; Mwrap::Objects::Busy while another call is under way;
  * Mwrap::Objects::Unavailable if this Ruby lacks a function for it; Mwrap::Objects::Failed
- * if the child can't be made, is killed, or has no answer within a minute; and NoMemoryError.
+ * if the child can't be made, is killed, or has no answer within a minute; RuntimeError if the
+ * server's library, which has the search, can't be loaded; and NoMemoryError.
  */
 static VALUE mwrap_holders(int argc, VALUE *argv, VALUE mod)
 {
@@ -181,6 +182,7 @@ static VALUE mwrap_holders(int argc, VALUE *argv, VALUE mod)
 	}
 	if (mw_tracker == &mw_no_tracker)
 		return rb_ary_new();
+	mw_offers_need();
 	rows = mw_with_result_owner_hushed(rows_of, &q);
 	RB_GC_GUARD(q.location);
 	return rows;

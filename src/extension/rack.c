@@ -45,7 +45,7 @@ static void let_go(struct body *b)
 	mw_heap_fill_free(&b->ruby);
 	atomic_fetch_sub(&held, old.res.body.cap);
 	mw_tracker->quiet_enter();
-	mw_response_free(&old.res);
+	mw_offers->response_free(&old.res);
 	mw_buf_free(&old.headers);
 	mw_tracker->quiet_leave();
 }
@@ -172,16 +172,16 @@ static void answer_own(struct mw_request *req, struct mw_response *res)
 {
 	struct mw_site *site;
 
-	req->later = mw_route_waits(req);
+	req->later = mw_offers->route_waits(req);
 	if (req->later)
-		mw_route(mw_tracker, req, res);
+		mw_offers->route(mw_tracker, req, res);
 	site = mw_site_take(MW_SITE_MS);
 	req->site = site;
 	req->site_busy = !site;
 	if (req->later)
-		mw_route_after(mw_tracker, req, res, site);
+		mw_offers->route_after(mw_tracker, req, res, site);
 	else
-		mw_route(mw_tracker, req, res);
+		mw_offers->route(mw_tracker, req, res);
 	mw_site_give(site);
 }
 
@@ -264,7 +264,7 @@ static VALUE response_headers(const struct body *b)
 	const struct mw_header *h;
 	char length[24];
 
-	for (size_t i = 0; (h = mw_response_header(res, i)); i++)
+	for (size_t i = 0; (h = mw_offers->response_header(res, i)); i++)
 		set(hash, h->name, h->value);
 	if (res->allow)
 		set(hash, "allow", res->allow);
@@ -305,7 +305,8 @@ static VALUE too_many(void)
 /* :nodoc: form?(path): is a form that is posted there read as a query? */
 static VALUE pages_form_p(VALUE mod, VALUE path)
 {
-	return mw_family_flags(StringValueCStr(path)) & MW_ROUTE_FORM ? Qtrue : Qfalse;
+	mw_offers_need();
+	return mw_offers->family_flags(StringValueCStr(path)) & MW_ROUTE_FORM ? Qtrue : Qfalse;
 }
 
 /*
@@ -319,6 +320,7 @@ static VALUE pages_answer(int argc, VALUE *argv, VALUE mod)
 	struct body *b;
 	struct work w = { 0 };
 
+	mw_offers_need();
 	rb_scan_args(argc, argv, "8", &method, &path, &query, &base, &env, &no_post, &ask_who, &poll);
 	if (atomic_load(&held) > HELD_MAX)
 		return too_many();
@@ -337,7 +339,7 @@ static VALUE pages_answer(int argc, VALUE *argv, VALUE mod)
 		mw_no_memory();
 	w.req.header = header;
 	w.req.ctx = &b->headers;
-	if (mw_family_flags(w.req.path) & MW_ROUTE_HEAP && mw_heap_fill(&b->ruby))
+	if (mw_offers->family_flags(w.req.path) & MW_ROUTE_HEAP && mw_heap_fill(&b->ruby))
 		w.req.ruby = &b->ruby;
 	mw_without_gvl(answer_work, &w);
 	mw_heap_fill_free(&b->ruby);
@@ -429,13 +431,17 @@ static VALUE quiet_new(VALUE arg)
  * Without +authorize+ and +token+, every POST is refused, and every request that the application
  * lets through to here may read.
  *
- * Raises ArgumentError and TypeError for other arguments.
+ * Raises ArgumentError and TypeError for other arguments, and RuntimeError if the server's library,
+ * which has the pages, can't be loaded.
  */
 static VALUE rack_initialize(int argc, VALUE *argv, VALUE self)
 {
 	struct making n = { .self = self, .argc = argc, .argv = argv };
 
 	mw_quietly(quiet_new, (VALUE)&n);
+	if (mw_tracker == &mw_no_tracker) /* Mwrap.start may come */
+		return self;
+	mw_offers_need();
 	mw_site_begin();
 	return self;
 }

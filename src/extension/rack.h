@@ -7,9 +7,7 @@
 #ifndef MW_RUBY_RACK_H
 #define MW_RUBY_RACK_H
 
-#include "server/family/family.h"
-#include "server/pages/site.h"
-#include "ext.h"
+#include "offered.h"
 
 /*
  * Takes the process's site (server/pages/site.h) for this thread; others wait until mw_site_give(), the

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "server/family/ask.h"
-#include "server/family/gather.h"
 #include "shared/sys/own_descriptors.h"
 #include "shared/sys/sys.h"
 #include "rack.h"
@@ -41,7 +39,7 @@ bool mw_rack_family_begin(struct mw_rack_family *f, struct mw_request *req)
 	if (!mw_rack_family(&f->family))
 		return false;
 	req->mount = req->base;
-	if (mw_family_wants(req->path, (long)getpid(), &rest))
+	if (mw_offers->family_wants(req->path, (long)getpid(), &rest))
 		return true;
 	if (rest != req->path && /* "/PID/..." of this process */
 	    snprintf(f->own_base, sizeof(f->own_base), "%s%.*s", req->base, (int)(rest - req->path),
@@ -64,7 +62,7 @@ static void take_stream(struct mw_response *res)
 	long n = 1;
 
 	while (n && ms < STREAM_MS) {
-		n = mw_ask_more(res->relay, piece, sizeof(piece), IDLE_MS);
+		n = mw_offers->ask_more(res->relay, piece, sizeof(piece), IDLE_MS);
 		if (n > 0)
 			mw_buf_add(&res->body, piece, (size_t)n);
 		else if (n < 0 && memmem(res->body.p, res->body.n, "event: point\n", 13))
@@ -75,7 +73,7 @@ static void take_stream(struct mw_response *res)
 	/* half an event is none: readers discard it */
 	mw_buf_str(&res->body, "\n\n");
 	mw_buf_str(&res->body, next);
-	mw_ask_free(res->relay);
+	mw_offers->ask_free(res->relay);
 	free(res->relay);
 	res->relay = NULL;
 	res->stream = false;
@@ -86,7 +84,7 @@ static void *ask(void *arg)
 	struct mw_rack_family *f = arg;
 
 	mw_own_descriptors(-1);
-	mw_family_answer(&f->family, mw_tracker, f->req, f->res);
+	mw_offers->family_answer(&f->family, mw_tracker, f->req, f->res);
 	if (f->res->relay)
 		take_stream(f->res);
 	return NULL;

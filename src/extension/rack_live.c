@@ -36,9 +36,9 @@ static void *tick_work(void *p)
 
 	*(double *)p = 1;
 	if (site) {
-		(void)mw_stream_run(&site->stream, now);
+		(void)mw_offers->stream_run(&site->stream, now);
 		now = mw_now_ms();
-		due = mw_stream_due(&site->stream, now);
+		due = mw_offers->stream_due(&site->stream, now);
 		*(double *)p = due == UINT64_MAX || due < now ? 0 : (double)(due - now) / 1000;
 	}
 	return give(site);
@@ -49,6 +49,7 @@ static VALUE pages_tick(VALUE mod)
 {
 	double seconds = 0;
 
+	mw_offers_need();
 	mw_without_gvl(tick_work, &seconds);
 	return DBL2NUM(seconds);
 }
@@ -58,7 +59,7 @@ static void *idle_work(void *p)
 	/* others may wait for the caller, which asks again: don't wait */
 	struct mw_site *site = take(0);
 
-	*(bool *)p = site && mw_stream_idle(&site->stream, mw_now_ms());
+	*(bool *)p = site && mw_offers->stream_idle(&site->stream, mw_now_ms());
 	return give(site);
 }
 
@@ -67,6 +68,7 @@ static VALUE pages_idle_p(VALUE mod)
 {
 	bool idle = false;
 
+	mw_offers_need();
 	mw_without_gvl(idle_work, &idle);
 	return idle ? Qtrue : Qfalse;
 }
@@ -82,7 +84,7 @@ struct watcher {
 static void begin(struct watcher *w, struct mw_stream *stream)
 {
 	if (w->stream)
-		mw_watcher_free(w->stream, &w->w);
+		mw_offers->watcher_free(w->stream, &w->w);
 	w->stream = stream;
 }
 
@@ -111,6 +113,7 @@ static VALUE watcher_new(VALUE class)
 {
 	struct watcher *w;
 
+	mw_offers_need();
 	return TypedData_Make_Struct(class, struct watcher, &watcher_type, w);
 }
 
@@ -132,7 +135,7 @@ static void *join_work(void *p)
 	begin(c->w, site ? &site->stream : NULL);
 	mw_buf_add(&first, c->text, c->n);
 	c->yes = site && !first.failed &&
-		 mw_watcher_join(&site->stream, &c->w->w, &first, MW_WATCHERS_MAX, mw_now_ms());
+		 mw_offers->watcher_join(&site->stream, &c->w->w, &first, MW_WATCHERS_MAX, mw_now_ms());
 	mw_buf_free(&first);
 	return give(site);
 }
@@ -157,7 +160,7 @@ static void *poll_work(void *p)
 	struct mw_site *site = take(MW_SITE_MS);
 
 	begin(c->w, site ? &site->stream : NULL);
-	c->yes = site && mw_watcher_poll(&site->stream, &c->w->w, c->text, mw_now_ms());
+	c->yes = site && mw_offers->watcher_poll(&site->stream, &c->w->w, c->text, mw_now_ms());
 	return give(site);
 }
 
@@ -183,7 +186,7 @@ static void *next_work(void *p)
 	else if (&site->stream != c->w->stream)
 		c->next = MW_NEXT_END;
 	else
-		c->next = mw_watcher_next(c->w->stream, &c->w->w, mw_now_ms(), &c->p, &c->n);
+		c->next = mw_offers->watcher_next(c->w->stream, &c->w->w, mw_now_ms(), &c->p, &c->n);
 	return give(site);
 }
 
@@ -207,7 +210,7 @@ static VALUE watcher_took(VALUE self, VALUE n)
 {
 	struct watcher *w = rb_check_typeddata(self, &watcher_type);
 
-	mw_watcher_took(&w->w, NUM2SIZET(n), mw_now_ms());
+	mw_offers->watcher_took(&w->w, NUM2SIZET(n), mw_now_ms());
 	RB_GC_GUARD(self);
 	return Qnil;
 }
@@ -216,7 +219,7 @@ static VALUE watcher_took(VALUE self, VALUE n)
 static VALUE watcher_stalled_p(VALUE self)
 {
 	const struct watcher *w = rb_check_typeddata(self, &watcher_type);
-	bool stalled = mw_watcher_stalled(&w->w, mw_now_ms());
+	bool stalled = mw_offers->watcher_stalled(&w->w, mw_now_ms());
 
 	RB_GC_GUARD(self);
 	return stalled ? Qtrue : Qfalse;
@@ -229,7 +232,7 @@ static void *end_work(void *p)
 
 	/* else the GC gives its place back */
 	if (site && &site->stream == w->stream)
-		mw_watcher_end(w->stream, &w->w);
+		mw_offers->watcher_end(w->stream, &w->w);
 	return give(site);
 }
 
@@ -246,8 +249,8 @@ VALUE mw_watcher_take(VALUE self)
 	VALUE s = watcher_bytes(self);
 
 	if (RTEST(s))
-		mw_watcher_took(&((struct watcher *)rb_check_typeddata(self, &watcher_type))->w,
-				(size_t)RSTRING_LEN(s), mw_now_ms());
+		mw_offers->watcher_took(&((struct watcher *)rb_check_typeddata(self, &watcher_type))->w,
+					(size_t)RSTRING_LEN(s), mw_now_ms());
 	return s;
 }
 

@@ -3,7 +3,6 @@
  * rack_page.c - pages with rows made by Ruby (lib/mwrap/objects/), in the layout and with the
  * headers of all others.
  */
-#include "server/pages/pages.h"
 #include "rack.h"
 
 struct page {
@@ -30,7 +29,7 @@ static VALUE headers_of(const struct mw_response *res)
 	VALUE hash = rb_hash_new();
 	const struct mw_header *h;
 
-	for (size_t i = 0; (h = mw_response_header(res, i)); i++)
+	for (size_t i = 0; (h = mw_offers->response_header(res, i)); i++)
 		rb_hash_aset(hash, mw_rack_name(h->name), rb_usascii_str_new_cstr(h->value));
 	rb_hash_aset(hash, mw_rack_name("Content-Type"), rb_usascii_str_new_cstr(res->content_type));
 	return hash;
@@ -50,6 +49,7 @@ static VALUE pages_page(VALUE mod, VALUE title, VALUE main, VALUE base, VALUE mo
 	struct mw_call call = { .api = mw_tracker, .req = &p.req, .res = &p.res, .rest = "" };
 	VALUE html, headers;
 
+	mw_offers_need();
 	p.title = StringValueCStr(title);
 	p.req.base = StringValueCStr(base);
 	StringValueCStr(mount);
@@ -60,12 +60,12 @@ static VALUE pages_page(VALUE mod, VALUE title, VALUE main, VALUE base, VALUE mo
 	if (mw_rack_family(&family))
 		p.req.mount = RSTRING_PTR(mount);
 	explicit_bzero(&family, sizeof(family));
-	mw_reply_page(&call, p.title, fill, &p);
+	mw_offers->reply_page(&call, p.title, fill, &p);
 	mw_tracker->quiet_leave();
 	headers = headers_of(&p.res); /* a raise here leaks the body, once, when memory runs out */
 	html = p.res.body.failed ? Qnil : rb_utf8_str_new(p.res.body.p, (long)p.res.body.n);
 	mw_tracker->quiet_enter();
-	mw_response_free(&p.res);
+	mw_offers->response_free(&p.res);
 	mw_tracker->quiet_leave();
 	if (NIL_P(html))
 		mw_no_memory();

@@ -18,8 +18,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/family/ask.h"
-#include "server/family/gather.h"
 #include "shared/sys/own_descriptors.h"
 #include "shared/sys/sys.h"
 #include "rack.h"
@@ -75,7 +73,7 @@ static void pass_on(struct mw_ask *from, int fd)
 	long n = -1;
 
 	while (n && !client_gone(fd)) {
-		n = mw_ask_more(from, piece, sizeof(piece), 1000);
+		n = mw_offers->ask_more(from, piece, sizeof(piece), 1000);
 		if (n > 0 && !write_all(fd, piece, (size_t)n))
 			return;
 	}
@@ -92,14 +90,14 @@ static void *run(void *arg)
 		return NULL;
 	}
 	sem_post(&p->copied);
-	mw_family_answer(&p->family, mw_tracker, &p->req, &res);
+	mw_offers->family_answer(&p->family, mw_tracker, &p->req, &res);
 	if (res.relay) {
 		if (write_all(p->fd, res.body.p, res.body.n))
 			pass_on(res.relay, p->fd);
-		mw_ask_free(res.relay);
+		mw_offers->ask_free(res.relay);
 		free(res.relay);
 	}
-	mw_response_free(&res);
+	mw_offers->response_free(&res);
 	atomic_fetch_sub(&passages, 1); /* before the client can know of the end */
 	close(p->fd);
 	while (!__atomic_load_n(&p->waited, __ATOMIC_ACQUIRE))
@@ -182,6 +180,7 @@ static VALUE pages_pass(VALUE mod, VALUE fileno, VALUE path, VALUE query, VALUE 
 	struct passage *p;
 	bool ok = false;
 
+	mw_offers_need();
 	StringValueCStr(path);
 	StringValueCStr(query);
 	StringValueCStr(base);
@@ -216,9 +215,11 @@ static VALUE pages_passage_p(VALUE mod, VALUE path)
 	const char *s = StringValueCStr(path);
 	bool is;
 
+	mw_offers_need();
 	mw_tracker->quiet_enter();
 	/* without own descriptor tables, pieces of the stream do instead: rack_family.c */
-	is = mw_can_own_descriptors() && mw_rack_family(&f) && mw_family_streams(&f, s, (long)getpid());
+	is = mw_can_own_descriptors() && mw_rack_family(&f) &&
+	     mw_offers->family_streams(&f, s, (long)getpid());
 	mw_tracker->quiet_leave();
 	explicit_bzero(&f, sizeof(f));
 	if (is && atomic_load(&whose) == getpid() && atomic_load(&passages) >= PASSAGES_MAX)

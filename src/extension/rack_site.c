@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "rack.h"
-#include "server/history/proc_file.h"
 #include "shared/sys/mutex.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -31,8 +30,8 @@ static void in_child(void)
 {
 	mw_mutex_renew(&lock, MW_RANK_RACK_SITE);
 	started = false;
-	mw_proc_close(&statm);
-	mw_proc_close(&smaps);
+	mw_offers->proc_close(&statm);
+	mw_offers->proc_close(&smaps);
 }
 
 /* As mw_api.server_site. */
@@ -64,13 +63,13 @@ static struct mw_site *take_ours(void)
 	if (!listens) /* to forks */
 		listens = !pthread_atfork(NULL, NULL, in_child);
 	if (!started)
-		mw_site_start(&site, mw_tracker);
+		mw_offers->site_start(&site, mw_tracker);
 	started = true;
-	if (mw_proc_fd(&statm) < 0)
-		mw_proc_open(&statm, "/proc/self/statm", NUMBERS);
-	if (mw_proc_fd(&smaps) < 0)
-		mw_proc_open(&smaps, "/proc/self/smaps", NUMBERS);
-	mw_site_second(&site, &statm, &smaps);
+	if (mw_offers->proc_fd(&statm) < 0)
+		mw_offers->proc_open(&statm, "/proc/self/statm", NUMBERS);
+	if (mw_offers->proc_fd(&smaps) < 0)
+		mw_offers->proc_open(&smaps, "/proc/self/smaps", NUMBERS);
+	mw_offers->site_second(&site, &statm, &smaps);
 	return &site;
 }
 

@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "ext.h"
+#include "offered.h"
 
 /* Conservatively: a word of `objects` may be anything. */
 static void hold_mark(void *p)
@@ -88,8 +88,8 @@ void mw_result_owner_release(struct mw_result_owner *hold)
 	mw_heap_list_free(&h.heap, h.of);
 	mw_profile_free(&h.profile, h.of);
 	if (h.search) {
-		mw_holders_drop(&h.search->child);
-		mw_holders_free(&h.search->answer);
+		mw_offers->holders_drop(&h.search->child);
+		mw_offers->holders_free(&h.search->answer);
 		free(h.search);
 	}
 	h.of->quiet_leave();

@@ -15,6 +15,7 @@
 #include "tracker/hooks/panic.h"
 #include "tracker/hooks/got.h"
 #include "attach.h"
+#include "load_sibling.h"
 #include "process.h"
 #include "threads.h"
 #include "tracker/caller/ruby/chain.h"
@@ -346,6 +347,7 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.server_site = mw_server_site,
 	.server_site_give = mw_server_site_give,
 	.load = mw_server_load,
+	.load_here = mw_load_sibling_here,
 	.panic_take = mw_panic_take,
 	.panic_pass = mw_panic_pass,
 	.each_live = api_each_live,

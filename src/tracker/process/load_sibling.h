@@ -10,7 +10,7 @@
 
 /* In a thread of its own: see load_sibling.c. */
 void *mw_load_sibling(const char *name, char *err);
-/* In this thread. */
+/* In this thread. The extension's comes without a step: see api.h. */
 void *mw_load_sibling_here(const char *name, char *err);
 /*
  * In a forked child: notes if another thread of the parent was loading or unloading a library. Then the dynamic
