@@ -458,6 +458,34 @@ class StartedTest < Minitest::Test
     assert_match(%r{/libmwrap.so: can't be loaded: .* \(RuntimeError\)}, refused("Mwrap.start", flags: ["-I#{copy}"]))
   end
 
+  # A Ruby::Box loads a copy, which it puts into a folder for temporary files: what lies around there is nobody's we know.
+  def test_from_a_copy_of_the_extension
+    copy = path("temporary")
+    FileUtils.mkdir_p(copy)
+    FileUtils.cp("#{MwrapTest::LIB}/mwrap/mwrap_ext.so", "#{copy}/_ruby_box_p1_2_mwrap+mwrap_ext.so")
+    File.write("#{File.dirname(copy)}/libmwrap.so", "planted")
+    run = run_command(RUBY, "-rfiddle", "-I#{MwrapTest::LIB}", "-e", <<~'RUBY', "#{copy}/_ruby_box_p1_2_mwrap+mwrap_ext.so")
+      module Mwrap; end
+      Fiddle::Function.new(Fiddle.dlopen(ARGV[0])["Init_mwrap_ext"], [], Fiddle::TYPE_VOID, need_gvl: true).call
+      Mwrap.start
+      p Mwrap.tracking?, Mwrap.stats[:how]
+    RUBY
+    assert_success run
+    assert_equal "true\n\"started\"\n", run.stdout
+  end
+
+  # Ruby's own boxes, where it has them.
+  def test_in_a_box
+    run = run_command(RUBY, "-W0", "-I#{MwrapTest::LIB}", "-e", <<~'RUBY', env: { "RUBY_BOX" => "1" })
+      require "mwrap"
+      Mwrap.start
+      require "mwrap_rack"
+      p MwrapRack.new.call("REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => "/stats.json")[0]
+    RUBY
+    assert_success run
+    assert_equal "200\n", run.stdout
+  end
+
   # What was read before the start is given back to where it came from.
   def test_results_from_before
     counts = values(<<~RUBY)

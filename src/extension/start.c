@@ -19,23 +19,46 @@ enum { PATH = 4096, LINE = PATH + MW_ERROR_MAX };
 
 static atomic_flag busy = ATOMIC_FLAG_INIT; /* Ractors have a lock each */
 
-/* Our own file is DIR/mwrap/mwrap_ext.so: the tracker's is DIR/libmwrap.so. False: a line in err. */
-static bool tracker_path(char path[PATH], char err[LINE])
+#define OWN "/mwrap/mwrap_ext.so"
+
+static char folder[PATH]; /* ours is the file OWN in it, the tracker's is beside; "": not known */
+
+/* False if it is another file. */
+static bool learn_folder(const char *own)
+{
+	size_t n = strlen(own), tail = strlen(OWN);
+
+	if (n <= tail || n >= PATH || strcmp(own + n - tail, OWN))
+		return false;
+	memcpy(folder, own, n - tail); /* the rest is 0 */
+	return true;
+}
+
+/*
+ * A Ruby::Box runs a copy of our file, which has another name, in a folder for temporary files. There anybody
+ * may have put a libmwrap.so. Then Ruby knows where the file itself is.
+ */
+static void find_folder(void)
 {
 	Dl_info me;
-	char *end;
+	VALUE found;
 
-	*path = 0;
-	if (dladdr(&busy, &me) && me.dli_fname && strlen(me.dli_fname) < PATH)
-		strcpy(path, me.dli_fname);
-	for (int i = 0; i < 2; i++)
-		if ((end = strrchr(path, '/')))
-			*end = 0;
-	if (!*path || strlen(path) + sizeof("/libmwrap.so") > PATH) {
+	if (dladdr(&busy, &me) && me.dli_fname && learn_folder(me.dli_fname))
+		return;
+	found = rb_funcall(rb_gv_get("$LOAD_PATH"), rb_intern("resolve_feature_path"), 1,
+			   rb_str_new_cstr("mwrap/mwrap_ext"));
+	if (RB_TYPE_P(found, T_ARRAY) && RB_TYPE_P(found = rb_ary_entry(found, 1), T_STRING))
+		(void)learn_folder(StringValueCStr(found));
+	RB_GC_GUARD(found);
+}
+
+/* Of the tracker's file. False: a line in err. */
+static bool tracker_path(char path[PATH], char err[LINE])
+{
+	if (!*folder || snprintf(path, PATH, "%s/libmwrap.so", folder) >= PATH) {
 		snprintf(err, LINE, "libmwrap.so: not found: install mwrap again");
 		return false;
 	}
-	strcat(path, "/libmwrap.so");
 	if (access(path, R_OK) == 0)
 		return true;
 	snprintf(err, LINE, "%s: not there: run make, or install mwrap again", path);
@@ -222,6 +245,7 @@ void mw_init_start(void)
 {
 	VALUE mod = rb_define_module("Mwrap");
 
+	find_folder();
 	rb_define_singleton_method(mod, "start", mwrap_start, -1);
 	rb_define_singleton_method(mod, "stop", mwrap_stop, 0);
 	rb_define_private_method(rb_singleton_class(mod), "learn_code", mwrap_learn_code, 0);
