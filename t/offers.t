@@ -81,6 +81,29 @@ class OffersTest < Minitest::Test
     assert_equal [[]] * 4, got
   end
 
+  # Root gives up what it needs for reading our folder, here or in a child, before the first use.
+  def test_after_a_loss_of_rights
+    skip "only root can lose them" unless Process.uid.zero?
+    seed = rand(1 << 30)
+    puts "# seed #{seed}"
+    random = Random.new(seed)
+    losses = ["Dir.chroot(Dir.mktmpdir)", "Process::Sys.setuid(65_534)", "Process::Sys.setgid(65_534); Process::Sys.seteuid(65_534)"]
+    changed_lib do |dir|
+      losses.product(["Mwrap.holders('none:1').class", "MwrapRack.new.class"]).each do |loss, use|
+        forks = random.rand(3)
+        got = values(<<~RUBY, lib: dir, env: { "LD_PRELOAD" => "#{dir}/libmwrap.so" })
+          require "mwrap_rack"
+          require "tmpdir"
+          #{"exit!(0) if fork.tap { |pid| pid and Process.wait(pid) }\n" * forks}
+          #{loss}
+          $stdout.syswrite(JSON.generate([(#{use}).to_s]))
+          exit!(0)
+        RUBY
+        assert_equal [use.start_with?("Mwrap.h") ? "Array" : "MwrapRack"], got, "#{loss}, #{use}, #{forks} forks"
+      end
+    end
+  end
+
   # One line at once, when the application starts, and the application can go on.
   def test_what_is_said_if_it_cannot_be_loaded
     { ->(so) { File.unlink(so) } => /\Alibmwrap_httpd\.so: can't be loaded: /,

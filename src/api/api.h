@@ -452,6 +452,12 @@ struct mw_api {
 	 * in quiet mode. NULL: no tracker.
 	 */
 	void *(*load_here)(const char *name, char *err);
+	/*
+	 * This process has the extension: it may want the server's library later, when it can't read the
+	 * tracker's folder any more. So that is loaded before, as for a server (tracker/process/rights.c). A
+	 * forked child inherits it. May be NULL.
+	 */
+	void (*extended)(void);
 
 	/*
 	 * panic_take: libmicrohttpd calls `ours` in a panic from now on. `set` is the library's

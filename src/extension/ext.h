@@ -29,6 +29,7 @@
  * once, from the last of these: what one of them returned must be given back to the same one.
  */
 extern const struct mw_api *mw_tracker;
+void mw_tracker_is(const struct mw_api *);
 extern const struct mw_api mw_no_tracker;
 
 /*

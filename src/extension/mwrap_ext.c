@@ -12,12 +12,19 @@
 
 const struct mw_api *mw_tracker = &mw_no_tracker;
 
+void mw_tracker_is(const struct mw_api *api)
+{
+	mw_tracker = api;
+	if (api->extended)
+		api->extended();
+}
+
 static void find_tracker(void)
 {
 	const struct mw_api *api = dlsym(RTLD_DEFAULT, "mwrap_api");
 
 	if (api && api->version == MW_API_VERSION)
-		mw_tracker = api;
+		mw_tracker_is(api);
 	else if (api)
 		rb_funcall(rb_mKernel, rb_intern("warn"), 1,
 			   rb_sprintf("mwrap: the preloaded tracker is of another version "

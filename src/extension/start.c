@@ -101,7 +101,7 @@ static bool attach(const char *options, char err[LINE])
 		return false;
 	if (!api->attach(options, err))
 		return false;
-	mw_tracker = api;
+	mw_tracker_is(api);
 	return true;
 }
 
@@ -227,7 +227,7 @@ static void do_request(void)
 	if (api == &mw_no_tracker)
 		api = load(err);
 	if (api && api->asked && api->asked())
-		mw_tracker = api;
+		mw_tracker_is(api);
 	if (!api && mw_request_take(&r))
 		mw_request_answer(&r, err);
 }

@@ -348,6 +348,7 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.server_site_give = mw_server_site_give,
 	.load = mw_server_load,
 	.load_here = mw_load_sibling_here,
+	.extended = mw_server_extended,
 	.panic_take = mw_panic_take,
 	.panic_pass = mw_panic_pass,
 	.each_live = api_each_live,

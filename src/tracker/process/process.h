@@ -67,9 +67,10 @@ void mw_recorder_let_go(void);
 bool mw_server_endpoint(struct mw_family *);
 enum mw_site_is mw_server_site(struct mw_site **, unsigned ms);
 void mw_server_site_give(void);
-/* Loads the server's libraries now, unless they are there already, or no option asks for one. */
+/* Loads the server's libraries now, unless they are there already, or nobody here may want them. */
 void mw_server_load_all(void);
 /* See api.h. */
+void mw_server_extended(void);
 void *mw_server_load(const char *name, char *err);
 void mw_server_before_fork(uint64_t until);
 void mw_server_after_fork(int child);

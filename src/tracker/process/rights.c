@@ -3,7 +3,8 @@
  * rights.c - calls that change what this process, or a thread of it, may do.
  *
  * Root may change its root directory, or become a user who may not read mwrap's folder. The server
- * loads libmicrohttpd only when its first client connects, which may be later. So it is loaded before.
+ * loads libmicrohttpd only when its first client connects, which may be later, and the extension loads the
+ * server's library when it needs that first. So they are loaded before.
  *
  * The kernel keeps users, groups, capabilities, namespaces and the flags of prctl(2) for each thread. During such a
  * call our threads don't exist, and after it they begin anew, as threads of the caller (tracker/base/own_thread.h). So the

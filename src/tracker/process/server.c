@@ -42,6 +42,7 @@ static const struct mw_httpd_api *httpd; /* once loaded: release */
 static uint32_t ending;   /* the process exits: start no server */
 static struct mw_step loading;
 static bool forked;
+static uint32_t extended; /* this process, if it has the extension; a child of vfork is another one; relaxed */
 static const char *said; /* see mw_server_said; the server's static memory */
 /* the result of httpd's before_fork() in this thread; 1: no server was there */
 static __thread uint32_t before_fork __attribute__((tls_model("initial-exec")));
@@ -77,16 +78,23 @@ void *mw_server_load(const char *name, char *err)
 	return lib;
 }
 
+void mw_server_extended(void)
+{
+	mw_set(&extended, (uint32_t)mw_sys_getpid());
+}
+
 void mw_server_load_all(void)
 {
+	bool serves = mw_host_thread_exists(&mw_server_thread);
 	char err[MW_ERROR_MAX];
 
-	if (!mw_host_thread_exists(&mw_server_thread))
+	if (!serves && mw_get(&extended) != (uint32_t)mw_sys_getpid())
 		return;
 	/* loaded for good: a later dlopen finds them by their names. A failure shows there, too */
 	mw_quiet_enter();
 	(void)mw_load_sibling_here(HTTPD, err);
-	(void)mw_load_sibling_here("libmwrap_mhd.so", err);
+	if (serves)
+		(void)mw_load_sibling_here("libmwrap_mhd.so", err);
 	mw_quiet_leave();
 }
 
@@ -229,6 +237,8 @@ void mw_server_after_fork(int child)
 	if (!child)
 		return;
 	forked = true;
+	if (mw_get(&extended))
+		mw_server_extended();
 	go = 0;
 	said = NULL;
 	if (h)
