@@ -4,7 +4,7 @@
  * bytes; whether anything describes a random pc, compared with libgcc. More libraries than those of
  * this process are compared as .build/t/unit/test_cfi LIBRARY...
  */
-/* uses: src/tracker/caller/cfi.c src/tracker/caller/cfi_find.c */
+/* uses: src/shared/sys/libc_glibc.c src/tracker/caller/cfi.c src/tracker/caller/cfi_find.c */
 #include <elf.h>
 #include <link.h>
 #include <setjmp.h>
@@ -75,7 +75,7 @@ static void compare_one(uintptr_t pc, enum mw_cfi want, const struct mw_cfi_row 
 	struct mw_cfi_row got = { 0 };
 	enum mw_cfi how = MW_CFI_NONE;
 
-	if (mw_cfi_place(_dl_find_object, pc, &place))
+	if (mw_cfi_place(pc, &place))
 		how = mw_cfi_row(&place, pc, &got);
 	c->pcs++;
 	c->found += how == MW_CFI_FOUND;
@@ -232,9 +232,9 @@ static void nothing_describes_these(void **state)
 	int here;
 
 	(void)state;
-	assert_false(mw_cfi_place(_dl_find_object, (uintptr_t)&here, &place));
-	assert_false(mw_cfi_place(_dl_find_object, 0, &place));
-	if (mw_cfi_place(_dl_find_object, (uintptr_t)data, &place)) {
+	assert_false(mw_cfi_place((uintptr_t)&here, &place));
+	assert_false(mw_cfi_place(0, &place));
+	if (mw_cfi_place((uintptr_t)data, &place)) {
 		struct mw_cfi_row r;
 
 		assert_int_equal(mw_cfi_row(&place, (uintptr_t)data, &r), MW_CFI_NONE);
@@ -265,8 +265,8 @@ static int random_pcs(struct dl_phdr_info *info, size_t size, void *arg)
 
 		for (int k = 0; h->p_type == PT_LOAD && k < 3000; k++) {
 			uintptr_t pc = info->dlpi_addr + h->p_vaddr + random_below(h->p_memsz);
-			bool ours = mw_cfi_place(_dl_find_object, pc, &place) &&
-				    mw_cfi_row(&place, pc, &row) != MW_CFI_NONE;
+			bool ours =
+				mw_cfi_place(pc, &place) && mw_cfi_row(&place, pc, &row) != MW_CFI_NONE;
 			bool libgccs = _Unwind_Find_FDE((void *)pc, bases) != NULL;
 
 			c->found += ours;

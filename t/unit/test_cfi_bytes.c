@@ -3,7 +3,7 @@
  * Call frame information that is made up: single instructions, random ones, and malformed bytes
  * beside pages that can't be read. AddressSanitizer watches the same.
  */
-/* uses: src/tracker/caller/cfi.c src/tracker/caller/cfi_find.c */
+/* uses: src/shared/sys/libc_glibc.c src/tracker/caller/cfi.c src/tracker/caller/cfi_find.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -361,7 +361,7 @@ static void changed_bytes(void **state)
 
 	(void)state;
 	assert_non_null(shapes);
-	assert_true(mw_cfi_place(_dl_find_object, (uintptr_t)shapes->of[0], &from));
+	assert_true(mw_cfi_place((uintptr_t)shapes->of[0], &from));
 	assert_true(from.hdr.end <= from.frame.start && from.frame.start - from.hdr.end < 64);
 	bytes = from.frame.end - from.hdr.start;
 	room = (bytes + page - 1) / page * page;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the server reads itself: groups by name, and a socket's file that is opened up. */
-/* uses: src/server/httpd/socket_mode.c */
+/* uses: src/shared/sys/libc_glibc.c src/server/httpd/socket_mode.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * several compilers built with several options (t/unwound), in random order and depth; on
  * the stacks of threads, coroutines and signal handlers; while libraries come and go.
  */
-/* uses: src/tracker/caller/unwind.c src/tracker/caller/cfi.c src/tracker/caller/cfi_find.c src/tracker/table/closes.c src/tracker/table/caller_cache.c */
+/* uses: src/shared/sys/libc_glibc.c src/tracker/caller/unwind.c src/tracker/caller/cfi.c src/tracker/caller/cfi_find.c src/tracker/table/closes.c src/tracker/table/caller_cache.c */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -99,19 +99,6 @@ static void all_same(struct seen *s, size_t walks, const char *what)
 	assert_int_equal(s->wrong, 0);
 	assert_int_equal(s->walks, walks);
 	free(s);
-}
-
-static void nothing_before_it_is_made_ready(void **state)
-{
-	struct mw_unwind u = { 0 };
-	uintptr_t pc;
-
-	(void)state;
-	assert_int_equal(mw_unwind(&u, &pc, 1), 0);
-	assert_int_equal(u.why, MW_UNWIND_CANT);
-	assert_true(mw_unwind_init());
-	assert_int_equal(mw_unwind(&u, &pc, 1), 1);
-	assert_int_equal(u.why, MW_UNWIND_LIMIT);
 }
 
 static void each_shape(void **state)
@@ -500,7 +487,6 @@ static int load(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_before_it_is_made_ready),
 		cmocka_unit_test(each_shape),
 		cmocka_unit_test(random_stacks),
 		cmocka_unit_test(every_depth),

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "shared/sys/libc.h"
 #include "shared/sys/clock.h"
 #include "shared/sys/ruby_wake.h"
 #include "shared/sys/sys.h"
@@ -77,12 +78,12 @@ static enum mw_holders_is look_for_ruby(const struct mw_api *api, char err[MW_HO
 	return MW_HOLDERS_OK;
 }
 
-static struct dl_find_object ruby; /* where its code is; written before the handler is set */
+static struct mw_object ruby; /* where its code is; written before the handler is set */
 
 static void wake(int signal)
 {
 	(void)signal;
-	(void)mw_ruby_wake((uintptr_t)ruby.dlfo_map_start, (uintptr_t)ruby.dlfo_map_end);
+	(void)mw_ruby_wake(ruby.start, ruby.end);
 }
 
 /*
@@ -115,7 +116,7 @@ static void nudge(void)
 	pid_t main = mw_sys_getpid();
 
 	(void)trigger();
-	if (_dl_find_object((void *)(uintptr_t)mw_walk_ruby.rb_during_gc, &ruby) != 0)
+	if (!mw_object_of((uintptr_t)mw_walk_ruby.rb_during_gc, &ruby))
 		return;
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
 		if (handle(ignored[i])) {

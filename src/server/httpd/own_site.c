@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "shared/sys/clock.h"
+#include "shared/sys/libc.h"
 #include "shared/sys/mutex.h"
 #include "server/history/proc_file.h"
 #include "descriptors.h"
@@ -79,7 +80,7 @@ bool mw_own_site_borrow(struct mw_site **to, unsigned ms)
 					.tv_nsec = (long)(ns % 1000000000) };
 
 	mw_rank_wait(MW_RANK_SERVER_SITE);
-	if (pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &until))
+	if (mw_libc_lock_until(&lock, &until))
 		return false;
 	mw_rank_took(MW_RANK_SERVER_SITE);
 	if (!lent) {

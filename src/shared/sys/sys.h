@@ -30,6 +30,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libc.h"
+
 enum { MW_SYS_SIGSET = 8 };
 
 /*
@@ -226,7 +228,7 @@ static inline pid_t mw_sys_getpid(void)
  */
 static inline const char *mw_sys_error(int e)
 {
-	const char *text = strerrordesc_np(e);
+	const char *text = mw_libc_error(e);
 
 	return text ? text : "Unknown error";
 }

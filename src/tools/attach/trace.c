@@ -97,8 +97,7 @@ static bool in_sequence(const struct mw_there *t, uintptr_t pc)
 
 	enum { GET_RSEQ_CONFIGURATION = 0x420f, CS_AT = 8 };
 
-	if (ptrace((enum __ptrace_request)GET_RSEQ_CONFIGURATION, t->pid, sizeof(config), &config) !=
-		    sizeof(config) ||
+	if (syscall(SYS_ptrace, GET_RSEQ_CONFIGURATION, t->pid, sizeof(config), &config) != sizeof(config) ||
 	    !config.of || !mw_there_read(t, config.of + CS_AT, &at, sizeof(at)) || !at)
 		return false;
 	return !mw_there_read(t, at, &sequence, sizeof(sequence)) || pc - sequence.start < sequence.length;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* play_allocator.c - which allocator serves this process: see play_calls.h. */
 #include <dlfcn.h>
-#include <gnu/libc-version.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/sys/libc.h"
 #include "play_calls.h"
 
 /* The object's function of that name, if malloc is the object's, too. */
@@ -40,7 +40,7 @@ void mw_play_allocator(char *to, size_t room, bool *glibc)
 	if (!dladdr(code("malloc"), &i) || !i.dli_fname) {
 		snprintf(to, room, "unknown");
 	} else if (dladdr(code("gnu_get_libc_version"), &c) && c.dli_fbase == i.dli_fbase) {
-		snprintf(to, room, "glibc %s", gnu_get_libc_version());
+		snprintf(to, room, "glibc %s", mw_glibc_version());
 		if (glibc)
 			*glibc = true;
 	} else if (find("mallctl", &i, &mallctl) && mallctl("version", &text, &n, NULL, 0) == 0) {

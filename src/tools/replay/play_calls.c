@@ -2,7 +2,6 @@
 /* play_calls.c - see play_calls.h. */
 #include "play_calls.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 
 enum { CACHE_LINE = 64, WHOLE_LINES = 4096 };
@@ -94,6 +93,8 @@ static void move_block(struct mw_play_calls *c, const struct mw_packed_event *e)
 		free(b.p);
 	begin_block(c, e, now, size, !b.p ? 0 : b.size < e->is.size ? b.size : e->is.size);
 }
+
+int malloc_trim(size_t) __attribute__((weak)); /* musl has none, and no trims are asked for */
 
 /* Others' blocks aren't in the heap that glibc would trim. */
 static void trim(struct mw_play_calls *c, size_t keep)

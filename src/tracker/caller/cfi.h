@@ -52,12 +52,8 @@ struct mw_cfi_place {
 	struct mw_cfi_bytes frame; /* from .eh_frame to its segment's end */
 };
 
-/* int _dl_find_object(void *, struct dl_find_object *) of glibc 2.35 and later. */
-struct dl_find_object;
-typedef int (*mw_cfi_finder)(void *, struct dl_find_object *);
-
 /* The description of the object that has this pc. False: there is none. */
-bool mw_cfi_place(mw_cfi_finder, uintptr_t pc, struct mw_cfi_place *);
+bool mw_cfi_place(uintptr_t pc, struct mw_cfi_place *);
 
 /* The row for the instruction at pc; written only if the result is MW_CFI_FOUND. */
 enum mw_cfi mw_cfi_row(const struct mw_cfi_place *, uintptr_t pc, struct mw_cfi_row *);

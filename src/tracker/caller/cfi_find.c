@@ -2,12 +2,12 @@
 /* cfi_find.c - which bytes of a loaded object describe its frames; see cfi.h. */
 #include "cfi.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <string.h>
 
 #include "cfi_read.h"
+#include "shared/sys/libc.h"
 
 enum { HDR_FIXED = 8 }; /* the header's version, three encodings, and .eh_frame's address */
 
@@ -26,10 +26,10 @@ static bool segment(const ElfW(Phdr) * h, size_t n, uintptr_t bias, uintptr_t ad
 }
 
 /* The object's program headers, which lie in its first page; NULL: they don't. */
-static const ElfW(Phdr) * headers(const struct dl_find_object *o, size_t *n)
+static const ElfW(Phdr) * headers(const struct mw_object *o, size_t *n)
 {
-	const ElfW(Ehdr) *e = o->dlfo_map_start;
-	size_t room = (uintptr_t)o->dlfo_map_end - (uintptr_t)o->dlfo_map_start;
+	const ElfW(Ehdr) *e = (const ElfW(Ehdr) *)o->start;
+	size_t room = o->end - o->start;
 
 	if (room > 4096)
 		room = 4096;
@@ -42,9 +42,9 @@ static const ElfW(Phdr) * headers(const struct dl_find_object *o, size_t *n)
 	return (const ElfW(Phdr) *)((uintptr_t)e + e->e_phoff);
 }
 
-bool mw_cfi_place(mw_cfi_finder finder, uintptr_t pc, struct mw_cfi_place *place)
+bool mw_cfi_place(uintptr_t pc, struct mw_cfi_place *place)
 {
-	struct dl_find_object o;
+	struct mw_object o;
 	const ElfW(Phdr) * h;
 	struct mw_cfi_bytes *hdr = &place->hdr;
 	struct mw_cfi_reader r;
@@ -52,10 +52,10 @@ bool mw_cfi_place(mw_cfi_finder finder, uintptr_t pc, struct mw_cfi_place *place
 	uint8_t encoding;
 	size_t n, i;
 
-	if (finder((void *)pc, &o) != 0 || !o.dlfo_eh_frame || !o.dlfo_link_map || !(h = headers(&o, &n)))
+	if (!mw_object_of(pc, &o) || !o.eh_frame_hdr || !(h = headers(&o, &n)))
 		return false;
-	bias = o.dlfo_link_map->l_addr;
-	hdr->start = (uintptr_t)o.dlfo_eh_frame;
+	bias = o.map->l_addr;
+	hdr->start = o.eh_frame_hdr;
 	for (i = 0; i < n; i++)
 		if (h[i].p_type == PT_GNU_EH_FRAME && bias + h[i].p_vaddr == hdr->start)
 			break;

@@ -7,6 +7,7 @@
 
 #include "tracker/caller/ruby/frame.h"
 #include "unwind.h"
+#include "shared/sys/libc.h"
 
 enum {
 	MOST = MW_WALK_MOST,
@@ -31,12 +32,11 @@ static struct {
 
 void mw_native_init(void)
 {
-	struct dl_find_object o;
+	struct mw_object o;
 
-	(void)mw_unwind_init();
-	if (_dl_find_object((void *)(uintptr_t)mw_native_init, &o) == 0) {
-		own_start = (uintptr_t)o.dlfo_map_start;
-		own_end = (uintptr_t)o.dlfo_map_end;
+	if (mw_object_of((uintptr_t)mw_native_init, &o)) {
+		own_start = o.start;
+		own_end = o.end;
 	}
 }
 

@@ -38,7 +38,6 @@ static struct slot cache[SETS][2] __attribute__((aligned(4096)));
 static uint32_t in_use = SETS_FIRST; /* a power of two; relaxed */
 static uint32_t evictions;           /* since then; relaxed */
 static uint64_t epoch; /* added to with release, read with acquire: how often all was forgotten */
-static mw_cfi_finder finder; /* written once, by mw_unwind_init */
 
 MW_INLINE uint64_t seal(uint64_t row, uint64_t now)
 {
@@ -64,12 +63,6 @@ static void evict(const struct slot *set, uint64_t now)
 	mw_set(&in_use, n * 2); /* two threads at once may both set the same */
 }
 
-bool mw_unwind_init(void)
-{
-	mw_set(&finder, (mw_cfi_finder)dlsym(RTLD_DEFAULT, "_dl_find_object"));
-	return finder != NULL;
-}
-
 void mw_unwind_forget(void)
 {
 	__atomic_fetch_add(&epoch, 1, __ATOMIC_RELEASE);
@@ -80,8 +73,7 @@ bool mw_unwind_function(uintptr_t pc, uintptr_t *start, uintptr_t *end)
 	struct mw_cfi_place place;
 	struct mw_cfi_bytes f;
 
-	if (!mw_get(&finder) || !mw_cfi_place(mw_get(&finder), pc - 1, &place) ||
-	    !mw_cfi_function(&place, pc - 1, &f))
+	if (!mw_cfi_place(pc - 1, &place) || !mw_cfi_function(&place, pc - 1, &f))
 		return false;
 	*start = f.start;
 	*end = f.end;
@@ -103,7 +95,7 @@ static __attribute__((noinline, cold)) uint64_t read_row(uintptr_t pc, uint64_t 
 	uint64_t row;
 
 	/* the call, not what follows it: that may be another function */
-	if (!mw_cfi_place(mw_get(&finder), pc - 1, &place))
+	if (!mw_cfi_place(pc - 1, &place))
 		return MW_UNWIND_NO_CFI;
 	switch (mw_cfi_row(&place, pc - 1, &r)) {
 	case MW_CFI_FOUND:
@@ -219,24 +211,22 @@ __attribute__((noinline)) size_t mw_unwind(struct mw_unwind *u, uintptr_t *pcs, 
 {
 	uintptr_t from = u->from, stop = u->stop_start, span = u->stop_end - stop;
 	uint64_t now = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE); /* before any row is read */
-	enum mw_unwind_end why = MW_UNWIND_CANT;
+	enum mw_unwind_end why;
 	struct frame f;
 	size_t n = 0;
 
-	if (mw_get(&finder)) {
-		HERE(f);
-		while (!(why = leave(&f, now))) {
-			if (f.pc == from)
-				n = 0, from = 0;
-			if (n == most) {
-				why = MW_UNWIND_LIMIT;
-				break;
-			}
-			pcs[n++] = f.pc;
-			if (f.pc - stop < span) {
-				why = MW_UNWIND_STOP;
-				break;
-			}
+	HERE(f);
+	while (!(why = leave(&f, now))) {
+		if (f.pc == from)
+			n = 0, from = 0;
+		if (n == most) {
+			why = MW_UNWIND_LIMIT;
+			break;
+		}
+		pcs[n++] = f.pc;
+		if (f.pc - stop < span) {
+			why = MW_UNWIND_STOP;
+			break;
 		}
 	}
 	u->why = why;

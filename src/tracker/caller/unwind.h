@@ -39,8 +39,7 @@ enum mw_unwind_end {
 	MW_UNWIND_NO_CFI,        /* nothing describes it; so it is for arm64's return from a handler */
 	MW_UNWIND_CFA,           /* the stack wouldn't rise, or by too much, or isn't aligned */
 	MW_UNWIND_STOP,          /* it is in the range to stop at */
-	MW_UNWIND_LIMIT,         /* `most` are written, and it has a caller */
-	MW_UNWIND_CANT           /* there is none: mw_unwind_init hasn't found what it needs */
+	MW_UNWIND_LIMIT          /* `most` are written, and it has a caller */
 };
 
 struct mw_unwind {
@@ -53,12 +52,6 @@ struct mw_unwind {
 	uintptr_t stop_start, stop_end;
 	enum mw_unwind_end why; /* set by mw_unwind: why the walk ended */
 };
-
-/*
- * Finds glibc's _dl_find_object, which 2.35 and later have. Once, before any other thread may
- * call; it may take the dynamic linker's lock. False: mw_unwind gives no frames.
- */
-bool mw_unwind_init(void);
 
 /* Writes up to `most` return addresses, the caller's own first. Returns how many. */
 size_t mw_unwind(struct mw_unwind *u, uintptr_t *pcs, size_t most);

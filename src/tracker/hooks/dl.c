@@ -18,6 +18,7 @@
 #include "tracker/real/real.h"
 #include "tracker/track/sample.h"
 #include "tracker/track/track.h"
+#include "shared/sys/libc.h"
 
 /* This thread's dlclose calls under way; they nest, since a destructor may call it. */
 static __thread uint32_t mine __attribute__((tls_model("initial-exec")));
@@ -30,14 +31,14 @@ struct library {
 static struct library keep_names(const struct link_map *handle)
 {
 	struct library l = { 0 };
-	struct dl_find_object o;
+	struct mw_object o;
 
 	/* a wrong handle may be any pointer: we read no more of it than dlclose does */
-	if (handle && _dl_find_object(handle->l_ld, &o) == 0 && o.dlfo_link_map == handle &&
-	    handle->l_name && *handle->l_name) {
+	if (handle && mw_object_of((uintptr_t)handle->l_ld, &o) && o.map == handle && handle->l_name &&
+	    *handle->l_name) {
 		mw_name_natives_of(handle->l_name);
-		l.start = (uintptr_t)o.dlfo_map_start;
-		l.bytes = (uintptr_t)o.dlfo_map_end - l.start;
+		l.start = o.start;
+		l.bytes = o.end - o.start;
 		mw_quiet_enter();
 		mw_sample_closes(l.start, l.bytes);
 		mw_quiet_leave();

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "shared/sys/libc.h"
 #include "shared/sys/atomics.h"
 #include "tracker/base/own_thread.h"
 #include "cxx.h"
@@ -47,13 +48,13 @@ static void *dlsym_after_load(void *handle, const char *name)
 /* The tracker's own function of that name; dlsym() by RTLD_DEFAULT would find the real one. */
 static uintptr_t own(const char *name)
 {
-	struct dl_find_object me;
+	struct mw_object me;
 
 	if (strcmp(name, "dlsym") == 0)
 		return (uintptr_t)dlsym_after_load;
-	if (_dl_find_object(hooks, &me) != 0)
+	if (!mw_object_of((uintptr_t)hooks, &me))
 		return 0;
-	return (uintptr_t)real_dlsym(me.dlfo_link_map, name);
+	return (uintptr_t)real_dlsym((void *)(uintptr_t)me.map, name);
 }
 
 enum { BUCKETS = 512 };
@@ -125,13 +126,12 @@ struct pass {
 static bool read_object(struct mw_entries *o, const struct dl_phdr_info *info, struct pass *p)
 {
 	const ElfW(Dyn) * dynamic;
-	struct dl_find_object found;
+	struct mw_object found;
 
-	if (info->dlpi_addr == _r_debug.r_ldbase ||
+	if (info->dlpi_addr == mw_linker()->r_ldbase ||
 	    !mw_entries_find(o, info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, &dynamic))
 		return false;
-	if (_dl_find_object((void *)(uintptr_t)dynamic, &found) != 0 ||
-	    found.dlfo_link_map->l_ld != dynamic) {
+	if (!mw_object_of((uintptr_t)dynamic, &found) || found.map->l_ld != dynamic) {
 		p->missed = true;
 		return false;
 	}
@@ -268,11 +268,11 @@ static void end(void)
 static struct pass run(bool to_hooks, const void *in)
 {
 	struct pass p = { .to_hooks = to_hooks, .in = in };
-	struct dl_find_object me;
+	struct mw_object me;
 
-	if (_dl_find_object(hooks, &me) == 0) {
-		p.own = (uintptr_t)me.dlfo_map_start;
-		p.own_bytes = (uintptr_t)me.dlfo_map_end - p.own;
+	if (mw_object_of((uintptr_t)hooks, &me)) {
+		p.own = me.start;
+		p.own_bytes = me.end - me.start;
 	}
 	(void)dl_iterate_phdr(lead_object, &p);
 	mw_set(&loads, p.missed ? 0 : p.loads);

@@ -18,7 +18,8 @@
 #include "tracker/track/dismiss.h"
 #include "tracker/track/shared.h"
 
-/* older headers don't have these */
+/* older headers, or musl's, don't have these */
+void *pvalloc(size_t);
 void cfree(void *);
 void free_sized(void *, size_t);
 void free_aligned_sized(void *, size_t, size_t);

@@ -24,6 +24,7 @@
 #include "tracker/track/mapped.h"
 #include "tracker/track/track.h"
 
+#undef mmap64 /* musl has it as another name of mmap only */
 void *mmap64(void *, size_t, int, int, int, off_t);
 
 /* The size of a page that is mapped, or unmapped, in so many bytes; 0: of none. */

@@ -12,6 +12,7 @@ static void note(struct mw_shard *t, size_t pad)
 	mw_event(t, MW_OP_TRIM, 0, 0, 0, pad);
 }
 
+int malloc_trim(size_t); /* musl has none */
 MW_EXPORT int malloc_trim(size_t pad)
 {
 	struct mw_shard *t = mw_get(&mw_events_on) ? mw_shard_now() : NULL;

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shared/sys/libc.h"
 #include "shared/sys/clock.h"
 #include "shared/sys/request.h"
 #include "shared/sys/sys.h"
@@ -48,14 +49,12 @@ static bool may_ask(void)
 /* Blocks that malloc keeps for a thread's next call count, too. */
 static void measure_before(void)
 {
-	struct mallinfo2 m;
 	bool may = may_ask();
 
 	mw_set(&before_unknown, !may);
 	if (!may)
 		return;
-	m = mallinfo2();
-	mw_set(&before, m.uordblks + m.hblkhd);
+	mw_set(&before, mw_libc_malloc_in_use());
 }
 
 bool mw_attached_before(uint64_t *bytes)

@@ -46,7 +46,7 @@ static struct mw_step reading; /* of the table */
 
 static void *write_text(void *unused)
 {
-	bool shared = close_range(0, ~0U, CLOSE_RANGE_UNSHARE) != 0;
+	bool shared = mw_sys(SYS_close_range, 0, ~0U, CLOSE_RANGE_UNSHARE, 0, 0) != 0;
 
 	(void)unused;
 	outcome = mw_periodic_write(&text, &mw_options, shared);

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "shared/sys/libc.h"
 #include "shared/sys/log.h"
 #include "tracker/caller/ruby/frame.h"
 #include "process.h"
@@ -83,7 +84,7 @@ __attribute__((destructor)) static void unload(void)
 	end_threads();
 	if (mw_life == MW_ON && (mw_options.dump_path || mw_options.dump_fd >= 0)) {
 		mw_quiet_enter();
-		if (__cxa_atexit(last_of_all, NULL, NULL) != 0)
+		if (!mw_libc_at_last(last_of_all))
 			mw_log("the exit dump: can't be registered: none is written");
 		mw_quiet_leave();
 	}

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shared/sys/libc.h"
 #include "shared/sys/own_descriptors.h"
 #include "process.h"
 #include "threads.h"
@@ -24,7 +25,7 @@ static bool broken; /* see mw_load_sibling_after_fork */
 
 void mw_load_sibling_after_fork(void)
 {
-	broken |= _r_debug.r_state != RT_CONSISTENT;
+	broken |= mw_linker()->r_state != RT_CONSISTENT;
 }
 
 /* The launcher's path goes through a folder of libraries, which a process may lose sight of. */

@@ -10,12 +10,12 @@
  * A forked child gets a recording of its own if its parent had one: a file of its own, which begins with
  * the blocks that live.
  */
-#include <gnu/libc-version.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <dlfcn.h>
 
+#include "shared/sys/libc.h"
 #include "shared/sys/clock.h"
 #include "shared/sys/log.h"
 #include "shared/sys/own_descriptors.h"
@@ -231,7 +231,7 @@ static void prepare(void)
 		.api = &mwrap_api,
 		.source = &source,
 		.path = path,
-		.allocator_version = mw_real_glibc ? gnu_get_libc_version() : "",
+		.allocator_version = mw_real_glibc ? mw_glibc_version() : "",
 		.size_max = how.size_max,
 		.seconds_max = how.seconds_max,
 		.fine = how.fine,

@@ -7,6 +7,7 @@
 #include <sys/auxv.h>
 
 #include "entries.h"
+#include "shared/sys/libc.h"
 
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
@@ -85,31 +86,20 @@ static void bind_object(const ElfW(Ehdr) * head, uintptr_t base, bool self)
 	mw_entries_close(&e);
 }
 
-static bool ends_in(const char *s, const char *end)
-{
-	const char *name = s;
-
-	for (; *s; s++)
-		if (*s == '/')
-			name = s + 1;
-	return mw_entries_same(name, end);
-}
-
 void mw_bind_self(void)
 {
 	if (libc.base)
 		return;
-	for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next)
-		if (ends_in(m->l_name, "libc.so.6") &&
-		    read_object(&libc, (const ElfW(Ehdr) *)m->l_addr, m->l_addr))
+	for (const struct link_map *m = mw_linker()->r_map; m; m = m->l_next)
+		if (mw_is_libc(m) && read_object(&libc, (const ElfW(Ehdr) *)m->l_addr, m->l_addr))
 			break;
 	bind_object(&__ehdr_start, (uintptr_t)&__ehdr_start, true);
 }
 
 void mw_bind_to_libc(const void *in)
 {
-	struct dl_find_object o;
+	struct mw_object o;
 
-	if (_dl_find_object((void *)(uintptr_t)in, &o) == 0)
-		bind_object(o.dlfo_map_start, o.dlfo_link_map->l_addr, false);
+	if (mw_object_of((uintptr_t)in, &o))
+		bind_object((const ElfW(Ehdr) *)o.start, o.map->l_addr, false);
 }

@@ -4,13 +4,14 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <gnu/libc-version.h>
 #include <link.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "tracker/base/arena.h"
+#include "shared/sys/libc.h"
 #include "shared/sys/thread.h"
+#include "tracker/base/arena.h"
+#include "musl.h"
 #include "untracked.h"
 #include "bind.h"
 
@@ -210,10 +211,9 @@ struct mw_real mw_real = {
 
 bool mw_real_same_object(const void *a, const void *b)
 {
-	struct dl_find_object x, y;
+	struct mw_object x, y;
 
-	return _dl_find_object((void *)(uintptr_t)a, &x) == 0 &&
-	       _dl_find_object((void *)(uintptr_t)b, &y) == 0 && x.dlfo_map_start == y.dlfo_map_start;
+	return mw_object_of((uintptr_t)a, &x) && mw_object_of((uintptr_t)b, &y) && x.start == y.start;
 }
 
 /* --- a process that ran before ------------------------------------------------ */
@@ -223,36 +223,30 @@ bool mw_real_joined;
 /* The objects of the start come before the dynamic linker in its list, all others behind. */
 bool mw_real_joins(void)
 {
-	for (const struct link_map *m = _r_debug.r_map; m && m->l_ld != _DYNAMIC; m = m->l_next)
-		if (m->l_addr == _r_debug.r_ldbase)
+	for (const struct link_map *m = mw_linker()->r_map; m && m->l_ld != _DYNAMIC; m = m->l_next)
+		if (m->l_addr == mw_linker()->r_ldbase)
 			return true;
 	return false;
 }
 
 bool mw_real_of_program(const void *p)
 {
-	struct dl_find_object o;
+	struct mw_object o;
 
-	return _dl_find_object((void *)(uintptr_t)p, &o) == 0 && o.dlfo_link_map == _r_debug.r_map;
+	return mw_object_of((uintptr_t)p, &o) && o.map == mw_linker()->r_map;
 }
 
 /* Is it a function, no entry of the program's for one, and not ours? */
 static bool is_real(void *f)
 {
-	const ElfW(Sym) *s = NULL;
-	Dl_info i;
-
-	if (!f || mw_real_same_object(f, &mw_real))
-		return false;
-	return !mw_real_of_program(f) || !dladdr1(f, &i, (void **)&s, RTLD_DL_SYMENT) || !s ||
-	       s->st_shndx != SHN_UNDEF;
+	return f && !mw_real_same_object(f, &mw_real) && (!mw_real_of_program(f) || mw_libc_defines(f));
 }
 
 static void *first_of_libraries(const char *name)
 {
 	void *f = NULL, *lib;
 
-	for (const struct link_map *m = _r_debug.r_map->l_next; m && !is_real(f); m = m->l_next) {
+	for (const struct link_map *m = mw_linker()->r_map->l_next; m && !is_real(f); m = m->l_next) {
 		lib = *m->l_name ? dlopen(m->l_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 		f = lib ? dlsym(lib, name) : NULL;
 		if (lib)
@@ -322,8 +316,9 @@ static bool chunks_agree(void)
 
 static bool is_glibc(void)
 {
-	if (!mw_real_same_object((const void *)(uintptr_t)mw_real.malloc,
-				 (const void *)(uintptr_t)gnu_get_libc_version))
+	struct mw_object o;
+
+	if (!mw_glibc_version() || !mw_object_of((uintptr_t)mw_real.malloc, &o) || !mw_is_libc(o.map))
 		return false;
 	if (chunks_agree())
 		return true;
@@ -376,6 +371,7 @@ void mw_real_init(void)
 	    !mw_real_same_object((const void *)(uintptr_t)r.name, (const void *)(uintptr_t)r.malloc)) \
 		r.name = NULL;
 #include "api/hooks.def"
+	mw_real_musl(&r);
 	mw_real = r;
 	mw_real_aside = mw_untracked_reason();
 	if (!mw_real_aside && behind)

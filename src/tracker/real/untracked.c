@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* untracked.c - recognises sanitizers and valgrind; see untracked.h. */
 #include "untracked.h"
+#include "shared/sys/libc.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -40,7 +41,7 @@ const char *mw_untracked_reason(void)
 	static const char sanitizer[] = "this program is built with a sanitizer: it runs untracked";
 
 	/* the linker's list itself: sanitizers interpose dl_iterate_phdr, and aren't set up yet */
-	for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next) {
+	for (const struct link_map *m = mw_linker()->r_map; m; m = m->l_next) {
 		const char *slash = strrchr(m->l_name, '/'), *file = slash ? slash + 1 : m->l_name;
 
 		if (is_valgrind(file))

@@ -19,6 +19,7 @@
 #include "stack_frames.h"
 #include "stacks_read.h"
 #include "tracker/table/symtab.h"
+#include "shared/sys/libc.h"
 
 /* --- names of native frames ----------------------------------------------------------- */
 
@@ -41,20 +42,20 @@ static void name_native(uint64_t key, struct mw_symtabs *files)
 {
 	uintptr_t address = (uintptr_t)(key & ~MW_FRAME_KIND) - 1;
 	struct mw_frame_text t = { 0 };
-	struct link_map *map = NULL;
+	struct mw_object o;
 	char text[256];
-	Dl_info i;
+	uintptr_t at;
 
 	if (!mw_modules_stay())
 		return;
-	if (dladdr1((void *)address, &i, (void **)&map, RTLD_DL_LINKMAP) && map) {
-		t.file = mw_module_name(map->l_name);
+	if (mw_object_of(address, &o)) {
+		t.file = mw_module_name(o.map->l_name);
 		t.file_len = strlen(t.file);
-		t.name = i.dli_sname;
+		t.name = mw_libc_symbol(address, &at);
 		if (!t.name && files)
-			t.name = mw_symtab_find(files, map, address);
+			t.name = mw_symtab_find(files, o.map, address);
 		if (!t.name)
-			t.name = offset_in(map, key, text, sizeof(text));
+			t.name = offset_in(o.map, key, text, sizeof(text));
 		t.name_len = strlen(t.name);
 		if (mw_stacks_lock()) {
 			mw_frame_name(key, &t);

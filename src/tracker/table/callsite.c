@@ -15,6 +15,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "shared/sys/libc.h"
 #include "shared/sys/sys.h"
 #include "ids.h"
 #include "maintain.h"
@@ -179,18 +180,18 @@ const char *mw_module_name(const char *l_name)
 uint32_t mw_callsite_native(uintptr_t addr)
 {
 	struct key k = { .kind = MW_CS_NATIVE, .at = addr };
-	struct dl_find_object o;
+	struct mw_object o;
 
 	/* takes no lock, unlike dladdr: a thread inside dlopen() holds dladdr's lock */
-	if (_dl_find_object((void *)addr, &o) == 0 && o.dlfo_link_map) {
-		const char *name = mw_module_name(o.dlfo_link_map->l_name);
+	if (mw_object_of(addr, &o)) {
+		const char *name = mw_module_name(o.map->l_name);
 		struct mw_path *module = mw_path_take(name, strlen(name));
 
 		if (!module)
 			return no_text();
-		mw_set(&module->base, (uintptr_t)o.dlfo_link_map->l_addr);
+		mw_set(&module->base, (uintptr_t)o.map->l_addr);
 		k.path = module;
-		k.at = addr - o.dlfo_link_map->l_addr;
+		k.at = addr - o.map->l_addr;
 	}
 	return site_take(&k);
 }

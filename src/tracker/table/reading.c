@@ -2,14 +2,14 @@
 /* reading.c - the lock that readers share, and a reset or a sweep has alone; see snapshot.h. */
 #include <pthread.h>
 
+#include "shared/sys/libc.h"
 #include "shared/sys/mw_assert.h"
 #include "shared/sys/ranks.h"
 #include "shared/sys/sys.h"
 #include "snapshot.h"
 
 /* A reset waits for present readers; later readers wait for the reset. */
-#define UNLOCKED PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
-static pthread_rwlock_t lock = UNLOCKED;
+static pthread_rwlock_t lock = MW_RWLOCK_UNLOCKED;
 
 /* This thread's hold on the lock. Set before and after the lock's calls: see mw_reading_mine. */
 enum mine { NOT_MINE, MAYBE, SHARED, ALONE };
@@ -53,7 +53,7 @@ bool mw_reading_lock_until(uint64_t until)
 
 	mw_rank_wait(MW_RANK_READING);
 	mine_is(MAYBE);
-	had = pthread_rwlock_clockrdlock(&lock, CLOCK_MONOTONIC, &t) == 0;
+	had = mw_libc_rdlock_until(&lock, &t) == 0;
 	if (had)
 		mw_rank_took(MW_RANK_READING);
 	mine_is(had ? SHARED : NOT_MINE);
@@ -94,7 +94,7 @@ bool mw_reading_mine(void)
 /* If a signal handler forks in the middle of a reset of this very thread, the reset goes on. */
 bool mw_reading_lock_after_fork(void)
 {
-	static const pthread_rwlock_t unlocked = UNLOCKED;
+	static const pthread_rwlock_t unlocked = MW_RWLOCK_UNLOCKED;
 
 	if (mine != MAYBE) /* else the lock's state isn't known, and stays */
 		lock = unlocked;

@@ -13,6 +13,7 @@
 #include "closes.h"
 #include "snapshot.h"
 #include "symbols.h"
+#include "shared/sys/libc.h"
 
 /* Not on the stack: the thread that calls exit() may have only 16 KiB of it. */
 struct names {
@@ -28,26 +29,26 @@ struct names {
 static int native_name(struct names *w)
 {
 	const char *symbol = NULL;
-	struct link_map *map = NULL;
+	struct mw_object o;
 	uint64_t off = w->at;
 	bool known = false;
-	Dl_info i;
+	uintptr_t at;
 	int n;
 
-	if (*w->module)
-		known = dladdr1((void *)(uintptr_t)w->addr, &i, (void **)&map, RTLD_DL_LINKMAP);
+	if (*w->module && mw_object_of(w->addr, &o)) {
+		symbol = mw_libc_symbol(w->addr, &at);
+		known = symbol && w->addr - o.map->l_addr == w->at &&
+			strcmp(mw_module_name(o.map->l_name), w->module) == 0;
+	}
 	if (mw_closing())
 		return -1;
-	if (known && map && w->addr - map->l_addr == w->at &&
-	    strcmp(mw_module_name(map->l_name), w->module) == 0 && i.dli_sname) {
-		symbol = i.dli_sname;
-		off = w->addr - (uintptr_t)i.dli_saddr;
-	}
+	if (known)
+		off = w->addr - at;
 	if (!*w->module)
 		n = snprintf(w->text, sizeof(w->text), "[0x%llx]", (unsigned long long)w->addr);
 	else
 		n = snprintf(w->text, sizeof(w->text), "%s(%s+0x%llx) [0x%llx]", w->module,
-			     symbol ? symbol : "", (unsigned long long)off, (unsigned long long)w->addr);
+			     known ? symbol : "", (unsigned long long)off, (unsigned long long)w->addr);
 	return n < 0 ? 0 : (size_t)n < sizeof(w->text) ? n : (int)sizeof(w->text) - 1;
 }
 

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * libc.h - what the C libraries that mwrap serves have by different names, or lack: glibc (libc_glibc.c)
+ * and musl (libc_musl.c). A library that is built against one of them runs with that one only.
+ */
+#ifndef MW_SYS_LIBC_H
+#define MW_SYS_LIBC_H
+
+#include <link.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+extern ElfW(Dyn) _DYNAMIC[]; /* of the object that the caller is in */
+
+struct mw_object {
+	uintptr_t start, end; /* its mapped bytes, from the first to one past the last */
+	const struct link_map *map; /* the dynamic linker's; of a program its name may be empty */
+	uintptr_t eh_frame_hdr; /* 0: it has none */
+};
+
+/*
+ * The loaded object that has this address. False: none, or it isn't loaded to its end yet. Async-signal-safe.
+ * glibc: without a lock. musl: the dynamic linker's lock, if an object was loaded since the last call.
+ */
+bool mw_object_of(uintptr_t address, struct mw_object *);
+
+/* The dynamic linker's own list of objects, and its state. Without a lock. */
+const struct r_debug *mw_linker(void);
+/* Is it the C library's entry in that list? Calls no function. */
+bool mw_is_libc(const struct link_map *);
+
+/*
+ * The name of the symbol at or before the address, and that symbol's address; NULL: unknown. It takes the
+ * dynamic linker's lock, unless a C library's doesn't.
+ */
+const char *mw_libc_symbol(uintptr_t address, uintptr_t *at);
+/* Is the symbol of that very address defined there? A program may have an entry for a library's function. */
+bool mw_libc_defines(const void *);
+
+/* Such as "2.36"; NULL: another C library. */
+const char *mw_glibc_version(void);
+
+/* An error's text, never translated, without a lock; NULL: unknown. Async-signal-safe. */
+const char *mw_libc_error(int);
+
+/* As pthread_mutex_lock and pthread_rwlock_rdlock, until that moment of CLOCK_MONOTONIC. 0, or an errno. */
+int mw_libc_lock_until(pthread_mutex_t *, const struct timespec *);
+int mw_libc_rdlock_until(pthread_rwlock_t *, const struct timespec *);
+/* For a lock whose waiting writers come before new readers, if the C library has that kind. */
+#ifdef PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
+#define MW_RWLOCK_UNLOCKED PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
+#else
+#define MW_RWLOCK_UNLOCKED PTHREAD_RWLOCK_INITIALIZER
+#endif
+
+/*
+ * Calls last(NULL) as late as the C library can from a library's destructor: glibc after all libraries' destructors, musl
+ * at once, since it runs no handler any more and the first library's destructor last. False: no memory.
+ */
+bool mw_libc_at_last(void (*last)(void *));
+
+/* Bytes of malloc's blocks in use; 0: it can't be asked. It takes malloc's locks. */
+size_t mw_libc_malloc_in_use(void);
+
+#endif
