@@ -41,9 +41,7 @@ version=$(run_ruby -e 'print RUBY_VERSION' 2>/dev/null)
 
 if [ "$(uname -s)" != Linux ]; then
 	echo "mwrap: $(uname -s): not supported: mwrap needs Linux"
-elif [ "$glibc" = 0 ]; then
-	echo "mwrap: the C library: not glibc: mwrap needs glibc 2.35 or newer"
-elif [ -n "$glibc" ] && older "$glibc" 2.35; then
+elif [ -n "$glibc" ] && [ "$glibc" != 0 ] && older "$glibc" 2.35; then
 	echo "mwrap: glibc $glibc: too old: mwrap needs glibc 2.35 or newer (Debian 12, Ubuntu 22.04)"
 elif [ -n "$version" ] && older "$version" 3.1; then
 	echo "mwrap: Ruby $version: too old: mwrap needs Ruby 3.1 or newer"

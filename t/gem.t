@@ -218,13 +218,6 @@ class GemTest < Minitest::Test
     old_glibc { |flags| assert_told(/\A#{Regexp.escape(OLD_GLIBC)}$/, "CFLAGS" => flags) }
   end
 
-  def test_another_c_library_is_told
-    in_tmp do |dir|
-      File.write("#{dir}/features.h", "#undef __GLIBC__\n")
-      assert_told(/\Amwrap: the C library: not glibc: mwrap needs glibc 2\.35 or newer$/, "CFLAGS" => "-I#{dir}")
-    end
-  end
-
   def test_an_old_c_library_is_told_by_make
     old_glibc do |flags|
       in_tmp do |dir|

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# Programs of musl, which the tracker can't be in: they run as without it, and the launcher says so.
+# Programs of musl, which a tracker for glibc can't be in: they run as without it, and the launcher says so.
+# And mwrap can be compiled for musl.
 
 require_relative "lib/allocators"
 require_relative "lib/launcher"
@@ -65,6 +66,25 @@ class MuslTest < Minitest::Test
     assert_equal "mwrap: #{@program}: #{LINE}\n", run.stderr
     rows = Dump.tsv(File.binread("#{@dir}/dump")).flatten
     assert_operator rows.find { |r| r.location == "-e:1" }.live_bytes, :>, 123_000
+  end
+
+  # Headers that don't depend on the C library come from where glibc's are.
+  def headers
+    [*%w[linux asm-generic microhttpd.h xxhash.h xxh3.h zlib.h zconf.h], *Dir.glob("{*-linux-gnu/,}{asm,urcu*}", base: "/usr/include")].each do |name|
+      FileUtils.ln_sf("/usr/include/#{name}", "#{@dir}/#{File.basename(name)}")
+    end
+    "-isystem#{@dir}"
+  end
+
+  # Everything but the extension, which needs a Ruby for musl
+  def test_it_compiles_for_musl
+    flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-D_GNU_SOURCE", "-Isrc", headers]
+    files = Dir.glob("src/{memory,recording,server,shared,tools,tracker}/**/*.c", base: ROOT)
+    assert_operator files.size, :>, 250
+    pairs = files.each_slice((files.size + 1) / 2).map do |half|
+      Thread.new { run_command("musl-gcc", *flags, "-fsyntax-only", *half, chdir: ROOT) }
+    end
+    pairs.each { |thread| assert_success thread.value }
   end
 
   # Where glibc's folder isn't found, LD_PRELOAD has the plain path.

@@ -86,6 +86,21 @@ module Mwrap
     # The tracker must match in this: 32 or 64 bits, byte order, machine.
     def kind = @head.byteslice(4, 2) + (@head.byteslice(18, 2) || "")
 
+    # Is the program, or the interpreter of a script, of the other C library than the tracker? Then what it starts is,
+    # too, as a rule.
+    def of_other_library?(tracker)
+      return false if @depth > SCRIPTS_DEEP
+      return interpreters.any? { |path| self.class.new(path, @depth + 1).of_other_library?(tracker) } if @head.start_with?("#!")
+      @head.start_with?("\x7FELF".b) && interpreter? && musl? != self.class.new(tracker).musl?
+    end
+
+    # Is the C library of this program, or of this library, musl? Alpine's has a name of its own.
+    def musl?
+      return interpreter.match?(%r{/ld-musl-[^/]*\z}n) unless interpreter.empty?
+      names = dynamic_names
+      !names.include?("libc.so.6") && names.any?(/\Alibc\.(?:so|musl-.*\.so\.1)\z/n)
+    end
+
     private
 
     # ld.so run with a program as its argument: it has no interpreter, but preloads.
@@ -119,8 +134,8 @@ module Mwrap
         [": of another architecture than the tracker: runs without it"]
       elsif !interpreter?
         [": statically linked: runs without the tracker"]
-      elsif interpreter.match?(%r{/ld-musl-[^/]*\z}n)
-        [": linked to musl: runs without the tracker"]
+      elsif musl? != self.class.new(tracker).musl?
+        [": linked to #{musl? ? "musl" : "glibc"}: runs without the tracker"]
       elsif sanitizer?
         [": built with a sanitizer: runs without the tracker"]
       else

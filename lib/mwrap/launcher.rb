@@ -44,7 +44,7 @@ module Mwrap
       path = Executable.find(command[0])
       executable = Executable.new(path)
       executable.problems(tracker).each { |line| say("#{command[0]}#{line}") }
-      return untracked(path, command) if aside?(executable, command[0])
+      return untracked(path, command) if aside?(executable, command[0], tracker)
       require_loadable(tracker, text) # takes a thread, whose end an AddressSanitizer in LD_PRELOAD complains of
       start(path, command, "LD_PRELOAD" => preload(tracker, allocator(text)), "MWRAP" => text, "MWRAP_PID" => named(text))
     rescue Failure, Executable::Missing => e
@@ -204,10 +204,11 @@ module Mwrap
 
     # Sanitizers and the tracker exclude each other: COMMAND and its children run without the
     # tracker.
-    def aside?(executable, name)
+    def aside?(executable, name, tracker)
       runtime = others.find { |path| Executable.sanitizer?(File.basename(path)) }
       say("#{name}: runs without the tracker: LD_PRELOAD has a sanitizer (#{runtime})") if runtime
-      runtime || executable.sanitizer?
+      # a program of glibc would end with 127 if its linker found musl's library
+      runtime || executable.sanitizer? || (Executable.new(tracker).musl? && executable.of_other_library?(tracker))
     end
 
     # Identifies the process of COMMAND, where that matters: src/tracker/process/named.h. exec keeps both

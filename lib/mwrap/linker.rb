@@ -2,6 +2,7 @@
 # frozen_string_literal: true
 
 require "timeout"
+require_relative "executable"
 
 module Mwrap
   # Asks the dynamic linker whether it can load our shared objects here. An image may lack a library
@@ -21,7 +22,9 @@ module Mwrap
     module_function
 
     # Returns a line with the problem, or nil; then what is put before a path in LD_PRELOAD, so that only glibc finds it.
+    # musl's linker can't be asked, and its programs find what is for musl.
     def check(paths)
+      return [nil, ""] if Executable.new(paths[0]).musl?
       said = trace([*paths, "#{GLIBC_ONLY}#{paths[0]}"])
       [read(said, paths), said.empty? || said.include?("'#{GLIBC_ONLY}") ? "" : GLIBC_ONLY]
     end
