@@ -68,7 +68,7 @@ MW_INLINE uintptr_t mw_ruby_pc(const char *ec)
 	return pc;
 }
 
-/* For MW_RUBY_FAST: the pc of the Ruby code that is running, or 0. */
+/* For MW_RUBY_FAST alone: the pc of the Ruby code that is running, or 0. */
 MW_INLINE uintptr_t mw_ruby_pc_now(void)
 {
 	const char *ec = mw_ruby_ec();
@@ -98,7 +98,7 @@ static inline struct mw_caller *mw_locate_fast(struct mw_shard *t, uintptr_t cal
 /* Now and then: is the fast answer still the right one? */
 static inline void mw_locate_check(struct mw_shard *t)
 {
-	if (mw_get(&mw_ruby.how) == MW_RUBY_FAST)
+	if (mw_ruby_reads())
 		mw_ruby_check(t);
 }
 

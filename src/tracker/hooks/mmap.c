@@ -19,6 +19,7 @@
 #include "tracker/table/heap_pages.h"
 #include "tracker/caller/ruby/frame.h"
 #include "tracker/caller/ruby/api.h"
+#include "tracker/caller/ruby/state.h"
 #include "tracker/real/real.h"
 #include "tracker/table/generation.h"
 #include "tracker/track/mapped.h"
@@ -69,6 +70,8 @@ static __attribute__((noinline)) void *map_large(void *at, size_t n, int prot, i
 {
 	void *p = map(at, n, prot, flags, fd, off);
 
+	if (prot == PROT_NONE && mw_ruby_has(caller))
+		mw_ruby_jit_begins();
 	if (p != MAP_FAILED)
 		mw_track_mapped((uintptr_t)p, n, caller);
 	return p;

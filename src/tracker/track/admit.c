@@ -129,6 +129,7 @@ void mw_admit_other_choose(enum mw_mode mode, bool with_callers)
 {
 	mw_admit_fn *recorded = mw_get(&mw_events_on) ? mw_admit_recorded(mode, with_callers) : NULL;
 	mw_admit_fn *f =
+		mw_get(&mw_ruby.how) == MW_RUBY_JIT        ? NULL :
 		mw_get(&mw_events_on)                      ? recorded :
 		mode == MW_MODE_RUBY && with_callers       ? admit_chain :
 		mode == MW_MODE_CLASS_RUBY && with_callers ? admit_class_chain :

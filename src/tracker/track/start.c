@@ -171,6 +171,7 @@ static const char *misfit(void)
 		return NULL;
 	switch (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE)) {
 	case MW_RUBY_FAST:
+	case MW_RUBY_JIT:
 		return NULL;
 	case MW_RUBY_STARTING:
 		return "Ruby is still starting";

@@ -38,13 +38,16 @@ typedef uintptr_t mw_value; /* Ruby's VALUE */
 	X(rb_postponed_job_preregister, unsigned, (unsigned, void (*)(void *), void *), false) \
 	X(rb_postponed_job_trigger, void, (unsigned), false)                                   \
 	X(rb_postponed_job_register_one, int, (unsigned, void (*)(void *), void *), false)     \
-	X(rb_gc_get_objspace, void *, (void), false)
+	X(rb_gc_get_objspace, void *, (void), false)                                           \
+	X(rb_zjit_jit_frame_update_references, void, (void *), false)
 
 struct mw_ruby_api {
 #define X(name, result, params, needed) result(*name) params;
 	MW_FOR_EACH_RUBY(X)
 #undef X
 	const mw_value *rb_cObject;
+	void *const *rb_zjit_entry; /* not NULL: ZJIT runs */
+	const bool *rb_yjit_enabled_p; /* where rb_zjit_entry is; before, a function */
 	const mw_value *rb_cComplex; /* not 0: the VM is up, since Ruby defines it late at boot */
 };
 extern struct mw_ruby_api mw_rb;

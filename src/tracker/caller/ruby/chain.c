@@ -2,6 +2,7 @@
 /* chain.c - finds a Ruby line together with its callers; see chain.h. */
 #include "chain.h"
 
+#include "jit.h"
 #include "lines.h"
 #include "state.h"
 #include "tracker/table/callers.h"
@@ -21,7 +22,7 @@ bool mw_chain_wanted(void)
 	uint32_t n = __atomic_load_n(&mw_bt, __ATOMIC_SEQ_CST);
 
 	mw_set(&mw_chain_span, mw_chain_span_of(n));
-	return n != 0;
+	return n != 0 || mw_get(&mw_ruby.how) == MW_RUBY_JIT;
 }
 
 /* --- what is cached ------------------------------------------------------------------- */
@@ -44,14 +45,13 @@ static void add_time(struct mw_caller_time *when, uintptr_t pc)
 static bool next_frame(struct mw_chain_walk *w, struct mw_caller_time *when)
 {
 	while (w->cfp < w->end) {
-		uintptr_t iseq = MW_AT(uintptr_t, w->cfp, MW_CFP_ISEQ);
-		uintptr_t pc = MW_AT(uintptr_t, w->cfp, MW_CFP_PC);
+		struct mw_ruby_frame f = mw_ruby_at(w->cfp);
 
 		w->cfp += mw_ruby.frame_size;
-		if (!iseq)
+		if (!f.iseq)
 			continue;
-		w->hash = mw_chain_hash(w->hash, pc);
-		add_time(when, pc);
+		w->hash = mw_chain_hash(w->hash, f.pc);
+		add_time(when, f.pc);
 		return true;
 	}
 	return false;
@@ -147,16 +147,16 @@ static enum step step_to(struct answer *a, struct beside *b, mw_value value, con
 {
 	while (b->cfp && b->cfp < b->end) {
 		const char *at = b->cfp;
-		uintptr_t iseq = MW_AT(uintptr_t, at, MW_CFP_ISEQ);
+		struct mw_ruby_frame f = mw_ruby_at(at);
 
 		b->cfp += mw_ruby.frame_size;
 		*cfp = at;
-		if (!iseq)
+		if (!f.iseq)
 			continue;
-		if (MW_AT(uintptr_t, at, MW_CFP_PC))
+		if (f.pc)
 			return HERE;
 		keep_frame(a, at, true);
-		if (iseq == value)
+		if (f.iseq == value)
 			return LOADING;
 	}
 	b->cfp = NULL;
@@ -167,7 +167,7 @@ static enum step step_to(struct answer *a, struct beside *b, mw_value value, con
 static void keep_unnamed(struct answer *a, const struct beside *b)
 {
 	for (const char *cfp = b->cfp; cfp && cfp < b->end; cfp += mw_ruby.frame_size)
-		if (MW_AT(uintptr_t, cfp, MW_CFP_ISEQ))
+		if (mw_ruby_at(cfp).iseq)
 			keep_frame(a, cfp, true);
 }
 
@@ -191,7 +191,7 @@ static void add_line(struct chain *c, const struct named *f, mw_value frame)
 {
 	if (c->lines++ == 0) {
 		c->first = *f;
-		c->frame = f->cfp ? MW_AT(mw_value, f->cfp, MW_CFP_ISEQ) : frame;
+		c->frame = f->cfp ? mw_ruby_at(f->cfp).iseq : frame;
 	} else if (!c->full) {
 		c->full = !mw_callers_add(&c->callers, f->path, strlen(f->path), (uint64_t)f->line);
 	}
@@ -212,7 +212,7 @@ static void add_named(struct answer *a, struct chain *c, struct beside *b, struc
 		f.line = inner->line;
 	} else if (step == HERE) {
 		/* of the code itself: Ruby may name the method around it */
-		const char *own = mw_ruby_path(MW_AT(mw_value, f.cfp, MW_CFP_ISEQ));
+		const char *own = mw_ruby_path(mw_ruby_at(f.cfp).iseq);
 
 		f.path = own ? own : f.path;
 	}
@@ -235,12 +235,13 @@ static void add_named(struct answer *a, struct chain *c, struct beside *b, struc
  */
 static __attribute__((noinline)) void ask(struct answer *a, struct chain *c, const char *ec, uint32_t n)
 {
-	struct named inner = { mw_rb.rb_sourcefile(), mw_rb.rb_sourceline(), NULL };
-	const struct named innermost = inner;
+	struct named inner = { NULL, 0, NULL }, innermost;
 	struct beside beside = { NULL, NULL };
 	mw_value frames[NAMED];
 	int lines[NAMED], count;
 
+	inner.line = mw_ruby_innermost(&inner.path);
+	innermost = inner;
 	a->id = MW_CS_NONE;
 	a->holds = true;
 	a->n = 0;
@@ -253,7 +254,7 @@ static __attribute__((noinline)) void ask(struct answer *a, struct chain *c, con
 		inner.path = NULL;
 	if (ec)
 		beside.cfp = mw_ruby_stack(ec, &beside.end);
-	count = mw_rb.rb_profile_frames(0, NAMED, frames, lines);
+	count = mw_ruby_named(NAMED, frames, lines);
 	for (int i = 0; i < count && c->lines <= n; i++) {
 		struct named f = { mw_ruby_path(frames[i]), lines[i], NULL };
 
@@ -283,8 +284,7 @@ static void take_location(struct answer *a, const struct chain *c)
 	if (c->frame)
 		mw_ruby_learn_file(a->id, c->frame);
 	if (c->first.cfp)
-		mw_ruby_line_known(MW_AT(uintptr_t, c->first.cfp, MW_CFP_PC), c->first.path,
-				   (uint64_t)c->first.line);
+		mw_ruby_line_known(mw_ruby_at(c->first.cfp).pc, c->first.path, (uint64_t)c->first.line);
 }
 
 uint32_t mw_chain_ask(uint32_t n)
@@ -292,7 +292,7 @@ uint32_t mw_chain_ask(uint32_t n)
 	struct answer a;
 	struct chain c;
 
-	ask(&a, &c, mw_get(&mw_ruby.how) == MW_RUBY_FAST ? mw_ruby_ec() : NULL, n);
+	ask(&a, &c, mw_ruby_reads() ? mw_ruby_ec() : NULL, n);
 	take_location(&a, &c);
 	return a.id;
 }
@@ -306,11 +306,10 @@ static void remember(struct mw_shard *t, uint32_t n, const struct answer *a, str
 	if (!a->holds || a->id == MW_CS_OTHER)
 		return;
 	for (unsigned i = 0; i < a->n; i++)
-		if (MW_AT(uintptr_t, a->frames[i].cfp, MW_CFP_PC) &&
-		    !mw_ruby_flag_code(t, a->frames[i].cfp))
+		if (mw_ruby_at(a->frames[i].cfp).pc && !mw_ruby_flag_code(t, a->frames[i].cfp))
 			return;
 	for (unsigned i = 0; i < a->n; i++) {
-		uintptr_t pc = MW_AT(uintptr_t, a->frames[i].cfp, MW_CFP_PC);
+		uintptr_t pc = mw_ruby_at(a->frames[i].cfp).pc;
 
 		hash = mw_chain_hash(hash, pc);
 		add_time(&when, pc);
@@ -332,6 +331,7 @@ uint32_t mw_chain_locate(struct mw_shard *t, uint32_t n)
 
 	if (!seek(t, n, &id) || id != MW_CS_NONE)
 		return id;
+	mw_ruby_look_for_jit();
 	if (!mw_ruby_may_ask())
 		return mw_ruby_locate_line(t);
 	mw_callsites_maintain();

@@ -38,7 +38,7 @@ extern MW_HIDDEN uint32_t mw_bt; /* callers to be kept, 0 to MW_BT_MOST; relaxed
 extern MW_HIDDEN uint32_t mw_chain_span;
 /* Any thread. */
 void mw_bt_set(unsigned n);
-/* For the choice of the mode: are callers kept? Sets mw_chain_span. */
+/* For the choice of the mode: does it take more than the innermost frame's pc? Sets mw_chain_span. */
 bool mw_chain_wanted(void);
 
 /* The bytes of n frames and the innermost one. A hash begins with them: each n has a multiple of 8. */
@@ -147,7 +147,7 @@ MW_INLINE struct mw_caller *mw_chain_further(struct mw_shard *t, struct mw_chain
 
 /*
  * chain.c: the key of the running chain of up to n callers, the first that isn't to be skipped; 0:
- * no Ruby code is running. For MW_RUBY_FAST. The calling thread is busy, as in all of these.
+ * no Ruby code is running. Where mw_ruby_reads(). The calling thread is busy, as in all of these.
  */
 uintptr_t mw_chain_key(struct mw_shard *t, uint32_t n);
 /* The location cached for it, or MW_CS_NONE. */

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "safe_read.h"
+#include "jit.h"
 #include "look.h"
 
 enum { WORD = sizeof(uintptr_t), THREAD_WORDS = 20 };
@@ -151,7 +152,9 @@ static const uintptr_t *ec_variable(const char **why)
 /* No frame of Ruby code was seen. 0: Ruby has none either; -1: it has one. */
 static int no_frame(const char **why)
 {
-	if (mw_rb.rb_sourceline() <= 0)
+	const char *path;
+
+	if (mw_ruby_innermost(&path) <= 0)
 		return 0;
 	*why = "no frame of Ruby code is where one is";
 	return -1;

@@ -35,6 +35,7 @@ enum mw_ruby_how {
 	MW_RUBY_NONE,     /* no Ruby in this process */
 	MW_RUBY_STARTING, /* its VM isn't up yet */
 	MW_RUBY_FAST,
+	MW_RUBY_JIT,      /* as FAST, but ZJIT may run: frames are read as jit.h says */
 	MW_RUBY_PUBLIC,   /* Ruby's public calls give the line at every allocation */
 	MW_RUBY_ENDED     /* the VM is gone */
 };
@@ -50,7 +51,7 @@ extern MW_HOT_STRUCT struct mw_ruby mw_ruby;
 extern uint32_t mw_ruby_body; /* iseq -> body; likewise, but only a miss reads it */
 extern const char *mw_ruby_version; /* "3.4.5"; NULL: no Ruby */
 
-/* offsets that are the same from 2.7 to 3.4; they are checked nevertheless */
+/* offsets that are the same from 2.7 to 4.1; they are checked nevertheless */
 #ifdef MW_PLANT /* a test's build, with variables that it sets to wrong values: t/planted */
 #include MW_PLANT
 #else
@@ -84,6 +85,19 @@ static inline uintptr_t mw_thread_pointer(void)
 #endif
 }
 
+/* A frame of Ruby code. An iseq without a pc: a file or library that is being loaded, or a block of C. */
+struct mw_ruby_frame {
+	uintptr_t pc, iseq; /* iseq 0: a C function's */
+};
+
+/* Are frames read? */
+static inline bool mw_ruby_reads(void)
+{
+	uint32_t how = __atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE);
+
+	return how == MW_RUBY_FAST || how == MW_RUBY_JIT;
+}
+
 /* This thread's execution context; NULL: not a Ruby thread. Only once mw_ruby.ec is known. */
 MW_INLINE const char *mw_ruby_ec(void)
 {
@@ -113,15 +127,6 @@ void mw_ruby_learn_code(void);
 /* The names in stats.json. */
 const char *mw_ruby_how_name(void);
 const char *mw_ruby_count_name(void);
-
-/* The innermost frame of Ruby code from cfp on, or NULL. */
-MW_INLINE const char *mw_ruby_frame(const char *cfp, const char *end)
-{
-	for (; cfp < end; cfp += mw_ruby.frame_size)
-		if (MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) && MW_AT(uintptr_t, cfp, MW_CFP_PC))
-			return cfp;
-	return NULL;
-}
 
 /* The end of ec's stack of frames; NULL: cfp isn't in it, or the stack is gone. */
 MW_INLINE const char *mw_ruby_stack_end(const char *ec, const char *cfp)

@@ -3,6 +3,7 @@
 #include "lines.h"
 
 #include "chain.h"
+#include "jit.h"
 #include "safe_read.h"
 #include "state.h"
 #include "tracker/table/adopted.h"
@@ -42,7 +43,7 @@ void mw_ruby_learn_file(uint32_t id, mw_value frame)
 static void learn_innermost(uint32_t id, const char *path)
 {
 	mw_value frames[NEAR];
-	int lines[NEAR], n = file_is_known(id) ? 0 : mw_rb.rb_profile_frames(0, NEAR, frames, lines);
+	int lines[NEAR], n = file_is_known(id) ? 0 : mw_ruby_named(NEAR, frames, lines);
 
 	for (int i = 0; i < n; i++) {
 		const char *p = mw_ruby_path(frames[i]);
@@ -75,9 +76,9 @@ static bool seen_beside(struct beside *b)
 {
 	const char *cfp = b->cfp;
 
-	while (cfp && cfp < b->end && !MW_AT(uintptr_t, cfp, MW_CFP_ISEQ))
+	while (cfp && cfp < b->end && !mw_ruby_at(cfp).iseq)
 		cfp += mw_ruby.frame_size; /* a C function's */
-	if (!cfp || cfp >= b->end || !MW_AT(uintptr_t, cfp, MW_CFP_PC)) {
+	if (!cfp || cfp >= b->end || !mw_ruby_at(cfp).pc) {
 		b->cfp = NULL;
 		return false;
 	}
@@ -91,8 +92,8 @@ static bool seen_beside(struct beside *b)
  */
 static struct answer ask_ruby(const char *ec)
 {
-	const char *path = mw_rb.rb_sourcefile();
-	int line = mw_rb.rb_sourceline();
+	const char *path;
+	int line = mw_ruby_innermost(&path);
 	struct answer a = { MW_CS_NONE, 0, true };
 	mw_value frames[FRAMES];
 	int lines[FRAMES], n;
@@ -100,14 +101,14 @@ static struct answer ask_ruby(const char *ec)
 
 	if (!path)
 		return a;
-	if (line > 0 && !mw_ruby_is_internal(path)) { /* the usual case; right for YJIT's frames, too */
+	if (line > 0 && !mw_ruby_is_internal(path)) { /* the usual case */
 		a.id = mw_callsite_ruby(path, strlen(path), (uint64_t)line);
 		learn_innermost(a.id, path);
 		return a;
 	}
 	if (ec)
 		beside.cfp = mw_ruby_stack(ec, &beside.end);
-	n = mw_rb.rb_profile_frames(0, FRAMES, frames, lines);
+	n = mw_ruby_named(FRAMES, frames, lines);
 	for (int i = 0; i < n; i++) {
 		const char *p = mw_ruby_path(frames[i]);
 		bool seen;
@@ -178,7 +179,7 @@ void mw_ruby_look_again(void *unused)
 	const char *why;
 
 	(void)unused;
-	if (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) != MW_RUBY_FAST)
+	if (!mw_ruby_reads())
 		return;
 	if (mw_ruby_verify(&why) < 0)
 		mw_ruby_go_public(why);
@@ -201,8 +202,8 @@ static void doubt(struct mw_shard *t, const char *why)
 
 const void *mw_ruby_code_block(const char *cfp, uint32_t *ref)
 {
-	const void *code = (const void *)mw_ruby_code(MW_AT(uintptr_t, cfp, MW_CFP_ISEQ), mw_ruby_body,
-						      MW_AT(uintptr_t, cfp, MW_CFP_PC));
+	struct mw_ruby_frame f = mw_ruby_at(cfp);
+	const void *code = (const void *)mw_ruby_code(f.iseq, mw_ruby_body, f.pc);
 
 	*ref = code ? mw_tail_read(code, mw_usable(code)) : 0;
 	if (code && !mw_record_is(mw_record_guess_where(mw_record_guess(*ref)), code))
@@ -226,7 +227,7 @@ void mw_ruby_learn_code(void)
 	uint32_t ref = 0;
 	const void *code;
 
-	if (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) == MW_RUBY_FAST)
+	if (mw_ruby_reads())
 		ec = mw_ruby_ec();
 	cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
 	cfp = cfp ? mw_ruby_frame(cfp, end) : NULL;
@@ -279,7 +280,7 @@ void mw_ruby_line_known(uintptr_t pc, const char *path, uint64_t line)
 
 static void remember(struct mw_shard *t, const char *cfp, uint32_t id, struct mw_caller_time when)
 {
-	uintptr_t pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
+	uintptr_t pc = mw_ruby_at(cfp).pc;
 	uint32_t p;
 
 	if (id == MW_CS_OTHER || !mw_ruby_flag_code(t, cfp))
@@ -292,7 +293,7 @@ static void remember(struct mw_shard *t, const char *cfp, uint32_t id, struct mw
 
 static struct mw_caller_time time_of(const char *cfp)
 {
-	return mw_caller_time(MW_AT(uintptr_t, cfp, MW_CFP_PC));
+	return mw_caller_time(mw_ruby_at(cfp).pc);
 }
 
 /* Caches the frames that the answer skipped, then the one it named. */
@@ -321,7 +322,7 @@ void mw_ruby_look_here(void *unused)
 	(void)unused;
 	if (t) {
 		MW_GUARD(t);
-		(void)(mw_get(&mw_ruby.how) == MW_RUBY_FAST ? mw_ruby_locate_line(t) : mw_ruby_locate(t));
+		(void)(mw_ruby_reads() ? mw_ruby_locate_line(t) : mw_ruby_locate(t));
 	}
 }
 
@@ -362,8 +363,9 @@ static uint32_t miss(struct mw_shard *t, const char *ec, const char *cfp)
 {
 	struct answer a;
 
+	mw_ruby_look_for_jit();
 	if (!mw_ruby_may_ask())
-		return pending(MW_AT(uintptr_t, cfp, MW_CFP_PC));
+		return pending(mw_ruby_at(cfp).pc);
 	mw_callsites_maintain();
 	a = ask_ruby(ec);
 	if (a.id != MW_CS_NONE) {
@@ -385,7 +387,7 @@ uint32_t mw_ruby_locate_line(struct mw_shard *t)
 	if (!cfp)
 		return MW_CS_NONE;
 	for (; cfp; cfp = mw_ruby_frame(cfp + mw_ruby.frame_size, end)) {
-		id = mw_caller_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
+		id = mw_caller_recall(t, mw_ruby_at(cfp).pc);
 		if (id == MW_CS_NONE)
 			return miss(t, ec, cfp);
 		if (id != MW_CALLER_SKIP)
@@ -399,7 +401,7 @@ uint32_t mw_ruby_locate(struct mw_shard *t)
 {
 	uint32_t bt = mw_get(&mw_bt);
 
-	if (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) != MW_RUBY_FAST)
+	if (!mw_ruby_reads())
 		return not_fast(bt);
 	return bt ? mw_chain_locate(t, bt) : mw_ruby_locate_line(t);
 }
@@ -410,7 +412,7 @@ uint32_t mw_ruby_locate(struct mw_shard *t)
 static uint32_t recall_below(struct mw_shard *t, const char *cfp, const char *end)
 {
 	while ((cfp = mw_ruby_frame(cfp + mw_ruby.frame_size, end))) {
-		uint32_t id = mw_caller_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
+		uint32_t id = mw_caller_recall(t, mw_ruby_at(cfp).pc);
 
 		if (id != MW_CALLER_SKIP)
 			return id;
@@ -421,7 +423,7 @@ static uint32_t recall_below(struct mw_shard *t, const char *cfp, const char *en
 /* The fast way's answer for the frame at cfp; MW_CS_NONE: it would have to ask Ruby. */
 static uint32_t locate_fast(struct mw_shard *t, const char *cfp, const char *end)
 {
-	uint32_t id = mw_caller_recall(t, MW_AT(uintptr_t, cfp, MW_CFP_PC));
+	uint32_t id = mw_caller_recall(t, mw_ruby_at(cfp).pc);
 
 	return id != MW_CALLER_SKIP ? id : recall_below(t, cfp, end);
 }

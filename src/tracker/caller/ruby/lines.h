@@ -13,7 +13,7 @@ static inline bool mw_ruby_is_internal(const char *path)
 	return strncmp(path, "<internal:", 10) == 0;
 }
 
-/* The running line's location, without callers, also by a miss. For MW_RUBY_FAST. */
+/* The running line's location, without callers, also by a miss. Where mw_ruby_reads(). */
 uint32_t mw_ruby_locate_line(struct mw_shard *t);
 
 /*

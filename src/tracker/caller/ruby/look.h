@@ -16,10 +16,6 @@ struct mw_ruby_stack {
 	uintptr_t base, cfp, end;
 };
 
-struct mw_ruby_frame {
-	uintptr_t pc, iseq;
-};
-
 /* Could it be a pointer to one of Ruby's structures? */
 static inline bool mw_pointer_like(uintptr_t p)
 {

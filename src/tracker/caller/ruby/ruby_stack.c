@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "jit.h"
 #include "look.h"
 #include "method_name.h"
 #include "safe_read.h"
@@ -54,10 +55,10 @@ static uint64_t method_of(const char *cfp)
  */
 static uint64_t key_of(const char *cfp, bool may_ask)
 {
-	uintptr_t iseq = MW_AT(uintptr_t, cfp, MW_CFP_ISEQ), pc = MW_AT(uintptr_t, cfp, MW_CFP_PC);
+	struct mw_ruby_frame f = mw_ruby_at(cfp);
 
-	if (iseq)
-		return pc ? MW_FRAME_RUBY | (pc & ~MW_FRAME_KIND) : 0;
+	if (f.iseq)
+		return f.pc ? MW_FRAME_RUBY | (f.pc & ~MW_FRAME_KIND) : 0;
 	return MW_FRAME_METHOD | (may_ask ? method_of(cfp) : 0);
 }
 
@@ -65,7 +66,7 @@ static const char *frames_now(const char **end)
 {
 	const char *ec;
 
-	if (__atomic_load_n(&mw_ruby.how, __ATOMIC_ACQUIRE) != MW_RUBY_FAST)
+	if (!mw_ruby_reads())
 		return NULL;
 	ec = mw_ruby_ec();
 	return ec ? mw_ruby_stack(ec, end) : NULL;
@@ -92,13 +93,13 @@ int mw_ruby_runs(void)
 	int n = 0;
 
 	if (!cfp) /* no Ruby here, or a thread that isn't Ruby's; else its frames can't be read */
-		return mw_get(&mw_ruby.how) == MW_RUBY_NONE || mw_get(&mw_ruby.how) == MW_RUBY_FAST ? 0 : -1;
+		return mw_get(&mw_ruby.how) == MW_RUBY_NONE || mw_ruby_reads() ? 0 : -1;
 	for (; cfp + mw_ruby.frame_size < end; cfp += mw_ruby.frame_size) {
+		struct mw_ruby_frame f = mw_ruby_at(cfp);
 		uintptr_t ep;
 
 		/* without a pc it runs nothing: a library that is being loaded */
-		if (MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) && MW_AT(uintptr_t, cfp, MW_CFP_PC) &&
-		    mw_peek((uintptr_t)cfp + MW_CFP_EP, &ep) && mw_pointer_like(ep) &&
+		if (f.iseq && f.pc && mw_peek((uintptr_t)cfp + MW_CFP_EP, &ep) && mw_pointer_like(ep) &&
 		    mw_peek(ep, &flags) && (flags & (FLAG_FINISH | FLAG_CFRAME | 1)) == (FLAG_FINISH | 1))
 			n++;
 	}
@@ -126,8 +127,8 @@ static void name_one(const char *cfp, uint64_t key, mw_value value, int line)
 		return;
 	/* of the iseq itself: for a block Ruby names the method around it; of anything else it would abort */
 	if (mw_rb.rb_profile_frame_label && (key & MW_FRAME_KIND) == MW_FRAME_RUBY &&
-	    mw_ruby_is_iseq(MW_AT(uintptr_t, cfp, MW_CFP_ISEQ)))
-		t.name = text(mw_rb.rb_profile_frame_label(MW_AT(mw_value, cfp, MW_CFP_ISEQ)), &t.name_len);
+	    mw_ruby_is_iseq(mw_ruby_at(cfp).iseq))
+		t.name = text(mw_rb.rb_profile_frame_label(mw_ruby_at(cfp).iseq), &t.name_len);
 	if (!t.name && mw_rb.rb_profile_frame_method_name)
 		t.name = text(mw_rb.rb_profile_frame_method_name(value), &t.name_len);
 	n = t.name ? mw_ruby_method_name(value, t.name, name) : 0;
@@ -154,9 +155,9 @@ enum what { RUBY, FUNCTION, LOADING };
 
 static enum what what_is(const char *cfp)
 {
-	if (!MW_AT(uintptr_t, cfp, MW_CFP_ISEQ))
-		return FUNCTION;
-	return MW_AT(uintptr_t, cfp, MW_CFP_PC) ? RUBY : LOADING;
+	struct mw_ruby_frame f = mw_ruby_at(cfp);
+
+	return !f.iseq ? FUNCTION : f.pc ? RUBY : LOADING;
 }
 
 /*
@@ -168,7 +169,7 @@ static const char *next_named(const char *cfp, const char *end, mw_value value)
 	for (; cfp < end; cfp += mw_ruby.frame_size) {
 		enum what what = what_is(cfp);
 
-		if (what == RUBY || (what == LOADING && MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) == value))
+		if (what == RUBY || (what == LOADING && mw_ruby_at(cfp).iseq == value))
 			return cfp;
 	}
 	return NULL;
@@ -187,14 +188,14 @@ static void name_functions(const char *cfp, const char *end, mw_value value)
 
 void mw_ruby_name_frames(void)
 {
-	const char *end, *cfp = frames_now(&end);
+	const char *end, *cfp = frames_now(&end), *path;
 	static mw_value values[MW_WALK_MOST]; /* under the lock: a thread's stack may be small */
 	static int lines[MW_WALK_MOST];
 	int n;
 
 	if (!cfp || !mw_ruby_may_ask())
 		return;
-	n = mw_rb.rb_profile_frames(0, MW_WALK_MOST, values, lines);
+	n = mw_ruby_named(MW_WALK_MOST, values, lines);
 	for (int i = 0; i < n && cfp < end; i++) {
 		const char *at;
 		uint64_t key;
@@ -209,7 +210,7 @@ void mw_ruby_name_frames(void)
 		cfp = at;
 		/* from Ruby 3.3 on it gives none for the innermost frame's machine code; this one does */
 		if (!i && lines[i] <= 0 && what_is(cfp) == RUBY)
-			lines[i] = mw_rb.rb_sourceline();
+			lines[i] = mw_ruby_innermost(&path);
 		key = key_of(cfp, true);
 		if (key)
 			name_one(cfp, key, values[i], lines[i]);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "tracker/table/snapshot.h"
+#include "jit.h"
 #include "look.h"
 #include "tracker/table/generation.h"
 
@@ -23,6 +24,16 @@ static void set_how(uint32_t how)
 {
 	__atomic_store_n(&mw_ruby.how, how, __ATOMIC_RELEASE);
 	mw_ruby_above->changed(); /* after `how`: a mode of malloc takes the fast way for granted */
+}
+
+/* False: it isn't `from`. */
+static bool change_how(uint32_t from, uint32_t to)
+{
+	if (mw_get(&mw_ruby.how) != from ||
+	    !__atomic_compare_exchange_n(&mw_ruby.how, &from, to, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		return false;
+	mw_ruby_above->changed(); /* after `how`, as above */
+	return true;
 }
 
 uintptr_t mw_ruby_start, mw_ruby_end;
@@ -60,6 +71,8 @@ void mw_ruby_init(const struct mw_ruby_above *above)
 	MW_FOR_EACH_RUBY(X)
 #undef X
 	mw_rb.rb_cObject = dlsym(RTLD_DEFAULT, "rb_cObject");
+	mw_rb.rb_zjit_entry = dlsym(RTLD_DEFAULT, "rb_zjit_entry");
+	mw_rb.rb_yjit_enabled_p = dlsym(RTLD_DEFAULT, "rb_yjit_enabled_p");
 	mw_rb.rb_cComplex = dlsym(RTLD_DEFAULT, "rb_cComplex");
 	if (!all || !mw_rb.rb_cComplex) {
 		mw_life_scale = 1 << MW_CLOCK_SHIFT;
@@ -75,7 +88,7 @@ void mw_ruby_init(const struct mw_ruby_above *above)
 
 const char *mw_ruby_how_name(void)
 {
-	static const char *const names[] = { "none", "starting", "fast", "public", "ended" };
+	static const char *const names[] = { "none", "starting", "fast", "fast", "public", "ended" };
 
 	return names[mw_get(&mw_ruby.how)];
 }
@@ -170,19 +183,32 @@ void mw_ruby_use_count(const uint32_t *count)
 
 void mw_ruby_go_public(const char *why)
 {
-	uint32_t fast = MW_RUBY_FAST; /* the VM may have ended meanwhile */
-
-	if (mw_get(&mw_ruby.how) != fast)
+	if (!mw_ruby_reads())
 		return;
 	mw_ruby.why = why;
-	(void)__atomic_compare_exchange_n(&mw_ruby.how, &fast, MW_RUBY_PUBLIC, false, __ATOMIC_RELEASE,
-					  __ATOMIC_RELAXED);
-	mw_ruby_above->changed();
+	if (!change_how(MW_RUBY_FAST, MW_RUBY_PUBLIC)) /* the VM may have ended meanwhile */
+		(void)change_how(MW_RUBY_JIT, MW_RUBY_PUBLIC);
+}
+
+void mw_ruby_jit_begins(void)
+{
+	if (mw_rb.rb_zjit_entry)
+		(void)change_how(MW_RUBY_FAST, MW_RUBY_JIT);
+}
+
+void mw_ruby_look_for_jit(void)
+{
+	if (mw_zjit_runs())
+		mw_ruby_jit_begins();
+	else if (mw_rb.rb_zjit_entry && mw_rb.rb_yjit_enabled_p &&
+		 *mw_rb.rb_yjit_enabled_p) /* no other can begin */
+		(void)change_how(MW_RUBY_JIT, MW_RUBY_FAST);
 }
 
 /* As mw_ruby_find; 1: found and verified. */
 static int find_and_verify(const char **why)
 {
+	const char *path;
 	int found;
 
 	if (public_wanted) {
@@ -194,7 +220,7 @@ static int find_and_verify(const char **why)
 		return found;
 	mw_plant_found();
 	found = mw_ruby_verify(why);
-	if (found == 0 && mw_rb.rb_sourceline() > 0) {
+	if (found == 0 && mw_ruby_innermost(&path) > 0) {
 		*why = "none of the frames could be compared";
 		return -1;
 	}
@@ -228,7 +254,7 @@ static void try_to_start(void)
 	mw_ruby.why = found > 0 ? "" : why;
 	if (found > 0)
 		mw_plant_checked();
-	set_how(found > 0 ? MW_RUBY_FAST : MW_RUBY_PUBLIC);
+	set_how(found <= 0 ? MW_RUBY_PUBLIC : mw_zjit_runs() ? MW_RUBY_JIT : MW_RUBY_FAST);
 	prepare_jobs();
 	mw_ruby_ask_for(MW_RUBY_AT_START);
 }

@@ -4,8 +4,9 @@
  *
  * It lies between state.c, which chooses the way, and lines.c, which looks lines up.
  *
- * STARTING until a frame of Ruby code is seen and the self-check holds; then FAST. PUBLIC, for
- * good, if it never holds, or something was wrong later. ENDED once the VM has gone.
+ * STARTING until a frame of Ruby code is seen and the self-check holds; then FAST, or JIT
+ * as soon as ZJIT may run. PUBLIC, for good, if it never holds, or something was wrong later. ENDED
+ * once the VM has gone.
  */
 #ifndef MW_CALLER_RUBY_STATE_H
 #define MW_CALLER_RUBY_STATE_H
@@ -35,8 +36,12 @@ void mw_ruby_await_end(void);
 
 /* While STARTING: tries to start. False: the VM isn't up, or can't be asked here and now. */
 bool mw_ruby_look_for_vm(void);
-/* From FAST to PUBLIC; why: a text that stays. Any thread. */
+/* From FAST or JIT to PUBLIC; why: a text that stays. Any thread. */
 void mw_ruby_go_public(const char *why);
+/* A JIT reserves memory for its code: from FAST to JIT, before ZJIT pushes a frame. Any thread. */
+void mw_ruby_jit_begins(void);
+/* From FAST to JIT or back, as what runs needs it. Any thread. */
+void mw_ruby_look_for_jit(void);
 /* The address of GC.count from now on; NULL: none, rb_gc_count() is called. */
 void mw_ruby_use_count(const uint32_t *count);
 

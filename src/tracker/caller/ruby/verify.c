@@ -2,6 +2,7 @@
 /* verify.c - the self-check of what find.c found; see look.h. */
 #include "look.h"
 
+#include "jit.h"
 #include "safe_read.h"
 
 enum {
@@ -30,9 +31,14 @@ bool mw_ruby_read_frame(const struct mw_ruby_stack *s, uintptr_t at, struct mw_r
 {
 	uintptr_t sp, ep;
 
-	return mw_peek(at + MW_CFP_PC, &f->pc) && mw_peek(at + MW_CFP_SP, &sp) &&
-	       mw_peek(at + MW_CFP_ISEQ, &f->iseq) && mw_peek(at + MW_CFP_EP, &ep) && sp >= s->base &&
-	       sp <= s->end && mw_pointer_like(ep) && (!f->iseq || mw_pointer_like(f->iseq));
+	if (!mw_peek(at + MW_CFP_PC, &f->pc) || !mw_peek(at + MW_CFP_SP, &sp) ||
+	    !mw_peek(at + MW_CFP_ISEQ, &f->iseq) || !mw_peek(at + MW_CFP_EP, &ep) || !mw_pointer_like(ep))
+		return false;
+	if (mw_zjit_runs())
+		*f = mw_ruby_body ? mw_zjit_running(at, *f) : mw_zjit_frame(at, *f);
+	else if (sp < s->base || sp > s->end)
+		return false;
+	return !f->iseq || mw_pointer_like(f->iseq);
 }
 
 uintptr_t mw_ruby_code(uintptr_t iseq, uint32_t body_at, uintptr_t pc)
@@ -124,7 +130,7 @@ static bool no_more(struct mw_ruby_stack *s)
 static int same_frames(struct mw_ruby_stack *s, const char **why)
 {
 	mw_value values[FRAMES];
-	int lines[FRAMES], n = mw_rb.rb_profile_frames(0, FRAMES, values, lines), sure = 0;
+	int lines[FRAMES], n = mw_ruby_named(FRAMES, values, lines), sure = 0;
 	bool surely;
 
 	*why = "the frames aren't those that Ruby names";

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * jit.h - the frames of ZJIT, a compiler of Ruby's from 4.0 on.
+ *
+ * Its code writes a frame's words late, or not at all:
+ *
+ *  - It pushes a frame without its pc, and may allocate before it writes the pc (4.0). The word has
+ *    what an earlier frame left there. Ruby finds no line with it, and may crash where it looks.
+ *  - From 4.1 on a frame with a jit_return has neither pc nor iseq of its own. That word is 1 for a
+ *    C function's frame. Else it leads to the machine stack, where the word before it points to
+ *    {pc, iseq}.
+ *
+ * So frames are read here while ZJIT runs (MW_RUBY_JIT), and a pc counts only if it lies in its
+ * frame's instructions. A frame without such a pc is passed over: its caller's line is running.
+ * YJIT's frames need none of this. It puts an address of code into jit_return, which is never
+ * followed.
+ */
+#ifndef MW_CALLER_RUBY_JIT_H
+#define MW_CALLER_RUBY_JIT_H
+
+#include "api.h"
+#include "frame.h"
+
+/* Has ZJIT compiled, or may it? It stays on. */
+static inline bool mw_zjit_runs(void)
+{
+	return mw_rb.rb_zjit_entry && __atomic_load_n(mw_rb.rb_zjit_entry, __ATOMIC_RELAXED);
+}
+
+static inline struct mw_ruby_frame mw_ruby_words(const char *cfp)
+{
+	return (struct mw_ruby_frame){ MW_AT(uintptr_t, cfp, MW_CFP_PC),
+				       MW_AT(uintptr_t, cfp, MW_CFP_ISEQ) };
+}
+
+/* The frame at cfp, as ZJIT means it, whose words there are `raw`. Any offsets: memory is read with care. */
+struct mw_ruby_frame mw_zjit_frame(uintptr_t cfp, struct mw_ruby_frame raw);
+/* The same for a frame whose pc must lie in its instructions; else it is empty. */
+struct mw_ruby_frame mw_zjit_running(uintptr_t cfp, struct mw_ruby_frame raw);
+
+/* The frame at cfp, of this thread's stack. */
+static inline struct mw_ruby_frame mw_ruby_at(const char *cfp)
+{
+	struct mw_ruby_frame raw = mw_ruby_words(cfp);
+
+	return mw_unlikely(mw_get(&mw_ruby.how) == MW_RUBY_JIT) && mw_zjit_runs() ?
+		       mw_zjit_running((uintptr_t)cfp, raw) :
+		       raw;
+}
+
+/* The innermost frame of Ruby code from cfp on, or NULL. */
+static inline const char *mw_ruby_frame(const char *cfp, const char *end)
+{
+	for (; cfp < end; cfp += mw_ruby.frame_size) {
+		struct mw_ruby_frame f = mw_ruby_at(cfp);
+
+		if (f.iseq && f.pc)
+			return cfp;
+	}
+	return NULL;
+}
+
+/*
+ * rb_profile_frames(0, …), without an innermost frame that has no pc of its own. With the GVL,
+ * outside GC. lines: of the others.
+ */
+int mw_ruby_named(int limit, mw_value *values, int *lines);
+/*
+ * The path and line of the innermost frame of Ruby code, right for YJIT's, too. 0: it has no line;
+ * path NULL: there is none. With the GVL, outside GC. Allocates nothing.
+ */
+int mw_ruby_innermost(const char **path);
+
+#endif

@@ -1,0 +1,95 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# Under YJIT and ZJIT lines and their callers are those of the interpreter, in programs made at random,
+# and a program ends as it does without the tracker. ZJIT allocates while a frame has no pc yet: the
+# tracker, which asked Ruby for that frame's line, crashed in most starts.
+#
+# SEED=7 PROGRAMS=20 ruby t/jit.t: other programs, and more of them. Each one's seed is printed.
+
+require_relative "lib/tap"
+require_relative "jit/programs"
+
+class JitTest < Minitest::Test
+  SEED = Integer(ENV.fetch("SEED", "1"))
+  PROGRAMS = Integer(ENV.fetch("PROGRAMS", "1"))
+  JITS = { "YJIT" => "--yjit", "ZJIT" => "--zjit" }.freeze
+  HAS = JITS.to_h { |name, flag| [name, system(RUBY, flag, "-e", "exit RubyVM::#{name}.enabled?", out: File::NULL, err: File::NULL)] }
+  NO_JIT = WITHOUT_JIT.merge("RUBY_ZJIT_ENABLE" => nil)
+
+  def need(jit)
+    skip "this Ruby has no #{jit}" unless HAS[jit]
+  end
+
+  # What a program printed, and the way its lines were found.
+  def run_made(path, *flags, env: {}, options: "")
+    report = "at_exit { $stderr.puts Mwrap.stats.values_at(:ruby_lookup, :mode).to_s }"
+    r = mwrap_run(RUBY, "-W0", "-I#{LIB}", "-rmwrap", *flags, "-e", "#{report}; load ARGV[0]", path, env: NO_JIT.merge(env), options: options)
+    assert_success r
+    [JSON.parse(r.stdout), r.stderr.lines.last.to_s.chomp]
+  end
+
+  WAYS = { "fast" => [{}, ""], "with callers" => [{}, "bt:3"], "public" => [{ "MWRAP_RUBY_PUBLIC" => "1" }, ""] }.freeze
+
+  def each_program
+    PROGRAMS.times do |i|
+      in_tmp do |dir|
+        seed = SEED * 1000 + i
+        warn "# seed #{seed}"
+        path = "#{dir}/#{JitProgram::FILE}"
+        File.write(path, JitProgram.new(seed).source)
+        yield path, "seed #{seed}"
+      end
+    end
+  end
+
+  JITS.each do |jit, flag|
+    define_method(:"test_lines_of_programs_made_at_random_under_#{jit.downcase}") do
+      need jit
+      each_program do |path, seed|
+        WAYS.each do |way, (env, options)|
+          plain, = run_made(path, env: env, options: options)
+          assert_operator plain.size, :>=, 10
+          (way == "fast" ? [1, 30] : [2]).each do |threshold|
+            found, lookup = run_made(path, flag, "#{flag}-call-threshold=#{threshold}", env: env, options: options)
+            assert_equal plain, found, "#{seed}, #{way}, threshold #{threshold}: #{lookup}"
+            assert_equal way == "public" ? "public" : "fast", JSON.parse(lookup)[0], "#{seed} #{way}: #{lookup}"
+          end
+        end
+      end
+    end
+  end
+
+  SHORT = <<~'RUBY'
+    class Short
+      def initialize(n) = @kept = "x" * n
+      def more(x) = @kept + x.to_s
+    end
+    def list(n) = [n, n + 1].map { |x| "#{x}" * 30 }
+    def joined(n) = list(n).join(",").split(",").each_with_object({}) { |x, h| h[x] = x * 2 }
+    def keywords(n, a: 3, **) = Short.new(n).more(a)
+    300.times { |i| joined(i); keywords(50, a: i); keywords(40, b: 1) }
+    puts "ended"
+  RUBY
+
+  def test_starts_under_zjit
+    need "ZJIT"
+    20.times do |i|
+      r = mwrap_run(RUBY, "--zjit", "-e", SHORT, options: i.odd? ? "bt:2" : "")
+      assert_equal [true, "ended\n", ""], [r.status.success?, r.stdout, r.stderr], "start #{i}: #{r.status}"
+    end
+  end
+
+  # The lines of what runs later are ZJIT's: it is noticed before it compiles anything.
+  def test_zjit_is_enabled_later
+    need "ZJIT"
+    skip "this Ruby can't enable ZJIT later" unless run_command(RUBY, "-e", "RubyVM::ZJIT.enable").status.success?
+    each_program do |path, seed|
+      plain, = run_made(path)
+      found, lookup = run_made(path, "-e", "RubyVM::ZJIT.enable")
+      assert_equal plain, found, "#{seed}: #{lookup}"
+      assert_equal "fast", JSON.parse(lookup)[0]
+    end
+  end
+end
