@@ -19,12 +19,12 @@ static VALUE parse(VALUE text, int *dump_fd, VALUE *malloc)
 	char err[MW_ERROR_MAX] = "";
 	const char *env = StringValueCStr(text);
 	VALUE tmp = Qnil;
-	struct mw_options *o = rb_alloc_tmp_buffer(&tmp, sizeof(*o));
+	struct mw_options *o = RB_ALLOCV(tmp, sizeof(*o));
 	bool ok = mw_options_parse(o, env, err);
 
 	*dump_fd = ok ? o->dump_fd : -1;
 	*malloc = ok && o->malloc ? mw_string(o->malloc, strlen(o->malloc)) : Qnil;
-	rb_free_tmp_buffer(&tmp);
+	RB_ALLOCV_END(tmp);
 	RB_GC_GUARD(text);
 	return ok ? Qnil : mw_string(err, strlen(err));
 }

@@ -130,10 +130,10 @@ static void check_options(const char *options)
 {
 	char err[MW_ERROR_MAX] = "";
 	VALUE tmp = Qnil;
-	struct mw_options *o = rb_alloc_tmp_buffer(&tmp, sizeof(*o));
+	struct mw_options *o = RB_ALLOCV(tmp, sizeof(*o));
 	bool right = mw_options_parse(o, options, err), late = right && o->malloc;
 
-	rb_free_tmp_buffer(&tmp);
+	RB_ALLOCV_END(tmp);
 	if (late)
 		rb_raise(rb_eArgError, "malloc: not for a running process: start it with mwrap");
 	if (!right)
