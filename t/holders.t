@@ -274,13 +274,13 @@ class HoldersTest < Minitest::Test
 
   def test_ractors
     found = value_of(<<~'RUBY', preload: TRACKER, flags: ["-W:no-experimental"])
-      kept = Ractor.new do
+      Ractor.new(Ractor.current) do |main|
         all = eval("Array.new(500) { 'a' * 1000 }", binding, "here.rb", 1)
-        Ractor.yield :ready
+        main.send(:ready)
         Ractor.receive
         all.size
       end
-      kept.take
+      Ractor.receive
       tries = 0
       begin
         Mwrap.holders("here.rb:1") # the other one waits

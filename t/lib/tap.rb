@@ -40,6 +40,8 @@ module MwrapTest
   LAUNCHER = File.join(ROOT, "bin/mwrap")
   BUILT = File.join(ROOT, ".build/t")
   RUBY = RbConfig.ruby
+  # A gem from Ruby 4.0 on: where programs without RubyGems find it. nil: it is Ruby's own.
+  FIDDLE = Gem::Specification.find_by_name("fiddle").then { |spec| spec.full_require_paths.join(":") unless spec.default_gem? }
 
   # One location, as in a dump; the names of the TSV columns.
   # mean_life is a Float or nil, the rest but location are Integers.
@@ -180,7 +182,7 @@ module MwrapTest
     files = Array.new(3) { Tempfile.new("mwrap-t", binmode: true) }
     files[0].write(stdin)
     files[0].rewind
-    base = { "LD_PRELOAD" => nil, "MWRAP" => nil, "RUBYOPT" => nil, "RUBYLIB" => nil }
+    base = { "LD_PRELOAD" => nil, "MWRAP" => nil, "RUBYOPT" => nil, "RUBYLIB" => FIDDLE }
     pid = Process.spawn(base.merge(env), *cmd, in: files[0], out: files[1], err: files[2],
                         close_others: true, **spawn)
     status = wait_for(pid, timeout) or flunk "still running after #{timeout} s: #{cmd.inspect}\n" \

@@ -137,11 +137,16 @@ static void reached_by_chance(const char *category, mw_ruby_value v, void *ctx)
 		reached(v, &s);
 }
 
-/* All that the objects from number `from` of the queue on lead to. */
+/*
+ * All that the objects from number `from` of the queue on lead to. What a part of an object leads to
+ * is the object's own: a part is on no path but its own.
+ */
 static void follow(struct mw_walk *w, uint32_t from)
 {
 	for (uint32_t i = from; i < w->n_reached; i++) {
-		struct step s = { w, (uint32_t)mw_object_number(w, w->queue[i]) + 1 };
+		uint32_t number = (uint32_t)mw_object_number(w, w->queue[i]);
+		bool part = mw_ruby_is_part(w->queue[i]);
+		struct step s = { w, part ? w->parent[number] : number + 1 };
 
 		mw_walk_ruby.rb_objspace_reachable_objects_from(w->queue[i], reached, &s);
 	}

@@ -25,15 +25,6 @@ static uintptr_t singleton_flag(mw_ruby_value object)
 	return flag & (flag - 1) ? 0 : flag;
 }
 
-/* 3.1 to 3.4 */
-static bool has_shapes(void)
-{
-	const int *version; /* major, minor, teeny */
-
-	return look_up(&version, "ruby_api_version") && version[0] == 3 && version[1] >= 1 &&
-	       version[1] <= 4;
-}
-
 bool mw_walk_ruby_find(const char **missing)
 {
 	static bool found; /* relaxed; each thread finds the same values */
@@ -55,7 +46,6 @@ bool mw_walk_ruby_find(const char **missing)
 		*missing = "its classes so early";
 		return false;
 	}
-	mw_walk_ruby.shapes = has_shapes();
 	__atomic_store_n(&found, true, __ATOMIC_RELAXED);
 	return true;
 }
@@ -67,4 +57,54 @@ void mw_walk_ruby_learn(void)
 	if (!mw_walk_ruby.rb_class_attached_object && mw_walk_ruby.rb_intern)
 		mw_walk_ruby.attached = mw_walk_ruby.rb_intern("__attached__");
 	mw_walk_ruby.singleton = singleton_flag(*mw_walk_ruby.rb_cObject);
+}
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+	for (; name && *names; names++)
+		if (!strcmp(name, *names))
+			return true;
+	return false;
+}
+
+static enum mw_ruby_role role_of_imemo(unsigned kind)
+{
+	static const char *const transient[] = { "cref",      "svar",       "throw_data", "callinfo",
+						 "callcache", "constcache", NULL },
+				 *const parts[] = { "fields", NULL }; /* from 4.0 on */
+	const char *name = mw_walk_ruby.rb_imemo_name ? mw_walk_ruby.rb_imemo_name((int)kind) : NULL;
+
+	return is_one_of(name, transient) ? MW_ROLE_TRANSIENT :
+	       is_one_of(name, parts)     ? MW_ROLE_PART :
+					    MW_ROLE_OWN;
+}
+
+/* From 4.0 on; pin_array_list has objects that C code registered, and is a part of Ruby's roots. */
+static enum mw_ruby_role role_of_data(mw_ruby_value data)
+{
+	static const char *const parts[] = { "VM/pin_array_list", NULL }, *const caches[] = {
+		"VM/cc_table", NULL
+	};
+	const char *name = mw_ruby_class(data) || !mw_walk_ruby.rb_objspace_data_type_name ?
+				   NULL :
+				   mw_walk_ruby.rb_objspace_data_type_name(data);
+
+	return is_one_of(name, parts)  ? MW_ROLE_PART :
+	       is_one_of(name, caches) ? MW_ROLE_CACHES :
+					 MW_ROLE_OWN;
+}
+
+enum mw_ruby_role mw_ruby_role(mw_ruby_value v)
+{
+	static enum mw_ruby_role of[16]; /* by kind: Ruby names those alone that there are */
+	enum mw_ruby_role *role;
+
+	if (mw_ruby_type(v) == MW_T_DATA)
+		return role_of_data(v);
+	if (mw_ruby_type(v) != MW_T_IMEMO)
+		return MW_ROLE_OWN;
+	role = &of[mw_ruby_imemo(v)];
+	if (!*role)
+		*role = role_of_imemo(mw_ruby_imemo(v));
+	return *role;
 }

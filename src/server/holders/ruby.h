@@ -69,7 +69,6 @@ struct mw_walk_ruby {
 	const mw_ruby_value *rb_cObject;
 	uintptr_t attached; /* the ID of a singleton class's object; 0: not known */
 	uintptr_t singleton; /* the flag of singleton classes; 0: not known */
-	bool shapes; /* strings, arrays, hashes and regular expressions are laid out as shape.c has them */
 };
 extern struct mw_walk_ruby mw_walk_ruby;
 
@@ -128,20 +127,24 @@ static inline mw_ruby_value mw_ruby_class(mw_ruby_value v)
 	return mw_ruby_word(v, 1);
 }
 
-/* The number of an internal object's type. */
+/* The number of an internal object's type. Which type has a number differs by version. */
 static inline unsigned mw_ruby_imemo(mw_ruby_value v)
 {
 	return mw_ruby_word(v, 0) >> 12 & 15;
 }
 
-/*
- * Internal objects that own no memory, but may point into a stack: a special variable (2), what is
- * thrown (3), a call (11) and its cache (12), as from 2.7 to 3.4.
- */
-static inline bool mw_ruby_is_transient(mw_ruby_value v)
+/* What an object is to a walk. For the child alone. */
+enum mw_ruby_role {
+	MW_ROLE_OWN = 1,
+	MW_ROLE_TRANSIENT, /* one of Ruby's own that owns no memory, and may have any words */
+	MW_ROLE_PART,      /* a part of the object that leads to it: its variables */
+	MW_ROLE_CACHES     /* a part that has a class's caches of calls */
+};
+enum mw_ruby_role mw_ruby_role(mw_ruby_value);
+
+static inline bool mw_ruby_is_part(mw_ruby_value v)
 {
-	return mw_ruby_type(v) == MW_T_IMEMO &&
-	       (1u << mw_ruby_imemo(v) & (1u << 2 | 1u << 3 | 1u << 11 | 1u << 12));
+	return mw_ruby_role(v) >= MW_ROLE_PART;
 }
 
 #endif

@@ -93,13 +93,11 @@ static void look_in_memory(struct scan *s, uintptr_t from, uintptr_t to)
 
 static void look_in_entries(struct scan *s, const struct mw_table *t)
 {
-	const struct mw_table_entry *e = (const struct mw_table_entry *)t->entries;
+	const uintptr_t *e = (const uintptr_t *)t->entries + t->from * t->words;
 
-	for (size_t i = t->from; i < t->to; i++)
-		if (e[i].hash != MW_TABLE_DELETED) {
-			look_at(s, e[i].key);
-			look_at(s, e[i].value);
-		}
+	for (size_t i = t->from; i < t->to; i++, e += t->words)
+		if (*e != MW_TABLE_DELETED)
+			look_in(s, (uintptr_t)(e + 1), (uintptr_t)(e + t->words));
 }
 
 static void look_in_block(struct scan *s, const struct mw_block *b, enum mw_shape shape)
@@ -107,8 +105,10 @@ static void look_in_block(struct scan *s, const struct mw_block *b, enum mw_shap
 	uintptr_t end = b->addr + b->size, elements;
 	struct mw_table t;
 
-	s->shape = MW_SHAPE_WORDS;
-	if (shape == MW_SHAPE_REGEXP && b->size > MW_REGEXP_MAP_END) {
+	s->shape = shape == MW_SHAPE_CACHES ? MW_SHAPE_DATA : MW_SHAPE_WORDS;
+	if (shape == MW_SHAPE_CACHES) {
+		look_in(s, b->addr, end);
+	} else if (shape == MW_SHAPE_REGEXP && b->size > MW_REGEXP_MAP_END) {
 		look_in(s, b->addr, b->addr + MW_REGEXP_MAP);
 		look_in_memory(s, b->addr + MW_REGEXP_MAP_END, end);
 	} else if (shape == MW_SHAPE_TABLE && mw_shape_table(s->w, &s->w->blocks[s->w->from[s->from]], &t)) {
@@ -136,14 +136,17 @@ static void follow(struct scan *s)
 	}
 }
 
-static void scan_object(struct scan *s, uintptr_t object, uint32_t number, size_t size)
+/* known: is it the turn of slots whose shape is known? */
+static void scan_object(struct scan *s, uintptr_t object, uint32_t number, size_t size, bool known)
 {
 	enum { HEAD = 2 * sizeof(uintptr_t) }; /* flags and class */
 	struct mw_slot slot;
 
-	if (mw_ruby_is_transient(object))
+	if (mw_ruby_role(object) == MW_ROLE_TRANSIENT)
 		return;
 	slot = mw_shape_of_slot(s->w, object, size);
+	if (slot.known != known)
+		return;
 	s->via = MW_VIA_OBJECT;
 	s->from = number;
 	s->shape = slot.shape;
@@ -153,14 +156,32 @@ static void scan_object(struct scan *s, uintptr_t object, uint32_t number, size_
 		look_in(s, object + HEAD, object + size);
 }
 
-static void scan_reached(struct scan *s)
+/* The object that holds what `object` leads to: of a part, the one that it is a part of. */
+static uint32_t holder_number(const struct mw_walk *w, uintptr_t object)
+{
+	uint32_t number = (uint32_t)mw_object_number(w, object), parent = w->parent[number];
+
+	return mw_ruby_is_part(object) && parent < (uint32_t)MW_ROOT ? parent - 1 : number;
+}
+
+static void scan_queue(struct scan *s, bool known)
 {
 	struct mw_walk *w = s->w;
 
-	s->by = MW_HELD_RUBY;
 	for (uint32_t i = 0; i < w->n_reached; i++)
-		scan_object(s, w->queue[i], (uint32_t)mw_object_number(w, w->queue[i]),
-			    mw_object_size(w, w->queue[i]));
+		scan_object(s, w->queue[i], holder_number(w, w->queue[i]),
+			    mw_object_size(w, w->queue[i]), known);
+}
+
+/*
+ * A slot of a known shape owns what it leads to. Any other may have words of the object that it had
+ * before, so it comes second.
+ */
+static void scan_reached(struct scan *s)
+{
+	s->by = MW_HELD_RUBY;
+	scan_queue(s, true);
+	scan_queue(s, false);
 	follow(s);
 }
 
@@ -245,11 +266,10 @@ static void scan_areas(struct scan *s)
 	follow(s);
 }
 
-static void scan_garbage(struct scan *s)
+static void scan_others(struct scan *s, bool known)
 {
 	struct mw_walk *w = s->w;
 
-	s->by = MW_HELD_GARBAGE;
 	for (uint32_t i = 0; i < w->objects_at.n; i++) {
 		struct mw_range page = w->objects_at.at(w->objects_at.of, i);
 		uint32_t number = (uint32_t)mw_object_number(w, page.start);
@@ -257,8 +277,15 @@ static void scan_garbage(struct scan *s)
 
 		for (; page.start < page.end; page.start += size, number++)
 			if (!w->parent[number] && mw_ruby_is_object(page.start))
-				scan_object(s, page.start, number, size);
+				scan_object(s, page.start, number, size, known);
 	}
+}
+
+static void scan_garbage(struct scan *s)
+{
+	s->by = MW_HELD_GARBAGE;
+	scan_others(s, true);
+	scan_others(s, false);
 	follow(s);
 }
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* shape.c - see shape.h. Offsets are those of Ruby 3.1 to 3.4 (mw_walk_ruby.shapes). */
+/*
+ * shape.c - see shape.h.
+ *
+ * Offsets are those of Ruby 3.1 to 4.0. No version is asked for: an object whose words don't lead to
+ * blocks of the right sizes is scanned whole.
+ */
 #include "shape.h"
 
 #include "ruby.h"
@@ -8,9 +13,10 @@ enum {
 	WORD = sizeof(uintptr_t),
 	ARRAY_EMBEDDED = 1 << 13,
 	HASH_TABLE = 1 << 15, /* it has a struct of a table; else at most 8 pairs in an array */
-	ARRAY_AT = 4,
 	HASH_AT = 2,
-	REGEXP_AT = 2 /* words */
+	REGEXP_AT = 2, /* words */
+	REGEXP_LEAST = 448,
+	REGEXP_MOST = 456 /* bytes: 3.1's, and those since */
 };
 
 /* --- tables ---------------------------------------------------------------------- */
@@ -19,6 +25,12 @@ enum {
 struct table {
 	uint8_t entry_power, others[7];
 	uintptr_t type, n, bins, start, bound, entries;
+};
+
+/* Its struct set_table, from 4.0 on. */
+struct set {
+	uint8_t entry_power, others[7];
+	uintptr_t type, n, start, bound, entries;
 };
 
 /* Its struct RArray, if the elements are in a block of their own. */
@@ -33,19 +45,41 @@ static const struct mw_block *block_at(const struct mw_walk *w, uintptr_t start)
 	return i >= 0 && w->blocks[i].addr == start ? &w->blocks[i] : NULL;
 }
 
+/* The block of a table's entries; NULL: these can't be a table's words. */
+static const struct mw_block *entries_of(const struct mw_walk *w, unsigned power, uintptr_t n,
+					 const struct mw_table *t)
+{
+	if (power > 40 || t->from > t->to || n > t->to - t->from || t->to > UINT64_C(1) << power)
+		return NULL;
+	return block_at(w, t->entries);
+}
+
 static bool is_table(const struct mw_walk *w, uintptr_t at, struct mw_table *to)
 {
+	enum { WORDS = 3 };
 	const struct table *t = (const struct table *)at;
 	const struct mw_block *entries;
 
-	if (t->entry_power > 40 || !t->type || !t->entries || t->start > t->bound ||
-	    t->n > t->bound - t->start || t->bound > UINT64_C(1) << t->entry_power)
+	*to = (struct mw_table){ t->bins, t->entries, t->start, t->bound, WORDS };
+	entries = t->type ? entries_of(w, t->entry_power, t->n, to) : NULL;
+	return entries && entries->size == (uint64_t)WORDS * WORD << t->entry_power;
+}
+
+/* The bins follow the entries: at most four for each, of a word at most. */
+static bool is_set(const struct mw_walk *w, uintptr_t at, struct mw_table *to)
+{
+	enum { WORDS = 2, MOST_BINS = 4 };
+	const struct set *s = (const struct set *)at;
+	const struct mw_block *entries;
+	uint64_t least, bins;
+
+	*to = (struct mw_table){ 0, s->entries, s->start, s->bound, WORDS };
+	entries = s->type ? entries_of(w, s->entry_power, s->n, to) : NULL;
+	if (!entries)
 		return false;
-	entries = block_at(w, t->entries);
-	if (!entries || entries->size != sizeof(struct mw_table_entry) << t->entry_power)
-		return false;
-	*to = (struct mw_table){ t->bins, t->entries, t->start, t->bound };
-	return true;
+	least = (uint64_t)WORDS * WORD << s->entry_power;
+	bins = (uint64_t)MOST_BINS * WORD << s->entry_power;
+	return entries->size >= least && entries->size - least <= bins;
 }
 
 /* Such as Ruby has for the files that it has loaded. Nobody else sees it, so it has no class. */
@@ -63,7 +97,8 @@ bool mw_shape_array(const struct mw_walk *w, const struct mw_block *b, uintptr_t
 
 bool mw_shape_table(const struct mw_walk *w, const struct mw_block *b, struct mw_table *to)
 {
-	return b->size == sizeof(struct table) && is_table(w, b->addr, to);
+	return b->size == sizeof(struct table) ? is_table(w, b->addr, to) :
+						 b->size == sizeof(struct set) && is_set(w, b->addr, to);
 }
 
 /* --- slots ----------------------------------------------------------------------- */
@@ -95,34 +130,60 @@ static struct mw_slot string(uintptr_t object, size_t size)
 	return p - object < size ? nothing() : leads_to(MW_SHAPE_DATA, p);
 }
 
+/* Do n elements at `at` lie in a block? `at` may be inside: an array may share another one's. */
+static bool has_room(const struct mw_walk *w, uintptr_t at, uintptr_t n)
+{
+	int64_t i = mw_ranges_find(&w->blocks_at, at);
+
+	return i >= 0 && n <= (mw_block_end(&w->blocks[i]) - at) / WORD;
+}
+
+static struct mw_slot array(const struct mw_walk *w, uintptr_t object)
+{
+	const struct array *a = (const struct array *)object;
+
+	if (a->flags & ARRAY_EMBEDDED)
+		return nothing();
+	return has_room(w, a->elements, a->n) ? leads_to(MW_SHAPE_DATA, a->elements) :
+						anything(MW_SHAPE_WORDS);
+}
+
+static struct mw_slot regexp(const struct mw_walk *w, uintptr_t object)
+{
+	const struct mw_block *b = block_at(w, mw_ruby_word(object, REGEXP_AT));
+
+	return b && b->size >= REGEXP_LEAST && b->size <= REGEXP_MOST ?
+		       leads_to(MW_SHAPE_REGEXP, b->addr) :
+		       anything(MW_SHAPE_WORDS);
+}
+
 /* A table in the slot itself from 3.3 on. Else the slot has its address, or that of the pairs. */
 static struct mw_slot hash(const struct mw_walk *w, uintptr_t object, size_t size)
 {
 	enum { INSIDE = 3 * WORD };
 	struct mw_table t;
+	bool inside = size >= INSIDE + sizeof(struct table) && is_table(w, object + INSIDE, &t);
 
-	if (!(mw_ruby_word(object, 0) & HASH_TABLE))
+	if (!(mw_ruby_word(object, 0) & HASH_TABLE) && !inside)
 		return leads_to(MW_SHAPE_DATA, mw_ruby_word(object, HASH_AT));
-	if (size < INSIDE + sizeof(struct table) || !is_table(w, object + INSIDE, &t))
+	if (!inside)
 		return anything(MW_SHAPE_WORDS);
 	return (struct mw_slot){ true, MW_SHAPE_DATA, 2, { t.bins, t.entries } };
 }
 
 struct mw_slot mw_shape_of_slot(const struct mw_walk *w, uintptr_t object, size_t size)
 {
-	if (!mw_walk_ruby.shapes)
-		return anything(MW_SHAPE_WORDS);
 	switch (mw_ruby_type(object)) {
 	case MW_T_STRING:
 		return string(object, size);
 	case MW_T_ARRAY:
-		return mw_ruby_word(object, 0) & ARRAY_EMBEDDED ?
-			       nothing() :
-			       leads_to(MW_SHAPE_DATA, mw_ruby_word(object, ARRAY_AT));
+		return array(w, object);
 	case MW_T_HASH:
 		return hash(w, object, size);
 	case MW_T_REGEXP:
-		return leads_to(MW_SHAPE_REGEXP, mw_ruby_word(object, REGEXP_AT));
+		return regexp(w, object);
+	case MW_T_DATA:
+		return anything(mw_ruby_role(object) == MW_ROLE_CACHES ? MW_SHAPE_CACHES : MW_SHAPE_WORDS);
 	case MW_T_FLOAT:
 		return nothing();
 	case MW_T_BIGNUM:

@@ -16,13 +16,14 @@ enum mw_shape {
 	MW_SHAPE_WORDS,  /* anything */
 	MW_SHAPE_DATA,   /* bytes, or Ruby's objects: no block's address */
 	MW_SHAPE_REGEXP, /* Ruby's compiled regular expression */
-	MW_SHAPE_TABLE   /* entries of the table in the block that leads to it */
+	MW_SHAPE_CACHES, /* addresses of caches, which are data: Ruby leaves places unwritten in them */
+	MW_SHAPE_TABLE /* entries of the table in the block that leads to it */
 };
 
 /* What an object's slot leads to. */
 struct mw_slot {
-	bool known;           /* `to` is all; else every word may be an address */
-	enum mw_shape shape;  /* of the blocks that it leads to */
+	bool known; /* `to` is all; else every word may be an address */
+	enum mw_shape shape; /* of the blocks that it leads to */
 	unsigned n;
 	uintptr_t to[2];
 };
@@ -30,14 +31,12 @@ struct mw_slot mw_shape_of_slot(const struct mw_walk *, uintptr_t object, size_t
 
 /* A hash table of Ruby's, in the block itself. False: that block is none. */
 struct mw_table {
-	uintptr_t bins, entries; /* blocks */
-	size_t from, to;         /* entries in use, and deleted ones among them */
+	uintptr_t bins, entries; /* blocks; bins 0: it has none of their own */
+	size_t from, to; /* entries in use, and deleted ones among them */
+	unsigned words; /* of an entry: hash, key, and a value unless it is a set's */
 };
 bool mw_shape_table(const struct mw_walk *, const struct mw_block *, struct mw_table *);
-struct mw_table_entry {
-	uintptr_t hash, key, value;
-};
-#define MW_TABLE_DELETED (~(uintptr_t)0) /* its hash */
+#define MW_TABLE_DELETED (~(uintptr_t)0) /* an entry's hash */
 
 /* Is the block an array of Ruby's? *to: its elements' block. */
 bool mw_shape_array(const struct mw_walk *, const struct mw_block *, uintptr_t *to);
