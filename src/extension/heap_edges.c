@@ -82,10 +82,8 @@ void mw_edges_find(struct mw_edges *to, const struct mw_referrers *found, const 
 	enum ruby_value_type type = RB_BUILTIN_TYPE(v);
 
 	to->n = 0;
-	if (type == RUBY_T_OBJECT || type == RUBY_T_CLASS || type == RUBY_T_MODULE ||
-	    RB_FL_TEST_RAW(v, RUBY_FL_EXIVAR))
-		if (type != RUBY_T_IMEMO && type != RUBY_T_ICLASS)
-			rb_ivar_foreach(v, see_variable, (st_data_t)&l);
+	if (type != RUBY_T_IMEMO && type != RUBY_T_ICLASS)
+		rb_ivar_foreach(v, see_variable, (st_data_t)&l);
 	if (type == RUBY_T_CLASS || type == RUBY_T_MODULE)
 		see_module(&l, v);
 	else if (type == RUBY_T_ARRAY)

@@ -31,7 +31,7 @@ struct find {
 	VALUE thread; /* the one that looks, which refers to what it finds */
 	const struct mw_value_map *classes; /* whose instances are looked for */
 	/* of the object that is being asked */
-	VALUE asked, own_class;
+	VALUE asked, own_class, fields;
 	uint32_t first, n;
 	bool wanted; /* the next pass has something to look for */
 	bool cut;    /* there are more that refer to it */
@@ -57,11 +57,21 @@ static bool failed(const struct find *f)
 
 /* --- the passes ------------------------------------------------------------------- */
 
+/* From 4.0 on an object's variables may be in one of Ruby's own objects: it is taken for a part of theirs. */
+static bool is_fields(VALUE v)
+{
+	return mw_is_a(v, RUBY_T_IMEMO) && mw_imemo_is(v, "fields");
+}
+
 static void see_ref(VALUE v, void *ctx)
 {
 	struct find *f = ctx;
 	uint32_t i;
 
+	if (is_fields(v)) {
+		f->fields = v;
+		return;
+	}
 	/* each object refers to its class; only who asks about a class wants to know */
 	if (f->from && v == f->own_class) {
 		f->own_class = 0;
@@ -80,7 +90,12 @@ static void see_ref(VALUE v, void *ctx)
 /* What a thread or Ruby itself keeps for speed only. */
 static bool is_cache(VALUE v)
 {
-	return mw_is_a(v, RUBY_T_IMEMO) && mw_imemo_kind(v) >= MW_IMEMO_NAMED;
+	static const char *const caches[] = { "callinfo", "callcache", "constcache", "cvar_entry" };
+
+	for (size_t i = 0; mw_is_a(v, RUBY_T_IMEMO) && i < sizeof(caches) / sizeof(*caches); i++)
+		if (mw_imemo_is(v, caches[i]))
+			return true;
+	return false;
 }
 
 /* What refers to a module, thread or Fiber is of no interest to who asks for an object that it holds. */
@@ -98,12 +113,15 @@ static void see(VALUE v, size_t slot, void *ctx)
 	struct mw_hit hit;
 	struct mw_node n;
 
-	if (!mw_is_whole(v) || v == f->thread || is_cache(v) || failed(f))
+	if (!mw_is_whole(v) || v == f->thread || is_cache(v) || is_fields(v) || failed(f))
 		return;
 	f->n = 0;
 	f->asked = v;
 	f->own_class = RBASIC_CLASS(v);
+	f->fields = 0;
 	mw_objspace.reachable(v, see_ref, f);
+	if (f->fields)
+		mw_objspace.reachable(f->fields, see_ref, f);
 	if (!f->n)
 		return;
 	if (f->hits->n / sizeof(hit) >= HITS_MAX) {

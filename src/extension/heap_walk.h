@@ -15,6 +15,8 @@
 #ifndef MW_RUBY_HEAP_WALK_H
 #define MW_RUBY_HEAP_WALK_H
 
+#include <string.h>
+
 #include "ext.h"
 
 struct mw_objspace {
@@ -55,6 +57,14 @@ static inline bool mw_is_a(VALUE v, enum ruby_value_type type)
 static inline unsigned mw_imemo_kind(VALUE v)
 {
 	return (RBASIC(v)->flags >> RUBY_FL_USHIFT) & (MW_IMEMO_KINDS - 1);
+}
+
+/* Is it an internal object of that type? Ruby names those alone that there are. */
+static inline bool mw_imemo_is(VALUE v, const char *name)
+{
+	const char *its = mw_objspace.imemo_name ? mw_objspace.imemo_name((int)mw_imemo_kind(v)) : NULL;
+
+	return its && !strcmp(its, name);
 }
 
 /* Returns the class that the object has for Ruby code; 0: it is one of Ruby's own. */
