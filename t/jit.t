@@ -60,8 +60,13 @@ class JitTest < Minitest::Test
     end
   end
 
-  def test_lines_of_programs_made_at_random_under_yjit = lines_of_programs_under("YJIT")
-  def test_lines_of_programs_made_at_random_under_zjit = lines_of_programs_under("ZJIT")
+  def test_lines_of_programs_made_at_random_under_yjit
+    lines_of_programs_under("YJIT")
+  end
+
+  def test_lines_of_programs_made_at_random_under_zjit
+    lines_of_programs_under("ZJIT")
+  end
 
   SHORT = <<~'RUBY'
     class Short
