@@ -25,7 +25,7 @@ module AttachTest
     n = @fakes.size
     File.write(path("app#{n}.rb"), "#{"require 'mwrap'" if gem}\n$stdout.sync = true\n#{script}")
     app = Served::App.new(MwrapTest::RUBY, "--disable=gems", *flags, "-I#{MwrapTest::LIB}", path("app#{n}.rb"),
-                          env: { "MWRAP" => nil, "LD_PRELOAD" => nil, "RUBYOPT" => nil }.merge(env), err: path("err#{n}"), dump_path: path("dump"))
+                          env: { "MWRAP" => nil, "LD_PRELOAD" => nil, "RUBYOPT" => nil, "RUBYLIB" => MwrapTest::FIDDLE }.merge(env), err: path("err#{n}"), dump_path: path("dump"))
     @fakes << app
     app
   end
@@ -86,12 +86,12 @@ class AttachBySignalTest < Minitest::Test
   # From the start to the line, in threads that were there before; found by the PID.
   def test_a_process_with_the_gem
     a = ready(<<~'RUBY')
-      def make(n) = Array.new(n) { "x" * 700 }
+      def make(n) = Array.new(n) { "x" * 1700 }
       puts "ready"
       $stdin.each_line do |line|
         GC.disable
         kept = make(line.to_i)
-        puts Mwrap.tracking?, Mwrap["#{__FILE__}:3"]&.each&.count { |size, _| size == 701 }.inspect
+        puts Mwrap.tracking?, Mwrap["#{__FILE__}:3"]&.each&.count { |size, _| size == 1701 }.inspect
       end
     RUBY
     assert_equal "false", a.ask("10")
@@ -320,7 +320,7 @@ class AttachByInjectionTest < Minitest::Test
       puts "ready"
       $stdin.each_line do |line|
         GC.disable
-        kept = Array.new(line.to_i) { "x" * 700 }
+        kept = Array.new(line.to_i) { "x" * 1700 }
         puts "done", $LOADED_FEATURES.grep(/mwrap/).size
       end
     RUBY
@@ -328,7 +328,7 @@ class AttachByInjectionTest < Minitest::Test
     assert_equal %w[done 0], [a.ask("1000"), a.hear]
     row = at_line(a.pid, 6)
     assert_includes 1000..1030, row.live
-    assert_equal 1, row.live_bytes / 701_000
+    assert_equal 1, row.live_bytes / 1_701_000
     stats = how(a.pid)
     assert_equal ["attached", "fast", [0, 0, 0]], [stats["how"], stats["ruby_lookup"], stats.values_at("overruns", "double_frees", "unknown_frees")]
     assert_done ctl("detach", a.pid.to_s)

@@ -78,7 +78,7 @@ module Served
     n = @fakes.size
     dump = path("dump#{n}")
     all = ["socket:#{option_value(at)}", "dump_path:#{option_value(dump)}", "dump_format:#{format}", *options]
-    clean = { "RUBYOPT" => nil, "RUBYLIB" => nil, "MWRAP" => all.join(","), "LD_PRELOAD" => tracker }
+    clean = { "RUBYOPT" => nil, "RUBYLIB" => MwrapTest::FIDDLE, "MWRAP" => all.join(","), "LD_PRELOAD" => tracker }
     app = App.new(*cmd, env: clean.merge(env), err: path("err#{n}"), dump_path: dump)
     @fakes << app
     wait_for_server(at) if wait

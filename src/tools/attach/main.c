@@ -42,18 +42,19 @@ static bool refuse(char *err, const char *line)
 static const struct mw_object *find_ruby(const struct mw_there *t)
 {
 	for (const struct mw_object *o = t->objects; o < t->objects + t->n_objects; o++)
-		if (mw_there_symbol(t, o, "rb_postponed_job_register_one"))
+		if (mw_there_symbol(t, o, "rb_postponed_job_register_one") ||
+		    mw_there_symbol(t, o, "rb_postponed_job_trigger"))
 			return o;
 	return NULL;
 }
 
 /*
- * Where Ruby has the address of its VM. From 3.3 on that isn't exported, but a function begins by reading it:
+ * Where Ruby has the address of its VM. From 3.3 on that isn't exported, but a function reads it first of all:
  * lea VM(%rip), R; or mov VM(%rip), R; or mov GOT(%rip), R. 0: none of these.
  */
 static uintptr_t find_vm(const struct mw_there *t, const struct mw_object *ruby)
 {
-	enum { LOOK = 24, LENGTH = 7 };
+	enum { LOOK = 48, LENGTH = 7 };
 	uintptr_t at = mw_there_symbol(t, ruby, "ruby_current_vm_ptr"), vm, word;
 	unsigned char code[LOOK];
 
@@ -129,13 +130,16 @@ static bool find_functions(struct plan *p, char *err)
 		const struct mw_object *in;
 		const char *name;
 		void *to;
+		bool may_lack;
 	} wanted[] = {
-		{ ruby, "rb_postponed_job_register_one", &p->visit.register_one },
-		{ ruby, "ruby_native_thread_p", &p->visit.native_thread_p },
-		{ libc, "__errno_location", &p->visit.errno_location },
-		{ libc, "dlopen", &p->visit.dlopen },
-		{ libc, "dlsym", &p->visit.dlsym },
-		{ libc, "dlerror", &p->visit.dlerror },
+		{ ruby, "rb_postponed_job_register_one", &p->visit.register_one, true },
+		{ ruby, "rb_postponed_job_preregister", &p->visit.preregister, true },
+		{ ruby, "rb_postponed_job_trigger", &p->visit.trigger, true },
+		{ ruby, "ruby_native_thread_p", &p->visit.native_thread_p, false },
+		{ libc, "__errno_location", &p->visit.errno_location, false },
+		{ libc, "dlopen", &p->visit.dlopen, false },
+		{ libc, "dlsym", &p->visit.dlsym, false },
+		{ libc, "dlerror", &p->visit.dlerror, false },
 	};
 
 	if (!t->n_objects)
@@ -147,12 +151,14 @@ static bool find_functions(struct plan *p, char *err)
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
 		uintptr_t found = mw_there_symbol(t, wanted[i].in, wanted[i].name);
 
-		if (!found)
+		if (!found && !wanted[i].may_lack)
 			return refuse(err, wanted[i].in == libc ?
 						   "the process's glibc is too old: mwrap needs 2.35" :
 						   "this build of Ruby is unknown: start it with mwrap");
 		memcpy(wanted[i].to, &found, sizeof(found));
 	}
+	if (!p->visit.register_one && !(p->visit.preregister && p->visit.trigger))
+		return refuse(err, "this build of Ruby is unknown: start it with mwrap");
 	complex = mw_there_symbol(t, ruby, "rb_cComplex");
 	if (!complex || !mw_there_read(t, complex, &up, sizeof(up)) || !up)
 		return refuse(err, "Ruby is still starting there: try again");

@@ -68,6 +68,21 @@ static inline __attribute__((always_inline)) _Bool is_up(const struct mw_visit *
 	return *v->vm && context;
 }
 
+/* False: Ruby takes no job. */
+static inline __attribute__((always_inline)) _Bool ask_for_job(struct mw_visit *v)
+{
+	enum { JOBS = 32 };
+	unsigned handle;
+
+	/* twice: Ruby 3.1 tells the thread that ran last, then the calling one */
+	if (v->register_one)
+		return v->register_one(0, v->job, v) && v->register_one(0, v->job, v);
+	handle = v->preregister(0, v->job, v);
+	if (handle < JOBS)
+		v->trigger(handle);
+	return handle < JOBS;
+}
+
 void mw_visit_ask(struct mw_visit *v);
 THERE void mw_visit_ask(struct mw_visit *v)
 {
@@ -81,8 +96,7 @@ THERE void mw_visit_ask(struct mw_visit *v)
 		say(v, MW_VISIT_NO_RUBY);
 		return;
 	}
-	/* twice: Ruby 3.1 tells the thread that ran last, then the calling one */
-	if (!v->register_one(0, v->job, v) || !v->register_one(0, v->job, v)) {
+	if (!ask_for_job(v)) {
 		say(v, MW_VISIT_FULL);
 		return;
 	}

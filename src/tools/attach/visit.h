@@ -40,7 +40,7 @@ struct mw_visit {
 	uint32_t withdrawn; /* written here: the job does nothing */
 	/* functions there */
 	int (*native_thread_p)(void);
-	int (*register_one)(unsigned flags, void (*job)(void *), void *data);
+	int (*register_one)(unsigned flags, void (*job)(void *), void *data); /* NULL: gone, from 4.1 on */
 	void (*job)(void *);
 	int *(*errno_location)(void);
 	void *(*dlopen)(const char *path, int mode);
@@ -53,6 +53,9 @@ struct mw_visit {
 	void **(*tls_get_addr)(const void *index);
 	const void *context_index;
 	int64_t context_at; /* without that: from the thread pointer; 0: not known */
+	/* without register_one; the first is lock-free, too */
+	unsigned (*preregister)(unsigned flags, void (*job)(void *), void *data);
+	void (*trigger)(unsigned handle);
 	uint32_t wake; /* written here; 0: the thread sleeps on */
 	uint32_t version, version_at, asked_at; /* of struct mw_api */
 	char symbol[16];
