@@ -155,7 +155,7 @@ class TestLines < Minitest::Test
   UNLINED = <<~'RUBY'
     require "mwrap"
     require "json"
-    eval("def none(n) = Array.new(n) { 'n' * 701 }", nil, "none.rb", 0)
+    eval("def none(n) = Array.new(n) { 'n' * 1701 }", nil, "none.rb", 0)
     eval("def below(n)\n  none(n)\nend", nil, "below.rb", -1)
     eval("def inside(n) = none(n).tap { |a| a.map! { |s| s + 'i' } }", nil, "inside.rb", 1)
     $kept = []
@@ -167,7 +167,7 @@ class TestLines < Minitest::Test
       Thread.new { $kept << none(30) }.join
     end
     found = Hash.new { |h, k| h[k] = Hash.new(0) }
-    Mwrap.each { |l, | Mwrap[l]&.each { |size, _| found[size][l.split(" < ")[0]] += 1 if [702, 703].include?(size) } }
+    Mwrap.each { |l, | Mwrap[l]&.each { |size, _| found[size][l.split(" < ")[0]] += 1 if [1702, 1703].include?(size) } }
     puts JSON.generate(found)
   RUBY
 
@@ -176,8 +176,8 @@ class TestLines < Minitest::Test
       r = mwrap_run(RUBY, "-W0", "-I", LIB, "-e", UNLINED, env: env)
       assert r.status.success?, r.stderr
       found = JSON.parse(r.stdout)
-      assert_equal({ "-e:8" => 2000, "-e:9" => 2000, "-e:10" => 3000, "-e:12" => 600 }, found["702"].reject { |l, _| l == "inside.rb:1" })
-      assert_equal({ "inside.rb:1" => 200 }, found["703"])
+      assert_equal({ "-e:8" => 2000, "-e:9" => 2000, "-e:10" => 3000, "-e:12" => 600 }, found["1702"].reject { |l, _| l == "inside.rb:1" })
+      assert_equal({ "inside.rb:1" => 200 }, found["1703"])
     end
   end
 

@@ -61,6 +61,7 @@ module Mwrap::Objects
     # Only the thread that looks refers to the object.
     # Only the thread that looks refers to the object.
     def by_id(id, depth)
+      ObjectSpace.respond_to?(:_id2ref) or raise Unavailable, "this Ruby finds no object by its object_id: give its address"
       address = address_of(object = ObjectSpace._id2ref(id))
       found = address && known_or_none(walk_find(address, depth))
       object = nil

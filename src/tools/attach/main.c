@@ -39,11 +39,13 @@ static bool refuse(char *err, const char *line)
 
 /* --- what is there --------------------------------------------------------------------- */
 
+/* Up to 4.0; from 3.3 on two others do the same. */
+#define ONE "rb_postponed_job_register_one"
+
 static const struct mw_object *find_ruby(const struct mw_there *t)
 {
 	for (const struct mw_object *o = t->objects; o < t->objects + t->n_objects; o++)
-		if (mw_there_symbol(t, o, "rb_postponed_job_register_one") ||
-		    mw_there_symbol(t, o, "rb_postponed_job_trigger"))
+		if (mw_there_symbol(t, o, ONE) || mw_there_symbol(t, o, "rb_postponed_job_trigger"))
 			return o;
 	return NULL;
 }
@@ -98,7 +100,7 @@ static void find_context(const struct mw_there *t, const struct mw_object *ruby,
 	int32_t n;
 
 	if (!at)
-		at = mw_there_symbol(t, ruby, "rb_postponed_job_register_one");
+		at = mw_there_symbol(t, ruby, ONE);
 	get = linker ? mw_there_symbol(t, linker, "__tls_get_addr") : 0;
 	if (!mw_there_read(t, at, code, sizeof(code)))
 		return;
@@ -124,7 +126,7 @@ static bool find_functions(struct plan *p, char *err)
 {
 	const struct mw_there *t = &p->there;
 	const struct mw_object *ruby = find_ruby(t), *libc = mw_there_named(t, "libc.so.6");
-	uintptr_t complex, vm, up = 0;
+	uintptr_t complex, vm, up = 0, one = ruby ? mw_there_symbol(t, ruby, ONE) : 0;
 
 	struct {
 		const struct mw_object *in;
@@ -132,9 +134,8 @@ static bool find_functions(struct plan *p, char *err)
 		void *to;
 		bool may_lack;
 	} wanted[] = {
-		{ ruby, "rb_postponed_job_register_one", &p->visit.register_one, true },
-		{ ruby, "rb_postponed_job_preregister", &p->visit.preregister, true },
-		{ ruby, "rb_postponed_job_trigger", &p->visit.trigger, true },
+		{ ruby, "rb_postponed_job_preregister", &p->visit.preregister, one != 0 },
+		{ ruby, "rb_postponed_job_trigger", &p->visit.trigger, one != 0 },
 		{ ruby, "ruby_native_thread_p", &p->visit.native_thread_p, false },
 		{ libc, "__errno_location", &p->visit.errno_location, false },
 		{ libc, "dlopen", &p->visit.dlopen, false },
@@ -157,8 +158,7 @@ static bool find_functions(struct plan *p, char *err)
 						   "this build of Ruby is unknown: start it with mwrap");
 		memcpy(wanted[i].to, &found, sizeof(found));
 	}
-	if (!p->visit.register_one && !(p->visit.preregister && p->visit.trigger))
-		return refuse(err, "this build of Ruby is unknown: start it with mwrap");
+	memcpy(&p->visit.register_one, &one, sizeof(one));
 	complex = mw_there_symbol(t, ruby, "rb_cComplex");
 	if (!complex || !mw_there_read(t, complex, &up, sizeof(up)) || !up)
 		return refuse(err, "Ruby is still starting there: try again");
