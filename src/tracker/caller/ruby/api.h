@@ -53,10 +53,7 @@ struct mw_ruby_api {
 extern struct mw_ruby_api mw_rb;
 
 /* May this thread use the public calls now? */
-static inline bool mw_ruby_may_ask(void)
-{
-	return mw_rb.ruby_thread_has_gvl_p() && !mw_rb.rb_during_gc();
-}
+bool mw_ruby_may_ask(void);
 
 /*
  * find.c: finds the execution context and the offsets. Under the GVL, outside GC, with the VM up.

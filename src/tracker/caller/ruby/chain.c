@@ -331,7 +331,8 @@ uint32_t mw_chain_locate(struct mw_shard *t, uint32_t n)
 
 	if (!seek(t, n, &id) || id != MW_CS_NONE)
 		return id;
-	mw_ruby_look_for_jit();
+	if (mw_ruby_look_for_jit())
+		return mw_chain_locate(t, n);
 	if (!mw_ruby_may_ask())
 		return mw_ruby_locate_line(t);
 	mw_callsites_maintain();

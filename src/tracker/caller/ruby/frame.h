@@ -35,7 +35,7 @@ enum mw_ruby_how {
 	MW_RUBY_NONE,     /* no Ruby in this process */
 	MW_RUBY_STARTING, /* its VM isn't up yet */
 	MW_RUBY_FAST,
-	MW_RUBY_JIT,      /* as FAST, but ZJIT may run: frames are read as jit.h says */
+	MW_RUBY_JIT,      /* as FAST, but frames are read as jit.h says */
 	MW_RUBY_PUBLIC,   /* Ruby's public calls give the line at every allocation */
 	MW_RUBY_ENDED     /* the VM is gone */
 };
@@ -49,6 +49,7 @@ struct mw_ruby {
 };
 extern MW_HOT_STRUCT struct mw_ruby mw_ruby;
 extern uint32_t mw_ruby_body; /* iseq -> body; likewise, but only a miss reads it */
+extern bool mw_ruby_verified; /* relaxed: the offsets held, and no answer was wrong since */
 extern const char *mw_ruby_version; /* "3.4.5"; NULL: no Ruby */
 
 /* offsets that are the same from 2.7 to 4.1; they are checked nevertheless */

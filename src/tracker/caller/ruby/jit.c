@@ -24,13 +24,13 @@ static struct mw_ruby_frame light(uintptr_t jit_return)
 	return f;
 }
 
-struct mw_ruby_frame mw_zjit_frame(uintptr_t cfp, struct mw_ruby_frame raw)
+struct mw_ruby_frame mw_jit_frame(uintptr_t cfp, struct mw_ruby_frame raw)
 {
 	uintptr_t jit_return;
 
 	/* where Ruby has such frames, it has this function */
-	if (!mw_rb.rb_zjit_jit_frame_update_references || !mw_peek(cfp + CFP_JIT_RETURN, &jit_return) ||
-	    !jit_return)
+	if (!mw_zjit_runs() || !mw_rb.rb_zjit_jit_frame_update_references ||
+	    !mw_peek(cfp + CFP_JIT_RETURN, &jit_return) || !jit_return)
 		return raw;
 	return light(jit_return);
 }
@@ -41,30 +41,67 @@ static bool in_gc(void)
 	return mw_rb.ruby_thread_has_gvl_p() && mw_rb.rb_during_gc();
 }
 
-struct mw_ruby_frame mw_zjit_running(uintptr_t cfp, struct mw_ruby_frame raw)
+/* Is it the frame of a method or block? Without a pc others stand for a library that is being loaded, or C code. */
+static bool is_code(uintptr_t cfp)
 {
-	struct mw_ruby_frame f = mw_zjit_frame(cfp, raw);
+	enum { MASK = 0x7fff0001, METHOD = 0x11110001, BLOCK = 0x22220001 };
+	uintptr_t ep, flags;
 
-	if (!f.iseq || !f.pc || mw_ruby_code(f.iseq, mw_ruby_body, f.pc) || in_gc())
-		return f;
-	return (struct mw_ruby_frame){ 0, 0 };
+	return mw_peek(cfp + MW_CFP_EP, &ep) && mw_pointer_like(ep) && mw_peek(ep, &flags) &&
+	       ((flags & MASK) == METHOD || (flags & MASK) == BLOCK);
 }
 
-/* Is the innermost frame of Ruby code one that Ruby names, though its pc isn't its own? */
-static bool innermost_is_stale(void)
+static enum mw_jit_late late(uintptr_t cfp, struct mw_ruby_frame f)
 {
-	const char *ec = mw_ruby_reads() && mw_zjit_runs() ? mw_ruby_ec() : NULL, *end, *cfp;
+	if (!f.iseq)
+		return MW_JIT_NOT_LATE;
+	if (!f.pc)
+		return is_code(cfp) ? MW_JIT_LATE_UNNAMED : MW_JIT_NOT_LATE;
+	return mw_ruby_code(f.iseq, mw_ruby_body, f.pc) ? MW_JIT_NOT_LATE : MW_JIT_LATE;
+}
+
+struct mw_ruby_frame mw_jit_running(uintptr_t cfp, struct mw_ruby_frame raw)
+{
+	struct mw_ruby_frame f = mw_jit_frame(cfp, raw);
+
+	return !late(cfp, f) || in_gc() ? f : (struct mw_ruby_frame){ 0, 0 };
+}
+
+enum mw_jit_late mw_jit_late(void)
+{
+	const char *ec = mw_get(&mw_ruby_verified) ? mw_ruby_ec() : NULL, *end, *cfp;
 	struct mw_ruby_frame f = { 0, 0 };
 
 	cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
-	for (; cfp && cfp < end && !f.iseq; cfp += mw_ruby.frame_size)
-		f = mw_zjit_frame((uintptr_t)cfp, mw_ruby_words(cfp));
-	return f.iseq && f.pc && !mw_ruby_code(f.iseq, mw_ruby_body, f.pc);
+	for (; cfp && cfp < end; cfp += mw_ruby.frame_size) {
+		f = mw_jit_frame((uintptr_t)cfp, mw_ruby_words(cfp));
+		if (f.iseq)
+			return late((uintptr_t)cfp, f);
+	}
+	return MW_JIT_NOT_LATE;
+}
+
+static bool start_holds; /* relaxed; with the GVL */
+
+void mw_jit_learn_start(const mw_value *values, int n)
+{
+	mw_value second;
+	int line;
+
+	if (n > 1 && values[0] != values[1] && !mw_get(&start_holds))
+		mw_set(&start_holds,
+		       mw_rb.rb_profile_frames(1, 1, &second, &line) == 1 && second == values[1]);
+}
+
+bool mw_ruby_may_ask(void)
+{
+	return mw_rb.ruby_thread_has_gvl_p() && !mw_rb.rb_during_gc() &&
+	       (mw_get(&start_holds) || mw_jit_late() != MW_JIT_LATE);
 }
 
 int mw_ruby_named(int limit, mw_value *values, int *lines)
 {
-	return mw_rb.rb_profile_frames(innermost_is_stale(), limit, values, lines);
+	return mw_rb.rb_profile_frames(mw_jit_late() == MW_JIT_LATE, limit, values, lines);
 }
 
 int mw_ruby_innermost(const char **path)
@@ -72,7 +109,7 @@ int mw_ruby_innermost(const char **path)
 	mw_value values[NEAR];
 	int lines[NEAR], n;
 
-	if (!mw_zjit_runs()) {
+	if (!mw_zjit_runs() && !mw_jit_late()) {
 		*path = mw_rb.rb_sourcefile();
 		return mw_rb.rb_sourceline();
 	}

@@ -363,7 +363,8 @@ static uint32_t miss(struct mw_shard *t, const char *ec, const char *cfp)
 {
 	struct answer a;
 
-	mw_ruby_look_for_jit();
+	if (mw_ruby_look_for_jit())
+		return mw_ruby_locate_line(t);
 	if (!mw_ruby_may_ask())
 		return pending(mw_ruby_at(cfp).pc);
 	mw_callsites_maintain();

@@ -10,9 +10,11 @@
 #include "jit.h"
 #include "look.h"
 #include "tracker/table/generation.h"
+#include "tracker/table/tail.h"
 
 struct mw_ruby mw_ruby;
 uint32_t mw_ruby_body;
+bool mw_ruby_verified;
 struct mw_ruby_api mw_rb;
 const char *mw_ruby_version;
 const struct mw_ruby_above *mw_ruby_above;
@@ -185,24 +187,32 @@ void mw_ruby_go_public(const char *why)
 {
 	if (!mw_ruby_reads())
 		return;
+	mw_set(&mw_ruby_verified, false);
 	mw_ruby.why = why;
 	if (!change_how(MW_RUBY_FAST, MW_RUBY_PUBLIC)) /* the VM may have ended meanwhile */
 		(void)change_how(MW_RUBY_JIT, MW_RUBY_PUBLIC);
 }
 
+static bool reserved; /* relaxed: a JIT may run */
+static bool late;     /* relaxed: it left a frame without its pc */
+
 void mw_ruby_jit_begins(void)
 {
+	mw_set(&reserved, true);
 	if (mw_rb.rb_zjit_entry)
 		(void)change_how(MW_RUBY_FAST, MW_RUBY_JIT);
 }
 
-void mw_ruby_look_for_jit(void)
+bool mw_ruby_look_for_jit(void)
 {
-	if (mw_zjit_runs())
-		mw_ruby_jit_begins();
-	else if (mw_rb.rb_zjit_entry && mw_rb.rb_yjit_enabled_p &&
-		 *mw_rb.rb_yjit_enabled_p) /* no other can begin */
+	if ((mw_get(&reserved) || mw_real_joined) && !mw_get(&late))
+		mw_set(&late, mw_jit_late() != MW_JIT_NOT_LATE);
+	if (mw_zjit_runs() || mw_get(&late))
+		return change_how(MW_RUBY_FAST, MW_RUBY_JIT);
+	if (mw_rb.rb_zjit_entry && mw_rb.rb_yjit_enabled_p &&
+	    *mw_rb.rb_yjit_enabled_p) /* no other can begin */
 		(void)change_how(MW_RUBY_JIT, MW_RUBY_FAST);
+	return false;
 }
 
 /* As mw_ruby_find; 1: found and verified. */
@@ -211,20 +221,21 @@ static int find_and_verify(const char **why)
 	const char *path;
 	int found;
 
-	if (public_wanted) {
-		*why = "MWRAP_RUBY_PUBLIC is set";
-		return -1;
-	}
 	found = mw_ruby_find(why);
-	if (found <= 0)
-		return found;
-	mw_plant_found();
-	found = mw_ruby_verify(why);
-	if (found == 0 && mw_ruby_innermost(&path) > 0) {
-		*why = "none of the frames could be compared";
-		return -1;
+	if (found > 0) {
+		mw_plant_found();
+		found = mw_ruby_verify(why);
+		if (found == 0 && mw_ruby_innermost(&path) > 0) {
+			*why = "none of the frames could be compared";
+			found = -1;
+		}
 	}
-	return found;
+	if (found > 0)
+		mw_set(&mw_ruby_verified, true);
+	if (!public_wanted || !found)
+		return found;
+	*why = "MWRAP_RUBY_PUBLIC is set";
+	return -1;
 }
 
 static const uint32_t *find_count(void)

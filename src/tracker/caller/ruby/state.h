@@ -38,10 +38,10 @@ void mw_ruby_await_end(void);
 bool mw_ruby_look_for_vm(void);
 /* From FAST or JIT to PUBLIC; why: a text that stays. Any thread. */
 void mw_ruby_go_public(const char *why);
-/* A JIT reserves memory for its code: from FAST to JIT, before ZJIT pushes a frame. Any thread. */
+/* A JIT reserves memory for its code: from FAST to JIT if it may be ZJIT, before that pushes a frame. Any thread. */
 void mw_ruby_jit_begins(void);
-/* From FAST to JIT or back, as what runs needs it. Any thread. */
-void mw_ruby_look_for_jit(void);
+/* From FAST to JIT or back, as what runs needs it. True: to JIT, so this thread's frames are to be read again. */
+bool mw_ruby_look_for_jit(void);
 /* The address of GC.count from now on; NULL: none, rb_gc_count() is called. */
 void mw_ruby_use_count(const uint32_t *count);
 

@@ -34,8 +34,8 @@ bool mw_ruby_read_frame(const struct mw_ruby_stack *s, uintptr_t at, struct mw_r
 	if (!mw_peek(at + MW_CFP_PC, &f->pc) || !mw_peek(at + MW_CFP_SP, &sp) ||
 	    !mw_peek(at + MW_CFP_ISEQ, &f->iseq) || !mw_peek(at + MW_CFP_EP, &ep) || !mw_pointer_like(ep))
 		return false;
-	if (mw_zjit_runs())
-		*f = mw_ruby_body ? mw_zjit_running(at, *f) : mw_zjit_frame(at, *f);
+	if (mw_zjit_runs() || mw_get(&mw_ruby.how) == MW_RUBY_JIT)
+		*f = mw_ruby_body ? mw_jit_running(at, *f) : mw_jit_frame(at, *f);
 	else if (sp < s->base || sp > s->end)
 		return false;
 	return !f->iseq || mw_pointer_like(f->iseq);
@@ -133,6 +133,7 @@ static int same_frames(struct mw_ruby_stack *s, const char **why)
 	int lines[FRAMES], n = mw_ruby_named(FRAMES, values, lines), sure = 0;
 	bool surely;
 
+	mw_jit_learn_start(values, n);
 	*why = "the frames aren't those that Ruby names";
 	for (int i = 0; i < n; i++) {
 		if (!mw_ruby_path(values[i]))
