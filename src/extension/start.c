@@ -65,6 +65,12 @@ static bool tracker_path(char path[PATH], char err[LINE])
 	return false;
 }
 
+/* Is tracking on or stopped? It also does what mwrapctl has asked for, if it has. */
+static bool has_begun(const struct mw_api *api)
+{
+	return api && api->version == MW_API_VERSION && api->asked && api->asked();
+}
+
 /* The tracker, loaded now. NULL: a line in err. */
 static const struct mw_api *load(char err[LINE])
 {
@@ -99,10 +105,26 @@ static bool attach(const char *options, char err[LINE])
 		api = load(err);
 	if (!api)
 		return false;
-	if (!api->attach(options, err))
+	if (!api->attach(options, err)) {
+		if (has_begun(api)) /* by another box's copy */
+			mw_tracker_is(api);
 		return false;
+	}
 	mw_tracker_is(api);
 	return true;
+}
+
+/* A tracker that another Ruby::Box started. */
+static void find_started(void)
+{
+	char path[PATH], err[LINE];
+	void *lib = mw_tracker == &mw_no_tracker && tracker_path(path, err) ?
+			    dlopen(path, RTLD_NOW | RTLD_NOLOAD) :
+			    NULL;
+	const struct mw_api *api = lib ? dlsym(lib, "mwrap_api") : NULL;
+
+	if (has_begun(api))
+		mw_tracker_is(api);
 }
 
 static VALUE learn_code(VALUE ignored)
@@ -226,7 +248,7 @@ static void do_request(void)
 
 	if (api == &mw_no_tracker)
 		api = load(err);
-	if (api && api->asked && api->asked())
+	if (has_begun(api))
 		mw_tracker_is(api);
 	if (!api && mw_request_take(&r))
 		mw_request_answer(&r, err);
@@ -246,6 +268,7 @@ void mw_init_start(void)
 	VALUE mod = rb_define_module("Mwrap");
 
 	find_folder();
+	find_started();
 	rb_define_singleton_method(mod, "start", mwrap_start, -1);
 	rb_define_singleton_method(mod, "stop", mwrap_stop, 0);
 	rb_define_private_method(rb_singleton_class(mod), "learn_code", mwrap_learn_code, 0);
