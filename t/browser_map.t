@@ -222,6 +222,53 @@ class MapTest < Minitest::Test
     assert_quiet
   end
 
+  # Presses the button, puts the picture on a canvas of its own behind the map's, and gives its name and size.
+  def picture
+    js(<<~JS)
+      (() => { window.saved = null; URL.createObjectURL = (png) => { createImageBitmap(png).then((image) => {
+          const c = document.querySelector(".memory").appendChild(Object.assign(document.createElement("canvas"), { width: image.width, height: image.height }));
+          c.getContext("2d").drawImage(image, 0, 0); window.saved = [window.savedAs, png.type, image.width, image.height]; }); return "data:,"; };
+        HTMLAnchorElement.prototype.click = function () { window.savedAs = this.download; }; })()
+    JS
+    press_button("picture")
+    wait_until("window.saved")
+  end
+
+  PARTS = %w[empty end ruby].freeze
+
+  def assert_picture
+    name, type, width, height = picture
+    assert_match(/\Amwrap-4711-map-\d{6}\.png\z/, name)
+    assert_equal "image/png", type
+    assert_equal js("document.querySelector('.memory canvas').width"), width
+    [colours(1), height].tap { js("document.querySelector('.memory > canvas').remove()") }
+  end
+
+  # Of what is in sight, and of what isn't
+  def test_a_picture
+    map
+    wait_until("1") { colours.slice(*PARTS).size == 3 }
+    whole, height = assert_picture
+    assert_equal [colours.slice(*PARTS), js("document.querySelector('.memory canvas').height")], [whole.slice(*PARTS), height]
+    press_button("closer")
+    wait_until("(({ scrollHeight, clientHeight }) => scrollHeight > clientHeight)(document.querySelector('.cells'))")
+    seen, height = assert_picture
+    assert_operator height, :>, js("document.querySelector('.memory canvas').height")
+    assert_operator seen["empty"], :>, whole["empty"]
+    assert_quiet
+  end
+
+  def test_a_picture_that_is_too_tall
+    map("--gigabytes=10")
+    8.times { press_button("closer") }
+    press_button("picture")
+    wait_until("document.querySelector('.memory .said').textContent === 'The map is too tall for a picture: zoom out first.'")
+    press_button("fit")
+    assert_operator assert_picture[0]["empty"], :>, 1000
+    assert_equal "", text(".memory .said")
+    assert_quiet
+  end
+
   def test_trim
     map
     press_button("trim")
@@ -394,6 +441,7 @@ class MapTest < Minitest::Test
       refute js("!!document.querySelector('.who-lives, .what-if, [data-action=trim], [data-action=keep], [data-action=again], .memory a')")
       press_button("farther")
       wait_until("document.querySelector('.scale').textContent.startsWith('One square = 4 KiB')")
+      assert_operator assert_picture[0]["lit"], :>, 100
       refute js("'hostile' in window")
       assert_alone
     end

@@ -22,7 +22,7 @@ complete -c mwrapctl -n '__fish_seen_subcommand_from flame' -l pid -x -d 'this p
 complete -c mwrapctl -n '__fish_seen_subcommand_from flame' -l all -d 'all processes of the family, added up'
 complete -c mwrapctl -n '__fish_seen_subcommand_from flame' -l token-file -r -F -d 'its first line is the token that the server wants'
 complete -c mwrapctl -n __mwrapctl_first -f -a map -d 'say why a process takes more memory than it holds: empty pages, holes, arenas'
-complete -c mwrapctl -n '__fish_seen_subcommand_from map' -s o -l output -r -F -d 'draw the map: FILE ends in .html (one page) or .png'
+complete -c mwrapctl -n '__fish_seen_subcommand_from map' -s o -l output -r -F -d 'draw the map as one page: FILE ends in .html'
 complete -c mwrapctl -n '__fish_seen_subcommand_from map' -s n -l count -x -d 'the first N rows; 30 on a terminal, else all'
 complete -c mwrapctl -n '__fish_seen_subcommand_from map' -l json -d 'for programs'
 complete -c mwrapctl -n '__fish_seen_subcommand_from map' -l text -d 'aligned columns, also into a pipe, which gets TSV else'

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# maps.rb: pictures of memory maps, as doc/memory-map.md shows them: map-bloat.png and map-rails.png, which
-# mwrapctl draws of two of the demo's programs, and the page of the second one, map-light.png and map-dark.png.
+# maps.rb: pictures of /map, as doc/memory-map.md shows them: map-bloat.png and map-rails.png, whole pages of two of the
+# demo's programs, and of the second one map-light.png and map-dark.png.
 # The programs run as in_srv.rb says. Everything that it started is gone when it ends.
 #
 #   PICTURES=t/demo/pictures   where to
@@ -18,6 +18,7 @@ class MapPictures
   THREADS = 8
   REQUESTS = 100 # of each
   TALL = [1280, 1060].freeze
+  DRAWN = "!!document.querySelector('.memory canvas') && !document.querySelector('.memory[aria-busy], .cells[data-loading]')"
 
   def run
     bloat
@@ -40,14 +41,16 @@ class MapPictures
   def wait_for(what, &block) = @srv.wait_for(what, &block)
 
   def bloat
-    with("/srv/notes/bloat.rb", ready: /^(ready)$/) { draw("map-bloat") }
+    with("/srv/notes/bloat.rb", ready: /^(ready)$/) { browse { draw("map-bloat") } }
   end
 
   def shop
     with("-r/srv/lib/under_puma", "-e", "UnderPuma.run('/srv/notes/shop.ru', threads: #{THREADS})", ready: %r{Listening on (http://\S+)}) do |app|
       send_requests(URI(app))
-      draw("map-rails")
-      browse
+      browse do
+        draw("map-rails")
+        picture("map", nil, DRAWN, size: TALL)
+      end
     end
   end
 
@@ -67,19 +70,21 @@ class MapPictures
     end.each(&:join)
   end
 
-  # As mwrapctl draws it
+  # All of the page
   def draw(name)
-    @srv.check(JSON.parse(Net::HTTP.get(@page + "/map.json"))["lines"].map { |l| l["location"] })
+    look(TALL, "light")
+    wait_for("#{name}: #{DRAWN}") { @tab.evaluate(DRAWN) }
     path = File.join(TO, "#{name}.png")
-    system(RbConfig.ruby, File.join(InSrv::TOP, "exe/mwrapctl"), "map", File.join(@srv.dir, "sock"), "-o", path) or abort "screenshots: #{name}: mwrapctl failed"
+    File.binwrite(path, @tab.screenshot(encoding: :binary, full: true))
     taken(path)
   end
 
   def browse
+    @srv.check(JSON.parse(Net::HTTP.get(@page + "/map.json"))["lines"].map { |l| l["location"] })
     browser = Chromium.start(InSrv::PATIENCE)
     @tab = browser.create_page
     @tab.go_to((@page + "/map").to_s)
-    picture("map", nil, "!!document.querySelector('.memory canvas') && !document.querySelector('.memory[aria-busy], .cells[data-loading]')", size: TALL)
+    yield
   ensure
     browser&.quit
   end

@@ -4,6 +4,7 @@
 
 import { el, setAttr, setText } from "./dom.js";
 import { clock } from "./format.js";
+import { save } from "./save.js";
 import { Tiles } from "./memory_tiles.js";
 import { asBefore } from "./memory_layout.js";
 import { MapView } from "./memory_view.js";
@@ -58,7 +59,7 @@ export class Memory {
 		this.keep = button("Keep, to compare", "Keep this snapshot; the next one is shown beside it", "keep", () => this.keepIt());
 		this.single = button("Stop comparing", "Show the last snapshot alone", "single", () => this.drop());
 		return el("div", { class: "toolbar" }, el("div", { class: "choice", role: "group", "aria-label": "Zoom" }, this.closer, this.farther, this.fit), this.scale,
-			this.source.page && [this.time, this.again, this.keep, this.single], this.toolsEnd = el("span"));
+			button("Save as PNG", "All of the map at this zoom, as a picture", "picture", () => this.picture()), this.source.page && [this.time, this.again, this.keep, this.single], this.toolsEnd = el("span"));
 	}
 
 	/* --- snapshots ------------------------------------------------------------------------ */
@@ -179,6 +180,19 @@ export class Memory {
 		setText(this.said, "");
 		this.show();
 		this.keep.focus();
+	}
+
+	// The picture of what is shown; of two, that of the later one
+	async picture() {
+		const { view, json } = this;
+		try {
+			const png = await view.picture();
+			if (png)
+				save(`mwrap-${json.pid}-map-${clock(json.unix, true).replaceAll(":", "")}.png`, png, png.type);
+			setText(this.said, png ? "" : "The map is too tall for a picture: zoom out first.");
+		} catch (e) {
+			this.lost(e, view);
+		}
 	}
 
 	// A snapshot before, the trim, and one after it. Gives what the server said.

@@ -10,7 +10,13 @@ import { panelWords } from "./memory_words.js";
 
 const LABEL = 20, FONT = "12px system-ui, sans-serif", DOTS = "\u2026";
 const PART = 0.72, WHOLE = 1.6; // of the window's height: what a map takes that scrolls, and up to which none does
+const TALLEST = 16384; // pixels of a picture: more of them some browsers refuse
 const KEYS = "Arrows move from page to page, Page Up and Page Down from panel to panel.";
+
+const cut = (context, text, room) => {
+	const wide = context.measureText(text).width;
+	return wide <= room ? text : `${text.slice(0, Math.max(0, Math.floor(text.length * room / wide) - 1))}${DOTS}`;
+};
 
 export class MapView {
 	// tiles: Tiles of the snapshot json; on: {look(cell or null), open(cell), zoomed()}; a cell is {block, cell, page}
@@ -180,7 +186,6 @@ export class MapView {
 		this.canvas.style.width = `${width / dpr}px`;
 		this.canvas.style.height = `${this.tall / dpr}px`;
 		this.image = this.context.createImageData(width, this.tall);
-		this.pixels = new Uint32Array(this.image.data.buffer);
 		this.over = null;
 		const again = at ? follow(this.layout, at.block.panel, at.page) : this.layout.blocks[0] && { block: this.layout.blocks[0], cell: this.layout.blocks[0].from };
 		this.at = again && this.full(again);
@@ -200,25 +205,43 @@ export class MapView {
 		const top = Math.round(this.root.scrollTop * this.dpr);
 		tiles.want(layout.level, visibleCells(layout, top, top + this.tall - 1));
 		const from = performance.now();
-		this.painted = paint(this.pixels, { width: this.width, height: this.tall, top }, layout, tiles, this.colours, this.lit?.(layout.level));
-		this.context.putImageData(this.image, 0, 0);
-		this.labels(top);
+		this.painted = this.fill(this, top);
 		this.took = performance.now() - from;
 		setAttr(this.root, "data-loading", tiles.pending ? "" : null);
 		this.outlines();
 	}
 
+	// All of the map as it is now, also what isn't in sight, as a PNG; null: a canvas can't be so tall.
+	async picture() {
+		this.draw(); // a zoom may wait for its frame
+		const { layout, tiles, width } = this, height = Math.max(1, Math.ceil(layout.height)), canvas = el("canvas", { width, height });
+		const context = canvas.getContext("2d", { alpha: false });
+		if (height > TALLEST)
+			return null;
+		await tiles.all(layout.level);
+		this.fill({ context, image: context.createImageData(width, height), tall: height }, 0, layout);
+		return new Promise((done) => canvas.toBlob(done, "image/png"));
+	}
+
+	// Draws on a canvas what is below `top`, as tall as it is. Returns how many cells were painted.
+	fill({ context, image, tall }, top, layout = this.layout) {
+		const painted = paint(new Uint32Array(image.data.buffer), { width: image.width, height: tall, top }, layout, this.tiles, this.colours, this.lit?.(layout.level));
+		context.putImageData(image, 0, 0);
+		this.labels(context, layout, top, tall);
+		return painted;
+	}
+
 	// The panels' titles, and a line around what has cells
-	labels(top) {
-		const { context: c, layout, dpr, colours } = this;
+	labels(c, layout, top, tall) {
+		const { dpr, colours } = this;
 		c.font = FONT.replace(/^\d+/, (n) => n * dpr);
 		c.textBaseline = "middle";
 		for (const b of layout.blocks) {
-			if (b.y > top + this.tall || b.y + b.height < top)
+			if (b.y > top + tall || b.y + b.height < top)
 				continue;
 			const text = panelWords(this.json.panels[b.panel]);
 			c.fillStyle = colours.text;
-			c.fillText(this.cut(text, b.width), b.x, b.y - top + layout.label / 2);
+			c.fillText(cut(c, text, b.width), b.x, b.y - top + layout.label / 2);
 			c.strokeStyle = colours.edge;
 			c.lineWidth = 1;
 			for (let column = 0; column < b.columns; column++) {
@@ -226,11 +249,6 @@ export class MapView {
 				c.strokeRect(b.x + column * (layout.wide + layout.gap) - 0.5, b.y - top + layout.label - 0.5, layout.wide + 1, rows * layout.cell + 1);
 			}
 		}
-	}
-
-	cut(text, room) {
-		const wide = this.context.measureText(text).width;
-		return wide <= room ? text : `${text.slice(0, Math.max(0, Math.floor(text.length * room / wide) - 1))}${DOTS}`;
 	}
 
 	outlines() {

@@ -28,9 +28,9 @@ export function tsv(source, order, columns = EVERY) {
 	return `${lines.join("\n")}\n`;
 }
 
-// Offers some text as a download.
-export function save(name, text) {
-	const url = URL.createObjectURL(new Blob([text], { type: "text/tab-separated-values" }));
+// Offers a file as a download. what: text or a Blob
+export function save(name, what, type = "text/tab-separated-values") {
+	const url = URL.createObjectURL(new Blob([what], { type }));
 	el("a", { href: url, download: name }).click();
 	setTimeout(() => URL.revokeObjectURL(url), 60000);
 }

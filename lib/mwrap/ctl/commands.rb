@@ -76,8 +76,8 @@ module Mwrap
         TEXT
         forms: { "SOCKET" => SOCKET },
         options: [
-          Option.new(name: "output", letter: "o", value: "FILE", help: "draw the map: FILE ends in .html (one page) or .png",
-                     manual: "Draws the map as FILE, and replaces it if it is there. If its name ends in `.html` it is one page that needs no server and no network. If it ends in `.png` it is a picture."),
+          Option.new(name: "output", letter: "o", value: "FILE", help: "draw the map as one page: FILE ends in .html",
+                     manual: "Draws the map as FILE, and replaces it if it is there. Its name ends in `.html`: it is one page that needs no server and no network."),
           ROWS, AS_JSON, AS_TEXT, *OF_A_SERVER
         ],
         action: lambda do |(socket), given|

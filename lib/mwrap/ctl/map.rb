@@ -7,7 +7,7 @@ require_relative "output"
 
 module Mwrap
   module Ctl
-    # mwrapctl map: why RSS isn't live memory, in words and tables, as one page, or as a picture.
+    # mwrapctl map: why RSS isn't live memory, in words and tables, or as one page.
     class Map # :nodoc: all
       Column = Listing::Column
       LINES = [Column.new("live_bytes", "LIVE", :bytes), Column.new("holds_bytes", "HOLDS", :bytes), Column.new("times", "TIMES", :score), Column.new("alone_bytes", "ALONE", :bytes),
@@ -16,7 +16,6 @@ module Mwrap
       # Of a family: a row for each process
       PROCESSES = [Column.new("rss_bytes", "RSS", :bytes), Column.new("live_bytes", "LIVE", :bytes), Column.new("holes_bytes", "HOLES", :bytes), Column.new("empty_bytes", "EMPTY", :bytes),
                    Column.new("trim_bytes", "TRIM", :bytes), Column.new("shared_bytes", "SHARED", :bytes), Column.new("pid", "PID", :text)].freeze
-      FORMATS = { ".html" => :page, ".png" => :picture }.freeze
 
       def initialize(socket, given)
         @socket = socket
@@ -36,10 +35,8 @@ module Mwrap
       def check
         return unless @output
         raise Usage, "--json: not for --output: give one of them" if @given["json"]
-        raise Usage, "--output: \"#{@output}\" is neither a page nor a picture: end it in .html or .png" unless FORMATS.key?(extension)
+        raise Usage, "--output: \"#{@output}\" is no page: end it in .html, whose page can save a PNG" unless File.extname(@output).downcase == ".html"
       end
-
-      def extension = File.extname(@output).downcase
 
       def draw
         bytes = Output.busy("reading #{@socket}") { |tell| whole(tell) }
@@ -51,7 +48,7 @@ module Mwrap
         again ||= 0
         snapshot = MapSnapshot.new(@client)
         raise Failure, "#{@client.at.name}: a sum of processes has no map: name one of them by --pid" unless snapshot.cells?
-        send(FORMATS.fetch(extension), snapshot, tell)
+        page(snapshot, tell)
       rescue Failure => e
         retry if e.code == 404 && snapshot && (again += 1) == 1
         raise
@@ -60,19 +57,8 @@ module Mwrap
       def page(snapshot, tell)
         require_relative "map_page"
         level = snapshot.level(MapPage::CELLS)
-        MapPage.new(snapshot, level, planes(snapshot, level, tell), @client, @client.at).to_s
-      end
-
-      def picture(snapshot, tell)
-        require_relative "map_png"
-        level = snapshot.level(MapPng::CELLS)
-        planes = planes(snapshot, level, tell)
-        tell.call("drawing #{Text.count(snapshot.cells(level))} cells")
-        MapPng.new(snapshot, level, planes[0], "process #{snapshot.json["pid"].to_i}").to_s
-      end
-
-      def planes(snapshot, level, tell)
-        snapshot.planes(level) { |i, n| tell.call("reading #{@socket}: #{i} of #{n} tiles") }
+        planes = snapshot.planes(level) { |i, n| tell.call("reading #{@socket}: #{i} of #{n} tiles") }
+        MapPage.new(snapshot, level, planes, @client, @client.at).to_s
       end
 
       def say

@@ -9,7 +9,7 @@ module Mwrap
     # What /map.json says of one moment, and the cells of it. The server forgets them after a minute.
     class MapSnapshot # :nodoc: all
       # A part of the heap: [cells of level 0) from `cell` on
-      Panel = Struct.new(:name, :kind, :cell, :cells, :resident_bytes, :live_bytes, keyword_init: true)
+      Panel = Struct.new(:cell, :cells, :resident_bytes, :live_bytes, keyword_init: true)
 
       attr_reader :json, :text
 
@@ -26,7 +26,6 @@ module Mwrap
       def parts = @json["parts"].grep(Hash)
       def lines = Array(@json["lines"]).grep(Hash)
       def seen_bytes = @json["seen_bytes"].to_i
-      def page_bytes = @json["page_bytes"].to_i
       def cells(level = 0) = (@json["cells"] + 4**level - 1) / 4**level
 
       # The part of RSS that each of the bytes is, 0 to 1
@@ -75,7 +74,7 @@ module Mwrap
         @json["parts"].is_a?(Array) && parts.all? { |p| p["bytes"].is_a?(Integer) } && (!cells? || drawable?)
       end
 
-      # Numbers of which a picture can be made
+      # Numbers of which a page can be made
       def drawable?
         counts = @json.values_at("cells", "levels", "tile_cells", "page_bytes")
         counts.all?(Integer) && counts[0] >= 0 && counts.drop(1).all?(&:positive?) && counts[1] < 20 && @json["id"].to_s.match?(/\A[\w-]{1,64}\z/) && @json["panels"].is_a?(Array) &&
