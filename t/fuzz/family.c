@@ -373,7 +373,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *p = (const char *)data, *line;
 	size_t n = line_of(&p, &size, &line);
 
-	(void)fake_clear(NULL);
+	fake_clear();
 	switch (n ? *line : 0) {
 	case 's':
 		(n > 1 && line[1] == 'c' ? scrape : sum)(p, size);

@@ -170,7 +170,7 @@ static char *word(const char **p, size_t *n)
 
 static void usual(void)
 {
-	(void)fake_clear(NULL);
+	fake_clear();
 	fake_site();
 	fake_ruby_heap();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * asked_routes.h - a request to the route table of a fake tracker, and its
- * response. For the tests of routes, behind cmocka.h; setup() and teardown() are cmocka's.
+ * response. For the tests of routes; setup() and teardown() are for EACH().
  */
 #ifndef ASKED_ROUTES_H
 #define ASKED_ROUTES_H
@@ -38,16 +38,15 @@ static inline bool do_trim(void)
 	return trims++ & 1;
 }
 
-static inline int setup(void **state)
+static inline void setup(void)
 {
-	fake_clear(state);
+	fake_clear();
 	api = fake_api;
 	api.reset = do_reset;
 	api.trim = do_trim;
 	resets = trims = 0;
 	headers = NULL;
 	fake_site();
-	return 0;
 }
 
 static inline void ask(const char *method, const char *path, const char *query, const char *base,
@@ -64,11 +63,9 @@ static inline void ask(const char *method, const char *path, const char *query, 
 	assert_false(res.body.failed);
 }
 
-static inline int teardown(void **state)
+static inline void teardown(void)
 {
-	(void)state;
 	mw_response_free(&res);
-	return 0;
 }
 
 static inline bool has(const char *s)

@@ -73,9 +73,8 @@ static const struct mw_api api = {
 	.keep = keep,
 };
 
-static int setup(void **state)
+static void setup(void)
 {
-	(void)state;
 	memset(&c, 0, sizeof(c));
 	memset(sums, 0, sizeof(sums));
 	for (uint32_t id = 1; id < IDS; id++)
@@ -85,16 +84,13 @@ static int setup(void **state)
 	kept_bytes = kept_n = 0;
 	keep_max = 4 << 20;
 	mw_curves_start(&c, &api, true, false);
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-	(void)state;
 	mw_curves_end(&c);
 	while (kept_n)
 		free(kept[--kept_n]);
-	return 0;
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * given_options.h - a text as $MWRAP has it, parsed, and what was made of it. For
- * the tests of options, behind cmocka.h.
+ * the tests of options.
  */
 #ifndef GIVEN_OPTIONS_H
 #define GIVEN_OPTIONS_H

@@ -6,14 +6,9 @@
 #ifndef KNOCK_H
 #define KNOCK_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "../../src/server/http/access.h"
 #include "../../src/server/pages/routes.h"
 #include "fake_api.h"
@@ -58,9 +53,9 @@ static uint64_t the_clock(void)
 	return clock_ms;
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-	fake_clear(state);
+	fake_clear();
 	fake_site();
 	api = fake_api;
 	api.reset = do_reset;
@@ -70,14 +65,11 @@ static int setup(void **state)
 	mw_access_forget(&access_);
 	access_.clock = the_clock;
 	mw_access_token(&access_, TOKEN, strlen(TOKEN));
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-	(void)state;
 	mw_response_free(&res);
-	return 0;
 }
 
 static struct mw_request request(const char *method, const char *path)

@@ -6,18 +6,10 @@
 #ifndef MADE_UP_BLOCKS_H
 #define MADE_UP_BLOCKS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "../../src/memory/map.h"
 
 enum { PAGES = 700, BLOCKS = 4000 };
@@ -90,11 +82,10 @@ static uintptr_t at(size_t p)
 	return area + p * page;
 }
 
-static int begin(void **state)
+static void begin(void)
 {
 	char *p;
 
-	(void)state;
 	page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	p = mmap(NULL, (PAGES + 2) * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	area = (uintptr_t)p + page;
@@ -104,14 +95,11 @@ static int begin(void **state)
 	n_blocks = 0;
 	allocator_name = "jemalloc";
 	how_started = "preload";
-	return 0;
 }
 
-static int end(void **state)
+static void end(void)
 {
-	(void)state;
 	munmap((void *)(area - page), (PAGES + 2) * page);
-	return 0;
 }
 
 static unsigned state_of(const struct mw_map *m, uintptr_t a)

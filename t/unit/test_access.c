@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who gets in with which token, and what is for everybody: without a socket. */
 /* uses: @server */
+#include "unit.h"
 #include "knock.h"
 
 /* --- tokens ------------------------------------------------------------------ */
 
-static void what_a_token_is(void **state)
+EACH(setup, teardown);
+
+TEST(what_a_token_is)
 {
 	char text[MW_TOKEN_MAX + 2];
 
-	(void)state;
 	memset(text, 'a', sizeof(text));
 	assert_false(mw_token_valid(text, 0));
 	assert_false(mw_token_valid(text, 15));
@@ -22,7 +24,7 @@ static void what_a_token_is(void **state)
 	}
 }
 
-static void bearer_tokens(void **state)
+TEST(bearer_tokens)
 {
 	static const char *const right[] = {
 		"Bearer " TOKEN,
@@ -43,7 +45,6 @@ static void bearer_tokens(void **state)
 	};
 	static const char *const none[] = { "Basic " TOKEN, TOKEN, "", "Bearer" TOKEN, "Bearer\t" TOKEN };
 
-	(void)state;
 	HEADERS("Host", "localhost");
 	assert_int_equal(ask("GET", "/stats.json"), 401);
 	assert_string_equal(response_header("WWW-Authenticate"), "Bearer realm=\"mwrap\"");
@@ -64,12 +65,11 @@ static void bearer_tokens(void **state)
 }
 
 /* Any length is compared; the longest token and one byte more. */
-static void long_tokens(void **state)
+TEST(long_tokens)
 {
 	static char value[100000];
 	char token[MW_TOKEN_MAX];
 
-	(void)state;
 	memset(token, 't', sizeof(token));
 	mw_access_token(&access_, token, sizeof(token));
 	strcpy(value, "Bearer ");
@@ -88,11 +88,10 @@ static void long_tokens(void **state)
 }
 
 /* Nobody, whatever he sends. */
-static void no_token_at_all(void **state)
+TEST(no_token_at_all)
 {
 	static const char *const sent[] = { "Bearer ", "Bearer", "Bearer " TOKEN, "Bearer a" };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		if (i)
 			mw_access_token(&access_, "", 0);
@@ -112,11 +111,10 @@ static void no_token_at_all(void **state)
 	assert_int_equal(access_.token_n, 0);
 }
 
-static void wrong_tokens_are_slowed(void **state)
+TEST(wrong_tokens_are_slowed)
 {
 	const char *session = cookie();
 
-	(void)state;
 	for (unsigned i = 0; i < MW_FAILURES_MAX; i++)
 		assert_int_equal(bearer("Bearer nonsense"), 401);
 	assert_int_equal(bearer("Bearer nonsense"), 429);
@@ -147,7 +145,7 @@ static void wrong_tokens_are_slowed(void **state)
 
 /* --- what needs one ---------------------------------------------------------- */
 
-static void what_is_public(void **state)
+TEST(what_is_public)
 {
 	static const char *const open[] = { "/mwrap.css", "/dist/mwrap.js", "/dist/app.js", "/login" };
 	static const char *const closed[] = {
@@ -172,7 +170,6 @@ static void what_is_public(void **state)
 	static const char *const methods[] = { "GET",     "HEAD",  "POST", "PUT", "DELETE",
 					       "OPTIONS", "TRACE", "get",  "" };
 
-	(void)state;
 	HEADERS("Host", "localhost");
 	for (size_t i = 0; i < sizeof(open) / sizeof(*open); i++) {
 		assert_int_equal(ask("GET", open[i]), 200);
@@ -203,11 +200,10 @@ static void what_is_public(void **state)
 	assert_int_equal(route(&req), 404);
 }
 
-static void on_every_transport(void **state)
+TEST(on_every_transport)
 {
 	static const enum mw_peer peers[] = { MW_PEER_UNIX, MW_PEER_TCP, MW_PEER_FAR, MW_PEER_RACK };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(peers) / sizeof(*peers); i++) {
 		struct mw_request req = request("GET", "/each/0.tsv");
 
@@ -231,11 +227,10 @@ static void on_every_transport(void **state)
 	}
 }
 
-static void a_token_in_the_query_is_none(void **state)
+TEST(a_token_in_the_query_is_none)
 {
 	struct mw_request req = request("GET", "/stats.json");
 
-	(void)state;
 	HEADERS("Host", "localhost");
 	req.query = "token=" TOKEN;
 	assert_int_equal(route(&req), 401);
@@ -251,22 +246,4 @@ static void a_token_in_the_query_is_none(void **state)
 	req.body = "";
 	assert_int_equal(route(&req), 400);
 	assert_int_equal(res.cookie.n, 0);
-}
-
-int main(void)
-{
-#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		test(what_a_token_is),
-		test(bearer_tokens),
-		test(long_tokens),
-		test(no_token_at_all),
-		test(wrong_tokens_are_slowed),
-		test(what_is_public),
-		test(on_every_transport),
-		test(a_token_in_the_query_is_none),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

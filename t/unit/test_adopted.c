@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The set of code blocks without a record: what it takes, and what it gives up. */
 /* uses: src/tracker/table/adopted.c src/tracker/base/arena.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/tracker/table/adopted.h"
 
 static const void *block(uintptr_t i)
@@ -15,9 +9,8 @@ static const void *block(uintptr_t i)
 	return (const void *)(0x555500000000 + i * 16);
 }
 
-static void test_one(void **state)
+TEST(test_one)
 {
-	(void)state;
 	assert_false(mw_adopted_remove(block(1)));
 	assert_true(mw_adopted_add(block(1)));
 	assert_true(mw_adopted_add(block(1)));
@@ -27,13 +20,12 @@ static void test_one(void **state)
 }
 
 /* More than it has room for: what it takes it has, and what it doesn't it hasn't. */
-static void test_many(void **state)
+TEST(test_many)
 {
 	enum { MANY = 1 << 18 };
 	static bool taken[MANY];
 	size_t n = 0;
 
-	(void)state;
 	for (uintptr_t i = 0; i < MANY; i++)
 		n += taken[i] = mw_adopted_add(block(i));
 	assert_in_range(n, MANY / 4, MANY / 2);
@@ -55,9 +47,8 @@ static void note(uintptr_t b)
 	sum += b;
 }
 
-static void test_clear(void **state)
+TEST(test_clear)
 {
-	(void)state;
 	assert_true(mw_adopted_add(block(1)));
 	assert_true(mw_adopted_add(block(2)));
 	mw_adopted_clear(note);
@@ -66,16 +57,4 @@ static void test_clear(void **state)
 	assert_false(mw_adopted_remove(block(1)));
 	mw_adopted_clear(note);
 	assert_int_equal(gone, 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_clear),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

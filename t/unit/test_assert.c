@@ -2,16 +2,11 @@
 /* Planted violations end the process by SIGABRT, with a line: of mw_assert, of the order of locks, of the table. */
 /* uses: src/shared/sys/libc_glibc.c src/tracker/table/record.c src/tracker/table/rows.c src/tracker/table/rcu.c src/tracker/table/reading.c src/tracker/table/closes.c src/tracker/table/caller_cache.c src/tracker/table/heap_pages.c src/tracker/base/arena.c src/tracker/base/wait.c src/tracker/base/own_thread.c src/shared/sys/log.c src/shared/text/intern.c src/shared/text/buf.c src/recording/format/columns.c */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "../../src/recording/format/columns.h"
 #include "../../src/shared/sys/mutex.h"
 #include "../../src/shared/sys/mw_assert.h"
@@ -120,9 +115,8 @@ static void within_handler(void)
 	raise(SIGUSR1);
 }
 
-static void test_assert(void **state)
+TEST(test_assert)
 {
-	(void)state;
 	ends(wrong, "test_assert.c:");
 	ends(wrong, ": must stay true: two == 3\n");
 	ends(handled, "two == 3\n");
@@ -237,9 +231,8 @@ static void aside_out_of_order(void)
 	mw_step_before_fork(&step, MW_RANK_SERVER_STEP, 1);
 }
 
-static void test_ranks(void **state)
+TEST(test_ranks)
 {
-	(void)state;
 	ends_well(in_order);
 	ends_well(in_threads);
 	ends_well(aside);
@@ -253,13 +246,12 @@ static void test_ranks(void **state)
 	ends(aside_out_of_order, "DUMPER_STEP (a step of a dump) is held, SERVER_STEP");
 }
 
-static void test_ranks_after_fork(void **state)
+TEST(test_ranks_after_fork)
 {
 	int status, fds[2];
 	char said[2000] = "";
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -414,9 +406,8 @@ static void no_piece(void)
 	(void)mw_interned(&pieces, mw_intern_str(&pieces, "a") + 1, &n);
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
-	(void)state;
 	ends(filled_twice, "mw_get(&r->low) == MW_FREE");
 	ends(misaligned, "(uintptr_t)p % 16 == 0");
 	ends(index_none, "i && i < mw_ref_index(MW_REF_END)");
@@ -434,17 +425,4 @@ static void test_table(void **state)
 	ends(libraries_go, "mw_get(&users)");
 	ends(shared_as_alone, "mine == ALONE");
 	ends(no_piece, "id < t->n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_assert),
-		cmocka_unit_test(test_ranks),
-		cmocka_unit_test(test_ranks_after_fork),
-		cmocka_unit_test(test_table),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Locations given back, one location's live blocks, the process's numbers. */
 /* uses: src/shared/report/location.c src/server/report/lives.c src/server/report/stats.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/report/render.c src/shared/report/rss.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "../../src/api/version.h"
 #include "fake_api.h"
 #include "known_columns.h"
@@ -33,9 +30,10 @@ static int find(const char *s)
 	return find_n(s, strlen(s));
 }
 
-static void finds_what_pages_show(void **state)
+EACH(fake_clear, NULL);
+
+TEST(finds_what_pages_show)
 {
-	(void)state;
 	assert_int_equal(find("/a.rb:1"), -1);
 	fake_row(RUBY, 10, "/a.rb:1");
 	fake_row(RUBY, 20, "/a.rb:12");
@@ -79,7 +77,7 @@ static void finds_what_pages_show(void **state)
 }
 
 /* t/js/place.test.mjs has the same */
-static void short_ids(void **state)
+TEST(short_ids)
 {
 	static const char *const want[][2] = {
 		{ "a:1", "~b6a2a12c8721c05f" },
@@ -92,7 +90,6 @@ static void short_ids(void **state)
 	};
 	char id[MW_SHORT_ID + 1], same[MW_SHORT_ID + 1] = "";
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		struct mw_row r = { .location = want[i][0], .location_len = (uint32_t)strlen(want[i][0]) };
 
@@ -106,7 +103,7 @@ static void short_ids(void **state)
 	}
 }
 
-static void finds_by_short_ids(void **state)
+TEST(finds_by_short_ids)
 {
 	struct mw_snapshot snap = { .rows = fake_rows };
 	enum { LONG = 5000 };
@@ -115,7 +112,6 @@ static void finds_by_short_ids(void **state)
 	static char called[MW_SHORT_ID + 1];
 	const struct mw_row *row;
 
-	(void)state;
 	memset(names, 'x', sizeof(names));
 	strcpy(names[0] + LONG - 5, ".c:7");
 	strcpy(names[1] + LONG - 5, ".d:7");
@@ -151,14 +147,13 @@ static void finds_by_short_ids(void **state)
 	assert_ptr_equal(row, &fake_rows[5]);
 }
 
-static void things_that_only_look_like_addresses(void **state)
+TEST(things_that_only_look_like_addresses)
 {
 	static const char *const odd[] = {
 		"]",     " [0x]",  "[0x1]",  " [0x1]",  "x [0x]",   "x [0xg]",
 		"x [1]", "x[0x1]", "x [0x1", "\t[0x1]", "x [0x1] ", " [0x1] [0x2]",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++)
 		assert_int_equal(find(odd[i]), -1);
 	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++)
@@ -167,7 +162,7 @@ static void things_that_only_look_like_addresses(void **state)
 		assert_int_equal(find(odd[i]), (int)i);
 }
 
-static void finds_what_files_show(void **state)
+TEST(finds_what_files_show)
 {
 	static void (*const escapes[])(struct mw_buf *, const char *, size_t) = {
 		mw_buf_text,
@@ -178,7 +173,6 @@ static void finds_what_files_show(void **state)
 					     "/gr\xc3\xbcn.rb:1" };
 	struct mw_buf b = { 0 };
 
-	(void)state;
 	fake_row(RUBY, 1000, "/cafe.rb:1");
 	for (size_t i = 0; i < 4; i++)
 		fake_row(RUBY, i, names[i]);
@@ -196,12 +190,11 @@ static void finds_what_files_show(void **state)
 	assert_int_equal(find("/a\\tb\\n\\\\c.rb:1"), 5);
 }
 
-static void any_length(void **state)
+TEST(any_length)
 {
 	static char big[200001];
 	uint32_t len = 100000;
 
-	(void)state;
 	memset(big, 'a', sizeof(big) - 1);
 	fake_row(RUBY, 1, "aaa");
 	assert_int_equal(find(big), -1);
@@ -240,13 +233,12 @@ static void some_lives(void)
 	live(1, 0x5000, 1, 0);
 }
 
-static void lives_are_newest_first(void **state)
+TEST(lives_are_newest_first)
 {
 	static const uintptr_t order[] = { 0x4000, 0x2000, 0x1000, 0x3000, 0x5000 };
 	static const uint64_t ages[] = { 0, 0, 10, 10, 100 };
 	struct mw_at at;
 
-	(void)state;
 	some_lives();
 	assert_int_equal(mw_at_make(&at, &fake_api, "/a.rb:2", 7), 0);
 	assert_string_equal(at.row->location, "/a.rb:2");
@@ -267,11 +259,10 @@ static void bucket(const struct mw_bucket *b, uint64_t from, uint64_t to, uint64
 	assert_true(b->bytes == bytes);
 }
 
-static void summaries(void **state)
+TEST(summaries)
 {
 	struct mw_at at;
 
-	(void)state;
 	some_lives();
 	assert_int_equal(mw_at_make(&at, &fake_api, "/a.rb:2", 7), 0);
 	assert_int_equal(at.n_size, 4);
@@ -301,13 +292,12 @@ static void at_renders(enum mw_format format, const char *want)
 	assert_int_equal(fake_out, 0);
 }
 
-static void lives_in_every_form(void **state)
+TEST(lives_in_every_form)
 {
 	static const struct known_row row = { { "1000", "1", "0", "1000", "1000", "1", "null", "0",
 						"\"/b.rb:1\"" } };
 	struct mw_buf want = { 0 };
 
-	(void)state;
 	some_lives();
 	live(0, (uintptr_t)0x7fffdeadbeef, 4096, 7);
 	at_renders(MW_FORMAT_TSV,
@@ -335,11 +325,10 @@ static void lives_in_every_form(void **state)
 	at_renders(MW_FORMAT_CSV, "size,generation,age,address\r\n");
 }
 
-static void no_such_location_and_no_memory(void **state)
+TEST(no_such_location_and_no_memory)
 {
 	struct mw_at at;
 
-	(void)state;
 	some_lives();
 	assert_int_equal(mw_at_make(&at, &fake_api, "/c.rb:1", 7), 1);
 	assert_int_equal(fake_out, 0);
@@ -367,7 +356,7 @@ static void has(const char *json, const char *part)
 		fail_msg("no %s in %s", part, json);
 }
 
-static void all_stats(void **state)
+TEST(all_stats)
 {
 	static const char *const names[] = {
 		"total",         "allocations", "freed",         "frees",   "live_bytes",
@@ -383,7 +372,6 @@ static void all_stats(void **state)
 	};
 	char part[128], *json;
 
-	(void)state;
 	for (size_t i = 0; i < 13; i++)
 		*values[i] = 1000 + i;
 	fake_stats.life_unit = "gc";
@@ -413,11 +401,10 @@ static void all_stats(void **state)
 	free(json);
 }
 
-static void options_in_stats(void **state)
+TEST(options_in_stats)
 {
 	char *json;
 
-	(void)state;
 	json = stats_json();
 	has(json, "\"options\":{\n\"socket\":null,");
 	has(json, "\"dump_fd\":null,");
@@ -446,26 +433,4 @@ static void options_in_stats(void **state)
 	has(json, "\"trace_full\":\"wait\",");
 	has(json, "\"uptime\":0.000,");
 	free(json);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup(f, fake_clear)
-	const struct CMUnitTest tests[] = {
-		TEST(finds_what_pages_show),
-		TEST(short_ids),
-		TEST(finds_by_short_ids),
-		TEST(things_that_only_look_like_addresses),
-		TEST(finds_what_files_show),
-		TEST(any_length),
-		TEST(lives_are_newest_first),
-		TEST(summaries),
-		TEST(lives_in_every_form),
-		TEST(no_such_location_and_no_memory),
-		TEST(all_stats),
-		TEST(options_in_stats),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

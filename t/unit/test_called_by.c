@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who called a location, in a few rows: which frames they have, where they branch, what they add up to. */
 /* uses: src/server/report/called_by.c src/shared/report/profile.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "made_up_profile.h"
 #include "../../src/server/report/called_by.h"
 
@@ -17,7 +13,7 @@ static uint32_t own, malloc_frame, times;
 /* A profile of the line /srv/own.rb:3. */
 static void begin(void)
 {
-	fake_clear(NULL);
+	fake_clear();
 	fake_row(MW_KIND_RUBY, 0, "/srv/own.rb:3")->at = OWN_LINE;
 	made_begin();
 	malloc_frame = made_frame_at(MW_KIND_NATIVE, "rb_str_resize", "/usr/lib/libruby.so", 0, 0x7f00);
@@ -45,11 +41,12 @@ static void rows_are(const char *want, size_t more)
 	mw_buf_free(&b);
 }
 
-static void what_all_share_is_one_row(void **state)
+EACH(fake_clear, NULL);
+
+TEST(what_all_share_is_one_row)
 {
 	uint32_t one, two, main_frame;
 
-	(void)state;
 	begin();
 	one = made_frame("one");
 	two = made_frame("two");
@@ -65,11 +62,10 @@ static void what_all_share_is_one_row(void **state)
 }
 
 /* Of those that end where others go on, only the sum knows. */
-static void some_end_where_others_go_on(void **state)
+TEST(some_end_where_others_go_on)
 {
 	uint32_t one;
 
-	(void)state;
 	begin();
 	one = made_frame("one");
 	MADE_STACK(5, own);
@@ -79,11 +75,10 @@ static void some_end_where_others_go_on(void **state)
 }
 
 /* The innermost of several calls is the location's. */
-static void a_line_that_calls_itself(void **state)
+TEST(a_line_that_calls_itself)
 {
 	uint32_t other, same;
 
-	(void)state;
 	begin();
 	other = made_frame_at(MW_KIND_RUBY, "Store#keep", "/srv/own.rb", OWN_LINE + 1, 0);
 	same = made_frame_at(MW_KIND_RUBY, "Store#keep", "/srv/own.rbx", OWN_LINE, 0);
@@ -93,11 +88,10 @@ static void a_line_that_calls_itself(void **state)
 }
 
 /* Code at several places of a line: a frame each, which say the same. */
-static void several_places_of_a_line(void **state)
+TEST(several_places_of_a_line)
 {
 	uint32_t again, one, one_again, two;
 
-	(void)state;
 	begin();
 	one = made_frame("one");
 	again = made_frame_at(MW_KIND_RUBY, "Store#keep", "/srv/own.rb", OWN_LINE, 0);
@@ -112,11 +106,10 @@ static void several_places_of_a_line(void **state)
 	made_end();
 }
 
-static void stacks_without_a_caller(void **state)
+TEST(stacks_without_a_caller)
 {
 	uint32_t alone, one;
 
-	(void)state;
 	begin();
 	alone = made_frame_at(MW_KIND_RUBY, "/srv/own.rb:3", "/srv/own.rb", OWN_LINE, 0);
 	one = made_frame("one");
@@ -134,12 +127,11 @@ static void stacks_without_a_caller(void **state)
 	made_end();
 }
 
-static void a_native_location(void **state)
+TEST(a_native_location)
 {
 	uint32_t inner, outer;
 
-	(void)state;
-	fake_clear(NULL);
+	fake_clear();
 	fake_row(MW_KIND_NATIVE, 0, "/l/x.so(f+0x1f) [0x7f12]");
 	made_begin();
 	inner = made_frame_at(MW_KIND_NATIVE, "f", "/l/x.so", 0, 0x7f12);
@@ -150,12 +142,11 @@ static void a_native_location(void **state)
 	made_end();
 }
 
-static void the_largest_of_many(void **state)
+TEST(the_largest_of_many)
 {
 	static char names[40][8];
 	uint64_t sum = 0;
 
-	(void)state;
 	begin();
 	for (unsigned i = 0; i < 40; i++) {
 		uint32_t f;
@@ -174,11 +165,10 @@ static void the_largest_of_many(void **state)
 	made_end();
 }
 
-static void if_nothing_lives_what_was_allocated(void **state)
+TEST(if_nothing_lives_what_was_allocated)
 {
 	uint32_t one, two;
 
-	(void)state;
 	begin();
 	one = made_frame("one");
 	two = made_frame("two");
@@ -193,9 +183,8 @@ static void if_nothing_lives_what_was_allocated(void **state)
 }
 
 /* Any stacks: each row has at least what those below it have, and the first ones all there is. */
-static void sums_hold(void **state)
+TEST(sums_hold)
 {
-	(void)state;
 	for (int round = 0; round < 2000; round++) {
 		uint64_t all = 0, first = 0, open[64] = { 0 };
 		size_t stacks = 1 + below(30);
@@ -232,12 +221,11 @@ static void sums_hold(void **state)
 	}
 }
 
-static void as_json(void **state)
+TEST(as_json)
 {
 	struct mw_buf b = { 0 };
 	uint32_t odd;
 
-	(void)state;
 	begin();
 	odd = made_frame_at(MW_KIND_RUBY, "a\"b\xff", "/x\n.rb", 9, 0);
 	MADE_STACK(5, own, odd)->blocks[MW_BY_TOTAL] = 8;
@@ -252,24 +240,4 @@ static void as_json(void **state)
 		"{\"name\":\"a\\\"b\xef\xbf\xbd\",\"file\":\"/x\\n.rb\",\"line\":9}]}],\"more\":0}");
 	mw_buf_free(&b);
 	made_end();
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup(f, fake_clear)
-	const struct CMUnitTest tests[] = {
-		TEST(what_all_share_is_one_row),
-		TEST(some_end_where_others_go_on),
-		TEST(a_line_that_calls_itself),
-		TEST(several_places_of_a_line),
-		TEST(stacks_without_a_caller),
-		TEST(a_native_location),
-		TEST(the_largest_of_many),
-		TEST(if_nothing_lives_what_was_allocated),
-		TEST(sums_hold),
-		TEST(as_json),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

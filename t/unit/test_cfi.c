@@ -7,12 +7,8 @@
 /* uses: src/shared/sys/libc_glibc.c src/tracker/caller/cfi.c src/tracker/caller/cfi_find.c */
 #include <elf.h>
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "../../src/tracker/caller/cfi.h"
 #include "unwound.h"
 
@@ -209,12 +205,11 @@ static int each_object(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-static void as_readelf_says(void **state)
+TEST(as_readelf_says)
 {
 	struct compared c = { 0 };
 	void *handles[64];
 
-	(void)state;
 	unwound_open("*", handles, 64);
 	dl_iterate_phdr(each_object, &c);
 	assert_int_equal(c.wrong, 0);
@@ -225,13 +220,12 @@ static void as_readelf_says(void **state)
 #endif
 }
 
-static void nothing_describes_these(void **state)
+TEST(nothing_describes_these)
 {
 	static const char data[] = "neither";
 	struct mw_cfi_place place;
 	int here;
 
-	(void)state;
 	assert_false(mw_cfi_place((uintptr_t)&here, &place));
 	assert_false(mw_cfi_place(0, &place));
 	if (mw_cfi_place((uintptr_t)data, &place)) {
@@ -279,11 +273,10 @@ static int random_pcs(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-static void whether_anything_describes_it_as_libgcc_says(void **state)
+TEST(whether_anything_describes_it_as_libgcc_says)
 {
 	struct compared c = { 0 };
 
-	(void)state;
 	dl_iterate_phdr(random_pcs, &c);
 	printf("# random pcs: %zu are described, %zu aren't\n", c.found, c.none);
 	assert_int_equal(c.wrong, 0);
@@ -291,18 +284,11 @@ static void whether_anything_describes_it_as_libgcc_says(void **state)
 	assert_in_range(c.none, 10000, 100000000);
 }
 
-int main(int argc, char **argv)
+static void open_given(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_readelf_says),
-		cmocka_unit_test(nothing_describes_these),
-		cmocka_unit_test(whether_anything_describes_it_as_libgcc_says),
-	};
-
-	while (*++argv)
-		if (!dlopen(*argv, RTLD_LAZY | RTLD_LOCAL))
+	for (char **path = unit_arguments; *path; path++)
+		if (!dlopen(*path, RTLD_LAZY | RTLD_LOCAL))
 			printf("# %s\n", dlerror());
-	(void)argc;
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
+
+ALL(open_given, NULL);

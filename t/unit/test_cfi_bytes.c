@@ -4,13 +4,9 @@
  * beside pages that can't be read. AddressSanitizer watches the same.
  */
 /* uses: src/shared/sys/libc_glibc.c src/tracker/caller/cfi.c src/tracker/caller/cfi_find.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "../../src/tracker/caller/cfi.h"
 #include "unwound.h"
 
@@ -108,9 +104,8 @@ static void expect(struct text own, uintptr_t offset, enum mw_cfi how, bool by_f
 #define FOUND(own, offset, by_fp, cfa, fp) expect(TEXT(own), offset, MW_CFI_FOUND, by_fp, cfa, fp)
 #define BEYOND(own) expect(TEXT(own), 100, MW_CFI_RULE, false, 0, 0)
 
-static void instructions(void **state)
+TEST(instructions)
 {
-	(void)state;
 	FOUND("", 0, false, 8, 0);
 	FOUND("", SIZE - 1, false, 8, 0);
 	expect(TEXT(""), SIZE, MW_CFI_NONE, false, 0, 0);
@@ -168,7 +163,7 @@ static void instructions(void **state)
 	FOUND("\x01\x00\x00\x00\x40\x0e\x10", 100, false, 8, 0);
 }
 
-static void rules_of_the_three(void **state)
+TEST(rules_of_the_three)
 {
 	char own[8];
 	const struct {
@@ -188,7 +183,6 @@ static void rules_of_the_three(void **state)
 	};
 	const int regs[] = { FP, RA, SP };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
 		for (int k = 0; k < 3; k++) {
 			size_t n = strlen(of[i].bytes);
@@ -203,12 +197,11 @@ static void rules_of_the_three(void **state)
 		}
 }
 
-static void augmentations(void **state)
+TEST(augmentations)
 {
 	struct mw_cfi_row r;
 	const struct text b = TEXT(BEGIN), no = NO_TEXT;
 
-	(void)state;
 	assert_int_equal(made_up("zPLR", TEXT("\x9b\1\2\3\4\x1b\x1b"), b, no, 9, &r), MW_CFI_FOUND);
 	assert_int_equal(made_up("zPLR", TEXT("\x00\1\2\3\4\5\6\7\x08\x1b\x1b"), b, no, 9, &r),
 			 MW_CFI_FOUND);
@@ -264,12 +257,11 @@ static uint8_t *table_fde(void)
 	return made + 16;
 }
 
-static void lengths_and_links(void **state)
+TEST(lengths_and_links)
 {
 	struct mw_cfi_row r;
 	int64_t back, bytes;
 
-	(void)state;
 	(void)made_up("zR", TEXT("\x1b"), TEXT(BEGIN), TEXT("\x0e\x10\x00\x00"), 9, &r);
 	back = made_fde + 4 - made_cie;
 	bytes = (int64_t)made_place.frame.end - (int64_t)made_fde - 4;
@@ -294,12 +286,11 @@ static void lengths_and_links(void **state)
 	assert_int_equal(changed(table_fde, INT32_MIN), MW_CFI_RULE);
 }
 
-static void as_many_steps_as_the_limit(void **state)
+TEST(as_many_steps_as_the_limit)
 {
 	static char nops[MW_CFI_STEPS + 1];
 	const size_t common = 2; /* two are in the CIE */
 
-	(void)state;
 	expect((struct text){ nops, MW_CFI_STEPS - common }, 9, MW_CFI_FOUND, false, 8, 0);
 	expect((struct text){ nops, MW_CFI_STEPS - common + 1 }, 9, MW_CFI_RULE, false, 0, 0);
 }
@@ -321,11 +312,10 @@ static void sane(enum mw_cfi how, const struct mw_cfi_row *r)
 	assert_true(r->cfa % 8 == 0 && r->fp % 8 == 0 && r->ra % 8 == 0);
 }
 
-static void random_instructions(void **state)
+TEST(random_instructions)
 {
 	size_t found = 0;
 
-	(void)state;
 	for (int i = 0; i < 100000; i++) {
 		struct mw_cfi_row r = { 0 };
 		char common[24], own[64];
@@ -350,7 +340,7 @@ static void random_instructions(void **state)
  * A library's description is copied so that it ends at a page that can't be read, or begins after
  * one. All is relative to itself: so the copy describes code as far away as the copy is.
  */
-static void changed_bytes(void **state)
+TEST(changed_bytes)
 {
 	struct mw_cfi_place from, place;
 	struct mw_cfi_row r;
@@ -359,7 +349,6 @@ static void changed_bytes(void **state)
 	const struct shape_list *shapes = h ? dlsym(h, "shapes") : NULL;
 	char *map;
 
-	(void)state;
 	assert_non_null(shapes);
 	assert_true(mw_cfi_place((uintptr_t)shapes->of[0], &from));
 	assert_true(from.hdr.end <= from.frame.start && from.frame.start - from.hdr.end < 64);
@@ -399,20 +388,4 @@ static void changed_bytes(void **state)
 	assert_in_range(found, 1000, 59999);
 	munmap(map, room + 2 * page);
 	dlclose(h);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(instructions),
-		cmocka_unit_test(rules_of_the_three),
-		cmocka_unit_test(augmentations),
-		cmocka_unit_test(lengths_and_links),
-		cmocka_unit_test(as_many_steps_as_the_limit),
-		cmocka_unit_test(random_instructions),
-		cmocka_unit_test(changed_bytes),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Events in columns: what is written is read, and whatever else is read is within the format's limits. */
 /* uses: src/recording/format/columns.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/recording/format/columns.h"
 
 enum { MANY = MW_FRAME_EVENTS_MOST };
@@ -67,13 +61,12 @@ static void same(const struct mw_trace_event *a, const struct mw_trace_event *b)
 }
 
 /* A full frame of any numbers fits, and comes back. */
-static void test_recorded(void **unused)
+TEST(test_recorded)
 {
 	struct mw_columns_reader r = { 0 };
 	struct mw_trace_event e;
 	size_t n;
 
-	(void)unused;
 	mw_columns_use(&columns, MANY, columns_memory);
 	mw_columns_begin(&columns, false, 77);
 	for (unsigned i = 0; i < MANY; i++) {
@@ -111,13 +104,12 @@ static struct mw_trace_event packed_event(uint64_t births)
 }
 
 /* Births go on over frames. */
-static void test_packed(void **unused)
+TEST(test_packed)
 {
 	struct mw_columns_reader r = { 0 };
 	struct mw_trace_event e;
 	uint64_t births = 0;
 
-	(void)unused;
 	mw_columns_use(&columns, 1000, columns_memory);
 	for (unsigned frame = 0; frame < 3; frame++) {
 		mw_columns_begin(&columns, true, frame);
@@ -136,14 +128,13 @@ static void test_packed(void **unused)
 	}
 }
 
-static void test_sizes_of_usual_events(void **unused)
+TEST(test_sizes_of_usual_events)
 {
 	const struct mw_trace_event usual[] = {
 		{ .op = MW_OP_MALLOC, .ticks = 1000, .ref = 5, .size = 40, .location = 9 },
 		{ .op = MW_OP_FREE, .ticks = 1000, .ref = 5 },
 	};
 
-	(void)unused;
 	mw_columns_use(&columns, 2, columns_memory);
 	mw_columns_begin(&columns, false, 1000);
 	assert_true(mw_columns_add(&columns, &usual[0]));
@@ -185,12 +176,11 @@ static void read_copy(bool packed, const uint8_t *from, size_t n, uint32_t count
 	free(copy);
 }
 
-static void test_cut_and_broken(void **unused)
+TEST(test_cut_and_broken)
 {
 	uint8_t kept[4096];
 	size_t n;
 
-	(void)unused;
 	for (unsigned packed = 0; packed < 2; packed++) {
 		mw_columns_use(&columns, 50, columns_memory);
 		mw_columns_begin(&columns, packed, 0);
@@ -213,17 +203,4 @@ static void test_cut_and_broken(void **unused)
 			kept[at] = was;
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_recorded),
-		cmocka_unit_test(test_packed),
-		cmocka_unit_test(test_sizes_of_usual_events),
-		cmocka_unit_test(test_cut_and_broken),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A process's curve and slope, and which one of several siblings stands out. */
 /* uses: @server */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/server/family/compare.h"
 #include "../../src/server/history/history.h"
 #include "../../src/server/report/self.h"
@@ -17,12 +11,10 @@
 static struct mw_history h;
 static struct mw_self self;
 
-static int setup(void **state)
+static void setup(void)
 {
-	(void)state;
 	memset(&h, 0, sizeof(h));
 	memset(&self, 0, sizeof(self));
-	return 0;
 }
 
 /* --- the curve ------------------------------------------------------------------- */
@@ -34,11 +26,12 @@ static void seconds(uint32_t from, uint32_t to, uint32_t live, uint32_t more)
 					   .t = t, .rss = 2 * t, .live = live + (t - from) * more });
 }
 
-static void curves(void **state)
+EACH(setup, NULL);
+
+TEST(curves)
 {
 	struct mw_self later = { 0 };
 
-	(void)state;
 	mw_self_curve(&self, &h);
 	assert_int_equal(self.n, 0);
 	seconds(7, 8, 100, 0);
@@ -66,11 +59,10 @@ static void curves(void **state)
 	assert_int_equal(later.n, 1);
 }
 
-static void slopes(void **state)
+TEST(slopes)
 {
 	double slope;
 
-	(void)state;
 	assert_false(mw_self_slope(&self, &slope));
 	seconds(10, 80, 1000, 4);
 	mw_self_curve(&self, &h);
@@ -80,31 +72,30 @@ static void slopes(void **state)
 	assert_true(mw_self_slope(&self, &slope));
 	assert_true(slope > 240 * 1024 - 1 && slope < 240 * 1024 + 1);
 	/* one step isn't a slope */
-	setup(NULL);
+	setup();
 	seconds(10, 300, 1000, 0);
 	seconds(300, 800, 90000, 0);
 	mw_self_curve(&self, &h);
 	assert_true(mw_self_slope(&self, &slope));
 	assert_true(slope == 0);
 	/* nor are teeth: each minute up by 60 MB, and down again */
-	setup(NULL);
+	setup();
 	for (uint32_t t = 0; t < 900; t++)
 		seconds(t, t + 1, 100000 + t % 60 * 1000, 0);
 	mw_self_curve(&self, &h);
 	assert_true(mw_self_slope(&self, &slope));
 	assert_true(slope < 3e6 && slope > -3e6); /* the teeth themselves rise by 60 MB a minute */
 	/* what isn't known doesn't count */
-	setup(NULL);
+	setup();
 	seconds(10, 500, MW_KIB_UNKNOWN, 0);
 	mw_self_curve(&self, &h);
 	assert_false(mw_self_slope(&self, &slope));
 }
 
-static void medians(void **state)
+TEST(medians)
 {
 	double v[] = { 5, 1, 9, 2 };
 
-	(void)state;
 	assert_true(mw_median(v, 0) == 0);
 	assert_true(mw_median(v, 1) == 5);
 	assert_true(mw_median(v, 3) == 5);
@@ -132,9 +123,8 @@ static unsigned by_rss(size_t n, const double *mb)
 
 #define RSS(...) by_rss(sizeof((double[]){ __VA_ARGS__ }) / sizeof(double), (double[]){ __VA_ARGS__ })
 
-static void outliers_by_rss(void **state)
+TEST(outliers_by_rss)
 {
-	(void)state;
 	assert_int_equal(RSS(100, 100, 150), 4);
 	assert_int_equal(RSS(150, 100, 101, 99), 1);
 	assert_int_equal(RSS(100, 101, 99, 100, 104), 0); /* within a tenth */
@@ -147,9 +137,8 @@ static void outliers_by_rss(void **state)
 	assert_int_equal(RSS(0, 0, 0, 0), 0);
 }
 
-static void outliers_by_slope(void **state)
+TEST(outliers_by_slope)
 {
-	(void)state;
 	memset(p, 0, sizeof(p));
 	for (int i = 0; i < 4; i++)
 		p[i] = (struct mw_sibling){
@@ -168,9 +157,8 @@ static void outliers_by_slope(void **state)
 	assert_false(p[0].slope_out || p[1].slope_out || p[2].slope_out || p[3].slope_out);
 }
 
-static void families_apart(void **state)
+TEST(families_apart)
 {
-	(void)state;
 	assert_int_equal(RSS(100, 100, 100, 300, 300, 300), 0);
 	for (int i = 0; i < 6; i++)
 		p[i].forker = 1 + i / 3;
@@ -185,20 +173,4 @@ static void families_apart(void **state)
 	for (int i = 0; i < 6; i++)
 		assert_false(p[i].rss_out);
 	assert_int_equal(mw_find_outliers(p, 0), 0);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup(f, setup)
-	const struct CMUnitTest tests[] = {
-		TEST(curves),
-		TEST(slopes),
-		TEST(medians),
-		TEST(outliers_by_rss),
-		TEST(outliers_by_slope),
-		TEST(families_apart),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Curves of locations: what is kept, the grids, the rest, too little memory, new tenants of an id. */
 /* uses: @server */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 enum { IDS = 12000 };
+#include "unit.h"
 #include "fake_curves.h"
 
 /* Steps up to and at t, each second, from the one after the last call's. */
@@ -54,11 +49,12 @@ static void one_leaks(uint32_t t)
 	sums[2].bytes = (uint64_t)t * 6400;
 }
 
-static void a_curve_of_each(void **state)
+EACH(setup, teardown);
+
+TEST(a_curve_of_each)
 {
 	const struct mw_curve *k;
 
-	(void)state;
 	run(100, one_leaks);
 	k = read_of("f2:1", 0, 100);
 	assert_non_null(k);
@@ -88,12 +84,11 @@ static void many(uint32_t t)
 		sums[9999].bytes += (t - 200) * 1000;
 }
 
-static void the_largest_and_a_small_one_that_grows(void **state)
+TEST(the_largest_and_a_small_one_that_grows)
 {
 	const struct mw_curve *k;
 	uint64_t all, total = 0;
 
-	(void)state;
 	run(200, many);
 	assert_non_null(read_of("f1:1", 0, 200));
 	assert_non_null(find(&set, "f200:1"));
@@ -115,11 +110,10 @@ static void the_largest_and_a_small_one_that_grows(void **state)
 	mw_curves_free_set(&set);
 }
 
-static void what_is_chosen_stays_chosen(void **state)
+TEST(what_is_chosen_stays_chosen)
 {
 	unsigned before;
 
-	(void)state;
 	run(130, many);
 	before = snapshots;
 	/* two neighbours in size take turns being the larger one: no new choice follows */
@@ -142,11 +136,10 @@ static void deploy(uint32_t t)
 	}
 }
 
-static void a_new_location_was_nothing_before(void **state)
+TEST(a_new_location_was_nothing_before)
 {
 	const struct mw_curve *k;
 
-	(void)state;
 	run(400, deploy);
 	k = read_of("f3:1", 0, 400);
 	assert_non_null(k);
@@ -166,11 +159,10 @@ static void burst(uint32_t t)
 }
 
 /* ... and is known from the next step on, not only from the next choice. */
-static void a_jump_is_at_its_line_at_once(void **state)
+TEST(a_jump_is_at_its_line_at_once)
 {
 	const struct mw_curve *k;
 
-	(void)state;
 	run(330, burst);
 	k = read_of("f3:1", 0, 330);
 	assert_non_null(k);
@@ -186,11 +178,10 @@ static void old_but_small(uint32_t t)
 	sums[9000].bytes = 640 * 50 + (t > 3000 ? (t - 3000) * 6400ull : 0);
 }
 
-static void what_is_found_late_has_no_past(void **state)
+TEST(what_is_found_late_has_no_past)
 {
 	const struct mw_curve *k;
 
-	(void)state;
 	run(3100, old_but_small);
 	k = read_of("f9000:1", 0, 3100);
 	assert_non_null(k);
@@ -199,11 +190,10 @@ static void what_is_found_late_has_no_past(void **state)
 	mw_curves_free_set(&set);
 }
 
-static void a_tenant_s_curve_is_not_its_successor_s(void **state)
+TEST(a_tenant_s_curve_is_not_its_successor_s)
 {
 	const struct mw_curve *k;
 
-	(void)state;
 	run(100, one_leaks);
 	/* retired, and its id is another's */
 	snprintf(names[2], sizeof(names[2]), "new:7");
@@ -240,11 +230,10 @@ static struct mw_snapshot *late_snapshot(void)
 	return snapshot();
 }
 
-static void a_name_that_may_be_wrong_is_not_shown(void **state)
+TEST(a_name_that_may_be_wrong_is_not_shown)
 {
 	struct mw_api late = api;
 
-	(void)state;
 	late.snapshot = late_snapshot;
 	one_leaks(50);
 	mw_curves_second(&c, &late, 10);
@@ -258,12 +247,11 @@ static void a_name_that_may_be_wrong_is_not_shown(void **state)
 	mw_curves_free_set(&set);
 }
 
-static void the_grids(void **state)
+TEST(the_grids)
 {
 	const struct mw_curve *k;
 	struct mw_curve_set one;
 
-	(void)state;
 	run(3 * 86400, one_leaks); /* three days */
 	k = read_of("f2:1", now - 600, now);
 	assert_int_equal(k->t[1] - k->t[0], 5);
@@ -300,18 +288,16 @@ static void the_grids(void **state)
 	assert_true(kept_bytes <= 3 << 20);
 }
 
-static void memory_comes_as_time_goes(void **state)
+TEST(memory_comes_as_time_goes)
 {
-	(void)state;
 	run(10, one_leaks);
 	assert_true(kept_bytes <= 240 << 10); /* a piece of each grid, and of the bases */
 	run(86400, one_leaks);
 	assert_true(kept_bytes > 1 << 20 && kept_bytes <= 3 << 20);
 }
 
-static void little_memory(void **state)
+TEST(little_memory)
 {
-	(void)state;
 	keep_max = 260 << 10; /* a piece of each, and one more */
 	run(2 * 86400, one_leaks);
 	/* short rings, but right: */
@@ -322,9 +308,8 @@ static void little_memory(void **state)
 	assert_true(kept_bytes <= keep_max);
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
-	(void)state;
 	keep_max = 0;
 	run(1000, one_leaks);
 	assert_null(read_of("f2:1", 0, 1000));
@@ -332,9 +317,8 @@ static void no_memory(void **state)
 	mw_curves_free_set(&set);
 }
 
-static void off(void **state)
+TEST(off)
 {
-	(void)state;
 	mw_curves_start(&c, &api, false, false);
 	run(100, one_leaks);
 	assert_int_equal(kept_bytes, 0);
@@ -342,12 +326,11 @@ static void off(void **state)
 	mw_curves_free_set(&set);
 }
 
-static void a_child_begins_anew_in_the_same_memory(void **state)
+TEST(a_child_begins_anew_in_the_same_memory)
 {
 	const struct mw_curve *k;
 	size_t before;
 
-	(void)state;
 	run(2000, one_leaks);
 	before = kept_bytes;
 	mw_curves_start(&c, &api, true, false);
@@ -370,11 +353,10 @@ static char *json(double from, double to, size_t points)
 	return b.p;
 }
 
-static void rendered(void **state)
+TEST(rendered)
 {
 	char *s;
 
-	(void)state;
 	now = 10;
 	run(100, one_leaks);
 	s = json(0, 100, 5);
@@ -388,29 +370,4 @@ static void rendered(void **state)
 			       "[1,\"f1:1\",3,\"ruby\",[64000],null],\n"
 			       "[2,\"f2:1\",3,\"ruby\",[128000],null]],\n\"rest\":[0]");
 	free(s);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(a_curve_of_each),
-		TEST(the_largest_and_a_small_one_that_grows),
-		TEST(what_is_chosen_stays_chosen),
-		TEST(a_new_location_was_nothing_before),
-		TEST(a_jump_is_at_its_line_at_once),
-		TEST(what_is_found_late_has_no_past),
-		TEST(a_tenant_s_curve_is_not_its_successor_s),
-		TEST(a_name_that_may_be_wrong_is_not_shown),
-		TEST(the_grids),
-		TEST(memory_comes_as_time_goes),
-		TEST(little_memory),
-		TEST(no_memory),
-		TEST(off),
-		TEST(a_child_begins_anew_in_the_same_memory),
-		TEST(rendered),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,37 +3,32 @@
 /* uses: src/shared/sys/libc_glibc.c src/shared/sys/log.c src/tracker/dump/dump.c src/shared/report/rows.c src/shared/report/group.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/report/render.c src/shared/options/options.c src/shared/options/keys.c src/shared/options/values.c src/shared/options/address.c src/shared/report/heap_pages.c src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile.c src/shared/report/profile_make.c src/shared/report/row_index.c src/shared/text/intern.c src/shared/report/location.c */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "fake_api.h"
 #include "known_columns.h"
 
 static char dir[64], file[128], err[1024];
 static const char *said;
 
-static int setup(void **state)
+static void setup(void)
 {
 	snprintf(dir, sizeof(dir), "/tmp/mwrap-test-XXXXXX");
-	if (!mkdtemp(dir))
-		return -1;
+	assert_non_null(mkdtemp(dir));
 	snprintf(file, sizeof(file), "%s/dump", dir);
-	return fake_clear(state);
+	fake_clear();
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-	(void)state;
 	unlink(file);
-	return rmdir(dir);
+	assert_int_equal(rmdir(dir), 0);
 }
 
 /* Reads a whole file; NUL-terminated, malloc'ed. */
@@ -96,21 +91,21 @@ static void use_fd(int fd)
 	assert_true(mw_options_parse(&fake_options, env, why));
 }
 
-static void not_asked_for(void **state)
+EACH(setup, teardown);
+
+TEST(not_asked_for)
 {
-	(void)state;
 	fake_row(MW_KIND_RUBY, 1, "a:1");
 	dump_complains("");
 	assert_int_equal(access(file, F_OK), -1);
 }
 
-static void appends_sorted_rows_to_a_path(void **state)
+TEST(appends_sorted_rows_to_a_path)
 {
 	char want[256];
 	struct stat st;
 	mode_t mask = umask(027);
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 10, "a:1");
 	fake_row(MW_KIND_RUBY, 30, "b\n:1");
 	fake_row(MW_KIND_RUBY, 20, "c\xff:1");
@@ -130,7 +125,7 @@ static void appends_sorted_rows_to_a_path(void **state)
 }
 
 /* After the table, by bits; without pages to show there is no line of one. */
-static void heap_pages_below(void **state)
+TEST(heap_pages_below)
 {
 	static const struct {
 		unsigned mask;
@@ -148,7 +143,6 @@ static void heap_pages_below(void **state)
 		  "  0x7f0000020000            9 (heap page)\n" },
 	};
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 10, "a:1");
 	fake_options.dump_path = file;
 	fake_ruby_heap();
@@ -172,9 +166,8 @@ static void heap_pages_below(void **state)
 }
 
 /* The verdict is for text only, and behind all figures. */
-static void last_line(void **state)
+TEST(last_line)
 {
-	(void)state;
 	fake_row(MW_KIND_RUBY, 1, "a.rb:1");
 	fake_options.dump_path = file;
 	fake_options.dump_heap = MW_DUMP_HEAP_FIGURES;
@@ -198,12 +191,11 @@ static void last_line(void **state)
 	said = NULL;
 }
 
-static void min_and_format(void **state)
+TEST(min_and_format)
 {
 	static const struct known_row row = { { "11", "1", "0", "11", "11", "1", "", "0", "b:1" } };
 	struct mw_buf want = { 0 };
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 10, "a:1");
 	fake_row(MW_KIND_RUBY, 11, "b:1");
 	fake_options.dump_path = file;
@@ -225,11 +217,10 @@ static void min_and_format(void **state)
 	file_holds("");
 }
 
-static void path_holds_the_pid(void **state)
+TEST(path_holds_the_pid)
 {
 	char template[128];
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 10, "a:1");
 	snprintf(template, sizeof(template), "%s/%%p%%%%", dir);
 	snprintf(file, sizeof(file), "%s/%ld%%", dir, (long)getpid());
@@ -238,11 +229,10 @@ static void path_holds_the_pid(void **state)
 	file_holds("              10            1 a:1\n");
 }
 
-static void failures_are_one_line(void **state)
+TEST(failures_are_one_line)
 {
 	static char big[5000], want[1024];
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 10, "a:1");
 	fake_options.dump_path = "/nonexistent/\x1b[31m\n/x";
 	dump_complains("mwrap: dump_path /nonexistent/?[31m?/x: No such file or directory\n");
@@ -264,11 +254,10 @@ static void failures_are_one_line(void **state)
 	dump_complains(want);
 }
 
-static void fifo_without_reader_is_an_error(void **state)
+TEST(fifo_without_reader_is_an_error)
 {
 	char want[256];
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 10, "a:1");
 	assert_int_equal(mkfifo(file, 0600), 0);
 	fake_options.dump_path = file;
@@ -276,13 +265,12 @@ static void fifo_without_reader_is_an_error(void **state)
 	dump_complains(want);
 }
 
-static void closed_pipe_sends_no_signal(void **state)
+TEST(closed_pipe_sends_no_signal)
 {
 	int p[2];
 	char want[128];
 	sigset_t before, after, pending;
 
-	(void)state;
 	signal(SIGPIPE, SIG_DFL); /* it would end this program */
 	fake_row(MW_KIND_RUBY, 10, "a:1");
 	assert_int_equal(pipe(p), 0);
@@ -299,12 +287,11 @@ static void closed_pipe_sends_no_signal(void **state)
 	close(p[1]);
 }
 
-static void pending_signal_of_the_app_stays(void **state)
+TEST(pending_signal_of_the_app_stays)
 {
 	sigset_t set, pending;
 	int sig;
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 10, "a:1");
 	sigemptyset(&set);
 	sigaddset(&set, SIGPIPE);
@@ -318,12 +305,11 @@ static void pending_signal_of_the_app_stays(void **state)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-static void size_limit_sends_no_signal(void **state)
+TEST(size_limit_sends_no_signal)
 {
 	char want[256];
 	struct rlimit old, small = { 100, 100 };
 
-	(void)state;
 	for (int i = 0; i < 8; i++)
 		fake_row(MW_KIND_RUBY, 10, "a:1");
 	fake_options.dump_path = file;
@@ -356,14 +342,13 @@ static pid_t reader(int fd, int other_end)
 	_exit((int)(sum % 251));
 }
 
-static void more_than_a_pipe_holds(void **state)
+TEST(more_than_a_pipe_holds)
 {
 	static char name[20001];
 	int p[2], status;
 	size_t bytes = 0;
 	pid_t pid;
 
-	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
 	for (int i = 0; i < 64; i++) {
 		fake_row(MW_KIND_RUBY, 10, name);
@@ -385,12 +370,11 @@ static void more_than_a_pipe_holds(void **state)
 	}
 }
 
-static void descriptor_that_became_another_file(void **state)
+TEST(descriptor_that_became_another_file)
 {
 	char want[128];
 	int fd = open(file, O_WRONLY | O_CREAT | O_EXCL, 0600), other;
 
-	(void)state;
 	assert_true(fd >= 0);
 	fake_row(MW_KIND_RUBY, 10, "a:1");
 	use_fd(fd);
@@ -474,27 +458,24 @@ static void family_dumps(int by_fd)
 	check_pieces(FAMILY, LINES);
 }
 
-static void family_with_one_path(void **state)
+TEST(family_with_one_path)
 {
-	(void)state;
 	family_dumps(0);
 }
 
-static void family_with_one_descriptor(void **state)
+TEST(family_with_one_descriptor)
 {
-	(void)state;
 	family_dumps(1);
 }
 
 /* Somebody who keeps the file locked delays the dump, but can't prevent it. */
-static void lock_that_is_never_given_back(void **state)
+TEST(lock_that_is_never_given_back)
 {
 	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	int ready[2], fd;
 	pid_t pid;
 	char c;
 
-	(void)state;
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	if (!pid) {
@@ -512,30 +493,4 @@ static void lock_that_is_never_given_back(void **state)
 	file_holds("              10            1 a:1\n");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(not_asked_for),
-		TEST(appends_sorted_rows_to_a_path),
-		TEST(heap_pages_below),
-		TEST(min_and_format),
-		TEST(last_line),
-		TEST(path_holds_the_pid),
-		TEST(failures_are_one_line),
-		TEST(fifo_without_reader_is_an_error),
-		TEST(closed_pipe_sends_no_signal),
-		TEST(pending_signal_of_the_app_stays),
-		TEST(size_limit_sends_no_signal),
-		TEST(more_than_a_pipe_holds),
-		TEST(descriptor_that_became_another_file),
-		TEST(family_with_one_path),
-		TEST(family_with_one_descriptor),
-		TEST(lock_that_is_never_given_back),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

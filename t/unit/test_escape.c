@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Buffers, numbers as text, and hostile bytes in every form. */
 /* uses: src/shared/text/buf.c src/shared/text/escape.c src/shared/report/columns.c */
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "known_columns.h"
 
 #define FFFD "\xef\xbf\xbd"
 
 static struct mw_buf b;
 
-static int clear(void **state)
+static void clear(void)
 {
-	(void)state;
 	mw_buf_free(&b);
-	return 0;
 }
 
 /* What is in the buffer, which is empty afterwards. */
@@ -37,11 +28,12 @@ static void holds(const char *want)
 	holds_n(want, strlen(want));
 }
 
-static void buffer_grows(void **state)
+EACH(clear, clear);
+
+TEST(buffer_grows)
 {
 	char *big = malloc(100000);
 
-	(void)state;
 	memset(big, 'x', 100000);
 	for (int i = 0; i < 30; i++)
 		mw_buf_add(&b, big, (size_t)i * 1000 + 1);
@@ -63,9 +55,8 @@ static void buffer_grows(void **state)
 	assert_int_equal(b.n + b.cap, 0);
 }
 
-static void no_memory_sticks(void **state)
+TEST(no_memory_sticks)
 {
-	(void)state;
 	mw_buf_str(&b, "x");
 	mw_buf_add(&b, "y", SIZE_MAX - 5); /* never read: there is no room */
 	assert_true(b.failed);
@@ -81,14 +72,13 @@ static void no_memory_sticks(void **state)
 	assert_true(b.failed);
 }
 
-static void numbers(void **state)
+TEST(numbers)
 {
 	static const uint64_t samples[] = { 0,       1,          9,         10,        99,
 					    100,     999,        1000,      123456,    999999,
 					    1000000, UINT32_MAX, INT64_MAX, UINT64_MAX };
 	char want[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(samples) / sizeof(*samples); i++) {
 		mw_buf_u64(&b, samples[i]);
 		snprintf(want, sizeof(want), "%" PRIu64, samples[i]);
@@ -122,9 +112,8 @@ static void ratio(uint64_t u, uint64_t by, const char *plain, const char *whole)
 	holds(whole);
 }
 
-static void means(void **state)
+TEST(means)
 {
-	(void)state;
 	ratio(0, 1, "0", "0");
 	ratio(5, 1, "5", "5");
 	ratio(5, 2, "2.5", "3");
@@ -145,11 +134,10 @@ static void means(void **state)
 	ratio(UINT64_MAX - 1, UINT64_MAX, "1", "1");
 }
 
-static void cells(void **state)
+TEST(cells)
 {
 	struct mw_cell c = { .kind = MW_CELL_INT, .i = -1234567 };
 
-	(void)state;
 	mw_cell_plain(&b, &c);
 	holds("-1234567");
 	mw_cell_whole(&b, &c);
@@ -168,11 +156,10 @@ static void cells(void **state)
 	holds("");
 }
 
-static void column_names(void **state)
+TEST(column_names)
 {
 	int seen = 0;
 
-	(void)state;
 	for (int i = 0; i < MW_ALL_COLUMNS_N; i++) {
 		const struct mw_column *c = &mw_columns[i];
 
@@ -214,7 +201,7 @@ static void check_forms(const struct forms *f)
 	holds(f->html);
 }
 
-static void hostile_characters(void **state)
+TEST(hostile_characters)
 {
 	static const struct forms samples[] = {
 		{ IN(""), "", "", "", "\"\"", "" },
@@ -235,7 +222,6 @@ static void hostile_characters(void **state)
 		{ IN("trail "), "trail ", "trail ", "\"trail \"", "\"trail \"", "trail " },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(samples) / sizeof(*samples); i++)
 		check_forms(&samples[i]);
 	mw_buf_json(&b, "a\0b", 3);
@@ -264,7 +250,7 @@ static void utf8_becomes(const char *in, const char *want)
 	holds(in);
 }
 
-static void invalid_utf8(void **state)
+TEST(invalid_utf8)
 {
 	static const char *const valid[] = {
 		"\xc2\x80",           "\xdf\xbf",         "\xe0\xa0\x80",     "\xed\x9f\xbf",
@@ -272,7 +258,6 @@ static void invalid_utf8(void **state)
 		"gr\xc3\xbc\xc3\x9f", "\xf0\x9f\x92\xa9",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(valid) / sizeof(*valid); i++)
 		utf8_becomes(valid[i], valid[i]);
 	utf8_becomes("\x80", FFFD);
@@ -318,7 +303,7 @@ static bool valid_utf8(const unsigned char *s, size_t n)
 	return true;
 }
 
-static void all_short_sequences_become_valid(void **state)
+TEST(all_short_sequences_become_valid)
 {
 	static const unsigned char set[] = {
 		'a',  0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc2,
@@ -326,7 +311,6 @@ static void all_short_sequences_become_valid(void **state)
 	};
 	unsigned n_valid = 0;
 
-	(void)state;
 	for (unsigned v = 0; v < 20 * 20 * 20 * 20; v++) {
 		char s[4] = { (char)set[v % 20], (char)set[v / 20 % 20], (char)set[v / 400 % 20],
 			      (char)set[v / 8000] };
@@ -344,12 +328,11 @@ static void all_short_sequences_become_valid(void **state)
 	assert_true(n_valid > 16);
 }
 
-static void long_names(void **state)
+TEST(long_names)
 {
 	size_t n = 100000;
 	char *s = malloc(n);
 
-	(void)state;
 	memset(s, '\n', n);
 	mw_buf_tsv(&b, s, n);
 	assert_int_equal(b.n, 2 * n);
@@ -363,23 +346,4 @@ static void long_names(void **state)
 	mw_buf_csv(&b, s, n);
 	assert_int_equal(b.n, 2 * n + 2);
 	free(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(buffer_grows, clear, clear),
-		cmocka_unit_test_setup_teardown(no_memory_sticks, clear, clear),
-		cmocka_unit_test_setup_teardown(numbers, clear, clear),
-		cmocka_unit_test_setup_teardown(means, clear, clear),
-		cmocka_unit_test_setup_teardown(cells, clear, clear),
-		cmocka_unit_test_setup_teardown(column_names, clear, clear),
-		cmocka_unit_test_setup_teardown(hostile_characters, clear, clear),
-		cmocka_unit_test_setup_teardown(invalid_utf8, clear, clear),
-		cmocka_unit_test_setup_teardown(all_short_sequences_become_valid, clear, clear),
-		cmocka_unit_test_setup_teardown(long_names, clear, clear),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,10 @@
 /* Families: which paths are theirs, who is there by the names of sockets, and metrics put together. */
 /* uses: @server */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "../../src/server/family/family.h"
 #include "fake_api.h"
 
@@ -29,9 +24,10 @@ static void path_is(const char *path, const char *rest)
 		assert_string_equal(got, rest);
 }
 
-static void paths_of_the_family(void **state)
+EACH(fake_clear, NULL);
+
+TEST(paths_of_the_family)
 {
-	(void)state;
 	path_is("/all", NULL);
 	path_is("/all/", NULL);
 	path_is("/all/each/0.tsv", NULL);
@@ -49,7 +45,7 @@ static void paths_of_the_family(void **state)
 	path_is("/9223372036854775807/", NULL);
 }
 
-static void paths_of_the_process(void **state)
+TEST(paths_of_the_process)
 {
 	static const char *const others[] = {
 		"/",
@@ -85,7 +81,6 @@ static void paths_of_the_process(void **state)
 		"/1e1/"
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		path_is(others[i], others[i]);
 	path_is("/12/", "/");
@@ -99,11 +94,11 @@ static void paths_of_the_process(void **state)
 
 static char dir[] = "/tmp/mwrap-unit-family-XXXXXX";
 
-static int make_dir(void **state)
+static void make_dir(void)
 {
 	strcpy(dir + sizeof(dir) - 7, "XXXXXX");
-	fake_clear(state);
-	return mkdtemp(dir) ? 0 : -1;
+	fake_clear();
+	assert_non_null(mkdtemp(dir));
 }
 
 static void in_dir(char *to, size_t size, const char *name)
@@ -113,13 +108,12 @@ static void in_dir(char *to, size_t size, const char *name)
 	assert_true(len > 0 && (size_t)len < size);
 }
 
-static int remove_dir(void **state)
+static void remove_dir(void)
 {
 	char command[64];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	return system(command);
+	assert_int_equal(system(command), 0);
 }
 
 static void touch(const char *name)
@@ -161,11 +155,12 @@ static void members_are(const struct mw_family *f, const char *want)
 	free(m);
 }
 
-static void members_of_a_path(void **state)
+EACH(make_dir, remove_dir);
+
+TEST(members_of_a_path)
 {
 	struct mw_family f = { 0 };
 
-	(void)state;
 	in_dir(f.path, sizeof(f.path), "m.sock");
 	members_are(&f, "");
 	touch("m.sock");
@@ -193,11 +188,10 @@ static void members_of_a_path(void **state)
 	members_are(&f, "0 m.sock\n12 m.sock.12\n345 m.sock.345\n999999999 m.sock.999999999\n");
 }
 
-static void members_of_a_folder(void **state)
+TEST(members_of_a_folder)
 {
 	struct mw_family f = { 0 };
 
-	(void)state;
 	strcpy(f.dir, dir);
 	members_are(&f, "");
 	touch("12.sock");
@@ -222,11 +216,10 @@ static void members_of_a_folder(void **state)
 }
 
 /* The path's own name may hold what names of processes have. */
-static void a_path_with_numbers(void **state)
+TEST(a_path_with_numbers)
 {
 	struct mw_family f = { 0 };
 
-	(void)state;
 	in_dir(f.path, sizeof(f.path), "m.12");
 	touch("m.12");
 	touch("m.13");
@@ -234,14 +227,13 @@ static void a_path_with_numbers(void **state)
 	members_are(&f, "0 m.12\n13 m.12.13\n");
 }
 
-static void no_more_than_are_asked(void **state)
+TEST(no_more_than_are_asked)
 {
 	struct mw_family f = { 0 };
 	struct mw_member *m;
 	char name[32];
 	size_t n;
 
-	(void)state;
 	strcpy(f.dir, dir);
 	for (unsigned i = 1; i <= MW_FAMILY_MAX + 100; i++) {
 		snprintf(name, sizeof(name), "%u.sock", i);
@@ -259,13 +251,12 @@ static void no_more_than_are_asked(void **state)
 }
 
 /* A name that doesn't fit into an address can't be asked, and isn't cut. */
-static void a_path_too_long(void **state)
+TEST(a_path_too_long)
 {
 	struct mw_family f = { 0 };
 	char want[3 * MW_SOCKET_PATH];
 	size_t n;
 
-	(void)state;
 	in_dir(f.path, sizeof(f.path), "m");
 	n = strlen(f.path);
 	memset(f.path + n, 'm', sizeof(f.path) - 1 - n - 2);
@@ -279,12 +270,11 @@ static void a_path_too_long(void **state)
 	members_are(&f, want);
 }
 
-static void no_folder(void **state)
+TEST(no_folder)
 {
 	struct mw_family f = { 0 };
 	size_t n = 99;
 
-	(void)state;
 	assert_null(mw_members(&f, &n)); /* nothing was asked for */
 	assert_int_equal(n, 0);
 	in_dir(f.path, sizeof(f.path), "none/m.sock");
@@ -303,11 +293,12 @@ static void no_folder(void **state)
 	assert_int_equal(n, 0);
 }
 
-static void facts(void **state)
+EACH(fake_clear, NULL);
+
+TEST(facts)
 {
 	struct mw_process_facts f;
 
-	(void)state;
 	mw_process_facts(getpid(), &f);
 	assert_non_null(strstr(f.title, "test_family"));
 	assert_true(f.rss >= 4096);
@@ -351,9 +342,8 @@ static void merged(const char *const *texts, const char *want)
 
 #define MERGED(want, ...) merged((const char *const[]){ __VA_ARGS__, NULL }, want)
 
-static void samples_are_labelled(void **state)
+TEST(samples_are_labelled)
 {
-	(void)state;
 	MERGED("# HELP a Of a.\n# TYPE a gauge\na{process=\"11\"} 1\n",
 	       "# HELP a Of a.\n# TYPE a gauge\na 1\n");
 	MERGED("# HELP a Of a.\na{process=\"11\",b=\"c\"} 1\na{process=\"11\",b=\"{ } \\\" \\n\",d=\"\"} 2.5\n",
@@ -366,18 +356,16 @@ static void samples_are_labelled(void **state)
 }
 
 /* Lines of one metric stand together, in order of the processes; what is said of it is said once. */
-static void metrics_stand_together(void **state)
+TEST(metrics_stand_together)
 {
-	(void)state;
 	MERGED("# HELP a Of a.\n# TYPE a gauge\na{process=\"11\"} 1\na{process=\"12\"} 2\n"
 	       "# HELP b Of b.\n# TYPE b gauge\n# UNIT b bytes\nb{process=\"11\",x=\"1\"} 3\nb{process=\"12\",x=\"2\"} 4\n",
 	       "# HELP a Of a.\n# TYPE a gauge\na 1\n# HELP b Of b.\n# TYPE b gauge\n# UNIT b bytes\nb{x=\"1\"} 3\n",
 	       "# HELP b Another b.\n# TYPE b counter\nb{x=\"2\"} 4\n# HELP a Another a.\na 2\n");
 }
 
-static void some_have_more(void **state)
+TEST(some_have_more)
 {
-	(void)state;
 	MERGED("# HELP a A.\na{process=\"11\"} 1\na{process=\"13\"} 3\n# HELP b B.\nb{process=\"11\"} 1\n"
 	       "# HELP c C.\nc{process=\"12\"} 2\nc{process=\"13\"} 3\n# HELP d D.\nd{process=\"13\"} 3\n",
 	       "# HELP a A.\na 1\n# HELP b B.\nb 1\n", "# HELP c C.\nc 2\n",
@@ -387,9 +375,8 @@ static void some_have_more(void **state)
 	       "# HELP a A.\n# TYPE a gauge\na 1\n");
 }
 
-static void names_within_names(void **state)
+TEST(names_within_names)
 {
-	(void)state;
 	MERGED("# HELP ab AB.\nab{process=\"11\"} 1\nab{process=\"12\"} 4\n"
 	       "# HELP a A.\na{process=\"11\"} 2\na{process=\"12\"} 5\n"
 	       "# HELP abc ABC.\nabc{process=\"11\"} 3\nabc{process=\"12\"} 6\n",
@@ -399,17 +386,15 @@ static void names_within_names(void **state)
 	       "# HELP a\na 2\n", "# HELP a_total A.\na_total 1\n# HELP a A.\na 3\n");
 }
 
-static void said_twice(void **state)
+TEST(said_twice)
 {
-	(void)state;
 	MERGED("# HELP a A.\na{process=\"11\"} 1\na{process=\"12\"} 4\n# HELP b B.\nb{process=\"11\"} 2\n",
 	       "# HELP a A.\na 1\n# HELP b B.\nb 2\n# HELP a A again.\na 3\n",
 	       "# HELP a A.\na 4\n# HELP a A.\na 5\n");
 }
 
-static void ends_of_texts(void **state)
+TEST(ends_of_texts)
 {
-	(void)state;
 	MERGED("", "");
 	MERGED("", "", "", "");
 	MERGED("", "\n\n\n", "# EOF\n");
@@ -425,30 +410,4 @@ static void ends_of_texts(void **state)
 	MERGED("# HELP a A.\na{process=\"11\"} 1\na{process=\"12\"} 2\n", "# HELP a A.\na 1\n# EOF\n",
 	       "# HELP a A.\na 2\n# EOF");
 	MERGED("# HELP a A.\n# EOFx\na{process=\"11\"} 1\n", "# HELP a A.\n# EOFx\na 1\n# EOF\n");
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup(f, fake_clear)
-#define TEST_DIR(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
-	const struct CMUnitTest tests[] = {
-		TEST(paths_of_the_family),
-		TEST(paths_of_the_process),
-		TEST_DIR(members_of_a_path),
-		TEST_DIR(members_of_a_folder),
-		TEST_DIR(a_path_with_numbers),
-		TEST_DIR(no_more_than_are_asked),
-		TEST_DIR(a_path_too_long),
-		TEST_DIR(no_folder),
-		TEST(facts),
-		TEST(samples_are_labelled),
-		TEST(metrics_stand_together),
-		TEST(some_have_more),
-		TEST(names_within_names),
-		TEST(said_twice),
-		TEST(ends_of_texts),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,11 @@
 /* uses: @server */
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "../../src/server/family/ask.h"
 #include "../../src/server/family/gather.h"
 #include "../../src/shared/sys/times.h"
@@ -51,11 +45,10 @@ static void headers_of(const char *head, size_t n, const char *want)
 #define HEADERS(head, want) \
 	headers_of("HTTP/1.1 200 OK\r\n" head, sizeof("HTTP/1.1 200 OK\r\n" head) - 1, want)
 
-static void headers_are_told(void **state)
+TEST(headers_are_told)
 {
 	struct mw_ask none = { .fd = -1 };
 
-	(void)state;
 	HEADERS("Content-Type: text/html; charset=utf-8\r\nVary: *",
 		"<Content-Type|text/html; charset=utf-8><Vary|*>");
 	HEADERS("A:b\r\nC:   d\r\nE: \t f \t \r\nG:\r\nH: ", "<A|b><C|d><E|f><G|><H|>");
@@ -68,9 +61,8 @@ static void headers_are_told(void **state)
 	assert_int_equal(got.n, 0);
 }
 
-static void hostile_heads(void **state)
+TEST(hostile_heads)
 {
-	(void)state;
 	HEADERS("no colon\r\nA: b", "<A|b>");
 	HEADERS(": no name\r\nA: b\r\n:", "<A|b>");
 	HEADERS("A: b\r\n folded: c\r\n\tfolded: d\r\nE: f", "<A|b><E|f>");
@@ -90,21 +82,22 @@ static void hostile_heads(void **state)
 
 static char dir[] = "/tmp/mwrap-unit-ask-XXXXXX";
 
-static int make_dir(void **state)
+static void make_dir(void)
 {
 	strcpy(dir + sizeof(dir) - 7, "XXXXXX");
-	fake_clear(state);
-	return mkdtemp(dir) ? 0 : -1;
+	fake_clear();
+	assert_non_null(mkdtemp(dir));
 }
 
-static int remove_dir(void **state)
+static void remove_dir(void)
 {
 	char command[64];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	return system(command);
+	assert_int_equal(system(command), 0);
 }
+
+EACH(make_dir, remove_dir);
 
 /* Answers one request with these bytes, in pieces, and closes the connection unless it keeps it. */
 struct server {
@@ -205,9 +198,8 @@ static void answered(const char *answer, size_t n, int error, int status, const 
 #define ANSWERED(text, error, status, body) answered(text, sizeof(text) - 1, error, status, body)
 #define OK "HTTP/1.0 200 OK\r\n"
 
-static void answers(void **state)
+TEST(answers)
 {
-	(void)state;
 	ANSWERED(OK "\r\nhello", 0, 200, "hello");
 	ANSWERED(OK "\r\n", 0, 200, "");
 	ANSWERED("HTTP/1.1 404\r\n\r\nno\r\n\r\nmore", 0, 404, "no\r\n\r\nmore");
@@ -216,9 +208,8 @@ static void answers(void **state)
 	ANSWERED("HTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n", 0, 304, "");
 }
 
-static void answers_cut_short(void **state)
+TEST(answers_cut_short)
 {
-	(void)state;
 	ANSWERED("", EPROTO, 0, "");
 	ANSWERED("HTTP/1.0 2", EPROTO, 0, "");
 	ANSWERED(OK, EPROTO, 0, "");
@@ -228,11 +219,10 @@ static void answers_cut_short(void **state)
 	ANSWERED(OK "Content-Length: 18446744073709551615\r\n\r\n", ECONNRESET, 0, "");
 }
 
-static void no_http(void **state)
+TEST(no_http)
 {
 	static char large[100000];
 
-	(void)state;
 	ANSWERED("SSH-2.0-OpenSSH_9.2\r\n", EPROTO, 0, "");
 	ANSWERED("\r\n\r\n", EPROTO, 0, "");
 	ANSWERED("\0\r\n\r\n", EPROTO, 0, "");
@@ -249,13 +239,12 @@ static void no_http(void **state)
 	answered(large, sizeof(large), EPROTO, 0, "");
 }
 
-static void nobody_there(void **state)
+TEST(nobody_there)
 {
 	static char long_path[200];
 	struct server s;
 	struct mw_ask a[5];
 
-	(void)state;
 	memset(long_path, 'x', sizeof(long_path) - 1);
 	start(&s, "s", OK "\r\nhere", sizeof(OK "\r\nhere") - 1, 1000);
 	mw_ask_begin(&a[0], "/none/s", "GET", "/");
@@ -277,12 +266,11 @@ static void nobody_there(void **state)
 }
 
 /* One who accepts and says no more is waited for as long as was said. */
-static void silence(void **state)
+TEST(silence)
 {
 	struct server s;
 	struct mw_ask a;
 
-	(void)state;
 	start(&s, "s", OK, sizeof(OK) - 1, 1000);
 	s.keep = true;
 	mw_ask_begin(&a, s.path, "GET", "/");
@@ -293,7 +281,7 @@ static void silence(void **state)
 	end_server(&s);
 }
 
-static void a_stream(void **state)
+TEST(a_stream)
 {
 	static const char text[] = OK "Content-Length: 3\r\n\r\none";
 	struct mw_ask a;
@@ -302,7 +290,6 @@ static void a_stream(void **state)
 	size_t n;
 	long len;
 
-	(void)state;
 	start(&s, "s", text, sizeof(text) - 1, 1);
 	mw_ask_begin(&a, s.path, "GET", "/live");
 	a.stream = true;
@@ -333,7 +320,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static void replies(void **state)
+TEST(replies)
 {
 	static const char wrong[] = OK "\r\nnot a table\n", missing[] = "HTTP/1.0 404 no\r\n\r\nno\n";
 	struct mw_family f = { 0 };
@@ -343,7 +330,6 @@ static void replies(void **state)
 	uint64_t from;
 	int tries = 0;
 
-	(void)state;
 	strcpy(f.dir, dir);
 	fake_stats.live_bytes = 77;
 	mw_buf_str(&table, OK "\r\n");
@@ -377,12 +363,11 @@ static void replies(void **state)
 }
 
 /* Without memory for the own table it is one that doesn't answer; nothing is lost. */
-static void no_memory(void **state)
+TEST(no_memory)
 {
 	struct mw_family f = { 0 };
 	struct mw_gathered g;
 
-	(void)state;
 	fake_no_memory = true;
 	assert_int_equal(mw_gather(&g, &f, &fake_api, MW_WIRE_ALL, ""), 0);
 	assert_int_equal(g.n, 1);
@@ -399,17 +384,4 @@ static void no_memory(void **state)
 	assert_int_equal(g.answered, 1);
 	assert_int_equal(g.parts[0].wire->n, 0);
 	mw_gathered_free(&g);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
-	const struct CMUnitTest tests[] = {
-		TEST(headers_are_told), TEST(hostile_heads), TEST(answers), TEST(answers_cut_short),
-		TEST(no_http),          TEST(nobody_there),  TEST(silence), TEST(a_stream),
-		TEST(replies),          TEST(no_memory),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tables of several processes as one: who inherited what, what is added up, what is the same place. */
 /* uses: @server */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/server/family/family.h"
 #include "fake_api.h"
 
@@ -17,14 +11,12 @@ static struct mw_wire wires[MAX];
 static struct mw_part parts[MAX];
 static size_t n;
 
-static int teardown(void **state)
+static void teardown(void)
 {
-	(void)state;
 	mw_sum_end();
 	while (n)
 		mw_wire_free(&wires[--n]);
 	memset(parts, 0, sizeof(parts));
-	return 0;
 }
 
 /* What is in the fake tracker becomes the table of one more process; the tracker is empty then. */
@@ -42,7 +34,7 @@ static struct mw_wire *process(long pid, long forker)
 	assert_int_equal(fake_out, 0);
 	w->pid = pid;
 	parts[n++].wire = w;
-	fake_clear(NULL);
+	fake_clear();
 	return w;
 }
 
@@ -65,9 +57,10 @@ static void inherit(const char *want)
 	assert_string_equal(got, want);
 }
 
-static void a_parent_is_there(void **state)
+EACH(fake_clear, teardown);
+
+TEST(a_parent_is_there)
 {
-	(void)state;
 	forked(10, 0, 0);
 	forked(11, 10, 300);
 	forked(12, 10, 500);
@@ -76,9 +69,8 @@ static void a_parent_is_there(void **state)
 }
 
 /* Of brothers one keeps what all of them inherited: who knows most of it. */
-static void a_parent_is_gone(void **state)
+TEST(a_parent_is_gone)
 {
-	(void)state;
 	forked(11, 10, 300);
 	forked(12, 10, 500);
 	forked(13, 10, 400);
@@ -88,9 +80,8 @@ static void a_parent_is_gone(void **state)
 }
 
 /* Whoever forked them has gone, and the first one of the line, too, or not. */
-static void forked_twice(void **state)
+TEST(forked_twice)
 {
-	(void)state;
 	fake_stats.eldest = 10;
 	forked(12, 11, 500);
 	fake_stats.eldest = 10;
@@ -100,9 +91,8 @@ static void forked_twice(void **state)
 	inherit("110");
 }
 
-static void brothers_that_know_as_much(void **state)
+TEST(brothers_that_know_as_much)
 {
-	(void)state;
 	forked(13, 10, 400);
 	forked(11, 10, 400);
 	forked(12, 10, 400);
@@ -111,9 +101,8 @@ static void brothers_that_know_as_much(void **state)
 }
 
 /* Numbers that are taken again may say what cannot be. It ends, and says the same each time. */
-static void circles_end(void **state)
+TEST(circles_end)
 {
-	(void)state;
 	forked(10, 11, 400);
 	forked(11, 10, 400);
 	inherit("11");
@@ -122,11 +111,10 @@ static void circles_end(void **state)
 	inherit("111");
 }
 
-static void many_brothers(void **state)
+TEST(many_brothers)
 {
 	char want[MAX + 1];
 
-	(void)state;
 	for (int i = 0; i < MAX; i++)
 		forked(100 + i, 10, i == 17 ? UINT64_MAX : UINT64_MAX - 1);
 	memset(want, '1', MAX);
@@ -172,9 +160,8 @@ static const struct mw_row *row(const char *location)
 	return found;
 }
 
-static void rows_by_location(void **state)
+TEST(rows_by_location)
 {
-	(void)state;
 	fake_row(MW_KIND_RUBY, 10, "/a.rb:1")->life_max = 3;
 	fake_row(MW_KIND_RUBY, 20, "/b.rb:1")->growth = -5;
 	fake_row(MW_KIND_SPECIAL, 1, "(other)");
@@ -212,9 +199,8 @@ static void native(uint64_t total, const char *location, uint64_t at)
 }
 
 /* Modules are mapped elsewhere in each, and not each knows the symbol. */
-static void native_rows_by_offset(void **state)
+TEST(native_rows_by_offset)
 {
-	(void)state;
 	native(1, "/x.so(f+0x1) [0x7f01]", 0x101);
 	native(10, "/x.so(f+0x2) [0x7f02]", 0x102);
 	native(100, "/y.so(f+0x1) [0x7f03]", 0x101);
@@ -243,9 +229,8 @@ static void native_rows_by_offset(void **state)
 }
 
 /* In any order of the processes: a symbol is shown if one of them knows it. */
-static void a_known_symbol_is_shown(void **state)
+TEST(a_known_symbol_is_shown)
 {
-	(void)state;
 	native(1, "/x.so(+0x101) [0x5501]", 0x101);
 	process(1, 0);
 	native(1, "/x.so(f+0x1) [0x7f01]", 0x101);
@@ -258,9 +243,8 @@ static void a_known_symbol_is_shown(void **state)
 }
 
 /* A module's path may look like an address; the file's name stays within the location. */
-static void brackets_in_a_path(void **state)
+TEST(brackets_in_a_path)
 {
-	(void)state;
 	fake_row(MW_KIND_NATIVE, 1, "/l [0x1]/x.so")->at = 1;
 	native(2, "/l [0x1]/y.so(f+0x1) [0x7f]", 1);
 	native(4, "/l [0x1]/y.so(f+0x1)", 1);
@@ -272,9 +256,8 @@ static void brackets_in_a_path(void **state)
 }
 
 /* The same tables can be added up once more, and look as they did. */
-static void twice(void **state)
+TEST(twice)
 {
-	(void)state;
 	native(1, "/x.so(f+0x1) [0x7f01]", 0x101);
 	fake_row(MW_KIND_RUBY, 1, "/a.rb:1");
 	process(1, 0);
@@ -303,11 +286,10 @@ static void forked_counts(struct mw_row *r, uint64_t inherited)
 }
 
 /* What a child inherited is its parent's; what lives in both is in both. */
-static void counted_once(void **state)
+TEST(counted_once)
 {
 	struct mw_stats s;
 
-	(void)state;
 	forked_counts(fake_row(MW_KIND_RUBY, 0, "/a.rb:1"), 0);
 	process(10, 0);
 	forked_counts(fake_row(MW_KIND_RUBY, 0, "/a.rb:1"), 80);
@@ -336,11 +318,10 @@ static void counted_once(void **state)
 }
 
 /* Sums stop at their type's largest value. */
-static void overflow(void **state)
+TEST(overflow)
 {
 	struct mw_stats s;
 
-	(void)state;
 	for (long pid = 1; pid <= 2; pid++) {
 		struct mw_row *r = fake_row(MW_KIND_RUBY, UINT64_MAX - 1, "/a.rb:1");
 
@@ -370,12 +351,11 @@ static void overflow(void **state)
 	assert_true(s.heap_bytes == UINT64_MAX && s.resets == UINT64_MAX && s.generation == UINT64_MAX);
 }
 
-static void figures(void **state)
+TEST(figures)
 {
 	struct mw_stats s;
 	struct mw_row r;
 
-	(void)state;
 	fake_stats = (struct mw_stats){
 		.locations = 1,
 		.locations_max = 10,
@@ -440,12 +420,11 @@ static void figures(void **state)
 }
 
 /* Ages become generations of the sum, and none of them is before the first. */
-static void lives(void **state)
+TEST(lives)
 {
 	const uint32_t id = 3;
 	struct mw_lives *l;
 
-	(void)state;
 	for (long pid = 1; pid <= 2; pid++) {
 		struct mw_buf b = { 0 };
 
@@ -458,7 +437,7 @@ static void lives(void **state)
 		assert_int_equal(mw_wire_read(&wires[n], b.p, b.n), 0);
 		parts[n].wire = &wires[n];
 		n++;
-		fake_clear(NULL);
+		fake_clear();
 	}
 	wires[1].lives[0].generation = UINT64_MAX;
 	add_up();
@@ -477,12 +456,11 @@ static void lives(void **state)
 }
 
 /* What can't be had of nobody is nothing. */
-static void nobody(void **state)
+TEST(nobody)
 {
 	struct mw_stats s;
 	struct mw_lives *l;
 
-	(void)state;
 	add_up();
 	assert_int_equal(snap->n, 0);
 	api->stats(&s);
@@ -490,30 +468,4 @@ static void nobody(void **state)
 	l = api->lives(NULL, 0);
 	assert_int_equal(l->n, 0);
 	api->lives_free(l);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, fake_clear, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(a_parent_is_there),
-		TEST(a_parent_is_gone),
-		TEST(forked_twice),
-		TEST(brothers_that_know_as_much),
-		TEST(circles_end),
-		TEST(many_brothers),
-		TEST(rows_by_location),
-		TEST(native_rows_by_offset),
-		TEST(a_known_symbol_is_shown),
-		TEST(brackets_in_a_path),
-		TEST(twice),
-		TEST(counted_once),
-		TEST(overflow),
-		TEST(figures),
-		TEST(lives),
-		TEST(nobody),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

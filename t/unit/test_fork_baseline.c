@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a child inherited, since a baseline, and after it went to another id. */
 /* uses: src/tracker/table/fork_baseline.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/tracker/table/fork_baseline.h"
 
 static bool no_memory;
@@ -25,12 +19,10 @@ void *mw_arena_grow(size_t n, enum mw_arena_for what)
 	return grown[grown_n++] = calloc(1, n);
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-	(void)state;
 	while (grown_n)
 		free(grown[--grown_n]);
-	return 0;
 }
 
 /* n, n + 1, ... in the five sums */
@@ -54,26 +46,24 @@ static void part_is(uint32_t id, struct mw_counters since, struct mw_counters wa
 	assert_int_equal(got.life_sum, want.life_sum);
 }
 
-#define ALL(n) ((struct mw_counters){ n, n, n, n, n })
+#define WHOLE(n) ((struct mw_counters){ n, n, n, n, n })
 
 /* ids from 2 * MW_CS_CHUNK on */
-static void nothing_was_said(void **state)
+TEST(nothing_was_said)
 {
-	(void)state;
 	part_is(2 * MW_CS_CHUNK, zero, zero);
 	part_is(2 * MW_CS_CHUNK, from(5), zero);
 	part_is(MW_CS_MAX - 1, zero, zero);
 }
 
-static void since_a_baseline(void **state)
+TEST(since_a_baseline)
 {
 	struct mw_counters c = from(100);
 
-	(void)state;
 	mw_fork_baseline_set(7, &c);
 	part_is(7, zero, from(100));
 	part_is(7, from(100), zero);
-	part_is(7, from(60), ALL(40));
+	part_is(7, from(60), WHOLE(40));
 	part_is(7, from(101), zero); /* the baseline is younger */
 	part_is(7, from(UINT64_MAX - 10), zero);
 	part_is(7, (struct mw_counters){ .bytes = 200, .frees = 3 },
@@ -93,40 +83,38 @@ static void since_a_baseline(void **state)
 }
 
 /* What `from` inherited is the other one's, whose baseline is raised by `more`. */
-static void it_moves(void **state)
+TEST(it_moves)
 {
 	struct mw_counters a = from(100), base = from(60), to, more, after;
 
-	(void)state;
 	/* the other one inherited nothing */
 	mw_fork_baseline_set(10, &a);
 	to = from(1000);
-	more = ALL(500);
+	more = WHOLE(500);
 	mw_fork_baseline_fold(10, &base, 11, &to, &more);
 	/* its baseline is at 1000, 1500 after that: 40 of what came then it inherited */
 	after = (struct mw_counters){ 1500, 1501, 1002, 1003, 1004 };
-	part_is(11, after, ALL(40));
+	part_is(11, after, WHOLE(40));
 	/* inherited before the other's baseline, and after it */
 	a = from(900);
 	mw_fork_baseline_set(12, &a);
 	a = from(100);
 	mw_fork_baseline_set(13, &a);
 	mw_fork_baseline_fold(13, &base, 12, &to, &more);
-	part_is(12, after, ALL(40));
+	part_is(12, after, WHOLE(40));
 	a = from(1200);
 	mw_fork_baseline_set(14, &a);
 	mw_fork_baseline_fold(13, &base, 14, &to, &more);
-	part_is(14, after, ALL(240));
+	part_is(14, after, WHOLE(240));
 }
 
 /* Where there is nothing to move, nothing is kept, nor made up. */
-static void nothing_moves(void **state)
+TEST(nothing_moves)
 {
-	struct mw_counters base = from(60), to = from(1000), more = ALL(500);
+	struct mw_counters base = from(60), to = from(1000), more = WHOLE(500);
 	uint32_t first = 3 * MW_CS_CHUNK;
 	size_t before = grown_n;
 
-	(void)state;
 	mw_fork_baseline_fold(first + 1, &base, first + 2, &to, &more);
 	assert_int_equal(grown_n, before);
 	part_is(first + 2, zero, zero);
@@ -134,16 +122,15 @@ static void nothing_moves(void **state)
 	base = from(2000);
 	mw_fork_baseline_set(first + 3, &base);
 	mw_fork_baseline_fold(first + 1, &base, first + 3, &to, &more);
-	part_is(first + 3, (struct mw_counters){ 1500, 1501, 1002, 1003, 1004 }, ALL(1000));
+	part_is(first + 3, (struct mw_counters){ 1500, 1501, 1002, 1003, 1004 }, WHOLE(1000));
 }
 
 /* Then it counts as inheriting none. */
-static void memory_is_short(void **state)
+TEST(memory_is_short)
 {
-	struct mw_counters c = from(100), base = from(60), to = from(1000), more = ALL(500);
+	struct mw_counters c = from(100), base = from(60), to = from(1000), more = WHOLE(500);
 	uint32_t first = 4 * MW_CS_CHUNK;
 
-	(void)state;
 	no_memory = true;
 	mw_fork_baseline_set(first, &c);
 	part_is(first, zero, zero);
@@ -154,15 +141,5 @@ static void memory_is_short(void **state)
 	part_is(first, zero, from(100));
 }
 
-int main(void)
-{
-	/* in this order: what was said stays */
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_was_said), cmocka_unit_test(since_a_baseline),
-		cmocka_unit_test(it_moves),         cmocka_unit_test(nothing_moves),
-		cmocka_unit_test(memory_is_short),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, teardown);
-}
+/* what was said to one test stays for the next */
+ALL(NULL, teardown);

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Frames, with zstd and without: what is written is read; a changed bit and a cut are noticed. */
 /* uses: src/recording/format/frame.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "unit.h"
 #include "../../src/recording/format/frame.h"
 
 enum { LEVEL = 3, HEADER = sizeof(struct mw_trace_frame) };
@@ -76,12 +71,11 @@ static void read_one(const struct mw_codec *c, size_t whole, size_t n)
 			 34567);
 }
 
-static void test_lengths(void **unused)
+TEST(test_lengths)
 {
 	const size_t lengths[] = { 0, 1, 2, 100, 5000, MW_FRAME_MOST };
 	struct mw_codec zstd = with_zstd();
 
-	(void)unused;
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
 		for (int random = 0; random < 2; random++) {
 			fill(lengths[i], random);
@@ -93,13 +87,12 @@ static void test_lengths(void **unused)
 }
 
 /* A packed frame may be longer than another one; none is longer than that. */
-static void test_the_longest(void **unused)
+TEST(test_the_longest)
 {
 	struct mw_trace_frame f, long_one = { .type = MW_FRAME_PACKED };
 	const uint8_t *got;
 	size_t n = mw_frame_write(&none, &long_one, contents, MW_FRAME_PACKED_MOST, file), next;
 
-	(void)unused;
 	assert_int_equal(mw_frame_read(&none, file, n, &f, &got, room, &next), MW_FRAME_OK);
 	assert_int_equal(next, HEADER + MW_FRAME_PACKED_MOST);
 	long_one.type = MW_FRAME_EVENTS;
@@ -110,11 +103,10 @@ static void test_the_longest(void **unused)
 	assert_int_equal(mw_frame_read(&none, file, n, &f, &got, room, &next), MW_FRAME_BROKEN);
 }
 
-static void test_compressed_if_that_is_shorter(void **unused)
+TEST(test_compressed_if_that_is_shorter)
 {
 	struct mw_codec zstd = with_zstd();
 
-	(void)unused;
 	fill(5000, false);
 	assert_true(write_one(&zstd, 5000) < HEADER + 500);
 	fill(5000, true);
@@ -122,7 +114,7 @@ static void test_compressed_if_that_is_shorter(void **unused)
 	done(&zstd);
 }
 
-static void test_without_zstd(void **unused)
+TEST(test_without_zstd)
 {
 	struct mw_codec zstd = with_zstd(), small;
 	struct mw_trace_frame f;
@@ -130,7 +122,6 @@ static void test_without_zstd(void **unused)
 	size_t whole, next;
 	uint64_t memory[64];
 
-	(void)unused;
 	fill(5000, false);
 	whole = write_one(&zstd, 5000);
 	assert_int_equal(mw_frame_read(&none, file, whole, &f, &got, room, &next), MW_FRAME_NO_ZSTD);
@@ -145,14 +136,13 @@ static void test_without_zstd(void **unused)
 	done(&zstd);
 }
 
-static void test_checked_without_room(void **unused)
+TEST(test_checked_without_room)
 {
 	struct mw_codec zstd = with_zstd();
 	struct mw_trace_frame f;
 	const uint8_t *got;
 	size_t whole, next;
 
-	(void)unused;
 	fill(5000, false);
 	whole = write_one(&zstd, 5000);
 	assert_int_equal(mw_frame_read(&zstd, file, whole, &f, &got, NULL, &next), MW_FRAME_OK);
@@ -162,14 +152,13 @@ static void test_checked_without_room(void **unused)
 	done(&zstd);
 }
 
-static void test_each_cut_and_each_bit(void **unused)
+TEST(test_each_cut_and_each_bit)
 {
 	struct mw_codec zstd = with_zstd();
 	struct mw_trace_frame f;
 	const uint8_t *got;
 	size_t next;
 
-	(void)unused;
 	fill(600, false);
 	for (int compressed = 0; compressed < 2; compressed++) {
 		size_t whole = write_one(compressed ? &zstd : &none, 600);
@@ -193,14 +182,13 @@ static void test_each_cut_and_each_bit(void **unused)
 }
 
 /* A header may promise more or less than a right zstd frame has. */
-static void test_contents_of_another_length(void **unused)
+TEST(test_contents_of_another_length)
 {
 	struct mw_codec zstd = with_zstd();
 	struct mw_trace_frame f = { .type = MW_FRAME_EVENTS };
 	const uint8_t *got;
 	size_t whole, next;
 
-	(void)unused;
 	fill(5000, false);
 	whole = write_one(&zstd, 5000);
 	memcpy(contents, file + HEADER, whole - HEADER);
@@ -219,20 +207,4 @@ static void test_contents_of_another_length(void **unused)
 		f = (struct mw_trace_frame){ .type = MW_FRAME_EVENTS };
 	}
 	done(&zstd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_the_longest),
-		cmocka_unit_test(test_compressed_if_that_is_shorter),
-		cmocka_unit_test(test_without_zstd),
-		cmocka_unit_test(test_checked_without_room),
-		cmocka_unit_test(test_each_cut_and_each_bit),
-		cmocka_unit_test(test_contents_of_another_length),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

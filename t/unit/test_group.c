@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The names of the groups that locations belong to: gems, Ruby's own folders, modules, directories. */
 /* uses: src/shared/report/rows.c src/shared/report/group.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/report/render.c src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile.c src/shared/report/profile_make.c src/shared/report/row_index.c src/shared/text/intern.c src/shared/report/location.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "fake_api.h"
 
 #define RUBY MW_KIND_RUBY
@@ -18,7 +14,7 @@ static void group_is(enum mw_group group, enum mw_kind kind, const char *locatio
 	const struct mw_query q = { .sort = -1, .group = group };
 	struct mw_result res;
 
-	fake_clear(NULL);
+	fake_clear();
 	fake_row(kind, 1, location);
 	assert_int_equal(mw_result_make(&res, &fake_api, &q), 0);
 	assert_int_equal(res.n, 1);
@@ -33,9 +29,10 @@ static void gem_is(enum mw_kind kind, const char *location, const char *want)
 	group_is(MW_GROUP_GEM, kind, location, want);
 }
 
-static void groups_by_folder(void **state)
+EACH(fake_clear, NULL);
+
+TEST(groups_by_folder)
 {
-	(void)state;
 	group_is(MW_GROUP_DIR, RUBY, "/srv/gems/a-1/lib/a.rb:9", "/srv/gems/a-1/lib");
 	group_is(MW_GROUP_DIR, RUBY, "/a.rb:9", "/");
 	group_is(MW_GROUP_DIR, RUBY, "a.rb:9", "a.rb");
@@ -46,9 +43,8 @@ static void groups_by_folder(void **state)
 	group_is(MW_GROUP_DIR, SPECIAL, "(ruby, line/not known)", "(ruby, line/not known)");
 }
 
-static void groups_by_gem(void **state)
+TEST(groups_by_gem)
 {
-	(void)state;
 	gem_is(RUBY, "/var/lib/gems/3.1.0/gems/sinatra-3.0.5/lib/sinatra/base.rb:9", "sinatra-3.0.5");
 	gem_is(RUBY, "/srv/app/vendor/bundle/ruby/3.1.0/gems/rack-2.2.4/lib/rack.rb:1", "rack-2.2.4");
 	gem_is(RUBY, "/h/.rvm/gems/ruby-3.1.2/gems/net-http-0.3.0/lib/x.rb:1", "net-http-0.3.0");
@@ -66,9 +62,8 @@ static void groups_by_gem(void **state)
 	gem_is(RUBY, "/srv/gems/rack-1.0:3", "/srv/gems");
 }
 
-static void groups_of_ruby_itself(void **state)
+TEST(groups_of_ruby_itself)
 {
-	(void)state;
 	gem_is(RUBY, "/usr/lib/ruby/3.1.0/set.rb:5", "ruby 3.1 stdlib");
 	gem_is(RUBY, "/opt/rubies/3.4.5/lib/ruby/3.4.0/json/common.rb:5", "ruby 3.4 stdlib");
 	gem_is(NATIVE, "/usr/lib/x86_64-linux-gnu/ruby/3.1.0/stringio.so(f+0x1) [0x1]", "ruby 3.1 stdlib");
@@ -84,9 +79,8 @@ static void groups_of_ruby_itself(void **state)
 	gem_is(RUBY, "/usr/lib/ruby/3.1/x.rb:1", "/usr/lib/ruby/3.1");
 }
 
-static void groups_of_the_rest(void **state)
+TEST(groups_of_the_rest)
 {
-	(void)state;
 	gem_is(NATIVE, "/usr/lib/x86_64-linux-gnu/libc.so.6(strdup+0x1f) [0x7f12]", "libc.so.6");
 	gem_is(NATIVE, "ruby(+0x1) [0x55]", "ruby");
 	gem_is(RUBY, "/srv/app/models/user.rb:3", "/srv/app/models");
@@ -106,18 +100,4 @@ static void groups_of_the_rest(void **state)
 	gem_is(RUBY, "/gems/a-1/", "a-1");
 	gem_is(RUBY, "/lib/ruby/vendor_ruby/", "vendor_ruby/");
 	gem_is(RUBY, "//", "/");
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup(f, fake_clear)
-	const struct CMUnitTest tests[] = {
-		TEST(groups_by_folder),
-		TEST(groups_by_gem),
-		TEST(groups_of_ruby_itself),
-		TEST(groups_of_the_rest),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What locations grew by in a range of time: by the moments of the history, and since a mark. */
 /* uses: @server */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/server/marks/grown.h"
 
 enum { LEAK = 1, FALLS = 2, SMALL = 3, LATE = 299, IDS = 300 };
 #include "fake_curves.h"
 
-static int all_there(void **state)
+static void all_there(void)
 {
-	setup(state);
+	setup();
 	end = IDS;
-	return 0;
 }
 
 /* Each second up to `to`: one leaks 64 bytes, one falls by as much; one comes after 20 seconds. */
@@ -38,12 +31,13 @@ static const struct mw_row *row_of(const struct mw_snapshot *s, uint32_t id)
 	return &s->rows[id - 1];
 }
 
-static void between_two_moments(void **state)
+EACH(all_there, teardown);
+
+TEST(between_two_moments)
 {
 	struct mw_snapshot *s = snapshot();
 	struct mw_grown g;
 
-	(void)state;
 	run(62);
 	/* moments are 5 s apart: the last one not after each end */
 	assert_int_equal(mw_grown_read(&g, &c, &api, 12, 44.9), 0);
@@ -69,9 +63,8 @@ static void between_two_moments(void **state)
 }
 
 /* The history keeps units of 64 bytes. */
-static void by_no_more_than_is_live(void **state)
+TEST(by_no_more_than_is_live)
 {
-	(void)state;
 	run(22);
 	for (uint64_t bytes = 1; bytes < 300; bytes++) {
 		struct mw_snapshot *s;
@@ -91,14 +84,13 @@ static void by_no_more_than_is_live(void **state)
 }
 
 /* An id that another location has by now, and one without a row. */
-static void of_the_same_location(void **state)
+TEST(of_the_same_location)
 {
 	static const uint64_t bytes[] = { 100, 900 };
 	struct mw_curve curves[3];
 	struct mw_grown g = { .set = { .n = 3, .v = curves } };
 	struct mw_snapshot *s = snapshot();
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		curves[i] =
 			(struct mw_curve){ .location = "f7:1", .location_len = 4, .n = 2, .bytes = bytes };
@@ -112,13 +104,12 @@ static void of_the_same_location(void **state)
 }
 
 /* There are more locations than the history keeps: of the others together it knows the sum. */
-static void more_than_are_kept(void **state)
+TEST(more_than_are_kept)
 {
 	struct mw_snapshot *s = snapshot();
 	struct mw_grown g;
 	int64_t sum = 0;
 
-	(void)state;
 	for (uint32_t id = SMALL; id < LATE; id++)
 		sums[id].bytes = 640000 + id * 64;
 	run(30);
@@ -134,12 +125,11 @@ static void more_than_are_kept(void **state)
 	snapshot_free(s);
 }
 
-static void since_a_mark(void **state)
+TEST(since_a_mark)
 {
 	struct mw_snapshot *s = snapshot();
 	struct mw_mark mark = { 0 };
 
-	(void)state;
 	sums[LEAK].bytes = 100;
 	snapshot_free(s);
 	s = snapshot();
@@ -151,17 +141,4 @@ static void since_a_mark(void **state)
 	assert_true(mw_grown_sum(s) == -63);
 	mw_mark_clear(&mark);
 	snapshot_free(s);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, all_there, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(between_two_moments),  TEST(by_no_more_than_is_live),
-		TEST(of_the_same_location), TEST(more_than_are_kept),
-		TEST(since_a_mark),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Ruby's heap pages: births, deaths, resurrections, their sums and copies, and every form of these. */
 /* uses: src/tracker/table/heap_pages.c src/tracker/base/wait.c src/tracker/base/arena.c src/shared/report/heap_pages.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/shared/report/heap_pages.h"
 #include "../../src/tracker/table/heap_pages.h"
 #include "fake_api.h"
@@ -39,13 +33,12 @@ static struct mw_heap_sums sums(void)
  * The table is one for the process, so this is first. Long spans that differ by one have
  * that deviation, and a clock of 32 bits may turn over.
  */
-static void deviation_of_long_spans(void **state)
+TEST(deviation_of_long_spans)
 {
 	const uint32_t from = 0xf0000000u, life = 3000000000u, death = 4294967290u;
 	struct mw_heap_sums s = sums();
 	enum { N = 1000 };
 
-	(void)state;
 	assert_int_equal(s.pages | s.bytes | s.lost | s.lives.n | s.deaths.n, 0);
 	near(s.lives.stddev, 0);
 	for (uint32_t i = 0; i < N; i++)
@@ -68,11 +61,10 @@ static void deviation_of_long_spans(void **state)
 		mw_heap_page_dies(at(100 + i), PAGE, from + life + 1 + death);
 }
 
-static void a_life(void **state)
+TEST(a_life)
 {
 	struct mw_heap_sums before = sums(), s;
 
-	(void)state;
 	mw_heap_page_dies(at(0), PAGE, 1); /* none was there */
 	mw_heap_page_born(at(0), PAGE, 3);
 	mw_heap_page_born(at(1), PAGE, 3);
@@ -116,12 +108,11 @@ static int by_address(const void *a, const void *b)
 }
 
 /* The table grows past its first size, several times, and a copy has each page that lives. */
-static void copies(void **state)
+TEST(copies)
 {
 	enum { N = 5000 };
 	struct mw_heap *h = mw_heap_copy();
 
-	(void)state;
 	assert_int_equal(h->n, 0);
 	free(h);
 	for (uint32_t i = 0; i < N; i++)
@@ -171,11 +162,12 @@ static void rendered(const struct mw_heap_list *l, enum mw_format format, const 
 	"deathspan_stddev            0 (heap pages)\n" \
 	"            lost            0 (heap pages)\n"
 
-static void forms(void **state)
+EACH(fake_clear, NULL);
+
+TEST(forms)
 {
 	struct mw_heap_list l;
 
-	(void)state;
 	fake_ruby_heap();
 	assert_int_equal(mw_heap_list_make(&l, &fake_api, 0, 0), 0);
 	rendered(&l, MW_FORMAT_TSV,
@@ -204,12 +196,11 @@ static void forms(void **state)
 	assert_int_equal(fake_out, 0);
 }
 
-static void none(void **state)
+TEST(none)
 {
 	struct mw_heap_list l;
 	struct mw_buf b = { 0 };
 
-	(void)state;
 	assert_int_equal(mw_heap_list_make(&l, &fake_api, 0, 0), 0);
 	rendered(&l, MW_FORMAT_TSV, "address\tgeneration\tage\tbytes\n");
 	mw_render_heap(&b, &l, MW_FORMAT_JSON);
@@ -223,18 +214,4 @@ static void none(void **state)
 	assert_int_equal(mw_heap_list_make(&l, &fake_api, 0, 0), -1);
 	assert_null(l.heap);
 	mw_heap_list_free(&l, &fake_api);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(deviation_of_long_spans),
-		cmocka_unit_test(a_life),
-		cmocka_unit_test(copies),
-		cmocka_unit_test_setup(forms, fake_clear),
-		cmocka_unit_test_setup(none, fake_clear),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The grids of points: order, gaps, wrapping, what is too old, what isn't known; events. */
 /* uses: @server */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/server/history/history.h"
 
 static struct mw_history h;
 
-static int setup(void **state)
+static void setup(void)
 {
-	(void)state;
 	memset(&h, 0, sizeof(h));
-	return 0;
 }
 
 static char *json(double now)
@@ -52,9 +44,10 @@ static void add(uint32_t t, uint32_t rss, uint32_t live, uint32_t heap)
 					      .stacks = 5 });
 }
 
-static void nothing_yet(void **state)
+EACH(setup, NULL);
+
+TEST(nothing_yet)
 {
-	(void)state;
 	has(0.5, ",\n\"fine\":{\"step\":1,\n\"t\":[],\n\"rss\":[],\n"
 		 "\"live\":[],\n\"heap\":[],\n\"files\":[],\n\"tracker\":[],\n\"free\":[],\n\"anon\":[],\n"
 		 "\"stacks\":[]},\n\"coarse\":{\"step\":60,\n\"t\":[],");
@@ -62,9 +55,8 @@ static void nothing_yet(void **state)
 	has(0.5, "\"marks\":[],\n\"events\":[]}\n");
 }
 
-static void points_are_bytes_and_unknown_is_null(void **state)
+TEST(points_are_bytes_and_unknown_is_null)
 {
-	(void)state;
 	add(0, 10, 5, MW_KIB_UNKNOWN);
 	add(1, MW_KIB_UNKNOWN, MW_KIB_UNKNOWN - 1, 3);
 	has(1.5, "\"fine\":{\"step\":1,\n\"t\":[0,1],\n\"rss\":[10240,null],\n"
@@ -73,9 +65,8 @@ static void points_are_bytes_and_unknown_is_null(void **state)
 		 "\"stacks\":[5120,5120]}");
 }
 
-static void kib_rounds_and_saturates(void **state)
+TEST(kib_rounds_and_saturates)
 {
-	(void)state;
 	assert_int_equal(mw_kib(0), 0);
 	assert_int_equal(mw_kib(511), 0);
 	assert_int_equal(mw_kib(512), 1);
@@ -84,9 +75,8 @@ static void kib_rounds_and_saturates(void **state)
 	assert_int_equal(mw_kib(UINT64_MAX), MW_KIB_UNKNOWN - 1);
 }
 
-static void time_goes_forward_only(void **state)
+TEST(time_goes_forward_only)
 {
-	(void)state;
 	add(7, 1, 1, 1);
 	add(7, 2, 2, 2);
 	add(6, 3, 3, 3);
@@ -94,9 +84,8 @@ static void time_goes_forward_only(void **state)
 	has(9, "\"t\":[7,8],\n\"rss\":[1024,4096]");
 }
 
-static void coarse_has_the_first_of_each_minute(void **state)
+TEST(coarse_has_the_first_of_each_minute)
 {
-	(void)state;
 	for (uint32_t t = 50; t <= 250; t++)
 		if (t < 115 || t > 185) /* stopped meanwhile: no point in the minute from 120 on */
 			add(t, t, 0, 0);
@@ -104,13 +93,12 @@ static void coarse_has_the_first_of_each_minute(void **state)
 	has(250, ",114,186,");
 }
 
-static void the_rings_wrap(void **state)
+TEST(the_rings_wrap)
 {
 	char text[64];
 	char *s;
 	unsigned commas = 0;
 
-	(void)state;
 	for (uint32_t t = 1; t <= MW_FINE_N + 5; t++)
 		add(t, t, 0, 0);
 	snprintf(text, sizeof(text), ",%d],\n\"rss\":[", MW_FINE_N + 5);
@@ -128,9 +116,8 @@ static void the_rings_wrap(void **state)
 	assert_int_equal(h.coarse[(h.coarse_n - 1) % MW_COARSE_N].t, 1000 + 60 * (MW_COARSE_N + 9));
 }
 
-static void what_is_too_old_is_left_out(void **state)
+TEST(what_is_too_old_is_left_out)
 {
-	(void)state;
 	add(10, 1, 1, 1);
 	add(11, 2, 2, 2);
 	add(5000, 3, 3, 3);
@@ -143,9 +130,8 @@ static void what_is_too_old_is_left_out(void **state)
 	has(900000, "\"coarse\":{\"step\":60,\n\"t\":[],");
 }
 
-static void the_last_marks_stay(void **state)
+TEST(the_last_marks_stay)
 {
-	(void)state;
 	mw_history_mark(&h, 1.5);
 	has(2, "\"marks\":[1.500],");
 	for (int i = 0; i < MW_MARKS_N; i++)
@@ -155,9 +141,8 @@ static void the_last_marks_stay(void **state)
 }
 
 /* Each second of three days: even, from the first second on, never more than it holds. */
-static void the_long_grid_reaches_back_and_is_even(void **state)
+TEST(the_long_grid_reaches_back_and_is_even)
 {
-	(void)state;
 	for (uint32_t t = 3; t < 3 * 86400; t++) {
 		add(t, t, 0, 0);
 		assert_true(h.long_n <= MW_LONG_N);
@@ -172,11 +157,10 @@ static void the_long_grid_reaches_back_and_is_even(void **state)
 	has(3 * 86400, "\"long\":{\"step\":480,\n\"t\":[3,480,960,");
 }
 
-static void the_long_grid_with_gaps(void **state)
+TEST(the_long_grid_with_gaps)
 {
 	uint32_t last = 0;
 
-	(void)state;
 	/* a point in a step, always in another place of it; then nothing for a month */
 	for (uint32_t i = 0; i < 3000; i++)
 		add(i * 360 + i % 97, i, 0, 0);
@@ -220,18 +204,16 @@ static unsigned part_size(double from, double to, uint64_t points)
 	return n;
 }
 
-static void a_part_of_nothing(void **state)
+TEST(a_part_of_nothing)
 {
-	(void)state;
 	part_has(0, 100000.5, 300,
 		 ",\"from\":0.000,\"to\":100000.500,\"first\":null,\n"
 		 "\"t\":[],\n\"rss\":[],\n\"live\":[],\n\"heap\":[],\n\"files\":[],\n\"tracker\":[],\n"
 		 "\"free\":[],\n\"anon\":[],\n\"stacks\":[],\n\"events\":[]}\n");
 }
 
-static void a_part_has_the_last_point_of_each_division(void **state)
+TEST(a_part_has_the_last_point_of_each_division)
 {
-	(void)state;
 	for (uint32_t t = 7; t <= 1000; t++)
 		add(t, t, 0, MW_KIB_UNKNOWN);
 	mw_history_event(&h, 5, "annotation", "deploy");
@@ -249,11 +231,10 @@ static void a_part_has_the_last_point_of_each_division(void **state)
 }
 
 /* Seconds, minutes, then the whole time: what reaches back, and never more than was asked for. */
-static void a_part_is_of_the_finest_grid(void **state)
+TEST(a_part_is_of_the_finest_grid)
 {
 	const uint32_t end = 100000;
 
-	(void)state;
 	for (uint32_t t = 0; t <= end; t++)
 		add(t, t, 0, 0);
 	assert_int_equal(mw_history_finest(&h, end - 900).step, 1);
@@ -269,11 +250,10 @@ static void a_part_is_of_the_finest_grid(void **state)
 	assert_int_equal(part_size(0, end, 1440), 417);
 }
 
-static void events_are_kept_in_order(void **state)
+TEST(events_are_kept_in_order)
 {
 	char text[100];
 
-	(void)state;
 	mw_history_event(&h, 1.25, "annotation", "deploy \"17\"");
 	mw_history_event(&h, 2, "pause", NULL);
 	has(3, "\"events\":[{\"t\":1.250,\"kind\":\"annotation\",\"text\":\"deploy \\\"17\\\"\"},\n"
@@ -292,27 +272,4 @@ static void events_are_kept_in_order(void **state)
 	text[MW_EVENT_TEXT] = '\0';
 	mw_history_event(&h, 101, "annotation", text);
 	assert_string_equal(h.events[(h.events_n - 1) % MW_EVENTS_N].text, text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(nothing_yet, setup),
-		cmocka_unit_test_setup(points_are_bytes_and_unknown_is_null, setup),
-		cmocka_unit_test_setup(kib_rounds_and_saturates, setup),
-		cmocka_unit_test_setup(time_goes_forward_only, setup),
-		cmocka_unit_test_setup(coarse_has_the_first_of_each_minute, setup),
-		cmocka_unit_test_setup(the_rings_wrap, setup),
-		cmocka_unit_test_setup(what_is_too_old_is_left_out, setup),
-		cmocka_unit_test_setup(the_last_marks_stay, setup),
-		cmocka_unit_test_setup(the_long_grid_reaches_back_and_is_even, setup),
-		cmocka_unit_test_setup(the_long_grid_with_gaps, setup),
-		cmocka_unit_test_setup(a_part_of_nothing, setup),
-		cmocka_unit_test_setup(a_part_has_the_last_point_of_each_division, setup),
-		cmocka_unit_test_setup(a_part_is_of_the_finest_grid, setup),
-		cmocka_unit_test_setup(events_are_kept_in_order, setup),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

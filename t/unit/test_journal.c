@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The journal: what a watcher gets after each tick. */
 /* uses: @server */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "watched_journal.h"
 
-static void first_tick_then_changes_only(void **state)
+EACH(setup, teardown);
+
+TEST(first_tick_then_changes_only)
 {
 	struct mw_row *a, *b;
 
-	(void)state;
 	gets_nothing(&c); /* no tick yet */
 	a = add_row(3, 5, "/a.rb:1");
 	b = add_row(1, -7, "/b.rb:22");
@@ -39,15 +34,14 @@ static void first_tick_then_changes_only(void **state)
 	gets_nothing(&c);
 }
 
-static void an_empty_table(void **state)
+TEST(an_empty_table)
 {
-	(void)state;
 	tick();
 	gets(&c, EVENT("true", "false", "", ""));
 	gets_nothing(&c);
 }
 
-static void every_number_counts(void **state)
+TEST(every_number_counts)
 {
 	struct mw_row *a = add_row(0, 1, "/a.rb:1");
 	uint64_t *const numbers[] = {
@@ -55,7 +49,6 @@ static void every_number_counts(void **state)
 		&a->live,  &a->life_sum,    &a->life_max, (uint64_t *)(void *)&a->growth
 	};
 
-	(void)state;
 	tick();
 	assert_true(event_of(&c));
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
@@ -69,9 +62,8 @@ static void every_number_counts(void **state)
 	gets_nothing(&c);
 }
 
-static void rows_that_go(void **state)
+TEST(rows_that_go)
 {
-	(void)state;
 	add_row(5, 1, "/a.rb:1");
 	add_row(6, 2, "/b.rb:1");
 	add_row(7, 3, "/c.rb:1");
@@ -93,9 +85,8 @@ static void rows_that_go(void **state)
 	gets(&c, EVENT("false", "false", "[7,100,1,0,3,100,1,0,0,0,\"/c.rb:1\",5,\"ruby\"]", ""));
 }
 
-static void an_id_used_again(void **state)
+TEST(an_id_used_again)
 {
-	(void)state;
 	add_row(5, 1, "/old.rb:1");
 	tick();
 	assert_true(event_of(&c));
@@ -115,12 +106,11 @@ static void an_id_used_again(void **state)
 	gets_nothing(&c);
 }
 
-static void who_missed_ticks_gets_each_row_once(void **state)
+TEST(who_missed_ticks_gets_each_row_once)
 {
 	struct mw_row *a = add_row(1, 1, "/a.rb:1");
 	struct mw_cursor late = { 0 };
 
-	(void)state;
 	add_row(2, 2, "/b.rb:1");
 	tick();
 	assert_true(event_of(&c));
@@ -139,12 +129,11 @@ static void who_missed_ticks_gets_each_row_once(void **state)
 	mw_cursor_free(&late);
 }
 
-static void the_mark(void **state)
+TEST(the_mark)
 {
 	struct mw_row *a = add_row(1, 1, "/a.rb:1");
 	struct mw_snapshot *s;
 
-	(void)state;
 	tick();
 	assert_true(event_of(&c));
 	a->live_bytes = 300;
@@ -173,12 +162,11 @@ static void the_mark(void **state)
 	gets_nothing(&c);
 }
 
-static void growth_at_the_edges(void **state)
+TEST(growth_at_the_edges)
 {
 	struct mw_row *a = add_row(0, INT64_MIN, "/a.rb:1");
 	struct mw_snapshot *s;
 
-	(void)state;
 	a->live_bytes = UINT64_MAX;
 	s = fake_api.snapshot();
 	assert_int_equal(mw_mark_set(&mark, s, 1), 0);
@@ -191,9 +179,8 @@ static void growth_at_the_edges(void **state)
 	assert_non_null(strstr(out.p, ",-9223372036854775808,\"/a"));
 }
 
-static void names_of_any_bytes(void **state)
+TEST(names_of_any_bytes)
 {
-	(void)state;
 	fake_row(MW_KIND_RUBY, 1, "/\xff\xc3\xbc\xf0\x9f\x98\x80\"<\n.rb:1")->id = 0;
 	fake_row(MW_KIND_NATIVE, 1, "/l.so(f+0x1) [0x7f]")->id = 1;
 	fake_row(MW_KIND_SPECIAL, 1, "(other)")->id = 2;
@@ -211,9 +198,8 @@ static void names_of_any_bytes(void **state)
 	assert_null(strchr(out.p, '\n'));
 }
 
-static void no_memory_leaves_it_as_it_was(void **state)
+TEST(no_memory_leaves_it_as_it_was)
 {
-	(void)state;
 	add_row(1, 1, "/a.rb:1");
 	tick();
 	fake_no_memory = true;
@@ -223,11 +209,10 @@ static void no_memory_leaves_it_as_it_was(void **state)
 	assert_non_null(strstr(out.p, "/a.rb:1"));
 }
 
-static void freed_and_begun_again(void **state)
+TEST(freed_and_begun_again)
 {
 	uint32_t was;
 
-	(void)state;
 	add_row(1, 1, "/a.rb:1");
 	tick();
 	tick();
@@ -239,26 +224,4 @@ static void freed_and_begun_again(void **state)
 	assert_true(j.tick > was);
 	gets(&c, EVENT("true", "false", "[1,100,1,0,1,100,1,0,0,0,\"/a.rb:1\",5,\"ruby\"]", ""));
 	gets_nothing(&c);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(first_tick_then_changes_only),
-		TEST(an_empty_table),
-		TEST(every_number_counts),
-		TEST(rows_that_go),
-		TEST(an_id_used_again),
-		TEST(who_missed_ticks_gets_each_row_once),
-		TEST(the_mark),
-		TEST(growth_at_the_edges),
-		TEST(names_of_any_bytes),
-		TEST(no_memory_leaves_it_as_it_was),
-		TEST(freed_and_begun_again),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

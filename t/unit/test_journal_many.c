@@ -4,13 +4,7 @@
  * and must end with what the table has, whatever came between.
  */
 /* uses: @server */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "watched_journal.h"
 
 enum { IDS = 9000 };
@@ -103,14 +97,15 @@ static void is_as_the_table(void)
 		assert_true(there[id] || !known[id].total);
 }
 
-static void a_first_tick_in_chunks_most_growth_first(void **state)
+EACH(setup, teardown);
+
+TEST(a_first_tick_in_chunks_most_growth_first)
 {
 	struct mw_api api = many_api();
 	int64_t least = INT64_MAX, most = INT64_MIN;
 	size_t n, sum = 0;
 	unsigned events = 0;
 
-	(void)state;
 	memset(known, 0, sizeof(known));
 	for (many_n = 0; many_n < IDS; many_n++)
 		many[many_n] = many_row((uint32_t)many_n, 1);
@@ -138,12 +133,11 @@ static void a_first_tick_in_chunks_most_growth_first(void **state)
 }
 
 /* Ticks come in the middle of what is being sent; rows come, change, go, and are replaced. */
-static void ticks_between_events(void **state)
+TEST(ticks_between_events)
 {
 	struct mw_api api = many_api();
 	unsigned version = 2, seed = 1, promised = 0, last;
 
-	(void)state;
 	memset(known, 0, sizeof(known));
 	many_n = 0;
 	for (int round = 0; round < 400; round++) {
@@ -191,11 +185,10 @@ static void ticks_between_events(void **state)
 	gets_nothing(&c);
 }
 
-static void a_promise_is_kept_when_the_rows_go(void **state)
+TEST(a_promise_is_kept_when_the_rows_go)
 {
 	struct mw_api api = many_api();
 
-	(void)state;
 	for (many_n = 0; many_n < 3000; many_n++)
 		many[many_n] = many_row((uint32_t)many_n, 1);
 	assert_int_equal(mw_journal_tick(&j, &api, &mark), 0);
@@ -207,18 +200,4 @@ static void a_promise_is_kept_when_the_rows_go(void **state)
 	assert_true(event_of(&c)); /* and then that they went */
 	assert_non_null(strstr(out.p, "\"gone\":[0,1,2,"));
 	gets_nothing(&c);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_first_tick_in_chunks_most_growth_first),
-		TEST(ticks_between_events),
-		TEST(a_promise_is_kept_when_the_rows_go),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What memory is of: by the frames of a stack, and for the rows of a table. */
 /* uses: src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile.c src/shared/report/profile_make.c src/shared/report/row_index.c src/shared/text/intern.c src/shared/report/rows.c src/shared/report/group.c src/shared/report/columns.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c src/shared/report/render.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/shared/report/columns.h"
 #include "../../src/shared/report/kinded.h"
 #include "fake_api.h"
@@ -64,18 +60,18 @@ static void each_can_be_reached(const char *const *patterns, size_t n)
 	}
 }
 
-static void each_pattern_can_be_reached(void **state)
+EACH(fake_clear, NULL);
+
+TEST(each_pattern_can_be_reached)
 {
-	(void)state;
 	each_can_be_reached(functions, sizeof(functions) / sizeof(*functions));
 	each_can_be_reached(methods, sizeof(methods) / sizeof(*methods));
 }
 
-static void texts_are_different(void **state)
+TEST(texts_are_different)
 {
 	size_t n = sizeof(texts) / sizeof(*texts);
 
-	(void)state;
 	assert_int_equal(n, MW_OF_N);
 	for (size_t i = 0; i < n; i++) {
 		assert_true(strlen(texts[i]) < MW_KIND_TEXT);
@@ -133,9 +129,8 @@ static void kind_is(const char *want)
 	depth = 0;
 }
 
-static void the_innermost_name_counts(void **state)
+TEST(the_innermost_name_counts)
 {
-	(void)state;
 	c("libruby-3.1.so.3.1(+0x1f2a)"), c("ruby_xmalloc2"), c("rb_str_buf_new"), line();
 	kind_is("string");
 	c("libruby-3.1.so.3.1(+0x1f2a)"), c("rb_ary_store"), c("rb_hash_foreach"), c("rb_hash_keys"),
@@ -156,9 +151,8 @@ static void the_innermost_name_counts(void **state)
 }
 
 /* What a compiler or a table of symbols is made of is theirs. */
-static void an_owner_has_all_of_it(void **state)
+TEST(an_owner_has_all_of_it)
 {
-	(void)state;
 	c("rb_hash_aset"), c("rb_iseq_compile_node"), line();
 	kind_is("instruction sequence");
 	c("rb_ary_store"), c("rb_str_intern"), method("String#to_sym"), line();
@@ -180,9 +174,8 @@ static void an_owner_has_all_of_it(void **state)
 	kind_is("array");
 }
 
-static void hints_are_for_want_of_more(void **state)
+TEST(hints_are_for_want_of_more)
 {
-	(void)state;
 	c("rb_st_insert"), c("rb_hash_aset"), line();
 	kind_is("hash");
 	c("rb_st_insert"), method("Hash#[]="), line();
@@ -197,9 +190,8 @@ static void hints_are_for_want_of_more(void **state)
 	kind_is("file or process");
 }
 
-static void methods_in_c(void **state)
+TEST(methods_in_c)
 {
-	(void)state;
 	c("ruby_xmalloc"), method("String#<<"), line();
 	kind_is("string");
 	c("ruby_xmalloc"), method("String#to_sym"), line();
@@ -225,9 +217,8 @@ static void methods_in_c(void **state)
 	kind_is("other");
 }
 
-static void extensions_and_libraries(void **state)
+TEST(extensions_and_libraries)
 {
-	(void)state;
 	c("ruby_xmalloc2"), in(PARSER), method("JSON::Ext::Parser#parse"), line();
 	kind_is("json/ext/parser.so");
 	c("rb_str_buf_new"), in(PARSER), line();
@@ -253,11 +244,10 @@ static void extensions_and_libraries(void **state)
 	kind_is("array");
 }
 
-static void a_long_name_by_its_end(void **state)
+TEST(a_long_name_by_its_end)
 {
 	char file[400] = "/x/";
 
-	(void)state;
 	memset(file + 3, 'y', 300);
 	strcpy(file + 303, ".so");
 	in(file), line();
@@ -338,12 +328,11 @@ static void same_sums(const struct mw_row *a, const struct mw_row *b)
 	assert_int_equal(a->top_share, b->top_share);
 }
 
-static void kinds_of_rows(void **state)
+TEST(kinds_of_rows)
 {
 	const struct mw_query q = { .sort = -1, .kinds = true };
 	struct mw_result res;
 
-	(void)state;
 	make();
 	assert_int_equal(mw_result_make(&res, &fake_api, &q), 0);
 	row_is(&res, "/a.rb:3", "string", 750, 8);
@@ -356,13 +345,12 @@ static void kinds_of_rows(void **state)
 	assert_int_equal(fake_out, 0);
 }
 
-static void kinds_add_up(void **state)
+TEST(kinds_add_up)
 {
 	static const enum mw_group groups[] = { MW_GROUP_KIND, MW_GROUP_FILE, MW_GROUP_GEM };
 	struct mw_query q = { .sort = -1, .kinds = true };
 	struct mw_result lines, res;
 
-	(void)state;
 	make();
 	assert_int_equal(mw_result_make(&lines, &fake_api, &q), 0);
 	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
@@ -384,12 +372,11 @@ static void kinds_add_up(void **state)
 	assert_int_equal(fake_out, 0);
 }
 
-static void one_kind(void **state)
+TEST(one_kind)
 {
 	struct mw_query q = { .sort = -1, .kinds = true, .kind = "ARRAY", .kind_len = 5 };
 	struct mw_result res;
 
-	(void)state;
 	make();
 	assert_int_equal(mw_result_make(&res, &fake_api, &q), 0);
 	assert_int_equal(res.n, 2);
@@ -411,12 +398,11 @@ static void one_kind(void **state)
 }
 
 /* The counters may say what samples don't: nothing allocated since the reset, but freed. */
-static void freed_since_the_reset(void **state)
+TEST(freed_since_the_reset)
 {
 	const struct mw_query q = { .sort = -1, .kinds = true, .group = MW_GROUP_KIND };
 	struct mw_result res;
 
-	(void)state;
 	make();
 	fake_rows[0].total = fake_rows[0].allocations = 0;
 	fake_rows[0].growth = -5000;
@@ -435,14 +421,13 @@ static struct mw_stacks *no_stacks(uint32_t from, uint32_t to)
 	return NULL;
 }
 
-static void without_stacks(void **state)
+TEST(without_stacks)
 {
 	struct mw_api api = fake_api;
 	struct mw_query q = { .sort = -1, .kinds = true };
 	struct mw_result res;
 	struct mw_buf b = { 0 };
 
-	(void)state;
 	make();
 	api.stacks = no_stacks;
 	for (int kinds = 0; kinds < 2; kinds++) {
@@ -464,27 +449,4 @@ static void without_stacks(void **state)
 	}
 	mw_buf_free(&b);
 	assert_int_equal(fake_out, 0);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup(f, fake_clear)
-	const struct CMUnitTest tests[] = {
-		TEST(each_pattern_can_be_reached),
-		TEST(texts_are_different),
-		TEST(the_innermost_name_counts),
-		TEST(an_owner_has_all_of_it),
-		TEST(hints_are_for_want_of_more),
-		TEST(methods_in_c),
-		TEST(extensions_and_libraries),
-		TEST(a_long_name_by_its_end),
-		TEST(kinds_of_rows),
-		TEST(kinds_add_up),
-		TEST(one_kind),
-		TEST(freed_since_the_reset),
-		TEST(without_stacks),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

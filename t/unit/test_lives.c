@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the tools of recordings are made of: the table of lives, arrays, refs, and the reader of JSON. */
 /* uses: src/tools/replay/lives.c src/tools/replay/mem.c src/tools/replay/refs.c src/tools/replay/json.c src/tools/replay/pages.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/tools/replay/json.h"
 #include "../../src/tools/replay/lives.h"
 #include "../../src/tools/replay/mem.h"
@@ -26,13 +20,12 @@ static uint32_t any(uint32_t below)
 }
 
 /* Young ones die, old ones stay, as blocks do: the same as an array of all. */
-static void test_lives(void **unused)
+TEST(test_lives)
 {
 	struct mw_lives l = { 0 };
 	uint32_t v;
 	size_t n = 0;
 
-	(void)unused;
 	assert_false(mw_lives_take(&l, 1, &v));
 	assert_false(mw_lives_get(&l, 1, &v));
 	for (uint32_t birth = 1; birth <= BIRTHS; birth++) {
@@ -59,13 +52,12 @@ static void test_lives(void **unused)
 	mw_lives_free(&l);
 }
 
-static void test_births_of_all_sizes(void **unused)
+TEST(test_births_of_all_sizes)
 {
 	const uint32_t births[] = { 1, 7, 8, 1u << 16, 1u << 31, UINT32_MAX - 1, UINT32_MAX };
 	struct mw_lives l = { 0 };
 	uint32_t v;
 
-	(void)unused;
 	for (uint32_t i = 0; i < 7; i++)
 		assert_true(mw_lives_add(&l, births[i], i));
 	for (uint32_t i = 0; i < 7; i++) {
@@ -75,11 +67,10 @@ static void test_births_of_all_sizes(void **unused)
 	mw_lives_free(&l);
 }
 
-static void test_arrays(void **unused)
+TEST(test_arrays)
 {
 	struct mw_array a = { 0 };
 
-	(void)unused;
 	for (uint64_t i = 0; i < 100000; i++) {
 		assert_true(mw_array_more(&a, sizeof(i)));
 		((uint64_t *)a.p)[a.n++] = i;
@@ -90,12 +81,11 @@ static void test_arrays(void **unused)
 	assert_null(a.p);
 }
 
-static void test_refs(void **unused)
+TEST(test_refs)
 {
 	struct mw_refs *r = mw_mem(sizeof(*r));
 	const uint64_t refs[] = { 0, 1, 0xffff, 0x10000, (1u << MW_REF_BITS) - 1 };
 
-	(void)unused;
 	assert_non_null(r);
 	for (uint32_t i = 0; i < 5; i++) {
 		assert_int_equal(*mw_refs_at(r, refs[i]), 0);
@@ -107,7 +97,7 @@ static void test_refs(void **unused)
 	mw_mem_free(r, sizeof(*r));
 }
 
-static void test_pages(void **unused)
+TEST(test_pages)
 {
 	const struct mw_pages all[] = { { 1, 0 }, { 2, 32 }, { UINT32_MAX, UINT64_MAX } };
 	uint8_t bytes[3 * MW_PAGES_BYTES];
@@ -115,7 +105,6 @@ static void test_pages(void **unused)
 	struct mw_pages_reader r = { 0, bytes, NULL };
 	struct mw_pages p;
 
-	(void)unused;
 	for (unsigned i = 0; i < 3; i++)
 		n += mw_pages_write(&all[i], i ? all[i - 1].birth : 0, bytes + n);
 	r.end = bytes + n;
@@ -129,7 +118,7 @@ static void test_pages(void **unused)
 	assert_false(mw_pages_next(&r, &p));
 }
 
-static void test_json(void **unused)
+TEST(test_json)
 {
 	static const char *const good[] = {
 		"{}", " {\"a\":1}\n", "{\"a\":[1,-2.5e+3,true,null,\"\\u00e9\\\"\"],\"b\":{\"c\":{}}}"
@@ -154,7 +143,6 @@ static void test_json(void **unused)
 	};
 	char deep[200];
 
-	(void)unused;
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
 		assert_true(mw_json_object(good[i]));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
@@ -165,7 +153,7 @@ static void test_json(void **unused)
 	assert_false(mw_json_object(deep));
 }
 
-static void test_json_values(void **unused)
+TEST(test_json_values)
 {
 	const char *text =
 		"{ \"ab\" : \"x\", \"a\":{\"n\":7, \"m\" : 8} , \"n\":18446744073709551615,\"f\":1.5,\"big\":18446744073709551616 }";
@@ -173,7 +161,6 @@ static void test_json_values(void **unused)
 	size_t n;
 	uint64_t number;
 
-	(void)unused;
 	v = mw_json_get(text, "ab", &n);
 	assert_int_equal(n, 3);
 	assert_memory_equal(v, "\"x\"", 3);
@@ -188,17 +175,4 @@ static void test_json_values(void **unused)
 	assert_false(mw_json_u64(text, "big", &number));
 	assert_false(mw_json_u64(text, "ab", &number));
 	assert_false(mw_json_u64("", "n", &number));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lives),       cmocka_unit_test(test_births_of_all_sizes),
-		cmocka_unit_test(test_arrays),      cmocka_unit_test(test_refs),
-		cmocka_unit_test(test_pages),       cmocka_unit_test(test_json),
-		cmocka_unit_test(test_json_values),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The form, the cookie and the sessions of browsers: without a socket. */
 /* uses: @server */
+#include "unit.h"
 #include "knock.h"
 
 /* --- the form ------------------------------------------------------------------ */
 
-static void form_for_browsers(void **state)
+EACH(setup, teardown);
+
+TEST(form_for_browsers)
 {
 	struct mw_request req = request("GET", "/each/2000");
 
-	(void)state;
 	HEADERS("Host", "localhost:8080", "Accept", "text/html,application/xhtml+xml");
 	req.query = "sort=live&q=\"><script>";
 	assert_int_equal(route(&req), 401);
@@ -56,7 +58,7 @@ static void form_for_browsers(void **state)
 	assert_true(has("value=\"/m/overruns\""));
 }
 
-static void login_goes_back(void **state)
+TEST(login_goes_back)
 {
 	static const struct {
 		const char *body, *to;
@@ -76,7 +78,6 @@ static void login_goes_back(void **state)
 		{ "token=x&token=" TOKEN, "/" }, /* the last of equal names */
 	};
 
-	(void)state;
 	HEADERS(FORM);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		assert_int_equal(post("/login", cases[i].body), 303);
@@ -93,11 +94,10 @@ static void login_goes_back(void **state)
 	assert_non_null(strstr(res.cookie.p, "; Secure"));
 }
 
-static void login_that_fails(void **state)
+TEST(login_that_fails)
 {
 	struct mw_request req = request("POST", "/login");
 
-	(void)state;
 	HEADERS(FORM);
 	assert_int_equal(post("/login", "token=nonsense&to=/each/5"), 401);
 	assert_true(has("That is not the token."));
@@ -129,7 +129,7 @@ static void login_that_fails(void **state)
 }
 
 /* A page elsewhere can't log its visitor in or out, nor use up his tries. */
-static void login_from_elsewhere(void **state)
+TEST(login_from_elsewhere)
 {
 	static const char *const from[][2] = {
 		{ "Origin", "http://evil.example" },   { "Origin", "null" },
@@ -138,7 +138,6 @@ static void login_from_elsewhere(void **state)
 	};
 	const char *session = cookie();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(from) / sizeof(*from); i++) {
 		HEADERS(FORM, from[i][0], from[i][1]);
 		assert_int_equal(post("/login", "token=" TOKEN), 403);
@@ -161,12 +160,11 @@ static void login_from_elsewhere(void **state)
 
 /* --- sessions ------------------------------------------------------------------ */
 
-static void cookies(void **state)
+TEST(cookies)
 {
 	const char *session = cookie(), *id = session + strlen("mwrap_8080=");
 	char other[256];
 
-	(void)state;
 	assert_int_equal(get_with(session), 200);
 	/* among others, and another of its name, which another port may have set */
 	snprintf(other, sizeof(other), "a=b; mwrap_8080=%032d;%s ; c", 7, session);
@@ -211,11 +209,10 @@ static void cookies(void **state)
 }
 
 /* A name that somebody gave to the browser before the login is no session after it. */
-static void fixation(void **state)
+TEST(fixation)
 {
 	const char *planted = "mwrap_8080=11111111111111111111111111111111", *one, *two;
 
-	(void)state;
 	HEADERS(FORM, "Cookie", planted);
 	assert_int_equal(post("/login", "token=" TOKEN), 303);
 	assert_null(strstr(res.cookie.p, "1111111111111111"));
@@ -227,12 +224,11 @@ static void fixation(void **state)
 	assert_int_equal(get_with(two), 200);
 }
 
-static void sessions_end(void **state)
+TEST(sessions_end)
 {
 	const char *session = cookie(), *other = cookie();
 	uint32_t ended = access_.ended;
 
-	(void)state;
 	/* by logout, which also works where nothing may be changed */
 	fake_options.read_only = true;
 	HEADERS("Host", "localhost:8080", "Cookie", session, "Accept", "text/html", "Referer",
@@ -277,11 +273,10 @@ static void sessions_end(void **state)
 	assert_int_equal(get_with(session), 401);
 }
 
-static void as_many_sessions_as_there_may_be(void **state)
+TEST(as_many_sessions_as_there_may_be)
 {
 	char first[64], second[64], last[64];
 
-	(void)state;
 	snprintf(first, sizeof(first), "%s", cookie());
 	clock_ms++;
 	snprintf(second, sizeof(second), "%s", cookie());
@@ -295,11 +290,10 @@ static void as_many_sessions_as_there_may_be(void **state)
 	assert_int_equal(get_with(last), 200);
 }
 
-static void logout_is_offered(void **state)
+TEST(logout_is_offered)
 {
 	const char *session = cookie();
 
-	(void)state;
 	HEADERS("Host", "localhost:8080", "Cookie", session);
 	assert_int_equal(ask("GET", "/each/0"), 200);
 	assert_true(has("action=\"/logout\" method=\"post\""));
@@ -309,12 +303,11 @@ static void logout_is_offered(void **state)
 }
 
 /* Options are shown, but nowhere what the file holds. */
-static void the_token_is_nowhere(void **state)
+TEST(the_token_is_nowhere)
 {
 	static const char *const pages[] = { "/",         "/each/0", "/stats.json",
 					     "/overruns", "/login",  "/source" };
 
-	(void)state;
 	fake_options.token_file = "/run/app.token";
 	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
 		HEADERS("Host", "localhost:8080", "Authorization", "Bearer " TOKEN);
@@ -324,19 +317,4 @@ static void the_token_is_nowhere(void **state)
 	}
 	ask("GET", "/stats.json");
 	assert_true(has("\"token_file\":\"/run/app.token\""));
-}
-
-int main(void)
-{
-#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		test(form_for_browsers), test(login_goes_back),
-		test(login_that_fails),  test(login_from_elsewhere),
-		test(cookies),           test(fixation),
-		test(sessions_end),      test(as_many_sessions_as_there_may_be),
-		test(logout_is_offered), test(the_token_is_nowhere),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* The memory map of this very process, with blocks that the test made up: states, shares, what-if, tiles. */
 /* uses: src/memory/areas.c src/memory/cells.c src/memory/chunks.c src/memory/fill.c src/memory/heaps.c src/memory/lines.c src/server/memory/look.c src/memory/make.c src/memory/mappings.c src/memory/memory.c src/memory/pages.c src/shared/sys/residency.c src/server/memory/store.c src/memory/sums.c src/server/memory/tile.c src/shared/sys/maps.c */
 /* first: parameters there have names that variables have here */
+#include "unit.h"
 #include "../../src/memory/pages.h"
 
 #include "made_up_blocks.h"
@@ -16,11 +17,12 @@ static const struct mw_map_line *line(const struct mw_map *m, const char *locati
 	return NULL;
 }
 
-static void states(void **state)
+EACH(begin, end);
+
+TEST(states)
 {
 	struct mw_map *m;
 
-	(void)state;
 	block(at(0), page, 1); /* full */
 	block(at(2) + 64, 0, 1); /* a block of no bytes holds its page all the same */
 	block(at(4), page / 2, 2);
@@ -49,11 +51,10 @@ static void states(void **state)
 	mw_map_free(m);
 }
 
-static void no_block_no_allocator(void **state)
+TEST(no_block_no_allocator)
 {
 	struct mw_map *m;
 
-	(void)state;
 	m = map(); /* without a block it is a stack, by its guard */
 	assert_int_equal(mw_map_cell_of(m, at(0)), -1);
 	assert_true(m->parts[MW_MAP_STACKS] >= PAGES / 2 * page);
@@ -66,13 +67,12 @@ static void no_block_no_allocator(void **state)
 	mw_map_free(m);
 }
 
-static void all_of_memory(void **state)
+TEST(all_of_memory)
 {
 	unsigned long size, resident;
 	struct mw_map *m;
 	FILE *f = fopen("/proc/self/statm", "r");
 
-	(void)state;
 	assert_non_null(f);
 	assert_int_equal(fscanf(f, "%lu %lu", &size, &resident), 2);
 	fclose(f);
@@ -85,12 +85,11 @@ static void all_of_memory(void **state)
 	mw_map_free(m);
 }
 
-static void shares(void **state)
+TEST(shares)
 {
 	uint64_t holds = 0, sum = 0;
 	struct mw_map *m;
 
-	(void)state;
 	block(at(0), page / 4, 1);
 	block(at(0) + page / 2, page / 4, 2);
 	block(at(2), page / 8, 3);
@@ -126,13 +125,12 @@ static void shares(void **state)
 	mw_map_free(m);
 }
 
-static void what_if(void **state)
+TEST(what_if)
 {
 	static const uint32_t a[] = { 1, 9 }, all[] = { 1, 2, 3, 9 };
 	struct mw_map_whatif w;
 	struct mw_map *m;
 
-	(void)state;
 	block(at(0), 100, 1);
 	block(at(0) + 200, 100, 2);
 	block(at(2), 100, 1);
@@ -165,12 +163,11 @@ static void see(void *ctx, uintptr_t start, uintptr_t stop, unsigned flags)
 }
 
 /* The kernel's three ways to tell say the same. */
-static void residency(void **state)
+TEST(residency)
 {
 	static const enum mw_residency_how ways[] = { MW_RESIDENCY_MINCORE, MW_RESIDENCY_PAGEMAP,
 						      MW_RESIDENCY_SCAN };
 
-	(void)state;
 	madvise((void *)at(40), 20 * page, MADV_DONTNEED);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
 		struct mw_residency r;
@@ -185,7 +182,7 @@ static void residency(void **state)
 	}
 }
 
-static void lit(void **state)
+TEST(lit)
 {
 	static const uint32_t ids[] = { 1, 9 };
 	struct mw_map_page *look = malloc(sizeof(*look));
@@ -193,7 +190,6 @@ static void lit(void **state)
 	uint8_t *bits;
 	uint32_t n = 0;
 
-	(void)state;
 	block(at(10) + 100, 2 * page, 1); /* in 10, 11 and 12 */
 	block(at(20), 10, 9);
 	block(at(10), 50, 2);
@@ -222,7 +218,7 @@ static void lit(void **state)
 }
 
 /* Rows that are far apart in an area of address space that is only reserved. */
-static void reserved(void **state)
+TEST(reserved)
 {
 	static const size_t used[] = { 0, 1, 11, 1 << 14, (1 << 14) + 300 }; /* windows */
 	const size_t window = (size_t)64 << 20, bytes = window << 15;
@@ -232,7 +228,6 @@ static void reserved(void **state)
 	uint32_t rows = 0;
 	struct mw_map *m;
 
-	(void)state;
 	assert_ptr_not_equal(map_at, MAP_FAILED);
 	for (size_t i = 0; i < sizeof(used) / sizeof(*used); i++)
 		block((uintptr_t)(p + used[i] * window), 8, 1);
@@ -249,13 +244,12 @@ static void reserved(void **state)
 	munmap(map_at, bytes);
 }
 
-static void tiles(void **state)
+TEST(tiles)
 {
 	uint8_t *to = malloc(2 * MW_MAP_TILE);
 	struct mw_map m = { .n_cells = 70000 };
 	uint32_t n;
 
-	(void)state;
 	m.fill = calloc(1, m.n_cells);
 	m.line = calloc(1, m.n_cells);
 	for (uint32_t i = 0; i < m.n_cells; i++) {
@@ -285,12 +279,11 @@ static void tiles(void **state)
 	free(to);
 }
 
-static void stored(void **state)
+TEST(stored)
 {
 	struct mw_maps s = { 0 };
 	uint32_t first, last = 0;
 
-	(void)state;
 	block(at(0), 10, 1);
 	first = mw_maps_keep(&s, map(), 10);
 	assert_non_null(mw_maps_find(&s, first));
@@ -311,23 +304,4 @@ static void stored(void **state)
 	mw_maps_tidy(&s, 0, true);
 	assert_null(mw_maps_find(&s, last));
 	assert_null(mw_maps_newest(&s, 0, 5));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(states, begin, end),
-		cmocka_unit_test_setup_teardown(no_block_no_allocator, begin, end),
-		cmocka_unit_test_setup_teardown(all_of_memory, begin, end),
-		cmocka_unit_test_setup_teardown(shares, begin, end),
-		cmocka_unit_test_setup_teardown(what_if, begin, end),
-		cmocka_unit_test_setup_teardown(residency, begin, end),
-		cmocka_unit_test_setup_teardown(lit, begin, end),
-		cmocka_unit_test_setup_teardown(reserved, begin, end),
-		cmocka_unit_test_setup_teardown(tiles, begin, end),
-		cmocka_unit_test_setup_teardown(stored, begin, end),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

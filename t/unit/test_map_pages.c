@@ -4,6 +4,7 @@
  * a kernel that must be asked page by page.
  */
 /* uses: @server */
+#include "unit.h"
 #include "made_up_blocks.h"
 
 #include <sys/prctl.h>
@@ -39,12 +40,12 @@ enum { RESERVED = true };
 enum { RESERVED = false };
 #endif
 
-static int start(void **state)
+static void start(void)
 {
 	most = MW_RESIDENCY_SCAN;
 	budget = 0;
 	fake = -1;
-	return begin(state);
+	begin();
 }
 
 static unsigned flags_of(const struct mw_map *m, uintptr_t a)
@@ -85,14 +86,15 @@ static char *huge_page(uintptr_t *at)
 	return p;
 }
 
-static void huge(void **state)
+EACH(start, end);
+
+TEST(huge)
 {
 	uintptr_t at, read_only;
 	char *p;
 	struct mw_map *m;
 	uint64_t truth;
 
-	(void)state;
 	/* Ruby, which runs the tests, turns them off for itself and its children */
 	assert_int_equal(prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0), 0);
 	p = huge_page(&at);
@@ -138,13 +140,12 @@ static void entry(size_t p, uint64_t v)
 }
 
 /* Of a machine that has swapped pages out; all other memory is absent in its pagemap. */
-static void swap(void **state)
+TEST(swap)
 {
 	struct mw_map_whatif w;
 	static const uint32_t ids[] = { 1 };
 	struct mw_map *m;
 
-	(void)state;
 	fake = memfd_create("pagemap", MFD_CLOEXEC);
 	assert_true(fake >= 0);
 	entry(0, ENTRY_PRESENT | ENTRY_EXCLUSIVE);
@@ -183,12 +184,11 @@ static void swap(void **state)
 	close(fake);
 }
 
-static void swap_in_words(void **state)
+TEST(swap_in_words)
 {
 	struct mw_map m = { .allocator = "glibc", .page = 4096, .swapped = 3 << 20 };
 	struct mw_buf b = { 0 };
 
-	(void)state;
 	m.parts[MW_MAP_LIVE] = 5 << 20;
 	m.left_out = 2 << 20;
 	m.unsearched = UINT64_C(16) << 40;
@@ -207,11 +207,10 @@ static void swap_in_words(void **state)
 
 /* --- a kernel that must be asked page by page --------------------------------------------------- */
 
-static void a_budget(void **state)
+TEST(a_budget)
 {
 	struct mw_map *whole, *cut;
 
-	(void)state;
 	block(at(0), 100, 1);
 	most = MW_RESIDENCY_PAGEMAP;
 	whole = map();
@@ -227,13 +226,12 @@ static void a_budget(void **state)
 }
 
 /* What has nothing in memory isn't searched. Other memory of some size is read last. */
-static void a_reservation(void **state)
+TEST(a_reservation)
 {
 	const size_t bytes = (size_t)3 << 30;
 	char *p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct mw_map *m;
 
-	(void)state;
 	assert_ptr_not_equal(p, MAP_FAILED);
 	block(at(0), 100, 1);
 	most = MW_RESIDENCY_PAGEMAP;
@@ -274,11 +272,10 @@ static pid_t keeper(int *to)
 	return pid;
 }
 
-static void shared(void **state)
+TEST(shared)
 {
 	static const enum mw_residency_how ways[] = { MW_RESIDENCY_PAGEMAP, MW_RESIDENCY_SCAN };
 
-	(void)state;
 	block(at(0), 100, 1);
 	block(at(2), 100, 1);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
@@ -308,19 +305,4 @@ static void shared(void **state)
 		assert_int_equal(flags_of(m, at(4)), 0);
 		mw_map_free(m);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(huge, start, end),
-		cmocka_unit_test_setup_teardown(swap, start, end),
-		cmocka_unit_test_setup_teardown(swap_in_words, start, end),
-		cmocka_unit_test_setup_teardown(a_budget, start, end),
-		cmocka_unit_test_setup_teardown(a_reservation, start, end),
-		cmocka_unit_test_setup_teardown(shared, start, end),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* A memory map asks nothing of malloc, and stands what other threads map and unmap meanwhile. */
 /* uses: src/memory/areas.c src/memory/cells.c src/memory/chunks.c src/memory/fill.c src/memory/heaps.c src/memory/lines.c src/server/memory/look.c src/memory/make.c src/memory/mappings.c src/memory/memory.c src/memory/pages.c src/shared/sys/residency.c src/memory/sums.c src/server/memory/tile.c src/shared/sys/maps.c */
 /* first: parameters there have names that variables have here */
+#include "unit.h"
 #include "../../src/memory/pages.h"
 
 #include "made_up_blocks.h"
@@ -32,7 +33,9 @@ void *realloc(void *p, size_t n)
 }
 #endif
 
-static void no_malloc(void **state)
+EACH(begin, end);
+
+TEST(no_malloc)
 {
 	static const uint32_t ids[] = { 1, 9 };
 	static uint8_t lit[1 << 20];
@@ -43,7 +46,6 @@ static void no_malloc(void **state)
 	uint64_t heap_bytes, live;
 	struct mw_map *m;
 
-	(void)state;
 	calls = 0;
 	p = malloc(1);
 	free(p);
@@ -89,12 +91,11 @@ static void *map_and_unmap(void *seed)
 	return NULL;
 }
 
-static void a_storm(void **state)
+TEST(a_storm)
 {
 	pthread_t t[3];
 	struct mw_map *m;
 
-	(void)state;
 	block(at(0), page, 1);
 	block(at(2), 100, 2);
 	block(at(4), 200, 2);
@@ -112,15 +113,4 @@ static void a_storm(void **state)
 	__atomic_store_n(&finished, true, __ATOMIC_RELEASE);
 	for (int i = 0; i < 3; i++)
 		pthread_join(t[i], NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(no_malloc, begin, end),
-		cmocka_unit_test_setup_teardown(a_storm, begin, end),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
  */
 /* uses: @server */
 /* first: parameters there have names that variables have here */
+#include "unit.h"
 #include "../../src/memory/pages.h"
 
 #include "made_up_blocks.h"
@@ -17,8 +18,6 @@
 #include "../../src/shared/sys/residency.c"
 #undef mw_residency_open
 #undef mw_residency_each
-
-#include <time.h>
 
 #include "../../src/shared/sys/maps.h"
 
@@ -46,11 +45,11 @@ uintptr_t mw_residency_each(struct mw_residency *r, uintptr_t start, uintptr_t s
 	return stop;
 }
 
-static int start(void **state)
+static void start(void)
 {
 	most = MW_RESIDENCY_SCAN;
 	made_up.run = 0;
-	return begin(state);
+	begin();
 }
 
 static uint64_t seed; /* xorshift */
@@ -184,9 +183,10 @@ static void as_the_model(enum mw_residency_how how)
 				 model[i / 8] >> i % 8 & 1 ? "" : "not ", (unsigned long long)seed);
 }
 
-static void any_layout(void **state)
+EACH(start, end);
+
+TEST(any_layout)
 {
-	(void)state;
 	model = calloc(1, SPAN / page / 8);
 	told = calloc(1, SPAN / page / 8);
 	for (int i = 0; i < 3; i++) {
@@ -222,14 +222,13 @@ static struct mw_map *small_map(void)
 }
 
 /* 20 TiB without access and 20 TiB with, of which a few pages are in memory at most. */
-static void reservations(void **state)
+TEST(reservations)
 {
 	char *none = reserve(TERABYTES(20), PROT_NONE),
 	     *p = reserve(TERABYTES(20), PROT_READ | PROT_WRITE);
 	uintptr_t first = ((uintptr_t)p + ((size_t)64 << 20) - 1) & -((uintptr_t)64 << 20);
 	struct mw_map *m;
 
-	(void)state;
 	block(at(0), 100, 1);
 	for (int pages = 0; pages < 6; pages += 5) {
 		for (int i = 0; i < pages; i++)
@@ -257,7 +256,7 @@ static void reservations(void **state)
 }
 
 /* A block may be as large, such as a sparse array's. */
-static void a_block_of_terabytes(void **state)
+TEST(a_block_of_terabytes)
 {
 	static const uint32_t ids[] = { 1, 9 };
 	char *p = reserve(TERABYTES(16), PROT_READ | PROT_WRITE);
@@ -266,7 +265,6 @@ static void a_block_of_terabytes(void **state)
 	uint8_t *lit;
 	uint64_t sum = 0;
 
-	(void)state;
 	p[TERABYTES(8)] = p[TERABYTES(3)] = 1;
 	block((uintptr_t)p, TERABYTES(16), 1);
 	block((uintptr_t)p + TERABYTES(16), 1000, 2); /* behind its end: the mapping isn't longer */
@@ -290,14 +288,13 @@ static void a_block_of_terabytes(void **state)
 /* --- one page here, one there ------------------------------------------------------------- */
 
 /* A page in each 64 MiB, as in each of so many heaps that are nearly empty. */
-static void a_page_in_each_window(void **state)
+TEST(a_page_in_each_window)
 {
 	enum { N = 3000 };
 	const size_t window = (size_t)64 << 20;
 	char *p = reserve(N * window, PROT_READ | PROT_WRITE);
 	struct mw_map *m;
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		p[i * window + any(window)] = 1;
 		if (i % 3 == 0)
@@ -324,13 +321,12 @@ static void a_page_in_each_window(void **state)
 }
 
 /* As many mappings as the kernel allows for, but 500: every other page has no access. */
-static void many_mappings(void **state)
+TEST(many_mappings)
 {
 	size_t n = 65000;
 	char *p = reserve(2 * n * page, PROT_NONE);
 	struct mw_map *m;
 
-	(void)state;
 	for (size_t i = 0; i < n / 2; i++) {
 		char *q = p + 2 * i * page;
 
@@ -380,13 +376,12 @@ static struct mw_map *made_up_map(size_t run, size_t gap)
 }
 
 /* What a process with 40 GB in one piece, and one with pages all over 10 TiB, would have. */
-static void more_than_there_is_room_for(void **state)
+TEST(more_than_there_is_room_for)
 {
 	const size_t row = MW_MAP_ROW * page;
 	char *p = reserve(TERABYTES(10), PROT_READ | PROT_WRITE);
 	struct mw_map *m;
 
-	(void)state;
 	block((uintptr_t)p, 10, 1);
 	made_up.start = (uintptr_t)p;
 	made_up.end = (uintptr_t)p + TERABYTES(10);
@@ -421,14 +416,13 @@ static void found_again(struct mw_map_pages *p, const uintptr_t *v, size_t n)
 }
 
 /* Of 47, 48, 52, 57 and 64 bits: each is as good as another one. */
-static void any_address(void **state)
+TEST(any_address)
 {
 	static const unsigned bits[] = { 12, 21, 32, 46, 47, 48, 52, 56, 57, 63 };
 	enum { N = sizeof(bits) / sizeof(*bits) };
 	struct mw_map_pages p;
 	uintptr_t v[N];
 
-	(void)state;
 	assert_true(mw_map_pages_make(&p));
 	for (size_t i = 0; i < N; i++)
 		v[i] = ((uintptr_t)1 << bits[i]) +
@@ -444,22 +438,9 @@ static void any_address(void **state)
 	mw_map_pages_free(&p);
 }
 
-int main(void)
+static void plant(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(any_layout, start, end),
-		cmocka_unit_test_setup_teardown(reservations, start, end),
-		cmocka_unit_test_setup_teardown(a_block_of_terabytes, start, end),
-		cmocka_unit_test_setup_teardown(a_page_in_each_window, start, end),
-		cmocka_unit_test_setup_teardown(many_mappings, start, end),
-		cmocka_unit_test_setup_teardown(more_than_there_is_room_for, start, end),
-		cmocka_unit_test_setup_teardown(any_address, start, end),
-	};
-	const char *given = getenv("SEED");
-
-	seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL) * 2654435761u + 1;
-	printf("# SEED=%llu\n", (unsigned long long)seed);
-	fflush(stdout);
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	seed = unit_seed();
 }
+
+ALL(plant, NULL);

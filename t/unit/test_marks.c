@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Named marks: changes against full copies, tenants, names, how many there are, and memory. */
 /* uses: @server */
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/shared/sys/clock.h"
 #include "../../src/server/marks/marks.h"
 
@@ -38,23 +31,19 @@ static void *keep(size_t bytes)
 	return slabs[slabs_n++];
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-	(void)state;
 	memset(&m, 0, sizeof(m));
 	api = (struct mw_api){ .keep = keep };
 	slabs_left = MW_MARKS_SLABS;
 	slabs_n = 0;
 	seed = 88172645463325252u;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-	(void)state;
 	while (slabs_n)
 		free(slabs[--slabs_n]);
-	return 0;
 }
 
 /* --- tables ------------------------------------------------------------------------------ */
@@ -173,10 +162,11 @@ static void are_the_same(void)
 	}
 }
 
+EACH(setup, teardown);
+
 /* Rows come, change by anything, and go; marks are set, replaced and taken away. */
-static void changes_are_as_good_as_copies(void **state)
+TEST(changes_are_as_good_as_copies)
 {
-	(void)state;
 	copies_n = 0;
 	fill(ROWS);
 	for (int round = 0; round < 400; round++) {
@@ -216,11 +206,10 @@ static void changes_are_as_good_as_copies(void **state)
 
 /* --- tenants ------------------------------------------------------------------------------ */
 
-static void an_id_may_have_another_tenant(void **state)
+TEST(an_id_may_have_another_tenant)
 {
 	struct mw_row before;
 
-	(void)state;
 	numbers(row(0, "/a.rb:1", MW_KIND_RUBY, 1), 100, 1, 1, 0);
 	table.n = 1;
 	before = rows[0];
@@ -234,9 +223,8 @@ static void an_id_may_have_another_tenant(void **state)
 }
 
 /* A library that is loaded again has another address, and perhaps another id. */
-static void native_code_is_known_by_module_and_offset(void **state)
+TEST(native_code_is_known_by_module_and_offset)
 {
-	(void)state;
 	numbers(row(0, "/lib/x.so(f+0x1) [0x7f001001]", MW_KIND_NATIVE, 0x1001), 10, 1, 1, 0);
 	numbers(row(1, "/lib/x.so(f+0x2) [0x7f001002]", MW_KIND_NATIVE, 0x1002), 20, 1, 1, 0);
 	numbers(row(2, "/lib/y.so(f+0x1) [0x7f101001]", MW_KIND_NATIVE, 0x1001), 30, 1, 1, 0);
@@ -256,7 +244,7 @@ static void native_code_is_known_by_module_and_offset(void **state)
 	assert_int_equal(mw_marks_place_of(&m, mw_marks_key(&rows[3])), UINT32_MAX);
 }
 
-static void any_bytes_of_any_length(void **state)
+TEST(any_bytes_of_any_length)
 {
 	char *text = malloc(100000);
 	struct mw_row long_ones[2] = { { .kind = MW_KIND_RUBY, .live_bytes = 1 },
@@ -264,7 +252,6 @@ static void any_bytes_of_any_length(void **state)
 	struct mw_snapshot s = { .n = 2, .rows = long_ones };
 	struct mw_moment moment = { 0 };
 
-	(void)state;
 	memset(text, 'x', 100000);
 	long_ones[0].location = long_ones[1].location = text;
 	long_ones[0].location_len = 99999;
@@ -283,11 +270,10 @@ static void any_bytes_of_any_length(void **state)
 
 /* --- bounds ------------------------------------------------------------------------------- */
 
-static void the_oldest_go(void **state)
+TEST(the_oldest_go)
 {
 	char name[8];
 
-	(void)state;
 	fill(10);
 	for (int i = 0; i < MW_MARKS_MAX + 3; i++) {
 		rows[0].live_bytes = (uint64_t)i;
@@ -307,12 +293,11 @@ static void the_oldest_go(void **state)
 	assert_true(at_mark("29", rows, MW_MARKS_BYTES) == 29 && at_mark("31", rows, MW_MARKS_BYTES) == 31);
 }
 
-static void without_memory_the_oldest_go(void **state)
+TEST(without_memory_the_oldest_go)
 {
 	char name[8];
 	int i;
 
-	(void)state;
 	slabs_left = 5;
 	fill(ROWS);
 	for (i = 0; i < 300; i++) {
@@ -342,9 +327,8 @@ static void without_memory_the_oldest_go(void **state)
 	assert_int_equal(slabs_n, 5);
 }
 
-static void without_any_memory_there_is_none(void **state)
+TEST(without_any_memory_there_is_none)
 {
-	(void)state;
 	fill(ROWS);
 	for (size_t slabs_max = 0; slabs_max < 2; slabs_max++) {
 		slabs_left = slabs_max;
@@ -362,11 +346,10 @@ static void without_any_memory_there_is_none(void **state)
 }
 
 /* Code that is evaluated under ever new names: its places go with the marks that have them. */
-static void places_that_no_mark_needs_go(void **state)
+TEST(places_that_no_mark_needs_go)
 {
 	char name[8];
 
-	(void)state;
 	slabs_left = 16;
 	for (int i = 0; i < 300; i++) {
 		for (size_t k = 0; k < ROWS; k++) {
@@ -399,11 +382,10 @@ static void places_that_no_mark_needs_go(void **state)
 }
 
 /* In a forked child: no marks, and the same memory. */
-static void begins_anew(void **state)
+TEST(begins_anew)
 {
 	size_t had;
 
-	(void)state;
 	fill(ROWS);
 	assert_int_equal(mark("a"), 0);
 	had = slabs_n;
@@ -416,7 +398,7 @@ static void begins_anew(void **state)
 }
 
 /* 32 of 8,402 rows change: the mark before costs a page, not a copy. */
-static void a_mark_costs_what_changed(void **state)
+TEST(a_mark_costs_what_changed)
 {
 	enum { MANY = 8402 };
 	struct mw_row *many = calloc(MANY, sizeof(*many));
@@ -425,7 +407,6 @@ static void a_mark_costs_what_changed(void **state)
 	char(*names)[NAME] = calloc(MANY, NAME);
 	uint64_t full, from, ns;
 
-	(void)state;
 	for (size_t i = 0; i < MANY; i++) {
 		int n = snprintf(names[i], NAME, "/usr/lib/ruby/gems/thing-1.%zu/part.rb:%zu", i % 99, i);
 
@@ -457,23 +438,4 @@ static void a_mark_costs_what_changed(void **state)
 	assert_true(m.v[0].changes.bytes < 32 * 16);
 	free(many);
 	free(names);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(changes_are_as_good_as_copies, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_id_may_have_another_tenant, setup, teardown),
-		cmocka_unit_test_setup_teardown(native_code_is_known_by_module_and_offset, setup, teardown),
-		cmocka_unit_test_setup_teardown(any_bytes_of_any_length, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_oldest_go, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_memory_the_oldest_go, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_any_memory_there_is_none, setup, teardown),
-		cmocka_unit_test_setup_teardown(places_that_no_mark_needs_go, setup, teardown),
-		cmocka_unit_test_setup_teardown(begins_anew, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_mark_costs_what_changed, setup, teardown),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

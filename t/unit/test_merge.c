@@ -4,14 +4,9 @@
  * used again at once. A birth's size is a number of its own, so that a life can be told from the one before.
  */
 /* uses: src/tools/replay/merge.c src/tools/replay/befores.c src/tools/replay/lives.c src/tools/replay/streams.c src/tools/replay/refs.c src/tools/replay/names.c src/tools/replay/index.c src/tools/replay/json.c src/tools/replay/mem.c src/recording/format/columns.c src/recording/format/frame.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "../../src/tools/replay/merge.h"
 
 enum { THREADS = 5, CALLS = 20000, BLOCKS = 300, PID = 1000 };
@@ -268,9 +263,8 @@ static struct merged one(uint64_t seed, uint64_t (*ticks_of)(size_t call), unsig
 }
 
 /* The order is that of ticks, to the letter. */
-static void test_fine_clock(void **unused)
+TEST(test_fine_clock)
 {
-	(void)unused;
 	for (uint64_t seed = 1; seed < 10; seed++) {
 		struct merged r = one(seed, fine, 20, true, 0);
 
@@ -281,11 +275,10 @@ static void test_fine_clock(void **unused)
 }
 
 /* Where ticks say nothing, or are wrong, the lives of blocks do: each call ends the block that it ended. */
-static void test_lives_repair_the_order(void **unused)
+TEST(test_lives_repair_the_order)
 {
 	size_t repaired = 0;
 
-	(void)unused;
 	for (uint64_t seed = 1; seed < 10; seed++)
 		for (int clock = 0; clock < 2; clock++) {
 			struct merged r = one(seed, clock ? coarse : skewed, 20, false, 0);
@@ -301,11 +294,10 @@ static void test_lives_repair_the_order(void **unused)
  * A ref that is used again by a third thread between two ticks can be taken for the life before. The more seldom
  * threads take turns, the more seldom is that: as with Ruby's lock, it's next to never.
  */
-static void test_coarse_clock(void **unused)
+TEST(test_coarse_clock)
 {
 	const unsigned slices[] = { 20, 500, 5000 }, most[] = { CALLS / 20, CALLS / 1000, 1 };
 
-	(void)unused;
 	for (unsigned i = 0; i < 3; i++)
 		for (uint64_t seed = 1; seed < 5; seed++) {
 			struct merged r = one(seed, coarse, slices[i], true, 0);
@@ -316,9 +308,8 @@ static void test_coarse_clock(void **unused)
 }
 
 /* What is left of a recording is played all the same. */
-static void test_missing_frames(void **unused)
+TEST(test_missing_frames)
 {
-	(void)unused;
 	for (unsigned missing = 10; missing <= 100; missing += 15) {
 		struct merged r = one(missing, fine, 100, true, missing);
 
@@ -328,21 +319,17 @@ static void test_missing_frames(void **unused)
 	}
 }
 
-int main(void)
+static void begin(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fine_clock),
-		cmocka_unit_test(test_lives_repair_the_order),
-		cmocka_unit_test(test_coarse_clock),
-		cmocka_unit_test(test_missing_frames),
-	};
-	int fd = mkstemp(path), failed;
+	int fd = mkstemp(path);
 
-	if (fd < 0)
-		return 1;
+	assert_true(fd >= 0);
 	close(fd);
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	unlink(path);
-	return failed;
 }
+
+static void end(void)
+{
+	unlink(path);
+}
+
+ALL(begin, end);

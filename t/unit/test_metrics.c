@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Metrics: labels whatever a location holds, what is left over, what isn't there. t/metrics.t: the forms. */
 /* uses: src/server/report/metrics.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/report/rows.c src/shared/report/group.c src/shared/report/rss.c src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile.c src/shared/report/profile_make.c src/shared/report/row_index.c src/shared/text/intern.c src/shared/report/location.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/server/report/metrics.h"
 #include "fake_api.h"
 
@@ -20,12 +14,10 @@ static void take(uint64_t top)
 	assert_int_equal(fake_out, 0);
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-	(void)state;
 	mw_metrics_free(&m);
 	mw_buf_free(&out);
-	return 0;
 }
 
 /* The lines of one metric, without its head. */
@@ -51,9 +43,10 @@ static void lines_are(const char *name, const char *want)
 
 #define BYTES "mwrap_location_live_bytes"
 
-static void labels_are_escaped(void **state)
+EACH(fake_clear, teardown);
+
+TEST(labels_are_escaped)
 {
-	(void)state;
 	fake_row(MW_KIND_RUBY, 50, "/a\"b\\c\nd\te\r.rb:1");
 	fake_row(MW_KIND_RUBY, 40, "/\xff{}\xc3\xbc,=.rb:2");
 	fake_row(MW_KIND_NATIVE, 30, "/lib/x.so(f+0x1) [0x7f00]");
@@ -68,11 +61,10 @@ static void labels_are_escaped(void **state)
 }
 
 /* The most, and all others; without any of these, all are the rest. */
-static void the_rest(void **state)
+TEST(the_rest)
 {
 	struct mw_row *nothing;
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 5, "/a:1");
 	fake_row(MW_KIND_RUBY, 30, "/b:1")->live = 7;
 	fake_row(MW_KIND_RUBY, 4, "/c:1")->live = 3;
@@ -91,9 +83,8 @@ static void the_rest(void **state)
 }
 
 /* What looks like another, or like the rest, is in the rest. */
-static void no_label_twice(void **state)
+TEST(no_label_twice)
 {
-	(void)state;
 	fake_row(MW_KIND_RUBY, 50, "/\xff.rb:1");
 	fake_row(MW_KIND_RUBY, 40, "/\xfe.rb:1");
 	fake_row(MW_KIND_RUBY, 30, "(rest)");
@@ -105,12 +96,11 @@ static void no_label_twice(void **state)
 }
 
 /* Every length around the limit, with characters of every length: valid, bounded, the end as it was. */
-static void long_ones_lose_their_middle(void **state)
+TEST(long_ones_lose_their_middle)
 {
 	static const char *const chars[] = { "a", "\xc3\xbc", "\xe2\x82\xac", "\xf0\x9f\x90\x98", "\xff" };
 	char text[2000];
 
-	(void)state;
 	for (size_t c = 0; c < 5; c++) {
 		for (size_t pad = 0; pad < 4; pad++) {
 			for (size_t chars_n = 50; chars_n < 300; chars_n += chars_n < 100 ? 1 : 17) {
@@ -168,9 +158,8 @@ static void long_ones_lose_their_middle(void **state)
 }
 
 /* Figures that don't fit into other numbers; what a process doesn't have is in no line. */
-static void figures_of_a_process(void **state)
+TEST(figures_of_a_process)
 {
-	(void)state;
 	fake_stats.ever_known = true;
 	fake_stats.ever_total = UINT64_MAX;
 	fake_stats.life_unit = "gc";
@@ -195,12 +184,11 @@ static void figures_of_a_process(void **state)
 }
 
 /* Of its own, for what others add: any bytes, and what comes before it. */
-static void a_label(void **state)
+TEST(a_label)
 {
 	static const char title[] = "12 \"puma\": a\\b\n\xff";
 	unsigned n = 0;
 
-	(void)state;
 	mw_metrics_label(&out, &n, "title", title, sizeof(title) - 1);
 	mw_metrics_label(&out, &n, "none", "", 0);
 	assert_int_equal(n, 2);
@@ -208,9 +196,8 @@ static void a_label(void **state)
 	assert_string_equal(out.p, "{title=\"12 \\\"puma\\\": a\\\\b\\n\xef\xbf\xbd\",none=\"\"");
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
-	(void)state;
 	fake_no_memory = true;
 	assert_int_equal(mw_metrics_take(&m, &fake_api, -1, 5), -1);
 	assert_null(m.locations);
@@ -220,20 +207,4 @@ static void no_memory(void **state)
 	lines_are("mwrap_allocated_bytes_total", "");
 	lines_are("mwrap_live_bytes", "");
 	lines_are("mwrap_locations", "mwrap_locations 0\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(labels_are_escaped, fake_clear, teardown),
-		cmocka_unit_test_setup_teardown(the_rest, fake_clear, teardown),
-		cmocka_unit_test_setup_teardown(no_label_twice, fake_clear, teardown),
-		cmocka_unit_test_setup_teardown(long_ones_lose_their_middle, fake_clear, teardown),
-		cmocka_unit_test_setup_teardown(figures_of_a_process, fake_clear, teardown),
-		cmocka_unit_test_setup_teardown(a_label, fake_clear, teardown),
-		cmocka_unit_test_setup_teardown(no_memory, fake_clear, teardown),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,7 @@
  * a step or a ramp of some seconds, and its first second may miss. SEED=N makes the same processes.
  */
 /* uses: src/server/verdict/trend.c src/server/verdict/floors.c src/server/verdict/rests.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "server/verdict/trend.h"
 
 enum { PROCESSES = 2000, SECONDS = 900 };
@@ -53,11 +46,10 @@ static double value(const struct life *l, double t)
 	       (t > l->leaks ? (t - l->leaks) * l->rate : 0) + rnd(0, l->noise);
 }
 
-static void a_rise_begins_after_the_rest(void **state)
+TEST(a_rise_begins_after_the_rest)
 {
 	static double t[SECONDS], v[SECONDS];
 
-	(void)state;
 	for (int i = 0; i < PROCESSES; i++) {
 		uint64_t of = seed;
 		struct life l = any_life();
@@ -81,13 +73,9 @@ static void a_rise_begins_after_the_rest(void **state)
 	}
 }
 
-int main(void)
+static void plant(void)
 {
-	static const struct CMUnitTest tests[] = { cmocka_unit_test(a_rise_begins_after_the_rest) };
-	const char *given = getenv("SEED");
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL) * 2654435761u + 1;
-	printf("# SEED=%llu\n", (unsigned long long)seed);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	seed = unit_seed();
 }
+
+ALL(plant, NULL);

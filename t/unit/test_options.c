@@ -4,21 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "given_options.h"
 
-static void nothing_given(void **state)
+TEST(nothing_given)
 {
 	static const char *const envs[] = { NULL, "", ",", ",,," };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(envs) / sizeof(*envs); i++) {
 		right(envs[i]);
 		assert_null(o.socket);
@@ -38,9 +33,8 @@ static void nothing_given(void **state)
 	}
 }
 
-static void all_given(void **state)
+TEST(all_given)
 {
-	(void)state;
 	right("socket:/tmp/a.sock,listen:127.0.0.1:8080,dump_path:/tmp/d.%p,"
 	      "dump_min:4096,dump_format:json,read_only:1");
 	assert_string_equal(o.socket, "/tmp/a.sock");
@@ -60,9 +54,8 @@ static void all_given(void **state)
 	assert_int_equal(o.dump_format, MW_FORMAT_TSV);
 }
 
-static void values_hold_colons_and_quoted_commas(void **state)
+TEST(values_hold_colons_and_quoted_commas)
 {
-	(void)state;
 	right("socket:/a:b\\,c\\\\d\\e,,dump_path:x\\,y:\\,");
 	assert_string_equal(o.socket, "/a:b,c\\de");
 	assert_string_equal(o.dump_path, "x,y:,");
@@ -70,11 +63,10 @@ static void values_hold_colons_and_quoted_commas(void **state)
 	assert_null(o.dump_path);
 }
 
-static void file_modes(void **state)
+TEST(file_modes)
 {
 	static const char *const wrong[] = { "0", "888", "0700", "640x", "1640", "-60" };
 
-	(void)state;
 	right("");
 	assert_int_equal(o.file_mode, 0600);
 	right("file_mode:0640,dump_path:/a");
@@ -102,11 +94,10 @@ static void unknown(const char *env, const char *shown)
 	refused(env, line);
 }
 
-static void unknown_options(void **state)
+TEST(unknown_options)
 {
 	char many[2001];
 
-	(void)state;
 	unknown("sokcet:/x", "sokcet");
 	unknown("1", "1");
 	unknown("sock\x1b[2J\n\xff:x", "sock?[2J??");
@@ -121,9 +112,8 @@ static void unknown_options(void **state)
 	assert_non_null(strstr(err, ", children"));
 }
 
-static void missing_and_twice(void **state)
+TEST(missing_and_twice)
 {
-	(void)state;
 	refused("socket", "socket: the value is missing");
 	refused("socket:", "socket: the value is missing");
 	refused("socket:,read_only:1", "socket: the value is missing");
@@ -133,9 +123,8 @@ static void missing_and_twice(void **state)
 	refused("dump_min:1,dump_min:1", "dump_min: given twice");
 }
 
-static void dump_heap(void **state)
+TEST(dump_heap)
 {
-	(void)state;
 	right("");
 	assert_int_equal(o.dump_heap, 0);
 	right("dump_heap:3");
@@ -157,9 +146,8 @@ static void dump_heap(void **state)
 	assert_false(parse("dump_format:csv,dump_heap:4"));
 }
 
-static void options_that_exclude_each_other(void **state)
+TEST(options_that_exclude_each_other)
 {
-	(void)state;
 	refused("socket:/a,socket_dir:/b", "socket_dir: not together with socket");
 	assert_string_equal(o.socket, "/a");
 	assert_null(o.socket_dir);
@@ -174,13 +162,12 @@ static void options_that_exclude_each_other(void **state)
 	assert_null(o.dump_path);
 }
 
-static void periodic_dumps(void **state)
+TEST(periodic_dumps)
 {
 	static const char *const wrong[] = { "0", "00", "1.5", "1s", "-1", "x", "31536001", " 1" };
 	static const char *const wrong_keep[] = { "0", "1001", "all", "-3", "3 " };
 	char env[PATH_MAX + 64];
 
-	(void)state;
 	right("dump_path:/a,dump_every:60");
 	assert_int_equal(o.dump_every, 60);
 	assert_int_equal(o.dump_keep, 3);
@@ -214,9 +201,8 @@ static void periodic_dumps(void **state)
 	assert_non_null(o.dump_path);
 }
 
-static void recordings(void **state)
+TEST(recordings)
 {
-	(void)state;
 	right("");
 	assert_null(o.trace_path);
 	assert_false(o.trace_drop || o.trace_fine);
@@ -230,7 +216,7 @@ static void recordings(void **state)
 	refused_value("", "trace_full", "block", "is unknown: use wait or drop");
 }
 
-static void ceilings(void **state)
+TEST(ceilings)
 {
 	/* clang-format off */
 	static const struct {
@@ -248,7 +234,6 @@ static void ceilings(void **state)
 	/* clang-format on */
 	char env[80];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		snprintf(env, sizeof(env), "memory_max:%s", sizes[i].given);
 		right(env);
@@ -262,7 +247,7 @@ static void ceilings(void **state)
 	}
 }
 
-static void allocators(void **state)
+TEST(allocators)
 {
 	static const char *const names[] = { "jemalloc", "mimalloc", "tcmalloc" };
 	static const char *const wrong[] = {
@@ -275,7 +260,6 @@ static void allocators(void **state)
 		"/usr/lib/libjemalloc.so.2"
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		char env[80];
 
@@ -289,11 +273,10 @@ static void allocators(void **state)
 	}
 }
 
-static void children(void **state)
+TEST(children)
 {
 	static const char *const wrong[] = { "none", "ALL", "all ", "1", "0", "all:all" };
 
-	(void)state;
 	right("children:all");
 	assert_true(o.children_all);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
@@ -304,7 +287,7 @@ static void children(void **state)
 	refused("children:all,children:all", "children: given twice");
 }
 
-static void numbers(void **state)
+TEST(numbers)
 {
 	/* clang-format off */
 	static const char *const wrong[] = {
@@ -313,7 +296,6 @@ static void numbers(void **state)
 	};
 	/* clang-format on */
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		refused_value("", "dump_min", wrong[i],
 			      "is not a number of bytes: "
@@ -342,13 +324,12 @@ static void numbers(void **state)
 	refused("dump_format:TSV", "dump_format: \"TSV\" is unknown: use text, tsv, csv or json");
 }
 
-static void dump_fds(void **state)
+TEST(dump_fds)
 {
 	char env[64], want[128];
 	int p[2];
 	struct stat st;
 
-	(void)state;
 	refused("dump_fd:-1", "dump_fd: \"-1\" is not the number of a file descriptor");
 	refused("dump_fd:2147483648", "dump_fd: \"2147483648\" is not the number of a file descriptor");
 	refused("dump_fd:2147483647", "dump_fd: \"2147483647\" is not an open file descriptor");
@@ -367,13 +348,12 @@ static void dump_fds(void **state)
 	assert_false(parse(env));
 }
 
-static void percent_signs(void **state)
+TEST(percent_signs)
 {
 	static const char why[] =
 		" has a % that mwrap can't expand: write %p for the PID, %% for a percent sign";
 	char want[256];
 
-	(void)state;
 	right("dump_path:/%p/%%p/%%%p");
 	snprintf(want, sizeof(want), "dump_path: \"/x%%d\"%s", why);
 	refused("dump_path:/x%d", want);
@@ -383,13 +363,12 @@ static void percent_signs(void **state)
 	refused("socket_dir:/x%%%", want);
 }
 
-static void callers(void **state)
+TEST(callers)
 {
 	static const char why[] = "is not a number of callers: write digits only, from 0 to 16";
 	static const char *const wrong[] = { "17", "-1", "+4", "4 ", "0x4", "4294967296" };
 	char want[256], env[64];
 
-	(void)state;
 	right("bt:0");
 	assert_int_equal(o.bt, 0);
 	right("bt:16");
@@ -413,11 +392,10 @@ static void callers(void **state)
 	assert_memory_equal(err, "\"no\": unknown option", strlen("\"no\": unknown option"));
 }
 
-static void too_much_text(void **state)
+TEST(too_much_text)
 {
 	static char env[MW_OPTIONS_TEXT_MAX + 2];
 
-	(void)state;
 	memset(env, ',', sizeof(env) - 1);
 	memcpy(env, "read_only:1", 11);
 	refused(env, "MWRAP: too long: 16383 bytes at most");
@@ -429,9 +407,8 @@ static void too_much_text(void **state)
 	assert_true(o.read_only);
 }
 
-static void first_mistake_is_told_the_rest_goes_on(void **state)
+TEST(first_mistake_is_told_the_rest_goes_on)
 {
-	(void)state;
 	refused("dump_min:x,foo:1,listen:0.0.0.0:1,socket:/s,dump_format:json,read_only:9",
 		"dump_min: \"x\" is not a number of bytes: write digits only, below 2^64");
 	assert_string_equal(o.socket, "/s");
@@ -441,11 +418,10 @@ static void first_mistake_is_told_the_rest_goes_on(void **state)
 	assert_false(o.read_only);
 }
 
-static void expanding(void **state)
+TEST(expanding)
 {
 	char out[16];
 
-	(void)state;
 	assert_int_equal(mw_options_expand("a%p%%b", 4194304, out, sizeof(out)), 10);
 	assert_string_equal(out, "a4194304%b");
 	assert_int_equal(mw_options_expand("%%p", 1, out, sizeof(out)), 2);
@@ -465,13 +441,12 @@ static void expanding(void **state)
 }
 
 /* Every short text over the characters that mean something: no crash, err well formed. */
-static void any_text(void **state)
+TEST(any_text)
 {
 	static const char set[] = "s:,\\%\xff";
 	char env[32] = "socket:";
 	unsigned n, done = 0;
 
-	(void)state;
 	for (n = 0; n < 6 * 6 * 6 * 6 * 6 * 6; n++) {
 		unsigned v = n;
 
@@ -483,34 +458,4 @@ static void any_text(void **state)
 		done++;
 	}
 	assert_int_equal(done, 46656);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_given),
-		cmocka_unit_test(callers),
-		cmocka_unit_test(all_given),
-		cmocka_unit_test(values_hold_colons_and_quoted_commas),
-		cmocka_unit_test(file_modes),
-		cmocka_unit_test(unknown_options),
-		cmocka_unit_test(missing_and_twice),
-		cmocka_unit_test(dump_heap),
-		cmocka_unit_test(options_that_exclude_each_other),
-		cmocka_unit_test(periodic_dumps),
-		cmocka_unit_test(recordings),
-		cmocka_unit_test(ceilings),
-		cmocka_unit_test(allocators),
-		cmocka_unit_test(children),
-		cmocka_unit_test(numbers),
-		cmocka_unit_test(dump_fds),
-		cmocka_unit_test(percent_signs),
-		cmocka_unit_test(too_much_text),
-		cmocka_unit_test(first_mistake_is_told_the_rest_goes_on),
-		cmocka_unit_test(expanding),
-		cmocka_unit_test(any_text),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

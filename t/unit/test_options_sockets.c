@@ -2,12 +2,8 @@
 /* The options of the server: addresses, sockets' modes and groups, token files, and how long a path may be. */
 /* uses: src/shared/options/options.c src/shared/options/keys.c src/shared/options/values.c src/shared/options/address.c */
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "given_options.h"
 
 static void no_listen(void)
@@ -29,7 +25,7 @@ static const char *path_option(const char *key, size_t len, const char *tail)
 	return env;
 }
 
-static void addresses(void **state)
+TEST(addresses)
 {
 	/* clang-format off */
 	static const struct {
@@ -59,7 +55,6 @@ static void addresses(void **state)
 	static const char *const tokens[] = { "", "token_file:/t," };
 	char env[128];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
 		snprintf(env, sizeof(env), "listen:%s", good[i].value);
 		right(env);
@@ -95,7 +90,7 @@ static void addresses(void **state)
 }
 
 /* A token that can't be meant opens nothing to anybody. */
-static void token_files(void **state)
+TEST(token_files)
 {
 	/* clang-format off */
 	static const char *const wrong[] = {
@@ -106,7 +101,6 @@ static void token_files(void **state)
 					       "socket_dir:/d,listen:0.0.0.0:1," };
 	char env[128];
 
-	(void)state;
 	right("token_file:/run/%p.token,listen:127.0.0.1:0,socket:/s");
 	assert_string_equal(o.token_file, "/run/%p.token");
 	assert_string_equal(o.socket, "/s");
@@ -132,7 +126,7 @@ static void token_files(void **state)
 	assert_false(parse(path_option("token_file", PATH_MAX, "")));
 }
 
-static void socket_modes(void **state)
+TEST(socket_modes)
 {
 	/* clang-format off */
 	static const struct {
@@ -149,7 +143,6 @@ static void socket_modes(void **state)
 	/* clang-format on */
 	char env[80];
 
-	(void)state;
 	right("socket:/a");
 	assert_int_equal(o.socket_mode, 0600);
 	assert_int_equal(o.socket_gid, -1);
@@ -171,14 +164,13 @@ static void socket_modes(void **state)
 	assert_string_equal(o.listen_host, "::1");
 }
 
-static void socket_groups(void **state)
+TEST(socket_groups)
 {
 	/* clang-format off */
 	static const char *const wrong[] = { "a b", "x:y", "a/b", "\\,", "-x", "d\xc3\xa9", "\"" };
 	/* clang-format on */
 	char env[160];
 
-	(void)state;
 	right("socket:/a,socket_group:www-data");
 	assert_string_equal(o.socket_group, "www-data");
 	assert_int_equal(o.socket_gid, -1);
@@ -206,11 +198,10 @@ static void socket_groups(void **state)
 	assert_null(o.socket_group);
 }
 
-static void addresses_of_wrong_form(void **state)
+TEST(addresses_of_wrong_form)
 {
 	char env[400] = "listen:";
 
-	(void)state;
 	refused("listen:8080", "listen: \"8080\" has no port: write 127.0.0.1:PORT");
 	refused("listen:127.0.0.1", "listen: \"127.0.0.1\" has no port: write 127.0.0.1:PORT");
 	refused("listen:[::1]", "listen: \"[::1]\" has no port: write [::1]:PORT");
@@ -227,9 +218,8 @@ static void addresses_of_wrong_form(void **state)
 	assert_non_null(strstr(err, "11...\" is not a numeric address"));
 }
 
-static void long_paths(void **state)
+TEST(long_paths)
 {
-	(void)state;
 	right(path_option("socket", 99, ""));
 	assert_false(parse(path_option("socket", 100, "")));
 	assert_non_null(strstr(err, "aaa...\" is too long for a socket: 99 bytes at most"));
@@ -245,19 +235,4 @@ static void long_paths(void **state)
 	assert_false(parse(path_option("dump_path", PATH_MAX, "")));
 	assert_false(parse(path_option("dump_path", PATH_MAX - 1, "%p")));
 	assert_false(parse(path_option("dump_path", 15000, "")));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(addresses),
-		cmocka_unit_test(token_files),
-		cmocka_unit_test(socket_modes),
-		cmocka_unit_test(socket_groups),
-		cmocka_unit_test(addresses_of_wrong_form),
-		cmocka_unit_test(long_paths),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* RSS's parts: what mappings are for, by texts of /proc/self/smaps; when it is read. */
 /* uses: @server */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "../../src/server/history/parts.h"
 
 #define KB UINT64_C(1024)
@@ -86,13 +81,11 @@ static void reads(const char *const *lines, const struct mw_places *places)
 static struct mw_live large[8];
 static struct mw_places places;
 
-static int setup(void **state)
+static void setup(void)
 {
-	(void)state;
 	memset(&places, 0, sizeof(places));
 	places.arenas = true;
 	places.v = large;
-	return 0;
 }
 
 static void block(uintptr_t addr, uint64_t size)
@@ -100,7 +93,9 @@ static void block(uintptr_t addr, uint64_t size)
 	large[places.n++] = (struct mw_live){ .addr = addr, .size = size };
 }
 
-static void plain(void **state)
+EACH(setup, NULL);
+
+TEST(plain)
 {
 	static const char *const lines[] = {
 		"5566cafe0000-5566cafe1000 r-xp 4 0 /usr/bin/app",
@@ -116,7 +111,6 @@ static void plain(void **state)
 		NULL
 	};
 
-	(void)state;
 	reads(lines, &places);
 	assert_int_equal(m.files, (4 + 4 + 64 + 11 + 4) * KB);
 	assert_int_equal(m.arenas, 1000 * KB);
@@ -125,7 +119,7 @@ static void plain(void **state)
 	assert_int_equal(m.large + m.outside + m.outside_n, 0);
 }
 
-static void arenas_by_their_shape(void **state)
+TEST(arenas_by_their_shape)
 {
 	static const char *const lines[] = {
 		/* a part of 64 MiB in use, the rest without access */
@@ -140,21 +134,19 @@ static void arenas_by_their_shape(void **state)
 		"7f502fff0000-7f502ffff000 rw-p 40 40", "7f502ffff000-7f5030000000 ---p 0 0", NULL
 	};
 
-	(void)state;
 	reads(lines, NULL);
 	assert_int_equal(m.arenas, (5000 + 4000) * KB);
 	assert_int_equal(m.anon, (60000 + 12000 + 100 + 40) * KB);
 	assert_int_equal(m.stacks, 0);
 }
 
-static void arenas_by_the_blocks_in_them(void **state)
+TEST(arenas_by_the_blocks_in_them)
 {
 	static const char *const lines[] = { /* a full arena, joined to 64 MiB of mmap above it */
 					     "7f5008000000-7f5010000000 rw-p 100000 100000",
 					     "7f5020000000-7f5020100000 rw-p 1000 1000", NULL
 	};
 
-	(void)state;
 	places.windows[0] = 0x7f5008000000;
 	places.windows_n = 1;
 	reads(lines, &places);
@@ -162,7 +154,7 @@ static void arenas_by_the_blocks_in_them(void **state)
 	assert_int_equal(m.anon, 51000 * KB);
 }
 
-static void stacks_have_a_guard(void **state)
+TEST(stacks_have_a_guard)
 {
 	static const char *const lines[] = {
 		"7f6000000000-7f6000001000 ---p 0 0", "7f6000001000-7f6000801000 rw-p 90 90",
@@ -178,14 +170,13 @@ static void stacks_have_a_guard(void **state)
 		"7f6028000000-7f6028100000 rw-p 30 30", NULL
 	};
 
-	(void)state;
 	reads(lines, &places);
 	assert_int_equal(m.stacks, 170 * KB);
 	assert_int_equal(m.arenas, 500 * KB);
 	assert_int_equal(m.anon, (70 + 60 + 50 + 40 + 30) * KB);
 }
 
-static void large_blocks_have_their_own_mapping(void **state)
+TEST(large_blocks_have_their_own_mapping)
 {
 	static const char *const lines[] = {
 		"556600000000-556600100000 rw-p 1000 1000 [heap]",
@@ -197,7 +188,6 @@ static void large_blocks_have_their_own_mapping(void **state)
 		NULL
 	};
 
-	(void)state;
 	block(0x556600001010, 200 * KB); /* in [heap]: the threshold may have gone up */
 	block(0x7f5000100010, 300 * KB); /* in an arena */
 	block(0x7f7000000010, 1020 * KB);
@@ -211,12 +201,11 @@ static void large_blocks_have_their_own_mapping(void **state)
 	assert_int_equal(m.outside_n, 3);
 }
 
-static void a_long_name(void **state)
+TEST(a_long_name)
 {
 	char line[3000];
 	const char *const lines[] = { line, "7f7000000000-7f7000100000 rw-p 10 10", NULL };
 
-	(void)state;
 	memset(line, 'x', sizeof(line));
 	memcpy(line, "5566cafe0000-5566cafe1000 r-xp 4 0 /", 36);
 	line[2999] = '\0';
@@ -225,7 +214,7 @@ static void a_long_name(void **state)
 	assert_int_equal(m.anon, 10 * KB);
 }
 
-static void what_is_no_smaps(void **state)
+TEST(what_is_no_smaps)
 {
 	static const char *const texts[] = {
 		"", "\n\n", "hello\n", "1-0 rw-p 0 0 0\n", "12-z rw-p\n", "ff-fff\n"
@@ -233,7 +222,6 @@ static void what_is_no_smaps(void **state)
 	static const char *const one[] = { "7f7000000000-7f7000100000 rw-p 10 10", NULL };
 	struct text t;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		t = (struct text){ texts[i], strlen(texts[i]), 4096, false };
 		assert_false(mw_smaps_read(&m, next_piece, &t, NULL));
@@ -243,14 +231,13 @@ static void what_is_no_smaps(void **state)
 }
 
 /* Random texts of the right kind, cut anywhere, and with bytes changed: no more than no answer. */
-static void anything(void **state)
+TEST(anything)
 {
 	static const char *const lines[] = { "7f5000000000-7f5000521000 rw-p 5000 5000",
 					     "7f5000521000-7f5004000000 ---p 0 0",
 					     "5566cb000000-5566cb100000 rw-p 1000 1000 [heap]", NULL };
 	unsigned seed = 4711;
 
-	(void)state;
 	block(0x7f5000100010, 300 * KB);
 	places.windows[places.windows_n++] = 0x7f5000000000;
 	for (int i = 0; i < 2000; i++) {
@@ -278,7 +265,7 @@ static bool in_file(const char *name, uint64_t *kb)
 }
 
 /* This very process: the parts of smaps are its RSS, and statm agrees. */
-static void this_process(void **state)
+TEST(this_process)
 {
 	uint64_t rss_kb, sum, step = 48 * MB;
 	char *p = mmap(NULL, step, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -287,7 +274,6 @@ static void this_process(void **state)
 	struct mw_rss rss;
 	struct mw_smaps before;
 
-	(void)state;
 	assert_true(p != MAP_FAILED);
 	assert_true(mw_smaps_read_fd(&before, fd, NULL));
 	memset(p, 1, step);
@@ -334,13 +320,12 @@ static uint32_t second_of(struct mw_parts *parts, int fd, uint32_t t, uint32_t r
 	return p.free;
 }
 
-static void it_is_read_if_rss_changed(void **state)
+TEST(it_is_read_if_rss_changed)
 {
 	struct mw_parts parts = { 0 };
 	int fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
 	uint32_t next;
 
-	(void)state;
 	readings = 0;
 	assert_int_equal(second_of(&parts, -1, 1, 1000000), MW_KIB_UNKNOWN);
 	assert_int_not_equal(second_of(&parts, fd, 2, 1000000), MW_KIB_UNKNOWN);
@@ -364,7 +349,7 @@ static void it_is_read_if_rss_changed(void **state)
 	close(fd);
 }
 
-static void parts_of_a_process(void **state)
+TEST(parts_of_a_process)
 {
 	struct mw_parts parts = { 0 };
 	struct mw_stats stats = { .live_bytes = 0, .tracker_bytes = 0 };
@@ -373,7 +358,6 @@ static void parts_of_a_process(void **state)
 						  "7f7000200000-7f7000600000 rw-p 2000 2000", NULL });
 	int fd = memfd_create("smaps", 0);
 
-	(void)state;
 	assert_true(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
 	stats.live_bytes = 1000 * KB;
 	stats.live = 1024; /* blocks: 24 KiB of overhead */
@@ -406,24 +390,4 @@ static void parts_of_a_process(void **state)
 	mw_parts_second(&parts, &api, &stats, fd, &q);
 	assert_int_equal(q.anon, 0);
 	close(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(plain, setup),
-		cmocka_unit_test_setup(arenas_by_their_shape, setup),
-		cmocka_unit_test_setup(arenas_by_the_blocks_in_them, setup),
-		cmocka_unit_test_setup(stacks_have_a_guard, setup),
-		cmocka_unit_test_setup(large_blocks_have_their_own_mapping, setup),
-		cmocka_unit_test_setup(a_long_name, setup),
-		cmocka_unit_test_setup(what_is_no_smaps, setup),
-		cmocka_unit_test_setup(anything, setup),
-		cmocka_unit_test_setup(this_process, setup),
-		cmocka_unit_test_setup(it_is_read_if_rss_changed, setup),
-		cmocka_unit_test_setup(parts_of_a_process, setup),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

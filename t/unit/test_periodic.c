@@ -4,18 +4,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "fake_api.h"
 
 enum { BIG = 6 << 20 };
@@ -49,32 +45,29 @@ static struct names listed(void)
 	return l;
 }
 
-static int setup(void **state)
+static void setup(void)
 {
 	snprintf(dir, sizeof(dir), "/tmp/mwrap-test-XXXXXX");
-	if (!mkdtemp(dir))
-		return -1;
-	fake_clear(state);
+	assert_non_null(mkdtemp(dir));
+	fake_clear();
 	snprintf(base, sizeof(base), "%s/d", dir);
 	fake_options.dump_path = base;
 	fake_options.dump_every = 1;
 	fake_options.dump_keep = 3;
 	mw_periodic_child(); /* forgets what an earlier test wrote */
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
 	struct names l = listed();
 	char path[256];
 
-	(void)state;
 	mw_buf_free(&text);
 	for (int i = 0; i < l.n; i++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, l.v[i]);
 		unlink(path);
 	}
-	return rmdir(dir);
+	assert_int_equal(rmdir(dir), 0);
 }
 
 static void render(void)
@@ -103,7 +96,9 @@ static void is_name(const char *name, const char *prefix)
 	assert_int_equal(strspn(s + 10, "0123456789"), 6);
 }
 
-static void names(void **state)
+EACH(setup, teardown);
+
+TEST(names)
 {
 	char prefix[64], now[32], env[256], why[MW_ERROR_MAX];
 	time_t before = time(NULL), after;
@@ -111,7 +106,6 @@ static void names(void **state)
 	struct names l;
 	struct tm tm;
 
-	(void)state;
 	render();
 	write_one();
 	clock_gettime(CLOCK_REALTIME, &precise);
@@ -145,9 +139,8 @@ static void names(void **state)
 }
 
 /* What holds most comes first, whatever has most in total; dump_min and the form apply. */
-static void rows(void **state)
+TEST(rows)
 {
-	(void)state;
 	fake_row(MW_KIND_RUBY, 1000, "garbage:1")->live_bytes = 10;
 	fake_row(MW_KIND_RUBY, 500, "leak:2");
 	fake_row(MW_KIND_RUBY, 3, "little:3");
@@ -164,11 +157,10 @@ static void rows(void **state)
 }
 
 /* The last ones stay, in the order of their names; none has another's name in the same second. */
-static void keeps_the_last(void **state)
+TEST(keeps_the_last)
 {
 	struct names l, before;
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 1, "a:1");
 	render();
 	fake_options.dump_keep = 4;
@@ -190,12 +182,11 @@ static void keeps_the_last(void **state)
 }
 
 /* Only what this process wrote is removed. */
-static void leaves_others_alone(void **state)
+TEST(leaves_others_alone)
 {
 	char other[256];
 	int fd;
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 1, "a:1");
 	render();
 	snprintf(other, sizeof(other), "%s/d.%d.20000101T000000Z", dir, (int)getpid());
@@ -238,7 +229,7 @@ static int poll_until(const volatile int *ended, volatile int *seen, size_t want
 	return 0;
 }
 
-static void no_half_file_is_ever_seen(void **state)
+TEST(no_half_file_is_ever_seen)
 {
 	const struct timespec ms = { .tv_nsec = 2000000 };
 	/* so big that writing it takes long enough to be caught at it */
@@ -248,7 +239,6 @@ static void no_half_file_is_ever_seen(void **state)
 	int status;
 	pid_t pid;
 
-	(void)state;
 	assert_non_null(big.p);
 	memset(big.p, 'x', BIG);
 	pid = fork();
@@ -288,12 +278,11 @@ static void complains(int e, const char *want)
 	assert_string_equal(got, want);
 }
 
-static void errors(void **state)
+TEST(errors)
 {
 	char want[256], blocker[128];
 	int fd;
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 1, "a:1");
 	render();
 	snprintf(base, sizeof(base), "%s/no/d", dir);
@@ -317,9 +306,8 @@ static void errors(void **state)
 }
 
 /* A name that is too long for the file system, and one that is taken. */
-static void names_that_fail(void **state)
+TEST(names_that_fail)
 {
-	(void)state;
 	fake_row(MW_KIND_RUBY, 1, "a:1");
 	render();
 	fake_options.dump_path = memset(malloc(6000), 'y', 5999);
@@ -332,13 +320,12 @@ static void names_that_fail(void **state)
 }
 
 /* The disk is full in the middle of one: nothing is left of it, the last whole one is. */
-static void full(void **state)
+TEST(full)
 {
 	struct rlimit was, little = { 2000, 2000 };
 	struct names l;
 	void (*old)(int);
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 1, "a:1");
 	render();
 	write_one();
@@ -361,11 +348,10 @@ static void full(void **state)
 }
 
 /* In the app's table of descriptors: none is left open, none below 3 is used. */
-static void descriptors(void **state)
+TEST(descriptors)
 {
 	int before, after, in = dup(0);
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 1, "a:1");
 	render();
 	before = dup(1);
@@ -379,22 +365,4 @@ static void descriptors(void **state)
 	close(after);
 	assert_true(after <= before);
 	assert_int_equal(listed().n, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(names, setup, teardown),
-		cmocka_unit_test_setup_teardown(rows, setup, teardown),
-		cmocka_unit_test_setup_teardown(keeps_the_last, setup, teardown),
-		cmocka_unit_test_setup_teardown(leaves_others_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_half_file_is_ever_seen, setup, teardown),
-		cmocka_unit_test_setup_teardown(errors, setup, teardown),
-		cmocka_unit_test_setup_teardown(names_that_fail, setup, teardown),
-		cmocka_unit_test_setup_teardown(full, setup, teardown),
-		cmocka_unit_test_setup_teardown(descriptors, setup, teardown),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

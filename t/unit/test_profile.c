@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stacks that add up to the rows of the table, whatever was sampled; and their forms as text. */
 /* uses: src/shared/report/profile.c src/server/report/collapsed.c src/shared/text/intern.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c */
-#include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "made_up_profile.h"
 #include "../../src/shared/text/intern.h"
 
@@ -35,7 +31,7 @@ static void any_rows(size_t n)
 {
 	static const char *const names[] = { "/a.rb:1", "/b.rb:2", "/c.rb:3", "/d.rb:4", "/e.rb:5" };
 
-	fake_clear(NULL);
+	fake_clear();
 	for (size_t i = 0; i < n; i++) {
 		struct mw_row *r = fake_row(MW_KIND_RUBY, any_figure(), names[i]);
 
@@ -87,9 +83,10 @@ static void rows_are_whole(void)
 	}
 }
 
-static void sums_are_exact(void **state)
+EACH(fake_clear, NULL);
+
+TEST(sums_are_exact)
 {
-	(void)state;
 	for (int round = 0; round < ROUNDS; round++) {
 		size_t n = below(MOST);
 
@@ -108,12 +105,11 @@ static void sums_are_exact(void **state)
 	}
 }
 
-static void the_same_samples_give_the_same(void **state)
+TEST(the_same_samples_give_the_same)
 {
 	struct mw_profile_stack first[MOST];
 	size_t n;
 
-	(void)state;
 	any_rows(3);
 	for (int i = 0; i < MOST; i++)
 		sampled[i] = made_sample((uint32_t)below(3), (double)below(4), (double)below(4));
@@ -134,7 +130,7 @@ static void the_same_samples_give_the_same(void **state)
 /* Row 0 has these figures, and the stacks have these bytes, in the samples' order. */
 static void parts_are(uint64_t live, uint64_t total, size_t n, const uint64_t *lives, const uint64_t *totals)
 {
-	fake_clear(NULL);
+	fake_clear();
 	fake_row(MW_KIND_RUBY, total, "/a.rb:1")->live_bytes = live;
 	made_begin();
 	made_frame("f");
@@ -148,9 +144,8 @@ static void parts_are(uint64_t live, uint64_t total, size_t n, const uint64_t *l
 }
 #define PARTS(...) ((const uint64_t[]){ __VA_ARGS__ })
 
-static void the_largest_remainders_get_the_rest(void **state)
+TEST(the_largest_remainders_get_the_rest)
 {
-	(void)state;
 	sampled[0] = made_sample(0, 1, 5);
 	sampled[1] = made_sample(0, 1, 3);
 	sampled[2] = made_sample(0, 1, 2);
@@ -161,9 +156,8 @@ static void the_largest_remainders_get_the_rest(void **state)
 	parts_are(1000, 1000, 2, PARTS(1000, 0), PARTS(0, 1000));
 }
 
-static void what_was_not_seen_there_is_taken_from_elsewhere(void **state)
+TEST(what_was_not_seen_there_is_taken_from_elsewhere)
 {
-	(void)state;
 	/* all that was sampled is free again */
 	sampled[0] = made_sample(0, 0, 300);
 	sampled[1] = made_sample(0, 0, 100);
@@ -191,9 +185,8 @@ static struct mw_profile_sampled first_stack(uint32_t row, double ever)
 	return s;
 }
 
-static void a_first_stack_counts_where_nothing_was_sampled(void **state)
+TEST(a_first_stack_counts_where_nothing_was_sampled)
 {
-	(void)state;
 	sampled[0] = first_stack(0, 1);
 	parts_are(100, 4000, 1, PARTS(100), PARTS(4000));
 	/* what was sampled before the reset weighs more */
@@ -201,7 +194,7 @@ static void a_first_stack_counts_where_nothing_was_sampled(void **state)
 	parts_are(100, 4000, 2, PARTS(25, 75), PARTS(1000, 3000));
 	/* nothing is left for it beside a sample, of which one figure is enough */
 	sampled[1] = made_sample(0, 0, 1);
-	fake_clear(NULL);
+	fake_clear();
 	fake_row(MW_KIND_RUBY, 4000, "/a.rb:1")->live_bytes = 100;
 	made_begin();
 	made_frame("f");
@@ -219,11 +212,10 @@ static void a_first_stack_counts_where_nothing_was_sampled(void **state)
 	made_end();
 }
 
-static void blocks_are_divided_by_blocks(void **state)
+TEST(blocks_are_divided_by_blocks)
 {
 	struct mw_row *r;
 
-	(void)state;
 	r = fake_row(MW_KIND_RUBY, 1000, "/a.rb:1");
 	r->allocations = 40;
 	r->live = 4;
@@ -241,12 +233,11 @@ static void blocks_are_divided_by_blocks(void **state)
 	made_end();
 }
 
-static void growth_is_of_the_same_stacks(void **state)
+TEST(growth_is_of_the_same_stacks)
 {
 	struct mw_row *r;
 
-	(void)state;
-	fake_clear(NULL);
+	fake_clear();
 	r = fake_row(MW_KIND_RUBY, 0, "/a.rb:1");
 	r->live_bytes = 1000;
 	r->growth = 600; /* 400 before */
@@ -285,7 +276,7 @@ static void frame_is(enum mw_kind kind, const char *location, size_t len, const 
 {
 	const struct mw_profile_frame *f;
 
-	fake_clear(NULL);
+	fake_clear();
 	fake_row_n(kind, 17, location, len)->at = 7;
 	made_begin();
 	made_frame("of no stack");
@@ -304,9 +295,8 @@ static void frame_is(enum mw_kind kind, const char *location, size_t len, const 
 }
 #define FRAME_IS(kind, location, ...) frame_is(kind, location, strlen(location), __VA_ARGS__)
 
-static void a_location_without_a_sample_is_a_stack(void **state)
+TEST(a_location_without_a_sample_is_a_stack)
 {
-	(void)state;
 	FRAME_IS(MW_KIND_RUBY, "/srv/a.rb:7", "/srv/a.rb:7", "/srv/a.rb", 7, 0);
 	FRAME_IS(MW_KIND_RUBY, "", "?", "", 7, 0);
 	frame_is(MW_KIND_RUBY, "\0b:7", 4, "?b:7", "?b", 7, 0);
@@ -318,11 +308,10 @@ static void a_location_without_a_sample_is_a_stack(void **state)
 	FRAME_IS(MW_KIND_SPECIAL, "(ruby, line not known)", "(ruby, line not known)", "", 0, 0);
 }
 
-static void nothing_is_a_profile_too(void **state)
+TEST(nothing_is_a_profile_too)
 {
 	struct mw_buf b = { 0 };
 
-	(void)state;
 	memset(fake_rows, 0, sizeof(fake_rows));
 	fake_n = 2; /* rows without any figure */
 	made_begin();
@@ -336,10 +325,9 @@ static void nothing_is_a_profile_too(void **state)
 	made_end();
 }
 
-static void estimates_as_they_are(void **state)
+TEST(estimates_as_they_are)
 {
-	(void)state;
-	fake_clear(NULL);
+	fake_clear();
 	fake_row(MW_KIND_RUBY, 1000, "/a.rb:1");
 	fake_row(MW_KIND_RUBY, 1000, "/b.rb:1");
 	sampled[0] = made_sample(0, 250.5, 1e30);
@@ -370,11 +358,10 @@ static void collapsed_are(enum mw_profile_by by, const char *want)
 	mw_buf_free(&b);
 }
 
-static void lines_outermost_first(void **state)
+TEST(lines_outermost_first)
 {
 	uint32_t main_frame, run, parse, other, odd;
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 1, "/a.rb:1");
 	made_begin();
 	main_frame = made_frame("<main>");
@@ -398,7 +385,7 @@ static void lines_outermost_first(void **state)
 	made_end();
 }
 
-static void texts_that_differ_stay_apart(void **state)
+TEST(texts_that_differ_stay_apart)
 {
 	enum { N = 5000 };
 	static char names[N][8];
@@ -406,7 +393,6 @@ static void texts_that_differ_stay_apart(void **state)
 	uint64_t lines = 0, sum = 0, n;
 	char *at, *line;
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 1, "/a.rb:1");
 	made_begin();
 	for (unsigned i = 0; i < N; i++) {
@@ -427,12 +413,11 @@ static void texts_that_differ_stay_apart(void **state)
 }
 
 /* So many that some have the same hash. */
-static void pieces_of_one_hash_stay_apart(void **state)
+TEST(pieces_of_one_hash_stay_apart)
 {
 	enum { N = 400000 };
 	struct mw_intern t = { 0 };
 
-	(void)state;
 	for (int round = 0; round < 2; round++)
 		for (uint64_t i = 0; i < N; i++)
 			assert_true(mw_intern(&t, &i, sizeof(i)) == i);
@@ -440,27 +425,4 @@ static void pieces_of_one_hash_stay_apart(void **state)
 	assert_int_equal(mw_intern(&t, NULL, 0), N);
 	assert_int_equal(mw_intern_str(&t, ""), N);
 	mw_intern_free(&t);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup(f, fake_clear)
-	const struct CMUnitTest tests[] = {
-		TEST(sums_are_exact),
-		TEST(the_same_samples_give_the_same),
-		TEST(the_largest_remainders_get_the_rest),
-		TEST(what_was_not_seen_there_is_taken_from_elsewhere),
-		TEST(a_first_stack_counts_where_nothing_was_sampled),
-		TEST(blocks_are_divided_by_blocks),
-		TEST(growth_is_of_the_same_stacks),
-		TEST(a_location_without_a_sample_is_a_stack),
-		TEST(nothing_is_a_profile_too),
-		TEST(estimates_as_they_are),
-		TEST(lines_outermost_first),
-		TEST(texts_that_differ_stay_apart),
-		TEST(pieces_of_one_hash_stay_apart),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

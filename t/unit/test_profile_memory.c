@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A profile without memory: each allocation fails once, is told, and leaves nothing behind. */
 /* uses: src/shared/report/profile.c src/server/report/profile_tree.c src/server/report/profile_tree_json.c src/server/report/pprof.c src/server/report/collapsed.c src/shared/text/intern.c src/shared/report/group.c src/shared/report/rows.c src/shared/report/columns.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile_make.c src/shared/report/row_index.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "made_up_profile.h"
 
 /* This program's malloc stands before the C library's, or before AddressSanitizer's. */
@@ -54,7 +50,7 @@ static struct mw_profile_sampled sampled[N];
 
 static void begin(void)
 {
-	fake_clear(NULL);
+	fake_clear();
 	fake_row(MW_KIND_RUBY, 1000000, "/srv/a.rb:1");
 	fake_row(MW_KIND_NATIVE, 1000000, "/l/x.so(f+0x1) [0x7f]");
 	fake_row(MW_KIND_SPECIAL, 1000000, "(other)");
@@ -144,30 +140,17 @@ static void each_failure_is_told(bool (*f)(struct mw_buf *), size_t least, size_
 	assert_true(good <= harmless);
 }
 
-static void calibrating(void **state)
+TEST(calibrating)
 {
-	(void)state;
 	/* rows, order, stacks, frames, shares and parts; of two locations a list and texts */
 	each_failure_is_told(calibrate, 9, 5);
 	each_failure_is_told(estimate, 4, 0);
 }
 
-static void forms(void **state)
+TEST(forms)
 {
-	(void)state;
 	each_failure_is_told(tree, 20, 1);
 	each_failure_is_told(pprof, 20, 0);
 	each_failure_is_told(collapsed, 6, 0);
 	each_failure_is_told(speedscope, 4, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calibrating),
-		cmocka_unit_test(forms),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

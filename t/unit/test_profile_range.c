@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Growth in a range of time, divided among the stacks: by what was born in it. */
 /* uses: src/shared/report/profile.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "made_up_profile.h"
 
 static struct mw_profile_sampled sampled[2];
@@ -23,7 +19,7 @@ static struct mw_profile_sampled first_stack(uint32_t row, double ever)
 /* Row 0 has grown by so much in a range, and the stacks have these parts of it. */
 static void grown_parts_are(int64_t growth, size_t n, const int64_t *parts)
 {
-	fake_clear(NULL);
+	fake_clear();
 	fake_row(MW_KIND_RUBY, 4000, "/a.rb:1")->live_bytes = 100;
 	fake_rows[0].growth = growth;
 	made_begin();
@@ -37,9 +33,10 @@ static void grown_parts_are(int64_t growth, size_t n, const int64_t *parts)
 }
 #define GROWN(...) ((const int64_t[]){ __VA_ARGS__ })
 
-static void growth_of_a_range_is_of_the_born(void **state)
+EACH(fake_clear, NULL);
+
+TEST(growth_of_a_range_is_of_the_born)
 {
-	(void)state;
 	sampled[0] = made_sample(0, 9, 9);
 	sampled[1] = made_sample(0, 1, 9);
 	sampled[1].born = 1;
@@ -58,7 +55,7 @@ static void growth_of_a_range_is_of_the_born(void **state)
 	grown_parts_are(80, 2, GROWN(20, 60));
 	grown_parts_are(0, 2, GROWN(0, 0));
 	/* a location alone; one that isn't there any more */
-	fake_clear(NULL);
+	fake_clear();
 	fake_row(MW_KIND_RUBY, 0, "/a.rb:1")->growth = -5;
 	fake_rows[0].live = fake_rows[0].allocations = 0;
 	made_begin();
@@ -80,14 +77,4 @@ static void growth_of_a_range_is_of_the_born(void **state)
 	assert_true(made.stacks[0].growth == 4);
 	assert_int_equal(made.born_samples, 2);
 	made_end();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(growth_of_a_range_is_of_the_born, fake_clear),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

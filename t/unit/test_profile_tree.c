@@ -2,11 +2,8 @@
 /* The tree of a profile's stacks for the flame graph: its sums, its order, and what is left out. */
 /* uses: src/shared/report/profile.c src/server/report/profile_tree.c src/server/report/profile_tree_json.c src/server/report/pprof.c src/server/report/collapsed.c src/shared/text/intern.c src/shared/report/group.c src/shared/report/rows.c src/shared/report/columns.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile_make.c src/shared/report/row_index.c */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "read_profile_tree.h"
 
 /* --- known trees ---------------------------------------------------------- */
@@ -42,12 +39,13 @@ static void made_known(void)
 	MADE_STACK(7, other)->row = 1;
 }
 
-static void a_known_tree(void **state)
+EACH(fake_clear, NULL);
+
+TEST(a_known_tree)
 {
 	const struct mw_profile_view all = { .by = MW_VIEW_LIVE, .row = MW_ROW_ALL, .most = 100 };
 	struct mw_profile_view view = all;
 
-	(void)state;
 	made_known();
 	tree_is(&view,
 		"\"by\":\"live\",\"inverted\":false,\"location\":null,\"total\":42,\"samples\":4,"
@@ -88,7 +86,7 @@ static void a_known_tree(void **state)
 	made_end();
 }
 
-static void of_nothing_a_root_is_left(void **state)
+TEST(of_nothing_a_root_is_left)
 {
 	const struct mw_profile_view view = { .by = MW_VIEW_LIVE, .row = 2, .most = 0 };
 	const char *want =
@@ -97,11 +95,10 @@ static void of_nothing_a_root_is_left(void **state)
 		"\"names\":[],\n\"files\":[],\n\"groups\":[],\n\"frames\":[],\n"
 		"\"frame\":[-1],\n\"depth\":[0],\n\"value\":[0],\n\"samples_of\":[0]";
 
-	(void)state;
 	made_known();
 	tree_is(&view, want);
 	made_end();
-	fake_clear(state);
+	fake_clear();
 	fake_row(MW_KIND_RUBY, 1, "/srv/a.rb:1");
 	fake_row(MW_KIND_RUBY, 1, "/srv/a.rb:2");
 	fake_row(MW_KIND_RUBY, 1, "/srv/b.rb:1");
@@ -111,11 +108,10 @@ static void of_nothing_a_root_is_left(void **state)
 }
 
 /* Sums stop at the largest value, and are still those of a tree. */
-static void huge_sums(void **state)
+TEST(huge_sums)
 {
 	struct tree t;
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 1, "/srv/a.rb:1");
 	made_begin();
 	made_frame("a");
@@ -144,7 +140,7 @@ static void made_randomly(void)
 	static const char *const names[FRAMES] = { "a", "b", "b", "a", "c", "d", "e" };
 	uint32_t frames[12];
 
-	fake_clear(NULL);
+	fake_clear();
 	fake_row(MW_KIND_RUBY, 1, "/srv/a.rb:1");
 	fake_row(MW_KIND_RUBY, 1, "/srv/b.rb:1");
 	made_begin();
@@ -244,11 +240,10 @@ static bool frames_differ(void)
 	return true;
 }
 
-static void each_node_is_the_sum_of_its_stacks(void **state)
+TEST(each_node_is_the_sum_of_its_stacks)
 {
 	int right = 0;
 
-	(void)state;
 	while (right < ROUNDS) {
 		const struct mw_profile_view view = any_view();
 		struct tree t;
@@ -294,9 +289,8 @@ static void is_a_tree(const struct tree *t)
 	free(last);
 }
 
-static void the_largest_nodes_stay(void **state)
+TEST(the_largest_nodes_stay)
 {
-	(void)state;
 	for (int round = 0; round < ROUNDS; round++) {
 		struct mw_profile_view view = any_view();
 		struct tree all, some;
@@ -326,9 +320,8 @@ static void the_largest_nodes_stay(void **state)
 	}
 }
 
-static void equal_values_by_name_file_and_line(void **state)
+TEST(equal_values_by_name_file_and_line)
 {
-	(void)state;
 	fake_row(MW_KIND_RUBY, 1, "/srv/a.rb:1");
 	made_begin();
 	MADE_STACK(1, made_frame_at(MW_KIND_RUBY, "b", "/b.rb", 1, 0));
@@ -377,7 +370,7 @@ static void *all_forms(void *bufs)
 }
 
 /* As deep as Ruby's stacks get, on the stack of a thread of the server. */
-static void deep_stacks(void **state)
+TEST(deep_stacks)
 {
 	static uint32_t frames[DEEP];
 	struct mw_buf bufs[5] = { 0 };
@@ -386,7 +379,6 @@ static void deep_stacks(void **state)
 	pthread_attr_t attr;
 	pthread_t thread;
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, 1, "/srv/a.rb:1");
 	made_begin();
 	made_frame("g");
@@ -418,7 +410,7 @@ static void deep_stacks(void **state)
 }
 
 /* A step that is quadratic in them would take longer than t/unit.t waits. */
-static void many_stacks(void **state)
+TEST(many_stacks)
 {
 	struct mw_profile_view view = { .by = MW_VIEW_LIVE, .row = MW_ROW_ALL, .most = 20000 };
 	struct mw_profile_sampled *sampled = calloc(MANY, sizeof(*sampled));
@@ -426,7 +418,6 @@ static void many_stacks(void **state)
 	uint64_t sum = 0;
 	struct tree t;
 
-	(void)state;
 	fake_row(MW_KIND_RUBY, UINT32_MAX, "/srv/a.rb:1")->live_bytes = 5000000000;
 	made_begin();
 	for (unsigned i = 0; i < 1000; i++) {
@@ -456,22 +447,4 @@ static void many_stacks(void **state)
 	free_tree(&t);
 	free(sampled);
 	made_end();
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup(f, fake_clear)
-	const struct CMUnitTest tests[] = {
-		TEST(a_known_tree),
-		TEST(of_nothing_a_root_is_left),
-		TEST(huge_sums),
-		TEST(each_node_is_the_sum_of_its_stacks),
-		TEST(the_largest_nodes_stay),
-		TEST(equal_values_by_name_file_and_line),
-		TEST(deep_stacks),
-		TEST(many_stacks),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which range a word points into: as a search through all of them says, for ranges of many kinds. */
 /* uses: src/server/holders/ranges.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/server/holders/ranges.h"
 
 enum { MOST = 20000 };
@@ -69,19 +62,17 @@ static void look(void)
 	same((uintptr_t)1 << MW_RANGE_ADDRESS);
 }
 
-static void test_none(void **state)
+TEST(test_none)
 {
-	(void)state;
 	ready(0);
 	look();
 }
 
 /* Blocks as malloc has them: 16 bytes and more, some of several pages, in a few arenas. */
-static void test_blocks(void **state)
+TEST(test_blocks)
 {
 	uintptr_t at = UINT64_C(0x7f0000000000);
 
-	(void)state;
 	seed = 1;
 	for (uint32_t i = 0; i < MOST; i++) {
 		uint64_t size = below(100) ? 1 + below(600) : 1 + below(200000);
@@ -96,11 +87,10 @@ static void test_blocks(void **state)
 }
 
 /* A block may be a sparse array of terabytes: it takes no more memory than a small one. */
-static void test_terabytes(void **state)
+TEST(test_terabytes)
 {
 	uintptr_t at = UINT64_C(0x100000000000);
 
-	(void)state;
 	seed = 3;
 	for (uint32_t i = 0; i < 300; i++) {
 		uint64_t size = i % 3 ? 1 + below(UINT64_C(1) << 28) :
@@ -118,11 +108,10 @@ static void test_terabytes(void **state)
 }
 
 /* As many as a page has room for, and the end of a longer one before them. */
-static void test_full_pages(void **state)
+TEST(test_full_pages)
 {
 	uintptr_t at = UINT64_C(0x555500000000) + 8;
 
-	(void)state;
 	made[0] = (struct mw_range){ at, at + 5000 };
 	at = (at + 5000 + 15) / 16 * 16;
 	for (uint32_t i = 1; i < 3000; i++, at += 16)
@@ -132,27 +121,14 @@ static void test_full_pages(void **state)
 }
 
 /* Ranges across windows of 64 MiB, the lowest and the highest address. */
-static void test_borders(void **state)
+TEST(test_borders)
 {
 	const uintptr_t window = (uintptr_t)1 << MW_RANGE_WINDOW, top = (uintptr_t)1 << MW_RANGE_ADDRESS;
 
-	(void)state;
 	made[0] = (struct mw_range){ 16, 17 };
 	made[1] = (struct mw_range){ window - 1, 3 * window + 1 };
 	made[2] = (struct mw_range){ 3 * window + 16, 3 * window + 32 };
 	made[3] = (struct mw_range){ top - 16, top };
 	ready(4);
 	look();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_none),       cmocka_unit_test(test_blocks),
-		cmocka_unit_test(test_full_pages), cmocka_unit_test(test_terabytes),
-		cmocka_unit_test(test_borders),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a location's curve is ranked by, mw_trend_rank: 48 readings of 20 s. */
 /* uses: @server */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/server/verdict/trend.h"
 
 enum { N = 48, STEP = 20, END = (N - 1) * STEP };
@@ -21,16 +17,14 @@ static double t[N], v[N];
 		mw_trend_rank(t, v, N, 0, END); \
 	})
 
-static void a_leak_by_what_it_grew(void **state)
+TEST(a_leak_by_what_it_grew)
 {
-	(void)state;
 	assert_float_equal(RANK(1e6 + 100.0 * i * STEP), 100.0 * END, 100.0 * END / 10);
 	assert_float_equal(RANK(i ? 2e8 + 100.0 * i * STEP : 0), 100.0 * END, 100.0 * END / 10);
 }
 
-static void what_comes_and_goes_has_none(void **state)
+TEST(what_comes_and_goes_has_none)
 {
-	(void)state;
 	assert_float_equal(RANK(1e6 + i % 8 * 1e5), 0, 0);
 	assert_float_equal(RANK(i % 21 * 1e5), 0, 0);
 	/* what a young process has between two collections, as the demo's was */
@@ -42,39 +36,22 @@ static void what_comes_and_goes_has_none(void **state)
 			   0, 0);
 }
 
-static void what_has_ended_has_none(void **state)
+TEST(what_has_ended_has_none)
 {
-	(void)state;
 	assert_float_equal(RANK(i ? 2e8 : 0), 0, 0);
 	assert_float_equal(RANK((i < 4 ? i : 4) * 1e6), 0, 0);
 	assert_float_equal(RANK((i < 16 ? i : 16) * 1e6), 0, 0);
 }
 
-static void what_began_lately_has_some(void **state)
+TEST(what_began_lately_has_some)
 {
-	(void)state;
 	assert_in_range((long)RANK((i > 24 ? i - 24 : 0) * 1e6), 10000000, 30000000);
 }
 
-static void a_fall_is_below_nothing(void **state)
+TEST(a_fall_is_below_nothing)
 {
-	(void)state;
 	assert_true(RANK(1e8 - 1e6 * i) < -3e7);
 	assert_float_equal(RANK(1e8), 0, 0);
 	/* large boot data of which a little went stays above all that is small */
 	assert_float_equal(RANK(3e7 - 1e3 * i), 0, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_leak_by_what_it_grew),
-		cmocka_unit_test(what_comes_and_goes_has_none),
-		cmocka_unit_test(what_has_ended_has_none),
-		cmocka_unit_test(what_began_lately_has_some),
-		cmocka_unit_test(a_fall_is_below_nothing),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

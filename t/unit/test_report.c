@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Queries (choose, group, sort, page) and their rows in every form. */
 /* uses: src/shared/report/rows.c src/shared/report/group.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/report/render.c src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile.c src/shared/report/profile_make.c src/shared/report/row_index.c src/shared/text/intern.c src/shared/report/location.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "fake_api.h"
 #include "known_columns.h"
 
@@ -16,10 +12,10 @@
 static struct mw_query q;
 static struct mw_result res;
 
-static int setup(void **state)
+static void setup(void)
 {
 	q = (struct mw_query){ .sort = -1 };
-	return fake_clear(state);
+	fake_clear();
 }
 
 static void run(void)
@@ -88,9 +84,10 @@ static void sort_by(const char *name, int order)
 	q.order = order;
 }
 
-static void no_rows(void **state)
+EACH(setup, NULL);
+
+TEST(no_rows)
 {
-	(void)state;
 	gives("");
 	q.group = MW_GROUP_GEM;
 	gives("");
@@ -103,9 +100,8 @@ static void no_rows(void **state)
 	renders(MW_FORMAT_JSON, "[]\n");
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
-	(void)state;
 	fake_row(RUBY, 1, "a:1");
 	fake_no_memory = true;
 	assert_int_equal(mw_result_make(&res, &fake_api, &q), -1);
@@ -114,9 +110,8 @@ static void no_memory(void **state)
 	assert_int_equal(fake_out, 0);
 }
 
-static void min_is_compared_with_the_larger_of_total_and_live_bytes(void **state)
+TEST(min_is_compared_with_the_larger_of_total_and_live_bytes)
 {
-	(void)state;
 	fake_row(RUBY, 0, "nothing:1")->allocations = 7;
 	fake_row(RUBY, 100, "a:1")->live_bytes = 0;
 	fake_row(RUBY, 101, "b:1")->live_bytes = 5;
@@ -132,13 +127,12 @@ static void min_is_compared_with_the_larger_of_total_and_live_bytes(void **state
 	gives("");
 }
 
-static void sorting_by_every_column(void **state)
+TEST(sorting_by_every_column)
 {
 	struct mw_row *r;
 	static const char *const numbers[] = { "total",      "bytes", "allocations", "frees",
 					       "live_bytes", "live",  "max_life" };
 
-	(void)state;
 	/* every number of c is the largest, of a the least, of b between */
 	for (int i = 0; i < 3; i++) {
 		static const char *const names[] = { "b", "c", "a" };
@@ -164,11 +158,10 @@ static void sorting_by_every_column(void **state)
 	gives("c b a");
 }
 
-static void sorting_signed_and_means(void **state)
+TEST(sorting_signed_and_means)
 {
 	struct mw_row *r;
 
-	(void)state;
 	fake_row(RUBY, 1, "plus")->growth = INT64_MAX;
 	fake_row(RUBY, 1, "minus")->growth = INT64_MIN;
 	fake_row(RUBY, 1, "one")->growth = -1;
@@ -196,9 +189,8 @@ static void sorting_signed_and_means(void **state)
 	gives("never third half nearly big none");
 }
 
-static void ties_are_in_the_order_of_locations(void **state)
+TEST(ties_are_in_the_order_of_locations)
 {
-	(void)state;
 	fake_row(RUBY, 5, "b:1");
 	fake_row(RUBY, 5, "a:10");
 	fake_row(RUBY, 5, "a:1");
@@ -213,9 +205,8 @@ static void ties_are_in_the_order_of_locations(void **state)
 	gives("\xff b:1 a:10 a:1 A");
 }
 
-static void pages(void **state)
+TEST(pages)
 {
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		static const char *const names[] = { "a", "b", "c", "d", "e" };
 
@@ -243,12 +234,11 @@ static void pages(void **state)
 }
 
 /* Every page, by every column, is that part of the whole: many values are the same, and some places too. */
-static void pages_are_parts_of_the_whole(void **state)
+TEST(pages_are_parts_of_the_whole)
 {
 	static char names[60][8];
 	uint32_t whole[60];
 
-	(void)state;
 	for (uint32_t i = 0; i < 60; i++) {
 		struct mw_row *r;
 
@@ -282,9 +272,8 @@ static void pages_are_parts_of_the_whole(void **state)
 	}
 }
 
-static void substrings(void **state)
+TEST(substrings)
 {
-	(void)state;
 	fake_row(RUBY, 3, "/srv/app.rb:1");
 	fake_row(RUBY, 2, "/srv/b.rb:1");
 	fake_row_n(RUBY, 1, "", 0);
@@ -302,11 +291,10 @@ static void substrings(void **state)
 	gives("");
 }
 
-static void sums(void **state)
+TEST(sums)
 {
 	struct mw_row *r;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		r = fake_row(RUBY, 10, i ? "f.rb:1" : "f.rb:2");
 		r->allocations = 3, r->frees = 2, r->freed = 6;
@@ -333,9 +321,8 @@ static void sums(void **state)
 	}
 }
 
-static void sums_stop_at_the_largest_value(void **state)
+TEST(sums_stop_at_the_largest_value)
 {
-	(void)state;
 	fake_row(RUBY, UINT64_MAX, "f.rb:1")->growth = INT64_MAX;
 	fake_row(RUBY, 5, "f.rb:2")->growth = 5;
 	q.group = MW_GROUP_FILE;
@@ -351,9 +338,8 @@ static void sums_stop_at_the_largest_value(void **state)
 	done();
 }
 
-static void groups_by_file(void **state)
+TEST(groups_by_file)
 {
-	(void)state;
 	fake_row(RUBY, 60, "/a.rb:1");
 	fake_row(RUBY, 100, "/b.rb:7");
 	fake_row(RUBY, 60, "/a.rb:22");
@@ -376,16 +362,15 @@ static void groups_by_file(void **state)
 	q.limit = 1;
 	gives("/usr/lib/libx.so");
 	/* a file_len that makes no sense: the whole location */
-	setup(NULL);
+	setup();
 	q.group = MW_GROUP_FILE;
 	fake_row(RUBY, 2, "odd:1")->file_len = 1000;
 	fake_row(RUBY, 1, "zero:1")->file_len = 0;
 	gives("odd:1 zero:1");
 }
 
-static void gems_are_summed_and_searched(void **state)
+TEST(gems_are_summed_and_searched)
 {
-	(void)state;
 	fake_row(RUBY, 10, "/g/gems/rack-2/lib/a.rb:1");
 	fake_row(NATIVE, 20, "/g/gems/rack-2/lib/a.so(f) [0x1]");
 	fake_row(RUBY, 25, "/usr/lib/ruby/3.1.0/set.rb:1");
@@ -409,11 +394,10 @@ static void gems_are_summed_and_searched(void **state)
 	done();
 }
 
-static void many_groups_keep_their_names(void **state)
+TEST(many_groups_keep_their_names)
 {
 	static char names[64][3000];
 
-	(void)state;
 	for (int i = 0; i < 64; i++) { /* names that make the buffer grow and move */
 		memset(names[i], 'a' + i % 26, sizeof(names[i]));
 		sprintf(names[i] + 2900, "%02d.rb:1", i);
@@ -440,11 +424,10 @@ static void renders_two(enum mw_format format, const char *none, const char *a, 
 	renders_rows(format, 2, known);
 }
 
-static void forms(void **state)
+TEST(forms)
 {
 	struct mw_row *r;
 
-	(void)state;
 	r = fake_row(RUBY, 51200000, "/srv/a,b\t\"c\xff.rb:3");
 	r->allocations = 100000, r->frees = 2, r->life_sum = 5, r->life_max = 4;
 	r->growth = -7, r->live = 3;
@@ -456,11 +439,10 @@ static void forms(void **state)
 	renders_two(MW_FORMAT_JSON, "null", "\"/srv/a,b\\t\\\"c\xef\xbf\xbd.rb:3\"", "\"x\\n(f) [0x1]\"");
 }
 
-static void extremes(void **state)
+TEST(extremes)
 {
 	struct mw_row *r = fake_row(RUBY, UINT64_MAX, "x:1");
 
-	(void)state;
 	r->allocations = r->frees = r->live = r->life_sum = r->life_max = UINT64_MAX;
 	r->growth = INT64_MIN;
 	renders(MW_FORMAT_TEXT, "18446744073709551615 18446744073709551615 x:1\n");
@@ -468,30 +450,4 @@ static void extremes(void **state)
 	renders_rows(MW_FORMAT_TSV, 1,
 		     &(struct known_row){ { MOST, MOST, MOST, "-9223372036854775808", MOST, MOST, "1",
 					    MOST, "x:1" } });
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup(f, setup)
-	const struct CMUnitTest tests[] = {
-		TEST(no_rows),
-		TEST(no_memory),
-		TEST(min_is_compared_with_the_larger_of_total_and_live_bytes),
-		TEST(sorting_by_every_column),
-		TEST(sorting_signed_and_means),
-		TEST(ties_are_in_the_order_of_locations),
-		TEST(pages),
-		TEST(pages_are_parts_of_the_whole),
-		TEST(substrings),
-		TEST(sums),
-		TEST(sums_stop_at_the_largest_value),
-		TEST(groups_by_file),
-		TEST(gems_are_summed_and_searched),
-		TEST(many_groups_keep_their_names),
-		TEST(forms),
-		TEST(extremes),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The route table without a server: mount points, missing headers and memory. */
 /* uses: @server */
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "../../src/server/pages/pages.h"
 #include "../../src/server/http/params.h"
 #include "../../src/server/pages/routes.h"
 #include "../../src/server/http/assets.h"
 #include "asked_routes.h"
 
-static void test_mounted_elsewhere(void **state)
+EACH(setup, teardown);
+
+TEST(test_mounted_elsewhere)
 {
-	(void)state;
 	ask("GET", "/", NULL, "/a/b%20c", MW_PEER_RACK);
 	assert_int_equal(res.status, 200);
 	assert_true(has("href=\"/a/b%20c/mwrap.css?v="));
@@ -39,11 +34,10 @@ static void test_mounted_elsewhere(void **state)
 	assert_false(has("<script>"));
 }
 
-static void test_no_header_getter(void **state)
+TEST(test_no_header_getter)
 {
 	struct mw_request req = { .method = "POST", .path = "/trim", .base = "", .peer = MW_PEER_UNIX };
 
-	(void)state;
 	mw_response_free(&res);
 	mw_route(&api, &req, &res);
 	assert_int_equal(res.status, 200);
@@ -54,9 +48,8 @@ static void test_no_header_getter(void **state)
 	assert_int_equal(trims, 1);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-	(void)state;
 	fake_no_memory = true;
 	for (const char *const *p =
 		     (const char *const[]){ "/", "/each/0", "/each/0.tsv", "/at/x", "/overruns",
@@ -70,9 +63,8 @@ static void test_no_memory(void **state)
 }
 
 /* Marks and what is compared with them belong to a site; a snapshot of now needs none. */
-static void test_marks_need_a_site(void **state)
+TEST(test_marks_need_a_site)
 {
-	(void)state;
 	for (const char *const *p = (const char *const[]){ "/marks", "/marks.json", "/diff", "/diff.tsv",
 							   "/family/diff", NULL };
 	     *p; p++) {
@@ -93,9 +85,8 @@ static void test_marks_need_a_site(void **state)
 	assert_int_equal(res.status, 500);
 }
 
-static void test_methods_are_case_sensitive(void **state)
+TEST(test_methods_are_case_sensitive)
 {
-	(void)state;
 	ask("get", "/", NULL, "", MW_PEER_UNIX);
 	assert_int_equal(res.status, 405);
 	ask("", "/", NULL, "", MW_PEER_UNIX);
@@ -105,9 +96,8 @@ static void test_methods_are_case_sensitive(void **state)
 	assert_int_equal(resets, 0);
 }
 
-static void test_warnings(void **state)
+TEST(test_warnings)
 {
-	(void)state;
 	ask("GET", "/", NULL, "", MW_PEER_UNIX);
 	assert_false(has("warning"));
 	fake_stats.lost = 1234;
@@ -118,13 +108,12 @@ static void test_warnings(void **state)
 	assert_true(has("&lt;no&gt; offsets"));
 }
 
-static void test_several_have_a_short_id(void **state)
+TEST(test_several_have_a_short_id)
 {
 	enum { LONG = 3000 };
 	static char names[2][LONG]; /* rows borrow them */
 	char target[64] = "/at/", query[64] = "location=";
 
-	(void)state;
 	memset(names, 'x', sizeof(names));
 	strcpy(names[0] + LONG - 12, " [0x7f0000]");
 	strcpy(names[1] + LONG - 12, " [0x7f0001]");
@@ -146,9 +135,8 @@ static void test_several_have_a_short_id(void **state)
 	assert_int_equal(res.status, 409);
 }
 
-static void test_overruns(void **state)
+TEST(test_overruns)
 {
-	(void)state;
 	ask("GET", "/overruns", NULL, "/m", MW_PEER_RACK);
 	assert_int_equal(res.status, 200);
 	assert_true(has("No block was found written past its end."));
@@ -190,9 +178,8 @@ static void test_overruns(void **state)
 	assert_int_equal(res.status, 405);
 }
 
-static void test_heap_pages(void **state)
+TEST(test_heap_pages)
 {
-	(void)state;
 	ask("GET", "/", NULL, "/m", MW_PEER_RACK);
 	assert_false(has("Ruby\xe2\x80\x99s heap pages"));
 	ask("GET", "/heap_pages", NULL, "/m", MW_PEER_RACK);
@@ -249,9 +236,8 @@ static void test_heap_pages(void **state)
 	assert_int_equal(res.status, 405);
 }
 
-static void test_metrics(void **state)
+TEST(test_metrics)
 {
-	(void)state;
 	ask("GET", "/metrics", NULL, "/m", MW_PEER_RACK);
 	assert_int_equal(res.status, 200);
 	assert_string_equal(res.content_type, "text/plain; version=0.0.4; charset=utf-8");
@@ -270,9 +256,8 @@ static void test_metrics(void **state)
 	assert_int_equal(res.status, 500);
 }
 
-static void test_objects_are_elsewhere(void **state)
+TEST(test_objects_are_elsewhere)
 {
-	(void)state;
 	for (const char *const *p = (const char *const[]){ "/objects", "/objects/", "/objects.json",
 							   "/objects/class/String", NULL };
 	     *p; p++) {
@@ -292,7 +277,7 @@ static void test_objects_are_elsewhere(void **state)
 }
 
 /* On every page, not only the first. */
-static void test_what_is_missing_is_said(void **state)
+TEST(test_what_is_missing_is_said)
 {
 	static const char *const pages[] = { "/", "/each/0", "/at/%2Fsrv%2Fa.rb%3A1" };
 	static const struct {
@@ -305,7 +290,6 @@ static void test_what_is_missing_is_said(void **state)
 		{ &fake_stats.records_full, "ceiling that memory_max sets" },
 	};
 
-	(void)state;
 	fake_stats.memory_max = 1 << 21;
 	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
 		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
@@ -326,9 +310,8 @@ static void test_what_is_missing_is_said(void **state)
 			"\n\"threads_full\":false,\n\"paused\":true"));
 }
 
-static void test_pause(void **state)
+TEST(test_pause)
 {
-	(void)state;
 	ask("GET", "/", NULL, "/m", MW_PEER_RACK);
 	assert_true(has("action=\"/m/pause\""));
 	assert_false(has("action=\"/m/resume\""));
@@ -355,9 +338,8 @@ static void test_pause(void **state)
 	assert_false(fake_stats.paused);
 }
 
-static void test_ctl(void **state)
+TEST(test_ctl)
 {
-	(void)state;
 	ask("POST", "/ctl", "bt=16", "", MW_PEER_UNIX);
 	assert_int_equal(res.status, 200);
 	assert_true(has("bt is 16\n"));
@@ -391,9 +373,8 @@ static void test_ctl(void **state)
 	assert_int_equal(res.status, 405);
 }
 
-static void test_empty_table(void **state)
+TEST(test_empty_table)
 {
-	(void)state;
 	fake_n = 0;
 	ask("GET", "/", NULL, "", MW_PEER_UNIX);
 	assert_int_equal(res.status, 200);
@@ -404,12 +385,11 @@ static void test_empty_table(void **state)
 }
 
 /* Each {{name}} of a template has a slot: what is left after filling has no braces of ours. */
-static void test_no_slot_is_forgotten(void **state)
+TEST(test_no_slot_is_forgotten)
 {
 	static const char *const pages[] = { "/", "/each/0", "/at/%2Fsrv%2Fa.rb%3A1", "/overruns" };
 	size_t templates = 0;
 
-	(void)state;
 	for (size_t i = 0; i < mw_web_files_n; i++)
 		templates += !mw_web_files[i].type;
 	assert_true(templates >= 5);
@@ -429,11 +409,10 @@ static void test_no_slot_is_forgotten(void **state)
 }
 
 /* One template serves both: what is only for one of them is not in the other. */
-static void test_home_and_table(void **state)
+TEST(test_home_and_table)
 {
 	static char names[MW_HOME_LIMIT][32];
 
-	(void)state;
 	ask("GET", "/each/0", NULL, "", MW_PEER_UNIX);
 	assert_false(has("action=\"/reset\""));
 	assert_false(has("class=\"facts\""));
@@ -450,30 +429,4 @@ static void test_home_and_table(void **state)
 	assert_false(has("class=\"pager\""));
 	ask("GET", "/each/0", "limit=20", "", MW_PEER_UNIX);
 	assert_true(has("class=\"pager\""));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_mounted_elsewhere, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_header_getter, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_memory, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_marks_need_a_site, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_methods_are_case_sensitive, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_warnings, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_several_have_a_short_id, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_overruns, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_heap_pages, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_objects_are_elsewhere, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_what_is_missing_is_said, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_pause, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_ctl, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_empty_table, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_slot_is_forgotten, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_home_and_table, setup, teardown),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The route table asked at random: what holds for any answer. */
 /* uses: @server */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "asked_routes.h"
 
 #ifndef SEEDS
@@ -88,7 +82,9 @@ static void check(const struct mw_request *req)
 	}
 }
 
-static void test_random_requests(void **state)
+EACH(setup, teardown);
+
+TEST(test_random_requests)
 {
 	static const char *const methods[] = { "GET", "GET", "GET", "HEAD", "POST", "POST", "PUT", "" };
 	static const char *const starts[] = { "/",      "/each/", "/each/0", "/at/", "/at",
@@ -96,7 +92,6 @@ static void test_random_requests(void **state)
 	static const char *const names[] = { "Host", "Origin", "Referer", "Accept", "Sec-Fetch-Site" };
 	unsigned answered[600] = { 0 };
 
-	(void)state;
 	for (unsigned i = 1; i <= SEEDS; i++) {
 		const char *given[2 * COUNT(names) + 1] = { NULL };
 		char *path, *query;
@@ -132,14 +127,4 @@ static void test_random_requests(void **state)
 	for (const int *s = (const int[]){ 200, 303, 400, 403, 404, 405, 0 }; *s; s++)
 		if (answered[*s] <= 20)
 			fail_msg("%u answers with %d", answered[*s], *s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_random_requests, setup, teardown),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

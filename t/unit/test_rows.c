@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rows in lists by hash: few lists at first, more where rows crowd them, and none is lost. */
 /* uses: src/tracker/table/rows.c src/tracker/base/arena.c src/shared/sys/log.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/tracker/table/rows.h"
 
 struct row {
@@ -65,9 +59,8 @@ static void drop(uint64_t key)
 	n--;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-	(void)state;
 	mw_arena_limit(0);
 	for (uint32_t c = 0; c < MW_ROWS_CHUNKS; c++)
 		mw_arena_unmap(rows.chunks[c], rows.chunks[c] ? (size_t)rows.in_chunk * rows.each : 0);
@@ -75,12 +68,12 @@ static int teardown(void **state)
 	rows = (struct mw_rows)MW_ROWS(struct row, MOST);
 	by_key = (struct mw_heads){ FIRST, LAST, NULL, link_row };
 	n = 0;
-	return 0;
 }
 
-static void lists_grow_with_the_rows(void **state)
+EACH(NULL, teardown);
+
+TEST(lists_grow_with_the_rows)
 {
-	(void)state;
 	for (uint64_t key = 1; key <= MOST; key++) {
 		add(key);
 		assert_true(by_key.n == FIRST || n > by_key.n);
@@ -92,11 +85,10 @@ static void lists_grow_with_the_rows(void **state)
 	assert_int_equal(find(MOST + 1), 0);
 }
 
-static void the_memory_of_fewer_lists_is_given_back(void **state)
+TEST(the_memory_of_fewer_lists_is_given_back)
 {
 	size_t held;
 
-	(void)state;
 	for (uint64_t key = 1; key <= 20 * FIRST; key++)
 		add(key);
 	assert_true(by_key.n > FIRST);
@@ -104,9 +96,8 @@ static void the_memory_of_fewer_lists_is_given_back(void **state)
 	assert_int_equal(held, (size_t)rows.in_chunk * rows.each + by_key.n * sizeof(*by_key.first));
 }
 
-static void rows_that_are_given_back(void **state)
+TEST(rows_that_are_given_back)
 {
-	(void)state;
 	for (uint64_t key = 1; key <= 1000; key++)
 		add(key);
 	for (uint64_t key = 2; key <= 1000; key += 2)
@@ -121,9 +112,8 @@ static void rows_that_are_given_back(void **state)
 }
 
 /* As in a child that was forked while its parent's lists grew. */
-static void rows_in_no_list(void **state)
+TEST(rows_in_no_list)
 {
-	(void)state;
 	for (uint64_t key = 1; key <= 100; key++)
 		add(key);
 	for (uint32_t l = 0; l < by_key.n; l += 2)
@@ -133,9 +123,8 @@ static void rows_in_no_list(void **state)
 		assert_true(find(key));
 }
 
-static void at_the_ceiling_lists_stay_few(void **state)
+TEST(at_the_ceiling_lists_stay_few)
 {
-	(void)state;
 	for (uint64_t key = 1; key <= 2 * FIRST; key++)
 		add(key);
 	mw_arena_limit(1); /* MW_ARENA_LEAST; a half of that is for these */
@@ -145,18 +134,4 @@ static void at_the_ceiling_lists_stay_few(void **state)
 	assert_int_equal(by_key.n, FIRST);
 	for (uint64_t key = 1; key <= 2 * FIRST; key++)
 		assert_true(find(key));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(lists_grow_with_the_rows, teardown),
-		cmocka_unit_test_teardown(the_memory_of_fewer_lists_is_given_back, teardown),
-		cmocka_unit_test_teardown(rows_that_are_given_back, teardown),
-		cmocka_unit_test_teardown(rows_in_no_list, teardown),
-		cmocka_unit_test_teardown(at_the_ceiling_lists_stay_few, teardown),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a site notes each second: how often it reads what is live, and what a verdict says of it. */
 /* uses: @server */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "../../src/shared/sys/clock.h"
 #include "../../src/server/pages/site.h"
 #include "asked_routes.h"
@@ -29,22 +24,21 @@ static void slow_stats(struct mw_stats *s)
 	fake_get_stats(s);
 }
 
-static int begin(void **state)
+static void begin(void)
 {
-	setup(state);
+	setup();
 	work = 0;
 	api.stats = slow_stats;
 	memset(&site, 0, sizeof(site));
 	mw_site_start(&site, &api);
 	site.origin_ms -= 100; /* what a test takes is less than the rest of a second */
 	readings = 0;
-	return 0;
 }
 
-static int end(void **state)
+static void end(void)
 {
 	mw_site_end(&site);
-	return teardown(state);
+	teardown();
 }
 
 /* n seconds pass, and take no time. Returns how often what is live was read. */
@@ -64,9 +58,10 @@ static uint32_t live(void)
 	return mw_history_last(&site.history)->live;
 }
 
-static void one_slow_reading_changes_nothing(void **state)
+EACH(begin, end);
+
+TEST(one_slow_reading_changes_nothing)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		work = 5;
 		assert_int_equal(pass(1), 1);
@@ -77,9 +72,8 @@ static void one_slow_reading_changes_nothing(void **state)
 	}
 }
 
-static void a_large_table_is_read_less_often(void **state)
+TEST(a_large_table_is_read_less_often)
 {
-	(void)state;
 	work = 2; /* 10 s */
 	assert_in_range(pass(110), 8, 13);
 	work = 15;
@@ -90,9 +84,8 @@ static void a_large_table_is_read_less_often(void **state)
 	assert_int_equal(pass(10), 10);
 }
 
-static void a_forked_childs_first_readings_are_its_own(void **state)
+TEST(a_forked_childs_first_readings_are_its_own)
 {
-	(void)state;
 	work = 15;
 	pass(10);
 	work = 0;
@@ -119,9 +112,8 @@ static uint64_t live_now(const char *query)
 	return strtoull(at + strlen("\"live\":{\"now\":"), NULL, 10);
 }
 
-static void a_verdict_has_what_is_live_now(void **state)
+TEST(a_verdict_has_what_is_live_now)
 {
-	(void)state;
 	fake_stats.live_bytes = 3 * MIB;
 	pass(1270);
 	fake_stats.live_bytes = 8 * MIB;
@@ -130,17 +122,4 @@ static void a_verdict_has_what_is_live_now(void **state)
 	assert_int_equal(live_now("range=15m"), 8 * MIB);
 	assert_int_equal(live_now(NULL), 8 * MIB);
 	assert_int_equal(live_now("from=0&to=1200"), 3 * MIB);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(one_slow_reading_changes_nothing, begin, end),
-		cmocka_unit_test_setup_teardown(a_large_table_is_read_less_often, begin, end),
-		cmocka_unit_test_setup_teardown(a_forked_childs_first_readings_are_its_own, begin, end),
-		cmocka_unit_test_setup_teardown(a_verdict_has_what_is_live_now, begin, end),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the server reads itself: groups by name, and a socket's file that is opened up. */
 /* uses: src/shared/sys/libc_glibc.c src/server/httpd/socket_mode.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "../../src/server/httpd/socket_mode.h"
 
 static char dir[] = "/tmp/mwrap-uXXXXXX", path[64];
@@ -31,11 +26,9 @@ void mw_log(const char *fmt, ...)
 	va_end(ap);
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-	(void)state;
 	said[0] = '\0';
-	return 0;
 }
 
 static int64_t find_in(const char *text, size_t n, const char *name)
@@ -53,7 +46,9 @@ static int64_t find(const char *text, const char *name)
 	return find_in(text, strlen(text), name);
 }
 
-static void groups(void **state)
+EACH(setup, NULL);
+
+TEST(groups)
 {
 	static const char text[] =
 		"root:x:0:\n# a word\n\nwww:x:33:a,b,www-data\nwww-data:x:34:\n:x:9:\n"
@@ -70,7 +65,6 @@ static void groups(void **state)
 		{ "twice", 7 }, { "last", 77 },      { "nobody-here", -1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		assert_int_equal(find(text, cases[i].name), cases[i].gid);
 	assert_int_equal(mw_group_find("/nowhere/at/all", "root"), -1);
@@ -80,12 +74,11 @@ static void groups(void **state)
 }
 
 /* Longer than what is read at once, at every offset; a NUL in it; no end of line. */
-static void groups_in_odd_files(void **state)
+TEST(groups_in_odd_files)
 {
 	char *text = calloc(1, 200000);
 	size_t n;
 
-	(void)state;
 	for (size_t pad = 1000; pad < 1050; pad++) {
 		n = (size_t)sprintf(text, "%0*d:x:5:\nwanted:x:4711:", (int)pad, 7);
 		assert_int_equal(find_in(text, n, "wanted"), 4711);
@@ -124,13 +117,12 @@ static unsigned mode_of(const char *file)
 	return st.st_mode & 07777;
 }
 
-static void modes(void **state)
+TEST(modes)
 {
 	static struct mw_options o = { .socket_gid = -1 };
 	char other[80];
 	struct mw_socket_lock c = made();
 
-	(void)state;
 	o.socket_mode = 0600;
 	mw_socket_open_up(&c, &o);
 	assert_int_equal(mode_of(path), 0600);
@@ -163,7 +155,7 @@ static void modes(void **state)
 	unlink(other);
 }
 
-static void directories(void **state)
+TEST(directories)
 {
 	static const unsigned modes[][2] = {
 		{ 0600, 0700 }, { 0660, 0750 }, { 0640, 0750 },
@@ -172,7 +164,6 @@ static void directories(void **state)
 	static struct mw_options o = { .socket_gid = -1 };
 	char sub[80];
 
-	(void)state;
 	snprintf(sub, sizeof(sub), "%s/sub", dir);
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
 		assert_int_equal(mkdir(sub, 0700), 0);
@@ -184,31 +175,16 @@ static void directories(void **state)
 	assert_string_equal(said, "");
 }
 
-static int begin(void **state)
+static void begin(void)
 {
-	(void)state;
-	if (!mkdtemp(dir))
-		return -1;
+	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/file", dir);
-	return 0;
 }
 
-static int end(void **state)
+static void end(void)
 {
-	(void)state;
 	unlink(path);
-	return rmdir(dir);
+	assert_int_equal(rmdir(dir), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(groups, setup),
-		cmocka_unit_test_setup(groups_in_odd_files, setup),
-		cmocka_unit_test_setup(modes, setup),
-		cmocka_unit_test_setup(directories, setup),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, begin, end);
-}
+ALL(begin, end);

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The stream of /live: what each watcher gets, when ticks come, and when a stream ends. */
 /* uses: @server */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/shared/sys/clock.h"
 #include "../../src/shared/sys/times.h"
 #include "../../src/server/history/stream.h"
@@ -53,9 +47,9 @@ static void begin(void)
 	mw_stream_start(&s, &inputs);
 }
 
-static int setup(void **state)
+static void setup(void)
 {
-	fake_clear(state);
+	fake_clear();
 	memset(&s, 0, sizeof(s));
 	endings = work = 0;
 	api = fake_api;
@@ -63,16 +57,14 @@ static int setup(void **state)
 	now = 1000000;
 	begin();
 	fake_row(MW_KIND_RUBY, 100, "/a.rb:1");
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-	(void)state;
 	mw_watcher_free(&s, &one);
 	mw_watcher_free(&s, &two);
 	mw_stream_end(&s);
-	return fake_out;
+	assert_int_equal(fake_out, 0);
 }
 
 static void joins(struct mw_watcher *w, const char *first)
@@ -138,9 +130,10 @@ static void tick(void)
 	assert_true(mw_stream_run(&s, now));
 }
 
-static void first_bytes_rows_and_the_ending(void **state)
+EACH(setup, teardown);
+
+TEST(first_bytes_rows_and_the_ending)
 {
-	(void)state;
 	joins(&one, "hello");
 	GETS(&one, "hello");
 	GETS(&one, NOTHING); /* no tick yet */
@@ -159,12 +152,11 @@ static void first_bytes_rows_and_the_ending(void **state)
 	GETS(&one, NOTHING);
 }
 
-static void in_pieces(void **state)
+TEST(in_pieces)
 {
 	const char *p;
 	size_t n, m;
 
-	(void)state;
 	joins(&one, "abc");
 	assert_int_equal(mw_watcher_next(&s, &one, now, &p, &n), MW_NEXT_BYTES);
 	assert_int_equal(n, 3);
@@ -184,9 +176,8 @@ static void in_pieces(void **state)
 	GETS(&one, NOTHING);
 }
 
-static void ticks_come_while_somebody_watches(void **state)
+TEST(ticks_come_while_somebody_watches)
 {
-	(void)state;
 	assert_int_equal(mw_stream_due(&s, now), UINT64_MAX);
 	assert_false(mw_stream_run(&s, now + 100000));
 	assert_true(mw_stream_idle(&s, now));
@@ -208,9 +199,8 @@ static void ticks_come_while_somebody_watches(void **state)
 	assert_false(mw_stream_run(&s, now + 100000));
 }
 
-static void slow_ticks_come_less_often(void **state)
+TEST(slow_ticks_come_less_often)
 {
-	(void)state;
 	work = 20;
 	joins(&one, "");
 	tick();
@@ -226,9 +216,8 @@ static void slow_ticks_come_less_often(void **state)
 }
 
 /* Its first rows are the whole table, not an empty one that makes all of them look new afterwards. */
-static void the_next_one_after_the_last_left(void **state)
+TEST(the_next_one_after_the_last_left)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		joins(&one, "hello");
 		GETS(&one, "hello");
@@ -244,9 +233,8 @@ static void the_next_one_after_the_last_left(void **state)
 	}
 }
 
-static void one_whose_stream_was_ended(void **state)
+TEST(one_whose_stream_was_ended)
 {
-	(void)state;
 	joins(&one, "bytes that wait");
 	tick();
 	mw_watcher_end(&s, &one); /* its thread uses it still */
@@ -255,12 +243,11 @@ static void one_whose_stream_was_ended(void **state)
 	GETS(&one, END);
 }
 
-static void no_more_than_so_many(void **state)
+TEST(no_more_than_so_many)
 {
 	struct mw_watcher w[MW_WATCHERS_MAX] = { 0 };
 	struct mw_buf first = { 0 };
 
-	(void)state;
 	mw_buf_str(&first, "x");
 	for (int i = 0; i < 3; i++)
 		joins(&w[i], "");
@@ -279,12 +266,11 @@ static void no_more_than_so_many(void **state)
 	mw_buf_free(&first);
 }
 
-static void silence_and_stalling(void **state)
+TEST(silence_and_stalling)
 {
 	const char *p;
 	size_t n;
 
-	(void)state;
 	joins(&one, "");
 	tick();
 	gets(&one);
@@ -315,11 +301,10 @@ static const char *since(const char *at)
 	return text;
 }
 
-static void polling(void **state)
+TEST(polling)
 {
 	char next[128];
 
-	(void)state;
 	assert_false(polls(&one, NULL));
 	assert_int_equal(fake_out, 1); /* it ticked */
 	GETS(&one, ROWS("true", A));
@@ -351,13 +336,12 @@ static void polling(void **state)
 	assert_non_null(strstr(gets(&one), ":3\"}"));
 }
 
-static void places_that_are_none(void **state)
+TEST(places_that_are_none)
 {
 	char other[64];
 	const char *const bad[] = { "",   "x",  "0",  "3",   "99",
 				    "-1", " 1", "+1", "0x1", "00000000000000000000000009" };
 
-	(void)state;
 	joins(&two, "");
 	tick();
 	tick();
@@ -373,9 +357,8 @@ static void places_that_are_none(void **state)
 }
 
 /* A body that the server sends late: the journal it was to go on with has gone. */
-static void a_poll_that_is_read_late(void **state)
+TEST(a_poll_that_is_read_late)
 {
-	(void)state;
 	assert_false(polls(&one, NULL));
 	now += MW_RESUME_MS;
 	assert_true(mw_stream_idle(&s, now));
@@ -390,9 +373,8 @@ static void a_poll_that_is_read_late(void **state)
 	GETS(&one, ROWS("true", A)); /* in the next journal from its start */
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
-	(void)state;
 	joins(&one, "");
 	fake_no_memory = true;
 	tick();
@@ -407,13 +389,12 @@ static void no_memory(void **state)
 }
 
 /* As in a child: its parent's watchers count for nothing there, and have nothing to go on with. */
-static void begun_again(void **state)
+TEST(begun_again)
 {
 	struct mw_journal journal;
 	struct mw_buf point;
 	uint32_t journal_n;
 
-	(void)state;
 	joins(&one, "");
 	joins(&two, "");
 	tick();
@@ -440,28 +421,4 @@ static void begun_again(void **state)
 	assert_true(mw_stream_idle(&s, now));
 	mw_journal_free(&journal, &fake_api);
 	mw_buf_free(&point);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(first_bytes_rows_and_the_ending),
-		TEST(in_pieces),
-		TEST(ticks_come_while_somebody_watches),
-		TEST(slow_ticks_come_less_often),
-		TEST(the_next_one_after_the_last_left),
-		TEST(one_whose_stream_was_ended),
-		TEST(no_more_than_so_many),
-		TEST(silence_and_stalling),
-		TEST(polling),
-		TEST(places_that_are_none),
-		TEST(a_poll_that_is_read_late),
-		TEST(no_memory),
-		TEST(begun_again),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

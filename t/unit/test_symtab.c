@@ -5,15 +5,10 @@
 #include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "../../src/tracker/table/symtab.h"
 
 static struct mw_symtabs t;
@@ -32,19 +27,18 @@ static struct link_map *map_of(const void *address)
 	return map;
 }
 
-static int teardown(void **state)
+static void teardown(void)
 {
-	(void)state;
 	mw_symtab_end(&t);
-	return 0;
 }
 
-static void the_programs_own(void **state)
+EACH(NULL, teardown);
+
+TEST(the_programs_own)
 {
 	struct link_map *map = map_of((const void *)not_exported);
 	Dl_info i;
 
-	(void)state;
 	assert_int_equal(not_exported(1), 4);
 	assert_true(dladdr((const void *)not_exported, &i) && !i.dli_sname);
 	for (int again = 0; again < 2; again++) {
@@ -57,9 +51,8 @@ static void the_programs_own(void **state)
 	assert_null(mw_symtab_find(&t, map, (uintptr_t)&t));
 }
 
-static void a_stripped_library(void **state)
+TEST(a_stripped_library)
 {
-	(void)state;
 	/* one that no sanitizer has its own of */
 	uintptr_t at = (uintptr_t)gnu_get_libc_version;
 
@@ -105,12 +98,11 @@ static const char *name_in_copy(size_t n)
 }
 
 /* Another build took the place of the file: its names aren't those of what is mapped. */
-static void another_file(void **state)
+TEST(another_file)
 {
 	const unsigned char *code = (const unsigned char *)not_exported;
 	char *found;
 
-	(void)state;
 	copy_begin();
 	assert_string_equal(name_in_copy(size), "not_exported");
 	found = memmem(bytes, size, code, 12);
@@ -121,11 +113,10 @@ static void another_file(void **state)
 }
 
 /* Whatever the file has: no crash, and no name that isn't there. */
-static void broken_files(void **state)
+TEST(broken_files)
 {
 	unsigned seed = 1;
 
-	(void)state;
 	copy_begin();
 	for (size_t n = 0; n < size; n += size / 40 + 1)
 		(void)name_in_copy(n);
@@ -146,26 +137,13 @@ static void broken_files(void **state)
 	free(bytes);
 }
 
-static void no_file(void **state)
+TEST(no_file)
 {
 	struct link_map map = *map_of((const void *)not_exported);
 
-	(void)state;
 	map.l_name = (char *)(uintptr_t)"/no/such/file";
 	assert_null(mw_symtab_find(&t, &map, (uintptr_t)not_exported));
 	mw_symtab_end(&t);
 	map.l_name = (char *)(uintptr_t)"/tmp";
 	assert_null(mw_symtab_find(&t, &map, (uintptr_t)not_exported));
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_teardown(f, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(the_programs_own), TEST(a_stripped_library), TEST(another_file), TEST(broken_files),
-		TEST(no_file),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What pages are made of, and what paths are in: templates, percent-encoding. */
 /* uses: src/server/http/template.c src/server/http/assets.c src/server/http/message.c src/server/http/params.c .build/web.o src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/server/http/params.h"
 #include "../../src/server/http/template.h"
 
-static void test_template(void **state)
+TEST(test_template)
 {
 	struct mw_buf b = { 0 };
 	const struct mw_slot slots[] = { { .name = "base", .text = "<&\"'>{{base}}" } };
 
-	(void)state;
 	mw_template(&b, "controls.html", slots, 1);
 	mw_buf_add(&b, "", 1);
 	assert_non_null(strstr(b.p, "action=\"&lt;&amp;&quot;&#39;&gt;{{base}}/reset\""));
@@ -25,12 +19,11 @@ static void test_template(void **state)
 	mw_buf_free(&b);
 }
 
-static void test_percent(void **state)
+TEST(test_percent)
 {
 	struct mw_buf b = { 0 };
 	char all[256], out[257];
 
-	(void)state;
 	for (int i = 0; i < 256; i++)
 		all[i] = (char)i;
 	mw_percent_encode(&b, all + 1, 255);
@@ -49,15 +42,4 @@ static void test_percent(void **state)
 	     *p; p++)
 		assert_int_equal(mw_percent_decode(*p, strlen(*p), out, false), -1);
 	assert_int_equal(mw_percent_decode("%41", 2, out, false), -1); /* not past n */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_template),
-		cmocka_unit_test(test_percent),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,14 +7,11 @@
 /* uses: src/shared/sys/libc_glibc.c src/tracker/caller/unwind.c src/tracker/caller/cfi.c src/tracker/caller/cfi_find.c src/tracker/table/closes.c src/tracker/table/caller_cache.c */
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <ucontext.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "../../src/tracker/caller/unwind.h"
 #include "../../src/tracker/table/closes.h"
 #include "unwound.h"
@@ -101,11 +98,10 @@ static void all_same(struct seen *s, size_t walks, const char *what)
 	free(s);
 }
 
-static void each_shape(void **state)
+TEST(each_shape)
 {
 	struct seen *s = seen_new();
 
-	(void)state;
 	for (size_t i = 0; i < all_n; i++)
 		for (uint64_t seed = 0; seed < 8; seed++) {
 			struct walk w = { next, look, seed * 0x9e3779b97f4a7c15u, 0, s };
@@ -115,11 +111,10 @@ static void each_shape(void **state)
 	all_same(s, all_n * 8, "each shape alone");
 }
 
-static void random_stacks(void **state)
+TEST(random_stacks)
 {
 	struct seen *s = seen_new();
 
-	(void)state;
 	for (uint64_t i = 0; i < 5000; i++)
 		one_stack(s, i);
 	all_same(s, 5000, "random");
@@ -135,12 +130,11 @@ static SITE uint64_t down(struct walk *w, unsigned depth)
 	return r + 1;
 }
 
-static void every_depth(void **state)
+TEST(every_depth)
 {
 	struct seen *s = seen_new();
 	struct walk w = { NULL, look, 0, 0, s };
 
-	(void)state;
 	down(&w, 600);
 	all_same(s, 601, "every depth");
 }
@@ -165,12 +159,11 @@ static void *forgets(void *arg)
 	return arg;
 }
 
-static void threads_that_share_the_rows(void **state)
+TEST(threads_that_share_the_rows)
 {
 	struct seen *s[4];
 	pthread_t t[4], f;
 
-	(void)state;
 	__atomic_store_n(&going, 1, __ATOMIC_RELAXED);
 	assert_int_equal(pthread_create(&f, NULL, forgets, NULL), 0);
 	for (int i = 0; i < 4; i++)
@@ -195,12 +188,11 @@ static void coroutine(void)
 }
 
 /* the stack lies below this one, as a Fiber's: the walk doesn't leave it */
-static void coroutines(void **state)
+TEST(coroutines)
 {
 	size_t bytes = 4 << 20;
 	void *stack = malloc(bytes);
 
-	(void)state;
 	of_coroutine = seen_new();
 	of_coroutine->end = MW_UNWIND_NO_CFI; /* it returns to a function's first instruction */
 	assert_int_equal(getcontext(&inside), 0);
@@ -214,13 +206,12 @@ static void coroutines(void **state)
 	free(stack);
 }
 
-static void a_forked_child(void **state)
+TEST(a_forked_child)
 {
 	struct seen *s = seen_new();
 	int status = -1;
 	pid_t pid = fork();
 
-	(void)state;
 	if (!pid) {
 		for (uint64_t i = 0; i < 50; i++)
 			one_stack(s, i);
@@ -274,20 +265,18 @@ static void a_signal_handler(int flags)
 	free(alternate.ss_sp);
 }
 
-static void signal_handlers(void **state)
+TEST(signal_handlers)
 {
-	(void)state;
 	a_signal_handler(0);
 	a_signal_handler(SA_ONSTACK);
 }
 
 /* Its CFA may be beyond a row; then the walk ends there, and not before. */
-static void a_frame_that_is_not_understood(void **state)
+TEST(a_frame_that_is_not_understood)
 {
 	void *handles[64];
 	size_t n = unwound_open("c*_O*", handles, 64), whole = 0, ended = 0;
 
-	(void)state;
 	for (size_t i = 0; i < n; i++) {
 		uint64_t (*realigned)(struct walk *) =
 			(uint64_t (*)(struct walk *))dlsym(handles[i], "realigned");
@@ -394,12 +383,11 @@ static SITE uint64_t twenty(struct walk *w, unsigned n)
 	return 0;
 }
 
-static void where_to_begin_and_end(void **state)
+TEST(where_to_begin_and_end)
 {
 	struct seen *s = seen_new();
 	struct walk w = { NULL, limits_at_bottom, 0, 0, s };
 
-	(void)state;
 	twenty(&w, 20);
 	assert_int_equal(s->walks, 1);
 	free(s);
@@ -434,7 +422,7 @@ static SITE uint64_t with_room(shape f, struct walk *w)
 	return f(w) + (uint64_t)room[0];
 }
 
-static void another_library_at_the_address(void **state)
+TEST(another_library_at_the_address)
 {
 	struct seen *s = seen_new();
 	struct walk w = { only_look, look, 0, 0, s }, p = { only_look, prefix, 0, 0, s };
@@ -442,7 +430,6 @@ static void another_library_at_the_address(void **state)
 	void *h;
 	shape f;
 
-	(void)state;
 	f = moved_in("far", &h, 0);
 	at = (uintptr_t)f;
 	with_room(f, &w);
@@ -468,12 +455,11 @@ static void another_library_at_the_address(void **state)
 	all_same(s, 5, "a library at another's address");
 }
 
-static int load(void **state)
+static void load(void)
 {
 	void *handles[64];
 	size_t n;
 
-	(void)state;
 	n = unwound_open("c*_*", handles, 64);
 	for (size_t i = 0; i < n; i++) {
 		const struct shape_list *l = dlsym(handles[i], "shapes");
@@ -481,24 +467,7 @@ static int load(void **state)
 		for (size_t k = 0; l && k < l->n && all_n < sizeof(all) / sizeof(*all); k++)
 			all[all_n++] = l->of[k];
 	}
-	return all_n < 100;
+	assert_true(all_n >= 100);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_shape),
-		cmocka_unit_test(random_stacks),
-		cmocka_unit_test(every_depth),
-		cmocka_unit_test(threads_that_share_the_rows),
-		cmocka_unit_test(coroutines),
-		cmocka_unit_test(a_forked_child),
-		cmocka_unit_test(signal_handlers),
-		cmocka_unit_test(a_frame_that_is_not_understood),
-		cmocka_unit_test(where_to_begin_and_end),
-		cmocka_unit_test(another_library_at_the_address),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, load, NULL);
-}
+ALL(load, NULL);

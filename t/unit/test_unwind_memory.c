@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Memory of the rows that unwind.c caches: few functions touch few pages, and more have more room. */
 /* uses: src/shared/sys/libc_glibc.c src/tracker/caller/unwind.c src/tracker/caller/cfi.c src/tracker/caller/cfi_find.c src/tracker/table/closes.c src/tracker/table/caller_cache.c */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/tracker/caller/unwind.h"
 #include "unwound.h"
 
@@ -56,12 +52,11 @@ static void walk(size_t from, size_t to)
 		}
 }
 
-static int load(void **state)
+static void load(void)
 {
 	void *handles[64];
 	size_t n;
 
-	(void)state;
 	memset(pcs, 1, sizeof(pcs));
 	n = unwound_open("c*_*", handles, 64);
 	for (size_t i = 0; i < n; i++) {
@@ -70,25 +65,23 @@ static int load(void **state)
 		for (size_t k = 0; l && k < l->n && all_n < sizeof(all) / sizeof(*all); k++)
 			all[all_n++] = l->of[k];
 	}
-	return all_n < 100;
+	assert_true(mw_unwind_init() && all_n >= 100);
 }
 
-static void few_rows_take_few_pages(void **state)
+TEST(few_rows_take_few_pages)
 {
 	size_t before = kb(), after;
 
-	(void)state;
 	walk(0, 50);
 	after = kb();
 	print_message("# 50 functions: %zu kB\n", after - before);
 	assert_in_range(after - before, 4, 20);
 }
 
-static void many_have_more_room(void **state)
+TEST(many_have_more_room)
 {
 	size_t before = kb(), after;
 
-	(void)state;
 	for (int i = 0; i < 20; i++)
 		walk(0, all_n);
 	after = kb();
@@ -96,13 +89,4 @@ static void many_have_more_room(void **state)
 	assert_in_range(after - before, 8, 80);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(few_rows_take_few_pages),
-		cmocka_unit_test(many_have_more_room),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, load, NULL);
-}
+ALL(load, NULL);

@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A table from one process to another: it arrives as it was, or not at all. */
 /* uses: @server */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "../../src/server/report/wire.h"
 #include "fake_api.h"
 
 static struct mw_buf b;
 static struct mw_wire w;
 
-static int teardown(void **state)
+static void teardown(void)
 {
-	(void)state;
 	mw_buf_free(&b);
 	mw_wire_free(&w);
-	return 0;
 }
 
 /* Of n bytes and no more, so that a sanitizer sees a read behind them. */
@@ -107,7 +100,9 @@ static void fill(struct mw_row *r, uint64_t from)
 	r->growth = (int64_t)(from - 99);
 }
 
-static void rows_arrive(void **state)
+EACH(fake_clear, teardown);
+
+TEST(rows_arrive)
 {
 	static const struct {
 		enum mw_kind kind;
@@ -130,7 +125,6 @@ static void rows_arrive(void **state)
 	};
 	const size_t n = sizeof(texts) / sizeof(*texts);
 
-	(void)state;
 	for (size_t i = 0; i < n; i++)
 		fill(fake_row_n(texts[i].kind, 1, texts[i].text, texts[i].n),
 		     i % 2 ? UINT64_MAX : 1000 * i + 16);
@@ -142,11 +136,10 @@ static void rows_arrive(void **state)
 }
 
 /* Each byte that a path may have, alone and after a backslash. */
-static void every_byte_arrives(void **state)
+TEST(every_byte_arrives)
 {
 	char text[256][3];
 
-	(void)state;
 	for (size_t first = 0; first < 256; first += 32) {
 		fake_n = 0;
 		for (size_t c = first ? first : 1; c < first + 32; c++) {
@@ -163,11 +156,10 @@ static void every_byte_arrives(void **state)
 	}
 }
 
-static void growth_arrives(void **state)
+TEST(growth_arrives)
 {
 	static const int64_t growths[] = { 0, 1, -1, 4096, -4096, INT64_MAX, INT64_MIN, INT64_MIN + 1 };
 
-	(void)state;
 	for (size_t i = 0; i < 8; i++)
 		fake_row(MW_KIND_RUBY, i, "/a.rb:1")->growth = growths[i];
 	arrives(MW_WIRE_ALL, NULL);
@@ -176,9 +168,8 @@ static void growth_arrives(void **state)
 		assert_true(w.rows[i].growth == growths[i]);
 }
 
-static void figures_arrive(void **state)
+TEST(figures_arrive)
 {
-	(void)state;
 	fake_stats = (struct mw_stats){
 		.total = 1,
 		.allocations = 2,
@@ -251,9 +242,8 @@ static void figures_arrive(void **state)
 }
 
 /* Of one location: its row, and each block's age instead of its generation; newest first. */
-static void lives_arrive(void **state)
+TEST(lives_arrive)
 {
-	(void)state;
 	fake_stats.generation = 10;
 	fake_row(MW_KIND_RUBY, 5, "/a.rb:1");
 	fill(fake_row(MW_KIND_RUBY, 6, "/b.rb:1"), 500);
@@ -276,9 +266,8 @@ static void lives_arrive(void **state)
 	assert_int_equal(w.pid, getpid());
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
-	(void)state;
 	fake_no_memory = true;
 	assert_int_equal(mw_wire_write(&b, &fake_api, MW_WIRE_ALL, NULL, 0), -1);
 	assert_int_equal(mw_wire_write(&b, &fake_api, MW_WIRE_AT, "/a.rb:1", 7), -1);
@@ -305,11 +294,10 @@ static void make_text(void)
 }
 
 /* A part is one only if it ends with a line: then less has arrived, and it can't be told. */
-static void cut_anywhere(void **state)
+TEST(cut_anywhere)
 {
 	unsigned taken = 0;
 
-	(void)state;
 	make_text();
 	for (size_t n = 0; n < b.n; n++) {
 		int ret = read_n(b.p, n);
@@ -325,12 +313,11 @@ static void cut_anywhere(void **state)
 	assert_int_equal(taken, 3); /* behind the process's line, its row and its first block */
 }
 
-static void each_byte_changed(void **state)
+TEST(each_byte_changed)
 {
 	unsigned taken = 0, refused = 0;
 	size_t version;
 
-	(void)state;
 	make_text();
 	version = (size_t)((char *)memchr(b.p, '\n', b.n) + 1 - b.p);
 	for (size_t i = 0; i < b.n; i++) {
@@ -383,9 +370,8 @@ static int with(const char *from, const char *to)
 	return ret;
 }
 
-static void other_versions(void **state)
+TEST(other_versions)
 {
-	(void)state;
 	make_text();
 	assert_int_equal(with("table 6\n", "table 6\n"), 0);
 	assert_int_equal(with("table 6\n", "table 1\n"), -1);
@@ -402,9 +388,8 @@ static void other_versions(void **state)
 }
 
 /* A row has these in turn: kind, file_len, total 500, ... growth -> 401, see fill(). */
-static void numbers(void **state)
+TEST(numbers)
 {
-	(void)state;
 	make_text();
 	assert_int_equal(with("\t500\t", "\t18446744073709551615\t"), 0);
 	assert_true(w.rows[0].total == UINT64_MAX);
@@ -451,12 +436,11 @@ static void numbers(void **state)
 	assert_int_equal(with("\n0\t8\t500", "\n0\t4294967304\t500"), -1);
 }
 
-static void self_arrives(void **state)
+TEST(self_arrives)
 {
 	struct mw_self self = { .rss = UINT64_MAX, .kind = "grows", .rate = INT64_MIN, .n = MW_SELF_N };
 	const char *sentence = "Grows by\t1 MB:\n\\ \xc3\xa4.";
 
-	(void)state;
 	self.sentence = sentence;
 	for (uint32_t i = 0; i < MW_SELF_N; i++)
 		self.v[i] = (struct mw_spot){ 20 * i + 3, i % 2 ? UINT32_MAX : i, 1000 + i };
@@ -492,7 +476,7 @@ static int with_lines(const char *lines)
 	return read_n(b.p, b.n);
 }
 
-static void wrong_selves(void **state)
+TEST(wrong_selves)
 {
 	static const char *const wrong[] = {
 		"!\n",
@@ -509,7 +493,6 @@ static void wrong_selves(void **state)
 	};
 	struct mw_buf many = { 0 };
 
-	(void)state;
 	assert_int_equal(with_lines("!1\t-2\t\t\n*1\t2\t3\t\n*2\t2\t3\t\n"), 0);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		assert_int_equal(with_lines(wrong[i]), -1);
@@ -524,7 +507,7 @@ static void wrong_selves(void **state)
 }
 
 /* Nothing but random lines of what is in such texts. */
-static void random_texts(void **state)
+TEST(random_texts)
 {
 	static const char *const pieces[] = {
 		"0\t", "1\t",
@@ -539,7 +522,6 @@ static void random_texts(void **state)
 	};
 	unsigned seed = 7, taken = 0;
 
-	(void)state;
 	for (int round = 0; round < 30000; round++) {
 		b.n = 0;
 		mw_buf_str(&b, "mwrap table 6\n");
@@ -558,19 +540,4 @@ static void random_texts(void **state)
 			taken++;
 	}
 	assert_true(taken > 1000); /* the first two lines are right */
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, fake_clear, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(rows_arrive),    TEST(every_byte_arrives), TEST(growth_arrives),
-		TEST(figures_arrive), TEST(lives_arrive),       TEST(no_memory),
-		TEST(cut_anywhere),   TEST(each_byte_changed),  TEST(other_versions),
-		TEST(numbers),        TEST(random_texts),       TEST(self_arrives),
-		TEST(wrong_selves),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sampled stacks from one process to another, and those of several processes as one. */
 /* uses: @server */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "unit.h"
 #include "../../src/server/family/family.h"
 #include "../../src/shared/report/profile.h"
 #include "fake_api.h"
@@ -15,14 +9,12 @@
 static struct mw_buf b;
 static struct mw_wire w, other;
 
-static int teardown(void **state)
+static void teardown(void)
 {
-	(void)state;
 	mw_sum_end();
 	mw_buf_free(&b);
 	mw_wire_free(&w);
 	mw_wire_free(&other);
-	return 0;
 }
 
 /* Of n bytes and no more, so that a sanitizer sees a read behind them. */
@@ -78,9 +70,10 @@ static void same_frame(const struct mw_stacked_frame *f, const char *name, const
 	assert_true(f->address == 0);
 }
 
-static void stacks_arrive(void **state)
+EACH(fake_clear, teardown);
+
+TEST(stacks_arrive)
 {
-	(void)state;
 	make();
 	assert_int_equal(read_n(&w, b.p, b.n), 0);
 	assert_int_equal(w.n, 3);
@@ -107,9 +100,8 @@ static void stacks_arrive(void **state)
 }
 
 /* Of one location, its stacks and their frames alone. */
-static void stacks_of_one(void **state)
+TEST(stacks_of_one)
 {
-	(void)state;
 	make();
 	b.n = 0;
 	assert_int_equal(mw_wire_write(&b, &fake_api, MW_WIRE_AT, "/a.rb:3", 7), 0);
@@ -135,14 +127,13 @@ static bool grow(struct mw_snapshot *table, const void *ctx)
 }
 
 /* The growth of a range, and what was born in it. */
-static void growth_of_a_range(void **state)
+TEST(growth_of_a_range)
 {
 	static const int64_t each = -7, total = INT64_MIN;
 	const struct mw_profile_how how = {
 		.ranged = true, .from = 12, .to = 30, .set_growth = grow, .ctx = &each
 	};
 
-	(void)state;
 	make();
 	b.n = 0;
 	assert_int_equal(mw_wire_write_grown(&b, &fake_api, &how, &total), 0);
@@ -160,9 +151,8 @@ static void growth_of_a_range(void **state)
 	assert_false(w.grown);
 }
 
-static void no_memory(void **state)
+TEST(no_memory)
 {
-	(void)state;
 	fake_no_memory = true;
 	assert_int_equal(mw_wire_write(&b, &fake_api, MW_WIRE_STACKS, NULL, 0), -1);
 	fake_no_memory = false;
@@ -219,20 +209,18 @@ static void take_or_leave(const char *text, size_t n)
 	sums(&w, NULL);
 }
 
-static void cut_anywhere(void **state)
+TEST(cut_anywhere)
 {
-	(void)state;
 	make();
 	for (size_t n = 0; n <= b.n; n++)
 		take_or_leave(b.p, n);
 }
 
-static void each_byte_changed(void **state)
+TEST(each_byte_changed)
 {
 	static const char with[] = "0919\t\n#@=~\\-\xff";
 	char *text;
 
-	(void)state;
 	make();
 	text = malloc(b.n);
 	assert_non_null(text);
@@ -245,7 +233,7 @@ static void each_byte_changed(void **state)
 	free(text);
 }
 
-static void wrong_lines(void **state)
+TEST(wrong_lines)
 {
 	static const char *const lines[] = {
 		"@0\t1\t0\t0\t\n",                     /* of texts that come later */
@@ -271,7 +259,6 @@ static void wrong_lines(void **state)
 		"=a\n@0\t1\t0\t0\t\n#0\t1\t1\t1\t1\t1\t1\t0\t0\t0\t0\t\n~-9223372036854775808\t\n";
 	size_t table;
 
-	(void)state;
 	make();
 	b.n = 0;
 	assert_int_equal(mw_wire_write(&b, &fake_api, MW_WIRE_ALL, NULL, 0), 0);
@@ -290,7 +277,7 @@ static void wrong_lines(void **state)
 /* --- sums ------------------------------------------------------------------------------- */
 
 /* Of the second process, whose frames have other numbers, one stack is the first one's. */
-static void merged_by_texts(void **state)
+TEST(merged_by_texts)
 {
 	static uint32_t turned_chain[] = { 1, 2, 2 };
 	static struct mw_stacked_frame turned[] = {
@@ -306,10 +293,9 @@ static void merged_by_texts(void **state)
 	struct mw_stacks *s;
 	unsigned found = 0;
 
-	(void)state;
 	make();
 	assert_int_equal(read_n(&w, b.p, b.n), 0);
-	fake_clear(NULL);
+	fake_clear();
 	fake_row(MW_KIND_RUBY, 70, "/new.rb:1")->id = 0;
 	fake_row(MW_KIND_RUBY, 400, "/a.rb:4")->id = 1;
 	fake_stacks = (struct mw_stacks){
@@ -349,13 +335,12 @@ static void merged_by_texts(void **state)
 }
 
 /* What a child inherited counts in its parent. What it has live counts in both. */
-static void inherited_counts_once(void **state)
+TEST(inherited_counts_once)
 {
 	struct mw_part parts[2] = { { .wire = &w }, { .wire = &other, .inherits = true } };
 	const struct mw_api *api;
 	struct mw_stacks *s;
 
-	(void)state;
 	make();
 	assert_int_equal(read_n(&w, b.p, b.n), 0);
 	fake_rows[1].fork_baseline.total = 6000;
@@ -380,17 +365,4 @@ static void inherited_counts_once(void **state)
 	}
 	api->stacks_free(s);
 	mw_sum_end();
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, fake_clear, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(stacks_arrive), TEST(stacks_of_one),   TEST(growth_of_a_range),
-		TEST(no_memory),     TEST(cut_anywhere),    TEST(each_byte_changed),
-		TEST(wrong_lines),   TEST(merged_by_texts), TEST(inherited_counts_once),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

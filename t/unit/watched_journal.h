@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * watched_journal.h - a journal of a fake tracker, and one who watches it. For the
- * tests of the journal, behind cmocka.h; setup() and teardown() are cmocka's.
+ * tests of the journal; setup() and teardown() are for EACH().
  */
 #ifndef WATCHED_JOURNAL_H
 #define WATCHED_JOURNAL_H
@@ -17,22 +17,20 @@ static struct mw_mark mark;
 static struct mw_cursor c;
 static struct mw_buf out;
 
-static inline int setup(void **state)
+static inline void setup(void)
 {
-	fake_clear(state);
-	return 0;
+	fake_clear();
 }
 
-static inline int teardown(void **state)
+static inline void teardown(void)
 {
-	(void)state;
 	mw_cursor_free(&c);
 	mw_journal_free(&j, &fake_api);
 	mw_mark_clear(&mark);
 	mw_buf_free(&out);
 	memset(&j, 0, sizeof(j));
 	memset(&mark, 0, sizeof(mark));
-	return fake_out; /* all snapshots came back */
+	assert_int_equal(fake_out, 0); /* all snapshots came back */
 }
 
 static inline bool event_of(struct mw_cursor *cursor)
