@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Locations given back, one location's live blocks, the process's numbers. */
-/* uses: src/shared/report/location.c src/server/report/lives.c src/server/report/stats.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/report/render.c src/shared/report/rss.c */
+/* uses: src/shared/report/location.c src/server/report/lives.c src/server/report/stats.c src/shared/report/columns.c src/shared/text/buf.c src/shared/text/escape.c src/shared/text/json.c src/shared/report/render.c src/shared/report/rss.c */
 #include <unistd.h>
 
 #include "unit.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Buffers, numbers as text, and hostile bytes in every form. */
-/* uses: src/shared/text/buf.c src/shared/text/escape.c src/shared/report/columns.c */
+/* uses: src/shared/text/buf.c src/shared/text/escape.c src/shared/text/json.c src/shared/report/columns.c */
 #include "unit.h"
 #include "known_columns.h"
+#include "../../src/shared/text/json.h"
 
 #define FFFD "\xef\xbf\xbd"
 
@@ -262,11 +263,11 @@ TEST(invalid_utf8)
 		utf8_becomes(valid[i], valid[i]);
 	utf8_becomes("\x80", FFFD);
 	utf8_becomes("a\xff\xfe.", "a" FFFD FFFD ".");
-	utf8_becomes("\xc3", FFFD);               /* cut off at the end */
+	utf8_becomes("\xc3", FFFD); /* cut off at the end */
 	utf8_becomes("\xe2\x82", FFFD);
 	utf8_becomes("\xf0\x9f\x92", FFFD);
-	utf8_becomes("\xe2\x82x", FFFD "x");      /* and in the middle */
-	utf8_becomes("\xc0\xaf", FFFD FFFD);      /* overlong slash */
+	utf8_becomes("\xe2\x82x", FFFD "x"); /* and in the middle */
+	utf8_becomes("\xc0\xaf", FFFD FFFD); /* overlong slash */
 	utf8_becomes("\xe0\x80\xaf", FFFD FFFD FFFD);
 	utf8_becomes("\xf0\x80\x80\xaf", FFFD FFFD FFFD FFFD);
 	utf8_becomes("\xed\xa0\x80", FFFD FFFD FFFD); /* a surrogate */
@@ -346,4 +347,35 @@ TEST(long_names)
 	mw_buf_csv(&b, s, n);
 	assert_int_equal(b.n, 2 * n + 2);
 	free(s);
+}
+
+TEST(json_has_its_commas)
+{
+	struct mw_buf text = { 0 };
+
+	mw_json_open(&b, NULL, '{');
+	mw_json_u64(&b, "a", 1);
+	mw_json_known(&b, "b", 2, false);
+	mw_json_i64(&b, "\nc", -3);
+	mw_json_open(&b, "d", '[');
+	mw_json_u64(&b, NULL, 4);
+	mw_json_open(&b, "\n", '[');
+	mw_buf_str(&b, "]");
+	mw_json_bool(&b, NULL, true);
+	mw_buf_str(&b, "]");
+	mw_json_str(&b, "e", "\"{");
+	mw_json_str(&b, "f", NULL);
+	mw_json_text(&b, "g", "[,:", 2);
+	mw_json_key(&b, "h");
+	mw_json_open(&b, NULL, '{');
+	mw_json_address(&b, "\ni", 0x7f);
+	mw_json_seconds(&b, "j", 1.5);
+	mw_json_tenths(&b, "k", 2.25);
+	mw_json_tenths(&b, "l", -1);
+	mw_buf_str(&text, "m\n");
+	mw_json_take(&b, "n", &text);
+	mw_json_take(&b, "o", &text);
+	mw_buf_str(&b, "}}");
+	holds("{\"a\":1,\"b\":null,\n\"c\":-3,\"d\":[4,\n[],true],\"e\":\"\\\"{\",\"f\":null,\"g\":\"[,\",\"h\":{\n"
+	      "\"i\":\"0x7f\",\"j\":1.500,\"k\":2.3,\"l\":0.0,\"n\":\"m\\n\",\"o\":\"\"}}");
 }

@@ -15,6 +15,7 @@ static char *json(double now)
 {
 	struct mw_buf b = { 0 };
 
+	mw_buf_str(&b, "{\"now\":0");
 	mw_history_render(&b, &h, now);
 	mw_buf_add(&b, "}\n", 3); /* as the page does */
 	assert_false(b.failed);
@@ -177,6 +178,7 @@ static char *part_json(double from, double to, uint64_t points)
 	const struct mw_history_part part = { from, to, points };
 	struct mw_buf b = { 0 };
 
+	mw_buf_str(&b, "{\"now\":0");
 	mw_history_render_part(&b, &h, &part);
 	mw_buf_add(&b, "}\n", 3); /* as the page does */
 	assert_false(b.failed);

@@ -167,12 +167,12 @@ TEST(test_json_values)
 	assert_null(mw_json_get(text, "m", &n));
 	assert_null(mw_json_get(text, "b", &n));
 	v = mw_json_get(text, "a", &n);
-	assert_true(mw_json_u64(v, "m", &number));
+	assert_true(mw_json_get_u64(v, "m", &number));
 	assert_int_equal(number, 8);
-	assert_true(mw_json_u64(text, "n", &number));
+	assert_true(mw_json_get_u64(text, "n", &number));
 	assert_int_equal(number, UINT64_MAX);
-	assert_false(mw_json_u64(text, "f", &number));
-	assert_false(mw_json_u64(text, "big", &number));
-	assert_false(mw_json_u64(text, "ab", &number));
-	assert_false(mw_json_u64("", "n", &number));
+	assert_false(mw_json_get_u64(text, "f", &number));
+	assert_false(mw_json_get_u64(text, "big", &number));
+	assert_false(mw_json_get_u64(text, "ab", &number));
+	assert_false(mw_json_get_u64("", "n", &number));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stacks that add up to the rows of the table, whatever was sampled; and their forms as text. */
-/* uses: src/shared/report/profile.c src/server/report/collapsed.c src/shared/text/intern.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c */
+/* uses: src/shared/report/profile.c src/server/report/collapsed.c src/shared/text/intern.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c src/shared/text/json.c */
 #include <math.h>
 
 #include "unit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A profile without memory: each allocation fails once, is told, and leaves nothing behind. */
-/* uses: src/shared/report/profile.c src/server/report/profile_tree.c src/server/report/profile_tree_json.c src/server/report/pprof.c src/server/report/collapsed.c src/shared/text/intern.c src/shared/report/group.c src/shared/report/rows.c src/shared/report/columns.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile_make.c src/shared/report/row_index.c */
+/* uses: src/shared/report/profile.c src/server/report/profile_tree.c src/server/report/profile_tree_json.c src/server/report/pprof.c src/server/report/collapsed.c src/shared/text/intern.c src/shared/report/group.c src/shared/report/rows.c src/shared/report/columns.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c src/shared/text/json.c src/shared/report/kinds.c src/shared/report/kinded.c src/shared/report/profile_make.c src/shared/report/row_index.c */
 #include "unit.h"
 #include "made_up_profile.h"
 

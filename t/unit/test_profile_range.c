@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Growth in a range of time, divided among the stacks: by what was born in it. */
-/* uses: src/shared/report/profile.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c */
+/* uses: src/shared/report/profile.c src/shared/report/location.c src/shared/text/buf.c src/shared/text/escape.c src/shared/text/json.c */
 #include "unit.h"
 #include "made_up_profile.h"
 

@@ -8,6 +8,7 @@
 #include "shared/sys/sys.h"
 #include "shared/report/report.h"
 #include "writer.h"
+#include "shared/text/json.h"
 
 extern char **environ;
 
@@ -24,28 +25,6 @@ static bool text_frame(struct mw_writer *w, unsigned type, struct mw_buf *b)
 
 /* --- META ----------------------------------------------------------------------------- */
 
-static void key(struct mw_buf *b, const char *name)
-{
-	mw_buf_str(b, ",\"");
-	mw_buf_str(b, name);
-	mw_buf_str(b, "\":");
-}
-
-static void text(struct mw_buf *b, const char *name, const char *value)
-{
-	key(b, name);
-	if (value)
-		mw_buf_json(b, value, strlen(value));
-	else
-		mw_buf_str(b, "null");
-}
-
-static void number(struct mw_buf *b, const char *name, uint64_t value)
-{
-	key(b, name);
-	mw_buf_u64(b, value);
-}
-
 static void command(struct mw_buf *b)
 {
 	char line[4096];
@@ -59,8 +38,7 @@ static void command(struct mw_buf *b)
 	for (ssize_t i = 0; i < n; i++)
 		if (!line[i])
 			line[i] = ' ';
-	key(b, "command");
-	mw_buf_json(b, line, n > 0 ? (size_t)n : 0);
+	mw_json_text(b, "command", line, n > 0 ? (size_t)n : 0);
 }
 
 /* Variables that set an allocator. */
@@ -69,21 +47,17 @@ static void environment(struct mw_buf *b)
 	static const char *const prefixes[] = {
 		"MALLOC_", "GLIBC_TUNABLES=", "_RJEM_MALLOC_CONF=", "MIMALLOC_", "TCMALLOC_"
 	};
-	const char *comma = "";
 
-	key(b, "environment");
-	mw_buf_str(b, "{");
+	mw_json_open(b, "environment", '{');
 	for (char **e = environ; e && *e; e++) {
 		const char *equals = strchr(*e, '=');
 
 		for (size_t i = 0; equals && i < sizeof(prefixes) / sizeof(*prefixes); i++) {
 			if (strncmp(*e, prefixes[i], strlen(prefixes[i])) != 0)
 				continue;
-			mw_buf_str(b, comma);
-			mw_buf_json(b, *e, (size_t)(equals - *e));
+			mw_json_text(b, NULL, *e, (size_t)(equals - *e));
 			mw_buf_str(b, ":");
-			mw_buf_json(b, equals + 1, strlen(equals + 1));
-			comma = ",";
+			mw_json_str(b, NULL, equals + 1);
 		}
 	}
 	mw_buf_str(b, "}");
@@ -96,25 +70,26 @@ bool mw_writer_meta(struct mw_writer *w)
 	struct mw_buf b = { 0 };
 
 	job->api->stats(&stats);
-	mw_buf_str(&b, "{\"version\":1");
-	number(&b, "pid", (uint64_t)mw_sys_getpid());
-	number(&b, "ppid", (uint64_t)getppid());
+	mw_buf_str(&b, "{");
+	mw_json_u64(&b, "version", 1);
+	mw_json_u64(&b, "pid", (uint64_t)mw_sys_getpid());
+	mw_json_u64(&b, "ppid", (uint64_t)getppid());
 	command(&b);
-	key(&b, "started");
+	mw_json_key(&b, "started");
 	mw_buf_fmt(&b, "%llu.%06u", (unsigned long long)(w->unix_begin_us / 1000000),
 		   (unsigned)(w->unix_begin_us % 1000000));
-	number(&b, "begin_ticks", w->begin_ticks);
-	number(&b, "ticks_per_second", w->ticks_per_second);
-	text(&b, "clock", job->fine ? "fine" : "coarse");
-	text(&b, "allocator", job->api->allocator ? job->api->allocator() : "");
-	text(&b, "allocator_version", job->allocator_version);
+	mw_json_u64(&b, "begin_ticks", w->begin_ticks);
+	mw_json_u64(&b, "ticks_per_second", w->ticks_per_second);
+	mw_json_str(&b, "clock", job->fine ? "fine" : "coarse");
+	mw_json_str(&b, "allocator", job->api->allocator ? job->api->allocator() : "");
+	mw_json_str(&b, "allocator_version", job->allocator_version);
 	environment(&b);
-	number(&b, "page_size", (uint64_t)sysconf(_SC_PAGESIZE));
-	number(&b, "processors", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
-	text(&b, "ruby", stats.ruby);
-	number(&b, "tail", job->tail);
-	key(&b, "from_start");
-	mw_buf_str(&b, job->begun ? "true}" : "false}");
+	mw_json_u64(&b, "page_size", (uint64_t)sysconf(_SC_PAGESIZE));
+	mw_json_u64(&b, "processors", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+	mw_json_str(&b, "ruby", stats.ruby);
+	mw_json_u64(&b, "tail", job->tail);
+	mw_json_bool(&b, "from_start", job->begun);
+	mw_buf_str(&b, "}");
 	return text_frame(w, MW_FRAME_META, &b);
 }
 
@@ -122,13 +97,12 @@ bool mw_writer_end(struct mw_writer *w, enum mw_record_reason reason, const char
 {
 	struct mw_buf b = { 0 };
 
-	mw_buf_str(&b, "{\"reason\":\"");
-	mw_buf_str(&b, mw_record_reason_name(reason));
-	mw_buf_str(&b, "\"");
-	text(&b, "why", why);
-	number(&b, "events", w->events);
-	number(&b, "lost", w->lost);
-	number(&b, "bytes", w->file.bytes);
+	mw_buf_str(&b, "{");
+	mw_json_str(&b, "reason", mw_record_reason_name(reason));
+	mw_json_str(&b, "why", why);
+	mw_json_u64(&b, "events", w->events);
+	mw_json_u64(&b, "lost", w->lost);
+	mw_json_u64(&b, "bytes", w->file.bytes);
 	mw_buf_str(&b, "}");
 	return text_frame(w, MW_FRAME_END, &b);
 }

@@ -10,6 +10,7 @@
 
 #include "server/pages/diff.h"
 #include "gather.h"
+#include "shared/text/json.h"
 
 struct sum {
 	size_t done, of; /* processes that have both moments, of all */
@@ -33,17 +34,19 @@ static void head(struct mw_buf *b, const struct sum *s)
 
 static void json(struct mw_buf *b, const struct sum *s)
 {
-	mw_buf_str(b, "{\"from\":{\"name\":");
-	mw_buf_json(b, s->names[0], s->lens[0]);
-	mw_buf_str(b, "},\n\"to\":{\"name\":");
-	mw_buf_json(b, s->names[1], s->lens[1]);
-	mw_buf_fmt(b, "},\n\"processes\":%zu,\"of\":%zu,\"exact\":true,\n\"growth\":", s->done, s->of);
-	mw_buf_i64(b, s->result.sum.growth);
-	mw_buf_str(b, ",\"growth_blocks\":");
-	mw_buf_i64(b, (int64_t)(s->result.sum.live - s->result.sum.freed));
-	mw_buf_str(b, ",\"matched\":");
-	mw_buf_u64(b, s->result.matched);
-	mw_buf_str(b, ",\n\"rows\":");
+	mw_buf_str(b, "{");
+	for (int end = 0; end < 2; end++) {
+		mw_json_open(b, end ? "\nto" : "from", '{');
+		mw_json_text(b, "name", s->names[end], s->lens[end]);
+		mw_buf_str(b, "}");
+	}
+	mw_json_u64(b, "\nprocesses", s->done);
+	mw_json_u64(b, "of", s->of);
+	mw_json_bool(b, "exact", true);
+	mw_json_i64(b, "\ngrowth", s->result.sum.growth);
+	mw_json_i64(b, "growth_blocks", (int64_t)(s->result.sum.live - s->result.sum.freed));
+	mw_json_u64(b, "matched", s->result.matched);
+	mw_json_key(b, "\nrows");
 	mw_render_table(b, &mw_diff_table, s->result.rows, s->result.n, MW_FORMAT_JSON);
 	mw_buf_str(b, "}\n");
 }

@@ -9,6 +9,7 @@
 #include "server/history/history.h"
 #include "compare.h"
 #include "gather.h"
+#include "shared/text/json.h"
 
 /* One process of the list. */
 struct line {
@@ -209,24 +210,21 @@ static void table(struct mw_buf *b, const struct view *v, enum mw_form form)
 	}
 }
 
-static void json_kib(struct mw_buf *b, uint32_t kib)
-{
-	mw_buf_known(b, (uint64_t)kib * 1024, kib != MW_KIB_UNKNOWN);
-}
-
 /* The last 15 minutes: {"t":[seconds of uptime],"rss":[bytes],"live":[bytes]} */
 static void json_curve(struct mw_buf *b, const struct mw_self *s)
 {
 	static const char *const names[] = { "t", "rss", "live" };
 
+	mw_json_open(b, "curve", '{');
 	for (int k = 0; k < 3; k++) {
-		mw_buf_fmt(b, "%s\"%s\":[", k ? "," : ",\"curve\":{", names[k]);
+		mw_json_open(b, names[k], '[');
 		for (size_t i = 0; i < s->n; i++) {
-			mw_buf_str(b, i ? "," : "");
+			uint32_t kib = k == 1 ? s->v[i].rss : s->v[i].live;
+
 			if (k == 0)
-				mw_buf_u64(b, s->v[i].t);
+				mw_json_u64(b, NULL, s->v[i].t);
 			else
-				json_kib(b, k == 1 ? s->v[i].rss : s->v[i].live);
+				mw_json_known(b, NULL, (uint64_t)kib * 1024, kib != MW_KIB_UNKNOWN);
 		}
 		mw_buf_str(b, "]");
 	}
@@ -235,11 +233,13 @@ static void json_curve(struct mw_buf *b, const struct mw_self *s)
 
 static void json(struct mw_buf *b, const struct view *v)
 {
-	mw_buf_fmt(b, "{\"self\":%ld,\"processes\":[", (long)getpid());
+	mw_buf_str(b, "{");
+	mw_json_i64(b, "self", getpid());
+	mw_json_open(b, "processes", '[');
 	for (size_t i = 0; i < v->n; i++) {
-		mw_buf_str(b, i ? ",\n{" : "\n{");
+		mw_json_open(b, "\n", '{');
 		for (size_t c = 0; c < COLUMNS_N; c++) {
-			mw_buf_fmt(b, "%s\"%s\":", c ? "," : "", columns[c].name);
+			mw_json_key(b, columns[c].name);
 			put(b, &v->lines[i], c, MW_FORM_JSON);
 		}
 		json_curve(b, &v->lines[i].v->wire.self);

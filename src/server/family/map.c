@@ -11,6 +11,7 @@
 
 #include "server/pages/map.h"
 #include "gather.h"
+#include "shared/text/json.h"
 
 /* The number behind `name` and a space at the start of a line; 0: there is none. */
 static uint64_t figure(const struct mw_answer *o, const char *name)
@@ -47,17 +48,17 @@ static uint64_t sum(const struct mw_answer *v, size_t n, const char *name)
 static void members(struct mw_buf *b, const struct mw_answer *v, size_t n)
 {
 	for (int i = 0; mw_map_figures[i]; i++)
-		mw_buf_fmt(b, ",\"%s\":%" PRIu64, mw_map_figures[i], sum(v, n, mw_map_figures[i]));
-	mw_buf_str(b, ",\"parts\":[");
+		mw_json_u64(b, mw_map_figures[i], sum(v, n, mw_map_figures[i]));
+	mw_json_open(b, "parts", '[');
 	for (int p = 0; p < MW_MAP_PARTS_N; p++) {
 		const char *name = mw_map_part_name((enum mw_map_part)p);
 		char line[32];
-		const char *title = mw_map_part_title((enum mw_map_part)p);
 
 		snprintf(line, sizeof(line), "part_%s", name);
-		mw_buf_fmt(b, "%s{\"name\":\"%s\",\"bytes\":%" PRIu64 ",\"title\":", p ? "," : "", name,
-			   sum(v, n, line));
-		mw_buf_json(b, title, strlen(title));
+		mw_json_open(b, NULL, '{');
+		mw_json_str(b, "name", name);
+		mw_json_u64(b, "bytes", sum(v, n, line));
+		mw_json_str(b, "title", mw_map_part_title((enum mw_map_part)p));
 		mw_buf_str(b, "}");
 	}
 	mw_buf_str(b, "]");
@@ -65,11 +66,14 @@ static void members(struct mw_buf *b, const struct mw_answer *v, size_t n)
 
 static void json(struct mw_buf *b, const struct mw_answer *v, size_t n, size_t asked)
 {
-	mw_buf_fmt(b, "{\"processes\":%zu,\"answered\":%zu", asked, n);
+	mw_buf_str(b, "{");
+	mw_json_u64(b, "processes", asked);
+	mw_json_u64(b, "answered", n);
 	members(b, v, n);
-	mw_buf_str(b, ",\n\"each\":[");
+	mw_json_open(b, "\neach", '[');
 	for (size_t i = 0; i < n; i++) {
-		mw_buf_str(b, i ? ",\n{\"pid\":" : "\n{\"pid\":");
+		mw_json_open(b, "\n", '{');
+		mw_json_key(b, "pid");
 		mw_put_process(b, v[i].pid, v[i].shown, true);
 		members(b, &v[i], 1);
 		mw_buf_str(b, "}");

@@ -12,6 +12,7 @@
 
 #include "server/verdict/verdict.h"
 #include "gather.h"
+#include "shared/text/json.h"
 
 enum { NAMED = 4 }; /* processes that grow, at most */
 
@@ -144,54 +145,42 @@ static void next(struct mw_buf *b, const struct overall *o, const char *base)
 	mw_buf_str(b, "/verdict.");
 }
 
-static void string(struct mw_buf *b, const char *key, const struct mw_buf *text)
-{
-	mw_buf_fmt(b, ",\n\"%s\":", key);
-	mw_buf_json(b, text->p ? text->p : "", text->n);
-}
-
-static void json(struct mw_buf *b, const struct overall *o, const struct mw_buf *said,
-		 const struct mw_buf *step)
+static void json(struct mw_buf *b, const struct overall *o, struct mw_buf *said, struct mw_buf *step)
 {
 	const struct mw_reply_of *most = o->fastest[0];
-	bool first = true;
 
-	mw_buf_fmt(b, "{\"self\":%ld,\n\"growing\":%s", (long)getpid(), most ? "true" : "false");
-	string(b, "sentence", said);
-	string(b, "next", step);
-	mw_buf_fmt(b, ",\n\"processes\":%zu,\n\"grow\":%zu,\n\"silent\":%zu,\n\"kinds\":{", o->all,
-		   o->grow, o->silent);
-	for (int k = 0; k < MW_VERDICT_KINDS_N; k++) {
-		if (!o->said[k])
-			continue;
-		mw_buf_fmt(b, "%s\"%s\":%zu", first ? "" : ",", mw_verdict_name((enum mw_verdict_kind)k),
-			   o->said[k]);
-		first = false;
-	}
-	mw_buf_str(b, "},\n\"fastest\":[");
+	mw_buf_str(b, "{");
+	mw_json_i64(b, "self", getpid());
+	mw_json_bool(b, "\ngrowing", most);
+	mw_json_take(b, "\nsentence", said);
+	mw_json_take(b, "\nnext", step);
+	mw_json_u64(b, "\nprocesses", o->all);
+	mw_json_u64(b, "\ngrow", o->grow);
+	mw_json_u64(b, "\nsilent", o->silent);
+	mw_json_open(b, "\nkinds", '{');
+	for (int k = 0; k < MW_VERDICT_KINDS_N; k++)
+		if (o->said[k])
+			mw_json_u64(b, mw_verdict_name((enum mw_verdict_kind)k), o->said[k]);
+	mw_buf_str(b, "}");
+	mw_json_open(b, "\nfastest", '[');
 	for (size_t i = 0; i < o->named; i++) {
 		const struct mw_self *self = &o->fastest[i]->wire.self;
 
-		mw_buf_str(b, i ? ",\n{\"pid\":" : "{\"pid\":");
+		mw_json_open(b, i ? "\n" : NULL, '{');
+		mw_json_key(b, "pid");
 		put_process(b, o->fastest[i], true);
-		mw_buf_str(b, ",\"kind\":");
-		mw_buf_json(b, self->kind, strlen(self->kind));
-		mw_buf_str(b, ",\"rate_bytes_per_minute\":");
-		mw_buf_i64(b, self->rate);
+		mw_json_str(b, "kind", self->kind);
+		mw_json_i64(b, "rate_bytes_per_minute", self->rate);
 		mw_buf_str(b, "}");
 	}
-	mw_buf_str(b, "],\n\"pid\":");
+	mw_buf_str(b, "]");
+	mw_json_key(b, "\npid");
 	if (most)
 		put_process(b, most, true);
 	else
 		mw_buf_str(b, "null");
-	mw_buf_str(b, ",\n\"kind\":");
-	if (most)
-		mw_buf_json(b, most->wire.self.kind, strlen(most->wire.self.kind));
-	else
-		mw_buf_str(b, "null");
-	mw_buf_str(b, ",\n\"rate_bytes_per_minute\":");
-	mw_buf_i64(b, most ? most->wire.self.rate : 0);
+	mw_json_str(b, "\nkind", most ? most->wire.self.kind : NULL);
+	mw_json_i64(b, "\nrate_bytes_per_minute", most ? most->wire.self.rate : 0);
 	mw_buf_str(b, "}\n");
 }
 

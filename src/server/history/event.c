@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "journal.h"
+#include "shared/text/json.h"
 
 struct by_growth {
 	int64_t growth;
@@ -85,18 +86,13 @@ static void row(struct mw_buf *b, const struct mw_entry *e, bool known)
 	const uint64_t before[] = { r->id, r->total, r->allocations, r->frees };
 	const uint64_t after[] = { r->live_bytes, r->live, r->life_sum, r->life_max };
 
-	for (size_t i = 0; i < 4; i++) {
-		mw_buf_str(b, i ? "," : "[");
-		mw_buf_u64(b, before[i]);
-	}
-	mw_buf_str(b, ",");
-	mw_buf_i64(b, r->growth);
-	for (size_t i = 0; i < 4; i++) {
-		mw_buf_str(b, ",");
-		mw_buf_u64(b, after[i]);
-	}
-	mw_buf_str(b, ",");
-	mw_buf_i64(b, e->mark);
+	mw_json_open(b, NULL, '[');
+	for (size_t i = 0; i < 4; i++)
+		mw_json_u64(b, NULL, before[i]);
+	mw_json_i64(b, NULL, r->growth);
+	for (size_t i = 0; i < 4; i++)
+		mw_json_u64(b, NULL, after[i]);
+	mw_json_i64(b, NULL, e->mark);
 	if (!known)
 		mw_json_location(b, r->location, r->location_len, r->file_len, r->kind);
 	mw_buf_str(b, "]");
@@ -104,10 +100,10 @@ static void row(struct mw_buf *b, const struct mw_entry *e, bool known)
 
 static void head(struct mw_buf *b, double uptime, bool all, bool more)
 {
-	mw_buf_str(b, "{\"t\":");
-	mw_buf_seconds(b, uptime);
-	mw_buf_str(b, all ? ",\"all\":true,\"more\":" : ",\"all\":false,\"more\":");
-	mw_buf_str(b, more ? "true" : "false");
+	mw_buf_str(b, "{");
+	mw_json_seconds(b, "t", uptime);
+	mw_json_bool(b, "all", all);
+	mw_json_bool(b, "more", more);
 }
 
 /* Appends the ids whose location went since c->got. False: none did. */
@@ -125,8 +121,7 @@ static bool gone(const struct mw_journal *j, struct mw_cursor *c, struct mw_buf 
 			head(b, uptime, false, c->more);
 			mw_buf_str(b, ",\"rows\":[],\"gone\":[");
 		}
-		mw_buf_str(b, any ? "," : "");
-		mw_buf_u64(b, i);
+		mw_json_u64(b, NULL, i);
 		any = true;
 	}
 	if (any)
@@ -142,7 +137,7 @@ static void rows(const struct mw_journal *j, struct mw_cursor *c, struct mw_buf 
 	unsigned n = 0;
 
 	while (n < MW_EVENT_ROWS && list.n < MW_EVENT_BYTES && (e = next(j, c))) {
-		mw_buf_str(&list, n++ ? "," : "");
+		n++;
 		row(&list, e, e->appeared <= c->got);
 		c->at++;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* history.c - the rings of points. See history.h. */
 #include "history.h"
+#include "shared/text/json.h"
 
 #include <string.h>
 
@@ -156,31 +157,23 @@ static bool is_shown(const struct shown *s, uint32_t i)
 /* A column by its place in a point: whole seconds, else KiB. */
 static void column(struct mw_buf *b, const struct shown *s, const char *name, size_t at)
 {
-	bool time = at == offsetof(struct mw_point, t), any = false;
+	bool time = at == offsetof(struct mw_point, t);
 
-	mw_buf_str(b, ",\n\"");
-	mw_buf_str(b, name);
-	mw_buf_str(b, "\":[");
+	mw_json_open(b, name, '[');
 	for (uint32_t i = 0; i < s->grid->n; i++) {
 		uint32_t v;
 
 		if (!is_shown(s, i))
 			continue;
 		memcpy(&v, (const char *)mw_history_at(s->grid, i) + at, sizeof(v));
-		if (any)
-			mw_buf_str(b, ",");
-		any = true;
-		if (v == MW_KIB_UNKNOWN && !time)
-			mw_buf_str(b, "null");
-		else
-			mw_buf_u64(b, time ? v : (uint64_t)v * 1024);
+		mw_json_known(b, NULL, time ? v : (uint64_t)v * 1024, v != MW_KIB_UNKNOWN || time);
 	}
 	mw_buf_str(b, "]");
 }
 
 static void columns(struct mw_buf *b, const struct shown *s)
 {
-#define COLUMN(name) { #name, offsetof(struct mw_point, name) }
+#define COLUMN(name) { "\n" #name, offsetof(struct mw_point, name) }
 	static const struct {
 		const char *name;
 		size_t at;
@@ -196,22 +189,18 @@ static void grid(struct mw_buf *b, const char *name, const struct mw_history_gri
 {
 	const struct shown s = { .grid = g, .oldest = oldest };
 
-	mw_buf_str(b, ",\n\"");
-	mw_buf_str(b, name);
-	mw_buf_str(b, "\":{\"step\":");
-	mw_buf_u64(b, g->step);
+	mw_json_open(b, name, '{');
+	mw_json_u64(b, "step", g->step);
 	columns(b, &s);
 	mw_buf_str(b, "}");
 }
 
-static void event(struct mw_buf *b, const struct mw_event *e)
+static void event(struct mw_buf *b, const struct mw_event *e, bool first)
 {
-	mw_buf_str(b, "{\"t\":");
-	mw_buf_seconds(b, e->t);
-	mw_buf_str(b, ",\"kind\":");
-	mw_buf_json(b, e->kind, strlen(e->kind));
-	mw_buf_str(b, ",\"text\":");
-	mw_buf_json(b, e->text, strlen(e->text));
+	mw_json_open(b, first ? NULL : "\n", '{');
+	mw_json_seconds(b, "t", e->t);
+	mw_json_str(b, "kind", e->kind);
+	mw_json_str(b, "text", e->text);
 	mw_buf_str(b, "}");
 }
 
@@ -219,11 +208,9 @@ static void events(struct mw_buf *b, const struct mw_history *h)
 {
 	uint32_t first = h->events_n > MW_EVENTS_N ? h->events_n - MW_EVENTS_N : 0;
 
-	mw_buf_str(b, ",\n\"events\":[");
-	for (uint32_t i = first; i != h->events_n; i++) {
-		mw_buf_str(b, i == first ? "" : ",\n");
-		event(b, &h->events[i % MW_EVENTS_N]);
-	}
+	mw_json_open(b, "\nevents", '[');
+	for (uint32_t i = first; i != h->events_n; i++)
+		event(b, &h->events[i % MW_EVENTS_N], i == first);
 	mw_buf_str(b, "]");
 }
 
@@ -232,14 +219,12 @@ void mw_history_render(struct mw_buf *b, const struct mw_history *h, double now)
 	const struct mw_history_grid fine = fine_of(h), coarse = coarse_of(h), whole = whole_of(h);
 	uint32_t first = h->marks_n > MW_MARKS_N ? h->marks_n - MW_MARKS_N : 0;
 
-	grid(b, "fine", &fine, now - MW_FINE_N);
-	grid(b, "coarse", &coarse, now - MW_COARSE_STEP * MW_COARSE_N);
-	grid(b, "long", &whole, 0);
-	mw_buf_str(b, ",\n\"marks\":[");
-	for (uint32_t i = first; i != h->marks_n; i++) {
-		mw_buf_str(b, i == first ? "" : ",");
-		mw_buf_seconds(b, h->marks[i % MW_MARKS_N]);
-	}
+	grid(b, "\nfine", &fine, now - MW_FINE_N);
+	grid(b, "\ncoarse", &coarse, now - MW_COARSE_STEP * MW_COARSE_N);
+	grid(b, "\nlong", &whole, 0);
+	mw_json_open(b, "\nmarks", '[');
+	for (uint32_t i = first; i != h->marks_n; i++)
+		mw_json_seconds(b, NULL, h->marks[i % MW_MARKS_N]);
 	mw_buf_str(b, "]");
 	events(b, h);
 }
@@ -249,15 +234,9 @@ void mw_history_render_part(struct mw_buf *b, const struct mw_history *h, const 
 	const struct mw_history_grid finest = mw_history_finest(h, part->from), whole = whole_of(h);
 	const struct shown s = { .grid = &finest, .part = part };
 
-	mw_buf_str(b, ",\"from\":");
-	mw_buf_seconds(b, part->from);
-	mw_buf_str(b, ",\"to\":");
-	mw_buf_seconds(b, part->to);
-	mw_buf_str(b, ",\"first\":");
-	if (whole.n)
-		mw_buf_u64(b, mw_history_at(&whole, 0)->t);
-	else
-		mw_buf_str(b, "null");
+	mw_json_seconds(b, "from", part->from);
+	mw_json_seconds(b, "to", part->to);
+	mw_json_known(b, "first", whole.n ? mw_history_at(&whole, 0)->t : 0, whole.n);
 	columns(b, &s);
 	events(b, h);
 }

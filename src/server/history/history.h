@@ -86,7 +86,7 @@ const struct mw_point *mw_history_at(const struct mw_history_grid *, uint32_t i)
 struct mw_history_grid mw_history_finest(const struct mw_history *, double from);
 
 /*
- * Appends members of a JSON object, each behind a comma: fine, coarse, long, marks, events. `fine`
+ * Appends members of a JSON object: fine, coarse, long, marks, events. `fine`
  * leaves out points older than 15 minutes, `coarse` those older than a day.
  */
 void mw_history_render(struct mw_buf *, const struct mw_history *, double now);

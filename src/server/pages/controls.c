@@ -42,9 +42,10 @@ void mw_done(struct mw_call *call, const char *line, const char *said)
 	if (mw_wants_json(call->req)) {
 		mw_reply_form(call, MW_FORM_JSON);
 		body->n = 0;
-		mw_buf_str(body, "{\"ok\":true,\"said\":");
-		mw_buf_json(body, said, strlen(said));
-		mw_buf_fmt(body, ",\"pid\":%ld}\n", (long)getpid());
+		mw_buf_str(body, "{\"ok\":true");
+		mw_json_str(body, "said", said);
+		mw_json_i64(body, "pid", getpid());
+		mw_buf_str(body, "}\n");
 		return;
 	}
 	if (!wants_html(call->req))

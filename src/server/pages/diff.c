@@ -105,15 +105,10 @@ static void tsv_head(struct mw_buf *b, const struct mw_diff_view *v)
 static void json_end(struct mw_buf *b, const char *key, const struct mw_diff_end *e,
 		     const struct mw_moment *m)
 {
-	mw_buf_fmt(b, "\"%s\":{\"name\":", key);
-	mw_buf_json(b, e->name, e->n);
-	mw_buf_str(b, ",\"time\":\"");
-	mw_buf_time(b, m->unix_time);
-	mw_buf_str(b, "\",\"unix\":");
-	mw_buf_seconds(b, m->unix_time);
-	mw_buf_str(b, ",\"uptime\":");
-	mw_buf_seconds(b, m->uptime);
-	mw_buf_str(b, "},\n");
+	mw_json_open(b, key, '{');
+	mw_json_text(b, "name", e->name, e->n);
+	mw_json_moment(b, m);
+	mw_buf_str(b, "}");
 }
 
 static void json(struct mw_buf *b, const struct mw_diff_view *v)
@@ -122,21 +117,18 @@ static void json(struct mw_buf *b, const struct mw_diff_view *v)
 
 	mw_buf_str(b, "{");
 	json_end(b, "from", &v->from, &v->diff.from);
-	json_end(b, "to", &v->to, &v->diff.to);
-	mw_buf_str(b, "\"seconds\":");
-	mw_buf_seconds(b, v->diff.to.uptime - v->diff.from.uptime);
-	mw_buf_fmt(b, ",\"pid\":%ld,\"start\":", (long)getpid());
-	mw_buf_json(b, s->stream.start, strlen(s->stream.start));
-	mw_buf_str(b, v->diff.exact ? ",\"exact\":true,\n\"growth\":" : ",\"exact\":false,\n\"growth\":");
-	mw_buf_i64(b, v->result.sum.growth);
-	mw_buf_str(b, ",\"growth_blocks\":");
+	json_end(b, "\nto", &v->to, &v->diff.to);
+	mw_json_seconds(b, "\nseconds", v->diff.to.uptime - v->diff.from.uptime);
+	mw_json_i64(b, "pid", getpid());
+	mw_json_str(b, "start", s->stream.start);
+	mw_json_bool(b, "exact", v->diff.exact);
+	mw_json_i64(b, "\ngrowth", v->result.sum.growth);
 	if (v->diff.exact)
-		mw_buf_i64(b, blocks(v));
+		mw_json_i64(b, "growth_blocks", blocks(v));
 	else
-		mw_buf_str(b, "null");
-	mw_buf_str(b, ",\"matched\":");
-	mw_buf_u64(b, v->result.matched);
-	mw_buf_str(b, ",\n\"rows\":");
+		mw_json_str(b, "growth_blocks", NULL);
+	mw_json_u64(b, "matched", v->result.matched);
+	mw_json_key(b, "\nrows");
 	mw_render_table(b, &mw_diff_table, v->result.rows, v->result.n, MW_FORMAT_JSON);
 	mw_buf_str(b, "}\n");
 }

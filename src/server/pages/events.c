@@ -8,32 +8,9 @@
 
 #include "pages.h"
 
-static void key(struct mw_buf *b, const char *name)
-{
-	mw_buf_str(b, ",\"");
-	mw_buf_str(b, name);
-	mw_buf_str(b, "\":");
-}
-
-static void key_u64(struct mw_buf *b, const char *name, uint64_t v)
-{
-	key(b, name);
-	mw_buf_u64(b, v);
-}
-
-static void key_known(struct mw_buf *b, const char *name, uint64_t v, bool known)
-{
-	key(b, name);
-	mw_buf_known(b, v, known);
-}
-
 static void warning(void *ctx, const char *text)
 {
-	struct mw_buf *b = ctx;
-
-	if (b->p[b->n - 1] != '[')
-		mw_buf_str(b, ",");
-	mw_buf_json(b, text, strlen(text));
+	mw_json_str(ctx, NULL, text);
 }
 
 void mw_event_point(struct mw_buf *b, void *ctx, double t)
@@ -44,29 +21,26 @@ void mw_event_point(struct mw_buf *b, void *ctx, double t)
 	struct mw_stats stats = { 0 };
 
 	s->api->stats(&stats);
-	mw_buf_str(b, "event: point\ndata: {\"t\":");
-	mw_buf_seconds(b, t);
-	key_known(b, "rss", rss, rss_known);
-	key_u64(b, "live", stats.live_bytes);
-	key_known(b, "heap", stats.heap_bytes, stats.heap_known);
-	key_u64(b, "blocks", stats.live);
-	key_u64(b, "locations", stats.locations);
-	key_u64(b, "generation", stats.generation);
-	key_u64(b, "bt", stats.bt);
-	key(b, "paused");
-	mw_buf_str(b, stats.paused ? "true" : "false");
-	key_u64(b, "overruns", stats.overruns);
-	key(b, "warnings");
-	mw_buf_str(b, "[");
+	mw_buf_str(b, "event: point\ndata: {");
+	mw_json_seconds(b, "t", t);
+	mw_json_known(b, "rss", rss, rss_known);
+	mw_json_u64(b, "live", stats.live_bytes);
+	mw_json_known(b, "heap", stats.heap_bytes, stats.heap_known);
+	mw_json_u64(b, "blocks", stats.live);
+	mw_json_u64(b, "locations", stats.locations);
+	mw_json_u64(b, "generation", stats.generation);
+	mw_json_u64(b, "bt", stats.bt);
+	mw_json_bool(b, "paused", stats.paused);
+	mw_json_u64(b, "overruns", stats.overruns);
+	mw_json_open(b, "warnings", '[');
 	if (!b->failed)
 		mw_warnings(&stats, warning, b);
 	mw_buf_str(b, "]");
-	key(b, "mark");
 	if (s->mark.set)
-		mw_buf_seconds(b, s->mark.at);
+		mw_json_seconds(b, "mark", s->mark.at);
 	else
-		mw_buf_str(b, "null");
-	key_u64(b, "resets", stats.resets);
+		mw_json_str(b, "mark", NULL);
+	mw_json_u64(b, "resets", stats.resets);
 	mw_buf_str(b, "}\n\n");
 }
 
@@ -88,34 +62,23 @@ static void hello(struct mw_buf *b, const struct mw_call *call, const struct mw_
 {
 	const struct mw_options *o = call->api->options();
 
-	mw_buf_str(b, "event: hello\ndata: {\"pid\":");
-	mw_buf_u64(b, (uint64_t)getpid());
-	key(b, "title");
+	mw_buf_str(b, "event: hello\ndata: {");
+	mw_json_u64(b, "pid", (uint64_t)getpid());
+	mw_json_key(b, "title");
 	title(b);
-	key(b, "version");
-	mw_buf_json(b, MWRAP_VERSION, strlen(MWRAP_VERSION));
-	key(b, "ruby");
-	if (stats->ruby)
-		mw_buf_json(b, stats->ruby, strlen(stats->ruby));
-	else
-		mw_buf_str(b, "null");
-	key(b, "uptime");
-	mw_buf_seconds(b, mw_site_uptime(call->req->site));
-	key(b, "unix");
-	mw_buf_seconds(b, mw_unix_now());
-	key(b, "life_unit");
-	mw_buf_str(b, stats->life_unit && !strcmp(stats->life_unit, "bytes") ? "\"bytes\"" : "\"gc\"");
-	key(b, "read_only");
-	mw_buf_str(b, mw_read_only(call) ? "true" : "false");
-	key(b, "source");
-	mw_buf_str(b, o->source ? "true" : "false");
-	key(b, "stacks");
-	mw_buf_str(b, stats->stacks_rate || stats->stacks ? "true" : "false");
-	key(b, "start");
-	mw_buf_json(b, call->req->site->stream.start, strlen(call->req->site->stream.start));
-	key_u64(b, "tick", 1);
+	mw_json_str(b, "version", MWRAP_VERSION);
+	mw_json_str(b, "ruby", stats->ruby);
+	mw_json_seconds(b, "uptime", mw_site_uptime(call->req->site));
+	mw_json_seconds(b, "unix", mw_unix_now());
+	mw_json_str(b, "life_unit",
+		    stats->life_unit && !strcmp(stats->life_unit, "bytes") ? "bytes" : "gc");
+	mw_json_bool(b, "read_only", mw_read_only(call));
+	mw_json_bool(b, "source", o->source);
+	mw_json_bool(b, "stacks", stats->stacks_rate || stats->stacks);
+	mw_json_str(b, "start", call->req->site->stream.start);
+	mw_json_u64(b, "tick", 1);
 	if (call->req->poll)
-		key_u64(b, "poll", call->req->poll);
+		mw_json_u64(b, "poll", call->req->poll);
 	mw_buf_str(b, "}\n\n");
 }
 

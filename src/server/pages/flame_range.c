@@ -126,18 +126,14 @@ void mw_flame_range_json(struct mw_buf *b, const struct mw_flame_range *r)
 {
 	if (!r->is)
 		return;
-	mw_buf_str(b, r->mark ? "\"range\":{\"since\":\"mark\",\"from\":" :
-				"\"range\":{\"since\":null,\"from\":");
-	mw_buf_seconds(b, r->from);
-	mw_buf_str(b, ",\"to\":");
-	mw_buf_seconds(b, r->to);
-	mw_buf_str(b, ",\"unix_from\":");
-	mw_buf_seconds(b, r->unix_from);
-	mw_buf_str(b, ",\"unix_to\":");
-	mw_buf_seconds(b, r->unix_to);
-	mw_buf_str(b, ",\"elsewhere\":");
-	mw_buf_i64(b, r->elsewhere);
-	mw_buf_str(b, "},");
+	mw_json_open(b, "range", '{');
+	mw_json_str(b, "since", r->mark ? "mark" : NULL);
+	mw_json_seconds(b, "from", r->from);
+	mw_json_seconds(b, "to", r->to);
+	mw_json_seconds(b, "unix_from", r->unix_from);
+	mw_json_seconds(b, "unix_to", r->unix_to);
+	mw_json_i64(b, "elsewhere", r->elsewhere);
+	mw_buf_str(b, "}");
 }
 
 /* --- HTML ------------------------------------------------------------------------------ */

@@ -61,44 +61,37 @@ static void lines(struct mw_buf *b, const struct mw_holders *all, bool csv)
 	}
 }
 
-static void json_text(struct mw_buf *b, const char *s)
-{
-	mw_buf_json(b, s, strlen(s));
-}
-
 static void json_row(struct mw_buf *b, const struct mw_holder *h)
 {
-	mw_buf_str(b, "{\"holder\":");
-	json_text(b, h->holder);
-	mw_buf_fmt(b, ",\"by\":\"%s\",\"blocks\":%llu,\"bytes\":%llu,\"path\":[", mw_held_by_name(h->by),
-		   (unsigned long long)h->blocks, (unsigned long long)h->bytes);
-	for (size_t i = 0; i < h->n_path; i++) {
-		mw_buf_str(b, i ? "," : "");
-		json_text(b, h->path[i]);
-	}
-	mw_buf_fmt(b, "],\"paths\":%llu}", (unsigned long long)h->paths);
+	mw_json_open(b, "\n", '{');
+	mw_json_str(b, "holder", h->holder);
+	mw_json_str(b, "by", mw_held_by_name(h->by));
+	mw_json_u64(b, "blocks", h->blocks);
+	mw_json_u64(b, "bytes", h->bytes);
+	mw_json_open(b, "path", '[');
+	for (size_t i = 0; i < h->n_path; i++)
+		mw_json_str(b, NULL, h->path[i]);
+	mw_buf_str(b, "]");
+	mw_json_u64(b, "paths", h->paths);
+	mw_buf_str(b, "}");
 }
 
 static void json(struct mw_buf *b, const struct view *v)
 {
 	const struct mw_holders *all = &v->holders;
 
-	mw_buf_str(b, "{\n\"location\":");
-	if (v->row)
-		mw_buf_json(b, v->row->location, v->row->location_len);
-	else
-		mw_buf_str(b, "null");
-	mw_buf_fmt(b, ",\n\"blocks\":%llu,\n\"bytes\":%llu,\n\"objects\":%llu,\n",
-		   (unsigned long long)all->blocks, (unsigned long long)all->bytes,
-		   (unsigned long long)all->objects);
-	mw_buf_fmt(b, "\"milliseconds\":%.3f,\n\"stopped_milliseconds\":%.3f,\n", (double)all->ns / 1e6,
-		   (double)all->stop_ns / 1e6);
-	mw_buf_fmt(b, "\"unread_stacks\":%u,\n\"started_late\":%s,\n\"rows\":[", all->unread_stacks,
-		   all->late ? "true" : "false");
-	for (size_t i = 0; i < all->n; i++) {
-		mw_buf_str(b, i ? ",\n" : "\n");
+	mw_buf_str(b, "{");
+	mw_json_text(b, "\nlocation", v->row ? v->row->location : NULL, v->row ? v->row->location_len : 0);
+	mw_json_u64(b, "\nblocks", all->blocks);
+	mw_json_u64(b, "\nbytes", all->bytes);
+	mw_json_u64(b, "\nobjects", all->objects);
+	mw_json_seconds(b, "\nmilliseconds", (double)all->ns / 1e6);
+	mw_json_seconds(b, "\nstopped_milliseconds", (double)all->stop_ns / 1e6);
+	mw_json_u64(b, "\nunread_stacks", all->unread_stacks);
+	mw_json_bool(b, "\nstarted_late", all->late);
+	mw_json_open(b, "\nrows", '[');
+	for (size_t i = 0; i < all->n; i++)
 		json_row(b, &all->rows[i]);
-	}
 	mw_buf_str(b, all->n ? "\n]\n}\n" : "]\n}\n");
 }
 

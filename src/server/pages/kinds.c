@@ -16,36 +16,26 @@
 
 static void texts(struct mw_buf *b, const struct mw_kinded *k)
 {
-	mw_buf_str(b, "\"kinds\":[");
-	for (uint32_t i = 0; i < k->clues.texts.n; i++) {
-		const char *text = mw_kinded_text(k, i);
-
-		mw_buf_str(b, i ? "," : "");
-		mw_buf_json(b, text, strlen(text));
-	}
+	mw_json_open(b, "\nkinds", '[');
+	for (uint32_t i = 0; i < k->clues.texts.n; i++)
+		mw_json_str(b, NULL, mw_kinded_text(k, i));
 	mw_buf_str(b, "]");
 }
 
-static void number(struct mw_buf *b, uint64_t v)
-{
-	mw_buf_str(b, ",");
-	mw_buf_u64(b, v);
-}
-
 /* False: nothing is known of it. */
-static bool row(struct mw_buf *b, const struct mw_kinded *k, size_t at, bool first)
+static bool row(struct mw_buf *b, const struct mw_kinded *k, size_t at)
 {
 	const struct mw_row *r = &k->snapshot->rows[at];
 
 	if (!r->top_share || r->id == MW_ID_NONE)
 		return false;
-	mw_buf_str(b, first ? "\n[" : ",\n[");
-	mw_buf_u64(b, r->id);
-	number(b, r->kind_samples);
+	mw_json_open(b, "\n", '[');
+	mw_json_u64(b, NULL, r->id);
+	mw_json_u64(b, NULL, r->kind_samples);
 	for (size_t i = k->first[at]; i < k->first[at + 1]; i++) {
-		number(b, k->parts[i].kind);
-		number(b, k->parts[i].bytes[MW_BY_LIVE]);
-		number(b, k->parts[i].bytes[MW_BY_TOTAL]);
+		mw_json_u64(b, NULL, k->parts[i].kind);
+		mw_json_u64(b, NULL, k->parts[i].bytes[MW_BY_LIVE]);
+		mw_json_u64(b, NULL, k->parts[i].bytes[MW_BY_TOTAL]);
 	}
 	mw_buf_str(b, "]");
 	return true;
@@ -53,17 +43,14 @@ static bool row(struct mw_buf *b, const struct mw_kinded *k, size_t at, bool fir
 
 static void fill(struct mw_buf *b, const struct mw_kinded *k, uint64_t rate)
 {
-	bool first = true;
+	bool any = false;
 
-	mw_buf_str(b, ",\n\"rate\":");
-	mw_buf_u64(b, rate);
-	mw_buf_str(b, ",\n");
+	mw_json_u64(b, "\nrate", rate);
 	texts(b, k);
-	mw_buf_str(b, ",\n\"rows\":[");
+	mw_json_open(b, "\nrows", '[');
 	for (size_t i = 0; rate && i < k->snapshot->n; i++)
-		if (row(b, k, i, first))
-			first = false;
-	mw_buf_str(b, first ? "]}\n" : "\n]}\n");
+		any |= row(b, k, i);
+	mw_buf_str(b, any ? "\n]}\n" : "]}\n");
 }
 
 void mw_page_kinds(struct mw_call *call)
@@ -78,10 +65,7 @@ void mw_page_kinds(struct mw_call *call)
 	call->res->status = 200;
 	call->res->content_type = "application/json; charset=utf-8";
 	if (s && table && mw_kinded_make(&k, table, s)) {
-		if (site)
-			mw_json_head(b, site, mw_site_uptime(site), ",", ",");
-		else
-			mw_buf_str(b, "{\"start\":\"\",\"now\":0,\"unix\":0");
+		mw_json_head(b, site, site ? mw_site_uptime(site) : 0, "now", "unix");
 		fill(b, &k, s->rate);
 	} else {
 		b->failed = true;

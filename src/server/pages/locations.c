@@ -19,8 +19,7 @@ static void answer(struct mw_call *call, const struct mw_params *p, const struct
 		return;
 	}
 	mw_reply_form(call, MW_FORM_JSON);
-	mw_json_head(&call->res->body, s, now, ",", ",");
-	mw_buf_str(&call->res->body, ",");
+	mw_json_head(&call->res->body, s, now, "now", "unix");
 	mw_curves_render(&call->res->body, &set, span->from, span->to, (size_t)span->points);
 	mw_buf_str(&call->res->body, "}\n");
 	mw_curves_free_set(&set);

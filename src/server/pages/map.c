@@ -180,8 +180,7 @@ static void begin_json(struct mw_call *call)
 {
 	const struct mw_site *s = call->req->site;
 
-	mw_json_head(&call->res->body, s, mw_site_uptime(s), ",", ",");
-	mw_buf_str(&call->res->body, ",\n");
+	mw_json_head(&call->res->body, s, mw_site_uptime(s), "now", "unix");
 }
 
 void mw_page_map_whatif(struct mw_call *call)
@@ -198,11 +197,14 @@ void mw_page_map_whatif(struct mw_call *call)
 	if (mw_map_whatif(call->api, ids, n, &w)) {
 		mw_reply_form(call, MW_FORM_JSON);
 		begin_json(call);
-		mw_buf_fmt(b,
-			   "\"locations\":%u,\"blocks\":%" PRIu64 ",\"bytes\":%" PRIu64
-			   ",\"empty_now_bytes\":%" PRIu64 ",\"empty_then_bytes\":%" PRIu64
-			   ",\"unmapped_bytes\":%" PRIu64 ",\"left_out_bytes\":%" PRIu64 "}\n",
-			   c.n, w.blocks, w.bytes, w.empty_now, w.empty_then, w.unmapped, w.left_out);
+		mw_json_u64(b, "\nlocations", c.n);
+		mw_json_u64(b, "blocks", w.blocks);
+		mw_json_u64(b, "bytes", w.bytes);
+		mw_json_u64(b, "empty_now_bytes", w.empty_now);
+		mw_json_u64(b, "empty_then_bytes", w.empty_then);
+		mw_json_u64(b, "unmapped_bytes", w.unmapped);
+		mw_json_u64(b, "left_out_bytes", w.left_out);
+		mw_buf_str(b, "}\n");
 	} else {
 		no_map(call);
 	}
@@ -347,22 +349,24 @@ static void page_json(struct mw_buf *b, const struct mw_map_page *p, const char 
 	for (size_t i = 0; i < s->n; i++)
 		rows[i] = &s->rows[i];
 	qsort(rows, s->n, sizeof(*rows), by_id);
-	mw_buf_fmt(b,
-		   "\"page\":\"0x%" PRIxPTR "\",\"state\":\"%s\",\"live_bytes\":%" PRIu64 ",\"blocks\":[",
-		   p->page, p->n ? "used" : state, p->live);
+	mw_json_address(b, "\npage", p->page);
+	mw_json_str(b, "state", p->n ? "used" : state);
+	mw_json_u64(b, "live_bytes", p->live);
+	mw_json_open(b, "blocks", '[');
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct mw_live *l = &p->v[i];
 		const struct mw_row *row = row_of(rows, s->n, l->id);
 
-		mw_buf_fmt(b, "%s{\"address\":\"0x%" PRIxPTR "\",\"size\":%" PRIu64 ",\"location\":",
-			   i ? ",\n" : "\n", l->addr, l->size);
-		if (row)
-			mw_buf_json(b, row->location, row->location_len);
-		else
-			mw_buf_str(b, "null");
-		mw_buf_fmt(b, ",\"generation\":%" PRIu64 "}", l->generation);
+		mw_json_open(b, "\n", '{');
+		mw_json_address(b, "address", l->addr);
+		mw_json_u64(b, "size", l->size);
+		mw_json_text(b, "location", row ? row->location : NULL, row ? row->location_len : 0);
+		mw_json_u64(b, "generation", l->generation);
+		mw_buf_str(b, "}");
 	}
-	mw_buf_fmt(b, "],\"more\":%u}\n", p->more);
+	mw_buf_str(b, "]");
+	mw_json_u64(b, "more", p->more);
+	mw_buf_str(b, "}\n");
 	free(rows);
 }
 

@@ -195,34 +195,24 @@ static void object(struct mw_buf *b, const struct mw_named_mark *m)
 	uint64_t v[NUMBERS];
 	bool known[NUMBERS];
 
-	mw_buf_str(b, "{\"name\":");
-	mw_buf_json(b, m->name, strlen(m->name));
-	mw_buf_str(b, ",\"time\":\"");
-	mw_buf_time(b, m->moment.unix_time);
-	mw_buf_str(b, "\",\"unix\":");
-	mw_buf_seconds(b, m->moment.unix_time);
-	mw_buf_str(b, ",\"uptime\":");
-	mw_buf_seconds(b, m->moment.uptime);
+	mw_json_open(b, "\n", '{');
+	mw_json_str(b, "name", m->name);
+	mw_json_moment(b, &m->moment);
 	numbers(&m->moment, v, known);
-	for (int k = 0; k < NUMBERS; k++) {
-		mw_buf_fmt(b, ",\"%s\":", columns[COLUMNS - NUMBERS + k]);
-		mw_buf_known(b, v[k], known[k]);
-	}
+	for (int k = 0; k < NUMBERS; k++)
+		mw_json_known(b, columns[COLUMNS - NUMBERS + k], v[k], known[k]);
 	mw_buf_str(b, "}");
 }
 
 static void json(struct mw_buf *b, const struct mw_site *s)
 {
-	mw_json_head(b, s, mw_site_uptime(s), ",", ",");
-	mw_buf_fmt(b, ",\n\"max\":%d,\"gone\":", MW_MARKS_MAX);
-	mw_buf_u64(b, s->marks.gone);
-	mw_buf_str(b, ",\"bytes\":");
-	mw_buf_u64(b, mw_marks_bytes(&s->marks));
-	mw_buf_str(b, ",\n\"marks\":[");
-	for (uint32_t i = 0; i < s->marks.n; i++) {
-		mw_buf_str(b, i ? ",\n" : "\n");
+	mw_json_head(b, s, mw_site_uptime(s), "now", "unix");
+	mw_json_u64(b, "\nmax", MW_MARKS_MAX);
+	mw_json_u64(b, "gone", s->marks.gone);
+	mw_json_u64(b, "bytes", mw_marks_bytes(&s->marks));
+	mw_json_open(b, "\nmarks", '[');
+	for (uint32_t i = 0; i < s->marks.n; i++)
 		object(b, &s->marks.v[i]);
-	}
 	mw_buf_str(b, s->marks.n ? "\n]}\n" : "]}\n");
 }
 

@@ -15,6 +15,7 @@
 #include "routes.h"
 #include "site.h"
 #include "server/http/template.h"
+#include "shared/text/json.h"
 
 /* routes.c */
 
@@ -116,11 +117,13 @@ int mw_unknown_time(struct mw_buf *why, const struct mw_site *);
 /* Seconds since 1970. */
 double mw_unix_now(void);
 /*
- * Appends the first members of a JSON object about a site: {"start":"...","now":1.250,"unix":... with
- * the given commas between them. `start` names the process: behind a Rack server any worker may answer.
+ * Begins a JSON object about a site: {"start":"...","now":1.250,"unix":... The names of the last two may begin
+ * lines. `start` names the process: behind a Rack server any worker may answer. Without a site they are empty.
  */
-void mw_json_head(struct mw_buf *, const struct mw_site *, double now, const char *behind_start,
-		  const char *behind_now);
+void mw_json_head(struct mw_buf *, const struct mw_site *, double now, const char *name_of_now,
+		  const char *name_of_unix);
+/* Appends its members time, unix and uptime. */
+void mw_json_moment(struct mw_buf *, const struct mw_moment *);
 
 /* called.c */
 

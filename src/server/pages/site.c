@@ -91,17 +91,27 @@ double mw_unix_now(void)
 	return (double)(mw_clock_ns(CLOCK_REALTIME) / 1000000) / 1000;
 }
 
-void mw_json_head(struct mw_buf *b, const struct mw_site *s, double now, const char *behind_start,
-		  const char *behind_now)
+void mw_json_head(struct mw_buf *b, const struct mw_site *s, double now, const char *name_of_now,
+		  const char *name_of_unix)
 {
-	mw_buf_str(b, "{\"start\":");
-	mw_buf_json(b, s->stream.start, strlen(s->stream.start));
-	mw_buf_str(b, behind_start);
-	mw_buf_str(b, "\"now\":");
-	mw_buf_seconds(b, now);
-	mw_buf_str(b, behind_now);
-	mw_buf_str(b, "\"unix\":");
-	mw_buf_seconds(b, mw_unix_now());
+	if (!s) {
+		mw_buf_str(b, "{\"start\":\"\",\"now\":0,\"unix\":0");
+		return;
+	}
+	mw_buf_str(b, "{");
+	mw_json_str(b, "start", s->stream.start);
+	mw_json_seconds(b, name_of_now, now);
+	mw_json_seconds(b, name_of_unix, mw_unix_now());
+}
+
+void mw_json_moment(struct mw_buf *b, const struct mw_moment *m)
+{
+	mw_json_key(b, "time");
+	mw_buf_str(b, "\"");
+	mw_buf_time(b, m->unix_time);
+	mw_buf_str(b, "\"");
+	mw_json_seconds(b, "unix", m->unix_time);
+	mw_json_seconds(b, "uptime", m->uptime);
 }
 
 /* All grids, or a part of the time if the query asks for one. */
@@ -111,7 +121,7 @@ static void answer_history(struct mw_call *call, const struct mw_history_part *p
 	struct mw_buf *b = &call->res->body;
 
 	mw_reply_form(call, MW_FORM_JSON);
-	mw_json_head(b, s, now, ",\n", ",");
+	mw_json_head(b, s, now, "\nnow", "unix");
 	if (part)
 		mw_history_render_part(b, &s->history, part);
 	else

@@ -139,15 +139,13 @@ static size_t shorten(const char *p, size_t n, bool *cut)
 static bool lines(struct mw_buf *b, const struct source *s, uint64_t first, bool *cut)
 {
 	const char *p = s->text, *end = s->text + s->n, *nl;
-	bool any = false, there = false;
+	bool there = false;
 
 	for (uint64_t i = 1; p < end && i <= s->line + AROUND; i++, p = nl + 1) {
 		nl = line_end(p, end);
 		if (i < first)
 			continue;
-		mw_buf_str(b, any ? ",\n" : "\n");
-		mw_buf_json(b, p, shorten(p, (size_t)(nl - p), cut));
-		any = true;
+		mw_json_text(b, "\n", p, shorten(p, (size_t)(nl - p), cut));
 		there |= i >= s->line;
 	}
 	return there;
@@ -157,25 +155,20 @@ static bool lines(struct mw_buf *b, const struct source *s, uint64_t first, bool
 static void render(struct mw_buf *b, const struct source *s, const char *why)
 {
 	uint64_t first = s->line > AROUND ? s->line - AROUND : 1;
-	const char *file = *s->path ? s->path : s->name;
 	bool cut = false;
 
-	mw_buf_str(b, "{\"location\":");
-	mw_buf_json(b, s->location, strlen(s->location));
-	mw_buf_str(b, ",\n\"file\":");
-	mw_buf_json(b, file, strlen(file));
-	mw_buf_str(b, ",\n\"line\":");
-	mw_buf_u64(b, s->line);
-	mw_buf_str(b, ",\n\"first\":");
-	mw_buf_u64(b, first);
-	mw_buf_str(b, ",\n\"lines\":[");
+	mw_buf_str(b, "{");
+	mw_json_str(b, "location", s->location);
+	mw_json_str(b, "\nfile", *s->path ? s->path : s->name);
+	mw_json_u64(b, "\nline", s->line);
+	mw_json_u64(b, "\nfirst", first);
+	mw_json_open(b, "\nlines", '[');
 	if (!why && (s->line >= UINT64_MAX - AROUND || !lines(b, s, first, &cut)))
 		why = "the file has no such line";
-	mw_buf_str(b, cut ? "],\n\"truncated\":true" : "],\n\"truncated\":false");
-	if (why) {
-		mw_buf_str(b, ",\n\"why\":");
-		mw_buf_json(b, why, strlen(why));
-	}
+	mw_buf_str(b, "]");
+	mw_json_bool(b, "\ntruncated", cut);
+	if (why)
+		mw_json_str(b, "\nwhy", why);
 	mw_buf_str(b, "}\n");
 }
 

@@ -171,11 +171,7 @@ static void tree(struct mw_buf *b, const struct shown *s)
 {
 	const struct mw_site *site = s->call->req->site;
 
-	if (site)
-		mw_json_head(b, site, mw_site_uptime(site), ",", ",");
-	else
-		mw_buf_str(b, "{\"start\":\"\",\"now\":0,\"unix\":0");
-	mw_buf_str(b, ",");
+	mw_json_head(b, site, site ? mw_site_uptime(site) : 0, "now", "unix");
 	mw_flame_range_json(b, &s->q->range);
 	mw_profile_tree(b, s->p, &s->q->view);
 	mw_buf_str(b, "}\n");

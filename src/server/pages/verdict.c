@@ -118,11 +118,11 @@ static void as_json(struct mw_call *call, const struct mw_said *said, const stru
 	struct mw_buf *b = &call->res->body;
 
 	mw_reply_form(call, MW_FORM_JSON);
-	mw_json_head(b, s, mw_site_uptime(s), ",\n", ",\n");
+	mw_json_head(b, s, mw_site_uptime(s), "\nnow", "\nunix");
 	mw_buf_str(b, ",\n");
 	mw_buf_add(b, said->json.p, said->json.n);
 	if (m) {
-		mw_buf_str(b, ",\n\"map\":");
+		mw_json_key(b, "\nmap");
 		mw_map_verdict_json(b, m);
 	}
 	mw_buf_str(b, "}\n");

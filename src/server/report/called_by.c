@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "shared/report/sums.h"
+#include "shared/text/json.h"
 
 /* A stack from the location's own frame outwards. */
 struct chain {
@@ -251,44 +252,38 @@ bool mw_called_by_make(struct mw_called_by *c, const struct mw_profile *p)
 
 /* --- JSON ----------------------------------------------------------------- */
 
-static void number(struct mw_buf *b, const char *before, uint64_t n)
-{
-	mw_buf_str(b, before);
-	mw_buf_u64(b, n);
-}
-
 static void frame(struct mw_buf *b, const struct mw_profile_frame *f)
 {
-	mw_buf_str(b, "{\"name\":");
-	mw_buf_json(b, f->name, strlen(f->name));
-	mw_buf_str(b, ",\"file\":");
-	mw_buf_json(b, f->file, strlen(f->file));
-	number(b, ",\"line\":", f->line);
+	mw_json_open(b, NULL, '{');
+	mw_json_str(b, "name", f->name);
+	mw_json_str(b, "file", f->file);
+	mw_json_u64(b, "line", f->line);
 	mw_buf_str(b, "}");
 }
 
 void mw_called_by_json(struct mw_buf *b, const struct mw_called_by *c, const struct mw_profile *p)
 {
-	number(b, c->by == MW_BY_LIVE ? "{\"by\":\"live\",\"samples\":" : "{\"by\":\"total\",\"samples\":",
-	       p->samples[c->by]);
-	mw_buf_str(b, ",\"rows\":[");
+	mw_buf_str(b, "{");
+	mw_json_str(b, "by", c->by == MW_BY_LIVE ? "live" : "total");
+	mw_json_u64(b, "samples", p->samples[c->by]);
+	mw_json_open(b, "rows", '[');
 	for (size_t i = 0; i < c->n; i++) {
 		const struct mw_called_row *r = &c->rows[i];
 
-		number(b, i ? ",\n{\"depth\":" : "\n{\"depth\":", r->depth);
-		number(b, ",\"live_bytes\":", r->bytes[MW_BY_LIVE]);
-		number(b, ",\"live\":", r->blocks[MW_BY_LIVE]);
-		number(b, ",\"live_samples\":", r->samples[MW_BY_LIVE]);
-		number(b, ",\"total\":", r->bytes[MW_BY_TOTAL]);
-		number(b, ",\"allocations\":", r->blocks[MW_BY_TOTAL]);
-		number(b, ",\"samples\":", r->samples[MW_BY_TOTAL]);
-		mw_buf_str(b, ",\"frames\":[");
-		for (uint32_t k = 0; k < r->n; k++) {
-			mw_buf_str(b, k ? "," : "");
+		mw_json_open(b, "\n", '{');
+		mw_json_u64(b, "depth", r->depth);
+		mw_json_u64(b, "live_bytes", r->bytes[MW_BY_LIVE]);
+		mw_json_u64(b, "live", r->blocks[MW_BY_LIVE]);
+		mw_json_u64(b, "live_samples", r->samples[MW_BY_LIVE]);
+		mw_json_u64(b, "total", r->bytes[MW_BY_TOTAL]);
+		mw_json_u64(b, "allocations", r->blocks[MW_BY_TOTAL]);
+		mw_json_u64(b, "samples", r->samples[MW_BY_TOTAL]);
+		mw_json_open(b, "frames", '[');
+		for (uint32_t k = 0; k < r->n; k++)
 			frame(b, &p->frames[r->frames[k]]);
-		}
 		mw_buf_str(b, "]}");
 	}
-	number(b, "],\"more\":", c->more);
+	mw_buf_str(b, "]");
+	mw_json_u64(b, "more", c->more);
 	mw_buf_str(b, "}");
 }

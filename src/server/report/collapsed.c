@@ -10,6 +10,7 @@
 #include "shared/report/profile.h"
 #include "shared/report/sums.h"
 #include "api/version.h"
+#include "shared/text/json.h"
 
 /* --- lines ---------------------------------------------------------------- */
 
@@ -85,41 +86,32 @@ void mw_profile_collapsed(struct mw_buf *b, const struct mw_profile *p, enum mw_
 
 /* --- speedscope ----------------------------------------------------------- */
 
-static void json(struct mw_buf *b, const char *before, const char *s)
-{
-	mw_buf_str(b, before);
-	mw_buf_json(b, s, strlen(s));
-}
-
 static void frames(struct mw_buf *b, const struct mw_profile *p)
 {
 	for (size_t i = 0; i < p->n_frames; i++) {
 		const struct mw_profile_frame *f = &p->frames[i];
 
-		json(b, i ? ",\n{\"name\":" : "\n{\"name\":", f->name);
+		mw_json_open(b, "\n", '{');
+		mw_json_str(b, "name", f->name);
 		if (*f->file)
-			json(b, ",\"file\":", f->file);
-		if (f->line) {
-			mw_buf_str(b, ",\"line\":");
-			mw_buf_u64(b, f->line);
-		}
+			mw_json_str(b, "file", f->file);
+		if (f->line)
+			mw_json_u64(b, "line", f->line);
 		mw_buf_str(b, "}");
 	}
 }
 
-static void stack(struct mw_buf *b, const struct mw_profile_stack *s)
+static void stack(struct mw_buf *b, const struct mw_profile_stack *s, bool first)
 {
-	mw_buf_str(b, "[");
-	for (uint32_t i = s->depth; i-- > 0;) {
-		mw_buf_u64(b, s->frames[i]);
-		mw_buf_str(b, i ? "," : "]");
-	}
+	mw_json_open(b, first ? NULL : "\n", '[');
+	for (uint32_t i = s->depth; i-- > 0;)
+		mw_json_u64(b, NULL, s->frames[i]);
+	mw_buf_str(b, "]");
 }
 
 /* The samples or the weights, which is the same walk over the stacks. */
 static uint64_t list(struct mw_buf *b, const struct mw_profile *p, enum mw_profile_by by, bool weights)
 {
-	const char *between = "";
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < p->n_stacks; i++) {
@@ -127,12 +119,10 @@ static uint64_t list(struct mw_buf *b, const struct mw_profile *p, enum mw_profi
 
 		if (!s->bytes[by])
 			continue;
-		mw_buf_str(b, between);
 		if (weights)
-			mw_buf_u64(b, s->bytes[by]);
+			mw_json_u64(b, NULL, s->bytes[by]);
 		else
-			stack(b, s);
-		between = weights ? "," : ",\n";
+			stack(b, s, !sum);
 		sum = mw_sum_u64(sum, s->bytes[by]);
 	}
 	return sum;
@@ -142,26 +132,34 @@ static void sampled(struct mw_buf *b, const struct mw_profile *p, enum mw_profil
 {
 	uint64_t sum;
 
-	json(b, "\n{\"type\":\"sampled\",\"name\":", name);
-	mw_buf_str(b, ",\"unit\":\"bytes\",\"startValue\":0,\n\"samples\":[");
+	mw_json_open(b, "\n", '{');
+	mw_json_str(b, "type", "sampled");
+	mw_json_str(b, "name", name);
+	mw_json_str(b, "unit", "bytes");
+	mw_json_u64(b, "startValue", 0);
+	mw_json_open(b, "\nsamples", '[');
 	list(b, p, by, false);
-	mw_buf_str(b, "],\n\"weights\":[");
+	mw_buf_str(b, "]");
+	mw_json_open(b, "\nweights", '[');
 	sum = list(b, p, by, true);
-	mw_buf_str(b, "],\n\"endValue\":");
-	mw_buf_u64(b, sum);
+	mw_buf_str(b, "]");
+	mw_json_u64(b, "\nendValue", sum);
 	mw_buf_str(b, "}");
 }
 
 void mw_profile_speedscope(struct mw_buf *b, const struct mw_profile *p, const char *title)
 {
-	mw_buf_str(b, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n");
-	json(b, "\"exporter\":", "mwrap " MWRAP_VERSION);
-	json(b, ",\"name\":", title);
-	mw_buf_str(b, ",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[");
+	mw_buf_str(b, "{");
+	mw_json_str(b, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	mw_json_str(b, "\nexporter", "mwrap " MWRAP_VERSION);
+	mw_json_str(b, "name", title);
+	mw_json_u64(b, "activeProfileIndex", 0);
+	mw_json_open(b, "\nshared", '{');
+	mw_json_open(b, "frames", '[');
 	frames(b, p);
-	mw_buf_str(b, "]},\n\"profiles\":[");
+	mw_buf_str(b, "]}");
+	mw_json_open(b, "\nprofiles", '[');
 	sampled(b, p, MW_BY_LIVE, "live bytes");
-	mw_buf_str(b, ",");
 	sampled(b, p, MW_BY_TOTAL, "allocated bytes");
 	mw_buf_str(b, "]}\n");
 }

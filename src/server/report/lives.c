@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "shared/report/report.h"
+#include "shared/text/json.h"
 
 const struct mw_live_column mw_live_columns[MW_LIVE_COLUMNS_N] = {
 	{ "size", "Size", "Bytes asked for." },
@@ -130,23 +131,28 @@ static void lines(struct mw_buf *b, const struct mw_at *at, char between, const 
 	}
 }
 
-static void json_buckets(struct mw_buf *b, const struct mw_bucket *k, size_t n)
+static void json_buckets(struct mw_buf *b, const char *name, const struct mw_bucket *k, size_t n)
 {
-	mw_buf_str(b, "[");
-	for (size_t i = 0; i < n; i++)
-		mw_buf_fmt(b,
-			   "%s{\"from\":%" PRIu64 ",\"to\":%" PRIu64 ",\"count\":%" PRIu64
-			   ",\"bytes\":%" PRIu64 "}",
-			   i ? "," : "", k[i].from, k[i].to, k[i].count, k[i].bytes);
+	mw_json_open(b, name, '[');
+	for (size_t i = 0; i < n; i++) {
+		mw_json_open(b, NULL, '{');
+		mw_json_u64(b, "from", k[i].from);
+		mw_json_u64(b, "to", k[i].to);
+		mw_json_u64(b, "count", k[i].count);
+		mw_json_u64(b, "bytes", k[i].bytes);
+		mw_buf_str(b, "}");
+	}
 	mw_buf_str(b, "]");
 }
 
-static void json_live(struct mw_buf *b, const struct mw_at *at, const struct mw_live *l, bool first)
+static void json_live(struct mw_buf *b, const struct mw_at *at, const struct mw_live *l)
 {
-	mw_buf_fmt(b,
-		   "%s\n{\"size\":%" PRIu64 ",\"generation\":%" PRIu64 ",\"age\":%" PRIu64
-		   ",\"address\":\"0x%" PRIxPTR "\"}",
-		   first ? "" : ",", l->size, l->generation, mw_live_age(at, l), l->addr);
+	mw_json_open(b, "\n", '{');
+	mw_json_u64(b, "size", l->size);
+	mw_json_u64(b, "generation", l->generation);
+	mw_json_u64(b, "age", mw_live_age(at, l));
+	mw_json_address(b, "address", l->addr);
+	mw_buf_str(b, "}");
 }
 
 void mw_render_at_part(struct mw_buf *b, const struct mw_at *at, uint64_t limit, uint64_t oldest,
@@ -154,23 +160,21 @@ void mw_render_at_part(struct mw_buf *b, const struct mw_at *at, uint64_t limit,
 {
 	size_t n = at->lives->n, newest = limit && limit < n ? (size_t)limit : n;
 	size_t last = oldest < n ? (size_t)oldest : n;
-	const char *unit = at->stats.life_unit ? at->stats.life_unit : "";
 
 	mw_buf_str(b, "{");
 	mw_json_row(b, at->row);
-	mw_buf_fmt(b, ",\n\"generation\":%" PRIu64 ",\"life_unit\":", at->stats.generation);
-	mw_buf_json(b, unit, strlen(unit));
-	mw_buf_str(b, ",\n\"by_size\":");
-	json_buckets(b, at->by_size, at->n_size);
-	mw_buf_str(b, ",\n\"by_age\":");
-	json_buckets(b, at->by_age, at->n_age);
-	mw_buf_str(b, ",\n\"lives\":[");
+	mw_json_u64(b, "\ngeneration", at->stats.generation);
+	mw_json_str(b, "life_unit", at->stats.life_unit ? at->stats.life_unit : "");
+	json_buckets(b, "\nby_size", at->by_size, at->n_size);
+	json_buckets(b, "\nby_age", at->by_age, at->n_age);
+	mw_json_open(b, "\nlives", '[');
 	for (size_t i = 0; i < newest; i++)
-		json_live(b, at, &at->lives->v[i], !i);
+		json_live(b, at, &at->lives->v[i]);
 	if (oldest) {
-		mw_buf_str(b, "],\n\"oldest\":[");
+		mw_buf_str(b, "]");
+		mw_json_open(b, "\noldest", '[');
 		for (size_t i = 0; i < last; i++)
-			json_live(b, at, &at->lives->v[n - 1 - i], !i);
+			json_live(b, at, &at->lives->v[n - 1 - i]);
 	}
 	mw_buf_str(b, "]");
 	if (more && more->n)

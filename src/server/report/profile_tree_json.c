@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "profile_tree.h"
+#include "shared/text/json.h"
 
 /* The frames of the nodes that stay, by their numbers in the JSON, and their texts. */
 struct texts {
@@ -43,12 +44,6 @@ static uint32_t group(struct texts *t, const struct mw_profile_frame *f)
 	return mw_intern(&t->groups, t->group.p, t->group.n);
 }
 
-static void add_number(struct mw_buf *b, uint64_t n, const char *behind)
-{
-	mw_buf_u64(b, n);
-	mw_buf_str(b, behind);
-}
-
 static void add_frame(struct texts *t, const struct mw_tree_kept *k)
 {
 	const struct mw_profile_frame *f = k->f;
@@ -57,15 +52,13 @@ static void add_frame(struct texts *t, const struct mw_tree_kept *k)
 	mw_intern(&t->frames, &k->frame, sizeof(k->frame));
 	if (t->frames.n == known)
 		return;
-	mw_buf_str(&t->list, known ? ",[" : "[");
-	add_number(&t->list, mw_intern_str(&t->names, f->name), ",");
-	if (*f->file)
-		add_number(&t->list, mw_intern_str(&t->files, f->file), ",");
-	else
-		mw_buf_str(&t->list, "-1,");
-	add_number(&t->list, f->line, ",");
-	add_number(&t->list, group(t, f), ",");
-	add_number(&t->list, (uint64_t)f->kind, "]");
+	mw_json_open(&t->list, NULL, '[');
+	mw_json_u64(&t->list, NULL, mw_intern_str(&t->names, f->name));
+	mw_json_i64(&t->list, NULL, *f->file ? (int64_t)mw_intern_str(&t->files, f->file) : -1);
+	mw_json_u64(&t->list, NULL, f->line);
+	mw_json_u64(&t->list, NULL, group(t, f));
+	mw_json_u64(&t->list, NULL, (uint64_t)f->kind);
+	mw_buf_str(&t->list, "]");
 }
 
 static bool texts_failed(const struct texts *t)
@@ -86,66 +79,50 @@ static void texts_free(struct texts *t)
 
 /* --- JSON ----------------------------------------------------------------- */
 
-static void strings(struct mw_buf *b, const char *before, const struct mw_intern *texts)
+static void strings(struct mw_buf *b, const char *name, const struct mw_intern *texts)
 {
-	mw_buf_str(b, before);
+	mw_json_open(b, name, '[');
 	for (uint32_t i = 0; i < texts->n; i++) {
 		size_t n;
 		const char *s = mw_interned(texts, i, &n);
 
-		mw_buf_str(b, i ? "," : "");
-		mw_buf_json(b, s, n);
+		mw_json_text(b, NULL, s, n);
 	}
-	mw_buf_str(b, "],");
+	mw_buf_str(b, "]");
 }
 
 static void head(struct mw_buf *b, const struct mw_profile *p, const struct mw_profile_view *view,
 		 const struct mw_tree_node *root, uint32_t pruned)
 {
 	static const char *const by[] = { "live", "total", "growth" };
+	const struct mw_row *row = view->row < p->snapshot->n ? &p->snapshot->rows[view->row] : NULL;
 
-	mw_buf_fmt(b, "\"by\":\"%s\",\"inverted\":%s,\"location\":", by[view->by],
-		   view->inverted ? "true" : "false");
-	if (view->row < p->snapshot->n)
-		mw_buf_json(b, p->snapshot->rows[view->row].location,
-			    p->snapshot->rows[view->row].location_len);
-	else
-		mw_buf_str(b, "null");
-	mw_buf_str(b, ",\"total\":");
-	mw_buf_i64(b, root->value);
-	mw_buf_str(b, ",\"samples\":");
-	mw_buf_u64(b, root->samples);
-	mw_buf_str(b, ",\"rate\":");
-	mw_buf_u64(b, p->rate);
-	mw_buf_str(b, ",\"pruned\":");
-	mw_buf_u64(b, pruned);
+	mw_json_str(b, "by", by[view->by]);
+	mw_json_bool(b, "inverted", view->inverted);
+	mw_json_text(b, "location", row ? row->location : NULL, row ? row->location_len : 0);
+	mw_json_i64(b, "total", root->value);
+	mw_json_u64(b, "samples", root->samples);
+	mw_json_u64(b, "rate", p->rate);
+	mw_json_u64(b, "pruned", pruned);
 }
 
 /* What is listed of each node. */
 enum part { FRAME, DEPTH, VALUE, SAMPLES, WIDTH };
 
-static void entry(struct mw_buf *b, enum part part, const struct mw_tree_step *s,
-		  const struct mw_tree_kept *k, const struct mw_tree_node *node, struct texts *t)
+static int64_t entry(enum part part, const struct mw_tree_step *s, const struct mw_tree_kept *k,
+		     const struct mw_tree_node *node, struct texts *t)
 {
 	switch (part) {
 	case FRAME:
-		if (k->frame == MW_TREE_NONE)
-			mw_buf_str(b, "-1");
-		else
-			mw_buf_u64(b, mw_intern(&t->frames, &k->frame, sizeof(k->frame)));
-		break;
+		return k->frame == MW_TREE_NONE ?
+			       -1 :
+			       (int64_t)mw_intern(&t->frames, &k->frame, sizeof(k->frame));
 	case DEPTH:
-		mw_buf_u64(b, s->depth);
-		break;
+		return s->depth;
 	case VALUE:
-		mw_buf_i64(b, node->value);
-		break;
-	case SAMPLES:
-		mw_buf_u64(b, node->samples);
-		break;
-	case WIDTH:
-		mw_buf_u64(b, node->width);
-		break;
+		return node->value;
+	default:
+		return node->samples;
 	}
 }
 
@@ -153,26 +130,30 @@ static void entry(struct mw_buf *b, enum part part, const struct mw_tree_step *s
 static void nodes(struct mw_buf *b, const struct mw_tree *tree, const struct mw_tree_kept *kept,
 		  const struct mw_tree_step *steps, uint32_t n, bool widths)
 {
-	static const char *const names[] = { "frame", "depth", "value", "samples_of", "width" };
+	static const char *const names[] = { "\nframe", "\ndepth", "\nvalue", "\nsamples_of", "\nwidth" };
 	struct texts t = { 0 };
 
 	for (uint32_t i = 1; i < n; i++)
 		add_frame(&t, &kept[steps[i].at]);
-	strings(b, ",\n\"names\":[", &t.names);
-	strings(b, "\n\"files\":[", &t.files);
-	strings(b, "\n\"groups\":[", &t.groups);
-	mw_buf_str(b, "\n\"frames\":[");
+	strings(b, "\nnames", &t.names);
+	strings(b, "\nfiles", &t.files);
+	strings(b, "\ngroups", &t.groups);
+	mw_json_open(b, "\nframes", '[');
 	mw_buf_add(b, t.list.p, t.list.n);
+	mw_buf_str(b, "]");
 	for (enum part part = FRAME; part <= (widths ? WIDTH : SAMPLES); part++) {
-		mw_buf_fmt(b, "],\n\"%s\":[", names[part]);
+		mw_json_open(b, names[part], '[');
 		for (uint32_t i = 0; i < n; i++) {
 			const struct mw_tree_kept *k = &kept[steps[i].at];
+			const struct mw_tree_node *node = &tree->nodes[k->node];
 
-			mw_buf_str(b, i ? "," : "");
-			entry(b, part, &steps[i], k, &tree->nodes[k->node], &t);
+			if (part == WIDTH)
+				mw_json_u64(b, NULL, node->width);
+			else
+				mw_json_i64(b, NULL, entry(part, &steps[i], k, node, &t));
 		}
+		mw_buf_str(b, "]");
 	}
-	mw_buf_str(b, "]");
 	b->failed |= texts_failed(&t);
 	texts_free(&t);
 }

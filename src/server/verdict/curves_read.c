@@ -5,6 +5,7 @@
 
 #include "server/history/curves_grid.h"
 #include "trend.h"
+#include "shared/text/json.h"
 
 /* The moments of a reading, ascending. */
 struct moments {
@@ -248,8 +249,8 @@ static size_t until(uint32_t at, size_t n, const uint32_t *t, size_t k)
 }
 
 /* Without the last values that are all the same, but for the first of these. */
-static void values(struct mw_buf *b, const struct times *a, size_t n, const uint32_t *t,
-		   const uint64_t *bytes)
+static void values(struct mw_buf *b, const char *name, const struct times *a, size_t n,
+		   const uint32_t *t, const uint64_t *bytes)
 {
 	size_t last = 0, k = until(time_at(a, 0), n, t, 0);
 
@@ -260,12 +261,11 @@ static void values(struct mw_buf *b, const struct times *a, size_t n, const uint
 		if (k != before && (!before || bytes[k - 1] != bytes[before - 1]))
 			last = i;
 	}
-	mw_buf_str(b, "[");
+	mw_json_open(b, name, '[');
 	k = 0;
 	for (size_t i = 0; i <= last; i++) {
 		k = until(time_at(a, i), n, t, k);
-		mw_buf_str(b, i ? "," : "");
-		mw_buf_known(b, k ? bytes[k - 1] : 0, k);
+		mw_json_known(b, NULL, k ? bytes[k - 1] : 0, k);
 	}
 	mw_buf_str(b, "]");
 }
@@ -275,25 +275,20 @@ static void rank(struct mw_buf *b, const struct times *a, const struct mw_curve 
 {
 	uint32_t first = a->from > c->t[0] ? a->from : c->t[0];
 
-	mw_buf_str(b, ",");
 	if (!room || a->to < first + MW_TREND_SECONDS) {
-		mw_buf_str(b, "null");
+		mw_json_str(b, NULL, NULL);
 		return;
 	}
 	mw_curve_series(c, room, room + c->n);
-	mw_buf_i64(b, (int64_t)mw_trend_rank(room, room + c->n, c->n, first, a->to));
+	mw_json_i64(b, NULL, (int64_t)mw_trend_rank(room, room + c->n, c->n, first, a->to));
 }
 
 static void row(struct mw_buf *b, const struct times *a, const struct mw_curve *c, double *room)
 {
-	mw_buf_str(b, "[");
-	if (c->id == MW_ID_NONE)
-		mw_buf_str(b, "null");
-	else
-		mw_buf_u64(b, c->id);
+	mw_json_open(b, "\n", '[');
+	mw_json_known(b, NULL, c->id, c->id != MW_ID_NONE);
 	mw_json_location(b, c->location, c->location_len, c->file_len, c->kind);
-	mw_buf_str(b, ",");
-	values(b, a, c->n, c->t, c->bytes);
+	values(b, NULL, a, c->n, c->t, c->bytes);
 	rank(b, a, c, room);
 	mw_buf_str(b, "]");
 }
@@ -307,22 +302,17 @@ void mw_curves_render(struct mw_buf *b, const struct mw_curve_set *set, double f
 	a.to = to > (double)a.from ? (uint32_t)to : a.from;
 	if (a.n > (size_t)(a.to - a.from) + 1)
 		a.n = (size_t)(a.to - a.from) + 1;
-	mw_buf_str(b, "\"from\":");
-	mw_buf_u64(b, a.from);
-	mw_buf_str(b, ",\"to\":");
-	mw_buf_u64(b, a.to);
-	mw_buf_str(b, ",\n\"t\":[");
-	for (size_t i = 0; i < a.n; i++) {
-		mw_buf_str(b, i ? "," : "");
-		mw_buf_u64(b, time_at(&a, i));
-	}
-	mw_buf_str(b, "],\n\"rows\":[");
+	mw_json_u64(b, "from", a.from);
+	mw_json_u64(b, "to", a.to);
+	mw_json_open(b, "\nt", '[');
+	for (size_t i = 0; i < a.n; i++)
+		mw_json_u64(b, NULL, time_at(&a, i));
+	mw_buf_str(b, "]");
+	mw_json_open(b, "\nrows", '[');
 	room = calloc(mw_curves_longest(set) + 1, 2 * sizeof(*room));
-	for (size_t i = 0; i < set->n; i++) {
-		mw_buf_str(b, i ? ",\n" : "\n");
+	for (size_t i = 0; i < set->n; i++)
 		row(b, &a, &set->v[i], room);
-	}
 	free(room);
-	mw_buf_str(b, "],\n\"rest\":");
-	values(b, &a, set->rest_n, set->rest_t, set->rest_bytes);
+	mw_buf_str(b, "]");
+	values(b, "\nrest", &a, set->rest_n, set->rest_t, set->rest_bytes);
 }

@@ -3,30 +3,25 @@
 #include <string.h>
 
 #include "verdict.h"
+#include "shared/text/json.h"
 
 static bool known(double x)
 {
 	return x == x;
 }
 
-static void key(struct mw_buf *b, const char *name)
+static void whole(struct mw_buf *b, const char *name, double x)
 {
-	mw_buf_str(b, ",\n\"");
-	mw_buf_str(b, name);
-	mw_buf_str(b, "\":");
-}
-
-static void whole(struct mw_buf *b, double x)
-{
+	mw_json_key(b, name);
 	if (known(x))
 		mw_buf_i64(b, (int64_t)(x < 0 ? x - 0.5 : x + 0.5));
 	else
 		mw_buf_str(b, "null");
 }
 
-static void fraction(struct mw_buf *b, double x)
+static void fraction(struct mw_buf *b, const char *name, double x)
 {
-	mw_buf_seconds(b, x < 0 ? 0 : x > 1 ? 1 : x); /* three decimals */
+	mw_json_seconds(b, name, x < 0 ? 0 : x > 1 ? 1 : x); /* three decimals */
 }
 
 /* Appends what `words` writes, as a JSON string. */
@@ -36,10 +31,7 @@ static void text(struct mw_buf *b, const char *name, const struct mw_verdict *v,
 	struct mw_buf s = { 0 };
 
 	words(&s, v);
-	key(b, name);
-	mw_buf_json(b, s.p ? s.p : "", s.n);
-	b->failed |= s.failed;
-	mw_buf_free(&s);
+	mw_json_take(b, name, &s);
 }
 
 static void first_short(struct mw_buf *b, const struct mw_verdict *v)
@@ -68,26 +60,16 @@ static void rate_of(struct mw_buf *b, const struct mw_verdict *v)
 {
 	const char *of = v->at_location ? "location" : mw_part_names[v->rate_of];
 
-	key(b, "rate_of");
-	if (!(v->rate < 0 || v->rate > 0)) {
-		mw_buf_str(b, "null");
-		return;
-	}
-	mw_buf_str(b, "\"");
-	mw_buf_str(b, of);
-	mw_buf_str(b, "\"");
+	mw_json_str(b, "\nrate_of", v->rate < 0 || v->rate > 0 ? of : NULL);
 }
 
 static void parts(struct mw_buf *b, const struct mw_verdict *v)
 {
-	key(b, "parts");
+	mw_json_open(b, "\nparts", '{');
 	for (int i = 0; i < MW_PARTS_N; i++) {
-		mw_buf_str(b, i ? ",\"" : "{\"");
-		mw_buf_str(b, mw_part_names[i]);
-		mw_buf_str(b, "\":{\"now\":");
-		whole(b, v->now[i]);
-		mw_buf_str(b, ",\"change\":");
-		whole(b, v->moved[i]);
+		mw_json_open(b, mw_part_names[i], '{');
+		whole(b, "now", v->now[i]);
+		whole(b, "change", v->moved[i]);
 		mw_buf_str(b, "}");
 	}
 	mw_buf_str(b, "}");
@@ -97,19 +79,15 @@ static void locations(struct mw_buf *b, const struct mw_verdict *v)
 {
 	double window = v->to - v->since;
 
-	key(b, "locations");
-	mw_buf_str(b, "[");
+	mw_json_open(b, "\nlocations", '[');
 	for (size_t i = 0; i < v->n; i++) {
 		const struct mw_verdict_location *l = &v->locations[i];
 
-		mw_buf_str(b, i ? ",{\"location\":" : "{\"location\":");
-		mw_buf_json(b, l->location, l->len);
-		mw_buf_str(b, ",\"share\":");
-		fraction(b, l->share);
-		mw_buf_str(b, ",\"change\":");
-		whole(b, l->change);
-		mw_buf_str(b, ",\"rate_bytes_per_minute\":");
-		whole(b, window > 0 ? l->change / window * 60 : 0);
+		mw_json_open(b, NULL, '{');
+		mw_json_text(b, "location", l->location, l->len);
+		fraction(b, "share", l->share);
+		whole(b, "change", l->change);
+		whole(b, "rate_bytes_per_minute", window > 0 ? l->change / window * 60 : 0);
 		mw_buf_str(b, "}");
 	}
 	mw_buf_str(b, "]");
@@ -117,44 +95,29 @@ static void locations(struct mw_buf *b, const struct mw_verdict *v)
 
 void mw_verdict_json(struct mw_buf *b, const struct mw_verdict *v)
 {
-	bool at = names_one(v);
+	const struct mw_verdict_location *at = names_one(v) ? &v->locations[0] : NULL;
 
-	mw_buf_str(b, "\"kind\":\"");
-	mw_buf_str(b, mw_verdict_name(v->kind));
-	mw_buf_str(b, "\"");
-	key(b, "growing");
-	mw_buf_str(b, v->growing ? "true" : "false");
-	text(b, "sentence", v, mw_verdict_sentence);
-	text(b, "next", v, mw_verdict_next);
-	key(b, "at");
+	mw_json_str(b, "kind", mw_verdict_name(v->kind));
+	mw_json_bool(b, "\ngrowing", v->growing);
+	text(b, "\nsentence", v, mw_verdict_sentence);
+	text(b, "\nnext", v, mw_verdict_next);
+	mw_json_text(b, "\nat", at ? at->location : NULL, at ? at->len : 0);
 	if (at)
-		mw_buf_json(b, v->locations[0].location, v->locations[0].len);
+		text(b, "\nat_text", v, first_short);
 	else
-		mw_buf_str(b, "null");
-	if (at) {
-		text(b, "at_text", v, first_short);
-	} else {
-		key(b, "at_text");
-		mw_buf_str(b, "null");
-	}
-	key(b, "rate_bytes_per_minute");
-	whole(b, v->rate * 60);
+		mw_json_str(b, "\nat_text", NULL);
+	whole(b, "\nrate_bytes_per_minute", v->rate * 60);
 	rate_of(b, v);
-	key(b, "since");
 	if (v->kind == MW_VERDICT_WATCHING)
-		mw_buf_str(b, "null");
+		mw_json_str(b, "\nsince", NULL);
 	else
-		mw_buf_seconds(b, v->since);
-	key(b, "range");
-	mw_buf_str(b, "{\"from\":");
-	mw_buf_seconds(b, v->from);
-	mw_buf_str(b, ",\"to\":");
-	mw_buf_seconds(b, v->to);
+		mw_json_seconds(b, "\nsince", v->since);
+	mw_json_open(b, "\nrange", '{');
+	mw_json_seconds(b, "from", v->from);
+	mw_json_seconds(b, "to", v->to);
 	mw_buf_str(b, "}");
-	key(b, "confidence");
-	fraction(b, v->confidence);
-	key(b, "watch_seconds");
-	mw_buf_u64(b, v->watch);
+	fraction(b, "\nconfidence", v->confidence);
+	mw_json_u64(b, "\nwatch_seconds", v->watch);
 	parts(b, v);
 	locations(b, v);
 }

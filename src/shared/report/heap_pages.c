@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* heap_pages.c - Ruby's heap pages in every form. See heap_pages.h. */
 #include "heap_pages.h"
+#include "shared/text/json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -161,15 +162,6 @@ static void lines(struct mw_buf *b, const struct mw_heap_list *l, const char *be
 	}
 }
 
-static void member(struct mw_buf *b, const char *before, const char *name, const struct mw_cell *cell)
-{
-	mw_buf_str(b, before);
-	mw_buf_str(b, "\"");
-	mw_buf_str(b, name);
-	mw_buf_str(b, "\":");
-	mw_cell_json(b, cell);
-}
-
 static void json(struct mw_buf *b, const struct mw_heap_list *l)
 {
 	mw_buf_str(b, "{");
@@ -177,18 +169,20 @@ static void json(struct mw_buf *b, const struct mw_heap_list *l)
 		struct mw_cell cell = { 0 };
 
 		mw_heap_figures[f].get(&l->heap->sums, &cell);
-		member(b, f ? ",\n" : "\n", mw_heap_figures[f].name, &cell);
+		mw_json_key(b, "\n");
+		mw_json_key(b, mw_heap_figures[f].name);
+		mw_cell_json(b, &cell);
 	}
-	mw_buf_str(b, ",\n\"generation\":");
-	mw_buf_u64(b, l->heap->generation);
-	mw_buf_str(b, ",\n\"rows\":[");
+	mw_json_u64(b, "\ngeneration", l->heap->generation);
+	mw_json_open(b, "\nrows", '[');
 	for (size_t i = 0; i < l->n; i++) {
-		mw_buf_str(b, i ? ",\n{" : "\n{");
+		mw_json_open(b, "\n", '{');
 		for (int c = 0; c < MW_HEAP_COLUMNS_N; c++) {
 			struct mw_cell cell = { 0 };
 
 			mw_heap_columns[c].get(l->heap, &l->heap->v[l->from + i], &cell);
-			member(b, c ? "," : "", mw_heap_columns[c].name, &cell);
+			mw_json_key(b, mw_heap_columns[c].name);
+			mw_cell_json(b, &cell);
 		}
 		mw_buf_str(b, "}");
 	}

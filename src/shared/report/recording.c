@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "report.h"
+#include "shared/text/json.h"
 
 const char *mw_record_reason_name(enum mw_record_reason r)
 {
@@ -13,22 +14,12 @@ const char *mw_record_reason_name(enum mw_record_reason r)
 
 static void text(struct mw_buf *b, const char *name, const char *value)
 {
-	mw_buf_fmt(b, ",\"%s\":", name);
-	if (*value)
-		mw_buf_json(b, value, strlen(value));
-	else
-		mw_buf_str(b, "null");
+	mw_json_str(b, name, *value ? value : NULL);
 }
 
 static uint64_t get(const uint64_t *value)
 {
 	return __atomic_load_n(value, __ATOMIC_RELAXED);
-}
-
-static void number(struct mw_buf *b, const char *name, uint64_t value)
-{
-	mw_buf_fmt(b, ",\"%s\":", name);
-	mw_buf_u64(b, value);
 }
 
 void mw_render_recording(struct mw_buf *b, const struct mw_record_state *s, uint64_t now_ns)
@@ -41,14 +32,14 @@ void mw_render_recording(struct mw_buf *b, const struct mw_record_state *s, uint
 	if (!s)
 		s = &none;
 	end = ended ? get(&s->end_ns) : now_ns;
-	mw_buf_fmt(b, "{\"recording\":%s", on ? "true" : "false");
+	mw_buf_str(b, "{");
+	mw_json_bool(b, "recording", on);
 	text(b, "path", is == MW_RECORD_ON || ended ? s->path : "");
-	mw_buf_str(b, ",\"seconds\":");
-	mw_buf_seconds(b,
-		       is == MW_RECORD_NONE || end < s->begin_ns ? 0 : (double)(end - s->begin_ns) / 1e9);
-	number(b, "events", get(&s->events));
-	number(b, "lost", get(&s->lost));
-	number(b, "bytes", get(&s->bytes));
+	mw_json_seconds(b, "seconds",
+			is == MW_RECORD_NONE || end < s->begin_ns ? 0 : (double)(end - s->begin_ns) / 1e9);
+	mw_json_u64(b, "events", get(&s->events));
+	mw_json_u64(b, "lost", get(&s->lost));
+	mw_json_u64(b, "bytes", get(&s->bytes));
 	text(b, "reason",
 	     ended ? mw_record_reason_name((enum mw_record_reason)__atomic_load_n(&s->reason,
 										  __ATOMIC_RELAXED)) :

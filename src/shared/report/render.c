@@ -7,6 +7,7 @@
  */
 #include "columns.h"
 #include "report.h"
+#include "shared/text/json.h"
 
 static void text(struct mw_buf *b, const struct mw_result *res)
 {
@@ -81,20 +82,15 @@ static void member(struct mw_buf *b, const struct mw_column *column, const struc
 	struct mw_cell cell = { 0 };
 
 	column->get(r, &cell);
-	mw_buf_str(b, "\"");
-	mw_buf_str(b, column->name);
-	mw_buf_str(b, "\":");
+	mw_json_key(b, column->name);
 	mw_cell_json(b, &cell);
 }
 
 void mw_json_row(struct mw_buf *b, const struct mw_row *r)
 {
-	for (int c = 0; c < MW_ALL_COLUMNS_N; c++) {
-		if (!mw_column_is_of(c, r))
-			continue;
-		mw_buf_str(b, c ? "," : "");
-		member(b, &mw_columns[c], r);
-	}
+	for (int c = 0; c < MW_ALL_COLUMNS_N; c++)
+		if (mw_column_is_of(c, r))
+			member(b, &mw_columns[c], r);
 }
 
 /* An array of objects, without a newline at its end. */
@@ -102,11 +98,9 @@ static void objects(struct mw_buf *b, const struct mw_table *t, const struct mw_
 {
 	mw_buf_str(b, "[");
 	for (size_t i = 0; i < n; i++) {
-		mw_buf_str(b, i ? ",\n{" : "\n{");
-		for (int c = 0; c < t->n; c++) {
-			mw_buf_str(b, c ? "," : "");
+		mw_json_open(b, "\n", '{');
+		for (int c = 0; c < t->n; c++)
 			member(b, &t->columns[c], &rows[i]);
-		}
 		mw_buf_str(b, "}");
 	}
 	mw_buf_str(b, n ? "\n]" : "]");
@@ -159,19 +153,15 @@ void mw_render(struct mw_buf *b, const struct mw_result *res, enum mw_format for
 
 static void overruns_json(struct mw_buf *b, const struct mw_overruns_list *l)
 {
-	mw_buf_str(b, "{\n\"overruns\":");
-	mw_buf_u64(b, l->stats.overruns);
-	mw_buf_str(b, ",\n\"double_frees\":");
-	mw_buf_u64(b, l->stats.double_frees);
-	mw_buf_str(b, ",\n\"unknown_frees\":");
-	mw_buf_u64(b, l->stats.unknown_frees);
-	mw_buf_str(b, ",\n\"rows\":[");
+	mw_buf_str(b, "{");
+	mw_json_u64(b, "\noverruns", l->stats.overruns);
+	mw_json_u64(b, "\ndouble_frees", l->stats.double_frees);
+	mw_json_u64(b, "\nunknown_frees", l->stats.unknown_frees);
+	mw_json_open(b, "\nrows", '[');
 	for (size_t i = 0; i < l->n; i++) {
-		mw_buf_str(b, i ? ",\n{" : "\n{");
-		for (int c = 0; c < MW_OVERRUN_COLUMNS_N; c++) {
-			mw_buf_str(b, c ? "," : "");
+		mw_json_open(b, "\n", '{');
+		for (int c = 0; c < MW_OVERRUN_COLUMNS_N; c++)
 			member(b, &mw_overrun_columns[c], l->rows[i]);
-		}
 		mw_buf_str(b, "}");
 	}
 	mw_buf_str(b, l->n ? "\n]\n}\n" : "]\n}\n");
@@ -197,11 +187,7 @@ void mw_json_location(struct mw_buf *b, const char *location, uint32_t len, uint
 {
 	static const char *const kinds[] = { "ruby", "native", "special" };
 
-	mw_buf_str(b, ",");
-	mw_buf_json(b, location, len);
-	mw_buf_str(b, ",");
-	mw_buf_u64(b, mw_utf16_units(location, file_len < len ? file_len : len));
-	mw_buf_str(b, ",\"");
-	mw_buf_str(b, kinds[kind <= MW_KIND_SPECIAL ? kind : MW_KIND_SPECIAL]);
-	mw_buf_str(b, "\"");
+	mw_json_text(b, NULL, location, len);
+	mw_json_u64(b, NULL, mw_utf16_units(location, file_len < len ? file_len : len));
+	mw_json_str(b, NULL, kinds[kind <= MW_KIND_SPECIAL ? kind : MW_KIND_SPECIAL]);
 }

@@ -204,7 +204,7 @@ static void write_command(const struct mw_source *s)
 
 static void write_head(struct output *o)
 {
-	if (!mw_json_u64(o->source.index->meta.s, "page_size", &o->page) || !o->page)
+	if (!mw_json_get_u64(o->source.index->meta.s, "page_size", &o->page) || !o->page)
 		o->page = PAGE;
 	puts("v 10400 1");
 	write_command(&o->source);

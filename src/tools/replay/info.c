@@ -81,7 +81,7 @@ int mw_info(const char *in)
 		return mw_complain(in, err);
 	}
 	s.packed = mw_json_get(x.meta.s, "packed", &n) != NULL;
-	if (!mw_json_u64(x.meta.s, "ticks_per_second", &per) || !per)
+	if (!mw_json_get_u64(x.meta.s, "ticks_per_second", &per) || !per)
 		per = USUAL_TICKS;
 	add(&s, &x, room);
 	printf("{\"meta\":%s,\"end\":%s", *x.meta.s ? x.meta.s : "null", *x.end.s ? x.end.s : "null");

@@ -130,7 +130,7 @@ const char *mw_json_get(const char *text, const char *key, size_t *n)
 	return found;
 }
 
-bool mw_json_u64(const char *text, const char *key, uint64_t *v)
+bool mw_json_get_u64(const char *text, const char *key, uint64_t *v)
 {
 	size_t n;
 	const char *p = mw_json_get(text, key, &n);

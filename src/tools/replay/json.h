@@ -16,6 +16,6 @@ bool mw_json_object(const char *text);
 /* The value of an object's key; text begins with the object. NULL: no such key, or no JSON. *n: its length. */
 const char *mw_json_get(const char *text, const char *key, size_t *n);
 /* The same of a whole number. False: none. */
-bool mw_json_u64(const char *text, const char *key, uint64_t *v);
+bool mw_json_get_u64(const char *text, const char *key, uint64_t *v);
 
 #endif

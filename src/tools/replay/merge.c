@@ -339,14 +339,14 @@ struct mw_merge *mw_merge_open(const struct mw_index *x, struct mw_names *names,
 		return NULL;
 	}
 	m->names = names;
-	if (!mw_json_u64(x->meta.s, "ticks_per_second", &m->sums.ticks_per_second) ||
+	if (!mw_json_get_u64(x->meta.s, "ticks_per_second", &m->sums.ticks_per_second) ||
 	    !m->sums.ticks_per_second)
 		m->sums.ticks_per_second = USUAL_TICKS;
 	/* a coarse clock is one word for all: no thread's is ahead of another's */
 	clock = mw_json_get(x->meta.s, "clock", &n);
 	if (clock && !strncmp(clock, "\"fine\"", n))
 		m->wait = m->sums.ticks_per_second / 1000000 * MW_MERGE_WAIT_US;
-	mw_json_u64(x->meta.s, "pid", &m->pid);
+	mw_json_get_u64(x->meta.s, "pid", &m->pid);
 	if (begin(m))
 		return m;
 	snprintf(err, MW_REPLAY_ERROR, "%s", strerror(ENOMEM));

@@ -41,11 +41,12 @@ static bool read_sums(struct mw_packed *p, char *err)
 		snprintf(err, MW_REPLAY_ERROR, "it isn't packed: pack it first");
 		return false;
 	}
-	if (mw_json_u64(packed, "ticks_per_second", &s->ticks_per_second) && s->ticks_per_second &&
-	    mw_json_u64(packed, "first", &s->first) && mw_json_u64(packed, "last", &s->last) &&
-	    mw_json_u64(packed, "events", &s->events) && mw_json_u64(packed, "births", &s->births) &&
-	    mw_json_u64(packed, "threads", &threads) && threads <= THREADS_MOST &&
-	    mw_json_u64(packed, "live_most", &s->live_most) && s->births <= UINT32_MAX) {
+	if (mw_json_get_u64(packed, "ticks_per_second", &s->ticks_per_second) && s->ticks_per_second &&
+	    mw_json_get_u64(packed, "first", &s->first) && mw_json_get_u64(packed, "last", &s->last) &&
+	    mw_json_get_u64(packed, "events", &s->events) &&
+	    mw_json_get_u64(packed, "births", &s->births) &&
+	    mw_json_get_u64(packed, "threads", &threads) && threads <= THREADS_MOST &&
+	    mw_json_get_u64(packed, "live_most", &s->live_most) && s->births <= UINT32_MAX) {
 		s->threads = (uint32_t)threads;
 		return true;
 	}

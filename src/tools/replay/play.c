@@ -128,7 +128,7 @@ static uint64_t number_of(const char *meta, const char *key, uint64_t otherwise)
 {
 	uint64_t v;
 
-	return mw_json_u64(meta, key, &v) ? v : otherwise;
+	return mw_json_get_u64(meta, key, &v) ? v : otherwise;
 }
 
 /* No block had more in memory than all of them. */
