@@ -47,7 +47,7 @@ class ContributingTest < Minitest::Test
       C
     ],
     "route" => [
-      ["src/api/routes.def", "MW_ROUTE(GET, \"/metrics\"", "MW_ROUTE(GET, \"/example\", mw_page_example, NONE)\n"],
+      ["src/api/routes.def", "MW_ROUTE(GET | QUERY, \"/metrics\"", "MW_ROUTE(GET | QUERY, \"/example\", mw_page_example, NONE)\n"],
       ["src/server/pages/example.c", nil, <<~C]
         #include "pages.h"
 

@@ -123,30 +123,30 @@ void mw_page_all_diff(struct mw_call *call, const struct mw_family *f, const cha
 {
 	struct mw_gathered g = { 0 };
 	struct sum s = { 0 };
-	enum mw_form form = MW_FORM_HTML;
-	struct mw_buf why = { 0 };
-	struct mw_params p;
+	struct mw_params *p = &call->params;
+	struct mw_buf *why = &call->why;
 	struct mw_query q;
-	int bad = mw_params_parse(&p, call->req->query, &why);
+	int bad = mw_params_parse(p, call->req->query, why);
 
 	if (!bad)
-		bad = mw_diff_query(&q, *rest ? rest + 1 : rest, &p, &form, &why);
-	if (!bad && form == MW_FORM_HTML) {
-		mw_buf_str(&why, "no such page of all processes: use /all/diff.tsv, .csv or .json");
+		bad = mw_params_form_of(p, *rest ? rest + 1 : rest, &call->form, why);
+	if (!bad)
+		bad = mw_diff_query(&q, p, call->form, why);
+	if (!bad && call->form == MW_FORM_HTML) {
+		mw_buf_str(why, "no such page of all processes: use /all/diff.tsv, .csv or .json");
 		bad = 404;
 	}
 	if (!bad)
-		bad = read_names(&s, &p, &why);
+		bad = read_names(&s, p, why);
 	if (!bad)
-		bad = gather(&s, &g, f, call->api, &why);
+		bad = gather(&s, &g, f, call->api, why);
 	if (!bad && add_up(&s, &g, call->api, &q))
 		bad = 500;
-	if (bad)
-		mw_reply_why(call, bad, &why);
-	else
-		answer(call, &s, form);
+	if (!mw_refused(call, bad))
+		answer(call, &s, call->form);
 	mw_result_free(&s.result, call->api);
 	mw_sum_end();
 	mw_gathered_free(&g);
-	mw_params_free(&p);
+	mw_params_free(p);
+	mw_buf_free(why);
 }

@@ -187,17 +187,14 @@ static void json(struct mw_buf *b, const struct overall *o, struct mw_buf *said,
 /* Is a range of time given? Each process has an uptime of its own. */
 static bool ranged(struct mw_call *call)
 {
-	struct mw_buf why = { 0 };
-	struct mw_params p;
-	int bad = mw_params_parse(&p, call->req->query, &why);
-	bool is = bad || p.v[MW_PARAM_RANGE].s || p.v[MW_PARAM_FROM].s || p.v[MW_PARAM_TO].s;
+	const struct mw_params *p = &call->params;
+	bool is = mw_refused(call, mw_params_parse(&call->params, call->req->query, &call->why));
 
-	if (bad)
-		mw_reply_why(call, bad, &why);
-	else if (is)
+	if (!is && (p->v[MW_PARAM_RANGE].s || p->v[MW_PARAM_FROM].s || p->v[MW_PARAM_TO].s)) {
 		mw_reply(call, 400, "range, from and to: of one process only: /PID/verdict");
-	mw_params_free(&p);
-	mw_buf_free(&why);
+		is = true;
+	}
+	mw_params_free(&call->params);
 	return is;
 }
 

@@ -31,6 +31,13 @@ void mw_reply_why(struct mw_call *call, int status, struct mw_buf *why)
 	mw_buf_free(why);
 }
 
+bool mw_refused(struct mw_call *call, int status)
+{
+	if (status)
+		mw_reply_why(call, status, &call->why);
+	return status != 0;
+}
+
 void mw_reply_form(struct mw_call *call, enum mw_form form)
 {
 	call->res->status = 200;

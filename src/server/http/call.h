@@ -11,6 +11,10 @@ struct mw_call {
 	const struct mw_request *req;
 	struct mw_response *res;
 	const char *rest; /* of the path, behind a route's "*"; percent-encoded */
+	/* for routes that say so (api/routes.def): what was asked for */
+	struct mw_params params;
+	enum mw_form form; /* HTML, unless another one is given */
+	struct mw_buf why; /* of a refusal: see mw_refused */
 	bool session; /* the request has the cookie of a valid session */
 	/* for mw_reply_page: "home", "family", "all", "at", "flame" or "map", if the page needs our script; NULL: it doesn't */
 	const char *script;
@@ -28,6 +32,8 @@ const struct mw_stats *mw_call_stats(struct mw_call *);
 void mw_reply(struct mw_call *, int status, const char *line);
 /* As mw_reply for 4xx, with a reason from params.h (freed here); 500: no memory. */
 void mw_reply_why(struct mw_call *, int status, struct mw_buf *why);
+/* Is the status one? Then it is the answer, with the call's `why`. 0: it isn't. */
+bool mw_refused(struct mw_call *, int status);
 /* Begins a 200 of that form; the caller adds the body. */
 void mw_reply_form(struct mw_call *, enum mw_form);
 

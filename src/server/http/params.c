@@ -534,3 +534,13 @@ int mw_params_form(const struct mw_params *p, enum mw_form *form, struct mw_buf 
 		return bad(p, MW_PARAM_FORMAT, "html, tsv, csv or json", why);
 	return 0;
 }
+
+int mw_params_form_of(const struct mw_params *p, const char *rest, enum mw_form *form, struct mw_buf *why)
+{
+	int status = mw_params_form(p, form, why);
+
+	if (status || !*rest || mw_form_find(rest, strlen(rest), form))
+		return status;
+	mw_buf_str(why, "no such page");
+	return 404;
+}

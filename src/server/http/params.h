@@ -117,6 +117,8 @@ int mw_params_name(const struct mw_params *p, size_t max, struct mw_buf *why);
 bool mw_params_seconds(const struct mw_params *p, enum mw_param, double *seconds);
 /* format=, if given. 0, or 400 with a reason. */
 int mw_params_form(const struct mw_params *p, enum mw_form *, struct mw_buf *why);
+/* The same, but for a page whose path may end in ".tsv" and the like: rest is what is behind the dot. Also 404. */
+int mw_params_form_of(const struct mw_params *p, const char *rest, enum mw_form *, struct mw_buf *why);
 
 /*
  * Decodes n bytes of s to out, which has room for n + 1 and may be s; ends it with a NUL.

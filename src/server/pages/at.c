@@ -353,10 +353,9 @@ static void answer(struct view *v, enum mw_form form)
 {
 	struct mw_call *call = v->call;
 	bool lines = form == MW_FORM_TSV || form == MW_FORM_CSV;
-	struct mw_buf none = { 0 };
 
 	if (!lines && !mw_called_make(&v->called, call->api, &v->at)) {
-		mw_reply_why(call, 500, &none);
+		mw_response_no_memory(call->res);
 		return;
 	}
 	if (form == MW_FORM_HTML) {
@@ -376,24 +375,17 @@ void mw_page_at(struct mw_call *call)
 {
 	struct view *v = calloc(1, sizeof(*v)); /* some KiB: too large for a small stack */
 	struct wanted w = { .form = MW_FORM_HTML };
-	struct mw_params p = { 0 };
-	struct mw_buf why = { 0 };
-	int bad = v ? mw_params_parse(&p, call->req->query, &why) : 500;
+	int bad = v ? understand(call, &call->params, &w, &call->why) : 500;
 
 	if (!bad)
-		bad = understand(call, &p, &w, &why);
+		bad = mw_params_part(&call->params, &v->limit, &v->oldest, &call->why);
 	if (!bad)
-		bad = mw_params_part(&p, &v->limit, &v->oldest, &why);
-	if (!bad)
-		bad = find(call, &v->at, &w, &why);
-	if (bad) {
-		mw_reply_why(call, bad, &why);
-	} else {
+		bad = find(call, &v->at, &w, &call->why);
+	if (!mw_refused(call, bad)) {
 		v->call = call;
 		answer(v, w.form);
 		mw_at_free(&v->at, call->api);
 	}
 	free(w.store);
-	mw_params_free(&p);
 	free(v);
 }

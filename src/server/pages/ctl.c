@@ -62,17 +62,8 @@ static void do_change(struct mw_call *call, const struct change *c)
 
 void mw_page_ctl(struct mw_call *call)
 {
-	struct mw_buf why = { 0 };
 	struct change c = { 0 };
-	struct mw_params p;
-	int bad = mw_params_parse(&p, call->req->query, &why);
 
-	if (!bad)
-		bad = read_change(&c, &p, call->req, &why);
-	if (bad)
-		mw_reply_why(call, bad, &why);
-	else
+	if (!mw_refused(call, read_change(&c, &call->params, call->req, &call->why)))
 		do_change(call, &c);
-	mw_buf_free(&why);
-	mw_params_free(&p);
 }

@@ -192,42 +192,27 @@ static void send(struct mw_diff_view *v)
 void mw_page_table_diff(struct mw_call *call)
 {
 	struct mw_diff_view v = { .call = call };
-	struct mw_buf why = { 0 };
-	struct mw_params p;
 	int bad;
 
-	if (!mw_has_site(call))
-		return;
 	set_source(&v);
-	bad = mw_params_parse(&p, call->req->query, &why);
+	bad = read_ends(&v, &call->params, &call->why);
 	if (!bad)
-		bad = read_ends(&v, &p, &why);
-	if (!bad)
-		bad = compare(&v, &why);
-	if (bad)
-		mw_reply_why(call, bad, &why);
-	else
+		bad = compare(&v, &call->why);
+	if (!mw_refused(call, bad))
 		send(&v);
 	mw_diff_free(&v.diff, call->api);
-	mw_params_free(&p);
 }
 
 /* --- the request ------------------------------------------------------------------------------- */
 
-int mw_diff_query(struct mw_query *q, const char *rest, const struct mw_params *p, enum mw_form *form,
-		  struct mw_buf *why)
+int mw_diff_query(struct mw_query *q, const struct mw_params *p, enum mw_form form, struct mw_buf *why)
 {
-	int bad = mw_params_form(p, form, why);
+	int bad;
 
-	if (!bad && *rest && !mw_form_find(rest, strlen(rest), form)) {
-		mw_buf_str(why, "no such page");
-		return 404;
-	}
 	*q = (struct mw_query){
-		.sort = -1, .table = &mw_diff_table, .limit = *form == MW_FORM_HTML ? MW_EACH_LIMIT : 0
+		.sort = -1, .table = &mw_diff_table, .limit = form == MW_FORM_HTML ? MW_EACH_LIMIT : 0
 	};
-	if (!bad)
-		bad = mw_params_query(p, q, why);
+	bad = mw_params_query(p, q, why);
 	q->kind_len = 0;
 	if (!bad && q->group == MW_GROUP_KIND) {
 		mw_buf_str(why, "group: line, file, dir or gem expected, not \"kind\"");
@@ -239,28 +224,18 @@ int mw_diff_query(struct mw_query *q, const char *rest, const struct mw_params *
 void mw_page_diff(struct mw_call *call)
 {
 	struct mw_diff_view v = { .call = call };
-	enum mw_form form = MW_FORM_HTML;
-	struct mw_buf why = { 0 };
-	struct mw_params p;
 	int bad;
 
-	if (!mw_has_site(call))
-		return;
 	set_source(&v);
-	bad = mw_params_parse(&p, call->req->query, &why);
+	bad = mw_diff_query(&v.q, &call->params, call->form, &call->why);
 	if (!bad)
-		bad = mw_diff_query(&v.q, call->rest, &p, &form, &why);
+		bad = read_ends(&v, &call->params, &call->why);
 	if (!bad)
-		bad = read_ends(&v, &p, &why);
-	if (!bad)
-		bad = compare(&v, &why);
+		bad = compare(&v, &call->why);
 	if (!bad && mw_result_of(&v.result, v.diff.rows, v.diff.n, &v.q))
 		bad = 500;
-	if (bad)
-		mw_reply_why(call, bad, &why);
-	else
-		answer(&v, form);
+	if (!mw_refused(call, bad))
+		answer(&v, call->form);
 	mw_result_free(&v.result, call->api);
 	mw_diff_free(&v.diff, call->api);
-	mw_params_free(&p);
 }

@@ -25,11 +25,9 @@ struct mw_diff_view {
 };
 
 /*
- * The query of /diff but for its moments. rest: the form behind the path's dot, or "". 0, or a status
- * with a reason. It borrows from p.
+ * The query of /diff but for its moments. 0, or a status with a reason. It borrows from p.
  */
-int mw_diff_query(struct mw_query *, const char *rest, const struct mw_params *p, enum mw_form *,
-		  struct mw_buf *why);
+int mw_diff_query(struct mw_query *, const struct mw_params *p, enum mw_form, struct mw_buf *why);
 /* The page's main part. ctx: struct mw_diff_view. */
 void mw_html_diff(struct mw_buf *, void *ctx);
 

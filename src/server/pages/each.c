@@ -350,12 +350,11 @@ static void page(struct mw_buf *b, void *ctx)
 static void answer(struct view *v, enum mw_form form)
 {
 	struct mw_call *call = v->call;
-	struct mw_buf none = { 0 };
 	const struct mw_stats *stats = mw_call_stats(call);
 
 	v->q.kinds = stats->stacks_rate || stats->stacks;
 	if (mw_result_make(&v->result, call->api, &v->q)) {
-		mw_reply_why(call, 500, &none);
+		mw_response_no_memory(call->res);
 		return;
 	}
 	if (form == MW_FORM_HTML) {
@@ -381,23 +380,15 @@ static int take_min(const char *rest, struct view *v, enum mw_form *form, struct
 void mw_page_each(struct mw_call *call)
 {
 	struct view v = { .call = call, .q = { .sort = -1 } };
-	enum mw_form form = MW_FORM_HTML;
-	struct mw_params p;
-	struct mw_buf why = { 0 };
-	int bad = mw_params_parse(&p, call->req->query, &why);
+	int bad = mw_params_form(&call->params, &call->form, &call->why);
 
 	if (!bad)
-		bad = mw_params_form(&p, &form, &why);
+		bad = take_min(call->rest, &v, &call->form, &call->why);
+	v.q.limit = call->form == MW_FORM_HTML ? MW_EACH_LIMIT : 0;
 	if (!bad)
-		bad = take_min(call->rest, &v, &form, &why);
-	v.q.limit = form == MW_FORM_HTML ? MW_EACH_LIMIT : 0;
-	if (!bad)
-		bad = mw_params_query(&p, &v.q, &why);
-	if (bad)
-		mw_reply_why(call, bad, &why);
-	else
-		answer(&v, form);
-	mw_params_free(&p);
+		bad = mw_params_query(&call->params, &v.q, &call->why);
+	if (!mw_refused(call, bad))
+		answer(&v, call->form);
 }
 
 void mw_page_home(struct mw_call *call)

@@ -86,8 +86,6 @@ void mw_page_live(struct mw_call *call)
 {
 	struct mw_stats stats = { 0 };
 
-	if (!mw_has_site(call))
-		return;
 	call->api->stats(&stats);
 	call->res->status = 200;
 	call->res->content_type = "text/event-stream";

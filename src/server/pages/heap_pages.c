@@ -151,44 +151,20 @@ static void page(struct mw_buf *b, void *ctx)
 	mw_template(b, "heap_pages.html", slots, sizeof(slots) / sizeof(slots[0]));
 }
 
-/* /heap_pages, /heap_pages.tsv, /heap_pages?format=tsv&limit=&offset=. 0, or a status with a reason. */
-static int understand(struct view *v, enum mw_form *form, struct mw_buf *why)
-{
-	const char *rest = v->call->rest;
-	struct mw_params p = { 0 };
-	int bad = mw_params_parse(&p, v->call->req->query, why);
-
-	if (!bad)
-		bad = mw_params_form(&p, form, why);
-	if (!bad && *rest && !mw_form_find(rest, strlen(rest), form)) {
-		mw_buf_str(why, "no such page");
-		bad = 404;
-	}
-	v->limit = *form == MW_FORM_HTML ? MW_EACH_LIMIT : 0;
-	if (!bad)
-		bad = mw_params_slice(&p, &v->limit, &v->offset, why);
-	mw_params_free(&p);
-	return bad;
-}
-
 void mw_page_heap_pages(struct mw_call *call)
 {
-	struct view v = { .call = call };
-	enum mw_form form = MW_FORM_HTML;
-	struct mw_buf why = { 0 };
-	int bad = understand(&v, &form, &why);
+	struct view v = { .call = call, .limit = call->form == MW_FORM_HTML ? MW_EACH_LIMIT : 0 };
+	int bad = mw_params_slice(&call->params, &v.limit, &v.offset, &call->why);
 
 	if (!bad && mw_heap_list_make(&v.list, call->api, v.offset, v.limit))
 		bad = 500;
-	if (bad) {
-		mw_reply_why(call, bad, &why);
+	if (mw_refused(call, bad))
 		return;
-	}
-	if (form == MW_FORM_HTML) {
+	if (call->form == MW_FORM_HTML) {
 		mw_reply_page(call, "heap pages", page, &v);
 	} else {
-		mw_reply_form(call, form);
-		mw_render_heap(&call->res->body, &v.list, mw_form_format(form));
+		mw_reply_form(call, call->form);
+		mw_render_heap(&call->res->body, &v.list, mw_form_format(call->form));
 	}
 	mw_heap_list_free(&v.list, call->api);
 }

@@ -245,18 +245,6 @@ static int search(struct view *v, const struct mw_params *p, struct mw_buf *why)
 	return bad;
 }
 
-static int understand(struct mw_call *call, const struct mw_params *p, enum mw_form *form,
-		      struct mw_buf *why)
-{
-	int bad = mw_params_form(p, form, why);
-
-	if (!bad && *call->rest && !mw_form_find(call->rest, strlen(call->rest), form)) {
-		mw_buf_str(why, "no such page");
-		bad = 404;
-	}
-	return bad;
-}
-
 static void answer(struct view *v, enum mw_form form)
 {
 	if (form == MW_FORM_HTML) {
@@ -273,28 +261,14 @@ static void answer(struct view *v, enum mw_form form)
 void mw_page_holders(struct mw_call *call)
 {
 	struct view v = { .call = call };
-	enum mw_form form = MW_FORM_HTML;
-	struct mw_params p = { 0 };
-	struct mw_buf why = { 0 };
-	int bad;
 
 	if (call->req->peer == MW_PEER_RACK) { /* its thread has Ruby's lock, or may be the only one */
 		mw_reply(call, 404, "not here: ask for /objects/holders");
 		return;
 	}
-	bad = mw_params_parse(&p, call->req->query, &why);
-	if (!bad)
-		bad = understand(call, &p, &form, &why);
-	if (!bad)
-		bad = search(&v, &p, &why);
-	if (bad) {
-		mw_reply_why(call, bad, &why);
-	} else {
-		mw_buf_free(&why);
-		answer(&v, form);
-	}
+	if (!mw_refused(call, search(&v, &call->params, &call->why)))
+		answer(&v, call->form);
 	mw_holders_free(&v.holders);
 	if (v.snapshot)
 		call->api->snapshot_free(v.snapshot);
-	mw_params_free(&p);
 }

@@ -4,18 +4,17 @@
 
 enum { POINTS_MAX_ONE = 500 };
 
-static void answer(struct mw_call *call, const struct mw_params *p, const struct mw_span *span, double now)
+static void answer(struct mw_call *call, const struct mw_span *span, double now)
 {
 	const struct mw_site *s = call->req->site;
-	const char *location = p->v[MW_PARAM_LOCATION].s;
+	const char *location = call->params.v[MW_PARAM_LOCATION].s;
 	struct mw_curve_set set;
-	int rc = location ? mw_curves_read_one(&s->curves, location, p->v[MW_PARAM_LOCATION].n,
+	int rc = location ? mw_curves_read_one(&s->curves, location, call->params.v[MW_PARAM_LOCATION].n,
 					       span->from, span->to, POINTS_MAX_ONE, &set) :
 			    mw_curves_read(&s->curves, call->api, span->from, span->to, &set);
-	struct mw_buf none = { 0 };
 
 	if (rc) {
-		mw_reply_why(call, 500, &none);
+		mw_response_no_memory(call->res);
 		return;
 	}
 	mw_reply_form(call, MW_FORM_JSON);
@@ -28,32 +27,16 @@ static void answer(struct mw_call *call, const struct mw_params *p, const struct
 void mw_page_locations(struct mw_call *call)
 {
 	static const struct mw_points points = { 48, MW_CURVES_POINTS, POINTS_MAX_ONE };
-	struct mw_params p;
 	struct mw_span span;
 
-	if (!mw_span_query(call, &points, &p, &span))
-		return;
-	answer(call, &p, &span, mw_site_uptime(call->req->site));
-	mw_params_free(&p);
+	if (mw_span_query(call, &points, &span))
+		answer(call, &span, mw_site_uptime(call->req->site));
 }
 
 void mw_page_annotate(struct mw_call *call)
 {
-	struct mw_buf why = { 0 };
-	struct mw_params p;
-	int bad;
-
-	if (!mw_has_site(call))
+	if (mw_refused(call, mw_params_text(&call->params, MW_EVENT_TEXT, &call->why)))
 		return;
-	bad = mw_params_parse(&p, call->req->query, &why);
-	if (!bad)
-		bad = mw_params_text(&p, MW_EVENT_TEXT, &why);
-	if (bad) {
-		mw_reply_why(call, bad, &why);
-	} else {
-		mw_site_event(call->req->site, "annotation", p.v[MW_PARAM_TEXT].s);
-		mw_done(call, "annotate: the history has it", "The history has the note.");
-	}
-	mw_buf_free(&why);
-	mw_params_free(&p);
+	mw_site_event(call->req->site, "annotation", call->params.v[MW_PARAM_TEXT].s);
+	mw_done(call, "annotate: the history has it", "The history has the note.");
 }

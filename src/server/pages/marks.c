@@ -85,7 +85,6 @@ static void set(struct mw_call *call, const char *name)
 static void clear(struct mw_call *call, const char *name)
 {
 	struct mw_site *s = call->req->site;
-	struct mw_buf why = { 0 };
 	bool there = true;
 
 	atomic_fetch_add(&s->busy, 1);
@@ -95,7 +94,7 @@ static void clear(struct mw_call *call, const char *name)
 		mw_mark_clear(&s->mark);
 	atomic_fetch_sub(&s->busy, 1);
 	if (!there)
-		mw_reply_why(call, mw_no_such_mark(&why, "name", name, strlen(name)), &why);
+		(void)mw_refused(call, mw_no_such_mark(&call->why, "name", name, strlen(name)));
 	else if (name)
 		done(call, "mark: cleared: ", name);
 	else
@@ -105,20 +104,10 @@ static void clear(struct mw_call *call, const char *name)
 /* Calls act with the name, or NULL if none is given. */
 static void with_name(struct mw_call *call, void (*act)(struct mw_call *, const char *name))
 {
-	struct mw_buf why = { 0 };
-	struct mw_params p;
-	int bad;
+	const char *name = call->params.v[MW_PARAM_NAME].s;
 
-	if (!mw_has_site(call))
-		return;
-	bad = mw_params_parse(&p, call->req->query, &why);
-	if (!bad && p.v[MW_PARAM_NAME].s)
-		bad = mw_params_name(&p, MW_MARKS_NAME, &why);
-	if (bad)
-		mw_reply_why(call, bad, &why);
-	else
-		act(call, p.v[MW_PARAM_NAME].s);
-	mw_params_free(&p);
+	if (!mw_refused(call, name ? mw_params_name(&call->params, MW_MARKS_NAME, &call->why) : 0))
+		act(call, name);
 }
 
 void mw_page_mark(struct mw_call *call)
@@ -322,40 +311,17 @@ static void page(struct mw_buf *b, void *ctx)
 	mw_template(b, "marks.html", slots, sizeof(slots) / sizeof(slots[0]));
 }
 
-static void answer(struct mw_call *call, enum mw_form form)
+void mw_page_marks(struct mw_call *call)
 {
 	const struct mw_site *s = call->req->site;
 
-	if (form == MW_FORM_HTML) {
+	if (call->form == MW_FORM_HTML) {
 		mw_reply_page(call, "marks", page, call);
 		return;
 	}
-	mw_reply_form(call, form);
-	if (form == MW_FORM_JSON)
+	mw_reply_form(call, call->form);
+	if (call->form == MW_FORM_JSON)
 		json(&call->res->body, s);
 	else
-		lines(&call->res->body, &s->marks, form == MW_FORM_CSV);
-}
-
-void mw_page_marks(struct mw_call *call)
-{
-	enum mw_form form = MW_FORM_HTML;
-	struct mw_buf why = { 0 };
-	struct mw_params p;
-	int bad;
-
-	if (!mw_has_site(call))
-		return;
-	bad = mw_params_parse(&p, call->req->query, &why);
-	if (!bad)
-		bad = mw_params_form(&p, &form, &why);
-	if (!bad && *call->rest && !mw_form_find(call->rest, strlen(call->rest), &form)) {
-		mw_buf_str(&why, "no such page");
-		bad = 404;
-	}
-	if (bad)
-		mw_reply_why(call, bad, &why);
-	else
-		answer(call, form);
-	mw_params_free(&p);
+		lines(&call->res->body, &s->marks, call->form == MW_FORM_CSV);
 }

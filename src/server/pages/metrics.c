@@ -20,33 +20,18 @@ static enum mw_metrics_form wanted(const struct mw_request *req)
 		       MW_METRICS_PROMETHEUS;
 }
 
-/* 0, or a status with a reason. */
-static int understand(const struct mw_call *call, uint64_t *top, struct mw_buf *why)
-{
-	struct mw_params p = { 0 };
-	int bad = mw_params_parse(&p, call->req->query, why);
-
-	if (!bad)
-		bad = mw_params_top(&p, MW_METRICS_TOP_MAX, top, why);
-	mw_params_free(&p);
-	return bad;
-}
-
 void mw_page_metrics(struct mw_call *call)
 {
 	enum mw_metrics_form form = wanted(call->req);
 	uint64_t top = MW_METRICS_TOP;
-	struct mw_buf why = { 0 };
 	struct mw_metrics m;
-	int bad = understand(call, &top, &why);
+	int bad = mw_params_top(&call->params, MW_METRICS_TOP_MAX, &top, &call->why);
 
 	/* the site's descriptor: one opened here would leak into a child forked meanwhile */
 	if (!bad && mw_metrics_take(&m, call->api, call->req->site ? call->req->site->statm : -1, top))
 		bad = 500;
-	if (bad) {
-		mw_reply_why(call, bad, &why);
+	if (mw_refused(call, bad))
 		return;
-	}
 	call->res->status = 200;
 	call->res->content_type = form == MW_METRICS_OPENMETRICS ? open_type : text_type;
 	mw_metrics_render(&call->res->body, &m, form);

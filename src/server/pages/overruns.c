@@ -89,40 +89,19 @@ static void page(struct mw_buf *b, void *ctx)
 	mw_template(b, "overruns.html", slots, sizeof(slots) / sizeof(slots[0]));
 }
 
-/* /overruns, /overruns.tsv, /overruns?format=tsv. 0, or a status with a reason. */
-static int understand(struct mw_call *call, enum mw_form *form, struct mw_buf *why)
-{
-	struct mw_params p = { 0 };
-	int bad = mw_params_parse(&p, call->req->query, why);
-
-	if (!bad)
-		bad = mw_params_form(&p, form, why);
-	if (!bad && *call->rest && !mw_form_find(call->rest, strlen(call->rest), form)) {
-		mw_buf_str(why, "no such page");
-		bad = 404;
-	}
-	mw_params_free(&p);
-	return bad;
-}
-
 void mw_page_overruns(struct mw_call *call)
 {
 	struct view v = { .call = call };
-	enum mw_form form = MW_FORM_HTML;
-	struct mw_buf why = { 0 };
-	int bad = understand(call, &form, &why);
 
-	if (!bad && mw_overruns_make(&v.list, call->api, mw_call_stats(call)))
-		bad = 500;
-	if (bad) {
-		mw_reply_why(call, bad, &why);
+	if (mw_overruns_make(&v.list, call->api, mw_call_stats(call))) {
+		mw_response_no_memory(call->res);
 		return;
 	}
-	if (form == MW_FORM_HTML) {
+	if (call->form == MW_FORM_HTML) {
 		mw_reply_page(call, "overruns", page, &v);
 	} else {
-		mw_reply_form(call, form);
-		mw_render_overruns(&call->res->body, &v.list, mw_form_format(form));
+		mw_reply_form(call, call->form);
+		mw_render_overruns(&call->res->body, &v.list, mw_form_format(call->form));
 	}
 	mw_overruns_free(&v.list, call->api);
 }

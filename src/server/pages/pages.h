@@ -109,9 +109,9 @@ struct mw_points {
 };
 /*
  * The query of a page about the site's past: *span is up to now unless it says otherwise. False: the
- * request is answered, by 503, 400 or 500. Else free *p with mw_params_free.
+ * request is answered, by 400.
  */
-bool mw_span_query(struct mw_call *, const struct mw_points *, struct mw_params *p, struct mw_span *span);
+bool mw_span_query(struct mw_call *, const struct mw_points *, struct mw_span *span);
 /* Appends why the history has nothing of a time. Returns 400. */
 int mw_unknown_time(struct mw_buf *why, const struct mw_site *);
 /* Seconds since 1970. */

@@ -20,7 +20,10 @@ enum {
 	FORM = MW_ROUTE_FORM,
 	BODY = MW_ROUTE_BODY,
 	DISK = MW_ROUTE_DISK,
-	HEAP = MW_ROUTE_HEAP
+	HEAP = MW_ROUTE_HEAP,
+	QUERY = MW_ROUTE_QUERY,
+	FORMS = MW_ROUTE_FORMS,
+	SITE = MW_ROUTE_SITE
 };
 
 static const struct mw_route routes[] = {
@@ -191,6 +194,23 @@ static const struct mw_route *find(struct mw_call *call)
 	return NULL;
 }
 
+/* Calls the route's handler with what it wants. */
+static void answer(struct mw_call *call, const struct mw_route *r)
+{
+	int bad = 0;
+
+	if (r->flags & SITE && !mw_has_site(call))
+		return;
+	if (r->flags & (QUERY | FORMS))
+		bad = mw_params_parse(&call->params, call->req->query, &call->why);
+	if (!bad && r->flags & FORMS)
+		bad = mw_params_form_of(&call->params, call->rest, &call->form, &call->why);
+	if (!mw_refused(call, bad))
+		r->handler(call);
+	mw_params_free(&call->params);
+	mw_buf_free(&call->why);
+}
+
 static void dispatch(struct mw_call *call)
 {
 	const struct mw_route *r;
@@ -205,7 +225,7 @@ static void dispatch(struct mw_call *call)
 	if (!r)
 		mw_reply(call, 404, "no such page");
 	else if (!refused(call, r))
-		r->handler(call);
+		answer(call, r);
 }
 
 bool mw_route_waits(const struct mw_request *req)

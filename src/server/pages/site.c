@@ -129,40 +129,26 @@ static void answer_history(struct mw_call *call, const struct mw_history_part *p
 	mw_buf_str(b, "}\n");
 }
 
-bool mw_span_query(struct mw_call *call, const struct mw_points *points, struct mw_params *p,
-		   struct mw_span *span)
+bool mw_span_query(struct mw_call *call, const struct mw_points *points, struct mw_span *span)
 {
-	struct mw_buf why = { 0 };
-	double now;
-	int bad;
+	const struct mw_params *p = &call->params;
+	double now = mw_site_uptime(call->req->site);
 
-	if (!mw_has_site(call))
-		return false;
-	now = mw_site_uptime(call->req->site);
 	*span = (struct mw_span){ .to = now, .points = points->usual };
-	bad = mw_params_parse(p, call->req->query, &why);
-	if (!bad)
-		bad = mw_params_span(p, now, p->v[MW_PARAM_LOCATION].s ? points->max_one : points->max,
-				     span, &why);
-	if (bad) {
-		mw_reply_why(call, bad, &why);
-		mw_params_free(p);
-	}
-	mw_buf_free(&why);
-	return !bad;
+	return !mw_refused(call, mw_params_span(p, now,
+						p->v[MW_PARAM_LOCATION].s ? points->max_one : points->max,
+						span, &call->why));
 }
 
 void mw_page_history(struct mw_call *call)
 {
 	static const struct mw_points points = { 300, 1440, 1440 };
-	struct mw_params p;
 	struct mw_span span;
 
-	if (!mw_span_query(call, &points, &p, &span))
+	if (!mw_span_query(call, &points, &span))
 		return;
 	const struct mw_history_part part = { span.from, span.to, span.points };
 
-	answer_history(call, span.given || p.v[MW_PARAM_POINTS].s ? &part : NULL,
+	answer_history(call, span.given || call->params.v[MW_PARAM_POINTS].s ? &part : NULL,
 		       mw_site_uptime(call->req->site));
-	mw_params_free(&p);
 }

@@ -36,14 +36,13 @@ static struct mw_moment moment(const struct mw_call *call, const struct mw_snaps
 static void answer(struct mw_call *call, struct mw_query *q)
 {
 	struct mw_result result;
-	struct mw_buf none = { 0 };
 	struct mw_stats stats = { 0 };
 	struct mw_moment now;
 
 	call->api->stats(&stats);
 	q->kinds = stats.stacks_rate || stats.stacks;
 	if (mw_result_make(&result, call->api, q)) {
-		mw_reply_why(call, 500, &none);
+		mw_response_no_memory(call->res);
 		return;
 	}
 	now = moment(call, result.snapshot);
@@ -106,43 +105,33 @@ static int answer_mark(struct mw_call *call, const struct mw_query *q, const str
 	return 0;
 }
 
-static void of_mark(struct mw_call *call, const struct mw_params *p)
+static void of_mark(struct mw_call *call)
 {
+	const struct mw_params *p = &call->params;
 	const char *name = p->v[MW_PARAM_MARK].s;
 	size_t n = p->v[MW_PARAM_MARK].n;
 	struct mw_column columns[KEPT];
 	struct mw_table table = kept_columns(columns);
 	struct mw_query q = { .sort = -1, .table = &table };
 	const struct mw_named_mark *mark;
-	struct mw_buf why = { 0 };
 	int bad;
 
 	if (!mw_has_site(call))
 		return;
-	bad = mw_params_query(p, &q, &why);
+	bad = mw_params_query(p, &q, &call->why);
 	mark = mw_marks_find(&call->req->site->marks, name, n);
 	q.kind_len = 0;
 	if (!bad)
-		bad = mark ? answer_mark(call, &q, mark) : mw_no_such_mark(&why, "mark", name, n);
-	if (bad)
-		mw_reply_why(call, bad, &why);
-	mw_buf_free(&why);
+		bad = mark ? answer_mark(call, &q, mark) : mw_no_such_mark(&call->why, "mark", name, n);
+	(void)mw_refused(call, bad);
 }
 
 void mw_page_snapshot(struct mw_call *call)
 {
 	struct mw_query q = { .sort = -1 };
-	struct mw_buf why = { 0 };
-	struct mw_params p;
-	int bad = mw_params_parse(&p, call->req->query, &why);
 
-	if (!bad && !p.v[MW_PARAM_MARK].n)
-		bad = mw_params_query(&p, &q, &why);
-	if (bad)
-		mw_reply_why(call, bad, &why);
-	else if (p.v[MW_PARAM_MARK].n)
-		of_mark(call, &p);
-	else
+	if (call->params.v[MW_PARAM_MARK].n)
+		of_mark(call);
+	else if (!mw_refused(call, mw_params_query(&call->params, &q, &call->why)))
 		answer(call, &q);
-	mw_params_free(&p);
 }

@@ -190,19 +190,15 @@ static const char *find(struct mw_call *call, struct source *s, const char *loca
 void mw_page_source(struct mw_call *call)
 {
 	struct source s = { 0 };
-	struct mw_params p;
-	struct mw_buf why = { 0 };
-	int bad = mw_params_parse(&p, call->req->query, &why);
-	const char *failed;
+	const char *location = call->params.v[MW_PARAM_LOCATION].s, *failed;
+	size_t n = call->params.v[MW_PARAM_LOCATION].n;
 
-	if (bad) {
-		mw_reply_why(call, bad, &why);
-	} else if (!call->api->options()->source) {
+	if (!call->api->options()->source) {
 		mw_reply(call, 403, "source is off: the option source:0 is set");
-	} else if (!p.v[MW_PARAM_LOCATION].n) {
+	} else if (!n) {
 		mw_reply(call, 400, "location: missing; ask for /source?location=PATH:LINE");
 	} else {
-		failed = find(call, &s, p.v[MW_PARAM_LOCATION].s, p.v[MW_PARAM_LOCATION].n);
+		failed = find(call, &s, location, n);
 		if (failed) {
 			mw_reply(call, failed == several ? 409 : 404, failed);
 		} else {
@@ -213,5 +209,4 @@ void mw_page_source(struct mw_call *call)
 	free(s.location);
 	free(s.name);
 	free(s.text);
-	mw_params_free(&p);
 }

@@ -21,7 +21,6 @@ struct query {
 	bool raw;              /* as estimated, not calibrated */
 	const char *location;  /* as asked for; NULL: all */
 	size_t location_n;
-	struct mw_params params; /* location points into it */
 	struct mw_flame_range range;
 };
 
@@ -58,17 +57,14 @@ static bool is(const struct mw_params *p, enum mw_param name, const char *value)
 }
 
 /* 0, or a status with a reason. */
-static int understand(const struct mw_call *call, const struct form *form, struct query *q,
+static int understand(const struct mw_params *p, const struct form *form, struct query *q,
 		      struct mw_buf *why)
 {
 	static const char *const views[] = { "live", "total", "growth" };
-	struct mw_params *p = &q->params;
 	uint64_t most = q->view.most, none = 0;
-	int bad = mw_params_parse(p, call->req->query, why);
+	int bad = mw_params_slice(p, &most, &none, why);
 	size_t by = 0;
 
-	if (!bad)
-		bad = mw_params_slice(p, &most, &none, why);
 	while (!bad && p->v[MW_PARAM_BY].s && by < 3 && !is(p, MW_PARAM_BY, views[by]))
 		by++;
 	if (!bad && (by == 3 || (by == 2 && !form->grows))) {
@@ -98,7 +94,7 @@ static int make(const struct mw_call *call, struct mw_profile *p, struct query *
 	int found, bad = 0;
 
 	if (q->view.by == MW_VIEW_GROWTH)
-		bad = mw_flame_range_make(&q->range, call, &q->params, &how, why);
+		bad = mw_flame_range_make(&q->range, call, &call->params, &how, why);
 	if (bad)
 		return bad;
 	if (!mw_profile_make(p, call->api, &how))
@@ -121,16 +117,13 @@ static int make(const struct mw_call *call, struct mw_profile *p, struct query *
 static void reply(struct mw_call *call, const struct form *form)
 {
 	struct query q = { .view = { .most = NODES }, .by = form->by };
-	struct mw_buf why = { 0 };
 	struct mw_profile p;
 	struct shown shown = { call, &q, &p };
-	int bad = understand(call, form, &q, &why);
+	int bad = understand(&call->params, form, &q, &call->why);
 
 	if (!bad)
-		bad = make(call, &p, &q, &why);
-	if (bad) {
-		mw_reply_why(call, bad, &why);
-	} else {
+		bad = make(call, &p, &q, &call->why);
+	if (!mw_refused(call, bad)) {
 		mw_flame_range_made(&q.range, &p, q.view.row);
 		call->res->status = 200;
 		call->res->content_type = form->type;
@@ -138,7 +131,6 @@ static void reply(struct mw_call *call, const struct form *form)
 		mw_profile_free(&p, call->api);
 	}
 	mw_flame_range_free(&q.range);
-	mw_params_free(&q.params);
 }
 
 void mw_page_stacks(struct mw_call *call)
@@ -223,7 +215,7 @@ static void summary(struct mw_buf *b, void *ctx)
 	uint64_t n = s->p->samples[s->q->by];
 
 	if (s->q->range.is) {
-		mw_flame_range_html(b, &s->q->range, s->call, &s->q->params);
+		mw_flame_range_html(b, &s->q->range, s->call, &s->call->params);
 		mw_buf_str(b, ". ");
 	}
 	if (!s->p->rate && !n) {
@@ -257,7 +249,7 @@ static void hidden(struct mw_buf *b, void *ctx)
 {
 	const struct shown *s = ctx;
 
-	mw_flame_range_fields(b, &s->q->params);
+	mw_flame_range_fields(b, &s->call->params);
 }
 
 static void invert_options(struct mw_buf *b, void *ctx)

@@ -102,7 +102,6 @@ static void start(struct mw_call *call, const struct mw_record_how *how)
 
 void mw_page_trace_start(struct mw_call *call)
 {
-	struct mw_buf why = { 0 };
 	const struct mw_options *given = call->api->options();
 	struct mw_options o = {
 		.trace_max = given->trace_max,
@@ -111,17 +110,10 @@ void mw_page_trace_start(struct mw_call *call)
 		.trace_fine = given->trace_fine,
 	};
 	struct mw_record_how how;
-	struct mw_params p;
-	int bad = mw_params_parse(&p, call->req->query, &why);
 
-	if (!bad)
-		bad = read_how(&how, &o, &p, call->req->peer, given->token_file, &why);
-	if (bad)
-		mw_reply_why(call, bad, &why);
-	else
+	if (!mw_refused(call,
+			read_how(&how, &o, &call->params, call->req->peer, given->token_file, &call->why)))
 		start(call, &how);
-	mw_buf_free(&why);
-	mw_params_free(&p);
 }
 
 void mw_page_trace_stop(struct mw_call *call)

@@ -133,12 +133,10 @@ void mw_page_verdict(struct mw_call *call)
 	static const struct mw_points points = { MW_CURVES_POINTS, MW_CURVES_POINTS, MW_CURVES_POINTS };
 	struct mw_said ranged = { 0 };
 	const struct mw_said *said = NULL;
-	struct mw_buf none = { 0 };
-	struct mw_params p;
 	struct mw_span span;
 	const struct mw_map *m = NULL;
 
-	if (!mw_span_query(call, &points, &p, &span))
+	if (!mw_span_query(call, &points, &span))
 		return;
 	if (!span.given)
 		said = mw_site_said(call->req->site);
@@ -148,11 +146,10 @@ void mw_page_verdict(struct mw_call *call)
 	if (said && mw_map_explains(said->kind))
 		m = mw_site_some_map(call->req->site);
 	if (!said)
-		mw_reply_why(call, 500, &none);
+		mw_response_no_memory(call->res);
 	else if (strstr(call->req->path, ".json"))
 		as_json(call, said, m);
 	else
 		as_text(call, said, m);
 	mw_said_free(&ranged);
-	mw_params_free(&p);
 }

@@ -55,17 +55,12 @@ void mw_page_self(struct mw_call *call)
 
 void mw_page_table(struct mw_call *call)
 {
-	struct mw_buf why = { 0 };
-	struct mw_params p;
-	int bad = mw_params_parse(&p, call->req->query, &why);
+	const char *location = call->params.v[MW_PARAM_LOCATION].s;
 
-	if (bad)
-		mw_reply_why(call, bad, &why);
-	else if (p.v[MW_PARAM_LOCATION].s)
-		reply(call, MW_WIRE_AT, p.v[MW_PARAM_LOCATION].s, p.v[MW_PARAM_LOCATION].n);
+	if (location)
+		reply(call, MW_WIRE_AT, location, call->params.v[MW_PARAM_LOCATION].n);
 	else
 		reply(call, MW_WIRE_ALL, "", 0);
-	mw_params_free(&p);
 }
 
 /* What grew in a range of the monotonic clock. */
@@ -91,17 +86,11 @@ void mw_page_table_stacks(struct mw_call *call)
 {
 	double now = (double)mw_now_ms() / 1000;
 	struct mw_span span = { .to = now, .points = 2 };
-	struct mw_buf why = { 0 };
-	struct mw_params p;
-	int bad = mw_params_parse(&p, call->req->query, &why);
 
-	if (!bad)
-		bad = mw_params_span(&p, now, 2, &span, &why);
-	if (bad)
-		mw_reply_why(call, bad, &why);
-	else if (!span.given)
+	if (mw_refused(call, mw_params_span(&call->params, now, 2, &span, &call->why)))
+		return;
+	if (!span.given)
 		reply(call, MW_WIRE_STACKS, "", 0);
 	else if (mw_has_site(call))
 		reply_grown(call, &span);
-	mw_params_free(&p);
 }
