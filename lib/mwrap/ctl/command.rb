@@ -62,7 +62,7 @@ module Mwrap
     # forms::     for each argument by its name: its meaning, or an Array of [form, meaning].
     # action::    what runs, with an Array of the arguments and a Hash of the options that were given,
     #             by their names. It returns :found or :unknown for the exit status 1 or 2; anything
-    #             else is 0.
+    #             else is 0. nil: the class of the command's name does, of the file of that name.
     Command = Struct.new(:name, :arguments, :summary, :about, :forms, :options, :action, keyword_init: true) do
       def call(args)
         given = {}
@@ -70,7 +70,7 @@ module Mwrap
         missing = takes[rest.size]
         raise Usage, "#{missing.name}: missing: see #{see}" unless missing.nil? || missing.optional
         raise Usage, "#{shown(rest[takes.size])}: one argument too many: see #{see}" if rest.size > takes.size && !takes.last&.many
-        Command::STATUS.fetch(action.call(rest, given), 0)
+        Command::STATUS.fetch((action || method(:perform)).call(rest, given), 0)
       end
 
       # The Arguments
@@ -94,6 +94,11 @@ module Mwrap
       end
 
       private
+
+      def perform(rest, given)
+        require_relative name
+        Ctl.const_get(name.capitalize).new(*(takes.last&.many ? [rest] : rest.values_at(0...takes.size)), given).run
+      end
 
       def see = "mwrapctl help #{name}"
       def columns(rows) = rows.map { |label, text| Options.line(label, text) }.join

@@ -58,11 +58,7 @@ module Mwrap
           Option.new(name: "format", value: "html|json|collapsed|speedscope|pprof", help: "the default is html",
                      manual: "`html` is the page, `json` is its data, `collapsed` is a text for flamegraph.pl. `speedscope` and `pprof` are files for these programs. The default is `html`."),
           *OF_A_SERVER
-        ],
-        action: lambda do |(socket), given|
-          require_relative "flame"
-          Flame.new(socket, given).run
-        end
+        ]
       ),
       Command.new(
         name: "map", arguments: "SOCKET",
@@ -79,11 +75,7 @@ module Mwrap
           Option.new(name: "output", letter: "o", value: "FILE", help: "draw the map as one page: FILE ends in .html",
                      manual: "Draws the map as FILE, and replaces it if it is there. Its name ends in `.html`: it is one page that needs no server and no network."),
           ROWS, AS_JSON, AS_TEXT, *OF_A_SERVER
-        ],
-        action: lambda do |(socket), given|
-          require_relative "map"
-          Map.new(socket, given).run
-        end
+        ]
       ),
       Command.new(
         name: "check", arguments: "SCRIPT",
@@ -107,11 +99,7 @@ module Mwrap
                      manual: "FILE has known leaks, in LeakSanitizer's format: lines of `leak:PATTERN`, and comments that begin with `#`. A pattern is a part of a location; `*` stands for any text, `^` and `$` for its ends."),
           Option.new(name: "json", help: "print an array of objects, one for each leak",
                      manual: "Prints an array of objects, one for each leak: `location`, `blocks_per_call`, `bytes_per_block`, `held` (null if it isn't known), `rounds` (calls) and `blocks` (kept of them).")
-        ],
-        action: lambda do |(script), given|
-          require_relative "check"
-          Check.new(script, given).run
-        end
+        ]
       ),
       Command.new(
         name: "ps", arguments: "",
@@ -121,11 +109,7 @@ module Mwrap
           that have a server what is live in them.
         TEXT
         forms: {},
-        options: [ROWS, AS_JSON, AS_TEXT, TOKEN_FILE],
-        action: lambda do |_, given|
-          require_relative "ps"
-          Ps.new(given).run
-        end
+        options: [ROWS, AS_JSON, AS_TEXT, TOKEN_FILE]
       ),
       Command.new(
         name: "top", arguments: "SOCKET",
@@ -145,11 +129,7 @@ module Mwrap
           Option.new(name: "count", letter: "n", value: "N", type: :count, help: "N rows at most",
                      manual: "Shows N rows at most. The default is 20 in a frame of text, else what the terminal has room for."),
           *OF_A_SERVER
-        ],
-        action: lambda do |(socket), given|
-          require_relative "top"
-          Top.new(socket, given).run
-        end
+        ]
       ),
       Command.new(
         name: "snap", arguments: "SOCKET FILE",
@@ -164,11 +144,7 @@ module Mwrap
           Option.new(name: "mark", value: "NAME", help: "also set a mark of this name in the process",
                      manual: "Also sets a mark of this name in the process: see diff."),
           *OF_A_SERVER
-        ],
-        action: lambda do |(socket, file), given|
-          require_relative "snap"
-          Snap.new(socket, file, given).run
-        end
+        ]
       ),
       Command.new(
         name: "report", arguments: "SOURCE",
@@ -185,11 +161,7 @@ module Mwrap
           Option.new(name: "output", letter: "o", value: "FILE", help: "where the page goes; - is stdout",
                      manual: "Writes the page to FILE, and replaces it if it is there. `-` is stdout. Without this option the page goes to stdout, unless that is a terminal."),
           ROWS, AS_JSON, AS_TEXT, *OF_A_SERVER
-        ],
-        action: lambda do |(source), given|
-          require_relative "report"
-          Report.new(source, given).run
-        end
+        ]
       ),
       Command.new(
         name: "diff", arguments: "A B",
@@ -206,11 +178,7 @@ module Mwrap
           Option.new(name: "sort", value: "score|growth|blocks|live|location", help: "the default is score",
                      manual: "The order of the rows: by `score`, by `growth` in bytes or in `blocks`, by what is `live` in B, or by `location`. The default is `score`."),
           ROWS, FAIL_ABOVE, AS_JSON, AS_TEXT, *OF_A_SERVER
-        ],
-        action: lambda do |(from, to), given|
-          require_relative "diff"
-          Diff.new(from, to, given).run
-        end
+        ]
       ),
       Command.new(
         name: "score", arguments: "SNAPSHOT...",
@@ -225,11 +193,7 @@ module Mwrap
           Option.new(name: "x", value: "X,...", type: :numbers, help: "requests before each; the default is its time",
                      manual: "A number for each snapshot, such as the requests that were served before it. The default is its time, or its place if one has none."),
           ROWS, FAIL_ABOVE, AS_JSON, AS_TEXT, *OF_A_SERVER
-        ],
-        action: lambda do |snapshots, given|
-          require_relative "score"
-          Score.new(snapshots, given).run
-        end
+        ]
       ),
       Command.new(
         name: "objects", arguments: "SOCKET [VIEW]",
@@ -247,11 +211,7 @@ module Mwrap
           Option.new(name: "depth", value: "N", type: :count, help: "levels of find/NAME: 1 to 8, 1 by default",
                      manual: "Levels of `find/NAME`: 1 is what refers to it, 2 what refers to that; 8 at most."),
           ROWS, AS_JSON, AS_TEXT, ONE_OF_FAMILY, TOKEN_FILE
-        ],
-        action: lambda do |(socket, view), given|
-          require_relative "objects"
-          Objects.new(socket, view, given).run
-        end
+        ]
       ),
       Command.new(
         name: "who", arguments: "SOCKET [LOCATION]",
@@ -269,12 +229,7 @@ module Mwrap
           Option.new(name: "json", help: "for programs",
                      manual: "Writes JSON, for programs: `location`, `blocks`, `bytes`, and `rows` with `holder`, `by` (ruby, native, garbage, nothing), `blocks`, `bytes`, `path` (an array of steps) and `paths`."),
           ONE_OF_FAMILY, TOKEN_FILE
-        ],
-        action: lambda do |(socket, location), given|
-          require_relative "who"
-          Who.new(socket, location, given).run
-          nil
-        end
+        ]
       ),
       *RECORD_COMMANDS,
       *ATTACH_COMMANDS

@@ -27,11 +27,7 @@ module Mwrap
                      manual: "Says what a thread does if the disk is too slow: `wait` for it, for a short time, or `drop` events, which are counted. The default is `wait`."),
           Option.new(name: "clock", value: "coarse|fine", help: "coarse (the default) costs less; fine is for programs whose threads run beside each other",
                      manual: "`coarse` costs less, and suits Ruby. `fine` is for programs whose threads run beside each other. The default is `coarse`.")
-        ],
-        action: lambda do |command, given|
-          require_relative "record"
-          Record.new(command, given).run
-        end
+        ]
       ),
       Command.new(
         name: "replay", arguments: "FILE...",
@@ -60,11 +56,7 @@ module Mwrap
                      manual: "Prints an array of objects, one for each setting, the first as recorded: `setting`, `malloc`, `environment`, `peak_rss_bytes`, `mean_rss_bytes`, `cpu_seconds`, `failed_allocations`, `curve` (pairs of seconds and bytes). One that can't be played has `error`. The first one has `recorded_peak_bytes`, `recorded_mean_bytes`, `peak_error` and `mean_error` (parts of 1)."),
           Option.new(name: "text", help: "sentences and aligned columns, also into a pipe, which gets TSV else",
                      manual: "Writes sentences and aligned columns, also into a pipe. Without this option a terminal gets them, and a pipe gets TSV with exact numbers.")
-        ],
-        action: lambda do |files, given|
-          require_relative "replay"
-          Replay.new(files, given).run
-        end
+        ]
       ),
       Command.new(
         name: "trace", arguments: "FORM FILE",
@@ -78,11 +70,7 @@ module Mwrap
         options: [
           Option.new(name: "output", letter: "o", value: "FILE", help: "where to; the default is stdout",
                      manual: "Writes to FILE, and replaces it if it is there. The default is stdout.")
-        ],
-        action: lambda do |(form, file), given|
-          require_relative "trace"
-          Trace.new(form, file, given).run
-        end
+        ]
       )
     ].freeze
   end
