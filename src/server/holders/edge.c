@@ -44,7 +44,7 @@ static uintptr_t variable(mw_ruby_value object, mw_ruby_value child)
 
 /* --- constants ------------------------------------------------------------------ */
 
-/* A constant, as Ruby's tables have it from 2.2 to 3.4. */
+/* A constant, as Ruby's tables have it from 2.2 to 4.0. */
 struct constant {
 	unsigned flags;
 	int line;

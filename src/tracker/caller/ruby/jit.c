@@ -4,6 +4,7 @@
 
 #include "look.h"
 #include "safe_read.h"
+#include "state.h"
 
 enum {
 	WORD = sizeof(uintptr_t),
@@ -67,18 +68,20 @@ struct mw_ruby_frame mw_jit_running(uintptr_t cfp, struct mw_ruby_frame raw)
 	return !late(cfp, f) || in_gc() ? f : (struct mw_ruby_frame){ 0, 0 };
 }
 
+/* Memory is read with care: it is asked before a frame is trusted. */
 enum mw_jit_late mw_jit_late(void)
 {
-	const char *ec = mw_get(&mw_ruby_verified) ? mw_ruby_ec() : NULL, *end, *cfp;
+	const char *ec = mw_jit_may_run() && mw_get(&mw_ruby_verified) ? mw_ruby_ec() : NULL, *end, *top;
 	struct mw_ruby_frame f = { 0, 0 };
+	uintptr_t at;
 
-	cfp = ec ? mw_ruby_stack(ec, &end) : NULL;
-	for (; cfp && cfp < end; cfp += mw_ruby.frame_size) {
-		f = mw_jit_frame((uintptr_t)cfp, mw_ruby_words(cfp));
-		if (f.iseq)
-			return late((uintptr_t)cfp, f);
+	top = ec ? mw_ruby_stack(ec, &end) : NULL;
+	for (at = (uintptr_t)top; top && at < (uintptr_t)end && !f.iseq; at += mw_ruby.frame_size) {
+		if (!mw_peek(at + MW_CFP_PC, &f.pc) || !mw_peek(at + MW_CFP_ISEQ, &f.iseq))
+			return MW_JIT_NOT_LATE;
+		f = mw_jit_frame(at, f);
 	}
-	return MW_JIT_NOT_LATE;
+	return late(at - mw_ruby.frame_size, f);
 }
 
 static bool start_holds; /* relaxed; with the GVL */
@@ -93,10 +96,20 @@ void mw_jit_learn_start(const mw_value *values, int n)
 		       mw_rb.rb_profile_frames(1, 1, &second, &line) == 1 && second == values[1]);
 }
 
+/* At a safe point no frame is without its pc: if one is there, too, the offsets are wrong. */
+static enum mw_jit_late doubted_late(void)
+{
+	enum mw_jit_late is = mw_jit_late();
+
+	if (is && mw_ruby_reads())
+		mw_ruby_ask_for(MW_RUBY_WHEN_DOUBTED);
+	return is;
+}
+
 bool mw_ruby_may_ask(void)
 {
 	return mw_rb.ruby_thread_has_gvl_p() && !mw_rb.rb_during_gc() &&
-	       (mw_get(&start_holds) || mw_jit_late() != MW_JIT_LATE);
+	       (doubted_late() != MW_JIT_LATE || mw_get(&start_holds));
 }
 
 int mw_ruby_named(int limit, mw_value *values, int *lines)

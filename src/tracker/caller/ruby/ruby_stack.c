@@ -11,7 +11,7 @@
 #include "tracker/table/rows.h"
 
 /*
- * What a frame of a C function says of its method, as from Ruby 2.6 to 3.4. Garbage is told by these
+ * What a frame of a C function says of its method, as from Ruby 2.6 to 4.0. Garbage is told by these
  * marks, and a wrong answer gives no more than a key that no other frame has.
  */
 enum {
@@ -72,13 +72,18 @@ static const char *frames_now(const char **end)
 	return ec ? mw_ruby_stack(ec, end) : NULL;
 }
 
+/* The outermost frame runs nothing. Of what isn't a frame, no word behind the stack is read. */
+static bool is_within(const char *cfp, const char *end)
+{
+	return cfp + mw_ruby.frame_size + MW_CFP_EP < end;
+}
+
 void mw_ruby_walk(struct mw_walk *w)
 {
 	const char *end, *cfp = frames_now(&end);
 	bool may_ask = cfp && mw_ruby_may_ask();
 
-	/* the outermost frame runs nothing */
-	for (; cfp && cfp + mw_ruby.frame_size < end; cfp += mw_ruby.frame_size) {
+	for (; cfp && is_within(cfp, end); cfp += mw_ruby.frame_size) {
 		uint64_t key = key_of(cfp, may_ask);
 
 		if (key)
@@ -94,7 +99,7 @@ int mw_ruby_runs(void)
 
 	if (!cfp) /* no Ruby here, or a thread that isn't Ruby's; else its frames can't be read */
 		return mw_get(&mw_ruby.how) == MW_RUBY_NONE || mw_ruby_reads() ? 0 : -1;
-	for (; cfp + mw_ruby.frame_size < end; cfp += mw_ruby.frame_size) {
+	for (; is_within(cfp, end); cfp += mw_ruby.frame_size) {
 		struct mw_ruby_frame f = mw_ruby_at(cfp);
 		uintptr_t ep;
 

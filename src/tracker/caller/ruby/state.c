@@ -203,9 +203,14 @@ void mw_ruby_jit_begins(void)
 		(void)change_how(MW_RUBY_FAST, MW_RUBY_JIT);
 }
 
+bool mw_jit_may_run(void)
+{
+	return mw_get(&reserved) || mw_real_joined;
+}
+
 bool mw_ruby_look_for_jit(void)
 {
-	if ((mw_get(&reserved) || mw_real_joined) && !mw_get(&late))
+	if (!mw_get(&late))
 		mw_set(&late, mw_jit_late() != MW_JIT_NOT_LATE);
 	if (mw_zjit_runs() || mw_get(&late))
 		return change_how(MW_RUBY_FAST, MW_RUBY_JIT);
