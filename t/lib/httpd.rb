@@ -17,50 +17,63 @@ module HttpdTest
 
   Response = Struct.new(:status, :headers, :body)
 
-  # A fake_server, its stdin and stdout.
-  class Fake
+  # A process that is spoken to over its stdin and stdout; its stderr goes to a file.
+  class Child
     attr_reader :pid, :log
 
-    def initialize(program, log, *options, server: SERVER)
-      File.exist?(server) or raise "#{server} isn't built: run make check-programs"
+    def initialize(*cmd, log:, **how)
       @log = log
       r, @in = IO.pipe
       @out, w = IO.pipe
-      env = { "MWRAP_HTTPD" => server, "LD_PRELOAD" => nil, "TMPDIR" => File.dirname(log) }
-      @pid = Process.spawn(env, program, *options, in: r, out: w, err: log, close_others: true)
+      @pid = Process.spawn(*cmd, in: r, out: w, err: log, close_others: true, **how)
       [r, w].each(&:close)
     end
 
-    def tell(command) = @in.puts(command)
-
-    def hear
-      Timeout.timeout(PATIENCE) { @out.gets&.chomp }
+    def tell(line)
+      @in.puts(line)
+      @in.flush
     end
 
-    def ask(command)
-      tell(command)
+    # The next line of its stdout without its end, nil at the end of it.
+    def hear = Timeout.timeout(PATIENCE) { @out.gets&.chomp }
+
+    def ask(line)
+      tell(line)
       hear
     end
 
-    # What it said on stderr.
-    def said = File.read(log)
+    # What is left of its stdout, to the end.
+    def rest = Timeout.timeout(PATIENCE) { @out.read }
 
-    def kill
-      Process.kill(:KILL, pid)
-      Process.wait(pid)
-      @pid = nil
+    # What it said on stderr.
+    def stderr = File.read(log)
+    alias said stderr
+
+    # Closes its stdin and waits: Process::Status, nil if it had to be killed.
+    def finish
+      return @status if @status
+      @in.close unless @in.closed?
+      wait
     end
 
-    # Ends it in an orderly way.
-    def finish
-      return unless pid
-      @in.close unless @in.closed?
-      status = Timeout.timeout(PATIENCE) { Process.wait2(pid)[1] }
-      @pid = nil
-      status
+    def wait
+      @status ||= Timeout.timeout(PATIENCE) { Process.wait2(pid)[1] }
     rescue Timeout::Error
       kill
       nil
+    end
+
+    def kill(signal = :KILL)
+      return @status if @status
+      Process.kill(signal, pid)
+      @status = Process.wait2(pid)[1]
+    end
+  end
+
+  class Fake < Child
+    def initialize(program, log, *options, server: SERVER)
+      File.exist?(server) or raise "#{server} isn't built: run make check-programs"
+      super({ "MWRAP_HTTPD" => server, "LD_PRELOAD" => nil, "TMPDIR" => File.dirname(log) }, program, *options, log: log)
     end
   end
 

@@ -14,56 +14,13 @@ module Served
   Dump = MwrapTest::Dump
   NUMBERS = MwrapTest::WHOLE_COLUMNS.map(&:to_sym).freeze
 
-  # A running command. finish and kill are as HttpdTest's teardown expects.
-  class App
-    attr_reader :pid, :dump_path
+  class App < HttpdTest::Child
+    attr_reader :dump_path
 
     def initialize(*cmd, env:, err:, dump_path:)
-      @err = err
       @dump_path = dump_path
-      r, @in = IO.pipe
-      @out, w = IO.pipe
       # a process group of its own: the kernel lets nobody stop one of whose parents none is left
-      @pid = Process.spawn(env, *cmd, in: r, out: w, err: err, close_others: true, pgroup: true)
-      [r, w].each(&:close)
-    end
-
-    def tell(line)
-      @in.puts(line)
-      @in.flush
-    end
-
-    # The next line of its stdout without its end, nil at the end of it.
-    def hear = Timeout.timeout(HttpdTest::PATIENCE) { @out.gets&.chomp }
-
-    def ask(line)
-      tell(line)
-      hear
-    end
-
-    # What is left of its stdout, to the end.
-    def rest = Timeout.timeout(HttpdTest::PATIENCE) { @out.read }
-
-    def stderr = File.read(@err)
-
-    # Closes its stdin and waits: Process::Status, nil if it had to be killed.
-    def finish
-      return @status if @status
-      @in.close unless @in.closed?
-      wait
-    end
-
-    def wait
-      @status ||= Timeout.timeout(HttpdTest::PATIENCE) { Process.wait2(pid)[1] }
-    rescue Timeout::Error
-      kill
-      nil
-    end
-
-    def kill(signal = :KILL)
-      return @status if @status
-      Process.kill(signal, pid)
-      @status = Process.wait2(pid)[1]
+      super(env, *cmd, log: err, pgroup: true)
     end
 
     # The exit dumps of it and its family, an Array of Rows for each process.
