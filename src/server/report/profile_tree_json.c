@@ -122,7 +122,7 @@ static int64_t entry(enum part part, const struct mw_tree_step *s, const struct 
 	case VALUE:
 		return node->value;
 	default:
-		return node->samples;
+		return (int64_t)node->samples;
 	}
 }
 

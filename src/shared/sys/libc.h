@@ -39,6 +39,9 @@ const char *mw_libc_symbol(uintptr_t address, uintptr_t *at);
 /* Is the symbol of that very address defined there? A program may have an entry for a library's function. */
 bool mw_libc_defines(const void *);
 
+/* close_range(2), as errno tells. */
+int mw_libc_close_range(unsigned from, unsigned to, int flags);
+
 /* Such as "2.36"; NULL: another C library. */
 const char *mw_glibc_version(void);
 

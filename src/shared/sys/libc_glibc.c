@@ -9,6 +9,7 @@
 #include <malloc.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 bool mw_object_of(uintptr_t address, struct mw_object *o)
 {
@@ -56,6 +57,11 @@ bool mw_libc_defines(const void *f)
 	Dl_info i;
 
 	return !dladdr1(f, &i, (void **)&s, RTLD_DL_SYMENT) || !s || s->st_shndx != SHN_UNDEF;
+}
+
+int mw_libc_close_range(unsigned from, unsigned to, int flags)
+{
+	return close_range(from, to, flags);
 }
 
 const char *mw_glibc_version(void)

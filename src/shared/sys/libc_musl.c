@@ -14,7 +14,9 @@
 #include <dlfcn.h>
 #include <locale.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { OBJECTS = 4096, PAGE = 4096 };
 
@@ -135,6 +137,11 @@ const char *mw_libc_symbol(uintptr_t address, uintptr_t *at)
 bool mw_libc_defines(const void *f)
 {
 	return f != NULL;
+}
+
+int mw_libc_close_range(unsigned from, unsigned to, int flags)
+{
+	return (int)syscall(SYS_close_range, from, to, flags);
 }
 
 const char *mw_glibc_version(void)

@@ -23,6 +23,7 @@
 
 #include "shared/report/report.h"
 #include "shared/sys/clock.h"
+#include "shared/sys/libc.h"
 #include "shared/sys/sys.h"
 #include "named.h"
 #include "tracker/base/own_thread.h"
@@ -46,7 +47,7 @@ static struct mw_step reading; /* of the table */
 
 static void *write_text(void *unused)
 {
-	bool shared = mw_sys(SYS_close_range, 0, ~0U, CLOSE_RANGE_UNSHARE, 0, 0) != 0;
+	bool shared = mw_libc_close_range(0, ~0U, CLOSE_RANGE_UNSHARE) != 0;
 
 	(void)unused;
 	outcome = mw_periodic_write(&text, &mw_options, shared);
