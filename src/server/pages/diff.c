@@ -37,7 +37,7 @@ static int read_end(struct mw_diff_end *e, const struct mw_site *s, const struct
 
 static int read_ends(struct mw_diff_view *v, const struct mw_params *p, struct mw_buf *why)
 {
-	const struct mw_site *s = v->call->req->site;
+	const struct mw_site *s = v->l.call->req->site;
 	int bad = read_end(&v->from, s, p, MW_PARAM_FROM, "start", why);
 
 	if (!bad)
@@ -54,11 +54,11 @@ static int read_ends(struct mw_diff_view *v, const struct mw_params *p, struct m
 
 static void set_source(struct mw_diff_view *v)
 {
-	struct mw_site *s = v->call->req->site;
+	struct mw_site *s = v->l.call->req->site;
 
 	v->source = (struct mw_diff_source){ .marks = &s->marks,
 					     .curves = &s->curves,
-					     .api = v->call->api,
+					     .api = v->l.call->api,
 					     .uptime = mw_site_uptime(s),
 					     .unix_time = mw_unix_now() };
 }
@@ -66,7 +66,7 @@ static void set_source(struct mw_diff_view *v)
 /* Fills v->diff. 0, or a status with a reason. */
 static int compare(struct mw_diff_view *v, struct mw_buf *why)
 {
-	const struct mw_site *s = v->call->req->site;
+	const struct mw_site *s = v->l.call->req->site;
 	int rc;
 
 	if (!v->from.is_time && !v->to.is_time)
@@ -83,7 +83,7 @@ static int compare(struct mw_diff_view *v, struct mw_buf *why)
 
 static int64_t blocks(const struct mw_diff_view *v)
 {
-	return (int64_t)(v->result.sum.live - v->result.sum.freed);
+	return (int64_t)(v->l.result.sum.live - v->l.result.sum.freed);
 }
 
 static void tsv_head(struct mw_buf *b, const struct mw_diff_view *v)
@@ -94,9 +94,9 @@ static void tsv_head(struct mw_buf *b, const struct mw_diff_view *v)
 	mw_head_text(b, "to", v->to.name, v->to.n);
 	mw_head_times(b, "to_", &v->diff.to);
 	mw_head_seconds(b, "", "seconds", v->diff.to.uptime - v->diff.from.uptime);
-	mw_head_process(b, v->call);
+	mw_head_process(b, v->l.call);
 	mw_head_u64(b, "exact", v->diff.exact);
-	mw_head_i64(b, "growth", v->result.sum.growth);
+	mw_head_i64(b, "growth", v->l.result.sum.growth);
 	if (v->diff.exact)
 		mw_head_i64(b, "growth_blocks", blocks(v));
 	mw_buf_str(b, "\n");
@@ -113,7 +113,7 @@ static void json_end(struct mw_buf *b, const char *key, const struct mw_diff_end
 
 static void json(struct mw_buf *b, const struct mw_diff_view *v)
 {
-	const struct mw_site *s = v->call->req->site;
+	const struct mw_site *s = v->l.call->req->site;
 
 	mw_buf_str(b, "{");
 	json_end(b, "from", &v->from, &v->diff.from);
@@ -122,33 +122,33 @@ static void json(struct mw_buf *b, const struct mw_diff_view *v)
 	mw_json_i64(b, "pid", getpid());
 	mw_json_str(b, "start", s->stream.start);
 	mw_json_bool(b, "exact", v->diff.exact);
-	mw_json_i64(b, "\ngrowth", v->result.sum.growth);
+	mw_json_i64(b, "\ngrowth", v->l.result.sum.growth);
 	if (v->diff.exact)
 		mw_json_i64(b, "growth_blocks", blocks(v));
 	else
 		mw_json_str(b, "growth_blocks", NULL);
-	mw_json_u64(b, "matched", v->result.matched);
+	mw_json_u64(b, "matched", v->l.result.matched);
 	mw_json_key(b, "\nrows");
-	mw_render_table(b, &mw_diff_table, v->result.rows, v->result.n, MW_FORMAT_JSON);
+	mw_render_table(b, &mw_diff_table, v->l.result.rows, v->l.result.n, MW_FORMAT_JSON);
 	mw_buf_str(b, "}\n");
 }
 
 static void answer(struct mw_diff_view *v, enum mw_form form)
 {
-	struct mw_buf *b = &v->call->res->body;
+	struct mw_buf *b = &v->l.call->res->body;
 
 	if (form == MW_FORM_HTML) {
-		mw_reply_page(v->call, "difference", mw_html_diff, v);
+		mw_reply_page(v->l.call, "difference", mw_html_diff, v);
 		return;
 	}
-	mw_reply_form(v->call, form);
+	mw_reply_form(v->l.call, form);
 	if (form == MW_FORM_JSON) {
 		json(b, v);
 		return;
 	}
 	if (form == MW_FORM_TSV)
 		tsv_head(b, v);
-	mw_render_table(b, &mw_diff_table, v->result.rows, v->result.n, mw_form_format(form));
+	mw_render_table(b, &mw_diff_table, v->l.result.rows, v->l.result.n, mw_form_format(form));
 }
 
 /* --- for /all/diff ---------------------------------------------------------------------------- */
@@ -181,17 +181,17 @@ static void send(struct mw_diff_view *v)
 				    .snapshot = rows_to_send,
 				    .snapshot_free = were_sent };
 
-	travelling.api = v->call->api;
+	travelling.api = v->l.call->api;
 	travelling.rows = (struct mw_snapshot){ .n = v->diff.n, .rows = v->diff.rows };
-	v->call->res->status = 200;
-	v->call->res->content_type = MW_WIRE_TYPE;
-	if (mw_wire_write(&v->call->res->body, &api, MW_WIRE_ALL, "", 0))
-		v->call->res->body.failed = true;
+	v->l.call->res->status = 200;
+	v->l.call->res->content_type = MW_WIRE_TYPE;
+	if (mw_wire_write(&v->l.call->res->body, &api, MW_WIRE_ALL, "", 0))
+		v->l.call->res->body.failed = true;
 }
 
 void mw_page_table_diff(struct mw_call *call)
 {
-	struct mw_diff_view v = { .call = call };
+	struct mw_diff_view v = { .l = { .call = call, .table = &mw_diff_table } };
 	int bad;
 
 	set_source(&v);
@@ -223,19 +223,19 @@ int mw_diff_query(struct mw_query *q, const struct mw_params *p, enum mw_form fo
 
 void mw_page_diff(struct mw_call *call)
 {
-	struct mw_diff_view v = { .call = call };
+	struct mw_diff_view v = { .l = { .call = call, .table = &mw_diff_table } };
 	int bad;
 
 	set_source(&v);
-	bad = mw_diff_query(&v.q, &call->params, call->form, &call->why);
+	bad = mw_diff_query(&v.l.q, &call->params, call->form, &call->why);
 	if (!bad)
 		bad = read_ends(&v, &call->params, &call->why);
 	if (!bad)
 		bad = compare(&v, &call->why);
-	if (!bad && mw_result_of(&v.result, v.diff.rows, v.diff.n, &v.q))
+	if (!bad && mw_result_of(&v.l.result, v.diff.rows, v.diff.n, &v.l.q))
 		bad = 500;
 	if (!mw_refused(call, bad))
 		answer(&v, call->form);
-	mw_result_free(&v.result, call->api);
+	mw_result_free(&v.l.result, call->api);
 	mw_diff_free(&v.diff, call->api);
 }

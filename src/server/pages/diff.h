@@ -4,7 +4,7 @@
 #define MW_PAGES_DIFF_H
 
 #include "server/marks/diff.h"
-#include "pages.h"
+#include "listing.h"
 
 /* A moment as it was asked for: "start", "now", a mark's name, or seconds of uptime. */
 struct mw_diff_end {
@@ -16,17 +16,13 @@ struct mw_diff_end {
 };
 
 struct mw_diff_view {
-	struct mw_call *call;
-	struct mw_query q;
+	struct mw_listing l; /* the first: slots of listing.h get the view */
 	struct mw_diff_source source;
 	struct mw_diff_end from, to;
-	struct mw_diff diff;     /* owned */
-	struct mw_result result; /* owned */
+	struct mw_diff diff; /* owned */
 };
 
-/*
- * The query of /diff but for its moments. 0, or a status with a reason. It borrows from p.
- */
+/* The query of /diff but for its moments. 0, or a status with a reason. It borrows from p. */
 int mw_diff_query(struct mw_query *, const struct mw_params *p, enum mw_form, struct mw_buf *why);
 /* The page's main part. ctx: struct mw_diff_view. */
 void mw_html_diff(struct mw_buf *, void *ctx);

@@ -5,16 +5,6 @@
 
 #include "diff.h"
 
-static int sorted_by(const struct mw_diff_view *v)
-{
-	return v->q.sort >= 0 ? v->q.sort : mw_diff_table.sort;
-}
-
-static int order_of(const struct mw_diff_view *v)
-{
-	return v->q.order ? v->q.order : mw_diff_table.columns[sorted_by(v)].order;
-}
-
 /* Blocks and calls aren't known of a moment of the history. */
 static bool has_column(const struct mw_diff_view *v, int i)
 {
@@ -26,56 +16,26 @@ static bool has_column(const struct mw_diff_view *v, int i)
 
 /* --- links ---------------------------------------------------------------------------------- */
 
-static void param(struct mw_buf *b, const char *name, const char *value, size_t n)
+static bool address(struct mw_buf *b, const struct mw_listing *l, const struct mw_query *q,
+		    enum mw_form form)
 {
-	if (!n)
-		return;
-	mw_buf_str(b, "&amp;");
-	mw_buf_str(b, name);
-	mw_buf_str(b, "=");
-	mw_percent_encode(b, value, n);
-}
+	const struct mw_diff_view *v = (const struct mw_diff_view *)l;
 
-static void href(struct mw_buf *b, const struct mw_diff_view *v, const struct mw_query *q, enum mw_form form)
-{
-	const char *sort = q->sort >= 0 ? mw_diff_table.columns[q->sort].name : "";
-	const char *order = !q->order ? "" : q->order < 0 ? "desc" : "asc";
-	const char *group = q->group == MW_GROUP_LINE ? "" : mw_params_group(q->group);
-
-	mw_buf_str(b, "href=\"");
-	mw_html_text(b, v->call->req->base);
 	mw_buf_str(b, "/diff");
 	if (form != MW_FORM_HTML)
 		mw_buf_fmt(b, ".%s", mw_form_name(form));
 	mw_buf_str(b, "?from=");
 	mw_percent_encode(b, v->from.name, v->from.n);
-	param(b, "to", v->to.name, v->to.n);
-	param(b, "sort", sort, strlen(sort));
-	param(b, "order", order, strlen(order));
-	param(b, "group", group, strlen(group));
-	param(b, "q", q->q, q->q_len);
+	if (v->to.n) {
+		mw_buf_str(b, "&amp;to=");
+		mw_percent_encode(b, v->to.name, v->to.n);
+	}
 	if (q->min)
 		mw_buf_fmt(b, "&amp;min=%" PRIu64, q->min);
-	if (form == MW_FORM_HTML && q->limit != MW_EACH_LIMIT)
-		mw_buf_fmt(b, "&amp;limit=%" PRIu64, q->limit);
-	mw_buf_str(b, "\"");
+	return true;
 }
 
 /* --- the table --------------------------------------------------------------------------------- */
-
-static void header(struct mw_buf *b, const struct mw_diff_view *v, int i)
-{
-	const struct mw_column *c = &mw_diff_table.columns[i];
-	int order = i == sorted_by(v) ? order_of(v) : 0;
-	struct mw_query q = v->q;
-
-	q.sort = i;
-	q.order = -order == c->order ? 0 : -order;
-	q.offset = 0;
-	mw_html_column_begin(b, c, order);
-	href(b, v, &q, MW_FORM_HTML);
-	mw_html_column_end(b, c, order);
-}
 
 static void head(struct mw_buf *b, void *ctx)
 {
@@ -83,24 +43,24 @@ static void head(struct mw_buf *b, void *ctx)
 
 	for (int i = 0; i < mw_diff_table.n; i++)
 		if (has_column(v, i))
-			header(b, v, i);
+			mw_listing_header(b, &v->l, i);
 }
 
 static void cells(struct mw_buf *b, const struct mw_diff_view *v, const struct mw_row *r)
 {
 	for (int i = 0; i < mw_diff_table.n; i++)
 		if (has_column(v, i) && mw_diff_table.columns[i].type != MW_TYPE_TEXT)
-			mw_html_cell(b, &mw_diff_table.columns[i], r, i == sorted_by(v));
+			mw_html_cell(b, &mw_diff_table.columns[i], r, i == mw_listing_sort(&v->l));
 }
 
 /* A line's page; the special rows and groups have none. */
 static void location(struct mw_buf *b, const struct mw_diff_view *v, const struct mw_row *r)
 {
-	bool link = v->q.group == MW_GROUP_LINE && r->kind != MW_KIND_SPECIAL;
+	bool link = v->l.q.group == MW_GROUP_LINE && r->kind != MW_KIND_SPECIAL;
 
 	mw_buf_str(b, link ? "<td class=\"location\"><a " : "<td class=\"location\">");
 	if (link) {
-		mw_html_at_href(b, v->call, r, "");
+		mw_html_at_href(b, v->l.call, r, "");
 		mw_buf_str(b, ">");
 	}
 	mw_html_location(b, r->location, r->location_len);
@@ -111,37 +71,34 @@ static void rows(struct mw_buf *b, void *ctx)
 {
 	const struct mw_diff_view *v = ctx;
 
-	for (size_t i = 0; i < v->result.n; i++) {
+	for (size_t i = 0; i < v->l.result.n; i++) {
 		mw_buf_str(b, "<tr>");
-		cells(b, v, &v->result.rows[i]);
-		location(b, v, &v->result.rows[i]);
+		cells(b, v, &v->l.result.rows[i]);
+		location(b, v, &v->l.result.rows[i]);
 		mw_buf_str(b, "</tr>\n");
 	}
-	if (!v->result.n)
+	if (!v->l.result.n)
 		mw_buf_fmt(b, "<tr><td class=\"empty\" colspan=\"%d\">%s</td></tr>\n", mw_diff_table.n,
-			   v->q.q_len ? "No location matches." : "Nothing was live.");
+			   v->l.q.q_len ? "No location matches." : "Nothing was live.");
 }
 
 static void sum(struct mw_buf *b, void *ctx)
 {
 	const struct mw_diff_view *v = ctx;
 
-	cells(b, v, &v->result.sum);
-	mw_buf_str(b, "<th scope=\"row\" class=\"location\">Sum of ");
-	mw_buf_commas(b, v->result.matched);
-	mw_buf_str(b, v->result.matched == 1 ? " row</th>" : " rows</th>");
+	cells(b, v, &v->l.result.sum);
+	mw_listing_sum(b, &v->l);
 }
 
 static void caption(struct mw_buf *b, void *ctx)
 {
 	const struct mw_diff_view *v = ctx;
 
-	mw_buf_commas(b, v->result.n);
+	mw_buf_commas(b, v->l.result.n);
 	mw_buf_str(b, " of ");
-	mw_buf_commas(b, v->result.matched);
-	mw_buf_str(b, " rows, by ");
-	mw_html_text(b, mw_diff_table.columns[sorted_by(v)].name);
-	mw_buf_str(b, order_of(v) > 0 ? ", least first" : ", most first");
+	mw_buf_commas(b, v->l.result.matched);
+	mw_buf_str(b, " rows");
+	mw_listing_by(b, &v->l);
 }
 
 /* --- above it ----------------------------------------------------------------------------------- */
@@ -162,7 +119,7 @@ static void name_of(struct mw_buf *b, const struct mw_diff_end *e, const struct 
 static void sentence(struct mw_buf *b, void *ctx)
 {
 	const struct mw_diff_view *v = ctx;
-	int64_t growth = v->result.sum.growth;
+	int64_t growth = v->l.result.sum.growth;
 
 	mw_buf_str(b, "From ");
 	name_of(b, &v->from, &v->diff.from);
@@ -172,7 +129,7 @@ static void sentence(struct mw_buf *b, void *ctx)
 	mw_html_duration(b, v->diff.to.uptime - v->diff.from.uptime);
 	mw_buf_str(b, growth < 0 ? ", live bytes shrank by " : ", live bytes grew by ");
 	mw_html_bytes(b, growth < 0 ? 0 - (uint64_t)growth : (uint64_t)growth, false);
-	mw_buf_str(b, v->q.q_len ? " where the location matches." : ".");
+	mw_buf_str(b, v->l.q.q_len ? " where the location matches." : ".");
 	if (!v->diff.exact)
 		mw_buf_str(b, " These moments are the history\xe2\x80\x99s: bytes are rounded down to 64, and "
 			      "locations that it doesn\xe2\x80\x99t keep are (rest). Marks are exact.");
@@ -213,69 +170,25 @@ static void to_options(struct mw_buf *b, void *ctx)
 	options(b, v, &v->to, "now");
 }
 
-static void group_options(struct mw_buf *b, void *ctx)
-{
-	const struct mw_diff_view *v = ctx;
-
-	for (int g = MW_GROUP_LINE; g <= MW_GROUP_GEM; g++)
-		mw_buf_fmt(b, "<option%s>%s</option>", v->q.group == (enum mw_group)g ? " selected" : "",
-			   mw_params_group((enum mw_group)g));
-}
-
-static void q_value(struct mw_buf *b, void *ctx)
-{
-	const struct mw_diff_view *v = ctx;
-
-	mw_buf_html(b, v->q.q, v->q.q_len);
-}
-
-static void limit_value(struct mw_buf *b, void *ctx)
-{
-	mw_buf_u64(b, ((const struct mw_diff_view *)ctx)->q.limit);
-}
-
-/* The form keeps the order. */
-static void hidden(struct mw_buf *b, void *ctx)
-{
-	const struct mw_diff_view *v = ctx;
-
-	if (v->q.sort >= 0)
-		mw_buf_fmt(b, "<input type=\"hidden\" name=\"sort\" value=\"%s\">",
-			   mw_diff_table.columns[v->q.sort].name);
-	if (v->q.order)
-		mw_buf_fmt(b, "<input type=\"hidden\" name=\"order\" value=\"%s\">",
-			   v->q.order < 0 ? "desc" : "asc");
-}
-
-static void exports(struct mw_buf *b, void *ctx)
-{
-	const struct mw_diff_view *v = ctx;
-
-	for (int f = MW_FORM_TSV; f <= MW_FORM_JSON; f++) {
-		mw_buf_str(b, "<a ");
-		href(b, v, &v->q, (enum mw_form)f);
-		mw_buf_fmt(b, ">%s</a> ", f == MW_FORM_TSV ? "TSV" : f == MW_FORM_CSV ? "CSV" : "JSON");
-	}
-}
-
 void mw_html_diff(struct mw_buf *b, void *ctx)
 {
 	struct mw_diff_view *v = ctx;
 	const struct mw_slot slots[] = {
-		{ .name = "base", .text = v->call->req->base },
+		{ .name = "base", .text = v->l.call->req->base },
 		{ .name = "sentence", .fill = sentence, .ctx = v },
-		{ .name = "hidden", .fill = hidden, .ctx = v },
+		{ .name = "hidden", .fill = mw_listing_hidden, .ctx = v },
 		{ .name = "from", .fill = from_options, .ctx = v },
 		{ .name = "to", .fill = to_options, .ctx = v },
-		{ .name = "q", .fill = q_value, .ctx = v },
-		{ .name = "groups", .fill = group_options, .ctx = v },
-		{ .name = "limit", .fill = limit_value, .ctx = v },
+		{ .name = "q", .fill = mw_listing_q, .ctx = v },
+		{ .name = "groups", .fill = mw_listing_groups, .ctx = v },
+		{ .name = "limit", .fill = mw_listing_limit, .ctx = v },
 		{ .name = "caption", .fill = caption, .ctx = v },
 		{ .name = "head", .fill = head, .ctx = v },
 		{ .name = "rows", .fill = rows, .ctx = v },
 		{ .name = "sum", .fill = sum, .ctx = v },
-		{ .name = "exports", .fill = exports, .ctx = v },
+		{ .name = "exports", .fill = mw_listing_exports, .ctx = v },
 	};
 
+	v->l.address = address;
 	mw_template(b, "diff.html", slots, sizeof(slots) / sizeof(slots[0]));
 }

@@ -84,13 +84,13 @@ int mw_table_find(const struct mw_table *t, const char *name, size_t len)
 	return -1;
 }
 
+const struct mw_table mw_all_table = { mw_columns, MW_ALL_COLUMNS_N, MW_COLUMN_DEFAULT };
+
 int mw_column_find(const char *name, size_t len)
 {
-	const struct mw_table all = { mw_columns, MW_ALL_COLUMNS_N, MW_COLUMN_DEFAULT };
-
 	if (len == 5 && !memcmp(name, "bytes", 5))
-		return mw_table_find(&all, "total", 5);
-	return mw_table_find(&all, name, len);
+		return mw_table_find(&mw_all_table, "total", 5);
+	return mw_table_find(&mw_all_table, name, len);
 }
 
 /* u / by with three decimals, rounded half up, without zeros at the end. */

@@ -97,6 +97,7 @@ struct mw_table {
 	int n;
 	int sort; /* the default */
 };
+extern const struct mw_table mw_all_table; /* mw_columns */
 /* The index of the column of that name, or -1. */
 int mw_table_find(const struct mw_table *, const char *name, size_t len);
 

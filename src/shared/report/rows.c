@@ -197,8 +197,7 @@ static void sink(struct item *heap, size_t n, size_t at, const struct order *o)
  */
 static struct item *first(const struct mw_row *const *rows, size_t n, size_t most, const struct mw_query *q)
 {
-	const struct mw_table all = { mw_columns, MW_ALL_COLUMNS_N, MW_COLUMN_DEFAULT };
-	const struct mw_table *table = q->table ? q->table : &all;
+	const struct mw_table *table = q->table ? q->table : &mw_all_table;
 	bool known = q->sort >= 0 && q->sort < table->n;
 	const struct mw_column *column = &table->columns[known ? q->sort : table->sort];
 	int sign = q->order ? q->order : column->order;
