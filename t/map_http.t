@@ -53,6 +53,27 @@ class MapHttpTest < Minitest::Test
     Allocators.each { |name, library, package| library ? yield(name, library) : flunk("#{name} isn't installed: #{package}") }
   end
 
+  # printf's decimals have a comma there. bash takes its locale from the environment, as many an application does.
+  def test_decimals_in_another_locale
+    FileUtils.mkdir(path("locales"))
+    assert_success run_command("localedef", "-i", "de_DE", "-f", "UTF-8", path("locales/de_DE.UTF-8"))
+    app = served("bash", "-c", "printf '%.1f\\n' 1,5; read -r line", env: { "LOCPATH" => path("locales"), "LC_ALL" => "de_DE.UTF-8" })
+    assert_equal "1,5", app.hear, "the locale is there"
+    whatif = "/map/whatif?at=#{CGI.escape(json.first["location"])}"
+    ["/map.json", whatif, "/stats.json", "/history.json", "/history/locations.json", "/verdict.json", "/flame.json", "/kinds.json", "/marks.json", "/diff.json?from=start",
+     "/overruns.json", "/each/0.json"].each do |page|
+      r = get(page)
+      assert_equal 200, r.status, page
+      assert_kind_of Enumerable, JSON.parse(r.body), page
+    end
+    assert_kind_of Float, JSON.parse(get("/map.json").body)["milliseconds"]
+    page = get("/map").body
+    assert_match(/<rect [^>]* x="\d+\.\d{3}" width="\d+\.\d{3}"/, page)
+    assert_match(%r{<td class="num">\d+\.\d %</td>}, page)
+    refute_match(/<rect[^>]*"\d+,\d|\d,\d %/, page)
+    app.finish
+  end
+
   def test_truth_on_each_allocator
     each_allocator do |name, library|
       app = start(env: { "LD_PRELOAD" => [MwrapTest::TRACKER, library].compact.join(":") }, at: path(name))

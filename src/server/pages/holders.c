@@ -147,7 +147,7 @@ static void number(struct mw_buf *b, void *ctx)
 
 static void milliseconds(struct mw_buf *b, void *ctx)
 {
-	mw_buf_fmt(b, "%.1f", (double)*(const uint64_t *)ctx / 1e6);
+	mw_buf_decimals(b, (double)*(const uint64_t *)ctx / 1e6, 1);
 }
 
 static void rows(struct mw_buf *b, void *ctx)

@@ -56,9 +56,13 @@ static void bar(struct mw_buf *b, void *ctx)
 	for (int p = 0; p < MW_MAP_PARTS_N; p++) {
 		double width = m->parts[p] ? 1000 * (double)m->parts[p] / seen : 0;
 
-		if (m->parts[p])
-			mw_buf_fmt(b, "<rect data-part=\"%s\" x=\"%.3f\" width=\"%.3f\" height=\"1\"/>",
-				   mw_map_part_name((enum mw_map_part)p), x, width);
+		if (m->parts[p]) {
+			mw_buf_fmt(b, "<rect data-part=\"%s\" x=\"", mw_map_part_name((enum mw_map_part)p));
+			mw_buf_decimals(b, x, 3);
+			mw_buf_str(b, "\" width=\"");
+			mw_buf_decimals(b, width, 3);
+			mw_buf_str(b, "\" height=\"1\"/>");
+		}
 		x += width;
 	}
 	mw_buf_str(b, "</svg>\n");
@@ -74,8 +78,9 @@ static void parts(struct mw_buf *b, void *ctx)
 			continue;
 		mw_buf_str(b, "<tr>");
 		mw_html_bytes_cell(b, m->parts[p]);
-		mw_buf_fmt(b, "<td class=\"num\">%.1f %%</td><td><i data-part=\"%s\"></i>",
-			   100 * (double)m->parts[p] / (double)seen,
+		mw_buf_str(b, "<td class=\"num\">");
+		mw_buf_decimals(b, 100 * (double)m->parts[p] / (double)seen, 1);
+		mw_buf_fmt(b, " %%</td><td><i data-part=\"%s\"></i>",
 			   mw_map_part_name((enum mw_map_part)p));
 		mw_html_text(b, mw_map_part_title((enum mw_map_part)p));
 		mw_buf_str(b, "</td></tr>\n");
@@ -96,8 +101,9 @@ static void lines(struct mw_buf *b, void *ctx)
 		mw_buf_str(b, "<tr>");
 		mw_html_bytes_cell(b, l->bytes);
 		mw_html_bytes_cell(b, l->holds);
-		mw_buf_fmt(b, "<td class=\"num\">%.1f</td>",
-			   l->bytes ? (double)l->holds / (double)l->bytes : 0.0);
+		mw_buf_str(b, "<td class=\"num\">");
+		mw_buf_decimals(b, l->bytes ? (double)l->holds / (double)l->bytes : 0, 1);
+		mw_buf_str(b, "</td>");
 		mw_html_bytes_cell(b, l->alone);
 		mw_html_number(b, l->blocks);
 		mw_buf_str(b, "<td class=\"location\"><a ");

@@ -133,14 +133,18 @@ void mw_buf_signed_commas(struct mw_buf *b, int64_t v)
 }
 
 /* From integers: printf's decimals would follow the app's locale. */
+void mw_buf_decimals(struct mw_buf *b, double v, unsigned n)
+{
+	static const unsigned units[] = { 1, 10, 100, 1000 };
+	unsigned unit = units[n];
+	uint64_t parts = v > 0 && v < 1e15 ? (uint64_t)(v * unit + 0.5) : 0;
+
+	mw_buf_fmt(b, "%" PRIu64 ".%0*u", parts / unit, (int)n, (unsigned)(parts % unit));
+}
+
 void mw_buf_seconds(struct mw_buf *b, double v)
 {
-	uint64_t ms = v > 0 && v < 1e15 ? (uint64_t)(v * 1000 + 0.5) : 0;
-	char decimals[4] = { '.', (char)('0' + ms / 100 % 10), (char)('0' + ms / 10 % 10),
-			     (char)('0' + ms % 10) };
-
-	mw_buf_u64(b, ms / 1000);
-	mw_buf_add(b, decimals, sizeof(decimals));
+	mw_buf_decimals(b, v, 3);
 }
 
 void mw_buf_pad_u64(struct mw_buf *b, uint64_t v, unsigned width)

@@ -56,13 +56,10 @@ void mw_json_seconds(struct mw_buf *b, const char *name, double v)
 	mw_buf_seconds(b, v);
 }
 
-/* From integers: see mw_buf_seconds. */
 void mw_json_tenths(struct mw_buf *b, const char *name, double v)
 {
-	uint64_t tenths = v > 0 && v < 1e15 ? (uint64_t)(v * 10 + 0.5) : 0;
-
 	mw_json_key(b, name);
-	mw_buf_fmt(b, "%" PRIu64 ".%u", tenths / 10, (unsigned)(tenths % 10));
+	mw_buf_decimals(b, v, 1);
 }
 
 void mw_json_address(struct mw_buf *b, const char *name, uintptr_t v)

@@ -17,7 +17,7 @@ void mw_json_known(struct mw_buf *, const char *name, uint64_t, bool known); /* 
 void mw_json_i64(struct mw_buf *, const char *name, int64_t);
 void mw_json_bool(struct mw_buf *, const char *name, bool);
 void mw_json_seconds(struct mw_buf *, const char *name, double);
-void mw_json_tenths(struct mw_buf *, const char *name, double); /* 0.0 at least */
+void mw_json_tenths(struct mw_buf *, const char *name, double);
 void mw_json_address(struct mw_buf *, const char *name, uintptr_t); /* "0x7f" */
 /* A text of n bytes, as mw_buf_json; NULL: null. */
 void mw_json_text(struct mw_buf *, const char *name, const char *, size_t n);
