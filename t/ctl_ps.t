@@ -35,7 +35,7 @@ class CtlPsTest < Minitest::Test
     object = json_of("ps")["rows"].find { |r| r["pid"] == app.pid }
     assert_equal row["socket"], object["socket"]
     text = ctl("ps", "--text").stdout
-    assert_match(/\A +PID  HOW +RSS +LIVE  SOCKET +COMMAND$/, text)
+    assert_match(/\A *PID  HOW +RSS +LIVE  SOCKET +COMMAND$/, text)
     assert_match(/^ *#{app.pid}  preload +[\d.]+ MB +[\d.]+ MB  #{path} +\S*ruby/, text)
   end
 
