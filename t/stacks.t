@@ -381,7 +381,7 @@ class StacksTest < Minitest::Test
     finalizers: "20.times { 300.times { ObjectSpace.define_finalizer(Object.new, FINAL) ; StringIO.new('x' * 500) }; GC.start }",
     compact: "t = Array.new(4) { Thread.new { 300.times { Zlib.deflate('x' * 50_000) } } }; 15.times { GC.compact; Array.new(3000) { 'y' * 60 } }; t.each(&:join)",
     fibers: "2000.times { |i| f = Fiber.new { Fiber.yield('f' * 2000); 'g' * 3000 }; f.resume; f.resume if i.odd? }",
-    ractors: "Array.new(3) { Ractor.new { 300.times { 'r' * 5000 }; 1 } }.each(&:take)",
+    ractors: "Array.new(3) { Ractor.new { 300.times { 'r' * 5000 }; 1 } }.each { |r| r.respond_to?(:value) ? r.value : r.take }",
     kills: "200.times { t = Thread.new { loop { 'k' * 3000 } }; Thread.pass; t.kill.join }",
     traps: "trap(:USR1) { KEEP << ('t' * 3000) }; 300.times { Process.kill(:USR1, Process.pid); 'u' * 3000 }; KEEP.clear",
     forks: "40.times.map { |i| fork { 300.times { 'c' * 3000 }; exit!(0) } }.each { |p| Process.wait(p); raise unless $?.success? }",

@@ -48,7 +48,7 @@ class AllocatorHazards < Minitest::Test
     assert_match(/\Aready\n\d+\n\z/, native)
     in_tmp do |dir|
       File.write("#{dir}/least.rb", LEAST)
-      IO.popen([{ "LD_PRELOAD" => MwrapTest::TRACKER, "MWRAP" => "socket:#{dir}/s" }, MwrapTest::RUBY, "--disable=gems", "#{dir}/least.rb"], "r+") do |app|
+      IO.popen([{ "LD_PRELOAD" => MwrapTest::TRACKER, "MWRAP" => "socket:#{dir}/s", "RUBYLIB" => MwrapTest::FIDDLE }, MwrapTest::RUBY, "--disable=gems", "#{dir}/least.rb"], "r+") do |app|
         assert_equal "ready\n", app.gets
         sizes = %W[/each/0?limit=100000 /at#{dir}/least.rb:3 /map /map.json /verdict /snapshot.tsv /flame /debug/pprof/heap /history.json].map do |target|
           answer = HTTP.ask("#{dir}/s", target)

@@ -47,7 +47,6 @@ struct mw_ruby_api {
 #undef X
 	const mw_value *rb_cObject;
 	void *const *rb_zjit_entry; /* not NULL: ZJIT runs */
-	const bool *rb_yjit_enabled_p; /* where rb_zjit_entry is; before, a function */
 	const mw_value *rb_cComplex; /* not 0: the VM is up, since Ruby defines it late at boot */
 };
 extern struct mw_ruby_api mw_rb;

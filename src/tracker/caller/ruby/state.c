@@ -19,6 +19,7 @@ struct mw_ruby_api mw_rb;
 const char *mw_ruby_version;
 const struct mw_ruby_above *mw_ruby_above;
 
+static bool reserved;          /* relaxed: a JIT may run */
 static bool public_wanted;     /* $MWRAP_RUBY_PUBLIC at load: Ruby moves the environment later */
 static uint32_t finding;       /* one thread looks at a time */
 
@@ -61,6 +62,29 @@ static int note_range(struct dl_phdr_info *info, size_t unused, void *of)
 	return 1;
 }
 
+/* Does YJIT run? Up to 3.3 a function tells, later a variable; what isn't exported tells nothing. */
+static bool (*ask_yjit)(void);
+static const bool *yjit;
+
+static bool yjit_runs(void)
+{
+	return ask_yjit ? ask_yjit() : yjit && *yjit;
+}
+
+static void find_yjit(void)
+{
+	void *at = dlsym(RTLD_DEFAULT, "rb_yjit_enabled_p");
+	const ElfW(Sym) *symbol = NULL;
+	Dl_info i;
+
+	if (!at || !dladdr1(at, &i, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
+		return;
+	if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC)
+		ask_yjit = (bool (*)(void))(uintptr_t)at;
+	else
+		yjit = at;
+}
+
 void mw_ruby_init(const struct mw_ruby_above *above)
 {
 	bool all = true;
@@ -74,8 +98,8 @@ void mw_ruby_init(const struct mw_ruby_above *above)
 #undef X
 	mw_rb.rb_cObject = dlsym(RTLD_DEFAULT, "rb_cObject");
 	mw_rb.rb_zjit_entry = dlsym(RTLD_DEFAULT, "rb_zjit_entry");
-	mw_rb.rb_yjit_enabled_p = dlsym(RTLD_DEFAULT, "rb_yjit_enabled_p");
 	mw_rb.rb_cComplex = dlsym(RTLD_DEFAULT, "rb_cComplex");
+	find_yjit();
 	if (!all || !mw_rb.rb_cComplex) {
 		mw_life_scale = 1 << MW_CLOCK_SHIFT;
 		return;
@@ -193,7 +217,6 @@ void mw_ruby_go_public(const char *why)
 		(void)change_how(MW_RUBY_JIT, MW_RUBY_PUBLIC);
 }
 
-static bool reserved; /* relaxed: a JIT may run */
 static bool late;     /* relaxed: it left a frame without its pc */
 
 void mw_ruby_jit_begins(void)
@@ -205,7 +228,7 @@ void mw_ruby_jit_begins(void)
 
 bool mw_jit_may_run(void)
 {
-	return mw_get(&reserved) || mw_real_joined;
+	return mw_get(&reserved);
 }
 
 bool mw_ruby_look_for_jit(void)
@@ -214,8 +237,7 @@ bool mw_ruby_look_for_jit(void)
 		mw_set(&late, mw_jit_late() != MW_JIT_NOT_LATE);
 	if (mw_zjit_runs() || mw_get(&late))
 		return change_how(MW_RUBY_FAST, MW_RUBY_JIT);
-	if (mw_rb.rb_zjit_entry && mw_rb.rb_yjit_enabled_p &&
-	    *mw_rb.rb_yjit_enabled_p) /* no other can begin */
+	if (yjit_runs()) /* no other can begin */
 		(void)change_how(MW_RUBY_JIT, MW_RUBY_FAST);
 	return false;
 }
@@ -266,6 +288,8 @@ static void try_to_start(void)
 	/* the first frames may be half made: one that verifies will come */
 	if (found == 0 || (found < 0 && ++misfits <= MISFITS))
 		return;
+	if (mw_real_joined && (yjit_runs() || mw_zjit_runs()))
+		mw_set(&reserved, true);
 	mw_ruby_use_count(find_count());
 	mw_ruby.why = found > 0 ? "" : why;
 	if (found > 0)

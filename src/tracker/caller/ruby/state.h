@@ -40,7 +40,7 @@ bool mw_ruby_look_for_vm(void);
 void mw_ruby_go_public(const char *why);
 /* A JIT reserves memory for its code: from FAST to JIT if it may be ZJIT, before that pushes a frame. Any thread. */
 void mw_ruby_jit_begins(void);
-/* Has a JIT reserved memory, or may one have before the tracker came? */
+/* Has a JIT reserved memory? */
 bool mw_jit_may_run(void);
 /* From FAST to JIT or back, as what runs needs it. True: to JIT, so this thread's frames are to be read again. */
 bool mw_ruby_look_for_jit(void);
