@@ -110,14 +110,6 @@ static unsigned fake_quiet_leave(void)
 	return (unsigned)--fake_out;
 }
 
-static bool fake_find(const char *location, size_t n, struct mw_row *row)
-{
-	(void)location;
-	(void)n;
-	(void)row;
-	return false;
-}
-
 static struct mw_heap fake_heap;
 static struct mw_heap_page fake_pages[8];
 
@@ -189,7 +181,7 @@ static const struct mw_api fake_api = {
 	.options = fake_get_options,
 	.snapshot = fake_snapshot,
 	.snapshot_free = fake_snapshot_free,
-	.find = fake_find,
+	.find = no_row,
 	.source = no_source,
 	.lives = fake_get_lives,
 	.lives_free = fake_lives_free,
