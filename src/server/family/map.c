@@ -5,7 +5,6 @@
  * Each process makes a map of its own at once, and says its figures in lines, "NAME BYTES" (/family/map).
  * Memory that processes share since a fork is in each one's figures; shared_bytes says how much that is.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
  * it. So this counts those that grow, repeats what the fastest one says, and names the next ones
  * with their rates.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -9,8 +9,6 @@
  * id: as in /live; samples: that the bytes rest on; kind: an index into kinds; live, total: bytes that
  * add up to the location's. A location without a stack isn't there.
  */
-#include <string.h>
-
 #include "shared/report/kinded.h"
 #include "pages.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* map_json.c - a map for programs; see map.h. */
 #include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "map.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* map_page.c - /map as HTML: all in words and tables; a script adds the picture. See map.h. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "map.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* overruns.c - /overruns: blocks written past their end, double frees, and unknown frees. */
-#include <string.h>
-
 #include "shared/report/columns.h"
 #include "pages.h"
 

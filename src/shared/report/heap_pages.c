@@ -4,7 +4,6 @@
 #include "shared/text/json.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* --- figures ---------------------------------------------------------------- */
 

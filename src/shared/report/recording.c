@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* recording.c - how far a recording is, as JSON. */
-#include <string.h>
-
 #include "report.h"
 #include "shared/text/json.h"
 
