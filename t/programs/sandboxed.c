@@ -12,7 +12,7 @@
 
 enum { THREADS = 4, SHARED = 512, ROUNDS = 20000 };
 static void *_Atomic shared[SHARED];
-static sem_t here, begin, done;
+static sem_t here, begin, done, never;
 
 struct dice {
 	uint64_t state;
@@ -114,7 +114,7 @@ static void *one(void *arg)
 	any_calls(d);
 	sem_post(&done);
 	while (true)
-		sem_wait(&begin);
+		sem_wait(&never); /* another thread may still wait for its begin */
 	return NULL;
 }
 
@@ -130,6 +130,7 @@ int main(int argc, char **argv)
 	sem_init(&here, 0, 0);
 	sem_init(&begin, 0, 0);
 	sem_init(&done, 0, 0);
+	sem_init(&never, 0, 0);
 	for (i = 0; i <= THREADS; i++)
 		d[i].state = (seed + 1) * 2654435761 + i * 40503;
 	for (i = 0; i < threads; i++)
