@@ -141,6 +141,8 @@ bool mw_keeps_native_thread(void);
  * (shared/sys/request.h). In a Ruby thread with the GVL, the main Ractor's.
  */
 void mw_start_asked(void);
+/* A library of the gem in a process without a tracker. NULL: a line in err. */
+void *mw_load_untracked(const char *name, char err[MW_ERROR_MAX]);
 
 /* Each file's part of Init_mwrap_ext. */
 void mw_init_quiet(void);

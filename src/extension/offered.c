@@ -14,9 +14,13 @@ static const struct mw_offers *load(char err[MW_ERROR_MAX])
 	const struct mw_offers *found;
 	void *lib;
 
-	mw_tracker->quiet_enter();
-	lib = mw_tracker->load_here("libmwrap_httpd.so", err);
-	mw_tracker->quiet_leave();
+	if (mw_tracker->load_here) {
+		mw_tracker->quiet_enter();
+		lib = mw_tracker->load_here("libmwrap_httpd.so", err);
+		mw_tracker->quiet_leave();
+	} else {
+		lib = mw_load_untracked("libmwrap_httpd.so", err);
+	}
 	found = lib ? dlsym(lib, "mwrap_offers") : NULL;
 	if (lib && (!found || strcmp(found->version, MWRAP_VERSION))) {
 		snprintf(err, MW_ERROR_MAX, "libmwrap_httpd.so: of another version: restart this process");
@@ -32,8 +36,6 @@ void mw_offers_need(void)
 
 	if (__atomic_load_n(&mw_offers, __ATOMIC_ACQUIRE))
 		return;
-	if (!mw_tracker->load_here)
-		rb_raise(rb_eRuntimeError, "the tracker isn't running: call Mwrap.start first");
 	found = load(err);
 	if (!found)
 		rb_raise(rb_eRuntimeError, "%s", err);

@@ -8,7 +8,7 @@
 
 /* NULL before mw_offers_need(), and written once. Each method that leads to a use calls that first. */
 extern const struct mw_offers *mw_offers;
-/* With the GVL. Raises RuntimeError if the library can't be loaded, and without a tracker. */
+/* With the GVL, with a tracker or without. Raises RuntimeError if the library can't be loaded. */
 void mw_offers_need(void);
 
 /* A search for holders. */

@@ -52,17 +52,32 @@ static void find_folder(void)
 	RB_GC_GUARD(found);
 }
 
-/* Of the tracker's file. False: a line in err. */
-static bool tracker_path(char path[PATH], char err[LINE])
+/* Of a library of the gem. False: a line in err. */
+static bool library_path(const char *name, char path[PATH], char err[LINE])
 {
-	if (!*folder || snprintf(path, PATH, "%s/libmwrap.so", folder) >= PATH) {
-		snprintf(err, LINE, "libmwrap.so: not found: install mwrap again");
+	if (!*folder || snprintf(path, PATH, "%s/%s", folder, name) >= PATH) {
+		snprintf(err, LINE, "%s: not found: install mwrap again", name);
 		return false;
 	}
 	if (access(path, R_OK) == 0)
 		return true;
 	snprintf(err, LINE, "%s: not there: run make, or install mwrap again", path);
 	return false;
+}
+
+static bool tracker_path(char path[PATH], char err[LINE])
+{
+	return library_path("libmwrap.so", path, err);
+}
+
+void *mw_load_untracked(const char *name, char err[MW_ERROR_MAX])
+{
+	char path[PATH], line[LINE];
+	void *lib = library_path(name, path, line) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+
+	if (!lib)
+		snprintf(err, MW_ERROR_MAX, "%.200s", *path && access(path, R_OK) == 0 ? dlerror() : line);
+	return lib;
 }
 
 /* Is tracking on or stopped? It also does what mwrapctl has asked for, if it has. */

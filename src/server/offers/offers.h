@@ -2,8 +2,8 @@
 /*
  * offers.h - what libmwrap_httpd.so offers the Ruby extension: pages, the stream, the family, and who holds what.
  *
- * The extension has no code of the server's. The tracker loads the library for it (struct mw_api: load_here),
- * which starts nothing. A process has the code and its static data once: those of them that both use,
+ * The extension has no code of the server's. The tracker loads the library for it (struct mw_api: load_here), or it does itself
+ * in a process without one. That starts nothing. A process has the code and its static data once: those of them that both use,
  * the server's thread and Ruby's threads, are atomic, thread-local or of the site, which has one user at a time.
  */
 #ifndef MW_OFFERS_OFFERS_H
