@@ -71,15 +71,26 @@ static bool yjit_runs(void)
 	return ask_yjit ? ask_yjit() : yjit && *yjit;
 }
 
+/* 1: *address is code of this object. */
+static int has_code(struct dl_phdr_info *info, size_t bytes, void *address)
+{
+	uintptr_t at = *(uintptr_t *)address - info->dlpi_addr;
+
+	(void)bytes;
+	for (const ElfW(Phdr) *h = info->dlpi_phdr; h < info->dlpi_phdr + info->dlpi_phnum; h++)
+		if (h->p_type == PT_LOAD && h->p_flags & PF_X && at - h->p_vaddr < h->p_memsz)
+			return 1;
+	return 0;
+}
+
 static void find_yjit(void)
 {
 	void *at = dlsym(RTLD_DEFAULT, "rb_yjit_enabled_p");
-	const ElfW(Sym) *symbol = NULL;
-	Dl_info i;
+	uintptr_t address = (uintptr_t)at;
 
-	if (!at || !dladdr1(at, &i, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
+	if (!at)
 		return;
-	if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC)
+	if (dl_iterate_phdr(has_code, &address))
 		ask_yjit = (bool (*)(void))(uintptr_t)at;
 	else
 		yjit = at;
