@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * libc.h - what the C libraries that mwrap serves have by different names, or lack: glibc (libc_glibc.c)
- * and musl (libc_musl.c). A library that is built against one of them runs with that one only.
+ * and musl (libc_musl.c); libc.c has what is the same in both. A library that is built against one of them runs
+ * with that one only.
  */
 #ifndef MW_SYS_LIBC_H
 #define MW_SYS_LIBC_H

@@ -41,16 +41,6 @@ bool mw_is_libc(const struct link_map *m)
 	return name[i] == libc[i];
 }
 
-const char *mw_libc_symbol(uintptr_t address, uintptr_t *at)
-{
-	Dl_info i;
-
-	if (!dladdr((void *)address, &i))
-		return NULL;
-	*at = (uintptr_t)i.dli_saddr;
-	return i.dli_sname;
-}
-
 bool mw_libc_defines(const void *f)
 {
 	const ElfW(Sym) *s = NULL;

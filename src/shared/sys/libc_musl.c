@@ -11,7 +11,6 @@
 
 #ifndef __GLIBC__
 
-#include <dlfcn.h>
 #include <locale.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -121,16 +120,6 @@ bool mw_object_of(uintptr_t address, struct mw_object *o)
 		return true;
 	read_again();
 	return find(address, o);
-}
-
-const char *mw_libc_symbol(uintptr_t address, uintptr_t *at)
-{
-	Dl_info i;
-
-	if (!dladdr((void *)address, &i))
-		return NULL;
-	*at = (uintptr_t)i.dli_saddr;
-	return i.dli_sname;
 }
 
 /* It is asked in a process that ran before only, which isn't served. */
