@@ -161,6 +161,15 @@ class HoldersTest < Minitest::Test
     File.join(ROOT, ".build/t/plugins/#{name}.so").tap { |so| File.exist?(so) or flunk "#{so} isn't built: run make check-programs" }
   end
 
+  # An IO's struct is packed: the addresses of its buffers aren't multiples of 8.
+  def test_buffers_of_an_io
+    found = owners(<<~'RUBY', [1, 2])
+      $kept = Array.new(50) { IO.pipe.tap { |r, w| r.sync = true; w.sync = false } }
+      $kept.each { |r, w| w << "q"; w.flush; w << "q"; r.getc }
+    RUBY
+    assert_equal [0], found.values.map { |rows| rows.sum { |r| r[:by] == :nothing ? r[:blocks] : 0 } }.uniq, found.inspect
+  end
+
   # A buffer that is no more than data to the String that owns it, and a struct to native code.
   def test_a_buffer_with_two_owners
     found = owners(NATIVE + <<~'RUBY', [6, 7])

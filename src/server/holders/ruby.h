@@ -58,6 +58,8 @@ struct mw_ruby_hash_type {
 	X(rb_vm_lock_leave_body, void, (unsigned *), false)                                            \
 	X(rb_errinfo, mw_ruby_value, (void), false)                                                    \
 	X(rb_set_errinfo, void, (mw_ruby_value), false)                                                \
+	X(rb_gc_enable, mw_ruby_value, (void), false)                                                  \
+	X(rb_gc_disable, mw_ruby_value, (void), false)                                                 \
 	X(rb_postponed_job_preregister, unsigned, (unsigned, void (*)(void *), void *), false)         \
 	X(rb_postponed_job_trigger, void, (unsigned), false)                                           \
 	X(rb_postponed_job_register_one, int, (unsigned, void (*)(void *), void *), false)
@@ -89,6 +91,7 @@ enum mw_ruby_type {
 	MW_T_ARRAY = 7,
 	MW_T_HASH = 8,
 	MW_T_BIGNUM = 10,
+	MW_T_FILE = 11,
 	MW_T_DATA = 12,
 	MW_T_IMEMO = 26,
 	MW_T_ICLASS = 28,

@@ -10,6 +10,8 @@
  * What isn't in memory has no address of a block, and isn't looked at: a block or a mapping may be terabytes of
  * reserved address space, in which each page that is read would cost the kernel a page table's entry.
  */
+#include <string.h>
+
 #include "shared/sys/residency.h"
 #include "shared/sys/sys.h"
 #include "child.h"
@@ -91,6 +93,17 @@ static void look_in_memory(struct scan *s, uintptr_t from, uintptr_t to)
 				  look_in_run, &p);
 }
 
+/* Buffers of an IO begin with an address, and have a size of 20 bytes. */
+static void look_in_packed(struct scan *s, uintptr_t from, uintptr_t to)
+{
+	for (; from + sizeof(uintptr_t) <= to; from += sizeof(uint32_t)) {
+		uintptr_t word;
+
+		memcpy(&word, (const void *)from, sizeof(word));
+		look_at(s, word);
+	}
+}
+
 static void look_in_entries(struct scan *s, const struct mw_table *t)
 {
 	const uintptr_t *e = (const uintptr_t *)t->entries + t->from * t->words;
@@ -108,6 +121,8 @@ static void look_in_block(struct scan *s, const struct mw_block *b, enum mw_shap
 	s->shape = shape == MW_SHAPE_CACHES ? MW_SHAPE_DATA : MW_SHAPE_WORDS;
 	if (shape == MW_SHAPE_CACHES) {
 		look_in(s, b->addr, end);
+	} else if (shape == MW_SHAPE_PACKED) {
+		look_in_packed(s, b->addr, end);
 	} else if (shape == MW_SHAPE_REGEXP && b->size > MW_REGEXP_MAP_END) {
 		look_in(s, b->addr, b->addr + MW_REGEXP_MAP);
 		look_in_memory(s, b->addr + MW_REGEXP_MAP_END, end);

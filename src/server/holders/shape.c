@@ -184,6 +184,8 @@ struct mw_slot mw_shape_of_slot(const struct mw_walk *w, uintptr_t object, size_
 		return regexp(w, object);
 	case MW_T_DATA:
 		return anything(mw_ruby_role(object) == MW_ROLE_CACHES ? MW_SHAPE_CACHES : MW_SHAPE_WORDS);
+	case MW_T_FILE:
+		return anything(MW_SHAPE_PACKED);
 	case MW_T_FLOAT:
 		return nothing();
 	case MW_T_BIGNUM:

@@ -17,6 +17,7 @@ enum mw_shape {
 	MW_SHAPE_DATA,   /* bytes, or Ruby's objects: no block's address */
 	MW_SHAPE_REGEXP, /* Ruby's compiled regular expression */
 	MW_SHAPE_CACHES, /* addresses of caches, which are data: Ruby leaves places unwritten in them */
+	MW_SHAPE_PACKED, /* Ruby's struct of an IO: addresses lie at multiples of 4, not of 8 */
 	MW_SHAPE_TABLE /* entries of the table in the block that leads to it */
 };
 
