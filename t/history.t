@@ -76,7 +76,7 @@ class HistoryTest < Minitest::Test
     leaking
     h = eventually("three points") { history.then { |x| x if x["fine"]["t"].size >= 3 } }
     %w[fine coarse long].each do |grid|
-      assert_equal %w[step t rss live heap files tracker free anon stacks], h[grid].keys
+      assert_equal %w[step t rss live heap files tracker free anon stacks threads fds gcs], h[grid].keys
       assert_equal 1, h[grid].except("step").values.map(&:size).uniq.size
     end
     assert_equal 120, h["long"]["step"]
@@ -89,7 +89,7 @@ class HistoryTest < Minitest::Test
     eventually("six points") { history["fine"]["t"].size >= 6 }
     post("/annotate?text=here")
     part = JSON.parse(body("/history.json?range=15m&points=3"))
-    columns = %w[t rss live heap files tracker free anon stacks]
+    columns = %w[t rss live heap files tracker free anon stacks threads fds gcs]
     assert_equal %w[start now unix from to first] + columns + %w[events], part.keys
     assert_operator part["t"].size, :<=, 3
     assert_equal [part["t"].size], part.values_at(*columns).map(&:size).uniq

@@ -107,6 +107,7 @@ static VALUE rows_of(struct mw_result_owner *hold, void *arg)
 {
 	struct question *q = arg;
 	bool all = NIL_P(q->location);
+	struct mw_holders_question ask = { 0 };
 	VALUE rows = rb_ary_new();
 
 	q->hold = hold;
@@ -115,10 +116,10 @@ static VALUE rows_of(struct mw_result_owner *hold, void *arg)
 		return rows;
 	hold->of->quiet_enter();
 	hold->search = calloc(1, sizeof(*hold->search));
+	ask.ids = all ? NULL : (const uint32_t *)(void *)hold->text.p;
+	ask.n = hold->text.n / sizeof(*ask.ids);
 	if (hold->search)
-		q->is = mw_offers->holders_begin(&hold->search->child, hold->of,
-						 all ? NULL : (const uint32_t *)(void *)hold->text.p,
-						 hold->text.n / sizeof(uint32_t), q->err);
+		q->is = mw_offers->holders_begin(&hold->search->child, hold->of, &ask, q->err);
 	hold->of->quiet_leave();
 	if (!hold->search)
 		mw_no_memory();

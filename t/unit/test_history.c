@@ -42,16 +42,20 @@ static void add(uint32_t t, uint32_t rss, uint32_t live, uint32_t heap)
 					      .tracker = 2,
 					      .free = MW_KIB_UNKNOWN,
 					      .anon = 4,
-					      .stacks = 5 });
+					      .stacks = 5,
+					      .threads = 6,
+					      .fds = 7,
+					      .gcs = 8 });
 }
 
 EACH(setup, NULL);
 
 TEST(nothing_yet)
 {
-	has(0.5, ",\n\"fine\":{\"step\":1,\n\"t\":[],\n\"rss\":[],\n"
-		 "\"live\":[],\n\"heap\":[],\n\"files\":[],\n\"tracker\":[],\n\"free\":[],\n\"anon\":[],\n"
-		 "\"stacks\":[]},\n\"coarse\":{\"step\":60,\n\"t\":[],");
+	has(0.5,
+	    ",\n\"fine\":{\"step\":1,\n\"t\":[],\n\"rss\":[],\n"
+	    "\"live\":[],\n\"heap\":[],\n\"files\":[],\n\"tracker\":[],\n\"free\":[],\n\"anon\":[],\n"
+	    "\"stacks\":[],\n\"threads\":[],\n\"fds\":[],\n\"gcs\":[]},\n\"coarse\":{\"step\":60,\n\"t\":[],");
 	has(0.5, "\"long\":{\"step\":120,\n\"t\":[],");
 	has(0.5, "\"marks\":[],\n\"events\":[]}\n");
 }
@@ -63,7 +67,7 @@ TEST(points_are_bytes_and_unknown_is_null)
 	has(1.5, "\"fine\":{\"step\":1,\n\"t\":[0,1],\n\"rss\":[10240,null],\n"
 		 "\"live\":[5120,4398046509056],\n\"heap\":[null,3072],\n\"files\":[1024,1024],\n"
 		 "\"tracker\":[2048,2048],\n\"free\":[null,null],\n\"anon\":[4096,4096],\n"
-		 "\"stacks\":[5120,5120]}");
+		 "\"stacks\":[5120,5120],\n\"threads\":[6,6],\n\"fds\":[7,7],\n\"gcs\":[8,8]}");
 }
 
 TEST(kib_rounds_and_saturates)
@@ -211,7 +215,7 @@ TEST(a_part_of_nothing)
 	part_has(0, 100000.5, 300,
 		 ",\"from\":0.000,\"to\":100000.500,\"first\":null,\n"
 		 "\"t\":[],\n\"rss\":[],\n\"live\":[],\n\"heap\":[],\n\"files\":[],\n\"tracker\":[],\n"
-		 "\"free\":[],\n\"anon\":[],\n\"stacks\":[],\n\"events\":[]}\n");
+		 "\"free\":[],\n\"anon\":[],\n\"stacks\":[],\n\"threads\":[],\n\"fds\":[],\n\"gcs\":[],\n\"events\":[]}\n");
 }
 
 TEST(a_part_has_the_last_point_of_each_division)

@@ -30,6 +30,7 @@ TEST(nothing_given)
 		assert_false(o.read_only);
 		assert_false(o.children_all);
 		assert_true(o.source);
+		assert_int_equal(o.proof_off, 0);
 	}
 }
 
@@ -271,6 +272,18 @@ TEST(allocators)
 		refused_value("", "malloc", wrong[i], "is unknown: use jemalloc, mimalloc or tcmalloc");
 		assert_null(o.malloc);
 	}
+}
+
+TEST(proof)
+{
+	static const char *const wrong[] = { "on", "0", "OFF", "auto|off", "auto " };
+
+	right("proof:off");
+	assert_int_equal(o.proof_off, 1);
+	right("proof:auto");
+	assert_int_equal(o.proof_off, 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		refused_value("", "proof", wrong[i], "is unknown: use auto or off");
 }
 
 TEST(children)

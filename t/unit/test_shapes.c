@@ -153,8 +153,8 @@ static int curves(void *ctx, double from, double to, struct mw_curve_set *set)
 		v[set->n++] = (struct mw_curve){
 			.location = l->name,
 			.location_len = (uint32_t)strlen(l->name),
-			.file_len = (uint32_t)(strrchr(l->name, ':') - l->name),
-			.kind = MW_KIND_RUBY,
+			.file_len = strrchr(l->name, ':') ? (uint32_t)(strrchr(l->name, ':') - l->name) : 0,
+			.kind = strrchr(l->name, ':') ? MW_KIND_RUBY : MW_KIND_SPECIAL,
 			.n = points,
 			.t = t,
 			.bytes = bytes
@@ -191,7 +191,10 @@ static void play(struct played *p, struct shape *s)
 		bool given[MW_PARTS_N] = { 0 };
 		double rss = 0;
 		struct mw_point point = { .t = (uint32_t)(s->starts + (double)at),
-					  .majors = MW_KIB_UNKNOWN };
+					  .majors = MW_KIB_UNKNOWN,
+					  .gcs = MW_KIB_UNKNOWN,
+					  .threads = MW_KIB_UNKNOWN,
+					  .fds = MW_KIB_UNKNOWN };
 
 		if (s->majors_n) {
 			(void)last_major(s, (double)at, &point.majors);
@@ -264,7 +267,9 @@ static void ask(struct shape *s, double lasts)
 
 	s->lasts = lasts;
 	play(p, s);
-	struct mw_evidence_source src = { &p->history, s->starts + s->lasts, false, curves, p };
+	struct mw_evidence_source src = {
+		.history = &p->history, .now = s->starts + s->lasts, .curves = curves, .ctx = p
+	};
 	assert_int_equal(mw_evidence_make(&e, &src, s->from, s->to), 0);
 	assert_int_equal(mw_verdict_make(&v, &e), 0);
 	plain(sentence, sizeof(sentence), mw_verdict_sentence, &v);

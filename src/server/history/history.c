@@ -154,8 +154,8 @@ static bool is_shown(const struct shown *s, uint32_t i)
 	return next > part->to || division(part, next) > division(part, t);
 }
 
-/* A column by its place in a point: whole seconds, else KiB. */
-static void column(struct mw_buf *b, const struct shown *s, const char *name, size_t at)
+/* A column by its place in a point: sizes are KiB there, and bytes in JSON. `unit`: 1024 of these, else 1. */
+static void column(struct mw_buf *b, const struct shown *s, const char *name, size_t at, unsigned unit)
 {
 	bool time = at == offsetof(struct mw_point, t);
 
@@ -166,23 +166,25 @@ static void column(struct mw_buf *b, const struct shown *s, const char *name, si
 		if (!is_shown(s, i))
 			continue;
 		memcpy(&v, (const char *)mw_history_at(s->grid, i) + at, sizeof(v));
-		mw_json_known(b, NULL, time ? v : (uint64_t)v * 1024, v != MW_KIB_UNKNOWN || time);
+		mw_json_known(b, NULL, (uint64_t)v * unit, v != MW_KIB_UNKNOWN || time);
 	}
 	mw_buf_str(b, "]");
 }
 
 static void columns(struct mw_buf *b, const struct shown *s)
 {
-#define COLUMN(name) { "\n" #name, offsetof(struct mw_point, name) }
+#define COLUMN(name, unit) { "\n" #name, offsetof(struct mw_point, name), unit }
 	static const struct {
 		const char *name;
 		size_t at;
-	} all[] = { COLUMN(t),       COLUMN(rss),  COLUMN(live), COLUMN(heap),  COLUMN(files),
-		    COLUMN(tracker), COLUMN(free), COLUMN(anon), COLUMN(stacks) };
+		unsigned unit;
+	} all[] = { COLUMN(t, 1),         COLUMN(rss, 1024),     COLUMN(live, 1024), COLUMN(heap, 1024),
+		    COLUMN(files, 1024),  COLUMN(tracker, 1024), COLUMN(free, 1024), COLUMN(anon, 1024),
+		    COLUMN(stacks, 1024), COLUMN(threads, 1),    COLUMN(fds, 1),     COLUMN(gcs, 1) };
 #undef COLUMN
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-		column(b, s, all[i].name, all[i].at);
+		column(b, s, all[i].name, all[i].at, all[i].unit);
 }
 
 static void grid(struct mw_buf *b, const char *name, const struct mw_history_grid *g, double oldest)

@@ -4,7 +4,7 @@
  *
  * Three grids of fixed size: a point a second for the last 15 minutes, one a minute for the last 24
  * hours, and the whole time since the start. The last one begins with a point in two minutes. When
- * it is full, every second point goes and the step doubles, so it stays even. 130 kB together,
+ * it is full, every second point goes and the step doubles, so it stays even. 180 kB together,
  * nothing is allocated. All zero at first. Times are seconds of uptime and only go forward:
  * mw_history_add() drops a point that isn't later than the last one. Seconds without a point (a
  * stopped process) are missing.
@@ -46,6 +46,10 @@ struct mw_point {
 	/* no sizes: Ruby's major collections since its start; MW_KIB_UNKNOWN: not known */
 	uint32_t majors;      /* that began */
 	uint32_t majors_done; /* that surely freed what they could */
+	/* likewise no sizes */
+	uint32_t gcs;     /* collections of any kind since Ruby's start: GC.count */
+	uint32_t threads; /* now; counts.h */
+	uint32_t fds;     /* open descriptors now */
 };
 
 /* Kinds: mark, reset, trim, pause, resume, fork, annotation. */

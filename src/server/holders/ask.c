@@ -102,8 +102,21 @@ enum mw_holders_is mw_holders_fail(enum mw_holders_is is, char err[MW_HOLDERS_ER
 	return is;
 }
 
-static enum mw_holders_is prepare(struct ready *r, const struct mw_api *api, const uint32_t *ids,
-				  size_t n, char err[MW_HOLDERS_ERROR])
+/* GC.enable says whether it was disabled; then it is again. Both take no time in that order. */
+static int gc_disabled(void)
+{
+	bool was;
+
+	if (!mw_walk_ruby.rb_gc_enable || !mw_walk_ruby.rb_gc_disable)
+		return -1;
+	was = mw_walk_ruby.rb_gc_enable() != 0; /* Qfalse is 0 */
+	if (was)
+		(void)mw_walk_ruby.rb_gc_disable();
+	return was;
+}
+
+static enum mw_holders_is prepare(struct ready *r, const struct mw_api *api,
+				  const struct mw_holders_question *q, char err[MW_HOLDERS_ERROR])
 {
 	mw_walk_ruby_learn();
 	api->quiet_enter();
@@ -114,22 +127,24 @@ static enum mw_holders_is prepare(struct ready *r, const struct mw_api *api, con
 	if (r->pages.full || !mw_heap_sort(&r->pages))
 		return mw_holders_fail(MW_HOLDERS_FAILED, err,
 				       "holders: too many objects: Ruby has more than 4 billion");
-	for (size_t i = 0; i < n; i++)
-		if (ids[i] < MW_ID_END)
-			r->wanted[ids[i]] = 1;
+	for (size_t i = 0; i < q->n; i++)
+		if (q->ids[i] < MW_ID_END)
+			r->wanted[q->ids[i]] = q->suspect ? q->suspect[i] % MW_SUSPECTS + 1 : 1;
 	r->walk.api = api;
 	r->walk.areas = &r->areas;
-	r->walk.wanted = ids ? r->wanted : NULL;
+	r->walk.wanted = q->ids ? r->wanted : NULL;
+	r->walk.old = q->old;
 	r->walk.objects_at = (struct mw_ranges){ .n = r->pages.n, .at = mw_heap_range, .of = &r->pages };
 	r->pid = -1;
 	return MW_HOLDERS_OK;
 }
 
 static enum mw_holders_is begin(struct mw_holders_child *c, struct ready *r, const struct mw_api *api,
-				const uint32_t *ids, size_t n, char err[MW_HOLDERS_ERROR])
+				const struct mw_holders_question *q, char err[MW_HOLDERS_ERROR])
 {
-	enum mw_holders_is is = prepare(r, api, ids, n, err);
+	enum mw_holders_is is = prepare(r, api, q, err);
 
+	c->gc_disabled = gc_disabled();
 	if (is == MW_HOLDERS_OK) {
 		r->walk.found = c->found;
 		fork_now(r);
@@ -162,7 +177,7 @@ static void be_free(void)
 }
 
 enum mw_holders_is mw_holders_begin(struct mw_holders_child *c, const struct mw_api *api,
-				    const uint32_t *ids, size_t n, char err[MW_HOLDERS_ERROR])
+				    const struct mw_holders_question *q, char err[MW_HOLDERS_ERROR])
 {
 	const char *missing;
 	struct ready *r;
@@ -183,7 +198,7 @@ enum mw_holders_is mw_holders_begin(struct mw_holders_child *c, const struct mw_
 	r = map(sizeof(*r), MAP_PRIVATE);
 	c->found = map(sizeof(*c->found), MAP_SHARED);
 	is = r && c->found ?
-		     begin(c, r, api, ids, n, err) :
+		     begin(c, r, api, q, err) :
 		     mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: no memory: try again later");
 	unmap(r, sizeof(*r));
 	c->stop_ns = mw_now_ns() - c->began;
@@ -210,13 +225,13 @@ static enum mw_holders_is wait_for(struct mw_holders_child *c, const uint32_t *s
 
 		if (pid == c->pid || (pid < 0 && errno != EINTR))
 			return MW_HOLDERS_OK;
-		if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED))
-			return MW_HOLDERS_AGAIN;
 		if (mw_now_ns() > until) {
 			mw_holders_drop(c);
 			return mw_holders_fail(MW_HOLDERS_FAILED, err,
 					       "holders: no answer within a minute: try again later");
 		}
+		if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED))
+			return MW_HOLDERS_AGAIN;
 		mw_sys_nap();
 	}
 }
@@ -277,9 +292,9 @@ static bool read_answer(const struct mw_findings *f, const struct mw_snapshot *s
 		const struct mw_found *r = &f->rows[i];
 		const char *p = text + r->path;
 
-		h->rows[i] = (struct mw_holder){
-			r->by, r->blocks, r->bytes, r->paths, text + r->holder, r->n_path, path
-		};
+		h->rows[i] =
+			(struct mw_holder){ r->suspect,       r->by,     r->blocks, r->bytes, r->paths,
+					    text + r->holder, r->n_path, path };
 		for (uint32_t k = 0; k < r->n_path; k++, p += strlen(p) + 1) {
 			*path = p;
 			if (*p == MW_FOUND_ID) {
@@ -322,7 +337,9 @@ static enum mw_holders_is read_it(const struct mw_holders_child *c, const struct
 		return mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: no memory: try again later");
 	h->blocks = c->found->blocks;
 	h->bytes = c->found->bytes;
+	memcpy(h->suspects, c->found->suspects, sizeof(h->suspects));
 	h->objects = c->found->objects;
+	h->gc_disabled = c->gc_disabled;
 	h->ns = c->found->ns;
 	h->stop_ns = c->stop_ns;
 	h->unread_stacks = c->unread_stacks;

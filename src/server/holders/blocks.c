@@ -46,8 +46,8 @@ static void copy(const struct mw_live *l, void *ctx)
 	uint64_t size = l->size < MW_BLOCK_SIZE ? l->size : MW_BLOCK_SIZE;
 
 	if (w->n_blocks < c->room && !(l->addr >> MW_RANGE_ADDRESS) && readable(w, l->addr, l->size))
-		w->blocks[w->n_blocks++] =
-			(struct mw_block){ l->addr, size & MW_BLOCK_SIZE, l->id % MW_ID_END };
+		w->blocks[w->n_blocks++] = (struct mw_block){ l->addr, size & MW_BLOCK_SIZE,
+							      l->generation < w->old, l->id % MW_ID_END };
 }
 
 /* Sorts by one digit of the address, the lowest digit first. */

@@ -25,7 +25,9 @@ struct mw_findings {
 	uint32_t state; /* release by the child, acquire by the parent */
 	uint32_t n, text_n;
 	uint64_t blocks, bytes, objects, ns;
+	struct mw_suspected suspects[MW_SUSPECTS];
 	struct mw_found {
+		uint32_t suspect;
 		enum mw_held_by by;
 		uint32_t holder, path, n_path;
 		uint64_t blocks, bytes, paths;
@@ -43,9 +45,9 @@ enum {
 
 struct mw_block {
 	uintptr_t addr;
-	uint64_t size : 44, id : 20;
+	uint64_t size : 43, old : 1, id : 20;
 };
-#define MW_BLOCK_SIZE ((UINT64_C(1) << 44) - 1)
+#define MW_BLOCK_SIZE ((UINT64_C(1) << 43) - 1)
 _Static_assert(MW_ID_END <= 1u << 20, "a block has room for any id");
 
 static inline uintptr_t mw_block_end(const struct mw_block *b)
@@ -81,7 +83,8 @@ struct mw_walk {
 	uint32_t *from;
 	uint8_t *via, *by; /* enum mw_via, enum mw_held_by */
 	uint8_t *shape; /* enum mw_shape, of blocks that are held */
-	const uint8_t *wanted; /* by id; NULL: all */
+	const uint8_t *wanted; /* by id: the suspect + 1; 0: not wanted. NULL: all are */
+	uint64_t old; /* blocks of earlier generations are old */
 };
 
 /* child.c: zeroed memory for the child's life. Ends the child if there is none. */

@@ -57,9 +57,15 @@ static uint64_t name_key(const char *name)
 	return h;
 }
 
+/* A suspect's holders are its own. */
+static uint64_t kind_key(const struct mw_walk *w, uint32_t i)
+{
+	return mw_mix(mw_mix(1, mw_held_by(w, i)), w->wanted ? w->wanted[w->blocks[i].id] : 0);
+}
+
 static uint64_t holder_key(const struct mw_walk *w, uint32_t i)
 {
-	uint64_t h = mw_mix(1, mw_held_by(w, i));
+	uint64_t h = kind_key(w, i);
 
 	i = mw_head_of(w, i);
 	if (w->via[i] == MW_VIA_OBJECT)
@@ -92,6 +98,7 @@ static void name_holder(const struct mw_walk *w, struct mw_found *row, uint32_t 
 	char text[MW_LABEL];
 
 	row->by = mw_held_by(w, i);
+	row->suspect = w->wanted ? w->wanted[w->blocks[i].id] - 1u : 0;
 	i = mw_head_of(w, i);
 	if (w->via[i] == MW_VIA_OBJECT) {
 		mw_holder_label(mw_object_at(w, w->from[i]), text);
@@ -123,7 +130,8 @@ static struct group *heaviest(const struct mw_walk *w, struct groups *holders)
 static struct mw_found *same(struct mw_findings *f, const struct mw_found *row)
 {
 	for (uint32_t i = 0; i < f->n; i++)
-		if (f->rows[i].by == row->by && !strcmp(f->text + f->rows[i].holder, f->text + row->holder))
+		if (f->rows[i].by == row->by && f->rows[i].suspect == row->suspect &&
+		    !strcmp(f->text + f->rows[i].holder, f->text + row->holder))
 			return &f->rows[i];
 	return NULL;
 }
@@ -140,7 +148,8 @@ static void make_rows(const struct mw_walk *w, struct groups *holders, const str
 		name_holder(w, &row, g->sample);
 		g->blocks = 0;
 		as = same(f, &row);
-		if (!as && f->n == MW_FOUND_ROWS - MW_HELD_BY_N) { /* the rest, one row for each kind */
+		if (!as &&
+		    f->n == MW_FOUND_ROWS - MW_HELD_BY_N * MW_SUSPECTS) { /* the rest, one row for each kind */
 			row.holder = mw_put_text(f, "(others)");
 			as = same(f, &row);
 		}
@@ -154,6 +163,16 @@ static void make_rows(const struct mw_walk *w, struct groups *holders, const str
 			mw_path_of(w, &row, paths->v[g->best - 1].sample);
 		f->rows[f->n++] = row;
 	}
+}
+
+static void add_to_suspect(const struct mw_walk *w, uint32_t i)
+{
+	const struct mw_block *b = &w->blocks[i];
+	struct mw_suspected *s = &w->found->suspects[w->wanted[b->id] - 1];
+
+	s->blocks++;
+	s->by[mw_held_by(w, i)] += b->size;
+	s->old_by[mw_held_by(w, i)] += b->old ? b->size : 0;
 }
 
 void mw_group(struct mw_walk *w)
@@ -172,9 +191,11 @@ void mw_group(struct mw_walk *w)
 		key = holder_key(w, i);
 		h = group_of(&holders, key, i);
 		if (!h)
-			h = group_of(&holders, mw_mix(1, mw_held_by(w, i)), i); /* one of its kind's */
+			h = group_of(&holders, kind_key(w, i), i); /* one of its kind's */
 		w->found->blocks++;
 		w->found->bytes += w->blocks[i].size;
+		if (w->wanted)
+			add_to_suspect(w, i);
 		if (!h)
 			continue;
 		h->blocks++;

@@ -36,14 +36,31 @@ enum mw_held_by {
 };
 #define MW_HELD_BY_N 4
 
+/* What is asked of whose blocks. Zeroed, it is all live blocks, as a summary. */
+struct mw_holders_question {
+	const uint32_t *ids; /* of locations; NULL: all live blocks */
+	size_t n;
+	/* by the index of an id: the suspect to which it belongs, below MW_SUSPECTS. NULL: all ids are one */
+	const uint8_t *suspect;
+	uint64_t old; /* a block of an earlier generation is old */
+};
+enum { MW_SUSPECTS = 5 };
+
+/* All blocks of one suspect, in bytes but for `blocks`. */
+struct mw_suspected {
+	uint64_t blocks, by[MW_HELD_BY_N];
+	uint64_t old_by[MW_HELD_BY_N]; /* of the old ones alone */
+};
+
 /* What holds some blocks. */
 struct mw_holder {
+	uint32_t suspect;
 	enum mw_held_by by;
 	uint64_t blocks, bytes;
-	uint64_t paths;     /* different ones; 0: too many to tell, or a summary */
+	uint64_t paths; /* different ones; 0: too many to tell, or a summary */
 	const char *holder; /* a class, a library, "(thread stack)", "(nothing)" ... */
-	size_t n_path;      /* 0: none */
-	const char **path;  /* the one that most of its blocks have, from the root to the holder */
+	size_t n_path; /* 0: none */
+	const char **path; /* the one that most of its blocks have, from the root to the holder */
 };
 
 /* An answer: rows with the most blocks first; of a summary, with the most bytes. */
@@ -51,8 +68,10 @@ struct mw_holders {
 	size_t n;
 	struct mw_holder *rows;
 	uint64_t blocks, bytes; /* of all rows */
-	uint64_t objects;       /* of Ruby's that were reached */
-	uint64_t ns, stop_ns;   /* the child's time, and that of the fork, in which Ruby stood still */
+	struct mw_suspected suspects[MW_SUSPECTS]; /* all zero of a summary */
+	uint64_t objects; /* of Ruby's that were reached */
+	int gc_disabled; /* 1: by GC.disable, at the fork; 0: no; -1: not known */
+	uint64_t ns, stop_ns; /* the child's time, and that of the fork, in which Ruby stood still */
 	uint32_t unread_stacks; /* of threads whose stacks couldn't be found */
 	bool late; /* blocks from before the tracker's start aren't known: they hold nothing */
 	char *text; /* what the rows point to */
@@ -67,6 +86,7 @@ struct mw_holders_child {
 	struct mw_findings *found; /* shared with it */
 	uint64_t began, stop_ns;
 	uint32_t unread_stacks;
+	int gc_disabled; /* as in struct mw_holders */
 };
 
 enum mw_holders_is {
@@ -78,12 +98,12 @@ enum mw_holders_is {
 };
 
 /*
- * Forks. ids: those of the locations; NULL: all live blocks, as a summary. Two steps belong together:
- * if this is OK, mw_holders_end or mw_holders_drop must follow, in any thread. Otherwise `err` has the reason.
- * In a Ruby thread with the GVL, outside a collection. Calls no Ruby code.
+ * Forks. Two steps belong together: if this is OK, mw_holders_end or mw_holders_drop must follow, in any
+ * thread. Otherwise `err` has the reason. The question is needed no longer then. In a Ruby thread with the
+ * GVL, outside a collection. Calls no Ruby code.
  */
 enum mw_holders_is mw_holders_begin(struct mw_holders_child *, const struct mw_api *,
-				    const uint32_t *ids, size_t n, char err[MW_HOLDERS_ERROR]);
+				    const struct mw_holders_question *, char err[MW_HOLDERS_ERROR]);
 
 /*
  * Waits for the child, MW_HOLDERS_SECONDS at most, and reads its answer. If *stop is true meanwhile,
@@ -101,7 +121,7 @@ void mw_holders_free(struct mw_holders *);
  * job.c: both steps, for a thread that isn't Ruby's. It asks Ruby to call us at a safe point of one of
  * its threads, wakes the main thread if none comes by, and waits for MW_HOLDERS_JOB_SECONDS at most.
  */
-enum mw_holders_is mw_holders_ask(const struct mw_api *, const uint32_t *ids, size_t n,
+enum mw_holders_is mw_holders_ask(const struct mw_api *, const struct mw_holders_question *,
 				  struct mw_holders *, char err[MW_HOLDERS_ERROR]);
 #define MW_HOLDERS_JOB_SECONDS 10
 

@@ -26,8 +26,7 @@ static struct {
 	pid_t asker;    /* the process with a thread in mw_holders_ask; acquire, release */
 	uint32_t state; /* acquire, release; a futex */
 	const struct mw_api *api;
-	const uint32_t *ids;
-	size_t n;
+	const struct mw_holders_question *question;
 	struct mw_holders_child child;
 	enum mw_holders_is is;
 	char err[MW_HOLDERS_ERROR];
@@ -44,7 +43,7 @@ static void run(void *unused)
 	(void)unused;
 	if (__atomic_load_n(&job.asker, __ATOMIC_ACQUIRE) != mw_sys_getpid() || !move(WANTED, TAKEN))
 		return;
-	job.is = mw_holders_begin(&job.child, job.api, job.ids, job.n, job.err);
+	job.is = mw_holders_begin(&job.child, job.api, job.question, job.err);
 	__atomic_store_n(&job.state, DONE, __ATOMIC_RELEASE);
 	mw_sys_futex_wake(&job.state);
 }
@@ -125,6 +124,12 @@ static void nudge(void)
 		}
 }
 
+/* The app makes a call for which this thread must be gone. */
+static bool leaving(void)
+{
+	return job.api->leaving && job.api->leaving();
+}
+
 /* Waits until the job is done; false: not in time, and it never begins. */
 static bool wait_for_job(void)
 {
@@ -135,7 +140,7 @@ static bool wait_for_job(void)
 
 	while ((is = __atomic_load_n(&job.state, __ATOMIC_ACQUIRE)) != DONE) {
 		now = mw_now_ns();
-		if (now > until && move(WANTED, IDLE))
+		if ((now > until || leaving()) && move(WANTED, IDLE))
 			return false;
 		if (now >= next && is == WANTED) {
 			if (look_for_ruby(job.api, err) == MW_HOLDERS_OK)
@@ -150,6 +155,7 @@ static bool wait_for_job(void)
 
 static enum mw_holders_is ask(const struct mw_api *api, struct mw_holders *h, char err[MW_HOLDERS_ERROR])
 {
+	static const uint32_t at_once = 1;
 	enum mw_holders_is is;
 
 	__atomic_store_n(&job.state, WANTED, __ATOMIC_RELEASE);
@@ -163,10 +169,17 @@ static enum mw_holders_is ask(const struct mw_api *api, struct mw_holders *h, ch
 	is = job.is;
 	if (is != MW_HOLDERS_OK)
 		return mw_holders_fail(is, err, "%s", job.err);
-	return mw_holders_end(&job.child, api, NULL, h, err);
+	while ((is = mw_holders_end(&job.child, api, &at_once, h, err)) == MW_HOLDERS_AGAIN && !leaving())
+		mw_sys_nap();
+	if (is == MW_HOLDERS_AGAIN) {
+		mw_holders_drop(&job.child);
+		is = mw_holders_fail(MW_HOLDERS_FAILED, err,
+				     "holders: the application changed its user meanwhile: try again");
+	}
+	return is;
 }
 
-enum mw_holders_is mw_holders_ask(const struct mw_api *api, const uint32_t *ids, size_t n,
+enum mw_holders_is mw_holders_ask(const struct mw_api *api, const struct mw_holders_question *q,
 				  struct mw_holders *h, char err[MW_HOLDERS_ERROR])
 {
 	pid_t me = mw_sys_getpid(), was = __atomic_load_n(&job.asker, __ATOMIC_RELAXED);
@@ -183,8 +196,7 @@ enum mw_holders_is mw_holders_ask(const struct mw_api *api, const uint32_t *ids,
 		return mw_holders_fail(MW_HOLDERS_BUSY, err,
 				       "holders: another search is under way: try again later");
 	job.api = api;
-	job.ids = ids;
-	job.n = n;
+	job.question = q;
 	is = ask(api, h, err);
 	__atomic_store_n(&job.state, IDLE, __ATOMIC_RELEASE);
 	__atomic_store_n(&job.asker, 0, __ATOMIC_RELEASE);

@@ -24,6 +24,7 @@
 #include "live.h"
 #include "loop.h"
 #include "own_site.h"
+#include "prover.h"
 #include "relay.h"
 #include "server.h"
 #include "takeover.h"
@@ -131,6 +132,7 @@ void mw_child_after_fork(uint32_t moves)
 	mw_linger_reset();
 	mw_live_reset();
 	mw_relay_reset();
+	mw_prover_reset();
 	mw_takeover_child();
 	mw_exit_verdict_reset();
 	atomic_store(&mw_server.moves, 0);

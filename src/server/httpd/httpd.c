@@ -27,6 +27,7 @@
 #include "live.h"
 #include "loop.h"
 #include "own_site.h"
+#include "prover.h"
 #include "relay.h"
 #include "rundir.h"
 #include "server.h"
@@ -61,6 +62,7 @@ static void close_all(bool intact)
 	if (intact && mw_daemon_runs()) {
 		mw_live_close();
 		mw_relay_close();
+		mw_prover_close();
 		mw_daemon_stop();
 	}
 	mw_live_reset();

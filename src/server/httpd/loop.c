@@ -29,6 +29,7 @@
 #include "listeners.h"
 #include "live.h"
 #include "own_site.h"
+#include "prover.h"
 #include "relay.h"
 #include "server.h"
 #include "takeover.h"
@@ -207,6 +208,7 @@ static enum mw_httpd_is run(void)
 		if (mw_server.api->leaving())
 			return MW_HTTPD_LEFT;
 		unsigned second = mw_own_site_second();
+		mw_prover_run(mw_own_site());
 		uint64_t now = mw_now_ms();
 		int look = mw_takeover_look(now);
 		int n = sleep_ms(ev, timeout_ms(now, (unsigned)earlier((int)second, look)));

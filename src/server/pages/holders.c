@@ -220,6 +220,7 @@ static int search(struct view *v, const struct mw_params *p, struct mw_buf *why)
 	char err[MW_HOLDERS_ERROR] = "";
 	const char *location = p->v[MW_PARAM_LOCATION].s;
 	size_t n = p->v[MW_PARAM_LOCATION].n;
+	struct mw_holders_question q = { 0 };
 	struct mw_buf ids = { 0 };
 	int bad = 0;
 
@@ -238,8 +239,9 @@ static int search(struct view *v, const struct mw_params *p, struct mw_buf *why)
 		if (ids.failed)
 			return 500;
 	}
-	bad = status_of(mw_holders_ask(api, (const uint32_t *)(const void *)ids.p,
-				       ids.n / sizeof(uint32_t), &v->holders, err));
+	q.ids = (const uint32_t *)(const void *)ids.p;
+	q.n = ids.n / sizeof(*q.ids);
+	bad = status_of(mw_holders_ask(api, &q, &v->holders, err));
 	mw_buf_free(&ids);
 	mw_buf_str(why, err);
 	return bad;

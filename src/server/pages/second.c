@@ -2,6 +2,8 @@
 /* second.c - what is noted each second: the history, RSS's parts, the curves. See site.h. */
 #include "site.h"
 
+#include <string.h>
+
 #include "shared/sys/clock.h"
 
 /* The CPU time a second that reading the live bytes may cost. */
@@ -47,6 +49,8 @@ static void make_point(struct mw_site *s, const struct mw_proc_file *smaps, stru
 	}
 	if (!s->api->majors || !s->api->majors(&p->majors, &p->majors_done))
 		p->majors = p->majors_done = MW_KIB_UNKNOWN;
+	p->gcs = strcmp(s->stats.life_unit, "gc") != 0 ? MW_KIB_UNKNOWN : (uint32_t)s->stats.generation;
+	mw_counts_second(&s->counts, p);
 	mw_parts_second(&s->parts, s->api, &s->stats, smaps ? mw_proc_fd(smaps) : -1, p);
 }
 
@@ -74,5 +78,5 @@ void mw_site_event(struct mw_site *s, const char *kind, const char *text)
 	if (!s)
 		return;
 	mw_history_event(&s->history, mw_site_uptime(s), kind, text);
-	s->said.sentence.n = 0; /* it may say something else now */
+	s->said.stale = true;
 }

@@ -20,15 +20,20 @@ void mw_site_start(struct mw_site *s, const struct mw_api *api)
 	if (!lost) {
 		mw_mark_clear(&s->mark);
 		mw_said_free(&s->said);
+		mw_helds_free(&s->proofs.helds);
 		mw_maps_tidy(&s->maps, 0, true);
 	}
+	s->proofs = (struct mw_proofs){ .gc_disabled = -1 };
 	s->maps = (struct mw_maps){ 0 };
 	s->said = (struct mw_said){ 0 };
+	s->steady = (struct mw_steady){ 0 };
+	s->told_n = 0;
 	s->mark = (struct mw_mark){ 0 };
 	mw_marks_start(&s->marks); /* the parent's say nothing of this process */
 	atomic_store(&s->busy, 0);
 	memset(&s->history, 0, sizeof(s->history));
 	memset(&s->parts, 0, sizeof(s->parts));
+	s->counts = (struct mw_counts){ 0 };
 	memset(&s->stats, 0, sizeof(s->stats));
 	s->stats_next = s->stats_n = 0;
 	memset(s->stats_costs, 0, sizeof(s->stats_costs));
@@ -51,6 +56,7 @@ void mw_site_end(struct mw_site *s)
 	mw_stream_end(&s->stream);
 	mw_mark_clear(&s->mark);
 	mw_said_free(&s->said);
+	mw_helds_free(&s->proofs.helds);
 	mw_maps_tidy(&s->maps, 0, true);
 	mw_curves_end(&s->curves);
 }

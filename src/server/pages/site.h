@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "server/memory/store.h"
+#include "server/history/counts.h"
 #include "server/history/curves.h"
 #include "server/history/history.h"
 #include "server/history/mark.h"
@@ -23,16 +24,34 @@
 #include "server/history/parts.h"
 #include "server/history/proc_file.h"
 #include "server/history/stream.h"
-#include "server/verdict/verdict.h"
+#include "server/verdict/evidence.h"
+#include "server/verdict/steady.h"
 #include "routes.h"
+#include "suspects.h"
 
 /* A verdict in words. */
 struct mw_said {
 	double at; /* uptime */
 	enum mw_verdict_kind kind;
 	bool growing;
+	bool stale;  /* something has happened since: make it anew */
 	double rate; /* bytes a second */
+	double since; /* uptime */
 	struct mw_buf sentence, next, json; /* owned; json: see mw_verdict_json */
+	/* locations of which a proof is wanted; C strings in `names`, which is owned */
+	size_t suspects_n;
+	const char *suspects[MW_SUSPECTS];
+	struct mw_buf names;
+};
+
+/* When a verdict of another kind was told. */
+enum { MW_TOLD = 16, MW_TOLD_TEXT = 240 };
+struct mw_told {
+	double t; /* uptime */
+	enum mw_verdict_kind kind;
+	const char *why;
+	uint32_t proofs, events; /* so many were made until then */
+	char text[MW_TOLD_TEXT]; /* of the sentence */
 };
 
 struct mw_site {
@@ -46,10 +65,15 @@ struct mw_site {
 	uint32_t stats_n;       /* readings so far */
 	uint64_t stats_costs[3]; /* CPU time of the last ones in ns; 0: there were fewer */
 	struct mw_parts parts;
+	struct mw_counts counts;
 	struct mw_mark mark;
 	struct mw_marks marks;   /* the named ones; their memory outlives a new start */
 	struct mw_stream stream; /* reads the mark; its ticks end with the event "point" (events.c) */
 	struct mw_maps maps; /* those of the last minute that somebody looked at */
+	struct mw_proofs proofs;
+	struct mw_steady steady;
+	uint32_t told_n; /* ever; the ring keeps the last ones */
+	struct mw_told told[MW_TOLD];
 	struct mw_said said;     /* the last verdict about all ranges; sentence.n 0: none yet */
 	struct mw_curves curves; /* their memory outlives a new start */
 };
@@ -69,9 +93,18 @@ double mw_site_uptime(const struct mw_site *);
  */
 unsigned mw_site_second(struct mw_site *, const struct mw_proc_file *statm,
 			const struct mw_proc_file *smaps);
-/* verdict.c. The verdict of now, some seconds old at most. It is the site's; NULL: no memory. */
+/* said.c. The verdict of now, some seconds old at most. It is the site's; NULL: no memory. */
 const struct mw_said *mw_site_said(struct mw_site *);
+/*
+ * The verdict about a range, in seconds of uptime; from < 0: about all ranges. 0; -1: no memory, and *said
+ * is all zero. An empty sentence: the one that was told holds on (steady.h). Free it.
+ */
+int mw_said_make(struct mw_said *, struct mw_site *, double from, double to);
+/* Appends members of a JSON object: proofs, and journal, the verdicts of other kinds that were told so far. */
+void mw_site_told(struct mw_buf *, const struct mw_site *);
 void mw_said_free(struct mw_said *); /* all zero again */
+/* suspects.c. May a proof be made in this process, now or later? */
+bool mw_site_can_prove(const struct mw_site *);
 /* Adds an event of now (history.h). The site may be NULL: then nobody keeps it. */
 void mw_site_event(struct mw_site *, const char *kind, const char *text);
 

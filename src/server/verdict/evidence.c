@@ -31,7 +31,12 @@ int mw_evidence_make(struct mw_evidence *e, const struct mw_evidence_source *src
 	double seen;
 	int rc = 0;
 
-	*e = (struct mw_evidence){ .paused = src->paused, .history = h, .chosen = from >= 0 };
+	*e = (struct mw_evidence){ .paused = src->paused,
+				   .history = h,
+				   .chosen = from >= 0,
+				   .held = src->held,
+				   .proves = src->proves,
+				   .gc_disabled = src->gc_disabled };
 	e->start = h->long_n ? h->whole[0].t : 0;
 	seen = src->now - e->start;
 	if (from >= 0)

@@ -17,6 +17,10 @@ struct mw_evidence_source {
 	/* As mw_curves_read, which frees with mw_curves_free_set. NULL: there are no curves. */
 	int (*curves)(void *ctx, double from, double to, struct mw_curve_set *);
 	void *ctx;
+	/* as in struct mw_evidence */
+	const struct mw_helds *held;
+	enum mw_proves proves;
+	double gc_disabled;
 };
 
 /*

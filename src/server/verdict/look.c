@@ -44,7 +44,7 @@ size_t mw_look_series(const struct mw_look *l, enum mw_rss_part part)
 	return s->n;
 }
 
-static size_t curve_series(const struct mw_look *l, const struct mw_curve *c)
+size_t mw_look_curve(const struct mw_look *l, const struct mw_curve *c)
 {
 	mw_curve_series(c, l->t, l->v);
 	return c->n;
@@ -84,7 +84,7 @@ size_t mw_look_changed(const struct mw_look *l, double from, double to, mw_chang
 
 	*less = 0;
 	for (size_t i = 0; set && i < set->n; i++) {
-		double d = of(l->t, l->v, curve_series(l, &set->v[i]), from, to);
+		double d = of(l->t, l->v, mw_look_curve(l, &set->v[i]), from, to);
 		size_t at = n;
 
 		if (d < 0)
@@ -126,7 +126,7 @@ static void find_line(struct mw_look *l)
 
 		if (change[i] < l->least)
 			break;
-		mw_trend_of(&t, l->t, l->v, curve_series(l, best[i]), l->scale->from, to, l->least);
+		mw_trend_of(&t, l->t, l->v, mw_look_curve(l, best[i]), l->scale->from, to, l->least);
 		if (t.course != MW_COURSE_RISES || less > t.gain / 2 ||
 		    t.gain > (live->high - live->low) * 1.25)
 			continue;
@@ -148,7 +148,7 @@ void mw_look_at(struct mw_look *l, const struct mw_scale *s)
 	l->scale = s;
 	l->seen = s->n ? s->points[s->n - 1].t - mw_larger(s->points[0].t, s->from) : 0;
 	l->least = 128 * KIB;
-	/* the tracker's own memory is never the answer: its course isn't asked for */
+	/* the course of the tracker's own memory isn't asked for: RSS's is */
 	for (int part = 0; part < MW_PART_TRACKER; part++) {
 		size_t n = mw_look_series(l, (enum mw_rss_part)part);
 
@@ -209,7 +209,7 @@ enum mw_rss_part mw_look_grows_by(const struct mw_look *l)
 	if (gain < l->trend[MW_PART_RSS].gain / 4 &&
 	    l->trend[MW_PART_RSS].gain > l->trend[MW_PART_RSS].level / 50)
 		most = mw_look_most_by(l, l->trend[MW_PART_RSS].since);
-	return most == MW_PART_TRACKER ? MW_PART_RSS : most;
+	return most;
 }
 
 /* The trend that stands for that growth. */
@@ -241,7 +241,7 @@ bool mw_look_seen_before(const struct mw_look *longer, enum mw_rss_part part, do
 enum mw_proof mw_look_proof(const struct mw_look *l, enum mw_rss_part part)
 {
 	const struct mw_trend *t = mw_look_growth(l, part);
-	size_t n = t == &l->line ? curve_series(l, l->top) : mw_look_total(l);
+	size_t n = t == &l->line ? mw_look_curve(l, l->top) : mw_look_total(l);
 
 	return mw_proof_of(l->scale, l->t, l->v, n, t->since, l->scale->to, t->rate);
 }
@@ -262,7 +262,7 @@ bool mw_look_one_line(struct mw_look *l, double since)
 		return false;
 	/* what fell while the process started is little of what it has ranged over since */
 	fell = mw_proof_fell(l->v, n, mw_larger(l->least, (live->high - live->low) / 16));
-	n = curve_series(l, best);
+	n = mw_look_curve(l, best);
 	mw_trend_of(&line, l->t, l->v, n, l->scale->from, to, l->least);
 	if (line.course != MW_COURSE_RISES || mw_proof_fell(l->v, n, l->least))
 		return false;

@@ -33,6 +33,8 @@ void mw_look_at(struct mw_look *, const struct mw_scale *);
 uint32_t mw_rss_part_of(const struct mw_point *, enum mw_rss_part);
 /* Fills t[] and v[] with a part's series; returns its length. */
 size_t mw_look_series(const struct mw_look *, enum mw_rss_part);
+/* Fills t[] and v[] with a location's series; returns its length. */
+size_t mw_look_curve(const struct mw_look *, const struct mw_curve *);
 /* All live memory, at the moments at which the locations are known, if there are any. */
 size_t mw_look_total(const struct mw_look *);
 /* Of the series in t[] and v[]: the last known value, and that at a time or just before. */

@@ -3,15 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "look.h"
+#include "judge.h"
 
 #define UNKNOWN __builtin_nan("")
 #define KIB 1024.0
 #define MIB (1024.0 * 1024)
 
 enum {
-	WARM_SECONDS = 60,      /* any rise before is warming up */
-	WARMING_SECONDS = 900,  /* a rise that slows down may be, until then */
+	WARM_SECONDS = 60, /* of a process that moves */
 	BOOT_SECONDS = 120      /* steps and rises that ended before are the start */
 };
 
@@ -19,35 +18,6 @@ const char *const mw_part_names[MW_PARTS_N] = { "rss",  "live",  "heap",   "free
 						"anon", "files", "stacks", "tracker" };
 
 /* --- the answer -------------------------------------------------------------------- */
-
-/* What changed in a window: the parts, and the locations with most of it. */
-static void measure(struct mw_verdict *v, const struct mw_look *l, double from, double to, mw_change_fn *of)
-{
-	const struct mw_curve *best[MW_VERDICT_LOCATIONS];
-	double change[MW_VERDICT_LOCATIONS], less, all;
-
-	for (int part = 0; part < MW_PARTS_N; part++) {
-		size_t n = mw_look_series(l, (enum mw_rss_part)part);
-
-		v->now[part] = mw_look_last(l, n);
-		v->moved[part] = of(l->t, l->v, n, from, to);
-	}
-	v->n = mw_look_changed(l, from, to, of, best, change, MW_VERDICT_LOCATIONS, &less);
-	/* shares are of what is known at the same moments as the locations: the last may be seconds ago */
-	all = of(l->t, l->v, mw_look_total(l), from, to);
-	for (size_t i = 0; i < v->n; i++) {
-		double sum = mw_larger(all, change[i]);
-
-		v->locations[i] = (struct mw_verdict_location){
-			.location = best[i]->location,
-			.len = best[i]->location_len,
-			.file_len = best[i]->file_len,
-			.kind = best[i]->kind,
-			.change = change[i],
-			.share = sum > 0 ? change[i] / sum : 0,
-		};
-	}
-}
 
 /* The location whose own rise is the growth comes first. */
 static void put_first(struct mw_verdict *v, const struct mw_look *l)
@@ -81,8 +51,8 @@ static void find_event(struct mw_verdict *v, const struct mw_evidence *e, double
 	}
 }
 
-static void say(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l,
-		enum mw_verdict_kind kind, enum mw_rss_part part, const struct mw_trend *t)
+void mw_judge_say(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l,
+		  enum mw_verdict_kind kind, enum mw_rss_part part, const struct mw_trend *t)
 {
 	v->kind = kind;
 	v->part = part;
@@ -100,14 +70,6 @@ static void say(struct mw_verdict *v, const struct mw_evidence *e, const struct 
 	find_event(v, e, v->begun, mw_larger((v->to - v->from) / 30, 5));
 }
 
-/* A young process, and a rise that slows down, or may still. */
-static bool warms_up(const struct mw_evidence *e, const struct mw_look *l, const struct mw_trend *t)
-{
-	double age = l->scale->to - e->start;
-
-	return age < WARM_SECONDS || (age < WARMING_SECONDS && t->slowing);
-}
-
 static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l,
 		       enum mw_rss_part part)
 {
@@ -115,16 +77,17 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 		[MW_PART_LIVE] = MW_VERDICT_GROWS,         [MW_PART_HEAP] = MW_VERDICT_HEAP,
 		[MW_PART_FREE] = MW_VERDICT_FRAGMENTATION, [MW_PART_ANON] = MW_VERDICT_NATIVE,
 		[MW_PART_FILES] = MW_VERDICT_FILES,        [MW_PART_STACKS] = MW_VERDICT_STACKS,
+		[MW_PART_TRACKER] = MW_VERDICT_TRACKER,
 	};
 	const struct mw_trend *t = mw_look_growth(l, part);
 
-	say(v, e, l, kinds[part], part, t);
-	v->growing = true;
-	if (warms_up(e, l, t)) {
+	mw_judge_say(v, e, l, kinds[part], part, t);
+	v->growing = kinds[part] != MW_VERDICT_TRACKER || l->scale->to - e->start >= MW_WARMING_SECONDS;
+	if (mw_warms_up(e, l, t)) {
 		v->kind = MW_VERDICT_WARMING;
 		v->growing = false;
 	}
-	measure(v, l, v->since, l->scale->to, mw_trend_rise);
+	mw_judge_measure(v, l, v->since, l->scale->to, mw_trend_rise);
 	if (v->at_location)
 		put_first(v, l);
 }
@@ -143,29 +106,14 @@ static bool rose(const struct mw_look *l, enum mw_rss_part part)
 	return !(mw_trend_rise(l->t, l->v, n, mw_look_growth(l, part)->since, l->scale->to) <= 0);
 }
 
-/* Is it more than garbage that waits for a collection? Sets *unproven if that is only likely. */
-static bool is_kept(const struct mw_evidence *e, struct mw_look *l, enum mw_rss_part part, bool *unproven)
-{
-	enum mw_proof proof = part == MW_PART_LIVE ? mw_look_proof(l, part) : MW_PROOF_UNKNOWN;
-	bool warms;
-
-	*unproven = proof == MW_PROOF_FAILS;
-	if (!*unproven)
-		return proof != MW_PROOF_SLOWS || l->scale->to - e->start >= WARMING_SECONDS;
-	warms = warms_up(e, l, mw_look_growth(l, part));
-	if (!mw_look_one_line(l, mw_look_growth(l, part)->since) || warms_up(e, l, &l->line))
-		return false;
-	l->by_line &= !warms; /* else it is all live memory that warms up */
-	return true;
-}
-
 /* A growth of one of the scales; false: there is none. *waits: the first whose proof is to come. */
 static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks,
 			 size_t n, const struct mw_look **waits)
 {
 	const struct mw_look *chosen = NULL;
 	enum mw_rss_part part = MW_PART_RSS;
-	bool unproven = false, likely;
+	enum mw_keeps keeps;
+	bool unproven = false;
 
 	for (size_t i = 0; i < n; i++) {
 		enum mw_rss_part by = mw_look_grows_by(&looks[i]);
@@ -180,17 +128,18 @@ static bool judge_growth(struct mw_verdict *v, const struct mw_evidence *e, stru
 		if (before || (chosen && (by != part || mw_look_growth(&looks[i], by)->rate <
 								mw_look_growth(chosen, part)->rate / 3)))
 			continue;
-		if (!is_kept(e, &looks[i], by, &likely)) {
+		keeps = mw_kept(e, &looks[i], by);
+		if (keeps == MW_KEEPS_NOT) {
 			*waits = *waits ? *waits : &looks[i];
 			continue;
 		}
 		chosen = &looks[i];
 		part = by;
-		unproven = likely;
+		unproven = keeps == MW_KEEPS_LIKELY;
 	}
 	if (chosen)
 		say_growth(v, e, chosen, part);
-	v->unproven = unproven;
+	v->unproven = chosen && unproven;
 	return chosen;
 }
 
@@ -201,9 +150,9 @@ static void say_uncollected(struct mw_verdict *v, const struct mw_evidence *e, c
 
 	t.gain = mw_trend_difference(l->t, l->v, mw_look_total(l), t.since, l->scale->to);
 	t.rate = 0;
-	say(v, e, l, MW_VERDICT_UNCOLLECTED, MW_PART_LIVE, &t);
+	mw_judge_say(v, e, l, MW_VERDICT_UNCOLLECTED, MW_PART_LIVE, &t);
 	v->rate_of = MW_PART_LIVE;
-	measure(v, l, v->since, l->scale->to, mw_trend_difference);
+	mw_judge_measure(v, l, v->since, l->scale->to, mw_trend_difference);
 }
 
 /* RSS had room for most of it, and no major collection has left it: it may have been so before. */
@@ -246,10 +195,10 @@ static bool judge_explosion(struct mw_verdict *v, const struct mw_evidence *e, c
 	t.gain = gain;
 	t.rate = gain / (to - from);
 	t.level = t.high = mw_look_last(l, mw_look_series(l, part));
-	say(v, e, l, MW_VERDICT_EXPLODES, part, &t);
+	mw_judge_say(v, e, l, MW_VERDICT_EXPLODES, part, &t);
 	v->growing = true;
 	v->rate_of = part;
-	measure(v, l, from, to, mw_trend_difference);
+	mw_judge_measure(v, l, from, to, mw_trend_difference);
 	v->to = to;
 	if (!lines)
 		v->n = 0;
@@ -303,15 +252,55 @@ static bool judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const
 	if ((t.gain < 0 ? -t.gain : t.gain) < mw_larger(t.level / 50, MIB))
 		return false;
 	kind = t.course == MW_COURSE_STEP || t.gain < 0 ? MW_VERDICT_STEP : MW_VERDICT_GREW;
-	say(v, e, l, kind, of == MW_PART_RSS ? mw_look_most_by(l, t.begun) : of, &t);
+	mw_judge_say(v, e, l, kind, of == MW_PART_RSS ? mw_look_most_by(l, t.begun) : of, &t);
 	v->rate_of = of;
-	measure(v, l, v->begun, l->scale->to, mw_trend_change);
+	mw_judge_measure(v, l, v->begun, l->scale->to, mw_trend_change);
 	/* curves have longer steps than RSS: what came before the rise isn't part of it */
 	if (v->n && v->locations[0].change > 2 * mw_larger(t.gain, -t.gain) + MIB)
 		v->n = 0;
 	if (kind == MW_VERDICT_GREW && v->n && v->part == MW_PART_LIVE && v->locations[0].share > 0.5)
 		v->kind = MW_VERDICT_FILLED;
 	return true;
+}
+
+/* Was the first half of that time ever as high as the floor of its end? */
+static bool came_and_went(const struct mw_look *l, enum mw_rss_part part, double from, double to)
+{
+	size_t n = mw_look_series(l, part);
+	double peak = 0, least = 0;
+
+	for (size_t i = 0; i < n && l->t[i] <= to; i++) {
+		if (l->t[i] >= from && l->t[i] <= from + (to - from) / 2)
+			peak = mw_larger(l->v[i], peak);
+		if (l->t[i] >= to - (to - from) / 5 && (least <= 0 || l->v[i] < least))
+			least = l->v[i];
+	}
+	return peak >= least;
+}
+
+/* Nobody is told that nothing grows if the floor rose over the very time that is told of. */
+static void say_rise(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
+		     size_t n, enum mw_rss_part part)
+{
+	double from = v->kind == MW_VERDICT_FLAT ? v->since : v->from, rise;
+	const struct mw_look *l = &looks[n - 1];
+
+	for (size_t i = n; i--;)
+		if (looks[i].scale->from <= from)
+			l = &looks[i];
+	if (v->kind == MW_VERDICT_SAWTOOTH && came_and_went(l, part, from, v->to))
+		return;
+	from += (v->to - from) / 20; /* the last point before a step belongs to that */
+	rise = mw_trend_change(l->t, l->v, mw_look_series(l, part), from, v->to);
+	if (!(rise > mw_larger(v->level / 20, 2 * MIB)))
+		return;
+	v->kind = v->to - e->start < MW_WARMING_SECONDS ? MW_VERDICT_WARMING : MW_VERDICT_GREW;
+	v->unsteady = true;
+	v->change = rise;
+	v->rate_of = part;
+	v->part = part == MW_PART_RSS ? mw_look_most_by(l, from) : part;
+	v->since = v->begun = from;
+	mw_judge_measure(v, l, from, v->to, mw_trend_change);
 }
 
 /* Nothing moves for good: flat, or up and down. */
@@ -325,9 +314,8 @@ static void judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const 
 	double little = t->level / 50;
 	bool flat = t->course != MW_COURSE_TEETH || t->high - t->low <= little;
 
-	/* a rise or fall that is none, for others come and go as high; but the tracker's own may rise */
-	if ((t->course == MW_COURSE_RISES || t->course == MW_COURSE_FALLS) && moved > little &&
-	    mw_look_most_by(l, t->since) != MW_PART_TRACKER)
+	/* a rise or fall that is none, for others come and go as high */
+	if ((t->course == MW_COURSE_RISES || t->course == MW_COURSE_FALLS) && moved > little)
 		flat = false;
 	for (size_t i = 1; !flat && i < n; i++) {
 		const struct mw_trend *longer = &looks[i].trend[part];
@@ -339,7 +327,7 @@ static void judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const 
 	}
 
 	/* flat RSS is the better news, even if live memory goes up and down beneath it */
-	say(v, e, l, flat ? MW_VERDICT_FLAT : MW_VERDICT_SAWTOOTH, MW_PART_RSS, t);
+	mw_judge_say(v, e, l, flat ? MW_VERDICT_FLAT : MW_VERDICT_SAWTOOTH, MW_PART_RSS, t);
 	v->rate = v->change = 0;
 	v->event = NULL;
 	for (size_t i = 1; flat && i < n; i++) {
@@ -352,7 +340,9 @@ static void judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const 
 			v->from = mw_larger(looks[i].scale->from, looks[i].scale->points[0].t);
 		}
 	}
-	measure(v, l, v->from > l->scale->from ? v->from : l->scale->from, l->scale->to, mw_trend_change);
+	mw_judge_measure(v, l, v->from > l->scale->from ? v->from : l->scale->from, l->scale->to,
+			 mw_trend_change);
+	say_rise(v, e, looks, n, part);
 }
 
 /* Does a longer range than the first one say so? */
@@ -388,10 +378,10 @@ static bool judge_fall(struct mw_verdict *v, const struct mw_evidence *e, const 
 	}
 	if (!chosen)
 		return false;
-	say(v, e, chosen, MW_VERDICT_FALLS,
-	    part == MW_PART_RSS ? mw_look_most_by(chosen, chosen->trend[part].since) : part,
-	    &chosen->trend[part]);
-	measure(v, chosen, v->since, chosen->scale->to, mw_trend_change);
+	mw_judge_say(v, e, chosen, MW_VERDICT_FALLS,
+		     part == MW_PART_RSS ? mw_look_most_by(chosen, chosen->trend[part].since) : part,
+		     &chosen->trend[part]);
+	mw_judge_measure(v, chosen, v->since, chosen->scale->to, mw_trend_change);
 	return true;
 }
 
@@ -409,27 +399,52 @@ static bool judge_young(struct mw_verdict *v, const struct mw_evidence *e, const
 	t.since = t.begun = e->start;
 	if (!(t.gain > first / 20) || !(t.gain > l->least))
 		return false;
-	say(v, e, l, MW_VERDICT_WARMING, MW_PART_RSS, &t);
-	measure(v, l, v->since, l->scale->to, mw_trend_change);
+	mw_judge_say(v, e, l, MW_VERDICT_WARMING, MW_PART_RSS, &t);
+	mw_judge_measure(v, l, v->since, l->scale->to, mw_trend_change);
 	return true;
+}
+
+/* What proofs say of it, whatever it is. */
+static void add_proof(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
+		      size_t n)
+{
+	const struct mw_look *l = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (!l && looks[i].scale->from <= v->since)
+			l = &looks[i];
+	if (!v->n || !l || v->kind == MW_VERDICT_SPIKE)
+		return;
+	v->held = mw_held_last(e->held, v->locations[0].location, v->locations[0].len);
+	v->kept = mw_kept_share(e, l, v->since);
+	v->at_kept = mw_kept_at(e, l, v->locations[0].location, v->locations[0].len, v->since);
+	v->awaits = v->kind == MW_VERDICT_UNCOLLECTED && e->proves == MW_PROVES_SOON && v->kept != v->kept;
 }
 
 static void judge(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks, size_t n)
 {
 	const struct mw_look *waits = NULL;
 
-	if (!e->chosen && judge_explosion(v, e, &looks[0]))
+	if (!e->chosen && (mw_judge_disabled(v, e, looks) || judge_explosion(v, e, &looks[0])))
 		return;
-	if (judge_growth(v, e, looks, n, &waits) || judge_fall(v, e, looks, n) ||
-	    judge_young(v, e, &looks[0]))
+	if (mw_judge_counts(v, e, looks, n) || judge_growth(v, e, looks, n, &waits) ||
+	    mw_judge_kept_lines(v, e, looks, n) || judge_fall(v, e, looks, n) ||
+	    judge_young(v, e, &looks[0]) || mw_judge_stairs(v, e, looks, n))
 		return;
 	if (waits) {
 		say_uncollected(v, e, waits);
 		return;
 	}
-	if (judge_ended(v, e, looks, n, MW_PART_RSS) || judge_ended(v, e, looks, n, MW_PART_LIVE))
+	if (mw_judge_spike(v, e, looks, n) || judge_ended(v, e, looks, n, MW_PART_RSS) ||
+	    judge_ended(v, e, looks, n, MW_PART_LIVE))
 		return;
 	judge_rest(v, e, looks, n);
+}
+
+static void judge_all(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks)
+{
+	judge(v, e, looks, e->scales_n);
+	add_proof(v, e, looks, e->scales_n);
 }
 
 static void watching(struct mw_verdict *v, const struct mw_scale *s, double seen)
@@ -448,13 +463,22 @@ static void watching(struct mw_verdict *v, const struct mw_scale *s, double seen
 	}
 }
 
+bool mw_verdict_wants_proof(const struct mw_verdict *v)
+{
+	enum { WARMING_PROVEN = 180 }; /* seconds: a rise that goes on may be more than a start */
+
+	return v->n && (v->kind == MW_VERDICT_GROWS || v->kind == MW_VERDICT_UNCOLLECTED ||
+			v->kind == MW_VERDICT_THREADS ||
+			(v->kind == MW_VERDICT_WARMING && v->to - v->since >= WARMING_PROVEN));
+}
+
 int mw_verdict_make(struct mw_verdict *v, const struct mw_evidence *e)
 {
 	struct mw_look *looks = calloc(e->scales_n + 1, sizeof(*looks));
 	size_t most = MW_CURVES_POINTS;
 	double *room;
 
-	*v = (struct mw_verdict){ .kind = MW_VERDICT_WATCHING };
+	*v = (struct mw_verdict){ .kind = MW_VERDICT_WATCHING, .kept = UNKNOWN, .at_kept = UNKNOWN };
 	for (size_t i = 0; i < e->scales_n; i++) {
 		const struct mw_curve_set *set = e->scales[i].curves;
 		size_t longest = set ? mw_curves_longest(set) : 0;
@@ -473,7 +497,7 @@ int mw_verdict_make(struct mw_verdict *v, const struct mw_evidence *e)
 		    (looks[0].seen < MW_TREND_SECONDS && !(e->chosen && looks[0].seen >= 10)))
 			watching(v, &e->scales[0], looks[0].seen);
 		else
-			judge(v, e, looks, e->scales_n);
+			judge_all(v, e, looks);
 		if (e->paused)
 			v->kind = MW_VERDICT_PAUSED;
 		v->growing &= !e->paused;

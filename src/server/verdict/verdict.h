@@ -10,12 +10,15 @@
  *
  * Order of judgement; the first that holds is the kind:
  *   watching      not enough seen yet
+ *   disabled      memory rises, and no collection runs
  *   explodes      live memory or RSS became half as much again within a minute
  *   grows         live memory rises steadily, or one location's does
- *   heap, fragmentation, native, files, stacks: RSS rises steadily, and that part of it most
+ *   threads, descriptors: their number rises, and that explains what memory does
+ *   heap, fragmentation, native, files, stacks, tracker: RSS rises steadily, and that part of it most
  *   warming       a rise within the first minutes that gets slower
  *   falls
- *   uncollected   live memory rises, but Ruby's major collections don't prove it (proof.h)
+ *   uncollected   live memory rises, but it isn't proven to be kept (kept.h)
+ *   spike         nothing grows, and much of RSS is free memory since live memory was higher
  *   filled, grew, step, sawtooth, flat
  *
  * A rise in the last minutes counts only if it goes beyond what longer ranges have seen come
@@ -27,6 +30,7 @@
 
 #include "server/history/curves.h"
 #include "server/history/history.h"
+#include "held.h"
 
 enum mw_verdict_kind {
 	MW_VERDICT_WATCHING,
@@ -46,6 +50,11 @@ enum mw_verdict_kind {
 	MW_VERDICT_STACKS,
 	MW_VERDICT_PAUSED,
 	MW_VERDICT_UNCOLLECTED,
+	MW_VERDICT_THREADS,
+	MW_VERDICT_DESCRIPTORS,
+	MW_VERDICT_DISABLED,
+	MW_VERDICT_SPIKE,
+	MW_VERDICT_TRACKER,
 	MW_VERDICT_KINDS_N
 };
 
@@ -73,6 +82,12 @@ struct mw_scale {
 
 enum { MW_SCALES_MAX = 4, MW_VERDICT_LOCATIONS = 5 };
 
+/* Can a proof of what is kept be had? */
+enum mw_proves {
+	MW_PROVES_NOT,  /* no: no Ruby, switched off, or the process is too large */
+	MW_PROVES_SOON  /* one is made when a verdict names a suspect */
+};
+
 struct mw_evidence {
 	double start; /* uptime at which this process began: 0, or its fork */
 	bool paused;
@@ -80,6 +95,9 @@ struct mw_evidence {
 	size_t scales_n;
 	struct mw_scale scales[MW_SCALES_MAX]; /* shortest first; all end now, unless chosen */
 	const struct mw_history *history;      /* for its events; may be NULL */
+	const struct mw_helds *held;           /* what proofs said; NULL: nothing */
+	enum mw_proves proves;
+	double gc_disabled; /* uptime at which GC was found to be disabled, the last time; 0: it wasn't */
 };
 
 struct mw_verdict_location {
@@ -87,27 +105,49 @@ struct mw_verdict_location {
 	uint32_t len, file_len;
 	enum mw_kind kind;
 	double change; /* bytes in the window */
-	double share;  /* of the change of all live memory, 0 to 1 */
+	double share; /* of the change of all live memory, 0 to 1 */
+};
+
+/* Lines of one file, or of one gem, which grow together. */
+struct mw_verdict_spread {
+	const char *name; /* in the evidence: a path, or a gem's name and version */
+	uint32_t len, lines;
+	double share; /* of the change of all live memory, 0 to 1 */
 };
 
 struct mw_verdict {
 	enum mw_verdict_kind kind;
-	bool growing;       /* the reader should act */
-	double from, to;    /* range looked at */
-	double since;       /* begin of the present course */
-	double begun;       /* FILLED, GREW, STEP: begin of the change */
-	double rate;        /* bytes a second; 0 unless it moves */
-	double change;      /* bytes: by this course, or by the change that ended */
+	bool growing; /* the reader should act */
+	double from, to; /* range looked at */
+	double since; /* begin of the present course */
+	double begun; /* FILLED, GREW, STEP: begin of the change */
+	double rate; /* bytes a second; 0 unless it moves */
+	double change; /* bytes: by this course, or by the change that ended */
 	double level, high; /* SAWTOOTH: floor and peak; else level now */
-	double confidence;  /* 0 to 1 */
-	unsigned watch;     /* seconds until the first verdict; 0: this is one */
-	bool at_location;   /* the rate is that of locations[0] alone */
-	bool unproven;      /* GROWS: by one line that never fell; collections haven't proven it yet */
-	enum mw_rss_part part;  /* that moves most */
+	double confidence; /* 0 to 1 */
+	unsigned watch; /* seconds until the first verdict; 0: this is one */
+	bool at_location; /* the rate is that of locations[0] alone */
+	bool unsteady; /* GREW: now and then, and it hasn't ended for long */
+	bool unproven; /* GROWS: by one line that never fell; collections haven't proven it yet */
+	enum mw_rss_part part; /* that moves most */
 	enum mw_rss_part rate_of; /* whose rate it is, unless at_location: RSS, LIVE or HEAP */
 	double now[MW_PARTS_N], moved[MW_PARTS_N]; /* bytes now, change in the window; NaN: not known */
 	size_t n;
 	struct mw_verdict_location locations[MW_VERDICT_LOCATIONS]; /* most change first */
+	struct mw_verdict_spread file, gem; /* with most of the growth; lines 0: none */
+	double kept; /* the part of the growth of live memory that is kept, by proof; NaN: there is none */
+	double at_kept; /* likewise, of the growth of locations[0] */
+	const struct mw_held *held; /* the last proof of locations[0]; NULL: none */
+	bool awaits; /* UNCOLLECTED: a proof is to come */
+	unsigned kept_lines; /* GROWS: so many lines rise that keep it, beneath memory that comes and goes; 0: all does */
+	unsigned doubled; /* GROWS: locations[0] doubled so often; 0: it is no such stair */
+	double count, count_gain; /* THREADS, DESCRIPTORS: now, and in the window */
+	double idle; /* DISABLED: seconds since the last collection */
+	bool disabled; /* DISABLED: GC.disable was seen; else it is likely */
+	double spike, spike_end; /* SPIKE: bytes above what is live now; when it was over, uptime */
+	/* DESCRIPTORS: filled by the caller; 0: not known */
+	uint64_t fds_most;
+	const char *fds_are; /* "sockets", in fixed text; NULL */
 	const struct mw_event *event; /* what the user did when it began; NULL: nothing */
 };
 
@@ -118,6 +158,10 @@ int mw_verdict_make(struct mw_verdict *, const struct mw_evidence *);
 const char *mw_verdict_name(enum mw_verdict_kind);
 /* Is it a kind of growth that the reader should act on? */
 bool mw_verdict_grows(enum mw_verdict_kind);
+/* Is a quarter of RSS, and 16 MiB, free memory in malloc's arenas? */
+bool mw_verdict_much_free(const struct mw_verdict *);
+/* Should a proof look at its locations? */
+bool mw_verdict_wants_proof(const struct mw_verdict *);
 /* One sentence, with a full stop, and what to do next, or "". Both are valid UTF-8. */
 void mw_verdict_sentence(struct mw_buf *, const struct mw_verdict *);
 void mw_verdict_next(struct mw_buf *, const struct mw_verdict *);

@@ -3,17 +3,15 @@
 #include <string.h>
 
 #include "verdict.h"
+#include "words.h"
 #include "shared/text/json.h"
 
-static bool known(double x)
-{
-	return x == x;
-}
+#define UNKNOWN __builtin_nan("")
 
 static void whole(struct mw_buf *b, const char *name, double x)
 {
 	mw_json_key(b, name);
-	if (known(x))
+	if (mw_known(x))
 		mw_buf_i64(b, (int64_t)(x < 0 ? x - 0.5 : x + 0.5));
 	else
 		mw_buf_str(b, "null");
@@ -21,7 +19,10 @@ static void whole(struct mw_buf *b, const char *name, double x)
 
 static void fraction(struct mw_buf *b, const char *name, double x)
 {
-	mw_json_seconds(b, name, x < 0 ? 0 : x > 1 ? 1 : x); /* three decimals */
+	if (mw_known(x))
+		mw_json_seconds(b, name, x < 0 ? 0 : x > 1 ? 1 : x); /* three decimals */
+	else
+		mw_json_str(b, name, NULL);
 }
 
 /* Appends what `words` writes, as a JSON string. */
@@ -93,6 +94,39 @@ static void locations(struct mw_buf *b, const struct mw_verdict *v)
 	mw_buf_str(b, "]");
 }
 
+static void held(struct mw_buf *b, const struct mw_held *h)
+{
+	mw_json_open(b, "\nproof", '{');
+	mw_json_seconds(b, "t", h->t);
+	mw_json_text(b, "location", h->location, h->len);
+	mw_json_u64(b, "blocks", h->blocks);
+	mw_json_u64(b, "kept", h->kept);
+	mw_json_u64(b, "garbage", h->garbage);
+	mw_json_u64(b, "lost", h->lost);
+	mw_json_str(b, "owner", h->owner[0] ? h->owner : NULL);
+	mw_buf_str(b, "}");
+}
+
+/* What the sentence rests on, beside parts and locations. */
+static void evidence(struct mw_buf *b, const struct mw_verdict *v)
+{
+	bool counts = v->kind == MW_VERDICT_THREADS || v->kind == MW_VERDICT_DESCRIPTORS;
+
+	mw_json_open(b, "\nevidence", '{');
+	fraction(b, "kept", v->kept);
+	if (v->held)
+		held(b, v->held);
+	else
+		mw_json_str(b, "\nproof", NULL);
+	mw_json_bool(b, "\nproof_to_come", v->awaits);
+	whole(b, "count", counts ? v->count : UNKNOWN);
+	whole(b, "count_gain", counts ? v->count_gain : UNKNOWN);
+	whole(b, "seconds_without_collection", v->kind == MW_VERDICT_DISABLED ? v->idle : UNKNOWN);
+	whole(b, "spike", v->kind == MW_VERDICT_SPIKE ? v->spike : UNKNOWN);
+	whole(b, "doubled", v->doubled ? v->doubled : UNKNOWN);
+	mw_buf_str(b, "}");
+}
+
 void mw_verdict_json(struct mw_buf *b, const struct mw_verdict *v)
 {
 	const struct mw_verdict_location *at = names_one(v) ? &v->locations[0] : NULL;
@@ -118,6 +152,7 @@ void mw_verdict_json(struct mw_buf *b, const struct mw_verdict *v)
 	mw_buf_str(b, "}");
 	fraction(b, "\nconfidence", v->confidence);
 	mw_json_u64(b, "\nwatch_seconds", v->watch);
+	evidence(b, v);
 	parts(b, v);
 	locations(b, v);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "verdict.h"
+#include "words.h"
 
 static const char *const kinds[MW_VERDICT_KINDS_N] = {
 	[MW_VERDICT_WATCHING] = "watching",
@@ -26,6 +27,11 @@ static const char *const kinds[MW_VERDICT_KINDS_N] = {
 	[MW_VERDICT_STACKS] = "stacks",
 	[MW_VERDICT_PAUSED] = "paused",
 	[MW_VERDICT_UNCOLLECTED] = "uncollected",
+	[MW_VERDICT_THREADS] = "threads",
+	[MW_VERDICT_DESCRIPTORS] = "descriptors",
+	[MW_VERDICT_DISABLED] = "disabled",
+	[MW_VERDICT_SPIKE] = "spike",
+	[MW_VERDICT_TRACKER] = "tracker",
 };
 
 const char *mw_verdict_name(enum mw_verdict_kind kind)
@@ -37,61 +43,8 @@ bool mw_verdict_grows(enum mw_verdict_kind kind)
 {
 	return kind == MW_VERDICT_GROWS || kind == MW_VERDICT_EXPLODES || kind == MW_VERDICT_HEAP ||
 	       kind == MW_VERDICT_FRAGMENTATION || kind == MW_VERDICT_NATIVE ||
-	       kind == MW_VERDICT_FILES || kind == MW_VERDICT_STACKS;
-}
-
-/* --- amounts -------------------------------------------------------------------- */
-
-static double size_of(double x)
-{
-	return x < 0 ? -x : x;
-}
-
-/* The size of a number of bytes, without its sign: 1.14 MB. */
-static void bytes(struct mw_buf *b, double n)
-{
-	const char *unit = mw_buf_amount(b, (uint64_t)(size_of(n) + 0.5), false);
-
-	mw_buf_str(b, " ");
-	mw_buf_str(b, unit);
-}
-
-/* A minute's growth; an hour's, if that of a minute is less than some pages. */
-static void per_time(struct mw_buf *b, double rate)
-{
-	bool slow = size_of(rate) * 60 < 100 * 1024;
-
-	bytes(b, rate * (slow ? 3600 : 60));
-	mw_buf_str(b, slow ? " an hour" : " a minute");
-}
-
-static void number(struct mw_buf *b, uint64_t n, const char *one, const char *many)
-{
-	mw_buf_u64(b, n);
-	mw_buf_str(b, n == 1 ? one : many);
-}
-
-/* Roughly, for a sentence: 40 s, 25 min, 3 h, 2 days. */
-static void duration(struct mw_buf *b, double seconds)
-{
-	uint64_t s = seconds > 0 && seconds < 1e12 ? (uint64_t)(seconds + 0.5) : 0;
-
-	if (s < 100)
-		number(b, s, " s", " s");
-	else if (s < 100 * 60)
-		number(b, (s + 30) / 60, " min", " min");
-	else if (s < 48 * 3600)
-		number(b, (s + 1800) / 3600, " h", " h");
-	else
-		number(b, (s + 43200) / 86400, " day", " days");
-}
-
-static void part_in_hundred(struct mw_buf *b, double share)
-{
-	if (share >= 0.995)
-		mw_buf_str(b, "all");
-	else
-		mw_buf_fmt(b, "%u %%", (unsigned)(share * 100 + 0.5));
+	       kind == MW_VERDICT_FILES || kind == MW_VERDICT_STACKS || kind == MW_VERDICT_THREADS ||
+	       kind == MW_VERDICT_DESCRIPTORS || kind == MW_VERDICT_DISABLED;
 }
 
 void mw_verdict_short(struct mw_buf *b, const struct mw_verdict_location *l)
@@ -107,11 +60,6 @@ void mw_verdict_short(struct mw_buf *b, const struct mw_verdict_location *l)
 
 /* --- clauses -------------------------------------------------------------------- */
 
-static bool known(double x)
-{
-	return x == x;
-}
-
 static const char *event_name(const struct mw_event *e)
 {
 	return !strcmp(e->kind, "annotation") ? e->text : e->kind;
@@ -120,7 +68,7 @@ static const char *event_name(const struct mw_event *e)
 static void since(struct mw_buf *b, const struct mw_verdict *v)
 {
 	mw_buf_str(b, " for ");
-	duration(b, v->to - v->since);
+	mw_words_duration(b, v->to - v->since);
 	if (v->event) {
 		mw_buf_str(b, ", since ");
 		mw_buf_str(b, event_name(v->event));
@@ -133,22 +81,91 @@ static void why_not_rss(struct mw_buf *b, const struct mw_verdict *v)
 	double less = v->moved[MW_PART_LIVE] - v->moved[MW_PART_RSS], freed = v->moved[MW_PART_FREE];
 
 	mw_buf_str(b, "RSS doesn't yet");
-	if (known(freed))
+	if (mw_known(freed))
 		mw_buf_str(b, -freed * 2 >= less ? ", since live memory fills what was free" :
 						   ", since most of it isn't in RAM");
+}
+
+/* ", kept by Audit::LOG, an Array"; what nothing leads to is a native leak */
+static void kept_by(struct mw_buf *b, const struct mw_verdict *v)
+{
+	const struct mw_held *h = v->held;
+
+	if (!h || v->at_kept != v->at_kept)
+		return;
+	if (v->at_kept < 0.9) {
+		mw_buf_str(b, ", ");
+		mw_words_share(b, v->at_kept);
+		mw_buf_str(b, " of it");
+	} else {
+		mw_buf_str(b, ",");
+	}
+	if (h->lost > h->kept) {
+		mw_buf_str(b, " held by nothing: a native leak");
+	} else {
+		mw_buf_str(b, h->owner[0] ? " kept by " : " kept");
+		mw_buf_tsv(b, h->owner, strlen(h->owner));
+	}
+}
+
+/* "98 % of that in app.rb, on 6 lines"; false: no file and no gem has half of it. */
+static bool together(struct mw_buf *b, const struct mw_verdict *v)
+{
+	const struct mw_verdict_spread *all[] = { &v->file, &v->gem }, *of = NULL;
+
+	for (size_t i = 0; i < 2 && !of; i++)
+		if (all[i]->lines > 1 && all[i]->share >= 0.5)
+			of = all[i];
+	if (!of)
+		return false;
+	const struct mw_verdict_location as = { of->name, of->len, of->len, MW_KIND_RUBY, 0, 0 };
+
+	mw_words_share(b, of->share);
+	mw_buf_str(b, of == &v->gem ? " of that in the gem " : " of that in ");
+	mw_verdict_short(b, &as);
+	mw_buf_str(b, ", on ");
+	mw_words_number(b, of->lines, " line", " lines");
+	return true;
+}
+
+/* "91 % of that at redcarpet.rb:51", or what its lines have in common */
+static void where(struct mw_buf *b, const struct mw_verdict *v)
+{
+	double first = v->locations[0].share;
+
+	if (first < 0.5 && together(b, v)) {
+		mw_buf_str(b, first >= 0.1 ? ", most at " : ", such as ");
+		mw_verdict_short(b, &v->locations[0]);
+		return;
+	}
+	if (first < 0.01) {
+		mw_buf_str(b, "spread over many lines");
+		return;
+	}
+	if (first < 0.25)
+		mw_buf_str(b, "spread over many lines, most (");
+	mw_words_share(b, first);
+	mw_buf_str(b, first < 0.25 ? ") at " : " of that at ");
+	mw_verdict_short(b, &v->locations[0]);
+	if (v->n > 1 && first < 0.75 && v->locations[1].share >= 0.2) {
+		mw_buf_str(b, ", ");
+		mw_words_share(b, v->locations[1].share);
+		mw_buf_str(b, " at ");
+		mw_verdict_short(b, &v->locations[1]);
+	}
 }
 
 /* "96 % of RSS's growth, 91 % of that at redcarpet.rb:51" */
 static void why_live(struct mw_buf *b, const struct mw_verdict *v)
 {
 	double rss = v->moved[MW_PART_RSS], live = v->moved[MW_PART_LIVE];
-	bool both = known(rss) && known(live) && live > 0;
+	bool both = mw_known(rss) && mw_known(live) && live > 0;
 	double share = both && rss > 0 ? live / rss : 1;
 
 	if (both && rss * 4 < live) {
 		why_not_rss(b, v);
 	} else if (both) {
-		part_in_hundred(b, share < 1 ? share : 1);
+		mw_words_share(b, share < 1 ? share : 1);
 		mw_buf_str(b, " of RSS's growth");
 	} else {
 		mw_buf_str(b, "RSS isn't known");
@@ -156,38 +173,53 @@ static void why_live(struct mw_buf *b, const struct mw_verdict *v)
 	if (!v->n)
 		return;
 	mw_buf_str(b, ", ");
-	if (v->locations[0].share < 0.01) {
-		mw_buf_str(b, "spread over many lines");
-		return;
-	}
-	if (v->locations[0].share < 0.25)
-		mw_buf_str(b, "spread over many lines, most (");
-	part_in_hundred(b, v->locations[0].share);
-	mw_buf_str(b, v->locations[0].share < 0.25 ? ") at " : " of that at ");
+	where(b, v);
+}
+
+/* One String, Array or table. */
+static void doubles(struct mw_buf *b, const struct mw_verdict *v)
+{
 	mw_verdict_short(b, &v->locations[0]);
-	if (v->n > 1 && v->locations[0].share < 0.75 && v->locations[1].share >= 0.2) {
-		mw_buf_str(b, ", ");
-		part_in_hundred(b, v->locations[1].share);
-		mw_buf_str(b, " at ");
-		mw_verdict_short(b, &v->locations[1]);
-	}
+	mw_buf_str(b, v->held && v->held->blocks == 1 ? " has one block that grows: it doubled " :
+							" grows: its memory doubled ");
+	mw_words_number(b, v->doubled, " time", " times");
+	mw_buf_str(b, " in ");
+	mw_words_duration(b, v->to - v->since);
+	mw_buf_str(b, ", to ");
+	mw_words_bytes(b, v->level);
+	kept_by(b, v);
 }
 
 static void grows(struct mw_buf *b, const struct mw_verdict *v)
 {
-	if (v->at_location && v->n) {
+	if (v->doubled && v->n) {
+		doubles(b, v);
+		return;
+	}
+	if (v->kept_lines > 1) {
+		mw_buf_str(b, "Live memory that is kept grows by ");
+		mw_words_rate(b, v->rate);
+		since(b, v);
+		mw_buf_str(b, ", beneath memory that comes and goes: ");
+		where(b, v);
+		kept_by(b, v);
+		return;
+	}
+	if ((v->at_location || v->kept_lines) && v->n) {
 		mw_verdict_short(b, &v->locations[0]);
 		mw_buf_str(b, " grows by ");
-		per_time(b, v->rate);
+		mw_words_rate(b, v->rate);
 		since(b, v);
 		mw_buf_str(b, ", beneath memory that comes and goes");
+		kept_by(b, v);
 		return;
 	}
 	mw_buf_str(b, "Live memory grows by ");
-	per_time(b, v->rate);
+	mw_words_rate(b, v->rate);
 	since(b, v);
 	mw_buf_str(b, ": ");
 	why_live(b, v);
+	kept_by(b, v);
 }
 
 static const char *const part_titles[MW_PARTS_N] = {
@@ -208,25 +240,25 @@ static void grows_elsewhere(struct mw_buf *b, const struct mw_verdict *v)
 	bool heap = v->rate_of == MW_PART_HEAP;
 
 	mw_buf_str(b, heap ? "Ruby's heap grows by " : "RSS grows by ");
-	per_time(b, v->rate);
+	mw_words_rate(b, v->rate);
 	since(b, v);
 	mw_buf_str(b, ": ");
-	if (known(rss) && known(part) && rss > 0 && part > 0) {
-		part_in_hundred(b, part < rss ? part / rss : 1);
+	if (mw_known(rss) && mw_known(part) && rss > 0 && part > 0) {
+		mw_words_share(b, part < rss ? part / rss : 1);
 		mw_buf_str(b, heap ? " of RSS's growth is " : " of it is ");
 	} else {
 		mw_buf_str(b, "most of it is ");
 	}
 	mw_buf_str(b, part_titles[v->part]);
-	if (v->part == MW_PART_FREE && known(v->now[MW_PART_FREE]) && known(v->now[MW_PART_RSS])) {
+	if (v->part == MW_PART_FREE && mw_known(v->now[MW_PART_FREE]) && mw_known(v->now[MW_PART_RSS])) {
 		mw_buf_str(b, ", now ");
-		bytes(b, v->now[MW_PART_FREE]);
+		mw_words_bytes(b, v->now[MW_PART_FREE]);
 		mw_buf_str(b, " of ");
-		bytes(b, v->now[MW_PART_RSS]);
+		mw_words_bytes(b, v->now[MW_PART_RSS]);
 	}
-	if (known(rss) && known(live) && live > rss / 10 && v->n && v->locations[0].share >= 0.25) {
+	if (mw_known(rss) && mw_known(live) && live > rss / 10 && v->n && v->locations[0].share >= 0.25) {
 		mw_buf_str(b, "; ");
-		part_in_hundred(b, live < rss ? live / rss : 1);
+		mw_words_share(b, live < rss ? live / rss : 1);
 		mw_buf_str(b, " is live, most at ");
 		mw_verdict_short(b, &v->locations[0]);
 	} else if (v->part == MW_PART_FREE) {
@@ -239,36 +271,125 @@ static void warming(struct mw_buf *b, const struct mw_verdict *v)
 	mw_buf_str(b, v->rate_of == MW_PART_LIVE ? "Warming up: live memory rose by " :
 		      v->rate_of == MW_PART_HEAP ? "Warming up: Ruby's heap rose by " :
 						   "Warming up: RSS rose by ");
-	bytes(b, v->change);
+	mw_words_bytes(b, v->change);
 	mw_buf_str(b, " in ");
-	duration(b, v->to - v->since);
+	mw_words_duration(b, v->to - v->since);
 	mw_buf_str(b, ", soon after the start");
 }
 
+/* Live memory rose, and a proof says how much of it is garbage; or none does yet. */
 static void uncollected(struct mw_buf *b, const struct mw_verdict *v)
 {
+	double kept = v->kept * v->change;
+
 	mw_buf_str(b, "Live memory rose by ");
-	bytes(b, v->change);
+	mw_words_bytes(b, v->change);
 	mw_buf_str(b, " in ");
-	duration(b, v->to - v->since);
-	mw_buf_str(b, "; Ruby's next major collections will show how much of it is garbage");
+	mw_words_duration(b, v->to - v->since);
+	if (v->n) {
+		mw_buf_str(b, ", ");
+		where(b, v);
+	}
+	if (mw_known(v->kept)) {
+		mw_buf_str(b, v->kept < 0.05 ? ": all of it" : ": ");
+		if (v->kept >= 0.05)
+			mw_words_bytes(b, v->change - kept);
+		mw_buf_str(b, " is garbage that no major collection has freed yet");
+	} else if (v->awaits) {
+		mw_buf_str(b, "; whether it is garbage is being looked into");
+	} else {
+		mw_buf_str(b, "; Ruby's next major collections will show how much of it is garbage");
+	}
+}
+
+/* --- what is counted ------------------------------------------------------------ */
+
+/* "; RSS grows by 6.50 MB a minute with them, most at app.rb:2" */
+static void with_them(struct mw_buf *b, const struct mw_verdict *v)
+{
+	if (v->rate * 60 >= 100 * 1024) {
+		mw_buf_str(b, "; RSS grows by ");
+		mw_words_rate(b, v->rate);
+		mw_buf_str(b, " with them");
+	}
+	if (v->n && v->locations[0].share >= 0.25) {
+		mw_buf_str(b, ", most of what is live at ");
+		mw_verdict_short(b, &v->locations[0]);
+	}
+	kept_by(b, v);
+}
+
+/* "Threads grow by 60 a minute for 9 min, to 560" */
+static void counted(struct mw_buf *b, const struct mw_verdict *v)
+{
+	double window = v->to - v->since, minute = window > 0 ? v->count_gain / window * 60 : 0;
+	bool slow = minute < 1;
+
+	mw_buf_str(b, v->kind == MW_VERDICT_THREADS ? "Threads grow by " : "Open descriptors grow by ");
+	mw_buf_u64(b, (uint64_t)((slow ? minute * 60 : minute) + 0.5));
+	mw_buf_str(b, slow ? " an hour" : " a minute");
+	since(b, v);
+	mw_buf_str(b, ", to ");
+	mw_buf_commas(b, (uint64_t)(v->count + 0.5));
+	if (v->fds_most) {
+		mw_buf_str(b, " of ");
+		mw_buf_commas(b, v->fds_most);
+		mw_buf_str(b, " that the process may have");
+	}
+	if (v->fds_are) {
+		mw_buf_str(b, ", most of them ");
+		mw_buf_str(b, v->fds_are);
+	}
+	with_them(b, v);
+}
+
+static void disabled(struct mw_buf *b, const struct mw_verdict *v)
+{
+	mw_buf_str(b, "No garbage collection has run for ");
+	mw_words_duration(b, v->idle);
+	mw_buf_str(b, v->disabled ? ", for GC is disabled: " : ": ");
+	mw_buf_str(b, v->rate_of == MW_PART_LIVE ? "live memory" : "RSS");
+	mw_buf_str(b, " grows by ");
+	mw_words_rate(b, v->rate);
+}
+
+static void spike(struct mw_buf *b, const struct mw_verdict *v)
+{
+	mw_buf_str(b, "A spike of ");
+	mw_words_bytes(b, v->spike);
+	if (v->n) {
+		mw_buf_str(b, " at ");
+		mw_verdict_short(b, &v->locations[0]);
+	}
+	mw_buf_str(b, " ended ");
+	mw_words_duration(b, v->to - v->spike_end);
+	mw_buf_str(b, " ago: ");
+	mw_words_bytes(b, v->now[MW_PART_FREE]);
+	mw_buf_str(b, " of ");
+	mw_words_bytes(b, v->now[MW_PART_RSS]);
+	mw_buf_str(b, " of RSS is free memory in malloc's arenas, and nothing grows");
 }
 
 /* Flat, or up and down. */
 static void rests(struct mw_buf *b, const struct mw_verdict *v)
 {
-	const char *what = known(v->now[MW_PART_RSS]) ? "RSS" : "live memory";
+	const char *what = mw_known(v->now[MW_PART_RSS]) ? "RSS" : "live memory";
 
 	mw_buf_str(b, "Nothing grows: ");
 	mw_buf_str(b, what);
 	if (v->kind == MW_VERDICT_FLAT) {
 		mw_buf_str(b, " has been flat at ");
-		bytes(b, v->level);
+		mw_words_bytes(b, v->level);
 		mw_buf_str(b, " for ");
-		duration(b, v->to - v->since);
+		mw_words_duration(b, v->to - v->since);
+		if (mw_verdict_much_free(v)) {
+			mw_buf_str(b, "; ");
+			mw_words_bytes(b, v->now[MW_PART_FREE]);
+			mw_buf_str(b, " of it is free memory in malloc's arenas");
+		}
 	} else {
 		mw_buf_str(b, " goes up and down, with a floor of ");
-		bytes(b, v->level);
+		mw_words_bytes(b, v->level);
 	}
 }
 
@@ -281,18 +402,24 @@ static void ended(struct mw_buf *b, const struct mw_verdict *v)
 	mw_buf_str(b, v->kind != MW_VERDICT_STEP ? "grew by " :
 		      v->change < 0              ? "fell by " :
 						   "stepped up by ");
-	bytes(b, v->change);
+	mw_words_bytes(b, v->change);
 	if (v->part == MW_PART_LIVE && share >= 0.25) {
 		mw_buf_str(b, ", ");
-		part_in_hundred(b, share < 1 ? share : 1);
+		mw_words_share(b, share < 1 ? share : 1);
 		mw_buf_str(b, " of it at ");
 		mw_verdict_short(b, &v->locations[0]);
 	} else if (v->change > 0 && v->part != MW_PART_RSS && v->part != MW_PART_LIVE) {
 		mw_buf_str(b, ", most of it ");
 		mw_buf_str(b, part_titles[v->part]);
 	}
-	mw_buf_str(b, "; flat for ");
-	duration(b, v->to - v->since);
+	if (v->unsteady) {
+		mw_buf_str(b, " in ");
+		mw_words_duration(b, v->to - v->since);
+		mw_buf_str(b, ", not steadily");
+	} else {
+		mw_buf_str(b, "; flat for ");
+		mw_words_duration(b, v->to - v->since);
+	}
 	if (v->event) {
 		mw_buf_str(b, " (");
 		mw_buf_str(b, event_name(v->event));
@@ -303,12 +430,12 @@ static void ended(struct mw_buf *b, const struct mw_verdict *v)
 static void explodes(struct mw_buf *b, const struct mw_verdict *v)
 {
 	mw_buf_str(b, v->part == MW_PART_LIVE ? "Live memory explodes: +" : "RSS explodes: +");
-	bytes(b, v->change);
+	mw_words_bytes(b, v->change);
 	mw_buf_str(b, " within the last minute");
 	if (v->n && v->locations[0].change > v->change / 4) {
 		mw_buf_str(b, ", ");
-		part_in_hundred(b, v->locations[0].change < v->change ? v->locations[0].change / v->change :
-									1);
+		mw_words_share(b,
+			       v->locations[0].change < v->change ? v->locations[0].change / v->change : 1);
 		mw_buf_str(b, " of it at ");
 		mw_verdict_short(b, &v->locations[0]);
 	}
@@ -325,7 +452,18 @@ void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
 	case MW_VERDICT_NATIVE:
 	case MW_VERDICT_FILES:
 	case MW_VERDICT_STACKS:
+	case MW_VERDICT_TRACKER:
 		grows_elsewhere(b, v);
+		break;
+	case MW_VERDICT_THREADS:
+	case MW_VERDICT_DESCRIPTORS:
+		counted(b, v);
+		break;
+	case MW_VERDICT_DISABLED:
+		disabled(b, v);
+		break;
+	case MW_VERDICT_SPIKE:
+		spike(b, v);
 		break;
 	case MW_VERDICT_EXPLODES:
 		explodes(b, v);
@@ -343,7 +481,7 @@ void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
 		break;
 	case MW_VERDICT_FALLS:
 		mw_buf_str(b, v->rate_of == MW_PART_LIVE ? "Live memory falls by " : "RSS falls by ");
-		per_time(b, v->rate);
+		mw_words_rate(b, v->rate);
 		since(b, v);
 		break;
 	case MW_VERDICT_PAUSED:
@@ -351,58 +489,10 @@ void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
 		break;
 	case MW_VERDICT_WATCHING:
 		mw_buf_str(b, "Watching: the first verdict comes in ");
-		duration(b, v->watch);
+		mw_words_duration(b, v->watch);
 		break;
 	default:
 		rests(b, v);
 	}
 	mw_buf_str(b, ".");
-}
-
-void mw_verdict_next(struct mw_buf *b, const struct mw_verdict *v)
-{
-	switch (v->kind) {
-	case MW_VERDICT_GROWS:
-	case MW_VERDICT_EXPLODES:
-		if (v->n)
-			mw_buf_str(b, "That line's page lists its live blocks by size and age.");
-		if (v->unproven)
-			mw_buf_str(b, " Some of it may be garbage: few major collections have run since.");
-		break;
-	case MW_VERDICT_UNCOLLECTED:
-		mw_buf_str(b, "GC.start in the process would free the garbage now.");
-		break;
-	case MW_VERDICT_HEAP:
-		mw_buf_str(b, "Ruby keeps more objects: MwrapRack's /objects says which, and GC.compact "
-			      "shows whether pages are only half used.");
-		break;
-	case MW_VERDICT_FRAGMENTATION:
-		mw_buf_str(b, "POST /trim gives up to ");
-		bytes(b, known(v->now[MW_PART_FREE]) ? v->now[MW_PART_FREE] : 0);
-		mw_buf_str(b, " back. MALLOC_ARENA_MAX=2 or jemalloc slows its return. "
-			      "/map shows it page by page.");
-		break;
-	case MW_VERDICT_NATIVE:
-		mw_buf_str(b, "No line of malloc explains it: an extension or a runtime maps memory itself. "
-			      "/map lists the mappings and their lines.");
-		break;
-	case MW_VERDICT_FILES:
-		mw_buf_str(b, "The system takes pages of files back when it needs memory.");
-		break;
-	case MW_VERDICT_STACKS:
-		mw_buf_str(b,
-			   "Threads start and don't end, or use more of their stacks: Thread.list names them.");
-		break;
-	case MW_VERDICT_FILLED:
-		mw_buf_str(b, "A cache that is full looks like this, and so does work that ended.");
-		break;
-	case MW_VERDICT_WARMING:
-		mw_buf_str(b, "A later verdict will say whether it goes on.");
-		break;
-	case MW_VERDICT_PAUSED:
-		mw_buf_str(b, "POST /resume turns tracking on.");
-		break;
-	default:
-		break;
-	}
 }

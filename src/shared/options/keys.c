@@ -263,6 +263,16 @@ static bool set_source(struct mw_parser *p, const char *value)
 	return zero_or_one(p, value, &p->o->source);
 }
 
+static bool set_proof(struct mw_parser *p, const char *value)
+{
+	size_t at;
+
+	if (!one_of(p, value, &at))
+		return false;
+	p->o->proof_off = (unsigned)at;
+	return true;
+}
+
 static bool set_history(struct mw_parser *p, const char *value)
 {
 	return zero_or_one(p, value, &p->o->history);

@@ -23,7 +23,7 @@
 enum mw_format { MW_FORMAT_TEXT, MW_FORMAT_TSV, MW_FORMAT_CSV, MW_FORMAT_JSON };
 
 #define MW_OPTIONS_TEXT_MAX 16384 /* bytes of $MWRAP that are accepted, with NUL */
-#define MW_ERROR_MAX 384          /* one line, with NUL, without newline */
+#define MW_ERROR_MAX 448          /* one line, with NUL, without newline */
 #define MW_DUMP_HEAP_FIGURES 1u   /* bits of dump_heap: lifespans and the like, */
 #define MW_DUMP_HEAP_PAGES 2u     /* each live page, */
 #define MW_DUMP_HEAP_ONLY 4u      /* and no table of locations */
@@ -76,6 +76,7 @@ struct mw_options {
 	 */
 	char tmpdir[MW_BASE_MAX], runtime_dir[MW_BASE_MAX];
 	bool read_only;
+	unsigned proof_off; /* 0: the server may ask a forked child what is kept; 1: never */
 	bool history; /* the server keeps the history of locations; true if not given */
 	bool source; /* pages may show source lines of locations; true if not given */
 	char text[MW_OPTIONS_TEXT_MAX];

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * said.c - the site's verdict: it is made from the history, kept for some seconds, and noted when its kind
+ * changes. See site.h.
+ *
+ * A verdict about all ranges costs some milliseconds, so it holds for VERDICT_SECONDS.
+ */
+#include <string.h>
+
+#include "server/verdict/evidence.h"
+#include "server/verdict/look.h"
+#include "shared/text/json.h"
+#include "site.h"
+
+enum { VERDICT_SECONDS = 4 };
+
+static int read_curves(void *ctx, double from, double to, struct mw_curve_set *set)
+{
+	const struct mw_site *s = ctx;
+
+	return mw_curves_read(&s->curves, s->api, from, to, set);
+}
+
+/* A range's points may be a minute apart. What there is now is the newest second's, if it is in the range. */
+static void take_newest(struct mw_verdict *v, const struct mw_history *h)
+{
+	const struct mw_point *last = mw_history_last(h);
+
+	if (!last || last->t > v->to)
+		return;
+	for (int part = 0; part < MW_PARTS_N; part++) {
+		uint32_t kib = mw_rss_part_of(last, (enum mw_rss_part)part);
+
+		if (kib != MW_KIB_UNKNOWN)
+			v->now[part] = (double)kib * 1024;
+	}
+}
+
+/* The locations whose blocks a proof would look at. */
+static void keep_suspects(struct mw_said *said, const struct mw_verdict *v)
+{
+	size_t at[MW_SUSPECTS];
+
+	if (!mw_verdict_wants_proof(v))
+		return;
+	for (size_t i = 0; i < v->n && i < MW_SUSPECTS; i++) {
+		at[i] = said->names.n;
+		mw_buf_add(&said->names, v->locations[i].location, v->locations[i].len);
+		mw_buf_add(&said->names, "", 1);
+		said->suspects_n++;
+	}
+	for (size_t i = 0; i < said->suspects_n; i++)
+		said->suspects[i] = said->names.p + at[i];
+	if (said->names.failed)
+		said->suspects_n = 0;
+}
+
+/* What a change of kind may rest on. */
+static uint32_t evidence_of(const struct mw_site *s)
+{
+	const struct mw_point *last = mw_history_last(&s->history);
+
+	return s->proofs.made * 1000003u + s->history.events_n * 1009u + (last ? last->majors_done : 0);
+}
+
+/* Notes the sentence, if it is of another kind than the one before. */
+static void note(struct mw_site *s, const struct mw_said *said)
+{
+	struct mw_told *last = s->told_n ? &s->told[(s->told_n - 1) % MW_TOLD] : NULL, *to;
+	size_t n = said->sentence.n < MW_TOLD_TEXT - 1 ? said->sentence.n : MW_TOLD_TEXT - 1;
+
+	if (last && last->kind == said->kind)
+		return;
+	while (n && n < said->sentence.n && ((unsigned char)said->sentence.p[n] & 0xc0) == 0x80)
+		n--; /* whole characters */
+	to = &s->told[s->told_n++ % MW_TOLD];
+	*to = (struct mw_told){ .t = said->at, .kind = said->kind, .proofs = s->proofs.made };
+	to->why = !last                               ? "the first one" :
+		  last->proofs != s->proofs.made      ? "a proof" :
+		  last->events != s->history.events_n ? "an event" :
+							"the course of memory";
+	to->events = s->history.events_n;
+	memcpy(to->text, said->sentence.p, n);
+	to->text[n] = '\0';
+}
+
+static void proofs(struct mw_buf *b, const struct mw_proofs *p)
+{
+	mw_json_open(b, "\nproofs", '{');
+	mw_json_u64(b, "made", p->made);
+	mw_json_seconds(b, "seconds", (double)p->ns / 1e9);
+	mw_json_seconds(b, "stopped_seconds", (double)p->stop_ns / 1e9);
+	mw_json_str(b, "why_not", p->why[0] ? p->why : NULL);
+	mw_buf_str(b, "}");
+}
+
+void mw_site_told(struct mw_buf *b, const struct mw_site *s)
+{
+	uint32_t first = s->told_n > MW_TOLD ? s->told_n - MW_TOLD : 0;
+
+	proofs(b, &s->proofs);
+	mw_json_open(b, "\njournal", '[');
+	for (uint32_t i = first; i != s->told_n; i++) {
+		const struct mw_told *t = &s->told[i % MW_TOLD];
+
+		mw_json_open(b, i == first ? NULL : "\n", '{');
+		mw_json_seconds(b, "t", t->t);
+		mw_json_str(b, "kind", mw_verdict_name(t->kind));
+		mw_json_str(b, "why", t->why);
+		mw_json_str(b, "sentence", t->text);
+		mw_buf_str(b, "}");
+	}
+	mw_buf_str(b, "]");
+}
+
+/* Is that verdict told now? A range that the reader chose always is. */
+static bool tells(struct mw_site *s, const struct mw_verdict *v, double now, bool chosen)
+{
+	return chosen || mw_steady_tells(&s->steady, v, now, evidence_of(s)) || !s->said.sentence.n;
+}
+
+int mw_said_make(struct mw_said *said, struct mw_site *s, double from, double to)
+{
+	const struct mw_proofs *p = &s->proofs;
+	const struct mw_evidence_source src = {
+		.held = &p->helds,
+		.proves = mw_site_can_prove(s) ? MW_PROVES_SOON : MW_PROVES_NOT,
+		.gc_disabled = p->gc_disabled > 0 ? p->gc_t : 0,
+		.history = &s->history,
+		.now = mw_site_uptime(s),
+		.paused = s->api->paused(),
+		.curves = read_curves,
+		.ctx = s,
+	};
+	struct mw_evidence e;
+	struct mw_verdict v;
+	int rc = mw_evidence_make(&e, &src, from, to);
+
+	*said = (struct mw_said){ .at = src.now };
+	if (rc)
+		return rc;
+	rc = mw_verdict_make(&v, &e);
+	if (!rc && tells(s, &v, src.now, from >= 0)) {
+		take_newest(&v, &s->history);
+		said->kind = v.kind;
+		said->growing = v.growing;
+		said->rate = v.rate;
+		said->since = v.since;
+		keep_suspects(said, &v);
+		mw_verdict_sentence(&said->sentence, &v);
+		mw_buf_add(&said->sentence, "", 1); /* a C string, for the family */
+		said->sentence.n -= !said->sentence.failed;
+		mw_verdict_next(&said->next, &v);
+		mw_verdict_json(&said->json, &v);
+		if (said->sentence.failed || said->next.failed || said->json.failed)
+			rc = -1;
+	}
+	mw_evidence_free(&e);
+	if (rc)
+		mw_said_free(said);
+	return rc;
+}
+
+void mw_said_free(struct mw_said *said)
+{
+	mw_buf_free(&said->sentence);
+	mw_buf_free(&said->next);
+	mw_buf_free(&said->json);
+	mw_buf_free(&said->names);
+	*said = (struct mw_said){ 0 };
+}
+
+const struct mw_said *mw_site_said(struct mw_site *s)
+{
+	struct mw_said said;
+
+	if (s->said.sentence.n && !s->said.stale && mw_site_uptime(s) < s->said.at + VERDICT_SECONDS)
+		return &s->said;
+	if (mw_said_make(&said, s, -1, -1))
+		return NULL;
+	if (!said.sentence.n) { /* the one before holds on */
+		s->said.at = said.at;
+		return &s->said;
+	}
+	note(s, &said);
+	atomic_fetch_add(&s->busy, 1);
+	mw_said_free(&s->said);
+	s->said = said;
+	atomic_fetch_sub(&s->busy, 1);
+	return &s->said;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* suspects.c - see suspects.h. */
+#include "suspects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/history/limit.h"
+#include "site.h"
+
+enum {
+	FIRST_SECONDS = 90,  /* of uptime; a start isn't looked at */
+	RISEN_SECONDS =
+		90, /* that something has risen: a cache that fills is full by then, or known to be large */
+	LOOK_SECONDS = 30, /* between two verdicts that nobody asked for: one costs some milliseconds */
+	AGAIN_SECONDS = 60, /* after an attempt that failed */
+	SHARE = 1000 /* the child takes 1/SHARE of a CPU at most */
+};
+#define PROOF_RSS ((double)((uint64_t)4 << 30))
+#define UNKNOWN __builtin_nan("")
+
+/* --- may one be made? --------------------------------------------------------------- */
+
+static bool has_room(double rss)
+{
+	struct mw_limit limit;
+
+	return rss <= PROOF_RSS && (!mw_limit_of(&limit) || limit.max - limit.used > (uint64_t)rss / 4);
+}
+
+static bool is_due(struct mw_site *s)
+{
+	const struct mw_proofs *p = &s->proofs;
+	const struct mw_point *last = mw_history_last(&s->history);
+	double now = mw_site_uptime(s);
+
+	if (!mw_site_can_prove(s) || p->under_way || now < p->next || now < FIRST_SECONDS || !last ||
+	    last->rss == MW_KIB_UNKNOWN)
+		return false;
+	if (has_room((double)last->rss * 1024))
+		return true;
+	s->proofs.next = now + AGAIN_SECONDS;
+	strcpy(s->proofs.why,
+	       "proofs: none is made while the process is above 4 GB, or its cgroup is nearly full");
+	return false;
+}
+
+bool mw_site_can_prove(const struct mw_site *s)
+{
+	return s->proofs.able && !s->proofs.never && s->api->each_live && !s->api->options()->proof_off &&
+	       strcmp(s->stats.ruby_lookup ? s->stats.ruby_lookup : "none", "none") != 0;
+}
+
+/* --- the question -------------------------------------------------------------------- */
+
+/* The moment, at `at` or before, at which the generation that was then the present one began. */
+static void find_old(const struct mw_site *s, struct mw_suspects *q, double since, double at)
+{
+	struct mw_history_grid g = mw_history_finest(&s->history, since);
+
+	q->old_t = UNKNOWN;
+	for (uint32_t i = 0; i < g.n; i++) {
+		const struct mw_point *p = mw_history_at(&g, i);
+
+		if (p->t > at || p->gcs == MW_KIB_UNKNOWN)
+			break;
+		if (p->t >= since && p->gcs != q->old) {
+			q->old = p->gcs;
+			q->old_t = p->t;
+		}
+	}
+}
+
+/* The bytes of a location at a time, or just before; NaN: not known. */
+static double bytes_at(struct mw_site *s, const char *location, size_t len, double since, double t)
+{
+	struct mw_curve_set set;
+	double bytes = UNKNOWN;
+
+	if (mw_curves_read_one(&s->curves, location, len, since, mw_site_uptime(s), MW_CURVES_POINTS, &set))
+		return UNKNOWN;
+	for (size_t i = 0; set.n && i < set.v[0].n && set.v[0].t[i] <= t; i++)
+		bytes = (double)set.v[0].bytes[i];
+	mw_curves_free_set(&set);
+	return bytes;
+}
+
+static bool add(struct mw_site *s, struct mw_suspects *q, const char *location, uint32_t len, double since)
+{
+	char *copy = malloc(len + 1);
+
+	if (!copy)
+		return false;
+	memcpy(copy, location, len);
+	copy[len] = '\0';
+	q->v[q->n].location = copy;
+	q->v[q->n].len = len;
+	q->v[q->n++].old_bytes = q->old_t == q->old_t ? bytes_at(s, copy, len, since, q->old_t) : UNKNOWN;
+	return true;
+}
+
+bool mw_site_suspects(struct mw_site *s, struct mw_suspects *q)
+{
+	const struct mw_said *said = &s->said;
+	bool all = true;
+
+	*q = (struct mw_suspects){ 0 };
+	if (mw_site_uptime(s) >= s->proofs.look) { /* also if nobody asks for it: the journal has it */
+		s->proofs.look = mw_site_uptime(s) + LOOK_SECONDS;
+		(void)mw_site_said(s);
+	}
+	if (!said->suspects_n || !is_due(s))
+		return false;
+	q->t = mw_site_uptime(s);
+	if (q->t - said->since < RISEN_SECONDS)
+		return false;
+	find_old(s, q, said->since, said->since + (q->t - said->since) / 2);
+	for (size_t i = 0; all && i < said->suspects_n && i < MW_SUSPECTS; i++)
+		all = add(s, q, said->suspects[i], (uint32_t)strlen(said->suspects[i]), said->since);
+	if (!all) {
+		mw_suspects_free(q);
+		return false;
+	}
+	s->proofs.under_way = true;
+	return true;
+}
+
+/* --- asking, in another thread ------------------------------------------------------- */
+
+static bool find_ids(const struct mw_suspects *q, const struct mw_snapshot *s, struct mw_buf *ids,
+		     struct mw_buf *suspect)
+{
+	for (size_t i = 0; i < q->n; i++) {
+		const struct mw_row *row = mw_location_find(s, q->v[i].location, q->v[i].len);
+
+		if (row)
+			mw_location_ids(s, row, ids);
+		while (!ids->failed && !suspect->failed && suspect->n < ids->n / sizeof(uint32_t))
+			mw_buf_add(suspect, &(char){ (char)i }, 1);
+	}
+	return ids->n && !ids->failed && !suspect->failed;
+}
+
+void mw_suspects_ask(struct mw_suspects *q, const struct mw_api *api)
+{
+	struct mw_snapshot *s = api->snapshot();
+	struct mw_buf ids = { 0 }, suspect = { 0 };
+	bool found = s && find_ids(q, s, &ids, &suspect);
+	const struct mw_holders_question of = { .ids = (const uint32_t *)(const void *)ids.p,
+						.n = ids.n / sizeof(uint32_t),
+						.suspect = (const uint8_t *)suspect.p,
+						.old = q->old };
+
+	if (s)
+		api->snapshot_free(s);
+	q->is = MW_HOLDERS_FAILED;
+	if (found)
+		q->is = mw_holders_ask(api, &of, &q->holders, q->err);
+	mw_buf_free(&ids);
+	mw_buf_free(&suspect);
+}
+
+/* --- the answer ---------------------------------------------------------------------- */
+
+/* What most of the suspect's blocks are kept by. */
+static void name_owner(const struct mw_holders *h, uint32_t suspect, struct mw_held *held)
+{
+	const struct mw_holder *most = NULL;
+
+	for (size_t i = 0; i < h->n; i++)
+		if (h->rows[i].suspect == suspect && h->rows[i].by <= MW_HELD_NATIVE &&
+		    (!most || h->rows[i].bytes > most->bytes))
+			most = &h->rows[i];
+	if (most)
+		mw_owner_name(most, held->owner, sizeof(held->owner));
+}
+
+static void take_one(struct mw_site *s, const struct mw_suspects *q, uint32_t i)
+{
+	const struct mw_suspected *of = &q->holders.suspects[i];
+	struct mw_held held = {
+		.t = q->t,
+		.location = q->v[i].location,
+		.len = q->v[i].len,
+		.blocks = of->blocks,
+		.kept = of->by[MW_HELD_RUBY] + of->by[MW_HELD_NATIVE],
+		.garbage = of->by[MW_HELD_GARBAGE],
+		.lost = of->by[MW_HELD_NOTHING],
+		.old_t = q->v[i].old_bytes == q->v[i].old_bytes ? q->old_t : UNKNOWN,
+		.old_bytes = q->v[i].old_bytes,
+		.old_kept = (double)(of->old_by[MW_HELD_RUBY] + of->old_by[MW_HELD_NATIVE] +
+				     of->old_by[MW_HELD_NOTHING])
+	};
+
+	name_owner(&q->holders, i, &held);
+	(void)mw_helds_add(&s->proofs.helds, &held);
+}
+
+void mw_site_proved(struct mw_site *s, struct mw_suspects *q)
+{
+	struct mw_proofs *p = &s->proofs;
+	double cost = (double)q->holders.ns / 1e9 * SHARE;
+
+	p->under_way = false;
+	p->next = mw_site_uptime(s) + AGAIN_SECONDS;
+	if (q->is != MW_HOLDERS_OK) {
+		p->never = q->is == MW_HOLDERS_UNKNOWN;
+		memcpy(p->why, q->err, sizeof(p->why));
+		return;
+	}
+	p->next = q->t + (cost > MW_PROOF_SECONDS ? cost : MW_PROOF_SECONDS);
+	p->why[0] = '\0';
+	p->made++;
+	p->ns += q->holders.ns;
+	p->stop_ns += q->holders.stop_ns;
+	p->gc_disabled = q->holders.gc_disabled;
+	p->gc_t = q->t;
+	for (uint32_t i = 0; i < q->n; i++)
+		take_one(s, q, i);
+	s->said.stale = true;
+}
+
+void mw_suspects_free(struct mw_suspects *q)
+{
+	for (size_t i = 0; i < q->n; i++)
+		free(q->v[i].location);
+	mw_holders_free(&q->holders);
+	*q = (struct mw_suspects){ 0 };
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* counted.c - what is counted, not measured: collections, threads, descriptors. See judge.h. */
+#include <stddef.h>
+
+#include "judge.h"
+
+#define UNKNOWN __builtin_nan("")
+#define KIB 1024.0
+#define MIB (1024.0 * 1024)
+
+/* --- collections that don't run ------------------------------------------------------ */
+
+enum {
+	IDLE_PROVEN = 30, /* seconds without a collection, if GC.disable was seen */
+	IDLE_LIKELY = 60,
+	YOUNG = 60, /* seconds: a process's threads may be its start */
+	RISEN = 90  /* seconds: they are read every ten */
+};
+
+/* When the last collection began, as far as it is seen; NaN: not known. */
+static double last_collection(const struct mw_scale *s)
+{
+	uint32_t before = MW_KIB_UNKNOWN;
+	double at = UNKNOWN;
+
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->points[i].gcs != before)
+			at = s->points[i].t;
+		before = s->points[i].gcs;
+	}
+	return before == MW_KIB_UNKNOWN ? UNKNOWN : at;
+}
+
+static double moved(const struct mw_look *l, enum mw_rss_part part, double since)
+{
+	return mw_trend_difference(l->t, l->v, mw_look_series(l, part), since, l->scale->to);
+}
+
+/* A heap that may collect doubles only after a collection. */
+static bool heap_doubled(const struct mw_look *l, double since)
+{
+	size_t n = mw_look_series(l, MW_PART_HEAP);
+	double then = mw_look_value_at(l, n, since), now = mw_look_last(l, n);
+
+	return now - then > 16 * MIB && now > 2 * then;
+}
+
+bool mw_judge_disabled(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks)
+{
+	const struct mw_look *l = &looks[0];
+	double at = last_collection(l->scale), idle = l->scale->to - at, rate, rss, live;
+	bool proven = e->gc_disabled > 0 && e->gc_disabled >= at;
+	struct mw_trend t = { .confidence = proven ? 0.99 : 0.8, .since = at, .begun = at };
+
+	if (!(idle >= (proven ? IDLE_PROVEN : IDLE_LIKELY)) || (!proven && !heap_doubled(l, at)))
+		return false;
+	rss = moved(l, MW_PART_RSS, at);
+	live = moved(l, MW_PART_LIVE, at);
+	if (!(mw_larger(rss, live) >= 4 * MIB))
+		return false;
+	rate = (rss > live / 2 ? rss : live) / idle;
+	t.rate = rate;
+	t.gain = rate * idle;
+	mw_judge_say(v, e, l, MW_VERDICT_DISABLED, rss > live / 2 ? MW_PART_RSS : MW_PART_LIVE, &t);
+	v->rate_of = v->part;
+	v->growing = true;
+	v->idle = idle;
+	v->disabled = proven;
+	mw_judge_measure(v, l, at, l->scale->to, mw_trend_difference);
+	return true;
+}
+
+/* --- threads and descriptors ---------------------------------------------------------- */
+
+static const struct counted {
+	enum mw_verdict_kind kind;
+	size_t at;     /* in a point */
+	double least;  /* a rise */
+	double bytes;  /* that one of them may take, in all parts of memory */
+} counted[] = {
+	{ MW_VERDICT_THREADS, offsetof(struct mw_point, threads), 12, 192 * KIB },
+	{ MW_VERDICT_DESCRIPTORS, offsetof(struct mw_point, fds), 24, 32 * KIB },
+};
+
+static size_t series(const struct mw_look *l, const struct counted *c)
+{
+	const struct mw_scale *s = l->scale;
+
+	for (size_t i = 0; i < s->n; i++) {
+		uint32_t n = *(const uint32_t *)(const void *)((const char *)&s->points[i] + c->at);
+
+		l->t[i] = s->points[i].t;
+		l->v[i] = n == MW_KIB_UNKNOWN ? UNKNOWN : n;
+	}
+	return s->n;
+}
+
+/* Does that rise explain at least half of what memory did meanwhile? */
+static bool explains(const struct mw_look *l, const struct counted *c, const struct mw_trend *t)
+{
+	double most = mw_larger(moved(l, MW_PART_LIVE, t->since), moved(l, MW_PART_RSS, t->since));
+
+	return !(most > 2 * t->gain * c->bytes);
+}
+
+static bool judge_count(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
+			size_t n, const struct counted *c)
+{
+	const struct mw_look *chosen = NULL;
+	struct mw_trend found = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		struct mw_trend t;
+		size_t k = series(&looks[i], c);
+
+		mw_trend_of(&t, looks[i].t, looks[i].v, k, looks[i].scale->from, looks[i].scale->to,
+			    c->least);
+		if (t.course != MW_COURSE_RISES || t.gain < t.level / 10 ||
+		    looks[i].scale->to - t.since < RISEN || looks[i].scale->to - e->start < YOUNG ||
+		    (chosen && t.rate < found.rate / 3) || !explains(&looks[i], c, &t))
+			continue;
+		chosen = &looks[i];
+		found = t;
+	}
+	if (!chosen)
+		return false;
+	mw_judge_say(v, e, chosen, c->kind, MW_PART_RSS, &found);
+	mw_judge_measure(v, chosen, found.since, chosen->scale->to, mw_trend_difference);
+	v->growing = true;
+	v->count = mw_look_last(chosen, series(chosen, c));
+	v->count_gain = found.gain;
+	v->change = mw_larger(v->moved[MW_PART_RSS], 0);
+	v->rate = v->change / mw_larger(v->to - v->since, 1);
+	v->level = v->high = v->now[MW_PART_RSS];
+	return true;
+}
+
+bool mw_judge_counts(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
+		     size_t n)
+{
+	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++)
+		if (judge_count(v, e, looks, n, &counted[i]))
+			return true;
+	return false;
+}

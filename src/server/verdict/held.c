@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* held.c - see held.h. */
+#include "held.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define UNKNOWN __builtin_nan("")
+
+enum { APART = 120 }; /* seconds between two proofs that are compared */
+
+bool mw_helds_add(struct mw_helds *all, const struct mw_held *held)
+{
+	struct mw_held *to = &all->v[all->n % MW_HELDS];
+	char *location = malloc(held->len + 1);
+
+	if (!location)
+		return false;
+	memcpy(location, held->location, held->len);
+	location[held->len] = '\0';
+	free(to->location);
+	*to = *held;
+	to->location = location;
+	all->n++;
+	return true;
+}
+
+void mw_helds_free(struct mw_helds *all)
+{
+	for (size_t i = 0; i < MW_HELDS; i++)
+		free(all->v[i].location);
+	memset(all, 0, sizeof(*all));
+}
+
+static bool is_of(const struct mw_held *h, const char *location, size_t len)
+{
+	return h->location && h->len == len && !memcmp(h->location, location, len);
+}
+
+const struct mw_held *mw_held_last(const struct mw_helds *all, const char *location, size_t len)
+{
+	const struct mw_held *last = NULL;
+
+	for (size_t i = 0; all && i < MW_HELDS; i++)
+		if (is_of(&all->v[i], location, len) && (!last || all->v[i].t > last->t))
+			last = &all->v[i];
+	return last;
+}
+
+static double all_of(const struct mw_held *h)
+{
+	return (double)h->kept + (double)h->garbage + (double)h->lost;
+}
+
+static double stays(const struct mw_held *h)
+{
+	return (double)h->kept + (double)h->lost;
+}
+
+/* The first proof of that growth, unless it is too near to the last one. */
+static const struct mw_held *first_of(const struct mw_helds *all, const struct mw_held *last, double since)
+{
+	const struct mw_held *first = NULL;
+
+	for (size_t i = 0; i < MW_HELDS; i++) {
+		const struct mw_held *h = &all->v[i];
+
+		if (is_of(h, last->location, last->len) && h->t >= since && h->t <= last->t - APART &&
+		    (!first || h->t < first->t))
+			first = h;
+	}
+	return first;
+}
+
+static double share(double kept, double grown)
+{
+	return kept <= 0 ? 0 : kept >= grown ? 1 : kept / grown;
+}
+
+/* By the last proof alone: the less of what is kept of all, and of what is old. */
+static double share_of_one(const struct mw_held *last, double since, double then, double grown)
+{
+	double of_all = share(stays(last) - then, grown), of_old;
+
+	/* nearly all is kept: then its age says nothing; a block that grows is young again and again */
+	if (of_all >= 0.8 || !(last->old_t >= since) || last->old_bytes - then < grown / 8)
+		return of_all;
+	of_old = share(last->old_kept - then, last->old_bytes - then);
+	return of_old < of_all ? of_old : of_all;
+}
+
+double mw_held_share(const struct mw_helds *all, const char *location, size_t len, double since, double then)
+{
+	const struct mw_held *last = mw_held_last(all, location, len), *first;
+	double grown;
+
+	if (!last || last->t < since)
+		return UNKNOWN;
+	grown = all_of(last) - then;
+	first = first_of(all, last, since);
+	if (first &&
+	    all_of(last) - all_of(first) >= (grown / 4 > MW_HELD_GROWN ? grown / 4 : MW_HELD_GROWN))
+		return share(stays(last) - stays(first), all_of(last) - all_of(first));
+	return grown < MW_HELD_GROWN ? UNKNOWN : share_of_one(last, since, then, grown);
+}

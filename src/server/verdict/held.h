@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * held.h - what proofs said of locations: how much of their live memory is kept.
+ *
+ * A proof is what server/holders found out in a forked child. It says of some locations which of
+ * their live bytes Ruby's roots or a library's memory lead to, which are garbage, and which nothing leads
+ * to. This keeps the last ones, and answers for a location: of what it grew by, how much is kept?
+ *
+ * All zero at first. Not thread-safe: the owner of the site makes all calls. Times are seconds of
+ * uptime, sizes bytes.
+ */
+#ifndef MW_VERDICT_HELD_H
+#define MW_VERDICT_HELD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	MW_HELDS = 40,        /* answers that are kept, each about one location */
+	MW_HELD_OWNER = 160,  /* bytes of an owner's name, with its NUL */
+	MW_HELD_GROWN =
+		64 << 10 /* a location must have grown by so much between two proofs, or since the start */
+};
+
+/* One location at one time. */
+struct mw_held {
+	double t; /* at the fork */
+	char *location; /* owned; NULL: an empty place */
+	uint32_t len;
+	uint64_t blocks;
+	/* bytes: reachable, garbage that a collection frees, and what nothing leads to */
+	uint64_t kept, garbage, lost;
+	/*
+	 * Of the bytes that lived at an earlier time, those that are kept or lost now. A cache that is full
+	 * and replaces its entries has few of them, a leak has them all. old_t: NaN: not known.
+	 */
+	double old_t, old_bytes, old_kept;
+	char owner[MW_HELD_OWNER]; /* of most of what is kept: "Audit::LOG, an Array"; "": no name */
+};
+
+struct mw_helds {
+	uint32_t n; /* ever added */
+	struct mw_held v[MW_HELDS]; /* a ring */
+};
+
+/* Adds an answer; copies its location. False: no memory, and nothing changed. */
+bool mw_helds_add(struct mw_helds *, const struct mw_held *);
+void mw_helds_free(struct mw_helds *); /* all zero again */
+
+/* The last answer about a location; NULL: there is none. It stays until the next one is added. */
+const struct mw_held *mw_held_last(const struct mw_helds *, const char *location, size_t len);
+
+/*
+ * Of what the location has grown by since `since`, when it had `then` bytes, the part that is kept, lost
+ * included: 0 to 1. NaN: no proof says so yet, for it is older than that growth, or the location had hardly
+ * grown. Two proofs within that time say more than one, and what is old says more than the sum: what is kept
+ * may be a full cache.
+ */
+double mw_held_share(const struct mw_helds *, const char *location, size_t len, double since, double then);
+
+#endif

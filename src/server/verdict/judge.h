@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * judge.h - what the files of the judgement share. verdict.c has the order of the kinds.
+ *
+ * All are pure functions. A judge_ function fills the verdict and returns true, or returns false and
+ * changes nothing.
+ */
+#ifndef MW_VERDICT_JUDGE_H
+#define MW_VERDICT_JUDGE_H
+
+#include "look.h"
+#include "verdict.h"
+
+/* verdict.c: a verdict of that kind about a course of one part of RSS. */
+void mw_judge_say(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *,
+		  enum mw_verdict_kind, enum mw_rss_part, const struct mw_trend *);
+
+/* measure.c: what changed in a window: the parts, and the locations, files and gems with most of it. */
+void mw_judge_measure(struct mw_verdict *, const struct mw_look *, double from, double to, mw_change_fn *);
+
+/* kept.c */
+enum mw_keeps {
+	MW_KEEPS,       /* by proof, or by what major collections left */
+	MW_KEEPS_LIKELY, /* by one line that never fell */
+	MW_KEEPS_NOT,   /* most of it is garbage, or may be */
+};
+/*
+ * Of live memory's growth since then, the part that proofs say is kept: 0 to 1. NaN: proofs know less
+ * than half of it.
+ */
+double mw_kept_share(const struct mw_evidence *, const struct mw_look *, double since);
+/* The same of one location's growth. */
+double mw_kept_at(const struct mw_evidence *, const struct mw_look *, const char *location, size_t len,
+		  double since);
+/* Is a growth of that part more than garbage that waits for a collection? */
+enum mw_keeps mw_kept(const struct mw_evidence *, struct mw_look *, enum mw_rss_part);
+enum {
+	MW_WARMING_SECONDS = 900
+}; /* of a process: a rise that slows down may be warming up until then */
+/* A young process, and a rise that slows down, or may still. */
+bool mw_warms_up(const struct mw_evidence *, const struct mw_look *, const struct mw_trend *);
+
+/* Lines that rise by themselves, and of which proofs say that they keep it, whatever all live memory does. */
+bool mw_judge_kept_lines(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks,
+			 size_t n);
+
+/* counted.c: looks are from short to long */
+bool mw_judge_disabled(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks);
+bool mw_judge_counts(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks,
+		     size_t n);
+
+/* stairs.c: one block, or a table, that doubles. */
+bool mw_judge_stairs(struct mw_verdict *, const struct mw_evidence *, struct mw_look *looks, size_t n);
+
+/* spike.c */
+bool mw_judge_spike(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks, size_t n);
+
+#endif

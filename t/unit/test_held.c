@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What proofs say of a growth (held.h), which verdict is told (steady.h), and the names of owners. */
+/* uses: @server */
+#include "unit.h"
+#include "../../src/server/pages/suspects.h"
+#include "../../src/server/verdict/held.h"
+#include "../../src/server/verdict/steady.h"
+
+#define KIB 1024.0
+#define UNKNOWN __builtin_nan("")
+
+static struct mw_helds helds;
+
+static void setup(void)
+{
+	mw_helds_free(&helds);
+}
+
+EACH(setup, NULL);
+
+/* Bytes in KiB. */
+static struct mw_held *proof(double t, unsigned kept, unsigned garbage, unsigned lost)
+{
+	char name[] = "/app/a.rb:1";
+	const struct mw_held h = { .t = t,
+				   .location = name,
+				   .len = sizeof(name) - 1,
+				   .kept = kept * 1024ull,
+				   .garbage = garbage * 1024ull,
+				   .lost = lost * 1024ull,
+				   .old_t = UNKNOWN };
+
+	assert_true(mw_helds_add(&helds, &h));
+	return &helds.v[(helds.n - 1) % MW_HELDS];
+}
+
+static double share(double since, double then)
+{
+	return mw_held_share(&helds, "/app/a.rb:1", 11, since, then * KIB);
+}
+
+TEST(nothing_is_known)
+{
+	assert_true(share(0, 0) != share(0, 0));
+	assert_true(mw_held_share(NULL, "x", 1, 0, 0) != 0);
+	proof(100, 1000, 0, 0);
+	assert_true(share(200, 0) != share(200, 0));     /* it began later */
+	assert_true(share(0, 990) != share(0, 990));     /* it hardly grew */
+	assert_null(mw_held_last(&helds, "/app/a.rb:12", 12));
+}
+
+TEST(one_proof)
+{
+	proof(100, 1000, 0, 0);
+	assert_true(share(0, 0) == 1);
+	proof(110, 0, 1000, 0);
+	assert_true(share(0, 0) == 0);
+	proof(120, 100, 0, 900); /* lost stays, too */
+	assert_true(share(0, 0) == 1);
+	proof(130, 600, 400, 0);
+	assert_true(share(0, 200) == 0.5);
+	assert_true(share(0, 600) == 0); /* what it had before is kept */
+}
+
+/* A cache that is full: of what lived some minutes ago little is kept, though it keeps much now. */
+TEST(what_is_old)
+{
+	struct mw_held *h = proof(100, 600, 400, 0);
+
+	h->old_t = 50;
+	h->old_bytes = 500 * KIB;
+	h->old_kept = 0;
+	assert_true(share(0, 0) == 0);
+	h->old_kept = 450 * KIB;
+	assert_true(share(0, 0) == 0.6);
+	assert_true(share(60, 0) == 0.6); /* it began after that */
+	h->kept = 1000 * 1024; /* one block that grows is young each time */
+	h->garbage = 0;
+	h->old_kept = 0;
+	assert_true(share(0, 0) == 1);
+}
+
+TEST(two_proofs)
+{
+	proof(100, 600, 400, 0);
+	proof(150, 600, 800, 0); /* too near */
+	assert_true(share(0, 0) > 0.4);
+	proof(400, 600, 2400, 0);
+	assert_true(share(0, 0) == 0);
+	proof(700, 3600, 400, 0);
+	assert_true(share(0, 0) == 1);
+}
+
+TEST(the_ring_forgets_the_oldest)
+{
+	for (int i = 0; i < 3 * MW_HELDS; i++)
+		proof(i, 1000 + (unsigned)i, 0, 0);
+	assert_true(mw_held_last(&helds, "/app/a.rb:1", 11)->t == 3 * MW_HELDS - 1);
+	assert_int_equal(helds.n, 3 * MW_HELDS);
+}
+
+/* --- which verdict is told --------------------------------------------------------------- */
+
+static bool tells(struct mw_steady *s, enum mw_verdict_kind kind, double now, uint32_t evidence)
+{
+	const struct mw_verdict v = { .kind = kind };
+
+	return mw_steady_tells(s, &v, now, evidence);
+}
+
+TEST(another_kind_waits)
+{
+	struct mw_steady s = { 0 };
+
+	assert_true(tells(&s, MW_VERDICT_GROWS, 0, 1));
+	assert_true(tells(&s, MW_VERDICT_GROWS, 5, 1));
+	assert_false(tells(&s, MW_VERDICT_FLAT, 10, 1));
+	assert_true(tells(&s, MW_VERDICT_GROWS, 15, 1)); /* it came back */
+	assert_false(tells(&s, MW_VERDICT_FLAT, 20, 1));
+	assert_false(tells(&s, MW_VERDICT_STEP, 40, 1)); /* yet another one */
+	assert_false(tells(&s, MW_VERDICT_FLAT, 41, 1));
+	assert_false(tells(&s, MW_VERDICT_FLAT, 41 + MW_STEADY_SECONDS - 1, 1));
+	assert_true(tells(&s, MW_VERDICT_FLAT, 41 + MW_STEADY_SECONDS, 1));
+}
+
+TEST(what_cant_wait)
+{
+	struct mw_steady s = { 0 };
+
+	assert_true(tells(&s, MW_VERDICT_FLAT, 0, 1));
+	assert_true(tells(&s, MW_VERDICT_EXPLODES, 1, 1));
+	assert_true(tells(&s, MW_VERDICT_FLAT, 2, 1));
+	assert_true(tells(&s, MW_VERDICT_UNCOLLECTED, 3, 2)); /* new evidence */
+	assert_true(tells(&s, MW_VERDICT_PAUSED, 4, 2));
+	assert_true(tells(&s, MW_VERDICT_WARMING, 5, 2));
+	assert_true(tells(&s, MW_VERDICT_GROWS, 6, 2));
+}
+
+/* --- owners ------------------------------------------------------------------------------ */
+
+TEST(names_of_owners)
+{
+	static const struct {
+		const char *path[6], *name;
+	} all[] = {
+		{ { "vm", "Object::A", "Array" }, "A, an Array" },
+		{ { "vm", "Object::Audit", "Audit::LOG", "Array" }, "Audit::LOG, an Array" },
+		{ { "vm", "Object::App", "App.@cache", "Hash", "String" }, "App.@cache, a Hash" },
+		{ { "vm", "Object::APP", "Server.@pool", "Pool.@idle", "Array" },
+		  "APP \xe2\x86\x92 @pool \xe2\x86\x92 @idle, an Array" },
+		{ { "vm", "Object::Store", "Store::@@all", "Hash" }, "Store::@@all, a Hash" },
+		{ { "vm", "Ractor", "Thread[:requests]", "Array" }, "Thread[:requests], an Array" },
+		{ { "vm", "Ractor", "Thread" }, "threads that live" },
+		{ { "vm", "Ractor", "Thread", "Array" }, "a variable of a Thread, an Array" },
+		{ { "vm", "RubyVM" }, "tables of Ruby's own" },
+		{ { "libvips.so.42" }, "libvips.so.42" },
+		{ { "vm", "(symbols)", "Array" }, "vm \xe2\x86\x92 (symbols) \xe2\x86\x92 Array" },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		struct mw_holder h = { .path = (const char **)(uintptr_t)all[i].path, .holder = "String" };
+		char name[MW_HELD_OWNER], little[8];
+
+		while (h.n_path < 6 && h.path[h.n_path])
+			h.n_path++;
+		mw_owner_name(&h, name, sizeof(name));
+		assert_string_equal(name, all[i].name);
+		mw_owner_name(&h, little, sizeof(little)); /* it is cut */
+		assert_true(strlen(little) < sizeof(little));
+	}
+}
