@@ -10,6 +10,7 @@
 #include "child.h"
 #include "label.h"
 #include "path.h"
+#include "ruby.h"
 
 enum {
 	GROUPS = 1 << 16 /* places; three quarters are used at most */
@@ -165,6 +166,11 @@ static void make_rows(const struct mw_walk *w, struct groups *holders, const str
 	}
 }
 
+static bool is_wrapped(const struct mw_walk *w, uint32_t head)
+{
+	return w->via[head] == MW_VIA_OBJECT && mw_ruby_type(mw_object_at(w, w->from[head])) == MW_T_DATA;
+}
+
 static void add_to_suspect(const struct mw_walk *w, uint32_t i)
 {
 	const struct mw_block *b = &w->blocks[i];
@@ -173,6 +179,8 @@ static void add_to_suspect(const struct mw_walk *w, uint32_t i)
 	s->blocks++;
 	s->by[mw_held_by(w, i)] += b->size;
 	s->old_by[mw_held_by(w, i)] += b->old ? b->size : 0;
+	if (mw_held_by(w, i) == MW_HELD_GARBAGE && is_wrapped(w, mw_head_of(w, i)))
+		s->wrapped += b->size;
 }
 
 void mw_group(struct mw_walk *w)

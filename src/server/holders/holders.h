@@ -50,6 +50,7 @@ enum { MW_SUSPECTS = 5 };
 struct mw_suspected {
 	uint64_t blocks, by[MW_HELD_BY_N];
 	uint64_t old_by[MW_HELD_BY_N]; /* of the old ones alone */
+	uint64_t wrapped; /* of garbage: what a garbage object of an extension leads to, which may free it or not */
 };
 
 /* What holds some blocks. */

@@ -43,9 +43,9 @@ static void keep_suspects(struct mw_said *said, const struct mw_verdict *v)
 
 	if (!mw_verdict_wants_proof(v))
 		return;
-	for (size_t i = 0; i < v->n && i < MW_SUSPECTS; i++) {
+	for (size_t i = 0; i < v->suspects_n && i < MW_SUSPECTS; i++) {
 		at[i] = said->names.n;
-		mw_buf_add(&said->names, v->locations[i].location, v->locations[i].len);
+		mw_buf_add(&said->names, v->suspects[i].location, v->suspects[i].len);
 		mw_buf_add(&said->names, "", 1);
 		said->suspects_n++;
 	}

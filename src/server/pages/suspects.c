@@ -186,6 +186,7 @@ static void take_one(struct mw_site *s, const struct mw_suspects *q, uint32_t i)
 		.kept = of->by[MW_HELD_RUBY] + of->by[MW_HELD_NATIVE],
 		.garbage = of->by[MW_HELD_GARBAGE],
 		.lost = of->by[MW_HELD_NOTHING],
+		.wrapped = of->wrapped,
 		.old_t = q->v[i].old_bytes == q->v[i].old_bytes ? q->old_t : UNKNOWN,
 		.old_bytes = q->v[i].old_bytes,
 		.old_kept = (double)(of->old_by[MW_HELD_RUBY] + of->old_by[MW_HELD_NATIVE] +

@@ -104,7 +104,7 @@ static bool explains(const struct mw_look *l, const struct counted *c, const str
 }
 
 static bool judge_count(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
-			size_t n, const struct counted *c)
+			size_t n, const struct counted *c, bool alone)
 {
 	const struct mw_look *chosen = NULL;
 	struct mw_trend found = { 0 };
@@ -117,7 +117,7 @@ static bool judge_count(struct mw_verdict *v, const struct mw_evidence *e, const
 			    c->least);
 		if (t.course != MW_COURSE_RISES || t.gain < t.level / 10 ||
 		    looks[i].scale->to - t.since < RISEN || looks[i].scale->to - e->start < YOUNG ||
-		    (chosen && t.rate < found.rate / 3) || !explains(&looks[i], c, &t))
+		    (chosen && t.rate < found.rate / 3) || (!alone && !explains(&looks[i], c, &t)))
 			continue;
 		chosen = &looks[i];
 		found = t;
@@ -126,6 +126,9 @@ static bool judge_count(struct mw_verdict *v, const struct mw_evidence *e, const
 		return false;
 	mw_judge_say(v, e, chosen, c->kind, MW_PART_RSS, &found);
 	mw_judge_measure(v, chosen, found.since, chosen->scale->to, mw_trend_difference);
+	/* a line that has more than they may take is another one's */
+	if (alone || !v->n || v->locations[0].change > found.gain * c->bytes)
+		v->n = 0;
 	v->growing = true;
 	v->count = mw_look_last(chosen, series(chosen, c));
 	v->count_gain = found.gain;
@@ -136,10 +139,10 @@ static bool judge_count(struct mw_verdict *v, const struct mw_evidence *e, const
 }
 
 bool mw_judge_counts(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
-		     size_t n)
+		     size_t n, bool alone)
 {
 	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++)
-		if (judge_count(v, e, looks, n, &counted[i]))
+		if (judge_count(v, e, looks, n, &counted[i], alone))
 			return true;
 	return false;
 }

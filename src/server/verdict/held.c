@@ -57,19 +57,19 @@ static double stays(const struct mw_held *h)
 	return (double)h->kept + (double)h->lost;
 }
 
-/* The first proof of that growth, unless it is too near to the last one. */
-static const struct mw_held *first_of(const struct mw_helds *all, const struct mw_held *last, double since)
+/* The proof before the last one, if it is of that growth, and not too near. */
+static const struct mw_held *before(const struct mw_helds *all, const struct mw_held *last, double since)
 {
-	const struct mw_held *first = NULL;
+	const struct mw_held *one = NULL;
 
 	for (size_t i = 0; i < MW_HELDS; i++) {
 		const struct mw_held *h = &all->v[i];
 
 		if (is_of(h, last->location, last->len) && h->t >= since && h->t <= last->t - APART &&
-		    (!first || h->t < first->t))
-			first = h;
+		    (!one || h->t > one->t))
+			one = h;
 	}
-	return first;
+	return one;
 }
 
 static double share(double kept, double grown)
@@ -89,17 +89,24 @@ static double share_of_one(const struct mw_held *last, double since, double then
 	return of_old < of_all ? of_old : of_all;
 }
 
+bool mw_held_unclear(const struct mw_helds *all, const char *location, size_t len, double since)
+{
+	const struct mw_held *last = mw_held_last(all, location, len);
+
+	return last && last->t >= since && (double)last->wrapped > all_of(last) / 2;
+}
+
 double mw_held_share(const struct mw_helds *all, const char *location, size_t len, double since, double then)
 {
-	const struct mw_held *last = mw_held_last(all, location, len), *first;
-	double grown;
+	const struct mw_held *last = mw_held_last(all, location, len), *one;
+	double grown, lately;
 
-	if (!last || last->t < since)
+	if (!last || last->t < since || mw_held_unclear(all, location, len, since))
 		return UNKNOWN;
 	grown = all_of(last) - then;
-	first = first_of(all, last, since);
-	if (first &&
-	    all_of(last) - all_of(first) >= (grown / 4 > MW_HELD_GROWN ? grown / 4 : MW_HELD_GROWN))
-		return share(stays(last) - stays(first), all_of(last) - all_of(first));
-	return grown < MW_HELD_GROWN ? UNKNOWN : share_of_one(last, since, then, grown);
+	one = before(all, last, since);
+	if (!one)
+		return grown < MW_HELD_GROWN ? UNKNOWN : share_of_one(last, since, then, grown);
+	lately = all_of(last) - all_of(one);
+	return lately < MW_HELD_GROWN ? 0 : share(stays(last) - stays(one), lately);
 }

@@ -31,6 +31,7 @@ struct mw_held {
 	uint64_t blocks;
 	/* bytes: reachable, garbage that a collection frees, and what nothing leads to */
 	uint64_t kept, garbage, lost;
+	uint64_t wrapped; /* of garbage: whether its objects free it isn't known */
 	/*
 	 * Of the bytes that lived at an earlier time, those that are kept or lost now. A cache that is full
 	 * and replaces its entries has few of them, a leak has them all. old_t: NaN: not known.
@@ -58,5 +59,8 @@ const struct mw_held *mw_held_last(const struct mw_helds *, const char *location
  * may be a full cache.
  */
 double mw_held_share(const struct mw_helds *, const char *location, size_t len, double since, double then);
+
+/* Is more than half of what the last proof saw garbage of which nobody knows whether its objects free it? */
+bool mw_held_unclear(const struct mw_helds *, const char *location, size_t len, double since);
 
 #endif

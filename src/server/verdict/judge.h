@@ -15,14 +15,37 @@
 void mw_judge_say(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *,
 		  enum mw_verdict_kind, enum mw_rss_part, const struct mw_trend *);
 
+/*
+ * growth.c. A growth of one of the ranges. *waits: the first range with a growth of live memory whose proof is
+ * to come, or which is garbage.
+ */
+bool mw_judge_growth(struct mw_verdict *, const struct mw_evidence *, struct mw_look *looks, size_t n,
+		     const struct mw_look **waits);
+bool mw_judge_explosion(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *);
+/* Live memory rose, and may fall again. */
+void mw_judge_uncollected(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *);
+/* RSS rose since `from`, and no one course explains it. */
+void mw_judge_unsteady(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *,
+		       double from);
+
+/* rest.c */
+bool mw_judge_ended(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks,
+		    size_t n, enum mw_rss_part of);
+bool mw_judge_fall(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks, size_t n);
+void mw_judge_rest(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks, size_t n);
+
+/* suspect.c: the last step. What proofs say of it, whatever it is, and whom the next one should look at. */
+void mw_judge_add_proof(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks,
+			size_t n);
+
 /* measure.c: what changed in a window: the parts, and the locations, files and gems with most of it. */
 void mw_judge_measure(struct mw_verdict *, const struct mw_look *, double from, double to, mw_change_fn *);
 
 /* kept.c */
 enum mw_keeps {
-	MW_KEEPS,       /* by proof, or by what major collections left */
+	MW_KEEPS, /* by proof, or by what major collections left */
 	MW_KEEPS_LIKELY, /* by one line that never fell */
-	MW_KEEPS_NOT,   /* most of it is garbage, or may be */
+	MW_KEEPS_NOT, /* most of it is garbage, or may be */
 };
 /*
  * Of live memory's growth since then, the part that proofs say is kept: 0 to 1. NaN: proofs know less
@@ -34,9 +57,8 @@ double mw_kept_at(const struct mw_evidence *, const struct mw_look *, const char
 		  double since);
 /* Is a growth of that part more than garbage that waits for a collection? */
 enum mw_keeps mw_kept(const struct mw_evidence *, struct mw_look *, enum mw_rss_part);
-enum {
-	MW_WARMING_SECONDS = 900
-}; /* of a process: a rise that slows down may be warming up until then */
+/* Of a process: a rise that slows down may be warming up until then, and any that has no one cause. */
+enum { MW_WARMING_SECONDS = 900, MW_SETTLED_SECONDS = 300 };
 /* A young process, and a rise that slows down, or may still. */
 bool mw_warms_up(const struct mw_evidence *, const struct mw_look *, const struct mw_trend *);
 
@@ -46,8 +68,9 @@ bool mw_judge_kept_lines(struct mw_verdict *, const struct mw_evidence *, const 
 
 /* counted.c: looks are from short to long */
 bool mw_judge_disabled(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks);
+/* alone: nothing else is known to grow for good, so the number needn't explain what memory does. */
 bool mw_judge_counts(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks,
-		     size_t n);
+		     size_t n, bool alone);
 
 /* stairs.c: one block, or a table, that doubles. */
 bool mw_judge_stairs(struct mw_verdict *, const struct mw_evidence *, struct mw_look *looks, size_t n);

@@ -8,28 +8,19 @@
 
 enum {
 	WARM_SECONDS = 60,     /* any rise before is warming up */
-	FILES_SECONDS = 300,
 	LOCATIONS = 8
 };
 #define KEPT_LEAST 0.4 /* of a growth: if less of it is kept, it is garbage that grows */
-
-bool mw_warms_up(const struct mw_evidence *e, const struct mw_look *l, const struct mw_trend *t)
-{
-	double age = l->scale->to - e->start;
-
-	/* a program's files and libraries come into memory as it first uses them */
-	if (t == &l->trend[MW_PART_RSS] && age < FILES_SECONDS &&
-	    mw_look_most_by(l, t->since) == MW_PART_FILES)
-		return true;
-	return age < WARM_SECONDS || (age < MW_WARMING_SECONDS && t->slowing);
-}
 
 /* Of one location's growth; NaN: not known. */
 static double share_of(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
 		       double since)
 {
-	double then = mw_look_value_at(l, mw_look_curve(l, c), since);
+	double booted = e->start + WARM_SECONDS, then;
 
+	/* what lived at the end of the start is no growth */
+	since = mw_larger(since, booted < l->scale->to ? booted : since);
+	then = mw_look_value_at(l, mw_look_curve(l, c), since);
 	return mw_held_share(e->held, c->location, c->location_len, since, then == then ? then : 0);
 }
 
@@ -63,6 +54,69 @@ double mw_kept_share(const struct mw_evidence *e, const struct mw_look *l, doubl
 	return known > 0 && known * 2 >= all ? kept / known : UNKNOWN;
 }
 
+/* Did it rise while the process started, and less than half as fast since? What lived then is no growth. */
+static bool was_start(const struct mw_evidence *e, const struct mw_look *l, const struct mw_trend *t)
+{
+	double booted = e->start + WARM_SECONDS, lasts = l->scale->to - booted, rise;
+	size_t n;
+
+	if (t->since >= booted)
+		return false;
+	n = t == &l->line                ? mw_look_curve(l, l->top) :
+	    t == &l->trend[MW_PART_LIVE] ? mw_look_series(l, MW_PART_LIVE) :
+	    t == &l->trend[MW_PART_HEAP] ? mw_look_series(l, MW_PART_HEAP) :
+					   mw_look_series(l, MW_PART_RSS);
+	/* of floors of the first fifth and the last one: four fifths of the time */
+	rise = mw_trend_change(l->t, l->v, n, booted, l->scale->to) * 5 / 4;
+	return lasts >= WARM_SECONDS && !(rise > t->rate / 2 * lasts);
+}
+
+bool mw_warms_up(const struct mw_evidence *e, const struct mw_look *l, const struct mw_trend *t)
+{
+	double age = l->scale->to - e->start;
+	enum mw_rss_part most;
+
+	if (age < WARM_SECONDS || (age < MW_WARMING_SECONDS && (t->slowing || was_start(e, l, t))))
+		return true;
+	if (age >= MW_SETTLED_SECONDS || t == &l->line)
+		return false;
+	/* a program's files and libraries come into memory as it first uses them, and arenas get their holes */
+	most = mw_look_most_by(l, t->since);
+	return t == &l->trend[MW_PART_RSS] &&
+	       (most == MW_PART_FILES || (most == MW_PART_FREE && t->gain < t->level / 10));
+}
+
+/* Did a proof of the line that grew most leave it open? */
+static bool is_unclear(const struct mw_evidence *e, const struct mw_look *l, double since)
+{
+	const struct mw_curve *best;
+	double change, less;
+
+	return mw_look_changed(l, since, l->scale->to, mw_trend_difference, &best, &change, 1, &less) &&
+	       mw_held_unclear(e->held, best->location, best->location_len, since);
+}
+
+/*
+ * Ruby's heap hardly shrinks, and has room for the garbage between two major collections. So some of these must
+ * have run since, and it must still grow.
+ */
+static bool heap_keeps(const struct mw_look *l, const struct mw_trend *t)
+{
+	enum { MAJORS_LEAST = 3 };
+	const struct mw_scale *s = l->scale;
+	uint32_t before = MW_KIB_UNKNOWN, now = s->n ? s->points[s->n - 1].majors : MW_KIB_UNKNOWN;
+	size_t n = mw_look_series(l, MW_PART_HEAP);
+	double third = (s->to - t->since) / 3, all = mw_look_last(l, n) - mw_look_value_at(l, n, t->since);
+
+	for (size_t i = 0; i < s->n && before == MW_KIB_UNKNOWN; i++)
+		if (s->points[i].t >= t->since)
+			before = s->points[i].majors;
+	if (before == MW_KIB_UNKNOWN || now == MW_KIB_UNKNOWN)
+		return true;
+	return now - before >= MAJORS_LEAST &&
+	       mw_look_last(l, n) - mw_look_value_at(l, n, s->to - third) > all / 6;
+}
+
 enum mw_keeps mw_kept(const struct mw_evidence *e, struct mw_look *l, enum mw_rss_part part)
 {
 	const struct mw_trend *t = mw_look_growth(l, part);
@@ -70,18 +124,22 @@ enum mw_keeps mw_kept(const struct mw_evidence *e, struct mw_look *l, enum mw_rs
 	double share;
 	bool warms;
 
+	if (part == MW_PART_HEAP)
+		return heap_keeps(l, t) ? MW_KEEPS : MW_KEEPS_NOT;
 	if (part != MW_PART_LIVE)
 		return MW_KEEPS;
 	share = mw_kept_share(e, l, t->since);
 	if (share == share)
 		return share >= KEPT_LEAST ? MW_KEEPS : MW_KEEPS_NOT;
 	proof = mw_look_proof(l, part);
+	/* nobody is accused before a better proof has come, but by collections over a longer time */
+	if (e->proves == MW_PROVES_SOON && proof != MW_PROOF_UNKNOWN && !is_unclear(e, l, t->since) &&
+	    !(proof == MW_PROOF_HOLDS && l->scale->to - t->since >= MW_WARMING_SECONDS))
+		return MW_KEEPS_NOT;
 	if (proof != MW_PROOF_FAILS)
 		return proof == MW_PROOF_SLOWS && l->scale->to - e->start < MW_WARMING_SECONDS ?
 			       MW_KEEPS_NOT :
 			       MW_KEEPS;
-	if (e->proves == MW_PROVES_SOON)
-		return MW_KEEPS_NOT; /* nobody is accused before that */
 	warms = mw_warms_up(e, l, t);
 	if (!mw_look_one_line(l, t->since) || mw_warms_up(e, l, &l->line))
 		return MW_KEEPS_NOT;

@@ -182,11 +182,47 @@ enum mw_rss_part mw_look_most_by(const struct mw_look *l, double begun)
 	return most;
 }
 
-/* The part that explains a growth of this scale; RSS: nothing grows. */
-enum mw_rss_part mw_look_grows_by(const struct mw_look *l)
+/* The part among those that hardly come and go which rises most by itself; RSS: none does. */
+static enum mw_rss_part rises_alone(const struct mw_look *l)
+{
+	static const enum mw_rss_part parts[] = { MW_PART_ANON, MW_PART_FILES, MW_PART_STACKS,
+						  MW_PART_HEAP };
+	bool arenas = !mw_look_is(l, MW_PART_FREE, MW_COURSE_UNKNOWN); /* else they are part of ANON */
+	double least = mw_larger(MIB, l->trend[MW_PART_RSS].level / 50);
+	enum mw_rss_part most = MW_PART_RSS;
+
+	for (size_t i = arenas ? 0 : 1; i < sizeof(parts) / sizeof(*parts); i++)
+		if (mw_look_is(l, parts[i], MW_COURSE_RISES) && l->trend[parts[i]].gain > least) {
+			most = parts[i];
+			least = l->trend[most].gain;
+		}
+	return most;
+}
+
+/* RSS rises steadily by that much: the part that explains a quarter of it at least. */
+static enum mw_rss_part explains_rss(const struct mw_look *l, enum mw_rss_part most, double gain)
 {
 	static const enum mw_rss_part others[] = { MW_PART_HEAP, MW_PART_FREE, MW_PART_ANON,
 						   MW_PART_FILES, MW_PART_STACKS };
+	const struct mw_trend *rss = &l->trend[MW_PART_RSS];
+	size_t n;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		if (mw_look_is(l, others[i], MW_COURSE_RISES) && l->trend[others[i]].gain > gain) {
+			most = others[i];
+			gain = l->trend[others[i]].gain;
+		}
+	}
+	if (gain >= rss->gain / 4)
+		return most;
+	/* no part rises steadily, or only one that is little of it: the one that moved most */
+	most = rss->gain > rss->level / 50 ? mw_look_most_by(l, rss->since) : MW_PART_RSS;
+	n = mw_look_series(l, most);
+	return mw_trend_change(l->t, l->v, n, rss->since, l->scale->to) >= rss->gain / 4 ? most : MW_PART_RSS;
+}
+
+enum mw_rss_part mw_look_grows_by(const struct mw_look *l)
+{
 	enum mw_rss_part most = MW_PART_RSS;
 	double gain = 0;
 
@@ -197,19 +233,9 @@ enum mw_rss_part mw_look_grows_by(const struct mw_look *l)
 		most = MW_PART_LIVE;
 		gain = l->line.gain;
 	}
-	if (!mw_look_is(l, MW_PART_RSS, MW_COURSE_RISES))
-		return most;
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-		if (mw_look_is(l, others[i], MW_COURSE_RISES) && l->trend[others[i]].gain > gain) {
-			most = others[i];
-			gain = l->trend[others[i]].gain;
-		}
-	}
-	/* RSS rises, but no part does so steadily, or only one that is little of it: the one that moved most */
-	if (gain < l->trend[MW_PART_RSS].gain / 4 &&
-	    l->trend[MW_PART_RSS].gain > l->trend[MW_PART_RSS].level / 50)
-		most = mw_look_most_by(l, l->trend[MW_PART_RSS].since);
-	return most;
+	if (mw_look_is(l, MW_PART_RSS, MW_COURSE_RISES))
+		return explains_rss(l, most, gain);
+	return most == MW_PART_RSS ? rises_alone(l) : most;
 }
 
 /* The trend that stands for that growth. */
@@ -217,10 +243,12 @@ const struct mw_trend *mw_look_growth(const struct mw_look *l, enum mw_rss_part 
 {
 	if (part == MW_PART_LIVE && l->top && (l->by_line || !mw_look_is(l, part, MW_COURSE_RISES)))
 		return &l->line;
-	/* the others are told as what RSS grows by, and their share of that */
 	if ((part == MW_PART_LIVE || part == MW_PART_HEAP) && mw_look_is(l, part, MW_COURSE_RISES))
 		return &l->trend[part];
-	return &l->trend[MW_PART_RSS];
+	/* the others are told as what RSS grows by, and their share of that, if it does */
+	return mw_look_is(l, MW_PART_RSS, MW_COURSE_RISES) || !mw_look_is(l, part, MW_COURSE_RISES) ?
+		       &l->trend[MW_PART_RSS] :
+		       &l->trend[part];
 }
 
 /* Did a longer range see the part come and go that high, before the rise in question? */

@@ -12,6 +12,7 @@
 
 enum {
 	JUMP_SECONDS = 60,
+	BOOT_SECONDS = 120, /* what a start frees is no spike */
 	OVER_SECONDS = 60 /* since then: what comes and goes more often is no spike */
 };
 
@@ -128,7 +129,7 @@ bool mw_judge_spike(struct mw_verdict *v, const struct mw_evidence *e, const str
 		if (!find_jump(l, unused, &p))
 			p.above = 0;
 	}
-	if (p.above < unused / 2)
+	if (p.above < unused / 2 || p.t < e->start + BOOT_SECONDS)
 		return false;
 	mw_judge_say(v, e, &looks[0], MW_VERDICT_SPIKE, MW_PART_FREE, &t);
 	mw_judge_measure(v, &looks[0], looks[0].scale->from, looks[0].scale->to, mw_trend_change);

@@ -9,6 +9,7 @@
 #include "judge.h"
 
 #define MIB (1024.0 * 1024)
+#define KEPT_LEAST 0.4
 
 enum { CANDIDATES = 3, DOUBLED_LEAST = 2, BOOT_SECONDS = 60, LASTS = 60 /* seconds */ };
 
@@ -79,10 +80,12 @@ bool mw_judge_stairs(struct mw_verdict *v, const struct mw_evidence *e, struct m
 
 	for (size_t i = 0; i < most; i++) {
 		struct stairs s;
-		size_t k = mw_look_curve(l, best[i]);
+		double share = mw_kept_at(e, l, best[i]->location, best[i]->location_len, 0);
 
-		if (change[i] < mw_larger(change[0] / 2, MIB) ||
-		    !find_stairs(&s, l->t, l->v, k, e->start + BOOT_SECONDS, MIB / 4) || !goes_on(&s, to))
+		if (share < KEPT_LEAST || change[i] < mw_larger(change[0] / 2, MIB) ||
+		    !find_stairs(&s, l->t, l->v, mw_look_curve(l, best[i]), e->start + BOOT_SECONDS,
+				 MIB / 4) ||
+		    !goes_on(&s, to))
 			continue;
 		l->top = best[i];
 		l->line = (struct mw_trend){

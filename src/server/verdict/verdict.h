@@ -108,6 +108,12 @@ struct mw_verdict_location {
 	double share; /* of the change of all live memory, 0 to 1 */
 };
 
+/* A location in the evidence. */
+struct mw_verdict_suspect {
+	const char *location;
+	uint32_t len;
+};
+
 /* Lines of one file, or of one gem, which grow together. */
 struct mw_verdict_spread {
 	const char *name; /* in the evidence: a path, or a gem's name and version */
@@ -134,6 +140,8 @@ struct mw_verdict {
 	double now[MW_PARTS_N], moved[MW_PARTS_N]; /* bytes now, change in the window; NaN: not known */
 	size_t n;
 	struct mw_verdict_location locations[MW_VERDICT_LOCATIONS]; /* most change first */
+	size_t suspects_n; /* whom a proof should look at: see mw_verdict_wants_proof */
+	struct mw_verdict_suspect suspects[MW_VERDICT_LOCATIONS];
 	struct mw_verdict_spread file, gem; /* with most of the growth; lines 0: none */
 	double kept; /* the part of the growth of live memory that is kept, by proof; NaN: there is none */
 	double at_kept; /* likewise, of the growth of locations[0] */

@@ -233,15 +233,33 @@ static const char *const part_titles[MW_PARTS_N] = {
 	[MW_PART_TRACKER] = "the tracker's own",
 };
 
+static const char *const part_begins[MW_PARTS_N] = {
+	[MW_PART_RSS] = "RSS",
+	[MW_PART_LIVE] = "Live memory",
+	[MW_PART_HEAP] = "Ruby's heap",
+	[MW_PART_FREE] = "Free memory in malloc's arenas",
+	[MW_PART_ANON] = "Memory outside malloc, from mmap,",
+	[MW_PART_FILES] = "Mapped files",
+	[MW_PART_STACKS] = "Threads' stacks",
+	[MW_PART_TRACKER] = "The tracker's own memory",
+};
+
 /* RSS grows, and that part of it most. */
 static void grows_elsewhere(struct mw_buf *b, const struct mw_verdict *v)
 {
 	double rss = v->moved[MW_PART_RSS], part = v->moved[v->part], live = v->moved[MW_PART_LIVE];
 	bool heap = v->rate_of == MW_PART_HEAP;
 
-	mw_buf_str(b, heap ? "Ruby's heap grows by " : "RSS grows by ");
+	mw_buf_str(b, v->rate_of == v->part ? part_begins[v->part] : "RSS");
+	mw_buf_str(b, v->rate_of == v->part && (v->part == MW_PART_STACKS || v->part == MW_PART_FILES) ?
+			      " grow by " :
+			      " grows by ");
 	mw_words_rate(b, v->rate);
 	since(b, v);
+	if (v->rate_of == v->part && !heap) {
+		mw_buf_str(b, ", beneath memory that comes and goes");
+		return;
+	}
 	mw_buf_str(b, ": ");
 	if (mw_known(rss) && mw_known(part) && rss > 0 && part > 0) {
 		mw_words_share(b, part < rss ? part / rss : 1);
@@ -280,8 +298,6 @@ static void warming(struct mw_buf *b, const struct mw_verdict *v)
 /* Live memory rose, and a proof says how much of it is garbage; or none does yet. */
 static void uncollected(struct mw_buf *b, const struct mw_verdict *v)
 {
-	double kept = v->kept * v->change;
-
 	mw_buf_str(b, "Live memory rose by ");
 	mw_words_bytes(b, v->change);
 	mw_buf_str(b, " in ");
@@ -290,11 +306,13 @@ static void uncollected(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, ", ");
 		where(b, v);
 	}
-	if (mw_known(v->kept)) {
-		mw_buf_str(b, v->kept < 0.05 ? ": all of it" : ": ");
-		if (v->kept >= 0.05)
-			mw_words_bytes(b, v->change - kept);
-		mw_buf_str(b, " is garbage that no major collection has freed yet");
+	if (v->held && v->held->garbage > v->held->wrapped && mw_known(v->kept)) {
+		mw_buf_str(b, ": ");
+		mw_words_bytes(b, (double)v->held->garbage);
+		mw_buf_str(b, " of ");
+		mw_words_bytes(b, (double)(v->held->kept + v->held->garbage + v->held->lost));
+		mw_buf_str(b,
+			   " there was garbage at the last look, which no major collection has freed yet");
 	} else if (v->awaits) {
 		mw_buf_str(b, "; whether it is garbage is being looked into");
 	} else {
@@ -403,6 +421,11 @@ static void ended(struct mw_buf *b, const struct mw_verdict *v)
 		      v->change < 0              ? "fell by " :
 						   "stepped up by ");
 	mw_words_bytes(b, v->change);
+	if (v->unsteady) {
+		mw_buf_str(b, " in ");
+		mw_words_duration(b, v->to - v->since);
+		mw_buf_str(b, ", not steadily");
+	}
 	if (v->part == MW_PART_LIVE && share >= 0.25) {
 		mw_buf_str(b, ", ");
 		mw_words_share(b, share < 1 ? share : 1);
@@ -412,11 +435,7 @@ static void ended(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, ", most of it ");
 		mw_buf_str(b, part_titles[v->part]);
 	}
-	if (v->unsteady) {
-		mw_buf_str(b, " in ");
-		mw_words_duration(b, v->to - v->since);
-		mw_buf_str(b, ", not steadily");
-	} else {
+	if (!v->unsteady) {
 		mw_buf_str(b, "; flat for ");
 		mw_words_duration(b, v->to - v->since);
 	}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rest.c - what doesn't grow now: it has ended, falls, or rests. See judge.h. */
+#include "judge.h"
+
+#define UNKNOWN __builtin_nan("")
+#define MIB (1024.0 * 1024)
+
+enum { BOOT_SECONDS = 120 /* steps and rises that ended before are the start */ };
+
+static bool has_ended(const struct mw_trend *t)
+{
+	return t->course == MW_COURSE_ROSE || t->course == MW_COURSE_STEP;
+}
+
+/*
+ * A change that began while the process started may be its start alone, or have come after that.
+ * Fills *t with what ended since then, and returns true; false: it was the start.
+ */
+static bool ended_later(struct mw_trend *t, const struct mw_look *l, enum mw_rss_part part, double booted)
+{
+	double all = mw_larger(t->gain, -t->gain), since,
+	       step = (l->scale->to - l->scale->from) / MW_TREND_BINS;
+	struct mw_trend later;
+
+	if (t->begun >= booted)
+		return true;
+	mw_trend_of(&later, l->t, l->v, mw_look_series(l, part), booted, l->scale->to, l->least);
+	since = has_ended(&later) ? mw_larger(later.gain, -later.gain) : 0;
+	if (since >= all / 2 && later.begun > booted + 3 * step)
+		*t = later;
+	return since >= all / 4;
+}
+
+/* What has ended: a rise, a step. False: nothing, or it was the start of the process. */
+bool mw_judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
+		    size_t n, enum mw_rss_part of)
+{
+	const struct mw_look *l = &looks[0];
+	double booted = e->start + BOOT_SECONDS;
+	enum mw_verdict_kind kind;
+	struct mw_trend t;
+
+	if (!has_ended(&l->trend[of]))
+		return false;
+	/* a longer range may have more of it; else the shorter one knows better when it began */
+	for (size_t i = 1; i < n; i++)
+		if (has_ended(&looks[i].trend[of]) && looks[i].trend[of].begun < l->scale->points[0].t &&
+		    looks[i].trend[of].since >
+			    l->trend[of].since - (looks[i].scale->to - looks[i].scale->from) / 5)
+			l = &looks[i];
+	t = l->trend[of];
+	if (t.since < booted || !ended_later(&t, l, of, booted))
+		return false;
+	if ((t.gain < 0 ? -t.gain : t.gain) < mw_larger(t.level / 50, MIB))
+		return false;
+	kind = t.course == MW_COURSE_STEP || t.gain < 0 ? MW_VERDICT_STEP : MW_VERDICT_GREW;
+	mw_judge_say(v, e, l, kind, of == MW_PART_RSS ? mw_look_most_by(l, t.begun) : of, &t);
+	v->rate_of = of;
+	mw_judge_measure(v, l, v->begun, l->scale->to, mw_trend_change);
+	/* curves have longer steps than RSS: what came before the rise isn't part of it */
+	if (v->n && v->locations[0].change > 2 * mw_larger(t.gain, -t.gain) + MIB)
+		v->n = 0;
+	if (kind == MW_VERDICT_GREW && v->n && v->part == MW_PART_LIVE && v->locations[0].share > 0.5)
+		v->kind = MW_VERDICT_FILLED;
+	return true;
+}
+
+/* The least of a part in a time; NaN: not known. */
+static double lowest(const struct mw_look *l, size_t n, double from, double to)
+{
+	double least = UNKNOWN;
+
+	for (size_t i = 0; i < n; i++)
+		if (l->t[i] >= from && l->t[i] <= to && !(least <= l->v[i]))
+			least = l->v[i];
+	return least;
+}
+
+/* By how much did the floor rise from the first third of that time to the last one? 0: not in each third. */
+static double floor_rise(const struct mw_look *l, enum mw_rss_part part, double from, double to)
+{
+	size_t n = mw_look_series(l, part);
+	double third = (to - from) / 3, a = lowest(l, n, from, from + third),
+	       b = lowest(l, n, from + third, to - third), c = lowest(l, n, to - third, to);
+	double least = mw_larger(MIB, c / 50);
+
+	return c - a > least && b - a > least / 3 && c - b > least / 3 ? c - a : 0;
+}
+
+/* Nobody is told that nothing grows if the floor rose over the very time that is told of. */
+static void say_rise(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
+		     size_t n, enum mw_rss_part part)
+{
+	double from = v->kind == MW_VERDICT_FLAT ? v->since : v->from, rise;
+	const struct mw_look *l = &looks[n - 1];
+
+	for (size_t i = n; i--;)
+		if (looks[i].scale->from <= from)
+			l = &looks[i];
+	rise = floor_rise(l, part, from, v->to);
+	/* nor if it did so after the start */
+	for (int booted = 30; booted <= 60 && !(rise > 0) && from < e->start + booted; booted += 30)
+		rise = floor_rise(l, part, e->start + booted, v->to);
+	if (!(rise > 0))
+		return;
+	mw_judge_unsteady(v, e, l, from);
+	v->change = rise;
+}
+
+/* Nothing moves for good: flat, or up and down. */
+void mw_judge_rest(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks, size_t n)
+{
+	const struct mw_look *l = &looks[0];
+	enum mw_rss_part part = mw_look_is(l, MW_PART_RSS, MW_COURSE_UNKNOWN) ? MW_PART_LIVE : MW_PART_RSS;
+	const struct mw_trend *t = &l->trend[part];
+	double moved = t->gain < 0 ? -t->gain : t->gain;
+	double little = t->level / 50;
+	bool flat = t->course != MW_COURSE_TEETH || t->high - t->low <= little;
+
+	/* a rise or fall that is none, for others come and go as high */
+	if ((t->course == MW_COURSE_RISES || t->course == MW_COURSE_FALLS) && moved > little)
+		flat = false;
+	for (size_t i = 1; !flat && i < n; i++) {
+		const struct mw_trend *longer = &looks[i].trend[part];
+
+		if (longer->course == MW_COURSE_TEETH) {
+			l = &looks[i];
+			t = longer;
+		}
+	}
+
+	/* flat RSS is the better news, even if live memory goes up and down beneath it */
+	mw_judge_say(v, e, l, flat ? MW_VERDICT_FLAT : MW_VERDICT_SAWTOOTH, MW_PART_RSS, t);
+	v->rate = v->change = 0;
+	v->event = NULL;
+	for (size_t i = 1; flat && i < n; i++) {
+		const struct mw_trend *longer = &looks[i].trend[part];
+
+		if ((longer->course == MW_COURSE_FLAT || longer->course == MW_COURSE_STEP ||
+		     longer->course == MW_COURSE_ROSE) &&
+		    longer->since < v->since) {
+			v->since = longer->since;
+			v->from = mw_larger(looks[i].scale->from, looks[i].scale->points[0].t);
+		}
+	}
+	mw_judge_measure(v, l, v->from > l->scale->from ? v->from : l->scale->from, l->scale->to,
+			 mw_trend_change);
+	say_rise(v, e, looks, n, part);
+}
+
+/* Does a longer range than the first one say so? */
+static bool comes_and_goes(const struct mw_look *looks, size_t n, enum mw_rss_part part)
+{
+	for (size_t i = 1; i < n; i++)
+		if (looks[i].trend[part].course == MW_COURSE_TEETH)
+			return true;
+	return false;
+}
+
+bool mw_judge_fall(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks, size_t n)
+{
+	const struct mw_look *chosen = NULL;
+	enum mw_rss_part part = MW_PART_RSS;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct mw_look *l = &looks[i];
+		enum mw_rss_part of =
+			mw_look_is(l, MW_PART_RSS, MW_COURSE_FALLS) ? MW_PART_RSS : MW_PART_LIVE;
+		const struct mw_trend *t = &l->trend[of];
+
+		if (t->course != MW_COURSE_FALLS || -t->gain < mw_larger(t->level / 100, MIB))
+			continue;
+		if (comes_and_goes(looks + i, n - i, of))
+			break;
+		/* a longer range says more, unless its rate is of the past */
+		if (chosen && (of != part || t->rate > chosen->trend[part].rate / 3))
+			continue;
+		chosen = l;
+		part = of;
+	}
+	if (!chosen)
+		return false;
+	mw_judge_say(v, e, chosen, MW_VERDICT_FALLS,
+		     part == MW_PART_RSS ? mw_look_most_by(chosen, chosen->trend[part].since) : part,
+		     &chosen->trend[part]);
+	mw_judge_measure(v, chosen, v->since, chosen->scale->to, mw_trend_change);
+	return true;
+}

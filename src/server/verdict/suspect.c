@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* suspect.c - what proofs say of a verdict, and whom a proof should look at. See judge.h. */
+#include "judge.h"
+
+#define KEPT_LITTLE 0.25 /* of a line's growth: it isn't accused */
+
+/* Those come first that keep most of what they grew by, as far as proofs know. */
+static void order_by_kept(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l)
+{
+	double kept[MW_VERDICT_LOCATIONS];
+
+	for (size_t i = 0; i < v->n; i++) {
+		struct mw_verdict_location x = v->locations[i];
+		double share = mw_kept_at(e, l, x.location, x.len, v->since),
+		       by = x.change * (share == share ? share : 1);
+		size_t at = i;
+
+		for (; at && kept[at - 1] < by; at--) {
+			kept[at] = kept[at - 1];
+			v->locations[at] = v->locations[at - 1];
+		}
+		kept[at] = by;
+		v->locations[at] = x;
+	}
+}
+
+static void suspect(struct mw_verdict *v, const struct mw_curve *c)
+{
+	for (size_t i = 0; i < v->suspects_n; i++)
+		if (v->suspects[i].location == c->location)
+			return;
+	if (v->suspects_n < MW_VERDICT_LOCATIONS)
+		v->suspects[v->suspects_n++] = (struct mw_verdict_suspect){ c->location, c->location_len };
+}
+
+/* Whom a proof should look at: those that rise steadily, and those that gained most. */
+static void find_suspects(struct mw_verdict *v, const struct mw_look *l)
+{
+	enum { RISING = 3 };
+	const struct mw_curve *best[MW_VERDICT_LOCATIONS];
+	double change[MW_VERDICT_LOCATIONS], less;
+	size_t n = mw_look_changed(l, v->since, v->to, mw_trend_rise, best, change, RISING, &less);
+
+	for (size_t i = 0; i < n; i++)
+		suspect(v, best[i]);
+	n = mw_look_changed(l, v->since, v->to, mw_trend_difference, best, change, MW_VERDICT_LOCATIONS,
+			    &less);
+	for (size_t i = 0; i < n; i++)
+		suspect(v, best[i]);
+}
+
+/* What proofs say of it, whatever it is. */
+void mw_judge_add_proof(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
+			size_t n)
+{
+	const struct mw_look *l = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (!l && looks[i].scale->from <= v->since)
+			l = &looks[i];
+	if (!v->n || !l || v->kind == MW_VERDICT_SPIKE)
+		return;
+	find_suspects(v, l);
+	if (v->kind == MW_VERDICT_GROWS && !v->at_location && !v->kept_lines && !v->doubled)
+		order_by_kept(v, e, l);
+	v->held = mw_held_last(e->held, v->locations[0].location, v->locations[0].len);
+	v->kept = mw_kept_share(e, l, v->since);
+	/* the sum is kept, but no line is known that keeps it */
+	if (v->kind == MW_VERDICT_GROWS && !v->kept_lines &&
+	    mw_kept_at(e, l, v->locations[0].location, v->locations[0].len, v->since) < KEPT_LITTLE) {
+		v->kind = MW_VERDICT_UNCOLLECTED;
+		v->growing = v->at_location = v->unproven = false;
+		v->rate = 0;
+	}
+	v->at_kept = mw_kept_at(e, l, v->locations[0].location, v->locations[0].len, v->since);
+	v->awaits = v->kind == MW_VERDICT_UNCOLLECTED && e->proves == MW_PROVES_SOON && v->kept != v->kept;
+}
+
+bool mw_verdict_wants_proof(const struct mw_verdict *v)
+{
+	enum { WARMING_PROVEN = 180 }; /* seconds: a rise that goes on may be more than a start */
+
+	return v->suspects_n && (v->kind == MW_VERDICT_GROWS || v->kind == MW_VERDICT_UNCOLLECTED ||
+				 v->kind == MW_VERDICT_THREADS ||
+				 (v->kind == MW_VERDICT_WARMING && v->to - v->since >= WARMING_PROVEN));
+}
