@@ -192,6 +192,18 @@ class PlantedTest < Minitest::Test
     end
   end
 
+  # Callers and sampled stacks ask Ruby about words of each frame. Ruby ends the process at one that it doesn't
+  # know, and the kernel where a frame is said to lie behind the stack: the tracker looks before. A stack
+  # that is in the way by chance decides which word is asked about.
+  def test_wrong_afterwards_with_callers_and_stacks
+    %w[frame_size=1 frame_size=1 frame_size=1 frame_size=8 frame_size=448 cfp_iseq=+8 cfp_iseq=+16 cfp_pc=+24].each do |name|
+      %w[bt:3 stacks:1k].each do |options|
+        plant = "call:#{name}"
+        assert_planted(run_planted(plant, 2000, env: { "MWRAP" => options }), "#{plant} with #{options}")
+      end
+    end
+  end
+
   # Right where the self-check ran, wrong in every other thread and Fiber.
   def test_wrong_elsewhere
     seen = run_planted("ec=decoy", MANY)

@@ -61,8 +61,7 @@ MW_INLINE uintptr_t mw_ruby_pc(const char *ec)
 	pc = mw_ruby_frame_pc(cfp);
 	if (pc)
 		return pc;
-	end = MW_AT(const char *, ec, MW_EC_STACK) +
-	      MW_AT(size_t, ec, MW_EC_STACK_WORDS) * sizeof(uintptr_t);
+	end = mw_ruby_ec_end(ec);
 	while (!pc && (cfp += mw_ruby.frame_size) < end)
 		pc = mw_ruby_frame_pc(cfp);
 	return pc;

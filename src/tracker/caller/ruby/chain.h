@@ -58,13 +58,6 @@ MW_INLINE uint64_t mw_chain_hash(uint64_t hash, uint64_t pc)
 	return hash * MW_CHAIN_FACTOR + pc;
 }
 
-/* The end of ec's stack of frames. */
-MW_INLINE const char *mw_ruby_ec_end(const char *ec)
-{
-	return MW_AT(const char *, ec, MW_EC_STACK) +
-	       MW_AT(size_t, ec, MW_EC_STACK_WORDS) * sizeof(uintptr_t);
-}
-
 /* False: this thread's stack has no frames. span: mw_chain_span_of */
 MW_INLINE bool mw_chain_begin(struct mw_chain_walk *w, uint32_t span)
 {
@@ -92,8 +85,10 @@ MW_INLINE bool mw_chain_take(struct mw_chain_walk *w, uint32_t span)
 	for (; w->cfp < to; w->cfp += mw_ruby.frame_size) {
 		if (MW_AT(uintptr_t, w->cfp, MW_CFP_ISEQ))
 			w->hash = mw_chain_hash(w->hash, MW_AT(uintptr_t, w->cfp, MW_CFP_PC));
-		else if (to < w->end) /* a C function's: one more */
+		else { /* a C function's: one more */
 			to += mw_ruby.frame_size;
+			to = to < w->end ? to : w->end;
+		}
 	}
 	return w->hash != before;
 }

@@ -129,20 +129,26 @@ void mw_ruby_learn_code(void);
 const char *mw_ruby_how_name(void);
 const char *mw_ruby_count_name(void);
 
-/* The end of ec's stack of frames; NULL: cfp isn't in it, or the stack is gone. */
-MW_INLINE const char *mw_ruby_stack_end(const char *ec, const char *cfp)
-{
-	const char *base = MW_AT(const char *, ec, MW_EC_STACK);
-	size_t bytes = MW_AT(size_t, ec, MW_EC_STACK_WORDS) * sizeof(uintptr_t);
+enum { MW_FRAME_READ = 40 }; /* bytes of a frame that are read, fewer than any Ruby's has */
 
-	return mw_likely((uintptr_t)cfp - (uintptr_t)base < bytes) ? base + bytes : NULL;
+/*
+ * The end of ec's frames: each begins below it. The words that are read of a frame lie within the stack
+ * then, also if its size is wrong. Behind the stack there may be no memory.
+ */
+MW_INLINE const char *mw_ruby_ec_end(const char *ec)
+{
+	return MW_AT(const char *, ec, MW_EC_STACK) +
+	       MW_AT(size_t, ec, MW_EC_STACK_WORDS) * sizeof(uintptr_t) - MW_FRAME_READ;
 }
 
+/* ec's innermost frame; NULL: it isn't in the stack, or the stack is gone. */
 static inline const char *mw_ruby_stack(const char *ec, const char **end)
 {
 	const char *cfp = MW_AT(const char *, ec, MW_EC_CFP);
+	uintptr_t over = (uintptr_t)cfp - MW_AT(uintptr_t, ec, MW_EC_STACK);
 
-	return (*end = mw_ruby_stack_end(ec, cfp)) ? cfp : NULL;
+	*end = mw_ruby_ec_end(ec);
+	return over < MW_AT(size_t, ec, MW_EC_STACK_WORDS) * sizeof(uintptr_t) ? cfp : NULL;
 }
 
 /* The location of the running Ruby code, also by a miss; MW_CS_NONE: no Ruby code is running. */

@@ -48,7 +48,7 @@ static inline struct mw_ruby_frame mw_ruby_at(const char *cfp)
 /* The innermost frame of Ruby code from cfp on, or NULL. */
 static inline const char *mw_ruby_frame(const char *cfp, const char *end)
 {
-	for (; cfp + MW_CFP_EP < end; cfp += mw_ruby.frame_size) {
+	for (; cfp < end; cfp += mw_ruby.frame_size) {
 		struct mw_ruby_frame f = mw_ruby_at(cfp);
 
 		if (f.iseq && f.pc)

@@ -4,6 +4,7 @@
 
 #include "chain.h"
 #include "jit.h"
+#include "method_name.h"
 #include "safe_read.h"
 #include "state.h"
 #include "tracker/table/adopted.h"
@@ -203,8 +204,11 @@ static void doubt(struct mw_shard *t, const char *why)
 const void *mw_ruby_code_block(const char *cfp, uint32_t *ref)
 {
 	struct mw_ruby_frame f = mw_ruby_at(cfp);
-	const void *code = (const void *)mw_ruby_code(f.iseq, mw_ruby_body, f.pc);
+	const void *code = NULL;
 
+	/* else words of another object might lead to an address that the allocator doesn't know */
+	if (mw_ruby_is_iseq(f.iseq))
+		code = (const void *)mw_ruby_code(f.iseq, mw_ruby_body, f.pc);
 	*ref = code ? mw_tail_read(code, mw_usable(code)) : 0;
 	if (code && !mw_record_is(mw_record_guess_where(mw_record_guess(*ref)), code))
 		*ref = 0;

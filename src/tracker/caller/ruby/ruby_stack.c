@@ -72,10 +72,10 @@ static const char *frames_now(const char **end)
 	return ec ? mw_ruby_stack(ec, end) : NULL;
 }
 
-/* The outermost frame runs nothing. Of what isn't a frame, no word behind the stack is read. */
+/* The outermost frame runs nothing. */
 static bool is_within(const char *cfp, const char *end)
 {
-	return cfp + mw_ruby.frame_size + MW_CFP_EP < end;
+	return cfp + mw_ruby.frame_size < end;
 }
 
 void mw_ruby_walk(struct mw_walk *w)
