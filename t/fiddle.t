@@ -54,7 +54,8 @@ class FiddleTest < Minitest::Test
     RUBY
   end
 
-  PLAIN = ["", "Fiddle.malloc(#{SIZE})", "Fiddle.free(kept[i])"].freeze
+  # the caches of both calls belong to another line: Ruby 4.0 frees them when it ends
+  PLAIN = ["Fiddle.free(Fiddle.malloc(1))", "Fiddle.malloc(#{SIZE})", "Fiddle.free(kept[i])"].freeze
 
   def assert_half(row)
     assert_equal [N * SIZE, N, N / 2, N / 2 * SIZE], [row.total, row.allocations, row.frees, row.growth], row.inspect

@@ -40,7 +40,7 @@ class HeapPagesApiTest < Minitest::Test
     at_exit { tell } if ARGV[0] == "tell"
     while (line = $stdin.gets&.chomp)
       case line
-      when "more" then 200_000.times { $kept << Object.new }
+      when "more" then 500_000.times { $kept << Object.new }
       when "less" then $kept.clear; 6.times { GC.start }
       when "reset" then Mwrap.reset
       when "compact" then GC.compact
@@ -114,7 +114,9 @@ class HeapPagesApiTest < Minitest::Test
     assert_equal again["stat"], same["stat"]
     child = ask(app, "fork")
     assert_as_ruby_says child
-    assert_equal [again["stat"]["resurrects"], again["freed"]], [child["stat"]["resurrects"], child["freed"]]
+    assert_equal same["freed"], child["freed"]
+    # what it takes for its answer may be a page that was gone
+    assert_includes 0..child["born"] - same["born"], child["stat"]["resurrects"] - same["stat"]["resurrects"]
     assert_as_ruby_says ask(app, "race")
     assert app.finish.success?, app.stderr
   end
