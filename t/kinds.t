@@ -23,7 +23,7 @@ class KindsTest < Minitest::Test
     def regexps(n) = n.times { KEPT << Regexp.new("(a|b|c+d)#{"(e|f)" * 60}") } # regexp
     def variables(n) = n.times { o = Many.new; 400.times { |i| o.instance_variable_set(:"@v#{i}", i) }; KEPT << o } # instance variables
     def numbers(n) = n.times { KEPT << (3**40_000) } # number
-    def deflaters(n) = n.times { KEPT << Zlib::Deflate.new } # libz.so.1
+    def deflaters(n) = n.times { KEPT << Zlib::Deflate.new } # libz.so.1 or zlib.so
     def foreign(n) = n.times { KEPT << Fiddle.malloc(20_000) } # fiddle.so
     def leak_methods(n) = n.times { |i| BigModule.module_eval("def m#{$n = ($n || 0) + 1}; a = [1, 2, i, foo]; b = { x: a }; bar(b, :c); end") } # instruction sequence
     def mixed(n) = n.times { KEPT << ("s" * 9_000) << Array.new(9_000 / 8, 0) } # mixed
@@ -71,7 +71,8 @@ class KindsTest < Minitest::Test
     rows = table
     ORDERS.each_key do |name|
       row = at_line(rows, name) or flunk "no row of #{name}"
-      assert_equal KIND.fetch(name)[1], row.kind, "#{name}: #{row}"
+      # zlib.so has a function of its own for libz's memory. It has a frame unless the compiler saved it
+      assert_includes KIND.fetch(name)[1].split(" or "), row.kind, "#{name}: #{row}"
       assert_operator row.share, :>, 50, "#{name}: #{row}"
       assert_operator row.samples, :>, 10, "#{name}: #{row}"
     end

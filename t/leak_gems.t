@@ -19,6 +19,7 @@ class LeakGemsTest < Minitest::Test
 
   LeakGems::ALL.each do |leak|
     define_method("test_#{leak.name}") do
+      skip leak.refused if leak.refused
       old = check(leak, leak.leaks)
       found = old["leaks"].find { |l| l["location"] == leak.location(HOME, leak.leaks) } or flunk old["lines"].join("\n")
       assert_equal "leak", old["outcome"], old["lines"].join("\n")
@@ -32,6 +33,6 @@ class LeakGemsTest < Minitest::Test
 
   def test_there_are_enough_of_them
     assert_empty LeakGems.missing(HOME)
-    assert_operator LeakGems::ALL.count { |leak| leak.gem_name != "redcarpet" }, :>=, 8
+    assert_operator LeakGems::ALL.count { |leak| leak.gem_name != "redcarpet" && !leak.refused }, :>=, 8
   end
 end

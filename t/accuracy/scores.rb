@@ -36,7 +36,7 @@ def rank(rows, line)
 end
 
 puts format("%-28s %-20s %-20s %-20s", "", "diff --per", "diff", "score"), format("%-28s %-20s %-20s %-20s", "", *(["rank  score  other"] * 3))
-LeakGems::ALL.select { |leak| ARGV.empty? || ARGV.include?(leak.script) }.each do |leak|
+LeakGems::ALL.reject(&:refused).select { |leak| ARGV.empty? || ARGV.include?(leak.script) }.each do |leak|
   [leak.leaks, leak.fixed].each do |version|
     Dir.mktmpdir do |dir|
       files = CALLS.map { |n| dump(leak, version, n, "#{dir}/#{n}") }

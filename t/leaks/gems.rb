@@ -18,8 +18,9 @@ module LeakGems
   # within      by which part of that the growth may differ
   # at          where, if not at the script's line "# leaks here": a file of the
   #             gem, a method's head, and the line after it
+  # below       the first Ruby on which RubyGems refuses to install these versions
   # news        where the fix is told of
-  Leak = Struct.new(:script, :way, :leaks, :fixed, :bytes, :blocks, :calls, :within, :at, :news, keyword_init: true) do
+  Leak = Struct.new(:script, :way, :leaks, :fixed, :bytes, :blocks, :calls, :within, :at, :below, :news, keyword_init: true) do
     alias_method :gem_name, :script
 
     def name
@@ -28,6 +29,13 @@ module LeakGems
 
     def command(version, calls)
       [script_path, version, calls.to_s, *way]
+    end
+
+    # Why it can't be had on this Ruby, or nil.
+    def refused
+      return unless below && Gem::Version.new(RUBY_VERSION) >= Gem::Version.new(below)
+
+      "#{gem_name} #{leaks} and #{fixed} require a Ruby below #{below}"
     end
 
     def tolerance
@@ -74,7 +82,7 @@ module LeakGems
     Leak.new(script: "msgpack", leaks: "1.7.3", fixed: "1.7.4", bytes: 4096 + 32, blocks: 1.0..1.1, within: 0.05,
              news: "ChangeLog of 1.7.4, #371: each time that a recursive unpacker raises, 4 KiB leak"),
     Leak.new(script: "commonmarker", leaks: "0.23.10", fixed: "0.23.11", bytes: 560, blocks: 1,
-             at: ["lib/commonmarker.rb", "def render_html(", "Node.markdown_to_html("],
+             at: ["lib/commonmarker.rb", "def render_html(", "Node.markdown_to_html("], below: "4.0",
              news: "its #320: string buffers that are copied and not freed"),
     Leak.new(script: "ox", way: "dump", leaks: "2.14.28", fixed: "2.14.29", bytes: 65_336, blocks: 1, calls: 1000,
              news: "CHANGELOG of 2.14.29, #425: the buffer of Ox.dump is freed when a dump raises"),
@@ -97,7 +105,7 @@ module LeakGems
   end
 
   def self.missing(home)
-    all = ALL.flat_map { |leak| [[leak.gem_name, leak.leaks], [leak.gem_name, leak.fixed]] }
+    all = ALL.reject(&:refused).flat_map { |leak| [[leak.gem_name, leak.leaks], [leak.gem_name, leak.fixed]] }
     all.uniq.reject { |name, version| File.exist?("#{home}/specifications/#{name}-#{version}.gemspec") }
   end
 

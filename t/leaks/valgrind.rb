@@ -48,7 +48,7 @@ def word(outcome) = outcome.found ? "found" : "-"
 
 $stdout.sync = true
 puts "| leak | version | mwrap | leaks | s | memcheck | records | s |\n| --- | --- | --- | --- | --- | --- | --- | --- |"
-LeakGems::ALL.select { |leak| ARGV.empty? || ARGV.include?(leak.script) }.each do |leak|
+LeakGems::ALL.reject(&:refused).select { |leak| ARGV.empty? || ARGV.include?(leak.script) }.each do |leak|
   [leak.leaks, leak.fixed].each do |version|
     ours, theirs = by_mwrap(leak, version), by_memcheck(leak, version)
     puts format("| %s | %s%s | %s | %d | %.1f | %s | %d | %.0f |", leak.name, version, (" (mended)" if version == leak.fixed),
