@@ -9,6 +9,8 @@ port = Integer(port)
 gems = ENV.fetch("RACK_GEMS")
 Gem.use_paths(gems, [*Gem.path, gems])
 pins = File.readlines(File.join(__dir__, "gems")).map(&:split).reject { |l| l.empty? || l[0].start_with?("#") }
+# Falcon asks for an older openssl than Ruby 4.0 has, and works with it
+Gem::Specification.each { |spec| spec.dependencies.reject! { |other| other.name == "openssl" } } if server == "falcon"
 rack = server == "webrick-of-rack-2" ? "2.2.20" : "3.1.23"
 gem "rack", "= #{rack}"
 pins.each { |_, name, version| gem name, "= #{version}" if name == server || (name == "rackup" && server == "webrick") }
