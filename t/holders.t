@@ -316,6 +316,28 @@ class HoldersTest < Minitest::Test
     assert_equal ["Object::KEPT", "Array", "String"], found[0][:path].last(3)
   end
 
+  # They collect: pages that were listed a moment ago go, and come back with slots of another size.
+  def test_ractors_that_collect
+    seed = (ENV["SEED"] || rand(1 << 30)).to_i
+    said = value_of(<<~RUBY, preload: TRACKER, flags: ["-W:no-experimental"])
+      srand(#{seed})
+      3.times do
+        Ractor.new(rand(1 << 30)) do |s|
+          r = Random.new(s)
+          loop { n = [8, 60, 140, 300, 620].sample(random: r); Array.new(r.rand(4_000)) { "r" * n } }
+        end
+      end
+      kept = []
+      Array.new(16) do |i|
+        kept[i % 4] = Array.new(2_000) { "k" * rand(900) }
+        Mwrap.holders.empty? ? "nothing" : "rows"
+      rescue Mwrap::Objects::Failed => e
+        e.message.include?("collecting") ? retry : e.message
+      end
+    RUBY
+    assert_equal ["rows"], said.uniq, "seed #{seed}"
+  end
+
   def test_threads_ask_at_once
     found = value_of(<<~'RUBY', preload: TRACKER)
       eval("$kept = Array.new(500) { 'a' * 1000 }", TOPLEVEL_BINDING, "here.rb", 1)

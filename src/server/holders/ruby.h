@@ -30,6 +30,7 @@ struct mw_ruby_hash_type {
 	  (mw_ruby_value, void (*)(mw_ruby_value, void *), void *), true)                              \
 	X(ruby_thread_has_gvl_p, int, (void), true)                                                    \
 	X(rb_during_gc, int, (void), true)                                                             \
+	X(rb_gc_count, size_t, (void), true)                                                           \
 	X(rb_mod_name, mw_ruby_value, (mw_ruby_value), true)                                           \
 	X(rb_class_real, mw_ruby_value, (mw_ruby_value), true)                                         \
 	X(rb_string_value_ptr, char *, (volatile mw_ruby_value *), true)                               \
