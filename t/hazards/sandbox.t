@@ -122,7 +122,7 @@ class SandboxedParts < Minitest::Test
   # Starts a command, which waits; the block gets it in its sandbox, after it said "ok".
   def sandboxed(options, allow, *cmd, ready: nil, said: nil)
     in_sandbox(allow) do |env, refused|
-      env = { "MWRAP" => options, "LD_PRELOAD" => "#{MwrapTest::TRACKER}:#{preload("sandbox")}", "RUBYOPT" => nil, **env }
+      env = { "MWRAP" => options, "LD_PRELOAD" => "#{MwrapTest::TRACKER}:#{preload("sandbox")}", "RUBYOPT" => nil, "RUBYLIB" => MwrapTest::FIDDLE, **env }
       app = App.new(*cmd, env: env, err: path("err"), dump_path: path("none"))
       @fakes << app
       ready&.call
