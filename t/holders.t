@@ -72,7 +72,8 @@ class HoldersTest < Minitest::Test
       # a thread's first Fiber may have an object of its own, which then has these variables
       assert_equal path, r[:path][-path.size - 1..-2].map { |s| s.sub("Fiber[", "Thread[") }, "#{code}: #{r[:path].inspect}"
       assert_equal "String", r[:path].last
-      # from 3.2 on Ruby has the tree of their variables in memory from mmap
+      # from 3.2 on Ruby has the tree of their variables in memory from mmap; 3.2 has a table for each step of it
+      next if RUBY_VERSION.start_with?("3.2.")
       assert_operator found.fetch(i + 1).sum { |other| other[:by] == :nothing ? other[:blocks] : 0 }, :<, 5, code
     end
   end
@@ -240,8 +241,9 @@ class HoldersTest < Minitest::Test
       rows = Mwrap.holders
       [rows, Mwrap.stats]
     RUBY
-    assert_equal "String", rows[0][:holder]
-    assert_operator rows[0][:bytes], :>=, 10_000_000
+    # up to 3.2 Ruby may have 32 MB of malloc for young arrays
+    strings = rows.first(2).find { |r| r[:holder] == "String" } or flunk rows.first(2).inspect
+    assert_operator strings[:bytes], :>=, 10_000_000
     assert_equal rows.map { |r| r[:bytes] }.sort.reverse, rows.map { |r| r[:bytes] }
     assert_in_delta stats[:live_bytes], rows.sum { |r| r[:bytes] }, stats[:live_bytes] / 20
     assert(rows.all? { |r| r[:path].empty? })

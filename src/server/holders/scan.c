@@ -113,6 +113,16 @@ static void look_in_entries(struct scan *s, const struct mw_table *t)
 			look_in(s, (uintptr_t)(e + 1), (uintptr_t)(e + t->words));
 }
 
+static void look_in_regexp(struct scan *s, const struct mw_block *b)
+{
+	static const unsigned data[] = MW_REGEXP_DATA;
+
+	for (size_t i = 0; i < sizeof(data) / sizeof(*data); i++)
+		look_at_as(s, *(const uintptr_t *)(b->addr + data[i]), MW_SHAPE_DATA);
+	look_at_as(s, *(const uintptr_t *)(b->addr + MW_REGEXP_NAMES), MW_SHAPE_WORDS);
+	look_in(s, b->addr + MW_REGEXP_REST, b->addr + b->size);
+}
+
 static void look_in_block(struct scan *s, const struct mw_block *b, enum mw_shape shape)
 {
 	uintptr_t end = b->addr + b->size, elements;
@@ -123,9 +133,8 @@ static void look_in_block(struct scan *s, const struct mw_block *b, enum mw_shap
 		look_in(s, b->addr, end);
 	} else if (shape == MW_SHAPE_PACKED) {
 		look_in_packed(s, b->addr, end);
-	} else if (shape == MW_SHAPE_REGEXP && b->size > MW_REGEXP_MAP_END) {
-		look_in(s, b->addr, b->addr + MW_REGEXP_MAP);
-		look_in_memory(s, b->addr + MW_REGEXP_MAP_END, end);
+	} else if (shape == MW_SHAPE_REGEXP) {
+		look_in_regexp(s, b);
 	} else if (shape == MW_SHAPE_TABLE && mw_shape_table(s->w, &s->w->blocks[s->w->from[s->from]], &t)) {
 		look_in_entries(s, &t);
 	} else if (mw_shape_table(s->w, b, &t)) {

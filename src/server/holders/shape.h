@@ -42,7 +42,11 @@ bool mw_shape_table(const struct mw_walk *, const struct mw_block *, struct mw_t
 /* Is the block an array of Ruby's? *to: its elements' block. */
 bool mw_shape_array(const struct mw_walk *, const struct mw_block *, uintptr_t *to);
 
-/* The bytes of a MW_SHAPE_REGEXP that are data, from its start. */
-enum { MW_REGEXP_MAP = 152, MW_REGEXP_MAP_END = 408 };
+/*
+ * Of a MW_SHAPE_REGEXP: the addresses of its code, repeat ranges, exact text and two maps. All are data,
+ * which Ruby leaves partly unwritten. Others that may be addresses are that of its names, and the last words.
+ */
+#define MW_REGEXP_DATA { 0, 64, 136, 408, 416 } /* bytes from its start */
+enum { MW_REGEXP_NAMES = 88, MW_REGEXP_REST = 424 };
 
 #endif
