@@ -337,14 +337,14 @@ class StartedTest < Minitest::Test
     define_method("test_on_#{name}") do
       assert allocator, "#{package} is not installed"
       counts = values(<<~RUBY, env: { "LD_PRELOAD" => allocator })
-        def make(n) = Array.new(n) { |i| "x" * (700 + i % 700) }
+        def make(n) = Array.new(n) { |i| "x" * (700 + i % 350 * 2) } # of odd sizes, with a NUL: Ruby's own blocks of that line have others
         #{AT}
         old = Array.new(20_000) { |i| "o" * (30 + i % 5000) }
         Mwrap.start
         kept = make(1000)
         old = nil
         GC.start
-        p (0...700).sum { |i| live(1, 701 + i) }, Mwrap.stats.values_at(:double_frees, :unknown_frees, :overruns, :lost), Mwrap.stats[:mode]
+        p (0...350).sum { |i| live(1, 701 + i * 2) }, Mwrap.stats.values_at(:double_frees, :unknown_frees, :overruns, :lost), Mwrap.stats[:mode]
         5.times { Mwrap.stop; make(100); Mwrap.start; make(100) }
       RUBY
       assert_equal [1000, [0, 0, 0, 0], "ruby"], counts
