@@ -168,6 +168,31 @@ class TestOfLauncherWarnings < Minitest::Test
     end
   end
 
+  OWN_MALLOC = <<~C
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    #include <stddef.h>
+    void *other_malloc(size_t n) { return (void *)n; }
+    void *malloc(size_t n) { return ((void *(*)(size_t))dlsym(RTLD_NEXT, "malloc"))(n); }
+    int main(void) { for (int i = 0; i < 77; i++) malloc(100); return 0; }
+  C
+
+  # Its name may be the end of a longer one; without a table of symbols nothing is said. What it passes on is counted.
+  def test_a_malloc_of_its_own_is_told
+    in_tmp do |tmp|
+      File.write("#{tmp}/own.c", OWN_MALLOC)
+      { [] => true, %w[-rdynamic] => true, %w[-rdynamic -s] => true, %w[-fvisibility=hidden] => true, %w[-no-pie -fvisibility=hidden] => true,
+        %w[-fvisibility=hidden -s] => false }.each do |flags, told|
+        assert system("cc", "-w", "-fno-builtin", *flags, "-o", "#{tmp}/own", "#{tmp}/own.c", "-ldl")
+        run = run_command(LAUNCHER, "#{tmp}/own", env: { "MWRAP" => "dump_path:#{tmp}/dump,dump_format:tsv" })
+        line = "mwrap: #{tmp}/own: has a malloc of its own: its calls aren't tracked, unless that passes them on\n"
+        assert_equal [told ? line : "", 0], [run.stderr, run.status.exitstatus], flags.join(" ")
+        assert_includes Dump.tsv(File.binread("#{tmp}/dump")).flatten.map(&:allocations), 77, flags.join(" ")
+        File.unlink("#{tmp}/dump")
+      end
+    end
+  end
+
   # Nothing is said of these.
   def test_ordinary_programs_are_not_warned_of
     layout do |dir, tmp|

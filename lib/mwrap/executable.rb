@@ -22,7 +22,11 @@ module Mwrap
     PT_INTERP = 3
     DT_STRTAB = 5
     DT_STRSZ = 10
+    SHT_SYMTAB = 2
+    SHT_DYNSYM = 11
+    SYMBOL_BYTES = 24
     STRINGS_MAX = 64 << 20
+    SYMBOLS_MAX = 256 << 20
 
     # Runtimes of gcc's and clang's sanitizers that replace malloc (UBSan's doesn't), and the
     # symbols that they define in a program with a runtime inside: src/tracker/real/untracked.c.
@@ -138,6 +142,8 @@ module Mwrap
         [": linked to #{musl? ? "musl" : "glibc"}: runs without the tracker"]
       elsif sanitizer?
         [": built with a sanitizer: runs without the tracker"]
+      elsif own_malloc?
+        [": has a malloc of its own: its calls aren't tracked, unless that passes them on"]
       else
         []
       end
@@ -173,6 +179,40 @@ module Mwrap
     def segments
       return [] unless wide? && (all = headers)
       all.map { |h| h.unpack("L#{order}L#{order}Q#{order}5").values_at(0, 2, 3, 5) }
+    end
+
+    # Does the program define malloc? Only the program's file tells, if its linker hid the name from libraries.
+    def own_malloc?
+      File.open(@path, "rb") do |f|
+        all = sections(f)
+        all.any? do |type, offset, size, names|
+          [SHT_SYMTAB, SHT_DYNSYM].include?(type) && size <= SYMBOLS_MAX && all[names] &&
+            defines_malloc?(f.pread(size, offset), f.pread(all[names][2].clamp(0, STRINGS_MAX), all[names][1]))
+        end
+      end
+    rescue SystemCallError, IOError, NoMethodError # cut off
+      false
+    end
+
+    # A symbol of that name, which may be the end of a longer one in the table of names, and in a section
+    def defines_malloc?(symbols, names)
+      at = -1
+      while (at = names.index("malloc\0".b, at + 1))
+        place = -1
+        name = [at].pack("L#{order}")
+        while (place = symbols.index(name, place + 1))
+          return true if (place % SYMBOL_BYTES).zero? && symbols.byteslice(place + 6, 2) != "\0\0".b
+        end
+      end
+      false
+    end
+
+    # [type, offset, size, number of its section of names] of each section, 64-bit only.
+    def sections(file)
+      return [] unless wide?
+      offset, = @head.unpack("Q#{order}", offset: 40)
+      size, count = @head.unpack("S#{order}2", offset: 58)
+      file.pread(size * count, offset).unpack("a#{size}" * count).map { |s| s.unpack("L#{order}2Q#{order}4L#{order}").values_at(1, 4, 5, 6) }
     end
 
     # All names of libraries and symbols for the dynamic linker. None if they can't be read.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # frozen_string_literal: true
 #
-# Hazards of the dynamic linker: forks while another thread loads a library, and preloads in front of the
-# tracker whose constructors have not run yet.
+# Hazards of the dynamic linker: forks while another thread loads a library, preloads in front of the
+# tracker whose constructors have not run yet, and programs, variables and ways of starting that it knows.
 
 require_relative "../lib/hazard"
 
@@ -118,5 +118,116 @@ class LinkerHazards < Minitest::Test
       break if (compared += 1) == 20
     end
     assert_operator compared, :>=, 10
+  end
+
+  # --- programs of any kind, started in any way ------------------------------------------------------
+
+  def test_namespaces
+    assert_adds_up twice(program("dlmopen"), built("plugins/deep.so"))
+  end
+
+  KINDS = ["", "-no-pie", "-no-pie -mcmodel=large", "-mcmodel=large", "-fno-plt", "-static", "-static-pie"].freeze
+  LINKS = ["", "-Wl,-z,lazy", "-Wl,-z,now", "-Wl,--hash-style=sysv", "-Wl,-z,pack-relative-relocs", "-fuse-ld=gold", "-Wl,-Bsymbolic",
+           "-Wl,--gc-sections"].freeze
+  ALLOCATOR = "#{MwrapTest::ROOT}/t/preload/bump.c"
+  # flags of a program with an allocator of its own, which libraries may call or not
+  OWN = ["", "-no-pie", "-fvisibility=hidden"].freeze
+  AUDITS = ["#{MwrapTest::BUILT}/preload/audit.so", *Dir["/usr/lib/*/audit/sotruss-lib.so"]].freeze
+  VARIABLES = ->(dir) do
+    [{ "LD_BIND_NOW" => "1" }, { "LD_BIND_NOT" => "1" }, { "LD_DYNAMIC_WEAK" => "1" },
+     *AUDITS.map { |audit| { "LD_AUDIT" => audit, "SOTRUSS_OUTNAME" => "#{dir}/sotruss" } },
+     { "LD_PROFILE" => "libc.so.6", "LD_PROFILE_OUTPUT" => dir },
+     { "LD_DEBUG" => "bindings", "LD_DEBUG_OUTPUT" => "#{dir}/debug" }]
+  end
+  FAKES = Dir["/usr/lib/*/{libfakeroot/libfakeroot-sysv.so,fakechroot/libfakechroot.so}"].freeze
+  LINKER = Dir["/lib*/ld-linux*.so*"].find { |path| system(path, "/bin/true", err: File::NULL) }
+
+  def build(dir, source, *flags)
+    path = "#{dir}/program-#{flags.hash}"
+    system(ENV["CC"] || "cc", "-std=gnu11", "-O1", "-w", "-fno-builtin", "-D_GNU_SOURCE", "-rdynamic", *flags.flat_map(&:split),
+           "-o", path, "#{MwrapTest::ROOT}/t/programs/#{source}.c", "-ldl", "-lpthread", err: File::NULL)
+    path if File.exist?(path)
+  end
+
+  # A program, its arguments, and what the launcher says of it
+  def some_program(dir)
+    link = LINKS.sample(random: @random)
+    return [build(dir, "exits", OWN.sample(random: @random), link, ALLOCATOR), "return", :own] if @random.rand(4).zero?
+    kind = KINDS.sample(random: @random)
+    kind.start_with?("-static") ? [build(dir, "exits", kind), "return", :static] : [build(dir, "counts", kind, link), nil, nil]
+  end
+
+  SAYS = { own: "has a malloc of its own: its calls aren't tracked, unless that passes them on",
+           static: "statically linked: runs without the tracker" }.freeze
+
+  # Words on stderr that the linker says of other programs, too
+  def words(run) = run.stderr.lines.grep_v(/: (?:Relink `|cannot trace PLT enter)/).join
+
+  # How to start it: the command, its environment, whether the launcher sees the program
+  def started(way, command, preloads, env)
+    order = [MwrapTest::TRACKER, *preloads]
+    before = @random.rand(preloads.index { |f| f.match?(/malloc|bump/) }&.succ || order.size)
+    order = order.drop(1).insert(before, order[0]) unless way == "launcher"
+    given = preloads.empty? ? {} : { "LD_PRELOAD" => preloads.join(":") }
+    case way
+    when "launcher" then [[MwrapTest::LAUNCHER, *command], env.merge(given), true]
+    when "launcher, linker" then [[MwrapTest::LAUNCHER, LINKER, *command], env.merge(given), false]
+    when "fakeroot, launcher" then [["fakeroot", MwrapTest::LAUNCHER, *command], env.merge(given), true]
+    when "launcher, fakeroot" then [[MwrapTest::LAUNCHER, "fakeroot", "--", *command], env.merge(given), false]
+    when "linker" then [[LINKER, "--preload", order.join(":"), *command], env, false]
+    else [command, env.merge("LD_PRELOAD" => order.join(":")), false]
+    end
+  end
+  WAYS = ["launcher", "launcher", "launcher, linker", "fakeroot, launcher", "launcher, fakeroot", "linker", "LD_PRELOAD"].freeze
+
+  def test_programs_and_ways_to_start_them
+    puts "# SEED=#{@seed}"
+    assert_equal 2, FAKES.size, "fakeroot and fakechroot aren't installed"
+    in_tmp do |dir|
+      programs = Array.new(9) { some_program(dir) }.select(&:first).uniq
+      assert_operator programs.size, :>=, 5
+      tried = Array.new(30) { try(dir, *programs.sample(random: @random)) }.compact
+      puts "# #{tried.tally.map { |what, n| "#{n} #{what}" }.join(", ")}"
+      assert_operator tried.size, :>=, 12
+    end
+  end
+
+  # Does a Ruby, as the launcher is one, run there? A static program doesn't show that these don't get along.
+  def lives?(env)
+    run_command(MwrapTest::RUBY, "--disable=gems", "-e", "", env: env, timeout: 5).status.success?
+  rescue Minitest::Assertion # it hangs
+    false
+  end
+
+  # nil: it doesn't run natively
+  def try(dir, path, argument, kind)
+    allocators, others = [*OTHERS, built("preload/bump.so")].partition { |f| f.match?(/malloc|bump/) }
+    preloads = [*(others + FAKES).sample(@random.rand(3), random: @random), *allocators.sample(@random.rand(2), random: @random)]
+    preloads.reject! { |f| f.include?("socks") } if preloads.any? { |f| f.match?(/malloc/) } # as above
+    way = WAYS.sample(random: @random)
+    env = VARIABLES.call(dir).sample(@random.rand(3), random: @random).reduce({}, :merge)
+    env.delete("LD_PROFILE") if way.include?("launcher") # its timer outlives exec, and may end the next program before that is ready
+    natively = preloads.empty? ? env : env.merge("LD_PRELOAD" => preloads.join(":"))
+    return unless lives?(natively)
+    native = run_command(path, *argument, env: natively, timeout: 20)
+    return unless native.status.success?
+    FileUtils.rm_f(Dir["#{dir}/dump.*"])
+    command, env, seen = started(way, [path, *argument], preloads, env)
+    run = run_command(*command, env: env.merge("MWRAP" => "dump_path:#{dir}/dump.%p,dump_format:tsv"), timeout: 40)
+    what = "#{way} #{preloads.join(":")} #{env} #{kind} #{path}: #{run.stderr}"
+    assert_equal [0, *native.stdout.lines.grep_v(/\A#/)], [run.status.exitstatus, *run.stdout.lines.grep_v(/\A#/)], what
+    assert_equal "#{"mwrap: #{path}: #{SAYS[kind]}\n" if kind && seen}#{words(native)}", words(run), what
+    assert_counted(dir, run, what) unless kind
+    kind || way
+  end
+
+  def assert_counted(dir, run, what)
+    rows = Dir["#{dir}/dump.*"].flat_map { |f| MwrapTest::Dump.tsv(File.binread(f)).flatten }
+    all = run.stdout.scan(/^expect (\S+)((?: -?\d+){6})$/)
+    refute_empty all
+    all.each do |function, figures|
+      mine = rows.select { |r| r.location.include?("(#{function}+0x") }
+      assert_equal figures.split.map(&:to_i), Hazard::FIGURES.map { |c| mine.sum(&c) }, "#{function}: #{what}"
+    end
   end
 end
