@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names of functions that a file doesn't export, by its own table of symbols. */
-/* uses: src/tracker/table/symtab.c src/tracker/base/arena.c src/shared/sys/log.c */
+/* uses: src/tracker/table/symtab.c src/tracker/table/exported.c src/shared/sys/maps.c src/tracker/base/arena.c src/shared/sys/log.c */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <link.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,12 @@
 #include "../../src/tracker/table/symtab.h"
 
 static struct mw_symtabs t;
+static struct mw_name name;
+
+static const char *found(const struct link_map *map, uintptr_t address)
+{
+	return mw_symtab_find(&t, map, address, &name) ? name.text : NULL;
+}
 
 __attribute__((noinline)) static int not_exported(int n)
 {
@@ -42,13 +49,13 @@ TEST(the_programs_own)
 	assert_int_equal(not_exported(1), 4);
 	assert_true(dladdr((const void *)not_exported, &i) && !i.dli_sname);
 	for (int again = 0; again < 2; again++) {
-		assert_string_equal(mw_symtab_find(&t, map, (uintptr_t)not_exported), "not_exported");
-		assert_string_equal(mw_symtab_find(&t, map, (uintptr_t)not_exported + 1), "not_exported");
-		assert_string_equal(mw_symtab_find(&t, map, (uintptr_t)map_of), "map_of");
+		assert_string_equal(found(map, (uintptr_t)not_exported), "not_exported");
+		assert_string_equal(found(map, (uintptr_t)not_exported + 1), "not_exported");
+		assert_string_equal(found(map, (uintptr_t)map_of), "map_of");
 	}
-	assert_null(mw_symtab_find(&t, map, map->l_addr));
-	assert_null(mw_symtab_find(&t, map, map->l_addr - 4096));
-	assert_null(mw_symtab_find(&t, map, (uintptr_t)&t));
+	assert_null(found(map, map->l_addr));
+	assert_null(found(map, map->l_addr - 4096));
+	assert_null(found(map, (uintptr_t)&t));
 }
 
 TEST(a_stripped_library)
@@ -56,8 +63,8 @@ TEST(a_stripped_library)
 	/* one that no sanitizer has its own of */
 	uintptr_t at = (uintptr_t)gnu_get_libc_version;
 
-	assert_null(mw_symtab_find(&t, map_of((const void *)at), at + 1));
-	assert_string_equal(mw_symtab_find(&t, map_of((const void *)not_exported), (uintptr_t)not_exported),
+	assert_null(found(map_of((const void *)at), at + 1));
+	assert_string_equal(found(map_of((const void *)not_exported), (uintptr_t)not_exported),
 			    "not_exported");
 }
 
@@ -83,31 +90,34 @@ static const char *name_in_copy(size_t n)
 {
 	struct link_map map = *map_of((const void *)not_exported);
 	int fd;
-	const char *name;
+	const char *known;
 
 	strcpy(path + strlen(path) - 6, "XXXXXX");
 	fd = mkstemp(path);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, bytes, n), n);
+	map.l_ld = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0); /* it is mapped, from there */
+	assert_true(map.l_ld != MAP_FAILED);
 	close(fd);
 	map.l_name = path;
 	mw_symtab_end(&t);
-	name = mw_symtab_find(&t, &map, (uintptr_t)not_exported);
+	known = found(&map, (uintptr_t)not_exported);
+	munmap(map.l_ld, 1);
 	unlink(path);
-	return name;
+	return known;
 }
 
 /* Another build took the place of the file: its names aren't those of what is mapped. */
 TEST(another_file)
 {
 	const unsigned char *code = (const unsigned char *)not_exported;
-	char *found;
+	char *there;
 
 	copy_begin();
 	assert_string_equal(name_in_copy(size), "not_exported");
-	found = memmem(bytes, size, code, 12);
-	assert_non_null(found);
-	found[3] ^= 1;
+	there = memmem(bytes, size, code, 12);
+	assert_non_null(there);
+	there[3] ^= 1;
 	assert_null(name_in_copy(size));
 	free(bytes);
 }
@@ -142,8 +152,8 @@ TEST(no_file)
 	struct link_map map = *map_of((const void *)not_exported);
 
 	map.l_name = (char *)(uintptr_t)"/no/such/file";
-	assert_null(mw_symtab_find(&t, &map, (uintptr_t)not_exported));
+	assert_null(found(&map, (uintptr_t)not_exported));
 	mw_symtab_end(&t);
 	map.l_name = (char *)(uintptr_t)"/tmp";
-	assert_null(mw_symtab_find(&t, &map, (uintptr_t)not_exported));
+	assert_null(found(&map, (uintptr_t)not_exported));
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * libc.h - what the C libraries that mwrap serves have by different names, or lack: glibc (libc_glibc.c)
- * and musl (libc_musl.c); libc.c has what is the same in both. A library that is built against one of them runs
- * with that one only.
+ * and musl (libc_musl.c). A library that is built against one of them runs with that one only.
  */
 #ifndef MW_SYS_LIBC_H
 #define MW_SYS_LIBC_H
@@ -32,11 +31,6 @@ const struct r_debug *mw_linker(void);
 /* Is it the C library's entry in that list? Calls no function. */
 bool mw_is_libc(const struct link_map *);
 
-/*
- * The name of the symbol at or before the address, and that symbol's address; NULL: unknown. It takes the
- * dynamic linker's lock, unless a C library's doesn't.
- */
-const char *mw_libc_symbol(uintptr_t address, uintptr_t *at);
 /* Is the symbol of that very address defined there? A program may have an entry for a library's function. */
 bool mw_libc_defines(const void *);
 

@@ -8,7 +8,6 @@
  */
 #include "stacks_copy.h"
 
-#include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 
 #include "tracker/table/callsite.h"
 #include "tracker/table/closes.h"
+#include "tracker/table/exported.h"
 #include "stack_frames.h"
 #include "stacks_read.h"
 #include "tracker/table/symtab.h"
@@ -24,38 +24,42 @@
 /* --- names of native frames ----------------------------------------------------------- */
 
 /* "libruby.so(+0x1f2a)": what is known of a function without a symbol. */
-static const char *offset_in(const struct link_map *map, uint64_t key, char *text, size_t size)
+static void offset_in(const struct link_map *map, uintptr_t address, struct mw_name *name)
 {
 	const char *file = mw_module_name(map->l_name), *slash = strrchr(file, '/');
 
-	(void)snprintf(text, size, "%.200s(+0x%llx)", slash ? slash + 1 : file,
-		       (unsigned long long)((key & ~MW_FRAME_KIND) - map->l_addr));
-	return text;
+	(void)snprintf(name->text, sizeof(name->text), "%.200s(+0x%llx)", slash ? slash + 1 : file,
+		       (unsigned long long)(address + 1 - map->l_addr));
+}
+
+/* By what the library exports, or by the file's own symbols if `files` isn't NULL. */
+static void name_in(const struct mw_object *o, uintptr_t address, struct mw_symtabs *files,
+		    struct mw_name *name)
+{
+	uintptr_t at;
+
+	if (!mw_exported(o, address, name, &at) && !(files && mw_symtab_find(files, o->map, address, name)))
+		offset_in(o->map, address, name);
 }
 
 /*
- * Names the native frame of that key, by the dynamic linker, or by the file's own symbols if `files`
- * isn't NULL: not with the lock. The address is the one behind a call, which may lie beyond the
- * function's end.
+ * Names the native frame of that key; `files`: not with the lock. The address is the one behind a call, which may
+ * lie beyond the function's end.
  */
 static void name_native(uint64_t key, struct mw_symtabs *files)
 {
 	uintptr_t address = (uintptr_t)(key & ~MW_FRAME_KIND) - 1;
 	struct mw_frame_text t = { 0 };
+	struct mw_name name;
 	struct mw_object o;
-	char text[256];
-	uintptr_t at;
 
 	if (!mw_modules_stay())
 		return;
 	if (mw_object_of(address, &o)) {
 		t.file = mw_module_name(o.map->l_name);
 		t.file_len = strlen(t.file);
-		t.name = mw_libc_symbol(address, &at);
-		if (!t.name && files)
-			t.name = mw_symtab_find(files, o.map, address);
-		if (!t.name)
-			t.name = offset_in(o.map, key, text, sizeof(text));
+		name_in(&o, address, files, &name);
+		t.name = name.text;
 		t.name_len = strlen(t.name);
 		if (mw_stacks_lock()) {
 			mw_frame_name(key, &t);

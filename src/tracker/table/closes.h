@@ -5,7 +5,7 @@
  * From before a dlclose until after it:
  *  - No native caller is cached. A thread reads a page's epoch first (caller_cache.h; acquire).
  *    If it then finds no close under way, its entry is stale once the next close begins.
- *  - Nobody asks the dynamic linker for an address's name: the name lies in the library.
+ *  - Nobody looks for an address's name: the name lies in the library.
  */
 #ifndef MW_TABLE_CLOSES_H
 #define MW_TABLE_CLOSES_H

@@ -92,9 +92,9 @@ void mw_sum_caller(struct mw_sum *, const struct mw_caller *);
 /* Adds the allocations outside the caller caches. */
 void mw_sum_flushed_allocs(struct mw_sum *, uint32_t id);
 
-/* symbolize.c: names every native location without a name. Asks the linker with no lock held. */
+/* symbolize.c: names every native location without a name. Holds no lock meanwhile. */
 void mw_name_natives(void);
-/* The same for one module's locations, in any thread: waits for the dynamic linker's lock only. */
+/* The same for one module's locations, in any thread: waits for nothing. */
 void mw_name_natives_of(const char *module);
 
 struct mw_snapshot *mw_snapshot_take(void);

@@ -2,15 +2,15 @@
 /*
  * symbolize.c - names native locations when a reader needs them, or their library is closed.
  *
- * A name is kept. The dynamic linker names an address by the library that is there now. The name
+ * A name is kept. It is that of the library that is at the address now. The name
  * counts only if that is the location's own library, and the address the same offset in it.
  */
-#include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "closes.h"
+#include "exported.h"
 #include "snapshot.h"
 #include "symbols.h"
 #include "shared/sys/libc.h"
@@ -18,28 +18,25 @@
 /* Not on the stack: the thread that calls exit() may have only 16 KiB of it. */
 struct names {
 	uint64_t at, addr;
-	char module[4096], text[4096 + 1024];
+	struct mw_name symbol;
+	char module[4096], text[4096 + MW_NAME_MOST + 64];
 };
 
 /*
  * Writes "MODULE(symbol+0x1f) [0x7f..]" into w->text; returns its length. The caller keeps
- * libraries (mw_modules_stay). -1: one is being closed nevertheless, since this thread waited too
- * long for the linker's lock.
+ * libraries (mw_modules_stay). -1: one is being closed nevertheless, since this thread took too long.
  */
 static int native_name(struct names *w)
 {
-	const char *symbol = NULL;
 	struct mw_object o;
 	uint64_t off = w->at;
 	bool known = false;
 	uintptr_t at;
 	int n;
 
-	if (*w->module && mw_object_of(w->addr, &o)) {
-		symbol = mw_libc_symbol(w->addr, &at);
-		known = symbol && w->addr - o.map->l_addr == w->at &&
+	if (*w->module && mw_object_of(w->addr, &o) && mw_exported(&o, w->addr, &w->symbol, &at))
+		known = w->addr - o.map->l_addr == w->at &&
 			strcmp(mw_module_name(o.map->l_name), w->module) == 0;
-	}
 	if (mw_closing())
 		return -1;
 	if (known)
@@ -48,7 +45,8 @@ static int native_name(struct names *w)
 		n = snprintf(w->text, sizeof(w->text), "[0x%llx]", (unsigned long long)w->addr);
 	else
 		n = snprintf(w->text, sizeof(w->text), "%s(%s+0x%llx) [0x%llx]", w->module,
-			     known ? symbol : "", (unsigned long long)off, (unsigned long long)w->addr);
+			     known ? w->symbol.text : "", (unsigned long long)off,
+			     (unsigned long long)w->addr);
 	return n < 0 ? 0 : (size_t)n < sizeof(w->text) ? n : (int)sizeof(w->text) - 1;
 }
 
@@ -66,8 +64,7 @@ static bool is_unnamed(uint32_t id)
 }
 
 /*
- * Asks the dynamic linker once for each native location. This thread holds no lock meanwhile: the
- * linker's may be held by a thread in dlopen(), until that ends. False: no memory for the name.
+ * Looks once for each native location. This thread holds no lock meanwhile. False: no memory for the name.
  */
 static bool name_native(uint32_t id, struct names *w)
 {

@@ -5,10 +5,12 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "tracker/base/arena.h"
+#include "shared/sys/maps.h"
 #include "shared/sys/sys.h"
 
 enum {
@@ -16,7 +18,8 @@ enum {
 	SEGMENTS_MOST = 32,
 	TABLE_MOST = 64 << 20, /* bytes, of symbols or of names */
 	COMPARED = 256, /* bytes of a function */
-	PAGE = 4096     /* pages are no smaller */
+	PAGE = 4096,    /* pages are no smaller */
+	PATH_MOST = 4096
 };
 
 static bool read_at(int fd, void *to, size_t n, uint64_t offset)
@@ -80,6 +83,51 @@ static int open_file(const struct link_map *map)
 	return mw_sys_open(*map->l_name ? map->l_name : "/proc/self/exe", O_RDONLY | O_CLOEXEC, 0);
 }
 
+struct mapped {
+	uintptr_t address;
+	char *path; /* PATH_MOST bytes */
+	bool same;
+};
+
+static void compare_path(const struct mw_maps_line *m, void *ctx)
+{
+	struct mapped *a = ctx;
+
+	if (a->address - m->start < m->end - m->start)
+		a->same = !strcmp(m->name, a->path) && !strstr(m->name, " (deleted)");
+}
+
+/*
+ * Is the open file the one that is mapped? A file that was deleted or renamed has another path in the list of
+ * mappings, even if another one has its place.
+ */
+static bool is_mapped(int fd, const struct link_map *map)
+{
+	struct mapped a = { .address = (uintptr_t)map->l_ld, .path = mw_arena_lend(PATH_MOST) };
+	char link[32];
+	ssize_t n;
+
+	if (!a.path)
+		return false;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = mw_sys_readlink(link, a.path, PATH_MOST - 1);
+	if (n > 0) {
+		a.path[n] = '\0';
+		(void)mw_maps_each(compare_path, &a);
+	}
+	mw_arena_return(a.path, PATH_MOST);
+	return a.same;
+}
+
+static void drop_tables(struct mw_symtab *t)
+{
+	if (t->symbols)
+		mw_arena_return(t->symbols, t->symbols_size);
+	if (t->names)
+		mw_arena_return(t->names, t->names_size);
+	t->symbols = t->names = NULL;
+}
+
 static void load(struct mw_symtab *t, const struct link_map *map)
 {
 	int fd = open_file(map);
@@ -104,6 +152,8 @@ static void load(struct mw_symtab *t, const struct link_map *map)
 		}
 		take_codes(t, fd, &e);
 	}
+	if (t->names && *map->l_name && !is_mapped(fd, map))
+		drop_tables(t);
 	mw_sys_close(fd);
 }
 
@@ -144,7 +194,8 @@ static bool is_same(const struct mw_symtab *t, const struct link_map *map, const
 		fd = open_file(map);
 		if (fd < 0)
 			return false;
-		same = read_at(fd, code, end - from, t->codes[i].offset + (at - t->codes[i].from)) &&
+		same = mw_sys_reads(from & ~(uintptr_t)3) &&
+		       read_at(fd, code, end - from, t->codes[i].offset + (at - t->codes[i].from)) &&
 		       !memcmp(code, (const void *)(uintptr_t)from, end - from);
 		mw_sys_close(fd);
 		break;
@@ -154,10 +205,7 @@ static bool is_same(const struct mw_symtab *t, const struct link_map *map, const
 
 static void drop(struct mw_symtab *t)
 {
-	if (t->symbols)
-		mw_arena_return(t->symbols, t->symbols_size);
-	if (t->names)
-		mw_arena_return(t->names, t->names_size);
+	drop_tables(t);
 	*t = (struct mw_symtab){ 0 };
 }
 
@@ -174,14 +222,16 @@ static struct mw_symtab *table_of(struct mw_symtabs *all, const struct link_map 
 	return t;
 }
 
-const char *mw_symtab_find(struct mw_symtabs *all, const struct link_map *map, uintptr_t address)
+bool mw_symtab_find(struct mw_symtabs *all, const struct link_map *map, uintptr_t address,
+		    struct mw_name *name)
 {
 	const struct mw_symtab *t = table_of(all, map);
 	const ElfW(Sym) *s = t->names ? symbol_at(t, address - map->l_addr) : NULL;
 
 	if (!s || s->st_name >= t->names_size || !t->names[s->st_name] || !is_same(t, map, s, address))
-		return NULL;
-	return t->names + s->st_name;
+		return false;
+	mw_name_fit(name, t->names + s->st_name, strlen(t->names + s->st_name));
+	return true;
 }
 
 void mw_symtab_end(struct mw_symtabs *all)

@@ -3,14 +3,17 @@
  * symtab.h - names of functions that a library doesn't export, by its file's own table of symbols.
  *
  * The dynamic linker knows exported functions only. A file that isn't stripped has a table of all
- * (.symtab), which isn't mapped. It is read when such a name is needed. Its code must be what is
- * mapped, since another file may have taken the library's name by then.
+ * (.symtab), which isn't mapped. It is read when such a name is needed. Another file may have taken the
+ * library's path by then: the kernel tells. A file that was overwritten in place must have the code that is mapped.
  */
 #ifndef MW_TABLE_SYMTAB_H
 #define MW_TABLE_SYMTAB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "exported.h"
 
 struct link_map;
 
@@ -34,11 +37,8 @@ struct mw_symtabs {
 	unsigned next; /* whose place the next file takes */
 };
 
-/*
- * The function that has this address; valid until the next call. NULL: not known. The caller keeps
- * libraries meanwhile (closes.h).
- */
-const char *mw_symtab_find(struct mw_symtabs *, const struct link_map *, uintptr_t address);
+/* The function that has this address. False: not known. The caller keeps libraries meanwhile (closes.h). */
+bool mw_symtab_find(struct mw_symtabs *, const struct link_map *, uintptr_t address, struct mw_name *);
 void mw_symtab_end(struct mw_symtabs *); /* all zero again */
 
 #endif
