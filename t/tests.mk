@@ -207,6 +207,22 @@ $(ASAN_UNITS): $(REPLAY_OBJ:$(B)/%=$(B)/asan/%)
 asan: $(ASAN_UNITS)
 check-programs: $(B)/asan/core
 
+# --- make lives N=20000 SEED=7: plays made-up processes (t/lives/), and prints how right the verdicts about them are.
+# LIFE=k: one of them alone, sentence by sentence. PART=thread: only those with that part. t/lives.t plays some hundred ---
+LIVES := $(T)/lives/lives
+LIVES_OBJ := $(patsubst t/lives/%.c,$(T)/lives/%.o,$(wildcard t/lives/*.c))
+$(LIVES_OBJ): $(T)/lives/%.o: t/lives/%.c $(wildcard t/lives/*.h src/server/verdict/*.h src/server/history/*.h) src/api/api.h
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -Isrc -c -o $@ $<
+$(T)/lives/server.a: $(filter-out $(B)/src/server/httpd/%,$(SERVER_OBJ))
+	$(Q)rm -f $@ && mkdir -p $(@D) && ar rcs $@ $^
+$(LIVES): $(LIVES_OBJ) $(T)/lives/server.a
+	$(call say,LD,$@)
+	$(Q)$(CC) -o $@ $^ -lm -lpthread -ldl
+check-programs: $(LIVES)
+lives: $(LIVES)
+	$(Q)$(LIVES) -n $(or $(N),5000) -s $(or $(SEED),1) $(if $(LIFE),-l $(LIFE)) $(if $(PART),-p $(PART))
+
 # --- make fuzz: runs each fuzz target (t/fuzz/*.c) for FUZZ_TIME seconds and prints how many inputs it tried. Inputs that
 # it keeps are in .build/fuzz/corpus. make fuzzers: only builds the targets; t/fuzz.t runs them for a short time.
 # libFuzzer comes with clang ---
@@ -266,5 +282,5 @@ soak:
 	$(Q)t/soak/run.sh $(SECONDS)
 chaos: all $(T)/programs/chaos $(PLUGINS)
 	$(Q)'$(RUBY)' t/stress/chaos.rb $(SECONDS) $(SEED)
-.PHONY: check-programs clang planted asan tsan fuzz fuzzers $(FUZZ:%=fuzz-%) check-quick quick-programs $(QUICK:%=quick-%) check check-assert \
+.PHONY: check-programs clang planted asan tsan lives fuzz fuzzers $(FUZZ:%=fuzz-%) check-quick quick-programs $(QUICK:%=quick-%) check check-assert \
 	bench bench-sides bench-page check-behaviour check-rubies screenshots soak chaos
