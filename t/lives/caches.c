@@ -4,7 +4,7 @@
 
 /* --- full at a size: each new entry replaces the oldest ---------------------------------- */
 
-static void draw_lru(struct life *l, struct part *p)
+void draw_lru(struct life *l, struct part *p)
 {
 	double time = fmax(l->lasts - p->from, 60);
 

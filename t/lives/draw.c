@@ -11,7 +11,7 @@ size_t part_kinds_n;
 
 static void know_kinds(void)
 {
-	const struct part_kind *all[] = { leaks, leaks_counted, caches, moves };
+	const struct part_kind *all[] = { leaks, leaks_counted, caches, moves, others };
 
 	part_kinds_n = 0;
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
@@ -117,6 +117,8 @@ static void draw_gc(struct life *l)
 	g->malloc_max = chance_is(c, 0.15) ? 128 * MB : 32 * MB;
 	g->old_max = chance_is(c, 0.15) ? 1024 * MB : 128 * MB;
 	g->manual_every = chance_is(c, 0.1) ? chance_scale(c, 20, 1200) : 0;
+	g->old_share = chance_scale(c, 0.003, 0.3);
+	g->compacts_every = chance_is(c, 0.05) ? chance_scale(c, 60, 1800) : 0;
 	l->proves = !g->ruby || chance_is(c, 0.1) ? MW_PROVES_NOT : MW_PROVES_SOON;
 }
 
@@ -126,6 +128,7 @@ static void draw_memory(struct life *l)
 	struct chance *c = &l->chance;
 
 	m->glibc = !chance_is(c, 0.2);
+	m->decay = m->glibc ? 0 : chance_scale(c, 0.003, 0.3);
 	m->boot = l->child ? 0 : chance_scale(c, 1, 40);
 	m->objects = l->gc.ruby ? chance_scale(c, 1 * MB, 60 * MB) : 0;
 	m->fragments = chance_between(c, 0.02, 0.2);
@@ -214,9 +217,9 @@ static void draw_part(struct life *l, const struct part_kind *kind)
 static void draw_parts(struct life *l, const char *only)
 {
 	static const double more[] = { 0.6, 0.5, 0.4, 0.4 };
-	size_t n = 1;
+	size_t n = only || !chance_is(&l->chance, 0.06);
 
-	while (n < PARTS_MAX && chance_is(&l->chance, more[n - 1]))
+	while (n && n < PARTS_MAX && chance_is(&l->chance, more[n - 1]))
 		n++;
 	while (l->parts_n < n) {
 		const struct part_kind *kind = draw_kind(l);

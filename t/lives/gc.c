@@ -108,6 +108,15 @@ static bool is_manual(struct gc *g, double t)
 	return true;
 }
 
+/* Pages that are free after a major collection are given back. */
+static void compact(struct gc *g, double t)
+{
+	if (g->compacts_every <= 0 || fmod(t, g->compacts_every) >= 1 || t < 1)
+		return;
+	g->limit = fmax(heap_used(g) / 0.8, 4 * MB);
+	g->pages = fmin(g->pages, g->limit);
+}
+
 static void run(struct life *l, double t)
 {
 	struct gc *g = &l->gc;
@@ -139,6 +148,7 @@ void gc_second(struct life *l, double t)
 	sweep(l, t);
 	if (!gc_is_off(l, t))
 		run(l, t);
+	compact(g, t);
 	g->pages = fmax(g->pages, heap_used(g));
 	g->gcs_then[(size_t)t] = g->gcs;
 }

@@ -328,6 +328,54 @@ static void judge_growing(const struct play *p, const struct mw_verdict *v, cons
 	}
 }
 
+/* --- what else is said ------------------------------------------------------------------------- */
+
+static double sum_at(const struct life *l, double t, bool kept)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < l->lines_n; i++)
+		sum += then_at(kept ? l->lines[i].kept_then : l->lines[i].live_then, t);
+	return sum;
+}
+
+/* Something was kept, and isn't any more; or GC.disable has ended. What collections free each time is no spike. */
+static bool had_spike(const struct life *l, const struct mw_verdict *v, double t)
+{
+	double now = sum_at(l, t, true), most = 0;
+
+	for (double at = 0; at <= t; at += STEP) {
+		if (gc_is_off(l, at))
+			return true;
+		most = fmax(most, sum_at(l, at, true) - now);
+	}
+	return most >= v->spike * 0.3;
+}
+
+static bool fell(const struct life *l, const struct mw_verdict *v, const struct window *w)
+{
+	double rss = l->rss_then[(size_t)w->from] - l->rss_then[(size_t)w->to];
+
+	return fmax(rss, sum_at(l, w->from, false) - sum_at(l, w->to, false)) >= -v->change * 0.3;
+}
+
+/* NULL: it is no lie. */
+static const char *lie_of(const struct life *l, const struct mw_verdict *v, const struct window *w)
+{
+	enum { START_MOST = 900 };
+
+	switch (v->kind) {
+	case MW_VERDICT_WARMING:
+		return w->to > START_MOST ? "a start doesn't take so long" : NULL;
+	case MW_VERDICT_SPIKE:
+		return had_spike(l, v, w->to) ? NULL : "there was no spike";
+	case MW_VERDICT_FALLS:
+		return fell(l, v, w) ? NULL : "nothing fell";
+	default:
+		return NULL;
+	}
+}
+
 static void judge_resting(const struct play *p, const struct mw_verdict *v, const struct window *w,
 			  struct moment *m)
 {
@@ -342,6 +390,9 @@ static void judge_resting(const struct play *p, const struct mw_verdict *v, cons
 	} else if (v->kind != MW_VERDICT_SPIKE && v->kind != MW_VERDICT_FALLS && spike_is_over(l, w->to)) {
 		m->outcome = WRONG_KIND;
 		m->why = "a spike is over, and has left free memory";
+	} else if (lie_of(l, v, w)) {
+		m->outcome = WRONG_KIND;
+		m->why = lie_of(l, v, w);
 	}
 }
 

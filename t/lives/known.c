@@ -2,7 +2,7 @@
 /*
  * known.c - from when on a growth can be known.
  *
- * It can be seen when it has lasted 3 minutes and has come to 1 MB and 2 % of RSS. Besides:
+ * It can be seen when it has lasted 3 minutes, of which none are the start, and has come to 1 MB and 2 % of RSS. Besides:
  *   in steps      there were four of them
  *   at a line     it is at least a third of the garbage that the same line had at any time
  *   Ruby's heap   has got pages for as much; until then the objects fill slots that were free
@@ -64,8 +64,8 @@ void known_second(struct life *l, double t)
 			p->majors_from = l->gc.majors;
 		}
 		p->garbage_max = fmax(p->garbage_max, garbage_of(p));
-		if (p->ready >= NEVER && t >= p->from + SEEN_SECONDS && t < p->until &&
-		    (!p->steps || p->stepped >= STEPS_LEAST) && has_grown(l, p))
+		if (p->ready >= NEVER && t >= fmax(p->from, l->memory.boot) + SEEN_SECONDS &&
+		    t < p->until && (!p->steps || p->stepped >= STEPS_LEAST) && has_grown(l, p))
 			p->ready = t;
 	}
 }

@@ -12,7 +12,7 @@ static void draw_steady(struct life *l, struct part *p)
 	p->factor = chance_is(&l->chance, 0.6);
 }
 
-static void draw_string(struct life *l, struct part *p)
+void draw_string(struct life *l, struct part *p)
 {
 	struct line *line = life_line(l, p, NULL, true);
 
@@ -37,7 +37,7 @@ static void draw_native(struct life *l, struct part *p)
 	draw_steady(l, p);
 }
 
-static void keep_steadily(struct life *l, struct part *p, double t)
+void keep_steadily(struct life *l, struct part *p, double t)
 {
 	double bytes = steady(l, p, t);
 

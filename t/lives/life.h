@@ -52,6 +52,8 @@ struct gc {
 	bool ruby;
 	double off_from, off_until; /* GC.disable */
 	double manual_every;        /* GC.start; 0: nobody calls it */
+	double old_share;           /* of what is garbage soon, that Ruby counts as old */
+	double compacts_every;      /* GC.compact; 0: never */
 	double malloc_max, old_max; /* where the limits end: RUBY_GC_MALLOC_LIMIT_MAX and its like */
 	double malloc_inc, malloc_limit, old_inc, old_limit;
 	bool wants_major;
@@ -71,6 +73,7 @@ struct memory {
 	double gives;        /* of what is freed at once, that malloc gives back: 0 to 1 */
 	double arenas, used; /* resident, and live in them */
 	double wasted;       /* of the arenas, for good */
+	double decay;        /* of what is free in them, that goes back each second: 0 to 1 */
 	double anon, files, stacks, tracker;
 	double threads, fds;
 	double noise, drift;
@@ -140,7 +143,7 @@ struct life {
 	struct load load;
 	double load_now;
 	double rss;
-	float *rss_then, *live_then; /* each second */
+	float *rss_then; /* each second */
 	float *garbage_then, *free_then, *anon_then, *heap_then, *heap_kept_then,
 		*stacks_then; /* each STEP */
 };
@@ -163,6 +166,12 @@ void line_drop(struct life *, struct line *, double bytes, double born);
 /* Bytes that are garbage at once. */
 void line_churn(struct life *, struct line *, double bytes);
 
+/* leaks.c */
+void draw_string(struct life *, struct part *);
+void keep_steadily(struct life *, struct part *, double t);
+/* caches.c */
+void draw_lru(struct life *, struct part *);
+
 /* draws.c: what many parts draw */
 /* Bytes a second that make up for 1 MB at least, and 1 GB at most, until the life's end. */
 double draw_rate(struct life *, const struct part *);
@@ -176,8 +185,8 @@ void gc_begin(struct life *);
 void gc_second(struct life *, double t);
 bool gc_is_off(const struct life *, double t);
 
-/* leaks.c, counted.c, caches.c, moves.c: all kinds of parts, NULL at the end */
-extern const struct part_kind leaks[], leaks_counted[], caches[], moves[];
+/* leaks.c, counted.c, caches.c, moves.c, others.c: all kinds of parts, NULL at the end */
+extern const struct part_kind leaks[], leaks_counted[], caches[], moves[], others[];
 #define KINDS_MAX 64
 extern const struct part_kind *part_kinds[KINDS_MAX];
 extern size_t part_kinds_n;

@@ -29,6 +29,7 @@ void line_churn(struct life *l, struct line *line, double bytes)
 	if (!line->collects)
 		return;
 	allocate(l, line, bytes);
+	l->gc.old_inc += bytes * l->gc.old_share;
 	line->young += bytes * (1 - line->ages);
 	line->old += bytes * line->ages;
 	l->gc.young += bytes * (1 - line->ages) * line->slots;
@@ -110,6 +111,8 @@ static void fill_arenas(struct life *l, double used)
 
 	if (fell > MB && m->arenas - m->wasted > least)
 		m->arenas = fmax(m->arenas - fell * m->gives, least + m->wasted);
+	if (m->decay > 0)
+		m->arenas -= (m->arenas - m->wasted - least) * m->decay;
 	m->arenas = fmax(m->arenas, least + m->wasted);
 	m->used = used;
 }

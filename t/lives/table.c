@@ -14,7 +14,8 @@ struct totals {
 	double kind_right, line_right; /* of these */
 };
 
-static struct totals all, by_part[KINDS_MAX + 1], alone[KINDS_MAX + 1], pairs[KINDS_MAX][KINDS_MAX];
+static struct totals all, by_said[MW_VERDICT_KINDS_N], by_part[KINDS_MAX + 1], alone[KINDS_MAX + 1],
+	pairs[KINDS_MAX][KINDS_MAX];
 
 /* Seconds from a growth's begin, and from when it could be known, to the first right sentence. */
 static double times[TIMES_MAX], late[TIMES_MAX];
@@ -97,6 +98,8 @@ static void add_blame(const struct play *p)
 	for (size_t i = 0; i < p->moments_n; i++) {
 		const struct moment *m = &p->moments[i];
 
+		by_said[m->kind].sentences++;
+		by_said[m->kind].of[m->outcome]++;
 		if (m->outcome > RIGHT || m->blamed >= 0)
 			by_part[kind_of(p, m->blamed)].of[m->outcome]++;
 	}
@@ -226,6 +229,10 @@ static void print_parts(void)
 	print_head("by what it went wrong");
 	for (size_t i = 0; i <= part_kinds_n; i++)
 		print_row(i < part_kinds_n ? part_kinds[i]->name : "(the app)", &by_part[i]);
+	print_head("by what was said");
+	for (int i = 0; i < MW_VERDICT_KINDS_N; i++)
+		if (by_said[i].sentences > 0)
+			print_row(mw_verdict_name((enum mw_verdict_kind)i), &by_said[i]);
 	print_head("alone");
 	for (size_t i = 0; i < part_kinds_n; i++)
 		print_row(part_kinds[i]->name, &alone[i]);
