@@ -6,6 +6,7 @@
  *   in steps      there were four of them
  *   at a line     it is at least a third of the garbage that the same line had at any time
  *   Ruby's heap   has got pages for as much; until then the objects fill slots that were free
+ *   fragments     it is at least half of what RSS has come and gone by since
  *   threads, descriptors   there are 20 more, and a fifth more; their memory may be little
  *   GC.disable    4 MB of garbage
  * A growth at a line of a Ruby process may be garbage. So a proof must have come, or there was time for one
@@ -47,6 +48,8 @@ static bool has_grown(const struct life *l, const struct part *p)
 		return p->grown >= fmax(least, 4 * MB);
 	if (p->right == IS(HEAP) && l->gc.pages - p->heap_from < least)
 		return false;
+	if (p->right & IS(FRAGMENTATION))
+		least = fmax(least, p->rss_fell / 2);
 	return p->grown >= fmax(least, p->garbage_max / 3);
 }
 
@@ -63,6 +66,8 @@ void known_second(struct life *l, double t)
 			p->heap_from = fmax(l->gc.pages, 1);
 			p->majors_from = l->gc.majors;
 		}
+		p->rss_max = fmax(p->rss_max, l->rss);
+		p->rss_fell = fmax(p->rss_fell, p->rss_max - l->rss);
 		p->garbage_max = fmax(p->garbage_max, garbage_of(p));
 		if (p->ready >= NEVER && t >= fmax(p->from, l->memory.boot) + SEEN_SECONDS &&
 		    t < p->until && (!p->steps || p->stepped >= STEPS_LEAST) && has_grown(l, p))

@@ -122,6 +122,7 @@ struct part {
 	bool steps; /* grows in steps, `period` apart at most */
 	unsigned stepped; /* so often */
 	double garbage_max, heap_from;
+	double rss_max, rss_fell; /* since it began: the highest RSS, and the most that it fell from there */
 	uint32_t majors_from; /* collections before it */
 	double ready; /* it has grown enough to be seen; NEVER: not yet */
 	float *grown_then; /* each STEP seconds */

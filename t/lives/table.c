@@ -167,6 +167,7 @@ void table_add(const struct play *p)
 	add_pairs(p);
 	add_times(p);
 	add_worst(p);
+	groups_add(p);
 }
 
 /* --- printing ------------------------------------------------------------------------------ */
@@ -331,6 +332,7 @@ void table_print(size_t most)
 	print_all();
 	print_parts();
 	print_pairs(most * 2);
+	groups_print(most * 3);
 	print_worst(most);
 }
 

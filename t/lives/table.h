@@ -11,4 +11,8 @@ void table_print(size_t worst);
 void table_show(const struct play *); /* one life, over time */
 void table_print_totals(void); /* a name and a number each line */
 
+/* groups.c */
+void groups_add(const struct play *);
+void groups_print(size_t most);
+
 #endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* groups.c - wrong sentences by what they have in common, for table.c. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table.h"
+
+enum { GROUPS_MAX = 1000 };
+
+static struct group {
+	enum outcome outcome;
+	enum mw_verdict_kind kind;
+	const char *process; /* can it be proven? */
+	const char *age;
+	const char *why;
+	size_t n;
+	/* one of them, by chance */
+	uint64_t seed, nth;
+	double t;
+	char sentence[SENTENCE];
+} groups[GROUPS_MAX];
+static size_t groups_n;
+static struct chance chance = { 1 };
+
+static struct group *find(const struct group *like)
+{
+	for (size_t i = 0; i < groups_n; i++) {
+		struct group *g = &groups[i];
+
+		if (g->outcome == like->outcome && g->kind == like->kind &&
+		    g->process == like->process && g->age == like->age && g->why == like->why)
+			return g;
+	}
+	if (groups_n == GROUPS_MAX)
+		return NULL;
+	groups[groups_n] = *like;
+	return &groups[groups_n++];
+}
+
+static void add(const struct play *p, const struct moment *m)
+{
+	struct group like = { .outcome = m->outcome, .kind = m->kind, .why = m->why }, *g;
+
+	like.process = !p->life.gc.ruby                 ? "no Ruby" :
+		       p->life.proves == MW_PROVES_SOON ? "proofs" :
+							  "no proofs";
+	like.age = m->t < 180 ? "to 3 min" : m->t < 360 ? "to 6 min" : "later";
+	g = find(&like);
+	if (!g || !chance_is(&chance, 1 / (double)++g->n))
+		return;
+	g->seed = p->life.seed;
+	g->nth = p->life.nth;
+	g->t = m->t;
+	memcpy(g->sentence, m->sentence, sizeof(g->sentence));
+}
+
+void groups_add(const struct play *p)
+{
+	for (size_t i = 0; i < p->moments_n; i++)
+		if (p->moments[i].outcome > RIGHT)
+			add(p, &p->moments[i]);
+}
+
+static int most_first(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	return (x->n < y->n) - (x->n > y->n);
+}
+
+void groups_print(size_t most)
+{
+	qsort(groups, groups_n, sizeof(*groups), most_first);
+	printf("\nthe commonest faults\n");
+	for (size_t i = 0; i < groups_n && i < most; i++) {
+		const struct group *g = &groups[i];
+
+		printf("%5zu %s, %s, %s, %s (%s)\n      SEED=%llu LIFE=%llu at %.0f s: %s\n", g->n,
+		       outcome_names[g->outcome], mw_verdict_name(g->kind), g->process, g->age, g->why,
+		       (unsigned long long)g->seed, (unsigned long long)g->nth, g->t, g->sentence);
+	}
+}
