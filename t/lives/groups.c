@@ -55,11 +55,48 @@ static void add(const struct play *p, const struct moment *m)
 	memcpy(g->sentence, m->sentence, sizeof(g->sentence));
 }
 
+/* Changes of kind without a cause: from, to. */
+static struct flaps {
+	size_t n;
+	uint64_t seed, nth;
+	double t;
+} flaps[MW_VERDICT_KINDS_N][MW_VERDICT_KINDS_N];
+
+static void add_flap(const struct play *p, const struct moment *m)
+{
+	struct flaps *f = &flaps[m[-1].kind][m->kind];
+
+	if (!chance_is(&chance, 1 / (double)++f->n))
+		return;
+	f->seed = p->life.seed;
+	f->nth = p->life.nth;
+	f->t = m->t;
+}
+
 void groups_add(const struct play *p)
 {
-	for (size_t i = 0; i < p->moments_n; i++)
+	for (size_t i = 0; i < p->moments_n; i++) {
 		if (p->moments[i].outcome > RIGHT)
 			add(p, &p->moments[i]);
+		if (p->moments[i].flap)
+			add_flap(p, &p->moments[i]);
+	}
+}
+
+static void print_flaps(size_t least)
+{
+	printf("\nflaps\n");
+	for (int from = 0; from < MW_VERDICT_KINDS_N; from++)
+		for (int to = 0; to < MW_VERDICT_KINDS_N; to++) {
+			const struct flaps *f = &flaps[from][to];
+
+			if (f->n < least || !f->n)
+				continue;
+			printf("%5zu %s to %s: SEED=%llu LIFE=%llu at %.0f s\n", f->n,
+			       mw_verdict_name((enum mw_verdict_kind)from),
+			       mw_verdict_name((enum mw_verdict_kind)to), (unsigned long long)f->seed,
+			       (unsigned long long)f->nth, f->t);
+		}
 }
 
 static int most_first(const void *a, const void *b)
@@ -80,4 +117,5 @@ void groups_print(size_t most)
 		       outcome_names[g->outcome], mw_verdict_name(g->kind), g->process, g->age, g->why,
 		       (unsigned long long)g->seed, (unsigned long long)g->nth, g->t, g->sentence);
 	}
+	print_flaps(groups_n ? groups[0].n / 50 : 0);
 }

@@ -417,6 +417,7 @@ void judge_moment(const struct play *p, const struct mw_verdict *v, struct momen
 
 	m->why = "";
 	m->truth = truth_at(p, m->t);
+	m->majors = p->life.gc.majors;
 	for (size_t i = 0; i < p->life.parts_n; i++)
 		m->known |= is_known(p, &p->life.parts[i], m->t);
 	if (v->growing)
@@ -429,6 +430,15 @@ void judge_moment(const struct play *p, const struct mw_verdict *v, struct momen
 	}
 }
 
+/* What was said is true for a while only, or until a major collection. */
+static bool had_to_end(const struct moment *before, const struct moment *now)
+{
+	bool waited = before->kind == MW_VERDICT_UNCOLLECTED || now->kind == MW_VERDICT_UNCOLLECTED;
+
+	return before->kind == MW_VERDICT_EXPLODES || before->kind == MW_VERDICT_WARMING ||
+	       (waited && before->majors != now->majors);
+}
+
 /* Another kind than before, though what was said was right, and nothing has changed. */
 void judge_flaps(struct play *p)
 {
@@ -436,6 +446,7 @@ void judge_flaps(struct play *p)
 		struct moment *m = &p->moments[i], *before = m - 1;
 		bool mends = before->outcome > RIGHT && m->outcome <= RIGHT;
 
-		m->flap = m->kind != before->kind && m->truth == before->truth && !mends && m->t > 120;
+		m->flap = m->kind != before->kind && m->truth == before->truth && !mends && m->t > 120 &&
+			  !had_to_end(before, m);
 	}
 }

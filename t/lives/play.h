@@ -33,6 +33,7 @@ struct moment {
 	int part;      /* of the life, that the sentence is about; -1: none */
 	int blamed;    /* the part by which it went wrong; -1: none */
 	uint32_t truth; /* changes when what is true does */
+	uint32_t majors; /* collections up to then */
 	const char *why;
 	char sentence[SENTENCE];
 };
