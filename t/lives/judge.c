@@ -302,6 +302,16 @@ static void judge_false(const struct play *p, const struct mw_verdict *v, const 
 	m->blamed = line ? line->part : -1;
 }
 
+/* A proof has said who keeps most of the line, and the sentence doesn't. */
+static bool hides_owner(const struct play *p, const struct mw_verdict *v, const struct moment *m)
+{
+	const struct line *line =
+		v->kind == MW_VERDICT_GROWS && names_line(v) ? line_of(&p->life, &v->locations[0]) : NULL;
+	const struct mw_held *h = line ? mw_held_last(&p->helds, line->name, strlen(line->name)) : NULL;
+
+	return h && h->owner[0] && h->kept > h->garbage && !strstr(m->sentence, h->owner);
+}
+
 static void judge_growing(const struct play *p, const struct mw_verdict *v, const struct window *w,
 			  struct moment *m)
 {
@@ -323,6 +333,9 @@ static void judge_growing(const struct play *p, const struct mw_verdict *v, cons
 	} else if (v->kind != MW_VERDICT_DISABLED && weight(l, part, w) * 4 < heaviest(p, w, true, NULL)) {
 		m->outcome = WRONG_LINE;
 		m->why = "another grows by four times as much";
+	} else if (hides_owner(p, v, m)) {
+		m->outcome = WRONG_LINE;
+		m->why = "its owner is known, and not named";
 	} else {
 		m->outcome = RIGHT;
 	}
