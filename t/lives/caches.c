@@ -8,21 +8,29 @@ void draw_lru(struct life *l, struct part *p)
 {
 	double time = fmax(l->lasts - p->from, 60);
 
-	name_owner(l, life_line(l, p, NULL, true));
+	name_owner(l, any_line(l, p));
 	p->size = chance_scale(&l->chance, MB, 150 * MB);
 	p->lasts = chance_scale(&l->chance, 10, time);
 	p->rate = p->size / p->lasts;
 	p->factor = chance_is(&l->chance, 0.6);
 }
 
+/* Of what the part keeps. */
+void let_go(struct life *l, struct part *p, double bytes, double born)
+{
+	bytes = fmin(bytes, p->grown);
+	line_drop(l, p->lines[0], bytes, born);
+	p->grown -= bytes;
+}
+
 static void fill_lru(struct life *l, struct part *p, double t)
 {
-	double bytes = steady(l, p, t), room = p->size - p->lines[0]->kept;
+	double bytes = steady(l, p, t), room = p->size - p->grown;
 
 	line_keep(l, p->lines[0], bytes);
+	p->grown += bytes;
 	if (bytes > room)
-		line_drop(l, p->lines[0], bytes - fmax(room, 0), t - p->size / p->rate);
-	p->grown = p->lines[0]->kept;
+		let_go(l, p, bytes - fmax(room, 0), t - p->size / p->rate);
 }
 
 /* --- each entry goes after a time --------------------------------------------------------- */
@@ -39,29 +47,31 @@ static void fill_ttl(struct life *l, struct part *p, double t)
 	double bytes = steady(l, p, t);
 
 	line_keep(l, p->lines[0], bytes);
+	p->grown += bytes;
 	if (t - p->from > p->lasts)
-		line_drop(l, p->lines[0], bytes * chance_between(&l->chance, 0.8, 1.2), t - p->lasts);
-	p->grown = p->lines[0]->kept;
+		let_go(l, p, bytes * chance_between(&l->chance, 0.8, 1.2), t - p->lasts);
 }
 
 /* --- cleared when it is full -------------------------------------------------------------- */
 
 static void fill_sized(struct life *l, struct part *p, double t)
 {
-	line_keep(l, p->lines[0], steady(l, p, t));
-	if (p->lines[0]->kept > p->size)
-		line_drop(l, p->lines[0], p->lines[0]->kept, t - p->lasts / 2);
-	p->grown = p->lines[0]->kept;
+	double bytes = steady(l, p, t);
+
+	line_keep(l, p->lines[0], bytes);
+	p->grown += bytes;
+	if (p->grown > p->size)
+		let_go(l, p, p->grown, t - p->lasts / 2);
 }
 
 /* --- a finite number of keys: new ones get rarer --------------------------------------------- */
 
 static void fill_memo(struct life *l, struct part *p, double t)
 {
-	double left = 1 - p->lines[0]->kept / p->size, bytes = 3 * steady(l, p, t) * fmax(left, 0);
+	double left = 1 - p->grown / p->size, bytes = 3 * steady(l, p, t) * fmax(left, 0);
 
 	line_keep(l, p->lines[0], bytes);
-	p->grown = p->lines[0]->kept;
+	p->grown += bytes;
 }
 
 /* --- nothing is kept: all goes with the next major collection ------------------------------ */
@@ -126,10 +136,10 @@ static void fill_pool(struct life *l, struct part *p, double t)
 }
 
 const struct part_kind caches[] = {
-	{ "lru", 3, IS(GROWS), FILLS, true, draw_lru, fill_lru, true },
-	{ "ttl", 2, IS(GROWS), FILLS, true, draw_ttl, fill_ttl, true },
-	{ "sized", 1, IS(GROWS), FILLS, true, draw_ttl, fill_sized, true },
-	{ "memo", 2, IS(GROWS), FILLS, true, draw_lru, fill_memo, true },
+	{ "lru", 3, IS(GROWS), FILLS, false, draw_lru, fill_lru, true },
+	{ "ttl", 2, IS(GROWS), FILLS, false, draw_ttl, fill_ttl, true },
+	{ "sized", 1, IS(GROWS), FILLS, false, draw_ttl, fill_sized, true },
+	{ "memo", 2, IS(GROWS), FILLS, false, draw_lru, fill_memo, true },
 	{ "weak", 2, 0, RESTS, true, draw_weak, fill_weak, true },
 	{ "aging", 2, 0, RESTS, true, draw_aging, age, true },
 	{ "pool", 1, IS(THREADS) | IS(DESCRIPTORS) | IS(STACKS) | IS(GROWS), FILLS, true, draw_pool,

@@ -105,6 +105,27 @@ struct line *life_line(struct life *l, struct part *part, const char *file, bool
 	return line;
 }
 
+/* A line that makes garbage may leak, too. */
+static struct line *adopt(struct life *l, struct part *part)
+{
+	struct line *line = &l->lines[chance_below(&l->chance, l->lines_n)];
+
+	if (!line->app || line->part >= 0 || !chance_is(&l->chance, 0.15))
+		return NULL;
+	line->part = (int)(part - l->parts);
+	part->lines[part->lines_n++] = line;
+	return line;
+}
+
+struct line *any_line(struct life *l, struct part *part)
+{
+	struct line *line = adopt(l, part);
+
+	if (line)
+		return line;
+	return life_line(l, part, NULL, l->gc.ruby && !chance_is(&l->chance, 0.15));
+}
+
 /* --- the process ------------------------------------------------------------------------ */
 
 static void draw_gc(struct life *l)
@@ -163,6 +184,7 @@ static void draw_lines(struct life *l)
 	for (size_t i = 0; i < n; i++) {
 		struct line *line = life_line(l, NULL, NULL, l->gc.ruby);
 
+		line->app = true;
 		line->base = left * chance_between(c, 0.02, 0.3);
 		left -= line->base;
 		line->churn = l->gc.ruby && chance_is(c, 0.4) ? work * chance_between(c, 0.01, 0.3) : 0;
@@ -261,6 +283,7 @@ void life_draw(struct life *l, uint64_t seed, uint64_t nth, const char *only)
 	draw_parts(l, only);
 	gc_begin(l);
 	l->rss_then = floats(LIFE_MAX);
+	l->kept_then = floats(LIFE_MAX);
 	l->free_then = floats(steps);
 	l->anon_then = floats(steps);
 	l->heap_then = floats(steps);
@@ -281,6 +304,7 @@ void life_free(struct life *l)
 	}
 	free(l->gc.gcs_then);
 	free(l->rss_then);
+	free(l->kept_then);
 	free(l->free_then);
 	free(l->anon_then);
 	free(l->heap_then);

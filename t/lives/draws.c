@@ -29,5 +29,6 @@ void name_owner(struct life *l, struct line *line)
 					     "Registry.instance, a Hash", "$seen, an Array",
 					     "Session::ALL, a Set",       "Queue::PENDING, an Array" };
 
-	snprintf(line->owner, sizeof(line->owner), "%s", names[chance_below(&l->chance, 6)]);
+	if (line->kind == MW_KIND_RUBY)
+		snprintf(line->owner, sizeof(line->owner), "%s", names[chance_below(&l->chance, 6)]);
 }

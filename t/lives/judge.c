@@ -109,8 +109,9 @@ static int accused_explosion(const struct life *l, const struct mw_verdict *v, d
 {
 	struct window w = { t - 75, t, t - 75 };
 	double rss = l->rss_then[(size_t)t] - l->rss_then[(size_t)fmax(t - 75, 0)];
+	double kept = l->kept_then[(size_t)t] - l->kept_then[(size_t)fmax(t - 75, 0)];
 
-	if (!(v->part == MW_PART_LIVE ? sum_rise(l, &w) >= v->change * 0.4 : rss >= v->change * 0.8))
+	if (!(v->part == MW_PART_LIVE ? kept >= v->change * 0.4 : rss >= v->change * 0.8))
 		return OF_NONE;
 	for (size_t i = 0; i < l->parts_n; i++)
 		if (part_rises(&l->parts[i], &w, v->change / 4))
@@ -343,24 +344,24 @@ static void judge_growing(const struct play *p, const struct mw_verdict *v, cons
 
 /* --- what else is said ------------------------------------------------------------------------- */
 
-static double sum_at(const struct life *l, double t, bool kept)
+static double live_at(const struct life *l, double t)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < l->lines_n; i++)
-		sum += then_at(kept ? l->lines[i].kept_then : l->lines[i].live_then, t);
+		sum += then_at(l->lines[i].live_then, t);
 	return sum;
 }
 
 /* Something was kept, and isn't any more; or GC.disable has ended. What collections free each time is no spike. */
 static bool had_spike(const struct life *l, const struct mw_verdict *v, double t)
 {
-	double now = sum_at(l, t, true), most = 0;
+	double now = l->kept_then[(size_t)t], most = 0;
 
-	for (double at = 0; at <= t; at += STEP) {
+	for (double at = 0; at <= t; at++) {
 		if (gc_is_off(l, at))
 			return true;
-		most = fmax(most, sum_at(l, at, true) - now);
+		most = fmax(most, l->kept_then[(size_t)at] - now);
 	}
 	return most >= v->spike * 0.3;
 }
@@ -369,7 +370,7 @@ static bool fell(const struct life *l, const struct mw_verdict *v, const struct 
 {
 	double rss = l->rss_then[(size_t)w->from] - l->rss_then[(size_t)w->to];
 
-	return fmax(rss, sum_at(l, w->from, false) - sum_at(l, w->to, false)) >= -v->change * 0.3;
+	return fmax(rss, live_at(l, w->from) - live_at(l, w->to)) >= -v->change * 0.3;
 }
 
 /* NULL: it is no lie. */

@@ -6,7 +6,7 @@
 
 /* --- steadily, or as the load does ------------------------------------------------------ */
 
-static void draw_steady(struct life *l, struct part *p)
+void draw_steady(struct life *l, struct part *p)
 {
 	p->rate = draw_rate(l, p);
 	p->factor = chance_is(&l->chance, 0.6);
@@ -14,10 +14,12 @@ static void draw_steady(struct life *l, struct part *p)
 
 void draw_string(struct life *l, struct part *p)
 {
-	struct line *line = life_line(l, p, NULL, true);
+	struct line *line = any_line(l, p);
 
 	draw_steady(l, p);
 	name_owner(l, line);
+	if (line->app)
+		return;
 	/* the same line makes garbage, too */
 	line->churn = chance_is(&l->chance, 0.4) ? p->rate * chance_scale(&l->chance, 0.2, 20) : 0;
 	line->ages = chance_is(&l->chance, 0.3) ? chance_scale(&l->chance, 0.001, 0.1) : 0;
@@ -25,7 +27,8 @@ void draw_string(struct life *l, struct part *p)
 
 static void draw_closure(struct life *l, struct part *p)
 {
-	draw_string(l, p);
+	name_owner(l, life_line(l, p, NULL, true));
+	draw_steady(l, p);
 	p->lines[0]->block = 80;
 	p->lines[0]->slots = 1.5;
 	p->right |= IS(HEAP);
@@ -43,7 +46,7 @@ void keep_steadily(struct life *l, struct part *p, double t)
 
 	for (size_t i = 0; i < p->lines_n; i++) {
 		line_keep(l, p->lines[i], bytes / (double)p->lines_n);
-		if (p->lines[i]->churn > 0)
+		if (!p->lines[i]->app && p->lines[i]->churn > 0)
 			line_churn(l, p->lines[i], p->lines[i]->churn * l->load_now);
 	}
 	p->grown += bytes;
@@ -97,6 +100,7 @@ static void draw_buffer(struct life *l, struct part *p)
 {
 	name_owner(l, life_line(l, p, NULL, true));
 	draw_steady(l, p);
+	p->lines[0]->block = 64 * KB;
 	p->lines[0]->mapped = true;
 	p->lines[0]->slots = 0;
 	p->size = 64 * KB;
@@ -110,6 +114,7 @@ static void fill_buffer(struct life *l, struct part *p, double t)
 	p->state += steady(l, p, t);
 	while (p->state > p->size)
 		p->size *= 2;
+	p->lines[0]->untouched = p->size - p->state;
 	if (p->size <= before && p->stepped)
 		return;
 	line_keep(l, p->lines[0], p->stepped ? p->size - before : p->size);
@@ -135,7 +140,8 @@ static void fill_hash(struct life *l, struct part *p, double t)
 	double bytes = steady(l, p, t), entries;
 
 	line_keep(l, p->lines[0], bytes);
-	line_churn(l, p->lines[0], p->lines[0]->churn * l->load_now);
+	if (!p->lines[0]->app)
+		line_churn(l, p->lines[0], p->lines[0]->churn * l->load_now);
 	p->grown += bytes;
 	entries = p->lines[0]->kept / p->lines[0]->block * 24;
 	while (p->size < entries) {
@@ -148,8 +154,8 @@ static void fill_hash(struct life *l, struct part *p, double t)
 /* A job that comes now and then keeps some each time. */
 static void draw_job(struct life *l, struct part *p)
 {
-	draw_string(l, p);
-	p->lines[0]->churn = 0;
+	name_owner(l, life_line(l, p, NULL, true));
+	draw_steady(l, p);
 	p->period = chance_scale(&l->chance, 15, fmax(20, l->lasts / 10));
 	p->next = p->from;
 	p->steps = true;

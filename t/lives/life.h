@@ -32,7 +32,8 @@ struct line {
 	char name[120], owner[60];
 	uint32_t file_len;
 	enum mw_kind kind;
-	int part;      /* that owns it; -1: the process itself */
+	int part;      /* that owns it; -1: the app itself */
+	bool app;      /* the app allocates there, too */
 	double block;  /* bytes of one block */
 	double slots;  /* bytes of Ruby's heap for a byte of malloc */
 	bool collects; /* what it drops waits for a collection; else it is freed at once */
@@ -40,6 +41,7 @@ struct line {
 	/* bytes now: in use; that nothing leads to; garbage for any collection, and for a major one;
 	 * garbage that is being swept */
 	double kept, lost, young, old, dying;
+	double untouched; /* of these, not in RAM yet */
 	double base;  /* bytes that it keeps from the start on */
 	double churn; /* bytes of garbage a second, at a load of 1 */
 	double ages;  /* of that, the part that becomes old before it is garbage: 0 to 1 */
@@ -144,7 +146,7 @@ struct life {
 	struct load load;
 	double load_now;
 	double rss;
-	float *rss_then; /* each second */
+	float *rss_then, *kept_then; /* each second; what all lines keep */
 	float *garbage_then, *free_then, *anon_then, *heap_then, *heap_kept_then,
 		*stacks_then; /* each STEP */
 };
@@ -155,6 +157,8 @@ void life_draw(struct life *, uint64_t seed, uint64_t nth, const char *only);
 void life_free(struct life *);
 bool life_has_kind(const char *part);
 struct line *life_line(struct life *, struct part *, const char *file, bool ruby);
+/* A line of Ruby's, or of a library's; of the app's own, at times. */
+struct line *any_line(struct life *, struct part *);
 const char *life_file(struct life *); /* the name of a file by chance */
 
 /* process.c */
@@ -168,10 +172,12 @@ void line_drop(struct life *, struct line *, double bytes, double born);
 void line_churn(struct life *, struct line *, double bytes);
 
 /* leaks.c */
+void draw_steady(struct life *, struct part *);
 void draw_string(struct life *, struct part *);
 void keep_steadily(struct life *, struct part *, double t);
 /* caches.c */
 void draw_lru(struct life *, struct part *);
+void let_go(struct life *, struct part *, double bytes, double born);
 
 /* draws.c: what many parts draw */
 /* Bytes a second that make up for 1 MB at least, and 1 GB at most, until the life's end. */

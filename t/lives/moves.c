@@ -69,7 +69,7 @@ static void autoload(struct life *l, struct part *p, double t)
 
 static void draw_spike(struct life *l, struct part *p)
 {
-	struct line *line = life_line(l, p, NULL, true);
+	struct line *line = life_line(l, p, NULL, l->gc.ruby);
 
 	p->from = chance_between(&l->chance, 0.1, 0.6) * l->lasts;
 	p->size = chance_scale(&l->chance, 20 * MB, 500 * MB);
@@ -174,10 +174,10 @@ const struct part_kind moves[] = {
 	{ "templates", 2, IS(GROWS), FILLS, true, draw_templates, fill_templates, true },
 	{ "jit", 2, IS(NATIVE), FILLS, true, draw_jit, fill_jit, false },
 	{ "autoload", 2, IS(GROWS), FILLS, true, draw_autoload, autoload, true },
-	{ "spike", 3, IS(GROWS), FILLS, true, draw_spike, spike, true },
-	{ "mapped_spike", 1, IS(GROWS), FILLS, true, draw_mapped_spike, spike, true },
-	{ "batch", 2, IS(GROWS), FILLS, true, draw_batch, batch, true },
-	{ "fall", 1, 0, RESTS, true, draw_fall, fall, true },
+	{ "spike", 3, IS(GROWS), FILLS, false, draw_spike, spike, true },
+	{ "mapped_spike", 1, IS(GROWS), FILLS, false, draw_mapped_spike, spike, true },
+	{ "batch", 2, IS(GROWS), FILLS, false, draw_batch, batch, true },
+	{ "fall", 1, 0, RESTS, false, draw_fall, fall, true },
 	{ "disable", 2, IS(DISABLED), LEAKS, true, draw_disable, disable, false },
 	{ 0 },
 };

@@ -9,7 +9,8 @@
 /* Names that come from requests: a string, a symbol, and now and then a larger table of all. */
 static void draw_symbols(struct life *l, struct part *p)
 {
-	draw_string(l, p);
+	name_owner(l, life_line(l, p, NULL, true));
+	draw_steady(l, p);
 	p->lines[0]->block = 48;
 	p->lines[0]->slots = 40.0 / 48;
 	p->right |= IS(HEAP);
@@ -35,8 +36,8 @@ static void intern(struct life *l, struct part *p, double t)
 /* A map whose keys are weak, and kept elsewhere: entries, their objects, and the map's own table. */
 static void draw_weak_keys(struct life *l, struct part *p)
 {
-	draw_string(l, p);
-	p->lines[0]->churn = 0;
+	name_owner(l, life_line(l, p, NULL, true));
+	draw_steady(l, p);
 	name_owner(l, life_line(l, p, NULL, true));
 	p->right |= IS(HEAP);
 }
@@ -135,15 +136,17 @@ static void draw_backlog(struct life *l, struct part *p)
 
 static void work_off(struct life *l, struct part *p, double t)
 {
-	double since = t - p->from;
+	double since = t - p->from, bytes;
 
 	if (since < 0)
 		return;
-	if (since < p->lasts)
-		line_keep(l, p->lines[0], steady(l, p, t));
-	else
-		line_drop(l, p->lines[0], p->rate * 2, t - p->lasts / 2);
-	p->grown = p->lines[0]->kept;
+	if (since >= p->lasts) {
+		let_go(l, p, p->rate * 2, t - p->lasts / 2);
+		return;
+	}
+	bytes = steady(l, p, t);
+	line_keep(l, p->lines[0], bytes);
+	p->grown += bytes;
 }
 
 /* Each thread gets an arena of its own; their number has an end. */
@@ -188,8 +191,7 @@ static void read_file(struct life *l, struct part *p, double t)
 /* Requests of very different sizes: the highest so far rises now and then, ever more rarely. */
 static void draw_peaks(struct life *l, struct part *p)
 {
-	life_line(l, p, NULL, true)->collects = false;
-	p->lines[0]->slots = 0;
+	life_line(l, p, NULL, false);
 	p->size = chance_scale(&l->chance, 200 * KB, 4 * MB);
 	p->period = chance_scale(&l->chance, 3, 60);
 }
@@ -223,10 +225,10 @@ const struct part_kind others[] = {
 	{ "large", 1.5, IS(GROWS), LEAKS, true, draw_large, keep_large, true },
 	{ "worse", 1, IS(GROWS), LEAKS, true, draw_string, keep_faster, true },
 	{ "reload", 1.5, IS(GROWS), LEAKS, true, draw_reload, reload, true },
-	{ "backlog", 1.5, IS(GROWS), FILLS, true, draw_backlog, work_off, true },
+	{ "backlog", 1.5, IS(GROWS), FILLS, false, draw_backlog, work_off, true },
 	{ "arenas", 1.5, IS(FRAGMENTATION), FILLS, false, draw_arenas, fill_arenas, false },
 	{ "file_cache", 1, IS(FILES), FILLS, false, draw_file_cache, read_file, false },
-	{ "peaks", 1.5, 0, RESTS, true, draw_peaks, peak, false },
+	{ "peaks", 1.5, 0, RESTS, false, draw_peaks, peak, false },
 	{ "deep", 0.5, 0, RESTS, false, draw_deep, recurse, false },
 	{ 0 },
 };

@@ -93,7 +93,7 @@ static void work(struct life *l, double t)
 	for (size_t i = 0; i < l->lines_n; i++) {
 		struct line *line = &l->lines[i];
 
-		if (line->part >= 0)
+		if (!line->app)
 			continue;
 		if (boots)
 			line_keep(l, line, line->base / ceil(boot));
@@ -117,14 +117,15 @@ static void fill_arenas(struct life *l, double used)
 	m->used = used;
 }
 
-static void sum_lines(struct life *l, double *used, double *mapped, double *blocks)
+static void sum_lines(struct life *l, double *used, double *mapped, double *untouched, double *blocks)
 {
-	*used = *mapped = *blocks = 0;
+	*used = *mapped = *blocks = *untouched = 0;
 	for (size_t i = 0; i < l->lines_n; i++) {
 		double live = line_live(&l->lines[i]);
 
 		*(l->lines[i].mapped ? mapped : used) += live;
 		*blocks += live / l->lines[i].block;
+		*untouched += l->lines[i].untouched;
 	}
 }
 
@@ -188,6 +189,8 @@ static void note(struct life *l, double t)
 	size_t at = (size_t)t / STEP;
 
 	l->rss_then[(size_t)t] = (float)l->rss;
+	for (size_t i = 0; i < l->lines_n; i++)
+		l->kept_then[(size_t)t] += (float)(l->lines[i].kept + l->lines[i].lost);
 	if ((size_t)t % STEP)
 		return;
 	for (size_t i = 0; i < l->lines_n; i++) {
@@ -209,19 +212,19 @@ static void note(struct life *l, double t)
 void life_second(struct life *l, double t, struct mw_point *p)
 {
 	struct memory *m = &l->memory;
-	double used, mapped, blocks, anon;
+	double used, mapped, untouched, blocks, anon;
 
 	work(l, t);
 	for (size_t i = 0; i < l->parts_n; i++)
 		if (l->parts[i].kind->second)
 			l->parts[i].kind->second(l, &l->parts[i], t);
 	gc_second(l, t);
-	sum_lines(l, &used, &mapped, &blocks);
+	sum_lines(l, &used, &mapped, &untouched, &blocks);
 	fill_arenas(l, used * 1.03);
 	m->tracker = 3 * MB + blocks * 40 + m->threads * 12 * KB;
 	anon = m->anon + wander(l);
-	l->rss = m->arenas + mapped + anon + m->files * (1 - 0.15 * exp(-t / 40)) + m->stacks +
-		 m->tracker + l->gc.pages;
+	l->rss = m->arenas + mapped - untouched + anon + m->files * (1 - 0.15 * exp(-t / 40)) +
+		 m->stacks + m->tracker + l->gc.pages;
 	read_smaps(m, t, l->rss, anon);
 	make_point(l, t, used + mapped, used * 1.03, p);
 	note(l, t);
