@@ -11,7 +11,7 @@ size_t part_kinds_n;
 
 static void know_kinds(void)
 {
-	const struct part_kind *all[] = { leaks, leaks_counted, caches, moves, others };
+	const struct part_kind *all[] = { leaks, leaks_counted, caches, moves, others, traps };
 
 	part_kinds_n = 0;
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)

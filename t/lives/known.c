@@ -5,6 +5,7 @@
  * It can be seen when it has lasted 3 minutes, of which none are the start, and has come to 1 MB and 2 % of RSS. Besides:
  *   in steps      there were four of them
  *   at a line     it is at least a third of the garbage that the same line had at any time
+ *   beneath what comes and goes   it is half of that
  *   Ruby's heap   has got pages for as much; until then the objects fill slots that were free
  *   fragments     it is at least half of what RSS has come and gone by since
  *   threads, descriptors   there are 20 more, and a fifth more; their memory may be little
@@ -50,7 +51,7 @@ static bool has_grown(const struct life *l, const struct part *p)
 		return false;
 	if (p->right & IS(FRAGMENTATION))
 		least = fmax(least, p->rss_fell / 2);
-	return p->grown >= fmax(least, p->garbage_max / 3);
+	return p->grown >= fmax(fmax(least, p->swing / 2), p->garbage_max / 3);
 }
 
 void known_second(struct life *l, double t)

@@ -123,6 +123,7 @@ struct part {
 	double disturbs; /* until then all memory moves by what it does */
 	bool steps; /* grows in steps, `period` apart at most */
 	unsigned stepped; /* so often */
+	double swing; /* what comes and goes of what it keeps */
 	double garbage_max, heap_from;
 	double rss_max, rss_fell; /* since it began: the highest RSS, and the most that it fell from there */
 	uint32_t majors_from; /* collections before it */
@@ -192,8 +193,8 @@ void gc_begin(struct life *);
 void gc_second(struct life *, double t);
 bool gc_is_off(const struct life *, double t);
 
-/* leaks.c, counted.c, caches.c, moves.c, others.c: all kinds of parts, NULL at the end */
-extern const struct part_kind leaks[], leaks_counted[], caches[], moves[], others[];
+/* leaks.c, counted.c, caches.c, moves.c, others.c, traps.c: all kinds of parts, NULL at the end */
+extern const struct part_kind leaks[], leaks_counted[], caches[], moves[], others[], traps[];
 #define KINDS_MAX 64
 extern const struct part_kind *part_kinds[KINDS_MAX];
 extern size_t part_kinds_n;
