@@ -11,10 +11,11 @@ include CTests
 
 PROGRAM = "#{BUILT}/lives/lives"
 
-# what must be no more, and no less; a few lives say less than many
-MOST = { "false_in_1000" => 45, "missed_percent" => 6.5, "wrong_kind_percent" => 3, "wrong_line_percent" => 2.5,
-         "flat_over_rise_percent" => 8, "flaps_an_hour" => 4.5 }.freeze
-LEAST = { "right_kind_percent" => 60, "right_line_percent" => 55, "known_percent" => 50 }.freeze
+# What must be no more, and no less, as it was reached; a few lives by any day's seed say less than many of one.
+# The aim is 1 false accusation in 1,000 sentences, the right kind in 99 % of lives, and the right line in 97 %.
+MOST = { "false_in_1000" => [20, 35], "missed_percent" => [5.5, 8], "wrong_kind_percent" => [1, 2.2], "wrong_line_percent" => [1.2, 2.5],
+         "flat_over_rise_percent" => [0.8, 1.6], "flaps_an_hour" => [3.5, 4.5] }.freeze
+LEAST = { "right_kind_percent" => [68, 52], "right_line_percent" => [63, 46], "known_percent" => [50, 38] }.freeze
 
 def play(*options)
   r = run(PROGRAM, "-t", *options, dir: ROOT, limit: 300)
@@ -22,12 +23,12 @@ def play(*options)
 end
 
 today = Time.now.strftime("%Y%m%d")
-[[500, "1"], [200, today]].each do |n, seed|
+[[500, "1"], [200, today]].each_with_index do |(n, seed), i|
   r, figures = play("-n", n.to_s, "-s", seed)
   puts r.out.gsub(/^(?!#)/, "# ")
   ok(r.ending == "exit 0" && figures["lives"] == n && figures["sentences"] > 12 * n, "#{n} lives of seed #{seed}", r.ending + r.err)
-  MOST.each { |name, most| ok(figures[name] <= most, "#{name} is at most #{most}", figures[name].to_s) }
-  LEAST.each { |name, least| ok(figures[name] >= least, "#{name} is at least #{least}", figures[name].to_s) }
+  MOST.each { |name, most| ok(figures[name] <= most[i], "#{name} is at most #{most[i]}", figures[name].to_s) }
+  LEAST.each { |name, least| ok(figures[name] >= least[i], "#{name} is at least #{least[i]}", figures[name].to_s) }
 end
 
 same = Array.new(2) { run(PROGRAM, "-s", today, "-l", "3", dir: ROOT).out }
