@@ -123,7 +123,10 @@ class FamiliesTest < Minitest::Test
     own = row(tables[0], "/app.rb:2")
     assert_equal own["total"], kept["total"]
     assert_equal own["allocations"], kept["allocations"]
-    assert_equal 3 * Integer(own["live_bytes"]), Integer(kept["live_bytes"])
+    live = tables.map { |t| Integer(row(t, "/app.rb:2")["live_bytes"]) }
+    assert_equal live.sum, Integer(kept["live_bytes"])
+    # a child may free what Ruby had for itself at that line
+    live.each { |bytes| assert_includes 300 * 1001..live[0], bytes }
     # made after it, by each of the two
     made = row(all, "/app.rb:5")
     assert_equal %w[total allocations live_bytes].map { |c| tables[1..].sum { |t| Integer(row(t, "/app.rb:5")[c]) } },
