@@ -64,7 +64,9 @@ class TestOfDumpEvery < Minitest::Test
       eventually_dumped(format, of: "dump#{n}", format: format) { |r| r.location.end_with?("/app.rb:2") && r.total >= MOST }
       app.kill(:KILL)
       rows = whole(snapshots("dump#{n}").last, format)
-      assert rows[0].location.end_with?("/app.rb:2"), rows.first(3).inspect
+      # up to 3.2 Ruby may begin with 32 MB of malloc for young arrays
+      most = rows.find { |row| row.location != "(ruby, starting)" }
+      assert most.location.end_with?("/app.rb:2"), rows.first(3).inspect
       assert_operator rows.size, :>, 50
       assert_operator rows[0].live_bytes, :>=, 20_000 if columns
       assert_exact rows.select { |r| r.location.end_with?("/app.rb:2") } if columns
