@@ -55,4 +55,16 @@ Allocators.each do |allocator, path, package|
   %w[malloc calloc realloc aligned posix_memalign usable free others].each { |s| on(allocator, path, program("family"), s) }
 end
 
+# Allocators that nobody knows: one that insists on what C11 wants of aligned_alloc, one without a free. A process on
+# scudo hung: it maps memory while it holds a lock.
+scudo = Dir["/usr/lib/llvm-*/lib/clang/*/lib/*/libclang_rt.scudo_standalone*.so"].grep(/standalone(-#{RbConfig::CONFIG["host_cpu"]})?\.so\z/).max
+{ "scudo" => scudo, "bump" => built("preload/bump.so") }.each do |allocator, path|
+  next unless ok(path, "#{allocator} is installed", "needs the Debian package libclang-rt-dev")
+
+  [%w[counts], %w[early], %w[ring 3000], %w[threads crowd], %w[forks child], %w[cxx]].each do |name, *words|
+    on(allocator, path, program(name), *words)
+  end
+end
+%w[malloc calloc realloc aligned posix_memalign usable free].each { |s| on("scudo", scudo, program("family"), s) } if scudo
+
 done_testing

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "real.h"
+#include "shared/sys/libc.h"
 
 bool mw_real_classes;
 uint16_t mw_class_room[MW_CLASS_MAX / MW_CLASS_STEP + 1];
@@ -161,6 +162,14 @@ bool mw_classes_known(void)
 	return mw_class_room[MW_CLASS_LEAST / MW_CLASS_STEP] != 0;
 }
 
+/* glibc and musl map without calling our mmap. */
+static bool is_of_libc(void)
+{
+	struct mw_object o;
+
+	return mw_object_of((uintptr_t)mw_real.malloc, &o) && mw_is_libc(o.map);
+}
+
 void mw_classes_init(void)
 {
 	mw_class_free_fn *sdallocx = NULL;
@@ -177,6 +186,8 @@ void mw_classes_init(void)
 		/* the second call frees the messages on missing functions, while all calls pass through */
 		if (dlerror())
 			(void)dlerror();
+		if (!is_of_libc())
+			mw_allocator_bytes = UINTPTR_MAX;
 		return;
 	}
 	if (dlerror())

@@ -139,7 +139,10 @@ void mw_classes_init(void);
 void *mw_real_own(const char *name);
 /* "glibc", "jemalloc", "mimalloc" or "tcmalloc"; "": another one. Once mw_real_init was called. */
 const char *mw_real_allocator(void);
-/* The addresses of the object that has another allocator than glibc's; 0 bytes: none. */
+/*
+ * The addresses from which another allocator than the C library's maps memory, while it holds its locks: those of its
+ * object; all, if it isn't known; 0 bytes: none.
+ */
 extern MW_HIDDEN uintptr_t mw_allocator_start, mw_allocator_bytes;
 /*
  * Makes the allocator give free memory back to the system: malloc_trim(3), or what this one has for

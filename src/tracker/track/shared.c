@@ -103,6 +103,22 @@ static size_t page_size(void)
 	return 4096; /* the least that valloc promises; for allocators without it */
 }
 
+/* C11 wants a multiple of the alignment, and scudo insists on it: of the app's size, not of that with a tail. */
+static void *real_aligned_alloc(size_t align, size_t n, size_t bytes)
+{
+	bool power = align && (align & (align - 1)) == 0;
+	int saved = errno;
+	void *p;
+
+	if (power && n % align && bytes % align == 0)
+		bytes++;
+	p = mw_real.aligned_alloc(align, bytes);
+	if (p || errno != EINVAL || !power || n % align || !mw_real.memalign)
+		return p;
+	errno = saved;
+	return mw_real.memalign(align, bytes);
+}
+
 void *mw_alloc_real(struct mw_alloc_call *a, size_t bytes)
 {
 	void *p = NULL;
@@ -124,7 +140,7 @@ void *mw_alloc_real(struct mw_alloc_call *a, size_t bytes)
 		break;
 	case MW_ALIGNED_ALLOC:
 		if (mw_real.aligned_alloc)
-			return mw_real.aligned_alloc(a->align, bytes);
+			return real_aligned_alloc(a->align, a->n, bytes);
 		break;
 	case MW_POSIX_MEMALIGN:
 		break;
