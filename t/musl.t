@@ -3,7 +3,7 @@
 # frozen_string_literal: true
 #
 # Programs of musl, which a tracker for glibc can't be in: they run as without it, and the launcher says so.
-# And mwrap can be compiled for musl.
+# And mwrap can be compiled for musl, and its tracker counts there.
 
 require_relative "lib/allocators"
 require_relative "lib/launcher"
@@ -76,15 +76,50 @@ class MuslTest < Minitest::Test
     "-isystem#{@dir}"
   end
 
-  # Everything but the extension, which needs a Ruby for musl
-  def test_it_compiles_for_musl
-    flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-D_GNU_SOURCE", "-Isrc", headers]
-    files = Dir.glob("src/{memory,recording,server,shared,tools,tracker}/**/*.c", base: ROOT)
-    assert_operator files.size, :>, 250
-    pairs = files.each_slice((files.size + 1) / 2).map do |half|
-      Thread.new { run_command("musl-gcc", *flags, "-fsyntax-only", *half, chdir: ROOT) }
+  # Everything but the extension, which needs a Ruby for musl; the tracker's objects are made, too
+  def test_it_is_built_for_musl
+    flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-D_GNU_SOURCE", "-I#{ROOT}/src", headers]
+    tracker, others = Dir.glob("#{ROOT}/src/{memory,recording,server,shared,tools,tracker}/**/*.c").partition { |f| f.match?(%r{/src/(?:tracker|shared)/}) }
+    assert_operator tracker.size + others.size, :>, 250
+    halves = tracker.each_slice((tracker.size + 1) / 2).with_index.map do |half, i|
+      Dir.mkdir("#{@dir}/o#{i}")
+      names = half.each_with_index.map { |f, k| "#{@dir}/o#{i}/#{k}.c".tap { |to| File.write(to, "#include \"#{f}\"\n") } }
+      Thread.new { run_command("musl-gcc", *flags, "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-c", *names, chdir: "#{@dir}/o#{i}", timeout: 300) }
     end
-    pairs.each { |thread| assert_success thread.value }
+    assert_success run_command("musl-gcc", *flags, "-fsyntax-only", *others, timeout: 300)
+    halves.each { |thread| assert_success thread.value }
+    link
+    [%w[exits return], %w[million], %w[ring 3000], %w[forks storm]].each { |name, *words| counted(name, *words) }
+  end
+
+  # liburcu is glibc's archive: its tables take nothing else of glibc than these two names.
+  URCU = <<~C
+    #include <stdlib.h>
+    #define HERE __attribute__((visibility("hidden")))
+    HERE void *stderr;
+    HERE int __fprintf_chk(void *file, int flag, const char *format, ...) { abort(); }
+  C
+
+  def link
+    File.write("#{@dir}/urcu.c", URCU)
+    archives = %w[cds common].map { |name| Dir["/usr/lib/*/liburcu-#{name}.a"][0] or flunk "liburcu-#{name}.a isn't installed" }
+    assert_success run_command("musl-gcc", "-w", "-fPIC", "-shared", "-o", "#{@dir}/libmwrap.so", *Dir["#{@dir}/o[01]/*.o"], "#{@dir}/urcu.c",
+                               "-Wl,-z,now,-z,defs,-z,nodelete,--gc-sections,--version-script=#{ROOT}/.build/exports.map", *archives, "-ldl", "-lpthread")
+  end
+
+  # A program counts as it says itself, in each process.
+  def counted(name, *words)
+    program = "#{@dir}/#{name}"
+    assert_success run_command("musl-gcc", "-std=gnu11", "-O1", "-w", "-fno-builtin", "-D_GNU_SOURCE", "-rdynamic", "-o", program, "#{ROOT}/t/programs/#{name}.c")
+    run = run_command(program, *words, env: { "LD_PRELOAD" => "#{@dir}/libmwrap.so", "MWRAP" => "dump_path:#{@dir}/#{name}.dump.%p,dump_format:tsv" })
+    assert_success run
+    expected = run.stdout.scan(/^(?:# (\d+) )?expect (\S+)((?: -?\d+){6})$/)
+    refute_empty expected
+    expected.each do |pid, function, figures|
+      rows = Dump.tsv(File.binread("#{program}.dump.#{pid || run.status.pid}")).flatten.select { |r| r.location.include?("(#{function}+0x") }
+      got = %i[allocations frees total live live_bytes growth].map { |column| rows.sum(&column) }
+      assert_equal figures.split.map(&:to_i), got, "#{name}: #{function} in #{pid || "the first process"}"
+    end
   end
 
   # Where glibc's folder isn't found, LD_PRELOAD has the plain path.
