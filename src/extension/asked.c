@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "shared/sys/sys.h"
 #include "ext.h"
 
 #define MARK "mwrap-sleeps" /* lib/mwrap/ctl/target.rb has it, too */
@@ -21,7 +22,7 @@
 static void unmap(void *mark)
 {
 	if (mark)
-		munmap(mark, (size_t)sysconf(_SC_PAGESIZE));
+		munmap(mark, mw_page_size());
 }
 
 static const rb_data_type_t mark_type = {
@@ -35,7 +36,7 @@ static void *map_mark(void)
 
 	if (fd < 0)
 		return NULL;
-	at = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE, MAP_PRIVATE, fd, 0);
+	at = mmap(NULL, mw_page_size(), PROT_NONE, MAP_PRIVATE, fd, 0);
 	close(fd);
 	return at == MAP_FAILED ? NULL : at;
 }

@@ -79,7 +79,7 @@ struct mw_map_area *mw_map_area_at(const struct mw_map_areas *a, uintptr_t at)
 
 static void take_own(uintptr_t start, size_t bytes, void *ctx)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t page = mw_page_size();
 
 	mw_map_areas_push(ctx, (struct mw_map_area){ .start = start,
 						     .end = (start + bytes + page - 1) & ~(page - 1),

@@ -2,7 +2,7 @@
 /* pages.c - see pages.h. */
 #include "pages.h"
 
-#include <unistd.h>
+#include "shared/sys/sys.h"
 
 enum { ENTRIES = 1 << MW_MAP_LEAF };
 #define ENTRIES_BYTES ((size_t)MW_MAP_LEAVES * ENTRIES * sizeof(struct mw_map_entry))
@@ -16,12 +16,10 @@ _Static_assert(64 - 12 - MW_MAP_LEAF + MW_MAP_NUMBER <= 64, "a key has any addre
 
 bool mw_map_pages_make(struct mw_map_pages *p)
 {
-	*p = (struct mw_map_pages){
-		.entries = mw_map_memory(ENTRIES_BYTES),
-		.slots = mw_map_memory(SLOTS_BYTES),
-		.keys = mw_map_memory(KEYS_BYTES),
-		.shift = (unsigned)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE))
-	};
+	*p = (struct mw_map_pages){ .entries = mw_map_memory(ENTRIES_BYTES),
+				    .slots = mw_map_memory(SLOTS_BYTES),
+				    .keys = mw_map_memory(KEYS_BYTES),
+				    .shift = (unsigned)__builtin_ctzl(mw_page_size()) };
 	return p->entries && p->slots && p->keys;
 }
 

@@ -84,7 +84,7 @@ bool mw_writer_meta(struct mw_writer *w)
 	mw_json_str(&b, "allocator", job->api->allocator ? job->api->allocator() : "");
 	mw_json_str(&b, "allocator_version", job->allocator_version);
 	environment(&b);
-	mw_json_u64(&b, "page_size", (uint64_t)sysconf(_SC_PAGESIZE));
+	mw_json_u64(&b, "page_size", mw_page_size());
 	mw_json_u64(&b, "processors", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
 	mw_json_str(&b, "ruby", stats.ruby);
 	mw_json_u64(&b, "tail", job->tail);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "shared/sys/clock.h"
+#include "shared/sys/sys.h"
 #include "family.h"
 
 /* A number of at most `most` digits, not beginning with 0; returns how many, 0: none. */
@@ -251,6 +252,6 @@ void mw_process_facts(long pid, struct mw_process_facts *f)
 	set_title(pid, f->title, sizeof(f->title));
 	slurp(pid, "statm", text, sizeof(text));
 	if (sscanf(text, "%" SCNu64 " %" SCNu64, &size, &pages) == 2)
-		f->rss = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+		f->rss = pages * mw_page_size();
 	f->age = age_of(pid);
 }

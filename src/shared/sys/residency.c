@@ -58,10 +58,9 @@ void mw_residency_open(struct mw_residency *r, enum mw_residency_how best)
 	uint64_t entry = 0;
 	struct region one;
 
-	*r = (struct mw_residency){ .fd = -1,
-				    .budget = MW_RESIDENCY_BUDGET,
-				    .expected = UINT64_MAX,
-				    .page = (size_t)sysconf(_SC_PAGESIZE) };
+	*r = (struct mw_residency){
+		.fd = -1, .budget = MW_RESIDENCY_BUDGET, .expected = UINT64_MAX, .page = mw_page_size()
+	};
 	if (best == MW_RESIDENCY_MINCORE)
 		return;
 	r->fd = mw_sys_open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);

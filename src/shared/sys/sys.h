@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -33,6 +34,12 @@
 #include "libc.h"
 
 enum { MW_SYS_SIGSET = 8 };
+
+/* 4 KiB on x86-64; 4, 16 or 64 KiB on arm64, as the kernel was built. Any thread, a signal handler too. */
+static inline size_t mw_page_size(void)
+{
+	return getauxval(AT_PAGESZ);
+}
 
 /*
  * Makes a system call by itself on x86-64 and arm64; some preloads interpose syscall(2), too. The
@@ -59,7 +66,6 @@ static inline __attribute__((always_inline)) long mw_sys_plain(long number, long
 	register long x2 __asm__("x2") = c;
 	register long x3 __asm__("x3") = d;
 	register long x4 __asm__("x4") = e;
-	long r;
 
 	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
 	return x0;

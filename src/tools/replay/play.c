@@ -8,6 +8,7 @@
 #include <sys/personality.h>
 #include <unistd.h>
 
+#include "shared/sys/sys.h"
 #include "commands.h"
 #include "json.h"
 #include "mem.h"
@@ -154,7 +155,7 @@ static bool open_all(struct player *p, const char *path, bool as_recorded)
 		return false;
 	p->sums = mw_packed_sums(p->packed);
 	meta = mw_packed_meta(p->packed);
-	p->calls.page = (uint64_t)sysconf(_SC_PAGESIZE);
+	p->calls.page = mw_page_size();
 	p->calls.recorded_page = number_of(meta, "page_size", p->calls.page);
 	if (!p->calls.recorded_page)
 		p->calls.recorded_page = p->calls.page;

@@ -8,6 +8,7 @@
 
 #include "shared/sys/maps.h"
 #include "shared/sys/residency.h"
+#include "shared/sys/sys.h"
 
 enum { LIBRARIES_MOST = 256 };
 
@@ -37,7 +38,7 @@ static void insert(struct range r)
 
 static int note_object(struct dl_phdr_info *info, size_t size, void *ctx)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t page = mw_page_size();
 
 	(void)size;
 	(void)ctx;

@@ -78,7 +78,7 @@ static struct thread *take_stack(void)
 	stack = mw_mem(STACK);
 	if (!stack)
 		return NULL;
-	mprotect(stack, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE); /* without it, no guard: nothing worse */
+	mprotect(stack, mw_page_size(), PROT_NONE); /* without it, no guard: nothing worse */
 	t = (struct thread *)(void *)(stack + USABLE);
 	t->stack = stack;
 	return t;

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "shared/sys/mw_assert.h"
+#include "shared/sys/sys.h"
+
 static uint64_t held;  /* relaxed: bytes mapped, and of texts */
 static uint64_t taken; /* relaxed: `held`, and bytes set aside; under the ceiling */
 static uint64_t max;   /* relaxed: the ceiling, 0: none */
@@ -151,16 +154,19 @@ void mw_arena_hide(void)
 }
 
 /* A page without access follows: the kernel joins neighbours, and what it joins may become huge pages. */
-enum { APART = 4096 };
+static size_t with_page(size_t bytes)
+{
+	return bytes + mw_page_size();
+}
 
 void *mw_arena_sparse(size_t bytes)
 {
 	int e = errno;
-	char *p = mw_arena_room(bytes + APART);
+	char *p = mw_arena_room(with_page(bytes));
 
 	if (p && mmap(p, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 		      0) == MAP_FAILED) {
-		mw_arena_return(p, bytes + APART);
+		mw_arena_return(p, with_page(bytes));
 		p = NULL;
 	}
 	errno = e;
@@ -172,13 +178,16 @@ void *mw_arena_sparse(size_t bytes)
 void mw_arena_unsparse(void *p, size_t bytes)
 {
 	strike(p);
-	mw_arena_return(p, bytes + APART);
+	mw_arena_return(p, with_page(bytes));
 }
 
 bool mw_arena_empty(void *p, size_t bytes)
 {
 	int e = errno;
-	bool ok = madvise(p, bytes, MADV_DONTNEED) == 0;
+	bool ok;
+
+	mw_assert(((uintptr_t)p | bytes) % mw_page_size() == 0);
+	ok = madvise(p, bytes, MADV_DONTNEED) == 0;
 
 	errno = e;
 	return ok;

@@ -65,7 +65,7 @@ void *mw_arena_sparse(size_t bytes);
 void mw_arena_unsparse(void *p, size_t bytes); /* for lost races */
 bool mw_arena_take(size_t bytes, enum mw_arena_for);
 void mw_arena_give(size_t bytes);
-/* Gives the contents back: all zeros from here on. False: the kernel refuses, and they stay. */
+/* Gives the contents of whole pages back: all zeros from here on. False: the kernel refuses, and they stay. */
 bool mw_arena_empty(void *p, size_t bytes);
 
 /* Leaves what was mapped for good since the last call out of core dumps. Not on the way of an allocation. */

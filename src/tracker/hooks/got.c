@@ -5,10 +5,10 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "shared/sys/libc.h"
 #include "shared/sys/atomics.h"
+#include "shared/sys/sys.h"
 #include "tracker/base/own_thread.h"
 #include "cxx.h"
 #include "tracker/real/entries.h"
@@ -135,7 +135,7 @@ static bool read_object(struct mw_entries *o, const struct dl_phdr_info *info, s
 		p->missed = true;
 		return false;
 	}
-	o->page_size = getauxval(AT_PAGESZ);
+	o->page_size = mw_page_size();
 	return mw_entries_read(o, dynamic);
 }
 

@@ -11,8 +11,8 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "shared/sys/sys.h"
 #include "tracker/real/own_large.h"
 #include "tracker/track/admit.h"
 #include "tracker/track/dismiss.h"
@@ -182,7 +182,7 @@ MW_EXPORT void *valloc(size_t n)
 
 MW_EXPORT void *pvalloc(size_t n)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page = mw_page_size();
 
 	/* pvalloc rounds up: round before the tail is added */
 	if (n <= MW_SIZE_PADDED_MAX)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "shared/sys/libc.h"
+#include "shared/sys/sys.h"
 #include "shared/sys/thread.h"
 #include "tracker/base/arena.h"
 #include "musl.h"
@@ -191,12 +192,12 @@ static void *first_aligned_alloc(size_t align, size_t n)
 
 static void *first_valloc(size_t n)
 {
-	return found() ? mw_real.valloc(n) : boot_alloc(4096, n);
+	return found() ? mw_real.valloc(n) : boot_alloc(mw_page_size(), n);
 }
 
 static void *first_pvalloc(size_t n)
 {
-	return found() ? mw_real.pvalloc(n) : boot_alloc(4096, n);
+	return found() ? mw_real.pvalloc(n) : boot_alloc(mw_page_size(), n);
 }
 
 static size_t first_malloc_usable_size(void *p)

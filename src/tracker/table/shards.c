@@ -11,16 +11,18 @@
  */
 #include "shard.h"
 
+#include "shared/sys/sys.h"
+
 enum {
 	KEPT = 16, /* shards that stay as they are, for the next threads */
-	PAGE = 4096,
+	PAGE_LEAST = 4096,
 	BEFORE = MW_SLOTS * MW_ENTRY + MW_FEW_SLOTS * MW_ENTRY, /* bytes of the memory before the shard */
-	SIZE = (BEFORE + (int)sizeof(struct mw_shard) + PAGE - 1) / PAGE * PAGE,
+	SIZE = BEFORE + (int)sizeof(struct mw_shard),
 	SIDE_BY_SIDE = 14, /* shards mapped at once, at most: less than a huge page */
 	ROW = 256, /* entries in a page */
 	ROWS = 1024
 };
-_Static_assert(SIZE *SIDE_BY_SIDE < 2 << 20, "no huge page");
+_Static_assert((SIZE + PAGE_LEAST) * SIDE_BY_SIDE < 2 << 20, "no huge page");
 
 /*
  * FREE: it has memory, and perhaps counts. GIVEN: it has neither, and is all zeros. CHANGING: one thread makes
@@ -61,18 +63,22 @@ struct mw_shard *mw_shard_next(uint32_t *i)
 
 /* --- memory ----------------------------------------------------------------------------- */
 
-static size_t pages(size_t bytes)
+/* In whole pages: their contents are given back, and a neighbour's aren't. */
+static size_t whole(size_t bytes)
 {
-	return (bytes + PAGE - 1) / PAGE;
+	size_t page = mw_page_size();
+
+	return (bytes + page - 1) & -page;
 }
 
 /* Bytes of a shard with so many slots and callers. */
 static size_t bytes_of(size_t slots, size_t callers)
 {
-	return (pages((slots - MW_FEW_SLOTS) * MW_ENTRY) +
-		pages(BEFORE % PAGE + offsetof(struct mw_shard, callers) + callers * MW_ENTRY) +
-		(callers > MW_FEW_CALLERS)) *
-	       PAGE;
+	size_t page = mw_page_size();
+
+	return whole((slots - MW_FEW_SLOTS) * MW_ENTRY) +
+	       whole(BEFORE % page + offsetof(struct mw_shard, callers) + callers * MW_ENTRY) +
+	       (callers > MW_FEW_CALLERS ? page : 0);
 }
 
 static size_t slots_of(const struct mw_shard *t)
@@ -127,24 +133,25 @@ static struct mw_shard *memory_take(void)
 {
 	static uint64_t next; /* relaxed: address of memory not used yet | for so many */
 	uint64_t is = mw_get(&next), n;
+	const size_t size = whole(SIZE);
 	void *p;
 
 	do {
-		while (is % PAGE) {
-			if (__atomic_compare_exchange_n(&next, &is, is + SIZE - 1, true,
+		while (is % PAGE_LEAST) {
+			if (__atomic_compare_exchange_n(&next, &is, is + size - 1, true,
 							__ATOMIC_RELAXED, __ATOMIC_RELAXED))
-				return shard_in(is / PAGE * PAGE);
+				return shard_in(is / PAGE_LEAST * PAGE_LEAST);
 		}
 		n = mw_get(&entries) < SIDE_BY_SIDE ? mw_get(&entries) + 1 : SIDE_BY_SIDE;
-		p = mw_arena_sparse(n * SIZE);
+		p = mw_arena_sparse(n * size);
 		if (!p && n > 1) /* the process may have little address space */
-			p = mw_arena_sparse((n = 1) * SIZE);
+			p = mw_arena_sparse((n = 1) * size);
 		if (!p)
 			return NULL;
-		if (__atomic_compare_exchange_n(&next, &is, ((uintptr_t)p + SIZE) | (n - 1), false,
+		if (__atomic_compare_exchange_n(&next, &is, ((uintptr_t)p + size) | (n - 1), false,
 						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return shard_in((uintptr_t)p);
-		mw_arena_unsparse(p, n * SIZE); /* another thread was first */
+		mw_arena_unsparse(p, n * size); /* another thread was first */
 	} while (true);
 }
 
@@ -263,7 +270,7 @@ static void give_back(struct mw_shard *t)
 	mw_shard_give_records(t);
 	e->check_every = t->check_every;
 	__atomic_store_n(&e->status, CHANGING, __ATOMIC_RELEASE);
-	if (!mw_arena_empty((char *)t - BEFORE, SIZE)) {
+	if (!mw_arena_empty((char *)t - BEFORE, whole(SIZE))) {
 		mw_shard_release(t);
 		return;
 	}
@@ -332,7 +339,7 @@ void mw_shards_after_fork(struct mw_shard *self)
 			continue;
 		if (e->status == LIVE || e->status == FREE)
 			let_go(e->shard);
-		else if (e->status == GIVEN || mw_arena_empty((char *)e->shard - BEFORE, SIZE))
+		else if (e->status == GIVEN || mw_arena_empty((char *)e->shard - BEFORE, whole(SIZE)))
 			entry_leave(e, GIVEN, &given);
 	}
 }

@@ -258,17 +258,18 @@ void mw_event(struct mw_shard *t, uint32_t op, uint32_t ref, uint64_t size, uint
 
 uint64_t mw_event_pages(const void *p, uint64_t n)
 {
-	uintptr_t from = (uintptr_t)p & ~(uintptr_t)4095,
-		  to = ((uintptr_t)p + (n < ASKED_MOST ? n : ASKED_MOST) + 4095) & ~(uintptr_t)4095;
+	const uintptr_t page = mw_page_size();
+	uintptr_t from = (uintptr_t)p & -page,
+		  to = ((uintptr_t)p + (n < ASKED_MOST ? n : ASKED_MOST) + page - 1) & -page;
 	unsigned char in[4096];
 	uint64_t pages = 0;
 
 	while (from < to) {
-		uintptr_t most = from + sizeof(in) * 4096 < to ? from + sizeof(in) * 4096 : to;
+		uintptr_t most = to - from > sizeof(in) * page ? from + sizeof(in) * page : to;
 
 		if (mw_sys(SYS_mincore, (long)from, (long)(most - from), (long)in, 0, 0) != 0)
-			return (to - from) / 4096 + pages; /* not known: all */
-		for (size_t i = 0; i < (most - from) / 4096; i++)
+			return (to - from) / page + pages; /* not known: all */
+		for (size_t i = 0; i < (most - from) / page; i++)
 			pages += in[i] & 1;
 		from = most;
 	}

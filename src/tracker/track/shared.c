@@ -18,6 +18,7 @@
 
 #include "admit.h"
 #include "dismiss.h"
+#include "shared/sys/sys.h"
 #include "tracker/real/own_large.h"
 
 enum way { PASS, QUIET, SHARED }; /* QUIET: or paused */
@@ -98,11 +99,6 @@ static void shared_gone(const void *p, const struct mw_dismissed *d)
 
 /* --- calling the real allocator -------------------------------------------------------- */
 
-static size_t page_size(void)
-{
-	return 4096; /* the least that valloc promises; for allocators without it */
-}
-
 /* C11 wants a multiple of the alignment, and scudo insists on it: of the app's size, not of that with a tail. */
 static void *real_aligned_alloc(size_t align, size_t n, size_t bytes)
 {
@@ -132,7 +128,7 @@ void *mw_alloc_real(struct mw_alloc_call *a, size_t bytes)
 	case MW_VALLOC:
 		if (mw_real.valloc)
 			return mw_real.valloc(bytes);
-		a->align = page_size();
+		a->align = mw_page_size(); /* as valloc promises; for allocators without it */
 		break;
 	case MW_MEMALIGN:
 		if (mw_real.memalign)
