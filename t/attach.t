@@ -317,7 +317,7 @@ class AttachByInjectionTest < Minitest::Test
 
   def setup
     super
-    skip "injection is for x86-64" unless RbConfig::CONFIG["host_cpu"] == "x86_64"
+    skip "injection is for x86-64 and arm64" unless %w[x86_64 aarch64].include?(RbConfig::CONFIG["host_cpu"])
   end
 
   def plain(script, **rest) = ready(script, gem: false, **rest)

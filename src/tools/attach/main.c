@@ -10,16 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace.h"
+#include "machine.h"
 
-#if defined(__x86_64__) && !defined(__ILP32__)
+#if MW_INJECT_CAN
 
-#include <cpuid.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "api/api.h"
-#include "visit.h"
 
 enum { AGAIN_MS = 15, PAGE = 4096 };
 
@@ -39,94 +37,20 @@ static bool refuse(char *err, const char *line)
 
 /* --- what is there --------------------------------------------------------------------- */
 
-/* Up to 4.0; from 3.3 on two others do the same. */
-#define ONE "rb_postponed_job_register_one"
-
 static const struct mw_object *find_ruby(const struct mw_there *t)
 {
 	for (const struct mw_object *o = t->objects; o < t->objects + t->n_objects; o++)
-		if (mw_there_symbol(t, o, ONE) || mw_there_symbol(t, o, "rb_postponed_job_trigger"))
+		if (mw_there_symbol(t, o, MW_MACHINE_ONE) ||
+		    mw_there_symbol(t, o, "rb_postponed_job_trigger"))
 			return o;
 	return NULL;
-}
-
-/*
- * Where Ruby has the address of its VM. From 3.3 on that isn't exported, but a function reads it first of all:
- * lea VM(%rip), R; or mov VM(%rip), R; or mov GOT(%rip), R. 0: none of these.
- */
-static uintptr_t find_vm(const struct mw_there *t, const struct mw_object *ruby)
-{
-	enum { LOOK = 48, LENGTH = 7 };
-	uintptr_t at = mw_there_symbol(t, ruby, "ruby_current_vm_ptr"), vm, word;
-	unsigned char code[LOOK];
-
-	if (at)
-		return at;
-	at = mw_there_symbol(t, ruby, "rb_postponed_job_trigger");
-	if (!at || !mw_there_read(t, at, code, sizeof(code)))
-		return 0;
-	for (int i = 0; i + LENGTH <= LOOK; i++) {
-		int32_t distance;
-
-		/* REX.W, lea or mov, a register from an address relative to rip */
-		if ((code[i] & 0xfb) != 0x48 || (code[i + 1] != 0x8d && code[i + 1] != 0x8b) ||
-		    (code[i + 2] & 0xc7) != 0x05)
-			continue;
-		memcpy(&distance, code + i + 3, sizeof(distance));
-		vm = at + (uintptr_t)i + LENGTH + (uintptr_t)(intptr_t)distance;
-		/* its first word is within the VM; that of an entry of a GOT within Ruby's data */
-		if (code[i + 1] == 0x8b && mw_there_read(t, vm, &word, sizeof(word)) &&
-		    word > ruby->base && word < ruby->data_end)
-			vm = word;
-		return mw_there_read(t, vm, &word, sizeof(word)) && word % 8 == 0 &&
-				       mw_there_read(t, word, &word, sizeof(word)) ?
-			       vm :
-			       0;
-	}
-	return 0;
-}
-
-/*
- * Where a thread has its context: from a function that reads it. In a library it is
- *	data16 lea INDEX(%rip), %rdi; data16 data16 rex.W call __tls_get_addr
- * in a program mov $OFFSET, %rax; mov %fs:(%rax), %rax
- */
-static void find_context(const struct mw_there *t, const struct mw_object *ruby, struct mw_visit *v)
-{
-	enum { LOOK = 96, LENGTH = 12 };
-	const struct mw_object *linker = mw_there_named(t, "ld-linux");
-	uintptr_t at = mw_there_symbol(t, ruby, "rb_postponed_job_trigger"), get, index;
-	unsigned char code[LOOK];
-	int32_t n;
-
-	if (!at)
-		at = mw_there_symbol(t, ruby, ONE);
-	get = linker ? mw_there_symbol(t, linker, "__tls_get_addr") : 0;
-	if (!mw_there_read(t, at, code, sizeof(code)))
-		return;
-	for (int i = 0; i + LENGTH <= LOOK; i++) {
-		if (get && memcmp(code + i, "\x66\x48\x8d\x3d", 4) == 0 &&
-		    memcmp(code + i + 8, "\x66\x66\x48\xe8", 4) == 0) {
-			memcpy(&n, code + i + 4, sizeof(n));
-			index = at + (uintptr_t)i + 8 + (uintptr_t)(intptr_t)n;
-			memcpy(&v->tls_get_addr, &get, sizeof(get));
-			memcpy(&v->context_index, &index, sizeof(index));
-			return;
-		}
-		if (memcmp(code + i, "\x48\xc7\xc0", 3) == 0 &&
-		    memcmp(code + i + 7, "\x64\x48\x8b\x00", 4) == 0) {
-			memcpy(&n, code + i + 3, sizeof(n));
-			v->context_at = n;
-			return;
-		}
-	}
 }
 
 static bool find_functions(struct plan *p, char *err)
 {
 	const struct mw_there *t = &p->there;
 	const struct mw_object *ruby = find_ruby(t), *libc = mw_there_named(t, "libc.so.6");
-	uintptr_t complex, vm, up = 0, one = ruby ? mw_there_symbol(t, ruby, ONE) : 0;
+	uintptr_t complex, vm, up = 0, one = ruby ? mw_there_symbol(t, ruby, MW_MACHINE_ONE) : 0;
 
 	struct {
 		const struct mw_object *in;
@@ -162,12 +86,15 @@ static bool find_functions(struct plan *p, char *err)
 	complex = mw_there_symbol(t, ruby, "rb_cComplex");
 	if (!complex || !mw_there_read(t, complex, &up, sizeof(up)) || !up)
 		return refuse(err, "Ruby is still starting there: try again");
-	vm = find_vm(t, ruby);
+	vm = mw_there_symbol(t, ruby, "ruby_current_vm_ptr");
+	if (!vm)
+		vm = mw_machine_vm(t, ruby);
 	if (!vm)
 		return refuse(err,
 			      "Ruby is shutting down there, or its build is unknown: start it with mwrap");
 	memcpy(&p->visit.vm, &vm, sizeof(vm));
-	find_context(t, ruby, &p->visit);
+	if (!mw_machine_context(t, ruby, &p->visit))
+		return refuse(err, "this build of Ruby is unknown: start it with mwrap");
 	p->visit.ruby = ruby->code;
 	p->visit.ruby_end = ruby->code_end;
 	return true;
@@ -268,25 +195,6 @@ static bool find_room(struct plan *p, char *err)
 
 /* --- what is written there --------------------------------------------------------------- */
 
-/* The registers that XSAVE saves: all but the registers of AMX, which Ruby has no use for. */
-static bool measure_registers(struct mw_visit *v, char *err)
-{
-	enum { XSAVE_LEAF = 0xd, LEGACY_AND_HEADER = 576, OSXSAVE = 1 << 27 };
-	const uint64_t amx = UINT64_C(3) << 17;
-	unsigned a, b, c, d;
-
-	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & OSXSAVE) ||
-	    !__get_cpuid_count(XSAVE_LEAF, 0, &a, &b, &c, &d))
-		return refuse(err, "the CPU has no XSAVE: attach needs it");
-	v->save_mask = ((uint64_t)d << 32 | a) & ~amx;
-	v->save_bytes = LEGACY_AND_HEADER;
-	for (unsigned i = 2; i < 64; i++)
-		if (v->save_mask >> i & 1 && __get_cpuid_count(XSAVE_LEAF, i, &a, &b, &c, &d) &&
-		    b + a > v->save_bytes)
-			v->save_bytes = b + a;
-	return true;
-}
-
 static bool fill(struct plan *p, const char *library, char *err)
 {
 	struct mw_visit *v = &p->visit;
@@ -301,7 +209,7 @@ static bool fill(struct plan *p, const char *library, char *err)
 	v->version_at = offsetof(struct mw_api, version);
 	v->asked_at = offsetof(struct mw_api, asked);
 	p->entry = p->code + (uintptr_t)(mw_visit_entry - __start_mw_visit);
-	return measure_registers(v, err);
+	return mw_machine_measure(v, err);
 }
 
 /* Nothing there runs or reads any of it yet, or what it reads stays as it is. */
@@ -458,7 +366,8 @@ int main(int argc, char **argv)
 
 int main(void)
 {
-	fprintf(stderr, "attach needs x86-64: put the gem into the Gemfile, or start it with mwrap\n");
+	fprintf(stderr,
+		"attach needs x86-64 or arm64: put the gem into the Gemfile, or start it with mwrap\n");
 	return 1;
 }
 

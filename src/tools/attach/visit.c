@@ -2,7 +2,7 @@
 /* visit.c - see visit.h. */
 #include "visit.h"
 
-#if defined(__x86_64__) && !defined(__ILP32__)
+#if MW_INJECT_CAN
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -11,6 +11,7 @@
 
 #define THERE __attribute__((section("mw_visit"), used, noinline, no_stack_protector))
 
+#if defined(__x86_64__)
 _Static_assert(offsetof(struct mw_visit, save_mask) == 88, "as the code below has it");
 _Static_assert(offsetof(struct mw_visit, save_bytes) == 96, "as the code below has it");
 
@@ -50,6 +51,24 @@ __asm__(".pushsection mw_visit,\"ax\",@progbits\n"
 	"popfq\n"
 	"ret $128\n"
 	".popsection\n");
+#define AT_THREAD(word, at) __asm__ volatile("mov %%fs:(%1), %0" : "=r"(word) : "r"(at))
+#else
+/* bti jc, a nop on older processors: its page may be guarded. All registers are in a signal's frame: see arm64.c. */
+__asm__(".pushsection mw_visit,\"ax\",@progbits\n"
+	".globl mw_visit_of, mw_visit_entry\n"
+	".hidden mw_visit_of, mw_visit_entry\n"
+	".balign 8\n"
+	"mw_visit_of: .quad 0\n"
+	"mw_visit_entry:\n"
+	"hint #38\n"
+	"ldr x0, mw_visit_of\n"
+	"bl mw_visit_ask\n"
+	"mov x8, #139\n" /* rt_sigreturn */
+	"svc #0\n"
+	".popsection\n");
+#define AT_THREAD(word, at) \
+	__asm__ volatile("mrs %0, tpidr_el0\n\tldr %0, [%0, %1]" : "=&r"(word) : "r"(at) : "memory")
+#endif
 
 static inline __attribute__((always_inline)) void say(struct mw_visit *v, uint32_t state)
 {
@@ -64,7 +83,7 @@ static inline __attribute__((always_inline)) _Bool is_up(const struct mw_visit *
 	if (v->tls_get_addr)
 		context = *v->tls_get_addr(v->context_index);
 	else if (v->context_at)
-		__asm__ volatile("mov %%fs:(%1), %0" : "=r"(context) : "r"(v->context_at));
+		AT_THREAD(context, v->context_at);
 	return *v->vm && context;
 }
 

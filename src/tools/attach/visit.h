@@ -7,9 +7,9 @@
  * no data of its own, so that it runs anywhere.
  *
  * mw_visit_entry runs in the main thread, which was led there from any instruction, like a signal
- * handler. On its stack is the address to which it returns, MW_VISIT_SKIP bytes below where the thread's
- * stack was: what lies between may be a leaf function's. It changes no register, and nothing
- * remembers where the thread was but its own stack. So mwrap-inject may end at any moment, or visit again.
+ * handler. It changes no register, and nothing remembers where the thread was but its own stack. On x86-64 the
+ * address to which it returns is MW_VISIT_SKIP bytes below where the thread's stack was: what lies between may be a
+ * leaf function's. On arm64 a signal's frame is there. So mwrap-inject may end at any moment, or visit again.
  * It asks Ruby, by what is safe in a signal handler, to call the job at a safe point. If no thread comes
  * to one, a second visit wakes the main thread (shared/sys/ruby_wake.h).
  *
@@ -20,6 +20,12 @@
 #define MW_INJECT_VISIT_H
 
 #include <stdint.h>
+
+#if (defined(__x86_64__) && !defined(__ILP32__)) || defined(__aarch64__)
+#define MW_INJECT_CAN 1
+#else
+#define MW_INJECT_CAN 0
+#endif
 
 enum { MW_VISIT_SKIP = 128 + 8 };
 
