@@ -263,13 +263,15 @@ check: all check-programs
 	t/lib/prove.sh $(PROVE_FLAGS)
 
 # --- what runs for long, or measures times, which no test does. GNUmakefile's head says what each is; options: see the file ---
-bench bench-sides bench-page check-behaviour check-rubies screenshots soak: export RUBY := $(RUBY)
+bench bench-sides bench-page check-arm64 check-behaviour check-rubies screenshots soak: export RUBY := $(RUBY)
 bench:
 	$(Q)t/bench/run.sh
 bench-sides:
 	$(Q)t/bench/run.sh sides.rb
 bench-page:
 	$(Q)t/lib/with_browser.sh t/bench/page.rb
+check-arm64:
+	$(Q)CFLAGS='$(CFLAGS)' t/arm64/run.sh $(TESTS)
 check-behaviour:
 	$(Q)t/behaviour/run.sh
 check-rubies:
@@ -283,4 +285,4 @@ soak:
 chaos: all $(T)/programs/chaos $(PLUGINS)
 	$(Q)'$(RUBY)' t/stress/chaos.rb $(SECONDS) $(SEED)
 .PHONY: check-programs clang planted asan tsan lives fuzz fuzzers $(FUZZ:%=fuzz-%) check-quick quick-programs $(QUICK:%=quick-%) check check-assert \
-	bench bench-sides bench-page check-behaviour check-rubies screenshots soak chaos
+	bench bench-sides bench-page check-arm64 check-behaviour check-rubies screenshots soak chaos

@@ -1,0 +1,27 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# What has code of its own for arm64 compiles there, without a warning. `make check-arm64` runs it.
+
+require_relative "lib/tap"
+
+class Arm64Test < Minitest::Test
+  include MwrapTest
+
+  FLAGS = %w[-std=gnu11 -O1 -Wall -Wextra -Wshadow -Wpointer-arith -Werror -D_GNU_SOURCE -Isrc -fsyntax-only -x c].freeze
+
+  # Headers that don't depend on the C library or the processor come from where this machine's are.
+  def shared_headers(dir)
+    Dir.glob(%w[xxhash.h xxh3.h {*-linux-gnu/,}urcu*], base: "/usr/include").each { |name| FileUtils.ln_sf("/usr/include/#{name}", dir) }
+    "-isystem#{dir}"
+  end
+
+  def test_it_compiles_for_arm64
+    files = Dir.glob("src/{memory,recording,server,shared,tools,tracker}/**/*.[ch]", base: ROOT).select { |f| File.read("#{ROOT}/#{f}").include?("__aarch64__") }
+    assert_operator files.size, :>=, 8, files.inspect
+    in_tmp do |dir|
+      files.each { |file| assert_success run_command("aarch64-linux-gnu-gcc", *FLAGS, shared_headers(dir), file, chdir: ROOT) }
+    end
+  end
+end
