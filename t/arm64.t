@@ -9,7 +9,8 @@ require_relative "lib/tap"
 class Arm64Test < Minitest::Test
   include MwrapTest
 
-  FLAGS = %w[-std=gnu11 -O1 -Wall -Wextra -Wshadow -Wpointer-arith -Werror -D_GNU_SOURCE -Isrc -fsyntax-only -x c].freeze
+  FLAGS = %w[-std=gnu11 -O1 -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes
+             -Wmissing-prototypes -Wpointer-arith -Werror -D_GNU_SOURCE -Isrc -fsyntax-only -x c].freeze
 
   # Headers that don't depend on the C library or the processor come from where this machine's are.
   def shared_headers(dir)

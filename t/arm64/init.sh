@@ -1,4 +1,5 @@
 #!/bin/busybox sh
+# shellcheck shell=dash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The first program in the emulated machine: finds the root, and runs /line in it. See run.sh.
 b=/bin/busybox

@@ -12,6 +12,7 @@
 #
 # This machine needs apt-get, Debian's sources, and a few packages (t/lib/packages, arm64). What is
 # for arm64 is unpacked in .build/arm64, and not installed. All that was printed is in .build/arm64/log.
+# shellcheck disable=SC2317 # mw_quietly calls functions by their names
 set -eu
 cd "$(dirname "$0")/../.."
 . t/lib/setup.sh
@@ -73,13 +74,13 @@ take_modules() {
 make_boot() {
 	local kernel
 	kernel=$(basename "$root"/lib/modules/*)
-	rm -rf "$to/boot" && mkdir -p "$to"/boot/{dev,proc,sys,mnt,bin}
+	rm -rf "${to:?}/boot" && mkdir -p "$to"/boot/{dev,proc,sys,mnt,bin}
 	take_modules "$kernel"
 	cp "$root/bin/busybox" "$to/boot/bin/"
 	install -m 755 t/arm64/init.sh "$to/boot/init"
 	(cd "$to/boot" && find . | cpio -o -H newc --quiet) | gzip -1 >"$to/initrd.gz"
 	cp "$root/boot/vmlinuz-$kernel" "$to/kernel"
-	rm -rf "$root/lib/modules" "$root"/boot/*
+	rm -rf "$root/lib/modules" "${root:?}"/boot/*
 }
 
 # The root, unless it has what t/arm64/packages says

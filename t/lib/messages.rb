@@ -32,6 +32,7 @@ module Messages
     ["failed", {}, "<>: {1}: <>"], # socket_lock.c
     ["wrong", {}, "token_file: <> {0}"], # token.c
     ["refuse", { 1 => /\A"/ }, "{1}"], # attach.c
+    ["mw_trace_refuse", { 1 => /\A"/ }, "{1}"],
     ["mw_holders_fail", { 2 => /holders/ }, "{2}"] # holders/*.c
   ].freeze
 
