@@ -17,6 +17,7 @@ if ! $b mount -t ext4 /dev/vda /mnt; then
 	echo "arm64: no root was found"
 	off
 fi
+$b mkdir -p /mnt/dev /mnt/proc /mnt/sys /mnt/tmp
 $b mount -o move /dev /mnt/dev
 $b mkdir -p /mnt/dev/pts /mnt/dev/shm
 $b mount -t devpts none /mnt/dev/pts

@@ -83,10 +83,10 @@ make_boot() {
 	rm -rf "$root/lib/modules" "${root:?}"/boot/*
 }
 
-# The root, unless it has what t/arm64/packages says
+# The root, unless it was made of these files
 make_root() {
 	local deb
-	! cmp -s t/arm64/packages "$to/packages" || return 0
+	! cat t/arm64/packages t/arm64/init.sh | cmp -s - "$to/made-of" || return 0
 	mw_say "unpacking packages for arm64"
 	write_apt_conf
 	mw_quietly "apt-get update" apt update
@@ -99,7 +99,7 @@ make_root() {
 	done
 	finish_root
 	make_boot
-	cp t/arm64/packages "$to/packages"
+	cat t/arm64/packages t/arm64/init.sh >"$to/made-of"
 }
 
 # The files of this checkout, as they are, with the time at which they changed: make sees what is new
