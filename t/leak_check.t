@@ -95,6 +95,44 @@ class MwrapctlCheckTest < Minitest::Test
     assert_ends 2, check(LEAKS, "--suppressions", "known"), stderr: "mwrapctl: known:3: not a suppression: write leak:PATTERN\n"
   end
 
+  # Variables of objects that have no room for them, in tables of Ruby's own; buffers of an IO.
+  OWNERS = <<~'RUBY'
+    KEPT = []
+    def step
+      KEPT << "abc".dup.tap { |s| s.instance_variable_set(:@a, 1) }
+      KEPT << proc { 1 }.tap { |p| 3.times { |i| p.instance_variable_set("@v#{i}", i) } }
+      KEPT << Fiber.new { 1 }.tap { |f| 3.times { |i| f.instance_variable_set("@v#{i}", i) } }
+      KEPT << IO.pipe.tap { |r, w| w << "q"; w.close; r.getc }[0]
+    end
+  RUBY
+
+  def test_owners_in_tables_of_rubys_own
+    assert_ends 0, check(OWNERS, "--native"), stdout: "clean: step.rb\n"
+    run = check(OWNERS)
+    assert_ends 1, run, stdout: /held by IO: vm → Object::KEPT → Array → IO/
+    refute_match(/held by nothing|held by lib/, run.stdout)
+    assert_match(/step.rb:3: .*held by String: vm → Object::KEPT → Array → String/, run.stdout)
+  end
+
+  # A finalizer that takes a Mutex fails in a collection that an allocation begins, as an app's do.
+  def test_collections_as_an_app_has_them
+    assert_ends 1, check(<<~'RUBY', "--native"), stdout: /\Aleak: step.rb:4: loses (about )?\S+ blocks? \(2000 bytes\) of each call; \d+ held by nothing/
+      require "fiddle"
+      LOCK = Mutex.new
+      class Handle
+        def initialize = ObjectSpace.define_finalizer(self, Handle.release(Fiddle.malloc(2000)))
+        def self.release(p) = proc { LOCK.synchronize { Fiddle.free(p) } rescue 0 }
+      end
+      def step = (Handle.new; Array.new(20) { "x" * 100 }; nil)
+    RUBY
+  end
+
+  # The script's own json, in place of one that mwrapctl needs.
+  def test_the_script_has_its_own_libraries
+    write("json.rb", "JSON = :mine\n")
+    assert_ends 0, check("$LOAD_PATH.unshift(__dir__); require 'json'; raise unless JSON == :mine\ndef step = nil\n"), stdout: "clean: step.rb\n"
+  end
+
   def test_suppressions
     write("known", "# known\n\nleak:^/*/step.rb:2$\n")
     assert_ends 0, check(LEAKS, "--suppressions", "known"), stdout: "clean: step.rb\n"

@@ -115,7 +115,8 @@ module Mwrap
       all = series(rounds)
       require_tracking(lost)
       found = leaks(rounds, all)
-      conclude(found, all.last, found.empty? ? [] : growing_alone(rounds, all.last))
+      open = all.last.select { |location, growth| growth.rising? || all[-2]&.dig(location)&.uneven? }
+      conclude(found, open, found.empty? ? [] : growing_alone(rounds, all.last))
     end
 
     def require_tracking(lost)
@@ -127,7 +128,7 @@ module Mwrap
     def series(rounds)
       all = []
       while all.size < SERIES_MAX
-        all << rounds.series(@lengths).select { |location, growth| growth.rising? && !suppressed?(location) }
+        all << rounds.series(@lengths).select { |location, growth| (growth.rising? || growth.uneven?) && !suppressed?(location) }
         lines = all.last.keys - [Rounds::OBJECTS, Rounds::MOVED]
         break if (lines.empty? ? all.last.keys : lines).all? { |location| proven?(all, location) }
       end
@@ -171,6 +172,7 @@ module Mwrap
       raise Unknown, "#{found[0].short}: grows without a call, too: another thread allocates there" if found.any?
       location, growth = rising.except(Rounds::OBJECTS, Rounds::MOVED).max_by { |_, grown| grown.blocks.sum } unless @native
       return Result.new(:clean, []) unless location
+      raise Unknown, "#{Check.short(location)}: grows in some rounds, and not in others: #{growth}: use more or longer rounds" if growth.uneven?
       raise Unknown, "#{Check.short(location)}: grows in every round, but not with the number of calls: #{growth}: use more or longer rounds"
     end
   end

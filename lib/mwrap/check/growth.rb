@@ -27,6 +27,13 @@ module Mwrap
       # Grows in every round, and may grow with the number of calls
       def rising? = @blocks.all?(&:positive?) && slope >= SLOPE_MIN && @blocks.sum >= SLOPE_MIN * @lengths.sum
 
+      # Grows in some rounds, and in one of the last two, by as much as if each call kept some; and not in others
+      def uneven?
+        mean = @blocks.sum.fdiv(@lengths.sum)
+        grew = @lengths.zip(@blocks).map { |n, b| b >= SHARE_MIN * mean * n }
+        !rising? && mean >= SLOPE_MIN && grew.count(true) >= 2 && grew.last(2).any? && @blocks.any? { |b| b <= 0 }
+      end
+
       # Blocks of each call
       def slope = @slope ||= covariance / spread
 

@@ -22,6 +22,8 @@ module Mwrap
     # is done here is quiet, in short pieces that don't wait, since quiet belongs to a native thread.
     class Rounds # :nodoc: all
       COLLECTIONS = 3
+      BY_ALLOCATION = 2
+      OBJECTS_MOST = 500_000
       OBJECTS = "(Ruby objects)" # stands for a location: their number, also of those without a block
 
       @running = nil
@@ -34,6 +36,16 @@ module Mwrap
       def initialize(step)
         @step = step
         @seconds = 0.0
+      end
+
+      # Collections as an allocation begins them. In these Ruby runs finalizers as in a trap: what they can't do there,
+      # such as to lock a Mutex, works after GC.start. An app loses what they leave.
+      def collect_by_allocation
+        BY_ALLOCATION.times do
+          count = GC.count
+          made = 0
+          (Object.new; made += 1) while GC.count == count && made < OBJECTS_MOST # GC may be disabled
+        end
       end
 
       # Makes the calls of one round.
@@ -118,6 +130,7 @@ module Mwrap
           Process.exit!(0) if Process.pid != pid # a child that the step forked, and that came back
           made += 1
         end
+        collect_by_allocation
         true
       rescue Exception => e # rubocop:disable Lint/RescueException
         raise if Process.pid != pid # in such a child: exit, for example

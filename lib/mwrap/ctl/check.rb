@@ -2,6 +2,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "rbconfig"
 require "tempfile"
 require_relative "../executable"
 
@@ -9,7 +10,8 @@ module Mwrap
   module Ctl
     # mwrapctl check: whether a script's `def step` leaks.
     #
-    # The script runs in a child: however it ends, this process sees that. What it prints goes to stderr.
+    # The script runs in a child (check_child.rb): however it ends, this process sees that. What it prints goes
+    # to stderr.
     class Check # :nodoc: all
       def initialize(script, given)
         @script = script
@@ -23,7 +25,7 @@ module Mwrap
         require_file(@script)
         @given["suppressions"]&.then { |path| require_file(path) }
         require_check
-        report(in_child { judge })
+        report(in_child)
       end
 
       private
@@ -45,33 +47,13 @@ module Mwrap
         raise Usage, e.message
       end
 
-      # In the child, tracking begins before the script is loaded.
-      def judge
-        $stdout.reopen($stderr)
-        ARGV.clear
-        Mwrap::Check.start
-        load(File.expand_path(@script))
-        main = TOPLEVEL_BINDING.receiver
-        main.respond_to?(:step, true) or return unknown("#{@script}: defines no step: write def step")
-        Mwrap::Check.run(**@options) { main.__send__(:step) }
-      rescue Mwrap::Check::Unknown => e
-        unknown(e.message)
-      rescue Exception => e # rubocop:disable Lint/RescueException
-        unknown("#{@script}: raised #{Mwrap::Check.described(e)}")
-      end
-
       def unknown(reason) = Mwrap::Check::Result.new(:unknown, [], reason)
 
-      # What the block returns in a child. It comes through a file: a pipe would also be open in
-      # whatever the script leaves behind.
+      # What check_child.rb says. It comes through a file: a pipe would also be open in whatever the script
+      # leaves behind.
       def in_child
         file = Tempfile.new("mwrapctl-check", binmode: true).tap(&:unlink)
-        pid = fork do
-          result = yield
-          result.error = nil # it may be anything
-          file.write(Marshal.dump(result))
-          file.flush
-        end
+        pid = Process.spawn(environment, *command(file.fileno), file.fileno => file.fileno)
         _, status = Process.wait2(pid)
         pid = nil
         file.rewind
@@ -80,6 +62,22 @@ module Mwrap
       ensure
         stop(pid) if pid
         file&.close
+      end
+
+      LIB = File.expand_path("../..", __dir__)
+
+      # Tracked from its start: of a block from before, nobody would know what it leads to.
+      def environment
+        tracker = [LIB, *$LOAD_PATH.grep(String)].map { |dir| File.join(dir, "libmwrap.so") }.find { |so| File.file?(so) }
+        return {} if !tracker || tracker.match?(/[ :$]/) || ENV["LD_PRELOAD"].to_s.include?("libmwrap.so")
+        { "LD_PRELOAD" => [tracker, ENV["LD_PRELOAD"]].compact.reject(&:empty?).join(":"), "MWRAP" => ENV["MWRAP"] || "stacks:off" }
+      end
+
+      # With this Ruby, and with the folders that its command line named (-I).
+      def command(descriptor)
+        paths = $LOAD_PATH.grep(String).reject { |path| Gem.path.any? { |dir| path.start_with?("#{dir}/") } || path.start_with?(RbConfig::CONFIG["prefix"]) }
+        options = [LIB, *paths].uniq.flat_map { |path| ["-I", path] }
+        [RbConfig.ruby, *options, File.join(__dir__, "check_child.rb"), descriptor.to_s, @script, Marshal.dump(@options).unpack1("H*")]
       end
 
       def ending(status) = status.signaled? ? "signal #{Signal.signame(status.termsig) || status.termsig}" : "status #{status.exitstatus}"
