@@ -104,12 +104,33 @@ static void look_in_packed(struct scan *s, uintptr_t from, uintptr_t to)
 	}
 }
 
+/*
+ * What a table has for an object that is reached belongs to that: so Ruby keeps the variables of a String, a Proc, and
+ * others that have no room for them. False: the key is no such object.
+ */
+static bool look_at_own(struct scan *s, uintptr_t key, uintptr_t value)
+{
+	int64_t number = mw_object_number(s->w, key);
+	struct scan was = *s;
+
+	if (number < 0 || !s->w->parent[number])
+		return false;
+	s->via = MW_VIA_OBJECT;
+	s->by = MW_HELD_RUBY;
+	s->from = (uint32_t)number;
+	look_at(s, value);
+	s->via = was.via;
+	s->by = was.by;
+	s->from = was.from;
+	return true;
+}
+
 static void look_in_entries(struct scan *s, const struct mw_table *t)
 {
 	const uintptr_t *e = (const uintptr_t *)t->entries + t->from * t->words;
 
 	for (size_t i = t->from; i < t->to; i++, e += t->words)
-		if (*e != MW_TABLE_DELETED)
+		if (*e != MW_TABLE_DELETED && (t->words < 3 || !look_at_own(s, e[1], e[2])))
 			look_in(s, (uintptr_t)(e + 1), (uintptr_t)(e + t->words));
 }
 
