@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PEEK_SECONDS = 45 }; /* the server looks at its own verdict when a proof may be made */
+enum { PEEK_SECONDS = 70 }; /* the server looks at its own verdict when a proof may be made */
 
 enum stub play_stub;
 

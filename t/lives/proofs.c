@@ -7,7 +7,7 @@
 
 #include "play.h"
 
-enum { PROOF_SECONDS = 300, FIRST_SECONDS = 60, MAJORS_LEAST = 6, WAIT_SECONDS = 75 };
+enum { PROOF_SECONDS = 300, FIRST_SECONDS = 60, MAJORS_LEAST = 6, WAIT_SECONDS = 100 };
 
 #define UNKNOWN __builtin_nan("")
 

@@ -11,6 +11,8 @@ enum { TIMES_MAX = 200000, WORST_MAX = 4000 };
 struct totals {
 	double lives, hours, sentences, of[OUTCOMES_N], flaps;
 	double known; /* lives in which a growth could be known at some sentence */
+	double known_sentences, right_sentences;
+	double last_right; /* lives */
 	double kind_right, line_right; /* of these */
 };
 
@@ -43,7 +45,7 @@ static size_t kind_of(const struct play *p, int part)
 /* Nine in ten of the sentences at which a growth could be known. */
 static void judge_life(const struct play *p, struct totals *t)
 {
-	double known = 0, kind = 0, line = 0;
+	double known = 0, kind = 0, line = 0, last = 0;
 
 	for (size_t i = 0; i < p->moments_n; i++) {
 		const struct moment *m = &p->moments[i];
@@ -52,10 +54,13 @@ static void judge_life(const struct play *p, struct totals *t)
 			continue;
 		known++;
 		kind += m->outcome == RIGHT || m->outcome == WRONG_LINE;
-		line += m->outcome == RIGHT;
+		line += last = m->outcome == RIGHT;
 	}
 	if (known <= 0)
 		return;
+	t->known_sentences += known;
+	t->right_sentences += line;
+	t->last_right += last;
 	t->known++;
 	t->kind_right += kind >= known * 0.9;
 	t->line_right += line >= known * 0.9;
@@ -201,6 +206,8 @@ static void print_all(void)
 	printf("right kind          in %.1f %% of %.0f lives with a growth that can be known\n",
 	       percent(all.kind_right, all.known), all.known);
 	printf("right line          in %.1f %%\n", percent(all.line_right, all.known));
+	printf("of the sentences from then on %.1f %% are right, of the last ones %.1f %%\n",
+	       percent(all.right_sentences, all.known_sentences), percent(all.last_right, all.known));
 	printf("flaps               %.2f an hour\n", all.hours > 0 ? all.flaps / all.hours : 0);
 	printf("to the right sentence: median %.0f s", quantile(times, times_n, 0.5));
 	printf(", 90 %%: %.0f s;", quantile(times, times_n, 0.9));
