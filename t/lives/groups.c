@@ -12,7 +12,7 @@ static struct group {
 	enum outcome outcome;
 	enum mw_verdict_kind kind;
 	const char *process; /* can it be proven? */
-	const char *age;
+	const char *part; /* by which it went wrong */
 	const char *why;
 	size_t n;
 	/* one of them, by chance */
@@ -29,7 +29,7 @@ static struct group *find(const struct group *like)
 		struct group *g = &groups[i];
 
 		if (g->outcome == like->outcome && g->kind == like->kind &&
-		    g->process == like->process && g->age == like->age && g->why == like->why)
+		    g->process == like->process && g->part == like->part && g->why == like->why)
 			return g;
 	}
 	if (groups_n == GROUPS_MAX)
@@ -45,7 +45,7 @@ static void add(const struct play *p, const struct moment *m)
 	like.process = !p->life.gc.ruby                 ? "no Ruby" :
 		       p->life.proves == MW_PROVES_SOON ? "proofs" :
 							  "no proofs";
-	like.age = m->t < 180 ? "to 3 min" : m->t < 360 ? "to 6 min" : "later";
+	like.part = m->blamed >= 0 ? p->life.parts[m->blamed].kind->name : "the app";
 	g = find(&like);
 	if (!g || !chance_is(&chance, 1 / (double)++g->n))
 		return;
@@ -114,7 +114,7 @@ void groups_print(size_t most)
 		const struct group *g = &groups[i];
 
 		printf("%5zu %s, %s, %s, %s (%s)\n      SEED=%llu LIFE=%llu at %.0f s: %s\n", g->n,
-		       outcome_names[g->outcome], mw_verdict_name(g->kind), g->process, g->age, g->why,
+		       outcome_names[g->outcome], mw_verdict_name(g->kind), g->process, g->part, g->why,
 		       (unsigned long long)g->seed, (unsigned long long)g->nth, g->t, g->sentence);
 	}
 	print_flaps(groups_n ? groups[0].n / 50 : 0);

@@ -47,15 +47,17 @@ static bool flat_over_rise(const struct life *l, const struct mw_verdict *v, con
 {
 	bool flat = v->kind == MW_VERDICT_FLAT;
 	double from = fmax((flat ? v->since : v->from) - l->starts, 0), start = l->memory.boot + 5;
+	double to = fmin(play_stub == NO_STUB ? v->to - l->starts : m->t,
+			 m->t); /* a sentence is told for a while */
 
 	if (play_stub == NO_STUB && strncmp(m->sentence, "Nothing grows", 13) != 0)
 		return false;
 	if (v->kind != MW_VERDICT_FLAT && v->kind != MW_VERDICT_SAWTOOTH)
 		return false;
 	/* a start is no growth, but it isn't flat either, unless it is little of the time */
-	if (from < start && (!flat || start - from < (m->t - from) / 10))
+	if (from < start && (!flat || start - from < (to - from) / 10))
 		from = start;
-	return m->t - from >= 30 && floor_rose(l, from, m->t);
+	return to - from >= 30 && floor_rose(l, from, to);
 }
 
 /* --- what can be known ------------------------------------------------------------------------- */

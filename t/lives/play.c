@@ -114,8 +114,13 @@ static void as_text(char to[SENTENCE], const struct mw_verdict *v)
 	mw_buf_free(&b);
 }
 
-/* What is said is judged only if it is to be kept. */
-static void ask(struct play *p, double t, bool judged)
+static uint32_t evidence_at(const struct play *p)
+{
+	return p->helds.n + p->life.gc.majors_done;
+}
+
+/* The judgement now; it is told if it may. */
+static void ask(struct play *p, double t)
 {
 	const struct mw_evidence_source src = {
 		.history = &p->history,
@@ -127,20 +132,31 @@ static void ask(struct play *p, double t, bool judged)
 	};
 	struct mw_evidence e;
 	struct mw_verdict v;
-	struct moment *m = &p->moments[p->moments_n];
 
 	if (mw_evidence_make(&e, &src, -1, -1) || mw_verdict_make(&v, &e))
 		abort();
 	if (play_stub != NO_STUB)
 		stub(&v, &e);
 	proof_want(p, &v, t);
-	if (judged && p->moments_n < MOMENTS_MAX) {
-		*m = (struct moment){ .t = t, .kind = v.kind, .part = -1, .blamed = -1 };
-		as_text(m->sentence, &v);
-		judge_moment(p, &v, m);
-		p->moments_n++;
+	if (mw_steady_tells(&p->steady, &v, src.now, evidence_at(p))) {
+		mw_evidence_free(&p->told_of);
+		p->told_of = e;
+		p->told = v;
+	} else {
+		mw_evidence_free(&e);
 	}
-	mw_evidence_free(&e);
+}
+
+static void judge(struct play *p, double t)
+{
+	struct moment *m = &p->moments[p->moments_n];
+
+	if (p->moments_n == MOMENTS_MAX)
+		return;
+	*m = (struct moment){ .t = t, .kind = p->told.kind, .part = -1, .blamed = -1 };
+	as_text(m->sentence, &p->told);
+	judge_moment(p, &p->told, m);
+	p->moments_n++;
 }
 
 /* Each `every` seconds, more or less; and for a while each 20 s. */
@@ -149,6 +165,12 @@ static double next_time(struct life *l, double t, double every, double dense)
 	if (t >= dense && t < dense + 160)
 		return t + 20;
 	return t + floor(chance_between(&l->chance, 0.7, 1.3) * every);
+}
+
+/* A reader has a page open that asks all the time: so once before, when another kind may begin to wait. */
+static bool is_asked(const struct play *p, double t, double next, double peek)
+{
+	return t >= next || t == next - MW_STEADY_SECONDS - 1 || (t >= peek && proof_is_due(p, t));
 }
 
 void play_life(struct play *p, uint64_t seed, uint64_t nth, const char *only)
@@ -174,12 +196,14 @@ void play_life(struct play *p, uint64_t seed, uint64_t nth, const char *only)
 		mw_history_add(&p->history, point);
 		mw_curves_second(&curves, &api, l->starts + t);
 		proof_second(p, t);
-		if (t < next && (t < peek || !proof_is_due(p, t)))
+		if (!is_asked(p, t, next, peek))
 			continue;
-		ask(p, t, t >= next);
+		ask(p, t);
 		peek = t + PEEK_SECONDS;
-		if (t >= next)
-			next = next_time(l, t, every, dense);
+		if (t < next)
+			continue;
+		judge(p, t);
+		next = next_time(l, t, every, dense);
 	}
 	judge_flaps(p);
 }
@@ -187,5 +211,6 @@ void play_life(struct play *p, uint64_t seed, uint64_t nth, const char *only)
 void play_free(struct play *p)
 {
 	mw_helds_free(&p->helds);
+	mw_evidence_free(&p->told_of);
 	life_free(&p->life);
 }

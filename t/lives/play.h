@@ -7,6 +7,7 @@
 
 #include "../../src/server/history/curves.h"
 #include "../../src/server/verdict/evidence.h"
+#include "../../src/server/verdict/steady.h"
 #include "life.h"
 
 enum { MOMENTS_MAX = 200, SENTENCE = 600 };
@@ -48,7 +49,11 @@ struct play {
 	double answer_t; /* NEVER: none */
 	struct mw_held answers[MW_VERDICT_LOCATIONS];
 	size_t answers_n;
-	/* what was said */
+	/* what is told now: not the last judgement, unless steady.h lets it be */
+	struct mw_steady steady;
+	struct mw_evidence told_of; /* the verdict points into it */
+	struct mw_verdict told;
+	/* what was told when */
 	size_t moments_n;
 	struct moment moments[MOMENTS_MAX];
 };
