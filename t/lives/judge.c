@@ -209,11 +209,22 @@ static bool had_spike(const struct life *l, const struct mw_verdict *v, double t
 	return most >= v->spike * 0.3;
 }
 
+static double lowest_live(const struct life *l, double from, double to)
+{
+	double v = INFINITY;
+
+	for (double t = from; t <= to; t += STEP)
+		v = fmin(v, live_at(l, t));
+	return v;
+}
+
+/* By the floors of the first and the last fifth. */
 static bool fell(const struct life *l, const struct mw_verdict *v, const struct window *w)
 {
-	double rss = l->rss_then[(size_t)w->from] - l->rss_then[(size_t)w->to];
+	double fifth = (w->to - w->from) / 5, first = w->from + fifth, last = w->to - fifth;
+	double rss = lowest(l, w->from, first) - lowest(l, last, w->to);
 
-	return fmax(rss, live_at(l, w->from) - live_at(l, w->to)) >= -v->change * 0.3;
+	return fmax(rss, lowest_live(l, w->from, first) - lowest_live(l, last, w->to)) >= -v->change * 0.3;
 }
 
 /* NULL: it is no lie. */
