@@ -9,7 +9,10 @@
 #include "shared/sys/libc.h"
 #include "shared/sys/sys.h"
 
-enum { PAGE = 4096 }; /* or a part of one */
+enum {
+	PAGE = 4096, /* or a part of one */
+	MOST = 1 << 24 /* symbols of one object; a table that says more is broken */
+};
 
 struct tables {
 	const struct mw_object *of;
@@ -18,10 +21,10 @@ struct tables {
 	uintptr_t page; /* the last one that could be read */
 };
 
-/* Can n bytes of the object at p be read? p and n are multiples of 4. */
+/* Can n bytes at p be read? The object's segments may lie apart. */
 static bool may_read(struct tables *t, uintptr_t p, size_t n)
 {
-	if (p < t->of->start || p >= t->of->end || n > t->of->end - p || p % 4)
+	if (p % 4 || p > UINTPTR_MAX - n)
 		return false;
 	for (uintptr_t page = p / PAGE; page <= (p + n - 1) / PAGE; page++) {
 		if (page == t->page)
@@ -79,7 +82,7 @@ static uint32_t count_by_chains(struct tables *t)
 			return 0;
 	buckets = t->gnu_hash + 16 + n[2] * sizeof(ElfW(Addr));
 	chains = buckets + 4 * (uintptr_t)n[0];
-	for (uint32_t i = 0; i < n[0]; i++) {
+	for (uint32_t i = 0; i < n[0] && i < MOST; i++) {
 		if (!word(t, buckets + 4 * (uintptr_t)i, &first))
 			return 0;
 		last = first > last ? first : last;
@@ -89,8 +92,7 @@ static uint32_t count_by_chains(struct tables *t)
 	do {
 		if (!word(t, chains + 4 * (uintptr_t)(last - n[1]), &first))
 			return 0;
-		last++;
-	} while (!(first & 1));
+	} while (last++ < MOST && !(first & 1));
 	return last;
 }
 
@@ -99,7 +101,7 @@ static uint32_t count(struct tables *t)
 	uint32_t n;
 
 	if (t->hash)
-		return word(t, t->hash + 4, &n) ? n : 0;
+		return word(t, t->hash + 4, &n) && n < MOST ? n : 0;
 	return t->gnu_hash ? count_by_chains(t) : 0;
 }
 
