@@ -411,6 +411,8 @@ EXPORT void *aligned_alloc(size_t align, size_t n)
 		return NULL;
 	inside++;
 	p = count_alloc(next_aligned_alloc(align, n), n);
+	/* a size that is no multiple stays none with the tail: a byte more sees to that */
+	padded += p && align && !(align & (align - 1)) && n % align && pad(n) % align == 0 && !is_quiet();
 	inside--;
 	return p;
 }

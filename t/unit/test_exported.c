@@ -132,10 +132,10 @@ TEST(overwritten)
 	struct mw_object of;
 	uintptr_t at;
 
-	assert_true(mw_object_of((uintptr_t)qsort, &of));
+	assert_true(mw_object_of((uintptr_t)getsubopt, &of));
 	copy_again(&of);
-	assert_true(mw_exported(&copy, (uintptr_t)qsort + copy.start - of.start, &name, &at));
-	assert_string_equal(name.text, "qsort");
+	assert_true(mw_exported(&copy, (uintptr_t)getsubopt + copy.start - of.start, &name, &at));
+	assert_string_equal(name.text, "getsubopt");
 	for (int i = 0; i < 300; i++) {
 		copy_again(&of);
 		for (int n = (int)any(3); n >= 0; n--)

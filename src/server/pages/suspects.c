@@ -12,7 +12,6 @@ enum {
 	FIRST_SECONDS = 90,  /* of uptime; a start isn't looked at */
 	RISEN_SECONDS =
 		90, /* that something has risen: a cache that fills is full by then, or known to be large */
-	LOOK_SECONDS = 30, /* between two verdicts that nobody asked for: one costs some milliseconds */
 	AGAIN_SECONDS = 60, /* after an attempt that failed */
 	SHARE = 1000 /* the child takes 1/SHARE of a CPU at most */
 };
@@ -47,7 +46,8 @@ static bool is_due(struct mw_site *s)
 
 bool mw_site_can_prove(const struct mw_site *s)
 {
-	return s->proofs.able && !s->proofs.never && s->api->each_live && !s->api->options()->proof_off &&
+	return s->proofs.able && !s->proofs.never && s->curves.on && s->api->each_live &&
+	       !s->api->options()->proof_off &&
 	       strcmp(s->stats.ruby_lookup ? s->stats.ruby_lookup : "none", "none") != 0;
 }
 
@@ -106,7 +106,7 @@ bool mw_site_suspects(struct mw_site *s, struct mw_suspects *q)
 
 	*q = (struct mw_suspects){ 0 };
 	if (mw_site_uptime(s) >= s->proofs.look) { /* also if nobody asks for it: the journal has it */
-		s->proofs.look = mw_site_uptime(s) + LOOK_SECONDS;
+		s->proofs.look = mw_site_uptime(s) + MW_PROOF_LOOK_SECONDS;
 		(void)mw_site_said(s);
 	}
 	if (!said->suspects_n || !is_due(s))

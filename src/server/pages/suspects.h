@@ -17,10 +17,13 @@
 
 struct mw_site;
 
-enum { MW_PROOF_SECONDS = 300 };
+enum {
+	MW_PROOF_SECONDS = 300,
+	MW_PROOF_LOOK_SECONDS = 30 /* between two verdicts that nobody asked for: one costs some milliseconds */
+};
 
 struct mw_suspects {
-	double t;     /* uptime at which it was asked */
+	double t; /* uptime at which it was asked */
 	double old_t; /* uptime at which `old` began; NaN: not known */
 	uint64_t old; /* see mw_holders_question */
 	size_t n;
@@ -37,11 +40,11 @@ struct mw_suspects {
 
 /* A site's proofs. All zero at first. */
 struct mw_proofs {
-	bool able;  /* a thread can be had: set by the one that runs mw_suspects_ask */
+	bool able; /* a thread can be had: set by the one that runs mw_suspects_ask */
 	bool under_way;
 	bool never; /* this process can't be asked */
-	double next;        /* uptime; not before */
-	double look;        /* the next verdict that nobody asked for */
+	double next; /* uptime; not before */
+	double look; /* the next verdict that nobody asked for */
 	uint32_t made;
 	uint64_t ns, stop_ns; /* of all: of the children, and of the application's stops */
 	struct mw_helds helds;

@@ -36,13 +36,13 @@ static double moved(const struct mw_look *l, enum mw_rss_part part, double since
 	return mw_trend_difference(l->t, l->v, mw_look_series(l, part), since, l->scale->to);
 }
 
-/* A heap that may collect doubles only after a collection. */
+/* A heap that may collect grows by four fifths at most before the next collection. */
 static bool heap_doubled(const struct mw_look *l, double since)
 {
 	size_t n = mw_look_series(l, MW_PART_HEAP);
 	double then = mw_look_value_at(l, n, since), now = mw_look_last(l, n);
 
-	return now - then > 16 * MIB && now > 2 * then;
+	return now - then > 32 * MIB && now > 2.5 * then;
 }
 
 bool mw_judge_disabled(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks)

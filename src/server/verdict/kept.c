@@ -8,6 +8,7 @@
 
 enum {
 	WARM_SECONDS = 60,     /* any rise before is warming up */
+	STARTED_SECONDS = 120, /* what lived by then is no growth of one line */
 	LOCATIONS = 8
 };
 #define KEPT_LEAST 0.4 /* of a growth: if less of it is kept, it is garbage that grows */
@@ -113,7 +114,8 @@ static bool heap_keeps(const struct mw_look *l, const struct mw_trend *t)
 			before = s->points[i].majors;
 	if (before == MW_KIB_UNKNOWN || now == MW_KIB_UNKNOWN)
 		return true;
-	return now - before >= MAJORS_LEAST &&
+	/* what has tripled was found full by collections in between */
+	return (now - before >= MAJORS_LEAST || all > 2 * (mw_look_last(l, n) - all)) &&
 	       mw_look_last(l, n) - mw_look_value_at(l, n, s->to - third) > all / 6;
 }
 
@@ -180,12 +182,13 @@ static void find_kept_lines(struct kept_lines *k, const struct mw_evidence *e, c
 	for (size_t i = 0; i < n; i++) {
 		size_t len = mw_look_curve(l, best[i]);
 		struct mw_trend t;
-		double then;
+		double since, then;
 
 		mw_trend_of(&t, l->t, l->v, len, l->scale->from, to, l->least / 4);
-		then = mw_look_value_at(l, len, t.since);
+		since = mw_larger(t.since, e->start + STARTED_SECONDS);
+		then = mw_look_value_at(l, len, since);
 		if (t.course == MW_COURSE_RISES && !mw_warms_up(e, l, &t) &&
-		    mw_held_share(e->held, best[i]->location, best[i]->location_len, t.since,
+		    mw_held_share(e->held, best[i]->location, best[i]->location_len, since,
 				  then == then ? then : 0) >= KEPT_LEAST)
 			add_line(k, best[i], &t);
 	}
