@@ -67,7 +67,7 @@ class VerdictTest < Minitest::Test
       end
     RUBY
     # from Ruby 3.3 on a thread's VM stack is 1 MB of malloc
-    threads_that_stay: Shape.new(is: %w[threads stacks], at: /app\.rb:3\z/, script: <<~'RUBY'),
+    threads_that_stay: Shape.new(is: %w[threads stacks], lines: [/app\.rb:3\z/], script: <<~'RUBY'),
       DEEPER = ->(n) { [0].each { n.zero? ? sleep : DEEPER.(n - 1) } }
       every_tenth do |i|
         Thread.new { DEEPER.(150) } if i % 5 == 0

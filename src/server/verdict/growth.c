@@ -28,7 +28,7 @@ static double changed(const struct mw_look *l, enum mw_rss_part part, double sin
 static bool has_no_one_cause(const struct mw_verdict *v)
 {
 	return !v->at_location && v->file.share < 0.5 && v->gem.share < 0.5 &&
-	       (!v->n || v->locations[0].share < 0.25);
+	       v->locations[0].share < 0.25;
 }
 
 /* RSS rose since then, and no one course explains it. */
@@ -78,7 +78,7 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 	if (v->at_location)
 		put_first(v, l);
 	/* a program's many lines have their caches; what has no one cause needs proof, but for a process without Ruby */
-	if (part == MW_PART_LIVE && has_no_one_cause(v)) {
+	if (part == MW_PART_LIVE && v->n && has_no_one_cause(v)) {
 		if (l->scale->to - e->start < MW_SETTLED_SECONDS)
 			v->kind = MW_VERDICT_WARMING;
 		else if (mw_known(v->now[MW_PART_HEAP]) &&
