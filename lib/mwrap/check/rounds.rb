@@ -47,6 +47,7 @@ module Mwrap
           (Object.new; made += 1) while GC.count == count && made < OBJECTS_MOST # GC may be disabled
         end
       end
+      MOVED_BY_ALLOCATION = "#{__FILE__}:#{__LINE__ - 3}".freeze # as MOVED
 
       # Makes the calls of one round.
       def run(calls)
@@ -102,7 +103,14 @@ module Mwrap
       private
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      def by_location(flat) = flat.each_slice(3).to_h { |location, blocks, bytes| [location, [blocks, bytes]] }
+
+      def by_location(flat)
+        all = flat.each_slice(3).to_h { |location, blocks, bytes| [location, [blocks, bytes]] }
+        moved = all.values_at(MOVED, MOVED_BY_ALLOCATION).compact
+        all.delete(MOVED_BY_ALLOCATION)
+        all[MOVED] = moved.transpose.map(&:sum) if moved.any?
+        all
+      end
 
       # In a thread of its own, so that no stack keeps the thousands of objects that come and go here:
       # they would be in the next reading.
