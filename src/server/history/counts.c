@@ -3,20 +3,11 @@
 #include "counts.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "shared/sys/clock.h"
+#include "shared/sys/maps.h"
 #include "shared/sys/sys.h"
-
-/* As the kernel writes it. */
-struct entry {
-	uint64_t ino;
-	int64_t off;
-	unsigned short size;
-	unsigned char type;
-	char name[];
-};
 
 static bool look_at(const char *path, struct stat *st)
 {
@@ -33,29 +24,9 @@ static uint32_t count_threads(void)
 		       MW_KIB_UNKNOWN;
 }
 
-/* Calls back with the name of each open descriptor; false: they can't be read. */
-static bool each_fd(void (*fn)(const char *name, void *ctx), void *ctx)
+static void add_one(int fd, void *ctx)
 {
-	char entries[4096] __attribute__((aligned(8)));
-	int fd = mw_sys_open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	long n = -1;
-
-	while (fd >= 0 && (n = mw_sys(SYS_getdents64, fd, mw_sys_ptr(entries), sizeof(entries), 0, 0)) > 0)
-		for (long at = 0; at < n;) {
-			const struct entry *e = (const struct entry *)(const void *)(entries + at);
-
-			if (e->name[0] != '.')
-				fn(e->name, ctx);
-			at += e->size;
-		}
-	if (fd >= 0)
-		mw_sys_close(fd);
-	return fd >= 0 && n == 0;
-}
-
-static void add_one(const char *name, void *ctx)
-{
-	(void)name;
+	(void)fd;
 	++*(uint32_t *)ctx;
 }
 
@@ -67,7 +38,9 @@ static uint32_t count_fds(void)
 	/* since Linux 6.2 the folder's size is their number */
 	if (look_at("/proc/self/fd", &st) && st.st_size > 0)
 		return (uint32_t)st.st_size;
-	return each_fd(add_one, &n) && n ? n - 1 : MW_KIB_UNKNOWN; /* one is the list's own */
+	return mw_numbers_each("/proc/self/fd", add_one, &n) && n ?
+		       n - 1 :
+		       MW_KIB_UNKNOWN; /* one is the list's own */
 }
 
 void mw_counts_second(struct mw_counts *c, struct mw_point *p)
@@ -83,33 +56,4 @@ void mw_counts_second(struct mw_counts *c, struct mw_point *p)
 	}
 	p->threads = c->threads;
 	p->fds = c->fds;
-}
-
-static void add_kind(const char *name, void *ctx)
-{
-	struct mw_fd_kinds *k = ctx;
-	char path[48] = "/proc/self/fd/", to[16];
-	ssize_t n;
-
-	if (k->sockets + k->pipes + k->files + k->others >= MW_FDS_LOOKED) {
-		k->unlooked++;
-		return;
-	}
-	strncat(path, name, sizeof(path) - strlen(path) - 1);
-	n = mw_sys_readlink(path, to, sizeof(to) - 1);
-	to[n > 0 ? n : 0] = '\0';
-	if (!strncmp(to, "socket:", 7))
-		k->sockets++;
-	else if (!strncmp(to, "pipe:", 5))
-		k->pipes++;
-	else if (to[0] == '/')
-		k->files++;
-	else
-		k->others++;
-}
-
-bool mw_fd_kinds(struct mw_fd_kinds *k)
-{
-	*k = (struct mw_fd_kinds){ 0 };
-	return each_fd(add_kind, k);
 }

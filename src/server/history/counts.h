@@ -23,12 +23,4 @@ struct mw_counts {
 /* Fills p's threads and fds, after a reading if one is due. p->t is set. */
 void mw_counts_second(struct mw_counts *, struct mw_point *p);
 
-/* What the descriptors are. Descriptors beyond the first MW_FDS_LOOKED count as `unlooked`. */
-enum { MW_FDS_LOOKED = 20000 };
-struct mw_fd_kinds {
-	uint32_t sockets, pipes, files, others, unlooked;
-};
-/* Reads all links of /proc/self/fd: about a microsecond each. False: they can't be read. */
-bool mw_fd_kinds(struct mw_fd_kinds *);
-
 #endif

@@ -153,9 +153,6 @@ struct mw_verdict {
 	double idle; /* DISABLED: seconds since the last collection */
 	bool disabled; /* DISABLED: GC.disable was seen; else it is likely */
 	double spike, spike_end; /* SPIKE: bytes above what is live now; when it was over, uptime */
-	/* DESCRIPTORS: filled by the caller; 0: not known */
-	uint64_t fds_most;
-	const char *fds_are; /* "sockets", in fixed text; NULL */
 	const struct mw_event *event; /* what the user did when it began; NULL: nothing */
 };
 

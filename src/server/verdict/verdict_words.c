@@ -349,15 +349,6 @@ static void counted(struct mw_buf *b, const struct mw_verdict *v)
 	since(b, v);
 	mw_buf_str(b, ", to ");
 	mw_buf_commas(b, (uint64_t)(v->count + 0.5));
-	if (v->fds_most) {
-		mw_buf_str(b, " of ");
-		mw_buf_commas(b, v->fds_most);
-		mw_buf_str(b, " that the process may have");
-	}
-	if (v->fds_are) {
-		mw_buf_str(b, ", most of them ");
-		mw_buf_str(b, v->fds_are);
-	}
 	with_them(b, v);
 }
 

@@ -136,23 +136,29 @@ struct entry {
 	char name[];
 };
 
-void mw_tasks_each(void (*f)(pid_t, void *ctx), void *ctx)
+bool mw_numbers_each(const char *folder, void (*f)(int number, void *ctx), void *ctx)
 {
 	_Alignas(8) char buf[4096];
-	int fd = mw_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	int fd = mw_sys_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	long n;
 
 	if (fd < 0)
-		return;
+		return false;
 	while ((n = mw_sys(SYS_getdents64, fd, mw_sys_ptr(buf), sizeof(buf), 0, 0)) > 0)
 		for (long at = 0; at < n;) {
 			const struct entry *e = (const struct entry *)(const void *)(buf + at);
 
 			if (e->name[0] >= '0' && e->name[0] <= '9')
-				f((pid_t)atoi(e->name), ctx);
+				f(atoi(e->name), ctx);
 			at += e->len;
 		}
 	mw_sys_close(fd);
+	return n == 0;
+}
+
+void mw_tasks_each(void (*f)(pid_t, void *ctx), void *ctx)
+{
+	(void)mw_numbers_each("/proc/self/task", f, ctx); /* a pid_t is an int */
 }
 
 /* The last but one number of /proc/self/task/N/syscall. */

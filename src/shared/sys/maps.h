@@ -24,6 +24,8 @@ bool mw_maps_each(void (*f)(const struct mw_maps_line *, void *ctx), void *ctx);
 /* The same, without names, and with the bytes of each mapping that are in memory or swapped out: it takes longer. */
 bool mw_smaps_each(void (*f)(const struct mw_maps_line *, uint64_t kept, void *ctx), void *ctx);
 
+/* Calls f with each number that names an entry of a folder, in no order. False: it can't be read. */
+bool mw_numbers_each(const char *folder, void (*f)(int number, void *ctx), void *ctx);
 /* Calls f with the id of each thread, in no order. */
 void mw_tasks_each(void (*f)(pid_t, void *ctx), void *ctx);
 /* What the kernel says of a thread that doesn't run; 0: it runs, or that isn't known. */
