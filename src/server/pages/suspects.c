@@ -9,11 +9,10 @@
 #include "site.h"
 
 enum {
-	FIRST_SECONDS = 90,  /* of uptime; a start isn't looked at */
-	RISEN_SECONDS =
-		90, /* that something has risen: a cache that fills is full by then, or known to be large */
+	/* that something has risen: a cache that fills is full by then, or known to be large */
+	RISEN_SECONDS = 90,
 	AGAIN_SECONDS = 60, /* after an attempt that failed */
-	SHARE = 1000 /* the child takes 1/SHARE of a CPU at most */
+	SHARE = 1000        /* the child takes 1/SHARE of a CPU at most */
 };
 #define PROOF_RSS ((double)((uint64_t)4 << 30))
 #define UNKNOWN __builtin_nan("")
@@ -33,10 +32,10 @@ static bool is_due(struct mw_site *s)
 	const struct mw_point *last = mw_history_last(&s->history);
 	double now = mw_site_uptime(s);
 
-	if (!mw_site_can_prove(s) || p->under_way || now < p->next || now < FIRST_SECONDS || !last ||
-	    last->rss == MW_KIB_UNKNOWN)
+	if (!mw_site_can_prove(s) || p->under_way || now < p->next ||
+	    now - s->said.since < RISEN_SECONDS || !last || last->rss == MW_KIB_UNKNOWN)
 		return false;
-	if (has_room((double)last->rss * 1024))
+	if (has_room((double)last->rss * 1024)) /* the last check: it reads files */
 		return true;
 	s->proofs.next = now + AGAIN_SECONDS;
 	strcpy(s->proofs.why,
@@ -112,8 +111,6 @@ bool mw_site_suspects(struct mw_site *s, struct mw_suspects *q)
 	if (!said->suspects_n || !is_due(s))
 		return false;
 	q->t = mw_site_uptime(s);
-	if (q->t - said->since < RISEN_SECONDS)
-		return false;
 	find_old(s, q, said->since, said->since + (q->t - said->since) / 2);
 	for (size_t i = 0; all && i < said->suspects_n && i < MW_SUSPECTS; i++)
 		all = add(s, q, said->suspects[i], (uint32_t)strlen(said->suspects[i]), said->since);

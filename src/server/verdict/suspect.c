@@ -65,14 +65,13 @@ void mw_judge_add_proof(struct mw_verdict *v, const struct mw_evidence *e, const
 		order_by_kept(v, e, l);
 	v->held = mw_held_last(e->held, v->locations[0].location, v->locations[0].len);
 	v->kept = mw_kept_share(e, l, v->since);
+	v->at_kept = mw_kept_at(e, l, v->locations[0].location, v->locations[0].len, v->since);
 	/* the sum is kept, but no line is known that keeps it */
-	if (v->kind == MW_VERDICT_GROWS && !v->kept_lines &&
-	    mw_kept_at(e, l, v->locations[0].location, v->locations[0].len, v->since) < KEPT_LITTLE) {
+	if (v->kind == MW_VERDICT_GROWS && !v->kept_lines && v->at_kept < KEPT_LITTLE) {
 		v->kind = MW_VERDICT_UNCOLLECTED;
 		v->growing = v->at_location = v->unproven = false;
 		v->rate = 0;
 	}
-	v->at_kept = mw_kept_at(e, l, v->locations[0].location, v->locations[0].len, v->since);
 	v->awaits = v->kind == MW_VERDICT_UNCOLLECTED && e->proves == MW_PROVES_SOON && v->kept != v->kept;
 }
 
