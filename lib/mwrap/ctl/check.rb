@@ -10,8 +10,8 @@ module Mwrap
   module Ctl
     # mwrapctl check: whether a script's `def step` leaks.
     #
-    # The script runs in a child (check_child.rb): however it ends, this process sees that. What it prints goes
-    # to stderr.
+    # A child runs the script (check_child.rb), and this process sees how that ends. The script's output goes to
+    # stderr.
     class Check # :nodoc: all
       def initialize(script, given)
         @script = script

@@ -36,7 +36,7 @@ enum mw_held_by {
 };
 #define MW_HELD_BY_N 4
 
-/* What is asked of whose blocks. Zeroed, it is all live blocks, as a summary. */
+/* A question about the blocks of some locations. Zeroed, it asks for all live blocks, as a summary. */
 struct mw_holders_question {
 	const uint32_t *ids; /* of locations; NULL: all live blocks */
 	size_t n;

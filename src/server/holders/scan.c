@@ -105,8 +105,8 @@ static void look_in_packed(struct scan *s, uintptr_t from, uintptr_t to)
 }
 
 /*
- * What a table has for an object that is reached belongs to that: so Ruby keeps the variables of a String, a Proc, and
- * others that have no room for them. False: the key is no such object.
+ * Ruby keeps the variables of a String, a Proc, and others that have no room for them in a table by object. If that object
+ * is reached, the value belongs to it. False: the key is no such object.
  */
 static bool look_at_own(struct scan *s, uintptr_t key, uintptr_t value)
 {

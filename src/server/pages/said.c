@@ -55,7 +55,7 @@ static void keep_suspects(struct mw_said *said, const struct mw_verdict *v)
 		said->suspects_n = 0;
 }
 
-/* What a change of kind may rest on. */
+/* A number that changes with all that a change of kind may rest on. */
 static uint32_t evidence_of(const struct mw_site *s)
 {
 	const struct mw_point *last = mw_history_last(&s->history);

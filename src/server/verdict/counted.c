@@ -37,7 +37,7 @@ static double moved(const struct mw_look *l, enum mw_rss_part part, double since
 }
 
 /* A heap that may collect grows by four fifths at most before the next collection. */
-static bool heap_doubled(const struct mw_look *l, double since)
+static bool heap_outgrew(const struct mw_look *l, double since)
 {
 	size_t n = mw_look_series(l, MW_PART_HEAP);
 	double then = mw_look_value_at(l, n, since), now = mw_look_last(l, n);
@@ -52,7 +52,7 @@ bool mw_judge_disabled(struct mw_verdict *v, const struct mw_evidence *e, const 
 	bool proven = e->gc_disabled > 0 && e->gc_disabled >= at;
 	struct mw_trend t = { .confidence = proven ? 0.99 : 0.8, .since = at, .begun = at };
 
-	if (!(idle >= (proven ? IDLE_PROVEN : IDLE_LIKELY)) || (!proven && !heap_doubled(l, at)))
+	if (!(idle >= (proven ? IDLE_PROVEN : IDLE_LIKELY)) || (!proven && !heap_outgrew(l, at)))
 		return false;
 	rss = moved(l, MW_PART_RSS, at);
 	live = moved(l, MW_PART_LIVE, at);
