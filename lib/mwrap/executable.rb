@@ -59,6 +59,15 @@ module Mwrap
       raise Missing.new("#{command}: permission denied", 126)
     end
 
+    # The path of libmwrap.so; nil: it isn't built. RubyGems may put its builds next to lib/ instead of into it.
+    def self.tracker(lib)
+      found = [lib, *$LOAD_PATH.grep(String)].lazy.map { |dir| File.join(dir, "libmwrap.so") }.find { |so| File.file?(so) }
+      found && File.realpath(found)
+    end
+
+    # Can LD_PRELOAD name it? The dynamic linker splits at the first two and expands the third.
+    def self.preloadable?(path) = !path.match?(/[ :$]/)
+
     def self.runnable?(path) = File.file?(path) && File.executable?(path)
 
     private_class_method :candidates, :check, :runnable?

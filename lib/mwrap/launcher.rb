@@ -96,14 +96,9 @@ module Mwrap
       File.file?(page) ? "man #{page.shellescape}" : "man mwrap"
     end
 
-    # RubyGems may put its builds next to lib/ instead of into it.
     def find_tracker
-      dirs = [@lib, *$LOAD_PATH.grep(String)]
-      found = dirs.lazy.map { |dir| File.join(dir, "libmwrap.so") }.find { |so| File.file?(so) }
-      found or raise Failure, "#{@lib}/libmwrap.so: not built: run make in #{File.dirname(@lib)}"
-      found = File.realpath(found)
-      return found unless found.match?(/[ :$]/)
-      # the dynamic linker splits at the first two and expands the third
+      found = Executable.tracker(@lib) or raise Failure, "#{@lib}/libmwrap.so: not built: run make in #{File.dirname(@lib)}"
+      return found if Executable.preloadable?(found)
       raise Failure, "#{found}: can't be preloaded: move it to a path without spaces, colons and $"
     end
 

@@ -68,8 +68,8 @@ module Mwrap
 
       # Tracked from its start: of a block from before, nobody would know what it leads to.
       def environment
-        tracker = [LIB, *$LOAD_PATH.grep(String)].map { |dir| File.join(dir, "libmwrap.so") }.find { |so| File.file?(so) }
-        return {} if !tracker || tracker.match?(/[ :$]/) || ENV["LD_PRELOAD"].to_s.include?("libmwrap.so")
+        tracker = Executable.tracker(LIB)
+        return {} if !tracker || !Executable.preloadable?(tracker) || ENV["LD_PRELOAD"].to_s.include?("libmwrap.so")
         { "LD_PRELOAD" => [tracker, ENV["LD_PRELOAD"]].compact.reject(&:empty?).join(":"), "MWRAP" => ENV["MWRAP"] || "stacks:off" }
       end
 
