@@ -71,8 +71,7 @@ void mw_history_event(struct mw_history *h, double uptime, const char *kind, con
 	size_t n = text ? strlen(text) : 0;
 
 	if (n > MW_EVENT_TEXT)
-		for (n = MW_EVENT_TEXT; n && ((unsigned char)text[n] & 0xc0) == 0x80;)
-			n--;
+		n = mw_utf8_begin(text, MW_EVENT_TEXT);
 	memset(e, 0, sizeof(*e));
 	e->t = uptime;
 	strncpy(e->kind, kind, sizeof(e->kind) - 1);

@@ -67,12 +67,11 @@ static uint32_t evidence_of(const struct mw_site *s)
 static void note(struct mw_site *s, const struct mw_said *said)
 {
 	struct mw_told *last = s->told_n ? &s->told[(s->told_n - 1) % MW_TOLD] : NULL, *to;
-	size_t n = said->sentence.n < MW_TOLD_TEXT - 1 ? said->sentence.n : MW_TOLD_TEXT - 1;
+	size_t n = said->sentence.n < MW_TOLD_TEXT ? said->sentence.n :
+						     mw_utf8_begin(said->sentence.p, MW_TOLD_TEXT - 1);
 
 	if (last && last->kind == said->kind)
 		return;
-	while (n && n < said->sentence.n && ((unsigned char)said->sentence.p[n] & 0xc0) == 0x80)
-		n--; /* whole characters */
 	to = &s->told[s->told_n++ % MW_TOLD];
 	*to = (struct mw_told){ .t = said->at, .kind = said->kind, .proofs = s->proofs.made };
 	to->why = !last                               ? "the first one" :

@@ -121,14 +121,6 @@ static const struct metric location_blocks = {
 
 /* --- taking them ------------------------------------------------------------ */
 
-/* The start of the character that s[i] is in. */
-static size_t begin_of(const char *s, size_t i)
-{
-	while (i && ((unsigned char)s[i] & 0xc0) == 0x80)
-		i--;
-	return i;
-}
-
 /*
  * A location as a label's value, MW_METRICS_LABEL bytes at most, made valid. A
  * native one loses its address, which differs between processes. One that is
@@ -151,7 +143,7 @@ static void add_label(struct mw_buf *b, const struct mw_row *r)
 	if (text.n <= MW_METRICS_LABEL) {
 		mw_buf_add(b, text.p, text.n);
 	} else {
-		head = begin_of(text.p, room / 3);
+		head = mw_utf8_begin(text.p, room / 3);
 		tail = text.n - (room - room / 3);
 		while (((unsigned char)text.p[tail] & 0xc0) == 0x80)
 			tail++;

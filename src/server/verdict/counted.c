@@ -31,11 +31,6 @@ static double last_collection(const struct mw_scale *s)
 	return before == MW_KIB_UNKNOWN ? UNKNOWN : at;
 }
 
-static double moved(const struct mw_look *l, enum mw_rss_part part, double since)
-{
-	return mw_trend_difference(l->t, l->v, mw_look_series(l, part), since, l->scale->to);
-}
-
 /* A heap that may collect grows by four fifths at most before the next collection. */
 static bool heap_outgrew(const struct mw_look *l, double since)
 {
@@ -54,8 +49,8 @@ bool mw_judge_disabled(struct mw_verdict *v, const struct mw_evidence *e, const 
 
 	if (!(idle >= (proven ? IDLE_PROVEN : IDLE_LIKELY)) || (!proven && !heap_outgrew(l, at)))
 		return false;
-	rss = moved(l, MW_PART_RSS, at);
-	live = moved(l, MW_PART_LIVE, at);
+	rss = mw_look_moved(l, MW_PART_RSS, at, mw_trend_difference);
+	live = mw_look_moved(l, MW_PART_LIVE, at, mw_trend_difference);
 	if (!(mw_larger(rss, live) >= 4 * MIB))
 		return false;
 	rate = (rss > live / 2 ? rss : live) / idle;
@@ -98,7 +93,8 @@ static size_t series(const struct mw_look *l, const struct counted *c)
 /* Does that rise explain at least half of what memory did meanwhile? */
 static bool explains(const struct mw_look *l, const struct counted *c, const struct mw_trend *t)
 {
-	double most = mw_larger(moved(l, MW_PART_LIVE, t->since), moved(l, MW_PART_RSS, t->since));
+	double most = mw_larger(mw_look_moved(l, MW_PART_LIVE, t->since, mw_trend_difference),
+				mw_look_moved(l, MW_PART_RSS, t->since, mw_trend_difference));
 
 	return !(most > 2 * t->gain * c->bytes);
 }

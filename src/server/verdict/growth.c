@@ -20,11 +20,6 @@ static void put_first(struct mw_verdict *v, const struct mw_look *l)
 	}
 }
 
-static double changed(const struct mw_look *l, enum mw_rss_part part, double since)
-{
-	return mw_trend_change(l->t, l->v, mw_look_series(l, part), since, l->scale->to);
-}
-
 static bool has_no_one_cause(const struct mw_verdict *v)
 {
 	return !v->at_location && v->file.share < 0.5 && v->gem.share < 0.5 &&
@@ -37,7 +32,7 @@ void mw_judge_unsteady(struct mw_verdict *v, const struct mw_evidence *e, const 
 {
 	v->kind = v->to - e->start < MW_SETTLED_SECONDS ? MW_VERDICT_WARMING : MW_VERDICT_GREW;
 	v->unsteady = true;
-	v->change = changed(l, MW_PART_RSS, from);
+	v->change = mw_look_moved(l, MW_PART_RSS, from, mw_trend_change);
 	v->rate = 0;
 	v->rate_of = MW_PART_RSS;
 	v->part = mw_look_most_by(l, from);
@@ -90,7 +85,8 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 	if (v->kind == MW_VERDICT_FRAGMENTATION && t->gain < t->level / 10)
 		mw_judge_unsteady(v, e, l, v->since);
 	else if (v->rate_of == MW_PART_RSS && v->moved[part] < v->moved[MW_PART_RSS] / 6 &&
-		 changed(l, part, v->since) < changed(l, MW_PART_RSS, v->since) / 6)
+		 mw_look_moved(l, part, v->since, mw_trend_change) <
+			 mw_look_moved(l, MW_PART_RSS, v->since, mw_trend_change) / 6)
 		mw_judge_unsteady(v, e, l, v->since);
 	v->growing &= v->kind != MW_VERDICT_WARMING && v->kind != MW_VERDICT_GREW &&
 		      v->kind != MW_VERDICT_UNCOLLECTED;

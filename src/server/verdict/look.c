@@ -164,6 +164,11 @@ bool mw_look_is(const struct mw_look *l, enum mw_rss_part part, enum mw_course c
 	return l->trend[part].course == course;
 }
 
+double mw_look_moved(const struct mw_look *l, enum mw_rss_part part, double since, mw_change_fn *of)
+{
+	return of(l->t, l->v, mw_look_series(l, part), since, l->scale->to);
+}
+
 /* The part that changed most from then on; RSS: none did. */
 enum mw_rss_part mw_look_most_by(const struct mw_look *l, double begun)
 {
@@ -171,8 +176,7 @@ enum mw_rss_part mw_look_most_by(const struct mw_look *l, double begun)
 	double change = 0;
 
 	for (int part = MW_PART_LIVE; part < MW_PARTS_N; part++) {
-		double d = mw_trend_change(l->t, l->v, mw_look_series(l, (enum mw_rss_part)part), begun,
-					   l->scale->to);
+		double d = mw_look_moved(l, (enum mw_rss_part)part, begun, mw_trend_change);
 
 		if ((d < 0 ? -d : d) > change) {
 			change = d < 0 ? -d : d;
@@ -205,7 +209,6 @@ static enum mw_rss_part explains_rss(const struct mw_look *l, enum mw_rss_part m
 	static const enum mw_rss_part others[] = { MW_PART_HEAP, MW_PART_FREE, MW_PART_ANON,
 						   MW_PART_FILES, MW_PART_STACKS };
 	const struct mw_trend *rss = &l->trend[MW_PART_RSS];
-	size_t n;
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		if (mw_look_is(l, others[i], MW_COURSE_RISES) && l->trend[others[i]].gain > gain) {
@@ -217,8 +220,7 @@ static enum mw_rss_part explains_rss(const struct mw_look *l, enum mw_rss_part m
 		return most;
 	/* no part rises steadily, or only one that is little of it: the one that moved most */
 	most = rss->gain > rss->level / 50 ? mw_look_most_by(l, rss->since) : MW_PART_RSS;
-	n = mw_look_series(l, most);
-	return mw_trend_change(l->t, l->v, n, rss->since, l->scale->to) >= rss->gain / 4 ? most : MW_PART_RSS;
+	return mw_look_moved(l, most, rss->since, mw_trend_change) >= rss->gain / 4 ? most : MW_PART_RSS;
 }
 
 enum mw_rss_part mw_look_grows_by(const struct mw_look *l)

@@ -51,6 +51,8 @@ typedef double mw_change_fn(const double *t, const double *v, size_t n, double f
 size_t mw_look_changed(const struct mw_look *, double from, double to, mw_change_fn *of,
 		       const struct mw_curve **best, double *change, size_t max, double *less);
 
+/* How much a part changed from then to the end of the range, by that measure. */
+double mw_look_moved(const struct mw_look *, enum mw_rss_part, double since, mw_change_fn *);
 /* The part that changed most from then on; RSS: none did. */
 enum mw_rss_part mw_look_most_by(const struct mw_look *, double begun);
 /* The part that explains a growth of this scale; RSS: nothing grows. */

@@ -188,3 +188,10 @@ const char *mw_buf_amount(struct mw_buf *b, uint64_t v, bool whole)
 		mw_buf_u64(b, parts(v, unit, 1));
 	return names[u];
 }
+
+size_t mw_utf8_begin(const char *s, size_t i)
+{
+	while (i && ((unsigned char)s[i] & 0xc0) == 0x80)
+		i--;
+	return i;
+}

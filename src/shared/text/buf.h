@@ -50,4 +50,7 @@ void mw_buf_json(struct mw_buf *, const char *, size_t); /* with the quotes */
 size_t mw_utf16_units(const char *, size_t);
 void mw_buf_html(struct mw_buf *, const char *, size_t); /* for text and quoted attributes */
 
+/* The start of the character of UTF-8 that s[i] is in: text up to there has whole characters. */
+size_t mw_utf8_begin(const char *s, size_t i);
+
 #endif

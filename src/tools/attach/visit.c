@@ -11,6 +11,14 @@
 
 #define THERE __attribute__((section("mw_visit"), used, noinline, no_stack_protector))
 
+#define ENTRY                                      \
+	".pushsection mw_visit,\"ax\",@progbits\n" \
+	".globl mw_visit_of, mw_visit_entry\n"     \
+	".hidden mw_visit_of, mw_visit_entry\n"    \
+	".balign 8\n"                              \
+	"mw_visit_of: .quad 0\n"                   \
+	"mw_visit_entry:\n"
+
 #if defined(__x86_64__)
 _Static_assert(offsetof(struct mw_visit, save_mask) == 88, "as the code below has it");
 _Static_assert(offsetof(struct mw_visit, save_bytes) == 96, "as the code below has it");
@@ -19,12 +27,7 @@ _Static_assert(offsetof(struct mw_visit, save_bytes) == 96, "as the code below h
  * XSAVE writes 8 bytes of its header, and XRSTOR wants the others to be 0. rbx has the stack
  * meanwhile, rdi and r12 the struct.
  */
-__asm__(".pushsection mw_visit,\"ax\",@progbits\n"
-	".globl mw_visit_of, mw_visit_entry\n"
-	".hidden mw_visit_of, mw_visit_entry\n"
-	".balign 8\n"
-	"mw_visit_of: .quad 0\n"
-	"mw_visit_entry:\n"
+__asm__(ENTRY
 	"pushfq\n"
 	"push %rax\n push %rcx\n push %rdx\n push %rbx\n push %rbp\n push %rsi\n push %rdi\n"
 	"push %r8\n push %r9\n push %r10\n push %r11\n push %r12\n push %r13\n push %r14\n push %r15\n"
@@ -54,18 +57,12 @@ __asm__(".pushsection mw_visit,\"ax\",@progbits\n"
 #define AT_THREAD(word, at) __asm__ volatile("mov %%fs:(%1), %0" : "=r"(word) : "r"(at))
 #else
 /* bti jc, a nop on older processors: its page may be guarded. All registers are in a signal's frame: see arm64.c. */
-__asm__(".pushsection mw_visit,\"ax\",@progbits\n"
-	".globl mw_visit_of, mw_visit_entry\n"
-	".hidden mw_visit_of, mw_visit_entry\n"
-	".balign 8\n"
-	"mw_visit_of: .quad 0\n"
-	"mw_visit_entry:\n"
-	"hint #38\n"
-	"ldr x0, mw_visit_of\n"
-	"bl mw_visit_ask\n"
-	"mov x8, #139\n" /* rt_sigreturn */
-	"svc #0\n"
-	".popsection\n");
+__asm__(ENTRY "hint #38\n"
+	      "ldr x0, mw_visit_of\n"
+	      "bl mw_visit_ask\n"
+	      "mov x8, #139\n" /* rt_sigreturn */
+	      "svc #0\n"
+	      ".popsection\n");
 #define AT_THREAD(word, at) \
 	__asm__ volatile("mrs %0, tpidr_el0\n\tldr %0, [%0, %1]" : "=&r"(word) : "r"(at) : "memory")
 #endif
