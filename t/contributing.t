@@ -113,6 +113,16 @@ class ContributingTest < Minitest::Test
     end
   end
 
+  # GNUmakefile's head offers them, or a script asks for them.
+  def test_every_target_that_is_named_can_be_made
+    offered = File.read(File.join(ROOT, "GNUmakefile"))[/\A(?:#.*\n)+/].scan(/^# make ([a-z][a-z0-9-]*)/).flatten
+    scripts = Dir.glob(["t/**/*.sh", "bin/{check,demo}", ".ci/run"], base: ROOT).map { |file| File.read(File.join(ROOT, file)) }
+    asked = scripts.flat_map { |script| script.scan(/^\s*mw_build (.+)$/) }.join(" ").split
+    targets = (offered | asked).sort
+    assert_operator targets.size, :>, 12
+    targets.each { |target| assert_success make(ROOT, "--dry-run", target) }
+  end
+
   private
 
   # With what is built, so that only what the edits concern is built again.

@@ -13,7 +13,8 @@ UNITS := $(call built,unit)
 PRELOADS := $(call built,preload,.so)
 PLUGINS := $(call built,plugins,.so)
 BENCH_PROGRAMS := $(patsubst t/bench/programs/%.c,$(T)/bench/%,$(wildcard t/bench/programs/*.c))
-check-programs: $(PROGRAMS) $(UNITS) $(PRELOADS) $(PLUGINS) $(BENCH_PROGRAMS)
+check-programs: $(PROGRAMS) $(UNITS) $(PRELOADS) $(PLUGINS) bench-programs
+bench-programs: $(BENCH_PROGRAMS)
 $(PROGRAMS) $(PRELOADS) $(PLUGINS): $(wildcard t/lib/*.h) src/api/api.h src/shared/options/options.h src/server/httpd/httpd.h
 
 TEST_CFLAGS := -std=gnu11 -O1 -g $(WARN) -Wno-missing-prototypes -fno-builtin -D_GNU_SOURCE -Isrc
@@ -284,5 +285,5 @@ soak:
 	$(Q)t/soak/run.sh $(SECONDS)
 chaos: all $(T)/programs/chaos $(PLUGINS)
 	$(Q)'$(RUBY)' t/stress/chaos.rb $(SECONDS) $(SEED)
-.PHONY: check-programs clang planted asan tsan lives fuzz fuzzers $(FUZZ:%=fuzz-%) check-quick quick-programs $(QUICK:%=quick-%) check check-assert \
+.PHONY: check-programs bench-programs clang planted asan tsan lives fuzz fuzzers $(FUZZ:%=fuzz-%) check-quick quick-programs $(QUICK:%=quick-%) check check-assert \
 	bench bench-sides bench-page check-arm64 check-behaviour check-rubies screenshots soak chaos
