@@ -18,8 +18,8 @@ Gem::Specification.new do |s|
   # what building needs, by what is there: a gem is built without git as well;
   # and the documents and the sources of web/dist, which building doesn't need
   s.files = Dir.chdir(__dir__) do
-    Dir["src/**/*.{c,cc,h,def,rb,map,sh}", "web/*", "web/{src,dist}/*", "lib/**/*.rb", "GNUmakefile", "doc/*.{1,md}", "doc/completions/*",
-        "exe/mwrap{,ctl}", "README", "NEWS", "LICENSE", "mwrap.gemspec"].select { |path| File.file?(path) }.sort
+    Dir["src/**/*.{c,cc,h,def,rb,map,sh}", "web/*", "web/{src,dist}/*", "lib/**/*.rb", "GNUmakefile", "doc/*.{1,md}", "doc/grafana.rb",
+        "doc/completions/*", "exe/mwrap{,ctl}", "README", "NEWS", "LICENSE", "mwrap.gemspec"].select { |path| File.file?(path) }.sort - ["web/grafana.json"]
   end
   s.extensions = ["src/extconf.rb"]
   s.require_paths = ["lib"]

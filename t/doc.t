@@ -134,7 +134,7 @@ class TestOfDashboard < Minitest::Test
   def test_it_is_current
     in_tmp do |dir|
       assert_success make(ROOT, dir)
-      assert_equal File.read("#{ROOT}/#{BOARD}"), File.read("#{dir}/#{BOARD}"), "#{BOARD}: run make doc"
+      assert_equal File.read("#{ROOT}/#{BOARD}"), File.read("#{dir}/#{BOARD}"), "#{BOARD}: run make"
     end
   end
 
