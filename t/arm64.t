@@ -22,7 +22,7 @@ class Arm64Test < Minitest::Test
     files = Dir.glob("src/{memory,recording,server,shared,tools,tracker}/**/*.[ch]", base: ROOT).select { |f| File.read("#{ROOT}/#{f}").include?("__aarch64__") }
     assert_operator files.size, :>=, 8, files.inspect
     in_tmp do |dir|
-      files.each { |file| assert_success run_command("aarch64-linux-gnu-gcc", *FLAGS, shared_headers(dir), file, chdir: ROOT) }
+      files.each { |file| assert_success run_command("aarch64-linux-gnu-gcc", *FLAGS, shared_headers(dir), "-include", file, File::NULL, chdir: ROOT) }
     end
   end
 end
