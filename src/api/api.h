@@ -17,8 +17,7 @@
  *    of a threaded process between fork() and exec().
  *  - "NULL: no memory" is an answer that callers handle.
  */
-#ifndef MW_API_H
-#define MW_API_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -502,5 +501,3 @@ struct mw_api {
 	/* The recording that is under way, or the last one. NULL: there was none. */
 	const struct mw_record_state *(*record_state)(void);
 };
-
-#endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* version.h - the one place in C that says which mwrap this is. */
-#ifndef MW_VERSION_H
-#define MW_VERSION_H
+#pragma once
 
 #define MWRAP_VERSION "4.0.0"
-
-#endif

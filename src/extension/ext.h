@@ -13,8 +13,7 @@
  *    atomically: methods are Ractor-safe.
  *  - Code of the server's is called through mw_offers (offered.h). Linked in, it would be in a process twice.
  */
-#ifndef MW_RUBY_EXT_H
-#define MW_RUBY_EXT_H
+#pragma once
 
 #include <ruby.h>
 #include <ruby/encoding.h>
@@ -163,5 +162,3 @@ void mw_init_heap_walk(void);
 void mw_init_heap_counts(void);
 void mw_init_heap_stacks(void);
 void mw_init_heap_find(void);
-
-#endif

@@ -3,8 +3,7 @@
  * heap_edges.h - through what an object refers to others: the name of a variable, constant or
  * member, or the kind of container. Never contents, and so no hash's keys.
  */
-#ifndef MW_RUBY_HEAP_EDGES_H
-#define MW_RUBY_HEAP_EDGES_H
+#pragma once
 
 #include "heap_walk.h"
 #include "value_map.h"
@@ -68,5 +67,3 @@ void mw_edges_find(struct mw_edges *, const struct mw_referrers *, const struct 
 
 /* Returns "@name", "Name", "member :name", "array", "hash value" ... */
 VALUE mw_edge_text(const struct mw_edge *, VALUE object);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* heap_fill.h - how full each of Ruby's heap pages is, for the memory map (memory/map.h). */
-#ifndef MW_RUBY_HEAP_FILL_H
-#define MW_RUBY_HEAP_FILL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@
  */
 bool mw_heap_fill(struct mw_map_ruby *);
 void mw_heap_fill_free(struct mw_map_ruby *);
-
-#endif

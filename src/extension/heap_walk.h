@@ -12,8 +12,7 @@
  *  - reachable() is called for no object of another Ractor, which may be changing it. So a walk
  *    that uses it refuses while there are others.
  */
-#ifndef MW_RUBY_HEAP_WALK_H
-#define MW_RUBY_HEAP_WALK_H
+#pragma once
 
 #include <string.h>
 
@@ -86,5 +85,3 @@ void mw_heap_slots_each(struct mw_buf *);
 
 /* Returns the name of an object's type as ObjectSpace has it: "T_STRING", "imemo_env". */
 const char *mw_type_name(enum ruby_value_type, unsigned imemo_kind);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* offered.h - what the server's library offers (server/offers/offers.h), loaded when it is needed first. */
-#ifndef MW_RUBY_OFFERED_H
-#define MW_RUBY_OFFERED_H
+#pragma once
 
 #include "server/offers/offers.h"
 #include "ext.h"
@@ -16,5 +15,3 @@ struct mw_search {
 	struct mw_holders_child child; /* its pid is 0: none is under way */
 	struct mw_holders answer; /* its rows are NULL: none yet */
 };
-
-#endif

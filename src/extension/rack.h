@@ -4,8 +4,7 @@
  * state between them, rack_live.c serves watchers. Ruby's side is lib/mwrap_rack.rb and
  * lib/mwrap/rack/.
  */
-#ifndef MW_RUBY_RACK_H
-#define MW_RUBY_RACK_H
+#pragma once
 
 #include "offered.h"
 
@@ -56,5 +55,3 @@ VALUE mw_rack_name(const char *name);
  * TypeError if it isn't a watcher, and NoMemoryError.
  */
 VALUE mw_watcher_take(VALUE watcher);
-
-#endif

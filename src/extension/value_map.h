@@ -6,8 +6,7 @@
  * Both buffers belong to the caller, start empty and are used for nothing else. If one has
  * `failed`, the map is not complete.
  */
-#ifndef MW_RUBY_VALUE_MAP_H
-#define MW_RUBY_VALUE_MAP_H
+#pragma once
 
 #include "ext.h"
 
@@ -33,5 +32,3 @@ static inline VALUE mw_value_map_at(const struct mw_value_map *map, uint32_t i)
 {
 	return ((const VALUE *)map->keys->p)[i];
 }
-
-#endif

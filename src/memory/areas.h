@@ -7,8 +7,7 @@
  * mappings, threads' stack pointers and the tracker's lists tell. Once it is known which pages are in memory,
  * glibc's header at the start of a thread arena's heap tells (heaps.c): what isn't in memory is never read.
  */
-#ifndef MW_MAP_AREAS_H
-#define MW_MAP_AREAS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ struct mw_map_area *mw_map_area_from(const struct mw_map_areas *, uintptr_t at);
 /* memory.c: zeroed memory from mmap, left out of core dumps; NULL: none. */
 void *mw_map_memory(size_t bytes);
 void mw_map_memory_free(void *, size_t bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* make.h - a map under way: shared by the files of this room. */
-#ifndef MW_MAP_MAKE_H
-#define MW_MAP_MAKE_H
+#pragma once
 
 #include "map.h"
 #include "pages.h"
@@ -41,5 +40,3 @@ void mw_map_find_mappings(struct mw_map_making *);
 bool mw_map_lines(struct mw_map_making *);
 /* cells.c: panels, spans and cells. False: no memory. */
 bool mw_map_cells(struct mw_map_making *);
-
-#endif

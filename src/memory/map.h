@@ -15,8 +15,7 @@
  *
  * Any thread, in quiet mode, without Ruby's lock if it can. A map belongs to its maker.
  */
-#ifndef MW_MAP_MAP_H
-#define MW_MAP_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -199,5 +198,3 @@ int64_t mw_map_cell_of(const struct mw_map *, uintptr_t at);
 uint32_t mw_map_tile(const struct mw_map *, unsigned level, uint32_t number, uint8_t *to);
 unsigned mw_map_levels(const struct mw_map *); /* the last one has one tile */
 #define MW_MAP_TILE 65536u
-
-#endif

@@ -6,8 +6,7 @@
  * table leads from an address to its leaf: so any address is as good as another one, and what is only reserved
  * costs nothing. There are MW_MAP_LEAVES at most; what has no room is told.
  */
-#ifndef MW_MAP_PAGES_H
-#define MW_MAP_PAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -151,5 +150,3 @@ static inline uintptr_t mw_map_end(const struct mw_live *l)
 {
 	return l->addr + (l->size ? l->size : 1);
 }
-
-#endif

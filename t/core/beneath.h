@@ -6,8 +6,7 @@
  * asked to end: a tail in the wrong place is found. beneath_like_glibc() lays
  * glibc's chunks on top of it, which the tracker's short ways read.
  */
-#ifndef CORE_BENEATH_H
-#define CORE_BENEATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ bool beneath_inside(void);
 void beneath_fail_mmap(unsigned n, bool all);
 /* Those asked for since. */
 unsigned beneath_mmaps(void);
-
-#endif

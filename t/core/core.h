@@ -3,8 +3,7 @@
  * core.h - what the drivers' modes share (core.c says what each does): blocks
  * whose size and contents are known, what was done with them, and threads.
  */
-#ifndef CORE_H
-#define CORE_H
+#pragma once
 
 #include "../../src/tracker/table/snapshot.h"
 #include "../../src/tracker/process/process.h"
@@ -62,5 +61,3 @@ void sizes(void);
 void threads(void);
 void forks(void);
 void signals(void);
-
-#endif

@@ -4,8 +4,7 @@
  * drivers here: what the tracker interposes is called app_* in a driver, so that
  * the malloc of a sanitizer, which checks the tracker's own memory, stays malloc.
  */
-#ifndef CORE_RENAMED_H
-#define CORE_RENAMED_H
+#pragma once
 
 #ifdef CORE_RENAME
 #include "hooks_renamed.h" /* of src/api/hooks.def, by t/tests.mk */
@@ -21,6 +20,4 @@ void *app_reallocarray(void *, size_t, size_t);
 int app_posix_memalign(void **, size_t, size_t);
 size_t app_malloc_usable_size(void *);
 pid_t app_fork(void);
-#endif
-
 #endif

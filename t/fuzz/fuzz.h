@@ -4,8 +4,7 @@
  * input is text that a person can write (corpus/NAME/), and which traps when
  * something doesn't hold that must hold for any input.
  */
-#ifndef FUZZ_H
-#define FUZZ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ static inline bool is_utf8(const char *text, size_t n)
 	}
 	return true;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pages.h - what holds for any page, whatever is on it. */
-#ifndef FUZZ_PAGES_H
-#define FUZZ_PAGES_H
+#pragma once
 
 #include "../../src/shared/report/report.h"
 #include "fuzz.h"
@@ -82,5 +81,3 @@ static inline bool strange_script(const struct mw_buf *b)
 	}
 	return false;
 }
-
-#endif

@@ -4,8 +4,7 @@
  *
  * For t/programs/fake_server.c, which has the options and loads libraries.
  */
-#ifndef MW_T_FAKE_TABLE_H
-#define MW_T_FAKE_TABLE_H
+#pragma once
 
 #include "fake_threads.h"
 #include <stdatomic.h>
@@ -204,5 +203,3 @@ static void grow_row(size_t i)
 	.reset = reset, .trim = trim, .pause = pause_tracking, .paused = is_paused, .set_bt = set_bt,    \
 	.set_stacks = no_set_stacks, .quiet_enter = quiet, .quiet_leave = quiet, .heap_sums = heap_sums, \
 	.heap = heap, .heap_free = heap_free, .server_endpoint = no_server, FAKE_THREADS
-
-#endif

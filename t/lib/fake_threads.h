@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* fake_threads.h - the threads of a struct mw_api that tests make up, and functions that know and do nothing. */
-#ifndef FAKE_THREADS_H
-#define FAKE_THREADS_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -67,5 +66,3 @@ __attribute__((unused)) static void no_set_stacks(uint64_t rate, bool automatic)
 
 #define FAKE_THREADS \
 	.thread_start = fake_thread_start, .thread_run = fake_thread_run, .leaving = fake_leaving
-
-#endif

@@ -4,8 +4,7 @@
  * frees is what was done. Natively nothing is looked up, and the same is said.
  * Each location is printed as "# found FUNCTION BLOCKS LAST_SIZE LOCATION".
  */
-#ifndef FOUND_H
-#define FOUND_H
+#pragma once
 
 #include "site.h"
 
@@ -53,5 +52,3 @@ __attribute__((unused)) static void found(uint64_t overruns, uint64_t doubles, u
 		say("# overruns %lu double %lu unknown %lu, want %lu %lu %lu\n", s.overruns,
 		    s.double_frees, s.unknown_frees, overruns, doubles, unknown);
 }
-
-#endif

@@ -11,8 +11,7 @@
  *   # PID expect ...   the same for a child, which has a dump of its own
  *   # api N            how many times it looked through struct mw_api
  */
-#ifndef SITE_H
-#define SITE_H
+#pragma once
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -179,5 +178,3 @@ __attribute__((unused)) static struct mw_row sum_at(const struct mw_snapshot *s,
 		*n = found;
 	return sum;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * stubs.h - code made at run time: as many places that call malloc as a test wants, each
  * at an address of its own.
  */
-#ifndef STUBS_H
-#define STUBS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ static void *call_stub(size_t i, size_t bytes)
 	memcpy(&f, &at, sizeof(f));
 	return f(bytes);
 }
-
-#endif

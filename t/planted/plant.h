@@ -14,8 +14,7 @@
  *         variable that is right in the thread and Fiber where it is planted
  *         only, and `null`, one that is never set.
  */
-#ifndef T_PLANTED_PLANT_H
-#define T_PLANTED_PLANT_H
+#pragma once
 
 struct mw_planted {
 	ptrdiff_t ec_stack, ec_stack_words, ec_cfp;
@@ -38,5 +37,3 @@ extern MW_HIDDEN struct mw_planted mw_planted;
 void mw_plant_found(void);
 void mw_plant_count(const uint32_t **count);
 void mw_plant_checked(void);
-
-#endif

@@ -3,8 +3,7 @@
  * asked_routes.h - a request to the route table of a fake tracker, and its
  * response. For the tests of routes; setup() and teardown() are for EACH().
  */
-#ifndef ASKED_ROUTES_H
-#define ASKED_ROUTES_H
+#pragma once
 
 #include <string.h>
 #include <strings.h>
@@ -72,5 +71,3 @@ static inline bool has(const char *s)
 {
 	return res.body.n && memmem(res.body.p, res.body.n, s, strlen(s));
 }
-
-#endif

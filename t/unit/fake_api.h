@@ -4,8 +4,7 @@
  *
  * Counts what it hands out, so that tests see whether all of it came back.
  */
-#ifndef FAKE_API_H
-#define FAKE_API_H
+#pragma once
 
 #include "../lib/fake_threads.h"
 #include <stdlib.h>
@@ -266,5 +265,3 @@ static void fake_clear(void)
 	memset(&fake_heap, 0, sizeof(fake_heap));
 	memset(fake_pages, 0, sizeof(fake_pages));
 }
-
-#endif

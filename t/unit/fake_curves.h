@@ -3,8 +3,7 @@
  * fake_curves.h - the curves of made-up locations: of sums[id] and names[id] for each id from 1 to
  * end - 1. IDS is the most that there are; the test defines it.
  */
-#ifndef FAKE_CURVES_H
-#define FAKE_CURVES_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,5 +91,3 @@ static void teardown(void)
 	while (kept_n)
 		free(kept[--kept_n]);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * given_options.h - a text as $MWRAP has it, parsed, and what was made of it. For
  * the tests of options.
  */
-#ifndef GIVEN_OPTIONS_H
-#define GIVEN_OPTIONS_H
+#pragma once
 
 #include <errno.h>
 #include <stdio.h>
@@ -53,5 +52,3 @@ static inline void refused_value(const char *before, const char *key, const char
 	snprintf(want, sizeof(want), "%s: \"%s\" %s", key, value, why);
 	refused(env, want);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * knock.h - for test_access.c and test_login.c: requests to a route table that has a token, at
  * any time of day.
  */
-#ifndef KNOCK_H
-#define KNOCK_H
+#pragma once
 
 #include <strings.h>
 
@@ -146,5 +145,3 @@ static inline int bearer(const char *value)
 	HEADERS("Host", "localhost:8080", "Authorization", value);
 	return ask("GET", "/stats.json");
 }
-
-#endif

@@ -4,8 +4,7 @@
  * have the values that a test says; any other column has what its getter gives. So a new column
  * in columns.def turns no test red, and every known value and the order are compared.
  */
-#ifndef KNOWN_COLUMNS_H
-#define KNOWN_COLUMNS_H
+#pragma once
 
 #include "../../src/shared/report/columns.h"
 #include "../../src/shared/report/report.h"
@@ -74,5 +73,3 @@ static inline void want_table(struct mw_buf *b, enum mw_format format, const str
 	}
 	mw_buf_str(b, !json ? "" : n ? "\n]\n" : "]\n");
 }
-
-#endif

@@ -3,8 +3,7 @@
  * made_up_blocks.h - for the tests of the memory map: blocks that the test makes up, in an area of this very
  * process of which every other page is in memory.
  */
-#ifndef MADE_UP_BLOCKS_H
-#define MADE_UP_BLOCKS_H
+#pragma once
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -117,5 +116,3 @@ static struct mw_map *map(void)
 	assert_non_null(m);
 	return m;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* made_up_profile.h - profiles that a test fills, and what it reads back from their JSON. */
-#ifndef MADE_UP_PROFILE_H
-#define MADE_UP_PROFILE_H
+#pragma once
 
 #include "fake_api.h"
 #include "../../src/shared/report/profile.h"
@@ -102,5 +101,3 @@ static inline char *text_of(struct mw_buf *b)
 	b->n--;
 	return b->p;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* read_profile_tree.h - the tree of the made-up profile, read back from its JSON. */
-#ifndef READ_PROFILE_TREE_H
-#define READ_PROFILE_TREE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -106,5 +105,3 @@ static size_t parent(const struct tree *t, size_t i)
 	assert_int_equal(t->depth[p], t->depth[i] - 1);
 	return p;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* read_shapes.h - t/shapes.txt as test_shapes.c plays it; that file says what a line means. */
-#ifndef MW_T_READ_SHAPES_H
-#define MW_T_READ_SHAPES_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -213,5 +212,3 @@ static void read_shapes(const char *path)
 	}
 	fclose(f);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * TEST(name) { ... } is a test, and runs after those above it. EACH(before, after) is called around each
  * test below it, ALL(before, after) around all of them; NULL: nothing is.
  */
-#ifndef UNIT_H
-#define UNIT_H
+#pragma once
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -106,5 +105,3 @@ int main(int argc, char **argv)
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return _cmocka_run_group_tests("tests", unit_tests, unit_n, unit_before_all, unit_after_all);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* unwound.h - the libraries of t/unwound, and libgcc's walk to compare with. */
-#ifndef UNWOUND_H
-#define UNWOUND_H
+#pragma once
 
 #include <dlfcn.h>
 #include <glob.h>
@@ -69,5 +68,3 @@ static inline _Unwind_Reason_Code truth_frame(struct _Unwind_Context *c, void *a
 		if ((t)->n && !(t)->pcs[(t)->n - 1]) \
 			(t)->n--;                    \
 	} while (0)
-
-#endif

@@ -3,8 +3,7 @@
  * watched_journal.h - a journal of a fake tracker, and one who watches it. For the
  * tests of the journal; setup() and teardown() are for EACH().
  */
-#ifndef WATCHED_JOURNAL_H
-#define WATCHED_JOURNAL_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,5 +76,3 @@ static inline struct mw_row *add_row(uint32_t id, int64_t growth, const char *lo
 
 #define EVENT(all, more, rows, gone) \
 	"{\"t\":1.500,\"all\":" all ",\"more\":" more ",\"rows\":[" rows "],\"gone\":[" gone "]}"
-
-#endif

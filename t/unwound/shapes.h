@@ -4,8 +4,7 @@
  * t/unit/test_unwind.c. shapes.c and shapes_cxx.cc are built by several compilers with several
  * options, each into a library that has `shapes`.
  */
-#ifndef SHAPES_H
-#define SHAPES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ struct shape_list {
 	size_t n;
 	shape of[32];
 };
-
-#endif

@@ -17,8 +17,7 @@
  *
  * Neither function allocates, locks or fails but as said. Any thread, each on its own struct.
  */
-#ifndef MW_TRACE_COLUMNS_H
-#define MW_TRACE_COLUMNS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,5 +88,3 @@ bool mw_columns_open(struct mw_columns_reader *, bool packed, const uint8_t *con
  * In a packed frame `ref` is a birth, from 1 on; an event that names a birth not there yet is broken.
  */
 bool mw_columns_next(struct mw_columns_reader *, struct mw_trace_event *);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * Events are kept in columns, so that they compress well: see columns.h.
  */
-#ifndef MW_TRACE_FORMAT_H
-#define MW_TRACE_FORMAT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -90,5 +89,3 @@ struct mw_trace_sample {
 	uint64_t heap; /* in memory of malloc: arenas and blocks of their own, without the tracker's */
 	uint64_t live; /* bytes of live blocks, as asked for */
 };
-
-#endif

@@ -5,8 +5,7 @@
  * libzstd is loaded by its name when a codec is made. It works in memory that the caller gives, and
  * never allocates. Without it frames are stored as they are, and compressed ones can't be read.
  */
-#ifndef MW_TRACE_FRAME_H
-#define MW_TRACE_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ enum mw_frame_is { MW_FRAME_OK, MW_FRAME_CUT, MW_FRAME_BROKEN, MW_FRAME_NO_ZSTD 
 enum mw_frame_is mw_frame_read(const struct mw_codec *, const uint8_t *at, size_t bytes,
 			       struct mw_trace_frame *f, const uint8_t **contents, uint8_t *room,
 			       size_t *whole);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* varint.h - numbers of 7 bits a byte, the lowest first; a byte's highest bit: more follow. */
-#ifndef MW_TRACE_VARINT_H
-#define MW_TRACE_VARINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ static inline bool mw_varint_get(const uint8_t **at, const uint8_t *end, uint64_
 	}
 	return false;
 }
-
-#endif

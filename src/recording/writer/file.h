@@ -5,8 +5,7 @@
  * If the thread shares its descriptors with the application, which may close them or open others in their
  * place, the file is opened for each write. One thread.
  */
-#ifndef MW_RECORD_FILE_H
-#define MW_RECORD_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ void mw_record_file_close(struct mw_record_file *);
  * is another file.
  */
 bool mw_record_file_open(struct mw_record_file *, int fd, bool stays);
-
-#endif

@@ -7,8 +7,7 @@
  * began already, and writes events until somebody says stop, or a limit is reached. One runs in a process at
  * a time. Its memory is mappings of its own, but for names and texts, which are short-lived.
  */
-#ifndef MW_RECORD_RECORD_H
-#define MW_RECORD_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ struct mw_record_api {
 };
 
 extern const struct mw_record_api mwrap_record __attribute__((visibility("default")));
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* writer.h - a recording under way: shared by the files of this room. The recorder's thread alone. */
-#ifndef MW_RECORD_WRITER_H
-#define MW_RECORD_WRITER_H
+#pragma once
 
 #include "file.h"
 #include "record.h"
@@ -61,5 +60,3 @@ bool mw_writer_live(struct mw_writer *);
 bool mw_writer_resident(struct mw_writer *);
 /* A sample of the process's memory. */
 bool mw_writer_sample(struct mw_writer *);
-
-#endif

@@ -6,8 +6,7 @@
  * chunks. Each request has a descriptor open while mw_ask_all() runs, and
  * afterwards if `fd` is not -1.
  */
-#ifndef MW_FAMILY_ASK_H
-#define MW_FAMILY_ASK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ void mw_ask_free(struct mw_ask *);
  */
 void mw_ask_headers(struct mw_ask *, void (*each)(void *ctx, const char *name, const char *value),
 		    void *ctx);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* compare.h - a process among its siblings: which one stands out. For list.c. */
-#ifndef MW_FAMILY_COMPARE_H
-#define MW_FAMILY_COMPARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ struct mw_sibling {
  * 0, or -1: no memory, and no process stands out.
  */
 int mw_find_outliers(struct mw_sibling *, size_t n);
-
-#endif

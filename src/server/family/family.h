@@ -18,8 +18,7 @@
  * with a descriptor table of its own (shared/sys/own_descriptors.h): a child forked
  * meanwhile would keep open descriptors. All allocate: enter quiet mode first.
  */
-#ifndef MW_FAMILY_FAMILY_H
-#define MW_FAMILY_FAMILY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -157,5 +156,3 @@ void mw_sum_stacks_free(struct mw_stacks *);
  */
 const struct mw_api *mw_sum_api(const struct mw_part *, size_t n, const struct mw_api *own);
 void mw_sum_end(void);
-
-#endif

@@ -3,8 +3,7 @@
  * gather.h - asks every process of a family the same, at once, this one
  * included, and collects the replies.
  */
-#ifndef MW_FAMILY_GATHER_H
-#define MW_FAMILY_GATHER_H
+#pragma once
 
 #include "server/pages/pages.h"
 #include "server/marks/grown.h"
@@ -115,5 +114,3 @@ void mw_page_all_map(struct mw_call *, const struct mw_family *, const struct mw
 
 /* scrape.c: GET /all/metrics. req: the request to each, "/metrics" and its query */
 void mw_page_all_metrics(struct mw_call *, const struct mw_family *, const struct mw_request *req);
-
-#endif

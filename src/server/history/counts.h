@@ -6,8 +6,7 @@
  * They are read once in MW_COUNTS_SECONDS; a list of many descriptors is read more rarely, so that it
  * costs no more than MW_COUNTS_SHARE of a CPU. System calls only, no allocation.
  */
-#ifndef MW_HISTORY_COUNTS_H
-#define MW_HISTORY_COUNTS_H
+#pragma once
 
 #include "history.h"
 
@@ -22,5 +21,3 @@ struct mw_counts {
 
 /* Fills p's threads and fds, after a reading if one is due. p->t is set. */
 void mw_counts_second(struct mw_counts *, struct mw_point *p);
-
-#endif

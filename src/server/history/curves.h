@@ -17,8 +17,7 @@
  *
  * All zero at first. Not thread-safe: the owner of the struct makes all calls, in quiet mode.
  */
-#ifndef MW_REPORT_CURVES_H
-#define MW_REPORT_CURVES_H
+#pragma once
 
 #include "shared/report/report.h"
 
@@ -146,5 +145,3 @@ size_t mw_curves_longest(const struct mw_curve_set *);
  * MW_TREND_SECONDS.
  */
 void mw_curves_render(struct mw_buf *, const struct mw_curve_set *, double from, double to, size_t points);
-
-#endif

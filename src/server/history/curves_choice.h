@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* curves_choice.h - which locations are kept: for curves.c alone. */
-#ifndef MW_REPORT_CURVES_CHOICE_H
-#define MW_REPORT_CURVES_CHOICE_H
+#pragma once
 
 #include "curves.h"
 
@@ -16,5 +15,3 @@ void mw_curves_choose(struct mw_curves *, const struct mw_api *, const struct mw
 void mw_curves_drop(struct mw_curves *, uint32_t slot);
 /* The same, and its values are unknown in all moments. */
 void mw_curves_clear(struct mw_curves *, uint32_t slot);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* curves_grid.h - the memory of curves: for curves.c and curves_read.c alone. */
-#ifndef MW_REPORT_CURVES_GRID_H
-#define MW_REPORT_CURVES_GRID_H
+#pragma once
 
 #include "curves.h"
 
@@ -36,5 +35,3 @@ static inline uint32_t mw_curves_present(const struct mw_curves_grid *g)
 {
 	return g->n < g->room ? g->n : g->room;
 }
-
-#endif

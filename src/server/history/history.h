@@ -11,8 +11,7 @@
  *
  * Not thread-safe: the owner of the struct makes all calls.
  */
-#ifndef MW_REPORT_HISTORY_H
-#define MW_REPORT_HISTORY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -105,5 +104,3 @@ struct mw_history_part {
  * the last point of each division is there.
  */
 void mw_history_render_part(struct mw_buf *, const struct mw_history *, const struct mw_history_part *);
-
-#endif

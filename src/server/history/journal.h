@@ -17,8 +17,7 @@
  *
  * All zero at first. Not thread-safe: the owner of the struct makes all calls.
  */
-#ifndef MW_REPORT_JOURNAL_H
-#define MW_REPORT_JOURNAL_H
+#pragma once
 
 #include "mark.h"
 #include "shared/report/report.h"
@@ -81,5 +80,3 @@ static inline bool mw_journal_ahead(const struct mw_journal *j, const struct mw_
 
 /* All zero again: the cursor begins from the start. */
 void mw_cursor_free(struct mw_cursor *);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* limit.h - the memory that this process's cgroup may use. System calls only, no allocation. */
-#ifndef MW_HISTORY_LIMIT_H
-#define MW_HISTORY_LIMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ struct mw_limit {
  * is none, or it can't be read. About ten small files are read.
  */
 bool mw_limit_of(struct mw_limit *);
-
-#endif

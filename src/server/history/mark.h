@@ -6,8 +6,7 @@
  * All zero: no mark. An id and a hash of the text identify a location, since
  * ids are reused. Not thread-safe: the owner of the struct makes all calls.
  */
-#ifndef MW_REPORT_MARK_H
-#define MW_REPORT_MARK_H
+#pragma once
 
 #include "shared/report/report.h"
 
@@ -36,5 +35,3 @@ int mw_mark_set(struct mw_mark *, const struct mw_snapshot *, double uptime);
 void mw_mark_clear(struct mw_mark *);
 /* Live bytes now less those at the mark; 0 without a mark. hash: the row's. */
 int64_t mw_mark_growth(const struct mw_mark *, const struct mw_row *, uint64_t hash);
-
-#endif

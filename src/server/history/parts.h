@@ -23,8 +23,7 @@
  *
  * No allocation, but for the tracker's list of large blocks; no lock; no stdio.
  */
-#ifndef MW_REPORT_PARTS_H
-#define MW_REPORT_PARTS_H
+#pragma once
 
 #include "history.h"
 
@@ -73,5 +72,3 @@ struct mw_parts {
  */
 void mw_parts_second(struct mw_parts *, const struct mw_api *, const struct mw_stats *, int smaps,
 		     struct mw_point *p);
-
-#endif

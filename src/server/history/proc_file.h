@@ -6,8 +6,7 @@
  * `close(0); open(...)`, and a child forked meanwhile would inherit it. The application may close
  * the descriptor and reuse its number: so the file's identity is kept. System calls only.
  */
-#ifndef MW_REPORT_PROC_FILE_H
-#define MW_REPORT_PROC_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -24,5 +23,3 @@ void mw_proc_open(struct mw_proc_file *, const char *path, int from);
 int mw_proc_fd(const struct mw_proc_file *);
 /* Closes it if it is ours. Also for a forked child: there it is the parent's file. */
 void mw_proc_close(struct mw_proc_file *);
-
-#endif

@@ -29,8 +29,7 @@
  *
  * Lock order: the caller's lock, then those that mw_api's functions take. None is taken here.
  */
-#ifndef MW_REPORT_LIVE_STREAM_H
-#define MW_REPORT_LIVE_STREAM_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -136,5 +135,3 @@ bool mw_watcher_stalled(const struct mw_watcher *w, uint64_t now);
 void mw_watcher_end(struct mw_stream *, struct mw_watcher *w);
 /* The same, and frees it: all zero again. Without the lock. */
 void mw_watcher_free(struct mw_stream *, struct mw_watcher *w);
-
-#endif

@@ -5,8 +5,7 @@
  * Found in the parent, where other threads still run. A thread's stack counts from its stack pointer
  * on, which the kernel tells of a thread that doesn't run; its thread-local variables lie behind.
  */
-#ifndef MW_HOLDERS_AREAS_H
-#define MW_HOLDERS_AREAS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ void mw_areas_bound(struct mw_areas *, const struct mw_mapping *, size_t n);
 size_t mw_mappings_read(struct mw_mapping *, size_t room);
 /* The mapping with `at` in it, by a binary search; NULL: none. */
 const struct mw_mapping *mw_mapping_of(const struct mw_mapping *, size_t n, uintptr_t at);
-
-#endif

@@ -5,8 +5,7 @@
  * One struct mw_walk goes through the files in this order: heap.c (objects), blocks.c (blocks),
  * scan.c (who points to what), path.c (which path), label.c and edge.c (names), group.c (the answer).
  */
-#ifndef MW_HOLDERS_CHILD_H
-#define MW_HOLDERS_CHILD_H
+#pragma once
 
 #include "holders.h"
 #include "areas.h"
@@ -107,5 +106,3 @@ void mw_scan(struct mw_walk *);
 
 /* group.c: sums the blocks up into the answer. */
 void mw_group(struct mw_walk *);
-
-#endif

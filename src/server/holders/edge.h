@@ -6,8 +6,7 @@
  * A module's constants are copied into a table of Ruby's. The child can't allocate one, so the parent
  * does, before the fork; without it constants have no names.
  */
-#ifndef MW_HOLDERS_EDGE_H
-#define MW_HOLDERS_EDGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ void mw_edge_end(void);
  */
 void mw_edge_label(uintptr_t before, uintptr_t object, uintptr_t child, char to[MW_LABEL]);
 uintptr_t mw_edge_key(uintptr_t before, uintptr_t object, uintptr_t child);
-
-#endif

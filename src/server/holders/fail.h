@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* fail.h - a refusal with its line of text. */
-#ifndef MW_HOLDERS_FAIL_H
-#define MW_HOLDERS_FAIL_H
+#pragma once
 
 #include "holders.h"
 
 /* ask.c: writes the line into err; returns `is`. */
 enum mw_holders_is mw_holders_fail(enum mw_holders_is is, char err[MW_HOLDERS_ERROR], const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-
-#endif

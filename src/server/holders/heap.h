@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* heap.h - the pages of Ruby's heap, as the parent collects them for the child. */
-#ifndef MW_HOLDERS_HEAP_H
-#define MW_HOLDERS_HEAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ struct mw_heap_pages {
 /* Sorts them by address, and numbers their slots; false: too many slots. */
 bool mw_heap_sort(struct mw_heap_pages *);
 struct mw_range mw_heap_range(const void *of, uint32_t i);
-
-#endif

@@ -18,8 +18,7 @@
  * its address is kept in another form only, in the bytes of a String, by the kernel (epoll), or in
  * memory from mmap.
  */
-#ifndef MW_HOLDERS_HOLDERS_H
-#define MW_HOLDERS_HOLDERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -128,5 +127,3 @@ enum mw_holders_is mw_holders_ask(const struct mw_api *, const struct mw_holders
 
 /* "ruby", "native", "garbage", "nothing" */
 const char *mw_held_by_name(enum mw_held_by);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* label.h - names for objects. They never show contents. */
-#ifndef MW_HOLDERS_LABEL_H
-#define MW_HOLDERS_LABEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ uintptr_t mw_step_key(uintptr_t object);
 void mw_step_label(uintptr_t object, char to[MW_LABEL]);
 /* A String's bytes, without what isn't printable; false: it isn't one, or is empty. For names only. */
 bool mw_label_string(uintptr_t string, char *to, size_t size);
-
-#endif

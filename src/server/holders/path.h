@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* path.h - which path leads from a root to what holds a block: as a key, to tell paths apart, and as text. */
-#ifndef MW_HOLDERS_PATH_H
-#define MW_HOLDERS_PATH_H
+#pragma once
 
 #include "child.h"
 
@@ -33,5 +32,3 @@ uint64_t mw_path_key(const struct mw_walk *, uint32_t block, uint64_t holder);
 void mw_path_of(const struct mw_walk *, struct mw_found *row, uint32_t block);
 /* Adds a text; its offset. 0, which is an empty text: no room. */
 uint32_t mw_put_text(struct mw_findings *, const char *);
-
-#endif

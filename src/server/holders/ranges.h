@@ -6,8 +6,7 @@
  * number of the first range that ends in it or behind it, plus one. Pages are grouped in windows of
  * 64 MiB; `windows` leads from an address to its window, or to the only range in it: a block may be terabytes.
  */
-#ifndef MW_HOLDERS_RANGES_H
-#define MW_HOLDERS_RANGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,5 +72,3 @@ static inline int64_t mw_ranges_find(const struct mw_ranges *s, uintptr_t word)
 	}
 	return word >= s->at(s->of, low).start && word < s->at(s->of, low).end ? (int64_t)low : -1;
 }
-
-#endif

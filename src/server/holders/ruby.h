@@ -6,8 +6,7 @@
  * way, and what makes, frees and protects a table. The others allocate nothing, take no lock but the
  * VM's, and may be called in the child.
  */
-#ifndef MW_HOLDERS_RUBY_H
-#define MW_HOLDERS_RUBY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -150,5 +149,3 @@ static inline bool mw_ruby_is_part(mw_ruby_value v)
 {
 	return mw_ruby_role(v) >= MW_ROLE_PART;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* run.h - where the parent's code ends and the child's begins. */
-#ifndef MW_HOLDERS_RUN_H
-#define MW_HOLDERS_RUN_H
+#pragma once
 
 #include "child.h"
 
@@ -10,5 +9,3 @@
  * wanted. All signals are blocked. Ends the child.
  */
 _Noreturn void mw_child_run(struct mw_walk *w);
-
-#endif

@@ -6,8 +6,7 @@
  * table, in a regular expression's unused map. Strings and numbers have data. Neither holds anything.
  * Objects that Ruby has for itself, and whatever isn't of a known shape, are scanned whole.
  */
-#ifndef MW_HOLDERS_SHAPE_H
-#define MW_HOLDERS_SHAPE_H
+#pragma once
 
 #include "child.h"
 
@@ -48,5 +47,3 @@ bool mw_shape_array(const struct mw_walk *, const struct mw_block *, uintptr_t *
  */
 #define MW_REGEXP_DATA { 0, 64, 136, 408, 416 } /* bytes from its start */
 enum { MW_REGEXP_NAMES = 88, MW_REGEXP_REST = 424 };
-
-#endif

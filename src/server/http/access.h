@@ -17,8 +17,7 @@
  *
  * The thread that calls mw_route() makes all calls. Only the answers allocate.
  */
-#ifndef MW_HTTP_ACCESS_H
-#define MW_HTTP_ACCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ struct mw_session *mw_session_find(const struct mw_request *); /* NULL: none */
 void mw_session_end(struct mw_access *, struct mw_session *);
 /* Writes the name of the cookie, which has the port of the request's Host. */
 void mw_session_cookie(const struct mw_request *, char out[MW_COOKIE_NAME]);
-
-#endif

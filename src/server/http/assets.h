@@ -3,8 +3,7 @@
  * assets.h - the files of web/, compiled in by embed.rb: static, read-only, safe
  * in every thread.
  */
-#ifndef MW_HTTP_ASSETS_H
-#define MW_HTTP_ASSETS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ const struct mw_web_file *mw_asset(const char *name);
 bool mw_takes_gzip(const struct mw_request *);
 /* Answers a request for it: 200 or 304, compressed if Accept-Encoding allows gzip. */
 void mw_asset_reply(const struct mw_web_file *, const struct mw_request *, struct mw_response *);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* call.h - a request that is being answered, and the short answers. */
-#ifndef MW_HTTP_CALL_H
-#define MW_HTTP_CALL_H
+#pragma once
 
 #include "message.h"
 #include "params.h"
@@ -36,5 +35,3 @@ void mw_reply_why(struct mw_call *, int status, struct mw_buf *why);
 bool mw_refused(struct mw_call *, int status);
 /* Begins a 200 of that form; the caller adds the body. */
 void mw_reply_form(struct mw_call *, enum mw_form);
-
-#endif

@@ -6,8 +6,7 @@
  * Plain data. The maker of a request owns everything it points to; a response owns the
  * fields marked "owned". Nothing here knows a page.
  */
-#ifndef MW_HTTP_MESSAGE_H
-#define MW_HTTP_MESSAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -117,5 +116,3 @@ void mw_response_free(struct mw_response *);
  * If content_type is "", these headers include it. Valid in this thread until its next call.
  */
 const struct mw_header *mw_response_header(const struct mw_response *, size_t i);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* origin.h - checks of Host, Origin and Referer: a browser names a request's origin there. */
-#ifndef MW_HTTP_ORIGIN_H
-#define MW_HTTP_ORIGIN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ bool mw_own_path(const char *);
 
 /* The path and query of a Referer from our own host; NULL: none. Borrowed. */
 const char *mw_own_referer(const struct mw_request *);
-
-#endif

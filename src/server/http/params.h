@@ -3,8 +3,7 @@
  * params.h - the parameters of a request, and percent-encoding. A reason is appended to a
  * buffer as one line of text without a newline.
  */
-#ifndef MW_HTTP_PARAMS_H
-#define MW_HTTP_PARAMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -127,5 +126,3 @@ int mw_params_form_of(const struct mw_params *p, const char *rest, enum mw_form 
 long mw_percent_decode(const char *s, size_t n, char *out, bool plus_is_space);
 /* Encodes every byte but letters, digits and -._~ as %XX: safe in paths, queries, attributes. */
 void mw_percent_encode(struct mw_buf *, const char *, size_t);
-
-#endif

@@ -6,8 +6,7 @@
  * and escapes its own values. A slot with neither stays empty. A name without a
  * slot writes nothing; a test checks that none is left.
  */
-#ifndef MW_HTTP_TEMPLATE_H
-#define MW_HTTP_TEMPLATE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ struct mw_slot {
 
 /* Appends the template of that name ("at.html"), filled in; nothing if there is none. */
 void mw_template(struct mw_buf *, const char *file, const struct mw_slot *slots, size_t n);
-
-#endif

@@ -6,8 +6,7 @@
  * stderr, a port. The kernel's process tree tells it, even if the environment was cleaned. The
  * server reads /proc only while it starts, when no fork gets in between.
  */
-#ifndef MW_HTTPD_ANCESTORS_H
-#define MW_HTTPD_ANCESTORS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ bool mw_ancestor_has(long pid, const char *file);
  * and been logged there already.
  */
 bool mw_ancestor_served(void);
-
-#endif

@@ -9,8 +9,7 @@
  * directory of rundir.c, each full cleanup includes the families that have ended. The thread has its own
  * descriptor table: a child forked meanwhile inherits none of its descriptors.
  */
-#ifndef MW_HTTPD_CLEANUP_H
-#define MW_HTTPD_CLEANUP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ void mw_cleanup_all(const char *dir);
 /* Forget what was seen: at the server's end, and in a forked child (system calls only). */
 void mw_cleanup_end(void);
 void mw_cleanup_child(void);
-
-#endif

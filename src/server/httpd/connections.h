@@ -3,8 +3,7 @@
  * connections.h - the clients' connections. See connections.c. The server's thread only, except
  * what is for a forked child.
  */
-#ifndef MW_HTTPD_CONNECTIONS_H
-#define MW_HTTPD_CONNECTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ struct mw_conn *mw_conn_about(void *about);
 void mw_conn_phase(struct mw_conn *, enum mw_conn_phase, uint64_t now);
 /* Lets the loop see the client's end once; watches a slot's new client again. False: it can't. */
 bool mw_conn_hear_of_end(struct mw_conn *);
-
-#endif

@@ -3,8 +3,7 @@
  * daemon.h - libmicrohttpd's daemon, which serves the connections. The first client has it loaded
  * and started. The server's thread only, except what is for a forked child.
  */
-#ifndef MW_HTTPD_DAEMON_H
-#define MW_HTTPD_DAEMON_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -37,5 +36,3 @@ void mw_daemon_forget(void);
 bool mw_daemon_ours(void);
 /* In a forked child: closes the inherited epoll. */
 void mw_daemon_inherited(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* descriptors.h - at which numbers the server's descriptors lie. The server's thread only. */
-#ifndef MW_HTTPD_DESCRIPTORS_H
-#define MW_HTTPD_DESCRIPTORS_H
+#pragma once
 
 /* Chooses the numbers by the limit of now, as the server starts. */
 void mw_fd_start(void);
@@ -14,5 +13,3 @@ int mw_fd_base(void);
 int mw_fd_high(int fd);
 /* Copies fd to such a number. Returns the copy, or -1 with errno. */
 int mw_fd_copy(int fd);
-
-#endif

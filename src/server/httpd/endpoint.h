@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* endpoint.h - what other threads may know of the server: see mw_api.server_endpoint. */
-#ifndef MW_HTTPD_ENDPOINT_H
-#define MW_HTTPD_ENDPOINT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ void mw_endpoint_end(void);
 bool mw_endpoint_get(struct mw_family *);
 /* In a forked child. */
 void mw_endpoint_child(void);
-
-#endif

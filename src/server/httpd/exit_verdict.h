@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* exit_verdict.h - the verdict at the end of the server, for the exit dump. */
-#ifndef MW_HTTPD_EXIT_VERDICT_H
-#define MW_HTTPD_EXIT_VERDICT_H
+#pragma once
 
 #include "server/pages/site.h"
 
@@ -11,5 +10,3 @@ void mw_exit_verdict_reset(void);
 void mw_exit_verdict_keep(struct mw_site *);
 /* See mw_httpd_api. Any thread. */
 const char *mw_exit_verdict(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* form.h - the fields of a posted form as a query, for routes that want that (routes.def). */
-#ifndef MW_HTTPD_FORM_H
-#define MW_HTTPD_FORM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@
  * *query: the new one, for the caller to free; else it stays. 0, or the status of a refusal and *why.
  */
 unsigned mw_form_to_query(struct mw_request *req, char **query, const char **why);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Not thread-safe: the owner of a struct makes all calls, in quiet mode.
  */
-#ifndef MW_HTTPD_GZIP_H
-#define MW_HTTPD_GZIP_H
+#pragma once
 
 #include <stdbool.h>
 #include <zlib.h>
@@ -41,5 +40,3 @@ size_t mw_gzip_flush(struct mw_gzip *, char *to, size_t max);
 /* The same, and the end of the stream: nothing may be taken any more. */
 size_t mw_gzip_finish(struct mw_gzip *, char *to, size_t max);
 void mw_gzip_end(struct mw_gzip *); /* all zero again */
-
-#endif

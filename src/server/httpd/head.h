@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* head.h - see head.c. The server's thread only, out of libmicrohttpd's calls. */
-#ifndef MW_HTTPD_HEAD_H
-#define MW_HTTPD_HEAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ void mw_head_target(const char *uri);
  * Content-Length, 0 without one. One above UINT32_MAX yields UINT32_MAX or more.
  */
 const char *mw_head_wrong(struct MHD_Connection *, const struct mw_head *, uint64_t *length);
-
-#endif

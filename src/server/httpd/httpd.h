@@ -11,8 +11,7 @@
  *	any thread:       wake(), and     stop(), then wait_stopped()
  *	fork:              before_fork(), child_after_fork(), then start() in a new thread
  */
-#ifndef MW_HTTPD_HTTPD_H
-#define MW_HTTPD_HTTPD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -91,5 +90,3 @@ struct mw_httpd_api {
 };
 
 extern const struct mw_httpd_api mwrap_httpd __attribute__((visibility("default")));
-
-#endif

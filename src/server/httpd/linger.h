@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* linger.h - connections that are over for us. See linger.c. */
-#ifndef MW_HTTPD_LINGER_H
-#define MW_HTTPD_LINGER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ void mw_linger_close(void);
 void mw_linger_reset(void);
 /* In a forked child: passes each inherited descriptor. */
 void mw_linger_inherited(void (*close_it)(int fd));
-
-#endif

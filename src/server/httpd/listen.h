@@ -2,8 +2,7 @@
 /*
  * listen.h - opens the listeners that the options name. See listen.c. The server's thread only.
  */
-#ifndef MW_HTTPD_LISTEN_H
-#define MW_HTTPD_LISTEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ int mw_listen_absolute(const char *path, char *out, size_t size, char err[MW_ERR
 
 /* How relatives are reached. Its token is empty: see endpoint.c. */
 const struct mw_family *mw_listen_family(void);
-
-#endif

@@ -5,8 +5,7 @@
  * The server's thread only, except mw_listeners_unlink(), and what is for a forked child. See
  * server.h for the rules that let a child find the descriptors.
  */
-#ifndef MW_HTTPD_LISTENERS_H
-#define MW_HTTPD_LISTENERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ bool mw_listeners_own(int fd);
 void mw_listeners_inherited(void (*close_it)(int fd));
 /* In a forked child: there are none. */
 void mw_listeners_child(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* live.h - the clients of /live. See live.c. */
-#ifndef MW_HTTPD_LIVE_H
-#define MW_HTTPD_LIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ bool mw_live_waits(const struct mw_conn *);
 void mw_live_close(void);
 /* Forgets all; their memory is lost. For a forked child, or a daemon that isn't stopped. */
 void mw_live_reset(void);
-
-#endif

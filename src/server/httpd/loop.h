@@ -3,8 +3,7 @@
  * loop.h - waits for events and dispatches them. See loop.c. The server's thread only, except
  * mw_loop_wake(), and what is for a forked child.
  */
-#ifndef MW_HTTPD_LOOP_H
-#define MW_HTTPD_LOOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ static inline int mw_sooner(int a, uint64_t ms)
 
 	return a < 0 || b < a ? b : a;
 }
-
-#endif

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* mhd.h - see mhd.c. */
-#ifndef MW_HTTPD_MHD_H
-#define MW_HTTPD_MHD_H
+#pragma once
 
 struct MHD_Daemon;
 
 /* Starts a daemon that answers requests by the route table; NULL: it can't. */
 struct MHD_Daemon *mw_serve_open(void);
-
-#endif

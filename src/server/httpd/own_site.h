@@ -9,8 +9,7 @@
  *
  * The server's thread only, except what is for others or for a forked child.
  */
-#ifndef MW_HTTPD_OWN_SITE_H
-#define MW_HTTPD_OWN_SITE_H
+#pragma once
 
 #include "server/pages/site.h"
 
@@ -34,5 +33,3 @@ void mw_own_site_keep(void);
 
 /* Another thread: see mw_httpd_api.site. mw_own_site_give() ends it. */
 bool mw_own_site_borrow(struct mw_site **, unsigned ms);
-
-#endif

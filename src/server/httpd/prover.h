@@ -5,8 +5,7 @@
  * At most one thread at a time. It has its own descriptor table but for the eventfd, by which it wakes the
  * loop. Its job has two owners, as relay.h says. The server's thread only, except mw_prover_reset.
  */
-#ifndef MW_HTTPD_PROVER_H
-#define MW_HTTPD_PROVER_H
+#pragma once
 
 #include "server/pages/site.h"
 
@@ -16,5 +15,3 @@ void mw_prover_run(struct mw_site *);
 void mw_prover_close(void);
 /* In a forked child: there is no thread. */
 void mw_prover_reset(void);
-
-#endif

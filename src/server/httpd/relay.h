@@ -14,8 +14,7 @@
  *
  * All calls: the server's thread, except mw_relay_reset (a forked child).
  */
-#ifndef MW_HTTPD_RELAY_H
-#define MW_HTTPD_RELAY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -56,5 +55,3 @@ bool mw_relay_waits(const struct mw_conn *);
 void mw_relay_close(void);
 /* In a forked child: forgets all jobs; their threads don't exist here. */
 void mw_relay_reset(void);
-
-#endif

@@ -12,8 +12,7 @@
  * of one of its ancestors or descendants. If there is none yet, the first process is the topmost
  * ancestor with the tracker in it. The server's thread only.
  */
-#ifndef MW_HTTPD_RUNDIR_H
-#define MW_HTTPD_RUNDIR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -41,5 +40,3 @@ void mw_rundir_cleanup(void);
  * server's.
  */
 void mw_rundir_remove(void);
-
-#endif

@@ -22,8 +22,7 @@
  * The owner of descriptors has a function for the child that closes them; its name ends in
  * _inherited. after_fork.c calls these first, then the functions that forget the state.
  */
-#ifndef MW_HTTPD_SERVER_H
-#define MW_HTTPD_SERVER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -83,5 +82,3 @@ static inline void mw_moves_end(void)
  * sleeps for ever.
  */
 _Noreturn void mw_server_park(const char *file, unsigned line, const char *why);
-
-#endif

@@ -14,8 +14,7 @@
  * when the owner ends in an orderly way: it takes the lock again first, and leaves files that it
  * didn't make.
  */
-#ifndef MW_HTTPD_SOCKET_LOCK_H
-#define MW_HTTPD_SOCKET_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -88,5 +87,3 @@ void mw_socket_lock_drop(struct mw_socket_lock *c);
 
 /* Like mw_socket_lock_drop, but the lock's descriptor stays open. Any thread. */
 void mw_socket_lock_unlink(const struct mw_socket_lock *c);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* socket_mode.h - which other users may connect to a Unix socket. See socket_mode.c. */
-#ifndef MW_HTTPD_SOCKET_MODE_H
-#define MW_HTTPD_SOCKET_MODE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ void mw_socket_open_up(const struct mw_socket_lock *, const struct mw_options *)
 void mw_socket_dir_open_up(const char *dir, const struct mw_options *);
 /* Finds a group's number by its name, in a file such as /etc/group; -1: no such group. */
 int64_t mw_group_find(const char *file, const char *name);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * The server's thread only, except mw_takeover_child().
  */
-#ifndef MW_HTTPD_TAKEOVER_H
-#define MW_HTTPD_TAKEOVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ void mw_takeover_cleanup(void);
 void mw_takeover_end(void);
 /* The same in a forked child: system calls only. */
 void mw_takeover_child(void);
-
-#endif

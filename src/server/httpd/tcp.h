@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* tcp.h - the port that `listen` names. See tcp.c. */
-#ifndef MW_HTTPD_TCP_H
-#define MW_HTTPD_TCP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ struct mw_listener *mw_tcp_take(struct mw_listener *l, uint16_t known);
 
 /* The port in a listener's or a connection's address. */
 uint16_t mw_tcp_port(const struct sockaddr_storage *);
-
-#endif

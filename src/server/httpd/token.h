@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* token.h - access by the token of token_file. See token.c. */
-#ifndef MW_HTTPD_TOKEN_H
-#define MW_HTTPD_TOKEN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ bool mw_token_is_ours(int fd);
 struct mw_access *mw_token_access(void);
 /* Forgets the token. Also in a forked child. */
 void mw_token_forget(void);
-
-#endif

@@ -9,8 +9,7 @@
  * A row is a mw_row of its own meaning, which mw_diff_table reads, and which sums and groups as any
  * other does. Native locations go by module and offset, and are shown without an address.
  */
-#ifndef MW_REPORT_LIVE_DIFF_H
-#define MW_REPORT_LIVE_DIFF_H
+#pragma once
 
 #include "shared/report/columns.h"
 #include "server/history/curves.h"
@@ -48,5 +47,3 @@ int mw_diff_make(struct mw_diff *, const struct mw_diff_source *, const struct m
 /* By the history; seconds of uptime. 0; 1: it has nothing of that time; -1: no memory. */
 int mw_diff_between(struct mw_diff *, const struct mw_diff_source *, double from, double to);
 void mw_diff_free(struct mw_diff *, const struct mw_api *); /* all zero again */
-
-#endif

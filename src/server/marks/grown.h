@@ -7,8 +7,7 @@
  * location counts from the first moment at which it is known. What others changed by is known of all
  * of them together.
  */
-#ifndef MW_REPORT_LIVE_GROWN_H
-#define MW_REPORT_LIVE_GROWN_H
+#pragma once
 
 #include "server/history/curves.h"
 #include "server/history/mark.h"
@@ -40,5 +39,3 @@ struct mw_grown_of_all {
 	double unix_from, unix_to; /* the same in seconds since 1970 */
 	int64_t total;             /* the sum of the processes' */
 };
-
-#endif

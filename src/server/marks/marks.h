@@ -19,8 +19,7 @@
  * The owner of the site makes all calls, in quiet mode. A change isn't atomic: a child that is forked
  * meanwhile calls mw_marks_start. All zero at first.
  */
-#ifndef MW_REPORT_LIVE_MARKS_H
-#define MW_REPORT_LIVE_MARKS_H
+#pragma once
 
 #include "marks_memory.h"
 #include "moment.h"
@@ -100,5 +99,3 @@ uint64_t mw_marks_key(const struct mw_row *);
 
 /* Bytes of all marks together. */
 uint64_t mw_marks_bytes(const struct mw_marks *);
-
-#endif

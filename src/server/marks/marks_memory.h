@@ -6,8 +6,7 @@
  * pages are used again. The ceiling memory_max may leave less than MW_MARKS_SLABS of them. Pages
  * aren't zeroed. The owner of the marks makes all calls.
  */
-#ifndef MW_REPORT_LIVE_MARKS_MEMORY_H
-#define MW_REPORT_LIVE_MARKS_MEMORY_H
+#pragma once
 
 #include "shared/report/report.h"
 
@@ -51,5 +50,3 @@ struct mw_marks_reader mw_marks_read_from(const struct mw_marks_stream *);
 /* False: the end. */
 bool mw_marks_get(struct mw_marks_reader *, uint64_t *);
 bool mw_marks_get_signed(struct mw_marks_reader *, uint64_t *);
-
-#endif

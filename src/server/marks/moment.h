@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* moment.h - when a snapshot was taken, and the process as a whole then. Plain data. */
-#ifndef MW_REPORT_LIVE_MOMENT_H
-#define MW_REPORT_LIVE_MOMENT_H
+#pragma once
 
 #include "shared/report/report.h"
 
@@ -21,5 +20,3 @@ struct mw_moment mw_moment_now(const struct mw_snapshot *, const struct mw_stats
 
 /* "2026-01-31T23:59:59.123Z" */
 void mw_buf_time(struct mw_buf *, double unix_time);
-
-#endif

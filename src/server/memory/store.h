@@ -5,8 +5,7 @@
  *
  * The owner of a server's site has them: one thread at a time.
  */
-#ifndef MW_MAP_STORE_H
-#define MW_MAP_STORE_H
+#pragma once
 
 #include "memory/map.h"
 
@@ -32,5 +31,3 @@ const struct mw_map *mw_maps_newest(const struct mw_maps *, double now, double s
 void mw_maps_age(struct mw_maps *);
 /* Frees those that are too old; all: every one. */
 void mw_maps_tidy(struct mw_maps *, double now, bool all);
-
-#endif

@@ -6,8 +6,7 @@
  * in a process without one. That starts nothing. A process has the code and its static data once: those of them that both use,
  * the server's thread and Ruby's threads, are atomic, thread-local or of the site, which has one user at a time.
  */
-#ifndef MW_OFFERS_OFFERS_H
-#define MW_OFFERS_OFFERS_H
+#pragma once
 
 #include "server/family/ask.h"
 #include "server/family/gather.h"
@@ -23,5 +22,3 @@ struct mw_offers {
 };
 
 extern const struct mw_offers mwrap_offers __attribute__((visibility("default")));
-
-#endif

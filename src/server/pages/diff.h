@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* diff.h - what the two files of /diff share. */
-#ifndef MW_PAGES_DIFF_H
-#define MW_PAGES_DIFF_H
+#pragma once
 
 #include "server/marks/diff.h"
 #include "listing.h"
@@ -26,5 +25,3 @@ struct mw_diff_view {
 int mw_diff_query(struct mw_query *, const struct mw_params *p, enum mw_form, struct mw_buf *why);
 /* The page's main part. ctx: struct mw_diff_view. */
 void mw_html_diff(struct mw_buf *, void *ctx);
-
-#endif

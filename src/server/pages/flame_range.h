@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* flame_range.h - growth in a range of time, or since the mark, for stacks.c. */
-#ifndef MW_PAGES_FLAME_RANGE_H
-#define MW_PAGES_FLAME_RANGE_H
+#pragma once
 
 #include "server/marks/grown.h"
 #include "pages.h"
@@ -35,5 +34,3 @@ void mw_flame_range_html(struct mw_buf *, const struct mw_flame_range *, const s
 			 const struct mw_params *);
 /* The query's range as hidden fields of a form. */
 void mw_flame_range_fields(struct mw_buf *, const struct mw_params *);
-
-#endif

@@ -3,8 +3,7 @@
  * listing.h - what the pages of rows that can be sorted, grouped and filtered have in common: /each and /diff.
  * Functions for slots of a template take a struct mw_listing as their ctx.
  */
-#ifndef MW_PAGES_LISTING_H
-#define MW_PAGES_LISTING_H
+#pragma once
 
 #include "shared/report/columns.h"
 #include "pages.h"
@@ -35,5 +34,3 @@ void mw_listing_limit(struct mw_buf *, void *ctx);
 void mw_listing_groups(struct mw_buf *, void *ctx);  /* options, with kinds if the query has them */
 void mw_listing_hidden(struct mw_buf *, void *ctx);  /* fields: the form keeps the order */
 void mw_listing_exports(struct mw_buf *, void *ctx); /* links */
-
-#endif

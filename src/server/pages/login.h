@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* login.h - the login: routes.c checks requests by it, login.c answers the refused ones. */
-#ifndef MW_PAGES_LOGIN_H
-#define MW_PAGES_LOGIN_H
+#pragma once
 
 #include "server/http/access.h"
 #include "server/http/origin.h"
@@ -9,5 +8,3 @@
 
 /* True: the request may be answered. False: it has been, with 401 or 429. */
 bool mw_admitted(struct mw_call *);
-
-#endif

@@ -5,8 +5,7 @@
  * A map is made for /map and /map.json, and kept for MW_MAPS_SECONDS under an id; its tiles are of that
  * moment. All of these belong to one process's own server: others answer 503.
  */
-#ifndef MW_PAGES_MAP_H
-#define MW_PAGES_MAP_H
+#pragma once
 
 #include "server/memory/store.h"
 #include "pages.h"
@@ -50,5 +49,3 @@ void mw_map_lines_of_text(struct mw_buf *, const struct mw_map *);
 const struct mw_map *mw_site_map(struct mw_site *, const struct mw_map_ruby *ruby, uint32_t *id);
 /* The newest map that the site keeps, or one of now. NULL: no memory. */
 const struct mw_map *mw_site_some_map(struct mw_site *);
-
-#endif

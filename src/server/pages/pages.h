@@ -3,8 +3,7 @@
  * pages.h - shared by the handlers of the route table. Each answers one request
  * by filling call->res, and holds nothing afterwards.
  */
-#ifndef MW_PAGES_PAGES_H
-#define MW_PAGES_PAGES_H
+#pragma once
 
 #include "api/version.h"
 #include "server/report/called_by.h"
@@ -179,5 +178,3 @@ void mw_event_point(struct mw_buf *, void *ctx, double t);
 #define MW_METRICS_TOP 20u /* locations in /metrics by default */
 #define MW_METRICS_TOP_MAX 1000u
 #define MW_AT_LIMIT 1000u /* live allocations on a page */
-
-#endif

@@ -15,8 +15,7 @@
  * rebind their own name to 127.0.0.1. A request with an `access` needs the token
  * or a session (access.h), except for the files of web/ and the login itself.
  */
-#ifndef MW_PAGES_ROUTES_H
-#define MW_PAGES_ROUTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -92,5 +91,3 @@ void mw_route_drop(struct mw_response *);
  * says so. False: the response is unused, and free for mw_route().
  */
 bool mw_route_refuses(const struct mw_api *, const struct mw_request *, struct mw_response *);
-
-#endif

@@ -10,8 +10,7 @@
  * copies first, except those that a call there was changing.
  * These calls allocate: enter quiet mode first.
  */
-#ifndef MW_PAGES_SITE_H
-#define MW_PAGES_SITE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -107,5 +106,3 @@ void mw_said_free(struct mw_said *); /* all zero again */
 bool mw_site_can_prove(const struct mw_site *);
 /* Adds an event of now (history.h). The site may be NULL: then nobody keeps it. */
 void mw_site_event(struct mw_site *, const char *kind, const char *text);
-
-#endif

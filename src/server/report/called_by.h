@@ -5,8 +5,7 @@
  * The location's stacks are looked at from its own frame outwards. A row is a run of frames that
  * some of them share, up to where their callers differ; below it are rows of these callers.
  */
-#ifndef MW_REPORT_CALLED_BY_H
-#define MW_REPORT_CALLED_BY_H
+#pragma once
 
 #include "shared/report/profile.h"
 
@@ -33,5 +32,3 @@ bool mw_called_by_make(struct mw_called_by *, const struct mw_profile *p);
  * "line":..},..]},..],"more":0}; samples: of all stacks, by what chose the rows
  */
 void mw_called_by_json(struct mw_buf *, const struct mw_called_by *, const struct mw_profile *);
-
-#endif

@@ -11,8 +11,7 @@
  * /reset) changes none of them: within a process they only grow, and need no
  * "_created". A forked child goes on from its parent's.
  */
-#ifndef MW_REPORT_METRICS_H
-#define MW_REPORT_METRICS_H
+#pragma once
 
 #include "shared/report/report.h"
 
@@ -50,5 +49,3 @@ void mw_metrics_render(struct mw_buf *, const struct mw_metrics *, enum mw_metri
 
 /* Appends a label, after "{" or ",". *n: the number of labels so far. s: bytes of any kind. */
 void mw_metrics_label(struct mw_buf *, unsigned *n, const char *name, const char *s, size_t len);
-
-#endif

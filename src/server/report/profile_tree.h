@@ -5,8 +5,7 @@
  * The tree is made of numbers: a node is the pair of its parent and its frame. A parent is made
  * before its children, so its number is smaller. Nothing calls itself, however deep a stack is.
  */
-#ifndef MW_REPORT_PROFILE_TREE_H
-#define MW_REPORT_PROFILE_TREE_H
+#pragma once
 
 #include "shared/text/intern.h"
 #include "shared/report/profile.h"
@@ -52,5 +51,3 @@ struct mw_tree_plan {
 
 void mw_tree_plan_make(struct mw_tree_plan *, const struct mw_profile *, const struct mw_profile_view *);
 void mw_tree_plan_free(struct mw_tree_plan *);
-
-#endif

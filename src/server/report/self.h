@@ -3,8 +3,7 @@
  * self.h - what a process says of itself to its family: RSS, a short curve of its
  * memory, and its verdict. It travels on the wire (wire.h) with /family/self.
  */
-#ifndef MW_REPORT_SELF_H
-#define MW_REPORT_SELF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ bool mw_self_slope(const struct mw_self *, double *slope);
 
 /* Sorts v, and returns its median; 0 if n is 0. */
 double mw_median(double *v, size_t n);
-
-#endif

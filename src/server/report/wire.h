@@ -9,8 +9,7 @@
  * ("~") has what all live bytes changed by. Tabs separate the fields; locations are escaped as in the text dump. It is no
  * interface: a reader rejects another version, and leaves that process out.
  */
-#ifndef MW_REPORT_WIRE_H
-#define MW_REPORT_WIRE_H
+#pragma once
 
 #include "shared/report/profile.h"
 #include "self.h"
@@ -82,5 +81,3 @@ int mw_wire_put_stacks_at(struct mw_buf *, const struct mw_api *, const struct m
  */
 int mw_wire_read(struct mw_wire *w, char *text, size_t n);
 void mw_wire_free(struct mw_wire *); /* all zero again */
-
-#endif

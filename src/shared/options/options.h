@@ -13,8 +13,7 @@
  * that memory_max takes a k, m or g behind them (1024, ...). The PID is put in
  * when the value is used, not when it is parsed: a forked child has another PID.
  */
-#ifndef MW_OPTIONS_OPTIONS_H
-#define MW_OPTIONS_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -109,5 +108,3 @@ void mw_options_bases(struct mw_options *o, const char *tmpdir, const char *runt
  * is "". Doesn't allocate.
  */
 int mw_options_expand(const char *value, long pid, char *out, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * parser.h - the interface of options.c, which takes $MWRAP apart, and keys.c,
  * which sets each option. For these two only.
  */
-#ifndef MW_OPTIONS_PARSER_H
-#define MW_OPTIONS_PARSER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ bool mw_option_wrong(struct mw_parser *, const char *input, const char *why);
 
 /* Writes `KEY: "INPUT" is unknown: use A, B or C`, from "A|B|C". Always false. */
 bool mw_option_unknown_word(struct mw_parser *, const char *input, const char *words);
-
-#endif

@@ -5,8 +5,7 @@
  * For keys.c and options.c only. Nothing here knows of options, prints,
  * allocates, or uses the locale.
  */
-#ifndef MW_OPTIONS_VALUES_H
-#define MW_OPTIONS_VALUES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ const char *mw_value_address(const char *, char *host, size_t size, uint16_t *po
  * *out is unchanged.
  */
 bool mw_value_mode(const char *, unsigned *out);
-
-#endif

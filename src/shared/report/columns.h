@@ -5,8 +5,7 @@
  * TSV, CSV, JSON, HTML, sorting, the live page and the tests take names, order,
  * titles and explanations from that list. columns.c has each column's getter.
  */
-#ifndef MW_REPORT_COLUMNS_H
-#define MW_REPORT_COLUMNS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -130,5 +129,3 @@ void mw_cell_json(struct mw_buf *, const struct mw_cell *);
  * commas between thousands, nothing for NONE; TEXT as raw bytes.
  */
 void mw_cell_whole(struct mw_buf *, const struct mw_cell *);
-
-#endif

@@ -7,8 +7,7 @@
  * the exit dump, the server and the Ruby extension. Every form comes from two
  * tables: the figures of all pages, and the columns of one page.
  */
-#ifndef MW_REPORT_HEAP_PAGES_H
-#define MW_REPORT_HEAP_PAGES_H
+#pragma once
 
 #include "columns.h"
 #include "report.h"
@@ -54,5 +53,3 @@ void mw_render_heap(struct mw_buf *, const struct mw_heap_list *, enum mw_format
  * "%16s %12s (heap page)", address and generation of each page.
  */
 void mw_render_heap_text(struct mw_buf *, const struct mw_heap_list *, unsigned mask);
-
-#endif

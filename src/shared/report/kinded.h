@@ -6,8 +6,7 @@
  * The parts come from the calibrated profile: those of a row add up to it, to the byte and block.
  * Its frees and lifespans, which no sample says anything about, are divided as its allocations are.
  */
-#ifndef MW_REPORT_KINDED_H
-#define MW_REPORT_KINDED_H
+#pragma once
 
 #include "kinds.h"
 
@@ -47,5 +46,3 @@ struct mw_row *mw_kinded_split(struct mw_kinded *, size_t *n);
 void mw_kinded_add(struct mw_kinded *, const struct mw_row *);
 /* Sets the sum's kind to what was added, and begins again. */
 void mw_kinded_end(struct mw_kinded *, struct mw_row *sum);
-
-#endif

@@ -7,8 +7,7 @@
  * unless one of them owns all that is allocated below it; if none of them has a name that does, the
  * method in C that called them; see kinds.def. What neither tells is "other".
  */
-#ifndef MW_REPORT_KINDS_H
-#define MW_REPORT_KINDS_H
+#pragma once
 
 #include "shared/text/intern.h"
 #include "profile.h"
@@ -53,5 +52,3 @@ uint32_t mw_kind_of(struct mw_clues *, const struct mw_profile_frame *all, const
 		    uint32_t depth);
 /* The same of code that isn't Ruby's and has no stack, by its file; file_len bytes of it. */
 uint32_t mw_kind_of_file(struct mw_clues *, const char *file, size_t file_len);
-
-#endif

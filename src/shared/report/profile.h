@@ -13,8 +13,7 @@
  * samples. Growth is that since the reset, or `ranged`: then the snapshot's is that of some range of
  * time, and who called what grew is known by the samples that were taken in it and still live.
  */
-#ifndef MW_REPORT_PROFILE_H
-#define MW_REPORT_PROFILE_H
+#pragma once
 
 #include "report.h"
 
@@ -137,5 +136,3 @@ struct mw_profile_node {
 };
 bool mw_profile_tree_each(const struct mw_profile *, const struct mw_profile_view *,
 			  void (*see)(void *ctx, const struct mw_profile_node *), void *ctx);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * Sums stop at the largest value of their type instead of wrapping.
  */
-#ifndef MW_REPORT_REPORT_H
-#define MW_REPORT_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -272,5 +271,3 @@ void mw_periodic_complain(int err, const struct mw_options *);
 void mw_periodic_remove(const struct mw_options *);
 /* In a forked child: forgets the parent's files, and closes a descriptor inherited open. */
 void mw_periodic_child(void);
-
-#endif

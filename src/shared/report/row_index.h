@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* row_index.h - the rows of a snapshot by their locations' ids. */
-#ifndef MW_REPORT_ROW_INDEX_H
-#define MW_REPORT_ROW_INDEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ static inline uint32_t mw_row_by_id(const struct mw_row_index *x, uint32_t id)
 {
 	return id < x->n ? x->row[id] : 0;
 }
-
-#endif

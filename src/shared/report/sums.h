@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* sums.h - sums that stop at the largest value of their type instead of wrapping. */
-#ifndef MW_REPORT_SUMS_H
-#define MW_REPORT_SUMS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -33,5 +32,3 @@ static inline int64_t mw_difference(uint64_t a, uint64_t b)
 		return a > b ? INT64_MAX : INT64_MIN;
 	return a > b ? (int64_t)d : -(int64_t)d;
 }
-
-#endif

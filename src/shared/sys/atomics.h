@@ -5,8 +5,7 @@
  * A word with one writer needs no locked instruction. On x86-64 some accesses are a single
  * instruction, so no signal can split them.
  */
-#ifndef MW_BASE_ATOMICS_H
-#define MW_BASE_ATOMICS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -99,5 +98,3 @@ MW_INLINE bool mw_raise(int64_t *word, uint64_t n)
 /* Adds to a word that several threads write. */
 #define mw_add(p, n) __atomic_fetch_add((p), (n), __ATOMIC_RELAXED)
 #define mw_add_release(p, n) __atomic_fetch_add((p), (n), __ATOMIC_RELEASE)
-
-#endif

@@ -7,8 +7,7 @@
  * library's code that runs in any process comes first (GNUmakefile), then a page, and then the rest. A
  * hint makes that page a mapping of its own.
  */
-#ifndef MW_BASE_BORDER_H
-#define MW_BASE_BORDER_H
+#pragma once
 
 #include <sys/mman.h>
 
@@ -23,5 +22,3 @@ static inline void mw_border(void)
 	/* where pages are larger, the hint fails, or is about a whole page */
 	(void)mw_sys_plain(SYS_madvise, mw_sys_ptr(mw_border_page), 4096, MADV_RANDOM, 0, 0);
 }
-
-#endif

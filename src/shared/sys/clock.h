@@ -4,8 +4,7 @@
  *
  * CLOCK_MONOTONIC, which nobody can set, measures waits. Signal handlers may call these.
  */
-#ifndef MW_BASE_CLOCK_H
-#define MW_BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -37,5 +36,3 @@ static inline time_t mw_unix_time(void)
 {
 	return (time_t)(mw_clock_ns(CLOCK_REALTIME) / 1000000000);
 }
-
-#endif

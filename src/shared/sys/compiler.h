@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* compiler.h - attributes for compiler and linker: visibility, inlining, placement, likelihood. */
-#ifndef MW_BASE_COMPILER_H
-#define MW_BASE_COMPILER_H
+#pragma once
 
 #define MW_EXPORT __attribute__((visibility("default")))
 /* For the tracker alone: reached without the linker's table, also from other files. */
@@ -16,5 +15,3 @@
 #define MW_HOT_STRUCT MW_HOT __attribute__((aligned(8)))
 #define mw_likely(x) __builtin_expect(!!(x), 1)
 #define mw_unlikely(x) __builtin_expect(!!(x), 0)
-
-#endif

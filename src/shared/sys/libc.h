@@ -3,8 +3,7 @@
  * libc.h - what the C libraries that mwrap serves have by different names, or lack: glibc (libc_glibc.c)
  * and musl (libc_musl.c). A library that is built against one of them runs with that one only.
  */
-#ifndef MW_SYS_LIBC_H
-#define MW_SYS_LIBC_H
+#pragma once
 
 #include <link.h>
 #include <pthread.h>
@@ -61,5 +60,3 @@ bool mw_libc_at_last(void (*last)(void *));
 
 /* Bytes of malloc's blocks in use; 0: it can't be asked. It takes malloc's locks. */
 size_t mw_libc_malloc_in_use(void);
-
-#endif

@@ -5,8 +5,7 @@
  * One system call, which nothing interposes, writes a line; that allocates nothing.
  * errno is kept. Tracker, server and extension write to stderr only here.
  */
-#ifndef MW_BASE_LOG_H
-#define MW_BASE_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ void mw_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* At load: remembers for mw_log_try what descriptor 2 is. */
 void mw_log_init(void);
-
-#endif

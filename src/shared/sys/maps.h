@@ -4,8 +4,7 @@
  *
  * From /proc/self, without an allocation, a lock or stdio: a child made by clone() may call it, too.
  */
-#ifndef MW_BASE_MAPS_H
-#define MW_BASE_MAPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ bool mw_numbers_each(const char *folder, void (*f)(int number, void *ctx), void 
 void mw_tasks_each(void (*f)(pid_t, void *ctx), void *ctx);
 /* What the kernel says of a thread that doesn't run; 0: it runs, or that isn't known. */
 uintptr_t mw_task_stack_pointer(pid_t task);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* mutex.h - a mutex that forked children renew, with its rank (ranks.h). */
-#ifndef MW_BASE_MUTEX_H
-#define MW_BASE_MUTEX_H
+#pragma once
 
 #include <pthread.h>
 #include <string.h>
@@ -29,5 +28,3 @@ static inline void mw_mutex_renew(pthread_mutex_t *m, enum mw_rank rank)
 	mw_rank_lost(rank);
 	memcpy(m, &fresh, sizeof(*m));
 }
-
-#endif

@@ -12,8 +12,7 @@
  * stand in malloc, in a signal handler, in a forked child, and before main. A failure calls only the kernel:
  * it allocates nothing, takes no lock, and runs no handler.
  */
-#ifndef MW_BASE_MW_ASSERT_H
-#define MW_BASE_MW_ASSERT_H
+#pragma once
 
 #ifdef MW_ASSERT
 
@@ -48,6 +47,4 @@ __attribute__((noreturn, noinline, cold, unused)) static void mw_assert_failed(c
 
 #else
 #define mw_assert(cond) ((void)sizeof((cond) ? 1 : 0))
-#endif
-
 #endif

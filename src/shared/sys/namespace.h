@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* namespace.h - which PID namespace this process's number is of. */
-#ifndef MW_BASE_NAMESPACE_H
-#define MW_BASE_NAMESPACE_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/stat.h>
@@ -13,5 +12,3 @@ static inline uint64_t mw_pid_namespace(void)
 
 	return stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* own_descriptors.h - a table of descriptors of a thread's own. System calls only. */
-#ifndef MW_BASE_OWN_DESCRIPTORS_H
-#define MW_BASE_OWN_DESCRIPTORS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@
 bool mw_own_descriptors(int keep);
 /* Can the kernel do that? Changes nothing. */
 bool mw_can_own_descriptors(void);
-
-#endif

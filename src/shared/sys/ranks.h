@@ -17,8 +17,7 @@
  *
  * Async-signal-safe: a handler gives back what it takes.
  */
-#ifndef MW_BASE_RANKS_H
-#define MW_BASE_RANKS_H
+#pragma once
 
 enum mw_rank {
 #define MW_RANK(name, what) MW_RANK_##name,
@@ -42,6 +41,4 @@ void mw_ranks_again(void);
 #define mw_rank_lost(rank) ((void)(rank))
 #define mw_ranks_aside() ((void)0)
 #define mw_ranks_again() ((void)0)
-#endif
-
 #endif

@@ -15,8 +15,7 @@
  *
  * Threads: any, one at a time. No locks.
  */
-#ifndef MW_BASE_REQUEST_H
-#define MW_BASE_REQUEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ bool mw_request_there(void);
 bool mw_request_take(struct mw_request *);
 /* Once for each that was taken. A file that can't be written is no error: mwrapctl has a limit. */
 void mw_request_answer(struct mw_request *, const char *line);
-
-#endif

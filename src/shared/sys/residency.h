@@ -6,8 +6,7 @@
  * for what is absent; else /proc/self/pagemap, 1 to 100 ns a page; else mincore(2), which knows neither swap
  * nor sharing. With the last two, absent pages cost time, too: so there is a budget. It reads no page.
  */
-#ifndef MW_BASE_RESIDENCY_H
-#define MW_BASE_RESIDENCY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ void mw_residency_close(struct mw_residency *);
 uintptr_t mw_residency_each(struct mw_residency *, uintptr_t start, uintptr_t end, bool anonymous,
 			    void (*f)(void *ctx, uintptr_t start, uintptr_t end, unsigned flags),
 			    void *ctx);
-
-#endif

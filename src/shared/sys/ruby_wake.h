@@ -8,8 +8,7 @@
  *
  * Noted is SIGVTALRM: Ruby keeps that for itself, and Signal.trap refuses it. So nothing is called for it.
  */
-#ifndef MW_BASE_RUBY_WAKE_H
-#define MW_BASE_RUBY_WAKE_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -44,5 +43,3 @@ static inline __attribute__((always_inline)) bool mw_ruby_wake(uintptr_t from, u
 	}
 	return false;
 }
-
-#endif

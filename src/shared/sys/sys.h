@@ -11,8 +11,7 @@
  * Results are those of the C library's functions: -1 and errno on failure. None is a
  * cancellation point. The kernel's 8 bytes come first in a sigset_t.
  */
-#ifndef MW_BASE_SYS_H
-#define MW_BASE_SYS_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -258,5 +257,3 @@ static inline void mw_sys_name_thread(const char *name)
 {
 	(void)mw_sys(SYS_prctl, PR_SET_NAME, mw_sys_ptr(name), 0, 0, 0);
 }
-
-#endif

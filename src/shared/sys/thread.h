@@ -5,8 +5,7 @@
  * It runs none of the app's signal handlers: every signal is blocked in it.
  * stack: in bytes; libraries' thread-local data takes its room there, too.
  */
-#ifndef MW_BASE_THREAD_H
-#define MW_BASE_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ int mw_thread_start(void *(*run)(void *), void *arg, size_t stack);
 
 /* Runs run(arg) in a thread and waits for its *result. Returns 0, or an errno: it didn't run. */
 int mw_thread_run(void *(*run)(void *), void *arg, size_t stack, void **result);
-
-#endif

@@ -6,8 +6,7 @@
  * again with MW_SWIFT=5, for tests that wait for one of these times. Installed files are never
  * built with it, and have no switch for it.
  */
-#ifndef MW_BASE_TIMES_H
-#define MW_BASE_TIMES_H
+#pragma once
 
 #ifndef MW_SWIFT
 #define MW_SWIFT 1
@@ -47,5 +46,3 @@ enum {
 		2000 / MW_SWIFT, /* between two reads of a directory whose names change, e.g. /tmp */
 	MW_CLEANUP_FULL_MS = 20000 / MW_SWIFT /* between full cleanups, for what a look doesn't see */
 };
-
-#endif

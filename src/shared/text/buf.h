@@ -2,8 +2,7 @@
 /*
  * buf.h - growing text, and escapes. Nothing here depends on the locale.
  */
-#ifndef MW_REPORT_BUF_H
-#define MW_REPORT_BUF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ void mw_buf_html(struct mw_buf *, const char *, size_t); /* for text and quoted 
 
 /* The start of the character of UTF-8 that s[i] is in: text up to there has whole characters. */
 size_t mw_utf8_begin(const char *s, size_t i);
-
-#endif

@@ -3,8 +3,7 @@
  * intern.h - numbers for pieces of bytes: equal ones have one number, in the order in which they
  * came, from 0 on.
  */
-#ifndef MW_REPORT_INTERN_H
-#define MW_REPORT_INTERN_H
+#pragma once
 
 #include "buf.h"
 
@@ -29,5 +28,3 @@ uint32_t mw_intern_str(struct mw_intern *, const char *);
 /* The piece with that number; it may move with the next new one. */
 const char *mw_interned(const struct mw_intern *, uint32_t id, size_t *len);
 void mw_intern_free(struct mw_intern *); /* all zero again */
-
-#endif

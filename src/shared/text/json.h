@@ -5,8 +5,7 @@
  * A member is written by its name; NULL: an element of an array. A name that begins with a newline begins a line,
  * and "\n" is an element that does. What is written by hand behind mw_json_key() must be one whole value.
  */
-#ifndef MW_TEXT_JSON_H
-#define MW_TEXT_JSON_H
+#pragma once
 
 #include "buf.h"
 
@@ -24,5 +23,3 @@ void mw_json_text(struct mw_buf *, const char *name, const char *, size_t n);
 void mw_json_str(struct mw_buf *, const char *name, const char *);
 /* What is in the other buffer, which is freed. */
 void mw_json_take(struct mw_buf *, const char *name, struct mw_buf *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* utc.h - a time as date and time of day, without libc's gmtime_r(), which takes a lock. */
-#ifndef MW_REPORT_UTC_H
-#define MW_REPORT_UTC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ struct mw_utc {
 
 /* t: seconds since 1970, not negative. */
 struct mw_utc mw_utc_of(int64_t t);
-
-#endif

@@ -5,8 +5,7 @@
  * A recorder lists them while other threads go on. So a block that was born meanwhile is listed, too, and
  * its birth is recorded. It isn't one from before: its ref's first event is a birth.
  */
-#ifndef MW_REPLAY_BEFORES_H
-#define MW_REPLAY_BEFORES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ bool mw_befores_take(struct mw_befores *, struct mw_streams *, struct mw_stream 
 /* After the last: leaves out those that were born meanwhile, and sorts the others. False: no memory. */
 bool mw_befores_settle(struct mw_befores *, const struct mw_index *);
 void mw_befores_free(struct mw_befores *);
-
-#endif

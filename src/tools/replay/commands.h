@@ -3,8 +3,7 @@
  * commands.h - what mwrap-replay does. Each returns an exit status: 0, also if only a part of the file could be read;
  * 1 after one line on stderr, if none of it could.
  */
-#ifndef MW_REPLAY_COMMANDS_H
-#define MW_REPLAY_COMMANDS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ int mw_complain(const char *path, const char *problem);
 int mw_misused(void);
 /* Ends the output. Returns 0, or 1 after a line if not all of it was written. */
 int mw_finish_output(void);
-
-#endif

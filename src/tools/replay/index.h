@@ -5,8 +5,7 @@
  * The file may be cut, broken, or not a recording at all. What isn't a whole frame is passed over up
  * to the next whole one. Memory is the index's own, from the kernel (mem.h). One thread.
  */
-#ifndef MW_REPLAY_INDEX_H
-#define MW_REPLAY_INDEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ static inline const struct mw_at *mw_index_frames(const struct mw_index *x, size
 	*n = x->frames.n;
 	return x->frames.p;
 }
-
-#endif

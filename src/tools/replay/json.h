@@ -4,8 +4,7 @@
  *
  * Values are pieces of the text. Anybody may have written the text.
  */
-#ifndef MW_REPLAY_JSON_H
-#define MW_REPLAY_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ bool mw_json_object(const char *text);
 const char *mw_json_get(const char *text, const char *key, size_t *n);
 /* The same of a whole number. False: none. */
 bool mw_json_get_u64(const char *text, const char *key, uint64_t *v);
-
-#endif

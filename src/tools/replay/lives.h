@@ -4,8 +4,7 @@
  *
  * Births that follow each other lie side by side: blocks that die young cost few misses of the cache.
  */
-#ifndef MW_REPLAY_LIVES_H
-#define MW_REPLAY_LIVES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ bool mw_lives_add(struct mw_lives *, uint32_t birth, uint32_t value);
 bool mw_lives_get(const struct mw_lives *, uint32_t birth, uint32_t *value);
 bool mw_lives_take(struct mw_lives *, uint32_t birth, uint32_t *value);
 void mw_lives_free(struct mw_lives *);
-
-#endif

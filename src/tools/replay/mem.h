@@ -5,8 +5,7 @@
  * Each piece is a zeroed mapping of its own, freed by its owner with the size that it has. The mappings are
  * shared ones, as malloc's never are: so a player tells its own memory from malloc's in /proc/self/maps.
  */
-#ifndef MW_REPLAY_MEM_H
-#define MW_REPLAY_MEM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ struct mw_array {
 /* Room for one more element of this size. False: no memory; the array is as it was. */
 bool mw_array_more(struct mw_array *, size_t element);
 void mw_array_free(struct mw_array *, size_t element);
-
-#endif

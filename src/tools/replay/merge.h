@@ -12,8 +12,7 @@
  * Blocks from before the recording (LIVE) come first, by address. Memory: a word for each ref that there was, and a
  * frame for each stream.
  */
-#ifndef MW_REPLAY_MERGE_H
-#define MW_REPLAY_MERGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ void mw_merge_close(struct mw_merge *);
 bool mw_merge_next(struct mw_merge *, struct mw_packed_event *, char *err);
 /* Of what was read so far. */
 const struct mw_merge_sums *mw_merge_sums(struct mw_merge *);
-
-#endif

@@ -5,8 +5,7 @@
  * In a recorded file an id may get another name: a name counts for the frames behind it. What comes before
  * an id's first name has that name, too. Numbers go from 1 on, in the order of first use; 0 is no location.
  */
-#ifndef MW_REPLAY_NAMES_H
-#define MW_REPLAY_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ uint32_t mw_names_number(struct mw_names *, uint32_t id, uint64_t offset);
 const char *mw_names_get(const struct mw_names *, uint32_t number, size_t *len);
 /* The highest number that was given out. */
 uint32_t mw_names_last(const struct mw_names *);
-
-#endif

@@ -5,8 +5,7 @@
  * The file is mapped and read in order. The reader's memory is its own mappings, never malloc's: so
  * whoever plays the events back can tell malloc's memory from it. One thread.
  */
-#ifndef MW_REPLAY_PACKED_H
-#define MW_REPLAY_PACKED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ void mw_packed_progress(struct mw_packed *, uint64_t *at, uint64_t *of);
 
 /* Where its frames are. It stays as long as the reader. */
 const struct mw_index *mw_packed_index(struct mw_packed *);
-
-#endif

@@ -5,8 +5,7 @@
  * Contents of PAGES: for each block, by births: varint: its birth less that of the block before (a frame's first:
  * less 0), varint: pages. The frame's `events` is how many.
  */
-#ifndef MW_REPLAY_PAGES_H
-#define MW_REPLAY_PAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ struct mw_pages_reader {
 };
 /* False: none is left, or it is broken. */
 bool mw_pages_next(struct mw_pages_reader *, struct mw_pages *);
-
-#endif

@@ -23,12 +23,9 @@
  * The result: peak_rss and mean_rss (bytes, over time), cpu_seconds (in the allocator's functions), events, births, threads,
  * failed (allocations) and malloc (the allocator's name and version).
  */
-#ifndef MW_REPLAY_PLAY_H
-#define MW_REPLAY_PLAY_H
+#pragma once
 
 enum { MW_PLAY_SAMPLES_MOST = 4000, MW_PLAY_SAMPLES_MADE = 200 };
 
 /* argv[0] is "play". Returns the exit status: 1 after a line on stderr, 2 if the words are wrong. */
 int mw_play(int argc, char **argv);
-
-#endif

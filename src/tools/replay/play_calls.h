@@ -4,8 +4,7 @@
  *
  * Only the thread whose turn it is calls these.
  */
-#ifndef MW_REPLAY_PLAY_CALLS_H
-#define MW_REPLAY_PLAY_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void mw_play_call(struct mw_play_calls *, const struct mw_packed_event *);
 
 /* "glibc 2.36", "jemalloc 5.3.0", or the name of the file that malloc is from. glibc: may be NULL. */
 void mw_play_allocator(char *to, size_t room, bool *glibc);
-
-#endif

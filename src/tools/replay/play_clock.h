@@ -6,8 +6,7 @@
  * counter, which also runs while the thread doesn't. A call that took long is compared with the thread's CPU
  * time, and what the thread didn't run is taken off. One thread at a time.
  */
-#ifndef MW_REPLAY_PLAY_CLOCK_H
-#define MW_REPLAY_PLAY_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -53,5 +52,3 @@ static inline void mw_play_clock_add(struct mw_play_clock *c, uint64_t from, uin
 	if (__builtin_expect(ticks >= c->long_ticks, 0))
 		mw_play_clock_long(c, ticks, to);
 }
-
-#endif

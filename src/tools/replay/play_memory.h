@@ -5,8 +5,7 @@
  * The player never calls malloc for itself: its memory is mw_mem's, in shared mappings. So malloc's is
  * what else is anonymous, but for stacks and libraries' data. One thread at a time.
  */
-#ifndef MW_REPLAY_PLAY_MEMORY_H
-#define MW_REPLAY_PLAY_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@
 bool mw_play_memory_begin(void);
 /* Bytes of malloc's that are in memory, or swapped out. */
 uint64_t mw_play_memory_of_malloc(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* play_samples.h - when malloc's memory is measured, and what comes of it. See play.h for the lines. */
-#ifndef MW_REPLAY_PLAY_SAMPLES_H
-#define MW_REPLAY_PLAY_SAMPLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ double mw_play_seconds(const struct mw_packed_sums *, uint64_t ticks);
 
 /* A line to stdout, as printf(3). Nothing is buffered. Who doesn't read any more ends the process. */
 void mw_play_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

@@ -7,8 +7,7 @@
  * thread's calls still come from a thread of its own, with its arena and its caches. Thread 0 is the
  * process's main thread. A thread that ends has ended before the next event is played.
  */
-#ifndef MW_REPLAY_PLAY_THREADS_H
-#define MW_REPLAY_PLAY_THREADS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ struct mw_play_turns {
  * made; *error is errno. Other threads that haven't ended wait for ever then. Once in a process.
  */
 bool mw_play_threads(const struct mw_play_turns *, uint32_t *made, int *error);
-
-#endif

@@ -6,12 +6,9 @@
  * faster than it was recorded. So clock_gettime(2) answers recorded time to every caller in this program once
  * it is set, but to mw_now_ns and its like, which ask the kernel.
  */
-#ifndef MW_REPLAY_PLAY_TIME_H
-#define MW_REPLAY_PLAY_TIME_H
+#pragma once
 
 #include <stdint.h>
 
 /* The clocks go on from here: ns since the recording began. One thread at a time. */
 void mw_play_time_set(uint64_t ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* refs.h - the birth of each ref that lives: a word for each, in pieces that are made as they are needed. */
-#ifndef MW_REPLAY_REFS_H
-#define MW_REPLAY_REFS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ struct mw_refs {
 /* The word of a ref, less than 1 << MW_REF_BITS; 0: it doesn't live. NULL: no memory. */
 uint32_t *mw_refs_at(struct mw_refs *, uint64_t ref);
 void mw_refs_free(struct mw_refs *);
-
-#endif

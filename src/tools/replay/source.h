@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* source.h - a recording of either kind, read from end to end: recorded (merge.h) or packed (packed.h). */
-#ifndef MW_REPLAY_SOURCE_H
-#define MW_REPLAY_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void mw_source_close(struct mw_source *);
 bool mw_source_next(struct mw_source *, struct mw_packed_event *, char *err);
 /* After the end: writes lines about what couldn't be read, or isn't sure, to stderr. */
 void mw_source_report(struct mw_source *, const char *path);
-
-#endif

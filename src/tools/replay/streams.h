@@ -4,8 +4,7 @@
  *
  * Of each stream one frame is expanded at a time. Missing or broken frames are a loss, and are counted.
  */
-#ifndef MW_REPLAY_STREAMS_H
-#define MW_REPLAY_STREAMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ bool mw_streams_open(struct mw_streams *, const struct mw_index *);
 void mw_streams_close(struct mw_streams *);
 /* Reads the stream's next event. */
 void mw_stream_step(struct mw_streams *, struct mw_stream *);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * It is written beside its place, and moved there when it is whole: whoever looks finds all of it, or what was there.
  */
-#ifndef MW_REPLAY_WRITER_H
-#define MW_REPLAY_WRITER_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -39,5 +38,3 @@ void mw_writer_frame(struct mw_writer *, struct mw_trace_frame *, size_t bytes);
 void mw_writer_plain(struct mw_writer *, struct mw_trace_frame *, size_t bytes);
 /* Writes the file's first frame again, as long as before, and plain. No frame follows. */
 void mw_writer_again(struct mw_writer *, struct mw_trace_frame *, size_t bytes);
-
-#endif

@@ -15,8 +15,7 @@
  * cover the memory of a reader while it reads (mw_arena_lend): pages work at the ceiling, too.
  * Each use may take a share of the ceiling: enum mw_arena_for.
  */
-#ifndef MW_BASE_ARENA_H
-#define MW_BASE_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ void *mw_arena_room(size_t bytes);
 void mw_arena_use(void *(*alloc)(size_t), void (*release)(void *));
 void *mw_arena_alloc(size_t bytes, enum mw_arena_for);
 void mw_arena_free(void *p, size_t bytes);
-
-#endif

@@ -13,8 +13,7 @@
  * the app gave its own thread just before. So own threads leave before a call of that kind, and begin anew after it,
  * as threads of the caller: tracker/process/rights.c.
  */
-#ifndef MW_BASE_OWN_THREAD_H
-#define MW_BASE_OWN_THREAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -97,5 +96,3 @@ static inline void mw_step_after_fork(struct mw_step *s, enum mw_rank rank, int 
 	mw_rank_left(rank);
 	mw_step_go_on(s, child);
 }
-
-#endif

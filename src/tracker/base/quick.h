@@ -7,8 +7,7 @@
  * clock_gettime. On some virtual machines it makes a system call for a fine time, but never for a
  * coarse one. A process without that code gets the time by a system call.
  */
-#ifndef MW_BASE_QUICK_H
-#define MW_BASE_QUICK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ static inline uint64_t mw_quick_ms(void)
 {
 	return mw_quick_ns() / 1000000;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * There is no lock, so a fork leaves nothing to repair; no call is a cancellation point. An
  * allocation never waits: src/tracker/README lists the calls that wait, and for how long.
  */
-#ifndef MW_BASE_WAIT_H
-#define MW_BASE_WAIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@
 void mw_let_run(unsigned *turns);
 /* Has that moment come? ns: as mw_now_ns tells it. */
 bool mw_is_past(uint64_t ns);
-
-#endif

@@ -16,8 +16,7 @@
  *  - Understood: what gcc, clang, and the linkers ld, gold, lld and mold emit for x86-64 and
  *    arm64. The search table must be a sorted one of 32-bit offsets, as they all write it.
  */
-#ifndef MW_CALLER_CFI_H
-#define MW_CALLER_CFI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ enum mw_cfi mw_cfi_row(const struct mw_cfi_place *, uintptr_t pc, struct mw_cfi_
 
 /* The function that pc is in, by the search table: up to the next one that it has. False: none is. */
 bool mw_cfi_function(const struct mw_cfi_place *, uintptr_t pc, struct mw_cfi_bytes *);
-
-#endif

@@ -5,8 +5,7 @@
  * A read beyond the end gives 0 and sets `bad`; nothing is read there then, nor later. Callers may
  * go on with the zeros, and look at `bad` at the end.
  */
-#ifndef MW_CALLER_CFI_READ_H
-#define MW_CALLER_CFI_READ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -123,5 +122,3 @@ static inline uintptr_t mw_cfi_pointer(struct mw_cfi_reader *r, uint8_t encoding
 	r->bad = true;
 	return 0;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * and when to trust it. The thread's caller cache has both, so the usual answer takes a handful of
  * loads. The calling thread is busy.
  */
-#ifndef MW_CALLER_LOCATE_H
-#define MW_CALLER_LOCATE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -100,5 +99,3 @@ static inline void mw_locate_check(struct mw_shard *t)
 	if (mw_ruby_reads())
 		mw_ruby_check(t);
 }
-
-#endif

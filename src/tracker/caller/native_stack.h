@@ -11,8 +11,7 @@
  *
  * With the lock of tracker/stacks/stacks.h.
  */
-#ifndef MW_CALLER_NATIVE_STACK_H
-#define MW_CALLER_NATIVE_STACK_H
+#pragma once
 
 #include "tracker/stacks/stacks.h"
 
@@ -23,5 +22,3 @@ void mw_native_init(void);
  * thread's stack has (tracker/caller/ruby/ruby_stack.h); 0: it is in no Ruby code; -1: not known.
  */
 void mw_native_walk(struct mw_walk *, int runs);
-
-#endif

@@ -24,8 +24,7 @@
  * (tracker/table/closes.h), so none outlives its library. The C library closes some itself, unseen
  * (iconv, NSS). An unwind row of theirs is wrong if a later library has the very same return address.
  */
-#ifndef MW_CALLER_UNWIND_H
-#define MW_CALLER_UNWIND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ bool mw_unwind_function(uintptr_t pc, uintptr_t *start, uintptr_t *end);
 
 /* Makes all cached unwind rows stale. Any thread may call. */
 void mw_unwind_forget(void);
-
-#endif

@@ -4,8 +4,7 @@
  * (periodic.c), and by these two only: rendering the rows as the options ask,
  * and writing them.
  */
-#ifndef MW_REPORT_DUMP_H
-#define MW_REPORT_DUMP_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -25,5 +24,3 @@ int mw_dump_write(mw_write *, int fd, const char *s, size_t n);
 /* One line on stderr, in one write: "mwrap: KEY NAME: REASON", printable. */
 void mw_dump_complain(const char *key, const char *name, const char *reason);
 void mw_dump_complain_errno(const char *key, const char *name, int err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* cxx.h - the operators new and delete beneath ours. */
-#ifndef MW_HOOKS_CXX_H
-#define MW_HOOKS_CXX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@
  * plugin's private scope. caller: an address in code that calls it; 0: none is known.
  */
 void *mw_cxx_next(const char *name, uintptr_t caller);
-
-#endif

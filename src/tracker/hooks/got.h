@@ -24,8 +24,7 @@
  * linker's lock on its list of objects, which a pass holds. It allocates nothing meanwhile, and
  * doesn't call the linker. The caller is quiet.
  */
-#ifndef MW_HOOKS_GOT_H
-#define MW_HOOKS_GOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void mw_got_catch_up(void);
 /* Around the real fork, as the steps of own_thread.h. */
 void mw_got_before_fork(uint64_t until);
 void mw_got_after_fork(int child);
-
-#endif

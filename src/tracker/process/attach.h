@@ -10,8 +10,7 @@
  * Calls of both: in a Ruby thread with the GVL, one at a time, with no lock of ours. Any other thread
  * may allocate, load libraries, fork and read meanwhile.
  */
-#ifndef MW_HOST_ATTACH_H
-#define MW_HOST_ATTACH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ const char *mw_attached_how(void);
 double mw_attached_at(void);
 /* mw_stats.before_bytes; false: not known. */
 bool mw_attached_before(uint64_t *bytes);
-
-#endif

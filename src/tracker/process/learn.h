@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* learn.h - learns how Ruby keeps code, in a process without the extension. */
-#ifndef MW_HOST_LEARN_H
-#define MW_HOST_LEARN_H
+#pragma once
 
 /* Runs some Ruby code that calls mw_ruby_learn_code. With the GVL, outside GC. Leaves nothing behind. */
 void mw_learn(void);
-
-#endif

@@ -5,8 +5,7 @@
  * Within a step (own_thread.h), in quiet mode: a forked child must not find the dynamic linker's lock held.
  * Both return dlopen's handle, for good; NULL: a line in err, which has MW_ERROR_MAX bytes.
  */
-#ifndef MW_PROCESS_LOAD_SIBLING_H
-#define MW_PROCESS_LOAD_SIBLING_H
+#pragma once
 
 /* In a thread of its own: see load_sibling.c. */
 void *mw_load_sibling(const char *name, char *err);
@@ -17,5 +16,3 @@ void *mw_load_sibling_here(const char *name, char *err);
  * linker's lists are half changed for ever, and it would end the child: nothing more is loaded.
  */
 void mw_load_sibling_after_fork(void);
-
-#endif

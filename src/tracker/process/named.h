@@ -12,8 +12,7 @@
  * process may have that PID in another PID namespace. Without the variable, somebody preloaded
  * the tracker by hand: then the program is any process whose parent has no tracker.
  */
-#ifndef MW_HOST_NAMED_H
-#define MW_HOST_NAMED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ bool mw_named(void);
 void mw_threads_decide(void);
 /* After that: may this process have threads of ours? */
 bool mw_may_have_threads(void);
-
-#endif

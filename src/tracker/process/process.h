@@ -8,8 +8,7 @@
  * written as late as possible, after every destructor: our own destructor registers
  * the handler that writes it.
  */
-#ifndef MW_HOST_PROCESS_H
-#define MW_HOST_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -113,5 +112,3 @@ bool mw_every_second(void (*f)(void));
 void mw_seconds_after_fork(void);
 void mw_seconds_start_child(void);
 void mw_seconds_end(void);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * In a child that was forked past fork() (mw_fork_missed) none exists, whatever the words say.
  */
-#ifndef MW_HOST_THREADS_H
-#define MW_HOST_THREADS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ bool mw_host_threads_leave(void);
 void mw_host_threads_back(void);
 /* In a forked child: there are none. */
 void mw_host_threads_child(void);
-
-#endif

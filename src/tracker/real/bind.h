@@ -6,8 +6,7 @@
  * first call of malloc, with which the tracker begins, may come before that: then a call of such a
  * function crashes. So the calls of these two objects lead straight to the C library.
  */
-#ifndef MW_REAL_BIND_H
-#define MW_REAL_BIND_H
+#pragma once
 
 /*
  * Leads the tracker's calls to the C library, but for functions that it interposes, and those of files: before
@@ -18,5 +17,3 @@
 void mw_bind_self(void);
 /* The same for the object that has the address `in`. After mw_bind_self and relocation, once, in one thread. */
 void mw_bind_to_libc(const void *in);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * All but the cache is written once, in mw_real_init, and read by any thread.
  */
-#ifndef MW_REAL_CLASSES_H
-#define MW_REAL_CLASSES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -153,5 +152,3 @@ bool mw_real_trim(void);
 void mw_classes_fill(void);
 /* Are the tables filled? */
 bool mw_classes_known(void);
-
-#endif

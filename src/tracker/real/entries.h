@@ -9,8 +9,7 @@
  * One thread at a time for an object. Nothing here allocates, or calls the linker, or the C library:
  * what other preloads make of its functions may not work yet.
  */
-#ifndef MW_REAL_ENTRIES_H
-#define MW_REAL_ENTRIES_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -76,5 +75,3 @@ bool mw_entries_same(const char *, const char *); /* strings */
 /* Makes the entry's page writable. False: the kernel refuses. */
 bool mw_entries_open(struct mw_entries *, const uintptr_t *entry);
 void mw_entries_close(const struct mw_entries *);
-
-#endif

@@ -8,8 +8,7 @@
  * therefore not glibc's. They look like its blocks with mappings of their own: their room can be read as
  * usual. Any thread may free them. Other allocators don't learn so: they get all blocks.
  */
-#ifndef MW_REAL_OWN_LARGE_H
-#define MW_REAL_OWN_LARGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ bool mw_own_large_is(const void *p);
 /* These two: if it is one. */
 void mw_own_large_free(void *p);
 size_t mw_own_large_size(const void *p); /* its room in bytes */
-
-#endif

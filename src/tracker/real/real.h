@@ -10,8 +10,7 @@
  * can't free blocks of that library: so the pointer is NULL and the caller does without
  * (jemalloc has no pvalloc).
  */
-#ifndef MW_REAL_REAL_H
-#define MW_REAL_REAL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -111,5 +110,3 @@ static inline bool mw_real_is_boot(const void *p)
 	return mw_unlikely((uintptr_t)p - mw_boot_start < mw_boot_bytes) && mw_boot_has(p);
 }
 size_t mw_boot_size(const void *p);
-
-#endif

@@ -8,13 +8,10 @@
  * forbid, hide the faults that they look for, or call them before they are ready. In these
  * processes every call passes through with its own arguments.
  */
-#ifndef MW_REAL_UNTRACKED_H
-#define MW_REAL_UNTRACKED_H
+#pragma once
 
 /*
  * The reason, as a line for stderr; NULL: there is none. Only dlsym may allocate here. Calls
  * nothing that a sanitizer interposes. Any time after relocation.
  */
 const char *mw_untracked_reason(void);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * stack_frames.h - the frames of stacks, and their texts. With the lock of stacks.h, but for deaths.
  */
-#ifndef MW_TABLE_STACK_FRAMES_H
-#define MW_TABLE_STACK_FRAMES_H
+#pragma once
 
 #include "tracker/table/rows.h"
 #include "stacks.h"
@@ -36,5 +35,3 @@ void mw_frames_die_all(void); /* all frames of Ruby's code */
 uint32_t mw_frames_sweep(void);
 /* How often some frame died so far. */
 uint32_t mw_frame_deaths(void);
-
-#endif

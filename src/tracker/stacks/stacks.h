@@ -25,8 +25,7 @@
  * bounded: MW_STACKS_* below, and a share of memory_max. What doesn't fit counts to the location
  * without a caller.
  */
-#ifndef MW_TABLE_STACKS_H
-#define MW_TABLE_STACKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -124,5 +123,3 @@ struct mw_stacks_figures {
 	uint32_t stacks, frames, nodes, live; /* now */
 };
 extern struct mw_stacks_figures mw_stacks_figures;
-
-#endif

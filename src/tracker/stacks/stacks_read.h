@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* stacks_read.h - the stacks and samples themselves, for profile.c. With the lock of stacks.h. */
-#ifndef MW_TABLE_STACKS_READ_H
-#define MW_TABLE_STACKS_READ_H
+#pragma once
 
 #include "stacks.h"
 
@@ -41,5 +40,3 @@ bool mw_stack_sample_lives(const struct mw_stack_sample *);
 uint32_t mw_stack_node(uint32_t node, uint32_t *parent);
 /* The number of blocks that a sample of `size` stands for. */
 double mw_sample_weight(uint64_t size, uint64_t rate);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* stacks_rows.h - what stacks.c shares with stacks_room.c: the tables themselves. With the lock of stacks.h. */
-#ifndef MW_TABLE_STACKS_ROWS_H
-#define MW_TABLE_STACKS_ROWS_H
+#pragma once
 
 #include "tracker/table/rows.h"
 #include "stacks_read.h"
@@ -45,5 +44,3 @@ void mw_samples_bury(void);
 void mw_stacks_fit(void);
 /* Where something is full. False: nothing was done, it isn't time yet. */
 bool mw_stacks_make_room(void);
-
-#endif

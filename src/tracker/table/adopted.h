@@ -12,8 +12,7 @@
  * Order: the code is adopted while it runs, so before its free; and before a pc in it is cached. Any
  * thread, also in a signal handler. No locks.
  */
-#ifndef MW_TABLE_ADOPTED_H
-#define MW_TABLE_ADOPTED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ bool mw_adopted_add(const void *block);
 bool mw_adopted_remove(const void *block);
 /* Removes them all; calls `gone` for each. */
 void mw_adopted_clear(void (*gone)(uintptr_t block));
-
-#endif

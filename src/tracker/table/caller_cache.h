@@ -17,8 +17,7 @@
  * Order: the counters go up, the page's first, before the memory can be used again. A thread
  * that runs the new code has synchronised with the one that freed the old.
  */
-#ifndef MW_TABLE_CALLER_CACHE_H
-#define MW_TABLE_CALLER_CACHE_H
+#pragma once
 
 #include "tracker/base/arena.h"
 #include "shard.h"
@@ -191,5 +190,3 @@ static inline void mw_caller_remember(struct mw_shard *t, uintptr_t pc, uint32_t
 
 void mw_caller_forget(uintptr_t start, uint64_t bytes);
 void mw_caller_forget_all(void);
-
-#endif

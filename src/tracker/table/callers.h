@@ -12,8 +12,7 @@
  *  - If the innermost path has a digit and " < " in it, " <" follows its line, with or without
  *    callers. Everything before the last such mark is then the innermost line.
  */
-#ifndef MW_TABLE_CALLERS_H
-#define MW_TABLE_CALLERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ bool mw_callers_need_mark(const char *path, size_t n);
  * text, whose length is *n; "" and 0 if there is none.
  */
 size_t mw_callers_split(const char *location, size_t len, const char **callers, size_t *n);
-
-#endif

@@ -19,8 +19,7 @@
  *
  * Lock order: mw_maintenance, then the baselines' lock (snapshot.h).
  */
-#ifndef MW_TABLE_CALLSITE_H
-#define MW_TABLE_CALLSITE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -248,5 +247,3 @@ void mw_retire_begin(bool now);
 bool mw_retire_step(void);
 bool mw_retire_under_way(void); /* relaxed; any thread */
 void mw_retire_give_up(void); /* the next steps put back what left the table */
-
-#endif

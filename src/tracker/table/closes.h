@@ -7,8 +7,7 @@
  *    If it then finds no close under way, its entry is stale once the next close begins.
  *  - Nobody looks for an address's name: the name lies in the library.
  */
-#ifndef MW_TABLE_CLOSES_H
-#define MW_TABLE_CLOSES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void mw_closes_are(uint32_t n);
  */
 bool mw_modules_stay(void);
 void mw_modules_may_go(void);
-
-#endif

@@ -6,8 +6,7 @@
  * are gone if the file is shorter, and reading one of these ends the process. dladdr(3) doesn't reckon with either. So each
  * page is asked for before it is read, and each offset is compared with its table's size.
  */
-#ifndef MW_TABLE_EXPORTED_H
-#define MW_TABLE_EXPORTED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ void mw_name_fit(struct mw_name *, const char *, size_t n);
  * keeps the library meanwhile (closes.h). Takes no lock.
  */
 bool mw_exported(const struct mw_object *, uintptr_t address, struct mw_name *, uintptr_t *at);
-
-#endif

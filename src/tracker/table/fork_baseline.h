@@ -6,8 +6,7 @@
  * asked for it keeps them, once, right after its fork. All calls are under the reading lock
  * (snapshot.h).
  */
-#ifndef MW_TABLE_FORK_BASELINE_H
-#define MW_TABLE_FORK_BASELINE_H
+#pragma once
 
 #include "callsite.h"
 
@@ -26,5 +25,3 @@ struct mw_counters mw_fork_baseline_part(uint32_t id, const struct mw_counters *
  */
 void mw_fork_baseline_fold(uint32_t id, const struct mw_counters *from, uint32_t into,
 			   const struct mw_counters *to, const struct mw_counters *more);
-
-#endif

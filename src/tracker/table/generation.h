@@ -8,8 +8,7 @@
  * shard keeps its bytes yet to be added less a step: the sign says when to add. The shared
  * clock is a step ahead for that.
  */
-#ifndef MW_TABLE_GENERATION_H
-#define MW_TABLE_GENERATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ static inline void mw_generation_settle(struct mw_shard *t)
 	mw_add(&mw_clock_bytes, (uint64_t)(t->clock_due + MW_CLOCK_STEP));
 	t->clock_due = -MW_CLOCK_STEP;
 }
-
-#endif

@@ -9,8 +9,7 @@
  * Any thread; not a signal handler. Writers wait for each other, for a few instructions; they
  * never wait for a reader.
  */
-#ifndef MW_TABLE_HEAP_PAGES_H
-#define MW_TABLE_HEAP_PAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ void mw_heap_sums(struct mw_heap_sums *);
 struct mw_heap *mw_heap_copy(void);
 /* In a forked child. */
 void mw_heap_pages_after_fork(void);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * callsite.h has what other files may know of ids. Lock-free.
  */
-#ifndef MW_TABLE_IDS_H
-#define MW_TABLE_IDS_H
+#pragma once
 
 #include "callsite.h"
 
@@ -30,5 +29,3 @@ void mw_id_give(uint32_t id);
  */
 void mw_ids_keep_room(void);
 void mw_ids_use_room(void);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * maintain.c decides when the table grows and is swept; callsite.c has the table.
  */
-#ifndef MW_TABLE_MAINTAIN_H
-#define MW_TABLE_MAINTAIN_H
+#pragma once
 
 #include "callsite.h"
 
@@ -26,5 +25,3 @@ void mw_callsites_resize(uint32_t buckets);
  * memory liburcu abort()s.
  */
 bool mw_memory_is_there(void);
-
-#endif

@@ -6,8 +6,7 @@
  * it isn't retired. Lock-free; any thread, also in a signal handler. Mappings beyond MW_MAPPINGS
  * aren't noted. mremap(2) isn't seen: what was moved has an entry for its old address, until somebody maps there.
  */
-#ifndef MW_TABLE_MAPPINGS_H
-#define MW_TABLE_MAPPINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ void mw_mapping_gone(uintptr_t start, size_t bytes);
 bool mw_mappings_of(uint32_t id);
 /* Calls f with each; id: as it is shown. */
 void mw_mappings_each(void (*f)(uintptr_t start, size_t bytes, uint32_t id, void *ctx), void *ctx);
-
-#endif

@@ -5,8 +5,7 @@
  * They are kept apart from the table of locations: a process without overruns, as most are,
  * pays nothing. A location with an overrun is never retired. Counts never start again.
  */
-#ifndef MW_TABLE_OVERRUNS_H
-#define MW_TABLE_OVERRUNS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ struct mw_overruns *mw_overruns_add(uint32_t id, uint64_t size);
 
 /* A location's entry, valid for ever; NULL: it has no overrun. */
 const struct mw_overruns *mw_overruns_at(uint32_t id);
-
-#endif

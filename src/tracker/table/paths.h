@@ -6,8 +6,7 @@
  * out of the table. Readers may stand on it: retire.c frees its memory a grace period later. For
  * callsite.c and, after a path's death, retire.c. callsite.h says how to walk the table.
  */
-#ifndef MW_TABLE_PATHS_H
-#define MW_TABLE_PATHS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ struct mw_path *mw_paths_dead(void);
 /* Frees n of them at most, after a grace period; returns the rest. */
 struct mw_path *mw_paths_free(struct mw_path *, uint32_t n);
 void mw_paths_dead_again(struct mw_path *); /* puts them back instead */
-
-#endif

@@ -13,8 +13,7 @@
  * A grace period begins, and a later call asks if it is over: it ends once each counter was seen
  * at zero. Readers that come meanwhile use the other counter.
  */
-#ifndef MW_TABLE_RCU_H
-#define MW_TABLE_RCU_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ void mw_rcu_after_fork(void);
 
 /* For cds_lfht_new_flavor, with flags 0. */
 extern const struct rcu_flavor_struct mw_rcu_flavor;
-
-#endif

@@ -24,8 +24,7 @@
  *    their own. Their own is known when the batch is taken.
  *  - A record never used is all zeros.
  */
-#ifndef MW_TABLE_RECORD_H
-#define MW_TABLE_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -203,5 +202,3 @@ MW_INLINE uint64_t mw_size_decode(uint32_t field)
 {
 	return mw_likely(field < MW_SIZE_HUGE) ? field : mw_size_decode_huge(field);
 }
-
-#endif

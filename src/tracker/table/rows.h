@@ -5,8 +5,7 @@
  * Row 0 is none. A row that is given back is the next one that is added; its first four bytes are the
  * number of the one after. One thread at a time changes them: the owner has a lock.
  */
-#ifndef MW_TABLE_ROWS_H
-#define MW_TABLE_ROWS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -111,5 +110,3 @@ static inline uint64_t mw_mix(uint64_t x)
 	x *= UINT64_C(0xd6e8feb86659fd93);
 	return x ^ x >> 32;
 }
-
-#endif

@@ -23,8 +23,7 @@
  *  - The permit is laid down before it is compared. A thread that changes mw_permit, then waits for
  *    the busy ones, has seen the last call under the old permit end.
  */
-#ifndef MW_TABLE_SHARD_H
-#define MW_TABLE_SHARD_H
+#pragma once
 
 #include "callsite.h"
 #include "record.h"
@@ -405,5 +404,3 @@ MW_INLINE void mw_spare_push(struct mw_shard *t, struct mw_record *r, uint32_t r
 struct mw_record *mw_spare_take(struct mw_shard *t, uint32_t *ref);
 /* Gives r back, even if the batch in use is full. r is free from here on. */
 void mw_spare_give(struct mw_shard *t, struct mw_record *r, uint32_t ref);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * Any thread, also in a signal handler. No locks.
  */
-#ifndef MW_TABLE_SIDE_INDEX_H
-#define MW_TABLE_SIDE_INDEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@
 bool mw_side_index_put(const void *p, uint32_t ref);
 /* The ref last put for p or a block that began near it. MW_REF_END: p was not counted; 0: none. */
 uint32_t mw_side_index_get(const void *p);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * The caller is quiet: these functions allocate.
  */
-#ifndef MW_TABLE_SNAPSHOT_H
-#define MW_TABLE_SNAPSHOT_H
+#pragma once
 
 #include "api/api.h"
 #include "callsite.h"
@@ -119,5 +118,3 @@ void mw_growth_from_here(bool family);
 
 /* Scale of shown lifespans and generations: 1, or bytes per unit. */
 extern uint64_t mw_life_scale;
-
-#endif

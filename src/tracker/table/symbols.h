@@ -5,8 +5,7 @@
  * Apart from the locations: most of these have none, and a process that nobody looks at has no
  * name at all. symbolize.c makes the names. Any thread; no locks.
  */
-#ifndef MW_TABLE_SYMBOLS_H
-#define MW_TABLE_SYMBOLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ bool mw_symbol_room(uint32_t id);
 bool mw_symbol_set(uint32_t id, char *name);
 /* For callsite.c: after the location's last use. */
 void mw_symbol_drop(uint32_t id);
-
-#endif

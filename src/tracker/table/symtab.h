@@ -6,8 +6,7 @@
  * (.symtab), which isn't mapped. It is read when such a name is needed. Another file may have taken the
  * library's path by then: the kernel tells. A file that was overwritten in place must have the code that is mapped.
  */
-#ifndef MW_TABLE_SYMTAB_H
-#define MW_TABLE_SYMTAB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ struct mw_symtabs {
 /* The function that has this address. False: not known. The caller keeps libraries meanwhile (closes.h). */
 bool mw_symtab_find(struct mw_symtabs *, const struct link_map *, uintptr_t address, struct mw_name *);
 void mw_symtab_end(struct mw_symtabs *); /* all zero again */
-
-#endif

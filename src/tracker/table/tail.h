@@ -16,8 +16,7 @@
  * A tail is right if both halves are: the record has the block's address, and the check agrees
  * with it. overrun.h deals with tails that aren't.
  */
-#ifndef MW_TABLE_TAIL_H
-#define MW_TABLE_TAIL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -136,5 +135,3 @@ MW_INLINE bool mw_tail_checks(const void *p, size_t usable)
 {
 	return mw_tail_checks_at(p, usable - MW_TAIL);
 }
-
-#endif

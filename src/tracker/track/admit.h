@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* admit.h - a new block is counted: what every allocating function does after the real one. */
-#ifndef MW_TRACK_ADMIT_H
-#define MW_TRACK_ADMIT_H
+#pragma once
 
 #include "tracker/caller/locate.h"
 #include "events.h"
@@ -133,5 +132,3 @@ static inline uint32_t mw_flag_of(uint32_t size)
 {
 	return size >= MW_SIZE_HUGE ? (uint32_t)MW_CODE : 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* dismiss.h - a block that is about to be freed is counted: what every freeing function does first. */
-#ifndef MW_TRACK_DISMISS_H
-#define MW_TRACK_DISMISS_H
+#pragma once
 
 #include "events.h"
 #include "overrun.h"
@@ -195,5 +194,3 @@ MW_INLINE void mw_count_hidden_fast(struct mw_shard *t, const void *p, const str
 
 /* cold.c: the block at p is gone. Releases a huge size, and makes callers in freed code stale. */
 void mw_unflag(const void *p, const struct mw_dismissed *d);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * mw_events_begin, _end, _take, _done, _reset: one thread at a time, the recorder's.
  */
-#ifndef MW_TRACK_EVENTS_H
-#define MW_TRACK_EVENTS_H
+#pragma once
 
 #include "shared/sys/clock.h"
 #include "tracker/table/shard.h"
@@ -148,5 +147,3 @@ void mw_events_done(const struct mw_events_piece *);
 uint64_t mw_events_dropped(void);
 /* In a forked child, or after the end of a recording: there are no lanes. */
 void mw_events_reset(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* forget.h - what was live when tracking stopped may be gone when it starts again. */
-#ifndef MW_TRACK_FORGET_H
-#define MW_TRACK_FORGET_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@
  * state. False: a thread is within the tracker and doesn't get on, and nothing is changed.
  */
 bool mw_forget_live(void);
-
-#endif

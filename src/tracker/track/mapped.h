@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* mapped.h - anonymous memory that the application maps and unmaps itself: see tracker/table/mappings.h. */
-#ifndef MW_TRACK_MAPPED_H
-#define MW_TRACK_MAPPED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@
 bool mw_track_notes(uintptr_t caller);
 /* Then: n bytes from p on were mapped. Keeps errno. */
 void mw_track_mapped(uintptr_t p, size_t n, uintptr_t caller);
-
-#endif

@@ -17,8 +17,7 @@
  * async-signal-safe: nothing here allocates, and errno stays as it was. For
  * dismiss.h, cold.c and shared.c only.
  */
-#ifndef MW_TRACK_OVERRUN_H
-#define MW_TRACK_OVERRUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ bool mw_tailless(const void *p, size_t usable);
  * between mw_late_enter and mw_late_leave, before the free is counted.
  */
 void mw_overrun_note(uint32_t id, uint64_t size);
-
-#endif

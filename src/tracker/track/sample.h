@@ -14,8 +14,7 @@
  * takes more than its budget of the process's CPU time, about, and halves while it takes less than a quarter
  * of that, down to MW_RATE_LEAST.
  */
-#ifndef MW_TRACK_SAMPLE_H
-#define MW_TRACK_SAMPLE_H
+#pragma once
 
 #include "tracker/table/shard.h"
 
@@ -41,5 +40,3 @@ void mw_sample_closing(void);
 void mw_sampling_begin(struct mw_shard *t);
 /* In a forked child: other samples than its parent's. t may be NULL. */
 void mw_sampling_after_fork(struct mw_shard *t);
-
-#endif

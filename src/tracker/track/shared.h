@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* shared.h - calls of threads that may not go the fast way, and calls of the real allocator. */
-#ifndef MW_TRACK_SHARED_H
-#define MW_TRACK_SHARED_H
+#pragma once
 
 #include "tracker/table/tail.h"
 #include "track.h"
@@ -31,5 +30,3 @@ void mw_free_shared(void *p);
 void *mw_realloc_shared(void *p, size_t n, uintptr_t caller);
 /* recorded.c: a realloc of p to n bytes while calls are recorded; t may go on, n isn't 0. */
 void *mw_realloc_recorded(struct mw_shard *t, void *p, size_t n, uintptr_t caller);
-
-#endif

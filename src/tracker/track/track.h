@@ -16,8 +16,7 @@
  * counters and the shared pool of records. While inside, the thread is busy (shard.h), which
  * a signal handler's calls notice.
  */
-#ifndef MW_TRACK_TRACK_H
-#define MW_TRACK_TRACK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -101,5 +100,3 @@ unsigned mw_quiet_leave(void);
 bool mw_is_quiet(void);
 /* See api.h. */
 void mw_hush(bool on);
-
-#endif

@@ -10,8 +10,7 @@
  * With the rounds as an argument instead (by hand, or under a profiler) there is a
  * warm-up of a tenth of them, then one slice that counts.
  */
-#ifndef BENCH_TURNS_H
-#define BENCH_TURNS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdio.h>
@@ -92,5 +91,3 @@ static void workers_do(void)
 	pthread_barrier_wait(&slice_start);
 	pthread_barrier_wait(&slice_end);
 }
-
-#endif

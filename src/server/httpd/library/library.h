@@ -6,8 +6,7 @@
  * never looked at. So libmwrap_httpd.so doesn't link to it. libmwrap_mhd.so does, and has nothing
  * but this table.
  */
-#ifndef MW_HTTPD_LIBRARY_H
-#define MW_HTTPD_LIBRARY_H
+#pragma once
 
 #include <microhttpd.h>
 
@@ -23,5 +22,3 @@ extern const struct mw_mhd mwrap_mhd __attribute__((visibility("default")));
 
 /* The server's pointer to it; NULL: not loaded. Never unloaded. The server's thread only. */
 extern const struct mw_mhd *mw_mhd;
-
-#endif

@@ -7,8 +7,7 @@
  *                                   postponed_job_trigger, _register_one
  *   with the GVL, outside GC        the rest
  */
-#ifndef MW_CALLER_RUBY_API_H
-#define MW_CALLER_RUBY_API_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ bool mw_ruby_may_ask(void);
 int mw_ruby_find(const char **why);
 /* Where GC.count may be, to be verified; NULL: only rb_gc_count has it. With the VM up. */
 const uint32_t *mw_ruby_find_count(void);
-
-#endif

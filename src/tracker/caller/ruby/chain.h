@@ -23,8 +23,7 @@
  *
  * A change of N counts from each thread's next call. Blocks keep the location that they began with.
  */
-#ifndef MW_CALLER_RUBY_CHAIN_H
-#define MW_CALLER_RUBY_CHAIN_H
+#pragma once
 
 #include "frame.h"
 
@@ -151,5 +150,3 @@ uint32_t mw_chain_recall(struct mw_shard *t, uint32_t n);
 uint32_t mw_chain_locate(struct mw_shard *t, uint32_t n);
 /* The same as Ruby names it. With the GVL, outside GC. */
 uint32_t mw_chain_ask(uint32_t n);
-
-#endif

@@ -21,8 +21,7 @@
  * checks stacks again. After one disagreement the public calls are used for good. If anything is
  * unexpected on the way to an answer under the GVL, the public calls give the answer.
  */
-#ifndef MW_CALLER_RUBY_FRAME_H
-#define MW_CALLER_RUBY_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -153,5 +152,3 @@ static inline const char *mw_ruby_stack(const char *ec, const char **end)
 
 /* The location of the running Ruby code, also by a miss; MW_CS_NONE: no Ruby code is running. */
 uint32_t mw_ruby_locate(struct mw_shard *t);
-
-#endif

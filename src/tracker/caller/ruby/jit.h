@@ -14,8 +14,7 @@
  * counts only if it lies in its frame's instructions. A frame without such a pc is passed over: its
  * caller's line is running.
  */
-#ifndef MW_CALLER_RUBY_JIT_H
-#define MW_CALLER_RUBY_JIT_H
+#pragma once
 
 #include "api.h"
 #include "frame.h"
@@ -77,5 +76,3 @@ int mw_ruby_named(int limit, mw_value *values, int *lines);
  * path NULL: there is none. With the GVL, outside GC. Allocates nothing.
  */
 int mw_ruby_innermost(const char **path);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* lines.h - what lines.c, which finds a line, and chain.c, which finds its callers, share. */
-#ifndef MW_CALLER_RUBY_LINES_H
-#define MW_CALLER_RUBY_LINES_H
+#pragma once
 
 #include <string.h>
 
@@ -27,5 +26,3 @@ void mw_ruby_learn_file(uint32_t id, mw_value frame);
 void mw_ruby_line_known(uintptr_t pc, const char *path, uint64_t line);
 /* Verifies the whole stack now and then. With the GVL, outside GC. */
 void mw_ruby_verify_now_and_then(struct mw_shard *t);
-
-#endif

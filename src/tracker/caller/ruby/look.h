@@ -5,8 +5,7 @@
  * With any offsets and words, only readable memory is followed (safe_read.h). For offsets that may
  * be wrong: at the start, in checks, and before a pc is cached. For lines.c, find.c and verify.c.
  */
-#ifndef MW_CALLER_RUBY_LOOK_H
-#define MW_CALLER_RUBY_LOOK_H
+#pragma once
 
 #include "frame.h"
 #include "api.h"
@@ -62,5 +61,3 @@ bool mw_ruby_verify_count(const uint32_t *count);
  * a step of that. With the GVL, outside GC, while lines are found the fast way.
  */
 void mw_ruby_look_for_count(void);
-
-#endif

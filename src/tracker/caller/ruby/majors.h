@@ -6,8 +6,7 @@
  * them is kept for good. Ruby marks and sweeps bit by bit: a collection may begin many seconds
  * before it frees anything. It surely is done when the next one begins.
  */
-#ifndef MW_CALLER_RUBY_MAJORS_H
-#define MW_CALLER_RUBY_MAJORS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@
  * take turns. After the VM's end: the last values.
  */
 bool mw_ruby_majors(uint32_t *begun, uint32_t *done);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* method_name.h - "JSON::Parser#parse": a method's name with its class, as Ruby 3.4 shows it. */
-#ifndef MW_CALLER_RUBY_METHOD_NAME_H
-#define MW_CALLER_RUBY_METHOD_NAME_H
+#pragma once
 
 #include "api.h"
 
@@ -18,5 +17,3 @@ bool mw_ruby_is_iseq(uintptr_t);
  * known. With the GVL, outside of GC. Allocates nothing.
  */
 size_t mw_ruby_method_name(mw_value frame, const char *label, char *to);
-
-#endif

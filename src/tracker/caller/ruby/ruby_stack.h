@@ -8,8 +8,7 @@
  *
  * The calling thread is busy (tracker/table/shard.h).
  */
-#ifndef MW_CALLER_RUBY_RUBY_STACK_H
-#define MW_CALLER_RUBY_RUBY_STACK_H
+#pragma once
 
 #include "tracker/stacks/stacks.h"
 
@@ -25,5 +24,3 @@ int mw_ruby_runs(void);
  * asked here and now.
  */
 void mw_ruby_name_frames(void);
-
-#endif

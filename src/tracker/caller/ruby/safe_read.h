@@ -10,8 +10,7 @@
  * right after it, nor against one unmapped since it was cached. Wrong pointers are noticed, and not
  * followed again, long before. Any thread; errno is kept.
  */
-#ifndef MW_CALLER_RUBY_SAFE_READ_H
-#define MW_CALLER_RUBY_SAFE_READ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ static inline bool mw_peek32(uintptr_t p, uint32_t *word)
 	*word = *(const uint32_t *)p;
 	return true;
 }
-
-#endif

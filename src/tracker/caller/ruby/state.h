@@ -8,8 +8,7 @@
  * as soon as ZJIT may run. PUBLIC, for good, if it never holds, or something was wrong later. ENDED
  * once the VM has gone.
  */
-#ifndef MW_CALLER_RUBY_STATE_H
-#define MW_CALLER_RUBY_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ void mw_ruby_ask_for(enum mw_ruby_job);
 /* The jobs of lines.c; the argument is NULL. */
 void mw_ruby_look_here(void *);
 void mw_ruby_look_again(void *);
-
-#endif
