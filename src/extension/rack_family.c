@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "shared/sys/own_descriptors.h"
-#include "shared/sys/sys.h"
 #include "rack.h"
 
 #define STACK ((size_t)256 << 10)

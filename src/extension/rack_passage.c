@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "shared/sys/own_descriptors.h"
-#include "shared/sys/sys.h"
 #include "rack.h"
 
 #define PASSAGES_MAX 8u

@@ -6,7 +6,6 @@
  * arena's chunks are free is only in their headers. So the headers in empty pages are read, from the last live
  * block before them on. Other threads may change them meanwhile: what can't be right ends the reading of that run.
  */
-#include <unistd.h>
 
 #include "shared/sys/sys.h"
 #include "make.h"

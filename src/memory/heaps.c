@@ -6,7 +6,6 @@
  * make the kernel set up tables for it: a gigabyte of them for a reservation of 16 TiB. So only pages that are in
  * memory are looked at.
  */
-#include <unistd.h>
 
 #include "shared/sys/sys.h"
 #include "pages.h"

@@ -14,8 +14,6 @@
 #include "../../src/tracker/real/real.h"
 #include "../../src/tracker/table/generation.h"
 #include "../../src/tracker/track/admit.h"
-#include "../../src/tracker/track/dismiss.h"
-#include "../../src/tracker/track/shared.h"
 
 /* --- chunks as glibc's ------------------------------------------------------- */
 

@@ -15,7 +15,6 @@
  * slots, most of which all threads share, and frees what was in it, by whomever it was
  * made; some are realloc'ed before, or stay through a realloc.
  */
-#include <malloc.h>
 
 #include "../lib/site.h"
 

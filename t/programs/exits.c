@@ -10,7 +10,6 @@
  * running:       threads go on allocating while the process ends
  * _exit, abort:  no handlers run, so there is no dump
  */
-#include <signal.h>
 #include <sys/resource.h>
 
 #include "../lib/site.h"

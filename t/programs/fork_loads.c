@@ -7,7 +7,6 @@
  * otherwise. PATH: waits until that file is there first.
  */
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

@@ -7,13 +7,11 @@
 #include <unistd.h>
 
 #include "unit.h"
-#include "../../src/recording/format/columns.h"
 #include "../../src/shared/sys/mutex.h"
 #include "../../src/shared/sys/mw_assert.h"
 #include "../../src/shared/text/intern.h"
 #include "../../src/tracker/base/own_thread.h"
 #include "../../src/tracker/table/closes.h"
-#include "../../src/tracker/table/maintain.h"
 #include "../../src/tracker/table/rows.h"
 #include "../../src/tracker/table/snapshot.h"
 #include "../../src/tracker/track/admit.h"

@@ -2,7 +2,6 @@
 /* Families: which paths are theirs, who is there by the names of sockets, and metrics put together. */
 /* uses: @server */
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "unit.h"

@@ -3,7 +3,6 @@
 /* uses: src/memory/areas.c src/memory/cells.c src/memory/chunks.c src/memory/fill.c src/memory/heaps.c src/memory/lines.c src/server/memory/look.c src/memory/make.c src/memory/mappings.c src/memory/memory.c src/memory/pages.c src/shared/sys/residency.c src/memory/sums.c src/server/memory/tile.c src/shared/sys/maps.c */
 /* first: parameters there have names that variables have here */
 #include "unit.h"
-#include "../../src/memory/pages.h"
 
 #include "made_up_blocks.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parser of $MWRAP: what it takes, what it refuses, and with which words. */
 /* uses: src/shared/options/options.c src/shared/options/keys.c src/shared/options/values.c src/shared/options/address.c */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>

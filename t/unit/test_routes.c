@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The route table without a server: mount points, missing headers and memory. */
 /* uses: @server */
-#include <strings.h>
 
 #include "unit.h"
 #include "../../src/server/pages/pages.h"
-#include "../../src/server/http/params.h"
 #include "../../src/server/pages/routes.h"
 #include "../../src/server/http/assets.h"
 #include "asked_routes.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a site notes each second: how often it reads what is live, and what a verdict says of it. */
 /* uses: @server */
-#include <strings.h>
 
 #include "unit.h"
 #include "../../src/shared/sys/clock.h"

@@ -6,7 +6,6 @@
 
 #include "shared/sys/clock.h"
 #include "shared/sys/sys.h"
-#include "shared/sys/times.h"
 #include "memory/areas.h"
 #include "writer.h"
 

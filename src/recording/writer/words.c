@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* words.c - the frames of a recording that are texts. See writer.h. */
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "shared/sys/clock.h"
 #include "shared/sys/sys.h"
 #include "shared/report/report.h"
 #include "writer.h"

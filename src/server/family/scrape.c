@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "server/report/metrics.h"
-#include "ask.h"
 #include "gather.h"
 
 static const char help[] = "# HELP ";

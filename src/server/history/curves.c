@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* curves.c - the steps: counts into the grids. See curves.h; curves_choice.c chooses. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "shared/sys/clock.h"

@@ -6,7 +6,6 @@
  * That job forks; the asking thread waits for the child. A job that comes too late finds nothing
  * wanted, and so does one in a process that was forked meanwhile.
  */
-#include <dlfcn.h>
 #include <signal.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 /* label.c - see label.h. Calls only what neither allocates nor raises for these objects. */
 #include "label.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "own_site.h"
 
 #include <pthread.h>
-#include <string.h>
 #include <time.h>
 
 #include "shared/sys/clock.h"

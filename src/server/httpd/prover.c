@@ -7,7 +7,6 @@
 
 #include "shared/sys/own_descriptors.h"
 #include "loop.h"
-#include "server.h"
 
 enum { STACK = 512 * 1024 }; /* as the server's */
 

@@ -2,8 +2,6 @@
 /* flame_range.c - see flame_range.h. */
 #include "flame_range.h"
 
-#include "shared/report/sums.h"
-
 static int refused(struct mw_buf *why, const char *line)
 {
 	mw_buf_str(why, line);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "login.h"
-#include "map.h"
 #include "pages.h"
 #include "server/http/assets.h"
 

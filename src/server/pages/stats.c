@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* stats.c - the process's figures: /stats for people, /stats.json for programs. */
 #include <string.h>
-#include <unistd.h>
 
 #include "pages.h"
 

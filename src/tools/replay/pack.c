@@ -5,11 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "commands.h"
-#include "json.h"
 #include "pages.h"
 #include "source.h"
 #include "writer.h"

@@ -2,9 +2,6 @@
 /* native_stack.c - see native_stack.h. */
 #include "native_stack.h"
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include "tracker/caller/ruby/frame.h"
 #include "unwind.h"
 #include "shared/sys/libc.h"

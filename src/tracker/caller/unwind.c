@@ -2,8 +2,6 @@
 /* unwind.c - walks the stack, and caches what leaves each frame; see unwind.h. */
 #include "unwind.h"
 
-#include <dlfcn.h>
-
 #include "shared/sys/atomics.h"
 #include "cfi.h"
 #include "tracker/table/closes.h"

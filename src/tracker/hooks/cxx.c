@@ -23,8 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/track/admit.h"
-#include "tracker/track/dismiss.h"
 #include "tracker/track/shared.h"
 
 typedef void *new_fn(size_t);

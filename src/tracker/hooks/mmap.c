@@ -18,7 +18,6 @@
 
 #include "tracker/table/heap_pages.h"
 #include "tracker/caller/ruby/frame.h"
-#include "tracker/caller/ruby/api.h"
 #include "tracker/caller/ruby/state.h"
 #include "tracker/real/real.h"
 #include "tracker/table/generation.h"

@@ -11,7 +11,6 @@
 #include "shared/sys/sys.h"
 #include "tracker/base/own_thread.h"
 #include "tracker/real/real.h"
-#include "tracker/track/track.h"
 
 MW_EXPORT char *strerror(int error)
 {

@@ -2,7 +2,6 @@
 /* api.c - the exported table of functions (api.h): each makes its thread quiet, then reads. */
 #include "api/api.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 
 #include "shared/sys/clock.h"

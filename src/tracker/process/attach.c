@@ -2,9 +2,7 @@
 /* attach.c - tracking that begins in a running process; see attach.h. */
 #include "attach.h"
 
-#include <malloc.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -19,12 +19,10 @@
 #include <errno.h>
 #include <linux/close_range.h>
 #include <semaphore.h>
-#include <unistd.h>
 
 #include "shared/report/report.h"
 #include "shared/sys/clock.h"
 #include "shared/sys/libc.h"
-#include "shared/sys/sys.h"
 #include "named.h"
 #include "tracker/base/own_thread.h"
 #include "process.h"

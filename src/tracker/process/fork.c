@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* fork.c - prepares for each fork, tidies up after it, and wraps the functions that fork. */
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -21,7 +20,6 @@
 #include "tracker/stacks/stacks.h"
 #include "threads.h"
 #include "tracker/track/sample.h"
-#include "tracker/track/track.h"
 
 pid_t mw_forker;
 pid_t mw_eldest;

@@ -9,7 +9,6 @@
 #include "shared/sys/sys.h"
 #include "process.h"
 #include "tracker/caller/ruby/frame.h"
-#include "tracker/track/track.h"
 
 static bool allowed; /* written before main */
 

@@ -9,7 +9,6 @@
  */
 #include "shared/sys/clock.h"
 #include "tracker/base/own_thread.h"
-#include "shared/sys/sys.h"
 #include "shared/sys/times.h"
 #include "process.h"
 #include "threads.h"

@@ -12,7 +12,6 @@
  * once.
  */
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdio.h>
 
 #include "server/httpd/httpd.h"

@@ -10,7 +10,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
-#include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -5,7 +5,6 @@
 
 #include "snapshot.h"
 #include "record.h"
-#include "shard.h"
 
 static int by_id(const void *a, const void *b)
 {

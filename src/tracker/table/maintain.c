@@ -16,7 +16,6 @@
 #include "tracker/base/quick.h"
 #include "shared/sys/mw_assert.h"
 #include "shared/sys/ranks.h"
-#include "shared/sys/sys.h"
 #include "shard.h"
 
 static uint32_t buckets = MW_TABLE_BUCKETS_FIRST; /* written under maintenance */

@@ -3,7 +3,6 @@
 #include "rcu.h"
 
 #include "shared/sys/mw_assert.h"
-#include "tracker/base/arena.h"
 #include "callsite.h"
 
 /*

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include "tracker/base/arena.h"
-#include "shared/sys/clock.h"
 #include "tracker/base/own_thread.h"
 #include "shared/sys/sys.h"
 #include "tracker/table/generation.h"

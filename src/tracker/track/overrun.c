@@ -4,14 +4,12 @@
 #include <string.h>
 
 #include "tracker/base/quick.h"
-#include "shared/sys/sys.h"
 #include "tracker/table/adopted.h"
 #include "tracker/table/caller_cache.h"
 #include "tracker/table/overruns.h"
 #include "tracker/stacks/stacks.h"
 #include "shared/sys/log.h"
 #include "dismiss.h"
-#include "track.h"
 
 struct mw_strays mw_strays;
 

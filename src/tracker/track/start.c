@@ -10,7 +10,6 @@
 
 #include "shared/sys/border.h"
 #include "tracker/real/real.h"
-#include "tracker/real/untracked.h"
 #include "tracker/table/generation.h"
 #include "tracker/table/tail.h"
 #include "tracker/caller/ruby/chain.h"
