@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* heap_edges.c - see heap_edges.h. */
 #include "heap_edges.h"
 
 #include <string.h>

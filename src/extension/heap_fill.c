@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* heap_fill.c - see heap_fill.h. */
 #include "heap_fill.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* offered.c - see offered.h. */
 #include <dlfcn.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* value_map.c - see value_map.h. */
 #include "value_map.h"
 
 enum { FIRST_SLOTS = 1024 }; /* a power of two */

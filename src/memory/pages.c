@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pages.c - see pages.h. */
 #include "pages.h"
 
 #include "shared/sys/sys.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* columns.c - events in columns. See columns.h. */
 #include <string.h>
 
 #include "columns.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* frame.c - frames made and read. See frame.h. */
 #include <dlfcn.h>
 #include <endian.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ask.c - a small client for many servers at once. See ask.h. */
 #include "ask.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* gather.c - all processes of a family at once. See gather.h. */
 #include "gather.h"
 
 #include <errno.h>

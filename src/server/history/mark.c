@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mark.c - the bytes live at the mark. See mark.h. */
 #include "mark.h"
 
 #include <stdlib.h>

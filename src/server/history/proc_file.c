@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* proc_file.c - a file of /proc/self that stays open. See proc_file.h. */
 #include "proc_file.h"
 
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* areas.c - see areas.h. */
 #include "areas.h"
 
 #include <link.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ranges.c - see ranges.h. */
 #include "ranges.h"
 
 static bool fills(struct mw_range x, uintptr_t window)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ruby.c - see ruby.h. */
 #include "ruby.h"
 
 #include <dlfcn.h>

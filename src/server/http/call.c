@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* call.c - see call.h. */
 #include "call.h"
 
 const struct mw_stats *mw_call_stats(struct mw_call *call)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* message.c - see message.h. */
 #include "message.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* params.c - see params.h. */
 #include "params.h"
 
 #include <inttypes.h>

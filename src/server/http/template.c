@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* template.c - fills templates. See template.h. */
 #include "template.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* cleanup.c - see cleanup.h. */
 #include "cleanup.h"
 
 #include <dirent.h>

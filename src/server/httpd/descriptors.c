@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* descriptors.c - see descriptors.h. */
 #include "descriptors.h"
 
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* form.c - see form.h. */
 #include "form.h"
 
 #include <stdlib.h>

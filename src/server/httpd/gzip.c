@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* gzip.c - see gzip.h. */
 #include "gzip.h"
 
 #include <stdint.h>

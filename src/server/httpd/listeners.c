@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* listeners.c - see listeners.h. */
 #include "listeners.h"
 
 #include <arpa/inet.h>

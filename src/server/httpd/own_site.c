@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* own_site.c - see own_site.h. */
 #include "own_site.h"
 
 #include <pthread.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* prover.c - see prover.h. */
 #include "prover.h"
 
 #include <stdlib.h>

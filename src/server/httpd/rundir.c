@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* rundir.c - see rundir.h. */
 #include "rundir.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* diff.c - see diff.h. */
 #include "diff.h"
 
 #include <stdlib.h>

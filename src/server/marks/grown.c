@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* grown.c - see grown.h. */
 #include "grown.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* marks_memory.c - see marks_memory.h. */
 #include "marks_memory.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* moment.c - see moment.h. */
 #include "moment.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* store.c - see store.h. */
 #include "store.h"
 
 static void drop(struct mw_kept_map *k)

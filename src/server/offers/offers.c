@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* offers.c - see offers.h. */
 #include "offers.h"
 
 #include "api/version.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* flame_range.c - see flame_range.h. */
 #include "flame_range.h"
 
 static int refused(struct mw_buf *why, const char *line)

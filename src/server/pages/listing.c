@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* listing.c - see listing.h. */
 #include "listing.h"
 
 int mw_listing_sort(const struct mw_listing *l)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* map.c - the memory map's answers; see map.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

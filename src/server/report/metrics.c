@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* metrics.c - figures of a process for Prometheus. See metrics.h. */
 #include "metrics.h"
 
 #include <inttypes.h>

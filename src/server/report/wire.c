@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* wire.c - a table from one process to another. See wire.h. */
 #include "wire.h"
 
 #include <stdlib.h>

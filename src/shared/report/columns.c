@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* columns.c - the table of columns, and cells as text. See columns.h. */
 #include <inttypes.h>
 #include <string.h>
 

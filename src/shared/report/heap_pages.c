@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* heap_pages.c - Ruby's heap pages in every form. See heap_pages.h. */
 #include "heap_pages.h"
 #include "shared/text/json.h"
 

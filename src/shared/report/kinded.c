@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* kinded.c - the kinds of a table's rows. See kinded.h. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* row_index.c - see row_index.h. */
 #include "row_index.h"
 
 #include <stdlib.h>

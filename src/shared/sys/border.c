@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* border.c - the page between the code that runs in any process and the rest; see border.h. */
 #include "border.h"
 
 /* the objects linked behind it may begin in this page */

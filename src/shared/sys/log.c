@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* log.c - lines on stderr; see log.h. */
 #include "log.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* maps.c - see maps.h. */
 #include "maps.h"
 
 #include <stdio.h>

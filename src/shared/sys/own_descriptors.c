@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* own_descriptors.c - see own_descriptors.h. */
 #include "own_descriptors.h"
 
 #include <sys/syscall.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* request.c - see request.h. */
 #include "request.h"
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* residency.c - see residency.h. */
 #include "residency.h"
 
 #include <sys/ioctl.h>

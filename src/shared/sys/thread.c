@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* thread.c - starts threads of ours; see thread.h. */
 #include "thread.h"
 
 #include <signal.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* intern.c - a hash table of pieces of bytes. See intern.h. */
 #include <stdlib.h>
 #include <string.h>
 

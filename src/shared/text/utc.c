@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* utc.c - see utc.h. */
 #include "utc.h"
 
 #include <stdbool.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* befores.c - the blocks that lived when a recording began. See befores.h. */
 #include <stdlib.h>
 
 #include "befores.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* index.c - where a file's whole frames are. See index.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

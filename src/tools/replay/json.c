@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* json.c - a reader of JSON. See json.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

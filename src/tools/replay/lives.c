@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* lives.c - a number for each block that lives. See lives.h. */
 #include "lives.h"
 #include "mem.h"
 

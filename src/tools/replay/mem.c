@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mem.c - memory from the kernel. See mem.h. */
 #include <string.h>
 #include <sys/mman.h>
 

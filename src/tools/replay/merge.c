@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* merge.c - the streams of a recorded file in one order. See merge.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

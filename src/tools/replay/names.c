@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* names.c - the names of a recording's locations. See names.h. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* packed.c - a packed recording, read from end to end. See packed.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pages.c - pages of large blocks. See pages.h. */
 #include "recording/format/varint.h"
 #include "pages.h"
 

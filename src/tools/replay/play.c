@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* play.c - see play.h. */
 #include "play.h"
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* play_calls.c - see play_calls.h. */
 #include "play_calls.h"
 
 #include <stdlib.h>

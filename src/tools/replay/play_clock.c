@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* play_clock.c - see play_clock.h. */
 #include "play_clock.h"
 
 #define LONG_NS 20000.0

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* play_memory.c - see play_memory.h. */
 #include "play_memory.h"
 
 #include <link.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* play_samples.c - see play_samples.h. */
 #include "play_samples.h"
 
 #include <stdarg.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* play_threads.c - see play_threads.h. */
 #include "play_threads.h"
 
 #include <errno.h>

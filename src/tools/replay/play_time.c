@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* play_time.c - see play_time.h. */
 #include "play_time.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* refs.c - the birth of each ref that lives. See refs.h. */
 #include "mem.h"
 #include "refs.h"
 

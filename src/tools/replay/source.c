@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* source.c - a recording of either kind. See source.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* streams.c - the streams of a recorded file. See streams.h. */
 #include <stdlib.h>
 
 #include "streams.h"

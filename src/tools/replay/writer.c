@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* writer.c - a recording's file, written frame by frame. See writer.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

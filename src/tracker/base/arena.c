@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* arena.c - the tracker's own memory; see arena.h. */
 #include "arena.h"
 
 #include <errno.h>

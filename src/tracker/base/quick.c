@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* quick.c - see quick.h. */
 #include "quick.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* wait.c - waits by polling; see wait.h. */
 #include "wait.h"
 
 #include <sched.h>

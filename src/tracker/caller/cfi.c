@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* cfi.c - reads the description of a frame; see cfi.h. */
 #include "cfi.h"
 
 #include "cfi_read.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* locate.c - finds and caches the location of a native caller; see locate.h. */
 #include "locate.h"
 
 #include "tracker/table/closes.h"

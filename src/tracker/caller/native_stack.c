@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* native_stack.c - see native_stack.h. */
 #include "native_stack.h"
 
 #include "tracker/caller/ruby/frame.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* got.c - passes over the entries of all loaded objects; see got.h. */
 #include "got.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* attach.c - tracking that begins in a running process; see attach.h. */
 #include "attach.h"
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* load_sibling.c - see load_sibling.h. */
 #include "load_sibling.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* threads.c - see threads.h. */
 #include "threads.h"
 
 #include <errno.h>

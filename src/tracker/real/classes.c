@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* classes.c - see classes.h. */
 #include "classes.h"
 
 #include <dlfcn.h>

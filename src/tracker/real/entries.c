@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* entries.c - see entries.h. */
 #include "entries.h"
 
 #include <sys/mman.h>

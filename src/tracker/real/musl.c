@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* musl.c - see musl.h. */
 #include "musl.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* own_large.c - see own_large.h. */
 #include "own_large.h"
 
 #include <stdint.h>

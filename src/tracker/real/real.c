@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* real.c - finds the real functions, and serves dlsym meanwhile; see real.h. */
 #include "real.h"
 
 #include <dlfcn.h>

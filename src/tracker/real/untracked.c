@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* untracked.c - recognises sanitizers and valgrind; see untracked.h. */
 #include "untracked.h"
 #include "shared/sys/libc.h"
 

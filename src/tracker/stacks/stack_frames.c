@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* stack_frames.c - see stack_frames.h. */
 #include "stack_frames.h"
 
 #include <string.h>

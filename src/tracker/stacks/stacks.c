@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* stacks.c - see stacks.h. */
 #include "stacks.h"
 
 #include "tracker/table/callsite.h"

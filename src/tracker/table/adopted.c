@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* adopted.c - a set of blocks with code; see adopted.h. */
 #include "adopted.h"
 
 #include "tracker/base/arena.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* caller_cache.c - makes cached callers stale; see caller_cache.h. */
 #include "caller_cache.h"
 
 uint32_t mw_code_epoch[MW_CODE_PAGES];

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* callers.c - see callers.h. */
 #include "callers.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* closes.c - libraries that are being closed; see closes.h. */
 #include "closes.h"
 
 #include <sys/syscall.h>

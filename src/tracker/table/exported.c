@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* exported.c - see exported.h. */
 #include "exported.h"
 
 #include <elf.h>

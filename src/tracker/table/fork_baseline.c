@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fork_baseline.c - sums at the fork; see fork_baseline.h. */
 #include "fork_baseline.h"
 
 /* Counters only go up: of a fork and a reset, the later one has the larger sums. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* generation.c - the clock of generations; see generation.h. */
 #include "generation.h"
 
 struct mw_clock mw_clock = { .now = &mw_clock.still, .in_bytes = true };

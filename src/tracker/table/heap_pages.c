@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* heap_pages.c - the pages of Ruby's objects; see heap_pages.h. */
 #include "heap_pages.h"
 
 #include <stdlib.h>

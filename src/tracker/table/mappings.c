@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mappings.c - see mappings.h. */
 #include "mappings.h"
 
 #include "shared/sys/atomics.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* overruns.c - overruns by location; see overruns.h. */
 #include "overruns.h"
 
 #include "callsite.h"

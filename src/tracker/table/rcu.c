@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* rcu.c - the tracker's own RCU domain; see rcu.h. */
 #include "rcu.h"
 
 #include "shared/sys/mw_assert.h"

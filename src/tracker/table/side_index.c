@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* side_index.c - leads from a block without a tail to its record; see side_index.h. */
 #include "side_index.h"
 
 #include "record.h"

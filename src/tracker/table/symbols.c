@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* symbols.c - the shown names of native locations, by id; see symbols.h. */
 #include "symbols.h"
 
 #include <string.h>

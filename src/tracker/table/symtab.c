@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* symtab.c - see symtab.h. */
 #include "symtab.h"
 
 #include <elf.h>

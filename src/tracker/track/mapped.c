@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mapped.c - see mapped.h. */
 #include "mapped.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sample.c - see sample.h. */
 #include "sample.h"
 
 #include <sched.h>

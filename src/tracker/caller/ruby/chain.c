@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* chain.c - finds a Ruby line together with its callers; see chain.h. */
 #include "chain.h"
 
 #include "jit.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* jit.c - see jit.h. */
 #include "jit.h"
 
 #include "look.h"

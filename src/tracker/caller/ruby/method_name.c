@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* method_name.c - see method_name.h. */
 #include "method_name.h"
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ruby_stack.c - see ruby_stack.h. */
 #include "ruby_stack.h"
 
 #include <string.h>

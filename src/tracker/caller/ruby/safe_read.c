@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* safe_read.c - may this memory be read? See safe_read.h. */
 #include "safe_read.h"
 
 #include "shared/sys/sys.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* state.c - the life of Ruby's VM, and the way its lines are found; see state.h. */
 #include "state.h"
 
 #include <dlfcn.h>
