@@ -2,6 +2,7 @@
 /*
  * asked_routes.h - a request to the route table of a fake tracker, and its
  * response. For the tests of routes; setup() and teardown() are for EACH().
+ * ask() and route() return the status.
  */
 #pragma once
 
@@ -48,18 +49,24 @@ static inline void setup(void)
 	fake_site();
 }
 
-static inline void ask(const char *method, const char *path, const char *query, const char *base,
-		       enum mw_peer peer)
+static inline int route(const struct mw_request *req)
+{
+	mw_response_free(&res);
+	mw_route(&api, req, &res);
+	assert_int_equal(fake_out, 0);
+	assert_non_null(res.content_type);
+	assert_false(res.body.failed);
+	return res.status;
+}
+
+static inline int ask(const char *method, const char *path, const char *query, const char *base,
+		      enum mw_peer peer)
 {
 	struct mw_request req = {
 		.method = method, .path = path, .query = query, .base = base, .peer = peer, .header = header
 	};
 
-	mw_response_free(&res);
-	mw_route(&api, &req, &res);
-	assert_int_equal(fake_out, 0);
-	assert_non_null(res.content_type);
-	assert_false(res.body.failed);
+	return route(&req);
 }
 
 static inline void teardown(void)

@@ -5,46 +5,27 @@
  */
 #pragma once
 
-#include <strings.h>
-
 #include "unit.h"
 #include "../../src/server/http/access.h"
-#include "../../src/server/pages/routes.h"
-#include "fake_api.h"
+#include "asked_routes.h"
 
 #define TOKEN "correct-horse-battery"
 
-static struct mw_api api;
-static int resets;
-static struct mw_response res;
 static struct mw_access access_;
 static uint64_t clock_ms;
 
-/* NAME, VALUE, NAME, VALUE, ..., NULL */
-static const char *headers[17];
 #define HEADERS(...) set_headers((const char *const[]){ __VA_ARGS__, NULL })
 
+/* What is set in a block stays when that ends. */
 static void set_headers(const char *const *h)
 {
+	static const char *kept[17];
 	size_t n = 0;
 
-	memset(headers, 0, sizeof(headers));
-	while (*h && n < sizeof(headers) / sizeof(*headers) - 1)
-		headers[n++] = *h++;
-}
-
-static const char *header(void *ctx, const char *name)
-{
-	(void)ctx;
-	for (const char *const *h = headers; *h; h += 2)
-		if (!strcasecmp(*h, name))
-			return h[1];
-	return NULL;
-}
-
-static void do_reset(void)
-{
-	resets++;
+	memset(kept, 0, sizeof(kept));
+	while (*h && n < sizeof(kept) / sizeof(*kept) - 1)
+		kept[n++] = *h++;
+	headers = kept;
 }
 
 static uint64_t the_clock(void)
@@ -52,23 +33,13 @@ static uint64_t the_clock(void)
 	return clock_ms;
 }
 
-static void setup(void)
+static void lock(void)
 {
-	fake_clear();
-	fake_site();
-	api = fake_api;
-	api.reset = do_reset;
-	resets = 0;
+	setup();
 	clock_ms = 1000000;
-	memset(headers, 0, sizeof(headers));
 	mw_access_forget(&access_);
 	access_.clock = the_clock;
 	mw_access_token(&access_, TOKEN, strlen(TOKEN));
-}
-
-static void teardown(void)
-{
-	mw_response_free(&res);
 }
 
 static struct mw_request request(const char *method, const char *path)
@@ -78,16 +49,7 @@ static struct mw_request request(const char *method, const char *path)
 	};
 }
 
-static int route(const struct mw_request *req)
-{
-	mw_response_free(&res);
-	mw_route(&api, req, &res);
-	assert_int_equal(fake_out, 0);
-	assert_non_null(res.content_type);
-	return res.status;
-}
-
-static inline int ask(const char *method, const char *path)
+static inline int knock(const char *method, const char *path)
 {
 	struct mw_request req = request(method, path);
 
@@ -101,11 +63,6 @@ static inline int post(const char *path, const char *body)
 	req.body = body;
 	req.body_n = strlen(body);
 	return route(&req);
-}
-
-static inline bool has(const char *s)
-{
-	return res.body.n && memmem(res.body.p, res.body.n, s, strlen(s));
 }
 
 static inline const char *response_header(const char *name)
@@ -137,11 +94,11 @@ static inline const char *cookie(void)
 static inline int get_with(const char *the_cookie)
 {
 	HEADERS("Host", "localhost:8080", "Cookie", the_cookie);
-	return ask("GET", "/stats.json");
+	return knock("GET", "/stats.json");
 }
 
 static inline int bearer(const char *value)
 {
 	HEADERS("Host", "localhost:8080", "Authorization", value);
-	return ask("GET", "/stats.json");
+	return knock("GET", "/stats.json");
 }

@@ -6,7 +6,7 @@
 
 /* --- tokens ------------------------------------------------------------------ */
 
-EACH(setup, teardown);
+EACH(lock, teardown);
 
 TEST(what_a_token_is)
 {
@@ -46,7 +46,7 @@ TEST(bearer_tokens)
 	static const char *const none[] = { "Basic " TOKEN, TOKEN, "", "Bearer" TOKEN, "Bearer\t" TOKEN };
 
 	HEADERS("Host", "localhost");
-	assert_int_equal(ask("GET", "/stats.json"), 401);
+	assert_int_equal(knock("GET", "/stats.json"), 401);
 	assert_string_equal(response_header("WWW-Authenticate"), "Bearer realm=\"mwrap\"");
 	for (size_t i = 0; i < sizeof(right) / sizeof(*right); i++)
 		assert_int_equal(bearer(right[i]), 200);
@@ -172,17 +172,17 @@ TEST(what_is_public)
 
 	HEADERS("Host", "localhost");
 	for (size_t i = 0; i < sizeof(open) / sizeof(*open); i++) {
-		assert_int_equal(ask("GET", open[i]), 200);
-		assert_int_equal(ask("HEAD", open[i]), 200);
-		assert_int_equal(ask("PUT", open[i]), !strcmp(open[i], "/login") ? 405 : 401);
+		assert_int_equal(knock("GET", open[i]), 200);
+		assert_int_equal(knock("HEAD", open[i]), 200);
+		assert_int_equal(knock("PUT", open[i]), !strcmp(open[i], "/login") ? 405 : 401);
 	}
-	assert_int_equal(ask("PUT", "/login"), 405);
+	assert_int_equal(knock("PUT", "/login"), 405);
 	assert_string_equal(res.allow, "GET, HEAD, POST");
-	assert_int_equal(ask("GET", "/logout"), 405);
+	assert_int_equal(knock("GET", "/logout"), 405);
 	assert_string_equal(res.allow, "POST");
 	for (size_t i = 0; i < sizeof(closed) / sizeof(*closed); i++) {
 		for (size_t m = 0; m < sizeof(methods) / sizeof(*methods); m++) {
-			assert_int_equal(ask(methods[m], closed[i]), 401);
+			assert_int_equal(knock(methods[m], closed[i]), 401);
 			assert_true(has("refused: log in"));
 			assert_int_equal(res.location.n, 0);
 			assert_false(res.stream);

@@ -6,7 +6,7 @@
 
 /* --- the form ------------------------------------------------------------------ */
 
-EACH(setup, teardown);
+EACH(lock, teardown);
 
 TEST(form_for_browsers)
 {
@@ -28,12 +28,12 @@ TEST(form_for_browsers)
 	/* it says nothing of the process */
 	assert_false(has("pid"));
 	assert_false(has("/srv/"));
-	assert_int_equal(ask("HEAD", "/"), 401);
+	assert_int_equal(knock("HEAD", "/"), 401);
 	assert_true(has("name=\"to\" value=\"/\""));
-	assert_int_equal(ask("POST", "/reset"), 401);
+	assert_int_equal(knock("POST", "/reset"), 401);
 	assert_string_equal(res.content_type, "text/plain; charset=utf-8");
 	assert_int_equal(resets, 0);
-	assert_int_equal(ask("GET", "/login"), 200);
+	assert_int_equal(knock("GET", "/login"), 200);
 	assert_true(has("name=\"to\" value=\"/\""));
 	/* what leads elsewhere, or is too long to come back, is not kept */
 	static char longer[2000] = "/each/";
@@ -41,13 +41,13 @@ TEST(form_for_browsers)
 
 	memset(longer + 6, '1', sizeof(longer) - 7);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		assert_int_equal(ask("GET", bad[i]), 401);
+		assert_int_equal(knock("GET", bad[i]), 401);
 		assert_true(has("name=\"to\" value=\"/\""));
 		assert_true(has("<a href=\"/\">Go on"));
 	}
 	/* who wants no HTML gets none */
 	HEADERS("Host", "localhost:8080", "Accept", "*/*");
-	assert_int_equal(ask("GET", "/"), 401);
+	assert_int_equal(knock("GET", "/"), 401);
 	assert_string_equal(res.content_type, "text/plain; charset=utf-8");
 	/* mounted elsewhere */
 	HEADERS("Host", "localhost:8080", "Accept", "text/html");
@@ -201,11 +201,11 @@ TEST(cookies)
 	}
 	/* the name is that of the port that the browser sees */
 	HEADERS("Host", "localhost", "Cookie", session);
-	assert_int_equal(ask("GET", "/stats.json"), 401);
+	assert_int_equal(knock("GET", "/stats.json"), 401);
 	HEADERS("Host", "localhost:8081", "Cookie", session);
-	assert_int_equal(ask("GET", "/stats.json"), 401);
+	assert_int_equal(knock("GET", "/stats.json"), 401);
 	HEADERS("Host", "[::1]:8080", "Cookie", session);
-	assert_int_equal(ask("GET", "/stats.json"), 200);
+	assert_int_equal(knock("GET", "/stats.json"), 200);
 }
 
 /* A name that somebody gave to the browser before the login is no session after it. */
@@ -233,13 +233,13 @@ TEST(sessions_end)
 	fake_options.read_only = true;
 	HEADERS("Host", "localhost:8080", "Cookie", session, "Accept", "text/html", "Referer",
 		"http://localhost:8080/each/0");
-	assert_int_equal(ask("POST", "/logout"), 303);
+	assert_int_equal(knock("POST", "/logout"), 303);
 	assert_string_equal(res.location.p, "/each/0");
 	assert_string_equal(res.cookie.p, "mwrap_8080=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0");
 	assert_int_equal(get_with(session), 401);
 	assert_int_equal(get_with(other), 200);
 	assert_true(access_.ended != ended);
-	assert_int_equal(ask("POST", "/logout"), 200); /* twice, and without one */
+	assert_int_equal(knock("POST", "/logout"), 200); /* twice, and without one */
 	fake_options.read_only = false;
 	session = cookie();
 
@@ -295,10 +295,10 @@ TEST(logout_is_offered)
 	const char *session = cookie();
 
 	HEADERS("Host", "localhost:8080", "Cookie", session);
-	assert_int_equal(ask("GET", "/each/0"), 200);
+	assert_int_equal(knock("GET", "/each/0"), 200);
 	assert_true(has("action=\"/logout\" method=\"post\""));
 	HEADERS("Host", "localhost:8080", "Authorization", "Bearer " TOKEN);
-	assert_int_equal(ask("GET", "/each/0"), 200);
+	assert_int_equal(knock("GET", "/each/0"), 200);
 	assert_false(has("/logout"));
 }
 
@@ -311,10 +311,10 @@ TEST(the_token_is_nowhere)
 	fake_options.token_file = "/run/app.token";
 	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
 		HEADERS("Host", "localhost:8080", "Authorization", "Bearer " TOKEN);
-		ask("GET", pages[i]);
+		knock("GET", pages[i]);
 		assert_true(res.body.n > 0);
 		assert_false(has(TOKEN));
 	}
-	ask("GET", "/stats.json");
+	knock("GET", "/stats.json");
 	assert_true(has("\"token_file\":\"/run/app.token\""));
 }

@@ -12,8 +12,7 @@ EACH(setup, teardown);
 
 TEST(test_mounted_elsewhere)
 {
-	ask("GET", "/", NULL, "/a/b%20c", MW_PEER_RACK);
-	assert_int_equal(res.status, 200);
+	assert_int_equal(ask("GET", "/", NULL, "/a/b%20c", MW_PEER_RACK), 200);
 	assert_true(has("href=\"/a/b%20c/mwrap.css?v="));
 	assert_true(has("href=\"/a/b%20c/at/%2Fsrv%2Fa.rb%3A1\""));
 	assert_true(has("action=\"/a/b%20c/reset\""));
@@ -24,8 +23,7 @@ TEST(test_mounted_elsewhere)
 	ask("GET", "/at/%2Fsrv%2Fa.rb%3A1", NULL, "/m", MW_PEER_RACK);
 	assert_true(has("href=\"/m/at/%2Fsrv%2Fa.rb%3A1.tsv\""));
 	headers = (const char *const[]){ "accept", "text/html", NULL };
-	ask("POST", "/reset", NULL, "/m", MW_PEER_RACK);
-	assert_int_equal(res.status, 303);
+	assert_int_equal(ask("POST", "/reset", NULL, "/m", MW_PEER_RACK), 303);
 	assert_string_equal(res.location.p, "/m/");
 	assert_int_equal(resets, 1);
 	ask("GET", "/", NULL, "/\"><script>", MW_PEER_RACK);
@@ -36,13 +34,9 @@ TEST(test_no_header_getter)
 {
 	struct mw_request req = { .method = "POST", .path = "/trim", .base = "", .peer = MW_PEER_UNIX };
 
-	mw_response_free(&res);
-	mw_route(&api, &req, &res);
-	assert_int_equal(res.status, 200);
+	assert_int_equal(route(&req), 200);
 	req.peer = MW_PEER_TCP;
-	mw_response_free(&res);
-	mw_route(&api, &req, &res);
-	assert_int_equal(res.status, 403);
+	assert_int_equal(route(&req), 403);
 	assert_int_equal(trims, 1);
 }
 
@@ -53,8 +47,7 @@ TEST(test_no_memory)
 		     (const char *const[]){ "/", "/each/0", "/each/0.tsv", "/at/x", "/overruns",
 					    "/overruns.json", "/heap_pages", "/heap_pages.json", NULL };
 	     *p; p++) {
-		ask("GET", *p, NULL, "", MW_PEER_UNIX);
-		assert_int_equal(res.status, 500);
+		assert_int_equal(ask("GET", *p, NULL, "", MW_PEER_UNIX), 500);
 		assert_non_null(res.asset);
 		assert_int_equal(res.asset_len, strlen(res.asset));
 	}
@@ -66,31 +59,23 @@ TEST(test_marks_need_a_site)
 	for (const char *const *p = (const char *const[]){ "/marks", "/marks.json", "/diff", "/diff.tsv",
 							   "/family/diff", NULL };
 	     *p; p++) {
-		ask("GET", *p, NULL, "", MW_PEER_UNIX);
-		assert_int_equal(res.status, 503);
+		assert_int_equal(ask("GET", *p, NULL, "", MW_PEER_UNIX), 503);
 	}
-	ask("GET", "/snapshot.tsv", "mark=x", "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 503);
-	ask("POST", "/mark", "name=x", "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 503);
-	ask("GET", "/snapshot.tsv", "limit=1&sort=total", "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 200);
+	assert_int_equal(ask("GET", "/snapshot.tsv", "mark=x", "", MW_PEER_UNIX), 503);
+	assert_int_equal(ask("POST", "/mark", "name=x", "", MW_PEER_UNIX), 503);
+	assert_int_equal(ask("GET", "/snapshot.tsv", "limit=1&sort=total", "", MW_PEER_UNIX), 200);
 	assert_memory_equal(res.body.p, "# mwrap=", 8);
 	assert_true(has("\ntotal\tallocations\t"));
 	assert_true(has("/srv/<evil>&.rb:2\n"));
 	fake_no_memory = true;
-	ask("GET", "/snapshot.tsv", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 500);
+	assert_int_equal(ask("GET", "/snapshot.tsv", NULL, "", MW_PEER_UNIX), 500);
 }
 
 TEST(test_methods_are_case_sensitive)
 {
-	ask("get", "/", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 405);
-	ask("", "/", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 405);
-	ask("post", "/reset", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 405);
+	assert_int_equal(ask("get", "/", NULL, "", MW_PEER_UNIX), 405);
+	assert_int_equal(ask("", "/", NULL, "", MW_PEER_UNIX), 405);
+	assert_int_equal(ask("post", "/reset", NULL, "", MW_PEER_UNIX), 405);
 	assert_int_equal(resets, 0);
 }
 
@@ -118,25 +103,19 @@ TEST(test_several_have_a_short_id)
 	fake_row(MW_KIND_NATIVE, 10, names[0]);
 	mw_location_short(&fake_rows[fake_n - 1], target + 4);
 	strcpy(query + 9, target + 4);
-	ask("GET", target, NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 200);
+	assert_int_equal(ask("GET", target, NULL, "", MW_PEER_UNIX), 200);
 	fake_row(MW_KIND_NATIVE, 10, names[1]);
-	ask("GET", target, NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 409);
+	assert_int_equal(ask("GET", target, NULL, "", MW_PEER_UNIX), 409);
 	assert_true(has("several locations have this id"));
 	strcat(target, ".tsv");
-	ask("GET", target, NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 409);
-	ask("GET", "/at", query, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 409);
-	ask("GET", "/source", query, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 409);
+	assert_int_equal(ask("GET", target, NULL, "", MW_PEER_UNIX), 409);
+	assert_int_equal(ask("GET", "/at", query, "", MW_PEER_UNIX), 409);
+	assert_int_equal(ask("GET", "/source", query, "", MW_PEER_UNIX), 409);
 }
 
 TEST(test_overruns)
 {
-	ask("GET", "/overruns", NULL, "/m", MW_PEER_RACK);
-	assert_int_equal(res.status, 200);
+	assert_int_equal(ask("GET", "/overruns", NULL, "/m", MW_PEER_RACK), 200);
 	assert_true(has("No block was found written past its end."));
 	assert_true(has("href=\"/m/overruns.tsv\""));
 	assert_false(has("{{"));
@@ -168,20 +147,16 @@ TEST(test_overruns)
 	assert_string_equal(res.content_type, "application/json; charset=utf-8");
 	assert_true(has("\"overruns\":1238,\n\"double_frees\":7,\n\"unknown_frees\":18446744073709551615,\n"
 			"\"rows\":[\n{\"count\":1234,\"last_size\":5000,\"location\":\"/srv/"));
-	ask("GET", "/overruns.txt", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 404);
-	ask("GET", "/overruns", "format=txt", "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 400);
-	ask("POST", "/overruns", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 405);
+	assert_int_equal(ask("GET", "/overruns.txt", NULL, "", MW_PEER_UNIX), 404);
+	assert_int_equal(ask("GET", "/overruns", "format=txt", "", MW_PEER_UNIX), 400);
+	assert_int_equal(ask("POST", "/overruns", NULL, "", MW_PEER_UNIX), 405);
 }
 
 TEST(test_heap_pages)
 {
 	ask("GET", "/", NULL, "/m", MW_PEER_RACK);
 	assert_false(has("Ruby\xe2\x80\x99s heap pages"));
-	ask("GET", "/heap_pages", NULL, "/m", MW_PEER_RACK);
-	assert_int_equal(res.status, 200);
+	assert_int_equal(ask("GET", "/heap_pages", NULL, "/m", MW_PEER_RACK), 200);
 	assert_true(has("No heap page is known"));
 	assert_true(has("No page lives."));
 	assert_true(has("<th scope=\"row\">Mean life</th><td class=\"num\">\xe2\x80\x93</td>"));
@@ -223,21 +198,16 @@ TEST(test_heap_pages)
 		     (const char *const[]){ "limit=x", "offset=-1", "limit=1e9", "format=txt",
 					    "offset=18446744073709551616", "limit=%00", "a=%zz", NULL };
 	     *q; q++) {
-		ask("GET", "/heap_pages", *q, "", MW_PEER_UNIX);
-		assert_int_equal(res.status, 400);
+		assert_int_equal(ask("GET", "/heap_pages", *q, "", MW_PEER_UNIX), 400);
 	}
-	ask("GET", "/heap_pages.txt", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 404);
-	ask("GET", "/heap_pages/1", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 404);
-	ask("POST", "/heap_pages", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 405);
+	assert_int_equal(ask("GET", "/heap_pages.txt", NULL, "", MW_PEER_UNIX), 404);
+	assert_int_equal(ask("GET", "/heap_pages/1", NULL, "", MW_PEER_UNIX), 404);
+	assert_int_equal(ask("POST", "/heap_pages", NULL, "", MW_PEER_UNIX), 405);
 }
 
 TEST(test_metrics)
 {
-	ask("GET", "/metrics", NULL, "/m", MW_PEER_RACK);
-	assert_int_equal(res.status, 200);
+	assert_int_equal(ask("GET", "/metrics", NULL, "/m", MW_PEER_RACK), 200);
 	assert_string_equal(res.content_type, "text/plain; version=0.0.4; charset=utf-8");
 	assert_true(has("mwrap_location_live_bytes{location=\"/srv/<evil>&.rb:2\"} 5000\n"));
 	assert_false(has("# EOF"));
@@ -247,11 +217,9 @@ TEST(test_metrics)
 	assert_true(has("location=\"/srv/a.rb:1\"} 100\n"));
 	assert_true(has("location=\"(rest)\"} 180\n"));
 	assert_memory_equal(res.body.p + res.body.n - 7, "\n# EOF\n", 7);
-	ask("GET", "/metrics", "top=1001", "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 400);
+	assert_int_equal(ask("GET", "/metrics", "top=1001", "", MW_PEER_UNIX), 400);
 	fake_no_memory = true;
-	ask("GET", "/metrics", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 500);
+	assert_int_equal(ask("GET", "/metrics", NULL, "", MW_PEER_UNIX), 500);
 }
 
 TEST(test_objects_are_elsewhere)
@@ -259,18 +227,13 @@ TEST(test_objects_are_elsewhere)
 	for (const char *const *p = (const char *const[]){ "/objects", "/objects/", "/objects.json",
 							   "/objects/class/String", NULL };
 	     *p; p++) {
-		ask("GET", *p, NULL, "", MW_PEER_UNIX);
-		assert_int_equal(res.status, 404);
+		assert_int_equal(ask("GET", *p, NULL, "", MW_PEER_UNIX), 404);
 		assert_true(has("only through the Rack endpoint"));
 	}
-	ask("POST", "/objects/mark", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 404);
-	ask("POST", "/objects/mark", NULL, "", MW_PEER_RACK);
-	assert_int_equal(res.status, 200);
-	ask("GET", "/objects/mark", NULL, "", MW_PEER_RACK);
-	assert_int_equal(res.status, 405);
-	ask("GET", "/objectsx", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 404);
+	assert_int_equal(ask("POST", "/objects/mark", NULL, "", MW_PEER_UNIX), 404);
+	assert_int_equal(ask("POST", "/objects/mark", NULL, "", MW_PEER_RACK), 200);
+	assert_int_equal(ask("GET", "/objects/mark", NULL, "", MW_PEER_RACK), 405);
+	assert_int_equal(ask("GET", "/objectsx", NULL, "", MW_PEER_UNIX), 404);
 	assert_true(has("no such page"));
 }
 
@@ -291,8 +254,7 @@ TEST(test_what_is_missing_is_said)
 	fake_stats.memory_max = 1 << 21;
 	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
 		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
-			ask("GET", pages[i], NULL, "", MW_PEER_UNIX);
-			assert_int_equal(res.status, 200);
+			assert_int_equal(ask("GET", pages[i], NULL, "", MW_PEER_UNIX), 200);
 			assert_false(has(kinds[k].text));
 			assert_false(has("class=\"warning\""));
 			*kinds[k].flag = true;
@@ -313,19 +275,16 @@ TEST(test_pause)
 	ask("GET", "/", NULL, "/m", MW_PEER_RACK);
 	assert_true(has("action=\"/m/pause\""));
 	assert_false(has("action=\"/m/resume\""));
-	ask("GET", "/pause", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 405);
+	assert_int_equal(ask("GET", "/pause", NULL, "", MW_PEER_UNIX), 405);
 	assert_false(fake_stats.paused);
-	ask("POST", "/pause", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 200);
+	assert_int_equal(ask("POST", "/pause", NULL, "", MW_PEER_UNIX), 200);
 	assert_true(has("pause: tracking is off"));
 	assert_true(fake_stats.paused);
 	ask("GET", "/", NULL, "/m", MW_PEER_RACK);
 	assert_true(has("action=\"/m/resume\""));
 	assert_false(has("action=\"/m/pause\""));
 	fake_options.read_only = true;
-	ask("POST", "/resume", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 403);
+	assert_int_equal(ask("POST", "/resume", NULL, "", MW_PEER_UNIX), 403);
 	assert_true(fake_stats.paused);
 	ask("GET", "/", NULL, "", MW_PEER_UNIX);
 	assert_false(has("action=\"/resume\""));
@@ -338,8 +297,7 @@ TEST(test_pause)
 
 TEST(test_ctl)
 {
-	ask("POST", "/ctl", "bt=16", "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 200);
+	assert_int_equal(ask("POST", "/ctl", "bt=16", "", MW_PEER_UNIX), 200);
 	assert_true(has("bt is 16\n"));
 	assert_int_equal(fake_stats.bt, 16);
 	headers = (const char *const[]){ "x-mwrap-bt", "3", NULL };
@@ -353,33 +311,27 @@ TEST(test_ctl)
 	headers = NULL;
 	/* all or nothing */
 	fake_stats.stacks_rate = 7;
-	ask("POST", "/ctl", "bt=17&stacks=4096", "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 400);
+	assert_int_equal(ask("POST", "/ctl", "bt=17&stacks=4096", "", MW_PEER_UNIX), 400);
 	assert_true(has("bt: \"17\" is not a number of callers: write digits only, from 0 to 16\n"));
-	ask("POST", "/ctl", "bt=4&stacks=few", "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 400);
+	assert_int_equal(ask("POST", "/ctl", "bt=4&stacks=few", "", MW_PEER_UNIX), 400);
 	assert_int_equal(fake_stats.bt, 2);
 	assert_int_equal(fake_stats.stacks_rate, 7);
 	ask("POST", "/ctl", "stacks=4096", "", MW_PEER_UNIX);
 	assert_int_equal(fake_stats.stacks_rate, 4096);
 	fake_options.read_only = true;
-	ask("POST", "/ctl", "bt=0", "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 403);
+	assert_int_equal(ask("POST", "/ctl", "bt=0", "", MW_PEER_UNIX), 403);
 	assert_int_equal(fake_stats.bt, 2);
 	fake_options.read_only = false;
-	ask("GET", "/ctl", "bt=0", "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 405);
+	assert_int_equal(ask("GET", "/ctl", "bt=0", "", MW_PEER_UNIX), 405);
 }
 
 TEST(test_empty_table)
 {
 	fake_n = 0;
-	ask("GET", "/", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 200);
+	assert_int_equal(ask("GET", "/", NULL, "", MW_PEER_UNIX), 200);
 	assert_true(has("No location has that much"));
 	assert_true(has("Sum of 0 rows"));
-	ask("GET", "/each/0.json", NULL, "", MW_PEER_UNIX);
-	assert_int_equal(res.status, 200);
+	assert_int_equal(ask("GET", "/each/0.json", NULL, "", MW_PEER_UNIX), 200);
 }
 
 /* Each {{name}} of a template has a slot: what is left after filling has no braces of ours. */
@@ -399,8 +351,7 @@ TEST(test_no_slot_is_forgotten)
 	assert_true(has("<main>\n<h1>Locations</h1>\n<form class=\"filter\""));
 	assert_true(has("rel=\"next\""));
 	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
-		ask("GET", pages[i], NULL, "", MW_PEER_UNIX);
-		assert_int_equal(res.status, 200);
+		assert_int_equal(ask("GET", pages[i], NULL, "", MW_PEER_UNIX), 200);
 		assert_true(has("</html>"));
 		assert_false(has("{{"));
 	}

@@ -56,10 +56,8 @@ static void check(const struct mw_request *req)
 	bool get = !strcmp(req->method, "GET") || !strcmp(req->method, "HEAD");
 	bool page = res.status == 404 && get && header(req->ctx, "Accept");
 
-	assert_int_equal(fake_out, 0);
 	assert_true(res.status == 200 || res.status == 303 || res.status == 400 || res.status == 403 ||
 		    res.status == 404 || res.status == 405);
-	assert_non_null(res.content_type);
 	assert_true(res.asset || res.body.n);
 	assert_true((res.status == 405) == (res.allow != NULL));
 	assert_true((res.status == 303) == (res.location.n > 0));
@@ -115,8 +113,7 @@ TEST(test_random_requests)
 		fake_options.read_only = !rnd(8);
 		resets = trims = 0;
 		fake_stats.paused = false;
-		mw_response_free(&res);
-		mw_route(&api, &req, &res);
+		route(&req);
 		check(&req);
 		if (res.status < 600)
 			answered[res.status]++;
