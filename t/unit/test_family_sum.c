@@ -351,57 +351,35 @@ TEST(overflow)
 	assert_true(s.heap_bytes == UINT64_MAX && s.resets == UINT64_MAX && s.generation == UINT64_MAX);
 }
 
+/* clang-format off */
+#define FIGURES(X)                                                              \
+	X(locations, 1) X(locations_max, 10) X(retired, 100) X(lost, 5)         \
+	X(tracker_bytes, 1000) X(overruns, 2) X(double_frees, 3)                \
+	X(unknown_frees, 4) X(heap_bytes, 50) X(resets, 6)
+/* clang-format on */
+
 TEST(figures)
 {
 	struct mw_stats s;
 	struct mw_row r;
+#define X(f, v) .f = v,
+	const struct mw_stats each = { FIGURES(X).life_unit = "gc" };
+#undef X
 
-	fake_stats = (struct mw_stats){
-		.locations = 1,
-		.locations_max = 10,
-		.retired = 100,
-		.lost = 5,
-		.tracker_bytes = 1000,
-		.overruns = 2,
-		.double_frees = 3,
-		.unknown_frees = 4,
-		.heap_bytes = 50,
-		.resets = 6,
-		.generation = 70,
-		.life_unit = "gc",
-		.paused = true,
-		.ruby_lookup = "fast"
-	};
+	fake_stats = each;
+	fake_stats.generation = 70;
+	fake_stats.paused = true;
+	fake_stats.ruby_lookup = "fast";
 	process(1, 0);
-	fake_stats = (struct mw_stats){
-		.locations = 1,
-		.locations_max = 10,
-		.retired = 100,
-		.lost = 5,
-		.tracker_bytes = 1000,
-		.overruns = 2,
-		.double_frees = 3,
-		.unknown_frees = 4,
-		.heap_bytes = 50,
-		.resets = 6,
-		.generation = 60,
-		.life_unit = "gc",
-		.records_full = true,
-		.heap_known = true
-	};
+	fake_stats = each;
+	fake_stats.generation = 60;
+	fake_stats.records_full = fake_stats.heap_known = true;
 	process(2, 0);
 	add_up();
 	api->stats(&s);
-	assert_int_equal(s.locations, 2);
-	assert_int_equal(s.locations_max, 20);
-	assert_int_equal(s.retired, 200);
-	assert_int_equal(s.lost, 10);
-	assert_int_equal(s.tracker_bytes, 2000);
-	assert_int_equal(s.overruns, 4);
-	assert_int_equal(s.double_frees, 6);
-	assert_int_equal(s.unknown_frees, 8);
-	assert_int_equal(s.heap_bytes, 100);
-	assert_int_equal(s.resets, 12);
+#define X(f, v) assert_int_equal(s.f, 2 * (v));
+	FIGURES(X)
+#undef X
 	assert_int_equal(s.generation, 70);
 	assert_string_equal(s.life_unit, "gc");
 	assert_true(s.paused && s.records_full && s.heap_known && !s.locations_full && !s.threads_full);

@@ -43,6 +43,22 @@ static void arrives(enum mw_wire_what what, const char *location)
 	assert_int_equal(read_n(b.p, b.n), 0);
 }
 
+/* clang-format off */
+#define ROW_FIELDS(X)                                                               \
+	X(total) X(allocations) X(frees) X(freed) X(life_sum) X(life_max)           \
+	X(live_bytes) X(live) X(overruns) X(overrun_size)                           \
+	X(fork_baseline.total) X(fork_baseline.allocations) X(fork_baseline.frees)  \
+	X(fork_baseline.freed) X(fork_baseline.life_sum) X(at)
+/* another number in each: none may be taken for its neighbour */
+#define FIGURES(X)                                                                  \
+	X(total, 1) X(allocations, 2) X(freed, 3) X(frees, 4) X(live_bytes, 5)      \
+	X(live, 6) X(locations, 7) X(locations_max, 8) X(retired, 9)                \
+	X(tracker_bytes, 11) X(memory_max, 12) X(lost, 13) X(overruns, 14)          \
+	X(double_frees, 15) X(unknown_frees, 16) X(heap_bytes, 17) X(resets, 18)    \
+	X(locations_full, true) X(records_full, false) X(threads_full, true)        \
+	X(paused, false) X(heap_known, true)
+/* clang-format on */
+
 static void same_row(const struct mw_row *got, const struct mw_row *want)
 {
 	assert_int_equal(got->location_len, want->location_len);
@@ -53,47 +69,17 @@ static void same_row(const struct mw_row *got, const struct mw_row *want)
 	assert_int_equal(got->id, MW_ID_NONE);
 	assert_int_equal(got->processes, 0);
 	assert_true(got->growth == want->growth);
-#define SAME(f) assert_true(got->f == want->f)
-	SAME(total);
-	SAME(allocations);
-	SAME(frees);
-	SAME(freed);
-	SAME(life_sum);
-	SAME(life_max);
-	SAME(live_bytes);
-	SAME(live);
-	SAME(overruns);
-	SAME(overrun_size);
-	SAME(fork_baseline.total);
-	SAME(fork_baseline.allocations);
-	SAME(fork_baseline.frees);
-	SAME(fork_baseline.freed);
-	SAME(fork_baseline.life_sum);
-	SAME(at);
-#undef SAME
+#define X(f) assert_true(got->f == want->f);
+	ROW_FIELDS(X)
+#undef X
 }
 
 /* Another number in each field: none may be taken for its neighbour. */
 static void fill(struct mw_row *r, uint64_t from)
 {
-	uint64_t *const fields[] = {
-		&r->total,
-		&r->allocations,
-		&r->frees,
-		&r->freed,
-		&r->life_sum,
-		&r->life_max,
-		&r->live_bytes,
-		&r->live,
-		&r->overruns,
-		&r->overrun_size,
-		&r->fork_baseline.total,
-		&r->fork_baseline.allocations,
-		&r->fork_baseline.frees,
-		&r->fork_baseline.freed,
-		&r->fork_baseline.life_sum,
-		&r->at
-	};
+#define X(f) &r->f,
+	uint64_t *const fields[] = { ROW_FIELDS(X) };
+#undef X
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
 		*fields[i] = from - i;
@@ -170,32 +156,10 @@ TEST(growth_arrives)
 
 TEST(figures_arrive)
 {
-	fake_stats = (struct mw_stats){
-		.total = 1,
-		.allocations = 2,
-		.freed = 3,
-		.frees = 4,
-		.live_bytes = 5,
-		.live = 6,
-		.locations = 7,
-		.locations_max = 8,
-		.retired = 9,
-		.generation = UINT64_MAX,
-		.tracker_bytes = 11,
-		.memory_max = 12,
-		.lost = 13,
-		.overruns = 14,
-		.double_frees = 15,
-		.unknown_frees = 16,
-		.heap_bytes = 17,
-		.resets = 18,
-		.forker = 4711,
-		.life_unit = "gc",
-		.ruby_lookup = "fast",
-		.locations_full = true,
-		.threads_full = true,
-		.heap_known = true,
-	};
+#define X(f, v) .f = v,
+	fake_stats = (struct mw_stats){ FIGURES(X).generation = UINT64_MAX, .forker = 4711,
+					.life_unit = "gc", .ruby_lookup = "fast" };
+#undef X
 	fake_row(MW_KIND_RUBY, 5, "/a.rb:1");
 	arrives(MW_WIRE_SELF, NULL);
 	assert_int_equal(w.n, 0);
@@ -204,30 +168,9 @@ TEST(figures_arrive)
 	assert_int_equal(w.stats.forker, 4711);
 	assert_string_equal(w.stats.life_unit, "gc");
 	assert_true(w.stats.generation == UINT64_MAX);
-#define IS(f, v) assert_int_equal(w.stats.f, v)
-	IS(total, 1);
-	IS(allocations, 2);
-	IS(freed, 3);
-	IS(frees, 4);
-	IS(live_bytes, 5);
-	IS(live, 6);
-	IS(locations, 7);
-	IS(locations_max, 8);
-	IS(retired, 9);
-	IS(tracker_bytes, 11);
-	IS(memory_max, 12);
-	IS(lost, 13);
-	IS(overruns, 14);
-	IS(double_frees, 15);
-	IS(unknown_frees, 16);
-	IS(heap_bytes, 17);
-	IS(resets, 18);
-	IS(locations_full, true);
-	IS(records_full, false);
-	IS(threads_full, true);
-	IS(paused, false);
-	IS(heap_known, true);
-#undef IS
+#define X(f, v) assert_int_equal(w.stats.f, v);
+	FIGURES(X)
+#undef X
 	fake_stats = (struct mw_stats){
 		.ruby_lookup = "none", .life_unit = "bytes", .records_full = true, .paused = true
 	};
