@@ -30,41 +30,31 @@ static struct mw_snapshot *no_snapshot(void)
 
 static void no_snapshot_free(struct mw_snapshot *snapshot)
 {
-	(void)snapshot;
 }
 
 static bool no_find(const char *location, size_t n, struct mw_row *row)
 {
-	(void)location;
-	(void)n;
-	(void)row;
 	return false;
 }
 
 static struct mw_lives *no_lives(const uint32_t *ids, size_t n)
 {
-	(void)ids;
-	(void)n;
 	return &empty_lives;
 }
 
 static void no_lives_free(struct mw_lives *lives)
 {
-	(void)lives;
 }
 
 static struct mw_stacks no_stacks_at_all;
 
 static struct mw_stacks *no_stacks(uint32_t from, uint32_t to)
 {
-	(void)from;
-	(void)to;
 	return &no_stacks_at_all;
 }
 
 static void no_stacks_free(struct mw_stacks *stacks)
 {
-	(void)stacks;
 }
 
 static void no_stats(struct mw_stats *stats)
@@ -88,18 +78,14 @@ static bool no_trim(void)
 
 static void no_pause(bool on)
 {
-	(void)on;
 }
 
 static void no_set_bt(unsigned callers)
 {
-	(void)callers;
 }
 
 static void no_set_stacks(uint64_t rate, bool automatic)
 {
-	(void)rate;
-	(void)automatic;
 }
 
 static bool no_paused(void)
@@ -121,15 +107,10 @@ static struct mw_heap *no_heap(void)
 
 static void no_heap_free(struct mw_heap *heap)
 {
-	(void)heap;
 }
 
 static size_t no_source(const char *name, size_t n, char *to, size_t size)
 {
-	(void)name;
-	(void)n;
-	(void)to;
-	(void)size;
 	return 0;
 }
 
@@ -160,7 +141,6 @@ static bool not_leaving(void)
 
 static void no_hush(bool on)
 {
-	(void)on;
 }
 
 const struct mw_api mw_no_tracker = {
