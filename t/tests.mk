@@ -38,6 +38,8 @@ $(T)/%.so: t/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -fPIC -shared -o $@ $< -ldl -lpthread
 $(T)/preload/above.so: t/preload/witness.c
+$(T)/plugins/call_b.so: t/plugins/call_a.c
+$(T)/plugins/swap_b.so: t/plugins/swap_a.c
 $(T)/%.so: t/%.cc
 	$(call say,CXX,$<)
 	$(Q)mkdir -p $(@D) && $(CXX) -std=c++17 -O1 -g -fPIC -shared -o $@ $< -ldl -lpthread
