@@ -280,9 +280,7 @@ static void head(struct mw_buf *b, void *ctx)
 			continue;
 		mw_buf_fmt(b, "<th scope=\"col\"%s title=\"", is_text(c) ? "" : " class=\"num\"");
 		mw_html_text(b, columns[c].about);
-		mw_buf_str(b, "\">");
-		mw_html_text(b, columns[c].title);
-		mw_buf_str(b, "</th>\n");
+		mw_html_text_in(b, "\">", columns[c].title, "</th>\n");
 	}
 }
 
@@ -301,9 +299,7 @@ static void rows(struct mw_buf *b, void *ctx)
 				continue;
 			mw_buf_str(b, is_text(c) ? "<td>" : "<td class=\"num\">");
 			if (!c && !l->v->error) {
-				mw_buf_str(b, "<a href=\"");
-				mw_html_text(b, v->call->req->base);
-				mw_buf_str(b, "/");
+				mw_html_text_in(b, "<a href=\"", v->call->req->base, "/");
 				mw_put_process(b, l->v->pid, l->v->shown, false);
 				mw_buf_str(b, "/\">");
 			}

@@ -70,9 +70,7 @@ static void head(struct mw_buf *b, void *ctx)
 	for (int i = 0; i < MW_ALL_COLUMNS_N; i++) {
 		if (!mw_column_is_of(i, r) || mw_columns[i].type == MW_TYPE_TEXT)
 			continue;
-		mw_buf_str(b, "<th scope=\"col\" class=\"num\" title=\"");
-		mw_html_text(b, mw_columns[i].about);
-		mw_buf_str(b, "\">");
+		mw_html_text_in(b, "<th scope=\"col\" class=\"num\" title=\"", mw_columns[i].about, "\">");
 		mw_html_text(b, mw_columns[i].title);
 		mw_buf_str(b, "</th>\n");
 	}
@@ -143,9 +141,8 @@ static void live_head(struct mw_buf *b, void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < MW_LIVE_COLUMNS_N; i++) {
-		mw_buf_str(b, "<th scope=\"col\" class=\"num\" title=\"");
-		mw_html_text(b, mw_live_columns[i].about);
-		mw_buf_str(b, "\">");
+		mw_html_text_in(b, "<th scope=\"col\" class=\"num\" title=\"", mw_live_columns[i].about,
+				"\">");
 		mw_html_text(b, mw_live_columns[i].title);
 		mw_buf_str(b, "</th>\n");
 	}
@@ -178,9 +175,7 @@ static void lives_caption(struct mw_buf *b, void *ctx)
 	const struct view *v = ctx;
 
 	if (shown(v) < v->at.lives->n) {
-		mw_buf_str(b, "The newest ");
-		mw_buf_commas(b, shown(v));
-		mw_buf_str(b, " of ");
+		mw_html_commas_in(b, "The newest ", shown(v), " of ");
 		many(b, v->at.lives->n, "live block", "live blocks");
 	} else {
 		mw_buf_str(b, "Live blocks, newest first");

@@ -95,9 +95,7 @@ static void caption(struct mw_buf *b, void *ctx)
 	const struct mw_diff_view *v = ctx;
 
 	mw_buf_commas(b, v->l.result.n);
-	mw_buf_str(b, " of ");
-	mw_buf_commas(b, v->l.result.matched);
-	mw_buf_str(b, " rows");
+	mw_html_commas_in(b, " of ", v->l.result.matched, " rows");
 	mw_listing_by(b, &v->l);
 }
 

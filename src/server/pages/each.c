@@ -133,17 +133,13 @@ static void caption(struct mw_buf *b, void *ctx)
 
 	mw_buf_str(b, things(v));
 	if (v->l.result.n) {
-		mw_buf_str(b, " ");
-		mw_buf_commas(b, v->l.q.offset + 1);
-		mw_buf_str(b, "\xe2\x80\x93");
+		mw_html_commas_in(b, " ", v->l.q.offset + 1, "\xe2\x80\x93");
 		mw_buf_commas(b, v->l.q.offset + v->l.result.n);
 		mw_buf_str(b, " of ");
 		mw_buf_commas(b, v->l.result.matched);
 	}
 	if (v->l.q.min) {
-		mw_buf_str(b, " with more than ");
-		mw_buf_commas(b, v->l.q.min);
-		mw_buf_str(b, " bytes in total or live");
+		mw_html_commas_in(b, " with more than ", v->l.q.min, " bytes in total or live");
 	}
 	if (v->l.q.q_len) {
 		mw_buf_str(b, " matching \xe2\x80\x9c");

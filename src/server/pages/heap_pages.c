@@ -51,13 +51,9 @@ static void figures(struct mw_buf *b, void *ctx)
 		struct mw_cell c = { 0 };
 
 		mw_heap_figures[i].get(s, &c);
-		mw_buf_str(b, "<tr><th scope=\"row\">");
-		mw_html_text(b, mw_heap_figures[i].title);
-		mw_buf_str(b, "</th>");
+		mw_html_text_in(b, "<tr><th scope=\"row\">", mw_heap_figures[i].title, "</th>");
 		value(b, &c, mw_heap_figures[i].name);
-		mw_buf_str(b, "<td>");
-		mw_html_text(b, mw_heap_figures[i].about);
-		mw_buf_str(b, "</td></tr>\n");
+		mw_html_text_in(b, "<td>", mw_heap_figures[i].about, "</td></tr>\n");
 	}
 }
 
@@ -67,9 +63,7 @@ static void caption(struct mw_buf *b, void *ctx)
 
 	mw_buf_str(b, "Live pages");
 	if (v->list.n) {
-		mw_buf_str(b, " ");
-		mw_buf_commas(b, v->list.from + 1);
-		mw_buf_str(b, "\xe2\x80\x93");
+		mw_html_commas_in(b, " ", v->list.from + 1, "\xe2\x80\x93");
 		mw_buf_commas(b, v->list.from + v->list.n);
 		mw_buf_str(b, " of ");
 		mw_buf_commas(b, v->list.heap->n);
@@ -81,9 +75,8 @@ static void head(struct mw_buf *b, void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < MW_HEAP_COLUMNS_N; i++) {
-		mw_buf_str(b, "<th scope=\"col\" class=\"num\" title=\"");
-		mw_html_text(b, mw_heap_columns[i].about);
-		mw_buf_str(b, "\">");
+		mw_html_text_in(b, "<th scope=\"col\" class=\"num\" title=\"", mw_heap_columns[i].about,
+				"\">");
 		mw_html_text(b, mw_heap_columns[i].title);
 		mw_buf_str(b, "</th>\n");
 	}

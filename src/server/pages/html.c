@@ -12,11 +12,23 @@ void mw_html_text(struct mw_buf *b, const char *s)
 	mw_buf_html(b, s, strlen(s));
 }
 
+void mw_html_text_in(struct mw_buf *b, const char *before, const char *s, const char *after)
+{
+	mw_buf_str(b, before);
+	mw_html_text(b, s);
+	mw_buf_str(b, after);
+}
+
+void mw_html_commas_in(struct mw_buf *b, const char *before, uint64_t v, const char *after)
+{
+	mw_buf_str(b, before);
+	mw_buf_commas(b, v);
+	mw_buf_str(b, after);
+}
+
 void mw_html_number(struct mw_buf *b, uint64_t v)
 {
-	mw_buf_str(b, "<td class=\"num\">");
-	mw_buf_commas(b, v);
-	mw_buf_str(b, "</td>");
+	mw_html_commas_in(b, "<td class=\"num\">", v, "</td>");
 }
 
 void mw_html_cell(struct mw_buf *b, const struct mw_column *column, const struct mw_row *r, bool sorted_by)
@@ -130,9 +142,8 @@ static void heap(struct mw_buf *b, const struct mw_call *call, const struct mw_s
 {
 	if (!s->heap_known)
 		return;
-	mw_buf_str(b, "<li><a href=\"");
-	mw_html_text(b, call->req->base);
-	mw_buf_str(b, "/heap_pages\">Ruby\xe2\x80\x99s heap pages</a> <b>");
+	mw_html_text_in(b, "<li><a href=\"", call->req->base,
+			"/heap_pages\">Ruby\xe2\x80\x99s heap pages</a> <b>");
 	mw_html_bytes(b, s->heap_bytes, false);
 	mw_buf_str(b, "</b></li>\n");
 }
@@ -141,9 +152,7 @@ static void overruns(struct mw_buf *b, const struct mw_call *call, const struct 
 {
 	if (!s->overruns)
 		return;
-	mw_buf_str(b, "<p class=\"warning\"><a href=\"");
-	mw_html_text(b, call->req->base);
-	mw_buf_str(b, "/overruns\">");
+	mw_html_text_in(b, "<p class=\"warning\"><a href=\"", call->req->base, "/overruns\">");
 	mw_buf_commas(b, s->overruns);
 	mw_buf_str(b, s->overruns == 1 ? " block was" : " blocks were");
 	mw_buf_str(b, " written past the end</a>.</p>\n");
@@ -176,9 +185,8 @@ void mw_warnings(const struct mw_stats *s, void (*say)(void *ctx, const char *te
 static void lookup(struct mw_buf *b, const struct mw_stats *s)
 {
 	if (s->ruby_lookup && !strcmp(s->ruby_lookup, "public") && s->ruby_why && *s->ruby_why) {
-		mw_buf_str(b, "<p class=\"note\">Ruby lines are found the slow way: ");
-		mw_html_text(b, s->ruby_why);
-		mw_buf_str(b, ".</p>\n");
+		mw_html_text_in(b, "<p class=\"note\">Ruby lines are found the slow way: ", s->ruby_why,
+				".</p>\n");
 	}
 }
 
@@ -218,9 +226,7 @@ void mw_html_column_begin(struct mw_buf *b, const struct mw_column *c, int order
 
 void mw_html_column_end(struct mw_buf *b, const struct mw_column *c, int order)
 {
-	mw_buf_str(b, " title=\"");
-	mw_html_text(b, c->about);
-	mw_buf_str(b, "\">");
+	mw_html_text_in(b, " title=\"", c->about, "\">");
 	mw_html_text(b, c->title);
 	if (order)
 		mw_buf_str(b, order > 0 ? "<span aria-hidden=\"true\"> \xe2\x96\xb2</span>" :

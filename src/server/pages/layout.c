@@ -11,9 +11,7 @@ static void warn(void *ctx, const char *text)
 {
 	struct mw_buf *b = ctx;
 
-	mw_buf_str(b, "<p class=\"warning\">");
-	mw_html_text(b, text);
-	mw_buf_str(b, "</p>\n");
+	mw_html_text_in(b, "<p class=\"warning\">", text, "</p>\n");
 }
 
 /* The process, or the sum of processes, that a page shows. */
@@ -117,9 +115,8 @@ static void logout(struct mw_buf *b, void *ctx)
 
 	if (!call->session)
 		return;
-	mw_buf_str(b, "<form class=\"logout\" action=\"");
-	mw_html_text(b, call->req->base);
-	mw_buf_str(b, "/logout\" method=\"post\"><button>Log out</button></form>\n");
+	mw_html_text_in(b, "<form class=\"logout\" action=\"", call->req->base,
+			"/logout\" method=\"post\"><button>Log out</button></form>\n");
 }
 
 static void style_link(struct mw_buf *b, const struct mw_call *call, const char *name)
@@ -161,9 +158,7 @@ static void about(struct mw_buf *b, void *ctx)
 		mw_buf_fmt(b, " data-page=\"%s\"", call->script);
 	if (!call->req->mount)
 		return;
-	mw_buf_str(b, " data-mount=\"");
-	mw_html_text(b, call->req->mount);
-	mw_buf_str(b, "\"");
+	mw_html_text_in(b, " data-mount=\"", call->req->mount, "\"");
 }
 
 void mw_reply_page(struct mw_call *call, const char *title, void (*fill)(struct mw_buf *, void *), void *ctx)

@@ -47,9 +47,7 @@ static void said(struct mw_buf *b, void *ctx)
 
 	if (!f->said)
 		return;
-	mw_buf_str(b, "<p class=\"warning\" role=\"alert\">");
-	mw_html_text(b, f->said);
-	mw_buf_str(b, "</p>\n");
+	mw_html_text_in(b, "<p class=\"warning\" role=\"alert\">", f->said, "</p>\n");
 }
 
 static void css(struct mw_buf *b, void *ctx)

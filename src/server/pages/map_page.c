@@ -160,9 +160,8 @@ static void trim(struct mw_buf *b, void *ctx)
 
 	if (mw_read_only(v->call))
 		return;
-	mw_buf_str(b, "<form class=\"trim\" action=\"");
-	mw_html_text(b, v->call->req->base);
-	mw_buf_str(b, "/map/trim\" method=\"post\"><button>Trim</button> gives back ");
+	mw_html_text_in(b, "<form class=\"trim\" action=\"", v->call->req->base,
+			"/map/trim\" method=\"post\"><button>Trim</button> gives back ");
 	if (t->least < t->bytes) {
 		mw_html_bytes(b, t->least, false);
 		mw_buf_str(b, " to ");
@@ -174,9 +173,8 @@ static void trim(struct mw_buf *b, void *ctx)
 
 static void exports(struct mw_buf *b, void *ctx)
 {
-	mw_buf_str(b, "<a href=\"");
-	mw_html_text(b, ((const struct view *)ctx)->call->req->base);
-	mw_buf_str(b, "/map.json\">JSON</a>");
+	mw_html_text_in(b, "<a href=\"", ((const struct view *)ctx)->call->req->base,
+			"/map.json\">JSON</a>");
 }
 
 static void page(struct mw_buf *b, void *ctx)

@@ -16,6 +16,13 @@ static void amount(struct mw_buf *b, uint64_t v)
 	mw_buf_fmt(b, " %s", unit);
 }
 
+static void amount_in(struct mw_buf *b, const char *before, uint64_t v, const char *after)
+{
+	mw_buf_str(b, before);
+	amount(b, v);
+	mw_buf_str(b, after);
+}
+
 static void percent(struct mw_buf *b, uint64_t v, uint64_t of)
 {
 	mw_buf_fmt(b, " (%u %%)", of ? (unsigned)((v * 100 + of / 2) / of) : 0);
@@ -41,20 +48,16 @@ static bool glibc(const struct mw_map *m)
 static void left_out(struct mw_buf *b, const struct mw_map *m)
 {
 	if (m->left_out) {
-		mw_buf_str(b, " This isn\xe2\x80\x99t all: ");
-		amount(b, m->left_out);
-		mw_buf_str(b, " more is in memory than a map has room for.");
+		amount_in(b, " This isn\xe2\x80\x99t all: ", m->left_out,
+			  " more is in memory than a map has room for.");
 	}
 	if (m->unsearched) {
-		mw_buf_str(b, " ");
-		amount(b, m->unsearched);
-		mw_buf_str(b,
-			   " of address space wasn\xe2\x80\x99t searched for memory, as it takes too long.");
+		amount_in(b, " ", m->unsearched,
+			  " of address space wasn\xe2\x80\x99t searched for memory, as it takes too long.");
 	}
 	if (m->undrawn) {
-		mw_buf_str(b, " ");
-		amount(b, m->undrawn);
-		mw_buf_str(b, " of address space isn\xe2\x80\x99t drawn, for want of room.");
+		amount_in(b, " ", m->undrawn,
+			  " of address space isn\xe2\x80\x99t drawn, for want of room.");
 	}
 }
 
@@ -64,9 +67,7 @@ void mw_map_sentence(struct mw_buf *b, const struct mw_map *m)
 	const uint64_t *p = m->parts;
 
 	amount(b, m->rss ? m->rss : seen);
-	mw_buf_str(b, " is in memory. ");
-	amount(b, p[MW_MAP_LIVE]);
-	mw_buf_str(b, " of it is what ");
+	amount_in(b, " is in memory. ", p[MW_MAP_LIVE], " of it is what ");
 	mw_buf_commas(b, m->live);
 	mw_buf_str(b, m->live == 1 ? " live block uses." : " live blocks use.");
 	if (worth(m, p[MW_MAP_EMPTY])) {
@@ -77,9 +78,7 @@ void mw_map_sentence(struct mw_buf *b, const struct mw_map *m)
 		mw_buf_str(b, glibc(m) ? " and malloc_trim gives back." : ".");
 	}
 	if (worth(m, p[MW_MAP_ENDS])) {
-		mw_buf_str(b, " ");
-		amount(b, p[MW_MAP_ENDS]);
-		mw_buf_str(b, " more is empty at the ends of thread arenas.");
+		amount_in(b, " ", p[MW_MAP_ENDS], " more is empty at the ends of thread arenas.");
 	}
 	if (worth(m, p[MW_MAP_HOLES])) {
 		mw_buf_str(b, " ");
@@ -88,29 +87,21 @@ void mw_map_sentence(struct mw_buf *b, const struct mw_map *m)
 		mw_buf_str(b, " is holes beside live blocks: fragmentation.");
 	}
 	if (worth(m, p[MW_MAP_UNKNOWN])) {
-		mw_buf_str(b, " ");
-		amount(b, p[MW_MAP_UNKNOWN]);
-		mw_buf_str(b,
-			   " is pages of malloc\xe2\x80\x99s that were there before tracking began: what is in them isn\xe2\x80\x99t known.");
+		amount_in(b, " ", p[MW_MAP_UNKNOWN],
+			  " is pages of malloc\xe2\x80\x99s that were there before tracking began: what is in them isn\xe2\x80\x99t known.");
 	}
 	if (worth(m, p[MW_MAP_RUBY])) {
-		mw_buf_str(b, " ");
-		amount(b, p[MW_MAP_RUBY]);
-		mw_buf_str(b, " is Ruby\xe2\x80\x99s heap pages");
+		amount_in(b, " ", p[MW_MAP_RUBY], " is Ruby\xe2\x80\x99s heap pages");
 		if (m->ruby_known && m->ruby_slots)
 			mw_buf_fmt(b, ", of which objects use %u %%",
 				   (unsigned)(m->ruby_used * 100 / m->ruby_slots));
 		mw_buf_str(b, ".");
 	}
 	if (worth(m, p[MW_MAP_OTHER])) {
-		mw_buf_str(b, " ");
-		amount(b, p[MW_MAP_OTHER]);
-		mw_buf_str(b, " is other anonymous memory, which no malloc gave.");
+		amount_in(b, " ", p[MW_MAP_OTHER], " is other anonymous memory, which no malloc gave.");
 	}
 	if (m->swapped >= WORTH) {
-		mw_buf_str(b, " ");
-		amount(b, m->swapped);
-		mw_buf_str(b, " more is swapped out.");
+		amount_in(b, " ", m->swapped, " more is swapped out.");
 	}
 	left_out(b, m);
 }
@@ -190,9 +181,8 @@ static void on_arenas(const struct advice *a)
 		return;
 	mw_buf_fmt(&b, "%u thread arenas hold ", arenas);
 	amount(&b, resident);
-	mw_buf_str(&b, " for ");
-	amount(&b, live);
-	mw_buf_str(&b, " of live blocks: MALLOC_ARENA_MAX=2 in the environment leaves two arenas.");
+	amount_in(&b, " for ", live,
+		  " of live blocks: MALLOC_ARENA_MAX=2 in the environment leaves two arenas.");
 	give(a, &b);
 }
 
@@ -210,9 +200,7 @@ static void on_lines(const struct advice *a)
 			continue;
 		mw_buf_str(&b, named++ ? ", " : "Few blocks keep many pages: ");
 		mw_buf_tsv(&b, l->location, l->location_len);
-		mw_buf_str(&b, " holds ");
-		amount(&b, l->holds);
-		mw_buf_str(&b, " with ");
+		amount_in(&b, " holds ", l->holds, " with ");
 		amount(&b, l->bytes);
 	}
 	if (named) {
@@ -249,9 +237,7 @@ static void say_kept(struct mw_buf *b, const struct mw_map *m)
 {
 	const struct advice a = { m, append, b };
 
-	mw_buf_str(b, "Now ");
-	amount(b, m->parts[MW_MAP_EMPTY]);
-	mw_buf_str(b, " is empty pages, ");
+	amount_in(b, "Now ", m->parts[MW_MAP_EMPTY], " is empty pages, ");
 	if (m->parts[MW_MAP_ENDS]) {
 		amount(b, m->parts[MW_MAP_ENDS]);
 		mw_buf_str(b, " the ends of thread arenas, ");

@@ -238,14 +238,10 @@ static void clear_form(struct mw_buf *b, const struct mw_call *call, const char 
 {
 	mw_buf_str(b, "<td>");
 	if (!mw_read_only(call)) {
-		mw_buf_str(b, "<form action=\"");
-		mw_html_text(b, call->req->base);
-		mw_buf_str(b,
-			   "/mark/clear\" method=\"post\"><input type=\"hidden\" name=\"name\" value=\"");
+		mw_html_text_in(b, "<form action=\"", call->req->base,
+				"/mark/clear\" method=\"post\"><input type=\"hidden\" name=\"name\" value=\"");
 		mw_html_text(b, name);
-		mw_buf_str(b, "\"><button aria-label=\"Clear ");
-		mw_html_text(b, name);
-		mw_buf_str(b, "\">Clear</button></form>");
+		mw_html_text_in(b, "\"><button aria-label=\"Clear ", name, "\">Clear</button></form>");
 	}
 	mw_buf_str(b, "</td>");
 }
@@ -273,13 +269,10 @@ static void rows(struct mw_buf *b, void *ctx)
 		mw_html_bytes_cell(b, m->moment.live_bytes);
 		mw_buf_str(b, "<td class=\"num\">");
 		mw_html_duration(b, mw_site_uptime(s) - m->moment.uptime);
-		mw_buf_str(b, "</td><td class=\"location\"><a href=\"");
-		mw_html_text(b, call->req->base);
-		mw_buf_str(b, "/diff?from=");
+		mw_html_text_in(b, "</td><td class=\"location\"><a href=\"", call->req->base,
+				"/diff?from=");
 		mw_percent_encode(b, m->name, strlen(m->name));
-		mw_buf_str(b, "\">");
-		mw_html_text(b, m->name);
-		mw_buf_str(b, "</a></td></tr>\n");
+		mw_html_text_in(b, "\">", m->name, "</a></td></tr>\n");
 	}
 	if (!s->marks.n)
 		mw_buf_str(b, "<tr><td class=\"empty\" colspan=\"8\">No moment is marked.</td></tr>\n");

@@ -17,9 +17,7 @@ static void head(struct mw_buf *b, void *unused)
 		mw_buf_fmt(b, "<th scope=\"col\"%s title=\"",
 			   c->type == MW_TYPE_TEXT ? "" : " class=\"num\"");
 		mw_html_text(b, c->about);
-		mw_buf_str(b, "\">");
-		mw_html_text(b, c->title);
-		mw_buf_str(b, "</th>\n");
+		mw_html_text_in(b, "\">", c->title, "</th>\n");
 	}
 }
 

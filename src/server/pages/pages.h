@@ -93,6 +93,9 @@ void mw_html_flame_href(struct mw_buf *, const struct mw_call *, const struct mw
 /* href="BASE/holders?location=LOCATION", likewise: what holds its blocks. The row may be NULL: all blocks. */
 void mw_html_holders_href(struct mw_buf *, const struct mw_call *, const struct mw_row *, const char *ext);
 void mw_html_text(struct mw_buf *, const char *);
+/* The same, or a number, between two pieces of HTML. */
+void mw_html_text_in(struct mw_buf *, const char *before, const char *, const char *after);
+void mw_html_commas_in(struct mw_buf *, const char *before, uint64_t, const char *after);
 /*
  * A column's header is a link: its href comes between these two. order: > 0 if the table is sorted by it
  * upwards, < 0 downwards, 0: by another one.

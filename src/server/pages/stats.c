@@ -31,16 +31,12 @@ struct view {
 
 static void begin(struct mw_buf *b, const char *title)
 {
-	mw_buf_str(b, "<tr><th scope=\"row\">");
-	mw_html_text(b, title);
-	mw_buf_str(b, "</th><td class=\"num\">");
+	mw_html_text_in(b, "<tr><th scope=\"row\">", title, "</th><td class=\"num\">");
 }
 
 static void end(struct mw_buf *b, const char *about)
 {
-	mw_buf_str(b, "</td><td>");
-	mw_html_text(b, about);
-	mw_buf_str(b, "</td></tr>\n");
+	mw_html_text_in(b, "</td><td>", about, "</td></tr>\n");
 }
 
 static void bytes(struct mw_buf *b, const char *title, uint64_t v, const char *about)
