@@ -26,6 +26,24 @@ static bool one_of(struct mw_parser *p, const char *value, size_t *at)
 	}
 }
 
+/* Sets an option of two words to the second one or not. */
+#define EITHER(key, field)                                            \
+	static bool set_##key(struct mw_parser *p, const char *value) \
+	{                                                             \
+		size_t at;                                            \
+                                                                      \
+		if (!one_of(p, value, &at))                           \
+			return false;                                 \
+		p->o->field = at != 0;                                \
+		return true;                                          \
+	}
+EITHER(trace_full, trace_drop)
+EITHER(trace_clock, trace_fine)
+EITHER(read_only, read_only)
+EITHER(source, source)
+EITHER(proof, proof_off)
+EITHER(history, history)
+
 /* True if the path, expanded for any PID, is shorter than `room` bytes. */
 static bool path_fits(struct mw_parser *p, const char *value, size_t room, const char *too_long)
 {
@@ -159,12 +177,17 @@ static bool set_trace_path(struct mw_parser *p, const char *value)
 	return true;
 }
 
-static bool set_trace_max(struct mw_parser *p, const char *value)
+static bool bytes(struct mw_parser *p, const char *value, uint64_t *to)
 {
-	if (!mw_value_bytes(value, &p->o->trace_max))
+	if (!mw_value_bytes(value, to))
 		return mw_option_wrong(p, value,
 				       "is not a number of bytes: write digits, then k, m, g or nothing");
 	return true;
+}
+
+static bool set_trace_max(struct mw_parser *p, const char *value)
+{
+	return bytes(p, value, &p->o->trace_max);
 }
 
 static bool set_trace_seconds(struct mw_parser *p, const char *value)
@@ -173,32 +196,9 @@ static bool set_trace_seconds(struct mw_parser *p, const char *value)
 			"is not a number of seconds: write digits only, from 1 to 31536000");
 }
 
-static bool set_trace_full(struct mw_parser *p, const char *value)
-{
-	size_t at;
-
-	if (!one_of(p, value, &at))
-		return false;
-	p->o->trace_drop = at == 1; /* in the order of options.def */
-	return true;
-}
-
-static bool set_trace_clock(struct mw_parser *p, const char *value)
-{
-	size_t at;
-
-	if (!one_of(p, value, &at))
-		return false;
-	p->o->trace_fine = at == 1;
-	return true;
-}
-
 static bool set_memory_max(struct mw_parser *p, const char *value)
 {
-	if (!mw_value_bytes(value, &p->o->memory_max))
-		return mw_option_wrong(p, value,
-				       "is not a number of bytes: write digits, then k, m, g or nothing");
-	return true;
+	return bytes(p, value, &p->o->memory_max);
 }
 
 static bool set_stacks(struct mw_parser *p, const char *value)
@@ -241,41 +241,6 @@ static bool set_children(struct mw_parser *p, const char *value)
 		return false;
 	p->o->children_all = true;
 	return true;
-}
-
-static bool zero_or_one(struct mw_parser *p, const char *value, bool *out)
-{
-	size_t at;
-
-	if (!one_of(p, value, &at))
-		return false;
-	*out = at;
-	return true;
-}
-
-static bool set_read_only(struct mw_parser *p, const char *value)
-{
-	return zero_or_one(p, value, &p->o->read_only);
-}
-
-static bool set_source(struct mw_parser *p, const char *value)
-{
-	return zero_or_one(p, value, &p->o->source);
-}
-
-static bool set_proof(struct mw_parser *p, const char *value)
-{
-	size_t at;
-
-	if (!one_of(p, value, &at))
-		return false;
-	p->o->proof_off = (unsigned)at;
-	return true;
-}
-
-static bool set_history(struct mw_parser *p, const char *value)
-{
-	return zero_or_one(p, value, &p->o->history);
 }
 
 static bool set_listen(struct mw_parser *p, const char *value)
