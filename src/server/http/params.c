@@ -7,40 +7,9 @@
 
 #include "shared/report/columns.h"
 
-static const char *const param_names[MW_PARAMS_N] = {
-	[MW_PARAM_SORT] = "sort",
-	[MW_PARAM_ORDER] = "order",
-	[MW_PARAM_LIMIT] = "limit",
-	[MW_PARAM_OFFSET] = "offset",
-	[MW_PARAM_Q] = "q",
-	[MW_PARAM_GROUP] = "group",
-	[MW_PARAM_MIN] = "min",
-	[MW_PARAM_FORMAT] = "format",
-	[MW_PARAM_LOCATION] = "location",
-	[MW_PARAM_OLDEST] = "oldest",
-	[MW_PARAM_V] = "v",
-	[MW_PARAM_TOKEN] = "token",
-	[MW_PARAM_TO] = "to",
-	[MW_PARAM_TOP] = "top",
-	[MW_PARAM_FROM] = "from",
-	[MW_PARAM_RANGE] = "range",
-	[MW_PARAM_POINTS] = "points",
-	[MW_PARAM_TEXT] = "text",
-	[MW_PARAM_BY] = "by",
-	[MW_PARAM_INVERT] = "invert",
-	[MW_PARAM_RAW] = "raw",
-	[MW_PARAM_SINCE] = "since",
-	[MW_PARAM_KIND] = "kind",
-	[MW_PARAM_BT] = "bt",
-	[MW_PARAM_STACKS] = "stacks",
-	[MW_PARAM_NAME] = "name",
-	[MW_PARAM_MARK] = "mark",
-	[MW_PARAM_PATH] = "path",
-	[MW_PARAM_SECONDS] = "seconds",
-	[MW_PARAM_MAX] = "max",
-	[MW_PARAM_FULL] = "full",
-	[MW_PARAM_CLOCK] = "clock",
-};
+#define X(id, name) name,
+static const char *const param_names[] = { MW_PARAMS(X) };
+#undef X
 
 static const struct {
 	const char *name, *type;

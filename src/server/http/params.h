@@ -12,41 +12,20 @@
 #include "message.h"
 #include "shared/report/report.h"
 
-enum mw_param {
-	MW_PARAM_SORT,
-	MW_PARAM_ORDER,
-	MW_PARAM_LIMIT,
-	MW_PARAM_OFFSET,
-	MW_PARAM_Q,
-	MW_PARAM_GROUP,
-	MW_PARAM_MIN,
-	MW_PARAM_FORMAT,
-	MW_PARAM_LOCATION,
-	MW_PARAM_OLDEST,
-	MW_PARAM_V,
-	MW_PARAM_TOKEN, /* of the login form only */
-	MW_PARAM_TO,
-	MW_PARAM_TOP,
-	MW_PARAM_FROM,
-	MW_PARAM_RANGE,
-	MW_PARAM_POINTS,
-	MW_PARAM_TEXT,
-	MW_PARAM_BY,
-	MW_PARAM_INVERT,
-	MW_PARAM_RAW,
-	MW_PARAM_SINCE,
-	MW_PARAM_KIND,
-	MW_PARAM_BT,
-	MW_PARAM_STACKS,
-	MW_PARAM_NAME,
-	MW_PARAM_MARK,
-	MW_PARAM_PATH,
-	MW_PARAM_SECONDS,
-	MW_PARAM_MAX,
-	MW_PARAM_FULL,
-	MW_PARAM_CLOCK,
-	MW_PARAMS_N
-};
+/* The one list of parameters. TOKEN is of the login form only. */
+/* clang-format off */
+#define MW_PARAMS(X)                                                                      \
+	X(SORT, "sort") X(ORDER, "order") X(LIMIT, "limit") X(OFFSET, "offset") X(Q, "q") \
+	X(GROUP, "group") X(MIN, "min") X(FORMAT, "format") X(LOCATION, "location")       \
+	X(OLDEST, "oldest") X(V, "v") X(TOKEN, "token") X(TO, "to") X(TOP, "top")         \
+	X(FROM, "from") X(RANGE, "range") X(POINTS, "points") X(TEXT, "text") X(BY, "by") \
+	X(INVERT, "invert") X(RAW, "raw") X(SINCE, "since") X(KIND, "kind") X(BT, "bt")   \
+	X(STACKS, "stacks") X(NAME, "name") X(MARK, "mark") X(PATH, "path")               \
+	X(SECONDS, "seconds") X(MAX, "max") X(FULL, "full") X(CLOCK, "clock")
+/* clang-format on */
+#define X(id, name) MW_PARAM_##id,
+enum mw_param { MW_PARAMS(X) MW_PARAMS_N };
+#undef X
 
 /* Decoded values; s is NULL if not given. Unknown names are left out. */
 struct mw_params {
