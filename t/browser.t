@@ -7,6 +7,7 @@ require_relative "lib/made_up_page"
 
 class PageTest < Minitest::Test
   include MadeUpPage
+  include BrowserTest::Quiet
 
   def test_the_leak_is_the_first_row_and_its_curve_rises
     visit
@@ -19,7 +20,6 @@ class PageTest < Minitest::Test
     assert_includes text(".process"), "pid 4711"
     assert_match(/\d.*MB/, text(".figure.live dd"))
     assert_equal 1, js("document.querySelectorAll('.headline canvas').length")
-    assert_quiet
   end
 
   def test_numbers_move_while_it_leaks
@@ -29,7 +29,6 @@ class PageTest < Minitest::Test
     @server.tick(30)
     wait_until("document.querySelector('#{ROWS} td.growth').textContent !== arguments[0]", before)
     assert_operator js("parseInt(document.querySelector('#{ROWS} td.growth').title.replaceAll(',', ''))"), :>, exact
-    assert_quiet
   end
 
   def test_sorts_by_every_column_both_ways
@@ -39,7 +38,6 @@ class PageTest < Minitest::Test
     COLUMNS.each do |id|
       2.times { assert_ordered id, sort_by(id) }
     end
-    assert_quiet
   end
 
   def assert_ordered(id, way)
@@ -68,7 +66,6 @@ class PageTest < Minitest::Test
     assert_includes text(".nothing"), "no such thing"
     keys(:Escape)
     wait_until("document.querySelectorAll('#{ROWS}').length > 10")
-    assert_quiet
   end
 
   def test_groups_by_file_folder_and_gem
@@ -82,7 +79,6 @@ class PageTest < Minitest::Test
     click("#{ROWS} td.growth")
     wait_until("document.querySelectorAll('#{ROWS}').length === 1")
     assert_equal [LEAK], locations
-    assert_quiet
   end
 
   def test_opens_a_location_and_comes_back
@@ -101,7 +97,6 @@ class PageTest < Minitest::Test
     wait_until("!document.querySelector('.browse').hidden && document.querySelector('.one').hidden")
     js("history.back()")
     wait_until("!document.querySelector('.one').hidden")
-    assert_quiet
   end
 
   def test_arrows_and_enter
@@ -117,7 +112,6 @@ class PageTest < Minitest::Test
     wait_until("document.querySelector('#row-0')?.getAttribute('aria-selected') === 'true'")
     keys(:Enter)
     wait_until("document.querySelector('.one h1')?.textContent === arguments[0]", LEAK)
-    assert_quiet
   end
 
   def test_only_what_can_be_seen_is_in_the_document
@@ -130,7 +124,6 @@ class PageTest < Minitest::Test
     type("part_77")
     wait_until("/^[\\d,]+ of 50,0\\d\\d locations/.test(document.querySelector('.toolbar .summary').textContent)")
     assert locations.all? { |l| l.include?("part_77") }
-    assert_quiet
   end
 
   # By a few rows, up and down: those that stay in sight stay in the document, as they are.
@@ -154,7 +147,6 @@ class PageTest < Minitest::Test
       assert orderly
       assert_operator all, :>, 20
     end
-    assert_quiet
   end
 
   # What can be seen first, the rest when no more is typed
@@ -175,7 +167,6 @@ class PageTest < Minitest::Test
     seen = js("Math.ceil(document.querySelector('.grid').clientHeight / 26) + 1")
     assert_equal seen, js("window.least")
     assert_operator count, :>, seen
-    assert_quiet
   end
 
   # A mark is the tab's own: nothing is sent, and it is there when the page is loaded again.
@@ -201,7 +192,6 @@ class PageTest < Minitest::Test
     click("[data-action=unmark]")
     wait_until("document.querySelector('th[data-column=growth] .title').textContent === 'growth since start'")
     assert_empty @server.asked.grep(/POST/)
-    assert_quiet
   end
 
   # The focus begins on what changes nothing.
@@ -236,7 +226,6 @@ class PageTest < Minitest::Test
     assert_equal ["POST /reset", "POST /trim", "POST /pause", "POST /resume"], @server.asked.grep(/POST/)
     wait_until("[...document.querySelectorAll('.event')].map((n) => n.dataset.kind).join() === 'annotation,reset,trim,pause,resume'")
     assert_match(/\A\d\d:\d\d:\d\d annotation: deploy-17\z/, js("document.querySelector('.event').title"))
-    assert_quiet
   end
 
   def test_annotates
@@ -251,7 +240,6 @@ class PageTest < Minitest::Test
     wait_until("document.querySelector('.said').textContent === 'annotated' && document.querySelector('.ask').hidden")
     assert_equal ["POST /annotate?text=deploy%20%E2%80%9C18%E2%80%9D%20%26%20%3Cb%3E"], @server.asked.grep(/POST/)
     wait_until("[...document.querySelectorAll('.event')].at(-1).title.endsWith('annotation: deploy \u201c18\u201d & <b>')")
-    assert_quiet
   end
 
   def test_survives_a_restart
@@ -269,7 +257,7 @@ class PageTest < Minitest::Test
     wait_until("document.querySelector('.light').dataset.state === 'live' && document.querySelector('.process').textContent.includes('pid 4712')")
     assert_includes text(".said"), "Another process"
     wait_until("document.querySelector('#{ROWS} td.location').textContent === arguments[0]", LEAK)
-    assert_quiet("/live", "/history", "/verdict.json")
+    @allowed = ["/live", "/history", "/verdict.json"]
   end
 
   # What the table shows, as a file
@@ -299,7 +287,7 @@ class PageTest < Minitest::Test
     wait_until("states.join() === 'gone,live'")
     assert_equal "up", js("document.querySelector('#{ROWS} .trend').dataset.way"), "what was seen is kept"
     assert_equal "", text(".said")
-    assert_quiet("/live")
+    @allowed = ["/live"]
   end
 
   def test_hostile_names_are_text
@@ -320,7 +308,6 @@ class PageTest < Minitest::Test
     type("")
     wait_until("document.querySelectorAll('.area').length > 5")
     assert_nil js("window.hostile ?? null")
-    assert_quiet
   end
 
   def test_the_treemap_by_keyboard
@@ -333,7 +320,6 @@ class PageTest < Minitest::Test
     keys(:Escape)
     wait_until("!document.querySelector('.map .path').textContent.includes('redcarpet')")
     assert_operator js("document.querySelectorAll('.map li').length"), :>, 3
-    assert_quiet
   end
 
   def test_a_view_is_in_the_address
@@ -343,7 +329,6 @@ class PageTest < Minitest::Test
     assert_equal "cache", js("document.querySelector('input[type=search]').value")
     assert_equal "true", js("document.querySelector('[data-range=\"6h\"]').getAttribute('aria-pressed')")
     assert_equal "descending", js("document.querySelector('th[data-column=live]').getAttribute('aria-sort')")
-    assert_quiet
   end
 
   def test_states_that_are_not_usual
@@ -353,19 +338,16 @@ class PageTest < Minitest::Test
     assert_includes text(".process"), "no Ruby"
     assert js("document.querySelector('.figure.heap').hidden")
     verdict_is(/\ANothing grows: flat for 3 hours\.\z/)
-    assert_quiet
   end
 
   def test_one_location_and_none
     visit("--locations=1")
     assert_equal [LEAK], locations
     assert_includes text(".toolbar .summary"), "1 location "
-    assert_quiet
     teardown
     visit("--empty", ready: false)
     wait_until("document.querySelector('.nothing') && !document.querySelector('.nothing').hidden")
     assert_includes text(".nothing"), "Nothing was allocated"
-    assert_quiet
   end
 
   def test_a_phone_needs_no_sideways_scrolling
@@ -373,7 +355,6 @@ class PageTest < Minitest::Test
     assert_operator js("document.documentElement.scrollWidth"), :<=, 390
     assert js("(() => { const g = document.querySelector('.grid'); return g.scrollWidth <= g.clientWidth + 1; })()")
     assert_equal %w[growth trend location], js("[...document.querySelectorAll('thead th')].map((n) => n.dataset.column)")
-    assert_quiet
   end
 
   def test_without_scripts_the_plain_page_stays

@@ -8,6 +8,7 @@ require_relative "lib/made_up_page"
 
 class PageHistoryTest < Minitest::Test
   include MadeUpPage
+  include BrowserTest::Quiet
 
   # --- the sentence, and what it is about -------------------------------------------
 
@@ -30,7 +31,6 @@ class PageHistoryTest < Minitest::Test
     verdict_is(/, on all scales: /)
     click(".verdict a")
     wait_until("document.querySelector('.one h1')?.textContent === arguments[0]", LEAK)
-    assert_quiet
   end
 
   # Requests that were sent, when there is one like that
@@ -55,7 +55,6 @@ class PageHistoryTest < Minitest::Test
     end
     refute_includes js("heard").join, "Another process"
     wait_until("document.querySelector('#{ROWS} .trend').dataset.way === 'up'")
-    assert_quiet
   end
 
   # --- history from the server ---------------------------------------------------------
@@ -73,7 +72,6 @@ class PageHistoryTest < Minitest::Test
     click("[data-range=all]")
     wait_until("/up from 5\\d\\.\\d\u00a0MB/.test(document.querySelector('#{ROWS} .trend svg').getAttribute('aria-label'))")
     assert_match(/\AMemory over the last 3 h /, js("document.querySelector('.headline .plot').getAttribute('aria-label')"))
-    assert_quiet
   end
 
   # A stream whose first event has no rows, and then each as if it were new
@@ -87,7 +85,6 @@ class PageHistoryTest < Minitest::Test
     curves = js("[...document.querySelectorAll('#{ROWS} .trend svg')].map((n) => n.getAttribute('aria-label'))")
     refute(curves.any?(/from 0.B to .*MB/), curves.inspect)
     assert_operator values("rate").max, :<=, 150, "140 a second is the leak's"
-    assert_quiet
   end
 
   def test_a_server_without_curves_or_sentence
@@ -96,7 +93,7 @@ class PageHistoryTest < Minitest::Test
     assert_equal LEAK, locations.first
     @server.tick(20)
     wait_until("document.querySelector('#{ROWS} .trend').dataset.way === 'up'")
-    assert_quiet("/history/locations.json", "/verdict.json")
+    @allowed = ["/history/locations.json", "/verdict.json"]
   end
 
   # --- a part of the time -----------------------------------------------------------------
@@ -117,7 +114,6 @@ class PageHistoryTest < Minitest::Test
     from, to = js("location.hash").scan(/\d+/).map(&:to_i)
     assert_in_delta 225, to - from, 10
     eventually_values("growth") { |v| v.first && (v.first - grown * (to - from) / 1000).abs < grown / 20 }
-    assert_quiet
   end
 
   # Presses the mouse at a part of the plot's width, releases it at another.
@@ -144,7 +140,6 @@ class PageHistoryTest < Minitest::Test
     assert_in_delta 90, to - from, 4
     keys(:Escape)
     wait_until("location.hash === ''")
-    assert_quiet
   end
 
   def test_what_cannot_be_shown_is_said
@@ -162,7 +157,6 @@ class PageHistoryTest < Minitest::Test
     js("location.hash = '#at=/srv/nowhere.rb:7'")
     wait_until("document.querySelector('.one .sentence').textContent.startsWith('This location isn\u2019t in the table')")
     assert_equal 0, js("[...document.querySelectorAll('.one .plot')].filter((n) => n.checkVisibility()).length")
-    assert_quiet
   end
 
   def test_dates_where_a_day_is_shown
@@ -179,7 +173,6 @@ class PageHistoryTest < Minitest::Test
     assert_operator js("document.querySelector('.headline .uplot').clientWidth") - places[-1], :<, places[-1] - places[-2] + 24
     click("[data-range=all]")
     wait_until("window.seenLabels.filter((t) => /^\\d+\u00a0[A-Z][a-z][a-z]( \\d\\d:00)?$/.test(t)).length > 1")
-    assert_quiet
   end
 
   def test_a_time_with_dates_is_whole_in_the_head
@@ -203,7 +196,6 @@ class PageHistoryTest < Minitest::Test
     eventually_ages = wait_until("(() => { const t = document.querySelectorAll('.one .blocks')[1].querySelector('td:nth-child(3)').textContent; return t !== '\u2013' && t; })()")
     assert_match(/\Aabout (\d+\u00a0\w+ )?\d\d:\d\d, \d+ m \d+ s ago\z/, eventually_ages)
     assert_match(/\A\d+\u2013\d+ \(about /, texts(".one .histogram:nth-of-type(2) tbody th").last)
-    assert_quiet
   end
 
   # --- tabs ------------------------------------------------------------------------------
@@ -224,7 +216,6 @@ class PageHistoryTest < Minitest::Test
     last = tabs.pop
     last.evaluate("[window.shown = true, document.dispatchEvent(new Event('visibilitychange'))].length")
     eventually_in(last, "document.querySelector('.light')?.dataset.state === 'live' && document.querySelectorAll('#{ROWS}').length > 0")
-    assert_quiet
   end
 
   def eventually_in(tab, code)
@@ -251,7 +242,6 @@ class PageHistoryTest < Minitest::Test
     wait_until("document.querySelector('.process').textContent !== arguments[0]", before)
     assert_equal ["up", LEAK], [js("document.querySelector('#{ROWS} .trend').dataset.way"), locations.first]
     assert_equal "", text(".said")
-    assert_quiet
   end
 
   # Its title is about now, whatever time is shown.
@@ -264,7 +254,6 @@ class PageHistoryTest < Minitest::Test
     js("[window.shown = true, document.dispatchEvent(new Event('visibilitychange'))].length")
     wait_for_live
     verdict_is(/ a minute over 1000 s: /)
-    assert_quiet
   end
 
   def eventually_watchers(n)
@@ -294,7 +283,6 @@ class PageHistoryTest < Minitest::Test
     assert_empty js("spoken")
     type("redcarpet")
     wait_until("spoken.join() === '1 of ' + document.querySelector('.heard').textContent.match(/of (\\d+)/)?.[1] + ' locations'")
-    assert_quiet
   end
 
   def test_the_key_behind_a_slash_is_not_lost
@@ -309,6 +297,5 @@ class PageHistoryTest < Minitest::Test
     wait_until("!document.querySelector('.one').hidden")
     keys("/", "r", "e", "d")
     wait_until("document.querySelector('input[type=search]').value === 'red'")
-    assert_quiet
   end
 end

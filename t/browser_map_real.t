@@ -10,6 +10,7 @@ require_relative "lib/runs_ctl"
 
 class RealMapTest < Minitest::Test
   include BrowserTest
+  include BrowserTest::Quiet
   include RunsCtl
 
   APP = <<~'RUBY'
@@ -90,7 +91,6 @@ class RealMapTest < Minitest::Test
     blocks = js("document.querySelector('.lines tbody tr:nth-child(#{row}) td:nth-last-child(2)').textContent")
     assert_includes 470..520, Integer(blocks), "blocks"
     wait_until("/^Without #{blocks} blocks \\(.*\\) of this line, .* more would be empty pages\\.$/.test(document.querySelector('.what-if [role=status]').textContent)")
-    assert_quiet
   end
 
   def test_who_lives_in_a_page
@@ -104,7 +104,6 @@ class RealMapTest < Minitest::Test
     assert link.start_with?("#{origin}/at/"), link
     go_to(link)
     assert_equal 1, js("document.querySelectorAll('h1.location').length")
-    assert_quiet
   end
 
   def test_trim
@@ -118,7 +117,6 @@ class RealMapTest < Minitest::Test
     wait_until("!document.querySelector('.cells[data-loading]')")
     assert_match(/ less is in memory: empty pages .* less/, text(".difference .sentence"))
     wait_until("1") { pixels("empty", 1) * 2 < pixels("empty", 0) }
-    assert_quiet
   end
 
   def test_read_only_and_one_process_of_a_family
@@ -134,7 +132,6 @@ class RealMapTest < Minitest::Test
     assert(asked.all? { |u| u.start_with?("#{origin}/#{child}/map") }, asked.inspect)
     click(".lines tbody tr:nth-child(1) input")
     wait_until("1") { pixels("lit").positive? }
-    assert_quiet
   end
 
   # Written while it lives, read when it has ended

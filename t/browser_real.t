@@ -9,6 +9,7 @@ require_relative "lib/watcher"
 
 class RealPageTest < Minitest::Test
   include BrowserTest
+  include BrowserTest::Quiet
   include Watching
 
   APP = <<~RUBY
@@ -94,7 +95,6 @@ class RealPageTest < Minitest::Test
     assert_equal 1, js("document.querySelectorAll('.headline canvas').length")
     assert_operator js("document.querySelector('.locations').getAttribute('aria-rowcount')").to_i, :>, 100
     assert_nil js("document.querySelector('.warning')")
-    assert_quiet
   end
 
   # Each column both ways, and as the server sorts.
@@ -110,7 +110,6 @@ class RealPageTest < Minitest::Test
     COLUMNS.each do |id|
       2.times { assert_sorted id, sort_by(id), theirs }
     end
-    assert_quiet
   end
 
   def totals(rows, locations)
@@ -152,7 +151,6 @@ class RealPageTest < Minitest::Test
     assert_includes locations, "hoard-1.2.3"
     assert_equal json("/each/0.json?group=gem").map(&:location).sort.first(10),
                  (sort_by("location"); locations.first(10)) # as the server groups
-    assert_quiet
   end
 
   # --- one location -----------------------------------------------------------------
@@ -179,7 +177,6 @@ class RealPageTest < Minitest::Test
     keys(:Escape)
     wait_until("document.querySelector('.one').hidden")
     first_is leak
-    assert_quiet
   end
 
   # No source: the browser's console would have an error if it were asked for.
@@ -197,7 +194,6 @@ class RealPageTest < Minitest::Test
     visit("source:0", hash: "#at=#{escape(leak)}")
     wait_until("document.querySelector('.source').textContent === arguments[0]", "No source lines: the process doesn\u2019t show any.")
     wait_until("document.querySelectorAll('.one .histogram td').length > 0")
-    assert_quiet
   end
 
   # By their tags they are filtered: no name of a temporary directory has an underscore.
@@ -226,7 +222,6 @@ class RealPageTest < Minitest::Test
     click("[data-view=map]")
     wait_until("document.querySelectorAll('.area').length > 5")
     assert_no_markup
-    assert_quiet
   end
 
   def assert_opens(shown, tag)
@@ -276,7 +271,6 @@ class RealPageTest < Minitest::Test
     press "unmark"
     wait_until("document.querySelector('th[data-column=growth] .title').textContent === 'growth since start'")
     first_is hoard
-    assert_quiet
   end
 
   # Leaks, and returns the growth of the leaking line when the page shows it at the top.
@@ -306,7 +300,6 @@ class RealPageTest < Minitest::Test
     eventually("little is left") { values("live_bytes").first < 400_000 }
     assert_operator values("growth").first, :<, 0
     assert_equal 1, stats["resets"]
-    assert_quiet
   end
 
   def test_trim_pause_resume
@@ -326,7 +319,6 @@ class RealPageTest < Minitest::Test
     wait_until("!document.querySelector('.warning')")
     refute stats["paused"]
     assert_equal before, tsv.find { |r| r.location == leak }.allocations
-    assert_quiet
   end
 
   def test_the_process_ends_and_comes_back
@@ -350,7 +342,7 @@ class RealPageTest < Minitest::Test
     other.kill
     state_is "gone"
     assert_includes text(".light"), "pid #{other.pid} ended"
-    assert_quiet("/live", "/history", "/verdict.json", "/family.json")
+    @allowed = ["/live", "/history", "/verdict.json", "/family.json"]
   end
 
   def test_read_only
@@ -363,7 +355,7 @@ class RealPageTest < Minitest::Test
       fetch('/' + arguments[0], { method: 'POST' }).then((r) => arguments[1](r.status))
     JS
     assert_equal before, stats["resets"]
-    assert_quiet("403")
+    @allowed = ["403"]
   end
 
   # --- without scripts --------------------------------------------------------------------
@@ -393,7 +385,6 @@ class RealPageTest < Minitest::Test
     follow("form[action='/reset'] button") { "location.pathname === '/'" }
     assert_equal resets + 1, stats["resets"]
     assert_match(/\A-?\d{1,5} bytes?\z/, js("document.querySelector('.rows tbody td.num:nth-child(4) .amount').title").delete(","), "growth")
-    assert_quiet
   end
 
   # Clicks; waits until the next page is there and the expression holds.
@@ -409,7 +400,6 @@ class RealPageTest < Minitest::Test
     assert_includes text("main"), "Read-only: counters can\u2019t be reset from here."
     assert_equal 0, js("document.querySelectorAll('form[method=post]').length")
     assert_equal leak, text(".rows tbody td.location")
-    assert_quiet
   end
 
   # --- what it costs -------------------------------------------------------------------------
@@ -468,6 +458,7 @@ class RealPageTest < Minitest::Test
         click("#{ROWS} td.location a")
         wait_until("document.querySelector('.source .here')?.textContent.includes('# the leak')")
         assert_quiet
+        close_page
       ensure
         Process.kill(:INT, demo.pid)
         Timeout.timeout(60) { demo.read }

@@ -10,6 +10,7 @@ require_relative "lib/two_callers"
 
 class RealFlameTest < Minitest::Test
   include BrowserTest
+  include BrowserTest::Quiet
 
   APP = TwoCallers::KEEP + <<~RUBY
     def caller_of_it(n) = n.times { keep }
@@ -55,7 +56,6 @@ class RealFlameTest < Minitest::Test
     click(".top-frames [data-column=total] button")
     wait_until("[...document.querySelectorAll('.top-frames tbody button')].some((b) => b.textContent.endsWith('caller_of_it'))")
     assert_operator js("document.querySelector('.flame canvas').width").to_i, :>, 300
-    assert_quiet
   end
 
   # The live table: a column, a group and a filter, where stacks are kept.
@@ -70,7 +70,6 @@ class RealFlameTest < Minitest::Test
     js("[...document.querySelectorAll('.locations tbody a')].find((a) => a.textContent === 'string').click()")
     wait_until("document.querySelector('.toolbar input').value === 'kind:\"string\"' && document.querySelector('.locations').textContent.includes('app.rb:#{LINE}')")
     assert_match(/[?&]kind=string/, js("document.querySelector('.toolbar [data-form=tsv]').search"))
-    assert_quiet
   end
 
   def test_no_kinds_without_stacks
@@ -79,7 +78,6 @@ class RealFlameTest < Minitest::Test
     wait_until("!!document.querySelector('.locations tbody tr[role=row]')")
     assert_equal [true, nil, true], [js("document.querySelector('.toolbar [data-group=kind]').hidden"), text(".locations [data-column=kind]"),
                                      js("document.querySelector('.menu input[value=kind]').parentNode.hidden")]
-    assert_quiet
   end
 
   def test_one_location
@@ -87,7 +85,6 @@ class RealFlameTest < Minitest::Test
     flame("?location=#{escape(line)}")
     assert_total tsv.find { |r| r.location == line }.live_bytes
     assert_includes text(".flame .summary"), "app.rb:#{LINE}"
-    assert_quiet
   end
 
   # --- the ways there ---------------------------------------------------------------------
@@ -110,7 +107,6 @@ class RealFlameTest < Minitest::Test
     wait_until("!!document.querySelector('.flame .top-frames tbody tr')")
     assert_equal "?location=#{escape(line)}&invert=1", js("location.search")
     assert_total bytes
-    assert_quiet
   end
 
   # The row at hand leads there by a link, and by the key w.
@@ -128,7 +124,6 @@ class RealFlameTest < Minitest::Test
     keys("w")
     wait_until("!!document.querySelector('.flame .top-frames tbody tr')")
     assert_includes text(".flame .summary"), "app.rb:#{LINE}"
-    assert_quiet
   end
 
   # The history's last moment is later than all that was done.
@@ -183,7 +178,6 @@ class RealFlameTest < Minitest::Test
     keys(:Escape)
     wait_until("document.querySelector('.ask').hidden")
     callers_are 5
-    assert_quiet
   end
 
   def test_exact_callers_without_scripts
@@ -208,7 +202,6 @@ class RealFlameTest < Minitest::Test
     eventually("the change") { stats["bt"] == 4 }
     go_to("#{origin}/#{app.pid}/")
     assert_equal "4", js("#{input}.value")
-    assert_quiet
   end
 
   def test_exact_callers_read_only
@@ -243,7 +236,6 @@ class RealFlameTest < Minitest::Test
     wait_until("document.querySelector('.flame .summary').textContent.includes(' to ')")
     click(".flame [data-by=total]")
     wait_until("location.search === '?by=total' && document.querySelector('.flame .summary').textContent.includes('were allocated')")
-    assert_quiet
   end
 
   def test_since_the_mark_of_a_tab
@@ -254,7 +246,6 @@ class RealFlameTest < Minitest::Test
     click("[data-action=mark]")
     wait_until("document.querySelector('.headline a.callers').hidden === false")
     assert_match(%r{/flame\?by=growth&from=\d+\z}, js("document.querySelector('.headline a.callers').href"))
-    assert_quiet
   end
 
   def test_a_range_without_scripts
@@ -279,7 +270,6 @@ class RealFlameTest < Minitest::Test
     wait_until("!!document.querySelector('.one .histogram tbody tr')")
     assert_equal true, js("document.querySelector('.one [aria-label=\"Called by\"]').hidden")
     assert_equal 0, js("document.querySelectorAll('#{ROWS} a.callers').length")
-    assert_quiet
   end
 
   def test_without_scripts
@@ -287,7 +277,6 @@ class RealFlameTest < Minitest::Test
     open_page("#{origin}/flame", scripts: false)
     assert_includes text(".flame-plain"), "caller_of_it"
     assert_match(/estimated from \d+ samples\./, text(".flame-plain .summary"))
-    assert_quiet
   end
 
   def test_without_stacks

@@ -11,6 +11,7 @@ require_relative "lib/racked"
 module ClusterTests
   include MwrapTest
   include BrowserTest
+  include BrowserTest::Quiet
 
   attr_reader :origin
 
@@ -162,7 +163,6 @@ module BrowseTests
     wait_until("[...document.querySelectorAll('.held tbody tr')].some((r) => r.textContent.includes('Leak::KEPT'))")
     click("a.home")
     wait_for_live
-    assert_quiet
   end
 
   # /live in pieces: the page stays live, and doesn't say that the process had gone.
@@ -180,7 +180,6 @@ module BrowseTests
     first_is leak_line
     @requests.grep(%r{/live\?since=}).each { |u| assert_match(/since=\d+-\d+:\d+\z/, u) }
     refute_empty @requests.grep(%r{/live\?since=})
-    assert_quiet
   end
 end
 
@@ -221,7 +220,6 @@ class SinatraTest < Minitest::Test
     wait_until("document.querySelectorAll('table.rows tbody tr').length > 20")
     click("table.rows td.location a")
     wait_until("/^Lines that allocated: /.test(document.querySelector('h1').textContent)")
-    assert_quiet
   end
 
   # The browser asks for it, here answered by who drives it, and the control does its work.

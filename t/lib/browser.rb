@@ -135,4 +135,13 @@ module BrowserTest
     assert_empty foreign
     refute_empty @requests
   end
+
+  # For a file of tests: each page of a server is quiet at the test's end, but for what the test says in @allowed.
+  module Quiet
+    def teardown
+      assert_quiet(*@allowed) if passed? && @context && @requests.grep(/\Afile:/).empty?
+    ensure
+      super
+    end
+  end
 end
