@@ -348,7 +348,6 @@ class AccessSocketTest < Minitest::Test
     wait_for_server(at)
     assert_equal "600 mwrap: #{at}: stays closed to others: can't give it to the group 1 (Operation not permitted)\n",
                  "#{mode(at).to_s(8)} #{f.said}"
-    f.finish
   end
 
   # The same, for who isn't root: root's group is nobody's to give.

@@ -97,7 +97,6 @@ class FamiliesTest < Minitest::Test
     assert_equal 404, get("/4194303/").status
     assert_equal 200, get("/family").status
     assert_equal 405, post("/family").status
-    app.finish
   end
 
   def test_the_sum_of_all
@@ -140,7 +139,6 @@ class FamiliesTest < Minitest::Test
     assert_equal 403, post("/all/reset", { "Origin" => "http://evil.example" }).status
     %w[/all/mark /all/mark/clear].each { |target| assert_line post(target), 503, %r{marks belong to one process.*: use /PID/mark} }
     assert_equal 403, post("/#{workers[0]}/reset", { "Origin" => "http://evil.example" }).status
-    app.finish
   end
 
   # As a daemon's workers are, and Pitchfork's: nobody who forked them is left.
@@ -199,7 +197,6 @@ class FamiliesTest < Minitest::Test
     assert_equal "2", row(all_of(2), "/app.rb:2")["processes"]
     Process.kill(:CONT, workers[0])
     list(3)
-    app.finish
   end
 
   def test_a_shell_gives_way_to_ruby
@@ -239,7 +236,6 @@ class FamiliesTest < Minitest::Test
     master = list(1, at: "#{path}.#{worker}").find { |p| p["owner"] }
     assert_equal [nil, "may not be asked"], master.values_at("pid", "state")
     assert_equal worker, JSON.parse(get("/#{worker}/stats.json").body)["pid"]
-    app.finish
   end
 
   # As when Ruby needs so long to start that the server is there before it: nobody waits for its turn.
@@ -250,7 +246,6 @@ class FamiliesTest < Minitest::Test
     eventually("the lock to be right") { File.binread(path("s.lock"))[/\A[^\0]*/] == "mwrap #{app.pid}\n" }
     sleep 1.5
     assert_equal app.pid, pid_at
-    app.finish
   end
 
   def test_every_way_wants_the_token
@@ -266,11 +261,10 @@ class FamiliesTest < Minitest::Test
     end
     assert_equal 401, post("/all/reset").status
     assert_equal 200, post("/all/reset", bearer).status
-    app.finish
   end
 
   def test_a_stream_of_another_process
-    app, workers = family
+    _, workers = family
     list(3)
     s = connect
     s.write("GET /#{workers[0]}/live HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -280,7 +274,6 @@ class FamiliesTest < Minitest::Test
     Process.kill(:KILL, workers[0])
     Timeout.timeout(PATIENCE) { s.read }
     s.close
-    app.finish
   end
 
   def test_a_directory

@@ -38,7 +38,7 @@ class FamiliesCompareTest < Minitest::Test
   end
 
   def test_one_worker_stands_out
-    app, workers = cluster(60)
+    _, workers = cluster(60)
     rows = nil
     # the pages of its strings are touched one after the other; the curve's last point may be older
     eventually("it to stand out, with its last point") do
@@ -70,15 +70,13 @@ class FamiliesCompareTest < Minitest::Test
       other = JSON.parse(get("/family.json", at: "#{path}.#{workers[0]}").body)["processes"].to_h { |p| [p["pid"], p] }
       other.size == 5 && other[workers[2]]["outlier"] == "RSS" && other.values.all? { |p| p["curve"]["t"].any? }
     end
-    app.finish
   end
 
   def test_workers_that_are_alike
-    app, = cluster(0)
+    cluster(0)
     assert_equal [""], list.values.map { |p| p["outlier"] }.uniq
     refute_includes body("/family"), '<tr class="out">'
     refute_includes body("/family"), "Stands out"
-    app.finish
   end
 
   # A browser gets a page, a program a line, also where no process is asked.
@@ -93,6 +91,5 @@ class FamiliesCompareTest < Minitest::Test
       assert_includes r.body, 'href="/family"'
     end
     assert_includes get("/#{app.pid}/nothing", html).body, %(href="/#{app.pid}/">)
-    app.finish
   end
 end

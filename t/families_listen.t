@@ -175,7 +175,6 @@ class FamiliesListenTest < Minitest::Test
     assert_equal "inner", app.hear
     answer([app.pid, *pids], at: port)
     assert_equal 1, app.stderr.lines.size, app.stderr
-    app.finish
   end
 
   # The shell of an entrypoint, whose port it is at first.

@@ -71,7 +71,6 @@ class MapHttpTest < Minitest::Test
     assert_match(/<rect [^>]* x="\d+\.\d{3}" width="\d+\.\d{3}"/, page)
     assert_match(%r{<td class="num">\d+\.\d %</td>}, page)
     refute_match(/<rect[^>]*"\d+,\d|\d,\d %/, page)
-    app.finish
   end
 
   def test_truth_on_each_allocator
@@ -141,7 +140,6 @@ class MapHttpTest < Minitest::Test
     assert_operator said["least_bytes"], :<=, gave + (64 << 10)
     assert_operator said["least_bytes"], :<, said["bytes"]
     assert_operator said["bytes"], :>=, gave - (256 << 10)
-    app.finish
   end
 
   def test_any_set_of_lines

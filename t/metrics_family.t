@@ -72,7 +72,6 @@ class MetricsFamilyTest < Minitest::Test
     assert_equal get("/metrics?top=x").status, get("/all/metrics?top=x").status
     head = request("HEAD", "/all/metrics")
     assert_equal [200, ""], [head.status, head.body]
-    app.finish
   end
 
   def test_a_stopped_worker
@@ -89,6 +88,5 @@ class MetricsFamilyTest < Minitest::Test
     end
     Process.kill(:CONT, workers[0])
     eventually("it to answer") { metrics("/all/metrics", "open")["mwrap_process_answers"].samples.all? { |s| Float(s.value) == 1 } }
-    app.finish
   end
 end

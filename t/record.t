@@ -192,7 +192,7 @@ class RecordTest < Minitest::Test
   end
 
   def test_an_end_on_a_disk_that_stands_still
-    app = stand_still("drop") do
+    stand_still("drop") do
       res = post("/trace/stop", at: path("drop"))
       assert_equal [503, "the recording ends, but its file isn't complete yet: ask /trace.json\n"], [res.status, res.body]
       assert state(at: path("drop"))["recording"]
@@ -200,7 +200,6 @@ class RecordTest < Minitest::Test
     ended = eventually("the end") { state(at: path("drop")).then { |s| s unless s["recording"] } }
     assert_equal ["stop", nil], ended.values_at("reason", "why")
     assert_lost(path("drop.mwtrace"), ended["lost"])
-    app.finish
   end
 
   def test_limits_end_a_recording

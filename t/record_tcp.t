@@ -106,7 +106,7 @@ class RecordTcpTest < Minitest::Test
   end
 
   def test_all_over_the_unix_socket
-    app, pids = family
+    _, pids = family
     ["/trace", "/#{pids[0]}/trace", "/#{pids[1]}/trace", "/all/trace"].each_with_index do |base, i|
       assert_equal 200, post("#{base}/start?path=#{path("u#{i}.%25p")}&max=1m").status, base
       whose = i < 2 ? [pids[0]] : i == 2 ? [pids[1]] : pids
@@ -115,7 +115,6 @@ class RecordTcpTest < Minitest::Test
       assert_equal 200, post("#{base}/stop").status, base
       assert_equal [false, false], pids.map { |pid| state("/#{pid}/trace.json")["recording"] }, base
     end
-    app.finish
   end
 
   # The app allows POST by `authorize` or a token; without either there is none. Where it is allowed, a file may be named.
