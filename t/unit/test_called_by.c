@@ -41,16 +41,14 @@ static void rows_are(const char *want, size_t more)
 	mw_buf_free(&b);
 }
 
-EACH(fake_clear, NULL);
+EACH(begin, made_end);
 
 TEST(what_all_share_is_one_row)
 {
-	uint32_t one, two, main_frame;
+	uint32_t one = made_frame("one");
+	uint32_t two = made_frame("two");
+	uint32_t main_frame = made_frame("<main>");
 
-	begin();
-	one = made_frame("one");
-	two = made_frame("two");
-	main_frame = made_frame("<main>");
 	MADE_STACK(60, malloc_frame, own, times, one, main_frame);
 	rows_are("0 Store#keep<-Integer#times<-one<-<main> 60/1", 0);
 	MADE_STACK(30, own, times, two, main_frame); /* not by the same function */
@@ -58,61 +56,49 @@ TEST(what_all_share_is_one_row)
 	rows_are("0 Store#keep 100/3; 1 Integer#times 90/2; 2 one<-<main> 60/1; 2 two<-<main> 30/1; "
 		 "1 <main> 10/1",
 		 0);
-	made_end();
 }
 
 /* Of those that end where others go on, only the sum knows. */
 TEST(some_end_where_others_go_on)
 {
-	uint32_t one;
+	uint32_t one = made_frame("one");
 
-	begin();
-	one = made_frame("one");
 	MADE_STACK(5, own);
 	MADE_STACK(7, own, one);
 	rows_are("0 Store#keep 12/2; 1 one 7/1", 0);
-	made_end();
 }
 
 /* The innermost of several calls is the location's. */
 TEST(a_line_that_calls_itself)
 {
-	uint32_t other, same;
+	uint32_t other = made_frame_at(MW_KIND_RUBY, "Store#keep", "/srv/own.rb", OWN_LINE + 1, 0);
+	uint32_t same = made_frame_at(MW_KIND_RUBY, "Store#keep", "/srv/own.rbx", OWN_LINE, 0);
 
-	begin();
-	other = made_frame_at(MW_KIND_RUBY, "Store#keep", "/srv/own.rb", OWN_LINE + 1, 0);
-	same = made_frame_at(MW_KIND_RUBY, "Store#keep", "/srv/own.rbx", OWN_LINE, 0);
 	MADE_STACK(5, malloc_frame, own, other, own, same);
 	rows_are("0 Store#keep<-Store#keep<-Store#keep<-Store#keep 5/1", 0);
-	made_end();
 }
 
 /* Code at several places of a line: a frame each, which say the same. */
 TEST(several_places_of_a_line)
 {
-	uint32_t again, one, one_again, two;
+	uint32_t one = made_frame("one");
+	uint32_t again = made_frame_at(MW_KIND_RUBY, "Store#keep", "/srv/own.rb", OWN_LINE, 0);
+	uint32_t two = made_frame("two");
+	uint32_t one_again = made_frame("one");
 
-	begin();
-	one = made_frame("one");
-	again = made_frame_at(MW_KIND_RUBY, "Store#keep", "/srv/own.rb", OWN_LINE, 0);
-	two = made_frame("two");
-	one_again = made_frame("one");
 	MADE_STACK(60, malloc_frame, own, one);
 	MADE_STACK(20, own, two);
 	MADE_STACK(9, again, one_again);
 	MADE_STACK(5, malloc_frame, again, two);
 	MADE_STACK(3, again);
 	rows_are("0 Store#keep 97/5; 1 one 69/2; 1 two 25/2", 0);
-	made_end();
 }
 
 TEST(stacks_without_a_caller)
 {
-	uint32_t alone, one;
+	uint32_t alone = made_frame_at(MW_KIND_RUBY, "/srv/own.rb:3", "/srv/own.rb", OWN_LINE, 0);
+	uint32_t one = made_frame("one");
 
-	begin();
-	alone = made_frame_at(MW_KIND_RUBY, "/srv/own.rb:3", "/srv/own.rb", OWN_LINE, 0);
-	one = made_frame("one");
 	MADE_STACK(5, alone);
 	rows_are("0 ? 5/1", 0);
 	MADE_STACK(9, own, one);
@@ -124,13 +110,13 @@ TEST(stacks_without_a_caller)
 	one = made_frame("one");
 	MADE_STACK(5, malloc_frame, one);
 	rows_are("0 rb_str_resize<-one 5/1", 0);
-	made_end();
 }
 
 TEST(a_native_location)
 {
 	uint32_t inner, outer;
 
+	made_end();
 	fake_clear();
 	fake_row(MW_KIND_NATIVE, 0, "/l/x.so(f+0x1f) [0x7f12]");
 	made_begin();
@@ -139,7 +125,6 @@ TEST(a_native_location)
 	MADE_STACK(5, inner, outer);
 	MADE_STACK(3, inner);
 	rows_are("0 f<-main 5/1; 0 ? 3/1", 0);
-	made_end();
 }
 
 TEST(the_largest_of_many)
@@ -147,7 +132,6 @@ TEST(the_largest_of_many)
 	static char names[40][8];
 	uint64_t sum = 0;
 
-	begin();
 	for (unsigned i = 0; i < 40; i++) {
 		uint32_t f;
 
@@ -162,16 +146,13 @@ TEST(the_largest_of_many)
 	assert_true(callers.rows[0].bytes[MW_BY_LIVE] == sum && callers.rows[0].blocks[MW_BY_LIVE] == 40);
 	for (uint32_t i = 1; i < MW_CALLED_BY_MOST; i++)
 		assert_string_equal(made.frames[callers.rows[i].frames[0]].name, names[40 - i]);
-	made_end();
 }
 
 TEST(if_nothing_lives_what_was_allocated)
 {
-	uint32_t one, two;
+	uint32_t one = made_frame("one");
+	uint32_t two = made_frame("two");
 
-	begin();
-	one = made_frame("one");
-	two = made_frame("two");
 	MADE_STACK(0, own, one)->bytes[MW_BY_TOTAL] = 4;
 	MADE_STACK(0, own, two)->bytes[MW_BY_TOTAL] = 6;
 	rows_are("0 Store#keep 10/4; 1 two 6/2; 1 one 4/2", 0);
@@ -179,7 +160,6 @@ TEST(if_nothing_lives_what_was_allocated)
 	made_end();
 	begin();
 	rows_are("", 0);
-	made_end();
 }
 
 /* Any stacks: each row has at least what those below it have, and the first ones all there is. */
@@ -189,6 +169,7 @@ TEST(sums_hold)
 		uint64_t all = 0, first = 0, open[64] = { 0 };
 		size_t stacks = 1 + below(30);
 
+		made_end();
 		begin();
 		for (int i = 0; i < 6; i++)
 			made_frame("f");
@@ -217,17 +198,14 @@ TEST(sums_hold)
 			open[r->depth] = r->bytes[MW_BY_LIVE];
 		}
 		assert_true(first == all);
-		made_end();
 	}
 }
 
 TEST(as_json)
 {
 	struct mw_buf b = { 0 };
-	uint32_t odd;
+	uint32_t odd = made_frame_at(MW_KIND_RUBY, "a\"b\xff", "/x\n.rb", 9, 0);
 
-	begin();
-	odd = made_frame_at(MW_KIND_RUBY, "a\"b\xff", "/x\n.rb", 9, 0);
 	MADE_STACK(5, own, odd)->blocks[MW_BY_TOTAL] = 8;
 	made.samples[MW_BY_LIVE] = 77;
 	assert_true(mw_called_by_make(&callers, &made));
@@ -239,5 +217,4 @@ TEST(as_json)
 		"\"samples\":2,\"frames\":[{\"name\":\"Store#keep\",\"file\":\"/srv/own.rb\",\"line\":3},"
 		"{\"name\":\"a\\\"b\xef\xbf\xbd\",\"file\":\"/x\\n.rb\",\"line\":9}]}],\"more\":0}");
 	mw_buf_free(&b);
-	made_end();
 }

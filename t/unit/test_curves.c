@@ -49,7 +49,13 @@ static void one_leaks(uint32_t t)
 	sums[2].bytes = (uint64_t)t * 6400;
 }
 
-EACH(setup, teardown);
+static void end_all(void)
+{
+	mw_curves_free_set(&set);
+	teardown();
+}
+
+EACH(setup, end_all);
 
 TEST(a_curve_of_each)
 {
@@ -72,7 +78,6 @@ TEST(a_curve_of_each)
 	k = read_of("f2:1", 52, 62);
 	assert_int_equal(k->t[0], 50);
 	assert_int_equal(k->t[k->n - 1], 60);
-	mw_curves_free_set(&set);
 }
 
 static void many(uint32_t t)
@@ -107,7 +112,6 @@ TEST(the_largest_and_a_small_one_that_grows)
 	for (size_t i = 0; i < set.n; i++)
 		all += set.v[i].bytes[set.v[i].n - 1];
 	assert_true(all + 3000 > total && all < total + 64 * MW_CURVES_N);
-	mw_curves_free_set(&set);
 }
 
 TEST(what_is_chosen_stays_chosen)
@@ -124,7 +128,6 @@ TEST(what_is_chosen_stays_chosen)
 	}
 	assert_true(snapshots <= before + 2);
 	assert_non_null(read_of("f1:1", 0, now));
-	mw_curves_free_set(&set);
 }
 
 static void deploy(uint32_t t)
@@ -146,7 +149,6 @@ TEST(a_new_location_was_nothing_before)
 	assert_int_equal(at(k, 0), 0);
 	assert_int_equal(at(k, 240), 0);
 	assert_int_equal(at(k, 400), 101 * 64);
-	mw_curves_free_set(&set);
 }
 
 static void burst(uint32_t t)
@@ -169,7 +171,6 @@ TEST(a_jump_is_at_its_line_at_once)
 	assert_int_equal(at(k, 305), 0);
 	assert_int_equal(at(k, 310), 5 * 6400000);
 	assert_int_equal(at(k, 315), 10 * 6400000);
-	mw_curves_free_set(&set);
 }
 
 static void old_but_small(uint32_t t)
@@ -187,7 +188,6 @@ TEST(what_is_found_late_has_no_past)
 	assert_non_null(k);
 	assert_true(k->t[0] > 2900);
 	assert_true(k->bytes[0] > 0);
-	mw_curves_free_set(&set);
 }
 
 TEST(a_tenant_s_curve_is_not_its_successor_s)
@@ -219,7 +219,6 @@ TEST(a_tenant_s_curve_is_not_its_successor_s)
 	assert_int_equal(at(k, 100), 640000);
 	assert_int_equal(at(k, 300), 128);
 	assert_int_equal(set.n, 3);
-	mw_curves_free_set(&set);
 }
 
 /* The snapshot is taken later than the sums: its name may be another tenant's. */
@@ -244,7 +243,6 @@ TEST(a_name_that_may_be_wrong_is_not_shown)
 	mw_curves_second(&c, &late, 20);
 	assert_null(read_of("wrong:1", 0, 20));
 	assert_non_null(find(&set, "right:1"));
-	mw_curves_free_set(&set);
 }
 
 TEST(the_grids)
@@ -284,7 +282,6 @@ TEST(the_grids)
 	assert_int_equal(mw_curves_read_one(&c, "none", 4, 0, now, 500, &one), 0);
 	assert_int_equal(one.n, 0);
 	mw_curves_free_set(&one);
-	mw_curves_free_set(&set);
 	assert_true(kept_bytes <= 3 << 20);
 }
 
@@ -304,7 +301,6 @@ TEST(little_memory)
 	assert_int_equal(at(read_of("f2:1", now - 100, now), now), (now - 1) / 5 * 5 * 6400ull);
 	assert_true(set.v[0].n > 20);
 	assert_int_equal(at(read_of("f2:1", 0, now), 0), 0);
-	mw_curves_free_set(&set);
 	assert_true(kept_bytes <= keep_max);
 }
 
@@ -314,7 +310,6 @@ TEST(no_memory)
 	run(1000, one_leaks);
 	assert_null(read_of("f2:1", 0, 1000));
 	assert_int_equal(set.n + set.rest_n, 0);
-	mw_curves_free_set(&set);
 }
 
 TEST(off)
@@ -323,7 +318,6 @@ TEST(off)
 	run(100, one_leaks);
 	assert_int_equal(kept_bytes, 0);
 	assert_null(read_of("f2:1", 0, 100));
-	mw_curves_free_set(&set);
 }
 
 TEST(a_child_begins_anew_in_the_same_memory)
@@ -339,7 +333,6 @@ TEST(a_child_begins_anew_in_the_same_memory)
 	k = read_of("f2:1", 0, 2100);
 	assert_true(k->t[0] > 2000);
 	assert_int_equal(at(k, 2100), 2096 * 6400);
-	mw_curves_free_set(&set);
 }
 
 static char *json(double from, double to, size_t points)

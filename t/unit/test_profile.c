@@ -83,7 +83,7 @@ static void rows_are_whole(void)
 	}
 }
 
-EACH(fake_clear, NULL);
+EACH(fake_clear, made_end);
 
 TEST(sums_are_exact)
 {
@@ -209,7 +209,6 @@ TEST(a_first_stack_counts_where_nothing_was_sampled)
 	made_frame("f");
 	assert_true(mw_profile_estimate(&made, sampled, 2));
 	assert_int_equal(made.n_stacks, 1);
-	made_end();
 }
 
 TEST(blocks_are_divided_by_blocks)
@@ -230,7 +229,6 @@ TEST(blocks_are_divided_by_blocks)
 	assert_int_equal(made.stacks[0].blocks[MW_BY_TOTAL], 30);
 	assert_int_equal(made.stacks[0].blocks[MW_BY_LIVE], 3);
 	assert_int_equal(made.stacks[1].blocks[MW_BY_LIVE], 1);
-	made_end();
 }
 
 TEST(growth_is_of_the_same_stacks)
@@ -267,7 +265,6 @@ TEST(growth_is_of_the_same_stacks)
 	made_frame("f");
 	assert_true(mw_profile_calibrate(&made, sampled, 1));
 	assert_true(made.stacks[0].growth == INT64_MIN);
-	made_end();
 }
 
 /* The frame of a location without a sample. */
@@ -322,7 +319,6 @@ TEST(nothing_is_a_profile_too)
 	mw_profile_speedscope(&b, &made, "");
 	assert_non_null(strstr(text_of(&b), "\"samples\":[],\n\"weights\":[],\n\"endValue\":0}"));
 	mw_buf_free(&b);
-	made_end();
 }
 
 TEST(estimates_as_they_are)
@@ -344,7 +340,6 @@ TEST(estimates_as_they_are)
 	assert_int_equal(made.stacks[1].bytes[MW_BY_LIVE], 0);
 	assert_int_equal(made.stacks[1].growth, -20);
 	assert_int_equal(made.samples[MW_BY_TOTAL], 2);
-	made_end();
 }
 
 /* --- lines ---------------------------------------------------------------- */
@@ -382,7 +377,6 @@ TEST(lines_outermost_first)
 				   "<main> 2\n"
 				   "<main>;block in run 9\n"
 				   "a:b   c \xef\xbf\xbd\xef\xbf\xbd \xe2\x82\xac\" 2\n");
-	made_end();
 }
 
 TEST(texts_that_differ_stay_apart)
@@ -409,7 +403,6 @@ TEST(texts_that_differ_stay_apart)
 	}
 	assert_int_equal(lines, N);
 	mw_buf_free(&b);
-	made_end();
 }
 
 /* So many that some have the same hash. */

@@ -33,7 +33,7 @@ static void grown_parts_are(int64_t growth, size_t n, const int64_t *parts)
 }
 #define GROWN(...) ((const int64_t[]){ __VA_ARGS__ })
 
-EACH(fake_clear, NULL);
+EACH(fake_clear, made_end);
 
 TEST(growth_of_a_range_is_of_the_born)
 {
@@ -76,5 +76,4 @@ TEST(growth_of_a_range_is_of_the_born)
 	assert_true(mw_profile_estimate(&made, sampled, 1));
 	assert_true(made.stacks[0].growth == 4);
 	assert_int_equal(made.born_samples, 2);
-	made_end();
 }

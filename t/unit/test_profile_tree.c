@@ -39,7 +39,7 @@ static void made_known(void)
 	MADE_STACK(7, other)->row = 1;
 }
 
-EACH(fake_clear, NULL);
+EACH(fake_clear, made_end);
 
 TEST(a_known_tree)
 {
@@ -83,7 +83,6 @@ TEST(a_known_tree)
 		"\"value\":[1,1,1,-4],\n"
 		"\"samples_of\":[2,2,2,1],\n"
 		"\"width\":[9,9,9,4]");
-	made_end();
 }
 
 TEST(of_nothing_a_root_is_left)
@@ -104,7 +103,6 @@ TEST(of_nothing_a_root_is_left)
 	fake_row(MW_KIND_RUBY, 1, "/srv/b.rb:1");
 	made_begin(); /* not even a frame */
 	tree_is(&view, want);
-	made_end();
 }
 
 /* Sums stop at the largest value, and are still those of a tree. */
@@ -128,7 +126,6 @@ TEST(huge_sums)
 	assert_true(t.total == INT64_MIN);
 	assert_true(t.value[1] == -1 && t.value[2] == INT64_MIN && t.value[3] == INT64_MIN);
 	free_tree(&t);
-	made_end();
 }
 
 /* --- random trees --------------------------------------------------------- */
@@ -344,7 +341,6 @@ TEST(equal_values_by_name_file_and_line)
 							 "[2,1,2,0,0],[2,2,1,0,0]]"));
 		free_tree(&t);
 	}
-	made_end();
 }
 
 /* --- large ones ----------------------------------------------------------- */
@@ -406,7 +402,6 @@ TEST(deep_stacks)
 	assert_true(bufs[4].n > DEEP);
 	for (int i = 2; i < 5; i++)
 		mw_buf_free(&bufs[i]);
-	made_end();
 }
 
 /* A step that is quadratic in them would take longer than t/unit.t waits. */
@@ -446,5 +441,4 @@ TEST(many_stacks)
 	is_a_tree(&t);
 	free_tree(&t);
 	free(sampled);
-	made_end();
 }
