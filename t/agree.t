@@ -172,8 +172,7 @@ class AgreeInC < Minitest::Test
     groups_agree rows
     pages_agree rows
     rows.each { |r| at_agrees(r) }
-    assert app.finish.success?, app.stderr
-    assert_equal "", app.stderr
+    assert_ends_well app
     dumps = app.dumps
     assert_equal 1, dumps.size
     assert_same_dump rows, dumps[0]

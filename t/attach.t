@@ -107,8 +107,7 @@ class AttachBySignalTest < Minitest::Test
     assert_done ctl("attach", a.pid.to_s), /#{a.pid}\.sock/
     assert_equal %w[true 30], [a.ask("30"), a.hear]
     assert_equal ["options"], requests(a.pid)
-    assert a.finish.success?
-    assert_equal "", a.stderr
+    assert_ends_well a
   end
 
   def test_a_main_thread_that_waits
@@ -347,8 +346,7 @@ class AttachByInjectionTest < Minitest::Test
     assert_equal %w[done 0], [a.ask("30"), a.hear]
     assert_includes 30..50, at_line(a.pid, 6).live
     assert_refused ctl("attach", a.pid.to_s), /process #{a.pid}: the tracker is running already/
-    assert a.finish.success?
-    assert_equal "", a.stderr
+    assert_ends_well a
   end
 
   def test_a_main_thread_that_waits

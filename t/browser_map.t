@@ -409,12 +409,6 @@ class MapTest < Minitest::Test
     end
   end
 
-  # Nothing was asked for but the file, and nothing was refused.
-  def assert_alone
-    assert_empty @complaints
-    assert_equal [@address], @requests.map { |u| u[/\A[^#]+/] }.uniq
-  end
-
   def test_one_file
     alone("--hostile") do
       assert_match(/\Apid 4711, up .*: puma 6\.4 \[app\]\z/, text(".process"))

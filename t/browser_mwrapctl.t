@@ -49,12 +49,6 @@ class MwrapctlPageTest < Minitest::Test
     wait_until("document.querySelector('.details b').textContent.endsWith('#{name}')")
   end
 
-  # Nothing was asked for but the file, and nothing was refused.
-  def assert_alone
-    assert_empty @complaints
-    assert_equal [@address], @requests.map { |u| u[/\A[^#]+/] }.uniq
-  end
-
   def test_a_page_from_disk
     page
     assert_match(/app\.rb.* \(\d+\) - mwrap\z/, js("document.title"))

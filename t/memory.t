@@ -346,8 +346,7 @@ class TestOfMemoryMax < Minitest::Test
     assert_equal 200, post("/reset").status
     assert_equal 0, stats["total"] if stats["allocations"].zero?
     assert_operator tsv.sum(&:allocations), :<, 10_000, "a reset reaches every location"
-    assert app.finish.success?
-    assert_equal "", app.stderr
+    assert_ends_well app
     assert_equal 1, app.dumps("json").size
   end
 

@@ -405,8 +405,7 @@ class OtherProcessesTest < Minitest::Test
     assert_sound rows
     assert_sums rows, stats
     app.tell("end")
-    assert app.finish.success?, app.stderr
-    assert_equal "", app.stderr
+    assert_ends_well app
     rows = app.dumps[0]
     assert_operator rows.find { |r| r.location.end_with?("/app.rb:8") }.total, :>=, 200 * 6001
     assert_empty Dir.children(@dir).grep(/\As(\.|\z)/)

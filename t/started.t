@@ -396,8 +396,7 @@ class StartedTest < Minitest::Test
     assert_operator stats["since"], :>, 0.001
     assert_equal "off", app.ask("")
     assert_equal true, JSON.parse(body("/stats.json"))["paused"]
-    assert app.finish.success?
-    assert_equal "", app.stderr
+    assert_ends_well app
   end
 
   STRINGS = "GC.start; i = 0; while i < ARGV[0].to_i; 'x' * (640 + (i & 63)); i += 1; end; GC.start"

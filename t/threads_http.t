@@ -120,8 +120,7 @@ class ThreadsHttpTest < Minitest::Test
     rows.each { |r| assert_equal r.live - (before[r.location.b]&.live || 0), r.allocations - r.frees, r.inspect }
     act(app, "join")
     assert_known counted, tsv
-    assert app.finish.success?, app.stderr
-    assert_equal "", app.stderr
+    assert_ends_well app
     assert_known counted, app.dumps[0]
   end
 
@@ -154,8 +153,7 @@ class ThreadsHttpTest < Minitest::Test
     assert_operator rows.map(&:max_life).max, :<=, rows.sum(&:total)
     act(app, "join")
     assert_known parked, tsv
-    assert app.finish.success?, app.stderr
-    assert_equal "", app.stderr
+    assert_ends_well app
     assert_known parked, app.dumps[0]
   end
 end

@@ -228,8 +228,7 @@ class LimitHazards < Minitest::Test
     assert_equal "closed", app.ask("go")
     assert_equal 200, parse(drain(client)).status
     assert_equal 200, get("/each/0").status
-    assert app.finish.success?
-    assert_equal "", app.stderr
+    assert_ends_well app
   end
 
   def test_more_than_1023_descriptors
@@ -254,7 +253,6 @@ class LimitHazards < Minitest::Test
     assert_equal [200, 200], [get("/each/0").status, get("/each/0", at: child).status]
     clients.each(&:close)
     assert_equal "3", app.ask("go")
-    assert app.finish.success?
-    assert_equal "", app.stderr
+    assert_ends_well app
   end
 end

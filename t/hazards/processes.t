@@ -312,8 +312,7 @@ class ProcessHazards < Minitest::Test
     end
     assert_equal "all", app.hear
     assert_includes 200..300, kept_over_http
-    assert app.finish.success?
-    assert_equal "", app.stderr
+    assert_ends_well app
     app.dumps[0].each { |r| assert_equal r.allocations, r.frees + r.live, r.inspect }
   end
 
@@ -396,8 +395,7 @@ class ProcessHazards < Minitest::Test
     eventually("the child's server has our name, too") { comms(child).value?("mwrap") }
     live.close
     app.tell("end")
-    assert app.finish.success?
-    assert_equal "", app.stderr
+    assert_ends_well app
   end
 
   # --- signals ------------------------------------------------------------------------------------
@@ -418,7 +416,6 @@ class ProcessHazards < Minitest::Test
       assert_equal s, app.hear
     end
     server_thread(app.pid) # one blocks all
-    assert app.finish.success?
-    assert_equal "", app.stderr
+    assert_ends_well app
   end
 end

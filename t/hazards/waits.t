@@ -112,8 +112,7 @@ class WaitHazards < Minitest::Test
     assert_equal 200, answer.status
     before = app.ask("retired").to_i
     eventually("locations are retired again") { app.ask("lines") && app.ask("retired").to_i > before }
-    assert app.finish.success?
-    assert_equal "", app.stderr
+    assert_ends_well app
   end
 
   def test_a_reset_that_is_kept_from_running
@@ -127,7 +126,6 @@ class WaitHazards < Minitest::Test
     assert_equal 200, answer.status
     assert_equal "true", app.ask("asked")
     assert_equal "true", app.ask("read")
-    assert app.finish.success?
-    assert_equal "", app.stderr
+    assert_ends_well app
   end
 end

@@ -136,6 +136,12 @@ module BrowserTest
     refute_empty @requests
   end
 
+  # A page of one file, @address: it asked for nothing else.
+  def assert_alone
+    assert_empty @complaints
+    assert_equal [@address], @requests.map { |u| u[/\A[^#]+/] }.uniq
+  end
+
   # For a file of tests: each page of a server is quiet at the test's end, but for what the test says in @allowed.
   module Quiet
     def teardown

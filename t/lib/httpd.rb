@@ -165,6 +165,12 @@ module HttpdTest
   def get(target, headers = {}, at: path) = request("GET", target, headers, at: at)
   def post(target, headers = {}, body = "", at: path) = request("POST", target, headers, body, at: at)
 
+  # It ends by itself, with 0, and said nothing on stderr.
+  def assert_ends_well(app)
+    assert app.finish&.success?, app.stderr
+    assert_equal "", app.stderr
+  end
+
   def assert_line(response, status, like = //)
     assert_equal status, response.status, response.body
     assert_equal "text/plain; charset=utf-8", response.headers["content-type"]
