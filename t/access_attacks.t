@@ -70,7 +70,7 @@ class AccessAttacksTest < Minitest::Test
       Process::UID.change_privilege(AccessTest::NOBODY)
       server = UNIXServer.new("#{path}.4194000")
       w.puts("there")
-      loop { s = server.accept; w.puts("heard #{(s.readpartial(1000) rescue "nothing").inspect}"); s.write("HTTP/1.0 200 OK\r\n\r\nmwrap table 6\n") rescue nil; s.close }
+      loop { s = server.accept; w.puts("heard #{(s.readpartial(1000) rescue "nothing").inspect}"); s.write("HTTP/1.0 200 OK\r\n\r\nmwrap table 7\n") rescue nil; s.close }
     end
     w.close
     assert_equal "there\n", heard.gets

@@ -32,7 +32,7 @@ class LiveTest < Minitest::Test
     assert_equal [true, false], rows.data.values_at("all", "more")
     assert_in_delta Time.now.to_f, hello.data["unix"], 600
     line = rows.data["rows"].find(&location("/app.rb:5"))
-    assert_equal 13, line.size
+    assert_equal 14, line.size
     assert_operator line[4], :>=, 70_000
     assert_equal [path("app.rb").size, "ruby"], line[11, 2]
     assert_equal line[10][0, line[11]], path("app.rb")
@@ -58,7 +58,7 @@ class LiveTest < Minitest::Test
     end.last.data
     assert_equal false, changed["all"]
     assert_operator changed["rows"].size, :<, 60
-    changed["rows"].each { |r| assert_includes [10, 13], r.size }
+    changed["rows"].each { |r| assert_includes [11, 14], r.size }
     assert_nil before
   end
 

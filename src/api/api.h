@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MW_API_VERSION 19u
+#define MW_API_VERSION 20u
 
 /*
  * The ids of a process's locations are below it: in rows, live blocks and events. Tables by id have so
@@ -31,6 +31,7 @@
  * rows of a family's sum have other ids: their numbers.
  */
 #define MW_ID_END 131072u
+#define MW_ID_NOWHERE 0u /* no location has it */
 
 struct mw_options; /* shared/options/options.h */
 struct mw_family;  /* server/family/family.h */
@@ -59,6 +60,13 @@ struct mw_row {
 	uint64_t overruns;    /* blocks of this location found written past their end */
 	uint64_t overrun_size; /* bytes asked for, of the last of them; 0: none */
 	/*
+	 * Ruby objects that were made here and stay, estimated from samples (server/objects); a reset doesn't
+	 * change these. Their slots in Ruby's heap, not what they have from malloc. Zeros: no sample.
+	 */
+	uint64_t objects, object_bytes;
+	uint64_t object_samples; /* that this rests on */
+	uint64_t object_variance; /* of `objects` */
+	/*
 	 * Fork baseline: the part of the first counters that a forked process inherited. Its
 	 * parent counts that part, too. Zeros if no option asks for a server.
 	 */
@@ -78,6 +86,14 @@ struct mw_row {
 	uint32_t top_share;   /* of 1,000; 0: nothing is known */
 	uint32_t kind_samples; /* that this rests on */
 };
+
+/* A location's part of Ruby's objects, as in struct mw_row. */
+struct mw_object_sum {
+	uint32_t id, samples;
+	uint64_t objects, bytes;
+	uint64_t variance; /* of `objects` */
+};
+enum { MW_OBJECT_SUMS = 2048 }; /* locations with such a sum, at most */
 
 struct mw_snapshot {
 	size_t n;
@@ -421,6 +437,22 @@ struct mw_api {
 	int (*thread_start)(void *(*run)(void *), void *arg, size_t stack);
 	int (*thread_run)(void *(*run)(void *), void *arg, size_t stack, void **result);
 	bool (*leaving)(void);
+	/* Such a thread sleeps until that moment of CLOCK_MONOTONIC, in ns. False: it must end. */
+	bool (*sleep_until)(uint64_t ns);
+
+	/*
+	 * ask_ruby: Ruby calls run(NULL) in one of its threads, with the GVL, where Ruby code may run anyway. Any thread, also in
+	 * a hook of Ruby's. False: it takes no such job, or its code has ended. May be NULL.
+	 *
+	 * For the sampling of Ruby's objects (server/objects). object_here: the location of the Ruby code that the
+	 * calling thread runs, with the GVL and outside of a collection; MW_ID_NOWHERE: none, or the thread is in the tracker
+	 * or quiet. It allocates nothing of Ruby's. The location isn't retired until as many object_gone calls.
+	 * objects: these sums, by ascending id, count in rows from now on; each id is held. One thread at a time.
+	 */
+	bool (*ask_ruby)(void (*run)(void *));
+	uint32_t (*object_here)(void);
+	void (*object_gone)(uint32_t id);
+	void (*objects)(const struct mw_object_sum *, size_t n);
 
 	/* Ruby's heap pages: zeros if there are none, or none can be seen. */
 	void (*heap_sums)(struct mw_heap_sums *);

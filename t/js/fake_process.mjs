@@ -199,7 +199,7 @@ export class Process {
 		const { id, total, allocations, frees, growth, bytes, live, lifeSum, lifeMax } = row;
 		const mark = this.mark === null ? 0 : bytes - row.base;
 		const first = [id, total, allocations, frees, growth, bytes, live, lifeSum, lifeMax, mark];
-		return whole ? [...first, row.location, row.fileLength, row.kind] : first;
+		return [...first, ...(whole ? [row.location, row.fileLength, row.kind] : []), 0];
 	}
 
 	point() {

@@ -11,8 +11,11 @@ module MwrapTest
 
   # Names, in order: of every table, then what a family's sum has too, and a process that keeps stacks.
   COLUMNS, FAMILY_COLUMNS, KIND_COLUMNS = %w[EVERY FAMILY KINDS].map { |tables| LISTED_COLUMNS.select { |_, t| t == tables }.map(&:first).freeze }
-  # Of every table: the numbers, those that sums add up, and whole numbers.
+  # Of every table: the numbers, and whole numbers.
   NUMBER_COLUMNS = (COLUMNS - LISTED_COLUMNS.select { |*, type| type == "TEXT" }.map(&:first)).freeze
-  SUM_COLUMNS = (COLUMNS & LISTED_COLUMNS.select { |*, type| %w[BYTES COUNT].include?(type) }.map(&:first)).freeze
-  WHOLE_COLUMNS = (NUMBER_COLUMNS - LISTED_COLUMNS.select { |*, type| type == "MEAN" }.map(&:first)).freeze
+  WHOLE_COLUMNS = (NUMBER_COLUMNS - LISTED_COLUMNS.select { |*, type| %w[MEAN ERROR].include?(type) }.map(&:first)).freeze
+  # Estimated once a second: two answers may differ. Then the others, and those that sums add up.
+  ESTIMATED_COLUMNS = COLUMNS.grep(/\Aobject/).freeze
+  EXACT_COLUMNS = (COLUMNS - ESTIMATED_COLUMNS).freeze
+  SUM_COLUMNS = (EXACT_COLUMNS & LISTED_COLUMNS.select { |*, type| %w[BYTES COUNT].include?(type) }.map(&:first)).freeze
 end

@@ -128,7 +128,7 @@ module Served
   end
 
   # The same rows with the same values. columns: those that both have.
-  def assert_same_rows(want, got, what, columns: Row.members, only: nil, least: 5)
+  def assert_same_rows(want, got, what, columns: MwrapTest::EXACT_COLUMNS.map(&:to_sym), only: nil, least: 5)
     assert_operator want.size, :>=, least, "#{what}: there are rows"
     want, got = [want, got].map { |rows| by_location(only ? rows.select(&only) : rows) }
     assert_equal [[], []], [want.keys - got.keys, got.keys - want.keys], "#{what}: the same locations"

@@ -67,12 +67,16 @@ module Watching
     def take(data)
       @known = {} if data["all"]
       data["gone"].each { |id| @known.delete(id) }
-      data["rows"].each do |row|
+      data["rows"].each do |*row, objects|
+        (@objects ||= {})[row[0]] = objects
         raise "a short row of an unknown id: #{row}" unless row.size == 13 || @known[row[0]]
-        raise "neither 10 nor 13 values: #{row}" unless [10, 13].include?(row.size)
+        raise "neither 11 nor 14 values: #{row}" unless [10, 13].include?(row.size)
         @known[row[0]] = row + (row.size == 10 ? @known[row[0]].drop(10) : [])
       end
     end
+
+    # By id: 0, or objects, their bytes, samples and variance, as they were told last.
+    attr_reader :objects
 
     # Did all come, compressed, up to its mark of the end?
     def whole? = @gunzip.finished?

@@ -18,19 +18,19 @@ TEST(first_tick_then_changes_only)
 	b->life_max = 6;
 	tick();
 	gets(&c, EVENT("true", "false",
-		       "[3,100,1,0,5,100,1,0,0,0,\"/a.rb:1\",5,\"ruby\"],"
-		       "[1,100,1,4,-7,100,1,9,6,0,\"/b.rb:22\",5,\"ruby\"]",
+		       "[3,100,1,0,5,100,1,0,0,0,\"/a.rb:1\",5,\"ruby\",0],"
+		       "[1,100,1,4,-7,100,1,9,6,0,\"/b.rb:22\",5,\"ruby\",0]",
 		       ""));
 	gets_nothing(&c);
 	tick();
 	gets_nothing(&c); /* nothing changed */
 	a->total = 150;
 	tick();
-	gets(&c, EVENT("false", "false", "[3,150,1,0,5,100,1,0,0,0]", ""));
+	gets(&c, EVENT("false", "false", "[3,150,1,0,5,100,1,0,0,0,0]", ""));
 	gets_nothing(&c);
 	add_row(2, 0, "/c.rb:3");
 	tick();
-	gets(&c, EVENT("false", "false", "[2,100,1,0,0,100,1,0,0,0,\"/c.rb:3\",5,\"ruby\"]", ""));
+	gets(&c, EVENT("false", "false", "[2,100,1,0,0,100,1,0,0,0,\"/c.rb:3\",5,\"ruby\",0]", ""));
 	gets_nothing(&c);
 }
 
@@ -82,7 +82,7 @@ TEST(rows_that_go)
 	/* and comes again, in full */
 	add_row(7, 3, "/c.rb:1");
 	tick();
-	gets(&c, EVENT("false", "false", "[7,100,1,0,3,100,1,0,0,0,\"/c.rb:1\",5,\"ruby\"]", ""));
+	gets(&c, EVENT("false", "false", "[7,100,1,0,3,100,1,0,0,0,\"/c.rb:1\",5,\"ruby\",0]", ""));
 }
 
 TEST(an_id_used_again)
@@ -94,7 +94,7 @@ TEST(an_id_used_again)
 	add_row(5, 1, "/new.rb:1"); /* the same length and numbers */
 	tick();
 	gets(&c, EVENT("false", "true", "", "5"));
-	gets(&c, EVENT("false", "false", "[5,100,1,0,1,100,1,0,0,0,\"/new.rb:1\",7,\"ruby\"]", ""));
+	gets(&c, EVENT("false", "false", "[5,100,1,0,1,100,1,0,0,0,\"/new.rb:1\",7,\"ruby\",0]", ""));
 	gets_nothing(&c);
 	/* gone for a tick that this watcher didn't see, then another's */
 	fake_n = 0;
@@ -102,7 +102,7 @@ TEST(an_id_used_again)
 	add_row(5, 1, "/third.rb:1");
 	tick();
 	gets(&c, EVENT("false", "true", "", "5"));
-	gets(&c, EVENT("false", "false", "[5,100,1,0,1,100,1,0,0,0,\"/third.rb:1\",9,\"ruby\"]", ""));
+	gets(&c, EVENT("false", "false", "[5,100,1,0,1,100,1,0,0,0,\"/third.rb:1\",9,\"ruby\",0]", ""));
 	gets_nothing(&c);
 }
 
@@ -118,7 +118,7 @@ TEST(who_missed_ticks_gets_each_row_once)
 		a->total++;
 		tick();
 	}
-	gets(&c, EVENT("false", "false", "[1,150,1,0,1,100,1,0,0,0]", ""));
+	gets(&c, EVENT("false", "false", "[1,150,1,0,1,100,1,0,0,0,0]", ""));
 	gets_nothing(&c);
 	/* one who comes late gets all; the other isn't affected */
 	assert_true(event_of(&late));
@@ -143,22 +143,23 @@ TEST(the_mark)
 	a->live_bytes = 250;
 	add_row(9, 0, "/new.rb:1"); /* wasn't there */
 	tick();
-	gets(&c, EVENT("false", "false",
-		       "[1,100,1,0,1,250,1,0,0,-50],[9,100,1,0,0,100,1,0,0,100,\"/new.rb:1\",7,\"ruby\"]",
-		       ""));
+	gets(&c,
+	     EVENT("false", "false",
+		   "[1,100,1,0,1,250,1,0,0,-50,0],[9,100,1,0,0,100,1,0,0,100,\"/new.rb:1\",7,\"ruby\",0]",
+		   ""));
 	/* the same id, another location: all of it is growth */
 	fake_rows[1].location = "/NEW.rb:1";
 	tick();
 	assert_true(event_of(&c));
-	gets(&c, EVENT("false", "false", "[9,100,1,0,0,100,1,0,0,100,\"/NEW.rb:1\",7,\"ruby\"]", ""));
+	gets(&c, EVENT("false", "false", "[9,100,1,0,0,100,1,0,0,100,\"/NEW.rb:1\",7,\"ruby\",0]", ""));
 	fake_n = 0;
 	add_row(1, 1, "/other.rb:1");
 	tick();
 	assert_true(event_of(&c));
-	gets(&c, EVENT("false", "false", "[1,100,1,0,1,100,1,0,0,100,\"/other.rb:1\",9,\"ruby\"]", ""));
+	gets(&c, EVENT("false", "false", "[1,100,1,0,1,100,1,0,0,100,\"/other.rb:1\",9,\"ruby\",0]", ""));
 	mw_mark_clear(&mark);
 	tick();
-	gets(&c, EVENT("false", "false", "[1,100,1,0,1,100,1,0,0,0]", ""));
+	gets(&c, EVENT("false", "false", "[1,100,1,0,1,100,1,0,0,0,0]", ""));
 	gets_nothing(&c);
 }
 
@@ -189,10 +190,10 @@ TEST(names_of_any_bytes)
 	tick();
 	assert_true(event_of(&c));
 	/* / U+FFFD ü, a surrogate pair, " < newline .rb */
-	assert_non_null(strstr(out.p, "\\n.rb:1\",11,\"ruby\"]"));
+	assert_non_null(strstr(out.p, "\\n.rb:1\",11,\"ruby\",0]"));
 	assert_non_null(strstr(out.p, "\"/\xef\xbf\xbd\xc3\xbc\xf0\x9f\x98\x80\\\""));
-	assert_non_null(strstr(out.p, "\"/l.so(f+0x1) [0x7f]\",5,\"native\"]"));
-	assert_non_null(strstr(out.p, "\"(other)\",7,\"special\"]"));
+	assert_non_null(strstr(out.p, "\"/l.so(f+0x1) [0x7f]\",5,\"native\",0]"));
+	assert_non_null(strstr(out.p, "\"(other)\",7,\"special\",0]"));
 	assert_null(strstr(out.p, "huge"));
 	assert_null(strstr(out.p, "none"));
 	assert_null(strchr(out.p, '\n'));
@@ -222,6 +223,6 @@ TEST(freed_and_begun_again)
 	gets_nothing(&c); /* an empty table would make all rows look new afterwards */
 	tick();
 	assert_true(j.tick > was);
-	gets(&c, EVENT("true", "false", "[1,100,1,0,1,100,1,0,0,0,\"/a.rb:1\",5,\"ruby\"]", ""));
+	gets(&c, EVENT("true", "false", "[1,100,1,0,1,100,1,0,0,0,\"/a.rb:1\",5,\"ruby\",0]", ""));
 	gets_nothing(&c);
 }

@@ -15,7 +15,7 @@ static uint64_t now; /* ms; of this test's clock */
 
 #define NOTHING "nothing"
 #define END "end"
-#define ROW(id, total, location) "[" id "," total ",1,0,100,100,1,0,0,0" location "]"
+#define ROW(id, total, location) "[" id "," total ",1,0,100,100,1,0,0,0" location ",0]"
 #define A ROW("0", "100", ",\"/a.rb:1\",5,\"ruby\"")
 #define ROWS(all, rows) "rows " all " [" rows "]"
 

@@ -11,6 +11,10 @@ function lifeParts(v, unit) {
 	return v < 0 ? [DASH, ""] : unit === "bytes" ? bytesParts(v) : [small(v), ""];
 }
 
+// Per cent, as the server's object_error
+export const objectError = (r, i) => Math.round(200 * Math.sqrt(r.objectVariance[i]) / r.objects[i]);
+const objects = (v, r, i) => (v ? `${count(v)}, ± ${objectError(r, i)} %, from ${count(r.objectSamples[i])} samples` : "no sample stays");
+
 // get(rows, slot) is what is sorted by; parts(value, unit of life) what is shown.
 // kinds: only if the process keeps stacks. wide: rem; short, slim: the same on half a screen, and on a narrow one.
 // keep: where there is no room for all, the least goes first; keepNarrow: the same on a narrow screen.
@@ -36,6 +40,10 @@ export const COLUMNS = [
 		get: meanLife, parts: lifeParts, exact: (v) => (v < 0 ? "none was freed" : small(v)) },
 	{ id: "max_life", title: "max life", wide: 5.5, keep: 1, life: true,
 		get: (r, i) => r.lifeMax[i], parts: lifeParts, exact: small },
+	{ id: "object_bytes", title: "object bytes", wide: 7, keep: 5,
+		get: (r, i) => r.objectBytes[i], parts: bytesParts, exact: (v, r, i) => (v ? `${count(v)} bytes in ${objects(r.objects[i], r, i)}` : "no sample stays") },
+	{ id: "objects", title: "objects", wide: 6.5, keep: 2,
+		get: (r, i) => r.objects[i], parts: (v) => [about(v), ""], exact: objects },
 	{ id: "kind", title: "kind", wide: 12.75, slim: 8, keep: 8, on: true, kinds: true,
 		get: (r, i) => r.kindKey(i), parts: (v, unit, r) => r.kinds.shown(v),
 		exact: (v, r, i) => (v === v ? `${r.kinds.shown(v).join(" ")}, from ${count(r.kindSamples(i))} samples` : "no stack") },

@@ -3,7 +3,7 @@
 // to columns and sorting: typed arrays by slot, and names. A row may count to several kinds, a
 // share of it to each.
 
-import { NUMBERS } from "./rows.js";
+import { NUMBERS, OBJECTS } from "./rows.js";
 import { POINTS } from "./spark.js";
 import { slopeKey } from "./sort.js";
 
@@ -47,7 +47,7 @@ export function sums(rows, slots, group) {
 		weights[of[k]].push(live[k]);
 	}
 	out.members = members;
-	for (const name of [...NUMBERS, "rate", "grown"]) {
+	for (const name of [...NUMBERS, ...OBJECTS, "rate", "grown"]) {
 		const from = rows[name], to = new Float64Array(out.slots), part = OF_TOTAL.includes(name) ? total : live;
 		if (name === "lifeMax")
 			for (let k = 0; k < slot.length; k++)

@@ -11,9 +11,10 @@ import { slopeKey } from "./sort.js";
 
 // The values of a row of an event, in the order of the contract.
 export const NUMBERS = ["total", "allocations", "frees", "growth", "liveBytes", "live", "lifeSum", "lifeMax", "mark"];
+export const OBJECTS = ["objects", "objectBytes", "objectSamples", "objectVariance"]; // in an array, which is the last value; 0: no objects
 const OWN = ["rate", "base", "grown", "rank"]; // what the page makes of them
 const LATELY = 10; // seconds that allocations a second are of
-const FIRST_NEW = 10; // a known row comes with its id and the nine numbers only
+const FIRST_NEW = 1 + NUMBERS.length; // a known row comes with its id, the numbers and the objects only
 
 export class Rows {
 	constructor() {
@@ -35,7 +36,7 @@ export class Rows {
 		this.series = [];
 		this.used = new Uint8Array(0);
 		this.filled = new Float64Array(0); // the version when a row came into the slot
-		for (const name of [...NUMBERS, ...OWN])
+		for (const name of [...NUMBERS, ...OBJECTS, ...OWN])
 			this[name] = new Float64Array(0);
 		this.names = { file: [], dir: [], gem: [] }; // made when first asked for
 		this.gems = new Map();  // kind and file → gem
@@ -84,7 +85,7 @@ export class Rows {
 	put(t, values) {
 		let slot = this.bySlot.get(values[0]);
 		if (slot === undefined) {
-			if (values.length <= FIRST_NEW)
+			if (values.length <= FIRST_NEW + 1)
 				return; // changes of a row that we were never told: nothing to show
 			slot = this.add(t, values);
 		}
@@ -95,6 +96,9 @@ export class Rows {
 			this.hot.set(slot, [Math.max(this.series[slot].last, t - LATELY), this.allocations[slot], t, values[2]]);
 		for (let i = 0; i < NUMBERS.length; i++)
 			this[NUMBERS[i]][slot] = values[i + 1];
+		const objects = values.at(-1);
+		for (let i = 0; i < OBJECTS.length; i++)
+			this[OBJECTS[i]][slot] = Array.isArray(objects) ? objects[i] : 0;
 		this.series[slot].push(t, this.liveBytes[slot], this.live[slot], this.allocations[slot], this.frees[slot]);
 	}
 

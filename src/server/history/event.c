@@ -80,6 +80,21 @@ static const struct mw_entry *next(const struct mw_journal *j, struct mw_cursor 
 	return NULL;
 }
 
+/* Most rows have none. */
+static void objects(struct mw_buf *b, const struct mw_row *r)
+{
+	const uint64_t v[] = { r->objects, r->object_bytes, r->object_samples, r->object_variance };
+
+	if (!r->objects) {
+		mw_json_u64(b, NULL, 0);
+		return;
+	}
+	mw_json_open(b, NULL, '[');
+	for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++)
+		mw_json_u64(b, NULL, v[i]);
+	mw_buf_str(b, "]");
+}
+
 static void row(struct mw_buf *b, const struct mw_entry *e, bool known)
 {
 	const struct mw_row *r = e->row;
@@ -95,6 +110,7 @@ static void row(struct mw_buf *b, const struct mw_entry *e, bool known)
 	mw_json_i64(b, NULL, e->mark);
 	if (!known)
 		mw_json_location(b, r->location, r->location_len, r->file_len, r->kind);
+	objects(b, r);
 	mw_buf_str(b, "]");
 }
 

@@ -34,7 +34,8 @@ static bool same_numbers(const struct mw_row *a, const struct mw_row *b)
 {
 	return a->total == b->total && a->allocations == b->allocations && a->frees == b->frees &&
 	       a->growth == b->growth && a->live_bytes == b->live_bytes && a->live == b->live &&
-	       a->life_sum == b->life_sum && a->life_max == b->life_max;
+	       a->life_sum == b->life_sum && a->life_max == b->life_max && a->objects == b->objects &&
+	       a->object_samples == b->object_samples;
 }
 
 /* Updates the entry of a row in the new snapshot; e->row is still in the old one. */

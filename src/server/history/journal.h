@@ -62,9 +62,11 @@ void mw_journal_free(struct mw_journal *, const struct mw_api *);
  *
  *	{"t":uptime,"all":bool,"more":bool,"rows":[[id,total,allocations,
  *	frees,growth,live_bytes,live,life_sum,life_max,mark,location,
- *	file_len,kind],...],"gone":[id,...]}
+ *	file_len,kind,[objects,object_bytes,object_samples,object_variance]],...],
+ *	"gone":[id,...]}
  *
- * A row ends before `location` if the cursor has that already. file_len is how
+ * The last value is 0 if there are no objects. A row has no location, file_len and kind if the cursor has those
+ * already. file_len is how
  * much of `location` names the file, in UTF-16 units of the text as sent.
  * gone[] comes in an event of its own, before the rows: it may name ids that
  * never travelled. False: there is nothing to send now, as before the first

@@ -50,16 +50,7 @@ static void run(void *unused)
 /* Has Ruby call run(); false: it can't. */
 static bool trigger(void)
 {
-	static unsigned handle; /* + 1; only an asking thread writes it */
-
-	if (mw_walk_ruby.rb_postponed_job_preregister && mw_walk_ruby.rb_postponed_job_trigger) {
-		if (!handle)
-			handle = mw_walk_ruby.rb_postponed_job_preregister(0, run, NULL) + 1;
-		mw_walk_ruby.rb_postponed_job_trigger(handle - 1);
-		return true;
-	}
-	return mw_walk_ruby.rb_postponed_job_register_one &&
-	       mw_walk_ruby.rb_postponed_job_register_one(0, run, NULL);
+	return job.api->ask_ruby && job.api->ask_ruby(run);
 }
 
 /* Does Ruby run? Any other answer has the reason in err. */

@@ -59,10 +59,7 @@ struct mw_ruby_hash_type {
 	X(rb_errinfo, mw_ruby_value, (void), false)                                                    \
 	X(rb_set_errinfo, void, (mw_ruby_value), false)                                                \
 	X(rb_gc_enable, mw_ruby_value, (void), false)                                                  \
-	X(rb_gc_disable, mw_ruby_value, (void), false)                                                 \
-	X(rb_postponed_job_preregister, unsigned, (unsigned, void (*)(void *), void *), false)         \
-	X(rb_postponed_job_trigger, void, (unsigned), false)                                           \
-	X(rb_postponed_job_register_one, int, (unsigned, void (*)(void *), void *), false)
+	X(rb_gc_disable, mw_ruby_value, (void), false)
 
 struct mw_walk_ruby {
 #define X(name, result, params, needed) result(*name) params;

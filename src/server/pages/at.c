@@ -212,6 +212,11 @@ static void age_unit(struct mw_buf *b, void *ctx)
 		   unit && !strcmp(unit, "bytes") ? "bytes allocated since" : "garbage collections since");
 }
 
+static void objects(struct mw_buf *b, void *ctx)
+{
+	mw_html_objects(b, &((const struct view *)ctx)->at);
+}
+
 static void called(struct mw_buf *b, void *ctx)
 {
 	const struct view *v = ctx;
@@ -235,6 +240,7 @@ static void page(struct mw_buf *b, void *ctx)
 		{ .name = "lives_caption", .fill = lives_caption, .ctx = v },
 		{ .name = "exports", .fill = exports, .ctx = v },
 		{ .name = "called", .fill = called, .ctx = v },
+		{ .name = "objects", .fill = objects, .ctx = v },
 		{ .name = "holders", .fill = holders, .ctx = v },
 	};
 
@@ -336,6 +342,7 @@ static void as_json(struct view *v)
 {
 	struct mw_buf more = { 0 };
 
+	mw_json_objects(&more, &v->at);
 	if (v->called.kept) {
 		mw_buf_str(&more, ",\n\"called_by\":");
 		mw_called_by_json(&more, &v->called.callers, &v->called.profile);

@@ -127,6 +127,10 @@ void mw_json_head(struct mw_buf *, const struct mw_site *, double now, const cha
 /* Appends its members time, unix and uptime. */
 void mw_json_moment(struct mw_buf *, const struct mw_moment *);
 
+/* objects.c: Ruby's objects of a location: a paragraph, or nothing if none stay; a member "classes" behind a comma */
+void mw_html_objects(struct mw_buf *, const struct mw_at *);
+void mw_json_objects(struct mw_buf *, const struct mw_at *);
+
 /* called.c */
 
 /* Who called a location. */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "server/objects/objects.h"
 #include "shared/sys/clock.h"
 
 /* The CPU time a second that reading the live bytes may cost. */
@@ -67,6 +68,7 @@ unsigned mw_site_second(struct mw_site *s, const struct mw_proc_file *statm,
 		make_point(s, smaps, &p);
 		mw_history_add(&s->history, p);
 		mw_curves_second(&s->curves, s->api, (double)up / 1000);
+		mw_objects_second(s->api, p.t);
 		mw_maps_tidy(&s->maps, (double)up / 1000, false);
 		atomic_fetch_sub(&s->busy, 1);
 	}

@@ -2,6 +2,7 @@
 /* stats.c - the process's figures: /stats for people, /stats.json for programs. */
 #include <string.h>
 
+#include "server/objects/objects.h"
 #include "pages.h"
 
 /* Of the site's last second; NULL: not known. */
@@ -12,13 +13,29 @@ static const uint32_t *majors(const struct mw_site *site)
 	return last && last->majors != MW_KIB_UNKNOWN ? &last->majors : NULL;
 }
 
+static void sampled_objects(struct mw_buf *b, const struct mw_api *api)
+{
+	struct mw_objects_state s;
+
+	mw_objects_state(api, &s);
+	mw_json_open(b, "\nsampled_objects", '{');
+	mw_json_str(b, "state", s.is);
+	mw_json_str(b, "why", s.why);
+	mw_json_u64(b, "noted", s.noted);
+	mw_json_u64(b, "samples", s.samples);
+	mw_json_u64(b, "ns", s.ns);
+	mw_json_u64(b, "missed_collections", s.missed);
+	mw_buf_str(b, "}");
+}
+
 void mw_page_stats(struct mw_call *call)
 {
 	const struct mw_site *site = call->req->site;
 
 	mw_reply_form(call, MW_FORM_JSON);
 	/* the site's descriptor: one opened here would leak into a child forked meanwhile */
-	mw_render_stats_json(&call->res->body, call->api, site ? site->statm : -1, majors(site));
+	mw_render_stats_json(&call->res->body, call->api, site ? site->statm : -1, majors(site),
+			     sampled_objects);
 }
 
 /* --- the page ------------------------------------------------------------------- */

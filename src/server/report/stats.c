@@ -56,7 +56,8 @@ static void options(struct mw_buf *b, const struct mw_options *o)
 	mw_buf_str(b, "}");
 }
 
-void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm, const uint32_t *majors)
+void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm, const uint32_t *majors,
+			  void (*more)(struct mw_buf *, const struct mw_api *))
 {
 	struct mw_stats s = { 0 };
 	uint64_t rss = 0;
@@ -109,6 +110,7 @@ void mw_render_stats_json(struct mw_buf *b, const struct mw_api *api, int statm,
 	mw_json_u64(b, "\nstacks_dropped", s.stacks_dropped);
 	mw_json_u64(b, "\nstacks_folded", s.stacks_folded);
 	mw_json_u64(b, "\nstacks_ns", s.stacks_ns);
+	more(b, api);
 	options(b, api->options());
 	mw_buf_str(b, "\n}\n");
 }

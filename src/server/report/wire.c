@@ -7,13 +7,14 @@
 
 #include "shared/sys/namespace.h"
 
-#define VERSION "mwrap table 6"
+#define VERSION "mwrap table 7"
 
 /* The one list of the fields of a row and of a process that travel, in order. */
 /* clang-format off */
 #define ROW_FIELDS(X)                                                               \
 	X(total) X(allocations) X(frees) X(freed) X(life_sum) X(life_max)           \
 	X(live_bytes) X(live) X(overruns) X(overrun_size)                           \
+	X(objects) X(object_bytes) X(object_samples) X(object_variance)             \
 	X(fork_baseline.total) X(fork_baseline.allocations) X(fork_baseline.frees)  \
 	X(fork_baseline.freed) X(fork_baseline.life_sum) X(at)
 #define STATS_FIELDS(X)                                                             \

@@ -42,6 +42,7 @@ EITHER(trace_clock, trace_fine)
 EITHER(read_only, read_only)
 EITHER(source, source)
 EITHER(proof, proof_off)
+EITHER(objects, objects_off)
 EITHER(history, history)
 
 /* True if the path, expanded for any PID, is shorter than `room` bytes. */

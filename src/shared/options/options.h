@@ -76,6 +76,7 @@ struct mw_options {
 	char tmpdir[MW_BASE_MAX], runtime_dir[MW_BASE_MAX];
 	bool read_only;
 	unsigned proof_off; /* 0: the server may ask a forked child what is kept; 1: never */
+	unsigned objects_off; /* 0: the server samples Ruby's objects; 1: it doesn't */
 	bool history; /* the server keeps the history of locations; true if not given */
 	bool source; /* pages may show source lines of locations; true if not given */
 	char text[MW_OPTIONS_TEXT_MAX];

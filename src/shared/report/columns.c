@@ -4,6 +4,7 @@
 
 #include "columns.h"
 #include "report.h"
+#include "shared/sys/root.h"
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -19,6 +20,9 @@ GET_UINT(frees, frees)
 GET_UINT(live_bytes, live_bytes)
 GET_UINT(live, live)
 GET_UINT(max_life, life_max)
+GET_UINT(objects, objects)
+GET_UINT(object_bytes, object_bytes)
+GET_UINT(object_samples, object_samples)
 GET_UINT(processes, processes)
 GET_UINT(kind_samples, kind_samples)
 GET_UINT(count, overruns)
@@ -42,6 +46,13 @@ static void get_location(const struct mw_row *r, struct mw_cell *c)
 	c->kind = MW_CELL_TEXT;
 	c->s = r->location;
 	c->u = r->location_len;
+}
+
+static void get_object_error(const struct mw_row *r, struct mw_cell *c)
+{
+	c->kind = r->objects ? MW_CELL_UINT : MW_CELL_NONE;
+	if (r->objects) /* two standard deviations */
+		c->u = (uint64_t)(200 * mw_root((double)r->object_variance) / (double)r->objects + 0.5);
 }
 
 static void get_kind(const struct mw_row *r, struct mw_cell *c)

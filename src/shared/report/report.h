@@ -241,10 +241,11 @@ const char *mw_record_reason_name(enum mw_record_reason); /* "stop" */
 void mw_render_recording(struct mw_buf *, const struct mw_record_state *, uint64_t now_ns);
 
 /*
- * One JSON object: all of mw_stats, pid, rss_bytes (or null), version, options, and Ruby's major
- * collections (NULL: null).
+ * One JSON object: all of mw_stats, pid, rss_bytes (or null), version, options, Ruby's major
+ * collections (NULL: null), and the members that `more` appends.
  */
-void mw_render_stats_json(struct mw_buf *, const struct mw_api *, int statm, const uint32_t *majors);
+void mw_render_stats_json(struct mw_buf *, const struct mw_api *, int statm, const uint32_t *majors,
+			  void (*more)(struct mw_buf *, const struct mw_api *));
 
 /*
  * Appends the exit dump to dump_path or dump_fd, in one piece; does nothing if

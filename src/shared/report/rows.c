@@ -45,6 +45,10 @@ void mw_row_add(struct mw_row *sum, const struct mw_row *r)
 	sum->fork_baseline.frees = mw_sum_u64(sum->fork_baseline.frees, r->fork_baseline.frees);
 	sum->fork_baseline.freed = mw_sum_u64(sum->fork_baseline.freed, r->fork_baseline.freed);
 	sum->fork_baseline.life_sum = mw_sum_u64(sum->fork_baseline.life_sum, r->fork_baseline.life_sum);
+	sum->objects = mw_sum_u64(sum->objects, r->objects);
+	sum->object_bytes = mw_sum_u64(sum->object_bytes, r->object_bytes);
+	sum->object_samples = mw_sum_u64(sum->object_samples, r->object_samples);
+	sum->object_variance = mw_sum_u64(sum->object_variance, r->object_variance);
 	if (r->processes > sum->processes)
 		sum->processes = r->processes;
 	sum->overruns = mw_sum_u64(sum->overruns, r->overruns);

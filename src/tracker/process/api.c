@@ -8,6 +8,7 @@
 #include "tracker/base/own_thread.h"
 #include "tracker/table/mappings.h"
 #include "tracker/table/heap_pages.h"
+#include "tracker/table/objects.h"
 #include "tracker/table/snapshot.h"
 #include "tracker/stacks/stacks.h"
 #include "tracker/stacks/stacks_copy.h"
@@ -19,8 +20,10 @@
 #include "threads.h"
 #include "tracker/caller/ruby/chain.h"
 #include "tracker/caller/ruby/majors.h"
+#include "tracker/caller/ruby/state.h"
 #include "tracker/real/real.h"
 #include "tracker/table/generation.h"
+#include "tracker/track/object.h"
 #include "tracker/track/overrun.h"
 #include "tracker/track/sample.h"
 #include "tracker/track/track.h"
@@ -339,6 +342,11 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.thread_start = mw_own_thread_start,
 	.thread_run = mw_own_thread_run,
 	.leaving = mw_own_must_leave,
+	.sleep_until = mw_own_sleep_until,
+	.ask_ruby = mw_ruby_ask,
+	.object_here = mw_object_here,
+	.object_gone = mw_object_let_go,
+	.objects = mw_objects_publish,
 	.heap_sums = mw_heap_sums,
 	.heap = api_heap,
 	.heap_free = api_heap_free,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* baseline.c - what counts since the last reset, fork or change of tenant; see snapshot.h. */
 #include "fork_baseline.h"
+#include "objects.h"
 #include "overruns.h"
 #include "snapshot.h"
 
@@ -169,5 +170,5 @@ bool mw_row_count(struct mw_row *r, uint32_t id, const struct mw_sum *s)
 		r->overruns += __atomic_load_n(&o->count, __ATOMIC_ACQUIRE);
 		r->overrun_size = mw_get(&o->last_size);
 	}
-	return r->allocations || r->frees || r->live || r->overruns;
+	return mw_objects_add(r, id) || r->allocations || r->frees || r->live || r->overruns;
 }

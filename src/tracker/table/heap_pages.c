@@ -5,6 +5,7 @@
 
 #include "shared/sys/mw_assert.h"
 #include "shared/sys/ranks.h"
+#include "shared/sys/root.h"
 #include "tracker/base/arena.h"
 #include "tracker/base/wait.h"
 
@@ -95,22 +96,12 @@ static void span(struct spans *to, uint32_t from, uint32_t until)
 	to->squares += (u128)v * v;
 }
 
-/* The square root, by Newton's method from above: libm is not linked. */
-static double root(double v)
-{
-	double x = v > 1 ? v : 1, next;
-
-	while ((next = (x + v / x) / 2) < x)
-		x = next;
-	return v > 0 ? x : 0;
-}
-
 static struct mw_spans spans_of(const struct spans *from)
 {
 	struct mw_spans s = from->s;
 
 	if (s.n)
-		s.stddev = root((double)(from->squares * s.n - (u128)s.sum * s.sum)) / (double)s.n;
+		s.stddev = mw_root((double)(from->squares * s.n - (u128)s.sum * s.sum)) / (double)s.n;
 	return s;
 }
 

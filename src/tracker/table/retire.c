@@ -32,6 +32,7 @@
 #include "shard.h"
 #include "caller_cache.h"
 #include "mappings.h"
+#include "objects.h"
 
 enum {
 	WAIT_MS = 50,         /* a reset's wait for calls under way */
@@ -105,6 +106,7 @@ static bool idle(uint32_t id, const struct mw_sum *s)
 	return (kind == MW_CS_RUBY || kind == MW_CS_NATIVE || kind == MW_CS_PENDING) &&
 	       s->c.allocs == s->c.frees && mw_get(&c->seen) == (uint32_t)s->c.allocs &&
 	       !mw_overruns_at(id) && /* its overruns are shown for ever */
+	       !mw_objects_held(id) && /* objects that were made there live */
 	       !mw_mappings_of(id); /* the memory map shows it */
 }
 

@@ -34,6 +34,7 @@ typedef uintptr_t mw_value; /* Ruby's VALUE */
 	X(rb_intern, uintptr_t, (const char *), false)                                         \
 	X(rb_string_value_ptr, char *, (volatile mw_value *), true)                            \
 	X(ruby_vm_at_exit, void, (void (*)(void *)), true)                                     \
+	X(rb_set_end_proc, void, (void (*)(mw_value), mw_value), false)                        \
 	X(rb_postponed_job_preregister, unsigned, (unsigned, void (*)(void *), void *), false) \
 	X(rb_postponed_job_trigger, void, (unsigned), false)                                   \
 	X(rb_postponed_job_register_one, int, (unsigned, void (*)(void *), void *), false)     \

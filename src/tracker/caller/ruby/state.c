@@ -5,6 +5,8 @@
 #include <link.h>
 #include <stdlib.h>
 
+#include "shared/sys/clock.h"
+#include "shared/sys/sys.h"
 #include "tracker/table/snapshot.h"
 #include "jit.h"
 #include "look.h"
@@ -154,9 +156,31 @@ static void vm_ended(void *vm)
 	set_how(MW_RUBY_ENDED);
 }
 
+/*
+ * Ruby frees what a job is noted in before it says that the VM ends. So no thread of ours asks for one from the end of
+ * Ruby's code on. Sequentially consistent: either an asker sees `ending`, or the end sees the asker, and waits.
+ */
+static bool ending;
+static uint32_t askers;
+
+enum { ASKERS_MS = 100 }; /* a fork may have left one behind in the parent */
+
+/* The last of Ruby's at_exit blocks, since it was the first to be registered. */
+static void code_ended(mw_value unused)
+{
+	uint64_t until = mw_now_ns() + ASKERS_MS * UINT64_C(1000000);
+
+	(void)unused;
+	__atomic_store_n(&ending, true, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&askers, __ATOMIC_SEQ_CST) && mw_now_ns() < until)
+		mw_sys_nap();
+}
+
 void mw_ruby_await_end(void)
 {
 	mw_rb.ruby_vm_at_exit(vm_ended);
+	if (mw_rb.rb_set_end_proc)
+		mw_rb.rb_set_end_proc(code_ended, 0);
 }
 
 /* A job: at a safe point of Ruby's own, where Ruby may allocate. */
@@ -190,14 +214,35 @@ static void prepare_jobs(void)
 		jobs[i].handle = mw_rb.rb_postponed_job_preregister(0, jobs[i].run, NULL);
 }
 
+static bool ask_for(void (*run)(void *), unsigned handle)
+{
+	if (mw_rb.rb_postponed_job_preregister && mw_rb.rb_postponed_job_trigger)
+		mw_rb.rb_postponed_job_trigger(handle);
+	else
+		return mw_rb.rb_postponed_job_register_one &&
+		       mw_rb.rb_postponed_job_register_one(0, run, NULL);
+	return true;
+}
+
 void mw_ruby_ask_for(enum mw_ruby_job job)
 {
-	const struct job *j = &jobs[job];
+	(void)ask_for(jobs[job].run, jobs[job].handle);
+}
 
-	if (mw_rb.rb_postponed_job_preregister && mw_rb.rb_postponed_job_trigger)
-		mw_rb.rb_postponed_job_trigger(j->handle);
-	else if (mw_rb.rb_postponed_job_register_one)
-		(void)mw_rb.rb_postponed_job_register_one(0, j->run, NULL);
+bool mw_ruby_ask(void (*run)(void *))
+{
+	uint32_t how;
+	bool asked = false;
+
+	__atomic_fetch_add(&askers, 1, __ATOMIC_SEQ_CST);
+	how = mw_get(&mw_ruby.how);
+	if (!__atomic_load_n(&ending, __ATOMIC_SEQ_CST) &&
+	    (how == MW_RUBY_FAST || how == MW_RUBY_JIT || how == MW_RUBY_PUBLIC))
+		asked = ask_for(run, mw_rb.rb_postponed_job_preregister ?
+					     mw_rb.rb_postponed_job_preregister(0, run, NULL) :
+					     0);
+	__atomic_fetch_sub(&askers, 1, __ATOMIC_SEQ_CST);
+	return asked;
 }
 
 void mw_ruby_use_count(const uint32_t *count)

@@ -51,6 +51,12 @@ enum mw_ruby_job { MW_RUBY_AT_START, MW_RUBY_AFTER_BLOCKING, MW_RUBY_WHEN_DOUBTE
 /* Asks Ruby to run a job. Any thread, also without the GVL. */
 void mw_ruby_ask_for(enum mw_ruby_job);
 
+/*
+ * The same for any function, which gets NULL; for threads that aren't Ruby's, and for Ruby's hooks. False: Ruby takes no
+ * jobs, or its code has ended.
+ */
+bool mw_ruby_ask(void (*run)(void *));
+
 /* The jobs of lines.c; the argument is NULL. */
 void mw_ruby_look_here(void *);
 void mw_ruby_look_again(void *);

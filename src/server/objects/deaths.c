@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * deaths.c - see deaths.h.
+ *
+ * Up to Ruby 3.3 the moment is the end of marking: a mark says that an object lives. Later Rubies tell garbage only
+ * while pages wait to be swept, or once they are. The moment is the end of the step in which marking ended. If
+ * sweeping ended in it, too, pages without objects may be unmapped.
+ */
+#include "deaths.h"
+
+#include <stdlib.h>
+#include <sys/uio.h>
+
+#include "shared/sys/atomics.h"
+#include "shared/sys/sys.h"
+#include "ruby.h"
+#include "samples.h"
+
+static const struct mw_objects_ruby *const rb = &mw_objects_ruby;
+
+static mw_ruby_value tracepoint, owner; /* Ruby keeps them: rb_gc_register_address */
+static const struct mw_api *api;
+static bool has_marked; /* in the step of a collection that is under way */
+static size_t pages; /* freed_pages() then */
+static size_t count, majors; /* GC.count and that of major ones, as of the last walk */
+static uint64_t missed; /* relaxed */
+
+static bool by_address(const struct mw_heap *h, uintptr_t p)
+{
+	size_t from = 0, to = h->n;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (p < h->v[middle].addr)
+			to = middle;
+		else if (p < h->v[middle].addr + h->v[middle].bytes)
+			return true;
+		else
+			from = middle + 1;
+	}
+	return false;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct mw_heap_page *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static bool can_be_read(uintptr_t p)
+{
+	uintptr_t word;
+	struct iovec here = { &word, sizeof(word) }, there = { (void *)p, sizeof(word) };
+
+	return process_vm_readv(mw_sys_getpid(), &here, 1, &there, 1, 0) == (ssize_t)sizeof(word);
+}
+
+/* Heap pages were unmapped: forgets what lay in them. The tracker has a list of pages, unless it was attached. */
+static void forget_unmapped(struct mw_samples *s)
+{
+	struct mw_stats stats;
+	struct mw_heap *h;
+
+	api->stats(&stats);
+	h = stats.heap_known ? api->heap() : NULL;
+	if (h)
+		qsort(h->v, h->n, sizeof(*h->v), compare);
+	for (uint32_t i = s->n; i-- > 0;)
+		if (h ? !by_address(h, s->v[i].object) : !can_be_read(s->v[i].object))
+			mw_sample_drop(s, i);
+	if (h)
+		api->heap_free(h);
+}
+
+static bool is_dead(const struct mw_sample *s)
+{
+	enum mw_ruby_type type = mw_ruby_type(s->object);
+
+	if (type == MW_T_NONE || type == MW_T_ZOMBIE || type == MW_T_MOVED) /* 4.1 doesn't say so */
+		return true;
+	return rb->rb_objspace_marked_object_p ? !rb->rb_objspace_marked_object_p(s->object) :
+						 rb->rb_objspace_garbage_object_p(s->object);
+}
+
+static void outlives(struct mw_sample *s, bool major)
+{
+	if (s->survived < UINT16_MAX)
+		s->survived++;
+	if (major && s->majors < UINT16_MAX)
+		s->majors++;
+}
+
+/* An object from before a collection that nobody saw may have been freed, and its slot used again. */
+static void forget_doubtful(struct mw_samples *s, uint32_t now)
+{
+	for (uint32_t i = s->n; i-- > 0;)
+		if (now - s->v[i].count > 1)
+			mw_sample_drop(s, i);
+}
+
+static void walk(bool unmapped)
+{
+	struct mw_samples *s = mw_samples_begin();
+	size_t now = mw_walk_ruby.rb_gc_count(), now_majors = rb->rb_gc_stat(rb->majors);
+	bool major = now_majors != majors;
+
+	if (now - count > 1) {
+		mw_add(&missed, now - count - 1);
+		forget_doubtful(s, (uint32_t)now);
+	}
+	count = now;
+	majors = now_majors;
+	if (unmapped)
+		forget_unmapped(s);
+	for (uint32_t i = s->n; i-- > 0;) {
+		if (is_dead(&s->v[i]))
+			mw_sample_drop(s, i);
+		else
+			outlives(&s->v[i], major);
+	}
+	mw_samples_end();
+}
+
+/* Heap pages that Ruby gave back, since its start. */
+static size_t freed_pages(void)
+{
+	return rb->freed_pages ? rb->rb_gc_stat(rb->freed_pages) : 0;
+}
+
+static void collecting(mw_ruby_value tp, void *unused)
+{
+	uint32_t event = rb->rb_tracearg_event_flag(rb->rb_tracearg_from_tracepoint(tp));
+
+	(void)unused;
+	if (event != MW_EVENT_GC_END_MARK) {
+		if (has_marked)
+			walk(!rb->freed_pages || freed_pages() != pages);
+		has_marked = false;
+	} else if (rb->rb_objspace_marked_object_p) {
+		walk(false);
+	} else {
+		has_marked = true;
+		pages = freed_pages();
+	}
+}
+
+/* A compaction moves objects. */
+static void moved(void *unused)
+{
+	struct mw_samples *s = mw_samples_begin();
+
+	(void)unused;
+	for (uint32_t i = 0; i < s->n; i++)
+		s->v[i].object = rb->rb_gc_location(s->v[i].object);
+	mw_samples_end();
+}
+
+void mw_deaths_watch(const struct mw_api *a)
+{
+	static const struct mw_ruby_data_type type = { .name = "mwrap/objects", .compact = moved };
+	uint32_t events = MW_EVENT_GC_END_MARK;
+
+	api = a;
+	if (!rb->rb_objspace_marked_object_p)
+		events |= MW_EVENT_GC_EXIT;
+	rb->rb_gc_register_address(&owner);
+	owner = rb->rb_data_typed_object_wrap(*mw_walk_ruby.rb_cObject, &owner, &type);
+	rb->rb_gc_register_address(&tracepoint);
+	tracepoint = rb->rb_tracepoint_new(0, events, collecting, NULL);
+	count = mw_walk_ruby.rb_gc_count();
+	majors = rb->rb_gc_stat(rb->majors);
+	(void)rb->rb_tracepoint_enable(tracepoint);
+}
+
+uint64_t mw_deaths_missed(void)
+{
+	return mw_get(&missed);
+}

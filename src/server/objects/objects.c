@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* objects.c - the life of the sampling, and sums by location. See objects.h. */
+#include "objects.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/options/options.h"
+#include "shared/sys/atomics.h"
+#include "shared/sys/clock.h"
+#include "shared/sys/sys.h"
+#include "deaths.h"
+#include "ruby.h"
+#include "samples.h"
+#include "window.h"
+
+enum {
+	STACK = 64 * 1024, /* of the thread */
+	CPU_NS = 5000000,  /* the process's CPU time from window to window, at least */
+	SHARE = 333,       /* a window may take one part in so many of it: 0.3 % */
+	NAP_NS = 5000000,  /* the thread's sleep, while the process works */
+	NAP_MOST_NS = 320000000 /* while it doesn't: each sleep is twice as long as the last one */
+};
+
+static const char *unavailable; /* a text that stays; the owner of the site writes it */
+static pid_t asker; /* the process in which the thread runs; 0: none. Acquire, release */
+
+/* --- the thread ------------------------------------------------------------------------------------ */
+
+static void *ask(void *arg)
+{
+	const struct mw_api *api = arg;
+	uint64_t nap = NAP_NS, next = 0, last = 0, spent = mw_windows_ns();
+
+	while (api->sleep_until(mw_now_ns() + nap)) {
+		uint64_t cpu = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID), cost;
+		bool works = cpu - last > nap / 8;
+
+		nap = works ? NAP_NS : nap * 2 < NAP_MOST_NS ? nap * 2 : NAP_MOST_NS;
+		last = cpu;
+		if (cpu < next)
+			continue;
+		if (!mw_window_ask(api))
+			break;
+		cost = mw_windows_ns() - spent;
+		spent += cost;
+		next = cpu + (cost * SHARE > CPU_NS ? cost * SHARE : CPU_NS);
+	}
+	__atomic_store_n(&asker, 0, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void keep_asking(const struct mw_api *api)
+{
+	pid_t self = mw_sys_getpid();
+
+	if (__atomic_load_n(&asker, __ATOMIC_ACQUIRE) == self || (api->leaving && api->leaving()))
+		return;
+	__atomic_store_n(&asker, self, __ATOMIC_RELEASE);
+	if (api->thread_start(ask, (void *)(uintptr_t)api, STACK))
+		__atomic_store_n(&asker, 0, __ATOMIC_RELEASE); /* next second again */
+}
+
+/* --- sums ------------------------------------------------------------------------------------------ */
+
+static int by_id(const void *a, const void *b)
+{
+	const struct mw_sample *x = a, *y = b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return x->window < y->window ? -1 : x->window > y->window;
+}
+
+/* Rounded: a location that has samples has an object. */
+static uint64_t whole(double v)
+{
+	return v < 1 ? 1 : (uint64_t)(v + 0.5);
+}
+
+/* A location's part while it is summed up: of one window, and of all so far. */
+struct part {
+	uint32_t window;
+	double of_window, made; /* objects at the location, and all of the window */
+	double objects, bytes, squares; /* of samples */
+	double parts, products; /* of windows: part^2, part * made */
+};
+
+static void end_window(struct part *p)
+{
+	p->parts += p->of_window * p->of_window;
+	p->products += p->of_window * p->made;
+	p->of_window = 0;
+}
+
+/*
+ * The variance of a sum over windows: how far each window's part is from the location's share of all objects. Windows without a
+ * part count, too: their squares are in those of all. Not less than that of independent samples.
+ */
+static double variance(const struct part *p)
+{
+	double all, squares, share, v;
+
+	mw_windows_made(&all, &squares);
+	share = all > 0 ? p->objects / all : 0;
+	v = p->parts - 2 * share * p->products + share * share * squares;
+	return v > p->squares ? v : p->squares;
+}
+
+static void end_part(struct part *p, struct mw_object_sum *sum)
+{
+	end_window(p);
+	sum->objects = whole(p->objects);
+	sum->bytes = whole(p->bytes);
+	sum->variance = whole(variance(p));
+	*p = (struct part){ 0 };
+}
+
+/* Those of the samples that stay and were made since that moment, summed up by location into sums[]; returns how many. */
+static size_t sum_up(struct mw_samples *s, uint32_t since, struct mw_object_sum *sums)
+{
+	struct part p = { 0 };
+	size_t n = 0;
+
+	qsort(s->v, s->n, sizeof(*s->v), by_id);
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct mw_sample *v = &s->v[i];
+
+		if (!mw_sample_stays(v) || v->born < since)
+			continue;
+		if (n && sums[n - 1].id != v->id)
+			end_part(&p, &sums[n - 1]);
+		if (!n || sums[n - 1].id != v->id)
+			sums[n++] = (struct mw_object_sum){ .id = v->id };
+		if (p.window != v->window)
+			end_window(&p);
+		p.window = v->window;
+		p.made = v->weight * v->of;
+		p.of_window += v->weight;
+		p.objects += v->weight;
+		p.bytes += v->weight * v->slot;
+		p.squares += v->weight * v->weight;
+		sums[n - 1].samples++;
+	}
+	if (n)
+		end_part(&p, &sums[n - 1]);
+	return n;
+}
+
+static void publish(const struct mw_api *api)
+{
+	struct mw_samples *s = mw_samples_copy();
+	struct mw_object_sum *sums = s ? malloc(sizeof(*sums) * MW_SAMPLES) : NULL;
+
+	if (sums)
+		api->objects(sums, sum_up(s, 0, sums));
+	free(sums);
+	free(s);
+}
+
+static int most_bytes(const void *a, const void *b)
+{
+	const struct mw_object_sum *x = a, *y = b;
+
+	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
+}
+
+size_t mw_objects_since(uint32_t since, struct mw_object_sum *to, size_t most)
+{
+	struct mw_samples *s = mw_samples_copy();
+	struct mw_object_sum *sums = s ? malloc(sizeof(*sums) * MW_SAMPLES) : NULL;
+	size_t n = 0;
+
+	if (sums) {
+		n = sum_up(s, since, sums);
+		qsort(sums, n, sizeof(*sums), most_bytes);
+		n = n < most ? n : most;
+		memcpy(to, sums, n * sizeof(*to));
+	}
+	free(sums);
+	free(s);
+	return n;
+}
+
+/* --- classes --------------------------------------------------------------------------------------- */
+
+static bool is_one_of(uint32_t id, const uint32_t *ids, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (ids[i] == id)
+			return true;
+	return false;
+}
+
+static int most_objects(const void *a, const void *b)
+{
+	const struct mw_object_class *x = a, *y = b;
+
+	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
+}
+
+size_t mw_objects_classes(const uint32_t *ids, size_t n, struct mw_object_class *to, size_t most)
+{
+	struct mw_samples *s = mw_samples_copy();
+	struct mw_object_class *all = s ? calloc(MW_CLASSES + 1, sizeof(*all)) : NULL;
+	size_t found = 0;
+
+	for (uint32_t i = 0; all && i < s->n; i++) {
+		const struct mw_sample *v = &s->v[i];
+		struct mw_object_class *c = &all[v->class <= MW_CLASSES ? v->class : 0];
+
+		if (!mw_sample_stays(v) || !is_one_of(v->id, ids, n))
+			continue;
+		c->name = mw_sample_class(v);
+		c->samples++;
+		c->objects += whole(v->weight);
+		c->bytes += whole(v->weight * v->slot);
+	}
+	if (all)
+		qsort(all, MW_CLASSES + 1, sizeof(*all), most_objects);
+	while (all && found < most && found <= MW_CLASSES && all[found].samples) {
+		to[found] = all[found];
+		found++;
+	}
+	free(all);
+	free(s);
+	return found;
+}
+
+/* --- once a second --------------------------------------------------------------------------------- */
+
+/* Can this process be sampled? It may be too early to tell: false, and no reason. */
+static bool can(const struct mw_api *api)
+{
+	static bool found;
+	static char why[96];
+	const char *missing;
+	struct mw_stats stats;
+
+	if (found || unavailable)
+		return found;
+	if (!api->object_here || !api->ask_ruby || !api->sleep_until) {
+		unavailable = "the tracker is an older one";
+		return false;
+	}
+	api->stats(&stats);
+	if (!strcmp(stats.ruby_lookup, "none"))
+		unavailable = "no Ruby runs in this process";
+	if (strcmp(stats.ruby_lookup, "fast") && strcmp(stats.ruby_lookup, "public"))
+		return false;
+	found = mw_objects_ruby_find(&missing);
+	if (!found) {
+		snprintf(why, sizeof(why), "this Ruby has no function %s", missing);
+		unavailable = why;
+	}
+	return found;
+}
+
+void mw_objects_second(const struct mw_api *api, uint32_t up)
+{
+	if (api->options()->objects_off || !can(api))
+		return;
+	mw_windows_second(up);
+	if (mw_windows_begun(&unavailable) && !unavailable)
+		publish(api);
+	if (!unavailable)
+		keep_asking(api);
+}
+
+void mw_objects_state(const struct mw_api *api, struct mw_objects_state *to)
+{
+	struct mw_samples *s = mw_samples_copy();
+	const char *why;
+
+	*to = (struct mw_objects_state){
+		.is = "on",
+		.why = "",
+		.noted = mw_windows_noted(),
+		.samples = s ? s->n : 0,
+		.ns = mw_windows_ns(),
+		.missed = mw_deaths_missed()
+	};
+	free(s);
+	if (api->options()->objects_off) {
+		to->is = "off";
+	} else if (unavailable) {
+		to->is = "unavailable";
+		to->why = unavailable;
+	} else if (!mw_windows_begun(&why)) {
+		to->is = "starting";
+	}
+}

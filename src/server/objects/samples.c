@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "samples.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/holders/label.h"
+#include "shared/sys/atomics.h"
+
+enum { TRIES = 100, NAME = 64 };
+
+static const struct mw_api *api;
+static struct mw_samples *samples; /* written once, before the first hook */
+static uint32_t changes; /* odd: a writer writes */
+static char (*names)[NAME]; /* names[0] is class 1; each is written before n_names says so */
+static uint32_t n_names; /* release, acquire */
+
+bool mw_samples_make(const struct mw_api *a)
+{
+	if (samples)
+		return true;
+	names = a->keep(MW_CLASSES * sizeof(*names));
+	samples = names ? a->keep(sizeof(*samples)) : NULL;
+	api = a;
+	return samples != NULL;
+}
+
+struct mw_samples *mw_samples_begin(void)
+{
+	mw_set(&changes, mw_get(&changes) + 1);
+	__atomic_thread_fence(__ATOMIC_RELEASE); /* pairs with the reader's second look */
+	return samples;
+}
+
+void mw_samples_end(void)
+{
+	__atomic_store_n(&changes, mw_get(&changes) + 1, __ATOMIC_RELEASE);
+}
+
+void mw_sample_drop(struct mw_samples *s, uint32_t i)
+{
+	api->object_gone(s->v[i].id);
+	s->v[i] = s->v[--s->n];
+}
+
+static bool is_young(const struct mw_sample *s)
+{
+	return !s->survived;
+}
+
+void mw_samples_thin(struct mw_samples *s, uint64_t (*random)(void))
+{
+	uint32_t young = 0;
+	bool all;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		young += is_young(&s->v[i]);
+	all = young < s->n / 2;
+	for (uint32_t i = s->n; i-- > 0;) {
+		if (!all && !is_young(&s->v[i]))
+			continue;
+		if (random() & 1)
+			mw_sample_drop(s, i);
+		else
+			s->v[i].weight *= 2;
+	}
+}
+
+/* --- classes ------------------------------------------------------------------------------------ */
+
+static uint16_t class_of(uintptr_t object)
+{
+	char name[MW_LABEL];
+	uint32_t n = mw_get(&n_names), i;
+
+	mw_holder_label(object, name);
+	name[NAME - 1] = 0;
+	for (i = 0; i < n; i++)
+		if (!strcmp(names[i], name))
+			return (uint16_t)(i + 1);
+	if (n == MW_CLASSES)
+		return MW_CLASSES;
+	strcpy(names[n], n == MW_CLASSES - 1 ? "(others)" : name);
+	__atomic_store_n(&n_names, n + 1, __ATOMIC_RELEASE);
+	return (uint16_t)(n + 1);
+}
+
+void mw_samples_name(struct mw_samples *s)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (!s->v[i].class && s->v[i].survived)
+			s->v[i].class = class_of(s->v[i].object);
+}
+
+const char *mw_sample_class(const struct mw_sample *s)
+{
+	return s->class && s->class <= __atomic_load_n(&n_names, __ATOMIC_ACQUIRE) ?
+		       names[s->class - 1] :
+		       "";
+}
+
+/* --- readers --------------------------------------------------------------------------------------- */
+
+struct mw_samples *mw_samples_copy(void)
+{
+	struct mw_samples *to = samples ? malloc(sizeof(*to)) : NULL;
+
+	for (int i = 0; to && i < TRIES; i++) {
+		uint32_t was = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
+
+		if (was % 2)
+			continue;
+		to->n = samples->n;
+		if (to->n <= MW_SAMPLES) {
+			memcpy(to->v, samples->v, to->n * sizeof(*to->v));
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+			if (mw_get(&changes) == was)
+				return to;
+		}
+	}
+	free(to);
+	return NULL;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * samples.h - the noted objects.
+ *
+ * One writer at a time (objects.h says why). It makes `mw_samples_changes` odd, and even again when it is done.
+ * A reader copies, and takes the copy if the number was even and is the same. It never waits for a writer.
+ */
+#pragma once
+
+#include "objects.h"
+
+enum {
+	MW_SAMPLES = 4096,
+	MW_SAMPLES_FULL = MW_SAMPLES - 256, /* above it some go, and the others weigh more */
+	MW_CLASSES = 512 /* names; further classes are "(others)" */
+};
+
+struct mw_sample {
+	uintptr_t object; /* its address */
+	double weight; /* objects that it stands for; 0: its window is open */
+	uint32_t id; /* of its location, which is held */
+	uint32_t born; /* second of uptime */
+	uint32_t count; /* GC.count then */
+	uint32_t window; /* its number: those of one window are likely to be of one line */
+	uint16_t slot; /* bytes in Ruby's heap */
+	uint16_t class; /* 1 to MW_CLASSES; 0: not known yet */
+	uint16_t survived, majors; /* collections that it outlived */
+	uint16_t of; /* objects that its window noted */
+};
+
+struct mw_samples {
+	uint32_t n;
+	struct mw_sample v[MW_SAMPLES];
+};
+
+/* Does it stay? Only a major collection frees what is old: an object that was young at the first may go at the second. */
+static inline bool mw_sample_stays(const struct mw_sample *s)
+{
+	return s->weight > 0 && (s->majors > 1 || (s->majors == 1 && s->survived > 3));
+}
+
+/* --- the writer ------------------------------------------------------------------------------ */
+
+/* False: no memory. Before any other call. */
+bool mw_samples_make(const struct mw_api *);
+struct mw_samples *mw_samples_begin(void); /* the writer's: until mw_samples_end */
+void mw_samples_end(void);
+/* Forgets sample i; the last one takes its place. Within begin and end. */
+void mw_sample_drop(struct mw_samples *, uint32_t i);
+/* Makes room: about half of the young ones go, or of all if few are young. Within begin and end. random: any bits. */
+void mw_samples_thin(struct mw_samples *, uint64_t (*random)(void));
+/* Names the classes of those that outlived a collection. With the GVL, outside of a collection. Within begin and end. */
+void mw_samples_name(struct mw_samples *);
+
+/* --- readers --------------------------------------------------------------------------------- */
+
+/* A copy, malloc'ed; NULL: no memory, or none could be had. */
+struct mw_samples *mw_samples_copy(void);
+const char *mw_sample_class(const struct mw_sample *); /* "Array"; "": not known */

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "window.h"
+
+#include <stddef.h>
+
+#include "shared/sys/atomics.h"
+#include "shared/sys/clock.h"
+#include "deaths.h"
+#include "ruby.h"
+#include "samples.h"
+
+enum {
+	NOTED = 20,    /* objects that a window notes, at least */
+	NOTED_MOST = 160, /* if many objects were made since the last one */
+	SKIPPED = 400, /* before the first one, at most: a job always runs at the same place of a loop */
+	GAP = 8, /* from one to the next, at most */
+	TIMED = 32 /* one call of the hook in so many is timed */
+};
+
+/* With the GVL and the VM's lock, as samples.h says. */
+static struct {
+	const struct mw_api *api;
+	mw_ruby_value tracepoint; /* Ruby keeps it: rb_gc_register_address */
+	uint32_t skip; /* objects, until the next one is noted */
+	uint32_t noted; /* in this window, also if they found no location */
+	uint32_t wanted; /* NOTED to NOTED_MOST */
+	uint32_t number;
+	uint64_t calls; /* of the hook */
+	uint64_t allocated; /* by Ruby, at the end of the last window */
+	double usual; /* new objects from one window to the next: a mean of the last ones */
+	uint64_t clock_ns; /* what reading the clock takes */
+	uint64_t seed;
+} window;
+
+/* CLOSED: none. WANTED: the job shall open one. OPEN: the hook notes. FULL: the job shall close it. Acquire, release. */
+static uint32_t state;
+enum { CLOSED, WANTED, OPEN, FULL };
+
+static bool begun; /* release, acquire */
+static const char *broken; /* written before `begun` */
+static uint32_t second; /* relaxed */
+static uint64_t noted, ns; /* relaxed; one writer */
+static double total, squares; /* of the objects from one window to the next; relaxed */
+
+static uint64_t random_bits(void)
+{
+	window.seed ^= window.seed << 13;
+	window.seed ^= window.seed >> 7;
+	window.seed ^= window.seed << 17;
+	return window.seed >> 11;
+}
+
+/* CPU time: a thread that is descheduled in a hook costs the app nothing. */
+static uint64_t cpu_ns(void)
+{
+	return mw_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void run(void *);
+
+static void note(mw_ruby_value object)
+{
+	uint32_t id = window.api->object_here();
+	struct mw_samples *s;
+
+	window.noted++;
+	if (id == MW_ID_NOWHERE)
+		return;
+	s = mw_samples_begin();
+	if (s->n < MW_SAMPLES)
+		s->v[s->n++] = (struct mw_sample){
+			.object = object,
+			.id = id,
+			.born = mw_get(&second),
+			.count = (uint32_t)mw_walk_ruby.rb_gc_count(),
+			.window = window.number,
+			.slot = (uint16_t)(mw_objects_ruby.rb_gc_obj_slot_size ?
+						   mw_objects_ruby.rb_gc_obj_slot_size(object) :
+						   40 /* each, up to Ruby 3.1 */),
+		};
+	else
+		window.api->object_gone(id);
+	mw_samples_end();
+}
+
+static void hook(mw_ruby_value object)
+{
+	if (window.skip-- > 1)
+		return;
+	window.skip = 1 + (uint32_t)(random_bits() % GAP);
+	note(object);
+	if (window.noted < window.wanted)
+		return;
+	__atomic_store_n(&state, FULL, __ATOMIC_RELEASE);
+	(void)window.api->ask_ruby(run);
+}
+
+/* A new object. Nothing of it is set but its slot. */
+static void made(mw_ruby_value tp, void *unused)
+{
+	const struct mw_objects_ruby *rb = &mw_objects_ruby;
+	uint64_t from;
+
+	(void)unused;
+	if (mw_get(&state) != OPEN)
+		return;
+	if (window.calls++ % TIMED) {
+		hook(rb->rb_tracearg_object(rb->rb_tracearg_from_tracepoint(tp)));
+		return;
+	}
+	from = cpu_ns();
+	hook(rb->rb_tracearg_object(rb->rb_tracearg_from_tracepoint(tp)));
+	from = cpu_ns() - from;
+	if (from > window.clock_ns)
+		mw_set(&ns, mw_get(&ns) + (from - window.clock_ns) * TIMED);
+}
+
+/* The weights of all windows shall be much the same: a few heavy samples would make the estimate a matter of chance. */
+static uint32_t worth_noting(double made)
+{
+	double n = window.usual > 0 ? NOTED * made / window.usual : NOTED;
+
+	window.usual += (made - window.usual) / (window.usual > 0 ? 16 : 1);
+	return n < NOTED ? NOTED : n < NOTED_MOST ? (uint32_t)n : NOTED_MOST;
+}
+
+static void open_window(void)
+{
+	window.number++;
+	window.noted = 0;
+	window.wanted = worth_noting((double)(mw_objects_ruby.rb_gc_stat(mw_objects_ruby.allocated) -
+					      window.allocated));
+	window.skip = 1 + (uint32_t)(random_bits() % SKIPPED);
+	__atomic_store_n(&state, OPEN, __ATOMIC_RELEASE);
+	(void)mw_objects_ruby.rb_tracepoint_enable(window.tracepoint);
+}
+
+static void close_window(void)
+{
+	uint64_t allocated = mw_objects_ruby.rb_gc_stat(mw_objects_ruby.allocated);
+	double made = (double)(allocated - window.allocated), weight = made / window.noted;
+	double sum = total + made, sum_of_squares = squares + made * made;
+	struct mw_samples *s;
+
+	(void)mw_objects_ruby.rb_tracepoint_disable(window.tracepoint);
+	window.allocated = allocated;
+	mw_set(&noted, mw_get(&noted) + window.noted);
+	__atomic_store(&total, &sum, __ATOMIC_RELAXED);
+	__atomic_store(&squares, &sum_of_squares, __ATOMIC_RELAXED);
+	s = mw_samples_begin();
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->v[i].weight <= 0) {
+			s->v[i].weight = weight > 1 ? weight : 1;
+			s->v[i].of = (uint16_t)window.noted;
+		}
+	if (s->n > MW_SAMPLES_FULL)
+		mw_samples_thin(s, random_bits);
+	mw_samples_name(s);
+	mw_samples_end();
+	__atomic_store_n(&state, CLOSED, __ATOMIC_RELEASE);
+}
+
+static uint64_t cost_of_the_clock(void)
+{
+	uint64_t least = UINT64_MAX, from, took;
+
+	for (int i = 0; i < 16; i++) {
+		from = cpu_ns();
+		took = cpu_ns() - from;
+		least = took < least ? took : least;
+	}
+	return least;
+}
+
+/* Ruby allocates here, and may raise. */
+static mw_ruby_value make_hooks(mw_ruby_value unused)
+{
+	if (!mw_objects_ruby_learn()) {
+		broken = "GC.stat lacks total_allocated_objects or major_gc_count";
+	} else if (!mw_samples_make(window.api)) {
+		broken = "no memory";
+	} else {
+		mw_objects_ruby.rb_gc_register_address(&window.tracepoint);
+		window.tracepoint = mw_objects_ruby.rb_tracepoint_new(0, MW_EVENT_NEWOBJ, made, NULL);
+		mw_deaths_watch(window.api);
+		window.allocated = mw_objects_ruby.rb_gc_stat(mw_objects_ruby.allocated);
+	}
+	return unused;
+}
+
+/* The first job. */
+static void begin(void)
+{
+	mw_ruby_value was = mw_walk_ruby.rb_errinfo();
+	int raised;
+
+	(void)mw_walk_ruby.rb_protect(make_hooks, 0, &raised);
+	if (raised) {
+		mw_walk_ruby.rb_set_errinfo(was);
+		broken = "Ruby refuses the hooks";
+	}
+	window.clock_ns = cost_of_the_clock();
+	window.seed = mw_now_ns() | 1;
+	__atomic_store_n(&begun, true, __ATOMIC_RELEASE);
+}
+
+/* In a Ruby thread, with the GVL, at a safe point. */
+static void run(void *unused)
+{
+	uint64_t from = cpu_ns();
+	uint32_t now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+
+	(void)unused;
+	window.api->quiet_enter();
+	if (!__atomic_load_n(&begun, __ATOMIC_RELAXED))
+		begin();
+	if (!broken && now == WANTED)
+		open_window();
+	else if (!broken && now == FULL)
+		close_window();
+	window.api->quiet_leave();
+	mw_set(&ns, mw_get(&ns) + (cpu_ns() - from));
+}
+
+bool mw_window_ask(const struct mw_api *api)
+{
+	uint32_t closed = CLOSED;
+
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == OPEN)
+		return true;
+	window.api = api;
+	/* WANTED or FULL: Ruby may have lost the job, as a fork does */
+	(void)__atomic_compare_exchange_n(&state, &closed, WANTED, false, __ATOMIC_ACQ_REL,
+					  __ATOMIC_RELAXED);
+	return api->ask_ruby(run);
+}
+
+void mw_windows_second(uint32_t up)
+{
+	mw_set(&second, up);
+}
+
+bool mw_windows_begun(const char **why)
+{
+	bool is = __atomic_load_n(&begun, __ATOMIC_ACQUIRE);
+
+	*why = is ? broken : NULL;
+	return is;
+}
+
+uint64_t mw_windows_noted(void)
+{
+	return mw_get(&noted);
+}
+
+void mw_windows_made(double *sum, double *sum_of_squares)
+{
+	__atomic_load(&total, sum, __ATOMIC_RELAXED);
+	__atomic_load(&squares, sum_of_squares, __ATOMIC_RELAXED);
+}
+
+uint64_t mw_windows_ns(void)
+{
+	return mw_get(&ns);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "objects.h"
+
+#include "shared/sys/atomics.h"
+#include "callsite.h"
+
+static uint16_t held[MW_CS_MAX]; /* relaxed; memory is there for ids that were ever held */
+
+/*
+ * Two lists: readers use one while the other is written. If another was published while a reader looked,
+ * its own may be written next. So it looks again.
+ */
+static struct list {
+	uint32_t n;
+	struct mw_object_sum v[MW_OBJECT_SUMS];
+} lists[2];
+static uint32_t published; /* release, acquire; lists[published % 2] counts */
+
+void mw_object_hold(uint32_t id)
+{
+	mw_add(&held[id], 1);
+}
+
+void mw_object_let_go(uint32_t id)
+{
+	mw_assert(mw_get(&held[id]));
+	mw_add(&held[id], (uint16_t)-1);
+}
+
+bool mw_objects_held(uint32_t id)
+{
+	return mw_get(&held[id]) != 0;
+}
+
+void mw_objects_publish(const struct mw_object_sum *v, size_t n)
+{
+	uint32_t next = mw_get(&published) + 1;
+	struct list *to = &lists[next % 2];
+
+	to->n = (uint32_t)(n < MW_OBJECT_SUMS ? n : MW_OBJECT_SUMS);
+	for (uint32_t i = 0; i < to->n; i++)
+		to->v[i] = v[i];
+	__atomic_store_n(&published, next, __ATOMIC_RELEASE);
+}
+
+static const struct mw_object_sum *find(const struct list *l, uint32_t id)
+{
+	uint32_t from = 0, to = l->n < MW_OBJECT_SUMS ? l->n : MW_OBJECT_SUMS;
+
+	while (from < to) {
+		uint32_t middle = from + (to - from) / 2;
+
+		if (l->v[middle].id == id)
+			return &l->v[middle];
+		if (l->v[middle].id < id)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return NULL;
+}
+
+bool mw_objects_add(struct mw_row *r, uint32_t id)
+{
+	struct mw_object_sum sum = { 0 };
+	const struct mw_object_sum *found;
+	uint32_t was;
+
+	do {
+		was = __atomic_load_n(&published, __ATOMIC_ACQUIRE);
+		found = find(&lists[was % 2], id);
+		if (found)
+			sum = *found;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	} while (mw_get(&published) != was);
+	if (!found)
+		return false;
+	r->objects += sum.objects;
+	r->object_bytes += sum.bytes;
+	r->object_samples += sum.samples;
+	r->object_variance += sum.variance;
+	return true;
+}

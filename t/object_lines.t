@@ -1,0 +1,138 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# Ruby's objects by line: of programs that keep a known number of objects of all kinds, each line's estimate is right
+# within its stated error, and lines whose objects die have none.
+
+require_relative "lib/served"
+
+class ObjectLinesTest < Minitest::Test
+  include HttpdTest
+  include Served
+
+  # What is kept: an expression for one object, and how many objects that makes at its line.
+  KINDS = {
+    "[i]" => 1, "{ i => i }" => 1, "'s%d' % i" => 1, "Pair.new(i, i)" => 1, "Record.new(i)" => 1, "-> { i }" => 2, "(1 << 70) + i" => 1,
+    "Object.new" => 1, "i.to_f / 3 * 1e300" => 1, "Range.new(i, i + 1)" => 1, "[i, [i]]" => 2, "Struct.new(:a).allocate.class" => nil
+  }.reject { |_, n| n.nil? }.freeze
+
+  # Garbage of many kinds, and KEEP's lines by turns, for so many seconds of CPU time.
+  def keeping(kinds, seconds, more = "")
+    keep = kinds.each_key.with_index.map { |kind, k| "def keep#{k}(i) = KEPT << (#{kind})\n" }.join
+    <<~RUBY
+      Pair = Struct.new(:a, :b)
+      class Record; def initialize(i) = (@a = i; @b = i); end
+      KEPT = []
+      #{keep}def drop(i) = [i, [i], { i => [i] }, "g" + i.to_s, Object.new]
+      i = 0
+      until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > #{seconds}
+        #{(0...kinds.size).map { |k| "keep#{k}(i)" }.join("; ")}
+        #{more}
+        6.times { drop(i) }
+        i += 1
+      end
+      4.times { GC.start }
+      puts i
+      $stdout.flush
+      gets
+    RUBY
+  end
+
+  FIRST = 4 # the line of keep0
+
+  def run_program(kinds, seconds, more = "", options: nil)
+    app = served_ruby(keeping(kinds, seconds, more), options: options)
+    rounds = app.hear.to_i
+    noted = sampled["noted"]
+    seen = seconds_now
+    eventually("sums of the last second") { seconds_now > seen + 2 }
+    yield rounds, tsv.to_h { |r| [r.location[/app\.rb:(\d+)\z/, 1].to_i, r] }, noted
+  end
+
+  def sampled = stats["sampled_objects"]
+  def seconds_now = stats["uptime"]
+
+  def test_each_kind_of_object
+    run_program(KINDS, 4) do |rounds, rows|
+      assert_equal "on", sampled["state"], sampled.inspect
+      KINDS.each_with_index do |(kind, n), k|
+        row = rows[FIRST + k]
+        off = (row.objects - n * rounds).abs * 100.0 / [row.objects, 1].max
+        puts "# #{kind}: #{row.objects} of #{n * rounds}, #{row.object_samples} samples, stated error #{row.object_error} %"
+        # four standard deviations, and a few per cent for what Ruby's counter of objects leaves out
+        assert_operator off, :<=, 2 * row.object_error + 10, "#{kind}: #{row.objects} of #{n * rounds}: #{row.inspect}"
+      end
+      dropped = rows[FIRST + KINDS.size]
+      assert_operator dropped&.objects.to_i, :<, rounds * 30 * 0.01, "what died"
+    end
+  end
+
+  def test_slots
+    run_program({ "[i]" => 1, "Array.new(10, i)" => 1 }, 2) do |_, rows|
+      one, ten = rows.values_at(FIRST, FIRST + 1)
+      assert_in_delta 40, one.object_bytes.fdiv(one.objects), 0.1
+      assert_in_delta(RUBY_VERSION < "3.2" ? 40 : 160, ten.object_bytes.fdiv(ten.objects), 0.1)
+    end
+  end
+
+  def test_compaction_moves_samples_along
+    run_program({ "[i]" => 1 }, 2, "GC.compact if i % 20_000 == 19_999") do |rounds, rows|
+      row = rows[FIRST]
+      assert_operator (row.objects - rounds).abs * 100.0 / rounds, :<=, 2 * row.object_error + 10, "#{row.objects} of #{rounds}: #{row.inspect}"
+      assert_operator rows[FIRST + 1]&.objects.to_i, :<, rounds
+    end
+  end
+
+  def test_what_is_dropped_later_goes
+    app = served_ruby(<<~RUBY)
+      KEPT = []
+      def keep = KEPT << [1]
+      100_000.times { keep } until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 1.5
+      4.times { GC.start }
+      puts; $stdout.flush; gets
+      KEPT.clear
+      4.times { GC.start }
+      puts; $stdout.flush; gets
+    RUBY
+    app.hear
+    objects = -> { tsv.find { |r| r.location.end_with?("app.rb:2") }&.objects.to_i }
+    eventually("objects at the line") { objects.call > 100_000 }
+    app.tell("")
+    app.hear
+    eventually("none") { objects.call.zero? }
+  end
+
+  def test_a_forked_child_goes_on
+    app = served_ruby(<<~RUBY)
+      KEPT = []
+      def keep = KEPT << [1]
+      def some(seconds) = (1000.times { keep } until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > seconds)
+      some(1)
+      4.times { GC.start }
+      pid = fork { some(1); 4.times { GC.start }; puts Process.pid; $stdout.flush; sleep }
+      gets
+      Process.kill(:KILL, pid)
+    RUBY
+    child = app.hear.to_i
+    at = "#{path}.#{child}"
+    n = nil
+    eventually("objects of both") do
+      n = [path, at].map { |a| tsv(at: a).find { |r| r.location.end_with?("app.rb:2") }&.objects.to_i }
+      n[0].positive? && n[1] > n[0] * 1.3
+    end
+    puts "# #{n.inspect}"
+  end
+
+  def test_off
+    run_program({ "[i]" => 1 }, 0.5, options: ["objects:off"]) do |_, rows, noted|
+      assert_equal ["off", 0], [sampled["state"], noted]
+      assert_equal [0, 0, 0, nil], rows[FIRST].to_a.values_at(*Row.members.each_index.select { |i| Row.members[i].start_with?("object") }) if rows[FIRST]
+    end
+  end
+
+  def test_without_ruby
+    served("sh", "-c", "read _")
+    assert_equal ["unavailable", "no Ruby runs in this process"], sampled.values_at("state", "why")
+  end
+end
