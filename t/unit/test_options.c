@@ -273,16 +273,26 @@ TEST(allocators)
 	}
 }
 
-TEST(proof)
+/* Options that are auto or off. */
+static void auto_or_off(const char *key, const unsigned *off)
 {
 	static const char *const wrong[] = { "on", "0", "OFF", "auto|off", "auto " };
+	char text[64];
 
-	right("proof:off");
-	assert_int_equal(o.proof_off, 1);
-	right("proof:auto");
-	assert_int_equal(o.proof_off, 0);
+	snprintf(text, sizeof(text), "%s:off", key);
+	right(text);
+	assert_int_equal(*off, 1);
+	snprintf(text, sizeof(text), "%s:auto", key);
+	right(text);
+	assert_int_equal(*off, 0);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-		refused_value("", "proof", wrong[i], "is unknown: use auto or off");
+		refused_value("", key, wrong[i], "is unknown: use auto or off");
+}
+
+TEST(proof_and_objects)
+{
+	auto_or_off("proof", &o.proof_off);
+	auto_or_off("objects", &o.objects_off);
 }
 
 TEST(children)
