@@ -7,34 +7,55 @@
 #
 #   TEST      t/x.t: these instead of those in t/arm64/tests
 #   LINE=..   a line for the shell, instead of tests
+#   SUITE=..  another Debian than this machine's, such as trixie
+#   KERNEL=.. the package of another kernel, such as linux-image-arm64-16k (pages of 16 KiB)
 #   CFLAGS    more of them, such as -mbranch-protection=standard
 #   CPU=NAME  another processor of qemu's than the newest
 #
 # This machine needs apt-get, Debian's sources, and a few packages (t/lib/packages, arm64). What is
-# for arm64 is unpacked in .build/arm64, and not installed. All that was printed is in .build/arm64/log.
+# for arm64 is unpacked in .build/arm64 (.build/arm64-SUITE), and not installed. All that was printed is in its log.
 # shellcheck disable=SC2317 # mw_quietly calls functions by their names
 set -eu
 cd "$(dirname "$0")/../.."
 . t/lib/setup.sh
 
-to=$PWD/.build/arm64
+to=$PWD/.build/arm64${SUITE:+-$SUITE}
 root=$to/root
 tree=$to/mwrap
 CPU=${CPU:-max,pauth-impdef=on}
 memory=4096 # MB
 limit=10800 # seconds
 
-# packages: the names in t/arm64/packages
-packages() {
-	sed 's/#.*//' t/arm64/packages | xargs
-}
-
 # apt COMMAND...: apt-get for arm64, of a system in which nothing is installed
 apt() {
 	APT_CONFIG=$to/apt.conf apt-get -qq -o Acquire::Retries=3 "$@"
 }
 
-# What apt-get needs to know; the sources are this machine's
+# made_of: what decides about the root
+made_of() {
+	echo "${KERNEL:-linux-image-arm64}"
+	cat t/arm64/packages t/arm64/init.sh
+}
+
+# packages: the names in t/arm64/packages, and the kernel's
+packages() {
+	local name
+	export APT_CONFIG=$to/apt.conf
+	for name in "${KERNEL:-linux-image-arm64}" $(sed 's/#.*//' t/arm64/packages); do
+		mw_choose "$name"
+	done
+}
+
+# write_sources: those of $SUITE, from where this machine's own Debian comes
+write_sources() {
+	local mirror
+	mirror=$(grep -rhoE 'https?://[^ ]*/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null | head -n 1)
+	[ -n "$mirror" ] || mw_die "SUITE=$SUITE: no Debian in /etc/apt: leave it out"
+	echo "deb $mirror $SUITE main" >"$to/sources.list"
+	printf 'Dir::Etc::sourcelist "%s/sources.list";\nDir::Etc::sourceparts "-";\n' "$to" >>"$to/apt.conf"
+}
+
+# What apt-get needs to know
 write_apt_conf() {
 	mkdir -p "$to/apt/lists/partial" "$to/debs/archives/partial"
 	: >"$to/apt/status"
@@ -46,6 +67,7 @@ write_apt_conf() {
 		Dir::State::status "$to/apt/status";
 		Dir::Cache "$to/debs";
 	END
+	[ -z "${SUITE:-}" ] || write_sources
 }
 
 # What packages' own scripts would make
@@ -86,7 +108,7 @@ make_boot() {
 # The root, unless it was made of these files
 make_root() {
 	local deb
-	! cat t/arm64/packages t/arm64/init.sh | cmp -s - "$to/made-of" || return 0
+	! made_of | cmp -s - "$to/made-of" || return 0
 	mw_say "unpacking packages for arm64"
 	write_apt_conf
 	mw_quietly "apt-get update" apt update
@@ -99,7 +121,7 @@ make_root() {
 	done
 	finish_root
 	make_boot
-	cat t/arm64/packages t/arm64/init.sh >"$to/made-of"
+	made_of >"$to/made-of"
 }
 
 # The files of this checkout, as they are, with the time at which they changed: make sees what is new
@@ -110,12 +132,12 @@ copy_tree() {
 
 # cross NAME ARG...: make for arm64. clang is t/unwound's
 cross() {
-	local include=$root/usr/include
+	local include=$root/usr/include of_root="--sysroot=$root -B$root/usr/lib/aarch64-linux-gnu" # this one's C library
 	mkdir -p "$to/bin"
 	printf '#!/bin/sh\nexec /usr/bin/clang --target=aarch64-linux-gnu --sysroot=%s "$@"\n' "$root" >"$to/bin/clang"
 	chmod +x "$to/bin/clang"
 	env -u MAKEFLAGS -u MAKELEVEL PATH="$to/bin:$PATH" make -C "$tree" -j"$(nproc)" RUBY="$RUBY" PKG_CONFIG=false \
-		CC="aarch64-linux-gnu-gcc --sysroot=$root" CXX="aarch64-linux-gnu-g++ --sysroot=$root" CFLAGS="${CFLAGS:-}" \
+		CC="aarch64-linux-gnu-gcc $of_root" CXX="aarch64-linux-gnu-g++ $of_root" CFLAGS="${CFLAGS:-}" \
 		RUBY_ID=ruby-arm64 RUBY_CFLAGS="$(printf -- '-isystem %s ' "$include"/ruby-3.* "$include"/aarch64-linux-gnu/ruby-3.*)" "$@"
 }
 
