@@ -18,6 +18,16 @@ class Arm64Test < Minitest::Test
     "-isystem#{dir}"
   end
 
+  # Where Ruby and the C library are built for it, the code that attach copies lies in a guarded page: a jump to anything else
+  # ends the process.
+  def test_what_is_jumped_to_is_marked
+    in_tmp do |dir|
+      assert_success run_command("aarch64-linux-gnu-gcc", *(FLAGS - %w[-fsyntax-only -x c]), "-c", "src/tools/attach/visit.c", "-o", "#{dir}/o", chdir: ROOT)
+      code = run_command("aarch64-linux-gnu-objdump", "-d", "#{dir}/o").stdout
+      %w[mw_visit_entry mw_visit_job].each { |name| assert_match(/<#{name}>:\n.*\tbti\t(c|jc)$/, code) }
+    end
+  end
+
   def test_it_compiles_for_arm64
     files = Dir.glob("src/{memory,recording,server,shared,tools,tracker}/**/*.[ch]", base: ROOT).select { |f| File.read("#{ROOT}/#{f}").include?("__aarch64__") }
     assert_operator files.size, :>=, 8, files.inspect

@@ -55,12 +55,8 @@ enum {
 
 /* --- Ruby's code ------------------------------------------------------------------------- */
 
-/* Ruby exports it up to 3.2. */
-uintptr_t mw_machine_vm(const struct mw_there *t, const struct mw_object *ruby)
-{
-	(void)t, (void)ruby;
-	return 0;
-}
+enum { LOOK = 24 }; /* instructions of a function that are looked at */
+#define TRIGGER "rb_postponed_job_trigger"
 
 /* The address in bits 5 to 23 and 29, 30 of adrp, for one at `pc`. */
 static uintptr_t page_of(uint32_t adrp, uintptr_t pc)
@@ -68,6 +64,43 @@ static uintptr_t page_of(uint32_t adrp, uintptr_t pc)
 	int64_t pages = (int64_t)((uint64_t)(adrp >> 5 & 0x7ffff) << 45) >> 43 | (adrp >> 29 & 3);
 
 	return (pc & ~(uintptr_t)0xfff) + ((uintptr_t)pages << 12);
+}
+
+/* The address of adrp R, PAGE; ldr S, [R, #N], with at most two instructions between them; 0: there is none. */
+static uintptr_t first_read(const uint32_t code[LOOK], uintptr_t at)
+{
+	enum { APART = 3 };
+
+	for (int i = 0; i < LOOK; i++) {
+		uint32_t load = 0xf9400000 | (code[i] & 31) << 5;
+
+		if ((code[i] & 0x9f000000) != 0x90000000)
+			continue;
+		for (int k = i + 1; k < LOOK && k <= i + APART; k++)
+			if ((code[k] & 0xffc003e0) == load)
+				return page_of(code[i], at + (uintptr_t)i * 4) +
+				       (code[k] >> 10 & 0xfff) * 8;
+	}
+	return 0;
+}
+
+/* Ruby exports it up to 3.2. From then on a function reads it first of all, or its address from the GOT. */
+uintptr_t mw_machine_vm(const struct mw_there *t, const struct mw_object *ruby)
+{
+	uintptr_t at = mw_there_symbol(t, ruby, TRIGGER), vm, word;
+	uint32_t code[LOOK];
+
+	if (!at || !mw_there_read(t, at, code, sizeof(code)))
+		return 0;
+	vm = first_read(code, at);
+	if (!vm || !mw_there_read(t, vm, &word, sizeof(word)))
+		return 0;
+	if (word > ruby->base && word < ruby->data_end)
+		vm = word;
+	return mw_there_read(t, vm, &word, sizeof(word)) && word % 8 == 0 &&
+			       mw_there_read(t, word, &word, sizeof(word)) ?
+		       vm :
+		       0;
 }
 
 /* Does the function return its argument's second word? So it is for what lies at a fixed distance. */
@@ -83,15 +116,12 @@ static bool is_fixed(const struct mw_there *t, uintptr_t function)
 	       ((code[0] & hints) == hint && memcmp(code + 1, body, sizeof(body)) == 0);
 }
 
-/* From a function that reads it: adrp x0; ldr xR, [x0, #N]; add x0, x0, #N; blr xR. There are a function and its argument. */
-bool mw_machine_context(const struct mw_there *t, const struct mw_object *ruby, struct mw_visit *v)
+/* Where code reads it: adrp x0; ldr xR, [x0, #N]; add x0, x0, #N; blr xR. There are a function and its argument. */
+static bool context_in(const struct mw_there *t, uintptr_t at, const uint32_t code[LOOK],
+		       struct mw_visit *v)
 {
-	enum { LOOK = 24 };
-	uintptr_t at = mw_there_symbol(t, ruby, MW_MACHINE_ONE), pair[2];
-	uint32_t code[LOOK];
+	uintptr_t pair[2];
 
-	if (!at || !mw_there_read(t, at, code, sizeof(code)))
-		return false;
 	for (int i = 0; i + 4 <= LOOK; i++) {
 		uint32_t offset = code[i + 1] >> 10 & 0xfff;
 
@@ -106,6 +136,38 @@ bool mw_machine_context(const struct mw_there *t, const struct mw_object *ruby, 
 		return v->context_at != 0;
 	}
 	return false;
+}
+
+/* The function that bl at `pc` calls. */
+static uintptr_t called(uint32_t bl, uintptr_t pc)
+{
+	return pc + (uintptr_t)((int64_t)((uint64_t)(bl & 0x3ffffff) << 38) >> 36);
+}
+
+/* In a function, or in one that it calls. */
+static bool context_below(const struct mw_there *t, uintptr_t at, struct mw_visit *v)
+{
+	uint32_t code[LOOK], inner[LOOK];
+
+	if (!at || !mw_there_read(t, at, code, sizeof(code)))
+		return false;
+	if (context_in(t, at, code, v))
+		return true;
+	for (int i = 0; i < LOOK; i++) {
+		uintptr_t f = called(code[i], at + (uintptr_t)i * 4);
+
+		if ((code[i] & 0xfc000000) == 0x94000000 && mw_there_read(t, f, inner, sizeof(inner)) &&
+		    context_in(t, f, inner, v))
+			return true;
+	}
+	return false;
+}
+
+bool mw_machine_context(const struct mw_there *t, const struct mw_object *ruby, struct mw_visit *v)
+{
+	uintptr_t trigger = mw_there_symbol(t, ruby, TRIGGER);
+
+	return context_below(t, trigger ? trigger : mw_there_symbol(t, ruby, MW_MACHINE_ONE), v);
 }
 
 /* --- registers --------------------------------------------------------------------------- */

@@ -54,15 +54,26 @@ __asm__(ENTRY
 	"popfq\n"
 	"ret $128\n"
 	".popsection\n");
+#define JOB "mw_visit_job"
 #define AT_THREAD(word, at) __asm__ volatile("mov %%fs:(%1), %0" : "=r"(word) : "r"(at))
 #else
-/* bti jc, a nop on older processors: its page may be guarded. All registers are in a signal's frame: see arm64.c. */
-__asm__(ENTRY "hint #38\n"
-	      "ldr x0, mw_visit_of\n"
-	      "bl mw_visit_ask\n"
-	      "mov x8, #139\n" /* rt_sigreturn */
-	      "svc #0\n"
-	      ".popsection\n");
+/*
+ * bti jc and bti c, nops on older processors: its page may be guarded, and nothing else may be jumped to then. All registers
+ * are in a signal's frame: see arm64.c.
+ */
+__asm__(ENTRY
+	"hint #38\n"
+	"ldr x0, mw_visit_of\n"
+	"bl mw_visit_ask\n"
+	"mov x8, #139\n" /* rt_sigreturn */
+	"svc #0\n"
+	".globl mw_visit_job\n"
+	".hidden mw_visit_job\n"
+	"mw_visit_job:\n"
+	"hint #34\n"
+	"b mw_visit_work\n"
+	".popsection\n");
+#define JOB "mw_visit_work"
 #define AT_THREAD(word, at) \
 	__asm__ volatile("mrs %0, tpidr_el0\n\tldr %0, [%0, %1]" : "=&r"(word) : "r"(at) : "memory")
 #endif
@@ -123,7 +134,7 @@ THERE void mw_visit_ask(struct mw_visit *v)
 	*e = kept;
 }
 
-THERE void mw_visit_job_(void *data) __asm__("mw_visit_job");
+THERE void mw_visit_job_(void *data) __asm__(JOB);
 THERE void mw_visit_job_(void *data)
 {
 	struct mw_visit *v = data;
