@@ -5,6 +5,7 @@
 # mwrapctl attach and detach: a process that began without the tracker is asked from outside to track
 # itself. If it has loaded the gem it is asked by SIGURG, else it is made to load the tracker (src/tools/attach).
 
+require "minitest/mock"
 require_relative "../lib/mwrap/ctl"
 require_relative "../lib/mwrap/ctl/attach"
 require_relative "lib/allocators"
@@ -139,6 +140,27 @@ class AttachBySignalTest < Minitest::Test
     end
   end
 
+  # It says where the server is once that answers, however long a busy machine takes. Each look
+  # takes a second here.
+  def test_a_server_that_comes_late
+    { 6 => true, 99 => false }.each do |looks, answers|
+      attach = Mwrap::Ctl::Attach.new(Process.pid.to_s)
+      found = [nil] * looks + [true]
+      time = 0
+      attach.stub(:now, -> { time += 1 }) do
+        attach.stub(:listens?, -> { found.shift }) { assert_equal answers, attach.send(:answers?, "socket:/s") }
+      end
+    end
+  end
+
+  # The process says why there is no server, and mwrapctl that it can't be asked.
+  def test_a_server_that_never_comes
+    a = ready("puts 'ready'\n$stdin.each_line { p Mwrap.tracking? }")
+    assert_done ctl("attach", a.pid.to_s, "socket:/nowhere/s", "--wait", "1"), %r{: socket:/nowhere/s, which doesn't answer yet: the process's stderr may say why\n\z}
+    assert_equal "true", a.ask("")
+    assert_match(%r{mwrap: .*/nowhere/s}, a.stderr)
+  end
+
   # From before, the gem's handler costs nothing, and answers to nobody but mwrapctl.
   def test_a_stray_signal_does_nothing
     a = ready("puts 'ready'\n$stdin.each_line { p Mwrap.tracking?, File.read('/proc/self/maps').include?('libmwrap.so') }")
@@ -267,7 +289,7 @@ class AttachBySignalTest < Minitest::Test
     mutex[0, 64] = "\0" * 64
     c("pthread_mutex_lock", mutex)
     puts "ready"
-    c("pthread_mutex_timedlock", mutex, [Time.now.to_i + 3, 0].pack("qq")) # goes on after a signal
+    c("pthread_mutex_timedlock", mutex, [Time.now.to_i + 6, 0].pack("qq")) # goes on after a signal
     puts "back"
     $stdin.each_line { p Mwrap.tracking? }
   RUBY

@@ -9,9 +9,9 @@ module Mwrap
     # mwrapctl attach, detach: a process that runs begins to track itself, and stops. A process that has
     # the gem is asked by SIGURG; another one is made to load the tracker.
     class Attach # :nodoc: all
-      WAIT = 10        # seconds for a process to begin
+      WAIT = 10        # seconds for a process to begin, and for its server to answer
       TAKEN_WAIT = 10  # more, for one that is just doing it
-      SERVER_WAIT = 2  # until its socket answers
+      UNSEEN_WAIT = 2  # for a server that may be out of sight, on TCP in another namespace
       AGAIN = 0.5      # the signal is sent again after so many seconds
       SERVER = /(?:\A|,)(?:socket|socket_dir|listen):/n
       TOO_LATE = /\Aoptions: given after the first start/n
@@ -36,8 +36,9 @@ module Mwrap
         answer = ask("start\n") if again
         refuse(answer) unless answer == "ok"
         @request.record = asked unless again
-        wait_for_server
-        say("tracked from now on#{stopped}: #{server(again ? @request.record : asked)}")
+        at = server(again ? @request.record : asked)
+        late = ", which doesn't answer yet: the process's stderr may say why" unless answers?(at)
+        say("tracked from now on#{stopped}: #{at}#{late}")
       end
 
       def stop
@@ -80,15 +81,22 @@ module Mwrap
         raise e.is_a?(Failure) ? e : Failure.new("#{@request.inside}: #{Executable.reason(e)}")
       end
 
-      # A thread of the process starts it. What it can't do, it says on its stderr.
-      def wait_for_server
+      # A thread of the process starts its server. Where that can't be seen from here, it is believed to answer.
+      def answers?(at)
+        seen = at.start_with?("socket")
+        ending = now + (seen ? @wait : UNSEEN_WAIT)
+        until (there = listens?)
+          return !seen if now > ending || !@target.alive?
+          sleep 0.005
+        end
+        there
+      end
+
+      def listens?
         at = Endpoint.find(@target.pid.to_s, nil).path
-        ending = now + SERVER_WAIT
-        sleep 0.005 until at.nil? || Endpoint.listens?(at) || now > ending || !@target.alive?
+        at.nil? || Endpoint.listens?(at)
       rescue Failure # no socket yet, or none that can be known
-        ending ||= now + SERVER_WAIT
-        sleep 0.005
-        retry if now < ending && @target.alive?
+        false
       end
 
       # The process's answer
