@@ -4,13 +4,14 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "unit.h"
 #include "../../src/shared/sys/libc.h"
 #include "../../src/shared/sys/sys.h"
 #include "../../src/tracker/table/exported.h"
 
-enum { PAGE = 4096 };
+static uintptr_t page_size;
 static struct mw_name name;
 static uint64_t seed;
 
@@ -25,6 +26,7 @@ static void begin(void)
 	const char *given = getenv("SEED");
 
 	seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+	page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
 	print_message("# SEED=%" PRIu64 "\n", seed);
 }
 
@@ -97,9 +99,9 @@ static void copy_again(const struct mw_object *of)
 	copy.start =
 		(uintptr_t)mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	copy.end = copy.start + bytes;
-	for (uintptr_t page = 0; page < bytes; page += PAGE)
+	for (uintptr_t page = 0; page < bytes; page += page_size)
 		if (mw_sys_reads(of->start + page))
-			memcpy((void *)(copy.start + page), (void *)(of->start + page), PAGE);
+			memcpy((void *)(copy.start + page), (void *)(of->start + page), page_size);
 	map = *of->map;
 	map.l_addr += copy.start - of->start;
 	map.l_ld = (ElfW(Dyn) *)((uintptr_t)map.l_ld + copy.start - of->start);
@@ -122,9 +124,9 @@ static void overwrite(void)
 /* As if the file were shorter. */
 static void shorten(void)
 {
-	uintptr_t page = (tables[any(TABLES)] + any(3) * PAGE) & ~(uintptr_t)(PAGE - 1);
+	uintptr_t page = (tables[any(TABLES)] + any(3) * page_size) & ~(page_size - 1);
 
-	assert_int_equal(mprotect((void *)page, PAGE, PROT_NONE), 0);
+	assert_int_equal(mprotect((void *)page, page_size, PROT_NONE), 0);
 }
 
 TEST(overwritten)

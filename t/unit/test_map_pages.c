@@ -233,7 +233,7 @@ TEST(a_reservation)
 	struct mw_map *m;
 
 	assert_ptr_not_equal(p, MAP_FAILED);
-	block(at(0), 100, 1);
+	block(at(0), page / 40, 1);
 	most = MW_RESIDENCY_PAGEMAP;
 	budget = bytes / page / 2;
 	m = map();

@@ -136,7 +136,11 @@ TEST(neighbours)
 	printf("# SEED=%u\n", seed);
 	srand(seed);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		pid_t pid = fork();
+		pid_t pid;
+
+		if (sizes[i] < (size_t)sysconf(_SC_PAGESIZE))
+			continue; /* smaller than the kernel's can't be imitated */
+		pid = fork();
 
 		if (pid == 0) {
 			page = sizes[i];
