@@ -59,6 +59,9 @@ class KindsTest < Minitest::Test
   end
 
   def table(query = "", at: path, base: "") = JSON.parse(body("#{base}/each/0.json#{query}", at: at)).map { |h| row_of(h) }
+  START = "(ruby, starting)" # Ruby 3.2 itself allocates 32 MB then
+
+  def most_grown = table("?sort=growth&limit=2").find { |r| r.location != START }
   def at_line(rows, name) = rows.find { |r| r.location == "#{path("app.rb")}:#{KIND.fetch(name)[0]}" }
 
   # --- each line ---------------------------------------------------------------------------
@@ -81,12 +84,12 @@ class KindsTest < Minitest::Test
   # An app that defines methods for ever: one look tells which line holds what.
   def test_methods_that_are_defined_for_ever
     start("stacks:16k", orders: ["leak_methods 6000"])
-    most = table("?sort=growth&limit=1").fetch(0)
+    most = most_grown
     assert_equal ["#{path("app.rb")}:#{KIND.fetch("leak_methods")[0]}", "instruction sequence"], [most.location, most.kind]
     assert_operator most.share, :>, 50
     assert_operator most.samples, :>, 50
-    kinds = table("?group=kind&sort=growth")
-    assert_equal "instruction sequence", kinds[0].location
+    kinds = table("?group=kind&sort=growth").map(&:location) - ["(no stack)"]
+    assert_equal "instruction sequence", kinds[0]
   end
 
   HAS_YJIT = system(RUBY, "--yjit", "-e", "exit RubyVM::YJIT.enabled?", out: File::NULL, err: File::NULL) && RUBY_VERSION >= "3.3"
@@ -132,7 +135,7 @@ class KindsTest < Minitest::Test
     app = served_ruby(FOREVER)
     assert_equal "ready", app.hear
     at_rest(app)
-    most = table("?sort=growth&limit=1").fetch(0)
+    most = most_grown
     assert_equal ["#{path("app.rb")}:#{LINE}", "instruction sequence"], [most.location, most.kind], stats.inspect
     # from the program on, the heaviest call
     tree = JSON.parse(body("/flame.json"))
@@ -141,7 +144,7 @@ class KindsTest < Minitest::Test
     # each byte of the line was called so; in a collection a method in C has no name
     sums = under(tree, calls.zip(CALLERS).map { |name, bare| IN_C.include?(bare) ? [name, "(C function)"] : [name] })
     CALLERS.zip(sums) { |name, bytes| assert_operator bytes, :>=, least(most, name), name }
-    assert_operator most.live_bytes, :>, tree["total"] / 2
+    assert_operator most.live_bytes, :>, (tree["total"] - under(tree, [[START]])[0]) / 2
     with_file(body("/debug/pprof/heap")) do |file|
       sums = top("-cum", file).to_h { |_, cum, name| [bare(name), cum] }
       unnamed = sums.fetch("(C function)", 0)
@@ -171,7 +174,7 @@ class KindsTest < Minitest::Test
   # Names of the frames from the root on, each the one with the most of its caller's bytes.
   def heaviest(tree)
     at, names = 0, []
-    names << name_of(tree, at) while (at = below(tree, at).max_by { |node| tree["value"][node] })
+    names << name_of(tree, at) while (at = below(tree, at).reject { |node| name_of(tree, node) == START }.max_by { |node| tree["value"][node] })
     names
   end
 

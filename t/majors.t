@@ -16,6 +16,7 @@ class MajorsTest < Minitest::Test
     $stdout.sync = true
     GC.disable
     GC.stress = false
+    600.times { "x" * 9_000 } # some 500 blocks come before the slow way is taken for good
     while (line = $stdin.gets)
       if line == "fork\n"
         puts fork { sleep }

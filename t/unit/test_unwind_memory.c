@@ -79,7 +79,8 @@ TEST(few_rows_take_few_pages)
 	walk(0, 50);
 	after = kb();
 	print_message("# 50 functions: %zu kB\n", after - before);
-	assert_in_range(after - before, page, 5 * page);
+	/* a large page has room for them beside what load() wrote */
+	assert_in_range(after - before, page > 4 ? 0 : page, 5 * page);
 }
 
 TEST(many_have_more_room)
