@@ -27,5 +27,6 @@ $b mount -t proc none /mnt/proc
 $b mount -t sysfs none /mnt/sys
 $b mount -t cgroup2 none /mnt/sys/fs/cgroup
 $b ip link set lo up
+$b chroot /mnt /sbin/ldconfig # programs find libraries without it, but tests ask it which there are
 $b chroot /mnt /bin/sh /line
 off
