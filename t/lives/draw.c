@@ -140,7 +140,7 @@ static void draw_gc(struct life *l)
 	g->manual_every = chance_is(c, 0.1) ? chance_scale(c, 20, 1200) : 0;
 	g->old_share = chance_scale(c, 0.003, 0.3);
 	g->compacts_every = chance_is(c, 0.05) ? chance_scale(c, 60, 1800) : 0;
-	l->proves = !g->ruby || chance_is(c, 0.1) ? MW_PROVES_NOT : MW_PROVES_SOON;
+	l->proves = g->ruby && !chance_is(c, 0.1);
 }
 
 static void draw_memory(struct life *l)

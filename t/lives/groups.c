@@ -42,9 +42,7 @@ static void add(const struct play *p, const struct moment *m)
 {
 	struct group like = { .outcome = m->outcome, .kind = m->kind, .why = m->why }, *g;
 
-	like.process = !p->life.gc.ruby                 ? "no Ruby" :
-		       p->life.proves == MW_PROVES_SOON ? "proofs" :
-							  "no proofs";
+	like.process = !p->life.gc.ruby ? "no Ruby" : p->life.proves ? "proofs" : "no proofs";
 	like.part = m->blamed >= 0 ? p->life.parts[m->blamed].kind->name : "the app";
 	g = find(&like);
 	if (!g || !chance_is(&chance, 1 / (double)++g->n))

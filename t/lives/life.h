@@ -138,7 +138,7 @@ struct life {
 	double starts; /* uptime at its begin: a forked child's */
 	double lasts;
 	bool child;
-	enum mw_proves proves;
+	bool proves;
 	size_t lines_n, parts_n;
 	struct line lines[LINES_MAX];
 	struct part parts[PARTS_MAX];

@@ -127,7 +127,7 @@ static void ask(struct play *p, double t)
 		.now = p->life.starts + t,
 		.curves = read_curves,
 		.held = &p->helds,
-		.proves = p->life.proves,
+		.no_proof = p->life.proves ? NULL : "proofs are off",
 		.gc_disabled = p->gc_disabled
 	};
 	struct mw_evidence e;

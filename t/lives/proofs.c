@@ -67,8 +67,7 @@ bool proof_is_due(const struct play *p, double t)
 {
 	double now = p->life.starts + t;
 
-	return p->life.proves == MW_PROVES_SOON && p->answer_t >= NEVER && now >= p->proof_next &&
-	       now >= FIRST_SECONDS;
+	return p->life.proves && p->answer_t >= NEVER && now >= p->proof_next && now >= FIRST_SECONDS;
 }
 
 void proof_want(struct play *p, const struct mw_verdict *v, double t)
@@ -125,7 +124,7 @@ bool proof_could_be(const struct play *p, const struct part *part, double t)
 		return false;
 	if (!part->kind->by_line || !l->gc.ruby)
 		return true;
-	if (l->proves == MW_PROVES_NOT)
+	if (!l->proves)
 		return majors_prove(l, part);
 	/* the last proof may have been too early for it: then the next one comes in a while */
 	return is_proven(p, part) || t >= first + WAIT_SECONDS;

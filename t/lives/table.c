@@ -368,7 +368,7 @@ void table_show(const struct play *p)
 	       (unsigned long long)l->nth, (unsigned long long)l->seed, l->lasts,
 	       l->child ? ", a child" : "", l->gc.ruby ? "Ruby" : "no Ruby",
 	       l->memory.glibc ? "glibc" : "another allocator", l->load.form, l->gc.gcs, l->gc.majors,
-	       l->proves == MW_PROVES_SOON);
+	       l->proves);
 	show_parts(l);
 	for (size_t i = 0; i < p->moments_n; i++) {
 		const struct moment *m = &p->moments[i];

@@ -267,9 +267,11 @@ static void ask(struct shape *s, double lasts)
 
 	s->lasts = lasts;
 	play(p, s);
-	struct mw_evidence_source src = {
-		.history = &p->history, .now = s->starts + s->lasts, .curves = curves, .ctx = p
-	};
+	struct mw_evidence_source src = { .no_proof = "there is no process",
+					  .history = &p->history,
+					  .now = s->starts + s->lasts,
+					  .curves = curves,
+					  .ctx = p };
 	assert_int_equal(mw_evidence_make(&e, &src, s->from, s->to), 0);
 	assert_int_equal(mw_verdict_make(&v, &e), 0);
 	plain(sentence, sizeof(sentence), mw_verdict_sentence, &v);

@@ -123,7 +123,7 @@ int mw_said_make(struct mw_said *said, struct mw_site *s, double from, double to
 	const struct mw_proofs *p = &s->proofs;
 	const struct mw_evidence_source src = {
 		.held = &p->helds,
-		.proves = mw_site_can_prove(s) ? MW_PROVES_SOON : MW_PROVES_NOT,
+		.no_proof = mw_site_no_proof(s),
 		.gc_disabled = p->gc_disabled > 0 ? p->gc_t : 0,
 		.history = &s->history,
 		.now = mw_site_uptime(s),

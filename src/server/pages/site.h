@@ -103,6 +103,6 @@ int mw_said_make(struct mw_said *, struct mw_site *, double from, double to);
 void mw_site_told(struct mw_buf *, const struct mw_site *);
 void mw_said_free(struct mw_said *); /* all zero again */
 /* suspects.c. May a proof be made in this process, now or later? */
-bool mw_site_can_prove(const struct mw_site *);
+const char *mw_site_no_proof(const struct mw_site *);
 /* Adds an event of now (history.h). The site may be NULL: then nobody keeps it. */
 void mw_site_event(struct mw_site *, const char *kind, const char *text);

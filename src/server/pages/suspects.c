@@ -26,16 +26,30 @@ static bool has_room(double rss)
 	return rss <= PROOF_RSS && (!mw_limit_of(&limit) || limit.max - limit.used > (uint64_t)rss / 4);
 }
 
+static const char *never(const struct mw_site *s)
+{
+	if (s->api->options()->proof_off)
+		return "proofs are off";
+	if (!strcmp(s->stats.ruby_lookup ? s->stats.ruby_lookup : "none", "none"))
+		return "Ruby's frames can't be read here";
+	if (!s->proofs.able)
+		return "mwrap's own server doesn't run here";
+	if (s->proofs.never || !s->curves.on || !s->api->each_live)
+		return "this process can't be asked";
+	return NULL;
+}
+
 static bool is_due(struct mw_site *s)
 {
 	const struct mw_proofs *p = &s->proofs;
 	const struct mw_point *last = mw_history_last(&s->history);
 	double now = mw_site_uptime(s);
 
-	if (!mw_site_can_prove(s) || p->under_way || now < p->next ||
-	    now - s->said.since < RISEN_SECONDS || !last || last->rss == MW_KIB_UNKNOWN)
+	if (never(s) || p->under_way || now < p->next || now - s->said.since < RISEN_SECONDS || !last ||
+	    last->rss == MW_KIB_UNKNOWN)
 		return false;
-	if (has_room((double)last->rss * 1024)) /* the last check: it reads files */
+	s->proofs.crowded = !has_room((double)last->rss * 1024); /* the last check: it reads files */
+	if (!s->proofs.crowded)
 		return true;
 	s->proofs.next = now + AGAIN_SECONDS;
 	strcpy(s->proofs.why,
@@ -43,11 +57,11 @@ static bool is_due(struct mw_site *s)
 	return false;
 }
 
-bool mw_site_can_prove(const struct mw_site *s)
+const char *mw_site_no_proof(const struct mw_site *s)
 {
-	return s->proofs.able && !s->proofs.never && s->curves.on && s->api->each_live &&
-	       !s->api->options()->proof_off &&
-	       strcmp(s->stats.ruby_lookup ? s->stats.ruby_lookup : "none", "none") != 0;
+	const char *why = never(s);
+
+	return why || !s->proofs.crowded ? why : "the process is above 4 GB, or its cgroup is nearly full";
 }
 
 /* --- the question -------------------------------------------------------------------- */

@@ -43,6 +43,7 @@ struct mw_proofs {
 	bool able; /* a thread can be had: set by the one that runs mw_suspects_ask */
 	bool under_way;
 	bool never; /* this process can't be asked */
+	bool crowded; /* it is too large, or its cgroup has little room: for now none is made */
 	double next; /* uptime; not before */
 	double look; /* the next verdict that nobody asked for */
 	uint32_t made;

@@ -35,7 +35,7 @@ int mw_evidence_make(struct mw_evidence *e, const struct mw_evidence_source *src
 				   .history = h,
 				   .chosen = from >= 0,
 				   .held = src->held,
-				   .proves = src->proves,
+				   .no_proof = src->no_proof,
 				   .gc_disabled = src->gc_disabled };
 	e->start = h->long_n ? h->whole[0].t : 0;
 	seen = src->now - e->start;

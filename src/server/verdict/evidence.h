@@ -19,7 +19,7 @@ struct mw_evidence_source {
 	void *ctx;
 	/* as in struct mw_evidence */
 	const struct mw_helds *held;
-	enum mw_proves proves;
+	const char *no_proof;
 	double gc_disabled;
 };
 

@@ -135,7 +135,7 @@ enum mw_keeps mw_kept(const struct mw_evidence *e, struct mw_look *l, enum mw_rs
 		return share >= KEPT_LEAST ? MW_KEEPS : MW_KEEPS_NOT;
 	proof = mw_look_proof(l, part);
 	/* nobody is accused before a better proof has come, but by collections over a longer time */
-	if (e->proves == MW_PROVES_SOON && proof != MW_PROOF_UNKNOWN && !is_unclear(e, l, t->since) &&
+	if (!e->no_proof && proof != MW_PROOF_UNKNOWN && !is_unclear(e, l, t->since) &&
 	    !(proof == MW_PROOF_HOLDS && l->scale->to - t->since >= MW_WARMING_SECONDS))
 		return MW_KEEPS_NOT;
 	if (proof != MW_PROOF_FAILS)

@@ -72,7 +72,8 @@ void mw_judge_add_proof(struct mw_verdict *v, const struct mw_evidence *e, const
 		v->growing = v->at_location = v->unproven = false;
 		v->rate = 0;
 	}
-	v->awaits = v->kind == MW_VERDICT_UNCOLLECTED && e->proves == MW_PROVES_SOON && v->kept != v->kept;
+	v->awaits = v->kind == MW_VERDICT_UNCOLLECTED && !e->no_proof && v->kept != v->kept;
+	v->no_proof = v->kept == v->kept ? NULL : e->no_proof;
 }
 
 bool mw_verdict_wants_proof(const struct mw_verdict *v)

@@ -82,12 +82,6 @@ struct mw_scale {
 
 enum { MW_SCALES_MAX = 4, MW_VERDICT_LOCATIONS = 5 };
 
-/* Can a proof of what is kept be had? */
-enum mw_proves {
-	MW_PROVES_NOT,  /* no: no Ruby, switched off, or the process is too large */
-	MW_PROVES_SOON  /* one is made when a verdict names a suspect */
-};
-
 struct mw_evidence {
 	double start; /* uptime at which this process began: 0, or its fork */
 	bool paused;
@@ -96,7 +90,8 @@ struct mw_evidence {
 	struct mw_scale scales[MW_SCALES_MAX]; /* shortest first; all end now, unless chosen */
 	const struct mw_history *history;      /* for its events; may be NULL */
 	const struct mw_helds *held;           /* what proofs said; NULL: nothing */
-	enum mw_proves proves;
+	/* why no proof of what is kept can be had, for a sentence; NULL: one is made when a verdict names a suspect */
+	const char *no_proof;
 	double gc_disabled; /* uptime at which GC was found to be disabled, the last time; 0: it wasn't */
 };
 
@@ -146,6 +141,7 @@ struct mw_verdict {
 	double kept; /* the part of the growth of live memory that is kept, by proof; NaN: there is none */
 	double at_kept; /* likewise, of the growth of locations[0] */
 	const struct mw_held *held; /* the last proof of locations[0]; NULL: none */
+	const char *no_proof; /* why there is none, and none will be; NULL: there is one, or one is to come */
 	bool awaits; /* UNCOLLECTED: a proof is to come */
 	unsigned kept_lines; /* GROWS: so many lines rise that keep it, beneath memory that comes and goes; 0: all does */
 	unsigned doubled; /* GROWS: locations[0] doubled so often; 0: it is no such stair */

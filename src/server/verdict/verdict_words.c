@@ -86,75 +86,6 @@ static void why_not_rss(struct mw_buf *b, const struct mw_verdict *v)
 						   ", since most of it isn't in RAM");
 }
 
-/* ", kept by Audit::LOG, an Array"; what nothing leads to is a native leak */
-static void kept_by(struct mw_buf *b, const struct mw_verdict *v)
-{
-	const struct mw_held *h = v->held;
-
-	if (!h || v->at_kept != v->at_kept)
-		return;
-	if (v->at_kept < 0.9) {
-		mw_buf_str(b, ", ");
-		mw_words_share(b, v->at_kept);
-		mw_buf_str(b, " of it");
-	} else {
-		mw_buf_str(b, ",");
-	}
-	if (h->lost > h->kept) {
-		mw_buf_str(b, " held by nothing: a native leak");
-	} else {
-		mw_buf_str(b, h->owner[0] ? " kept by " : " kept");
-		mw_buf_tsv(b, h->owner, strlen(h->owner));
-	}
-}
-
-/* "98 % of that in app.rb, on 6 lines"; false: no file and no gem has half of it. */
-static bool together(struct mw_buf *b, const struct mw_verdict *v)
-{
-	const struct mw_verdict_spread *all[] = { &v->file, &v->gem }, *of = NULL;
-
-	for (size_t i = 0; i < 2 && !of; i++)
-		if (all[i]->lines > 1 && all[i]->share >= 0.5)
-			of = all[i];
-	if (!of)
-		return false;
-	const struct mw_verdict_location as = { of->name, of->len, of->len, MW_KIND_RUBY, 0, 0 };
-
-	mw_words_share(b, of->share);
-	mw_buf_str(b, of == &v->gem ? " of that in the gem " : " of that in ");
-	mw_verdict_short(b, &as);
-	mw_buf_str(b, ", on ");
-	mw_words_number(b, of->lines, " line", " lines");
-	return true;
-}
-
-/* "91 % of that at redcarpet.rb:51", or what its lines have in common */
-static void where(struct mw_buf *b, const struct mw_verdict *v)
-{
-	double first = v->locations[0].share;
-
-	if (first < 0.5 && together(b, v)) {
-		mw_buf_str(b, first >= 0.1 ? ", most at " : ", such as ");
-		mw_verdict_short(b, &v->locations[0]);
-		return;
-	}
-	if (first < 0.01) {
-		mw_buf_str(b, "spread over many lines");
-		return;
-	}
-	if (first < 0.25)
-		mw_buf_str(b, "spread over many lines, most (");
-	mw_words_share(b, first);
-	mw_buf_str(b, first < 0.25 ? ") at " : " of that at ");
-	mw_verdict_short(b, &v->locations[0]);
-	if (v->n > 1 && first < 0.75 && v->locations[1].share >= 0.2) {
-		mw_buf_str(b, ", ");
-		mw_words_share(b, v->locations[1].share);
-		mw_buf_str(b, " at ");
-		mw_verdict_short(b, &v->locations[1]);
-	}
-}
-
 /* "96 % of RSS's growth, 91 % of that at redcarpet.rb:51" */
 static void why_live(struct mw_buf *b, const struct mw_verdict *v)
 {
@@ -173,7 +104,7 @@ static void why_live(struct mw_buf *b, const struct mw_verdict *v)
 	if (!v->n)
 		return;
 	mw_buf_str(b, ", ");
-	where(b, v);
+	mw_words_where(b, v);
 }
 
 /* One String, Array or table. */
@@ -187,7 +118,7 @@ static void doubles(struct mw_buf *b, const struct mw_verdict *v)
 	mw_words_duration(b, v->to - v->since);
 	mw_buf_str(b, ", to ");
 	mw_words_bytes(b, v->level);
-	kept_by(b, v);
+	mw_words_kept_by(b, v);
 }
 
 static void grows(struct mw_buf *b, const struct mw_verdict *v)
@@ -201,8 +132,8 @@ static void grows(struct mw_buf *b, const struct mw_verdict *v)
 		mw_words_rate(b, v->rate);
 		since(b, v);
 		mw_buf_str(b, ", beneath memory that comes and goes: ");
-		where(b, v);
-		kept_by(b, v);
+		mw_words_where(b, v);
+		mw_words_kept_by(b, v);
 		return;
 	}
 	if ((v->at_location || v->kept_lines) && v->n) {
@@ -211,7 +142,7 @@ static void grows(struct mw_buf *b, const struct mw_verdict *v)
 		mw_words_rate(b, v->rate);
 		since(b, v);
 		mw_buf_str(b, ", beneath memory that comes and goes");
-		kept_by(b, v);
+		mw_words_kept_by(b, v);
 		return;
 	}
 	mw_buf_str(b, "Live memory grows by ");
@@ -219,7 +150,7 @@ static void grows(struct mw_buf *b, const struct mw_verdict *v)
 	since(b, v);
 	mw_buf_str(b, ": ");
 	why_live(b, v);
-	kept_by(b, v);
+	mw_words_kept_by(b, v);
 }
 
 static const char *const part_titles[MW_PARTS_N] = {
@@ -304,7 +235,7 @@ static void uncollected(struct mw_buf *b, const struct mw_verdict *v)
 	mw_words_duration(b, v->to - v->since);
 	if (v->n) {
 		mw_buf_str(b, ", ");
-		where(b, v);
+		mw_words_where(b, v);
 	}
 	if (v->held && v->held->garbage > v->held->wrapped && mw_known(v->kept)) {
 		mw_buf_str(b, ": ");
@@ -318,6 +249,7 @@ static void uncollected(struct mw_buf *b, const struct mw_verdict *v)
 	} else {
 		mw_buf_str(b, "; Ruby's next major collections will show how much of it is garbage");
 	}
+	mw_words_no_proof(b, v);
 }
 
 /* --- what is counted ------------------------------------------------------------ */
@@ -334,7 +266,7 @@ static void with_them(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, ", most of what is live at ");
 		mw_verdict_short(b, &v->locations[0]);
 	}
-	kept_by(b, v);
+	mw_words_kept_by(b, v);
 }
 
 /* "Threads grow by 60 a minute for 9 min, to 560" */
@@ -456,6 +388,7 @@ void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
 	switch (v->kind) {
 	case MW_VERDICT_GROWS:
 		grows(b, v);
+		mw_words_no_proof(b, v);
 		break;
 	case MW_VERDICT_HEAP:
 	case MW_VERDICT_FRAGMENTATION:

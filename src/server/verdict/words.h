@@ -24,4 +24,12 @@ void mw_words_duration(struct mw_buf *, double seconds);
 /* "91 %", or "all" */
 void mw_words_share(struct mw_buf *, double share);
 
+struct mw_verdict;
+/* words_lines.c: "91 % of that at redcarpet.rb:51", or what the lines have in common */
+void mw_words_where(struct mw_buf *, const struct mw_verdict *);
+/* ", kept by Audit::LOG, an Array"; nothing without a proof */
+void mw_words_kept_by(struct mw_buf *, const struct mw_verdict *);
+/* ". No proof says what is kept: proofs are off"; nothing if there is one, or may be one */
+void mw_words_no_proof(struct mw_buf *, const struct mw_verdict *);
+
 #endif

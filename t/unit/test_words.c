@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The words of a verdict: the line that is named is one of the file's that is named, and what has no proof says so. */
+/* uses: @server */
+#include "unit.h"
+#include "../../src/server/verdict/verdict.h"
+
+#define UNKNOWN __builtin_nan("")
+
+/* Lines of some files, and the file with most of them, as a growth over several lines has it. */
+struct spread {
+	struct mw_verdict v;
+	char names[MW_VERDICT_LOCATIONS][40];
+	char file[40];
+};
+
+static void draw(struct spread *s)
+{
+	s->v = (struct mw_verdict){ .kind = MW_VERDICT_GROWS,
+				    .to = 600,
+				    .rate = 1000,
+				    .kept = UNKNOWN,
+				    .at_kept = UNKNOWN,
+				    .n = 1 + (unsigned)random() % MW_VERDICT_LOCATIONS };
+	snprintf(s->file, sizeof(s->file), "/app/file_%u.rb", (unsigned)random() % 3);
+	s->v.file = (struct mw_verdict_spread){
+		.name = s->file, .len = (uint32_t)strlen(s->file), .lines = 2, .share = 0.7
+	};
+	for (size_t i = 0; i < s->v.n; i++) {
+		int len = snprintf(s->names[i], sizeof(s->names[i]), "/app/file_%u.rb",
+				   (unsigned)random() % 3);
+
+		snprintf(s->names[i] + len, sizeof(s->names[i]) - (size_t)len, ":%zu", i + 1);
+		s->v.locations[i] = (struct mw_verdict_location){
+			.location = s->names[i],
+			.len = (uint32_t)strlen(s->names[i]),
+			.file_len = (uint32_t)len,
+			.kind = MW_KIND_RUBY,
+			.share = 0.4 / (double)(i + 1)
+		};
+	}
+}
+
+static void say(char *to, size_t size, const struct mw_verdict *v)
+{
+	struct mw_buf b = { 0 };
+
+	mw_verdict_sentence(&b, v);
+	snprintf(to, size, "%.*s", (int)b.n, b.p);
+	mw_buf_free(&b);
+}
+
+TEST(a_line_of_the_file_that_is_named)
+{
+	char sentence[600];
+	size_t named = 0;
+
+	srandom((unsigned)unit_seed());
+	for (int i = 0; i < 2000; i++) {
+		struct spread s;
+		const char *line;
+
+		draw(&s);
+		say(sentence, sizeof(sentence), &s.v);
+		assert_non_null(strstr(sentence, s.file + strlen("/app/")));
+		line = strstr(sentence, ", most at ");
+		line = line ? line + strlen(", most at ") : strstr(sentence, ", such as ");
+		if (!line)
+			continue;
+		named++;
+		line += *line == ',' ? strlen(", such as ") : 0;
+		assert_int_equal(strncmp(line, s.file + strlen("/app/"), strlen(s.file) - strlen("/app/")),
+				 0);
+	}
+	assert_true(named > 500 && named < 2000);
+}
+
+TEST(no_proof)
+{
+	struct spread s;
+	char sentence[600];
+
+	draw(&s);
+	say(sentence, sizeof(sentence), &s.v);
+	assert_null(strstr(sentence, "No proof"));
+	s.v.no_proof = "proofs are off";
+	say(sentence, sizeof(sentence), &s.v);
+	assert_non_null(strstr(sentence, ". No proof says what is kept: proofs are off."));
+	s.v.kind = MW_VERDICT_UNCOLLECTED;
+	say(sentence, sizeof(sentence), &s.v);
+	assert_non_null(strstr(sentence, ". No proof says what is kept: proofs are off."));
+}
