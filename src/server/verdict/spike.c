@@ -12,6 +12,7 @@
 
 enum {
 	JUMP_SECONDS = 60,
+	SWEEP_SECONDS = 15, /* that a collection takes, and the time between two points */
 	BOOT_SECONDS = 120, /* what a start frees is no spike */
 	OVER_SECONDS = 60 /* since then: what comes and goes more often is no spike */
 };
@@ -108,6 +109,19 @@ static void find_line(struct mw_verdict *v, const struct mw_look *l, const struc
 		};
 }
 
+/* Did a major collection end it? Then it was garbage, which rises to such heights each time. */
+static bool was_collected(const struct mw_scale *s, const struct peak *p)
+{
+	uint32_t before = MW_KIB_UNKNOWN;
+
+	for (size_t i = 0; i < s->n && s->points[i].t <= p->end + SWEEP_SECONDS; i++) {
+		if (s->points[i].t >= p->t && before != MW_KIB_UNKNOWN && s->points[i].majors != before)
+			return true;
+		before = s->points[i].majors;
+	}
+	return false;
+}
+
 bool mw_judge_spike(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
 		    size_t n)
 {
@@ -129,7 +143,7 @@ bool mw_judge_spike(struct mw_verdict *v, const struct mw_evidence *e, const str
 		if (!find_jump(l, unused, &p))
 			p.above = 0;
 	}
-	if (p.above < unused / 2 || p.t < e->start + BOOT_SECONDS)
+	if (p.above < unused / 2 || p.t < e->start + BOOT_SECONDS || was_collected(l->scale, &p))
 		return false;
 	mw_judge_say(v, e, &looks[0], MW_VERDICT_SPIKE, MW_PART_FREE, &t);
 	mw_judge_measure(v, &looks[0], looks[0].scale->from, looks[0].scale->to, mw_trend_change);
