@@ -118,9 +118,9 @@ TEST(another_kind_waits)
 	assert_true(tells(&s, MW_VERDICT_GROWS, 15, 1)); /* it came back */
 	assert_false(tells(&s, MW_VERDICT_FLAT, 20, 1));
 	assert_false(tells(&s, MW_VERDICT_STEP, 40, 1)); /* yet another one */
-	assert_false(tells(&s, MW_VERDICT_FLAT, 41, 1));
-	assert_false(tells(&s, MW_VERDICT_FLAT, 41 + MW_STEADY_SECONDS - 1, 1));
-	assert_true(tells(&s, MW_VERDICT_FLAT, 41 + MW_STEADY_SECONDS, 1));
+	assert_false(tells(&s, MW_VERDICT_FLAT, 20 + MW_STEADY_SECONDS - 1, 1));
+	/* what is told hasn't been true for as long, whichever kinds came in its place */
+	assert_true(tells(&s, MW_VERDICT_FLAT, 20 + MW_STEADY_SECONDS, 1));
 }
 
 TEST(what_cant_wait)

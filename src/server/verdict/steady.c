@@ -18,17 +18,15 @@ bool mw_steady_tells(struct mw_steady *s, const struct mw_verdict *v, double now
 {
 	if (!s->told || v->kind == s->kind || evidence != s->evidence || cant_wait(v->kind) ||
 	    is_for_now(s->kind)) {
-		*s = (struct mw_steady){
-			.told = true, .kind = v->kind, .other = v->kind, .evidence = evidence
-		};
+		*s = (struct mw_steady){ .told = true, .kind = v->kind, .evidence = evidence };
 		return true;
 	}
-	if (v->kind != s->other) {
-		s->other = v->kind;
-		s->other_since = now;
+	if (!s->differs) {
+		s->differs = true;
+		s->since = now;
 	}
-	if (now - s->other_since < MW_STEADY_SECONDS)
+	if (now - s->since < MW_STEADY_SECONDS)
 		return false;
-	s->kind = v->kind;
+	*s = (struct mw_steady){ .told = true, .kind = v->kind, .evidence = evidence };
 	return true;
 }

@@ -3,8 +3,8 @@
  * steady.h - does a verdict of another kind replace the one that is told?
  *
  * A kind that changes without a reason confuses: it may be back in seconds. So another kind is told at once
- * if there is new evidence, or if it says what can't wait; else once it has been the judgement
- * for MW_STEADY_SECONDS.
+ * if there is new evidence, or if it says what can't wait; else once the kind that is told hasn't been the
+ * judgement for MW_STEADY_SECONDS.
  *
  * Pure: the caller owns the struct. All zero at first: any verdict is told.
  */
@@ -17,8 +17,9 @@ enum { MW_STEADY_SECONDS = 45 };
 
 struct mw_steady {
 	bool told;
-	enum mw_verdict_kind kind, other; /* that is told, and that would replace it */
-	double other_since;               /* uptime */
+	enum mw_verdict_kind kind; /* that is told */
+	bool differs;              /* the judgement is another one */
+	double since;              /* uptime: it has been another one */
 	uint32_t evidence;
 };
 
