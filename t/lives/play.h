@@ -47,7 +47,7 @@ struct play {
 	double gc_disabled;
 	/* under way */
 	double answer_t; /* NEVER: none */
-	struct mw_held answers[MW_VERDICT_LOCATIONS];
+	struct mw_held answers[MW_VERDICT_SUSPECTS];
 	size_t answers_n;
 	/* what is told now: not the last judgement, unless steady.h lets it be */
 	struct mw_steady steady;

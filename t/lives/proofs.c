@@ -77,8 +77,8 @@ void proof_want(struct play *p, const struct mw_verdict *v, double t)
 	if (!proof_is_due(p, t) || !mw_verdict_wants_proof(v))
 		return;
 	p->answers_n = 0;
-	for (size_t i = 0; i < v->n && i < MW_VERDICT_LOCATIONS; i++) {
-		const struct line *line = line_named(l, v->locations[i].location, v->locations[i].len);
+	for (size_t i = 0; i < v->suspects_n; i++) {
+		const struct line *line = line_named(l, v->suspects[i].location, v->suspects[i].len);
 
 		if (line)
 			p->answers[p->answers_n++] = answer(l, line, v->since - l->starts, t);

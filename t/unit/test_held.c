@@ -91,6 +91,13 @@ TEST(two_proofs)
 	assert_true(share(0, 0) == 1);
 }
 
+TEST(a_part_of_all)
+{
+	assert_true(mw_held_part(NULL) != mw_held_part(NULL));
+	assert_true(mw_held_part(proof(1, 0, 0, 0)) != mw_held_part(proof(1, 0, 0, 0)));
+	assert_true(mw_held_part(proof(1, 300, 500, 200)) == 0.5);
+}
+
 TEST(the_ring_forgets_the_oldest)
 {
 	for (int i = 0; i < 3 * MW_HELDS; i++)

@@ -43,7 +43,7 @@ struct mw_holders_question {
 	const uint8_t *suspect;
 	uint64_t old; /* a block of an earlier generation is old */
 };
-enum { MW_SUSPECTS = 5 };
+enum { MW_SUSPECTS = 12 };
 
 /* All blocks of one suspect, in bytes but for `blocks`. */
 struct mw_suspected {

@@ -14,6 +14,7 @@ enum {
 	AGAIN_SECONDS = 60, /* after an attempt that failed */
 	SHARE = 1000        /* the child takes 1/SHARE of a CPU at most */
 };
+_Static_assert((int)MW_SUSPECTS == (int)MW_VERDICT_SUSPECTS, "a proof answers all that a verdict asks");
 #define PROOF_RSS ((double)((uint64_t)4 << 30))
 #define UNKNOWN __builtin_nan("")
 

@@ -74,7 +74,7 @@ static const struct counted {
 	double bytes;  /* that one of them may take, in all parts of memory */
 } counted[] = {
 	{ MW_VERDICT_THREADS, offsetof(struct mw_point, threads), 12, 192 * KIB },
-	{ MW_VERDICT_DESCRIPTORS, offsetof(struct mw_point, fds), 24, 32 * KIB },
+	{ MW_VERDICT_DESCRIPTORS, offsetof(struct mw_point, fds), 24, 20 * KIB },
 };
 
 static size_t series(const struct mw_look *l, const struct counted *c)
@@ -90,17 +90,24 @@ static size_t series(const struct mw_look *l, const struct counted *c)
 	return s->n;
 }
 
-/* Does that rise explain at least half of what memory did meanwhile? */
-static bool explains(const struct mw_look *l, const struct counted *c, const struct mw_trend *t)
+/* Does that rise explain what that part of memory did meanwhile? */
+static bool explains(const struct mw_look *l, const struct counted *c, const struct mw_trend *t,
+		     enum mw_rss_part part)
 {
-	double most = mw_larger(mw_look_moved(l, MW_PART_LIVE, t->since, mw_trend_difference),
-				mw_look_moved(l, MW_PART_RSS, t->since, mw_trend_difference));
+	return !(mw_look_moved(l, part, t->since, mw_trend_difference) > t->gain * c->bytes);
+}
 
-	return !(most > 2 * t->gain * c->bytes);
+/* `of`: as in judge.h */
+static bool explains_all(const struct mw_look *l, const struct counted *c, const struct mw_trend *t,
+			 enum mw_rss_part of)
+{
+	if (of == MW_PARTS_N)
+		return true;
+	return explains(l, c, t, of) && (of != MW_PART_RSS || explains(l, c, t, MW_PART_LIVE));
 }
 
 static bool judge_count(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
-			size_t n, const struct counted *c, bool alone)
+			size_t n, const struct counted *c, enum mw_rss_part of)
 {
 	const struct mw_look *chosen = NULL;
 	struct mw_trend found = { 0 };
@@ -113,7 +120,7 @@ static bool judge_count(struct mw_verdict *v, const struct mw_evidence *e, const
 			    c->least);
 		if (t.course != MW_COURSE_RISES || t.gain < t.level / 10 ||
 		    looks[i].scale->to - t.since < RISEN || looks[i].scale->to - e->start < YOUNG ||
-		    (chosen && t.rate < found.rate / 3) || (!alone && !explains(&looks[i], c, &t)))
+		    (chosen && t.rate < found.rate / 3) || !explains_all(&looks[i], c, &t, of))
 			continue;
 		chosen = &looks[i];
 		found = t;
@@ -123,7 +130,7 @@ static bool judge_count(struct mw_verdict *v, const struct mw_evidence *e, const
 	mw_judge_say(v, e, chosen, c->kind, MW_PART_RSS, &found);
 	mw_judge_measure(v, chosen, found.since, chosen->scale->to, mw_trend_difference);
 	/* a line that has more than they may take is another one's */
-	if (alone || !v->n || v->locations[0].change > found.gain * c->bytes)
+	if (of == MW_PARTS_N || !v->n || v->locations[0].change > found.gain * c->bytes)
 		v->n = 0;
 	v->growing = true;
 	v->count = mw_look_last(chosen, series(chosen, c));
@@ -135,10 +142,10 @@ static bool judge_count(struct mw_verdict *v, const struct mw_evidence *e, const
 }
 
 bool mw_judge_counts(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *looks,
-		     size_t n, bool alone)
+		     size_t n, enum mw_rss_part of)
 {
 	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++)
-		if (judge_count(v, e, looks, n, &counted[i], alone))
+		if (judge_count(v, e, looks, n, &counted[i], of))
 			return true;
 	return false;
 }

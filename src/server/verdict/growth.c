@@ -1,27 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* growth.c - what grows now: steadily, explosively, or so far without proof. See judge.h. */
-#include <string.h>
-
 #include "judge.h"
 #include "words.h"
 
 #define KEPT_SURELY 0.8
 
-/* The location whose own rise is the growth comes first. */
-static void put_first(struct mw_verdict *v, const struct mw_look *l)
+/* What rises at no line, though lines are known, has none either. */
+static bool has_no_one_cause(const struct mw_verdict *v, const struct mw_look *l)
 {
-	for (size_t i = 1; l->top && i < v->n; i++) {
-		struct mw_verdict_location x = v->locations[i];
-
-		if (x.location != l->top->location)
-			continue;
-		memmove(&v->locations[1], &v->locations[0], i * sizeof(x));
-		v->locations[0] = x;
-	}
-}
-
-static bool has_no_one_cause(const struct mw_verdict *v)
-{
+	if (!v->n)
+		return l->scale->curves && l->scale->curves->n;
 	return !v->at_location && v->file.share < 0.5 && v->gem.share < 0.5 &&
 	       v->locations[0].share < 0.25;
 }
@@ -35,7 +23,7 @@ void mw_judge_unsteady(struct mw_verdict *v, const struct mw_evidence *e, const 
 	v->change = mw_look_moved(l, MW_PART_RSS, from, mw_trend_change);
 	v->rate = 0;
 	v->rate_of = MW_PART_RSS;
-	v->part = mw_look_most_by(l, from);
+	v->part = mw_look_most_by(l, from, 0);
 	v->since = v->begun = from;
 	mw_judge_measure(v, l, from, v->to, mw_trend_change);
 }
@@ -70,10 +58,13 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 		v->growing = false;
 	}
 	mw_judge_measure(v, l, v->since, l->scale->to, mw_trend_rise);
+	/* what comes in steps at a few lines has a cause, too */
+	if (part == MW_PART_LIVE && has_no_one_cause(v, l))
+		mw_judge_measure(v, l, v->since, l->scale->to, mw_trend_difference);
 	if (v->at_location)
-		put_first(v, l);
+		mw_judge_put_first(v, l);
 	/* a program's many lines have their caches; what has no one cause needs proof, but for a process without Ruby */
-	if (part == MW_PART_LIVE && v->n && has_no_one_cause(v)) {
+	if (part == MW_PART_LIVE && has_no_one_cause(v, l)) {
 		if (l->scale->to - e->start < MW_SETTLED_SECONDS)
 			v->kind = MW_VERDICT_WARMING;
 		else if (mw_known(v->now[MW_PART_HEAP]) &&
@@ -106,7 +97,38 @@ static bool rose(const struct mw_look *l, enum mw_rss_part part)
 	return !(mw_trend_rise(l->t, l->v, n, mw_look_growth(l, part)->since, l->scale->to) <= 0);
 }
 
-/* A growth of one of the scales; false: there is none. *waits: the first whose proof is to come. */
+/* Did a longer range see that part come and go as high? */
+static bool was_there_before(const struct mw_look *looks, size_t i, size_t n, enum mw_rss_part part)
+{
+	for (size_t k = i + 1; k < n; k++)
+		if (mw_look_seen_before(&looks[k], part, looks[i].trend[part].level,
+					mw_look_growth(&looks[i], part)->since))
+			return true;
+	return false;
+}
+
+/* The part that grows for good in that range, and most; RSS: none does. *waits as below. */
+static enum mw_rss_part grows_for_good(const struct mw_evidence *e, struct mw_look *looks, size_t i,
+				       size_t n, enum mw_keeps *keeps, const struct mw_look **waits)
+{
+	struct mw_look *l = &looks[i];
+	enum mw_rss_part part;
+	unsigned but = 0;
+
+	for (; (part = mw_look_grows_by(l, but)) != MW_PART_RSS; but |= 1u << part) {
+		/* beside what may be garbage, what comes with a start needs no word */
+		if (!rose(l, part) || was_there_before(looks, i, n, part) ||
+		    (but && mw_warms_up(e, l, mw_look_growth(l, part))))
+			continue;
+		*keeps = mw_kept(e, l, part);
+		if (*keeps != MW_KEEPS_NOT)
+			return part;
+		if (part == MW_PART_LIVE && !*waits)
+			*waits = l;
+	}
+	return MW_PART_RSS;
+}
+
 bool mw_judge_growth(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks, size_t n,
 		     const struct mw_look **waits)
 {
@@ -116,23 +138,13 @@ bool mw_judge_growth(struct mw_verdict *v, const struct mw_evidence *e, struct m
 	bool unproven = false;
 
 	for (size_t i = 0; i < n; i++) {
-		enum mw_rss_part by = mw_look_grows_by(&looks[i]);
-		bool before = false;
+		enum mw_rss_part by = grows_for_good(e, looks, i, n, &keeps, waits);
 
-		if (by == MW_PART_RSS || !rose(&looks[i], by))
-			continue;
-		for (size_t k = i + 1; k < n; k++)
-			before |= mw_look_seen_before(&looks[k], by, looks[i].trend[by].level,
-						      mw_look_growth(&looks[i], by)->since);
 		/* a longer range says more, unless its rate is of the past */
-		if (before || (chosen && (by != part || mw_look_growth(&looks[i], by)->rate <
-								mw_look_growth(chosen, part)->rate / 3)))
+		if (by == MW_PART_RSS ||
+		    (chosen && (by != part || mw_look_growth(&looks[i], by)->rate <
+						      mw_look_growth(chosen, part)->rate / 3)))
 			continue;
-		keeps = mw_kept(e, &looks[i], by);
-		if (keeps == MW_KEEPS_NOT) {
-			*waits = *waits || by != MW_PART_LIVE ? *waits : &looks[i];
-			continue;
-		}
 		chosen = &looks[i];
 		part = by;
 		unproven = keeps == MW_KEEPS_LIKELY;
@@ -146,10 +158,10 @@ bool mw_judge_growth(struct mw_verdict *v, const struct mw_evidence *e, struct m
 /* RSS had room for most of it, and no major collection has left it: it may have been so before. */
 static bool may_be_garbage(const struct mw_look *l, double change)
 {
-	double to = l->scale->to, from = to - MW_EXPLODES_SECONDS, left;
+	double to = l->scale->to, from = to - MW_EXPLODES_SECONDS, left, at;
 	size_t n = mw_look_series(l, MW_PART_LIVE);
 
-	left = mw_proof_left(l->scale, l->t, l->v, n, from, to);
+	left = mw_proof_left(l->scale, l->t, l->v, n, from, to, &at);
 	if (left >= mw_look_last(l, n) - change / 2)
 		return false;
 	n = mw_look_series(l, MW_PART_RSS);

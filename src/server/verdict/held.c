@@ -77,6 +77,11 @@ static double share(double kept, double grown)
 	return kept <= 0 ? 0 : kept >= grown ? 1 : kept / grown;
 }
 
+double mw_held_part(const struct mw_held *h)
+{
+	return h && all_of(h) > 0 ? stays(h) / all_of(h) : UNKNOWN;
+}
+
 /* By the last proof alone: the less of what is kept of all, and of what is old. */
 static double share_of_one(const struct mw_held *last, double since, double then, double grown)
 {

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 enum {
-	MW_HELDS = 40,        /* answers that are kept, each about one location */
+	MW_HELDS = 96,        /* answers that are kept, each about one location */
 	MW_HELD_OWNER = 160,  /* bytes of an owner's name, with its NUL */
 	MW_HELD_GROWN =
 		64 << 10 /* a location must have grown by so much between two proofs, or since the start */
@@ -59,6 +59,9 @@ const struct mw_held *mw_held_last(const struct mw_helds *, const char *location
  * may be a full cache.
  */
 double mw_held_share(const struct mw_helds *, const char *location, size_t len, double since, double then);
+
+/* The kept part of all that one proof saw; NaN: there is none. */
+double mw_held_part(const struct mw_held *);
 
 /* Is more than half of what the last proof saw garbage of which nobody knows whether its objects free it? */
 bool mw_held_unclear(const struct mw_helds *, const char *location, size_t len, double since);

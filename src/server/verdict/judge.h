@@ -41,6 +41,9 @@ void mw_judge_add_proof(struct mw_verdict *, const struct mw_evidence *, const s
 /* measure.c: what changed in a window: the parts, and the locations, files and gems with most of it. */
 void mw_judge_measure(struct mw_verdict *, const struct mw_look *, double from, double to, mw_change_fn *);
 
+/* measure.c: the location whose own rise is the growth comes first. */
+void mw_judge_put_first(struct mw_verdict *, const struct mw_look *);
+
 /* kept.c */
 enum mw_keeps {
 	MW_KEEPS, /* by proof, or by what major collections left */
@@ -55,6 +58,8 @@ double mw_kept_share(const struct mw_evidence *, const struct mw_look *, double 
 /* The same of one location's growth. */
 double mw_kept_at(const struct mw_evidence *, const struct mw_look *, const char *location, size_t len,
 		  double since);
+/* Has Ruby's heap grown for good by that course? */
+bool mw_heap_keeps(const struct mw_look *, const struct mw_trend *);
 /* Is a growth of that part more than garbage that waits for a collection? */
 enum mw_keeps mw_kept(const struct mw_evidence *, struct mw_look *, enum mw_rss_part);
 /* Of a process: a rise that slows down may be warming up until then, and any that has no one cause. */
@@ -68,9 +73,12 @@ bool mw_judge_kept_lines(struct mw_verdict *, const struct mw_evidence *, const 
 
 /* counted.c: looks are from short to long */
 bool mw_judge_disabled(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks);
-/* alone: nothing else is known to grow for good, so the number needn't explain what memory does. */
+/*
+ * of: the part whose growth the number must explain; RSS: live memory's, too. PARTS_N: none, since nothing else is
+ * known to grow for good.
+ */
 bool mw_judge_counts(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks,
-		     size_t n, bool alone);
+		     size_t n, enum mw_rss_part of);
 
 /* stairs.c: one block, or a table, that doubles. */
 bool mw_judge_stairs(struct mw_verdict *, const struct mw_evidence *, struct mw_look *looks, size_t n);

@@ -8,21 +8,42 @@
 
 enum {
 	WARM_SECONDS = 60,     /* any rise before is warming up */
+	STOPPED_SECONDS = 40,  /* of a growth that has ended, at least */
 	STARTED_SECONDS = 120, /* what lived by then is no growth of one line */
-	LOCATIONS = 8
+	LOCATIONS = MW_VERDICT_SUSPECTS
 };
 #define KEPT_LEAST 0.4 /* of a growth: if less of it is kept, it is garbage that grows */
+
+/*
+ * Has a major collection since the last proof left hardly more than that saw kept? Then what was kept grew until
+ * then, and has stopped: a cache is full. The series is in t[] and v[].
+ */
+static bool has_stopped(const struct mw_look *l, size_t n, const struct mw_held *last, double since,
+			double then)
+{
+	double at, left = mw_proof_left(l->scale, l->t, l->v, n, last->t, l->scale->to, &at);
+	double stays = (double)(last->kept + last->lost), before = (stays - then) / (last->t - since);
+
+	return l->scale->n && l->scale->points[l->scale->n - 1].majors != MW_KIB_UNKNOWN &&
+	       at >= last->t + STOPPED_SECONDS && left - stays < before / 4 * (at - last->t);
+}
 
 /* Of one location's growth; NaN: not known. */
 static double share_of(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
 		       double since)
 {
-	double booted = e->start + WARM_SECONDS, then;
+	double booted = e->start + WARM_SECONDS, then, share;
+	const struct mw_held *last;
+	size_t n;
 
 	/* what lived at the end of the start is no growth */
 	since = mw_larger(since, booted < l->scale->to ? booted : since);
-	then = mw_look_value_at(l, mw_look_curve(l, c), since);
-	return mw_held_share(e->held, c->location, c->location_len, since, then == then ? then : 0);
+	n = mw_look_curve(l, c);
+	then = mw_look_value_at(l, n, since);
+	then = then == then ? then : 0;
+	share = mw_held_share(e->held, c->location, c->location_len, since, then);
+	last = mw_held_last(e->held, c->location, c->location_len);
+	return share > 0 && last->t > since && has_stopped(l, n, last, since, then) ? 0 : share;
 }
 
 double mw_kept_at(const struct mw_evidence *e, const struct mw_look *l, const char *location, size_t len,
@@ -82,7 +103,7 @@ bool mw_warms_up(const struct mw_evidence *e, const struct mw_look *l, const str
 	if (age >= MW_SETTLED_SECONDS || t == &l->line)
 		return false;
 	/* a program's files and libraries come into memory as it first uses them, and arenas get their holes */
-	most = mw_look_most_by(l, t->since);
+	most = mw_look_most_by(l, t->since, 0);
 	return t == &l->trend[MW_PART_RSS] &&
 	       (most == MW_PART_FILES || (most == MW_PART_FREE && t->gain < t->level / 10));
 }
@@ -101,7 +122,7 @@ static bool is_unclear(const struct mw_evidence *e, const struct mw_look *l, dou
  * Ruby's heap hardly shrinks, and has room for the garbage between two major collections. So some of these must
  * have run since, and it must still grow.
  */
-static bool heap_keeps(const struct mw_look *l, const struct mw_trend *t)
+bool mw_heap_keeps(const struct mw_look *l, const struct mw_trend *t)
 {
 	enum { MAJORS_LEAST = 3 };
 	const struct mw_scale *s = l->scale;
@@ -119,17 +140,46 @@ static bool heap_keeps(const struct mw_look *l, const struct mw_trend *t)
 	       mw_look_last(l, n) - mw_look_value_at(l, n, s->to - third) > all / 6;
 }
 
+/* Did the series in t[] and v[] come to a new high in the last quarter of its time, by a tenth of its rate? */
+static bool goes_on(const struct mw_look *l, size_t n, const struct mw_trend *t)
+{
+	double to = l->scale->to, quarter = (to - t->since) / 4, before = 0, late = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (l->t[i] >= to - quarter)
+			late = mw_larger(late, l->v[i]);
+		else if (l->t[i] >= t->since)
+			before = mw_larger(before, l->v[i]);
+	return late - before > t->rate * quarter / 10;
+}
+
+/* What has no steady course of its own must rise in each third of a longer time, by a quarter of what RSS did. */
+static bool part_keeps(const struct mw_look *l, enum mw_rss_part part, const struct mw_trend *t)
+{
+	size_t n;
+
+	if (mw_look_is(l, part, MW_COURSE_RISES) || l->scale->to - t->since < MW_SETTLED_SECONDS)
+		return true;
+	n = mw_look_series(l, part);
+	return mw_look_floor_rise(l, n, t->since, l->scale->to, t->gain / 4, MW_LOOK_STEADILY) > 0;
+}
+
 enum mw_keeps mw_kept(const struct mw_evidence *e, struct mw_look *l, enum mw_rss_part part)
 {
 	const struct mw_trend *t = mw_look_growth(l, part);
 	enum mw_proof proof;
 	double share;
 	bool warms;
+	size_t n;
 
+	n = t == &l->line ? mw_look_curve(l, l->top) : mw_look_series(l, MW_PART_LIVE);
+	/* teeth have highs of any height */
+	if (part == MW_PART_LIVE && !t->teeth && !goes_on(l, n, t))
+		return MW_KEEPS_NOT;
 	if (part == MW_PART_HEAP)
-		return heap_keeps(l, t) ? MW_KEEPS : MW_KEEPS_NOT;
+		return mw_heap_keeps(l, t) ? MW_KEEPS : MW_KEEPS_NOT;
 	if (part != MW_PART_LIVE)
-		return MW_KEEPS;
+		return part_keeps(l, part, t) ? MW_KEEPS : MW_KEEPS_NOT;
 	share = mw_kept_share(e, l, t->since);
 	if (share == share)
 		return share >= KEPT_LEAST ? MW_KEEPS : MW_KEEPS_NOT;
@@ -147,6 +197,22 @@ enum mw_keeps mw_kept(const struct mw_evidence *e, struct mw_look *l, enum mw_rs
 		return MW_KEEPS_NOT;
 	l->by_line &= !warms; /* else it is all live memory that warms up */
 	return MW_KEEPS_LIKELY;
+}
+
+/*
+ * Of what a line that comes in steps has grown by, the part that the last proof saw kept, or lost. Between two proofs
+ * there may be no step, so they aren't compared.
+ */
+static double stays_of(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
+		       double since)
+{
+	const struct mw_held *last = mw_held_last(e->held, c->location, c->location_len);
+	size_t n = mw_look_curve(l, c);
+	double then = mw_look_value_at(l, n, since), now = mw_look_last(l, n);
+
+	if (!last || last->t < since || has_stopped(l, n, last, since, then == then ? then : 0))
+		return UNKNOWN;
+	return ((double)(last->kept + last->lost) - then) / mw_larger(now - then, 1);
 }
 
 /* Lines that rise, most first. */
@@ -172,6 +238,26 @@ static void add_line(struct kept_lines *k, const struct mw_curve *c, const struc
 	k->gain[k->n++] = t->gain;
 }
 
+/*
+ * Steadily; or in steps, which no steady course describes: then its floor rose in each third of the time since
+ * the start.
+ */
+static bool rises_for_good(const struct mw_evidence *e, const struct mw_look *l, size_t n,
+			   struct mw_trend *t)
+{
+	double to = l->scale->to, from = mw_larger(l->scale->from, e->start + STARTED_SECONDS), gain;
+
+	if (t->course == MW_COURSE_RISES)
+		return !mw_warms_up(e, l, t);
+	if (to - from < MW_SETTLED_SECONDS)
+		return false;
+	gain = mw_look_floor_rise(l, n, from, to, l->least, MW_LOOK_STEADILY);
+	t->since = t->begun = from;
+	t->gain = gain;
+	t->rate = gain / (to - from);
+	return gain > 0 && goes_on(l, n, t);
+}
+
 static void find_kept_lines(struct kept_lines *k, const struct mw_evidence *e, const struct mw_look *l)
 {
 	const struct mw_curve *best[LOCATIONS];
@@ -182,14 +268,14 @@ static void find_kept_lines(struct kept_lines *k, const struct mw_evidence *e, c
 	for (size_t i = 0; i < n; i++) {
 		size_t len = mw_look_curve(l, best[i]);
 		struct mw_trend t;
-		double since, then;
+		double since;
 
 		mw_trend_of(&t, l->t, l->v, len, l->scale->from, to, l->least / 4);
+		if (!rises_for_good(e, l, len, &t))
+			continue;
 		since = mw_larger(t.since, e->start + STARTED_SECONDS);
-		then = mw_look_value_at(l, len, since);
-		if (t.course == MW_COURSE_RISES && !mw_warms_up(e, l, &t) &&
-		    mw_held_share(e->held, best[i]->location, best[i]->location_len, since,
-				  then == then ? then : 0) >= KEPT_LEAST)
+		if ((t.course == MW_COURSE_RISES ? share_of(e, l, best[i], since) :
+						   stays_of(e, l, best[i], since)) >= KEPT_LEAST)
 			add_line(k, best[i], &t);
 	}
 }

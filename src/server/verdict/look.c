@@ -73,6 +73,26 @@ double mw_look_last(const struct mw_look *l, size_t n)
 	return n ? l->v[n - 1] : UNKNOWN;
 }
 
+static double lowest(const struct mw_look *l, size_t n, double from, double to)
+{
+	double least = UNKNOWN;
+
+	for (size_t i = 0; i < n; i++)
+		if (l->t[i] >= from && l->t[i] <= to && !(least <= l->v[i]))
+			least = l->v[i];
+	return least;
+}
+
+double mw_look_floor_rise(const struct mw_look *l, size_t n, double from, double to, double least,
+			  double each)
+{
+	double third = (to - from) / 3, a = lowest(l, n, from, from + third),
+	       b = lowest(l, n, from + third, to - third), c = lowest(l, n, to - third, to);
+
+	each = mw_larger(least / 3, (c - a) * each);
+	return c - a > least && b - a > each && c - b > each ? c - a : 0;
+}
+
 /* --- locations ------------------------------------------------------------------ */
 
 /* The locations with the most change in the window, most first; returns their number. */
@@ -169,8 +189,7 @@ double mw_look_moved(const struct mw_look *l, enum mw_rss_part part, double sinc
 	return of(l->t, l->v, mw_look_series(l, part), since, l->scale->to);
 }
 
-/* The part that changed most from then on; RSS: none did. */
-enum mw_rss_part mw_look_most_by(const struct mw_look *l, double begun)
+enum mw_rss_part mw_look_most_by(const struct mw_look *l, double begun, unsigned but)
 {
 	enum mw_rss_part most = MW_PART_RSS;
 	double change = 0;
@@ -178,7 +197,7 @@ enum mw_rss_part mw_look_most_by(const struct mw_look *l, double begun)
 	for (int part = MW_PART_LIVE; part < MW_PARTS_N; part++) {
 		double d = mw_look_moved(l, (enum mw_rss_part)part, begun, mw_trend_change);
 
-		if ((d < 0 ? -d : d) > change) {
+		if (!(but & 1u << part) && (d < 0 ? -d : d) > change) {
 			change = d < 0 ? -d : d;
 			most = (enum mw_rss_part)part;
 		}
@@ -186,17 +205,23 @@ enum mw_rss_part mw_look_most_by(const struct mw_look *l, double begun)
 	return most;
 }
 
-/* The part among those that hardly come and go which rises most by itself; RSS: none does. */
-static enum mw_rss_part rises_alone(const struct mw_look *l)
+/*
+ * The part among those that hardly come and go which rises most by itself; RSS: none does. Ruby's heap rises with the
+ * memory of its objects, so it must rise by more than that.
+ */
+static enum mw_rss_part rises_alone(const struct mw_look *l, unsigned but)
 {
 	static const enum mw_rss_part parts[] = { MW_PART_ANON, MW_PART_FILES, MW_PART_STACKS,
 						  MW_PART_HEAP };
 	bool arenas = !mw_look_is(l, MW_PART_FREE, MW_COURSE_UNKNOWN); /* else they are part of ANON */
 	double least = mw_larger(MIB, l->trend[MW_PART_RSS].level / 50);
+	double live = mw_look_moved(l, MW_PART_LIVE, l->trend[MW_PART_HEAP].since, mw_trend_difference);
 	enum mw_rss_part most = MW_PART_RSS;
 
 	for (size_t i = arenas ? 0 : 1; i < sizeof(parts) / sizeof(*parts); i++)
-		if (mw_look_is(l, parts[i], MW_COURSE_RISES) && l->trend[parts[i]].gain > least) {
+		if (!(but & 1u << parts[i]) && mw_look_is(l, parts[i], MW_COURSE_RISES) &&
+		    l->trend[parts[i]].gain > least &&
+		    !(parts[i] == MW_PART_HEAP && but && l->trend[parts[i]].gain < live)) {
 			most = parts[i];
 			least = l->trend[most].gain;
 		}
@@ -204,31 +229,36 @@ static enum mw_rss_part rises_alone(const struct mw_look *l)
 }
 
 /* RSS rises steadily by that much: the part that explains a quarter of it at least. */
-static enum mw_rss_part explains_rss(const struct mw_look *l, enum mw_rss_part most, double gain)
+static enum mw_rss_part explains_rss(const struct mw_look *l, enum mw_rss_part most, double gain,
+				     unsigned but)
 {
 	static const enum mw_rss_part others[] = { MW_PART_HEAP, MW_PART_FREE, MW_PART_ANON,
 						   MW_PART_FILES, MW_PART_STACKS };
 	const struct mw_trend *rss = &l->trend[MW_PART_RSS];
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-		if (mw_look_is(l, others[i], MW_COURSE_RISES) && l->trend[others[i]].gain > gain) {
+		if (!(but & 1u << others[i]) && mw_look_is(l, others[i], MW_COURSE_RISES) &&
+		    l->trend[others[i]].gain > gain) {
 			most = others[i];
 			gain = l->trend[others[i]].gain;
 		}
 	}
 	if (gain >= rss->gain / 4)
 		return most;
+	if (but)
+		return rises_alone(l, but);
 	/* no part rises steadily, or only one that is little of it: the one that moved most */
-	most = rss->gain > rss->level / 50 ? mw_look_most_by(l, rss->since) : MW_PART_RSS;
+	most = rss->gain > rss->level / 50 ? mw_look_most_by(l, rss->since, 0) : MW_PART_RSS;
 	return mw_look_moved(l, most, rss->since, mw_trend_change) >= rss->gain / 4 ? most : MW_PART_RSS;
 }
 
-enum mw_rss_part mw_look_grows_by(const struct mw_look *l)
+enum mw_rss_part mw_look_grows_by(const struct mw_look *l, unsigned but)
 {
 	enum mw_rss_part most = MW_PART_RSS;
 	double gain = 0;
 
-	if (mw_look_is(l, MW_PART_LIVE, MW_COURSE_RISES)) {
+	if (but & 1u << MW_PART_LIVE) {
+	} else if (mw_look_is(l, MW_PART_LIVE, MW_COURSE_RISES)) {
 		most = MW_PART_LIVE;
 		gain = l->trend[MW_PART_LIVE].gain;
 	} else if (l->top) {
@@ -236,8 +266,8 @@ enum mw_rss_part mw_look_grows_by(const struct mw_look *l)
 		gain = l->line.gain;
 	}
 	if (mw_look_is(l, MW_PART_RSS, MW_COURSE_RISES))
-		return explains_rss(l, most, gain);
-	return most == MW_PART_RSS ? rises_alone(l) : most;
+		return explains_rss(l, most, gain, but);
+	return most == MW_PART_RSS ? rises_alone(l, but) : most;
 }
 
 /* The trend that stands for that growth. */
@@ -247,8 +277,10 @@ const struct mw_trend *mw_look_growth(const struct mw_look *l, enum mw_rss_part 
 		return &l->line;
 	if ((part == MW_PART_LIVE || part == MW_PART_HEAP) && mw_look_is(l, part, MW_COURSE_RISES))
 		return &l->trend[part];
-	/* the others are told as what RSS grows by, and their share of that, if it does */
-	return mw_look_is(l, MW_PART_RSS, MW_COURSE_RISES) || !mw_look_is(l, part, MW_COURSE_RISES) ?
+	/* the others are told as what RSS grows by, and their share of that, if it does, and they are half of it */
+	return (mw_look_is(l, MW_PART_RSS, MW_COURSE_RISES) &&
+		l->trend[part].gain >= l->trend[MW_PART_RSS].gain / 2) ||
+			       !mw_look_is(l, part, MW_COURSE_RISES) ?
 		       &l->trend[MW_PART_RSS] :
 		       &l->trend[part];
 }

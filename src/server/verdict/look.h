@@ -42,6 +42,13 @@ double mw_look_last(const struct mw_look *, size_t n);
 double mw_look_value_at(const struct mw_look *, size_t n, double t);
 
 bool mw_look_is(const struct mw_look *, enum mw_rss_part, enum mw_course);
+/*
+ * By how much did the floor of the series in t[] and v[] rise from the first third of that time to the last one?
+ * 0: not by `least`; or not by a third of that, and by `each` of the rise, from each third to the next.
+ */
+double mw_look_floor_rise(const struct mw_look *, size_t n, double from, double to, double least,
+			  double each);
+#define MW_LOOK_STEADILY (1.0 / 6)
 
 typedef double mw_change_fn(const double *t, const double *v, size_t n, double from, double to);
 /*
@@ -53,10 +60,13 @@ size_t mw_look_changed(const struct mw_look *, double from, double to, mw_change
 
 /* How much a part changed from then to the end of the range, by that measure. */
 double mw_look_moved(const struct mw_look *, enum mw_rss_part, double since, mw_change_fn *);
-/* The part that changed most from then on; RSS: none did. */
-enum mw_rss_part mw_look_most_by(const struct mw_look *, double begun);
-/* The part that explains a growth of this scale; RSS: nothing grows. */
-enum mw_rss_part mw_look_grows_by(const struct mw_look *);
+/* The part that changed most from then on, but those whose bits are set; RSS: none did. */
+enum mw_rss_part mw_look_most_by(const struct mw_look *, double begun, unsigned but);
+/*
+ * The part that explains a growth of this scale; RSS: nothing grows. but: the bits of parts whose growth is
+ * known not to last, so another one is asked for.
+ */
+enum mw_rss_part mw_look_grows_by(const struct mw_look *, unsigned but);
 /* The trend that stands for that growth. */
 const struct mw_trend *mw_look_growth(const struct mw_look *, enum mw_rss_part);
 /* What major collections prove of that growth, which is one of live memory. */

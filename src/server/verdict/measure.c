@@ -104,3 +104,27 @@ void mw_judge_measure(struct mw_verdict *v, const struct mw_look *l, double from
 	}
 	measure_spread(v, l, from, to, of, all);
 }
+
+void mw_judge_put_first(struct mw_verdict *v, const struct mw_look *l)
+{
+	const struct mw_curve *c = l->top;
+	struct mw_verdict_location first = { .change = l->line.gain };
+	size_t at = 0;
+
+	if (!c)
+		return;
+	while (at < v->n && v->locations[at].location != c->location)
+		at++;
+	if (at < v->n)
+		first = v->locations[at];
+	else if (v->n < MW_VERDICT_LOCATIONS)
+		v->n++;
+	else
+		at--;
+	memmove(&v->locations[1], &v->locations[0], at * sizeof(first));
+	first.location = c->location;
+	first.len = c->location_len;
+	first.file_len = c->file_len;
+	first.kind = c->kind;
+	v->locations[0] = first;
+}

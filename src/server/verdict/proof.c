@@ -116,7 +116,7 @@ enum mw_proof mw_proof_of(const struct mw_scale *s, const double *t, const doubl
 }
 
 double mw_proof_left(const struct mw_scale *s, const double *t, const double *v, size_t n, double from,
-		     double to)
+		     double to, double *at)
 {
 	struct walk w = { .scale = s };
 	struct left last = { 0 }, done;
@@ -127,10 +127,12 @@ double mw_proof_left(const struct mw_scale *s, const double *t, const double *v,
 			last = done;
 		value = v[i];
 	}
+	*at = to;
 	if (!w.point)
 		return value;
 	if (is_done(&w))
 		last = w.left;
+	*at = last.t;
 	return last.nth ? last.v : UNKNOWN;
 }
 

@@ -31,10 +31,10 @@ enum mw_proof mw_proof_of(const struct mw_scale *, const double *t, const double
 /* Did it ever fall by more than `least`, and an eighth of what it had ranged over until then? */
 bool mw_proof_fell(const double *v, size_t n, double least);
 /*
- * What the last major collection that is done, of those within [from, to], left. NaN: there was
+ * What the last major collection that is done, of those within [from, to], left, and when. NaN: there was
  * none. If they aren't known, the last value.
  */
 double mw_proof_left(const struct mw_scale *, const double *t, const double *v, size_t n, double from,
-		     double to);
+		     double to, double *at);
 
 #endif

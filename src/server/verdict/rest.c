@@ -2,7 +2,6 @@
 /* rest.c - what doesn't grow now: it has ended, falls, or rests. See judge.h. */
 #include "judge.h"
 
-#define UNKNOWN __builtin_nan("")
 #define MIB (1024.0 * 1024)
 
 enum { BOOT_SECONDS = 120 /* steps and rises that ended before are the start */ };
@@ -54,7 +53,7 @@ bool mw_judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const str
 	if ((t.gain < 0 ? -t.gain : t.gain) < mw_larger(t.level / 50, MIB))
 		return false;
 	kind = t.course == MW_COURSE_STEP || t.gain < 0 ? MW_VERDICT_STEP : MW_VERDICT_GREW;
-	mw_judge_say(v, e, l, kind, of == MW_PART_RSS ? mw_look_most_by(l, t.begun) : of, &t);
+	mw_judge_say(v, e, l, kind, of == MW_PART_RSS ? mw_look_most_by(l, t.begun, 0) : of, &t);
 	v->rate_of = of;
 	mw_judge_measure(v, l, v->begun, l->scale->to, mw_trend_change);
 	/* curves have longer steps than RSS: what came before the rise isn't part of it */
@@ -65,26 +64,66 @@ bool mw_judge_ended(struct mw_verdict *v, const struct mw_evidence *e, const str
 	return true;
 }
 
-/* The least of a part in a time; NaN: not known. */
-static double lowest(const struct mw_look *l, size_t n, double from, double to)
+/* The range that shows that time. */
+static const struct mw_look *look_of(const struct mw_look *looks, size_t n, double from)
 {
-	double least = UNKNOWN;
+	const struct mw_look *l = &looks[n - 1];
 
-	for (size_t i = 0; i < n; i++)
-		if (l->t[i] >= from && l->t[i] <= to && !(least <= l->v[i]))
-			least = l->v[i];
-	return least;
+	for (size_t i = n; i--;)
+		if (looks[i].scale->from <= from)
+			l = &looks[i];
+	return l;
 }
 
-/* By how much did the floor rise from the first third of that time to the last one? 0: not in each third. */
-static double floor_rise(const struct mw_look *l, enum mw_rss_part part, double from, double to)
+/* By 1 MB and 2 % at least; of a longer time, whose points may miss the troughs, a little less is enough. */
+static double part_rise(const struct mw_look *l, enum mw_rss_part part, double from, double each)
 {
 	size_t n = mw_look_series(l, part);
-	double third = (to - from) / 3, a = lowest(l, n, from, from + third),
-	       b = lowest(l, n, from + third, to - third), c = lowest(l, n, to - third, to);
-	double least = mw_larger(MIB, c / 50);
+	double least = mw_larger(MIB, mw_look_last(l, n) / 50);
 
-	return c - a > least && b - a > least / 3 && c - b > least / 3 ? c - a : 0;
+	return mw_look_floor_rise(l, n, from, l->scale->to,
+				  l->seen >= MW_SETTLED_SECONDS ? least * 0.7 : least, each);
+}
+
+/*
+ * One part that hardly comes and goes rose in each third of the time, by half of what RSS did, in steps or in
+ * a curve: it grows.
+ */
+static bool part_grows(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l,
+		       double from)
+{
+	static const struct {
+		enum mw_rss_part part;
+		enum mw_verdict_kind kind;
+	} parts[] = { { MW_PART_HEAP, MW_VERDICT_HEAP },
+		      { MW_PART_ANON, MW_VERDICT_NATIVE },
+		      { MW_PART_FILES, MW_VERDICT_FILES },
+		      { MW_PART_STACKS, MW_VERDICT_STACKS } };
+	double rise;
+
+	from = mw_larger(from, e->start + BOOT_SECONDS);
+	if (l->scale->to - from < MW_SETTLED_SECONDS)
+		return false;
+	rise = part_rise(l, MW_PART_RSS, from, 0);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		double gain = part_rise(l, parts[i].part, from, MW_LOOK_STEADILY);
+		struct mw_trend t = l->trend[parts[i].part];
+
+		if (!(gain > 0) || gain < rise / 2)
+			continue;
+		t.course = MW_COURSE_RISES;
+		t.since = t.begun = from;
+		t.gain = gain;
+		t.rate = gain / mw_larger(l->scale->to - from, 1);
+		if (parts[i].part == MW_PART_HEAP && !mw_heap_keeps(l, &t))
+			continue;
+		mw_judge_say(v, e, l, parts[i].kind, parts[i].part, &t);
+		v->rate_of = parts[i].part;
+		v->growing = true;
+		mw_judge_measure(v, l, from, v->to, mw_trend_change);
+		return true;
+	}
+	return false;
 }
 
 /* Nobody is told that nothing grows if the floor rose over the very time that is told of. */
@@ -92,16 +131,13 @@ static void say_rise(struct mw_verdict *v, const struct mw_evidence *e, const st
 		     size_t n, enum mw_rss_part part)
 {
 	double from = v->kind == MW_VERDICT_FLAT ? v->since : v->from, rise;
-	const struct mw_look *l = &looks[n - 1];
+	const struct mw_look *l = look_of(looks, n, from);
 
-	for (size_t i = n; i--;)
-		if (looks[i].scale->from <= from)
-			l = &looks[i];
-	rise = floor_rise(l, part, from, v->to);
+	rise = part_rise(l, part, from, 0);
 	/* nor if it did so after the start */
 	for (int booted = 30; booted <= 60 && !(rise > 0) && from < e->start + booted; booted += 30)
-		rise = floor_rise(l, part, e->start + booted, v->to);
-	if (!(rise > 0))
+		rise = part_rise(l, part, from = e->start + booted, 0);
+	if (!(rise > 0) || part_grows(v, e, l, from))
 		return;
 	mw_judge_unsteady(v, e, l, from);
 	v->change = rise;
@@ -181,7 +217,7 @@ bool mw_judge_fall(struct mw_verdict *v, const struct mw_evidence *e, const stru
 	if (!chosen)
 		return false;
 	mw_judge_say(v, e, chosen, MW_VERDICT_FALLS,
-		     part == MW_PART_RSS ? mw_look_most_by(chosen, chosen->trend[part].since) : part,
+		     part == MW_PART_RSS ? mw_look_most_by(chosen, chosen->trend[part].since, 0) : part,
 		     &chosen->trend[part]);
 	mw_judge_measure(v, chosen, v->since, chosen->scale->to, mw_trend_change);
 	return true;

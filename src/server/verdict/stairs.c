@@ -19,6 +19,7 @@ struct stairs {
 	double gap;         /* the longest time between two steps */
 	double from, to;    /* bytes */
 	double climbed;     /* by its steps */
+	double factor, least, most; /* of the last step, and the less and the more of the last two */
 };
 
 /* A step goes up by a third or more from one point to the next, or to the one after it. */
@@ -31,8 +32,17 @@ static double step_at(const double *v, size_t i)
 	return v[i] >= before * 1.33 ? v[i] - before : 0;
 }
 
+/* What is appended to grows by the same factor each time. What follows the largest request doesn't. */
+static void note_factor(struct stairs *s, double factor)
+{
+	s->least = s->factor > 0 && s->factor < factor ? s->factor : factor;
+	s->most = mw_larger(s->factor, factor);
+	s->factor = factor;
+}
+
 static void climb(struct stairs *s, double t, double to, double by)
 {
+	note_factor(s, to / (to - by));
 	if (!s->doubled++) {
 		s->begun = t;
 		s->from = to - by;
@@ -62,7 +72,7 @@ static bool find_stairs(struct stairs *s, const double *t, const double *v, size
 		s->to = mw_larger(s->to, v[i]);
 	}
 	return s->doubled >= DOUBLED_LEAST && s->last - s->begun >= LASTS && s->to > 3 * s->from &&
-	       s->climbed > (s->to - s->from) * 0.8;
+	       s->climbed > (s->to - s->from) * 0.8 && s->most < s->least * 1.25;
 }
 
 static bool goes_on(const struct stairs *s, double to)
@@ -80,9 +90,11 @@ bool mw_judge_stairs(struct mw_verdict *v, const struct mw_evidence *e, struct m
 
 	for (size_t i = 0; i < most; i++) {
 		struct stairs s;
-		double share = mw_kept_at(e, l, best[i]->location, best[i]->location_len, 0);
+		/* between two steps nothing grows, so the last proof alone counts, and all that it saw */
+		double kept =
+			mw_held_part(mw_held_last(e->held, best[i]->location, best[i]->location_len));
 
-		if (share < KEPT_LEAST || change[i] < mw_larger(change[0] / 2, MIB) ||
+		if (kept < KEPT_LEAST || change[i] < mw_larger(change[0] / 2, MIB) ||
 		    !find_stairs(&s, l->t, l->v, mw_look_curve(l, best[i]), e->start + BOOT_SECONDS,
 				 MIB / 4) ||
 		    !goes_on(&s, to))
@@ -100,6 +112,7 @@ bool mw_judge_stairs(struct mw_verdict *v, const struct mw_evidence *e, struct m
 		};
 		mw_judge_say(v, e, l, MW_VERDICT_GROWS, MW_PART_LIVE, &l->line);
 		mw_judge_measure(v, l, l->scale->from, to, mw_trend_difference);
+		mw_judge_put_first(v, l);
 		v->growing = true;
 		v->doubled = s.doubled;
 		return true;

@@ -29,21 +29,21 @@ static void suspect(struct mw_verdict *v, const struct mw_curve *c)
 	for (size_t i = 0; i < v->suspects_n; i++)
 		if (v->suspects[i].location == c->location)
 			return;
-	if (v->suspects_n < MW_VERDICT_LOCATIONS)
+	if (v->suspects_n < MW_VERDICT_SUSPECTS)
 		v->suspects[v->suspects_n++] = (struct mw_verdict_suspect){ c->location, c->location_len };
 }
 
 /* Whom a proof should look at: those that rise steadily, and those that gained most. */
 static void find_suspects(struct mw_verdict *v, const struct mw_look *l)
 {
-	enum { RISING = 3 };
-	const struct mw_curve *best[MW_VERDICT_LOCATIONS];
-	double change[MW_VERDICT_LOCATIONS], less;
+	enum { RISING = MW_VERDICT_SUSPECTS / 2 };
+	const struct mw_curve *best[MW_VERDICT_SUSPECTS];
+	double change[MW_VERDICT_SUSPECTS], less;
 	size_t n = mw_look_changed(l, v->since, v->to, mw_trend_rise, best, change, RISING, &less);
 
 	for (size_t i = 0; i < n; i++)
 		suspect(v, best[i]);
-	n = mw_look_changed(l, v->since, v->to, mw_trend_difference, best, change, MW_VERDICT_LOCATIONS,
+	n = mw_look_changed(l, v->since, v->to, mw_trend_difference, best, change, MW_VERDICT_SUSPECTS,
 			    &less);
 	for (size_t i = 0; i < n; i++)
 		suspect(v, best[i]);
@@ -58,14 +58,19 @@ void mw_judge_add_proof(struct mw_verdict *v, const struct mw_evidence *e, const
 	for (size_t i = 0; i < n; i++)
 		if (!l && looks[i].scale->from <= v->since)
 			l = &looks[i];
-	if (!v->n || !l || v->kind == MW_VERDICT_SPIKE)
+	if (!l || v->kind == MW_VERDICT_SPIKE)
 		return;
 	find_suspects(v, l);
+	if (!v->n)
+		return;
 	if (v->kind == MW_VERDICT_GROWS && !v->at_location && !v->kept_lines && !v->doubled)
 		order_by_kept(v, e, l);
 	v->held = mw_held_last(e->held, v->locations[0].location, v->locations[0].len);
 	v->kept = mw_kept_share(e, l, v->since);
 	v->at_kept = mw_kept_at(e, l, v->locations[0].location, v->locations[0].len, v->since);
+	/* what comes in steps may have none between two proofs: then the last one's whole part is told */
+	if (v->doubled || (v->kept_lines && v->at_kept < KEPT_LITTLE))
+		v->at_kept = mw_held_part(v->held);
 	/* the sum is kept, but no line is known that keeps it */
 	if (v->kind == MW_VERDICT_GROWS && !v->kept_lines && v->at_kept < KEPT_LITTLE) {
 		v->kind = MW_VERDICT_UNCOLLECTED;
@@ -80,7 +85,8 @@ bool mw_verdict_wants_proof(const struct mw_verdict *v)
 {
 	enum { WARMING_PROVEN = 180 }; /* seconds: a rise that goes on may be more than a start */
 
-	return v->suspects_n && (v->kind == MW_VERDICT_GROWS || v->kind == MW_VERDICT_UNCOLLECTED ||
-				 v->kind == MW_VERDICT_THREADS ||
+	/* what grows may hide a line that does, too */
+	return v->suspects_n && (v->growing || v->kind == MW_VERDICT_UNCOLLECTED ||
+				 (v->kind == MW_VERDICT_GREW && v->unsteady) ||
 				 (v->kind == MW_VERDICT_WARMING && v->to - v->since >= WARMING_PROVEN));
 }

@@ -76,15 +76,15 @@ static void judge_kind(struct mw_verdict *v, const struct mw_evidence *e, struct
 
 	if (!e->chosen && (mw_judge_disabled(v, e, looks) || mw_judge_explosion(v, e, &looks[0])))
 		return;
-	if (mw_judge_counts(v, e, looks, n, false))
+	if (mw_judge_counts(v, e, looks, n, MW_PART_RSS))
 		return;
 	if (mw_judge_growth(v, e, looks, n, &waits)) {
 		/* stacks are those of threads, if there are more of them */
 		if (v->kind == MW_VERDICT_STACKS || v->kind == MW_VERDICT_TRACKER)
-			(void)mw_judge_counts(v, e, looks, n, true);
+			(void)mw_judge_counts(v, e, looks, n, v->part);
 		return;
 	}
-	if (mw_judge_kept_lines(v, e, looks, n) || mw_judge_counts(v, e, looks, n, true) ||
+	if (mw_judge_kept_lines(v, e, looks, n) || mw_judge_counts(v, e, looks, n, MW_PARTS_N) ||
 	    mw_judge_fall(v, e, looks, n) || judge_young(v, e, &looks[0]) ||
 	    mw_judge_stairs(v, e, looks, n))
 		return;

@@ -80,7 +80,7 @@ struct mw_scale {
 	struct mw_curve_set *curves;
 };
 
-enum { MW_SCALES_MAX = 4, MW_VERDICT_LOCATIONS = 5 };
+enum { MW_SCALES_MAX = 4, MW_VERDICT_LOCATIONS = 5, MW_VERDICT_SUSPECTS = 12 };
 
 struct mw_evidence {
 	double start; /* uptime at which this process began: 0, or its fork */
@@ -136,7 +136,7 @@ struct mw_verdict {
 	size_t n;
 	struct mw_verdict_location locations[MW_VERDICT_LOCATIONS]; /* most change first */
 	size_t suspects_n; /* whom a proof should look at: see mw_verdict_wants_proof */
-	struct mw_verdict_suspect suspects[MW_VERDICT_LOCATIONS];
+	struct mw_verdict_suspect suspects[MW_VERDICT_SUSPECTS];
 	struct mw_verdict_spread file, gem; /* with most of the growth; lines 0: none */
 	double kept; /* the part of the growth of live memory that is kept, by proof; NaN: there is none */
 	double at_kept; /* likewise, of the growth of locations[0] */
