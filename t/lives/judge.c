@@ -62,9 +62,19 @@ static bool flat_over_rise(const struct life *l, const struct mw_verdict *v, con
 
 /* --- what can be known ------------------------------------------------------------------------- */
 
+/* Ruby's heap gets pages by as much as half of what the part keeps; else its objects fill slots that were free. */
+static bool heap_shows(const struct life *l, const struct part *part, double t)
+{
+	struct window w = { fmax(t - 300, part->from), t, t };
+
+	return part->right != IS(HEAP) ||
+	       rise(l->heap_then, w.from, w.to) >= rise(part->grown_then, w.from, w.to) / 2;
+}
+
 static bool is_known(const struct play *p, const struct part *part, double t)
 {
-	return t < part->until && t >= part->ready && proof_could_be(p, part, t);
+	return heap_shows(&p->life, part, t) && t < part->until && t >= part->ready &&
+	       proof_could_be(p, part, t);
 }
 
 /* Its growth in a time, in bytes; what is counted weighs as much as the rest. */
@@ -123,7 +133,9 @@ static bool spike_is_over(const struct life *l, double t)
 
 		if (part_rises(p, &(struct window){ fmax(t - 300, 0), t, fmax(t - 90, 0) }, 0))
 			return false;
-		if (!strcmp(p->kind->name, "spike") && p->state > 1 && t > p->disturbs + 120)
+		/* what a start frees is no spike */
+		if (!strcmp(p->kind->name, "spike") && p->from >= 120 && p->state > 1 &&
+		    t > p->disturbs + 120)
 			before = fmax(before, p->size);
 	}
 	return before > unused / 2;

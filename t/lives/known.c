@@ -2,11 +2,13 @@
 /*
  * known.c - from when on a growth can be known.
  *
- * It can be seen when it has lasted 3 minutes, of which none are the start, and has come to 1 MB and 2 % of RSS. Besides:
+ * It can be seen when it has lasted 3 minutes, of which none are the start, and has come to 1 MB and 2 % of RSS; and
+ * when the process is 5 minutes old: until then templates, compiled code and arenas rise by the same course. Besides:
  *   in steps      there were four of them
  *   at a line     it is at least a third of the garbage that the same line had at any time
  *   beneath what comes and goes   it is half of that
- *   Ruby's heap   has got pages for as much; until then the objects fill slots that were free
+ *   Ruby's heap   has got pages for as much, and for half of what came in the last 5 minutes; until then
+ *                 the objects fill slots that were free, which no figure shows
  *   fragments     it is at least half of what RSS has come and gone by since
  *   threads, descriptors   there are 20 more, and a fifth more; their memory may be little
  *   GC.disable    4 MB of garbage
@@ -15,7 +17,7 @@
  */
 #include "life.h"
 
-enum { SEEN_SECONDS = 180, STEPS_LEAST = 4, COUNT_LEAST = 20 };
+enum { SEEN_SECONDS = 180, START_SECONDS = 300, STEPS_LEAST = 4, COUNT_LEAST = 20 };
 
 double then_at(const float *v, double t)
 {
@@ -70,7 +72,8 @@ void known_second(struct life *l, double t)
 		p->rss_max = fmax(p->rss_max, l->rss);
 		p->rss_fell = fmax(p->rss_fell, p->rss_max - l->rss);
 		p->garbage_max = fmax(p->garbage_max, garbage_of(p));
-		if (p->ready >= NEVER && t >= fmax(p->from, l->memory.boot) + SEEN_SECONDS &&
+		if (p->ready >= NEVER &&
+		    t >= fmax(fmax(p->from, l->memory.boot) + SEEN_SECONDS, START_SECONDS) &&
 		    t < p->until && (!p->steps || p->stepped >= STEPS_LEAST) && has_grown(l, p))
 			p->ready = t;
 	}
