@@ -30,7 +30,7 @@ ALLOWED = {
                           tracker/hooks tracker/real tracker/stacks tracker/table tracker/track],
   "server/history" => %w[shared/report shared/sys shared/text],
   "server/marks" => %w[server/history shared/report shared/sys shared/text],
-  "server/verdict" => %w[server/history shared/text],
+  "server/verdict" => %w[server/history shared/sys shared/text],
   "server/report" => %w[api server/history shared/report shared/sys shared/text],
   "server/memory" => %w[memory],
   "server/holders" => %w[api shared/sys],

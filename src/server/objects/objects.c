@@ -117,8 +117,8 @@ static void end_part(struct part *p, struct mw_object_sum *sum)
 	*p = (struct part){ 0 };
 }
 
-/* Those of the samples that stay and were made since that moment, summed up by location into sums[]; returns how many. */
-static size_t sum_up(struct mw_samples *s, uint32_t since, struct mw_object_sum *sums)
+/* Those of the samples that stay, summed up by location into sums[]; returns how many. */
+static size_t sum_up(struct mw_samples *s, struct mw_object_sum *sums)
 {
 	struct part p = { 0 };
 	size_t n = 0;
@@ -127,7 +127,7 @@ static size_t sum_up(struct mw_samples *s, uint32_t since, struct mw_object_sum 
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct mw_sample *v = &s->v[i];
 
-		if (!mw_sample_stays(v) || v->born < since)
+		if (!mw_sample_stays(v))
 			continue;
 		if (n && sums[n - 1].id != v->id)
 			end_part(&p, &sums[n - 1]);
@@ -154,33 +154,26 @@ static void publish(const struct mw_api *api)
 	struct mw_object_sum *sums = s ? malloc(sizeof(*sums) * MW_SAMPLES) : NULL;
 
 	if (sums)
-		api->objects(sums, sum_up(s, 0, sums));
+		api->objects(sums, sum_up(s, sums));
 	free(sums);
 	free(s);
 }
 
-static int most_bytes(const void *a, const void *b)
-{
-	const struct mw_object_sum *x = a, *y = b;
-
-	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
-}
-
-size_t mw_objects_since(uint32_t since, struct mw_object_sum *to, size_t most)
+struct mw_object_stay *mw_objects_stays(size_t *n)
 {
 	struct mw_samples *s = mw_samples_copy();
-	struct mw_object_sum *sums = s ? malloc(sizeof(*sums) * MW_SAMPLES) : NULL;
-	size_t n = 0;
+	struct mw_object_stay *to = s && s->n ? malloc(s->n * sizeof(*to)) : NULL;
 
-	if (sums) {
-		n = sum_up(s, since, sums);
-		qsort(sums, n, sizeof(*sums), most_bytes);
-		n = n < most ? n : most;
-		memcpy(to, sums, n * sizeof(*to));
+	*n = 0;
+	for (uint32_t i = 0; to && i < s->n; i++) {
+		const struct mw_sample *v = &s->v[i];
+
+		if (mw_sample_stays(v))
+			to[(*n)++] = (struct mw_object_stay){ v->id, v->born, v->weight * v->slot,
+							      mw_sample_class(v) };
 	}
-	free(sums);
 	free(s);
-	return n;
+	return to;
 }
 
 /* --- classes --------------------------------------------------------------------------------------- */

@@ -55,5 +55,11 @@ struct mw_object_class {
 /* At most `most` of these ids' classes; returns how many. Any thread but a hook's. */
 size_t mw_objects_classes(const uint32_t *ids, size_t n, struct mw_object_class *, size_t most);
 
-/* What was made at each location since a second of uptime, and stays: most bytes first, at most `most`. Returns how many. */
-size_t mw_objects_since(uint32_t since, struct mw_object_sum *, size_t most);
+/* A sample that stays. */
+struct mw_object_stay {
+	uint32_t id, born; /* its location; second of uptime */
+	double bytes; /* that it stands for, in Ruby's heap */
+	const char *class; /* stays; "": not known */
+};
+/* All of them, malloc'ed; NULL: no memory, or *n is 0. */
+struct mw_object_stay *mw_objects_stays(size_t *n);

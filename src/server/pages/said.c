@@ -5,8 +5,10 @@
  *
  * A verdict about all ranges costs some milliseconds, so it holds for VERDICT_SECONDS.
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include "server/objects/objects.h"
 #include "server/verdict/evidence.h"
 #include "server/verdict/look.h"
 #include "shared/text/json.h"
@@ -112,6 +114,53 @@ void mw_site_told(struct mw_buf *b, const struct mw_site *s)
 	mw_buf_str(b, "]");
 }
 
+/* What the verdict may know of Ruby's objects. NULL: nothing, or no memory. */
+static struct mw_stay *stays(size_t *n)
+{
+	struct mw_object_stay *v = mw_objects_stays(n);
+	struct mw_stay *to = v ? malloc((*n + 1) * sizeof(*to)) : NULL;
+
+	for (size_t i = 0; to && i < *n; i++)
+		to[i] = (struct mw_stay){ v[i].id, v[i].born, v[i].bytes, v[i].class };
+	*n = to ? *n : 0;
+	free(v);
+	return to;
+}
+
+/* Gives the line that made most objects its name, which is valid until the snapshot is freed. NULL: it has none. */
+static struct mw_snapshot *name_made(const struct mw_api *api, struct mw_verdict_made *m)
+{
+	struct mw_snapshot *s = m->samples ? api->snapshot() : NULL;
+
+	for (size_t i = 0; s && i < s->n; i++)
+		if (s->rows[i].id == m->line) {
+			m->at.location = s->rows[i].location;
+			m->at.len = s->rows[i].location_len;
+			m->at.file_len = s->rows[i].file_len;
+			m->at.kind = s->rows[i].kind;
+		}
+	return s;
+}
+
+static void say(struct mw_said *said, struct mw_site *s, struct mw_verdict *v)
+{
+	struct mw_snapshot *names = name_made(s->api, &v->made);
+
+	take_newest(v, &s->history);
+	said->kind = v->kind;
+	said->growing = v->growing;
+	said->rate = v->rate;
+	said->since = v->since;
+	keep_suspects(said, v);
+	mw_verdict_sentence(&said->sentence, v);
+	mw_buf_add(&said->sentence, "", 1); /* a C string, for the family */
+	said->sentence.n -= !said->sentence.failed;
+	mw_verdict_next(&said->next, v);
+	mw_verdict_json(&said->json, v);
+	if (names)
+		s->api->snapshot_free(names);
+}
+
 /* Is that verdict told now? A range that the reader chose always is. */
 static bool tells(struct mw_site *s, const struct mw_verdict *v, double now, bool chosen)
 {
@@ -121,7 +170,11 @@ static bool tells(struct mw_site *s, const struct mw_verdict *v, double now, boo
 int mw_said_make(struct mw_said *said, struct mw_site *s, double from, double to)
 {
 	const struct mw_proofs *p = &s->proofs;
+	size_t stays_n;
+	struct mw_stay *stay = stays(&stays_n);
 	const struct mw_evidence_source src = {
+		.stays = stay,
+		.stays_n = stays_n,
 		.held = &p->helds,
 		.no_proof = mw_site_no_proof(s),
 		.gc_disabled = p->gc_disabled > 0 ? p->gc_t : 0,
@@ -136,25 +189,18 @@ int mw_said_make(struct mw_said *said, struct mw_site *s, double from, double to
 	int rc = mw_evidence_make(&e, &src, from, to);
 
 	*said = (struct mw_said){ .at = src.now };
-	if (rc)
+	if (rc) {
+		free(stay);
 		return rc;
+	}
 	rc = mw_verdict_make(&v, &e);
 	if (!rc && tells(s, &v, src.now, from >= 0)) {
-		take_newest(&v, &s->history);
-		said->kind = v.kind;
-		said->growing = v.growing;
-		said->rate = v.rate;
-		said->since = v.since;
-		keep_suspects(said, &v);
-		mw_verdict_sentence(&said->sentence, &v);
-		mw_buf_add(&said->sentence, "", 1); /* a C string, for the family */
-		said->sentence.n -= !said->sentence.failed;
-		mw_verdict_next(&said->next, &v);
-		mw_verdict_json(&said->json, &v);
+		say(said, s, &v);
 		if (said->sentence.failed || said->next.failed || said->json.failed)
 			rc = -1;
 	}
 	mw_evidence_free(&e);
+	free(stay);
 	if (rc)
 		mw_said_free(said);
 	return rc;

@@ -31,12 +31,16 @@ int mw_evidence_make(struct mw_evidence *e, const struct mw_evidence_source *src
 	double seen;
 	int rc = 0;
 
-	*e = (struct mw_evidence){ .paused = src->paused,
-				   .history = h,
-				   .chosen = from >= 0,
-				   .held = src->held,
-				   .no_proof = src->no_proof,
-				   .gc_disabled = src->gc_disabled };
+	*e = (struct mw_evidence){
+		.paused = src->paused,
+		.history = h,
+		.chosen = from >= 0,
+		.held = src->held,
+		.no_proof = src->no_proof,
+		.gc_disabled = src->gc_disabled,
+		.stays = src->stays,
+		.stays_n = src->stays_n
+	};
 	e->start = h->long_n ? h->whole[0].t : 0;
 	seen = src->now - e->start;
 	if (from >= 0)

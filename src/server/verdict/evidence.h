@@ -21,6 +21,8 @@ struct mw_evidence_source {
 	const struct mw_helds *held;
 	const char *no_proof;
 	double gc_disabled;
+	const struct mw_stay *stays;
+	size_t stays_n;
 };
 
 /*

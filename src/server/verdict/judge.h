@@ -59,7 +59,7 @@ double mw_kept_share(const struct mw_evidence *, const struct mw_look *, double 
 double mw_kept_at(const struct mw_evidence *, const struct mw_look *, const char *location, size_t len,
 		  double since);
 /* Has Ruby's heap grown for good by that course? */
-bool mw_heap_keeps(const struct mw_look *, const struct mw_trend *);
+bool mw_heap_keeps(const struct mw_evidence *, const struct mw_look *, const struct mw_trend *);
 /* Is a growth of that part more than garbage that waits for a collection? */
 enum mw_keeps mw_kept(const struct mw_evidence *, struct mw_look *, enum mw_rss_part);
 /* Of a process: a rise that slows down may be warming up until then, and any that has no one cause. */

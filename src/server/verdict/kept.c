@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "judge.h"
+#include "made.h"
 
 #define UNKNOWN __builtin_nan("")
 
@@ -120,9 +121,9 @@ static bool is_unclear(const struct mw_evidence *e, const struct mw_look *l, dou
 
 /*
  * Ruby's heap hardly shrinks, and has room for the garbage between two major collections. So some of these must
- * have run since, and it must still grow.
+ * have run since, or sampled objects must have outlived two of them; and it must still grow.
  */
-bool mw_heap_keeps(const struct mw_look *l, const struct mw_trend *t)
+bool mw_heap_keeps(const struct mw_evidence *e, const struct mw_look *l, const struct mw_trend *t)
 {
 	enum { MAJORS_LEAST = 3 };
 	const struct mw_scale *s = l->scale;
@@ -136,7 +137,8 @@ bool mw_heap_keeps(const struct mw_look *l, const struct mw_trend *t)
 	if (before == MW_KIB_UNKNOWN || now == MW_KIB_UNKNOWN)
 		return true;
 	/* what has tripled was found full by collections in between */
-	return (now - before >= MAJORS_LEAST || all > 2 * (mw_look_last(l, n) - all)) &&
+	return (now - before >= MAJORS_LEAST || all > 2 * (mw_look_last(l, n) - all) ||
+		mw_made_bytes(e, t->since) > all / 4) &&
 	       mw_look_last(l, n) - mw_look_value_at(l, n, s->to - third) > all / 6;
 }
 
@@ -177,7 +179,7 @@ enum mw_keeps mw_kept(const struct mw_evidence *e, struct mw_look *l, enum mw_rs
 	if (part == MW_PART_LIVE && !t->teeth && !goes_on(l, n, t))
 		return MW_KEEPS_NOT;
 	if (part == MW_PART_HEAP)
-		return mw_heap_keeps(l, t) ? MW_KEEPS : MW_KEEPS_NOT;
+		return mw_heap_keeps(e, l, t) ? MW_KEEPS : MW_KEEPS_NOT;
 	if (part != MW_PART_LIVE)
 		return part_keeps(l, part, t) ? MW_KEEPS : MW_KEEPS_NOT;
 	share = mw_kept_share(e, l, t->since);

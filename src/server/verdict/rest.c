@@ -115,7 +115,7 @@ static bool part_grows(struct mw_verdict *v, const struct mw_evidence *e, const 
 		t.since = t.begun = from;
 		t.gain = gain;
 		t.rate = gain / mw_larger(l->scale->to - from, 1);
-		if (parts[i].part == MW_PART_HEAP && !mw_heap_keeps(l, &t))
+		if (parts[i].part == MW_PART_HEAP && !mw_heap_keeps(e, l, &t))
 			continue;
 		mw_judge_say(v, e, l, parts[i].kind, parts[i].part, &t);
 		v->rate_of = parts[i].part;

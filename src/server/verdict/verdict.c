@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "judge.h"
+#include "made.h"
 
 #define UNKNOWN __builtin_nan("")
 #define KIB 1024.0
@@ -102,6 +103,8 @@ static void judge(struct mw_verdict *v, const struct mw_evidence *e, struct mw_l
 {
 	judge_kind(v, e, looks, n);
 	mw_judge_add_proof(v, e, looks, n);
+	if (v->kind == MW_VERDICT_HEAP || v->part == MW_PART_HEAP || v->rate_of == MW_PART_HEAP)
+		mw_made_find(e, v->kind == MW_VERDICT_GREW ? v->begun : v->since, &v->made);
 }
 
 static void watching(struct mw_verdict *v, const struct mw_scale *s, double seen)

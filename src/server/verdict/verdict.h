@@ -82,6 +82,13 @@ struct mw_scale {
 
 enum { MW_SCALES_MAX = 4, MW_VERDICT_LOCATIONS = 5, MW_VERDICT_SUSPECTS = 12 };
 
+/* A sampled object of Ruby's that stays, and what it stands for. */
+struct mw_stay {
+	uint32_t line; /* a number of the line that made it */
+	double born, bytes; /* uptime; slots in Ruby's heap */
+	const char *class; /* "": not known */
+};
+
 struct mw_evidence {
 	double start; /* uptime at which this process began: 0, or its fork */
 	bool paused;
@@ -92,6 +99,8 @@ struct mw_evidence {
 	const struct mw_helds *held;           /* what proofs said; NULL: nothing */
 	/* why no proof of what is kept can be had, for a sentence; NULL: one is made when a verdict names a suspect */
 	const char *no_proof;
+	const struct mw_stay *stays; /* in no order */
+	size_t stays_n;
 	double gc_disabled; /* uptime at which GC was found to be disabled, the last time; 0: it wasn't */
 };
 
@@ -116,6 +125,14 @@ struct mw_verdict_spread {
 	double share; /* of the change of all live memory, 0 to 1 */
 };
 
+/* The line that made most of the objects that stay: mw_made_find. */
+struct mw_verdict_made {
+	uint32_t line, samples; /* samples 0: not known */
+	struct mw_verdict_location at; /* `location` NULL: whoever knows the line's name sets it, len, file_len and kind */
+	double error; /* of at.share: two standard deviations */
+	const char *classes[2]; /* in the evidence; NULL: none */
+};
+
 struct mw_verdict {
 	enum mw_verdict_kind kind;
 	bool growing; /* the reader should act */
@@ -137,6 +154,7 @@ struct mw_verdict {
 	struct mw_verdict_location locations[MW_VERDICT_LOCATIONS]; /* most change first */
 	size_t suspects_n; /* whom a proof should look at: see mw_verdict_wants_proof */
 	struct mw_verdict_suspect suspects[MW_VERDICT_SUSPECTS];
+	struct mw_verdict_made made; /* of Ruby's heap, if it moves */
 	struct mw_verdict_spread file, gem; /* with most of the growth; lines 0: none */
 	double kept; /* the part of the growth of live memory that is kept, by proof; NaN: there is none */
 	double at_kept; /* likewise, of the growth of locations[0] */

@@ -2,6 +2,7 @@
 /* verdict_json.c - a verdict as JSON. See verdict.h. */
 #include <string.h>
 
+#include "made.h"
 #include "verdict.h"
 #include "words.h"
 #include "shared/text/json.h"
@@ -107,6 +108,20 @@ static void held(struct mw_buf *b, const struct mw_held *h)
 	mw_buf_str(b, "}");
 }
 
+static void made(struct mw_buf *b, const struct mw_verdict_made *m)
+{
+	mw_json_open(b, "\nmade", '{');
+	mw_json_text(b, "location", m->at.location, m->at.len);
+	mw_json_u64(b, "samples", m->samples);
+	whole(b, "object_bytes", m->at.change);
+	fraction(b, "share", m->at.share);
+	fraction(b, "error", m->error);
+	mw_json_open(b, "classes", '[');
+	for (size_t i = 0; i < 2 && m->classes[i]; i++)
+		mw_json_str(b, NULL, m->classes[i]);
+	mw_buf_str(b, "]}");
+}
+
 /* What the sentence rests on, beside parts and locations. */
 static void evidence(struct mw_buf *b, const struct mw_verdict *v)
 {
@@ -118,6 +133,10 @@ static void evidence(struct mw_buf *b, const struct mw_verdict *v)
 		held(b, v->held);
 	else
 		mw_json_str(b, "\nproof", NULL);
+	if (v->made.samples && v->made.at.location)
+		made(b, &v->made);
+	else
+		mw_json_str(b, "\nmade", NULL);
 	mw_json_bool(b, "\nproof_to_come", v->awaits);
 	whole(b, "count", counts ? v->count : UNKNOWN);
 	whole(b, "count_gain", counts ? v->count_gain : UNKNOWN);

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "made.h"
 #include "verdict.h"
 #include "words.h"
 
@@ -397,6 +398,7 @@ void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
 	case MW_VERDICT_STACKS:
 	case MW_VERDICT_TRACKER:
 		grows_elsewhere(b, v);
+		mw_words_made(b, v);
 		break;
 	case MW_VERDICT_THREADS:
 	case MW_VERDICT_DESCRIPTORS:
@@ -413,6 +415,7 @@ void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
 		break;
 	case MW_VERDICT_WARMING:
 		warming(b, v);
+		mw_words_made(b, v);
 		break;
 	case MW_VERDICT_UNCOLLECTED:
 		uncollected(b, v);
@@ -421,6 +424,7 @@ void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
 	case MW_VERDICT_GREW:
 	case MW_VERDICT_STEP:
 		ended(b, v);
+		mw_words_made(b, v);
 		break;
 	case MW_VERDICT_FALLS:
 		mw_buf_str(b, v->rate_of == MW_PART_LIVE ? "Live memory falls by " : "RSS falls by ");
