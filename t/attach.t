@@ -158,7 +158,7 @@ class AttachBySignalTest < Minitest::Test
     a = ready("puts 'ready'\n$stdin.each_line { p Mwrap.tracking? }")
     assert_done ctl("attach", a.pid.to_s, "socket:/nowhere/s", "--wait", "1"), %r{: socket:/nowhere/s, which doesn't answer yet: the process's stderr may say why\n\z}
     assert_equal "true", a.ask("")
-    assert_match(%r{mwrap: .*/nowhere/s}, a.stderr)
+    eventually("its reason") { a.stderr.match?(%r{mwrap: .*/nowhere/s}) }
   end
 
   # From before, the gem's handler costs nothing, and answers to nobody but mwrapctl.
