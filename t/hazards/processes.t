@@ -336,7 +336,7 @@ class ProcessHazards < Minitest::Test
 
   # The server's isn't joined or started anew in the parent (Ruby's timer may be), and the child has its own only.
   def test_a_fork_costs_the_parent_no_thread
-    app = served_ruby(<<~'RUBY')
+    app = served_ruby(<<~'RUBY', options: "objects:off") # the only other thread of ours that stays
       $stdout.sync = true
       threads = Array.new(20) { Thread.new { sleep } }
       GC.start # so that all have begun
@@ -402,7 +402,7 @@ class ProcessHazards < Minitest::Test
 
   # The application's signals are its own: all are blocked where the server runs, none is taken.
   def test_signals_are_the_applications
-    app = served_ruby(<<~'RUBY')
+    app = served_ruby(<<~'RUBY', options: "objects:off")
       $stdout.sync = true
       Thread.main.name = "main"
       %w[USR1 USR2 HUP TERM INT CHLD WINCH PIPE ALRM IO URG CONT TTIN].each { |s| trap(s) { $stdout.syswrite("#{s}\n"); "t" * 5000 } }

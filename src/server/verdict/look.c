@@ -257,11 +257,10 @@ enum mw_rss_part mw_look_grows_by(const struct mw_look *l, unsigned but)
 	enum mw_rss_part most = MW_PART_RSS;
 	double gain = 0;
 
-	if (but & 1u << MW_PART_LIVE) {
-	} else if (mw_look_is(l, MW_PART_LIVE, MW_COURSE_RISES)) {
+	if (!(but & 1u << MW_PART_LIVE) && mw_look_is(l, MW_PART_LIVE, MW_COURSE_RISES)) {
 		most = MW_PART_LIVE;
 		gain = l->trend[MW_PART_LIVE].gain;
-	} else if (l->top) {
+	} else if (!(but & 1u << MW_PART_LIVE) && l->top) {
 		most = MW_PART_LIVE;
 		gain = l->line.gain;
 	}

@@ -412,6 +412,7 @@ void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
 		break;
 	case MW_VERDICT_EXPLODES:
 		explodes(b, v);
+		mw_words_made(b, v);
 		break;
 	case MW_VERDICT_WARMING:
 		warming(b, v);
