@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which line made the objects that stay (made.h), and how the sentence says so. */
+/* uses: @server */
+#include "unit.h"
+#include "../../src/server/verdict/made.h"
+
+#define SEED 7
+
+static struct mw_stay stays[4096];
+static struct mw_evidence e;
+static struct mw_verdict v;
+
+static void setup(void)
+{
+	e = (struct mw_evidence){ .stays = stays };
+	v = (struct mw_verdict){ .kind = MW_VERDICT_HEAP };
+}
+
+EACH(setup, NULL);
+
+static void some(uint32_t line, size_t n, double born, double bytes, const char *class)
+{
+	for (size_t i = 0; i < n; i++)
+		stays[e.stays_n++] = (struct mw_stay){ line, born, bytes, class };
+}
+
+static const char *words(double since)
+{
+	static char text[300];
+	struct mw_buf b = { 0 };
+
+	mw_made_find(&e, since, &v.made);
+	if (v.made.samples) {
+		v.made.at.location = "/app/leak.rb:3";
+		v.made.at.len = 14;
+		v.made.at.file_len = 12;
+		v.made.at.kind = MW_KIND_RUBY;
+	}
+	mw_words_made(&b, &v);
+	mw_buf_add(&b, "", 1);
+	assert_false(b.failed);
+	assert_true(b.n <= sizeof(text));
+	memcpy(text, b.p, b.n);
+	mw_buf_free(&b);
+	return text;
+}
+
+TEST(nothing)
+{
+	assert_string_equal(words(0), "");
+	assert_true(mw_made_bytes(&e, 0) == 0);
+}
+
+TEST(too_few_samples)
+{
+	some(7, 29, 10, 40, "Array");
+	assert_string_equal(words(0), "");
+	assert_true(mw_made_bytes(&e, 0) == 0);
+	some(7, 1, 10, 40, "Array");
+	assert_string_equal(words(0), "; all of the objects that stay were made at leak.rb:3 (Array)");
+	assert_true(mw_made_bytes(&e, 0) == 1200);
+}
+
+/* What was made before the window is no part of its growth. */
+TEST(of_the_window)
+{
+	some(1, 1000, 10, 400, "Hash");
+	some(7, 100, 60, 40, "Array");
+	assert_string_equal(words(50), "; all of the objects that stay were made at leak.rb:3 (Array)");
+	assert_true(mw_made_bytes(&e, 50) == 4000);
+	assert_int_equal(v.made.line, 7);
+	words(0);
+	assert_int_equal(v.made.line, 1);
+}
+
+TEST(spread_over_many_lines)
+{
+	for (uint32_t line = 0; line < 10; line++)
+		some(line, 100, 10, 40, "Array");
+	assert_string_equal(words(0), "");
+	assert_true(mw_made_bytes(&e, 0) == 40000);
+}
+
+TEST(share_error_and_classes)
+{
+	some(7, 300, 10, 40, "String");
+	some(7, 250, 10, 80, "Array");
+	some(7, 50, 10, 40, "Proc");
+	some(8, 200, 10, 30, "Hash");
+	some(7, 10, 10, 1, "");
+	assert_string_equal(
+		words(0),
+		"; 85 % (\xc2\xb1 3) of the objects that stay were made at leak.rb:3 (Array, String)");
+	v.made.at.location = NULL; /* its name isn't known */
+	{
+		struct mw_buf b = { 0 };
+
+		mw_words_made(&b, &v);
+		assert_int_equal(b.n, 0);
+	}
+}
+
+/* The shares of random lines: the largest one is found, whatever their order. */
+TEST(random_lines)
+{
+	unsigned seed = SEED;
+
+	print_message("# SEED %d\n", SEED);
+	for (int round = 0; round < 200; round++) {
+		double bytes[6] = { 0 }, all = 0;
+		uint32_t most = 0;
+
+		setup();
+		for (int i = 0; i < 600; i++) {
+			uint32_t line = (uint32_t)rand_r(&seed) % 6;
+			double n = rand_r(&seed) % 100 + 1;
+
+			some(line, 1, rand_r(&seed) % 100, n, "Array");
+			if (stays[e.stays_n - 1].born < 20)
+				continue;
+			bytes[line] += n;
+			all += n;
+		}
+		for (uint32_t i = 1; i < 6; i++)
+			most = bytes[i] > bytes[most] ? i : most;
+		mw_made_find(&e, 20, &v.made);
+		if (bytes[most] < all * 0.25) {
+			assert_int_equal(v.made.samples, 0);
+			continue;
+		}
+		assert_int_equal(v.made.line, most);
+		assert_true(v.made.at.change == bytes[most]);
+		assert_true(v.made.at.share > 0.999 * bytes[most] / all &&
+			    v.made.at.share < 1.001 * bytes[most] / all);
+	}
+}
