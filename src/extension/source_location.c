@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "shared/sys/root.h"
 #include "ext.h"
 
 static VALUE cSourceLocation;
@@ -262,6 +263,41 @@ static VALUE location_max_lifespan(VALUE self)
 }
 
 /*
+ * Ruby objects made here that outlived two major collections, or are old, estimated from samples: an
+ * Integer, 0 without a sample. A reset doesn't change it. Samples are taken while a server runs, or MwrapRack does.
+ */
+static VALUE location_objects(VALUE self)
+{
+	return ULL2NUM(row_of(self).objects);
+}
+
+/* The bytes of their slots in Ruby's heap: an Integer. What they have from malloc isn't in it. */
+static VALUE location_object_bytes(VALUE self)
+{
+	return ULL2NUM(row_of(self).object_bytes);
+}
+
+/* The number of samples that #objects and #object_bytes rest on: an Integer. */
+static VALUE location_object_samples(VALUE self)
+{
+	return ULL2NUM(row_of(self).object_samples);
+}
+
+static VALUE object_error(const struct mw_row *row)
+{
+	return row->objects ? DBL2NUM(200 * mw_root((double)row->object_variance) / (double)row->objects) :
+			      Qnil;
+}
+
+/* The error of #objects, two standard deviations, in per cent: a Float, nil without a sample. */
+static VALUE location_object_error(VALUE self)
+{
+	struct mw_row row = row_of(self);
+
+	return object_error(&row);
+}
+
+/*
  * call-seq:
  *   to_h -> Hash
  *
@@ -282,6 +318,10 @@ static VALUE location_to_h(VALUE self)
 	SET("live", ULL2NUM(row.live));
 	SET("mean_lifespan", mean(&row));
 	SET("max_lifespan", ULL2NUM(row.life_max));
+	SET("objects", ULL2NUM(row.objects));
+	SET("object_bytes", ULL2NUM(row.object_bytes));
+	SET("object_samples", ULL2NUM(row.object_samples));
+	SET("object_error", object_error(&row));
 #undef SET
 	return h;
 }
@@ -307,7 +347,7 @@ void mw_init_source_location(void)
 	 * removes locations long unused; their numbers are then all zero. Objects are frozen, and
 	 * may be shared between Ractors.
 	 *
-	 * Mwrap.reset starts every number from zero, except #live and #live_bytes. Methods that
+	 * Mwrap.reset starts every number from zero, except #live, #live_bytes and those of objects. Methods that
 	 * read raise NoMemoryError if they can't get memory, and nothing else.
 	 */
 	cSourceLocation = rb_define_class_under(mod, "SourceLocation", rb_cObject);
@@ -325,6 +365,10 @@ void mw_init_source_location(void)
 	rb_define_method(cSourceLocation, "live", location_live, 0);
 	rb_define_method(cSourceLocation, "mean_lifespan", location_mean_lifespan, 0);
 	rb_define_method(cSourceLocation, "max_lifespan", location_max_lifespan, 0);
+	rb_define_method(cSourceLocation, "objects", location_objects, 0);
+	rb_define_method(cSourceLocation, "object_bytes", location_object_bytes, 0);
+	rb_define_method(cSourceLocation, "object_samples", location_object_samples, 0);
+	rb_define_method(cSourceLocation, "object_error", location_object_error, 0);
 	rb_define_method(cSourceLocation, "to_h", location_to_h, 0);
 	rb_define_method(cSourceLocation, "inspect", location_inspect, 0);
 }

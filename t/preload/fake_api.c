@@ -31,6 +31,7 @@ static const struct mw_row rows[] = {
 	{ .total = 600, .allocations = 6, .frees = 3, .freed = 200, .life_sum = 5,
 	  .life_max = 4, .growth = 400, .live_bytes = 400, .live = 3, .id = 2,
 	  .overruns = 12, .overrun_size = 24,
+	  .objects = 2000, .object_bytes = 80000, .object_samples = 50, .object_variance = 10000,
 	  .kind = MW_KIND_RUBY, AT("/srv/lib/x.rb:10", "/srv/lib/x.rb") },
 	{ .total = 500, .allocations = 5, .frees = 5, .freed = 500, .life_sum = 10,
 	  .life_max = 3, .id = 3, .kind = MW_KIND_NATIVE,
