@@ -79,7 +79,10 @@ class ObjectLinesTest < Minitest::Test
   def test_compaction_moves_samples_along
     run_program({ "[i]" => 1 }, 2, "GC.compact if i % 20_000 == 19_999") do |rounds, rows|
       row = rows[FIRST]
-      assert_operator (row.objects - rounds).abs * 100.0 / rounds, :<=, 2 * row.object_error + 10, "#{row.objects} of #{rounds}: #{row.inspect}"
+      # from 3.4 on what a compaction didn't move may be another object, and is forgotten
+      off = ((row&.objects || 0) - rounds) * 100.0 / rounds
+      assert_operator off, :<=, 2 * row.object_error + 10, "#{row.objects} of #{rounds}: #{row.inspect}" if row&.object_error
+      assert_operator off, :>=, -2 * row.object_error - 10, "#{row.objects} of #{rounds}: #{row.inspect}" if RUBY_VERSION < "3.4"
       assert_operator rows[FIRST + 1]&.objects.to_i, :<, rounds
     end
   end

@@ -4,7 +4,8 @@
  *
  * Up to Ruby 3.3 the moment is the end of marking: a mark says that an object lives. Later Rubies tell garbage only
  * while pages wait to be swept, or once they are. The moment is the end of the step in which marking ended. If
- * sweeping ended in it, too, pages without objects may be unmapped.
+ * sweeping ended in it, too, pages without objects may be unmapped. If it compacted the heap, dead objects' slots may have
+ * others: then only what was moved is known to live.
  */
 #include "deaths.h"
 
@@ -21,7 +22,7 @@ static const struct mw_objects_ruby *const rb = &mw_objects_ruby;
 static mw_ruby_value tracepoint, owner; /* Ruby keeps them: rb_gc_register_address */
 static const struct mw_api *api;
 static bool has_marked; /* in the step of a collection that is under way */
-static size_t pages; /* freed_pages() then */
+static size_t pages, compactions; /* as of the end of marking */
 static size_t count, majors; /* GC.count and that of major ones, as of the last walk */
 static uint64_t missed; /* relaxed */
 
@@ -86,6 +87,7 @@ static bool is_dead(const struct mw_sample *s)
 
 static void outlives(struct mw_sample *s, bool major)
 {
+	s->moved = false;
 	if (s->survived < UINT16_MAX)
 		s->survived++;
 	if (major && s->majors < UINT16_MAX)
@@ -100,7 +102,15 @@ static void forget_doubtful(struct mw_samples *s, uint32_t now)
 			mw_sample_drop(s, i);
 }
 
-static void walk(bool unmapped)
+/* A compaction has put objects into slots of dead ones: an object that it didn't move itself may be another one. */
+static void forget_unmoved(struct mw_samples *s)
+{
+	for (uint32_t i = s->n; i-- > 0;)
+		if (!s->v[i].moved)
+			mw_sample_drop(s, i);
+}
+
+static void walk(bool unmapped, bool compacted)
 {
 	struct mw_samples *s = mw_samples_begin();
 	size_t now = mw_walk_ruby.rb_gc_count(), now_majors = rb->rb_gc_stat(rb->majors);
@@ -114,6 +124,8 @@ static void walk(bool unmapped)
 	majors = now_majors;
 	if (unmapped)
 		forget_unmapped(s);
+	if (compacted)
+		forget_unmoved(s);
 	for (uint32_t i = s->n; i-- > 0;) {
 		if (is_dead(&s->v[i]))
 			mw_sample_drop(s, i);
@@ -123,10 +135,10 @@ static void walk(bool unmapped)
 	mw_samples_end();
 }
 
-/* Heap pages that Ruby gave back, since its start. */
-static size_t freed_pages(void)
+/* 0: Ruby has no such key. */
+static size_t stat_of(mw_ruby_value key)
 {
-	return rb->freed_pages ? rb->rb_gc_stat(rb->freed_pages) : 0;
+	return key ? rb->rb_gc_stat(key) : 0;
 }
 
 static void collecting(mw_ruby_value tp, void *unused)
@@ -136,13 +148,15 @@ static void collecting(mw_ruby_value tp, void *unused)
 	(void)unused;
 	if (event != MW_EVENT_GC_END_MARK) {
 		if (has_marked)
-			walk(!rb->freed_pages || freed_pages() != pages);
+			walk(!rb->freed_pages || stat_of(rb->freed_pages) != pages,
+			     stat_of(rb->compactions) != compactions);
 		has_marked = false;
 	} else if (rb->rb_objspace_marked_object_p) {
-		walk(false);
+		walk(false, false);
 	} else {
 		has_marked = true;
-		pages = freed_pages();
+		pages = stat_of(rb->freed_pages);
+		compactions = stat_of(rb->compactions);
 	}
 }
 
@@ -152,8 +166,12 @@ static void moved(void *unused)
 	struct mw_samples *s = mw_samples_begin();
 
 	(void)unused;
-	for (uint32_t i = 0; i < s->n; i++)
-		s->v[i].object = rb->rb_gc_location(s->v[i].object);
+	for (uint32_t i = 0; i < s->n; i++) {
+		uintptr_t to = rb->rb_gc_location(s->v[i].object);
+
+		s->v[i].moved |= to != s->v[i].object;
+		s->v[i].object = to;
+	}
 	mw_samples_end();
 }
 
@@ -166,7 +184,7 @@ void mw_deaths_watch(const struct mw_api *a)
 	if (!rb->rb_objspace_marked_object_p)
 		events |= MW_EVENT_GC_EXIT;
 	rb->rb_gc_register_address(&owner);
-	owner = rb->rb_data_typed_object_wrap(*mw_walk_ruby.rb_cObject, &owner, &type);
+	owner = rb->rb_data_typed_object_wrap(0, &owner, &type); /* no class: the app never meets it */
 	rb->rb_gc_register_address(&tracepoint);
 	tracepoint = rb->rb_tracepoint_new(0, events, collecting, NULL);
 	count = mw_walk_ruby.rb_gc_count();

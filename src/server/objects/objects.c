@@ -18,6 +18,7 @@
 enum {
 	STACK = 64 * 1024, /* of the thread */
 	CPU_NS = 5000000,  /* the process's CPU time from window to window, at least */
+	CPU_MOST_NS = 500000000, /* and at most */
 	SHARE = 333,       /* a window may take one part in so many of it: 0.3 % */
 	NAP_NS = 5000000,  /* the thread's sleep, while the process works */
 	NAP_MOST_NS = 320000000 /* while it doesn't: each sleep is twice as long as the last one */
@@ -27,6 +28,11 @@ static const char *unavailable; /* a text that stays; the owner of the site writ
 static pid_t asker; /* the process in which the thread runs; 0: none. Acquire, release */
 
 /* --- the thread ------------------------------------------------------------------------------------ */
+
+static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
+{
+	return v < least ? least : v > most ? most : v;
+}
 
 static void *ask(void *arg)
 {
@@ -39,13 +45,13 @@ static void *ask(void *arg)
 
 		nap = works ? NAP_NS : nap * 2 < NAP_MOST_NS ? nap * 2 : NAP_MOST_NS;
 		last = cpu;
-		if (cpu < next)
+		if (cpu < next || api->paused())
 			continue;
 		if (!mw_window_ask(api))
 			break;
 		cost = mw_windows_ns() - spent;
 		spent += cost;
-		next = cpu + (cost * SHARE > CPU_NS ? cost * SHARE : CPU_NS);
+		next = cpu + within(cost * SHARE, CPU_NS, CPU_MOST_NS);
 	}
 	__atomic_store_n(&asker, 0, __ATOMIC_RELEASE);
 	return NULL;

@@ -56,5 +56,6 @@ bool mw_objects_ruby_learn(void)
 	rb->allocated = key("total_allocated_objects");
 	rb->majors = key("major_gc_count");
 	rb->freed_pages = key("total_freed_pages");
+	rb->compactions = key("compact_count");
 	return rb->allocated && rb->majors;
 }

@@ -26,6 +26,7 @@ struct mw_sample {
 	uint16_t class; /* 1 to MW_CLASSES; 0: not known yet */
 	uint16_t survived, majors; /* collections that it outlived */
 	uint16_t of; /* objects that its window noted */
+	bool moved; /* by a compaction, since the last walk (deaths.c): so it lives */
 };
 
 struct mw_samples {

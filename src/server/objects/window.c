@@ -14,7 +14,8 @@ enum {
 	NOTED_MOST = 160, /* if many objects were made since the last one */
 	SKIPPED = 400, /* before the first one, at most: a job always runs at the same place of a loop */
 	GAP = 8, /* from one to the next, at most */
-	TIMED = 32 /* one call of the hook in so many is timed */
+	TIMED = 32, /* one call of the hook in so many is timed */
+	TIMED_MOST = 2000 /* ns: a call that took longer is unusual, and doesn't stand for others */
 };
 
 /* With the GVL and the VM's lock, as samples.h says. */
@@ -111,8 +112,8 @@ static void made(mw_ruby_value tp, void *unused)
 	from = cpu_ns();
 	hook(rb->rb_tracearg_object(rb->rb_tracearg_from_tracepoint(tp)));
 	from = cpu_ns() - from;
-	if (from > window.clock_ns)
-		mw_set(&ns, mw_get(&ns) + (from - window.clock_ns) * TIMED);
+	from = from > window.clock_ns ? from - window.clock_ns : 0;
+	mw_set(&ns, mw_get(&ns) + (from < TIMED_MOST ? from * TIMED : from + TIMED_MOST * (TIMED - 1)));
 }
 
 /* The weights of all windows shall be much the same: a few heavy samples would make the estimate a matter of chance. */
@@ -207,6 +208,7 @@ static void begin(void)
 /* In a Ruby thread, with the GVL, at a safe point. */
 static void run(void *unused)
 {
+	size_t collections = mw_walk_ruby.rb_gc_count();
 	uint64_t from = cpu_ns();
 	uint32_t now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
 
@@ -219,7 +221,8 @@ static void run(void *unused)
 	else if (!broken && now == FULL)
 		close_window();
 	window.api->quiet_leave();
-	mw_set(&ns, mw_get(&ns) + (cpu_ns() - from));
+	if (mw_walk_ruby.rb_gc_count() == collections) /* else most of it was a collection's */
+		mw_set(&ns, mw_get(&ns) + (cpu_ns() - from));
 }
 
 bool mw_window_ask(const struct mw_api *api)
