@@ -23,23 +23,6 @@ def gzip(bytes)
   out
 end
 
-# The wide tables of templates are alike: [[table LABEL|CLASS|CAPTION]], the head's cells, [[rows]], the rows, and
-# [[end]], or [[sum]] for a sum below them.
-PARTS = {
-  "rows" => "</tr>\n</thead>\n<tbody>",
-  "sum" => "</tbody>\n<tfoot>\n<tr>{{sum}}</tr>\n</tfoot>\n</table>\n</div>",
-  "end" => "</tbody>\n</table>\n</div>"
-}.freeze
-
-def tables(html)
-  html.gsub(/\[\[(?:table ([^|]*)\|([^|]*)\|(.*?)|(\w*))\]\]/) do
-    next PARTS.fetch($4) { abort "embed.rb: [[#{$4}]] isn't a part of a table: use rows, sum or end" } if $4
-    label, css, caption = $1, $2, $3
-    %(<div class="scroll" role="region" aria-label="#{label}" tabindex="0">\n<table#{%( class="#{css}") unless css.empty?}>\n) +
-      "<caption>#{caption}</caption>\n<thead>\n<tr>"
-  end
-end
-
 def array(name, bytes)
   puts "static const unsigned char #{name}[] = {"
   (bytes.bytes + [0]).each_slice(20) { |row| puts "\t#{row.join(",")}," }
@@ -53,7 +36,6 @@ puts "/* made by embed.rb from: #{files.map(&:first).join(" ")} */", "#include \
 rows = files.each_with_index.map do |(name, path), i|
   type = TYPES.fetch(File.extname(name)) { abort "embed.rb: #{name}: no content type known" }
   bytes = File.binread(path)
-  bytes = tables(bytes) unless type
   array("file_#{i}", bytes)
   next "{ #{name.dump}, NULL, file_#{i}, #{bytes.bytesize}, NULL, 0, NULL, { NULL, NULL } }" unless type
 
