@@ -25,7 +25,7 @@ class RackHistoryTest < Minitest::Test
   def own_threads(r) = Dir["/proc/#{r.pid}/task/*/comm"].count { |f| File.read(f) == "mwrap\n" rescue false }
 
   def test_one_history
-    r = both
+    r = both(options: "objects:off")
     h = eventually("two points") { by_rack(r, "/history.json").then { |x| x if x["fine"]["t"].size > 1 } }
     now = by_socket("/history.json")
     assert_equal h["start"], now["start"]
