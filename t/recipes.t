@@ -152,7 +152,7 @@ class RecipesRunTest < Minitest::Test
   end
 
   # From the header of a table of locations on, without the column of processes
-  def tables(text) = text[/^total\t.*/m].lines(chomp: true).map { |line| "#{line.split("\t", -1)[0, 9].join("\t")}\n" }.join
+  def tables(text) = text[/^total\t.*/m].lines(chomp: true).map { |line| "#{line.split("\t", -1)[0, MwrapTest::COLUMNS.size].join("\t")}\n" }.join
 
   def leak(dir)
     run = row = nil

@@ -43,9 +43,9 @@ module MwrapTest
   # A gem from Ruby 4.0 on: where programs without RubyGems find it. nil: it is Ruby's own.
   FIDDLE = Gem::Specification.find_by_name("fiddle").then { |spec| spec.full_require_paths.join(":") unless spec.default_gem? }
 
-  # One location, as in a dump; the names of the TSV columns.
+  # One location, as in a dump; the names of the TSV columns, the location last.
   # mean_life is a Float or nil, the rest but location are Integers.
-  Row = Struct.new(*COLUMNS.map(&:to_sym))
+  Row = Struct.new(*NUMBER_COLUMNS.map(&:to_sym), :location)
 
   # The outcome of a command.
   Run = Struct.new(:stdout, :stderr, :status, :processes, :dump) do
@@ -117,7 +117,7 @@ module MwrapTest
         end
         raise "no header before #{fields.inspect}" if out.empty?
         raise "#{fields.size} columns in #{fields.inspect}" if fields.size != size
-        row = Row.new(*fields.first(header.size))
+        row = Row.new(*header.zip(fields).to_h.values_at(*Row.members.map(&:to_s)))
         NUMBER_COLUMNS.each { |m| row[m] = number(row[m]) }
         row.mean_life = row.mean_life&.to_f
         row.location = utf8(yield(row.location))

@@ -15,11 +15,11 @@ const VALUES = {
 	live: (r, i) => r.live[i],
 	mean_life: (r, i) => (r.frees[i] ? (r.lifeSum[i] / r.frees[i]).toFixed(3) : ""),
 	max_life: (r, i) => r.lifeMax[i],
+	location: (r, i) => escape(r.location[i]),
 	objects: (r, i) => r.objects[i],
 	object_bytes: (r, i) => r.objectBytes[i],
 	object_samples: (r, i) => r.objectSamples[i],
 	object_error: (r, i) => (r.objects[i] ? objectError(r, i) : ""),
-	location: (r, i) => escape(r.location[i]),
 };
 const value = (name, source, slot) => VALUES[name]?.(source, slot) ?? ""; // empty: the page doesn't know it
 
