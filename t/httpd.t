@@ -21,7 +21,7 @@ class HttpdRoutesTest < Minitest::Test
   # A row's number in that column.
   def number(row, name) = row[NAMES.index(name)].to_i
 
-  def locations(target) = tsv(target).drop(1).map(&:last)
+  def locations(target) = tsv(target).drop(1).map { |r| r[NAMES.index("location")] }
 
   # Cells of the HTML table, numbers without commas.
   def html_rows(body)

@@ -502,7 +502,7 @@ class VerdictTest < Minitest::Test
       assert_equal rows.map { |l| l.split.first(2).map(&:to_i) }.transpose.map(&:sum).join(" "), sum
     end
     refute_match(/^#/, dumps[:tsv])
-    assert_match(%r{/app\.rb:2$}, dumps[:tsv])
+    assert_match(%r{/app\.rb:2\t}, dumps[:tsv])
   end
 
   # --- a process of its own ---------------------------------------------------------------

@@ -66,7 +66,7 @@ TEST(test_marks_need_a_site)
 	assert_int_equal(ask("GET", "/snapshot.tsv", "limit=1&sort=total", "", MW_PEER_UNIX), 200);
 	assert_memory_equal(res.body.p, "# mwrap=", 8);
 	assert_true(has("\ntotal\tallocations\t"));
-	assert_true(has("/srv/<evil>&.rb:2\n"));
+	assert_true(has("/srv/<evil>&.rb:2\t"));
 	fake_no_memory = true;
 	assert_int_equal(ask("GET", "/snapshot.tsv", NULL, "", MW_PEER_UNIX), 500);
 }
