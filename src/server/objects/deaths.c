@@ -64,6 +64,7 @@ static void forget_unmapped(struct mw_samples *s)
 	struct mw_stats stats;
 	struct mw_heap *h;
 
+	api->quiet_enter(); /* qsort may allocate */
 	api->stats(&stats);
 	h = stats.heap_known ? api->heap() : NULL;
 	if (h)
@@ -73,6 +74,7 @@ static void forget_unmapped(struct mw_samples *s)
 			mw_sample_drop(s, i);
 	if (h)
 		api->heap_free(h);
+	api->quiet_leave();
 }
 
 static bool is_dead(const struct mw_sample *s)
