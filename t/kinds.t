@@ -219,7 +219,7 @@ class KindsTest < Minitest::Test
     tsv = body("/each/0.tsv?sort=kind").force_encoding("UTF-8").lines(chomp: true).map { |l| l.split("\t", -1) }
     csv = MwrapTest::Dump.csv_records(body("/each/0.csv?sort=kind"))
     json = JSON.parse(body("/each/0.json?sort=kind"))
-    assert_equal %w[location kind kind_samples], tsv[0].last(3)
+    assert_equal MwrapTest::COLUMNS + %w[kind kind_samples], tsv[0]
     assert_equal [tsv[0], tsv.map { |f| f.last(2) }], [csv[0], csv.map { |f| f.last(2) }]
     assert_equal tsv.drop(1).map { |f| f.last(2) }, json.map { |h| [h["kind"].to_s, h["kind_samples"].to_s] }
     kinds = tsv.drop(1).map { |f| f[-2] }
