@@ -41,7 +41,7 @@ class ObjectLinesTest < Minitest::Test
 
   FIRST = 4 # the line of keep0
 
-  def run_program(kinds, seconds, more = "", options: nil)
+  def run_program(kinds, seconds, more = "", options: ["objects:on"])
     app = served_ruby(keeping(kinds, seconds, more), options: options)
     rounds = app.hear.to_i
     noted = sampled["noted"]
@@ -88,7 +88,7 @@ class ObjectLinesTest < Minitest::Test
   end
 
   def test_what_is_dropped_later_goes
-    app = served_ruby(<<~RUBY)
+    app = served_ruby(<<~RUBY, options: "objects:on")
       KEPT = []
       def keep = KEPT << [1]
       100_000.times { keep } until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 1.5
@@ -107,7 +107,7 @@ class ObjectLinesTest < Minitest::Test
   end
 
   def test_a_forked_child_goes_on
-    app = served_ruby(<<~RUBY)
+    app = served_ruby(<<~RUBY, options: "objects:on")
       KEPT = []
       def keep = KEPT << [1]
       def some(seconds) = (1000.times { keep } until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > seconds)
@@ -125,6 +125,19 @@ class ObjectLinesTest < Minitest::Test
       n[0].positive? && n[1] > n[0] * 1.3
     end
     puts "# #{n.inspect}"
+  end
+
+  # Before 3.4 it would cost too much.
+  def test_auto
+    run_program({ "[i]" => 1 }, 1, options: nil) do |_, rows|
+      if RUBY_VERSION < "3.4"
+        assert_equal "unavailable", sampled["state"]
+        assert_includes sampled["why"], "objects:on"
+        assert_equal 0, rows[FIRST]&.objects.to_i
+      else
+        assert_equal ["on", ""], sampled.values_at("state", "why")
+      end
+    end
   end
 
   def test_off

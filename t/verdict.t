@@ -55,7 +55,7 @@ class VerdictTest < Minitest::Test
         GC.start if i % 70 == 69
       end
     RUBY
-    small_objects: Shape.new(is: %w[heap], at: "app.rb:3", script: <<~'RUBY'),
+    small_objects: Shape.new(is: %w[heap], at: "app.rb:3", options: "objects:on", script: <<~'RUBY'),
       list = nil
       every_tenth do |i|
         1000.times { list = [list, i] }

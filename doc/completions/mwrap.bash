@@ -18,7 +18,8 @@ _mwrap_values() {
 	socket_dir) compgen -d -- "$2" ;;
 	socket_group) compgen -g -- "$2" ;;
 	read_only | source | history) compgen -W '0 1' -- "$2" ;;
-	proof | objects) compgen -W 'auto off' -- "$2" ;;
+	proof) compgen -W 'auto off' -- "$2" ;;
+	objects) compgen -W 'auto on off' -- "$2" ;;
 	dump_format) compgen -W 'text tsv csv json' -- "$2" ;;
 	trace_full) compgen -W 'wait drop' -- "$2" ;;
 	trace_clock) compgen -W 'coarse fine' -- "$2" ;;

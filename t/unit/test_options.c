@@ -273,26 +273,32 @@ TEST(allocators)
 	}
 }
 
-/* Options that are auto or off. */
-static void auto_or_off(const char *key, const unsigned *off)
+TEST(proof)
 {
 	static const char *const wrong[] = { "on", "0", "OFF", "auto|off", "auto " };
-	char text[64];
 
-	snprintf(text, sizeof(text), "%s:off", key);
-	right(text);
-	assert_int_equal(*off, 1);
-	snprintf(text, sizeof(text), "%s:auto", key);
-	right(text);
-	assert_int_equal(*off, 0);
+	right("proof:off");
+	assert_int_equal(o.proof_off, 1);
+	right("proof:auto");
+	assert_int_equal(o.proof_off, 0);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-		refused_value("", key, wrong[i], "is unknown: use auto or off");
+		refused_value("", "proof", wrong[i], "is unknown: use auto or off");
 }
 
-TEST(proof_and_objects)
+TEST(objects)
 {
-	auto_or_off("proof", &o.proof_off);
-	auto_or_off("objects", &o.objects_off);
+	static const char *const wrong[] = { "1", "0", "OFF", "auto|on|off", "on " };
+
+	right("");
+	assert_int_equal(o.objects, MW_OBJECTS_AUTO);
+	right("objects:on");
+	assert_int_equal(o.objects, MW_OBJECTS_ON);
+	right("objects:off");
+	assert_int_equal(o.objects, MW_OBJECTS_OFF);
+	right("objects:auto");
+	assert_int_equal(o.objects, MW_OBJECTS_AUTO);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		refused_value("", "objects", wrong[i], "is unknown: use auto, on or off");
 }
 
 TEST(children)

@@ -252,13 +252,18 @@ static bool can(const struct mw_api *api)
 	if (!found) {
 		snprintf(why, sizeof(why), "this Ruby has no function %s", missing);
 		unavailable = why;
+	} else if (mw_objects_ruby.rb_objspace_marked_object_p && api->options()->objects != MW_OBJECTS_ON) {
+		/* up to 3.3 any hook of the heap's makes Ruby take the slow way for each new object */
+		unavailable =
+			"before 3.4 it makes each new object of Ruby's slower: objects:on samples anyway";
+		found = false;
 	}
 	return found;
 }
 
 void mw_objects_second(const struct mw_api *api, uint32_t up)
 {
-	if (api->options()->objects_off || !can(api))
+	if (api->options()->objects == MW_OBJECTS_OFF || !can(api))
 		return;
 	mw_windows_second(up);
 	if (mw_windows_begun(&unavailable) && !unavailable)
@@ -281,7 +286,7 @@ void mw_objects_state(const struct mw_api *api, struct mw_objects_state *to)
 		.missed = mw_deaths_missed()
 	};
 	free(s);
-	if (api->options()->objects_off) {
+	if (api->options()->objects == MW_OBJECTS_OFF) {
 		to->is = "off";
 	} else if (unavailable) {
 		to->is = "unavailable";

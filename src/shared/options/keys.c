@@ -42,7 +42,6 @@ EITHER(trace_clock, trace_fine)
 EITHER(read_only, read_only)
 EITHER(source, source)
 EITHER(proof, proof_off)
-EITHER(objects, objects_off)
 EITHER(history, history)
 
 /* True if the path, expanded for any PID, is shorter than `room` bytes. */
@@ -231,6 +230,16 @@ static bool set_malloc(struct mw_parser *p, const char *value)
 	if (!one_of(p, value, &at))
 		return false;
 	p->o->malloc = value;
+	return true;
+}
+
+static bool set_objects(struct mw_parser *p, const char *value)
+{
+	size_t at;
+
+	if (!one_of(p, value, &at))
+		return false;
+	p->o->objects = (unsigned)at;
 	return true;
 }
 

@@ -39,6 +39,9 @@ enum mw_format { MW_FORMAT_TEXT, MW_FORMAT_TSV, MW_FORMAT_CSV, MW_FORMAT_JSON };
  * its option was not given. Strings are unquoted but not expanded: see
  * mw_options_expand().
  */
+/* AUTO: where that costs next to nothing. In the order of the option's words. */
+enum mw_objects_how { MW_OBJECTS_AUTO, MW_OBJECTS_ON, MW_OBJECTS_OFF };
+
 struct mw_options {
 	const char *socket;      /* path, < sizeof(sun_path) after expansion and with ".PID" */
 	const char *socket_dir;  /* path; DIR/PID.sock fits likewise */
@@ -76,7 +79,7 @@ struct mw_options {
 	char tmpdir[MW_BASE_MAX], runtime_dir[MW_BASE_MAX];
 	bool read_only;
 	unsigned proof_off; /* 0: the server may ask a forked child what is kept; 1: never */
-	unsigned objects_off; /* 0: the server samples Ruby's objects; 1: it doesn't */
+	unsigned objects; /* enum mw_objects_how: does the server sample Ruby's objects? */
 	bool history; /* the server keeps the history of locations; true if not given */
 	bool source; /* pages may show source lines of locations; true if not given */
 	char text[MW_OPTIONS_TEXT_MAX];
