@@ -271,7 +271,7 @@ static VALUE location_objects(VALUE self)
 	return ULL2NUM(row_of(self).objects);
 }
 
-/* The bytes of their slots in Ruby's heap: an Integer. What they have from malloc isn't in it. */
+/* The bytes of their slots in Ruby's heap: an Integer. Their memory from malloc isn't in it. */
 static VALUE location_object_bytes(VALUE self)
 {
 	return ULL2NUM(row_of(self).object_bytes);

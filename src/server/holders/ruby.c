@@ -7,7 +7,7 @@
 struct mw_walk_ruby mw_walk_ruby;
 
 /* POSIX lets dlsym's result be a function's address. */
-static bool look_up(void *to, const char *name)
+bool mw_walk_ruby_look_up(void *to, const char *name)
 {
 	void *p = dlsym(RTLD_DEFAULT, name);
 
@@ -30,14 +30,14 @@ bool mw_walk_ruby_find(const char **missing)
 
 	if (__atomic_load_n(&found, __ATOMIC_RELAXED))
 		return true;
-#define X(name, result, params, needed)                        \
-	if (!look_up(&mw_walk_ruby.name, #name) && (needed)) { \
-		*missing = #name;                              \
-		return false;                                  \
+#define X(name, result, params, needed)                                     \
+	if (!mw_walk_ruby_look_up(&mw_walk_ruby.name, #name) && (needed)) { \
+		*missing = #name;                                           \
+		return false;                                               \
 	}
 	MW_FOR_EACH_WALK(X)
 #undef X
-	if (!look_up(&mw_walk_ruby.rb_cObject, "rb_cObject")) {
+	if (!mw_walk_ruby_look_up(&mw_walk_ruby.rb_cObject, "rb_cObject")) {
 		*missing = "rb_cObject";
 		return false;
 	}

@@ -71,6 +71,8 @@ struct mw_walk_ruby {
 };
 extern struct mw_walk_ruby mw_walk_ruby;
 
+/* Writes the address of an exported function or variable to *to. False: there is none, and NULL. */
+bool mw_walk_ruby_look_up(void *to, const char *name);
 /* Looks the functions up. False: *missing is one that is required. Any thread, once Ruby is up. */
 bool mw_walk_ruby_find(const char **missing);
 /* What else only a thread with the GVL may find out. */

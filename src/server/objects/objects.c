@@ -192,7 +192,7 @@ static bool is_one_of(uint32_t id, const uint32_t *ids, size_t n)
 	return false;
 }
 
-static int most_objects(const void *a, const void *b)
+static int most_bytes(const void *a, const void *b)
 {
 	const struct mw_object_class *x = a, *y = b;
 
@@ -217,7 +217,7 @@ size_t mw_objects_classes(const uint32_t *ids, size_t n, struct mw_object_class 
 		c->bytes += whole(v->weight * v->slot);
 	}
 	if (all)
-		qsort(all, MW_CLASSES + 1, sizeof(*all), most_objects);
+		qsort(all, MW_CLASSES + 1, sizeof(*all), most_bytes);
 	while (all && found < most && found <= MW_CLASSES && all[found].samples) {
 		to[found] = all[found];
 		found++;
@@ -274,18 +274,16 @@ void mw_objects_second(const struct mw_api *api, uint32_t up)
 
 void mw_objects_state(const struct mw_api *api, struct mw_objects_state *to)
 {
-	struct mw_samples *s = mw_samples_copy();
 	const char *why;
 
 	*to = (struct mw_objects_state){
 		.is = "on",
 		.why = "",
 		.noted = mw_windows_noted(),
-		.samples = s ? s->n : 0,
+		.samples = mw_samples_n(),
 		.ns = mw_windows_ns(),
 		.missed = mw_deaths_missed()
 	};
-	free(s);
 	if (api->options()->objects == MW_OBJECTS_OFF) {
 		to->is = "off";
 	} else if (unavailable) {

@@ -3,12 +3,13 @@
  * objects.h - Ruby's own objects by line: which lines made the objects that stay.
  *
  * Small objects live in Ruby's heap, and no malloc is called for them. So a sample of all new objects is
- * noted, in short windows, and forgotten when they die. What is left after some collections stays for
+ * noted, in short windows, and forgotten when they die. A sample that outlives some collections stays for
  * good, and stands for all others of its kind.
  *
  * Windows (window.c). A thread of ours asks Ruby for a job now and then, by the CPU time that the process
  * takes. The job, with the GVL, enables a tracepoint for new objects. Its hook skips some by chance, notes some, and
- * asks for the job again, which disables the tracepoint. Ruby's own fast way runs untouched outside of windows.
+ * asks for the job again, which disables the tracepoint. From Ruby 3.4 on its fast way runs untouched
+ * outside of windows. Up to 3.3 the hook for deaths keeps Ruby from it: there only the option `on` samples.
  *
  * Weights. Ruby counts all new objects exactly. Each noted one stands for those made since the last window, divided by
  * the noted ones. So a rate that changes is no bias.

@@ -1,28 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "ruby.h"
 
-#include <dlfcn.h>
-#include <string.h>
-
 struct mw_objects_ruby mw_objects_ruby;
 
 bool mw_objects_ruby_find(const char **missing)
 {
-	void *p;
-
 	if (!mw_walk_ruby_find(missing))
 		return false;
 	*missing = "rb_protect";
 	if (!mw_walk_ruby.rb_intern || !mw_walk_ruby.rb_protect || !mw_walk_ruby.rb_errinfo ||
 	    !mw_walk_ruby.rb_set_errinfo)
 		return false;
-	/* POSIX lets dlsym's result be a function's address */
-#define X(name, result, params, needed)               \
-	p = dlsym(RTLD_DEFAULT, #name);               \
-	memcpy(&mw_objects_ruby.name, &p, sizeof(p)); \
-	if (!p && (needed)) {                         \
-		*missing = #name;                     \
-		return false;                         \
+#define X(name, result, params, needed)                                        \
+	if (!mw_walk_ruby_look_up(&mw_objects_ruby.name, #name) && (needed)) { \
+		*missing = #name;                                              \
+		return false;                                                  \
 	}
 	MW_FOR_EACH_OBJECTS_CALL(X)
 #undef X

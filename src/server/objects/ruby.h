@@ -9,7 +9,7 @@
 /* Ruby's public events. */
 enum { MW_EVENT_NEWOBJ = 0x100000, MW_EVENT_GC_END_MARK = 0x800000, MW_EVENT_GC_EXIT = 0x4000000 };
 
-/* Ruby's public rb_data_type_t, as far as it is used. What follows grew in 4.1, and is zero here. */
+/* Ruby's public rb_data_type_t, as far as it is used. The rest of it grew in 4.1, and is zero here. */
 struct mw_ruby_data_type {
 	const char *name;
 	void (*mark)(void *);

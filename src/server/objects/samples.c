@@ -99,6 +99,11 @@ const char *mw_sample_class(const struct mw_sample *s)
 		       "";
 }
 
+uint32_t mw_samples_n(void)
+{
+	return samples ? mw_get(&samples->n) : 0;
+}
+
 /* --- readers --------------------------------------------------------------------------------------- */
 
 struct mw_samples *mw_samples_copy(void)

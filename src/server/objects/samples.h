@@ -2,7 +2,7 @@
 /*
  * samples.h - the noted objects.
  *
- * One writer at a time (objects.h says why). It makes `mw_samples_changes` odd, and even again when it is done.
+ * One writer at a time (objects.h says why). It makes a number of changes odd, and even again when it is done.
  * A reader copies, and takes the copy if the number was even and is the same. It never waits for a writer.
  */
 #pragma once
@@ -57,4 +57,5 @@ void mw_samples_name(struct mw_samples *);
 
 /* A copy, malloc'ed; NULL: no memory, or none could be had. */
 struct mw_samples *mw_samples_copy(void);
+uint32_t mw_samples_n(void); /* how many there are now */
 const char *mw_sample_class(const struct mw_sample *); /* "Array"; "": not known */

@@ -114,7 +114,7 @@ void mw_site_told(struct mw_buf *b, const struct mw_site *s)
 	mw_buf_str(b, "]");
 }
 
-/* What the verdict may know of Ruby's objects. NULL: nothing, or no memory. */
+/* The samples of Ruby's objects, for the verdict. NULL: none, or no memory. */
 static struct mw_stay *stays(size_t *n)
 {
 	struct mw_object_stay *v = mw_objects_stays(n);

@@ -12,37 +12,57 @@ enum { SAMPLES_LEAST = 30 }; /* below it a share of them is a matter of chance *
 
 #define SHARE_LEAST 0.25
 
-struct line {
+/* What stays of one line, or of one line's class. */
+struct sum {
+	const char *class;
 	uint32_t line, samples;
 	double bytes;
 };
 
+typedef int compare_fn(const void *, const void *);
+
 static int by_line(const void *a, const void *b)
 {
-	const struct line *x = a, *y = b;
+	const struct sum *x = a, *y = b;
 
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* All that were made since, a line each, and their number. NULL: no memory, or none. */
-static struct line *lines_of(const struct mw_evidence *e, double since, size_t *n)
+static int by_class(const void *a, const void *b)
 {
-	struct line *v = e->stays_n ? calloc(e->stays_n, sizeof(*v)) : NULL;
-	size_t all = 0;
+	const struct sum *x = a, *y = b;
+
+	return strcmp(x->class, y->class);
+}
+
+/* Sums up all that are equal by `same`; *n is then how many are left. */
+static void sum_up(struct sum *v, size_t *n, compare_fn *same)
+{
+	size_t all = *n;
 
 	*n = 0;
-	for (size_t i = 0; v && i < e->stays_n; i++)
-		if (e->stays[i].born >= since)
-			v[all++] = (struct line){ e->stays[i].line, 1, e->stays[i].bytes };
-	if (v)
-		qsort(v, all, sizeof(*v), by_line);
+	qsort(v, all, sizeof(*v), same);
 	for (size_t i = 0; i < all; i++)
-		if (*n && v[*n - 1].line == v[i].line) {
-			v[*n - 1].samples++;
+		if (*n && !same(&v[*n - 1], &v[i])) {
+			v[*n - 1].samples += v[i].samples;
 			v[*n - 1].bytes += v[i].bytes;
 		} else {
 			v[(*n)++] = v[i];
 		}
+}
+
+/* All that were made since; of one line if `line` isn't NULL. NULL: no memory, or none. */
+static struct sum *stays_since(const struct mw_evidence *e, double since, const uint32_t *line, size_t *n)
+{
+	struct sum *v = e->stays_n ? malloc(e->stays_n * sizeof(*v)) : NULL;
+
+	*n = 0;
+	for (size_t i = 0; v && i < e->stays_n; i++) {
+		const struct mw_stay *s = &e->stays[i];
+
+		if (s->born >= since && (!line || s->line == *line))
+			v[(*n)++] = (struct sum){ s->class, s->line, 1, s->bytes };
+	}
 	return v;
 }
 
@@ -50,42 +70,37 @@ static struct line *lines_of(const struct mw_evidence *e, double since, size_t *
 static void name_classes(const struct mw_evidence *e, double since, struct mw_verdict_made *m)
 {
 	double most[2] = { 0, 0 };
+	size_t n;
+	struct sum *v = stays_since(e, since, &m->line, &n);
 
-	for (size_t i = 0; i < e->stays_n; i++) {
-		const char *name = e->stays[i].class;
-		double bytes = 0;
-
-		if (!*name || e->stays[i].line != m->line ||
-		    (m->classes[0] && !strcmp(name, m->classes[0])) ||
-		    (m->classes[1] && !strcmp(name, m->classes[1])))
-			continue;
-		for (size_t k = i; k < e->stays_n; k++)
-			if (e->stays[k].line == m->line && e->stays[k].born >= since &&
-			    !strcmp(e->stays[k].class, name))
-				bytes += e->stays[k].bytes;
-		if (bytes > most[0]) {
+	if (v)
+		sum_up(v, &n, by_class);
+	for (size_t i = 0; i < n; i++)
+		if (*v[i].class && v[i].bytes > most[0]) {
 			most[1] = most[0];
 			m->classes[1] = m->classes[0];
-			most[0] = bytes;
-			m->classes[0] = name;
-		} else if (bytes > most[1]) {
-			most[1] = bytes;
-			m->classes[1] = name;
+			most[0] = v[i].bytes;
+			m->classes[0] = v[i].class;
+		} else if (*v[i].class && v[i].bytes > most[1]) {
+			most[1] = v[i].bytes;
+			m->classes[1] = v[i].class;
 		}
-	}
+	free(v);
 }
 
 void mw_made_find(const struct mw_evidence *e, double since, struct mw_verdict_made *m)
 {
-	const struct line *top = NULL;
-	struct line *v;
+	const struct sum *top = NULL;
+	struct sum *v;
 	double bytes = 0;
 	uint32_t samples = 0;
 	size_t n;
 
 	*m = (struct mw_verdict_made){ 0 };
-	v = lines_of(e, since, &n);
-	for (size_t i = 0; v && i < n; i++) {
+	v = stays_since(e, since, NULL, &n);
+	if (v)
+		sum_up(v, &n, by_line);
+	for (size_t i = 0; i < n; i++) {
 		bytes += v[i].bytes;
 		samples += v[i].samples;
 		if (!top || v[i].bytes > top->bytes)
