@@ -7,7 +7,8 @@ LeakRun.use "ox"
 require "ox"
 
 WHOLE = [proc {}].freeze
-CUT = '<a i="1"><i>2</i><p i="1"/><'
+READ = '<a i="1"><i>2</i><p i="1"/></a>'
+CUT = READ.delete_suffix("/a>")
 WAYS = {
   "dump" => -> { Ox.dump(WHOLE, effort: :strict) }, # dump leaks here
   "load" => -> { Ox.load(CUT, mode: :object, circular: true) } # load leaks here
@@ -16,6 +17,10 @@ WAYS = {
 way = WAYS.fetch(ARGV.fetch(2))
 LeakRun.calls do
   way.call
-rescue NotImplementedError, Ox::ParseError
+rescue NotImplementedError
   nil
+rescue Ox::ParseError
+  # The parser's error leaves an object that marks the parser's place on the stack, and Ruby may still find the object
+  # there: a crash. The next call, in the same place, leaves one that marks nothing.
+  Ox.load(READ, mode: :object, circular: true)
 end
