@@ -128,11 +128,13 @@ class AllocatorHazards < Minitest::Test
   # --- other allocators -------------------------------------------------------------
 
   def test_rtld_deepbind_passes_foreign_blocks
+    of_the_c_librarys_malloc
     assert_adds_up twice(program("deepbind"), built("plugins/deep.so"))
   end
 
   # The C library's checking malloc has its own marks at a block's end.
   def test_the_c_librarys_debugging_malloc_beneath
+    of_the_c_librarys_malloc
     lib = allocator("libc_malloc_debug\\.so\\.0") or skip "no libc_malloc_debug.so.0"
     %w[malloc calloc realloc aligned free usable].each do |section|
       native = once(program("family"), section, tracked: false)

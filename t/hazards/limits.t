@@ -5,6 +5,7 @@
 # Hazards of scarce memory, processes and files: limits that are reached, at the start or on
 # the way, and what is locked or dumped to a core.
 
+require_relative "../lib/allocators"
 require_relative "../lib/hazard"
 require_relative "../lib/served"
 
@@ -44,6 +45,7 @@ class LimitHazards < Minitest::Test
 
   # It dies with all of its memory: the dump says at which line that was allocated.
   def test_the_dump_of_a_ruby_without_address_space
+    of_the_c_librarys_malloc
     r = twice_ruby(<<~'RUBY', counts: false)
       limit = File.read("/proc/self/statm").to_i * 4096 + (48 << 20)
       Process.setrlimit(:AS, limit, limit)
@@ -63,6 +65,7 @@ class LimitHazards < Minitest::Test
   # Nothing big is reserved: what runs natively in so little runs under the tracker in 8 MiB more, and
   # one for the dump at exit.
   def test_rlimit_as_from_the_start
+    of_the_c_librarys_malloc
     [16, 24, 48, 96].each do |mib|
       [%w[counts], %w[threads serial], %w[forks child]].each do |name, *args|
         native = once(program(name), *args, tracked: false, rlimit_as: [mib * MIB] * 2)
@@ -75,6 +78,7 @@ class LimitHazards < Minitest::Test
   end
 
   def test_rlimit_data_from_the_start
+    of_the_c_librarys_malloc
     [8, 16, 64].each do |mib|
       native = once(program("counts"), tracked: false, rlimit_data: [mib * MIB] * 2)
       assert_equal "exit 0", native.ending
@@ -84,19 +88,39 @@ class LimitHazards < Minitest::Test
     end
   end
 
+  # Before anything of ours ran.
+  LINKERS_WORDS = /\A(ERROR: ld.so|.*error while loading shared libraries|Fatal glibc error: cannot allocate)/
+
   # Hardly room for the program: whatever doesn't fit, the tracker never is what ends it.
   def test_no_room_for_the_tracker
+    of_the_c_librarys_malloc
     at = ->(mib, tracked) { once(program("exits"), "exit", tracked: tracked, rlimit_as: [mib * MIB] * 2) }
     least = (2..64).find { |mib| at.(mib, false).ending == "exit 0" }
     native = at.(least, false)
     (0..8).each do |more|
       tracked = at.(least + more, true)
-      # the linker's own words, before anything of ours ran
-      next if tracked.stderr =~ /\A(ERROR: ld.so|.*error while loading shared libraries|Fatal glibc error: cannot allocate)/
+      next if tracked.stderr =~ LINKERS_WORDS
       assert_equal native.visible, tracked.visible, "#{least} + #{more} MiB: #{tracked.stderr}"
       assert_operator tracked.said.size, :<=, 2, tracked.stderr
     end
     assert_adds_up at.(least + 8, true)
+  end
+
+  # What some allocators need at once, 32 MiB, they can't have. They then refuse everything, or end the process; it
+  # is never the tracker, nor a library of its own, that ends it.
+  OWN_LAST_WORDS = /Out of memory trying to allocate internal tcmalloc data/
+
+  def test_no_room_for_another_allocator
+    of_the_c_librarys_malloc
+    Allocators.each do |name, path, package|
+      assert path, "install #{package}"
+      compared = (8..40).step(4).count do |mib|
+        native, tracked = [false, true].map { |t| once(program("exits"), "exit", tracked: t, below: [path], rlimit_as: [mib * MIB] * 2) }
+        next if native.ending != "exit 0" || tracked.stderr =~ LINKERS_WORDS || tracked.stderr =~ OWN_LAST_WORDS
+        assert_equal native.visible, tracked.visible, "#{name}, #{mib} MiB: #{tracked.stderr}"
+      end
+      assert_operator compared, :>=, 4, name
+    end
   end
 
   def test_mlockall

@@ -58,11 +58,13 @@ class SandboxHazards < Minitest::Test
 
   # The program's number of threads is its seed's remainder by 5.
   def test_no_other_calls_than_the_allocators
+    of_the_c_librarys_malloc
     assert_no_more "glibc", seed * 5
     assert_no_more "glibc, threads", seed * 5 + 1 + seed % 4
   end
 
   def test_no_other_calls_than_another_allocators
+    of_the_c_librarys_malloc
     Allocators.each do |name, path, package|
       next unless OWN[name]
       assert path, "install #{package}"

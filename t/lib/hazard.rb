@@ -16,7 +16,15 @@
 require_relative "tap"
 
 module Hazard
+  # make check-allocators: the library of an allocator beneath every program, natively and tracked.
+  ALLOCATOR = ENV["HAZARDS_ON"]
+
   FIGURES = %i[allocations frees total live live_bytes growth].freeze
+
+  # For what holds of the C library's malloc only, or of an allocator that the test chooses.
+  def of_the_c_librarys_malloc
+    skip "of the C library's malloc" if ALLOCATOR
+  end
 
   # One run. dumps: rows by PID; open_files: a line for each process that ended by exit.
   Once = Struct.new(:run, :pid, :dumps, :open_files, keyword_init: true) do
@@ -47,7 +55,7 @@ module Hazard
       files.each { |name, text| File.binwrite("#{dir}/#{name}", text, perm: 0o755) }
       File.write("#{dir}/open", "")
       File.chmod(0o666, "#{dir}/open")
-      chain = [*above, *(MwrapTest::TRACKER if tracked), *below, preload("open_files")]
+      chain = [*above, *(MwrapTest::TRACKER if tracked), *below, *ALLOCATOR, preload("open_files")]
       vars = { "DIR" => "#{dir}/own", "OPEN_FILES" => "#{dir}/open", "LD_PRELOAD" => chain.join(":") }
       options = options.call("#{dir}/own") if options.respond_to?(:call)
       dump &&= "dump_path:#{dir}/dumps/%p,dump_format:tsv"

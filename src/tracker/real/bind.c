@@ -48,14 +48,17 @@ static bool is_of_files(const char *name)
 	return is_among(names, sizeof(names) / sizeof(*names), name);
 }
 
-static void bind(struct mw_entries *e, const ElfW(Rela) * r, bool self)
+/* calloc_for_it: NULL for the tracker itself. */
+static void bind(struct mw_entries *e, const ElfW(Rela) * r, void *(*calloc_for_it)(size_t, size_t))
 {
 	const char *name = mw_entry_name(e, r);
+	bool ours = calloc_for_it && mw_entries_same(name, "calloc");
 	uintptr_t *entry, to;
 
-	if (!mw_entry_at(e, r, &entry) || !*entry || is_hook(name) || (self && is_of_files(name)))
+	if (!mw_entry_at(e, r, &entry) || !*entry ||
+	    (!ours && (is_hook(name) || (!calloc_for_it && is_of_files(name)))))
 		return;
-	to = mw_entries_wanted(&libc, e, r);
+	to = ours ? (uintptr_t)calloc_for_it : mw_entries_wanted(&libc, e, r);
 	if (to && to != *entry && mw_entries_open(e, entry))
 		__atomic_store_n(entry, to, __ATOMIC_RELEASE);
 }
@@ -71,7 +74,7 @@ static bool read_object(struct mw_entries *e, const ElfW(Ehdr) * head, uintptr_t
 	       mw_entries_read(e, dynamic);
 }
 
-static void bind_object(const ElfW(Ehdr) * head, uintptr_t base, bool self)
+static void bind_object(const ElfW(Ehdr) * head, uintptr_t base, void *(*calloc_for_it)(size_t, size_t))
 {
 	struct mw_entries e;
 	unsigned long (*aux)(unsigned long) =
@@ -82,7 +85,7 @@ static void bind_object(const ElfW(Ehdr) * head, uintptr_t base, bool self)
 	e.page_size = aux(AT_PAGESZ);
 	for (int t = 0; t < 2; t++)
 		for (size_t i = 0; i < e.counts[t]; i++)
-			bind(&e, &e.tables[t][i], self);
+			bind(&e, &e.tables[t][i], calloc_for_it);
 	mw_entries_close(&e);
 }
 
@@ -93,13 +96,13 @@ void mw_bind_self(void)
 	for (const struct link_map *m = mw_linker()->r_map; m; m = m->l_next)
 		if (mw_is_libc(m) && read_object(&libc, (const ElfW(Ehdr) *)m->l_addr, m->l_addr))
 			break;
-	bind_object(&__ehdr_start, (uintptr_t)&__ehdr_start, true);
+	bind_object(&__ehdr_start, (uintptr_t)&__ehdr_start, NULL);
 }
 
-void mw_bind_to_libc(const void *in)
+void mw_bind_to_libc(const void *in, void *(*calloc_for_it)(size_t, size_t))
 {
 	struct mw_object o;
 
 	if (mw_object_of((uintptr_t)in, &o))
-		bind_object((const ElfW(Ehdr) *)o.start, o.map->l_addr, false);
+		bind_object((const ElfW(Ehdr) *)o.start, o.map->l_addr, calloc_for_it);
 }

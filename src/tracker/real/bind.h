@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 /*
  * Leads the tracker's calls to the C library, but for functions that it interposes, and those of files: before
  * anything else.
@@ -15,5 +17,8 @@
  * call does nothing.
  */
 void mw_bind_self(void);
-/* The same for the object that has the address `in`. After mw_bind_self and relocation, once, in one thread. */
-void mw_bind_to_libc(const void *in);
+/*
+ * The same for the object that has the address `in`; its calls of calloc lead to the one that is given. After
+ * mw_bind_self and relocation, once, in one thread.
+ */
+void mw_bind_to_libc(const void *in, void *(*calloc_for_it)(size_t, size_t));

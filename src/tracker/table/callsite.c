@@ -18,7 +18,6 @@
 #include "shared/sys/sys.h"
 #include "ids.h"
 #include "maintain.h"
-#include "tracker/real/bind.h"
 #include "record.h"
 #include "shard.h"
 #include "symbols.h"
@@ -314,9 +313,6 @@ bool mw_callsites_init(void)
 		return false;
 	for (uint32_t id = MW_CS_OTHER; id < MW_CS_FIRST; id++)
 		mw_callsite(id)->kind = MW_CS_SPECIAL;
-	mw_bind_to_libc((const void *)(uintptr_t)_cds_lfht_new);
-	/* no flags: either of them would start threads in the app */
-	sites = cds_lfht_new_flavor(MW_TABLE_BUCKETS_FIRST, 1, MW_TABLE_BUCKETS_MAX, 0, &mw_rcu_flavor,
-				    NULL);
+	sites = mw_rcu_table(MW_TABLE_BUCKETS_FIRST, MW_TABLE_BUCKETS_MAX);
 	return sites && mw_paths_init();
 }

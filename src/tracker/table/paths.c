@@ -162,7 +162,6 @@ void mw_paths_dead_again(struct mw_path *p)
 
 bool mw_paths_init(void)
 {
-	/* no flags: either of them would start threads in the app */
-	paths = cds_lfht_new_flavor(BUCKETS, 1, BUCKETS, 0, &mw_rcu_flavor, NULL);
+	paths = mw_rcu_table(BUCKETS, BUCKETS);
 	return paths != NULL;
 }

@@ -45,6 +45,11 @@ void mw_rcu_leave(void)
 	__atomic_fetch_sub(&readers[counter], 1, __ATOMIC_SEQ_CST);
 }
 
+bool mw_rcu_reading(void)
+{
+	return mine.depth != 0;
+}
+
 void mw_grace_begin(void)
 {
 	mw_assert(mw_maintenance_mine());
@@ -71,52 +76,3 @@ void mw_rcu_after_fork(void)
 	if (mine.depth)
 		mw_set(&readers[mine.counter], 1);
 }
-
-/* --- the flavour -------------------------------------------------------------------- */
-
-static int is_reading(void)
-{
-	return mine.depth != 0;
-}
-
-static void nothing(void)
-{
-}
-
-/*
- * liburcu's tables call these only if a table has flags, shrinks or is destroyed. The tracker's
- * have no flags, only grow, and stay.
- */
-static void never_call(struct rcu_head *head, void (*f)(struct rcu_head *))
-{
-	(void)head;
-	(void)f;
-}
-
-static void never_defer(void (*f)(void *), void *p)
-{
-	(void)f;
-	(void)p;
-}
-
-static void never_at_fork(struct urcu_atfork *atfork)
-{
-	(void)atfork;
-}
-
-const struct rcu_flavor_struct mw_rcu_flavor = {
-	.read_lock = mw_rcu_enter,
-	.read_unlock = mw_rcu_leave,
-	.read_ongoing = is_reading,
-	.read_quiescent_state = nothing,
-	.update_call_rcu = never_call,
-	.update_synchronize_rcu = nothing,
-	.update_defer_rcu = never_defer,
-	.thread_offline = nothing,
-	.thread_online = nothing,
-	.register_thread = nothing,
-	.unregister_thread = nothing,
-	.barrier = nothing,
-	.register_rculfhash_atfork = never_at_fork,
-	.unregister_rculfhash_atfork = never_at_fork,
-};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rcu.h - the tracker's own RCU domain, as a flavour for liburcu's hash tables.
+ * rcu.h - the tracker's own RCU domain, and liburcu's hash tables in it.
  *
  * An app may use liburcu itself, in any flavour. It may allocate inside a read-side section, hold
  * liburcu's locks across a fork, or block for ever in a callback. So nothing here is shared with
@@ -17,12 +17,12 @@
 
 #include <stdbool.h>
 
-#include <urcu/flavor.h>
 #include <urcu/rculfhash.h>
 
 /* A read-side section. Any thread, also in a signal handler. */
 void mw_rcu_enter(void);
 void mw_rcu_leave(void);
+bool mw_rcu_reading(void); /* is the calling thread in one? */
 
 /*
  * One grace period at a time; its caller holds mw_maintenance (callsite.h). mw_grace_over is true
@@ -35,5 +35,8 @@ bool mw_grace_over(void);
 /* In a forked child: keeps only the calling thread's sections. */
 void mw_rcu_after_fork(void);
 
-/* For cds_lfht_new_flavor, with flags 0. */
-extern const struct rcu_flavor_struct mw_rcu_flavor;
+/*
+ * A hash table of liburcu's in that domain, with room for `first` buckets, and for `most` after cds_lfht_resize (powers
+ * of 2). Once for each table, in one thread, at load. NULL: no memory; it may also abort(), see mw_memory_is_there.
+ */
+struct cds_lfht *mw_rcu_table(unsigned long first, unsigned long most);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* rcu_table.c - the RCU domain as a flavour for liburcu's hash tables. */
+#include "rcu.h"
+
+#include <urcu/flavor.h>
+
+#include "tracker/base/arena.h"
+#include "tracker/real/bind.h"
+
+static int is_reading(void)
+{
+	return mw_rcu_reading();
+}
+
+static void nothing(void)
+{
+}
+
+/*
+ * liburcu's tables call these only if a table has flags, shrinks or is destroyed. The tracker's
+ * have no flags, only grow, and stay.
+ */
+static void never_call(struct rcu_head *head, void (*f)(struct rcu_head *))
+{
+	(void)head;
+	(void)f;
+}
+
+static void never_defer(void (*f)(void *), void *p)
+{
+	(void)f;
+	(void)p;
+}
+
+static void never_at_fork(struct urcu_atfork *atfork)
+{
+	(void)atfork;
+}
+
+static const struct rcu_flavor_struct flavor = {
+	.read_lock = mw_rcu_enter,
+	.read_unlock = mw_rcu_leave,
+	.read_ongoing = is_reading,
+	.read_quiescent_state = nothing,
+	.update_call_rcu = never_call,
+	.update_synchronize_rcu = nothing,
+	.update_defer_rcu = never_defer,
+	.thread_offline = nothing,
+	.thread_online = nothing,
+	.register_thread = nothing,
+	.unregister_thread = nothing,
+	.barrier = nothing,
+	.register_rculfhash_atfork = never_at_fork,
+	.unregister_rculfhash_atfork = never_at_fork,
+};
+
+/*
+ * liburcu's own calloc, since liburcu abort()s if there is no memory: the allocator beneath may refuse what the
+ * kernel would give. Its tables are few and small, but for the buckets, which it maps.
+ */
+static void *from_ours(size_t n, size_t size)
+{
+	static char ours[4096] __attribute__((aligned(64)));
+	static size_t taken; /* at load, or under mw_maintenance */
+	size_t bytes;
+	void *p;
+
+	if (__builtin_mul_overflow(n, size, &bytes))
+		return NULL;
+	if (bytes > sizeof(ours) - taken)
+		return mw_arena_map(bytes);
+	bytes = (bytes + 63) & ~(size_t)63; /* sizeof(ours) is a multiple */
+	p = ours + taken;
+	taken += bytes;
+	return p;
+}
+
+struct cds_lfht *mw_rcu_table(unsigned long first, unsigned long most)
+{
+	static bool bound;
+
+	if (!bound)
+		mw_bind_to_libc((const void *)(uintptr_t)_cds_lfht_new, from_ours);
+	bound = true;
+	/* no flags: either of them would start threads in the app */
+	return cds_lfht_new_flavor(first, 1, most, 0, &flavor, NULL);
+}
