@@ -150,6 +150,11 @@ ASSERT_TESTS := t/exact.t t/fiddle.t t/process.t t/record.t t/httpd.t t/family.t
 check-assert: all check-programs
 	$(Q)MWRAP_TEST_LIB='$(abspath $(ASSERT))' prove $(PROVE_FLAGS) $(ASSERT_TESTS)
 
+# make check-allocators: runs the hazards' tests with another allocator beneath every program, natively and tracked
+check-allocators: all check-programs
+	$(Q)'$(RUBY)' -r./t/lib/allocators -e 'Allocators.each { |_, path, package| puts path || abort("install #{package}") }' | \
+		while read -r a; do echo "On $$a"; HAZARDS_ON=$$a prove $(PROVE_FLAGS) t/hazards/*.t </dev/null || exit 1; done
+
 # make planted: a tracker in which t/planted.t plants wrong offsets of Ruby's structures (t/planted/plant.h). The real
 # tracker has no switch for that
 PLANTED := $(B)/planted/libmwrap.so
@@ -266,7 +271,7 @@ check: all check-programs
 	t/lib/prove.sh $(PROVE_FLAGS)
 
 # --- what runs for long, or measures times, which no test does. GNUmakefile's head says what each is; options: see the file ---
-bench bench-sides bench-page check-arm64 check-behaviour check-rubies screenshots soak: export RUBY := $(RUBY)
+bench bench-sides bench-page check-allocators check-arm64 check-behaviour check-rubies screenshots soak: export RUBY := $(RUBY)
 bench:
 	$(Q)t/bench/run.sh
 bench-sides:
@@ -288,4 +293,4 @@ soak:
 chaos: all $(T)/programs/chaos $(PLUGINS)
 	$(Q)'$(RUBY)' t/stress/chaos.rb $(SECONDS) $(SEED)
 .PHONY: check-programs bench-programs clang planted asan tsan lives fuzz fuzzers $(FUZZ:%=fuzz-%) check-quick quick-programs $(QUICK:%=quick-%) check check-assert \
-	bench bench-sides bench-page check-arm64 check-behaviour check-rubies screenshots soak chaos
+	bench bench-sides bench-page check-allocators check-arm64 check-behaviour check-rubies screenshots soak chaos

@@ -171,6 +171,7 @@ class AllocatorHazards < Minitest::Test
     seed = Integer(ENV.fetch("SEED", Random.new_seed % 100_000))
     puts "# SEED=#{seed}"
     sizes = [10, *(5..7).to_a.product([0, 1, 2, 3]).sample(4, random: Random.new(seed)).map { |n, k| n << k }].uniq.map { |kib| kib << 10 }
+    sizes += [1280, 1536, 1792, 2560, 3072, 3584].sample(2, random: Random.new(seed))
     each_allocator do |name, lib|
       next unless lib
       more = sizes.to_h { |size| [size, buffers(size, lib)] }.select { |size, (room, _)| room == size }

@@ -11,6 +11,7 @@
 bool mw_real_classes;
 uint16_t mw_class_room[MW_CLASS_MAX / MW_CLASS_STEP + 1];
 uint64_t mw_class_ends;
+uint32_t mw_class_small_ends;
 uintptr_t mw_class_plain;
 struct mw_class_page mw_class_pages[MW_CLASS_PAGES];
 /* How many sizes of request, the largest ones, have that room with a tail, by room / MW_CLASS_STEP;
@@ -123,6 +124,21 @@ static bool rooms_agree(void)
 	return same;
 }
 
+static bool is_end(size_t n)
+{
+	return room_for(n) == n && room_for(n + 8) >= n + n / 16;
+}
+
+static void find_ends(void)
+{
+	for (size_t n = MW_BESIDE; n <= MW_CLASS_MAX; n += MW_SMALL_STEP)
+		if (is_end(n))
+			mw_class_small_ends |= (uint32_t)1 << (n / MW_SMALL_STEP - 1);
+	for (size_t n = MW_CLASS_MAX + MW_KIB; n <= (size_t)64 * MW_KIB; n += MW_KIB)
+		if (is_end(n))
+			mw_class_ends |= (uint64_t)1 << (n / MW_KIB - 1);
+}
+
 static void fill_table(void)
 {
 	size_t last = 0;
@@ -147,13 +163,6 @@ static void fill_table(void)
 
 			*sizes = mw_goes_beside((i - 1) * MW_CLASS_STEP) ? 0 : *sizes + MW_CLASS_STEP;
 		}
-}
-
-static void find_ends(void)
-{
-	for (size_t n = MW_CLASS_MAX + MW_KIB; n <= (size_t)64 * MW_KIB; n += MW_KIB)
-		if (room_for(n) == n && room_for(n + 8) >= n + n / 16)
-			mw_class_ends |= (uint64_t)1 << (n / MW_KIB - 1);
 }
 
 bool mw_classes_known(void)
@@ -209,7 +218,7 @@ void mw_classes_fill(void)
 {
 	if (mw_real_classes && !mw_classes_known() && (nallocx || good_size) &&
 	    mw_real.malloc_usable_size && rooms_agree()) {
-		fill_table();
 		find_ends();
+		fill_table();
 	}
 }

@@ -26,13 +26,17 @@
 
 enum { MW_CLASS_STEP = 8, MW_CLASS_MAX = 4096, MW_CLASS_LEAST = 16 };
 /*
- * Bit n / MW_KIB - 1 is set if a request of n bytes has just that room, and one of 8 more has a sixteenth
- * more at least. n is above MW_CLASS_MAX, and 1 to 64 times MW_KIB. Written by mw_classes_fill.
+ * Where size classes end: a request of n bytes has just that room, and one of 8 more has a sixteenth more at least.
+ * Bit n / MW_SMALL_STEP - 1 of mw_class_small_ends stands for n up to MW_CLASS_MAX, bit n / MW_KIB - 1 of
+ * mw_class_ends for n above it, up to 64 * MW_KIB. Written by mw_classes_fill.
  */
-enum { MW_KIB = 1024 };
+enum { MW_SMALL_STEP = 128, MW_KIB = 1024 };
+extern MW_HIDDEN uint32_t mw_class_small_ends;
 extern MW_HIDDEN uint64_t mw_class_ends;
 MW_INLINE bool mw_class_ends_at(size_t n)
 {
+	if (n <= MW_CLASS_MAX)
+		return n % MW_SMALL_STEP == 0 && mw_class_small_ends >> (n - 1) / MW_SMALL_STEP & 1;
 	return n % MW_KIB == 0 && (n - 1) / MW_KIB < 64 && mw_class_ends >> (n - 1) / MW_KIB & 1;
 }
 
@@ -40,7 +44,7 @@ MW_INLINE bool mw_class_ends_at(size_t n)
 enum { MW_BESIDE = 512 };
 MW_INLINE bool mw_goes_beside(size_t n)
 {
-	return n >= MW_BESIDE && ((n & (n - 1)) == 0 || (n > MW_CLASS_MAX && mw_class_ends_at(n)));
+	return n >= MW_BESIDE && ((n & (n - 1)) == 0 || mw_class_ends_at(n));
 }
 
 /*

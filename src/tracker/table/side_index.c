@@ -8,8 +8,12 @@ enum {
 	BRANCH_SHIFT = 39, /* a branch's: 512 GiB */
 	ROOT = 1 << (48 - BRANCH_SHIFT),
 	BRANCH = 1 << (BRANCH_SHIFT - LEAF_SHIFT), /* leaves */
-	LEAF = (1 << LEAF_SHIFT) / MW_BESIDE, /* words: 1 MiB */
+	REGION = 4 << 20, /* mimalloc's threads begin with a region of their own, and its pages of small blocks */
+	LARGE = REGION / MW_BESIDE_LARGE, /* words of a region's large blocks, which come first */
+	WORDS = 9 * 1024, /* of a region: pages of 4 KiB */
+	LEAF = (1 << LEAF_SHIFT) / REGION * WORDS,
 };
+_Static_assert(LARGE + REGION / MW_BESIDE <= WORDS, "a word for each block");
 
 struct branch {
 	uint32_t *leaves[BRANCH]; /* each written once: release */
@@ -20,11 +24,11 @@ static struct branch *branches[ROOT]; /* each written once: release */
 /* The word of an uncounted block: it tells p from the other addresses that share the word. */
 static uint32_t uncounted(const void *p)
 {
-	return MW_REF_END | (uint32_t)((uintptr_t)p % MW_BESIDE);
+	return MW_REF_END | (uint32_t)((uintptr_t)p % MW_BESIDE_LARGE);
 }
 
 /* The word for p; NULL: its leaf isn't there. */
-static uint32_t *word(const void *p)
+static uint32_t *word(const void *p, size_t usable)
 {
 	uintptr_t at = (uintptr_t)p;
 	struct branch *b;
@@ -34,7 +38,10 @@ static uint32_t *word(const void *p)
 		return NULL;
 	b = __atomic_load_n(&branches[at >> BRANCH_SHIFT], __ATOMIC_ACQUIRE);
 	leaf = b ? __atomic_load_n(&b->leaves[(at >> LEAF_SHIFT) % BRANCH], __ATOMIC_ACQUIRE) : NULL;
-	return leaf ? &leaf[at / MW_BESIDE % LEAF] : NULL;
+	if (!leaf)
+		return NULL;
+	leaf += at % (1 << LEAF_SHIFT) / REGION * WORDS;
+	return &leaf[usable >= MW_BESIDE_LARGE ? at % REGION / MW_BESIDE_LARGE : LARGE + at % REGION / MW_BESIDE];
 }
 
 /* Makes *to point to new memory, unless it points to some. False: no memory. */
@@ -61,13 +68,13 @@ static void add_leaf(uintptr_t at)
 			   LEAF * sizeof(uint32_t));
 }
 
-bool mw_side_index_put(const void *p, uint32_t ref)
+bool mw_side_index_put(const void *p, size_t usable, uint32_t ref)
 {
-	uint32_t *w = word(p);
+	uint32_t *w = word(p, usable);
 
 	if (!w && (uintptr_t)p >> 48 == 0) {
 		add_leaf((uintptr_t)p);
-		w = word(p);
+		w = word(p, usable);
 	}
 	if (!w)
 		return false;
@@ -75,9 +82,9 @@ bool mw_side_index_put(const void *p, uint32_t ref)
 	return true;
 }
 
-uint32_t mw_side_index_get(const void *p)
+uint32_t mw_side_index_get(const void *p, size_t usable)
 {
-	const uint32_t *w = word(p);
+	const uint32_t *w = word(p, usable);
 	uint32_t ref = w ? mw_get(w) : 0;
 
 	if (ref < MW_REF_END)

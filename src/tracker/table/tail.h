@@ -9,9 +9,8 @@
  * bytes has another address, or is free.
  *
  * Other allocators than the C library's have size classes, in which a power of two and 8 bytes
- * more take a fifth more room. A block with a power of two for its size gets no tail there, nor does
- * a block of 5 to 64 KiB that fills its class, unless it was asked for aligned: the side index leads
- * to its record. Its overruns go unnoticed.
+ * more take a fifth more room. A block of MW_BESIDE bytes or more gets no tail there if it fills its class and isn't
+ * asked for aligned: the side index leads to its record. Its overruns go unnoticed.
  *
  * A tail is right if both halves are: the record has the block's address, and the check agrees
  * with it. overrun.h deals with tails that aren't.
@@ -66,7 +65,7 @@ MW_INLINE size_t mw_usable_new(const void *p, size_t n)
 MW_INLINE bool mw_class_usable(size_t n, size_t *usable)
 {
 	/* less than MW_BESIDE first: no more to ask */
-	if (mw_unlikely(n >= MW_BESIDE) && (n > MW_CLASS_MAX - MW_TAIL || (n & (n - 1)) == 0))
+	if (mw_unlikely(n >= MW_BESIDE) && (n > MW_CLASS_MAX - MW_TAIL || mw_goes_beside(n)))
 		return false;
 	*usable = mw_class_room[(n + MW_TAIL + MW_CLASS_STEP - 1) / MW_CLASS_STEP];
 	return true;
@@ -102,7 +101,7 @@ MW_INLINE bool mw_lead(void *p, size_t n, size_t usable, uint32_t ref)
 {
 	mw_assert(usable - n >= MW_TAIL || n >= MW_BESIDE); /* else two of them had one word of the index */
 	if (mw_unlikely(usable - n < MW_TAIL))
-		return mw_side_index_put(p, ref);
+		return mw_side_index_put(p, usable, ref);
 	if (mw_real_classes)
 		mw_tail_clear(p, n, usable);
 	mw_tail_write(p, usable, ref);

@@ -121,9 +121,9 @@ static bool leads(uint32_t ref, const void *p, struct mw_record **r)
 }
 
 /* True if p is in the side index: hides its record, or p is not counted (d->ref says). */
-static bool beside(const void *p, struct mw_dismissed *d)
+static bool beside(const void *p, size_t usable, struct mw_dismissed *d)
 {
-	uint32_t ref = mw_side_index_get(p);
+	uint32_t ref = mw_side_index_get(p, usable);
 
 	if (ref < MW_REF_END && !leads(ref, p, &d->record))
 		return false;
@@ -136,7 +136,7 @@ static bool beside(const void *p, struct mw_dismissed *d)
 /* The last block here may have left a tail. So the record decides, if there is one. */
 bool mw_tailless(const void *p, size_t usable)
 {
-	uint32_t ref = mw_side_index_get(p);
+	uint32_t ref = mw_side_index_get(p, usable);
 	struct mw_record *r;
 
 	if (leads(mw_tail_read(p, usable), p, &r) || (ref < MW_REF_END && leads(ref, p, &r)))
@@ -189,7 +189,7 @@ bool mw_hide_stray(const void *p, size_t usable, struct mw_dismissed *d)
 	if (mw_real_joined)
 		forget_adopted(p, usable);
 	/* first, since a tail that says "not counted" may be the last block's */
-	if (mw_real_classes && beside(p, d))
+	if (mw_real_classes && beside(p, usable, d))
 		return d->ref < MW_REF_END;
 	if (checks && d->ref == MW_TAIL_NONE)
 		return false;
