@@ -68,6 +68,23 @@ class ObjectLinesTest < Minitest::Test
     end
   end
 
+  # The lines' sums, in each form that has stacks.
+  def test_profiles
+    run_program({ "[i]" => 1, "Object.new" => 1 }, 2) do |_, rows|
+      want = rows.values_at(FIRST, FIRST + 1).to_h { |r| [r.location, r.object_bytes] }
+      tree = JSON.parse(body("/flame.json?by=objects"))
+      assert_equal "objects", tree["by"]
+      names = tree["frame"].map { |f| f < 0 ? nil : tree["names"][tree["frames"][f][0]] }
+      assert_equal want, names.zip(tree["value"]).to_h.slice(*want.keys)
+      assert_equal tree["samples"], tsv.sum(&:object_samples)
+      collapsed = body("/stacks.collapsed?by=objects").lines.to_h { |l| l.chomp.rpartition(" ").values_at(0, 2) }
+      assert_equal(want.transform_values(&:to_s), collapsed.slice(*want.keys))
+      profiles = JSON.parse(body("/stacks.speedscope.json"))["profiles"]
+      assert_equal tree["total"], profiles.find { |p| p["name"] == "bytes of Ruby's objects" }["weights"].sum
+      assert_includes body("/flame?by=objects"), "objects that stay, by the lines that made them"
+    end
+  end
+
   def test_slots
     run_program({ "[i]" => 1, "Array.new(10, i)" => 1 }, 2) do |_, rows|
       one, ten = rows.values_at(FIRST, FIRST + 1)
