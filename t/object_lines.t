@@ -68,6 +68,47 @@ class ObjectLinesTest < Minitest::Test
     end
   end
 
+  # From one mark to the next, in /diff, in the mark's table, and in mwrapctl's difference of both.
+  def test_what_came_between_two_marks
+    app = served_ruby(<<~RUBY, options: "objects:on")
+      $kept = []
+      def keep = $kept << [1]
+      def some(n) = (n.times { keep; [2] }; 4.times { GC.start }; puts; $stdout.flush; gets)
+      def begin! = 100_000.times { Object.new }
+      begin! until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 0.5
+      some(300_000)
+      some(2_000_000)
+      $kept.clear
+      some(0)
+    RUBY
+    rows = nil
+    marks = %w[less more none].map do |name|
+      app.hear
+      eventually("the objects of #{name}") do
+        rows = tsv
+        n = rows.find { |r| r.location.end_with?("app.rb:2") }&.objects.to_i
+        name == "none" ? n.zero? : n > (name == "less" ? 100_000 : 1_500_000)
+      end
+      assert_equal 200, post("/mark?name=#{name}").status
+      app.tell("") unless name == "none"
+      body("/snapshot.tsv?mark=#{name}").lines.drop(1).map { |l| l.chomp.split("\t", -1) }.then { |head, *all| all.map { |l| head.zip(l).to_h } }.find { |r| r["location"].end_with?("app.rb:2") }
+    end
+    n = marks.map { |m| m["objects"].to_i }
+    n.zip(marks) { |k, m| assert_in_delta 40 * k, m["object_bytes"].to_i, 40 }
+    [%w[less more], %w[more none], %w[less none]].each do |from, to|
+      a, b = [from, to].map { |name| marks[%w[less more none].index(name)] }
+      row = JSON.parse(body("/diff.json?from=#{from}&to=#{to}"))["rows"].find { |r| r["location"].end_with?("app.rb:2") }
+      assert_equal %w[objects object_bytes].map { |c| b[c].to_i - a[c].to_i }, row.values_at("growth_objects", "growth_object_bytes")
+      assert_equal [a, b].map { |m| m["objects"].to_i }, row.values_at("from_objects", "to_objects")
+      assert_operator row["growth_objects_error"], :>, 0
+      page = body("/diff?from=#{from}&to=#{to}")
+      heads = page[%r{<thead>.*?</thead>}m].scan(/<th[^>]*>(.*?)<\/th>/m).map { |(s)| s.gsub(/<[^>]*>/, "").strip[/\A[A-Z][a-z ]+/] }
+      cells = page[%r{<tr>((?:(?!</tr>).)*?app\.rb:2.*?)</tr>}m, 1].scan(/<td[^>]*>(.*?)<\/td>/m).map { |(s)| s.gsub(/<[^>]*>/, "") }
+      assert_equal [*row.values_at("from_objects", "to_objects").map(&:to_s), true],
+                   [*cells.values_at(heads.index("Objects before"), heads.index("Objects after")).map { |s| s.delete(",") }, cells[heads.index("Location")].end_with?("app.rb:2")]
+    end
+  end
+
   # The lines' sums, in each form that has stacks.
   def test_profiles
     run_program({ "[i]" => 1, "Object.new" => 1 }, 2) do |_, rows|

@@ -93,6 +93,8 @@ static bool wanted_kind(const struct mw_row *r, const struct mw_query *q)
 
 static bool wanted_size(const struct mw_row *r, const struct mw_query *q)
 {
+	if (q->table && q->table->size)
+		return q->table->size(r) > q->min;
 	return r->total > q->min || r->live_bytes > q->min || r->object_bytes > q->min;
 }
 
