@@ -114,19 +114,6 @@ void mw_site_told(struct mw_buf *b, const struct mw_site *s)
 	mw_buf_str(b, "]");
 }
 
-/* The samples of Ruby's objects, for the verdict. NULL: none, or no memory. */
-static struct mw_stay *stays(size_t *n)
-{
-	struct mw_object_stay *v = mw_objects_stays(n);
-	struct mw_stay *to = v ? malloc((*n + 1) * sizeof(*to)) : NULL;
-
-	for (size_t i = 0; to && i < *n; i++)
-		to[i] = (struct mw_stay){ v[i].id, v[i].born, v[i].bytes, v[i].class };
-	*n = to ? *n : 0;
-	free(v);
-	return to;
-}
-
 /* Gives the line that made most objects its name, which is valid until the snapshot is freed. NULL: it has none. */
 static struct mw_snapshot *name_made(const struct mw_api *api, struct mw_verdict_made *m)
 {
@@ -171,7 +158,7 @@ int mw_said_make(struct mw_said *said, struct mw_site *s, double from, double to
 {
 	const struct mw_proofs *p = &s->proofs;
 	size_t stays_n;
-	struct mw_stay *stay = stays(&stays_n);
+	struct mw_object_stay *stay = mw_objects_stays(&stays_n);
 	const struct mw_evidence_source src = {
 		.stays = stay,
 		.stays_n = stays_n,

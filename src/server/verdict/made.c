@@ -58,10 +58,10 @@ static struct sum *stays_since(const struct mw_evidence *e, double since, const 
 
 	*n = 0;
 	for (size_t i = 0; v && i < e->stays_n; i++) {
-		const struct mw_stay *s = &e->stays[i];
+		const struct mw_object_stay *s = &e->stays[i];
 
-		if (s->born >= since && (!line || s->line == *line))
-			v[(*n)++] = (struct sum){ s->class, s->line, 1, s->bytes };
+		if (s->born >= since && (!line || s->id == *line))
+			v[(*n)++] = (struct sum){ s->class, s->id, 1, s->bytes };
 	}
 	return v;
 }
