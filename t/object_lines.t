@@ -68,6 +68,23 @@ class ObjectLinesTest < Minitest::Test
     end
   end
 
+  # A line's bytes over time. Other lines have none.
+  def test_history
+    run_program({ "[i]" => 1, "Array.new(10, i)" => 1 }, 1.5) do |_, rows|
+      want = rows.values_at(FIRST, FIRST + 1).to_h { |r| [r.location, r.object_bytes / 64 * 64] }
+      all = eventually("the steps of the history") do
+        got = JSON.parse(body("/history/locations.json?by=objects"))["rows"].to_h { |_, location, _, _, bytes| [location, bytes[-1]] }
+        got if (want.keys - got.keys).empty?
+      end
+      assert_equal want, all.slice(*want.keys)
+      assert_empty all.keys.grep(/rack|libruby/)
+      row, = JSON.parse(body("/history/locations.json?by=objects&location=#{escape(want.keys[0])}"))["rows"]
+      assert_equal want.first, [row[1], row[4][-1]]
+      refused = get("/history/locations.json?by=total")
+      assert_equal [400, "by: live or objects"], [refused.status, refused.body.chomp]
+    end
+  end
+
   # From one mark to the next, in /diff, in the mark's table, and in mwrapctl's difference of both.
   def test_what_came_between_two_marks
     app = served_ruby(<<~RUBY, options: "objects:on")

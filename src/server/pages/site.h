@@ -75,6 +75,7 @@ struct mw_site {
 	struct mw_told told[MW_TOLD];
 	struct mw_said said;     /* the last verdict about all ranges; sentence.n 0: none yet */
 	struct mw_curves curves; /* their memory outlives a new start */
+	struct mw_curves object_curves; /* of Ruby's objects: likewise */
 };
 
 void mw_site_start(struct mw_site *, const struct mw_api *);
