@@ -68,6 +68,43 @@ class ObjectLinesTest < Minitest::Test
     end
   end
 
+  # A class's Array, a constant's Hash, and garbage that was old: who refers to the objects of each line, in every form.
+  def test_holders
+    app = served_ruby(<<~RUBY, options: "objects:on")
+      class Registry; @records = []; class << self; attr_reader :records; end; end
+      CACHE = {}
+      LATER = []
+      def record = Object.new
+      def entry = [1]
+      def dropped = [2]
+      def keep(i) = (Registry.records << record; CACHE[i] = entry; LATER << dropped)
+      i = 0
+      100.times { keep(i += 1); Object.new } until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 1.5
+      4.times { GC.start }
+      GC.disable
+      LATER.clear
+      puts i; $stdout.flush
+      sleep
+    RUBY
+    n = app.hear.to_i
+    eventually("objects at the lines") { tsv.count { |r| r.location[/app\.rb:[456]\z/] && r.objects > n / 2 } == 3 }
+    { 4 => ["Array", "ruby", %w[vm Object::Registry Registry.@records Array]], 5 => ["Hash", "ruby", %w[vm Object::CACHE Hash]], 6 => ["Array", "garbage", []] }.each do |line, (holder, by, path)|
+      location = tsv.find { |r| r.location.end_with?("app.rb:#{line}") }
+      answer = JSON.parse(body("/holders.json?location=#{escape(location.location)}"))
+      row, *others = answer["object_rows"]
+      assert_equal [holder, by, path], row.values_at("holder", "by", "path"), answer.inspect
+      assert_in_delta location.objects, row["objects"] + others.sum { |o| o["objects"] }, location.object_samples + 1
+      refute(answer["rows"].any? { |r| r.key?("objects") })
+      table = body("/holders.tsv?location=#{escape(location.location)}").lines.map { |l| l.chomp.split("\t", -1) }
+      of = table.shift.index("of")
+      assert_equal answer["object_rows"].size, table.count { |l| l[of] == "objects" }
+      page = body("/holders?location=#{escape(location.location)}")
+      assert_includes page, "What refers to the Ruby objects made here, estimated from #{answer["object_samples"]} samples"
+    end
+    run = run_command(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/mwrapctl", "who", path, "app.rb:4")
+    assert_match(/^Ruby objects made there that stay, estimated from \d+ samples:\n +\d+ held by Array: vm → Object::Registry → Registry.@records → Array$/, run.stdout.force_encoding("UTF-8"))
+  end
+
   # A line's bytes over time. Other lines have none.
   def test_history
     run_program({ "[i]" => 1, "Array.new(10, i)" => 1 }, 1.5) do |_, rows|

@@ -219,6 +219,22 @@ struct mw_object_stay *mw_objects_stays(size_t *n)
 	return to;
 }
 
+size_t mw_objects_for_holders(struct mw_holders_object *to, size_t most)
+{
+	struct mw_samples *s = mw_samples_copy();
+	size_t n = 0;
+
+	for (uint32_t i = 0; s && i < s->n && n < most; i++) {
+		const struct mw_sample *v = &s->v[i];
+
+		if (mw_sample_stays(v))
+			to[n++] = (struct mw_holders_object){ v->object, v->id, whole(v->weight),
+							      whole(v->weight * v->slot) };
+	}
+	free(s);
+	return n;
+}
+
 /* --- classes --------------------------------------------------------------------------------------- */
 
 static bool is_one_of(uint32_t id, const uint32_t *ids, size_t n)

@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include "api/api.h"
+#include "server/holders/holders.h"
 
 /*
  * Once a second, by the owner of the site: begins when Ruby is up, goes on in a forked child, and publishes
@@ -42,6 +43,9 @@ void mw_objects_second(const struct mw_api *, uint32_t up);
  * For curves; its rows are the tracker's. NULL: none were published. The owner of the site.
  */
 const struct mw_api *mw_objects_api(void);
+
+/* For a search for holders, with the GVL: the samples that stay, `most` at most. It allocates. */
+size_t mw_objects_for_holders(struct mw_holders_object *, size_t most);
 
 struct mw_objects_state {
 	const char *is; /* "on", "starting", "off", "unavailable" */
