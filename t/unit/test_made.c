@@ -91,6 +91,16 @@ TEST(share_error_and_classes)
 	assert_string_equal(
 		words(0),
 		"; 85 % (\xc2\xb1 3) of the objects that stay were made at leak.rb:3 (Array, String)");
+	v.made.owner = "Registry.@records, an Array";
+	{
+		struct mw_buf b = { 0 };
+
+		mw_words_made(&b, &v);
+		mw_buf_add(&b, "", 1);
+		assert_string_equal(b.p, "; 85 % (\xc2\xb1 3) of the objects that stay were made at leak.rb:3 (Array, "
+					 "String), kept by Registry.@records, an Array");
+		mw_buf_free(&b);
+	}
 	v.made.at.location = NULL; /* its name isn't known */
 	{
 		struct mw_buf b = { 0 };

@@ -41,6 +41,7 @@ struct mw_said {
 	size_t suspects_n;
 	const char *suspects[MW_SUSPECTS];
 	struct mw_buf names;
+	uint32_t made; /* the location that made most of Ruby's objects that stay; 0: none is named */
 };
 
 /* When a verdict of another kind was told. */

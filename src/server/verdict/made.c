@@ -148,4 +148,8 @@ void mw_words_made(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, m->classes[i]);
 	}
 	mw_buf_str(b, m->classes[0] ? ")" : "");
+	if (m->owner) {
+		mw_buf_str(b, ", kept by ");
+		mw_buf_tsv(b, m->owner, strlen(m->owner));
+	}
 }

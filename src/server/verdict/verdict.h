@@ -125,6 +125,7 @@ struct mw_verdict_made {
 	struct mw_verdict_location at; /* `location` NULL: whoever knows the line's name sets it, len, file_len and kind */
 	double error; /* of at.share: two standard deviations */
 	const char *classes[2]; /* in the evidence; NULL: none */
+	const char *owner; /* what refers to most of them: "Audit::LOG, an Array"; NULL: not known. As the name */
 };
 
 struct mw_verdict {
