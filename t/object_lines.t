@@ -239,6 +239,40 @@ class ObjectLinesTest < Minitest::Test
     puts "# #{n.inspect}"
   end
 
+  # The sum of a family has the objects of all processes, in its table, flame graph, metrics, differences and snapshots.
+  def test_a_family
+    app = served_ruby(<<~RUBY, options: "objects:on")
+      KEPT = []
+      def keep = KEPT << [1]
+      def some(seconds) = (1000.times { keep } until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > seconds)
+      some(1)
+      4.times { GC.start }
+      pid = fork { some(1); 4.times { GC.start }; puts Process.pid; $stdout.flush; sleep }
+      sleep
+    RUBY
+    child = app.hear.to_i
+    of_line = ->(target) { tsv(target).find { |r| r.location.end_with?("app.rb:2") } }
+    parts = nil
+    eventually("the objects of both") do
+      parts = ["/#{app.pid}", "/#{child}"].map { |p| of_line.("#{p}/each/0.tsv") }
+      parts.all? && parts[1].objects > parts[0].objects * 1.3
+    end
+    want = parts.map(&:object_bytes).sum
+    of_all = ->(target, rows = JSON.parse(body(target))) { (rows.is_a?(Hash) ? rows["rows"] : rows).find { |r| r["location"].end_with?("app.rb:2") } }
+    assert_equal want, of_all.("/all/each/0.json")["object_bytes"]
+    tree = JSON.parse(body("/all/flame.json?by=objects&location=#{escape(parts[0].location)}"))
+    assert_equal ["objects", want], tree.values_at("by", "total")
+    metrics = body("/all/metrics").scan(/^mwrap_location_ruby_object_bytes\{process="(\d+)",location="[^"]*app\.rb:2"\} (\d+)/).to_h { |pid, n| [pid.to_i, n.to_i] }
+    assert_equal({ app.pid => parts[0].object_bytes, child => parts[1].object_bytes }, metrics)
+    assert_equal want, body("/all/snapshot.tsv").lines.drop(1).map { |l| l.chomp.split("\t", -1) }.then { |head, *rows| rows.map { |l| head.zip(l).to_h } }.find { |r| r["location"].end_with?("app.rb:2") }["object_bytes"].to_i
+    [app.pid, child].each { |pid| assert_equal 200, post("/#{pid}/mark?name=a").status }
+    assert_equal want, of_all.("/all/diff.json?from=start&to=a")["growth_object_bytes"]
+    run = run_command(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/mwrapctl", "report", path, "--all", "--json")
+    assert_equal want, JSON.parse(run.stdout)["rows"].find { |r| r["location"].end_with?("app.rb:2") }["object_bytes"]
+  ensure
+    Process.kill(:KILL, child) if child
+  end
+
   # Before 3.4 it would cost too much.
   def test_auto
     run_program({ "[i]" => 1 }, 1, options: nil) do |_, rows|

@@ -117,7 +117,7 @@ module Mwrap
         about: <<~TEXT,
           Shows the verdict, RSS and live memory, and the locations that grow most, again
           and again. Growth counts from the last 15 minutes, or from the key r on. Keys: q
-          quits, s sorts by growth, live bytes or allocations, r counts growth from now on,
+          quits, s sorts by growth, live bytes, allocations or objects, r counts growth from now on,
           / filters, arrows choose a row. It changes nothing in the process.
         TEXT
         forms: { "SOCKET" => SOCKET },
