@@ -104,6 +104,13 @@ ROWS = [
    panel("Growth by location", "The ten that grow fastest.", "Bps",
          { "{{location}}" => "topk(10, #{by_location(slope("location_live_bytes", 'location!="(rest)"'))})" },
          below: true, legend: "table")],
+  [9,
+   panel("Ruby's objects by location", "Slots of the Ruby objects that stay, by the lines that made the most of them, estimated from " \
+         "samples; (rest) is all others. Not there before Ruby 3.4, unless the option objects is on.", "bytes",
+         { "{{location}}" => by_location(gauge("location_ruby_object_bytes")) }, stacked: true, legend: "table"),
+   panel("Growth of Ruby's objects by location", "The ten lines whose objects grow fastest.", "Bps",
+         { "{{location}}" => "topk(10, #{by_location(slope("location_ruby_object_bytes", 'location!="(rest)"'))})" },
+         below: true, legend: "table")],
   [8,
    panel("Allocation rate", "Bytes allocated and freed a second: the work of malloc, and of the collector behind it.", "Bps",
          { "allocated" => sum(rate("allocated_bytes")), "freed" => sum(rate("freed_bytes")) }),

@@ -110,6 +110,51 @@ class CtlScoreTest < Minitest::Test
     assert_in_delta 1, rows[0]["tau"], 0
   end
 
+  # A snapshot of rows location => [live_bytes, live, objects, error in per cent]; nil: one of an earlier version
+  def snapshot(name, rows, objects: true)
+    head = %w[live_bytes live location] + (objects ? %w[objects object_bytes object_samples object_error] : [])
+    lines = rows.map { |location, (bytes, live, n, error)| [bytes, live, location, *([n, n * 40, n / 10, n.zero? ? "" : error] if objects)].join("\t") }
+    File.write(path(name), "# pid=1\n#{head.join("\t")}\n#{lines.join("\n")}\n")
+    path(name)
+  end
+
+  def test_objects_grow_without_blocks
+    names = XS.each_with_index.map do |x, i|
+      snapshot("o#{i}", { "leak.rb:1" => [77, 1, 1000 + x * 20, 5], "noise.rb:2" => [77, 1, 50_000 + i % 3 * 2000, 10], "blocks.rb:3" => [1000 + x, 10 + x / 100, 10, 90] })
+    end
+    rows = rows_of("score", *names, "--x", XS.join(","))
+    assert_equal [["leak.rb:1", "objects", XS[-1] * 800], ["blocks.rb:3", "blocks", XS[-1]]], rows.map { |r| r.values_at("location", "of", "growth") }
+    assert_equal [1.0, 800.0], rows[0].values_at("tau", "slope").map(&:to_f)
+    assert_match(/SCORE .* CURVE +OF +LOCATION$/, ctl("score", *names, "--text").stdout.lines[2].chomp)
+  end
+
+  def test_objects_between_two_snapshots
+    old = snapshot("old", { "leak.rb:1" => [77, 1] }, objects: false)
+    a = snapshot("a", { "leak.rb:1" => [77, 1, 1000, 10], "noise.rb:2" => [77, 1, 5000, 10], "gone.rb:3" => [77, 1, 500, 20] })
+    b = snapshot("b", { "leak.rb:1" => [77, 1, 9000, 5], "noise.rb:2" => [77, 1, 5500, 10], "new.rb:4" => [5, 1, 0, 0] })
+    rows = rows_of("diff", a, b)
+    assert_equal({ "leak.rb:1" => [8000, 320_000, 461, 1000, 9000], "noise.rb:2" => [500, 20_000, 743, 5000, 5500], "gone.rb:3" => [-500, -20_000, 100, 500, 0], "new.rb:4" => [0, 0, 0, 0, 0] },
+                 rows.to_h { |r| [r["location"], r.values_at("growth_objects", "growth_object_bytes", "growth_objects_error", "from_objects", "to_objects")] })
+    assert_equal "leak.rb:1", rows[0]["location"]
+    assert_operator rows[0]["score"], :>, 4
+    assert_equal 0, rows.find { |r| r["location"] == "noise.rb:2" }["score"], "it may be the estimate's"
+    assert_match(/OBJECTS +SLOTS +LOCATION$/, ctl("diff", a, b, "--text").stdout)
+    assert_equal [""] * 5, rows_of("diff", old, snapshot("c", { "leak.rb:1" => [78, 1, 5, 1] }))[0].values_at("growth_objects", "growth_object_bytes", "growth_objects_error", "from_objects", "to_objects")
+    refute_includes ctl("diff", old, a, "--text").stdout, "OBJECTS"
+  end
+
+  # Those of all processes, and of a file's lines
+  def test_objects_are_summed_up
+    both = snapshot("both", { "/srv/a.rb:1" => [77, 1, 1000, 10], "/srv/a.rb:2" => [7, 1, 100, 75] })
+    File.write(both, File.read(both).lines.drop(1).then { |l| l.join + l.drop(1).join })
+    row = rows_of("report", both).find { |r| r["location"] == "/srv/a.rb:1" }
+    assert_equal [2000, 80_000, 141], row.values_at("objects", "object_bytes", "objects_error")
+    assert_match(/OBJECTS +SLOTS +FILE$.*2,200 .*a\.rb$.*OBJECTS +SLOTS +LOCATION$/m, ctl("report", both, "--text").stdout)
+    assert_includes ctl("report", both, "--html").stdout, "<th scope=\"col\" class=\"num\">Object bytes</th>"
+    old = snapshot("old", { "a.rb:1" => [77, 1] }, objects: false)
+    refute_match(/OBJECTS|Object/, ctl("report", old, "--text").stdout + ctl("report", old, "--html").stdout)
+  end
+
   def test_wrong_command_lines
     a, b, c = write(shapes(Random.new(1))).first(3)
     { [a, b] => "SNAPSHOT: 2 given: name 3 or more", [a, b, c, "--x", "1,2"] => "--x: 2 numbers for 3 snapshots: give one for each",

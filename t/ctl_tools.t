@@ -390,7 +390,7 @@ class CtlSnapshotTest < Minitest::Test
   def test_a_whole_one
     s = read(TEXT)
     assert_equal ["a b", 7, 3, 55, 6], [s.mark, s.pid, s.rows.size, s.live_bytes, s.live]
-    assert_equal [30, 3, 30, nil, nil, nil], s.rows["c\td\\.rb:3".b].to_a
+    assert_equal [30, 3, 30, *[nil] * 6], s.rows["c\td\\.rb:3".b].to_a
   end
 
   def test_cut_off_anywhere

@@ -262,7 +262,8 @@ class MetricsTest < Minitest::Test
   end
 
   def test_dashboard_asks_for_metrics_that_there_are
-    app = served_ruby(APP)
+    app = served_ruby(APP, options: "objects:on")
+    eventually("Ruby's objects to be sampled") { app.ask("keep 1") && stats["sampled_objects"]["state"] == "on" }
     names = open_values.keys.map(&:first).uniq
     asked = everywhere("expr").grep(String) + everywhere("definition").grep(String) + everywhere("query").grep(String)
     assert_operator asked.size, :>=, 20

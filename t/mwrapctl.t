@@ -58,7 +58,7 @@ class MwrapctlCommandLineTest < Minitest::Test
     runs.each { |run| assert_written run }
     assert_equal 1, runs.map(&:stdout).uniq.size
     help = runs[0].stdout
-    ["-o, --output FILE", "--by live|total|growth", "--location LOCATION", "--invert", "--format html|json|collapsed|speedscope|pprof",
+    ["-o, --output FILE", "--by live|total|growth|objects", "--location LOCATION", "--invert", "--format html|json|collapsed|speedscope|pprof",
      "--pid PID", "--all", "--token-file FILE", "PATH", "HOST:PORT"].each { |label| assert_match(/^  #{Regexp.escape(label)}(\s+\w|\n {24}\w)/, help) }
     assert_empty help.lines.grep(/.{82}/)
   end
@@ -94,8 +94,8 @@ class MwrapctlCommandLineTest < Minitest::Test
     %w[flame a -x] => "-x: unknown option: see mwrapctl help flame",
     %w[flame a -o] => "-o: its value is missing: see mwrapctl help flame",
     %w[flame a --invert=1] => "--invert: takes no value: see mwrapctl help flame",
-    %w[flame a --by all] => '--by: "all" is unknown: use live, total or growth',
-    %w[flame a --by=] => '--by: "" is unknown: use live, total or growth',
+    %w[flame a --by all] => '--by: "all" is unknown: use live, total, growth or objects',
+    %w[flame a --by=] => '--by: "" is unknown: use live, total, growth or objects',
     %w[flame a --format svg] => '--format: "svg" is unknown: use html, json, collapsed, speedscope or pprof',
     %w[flame a --pid x] => '--pid: "x" is not a PID: write digits only',
     %w[flame a --pid 1 --all] => "--pid and --all: exclude each other: give one of them",

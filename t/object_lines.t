@@ -68,6 +68,118 @@ class ObjectLinesTest < Minitest::Test
     end
   end
 
+  # A class's Array, a constant's Hash, and garbage that was old: who refers to the objects of each line, in every form.
+  def test_holders
+    app = served_ruby(<<~RUBY, options: "objects:on")
+      class Registry; @records = []; class << self; attr_reader :records; end; end
+      CACHE = {}
+      LATER = []
+      def record = Object.new
+      def entry = [1]
+      def dropped = [2]
+      def keep(i) = (Registry.records << record; CACHE[i] = entry; LATER << dropped)
+      i = 0
+      100.times { keep(i += 1); Object.new } until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 1.5
+      4.times { GC.start }
+      GC.disable
+      LATER.clear
+      puts i; $stdout.flush
+      sleep
+    RUBY
+    n = app.hear.to_i
+    eventually("objects at the lines") { tsv.count { |r| r.location[/app\.rb:[456]\z/] && r.objects > n / 2 } == 3 }
+    { 4 => ["Array", "ruby", %w[vm Object::Registry Registry.@records Array]], 5 => ["Hash", "ruby", %w[vm Object::CACHE Hash]], 6 => ["Array", "garbage", []] }.each do |line, (holder, by, path)|
+      location = tsv.find { |r| r.location.end_with?("app.rb:#{line}") }
+      answer = JSON.parse(body("/holders.json?location=#{escape(location.location)}"))
+      row, *others = answer["object_rows"]
+      assert_equal [holder, by, path], row.values_at("holder", "by", "path"), answer.inspect
+      assert_in_delta location.objects, row["objects"] + others.sum { |o| o["objects"] }, location.object_samples + 1
+      refute(answer["rows"].any? { |r| r.key?("objects") })
+      table = body("/holders.tsv?location=#{escape(location.location)}").lines.map { |l| l.chomp.split("\t", -1) }
+      of = table.shift.index("of")
+      assert_equal answer["object_rows"].size, table.count { |l| l[of] == "objects" }
+      page = body("/holders?location=#{escape(location.location)}")
+      assert_includes page, "What refers to the Ruby objects made here, estimated from #{answer["object_samples"]} samples"
+    end
+    run = run_command(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/mwrapctl", "who", path, "app.rb:4")
+    assert_match(/^Ruby objects made there that stay, estimated from \d+ samples:\n +\d+ held by Array: vm → Object::Registry → Registry.@records → Array$/, run.stdout.force_encoding("UTF-8"))
+  end
+
+  # A line's bytes over time. Other lines have none.
+  def test_history
+    run_program({ "[i]" => 1, "Array.new(10, i)" => 1 }, 1.5) do |_, rows|
+      want = rows.values_at(FIRST, FIRST + 1).to_h { |r| [r.location, r.object_bytes / 64 * 64] }
+      all = eventually("the steps of the history") do
+        got = JSON.parse(body("/history/locations.json?by=objects"))["rows"].to_h { |_, location, _, _, bytes| [location, bytes[-1]] }
+        got if (want.keys - got.keys).empty?
+      end
+      assert_equal want, all.slice(*want.keys)
+      assert_empty all.keys.grep(/rack|libruby/)
+      row, = JSON.parse(body("/history/locations.json?by=objects&location=#{escape(want.keys[0])}"))["rows"]
+      assert_equal want.first, [row[1], row[4][-1]]
+      refused = get("/history/locations.json?by=total")
+      assert_equal [400, "by: live or objects"], [refused.status, refused.body.chomp]
+    end
+  end
+
+  # From one mark to the next, in /diff, in the mark's table, and in mwrapctl's difference of both.
+  def test_what_came_between_two_marks
+    app = served_ruby(<<~RUBY, options: "objects:on")
+      $kept = []
+      def keep = $kept << [1]
+      def some(n) = (n.times { keep; [2] }; 4.times { GC.start }; puts; $stdout.flush; gets)
+      def begin! = 100_000.times { Object.new }
+      begin! until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 0.5
+      some(300_000)
+      some(2_000_000)
+      $kept.clear
+      some(0)
+    RUBY
+    rows = nil
+    marks = %w[less more none].map do |name|
+      app.hear
+      eventually("the objects of #{name}") do
+        rows = tsv
+        n = rows.find { |r| r.location.end_with?("app.rb:2") }&.objects.to_i
+        name == "none" ? n.zero? : n > (name == "less" ? 100_000 : 1_500_000)
+      end
+      assert_equal 200, post("/mark?name=#{name}").status
+      app.tell("") unless name == "none"
+      body("/snapshot.tsv?mark=#{name}").lines.drop(1).map { |l| l.chomp.split("\t", -1) }.then { |head, *all| all.map { |l| head.zip(l).to_h } }.find { |r| r["location"].end_with?("app.rb:2") }
+    end
+    n = marks.map { |m| m["objects"].to_i }
+    n.zip(marks) { |k, m| assert_in_delta 40 * k, m["object_bytes"].to_i, 40 }
+    [%w[less more], %w[more none], %w[less none]].each do |from, to|
+      a, b = [from, to].map { |name| marks[%w[less more none].index(name)] }
+      row = JSON.parse(body("/diff.json?from=#{from}&to=#{to}"))["rows"].find { |r| r["location"].end_with?("app.rb:2") }
+      assert_equal %w[objects object_bytes].map { |c| b[c].to_i - a[c].to_i }, row.values_at("growth_objects", "growth_object_bytes")
+      assert_equal [a, b].map { |m| m["objects"].to_i }, row.values_at("from_objects", "to_objects")
+      assert_operator row["growth_objects_error"], :>, 0
+      page = body("/diff?from=#{from}&to=#{to}")
+      heads = page[%r{<thead>.*?</thead>}m].scan(/<th[^>]*>(.*?)<\/th>/m).map { |(s)| s.gsub(/<[^>]*>/, "").strip[/\A[A-Z][a-z ]+/] }
+      cells = page[%r{<tr>((?:(?!</tr>).)*?app\.rb:2.*?)</tr>}m, 1].scan(/<td[^>]*>(.*?)<\/td>/m).map { |(s)| s.gsub(/<[^>]*>/, "") }
+      assert_equal [*row.values_at("from_objects", "to_objects").map(&:to_s), true],
+                   [*cells.values_at(heads.index("Objects before"), heads.index("Objects after")).map { |s| s.delete(",") }, cells[heads.index("Location")].end_with?("app.rb:2")]
+    end
+  end
+
+  # The lines' sums, in each form that has stacks.
+  def test_profiles
+    run_program({ "[i]" => 1, "Object.new" => 1 }, 2) do |_, rows|
+      want = rows.values_at(FIRST, FIRST + 1).to_h { |r| [r.location, r.object_bytes] }
+      tree = JSON.parse(body("/flame.json?by=objects"))
+      assert_equal "objects", tree["by"]
+      names = tree["frame"].map { |f| f < 0 ? nil : tree["names"][tree["frames"][f][0]] }
+      assert_equal want, names.zip(tree["value"]).to_h.slice(*want.keys)
+      assert_equal tree["samples"], tsv.sum(&:object_samples)
+      collapsed = body("/stacks.collapsed?by=objects").lines.to_h { |l| l.chomp.rpartition(" ").values_at(0, 2) }
+      assert_equal(want.transform_values(&:to_s), collapsed.slice(*want.keys))
+      profiles = JSON.parse(body("/stacks.speedscope.json"))["profiles"]
+      assert_equal tree["total"], profiles.find { |p| p["name"] == "bytes of Ruby's objects" }["weights"].sum
+      assert_includes body("/flame?by=objects"), "objects that stay, by the lines that made them"
+    end
+  end
+
   def test_slots
     run_program({ "[i]" => 1, "Array.new(10, i)" => 1 }, 2) do |_, rows|
       one, ten = rows.values_at(FIRST, FIRST + 1)
@@ -125,6 +237,40 @@ class ObjectLinesTest < Minitest::Test
       n[0].positive? && n[1] > n[0] * 1.3
     end
     puts "# #{n.inspect}"
+  end
+
+  # The sum of a family has the objects of all processes, in its table, flame graph, metrics, differences and snapshots.
+  def test_a_family
+    app = served_ruby(<<~RUBY, options: "objects:on")
+      KEPT = []
+      def keep = KEPT << [1]
+      def some(seconds) = (1000.times { keep } until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > seconds)
+      some(1)
+      4.times { GC.start }
+      pid = fork { some(1); 4.times { GC.start }; puts Process.pid; $stdout.flush; sleep }
+      sleep
+    RUBY
+    child = app.hear.to_i
+    of_line = ->(target) { tsv(target).find { |r| r.location.end_with?("app.rb:2") } }
+    parts = nil
+    eventually("the objects of both") do
+      parts = ["/#{app.pid}", "/#{child}"].map { |p| of_line.("#{p}/each/0.tsv") }
+      parts.all? && parts[1].objects > parts[0].objects * 1.3
+    end
+    want = parts.map(&:object_bytes).sum
+    of_all = ->(target, rows = JSON.parse(body(target))) { (rows.is_a?(Hash) ? rows["rows"] : rows).find { |r| r["location"].end_with?("app.rb:2") } }
+    assert_equal want, of_all.("/all/each/0.json")["object_bytes"]
+    tree = JSON.parse(body("/all/flame.json?by=objects&location=#{escape(parts[0].location)}"))
+    assert_equal ["objects", want], tree.values_at("by", "total")
+    metrics = body("/all/metrics").scan(/^mwrap_location_ruby_object_bytes\{process="(\d+)",location="[^"]*app\.rb:2"\} (\d+)/).to_h { |pid, n| [pid.to_i, n.to_i] }
+    assert_equal({ app.pid => parts[0].object_bytes, child => parts[1].object_bytes }, metrics)
+    assert_equal want, body("/all/snapshot.tsv").lines.drop(1).map { |l| l.chomp.split("\t", -1) }.then { |head, *rows| rows.map { |l| head.zip(l).to_h } }.find { |r| r["location"].end_with?("app.rb:2") }["object_bytes"].to_i
+    [app.pid, child].each { |pid| assert_equal 200, post("/#{pid}/mark?name=a").status }
+    assert_equal want, of_all.("/all/diff.json?from=start&to=a")["growth_object_bytes"]
+    run = run_command(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/mwrapctl", "report", path, "--all", "--json")
+    assert_equal want, JSON.parse(run.stdout)["rows"].find { |r| r["location"].end_with?("app.rb:2") }["object_bytes"]
+  ensure
+    Process.kill(:KILL, child) if child
   end
 
   # Before 3.4 it would cost too much.

@@ -14,12 +14,12 @@ class ProfileFormsTest < Minitest::Test
   # Debian's, whose package the library is; another Python may come first in PATH.
   PYTHON = File.executable?("/usr/bin/python3") ? "/usr/bin/python3" : "python3"
   PROTO = File.join(ROOT, "t/lib/profile_proto.py")
-  TYPES = %w[alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes].freeze
+  TYPES = %w[alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes ruby_objects/count ruby_object_space/bytes].freeze
 
   PROGRAM = "/usr/bin/ruby3.1"
 
   Frame = Struct.new(:kind, :name, :file, :line, :address)
-  Location = Struct.new(:kind, :text, :at, :file_len)
+  Location = Struct.new(:kind, :text, :at, :file_len, :objects, :object_bytes)
   # values: allocations, total, live, live_bytes; frames: indexes, innermost first
   Sample = Struct.new(:row, :values, :frames)
   Told = Struct.new(:rows, :frames, :samples)
@@ -28,7 +28,7 @@ class ProfileFormsTest < Minitest::Test
   SHOWN = ODD.dup.force_encoding("UTF-8").scrub("\uFFFD").freeze
 
   TOLD = Told.new(
-    [Location.new("ruby", "/srv/app/a.rb:3", 3, 13),
+    [Location.new("ruby", "/srv/app/a.rb:3", 3, 13, 50, 4000),
      Location.new("ruby", "/srv/#{ODD}.rb:9".b, 9, "/srv/#{ODD}.rb".bytesize),
      Location.new("native", "/usr/lib/libx.so.1(f_of_x+0x1f) [0x7f0000001234]", 0x2234, 18)],
     [Frame.new("ruby", "<main>", "/srv/app/a.rb", 30, 0),
@@ -45,8 +45,9 @@ class ProfileFormsTest < Minitest::Test
      Sample.new(1, [3, 300, 2, 200], [2, 2, 2, 0]),
      Sample.new(1, [0, 0, 0, 0], [1, 0])]
   )
-  # The location without a sample: its figures, and the frame that it becomes.
-  BARE = [[4, 44, 3, 33], Frame.new("native", "f_of_x", "/usr/lib/libx.so.1", 0, 0x7f0000001234)].freeze
+  # The location without a sample: its figures, and the frame that it becomes. A location's objects have one, too.
+  BARE = [[4, 44, 3, 33, 0, 0], Frame.new("native", "f_of_x", "/usr/lib/libx.so.1", 0, 0x7f0000001234)].freeze
+  OBJECTS = [[0, 0, 0, 0, 50, 4000], Frame.new("ruby", "/srv/app/a.rb:3", "/srv/app/a.rb", 3, 0)].freeze
 
   def line(*words) = "#{words.join("\t")}\n"
   def hex(s) = s.unpack1("H*")
@@ -56,7 +57,7 @@ class ProfileFormsTest < Minitest::Test
       of = told.samples.select { |s| s.row == i }
       of.empty? ? BARE[0] : of.map(&:values).transpose.map(&:sum)
     end
-    line("program", hex(PROGRAM)) + told.rows.zip(sums).map { |r, s| line("row", r.kind, hex(r.text), r.at, r.file_len, s[1], s[0], s[3], s[2]) }.join +
+    line("program", hex(PROGRAM)) + told.rows.zip(sums).map { |r, s| line("row", r.kind, hex(r.text), r.at, r.file_len, s[1], s[0], s[3], s[2], r.objects.to_i, r.object_bytes.to_i) }.join +
       told.frames.map { |f| line("frame", f.kind, hex(f.name), hex(f.file), f.line, f.address) }.join +
       told.samples.map { |s| v = s.values; line("sample", s.row, v[3], v[1], v[2], v[0], v[2], v[0], *s.frames) }.join
   end
@@ -70,7 +71,8 @@ class ProfileFormsTest < Minitest::Test
 
   # [values, frames, location] of each sample that is to come.
   def expected
-    some = TOLD.samples.reject { |s| s.values.all?(&:zero?) }.map { |s| [s.values, TOLD.frames.values_at(*s.frames), TOLD.rows[s.row].text] }
+    some = TOLD.samples.reject { |s| s.values.all?(&:zero?) }.map { |s| [s.values + [0, 0], TOLD.frames.values_at(*s.frames), TOLD.rows[s.row].text] }
+    some.insert(some.rindex { |_, _, location| location == TOLD.rows[0].text } + 1, [OBJECTS[0], [OBJECTS[1]], TOLD.rows[0].text])
     some << [BARE[0], [BARE[1]], TOLD.rows[2].text]
   end
 
@@ -97,8 +99,9 @@ class ProfileFormsTest < Minitest::Test
     end
     assert_equal want, p["samples"].map { |values, frames, labels| [values, frames.map { |name, file, line, address, *rest| [name, file, line, real(address), *rest] }, labels] }
     # the program and two more mappings; the frames of stacks; one function for both lines of a method
-    assert_equal [3, 8, 7], p["listed"]
+    assert_equal [3, 9, 8], p["listed"]
     assert_equal "alloc_space", google(made("pprof_total"))["default"]
+    assert_equal "ruby_object_space", google(made("pprof_objects"))["default"]
   end
 
   # What stands for the address of a frame without one is beyond all addresses.
@@ -132,7 +135,7 @@ class ProfileFormsTest < Minitest::Test
       raw = pprof("-raw", file)
       assert_includes raw, "PeriodType: space bytes\nPeriod: 524288\n"
       assert_match(/^Time: 2023-11-14 22:13:32\.25 /, raw)
-      assert_includes raw, "#{TYPES[0..2].join(" ")} #{TYPES[3]}[dflt]"
+      assert_includes raw, "#{TYPES[0..2].join(" ")} #{TYPES[3]}[dflt] #{TYPES[4..].join(" ")}"
       want = expected.map { |values, _, location| [values, utf8(location)] }
       assert_equal(want, raw_samples(raw).map { |values, _, location| [values, location] })
       # each stack by the lines of Locations, whose names have no newline
@@ -197,7 +200,7 @@ class ProfileFormsTest < Minitest::Test
 
   def test_collapsed
     shown = SHOWN.tr(";", ":").gsub(/[\x00-\x1f\x7f]/, " ")
-    { "collapsed" => 3, "collapsed_total" => 1 }.each do |form, value|
+    { "collapsed" => 3, "collapsed_total" => 1, "collapsed_objects" => 5 }.each do |form, value|
       want = Hash.new(0)
       expected.each do |values, frames, _|
         path = frames.map { |f| f.name == ODD ? shown : f.name }.reverse
@@ -245,9 +248,9 @@ class ProfileFormsTest < Minitest::Test
     file = JSON.parse(made("speedscope").force_encoding("UTF-8"))
     assert_empty complaints(file)
     assert_equal 'a "title"', file["name"]
-    assert_equal ["live bytes", "allocated bytes"], file["profiles"].map { |p| p["name"] }
-    assert_equal %w[bytes bytes], file["profiles"].map { |p| p["unit"] }
-    [3, 1].zip(file["profiles"]) do |value, p|
+    assert_equal ["live bytes", "allocated bytes", "bytes of Ruby's objects"], file["profiles"].map { |p| p["name"] }
+    assert_equal %w[bytes bytes bytes], file["profiles"].map { |p| p["unit"] }
+    [3, 1, 5].zip(file["profiles"]) do |value, p|
       got = p["samples"].zip(p["weights"]).map { |s, w| [s.map { |i| file["shared"]["frames"][i] }, w] }
       want = expected.reject { |values, *| values[value].zero? }.map do |values, frames, _|
         shown = frames.map { |f| { "name" => utf8(f.name), "file" => (utf8(f.file) unless f.file.empty?), "line" => (f.line if f.line > 0) }.compact }

@@ -195,8 +195,8 @@ class TestWithStandIn < Minitest::Test
   end
 
   def test_wrong_arguments_of_stacks
-    assert_equal ["ArgumentError", "by: :growth isn't known: give :live or :total"], value_of(raised("Mwrap.stacks(by: :growth)"))
-    assert_equal ["ArgumentError", 'by: "live" isn\'t known: give :live or :total'], value_of(raised("Mwrap.stacks(by: 'live')"))
+    assert_equal ["ArgumentError", "by: :growth isn't known: give :live, :total or :objects"], value_of(raised("Mwrap.stacks(by: :growth)"))
+    assert_equal ["ArgumentError", 'by: "live" isn\'t known: give :live, :total or :objects'], value_of(raised("Mwrap.stacks(by: 'live')"))
     { "Mwrap.stacks('a', 'b')" => "ArgumentError", "Mwrap.stacks(of: 1)" => "ArgumentError", "Mwrap.stacks(by: nil)" => "ArgumentError",
       "Mwrap.stacks(1)" => "TypeError", "Mwrap.stacks(:a)" => "TypeError" }.each do |call, error|
       assert_equal error, value_of(raised(call))[0], call

@@ -63,9 +63,9 @@ class StacksHttpTest < Minitest::Test
       refused = post(target)
       assert_equal [405, "GET, HEAD"], [refused.status, refused.headers["allow"]], target
       if target.start_with?("/flame")
-        assert_line get("#{target}?by=x"), 400, /\Aby: live, total or growth$/
+        assert_line get("#{target}?by=x"), 400, /\Aby: live, total, objects or growth$/
       else
-        %w[x growth].each { |by| assert_line get("#{target}?by=#{by}"), 400, /\Aby: live or total: only \/flame has growth$/ }
+        %w[x growth].each { |by| assert_line get("#{target}?by=#{by}"), 400, /\Aby: live, total or objects: only \/flame has growth$/ }
       end
       assert_line get("#{target}?limit=x"), 400, /\Alimit: /
       assert_line get("#{target}?location=/no/such.rb:1"), 404, /\Alocation: no such location$/

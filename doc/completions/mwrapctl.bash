@@ -33,7 +33,7 @@ _mwrapctl_options() {
 _mwrapctl_values() {
 	case "$1 $2" in
 	'flame --output' | 'flame -o') compgen -f -- "$3" ;;
-	'flame --by') compgen -W 'live total growth' -- "$3" ;;
+	'flame --by') compgen -W 'live total growth objects' -- "$3" ;;
 	'flame --location') : ;;
 	'flame --format') compgen -W 'html json collapsed speedscope pprof' -- "$3" ;;
 	'flame --pid') : ;;

@@ -65,8 +65,8 @@ static VALUE writable(VALUE io)
  *   Mwrap.dump(io = $stderr, min = 0) -> nil
  *
  * Writes locations as text: total bytes (16 wide), number of allocations (12 wide) and location.
- * <tt>sort -k1,1rn</tt> sorts it. It writes a location if its bytes allocated since the last reset,
- * or its bytes live now, are more than +min+.
+ * <tt>sort -k1,1rn</tt> sorts it. It writes a location if its bytes allocated since the last reset, its
+ * bytes live now, or the slots of its Ruby objects that stay, are more than +min+.
  *
  * +io+ is any object that responds to +write+, +to_io+ or +fileno+; nil is <tt>$stderr</tt>. It
  * gets the whole text as one String: UTF-8 if it is valid as that, else binary. It is neither

@@ -49,8 +49,8 @@ static VALUE each_size(VALUE mod, VALUE args, VALUE enumerator)
  *   Mwrap.each(min = 0) { |location, total, allocations, frees, age_total, max_lifespan| ... } -> Mwrap
  *   Mwrap.each(min = 0) -> Enumerator
  *
- * Yields locations, the largest total first: those whose bytes allocated since the last reset, or
- * bytes live now, are more than +min+.
+ * Yields locations, the largest total first: those whose bytes allocated since the last reset, bytes
+ * live now, or slots of Ruby objects that stay, are more than +min+.
  *
  * location::     frozen String, <tt>"/path/to/file.rb:12"</tt>, or
  *                <tt>"/usr/lib/libfoo.so(function+0x1f) [0x7f...]"</tt>;

@@ -195,6 +195,11 @@ static int total_cmp(const void *a, const void *b)
 	return stack_cmp(a, b, MW_BY_TOTAL);
 }
 
+static int objects_cmp(const void *a, const void *b)
+{
+	return stack_cmp(a, b, MW_BY_OBJECTS);
+}
+
 static void *read_profile(void *p)
 {
 	struct reading *r = p;
@@ -204,7 +209,9 @@ static void *read_profile(void *p)
 	r->ok = mw_profile_make(profile, r->got.of, &(struct mw_profile_how){ 0 });
 	if (r->ok)
 		qsort(profile->stacks, profile->n_stacks, sizeof(*profile->stacks),
-		      r->by == MW_BY_LIVE ? live_cmp : total_cmp);
+		      r->by == MW_BY_LIVE  ? live_cmp :
+		      r->by == MW_BY_TOTAL ? total_cmp :
+					     objects_cmp);
 	r->got.of->quiet_leave();
 	return NULL;
 }

@@ -7,7 +7,7 @@
  */
 #include "ext.h"
 
-static ID id_by, id_live, id_total;
+static ID id_by, id_live, id_total, id_objects;
 
 struct question {
 	VALUE location; /* a frozen String, or nil */
@@ -78,9 +78,14 @@ static enum mw_profile_by by_arg(VALUE by)
 {
 	ID id = SYMBOL_P(by) ? SYM2ID(by) : 0;
 
-	if (id != id_live && id != id_total)
-		rb_raise(rb_eArgError, "by: %+" PRIsVALUE " isn't known: give :live or :total", by);
-	return id == id_live ? MW_BY_LIVE : MW_BY_TOTAL;
+	if (id == id_live)
+		return MW_BY_LIVE;
+	if (id == id_total)
+		return MW_BY_TOTAL;
+	if (id != id_objects)
+		rb_raise(rb_eArgError, "by: %+" PRIsVALUE " isn't known: give :live, :total or :objects",
+			 by);
+	return MW_BY_OBJECTS;
 }
 
 /*
@@ -93,8 +98,8 @@ static enum mw_profile_by by_arg(VALUE by)
  *           <tt>"MODULE:in `NAME'"</tt> for native code, <tt>"in `NAME'"</tt> for a method in C.
  *           UTF-8 if it is valid as that, else binary
  * bytes::   bytes live now, or with <tt>by: :total</tt> bytes allocated since the last reset, or
- *           the start of the process
- * blocks::  the number of these blocks, or allocations
+ *           the start of the process; with <tt>by: :objects</tt> the slots of Ruby's objects that stay
+ * blocks::  the number of these blocks, allocations, or objects
  * samples:: the number of sampled allocations that this rests on
  *
  * The numbers are Integers: bytes and blocks from 0 to 2**64 - 1, samples from 0 to 2**32 - 1.
@@ -102,7 +107,7 @@ static enum mw_profile_by by_arg(VALUE by)
  * The stacks of a location add up to its +live_bytes+ and +live+, or +total+ and +allocations+, each
  * exactly. How they are divided among the stacks is estimated from samples. A location without a
  * sample has one stack, which is the location alone, with 0 samples. That is so for all of them
- * with <tt>stacks:off</tt>. Stacks with 0 bytes and blocks are left out.
+ * with <tt>stacks:off</tt>, and for objects: their callers aren't known. Stacks with 0 bytes and blocks are left out.
  *
  * The Array is empty if nothing was allocated at +location+, and without the tracker. What it
  * takes isn't tracked, as in Mwrap.each. Making it takes some milliseconds, during which other
@@ -134,5 +139,6 @@ void mw_init_stacks(void)
 	id_by = rb_intern("by");
 	id_live = rb_intern("live");
 	id_total = rb_intern("total");
+	id_objects = rb_intern("objects");
 	rb_define_singleton_method(mod, "stacks", mwrap_stacks, -1);
 }

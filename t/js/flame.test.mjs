@@ -208,6 +208,11 @@ test("words", () => {
 	says({ samples: 0, range: { ...range, elsewhere: -4096 } }, ` to ${clock}\\. Lines that the history doesn\u2019t keep shrank by 4\\.00\u00a0KB together\\. No sample of that time still lives: each line is divided among its callers as all that lives\\.$`);
 	says({ samples: 0, rate: 0 }, " No stacks are kept: the option stacks is off\\. Each location stands for itself\\.$");
 	says({ range: { ...range, since: "mark" } }, `^Live bytes grew by 2\\.00\u00a0KB since the mark at ${clock}\\. `);
+	const objects = { ...t, by: "objects" };
+	assert.match(summaryWords(objects, { since: null, now: t.unix }), /^Of Ruby\u2019s objects made, about 9\.77\u00a0KB stay, as of .*\. Each line is estimated from samples, 109 in all\. Their callers aren\u2019t known\.$/);
+	assert.match(summaryWords({ ...objects, samples: 0 }, { now: t.unix }), / No object was sampled, or the option objects is off\.$/);
+	assert.deepEqual(amountWords(objects, 0, 0), ["9.77\u00a0KB in Ruby\u2019s heap", errorWords(109)]);
+	assert.equal(errorWords(0, objects), "no sample");
 	assert.equal(errorWords(0, grown), "no sample of that time lives: divided as all that lives");
 	assert.match(summaryWords({ ...t, pruned: 1200 }, { now: t.unix }), / 1,200 frames too small to be seen are left out; /);
 });

@@ -32,7 +32,7 @@ module GoPprof
 
   # [values, ids of locations, label `location`] of each sample of -raw
   def raw_samples(raw)
-    raw[/^Samples:\n.*?\n(.*?)^Locations/m, 1].scan(/^ +((?: *\d+){4}): ((?:\d+ ?)+)\n +location:\[(.*?)\]\n/m).map do |values, ids, location|
+    raw[/^Samples:\n.*?\n(.*?)^Locations/m, 1].scan(/^ +((?: *\d+){6}): ((?:\d+ ?)+)\n +location:\[(.*?)\]\n/m).map do |values, ids, location|
       [values.split.map(&:to_i), ids.split.map(&:to_i), location]
     end
   end

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * profile_forms FORM...: makes a profile of what stdin says, and prints it: pprof, pprof_total,
- * collapsed, collapsed_total, speedscope, tree. Each word of a line of stdin ends with a tab; texts
+ * pprof_objects, collapsed, collapsed_total, collapsed_objects, speedscope, tree. Each word of a line of stdin ends with a tab; texts
  * are in hexadecimal:
  *
  *   program FILE
- *   row KIND LOCATION AT FILE_LEN TOTAL ALLOCATIONS LIVE_BYTES LIVE
+ *   row KIND LOCATION AT FILE_LEN TOTAL ALLOCATIONS LIVE_BYTES LIVE OBJECTS OBJECT_BYTES
  *   frame KIND NAME FILE LINE ADDRESS
  *   sample ROW LIVE_BYTES TOTAL LIVE ALLOCATIONS LIVE_SAMPLES SAMPLES FRAME...     innermost first
  */
@@ -88,6 +88,9 @@ static void add_row(char *line)
 	r->allocations = number(&line);
 	r->live_bytes = number(&line);
 	r->live = number(&line);
+	r->objects = number(&line);
+	r->object_bytes = number(&line);
+	r->object_samples = r->objects > 0;
 }
 
 static void add_frame(char *line)
@@ -153,6 +156,10 @@ static void render(struct mw_buf *b, const char *form)
 		mw_profile_pprof(b, &profile, MW_BY_LIVE);
 	else if (!strcmp(form, "pprof_total"))
 		mw_profile_pprof(b, &profile, MW_BY_TOTAL);
+	else if (!strcmp(form, "pprof_objects"))
+		mw_profile_pprof(b, &profile, MW_BY_OBJECTS);
+	else if (!strcmp(form, "collapsed_objects"))
+		mw_profile_collapsed(b, &profile, MW_BY_OBJECTS);
 	else if (!strcmp(form, "collapsed"))
 		mw_profile_collapsed(b, &profile, MW_BY_LIVE);
 	else if (!strcmp(form, "collapsed_total"))

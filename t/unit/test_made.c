@@ -6,7 +6,7 @@
 
 #define SEED 7
 
-static struct mw_stay stays[4096];
+static struct mw_object_stay stays[4096];
 static struct mw_evidence e;
 static struct mw_verdict v;
 
@@ -18,10 +18,10 @@ static void setup(void)
 
 EACH(setup, NULL);
 
-static void some(uint32_t line, size_t n, double born, double bytes, const char *class)
+static void some(uint32_t line, size_t n, uint32_t born, double bytes, const char *class)
 {
 	for (size_t i = 0; i < n; i++)
-		stays[e.stays_n++] = (struct mw_stay){ line, born, bytes, class };
+		stays[e.stays_n++] = (struct mw_object_stay){ line, born, bytes, class };
 }
 
 static const char *words(double since)
@@ -91,6 +91,16 @@ TEST(share_error_and_classes)
 	assert_string_equal(
 		words(0),
 		"; 85 % (\xc2\xb1 3) of the objects that stay were made at leak.rb:3 (Array, String)");
+	v.made.owner = "Registry.@records, an Array";
+	{
+		struct mw_buf b = { 0 };
+
+		mw_words_made(&b, &v);
+		mw_buf_add(&b, "", 1);
+		assert_string_equal(b.p, "; 85 % (\xc2\xb1 3) of the objects that stay were made at leak.rb:3 (Array, "
+					 "String), kept by Registry.@records, an Array");
+		mw_buf_free(&b);
+	}
 	v.made.at.location = NULL; /* its name isn't known */
 	{
 		struct mw_buf b = { 0 };
@@ -115,7 +125,7 @@ TEST(random_lines)
 			uint32_t line = (uint32_t)rand_r(&seed) % 6;
 			double n = rand_r(&seed) % 100 + 1;
 
-			some(line, 1, rand_r(&seed) % 100, n, "Array");
+			some(line, 1, (uint32_t)rand_r(&seed) % 100, n, "Array");
 			if (stays[e.stays_n - 1].born < 20)
 				continue;
 			bytes[line] += n;

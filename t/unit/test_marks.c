@@ -72,6 +72,9 @@ static void numbers(struct mw_row *r, uint64_t bytes, uint64_t blocks, uint64_t 
 	r->live = blocks;
 	r->allocations = allocations;
 	r->frees = frees;
+	r->objects = chance(2) ? chance(1000) : 0;
+	r->object_bytes = r->objects * 40;
+	r->object_variance = r->objects * r->objects / 9;
 }
 
 static void fill(size_t n)
@@ -133,7 +136,8 @@ static void take_copy(const char *name)
 	strcpy(copies[copies_n].name, name);
 	for (size_t i = 0; i < table.n; i++)
 		copies[copies_n].v[rows[i].at] = (struct mw_marks_numbers){
-			{ rows[i].live_bytes, rows[i].live, rows[i].allocations, rows[i].frees }
+			{ rows[i].live_bytes, rows[i].live, rows[i].allocations, rows[i].frees,
+			  rows[i].objects, rows[i].object_bytes, rows[i].object_variance }
 		};
 	copies_n++;
 }

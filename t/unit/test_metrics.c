@@ -10,7 +10,7 @@ static struct mw_buf out;
 
 static void take(uint64_t top)
 {
-	assert_int_equal(mw_metrics_take(&m, &fake_api, -1, top), 0);
+	assert_int_equal(mw_metrics_take(&m, &fake_api, -1, top, true), 0);
 	assert_int_equal(fake_out, 0);
 }
 
@@ -79,7 +79,45 @@ TEST(the_rest)
 	lines_are(BYTES, BYTES "{location=\"(rest)\"} 39\n");
 	mw_metrics_free(&m);
 	take(1000);
-	assert_int_equal(m.n, 4); /* nothing is live in one of them */
+	assert_int_equal(m.live.n, 4); /* nothing is live in one of them */
+}
+
+/* Objects have a list of their own, with the lines that made most of them. */
+TEST(rubys_objects)
+{
+	struct mw_row *r = fake_row(MW_KIND_RUBY, 900, "/a:1");
+
+	r = fake_row(MW_KIND_RUBY, 1, "/b:1");
+	*r = (struct mw_row){ .location = r->location,
+			      .location_len = r->location_len,
+			      .kind = r->kind,
+			      .id = r->id,
+			      .objects = 100,
+			      .object_bytes = 4000,
+			      .object_samples = 25,
+			      .object_variance = 400 };
+	r = fake_row(MW_KIND_RUBY, 1, "/c:1");
+	r->objects = 10;
+	r->object_bytes = 640;
+	r->object_samples = 5;
+	r->object_variance = 9;
+	take(1);
+	lines_are("mwrap_ruby_objects", "mwrap_ruby_objects 110\n");
+	lines_are("mwrap_ruby_object_bytes", "mwrap_ruby_object_bytes 4640\n");
+	lines_are("mwrap_ruby_object_samples", "mwrap_ruby_object_samples 30\n");
+	lines_are("mwrap_ruby_objects_error", "mwrap_ruby_objects_error 40\n");
+	lines_are("mwrap_location_ruby_object_bytes",
+		  "mwrap_location_ruby_object_bytes{location=\"/b:1\"} 4000\n"
+		  "mwrap_location_ruby_object_bytes{location=\"(rest)\"} 640\n");
+	lines_are("mwrap_location_ruby_objects", "mwrap_location_ruby_objects{location=\"/b:1\"} 100\n"
+						 "mwrap_location_ruby_objects{location=\"(rest)\"} 10\n");
+	lines_are("mwrap_location_ruby_objects_error",
+		  "mwrap_location_ruby_objects_error{location=\"/b:1\"} 40\n"
+		  "mwrap_location_ruby_objects_error{location=\"(rest)\"} 6\n");
+	mw_metrics_free(&m);
+	assert_int_equal(mw_metrics_take(&m, &fake_api, -1, 1, false), 0); /* they aren't sampled */
+	lines_are("mwrap_ruby_objects", "");
+	lines_are("mwrap_location_ruby_objects", "");
 }
 
 /* What looks like another, or like the rest, is in the rest. */
@@ -116,9 +154,9 @@ TEST(long_ones_lose_their_middle)
 				fake_n = 0;
 				fake_row_n(MW_KIND_RUBY, 5, text, n);
 				take(5);
-				assert_int_equal(m.n, 2);
-				label = m.labels.p + m.locations[0].at;
-				len = m.locations[0].len;
+				assert_int_equal(m.live.n, 2);
+				label = m.labels.p + m.live.v[0].at;
+				len = m.live.v[0].len;
 				mw_buf_utf8(&valid, text, n);
 				mw_buf_utf8(&again, label, len);
 				assert_int_equal(again.n, len); /* valid already: nothing is replaced */
@@ -152,9 +190,9 @@ TEST(long_ones_lose_their_middle)
 	fake_row(MW_KIND_RUBY, 7, text);
 	fake_row(MW_KIND_RUBY, 6, text + 1000);
 	take(5);
-	assert_int_equal(m.n, 2);
-	assert_int_equal(m.locations[0].live_bytes, 7);
-	assert_int_equal(m.locations[1].live_bytes, 6);
+	assert_int_equal(m.live.n, 2);
+	assert_int_equal(m.live.v[0].bytes, 7);
+	assert_int_equal(m.live.v[1].bytes, 6);
 }
 
 /* Figures that don't fit into other numbers; what a process doesn't have is in no line. */
@@ -199,8 +237,8 @@ TEST(a_label)
 TEST(no_memory)
 {
 	fake_no_memory = true;
-	assert_int_equal(mw_metrics_take(&m, &fake_api, -1, 5), -1);
-	assert_null(m.locations);
+	assert_int_equal(mw_metrics_take(&m, &fake_api, -1, 5, false), -1);
+	assert_null(m.live.v);
 	fake_no_memory = false;
 	/* sums that could not be had are no zeros: those would be a counter that fell */
 	take(5);

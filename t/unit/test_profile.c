@@ -38,6 +38,9 @@ static void any_rows(size_t n)
 		r->allocations = any_figure();
 		r->live_bytes = any_figure();
 		r->live = any_figure();
+		r->objects = below(2) ? any_figure() : 0;
+		r->object_bytes = r->objects ? any_figure() : 0;
+		r->object_samples = r->objects > 0;
 		/* live now less live before, both of which a growth can hold */
 		if (r->live_bytes <= INT64_MAX)
 			r->growth = (int64_t)r->live_bytes - (int64_t)(any_number() >> (1 + below(63)));
@@ -62,6 +65,13 @@ static struct mw_row added(uint32_t row, size_t *stacks)
 		sum.growth = (int64_t)((uint64_t)sum.growth + (uint64_t)s->growth);
 		assert_true(s->bytes[MW_BY_LIVE] <= fake_rows[row].live_bytes);
 		assert_true(s->bytes[MW_BY_TOTAL] <= fake_rows[row].total);
+		if (s->blocks[MW_BY_OBJECTS]) {
+			assert_int_equal(s->depth, 1);
+			assert_true(sum.objects == 0); /* all are in one stack */
+		}
+		sum.objects += s->blocks[MW_BY_OBJECTS];
+		sum.object_bytes += s->bytes[MW_BY_OBJECTS];
+		sum.object_samples += s->samples[MW_BY_OBJECTS];
 		++*stacks;
 	}
 	return sum;
@@ -76,6 +86,8 @@ static void rows_are_whole(void)
 
 		assert_true(sum.live_bytes == r->live_bytes && sum.total == r->total);
 		assert_true(sum.live == r->live && sum.allocations == r->allocations);
+		assert_true(sum.objects == r->objects && sum.object_bytes == r->object_bytes &&
+			    sum.object_samples == r->object_samples);
 		if (r->live_bytes <= INT64_MAX)
 			assert_true(sum.growth == r->growth);
 		if (r->live_bytes || r->total || r->live || r->allocations)
@@ -107,7 +119,7 @@ TEST(sums_are_exact)
 
 TEST(the_same_samples_give_the_same)
 {
-	struct mw_profile_stack first[MOST];
+	struct mw_profile_stack first[MOST + 3];
 	size_t n;
 
 	any_rows(3);
@@ -118,7 +130,7 @@ TEST(the_same_samples_give_the_same)
 		made_frame("f");
 		assert_true(mw_profile_calibrate(&made, sampled, MOST));
 		n = made.n_stacks;
-		assert_true(n >= MOST - 1 && n <= MOST);
+		assert_true(n >= MOST - 1 && n <= MOST + 3);
 		if (round)
 			assert_memory_equal(first, made.stacks, n * sizeof(*first));
 		else
@@ -209,6 +221,33 @@ TEST(a_first_stack_counts_where_nothing_was_sampled)
 	made_frame("f");
 	assert_true(mw_profile_estimate(&made, sampled, 2));
 	assert_int_equal(made.n_stacks, 1);
+}
+
+/* Who called the line that made objects isn't known, whoever made it ask for blocks. */
+TEST(objects_are_of_the_line_alone)
+{
+	struct mw_row *r = fake_row(MW_KIND_RUBY, 1000, "/a.rb:1");
+	const struct mw_profile_stack *own;
+
+	r->objects = 10;
+	r->object_bytes = 400;
+	r->object_samples = 3;
+	sampled[0] = made_sample(0, 1, 1);
+	for (int estimate = 0; estimate < 2; estimate++) {
+		made_begin();
+		made_frame("f");
+		assert_true(estimate ? mw_profile_estimate(&made, sampled, 1) :
+				       mw_profile_calibrate(&made, sampled, 1));
+		assert_int_equal(made.n_stacks, 2);
+		own = &made.stacks[1];
+		assert_int_equal(made.stacks[0].bytes[MW_BY_OBJECTS], 0);
+		assert_int_equal(own->bytes[MW_BY_TOTAL], 0);
+		assert_int_equal(own->bytes[MW_BY_OBJECTS], 400);
+		assert_int_equal(own->blocks[MW_BY_OBJECTS], 10);
+		assert_int_equal(made.samples[MW_BY_OBJECTS], 3);
+		assert_string_equal(made.frames[own->frames[0]].name, "/a.rb:1");
+		made_end();
+	}
 }
 
 TEST(blocks_are_divided_by_blocks)

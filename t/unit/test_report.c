@@ -110,19 +110,22 @@ TEST(no_memory)
 	assert_int_equal(fake_out, 0);
 }
 
-TEST(min_is_compared_with_the_larger_of_total_and_live_bytes)
+TEST(min_is_compared_with_the_largest_of_total_live_and_object_bytes)
 {
 	fake_row(RUBY, 0, "nothing:1")->allocations = 7;
 	fake_row(RUBY, 100, "a:1")->live_bytes = 0;
 	fake_row(RUBY, 101, "b:1")->live_bytes = 5;
 	fake_row(RUBY, 0, "reset:1")->live_bytes = 102;
-	gives("b:1 a:1 reset:1");
+	fake_row(RUBY, 0, "made:1")->object_bytes = 103; /* and it called no malloc */
+	gives("b:1 a:1 made:1 reset:1");
 	q.min = 99;
-	gives("b:1 a:1 reset:1");
+	gives("b:1 a:1 made:1 reset:1");
 	q.min = 100;
-	gives("b:1 reset:1");
+	gives("b:1 made:1 reset:1");
 	q.min = 101;
-	gives("reset:1");
+	gives("made:1 reset:1");
+	q.min = 102;
+	gives("made:1");
 	q.min = UINT64_MAX;
 	gives("");
 }

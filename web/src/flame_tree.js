@@ -3,7 +3,7 @@
 // before their children. What is summed up of it is here, too. Pure functions.
 
 export const RUBY = 0, NATIVE = 1, SPECIAL = 2;
-export const NATURES = ["live", "total", "growth"];
+export const NATURES = ["live", "total", "growth", "objects"];
 
 const wrong = (what) => new Error(`flame.json: ${what}: mwrap and this page may be of different versions`);
 

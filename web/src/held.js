@@ -7,13 +7,26 @@ import { getJSON } from "./server.js";
 
 const ROWS = 10;
 
+// A table of holders: of blocks, or of Ruby's objects
+function fill(table, rows, n, amount) {
+	const what = n === "objects" ? "What refers to the Ruby objects made here" : "Holders, most blocks first";
+	const head = [["Holder"], ["Held by"], [n === "objects" ? "Objects" : "Blocks", "num"], ["Bytes", "num"], ["Path"]];
+	table.replaceChildren(el("caption", {}, rows.length > ROWS ? `The first ${ROWS} of ${count(rows.length)} holders` : what),
+		el("thead", {}, el("tr", {}, head.map(([text, type]) => el("th", { scope: "col", class: type }, text)))),
+		el("tbody", {}, rows.slice(0, ROWS).map((r) => el("tr", {}, el("td", { class: "location" }, visible(r.holder)), el("td", {}, r.by),
+			el("td", { class: "num" }, count(r[n])), el("td", { class: "num" }, bytes(r[amount])),
+			el("td", { class: "location" }, r.path.map(visible).join(" \u2192 "))))));
+	table.hidden = !rows.length;
+}
+
 export class Held {
 	constructor() {
 		this.button = el("button", { type: "button", onclick: () => this.ask() });
 		this.said = el("span", { role: "status" });
 		this.all = el("a", {}, "All of it on a page of its own");
 		this.table = el("table", { class: "rows" });
-		this.found = el("div", { class: "scroll", role: "region", "aria-label": "Holders", tabindex: 0, hidden: true }, this.table);
+		this.objects = el("table", { class: "rows" });
+		this.found = el("div", { class: "scroll", role: "region", "aria-label": "Holders", tabindex: 0, hidden: true }, this.objects, this.table);
 		this.root = el("section", { class: "held", "aria-label": "Held by" },
 			el("p", {}, this.button, " ", this.said), this.found,
 			el("p", { class: "note" }, "A Ruby object, native memory, or nothing, which is a native leak. A forked child looks it up. ", this.all, "."));
@@ -55,22 +68,19 @@ export class Held {
 		setAttr(this.root, "aria-busy", null);
 		setText(this.button, "Look again");
 		if (answer)
-			this.show(answer.rows);
+			this.show(answer.rows, answer.object_rows ?? []);
 		else
 			setText(this.said, `The holders aren\u2019t known: ${visible(why)}.`);
 	}
 
-	show(rows) {
+	show(rows, objects) {
 		const sum = (name, of) => of.reduce((n, r) => n + r[name], 0);
 		const all = sum("blocks", rows), lost = rows.filter((r) => r.by === "nothing"), n = sum("blocks", lost);
 		setText(this.said, `${count(all)} ${all === 1 ? "block is" : "blocks are"} live. ${count(n)} of them ${n === 1 ? "is" : "are"} held by nothing` +
 			(n ? `, ${bytes(sum("bytes", lost))}: a native leak.` : "."));
-		const head = [["Holder"], ["Held by"], ["Blocks", "num"], ["Bytes", "num"], ["Path"]];
-		this.table.replaceChildren(el("caption", {}, rows.length > ROWS ? `The first ${ROWS} of ${count(rows.length)} holders` : "Holders, most blocks first"),
-			el("thead", {}, el("tr", {}, head.map(([text, type]) => el("th", { scope: "col", class: type }, text)))),
-			el("tbody", {}, rows.slice(0, ROWS).map((r) => el("tr", {}, el("td", { class: "location" }, visible(r.holder)), el("td", {}, r.by),
-				el("td", { class: "num" }, count(r.blocks)), el("td", { class: "num" }, bytes(r.bytes)),
-				el("td", { class: "location" }, r.path.map(visible).join(" \u2192 "))))));
-		this.found.hidden = !rows.length;
+		fill(this.table, rows, "blocks", "bytes");
+		fill(this.objects, objects, "objects", "object_bytes");
+		this.table.hidden = !rows.length;
+		this.found.hidden = !rows.length && !objects.length;
 	}
 }

@@ -49,8 +49,8 @@ module Mwrap
         options: [
           Option.new(name: "output", letter: "o", value: "FILE", help: "where to; - is stdout, also if that is a terminal",
                      manual: "Writes to FILE, and replaces it if it is there. `-` is stdout, also if that is a terminal. Without this option the output goes to stdout, unless that is a terminal."),
-          Option.new(name: "by", value: "live|total|growth", help: "bytes live now (the default), all allocated ones, or growth",
-                     manual: "Chooses what counts: bytes that are live now, all that were allocated since the start or the last reset, or growth since then. The default is `live`."),
+          Option.new(name: "by", value: "live|total|growth|objects", help: "bytes live now (the default), all allocated ones, growth, or Ruby's objects",
+                     manual: "Chooses what counts: bytes that are live now, all that were allocated since the start or the last reset, growth since then, or the slots of Ruby's objects that stay, by the lines that made them. The default is `live`."),
           Option.new(name: "location", value: "LOCATION", help: "only the stacks of this line, such as /srv/app.rb:45",
                      manual: "Only the stacks of this location, as the table has it, or by its short id. For `html` and `json`."),
           Option.new(name: "invert", help: "lines that allocate first, then their callers",
@@ -117,7 +117,7 @@ module Mwrap
         about: <<~TEXT,
           Shows the verdict, RSS and live memory, and the locations that grow most, again
           and again. Growth counts from the last 15 minutes, or from the key r on. Keys: q
-          quits, s sorts by growth, live bytes or allocations, r counts growth from now on,
+          quits, s sorts by growth, live bytes, allocations or objects, r counts growth from now on,
           / filters, arrows choose a row. It changes nothing in the process.
         TEXT
         forms: { "SOCKET" => SOCKET },

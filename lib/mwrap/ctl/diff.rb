@@ -34,12 +34,19 @@ module Mwrap
          *([Column.new("bytes_each", "EACH", :growth), Column.new("blocks_each", "BLOCKS EACH", :change)] if @per),
          Column.new("from_bytes", nil, :bytes), Column.new("to_bytes", "LIVE", :bytes),
          Column.new("from_blocks", nil, :count), Column.new("to_blocks", "IN BLOCKS", :count),
-         Column.new("allocations", nil, :count), Column.new("location", "LOCATION", :text)]
+         Column.new("allocations", nil, :count), Column.new("location", "LOCATION", :text), *objects]
+      end
+
+      def objects
+        titles = @difference.rows.any? { |r| r.growth_objects.to_i.nonzero? } ? ["OBJECTS", "SLOTS"] : []
+        [Column.new("growth_objects", titles[0], :change), Column.new("growth_object_bytes", titles[1], :growth), Column.new("growth_objects_error", nil, :count),
+         Column.new("from_objects", nil, :count), Column.new("to_objects", nil, :count)]
       end
 
       def cells(r)
         [r.score.round(4), r.confidence.round(4), r.growth, r.growth_blocks, *([r.growth / @per.to_f, r.growth_blocks / @per.to_f] if @per),
-         r.from_bytes, r.to_bytes, r.from_blocks, r.to_blocks, r.allocations, r.location]
+         r.from_bytes, r.to_bytes, r.from_blocks, r.to_blocks, r.allocations, r.location,
+         r.growth_objects, r.growth_object_bytes, r.growth_objects_error, r.from_objects, r.to_objects]
       end
 
       def seconds = @from.unix && @to.unix && (@to.unix - @from.unix).round(3)

@@ -17,9 +17,14 @@ module Mwrap
     #           and 0.15 beyond. Without their number: another location has as many more blocks, which happens
     #           if one request leaves blocks at several lines; else 0.6.
     #
-    # score is confidence × log2(1 + KB): size counts, but confidence counts more.
+    # score is confidence × log2(1 + KB): size counts, but confidence counts more. A location's score and confidence are the
+    # better ones of its blocks and its Ruby objects. Of objects only many, above and whole count, and how far their
+    # number is above the error of its estimate:
+    #
+    # certain:: (n-e)/n if n may be off by e: nothing if there may be none.
     class Difference # :nodoc: all
-      Row = Struct.new(:location, :growth, :growth_blocks, :from_bytes, :to_bytes, :from_blocks, :to_blocks, :allocations, :confidence, :score)
+      Row = Struct.new(:location, :growth, :growth_blocks, :from_bytes, :to_bytes, :from_blocks, :to_blocks, :allocations, :growth_objects, :growth_object_bytes,
+                       :growth_objects_error, :from_objects, :to_objects, :confidence, :score)
       LEAST = 8 # blocks, from which on equal numbers are a sign
 
       attr_reader :rows, :growth, :growth_blocks
@@ -27,13 +32,11 @@ module Mwrap
       # per: how many requests were served between the two, nil if that isn't known
       def initialize(from, to, per = nil)
         @per = per
+        @objects = from.objects? && to.objects?
         continues = to.continues?(from)
         @rows = (from.rows.keys | to.rows.keys).filter_map { |location| row(location, from.rows[location], to.rows[location], continues) }
         @alike = @rows.map(&:growth_blocks).tally
-        @rows.each do |r|
-          r.confidence = confidence(r)
-          r.score = r.confidence * Math.log2(1 + [r.growth, 0].max / 1024.0)
-        end
+        @rows.each { |r| r.confidence, r.score = [judge(confidence(r), r.growth), judge(of_objects(r), r.growth_object_bytes.to_i)].max_by(&:last) }
         @growth = to.live_bytes - from.live_bytes
         @growth_blocks = to.live - from.live
       end
@@ -46,13 +49,22 @@ module Mwrap
 
       private
 
+      def judge(confidence, growth) = [confidence, confidence * Math.log2(1 + [growth, 0].max / 1024.0)]
+
       def row(location, a, b, continues)
         growth = b.live_bytes - a.live_bytes
         blocks = b.live - a.live
-        return if growth.zero? && blocks.zero?
+        objects = objects(a, b)
+        return if growth.zero? && blocks.zero? && objects.first(2).all? { |n| n.to_i.zero? }
         # a location that isn't in the first one has counted from 0
         allocations = b.allocations - a.allocations.to_i if continues && b.allocations && (a.allocations || a.equal?(Snapshot::NONE))
-        Row.new(location, growth, blocks, a.live_bytes, b.live_bytes, a.live, b.live, allocations)
+        Row.new(location, growth, blocks, a.live_bytes, b.live_bytes, a.live, b.live, allocations, *objects)
+      end
+
+      # Their change, that of their bytes, its error, and how many there were and are; nil if a snapshot doesn't have them.
+      def objects(a, b)
+        return [nil] * 5 unless @objects
+        [b.objects.to_i - a.objects.to_i, b.object_bytes.to_i - a.object_bytes.to_i, Math.hypot(a.object_error.to_f, b.object_error.to_f).round, a.objects.to_i, b.objects.to_i]
       end
 
       def confidence(r)
@@ -61,6 +73,12 @@ module Mwrap
         many = n / (n + 8.0)
         above = n / (n + 2 * Math.sqrt(r.from_blocks))
         many * above * alike(r) * kept(r) * whole(n)
+      end
+
+      def of_objects(r)
+        n = r.growth_objects.to_i
+        return 0.0 unless n.positive? && n > r.growth_objects_error
+        n / (n + 8.0) * n / (n + 2 * Math.sqrt(r.from_objects)) * 0.6 * (n - r.growth_objects_error) / n
       end
 
       def alike(r)

@@ -57,7 +57,9 @@ module Mwrap
       def require_stacks(tree)
         names, samples, rate = tree.values_at("names", "samples", "rate")
         names.is_a?(Array) && samples.is_a?(Integer) or @client.strange
-        return unless samples.zero? && rate.to_i.zero?
+        return if samples.positive?
+        raise Failure, "#{@at.name}: no object of Ruby's was sampled: start the process with MWRAP=...,objects:on" if @by == "objects"
+        return if rate.to_i.positive?
         raise Failure, "#{@at.name}: no stacks are kept: start the process with MWRAP=...,stacks:auto"
       end
     end

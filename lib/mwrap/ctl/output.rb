@@ -164,7 +164,7 @@ module Mwrap
 
       # Aligned lines, with the titles on top
       def table(rows)
-        shown = @columns.each_index.select { |i| @columns[i].title }
+        shown = @columns.each_index.select { |i| @columns[i].title }.partition { |i| @columns[i].name != "location" }.flatten # which may be long
         columns = @columns.values_at(*shown)
         rows = rows.map { |row| row.values_at(*shown) }
         cells = rows.map { |row| columns.zip(row).map { |c, v| c.show(v) } }

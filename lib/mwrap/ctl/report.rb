@@ -10,8 +10,9 @@ module Mwrap
       Column = Listing::Column
       NUMBERS = [Column.new("live_bytes", "LIVE", :bytes), Column.new("share", "SHARE", :share), Column.new("live", "BLOCKS", :count), Column.new("growth", "GROWTH", :growth),
                  Column.new("total", "ALLOCATED", :bytes), Column.new("allocations", "CALLS", :count), Column.new("frees", nil, :count)].freeze
-      LINES = [*NUMBERS, Column.new("location", "LOCATION", :text)].freeze
-      FILES = [*NUMBERS, Column.new("location", "FILE", :text)].freeze
+      OBJECTS = [Column.new("objects", "OBJECTS", :count), Column.new("object_bytes", "SLOTS", :bytes), Column.new("objects_error", nil, :count)].freeze
+      LINES = [*NUMBERS, Column.new("location", "LOCATION", :text), *OBJECTS].freeze
+      FILES = [*NUMBERS, Column.new("location", "FILE", :text), *OBJECTS].freeze
       FILES_SHOWN = 10 # on a terminal
 
       attr_reader :snapshot, :verdict, :history
@@ -36,9 +37,12 @@ module Mwrap
       # The same for each file, or native module
       def files
         @files ||= cells(@snapshot.rows.group_by { |location, _| file_of(location) }.transform_values do |pairs|
-          Snapshot::Row.new(*pairs.map { |_, row| row.to_a }.transpose.map { |n| n.sum unless n.include?(nil) })
+          pairs.map(&:last).reduce { |sum, row| sum.plus(row) }
         end)
       end
+
+      # Are Ruby's objects known, and are there any?
+      def objects? = @snapshot.rows.each_value.any? { |r| r.objects.to_i.positive? }
 
       # [title, text] each
       def facts
@@ -62,8 +66,11 @@ module Mwrap
       def cells(rows)
         all = [@snapshot.live_bytes, 1].max.to_f
         rows.sort_by { |location, r| [-r.live_bytes, -r.total.to_i, location] }
-            .map { |location, r| [r.live_bytes, (r.live_bytes / all).round(4), r.live, r.growth, r.total, r.allocations, r.frees, location] }
+            .map { |location, r| [r.live_bytes, (r.live_bytes / all).round(4), r.live, r.growth, r.total, r.allocations, r.frees, location, r.objects, r.object_bytes, r.object_error&.round] }
       end
+
+      # Without objects nobody reads their columns.
+      def of(columns) = objects? ? columns : columns.map { |c| OBJECTS.include?(c) ? Column.new(c.name, nil, c.type) : c }
 
       # "app.rb" of "app.rb:3", the module of a native one
       def file_of(location) = location[/\A(.+)\([^()]*\+0x\h+\)\z/mn, 1] || location[/\A(.+?):\d+(?:\n|\z)/mn, 1] || location
@@ -71,9 +78,9 @@ module Mwrap
       def listing
         head = [*sentence, facts.map { |title, text| "#{title} #{Output.paint(text.to_s, :bold)}" }.join("  ")]
         if Output.terminal? || @given["text"]
-          head.push("", *Listing.new(FILES, files).table(files.first(FILES_SHOWN)))
+          head.push("", *Listing.new(of(FILES), files).table(files.first(FILES_SHOWN)))
         end
-        Listing.new(LINES, lines, facts: head, extra: extra, limit: @given["count"], empty: "Nothing is live.").print(@given)
+        Listing.new(of(LINES), lines, facts: head, extra: extra, limit: @given["count"], empty: "Nothing is live.").print(@given)
       end
 
       def sentence

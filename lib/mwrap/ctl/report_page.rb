@@ -11,7 +11,8 @@ module Mwrap
       ROWS = 500
       FILES = 50
       SIZE = [720, 120].freeze # of the chart
-      TITLES = { "live_bytes" => "Live bytes", "share" => "Share", "live" => "Live", "growth" => "Growth", "total" => "Total", "allocations" => "Allocations", "frees" => "Frees" }.freeze
+      TITLES = { "live_bytes" => "Live bytes", "share" => "Share", "live" => "Live", "growth" => "Growth", "total" => "Total", "allocations" => "Allocations", "frees" => "Frees", "objects" => "Objects", "object_bytes" => "Object bytes", "objects_error" => "Object error" }.freeze
+      LOCATION = Report::LINES.index(&:text?)
       CURVES = { "rss" => "RSS", "live" => "live blocks" }.freeze
 
       def initialize(report, rows)
@@ -94,9 +95,10 @@ module Mwrap
       end
 
       def table(caption, name, rows, limit)
-        columns = Report::NUMBERS
+        columns = Report::LINES.reject { |c| c.text? || (Report::OBJECTS.include?(c) && !@report.objects?) }
+        at = columns.map { |c| Report::LINES.index(c) }
         head = columns.map { |c| "<th scope=\"col\" class=\"num\">#{TITLES.fetch(c.name)}</th>" }.join
-        body = rows.first(limit).map { |row| "<tr>#{columns.zip(row).map { |c, v| cell(c, v) }.join}<td class=\"location\">#{h(Text.clean(row[-1]))}</td></tr>\n" }.join
+        body = rows.first(limit).map { |row| "<tr>#{columns.zip(row.values_at(*at)).map { |c, v| cell(c, v) }.join}<td class=\"location\">#{h(Text.clean(row[LOCATION]))}</td></tr>\n" }.join
         "<div class=\"scroll\" role=\"region\" aria-label=\"#{caption}\" tabindex=\"0\">\n<table class=\"rows\">\n<caption>#{caption}: #{Text.count([rows.size, limit].min)} of #{Text.count(rows.size)}, by live bytes</caption>\n" \
           "<thead>\n<tr>#{head}<th scope=\"col\">#{name}</th></tr>\n</thead>\n<tbody>\n#{body}</tbody>\n</table>\n</div>\n"
       end
@@ -104,7 +106,7 @@ module Mwrap
       def cell(column, value)
         case column.name
         when "share" then "<td class=\"num\"><svg class=\"share\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"#{(value * 100).round(1)}\" height=\"10\"/></svg>#{(value * 100).round(1)} %</td>"
-        when "live_bytes", "growth", "total" then bytes(value, sign: column.name == "growth")
+        when "live_bytes", "growth", "total", "object_bytes" then bytes(value, sign: column.name == "growth")
         else "<td class=\"num\">#{value ? Text.count(value) : "–"}</td>"
         end
       end

@@ -22,10 +22,10 @@ module Mwrap
         raise Usage, "--x: does not rise: give the snapshots in their order" if @given["x"] && !rises?(@given["x"])
         @snapshots = @names.map { |name| Moment.read(name, @given) }
         choose_x
-        rows = series.sort_by { |location, s, _| [-s.score, -s.growth, location] }
-        Listing.new(columns, rows.map { |row| cells(*row) }, facts: facts, extra: extra, limit: @given["count"], empty: "Nothing changed.").print(@given)
+        rows = series.sort_by { |r| [-r.series.score, -r.series.growth, r.location] }
+        Listing.new(columns, rows.map { |row| cells(row) }, facts: facts, extra: extra, limit: @given["count"], empty: "Nothing changed.").print(@given)
         limit = @given["fail-above"]
-        :found if limit && rows.any? { |_, s| s.score > limit }
+        :found if limit && rows.any? { |r| r.series.score > limit }
       end
 
       private
@@ -44,23 +44,38 @@ module Mwrap
 
       def rises?(numbers) = numbers.each_cons(2).all? { |a, b| a < b }
 
-      # [location, Series, blocks] of each that changed
+      # What changed at a location: the bytes of its blocks, or the slots of its Ruby objects; n: how many there are
+      Row = Struct.new(:location, :of, :series, :bytes, :n)
+
+      # The one that grows more steadily, of each location
       def series
         @snapshots.flat_map { |s| s.rows.keys }.uniq.filter_map do |location|
           rows = @snapshots.map { |s| s.rows[location] }
-          bytes = rows.map(&:live_bytes)
-          [location, Series.new(@xs, bytes), bytes, rows[-1].live] if bytes.uniq.size > 1
+          [of_blocks(location, rows), of_objects(location, rows)].compact.max_by { |r| [r.series.score, r.of == "blocks" ? 1 : 0] }
         end
       end
+
+      def of_blocks(location, rows) = row(location, "blocks", rows.map(&:live_bytes), rows[-1].live)
+
+      # None whose change may be one of the estimate alone
+      def of_objects(location, rows)
+        first, last = rows.values_at(0, -1)
+        return unless @snapshots.all?(&:objects?) && (last.objects.to_i - first.objects.to_i).abs > Math.hypot(first.object_error.to_f, last.object_error.to_f)
+        row(location, "objects", rows.map { |r| r.object_bytes.to_i }, last.objects.to_i)
+      end
+
+      def row(location, of, bytes, n) = (Row.new(location, of, Series.new(@xs, bytes), bytes, n) if bytes.uniq.size > 1)
 
       def columns
         [Column.new("score", "SCORE", :score), Column.new("confidence", nil, :score), Column.new("tau", "TAU", :score), Column.new("r2", "R2", :score), Column.new("late", "LATE", :score),
          Column.new("growth", "GROWTH", :growth), Column.new("slope", "PER #{@unit.upcase}", :growth),
-         Column.new("live_bytes", "LIVE", :bytes), Column.new("live", "BLOCKS", :count), Column.new("values", "CURVE", :series), Column.new("location", "LOCATION", :text)]
+         Column.new("live_bytes", "LIVE", :bytes), Column.new("live", "BLOCKS", :count), Column.new("values", "CURVE", :series), Column.new("location", "LOCATION", :text),
+         Column.new("of", ("OF" if @snapshots.all?(&:objects?)), :text)]
       end
 
-      def cells(location, series, bytes, live)
-        [series.score.round(4), series.confidence.round(4), series.tau.round(4), series.r2.round(4), series.late.round(4), series.growth, series.slope.round(3), bytes[-1], live, bytes, location]
+      def cells(row)
+        s = row.series
+        [s.score.round(4), s.confidence.round(4), s.tau.round(4), s.r2.round(4), s.late.round(4), s.growth, s.slope.round(3), row.bytes[-1], row.n, row.bytes, row.location, row.of]
       end
 
       def facts

@@ -12,9 +12,17 @@ module Mwrap
     # and /each/0.tsv lack the comment. A file that several processes appended to is their sum.
     class Snapshot # :nodoc: all
       # Counts are nil where the form doesn't have them.
-      Row = Struct.new(:live_bytes, :live, :total, :allocations, :frees, :growth)
-      NONE = Row.new(0, 0, nil, nil, nil, nil).freeze
-      COLUMNS = %w[live_bytes live total allocations frees growth].freeze
+      # object_error is per cent in a file, and a number of objects here.
+      Row = Struct.new(:live_bytes, :live, :total, :allocations, :frees, :growth, :objects, :object_bytes, :object_error) do
+        # The sum with another one. Errors are those of estimates of their own.
+        def plus(other)
+          sum = self.class.new(*to_a.zip(other.to_a).map { |a, b| a && b && a + b })
+          sum.object_error = Math.hypot(object_error, other.object_error) if sum.object_error
+          sum
+        end
+      end
+      NONE = Row.new(0, 0).freeze
+      COLUMNS = Row.members.map(&:to_s).freeze
       LINE_MAX = 1 << 20 # a location may have 70,000 characters
       ADDRESS = / \[0x\h+\]\z/ # of a native location, which differs between processes
       NUMBER = /\A-?\d{1,20}\z/
@@ -102,6 +110,8 @@ module Mwrap
 
       def live_bytes = @rows.each_value.sum(&:live_bytes)
       def live = @rows.each_value.sum(&:live)
+      # Has it Ruby's objects? Files of earlier versions haven't.
+      def objects? = @at[COLUMNS.index("objects")] && true
 
       private
 
@@ -139,6 +149,7 @@ module Mwrap
         values = @at[0..-2].map { |i| i && value(fields[i]) }
         values[0] && values[1] && values[0] >= 0 && values[1] >= 0 or wrong
         @count += 1
+        values[-1] = values[-1].to_i * values[-3] / 100.0 if values[-3]
         add(Text.unescape(fields[@at[-1]]).sub(ADDRESS, ""), values)
       end
 
@@ -149,8 +160,8 @@ module Mwrap
 
       # Rows of one location are one: native ones by module and offset, and those of several processes.
       def add(location, values)
-        old = @rows.key?(location) ? @rows[location] : nil
-        @rows[location] = Row.new(*(old ? old.to_a.zip(values).map { |a, b| a && b && a + b } : values))
+        row = Row.new(*values)
+        @rows[location] = @rows.key?(location) ? @rows[location].plus(row) : row
       end
 
       def cut_off = raise(Failure, "#{@shown}: cut off behind line #{@line}: write it again")

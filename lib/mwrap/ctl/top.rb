@@ -122,13 +122,19 @@ module Mwrap
       def press(key)
         case key
         when "q", "Q" then @done = true
-        when "s" then again { @state.sort = Watch::SORTS[(Watch::SORTS.index(@state.sort) + 1) % Watch::SORTS.size] }
+        when "s" then again { @state.sort = next_sort }
         when "r" then again { @watch.mark }
         when "/" then @state.typing = @state.filter.dup
         when :escape then again { @state.filter = +"" } unless @state.filter.empty?
         when " ", :enter then again
         else move(key)
         end
+      end
+
+      # By objects only if there are any
+      def next_sort
+        sorts = @view.objects? || @state.sort == "objects" ? Watch::SORTS : Watch::SORTS - ["objects"]
+        sorts[(sorts.index(@state.sort) + 1) % sorts.size]
       end
 
       def move(key)

@@ -15,7 +15,7 @@ module Mwrap
       HEAD = 6  # lines above the rows
       CURVE = 16
       NARROW = 72 # columns, below which there are no curves
-      TITLES = { "growth" => "GROWTH", "live" => "LIVE", "rate" => "ALLOC/S" }.freeze
+      TITLES = { "growth" => "GROWTH", "live" => "LIVE", "rate" => "ALLOC/S", "objects" => "OBJECTS" }.freeze
 
       def initialize(view, state, columns)
         @view = view
@@ -62,16 +62,20 @@ module Mwrap
 
       def curves? = @columns.nil? || @columns >= NARROW
 
+      # The bytes of Ruby's objects, if there are any
+      def objects? = @has_objects.nil? ? (@has_objects = @view.objects?) : @has_objects
+
       def titles
-        names = %w[live growth rate].map { |name| @state.sort == name ? "#{TITLES[name]}↓" : TITLES[name] }
+        names = TITLES.keys.map { |name| @state.sort == name ? "#{TITLES[name]}↓" : TITLES[name] }
         names = names.map { |s| s.sub("↓", "*") } unless Text.utf8?
-        format("%8s %9s %9s %9s  %s%s", names[0], "BLOCKS", names[1], names[2], curves? ? "#{"CURVE".ljust(CURVE)}  " : "", "LOCATION")
+        growth, live, rate, objects = names
+        format("%8s %9s %9s %9s  %s%s%s", live, "BLOCKS", growth, rate, objects? ? format("%9s  ", objects) : "", curves? ? "#{"CURVE".ljust(CURVE)}  " : "", "LOCATION")
       end
 
       def line(l, chosen)
         growth = Text.bytes(l.growth, sign: true).rjust(9)
         front = format("%8s %9s ", Text.bytes(l.live_bytes), Text.count(l.live))
-        rest = format(" %9s  %s", rate(l.rate), curves? ? "#{Text.spark(Text.thin(l.curve, CURVE), Output.bars).ljust(CURVE)}  " : "")
+        rest = format(" %9s  %s%s", rate(l.rate), objects? ? format("%9s  ", Text.bytes(l.object_bytes.to_i)) : "", curves? ? "#{Text.spark(Text.thin(l.curve, CURVE), Output.bars).ljust(CURVE)}  " : "")
         location = Text.clean(l.location)
         location = Text.tail(location, @columns - front.size - growth.size - rest.size) if @columns
         return paint((front + growth + rest + location).then { |s| s + " " * [@columns.to_i - Text.width(s), 0].max }, :inverse) if chosen

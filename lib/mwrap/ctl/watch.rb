@@ -10,16 +10,19 @@ module Mwrap
     # Asks a server again and again for the figures that `top` shows. It changes nothing there.
     class Watch # :nodoc: all
       # growth: since `since`; rate: allocations a second, nil until two answers are there; curve: live
-      # bytes, oldest first.
-      Line = Struct.new(:location, :live_bytes, :live, :growth, :rate, :curve)
+      # bytes, oldest first. object_bytes: of Ruby's objects that stay; nil: the server doesn't know them
+      Line = Struct.new(:location, :live_bytes, :live, :growth, :rate, :curve, :object_bytes)
       # rss, live: now, in bytes; curves of both; since: what growth counts from.
-      View = Struct.new(:sentence, :advice, :growing, :who, :rss, :live, :blocks, :curves, :since, :lines)
+      View = Struct.new(:sentence, :advice, :growing, :who, :rss, :live, :blocks, :curves, :since, :lines) do
+        def objects? = lines.any? { |l| l.object_bytes.to_i.positive? }
+      end
 
       LIMIT = 1000 # rows for each answer: these have the most live bytes, or allocations
       POINTS = 24
       CURVE = 240
       RANGE = "15m"
-      SORTS = %w[growth live rate].freeze
+      SORTS = %w[growth live rate objects].freeze
+      KEYS = { "rate" => "allocations", "objects" => "object_bytes" }.freeze # of the server's rows; else by live bytes
 
       attr_reader :pid
 
@@ -42,7 +45,7 @@ module Mwrap
         restarted(verdict["start"])
         take_mark(now) if @mark_wanted
         curves, past = history
-        rows = table("sort=#{sort == "rate" ? "allocations" : "live_bytes"}&limit=#{LIMIT}&#{URI.encode_www_form("q" => filter)}")
+        rows = table("sort=#{KEYS.fetch(sort, "live_bytes")}&limit=#{LIMIT}&#{URI.encode_www_form("q" => filter)}")
         lines = rows.map { |location, row| line(location, row, past[location], now) }
         @seen = rows.to_h { |location, row| [location, [row.allocations, now]] }
         @own.keep_if { |location, _| rows.key?(location) || location.is_a?(Symbol) }
@@ -114,7 +117,7 @@ module Mwrap
         own.shift if own.size > POINTS
         before, at = @seen[location]
         rate = (row.allocations - before) / (now - at) if before && row.allocations && row.allocations >= before && now > at
-        Line.new(location, row.live_bytes, row.live, growth(location, row, past), rate, past ? [*past, row.live_bytes] : own.dup)
+        Line.new(location, row.live_bytes, row.live, growth(location, row, past), rate, past ? [*past, row.live_bytes] : own.dup, row.object_bytes)
       end
 
       # nil if it isn't known
@@ -131,7 +134,7 @@ module Mwrap
       end
 
       def sorted(lines, sort)
-        key = { "growth" => ->(l) { l.growth || -Float::INFINITY }, "live" => ->(l) { l.live_bytes }, "rate" => ->(l) { l.rate || -1 } }.fetch(sort)
+        key = { "growth" => ->(l) { l.growth || -Float::INFINITY }, "live" => ->(l) { l.live_bytes }, "rate" => ->(l) { l.rate || -1 }, "objects" => ->(l) { l.object_bytes.to_i } }.fetch(sort)
         lines.sort_by { |l| [-key.call(l), -l.live_bytes, l.location] }
       end
     end

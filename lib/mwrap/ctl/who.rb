@@ -57,7 +57,17 @@ module Mwrap
           "#{i.zero? ? head : " " * head.size}   #{r["blocks"].to_s.rjust(width)} held by #{holder(r)}"
         end
         lines = [head] if lines.empty?
+        lines += objects(found)
         [*lines, *rest(found["rows"])].map { |l| "#{l}\n" }.join
+      end
+
+      # What refers to the Ruby objects that were made there, estimated from samples
+      def objects(found)
+        rows = Array(found["object_rows"]).grep(Hash).first(@rows)
+        return [] if rows.empty?
+        width = rows.map { |r| r["objects"].to_s.size }.max
+        samples = found["object_samples"].to_i
+        ["Ruby objects made there that stay, estimated from #{samples} #{samples == 1 ? "sample" : "samples"}:", *rows.map { |r| "  #{r["objects"].to_s.rjust(width)} held by #{holder(r)}" }]
       end
 
       def count(n) = "#{n} #{n == 1 ? "block" : "blocks"}"

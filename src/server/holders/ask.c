@@ -22,6 +22,7 @@ struct ready {
 	struct mw_heap_pages pages;
 	struct mw_areas areas;
 	uint8_t wanted[MW_ID_END];
+	struct mw_holders_object sampled[MW_HOLDERS_OBJECTS];
 	struct mw_walk walk;
 	size_t collections; /* as pages were listed */
 	bool collected;     /* not forked: there was another one meanwhile */
@@ -130,6 +131,8 @@ static void prepare(struct ready *r, const struct mw_api *api, const struct mw_h
 	api->quiet_enter();
 	mw_edge_begin();
 	mw_areas_find(&r->areas, api->main_thread());
+	if (q->objects)
+		r->walk.n_sampled = (uint32_t)q->objects(r->sampled, MW_HOLDERS_OBJECTS);
 	api->quiet_leave();
 	for (size_t i = 0; i < q->n; i++)
 		if (q->ids[i] < MW_ID_END)
@@ -138,6 +141,7 @@ static void prepare(struct ready *r, const struct mw_api *api, const struct mw_h
 	r->walk.areas = &r->areas;
 	r->walk.wanted = q->ids ? r->wanted : NULL;
 	r->walk.old = q->old;
+	r->walk.sampled = r->sampled;
 	r->pid = -1;
 }
 
@@ -326,8 +330,8 @@ static bool read_answer(const struct mw_findings *f, const struct mw_snapshot *s
 		const char *p = text + r->path;
 
 		h->rows[i] =
-			(struct mw_holder){ r->suspect,       r->by,     r->blocks, r->bytes, r->paths,
-					    text + r->holder, r->n_path, path };
+			(struct mw_holder){ r->suspect, r->objects,       r->by,     r->blocks, r->bytes,
+					    r->paths,   text + r->holder, r->n_path, path };
 		for (uint32_t k = 0; k < r->n_path; k++, p += strlen(p) + 1) {
 			*path = p;
 			if (*p == MW_FOUND_ID) {
@@ -370,6 +374,7 @@ static enum mw_holders_is read_it(const struct mw_holders_child *c, const struct
 		return mw_holders_fail(MW_HOLDERS_FAILED, err, "holders: no memory: try again later");
 	h->blocks = c->found->blocks;
 	h->bytes = c->found->bytes;
+	h->sampled = c->found->sampled;
 	memcpy(h->suspects, c->found->suspects, sizeof(h->suspects));
 	h->objects = c->found->objects;
 	h->gc_disabled = c->gc_disabled;

@@ -84,17 +84,18 @@ static void sort(struct mw_walk *w, size_t bytes)
 void mw_copy_blocks(struct mw_walk *w)
 {
 	struct copy c = { w, 0 };
-	size_t bytes;
+	size_t bytes, room;
 
 	w->api->each_live(count, &c);
-	bytes = (size_t)c.room * sizeof(*w->blocks) + 1;
+	bytes = ((size_t)c.room + w->n_sampled) * sizeof(*w->blocks) + 1;
 	w->blocks = mw_child_map(w, bytes);
 	w->api->each_live(copy, &c);
 	sort(w, bytes);
-	w->from = mw_child_map(w, (size_t)w->n_blocks * sizeof(*w->from) + 1);
-	w->via = mw_child_map(w, (size_t)w->n_blocks + 1);
-	w->by = mw_child_map(w, (size_t)w->n_blocks + 1);
-	w->shape = mw_child_map(w, (size_t)w->n_blocks + 1);
+	room = (size_t)w->n_blocks + w->n_sampled + 1;
+	w->from = mw_child_map(w, room * sizeof(*w->from));
+	w->via = mw_child_map(w, room);
+	w->by = mw_child_map(w, room);
+	w->shape = mw_child_map(w, room);
 	w->blocks_at = (struct mw_ranges){ .n = w->n_blocks, .at = block_range, .of = w->blocks };
 	w->blocks_at.windows = mw_child_map(w, MW_RANGES_WINDOWS_BYTES);
 	w->blocks_at.first = mw_child_map(w, mw_ranges_windows(&w->blocks_at) + sizeof(uint32_t));

@@ -72,6 +72,7 @@ _Noreturn void mw_child_run(struct mw_walk *w)
 	mw_reach_objects(w);
 	mw_copy_blocks(w);
 	mw_scan(w);
+	mw_add_sampled(w);
 	mw_group(w);
 	w->found->ns = mw_now_ns() - began;
 	end(w, MW_FOUND_ALL);

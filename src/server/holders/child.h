@@ -3,7 +3,7 @@
  * child.h - what the files of the child share. All of it is the child's own memory, but `findings`.
  *
  * One struct mw_walk goes through the files in this order: heap.c (objects), blocks.c (blocks),
- * scan.c (who points to what), path.c (which path), label.c and edge.c (names), group.c (the answer).
+ * scan.c (who points to what), objects.c (sampled objects), path.c (which path), label.c and edge.c (names), group.c (the answer).
  */
 #pragma once
 
@@ -23,10 +23,11 @@ enum mw_found_state { MW_FOUND_NOTHING_YET, MW_FOUND_ALL, MW_FOUND_NO_MEMORY };
 struct mw_findings {
 	uint32_t state; /* release by the child, acquire by the parent */
 	uint32_t n, text_n;
-	uint64_t blocks, bytes, objects, ns;
+	uint64_t blocks, bytes, sampled, objects, ns;
 	struct mw_suspected suspects[MW_SUSPECTS];
 	struct mw_found {
 		uint32_t suspect;
+		bool objects;
 		enum mw_held_by by;
 		uint32_t holder, path, n_path;
 		uint64_t blocks, bytes, paths;
@@ -84,6 +85,10 @@ struct mw_walk {
 	uint8_t *shape; /* enum mw_shape, of blocks that are held */
 	const uint8_t *wanted; /* by id: the suspect + 1; 0: not wanted. NULL: all are */
 	uint64_t old; /* blocks of earlier generations are old */
+	/* sampled objects; once blocks were scanned they follow these, from n_found on */
+	const struct mw_holders_object *sampled;
+	uint32_t n_sampled, n_found;
+	uint32_t *of; /* of those that follow: numbers in sampled[] */
 };
 
 /* child.c: zeroed memory for the child's life. Ends the child if there is none. */
@@ -103,6 +108,9 @@ void mw_copy_blocks(struct mw_walk *);
 
 /* scan.c: finds out how each block is held. */
 void mw_scan(struct mw_walk *);
+
+/* objects.c: adds the wanted ones of the sampled objects to the blocks, each held by what refers to it. */
+void mw_add_sampled(struct mw_walk *);
 
 /* group.c: sums the blocks up into the answer. */
 void mw_group(struct mw_walk *);

@@ -58,10 +58,22 @@ static uint64_t name_key(const char *name)
 	return h;
 }
 
-/* A suspect's holders are its own. */
+static bool is_object(const struct mw_walk *w, uint32_t i)
+{
+	return i >= w->n_found;
+}
+
+/* Blocks, or objects that a sample stands for. */
+static uint64_t number_of(const struct mw_walk *w, uint32_t i)
+{
+	return is_object(w, i) ? w->sampled[w->of[i - w->n_found]].n : 1;
+}
+
+/* A suspect's holders are its own, and those of its objects are apart. */
 static uint64_t kind_key(const struct mw_walk *w, uint32_t i)
 {
-	return mw_mix(mw_mix(1, mw_held_by(w, i)), w->wanted ? w->wanted[w->blocks[i].id] : 0);
+	return mw_mix(mw_mix(mw_mix(1, mw_held_by(w, i)), w->wanted ? w->wanted[w->blocks[i].id] : 0),
+		      is_object(w, i));
 }
 
 static uint64_t holder_key(const struct mw_walk *w, uint32_t i)
@@ -86,7 +98,7 @@ static void add_path(const struct mw_walk *w, struct groups *paths, const struct
 	if (!p->blocks)
 		holder->paths++;
 	p->holder = (uint32_t)(holder - holders->v);
-	p->blocks++;
+	p->blocks += number_of(w, i);
 	best = holder->best ? &paths->v[holder->best - 1] : NULL;
 	if (!best || p->blocks > best->blocks)
 		holder->best = (uint32_t)(p - paths->v) + 1;
@@ -99,6 +111,7 @@ static void name_holder(const struct mw_walk *w, struct mw_found *row, uint32_t 
 	char text[MW_LABEL];
 
 	row->by = mw_held_by(w, i);
+	row->objects = is_object(w, i);
 	row->suspect = w->wanted ? w->wanted[w->blocks[i].id] - 1u : 0;
 	i = mw_head_of(w, i);
 	if (w->via[i] == MW_VIA_OBJECT) {
@@ -132,6 +145,7 @@ static struct mw_found *same(struct mw_findings *f, const struct mw_found *row)
 {
 	for (uint32_t i = 0; i < f->n; i++)
 		if (f->rows[i].by == row->by && f->rows[i].suspect == row->suspect &&
+		    f->rows[i].objects == row->objects &&
 		    !strcmp(f->text + f->rows[i].holder, f->text + row->holder))
 			return &f->rows[i];
 	return NULL;
@@ -150,7 +164,7 @@ static void make_rows(const struct mw_walk *w, struct groups *holders, const str
 		g->blocks = 0;
 		as = same(f, &row);
 		if (!as &&
-		    f->n == MW_FOUND_ROWS - MW_HELD_BY_N * MW_SUSPECTS) { /* the rest, one row for each kind */
+		    f->n == MW_FOUND_ROWS - 2 * MW_HELD_BY_N * MW_SUSPECTS) { /* the rest, one row for each kind */
 			row.holder = mw_put_text(f, "(others)");
 			as = same(f, &row);
 		}
@@ -176,6 +190,8 @@ static void add_to_suspect(const struct mw_walk *w, uint32_t i)
 	const struct mw_block *b = &w->blocks[i];
 	struct mw_suspected *s = &w->found->suspects[w->wanted[b->id] - 1];
 
+	if (is_object(w, i))
+		return;
 	s->blocks++;
 	s->by[mw_held_by(w, i)] += b->size;
 	s->old_by[mw_held_by(w, i)] += b->old ? b->size : 0;
@@ -200,13 +216,14 @@ void mw_group(struct mw_walk *w)
 		h = group_of(&holders, key, i);
 		if (!h)
 			h = group_of(&holders, kind_key(w, i), i); /* one of its kind's */
-		w->found->blocks++;
-		w->found->bytes += w->blocks[i].size;
+		w->found->sampled += is_object(w, i);
+		w->found->blocks += !is_object(w, i);
+		w->found->bytes += is_object(w, i) ? 0 : w->blocks[i].size;
 		if (w->wanted)
 			add_to_suspect(w, i);
 		if (!h)
 			continue;
-		h->blocks++;
+		h->blocks += number_of(w, i);
 		h->bytes += w->blocks[i].size;
 		if (w->wanted)
 			add_path(w, &paths, &holders, h, i, key);

@@ -35,6 +35,14 @@ enum mw_held_by {
 };
 #define MW_HELD_BY_N 4
 
+/* A sampled object of Ruby's that lives (server/objects). */
+struct mw_holders_object {
+	uintptr_t addr;
+	uint32_t id; /* the location that made it */
+	uint64_t n, bytes; /* objects that it stands for, and their slots */
+};
+enum { MW_HOLDERS_OBJECTS = 4096 };
+
 /* A question about the blocks of some locations. Zeroed, it asks for all live blocks, as a summary. */
 struct mw_holders_question {
 	const uint32_t *ids; /* of locations; NULL: all live blocks */
@@ -42,6 +50,8 @@ struct mw_holders_question {
 	/* by the index of an id: the suspect to which it belongs, below MW_SUSPECTS. NULL: all ids are one */
 	const uint8_t *suspect;
 	uint64_t old; /* a block of an earlier generation is old */
+	/* with the GVL: `most` sampled objects at most, for those that these locations made. NULL: not asked for */
+	size_t (*objects)(struct mw_holders_object *, size_t most);
 };
 enum { MW_SUSPECTS = 12 };
 
@@ -55,6 +65,7 @@ struct mw_suspected {
 /* What holds some blocks. */
 struct mw_holder {
 	uint32_t suspect;
+	bool objects; /* the row is of sampled objects, not of blocks: the holder is who refers to them */
 	enum mw_held_by by;
 	uint64_t blocks, bytes;
 	uint64_t paths; /* different ones; 0: too many to tell, or a summary */
@@ -67,7 +78,8 @@ struct mw_holder {
 struct mw_holders {
 	size_t n;
 	struct mw_holder *rows;
-	uint64_t blocks, bytes; /* of all rows */
+	uint64_t blocks, bytes; /* of all rows of blocks */
+	uint64_t sampled; /* objects that the rows of objects rest on: their numbers are estimates */
 	struct mw_suspected suspects[MW_SUSPECTS]; /* all zero of a summary */
 	uint64_t objects; /* of Ruby's that were reached */
 	int gc_disabled; /* 1: by GC.disable, at the fork; 0: no; -1: not known */

@@ -255,7 +255,7 @@ static int take_number(const struct mw_params *p, enum mw_param i, uint64_t *out
 
 static int take_sort(const struct mw_params *p, struct mw_query *q, struct mw_buf *why)
 {
-	const struct mw_table each = { mw_columns, MW_COLUMNS_N, MW_COLUMN_DEFAULT };
+	const struct mw_table each = { .columns = mw_columns, .n = MW_COLUMNS_N, .sort = MW_COLUMN_DEFAULT };
 	const struct mw_table *t = q->table ? q->table : &each;
 	const char *s = p->v[MW_PARAM_SORT].s;
 	size_t n = p->v[MW_PARAM_SORT].n;

@@ -3,7 +3,7 @@
  * diff.h - two moments compared, location by location, by what was live.
  *
  * Between marks, the start and now the numbers are exact (marks.h). Other moments are those of the
- * history (grown.h): bytes are rounded down to MW_CURVES_UNIT, blocks and calls aren't known, and the
+ * history (grown.h): bytes are rounded down to MW_CURVES_UNIT, blocks, calls and objects aren't known, and the
  * locations that it doesn't keep are one row, "(rest)".
  *
  * A row is a mw_row of its own meaning, which mw_diff_table reads, and which sums and groups as any
@@ -16,8 +16,9 @@
 #include "marks.h"
 
 /*
- * growth, growth_blocks, from_bytes, to_bytes, from_blocks, to_blocks, allocations, frees, location. What
- * isn't known is empty.
+ * growth, growth_blocks, from_bytes, to_bytes, from_blocks, to_blocks, allocations, frees, location; of Ruby's
+ * objects growth_objects, growth_object_bytes, growth_objects_error, from_objects, to_objects. What isn't
+ * known is empty.
  */
 extern const struct mw_table mw_diff_table;
 

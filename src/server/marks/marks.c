@@ -58,6 +58,27 @@ struct mw_row mw_marks_row(const struct mw_marks_place *p)
 				.id = MW_ID_NONE };
 }
 
+void mw_marks_numbers_add(struct mw_marks_numbers *to, const struct mw_row *r)
+{
+	const uint64_t add[] = { r->live_bytes, r->live,         r->allocations,    r->frees,
+				 r->objects,    r->object_bytes, r->object_variance };
+
+	_Static_assert(sizeof(add) == sizeof(to->v), "all numbers");
+	for (int k = 0; k < MW_MARKS_NUMBERS; k++)
+		to->v[k] = mw_sum_u64(to->v[k], add[k]);
+}
+
+void mw_marks_numbers_set(const struct mw_marks_numbers *from, struct mw_row *r)
+{
+	r->live_bytes = from->v[MW_MARKS_BYTES];
+	r->live = from->v[MW_MARKS_BLOCKS];
+	r->allocations = from->v[MW_MARKS_ALLOCATIONS];
+	r->frees = from->v[MW_MARKS_FREES];
+	r->objects = from->v[MW_MARKS_OBJECTS];
+	r->object_bytes = from->v[MW_MARKS_OBJECT_BYTES];
+	r->object_variance = from->v[MW_MARKS_VARIANCE];
+}
+
 static struct mw_marks_place *place(struct mw_marks *m, uint32_t i)
 {
 	return &m->pages[i / MW_MARKS_PLACES][i % MW_MARKS_PLACES];
@@ -419,13 +440,8 @@ static struct mw_marks_numbers *numbers_of(const struct mw_marks *m, const struc
 {
 	struct mw_marks_numbers *v = no_numbers(m);
 
-	for (size_t i = 0; v && i < s->n; i++) {
-		const struct mw_row *r = &s->rows[i];
-		const uint64_t add[] = { r->live_bytes, r->live, r->allocations, r->frees };
-
-		for (int k = 0; k < MW_MARKS_NUMBERS; k++)
-			v[of[i]].v[k] = mw_sum_u64(v[of[i]].v[k], add[k]);
-	}
+	for (size_t i = 0; v && i < s->n; i++)
+		mw_marks_numbers_add(&v[of[i]], &s->rows[i]);
 	return v;
 }
 

@@ -28,28 +28,31 @@ enum {
 	MW_MARKS_MAX = 64,
 	MW_MARKS_NAME = 80,   /* bytes of a name */
 	MW_MARKS_TEXT = 4000, /* bytes of a location that are kept */
-	MW_MARKS_PLACES = 64, /* in a page */
+	MW_MARKS_PLACES = 46, /* in a page */
 	MW_MARKS_HEADS = 16   /* pages of the hash table */
 };
 
-/* What a location has at a moment. Calls count since the last reset before. */
+/* What a location has at a moment. Calls count since the last reset before; objects are Ruby's, as in struct mw_row. */
 enum mw_marks_number {
 	MW_MARKS_BYTES,
 	MW_MARKS_BLOCKS,
 	MW_MARKS_ALLOCATIONS,
 	MW_MARKS_FREES,
+	MW_MARKS_OBJECTS,
+	MW_MARKS_OBJECT_BYTES,
+	MW_MARKS_VARIANCE,
 	MW_MARKS_NUMBERS
 };
 struct mw_marks_numbers {
 	uint64_t v[MW_MARKS_NUMBERS];
 };
 
-/* 64 bytes */
+/* 88 bytes */
 struct mw_marks_place {
 	uint64_t key;
 	struct mw_marks_numbers now; /* at the newest mark */
-	const char *text;            /* without an address; NUL-terminated */
-	uint64_t at;                 /* as in struct mw_row */
+	const char *text; /* without an address; NUL-terminated */
+	uint64_t at; /* as in struct mw_row */
 	uint32_t next; /* in its list of the hash table: place + 1; 0: the last one */
 	uint32_t text_len : 12, file_len : 12, kind : 2; /* MW_MARKS_TEXT at most; enum mw_kind */
 };
@@ -66,7 +69,7 @@ struct mw_marks {
 	uint32_t gone; /* that had to go */
 	uint32_t places;
 	uint32_t texts_left;
-	char *texts;      /* the rest of the first of these pages */
+	char *texts; /* the rest of the first of these pages */
 	void *text_pages; /* each begins with a pointer to the next one */
 	uint32_t *heads[MW_MARKS_HEADS];
 	struct mw_marks_memory memory;
@@ -93,6 +96,9 @@ struct mw_marks_numbers *mw_marks_read(const struct mw_marks *, const struct mw_
 const struct mw_marks_place *mw_marks_place(const struct mw_marks *, uint32_t);
 /* A row with a place's location, and no numbers. The text is borrowed. */
 struct mw_row mw_marks_row(const struct mw_marks_place *);
+/* Adds a row's numbers, and makes a row of numbers: its others stay. */
+void mw_marks_numbers_add(struct mw_marks_numbers *, const struct mw_row *);
+void mw_marks_numbers_set(const struct mw_marks_numbers *, struct mw_row *);
 /* The place with that key; UINT32_MAX: none. */
 uint32_t mw_marks_place_of(const struct mw_marks *, uint64_t key);
 uint64_t mw_marks_key(const struct mw_row *);

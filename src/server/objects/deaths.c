@@ -26,21 +26,13 @@ static size_t pages, compactions; /* as of the end of marking */
 static size_t count, majors; /* GC.count and that of major ones, as of the last walk */
 static uint64_t missed; /* relaxed */
 
-static bool by_address(const struct mw_heap *h, uintptr_t p)
+/* Of an address and the page that it may lie in. */
+static int within(const void *a, const void *b)
 {
-	size_t from = 0, to = h->n;
+	const uintptr_t *p = a;
+	const struct mw_heap_page *page = b;
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (p < h->v[middle].addr)
-			to = middle;
-		else if (p < h->v[middle].addr + h->v[middle].bytes)
-			return true;
-		else
-			from = middle + 1;
-	}
-	return false;
+	return *p < page->addr ? -1 : *p >= page->addr + page->bytes;
 }
 
 static int compare(const void *a, const void *b)
@@ -70,7 +62,8 @@ static void forget_unmapped(struct mw_samples *s)
 	if (h)
 		qsort(h->v, h->n, sizeof(*h->v), compare);
 	for (uint32_t i = s->n; i-- > 0;)
-		if (h ? !by_address(h, s->v[i].object) : !can_be_read(s->v[i].object))
+		if (h ? !bsearch(&s->v[i].object, h->v, h->n, sizeof(*h->v), within) :
+			!can_be_read(s->v[i].object))
 			mw_sample_drop(s, i);
 	if (h)
 		api->heap_free(h);

@@ -154,15 +154,52 @@ static size_t sum_up(struct mw_samples *s, struct mw_object_sum *sums)
 	return n;
 }
 
+/* Those of the last second; the owner of the site's. */
+static struct {
+	struct mw_object_sum *sums;
+	size_t n;
+	uint32_t changes; /* of the samples, before they were copied */
+	struct mw_api api; /* what others see of them */
+	const struct mw_api *tracker;
+} published;
+
 static void publish(const struct mw_api *api)
 {
-	struct mw_samples *s = mw_samples_copy();
-	struct mw_object_sum *sums = s ? malloc(sizeof(*sums) * MW_SAMPLES) : NULL;
+	uint32_t changes = mw_samples_changes();
+	struct mw_samples *s = published.sums && changes == published.changes ? NULL : mw_samples_copy();
+	struct mw_object_sum *sums = s ? malloc(sizeof(*sums) * MW_SAMPLES) : NULL, *fit;
 
-	if (sums)
-		api->objects(sums, sum_up(s, sums));
-	free(sums);
+	published.tracker = api;
+	if (sums) {
+		published.n = sum_up(s, sums);
+		published.changes = changes;
+		api->objects(sums, published.n);
+		free(published.sums);
+		fit = realloc(sums, sizeof(*sums) * (published.n + 1));
+		published.sums = fit ? fit : sums;
+	}
 	free(s);
+}
+
+static bool bytes_by_id(struct mw_live_sums *to)
+{
+	if (!published.tracker->live_sums(to))
+		return false;
+	for (uint32_t id = 1; id < to->end; id++)
+		to->v[id].bytes = 0;
+	for (size_t i = 0; i < published.n; i++)
+		if (published.sums[i].id < to->end)
+			to->v[published.sums[i].id].bytes = published.sums[i].bytes;
+	return true;
+}
+
+const struct mw_api *mw_objects_api(void)
+{
+	if (!published.sums || !published.tracker->live_sums)
+		return NULL;
+	published.api = *published.tracker;
+	published.api.live_sums = bytes_by_id;
+	return &published.api;
 }
 
 struct mw_object_stay *mw_objects_stays(size_t *n)
@@ -180,6 +217,22 @@ struct mw_object_stay *mw_objects_stays(size_t *n)
 	}
 	free(s);
 	return to;
+}
+
+size_t mw_objects_for_holders(struct mw_holders_object *to, size_t most)
+{
+	struct mw_samples *s = mw_samples_copy();
+	size_t n = 0;
+
+	for (uint32_t i = 0; s && i < s->n && n < most; i++) {
+		const struct mw_sample *v = &s->v[i];
+
+		if (mw_sample_stays(v))
+			to[n++] = (struct mw_holders_object){ v->object, v->id, whole(v->weight),
+							      whole(v->weight * v->slot) };
+	}
+	free(s);
+	return n;
 }
 
 /* --- classes --------------------------------------------------------------------------------------- */

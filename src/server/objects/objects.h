@@ -30,12 +30,22 @@
 #include <stdint.h>
 
 #include "api/api.h"
+#include "server/holders/holders.h"
 
 /*
  * Once a second, by the owner of the site: begins when Ruby is up, goes on in a forked child, and publishes
  * the sums that rows show. up: seconds of uptime. Nothing if the option is off.
  */
 void mw_objects_second(const struct mw_api *, uint32_t up);
+
+/*
+ * The tracker as the objects show it: a location's live bytes are those of its objects' slots, as of the last second.
+ * For curves; its rows are the tracker's. NULL: none were published. The owner of the site.
+ */
+const struct mw_api *mw_objects_api(void);
+
+/* For a search for holders, with the GVL: the samples that stay, `most` at most. It allocates. */
+size_t mw_objects_for_holders(struct mw_holders_object *, size_t most);
 
 struct mw_objects_state {
 	const char *is; /* "on", "starting", "off", "unavailable" */
@@ -56,10 +66,10 @@ struct mw_object_class {
 /* At most `most` of these ids' classes; returns how many. Any thread but a hook's. */
 size_t mw_objects_classes(const uint32_t *ids, size_t n, struct mw_object_class *, size_t most);
 
-/* A sample that stays. */
+/* A sample that stays, and what it stands for. */
 struct mw_object_stay {
 	uint32_t id, born; /* its location; second of uptime */
-	double bytes; /* that it stands for, in Ruby's heap */
+	double bytes; /* slots in Ruby's heap */
 	const char *class; /* stays; "": not known */
 };
 /* All of them, malloc'ed; NULL: no memory, or *n is 0. */

@@ -104,6 +104,11 @@ uint32_t mw_samples_n(void)
 	return samples ? mw_get(&samples->n) : 0;
 }
 
+uint32_t mw_samples_changes(void)
+{
+	return mw_get(&changes);
+}
+
 /* --- readers --------------------------------------------------------------------------------------- */
 
 struct mw_samples *mw_samples_copy(void)

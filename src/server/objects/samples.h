@@ -58,4 +58,5 @@ void mw_samples_name(struct mw_samples *);
 /* A copy, malloc'ed; NULL: no memory, or none could be had. */
 struct mw_samples *mw_samples_copy(void);
 uint32_t mw_samples_n(void); /* how many there are now */
+uint32_t mw_samples_changes(void); /* a number that is the same as long as they are */
 const char *mw_sample_class(const struct mw_sample *); /* "Array"; "": not known */

@@ -5,11 +5,13 @@
 
 #include "diff.h"
 
-/* Blocks and calls aren't known of a moment of the history. */
+/* Blocks, calls and objects aren't known of a moment of the history. Before Ruby 3.4 there are no objects. */
 static bool has_column(const struct mw_diff_view *v, int i)
 {
 	const char *name = mw_diff_table.columns[i].name;
 
+	if (strstr(name, "object"))
+		return v->l.result.sum.objects || v->l.result.sum.object_samples;
 	return v->diff.exact ||
 	       (!strstr(name, "blocks") && strcmp(name, "allocations") && strcmp(name, "frees"));
 }
@@ -40,10 +42,12 @@ static bool address(struct mw_buf *b, const struct mw_listing *l, const struct m
 static void head(struct mw_buf *b, void *ctx)
 {
 	const struct mw_diff_view *v = ctx;
+	int location = mw_table_find(&mw_diff_table, "location", 8);
 
 	for (int i = 0; i < mw_diff_table.n; i++)
-		if (has_column(v, i))
+		if (has_column(v, i) && i != location)
 			mw_listing_header(b, &v->l, i);
+	mw_listing_header(b, &v->l, location);
 }
 
 static void cells(struct mw_buf *b, const struct mw_diff_view *v, const struct mw_row *r)

@@ -139,7 +139,7 @@ static void caption(struct mw_buf *b, void *ctx)
 		mw_buf_commas(b, v->l.result.matched);
 	}
 	if (v->l.q.min) {
-		mw_html_commas_in(b, " with more than ", v->l.q.min, " bytes in total or live");
+		mw_html_commas_in(b, " with more than ", v->l.q.min, " bytes in total, live or of objects");
 	}
 	if (v->l.q.q_len) {
 		mw_buf_str(b, " matching \xe2\x80\x9c");

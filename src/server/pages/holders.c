@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "server/holders/holders.h"
+#include "server/objects/objects.h"
 #include "pages.h"
 
 #define ARROW " \xe2\x86\x92 "
@@ -44,8 +44,8 @@ static void lines(struct mw_buf *b, const struct mw_holders *all, bool csv)
 	const char *end = csv ? "\r\n" : "\n";
 	char between = csv ? ',' : '\t';
 
-	mw_buf_fmt(b, "holder%cby%cblocks%cbytes%cpaths%cpath%s", between, between, between, between,
-		   between, end);
+	mw_buf_fmt(b, "holder%cby%cblocks%cbytes%cpaths%cpath%cof%s", between, between, between, between,
+		   between, between, end);
 	for (size_t i = 0; i < all->n; i++) {
 		const struct mw_holder *h = &all->rows[i];
 		struct mw_buf path = { 0 };
@@ -56,7 +56,7 @@ static void lines(struct mw_buf *b, const struct mw_holders *all, bool csv)
 			   (unsigned long long)h->blocks, between, (unsigned long long)h->bytes, between,
 			   (unsigned long long)h->paths, between);
 		text(b, path.failed ? "" : path.p);
-		mw_buf_str(b, end);
+		mw_buf_fmt(b, "%c%s%s", between, h->objects ? "objects" : "blocks", end);
 		mw_buf_free(&path);
 	}
 }
@@ -66,14 +66,27 @@ static void json_row(struct mw_buf *b, const struct mw_holder *h)
 	mw_json_open(b, "\n", '{');
 	mw_json_str(b, "holder", h->holder);
 	mw_json_str(b, "by", mw_held_by_name(h->by));
-	mw_json_u64(b, "blocks", h->blocks);
-	mw_json_u64(b, "bytes", h->bytes);
+	mw_json_u64(b, h->objects ? "objects" : "blocks", h->blocks);
+	mw_json_u64(b, h->objects ? "object_bytes" : "bytes", h->bytes);
 	mw_json_open(b, "path", '[');
 	for (size_t i = 0; i < h->n_path; i++)
 		mw_json_str(b, NULL, h->path[i]);
 	mw_buf_str(b, "]");
 	mw_json_u64(b, "paths", h->paths);
 	mw_buf_str(b, "}");
+}
+
+static void json_rows(struct mw_buf *b, const struct mw_holders *all, const char *name, bool objects)
+{
+	size_t n = 0;
+
+	mw_json_open(b, name, '[');
+	for (size_t i = 0; i < all->n; i++)
+		if (all->rows[i].objects == objects) {
+			json_row(b, &all->rows[i]);
+			n++;
+		}
+	mw_buf_str(b, n ? "\n]" : "]");
 }
 
 static void json(struct mw_buf *b, const struct view *v)
@@ -89,10 +102,10 @@ static void json(struct mw_buf *b, const struct view *v)
 	mw_json_seconds(b, "\nstopped_milliseconds", (double)all->stop_ns / 1e6);
 	mw_json_u64(b, "\nunread_stacks", all->unread_stacks);
 	mw_json_bool(b, "\nstarted_late", all->late);
-	mw_json_open(b, "\nrows", '[');
-	for (size_t i = 0; i < all->n; i++)
-		json_row(b, &all->rows[i]);
-	mw_buf_str(b, all->n ? "\n]\n}\n" : "]\n}\n");
+	json_rows(b, all, "\nrows", false);
+	mw_json_u64(b, "\nobject_samples", all->sampled);
+	json_rows(b, all, "\nobject_rows", true);
+	mw_buf_str(b, "\n}\n");
 }
 
 /* --- the page ------------------------------------------------------------------------ */
@@ -150,13 +163,16 @@ static void milliseconds(struct mw_buf *b, void *ctx)
 	mw_buf_decimals(b, (double)*(const uint64_t *)ctx / 1e6, 1);
 }
 
-static void rows(struct mw_buf *b, void *ctx)
+static size_t table_rows(struct mw_buf *b, const struct view *v, bool objects)
 {
-	const struct view *v = ctx;
+	size_t n = 0;
 
 	for (size_t i = 0; i < v->holders.n; i++) {
 		const struct mw_holder *h = &v->holders.rows[i];
 
+		if (h->objects != objects)
+			continue;
+		n++;
 		mw_buf_str(b, "<tr><td class=\"location\">");
 		mw_html_text(b, h->holder);
 		mw_buf_fmt(b, "</td><td>%s</td>", mw_held_by_name(h->by));
@@ -170,8 +186,41 @@ static void rows(struct mw_buf *b, void *ctx)
 		}
 		mw_buf_str(b, "</td></tr>\n");
 	}
-	if (!v->holders.n)
+	return n;
+}
+
+static void rows(struct mw_buf *b, void *ctx)
+{
+	if (!table_rows(b, ctx, false))
 		mw_buf_str(b, "<tr><td class=\"empty\" colspan=\"6\">Nothing is live.</td></tr>\n");
+}
+
+static void object_head(struct mw_buf *b)
+{
+	static const char *const titles[] = { "Holder", "Held by", "Objects", "Bytes", "Paths", "Path" };
+
+	for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
+		mw_buf_fmt(b, "<th scope=\"col\"%s>%s</th>", i > 1 && i < 5 ? " class=\"num\"" : "",
+			   titles[i]);
+}
+
+/* What refers to the sampled objects of Ruby's that were made here; nothing without any. */
+static void sampled(struct mw_buf *b, void *ctx)
+{
+	const struct view *v = ctx;
+
+	if (!v->holders.sampled)
+		return;
+	mw_buf_str(b, "<div class=\"scroll\" role=\"region\" aria-label=\"Holders of Ruby\xe2\x80\x99s "
+		      "objects\" tabindex=\"0\">\n<table class=\"rows\">\n<caption>What refers to the "
+		      "Ruby objects made here, estimated from ");
+	mw_buf_commas(b, v->holders.sampled);
+	mw_buf_str(b, v->holders.sampled == 1 ? " sample" : " samples");
+	mw_buf_str(b, "</caption>\n<thead><tr>");
+	object_head(b);
+	mw_buf_str(b, "</tr></thead>\n<tbody>\n");
+	table_rows(b, v, true);
+	mw_buf_str(b, "</tbody>\n</table>\n</div>\n");
 }
 
 static void exports(struct mw_buf *b, void *ctx)
@@ -199,6 +248,7 @@ static void page(struct mw_buf *b, void *ctx)
 		{ .name = "stop", .fill = milliseconds, .ctx = &v->holders.stop_ns },
 		{ .name = "notes", .fill = notes, .ctx = v },
 		{ .name = "what", .text = v->row ? "these blocks" : "all live blocks" },
+		{ .name = "sampled", .fill = sampled, .ctx = v },
 		{ .name = "rows", .fill = rows, .ctx = v },
 		{ .name = "exports", .fill = exports, .ctx = v },
 	};
@@ -241,6 +291,7 @@ static int search(struct view *v, const struct mw_params *p, struct mw_buf *why)
 	}
 	q.ids = (const uint32_t *)(const void *)ids.p;
 	q.n = ids.n / sizeof(*q.ids);
+	q.objects = mw_objects_for_holders;
 	bad = status_of(mw_holders_ask(api, &q, &v->holders, err));
 	mw_buf_free(&ids);
 	mw_buf_str(why, err);

@@ -1,17 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* locations.c - GET /history/locations.json, and POST /annotate. */
+#include <string.h>
+
 #include "pages.h"
 
 enum { POINTS_MAX_ONE = 500 };
 
-static void answer(struct mw_call *call, const struct mw_span *span, double now)
+/* Those that by= asks for; NULL, and a reason: there are no such. */
+static const struct mw_curves *chosen(struct mw_call *call)
+{
+	const char *by = call->params.v[MW_PARAM_BY].s;
+
+	if (!by || !strcmp(by, "live"))
+		return &call->req->site->curves;
+	if (!strcmp(by, "objects"))
+		return &call->req->site->object_curves;
+	mw_buf_str(&call->why, "by: live or objects");
+	return NULL;
+}
+
+static void answer(struct mw_call *call, const struct mw_curves *curves, const struct mw_span *span,
+		   double now)
 {
 	const struct mw_site *s = call->req->site;
 	const char *location = call->params.v[MW_PARAM_LOCATION].s;
 	struct mw_curve_set set;
-	int rc = location ? mw_curves_read_one(&s->curves, location, call->params.v[MW_PARAM_LOCATION].n,
+	int rc = location ? mw_curves_read_one(curves, location, call->params.v[MW_PARAM_LOCATION].n,
 					       span->from, span->to, POINTS_MAX_ONE, &set) :
-			    mw_curves_read(&s->curves, call->api, span->from, span->to, &set);
+			    mw_curves_read(curves, call->api, span->from, span->to, &set);
 
 	if (rc) {
 		mw_response_no_memory(call->res);
@@ -27,10 +43,11 @@ static void answer(struct mw_call *call, const struct mw_span *span, double now)
 void mw_page_locations(struct mw_call *call)
 {
 	static const struct mw_points points = { 48, MW_CURVES_POINTS, POINTS_MAX_ONE };
+	const struct mw_curves *curves = chosen(call);
 	struct mw_span span;
 
-	if (mw_span_query(call, &points, &span))
-		answer(call, &span, mw_site_uptime(call->req->site));
+	if (!mw_refused(call, curves ? 0 : 400) && mw_span_query(call, &points, &span))
+		answer(call, curves, &span, mw_site_uptime(call->req->site));
 }
 
 void mw_page_annotate(struct mw_call *call)

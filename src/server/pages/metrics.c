@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "server/objects/objects.h"
 #include "server/report/metrics.h"
 #include "pages.h"
 
@@ -24,11 +25,14 @@ void mw_page_metrics(struct mw_call *call)
 {
 	enum mw_metrics_form form = wanted(call->req);
 	uint64_t top = MW_METRICS_TOP;
+	struct mw_objects_state objects;
 	struct mw_metrics m;
 	int bad = mw_params_top(&call->params, MW_METRICS_TOP_MAX, &top, &call->why);
 
+	mw_objects_state(call->api, &objects);
 	/* the site's descriptor: one opened here would leak into a child forked meanwhile */
-	if (!bad && mw_metrics_take(&m, call->api, call->req->site ? call->req->site->statm : -1, top))
+	if (!bad && mw_metrics_take(&m, call->api, call->req->site ? call->req->site->statm : -1, top,
+				    !strcmp(objects.is, "on")))
 		bad = 500;
 	if (mw_refused(call, bad))
 		return;

@@ -114,23 +114,10 @@ void mw_site_told(struct mw_buf *b, const struct mw_site *s)
 	mw_buf_str(b, "]");
 }
 
-/* The samples of Ruby's objects, for the verdict. NULL: none, or no memory. */
-static struct mw_stay *stays(size_t *n)
-{
-	struct mw_object_stay *v = mw_objects_stays(n);
-	struct mw_stay *to = v ? malloc((*n + 1) * sizeof(*to)) : NULL;
-
-	for (size_t i = 0; to && i < *n; i++)
-		to[i] = (struct mw_stay){ v[i].id, v[i].born, v[i].bytes, v[i].class };
-	*n = to ? *n : 0;
-	free(v);
-	return to;
-}
-
 /* Gives the line that made most objects its name, which is valid until the snapshot is freed. NULL: it has none. */
-static struct mw_snapshot *name_made(const struct mw_api *api, struct mw_verdict_made *m)
+static struct mw_snapshot *name_made(const struct mw_site *site, struct mw_verdict_made *m)
 {
-	struct mw_snapshot *s = m->samples ? api->snapshot() : NULL;
+	struct mw_snapshot *s = m->samples ? site->api->snapshot() : NULL;
 
 	for (size_t i = 0; s && i < s->n; i++)
 		if (s->rows[i].id == m->line) {
@@ -139,12 +126,14 @@ static struct mw_snapshot *name_made(const struct mw_api *api, struct mw_verdict
 			m->at.file_len = s->rows[i].file_len;
 			m->at.kind = s->rows[i].kind;
 		}
+	if (m->samples && m->line == site->proofs.made_of && site->proofs.made_owner[0])
+		m->owner = site->proofs.made_owner;
 	return s;
 }
 
 static void say(struct mw_said *said, struct mw_site *s, struct mw_verdict *v)
 {
-	struct mw_snapshot *names = name_made(s->api, &v->made);
+	struct mw_snapshot *names = name_made(s, &v->made);
 
 	take_newest(v, &s->history);
 	said->kind = v->kind;
@@ -152,6 +141,7 @@ static void say(struct mw_said *said, struct mw_site *s, struct mw_verdict *v)
 	said->rate = v->rate;
 	said->since = v->since;
 	keep_suspects(said, v);
+	said->made = v->made.samples ? v->made.line : 0;
 	mw_verdict_sentence(&said->sentence, v);
 	mw_buf_add(&said->sentence, "", 1); /* a C string, for the family */
 	said->sentence.n -= !said->sentence.failed;
@@ -171,7 +161,7 @@ int mw_said_make(struct mw_said *said, struct mw_site *s, double from, double to
 {
 	const struct mw_proofs *p = &s->proofs;
 	size_t stays_n;
-	struct mw_stay *stay = stays(&stays_n);
+	struct mw_object_stay *stay = mw_objects_stays(&stays_n);
 	const struct mw_evidence_source src = {
 		.stays = stay,
 		.stays_n = stays_n,

@@ -55,6 +55,15 @@ static void make_point(struct mw_site *s, const struct mw_proc_file *smaps, stru
 	mw_parts_second(&s->parts, s->api, &s->stats, smaps ? mw_proc_fd(smaps) : -1, p);
 }
 
+/* Ruby's objects by location, once there are samples. */
+static void objects_second(struct mw_site *s, double up)
+{
+	const struct mw_api *objects = mw_objects_api();
+
+	if (objects)
+		mw_curves_second(&s->object_curves, objects, up);
+}
+
 unsigned mw_site_second(struct mw_site *s, const struct mw_proc_file *statm,
 			const struct mw_proc_file *smaps)
 {
@@ -69,6 +78,7 @@ unsigned mw_site_second(struct mw_site *s, const struct mw_proc_file *statm,
 		mw_history_add(&s->history, p);
 		mw_curves_second(&s->curves, s->api, (double)up / 1000);
 		mw_objects_second(s->api, p.t);
+		objects_second(s, (double)up / 1000);
 		mw_maps_tidy(&s->maps, (double)up / 1000, false);
 		atomic_fetch_sub(&s->busy, 1);
 	}

@@ -38,6 +38,7 @@ void mw_site_start(struct mw_site *s, const struct mw_api *api)
 	s->stats_next = s->stats_n = 0;
 	memset(s->stats_costs, 0, sizeof(s->stats_costs));
 	mw_curves_start(&s->curves, api, api->options()->history, lost);
+	mw_curves_start(&s->object_curves, api, api->options()->history, lost);
 	s->statm = -1;
 	s->api = api;
 	api->stats(&stats);
@@ -61,6 +62,7 @@ void mw_site_end(struct mw_site *s)
 	mw_helds_free(&s->proofs.helds);
 	mw_maps_tidy(&s->maps, 0, true);
 	mw_curves_end(&s->curves);
+	mw_curves_end(&s->object_curves);
 }
 
 double mw_site_uptime(const struct mw_site *s)

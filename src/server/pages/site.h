@@ -41,6 +41,7 @@ struct mw_said {
 	size_t suspects_n;
 	const char *suspects[MW_SUSPECTS];
 	struct mw_buf names;
+	uint32_t made; /* the location that made most of Ruby's objects that stay; 0: none is named */
 };
 
 /* When a verdict of another kind was told. */
@@ -75,6 +76,7 @@ struct mw_site {
 	struct mw_told told[MW_TOLD];
 	struct mw_said said;     /* the last verdict about all ranges; sentence.n 0: none yet */
 	struct mw_curves curves; /* their memory outlives a new start */
+	struct mw_curves object_curves; /* of Ruby's objects: likewise */
 };
 
 void mw_site_start(struct mw_site *, const struct mw_api *);

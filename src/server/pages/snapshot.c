@@ -54,16 +54,17 @@ static void answer(struct mw_call *call, struct mw_query *q)
 
 /* --- a mark ------------------------------------------------------------------------------- */
 
-enum { KEPT = 5 };
+enum { KEPT = 8 };
 
 /* The columns that a mark has. */
 static struct mw_table kept_columns(struct mw_column to[KEPT])
 {
-	static const char *const names[KEPT] = { "allocations", "frees", "live_bytes", "live", "location" };
+	static const char *const names[KEPT] = { "allocations", "frees",   "live_bytes",   "live",
+						 "location",    "objects", "object_bytes", "object_error" };
 
 	for (int i = 0; i < KEPT; i++)
 		to[i] = mw_columns[mw_column_find(names[i], strlen(names[i]))];
-	return (struct mw_table){ to, KEPT, 2 };
+	return (struct mw_table){ .columns = to, .n = KEPT, .sort = 2 };
 }
 
 /* The rows of a mark, malloc'ed; NULL: no memory. */
@@ -74,10 +75,7 @@ static struct mw_row *rows_of(const struct mw_marks *marks, const struct mw_name
 
 	for (uint32_t i = 0; v && rows && i < marks->places; i++) {
 		rows[i] = mw_marks_row(mw_marks_place(marks, i));
-		rows[i].live_bytes = v[i].v[MW_MARKS_BYTES];
-		rows[i].live = v[i].v[MW_MARKS_BLOCKS];
-		rows[i].allocations = v[i].v[MW_MARKS_ALLOCATIONS];
-		rows[i].frees = v[i].v[MW_MARKS_FREES];
+		mw_marks_numbers_set(&v[i], &rows[i]);
 	}
 	if (!v) {
 		free(rows);

@@ -60,23 +60,30 @@ static bool is(const struct mw_params *p, enum mw_param name, const char *value)
 static int understand(const struct mw_params *p, const struct form *form, struct query *q,
 		      struct mw_buf *why)
 {
-	static const char *const views[] = { "live", "total", "growth" };
+	static const struct {
+		const char *name;
+		int view;
+		enum mw_profile_by by;
+	} views[] = { { "live", MW_VIEW_LIVE, MW_BY_LIVE },
+		      { "total", MW_VIEW_TOTAL, MW_BY_TOTAL },
+		      { "objects", MW_VIEW_OBJECTS, MW_BY_OBJECTS },
+		      { "growth", MW_VIEW_GROWTH, MW_BY_LIVE } };
 	uint64_t most = q->view.most, none = 0;
 	int bad = mw_params_slice(p, &most, &none, why);
 	size_t by = 0;
 
-	while (!bad && p->v[MW_PARAM_BY].s && by < 3 && !is(p, MW_PARAM_BY, views[by]))
+	while (!bad && p->v[MW_PARAM_BY].s && by < 4 && !is(p, MW_PARAM_BY, views[by].name))
 		by++;
-	if (!bad && (by == 3 || (by == 2 && !form->grows))) {
-		mw_buf_str(why, form->grows ? "by: live, total or growth" :
-					      "by: live or total: only /flame has growth");
+	if (!bad && (by == 4 || (by == 3 && !form->grows))) {
+		mw_buf_str(why, form->grows ? "by: live, total, objects or growth" :
+					      "by: live, total or objects: only /flame has growth");
 		bad = 400;
 	}
 	if (bad)
 		return bad;
 	if (p->v[MW_PARAM_BY].s) {
-		q->view.by = by == 0 ? MW_VIEW_LIVE : by == 1 ? MW_VIEW_TOTAL : MW_VIEW_GROWTH;
-		q->by = by == 1 ? MW_BY_TOTAL : MW_BY_LIVE;
+		q->view.by = views[by].view;
+		q->by = views[by].by;
 	}
 	q->view.most = most && most < NODES_MAX ? (size_t)most : NODES_MAX;
 	q->view.inverted = is(p, MW_PARAM_INVERT, "1");
@@ -218,6 +225,13 @@ static void summary(struct mw_buf *b, void *ctx)
 		mw_flame_range_html(b, &s->q->range, s->call, &s->call->params);
 		mw_buf_str(b, ". ");
 	}
+	if (s->q->by == MW_BY_OBJECTS) {
+		mw_buf_str(b, "Ruby\xe2\x80\x99s objects that stay, by the lines that made them: "
+			      "the bytes of their slots, estimated from ");
+		mw_buf_commas(b, n);
+		mw_buf_str(b, n == 1 ? " sample." : " samples.");
+		return;
+	}
 	if (!s->p->rate && !n) {
 		mw_buf_str(b,
 			   "No stacks are kept: the option stacks is off. Each location stands for itself.");
@@ -241,6 +255,7 @@ static void by_options(struct mw_buf *b, void *ctx)
 
 	option(b, "live", "live now", s->q->view.by == MW_VIEW_LIVE);
 	option(b, "total", "allocated in all", s->q->view.by == MW_VIEW_TOTAL);
+	option(b, "objects", "Ruby\xe2\x80\x99s objects that stay", s->q->view.by == MW_VIEW_OBJECTS);
 	option(b, "growth", s->q->range.is ? "growth in that time" : "growth",
 	       s->q->view.by == MW_VIEW_GROWTH);
 }

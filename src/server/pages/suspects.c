@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/history/limit.h"
+#include "server/objects/objects.h"
 #include "site.h"
 
 enum {
@@ -123,7 +124,8 @@ bool mw_site_suspects(struct mw_site *s, struct mw_suspects *q)
 		s->proofs.look = mw_site_uptime(s) + MW_PROOF_LOOK_SECONDS;
 		(void)mw_site_said(s);
 	}
-	if (!said->suspects_n || !is_due(s))
+	q->made = said->made != s->proofs.made_of ? said->made : 0;
+	if ((!said->suspects_n && !q->made) || !is_due(s))
 		return false;
 	q->t = mw_site_uptime(s);
 	find_old(s, q, said->since, said->since + (q->t - said->since) / 2);
@@ -153,15 +155,39 @@ static bool find_ids(const struct mw_suspects *q, const struct mw_snapshot *s, s
 	return ids->n && !ids->failed && !suspect->failed;
 }
 
+/* Adds the line that made objects, unless it is one of the suspects, or there is no room for one more. */
+static void add_made(struct mw_suspects *q, struct mw_buf *ids, struct mw_buf *suspect)
+{
+	const uint32_t *id = (const uint32_t *)(const void *)ids->p;
+
+	for (size_t i = 0; i < suspect->n; i++)
+		if (id[i] == q->made) {
+			q->made_as = (uint8_t)suspect->p[i];
+			return;
+		}
+	q->made_as = (uint32_t)q->n;
+	if (q->n == MW_SUSPECTS)
+		return;
+	mw_buf_add(ids, &q->made, sizeof(q->made));
+	mw_buf_add(suspect, &(char){ (char)q->made_as }, 1);
+}
+
 void mw_suspects_ask(struct mw_suspects *q, const struct mw_api *api)
 {
 	struct mw_snapshot *s = api->snapshot();
 	struct mw_buf ids = { 0 }, suspect = { 0 };
 	bool found = s && find_ids(q, s, &ids, &suspect);
-	const struct mw_holders_question of = { .ids = (const uint32_t *)(const void *)ids.p,
-						.n = ids.n / sizeof(uint32_t),
-						.suspect = (const uint8_t *)suspect.p,
-						.old = q->old };
+	struct mw_holders_question of;
+
+	if (q->made) {
+		add_made(q, &ids, &suspect);
+		found = !ids.failed && !suspect.failed;
+	}
+	of = (struct mw_holders_question){ .ids = (const uint32_t *)(const void *)ids.p,
+					   .n = ids.n / sizeof(uint32_t),
+					   .suspect = (const uint8_t *)suspect.p,
+					   .old = q->old,
+					   .objects = q->made ? mw_objects_for_holders : NULL };
 
 	if (s)
 		api->snapshot_free(s);
@@ -174,17 +200,18 @@ void mw_suspects_ask(struct mw_suspects *q, const struct mw_api *api)
 
 /* --- the answer ---------------------------------------------------------------------- */
 
-/* What most of the suspect's blocks are kept by. */
-static void name_owner(const struct mw_holders *h, uint32_t suspect, struct mw_held *held)
+/* What most of the suspect's blocks, or objects, are kept by. */
+static void name_owner(const struct mw_holders *h, uint32_t suspect, bool objects,
+		       char owner[MW_HELD_OWNER])
 {
 	const struct mw_holder *most = NULL;
 
 	for (size_t i = 0; i < h->n; i++)
-		if (h->rows[i].suspect == suspect && h->rows[i].by <= MW_HELD_NATIVE &&
-		    (!most || h->rows[i].bytes > most->bytes))
+		if (h->rows[i].suspect == suspect && h->rows[i].objects == objects &&
+		    h->rows[i].by <= MW_HELD_NATIVE && (!most || h->rows[i].bytes > most->bytes))
 			most = &h->rows[i];
 	if (most)
-		mw_owner_name(most, held->owner, sizeof(held->owner));
+		mw_owner_name(most, owner, MW_HELD_OWNER);
 }
 
 static void take_one(struct mw_site *s, const struct mw_suspects *q, uint32_t i)
@@ -205,7 +232,7 @@ static void take_one(struct mw_site *s, const struct mw_suspects *q, uint32_t i)
 				     of->old_by[MW_HELD_NOTHING])
 	};
 
-	name_owner(&q->holders, i, &held);
+	name_owner(&q->holders, i, false, held.owner);
 	(void)mw_helds_add(&s->proofs.helds, &held);
 }
 
@@ -230,6 +257,11 @@ void mw_site_proved(struct mw_site *s, struct mw_suspects *q)
 	p->gc_t = q->t;
 	for (uint32_t i = 0; i < q->n; i++)
 		take_one(s, q, i);
+	if (q->made) {
+		p->made_of = q->made;
+		p->made_owner[0] = '\0';
+		name_owner(&q->holders, q->made_as, true, p->made_owner);
+	}
 	s->said.stale = true;
 }
 

@@ -32,6 +32,8 @@ struct mw_suspects {
 		uint32_t len;
 		double old_bytes; /* that lived at old_t */
 	} v[MW_SUSPECTS];
+	uint32_t made; /* a location whose objects are asked about; 0: none */
+	uint32_t made_as; /* the number of its suspect in the answer */
 	/* the answer */
 	enum mw_holders_is is;
 	struct mw_holders holders;
@@ -51,6 +53,8 @@ struct mw_proofs {
 	struct mw_helds helds;
 	int gc_disabled; /* at gc_t, uptime: 1, 0; -1: not known */
 	double gc_t;
+	uint32_t made_of; /* the last location whose objects were asked about; 0: none was */
+	char made_owner[MW_HELD_OWNER]; /* what refers to most of them; "": no name */
 	char why[MW_HOLDERS_ERROR]; /* there is no proof; "": there is, or nobody asked */
 };
 

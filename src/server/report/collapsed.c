@@ -161,5 +161,7 @@ void mw_profile_speedscope(struct mw_buf *b, const struct mw_profile *p, const c
 	mw_json_open(b, "\nprofiles", '[');
 	sampled(b, p, MW_BY_LIVE, "live bytes");
 	sampled(b, p, MW_BY_TOTAL, "allocated bytes");
+	if (p->samples[MW_BY_OBJECTS])
+		sampled(b, p, MW_BY_OBJECTS, "bytes of Ruby's objects");
 	mw_buf_str(b, "]}\n");
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "shared/sys/clock.h"
+#include "shared/sys/root.h"
 #include "api/version.h"
 #include "shared/report/columns.h"
 
@@ -62,6 +63,17 @@ GET_STAT(unknown_frees)
 GET_STAT(resets)
 GET_STAT(paused)
 
+/* Two standard deviations. */
+static uint64_t error_of(uint64_t variance)
+{
+	return (uint64_t)(2 * mw_root((double)variance) + 0.5);
+}
+
+GET(objects, m->objects_known, m->objects.objects)
+GET(object_bytes, m->objects_known, m->objects.object_bytes)
+GET(object_samples, m->objects_known, m->objects.object_samples)
+GET(objects_error, m->objects_known, error_of(m->objects.object_variance))
+
 static bool get_uptime(const struct mw_metrics *m, struct value *v)
 {
 	v->seconds = m->stats.uptime;
@@ -88,6 +100,11 @@ static const struct metric metrics[] = {
 	{ "mwrap_heap_page_deaths", COUNTER, "", "Such pages that Ruby gave back.", get_heap_deaths },
 	{ "mwrap_heap_page_resurrections", COUNTER, "", "Such pages taken again where one was given back.",
 	  get_heap_resurrects },
+	{ "mwrap_ruby_objects", GAUGE, "", "Ruby objects that stay, estimated from samples.", get_objects },
+	{ "mwrap_ruby_object_bytes", GAUGE, "bytes", "Their slots in these pages.", get_object_bytes },
+	{ "mwrap_ruby_object_samples", GAUGE, "", "Samples that both rest on.", get_object_samples },
+	{ "mwrap_ruby_objects_error", GAUGE, "", "How many more or fewer they may be, in 19 of 20 cases.",
+	  get_objects_error },
 	{ "mwrap_gc_runs", COUNTER, "", "Ruby's garbage collections, GC.count: the generation.", get_gc },
 	{ "mwrap_locations", GAUGE, "", "Locations in the table.", get_locations },
 	{ "mwrap_locations_max", GAUGE, "", "Locations for which the table has room.", get_locations_max },
@@ -109,13 +126,22 @@ static const struct metric build = {
 	"mwrap_build_info", GAUGE, "",
 	"1, for the versions of mwrap and Ruby, and how Ruby lines are found.", NULL
 };
-static const struct metric location_bytes = {
-	"mwrap_location_live_bytes", GAUGE, "bytes",
-	"Live bytes of the locations with the most, and of all others.", NULL
+/* bytes, n and error of a location, in this order; error: of objects alone. */
+enum figure { BYTES, NUMBER, ERROR, FIGURES };
+static const struct metric of_live[FIGURES] = {
+	[BYTES] = { "mwrap_location_live_bytes", GAUGE, "bytes",
+		    "Live bytes of the locations with the most, and of all others.", NULL },
+	[NUMBER] = { "mwrap_location_live_blocks", GAUGE, "",
+		     "Live blocks of the locations with the most live bytes.", NULL },
 };
-static const struct metric location_blocks = {
-	"mwrap_location_live_blocks", GAUGE, "",
-	"Live blocks of the locations with the most live bytes.", NULL
+static const struct metric of_made[FIGURES] = {
+	[BYTES] = { "mwrap_location_ruby_object_bytes", GAUGE, "bytes",
+		    "Slots of the Ruby objects that stay, by the locations that made the most, and all others.",
+		    NULL },
+	[NUMBER] = { "mwrap_location_ruby_objects", GAUGE, "", "These objects, estimated from samples.",
+		     NULL },
+	[ERROR] = { "mwrap_location_ruby_objects_error", GAUGE, "",
+		    "How many more or fewer they may be, in 19 of 20 cases.", NULL },
 };
 
 /* --- taking them ------------------------------------------------------------ */
@@ -153,25 +179,25 @@ static void add_label(struct mw_buf *b, const struct mw_row *r)
 	mw_buf_free(&text);
 }
 
-static bool is_label(const struct mw_metrics *m, size_t i, const char *s, size_t n)
+static bool is_label(const struct mw_metrics *m, const struct mw_metrics_location *p, const char *s,
+		     size_t n)
 {
-	const struct mw_metrics_location *p = &m->locations[i];
-
 	return p->len == n && !memcmp(m->labels.p + p->at, s, n);
 }
 
-static bool taken(const struct mw_metrics *m, const char *s, size_t n)
+static bool taken(const struct mw_metrics *m, const struct mw_metrics_list *l, const char *s, size_t n)
 {
 	if (n == sizeof(rest) - 1 && !memcmp(s, rest, n))
 		return true;
-	for (size_t i = 0; i < m->n; i++)
-		if (is_label(m, i, s, n))
+	for (size_t i = 0; i < l->n; i++)
+		if (is_label(m, &l->v[i], s, n))
 			return true;
 	return false;
 }
 
-/* Adds a location for the row, unless its label is taken; r NULL: for the rest. */
-static void add_location(struct mw_metrics *m, const struct mw_row *r, uint64_t live_bytes, uint64_t live)
+/* Adds a location with these figures for the row, unless its label is taken; r NULL: for the rest. */
+static void add_location(struct mw_metrics *m, struct mw_metrics_list *l, const struct mw_row *r,
+			 struct mw_metrics_location figures)
 {
 	size_t at = m->labels.n;
 
@@ -181,13 +207,13 @@ static void add_location(struct mw_metrics *m, const struct mw_row *r, uint64_t 
 		mw_buf_str(&m->labels, rest);
 	if (m->labels.failed)
 		return;
-	if (r && taken(m, m->labels.p + at, m->labels.n - at)) {
+	if (r && taken(m, l, m->labels.p + at, m->labels.n - at)) {
 		m->labels.n = at;
 		return;
 	}
-	m->locations[m->n++] = (struct mw_metrics_location){
-		.at = (uint32_t)at, .len = (uint32_t)(m->labels.n - at), .live_bytes = live_bytes, .live = live
-	};
+	figures.at = (uint32_t)at;
+	figures.len = (uint32_t)(m->labels.n - at);
+	l->v[l->n++] = figures;
 }
 
 /* a - b, not below 0: a saturated sum may be less than its parts. */
@@ -196,28 +222,44 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-static int take_locations(struct mw_metrics *m, const struct mw_api *api, uint64_t top)
+static struct mw_metrics_location figures_of(const struct mw_row *r, bool objects)
+{
+	if (objects)
+		return (struct mw_metrics_location){
+			.bytes = r->object_bytes, .n = r->objects, .variance = r->object_variance
+		};
+	return (struct mw_metrics_location){ .bytes = r->live_bytes, .n = r->live };
+}
+
+static int take_list(struct mw_metrics *m, const struct mw_api *api, uint64_t top, bool objects)
 {
 	/* a limit of 0 would mean all */
-	struct mw_query q = { .sort = mw_column_find("live_bytes", 10), .limit = top ? top : 1 };
+	struct mw_query q = { .sort = objects ? MW_COLUMN_object_bytes : MW_COLUMN_live_bytes,
+			      .limit = top ? top : 1 };
+	struct mw_metrics_list *l = objects ? &m->made : &m->live;
+	struct mw_metrics_location others;
 	struct mw_result res;
-	uint64_t bytes, live;
 
 	if (mw_result_make(&res, api, &q))
 		return -1;
-	bytes = res.sum.live_bytes;
-	live = res.sum.live;
-	m->locations = calloc(res.n + 1, sizeof(*m->locations));
-	for (size_t i = 0; m->locations && i < res.n && top && res.rows[i].live; i++)
-		add_location(m, &res.rows[i], res.rows[i].live_bytes, res.rows[i].live);
-	for (size_t i = 0; i < m->n; i++) {
-		bytes = less(bytes, m->locations[i].live_bytes);
-		live = less(live, m->locations[i].live);
+	m->objects = res.sum;
+	others = figures_of(&res.sum, objects);
+	l->v = calloc(res.n + 1, sizeof(*l->v));
+	for (size_t i = 0; l->v && i < res.n && top; i++) {
+		struct mw_metrics_location one = figures_of(&res.rows[i], objects);
+
+		if (one.n)
+			add_location(m, l, &res.rows[i], one);
 	}
-	if (m->locations)
-		add_location(m, NULL, bytes, live);
+	for (size_t i = 0; i < l->n; i++) {
+		others.bytes = less(others.bytes, l->v[i].bytes);
+		others.n = less(others.n, l->v[i].n);
+		others.variance = less(others.variance, l->v[i].variance);
+	}
+	if (l->v)
+		add_location(m, l, NULL, others);
 	mw_result_free(&res, api);
-	return m->locations && !m->labels.failed ? 0 : -1;
+	return l->v && !m->labels.failed ? 0 : -1;
 }
 
 static double unix_time(void)
@@ -225,10 +267,10 @@ static double unix_time(void)
 	return (double)mw_clock_ns(CLOCK_REALTIME) / 1e9;
 }
 
-int mw_metrics_take(struct mw_metrics *m, const struct mw_api *api, int statm, uint64_t top)
+int mw_metrics_take(struct mw_metrics *m, const struct mw_api *api, int statm, uint64_t top, bool objects)
 {
-	*m = (struct mw_metrics){ 0 };
-	if (take_locations(m, api, top)) {
+	*m = (struct mw_metrics){ .objects_known = objects };
+	if (take_list(m, api, top, false) || (objects && take_list(m, api, top, true))) {
 		mw_metrics_free(m);
 		return -1;
 	}
@@ -241,7 +283,8 @@ int mw_metrics_take(struct mw_metrics *m, const struct mw_api *api, int statm, u
 
 void mw_metrics_free(struct mw_metrics *m)
 {
-	free(m->locations);
+	free(m->live.v);
+	free(m->made.v);
 	mw_buf_free(&m->labels);
 	*m = (struct mw_metrics){ 0 };
 }
@@ -330,19 +373,31 @@ static void versions(struct mw_buf *b, const struct mw_metrics *m, enum mw_metri
 	end(b, labels, &one);
 }
 
-static void write_locations(struct mw_buf *b, const struct metric *k, const struct mw_metrics *m,
-			    enum mw_metrics_form form)
+static uint64_t figure_of(const struct mw_metrics_location *l, enum figure f)
+{
+	return f == BYTES ? l->bytes : f == NUMBER ? l->n : error_of(l->variance);
+}
+
+static void write_figure(struct mw_buf *b, const struct mw_metrics *m, const struct mw_metrics_list *l,
+			 const struct metric *k, enum figure f, enum mw_metrics_form form)
 {
 	head(b, k, form);
-	for (size_t p = 0; p < m->n; p++) {
-		const struct mw_metrics_location *l = &m->locations[p];
-		struct value v = { .u = k == &location_bytes ? l->live_bytes : l->live };
+	for (size_t i = 0; i < l->n; i++) {
+		struct value v = { .u = figure_of(&l->v[i], f) };
 		unsigned labels = 0;
 
 		name(b, k);
-		mw_metrics_label(b, &labels, "location", m->labels.p + l->at, l->len);
+		mw_metrics_label(b, &labels, "location", m->labels.p + l->v[i].at, l->v[i].len);
 		end(b, labels, &v);
 	}
+}
+
+static void write_list(struct mw_buf *b, const struct mw_metrics *m, const struct mw_metrics_list *l,
+		       const struct metric *of, enum mw_metrics_form form)
+{
+	for (enum figure f = 0; f < FIGURES && l->n; f++)
+		if (of[f].name)
+			write_figure(b, m, l, &of[f], f, form);
 }
 
 void mw_metrics_render(struct mw_buf *b, const struct mw_metrics *m, enum mw_metrics_form form)
@@ -350,8 +405,8 @@ void mw_metrics_render(struct mw_buf *b, const struct mw_metrics *m, enum mw_met
 	versions(b, m, form);
 	for (size_t k = 0; k < sizeof(metrics) / sizeof(*metrics); k++)
 		simple(b, &metrics[k], m, form);
-	write_locations(b, &location_bytes, m, form);
-	write_locations(b, &location_blocks, m, form);
+	write_list(b, m, &m->live, of_live, form);
+	write_list(b, m, &m->made, of_made, form);
 	if (form == MW_METRICS_OPENMETRICS)
 		mw_buf_str(b, "# EOF\n");
 }

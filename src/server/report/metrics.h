@@ -17,10 +17,16 @@
 
 #define MW_METRICS_LABEL 256 /* bytes of a location as a label's value, before its escapes */
 
-/* The live bytes and blocks of one location. */
+/* The live bytes and blocks of one location, or its Ruby objects and their slots. */
 struct mw_metrics_location {
 	uint32_t at, len; /* the label's value, in `labels`: UTF-8, not escaped */
-	uint64_t live_bytes, live;
+	uint64_t bytes, n;
+	uint64_t variance; /* of the number of objects */
+};
+
+struct mw_metrics_list {
+	struct mw_metrics_location *v; /* owned; most bytes first, then "(rest)" */
+	size_t n;
 };
 
 struct mw_metrics {
@@ -29,18 +35,21 @@ struct mw_metrics {
 	uint64_t rss;        /* bytes, if rss_known */
 	bool rss_known;
 	double start;        /* Unix time */
-	struct mw_metrics_location *locations; /* owned; most live bytes first, then "(rest)" */
-	size_t n;
+	struct mw_metrics_list live,
+		made; /* made: by the bytes of Ruby's objects; empty unless objects_known */
+	bool objects_known; /* Ruby's objects are sampled */
+	struct mw_row objects; /* the sums of all rows */
 	struct mw_buf labels; /* owned */
 };
 
 /*
  * Takes this process's figures, with its `top` locations by live bytes, and
- * "(rest)" for the others. Labels are unique: if a location's label, shortened
- * and made valid, equals a larger one's, the location counts to the rest.
+ * "(rest)" for the others; if Ruby's objects are sampled, by these likewise.
+ * Labels of a list are unique: if a location's label, shortened and made
+ * valid, equals a larger one's, the location counts to the rest.
  * statm: see mw_rss_bytes. 0, or -1: no memory, and all zero.
  */
-int mw_metrics_take(struct mw_metrics *, const struct mw_api *, int statm, uint64_t top);
+int mw_metrics_take(struct mw_metrics *, const struct mw_api *, int statm, uint64_t top, bool objects);
 void mw_metrics_free(struct mw_metrics *); /* all zero again */
 
 enum mw_metrics_form { MW_METRICS_PROMETHEUS, MW_METRICS_OPENMETRICS };

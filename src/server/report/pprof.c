@@ -28,6 +28,18 @@ enum { LINE_FUNCTION = 1, LINE_LINE };
 /* No system_name: if it is there, pprof takes the name for a C++ one, and removes "<main>" from it. */
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_FILENAME = 4 };
 
+/* The figures of a sample. */
+static const struct type {
+	const char *name;
+	enum mw_profile_by by;
+	bool is_count;
+} types[] = {
+	{ "alloc_objects", MW_BY_TOTAL, true },  { "alloc_space", MW_BY_TOTAL, false },
+	{ "inuse_objects", MW_BY_LIVE, true },   { "inuse_space", MW_BY_LIVE, false },
+	{ "ruby_objects", MW_BY_OBJECTS, true }, { "ruby_object_space", MW_BY_OBJECTS, false },
+};
+#define TYPES (sizeof(types) / sizeof(*types))
+
 struct pprof {
 	struct mw_buf *out;
 	const struct mw_profile *profile;
@@ -120,19 +132,25 @@ static uint32_t location_id(struct pprof *p, uint32_t frame)
 	return p->ids[frame];
 }
 
+static uint64_t value(const struct mw_profile_stack *s, const struct type *t)
+{
+	return t->is_count ? s->blocks[t->by] : s->bytes[t->by];
+}
+
 /* m and list are empty before and after. */
 static void sample(struct pprof *p, const struct mw_profile_stack *s, struct mw_buf *m, struct mw_buf *list)
 {
-	const uint64_t values[] = { s->blocks[MW_BY_TOTAL], s->bytes[MW_BY_TOTAL], s->blocks[MW_BY_LIVE],
-				    s->bytes[MW_BY_LIVE] };
+	uint64_t any = 0;
 
-	if (!(values[0] | values[1] | values[2] | values[3]))
+	for (size_t i = 0; i < TYPES; i++)
+		any |= value(s, &types[i]);
+	if (!any)
 		return;
 	for (uint32_t i = 0; i < s->depth; i++)
 		varint(list, location_id(p, s->frames[i]));
 	message(m, SAMPLE_LOCATIONS, list);
-	for (int i = 0; i < 4; i++)
-		varint(list, (uint64_t)mw_i64_of(values[i])); /* int64: readers take more for less than 0 */
+	for (size_t i = 0; i < TYPES; i++) /* int64: readers take more for less than 0 */
+		varint(list, (uint64_t)mw_i64_of(value(s, &types[i])));
 	message(m, SAMPLE_VALUES, list);
 	if (p->profile->snapshot->rows[s->row].location_len)
 		label(p, m, &p->profile->snapshot->rows[s->row]);
@@ -266,10 +284,8 @@ static void profile_message(struct pprof *p, enum mw_profile_by by_default)
 	const struct mw_profile *from = p->profile;
 
 	str(p, "");
-	value_type(p, SAMPLE_TYPE, "alloc_objects", "count");
-	value_type(p, SAMPLE_TYPE, "alloc_space", "bytes");
-	value_type(p, SAMPLE_TYPE, "inuse_objects", "count");
-	value_type(p, SAMPLE_TYPE, "inuse_space", "bytes");
+	for (size_t i = 0; i < TYPES; i++)
+		value_type(p, SAMPLE_TYPE, types[i].name, types[i].is_count ? "count" : "bytes");
 	samples(p);
 	program(p);
 	locations(p);
@@ -277,8 +293,9 @@ static void profile_message(struct pprof *p, enum mw_profile_by by_default)
 	/* No duration, as Go's own heap profiles: with one, Parca takes all figures for differences. */
 	value_type(p, PERIOD_TYPE, "space", "bytes");
 	number(p->out, PERIOD, (uint64_t)mw_i64_of(from->rate));
-	number(p->out, DEFAULT_SAMPLE_TYPE,
-	       str(p, by_default == MW_BY_LIVE ? "inuse_space" : "alloc_space"));
+	for (size_t i = 0; i < TYPES; i++)
+		if (types[i].by == by_default && !types[i].is_count)
+			number(p->out, DEFAULT_SAMPLE_TYPE, str(p, types[i].name));
 	string_table(p);
 }
 

@@ -33,7 +33,9 @@ static uint32_t child(struct mw_tree *t, uint32_t parent, uint32_t frame)
 static struct mw_tree_node figures(const struct mw_profile *p, const struct mw_profile_stack *s,
 				   const struct mw_profile_view *view)
 {
-	enum mw_profile_by by = view->by == MW_VIEW_TOTAL ? MW_BY_TOTAL : MW_BY_LIVE;
+	enum mw_profile_by by = view->by == MW_VIEW_TOTAL   ? MW_BY_TOTAL :
+				view->by == MW_VIEW_OBJECTS ? MW_BY_OBJECTS :
+							      MW_BY_LIVE;
 	int64_t value = view->by == MW_VIEW_GROWTH ? s->growth : mw_i64_of(s->bytes[by]);
 	/* unsigned, since -INT64_MIN would overflow */
 	uint64_t width = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;

@@ -4,7 +4,7 @@
  *
  * Members of a JSON object, which the page begins with start, now and unix:
  *
- *   "by":"live"|"total"|"growth","inverted":false,"location":null|"PATH:LINE",
+ *   "by":"live"|"total"|"growth"|"objects","inverted":false,"location":null|"PATH:LINE",
  *   "total":N,"samples":S,"rate":R,"pruned":P,
  *   "names":[..],"files":[..],"groups":[..],
  *   "frames":[[name,file,line,group,kind],..]
@@ -12,7 +12,7 @@
  *   "frame":[..],"depth":[..],"value":[..],"samples_of":[..],"width":[..]
  *       one entry for each node, in preorder; node 0 is the root, with frame -1 and depth 0
  *
- * value: bytes, below 0 where something shrank. A node's own bytes are its value less its
+ * value: bytes, of objects those of their slots, below 0 where something shrank. A node's own bytes are its value less its
  * children's. width is there with by=growth only: the sum of the absolute values of the stacks
  * below. Children come by value, the largest first, then by name.
  */
@@ -94,7 +94,7 @@ static void strings(struct mw_buf *b, const char *name, const struct mw_intern *
 static void head(struct mw_buf *b, const struct mw_profile *p, const struct mw_profile_view *view,
 		 const struct mw_tree_node *root, uint32_t pruned)
 {
-	static const char *const by[] = { "live", "total", "growth" };
+	static const char *const by[] = { "live", "total", "growth", "objects" };
 	const struct mw_row *row = view->row < p->snapshot->n ? &p->snapshot->rows[view->row] : NULL;
 
 	mw_json_str(b, "by", by[view->by]);

@@ -58,10 +58,10 @@ static struct sum *stays_since(const struct mw_evidence *e, double since, const 
 
 	*n = 0;
 	for (size_t i = 0; v && i < e->stays_n; i++) {
-		const struct mw_stay *s = &e->stays[i];
+		const struct mw_object_stay *s = &e->stays[i];
 
-		if (s->born >= since && (!line || s->line == *line))
-			v[(*n)++] = (struct sum){ s->class, s->line, 1, s->bytes };
+		if (s->born >= since && (!line || s->id == *line))
+			v[(*n)++] = (struct sum){ s->class, s->id, 1, s->bytes };
 	}
 	return v;
 }
@@ -148,4 +148,8 @@ void mw_words_made(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, m->classes[i]);
 	}
 	mw_buf_str(b, m->classes[0] ? ")" : "");
+	if (m->owner) {
+		mw_buf_str(b, ", kept by ");
+		mw_buf_tsv(b, m->owner, strlen(m->owner));
+	}
 }

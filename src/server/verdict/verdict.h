@@ -30,6 +30,7 @@
 
 #include "server/history/curves.h"
 #include "server/history/history.h"
+#include "server/objects/objects.h"
 #include "held.h"
 
 enum mw_verdict_kind {
@@ -82,13 +83,6 @@ struct mw_scale {
 
 enum { MW_SCALES_MAX = 4, MW_VERDICT_LOCATIONS = 5, MW_VERDICT_SUSPECTS = 12 };
 
-/* A sampled object of Ruby's that stays, and what it stands for. */
-struct mw_stay {
-	uint32_t line; /* a number of the line that made it */
-	double born, bytes; /* uptime; slots in Ruby's heap */
-	const char *class; /* "": not known */
-};
-
 struct mw_evidence {
 	double start; /* uptime at which this process began: 0, or its fork */
 	bool paused;
@@ -99,7 +93,7 @@ struct mw_evidence {
 	const struct mw_helds *held;           /* what proofs said; NULL: nothing */
 	/* why no proof of what is kept can be had, for a sentence; NULL: one is made when a verdict names a suspect */
 	const char *no_proof;
-	const struct mw_stay *stays; /* in no order */
+	const struct mw_object_stay *stays; /* in no order */
 	size_t stays_n;
 	double gc_disabled; /* uptime at which GC was found to be disabled, the last time; 0: it wasn't */
 };
@@ -131,6 +125,7 @@ struct mw_verdict_made {
 	struct mw_verdict_location at; /* `location` NULL: whoever knows the line's name sets it, len, file_len and kind */
 	double error; /* of at.share: two standard deviations */
 	const char *classes[2]; /* in the evidence; NULL: none */
+	const char *owner; /* what refers to most of them: "Audit::LOG, an Array"; NULL: not known. As the name */
 };
 
 struct mw_verdict {

@@ -119,7 +119,9 @@ static void made(struct mw_buf *b, const struct mw_verdict_made *m)
 	mw_json_open(b, "classes", '[');
 	for (size_t i = 0; i < 2 && m->classes[i]; i++)
 		mw_json_str(b, NULL, m->classes[i]);
-	mw_buf_str(b, "]}");
+	mw_buf_str(b, "]");
+	mw_json_str(b, "owner", m->owner);
+	mw_buf_str(b, "}");
 }
 
 /* What the sentence rests on, beside parts and locations. */

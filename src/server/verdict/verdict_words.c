@@ -389,6 +389,7 @@ void mw_verdict_sentence(struct mw_buf *b, const struct mw_verdict *v)
 	switch (v->kind) {
 	case MW_VERDICT_GROWS:
 		grows(b, v);
+		mw_words_made(b, v);
 		mw_words_no_proof(b, v);
 		break;
 	case MW_VERDICT_HEAP:

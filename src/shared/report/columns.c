@@ -94,7 +94,9 @@ int mw_table_find(const struct mw_table *t, const char *name, size_t len)
 	return -1;
 }
 
-const struct mw_table mw_all_table = { mw_columns, MW_ALL_COLUMNS_N, MW_COLUMN_DEFAULT };
+const struct mw_table mw_all_table = {
+	.columns = mw_columns, .n = MW_ALL_COLUMNS_N, .sort = MW_COLUMN_DEFAULT
+};
 
 int mw_column_find(const char *name, size_t len)
 {

@@ -171,6 +171,11 @@ static void split_row(struct mw_row *to, const struct mw_row *r, const struct mw
 	to->live_bytes = p->bytes[MW_BY_LIVE];
 	to->live = p->blocks[MW_BY_LIVE];
 	to->growth = p->growth;
+	to->objects = p->blocks[MW_BY_OBJECTS];
+	to->object_bytes = p->bytes[MW_BY_OBJECTS];
+	to->object_samples = p->samples[MW_BY_OBJECTS];
+	to->object_variance =
+		to->objects ? r->object_variance : 0; /* all of a row's objects are in one part */
 	to->frees = up_to(r->frees, end, s->whole) - up_to(r->frees, from, s->whole);
 	to->freed = up_to(r->freed, end, s->whole) - up_to(r->freed, from, s->whole);
 	to->life_sum = up_to(r->life_sum, end, s->whole) - up_to(r->life_sum, from, s->whole);

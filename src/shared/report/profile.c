@@ -14,8 +14,19 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-/* The figures that are divided, each by itself. */
-enum figure { LIVE_BYTES, TOTAL_BYTES, LIVE_BLOCKS, TOTAL_BLOCKS, BEFORE_BYTES, RANGE_BYTES, FIGURES };
+/* The first are divided, each by itself. Objects are the location's own. */
+enum figure {
+	LIVE_BYTES,
+	TOTAL_BYTES,
+	LIVE_BLOCKS,
+	TOTAL_BLOCKS,
+	BEFORE_BYTES,
+	RANGE_BYTES,
+	DIVIDED,
+	OBJECT_BYTES = DIVIDED,
+	OBJECTS,
+	FIGURES
+};
 /* No figure of a row: what a stack weighs if nothing else is known. */
 #define EVER FIGURES
 
@@ -89,7 +100,9 @@ static struct figures figures_of(const struct mw_profile *p, const struct mw_row
 				   [LIVE_BLOCKS] = r->live,
 				   [TOTAL_BLOCKS] = r->allocations,
 				   [BEFORE_BYTES] = p->ranged ? 0 : before,
-				   [RANGE_BYTES] = p->ranged ? change : 0 } };
+				   [RANGE_BYTES] = p->ranged ? change : 0,
+				   [OBJECT_BYTES] = r->object_bytes,
+				   [OBJECTS] = r->objects } };
 }
 
 static bool any(const struct figures *f)
@@ -123,6 +136,9 @@ static double weight(const struct mw_profile_sampled *s, enum figure figure)
 	case EVER:
 		w = s->ever;
 		break;
+	case OBJECT_BYTES:
+	case OBJECTS:
+		break;
 	}
 	if (!(w > 0))
 		return 0;
@@ -144,9 +160,9 @@ static void set(struct mw_profile *p, const struct mw_profile_sampled *s, const 
 		.frames = s->frames,
 		.depth = s->depth,
 		.row = s->row,
-		.bytes = { f->v[LIVE_BYTES], f->v[TOTAL_BYTES] },
-		.blocks = { f->v[LIVE_BLOCKS], f->v[TOTAL_BLOCKS] },
-		.samples = { s->samples[MW_BY_LIVE], s->samples[MW_BY_TOTAL] },
+		.bytes = { f->v[LIVE_BYTES], f->v[TOTAL_BYTES], f->v[OBJECT_BYTES] },
+		.blocks = { f->v[LIVE_BLOCKS], f->v[TOTAL_BLOCKS], f->v[OBJECTS] },
+		.samples = { s->samples[MW_BY_LIVE], s->samples[MW_BY_TOTAL], s->samples[MW_BY_OBJECTS] },
 		.growth = growth_of(p, f, shrank),
 		.born_samples = s->born_samples,
 	};
@@ -208,7 +224,7 @@ static double weigh(struct share *s, const struct mw_profile_sampled *sampled, c
 static void divide_figure(uint64_t value, enum figure figure, enum figure first, struct share *s,
 			  const struct mw_profile_sampled *sampled, const size_t *order, size_t n)
 {
-	static const enum figure instead[FIGURES] = {
+	static const enum figure instead[DIVIDED] = {
 		[LIVE_BYTES] = TOTAL_BYTES,   [TOTAL_BYTES] = LIVE_BYTES,  [LIVE_BLOCKS] = TOTAL_BLOCKS,
 		[TOTAL_BLOCKS] = LIVE_BLOCKS, [BEFORE_BYTES] = LIVE_BYTES, [RANGE_BYTES] = LIVE_BYTES,
 	};
@@ -257,7 +273,7 @@ static bool by_row_make(struct by_row *b, const struct mw_profile *p, const stru
 		at += count;
 		if (count > b->most)
 			b->most = count;
-		b->bare += !count && any(&f);
+		b->bare += count ? f.v[OBJECTS] > 0 : any(&f);
 	}
 	b->first[b->rows] = at;
 	/* each first moves to its row's end meanwhile */
@@ -354,6 +370,25 @@ static bool shows(const struct mw_profile_sampled *s, const struct figures *f)
 	return any(f) || s->samples[MW_BY_LIVE] || s->samples[MW_BY_TOTAL];
 }
 
+/* The stack of a location alone. */
+static struct mw_profile_sampled own(const struct mw_profile *p, const struct mw_row *r)
+{
+	return (struct mw_profile_sampled){
+		.row = (uint32_t)(r - p->snapshot->rows),
+		.samples[MW_BY_OBJECTS] =
+			r->object_samples < UINT32_MAX ? (uint32_t)r->object_samples : UINT32_MAX
+	};
+}
+
+/* Appends a stack of the row's objects, if it has any. False: no memory. */
+static bool append_objects(struct mw_profile *p, const struct mw_row *r)
+{
+	const struct figures f = { { [OBJECT_BYTES] = r->object_bytes, [OBJECTS] = r->objects } };
+	const struct mw_profile_sampled s = own(p, r);
+
+	return !r->objects || append(p, &s, &f, false);
+}
+
 /* Appends the stacks of a row. False: no memory. */
 static bool divide_row(struct mw_profile *p, const struct mw_row *r,
 		       const struct mw_profile_sampled *sampled, const size_t *order, size_t n,
@@ -361,7 +396,7 @@ static bool divide_row(struct mw_profile *p, const struct mw_row *r,
 {
 	struct figures all = figures_of(p, r);
 
-	for (enum figure f = 0; f < FIGURES; f++) {
+	for (enum figure f = 0; f < DIVIDED; f++) {
 		/* what shrank is nobody's that was born */
 		enum figure first = f == RANGE_BYTES && r->growth < 0 ? LIVE_BYTES : f;
 
@@ -373,7 +408,7 @@ static bool divide_row(struct mw_profile *p, const struct mw_row *r,
 		if (shows(&sampled[order[i]], &parts[i]) &&
 		    !append(p, &sampled[order[i]], &parts[i], r->growth < 0))
 			return false;
-	return true;
+	return append_objects(p, r);
 }
 
 /* Room for the stacks of all samples, and for frames and stacks of `bare` rows. */
@@ -414,13 +449,13 @@ static bool divide_rows(struct mw_profile *p, const struct mw_profile_sampled *s
 	for (size_t r = 0; good && r < b->rows; r++) {
 		const struct mw_row *row = &p->snapshot->rows[r];
 		size_t n = b->first[r + 1] - b->first[r];
+		const struct mw_profile_sampled alone = own(p, row);
 		struct figures f = figures_of(p, row);
 
 		if (n)
 			good = divide_row(p, row, sampled, b->order + b->first[r], n, shares, parts);
 		else if (any(&f))
-			good = append(p, &(struct mw_profile_sampled){ .row = (uint32_t)r }, &f,
-				      row->growth < 0);
+			good = append(p, &alone, &f, row->growth < 0);
 	}
 	free(shares);
 	free(parts);
@@ -444,19 +479,26 @@ static uint64_t rounded(double w)
 	return w < 9e18 ? (uint64_t)(w + 0.5) : (uint64_t)9e18;
 }
 
+/* False: no memory. */
+static bool append_estimate(struct mw_profile *p, const struct mw_profile_sampled *s)
+{
+	struct figures f;
+
+	for (enum figure figure = 0; figure < FIGURES; figure++)
+		f.v[figure] = rounded(weight(s, figure));
+	return !shows(s, &f) || append(p, s, &f, false);
+}
+
 bool mw_profile_estimate(struct mw_profile *p, const struct mw_profile_sampled *s, size_t n)
 {
 	struct by_row b;
 	bool good = by_row_make(&b, p, s, n) && make_room(p, &b, b.bare);
 
 	p->n_stacks = 0;
-	for (size_t i = 0; good && i < b.first[b.rows]; i++) {
-		const struct mw_profile_sampled *one = &s[b.order[i]];
-		struct figures f;
-
-		for (enum figure figure = 0; figure < FIGURES; figure++)
-			f.v[figure] = rounded(weight(one, figure));
-		good = !shows(one, &f) || append(p, one, &f, false);
+	for (size_t r = 0; good && r < b.rows; r++) {
+		for (size_t i = b.first[r]; good && i < b.first[r + 1]; i++)
+			good = append_estimate(p, &s[b.order[i]]);
+		good = good && append_objects(p, &p->snapshot->rows[r]);
 	}
 	by_row_free(&b);
 	sum_samples(p);

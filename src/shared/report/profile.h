@@ -7,7 +7,8 @@
  * the byte. So a sum over locations is exact, and what is said about a caller is estimated; the
  * numbers of samples say how well.
  *
- * A location without a sample has a stack of one frame: its own line.
+ * A location without a sample has a stack of one frame: its own line. Ruby's objects have that stack, too:
+ * of them it is known which lines made them, not who called these.
  *
  * To make one: zero the struct, set snapshot, rate, program, start and now, fill frames, then calibrate the
  * samples. Growth is that since the reset, or `ranged`: then the snapshot's is that of some range of
@@ -26,14 +27,16 @@ struct mw_profile_frame {
 	enum mw_kind kind; /* RUBY, NATIVE (C methods, too), SPECIAL: a location such as "(other)" */
 };
 
-enum mw_profile_by { MW_BY_LIVE, MW_BY_TOTAL, MW_BY_N };
+/* OBJECTS: Ruby's, which stay. Their slots' bytes, and how many, as the row has them. */
+enum mw_profile_by { MW_BY_LIVE, MW_BY_TOTAL, MW_BY_OBJECTS, MW_BY_N };
 
 /* One stack of one location. */
 struct mw_profile_stack {
 	const uint32_t *frames; /* indexes into the profile's frames, innermost first */
 	uint32_t depth;         /* at least 1 */
 	uint32_t row;           /* index into the snapshot's rows: the location */
-	uint64_t bytes[MW_BY_N], blocks[MW_BY_N]; /* calibrated: live now; allocated since the reset */
+	uint64_t bytes[MW_BY_N],
+		blocks[MW_BY_N]; /* calibrated: live now; allocated since the reset; objects */
 	uint32_t samples[MW_BY_N];                /* that these rest on; 0: the location has none */
 	int64_t growth;         /* bytes: live now less live at the reset; ranged: of the range */
 	uint32_t born_samples;  /* ranged: that the growth rests on */
@@ -102,14 +105,17 @@ struct mw_profile_sampled {
  * False: no memory, and the profile has no stacks; free it.
  */
 bool mw_profile_calibrate(struct mw_profile *, const struct mw_profile_sampled *, size_t n);
-/* The estimates as they are, rounded. Rows without a sample have no stack. */
+/* The estimates as they are, rounded. Rows without a sample have no stack but that of their objects. */
 bool mw_profile_estimate(struct mw_profile *, const struct mw_profile_sampled *, size_t n);
 
-/* Go's profile.proto, not compressed. Names: alloc_objects, alloc_space, inuse_objects, inuse_space. */
+/*
+ * Go's profile.proto, not compressed. Names: alloc_objects, alloc_space, inuse_objects, inuse_space, and
+ * ruby_objects and ruby_object_space for Ruby's objects.
+ */
 void mw_profile_pprof(struct mw_buf *, const struct mw_profile *, enum mw_profile_by by_default);
 /* A line for each stack, outermost frame first: "main;run;parse 1234". */
 void mw_profile_collapsed(struct mw_buf *, const struct mw_profile *, enum mw_profile_by);
-/* A file for speedscope: one profile for live bytes, one for allocated bytes. */
+/* A file for speedscope: a profile for live bytes, one for allocated bytes, one for Ruby's objects if there are any. */
 void mw_profile_speedscope(struct mw_buf *, const struct mw_profile *, const char *title);
 
 /*
@@ -121,7 +127,7 @@ void mw_profile_speedscope(struct mw_buf *, const struct mw_profile *, const cha
  */
 #define MW_ROW_ALL UINT32_MAX
 struct mw_profile_view {
-	enum { MW_VIEW_LIVE, MW_VIEW_TOTAL, MW_VIEW_GROWTH } by;
+	enum { MW_VIEW_LIVE, MW_VIEW_TOTAL, MW_VIEW_GROWTH, MW_VIEW_OBJECTS } by;
 	bool inverted;
 	uint32_t row;
 	size_t most; /* nodes */

@@ -45,7 +45,7 @@ enum mw_group { MW_GROUP_LINE, MW_GROUP_FILE, MW_GROUP_DIR, MW_GROUP_GEM, MW_GRO
  * chooses among the groups.
  */
 struct mw_query {
-	uint64_t min;        /* rows with max(total, live_bytes) > min */
+	uint64_t min;        /* rows with more total, live_bytes or object_bytes; see mw_table.size */
 	int sort;            /* index into the columns, -1: the default */
 	int order;           /* 1 ascending, -1 descending, 0: the column's default */
 	uint64_t limit;      /* 0: all */

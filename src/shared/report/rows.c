@@ -93,7 +93,9 @@ static bool wanted_kind(const struct mw_row *r, const struct mw_query *q)
 
 static bool wanted_size(const struct mw_row *r, const struct mw_query *q)
 {
-	return (r->total > r->live_bytes ? r->total : r->live_bytes) > q->min;
+	if (q->table && q->table->size)
+		return q->table->size(r) > q->min;
+	return r->total > q->min || r->live_bytes > q->min || r->object_bytes > q->min;
 }
 
 /* Pointers to the matching ones of *n lines, malloc'ed; *n: how many. NULL: no memory. */

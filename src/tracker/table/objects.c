@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "objects.h"
 
+#include <stdlib.h>
+
 #include "shared/sys/atomics.h"
 #include "callsite.h"
 
@@ -43,21 +45,19 @@ void mw_objects_publish(const struct mw_object_sum *v, size_t n)
 	__atomic_store_n(&published, next, __ATOMIC_RELEASE);
 }
 
+static int by_id(const void *a, const void *b)
+{
+	const uint32_t *id = a;
+	const struct mw_object_sum *s = b;
+
+	return *id < s->id ? -1 : *id > s->id;
+}
+
 static const struct mw_object_sum *find(const struct list *l, uint32_t id)
 {
-	uint32_t from = 0, to = l->n < MW_OBJECT_SUMS ? l->n : MW_OBJECT_SUMS;
+	uint32_t n = l->n < MW_OBJECT_SUMS ? l->n : MW_OBJECT_SUMS;
 
-	while (from < to) {
-		uint32_t middle = from + (to - from) / 2;
-
-		if (l->v[middle].id == id)
-			return &l->v[middle];
-		if (l->v[middle].id < id)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return NULL;
+	return bsearch(&id, l->v, n, sizeof(*l->v), by_id);
 }
 
 bool mw_objects_add(struct mw_row *r, uint32_t id)
