@@ -41,11 +41,14 @@ static void *ask(void *arg)
 
 	while (api->sleep_until(mw_now_ns() + nap)) {
 		uint64_t cpu = mw_clock_ns(CLOCK_PROCESS_CPUTIME_ID), cost;
-		bool works = cpu - last > nap / 8;
+		bool works = cpu - last > nap / 8, look;
 
 		nap = works ? NAP_NS : nap * 2 < NAP_MOST_NS ? nap * 2 : NAP_MOST_NS;
 		last = cpu;
-		if (cpu < next || api->paused())
+		if (api->paused())
+			continue;
+		look = mw_deaths_want_look(cpu, !works);
+		if (cpu < next && (works || !look))
 			continue;
 		if (!mw_window_ask(api))
 			break;
@@ -159,6 +162,7 @@ static struct {
 	struct mw_object_sum *sums;
 	size_t n;
 	uint32_t changes; /* of the samples, before they were copied */
+	size_t collections; /* GC.count then */
 	struct mw_api api; /* what others see of them */
 	const struct mw_api *tracker;
 } published;
@@ -166,13 +170,16 @@ static struct {
 static void publish(const struct mw_api *api)
 {
 	uint32_t changes = mw_samples_changes();
-	struct mw_samples *s = published.sums && changes == published.changes ? NULL : mw_samples_copy();
+	size_t collections = mw_walk_ruby.rb_gc_count();
+	bool same = published.sums && changes == published.changes && collections == published.collections;
+	struct mw_samples *s = same ? NULL : mw_samples_copy();
 	struct mw_object_sum *sums = s ? malloc(sizeof(*sums) * MW_SAMPLES) : NULL, *fit;
 
 	published.tracker = api;
 	if (sums) {
 		published.n = sum_up(s, sums);
 		published.changes = changes;
+		published.collections = collections;
 		api->objects(sums, published.n);
 		free(published.sums);
 		fit = realloc(sums, sizeof(*sums) * (published.n + 1));
@@ -305,11 +312,6 @@ static bool can(const struct mw_api *api)
 	if (!found) {
 		snprintf(why, sizeof(why), "this Ruby has no function %s", missing);
 		unavailable = why;
-	} else if (mw_objects_ruby.rb_objspace_marked_object_p && api->options()->objects != MW_OBJECTS_ON) {
-		/* up to 3.3 any hook of the heap's makes Ruby take the slow way for each new object */
-		unavailable =
-			"before 3.4 it makes each new object of Ruby's slower: objects:on samples anyway";
-		found = false;
 	}
 	return found;
 }
@@ -334,7 +336,7 @@ void mw_objects_state(const struct mw_api *api, struct mw_objects_state *to)
 		.why = "",
 		.noted = mw_windows_noted(),
 		.samples = mw_samples_n(),
-		.ns = mw_windows_ns(),
+		.ns = mw_windows_ns() + mw_deaths_ns(),
 		.missed = mw_deaths_missed()
 	};
 	if (api->options()->objects == MW_OBJECTS_OFF) {

@@ -8,14 +8,14 @@
  *
  * Windows (window.c). A thread of ours asks Ruby for a job now and then, by the CPU time that the process
  * takes. The job, with the GVL, enables a tracepoint for new objects. Its hook skips some by chance, notes some, and
- * asks for the job again, which disables the tracepoint. From Ruby 3.4 on its fast way runs untouched
- * outside of windows. Up to 3.3 the hook for deaths keeps Ruby from it: there only the option `on` samples.
+ * asks for the job again, which disables the tracepoint. Ruby's fast way runs untouched outside of windows.
  *
  * Weights. Ruby counts all new objects exactly. Each noted one stands for those made since the last window, divided by
  * the noted ones. So a rate that changes is no bias.
  *
- * Deaths (deaths.c). A hook runs when a collection has marked, and forgets each noted object without a mark. No slot
- * is used again before that. If a collection went by unseen, all that it could have freed is forgotten.
+ * Deaths (deaths.c). From Ruby 3.4 on a hook runs when a collection has marked, and forgets each noted object that it
+ * will free. No slot is used again before that. If a collection went by unseen, all that it could have freed is forgotten.
+ * Up to 3.3 noted objects have an object_id, and the job looks which ones still have theirs.
  *
  * Must stay true:
  *  - Samples change with the GVL and under Ruby's lock of the VM alone: in these hooks, and in the job while no window is

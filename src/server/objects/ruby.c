@@ -27,10 +27,15 @@ static mw_ruby_value stat_of(mw_ruby_value symbol)
 	return mw_objects_ruby.rb_gc_stat(symbol);
 }
 
+static mw_ruby_value symbol_of(const char *name)
+{
+	return mw_objects_ruby.rb_id2sym(mw_walk_ruby.rb_intern(name));
+}
+
 /* A key of GC.stat: it raises for one that it hasn't. */
 static mw_ruby_value key(const char *name)
 {
-	mw_ruby_value symbol = mw_objects_ruby.rb_id2sym(mw_walk_ruby.rb_intern(name));
+	mw_ruby_value symbol = symbol_of(name);
 	mw_ruby_value was = mw_walk_ruby.rb_errinfo();
 	int raised;
 
@@ -49,5 +54,7 @@ bool mw_objects_ruby_learn(void)
 	rb->majors = key("major_gc_count");
 	rb->freed_pages = key("total_freed_pages");
 	rb->compactions = key("compact_count");
+	rb->state = symbol_of("state");
+	rb->marking = symbol_of("marking");
 	return rb->allocated && rb->majors;
 }

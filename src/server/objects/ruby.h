@@ -34,6 +34,8 @@ struct mw_ruby_data_type {
 	X(rb_id2sym, mw_ruby_value, (uintptr_t), true)                              \
 	X(rb_data_typed_object_wrap, mw_ruby_value,                                 \
 	  (mw_ruby_value, void *, const struct mw_ruby_data_type *), true)          \
+	X(rb_obj_id, mw_ruby_value, (mw_ruby_value), true)                          \
+	X(rb_gc_latest_gc_info, mw_ruby_value, (mw_ruby_value), true)               \
 	X(rb_gc_obj_slot_size, size_t, (mw_ruby_value), false)                      \
 	X(rb_objspace_marked_object_p, int, (mw_ruby_value), false)                 \
 	X(rb_objspace_garbage_object_p, int, (mw_ruby_value), false)
@@ -44,8 +46,14 @@ struct mw_objects_ruby {
 #undef X
 	mw_ruby_value allocated, majors, freed_pages,
 		compactions; /* symbols, keys of GC.stat; 0: Ruby has no such key */
+	mw_ruby_value state, marking; /* symbols: a key of GC.latest_gc_info, and a value */
 };
 extern struct mw_objects_ruby mw_objects_ruby;
+/* Is this a Ruby up to 3.3, where noted objects are known by their object_id (deaths.c)? After mw_objects_ruby_find. */
+static inline bool mw_objects_ruby_by_identity(void)
+{
+	return mw_objects_ruby.rb_objspace_marked_object_p != NULL;
+}
 
 /* False: *missing is one that is required. Any thread, once Ruby is up. */
 bool mw_objects_ruby_find(const char **missing);

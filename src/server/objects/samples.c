@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "deaths.h"
 #include "server/holders/label.h"
 #include "shared/sys/atomics.h"
 
@@ -25,8 +26,12 @@ bool mw_samples_make(const struct mw_api *a)
 	return samples != NULL;
 }
 
+static uint32_t depth; /* the writer's */
+
 struct mw_samples *mw_samples_begin(void)
 {
+	if (depth++)
+		return samples;
 	mw_set(&changes, mw_get(&changes) + 1);
 	__atomic_thread_fence(__ATOMIC_RELEASE); /* pairs with the reader's second look */
 	return samples;
@@ -34,6 +39,8 @@ struct mw_samples *mw_samples_begin(void)
 
 void mw_samples_end(void)
 {
+	if (--depth)
+		return;
 	__atomic_store_n(&changes, mw_get(&changes) + 1, __ATOMIC_RELEASE);
 }
 
@@ -111,23 +118,31 @@ uint32_t mw_samples_changes(void)
 
 /* --- readers --------------------------------------------------------------------------------------- */
 
+static bool copy(struct mw_samples *to)
+{
+	uint32_t was = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
+
+	if (was % 2)
+		return false;
+	to->count = samples->count;
+	to->majors = samples->majors;
+	to->n = samples->n;
+	if (to->n > MW_SAMPLES)
+		return false;
+	memcpy(to->v, samples->v, to->n * sizeof(*to->v));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return mw_get(&changes) == was;
+}
+
 struct mw_samples *mw_samples_copy(void)
 {
 	struct mw_samples *to = samples ? malloc(sizeof(*to)) : NULL;
 
-	for (int i = 0; to && i < TRIES; i++) {
-		uint32_t was = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
-
-		if (was % 2)
-			continue;
-		to->n = samples->n;
-		if (to->n <= MW_SAMPLES) {
-			memcpy(to->v, samples->v, to->n * sizeof(*to->v));
-			__atomic_thread_fence(__ATOMIC_ACQUIRE);
-			if (mw_get(&changes) == was)
-				return to;
+	for (int i = 0; to && i < TRIES; i++)
+		if (copy(to)) {
+			mw_deaths_since(to);
+			return to;
 		}
-	}
 	free(to);
 	return NULL;
 }

@@ -2,7 +2,8 @@
 /*
  * samples.h - the noted objects.
  *
- * One writer at a time (objects.h says why). It makes a number of changes odd, and even again when it is done.
+ * One writer at a time (objects.h says why). It makes a number of changes odd, and even again when it is done. A
+ * collection that begins meanwhile, in the same thread, may write in the middle.
  * A reader copies, and takes the copy if the number was even and is the same. It never waits for a writer.
  */
 #pragma once
@@ -17,10 +18,11 @@ enum {
 
 struct mw_sample {
 	uintptr_t object; /* its address */
+	uintptr_t identity; /* its object_id, up to Ruby 3.3 (deaths.c); 0: none yet */
 	double weight; /* objects that it stands for; 0: its window is open */
 	uint32_t id; /* of its location, which is held */
 	uint32_t born; /* second of uptime */
-	uint32_t count; /* GC.count then */
+	uint32_t count, majors_then; /* GC.count then; the majors only up to Ruby 3.3 */
 	uint32_t window; /* its number: those of one window are likely to be of one line */
 	uint16_t slot; /* bytes in Ruby's heap */
 	uint16_t class; /* 1 to MW_CLASSES; 0: not known yet */
@@ -30,6 +32,7 @@ struct mw_sample {
 };
 
 struct mw_samples {
+	size_t count, majors; /* GC.count and that of major ones, as of the last look at what has died */
 	uint32_t n;
 	struct mw_sample v[MW_SAMPLES];
 };
@@ -55,7 +58,7 @@ void mw_samples_name(struct mw_samples *);
 
 /* --- readers --------------------------------------------------------------------------------- */
 
-/* A copy, malloc'ed; NULL: no memory, or none could be had. */
+/* A copy, malloc'ed, without what has died since the last look; NULL: no memory, or none could be had. */
 struct mw_samples *mw_samples_copy(void);
 uint32_t mw_samples_n(void); /* how many there are now */
 uint32_t mw_samples_changes(void); /* a number that is the same as long as they are */

@@ -74,6 +74,10 @@ static void note(mw_ruby_value object)
 			.id = id,
 			.born = mw_get(&second),
 			.count = (uint32_t)mw_walk_ruby.rb_gc_count(),
+			.majors_then =
+				mw_objects_ruby_by_identity() ?
+					(uint32_t)mw_objects_ruby.rb_gc_stat(mw_objects_ruby.majors) :
+					0,
 			.window = window.number,
 			.slot = (uint16_t)(mw_objects_ruby.rb_gc_obj_slot_size ?
 						   mw_objects_ruby.rb_gc_obj_slot_size(object) :
@@ -144,6 +148,7 @@ static void close_window(void)
 	struct mw_samples *s;
 
 	(void)mw_objects_ruby.rb_tracepoint_disable(window.tracepoint);
+	mw_deaths_identify();
 	window.allocated = allocated;
 	mw_set(&noted, mw_get(&noted) + window.noted);
 	__atomic_store(&total, &sum, __ATOMIC_RELAXED);
@@ -183,7 +188,8 @@ static mw_ruby_value make_hooks(mw_ruby_value unused)
 	} else {
 		mw_objects_ruby.rb_gc_register_address(&window.tracepoint);
 		window.tracepoint = mw_objects_ruby.rb_tracepoint_new(0, MW_EVENT_NEWOBJ, made, NULL);
-		mw_deaths_watch(window.api);
+		if (!mw_deaths_watch(window.api))
+			broken = "Ruby doesn't say which object has an object_id";
 		window.allocated = mw_objects_ruby.rb_gc_stat(mw_objects_ruby.allocated);
 	}
 	return unused;
@@ -209,13 +215,16 @@ static void begin(void)
 static void run(void *unused)
 {
 	size_t collections = mw_walk_ruby.rb_gc_count();
-	uint64_t from = cpu_ns();
 	uint32_t now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+	uint64_t from;
 
 	(void)unused;
 	window.api->quiet_enter();
 	if (!__atomic_load_n(&begun, __ATOMIC_RELAXED))
 		begin();
+	if (!broken && now == WANTED)
+		mw_deaths_look();
+	from = cpu_ns();
 	if (!broken && now == WANTED)
 		open_window();
 	else if (!broken && now == FULL)
