@@ -443,6 +443,8 @@ struct mw_api {
 	/*
 	 * ask_ruby: Ruby calls run(NULL) in one of its threads, with the GVL, where Ruby code may run anyway. Any thread, also in
 	 * a hook of Ruby's. False: it takes no such job, or its code has ended. May be NULL.
+	 * while_ruby: f(ctx) here and now, for a moment in which Ruby doesn't end: f may call functions of Ruby's that only
+	 * read. Any thread. False: Ruby isn't there, or has ended. May be NULL.
 	 *
 	 * For the sampling of Ruby's objects (server/objects). object_here: the location of the Ruby code that the
 	 * calling thread runs, with the GVL and outside of a collection; MW_ID_NOWHERE: none, or the thread is in the tracker
@@ -450,6 +452,7 @@ struct mw_api {
 	 * objects: these sums, by ascending id, count in rows from now on; each id is held. One thread at a time.
 	 */
 	bool (*ask_ruby)(void (*run)(void *));
+	bool (*while_ruby)(void (*f)(void *), void *ctx);
 	uint32_t (*object_here)(void);
 	void (*object_gone)(uint32_t id);
 	void (*objects)(const struct mw_object_sum *, size_t n);

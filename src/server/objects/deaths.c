@@ -255,22 +255,39 @@ static void read_words(const struct mw_sample *v, size_t n, uintptr_t words[MW_R
 	}
 }
 
+/* How many collections Ruby has begun. */
+struct collections {
+	size_t all, majors;
+};
+
+static void count(void *to)
+{
+	*(struct collections *)to =
+		(struct collections){ mw_walk_ruby.rb_gc_count(), rb->rb_gc_stat(rb->majors) };
+}
+
+size_t mw_deaths_count(void)
+{
+	struct collections n = { 0 };
+
+	return __atomic_load_n(&has_id, __ATOMIC_ACQUIRE) && api->while_ruby(count, &n) ? n.all : 0;
+}
+
 void mw_deaths_since(struct mw_samples *copy)
 {
-	size_t now, majors;
+	struct collections now;
 	uintptr_t words[MW_READ];
 
-	if (!__atomic_load_n(&has_id, __ATOMIC_ACQUIRE) ||
-	    (now = mw_walk_ruby.rb_gc_count()) == copy->count)
+	if (!__atomic_load_n(&has_id, __ATOMIC_ACQUIRE) || !api->while_ruby(count, &now) ||
+	    now.all == copy->count)
 		return;
-	majors = rb->rb_gc_stat(rb->majors);
 	for (size_t end = copy->n; end; end = end > MW_READ ? end - MW_READ : 0) {
 		size_t from = end > MW_READ ? end - MW_READ : 0;
 
 		read_words(&copy->v[from], end - from, words);
 		for (size_t i = end; i-- > from;) {
 			if (words[i - from] & has_id)
-				lives(&copy->v[i], now, majors);
+				lives(&copy->v[i], now.all, now.majors);
 			else
 				copy->v[i] = copy->v[--copy->n];
 		}
@@ -293,9 +310,9 @@ void mw_deaths_look(void)
 bool mw_deaths_want_look(uint64_t cpu, bool idle)
 {
 	enum { SHARE = 500 };
+	size_t now = idle || cpu / SHARE >= mw_get(&ns) ? mw_deaths_count() : 0;
 
-	if (!__atomic_load_n(&has_id, __ATOMIC_ACQUIRE) ||
-	    mw_walk_ruby.rb_gc_count() == mw_get(&looked_at) || (!idle && cpu / SHARE < mw_get(&ns)))
+	if (!now || now == mw_get(&looked_at))
 		return false;
 	__atomic_store_n(&look_wanted, true, __ATOMIC_RELAXED);
 	return true;

@@ -25,6 +25,7 @@ bool mw_deaths_want_look(uint64_t cpu, bool idle);
  * Takes out of a copy what has died since the last look, as far as memory shows it: an idle Ruby runs no job. Any thread.
  */
 struct mw_samples;
+size_t mw_deaths_count(void); /* of collections, for this; 0: not known */
 void mw_deaths_since(struct mw_samples *copy);
 uint64_t mw_deaths_ns(void); /* CPU time of all looks. Any thread */
 /* Collections that went by unseen, since the start. Any thread. */

@@ -162,7 +162,7 @@ static struct {
 	struct mw_object_sum *sums;
 	size_t n;
 	uint32_t changes; /* of the samples, before they were copied */
-	size_t collections; /* GC.count then */
+	size_t collections; /* mw_deaths_count() then */
 	struct mw_api api; /* what others see of them */
 	const struct mw_api *tracker;
 } published;
@@ -170,7 +170,7 @@ static struct {
 static void publish(const struct mw_api *api)
 {
 	uint32_t changes = mw_samples_changes();
-	size_t collections = mw_walk_ruby.rb_gc_count();
+	size_t collections = mw_deaths_count();
 	bool same = published.sums && changes == published.changes && collections == published.collections;
 	struct mw_samples *s = same ? NULL : mw_samples_copy();
 	struct mw_object_sum *sums = s ? malloc(sizeof(*sums) * MW_SAMPLES) : NULL, *fit;
@@ -299,7 +299,7 @@ static bool can(const struct mw_api *api)
 
 	if (found || unavailable)
 		return found;
-	if (!api->object_here || !api->ask_ruby || !api->sleep_until) {
+	if (!api->object_here || !api->ask_ruby || !api->while_ruby || !api->sleep_until) {
 		unavailable = "the tracker is an older one";
 		return false;
 	}

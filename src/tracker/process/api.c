@@ -344,6 +344,7 @@ MW_EXPORT const struct mw_api mwrap_api = {
 	.leaving = mw_own_must_leave,
 	.sleep_until = mw_own_sleep_until,
 	.ask_ruby = mw_ruby_ask,
+	.while_ruby = mw_ruby_while,
 	.object_here = mw_object_here,
 	.object_gone = mw_object_let_go,
 	.objects = mw_objects_publish,

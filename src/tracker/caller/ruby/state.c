@@ -229,20 +229,45 @@ void mw_ruby_ask_for(enum mw_ruby_job job)
 	(void)ask_for(jobs[job].run, jobs[job].handle);
 }
 
-bool mw_ruby_ask(void (*run)(void *))
+/* Ruby's functions may be called until let_go(): its end waits. False: it has ended, or has not begun. */
+static bool hold(void)
 {
 	uint32_t how;
-	bool asked = false;
 
 	__atomic_fetch_add(&askers, 1, __ATOMIC_SEQ_CST);
 	how = mw_get(&mw_ruby.how);
 	if (!__atomic_load_n(&ending, __ATOMIC_SEQ_CST) &&
 	    (how == MW_RUBY_FAST || how == MW_RUBY_JIT || how == MW_RUBY_PUBLIC))
-		asked = ask_for(run, mw_rb.rb_postponed_job_preregister ?
-					     mw_rb.rb_postponed_job_preregister(0, run, NULL) :
-					     0);
+		return true;
 	__atomic_fetch_sub(&askers, 1, __ATOMIC_SEQ_CST);
+	return false;
+}
+
+static void let_go(void)
+{
+	__atomic_fetch_sub(&askers, 1, __ATOMIC_SEQ_CST);
+}
+
+bool mw_ruby_ask(void (*run)(void *))
+{
+	bool asked;
+
+	if (!hold())
+		return false;
+	asked = ask_for(run, mw_rb.rb_postponed_job_preregister ?
+				     mw_rb.rb_postponed_job_preregister(0, run, NULL) :
+				     0);
+	let_go();
 	return asked;
+}
+
+bool mw_ruby_while(void (*f)(void *), void *ctx)
+{
+	if (!hold())
+		return false;
+	f(ctx);
+	let_go();
+	return true;
 }
 
 void mw_ruby_use_count(const uint32_t *count)
@@ -272,7 +297,7 @@ void mw_ruby_go_public(const char *why)
 		(void)change_how(MW_RUBY_JIT, MW_RUBY_PUBLIC);
 }
 
-static bool late;     /* relaxed: it left a frame without its pc */
+static bool late; /* relaxed: it left a frame without its pc */
 
 void mw_ruby_jit_begins(void)
 {

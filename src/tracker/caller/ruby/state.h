@@ -56,6 +56,8 @@ void mw_ruby_ask_for(enum mw_ruby_job);
  * jobs, or its code has ended.
  */
 bool mw_ruby_ask(void (*run)(void *));
+/* api.h: while_ruby */
+bool mw_ruby_while(void (*f)(void *), void *ctx);
 
 /* The jobs of lines.c; the argument is NULL. */
 void mw_ruby_look_here(void *);
