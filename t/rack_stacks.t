@@ -40,7 +40,7 @@ class RackStacksTest < Minitest::Test
         assert_operator a.body.bytesize, :>, 100, target
         head = r.request("HEAD", "/MWRAP#{target}")
         assert_equal [200, type, ""], [head.status, head.headers["content-type"], head.body], target
-        ways = target.start_with?("/flame") ? "live, total or growth" : "live or total: only /flame has growth"
+        ways = target.start_with?("/flame") ? "live, total, objects or growth" : "live, total or objects: only /flame has growth"
         assert_equal [400, "by: #{ways}\n"], r.get("/MWRAP#{target}?by=x").then { |x| [x.status, x.body] }
         assert_equal [404, "location: no such location\n"], r.get("/MWRAP#{target}?location=/no/such.rb:1").then { |x| [x.status, x.body] }
         assert_equal [405, "GET, HEAD"], r.post("/MWRAP#{target}").then { |x| [x.status, x.headers["allow"]] }

@@ -287,6 +287,7 @@ check-rubies:
 screenshots:
 	$(Q)t/lib/with_browser.sh t/screenshots/run.rb
 	$(Q)t/lib/with_browser.sh t/screenshots/maps.rb
+	$(Q)t/lib/with_browser.sh t/screenshots/objects.rb
 SECONDS ?= 600
 soak:
 	$(Q)t/soak/run.sh $(SECONDS)

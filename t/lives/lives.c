@@ -2,10 +2,10 @@
 /*
  * lives.c - plays made-up lives, and prints how right the verdicts about them are.
  *
- *	lives [-n LIVES] [-s SEED] [-l LIFE] [-p PART] [-w WORST] [-t] [-f | -a]
+ *	lives [-n LIVES] [-s SEED] [-l LIFE] [-p PART] [-w WORST] [-t] [-o] [-f | -a]
  *
  * -l: one life alone, sentence by sentence. -p: only lives that have the part. -w: how many of the worst are
- * printed. -t: the totals alone, a name and a number each line. -f, -a: in the verdict's place one that always says that
+ * printed. -o: with samples of Ruby's objects. -t: the totals alone, a name and a number each line. -f, -a: in the verdict's place one that always says that
  * nothing grows, or always accuses the largest line.
  */
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "objects.h"
 #include "table.h"
 
 static struct play play;
@@ -27,7 +28,7 @@ struct asked {
 static int usage(void)
 {
 	fprintf(stderr,
-		"usage: lives [-n LIVES] [-s SEED] [-l LIFE] [-p PART] [-w WORST] [-t] [-f | -a]\n");
+		"usage: lives [-n LIVES] [-s SEED] [-l LIFE] [-p PART] [-w WORST] [-t] [-o] [-f | -a]\n");
 	return 2;
 }
 
@@ -36,7 +37,7 @@ static int read_options(struct asked *a, int argc, char **argv)
 	int c;
 
 	*a = (struct asked){ .n = 500, .seed = 1, .worst = 12 };
-	while ((c = getopt(argc, argv, "n:s:l:p:w:tfa")) != -1)
+	while ((c = getopt(argc, argv, "n:s:l:p:w:tofa")) != -1)
 		switch (c) {
 		case 'n':
 			a->n = strtoull(optarg, NULL, 10);
@@ -56,6 +57,9 @@ static int read_options(struct asked *a, int argc, char **argv)
 			break;
 		case 't':
 			a->totals = true;
+			break;
+		case 'o':
+			objects_on = true;
 			break;
 		case 'f':
 			play_stub = ALWAYS_FLAT;
@@ -101,6 +105,7 @@ int main(int argc, char **argv)
 		table_print_totals();
 	else
 		table_print(a.worst);
+	objects_print();
 	printf("# %.1f s of CPU\n", (double)clock() / CLOCKS_PER_SEC);
 	return 0;
 }

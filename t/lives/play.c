@@ -2,6 +2,8 @@
 /* play.c - see play.h. */
 #include "play.h"
 
+#include "objects.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,7 +124,11 @@ static uint32_t evidence_at(const struct play *p)
 /* The judgement now; it is told if it may. */
 static void ask(struct play *p, double t)
 {
+	size_t stays_n;
+	const struct mw_object_stay *stays = objects_stays(&stays_n);
 	const struct mw_evidence_source src = {
+		.stays = stays,
+		.stays_n = stays_n,
 		.history = &p->history,
 		.now = p->life.starts + t,
 		.curves = read_curves,
@@ -137,6 +143,7 @@ static void ask(struct play *p, double t)
 		abort();
 	if (play_stub != NO_STUB)
 		stub(&v, &e);
+	objects_judge(&p->life, &v, t);
 	proof_want(p, &v, t);
 	if (mw_steady_tells(&p->steady, &v, src.now, evidence_at(p))) {
 		mw_evidence_free(&p->told_of);
@@ -184,6 +191,7 @@ void play_life(struct play *p, uint64_t seed, uint64_t nth, const char *only)
 	p->answer_t = NEVER;
 	p->gc_disabled = -1;
 	played = l;
+	objects_begin(l);
 	memset(seen, 0, sizeof(seen));
 	mw_curves_start(&curves, &api, true, false);
 	every = fmax(l->lasts / 16, 20);
@@ -193,6 +201,7 @@ void play_life(struct play *p, uint64_t seed, uint64_t nth, const char *only)
 		struct mw_point point;
 
 		life_second(l, t, &point);
+		objects_second(l, t);
 		mw_history_add(&p->history, point);
 		mw_curves_second(&curves, &api, l->starts + t);
 		proof_second(p, t);

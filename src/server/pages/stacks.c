@@ -62,7 +62,7 @@ static int understand(const struct mw_params *p, const struct form *form, struct
 {
 	static const struct {
 		const char *name;
-		int view;
+		enum mw_profile_figure view;
 		enum mw_profile_by by;
 	} views[] = { { "live", MW_VIEW_LIVE, MW_BY_LIVE },
 		      { "total", MW_VIEW_TOTAL, MW_BY_TOTAL },

@@ -11,6 +11,7 @@
 enum { SAMPLES_LEAST = 30 }; /* below it a share of them is a matter of chance */
 
 #define SHARE_LEAST 0.25
+#define OF_GROWTH_LEAST (1.0 / 3)
 
 /* What stays of one line, or of one line's class. */
 struct sum {
@@ -88,7 +89,7 @@ static void name_classes(const struct mw_evidence *e, double since, struct mw_ve
 	free(v);
 }
 
-void mw_made_find(const struct mw_evidence *e, double since, struct mw_verdict_made *m)
+void mw_made_find(const struct mw_evidence *e, double since, double grown, struct mw_verdict_made *m)
 {
 	const struct sum *top = NULL;
 	struct sum *v;
@@ -106,7 +107,8 @@ void mw_made_find(const struct mw_evidence *e, double since, struct mw_verdict_m
 		if (!top || v[i].bytes > top->bytes)
 			top = &v[i];
 	}
-	if (top && top->samples >= SAMPLES_LEAST && top->bytes >= bytes * SHARE_LEAST) {
+	if (top && top->samples >= SAMPLES_LEAST && top->bytes >= bytes * SHARE_LEAST &&
+	    !(bytes < grown * OF_GROWTH_LEAST)) {
 		m->line = top->line;
 		m->samples = top->samples;
 		m->at.share = top->bytes / bytes;

@@ -126,8 +126,9 @@ void mw_profile_speedscope(struct mw_buf *, const struct mw_profile *, const cha
  * many are left out. Their bytes stay in their parents.
  */
 #define MW_ROW_ALL UINT32_MAX
+enum mw_profile_figure { MW_VIEW_LIVE, MW_VIEW_TOTAL, MW_VIEW_GROWTH, MW_VIEW_OBJECTS };
 struct mw_profile_view {
-	enum { MW_VIEW_LIVE, MW_VIEW_TOTAL, MW_VIEW_GROWTH, MW_VIEW_OBJECTS } by;
+	enum mw_profile_figure by;
 	bool inverted;
 	uint32_t row;
 	size_t most; /* nodes */

@@ -1,0 +1,36 @@
+#!/usr/bin/env ruby
+# SPDX-License-Identifier: GPL-2.0-or-later
+# frozen_string_literal: true
+#
+# Made-up processes with samples of Ruby's objects (t/lives/objects.h): the line that a verdict names made most of what
+# is kept, or half as much at least. The samples change nothing else for the worse. t/lives.t: without them.
+
+require_relative "lib/c_tests"
+
+include CTests
+
+PROGRAM = "#{BUILT}/lives/lives"
+N = 200
+
+def play(*options)
+  r = run(PROGRAM, "-t", "-n", N.to_s, *options, dir: ROOT, limit: 300)
+  [r, r.out.scan(/^(\w+) ([\d.]+)$/).to_h.transform_values(&:to_f)]
+end
+
+# What must be no more: as it was reached for the first seed, and with some room for any day's.
+MOST = { "made_wrong_percent" => [0.1, 3], "made_off_percent" => [12, 30] }.freeze
+
+today = Time.now.strftime("%Y%m%d")
+["1", today].each_with_index do |seed, i|
+  r, figures = play("-o", "-s", seed)
+  puts r.out.gsub(/^(?!#)/, "# ")
+  ok(r.ending == "exit 0" && figures["made_sentences"] > 40, "#{N} lives of seed #{seed}, with samples", r.ending + r.err)
+  MOST.each { |name, most| ok(figures[name] <= most[i], "#{name} is at most #{most[i]}", figures[name].to_s) }
+  ok(figures["made_told_percent"] >= [85, 60][i], "where Ruby's heap grows a line is named", figures["made_told_percent"].to_s)
+  _, without = play("-s", seed)
+  %w[false_in_1000 missed_percent wrong_kind_percent].each do |name|
+    ok(figures[name] <= without[name] + 0.5, "#{name} is as without samples", "#{figures[name]}, #{without[name]}")
+  end
+end
+
+done_testing
