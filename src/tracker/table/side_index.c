@@ -6,7 +6,7 @@
 enum {
 	LEAF_SHIFT = 27, /* a leaf's address space: 128 MiB */
 	BRANCH_SHIFT = 39, /* a branch's: 512 GiB */
-	ROOT = 1 << (48 - BRANCH_SHIFT),
+	ROOT = 1 << (MW_ADDRESS_BITS - BRANCH_SHIFT),
 	BRANCH = 1 << (BRANCH_SHIFT - LEAF_SHIFT), /* leaves */
 	LEAF = (1 << LEAF_SHIFT) / MW_BESIDE, /* words: 1 MiB */
 };
@@ -30,7 +30,7 @@ static uint32_t *word(const void *p)
 	struct branch *b;
 	uint32_t *leaf;
 
-	if (at >> 48)
+	if (at >> MW_ADDRESS_BITS)
 		return NULL;
 	b = __atomic_load_n(&branches[at >> BRANCH_SHIFT], __ATOMIC_ACQUIRE);
 	leaf = b ? __atomic_load_n(&b->leaves[(at >> LEAF_SHIFT) % BRANCH], __ATOMIC_ACQUIRE) : NULL;
@@ -65,7 +65,7 @@ bool mw_side_index_put(const void *p, uint32_t ref)
 {
 	uint32_t *w = word(p);
 
-	if (!w && (uintptr_t)p >> 48 == 0) {
+	if (!w && (uintptr_t)p >> MW_ADDRESS_BITS == 0) {
 		add_leaf((uintptr_t)p);
 		w = word(p);
 	}
