@@ -7,9 +7,8 @@
 /* On arm64 a process's addresses end at 2^48, on x86-64 at 2^47. */
 TEST(words_of_any_height)
 {
-	uint64_t dice = (uint64_t)time(NULL);
+	uint64_t dice = unit_seed();
 
-	print_message("seed %" PRIu64 "\n", dice);
 	for (int i = 0; i < 200000; i++) {
 		uintptr_t p;
 
