@@ -24,6 +24,7 @@
 static const char *const ways[] = { "mincore", "pagemap", "PAGEMAP_SCAN" };
 static enum mw_residency_how most; /* the best way that is allowed */
 static enum mw_residency_how how_asked; /* the way of the last search */
+static uint64_t budget; /* pages that a search looks at */
 static bool hurried; /* a search has no time: else it has as long as it takes, however slow the machine is */
 
 /* Runs of pages that are said to be in memory, in an area that is only reserved. */
@@ -36,6 +37,7 @@ void mw_residency_open(struct mw_residency *r, enum mw_residency_how best)
 {
 	really_open(r, best < most ? best : most);
 	how_asked = r->how;
+	r->budget = budget;
 }
 
 uintptr_t mw_residency_each(struct mw_residency *r, uintptr_t start, uintptr_t stop, bool anonymous,
@@ -53,6 +55,7 @@ static void start(void)
 {
 	most = MW_RESIDENCY_SCAN;
 	made_up.run = 0;
+	budget = MW_RESIDENCY_BUDGET;
 	hurried = false;
 	begin();
 }
@@ -234,6 +237,7 @@ TEST(reservations)
 	uintptr_t first = ((uintptr_t)p + ((size_t)64 << 20) - 1) & -((uintptr_t)64 << 20);
 	struct mw_map *m;
 
+	budget = 1 << 22; /* less time where each page is asked for */
 	block(at(0), 100, 1);
 	for (int pages = 0; pages < 6; pages += 5) {
 		for (int i = 0; i < pages; i++)
@@ -270,11 +274,12 @@ TEST(a_block_of_terabytes)
 	uint8_t *lit;
 	uint64_t sum = 0;
 
+	budget = 1 << 22;
 	p[TERABYTES(8)] = p[TERABYTES(3)] = 1;
 	block((uintptr_t)p, TERABYTES(16), 1);
 	block((uintptr_t)p + TERABYTES(16), 1000, 2); /* behind its end: the mapping isn't longer */
 	m = small_map();
-	if (how_asked != MW_RESIDENCY_SCAN) { /* before Linux 6.7 a search looks at 1 TiB at most */
+	if (how_asked != MW_RESIDENCY_SCAN) { /* before Linux 6.7 each page is asked for */
 		assert_in_range(m->unsearched, TERABYTES(7), TERABYTES(16));
 		mw_map_free(m);
 		munmap(p, TERABYTES(16));
@@ -490,6 +495,51 @@ TEST(any_address)
 	mw_map_pages_sort(&p);
 	found_again(&p, v, N);
 	mw_map_pages_free(&p);
+}
+
+/* --- larger pages --------------------------------------------------------------------------- */
+
+/* Kernels have pages of 4, 16 and 64 KiB: what is in one is right to the byte, also if one block fills it. */
+TEST(pages_of_each_size)
+{
+	static const uint8_t second[] = { 1 << 2 }; /* ids that are asked about */
+
+	for (unsigned shift = 12; shift <= 16; shift += 2) {
+		uintptr_t size = (uintptr_t)1 << shift, from = (uintptr_t)1 << 40, to = from + 40 * size;
+		struct mw_map_area a = { .start = from, .end = to };
+		struct mw_map_areas areas = { .n = 1, .v = &a };
+		struct mw_map_pages p;
+		struct mw_map_walk w = {
+			.api = &api, .areas = &areas, .pages = &p, .chosen = second, .chosen_n = 3
+		};
+		uint64_t live[40] = { 0 };
+		bool stays[40] = { false };
+
+		assert_true(mw_map_pages_make(&p));
+		p.shift = shift;
+		for (uintptr_t at = from; at < to; at += size)
+			mw_map_pages_add(&p, at)->flags = MW_ENTRY_KNOWN;
+		mw_map_pages_sort(&p);
+		n_blocks = 0;
+		for (uintptr_t at = from, end; at < to; at = end + any(2) * any(size / 16) * 16) {
+			end = at + 16 + any(3) * any(size / 16) * 16;
+			end = any(4) && end < to ? end : (at / size + 1) * size;
+			block(at, end - at, 1 + (uint32_t)any(2));
+			for (uintptr_t b = at; b < end; b += 16) {
+				live[(b - from) / size] += 16;
+				stays[(b - from) / size] |= blocks[n_blocks - 1].id == 1;
+			}
+		}
+		mw_map_fill(&w);
+		assert_int_equal(w.outside, 0);
+		for (int i = 0; i < 40; i++) {
+			const struct mw_map_entry *e = mw_map_entry(&p, from + (uintptr_t)i * size);
+
+			assert_int_equal(e->live, live[i]);
+			assert_int_equal(!!(e->flags & MW_ENTRY_STAYS), stays[i]);
+		}
+		mw_map_pages_free(&p);
+	}
 }
 
 static void plant(void)
