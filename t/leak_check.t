@@ -95,11 +95,12 @@ class MwrapctlCheckTest < Minitest::Test
     assert_ends 2, check(LEAKS, "--suppressions", "known"), stderr: "mwrapctl: known:3: not a suppression: write leak:PATTERN\n"
   end
 
-  # Variables of objects that have no room for them, in tables of Ruby's own; buffers of an IO.
+  # Variables of objects that have no room for them, in tables of Ruby's own; buffers of an IO. A slot has room for a few
+  # variables of a String from Ruby 4.0 on.
   OWNERS = <<~'RUBY'
     KEPT = []
     def step
-      KEPT << "abc".dup.tap { |s| s.instance_variable_set(:@a, 1) }
+      KEPT << "abc".dup.tap { |s| 90.times { |i| s.instance_variable_set("@v#{i}", i) } }
       KEPT << proc { 1 }.tap { |p| 3.times { |i| p.instance_variable_set("@v#{i}", i) } }
       KEPT << Fiber.new { 1 }.tap { |f| 3.times { |i| f.instance_variable_set("@v#{i}", i) } }
       KEPT << IO.pipe.tap { |r, w| w << "q"; w.close; r.getc }[0]

@@ -97,8 +97,8 @@ class TestLines < Minitest::Test
       RUBY
       lookup, mode, why, count, *paused = r.stdout.lines(chomp: true).map { |l| JSON.parse(l) }
       assert_equal way.end_with?("public") ? "public" : "fast", lookup, r.stderr
-      # the code of Ruby's own function is read for that, on this CPU alone
-      expected = if RbConfig::CONFIG["host_cpu"] != "x86_64"
+      # the code of Ruby's own function is read for that, on this CPU alone. On others some collections tell where it is
+      expected = if RbConfig::CONFIG["host_cpu"] != "x86_64" && count != "memory"
                    ["none", "GC.count can't be read where it is", "call"]
                  elsif lookup == "fast"
                    ["ruby", "", "memory"]

@@ -15,20 +15,20 @@ static bool chosen(const struct mw_map_walk *w, uint32_t id)
 }
 
 /* Boyer and Moore's vote: what is left at the end is the majority's, if there is one. */
-static void vote(struct mw_map_entry *e, uint32_t id, uint16_t bytes)
+static void vote(struct mw_map_entry *e, uint32_t id, uint32_t bytes)
 {
 	if (!e->live) {
 		e->line = id;
 		e->lead = bytes;
 	} else if (e->line == id) {
-		e->lead = (uint16_t)(e->lead + bytes);
+		e->lead += bytes;
 	} else {
 		e->flags |= MW_ENTRY_SEVERAL;
 		if (e->lead >= bytes) {
-			e->lead = (uint16_t)(e->lead - bytes);
+			e->lead -= bytes;
 		} else {
 			e->line = id;
-			e->lead = (uint16_t)(bytes - e->lead);
+			e->lead = bytes - e->lead;
 		}
 	}
 }
@@ -76,18 +76,16 @@ static void fill(const struct mw_live *l, void *ctx)
 	}
 	for (uintptr_t at = l->addr & ~(page - 1); (e = mw_map_pages_next(w->pages, &at, end));
 	     at += page) {
-		size_t bytes = mw_map_within(l->addr, end, at, page);
+		uint32_t bytes = (uint32_t)mw_map_within(l->addr, end, at, page);
 		uint16_t start = (uint16_t)(at <= l->addr ? (l->addr - at) / GRAIN + 1 : 0);
 
 		in_memory += bytes;
 		if (start > e->start)
 			e->start = start;
-		if (bytes > UINT16_MAX - (size_t)e->live) /* a page of 64 KiB */
-			bytes = UINT16_MAX - (size_t)e->live;
-		vote(e, l->id, (uint16_t)bytes);
-		e->live = (uint16_t)(e->live + bytes);
-		if (goes)
-			e->gone = (uint16_t)(e->gone + bytes);
+		vote(e, l->id, bytes);
+		e->live += bytes;
+		if (!goes)
+			e->flags |= MW_ENTRY_STAYS;
 	}
 	if (in_memory < end - l->addr)
 		w->outside += outside(w, l->addr, end);

@@ -18,14 +18,14 @@ enum {
 	MW_ENTRY_KNOWN = 32, /* the page is in memory or swapped out, in an area that may hold blocks */
 	MW_ENTRY_EDGE = 64, /* the allocator's header beside a live block keeps a trim from the page */
 	MW_ENTRY_SEVERAL = 128, /* blocks of several lines are there */
-	MW_ENTRY_EDGE_GONE = 256 /* as MW_ENTRY_EDGE, beside a block that is asked about */
+	MW_ENTRY_EDGE_GONE = 256, /* as MW_ENTRY_EDGE, beside a block that is asked about */
+	MW_ENTRY_STAYS = 512 /* a block that isn't asked about has bytes here */
 };
 
 struct mw_map_entry {
 	uint32_t line; /* the id that most of the bytes are of, if one has more than half of them */
-	uint16_t live; /* bytes of live blocks, up to UINT16_MAX */
-	uint16_t lead; /* by which that id leads the others: Boyer and Moore's majority vote */
-	uint16_t gone; /* of `live`, those of the locations that are asked about */
+	uint32_t live; /* bytes of live blocks */
+	uint32_t lead; /* by which that id leads the others: Boyer and Moore's majority vote */
 	uint16_t flags;
 	uint16_t start; /* in units of 16 bytes from the page's start, plus 1: the last block that begins here; 0: none */
 };

@@ -63,7 +63,7 @@ static void each_entry(struct mw_map_making *k, struct mw_map_area *a,
 static void sum_page(struct mw_map_making *k, struct mw_map_area *a, uintptr_t at, struct mw_map_entry *e)
 {
 	if (e->live > k->map->page)
-		e->live = (uint16_t)k->map->page; /* blocks came and went while they were read */
+		e->live = (uint32_t)k->map->page; /* blocks came and went while they were read */
 	if (kept(e))
 		a->used = at + k->map->page;
 	if (e->flags & MW_PAGE_PRESENT) {
@@ -95,7 +95,7 @@ enum mw_map_cell mw_map_cell_is(const struct mw_map_making *k, const struct mw_m
 static void add_page(struct mw_map_making *k, struct mw_map_area *a, uintptr_t at, struct mw_map_entry *e)
 {
 	uint64_t *parts = k->map->parts, page = k->map->page;
-	bool free_then = e->live == e->gone && !(e->flags & MW_ENTRY_EDGE);
+	bool free_then = !(e->flags & (MW_ENTRY_STAYS | MW_ENTRY_EDGE));
 
 	switch (mw_map_cell_is(k, a, at, e)) {
 	case MW_MAP_IS_USED:

@@ -9,6 +9,8 @@
 #   LINE=..   a line for the shell, instead of tests
 #   SUITE=..  another Debian than this machine's, such as trixie
 #   KERNEL=.. the package of another kernel, such as linux-image-arm64-16k (pages of 16 KiB)
+#   IMAGE=..  the file of a kernel of your own, such as one with pages of 64 KiB, which Debian lacks. It has no modules: the
+#             drivers of virtio_pci, virtio_blk, ext4 and the console ttyAMA0 are built in
 #   CFLAGS    more of them, such as -mbranch-protection=standard
 #   CPU=NAME  another processor of qemu's than the newest
 #
@@ -157,7 +159,7 @@ boot() {
 	cp -al "$tree" "$root/mwrap"
 	mke2fs -q -q -t ext4 -O ^has_journal -d "$root" "$to/disk" 6G
 	timeout "$limit" qemu-system-aarch64 -M virt,gic-version=3 -cpu "$CPU" -smp 2 -m "$memory" -nic none -display none \
-		-no-reboot -kernel "$to/kernel" -initrd "$to/initrd.gz" -append 'console=ttyAMA0 quiet loglevel=1 panic=-1 transparent_hugepage=madvise' \
+		-no-reboot -kernel "${IMAGE:-$to/kernel}" -initrd "$to/initrd.gz" -append 'console=ttyAMA0 quiet loglevel=1 panic=-1 transparent_hugepage=madvise' \
 		-drive "file=$to/disk,format=raw,if=virtio" -serial stdio </dev/null | sed -u 's,\r,,g' | tee "$to/log"
 }
 

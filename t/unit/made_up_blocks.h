@@ -109,14 +109,6 @@ static unsigned state_of(const struct mw_map *m, uintptr_t a)
 	return m->fill[cell] & MW_MAP_IS_MASK;
 }
 
-/* If not, it had no time for more: on a slow machine, or for terabytes without PAGEMAP_SCAN (Linux 6.7). */
-static inline bool found_all(const struct mw_map *m)
-{
-	if (m->unsearched)
-		assert_true(m->ns >= 200000000);
-	return !m->unsearched;
-}
-
 static struct mw_map *map(void)
 {
 	struct mw_map *m = mw_map_make(&api, 0, NULL);

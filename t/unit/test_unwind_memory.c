@@ -91,7 +91,7 @@ TEST(many_have_more_room)
 		walk(0, all_n);
 	after = kb();
 	print_message("# %zu functions: %zu kB more\n", all_n, after - before);
-	assert_in_range(after - before, 2 * page, 20 * page);
+	assert_in_range(after - before, page > 16 ? 0 : 2 * page, 20 * page); /* the whole cache has 64 kB */
 }
 
 ALL(load, NULL);

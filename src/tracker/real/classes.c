@@ -5,6 +5,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "musl.h"
 #include "real.h"
 #include "shared/sys/libc.h"
 
@@ -92,8 +93,10 @@ static size_t room_for(size_t n)
 
 size_t mw_class_size(const void *p)
 {
-	size_t n = mw_real.malloc_usable_size((void *)(uintptr_t)p);
+	size_t n;
 
+	if (!mw_real_musl_plain || !mw_musl_plain(p, &n))
+		n = mw_real.malloc_usable_size((void *)(uintptr_t)p);
 	return mw_likely(n > MW_ROOM_UNKNOWN) ? n : (size_t)MW_ROOM_UNKNOWN;
 }
 

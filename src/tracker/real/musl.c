@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "shared/sys/libc.h"
+#include "shared/sys/sys.h"
 
-enum { PAGE = 4096, LARGE = 64 * 1024 };
+enum { LARGE = 64 * 1024 };
 
 /* A large block is zero as a rule. Its pages are looked at, so that none is taken into memory without need. */
 static void clear(char *p, size_t n)
@@ -14,7 +15,7 @@ static void clear(char *p, size_t n)
 	size_t i, step;
 
 	for (; n >= LARGE; p += step, n -= step) {
-		step = PAGE - (uintptr_t)p % PAGE;
+		step = MW_MUSL_PAGE - (uintptr_t)p % MW_MUSL_PAGE;
 		for (i = 0; i < step; i++)
 			if (p[i]) {
 				memset(p, 0, step);
@@ -59,17 +60,68 @@ static int aligned(void **to, size_t align, size_t n)
 
 static void *page_aligned(size_t n)
 {
-	return mw_real.aligned_alloc(PAGE, n);
+	return mw_real.aligned_alloc(mw_page_size(), n);
+}
+
+static bool is_musl(const struct mw_real *r)
+{
+	struct mw_object o;
+
+	return !mw_glibc_version() && mw_object_of((uintptr_t)r->malloc, &o) && mw_is_libc(o.map);
 }
 
 void mw_real_musl(struct mw_real *r)
 {
-	struct mw_object o;
-
-	if (mw_glibc_version() || !mw_object_of((uintptr_t)r->malloc, &o) || !mw_is_libc(o.map))
+	if (!is_musl(r))
 		return;
 	r->calloc = zeroed;
 	r->memalign = r->aligned_alloc;
 	r->posix_memalign = aligned;
 	r->valloc = page_aligned;
+}
+
+/* --- its blocks ------------------------------------------------------------------------------- */
+
+const uint16_t mw_musl_units[MW_MUSL_CLASSES] = {
+	1,   2,   3,   4,    5,    6,    7,    8,    9,    10,   12,   15,   18,   20,   25,   31,
+	36,  42,  50,  63,   72,   84,   102,  127,  146,  170,  204,  255,  292,  340,  409,  511,
+	584, 682, 818, 1023, 1169, 1364, 1637, 2047, 2340, 2730, 3276, 4095, 4680, 5460, 6552, 8191,
+};
+bool mw_real_musl_plain;
+
+/* musl's older allocator has something else before a block: nothing is followed that can't be read. */
+static bool readable(const void *p)
+{
+	uint32_t word = ((const uint32_t *)p)[-1];
+	uintptr_t group = (uintptr_t)p - ((uintptr_t)(word >> 16) + 1) * MW_MUSL_UNIT;
+	const struct mw_musl_meta *m;
+
+	if (!mw_sys_reads(group))
+		return false;
+	m = *(const struct mw_musl_meta *const *)group;
+	return (uintptr_t)m % sizeof(*m->links) == 0 && mw_sys_reads((uintptr_t)m) &&
+	       m->group == (const void *)group;
+}
+
+static bool agrees(const void *p, size_t n)
+{
+	size_t usable;
+
+	return p && readable(p) && mw_musl_plain(p, &usable) && usable == n &&
+	       mw_real.malloc_usable_size((void *)(uintptr_t)p) == n;
+}
+
+void mw_real_musl_try(void)
+{
+	static const size_t sizes[] = { 1,   12,   24,   60,   100,   150,   300,   500,
+					800, 2000, 5000, 9000, 20000, 40000, 70000, 100000 };
+	bool same = is_musl(&mw_real) && mw_real.malloc_usable_size;
+
+	for (size_t i = 0; same && i < sizeof(sizes) / sizeof(*sizes); i++) {
+		void *p = mw_real.malloc(sizes[i]);
+
+		same = agrees(p, sizes[i]);
+		mw_real.free(p);
+	}
+	mw_real_musl_plain = same;
 }

@@ -381,6 +381,8 @@ void mw_real_init(void)
 		mw_real_glibc = is_glibc();
 		if (!mw_real_glibc)
 			mw_classes_init();
+		if (!mw_real_glibc)
+			mw_real_musl_try();
 	}
 #define MW_HOOK_NEXT(name, result, params) mw_next.name = (result(*) params)mw_real_next(#name);
 #include "api/hooks.def"

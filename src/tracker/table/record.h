@@ -48,6 +48,9 @@ struct mw_record {
 	};
 };
 
+/* Of an address, unless a program asks for a higher one. All 48 are in use on arm64, 47 on x86-64. */
+enum { MW_ADDRESS_BITS = 48 };
+
 enum {
 	MW_CS_BITS = 19,            /* bits of a location's id in a record */
 	MW_CHUNK_SHIFT = 16,        /* records in a chunk: 65,536, 1 MiB */
@@ -111,7 +114,7 @@ MW_INLINE uint64_t mw_record_guess_where(const void *r)
 	return where;
 }
 
-/* p is a multiple of 16, and below 2^48. */
+/* p is a multiple of 16, and has MW_ADDRESS_BITS. */
 MW_INLINE uint64_t mw_record_pack(const void *p, uint32_t cs)
 {
 	return (uint64_t)(uintptr_t)p << (MW_CS_BITS + 1 - 4) | cs;

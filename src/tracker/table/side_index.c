@@ -6,7 +6,7 @@
 enum {
 	LEAF_SHIFT = 27, /* a leaf's address space: 128 MiB */
 	BRANCH_SHIFT = 39, /* a branch's: 512 GiB */
-	ROOT = 1 << (48 - BRANCH_SHIFT),
+	ROOT = 1 << (MW_ADDRESS_BITS - BRANCH_SHIFT),
 	BRANCH = 1 << (BRANCH_SHIFT - LEAF_SHIFT), /* leaves */
 	REGION = 4 << 20, /* mimalloc's threads begin with a region of their own, and its pages of small blocks */
 	LARGE = REGION / MW_BESIDE_LARGE, /* words of a region's large blocks, which come first */
@@ -34,7 +34,7 @@ static uint32_t *word(const void *p, size_t usable)
 	struct branch *b;
 	uint32_t *leaf;
 
-	if (at >> 48)
+	if (at >> MW_ADDRESS_BITS)
 		return NULL;
 	b = __atomic_load_n(&branches[at >> BRANCH_SHIFT], __ATOMIC_ACQUIRE);
 	leaf = b ? __atomic_load_n(&b->leaves[(at >> LEAF_SHIFT) % BRANCH], __ATOMIC_ACQUIRE) : NULL;
@@ -72,7 +72,7 @@ bool mw_side_index_put(const void *p, size_t usable, uint32_t ref)
 {
 	uint32_t *w = word(p, usable);
 
-	if (!w && (uintptr_t)p >> 48 == 0) {
+	if (!w && (uintptr_t)p >> MW_ADDRESS_BITS == 0) {
 		add_leaf((uintptr_t)p);
 		w = word(p, usable);
 	}

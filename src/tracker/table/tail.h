@@ -71,6 +71,13 @@ MW_INLINE bool mw_class_usable(size_t n, size_t *usable)
 	return true;
 }
 
+/* The same on musl's allocator: a block has just the room that was asked for (musl.h). */
+MW_INLINE bool mw_musl_usable(size_t n, size_t *usable)
+{
+	*usable = mw_with_tail(n);
+	return true;
+}
+
 MW_INLINE void mw_tail_write(void *p, size_t usable, uint32_t ref)
 {
 	uint32_t half = (uint32_t)(uintptr_t)p;

@@ -6,6 +6,7 @@
  */
 #include "admit.h"
 #include "shared.h"
+#include "tracker/real/musl.h"
 
 #define HOT __attribute__((hot, nonnull(2)))
 
@@ -36,29 +37,22 @@ HOT static void *admit_bytes(struct mw_guard in, void *p, size_t n, uintptr_t ca
 	return mw_likely(q != NULL) ? q : mw_admit_none(in, p, n, caller, mw_get(&in.t->known));
 }
 
-HOT static void *admit_class_ruby(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known)
-{
-	size_t usable;
-	void *q = NULL;
-
-	if (mw_unlikely(!mw_permit_is(known, &mw_permit_class_ruby)))
-		return mw_admit_none(in, p, n, caller, known);
-	if (mw_likely(mw_class_usable(n, &usable)))
-		q = mw_admit_room(in, p, n, usable, MW_MODE_RUBY, 0);
-	return mw_likely(q != NULL) ? q : mw_admit_none(in, p, n, caller, mw_get(&in.t->known));
-}
-
-HOT static void *admit_class_bytes(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known)
-{
-	size_t usable;
-	void *q = NULL;
-
-	if (mw_unlikely(!mw_permit_is(known, &mw_permit_class_bytes)))
-		return mw_admit_none(in, p, n, caller, known);
-	if (mw_likely(mw_class_usable(n, &usable)))
-		q = mw_admit_room(in, p, n, usable, MW_MODE_BYTES, caller);
-	return mw_likely(q != NULL) ? q : mw_admit_none(in, p, n, caller, mw_get(&in.t->known));
-}
+/* With classes, and on musl. room_known: sets usable. */
+#define ADMIT(name, permit, mode, caller_if, room_known)                                                 \
+	HOT static void *name(struct mw_guard in, void *p, size_t n, uintptr_t caller, uint32_t known)   \
+	{                                                                                                \
+		size_t usable;                                                                           \
+		void *q = NULL;                                                                          \
+		if (mw_unlikely(!mw_permit_is(known, &(permit))))                                        \
+			return mw_admit_none(in, p, n, caller, known);                                   \
+		if (mw_likely(room_known))                                                               \
+			q = mw_admit_room(in, p, n, usable, mode, caller_if);                            \
+		return mw_likely(q != NULL) ? q : mw_admit_none(in, p, n, caller, mw_get(&in.t->known)); \
+	}
+ADMIT(admit_class_ruby, mw_permit_class_ruby, MW_MODE_RUBY, 0, mw_class_usable(n, &usable))
+ADMIT(admit_class_bytes, mw_permit_class_bytes, MW_MODE_BYTES, caller, mw_class_usable(n, &usable))
+ADMIT(admit_musl_ruby, mw_permit_class_ruby, MW_MODE_RUBY, 0, mw_musl_usable(n, &usable))
+ADMIT(admit_musl_bytes, mw_permit_class_bytes, MW_MODE_BYTES, caller, mw_musl_usable(n, &usable))
 
 /* --- with callers: the diagnostic bt, apart from the hot ones --------------------------------- */
 
@@ -118,7 +112,7 @@ static void *admit_class_chain(struct mw_guard in, void *p, size_t n, uintptr_t 
 	w = mw_chain_first(in.t, &walk);
 	if (mw_unlikely(!w))
 		w = mw_chain_further(in.t, &walk);
-	if (mw_likely(w && mw_class_usable(n, &usable)))
+	if (mw_likely(w && (mw_real_musl_plain ? mw_musl_usable(n, &usable) : mw_class_usable(n, &usable))))
 		q = admit_at(in, p, n, usable, w);
 	return mw_likely(q != NULL) ? q : mw_admit_none(in, p, n, caller, mw_get(&in.t->known));
 }
@@ -127,16 +121,17 @@ mw_admit_fn *mw_admit_other = mw_admit_none;
 
 void mw_admit_other_choose(enum mw_mode mode, bool with_callers)
 {
+	bool musl = mw_real_musl_plain;
 	mw_admit_fn *recorded = mw_get(&mw_events_on) ? mw_admit_recorded(mode, with_callers) : NULL;
 	mw_admit_fn *f =
 		mw_get(&mw_ruby.how) == MW_RUBY_JIT        ? NULL :
 		mw_get(&mw_events_on)                      ? recorded :
 		mode == MW_MODE_RUBY && with_callers       ? admit_chain :
 		mode == MW_MODE_CLASS_RUBY && with_callers ? admit_class_chain :
-		mode == MW_MODE_CLASS_RUBY                 ? admit_class_ruby :
-		mode == MW_MODE_CLASS_BYTES                ? admit_class_bytes :
-		mode == MW_MODE_BYTES                      ? admit_bytes :
-							     mw_admit_none;
+		mode == MW_MODE_CLASS_RUBY  ? (musl ? admit_musl_ruby : admit_class_ruby) :
+		mode == MW_MODE_CLASS_BYTES ? (musl ? admit_musl_bytes : admit_class_bytes) :
+		mode == MW_MODE_BYTES       ? admit_bytes :
+					      mw_admit_none;
 
 	mw_set(&mw_admit_other, f ? f : mw_admit_none);
 }

@@ -15,7 +15,8 @@
 MW_INLINE void mw_record_fill(struct mw_record *r, const void *p, uint32_t size, uint32_t id,
 			      uint32_t generation)
 {
-	mw_assert((uintptr_t)p % 16 == 0 && (uintptr_t)p >> 48 == 0); /* where has room for its address */
+	/* where has room for its address */
+	mw_assert((uintptr_t)p % 16 == 0 && (uintptr_t)p >> MW_ADDRESS_BITS == 0);
 	mw_assert(mw_get(&r->low) == MW_FREE && (id & MW_CS_MASK));
 	mw_set(&r->size, size);
 	mw_set(&r->generation, generation);

@@ -4,6 +4,7 @@
  * none saves registers: on the fast way they call nothing but, last of all, the real free.
  */
 #include "dismiss.h"
+#include "tracker/real/musl.h"
 #include "tracker/real/own_large.h"
 #include "shared.h"
 
@@ -93,14 +94,33 @@ static __attribute__((hot)) void free_class_bytes(void *p, struct mw_guard in, u
 		free_asked(p, in, in.t->known);
 }
 
+/* On musl a block tells its room itself. */
+#define FREE_MUSL(name, permit, mode)                                                      \
+	static __attribute__((hot)) void name(void *p, struct mw_guard in, uint32_t known) \
+	{                                                                                  \
+		size_t usable;                                                             \
+		if (mw_unlikely(!mw_permit_is(known, &(permit)))) {                        \
+			mw_free_none(p, in, known);                                        \
+		} else if (mw_likely(mw_musl_plain(p, &usable) &&                          \
+				     mw_dismiss_fast(in.t, p, usable, mode))) {            \
+			mw_leave(in);                                                      \
+			mw_real.free(p);                                                   \
+		} else {                                                                   \
+			mw_free_none(p, in, in.t->known);                                  \
+		}                                                                          \
+	}
+FREE_MUSL(free_musl_ruby, mw_permit_class_ruby, MW_MODE_RUBY)
+FREE_MUSL(free_musl_bytes, mw_permit_class_bytes, MW_MODE_BYTES)
+
 mw_free_fn *mw_free_other = mw_free_none;
 
 void mw_free_other_choose(enum mw_mode mode)
 {
+	bool musl = mw_real_musl_plain;
 	mw_free_fn *recorded = mw_get(&mw_events_on) ? mw_free_recorded(mode) : NULL;
 	mw_free_fn *f = mw_get(&mw_events_on)       ? recorded :
-			mode == MW_MODE_CLASS_RUBY  ? free_class_ruby :
-			mode == MW_MODE_CLASS_BYTES ? free_class_bytes :
+			mode == MW_MODE_CLASS_RUBY  ? (musl ? free_musl_ruby : free_class_ruby) :
+			mode == MW_MODE_CLASS_BYTES ? (musl ? free_musl_bytes : free_class_bytes) :
 			mode == MW_MODE_BYTES       ? free_bytes :
 						      mw_free_none;
 

@@ -6,6 +6,7 @@
 #include "admit.h"
 #include "dismiss.h"
 #include "shared.h"
+#include "tracker/real/musl.h"
 
 #define HOT __attribute__((hot, nonnull(2)))
 
@@ -50,16 +51,18 @@ ADMIT(admit_ruby, MW_MODE_RUBY, MW_MODE_RUBY, mw_chunk_plain(p, &usable))
 ADMIT(admit_bytes, MW_MODE_BYTES, MW_MODE_BYTES, mw_chunk_plain(p, &usable))
 ADMIT(admit_class_ruby, MW_MODE_CLASS_RUBY, MW_MODE_RUBY, mw_class_usable(n, &usable))
 ADMIT(admit_class_bytes, MW_MODE_CLASS_BYTES, MW_MODE_BYTES, mw_class_usable(n, &usable))
+ADMIT(admit_musl_ruby, MW_MODE_CLASS_RUBY, MW_MODE_RUBY, mw_musl_usable(n, &usable))
+ADMIT(admit_musl_bytes, MW_MODE_CLASS_BYTES, MW_MODE_BYTES, mw_musl_usable(n, &usable))
 
 mw_admit_fn *mw_admit_recorded(enum mw_mode mode, bool with_callers)
 {
-	bool ruby = mode == MW_MODE_RUBY || mode == MW_MODE_CLASS_RUBY;
+	bool ruby = mode == MW_MODE_RUBY || mode == MW_MODE_CLASS_RUBY, musl = mw_real_musl_plain;
 
 	return ruby && with_callers        ? NULL :
 	       mode == MW_MODE_RUBY        ? admit_ruby :
 	       mode == MW_MODE_BYTES       ? admit_bytes :
-	       mode == MW_MODE_CLASS_RUBY  ? admit_class_ruby :
-	       mode == MW_MODE_CLASS_BYTES ? admit_class_bytes :
+	       mode == MW_MODE_CLASS_RUBY  ? (musl ? admit_musl_ruby : admit_class_ruby) :
+	       mode == MW_MODE_CLASS_BYTES ? (musl ? admit_musl_bytes : admit_class_bytes) :
 					     NULL;
 }
 
@@ -71,12 +74,12 @@ MW_INLINE void gone(struct mw_guard in, const void *p, const struct mw_gone *g, 
 		mw_event_free(in.t, p, g->ref, g->size);
 }
 
-#define FREE_PLAIN(name, mode)                                                             \
+#define FREE_PLAIN(name, of, mode, plain)                                                  \
 	static __attribute__((hot)) void name(void *p, struct mw_guard in, uint32_t known) \
 	{                                                                                  \
 		struct mw_gone g;                                                          \
 		size_t usable;                                                             \
-		if (mw_likely(permit_is_of(known, mode) && mw_chunk_plain(p, &usable) &&   \
+		if (mw_likely(permit_is_of(known, of) && plain(p, &usable) &&              \
 			      mw_dismiss_of(in.t, p, usable - MW_TAIL, NULL, mode, &g))) { \
 			gone(in, p, &g, mode);                                             \
 			mw_leave_as(in, known);                                            \
@@ -85,8 +88,10 @@ MW_INLINE void gone(struct mw_guard in, const void *p, const struct mw_gone *g, 
 			mw_free_none(p, in, known);                                        \
 		}                                                                          \
 	}
-FREE_PLAIN(free_ruby, MW_MODE_RUBY)
-FREE_PLAIN(free_bytes, MW_MODE_BYTES)
+FREE_PLAIN(free_ruby, MW_MODE_RUBY, MW_MODE_RUBY, mw_chunk_plain)
+FREE_PLAIN(free_bytes, MW_MODE_BYTES, MW_MODE_BYTES, mw_chunk_plain)
+FREE_PLAIN(free_musl_ruby, MW_MODE_CLASS_RUBY, MW_MODE_RUBY, mw_musl_plain)
+FREE_PLAIN(free_musl_bytes, MW_MODE_CLASS_BYTES, MW_MODE_BYTES, mw_musl_plain)
 
 #define FREE_CLASS(name, of, as)                                                           \
 	static __attribute__((hot)) void name(void *p, struct mw_guard in, uint32_t known) \
@@ -107,10 +112,12 @@ FREE_CLASS(free_class_bytes, MW_MODE_CLASS_BYTES, MW_MODE_BYTES)
 
 mw_free_fn *mw_free_recorded(enum mw_mode mode)
 {
+	bool musl = mw_real_musl_plain;
+
 	return mode == MW_MODE_RUBY        ? free_ruby :
 	       mode == MW_MODE_BYTES       ? free_bytes :
-	       mode == MW_MODE_CLASS_RUBY  ? free_class_ruby :
-	       mode == MW_MODE_CLASS_BYTES ? free_class_bytes :
+	       mode == MW_MODE_CLASS_RUBY  ? (musl ? free_musl_ruby : free_class_ruby) :
+	       mode == MW_MODE_CLASS_BYTES ? (musl ? free_musl_bytes : free_class_bytes) :
 					     NULL;
 }
 

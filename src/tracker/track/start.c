@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "shared/sys/border.h"
+#include "tracker/real/musl.h"
 #include "tracker/real/real.h"
 #include "tracker/table/generation.h"
 #include "tracker/table/tail.h"
@@ -158,7 +159,7 @@ static void text_free(void *p)
 /* The reason for MW_MODE_NONE, in words; NULL for the other modes. */
 static const char *misfit(void)
 {
-	if (!mw_real_glibc && !mw_classes_known())
+	if (!mw_real_glibc && !mw_real_musl_plain && !mw_classes_known())
 		return "the tracker doesn't know this allocator";
 	if (!mw_real_glibc && mw_boot_bytes)
 		return "the dynamic linker has blocks that the allocator doesn't know";
@@ -250,11 +251,17 @@ static void *room_as_asked(size_t bytes)
 	return mw_real.malloc(bytes - MW_TAIL);
 }
 
+/* On musl. */
+static void *room_of_least(size_t bytes)
+{
+	return mw_real.malloc(bytes < MW_LEAST ? (size_t)MW_LEAST : bytes);
+}
+
 static void *room_at_first(size_t bytes)
 {
 	if (__atomic_load_n(&mw_life, __ATOMIC_ACQUIRE) == MW_NOT_STARTED)
 		mw_start();
-	return mw_real.malloc(bytes < MW_LEAST ? (size_t)MW_LEAST : bytes);
+	return room_of_least(bytes);
 }
 
 void *(*mw_roomy_malloc)(size_t) = room_at_first;
@@ -282,9 +289,10 @@ void mw_start(void)
 	mw_plain = ok && mw_real_glibc && !mw_boot_bytes ? UINTPTR_MAX : 0;
 	mw_class_plain = ok && mw_real_classes && !mw_boot_bytes ? UINTPTR_MAX : 0;
 	__atomic_store_n(&mw_roomy_malloc,
-			 !ok           ? room_as_asked :
-			 mw_real_glibc ? mw_real.malloc :
-					 room_by_class,
+			 !ok                ? room_as_asked :
+			 mw_real_glibc      ? mw_real.malloc :
+			 mw_real_musl_plain ? room_of_least :
+					      room_by_class,
 			 __ATOMIC_RELEASE);
 	__atomic_store_n(&mw_life, ok ? MW_ON : MW_OFF, __ATOMIC_RELEASE);
 }

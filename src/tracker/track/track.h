@@ -44,6 +44,8 @@ extern MW_HIDDEN int mw_life; /* enum mw_life; release */
  *   MW_MODE_CLASS_BYTES  as MW_MODE_BYTES, on an allocator whose size classes are known (classes.h)
  *   MW_MODE_CLASS_RUBY   as MW_MODE_RUBY, there
  *
+ * musl's allocator has the last two, with functions of its own (musl.h).
+ *
  * In the two modes with Ruby, malloc may count lines with their callers: mw_permit_ruby.line.
  *
  * The old mode stays correct for a while after a change.

@@ -18,7 +18,7 @@ struct mw_ruby_stack {
 /* Could it be a pointer to one of Ruby's structures? */
 static inline bool mw_pointer_like(uintptr_t p)
 {
-	return p > 0xffff && p % sizeof(p) == 0 && p >> 47 == 0;
+	return p > 0xffff && p % sizeof(p) == 0 && p >> MW_ADDRESS_BITS == 0;
 }
 
 /* Could these be the numbers of minor and of major collections, where GC.count is `count`? */
