@@ -77,29 +77,36 @@ double mw_kept_share(const struct mw_evidence *e, const struct mw_look *l, doubl
 	return known > 0 && known * 2 >= all ? kept / known : UNKNOWN;
 }
 
-/* Did it rise while the process started, and less than half as fast since? What lived then is no growth. */
-static bool was_start(const struct mw_evidence *e, const struct mw_look *l, const struct mw_trend *t)
+/* Did the series in t[] and v[] rise while the process started, and less than half as fast since? That is no growth. */
+static bool was_start(const struct mw_evidence *e, const struct mw_look *l, size_t n,
+		      const struct mw_trend *t)
 {
 	double booted = e->start + WARM_SECONDS, lasts = l->scale->to - booted, rise;
-	size_t n;
 
 	if (t->since >= booted)
 		return false;
-	n = t == &l->line                ? mw_look_curve(l, l->top) :
-	    t == &l->trend[MW_PART_LIVE] ? mw_look_series(l, MW_PART_LIVE) :
-	    t == &l->trend[MW_PART_HEAP] ? mw_look_series(l, MW_PART_HEAP) :
-					   mw_look_series(l, MW_PART_RSS);
 	/* of floors of the first fifth and the last one: four fifths of the time */
 	rise = mw_trend_change(l->t, l->v, n, booted, l->scale->to) * 5 / 4;
 	return lasts >= WARM_SECONDS && !(rise > t->rate / 2 * lasts);
+}
+
+/* Of a rise of the series in t[] and v[]. */
+static bool is_young(const struct mw_evidence *e, const struct mw_look *l, size_t n,
+		     const struct mw_trend *t)
+{
+	double age = l->scale->to - e->start;
+
+	return age < WARM_SECONDS || (age < MW_WARMING_SECONDS && (t->slowing || was_start(e, l, n, t)));
 }
 
 bool mw_warms_up(const struct mw_evidence *e, const struct mw_look *l, const struct mw_trend *t)
 {
 	double age = l->scale->to - e->start;
 	enum mw_rss_part most;
+	size_t n = t == &l->line ? mw_look_curve(l, l->top) :
+				   mw_look_series(l, (enum mw_rss_part)(t - l->trend));
 
-	if (age < WARM_SECONDS || (age < MW_WARMING_SECONDS && (t->slowing || was_start(e, l, t))))
+	if (is_young(e, l, n, t))
 		return true;
 	if (age >= MW_SETTLED_SECONDS || t == &l->line)
 		return false;
@@ -250,7 +257,7 @@ static bool rises_for_good(const struct mw_evidence *e, const struct mw_look *l,
 	double to = l->scale->to, from = mw_larger(l->scale->from, e->start + STARTED_SECONDS), gain;
 
 	if (t->course == MW_COURSE_RISES)
-		return !mw_warms_up(e, l, t);
+		return !is_young(e, l, n, t);
 	if (to - from < MW_SETTLED_SECONDS)
 		return false;
 	gain = mw_look_floor_rise(l, n, from, to, l->least, MW_LOOK_STEADILY);
@@ -276,6 +283,8 @@ static void find_kept_lines(struct kept_lines *k, const struct mw_evidence *e, c
 		if (!rises_for_good(e, l, len, &t))
 			continue;
 		since = mw_larger(t.since, e->start + STARTED_SECONDS);
+		if (mw_line_stopped(e, l, best[i], t.since, t.gain))
+			continue;
 		if ((t.course == MW_COURSE_RISES ? share_of(e, l, best[i], since) :
 						   stays_of(e, l, best[i], since)) >= KEPT_LEAST)
 			add_line(k, best[i], &t);
