@@ -207,7 +207,8 @@ bool mw_judge_growth(struct mw_verdict *v, const struct mw_evidence *e, struct m
 	while ((at = choose(&f, looks, n)) < n) {
 		say_growth(v, e, &looks[at], f.part[at]);
 		v->unproven = f.keeps[at] == MW_KEEPS_LIKELY;
-		if (v->kind != MW_VERDICT_GROWS || !mw_told_line_stopped(v, e, &looks[at]))
+		if (v->kind != MW_VERDICT_GROWS || !v->n ||
+		    !mw_line_stopped(e, &looks[at], &v->locations[0], v->since))
 			return true;
 		if (!*stopped)
 			*stopped = &looks[at];

@@ -74,11 +74,10 @@ bool mw_judge_kept_lines(struct mw_verdict *, const struct mw_evidence *, const 
 			 size_t n);
 
 /* stopped.c. A line has gained that since then: has it stopped, as far as its curve and proofs show? */
-bool mw_line_stopped(const struct mw_evidence *, const struct mw_look *, const struct mw_curve *,
-		     double since, double gain);
-/* The same of the line that the verdict names. */
-bool mw_told_line_stopped(const struct mw_verdict *, const struct mw_evidence *, const struct mw_look *);
-
+bool mw_curve_stopped(const struct mw_evidence *, const struct mw_look *, const struct mw_curve *,
+		      double since, double gain);
+bool mw_line_stopped(const struct mw_evidence *, const struct mw_look *,
+		     const struct mw_verdict_location *, double since);
 /* The line that rises by itself most, and hasn't stopped, is `top` from here on, and stands for the growth. */
 bool mw_next_line(const struct mw_evidence *, struct mw_look *);
 

@@ -283,7 +283,7 @@ static void find_kept_lines(struct kept_lines *k, const struct mw_evidence *e, c
 		if (!rises_for_good(e, l, len, &t))
 			continue;
 		since = mw_larger(t.since, e->start + STARTED_SECONDS);
-		if (mw_line_stopped(e, l, best[i], t.since, t.gain))
+		if (mw_curve_stopped(e, l, best[i], t.since, t.gain))
 			continue;
 		if ((t.course == MW_COURSE_RISES ? share_of(e, l, best[i], since) :
 						   stays_of(e, l, best[i], since)) >= KEPT_LEAST)

@@ -9,30 +9,31 @@
 
 #include "judge.h"
 
-#define STEPS 2.5 /* as long as the longest time between two: the next one is overdue */
+#define STEPS 2.0 /* as long as the longest time between two: the next one is overdue */
 #define LATE_LEAST 0.3 /* of what the growth before would have given since */
 
 enum {
 	CANDIDATES = 8, /* whose course is looked at */
+	LITTLE = 200, /* of the growth */
 	LATE_SECONDS = 60, /* that it must be still, at least */
 	LATE_PART = 8      /* and so much of the time that is told of */
 };
 
-/* The highest value so far, when it came, and the longest time that it took for a new one. */
+/* The highest value so far, when it came, and the longest time that it took for a new one, higher by a little at least. */
 struct records {
 	double t, v, gap;
 };
 
-static struct records records_of(const struct mw_look *l, size_t n, double from)
+static struct records records_of(const struct mw_look *l, size_t n, double from, double little)
 {
 	struct records r = { 0 };
 	bool known = false;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && l->t[i] <= l->scale->to; i++) {
 		if (l->t[i] <= from || !known) {
 			r = (struct records){ l->t[i], l->v[i], 0 };
 			known = true;
-		} else if (l->v[i] > r.v) {
+		} else if (l->v[i] > r.v + little) {
 			r.gap = mw_larger(r.gap, l->t[i] - r.t);
 			r.t = l->t[i];
 			r.v = l->v[i];
@@ -52,36 +53,35 @@ static double highest(const struct mw_look *l, size_t n, double from, double to)
 }
 
 /* What comes in steps may be between two. What comes and goes has highs of any height, so it must miss them for longer. */
-static bool curve_stopped(const struct mw_look *l, size_t n, const struct records *r, double since,
-			  double rate)
+static bool stopped(const struct mw_look *l, size_t n, const struct records *r, double since, double rate)
 {
 	double to = l->scale->to, late = mw_larger(LATE_SECONDS, (to - since) / LATE_PART);
 
 	if (mw_proof_fell(l->v, n, l->least))
 		late *= 2;
 	return to - since >= 1.5 * late && to - r->t >= STEPS * r->gap &&
-	       r->v - highest(l, n, since, to - late) < rate * late * LATE_LEAST;
+	       highest(l, n, since, to) - highest(l, n, since, to - late) < rate * late * LATE_LEAST;
 }
 
-bool mw_line_stopped(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
-		     double since, double gain)
+bool mw_curve_stopped(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
+		      double since, double gain)
 {
 	size_t n = mw_look_curve(l, c);
-	struct records r = records_of(l, n, since);
+	struct records r = records_of(l, n, since, gain / LITTLE);
 	double rate = gain / mw_larger(l->scale->to - since, 1);
 
-	return curve_stopped(l, n, &r, since, rate) ||
+	return stopped(l, n, &r, since, rate) ||
 	       mw_held_rate(e->held, c->location, c->location_len, STEPS * r.gap) < rate * LATE_LEAST;
 }
 
-bool mw_told_line_stopped(const struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l)
+bool mw_line_stopped(const struct mw_evidence *e, const struct mw_look *l,
+		     const struct mw_verdict_location *at, double since)
 {
 	const struct mw_curve_set *set = l->scale->curves;
-	const struct mw_verdict_location *at = &v->locations[0];
 
-	for (size_t i = 0; v->n && set && i < set->n; i++)
+	for (size_t i = 0; set && i < set->n; i++)
 		if (set->v[i].location_len == at->len && !memcmp(set->v[i].location, at->location, at->len))
-			return mw_line_stopped(e, l, &set->v[i], v->since, at->change);
+			return mw_curve_stopped(e, l, &set->v[i], since, at->change);
 	return false;
 }
 
@@ -98,7 +98,7 @@ bool mw_next_line(const struct mw_evidence *e, struct mw_look *l)
 		mw_trend_of(&t, l->t, l->v, mw_look_curve(l, best[i]), l->scale->from, to, l->least);
 		if (t.course != MW_COURSE_RISES ||
 		    t.gain < mw_larger(l->trend[MW_PART_RSS].level / 100, l->least) ||
-		    mw_line_stopped(e, l, best[i], t.since, t.gain))
+		    mw_curve_stopped(e, l, best[i], t.since, t.gain))
 			continue;
 		l->top = best[i];
 		l->line = t;
