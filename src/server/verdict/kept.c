@@ -126,6 +126,17 @@ static bool is_unclear(const struct mw_evidence *e, const struct mw_look *l, dou
 	       mw_held_unclear(e->held, best->location, best->location_len, since);
 }
 
+/* Major collections since then; MW_KIB_UNKNOWN: not known. */
+static uint32_t majors_since(const struct mw_scale *s, double since)
+{
+	uint32_t now = s->n ? s->points[s->n - 1].majors : MW_KIB_UNKNOWN;
+
+	for (size_t i = 0; i < s->n && now != MW_KIB_UNKNOWN; i++)
+		if (s->points[i].t >= since && s->points[i].majors != MW_KIB_UNKNOWN)
+			return now - s->points[i].majors;
+	return MW_KIB_UNKNOWN;
+}
+
 /*
  * Ruby's heap hardly shrinks, and has room for the garbage between two major collections. So some of these must
  * have run since, or sampled objects must have outlived two of them; and it must still grow.
@@ -134,19 +145,15 @@ bool mw_heap_keeps(const struct mw_evidence *e, const struct mw_look *l, const s
 {
 	enum { MAJORS_LEAST = 3 };
 	const struct mw_scale *s = l->scale;
-	uint32_t before = MW_KIB_UNKNOWN, now = s->n ? s->points[s->n - 1].majors : MW_KIB_UNKNOWN;
+	uint32_t majors = majors_since(s, t->since);
 	size_t n = mw_look_series(l, MW_PART_HEAP);
 	double third = (s->to - t->since) / 3, all = mw_look_last(l, n) - mw_look_value_at(l, n, t->since);
 
-	for (size_t i = 0; i < s->n && before == MW_KIB_UNKNOWN; i++)
-		if (s->points[i].t >= t->since)
-			before = s->points[i].majors;
-	if (before == MW_KIB_UNKNOWN || now == MW_KIB_UNKNOWN)
-		return true;
 	/* what has tripled was found full by collections in between */
-	return (now - before >= MAJORS_LEAST || all > 2 * (mw_look_last(l, n) - all) ||
-		mw_made_bytes(e, t->since) > all / 4) &&
-	       mw_look_last(l, n) - mw_look_value_at(l, n, s->to - third) > all / 6;
+	return majors == MW_KIB_UNKNOWN ||
+	       ((majors >= MAJORS_LEAST || all > 2 * (mw_look_last(l, n) - all) ||
+		 mw_made_bytes(e, t->since) > all / 4) &&
+		mw_look_last(l, n) - mw_look_value_at(l, n, s->to - third) > all / 6);
 }
 
 /* Did the series in t[] and v[] come to a new high in the last quarter of its time, by a tenth of its rate? */
@@ -203,6 +210,9 @@ enum mw_keeps mw_kept(const struct mw_evidence *e, struct mw_look *l, enum mw_rs
 			       MW_KEEPS;
 	warms = mw_warms_up(e, l, t);
 	if (!mw_look_one_line(l, t->since) || mw_warms_up(e, l, &l->line))
+		return MW_KEEPS_NOT;
+	/* garbage of Ruby's never falls where no collection frees it */
+	if (l->top->kind == MW_KIND_RUBY && !majors_since(l->scale, l->line.since))
 		return MW_KEEPS_NOT;
 	l->by_line &= !warms; /* else it is all live memory that warms up */
 	return MW_KEEPS_LIKELY;
