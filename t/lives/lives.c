@@ -6,6 +6,11 @@
  *
  * -l: one life alone, sentence by sentence. -p: only lives that have the part. -w: how many of the worst are
  * printed. -o: with samples of Ruby's objects. -t: the totals alone, a name and a number each line. -f, -a: in the verdict's place one that always says that
+			break;
+ *	lives [-n LIVES] [-s SEED] [-l LIFE] [-p PART] [-w WORST] [-t] [-e] [-f | -a]
+ *
+ * -l: one life alone, sentence by sentence. -p: only lives that have the part. -w: how many of the worst are
+ * printed. -t: the totals alone, a name and a number each line. -e: each wrong sentence, a line each. -f, -a: in the verdict's place one that always says that
  * nothing grows, or always accuses the largest line.
  */
 #include <stdio.h>
@@ -22,13 +27,13 @@ struct asked {
 	uint64_t n, seed, life;
 	const char *part;
 	size_t worst;
-	bool one, totals;
+	bool one, totals, each;
 };
 
 static int usage(void)
 {
 	fprintf(stderr,
-		"usage: lives [-n LIVES] [-s SEED] [-l LIFE] [-p PART] [-w WORST] [-t] [-o] [-f | -a]\n");
+		"usage: lives [-n LIVES] [-s SEED] [-l LIFE] [-p PART] [-w WORST] [-t] [-o] [-e] [-f | -a]\n");
 	return 2;
 }
 
@@ -37,7 +42,7 @@ static int read_options(struct asked *a, int argc, char **argv)
 	int c;
 
 	*a = (struct asked){ .n = 500, .seed = 1, .worst = 12 };
-	while ((c = getopt(argc, argv, "n:s:l:p:w:tofa")) != -1)
+	while ((c = getopt(argc, argv, "n:s:l:p:w:toefa")) != -1)
 		switch (c) {
 		case 'n':
 			a->n = strtoull(optarg, NULL, 10);
@@ -61,6 +66,9 @@ static int read_options(struct asked *a, int argc, char **argv)
 		case 'o':
 			objects_on = true;
 			break;
+		case 'e':
+			a->each = true;
+			break;
 		case 'f':
 			play_stub = ALWAYS_FLAT;
 			break;
@@ -78,6 +86,8 @@ static void play_all(const struct asked *a)
 	for (uint64_t i = 0; i < a->n; i++) {
 		play_life(&play, a->seed, i, a->part);
 		table_add(&play);
+		if (a->each)
+			table_print_wrong(&play);
 		play_free(&play);
 	}
 }

@@ -360,6 +360,40 @@ static void show_parts(const struct life *l)
 	}
 }
 
+void table_print_wrong(const struct play *p)
+{
+	char parts[120];
+
+	name_parts(&p->life, parts, sizeof(parts));
+	for (size_t i = 0; i < p->moments_n; i++) {
+		const struct moment *m = &p->moments[i];
+
+		if (m->outcome <= RIGHT)
+			continue;
+		printf("%s\tSEED=%llu LIFE=%llu\t%.0f of %.0f s\t%s%s\t%s\t%s\t%s\t%s\n",
+		       outcome_names[m->outcome], (unsigned long long)p->life.seed,
+		       (unsigned long long)p->life.nth, m->t, p->life.lasts,
+		       p->life.gc.ruby ? "Ruby" : "no Ruby", p->life.proves ? ", proofs" : "", parts,
+		       kind_of(p, m->blamed) < part_kinds_n ? p->life.parts[m->blamed].kind->name : "-",
+		       mw_verdict_name(m->kind), m->sentence);
+	}
+}
+
+static void show_proofs(const struct play *p)
+{
+	for (size_t i = 0; i < MW_HELDS; i++) {
+		const struct mw_held *h = &p->helds.v[i];
+		int k = h->location ? (int)h->len : 0;
+
+		if (k)
+			printf("# proof at %.0f of %.*s: %.2f MB kept, %.2f MB lost, %.2f MB garbage; of %.2f MB at %.0f "
+			       "%.2f MB kept\n",
+			       h->t - p->life.starts, k, h->location, (double)h->kept / MB,
+			       (double)h->lost / MB, (double)h->garbage / MB, h->old_bytes / MB,
+			       h->old_t - p->life.starts, h->old_kept / MB);
+	}
+}
+
 void table_show(const struct play *p)
 {
 	const struct life *l = &p->life;
@@ -370,6 +404,7 @@ void table_show(const struct play *p)
 	       l->memory.glibc ? "glibc" : "another allocator", l->load.form, l->gc.gcs, l->gc.majors,
 	       l->proves);
 	show_parts(l);
+	show_proofs(p);
 	for (size_t i = 0; i < p->moments_n; i++) {
 		const struct moment *m = &p->moments[i];
 		size_t at = (size_t)m->t / STEP;

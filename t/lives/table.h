@@ -9,6 +9,7 @@ void table_add(const struct play *);
 /* The whole table; `worst`: so many lives with their sentences. */
 void table_print(size_t worst);
 void table_show(const struct play *); /* one life, over time */
+void table_print_wrong(const struct play *); /* a life's wrong sentences, a line each */
 void table_print_totals(void); /* a name and a number each line */
 
 /* groups.c */

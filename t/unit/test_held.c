@@ -91,6 +91,27 @@ TEST(two_proofs)
 	assert_true(share(0, 0) == 1);
 }
 
+static double rate(double apart)
+{
+	return mw_held_rate(&helds, "/app/a.rb:1", 11, apart);
+}
+
+/* What is kept rises no more, though there is ever more garbage: a cache is full. */
+TEST(what_is_kept_from_proof_to_proof)
+{
+	assert_true(rate(0) != rate(0));
+	proof(100, 1000, 0, 0);
+	assert_true(rate(0) != rate(0));
+	proof(400, 4000, 0, 600);
+	assert_true(rate(0) == 12 * KIB);
+	assert_true(rate(301) != rate(301));
+	proof(700, 4600, 9000, 0);
+	assert_true(rate(0) == 0);
+	assert_true(rate(301) == 6 * KIB);
+	proof(710, 4600, 9000, 0); /* too near to the one before */
+	assert_true(rate(0) == 0);
+}
+
 TEST(a_part_of_all)
 {
 	assert_true(mw_held_part(NULL) != mw_held_part(NULL));

@@ -89,7 +89,22 @@ TEST(time_goes_forward_only)
 	has(9, "\"t\":[7,8],\n\"rss\":[1024,4096]");
 }
 
-TEST(coarse_has_the_first_of_each_minute)
+/* But for the very first point: the process began then. */
+TEST(coarse_has_the_lowest_of_each_minute)
+{
+	add(5, 100, 1, 1);
+	add(6, 90, 1, 1);
+	add(60, 500, 1, 1);
+	add(90, 120, 1, 1);
+	add(100, 800, 1, 1);
+	add(119, 121, 1, 1);
+	add(120, 130, 1, 1);
+	add(121, 130, 1, 1);
+	has(121, "\"coarse\":{\"step\":60,\n\"t\":[5,90,120],\n\"rss\":[102400,122880,133120]");
+	has(121, "\"long\":{\"step\":120,\n\"t\":[5,120],\n\"rss\":[102400,133120]");
+}
+
+TEST(coarse_has_the_first_of_each_minute_if_all_rise)
 {
 	for (uint32_t t = 50; t <= 250; t++)
 		if (t < 115 || t > 185) /* stopped meanwhile: no point in the minute from 120 on */

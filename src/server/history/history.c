@@ -17,45 +17,56 @@ const struct mw_point *mw_history_last(const struct mw_history *h)
 	return h->fine_n ? &h->fine[(h->fine_n - 1) % MW_FINE_N] : NULL;
 }
 
-/* Doubles the step until there is room: one point stays of each longer step, the first. */
+/*
+ * Is it in the step of the last point? Then the one with the lower RSS stays: spikes would hide a floor that rises. The
+ * first point of all stays, too: the process began then.
+ */
+static bool joins(struct mw_point *last, const struct mw_point *p, uint32_t step, bool first)
+{
+	if (p->t / step > last->t / step)
+		return false;
+	if (!first && p->rss < last->rss)
+		*last = *p;
+	return true;
+}
+
+static bool joins_whole(struct mw_history *h, const struct mw_point *p)
+{
+	return h->long_n && joins(&h->whole[h->long_n - 1], p, h->long_step, h->long_n == 1);
+}
+
+/* Doubles the step until there is room: one point stays of each longer step. */
 static void thin_whole(struct mw_history *h)
 {
 	while (h->long_n == MW_LONG_N) {
-		uint32_t n = 0;
-
 		h->long_step *= 2;
+		h->long_n = 0;
 		for (uint32_t i = 0; i < MW_LONG_N; i++)
-			if (!n || h->whole[i].t / h->long_step > h->whole[n - 1].t / h->long_step)
-				h->whole[n++] = h->whole[i];
-		h->long_n = n;
+			if (!joins_whole(h, &h->whole[i]))
+				h->whole[h->long_n++] = h->whole[i];
 	}
-}
-
-static bool whole_lacks(const struct mw_history *h, uint32_t t)
-{
-	return !h->long_n || t / h->long_step > h->whole[h->long_n - 1].t / h->long_step;
 }
 
 static void add_whole(struct mw_history *h, struct mw_point p)
 {
 	if (!h->long_step)
 		h->long_step = MW_LONG_STEP;
-	if (!whole_lacks(h, p.t))
+	if (joins_whole(h, &p))
 		return;
 	thin_whole(h);
-	if (whole_lacks(h, p.t)) /* the step may be longer now */
+	if (!joins_whole(h, &p)) /* the step may be longer now */
 		h->whole[h->long_n++] = p;
 }
 
 void mw_history_add(struct mw_history *h, struct mw_point p)
 {
 	const struct mw_point *last = mw_history_last(h);
-	const struct mw_point *minute = h->coarse_n ? &h->coarse[(h->coarse_n - 1) % MW_COARSE_N] : NULL;
+	struct mw_point *minute = h->coarse_n ? &h->coarse[(h->coarse_n - 1) % MW_COARSE_N] : NULL;
 
 	if (last && p.t <= last->t)
 		return;
 	h->fine[h->fine_n++ % MW_FINE_N] = p;
-	if (!minute || p.t / MW_COARSE_STEP > minute->t / MW_COARSE_STEP)
+	if (!minute || !joins(minute, &p, MW_COARSE_STEP, h->coarse_n == 1))
 		h->coarse[h->coarse_n++ % MW_COARSE_N] = p;
 	add_whole(h, p);
 }

@@ -69,7 +69,7 @@ struct mw_history {
 /* Bytes, rounded to KiB; 4 TiB at most. */
 uint32_t mw_kib(uint64_t bytes);
 
-/* The first point of each minute goes to `coarse`, too; the first of each long step to `whole`. */
+/* The point of each minute with the lowest RSS goes to `coarse`, too; that of each long step to `whole`. */
 void mw_history_add(struct mw_history *, struct mw_point);
 /* The last point; NULL: none yet. */
 const struct mw_point *mw_history_last(const struct mw_history *);

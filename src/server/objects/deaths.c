@@ -229,6 +229,7 @@ static void look(size_t now)
 	}
 	s->count = now;
 	s->majors = majors;
+	mw_samples_name(s);
 	mw_samples_end();
 	pages = freed;
 }

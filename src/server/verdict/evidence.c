@@ -5,6 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LOWEST_OF = 60 /* seconds */ };
+
+/*
+ * Longer steps have their lowest point, and the last one has only begun. So the lowest of the last minute stands for it,
+ * but for what is counted.
+ */
+static void lower_last(struct mw_point *last, const struct mw_history *h)
+{
+	struct mw_history_grid g = mw_history_finest(h, last->t > LOWEST_OF ? last->t - LOWEST_OF : 0);
+	struct mw_point counted = *last;
+
+	for (uint32_t i = 0; g.step == 1 && i < g.n; i++) {
+		const struct mw_point *p = mw_history_at(&g, i);
+
+		if (p->t + LOWEST_OF > counted.t && p->t <= counted.t && p->rss < last->rss)
+			*last = *p;
+	}
+	last->t = counted.t;
+	last->threads = counted.threads;
+	last->fds = counted.fds;
+	last->gcs = counted.gcs;
+	last->majors = counted.majors;
+	last->majors_done = counted.majors_done;
+}
+
 static int add_scale(struct mw_evidence *e, const struct mw_evidence_source *src, double from, double to)
 {
 	struct mw_history_grid g = mw_history_finest(src->history, from);
@@ -15,6 +40,8 @@ static int add_scale(struct mw_evidence *e, const struct mw_evidence_source *src
 	for (uint32_t i = 0; points && i < g.n; i++)
 		if (mw_history_at(&g, i)->t >= from && mw_history_at(&g, i)->t <= to)
 			points[n++] = *mw_history_at(&g, i);
+	if (n && g.step > 1)
+		lower_last(&points[n - 1], src->history);
 	if (!curves || !points || (src->curves && src->curves(src->ctx, from, to, curves))) {
 		free(points);
 		free(curves);

@@ -40,6 +40,32 @@ void mw_judge_uncollected(struct mw_verdict *v, const struct mw_evidence *e, con
 	mw_judge_measure(v, l, v->since, l->scale->to, mw_trend_difference);
 }
 
+/* Is that part little of RSS's growth, also by the floors of what comes in steps? Then it isn't the reason. */
+static bool explains_little(const struct mw_verdict *v, const struct mw_look *l, enum mw_rss_part part)
+{
+	static const double least[MW_PARTS_N] = {
+		[MW_PART_HEAP] = 0.2, [MW_PART_FREE] = 0.4, [MW_PART_ANON] = 0.3
+	};
+
+	double share = mw_larger(least[part], 0.17);
+
+	return v->moved[part] < v->moved[MW_PART_RSS] * share &&
+	       mw_look_moved(l, part, v->since, mw_trend_change) <
+		       mw_look_moved(l, MW_PART_RSS, v->since, mw_trend_change) * share;
+}
+
+/* Beside a start, one part may grow steadily: then it is told alone. */
+static const struct mw_trend *growth_of(const struct mw_evidence *e, const struct mw_look *l,
+					enum mw_rss_part part)
+{
+	const struct mw_trend *t = mw_look_growth(l, part), *own = &l->trend[part];
+
+	return t == &l->trend[MW_PART_RSS] && own->course == MW_COURSE_RISES && mw_warms_up(e, l, t) &&
+			       !mw_warms_up(e, l, own) ?
+		       own :
+		       t;
+}
+
 static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l,
 		       enum mw_rss_part part)
 {
@@ -49,7 +75,7 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 		[MW_PART_FILES] = MW_VERDICT_FILES,        [MW_PART_STACKS] = MW_VERDICT_STACKS,
 		[MW_PART_TRACKER] = MW_VERDICT_TRACKER,
 	};
-	const struct mw_trend *t = mw_look_growth(l, part);
+	const struct mw_trend *t = growth_of(e, l, part);
 
 	mw_judge_say(v, e, l, kinds[part], part, t);
 	v->growing = kinds[part] != MW_VERDICT_TRACKER || l->scale->to - e->start >= MW_WARMING_SECONDS;
@@ -72,13 +98,13 @@ static void say_growth(struct mw_verdict *v, const struct mw_evidence *e, const 
 			  !(mw_kept_share(e, l, v->since) >= KEPT_SURELY)))
 			mw_judge_uncollected(v, e, l);
 	}
-	/* arenas get more holes by and by; and by the measure that is told a part may be little of it */
 	if (v->kind == MW_VERDICT_FRAGMENTATION && t->gain < t->level / 10)
+		mw_judge_unsteady(v, e, l, v->since); /* arenas get more holes by and by */
+	else if (v->rate_of == MW_PART_RSS && explains_little(v, l, part))
 		mw_judge_unsteady(v, e, l, v->since);
-	else if (v->rate_of == MW_PART_RSS && v->moved[part] < v->moved[MW_PART_RSS] / 6 &&
-		 mw_look_moved(l, part, v->since, mw_trend_change) <
-			 mw_look_moved(l, MW_PART_RSS, v->since, mw_trend_change) / 6)
-		mw_judge_unsteady(v, e, l, v->since);
+	else if ((part == MW_PART_FREE || part == MW_PART_ANON) && t->gain < t->level / 3 &&
+		 l->scale->to - e->start < MW_SETTLED_SECONDS)
+		v->kind = MW_VERDICT_WARMING;
 	v->growing &= v->kind != MW_VERDICT_WARMING && v->kind != MW_VERDICT_GREW &&
 		      v->kind != MW_VERDICT_UNCOLLECTED;
 }
@@ -107,13 +133,16 @@ static bool was_there_before(const struct mw_look *looks, size_t i, size_t n, en
 	return false;
 }
 
-/* The part that grows for good in that range, and most; RSS: none does. *waits as below. */
+/*
+ * The part that grows for good in that range, and most, but for those whose bits are set; RSS: none does. *waits as
+ * below.
+ */
 static enum mw_rss_part grows_for_good(const struct mw_evidence *e, struct mw_look *looks, size_t i,
-				       size_t n, enum mw_keeps *keeps, const struct mw_look **waits)
+				       size_t n, unsigned but, enum mw_keeps *keeps,
+				       const struct mw_look **waits)
 {
 	struct mw_look *l = &looks[i];
 	enum mw_rss_part part;
-	unsigned but = 0;
 
 	for (; (part = mw_look_grows_by(l, but)) != MW_PART_RSS; but |= 1u << part) {
 		/* beside what may be garbage, what comes with a start needs no word */
@@ -129,30 +158,75 @@ static enum mw_rss_part grows_for_good(const struct mw_evidence *e, struct mw_lo
 	return MW_PART_RSS;
 }
 
-bool mw_judge_growth(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks, size_t n,
-		     const struct mw_look **waits)
+/* The part that grows in each range; RSS: none does, or it isn't to be told. */
+struct found {
+	enum mw_rss_part part[MW_SCALES_MAX];
+	enum mw_keeps keeps[MW_SCALES_MAX];
+};
+
+/* The range that is told of; n: none. A longer one says more, unless its rate is of the past. */
+static size_t choose(const struct found *f, const struct mw_look *looks, size_t n)
 {
-	const struct mw_look *chosen = NULL;
-	enum mw_rss_part part = MW_PART_RSS;
-	enum mw_keeps keeps;
-	bool unproven = false;
+	size_t chosen = n;
 
 	for (size_t i = 0; i < n; i++) {
-		enum mw_rss_part by = grows_for_good(e, looks, i, n, &keeps, waits);
+		enum mw_rss_part by = f->part[i];
 
-		/* a longer range says more, unless its rate is of the past */
-		if (by == MW_PART_RSS ||
-		    (chosen && (by != part || mw_look_growth(&looks[i], by)->rate <
-						      mw_look_growth(chosen, part)->rate / 3)))
-			continue;
-		chosen = &looks[i];
-		part = by;
-		unproven = keeps == MW_KEEPS_LIKELY;
+		if (by != MW_PART_RSS &&
+		    (chosen == n ||
+		     (by == f->part[chosen] && mw_look_growth(&looks[i], by)->rate >=
+						       mw_look_growth(&looks[chosen], by)->rate / 3)))
+			chosen = i;
 	}
-	if (chosen)
-		say_growth(v, e, chosen, part);
-	v->unproven = chosen && unproven;
 	return chosen;
+}
+
+/* Beside a line that has stopped, does another one rise, and keep that? Then it stands for the growth. */
+static bool others_go_on(const struct mw_evidence *e, struct mw_look *l, enum mw_keeps *keeps)
+{
+	const struct mw_look before = *l;
+
+	if (l->by_line || !mw_next_line(e, l))
+		return false;
+	*keeps = mw_kept(e, l, MW_PART_LIVE);
+	if (*keeps != MW_KEEPS_NOT)
+		return true;
+	*l = before;
+	return false;
+}
+
+bool mw_judge_growth(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks, size_t n,
+		     const struct mw_look **waits, const struct mw_look **stopped)
+{
+	const struct mw_verdict before = *v;
+	struct found f;
+	size_t at;
+
+	for (size_t i = 0; i < n; i++)
+		f.part[i] = grows_for_good(e, looks, i, n, 0, &f.keeps[i], waits);
+	while ((at = choose(&f, looks, n)) < n) {
+		say_growth(v, e, &looks[at], f.part[at]);
+		v->unproven = f.keeps[at] == MW_KEEPS_LIKELY;
+		if (v->kind != MW_VERDICT_GROWS || !v->n ||
+		    !mw_line_stopped(e, &looks[at], &v->locations[0], v->since))
+			return true;
+		if (!*stopped)
+			*stopped = &looks[at];
+		*v = before;
+		if (!others_go_on(e, &looks[at], &f.keeps[at]))
+			f.part[at] =
+				grows_for_good(e, looks, at, n, 1u << MW_PART_LIVE, &f.keeps[at], waits);
+	}
+	return false;
+}
+
+void mw_judge_filled(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l)
+{
+	say_growth(v, e, l, MW_PART_LIVE);
+	v->kind = MW_VERDICT_FILLED;
+	v->growing = v->at_location = v->unsteady = false;
+	v->stopped = true;
+	v->rate = 0;
 }
 
 /* RSS had room for most of it, and no major collection has left it: it may have been so before. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trend.h"
+
 #define UNKNOWN __builtin_nan("")
 
 enum { APART = 120 }; /* seconds between two proofs that are compared */
@@ -57,15 +59,16 @@ static double stays(const struct mw_held *h)
 	return (double)h->kept + (double)h->lost;
 }
 
-/* The proof before the last one, if it is of that growth, and not too near. */
-static const struct mw_held *before(const struct mw_helds *all, const struct mw_held *last, double since)
+/* The proof before the last one, if it isn't older than that, and not too near. */
+static const struct mw_held *before(const struct mw_helds *all, const struct mw_held *last, double since,
+				    double apart)
 {
 	const struct mw_held *one = NULL;
 
 	for (size_t i = 0; i < MW_HELDS; i++) {
 		const struct mw_held *h = &all->v[i];
 
-		if (is_of(h, last->location, last->len) && h->t >= since && h->t <= last->t - APART &&
+		if (is_of(h, last->location, last->len) && h->t >= since && h->t <= last->t - apart &&
 		    (!one || h->t > one->t))
 			one = h;
 	}
@@ -94,6 +97,14 @@ static double share_of_one(const struct mw_held *last, double since, double then
 	return of_old < of_all ? of_old : of_all;
 }
 
+double mw_held_rate(const struct mw_helds *all, const char *location, size_t len, double apart)
+{
+	const struct mw_held *last = mw_held_last(all, location, len), *one;
+
+	one = last ? before(all, last, 0, mw_larger(apart, APART)) : NULL;
+	return one ? (stays(last) - stays(one)) / (last->t - one->t) : UNKNOWN;
+}
+
 bool mw_held_unclear(const struct mw_helds *all, const char *location, size_t len, double since)
 {
 	const struct mw_held *last = mw_held_last(all, location, len);
@@ -109,7 +120,7 @@ double mw_held_share(const struct mw_helds *all, const char *location, size_t le
 	if (!last || last->t < since || mw_held_unclear(all, location, len, since))
 		return UNKNOWN;
 	grown = all_of(last) - then;
-	one = before(all, last, since);
+	one = before(all, last, since, APART);
 	if (!one)
 		return grown < MW_HELD_GROWN ? UNKNOWN : share_of_one(last, since, then, grown);
 	lately = all_of(last) - all_of(one);

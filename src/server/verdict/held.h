@@ -60,6 +60,12 @@ const struct mw_held *mw_held_last(const struct mw_helds *, const char *location
  */
 double mw_held_share(const struct mw_helds *, const char *location, size_t len, double since, double then);
 
+/*
+ * Bytes a second by which what it keeps, lost included, rose from a proof to the last one, which were so many seconds
+ * apart at least. NaN: there are no two.
+ */
+double mw_held_rate(const struct mw_helds *, const char *location, size_t len, double apart);
+
 /* The kept part of all that one proof saw; NaN: there is none. */
 double mw_held_part(const struct mw_held *);
 

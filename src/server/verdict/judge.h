@@ -17,11 +17,13 @@ void mw_judge_say(struct mw_verdict *, const struct mw_evidence *, const struct 
 
 /*
  * growth.c. A growth of one of the ranges. *waits: the first range with a growth of live memory whose proof is
- * to come, or which is garbage.
+ * to come, or which is garbage. *stopped: one whose line has stopped. NULL: none.
  */
 bool mw_judge_growth(struct mw_verdict *, const struct mw_evidence *, struct mw_look *looks, size_t n,
-		     const struct mw_look **waits);
+		     const struct mw_look **waits, const struct mw_look **stopped);
 bool mw_judge_explosion(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *);
+/* Live memory rose, and the line that made it rise has stopped. */
+void mw_judge_filled(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *);
 /* Live memory rose, and may fall again. */
 void mw_judge_uncollected(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *);
 /* RSS rose since `from`, and no one course explains it. */
@@ -70,6 +72,14 @@ bool mw_warms_up(const struct mw_evidence *, const struct mw_look *, const struc
 /* Lines that rise by themselves, and of which proofs say that they keep it, whatever all live memory does. */
 bool mw_judge_kept_lines(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks,
 			 size_t n);
+
+/* stopped.c. A line has gained that since then: has it stopped, as far as its curve and proofs show? */
+bool mw_curve_stopped(const struct mw_evidence *, const struct mw_look *, const struct mw_curve *,
+		      double since, double gain);
+bool mw_line_stopped(const struct mw_evidence *, const struct mw_look *,
+		     const struct mw_verdict_location *, double since);
+/* The line that rises by itself most, and hasn't stopped, is `top` from here on, and stands for the growth. */
+bool mw_next_line(const struct mw_evidence *, struct mw_look *);
 
 /* counted.c: looks are from short to long */
 bool mw_judge_disabled(struct mw_verdict *, const struct mw_evidence *, const struct mw_look *looks);

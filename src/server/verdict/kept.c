@@ -77,29 +77,36 @@ double mw_kept_share(const struct mw_evidence *e, const struct mw_look *l, doubl
 	return known > 0 && known * 2 >= all ? kept / known : UNKNOWN;
 }
 
-/* Did it rise while the process started, and less than half as fast since? What lived then is no growth. */
-static bool was_start(const struct mw_evidence *e, const struct mw_look *l, const struct mw_trend *t)
+/* Did the series in t[] and v[] rise while the process started, and less than half as fast since? That is no growth. */
+static bool was_start(const struct mw_evidence *e, const struct mw_look *l, size_t n,
+		      const struct mw_trend *t)
 {
 	double booted = e->start + WARM_SECONDS, lasts = l->scale->to - booted, rise;
-	size_t n;
 
 	if (t->since >= booted)
 		return false;
-	n = t == &l->line                ? mw_look_curve(l, l->top) :
-	    t == &l->trend[MW_PART_LIVE] ? mw_look_series(l, MW_PART_LIVE) :
-	    t == &l->trend[MW_PART_HEAP] ? mw_look_series(l, MW_PART_HEAP) :
-					   mw_look_series(l, MW_PART_RSS);
 	/* of floors of the first fifth and the last one: four fifths of the time */
 	rise = mw_trend_change(l->t, l->v, n, booted, l->scale->to) * 5 / 4;
 	return lasts >= WARM_SECONDS && !(rise > t->rate / 2 * lasts);
+}
+
+/* Of a rise of the series in t[] and v[]. */
+static bool is_young(const struct mw_evidence *e, const struct mw_look *l, size_t n,
+		     const struct mw_trend *t)
+{
+	double age = l->scale->to - e->start;
+
+	return age < WARM_SECONDS || (age < MW_WARMING_SECONDS && (t->slowing || was_start(e, l, n, t)));
 }
 
 bool mw_warms_up(const struct mw_evidence *e, const struct mw_look *l, const struct mw_trend *t)
 {
 	double age = l->scale->to - e->start;
 	enum mw_rss_part most;
+	size_t n = t == &l->line ? mw_look_curve(l, l->top) :
+				   mw_look_series(l, (enum mw_rss_part)(t - l->trend));
 
-	if (age < WARM_SECONDS || (age < MW_WARMING_SECONDS && (t->slowing || was_start(e, l, t))))
+	if (is_young(e, l, n, t))
 		return true;
 	if (age >= MW_SETTLED_SECONDS || t == &l->line)
 		return false;
@@ -119,6 +126,17 @@ static bool is_unclear(const struct mw_evidence *e, const struct mw_look *l, dou
 	       mw_held_unclear(e->held, best->location, best->location_len, since);
 }
 
+/* Major collections since then; MW_KIB_UNKNOWN: not known. */
+static uint32_t majors_since(const struct mw_scale *s, double since)
+{
+	uint32_t now = s->n ? s->points[s->n - 1].majors : MW_KIB_UNKNOWN;
+
+	for (size_t i = 0; i < s->n && now != MW_KIB_UNKNOWN; i++)
+		if (s->points[i].t >= since && s->points[i].majors != MW_KIB_UNKNOWN)
+			return now - s->points[i].majors;
+	return MW_KIB_UNKNOWN;
+}
+
 /*
  * Ruby's heap hardly shrinks, and has room for the garbage between two major collections. So some of these must
  * have run since, or sampled objects must have outlived two of them; and it must still grow.
@@ -127,19 +145,15 @@ bool mw_heap_keeps(const struct mw_evidence *e, const struct mw_look *l, const s
 {
 	enum { MAJORS_LEAST = 3 };
 	const struct mw_scale *s = l->scale;
-	uint32_t before = MW_KIB_UNKNOWN, now = s->n ? s->points[s->n - 1].majors : MW_KIB_UNKNOWN;
+	uint32_t majors = majors_since(s, t->since);
 	size_t n = mw_look_series(l, MW_PART_HEAP);
 	double third = (s->to - t->since) / 3, all = mw_look_last(l, n) - mw_look_value_at(l, n, t->since);
 
-	for (size_t i = 0; i < s->n && before == MW_KIB_UNKNOWN; i++)
-		if (s->points[i].t >= t->since)
-			before = s->points[i].majors;
-	if (before == MW_KIB_UNKNOWN || now == MW_KIB_UNKNOWN)
-		return true;
 	/* what has tripled was found full by collections in between */
-	return (now - before >= MAJORS_LEAST || all > 2 * (mw_look_last(l, n) - all) ||
-		mw_made_bytes(e, t->since) > all / 4) &&
-	       mw_look_last(l, n) - mw_look_value_at(l, n, s->to - third) > all / 6;
+	return majors == MW_KIB_UNKNOWN ||
+	       ((majors >= MAJORS_LEAST || all > 2 * (mw_look_last(l, n) - all) ||
+		 mw_made_bytes(e, t->since) > all / 4) &&
+		mw_look_last(l, n) - mw_look_value_at(l, n, s->to - third) > all / 6);
 }
 
 /* Did the series in t[] and v[] come to a new high in the last quarter of its time, by a tenth of its rate? */
@@ -197,6 +211,9 @@ enum mw_keeps mw_kept(const struct mw_evidence *e, struct mw_look *l, enum mw_rs
 	warms = mw_warms_up(e, l, t);
 	if (!mw_look_one_line(l, t->since) || mw_warms_up(e, l, &l->line))
 		return MW_KEEPS_NOT;
+	/* garbage of Ruby's never falls where no collection frees it */
+	if (l->top->kind == MW_KIND_RUBY && !majors_since(l->scale, l->line.since))
+		return MW_KEEPS_NOT;
 	l->by_line &= !warms; /* else it is all live memory that warms up */
 	return MW_KEEPS_LIKELY;
 }
@@ -250,7 +267,7 @@ static bool rises_for_good(const struct mw_evidence *e, const struct mw_look *l,
 	double to = l->scale->to, from = mw_larger(l->scale->from, e->start + STARTED_SECONDS), gain;
 
 	if (t->course == MW_COURSE_RISES)
-		return !mw_warms_up(e, l, t);
+		return !is_young(e, l, n, t);
 	if (to - from < MW_SETTLED_SECONDS)
 		return false;
 	gain = mw_look_floor_rise(l, n, from, to, l->least, MW_LOOK_STEADILY);
@@ -276,6 +293,8 @@ static void find_kept_lines(struct kept_lines *k, const struct mw_evidence *e, c
 		if (!rises_for_good(e, l, len, &t))
 			continue;
 		since = mw_larger(t.since, e->start + STARTED_SECONDS);
+		if (mw_curve_stopped(e, l, best[i], t.since, t.gain))
+			continue;
 		if ((t.course == MW_COURSE_RISES ? share_of(e, l, best[i], since) :
 						   stays_of(e, l, best[i], since)) >= KEPT_LEAST)
 			add_line(k, best[i], &t);

@@ -79,7 +79,7 @@ static const struct mw_look *look_of(const struct mw_look *looks, size_t n, doub
 static double part_rise(const struct mw_look *l, enum mw_rss_part part, double from, double each)
 {
 	size_t n = mw_look_series(l, part);
-	double least = mw_larger(MIB, mw_look_last(l, n) / 50);
+	double least = mw_larger(MIB, l->trend[part].level / 50);
 
 	return mw_look_floor_rise(l, n, from, l->scale->to,
 				  l->seen >= MW_SETTLED_SECONDS ? least * 0.7 : least, each);
@@ -134,6 +134,11 @@ static void say_rise(struct mw_verdict *v, const struct mw_evidence *e, const st
 	const struct mw_look *l = look_of(looks, n, from);
 
 	rise = part_rise(l, part, from, 0);
+	/* what goes up and down tells of no time, so it may not have risen over a longer one */
+	for (size_t i = 1; i < n && !(rise > 0) && v->kind == MW_VERDICT_SAWTOOTH; i++) {
+		l = &looks[i];
+		rise = part_rise(l, part, from = mw_larger(l->scale->from, e->start + 60), 0);
+	}
 	/* nor if it did so after the start */
 	for (int booted = 30; booted <= 60 && !(rise > 0) && from < e->start + booted; booted += 30)
 		rise = part_rise(l, part, from = e->start + booted, 0);

@@ -17,7 +17,7 @@ static bool is_for_now(enum mw_verdict_kind k)
 bool mw_steady_tells(struct mw_steady *s, const struct mw_verdict *v, double now, uint32_t evidence)
 {
 	if (!s->told || v->kind == s->kind || evidence != s->evidence || cant_wait(v->kind) ||
-	    is_for_now(s->kind)) {
+	    v->at_once || is_for_now(s->kind)) {
 		*s = (struct mw_steady){ .told = true, .kind = v->kind, .evidence = evidence };
 		return true;
 	}

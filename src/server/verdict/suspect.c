@@ -4,15 +4,23 @@
 
 #define KEPT_LITTLE 0.25 /* of a line's growth: it isn't accused */
 
-/* Those come first that keep most of what they grew by, as far as proofs know. */
+/* How much of its growth a line keeps, as far as proofs know; 0: it has stopped. */
+static double kept_by(const struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l,
+		      const struct mw_verdict_location *at)
+{
+	double share = mw_kept_at(e, l, at->location, at->len, v->since);
+
+	return mw_line_stopped(e, l, at, v->since) ? 0 : at->change * (share == share ? share : 1);
+}
+
+/* Those come first that keep most of what they grew by, and still grow. */
 static void order_by_kept(struct mw_verdict *v, const struct mw_evidence *e, const struct mw_look *l)
 {
 	double kept[MW_VERDICT_LOCATIONS];
 
 	for (size_t i = 0; i < v->n; i++) {
 		struct mw_verdict_location x = v->locations[i];
-		double share = mw_kept_at(e, l, x.location, x.len, v->since),
-		       by = x.change * (share == share ? share : 1);
+		double by = kept_by(v, e, l, &x);
 		size_t at = i;
 
 		for (; at && kept[at - 1] < by; at--) {

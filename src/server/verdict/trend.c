@@ -188,15 +188,15 @@ double mw_floors_slope(const struct mw_floors *s, size_t from)
 }
 
 /*
- * Has it stopped? The last record, a value above all before it, is then older than twice the
- * longest time between two of them.
+ * Has it stopped? The last record, a value above all before it by more than a little, is then older than
+ * twice the longest time between two of them.
  */
-static bool stopped(const struct mw_floors *s, size_t from)
+static bool stopped(const struct mw_floors *s, size_t from, double little)
 {
 	double best = s->v[from], at = s->t[from], end = s->t[s->n - 1], gap = 0;
 
 	for (size_t i = from + 1; i < s->n; i++) {
-		if (s->v[i] <= best)
+		if (s->v[i] <= best + little)
 			continue;
 		gap = mw_larger(gap, s->t[i] - at);
 		best = s->v[i];
@@ -246,7 +246,7 @@ static bool rises(struct mw_trend *r, const struct mw_floors *s, size_t from, do
 	if (absolute(s->v[s->n - 1] - level[4]) > 2 * gain)
 		return false;
 	z2 = ascent(s, from);
-	if (z2 < MANN_KENDALL_Z2 || stopped(s, from))
+	if (z2 < MANN_KENDALL_Z2 || stopped(s, from, gain / 1000))
 		return false;
 	r->rate = mw_floors_slope(s, from);
 	r->since = r->begun = t0;

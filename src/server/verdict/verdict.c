@@ -71,7 +71,9 @@ static bool judge_young(struct mw_verdict *v, const struct mw_evidence *e, const
 	return true;
 }
 
-static void judge_kind(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks, size_t n)
+/* *stopped: the range of a growth that has stopped; NULL: none */
+static void judge_kind(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks,
+		       size_t n, const struct mw_look **stopped)
 {
 	const struct mw_look *waits = NULL;
 
@@ -79,7 +81,7 @@ static void judge_kind(struct mw_verdict *v, const struct mw_evidence *e, struct
 		return;
 	if (mw_judge_counts(v, e, looks, n, MW_PART_RSS))
 		return;
-	if (mw_judge_growth(v, e, looks, n, &waits)) {
+	if (mw_judge_growth(v, e, looks, n, &waits, stopped)) {
 		/* stacks are those of threads, if there are more of them */
 		if (v->kind == MW_VERDICT_STACKS || v->kind == MW_VERDICT_TRACKER)
 			(void)mw_judge_counts(v, e, looks, n, v->part);
@@ -96,12 +98,18 @@ static void judge_kind(struct mw_verdict *v, const struct mw_evidence *e, struct
 	if (mw_judge_spike(v, e, looks, n) || mw_judge_ended(v, e, looks, n, MW_PART_RSS) ||
 	    mw_judge_ended(v, e, looks, n, MW_PART_LIVE))
 		return;
-	mw_judge_rest(v, e, looks, n);
+	if (*stopped)
+		mw_judge_filled(v, e, *stopped);
+	else
+		mw_judge_rest(v, e, looks, n);
 }
 
 static void judge(struct mw_verdict *v, const struct mw_evidence *e, struct mw_look *looks, size_t n)
 {
-	judge_kind(v, e, looks, n);
+	const struct mw_look *stopped = NULL;
+
+	judge_kind(v, e, looks, n, &stopped);
+	v->at_once = stopped;
 	mw_judge_add_proof(v, e, looks, n);
 	if (v->kind == MW_VERDICT_HEAP || v->part == MW_PART_HEAP || v->rate_of == MW_PART_HEAP ||
 	    (v->kind == MW_VERDICT_EXPLODES && v->moved[MW_PART_HEAP] > v->change / 2) ||

@@ -140,6 +140,8 @@ struct mw_verdict {
 	double confidence; /* 0 to 1 */
 	unsigned watch; /* seconds until the first verdict; 0: this is one */
 	bool at_location; /* the rate is that of locations[0] alone */
+	bool stopped; /* FILLED: the line that made live memory grow has stopped; the rest may go on */
+	bool at_once; /* a growth that may have been told has stopped */
 	bool unsteady; /* GREW: now and then, and it hasn't ended for long */
 	bool unproven; /* GROWS: by one line that never fell; collections haven't proven it yet */
 	enum mw_rss_part part; /* that moves most */

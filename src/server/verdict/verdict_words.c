@@ -345,10 +345,10 @@ static void ended(struct mw_buf *b, const struct mw_verdict *v)
 		      v->change < 0              ? "fell by " :
 						   "stepped up by ");
 	mw_words_bytes(b, v->change);
-	if (v->unsteady) {
+	if (v->unsteady || v->stopped) {
 		mw_buf_str(b, " in ");
 		mw_words_duration(b, v->to - v->since);
-		mw_buf_str(b, ", not steadily");
+		mw_buf_str(b, v->unsteady ? ", not steadily" : "");
 	}
 	if (v->part == MW_PART_LIVE && share >= 0.25) {
 		mw_buf_str(b, ", ");
@@ -359,7 +359,9 @@ static void ended(struct mw_buf *b, const struct mw_verdict *v)
 		mw_buf_str(b, ", most of it ");
 		mw_buf_str(b, part_titles[v->part]);
 	}
-	if (!v->unsteady) {
+	if (v->stopped) {
+		mw_buf_str(b, ", which grows no more");
+	} else if (!v->unsteady) {
 		mw_buf_str(b, "; flat for ");
 		mw_words_duration(b, v->to - v->since);
 	}

@@ -5,12 +5,12 @@
 #include "verdict.h"
 #include "words.h"
 
-/* ", kept by Audit::LOG, an Array"; what nothing leads to is a native leak */
+/* ", kept by Audit::LOG, an Array"; what nothing leads to is a native leak. Next to nothing isn't worth a word. */
 void mw_words_kept_by(struct mw_buf *b, const struct mw_verdict *v)
 {
 	const struct mw_held *h = v->held;
 
-	if (!h || v->at_kept != v->at_kept)
+	if (!h || !(v->at_kept >= 0.05))
 		return;
 	if (v->at_kept < 0.9) {
 		mw_buf_str(b, ", ");

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * stopped.c - does the line that a growth is told of still grow? See judge.h.
+ *
+ * A cache that is full, or a batch that is done, ends a growth of which most may be long ago. The line's own curve
+ * shows that before any steady course of all memory does.
+ */
+#include <string.h>
+
+#include "judge.h"
+
+#define STEPS 2.0 /* as long as the longest time between two: the next one is overdue */
+#define LATE_LEAST 0.3 /* of what the growth before would have given since */
+
+enum {
+	CANDIDATES = 8, /* whose course is looked at */
+	LITTLE = 200, /* of the growth */
+	LATE_SECONDS = 60, /* that it must be still, at least */
+	LATE_PART = 8      /* and so much of the time that is told of */
+};
+
+/* The highest value so far, when it came, and the longest time that it took for a new one, higher by a little at least. */
+struct records {
+	double t, v, gap;
+};
+
+static struct records records_of(const struct mw_look *l, size_t n, double from, double little)
+{
+	struct records r = { 0 };
+	bool known = false;
+
+	for (size_t i = 0; i < n && l->t[i] <= l->scale->to; i++) {
+		if (l->t[i] <= from || !known) {
+			r = (struct records){ l->t[i], l->v[i], 0 };
+			known = true;
+		} else if (l->v[i] > r.v + little) {
+			r.gap = mw_larger(r.gap, l->t[i] - r.t);
+			r.t = l->t[i];
+			r.v = l->v[i];
+		}
+	}
+	return r;
+}
+
+static double highest(const struct mw_look *l, size_t n, double from, double to)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < n && l->t[i] <= to; i++)
+		if (l->t[i] >= from || (i + 1 < n && l->t[i + 1] > from))
+			most = mw_larger(most, l->v[i]);
+	return most;
+}
+
+/* What comes in steps may be between two. What comes and goes has highs of any height, so it must miss them for longer. */
+static bool stopped(const struct mw_look *l, size_t n, const struct records *r, double since, double rate)
+{
+	double to = l->scale->to, late = mw_larger(LATE_SECONDS, (to - since) / LATE_PART);
+
+	if (mw_proof_fell(l->v, n, l->least))
+		late *= 2;
+	return to - since >= 1.5 * late && to - r->t >= STEPS * r->gap &&
+	       highest(l, n, since, to) - highest(l, n, since, to - late) < rate * late * LATE_LEAST;
+}
+
+bool mw_curve_stopped(const struct mw_evidence *e, const struct mw_look *l, const struct mw_curve *c,
+		      double since, double gain)
+{
+	size_t n = mw_look_curve(l, c);
+	struct records r = records_of(l, n, since, gain / LITTLE);
+	double rate = gain / mw_larger(l->scale->to - since, 1);
+
+	return stopped(l, n, &r, since, rate) ||
+	       mw_held_rate(e->held, c->location, c->location_len, STEPS * r.gap) < rate * LATE_LEAST;
+}
+
+bool mw_line_stopped(const struct mw_evidence *e, const struct mw_look *l,
+		     const struct mw_verdict_location *at, double since)
+{
+	const struct mw_curve_set *set = l->scale->curves;
+
+	for (size_t i = 0; set && i < set->n; i++)
+		if (set->v[i].location_len == at->len && !memcmp(set->v[i].location, at->location, at->len))
+			return mw_curve_stopped(e, l, &set->v[i], since, at->change);
+	return false;
+}
+
+bool mw_next_line(const struct mw_evidence *e, struct mw_look *l)
+{
+	const struct mw_curve *best[CANDIDATES];
+	double change[CANDIDATES], less, to = l->scale->to;
+	size_t n =
+		mw_look_changed(l, l->scale->from, to, mw_trend_change, best, change, CANDIDATES, &less);
+
+	for (size_t i = 0; i < n && change[i] >= l->least; i++) {
+		struct mw_trend t;
+
+		mw_trend_of(&t, l->t, l->v, mw_look_curve(l, best[i]), l->scale->from, to, l->least);
+		if (t.course != MW_COURSE_RISES ||
+		    t.gain < mw_larger(l->trend[MW_PART_RSS].level / 100, l->least) ||
+		    mw_curve_stopped(e, l, best[i], t.since, t.gain))
+			continue;
+		l->top = best[i];
+		l->line = t;
+		l->by_line = true;
+		return true;
+	}
+	return false;
+}
