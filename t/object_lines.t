@@ -199,6 +199,39 @@ class ObjectLinesTest < Minitest::Test
     end
   end
 
+  # A Ruby frees its heap, with forks and compactions, while others look at samples.
+  def test_rubies_that_end
+    seed = Integer(ENV.fetch("SEED", Random.new_seed % 10_000)).tap { |s| puts "# SEED=#{s}" }
+    script = <<~'RUBY'
+      require "objspace"
+      random = Random.new(Integer(ARGV[0]))
+      GC.auto_compact = random.rand < 0.5 if GC.respond_to?(:auto_compact=)
+      ObjectSpace.trace_object_allocations_start if random.rand < 0.5
+      kept = []
+      run = lambda do |seconds|
+        n = 0
+        while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < seconds
+          made = Array.new(random.rand(30)) { |k| [k, k.to_s, { k => Class.new.new }] }
+          kept << made if (n += 1) % 50 == 0
+          kept.shift if kept.size > 500
+          GC.compact if GC.respond_to?(:compact) && n % 3000 == 0
+        end
+      end
+      threads = Array.new(2) { Thread.new { run.(1.2) } }
+      3.times do
+        _, status = Process.wait2(fork { run.(random.rand / 4) })
+        abort status.inspect unless status.success?
+      end
+      threads.each(&:join)
+      puts "ends"
+    RUBY
+    File.write(path("ends.rb"), script)
+    runs = Array.new(4) do |i|
+      Thread.new { run_command(RUBY, "--disable=gems", "-W0", path("ends.rb"), (seed + i).to_s, env: { "LD_PRELOAD" => TRACKER, "MWRAP" => "socket:#{path("ends#{i}")},objects:on" }) }
+    end
+    runs.each { |r| assert_equal ["ends\n", "", true], [r.value.stdout, r.value.stderr, r.value.status.success?] }
+  end
+
   def test_what_is_dropped_later_goes
     app = served_ruby(<<~RUBY, options: "objects:on")
       KEPT = []
