@@ -82,7 +82,7 @@ class FamiliesPumaTest < Minitest::Test
   # Rows of one process by what the sum calls them.
   def by_place(rows)
     rows.group_by { |r| plain(r["location"]) }.transform_values do |same|
-      %w[total allocations frees growth live_bytes live].to_h { |c| [c, same.sum { |r| r[c] }] }
+      %w[total allocations frees growth live_bytes live object_bytes].to_h { |c| [c, same.sum { |r| r[c] }] }
     end
   end
 
@@ -112,16 +112,16 @@ class FamiliesPumaTest < Minitest::Test
         "live_bytes" => parts.sum { |r, _| r["live_bytes"] }, "live" => parts.sum { |r, _| r["live"] },
         # what a child inherited is its parent's
         "total" => parts.sum { |r, b| r["total"] - b[0] }, "allocations" => parts.sum { |r, b| r["allocations"] - b[1] },
-        "processes" => parts.size
+        "object_bytes" => parts.sum { |r, _| r["object_bytes"] }, "processes" => parts.size
       }]
     end
-    got = all.to_h { |r| [r["location"], r.slice("live_bytes", "live", "total", "allocations", "processes")] }
+    got = all.to_h { |r| [r["location"], r.slice("live_bytes", "live", "total", "allocations", "object_bytes", "processes")] }
     assert_equal all.size, got.size, "each location is there once"
     bad = got.reject { |place, r| want[place] == r }
     assert_empty bad.first(5).map { |place, r| [place, want[place], r] }
     assert_operator got.size, :>, 100
     # those above the limit that the sum was asked for with, and no others
-    assert_equal want.select { |_, r| [r["total"], r["live_bytes"]].max > min }.keys.sort, got.keys.sort
+    assert_equal want.select { |_, r| r.values_at("total", "live_bytes", "object_bytes").max > min }.keys.sort, got.keys.sort
     assert_operator inherited[0].values.map(&:first).sum, :==, 0
     inherited.drop(1).each { |b| assert_operator b.values.map(&:first).sum, :>, 1_000_000 }
     [all, tables]

@@ -309,7 +309,13 @@ class ObjectLinesTest < Minitest::Test
   # Before 3.4 it would cost too much.
   def test_auto
     run_program({ "[i]" => 1 }, 1, options: nil) do |_, rows|
-      assert_equal ["on", ""], sampled.values_at("state", "why")
+      if RUBY_VERSION < "3.2"
+        assert_equal "unavailable", sampled["state"]
+        assert_includes sampled["why"], "objects:on"
+        assert_equal 0, rows[FIRST]&.objects.to_i
+      else
+        assert_equal ["on", ""], sampled.values_at("state", "why")
+      end
     end
   end
 

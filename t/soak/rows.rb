@@ -65,7 +65,7 @@ module Rows
     names = rows.map { |row| row["location"] }
     names.uniq.size == names.size or raise Wrong, "a location has two rows"
     rows.size <= asked.fetch("limit") or raise Wrong, "#{rows.size} rows of at most #{asked["limit"]}"
-    rows.all? { |row| row.values_at("total", "live_bytes").max > asked.fetch("min") } or raise Wrong, "rows of less than min"
+    rows.all? { |row| row.values_at("total", "live_bytes", "object_bytes").max > asked.fetch("min") } or raise Wrong, "rows of less than min"
     asked["group"] != "line" || names.all? { |name| name.include?(asked.fetch("q")) } or raise Wrong, "rows without q"
     check_order(rows, asked)
   end

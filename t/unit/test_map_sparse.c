@@ -402,7 +402,10 @@ TEST(many_mappings)
 		forget_peak();
 		m = map();
 		assert_in_range(status("VmHWM:"), 0, (unsigned long)(before + (64 << 10)));
-		assert_int_equal(m->unsearched, 0);
+#ifdef __SANITIZE_ADDRESS__ /* its shadow is terabytes, too: the other ways don't get through it */
+		if (how_asked == MW_RESIDENCY_SCAN)
+#endif
+			assert_int_equal(m->unsearched, 0);
 		assert_int_equal(state_of(m, (uintptr_t)p), MW_MAP_IS_USED);
 		assert_int_equal(state_of(m, (uintptr_t)p + (n - 2) * page), MW_MAP_IS_USED);
 		assert_true(m->parts[MW_MAP_OTHER] + m->parts[MW_MAP_STACKS] + m->parts[MW_MAP_EMPTY] >=

@@ -131,6 +131,8 @@ TEST(the_same_samples_give_the_same)
 		assert_true(mw_profile_calibrate(&made, sampled, MOST));
 		n = made.n_stacks;
 		assert_true(n >= MOST - 1 && n <= MOST + 3);
+		for (size_t i = 0; i < n; i++)
+			made.stacks[i].frames = NULL; /* a location's own lie in the profile */
 		if (round)
 			assert_memory_equal(first, made.stacks, n * sizeof(*first));
 		else
@@ -259,8 +261,9 @@ TEST(blocks_are_divided_by_blocks)
 	r->live = 4;
 	sampled[0] = made_sample(0, 10, 10);
 	sampled[1] = made_sample(0, 10, 10);
-	memcpy(sampled[0].blocks, (const double[]){ 0, 3 }, sizeof(sampled[0].blocks));
-	memcpy(sampled[1].blocks, (const double[]){ 0, 1 }, sizeof(sampled[1].blocks));
+	sampled[0].blocks[MW_BY_TOTAL] = 3;
+	sampled[0].blocks[MW_BY_LIVE] = sampled[1].blocks[MW_BY_LIVE] = 0;
+	sampled[1].blocks[MW_BY_TOTAL] = 1;
 	made_begin();
 	made_frame("f");
 	assert_true(mw_profile_calibrate(&made, sampled, 2));

@@ -312,6 +312,10 @@ static bool can(const struct mw_api *api)
 	if (!found) {
 		snprintf(why, sizeof(why), "this Ruby has no function %s", missing);
 		unavailable = why;
+	} else if (!mw_objects_ruby.rb_gc_obj_slot_size && api->options()->objects != MW_OBJECTS_ON) {
+		/* its hooks want what a new Ractor's thread doesn't have yet */
+		unavailable = "Ruby 3.1 crashes if a Ractor starts in a window: objects:on samples anyway";
+		found = false;
 	}
 	return found;
 }
