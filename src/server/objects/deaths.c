@@ -196,13 +196,11 @@ void mw_deaths_identify(void)
 	mw_samples_end();
 }
 
-/* marked: does each object from before collection `now` have a mark, if it lives? */
-static bool is_gone(const struct mw_sample *s, size_t now, bool marked)
+/* What has died but isn't swept yet isn't gone: it goes at a later look, before the next collection can end. */
+static bool is_gone(const struct mw_sample *s)
 {
-	if (mw_ruby_type(s->object) == MW_T_ZOMBIE || !(mw_ruby_word(s->object, 0) & has_id) ||
-	    rb->rb_obj_id(s->object) != s->identity)
-		return true;
-	return marked && s->count != (uint32_t)now && !rb->rb_objspace_marked_object_p(s->object);
+	return mw_ruby_type(s->object) == MW_T_ZOMBIE || !(mw_ruby_word(s->object, 0) & has_id) ||
+	       rb->rb_obj_id(s->object) != s->identity;
 }
 
 /* It was alive when Ruby had begun `now` collections, `majors` of them major ones. */
@@ -213,23 +211,27 @@ static void lives(struct mw_sample *s, size_t now, size_t majors)
 	s->moved = false;
 }
 
+static bool is_marked(uintptr_t object)
+{
+	return rb->rb_objspace_marked_object_p(object);
+}
+
 static void look(size_t now)
 {
-	bool marked = rb->rb_gc_latest_gc_info(rb->state) != rb->marking;
 	size_t majors = rb->rb_gc_stat(rb->majors), freed = stat_of(rb->freed_pages);
 	struct mw_samples *s = mw_samples_begin();
 
 	if (!rb->freed_pages || freed != pages)
 		forget_unmapped(s);
 	for (uint32_t i = s->n; i-- > 0;) {
-		if (is_gone(&s->v[i], now, marked))
+		if (is_gone(&s->v[i]))
 			mw_sample_drop(s, i);
 		else
 			lives(&s->v[i], now, majors);
 	}
 	s->count = now;
 	s->majors = majors;
-	mw_samples_name(s);
+	mw_samples_name(s, rb->rb_gc_latest_gc_info(rb->state) == rb->sweeping ? is_marked : NULL);
 	mw_samples_end();
 	pages = freed;
 }

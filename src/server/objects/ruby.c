@@ -55,6 +55,6 @@ bool mw_objects_ruby_learn(void)
 	rb->freed_pages = key("total_freed_pages");
 	rb->compactions = key("compact_count");
 	rb->state = symbol_of("state");
-	rb->marking = symbol_of("marking");
+	rb->sweeping = symbol_of("sweeping");
 	return rb->allocated && rb->majors;
 }

@@ -46,7 +46,7 @@ struct mw_objects_ruby {
 #undef X
 	mw_ruby_value allocated, majors, freed_pages,
 		compactions; /* symbols, keys of GC.stat; 0: Ruby has no such key */
-	mw_ruby_value state, marking; /* symbols: a key of GC.latest_gc_info, and a value */
+	mw_ruby_value state, sweeping; /* symbols: a key of GC.latest_gc_info, and a value */
 };
 extern struct mw_objects_ruby mw_objects_ruby;
 /* Is this a Ruby up to 3.3, where noted objects are known by their object_id (deaths.c)? After mw_objects_ruby_find. */

@@ -92,10 +92,10 @@ static uint16_t class_of(uintptr_t object)
 	return (uint16_t)(n + 1);
 }
 
-void mw_samples_name(struct mw_samples *s)
+void mw_samples_name(struct mw_samples *s, bool (*alive)(uintptr_t object))
 {
 	for (uint32_t i = 0; i < s->n; i++)
-		if (!s->v[i].class && s->v[i].survived)
+		if (!s->v[i].class && s->v[i].survived && (!alive || alive(s->v[i].object)))
 			s->v[i].class = class_of(s->v[i].object);
 }
 

@@ -54,10 +54,10 @@ void mw_sample_drop(struct mw_samples *, uint32_t i);
 /* Makes room: about half of the young ones go, or of all if few are young. Within begin and end. random: any bits. */
 void mw_samples_thin(struct mw_samples *, uint64_t (*random)(void));
 /*
- * Names the classes of those that outlived a collection; none may be dead. With the GVL, outside of a collection. Within
- * begin and end.
+ * Names the classes of those that outlived a collection, and of which `alive`, if it isn't NULL, is true: none may be
+ * dead. With the GVL, outside of a collection. Within begin and end.
  */
-void mw_samples_name(struct mw_samples *);
+void mw_samples_name(struct mw_samples *, bool (*alive)(uintptr_t object));
 
 /* --- readers --------------------------------------------------------------------------------- */
 

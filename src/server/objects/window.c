@@ -162,7 +162,7 @@ static void close_window(void)
 	if (s->n > MW_SAMPLES_FULL)
 		mw_samples_thin(s, random_bits);
 	if (!mw_objects_ruby_by_identity()) /* else some may have died since the last look, which names them */
-		mw_samples_name(s);
+		mw_samples_name(s, NULL);
 	mw_samples_end();
 	__atomic_store_n(&state, CLOSED, __ATOMIC_RELEASE);
 }
