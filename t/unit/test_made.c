@@ -77,9 +77,9 @@ TEST(of_the_window)
 TEST(too_little_of_the_growth)
 {
 	some(7, 100, 10, 40, "Array");
-	mw_made_find(&e, 0, 3 * 4000 + 1, &v.made);
+	mw_made_find(&e, 0, 4 * 4000 + 1, &v.made);
 	assert_int_equal(v.made.samples, 0);
-	mw_made_find(&e, 0, 3 * 4000, &v.made);
+	mw_made_find(&e, 0, 4 * 4000, &v.made);
 	assert_int_equal(v.made.samples, 100);
 	mw_made_find(&e, 0, -1, &v.made);
 	assert_int_equal(v.made.samples, 100);

@@ -11,7 +11,7 @@
 enum { SAMPLES_LEAST = 30 }; /* below it a share of them is a matter of chance */
 
 #define SHARE_LEAST 0.25
-#define OF_GROWTH_LEAST (1.0 / 3)
+#define OF_GROWTH_LEAST 0.25
 
 /* What stays of one line, or of one line's class. */
 struct sum {
