@@ -29,7 +29,7 @@ static const char *words(double since)
 	static char text[300];
 	struct mw_buf b = { 0 };
 
-	mw_made_find(&e, since, __builtin_nan(""), &v.made);
+	mw_made_find(&e, since, since + 20, __builtin_nan(""), &v.made);
 	if (v.made.samples) {
 		v.made.at.location = "/app/leak.rb:3";
 		v.made.at.len = 14;
@@ -73,16 +73,22 @@ TEST(of_the_window)
 	assert_int_equal(v.made.line, 1);
 }
 
-/* What stays is from before: most of what grew is too new for that, and other lines may have made it. */
+/*
+ * What stays is from a part of the time: of its growth it must be a third. If that part is too short, other lines may have
+ * made most.
+ */
 TEST(too_little_of_the_growth)
 {
-	some(7, 100, 10, 40, "Array");
-	mw_made_find(&e, 0, 4 * 4000 + 1, &v.made);
+	some(7, 50, 0, 40, "Array");
+	some(7, 50, 20, 40, "Array");
+	mw_made_find(&e, 0, 100, 5 * 3 * 4000 + 1, &v.made);
 	assert_int_equal(v.made.samples, 0);
-	mw_made_find(&e, 0, 4 * 4000, &v.made);
+	mw_made_find(&e, 0, 100, 5 * 3 * 4000, &v.made);
 	assert_int_equal(v.made.samples, 100);
-	mw_made_find(&e, 0, -1, &v.made);
+	mw_made_find(&e, 0, 100, -1, &v.made);
 	assert_int_equal(v.made.samples, 100);
+	mw_made_find(&e, 0, 140, 4000, &v.made);
+	assert_int_equal(v.made.samples, 0);
 }
 
 TEST(spread_over_many_lines)
@@ -145,7 +151,7 @@ TEST(random_lines)
 		}
 		for (uint32_t i = 1; i < 6; i++)
 			most = bytes[i] > bytes[most] ? i : most;
-		mw_made_find(&e, 20, 0, &v.made);
+		mw_made_find(&e, 20, 100, 0, &v.made);
 		if (bytes[most] < all * 0.25) {
 			assert_int_equal(v.made.samples, 0);
 			continue;

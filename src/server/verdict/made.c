@@ -11,13 +11,14 @@
 enum { SAMPLES_LEAST = 30 }; /* below it a share of them is a matter of chance */
 
 #define SHARE_LEAST 0.25
-#define OF_GROWTH_LEAST 0.25
+#define OF_GROWTH_LEAST (1.0 / 3)
+#define OF_TIME_LEAST 0.15
 
 /* What stays of one line, or of one line's class. */
 struct sum {
 	const char *class;
 	uint32_t line, samples;
-	double bytes;
+	double bytes, born; /* born: the sum of bytes * second of uptime */
 };
 
 typedef int compare_fn(const void *, const void *);
@@ -47,6 +48,7 @@ static void sum_up(struct sum *v, size_t *n, compare_fn *same)
 		if (*n && !same(&v[*n - 1], &v[i])) {
 			v[*n - 1].samples += v[i].samples;
 			v[*n - 1].bytes += v[i].bytes;
+			v[*n - 1].born += v[i].born;
 		} else {
 			v[(*n)++] = v[i];
 		}
@@ -62,7 +64,7 @@ static struct sum *stays_since(const struct mw_evidence *e, double since, const 
 		const struct mw_object_stay *s = &e->stays[i];
 
 		if (s->born >= since && (!line || s->id == *line))
-			v[(*n)++] = (struct sum){ s->class, s->id, 1, s->bytes };
+			v[(*n)++] = (struct sum){ s->class, s->id, 1, s->bytes, s->bytes * s->born };
 	}
 	return v;
 }
@@ -89,7 +91,19 @@ static void name_classes(const struct mw_evidence *e, double since, struct mw_ve
 	free(v);
 }
 
-void mw_made_find(const struct mw_evidence *e, double since, double grown, struct mw_verdict_made *m)
+/*
+ * What stays was made in the first part of the time, as it is older than two major collections. Returns how much of the
+ * time that is, if it was made steadily.
+ */
+static double of_time(const struct sum *s, double since, double to)
+{
+	double part = to > since ? 2 * (s->born / s->bytes - since) / (to - since) : 1;
+
+	return part < 1 ? part : 1;
+}
+
+void mw_made_find(const struct mw_evidence *e, double since, double to, double grown,
+		  struct mw_verdict_made *m)
 {
 	const struct sum *top = NULL;
 	struct sum *v;
@@ -108,7 +122,8 @@ void mw_made_find(const struct mw_evidence *e, double since, double grown, struc
 			top = &v[i];
 	}
 	if (top && top->samples >= SAMPLES_LEAST && top->bytes >= bytes * SHARE_LEAST &&
-	    !(bytes < grown * OF_GROWTH_LEAST)) {
+	    of_time(top, since, to) >= OF_TIME_LEAST &&
+	    !(bytes < grown * of_time(top, since, to) * OF_GROWTH_LEAST)) {
 		m->line = top->line;
 		m->samples = top->samples;
 		m->at.share = top->bytes / bytes;

@@ -5,11 +5,12 @@
 #include "verdict.h"
 
 /*
- * Of what stays and was made since then, the line with the most bytes. samples is 0 if too few samples
- * say so, the line has too little of it, or all of that is little of what Ruby's heap has grown by: `grown` bytes. Most
- * of the growth is too new then to be known to stay. NaN: not known.
+ * Of what stays and was made in that time, the line with the most bytes. samples is 0 if too few samples say so, the line
+ * has too little of it, or what stays explains too little of what Ruby's heap has grown by: `grown` bytes. The latest
+ * objects aren't known to stay yet. So the growth counts up to the time of which what stays is. NaN: not known.
  */
-void mw_made_find(const struct mw_evidence *, double since, double grown, struct mw_verdict_made *);
+void mw_made_find(const struct mw_evidence *, double since, double to, double grown,
+		  struct mw_verdict_made *);
 /* Bytes that stay and were made since then; 0: too few samples to tell. */
 double mw_made_bytes(const struct mw_evidence *, double since);
 /* "; 93 % (± 4) of the objects that stay were made at app.rb:3 (Array, String)"; nothing if no line is known */
