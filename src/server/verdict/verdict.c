@@ -114,8 +114,8 @@ static void judge(struct mw_verdict *v, const struct mw_evidence *e, struct mw_l
 	if (v->kind == MW_VERDICT_HEAP || v->part == MW_PART_HEAP || v->rate_of == MW_PART_HEAP ||
 	    (v->kind == MW_VERDICT_EXPLODES && v->moved[MW_PART_HEAP] > v->change / 2) ||
 	    (v->kind == MW_VERDICT_GROWS && v->moved[MW_PART_HEAP] > v->change))
-		mw_made_find(e, v->kind == MW_VERDICT_GREW ? v->begun : v->since, v->to, v->moved[MW_PART_HEAP],
-			     &v->made);
+		mw_made_find(e, v->kind == MW_VERDICT_GREW ? v->begun : v->since, v->to,
+			     v->moved[MW_PART_HEAP], &v->made);
 }
 
 static void watching(struct mw_verdict *v, const struct mw_scale *s, double seen)
