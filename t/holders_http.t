@@ -85,8 +85,8 @@ class HoldersHttpTest < Minitest::Test
     assert_equal answer["bytes"], answer["rows"].sum { |r| r["bytes"] }
     assert_equal false, answer["started_late"]
     tsv = body("/holders.tsv?location=#{here}").lines(chomp: true).map { |l| l.split("\t", -1) }
-    assert_equal %w[holder by blocks bytes paths path], tsv[0]
-    assert_includes tsv, ["String", "ruby", "40", "40040", "1", strings(answer)["path"].join(" → ").b.force_encoding("BINARY")].map { |s| s.b }
+    assert_equal %w[holder by blocks bytes paths path of], tsv[0]
+    assert_includes tsv, ["String", "ruby", "40", "40040", "1", strings(answer)["path"].join(" → ").b.force_encoding("BINARY"), "blocks"].map { |s| s.b }
     csv = body("/holders.csv?location=#{here}")
     assert_equal tsv.size, csv.split("\r\n").size
     page = body("/holders?location=#{here}").dup.force_encoding("UTF-8")

@@ -60,7 +60,7 @@ static const struct rcu_flavor_struct flavor = {
  */
 static void *from_ours(size_t n, size_t size)
 {
-	static char ours[4096] __attribute__((aligned(64)));
+	static char ours[16384] __attribute__((aligned(64)));
 	static size_t taken; /* at load, or under mw_maintenance */
 	size_t bytes;
 	void *p;
