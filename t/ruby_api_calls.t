@@ -55,18 +55,18 @@ class TestWithStandIn < Minitest::Test
     assert_equal ROWS.map { |r| r[0] }, value_of("Mwrap.each.with_index.map { |(l, *), _i| l }")
   end
 
-  # The larger of total and live_bytes is compared, so that a reset hides no
-  # live memory.
-  def test_min_is_compared_with_total_and_live_bytes
+  # The largest of total, live_bytes and object_bytes is compared, so that a reset hides no
+  # live memory, and no objects.
+  def test_min_is_compared_with_total_live_and_object_bytes
     names = ->(min) { value_of("Mwrap.each(#{min}).map { |l,| l }") }
     all = ROWS.map { |r| r[0] }
     assert_equal all, names["nil"]
     assert_equal all, names[0]
     assert_equal all, names[399]
     assert_equal all - [ROWS[4][0]], names[400]
-    assert_equal [all[0], all[1], all[5]], names[4095]
-    assert_equal all[0, 2], names[4096]
-    assert_equal all[0, 2], names["4096.9"]
+    assert_equal [all[0], all[1], all[2], all[5]], names[4095]
+    assert_equal all[0, 3], names[4096]
+    assert_equal all[0, 3], names["4096.9"]
     assert_equal all[0, 1], names[51_200_000]
     assert_equal [], names[2**64 - 1]
   end
@@ -348,14 +348,14 @@ class TestWithStandIn < Minitest::Test
 
   def test_dump_writes_three_columns
     assert_equal TEXT.sort, value_of("s = StringIO.new; s.set_encoding('BINARY'); Mwrap.dump(s); s.string.lines").sort
-    assert_equal TEXT[0, 2], value_of("s = StringIO.new; Mwrap.dump(s, 4096); s.string.lines").map(&:b)
+    assert_equal TEXT[0, 3], value_of("s = StringIO.new; Mwrap.dump(s, 4096); s.string.lines").map(&:b)
     assert_equal "", value_of("s = StringIO.new; Mwrap.dump(s, 2**64 - 1); s.string")
   end
 
   def test_dump_goes_to_stderr
     assert_equal [nil, nil], value_of("[Mwrap.dump, Mwrap.dump(nil, 4096)]")
-    assert_equal TEXT.sum(&:bytesize) + TEXT[0, 2].sum(&:bytesize), @run.stderr.bytesize
-    assert_equal TEXT[0, 2].join, value_of("$stderr = StringIO.new; Mwrap.dump(nil, 4096); $stderr.string").b
+    assert_equal TEXT.sum(&:bytesize) + TEXT[0, 3].sum(&:bytesize), @run.stderr.bytesize
+    assert_equal TEXT[0, 3].join, value_of("$stderr = StringIO.new; Mwrap.dump(nil, 4096); $stderr.string").b
     assert_equal "", @run.stderr
   end
 
@@ -364,7 +364,7 @@ class TestWithStandIn < Minitest::Test
       ["$f", "o = Object.new; def o.write(s) = $f.write(s); o", "o = Object.new; def o.fileno = $f.fileno; o",
        "o = Object.new; def o.to_io = $f; o"].each do |code|
         value_of("$f = File.open('#{dir}/out', 'w'); Mwrap.dump((#{code}), 4096); GC.start; $f.write('end'); $f.close; 1")
-        assert_equal TEXT[0, 2].join + "end", File.binread("#{dir}/out"), code
+        assert_equal TEXT[0, 3].join + "end", File.binread("#{dir}/out"), code
         File.unlink("#{dir}/out")
       end
     end

@@ -103,6 +103,7 @@ void mw_bind_to_libc(const void *in, void *(*calloc_for_it)(size_t, size_t))
 {
 	struct mw_object o;
 
-	if (mw_object_of((uintptr_t)in, &o))
+	/* linked into the tracker, its calls are the tracker's: these keep calloc */
+	if (mw_object_of((uintptr_t)in, &o) && o.start != (uintptr_t)&__ehdr_start)
 		bind_object((const ElfW(Ehdr) *)o.start, o.map->l_addr, calloc_for_it);
 }
