@@ -87,6 +87,8 @@ class ObjectLinesTest < Minitest::Test
       sleep
     RUBY
     n = app.hear.to_i
+    seen = seconds_now
+    eventually("sums of the last second") { seconds_now > seen + 2 }
     eventually("objects at the lines") { tsv.count { |r| r.location[/app\.rb:[456]\z/] && r.objects > n / 2 } == 3 }
     { 4 => ["Array", "ruby", %w[vm Object::Registry Registry.@records Array]], 5 => ["Hash", "ruby", %w[vm Object::CACHE Hash]], 6 => ["Array", "garbage", []] }.each do |line, (holder, by, path)|
       location = tsv.find { |r| r.location.end_with?("app.rb:#{line}") }
