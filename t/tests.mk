@@ -30,7 +30,7 @@ $(T)/programs/write_trace: LIBS := $(TRACE_OBJ)
 $(T)/programs/write_trace: $(TRACE_OBJ)
 $(T)/programs/urcu_%: t/programs/urcu.c
 	$(call say,CC,'$< for $*')
-	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -Wno-unused-function -DFLAVOUR_$* -rdynamic -o $@ $< -lurcu-$* -lurcu-common -lpthread -ldl
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -Wno-unused-function -DFLAVOUR_$* -rdynamic -o $@ $< -lurcu-$* -lurcu-cds -lurcu-common -lpthread -ldl
 $(T)/programs/%: t/programs/%.cc
 	$(call say,CXX,$<)
 	$(Q)mkdir -p $(@D) && $(CXX) -std=c++17 -O1 -g -rdynamic -o $@ $< -lpthread -ldl

@@ -7,6 +7,7 @@
  *          beside a call_rcu thread; the children allocate, and wait for a grace period
  * section: allocates at 200,000 places inside one read-side section, twice, while
  *          another thread waits for it to end
+ * tables:  makes and destroys hash tables in four threads
  * beside:  does the same while call_rcu frees 50,000 blocks, and grace periods are waited for
  */
 #if defined(FLAVOUR_bp)
@@ -21,6 +22,7 @@
 #include <urcu-qsbr.h>
 #endif
 #include <sys/wait.h>
+#include <urcu/rculfhash.h>
 
 #include "../lib/site.h"
 #include "../lib/stubs.h"
@@ -161,6 +163,31 @@ static void sections(bool defer)
 		expect("deferred", wanted, wanted, wanted * sizeof(struct later), 0);
 }
 
+static void *make_tables(void *arg)
+{
+	rcu_register_thread();
+	for (unsigned i = 0; i < 200; i++) {
+		struct cds_lfht *table = cds_lfht_new(64, 64, i % 2 ? 1 << 16 : 64, 0, NULL);
+
+		if (!table || cds_lfht_destroy(table, NULL))
+			printf("NOT OK table %u\n", i);
+	}
+	rcu_unregister_thread();
+	return arg;
+}
+
+static void tables(void)
+{
+	pthread_t threads[4];
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, make_tables, NULL);
+	rcu_thread_offline();
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	rcu_thread_online();
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -168,6 +195,8 @@ int main(int argc, char **argv)
 	rcu_register_thread();
 	if (!strcmp(mode, "fork"))
 		forks();
+	else if (!strcmp(mode, "tables"))
+		tables();
 	else
 		sections(!strcmp(mode, "beside"));
 	rcu_unregister_thread();

@@ -2,8 +2,11 @@
 /* rcu_table.c - the RCU domain as a flavour for liburcu's hash tables. */
 #include "rcu.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <urcu/flavor.h>
 
+#include "shared/sys/atomics.h"
 #include "tracker/base/arena.h"
 #include "tracker/real/bind.h"
 
@@ -54,17 +57,22 @@ static const struct rcu_flavor_struct flavor = {
 	.unregister_rculfhash_atfork = never_at_fork,
 };
 
+static uintptr_t maker; /* the thread that makes a table of ours; 0: none. Relaxed: a thread looks for itself */
+
 /*
- * liburcu's own calloc, since liburcu abort()s if there is no memory: the allocator beneath may refuse what the
- * kernel would give. Its tables are few and small, but for the buckets, which it maps.
+ * liburcu's calloc. liburcu abort()s if there is no memory, and the allocator beneath may refuse what the kernel would
+ * give: so our tables have room of ours. They are few and small, and stay. The app's, if it uses the same liburcu, are the
+ * app's: a call from there goes on as it came.
  */
-static void *from_ours(size_t n, size_t size)
+static void *calloc_for_liburcu(size_t n, size_t size)
 {
 	static char ours[16384] __attribute__((aligned(64)));
-	static size_t taken; /* at load, or under mw_maintenance */
+	static size_t taken; /* the maker's */
 	size_t bytes;
 	void *p;
 
+	if (mw_likely(mw_get(&maker) != (uintptr_t)pthread_self()))
+		return calloc(n, size);
 	if (__builtin_mul_overflow(n, size, &bytes))
 		return NULL;
 	if (bytes > sizeof(ours) - taken)
@@ -78,10 +86,14 @@ static void *from_ours(size_t n, size_t size)
 struct cds_lfht *mw_rcu_table(unsigned long first, unsigned long most)
 {
 	static bool bound;
+	struct cds_lfht *table;
 
 	if (!bound)
-		mw_bind_to_libc((const void *)(uintptr_t)_cds_lfht_new, from_ours);
+		mw_bind_to_libc((const void *)(uintptr_t)_cds_lfht_new, calloc_for_liburcu);
 	bound = true;
+	mw_set(&maker, (uintptr_t)pthread_self());
 	/* no flags: either of them would start threads in the app */
-	return cds_lfht_new_flavor(first, 1, most, 0, &flavor, NULL);
+	table = cds_lfht_new_flavor(first, 1, most, 0, &flavor, NULL);
+	mw_set(&maker, (uintptr_t)0);
+	return table;
 }
