@@ -79,12 +79,12 @@ class ObjectLinesTest < Minitest::Test
       def dropped = [2]
       def keep(i) = (Registry.records << record; CACHE[i] = entry; LATER << dropped)
       i = 0
-      100.times { keep(i += 1); Object.new } until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 1.5
+      100.times { keep(i += 1); Object.new } until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > 0.7
       4.times { GC.start }
       GC.disable
       LATER.clear
       puts i; $stdout.flush
-      sleep
+      gets
     RUBY
     n = app.hear.to_i
     seen = seconds_now
@@ -143,7 +143,7 @@ class ObjectLinesTest < Minitest::Test
       eventually("the objects of #{name}") do
         rows = tsv
         n = rows.find { |r| r.location.end_with?("app.rb:2") }&.objects.to_i
-        name == "none" ? n.zero? : n > (name == "less" ? 100_000 : 1_500_000)
+        name == "none" ? n.zero? : n > (name == "less" ? 100_000 : 800_000)
       end
       assert_equal 200, post("/mark?name=#{name}").status
       app.tell("") unless name == "none"
@@ -282,28 +282,30 @@ class ObjectLinesTest < Minitest::Test
       def some(seconds) = (1000.times { keep } until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > seconds)
       some(1)
       4.times { GC.start }
-      pid = fork { some(1); 4.times { GC.start }; puts Process.pid; $stdout.flush; sleep }
-      sleep
+      pid = fork { some(3); 4.times { GC.start }; puts Process.pid; $stdout.flush; sleep }
+      gets
     RUBY
     child = app.hear.to_i
     of_line = ->(target) { tsv(target).find { |r| r.location.end_with?("app.rb:2") } }
-    parts = nil
-    eventually("the objects of both") do
-      parts = ["/#{app.pid}", "/#{child}"].map { |p| of_line.("#{p}/each/0.tsv") }
-      parts.all? && parts[1].objects > parts[0].objects * 1.3
-    end
-    want = parts.map(&:object_bytes).sum
     of_all = ->(target, rows = JSON.parse(body(target))) { (rows.is_a?(Hash) ? rows["rows"] : rows).find { |r| r["location"].end_with?("app.rb:2") } }
-    assert_equal want, of_all.("/all/each/0.json")["object_bytes"]
-    tree = JSON.parse(body("/all/flame.json?by=objects&location=#{escape(parts[0].location)}"))
-    assert_equal ["objects", want], tree.values_at("by", "total")
-    metrics = body("/all/metrics").scan(/^mwrap_location_ruby_object_bytes\{process="(\d+)",location="[^"]*app\.rb:2"\} (\d+)/).to_h { |pid, n| [pid.to_i, n.to_i] }
-    assert_equal({ app.pid => parts[0].object_bytes, child => parts[1].object_bytes }, metrics)
-    assert_equal want, body("/all/snapshot.tsv").lines.drop(1).map { |l| l.chomp.split("\t", -1) }.then { |head, *rows| rows.map { |l| head.zip(l).to_h } }.find { |r| r["location"].end_with?("app.rb:2") }["object_bytes"].to_i
-    [app.pid, child].each { |pid| assert_equal 200, post("/#{pid}/mark?name=a").status }
-    assert_equal want, of_all.("/all/diff.json?from=start&to=a")["growth_object_bytes"]
-    run = run_command(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/mwrapctl", "report", path, "--all", "--json")
-    assert_equal want, JSON.parse(run.stdout)["rows"].find { |r| r["location"].end_with?("app.rb:2") }["object_bytes"]
+    snapshot = -> { body("/all/snapshot.tsv").lines.drop(1).map { |l| l.chomp.split("\t", -1) }.then { |head, *rows| rows.map { |l| head.zip(l).to_h } } }
+    tries = 0
+    # a window that was open when the app came to rest ends when something wakes it
+    eventually("a moment in which all agree") do
+      parts = ["/#{app.pid}", "/#{child}"].map { |p| of_line.("#{p}/each/0.tsv") }
+      next unless parts.all? && parts[1].objects > parts[0].objects
+      want = parts.sum(&:object_bytes)
+      tree = JSON.parse(body("/all/flame.json?by=objects&location=#{escape(parts[0].location)}"))
+      metrics = body("/all/metrics").scan(/^mwrap_location_ruby_object_bytes\{process="(\d+)",location="[^"]*app\.rb:2"\} (\d+)/).to_h { |pid, n| [pid.to_i, n.to_i] }
+      name = "a#{tries += 1}"
+      [app.pid, child].each { |pid| assert_equal 200, post("/#{pid}/mark?name=#{name}").status }
+      run = run_command(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/mwrapctl", "report", path, "--all", "--json")
+      got = [of_all.("/all/each/0.json")["object_bytes"], tree["by"], tree["total"], metrics,
+             snapshot.call.find { |r| r["location"].end_with?("app.rb:2") }["object_bytes"].to_i,
+             of_all.("/all/diff.json?from=start&to=#{name}")["growth_object_bytes"],
+             JSON.parse(run.stdout)["rows"].find { |r| r["location"].end_with?("app.rb:2") }["object_bytes"]]
+      got == [want, "objects", want, { app.pid => parts[0].object_bytes, child => parts[1].object_bytes }, want, want, want]
+    end
   ensure
     Process.kill(:KILL, child) if child
   end
