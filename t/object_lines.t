@@ -147,7 +147,7 @@ class ObjectLinesTest < Minitest::Test
       end
       assert_equal 200, post("/mark?name=#{name}").status
       app.tell("") unless name == "none"
-      body("/snapshot.tsv?mark=#{name}").lines.drop(1).map { |l| l.chomp.split("\t", -1) }.then { |head, *all| all.map { |l| head.zip(l).to_h } }.find { |r| r["location"].end_with?("app.rb:2") }
+      snapshot_row("/snapshot.tsv?mark=#{name}")
     end
     n = marks.map { |m| m["objects"].to_i }
     n.zip(marks) { |k, m| assert_in_delta 40 * k, m["object_bytes"].to_i, 40 }
@@ -253,17 +253,28 @@ class ObjectLinesTest < Minitest::Test
     eventually("none") { objects.call.zero? }
   end
 
-  def test_a_forked_child_goes_on
-    app = served_ruby(<<~RUBY, options: "objects:on")
+  # Keeps objects at line 2, and so does its child, for so many seconds of CPU time; it prints the child's PID.
+  def forking(seconds)
+    served_ruby(<<~RUBY, options: "objects:on")
       KEPT = []
       def keep = KEPT << [1]
       def some(seconds) = (1000.times { keep } until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > seconds)
       some(1)
       4.times { GC.start }
-      pid = fork { some(1); 4.times { GC.start }; puts Process.pid; $stdout.flush; sleep }
+      pid = fork { some(#{seconds}); 4.times { GC.start }; puts Process.pid; $stdout.flush; sleep }
       gets
       Process.kill(:KILL, pid)
     RUBY
+  end
+
+  # The row of line 2 in a snapshot.
+  def snapshot_row(target)
+    head, *rows = body(target).lines.drop(1).map { |l| l.chomp.split("\t", -1) }
+    rows.map { |l| head.zip(l).to_h }.find { |r| r["location"].end_with?("app.rb:2") }
+  end
+
+  def test_a_forked_child_goes_on
+    app = forking(1)
     child = app.hear.to_i
     at = "#{path}.#{child}"
     n = nil
@@ -276,19 +287,10 @@ class ObjectLinesTest < Minitest::Test
 
   # The sum of a family has the objects of all processes, in its table, flame graph, metrics, differences and snapshots.
   def test_a_family
-    app = served_ruby(<<~RUBY, options: "objects:on")
-      KEPT = []
-      def keep = KEPT << [1]
-      def some(seconds) = (1000.times { keep } until Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > seconds)
-      some(1)
-      4.times { GC.start }
-      pid = fork { some(3); 4.times { GC.start }; puts Process.pid; $stdout.flush; sleep }
-      gets
-    RUBY
+    app = forking(3)
     child = app.hear.to_i
     of_line = ->(target) { tsv(target).find { |r| r.location.end_with?("app.rb:2") } }
     of_all = ->(target, rows = JSON.parse(body(target))) { (rows.is_a?(Hash) ? rows["rows"] : rows).find { |r| r["location"].end_with?("app.rb:2") } }
-    snapshot = -> { body("/all/snapshot.tsv").lines.drop(1).map { |l| l.chomp.split("\t", -1) }.then { |head, *rows| rows.map { |l| head.zip(l).to_h } } }
     tries = 0
     # a window that was open when the app came to rest ends when something wakes it
     eventually("a moment in which all agree") do
@@ -301,7 +303,7 @@ class ObjectLinesTest < Minitest::Test
       [app.pid, child].each { |pid| assert_equal 200, post("/#{pid}/mark?name=#{name}").status }
       run = run_command(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/mwrapctl", "report", path, "--all", "--json")
       got = [of_all.("/all/each/0.json")["object_bytes"], tree["by"], tree["total"], metrics,
-             snapshot.call.find { |r| r["location"].end_with?("app.rb:2") }["object_bytes"].to_i,
+             snapshot_row("/all/snapshot.tsv")["object_bytes"].to_i,
              of_all.("/all/diff.json?from=start&to=#{name}")["growth_object_bytes"],
              JSON.parse(run.stdout)["rows"].find { |r| r["location"].end_with?("app.rb:2") }["object_bytes"]]
       got == [want, "objects", want, { app.pid => parts[0].object_bytes, child => parts[1].object_bytes }, want, want, want]
@@ -310,7 +312,7 @@ class ObjectLinesTest < Minitest::Test
     Process.kill(:KILL, child) if child
   end
 
-  # Before 3.4 it would cost too much.
+  # Ruby 3.1 crashes if a Ractor starts while new objects are traced.
   def test_auto
     run_program({ "[i]" => 1 }, 1, options: nil) do |_, rows|
       if RUBY_VERSION < "3.2"

@@ -34,14 +34,14 @@ enum mw_format { MW_FORMAT_TEXT, MW_FORMAT_TSV, MW_FORMAT_CSV, MW_FORMAT_JSON };
 #define MW_BASE_MAX 48            /* bytes of tmpdir and runtime_dir, with NUL */
 #define MW_SNAPSHOT_ROOM 48       /* bytes of a path beyond the expanded dump_path: periodic.c */
 
+/* AUTO: not in Ruby 3.1. In the order of the option's words. */
+enum mw_objects_how { MW_OBJECTS_AUTO, MW_OBJECTS_ON, MW_OBJECTS_OFF };
+
 /*
  * Strings point into `text`, so the struct is never copied. A string is NULL if
  * its option was not given. Strings are unquoted but not expanded: see
  * mw_options_expand().
  */
-/* AUTO: where that costs next to nothing. In the order of the option's words. */
-enum mw_objects_how { MW_OBJECTS_AUTO, MW_OBJECTS_ON, MW_OBJECTS_OFF };
-
 struct mw_options {
 	const char *socket;      /* path, < sizeof(sun_path) after expansion and with ".PID" */
 	const char *socket_dir;  /* path; DIR/PID.sock fits likewise */
