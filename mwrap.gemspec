@@ -19,11 +19,11 @@ Gem::Specification.new do |s|
   # and the documents and the sources of web/dist, which building doesn't need
   s.files = Dir.chdir(__dir__) do
     Dir["src/**/*.{c,cc,h,def,rb,map,sh}", "web/*", "web/{src,dist}/*", "lib/**/*.rb", "GNUmakefile", "doc/*.{1,md}", "doc/grafana.rb",
-        "doc/completions/*", "exe/mwrap{,ctl}", "README", "NEWS", "LICENSE", "mwrap.gemspec"].select { |path| File.file?(path) }.sort - ["web/grafana.json"]
+        "doc/completions/*", "lib/exe/mwrap{,ctl}", "README", "NEWS", "LICENSE", "mwrap.gemspec"].select { |path| File.file?(path) }.sort - ["web/grafana.json"]
   end
   s.extensions = ["src/extconf.rb"]
   s.require_paths = ["lib"]
-  s.bindir = "exe"
+  s.bindir = "lib/exe"
   s.executables = %w[mwrap mwrapctl]
   s.extra_rdoc_files = ["README", "NEWS", "LICENSE"].select { |path| File.file?(File.join(__dir__, path)) }
 end

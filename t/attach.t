@@ -17,7 +17,7 @@ module AttachTest
   include HttpdTest
   include Served
 
-  CTL = File.join(MwrapTest::ROOT, "exe/mwrapctl")
+  CTL = File.join(MwrapTest::ROOT, "lib/exe/mwrapctl")
 
   def ctl(*args, **rest) = run_command(MwrapTest::RUBY, CTL, *args, **rest)
 
@@ -514,9 +514,9 @@ class AttachByInjectionTest < Minitest::Test
     a = plain("puts 'ready'\n$stdin.each_line { puts 'here' }")
     dir = path("readable")
     FileUtils.mkdir_p(dir)
-    FileUtils.cp_r([*%w[exe lib src/api/version.h].map { |f| File.join(ROOT, f) }], dir)
+    FileUtils.cp_r([*%w[lib src/api/version.h].map { |f| File.join(ROOT, f) }], dir)
     FileUtils.chmod(0o755, [File.dirname(dir), dir])
-    other = ->(*args) { run_command("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", MwrapTest::RUBY, "#{dir}/exe/mwrapctl", *args) }
+    other = ->(*args) { run_command("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", MwrapTest::RUBY, "#{dir}/lib/exe/mwrapctl", *args) }
     assert_refused other.call("attach", a.pid.to_s), /process #{a.pid}: belongs to another user: run mwrapctl as that user, or as root/
     # and root attaches to another user's
     File.write(path("theirs.rb"), "$stdout.sync = true\nputs 'ready'\n$stdin.each_line { puts File.owned?('/tmp/mwrap-65534') }")

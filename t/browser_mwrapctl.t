@@ -31,7 +31,7 @@ class MwrapctlPageTest < Minitest::Test
     app = served_ruby(APP, options: ["stacks:64k"])
     assert_equal "ready", app.hear
     @total = JSON.parse(body("/flame.json"))["total"]
-    run = run_command(RUBY, File.join(ROOT, "exe/mwrapctl"), "flame", path, "-o", path("flame.html"), *options)
+    run = run_command(RUBY, File.join(ROOT, "lib/exe/mwrapctl"), "flame", path, "-o", path("flame.html"), *options)
     assert_success run
     app.finish
     @address = "file://#{path("flame.html")}"
@@ -78,7 +78,7 @@ class MwrapctlPageTest < Minitest::Test
   def test_a_report
     app = served_ruby(APP)
     assert_equal "ready", app.hear
-    run = run_command(RUBY, File.join(ROOT, "exe/mwrapctl"), "report", path, "--html", "-o", path("report.html"))
+    run = run_command(RUBY, File.join(ROOT, "lib/exe/mwrapctl"), "report", path, "--html", "-o", path("report.html"))
     assert_success run
     app.finish
     @address = "file://#{path("report.html")}"

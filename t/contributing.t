@@ -128,7 +128,7 @@ class ContributingTest < Minitest::Test
   # With what is built, so that only what the edits concern is built again.
   def copy_to(copy)
     FileUtils.mkdir_p(copy)
-    %w[GNUmakefile README NEWS src lib bin exe doc t].each { |name| FileUtils.cp_r(File.join(ROOT, name), copy, preserve: true) }
+    %w[GNUmakefile README NEWS src lib bin doc t].each { |name| FileUtils.cp_r(File.join(ROOT, name), copy, preserve: true) }
     Dir.glob(%w[web/* t/*.mk .build/* .build/.*], base: ROOT).each do |name|
       next if name.match?(/\/(\.{1,2}|node_modules|t|gems-.*|asan|tsan|planted|fuzz|behaviour|setup\..*)\z/)
       FileUtils.mkdir_p(File.join(copy, File.dirname(name)))
@@ -158,7 +158,7 @@ class ContributingTest < Minitest::Test
   def make(copy, *goals) = run_command("make", "-j2", "-C", copy, "RUBY=#{RUBY}", *goals, env: { "MAKEFLAGS" => nil, "MAKELEVEL" => nil })
 
   def option(copy)
-    launcher = File.join(copy, "exe/mwrap")
+    launcher = File.join(copy, "lib/exe/mwrap")
     assert_success run_command(RUBY, launcher, "true", env: { "MWRAP" => "example:yes" })
     wrong = run_command(RUBY, launcher, "true", env: { "MWRAP" => "example:no" })
     assert_equal [2, "mwrap: example: \"no\" is not yes\n"], [wrong.status.exitstatus, wrong.stderr]
@@ -169,7 +169,7 @@ class ContributingTest < Minitest::Test
   def served(copy, socket)
     r, w = IO.pipe
     pid = Process.spawn({ "MWRAP" => "socket:#{option_value(socket)}", "LD_PRELOAD" => nil, "RUBYOPT" => nil },
-                        RUBY, File.join(copy, "exe/mwrap"), RUBY, "-e", "KEPT = Array.new(10) { 'x' * 1000 }; $stdin.read", in: r, close_others: true)
+                        RUBY, File.join(copy, "lib/exe/mwrap"), RUBY, "-e", "KEPT = Array.new(10) { 'x' * 1000 }; $stdin.read", in: r, close_others: true)
     r.close
     600.times { File.socket?(socket) ? break : sleep(0.1) }
     yield ->(path) { get(socket, path) }

@@ -116,8 +116,8 @@ class CtlPsTest < Minitest::Test
     code = "Process::GID.change_privilege(#{NOBODY}); Process::UID.change_privilege(#{NOBODY}); exec(*ARGV)"
     Dir.mktmpdir("mwrap-c") do |dir|
       File.chmod(0o755, dir)
-      Dir.chdir(ROOT) { ["exe/mwrapctl", *Dir["lib/**/*.rb"]].each { |f| FileUtils.mkdir_p(File.dirname("#{dir}/#{f}")); FileUtils.cp(f, "#{dir}/#{f}") } }
-      run = run_command(RUBY, "-e", code, RUBY, "--disable=gems", "#{dir}/exe/mwrapctl", "ps")
+      Dir.chdir(ROOT) { ["lib/exe/mwrapctl", *Dir["lib/**/*.rb"]].each { |f| FileUtils.mkdir_p(File.dirname("#{dir}/#{f}")); FileUtils.cp(f, "#{dir}/#{f}") } }
+      run = run_command(RUBY, "-e", code, RUBY, "--disable=gems", "#{dir}/lib/exe/mwrapctl", "ps")
       assert_written run
       refute_match(/^#{app.pid}\t/, run.stdout)
     end

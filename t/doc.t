@@ -281,7 +281,7 @@ class TestOfCtlManual < Minitest::Test
   end
 
   def test_the_help_names_it
-    help = run_command(RUBY, "#{ROOT}/exe/mwrapctl", "--help").stdout
+    help = run_command(RUBY, "#{ROOT}/lib/exe/mwrapctl", "--help").stdout
     assert_match(/^NAME\n +mwrapctl - /, shown(help[/^The manual:\s+(.*)$/, 1]))
   end
 

@@ -71,7 +71,7 @@ class GemTest < Minitest::Test
     names = Gem::Package.new(installed.file).spec.files
     assert_includes names, "src/extconf.rb"
     assert_includes names, "GNUmakefile"
-    assert_empty(names.reject { |name| name.match?(/\.(c|cc|h|def|rb|map|sh|gemspec|html|css|js|svg|md|1|bash|fish)\z|\A[A-Z]+\z|\A(GNUmakefile|exe\/mwrap(ctl)?|doc\/completions\/_mwrap(ctl)?|web\/(dist\/LICENSES|README|build\.mjs|package(-lock)?\.json))\z/) })
+    assert_empty(names.reject { |name| name.match?(/\.(c|cc|h|def|rb|map|sh|gemspec|html|css|js|svg|md|1|bash|fish)\z|\A[A-Z]+\z|\A(GNUmakefile|lib\/exe\/mwrap(ctl)?|doc\/completions\/_mwrap(ctl)?|web\/(dist\/LICENSES|README|build\.mjs|package(-lock)?\.json))\z/) })
   end
 
   def test_the_shared_objects_and_the_dashboard_are_there_and_no_objects
@@ -242,7 +242,7 @@ class GemTest < Minitest::Test
     spec = Gem::Specification.load(File.join(ROOT, "mwrap.gemspec"))
     oldest = spec.required_ruby_version.to_s[/\A>= (\d+\.\d+)\z/, 1]
     assert_match(/older "\$version" #{Regexp.escape(oldest)};/, File.read(File.join(ROOT, "src/needs.sh")))
-    assert_includes File.read(File.join(ROOT, "exe/mwrap")), "[#{oldest.tr(".", ",").sub(",", ", ")}]"
+    assert_includes File.read(File.join(ROOT, "lib/exe/mwrap")), "[#{oldest.tr(".", ",").sub(",", ", ")}]"
     assert_match(/^\* Ruby #{Regexp.escape(oldest)} to /, File.read(File.join(ROOT, "README")))
   end
 end

@@ -19,7 +19,7 @@ class HoldersHttpTest < Minitest::Test
       puts "done"
     end
   RUBY
-  CTL = File.join(MwrapTest::ROOT, "exe/mwrapctl")
+  CTL = File.join(MwrapTest::ROOT, "lib/exe/mwrapctl")
 
   def start(**rest)
     app = served_ruby(APP, **rest)

@@ -123,7 +123,7 @@ class TestOfLauncherCommand < Minitest::Test
       assert_refused launch(dir, "no-such-command"), "no-such-command: command not found", 127
       assert_refused launch(dir, "./no/such"), "./no/such: command not found", 127
       assert_refused launch(dir, ""), ": command not found", 127
-      run = run_command(RUBY, "#{dir}/exe/mwrap", "cat", env: { "PATH" => "/nonexistent" })
+      run = run_command(RUBY, "#{dir}/lib/exe/mwrap", "cat", env: { "PATH" => "/nonexistent" })
       assert_refused run, "cat: command not found", 127
     end
   end

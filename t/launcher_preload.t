@@ -77,14 +77,14 @@ class TestOfLauncherPreload < Minitest::Test
     end
   end
 
-  # RubyGems: a stub loads exe/mwrap, what was built is in another directory
+  # RubyGems: a stub loads lib/exe/mwrap, what was built is in another directory
   # of the load path.
   def test_works_as_a_gem
     layout do |dir, tmp|
       FileUtils.mkdir_p("#{tmp}/ext/mwrap")
       FileUtils.mv("#{dir}/lib/libmwrap.so", "#{tmp}/ext")
       FileUtils.mv("#{dir}/lib/mwrap/mwrap_ext.so", "#{tmp}/ext/mwrap")
-      File.write("#{tmp}/stub", "$LOAD_PATH.unshift('#{tmp}/ext', '#{dir}/lib')\nload '#{dir}/exe/mwrap'\n")
+      File.write("#{tmp}/stub", "$LOAD_PATH.unshift('#{tmp}/ext', '#{dir}/lib')\nload '#{dir}/lib/exe/mwrap'\n")
       run = run_command(RUBY, "#{tmp}/stub", "sh", "-c", "echo $LD_PRELOAD")
       assert_equal "#{preloaded("#{File.realpath(tmp)}/ext")}\n", run.stdout
       assert_refused run_command(RUBY, "#{tmp}/stub", "true", env: { "MWRAP" => "x:1" }), /"x": unknown option.*/
@@ -105,7 +105,7 @@ class TestOfLauncherPreload < Minitest::Test
   def test_refuses_a_path_that_cannot_be_preloaded
     ["with space", "with:colon", "with$ORIGIN"].each do |name|
       layout(name: name) do |dir|
-        run = run_command(RUBY, "#{dir}/exe/mwrap", "true")
+        run = run_command(RUBY, "#{dir}/lib/exe/mwrap", "true")
         assert_refused run, "#{dir}/lib/libmwrap.so: can't be preloaded: move it to a path without spaces, colons and $"
       end
     end

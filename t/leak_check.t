@@ -12,7 +12,7 @@ require_relative "leaks/gems"
 module LeakCheckTest
   include MwrapTest
 
-  CTL = File.join(MwrapTest::ROOT, "exe/mwrapctl")
+  CTL = File.join(MwrapTest::ROOT, "lib/exe/mwrapctl")
   LEAKS = <<~RUBY
     KEPT = []
     def step = KEPT << "x" * 700

@@ -68,16 +68,16 @@ class MwrapctlCommandLineTest < Minitest::Test
     start
     in_tmp do |dir|
       Dir.chdir(ROOT) do
-        ["exe/mwrapctl", "web/dist/flame_alone.html", *Dir["lib/**/*.rb"]].each do |file|
+        ["lib/exe/mwrapctl", "web/dist/flame_alone.html", *Dir["lib/**/*.rb"]].each do |file|
           FileUtils.mkdir_p(File.dirname("#{dir}/#{file}"))
           FileUtils.cp(file, "#{dir}/#{file}")
         end
       end
-      run = run_command(RUBY, "--disable=gems", "#{dir}/exe/mwrapctl", "flame", path)
+      run = run_command(RUBY, "--disable=gems", "#{dir}/lib/exe/mwrapctl", "flame", path)
       assert_written run
       assert_includes run.stdout, "from_one"
       File.unlink("#{dir}/web/dist/flame_alone.html")
-      assert_refused run_command("#{dir}/exe/mwrapctl", "flame", path), /\S+flame_alone\.html: No such file or directory: install mwrap again/
+      assert_refused run_command("#{dir}/lib/exe/mwrapctl", "flame", path), /\S+flame_alone\.html: No such file or directory: install mwrap again/
     end
   end
 
@@ -356,12 +356,12 @@ class MwrapctlEndpointTest < Minitest::Test
     # what this user may read: the checkout may be closed to it
     Dir.mktmpdir("mwrap-c") do |dir|
       File.chmod(0o755, dir)
-      %w[exe lib web].each { |name| FileUtils.mkdir(File.join(dir, name)) }
-      FileUtils.cp(CTL, "#{dir}/exe")
+      %w[lib/exe web].each { |name| FileUtils.mkdir_p(File.join(dir, name)) }
+      FileUtils.cp(CTL, "#{dir}/lib/exe")
       Dir.chdir(LIB) { Dir["**/*.rb"].each { |f| FileUtils.mkdir_p(File.dirname("#{dir}/lib/#{f}")); FileUtils.cp(f, "#{dir}/lib/#{f}") } }
-      run = run_command(RUBY, "-e", code, RUBY, "#{dir}/exe/mwrapctl", "flame", path)
+      run = run_command(RUBY, "-e", code, RUBY, "#{dir}/lib/exe/mwrapctl", "flame", path)
       assert_refused run, "#{path}: permission denied: run mwrapctl as the user of the process"
-      run = run_command(RUBY, "-e", code, RUBY, "#{dir}/exe/mwrapctl", "flame", @fakes[0].pid.to_s)
+      run = run_command(RUBY, "-e", code, RUBY, "#{dir}/lib/exe/mwrapctl", "flame", @fakes[0].pid.to_s)
       assert_refused run, "process #{@fakes[0].pid}: permission denied: run mwrapctl as its user"
     end
   end

@@ -103,7 +103,7 @@ class ObjectLinesTest < Minitest::Test
       page = body("/holders?location=#{escape(location.location)}")
       assert_includes page, "What refers to the Ruby objects made here, estimated from #{answer["object_samples"]} samples"
     end
-    run = run_command(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/mwrapctl", "who", path, "app.rb:4")
+    run = run_command(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/lib/exe/mwrapctl", "who", path, "app.rb:4")
     assert_match(/^Ruby objects made there that stay, estimated from \d+ samples:\n +\d+ held by Array: vm → Object::Registry → Registry.@records → Array$/, run.stdout.force_encoding("UTF-8"))
   end
 
@@ -301,7 +301,7 @@ class ObjectLinesTest < Minitest::Test
       metrics = body("/all/metrics").scan(/^mwrap_location_ruby_object_bytes\{process="(\d+)",location="[^"]*app\.rb:2"\} (\d+)/).to_h { |pid, n| [pid.to_i, n.to_i] }
       name = "a#{tries += 1}"
       [app.pid, child].each { |pid| assert_equal 200, post("/#{pid}/mark?name=#{name}").status }
-      run = run_command(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/mwrapctl", "report", path, "--all", "--json")
+      run = run_command(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/lib/exe/mwrapctl", "report", path, "--all", "--json")
       got = [of_all.("/all/each/0.json")["object_bytes"], tree["by"], tree["total"], metrics,
              snapshot_row("/all/snapshot.tsv")["object_bytes"].to_i,
              of_all.("/all/diff.json?from=start&to=#{name}")["growth_object_bytes"],

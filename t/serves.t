@@ -53,7 +53,7 @@ Dir.mktmpdir("mwrap-t") do |dir|
   env = CLEAN.merge("MWRAP" => "socket:#{socket},dump_path:#{dump}.%p,dump_format:json")
   words, w = IO.pipe
   r, orders = IO.pipe
-  pid = Process.spawn(env, RbConfig.ruby, File.join(ROOT, "exe/mwrap"), RbConfig.ruby, app,
+  pid = Process.spawn(env, RbConfig.ruby, File.join(ROOT, "lib/exe/mwrap"), RbConfig.ruby, app,
                       in: r, out: w, err: "#{dir}/err", close_others: true)
   [r, w].each(&:close)
 

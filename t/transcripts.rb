@@ -16,7 +16,7 @@ require "tmpdir"
 class Transcripts
   TOP = File.expand_path("..", __dir__)
   PAGE = File.join(TOP, "doc/tools.md")
-  CTL = File.join(TOP, "exe/mwrapctl")
+  CTL = File.join(TOP, "lib/exe/mwrapctl")
   BLOCK = /^<!-- transcript -->\n(.*?)^<!-- end -->\n/m
   PID = "4711"
   COLUMNS = 100

@@ -46,7 +46,7 @@ module Mwrap
     end
 
     def command(script)
-      [RbConfig.ruby, File.expand_path("../../exe/mwrapctl", __dir__), "check", *options, "--", script]
+      [RbConfig.ruby, File.expand_path("../exe/mwrapctl", __dir__), "check", *options, "--", script]
     end
 
     def options

@@ -10,7 +10,7 @@ require_relative "moments"
 require_relative "options"
 
 module Mwrap
-  # The work of exe/mwrap. Not for use elsewhere: it execs or exits.
+  # The work of lib/exe/mwrap. Not for use elsewhere: it execs or exits.
   class Launcher # :nodoc: all
     # One line on stderr, and the status to exit with.
     class Failure < StandardError

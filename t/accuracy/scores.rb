@@ -24,7 +24,7 @@ def dump(leak, version, calls, to)
 end
 
 def rows(*words)
-  out, status = Open3.capture2({ "RUBYOPT" => nil }, RbConfig.ruby, File.join(TOP, "exe/mwrapctl"), *words, "--json")
+  out, status = Open3.capture2({ "RUBYOPT" => nil }, RbConfig.ruby, File.join(TOP, "lib/exe/mwrapctl"), *words, "--json")
   status.success? or exit 1
   JSON.parse(out)["rows"]
 end

@@ -19,7 +19,7 @@ require "tmpdir"
 
 module Behaviour
   TOP = File.expand_path("../..", __dir__)
-  LAUNCHER = File.join(TOP, "exe/mwrap")
+  LAUNCHER = File.join(TOP, "lib/exe/mwrap")
 
   # name     in the table
   # kind     what runs the tests: a method of BehaviourRecord in record.rb

@@ -55,7 +55,7 @@ class Demo
     log = File.join(@dir, "app.log")
     stdin, @alive = IO.pipe
     ruby = RbConfig.ruby
-    @pid = spawn({ "MWRAP" => options }, ruby, File.join(TOP, "exe/mwrap"), ruby,
+    @pid = spawn({ "MWRAP" => options }, ruby, File.join(TOP, "lib/exe/mwrap"), ruby,
                  File.join(__dir__, "server.rb"), @redcarpet,
                  in: stdin, %i[out err] => log, pgroup: true)
     stdin.close

@@ -183,7 +183,7 @@ class SingleThreadHazards < Minitest::Test
     skip "no user namespaces here" unless namespaces?
     in_tmp do |dir|
       File.chmod(0o711, dir)
-      FileUtils.cp_r([MwrapTest::LIB, "#{MwrapTest::ROOT}/bin", "#{MwrapTest::ROOT}/exe"], dir)
+      FileUtils.cp_r([MwrapTest::LIB, "#{MwrapTest::ROOT}/bin"], dir)
       Dir.mkdir("#{dir}/own")
       File.chown(65_534, 65_534, "#{dir}/own")
       as = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "HOME=#{dir}/own"]

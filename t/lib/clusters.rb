@@ -20,7 +20,7 @@ module Clusters
   # test's end leaves nothing.
   def launched(*cmd, options: "socket:#{path}", env: {})
     env = { "RUBYOPT" => nil, "RUBYLIB" => nil, "LD_PRELOAD" => nil, "RACK_GEMS" => GEMS, "MWRAP" => options }.merge(env)
-    app = Served::App.new(MwrapTest::RUBY, File.join(MwrapTest::ROOT, "exe/mwrap"), *cmd, env: env, err: path("err#{@fakes.size}"), dump_path: nil)
+    app = Served::App.new(MwrapTest::RUBY, File.join(MwrapTest::ROOT, "lib/exe/mwrap"), *cmd, env: env, err: path("err#{@fakes.size}"), dump_path: nil)
     @fakes << app
     (@groups ||= []) << app.pid
     app

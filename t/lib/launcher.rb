@@ -13,9 +13,9 @@ module LauncherTest
   def layout(tracker: preload("fake_api"), name: "mwrap-dir")
     in_tmp do |tmp|
       dir = File.join(tmp, name)
-      FileUtils.mkdir_p(["#{dir}/bin", "#{dir}/exe", "#{dir}/lib/mwrap/objects"])
+      FileUtils.mkdir_p(["#{dir}/bin", "#{dir}/lib/exe", "#{dir}/lib/mwrap/objects"])
       FileUtils.cp(LAUNCHER, "#{dir}/bin")
-      FileUtils.cp("#{ROOT}/exe/mwrap", "#{dir}/exe")
+      FileUtils.cp("#{ROOT}/lib/exe/mwrap", "#{dir}/lib/exe")
       Dir.chdir(LIB) do
         Dir["**/*.rb", "mwrap/mwrap_ext.so"].each do |f|
           FileUtils.mkdir_p(File.dirname("#{dir}/lib/#{f}"))

@@ -3,7 +3,7 @@
 #
 # For tests of bin/mwrapctl: runs it, and says what became of it.
 module RunsCtl
-  CTL = File.join(MwrapTest::ROOT, "exe/mwrapctl")
+  CTL = File.join(MwrapTest::ROOT, "lib/exe/mwrapctl")
 
   def ctl(*args, **rest) = run_command(MwrapTest::RUBY, CTL, *args, **rest)
 

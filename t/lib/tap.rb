@@ -170,7 +170,7 @@ module MwrapTest
   # The launcher of a copy that every user may read, as this checkout may not be.
   def in_open_copy
     in_tmp do |dir|
-      FileUtils.cp_r(%w[bin exe lib].map { |name| File.join(ROOT, name) }, dir)
+      FileUtils.cp_r(%w[bin lib].map { |name| File.join(ROOT, name) }, dir)
       FileUtils.chmod_R("a+rX", dir)
       yield "#{dir}/bin/mwrap"
     end

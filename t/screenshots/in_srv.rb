@@ -11,7 +11,7 @@ class InSrv
   TOP = File.expand_path("../..", __dir__)
   PATIENCE = 60 # seconds for whatever must happen
   # what is copied into the folder that becomes /srv, and what as
-  FILES = { "t/demo" => "notes", "t/lib" => "lib", "exe" => "mwrap/exe", "lib" => "mwrap/lib" }.freeze
+  FILES = { "t/demo" => "notes", "t/lib" => "lib", "lib" => "mwrap/lib" }.freeze
 
   attr_reader :dir
 
@@ -32,7 +32,7 @@ class InSrv
       cd /srv/notes
       ruby=$3
       shift 3
-      exec "$ruby" /srv/mwrap/exe/mwrap "$ruby" "$@"
+      exec "$ruby" /srv/mwrap/lib/exe/mwrap "$ruby" "$@"
     SH
                  "sh", @dir, ENV.fetch("GEM_HOME"), RbConfig.ruby, *args, in: stdin, %i[out err] => @log, pgroup: true)
     stdin.close

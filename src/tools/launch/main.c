@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * main.c - bin/mwrap and bin/mwrapctl: start exe/mwrap or exe/mwrapctl in Ruby.
+ * main.c - bin/mwrap and bin/mwrapctl: start lib/exe/mwrap or lib/exe/mwrapctl in Ruby.
  *
  * A process that becomes COMMAND must not have been Ruby's: Ruby clears the signal mask, forgets that
  * SIGCHLD was ignored, and opens closed descriptors 0 to 2. None of that can be seen later. So a child runs
@@ -31,7 +31,7 @@ struct answer {
 
 static const char *called; /* "mwrap" or "mwrapctl" */
 
-/* Finds exe/NAME beside the folder of this program, bin/NAME. */
+/* Finds lib/exe/NAME beside the folder of this program, bin/NAME. */
 static bool find_script(char script[PATH_MAX])
 {
 	static char self[PATH_MAX];
@@ -47,7 +47,7 @@ static bool find_script(char script[PATH_MAX])
 	if (!slash)
 		return false;
 	*slash = 0;
-	return snprintf(script, PATH_MAX, "%s/exe/%s", self, called) < PATH_MAX;
+	return snprintf(script, PATH_MAX, "%s/lib/exe/%s", self, called) < PATH_MAX;
 }
 
 /* Becomes Ruby, with the same words. */
